@@ -1,0 +1,29 @@
+# The short way in; the build itself is CMake's.
+PREFIX ?= /usr/local
+
+all: build/build.ninja
+	cmake --build build
+
+build/build.ninja:
+	cmake --preset release
+
+install: all
+	cmake --install build --prefix $(PREFIX)
+
+dist: all
+	tools/dist
+
+check:
+	./check
+
+format:
+	tools/sources | xargs clang-format -i
+
+# Pages that are made from tables.
+docs: all
+	build/tools/gen_errors_doc > docs/errors.md
+
+clean:
+	rm -rf build dist
+
+.PHONY: all install dist check format docs clean

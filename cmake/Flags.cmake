@@ -1,0 +1,51 @@
+# How every C file of the repository is compiled.
+#
+# -ffp-contract=off keeps a*b+c at two roundings on every instruction set, so
+# that all variants of a kernel give the same bits; fma is a written operation.
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_C_FLAGS_DEBUG "-g")
+
+add_library(fathom_flags INTERFACE)
+target_include_directories(fathom_flags INTERFACE
+    ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+target_compile_definitions(fathom_flags INTERFACE _GNU_SOURCE)
+target_compile_options(fathom_flags INTERFACE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla
+    -Wcast-qual -Wswitch-enum -Wundef -Wformat=2 -Wdouble-promotion
+    -fno-common -fstack-protector-strong
+    -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= # error messages and builds know no folder of ours
+    -ffp-contract=off -fno-math-errno -fno-trapping-math)
+if(FTH_WERROR)
+    target_compile_options(fathom_flags INTERFACE -Werror)
+endif()
+
+add_library(fathom_link_flags INTERFACE)
+if(FTH_SANITIZE)
+    add_compile_options(-fsanitize=${FTH_SANITIZE} -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=${FTH_SANITIZE})
+    if(FTH_SANITIZE MATCHES "undefined")
+        add_compile_options(-fno-sanitize-recover=all)
+    endif()
+else()
+    # A sanitizer's own symbols stay open in a shared library; ours never do.
+    target_link_options(fathom_link_flags INTERFACE -Wl,--no-undefined)
+    target_compile_options(fathom_flags INTERFACE
+        $<$<CONFIG:Release>:-D_FORTIFY_SOURCE=2>)
+endif()
+if(FTH_FUZZ)
+    if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+        message(FATAL_ERROR "FTH_FUZZ needs clang: cmake -DCMAKE_C_COMPILER=clang ...")
+    endif()
+    add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+# The folders where time is spent.
+set(FTH_HOT_OPTIONS $<$<CONFIG:Release>:-O3>)
+file(GLOB hot CONFIGURE_DEPENDS src/cpu/*.c src/ops/*.c)
+list(FILTER hot EXCLUDE REGEX "_kernels\\.c$")
+set_source_files_properties(${hot} PROPERTIES COMPILE_OPTIONS "${FTH_HOT_OPTIONS}")

@@ -1,0 +1,33 @@
+# What `cmake --install` puts under a prefix: programs, both libraries, public
+# headers, a pkg-config file and the CMake package fathom::fathom. Everything
+# finds its neighbours relative to itself, so the prefix can be moved.
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fathom)
+
+set_target_properties(fathom ${FTH_PROGRAMS} PROPERTIES
+    INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+install(TARGETS fathom EXPORT fathomTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS fathom_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(FTH_PROGRAMS)
+    install(TARGETS ${FTH_PROGRAMS} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(DIRECTORY include/fathom DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+file(GLOB python CONFIGURE_DEPENDS bindings/python/*.py)
+if(python)
+    install(FILES ${python} DESTINATION ${CMAKE_INSTALL_DATADIR}/fathom/python)
+endif()
+
+# ${pcfiledir} makes the file right wherever the prefix is moved to.
+string(REGEX REPLACE "[^/]+" ".." up "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+configure_file(cmake/fathom.pc.in fathom.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/fathom.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(EXPORT fathomTargets NAMESPACE fathom:: DESTINATION ${package_dir})
+configure_package_config_file(cmake/fathomConfig.cmake.in fathomConfig.cmake
+                              INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(fathomConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/fathomConfig.cmake
+              ${PROJECT_BINARY_DIR}/fathomConfigVersion.cmake
+        DESTINATION ${package_dir})

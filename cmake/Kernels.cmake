@@ -1,0 +1,31 @@
+# Files named src/cpu/*_kernels.c are compiled once per instruction set, with
+#   FTH_ISA        base, v3 or v4: to be glued to the names of functions
+#   FTH_ISA_LEVEL  1, 3 or 4: for #if
+# and everything else is told which sets exist, by FTH_HAVE_ISA_V3 and
+# FTH_HAVE_ISA_V4. Which one runs is decided when the program starts.
+function(fth_add_kernels out)
+    file(GLOB sources CONFIGURE_DEPENDS src/cpu/*_kernels.c)
+    set(sets base)
+    if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+        list(APPEND sets v3 v4)
+        target_compile_definitions(fathom_flags INTERFACE FTH_HAVE_ISA_V3=1 FTH_HAVE_ISA_V4=1)
+    endif()
+    set(level_base 1)
+    set(level_v3 3)
+    set(level_v4 4)
+    set(flags_base)
+    set(flags_v3 -march=x86-64-v3)
+    set(flags_v4 -march=x86-64-v4 -mprefer-vector-width=512)
+    if(NOT sources)
+        return()
+    endif()
+    foreach(set IN LISTS sets)
+        add_library(fathom_kernels_${set} OBJECT ${sources})
+        target_link_libraries(fathom_kernels_${set} PRIVATE fathom_flags fathom_dependencies)
+        target_compile_definitions(fathom_kernels_${set} PRIVATE
+            FTH_ISA=${set} FTH_ISA_LEVEL=${level_${set}})
+        target_compile_options(fathom_kernels_${set} PRIVATE ${FTH_HOT_OPTIONS} ${flags_${set}})
+        list(APPEND ${out} $<TARGET_OBJECTS:fathom_kernels_${set}>)
+    endforeach()
+    set(${out} "${${out}}" PARENT_SCOPE)
+endfunction()

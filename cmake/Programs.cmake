@@ -1,0 +1,31 @@
+# Programs: cli/ -> bin/fathom, bench/ -> bin/fathom-bench, and each
+# examples/NAME.c -> examples/NAME, which is also a test.
+file(GLOB cli CONFIGURE_DEPENDS cli/*.c)
+file(GLOB bench CONFIGURE_DEPENDS bench/*.c)
+file(GLOB examples CONFIGURE_DEPENDS examples/*.c)
+set(FTH_PROGRAMS)
+
+if(cli)
+    add_executable(fathom_cli ${cli})
+    set_target_properties(fathom_cli PROPERTIES OUTPUT_NAME fathom)
+    target_link_libraries(fathom_cli PRIVATE fathom fathom_flags)
+    list(APPEND FTH_PROGRAMS fathom_cli)
+endif()
+if(bench)
+    # The peers it times against are the libraries themselves.
+    add_executable(fathom_bench ${bench})
+    set_target_properties(fathom_bench PROPERTIES OUTPUT_NAME fathom-bench)
+    target_link_libraries(fathom_bench PRIVATE fathom_static fathom_flags)
+    target_compile_options(fathom_bench PRIVATE ${FTH_HOT_OPTIONS})
+    list(APPEND FTH_PROGRAMS fathom_bench)
+endif()
+
+if(FTH_TESTS)
+    foreach(source IN LISTS examples)
+        get_filename_component(name ${source} NAME_WE)
+        add_executable(example_${name} ${source})
+        set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name}
+            RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/examples)
+        target_link_libraries(example_${name} PRIVATE fathom fathom_flags m)
+    endforeach()
+endif()

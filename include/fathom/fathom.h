@@ -1,0 +1,16 @@
+/* fathom.h - arrays with named axes, planned before they run, inside a memory budget. */
+#ifndef FATHOM_FATHOM_H
+#define FATHOM_FATHOM_H
+
+#include <fathom/array.h>
+#include <fathom/base.h>
+#include <fathom/graph.h>
+#include <fathom/io.h>
+#include <fathom/memory.h>
+#include <fathom/op.h>
+#include <fathom/ops.h>
+#include <fathom/optim.h>
+#include <fathom/plan.h>
+#include <fathom/trace.h>
+
+#endif /* FATHOM_FATHOM_H */

@@ -1,0 +1,101 @@
+/* fathom/graph.h - programs as graphs of values with named axes.
+ *
+ * A graph only grows. A value is a small handle; its dtype and axes are known
+ * when it is built. A wrong call returns a poisoned value and records the error
+ * with the caller's line; poison flows through every later builder, and the
+ * caller checks once, when planning. Axis lists are strings: "cell factor".
+ *
+ * Ownership: the graph owns its values; the context outlives the graph.
+ * Threads:   one thread at a time per graph.
+ */
+#ifndef FATHOM_GRAPH_H
+#define FATHOM_GRAPH_H
+
+#include <fathom/array.h>
+
+FTH_BEGIN_DECLS
+
+typedef struct fth_context fth_context;
+typedef struct fth_trace fth_trace;
+typedef struct fth_graph fth_graph;
+typedef struct fth_val {
+    fth_graph *graph;
+    uint32_t id; /* 0: poisoned */
+} fth_val;
+typedef int32_t fth_axis_id;
+
+typedef struct fth_options {
+    fth_mem_options mem;
+    int threads; /* workers; 0: one per core we may use */
+    fth_log log;
+    const char *device;      /* "auto", "cpu", "cuda", "cuda:1"; resolved once; NULL: "auto" */
+    const char *scratch_dir; /* where values may be spilled; NULL: never */
+    fth_trace *trace;        /* NULL: no timeline; owned by the caller */
+} fth_options;
+FTH_API void fth_options_default(fth_options *opt);
+FTH_API FTH_MUST_USE fth_status fth_context_create(fth_context **out, const fth_options *opt,
+                                                   fth_err *err);
+/* FTH_E_LEAK lists what is still held; the context is gone all the same. NULL is allowed. */
+FTH_API fth_status fth_context_destroy(fth_context *ctx, fth_err *err);
+FTH_API fth_mem *fth_context_mem(fth_context *ctx);
+FTH_API const char *fth_context_device(const fth_context *ctx); /* "cpu": what was resolved */
+FTH_API int fth_context_threads(const fth_context *ctx);
+
+/* NULL when there is no memory; every builder accepts NULL and gives poison. */
+FTH_API fth_graph *fth_graph_create(fth_context *ctx);
+FTH_API void fth_graph_destroy(fth_graph *g);
+/* FTH_OK, or the first mistake made while building, with its line. */
+FTH_API fth_status fth_graph_check(const fth_graph *g, fth_err *err);
+/* How many mistakes were made; the first eight can be read. */
+FTH_API int fth_graph_errors(const fth_graph *g, int i, fth_err *err);
+
+/* Declare an axis, once, with its size. false: a mistake was recorded. */
+FTH_API bool fth_axis_(fth_graph *g, fth_site site, const char *name, int64_t size);
+/* A second name for the same size. */
+FTH_API bool fth_axis_like_(fth_graph *g, fth_site site, const char *name, const char *like);
+FTH_API int64_t fth_axis_size(const fth_graph *g, const char *name); /* -1: not declared */
+
+/* Read from outside. The source must have the dtype and the sizes of the axes. */
+FTH_API fth_val fth_input_(fth_graph *g, fth_site site, const char *name, fth_dtype dtype,
+                           const char *axes, fth_source source);
+/* A named persistent block that a run may change with fth_assign. */
+FTH_API fth_val fth_param_(fth_graph *g, fth_site site, const char *name, const char *axes,
+                           fth_tensor *storage);
+/* After every read of `param` in the plan, put `value` there. Planned as an output of the graph. */
+FTH_API fth_val fth_assign_(fth_site site, fth_val param, fth_val value);
+FTH_API fth_val fth_const_(fth_graph *g, fth_site site, fth_dtype dtype, double re, double im);
+FTH_API fth_val fth_const_i64_(fth_graph *g, fth_site site, fth_dtype dtype, int64_t value);
+/* Output i of the operation that made v (v itself is output 0). */
+FTH_API fth_val fth_out_(fth_site site, fth_val v, int i);
+/* Name a value for plans and messages; returns it. */
+FTH_API fth_val fth_label(fth_val v, const char *label);
+
+#define fth_axis(g, name, size) fth_axis_((g), FTH_HERE, (name), (size))
+#define fth_axis_like(g, name, like) fth_axis_like_((g), FTH_HERE, (name), (like))
+#define fth_input(g, name, dtype, axes, source)                                                    \
+    fth_input_((g), FTH_HERE, (name), (dtype), (axes), (source))
+#define fth_param(g, name, axes, storage) fth_param_((g), FTH_HERE, (name), (axes), (storage))
+#define fth_assign(param, value) fth_assign_(FTH_HERE, (param), (value))
+#define fth_const(g, dtype, value) fth_const_((g), FTH_HERE, (dtype), (value), 0.0)
+#define fth_const_complex(g, dtype, re, im) fth_const_((g), FTH_HERE, (dtype), (re), (im))
+#define fth_const_i64(g, dtype, value) fth_const_i64_((g), FTH_HERE, (dtype), (value))
+#define fth_out(v, i) fth_out_(FTH_HERE, (v), (i))
+
+/* What a value is. A poisoned value gives false / -1. */
+FTH_API bool fth_val_ok(fth_val v);
+FTH_API fth_dtype fth_val_dtype(fth_val v);
+FTH_API int fth_val_axes(fth_val v);                /* how many */
+FTH_API const char *fth_val_axis(fth_val v, int i); /* name, NULL if there is none */
+FTH_API int64_t fth_val_size(fth_val v, int i);
+FTH_API bool fth_val_has(fth_val v, const char *axis);
+/* "W f32 [induce=3000 cell=73655]" into a caller's buffer; returns it. */
+FTH_API const char *fth_val_format(fth_val v, char *text, size_t bytes);
+
+/* Gradients of the real scalar `loss` with respect to wrt[0..n): appends nodes, fills grad[0..n)
+ * (poison on failure, which is recorded in the graph). Complex cotangents are conjugate Wirtinger:
+ * grad = dL/dRe + i dL/dIm. A value the loss does not depend on gets zeros. */
+FTH_API fth_status fth_grad_(fth_site site, fth_val loss, int n, const fth_val *wrt, fth_val *grad);
+#define fth_grad(loss, n, wrt, grad) fth_grad_(FTH_HERE, (loss), (n), (wrt), (grad))
+
+FTH_END_DECLS
+#endif /* FATHOM_GRAPH_H */

@@ -1,0 +1,152 @@
+/* fathom/op.h - what an operation is. The engine's own and yours use this struct.
+ *
+ * An operation says no in infer, and then cannot be wrong about shapes later.
+ * It has no state of its own: what must survive from one piece of an axis to
+ * the next lives in call->state, whose size the operation declares. Kernels
+ * never allocate, never print, and see only tiles.
+ *
+ * A kernel must honour strides and origins of every tile, give the same bits
+ * however the axes are cut (on the grid it declares), and write each element of
+ * its output tiles. Adding an operation: docs/engine.md.
+ */
+#ifndef FATHOM_OP_H
+#define FATHOM_OP_H
+
+#include <fathom/graph.h>
+
+FTH_BEGIN_DECLS
+
+typedef struct fth_op fth_op;
+typedef struct fth_node fth_node;
+typedef struct fth_call fth_call;
+typedef struct fth_team fth_team;
+
+/* A triangular mark: entries on the other side of the diagonal of (row, col) are zero. */
+typedef enum fth_triangle { FTH_FULL, FTH_LOWER, FTH_UPPER } fth_triangle;
+
+/* Shape of one value. */
+typedef struct fth_desc {
+    fth_dtype dtype;
+    int n_axes;
+    fth_axis_id axis[FTH_MAX_AXES]; /* layout order, innermost last */
+    int64_t size[FTH_MAX_AXES];     /* of the whole axis, whatever a tile covers */
+    fth_triangle triangle;
+    int row, col; /* positions of the axes the mark is about */
+} fth_desc;
+
+/* One operation in a graph, as its functions see it. */
+struct fth_node {
+    const fth_op *op;
+    fth_graph *graph;
+    fth_site site;
+    int n_in, n_out;
+    fth_val in_val[FTH_MAX_IN];
+    fth_val out_val[FTH_MAX_OUT];
+    fth_desc in[FTH_MAX_IN];
+    fth_desc out[FTH_MAX_OUT];
+    const void *attr; /* copied from the builder; plain bytes, hashed into the plan's identity */
+    uint64_t attr_bytes;
+};
+
+/* How a piece of an input axis relates to pieces of the output. */
+typedef enum fth_along {
+    FTH_SAME,       /* output index = input index                                       */
+    FTH_ACCUMULATE, /* the axis is summed away; pieces arrive in order                   */
+    FTH_CARRY,      /* SAME, but pieces must come in order and call->state is carried    */
+    FTH_HALO,       /* output [a,b) needs input [a*mul/div - lo, b*mul/div + hi), clipped */
+    FTH_WHOLE       /* every output element may need all of this axis                    */
+} fth_along;
+typedef struct fth_relation {
+    fth_along along;
+    int out_dim;      /* position in out[0] of the axis that follows; -1 for ACCUMULATE and WHOLE */
+    int64_t mul, div; /* HALO only */
+    int64_t lo, hi;   /* HALO only; may be negative (slices, concatenation) */
+} fth_relation;
+
+/* One invocation of a kernel on one piece of work. While planning, the same struct is passed
+ * to scratch() and flops() with extents and origins filled in and every data pointer NULL. */
+struct fth_call {
+    const fth_node *node;
+    fth_tile in[FTH_MAX_IN];
+    fth_tile out[FTH_MAX_OUT]; /* outputs nobody wants have data NULL and extents filled in */
+    fth_tile state; /* extents as out[0], the carried axis 1; strides count state(node) bytes */
+    void *scratch;  /* scratch(call) bytes, 64-byte aligned, contents undefined */
+    bool first;     /* this is the first piece of the accumulated or carried axis */
+    bool last;      /* this is the last piece */
+    int threads;    /* size of the team; 1 when team is NULL */
+    fth_team *team; /* workers, for operations with FTH_OP_TEAM; may be NULL */
+    fth_err *err;
+};
+
+enum {
+    FTH_OP_CHEAP = 1u << 0,      /* recomputing costs less than keeping */
+    FTH_OP_FREE_AXES = 1u << 1,  /* output axes no input has may be made in pieces (random) */
+    FTH_OP_TEAM = 1u << 2,       /* the kernel spreads its own work over call->team */
+    FTH_OP_MAY_FAIL = 1u << 3,   /* the kernel can return an error (not positive definite) */
+    FTH_OP_ALIAS = 1u << 4,      /* out[0] is in[0] under other axis names: no bytes, no kernel */
+    FTH_OP_NO_SPLIT = 1u << 5,   /* never call with a piece of an output axis per worker */
+    FTH_OP_IN_PLACE_0 = 1u << 8, /* out[0] may take the block of in[0]; << k for in[k] */
+};
+
+struct fth_op {
+    const char *name;
+    const char *brief; /* one line for the generated documentation */
+    uint32_t flags;
+    /* Fill node->n_out and node->out[]; refuse with both shapes and a hint. */
+    fth_status (*infer)(fth_node *node, fth_err *err);
+    /* Axis `dim` of input `in`. NULL: WHOLE everywhere. */
+    void (*relation)(const fth_node *node, int in, int dim, fth_relation *out);
+    /* Pieces along this axis must start at multiples of the grid: `dim` of out[0], or with in >= 0
+     * the accumulated axis `dim` of that input. A power of two, a function of sizes only. NULL: 1.
+     */
+    int64_t (*grid)(const fth_node *node, int in, int dim);
+    /* Bytes carried per element of out[0] (carried axis counted once). NULL: 0. */
+    uint64_t (*state)(const fth_node *node);
+    /* Workspace of the reference kernel for one call. NULL: 0. */
+    uint64_t (*scratch)(const fth_call *call);
+    double (*flops)(const fth_call *call); /* NULL: one per output element */
+    /* Append nodes: cotangents of the outputs (poison where nobody needs one) to cotangents of the
+     * inputs (leave untouched where the input has none). NULL: asking for it is an error. */
+    fth_status (*vjp)(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err);
+    /* The obvious loop: the truth that every fast variant is tested against. */
+    fth_status (*run)(const fth_call *call);
+};
+
+/* Add an operation to the graph: infers, checks, appends. The builders of fathom/ops.h are
+ * thin wrappers around this; your own operations use it directly. Returns output 0. */
+FTH_API fth_val fth_node_add_(fth_graph *g, fth_site site, const fth_op *op, int n_in,
+                              const fth_val *in, const void *attr, uint64_t attr_bytes);
+#define fth_custom(g, op, n_in, in, attr, attr_bytes)                                              \
+    fth_node_add_((g), FTH_HERE, (op), (n_in), (in), (attr), (attr_bytes))
+/* Record a mistake in the graph and return poison. For builders. */
+FTH_API fth_val fth_poison_(fth_graph *g, fth_site site, fth_status status, const char *fmt, ...)
+    FTH_PRINTF(4, 5);
+
+/* Helpers for infer and builders. */
+FTH_API int fth_desc_find(const fth_desc *d, fth_axis_id axis); /* position, -1: absent */
+FTH_API int64_t fth_desc_count(const fth_desc *d);              /* elements */
+FTH_API void fth_desc_drop(fth_desc *d, int dim); /* remove an axis (and a mark on it) */
+FTH_API fth_axis_id fth_axis_find(const fth_graph *g, const char *name); /* -1: not declared */
+FTH_API const char *fth_axis_name(const fth_graph *g, fth_axis_id axis);
+/* "cell factor" to ids; fails on unknown names, repeats and more than FTH_MAX_AXES. */
+FTH_API FTH_MUST_USE fth_status fth_axes_parse(const fth_graph *g, const char *axes, int *n,
+                                               fth_axis_id *id, fth_err *err);
+/* "W f32 [induce=3000 cell=73655] (made at svgp.c:12)" for messages. */
+FTH_API const char *fth_in_format(const fth_node *node, int in, char *text, size_t bytes);
+
+/* Run fn(arg, i, worker) for i in [0, n) on the team and wait; worker < threads. Which worker takes
+ * which i is not fixed, so results must not depend on it. team NULL: a plain loop, worker 0. */
+FTH_API void fth_team_run(fth_team *team, int64_t n, void (*fn)(void *arg, int64_t i, int worker),
+                          void *arg);
+
+/* A backend's kernel for one operation: replaces op->run and op->scratch on its device. */
+typedef struct fth_kernel {
+    const char *op;                            /* name of the operation */
+    bool (*supports)(const fth_node *node);    /* NULL: everything infer lets through */
+    uint64_t (*scratch)(const fth_call *call); /* NULL: 0 */
+    fth_status (*run)(const fth_call *call);
+    uint32_t flags; /* FTH_OP_TEAM, FTH_OP_NO_SPLIT, added to those of the operation */
+} fth_kernel;
+
+FTH_END_DECLS
+#endif /* FATHOM_OP_H */

@@ -1,0 +1,93 @@
+/* fathom/plan.h - everything that will happen, before anything happens; and then run it.
+ *
+ * A plan fixes the order, the passes, the chunks and the place of every byte.
+ * Making one reads no bulk data and allocates none. If the program cannot fit,
+ * fth_plan_make says so, names the largest values with their lines and tells
+ * what would fit. A run does exactly what the plan says.
+ *
+ * Ownership: destroy the plan before its graph. Threads: one per plan.
+ */
+#ifndef FATHOM_PLAN_H
+#define FATHOM_PLAN_H
+
+#include <fathom/op.h>
+
+FTH_BEGIN_DECLS
+
+typedef struct fth_limits {
+    uint64_t
+        memory_bytes; /* host budget of this plan, foreign tensors included; 0: the context's */
+    uint64_t scratch_bytes; /* most that may be spilled to the scratch directory; 0: what is free
+                               there */
+    int threads;            /* 0: the context's */
+    const char *stream;     /* force the first streaming axis; NULL: choose; "" : none */
+    const fth_sink
+        *sinks;        /* one per output, if known already: memory among them is written in place */
+    bool no_recompute; /* rather keep than recompute where both fit */
+    bool no_spill;     /* never use the scratch directory */
+    bool no_fuse;      /* one step per operation, reference kernels: for tests and debugging */
+} fth_limits;
+
+typedef struct fth_plan fth_plan;
+
+FTH_API fth_plan *fth_plan_make_(fth_graph *g, fth_site site, const fth_val *outs, int n_outs,
+                                 const fth_limits *limits, fth_err *err);
+#define fth_plan_make(g, outs, n_outs, limits, err)                                                \
+    fth_plan_make_((g), FTH_HERE, (outs), (n_outs), (limits), (err))
+FTH_API void fth_plan_destroy(fth_plan *plan);
+
+typedef struct fth_plan_info {
+    uint64_t peak_bytes;    /* arena: what this plan takes, to the byte            */
+    uint64_t foreign_bytes; /* the caller's tensors, counted against the budget    */
+    uint64_t lower_bytes;   /* largest sum of live bytes: no layout can be smaller */
+    uint64_t scratch_bytes; /* file, not memory                                    */
+    int64_t passes;         /* loops over a streaming axis                         */
+    int64_t chunks;         /* pieces of the outermost loops, all passes together  */
+    int64_t steps;          /* kernel steps written in the plan                    */
+    int64_t nested, recomputed,
+        spilled; /* loops inside loops, values made more than once, values on file */
+    double flops;
+    uint64_t moved_bytes; /* by kernels                                          */
+} fth_plan_info;
+FTH_API void fth_plan_get_info(const fth_plan *plan, fth_plan_info *out);
+/* Passes, chunks, bytes by label, a lifetime chart, what bounds each step. */
+FTH_API fth_status fth_plan_print(const fth_plan *plan, FILE *file);
+FTH_API fth_status fth_plan_print_json(const fth_plan *plan, FILE *file);
+
+typedef struct fth_progress {
+    double fraction; /* 0..1 of the planned work */
+    double elapsed_s, remaining_s;
+    double rate;      /* elements of the streaming axis per second */
+    const char *what; /* label of the pass */
+} fth_progress;
+/* Called from the running thread; return false to cancel. */
+typedef bool fth_progress_fn(void *user, const fth_progress *progress);
+
+typedef struct fth_run_options {
+    fth_progress_fn *progress; /* NULL: none */
+    void *user;
+} fth_run_options;
+
+typedef struct fth_run_report {
+    uint64_t planned_bytes; /* arena of the plan                       */
+    uint64_t ledger_bytes;  /* (a) peak of the ledger during the run    */
+    uint64_t touched_bytes; /* (b) resident pages of our own range      */
+    uint64_t growth_bytes;  /* (c) growth of the process                */
+    double seconds, io_seconds, compute_seconds;
+    uint64_t read_bytes, written_bytes;
+} fth_run_report;
+
+/* Run the plan; sinks[i] takes outs[i] (sinks of assigns are ignored). On failure parameters are
+ * unchanged and sinks abandoned. `report` may be NULL. */
+FTH_API FTH_MUST_USE fth_status fth_run(fth_plan *plan, const fth_sink *sinks,
+                                        const fth_run_options *opt, fth_run_report *report,
+                                        fth_err *err);
+
+/* The checked way from a value to a number: plans and runs just this value. */
+FTH_API FTH_MUST_USE fth_status fth_fetch_i64(fth_val v, int64_t *out, fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_fetch_f64(fth_val v, double *out, fth_err *err);
+/* Plan and run one value and write its first rows as text, for debugging. */
+FTH_API fth_status fth_show(fth_val v, int64_t rows, FILE *file, fth_err *err);
+
+FTH_END_DECLS
+#endif /* FATHOM_PLAN_H */

@@ -1,0 +1,226 @@
+/* tensor.c - blocks with a shape and counted references, and the sources and
+ * sinks that serve memory in place.
+ *
+ * The struct is bookkeeping, the data a block of the pool or the caller's own.
+ * The last release gives both back; a wrapped block is only forgotten.
+ */
+#include "array/rect.h"
+#include "mem/heap.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+struct fth_tensor {
+    fth_mem *mem;
+    atomic_int refs;
+    fth_dtype dtype;
+    int n_axes;
+    int64_t size[FTH_MAX_AXES];
+    uint64_t bytes;
+    void *data;
+    bool has_record; /* `data` is known to `mem` */
+    void (*drop)(void *user);
+    void *user;
+};
+
+/* A tensor without data yet. */
+static fth_status make(fth_tensor **out, fth_mem *mem, fth_dtype dtype, int n_axes, const int64_t *size,
+                       fth_err *err)
+{
+    *out = NULL;
+    uint64_t bytes = 0;
+    FTH_TRY(fth__shape_check(dtype, n_axes, size, NULL, &bytes, err));
+    void *block = NULL;
+    FTH_TRY(fth__heap_take(mem, 1, sizeof(fth_tensor), &block, err));
+    fth_tensor *t = block;
+    t->mem = mem;
+    atomic_init(&t->refs, 1);
+    t->dtype = dtype;
+    t->n_axes = n_axes;
+    for (int a = 0; a < n_axes; a++) t->size[a] = size[a];
+    t->bytes = bytes;
+    *out = t;
+    return FTH_OK;
+}
+
+fth_status fth_tensor_create_(fth_tensor **out, fth_mem *mem, fth_site site, const char *label,
+                              fth_dtype dtype, int n_axes, const int64_t *size, fth_err *err)
+{
+    if (!out || !mem) return FTH_FAIL(err, FTH_E_USAGE, "a tensor needs memory and a place to go");
+    *out = NULL;
+    fth_tensor *t = NULL;
+    FTH_TRY(make(&t, mem, dtype, n_axes, size, err));
+    const fth_status s = fth_mem_take_(mem, site, FTH_MEM_POOL, t->bytes, label, &t->data, err);
+    if (s != FTH_OK) {
+        fth__heap_free(mem, t);
+        return s;
+    }
+    t->has_record = true;
+    *out = t;
+    return FTH_OK;
+}
+
+fth_status fth_tensor_wrap_(fth_tensor **out, fth_mem *mem, fth_site site, const char *label,
+                            fth_dtype dtype, int n_axes, const int64_t *size, void *data,
+                            void (*drop)(void *user), void *user, fth_err *err)
+{
+    if (!out || !mem) return FTH_FAIL(err, FTH_E_USAGE, "a tensor needs memory and a place to go");
+    *out = NULL;
+    fth_tensor *t = NULL;
+    FTH_TRY(make(&t, mem, dtype, n_axes, size, err));
+    fth_status s = FTH_OK;
+    if (t->bytes > 0 && !data)
+        s = FTH_FAIL(err, FTH_E_USAGE, "'%s' was to wrap NULL", label ? label : "");
+    else if (t->bytes > 0) /* an empty array has no bytes to count, and often no address */
+        s = fth_mem_adopt_(mem, site, data, t->bytes, label, err);
+    if (s != FTH_OK) {
+        fth__heap_free(mem, t);
+        return s;
+    }
+    t->data = data;
+    t->has_record = t->bytes > 0;
+    t->drop = drop;
+    t->user = user;
+    *out = t;
+    return FTH_OK;
+}
+
+fth_tensor *fth_tensor_retain(fth_tensor *t)
+{
+    if (t) atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+    return t;
+}
+
+void fth_tensor_release(fth_tensor *t)
+{
+    if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1) return;
+    if (t->has_record) (void)fth_mem_release(t->mem, t->data, NULL);
+    if (t->drop) t->drop(t->user);
+    fth__heap_free(t->mem, t);
+}
+
+void *fth_tensor_data(fth_tensor *t)
+{
+    return t->data;
+}
+
+fth_dtype fth_tensor_dtype(const fth_tensor *t)
+{
+    return t->dtype;
+}
+
+int fth_tensor_axes(const fth_tensor *t)
+{
+    return t->n_axes;
+}
+
+int64_t fth_tensor_size(const fth_tensor *t, int axis)
+{
+    return axis >= 0 && axis < t->n_axes ? t->size[axis] : 0;
+}
+
+uint64_t fth_tensor_bytes(const fth_tensor *t)
+{
+    return t->bytes;
+}
+
+/* ---- memory as a source and as a sink ---- */
+
+static fth_status tensor_read(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
+{
+    const fth_tensor *t = self;
+    FTH_TRY(fth__rect_check("memory", t->n_axes, t->size, lo, n, err));
+    const size_t item = (size_t)fth_dtype_size(t->dtype);
+    const char *from = t->data;
+    char *to = dst;
+    fth__runs r;
+    for (fth__runs_start(&r, t->n_axes, t->size, lo, n); fth__runs_next(&r);) {
+        const size_t bytes = (size_t)r.length * item;
+        memcpy(to, from + (size_t)r.start * item, bytes);
+        to += bytes;
+    }
+    return FTH_OK;
+}
+
+static fth_status tensor_read_rows(void *self, const int64_t *index, int64_t n, void *dst, fth_err *err)
+{
+    const fth_tensor *t = self;
+    return fth__rows_by_read("memory", tensor_read, self, t->dtype, t->n_axes, t->size, index, n, dst, err);
+}
+
+static fth_status tensor_write(void *self, const int64_t *lo, const int64_t *n, const void *src, fth_err *err)
+{
+    const fth_tensor *t = self;
+    FTH_TRY(fth__rect_check("memory", t->n_axes, t->size, lo, n, err));
+    const size_t item = (size_t)fth_dtype_size(t->dtype);
+    const char *from = src;
+    char *to = t->data;
+    fth__runs r;
+    for (fth__runs_start(&r, t->n_axes, t->size, lo, n); fth__runs_next(&r);) {
+        const size_t bytes = (size_t)r.length * item;
+        memcpy(to + (size_t)r.start * item, from, bytes);
+        from += bytes;
+    }
+    return FTH_OK;
+}
+
+fth_source fth_tensor_source(fth_tensor *t)
+{
+    fth_source s = {.kind = "memory", .self = t, .dtype = t->dtype, .n_axes = t->n_axes,
+                    .read = tensor_read, .read_rows = tensor_read_rows, .data = t->data};
+    memcpy(s.size, t->size, sizeof s.size);
+    return s;
+}
+
+fth_sink fth_tensor_sink(fth_tensor *t)
+{
+    fth_sink s = {.kind = "memory", .self = t, .dtype = t->dtype, .n_axes = t->n_axes,
+                  .write = tensor_write, .data = t->data};
+    memcpy(s.size, t->size, sizeof s.size);
+    return s;
+}
+
+/* A scalar has no room for its dtype beside the pointer, so its size is in the function. */
+#define DEFINE_SCALAR(bytes)                                                                       \
+    static fth_status scalar_read_##bytes(void *self, const int64_t *lo, const int64_t *n, void *dst,   \
+                                          fth_err *err)                                            \
+    {                                                                                              \
+        (void)lo, (void)n, (void)err;                                                              \
+        memcpy(dst, self, bytes);                                                                  \
+        return FTH_OK;                                                                             \
+    }                                                                                              \
+    static fth_status scalar_write_##bytes(void *self, const int64_t *lo, const int64_t *n,        \
+                                           const void *src, fth_err *err)                          \
+    {                                                                                              \
+        (void)lo, (void)n, (void)err;                                                              \
+        memcpy(self, src, bytes);                                                                  \
+        return FTH_OK;                                                                             \
+    }
+DEFINE_SCALAR(1)
+DEFINE_SCALAR(2)
+DEFINE_SCALAR(4)
+DEFINE_SCALAR(8)
+DEFINE_SCALAR(16)
+
+typedef struct scalar_functions {
+    fth_status (*read)(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err);
+    fth_status (*write)(void *self, const int64_t *lo, const int64_t *n, const void *src, fth_err *err);
+} scalar_functions;
+static const scalar_functions scalars[17] = {
+    [1] = {scalar_read_1, scalar_write_1},    [2] = {scalar_read_2, scalar_write_2},
+    [4] = {scalar_read_4, scalar_write_4},    [8] = {scalar_read_8, scalar_write_8},
+    [16] = {scalar_read_16, scalar_write_16},
+};
+
+fth_source fth_scalar_source(fth_dtype dtype, const void *value)
+{
+    void *self = (void *)(uintptr_t)value; /* a source never writes through it */
+    return (fth_source){.kind = "scalar", .self = self, .dtype = dtype,
+                        .read = scalars[fth_dtype_size(dtype)].read, .data = self};
+}
+
+fth_sink fth_scalar_sink(fth_dtype dtype, void *value)
+{
+    return (fth_sink){.kind = "scalar", .self = value, .dtype = dtype,
+                      .write = scalars[fth_dtype_size(dtype)].write, .data = value};
+}

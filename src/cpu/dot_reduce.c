@@ -1,0 +1,70 @@
+/* dot_reduce.c - products by BLAS and the fast interpreter, one tile of the product at a time. */
+#include "ops/dot_reduce.h"
+
+#include "base/checked.h"
+#include "cpu/backend.h"
+#include "cpu/dot.h"
+
+static uint64_t room(const fth_call *call, const fth__dot_shape *s)
+{
+    const fth__dot_sizes z = fth__cpu_dot_sizes(s, call);
+    return z.a + z.b;
+}
+
+static bool skips(const fth_call *call, const fth__dot_shape *s, int64_t m0, int64_t m, int64_t n0, int64_t n, int64_t k0,
+                  int64_t k)
+{
+    const fth_node *node = call->node;
+    const int64_t row = fth__tile_origin(&call->in[0], s->m.a) + m0, col = fth__tile_origin(&call->in[1], s->n.b) + n0;
+    return fth__dot_zero(&node->in[0], s->m.a, s->k.a, row, m, k0, k) ||
+           fth__dot_zero(&node->in[1], s->k.b, s->n.b, k0, k, col, n);
+}
+
+static void product(const fth_call *call, const fth__dot_shape *s, const char *a, const char *b, int64_t m0, int64_t m,
+                    int64_t n0, int64_t n, bool cols, void *p, void *space)
+{
+    const fth__dot_sizes z = fth__cpu_dot_sizes(s, call);
+    const fth__dot_work w = {
+        .call = call,
+        .shape = s,
+        .room_a = z.a ? space : NULL,
+        .room_b = z.b ? (char *)space + z.a : NULL,
+    };
+    const int64_t size = fth_dtype_size(s->dtype), k = fth__tile_extent(&call->in[0], s->k.a);
+    const fth__matrix_out c = {p, cols ? m : n, cols};
+    a += m0 * fth__tile_stride(&call->in[0], s->m.a) * size;
+    b += n0 * fth__tile_stride(&call->in[1], s->n.b) * size;
+    double beta = 0.0;
+    for (int64_t k0 = 0; k0 < k; k0 += s->tile_k) {
+        const int64_t part = fth__min_i64(s->tile_k, k - k0);
+        if (skips(call, s, m0, m, n0, n, k0, part)) continue;
+        fth__cpu_dot_tile(&w, a + k0 * fth__tile_stride(&call->in[0], s->k.a) * size,
+                          b + k0 * fth__tile_stride(&call->in[1], s->k.b) * size, m, n, part, beta, c);
+        beta = 1.0;
+    }
+    if (beta == 0.0) fth__cpu_dot_tile(&w, a, b, m, n, 0, 0.0, c);
+}
+
+/* The interpreter when it takes this program, else the fused operation's own loop. */
+static fth__dot_reduce_how how_of(const fth_node *node)
+{
+    fth_node fused;
+    fth__dot_reduce_fused(node, &fused);
+    const fth_kernel *fast = fth__cpu_backend.find(&fused);
+    if (!fast) return (fth__dot_reduce_how){room, product, fth__op_fused.scratch, fth__op_fused.run};
+    return (fth__dot_reduce_how){room, product, fast->scratch, fast->run};
+}
+
+static uint64_t scratch(const fth_call *call)
+{
+    const fth__dot_reduce_how how = how_of(call->node);
+    return fth__dot_reduce_scratch(call, &how);
+}
+
+static fth_status run(const fth_call *call)
+{
+    const fth__dot_reduce_how how = how_of(call->node);
+    return fth__dot_reduce_run(call, &how);
+}
+
+const fth_kernel fth__cpu_dot_reduce = {.op = "dot_reduce", .scratch = scratch, .run = run};

@@ -1,0 +1,115 @@
+/* elementwise_kernels.c - one loop per elementwise operation, dtype and form, from elementwise.def.
+ *
+ * Compiled once per instruction set. Forms in which an operand is one element exist where they are worth
+ * their code: the caller swaps operands or fills a block for the others.
+ */
+#include "cpu/vec.h"
+#include "cpu/vec_loop.h"
+#include "ops/vecmath.h"
+
+/* x - s and s - x, but x + s only. */
+#define HAS_SV_SUB ()
+#define HAS_SV_DIV ()
+#define HAS_SV_MIN ()
+#define HAS_SV_MAX ()
+#define NO_VS_POW ()
+#define NO_VS_ATAN2 ()
+#define NO_VS_MOD ()
+#define NO_VS_IDIV ()
+#define NO_VS_COMPLEX ()
+
+#define NAME(name, form) FTH__EW_GLUE(FTH__EW_GLUE(FTH__EW_GLUE(name##_, TAG), _), form)
+
+/* Types of the first operand and of the result. */
+#define X_SAME STORE
+#define X_BOOL STORE
+#define X_REAL STORE
+#define X_COMPLEX STORE
+#define X_PICK uint8_t
+#define XT_SAME FTH_T
+#define XT_BOOL FTH_T
+#define XT_REAL FTH_T
+#define XT_COMPLEX FTH_T
+#define XT_PICK uint8_t
+#define OUT_SAME STORE
+#define OUT_PICK STORE
+#define OUT_BOOL uint8_t
+#define OUT_REAL REAL_STORE
+#define OUT_COMPLEX COMPLEX_STORE
+#define TO_SAME CAST
+#define TO_PICK CAST
+#define TO_BOOL (uint8_t)
+#define TO_REAL REAL_CAST
+#define TO_COMPLEX
+
+#define LOOP(name, form, result, X, Y, Z, expr)                                                    \
+    static void NAME(name, form)(int64_t n, void *out_, const void *const *src)                    \
+    {                                                                                              \
+        OUT_##result *out = out_;                                                                  \
+        const X_##result *px = src[0];                                                             \
+        LOAD_##Y(y, py, src[1])                                                                    \
+        LOAD_##Z(z, pz, src[2])                                                                    \
+        FTH__EACH                                                                                  \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const XT_##result x = px[X];                                                           \
+            EACH_##Y(y, py)                                                                        \
+            EACH_##Z(z, pz)                                                                        \
+            out[i] = TO_##result expr;                                                             \
+        }                                                                                          \
+    }
+/* An operand that is a block, one element, or not there. */
+#define LOAD_V(y, py, p) const STORE *py = p;
+#define LOAD_S(y, py, p) const FTH_T y = *(const STORE *)p;
+#define LOAD_N(y, py, p)
+#define EACH_V(y, py) const FTH_T y = py[i];
+#define EACH_S(y, py)
+#define EACH_N(y, py)
+
+/* The first operand as one element: only where the form SV exists. */
+#define LOOP_SV(name, result, expr)                                                                \
+    static void NAME(name, SV)(int64_t n, void *out_, const void *const *src)                      \
+    {                                                                                              \
+        OUT_##result *out = out_;                                                                  \
+        const FTH_T x = *(const STORE *)src[0];                                                    \
+        const STORE *py = src[1];                                                                  \
+        FTH__EACH                                                                                  \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const FTH_T y = py[i];                                                                 \
+            out[i] = TO_##result expr;                                                             \
+        }                                                                                          \
+    }
+#define UNLESS(column, ...) FTH__EW_GLUE(UNLESS_, FTH__EW_HAS(column))(__VA_ARGS__)
+#define UNLESS_0(...) __VA_ARGS__
+#define UNLESS_1(...)
+
+#define LOOPS_1(name, result, expr) LOOP(name, VV, result, i, N, N, expr)
+#define LOOPS_2(name, result, expr)                                                                \
+    LOOP(name, VV, result, i, V, N, expr)                                                          \
+    UNLESS(NO_VS_##name, LOOP(name, VS, result, i, S, N, expr))                                    \
+    FTH__EW_IF(HAS_SV_##name, LOOP_SV(name, result, expr))
+#define LOOPS_3(name, result, expr)                                                                \
+    LOOP(name, VV, result, i, V, V, expr)                                                          \
+    LOOP(name, VS, result, i, V, S, expr)                                                          \
+    LOOP(name, SV, result, i, S, V, expr)                                                          \
+    LOOP(name, SS, result, i, S, S, expr)
+
+#include "cpu/vec_types.h"
+
+/* ---- the same rows again, as a table ------------------------------------------------------------ */
+#undef LOOPS_1
+#undef LOOPS_2
+#undef LOOPS_3
+#define OR_NULL(absent, ...) FTH__EW_GLUE(OR_NULL_, FTH__EW_HAS(absent))(__VA_ARGS__)
+#define OR_NULL_0(...) __VA_ARGS__
+#define OR_NULL_1(...) NULL
+#define LOOPS_1(name, result, expr) [FTH_EW_##name][DTYPE] = {NAME(name, VV), NULL, NULL, NULL},
+#define LOOPS_2(name, result, expr)                                                                \
+    [FTH_EW_##name][DTYPE] = {NAME(name, VV), OR_NULL(NO_VS_##name, NAME(name, VS)),               \
+                              FTH__EW_OR_NULL(HAS_SV_##name, NAME(name, SV)), NULL},
+#define LOOPS_3(name, result, expr)                                                                \
+    [FTH_EW_##name][DTYPE] = {NAME(name, VV), NAME(name, VS), NAME(name, SV), NAME(name, SS)},
+
+extern fth__map_loops FTH__ISA_NAME(fth__map_loops, FTH_ISA);
+fth__map_loops FTH__ISA_NAME(fth__map_loops, FTH_ISA) = {
+#include "cpu/vec_types.h"
+};

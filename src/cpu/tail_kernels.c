@@ -1,0 +1,185 @@
+/* tail_kernels.c - loops that join the elements of a block: what reductions at a tail are made of.
+ *
+ * Compiled once per instruction set. Wide numbers are f64, i64 or c128; every loop joins in the order
+ * ops/fused.h defines, whatever the length of the vectors.
+ */
+#include "cpu/vec.h"
+#include "cpu/vec_loop.h"
+#include "ops/fused.h"
+
+#define SUM_F(a, x) ((a) + (x))
+#define PROD_F(a, x) ((a) * (x))
+/* the first NaN stays; of equal numbers the first stays */
+#define MIN_F(a, x) ((((x) < (a)) | (((x) != (x)) & ((a) == (a)))) ? (x) : (a))
+#define MAX_F(a, x) ((((x) > (a)) | (((x) != (x)) & ((a) == (a)))) ? (x) : (a))
+#define SUM_I(a, x) ((int64_t)((uint64_t)(a) + (uint64_t)(x)))
+#define PROD_I(a, x) ((int64_t)((uint64_t)(a) * (uint64_t)(x)))
+#define MIN_I(a, x) ((x) < (a) ? (x) : (a))
+#define MAX_I(a, x) ((x) > (a) ? (x) : (a))
+#define ANY_I(a, x) ((a) | ((x) != 0))
+#define ALL_I(a, x) ((a) & ((x) != 0))
+static inline fth_c128 sum_c(fth_c128 a, fth_c128 x)
+{
+    return (fth_c128){a.re + x.re, a.im + x.im};
+}
+static inline fth_c128 prod_c(fth_c128 a, fth_c128 x)
+{
+    return (fth_c128){a.re * x.re - a.im * x.im, a.re * x.im + a.im * x.re};
+}
+
+#define LANE(fn, T, W, GET, OP)                                                                    \
+    static void lane_##fn(int64_t n, const void *v_, void *lane_)                                  \
+    {                                                                                              \
+        const T *v = v_;                                                                           \
+        W *lane = lane_, l[FTH__TAIL_LANES];                                                       \
+        for (int k = 0; k < FTH__TAIL_LANES; k++) l[k] = lane[k];                                  \
+        int64_t i = 0;                                                                             \
+        for (; i + FTH__TAIL_LANES <= n; i += FTH__TAIL_LANES)                                     \
+            for (int k = 0; k < FTH__TAIL_LANES; k++) {                                            \
+                const W x = GET(v[i + k]);                                                         \
+                l[k] = OP(l[k], x);                                                                \
+            }                                                                                      \
+        for (int k = 0; i + k < n; k++) {                                                          \
+            const W x = GET(v[i + k]);                                                             \
+            l[k] = OP(l[k], x);                                                                    \
+        }                                                                                          \
+        for (int k = 0; k < FTH__TAIL_LANES; k++) lane[k] = l[k];                                  \
+    }
+/* Two, three and four rows are what coordinates have; the rest goes one column at a time, four side by
+ * side, or one row at a time when columns are neighbours. */
+#define COLUMN(fn, T, W, GET, OP)                                                                  \
+    static void few_##fn(const int64_t rows, int64_t cols, int64_t col_step, const T *v, W *acc)   \
+    {                                                                                              \
+        FTH__EACH                                                                                  \
+        for (int64_t c = 0; c < cols; c++) {                                                       \
+            W a = acc[c];                                                                          \
+            for (int64_t r = 0; r < rows; r++) {                                                   \
+                const W x = GET(v[c * col_step + r]);                                              \
+                a = OP(a, x);                                                                      \
+            }                                                                                      \
+            acc[c] = a;                                                                            \
+        }                                                                                          \
+    }                                                                                              \
+    static void column_##fn(int64_t rows, int64_t cols, int64_t row_step, int64_t col_step,        \
+                            const void *v_, void *acc_)                                            \
+    {                                                                                              \
+        const T *v = v_;                                                                           \
+        W *acc = acc_;                                                                             \
+        if (row_step != 1 || (col_step == 1 && cols > 1)) {                                        \
+            for (int64_t r = 0; r < rows; r++) {                                                   \
+                const T *row = v + r * row_step;                                                   \
+                FTH__EACH                                                                          \
+                for (int64_t c = 0; c < cols; c++) {                                               \
+                    const W x = GET(row[c * col_step]);                                            \
+                    acc[c] = OP(acc[c], x);                                                        \
+                }                                                                                  \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        if (rows == 2 && col_step == 2) {                                                          \
+            few_##fn(2, cols, 2, v, acc);                                                          \
+            return;                                                                                \
+        }                                                                                          \
+        if (rows == 3 && col_step == 3) {                                                          \
+            few_##fn(3, cols, 3, v, acc);                                                          \
+            return;                                                                                \
+        }                                                                                          \
+        int64_t c = 0;                                                                             \
+        for (; c + 4 <= cols; c += 4) {                                                            \
+            W a[4] = {acc[c], acc[c + 1], acc[c + 2], acc[c + 3]};                                 \
+            for (int64_t r = 0; r < rows; r++)                                                     \
+                for (int k = 0; k < 4; k++) {                                                      \
+                    const W x = GET(v[(c + k) * col_step + r]);                                    \
+                    a[k] = OP(a[k], x);                                                            \
+                }                                                                                  \
+            for (int k = 0; k < 4; k++) acc[c + k] = a[k];                                         \
+        }                                                                                          \
+        for (; c < cols; c++) {                                                                    \
+            W a = acc[c];                                                                          \
+            for (int64_t r = 0; r < rows; r++) {                                                   \
+                const W x = GET(v[c * col_step + r]);                                              \
+                a = OP(a, x);                                                                      \
+            }                                                                                      \
+            acc[c] = a;                                                                            \
+        }                                                                                          \
+    }
+#define JOIN(fn, W, OP)                                                                            \
+    static void join_##fn(int64_t n, void *to_, const void *more_)                                 \
+    {                                                                                              \
+        W *to = to_;                                                                               \
+        const W *more = more_;                                                                     \
+        for (int64_t i = 0; i < n; i++) to[i] = OP(to[i], more[i]);                                \
+    }
+#define BOTH(fn, T, W, GET, OP) LANE(fn, T, W, GET, OP) COLUMN(fn, T, W, GET, OP)
+
+#define SELF(x) (x)
+#define WIDE(x) ((double)(x))
+#define WIDE_C(x) ((fth_c128){(double)(x).re, (double)(x).im})
+#define TRUTH(x) ((x) != 0)
+#define REALS(name, T, GET)                                                                        \
+    BOTH(sum_##name, T, double, GET, SUM_F)                                                        \
+    BOTH(prod_##name, T, double, GET, PROD_F)                                                      \
+    BOTH(min_##name, T, double, GET, MIN_F)                                                        \
+    BOTH(max_##name, T, double, GET, MAX_F)
+#define INTS(name, T, GET)                                                                         \
+    COLUMN(sum_##name, T, int64_t, GET, SUM_I)                                                     \
+    COLUMN(prod_##name, T, int64_t, GET, PROD_I)                                                   \
+    COLUMN(min_##name, T, int64_t, GET, MIN_I)                                                     \
+    COLUMN(max_##name, T, int64_t, GET, MAX_I)
+#define COMPLEXES(name, T, GET)                                                                    \
+    BOTH(sum_##name, T, fth_c128, GET, sum_c)                                                      \
+    BOTH(prod_##name, T, fth_c128, GET, prod_c)
+REALS(f32, float, WIDE)
+REALS(f64, double, SELF)
+INTS(u8, uint8_t, SELF)
+INTS(u16, uint16_t, SELF)
+INTS(i32, int32_t, SELF)
+INTS(i64, int64_t, SELF)
+COMPLEXES(c64, fth_c64, WIDE_C)
+COMPLEXES(c128, fth_c128, SELF)
+COLUMN(sum_bool, uint8_t, int64_t, TRUTH, SUM_I)
+COLUMN(prod_bool, uint8_t, int64_t, TRUTH, PROD_I)
+COLUMN(any_bool, uint8_t, int64_t, TRUTH, ANY_I)
+COLUMN(all_bool, uint8_t, int64_t, TRUTH, ALL_I)
+JOIN(sum_i, int64_t, SUM_I)
+JOIN(prod_i, int64_t, PROD_I)
+JOIN(min_i, int64_t, MIN_I)
+JOIN(max_i, int64_t, MAX_I)
+JOIN(any_i, int64_t, ANY_I)
+JOIN(all_i, int64_t, ALL_I)
+JOIN(sum_f, double, SUM_F)
+JOIN(prod_f, double, PROD_F)
+JOIN(min_f, double, MIN_F)
+JOIN(max_f, double, MAX_F)
+JOIN(sum_z, fth_c128, sum_c)
+JOIN(prod_z, fth_c128, prod_c)
+
+#define REAL_ROW(kind, red)                                                                        \
+    [FTH_F16] = kind##_##red##_f32, [FTH_BF16] = kind##_##red##_f32, [FTH_F32] = kind##_##red##_f32, \
+    [FTH_F64] = kind##_##red##_f64
+#define COMPLEX_ROW(kind, red) [FTH_C64] = kind##_##red##_c64, [FTH_C128] = kind##_##red##_c128
+#define INT_ROW(red)                                                                               \
+    [FTH_U8] = column_##red##_u8, [FTH_U16] = column_##red##_u16, [FTH_I32] = column_##red##_i32,  \
+    [FTH_I64] = column_##red##_i64
+extern const fth__tail_loops FTH__ISA_NAME(fth__tail_loops, FTH_ISA);
+const fth__tail_loops FTH__ISA_NAME(fth__tail_loops, FTH_ISA) = {
+    .lane = {[FTH_RED_SUM] = {REAL_ROW(lane, sum), COMPLEX_ROW(lane, sum)},
+             [FTH_RED_PROD] = {REAL_ROW(lane, prod), COMPLEX_ROW(lane, prod)},
+             [FTH_RED_MIN] = {REAL_ROW(lane, min)},
+             [FTH_RED_MAX] = {REAL_ROW(lane, max)}},
+    .column = {[FTH_RED_SUM] = {REAL_ROW(column, sum), COMPLEX_ROW(column, sum), INT_ROW(sum),
+                                [FTH_BOOL] = column_sum_bool},
+               [FTH_RED_PROD] = {REAL_ROW(column, prod), COMPLEX_ROW(column, prod), INT_ROW(prod),
+                                 [FTH_BOOL] = column_prod_bool},
+               [FTH_RED_MIN] = {REAL_ROW(column, min), INT_ROW(min)},
+               [FTH_RED_MAX] = {REAL_ROW(column, max), INT_ROW(max)},
+               [FTH_RED_ANY] = {[FTH_BOOL] = column_any_bool},
+               [FTH_RED_ALL] = {[FTH_BOOL] = column_all_bool}},
+    .join = {[FTH_RED_SUM] = {join_sum_i, join_sum_f, join_sum_z},
+             [FTH_RED_PROD] = {join_prod_i, join_prod_f, join_prod_z},
+             [FTH_RED_MIN] = {join_min_i, join_min_f, NULL},
+             [FTH_RED_MAX] = {join_max_i, join_max_f, NULL},
+             [FTH_RED_ANY] = {join_any_i, NULL, NULL},
+             [FTH_RED_ALL] = {join_all_i, NULL, NULL}},
+};
+_Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it rows above");

@@ -1,0 +1,71 @@
+/* vec.h - loops over blocks of elements, compiled once per instruction set.
+ *
+ * A block is up to a few thousand elements of one dtype in cache; f16 and bf16 blocks hold f32. A loop
+ * may write over one of its operands exactly, never over part of it. Tables are constants; which one is
+ * used is asked of the processor each time, so there is nothing to set up and nothing to race for.
+ */
+#ifndef FTH_CPU_VEC_H
+#define FTH_CPU_VEC_H
+
+#include "ops/elementwise.h"
+#include "ops/scalar.h"
+
+/* n elements; src[k] is a block, or one element where the form says scalar. */
+typedef void fth__vec_fn(int64_t n, void *out, const void *const *src);
+
+/* Which of the last two operands are one element. Unary operations have only VV. */
+enum { FTH__VV, FTH__VS, FTH__SV, FTH__SS, FTH__FORMS };
+
+/* Two instructions in one loop, rounded as two: out = second(first(a, b), c). */
+typedef struct fth__vec_pair {
+    int16_t first, second; /* fth_ew */
+    uint8_t dtype;
+    uint8_t swapped;                /* second(c, first(a, b)) */
+    fth__vec_fn *run[FTH__FORMS];   /* form of b and c; sources are a b c, those there are */
+} fth__vec_pair;
+
+/* One row of n elements into lanes: element i into lane i % FTH__TAIL_LANES. */
+typedef void fth__lane_fn(int64_t n, const void *v, void *lane);
+/* acc[c] with elements 0.. of column c, in order: v[r * row_step + c * col_step]. */
+typedef void fth__column_fn(int64_t rows, int64_t cols, int64_t row_step, int64_t col_step, const void *v, void *acc);
+/* to[i] with more[i] */
+typedef void fth__join_fn(int64_t n, void *to, const void *more);
+
+/* Names of one instruction set: x_v3. */
+#define FTH__ISA_NAME(x, isa) FTH__EW_GLUE(FTH__EW_GLUE(x, _), isa)
+
+/* What the files *_kernels.c export, each once per instruction set. */
+typedef fth__vec_fn *const fth__map_loops[FTH_EW_COUNT][FTH_DTYPE_COUNT][FTH__FORMS];
+typedef fth__vec_fn *const fth__cast_loops[FTH_DTYPE_COUNT][FTH_DTYPE_COUNT]; /* 16 bits: as f32, to be rounded */
+typedef struct fth__half_loops {
+    fth__vec_fn *widen, *narrow; /* memory to f32 and back */
+    fth__vec_fn *round;          /* f32 to what the dtype can hold, in place */
+} fth__half_loops;
+typedef fth__half_loops fth__half_table[2]; /* f16, bf16 */
+typedef struct fth__pair_list {
+    const fth__vec_pair *pair;
+    int n;
+} fth__pair_list;
+typedef struct fth__tail_loops {
+    fth__lane_fn *lane[FTH_RED_LOGSUMEXP][FTH_DTYPE_COUNT];
+    fth__column_fn *column[FTH_RED_LOGSUMEXP][FTH_DTYPE_COUNT];
+    fth__join_fn *join[FTH_RED_LOGSUMEXP][FTH__KIND_COMPLEX + 1];
+} fth__tail_loops;
+
+typedef struct fth__vec_table {
+    const char *isa;
+    fth__map_loops *map;
+    fth__cast_loops *cast;
+    const fth__half_table *half;
+    const fth__pair_list *pairs;
+    const fth__tail_loops *tail;
+} fth__vec_table;
+const fth__vec_table *fth__vec(void);
+
+/* The dtype blocks of `t` are held in. */
+static inline fth_dtype fth__vec_dtype(fth_dtype t)
+{
+    return t == FTH_F16 || t == FTH_BF16 ? FTH_F32 : t;
+}
+
+#endif

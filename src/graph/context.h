@@ -1,0 +1,32 @@
+/* context.h - what every part of one process shares: memory, log, workers, device, timeline.
+ *
+ * The context is passed, never found: there are no globals. Fields are set once by
+ * fth_context_create and only read afterwards.
+ */
+#ifndef FTH_GRAPH_CONTEXT_H
+#define FTH_GRAPH_CONTEXT_H
+
+#include <fathom/graph.h>
+#include <fathom/op.h>
+
+/* A device's table of kernels; the CPU's is linked in, others come from dlopen. */
+typedef struct fth_backend {
+    uint32_t abi;
+    const char *name; /* "cpu" */
+    /* The kernel for this node; NULL: none, which is an error while planning. */
+    const fth_kernel *(*find)(const fth_node *node);
+} fth_backend;
+enum { FTH_BACKEND_ABI = 1 };
+
+struct fth_context {
+    fth_mem *mem;
+    fth_log log;
+    int threads;
+    char device[32];
+    char scratch_dir[512]; /* empty: never spill */
+    const fth_backend *backend;
+    fth_team *team; /* workers; made and joined with the context */
+    fth_trace *trace;
+};
+
+#endif

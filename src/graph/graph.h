@@ -1,0 +1,91 @@
+/* graph.h - the inside of a graph: axes, nodes and values, all append-only.
+ *
+ * Nodes are stored behind stable pointers, so a vjp may append while it reads the node it is
+ * about. Value ids start at 1; 0 is poison. Axis ids are positions in order of declaration, which
+ * is also the order that random numbers count in.
+ */
+#ifndef FTH_GRAPH_GRAPH_H
+#define FTH_GRAPH_GRAPH_H
+
+#include "graph/context.h"
+#include <fathom/op.h>
+
+enum { FTH__NAME = 32, FTH__GRAPH_ERRORS = 8 };
+
+typedef struct fth__axis {
+    char name[FTH__NAME];
+    int64_t size;
+    fth_site site;
+    int n_parts; /* made by merge from these; 0: not merged */
+    fth_axis_id part[FTH_MAX_AXES];
+} fth__axis;
+
+typedef struct fth__value {
+    uint32_t node;
+    int32_t out;
+    char label[FTH__NAME];
+} fth__value;
+
+/* Attributes of the four operations that only the engine knows. */
+typedef struct fth__input_attr {
+    int32_t index;    /* into graph->input */
+    int32_t in_place; /* the source is memory */
+} fth__input_attr;
+typedef struct fth__const_attr {
+    fth_c128 value;
+    int64_t integer; /* bool and integer dtypes */
+    int32_t dtype;
+    int32_t pad;
+} fth__const_attr;
+
+typedef struct fth__input {
+    char name[FTH__NAME];
+    fth_dtype dtype;
+    fth_source source;
+    fth_tensor *param; /* storage when this is a parameter */
+    uint32_t value;
+    fth_desc desc; /* axes it was declared with */
+} fth__input;
+
+struct fth_graph {
+    fth_context *ctx;
+    fth_mem *mem;
+    int64_t n_axes, cap_axes;
+    fth__axis *axis;
+    int64_t n_nodes, cap_nodes;
+    fth_node **node;
+    int64_t n_values, cap_values; /* value[0] is poison */
+    fth__value *value;
+    int64_t n_inputs, cap_inputs;
+    fth__input *input;
+    int n_errors;
+    fth_err error[FTH__GRAPH_ERRORS];
+};
+
+extern const fth_op fth__op_input; /* a source; parameters too */
+extern const fth_op fth__op_const;
+extern const fth_op
+    fth__op_assign; /* in[0] parameter, in[1] value; out[0] is the value, an effect */
+
+/* The node that made v; NULL for poison. */
+const fth_node *fth__val_node(fth_val v);
+int fth__val_out(fth_val v);
+/* Shape of v; v must not be poison. */
+const fth_desc *fth__val_desc(fth_val v);
+fth_val fth__val_at(const fth_graph *g, uint32_t id);
+
+/* Merged axes remember their parts. Setting them twice must give the same parts. */
+bool fth__axis_set_parts(fth_graph *g, fth_axis_id merged, int n, const fth_axis_id *parts,
+                         fth_site site);
+int fth__axis_parts(const fth_graph *g, fth_axis_id axis, fth_axis_id *parts);
+
+/* "[cell=12 factor=3]" */
+const char *fth__desc_format(const fth_graph *g, const fth_desc *d, char *text, size_t bytes);
+/* Names of the axes as a list that the builders accept: "cell factor". */
+const char *fth__desc_axes(const fth_graph *g, const fth_desc *d, char *text, size_t bytes);
+/* Record what `err` says as a mistake made at `site`; returns poison. */
+fth_val fth__graph_fail(fth_graph *g, fth_site site, const fth_err *err);
+/* A stable name for a value: its label, or its operation and id. */
+const char *fth__val_label(const fth_graph *g, uint32_t id, char *text, size_t bytes);
+
+#endif

@@ -1,0 +1,39 @@
+/* grid.h - the fixed grids that make results independent of chunks, budgets and threads.
+ *
+ * A grid is a function of an axis' whole size, never of a tile. Sums along an axis are defined
+ * once and for all as: ordered partials of one block each, added in order inside each of at most
+ * 64 superblocks, superblocks added in order. Whoever computes a piece of an axis starts and ends
+ * on the grid (or at the end of the axis), so every budget adds the same numbers in the same order.
+ */
+#ifndef FTH_GRAPH_GRID_H
+#define FTH_GRAPH_GRID_H
+
+#include <stdint.h>
+
+enum { FTH__SUPERBLOCKS = 64, FTH__REDUCE_BLOCK = 1024, FTH__PRODUCT_TILE = 1024 };
+
+/* Block of a reduction along an axis of n elements: a power of two, 1 to 1024. */
+static inline int64_t fth__grid_reduce(int64_t n)
+{
+    int64_t block = 1;
+    while (block < FTH__REDUCE_BLOCK && block * FTH__SUPERBLOCKS < n) block *= 2;
+    return block;
+}
+
+/* Tile of a product along an axis of n elements: axes of at most one tile are never cut. */
+static inline int64_t fth__grid_product(int64_t n)
+{
+    int64_t tile = 1;
+    while (tile < FTH__PRODUCT_TILE && tile < n) tile *= 2;
+    return tile;
+}
+
+/* Elements per superblock of an axis of n elements cut into blocks of `block`. */
+static inline int64_t fth__grid_superblock(int64_t n, int64_t block)
+{
+    const int64_t blocks = (n + block - 1) / block;
+    const int64_t per = (blocks + FTH__SUPERBLOCKS - 1) / FTH__SUPERBLOCKS;
+    return (per > 0 ? per : 1) * block;
+}
+
+#endif

@@ -1,0 +1,223 @@
+/* leaf.c - values that no operation computes: inputs, parameters and constants; and assign.
+ *
+ * The planner knows these four by their address: inputs and parameters are read, constants go
+ * into programs or are filled in once, an assign is an effect on its parameter's storage.
+ */
+#include "array/half.h"
+#include "base/str.h"
+#include "graph/graph.h"
+#include "mem/heap.h"
+
+#include <string.h>
+
+static fth_status input_infer(fth_node *node, fth_err *err)
+{
+    (void)err;
+    const fth__input_attr *attr = node->attr;
+    const fth__input *in = &node->graph->input[attr->index];
+    node->n_out = 1;
+    node->out[0] = in->desc;
+    return FTH_OK;
+}
+
+const fth_op fth__op_input = {.name = "input", .brief = "data from outside", .infer = input_infer};
+
+static fth_status const_infer(fth_node *node, fth_err *err)
+{
+    (void)err;
+    const fth__const_attr *attr = node->attr;
+    node->n_out = 1;
+    node->out[0] = (fth_desc){.dtype = (fth_dtype)attr->dtype};
+    return FTH_OK;
+}
+
+static fth_status const_run(const fth_call *call)
+{
+    const fth__const_attr *a = call->node->attr;
+    void *p = call->out[0].data;
+    const float f = (float)a->value.re;
+    switch ((fth_dtype)a->dtype) {
+    case FTH_BOOL:
+    case FTH_U8: *(uint8_t *)p = (uint8_t)a->integer; break;
+    case FTH_U16: *(uint16_t *)p = (uint16_t)a->integer; break;
+    case FTH_I32: *(int32_t *)p = (int32_t)a->integer; break;
+    case FTH_I64: *(int64_t *)p = a->integer; break;
+    case FTH_F16: *(uint16_t *)p = fth__f32_to_f16(f); break;
+    case FTH_BF16: *(uint16_t *)p = fth__f32_to_bf16(f); break;
+    case FTH_F32: *(float *)p = f; break;
+    case FTH_F64: *(double *)p = a->value.re; break;
+    case FTH_C64: *(fth_c64 *)p = (fth_c64){f, (float)a->value.im}; break;
+    case FTH_C128: *(fth_c128 *)p = a->value; break;
+    case FTH_DTYPE_COUNT: break;
+    }
+    return FTH_OK;
+}
+
+const fth_op fth__op_const = {.name = "const",
+                              .brief = "one number",
+                              .flags = FTH_OP_CHEAP,
+                              .infer = const_infer,
+                              .run = const_run};
+
+static fth_status assign_infer(fth_node *node, fth_err *err)
+{
+    char a[512], b[512];
+    const fth_desc *p = &node->in[0], *v = &node->in[1];
+    bool same = p->dtype == v->dtype && p->n_axes == v->n_axes;
+    for (int i = 0; same && i < p->n_axes; i++) same = p->axis[i] == v->axis[i];
+    if (!same)
+        return FTH_FAIL(err, FTH_E_AXIS_MISMATCH, "assign: %s cannot take %s",
+                        fth_in_format(node, 0, a, sizeof a), fth_in_format(node, 1, b, sizeof b));
+    node->n_out = 1;
+    node->out[0] = *v;
+    return FTH_OK;
+}
+
+const fth_op fth__op_assign = {
+    .name = "assign", .brief = "put a value into a parameter", .infer = assign_infer};
+
+/* ---- builders -----------------------------------------------------------------------------------
+ */
+
+static fth_status make_desc(const fth_graph *g, fth_dtype dtype, const char *axes, fth_desc *d,
+                            fth_err *err)
+{
+    *d = (fth_desc){.dtype = dtype};
+    FTH_TRY(fth_axes_parse(g, axes, &d->n_axes, d->axis, err));
+    for (int i = 0; i < d->n_axes; i++) d->size[i] = g->axis[d->axis[i]].size;
+    return FTH_OK;
+}
+
+static fth_status check_source(const fth_graph *g, const char *name, const fth_desc *d,
+                               const fth_source *s, fth_err *err)
+{
+    char shape[256];
+    if (s->dtype != d->dtype)
+        return FTH_FAIL(err, FTH_E_DTYPE, "input '%s' is declared %s but its %s source holds %s",
+                        name, fth_dtype_name(d->dtype), s->kind, fth_dtype_name(s->dtype));
+    bool same = s->n_axes == d->n_axes;
+    for (int i = 0; same && i < d->n_axes; i++) same = s->size[i] == d->size[i];
+    if (same) return FTH_OK;
+    char found[256];
+    fth__text t;
+    fth__text_init(&t, found, sizeof found);
+    for (int i = 0; i < s->n_axes; i++)
+        fth__text_add(&t, "%s%lld", i ? " " : "", (long long)s->size[i]);
+    return FTH_FAIL(err, FTH_E_AXIS_SIZE,
+                    "input '%s' is declared %s but its %s source has sizes [%s]", name,
+                    fth__desc_format(g, d, shape, sizeof shape), s->kind, found);
+}
+
+static fth_status add_input(fth_graph *g, fth_site site, const fth__input *in, fth_val *out,
+                            fth_err *err)
+{
+    if (!in->name[0]) return FTH_FAIL(err, FTH_E_GRAPH_NAME, "an input has no name");
+    for (int64_t i = 0; i < g->n_inputs; i++)
+        if (strcmp(g->input[i].name, in->name) == 0) {
+            const fth_site first = g->node[g->value[g->input[i].value].node]->site;
+            return FTH_FAIL(err, FTH_E_GRAPH_NAME,
+                            "the name '%s' is taken by an input made at %s:%d", in->name,
+                            first.file, first.line);
+        }
+    FTH_TRY(fth__grow(g->mem, &g->input, &g->cap_inputs, g->n_inputs + 1, err));
+    g->input[g->n_inputs] = *in;
+    const fth__input_attr attr = {.index = (int32_t)g->n_inputs,
+                                  .in_place = in->source.data != NULL};
+    const fth_val v = fth_node_add_(g, site, &fth__op_input, 0, NULL, &attr, sizeof attr);
+    if (!fth_val_ok(v)) return FTH_OK; /* recorded by fth_node_add_ */
+    g->input[g->n_inputs++].value = v.id;
+    *out = fth_label(v, in->name);
+    return FTH_OK;
+}
+
+fth_val fth_input_(fth_graph *g, fth_site site, const char *name, fth_dtype dtype, const char *axes,
+                   fth_source source)
+{
+    fth_val out = {g, 0};
+    if (!g) return out;
+    fth_err err = {0};
+    fth__input in = {.dtype = dtype, .source = source};
+    fth__str_copy(in.name, sizeof in.name, name);
+    fth_status s = make_desc(g, dtype, axes, &in.desc, &err);
+    if (s == FTH_OK) s = check_source(g, in.name, &in.desc, &source, &err);
+    if (s == FTH_OK) s = add_input(g, site, &in, &out, &err);
+    return s == FTH_OK ? out : fth__graph_fail(g, site, &err);
+}
+
+fth_val fth_param_(fth_graph *g, fth_site site, const char *name, const char *axes,
+                   fth_tensor *storage)
+{
+    fth_val out = {g, 0};
+    if (!g) return out;
+    if (!storage)
+        return fth_poison_(g, site, FTH_E_GRAPH_VALUE, "parameter '%s' has no storage", name);
+    fth_err err = {0};
+    fth__input in = {
+        .dtype = fth_tensor_dtype(storage), .source = fth_tensor_source(storage), .param = storage};
+    fth__str_copy(in.name, sizeof in.name, name);
+    fth_status s = make_desc(g, in.dtype, axes, &in.desc, &err);
+    if (s == FTH_OK) s = check_source(g, in.name, &in.desc, &in.source, &err);
+    if (s == FTH_OK) s = add_input(g, site, &in, &out, &err);
+    if (s != FTH_OK) return fth__graph_fail(g, site, &err);
+    if (fth_val_ok(out)) fth_tensor_retain(storage);
+    return out;
+}
+
+fth_val fth_assign_(fth_site site, fth_val param, fth_val value)
+{
+    fth_graph *g = param.graph;
+    const fth_node *node = fth__val_node(param);
+    if (!node || !fth_val_ok(value)) return (fth_val){g, 0};
+    const fth__input_attr *attr = node->attr;
+    if (node->op != &fth__op_input || !g->input[attr->index].param) {
+        char text[384];
+        return fth_poison_(g, site, FTH_E_GRAPH_ASSIGN, "assign: %s is not a parameter",
+                           fth_val_format(param, text, sizeof text));
+    }
+    for (int64_t i = 0; i < g->n_nodes; i++)
+        if (g->node[i]->op == &fth__op_assign && g->node[i]->in_val[0].id == param.id)
+            return fth_poison_(
+                g, site, FTH_E_GRAPH_ASSIGN, "parameter '%s' is assigned here and at %s:%d",
+                g->input[attr->index].name, g->node[i]->site.file, g->node[i]->site.line);
+    const fth_val in[2] = {param, value};
+    return fth_node_add_(g, site, &fth__op_assign, 2, in, NULL, 0);
+}
+
+/* Constants of integer dtypes must be numbers of that dtype. */
+static fth_val add_const(fth_graph *g, fth_site site, const fth__const_attr *attr)
+{
+    static const struct {
+        int64_t lo, hi;
+    } range[FTH_DTYPE_COUNT] = {[FTH_BOOL] = {0, 1},
+                                [FTH_U8] = {0, UINT8_MAX},
+                                [FTH_U16] = {0, UINT16_MAX},
+                                [FTH_I32] = {INT32_MIN, INT32_MAX},
+                                [FTH_I64] = {INT64_MIN, INT64_MAX}};
+    const fth_dtype t = (fth_dtype)attr->dtype;
+    if (!g) return (fth_val){NULL, 0};
+    if ((fth_dtype_is_int(t) || t == FTH_BOOL) &&
+        (attr->integer < range[t].lo || attr->integer > range[t].hi))
+        return fth_poison_(g, site, FTH_E_GRAPH_ATTR, "const: %lld does not fit %s",
+                           (long long)attr->integer, fth_dtype_name(t));
+    return fth_node_add_(g, site, &fth__op_const, 0, NULL, attr, sizeof *attr);
+}
+
+fth_val fth_const_(fth_graph *g, fth_site site, fth_dtype dtype, double re, double im)
+{
+    const bool whole = fth_dtype_is_int(dtype) || dtype == FTH_BOOL;
+    const bool fits = re >= -9223372036854774784.0 && re <= 9223372036854774784.0;
+    const int64_t integer = whole && fits ? (int64_t)re : 0;
+    if (g && whole && (!fits || (double)integer != re))
+        return fth_poison_(g, site, FTH_E_GRAPH_ATTR,
+                           "const: %g is not a whole number and cannot be %s", re,
+                           fth_dtype_name(dtype));
+    const fth__const_attr attr = {.value = {re, im}, .integer = integer, .dtype = (int32_t)dtype};
+    return add_const(g, site, &attr);
+}
+
+fth_val fth_const_i64_(fth_graph *g, fth_site site, fth_dtype dtype, int64_t value)
+{
+    const fth__const_attr attr = {
+        .value = {(double)value, 0.0}, .integer = value, .dtype = (int32_t)dtype};
+    return add_const(g, site, &attr);
+}

@@ -1,0 +1,42 @@
+/* program.h - a fused group of elementwise operations as a list of instructions.
+ *
+ * The planner makes a program from a chain of map, cast and expand nodes, with at most one
+ * reduction at the tail; the "fused" operation carries it as its attribute. Registers are
+ * numbered inputs first, then constants, then temporaries. A program knows nothing of memory.
+ */
+#ifndef FTH_GRAPH_PROGRAM_H
+#define FTH_GRAPH_PROGRAM_H
+
+#include <fathom/ops.h>
+
+enum { FTH_PROGRAM_INPUTS = FTH_MAX_IN, FTH_PROGRAM_CONSTS = 24, FTH_PROGRAM_INSTRS = 48 };
+
+typedef struct fth__instr {
+    int16_t op;     /* fth_ew, or FTH__INSTR_CAST */
+    uint8_t from;   /* dtype of the operands (of the second for SELECT) */
+    uint8_t to;     /* dtype of the result */
+    int16_t dst;    /* register */
+    int16_t src[3]; /* registers; -1: none */
+} fth__instr;
+enum { FTH__INSTR_CAST = -1 };
+
+typedef struct fth__program {
+    /* Iteration space: axes in layout order; inputs have a subset of them. */
+    int32_t n_axes;
+    fth_axis_id axis[FTH_MAX_AXES];
+    int64_t size[FTH_MAX_AXES];
+    int32_t n_in, n_const, n_instr, n_reg, n_out;
+    uint8_t reg_dtype[FTH_PROGRAM_INPUTS + FTH_PROGRAM_CONSTS + FTH_PROGRAM_INSTRS];
+    fth_c128 constant[FTH_PROGRAM_CONSTS];    /* reals use re */
+    int64_t constant_i64[FTH_PROGRAM_CONSTS]; /* bool and integers */
+    fth__instr instr[FTH_PROGRAM_INSTRS];
+    int16_t out_reg[FTH_MAX_OUT]; /* with a tail: out 0 is the reduction of out_reg[0] */
+    /* Tail: reduce out_reg[0] over axis position `tail_dim` of the space; -1: none. */
+    int32_t tail_dim;
+    int32_t tail_red; /* fth_red */
+} fth__program;
+
+/* The fused operation: in[] are the program's inputs, attr is the program (zero padded). */
+extern const fth_op fth__op_fused;
+
+#endif

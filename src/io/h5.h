@@ -1,0 +1,59 @@
+/* io/h5.h - what the files that use libhdf5 share; nobody else includes it.
+ *
+ * HDF5's own printing of errors is off between fth__h5_enter and leave; the
+ * innermost line of its error stack goes into our error, with file and object.
+ */
+#ifndef FTH_IO_H5_H
+#define FTH_IO_H5_H
+
+#include "io/dense.h"
+
+#include <hdf5.h>
+
+struct fth_h5 {
+    fth_mem *mem;
+    atomic_int refs;
+    hid_t file;
+    char *path;
+    uint64_t bytes; /* of the file */
+};
+
+typedef struct fth__h5_quiet {
+    H5E_auto2_t print;
+    void *data;
+} fth__h5_quiet;
+fth__h5_quiet fth__h5_enter(void);
+void fth__h5_leave(fth__h5_quiet q);
+
+/* "file, object: what failed: why", the why from HDF5's stack. */
+fth_status fth__h5_fail_(fth_err *err, fth_site site, fth_status status, const char *path, const char *object,
+                         const char *what);
+#define H5_FAIL(err, status, path, object, what)                                                   \
+    fth__h5_fail_((err), FTH_HERE, (status), (path), (object), (what))
+
+/* File access without locks: they fail on many cluster file systems. */
+hid_t fth__h5_access(void);
+/* The type of our elements in memory, which is also the type we write; -1 on failure. */
+hid_t fth__h5_type(fth_dtype dtype);
+
+typedef struct fth__h5_dataset {
+    fth__opened opened;
+    fth_mem *mem;
+    fth_h5 *h5; /* kept open; NULL when writing */
+    hid_t id, type, space, transfer;
+    void *bill; /* one chunk */
+    char *name;
+    fth_dtype dtype;
+    int n_axes;
+    int64_t size[FTH_MAX_AXES];
+} fth__h5_dataset;
+/* Everything but the struct itself. */
+void fth__h5_dataset_close(fth__h5_dataset *d);
+/* Select [lo, lo+n) and make the shape of the memory; -1 when HDF5 fails. */
+hid_t fth__h5_select(fth__h5_dataset *d, const int64_t *lo, const int64_t *n);
+/* Access with a cache of one chunk, billed. */
+fth_status fth__h5_bill_chunk(fth__h5_dataset *d, hid_t create, uint64_t item, hid_t *access, const char *path,
+                              fth_err *err);
+fth_status fth__h5_check_filters(hid_t create, const char *path, const char *object, fth_err *err);
+
+#endif

@@ -1,0 +1,259 @@
+/* npz_write.c - writing NPZ: stored members whose place is known from the start.
+ *
+ * Each member's size follows from its shape, so every array can be written in
+ * any order. Local headers carry a checksum and are written last, with the
+ * directory. Padding in the extra field puts elements on multiples of 64, so
+ * that they can be read straight into aligned memory. Dates are fixed: equal
+ * arrays give equal files.
+ */
+#include "base/checked.h"
+#include "io/npy.h"
+#include "io/zip.h"
+#include "mem/heap.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <zlib.h>
+
+enum {
+    ALIGN = 64,
+    ZIP64_LOCAL = 20, /* the zip64 field of a local header */
+    ZIP64_CENTRAL = 28,
+    PAD_FIELD = 0xd935, /* "alignment" in the list of known fields */
+    LONGEST_NAME = 1000, /* the reader takes as much */
+    DATE_1980 = 0x21,
+    UTF8 = 0x800,
+};
+
+typedef struct slot {
+    uint64_t header, data, bytes; /* offsets of the local header and of the NPY header; bytes from there */
+    uint64_t extra;               /* of the local header */
+} slot;
+
+struct fth_npz_writer {
+    fth__members members;
+    slot *slot; /* one per member */
+    uint64_t directory;
+};
+
+static bool is_big(const slot *s)
+{
+    return s->bytes >= FTH__ZIP_MAX32;
+}
+
+static uint64_t name_bytes(const fth__member *m)
+{
+    return strlen(m->name) + 4; /* ".npy" */
+}
+
+static fth_status lay_out(fth_npz_writer *w, const fth_file_item *items, fth_err *err)
+{
+    fth__members *m = &w->members;
+    uint64_t at = 0;
+    for (int64_t i = 0; i < m->n; i++) {
+        fth__member *member = &m->member[i];
+        slot *s = &w->slot[i];
+        if (strlen(member->name) > LONGEST_NAME)
+            return FTH_FAIL(err, FTH_E_USAGE, "%s: a name of an array has more than %d bytes", m->writer.path,
+                            (int)LONGEST_NAME);
+        char head[FTH__NPY_HEAD];
+        uint64_t head_bytes = 0, bytes = 0;
+        FTH_TRY(fth__npy_make(items[i].dtype, items[i].n_axes, items[i].size, head, &head_bytes, err));
+        const uint32_t crc = (uint32_t)crc32_z(0, (const unsigned char *)head, (z_size_t)head_bytes);
+        /* init checks offsets; the real one is known when the size of the extra field is */
+        FTH_TRY(fth__place_init(&member->place, &m->writer, items[i].dtype, items[i].n_axes, items[i].size,
+                                at + 2 * LONGEST_NAME, FTH__SUM_CRC32, crc, err));
+        bytes = head_bytes + member->place.bytes;
+        *s = (slot){.header = at, .bytes = bytes};
+        s->extra = is_big(s) ? ZIP64_LOCAL : 0;
+        const uint64_t over = (at + FTH__ZIP_LOCAL + name_bytes(member) + s->extra) % ALIGN;
+        uint64_t pad = over ? ALIGN - over : 0;
+        if (pad > 0 && pad < 4) pad += ALIGN; /* a field has at least an id and a length */
+        s->extra += pad;
+        s->data = at + FTH__ZIP_LOCAL + name_bytes(member) + s->extra;
+        member->place.offset = s->data + head_bytes;
+        FTH_TRY(fth__writer_write(&m->writer, s->data, head_bytes, head, err));
+        at = s->data + bytes;
+    }
+    w->directory = at;
+    return FTH_OK;
+}
+
+static void end_writer(fth_npz_writer *w)
+{
+    fth_mem *mem = w->members.mem;
+    fth__members_close(&w->members);
+    fth__heap_free(mem, w->slot);
+    fth__heap_free(mem, w);
+}
+
+fth_status fth_npz_create(fth_npz_writer **out, fth_mem *mem, const char *path, const fth_file_item *items,
+                          int64_t n_items, fth_err *err)
+{
+    *out = NULL;
+    if (!mem) return FTH_FAIL(err, FTH_E_USAGE, "a file needs memory to be created");
+    void *block = NULL;
+    FTH_TRY(fth__heap_take(mem, 1, sizeof(fth_npz_writer), &block, err));
+    fth_npz_writer *w = block;
+    fth_status s = fth__members_open(&w->members, mem, path, items, n_items, err);
+    if (s == FTH_OK) s = fth__heap_take(mem, n_items, sizeof(slot), &block, err);
+    if (s == FTH_OK) {
+        w->slot = block;
+        s = lay_out(w, items, err);
+    }
+    if (s != FTH_OK) {
+        end_writer(w);
+        return s;
+    }
+    *out = w;
+    return FTH_OK;
+}
+
+fth_status fth_npz_sink(fth_npz_writer *w, const char *name, fth_sink *out, fth_err *err)
+{
+    return fth__members_sink(&w->members, "npz", name, out, err);
+}
+
+/* ---- headers ---- */
+
+static uint64_t flags_of(const char *name)
+{
+    for (; *name; name++)
+        if ((unsigned char)*name >= 128) return UTF8;
+    return 0;
+}
+
+static uint64_t at_most_32(uint64_t v)
+{
+    return v < FTH__ZIP_MAX32 ? v : FTH__ZIP_MAX32;
+}
+
+/* From "version needed" to the sizes: the same in both headers. */
+static unsigned char *put_facts(unsigned char *p, const fth__member *m, const slot *s, bool zip64)
+{
+    p = fth__zip_put(p, 2, zip64 ? 45 : 20);
+    p = fth__zip_put(p, 2, flags_of(m->name));
+    p = fth__zip_put(p, 2, FTH__ZIP_STORED);
+    p = fth__zip_put(p, 2, 0);
+    p = fth__zip_put(p, 2, DATE_1980);
+    p = fth__zip_put(p, 4, m->place.crc);
+    p = fth__zip_put(p, 4, zip64 && is_big(s) ? FTH__ZIP_MAX32 : s->bytes);
+    return fth__zip_put(p, 4, zip64 && is_big(s) ? FTH__ZIP_MAX32 : s->bytes);
+}
+
+static unsigned char *put_name(unsigned char *p, const fth__member *m)
+{
+    const size_t n = strlen(m->name);
+    memcpy(p, m->name, n);
+    memcpy(p + n, ".npy", 4);
+    return p + n + 4;
+}
+
+static fth_status write_local(fth_npz_writer *w, int64_t i, fth_err *err)
+{
+    const fth__member *m = &w->members.member[i];
+    const slot *s = &w->slot[i];
+    unsigned char head[FTH__ZIP_LOCAL + LONGEST_NAME + 4 + ZIP64_LOCAL + 2 * ALIGN] = {0}, *p = head;
+    p = fth__zip_put(p, 4, FTH__ZIP_SIG_LOCAL);
+    p = put_facts(p, m, s, is_big(s));
+    p = fth__zip_put(p, 2, name_bytes(m));
+    p = fth__zip_put(p, 2, s->extra);
+    p = put_name(p, m);
+    uint64_t pad = s->extra;
+    if (is_big(s)) {
+        p = fth__zip_put(p, 2, 1);
+        p = fth__zip_put(p, 2, 16);
+        p = fth__zip_put(p, 8, s->bytes);
+        p = fth__zip_put(p, 8, s->bytes);
+        pad -= ZIP64_LOCAL;
+    }
+    if (pad > 0) {
+        p = fth__zip_put(p, 2, PAD_FIELD);
+        p = fth__zip_put(p, 2, pad - 4);
+        p += pad - 4;
+    }
+    return fth__writer_write(&w->members.writer, s->header, (uint64_t)(p - head), head, err);
+}
+
+static unsigned char *put_central(unsigned char *p, const fth__member *m, const slot *s)
+{
+    const bool far = s->header >= FTH__ZIP_MAX32, zip64 = far || is_big(s);
+    const uint64_t extra = zip64 ? 4 + (is_big(s) ? 16u : 0u) + (far ? 8u : 0u) : 0;
+    p = fth__zip_put(p, 4, FTH__ZIP_SIG_CENTRAL);
+    p = fth__zip_put(p, 2, zip64 ? 45 : 20);
+    p = put_facts(p, m, s, zip64);
+    p = fth__zip_put(p, 2, name_bytes(m));
+    p = fth__zip_put(p, 2, extra);
+    p = fth__zip_put(p, 2, 0); /* comment */
+    p = fth__zip_put(p, 2, 0); /* disk */
+    p = fth__zip_put(p, 2, 0);
+    p = fth__zip_put(p, 4, 0);
+    p = fth__zip_put(p, 4, at_most_32(s->header));
+    p = put_name(p, m);
+    if (!zip64) return p;
+    p = fth__zip_put(p, 2, 1);
+    p = fth__zip_put(p, 2, extra - 4);
+    if (is_big(s)) {
+        p = fth__zip_put(p, 8, s->bytes);
+        p = fth__zip_put(p, 8, s->bytes);
+    }
+    return far ? fth__zip_put(p, 8, s->header) : p;
+}
+
+static unsigned char *put_end(unsigned char *p, uint64_t n, uint64_t directory, uint64_t bytes)
+{
+    if (n >= 0xffff || directory >= FTH__ZIP_MAX32 || bytes >= FTH__ZIP_MAX32) {
+        p = fth__zip_put(p, 4, FTH__ZIP_SIG_END64);
+        p = fth__zip_put(p, 8, FTH__ZIP_END64 - 12);
+        p = fth__zip_put(p, 2, 45);
+        p = fth__zip_put(p, 2, 45);
+        p = fth__zip_put(p, 8, 0); /* both disks */
+        p = fth__zip_put(p, 8, n);
+        p = fth__zip_put(p, 8, n);
+        p = fth__zip_put(p, 8, bytes);
+        p = fth__zip_put(p, 8, directory);
+        p = fth__zip_put(p, 4, FTH__ZIP_SIG_LOCATOR64);
+        p = fth__zip_put(p, 4, 0);
+        p = fth__zip_put(p, 8, directory + bytes);
+        p = fth__zip_put(p, 4, 1);
+    }
+    p = fth__zip_put(p, 4, FTH__ZIP_SIG_END);
+    p = fth__zip_put(p, 4, 0);
+    p = fth__zip_put(p, 2, n < 0xffff ? n : 0xffff);
+    p = fth__zip_put(p, 2, n < 0xffff ? n : 0xffff);
+    p = fth__zip_put(p, 4, at_most_32(bytes));
+    p = fth__zip_put(p, 4, at_most_32(directory));
+    return fth__zip_put(p, 2, 0);
+}
+
+static fth_status write_directory(fth_npz_writer *w, fth_err *err)
+{
+    fth__members *m = &w->members;
+    uint64_t most = FTH__ZIP_END64 + FTH__ZIP_LOCATOR64 + FTH__ZIP_END;
+    for (int64_t i = 0; i < m->n; i++) {
+        FTH_TRY(write_local(w, i, err));
+        most += FTH__ZIP_CENTRAL + name_bytes(&m->member[i]) + ZIP64_CENTRAL;
+    }
+    void *block = NULL;
+    FTH_TRY(fth__heap_take(m->mem, 1, most, &block, err));
+    unsigned char *start = block, *p = start;
+    for (int64_t i = 0; i < m->n; i++) p = put_central(p, &m->member[i], &w->slot[i]);
+    p = put_end(p, (uint64_t)m->n, w->directory, (uint64_t)(p - start));
+    const fth_status s = fth__writer_write(&m->writer, w->directory, (uint64_t)(p - start), start, err);
+    fth__heap_free(m->mem, block);
+    return s;
+}
+
+fth_status fth_npz_commit(fth_npz_writer *w, fth_err *err)
+{
+    fth_status s = fth__members_check(&w->members, err);
+    if (s == FTH_OK) s = write_directory(w, err);
+    if (s == FTH_OK) s = fth__writer_commit(&w->members.writer, NULL, err);
+    end_writer(w);
+    return s;
+}
+
+void fth_npz_abandon(fth_npz_writer *w)
+{
+    if (w) end_writer(w);
+}

@@ -1,0 +1,196 @@
+/* zip_member.c - one member as bytes: read in place when stored, inflated from
+ * the front when deflated.
+ *
+ * Going back in a deflated member starts it again; going forward inflates and
+ * throws away. Memory is one input buffer and zlib's window, whatever the size.
+ */
+#include "base/checked.h"
+#include "io/zip.h"
+#include "mem/heap.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <zlib.h>
+
+enum { INPUT = 64 << 10, SKIP = 32 << 10, BEST_RATIO = 1032 };
+
+typedef struct member {
+    fth_mem *mem;
+    fth__file *file;
+    const char *label;
+    uint64_t start, packed, bytes; /* `start` in the file */
+    uint32_t wanted_crc, crc;
+    uint64_t summed; /* bytes from the front that are in `crc` */
+    bool verified;
+    /* deflated only */
+    z_stream z;
+    bool inflating;
+    uint64_t taken, made; /* packed bytes given to zlib, bytes it made */
+    unsigned char *input, *skip;
+} member;
+
+static void *zip_alloc(void *opaque, unsigned items, unsigned size)
+{
+    return fth__heap_alloc(opaque, (uint64_t)items * size);
+}
+
+static void zip_free(void *opaque, void *block)
+{
+    fth__heap_free(opaque, block);
+}
+
+/* Bytes [offset, offset+bytes) have passed: continue the checksum if they join on. */
+static fth_status sum(member *m, uint64_t offset, uint64_t bytes, const unsigned char *data, fth_err *err)
+{
+    if (m->verified || offset > m->summed || offset + bytes <= m->summed) return FTH_OK;
+    const uint64_t known = m->summed - offset;
+    m->crc = (uint32_t)crc32_z(m->crc, data + known, (z_size_t)(bytes - known));
+    m->summed = offset + bytes;
+    if (m->summed < m->bytes) return FTH_OK;
+    if (m->crc != m->wanted_crc) {
+        m->summed = 0; /* a second reading says the same again */
+        m->crc = 0;
+        return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, m->label, 0, "its data are damaged: the checksum does not match");
+    }
+    m->verified = true;
+    return FTH_OK;
+}
+
+static fth_status check_range(const member *m, uint64_t offset, uint64_t bytes, fth_err *err)
+{
+    if (offset <= m->bytes && bytes <= m->bytes - offset) return FTH_OK;
+    return FTH__FILE_FAIL(err, FTH_E_FILE_SHORT, m->label, offset,
+                          "%" PRIu64 " bytes should be here, but the member ends at %" PRIu64, bytes, m->bytes);
+}
+
+static fth_status read_stored(void *self, uint64_t offset, uint64_t bytes, void *dst, fth_err *err)
+{
+    member *m = self;
+    FTH_TRY(check_range(m, offset, bytes, err));
+    FTH_TRY(fth__file_read(m->file, m->start + offset, bytes, dst, m->label, err));
+    return sum(m, offset, bytes, dst, err);
+}
+
+/* Inflate exactly `bytes` more. */
+static fth_status inflate_more(member *m, uint64_t bytes, unsigned char *dst, fth_err *err)
+{
+    const uint64_t from = m->made;
+    m->z.next_out = dst;
+    for (uint64_t left = bytes; left > 0;) {
+        if (m->z.avail_in == 0 && m->taken < m->packed) {
+            const uint64_t n = fth__min_u64(INPUT, m->packed - m->taken);
+            FTH_TRY(fth__file_read(m->file, m->start + m->taken, n, m->input, m->label, err));
+            m->taken += n;
+            m->z.next_in = m->input;
+            m->z.avail_in = (uInt)n;
+        }
+        const uInt room = (uInt)fth__min_u64(left, 1u << 30);
+        m->z.avail_out = room;
+        const int code = inflate(&m->z, Z_NO_FLUSH);
+        const uint64_t made = room - m->z.avail_out;
+        left -= made;
+        m->made += made;
+        if (left == 0) break;
+        if (code == Z_MEM_ERROR) return FTH_FAIL(err, FTH_E_NOMEM, "no memory to inflate %s", m->label);
+        if (code != Z_OK || (made == 0 && m->z.avail_in == 0 && m->taken == m->packed))
+            return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, m->label, m->made, "its deflated data %s: %s",
+                                  code == Z_STREAM_END ? "end too early" : "are damaged",
+                                  m->z.msg ? m->z.msg : "no more input");
+    }
+    return sum(m, from, bytes, dst, err);
+}
+
+static fth_status start_again(member *m, fth_err *err)
+{
+    if (m->inflating) inflateEnd(&m->z);
+    m->inflating = false;
+    m->taken = m->made = 0;
+    m->z = (z_stream){.zalloc = zip_alloc, .zfree = zip_free, .opaque = m->mem};
+    const int code = inflateInit2(&m->z, -MAX_WBITS); /* raw: a zip member has no zlib header */
+    if (code != Z_OK) return FTH_FAIL(err, FTH_E_NOMEM, "no memory to inflate %s", m->label);
+    m->inflating = true;
+    return FTH_OK;
+}
+
+static fth_status inflate_at(member *m, uint64_t offset, uint64_t bytes, void *dst, fth_err *err)
+{
+    if (!m->inflating || offset < m->made) FTH_TRY(start_again(m, err));
+    while (m->made < offset) FTH_TRY(inflate_more(m, fth__min_u64(SKIP, offset - m->made), m->skip, err));
+    return inflate_more(m, bytes, dst, err);
+}
+
+static fth_status read_deflated(void *self, uint64_t offset, uint64_t bytes, void *dst, fth_err *err)
+{
+    member *m = self;
+    FTH_TRY(check_range(m, offset, bytes, err));
+    if (bytes == 0) return FTH_OK;
+    const fth_status s = inflate_at(m, offset, bytes, dst, err);
+    if (s != FTH_OK && m->inflating) { /* where the stream stands now is not known */
+        inflateEnd(&m->z);
+        m->inflating = false;
+    }
+    return s;
+}
+
+static void close_member(void *self)
+{
+    member *m = self;
+    if (m->inflating) inflateEnd(&m->z);
+    fth__heap_free(m->mem, m->input);
+    fth__heap_free(m->mem, m->skip);
+    fth__file_close(m->file);
+    fth__heap_free(m->mem, m);
+}
+
+/* Where the data start, from the local header, whose lengths may differ from the directory's. */
+static fth_status find_start(const fth__zip *z, const fth__zip_entry *e, const char *label, uint64_t *start,
+                             fth_err *err)
+{
+    unsigned char p[FTH__ZIP_LOCAL];
+    if (z->directory - e->header < sizeof p)
+        return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, z->file->path, e->header, "no room for the header of '%s'", e->name);
+    FTH_TRY(fth__file_read(z->file, e->header, sizeof p, p, label, err));
+    *start = e->header + sizeof p + fth__zip_get(p + 26, 2) + fth__zip_get(p + 28, 2);
+    if (fth__zip_get(p, 4) != FTH__ZIP_SIG_LOCAL || *start > z->directory || e->packed > z->directory - *start)
+        return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, z->file->path, e->header,
+                              "the header of '%s' should be here, and %" PRIu64 " bytes behind it", e->name, e->packed);
+    return FTH_OK;
+}
+
+static fth_status check_entry(const fth__zip *z, const fth__zip_entry *e, fth_err *err)
+{
+    if (e->flags & 1)
+        return FTH__FILE_FAIL(err, FTH_E_FILE_FEATURE, z->file->path, e->header, "'%s' is encrypted", e->name);
+    if (e->method != FTH__ZIP_STORED && e->method != FTH__ZIP_DEFLATED)
+        return FTH__FILE_FAIL(err, FTH_E_FILE_FEATURE, z->file->path, e->header,
+                              "'%s' is packed with zip method %d; stored (0) and deflated (8) are read", e->name,
+                              e->method);
+    /* Deflate makes at most 1032 bytes of one: a larger claim is a lie, and would be planned for. */
+    if (e->method == FTH__ZIP_STORED ? e->packed != e->bytes : e->bytes / BEST_RATIO > e->packed)
+        return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, z->file->path, e->header,
+                              "'%s' cannot have %" PRIu64 " bytes, packed as %" PRIu64, e->name, e->bytes, e->packed);
+    return FTH_OK;
+}
+
+fth_status fth__zip_member(const fth__zip *z, const fth__zip_entry *e, const char *label, fth__bytes *out, fth_err *err)
+{
+    *out = (fth__bytes){0};
+    FTH_TRY(check_entry(z, e, err));
+    uint64_t start = 0;
+    FTH_TRY(find_start(z, e, label, &start, err));
+    void *block = NULL;
+    FTH_TRY(fth__heap_take(z->mem, 1, sizeof(member), &block, err));
+    member *m = block;
+    *m = (member){.mem = z->mem, .file = fth__file_retain(z->file), .label = label, .start = start,
+                  .packed = e->packed, .bytes = e->bytes, .wanted_crc = e->crc};
+    if (e->method == FTH__ZIP_DEFLATED) {
+        m->input = fth__heap_alloc(z->mem, INPUT);
+        m->skip = fth__heap_alloc(z->mem, SKIP);
+        if (!m->input || !m->skip) {
+            close_member(m);
+            return FTH_FAIL(err, FTH_E_NOMEM, "no memory to open %s", label);
+        }
+    }
+    *out = (fth__bytes){m, e->method == FTH__ZIP_STORED ? read_stored : read_deflated, close_member};
+    return FTH_OK;
+}

@@ -1,0 +1,414 @@
+/* dot.c - named contraction: sum of a*b over axes both have, with shared axes as batches.
+ *
+ * This file holds the meaning: shapes, gradients and the obvious loop. Products of each tile of k
+ * are summed in f64 here, which is what the fast variants are measured against; how tiles are added
+ * up is part of the definition (dot.h) and the same everywhere.
+ */
+#include "ops/dot.h"
+
+#include "array/half.h"
+#include "base/checked.h"
+#include "base/str.h"
+#include "graph/grid.h"
+#include "ops/build.h"
+#include "ops/loop.h"
+#include "ops/triangle.h"
+
+#include <string.h>
+
+/* ---- shapes ----------------------------------------------------------------------------------- */
+
+static bool is_summed(const fth__dot_attr *attr, fth_axis_id axis)
+{
+    for (int i = 0; i < attr->n_summed; i++)
+        if (attr->summed[i] == axis) return true;
+    return false;
+}
+
+static bool has_dot(fth_dtype t)
+{
+    return fth_dtype_is_real(t) || fth_dtype_is_complex(t);
+}
+
+static fth_status refuse(const fth_node *node, fth_status status, const char *why, fth_err *err)
+{
+    char a[512], b[512];
+    return FTH_FAIL(err, status, "%s: %s\n  a  %s\n  b  %s", node->op->name, why,
+                    fth_in_format(node, 0, a, sizeof a), fth_in_format(node, 1, b, sizeof b));
+}
+
+static fth_status check_operands(const fth_node *node, const fth__dot_attr *attr, fth_err *err)
+{
+    char why[160];
+    if (node->in[0].dtype != node->in[1].dtype) return refuse(node, FTH_E_DTYPE, "operands have different dtypes", err);
+    if (!has_dot(node->in[0].dtype))
+        return refuse(node, FTH_E_DTYPE_OP, "defined for f16 bf16 f32 f64 c64 c128 only", err);
+    for (int i = 0; i < attr->n_summed; i++) {
+        const bool in_a = fth_desc_find(&node->in[0], attr->summed[i]) >= 0;
+        const bool in_b = fth_desc_find(&node->in[1], attr->summed[i]) >= 0;
+        if (in_a && in_b) continue;
+        fth__text t;
+        fth__text_init(&t, why, sizeof why);
+        fth__text_add(&t, "summed axis '%s' is not in %s", fth_axis_name(node->graph, attr->summed[i]),
+                      in_a ? "b" : in_b ? "a" : "either operand");
+        const fth_status s = refuse(node, FTH_E_AXIS_MISSING, why, err);
+        fth_err_hint(err, "rename the axis of one operand, or sum the other over it first");
+        return s;
+    }
+    return FTH_OK;
+}
+
+static void push(fth_desc *d, fth_axis_id axis, int64_t size)
+{
+    if (d->n_axes < FTH_MAX_AXES) {
+        d->axis[d->n_axes] = axis;
+        d->size[d->n_axes] = size;
+    }
+    d->n_axes++;
+}
+
+static void push_own(fth_desc *d, const fth_desc *a, const fth_desc *b)
+{
+    for (int i = 0; i < a->n_axes; i++)
+        if (fth_desc_find(b, a->axis[i]) < 0) push(d, a->axis[i], a->size[i]);
+}
+
+fth_status fth__dot_infer(const fth_node *node, const fth__dot_attr *attr, fth_desc *product, fth_err *err)
+{
+    const fth_desc *a = &node->in[0], *b = &node->in[1];
+    FTH_TRY(check_operands(node, attr, err));
+    fth_desc d = {.dtype = a->dtype};
+    if (attr->n_summed == 0) push_own(&d, a, b);
+    for (int i = 0; i < b->n_axes; i++) {
+        if (!is_summed(attr, b->axis[i]))
+            push(&d, b->axis[i], b->size[i]);
+        else if (b->axis[i] == attr->summed[0])
+            push_own(&d, a, b);
+    }
+    if (d.n_axes > FTH_MAX_AXES) return refuse(node, FTH_E_AXIS_LIMIT, "the product has more than 8 axes", err);
+    *product = d;
+    return FTH_OK;
+}
+
+static fth__dot_axis find_axis(fth_axis_id axis, int64_t size, const fth_desc *a, const fth_desc *b,
+                               const fth_desc *product)
+{
+    return (fth__dot_axis){fth_desc_find(a, axis), fth_desc_find(b, axis), fth_desc_find(product, axis), size};
+}
+
+/* The free axis of `d` that becomes a dimension of the matrix: the innermost, because it needs no
+ * copy, unless it is so short that a longer one pays for the copy. -1: d has no free axis. */
+static int pick_free(const fth_desc *d, const fth_desc *other, fth_axis_id keep)
+{
+    int best = fth_desc_find(d, keep);
+    if (best >= 0 && fth_desc_find(other, keep) < 0) return best;
+    best = -1;
+    for (int i = 0; i < d->n_axes; i++)
+        if (fth_desc_find(other, d->axis[i]) < 0 && (best < 0 || d->size[i] >= d->size[best])) best = i;
+    const int inner = d->n_axes - 1;
+    if (best >= 0 && fth_desc_find(other, d->axis[inner]) < 0 && d->size[inner] >= 64) best = inner;
+    return best;
+}
+
+/* BLAS counts in 32 bits; what is farther apart in the whole array is copied. */
+static bool is_far(const fth_desc *d, int dim)
+{
+    int64_t stride = 1;
+    for (int i = dim + 1; i < d->n_axes && dim >= 0; i++) stride *= d->size[i];
+    return stride > INT32_MAX;
+}
+
+static fth__dot_order order_of(const fth_desc *d, int first, int second)
+{
+    const int inner = d->n_axes - 1;
+    if (is_far(d, first) || is_far(d, second)) return FTH__DOT_PACK;
+    if (second >= 0 && second == inner) return FTH__DOT_ROWS;
+    if (first >= 0 && first == inner) return FTH__DOT_COLS;
+    return first < 0 && second < 0 ? FTH__DOT_ROWS : FTH__DOT_PACK;
+}
+
+void fth__dot_shape_get(const fth__dot_attr *attr, const fth_desc *a, const fth_desc *b,
+                        const fth_desc *product, fth_axis_id keep, fth__dot_shape *out)
+{
+    const fth__dot_axis none = {-1, -1, -1, 1};
+    fth__dot_shape s = {.m = none, .n = none, .k = none, .dtype = a->dtype};
+    const int m = pick_free(a, b, keep), n = pick_free(b, a, keep);
+    int k = -1;
+    if (m >= 0) s.m = find_axis(a->axis[m], a->size[m], a, b, product);
+    if (n >= 0) s.n = find_axis(b->axis[n], b->size[n], a, b, product);
+    for (int i = 0; i < attr->n_summed; i++) {
+        const int at = fth_desc_find(a, attr->summed[i]);
+        if (k < 0 || a->size[at] > a->size[k]) k = at;
+    }
+    if (k >= 0) s.k = find_axis(a->axis[k], a->size[k], a, b, product);
+    for (int i = 0; i < attr->n_summed; i++)
+        if (attr->summed[i] != a->axis[k])
+            s.sum[s.n_sum++] = find_axis(attr->summed[i], a->size[fth_desc_find(a, attr->summed[i])], a, b, product);
+    for (int i = 0; i < product->n_axes; i++)
+        if (i != s.m.out && i != s.n.out)
+            s.loop[s.n_loop++] = find_axis(product->axis[i], product->size[i], a, b, product);
+    s.a = order_of(a, s.m.a, s.k.a);
+    s.b = order_of(b, s.k.b, s.n.b);
+    s.out = order_of(product, s.m.out, s.n.out);
+    s.tile_m = fth__grid_product(s.m.size);
+    s.tile_n = fth__grid_product(s.n.size);
+    s.tile_k = fth__grid_product(s.k.size);
+    s.super_k = fth__grid_superblock(s.k.size, s.tile_k);
+    s.acc = a->dtype == FTH_F16 || a->dtype == FTH_BF16 ? FTH_F32 : a->dtype;
+    *out = s;
+}
+
+uint64_t fth__dot_state(const fth__dot_shape *s)
+{
+    if (s->k.size <= s->tile_k) return 0;
+    const bool partial = s->super_k > s->tile_k, running = s->acc != s->dtype;
+    return (uint64_t)fth_dtype_size(s->acc) * ((uint64_t)partial + (uint64_t)running);
+}
+
+bool fth__dot_zero(const fth_desc *d, int row, int col, int64_t row_lo, int64_t row_n, int64_t col_lo,
+                   int64_t col_n)
+{
+    if (d->triangle == FTH_FULL || row < 0 || col < 0) return false;
+    const bool as_marked = d->row == row && d->col == col, turned = d->row == col && d->col == row;
+    if (!as_marked && !turned) return false;
+    const bool lower = (d->triangle == FTH_LOWER) == as_marked;
+    return lower ? col_lo > row_lo + row_n - 1 : row_lo > col_lo + col_n - 1;
+}
+
+static void shape_of(const fth_node *node, fth__dot_shape *s)
+{
+    fth__dot_shape_get(node->attr, &node->in[0], &node->in[1], &node->out[0], -1, s);
+}
+
+/* ---- the operation ------------------------------------------------------------------------------ */
+
+static fth_status infer(fth_node *node, fth_err *err)
+{
+    node->n_out = 1;
+    return fth__dot_infer(node, node->attr, &node->out[0], err);
+}
+
+static void relation(const fth_node *node, int in, int dim, fth_relation *out)
+{
+    fth__dot_shape s;
+    shape_of(node, &s);
+    const int at = fth_desc_find(&node->out[0], node->in[in].axis[dim]);
+    const int k = in == 0 ? s.k.a : s.k.b;
+    if (at >= 0)
+        *out = (fth_relation){.along = FTH_SAME, .out_dim = at};
+    else
+        *out = (fth_relation){.along = dim == k ? FTH_ACCUMULATE : FTH_WHOLE, .out_dim = -1};
+}
+
+static int64_t grid(const fth_node *node, int in, int dim)
+{
+    fth__dot_shape s;
+    shape_of(node, &s);
+    if (in >= 0) return s.tile_k;
+    if (dim == s.m.out) return s.tile_m;
+    return dim == s.n.out ? s.tile_n : 1;
+}
+
+static uint64_t state(const fth_node *node)
+{
+    fth__dot_shape s;
+    shape_of(node, &s);
+    return fth__dot_state(&s);
+}
+
+static double flops(const fth_call *call)
+{
+    fth__dot_shape s;
+    shape_of(call->node, &s);
+    double n = fth_dtype_is_complex(s.dtype) ? 8.0 : 2.0;
+    for (int i = 0; i < call->node->out[0].n_axes; i++) n *= (double)call->out[0].extent[i];
+    for (int i = 0; i < s.n_sum; i++) n *= (double)s.sum[i].size;
+    return n * (double)fth__tile_extent(&call->in[0], s.k.a);
+}
+
+/* Names of the axes of `d` that `other` lacks: what the cotangent of `other` is summed over. */
+static const char *own_axes(const fth_graph *g, const fth_desc *d, const fth_desc *other, char *text, size_t bytes)
+{
+    fth__text t;
+    fth__text_init(&t, text, bytes);
+    int n = 0;
+    for (int i = 0; i < d->n_axes; i++)
+        if (fth_desc_find(other, d->axis[i]) < 0)
+            fth__text_add(&t, "%s%s", n++ ? " " : "", fth_axis_name(g, d->axis[i]));
+    return text;
+}
+
+static fth_val conj_of(fth_site site, fth_val v)
+{
+    if (!fth_dtype_is_complex(fth_val_dtype(v))) return v;
+    return fth_map_(site, FTH_EW_CONJ, v, (fth_val){0}, (fth_val){0});
+}
+
+/* The cotangent acts as b of the new product, so that its layout, and with it the operand's, is kept. */
+static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
+{
+    (void)err;
+    char axes[FTH_MAX_AXES * FTH__NAME];
+    for (int i = 0; i < 2; i++) {
+        const int other = 1 - i;
+        own_axes(node->graph, &node->in[other], &node->in[i], axes, sizeof axes);
+        const fth_val bar = fth_dot_(node->site, conj_of(node->site, node->in_val[other]), out_bar[0], axes);
+        in_bar[i] = fth__keep_triangle(node->site, bar, &node->in[i]);
+    }
+    return FTH_OK;
+}
+
+/* ---- the obvious loop ----------------------------------------------------------------------------- */
+
+typedef void madd_fn(const void *a, int64_t sa, const void *b, int64_t sb, int64_t n, double *sum);
+#define DEFINE_MADD(name, type, LOAD)                                                              \
+    static void name(const void *a_, int64_t sa, const void *b_, int64_t sb, int64_t n, double *sum) \
+    {                                                                                              \
+        const type *a = a_, *b = b_;                                                               \
+        for (int64_t i = 0; i < n; i++) sum[0] += LOAD(a[i * sa]) * LOAD(b[i * sb]);               \
+    }
+#define DEFINE_MADD_COMPLEX(name, type)                                                            \
+    static void name(const void *a_, int64_t sa, const void *b_, int64_t sb, int64_t n, double *sum) \
+    {                                                                                              \
+        const type *a = a_, *b = b_;                                                               \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const double ar = (double)a[i * sa].re, ai = (double)a[i * sa].im;                     \
+            const double br = (double)b[i * sb].re, bi = (double)b[i * sb].im;                     \
+            sum[0] += ar * br - ai * bi;                                                           \
+            sum[1] += ar * bi + ai * br;                                                           \
+        }                                                                                          \
+    }
+#define FROM_F16(x) ((double)fth__f16_to_f32(x))
+#define FROM_BF16(x) ((double)fth__bf16_to_f32(x))
+#define AS_F64(x) ((double)(x))
+DEFINE_MADD(madd_f16, uint16_t, FROM_F16)
+DEFINE_MADD(madd_bf16, uint16_t, FROM_BF16)
+DEFINE_MADD(madd_f32, float, AS_F64)
+DEFINE_MADD(madd_f64, double, AS_F64)
+DEFINE_MADD_COMPLEX(madd_c64, fth_c64)
+DEFINE_MADD_COMPLEX(madd_c128, fth_c128)
+
+/* Put a sum into an element of the accumulator's dtype, or add it there. */
+typedef void fold_fn(void *at, const double *v, bool add);
+#define DEFINE_FOLD(name, type)                                                                    \
+    static void name(void *at, const double *v, bool add)                                          \
+    {                                                                                              \
+        type *p = at;                                                                              \
+        *p = add ? *p + (type)v[0] : (type)v[0];                                                   \
+    }
+#define DEFINE_FOLD_COMPLEX(name, type, real)                                                      \
+    static void name(void *at, const double *v, bool add)                                          \
+    {                                                                                              \
+        type *p = at;                                                                              \
+        p->re = add ? p->re + (real)v[0] : (real)v[0];                                             \
+        p->im = add ? p->im + (real)v[1] : (real)v[1];                                             \
+    }
+DEFINE_FOLD(fold_f32, float)
+DEFINE_FOLD(fold_f64, double)
+DEFINE_FOLD_COMPLEX(fold_c64, fth_c64, float)
+DEFINE_FOLD_COMPLEX(fold_c128, fth_c128, double)
+
+static void load_acc(fth_dtype t, const void *at, double *v)
+{
+    const bool wide = t == FTH_F64 || t == FTH_C128;
+    const int n = fth_dtype_is_complex(t) ? 2 : 1;
+    for (int i = 0; i < n; i++) v[i] = wide ? ((const double *)at)[i] : (double)((const float *)at)[i];
+}
+
+static const struct {
+    madd_fn *madd;
+    fold_fn *fold; /* into the accumulator's dtype */
+} loops[FTH_DTYPE_COUNT] = {
+    [FTH_F16] = {madd_f16, fold_f32}, [FTH_BF16] = {madd_bf16, fold_f32},  [FTH_F32] = {madd_f32, fold_f32},
+    [FTH_F64] = {madd_f64, fold_f64}, [FTH_C64] = {madd_c64, fold_c64}, [FTH_C128] = {madd_c128, fold_c128},
+};
+_Static_assert(FTH_DTYPE_COUNT == 11, "a new dtype: give it a row above or refuse it in infer");
+
+static void store_half(fth_dtype t, void *out, float v)
+{
+    *(uint16_t *)out = t == FTH_F16 ? fth__f32_to_f16(v) : fth__f32_to_bf16(v);
+}
+
+/* Sum over one tile of k, all other summed axes inside it. */
+void fth__dot_sum(const fth_call *call, const fth__dot_shape *s, const char *a, const char *b, int64_t k0,
+                  int64_t k1, double *sum)
+{
+    const int64_t size = fth_dtype_size(s->dtype);
+    const int64_t sa = fth__tile_stride(&call->in[0], s->k.a), sb = fth__tile_stride(&call->in[1], s->k.b);
+    fth__loop l = {0};
+    for (int i = 0; i < s->n_sum; i++)
+        fth__loop_add(&l, call->in[0].extent[s->sum[i].a], call->in[0].stride[s->sum[i].a],
+                      call->in[1].stride[s->sum[i].b], 0, 0);
+    sum[0] = sum[1] = 0.0;
+    for (bool go = fth__loop_start(&l); go; go = fth__loop_next(&l))
+        loops[s->dtype].madd(a + (l.at[0] + k0 * sa) * size, sa, b + (l.at[1] + k0 * sb) * size, sb, k1 - k0, sum);
+}
+
+/* One element of the product: fold each tile of this piece of k into place. */
+static void run_element(const fth_call *call, const fth__dot_shape *s, const char *a, const char *b, char *out,
+                        char *state_at)
+{
+    const int64_t origin = fth__tile_origin(&call->in[0], s->k.a);
+    const int64_t extent = fth__tile_extent(&call->in[0], s->k.a);
+    const bool half = s->acc != s->dtype, many = s->super_k > s->tile_k, one = s->k.size <= s->tile_k;
+    float alone = 0.0f;
+    char *running = !half ? out : one ? (char *)&alone : state_at;
+    char *partial = many ? state_at + (half ? fth_dtype_size(s->acc) : 0) : NULL;
+    double v[2] = {0.0, 0.0};
+    if (extent == 0 && call->first) loops[s->dtype].fold(running, v, false);
+    for (int64_t k0 = 0; k0 < extent; k0 += s->tile_k) {
+        const int64_t k1 = fth__min_i64(k0 + s->tile_k, extent), at = origin + k0;
+        fth__dot_sum(call, s, a, b, k0, k1, v);
+        if (many) {
+            loops[s->dtype].fold(partial, v, at % s->super_k != 0);
+            if ((origin + k1) % s->super_k != 0 && origin + k1 != s->k.size) continue;
+            load_acc(s->acc, partial, v);
+        }
+        loops[s->dtype].fold(running, v, at >= s->super_k);
+    }
+    if (half && call->last) store_half(s->dtype, out, *(const float *)(const void *)running);
+}
+
+static fth_status run(const fth_call *call)
+{
+    fth__dot_shape s;
+    shape_of(call->node, &s);
+    const fth_tile *a = &call->in[0], *b = &call->in[1], *out = &call->out[0];
+    const int64_t size = fth_dtype_size(s.dtype), state_size = (int64_t)fth__dot_state(&s);
+    fth__loop l = {0};
+    for (int i = 0; i < call->node->out[0].n_axes; i++) {
+        const fth_axis_id axis = call->node->out[0].axis[i];
+        fth__loop_add(&l, out->extent[i], fth__tile_stride(a, fth_desc_find(&call->node->in[0], axis)),
+                      fth__tile_stride(b, fth_desc_find(&call->node->in[1], axis)), out->stride[i],
+                      call->state.stride[i]);
+    }
+    for (bool go = fth__loop_start(&l); go; go = fth__loop_next(&l))
+        run_element(call, &s, (const char *)a->data + l.at[0] * size, (const char *)b->data + l.at[1] * size,
+                    (char *)out->data + l.at[2] * size,
+                    state_size ? (char *)call->state.data + l.at[3] * state_size : NULL);
+    return FTH_OK;
+}
+
+const fth_op fth__op_dot = {
+    .name = "dot",
+    .brief = "sum of a*b over named axes; shared axes are batches",
+    .infer = infer,
+    .relation = relation,
+    .grid = grid,
+    .state = state,
+    .flops = flops,
+    .vjp = vjp,
+    .run = run,
+};
+
+fth_val fth_dot_(fth_site site, fth_val a, fth_val b, const char *summed)
+{
+    fth_graph *g = a.graph ? a.graph : b.graph;
+    fth__dot_attr attr = {0};
+    fth_err err = {0};
+    int n = 0;
+    if (!g) return (fth_val){0};
+    if (fth_axes_parse(g, summed, &n, attr.summed, &err) != FTH_OK) return fth__graph_fail(g, site, &err);
+    attr.n_summed = n;
+    return fth_node_add_(g, site, &fth__op_dot, 2, (fth_val[]){a, b}, &attr, sizeof attr);
+}

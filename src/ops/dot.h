@@ -1,0 +1,74 @@
+/* ops/dot.h - what a dot is made of, worked out from shapes alone.
+ *
+ * One summed axis, one free axis of each operand and everything else as loops: the product of two
+ * matrices inside a nest. The choice depends on whole sizes and layouts, never on a tile, because
+ * it decides the order of additions. dot and dot_reduce share it, and so do all their kernels.
+ *
+ * The sum along k is defined as: one product per tile of k; products of the tiles of a superblock
+ * are added in order; superblocks are added in order. With at most 64 tiles a superblock is a tile.
+ */
+#ifndef FTH_OPS_DOT_H
+#define FTH_OPS_DOT_H
+
+#include <fathom/op.h>
+
+typedef struct fth__dot_attr {
+    int32_t n_summed;
+    fth_axis_id summed[FTH_MAX_AXES]; /* as named; the first decides where a's own axes go */
+} fth__dot_attr;
+
+/* An axis of a product: its position in a, in b and in the product; -1: not there. */
+typedef struct fth__dot_axis {
+    int a, b, out;
+    int64_t size; /* 1 when the axis is absent altogether */
+} fth__dot_axis;
+
+/* How the kernel sees a matrix: which of its two axes lies next to itself in memory. */
+typedef enum fth__dot_order {
+    FTH__DOT_ROWS, /* the second axis is innermost: m by k, k by n, m by n   */
+    FTH__DOT_COLS, /* the first axis is innermost                            */
+    FTH__DOT_PACK  /* BLAS cannot take it in place: copied, as FTH__DOT_ROWS */
+} fth__dot_order;
+
+typedef struct fth__dot_shape {
+    fth__dot_axis m, n, k; /* free of a, free of b, summed */
+    int n_loop, n_sum;
+    fth__dot_axis loop[FTH_MAX_AXES]; /* other axes of the product: free or shared */
+    fth__dot_axis sum[FTH_MAX_AXES];  /* other summed axes */
+    fth__dot_order a, b, out;
+    int64_t tile_m, tile_n, tile_k, super_k;
+    fth_dtype dtype; /* of operands and product */
+    fth_dtype acc;   /* what sums are held in: f32 for f16 and bf16 */
+} fth__dot_shape;
+
+/* Axes of the product; refuses what makes no product. `node` names the operation and operands. */
+fth_status fth__dot_infer(const fth_node *node, const fth__dot_attr *attr, fth_desc *product, fth_err *err);
+/* `keep`: a free axis that must be m or n; -1: none. */
+void fth__dot_shape_get(const fth__dot_attr *attr, const fth_desc *a, const fth_desc *b,
+                        const fth_desc *product, fth_axis_id keep, fth__dot_shape *out);
+/* Sum in f64 over k [k0, k1) of the operands' tiles and over the other summed axes: one element, two
+ * numbers. a and b point at the element's row and column. For reference loops. */
+void fth__dot_sum(const fth_call *call, const fth__dot_shape *s, const char *a, const char *b, int64_t k0,
+                  int64_t k1, double *sum);
+/* Bytes carried per element of the product from one piece of k to the next. */
+uint64_t fth__dot_state(const fth__dot_shape *s);
+
+/* Is this tile of the operand nothing but zeros, by its mark? (row, col) are its two axes of the
+ * matrix; lo and n their ranges. */
+bool fth__dot_zero(const fth_desc *d, int row, int col, int64_t row_lo, int64_t row_n, int64_t col_lo,
+                   int64_t col_n);
+
+static inline int64_t fth__tile_stride(const fth_tile *t, int dim)
+{
+    return dim < 0 ? 0 : t->stride[dim];
+}
+static inline int64_t fth__tile_extent(const fth_tile *t, int dim)
+{
+    return dim < 0 ? 1 : t->extent[dim];
+}
+static inline int64_t fth__tile_origin(const fth_tile *t, int dim)
+{
+    return dim < 0 ? 0 : t->origin[dim];
+}
+
+#endif

@@ -1,0 +1,338 @@
+/* fused.c - a program of elementwise instructions with a reduction at its tail: the reference.
+ *
+ * One element at a time, one instruction at a time, every sum exactly as fused.h defines it. Made by
+ * the planner from operations that have gradients of their own, so it needs none.
+ */
+#include "ops/fused.h"
+
+#include "base/checked.h"
+#include "graph/grid.h"
+#include "ops/build.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- the tail -------------------------------------------------------------------------------- */
+
+void fth__tail_init(fth__tail *tail, const fth__program *p)
+{
+    *tail = (fth__tail){.dim = p->tail_dim};
+    if (p->tail_dim < 0) return;
+    tail->red = (fth_red)p->tail_red;
+    tail->from = (fth_dtype)p->reg_dtype[p->out_reg[0]];
+    tail->to = fth__reduce_dtype(tail->red, tail->from);
+    tail->kind = fth__kind_of(tail->from);
+    tail->n = p->size[p->tail_dim];
+    tail->wide = tail->kind == FTH__KIND_COMPLEX ? sizeof(fth_c128) : sizeof(double);
+    const bool sum = tail->red == FTH_RED_SUM || tail->red == FTH_RED_PROD;
+    const bool brief = tail->n <= FTH__TAIL_SHORT;
+    tail->exact = tail->kind == FTH__KIND_INT;
+    tail->block = fth__grid_reduce(tail->n);
+    tail->super = fth__grid_superblock(tail->n, tail->block);
+    tail->lanes = !tail->exact && !brief && p->tail_dim == p->n_axes - 1 ? FTH__TAIL_LANES : 1;
+    tail->total_in_out = tail->exact || !sum || tail->to == FTH_F64 || tail->to == FTH_C128;
+    tail->has_super = !tail->exact && sum && tail->super > tail->block;
+    if (!brief) tail->state = tail->wide * (uint64_t)(!tail->total_in_out + tail->has_super);
+}
+
+fth__wide fth__tail_start(fth_red red, fth__kind kind)
+{
+    const double f = red == FTH_RED_PROD ? 1.0 : red == FTH_RED_MIN ? HUGE_VAL : red == FTH_RED_MAX ? -HUGE_VAL : 0.0;
+    const int64_t i = red == FTH_RED_PROD || red == FTH_RED_ALL ? 1
+                      : red == FTH_RED_MIN                      ? INT64_MAX
+                      : red == FTH_RED_MAX                      ? INT64_MIN
+                                                                : 0;
+    if (kind == FTH__KIND_INT) return (fth__wide){.i = i};
+    if (kind == FTH__KIND_REAL) return (fth__wide){.f = f};
+    return (fth__wide){.c = {f, 0.0}};
+}
+
+static double join_real(fth_red red, double a, double b)
+{
+    if (red == FTH_RED_SUM) return a + b;
+    if (red == FTH_RED_PROD) return a * b;
+    /* the first NaN stays; of equal numbers the first stays */
+    const bool better = red == FTH_RED_MIN ? b < a : b > a;
+    return better || (b != b && a == a) ? b : a;
+}
+
+static int64_t join_int(fth_red red, int64_t a, int64_t b)
+{
+    switch (red) {
+    case FTH_RED_SUM: return (int64_t)((uint64_t)a + (uint64_t)b);
+    case FTH_RED_PROD: return (int64_t)((uint64_t)a * (uint64_t)b);
+    case FTH_RED_MIN: return b < a ? b : a;
+    case FTH_RED_MAX: return b > a ? b : a;
+    case FTH_RED_ANY: return a | (b != 0);
+    case FTH_RED_ALL: return a & (b != 0);
+    case FTH_RED_LOGSUMEXP:
+    case FTH_RED_COUNT_: break;
+    }
+    return a;
+}
+
+fth__wide fth__tail_join(fth_red red, fth__kind kind, fth__wide a, fth__wide b)
+{
+    if (kind == FTH__KIND_INT) return (fth__wide){.i = join_int(red, a.i, b.i)};
+    if (kind == FTH__KIND_REAL) return (fth__wide){.f = join_real(red, a.f, b.f)};
+    if (red == FTH_RED_SUM) return (fth__wide){.c = {a.c.re + b.c.re, a.c.im + b.c.im}};
+    return (fth__wide){.c = {a.c.re * b.c.re - a.c.im * b.c.im, a.c.re * b.c.im + a.c.im * b.c.re}};
+}
+
+/* ---- shapes ------------------------------------------------------------------------------------ */
+
+static fth_status infer(fth_node *node, fth_err *err)
+{
+    const fth__program *p = node->attr;
+    fth_desc d = {.n_axes = p->n_axes};
+    memcpy(d.axis, p->axis, sizeof d.axis);
+    memcpy(d.size, p->size, sizeof d.size);
+    if (node->attr_bytes != sizeof *p || node->n_in != p->n_in || p->n_out < 1 || p->n_out > FTH_MAX_OUT)
+        return FTH_FAIL(err, FTH_E_INTERNAL, "fused: the program does not belong to this node");
+    for (int i = 0; i < p->n_in; i++) {
+        bool fits = node->in[i].dtype == (fth_dtype)p->reg_dtype[i];
+        for (int k = 0; k < node->in[i].n_axes; k++) fits &= fth_desc_find(&d, node->in[i].axis[k]) >= 0;
+        if (!fits) return FTH_FAIL(err, FTH_E_INTERNAL, "fused: operand %d is not what the program says", i);
+    }
+    fth__tail tail = {.dim = -1};
+    if (p->tail_dim >= 0) {
+        if (p->n_out != 1 || p->tail_dim >= p->n_axes || p->tail_red == FTH_RED_LOGSUMEXP)
+            return FTH_FAIL(err, FTH_E_INTERNAL, "fused: a tail has one output and is not logsumexp");
+        fth__tail_init(&tail, p);
+        if (tail.to == FTH_DTYPE_COUNT)
+            return FTH_FAIL(err, FTH_E_DTYPE_OP, "fused: %s is not defined for %s", fth__reduce_name(tail.red),
+                            fth_dtype_name(tail.from));
+        fth_desc_drop(&d, p->tail_dim);
+    }
+    node->n_out = p->n_out;
+    for (int i = 0; i < p->n_out; i++) {
+        node->out[i] = d;
+        node->out[i].dtype = tail.dim >= 0 ? tail.to : (fth_dtype)p->reg_dtype[p->out_reg[i]];
+    }
+    return FTH_OK;
+}
+
+static int space_dim(const fth__program *p, fth_axis_id axis)
+{
+    for (int i = 0; i < p->n_axes; i++)
+        if (p->axis[i] == axis) return i;
+    return -1;
+}
+
+static void relation(const fth_node *node, int in, int dim, fth_relation *out)
+{
+    const fth__program *p = node->attr;
+    const int at = space_dim(p, node->in[in].axis[dim]);
+    if (at == p->tail_dim)
+        fth__rel_accumulate(out);
+    else
+        fth__rel_same(out, p->tail_dim >= 0 && at > p->tail_dim ? at - 1 : at);
+}
+
+static int64_t grid(const fth_node *node, int in, int dim)
+{
+    (void)dim;
+    if (in < 0) return 1;
+    fth__tail tail;
+    fth__tail_init(&tail, node->attr);
+    if (tail.exact) return 1;
+    return tail.n <= FTH__TAIL_SHORT ? FTH__TAIL_SHORT : tail.block;
+}
+
+static uint64_t state(const fth_node *node)
+{
+    fth__tail tail;
+    fth__tail_init(&tail, node->attr);
+    return tail.state;
+}
+
+void fth__fused_extent(const fth_call *call, int64_t *extent, int64_t *origin)
+{
+    const fth__program *p = call->node->attr;
+    for (int k = 0, o = 0; k < p->n_axes; k++) {
+        if (k != p->tail_dim) {
+            extent[k] = call->out[0].extent[o];
+            origin[k] = call->out[0].origin[o++];
+            continue;
+        }
+        extent[k] = p->size[k]; /* an axis no operand has is never cut */
+        origin[k] = 0;
+        for (int i = 0; i < p->n_in; i++) {
+            const int dim = fth_desc_find(&call->node->in[i], p->axis[k]);
+            if (dim < 0) continue;
+            extent[k] = call->in[i].extent[dim];
+            origin[k] = call->in[i].origin[dim];
+        }
+    }
+}
+
+void fth__fused_strides(const fth__program *p, const fth_desc *d, const fth_tile *t, int64_t *stride)
+{
+    for (int k = 0; k < p->n_axes; k++) {
+        const int dim = fth_desc_find(d, p->axis[k]);
+        stride[k] = dim < 0 ? 0 : t->stride[dim];
+    }
+}
+
+static double flops(const fth_call *call)
+{
+    const fth__program *p = call->node->attr;
+    int64_t extent[FTH_MAX_AXES], origin[FTH_MAX_AXES];
+    fth__fused_extent(call, extent, origin);
+    double n = (double)(p->n_instr + (p->tail_dim >= 0));
+    for (int k = 0; k < p->n_axes; k++) n *= (double)extent[k];
+    return n;
+}
+
+/* ---- run ---------------------------------------------------------------------------------------- */
+
+typedef struct machine {
+    const fth_call *call;
+    const fth__program *p;
+    fth__tail tail;
+    int64_t extent[FTH_MAX_AXES], origin[FTH_MAX_AXES];
+    int64_t in_stride[FTH_MAX_IN][FTH_MAX_AXES];
+    int64_t out_stride[FTH_MAX_OUT][FTH_MAX_AXES];
+    int64_t state_stride[FTH_MAX_AXES];
+    int64_t index[FTH_MAX_AXES];
+    fth__cell reg[FTH_PROGRAM_INPUTS + FTH_PROGRAM_CONSTS + FTH_PROGRAM_INSTRS];
+} machine;
+
+static int64_t offset(const machine *m, const int64_t *stride)
+{
+    int64_t at = 0;
+    for (int k = 0; k < m->p->n_axes; k++) at += m->index[k] * stride[k];
+    return at;
+}
+
+/* Registers for the element the machine stands at. */
+static void evaluate(machine *m)
+{
+    const fth__program *p = m->p;
+    for (int i = 0; i < p->n_in; i++) {
+        const fth_dtype t = (fth_dtype)p->reg_dtype[i];
+        fth__cell_load(t, (const char *)m->call->in[i].data + offset(m, m->in_stride[i]) * fth_dtype_size(t), &m->reg[i]);
+    }
+    for (int i = 0; i < p->n_instr; i++) {
+        const fth__instr *in = &p->instr[i];
+        const fth__cell *x = &m->reg[in->src[0]];
+        const fth__cell *y = in->src[1] >= 0 ? &m->reg[in->src[1]] : x, *z = in->src[2] >= 0 ? &m->reg[in->src[2]] : x;
+        if (in->op == FTH__INSTR_CAST)
+            (void)fth__cell_cast((fth_dtype)in->from, (fth_dtype)in->to, x, &m->reg[in->dst]);
+        else
+            fth__cell_map((fth_ew)in->op, (fth_dtype)in->from, x, y, z, &m->reg[in->dst]);
+    }
+}
+
+static fth__wide widen(fth_dtype t, const fth__cell *v)
+{
+    fth__cell memory = {0};
+    fth__cell_store(t, v, &memory);
+    return fth__load(t, &memory);
+}
+
+static fth__wide block_partial(machine *m, int64_t from, int64_t to)
+{
+    const fth__tail *t = &m->tail;
+    fth__wide lane[FTH__TAIL_LANES];
+    for (int l = 0; l < t->lanes; l++) lane[l] = fth__tail_start(t->red, t->kind);
+    for (int64_t i = from; i < to; i++) {
+        m->index[t->dim] = i;
+        evaluate(m);
+        const int l = (int)((i - from) % t->lanes);
+        lane[l] = fth__tail_join(t->red, t->kind, lane[l], widen(t->from, &m->reg[m->p->out_reg[0]]));
+    }
+    for (int half = t->lanes / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++) lane[l] = fth__tail_join(t->red, t->kind, lane[l], lane[l + half]);
+    return lane[0];
+}
+
+/* One output element: every block of this piece. */
+static void reduce_one(machine *m)
+{
+    const fth__tail *t = &m->tail;
+    const fth_call *call = m->call;
+    m->index[t->dim] = 0;
+    char *out = (char *)call->out[0].data + offset(m, m->out_stride[0]) * fth_dtype_size(t->to);
+    char *kept = (char *)call->state.data + (t->state ? (uint64_t)offset(m, m->state_stride) * t->state : 0);
+    const uint64_t super_at = t->total_in_out ? 0 : t->wide;
+    const fth__wide start = fth__tail_start(t->red, t->kind);
+    fth__wide total = start, super = start;
+    if (!call->first && t->total_in_out) total = fth__load(t->to, out);
+    if (!call->first && !t->total_in_out) memcpy(&total, kept, t->wide);
+    if (!call->first && t->has_super) memcpy(&super, kept + super_at, t->wide);
+    const int64_t n = m->extent[t->dim], origin = m->origin[t->dim];
+    for (int64_t a = 0; a < n; a += t->block) {
+        const int64_t end = fth__min_i64(a + t->block, n);
+        const fth__wide partial = block_partial(m, a, end);
+        if (!t->has_super) {
+            total = fth__tail_join(t->red, t->kind, total, partial);
+            continue;
+        }
+        super = fth__tail_join(t->red, t->kind, super, partial);
+        if ((origin + end) % t->super != 0 && origin + end != t->n) continue;
+        total = fth__tail_join(t->red, t->kind, total, super);
+        super = start;
+    }
+    if (call->last || t->total_in_out) fth__store(t->to, out, total);
+    if (call->last) return;
+    if (!t->total_in_out) memcpy(kept, &total, t->wide);
+    if (t->has_super) memcpy(kept + super_at, &super, t->wide);
+}
+
+static void store_outputs(machine *m)
+{
+    for (int i = 0; i < m->p->n_out; i++) {
+        const fth_dtype t = m->call->node->out[i].dtype;
+        char *out = m->call->out[i].data;
+        if (!out) continue;
+        fth__cell_store(t, &m->reg[m->p->out_reg[i]], out + offset(m, m->out_stride[i]) * fth_dtype_size(t));
+    }
+}
+
+static void machine_init(machine *m, const fth_call *call)
+{
+    const fth_node *node = call->node;
+    const fth__program *p = node->attr;
+    *m = (machine){.call = call, .p = p};
+    fth__tail_init(&m->tail, p);
+    fth__fused_extent(call, m->extent, m->origin);
+    for (int i = 0; i < p->n_in; i++) fth__fused_strides(p, &node->in[i], &call->in[i], m->in_stride[i]);
+    for (int i = 0; i < p->n_out; i++) fth__fused_strides(p, &node->out[i], &call->out[i], m->out_stride[i]);
+    fth__fused_strides(p, &node->out[0], &call->state, m->state_stride);
+    for (int i = 0; i < p->n_const; i++)
+        fth__cell_const((fth_dtype)p->reg_dtype[p->n_in + i], p->constant[i], p->constant_i64[i], &m->reg[p->n_in + i]);
+}
+
+static fth_status run(const fth_call *call)
+{
+    machine m;
+    machine_init(&m, call);
+    for (int k = 0; k < m.p->n_axes; k++)
+        if (m.extent[k] == 0 && k != m.tail.dim) return FTH_OK;
+    for (;;) {
+        if (m.tail.dim >= 0) {
+            reduce_one(&m);
+        } else {
+            evaluate(&m);
+            store_outputs(&m);
+        }
+        int k = m.p->n_axes - 1;
+        for (; k >= 0; k--) {
+            if (k == m.tail.dim) continue;
+            if (++m.index[k] < m.extent[k]) break;
+            m.index[k] = 0;
+        }
+        if (k < 0) return FTH_OK;
+    }
+}
+
+const fth_op fth__op_fused = {.name = "fused",
+                              .brief = "several elementwise operations at once, with a reduction at the tail",
+                              .flags = FTH_OP_CHEAP | FTH_OP_FREE_AXES | 0xfffu << 8, /* in place in any operand */
+                              .infer = infer,
+                              .relation = relation,
+                              .grid = grid,
+                              .state = state,
+                              .flops = flops,
+                              .run = run};

@@ -1,0 +1,17 @@
+/* indexing.h - reading index arrays, and saying where one points outside its axis. */
+#ifndef FTH_OPS_INDEXING_H
+#define FTH_OPS_INDEXING_H
+
+#include <fathom/op.h>
+
+static inline int64_t fth__index_get(fth_dtype t, const char *p)
+{
+    return t == FTH_I64 ? *(const int64_t *)(const void *)p : *(const int32_t *)(const void *)p;
+}
+
+/* The element at `at` of index operand `in` is not inside `axis` of `size` elements. */
+fth_status fth__index_fail(const fth_call *call, int in, const char *at, fth_axis_id axis, int64_t size);
+/* Operand `in` must be i32 or i64. */
+fth_status fth__index_check(const fth_node *node, int in, fth_err *err);
+
+#endif

@@ -1,0 +1,67 @@
+/* logsumexp.c - kernel of reduce's logsumexp: log of a sum of exponentials that cannot overflow.
+ *
+ * A partial is (m, s): the largest element and the sum of exp(x - m). Blocks are joined in order.
+ */
+#include "base/checked.h"
+#include "ops/reduce.h"
+#include "ops/scalar.h"
+
+#include <math.h>
+
+typedef struct pair {
+    double m, s;
+} pair;
+
+static const pair nothing = {-HUGE_VAL, 0.0};
+
+static pair join(pair a, pair b)
+{
+    if (a.m != a.m) return a;
+    if (b.m != b.m) return b;
+    const double m = a.m > b.m ? a.m : b.m;
+    if (m == -HUGE_VAL) return nothing;
+    if (m == HUGE_VAL) return (pair){HUGE_VAL, 1.0};
+    return (pair){m, a.s * exp(a.m - m) + b.s * exp(b.m - m)};
+}
+
+static pair block(fth_dtype t, const char *in, int64_t step, int64_t n)
+{
+    pair p = nothing;
+    for (int64_t i = 0; i < n; i++) {
+        const double x = fth__load(t, in + i * step).f;
+        if (x > p.m || x != x) p.m = x;
+        if (x != x) break;
+    }
+    if (p.m != p.m) return (pair){p.m, p.m};
+    if (p.m == -HUGE_VAL) return nothing;
+    if (p.m == HUGE_VAL) return (pair){HUGE_VAL, 1.0};
+    for (int64_t i = 0; i < n; i++) p.s += exp(fth__load(t, in + i * step).f - p.m);
+    return p;
+}
+
+uint64_t fth__reduce_pair_state(const fth_node *node)
+{
+    return node->in[0].size[fth__reduce_dim(node)] <= FTH__REDUCE_SMALL ? 0 : sizeof(pair);
+}
+
+fth_status fth__reduce_logsumexp(const fth_call *call)
+{
+    const fth_node *node = call->node;
+    const fth_dtype t = node->in[0].dtype;
+    const int dim = fth__reduce_dim(node);
+    const int64_t grid = fth__reduce_block(node->in[0].size[dim]), size = fth_dtype_size(t);
+    fth__lines l;
+    fth__lines_init(&l, call, dim, false);
+    FTH__LINES_EACH(l)
+        for (int64_t lane = 0; lane < l.n_lane; lane++) {
+            const char *in = fth__lines_in(&l) + lane * l.lane_step * size;
+            pair *state = (pair *)(void *)(fth__lines_state(&l) + lane * l.state_lane_step);
+            pair p = call->first ? nothing : *state;
+            for (int64_t a = 0; a < l.n_axis; a += grid)
+                p = join(p, block(t, in + a * l.axis_step * size, l.axis_step * size,
+                                  fth__min_i64(grid, l.n_axis - a)));
+            if (!call->last) *state = p;
+            else fth__store(t, fth__lines_out(&l) + lane * l.out_lane_step, (fth__wide){.f = p.m + log(p.s)});
+        }
+    return FTH_OK;
+}

@@ -1,0 +1,51 @@
+/* ops.h - the operations of the engine, and the attributes that other parts read.
+ *
+ * An attribute that only its own operation reads stays in that operation's file. Those here are
+ * read by fast variants, by the planner when it fuses a reduction, or by gradients of others.
+ * Attributes are hashed as bytes, so they have no padding.
+ */
+#ifndef FTH_OPS_OPS_H
+#define FTH_OPS_OPS_H
+
+#include "graph/graph.h"
+
+#include <fathom/ops.h>
+
+#define FTH_OP(name) extern const fth_op fth__op_##name;
+#include "ops/ops.def"
+#undef FTH_OP
+
+/* One axis and one reduction. */
+typedef struct fth__reduce_attr {
+    int32_t red; /* fth_red */
+    fth_axis_id axis;
+} fth__reduce_attr;
+
+/* dtype of a reduction's or scan's result; FTH_DTYPE_COUNT: not defined for `t`. */
+fth_dtype fth__reduce_dtype(fth_red red, fth_dtype t);
+const char *fth__reduce_name(fth_red red); /* "sum" */
+
+typedef struct fth__axis_attr {
+    fth_axis_id axis;
+    int32_t flag; /* sort: descending; argreduce: largest */
+} fth__axis_attr;
+
+typedef struct fth__scan_attr {
+    int32_t red;
+    fth_axis_id axis;
+    int32_t exclusive, reverse;
+} fth__scan_attr;
+
+typedef struct fth__topk_attr {
+    fth_axis_id axis, into;
+    int32_t largest, zero;
+} fth__topk_attr;
+
+/* `into` takes the place of n axes of the operand (gather: none of them named here). */
+typedef struct fth__scatter_attr {
+    int32_t n;
+    fth_axis_id into;
+    fth_axis_id from[FTH_MAX_AXES];
+} fth__scatter_attr;
+
+#endif

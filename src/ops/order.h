@@ -1,0 +1,37 @@
+/* order.h - elements as keys that compare like unsigned numbers: for sort and topk.
+ *
+ * Both zeros have one key. NaN comes last, ascending or descending.
+ */
+#ifndef FTH_OPS_ORDER_H
+#define FTH_OPS_ORDER_H
+
+#include "ops/scalar.h"
+
+typedef struct fth__keyed {
+    uint64_t key;
+    int64_t index;
+} fth__keyed;
+
+static inline uint64_t fth__order_real(double x, bool descending)
+{
+    uint64_t bits;
+    if (x != x) return UINT64_MAX;
+    x += 0.0; /* -0 becomes +0 */
+    memcpy(&bits, &x, sizeof bits);
+    const uint64_t key = bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
+    return descending ? ~key : key;
+}
+
+static inline uint64_t fth__order_int(int64_t x, bool descending)
+{
+    const uint64_t key = (uint64_t)x ^ (uint64_t)1 << 63;
+    return descending ? ~key : key;
+}
+
+static inline uint64_t fth__order_key(fth_dtype t, const void *p, bool descending)
+{
+    const fth__wide w = fth__load(t, p);
+    return fth_dtype_is_real(t) ? fth__order_real(w.f, descending) : fth__order_int(w.i, descending);
+}
+
+#endif

@@ -1,0 +1,121 @@
+/* pad.c - a longer axis: the value in the middle, one number around it. */
+#include "ops/build.h"
+#include "ops/move.h"
+#include "ops/scalar.h"
+
+typedef struct pad_attr {
+    int64_t before;
+    double value;
+    fth_axis_id axis, into;
+} pad_attr;
+
+static int dim_of(const fth_node *node)
+{
+    const pad_attr *attr = node->attr;
+    return fth_desc_find(&node->in[0], attr->axis);
+}
+
+/* The number in the dtype of the value. */
+static fth__wide number(fth_dtype t, double value)
+{
+    switch (fth__kind_of(t)) {
+    case FTH__KIND_REAL: return (fth__wide){.f = value};
+    case FTH__KIND_COMPLEX: return (fth__wide){.c = {value, 0.0}};
+    case FTH__KIND_INT: break;
+    }
+    return (fth__wide){.i = (int64_t)value};
+}
+
+/* Integers and bool must hold the number exactly. */
+static bool fits(fth_dtype t, double value)
+{
+    if (fth__kind_of(t) != FTH__KIND_INT) return true;
+    if (!(value >= -0x1p62 && value <= 0x1p62)) return false;
+    unsigned char element[16];
+    fth__store(t, element, number(t, value));
+    return (double)fth__load(t, element).i == value;
+}
+
+static fth_status infer(fth_node *node, fth_err *err)
+{
+    const pad_attr *attr = node->attr;
+    fth_desc d = node->in[0];
+    char a[FTH__SHAPE_TEXT];
+    int dim;
+    FTH_TRY(fth__need_axis(node, 0, attr->axis, &dim, err));
+    const int64_t size = d.size[dim], n = fth__size_of(node->graph, attr->into);
+    FTH_TRY(fth__replace_axis(node, 0, &d, dim, attr->into, err));
+    if (attr->before < 0 || size > n || attr->before > n - size)
+        return FTH_FAIL(err, FTH_E_GRAPH_ATTR, "pad: '%s' has %lld elements, too few for %lld before '%s' of %s",
+                        fth__name_of(node, attr->into), (long long)n, (long long)attr->before,
+                        fth__name_of(node, attr->axis), fth_in_format(node, 0, a, sizeof a));
+    if (!fits(d.dtype, attr->value))
+        return FTH_FAIL(err, FTH_E_GRAPH_ATTR, "pad: %g is not a number of %s", attr->value,
+                        fth_in_format(node, 0, a, sizeof a));
+    fth__unmark(&d);
+    node->n_out = 1;
+    node->out[0] = d;
+    return FTH_OK;
+}
+
+static void relation(const fth_node *node, int in, int dim, fth_relation *out)
+{
+    const pad_attr *attr = node->attr;
+    (void)in;
+    if (dim == dim_of(node))
+        fth__rel_halo(out, dim, 1, 1, attr->before, -attr->before);
+    else
+        fth__rel_same(out, dim);
+}
+
+static fth_status run(const fth_call *call)
+{
+    const pad_attr *attr = call->node->attr;
+    const fth_tile *in = &call->in[0], *out = &call->out[0];
+    const int dim = dim_of(call->node);
+    const fth_dtype t = call->node->out[0].dtype;
+    unsigned char element[16];
+    fth__store(t, element, number(t, attr->value));
+    fth__move m;
+    fth__move_init(&m, call, 0, 0);
+    for (int i = 0; i < m.n; i++) fth__move_follow(&m, call, 0, i, 0, i, i == dim ? -attr->before : 0);
+    /* [lo, hi) of the output has elements of the input; what stands on either side does not. */
+    const int64_t lo = in->origin[dim] + attr->before, hi = lo + in->extent[dim];
+    const int64_t begin = out->origin[dim], end = begin + out->extent[dim];
+    const int64_t keep[3][2] = {{begin, lo < end ? lo : end}, {lo, hi}, {hi > lo ? hi : lo, end}};
+    for (int k = 0; k < 3; k++) {
+        fth__move part = m;
+        int64_t origin = begin;
+        fth__move_clip(&part, dim, &origin, keep[k][0], keep[k][1]);
+        if (k == 1)
+            fth__move_run(&part);
+        else
+            fth__move_fill(&part, element);
+    }
+    return FTH_OK;
+}
+
+static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
+{
+    const pad_attr *attr = node->attr;
+    (void)err;
+    in_bar[0] = fth_slice_(node->site, out_bar[0], fth_axis_name(node->graph, attr->into), attr->before,
+                           fth_axis_name(node->graph, attr->axis));
+    return FTH_OK;
+}
+
+const fth_op fth__op_pad = {.name = "pad",
+                            .brief = "a longer axis with one number around the value",
+                            .flags = FTH_OP_CHEAP,
+                            .infer = infer,
+                            .relation = relation,
+                            .vjp = vjp,
+                            .run = run};
+
+fth_val fth_pad_(fth_site site, fth_val v, const char *axis, int64_t before, const char *into, double value)
+{
+    pad_attr attr = {.before = before, .value = value};
+    if (!fth__build_axis(v, site, "pad", axis, &attr.axis)) return fth__poison(v);
+    if (!fth__build_axis(v, site, "pad", into, &attr.into)) return fth__poison(v);
+    return fth_node_add_(v.graph, site, &fth__op_pad, 1, &v, &attr, sizeof attr);
+}

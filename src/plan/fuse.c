@@ -1,0 +1,466 @@
+/* fuse.c - chains of elementwise operations become one unit, with a reduction at the tail.
+ *
+ * A group grows backwards from its last operation: a producer joins when it covers the same axes
+ * and everything that reads it is in the group already (or only waits for it at the end of the
+ * run). What joins what depends on the graph alone, never on the budget: the bits must not either.
+ */
+#include "graph/program.h"
+#include "mem/heap.h"
+#include "ops/dot_reduce.h"
+#include "ops/elementwise.h"
+#include "ops/ops.h"
+#include "plan/plan.h"
+
+#include <string.h>
+
+typedef struct fuser {
+    fth_plan *p;
+    const fth_graph *g;
+    const bool *needed;
+    int *group;     /* per node: index of the group's last node; -1: none yet */
+    bool *is_out;   /* per value */
+    int64_t *first; /* per value: its readers are reader[first[v] .. first[v+1]) */
+    int *reader;
+    int *product; /* per node, for a group's last node: the dot that joins it; -1 */
+} fuser;
+
+typedef struct group {
+    int root;
+    int n;
+    int member[FTH_PROGRAM_INSTRS * 2]; /* ascending */
+    fth_desc space;
+} group;
+
+static const fth_node *node_of(const fuser *f, uint32_t value)
+{
+    return f->g->node[f->g->value[value].node];
+}
+
+static bool is_body(const fth_node *n)
+{
+    if (n->op == &fth__op_cast) return !fth__cast_may_fail(n->in[0].dtype, n->out[0].dtype);
+    return n->op == &fth__op_map || n->op == &fth__op_expand || n->op == &fth__op_layout;
+}
+
+static bool is_tail(const fth_node *n)
+{
+    if (n->op != &fth__op_reduce) return false;
+    return ((const fth__reduce_attr *)n->attr)->red != FTH_RED_LOGSUMEXP;
+}
+
+static bool same_axes(const fth_desc *a, const fth_desc *b)
+{
+    if (a->n_axes != b->n_axes) return false;
+    for (int i = 0; i < a->n_axes; i++)
+        if (fth_desc_find(b, a->axis[i]) < 0) return false;
+    return true;
+}
+
+static bool same_order(const fth_desc *a, const fth_desc *b)
+{
+    for (int i = 0; i < a->n_axes; i++)
+        if (a->axis[i] != b->axis[i]) return false;
+    return a->n_axes == b->n_axes;
+}
+
+static bool in_group(const group *gr, int node)
+{
+    for (int i = 0; i < gr->n; i++)
+        if (gr->member[i] == node) return true;
+    return false;
+}
+
+/* Readers outside the group, other than assigns: 0 lets a value disappear inside it. */
+static void count_readers(const fuser *f, const group *gr, uint32_t v, int *outside, int *waiting)
+{
+    *outside = 0;
+    *waiting = f->is_out[v];
+    for (int64_t r = f->first[v]; r < f->first[v + 1]; r++) {
+        if (in_group(gr, f->reader[r])) continue;
+        if (f->g->node[f->reader[r]]->op == &fth__op_assign)
+            (*waiting)++;
+        else
+            (*outside)++;
+    }
+}
+
+/* Outputs, inputs, constants and instructions of a group; false: too many for one program. */
+static bool fits_program(const fuser *f, const group *gr)
+{
+    uint32_t in[FTH_PROGRAM_INPUTS];
+    int n_in = 0, n_const = 0, n_instr = 0, n_out = 0;
+    for (int i = 0; i < gr->n; i++) {
+        const fth_node *n = f->g->node[gr->member[i]];
+        n_instr += n->op == &fth__op_map || n->op == &fth__op_cast;
+        int outside, waiting;
+        count_readers(f, gr, n->out_val[0].id, &outside, &waiting);
+        n_out += outside + waiting > 0 || gr->member[i] == gr->root;
+        for (int k = 0; k < n->n_in; k++) {
+            const uint32_t v = n->in_val[k].id;
+            const fth_node *from = node_of(f, v);
+            if (in_group(gr, (int)f->g->value[v].node)) continue;
+            if (from->op == &fth__op_const) {
+                n_const++;
+                continue;
+            }
+            bool known = false;
+            for (int j = 0; j < n_in; j++) known |= in[j] == v;
+            if (known) continue;
+            if (n_in == FTH_PROGRAM_INPUTS) return false;
+            in[n_in++] = v;
+        }
+    }
+    return n_const <= FTH_PROGRAM_CONSTS && n_instr <= FTH_PROGRAM_INSTRS && n_out <= FTH_MAX_OUT;
+}
+
+static void insert_member(group *gr, int node)
+{
+    int i = gr->n++;
+    for (; i > 0 && gr->member[i - 1] > node; i--) gr->member[i] = gr->member[i - 1];
+    gr->member[i] = node;
+}
+
+static void remove_member(group *gr, int node)
+{
+    int w = 0;
+    for (int i = 0; i < gr->n; i++)
+        if (gr->member[i] != node) gr->member[w++] = gr->member[i];
+    gr->n = w;
+}
+
+static bool may_join(const fuser *f, const group *gr, int node)
+{
+    const fth_node *n = f->g->node[node];
+    if (!is_body(n) || f->group[node] >= 0 || !same_axes(&n->out[0], &gr->space)) return false;
+    int outside, waiting;
+    count_readers(f, gr, n->out_val[0].id, &outside, &waiting);
+    if (outside > 0) return false;
+    const bool tail = is_tail(f->g->node[gr->root]);
+    return waiting == 0 || (!tail && same_order(&n->out[0], &gr->space));
+}
+
+static void grow(const fuser *f, group *gr)
+{
+    const int most = (int)(sizeof gr->member / sizeof gr->member[0]);
+    for (bool more = true; more;) {
+        more = false;
+        for (int i = gr->n - 1; i >= 0 && gr->n < most; i--) {
+            const fth_node *n = f->g->node[gr->member[i]];
+            for (int k = 0; k < n->n_in && gr->n < most; k++) {
+                const int from = (int)f->g->value[n->in_val[k].id].node;
+                if (in_group(gr, from) || !may_join(f, gr, from)) continue;
+                insert_member(gr, from);
+                if (fits_program(f, gr))
+                    more = true;
+                else
+                    remove_member(gr, from);
+            }
+        }
+    }
+}
+
+/* ---- from a group to a program
+ * --------------------------------------------------------------------- */
+
+typedef struct coder {
+    const fuser *f;
+    const group *gr;
+    fth__program *pr;
+    fth_node *node;
+    uint32_t leading;                    /* value that must be input 0; 0: none */
+    int16_t reg[FTH_PROGRAM_INSTRS * 2]; /* per member: register of its result */
+} coder;
+
+static int16_t member_reg(const coder *c, int node)
+{
+    for (int i = 0; i < c->gr->n; i++)
+        if (c->gr->member[i] == node) return c->reg[i];
+    return -1;
+}
+
+/* Registers of inputs and constants are numbered before temporaries, so they are found first. */
+static void number_operands(coder *c)
+{
+    fth__program *pr = c->pr;
+    fth_node *node = c->node;
+    if (c->leading) {
+        node->in_val[0] = fth__val_at(c->f->g, c->leading);
+        node->in[0] = *fth__val_desc(node->in_val[0]);
+        pr->reg_dtype[0] = (uint8_t)node->in[0].dtype;
+        pr->n_in = node->n_in = 1;
+    }
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < c->gr->n; i++) {
+            const fth_node *n = c->f->g->node[c->gr->member[i]];
+            for (int k = 0; k < n->n_in; k++) {
+                const uint32_t v = n->in_val[k].id;
+                const fth_node *from = node_of(c->f, v);
+                const bool constant = from->op == &fth__op_const;
+                if (in_group(c->gr, (int)c->f->g->value[v].node) || constant != (pass == 1))
+                    continue;
+                if (constant) {
+                    const fth__const_attr *a = from->attr;
+                    pr->reg_dtype[pr->n_in + pr->n_const] = (uint8_t)a->dtype;
+                    pr->constant[pr->n_const] = a->value;
+                    pr->constant_i64[pr->n_const++] = a->integer;
+                    continue;
+                }
+                bool known = false;
+                for (int j = 0; j < node->n_in; j++) known |= node->in_val[j].id == v;
+                if (known) continue;
+                node->in_val[node->n_in] = n->in_val[k];
+                node->in[node->n_in] = n->in[k];
+                pr->reg_dtype[pr->n_in++] = (uint8_t)n->in[k].dtype;
+                node->n_in++;
+            }
+        }
+    pr->n_reg = pr->n_in + pr->n_const;
+}
+
+static int16_t operand_reg(const coder *c, const fth_node *n, int k, int *next_const)
+{
+    const uint32_t v = n->in_val[k].id;
+    const fth_node *from = node_of(c->f, v);
+    const int16_t made = member_reg(c, (int)c->f->g->value[v].node);
+    if (made >= 0) return made;
+    if (from->op == &fth__op_const) return (int16_t)(c->pr->n_in + (*next_const)++);
+    for (int j = 0; j < c->node->n_in; j++)
+        if (c->node->in_val[j].id == v) return (int16_t)j;
+    return -1;
+}
+
+static void write_code(coder *c)
+{
+    fth__program *pr = c->pr;
+    int next_const = 0;
+    for (int i = 0; i < c->gr->n; i++) {
+        const fth_node *n = c->f->g->node[c->gr->member[i]];
+        int16_t src[3] = {-1, -1, -1};
+        for (int k = 0; k < n->n_in && k < 3; k++) src[k] = operand_reg(c, n, k, &next_const);
+        c->reg[i] = src[0];
+        if (n->op != &fth__op_map && n->op != &fth__op_cast)
+            continue; /* expand, layout, tail: no work */
+        fth__instr *in = &pr->instr[pr->n_instr++];
+        const bool cast = n->op == &fth__op_cast;
+        const int32_t op = cast ? FTH__INSTR_CAST : *(const int32_t *)n->attr;
+        *in = (fth__instr){.op = (int16_t)op,
+                           .from = (uint8_t)n->in[n->n_in == 3 ? 1 : 0].dtype,
+                           .to = (uint8_t)n->out[0].dtype,
+                           .dst = (int16_t)pr->n_reg,
+                           .src = {src[0], src[1], src[2]}};
+        pr->reg_dtype[pr->n_reg] = in->to;
+        c->reg[i] = (int16_t)pr->n_reg++;
+    }
+}
+
+static void write_outputs(coder *c)
+{
+    const fuser *f = c->f;
+    const fth_node *root = f->g->node[c->gr->root];
+    fth_node *node = c->node;
+    for (int i = c->gr->n - 1; i >= 0; i--) { /* the root is last and becomes output 0 */
+        const fth_node *n = f->g->node[c->gr->member[i]];
+        int outside, waiting;
+        count_readers(f, c->gr, n->out_val[0].id, &outside, &waiting);
+        if (outside + waiting == 0 && n != root) continue;
+        node->out[node->n_out] = n->out[0];
+        node->out_val[node->n_out] = n->out_val[0];
+        c->pr->out_reg[node->n_out++] = c->reg[i];
+    }
+    c->pr->n_out = node->n_out;
+    c->pr->tail_dim = -1;
+    if (!is_tail(root)) return;
+    const fth__reduce_attr *a = root->attr;
+    c->pr->tail_dim = fth_desc_find(&c->gr->space, a->axis);
+    c->pr->tail_red = a->red;
+}
+
+/* The group as a node of the fused operation; `leading`, if not 0, becomes its first input. */
+static void code_group(const fuser *f, const group *gr, uint32_t leading, fth_node *node,
+                       fth__program *pr)
+{
+    const fth_node *root = f->g->node[gr->root];
+    *node = (fth_node){.op = &fth__op_fused,
+                       .graph = f->p->graph,
+                       .site = root->site,
+                       .attr = pr,
+                       .attr_bytes = sizeof *pr};
+    memset(pr, 0, sizeof *pr);
+    pr->n_axes = gr->space.n_axes;
+    for (int i = 0; i < gr->space.n_axes; i++) {
+        pr->axis[i] = gr->space.axis[i];
+        pr->size[i] = gr->space.size[i];
+    }
+    coder c = {.f = f, .gr = gr, .pr = pr, .node = node, .leading = leading};
+    number_operands(&c);
+    write_code(&c);
+    write_outputs(&c);
+}
+
+static fth_node *take_node(const fuser *f, uint64_t attr_bytes, void **attr)
+{
+    const uint64_t at = (sizeof(fth_node) + 15u) & ~(uint64_t)15u;
+    fth_node *node = fth__heap_alloc(f->p->mem, at + attr_bytes);
+    *attr = node ? (char *)node + at : NULL;
+    return node;
+}
+
+static fth_status add_group(const fuser *f, const group *gr, fth_err *err)
+{
+    void *pr;
+    fth_node *node = take_node(f, sizeof(fth__program), &pr);
+    if (!node) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a fused group");
+    code_group(f, gr, 0, node, pr);
+    return fth__plan_add_unit(f->p, node, true, err);
+}
+
+/* ---- a product with the group as its epilogue
+ * ----------------------------------------------------------- */
+
+/* Join the dot and the group; false: they do not go together. */
+static bool code_joined(const fuser *f, const group *gr, const fth_node *dot, fth_node *node,
+                        void *attr)
+{
+    fth_node fused;
+    fth__program pr;
+    code_group(f, gr, dot->out_val[0].id, &fused, &pr);
+    if (!fth__dot_reduce_make(dot, &pr, &fused.in[1], fused.n_in - 1, attr, node)) return false;
+    for (int i = 1; i < fused.n_in; i++) node->in_val[i + 1] = fused.in_val[i];
+    node->out_val[0] = fused.out_val[0];
+    return true;
+}
+
+static int64_t elements(const fth_desc *d)
+{
+    return fth_desc_count(d);
+}
+
+/* A dot that only this group reads, whose product covers the group's axes and is larger than what
+ * it is made of: then it is worth never having it whole. */
+static int find_product(const fuser *f, const group *gr)
+{
+    if (!is_tail(f->g->node[gr->root])) return -1;
+    for (int i = 0; i < gr->n; i++) {
+        const fth_node *n = f->g->node[gr->member[i]];
+        for (int k = 0; k < n->n_in; k++) {
+            const uint32_t v = n->in_val[k].id;
+            const fth_node *dot = node_of(f, v);
+            if (dot->op != &fth__op_dot || !same_axes(&dot->out[0], &gr->space)) continue;
+            int outside, waiting;
+            count_readers(f, gr, v, &outside, &waiting);
+            const bool large =
+                elements(&dot->out[0]) > elements(&dot->in[0]) + elements(&dot->in[1]);
+            if (outside + waiting == 0 && large) return (int)f->g->value[v].node;
+        }
+    }
+    return -1;
+}
+
+static bool try_join(const fuser *f, const group *gr, int dot)
+{
+    fth_node node;
+    fth__dot_reduce_attr attr;
+    return dot >= 0 && code_joined(f, gr, f->g->node[dot], &node, &attr);
+}
+
+static fth_status add_joined(const fuser *f, const group *gr, int dot, fth_err *err)
+{
+    void *attr;
+    fth_node *node = take_node(f, sizeof(fth__dot_reduce_attr), &attr);
+    if (!node) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a fused product");
+    if (!code_joined(f, gr, f->g->node[dot], node, attr)) {
+        fth__heap_free(f->p->mem, node);
+        return FTH_FAIL(err, FTH_E_INTERNAL, "a product joined its epilogue and then did not");
+    }
+    return fth__plan_add_unit(f->p, node, true, err);
+}
+
+static void make_group(const fuser *f, int root, group *gr)
+{
+    const fth_node *n = f->g->node[root];
+    gr->root = root;
+    gr->n = 1;
+    gr->member[0] = root;
+    gr->space = is_tail(n) ? n->in[0] : n->out[0];
+    grow(f, gr);
+}
+
+/* A constant that only programs read lives in the programs. */
+static bool read_plainly(const fuser *f, uint32_t v)
+{
+    bool plain = f->is_out[v];
+    for (int64_t r = f->first[v]; r < f->first[v + 1]; r++) plain |= f->group[f->reader[r]] < 0;
+    return plain;
+}
+
+static fth_status add_units(fuser *f, fth_err *err)
+{
+    const fth_graph *g = f->g;
+    group gr;
+    for (int64_t k = g->n_nodes - 1; k >= 0; k--) { /* last first: groups grow backwards */
+        const fth_node *n = g->node[k];
+        if (!f->needed[k] || f->group[k] >= 0 || f->p->limits.no_fuse ||
+            !(is_body(n) || is_tail(n)))
+            continue;
+        make_group(f, (int)k, &gr);
+        for (int i = 0; i < gr.n; i++) f->group[gr.member[i]] = (int)k;
+        const int dot = find_product(f, &gr);
+        if (!try_join(f, &gr, dot)) continue;
+        f->product[k] = dot;
+        f->group[dot] = (int)k;
+    }
+    for (int64_t k = 0; k < g->n_nodes; k++) {
+        const fth_node *n = g->node[k];
+        if (!f->needed[k] || n->op == &fth__op_input || n->op == &fth__op_assign) continue;
+        if (n->op == &fth__op_const && !read_plainly(f, n->out_val[0].id)) continue;
+        if (f->group[k] < 0) {
+            FTH_TRY(fth__plan_add_unit(f->p, n, false, err));
+        } else if (f->group[k] == k) {
+            gr = (group){.root = (int)k, .space = is_tail(n) ? n->in[0] : n->out[0]};
+            for (int64_t j = 0; j <= k; j++)
+                if (f->group[j] == k && j != f->product[k]) gr.member[gr.n++] = (int)j;
+            FTH_TRY(f->product[k] >= 0 ? add_joined(f, &gr, f->product[k], err)
+                                       : add_group(f, &gr, err));
+        }
+    }
+    for (int64_t k = 0; k < g->n_nodes; k++)
+        if (f->needed[k] && g->node[k]->op == &fth__op_assign)
+            FTH_TRY(fth__plan_add_unit(f->p, g->node[k], false, err));
+    return FTH_OK;
+}
+
+static fth_status find_readers(fuser *f, fth_err *err)
+{
+    const fth_graph *g = f->g;
+    fth_mem *mem = f->p->mem;
+    int64_t total = 0;
+    FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->group, (void **)&f->group, err));
+    FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->product, (void **)&f->product, err));
+    FTH_TRY(fth__heap_take(mem, g->n_values, sizeof *f->is_out, (void **)&f->is_out, err));
+    FTH_TRY(fth__heap_take(mem, g->n_values + 2, sizeof *f->first, (void **)&f->first, err));
+    for (int64_t k = 0; k < g->n_nodes; k++) {
+        f->group[k] = f->product[k] = -1;
+        for (int i = 0; f->needed[k] && i < g->node[k]->n_in; i++, total++)
+            f->first[g->node[k]->in_val[i].id + 2]++;
+    }
+    FTH_TRY(fth__heap_take(mem, total + 1, sizeof *f->reader, (void **)&f->reader, err));
+    for (int64_t v = 2; v < g->n_values + 2; v++) f->first[v] += f->first[v - 1];
+    for (int64_t k = 0; k < g->n_nodes; k++)
+        for (int i = 0; f->needed[k] && i < g->node[k]->n_in; i++)
+            f->reader[f->first[g->node[k]->in_val[i].id + 1]++] = (int)k;
+    for (int o = 0; o < f->p->n_outs; o++) f->is_out[f->p->out_value[o]] = true;
+    return FTH_OK;
+}
+
+fth_status fth__plan_fuse(fth_plan *p, const bool *needed, fth_err *err)
+{
+    fuser f = {.p = p, .g = p->graph, .needed = needed};
+    fth_status s = find_readers(&f, err);
+    if (s == FTH_OK) s = add_units(&f, err);
+    fth__heap_free(p->mem, f.group);
+    fth__heap_free(p->mem, f.product);
+    fth__heap_free(p->mem, f.is_out);
+    fth__heap_free(p->mem, f.first);
+    fth__heap_free(p->mem, f.reader);
+    return s;
+}

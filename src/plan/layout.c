@@ -1,0 +1,147 @@
+/* layout.c - offsets in the arena.
+ *
+ * Blocks are placed one by one, each at the lowest end of the smallest gap left by the blocks that
+ * live at the same time. Several orders are tried and the smallest result kept; the lower bound is
+ * the largest sum of bytes alive at once, which no layout can beat.
+ */
+#include "mem/heap.h"
+#include "plan/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MORE_ORDERS = 48 };
+
+typedef struct block {
+    int buf;
+    uint64_t bytes, offset, key;
+    int64_t t0, t1;
+} block;
+
+static uint64_t bytes_of(const fth__buf *b)
+{
+    return b->twice ? 2 * b->bytes : b->bytes;
+}
+
+static bool placed_by_us(const fth__buf *b)
+{
+    return b->kind == FTH__BUF_ARENA && b->in_place < 0 && b->bytes > 0 && b->t1 >= 0;
+}
+
+uint64_t fth__plan_lower_bound(const fth_plan *p)
+{
+    uint64_t most = 0;
+    for (int64_t t = 0; t < p->n_items; t++) {
+        uint64_t live = 0;
+        for (int64_t i = 0; i < p->n_bufs; i++)
+            if (placed_by_us(&p->buf[i]) && p->buf[i].t0 <= t && t <= p->buf[i].t1)
+                live += bytes_of(&p->buf[i]);
+        if (live > most) most = live;
+    }
+    return most;
+}
+
+static int by_key(const void *a_, const void *b_)
+{
+    const block *a = a_, *b = b_;
+    if (a->key != b->key) return a->key > b->key ? -1 : 1;
+    return a->buf < b->buf ? -1 : 1;
+}
+
+static int by_offset(const void *a_, const void *b_)
+{
+    const block *const *a = a_, *const *b = b_;
+    if ((*a)->offset != (*b)->offset) return (*a)->offset < (*b)->offset ? -1 : 1;
+    return (*a)->buf < (*b)->buf ? -1 : 1;
+}
+
+/* Lowest end of the smallest gap among `busy` (sorted by offset) that takes `bytes`. */
+static uint64_t best_gap(block **busy, int64_t n, uint64_t bytes)
+{
+    uint64_t top = 0, best = UINT64_MAX, best_gap_bytes = UINT64_MAX;
+    for (int64_t i = 0; i < n; i++) {
+        if (busy[i]->offset > top) {
+            const uint64_t gap = busy[i]->offset - top;
+            if (gap >= bytes && gap < best_gap_bytes) best = top, best_gap_bytes = gap;
+        }
+        const uint64_t end = busy[i]->offset + busy[i]->bytes;
+        if (end > top) top = end;
+    }
+    return best == UINT64_MAX ? top : best;
+}
+
+static uint64_t place_all(block *b, int64_t n, block **busy)
+{
+    uint64_t top = 0;
+    qsort(b, (size_t)n, sizeof *b, by_key);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t m = 0;
+        for (int64_t j = 0; j < i; j++)
+            if (b[j].t0 <= b[i].t1 && b[i].t0 <= b[j].t1) busy[m++] = &b[j];
+        qsort(busy, (size_t)m, sizeof *busy, by_offset);
+        b[i].offset = best_gap(busy, m, b[i].bytes);
+        if (b[i].offset + b[i].bytes > top) top = b[i].offset + b[i].bytes;
+    }
+    return top;
+}
+
+static uint64_t mix(uint64_t x)
+{
+    x ^= x >> 31;
+    x *= 0x9e3779b97f4a7c15u;
+    return x ^ (x >> 29);
+}
+
+/* Order number k: largest first, in order of time, longest first, area first, then variations of
+ * largest first by a fixed pseudo-random factor. */
+static uint64_t order_key(const block *b, int k)
+{
+    const uint64_t length = (uint64_t)(b->t1 - b->t0 + 1);
+    switch (k) {
+    case 0: return b->bytes;
+    case 1: return UINT64_MAX - (uint64_t)b->t0;
+    case 2: return (length << 40) + (b->bytes >> 24);
+    case 3: return b->bytes / 64 * length;
+    default:
+        return (
+            uint64_t)((double)b->bytes *
+                      (0.5 + (double)(mix((uint64_t)k * 7919u + (uint64_t)b->buf) >> 40) / 0x1p24));
+    }
+}
+
+static void keep(fth_plan *p, const block *b, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) p->buf[b[i].buf].offset = b[i].offset;
+    for (int64_t i = 0; i < p->n_bufs; i++) {
+        const fth__buf *root = &p->buf[i];
+        while (root->in_place >= 0) root = &p->buf[root->in_place];
+        p->buf[i].offset = root->offset;
+    }
+}
+
+fth_status fth__plan_layout(fth_plan *p, fth_err *err)
+{
+    block *b = NULL, **busy = NULL;
+    int64_t n = 0;
+    fth_status s = fth__heap_take(p->mem, p->n_bufs + 1, sizeof *b, (void **)&b, err);
+    if (s == FTH_OK) s = fth__heap_take(p->mem, p->n_bufs + 1, sizeof *busy, (void **)&busy, err);
+    for (int64_t i = 0; s == FTH_OK && i < p->n_bufs; i++)
+        if (placed_by_us(&p->buf[i]))
+            b[n++] = (block){(int)i, bytes_of(&p->buf[i]), 0, 0, p->buf[i].t0, p->buf[i].t1};
+    if (s == FTH_OK) {
+        p->lower = fth__plan_lower_bound(p);
+        p->peak = UINT64_MAX;
+        for (int k = 0; k < MORE_ORDERS && p->peak > p->lower + p->lower / 100; k++) {
+            for (int64_t i = 0; i < n; i++) b[i].key = order_key(&b[i], k);
+            const uint64_t top = place_all(b, n, busy);
+            if (top < p->peak) {
+                p->peak = top;
+                keep(p, b, n);
+            }
+        }
+        if (p->peak == UINT64_MAX) p->peak = 0;
+    }
+    fth__heap_free(p->mem, b);
+    fth__heap_free(p->mem, busy);
+    return s;
+}

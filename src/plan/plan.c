@@ -1,0 +1,136 @@
+/* plan.c - making, asking and destroying a plan. */
+#include "plan/plan.h"
+
+#include "mem/heap.h"
+
+#include <string.h>
+
+void fth_plan_destroy(fth_plan *p)
+{
+    if (!p) return;
+    fth_mem *mem = p->mem;
+    fth__plan_unschedule(p);
+    for (int64_t i = 0; i < p->n_units; i++)
+        if (p->unit[i].synthetic) {
+            union {
+                const fth_node *in;
+                fth_node *out;
+            } cast = {p->unit[i].node};
+            fth__heap_free(mem, cast.out);
+        }
+    fth__heap_free(mem, p->unit);
+    fth__heap_free(mem, p->unit_of);
+    fth__heap_free(mem, p->loop);
+    fth__heap_free(mem, p->buf);
+    fth__heap_free(mem, p->item);
+    fth__heap_free(mem, p->out_value);
+    fth__heap_free(mem, p->out_direct);
+    fth__heap_free(mem, p);
+}
+
+static fth_status take_outputs(fth_plan *p, const fth_val *outs, int n, fth_err *err)
+{
+    if (n < 1 || !outs) return FTH_FAIL(err, FTH_E_GRAPH_VALUE, "a plan needs at least one output");
+    FTH_TRY(fth__heap_take(p->mem, n, sizeof *p->out_value, (void **)&p->out_value, err));
+    FTH_TRY(fth__heap_take(p->mem, n, sizeof *p->out_direct, (void **)&p->out_direct, err));
+    p->n_outs = n;
+    for (int i = 0; i < n; i++) {
+        if (outs[i].graph != p->graph || !fth_val_ok(outs[i]))
+            return FTH_FAIL(err, FTH_E_GRAPH_VALUE,
+                            "output %d is poisoned or belongs to another graph", i);
+        for (int j = 0; j < i; j++)
+            if (outs[j].id == outs[i].id)
+                return FTH_FAIL(err, FTH_E_GRAPH_NAME, "outputs %d and %d are the same value", j,
+                                i);
+        p->out_value[i] = outs[i].id;
+        const fth_node *n_out = fth__val_node(outs[i]);
+        const bool computed = n_out->op != &fth__op_input && !(n_out->op->flags & FTH_OP_ALIAS);
+        const fth_sink *sink = p->limits.sinks ? &p->limits.sinks[i] : NULL;
+        p->out_direct[i] = sink && sink->data && computed && n_out->op != &fth__op_assign;
+    }
+    return FTH_OK;
+}
+
+/* Memory of the caller's that the plan uses in place. */
+static uint64_t count_foreign(const fth_plan *p)
+{
+    uint64_t bytes = 0;
+    const fth_graph *g = p->graph;
+    for (int64_t i = 0; i < g->n_inputs; i++) {
+        const fth__input *in = &g->input[i];
+        bool used = false;
+        for (int64_t u = 0; u < p->n_units && !used; u++)
+            for (int k = 0; k < p->unit[u].node->n_in; k++)
+                used |= p->unit[u].node->in_val[k].id == in->value;
+        if (used && in->source.data && in->desc.n_axes > 0)
+            bytes += (uint64_t)fth_desc_count(&in->desc) * (uint64_t)fth_dtype_size(in->dtype);
+    }
+    for (int i = 0; i < p->n_outs; i++)
+        if (p->out_direct[i]) {
+            const fth_desc *d = fth__val_desc(fth__val_at(g, p->out_value[i]));
+            if (d->n_axes > 0)
+                bytes += (uint64_t)fth_desc_count(d) * (uint64_t)fth_dtype_size(d->dtype);
+        }
+    return bytes;
+}
+
+static fth_status make(fth_plan *p, const fth_val *outs, int n_outs, fth_err *err)
+{
+    FTH_TRY(fth_graph_check(p->graph, err));
+    FTH_TRY(take_outputs(p, outs, n_outs, err));
+    if (p->limits.stream && p->limits.stream[0] && fth_axis_find(p->graph, p->limits.stream) < 0)
+        return FTH_FAIL(err, FTH_E_AXIS_NAME, "the streaming axis '%s' is not declared",
+                        p->limits.stream);
+    FTH_TRY(fth__plan_collect(p, err));
+    p->foreign = count_foreign(p);
+    return fth__plan_search(p, err);
+}
+
+fth_plan *fth_plan_make_(fth_graph *g, fth_site site, const fth_val *outs, int n_outs,
+                         const fth_limits *limits, fth_err *err)
+{
+    if (!g) {
+        fth_err_set(err, FTH_HERE, FTH_E_NOMEM, "the graph could not be created");
+        return NULL;
+    }
+    fth_plan *p = fth__heap_alloc(g->mem, sizeof *p);
+    if (!p) {
+        fth_err_set(err, FTH_HERE, FTH_E_NOMEM, "no memory for a plan");
+        return NULL;
+    }
+    p->graph = g;
+    p->ctx = g->ctx;
+    p->mem = g->mem;
+    p->site = site;
+    if (limits) p->limits = *limits;
+    p->graph_nodes = g->n_nodes;
+    p->threads = p->limits.threads > 0 ? p->limits.threads : g->ctx->threads;
+    fth_mem_stats stats;
+    fth_mem_get_stats(p->mem, &stats);
+    p->budget = p->limits.memory_bytes > 0 ? p->limits.memory_bytes : stats.budget_bytes;
+    const fth_status s = make(p, outs, n_outs, err);
+    if (s == FTH_OK) return p;
+    if (err && !err->origin.file) fth_err_origin(err, site);
+    fth_plan_destroy(p);
+    return NULL;
+}
+
+void fth_plan_get_info(const fth_plan *p, fth_plan_info *out)
+{
+    *out = (fth_plan_info){.peak_bytes = p->peak,
+                           .foreign_bytes = p->foreign,
+                           .lower_bytes = p->lower,
+                           .recomputed = p->recomputed,
+                           .spilled = p->spilled};
+    for (int64_t i = 0; i < p->n_loops; i++) {
+        out->passes += p->loop[i].depth == 0;
+        out->nested += p->loop[i].depth > 0;
+        if (p->loop[i].depth == 0) out->chunks += p->loop[i].n_chunks;
+    }
+    for (int64_t i = 0; i < p->n_items; i++) {
+        if (p->item[i].kind != FTH__STEP) continue;
+        out->steps++;
+        out->flops += p->item[i].flops;
+        out->moved_bytes += p->item[i].moved;
+    }
+}

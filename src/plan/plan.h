@@ -1,0 +1,207 @@
+/* plan.h - the inside of a plan.
+ *
+ * Units are what kernels run: operations of the graph, or fused groups of them. Items are the
+ * program in order: steps, and the beginnings and ends of loops over a streaming axis. Buffers are
+ * the places values live in: a value may have several (a tile in each pass that makes it, or one
+ * whole block). The position of an item in the list is its time; lifetimes are intervals of it.
+ */
+#ifndef FTH_PLAN_PLAN_H
+#define FTH_PLAN_PLAN_H
+
+#include "graph/graph.h"
+#include "graph/program.h"
+#include <fathom/plan.h>
+
+enum { FTH__MAX_DEPTH = 2, FTH__ALIGN = 64 };
+
+typedef struct fth__unit {
+    const fth_node *node;
+    bool synthetic;                             /* made by fusion: the plan owns the node */
+    const fth_kernel *kernel;                   /* NULL: the reference loop of the operation */
+    fth_relation rel[FTH_MAX_IN][FTH_MAX_AXES]; /* of every input axis, asked once */
+} fth__unit;
+
+/* index on an axis = index on the loop's driver * num / den + off */
+typedef struct fth__map {
+    bool in; /* the axis follows this loop */
+    int64_t num, den, off;
+} fth__map;
+
+typedef struct fth__range {
+    int64_t lo, hi;
+} fth__range;
+
+typedef struct fth__sweep {
+    fth_axis_id axis; /* driver */
+    int64_t size, grid, chunk, n_chunks;
+    int parent, depth; /* -1, 0 for outermost */
+    int begin, end;    /* items */
+    int pass;          /* number among the loops of its level */
+    fth__map *map;     /* per axis of the graph */
+} fth__sweep;
+
+typedef enum fth__buf_kind {
+    FTH__BUF_ARENA,   /* at an offset of the plan's arena */
+    FTH__BUF_FOREIGN, /* memory of an input or parameter, used in place */
+    FTH__BUF_DIRECT,  /* memory of a sink, written in place */
+    FTH__BUF_VIEW     /* another buffer under other axis names */
+} fth__buf_kind;
+
+typedef struct fth__span {
+    int loop, dim;  /* this dimension follows that loop */
+    int64_t lo, hi; /* halo beyond the loop's own part */
+} fth__span;
+
+typedef struct fth__buf {
+    fth__buf_kind kind;
+    uint32_t value;
+    fth_desc desc;
+    int home; /* loop whose every turn makes new contents; -1: none */
+    int n_span;
+    fth__span span[FTH__MAX_DEPTH];
+    int64_t extent[FTH_MAX_AXES]; /* largest that any turn needs */
+    int64_t element;              /* bytes per element (a state has its own) */
+    uint64_t bytes;               /* of one copy */
+    bool twice;                   /* read ahead or written behind: two copies */
+    int64_t t0, t1;               /* first and last item that need the bytes */
+    uint64_t offset;
+    int in_place;   /* buffer whose bytes this one takes over; -1: none */
+    int input;      /* graph input it is read from; -1 */
+    int output;     /* sink it is written to; -1 */
+    int base, unit; /* VIEW: of which buffer, through which alias unit */
+    char label[FTH__NAME];
+} fth__buf;
+
+typedef enum fth__item_kind {
+    FTH__STEP,
+    FTH__READ,
+    FTH__WRITE,
+    FTH__BEGIN,
+    FTH__END,
+    FTH__COMMIT
+} fth__item_kind;
+
+typedef struct fth__item {
+    fth__item_kind kind;
+    int loop; /* innermost loop around it; for BEGIN and END the loop itself */
+    int unit; /* STEP */
+    int in[FTH_MAX_IN], out[FTH_MAX_OUT]; /* buffers; READ and WRITE use in[0] or out[0] */
+    int state, scratch;                   /* buffers; -1: none */
+    int sdim[FTH__MAX_DEPTH]; /* per depth: dimension of out[0] that follows the loop; -1 */
+    int acc;                  /* depth of the loop that this step accumulates or carries over; -1 */
+    int acc_dim;              /* CARRY: dimension of out[0]; -1 for ACCUMULATE */
+    int64_t halo_lo[FTH__MAX_DEPTH], halo_hi[FTH__MAX_DEPTH];
+    int split_dim;          /* dimension of out[0] cut over workers; -1: one call */
+    int64_t split_piece;    /* elements per piece */
+    uint64_t piece_scratch; /* bytes per worker */
+    bool team;              /* the kernel spreads its own work */
+    double flops;           /* of all turns */
+    uint64_t moved;         /* bytes, all turns */
+} fth__item;
+
+struct fth_plan {
+    fth_graph *graph;
+    fth_context *ctx;
+    fth_mem *mem;
+    fth_limits limits;
+    fth_site site;
+    int threads;
+    uint64_t budget, key; /* key: identity of graph, sizes, limits and backend */
+    int64_t graph_nodes;  /* when it was planned */
+
+    int n_outs;
+    uint32_t *out_value;
+    int *out_direct; /* written straight into the sink's memory */
+
+    int64_t n_units, cap_units;
+    fth__unit *unit;
+    int *unit_of; /* per value: the unit that makes it; -1: an input or not needed */
+
+    int64_t n_loops, cap_loops;
+    fth__sweep *loop;
+    int64_t n_bufs, cap_bufs;
+    fth__buf *buf;
+    int64_t n_items, cap_items;
+    fth__item *item;
+
+    uint64_t peak, lower, foreign;
+    int64_t recomputed, spilled;
+    fth_axis_id axis[FTH__MAX_DEPTH]; /* streaming axes chosen; -1 */
+};
+
+/* ---- collect.c, fuse.c: the units --------------------------------------------------------------
+ */
+fth_status fth__plan_collect(fth_plan *p, fth_err *err);
+fth_status fth__plan_fuse(fth_plan *p, const bool *needed, fth_err *err);
+/* Append a unit; takes ownership of a synthetic node even when it fails. */
+fth_status fth__plan_add_unit(fth_plan *p, const fth_node *node, bool synthetic, fth_err *err);
+
+/* ---- schedule.c: items, loops and buffers for given streaming axes (-1: none)
+ * -------------------- */
+fth_status fth__plan_schedule(fth_plan *p, const fth_axis_id axis[FTH__MAX_DEPTH], fth_err *err);
+void fth__plan_unschedule(fth_plan *p);
+
+/* ---- segment.c: which units follow a streaming axis, and in which pass
+ * ----------------------------- */
+typedef enum fth__role { FTH__ROLE_WHOLE, FTH__ROLE_STREAM, FTH__ROLE_ACC } fth__role;
+typedef struct fth__segment {
+    int n_pass;
+    fth__map *map;   /* per axis */
+    fth__role *role; /* per unit of the plan; only those of the segment are set */
+    int *pass;       /* per unit: earliest pass (STREAM, ACC) or level it is made before (WHOLE) */
+    int8_t *sdim;    /* per unit: dimension of out[0] that follows; -1 */
+    int8_t *carry;   /* per unit: 1 when the loop's state is carried */
+    bool *whole;     /* per value: needed whole although it is streamed */
+    int64_t grid;    /* chunk must be a multiple of this */
+} fth__segment;
+fth_status fth__segment_make(fth_plan *p, const int *units, int n, fth_axis_id axis,
+                             fth__segment *s, bool *useful, fth_err *err);
+void fth__segment_clear(fth_plan *p, fth__segment *s);
+
+/* ---- region.c: which part of what a turn touches
+ * ----------------------------------------------------- */
+/* Part of an axis that belongs to chunk k of a loop: the parts of all chunks cover the axis once.
+ */
+fth__range fth__sweep_part(const fth__sweep *l, fth_axis_id axis, int64_t size, int64_t k);
+/* What an input dimension must offer for output range `out` (the whole output axis is `out_size`).
+ */
+fth__range fth__relation_need(const fth_relation *r, fth__range out, int64_t in_size);
+/* Region of the step's output 0 in the turn given by chunk numbers per depth. */
+void fth__item_region(const fth_plan *p, const fth__item *it, const int64_t *turn, fth__range *out);
+/* Region of input k for a region of output 0. */
+void fth__item_need(const fth_plan *p, const fth__item *it, const int64_t *turn,
+                    const fth__range *out, int k, fth__range *in);
+/* Region a buffer holds in a turn. */
+void fth__buf_region(const fth_plan *p, const fth__buf *b, const int64_t *turn, fth__range *out);
+/* Loops around an item, outermost first; returns the depth. */
+int fth__sweep_path(const fth_plan *p, int loop, int path[FTH__MAX_DEPTH]);
+/* Chunks that stand for all: fills up to 8 numbers, returns how many. */
+int fth__sweep_samples(const fth__sweep *l, int64_t k[8]);
+
+/* ---- size.c: bytes for given chunks; layout.c: offsets
+ * ------------------------------------------------- */
+fth_status fth__plan_size(fth_plan *p, fth_err *err);
+/* Lifetimes and in-place reuse; after sizing. */
+void fth__plan_lifetimes(fth_plan *p);
+uint64_t fth__plan_lower_bound(const fth_plan *p);
+fth_status fth__plan_layout(fth_plan *p, fth_err *err);
+void fth__sweep_set_chunk(fth__sweep *l, int64_t chunk);
+
+/* ---- search.c: the ladder; refuse.c: the honest no
+ * ------------------------------------------------------ */
+fth_status fth__plan_search(fth_plan *p, fth_err *err);
+fth_status fth__plan_refuse(fth_plan *p, uint64_t smallest, fth_err *err);
+
+/* ---- split.c: how one step is spread over workers
+ * ---------------------------------------------------------- */
+/* Decides for the shape of `call`; returns the workspace of the whole step. */
+uint64_t fth__item_split(const fth_plan *p, fth__item *it, const fth_call *call);
+/* The same call with only [from, from+piece) of dimension dim of output 0. */
+void fth__call_piece(const fth__unit *u, fth_call *call, int dim, int64_t from, int64_t piece);
+
+/* Kernel and workspace of a unit on the plan's backend. */
+uint32_t fth__unit_flags(const fth__unit *u);
+uint64_t fth__unit_scratch(const fth__unit *u, const fth_call *call);
+double fth__unit_flops(const fth__unit *u, const fth_call *call);
+
+#endif

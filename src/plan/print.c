@@ -1,0 +1,105 @@
+/* print.c - a plan for people: passes, chunks, bytes by label, a chart of lifetimes. */
+#include "plan/plan.h"
+
+enum { CHART = 48, SHOWN = 24 };
+
+static const char *size_text(uint64_t bytes, char *text)
+{
+    return fth_mem_format_size(bytes, text, 24);
+}
+
+static void print_shape(const fth_plan *p, const fth__buf *b, FILE *f)
+{
+    fprintf(f, "%s [", fth_dtype_name(b->desc.dtype));
+    for (int d = 0; d < b->desc.n_axes; d++)
+        fprintf(f, "%s%s%s%lld", d ? " " : "", fth_axis_name(p->graph, b->desc.axis[d]),
+                b->extent[d] < b->desc.size[d] ? ":" : "=", (long long)b->extent[d]);
+    fprintf(f, "]%s", b->twice ? " x2" : "");
+}
+
+static void print_step(const fth_plan *p, const fth__item *it, int indent, FILE *f)
+{
+    const fth_node *n = p->unit[it->unit].node;
+    fprintf(f, "%*s%-12s -> ", indent, "", n->op->name);
+    print_shape(p, &p->buf[it->out[0]], f);
+    const double intensity = it->moved > 0 ? it->flops / (double)it->moved : 0.0;
+    fprintf(f, "  %.3g flop, %s  %s:%d\n", it->flops, intensity > 4.0 ? "compute" : "memory",
+            n->site.file, n->site.line);
+}
+
+static void print_items(const fth_plan *p, FILE *f)
+{
+    for (int64_t i = 0; i < p->n_items; i++) {
+        const fth__item *it = &p->item[i];
+        const int depth = it->loop < 0 ? 0 : p->loop[it->loop].depth + 1;
+        switch (it->kind) {
+        case FTH__STEP: print_step(p, it, 2 + 2 * depth, f); break;
+        case FTH__READ:
+            fprintf(f, "%*sread         %s\n", 2 + 2 * depth, "", p->buf[it->out[0]].label);
+            break;
+        case FTH__WRITE:
+            fprintf(f, "%*swrite        %s\n", 2 + 2 * depth, "", p->buf[it->in[0]].label);
+            break;
+        case FTH__COMMIT: fprintf(f, "  assign       %s\n", p->buf[it->in[0]].label); break;
+        case FTH__BEGIN: {
+            const fth__sweep *l = &p->loop[it->loop];
+            fprintf(f, "%*spass %d: stream %s, %lld chunks of %lld\n", 2 * depth, "", l->pass + 1,
+                    fth_axis_name(p->graph, l->axis), (long long)l->n_chunks, (long long)l->chunk);
+            break;
+        }
+        case FTH__END: break;
+        }
+    }
+}
+
+static void print_bar(const fth_plan *p, const fth__buf *b, FILE *f)
+{
+    const int64_t n = p->n_items > 1 ? p->n_items : 1;
+    const int64_t from = b->t0 * CHART / n, to = b->t1 * CHART / n;
+    for (int64_t c = 0; c < CHART; c++) fputc(c >= from && c <= to ? '#' : '.', f);
+}
+
+/* The largest blocks, each once, with when they live. */
+static void print_blocks(const fth_plan *p, FILE *f)
+{
+    char size[24];
+    uint64_t last = UINT64_MAX;
+    int64_t last_index = -1;
+    for (int k = 0; k < SHOWN; k++) {
+        int64_t pick = -1;
+        uint64_t most = 0;
+        for (int64_t i = 0; i < p->n_bufs; i++) {
+            const fth__buf *b = &p->buf[i];
+            const uint64_t bytes = b->twice ? 2 * b->bytes : b->bytes;
+            if (b->kind != FTH__BUF_ARENA || b->in_place >= 0 || bytes == 0 || b->t1 < 0) continue;
+            const bool after = bytes < last || (bytes == last && i > last_index);
+            if (after && bytes > most) most = bytes, pick = i;
+        }
+        if (pick < 0) return;
+        const fth__buf *b = &p->buf[pick];
+        fprintf(f, "  %10s  ", size_text(most, size));
+        print_bar(p, b, f);
+        fprintf(f, "  %s ", b->label);
+        print_shape(p, b, f);
+        fputc('\n', f);
+        last = most;
+        last_index = pick;
+    }
+}
+
+fth_status fth_plan_print(const fth_plan *p, FILE *f)
+{
+    char a[24], b[24], c[24], d[24];
+    fth_plan_info info;
+    fth_plan_get_info(p, &info);
+    fprintf(f, "plan on %s, %d thread%s: arena %s (lower bound %s), foreign %s, budget %s\n",
+            p->ctx->device, p->threads, p->threads == 1 ? "" : "s", size_text(p->peak, a),
+            size_text(p->lower, b), size_text(p->foreign, c), size_text(p->budget, d));
+    fprintf(f, "%lld steps, %lld passes, %lld nested, %lld made again, %lld spilled, %.4g flop\n",
+            (long long)info.steps, (long long)info.passes, (long long)info.nested,
+            (long long)info.recomputed, (long long)info.spilled, info.flops);
+    print_items(p, f);
+    fprintf(f, "blocks over time\n");
+    print_blocks(p, f);
+    return ferror(f) ? FTH_E_FILE_WRITE : FTH_OK;
+}

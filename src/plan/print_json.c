@@ -1,0 +1,116 @@
+/* print_json.c - a plan for programs: everything another program needs to check it. */
+#include "plan/plan.h"
+
+static void text(FILE *f, const char *s)
+{
+    fputc('"', f);
+    for (; s && *s; s++) {
+        const unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\')
+            fprintf(f, "\\%c", c);
+        else if (c < 0x20)
+            fprintf(f, "\\u%04x", (unsigned)c);
+        else
+            fputc(c, f);
+    }
+    fputc('"', f);
+}
+
+static void list_i64(FILE *f, const int64_t *v, int n)
+{
+    fputc('[', f);
+    for (int i = 0; i < n; i++) fprintf(f, "%s%lld", i ? "," : "", (long long)v[i]);
+    fputc(']', f);
+}
+
+static void list_bufs(FILE *f, const int *v, int n)
+{
+    bool any = false;
+    fputc('[', f);
+    for (int i = 0; i < n; i++)
+        if (v[i] >= 0) {
+            fprintf(f, "%s%d", any ? "," : "", v[i]);
+            any = true;
+        }
+    fputc(']', f);
+}
+
+static void print_loop(const fth_plan *p, const fth__sweep *l, FILE *f)
+{
+    fprintf(f, "{\"axis\":");
+    text(f, fth_axis_name(p->graph, l->axis));
+    fprintf(f,
+            ",\"size\":%lld,\"grid\":%lld,\"chunk\":%lld,\"chunks\":%lld,\"parent\":%d,\"begin\":%"
+            "d,\"end\":%d}",
+            (long long)l->size, (long long)l->grid, (long long)l->chunk, (long long)l->n_chunks,
+            l->parent, l->begin, l->end);
+}
+
+static void print_buf(const fth_plan *p, const fth__buf *b, FILE *f)
+{
+    static const char *const kind[] = {"arena", "foreign", "direct", "view"};
+    fprintf(f, "{\"label\":");
+    text(f, b->label);
+    fprintf(f, ",\"kind\":\"%s\",\"dtype\":\"%s\",\"element\":%lld,\"axes\":[", kind[b->kind],
+            fth_dtype_name(b->desc.dtype), (long long)b->element);
+    for (int d = 0; d < b->desc.n_axes; d++) {
+        if (d) fputc(',', f);
+        text(f, fth_axis_name(p->graph, b->desc.axis[d]));
+    }
+    fprintf(f, "],\"extent\":");
+    list_i64(f, b->extent, b->desc.n_axes);
+    fprintf(f,
+            ",\"home\":%d,\"copies\":%d,\"bytes\":%llu,\"offset\":%llu,\"base\":%d,\"in_place\":%d",
+            b->home, b->twice ? 2 : 1, (unsigned long long)b->bytes, (unsigned long long)b->offset,
+            b->base, b->in_place);
+    fprintf(f, ",\"from\":%lld,\"to\":%lld}", b->t1 < 0 ? -1LL : (long long)b->t0,
+            (long long)b->t1);
+}
+
+static void print_item(const fth_plan *p, const fth__item *it, FILE *f)
+{
+    static const char *const kind[] = {"step", "read", "write", "begin", "end", "commit"};
+    fprintf(f, "{\"kind\":\"%s\",\"loop\":%d,\"in\":", kind[it->kind], it->loop);
+    list_bufs(f, it->in, FTH_MAX_IN);
+    fprintf(f, ",\"out\":");
+    list_bufs(f, it->out, FTH_MAX_OUT);
+    fprintf(f, ",\"state\":%d,\"scratch\":%d", it->state, it->scratch);
+    if (it->kind == FTH__STEP) {
+        const fth_node *n = p->unit[it->unit].node;
+        fprintf(f, ",\"op\":");
+        text(f, n->op->name);
+        fprintf(f, ",\"flops\":%.17g,\"moved\":%llu,\"line\":", it->flops,
+                (unsigned long long)it->moved);
+        char site[512];
+        snprintf(site, sizeof site, "%s:%d", n->site.file, n->site.line);
+        text(f, site);
+    }
+    fputc('}', f);
+}
+
+fth_status fth_plan_print_json(const fth_plan *p, FILE *f)
+{
+    fprintf(f, "{\"device\":");
+    text(f, p->ctx->device);
+    fprintf(f,
+            ",\"threads\":%d,\"budget\":%llu,\"peak\":%llu,\"lower\":%llu,\"foreign\":%llu,"
+            "\n\"loops\":[",
+            p->threads, (unsigned long long)p->budget, (unsigned long long)p->peak,
+            (unsigned long long)p->lower, (unsigned long long)p->foreign);
+    for (int64_t i = 0; i < p->n_loops; i++) {
+        if (i) fprintf(f, ",\n ");
+        print_loop(p, &p->loop[i], f);
+    }
+    fprintf(f, "],\n\"buffers\":[");
+    for (int64_t i = 0; i < p->n_bufs; i++) {
+        if (i) fprintf(f, ",\n ");
+        print_buf(p, &p->buf[i], f);
+    }
+    fprintf(f, "],\n\"items\":[");
+    for (int64_t i = 0; i < p->n_items; i++) {
+        if (i) fprintf(f, ",\n ");
+        print_item(p, &p->item[i], f);
+    }
+    fprintf(f, "]}\n");
+    return ferror(f) ? FTH_E_FILE_WRITE : FTH_OK;
+}

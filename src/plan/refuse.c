@@ -1,0 +1,77 @@
+/* refuse.c - the honest no: what does not fit, where it was written, and what would. */
+#include "base/str.h"
+#include "plan/plan.h"
+
+enum { LISTED = 6 };
+
+/* The moment at which most bytes are alive. */
+static int64_t busiest(const fth_plan *p)
+{
+    int64_t at = 0;
+    uint64_t most = 0;
+    for (int64_t t = 0; t < p->n_items; t++) {
+        uint64_t live = 0;
+        for (int64_t i = 0; i < p->n_bufs; i++) {
+            const fth__buf *b = &p->buf[i];
+            if (b->kind == FTH__BUF_ARENA && b->in_place < 0 && b->t0 <= t && t <= b->t1)
+                live += b->twice ? 2 * b->bytes : b->bytes;
+        }
+        if (live > most) most = live, at = t;
+    }
+    return at;
+}
+
+static void list_one(const fth_plan *p, const fth__buf *b, fth__text *t)
+{
+    char size[24];
+    const fth_node *n = fth__val_node(fth__val_at(p->graph, b->value));
+    const uint64_t bytes = b->twice ? 2 * b->bytes : b->bytes;
+    fth__text_add(t, "\n  %10s  %s %s [", fth_mem_format_size(bytes, size, sizeof size), b->label,
+                  fth_dtype_name(b->desc.dtype));
+    for (int d = 0; d < b->desc.n_axes; d++) {
+        const bool cut = b->extent[d] < b->desc.size[d];
+        fth__text_add(t, "%s%s%s%lld", d ? " " : "", fth_axis_name(p->graph, b->desc.axis[d]),
+                      cut ? ":" : "=", (long long)b->extent[d]);
+    }
+    fth__text_add(t, "]%s  %s, %s:%d", b->twice ? " x2" : "", n->op->name, n->site.file,
+                  n->site.line);
+}
+
+fth_status fth__plan_refuse(fth_plan *p, uint64_t smallest, fth_err *err)
+{
+    char text[FTH_ERR_TEXT], need[24], allowed[24], foreign[24];
+    fth__text t;
+    fth__text_init(&t, text, sizeof text);
+    const uint64_t total = smallest + p->foreign;
+    fth__text_add(&t, "the smallest plan needs %s (%llu bytes) and %s (%llu bytes) are allowed",
+                  fth_mem_format_size(total, need, sizeof need), (unsigned long long)total,
+                  fth_mem_format_size(p->budget, allowed, sizeof allowed),
+                  (unsigned long long)p->budget);
+    if (p->foreign > 0)
+        fth__text_add(&t, "; %s of it are tensors of the caller",
+                      fth_mem_format_size(p->foreign, foreign, sizeof foreign));
+    const int64_t at = busiest(p);
+    int last = -1;
+    uint64_t last_bytes = UINT64_MAX;
+    for (int n = 0; n < LISTED; n++) {
+        int pick = -1;
+        uint64_t pick_bytes = 0;
+        for (int64_t i = 0; i < p->n_bufs; i++) {
+            const fth__buf *b = &p->buf[i];
+            const uint64_t bytes = b->twice ? 2 * b->bytes : b->bytes;
+            if (b->kind != FTH__BUF_ARENA || b->in_place >= 0 || b->t0 > at || at > b->t1 ||
+                bytes == 0)
+                continue;
+            const bool later = bytes < last_bytes || (bytes == last_bytes && i > last);
+            if (later && bytes > pick_bytes) pick = (int)i, pick_bytes = bytes;
+        }
+        if (pick < 0) break;
+        list_one(p, &p->buf[pick], &t);
+        last = pick;
+        last_bytes = pick_bytes;
+    }
+    const fth_status s = FTH_FAIL(err, FTH_E_NO_FIT, "%s", text);
+    fth_err_hint(err, "would fit: --memory %llu", (unsigned long long)total);
+    if (last >= 0) fth_err_origin(err, p->site);
+    return s;
+}

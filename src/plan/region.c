@@ -1,0 +1,121 @@
+/* region.c - which part of which axis a turn of the loops touches.
+ *
+ * Everything follows from two rules. A loop's chunk owns a part of every axis that follows the
+ * loop, and the parts of all chunks cover the axis once. A step makes its own part, widened by
+ * the halo its readers need; what it reads follows from the operation's relations.
+ */
+#include "base/checked.h"
+#include "plan/plan.h"
+
+int fth__sweep_path(const fth_plan *p, int loop, int path[FTH__MAX_DEPTH])
+{
+    int depth = 0, up[FTH__MAX_DEPTH];
+    for (int l = loop; l >= 0; l = p->loop[l].parent) up[depth++] = l;
+    for (int i = 0; i < depth; i++) path[i] = up[depth - 1 - i];
+    return depth;
+}
+
+static int64_t floor_div(int64_t a, int64_t b)
+{
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+static int64_t clip(int64_t v, int64_t lo, int64_t hi)
+{
+    return v < lo ? lo : v > hi ? hi : v;
+}
+
+fth__range fth__sweep_part(const fth__sweep *l, fth_axis_id axis, int64_t size, int64_t k)
+{
+    const fth__map *m = &l->map[axis];
+    const int64_t a = k * l->chunk, b = fth__min_i64(a + l->chunk, l->size);
+    fth__range r;
+    r.lo = k == 0 ? 0 : clip(floor_div(a * m->num, m->den) + m->off, 0, size);
+    r.hi = k == l->n_chunks - 1 ? size : clip(floor_div(b * m->num, m->den) + m->off, 0, size);
+    return r;
+}
+
+fth__range fth__relation_need(const fth_relation *r, fth__range out, int64_t in_size)
+{
+    switch (r->along) {
+    case FTH_SAME:
+    case FTH_CARRY: return out;
+    case FTH_HALO: {
+        fth__range in = {floor_div(out.lo * r->mul, r->div) - r->lo,
+                         -floor_div(-(out.hi * r->mul), r->div) + r->hi};
+        in.lo = clip(in.lo, 0, in_size);
+        in.hi = clip(in.hi, in.lo, in_size);
+        if (out.lo >= out.hi) in.hi = in.lo; /* nothing wanted, nothing needed */
+        return in;
+    }
+    case FTH_ACCUMULATE:
+    case FTH_WHOLE: break;
+    }
+    return (fth__range){0, in_size};
+}
+
+void fth__item_region(const fth_plan *p, const fth__item *it, const int64_t *turn, fth__range *out)
+{
+    const fth_desc *d = &p->unit[it->unit].node->out[0];
+    int path[FTH__MAX_DEPTH];
+    const int depth = fth__sweep_path(p, it->loop, path);
+    for (int i = 0; i < d->n_axes; i++) out[i] = (fth__range){0, d->size[i]};
+    for (int i = 0; i < depth; i++) {
+        const int dim = it->sdim[i];
+        if (dim < 0) continue;
+        fth__range r = fth__sweep_part(&p->loop[path[i]], d->axis[dim], d->size[dim], turn[i]);
+        r.lo = fth__max_i64(r.lo - it->halo_lo[i], 0);
+        r.hi = fth__min_i64(r.hi + it->halo_hi[i], d->size[dim]);
+        out[dim] = r;
+    }
+}
+
+void fth__item_need(const fth_plan *p, const fth__item *it, const int64_t *turn,
+                    const fth__range *out, int k, fth__range *in)
+{
+    const fth__unit *u = &p->unit[it->unit];
+    const fth_desc *d = &u->node->in[k];
+    int path[FTH__MAX_DEPTH];
+    fth__sweep_path(p, it->loop, path);
+    for (int i = 0; i < d->n_axes; i++) {
+        const fth_relation *r = &u->rel[k][i];
+        in[i] = (fth__range){0, d->size[i]};
+        if (r->along == FTH_ACCUMULATE && it->acc >= 0)
+            in[i] = fth__sweep_part(&p->loop[path[it->acc]], d->axis[i], d->size[i], turn[it->acc]);
+        else if (r->out_dim >= 0)
+            in[i] = fth__relation_need(r, out[r->out_dim], d->size[i]);
+    }
+}
+
+void fth__buf_region(const fth_plan *p, const fth__buf *b, const int64_t *turn, fth__range *out)
+{
+    for (int i = 0; i < b->desc.n_axes; i++) out[i] = (fth__range){0, b->desc.size[i]};
+    for (int i = 0; i < b->n_span; i++) {
+        const fth__span *s = &b->span[i];
+        const fth__sweep *l = &p->loop[s->loop];
+        fth__range r =
+            fth__sweep_part(l, b->desc.axis[s->dim], b->desc.size[s->dim], turn[l->depth]);
+        r.lo = fth__max_i64(r.lo - s->lo, 0);
+        r.hi = fth__min_i64(r.hi + s->hi, b->desc.size[s->dim]);
+        out[s->dim] = r;
+    }
+}
+
+int fth__sweep_samples(const fth__sweep *l, int64_t k[8])
+{
+    const int64_t n = l->n_chunks;
+    int count = 0;
+    if (n <= 8) {
+        for (int64_t i = 0; i < n; i++) k[count++] = i;
+        return count;
+    }
+    const int64_t pick[8] = {0, 1, 2, n / 2, n / 2 + 1, n - 3, n - 2, n - 1};
+    for (int i = 0; i < 8; i++) k[count++] = pick[i];
+    return count;
+}
+
+void fth__sweep_set_chunk(fth__sweep *l, int64_t chunk)
+{
+    l->chunk = chunk > 0 ? chunk : 1;
+    l->n_chunks = l->size > 0 ? fth__ceil_div_i64(l->size, l->chunk) : 1;
+}

@@ -1,0 +1,564 @@
+/* schedule.c - from units to a program: steps inside loops, and the buffers they use.
+ *
+ * Streaming axes are applied outermost first. Each cuts its list of units into passes; the units
+ * of a pass go into a loop and, when a second axis is given, are cut again inside it. A value is
+ * bound to one buffer at a time; buffers made inside a loop are unbound when it ends.
+ */
+#include "base/str.h"
+#include "mem/heap.h"
+#include "plan/plan.h"
+
+#include <string.h>
+
+typedef struct maker {
+    fth_plan *p;
+    fth_axis_id axis[FTH__MAX_DEPTH];
+    fth__segment seg[FTH__MAX_DEPTH]; /* of the loops around the place being written */
+    int *bound;                       /* per value: buffer; -1 */
+    int *out_of;                      /* per value: output number; -1 */
+    bool *written;                    /* per output */
+    int *made;                        /* per unit: how many times */
+    bool any_loop;
+} maker;
+
+static int path_depth(const fth_plan *p, int loop)
+{
+    return loop < 0 ? 0 : p->loop[loop].depth + 1;
+}
+
+static const fth__unit *maker_of(const maker *m, uint32_t value)
+{
+    const int u = m->p->unit_of[value];
+    return u < 0 ? NULL : &m->p->unit[u];
+}
+
+static bool is_alias(const fth__unit *u)
+{
+    return u && (u->node->op->flags & FTH_OP_ALIAS);
+}
+
+static const fth_desc *value_desc(const fth_plan *p, uint32_t value)
+{
+    return fth__val_desc(fth__val_at(p->graph, value));
+}
+
+static const fth__input *graph_input(const fth_plan *p, uint32_t value)
+{
+    const fth_node *n = fth__val_node(fth__val_at(p->graph, value));
+    if (n->op != &fth__op_input) return NULL;
+    return &p->graph->input[((const fth__input_attr *)n->attr)->index];
+}
+
+/* ---- buffers and items
+ * ---------------------------------------------------------------------------- */
+
+static fth_status add_buf(fth_plan *p, fth__buf_kind kind, uint32_t value, int home, int *out,
+                          fth_err *err)
+{
+    FTH_TRY(fth__grow(p->mem, &p->buf, &p->cap_bufs, p->n_bufs + 1, err));
+    fth__buf *b = &p->buf[p->n_bufs];
+    *b = (fth__buf){.kind = kind,
+                    .value = value,
+                    .home = home,
+                    .in_place = -1,
+                    .input = -1,
+                    .output = -1,
+                    .base = -1,
+                    .unit = -1};
+    b->desc = *value_desc(p, value);
+    b->element = fth_dtype_size(b->desc.dtype);
+    char label[2 * FTH__NAME];
+    fth__str_copy(b->label, sizeof b->label, fth__val_label(p->graph, value, label, sizeof label));
+    *out = (int)p->n_bufs++;
+    return FTH_OK;
+}
+
+static fth_status add_item(fth_plan *p, fth__item_kind kind, int loop, fth__item **out,
+                           fth_err *err)
+{
+    FTH_TRY(fth__grow(p->mem, &p->item, &p->cap_items, p->n_items + 1, err));
+    fth__item *it = &p->item[p->n_items++];
+    *it = (fth__item){.kind = kind,
+                      .loop = loop,
+                      .unit = -1,
+                      .state = -1,
+                      .scratch = -1,
+                      .acc = -1,
+                      .acc_dim = -1,
+                      .split_dim = -1};
+    for (int i = 0; i < FTH_MAX_IN; i++) it->in[i] = -1;
+    for (int i = 0; i < FTH_MAX_OUT; i++) it->out[i] = -1;
+    for (int i = 0; i < FTH__MAX_DEPTH; i++) it->sdim[i] = -1;
+    *out = it;
+    return FTH_OK;
+}
+
+/* Put the last item before the outermost loop around `loop`: it does not depend on any turn. */
+static void hoist_last(fth_plan *p, int loop)
+{
+    while (p->loop[loop].parent >= 0) loop = p->loop[loop].parent;
+    const int at = p->loop[loop].begin, last = (int)p->n_items - 1;
+    const fth__item moved = p->item[last];
+    memmove(&p->item[at + 1], &p->item[at], sizeof moved * (size_t)(last - at));
+    p->item[at] = moved;
+    p->item[at].loop = -1;
+    for (int64_t i = 0; i < p->n_loops; i++) {
+        p->loop[i].begin += p->loop[i].begin >= at;
+        p->loop[i].end += p->loop[i].end >= at;
+    }
+}
+
+static void add_span(fth__buf *b, int loop, int dim)
+{
+    b->span[b->n_span++] = (fth__span){.loop = loop, .dim = dim};
+}
+
+/* Dimension of a value that follows the loop; -1. */
+static int follows(const fth__sweep *l, const fth_desc *d)
+{
+    for (int i = 0; i < d->n_axes; i++)
+        if (d->axis[i] == l->axis) return i;
+    for (int i = 0; i < d->n_axes; i++)
+        if (l->map[d->axis[i]].in) return i;
+    return -1;
+}
+
+/* Read an input: tiles follow the loops around `loop` that its axes follow. */
+static fth_status bind_input(maker *m, uint32_t value, int loop, fth_err *err)
+{
+    fth_plan *p = m->p;
+    const fth__input *in = graph_input(p, value);
+    int path[FTH__MAX_DEPTH], buf;
+    const int depth = fth__sweep_path(p, loop, path);
+    if (in->source.data) {
+        FTH_TRY(add_buf(p, FTH__BUF_FOREIGN, value, -1, &buf, err));
+        p->buf[buf].input = (int)(in - p->graph->input);
+        m->bound[value] = buf;
+        return FTH_OK;
+    }
+    int home = -1;
+    for (int i = 0; i < depth; i++)
+        if (follows(&p->loop[path[i]], value_desc(p, value)) >= 0) home = path[i];
+    FTH_TRY(add_buf(p, FTH__BUF_ARENA, value, home, &buf, err));
+    fth__buf *b = &p->buf[buf];
+    b->input = (int)(in - p->graph->input);
+    b->twice = home >= 0;
+    for (int i = 0; i < depth; i++) {
+        const int dim = follows(&p->loop[path[i]], &b->desc);
+        if (dim >= 0) add_span(b, path[i], dim);
+    }
+    m->bound[value] = buf;
+    if (home >= 0) return FTH_OK; /* the loop reads it at the start of each turn */
+    fth__item *it;
+    FTH_TRY(add_item(p, FTH__READ, loop, &it, err));
+    it->out[0] = buf;
+    if (loop >= 0) hoist_last(p, loop);
+    return FTH_OK;
+}
+
+/* The buffer that holds a value here; binds inputs and views on demand. */
+static fth_status find_buf(maker *m, uint32_t value, int loop, int *out, fth_err *err)
+{
+    fth_plan *p = m->p;
+    if (m->bound[value] < 0) {
+        const fth__unit *u = maker_of(m, value);
+        if (is_alias(u)) {
+            int base, buf;
+            FTH_TRY(find_buf(m, u->node->in_val[0].id, loop, &base, err));
+            FTH_TRY(add_buf(p, FTH__BUF_VIEW, value, p->buf[base].home, &buf, err));
+            p->buf[buf].base = base;
+            p->buf[buf].unit = p->unit_of[value];
+            m->bound[value] = buf;
+        } else if (!u && graph_input(p, value)) {
+            FTH_TRY(bind_input(m, value, loop, err));
+        } else {
+            char text[384];
+            return FTH_FAIL(err, FTH_E_INTERNAL, "planner: %s is used before it is made",
+                            fth_val_format(fth__val_at(p->graph, value), text, sizeof text));
+        }
+    }
+    *out = m->bound[value];
+    return FTH_OK;
+}
+
+static fth_status write_output(maker *m, int buf, int output, fth_err *err)
+{
+    fth_plan *p = m->p;
+    m->written[output] = true;
+    if (p->buf[buf].kind == FTH__BUF_DIRECT) return FTH_OK;
+    fth__item *it;
+    FTH_TRY(add_item(p, FTH__WRITE, -1, &it, err));
+    it->in[0] = buf;
+    it->unit = output;
+    return FTH_OK;
+}
+
+/* ---- steps
+ * -----------------------------------------------------------------------------------------------
+ */
+
+/* Where an output lives: outside the outermost loop that sums it up or needs it whole. */
+static int output_home(const maker *m, int unit, uint32_t value, int loop)
+{
+    int path[FTH__MAX_DEPTH];
+    const int depth = fth__sweep_path(m->p, loop, path);
+    for (int i = 0; i < depth; i++)
+        if (m->seg[i].role[unit] == FTH__ROLE_ACC || m->seg[i].whole[value])
+            return m->p->loop[path[i]].parent;
+    return loop;
+}
+
+static fth_status bind_output(maker *m, int unit, int o, int loop, int *out, fth_err *err)
+{
+    fth_plan *p = m->p;
+    const fth_node *n = p->unit[unit].node;
+    const uint32_t value = n->out_val[o].id;
+    int path[FTH__MAX_DEPTH];
+    const int depth = fth__sweep_path(p, loop, path);
+    const int output = m->out_of[value];
+    if (output >= 0 && p->out_direct[output]) {
+        if (m->bound[value] < 0) {
+            FTH_TRY(add_buf(p, FTH__BUF_DIRECT, value, -1, out, err));
+            p->buf[*out].output = output;
+            m->written[output] = true;
+        } else {
+            *out = m->bound[value];
+        }
+        m->bound[value] = *out;
+        return FTH_OK;
+    }
+    const int home = output_home(m, unit, value, loop);
+    FTH_TRY(add_buf(p, FTH__BUF_ARENA, value, home, out, err));
+    fth__buf *b = &p->buf[*out];
+    for (int i = 0; i < depth && home >= 0 && i <= p->loop[home].depth; i++) {
+        const int sdim = m->seg[i].sdim[unit];
+        if (sdim < 0) continue;
+        const int dim = fth_desc_find(&b->desc, n->out[0].axis[sdim]);
+        if (dim >= 0) add_span(b, path[i], dim);
+    }
+    m->bound[value] = *out;
+    if (output >= 0 && !m->written[output] && home >= 0) {
+        b->output = output;
+        b->twice = true;
+        m->written[output] = true;
+    }
+    return FTH_OK;
+}
+
+static fth_status add_scratch(fth_plan *p, int item, const fth_node *n, fth_err *err)
+{
+    int buf;
+    FTH_TRY(add_buf(p, FTH__BUF_ARENA, n->out_val[0].id, p->item[item].loop, &buf, err));
+    p->buf[buf].desc = (fth_desc){0};
+    p->buf[buf].element = 0; /* bytes are set when the step's calls are known */
+    fth__str_copy(p->buf[buf].label, sizeof p->buf[buf].label, "(workspace)");
+    p->item[item].scratch = buf;
+    return FTH_OK;
+}
+
+static fth_status add_state(fth_plan *p, int item, const fth_node *n, fth_err *err)
+{
+    fth__item *it = &p->item[item];
+    const uint64_t element = n->op->state ? n->op->state(n) : 0;
+    if (element == 0) return FTH_OK;
+    int buf, path[FTH__MAX_DEPTH];
+    fth__sweep_path(p, it->loop, path);
+    const int out0 = it->out[0];
+    const int home = it->acc >= 0 ? p->loop[path[it->acc]].parent : it->loop;
+    FTH_TRY(add_buf(p, FTH__BUF_ARENA, n->out_val[0].id, home, &buf, err));
+    it = &p->item[item];
+    fth__buf *b = &p->buf[buf];
+    b->element = (int64_t)element;
+    fth__str_copy(b->label, sizeof b->label, "(state)");
+    /* the state has the shape of what the output holds where the state lives */
+    for (int i = 0; i < p->buf[out0].n_span; i++) {
+        const fth__span *s = &p->buf[out0].span[i];
+        const bool outside = home >= 0 && p->loop[s->loop].depth <= p->loop[home].depth;
+        if (outside) add_span(b, s->loop, s->dim);
+    }
+    /* an axis carried along counts once */
+    for (int k = 0; k < n->n_in; k++)
+        for (int d = 0; d < n->in[k].n_axes; d++)
+            if (p->unit[it->unit].rel[k][d].along == FTH_CARRY)
+                it->acc_dim = p->unit[it->unit].rel[k][d].out_dim;
+    if (it->acc_dim >= 0) b->desc.size[it->acc_dim] = 1;
+    it->state = buf;
+    return FTH_OK;
+}
+
+static fth_status emit_commit(maker *m, int unit, fth_err *err)
+{
+    fth_plan *p = m->p;
+    const fth_node *n = p->unit[unit].node;
+    int in;
+    FTH_TRY(find_buf(m, n->in_val[1].id, -1, &in, err));
+    fth__item *it;
+    FTH_TRY(add_item(p, FTH__COMMIT, -1, &it, err));
+    it->in[0] = in;
+    it->unit = unit;
+    return FTH_OK;
+}
+
+static fth_status emit_step(maker *m, int unit, int loop, fth_err *err)
+{
+    fth_plan *p = m->p;
+    const fth_node *n = p->unit[unit].node;
+    if (is_alias(&p->unit[unit]) || n->op == &fth__op_assign) return FTH_OK;
+    int in[FTH_MAX_IN], path[FTH__MAX_DEPTH];
+    const int depth = fth__sweep_path(p, loop, path);
+    for (int k = 0; k < n->n_in; k++) FTH_TRY(find_buf(m, n->in_val[k].id, loop, &in[k], err));
+    fth__item *it;
+    FTH_TRY(add_item(p, FTH__STEP, loop, &it, err));
+    const int item = (int)p->n_items - 1;
+    it->unit = unit;
+    for (int k = 0; k < n->n_in; k++) it->in[k] = in[k];
+    for (int i = 0; i < depth; i++) {
+        it->sdim[i] = m->seg[i].sdim[unit];
+        if (m->seg[i].role[unit] == FTH__ROLE_ACC || m->seg[i].carry[unit]) it->acc = i;
+    }
+    for (int o = 0; o < n->n_out; o++) {
+        int buf;
+        FTH_TRY(bind_output(m, unit, o, loop, &buf, err));
+        p->item[item].out[o] = buf;
+    }
+    FTH_TRY(add_state(p, item, n, err));
+    FTH_TRY(add_scratch(p, item, n, err));
+    m->made[unit]++;
+    for (int o = 0; o < n->n_out && loop < 0; o++) {
+        const int output = m->out_of[n->out_val[o].id];
+        if (output >= 0 && !m->written[output])
+            FTH_TRY(write_output(m, p->item[item].out[o], output, err));
+    }
+    return FTH_OK;
+}
+
+/* ---- passes
+ * ------------------------------------------------------------------------------------------------
+ */
+
+/* Units of a pass: what it must deliver (sums, outputs, values kept whole), and what that needs. */
+static int pass_units(const maker *m, const fth__segment *s, const int *units, int n, int pass,
+                      int depth, int *list, bool *in)
+{
+    const fth_plan *p = m->p;
+    for (int i = n - 1; i >= 0; i--) {
+        const int u = units[i];
+        if (s->role[u] == FTH__ROLE_WHOLE || s->pass[u] > pass) continue;
+        bool want = in[u];
+        for (int o = 0; o < p->unit[u].node->n_out; o++) {
+            const uint32_t v = p->unit[u].node->out_val[o].id;
+            bool deliver = s->role[u] == FTH__ROLE_ACC || s->whole[v] || m->out_of[v] >= 0;
+            for (int d = 0; d < depth; d++) /* or a loop further out wants it */
+                deliver |= m->seg[d].role[u] == FTH__ROLE_ACC || m->seg[d].whole[v];
+            want |= s->pass[u] == pass && deliver;
+        }
+        in[u] = want;
+        for (int k = 0; want && k < p->unit[u].node->n_in; k++) {
+            const uint32_t v = p->unit[u].node->in_val[k].id;
+            const int from = p->unit_of[v];
+            const bool streamed = from >= 0 && s->role[from] == FTH__ROLE_STREAM;
+            if (streamed && !(s->whole[v] && s->pass[from] < pass)) in[from] = true;
+        }
+    }
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        if (in[units[i]]) list[count++] = units[i];
+    return count;
+}
+
+/* Before a loop begins: bind what it uses whole. What follows the loop piece by piece stays unbound
+ * and is read inside. */
+static fth_status bind_outside(maker *m, const fth__segment *s, const int *list, int n, int loop,
+                               fth_err *err)
+{
+    fth_plan *p = m->p;
+    const int depth = path_depth(p, loop);
+    const bool deeper = depth + 1 < FTH__MAX_DEPTH && m->axis[depth + 1] >= 0;
+    for (int i = 0; i < n; i++) {
+        const fth__unit *u = &p->unit[list[i]];
+        if (u->node->op == &fth__op_assign) continue;
+        for (int k = 0; k < u->node->n_in; k++) {
+            uint32_t v = u->node->in_val[k].id;
+            bool piecewise = false, whole = false;
+            for (int d = 0; d < u->node->in[k].n_axes; d++)
+                if (s->map[u->node->in[k].axis[d]].in) {
+                    piecewise |= u->rel[k][d].along != FTH_WHOLE;
+                    whole |= u->rel[k][d].along == FTH_WHOLE;
+                }
+            const int from = p->unit_of[v];
+            if (from >= 0 && s->role[from] != FTH__ROLE_WHOLE && !whole)
+                continue; /* made in the loop */
+            if (m->bound[v] >= 0 || (from < 0 && piecewise && !whole)) continue;
+            if (from < 0 && deeper && !whole) continue; /* the inner axis may cut it */
+            int buf;
+            FTH_TRY(find_buf(m, v, loop, &buf, err));
+        }
+    }
+    return FTH_OK;
+}
+
+static fth_status begin_loop(maker *m, const fth__segment *s, int depth, int pass, int parent,
+                             int *out, fth_err *err)
+{
+    fth_plan *p = m->p;
+    FTH_TRY(fth__grow(p->mem, &p->loop, &p->cap_loops, p->n_loops + 1, err));
+    fth__sweep *l = &p->loop[p->n_loops];
+    *l = (fth__sweep){
+        .axis = m->axis[depth], .grid = s->grid, .parent = parent, .depth = depth, .pass = pass};
+    FTH_TRY(fth__heap_take(p->mem, p->graph->n_axes, sizeof *l->map, (void **)&l->map, err));
+    memcpy(l->map, s->map, sizeof *l->map * (size_t)p->graph->n_axes);
+    l->size = p->graph->axis[l->axis].size;
+    fth__sweep_set_chunk(l, l->size);
+    *out = (int)p->n_loops++;
+    fth__item *it;
+    FTH_TRY(add_item(p, FTH__BEGIN, *out, &it, err));
+    p->loop[*out].begin = (int)p->n_items - 1;
+    m->any_loop = true;
+    return FTH_OK;
+}
+
+static fth_status end_loop(maker *m, int loop, fth_err *err)
+{
+    fth_plan *p = m->p;
+    fth__item *it;
+    FTH_TRY(add_item(p, FTH__END, loop, &it, err));
+    p->loop[loop].end = (int)p->n_items - 1;
+    for (int64_t v = 0; v < p->graph->n_values; v++)
+        if (m->bound[v] >= 0 && p->buf[m->bound[v]].home == loop) m->bound[v] = -1;
+    if (p->loop[loop].parent >= 0) return FTH_OK;
+    for (int o = 0; o < p->n_outs; o++) {
+        const int buf = m->bound[p->out_value[o]];
+        const bool ready = buf >= 0 && p->buf[buf].home < 0;
+        if (ready && !m->written[o] && p->unit_of[p->out_value[o]] >= 0)
+            FTH_TRY(write_output(m, buf, o, err));
+    }
+    return FTH_OK;
+}
+
+static fth_status emit_units(maker *m, const int *units, int n, int loop, fth_err *err);
+
+static fth_status emit_pass(maker *m, fth__segment *s, const int *units, int n, int pass, int loop,
+                            fth_err *err)
+{
+    fth_plan *p = m->p;
+    int *list = NULL, inner;
+    bool *in = NULL;
+    const int depth = path_depth(p, loop);
+    fth_status st = fth__heap_take(p->mem, n + 1, sizeof *list, (void **)&list, err);
+    if (st == FTH_OK) st = fth__heap_take(p->mem, p->n_units + 1, sizeof *in, (void **)&in, err);
+    const int count = st == FTH_OK ? pass_units(m, s, units, n, pass, depth, list, in) : 0;
+    if (st == FTH_OK && count > 0) {
+        st = bind_outside(m, s, list, count, loop, err);
+        if (st == FTH_OK) st = begin_loop(m, s, depth, pass, loop, &inner, err);
+        m->seg[depth] = *s;
+        if (st == FTH_OK) st = emit_units(m, list, count, inner, err);
+        if (st == FTH_OK) st = end_loop(m, inner, err);
+        memset(&m->seg[depth], 0, sizeof m->seg[depth]);
+    }
+    fth__heap_free(p->mem, list);
+    fth__heap_free(p->mem, in);
+    return st;
+}
+
+static fth_status emit_plain(maker *m, const int *units, int n, int loop, fth_err *err)
+{
+    for (int i = 0; i < n; i++) FTH_TRY(emit_step(m, units[i], loop, err));
+    return FTH_OK;
+}
+
+/* A unit behind an alias keeps its own block whole when the alias is needed whole; and a value
+ * that goes straight into a sink's memory is whole there anyway. */
+static void settle_whole(const maker *m, fth__segment *s, const int *units, int n)
+{
+    const fth_plan *p = m->p;
+    for (int o = 0; o < p->n_outs; o++)
+        if (p->out_direct[o]) s->whole[p->out_value[o]] = true;
+    for (int i = n - 1; i >= 0; i--) {
+        const fth__unit *u = &p->unit[units[i]];
+        if (is_alias(u) && s->whole[u->node->out_val[0].id]) s->whole[u->node->in_val[0].id] = true;
+    }
+}
+
+static fth_status emit_cut(maker *m, fth__segment *s, const int *units, int n, int loop,
+                           fth_err *err)
+{
+    settle_whole(m, s, units, n);
+    for (int pass = 0; pass <= s->n_pass; pass++) {
+        for (int i = 0; i < n; i++)
+            if (s->role[units[i]] == FTH__ROLE_WHOLE && s->pass[units[i]] == pass)
+                FTH_TRY(emit_step(m, units[i], loop, err));
+        if (pass < s->n_pass) FTH_TRY(emit_pass(m, s, units, n, pass, loop, err));
+    }
+    return FTH_OK;
+}
+
+static fth_status emit_units(maker *m, const int *units, int n, int loop, fth_err *err)
+{
+    const int depth = path_depth(m->p, loop);
+    if (depth >= FTH__MAX_DEPTH || m->axis[depth] < 0) return emit_plain(m, units, n, loop, err);
+    fth__segment s;
+    bool useful;
+    fth_status st = fth__segment_make(m->p, units, n, m->axis[depth], &s, &useful, err);
+    if (st == FTH_OK)
+        st = useful ? emit_cut(m, &s, units, n, loop, err) : emit_plain(m, units, n, loop, err);
+    fth__segment_clear(m->p, &s);
+    return st;
+}
+
+/* Assigns last: a run that fails before them has changed nothing. Then outputs nothing computes. */
+static fth_status emit_rest(maker *m, fth_err *err)
+{
+    fth_plan *p = m->p;
+    for (int o = 0; o < p->n_outs; o++) {
+        const int u = p->unit_of[p->out_value[o]];
+        if (m->written[o] || (u >= 0 && p->unit[u].node->op == &fth__op_assign)) continue;
+        int buf;
+        FTH_TRY(find_buf(m, p->out_value[o], -1, &buf, err));
+        FTH_TRY(write_output(m, buf, o, err));
+    }
+    for (int i = 0; i < p->n_units; i++)
+        if (p->unit[i].node->op == &fth__op_assign) FTH_TRY(emit_commit(m, i, err));
+    return FTH_OK;
+}
+
+static fth_status prepare(maker *m, fth_err *err)
+{
+    fth_plan *p = m->p;
+    const int64_t n = p->graph->n_values;
+    FTH_TRY(fth__heap_take(p->mem, n, sizeof *m->bound, (void **)&m->bound, err));
+    FTH_TRY(fth__heap_take(p->mem, n, sizeof *m->out_of, (void **)&m->out_of, err));
+    FTH_TRY(fth__heap_take(p->mem, p->n_outs + 1, sizeof *m->written, (void **)&m->written, err));
+    FTH_TRY(fth__heap_take(p->mem, p->n_units + 1, sizeof *m->made, (void **)&m->made, err));
+    for (int64_t i = 0; i < n; i++) m->bound[i] = m->out_of[i] = -1;
+    for (int o = 0; o < p->n_outs; o++) m->out_of[p->out_value[o]] = o;
+    return FTH_OK;
+}
+
+void fth__plan_unschedule(fth_plan *p)
+{
+    for (int64_t i = 0; i < p->n_loops; i++) fth__heap_free(p->mem, p->loop[i].map);
+    p->n_loops = p->n_bufs = p->n_items = 0;
+    p->recomputed = 0;
+}
+
+fth_status fth__plan_schedule(fth_plan *p, const fth_axis_id axis[FTH__MAX_DEPTH], fth_err *err)
+{
+    fth__plan_unschedule(p);
+    maker m = {.p = p};
+    memcpy(m.axis, axis, sizeof m.axis);
+    memcpy(p->axis, axis, sizeof p->axis);
+    int *units = NULL;
+    fth_status s = prepare(&m, err);
+    if (s == FTH_OK)
+        s = fth__heap_take(p->mem, p->n_units + 1, sizeof *units, (void **)&units, err);
+    for (int i = 0; s == FTH_OK && i < p->n_units; i++) units[i] = i;
+    if (s == FTH_OK) s = emit_units(&m, units, (int)p->n_units, -1, err);
+    if (s == FTH_OK) s = emit_rest(&m, err);
+    for (int64_t i = 0; s == FTH_OK && i < p->n_units; i++) p->recomputed += m.made[i] > 1;
+    fth__heap_free(p->mem, units);
+    fth__heap_free(p->mem, m.bound);
+    fth__heap_free(p->mem, m.out_of);
+    fth__heap_free(p->mem, m.written);
+    fth__heap_free(p->mem, m.made);
+    return s;
+}

@@ -1,0 +1,248 @@
+/* segment.c - cutting a list of units into passes over one streaming axis.
+ *
+ * A unit follows the axis (STREAM: makes a piece per chunk), sums it away (ACC: its result exists
+ * after the pass) or has nothing to do with it (WHOLE: made once, between passes). A streamed value
+ * that somebody needs whole is kept whole, and that somebody waits for the next pass. Values that
+ * are streamed in one pass and needed in a later one are made again there.
+ */
+#include "mem/heap.h"
+#include "plan/plan.h"
+
+#include <string.h>
+
+enum { FROM_OUTSIDE = -1 };
+
+typedef struct state {
+    fth_plan *p;
+    const int *units;
+    int n;
+    fth__segment *s;
+    int *made_by; /* per value: unit of this segment that makes it, or FROM_OUTSIDE */
+} state;
+
+static bool same_map(const fth__map *a, const fth__map *b)
+{
+    return a->num * b->den == b->num * a->den;
+}
+
+/* Which other axes move with the streaming axis, and how. Two ways with different scales: no. */
+static bool spread_maps(state *st)
+{
+    fth__map *map = st->s->map;
+    for (int i = 0; i < st->n; i++) {
+        const fth__unit *u = &st->p->unit[st->units[i]];
+        for (int k = 0; k < u->node->n_in; k++)
+            for (int d = 0; d < u->node->in[k].n_axes; d++) {
+                const fth_relation *r = &u->rel[k][d];
+                const fth__map *from = &map[u->node->in[k].axis[d]];
+                if (r->out_dim < 0 || !from->in) continue;
+                fth__map *to = &map[u->node->out[0].axis[r->out_dim]];
+                /* input = output * mul / div - lo, so output = (input + lo) * div / mul */
+                const fth__map next = {true, from->num * r->div, from->den * r->mul,
+                                       (from->off + (r->lo == -r->hi ? r->lo : 0)) * r->div /
+                                           r->mul};
+                if (!to->in) {
+                    *to = next;
+                } else if (!same_map(to, &next)) {
+                    return false;
+                }
+            }
+    }
+    return true;
+}
+
+typedef struct votes {
+    int stream_dim; /* dimension of out[0]; -1 */
+    bool acc, carry, conflict;
+} votes;
+
+static votes ask(const state *st, const fth__unit *u)
+{
+    votes v = {.stream_dim = -1};
+    const fth__map *map = st->s->map;
+    for (int k = 0; k < u->node->n_in; k++)
+        for (int d = 0; d < u->node->in[k].n_axes; d++) {
+            const fth_relation *r = &u->rel[k][d];
+            if (!map[u->node->in[k].axis[d]].in) continue;
+            if (r->along == FTH_ACCUMULATE) v.acc = true;
+            if (r->along == FTH_CARRY) v.carry = true;
+            if (r->out_dim < 0) continue;
+            if (v.stream_dim >= 0 && v.stream_dim != r->out_dim) v.conflict = true;
+            v.stream_dim = r->out_dim;
+        }
+    /* an output axis that no input has */
+    const fth_desc *o = &u->node->out[0];
+    for (int d = 0; v.stream_dim < 0 && !v.acc && d < o->n_axes; d++) {
+        bool related = false;
+        for (int k = 0; k < u->node->n_in; k++)
+            for (int e = 0; e < u->node->in[k].n_axes; e++) related |= u->rel[k][e].out_dim == d;
+        if (map[o->axis[d]].in && !related && (u->node->op->flags & FTH_OP_FREE_AXES))
+            v.stream_dim = d;
+    }
+    if (v.acc && v.stream_dim >= 0) v.conflict = true;
+    return v;
+}
+
+static int max_int(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* First pass in which input k of u can be used; marks what must be whole. */
+static int input_pass(state *st, const fth__unit *u, int k, bool streamed)
+{
+    const uint32_t id = u->node->in_val[k].id;
+    const int maker = st->made_by[id];
+    if (maker == FROM_OUTSIDE) return 0;
+    const fth__segment *s = st->s;
+    const fth__role role = s->role[maker];
+    if (role == FTH__ROLE_WHOLE) return s->pass[maker];
+    if (role == FTH__ROLE_ACC) return s->pass[maker] + 1;
+    bool piecewise = false, whole = !streamed;
+    for (int d = 0; d < u->node->in[k].n_axes; d++) {
+        const fth_relation *r = &u->rel[k][d];
+        if (!s->map[u->node->in[k].axis[d]].in) continue;
+        if (r->along == FTH_WHOLE)
+            whole = true;
+        else
+            piecewise = true;
+    }
+    if (!whole && piecewise) return s->pass[maker];
+    st->s->whole[id] = true;
+    return s->pass[maker] + 1;
+}
+
+static int64_t unit_grid(const fth__unit *u, int in, int dim)
+{
+    const int64_t g = u->node->op->grid ? u->node->op->grid(u->node, in, dim) : 1;
+    return g > 0 ? g : 1;
+}
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+    while (b) {
+        const int64_t t = a % b;
+        a = b;
+        b = t;
+    }
+    return a;
+}
+
+/* The chunk, counted on the driver, must give whole grid blocks on every axis that follows. */
+static bool use_grid(fth__segment *s, const fth__map *m, int64_t grid)
+{
+    /* need chunk * num / den to be a multiple of grid */
+    const int64_t want = grid * m->den, unit = want / gcd(want, m->num);
+    const int64_t lcm = s->grid / gcd(s->grid, unit) * unit;
+    if (lcm > ((int64_t)1 << 40)) return false;
+    s->grid = lcm;
+    return true;
+}
+
+/* A unit whose grid covers the whole axis cannot be cut along it: it stays out of the loop, rather
+ * than force one chunk on everything else. */
+static bool uncuttable(const fth__unit *u, const fth__segment *s, int stream_dim)
+{
+    const fth_node *n = u->node;
+    if (stream_dim >= 0 && unit_grid(u, -1, stream_dim) >= n->out[0].size[stream_dim]) return true;
+    for (int k = 0; k < n->n_in; k++)
+        for (int d = 0; d < n->in[k].n_axes; d++) {
+            const fth_along along = u->rel[k][d].along;
+            const bool ordered = along == FTH_ACCUMULATE || along == FTH_CARRY;
+            if (ordered && s->map[n->in[k].axis[d]].in && unit_grid(u, k, d) >= n->in[k].size[d])
+                return true;
+        }
+    return false;
+}
+
+static bool classify(state *st)
+{
+    fth__segment *s = st->s;
+    for (int i = 0; i < st->n; i++) {
+        const int ui = st->units[i];
+        const fth__unit *u = &st->p->unit[ui];
+        const votes v = ask(st, u);
+        const bool follows = !v.conflict && (v.acc || v.stream_dim >= 0) &&
+                             !uncuttable(u, s, v.acc ? -1 : v.stream_dim);
+        s->role[ui] = !follows ? FTH__ROLE_WHOLE : v.acc ? FTH__ROLE_ACC : FTH__ROLE_STREAM;
+        s->sdim[ui] = (int8_t)(follows && !v.acc ? v.stream_dim : -1);
+        s->carry[ui] = (int8_t)(follows && v.carry);
+        int pass = 0;
+        for (int k = 0; k < u->node->n_in; k++) pass = max_int(pass, input_pass(st, u, k, follows));
+        s->pass[ui] = pass;
+        if (follows) s->n_pass = max_int(s->n_pass, pass + 1);
+        for (int o = 0; o < u->node->n_out; o++) st->made_by[u->node->out_val[o].id] = ui;
+        if (!follows) continue;
+        bool ok = true;
+        if (s->sdim[ui] >= 0)
+            ok = use_grid(s, &s->map[u->node->out[0].axis[s->sdim[ui]]],
+                          unit_grid(u, -1, s->sdim[ui]));
+        for (int k = 0; ok && k < u->node->n_in; k++)
+            for (int d = 0; ok && d < u->node->in[k].n_axes; d++) {
+                const fth__map *m = &s->map[u->node->in[k].axis[d]];
+                if (m->in &&
+                    (u->rel[k][d].along == FTH_ACCUMULATE || u->rel[k][d].along == FTH_CARRY))
+                    ok = use_grid(s, m, unit_grid(u, k, d));
+                else if (m->in)
+                    ok = use_grid(s, m, 1);
+            }
+        if (!ok) return false;
+    }
+    return true;
+}
+
+/* A WHOLE unit may wait until just before the first pass (or the end) that needs it: its result
+ * then lives shorter. Units are visited last first, so readers are placed before what they read. */
+static void delay_whole(state *st)
+{
+    fth__segment *s = st->s;
+    const fth_plan *p = st->p;
+    for (int i = st->n - 1; i >= 0; i--) {
+        const int ui = st->units[i];
+        if (s->role[ui] != FTH__ROLE_WHOLE) continue;
+        int latest = s->n_pass;
+        for (int j = i + 1; j < st->n; j++) {
+            const fth_node *reader = p->unit[st->units[j]].node;
+            for (int k = 0; k < reader->n_in; k++)
+                if (st->made_by[reader->in_val[k].id] == ui && s->pass[st->units[j]] < latest)
+                    latest = s->pass[st->units[j]];
+        }
+        if (latest > s->pass[ui]) s->pass[ui] = latest;
+    }
+}
+
+fth_status fth__segment_make(fth_plan *p, const int *units, int n, fth_axis_id axis,
+                             fth__segment *s, bool *useful, fth_err *err)
+{
+    const fth_graph *g = p->graph;
+    memset(s, 0, sizeof *s);
+    s->grid = 1;
+    *useful = false;
+    state st = {.p = p, .units = units, .n = n, .s = s};
+    FTH_TRY(fth__heap_take(p->mem, g->n_axes + 1, sizeof *s->map, (void **)&s->map, err));
+    FTH_TRY(fth__heap_take(p->mem, p->n_units + 1, sizeof *s->role, (void **)&s->role, err));
+    FTH_TRY(fth__heap_take(p->mem, p->n_units + 1, sizeof *s->pass, (void **)&s->pass, err));
+    FTH_TRY(fth__heap_take(p->mem, p->n_units + 1, sizeof *s->sdim, (void **)&s->sdim, err));
+    FTH_TRY(fth__heap_take(p->mem, p->n_units + 1, sizeof *s->carry, (void **)&s->carry, err));
+    FTH_TRY(fth__heap_take(p->mem, g->n_values, sizeof *s->whole, (void **)&s->whole, err));
+    FTH_TRY(fth__heap_take(p->mem, g->n_values, sizeof *st.made_by, (void **)&st.made_by, err));
+    for (int64_t i = 0; i < g->n_values; i++) st.made_by[i] = FROM_OUTSIDE;
+    s->map[axis] = (fth__map){true, 1, 1, 0};
+    if (spread_maps(&st) && classify(&st)) {
+        delay_whole(&st);
+        *useful = s->n_pass > 0;
+    }
+    fth__heap_free(p->mem, st.made_by);
+    return FTH_OK;
+}
+
+void fth__segment_clear(fth_plan *p, fth__segment *s)
+{
+    fth__heap_free(p->mem, s->map);
+    fth__heap_free(p->mem, s->role);
+    fth__heap_free(p->mem, s->pass);
+    fth__heap_free(p->mem, s->sdim);
+    fth__heap_free(p->mem, s->carry);
+    fth__heap_free(p->mem, s->whole);
+    memset(s, 0, sizeof *s);
+}

@@ -1,0 +1,231 @@
+/* size.c - how much of everything a turn needs: halos, extents, bytes, workspace.
+ *
+ * Steps are visited last first: what a reader needs beyond its own part widens the step that makes
+ * it. All regions are affine in the chunk number, so a few chunks stand for all.
+ */
+#include "base/checked.h"
+#include "plan/plan.h"
+
+#include <string.h>
+
+/* The buffer behind views, and the region of it that a region of the view means. */
+static const fth__buf *behind_views(const fth_plan *p, const fth__buf *b, fth__range *r)
+{
+    while (b->kind == FTH__BUF_VIEW) {
+        const fth__unit *u = &p->unit[b->unit];
+        fth__range in[FTH_MAX_AXES];
+        for (int d = 0; d < u->node->in[0].n_axes; d++) {
+            const fth_relation *rel = &u->rel[0][d];
+            in[d] = (fth__range){0, u->node->in[0].size[d]};
+            if (rel->out_dim >= 0)
+                in[d] = fth__relation_need(rel, r[rel->out_dim], u->node->in[0].size[d]);
+        }
+        memcpy(r, in, sizeof in);
+        b = &p->buf[b->base];
+    }
+    return b;
+}
+
+static int64_t out_grid(const fth__unit *u, int dim)
+{
+    const int64_t g = u->node->op->grid ? u->node->op->grid(u->node, -1, dim) : 1;
+    return g > 0 ? g : 1;
+}
+
+static int maker_item(const fth_plan *p, int buf, int before)
+{
+    for (int i = before - 1; i >= 0; i--) {
+        if (p->item[i].kind != FTH__STEP) continue;
+        for (int o = 0; o < p->unit[p->item[i].unit].node->n_out; o++)
+            if (p->item[i].out[o] == buf) return i;
+    }
+    return -1;
+}
+
+/* Widen whoever fills `b` so that it covers `need` of dimension dim in turn k of loop l. */
+static fth_status widen(fth_plan *p, fth__buf *b, int item, const fth__sweep *l, int64_t k, int dim,
+                        fth__range need, fth_err *err)
+{
+    if (need.lo >= need.hi) return FTH_OK;
+    const fth__range part = fth__sweep_part(l, b->desc.axis[dim], b->desc.size[dim], k);
+    int64_t lo = fth__max_i64(part.lo - need.lo, 0), hi = fth__max_i64(need.hi - part.hi, 0);
+    if (lo == 0 && hi == 0) return FTH_OK;
+    const int made = maker_item(p, (int)(b - p->buf), item);
+    if (made >= 0) {
+        fth__item *it = &p->item[made];
+        const int sdim = it->sdim[l->depth];
+        int path[FTH__MAX_DEPTH];
+        const bool inside =
+            fth__sweep_path(p, it->loop, path) > l->depth && &p->loop[path[l->depth]] == l;
+        if (!inside || sdim < 0) return FTH_OK; /* whole before the loop began */
+        if (it->acc == l->depth)
+            return FTH_FAIL(err, FTH_E_NO_FIT,
+                            "a running value along '%s' is read beyond its chunk",
+                            p->graph->axis[l->axis].name);
+        const int64_t grid = out_grid(&p->unit[it->unit], sdim);
+        lo = fth__ceil_div_i64(lo, grid) * grid;
+        hi = fth__ceil_div_i64(hi, grid) * grid;
+        it->halo_lo[l->depth] = fth__max_i64(it->halo_lo[l->depth], lo);
+        it->halo_hi[l->depth] = fth__max_i64(it->halo_hi[l->depth], hi);
+        for (int o = 0; o < p->unit[it->unit].node->n_out; o++)
+            for (int s = 0; it->out[o] >= 0 && s < p->buf[it->out[o]].n_span; s++) {
+                fth__span *span = &p->buf[it->out[o]].span[s];
+                if (&p->loop[span->loop] == l)
+                    span->lo = it->halo_lo[l->depth], span->hi = it->halo_hi[l->depth];
+            }
+        return FTH_OK;
+    }
+    for (int s = 0; s < b->n_span; s++)
+        if (&p->loop[b->span[s].loop] == l) {
+            b->span[s].lo = fth__max_i64(b->span[s].lo, lo);
+            b->span[s].hi = fth__max_i64(b->span[s].hi, hi);
+        }
+    return FTH_OK;
+}
+
+static fth_status widen_inputs(fth_plan *p, int item, fth_err *err)
+{
+    const fth__item *it = &p->item[item];
+    const fth_node *n = p->unit[it->unit].node;
+    int path[FTH__MAX_DEPTH];
+    const int depth = fth__sweep_path(p, it->loop, path);
+    for (int i = 0; i < depth; i++) {
+        const fth__sweep *l = &p->loop[path[i]];
+        int64_t sample[8];
+        const int count = fth__sweep_samples(l, sample);
+        for (int c = 0; c < count; c++) {
+            int64_t turn[FTH__MAX_DEPTH] = {0};
+            turn[i] = sample[c];
+            fth__range out[FTH_MAX_AXES], in[FTH_MAX_AXES];
+            fth__item_region(p, it, turn, out);
+            for (int k = 0; k < n->n_in; k++) {
+                fth__item_need(p, it, turn, out, k, in);
+                fth__buf *b = &p->buf[behind_views(p, &p->buf[it->in[k]], in) - p->buf];
+                for (int d = 0; d < b->desc.n_axes; d++)
+                    if (l->map[b->desc.axis[d]].in)
+                        FTH_TRY(widen(p, b, item, l, turn[i], d, in[d], err));
+            }
+        }
+    }
+    return FTH_OK;
+}
+
+static void size_buf(fth_plan *p, fth__buf *b)
+{
+    b->bytes = 0;
+    if (b->kind != FTH__BUF_ARENA) return;
+    for (int d = 0; d < b->desc.n_axes; d++) b->extent[d] = b->desc.size[d];
+    for (int s = 0; s < b->n_span; s++) {
+        const fth__sweep *l = &p->loop[b->span[s].loop];
+        int64_t sample[8], most = 0;
+        const int count = fth__sweep_samples(l, sample);
+        for (int c = 0; c < count; c++) {
+            int64_t turn[FTH__MAX_DEPTH] = {0};
+            fth__range r[FTH_MAX_AXES];
+            turn[l->depth] = sample[c];
+            fth__buf_region(p, b, turn, r);
+            most = fth__max_i64(most, r[b->span[s].dim].hi - r[b->span[s].dim].lo);
+        }
+        b->extent[b->span[s].dim] = most;
+    }
+    uint64_t bytes = (uint64_t)b->element;
+    for (int d = 0; d < b->desc.n_axes; d++) bytes *= (uint64_t)b->extent[d];
+    b->bytes = (bytes + FTH__ALIGN - 1) / FTH__ALIGN * FTH__ALIGN;
+}
+
+/* A call of the step's kernel in one turn, without data. */
+static void shape_call(const fth_plan *p, const fth__item *it, const int64_t *turn, fth_call *call)
+{
+    const fth_node *n = p->unit[it->unit].node;
+    fth__range out[FTH_MAX_AXES], in[FTH_MAX_AXES];
+    memset(call, 0, sizeof *call);
+    call->node = n;
+    call->threads = 1;
+    call->first = call->last = true;
+    fth__item_region(p, it, turn, out);
+    for (int o = 0; o < n->n_out; o++)
+        for (int d = 0; d < n->out[o].n_axes; d++) {
+            const int same = fth_desc_find(&n->out[0], n->out[o].axis[d]);
+            const fth__range r = same >= 0 ? out[same] : (fth__range){0, n->out[o].size[d]};
+            call->out[o].origin[d] = r.lo;
+            call->out[o].extent[d] = r.hi - r.lo;
+        }
+    for (int k = 0; k < n->n_in; k++) {
+        fth__item_need(p, it, turn, out, k, in);
+        for (int d = 0; d < n->in[k].n_axes; d++) {
+            call->in[k].origin[d] = in[d].lo;
+            call->in[k].extent[d] = in[d].hi - in[d].lo;
+        }
+    }
+    for (int d = 0; d < n->out[0].n_axes; d++)
+        call->state.extent[d] = d == it->acc_dim ? 1 : call->out[0].extent[d];
+}
+
+static uint64_t count_moved(const fth_node *n)
+{
+    uint64_t bytes = 0;
+    for (int k = 0; k < n->n_in; k++)
+        bytes += (uint64_t)fth_desc_count(&n->in[k]) * (uint64_t)fth_dtype_size(n->in[k].dtype);
+    for (int o = 0; o < n->n_out; o++)
+        bytes += (uint64_t)fth_desc_count(&n->out[o]) * (uint64_t)fth_dtype_size(n->out[o].dtype);
+    return bytes;
+}
+
+/* Work, split over workers and workspace: the most that any kind of turn needs. */
+static fth_status size_step(fth_plan *p, int item, fth_err *err)
+{
+    fth__item *it = &p->item[item];
+    const fth__unit *u = &p->unit[it->unit];
+    int path[FTH__MAX_DEPTH];
+    const int depth = fth__sweep_path(p, it->loop, path);
+    int64_t sample[FTH__MAX_DEPTH][3] = {{0}};
+    int count[FTH__MAX_DEPTH] = {1, 1};
+    for (int i = 0; i < depth; i++) {
+        const int64_t n = p->loop[path[i]].n_chunks;
+        sample[i][1] = n / 2;
+        sample[i][2] = n - 1;
+        count[i] = n >= 3 ? 3 : n >= 2 ? 2 : 1;
+        if (n == 2) sample[i][1] = 1;
+    }
+    fth_call call;
+    uint64_t scratch = 0;
+    int64_t turn[FTH__MAX_DEPTH] = {0};
+    for (int a = 0; a < count[0]; a++)
+        for (int b = 0; b < count[1]; b++) {
+            turn[0] = sample[0][a];
+            turn[1] = sample[1][b];
+            shape_call(p, it, turn, &call);
+            const uint64_t need = fth__item_split(p, it, &call);
+            if (need > scratch) scratch = need;
+        }
+    it->flops = 0.0;
+    it->moved = count_moved(u->node);
+    fth_call whole = {.node = u->node, .threads = 1};
+    for (int o = 0; o < u->node->n_out; o++)
+        for (int d = 0; d < u->node->out[o].n_axes; d++)
+            whole.out[o].extent[d] = u->node->out[o].size[d];
+    for (int k = 0; k < u->node->n_in; k++)
+        for (int d = 0; d < u->node->in[k].n_axes; d++)
+            whole.in[k].extent[d] = u->node->in[k].size[d];
+    it->flops = fth__unit_flops(u, &whole);
+    (void)err;
+    if (it->scratch >= 0)
+        p->buf[it->scratch].bytes = (scratch + FTH__ALIGN - 1) / FTH__ALIGN * FTH__ALIGN;
+    return FTH_OK;
+}
+
+fth_status fth__plan_size(fth_plan *p, fth_err *err)
+{
+    for (int64_t i = 0; i < p->n_items; i++)
+        for (int d = 0; d < FTH__MAX_DEPTH; d++) p->item[i].halo_lo[d] = p->item[i].halo_hi[d] = 0;
+    for (int64_t i = 0; i < p->n_bufs; i++)
+        for (int s = 0; s < p->buf[i].n_span; s++) p->buf[i].span[s].lo = p->buf[i].span[s].hi = 0;
+    if (p->n_loops > 0)
+        for (int64_t i = p->n_items - 1; i >= 0; i--)
+            if (p->item[i].kind == FTH__STEP) FTH_TRY(widen_inputs(p, (int)i, err));
+    for (int64_t i = 0; i < p->n_bufs; i++) size_buf(p, &p->buf[i]);
+    for (int64_t i = 0; i < p->n_items; i++)
+        if (p->item[i].kind == FTH__STEP) FTH_TRY(size_step(p, (int)i, err));
+    fth__plan_lifetimes(p);
+    return FTH_OK;
+}

@@ -1,0 +1,115 @@
+/* split.c - how one step is spread over workers.
+ *
+ * The runner cuts one dimension of the output into pieces on the operation's grid; each piece is
+ * an ordinary kernel call. Dimensions that carry state from piece to piece are not cut. Whether
+ * and where a step is cut never changes its bits: the grid does not depend on it.
+ */
+#include "base/checked.h"
+#include "plan/plan.h"
+
+#include <string.h>
+
+enum { SMALL_WORK = 1 << 14, PIECES_PER_WORKER = 3 };
+
+/* Every input that has the axis follows it piece by piece, in any order. */
+static bool may_cut(const fth__unit *u, int dim)
+{
+    const fth_node *n = u->node;
+    bool related = false;
+    for (int k = 0; k < n->n_in; k++)
+        for (int d = 0; d < n->in[k].n_axes; d++) {
+            const fth_relation *r = &u->rel[k][d];
+            if (r->out_dim != dim) continue;
+            related = true;
+            if (r->along == FTH_CARRY) return false;
+        }
+    for (int o = 1; o < n->n_out; o++)
+        if (fth_desc_find(&n->out[o], n->out[0].axis[dim]) < 0) return false;
+    return related || (n->op->flags & FTH_OP_FREE_AXES);
+}
+
+static int64_t pieces_at(const fth__unit *u, const fth_call *call, int dim, int64_t *grid)
+{
+    const int64_t g = u->node->op->grid ? u->node->op->grid(u->node, -1, dim) : 1;
+    *grid = g > 0 ? g : 1;
+    const int64_t extent = call->out[0].extent[dim];
+    return may_cut(u, dim) ? fth__ceil_div_i64(extent, *grid) : 1;
+}
+
+static double work_of(const fth__unit *u, const fth_call *call)
+{
+    double n = 1.0;
+    for (int d = 0; d < u->node->out[0].n_axes; d++) n *= (double)call->out[0].extent[d];
+    for (int k = 0; k < u->node->n_in; k++) {
+        double m = 1.0;
+        for (int d = 0; d < u->node->in[k].n_axes; d++) m *= (double)call->in[k].extent[d];
+        if (m > n) n = m;
+    }
+    const double flops = fth__unit_flops(u, call);
+    return flops > n ? flops : n;
+}
+
+/* The same call with only [from, from+piece) of an output dimension. */
+void fth__call_piece(const fth__unit *u, fth_call *call, int dim, int64_t from, int64_t piece)
+{
+    const fth_node *n = u->node;
+    const fth__range out = {call->out[0].origin[dim] + from,
+                            call->out[0].origin[dim] + from + piece};
+    for (int k = 0; k < n->n_in; k++)
+        for (int d = 0; d < n->in[k].n_axes; d++) {
+            const fth_relation *r = &u->rel[k][d];
+            if (r->out_dim != dim) continue;
+            const fth__range in = fth__relation_need(r, out, n->in[k].size[d]);
+            fth_tile *t = &call->in[k];
+            if (t->data)
+                t->data = (char *)t->data +
+                          (in.lo - t->origin[d]) * t->stride[d] * fth_dtype_size(n->in[k].dtype);
+            t->origin[d] = in.lo;
+            t->extent[d] = in.hi - in.lo;
+        }
+    for (int o = 0; o < n->n_out; o++) {
+        const int d = fth_desc_find(&n->out[o], n->out[0].axis[dim]);
+        fth_tile *t = &call->out[o];
+        if (t->data)
+            t->data = (char *)t->data + from * t->stride[d] * fth_dtype_size(n->out[o].dtype);
+        t->origin[d] += from;
+        t->extent[d] = piece;
+    }
+    if (n->op->state) {
+        fth_tile *t = &call->state;
+        if (t->data) t->data = (char *)t->data + from * t->stride[dim] * (int64_t)n->op->state(n);
+        t->origin[dim] += from;
+        t->extent[dim] = piece;
+    }
+}
+
+/* Decide for the shape of `call`; returns the bytes of workspace of the whole step. */
+uint64_t fth__item_split(const fth_plan *p, fth__item *it, const fth_call *call)
+{
+    const fth__unit *u = &p->unit[it->unit];
+    const uint32_t flags = fth__unit_flags(u);
+    it->split_dim = -1;
+    it->team = false;
+    int64_t best = 1, grid = 1, best_grid = 1;
+    const bool small = p->threads == 1 || work_of(u, call) < SMALL_WORK;
+    for (int d = 0; !small && !(flags & FTH_OP_NO_SPLIT) && d < u->node->out[0].n_axes; d++) {
+        const int64_t n = pieces_at(u, call, d, &grid);
+        if (n > best) best = n, best_grid = grid, it->split_dim = d;
+        if (n >= 2 * (int64_t)p->threads)
+            break; /* outer dimensions first: pieces stay contiguous */
+    }
+    fth_call one = *call;
+    if (best >= p->threads && it->split_dim >= 0) {
+        const int64_t pieces = fth__min_i64(best, (int64_t)p->threads * PIECES_PER_WORKER);
+        it->split_piece = fth__ceil_div_i64(best, pieces) * best_grid;
+        fth__call_piece(u, &one, it->split_dim, 0,
+                        fth__min_i64(it->split_piece, call->out[0].extent[it->split_dim]));
+        it->piece_scratch = (fth__unit_scratch(u, &one) + FTH__ALIGN - 1) / FTH__ALIGN * FTH__ALIGN;
+        return it->piece_scratch * (uint64_t)p->threads;
+    }
+    it->split_dim = -1;
+    it->team = !small && (flags & FTH_OP_TEAM);
+    one.threads = it->team ? p->threads : 1;
+    it->piece_scratch = (fth__unit_scratch(u, &one) + FTH__ALIGN - 1) / FTH__ALIGN * FTH__ALIGN;
+    return it->piece_scratch;
+}

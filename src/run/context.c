@@ -1,0 +1,101 @@
+/* context.c - making the context: memory, workers, device; resolved once, then only read. */
+#include "graph/context.h"
+
+#include "base/str.h"
+#include "cpu/backend.h"
+#include "cpu/blas.h"
+#include "mem/heap.h"
+#include "run/team.h"
+
+#include <sched.h>
+#include <string.h>
+
+void fth_options_default(fth_options *opt)
+{
+    memset(opt, 0, sizeof *opt);
+    fth_mem_options_default(&opt->mem);
+}
+
+static int usable_cores(void)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+    const int n = CPU_COUNT(&set);
+    return n > 0 ? n : 1;
+}
+
+static fth_status resolve_device(fth_context *ctx, const char *asked, fth_err *err)
+{
+    const char *want = asked ? asked : "auto";
+    if (strcmp(want, "cpu") == 0 || strcmp(want, "auto") == 0) {
+        fth__str_copy(ctx->device, sizeof ctx->device, "cpu");
+        ctx->backend = &fth__cpu_backend;
+        return FTH_OK;
+    }
+    if (strncmp(want, "cuda", 4) == 0)
+        return FTH_FAIL(err, FTH_E_DEVICE,
+                        "device '%s' was asked for and this build has no CUDA backend", want);
+    const fth_status s = FTH_FAIL(err, FTH_E_DEVICE, "'%s' is not a device", want);
+    fth_err_hint(err, "devices are auto, cpu, cuda and cuda:N");
+    return s;
+}
+
+static fth_status fill(fth_context *ctx, const fth_options *opt, fth_err *err)
+{
+    ctx->log = opt->log;
+    ctx->trace = opt->trace;
+    if (opt->threads < 0 || opt->threads > 4096)
+        return FTH_FAIL(err, FTH_E_USAGE, "threads must be 0 to 4096, not %d", opt->threads);
+    ctx->threads = opt->threads > 0 ? opt->threads : usable_cores();
+    fth__str_copy(ctx->scratch_dir, sizeof ctx->scratch_dir, opt->scratch_dir);
+    FTH_TRY(resolve_device(ctx, opt->device, err));
+    fth__cpu_blas_init();
+    return fth__team_create(&ctx->team, ctx->mem, ctx->threads, err);
+}
+
+fth_status fth_context_create(fth_context **out, const fth_options *opt, fth_err *err)
+{
+    *out = NULL;
+    fth_options defaults;
+    fth_options_default(&defaults);
+    if (!opt) opt = &defaults;
+    fth_mem *mem;
+    FTH_TRY(fth_mem_create(&mem, &opt->mem, err));
+    fth_context *ctx = fth__heap_alloc(mem, sizeof *ctx);
+    fth_status s = ctx ? FTH_OK : FTH_FAIL(err, FTH_E_NOMEM, "no memory for a context");
+    if (ctx) {
+        ctx->mem = mem;
+        s = fill(ctx, opt, err);
+        if (s != FTH_OK) fth__heap_free(mem, ctx);
+    }
+    if (s != FTH_OK)
+        fth_mem_destroy(mem, NULL);
+    else
+        *out = ctx;
+    return s;
+}
+
+fth_status fth_context_destroy(fth_context *ctx, fth_err *err)
+{
+    if (!ctx) return FTH_OK;
+    fth_mem *mem = ctx->mem;
+    fth__team_destroy(ctx->team);
+    fth__heap_free(mem, ctx);
+    return fth_mem_destroy(mem, err);
+}
+
+fth_mem *fth_context_mem(fth_context *ctx)
+{
+    return ctx->mem;
+}
+
+const char *fth_context_device(const fth_context *ctx)
+{
+    return ctx->device;
+}
+
+int fth_context_threads(const fth_context *ctx)
+{
+    return ctx->threads;
+}

@@ -1,0 +1,122 @@
+/* io.c - a queue of reads and writes and the one thread that serves it, in order.
+ *
+ * All sources and sinks of a run are used from this thread alone, so formats whose libraries are
+ * not thread-safe need no care. After an error nothing more is done; whoever waits is told.
+ */
+#include "run/io.h"
+
+#include "base/clock.h"
+#include "mem/heap.h"
+
+#include <pthread.h>
+
+struct fth__io {
+    fth_mem *mem;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t posted, done;
+    fth__io_job *job; /* ring */
+    int slots;
+    int64_t n_posted, n_done;
+    bool stop, started;
+    double busy_s;
+    fth_status status;
+    fth_err err;
+};
+
+static fth_status serve(const fth__io_job *j, fth_err *err)
+{
+    if (j->source) return j->source->read(j->source->self, j->lo, j->n, j->data, err);
+    return j->sink->write(j->sink->self, j->lo, j->n, j->data, err);
+}
+
+static void *work(void *arg)
+{
+    fth__io *io = arg;
+    pthread_mutex_lock(&io->lock);
+    for (;;) {
+        while (!io->stop && io->n_done == io->n_posted) pthread_cond_wait(&io->posted, &io->lock);
+        if (io->stop) break;
+        const fth__io_job j = io->job[io->n_done % io->slots];
+        const bool dead = io->status != FTH_OK;
+        pthread_mutex_unlock(&io->lock);
+        fth_err err = {0};
+        const double t0 = fth__clock_seconds();
+        const fth_status s = dead ? FTH_OK : serve(&j, &err);
+        const double t1 = fth__clock_seconds();
+        pthread_mutex_lock(&io->lock);
+        io->busy_s += t1 - t0;
+        if (s != FTH_OK && io->status == FTH_OK) {
+            io->status = s;
+            io->err = err;
+        }
+        io->n_done++;
+        pthread_cond_broadcast(&io->done);
+    }
+    pthread_mutex_unlock(&io->lock);
+    return NULL;
+}
+
+fth_status fth__io_create(fth__io **out, fth_mem *mem, int slots, fth_err *err)
+{
+    *out = NULL;
+    fth__io *io = fth__heap_alloc(mem, sizeof *io);
+    if (!io) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the I/O queue");
+    io->mem = mem;
+    io->slots = slots;
+    pthread_mutex_init(&io->lock, NULL);
+    pthread_cond_init(&io->posted, NULL);
+    pthread_cond_init(&io->done, NULL);
+    fth_status s = fth__heap_take(mem, slots, sizeof *io->job, (void **)&io->job, err);
+    if (s == FTH_OK && pthread_create(&io->thread, NULL, work, io) != 0)
+        s = FTH_FAIL(err, FTH_E_THREAD, "the I/O thread could not be started");
+    io->started = s == FTH_OK;
+    if (s != FTH_OK)
+        fth__io_destroy(io);
+    else
+        *out = io;
+    return s;
+}
+
+void fth__io_destroy(fth__io *io)
+{
+    if (!io) return;
+    if (io->started) {
+        pthread_mutex_lock(&io->lock);
+        io->stop = true;
+        pthread_cond_broadcast(&io->posted);
+        pthread_mutex_unlock(&io->lock);
+        pthread_join(io->thread, NULL);
+    }
+    pthread_cond_destroy(&io->done);
+    pthread_cond_destroy(&io->posted);
+    pthread_mutex_destroy(&io->lock);
+    fth__heap_free(io->mem, io->job);
+    fth__heap_free(io->mem, io);
+}
+
+int64_t fth__io_post(fth__io *io, const fth__io_job *job)
+{
+    pthread_mutex_lock(&io->lock);
+    while (io->n_posted - io->n_done >= io->slots) pthread_cond_wait(&io->done, &io->lock);
+    io->job[io->n_posted % io->slots] = *job;
+    const int64_t ticket = ++io->n_posted;
+    pthread_cond_signal(&io->posted);
+    pthread_mutex_unlock(&io->lock);
+    return ticket;
+}
+
+fth_status fth__io_wait(fth__io *io, int64_t ticket, fth_err *err)
+{
+    pthread_mutex_lock(&io->lock);
+    while (io->n_done < ticket) pthread_cond_wait(&io->done, &io->lock);
+    const fth_status s = io->status;
+    if (s != FTH_OK && err && err->status == FTH_OK) *err = io->err;
+    pthread_mutex_unlock(&io->lock);
+    return s;
+}
+
+double fth__io_busy(const fth__io *io)
+{
+    return io->busy_s;
+}

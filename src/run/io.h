@@ -1,0 +1,26 @@
+/* io.h - the thread that reads ahead and writes behind. */
+#ifndef FTH_RUN_IO_H
+#define FTH_RUN_IO_H
+
+#include <fathom/array.h>
+
+typedef struct fth__io fth__io;
+
+typedef struct fth__io_job {
+    const fth_source *source; /* read from here, or */
+    const fth_sink *sink;     /* write to there */
+    int64_t lo[FTH_MAX_AXES], n[FTH_MAX_AXES];
+    void *data;
+} fth__io_job;
+
+/* `slots` jobs can be in flight. */
+fth_status fth__io_create(fth__io **out, fth_mem *mem, int slots, fth_err *err);
+void fth__io_destroy(fth__io *io); /* waits for the job in hand, drops the rest; NULL is allowed */
+/* Queue a job and return its ticket. Jobs run in order. */
+int64_t fth__io_post(fth__io *io, const fth__io_job *job);
+/* Wait until a ticket (and all before it) is done; the first error of any of them. */
+fth_status fth__io_wait(fth__io *io, int64_t ticket, fth_err *err);
+/* Seconds the thread was busy. */
+double fth__io_busy(const fth__io *io);
+
+#endif

@@ -1,0 +1,376 @@
+/* run.c - doing exactly what the plan says.
+ *
+ * One block is taken for the arena, then the items are carried out in order. At the start of each
+ * turn of a loop its inputs are there, because they were asked for one turn earlier; its outputs
+ * are written while the next turn computes. Sinks are committed when everything is done, and only
+ * then are parameters changed, which cannot fail.
+ */
+#include "run/run.h"
+
+#include "base/clock.h"
+#include "mem/heap.h"
+#include "mem/inject.h"
+
+#include <fathom/trace.h>
+#include <string.h>
+
+enum { IO_SLOTS = 64 };
+
+/* ---- reading ahead and writing behind
+ * --------------------------------------------------------------- */
+
+static uint64_t job_bytes(const fth__buf *b, const int64_t *n)
+{
+    uint64_t bytes = (uint64_t)b->element;
+    for (int d = 0; d < b->desc.n_axes; d++) bytes *= (uint64_t)n[d];
+    return bytes;
+}
+
+/* A job for everything the buffer holds (reads) or owns (writes) in the current turn. */
+static fth__io_job make_job(fth__runner *r, const fth__buf *b, int64_t spin, bool own_part)
+{
+    const fth_plan *p = r->p;
+    fth__io_job job = {0};
+    fth__range region[FTH_MAX_AXES];
+    fth__buf_region(p, b, r->turn, region);
+    for (int s = 0; own_part && s < b->n_span; s++) {
+        const fth__sweep *l = &p->loop[b->span[s].loop];
+        const int d = b->span[s].dim;
+        region[d] = fth__sweep_part(l, b->desc.axis[d], b->desc.size[d], r->turn[l->depth]);
+    }
+    fth_tile t;
+    fth__tile_of(r, b, region, spin, &t);
+    job.data = t.data;
+    for (int d = 0; d < b->desc.n_axes; d++) {
+        job.lo[d] = region[d].lo;
+        job.n[d] = region[d].hi - region[d].lo;
+    }
+    return job;
+}
+
+static bool is_empty(const fth__buf *b, const fth__io_job *job)
+{
+    for (int d = 0; d < b->desc.n_axes; d++)
+        if (job->n[d] <= 0) return true;
+    return false;
+}
+
+static int64_t post_reads(fth__runner *r, int loop, int64_t k, int64_t spin)
+{
+    const fth_plan *p = r->p;
+    int64_t ticket = 0;
+    const int depth = p->loop[loop].depth;
+    const int64_t now = r->turn[depth];
+    r->turn[depth] = k;
+    for (int64_t i = 0; i < p->n_bufs; i++) {
+        const fth__buf *b = &p->buf[i];
+        if (b->kind != FTH__BUF_ARENA || b->home != loop || b->input < 0) continue;
+        fth__io_job job = make_job(r, b, spin, false);
+        job.source = &p->graph->input[b->input].source;
+        if (is_empty(b, &job)) continue;
+        r->read_bytes += job_bytes(b, job.n);
+        ticket = fth__io_post(r->io, &job);
+    }
+    r->turn[depth] = now;
+    return ticket;
+}
+
+/* Rows of a doubled output are dense only when nothing but whole outer slices is left out: the sink
+ * wants dense data, so parts narrower than the buffer are written row by row of the outer axes. */
+static int64_t post_rect(fth__runner *r, const fth__buf *b, const fth_sink *sink,
+                         const fth__range *region, int64_t spin)
+{
+    fth_tile t;
+    fth__tile_of(r, b, region, spin, &t);
+    int split = 0; /* axes before this one are walked, the rest is dense */
+    int64_t dense = 1;
+    for (int d = b->desc.n_axes - 1; d >= 0; d--) {
+        if (t.stride[d] != dense) {
+            split = d + 1;
+            break;
+        }
+        dense *= t.extent[d];
+    }
+    int64_t index[FTH_MAX_AXES] = {0}, ticket = 0;
+    for (;;) {
+        fth__io_job job = {.sink = sink};
+        char *data = t.data;
+        for (int d = 0; d < b->desc.n_axes; d++) {
+            job.lo[d] = t.origin[d] + (d < split ? index[d] : 0);
+            job.n[d] = d < split ? 1 : t.extent[d];
+            data += d < split ? index[d] * t.stride[d] * b->element : 0;
+        }
+        job.data = data;
+        if (!is_empty(b, &job)) {
+            r->written_bytes += job_bytes(b, job.n);
+            ticket = fth__io_post(r->io, &job);
+        }
+        int d = split - 1;
+        while (d >= 0 && ++index[d] == t.extent[d]) index[d--] = 0;
+        if (d < 0) return ticket;
+    }
+}
+
+static int64_t post_write(fth__runner *r, const fth__buf *b, int output, int64_t spin)
+{
+    const fth_plan *p = r->p;
+    fth__range region[FTH_MAX_AXES];
+    for (int d = 0; d < b->desc.n_axes; d++) region[d] = (fth__range){0, b->desc.size[d]};
+    for (int s = 0; s < b->n_span; s++) {
+        const fth__sweep *l = &p->loop[b->span[s].loop];
+        const int d = b->span[s].dim;
+        region[d] = fth__sweep_part(l, b->desc.axis[d], b->desc.size[d], r->turn[l->depth]);
+    }
+    for (int d = 0; d < b->desc.n_axes; d++)
+        if (region[d].lo >= region[d].hi) return 0;
+    return post_rect(r, b, &r->sinks[output], region, spin);
+}
+
+static int64_t post_writes(fth__runner *r, int loop)
+{
+    const fth_plan *p = r->p;
+    int64_t ticket = 0;
+    for (int64_t i = 0; i < p->n_bufs; i++) {
+        const fth__buf *b = &p->buf[i];
+        if (b->kind != FTH__BUF_ARENA || b->home != loop || b->output < 0) continue;
+        const int64_t t = post_write(r, b, b->output, r->spins[loop]);
+        if (t > ticket) ticket = t;
+    }
+    return ticket;
+}
+
+static fth_status wait_io(fth__runner *r, int64_t ticket)
+{
+    const double t0 = fth__clock_seconds();
+    const fth_status s = fth__io_wait(r->io, ticket, r->err);
+    r->io_wait += fth__clock_seconds() - t0;
+    return s;
+}
+
+/* ---- progress
+ * -------------------------------------------------------------------------------------------- */
+
+static double item_work(const fth__item *it)
+{
+    return it->kind == FTH__STEP ? it->flops * 5e-11 + (double)it->moved * 1e-10 + 1e-6 : 0.0;
+}
+
+static double turns_of(const fth_plan *p, int loop)
+{
+    double n = 1.0;
+    for (int l = loop; l >= 0; l = p->loop[l].parent) n *= (double)p->loop[l].n_chunks;
+    return n;
+}
+
+static fth_status report_progress(fth__runner *r, int loop, int64_t k)
+{
+    if (!r->opt.progress) return FTH_OK;
+    const fth_plan *p = r->p;
+    fth_progress g = {.elapsed_s = fth__clock_seconds() - r->t_start, .what = ""};
+    g.fraction = r->total > 0.0 ? r->done / r->total : 1.0;
+    if (g.fraction > 1.0) g.fraction = 1.0;
+    g.remaining_s = g.fraction > 0.0 ? g.elapsed_s * (1.0 - g.fraction) / g.fraction : 0.0;
+    if (loop >= 0) {
+        g.what = p->graph->axis[p->loop[loop].axis].name;
+        g.rate = g.elapsed_s > 0.0 ? (double)((k + 1) * p->loop[loop].chunk) / g.elapsed_s : 0.0;
+    }
+    if (r->opt.progress(r->opt.user, &g)) return FTH_OK;
+    return FTH_FAIL(r->err, FTH_E_CANCELLED, "the run was cancelled at %.0f %%",
+                    100.0 * g.fraction);
+}
+
+/* ---- items
+ * -------------------------------------------------------------------------------------------------
+ */
+
+static fth_status run_items(fth__runner *r, int64_t from, int64_t to);
+
+/* Tickets of one loop: reads of the coming turn, writes of the last turn of each copy. */
+typedef struct tickets {
+    int64_t read, write[2];
+} tickets;
+
+static fth_status run_turn(fth__runner *r, int loop, int64_t k, tickets *t)
+{
+    fth_plan *p = r->p;
+    const fth__sweep *l = &p->loop[loop];
+    const int depth = l->depth;
+    r->turn[depth] = k;
+    const int64_t spin = r->spins[loop];
+    if (k == 0) t->read = post_reads(r, loop, 0, spin);
+    FTH_TRY(wait_io(r, t->read));
+    FTH_TRY(wait_io(r, t->write[spin & 1])); /* this copy of the outputs is free again */
+    if (k + 1 < l->n_chunks) t->read = post_reads(r, loop, k + 1, spin + 1);
+    FTH_TRY(run_items(r, l->begin + 1, l->end));
+    r->turn[depth] = k;
+    t->write[spin & 1] = post_writes(r, loop);
+    r->spins[loop]++;
+    if (depth == 0) FTH_TRY(report_progress(r, loop, k));
+    return FTH_OK;
+}
+
+static fth_status run_loop(fth__runner *r, int loop)
+{
+    const int64_t n = r->p->loop[loop].n_chunks;
+    tickets t = {0};
+    for (int64_t k = 0; k < n; k++) FTH_TRY(run_turn(r, loop, k, &t));
+    FTH_TRY(wait_io(r, t.write[0])); /* the buffers go to others now */
+    FTH_TRY(wait_io(r, t.write[1]));
+    r->turn[r->p->loop[loop].depth] = 0;
+    return FTH_OK;
+}
+
+static fth_status read_whole(fth__runner *r, const fth__buf *b)
+{
+    fth__io_job job = make_job(r, b, 0, false);
+    job.source = &r->p->graph->input[b->input].source;
+    if (is_empty(b, &job)) return FTH_OK;
+    r->read_bytes += job_bytes(b, job.n);
+    return wait_io(r, fth__io_post(r->io, &job));
+}
+
+static fth_status run_items(fth__runner *r, int64_t from, int64_t to)
+{
+    const fth_plan *p = r->p;
+    for (int64_t i = from; i < to; i++) {
+        const fth__item *it = &p->item[i];
+        switch (it->kind) {
+        case FTH__STEP:
+            FTH_TRY(fth__run_step(r, it));
+            r->done += item_work(it) / turns_of(p, it->loop);
+            break;
+        case FTH__READ: FTH_TRY(read_whole(r, &p->buf[it->out[0]])); break;
+        case FTH__WRITE: FTH_TRY(wait_io(r, post_write(r, &p->buf[it->in[0]], it->unit, 0))); break;
+        case FTH__BEGIN:
+            FTH_TRY(run_loop(r, it->loop));
+            i = p->loop[it->loop].end;
+            break;
+        case FTH__END:
+        case FTH__COMMIT: break; /* commits come when nothing can fail any more */
+        }
+        if (it->loop < 0) FTH_TRY(report_progress(r, -1, 0));
+    }
+    return FTH_OK;
+}
+
+/* Put assigned values into their parameters: copies between resident blocks, nothing can fail. */
+static void commit_params(fth__runner *r)
+{
+    const fth_plan *p = r->p;
+    for (int64_t i = 0; i < p->n_items; i++) {
+        const fth__item *it = &p->item[i];
+        if (it->kind != FTH__COMMIT) continue;
+        const fth_node *n = p->unit[it->unit].node;
+        const fth__input_attr *a = fth__val_node(n->in_val[0])->attr;
+        const fth__buf *b = &p->buf[it->in[0]];
+        fth__range all[FTH_MAX_AXES];
+        for (int d = 0; d < b->desc.n_axes; d++) all[d] = (fth__range){0, b->desc.size[d]};
+        fth_tile t;
+        fth__tile_of(r, b, all, 0, &t);
+        memmove(p->graph->input[a->index].source.data, t.data,
+                (size_t)fth_desc_count(&b->desc) * (size_t)fth_dtype_size(b->desc.dtype));
+    }
+}
+
+static bool is_assign(const fth_plan *p, int out)
+{
+    return fth__val_node(fth__val_at(p->graph, p->out_value[out]))->op == &fth__op_assign;
+}
+
+static fth_status check_sinks(const fth_plan *p, const fth_sink *sinks, fth_err *err)
+{
+    for (int i = 0; i < p->n_outs; i++) {
+        if (is_assign(p, i)) continue;
+        const fth_desc *d = fth__val_desc(fth__val_at(p->graph, p->out_value[i]));
+        const fth_sink *s = sinks ? &sinks[i] : NULL;
+        char text[384];
+        fth_val_format(fth__val_at(p->graph, p->out_value[i]), text, sizeof text);
+        if (!s || !(s->write || s->data))
+            return FTH_FAIL(err, FTH_E_NO_SINK, "output %d, %s, has no sink", i, text);
+        bool same = s->dtype == d->dtype && s->n_axes == d->n_axes;
+        for (int k = 0; same && k < d->n_axes; k++) same = s->size[k] == d->size[k];
+        if (!same)
+            return FTH_FAIL(err, FTH_E_NO_SINK,
+                            "the %s sink of output %d has another shape or dtype than %s", s->kind,
+                            i, text);
+        if (p->out_direct[i] && !s->data)
+            return FTH_FAIL(err, FTH_E_NO_SINK,
+                            "output %d, %s, was planned into memory and its sink has none", i,
+                            text);
+    }
+    return FTH_OK;
+}
+
+static fth_status finish_sinks(fth__runner *r, fth_status s)
+{
+    const fth_plan *p = r->p;
+    for (int i = 0; i < p->n_outs; i++) {
+        if (is_assign(p, i)) continue;
+        const fth_sink *k = &r->sinks[i];
+        if (s == FTH_OK && k->commit) s = k->commit(k->self, r->err);
+    }
+    for (int i = 0; s != FTH_OK && i < p->n_outs; i++)
+        if (!is_assign(p, i) && r->sinks[i].abandon) r->sinks[i].abandon(r->sinks[i].self);
+    return s;
+}
+
+static fth_status run_all(fth__runner *r)
+{
+    fth_plan *p = r->p;
+    FTH_TRY(fth__heap_take(p->mem, p->n_loops + 1, sizeof *r->spins, (void **)&r->spins, r->err));
+    FTH_TRY(fth__io_create(&r->io, p->mem, IO_SLOTS, r->err));
+    void *arena;
+    FTH_TRY(fth_mem_take(p->mem, FTH_MEM_ANY, p->peak, "plan", &arena, r->err));
+    r->arena = arena;
+    for (int64_t i = 0; i < p->n_items; i++) r->total += item_work(&p->item[i]);
+    return run_items(r, 0, p->n_items);
+}
+
+static void fill_report(const fth__runner *r, uint64_t rss0, fth_run_report *out)
+{
+    const fth_plan *p = r->p;
+    fth_mem_stats stats;
+    fth_mem_get_stats(p->mem, &stats);
+    out->planned_bytes = p->peak;
+    out->ledger_bytes = stats.peak_bytes - r->used0;
+    out->touched_bytes = r->arena ? fth_mem_touched(r->arena, p->peak) : 0;
+    const uint64_t peak = fth__mem_process_peak();
+    out->growth_bytes = peak > rss0 ? peak - rss0 : 0;
+    out->seconds = fth__clock_seconds() - r->t_start;
+    out->io_seconds = r->io ? fth__io_busy(r->io) : 0.0;
+    out->compute_seconds = out->seconds - r->io_wait;
+    out->read_bytes = r->read_bytes;
+    out->written_bytes = r->written_bytes;
+}
+
+fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *opt,
+                   fth_run_report *report, fth_err *err)
+{
+    if (!p) return FTH_FAIL(err, FTH_E_USAGE, "there is no plan to run");
+    fth_err own = {0};
+    fth__runner r = {.p = p,
+                     .sinks = sinks,
+                     .team = p->threads > 1 ? p->ctx->team : NULL,
+                     .err = err ? err : &own};
+    if (opt) r.opt = *opt;
+    FTH_TRY(check_sinks(p, sinks, err));
+    fth_mem_stats stats;
+    fth_mem_mark(p->mem);
+    fth_mem_get_stats(p->mem, &stats);
+    r.used0 = stats.used_bytes;
+    uint64_t rss0 = 0;
+    if (report && fth__mem_process_peak_reset()) rss0 = fth__mem_process_bytes();
+    r.t_start = fth__clock_seconds();
+    r.track = fth_trace_track(p->ctx->trace, "steps");
+    fth_status s = run_all(&r);
+    s = finish_sinks(&r, s);
+    if (s == FTH_OK) commit_params(&r);
+    if (report) {
+        memset(report, 0, sizeof *report);
+        fill_report(&r, rss0, report);
+    }
+    fth__io_destroy(r.io);
+    if (r.arena) fth_mem_release(p->mem, r.arena, NULL);
+    fth__heap_free(p->mem, r.spins);
+    return s;
+}

@@ -1,0 +1,32 @@
+/* run.h - a plan in motion: where the arena is, which turn every loop is in, what went wrong. */
+#ifndef FTH_RUN_RUN_H
+#define FTH_RUN_RUN_H
+
+#include "plan/plan.h"
+#include "run/io.h"
+
+typedef struct fth__runner {
+    fth_plan *p;
+    char *arena;
+    const fth_sink *sinks;
+    int64_t turn[FTH__MAX_DEPTH]; /* chunk number of the loop around us, per depth */
+    int64_t *spins; /* per loop: turns begun since the run began; parity picks the copy */
+    fth__io *io;
+    fth_team *team;
+    fth_run_options opt;
+    double done, total; /* planned work */
+    double t_start, io_wait;
+    uint64_t read_bytes, written_bytes, used0;
+    int track;
+    fth_err *err;
+} fth__runner;
+
+/* Memory of a region of a buffer in the current turn; `spin` picks the copy of a doubled buffer. */
+void fth__tile_of(const fth__runner *r, const fth__buf *b, const fth__range *region, int64_t spin,
+                  fth_tile *out);
+/* The turn numbering and copy of the loop a buffer belongs to. */
+int64_t fth__spin_of(const fth__runner *r, const fth__buf *b);
+
+fth_status fth__run_step(fth__runner *r, const fth__item *it);
+
+#endif

@@ -1,0 +1,185 @@
+/* step.c - one step of a plan: find its tiles, cut it over the workers, call the kernel.
+ *
+ * Pieces may finish in any order; of several errors the one of the lowest piece is reported, so the
+ * message does not depend on timing.
+ */
+#include "base/checked.h"
+#include "run/run.h"
+
+#include <fathom/trace.h>
+#include <stdatomic.h>
+#include <string.h>
+
+typedef struct pieces {
+    const fth__unit *unit;
+    const fth_call *call;
+    int dim;
+    int64_t extent, piece;
+    char *scratch;
+    uint64_t scratch_bytes;
+    atomic_int_fast64_t failed; /* lowest piece that failed; INT64_MAX: none */
+    fth_err *err;
+} pieces;
+
+static fth_status run_kernel(const fth__unit *u, const fth_call *call)
+{
+    return u->kernel ? u->kernel->run(call) : u->node->op->run(call);
+}
+
+static void run_piece(void *arg, int64_t i, int worker)
+{
+    pieces *w = arg;
+    if (atomic_load(&w->failed) < i)
+        return; /* a lower piece failed already: this one cannot matter */
+    fth_call call = *w->call;
+    fth_err err = {0};
+    const int64_t from = i * w->piece, n = fth__min_i64(w->piece, w->extent - from);
+    fth__call_piece(w->unit, &call, w->dim, from, n);
+    call.scratch = w->scratch ? w->scratch + (uint64_t)worker * w->scratch_bytes : NULL;
+    call.err = &err;
+    if (run_kernel(w->unit, &call) == FTH_OK) return;
+    int_fast64_t lowest = atomic_load(&w->failed);
+    while (i < lowest && !atomic_compare_exchange_weak(&w->failed, &lowest, i)) {
+    }
+}
+
+/* The kernel said no in some piece: ask the lowest one again for its words, alone. Kernels have no
+ * effect but their outputs, and those are lost anyway. */
+static fth_status explain(pieces *w)
+{
+    const int64_t i = atomic_load(&w->failed);
+    fth_call call = *w->call;
+    fth__call_piece(w->unit, &call, w->dim, i * w->piece,
+                    fth__min_i64(w->piece, w->extent - i * w->piece));
+    call.scratch = w->scratch;
+    call.err = w->err;
+    const fth_status s = run_kernel(w->unit, &call);
+    return s != FTH_OK ? s
+                       : FTH_FAIL(w->err, FTH_E_INTERNAL, "%s failed and then did not",
+                                  w->unit->node->op->name);
+}
+
+static fth_status run_call(fth__runner *r, const fth__item *it, fth_call *call, char *scratch)
+{
+    const fth__unit *u = &r->p->unit[it->unit];
+    fth__item how = *it;
+    const uint64_t need = fth__item_split(r->p, &how, call);
+    const uint64_t planned = r->p->buf[it->scratch].bytes;
+    if (need > planned)
+        return FTH_FAIL(r->err, FTH_E_INTERNAL,
+                        "%s wants %llu bytes of workspace and %llu were planned", u->node->op->name,
+                        (unsigned long long)need, (unsigned long long)planned);
+    if (how.split_dim < 0) {
+        call->scratch = scratch;
+        call->team = how.team ? r->team : NULL;
+        call->threads = how.team ? r->p->threads : 1;
+        call->err = r->err;
+        return run_kernel(u, call);
+    }
+    pieces w = {.unit = u,
+                .call = call,
+                .dim = how.split_dim,
+                .extent = call->out[0].extent[how.split_dim],
+                .piece = how.split_piece,
+                .scratch = scratch,
+                .scratch_bytes = how.piece_scratch,
+                .err = r->err};
+    atomic_init(&w.failed, INT64_MAX);
+    fth_team_run(r->team, fth__ceil_div_i64(w.extent, w.piece), run_piece, &w);
+    return atomic_load(&w.failed) == INT64_MAX ? FTH_OK : explain(&w);
+}
+
+static void fill_outputs(const fth__runner *r, const fth__item *it, const fth__range *out,
+                         fth_call *call)
+{
+    const fth_node *n = r->p->unit[it->unit].node;
+    for (int o = 0; o < n->n_out; o++) {
+        fth__range region[FTH_MAX_AXES];
+        const fth__buf *b = &r->p->buf[it->out[o]];
+        for (int d = 0; d < n->out[o].n_axes; d++) {
+            const int same = fth_desc_find(&n->out[0], n->out[o].axis[d]);
+            region[d] = same >= 0 ? out[same] : (fth__range){0, n->out[o].size[d]};
+        }
+        fth__tile_of(r, b, region, fth__spin_of(r, b), &call->out[o]);
+        int64_t elements = 1;
+        for (int d = 0; d < n->out[o].n_axes; d++) elements *= n->out[o].size[d];
+        if (b->kind == FTH__BUF_ARENA && b->bytes == 0 && elements > 0)
+            call->out[o].data = NULL; /* nobody wants it */
+    }
+}
+
+static void fill_state(const fth__runner *r, const fth__item *it, const fth__range *out,
+                       fth_call *call)
+{
+    if (it->state < 0) return;
+    const fth__buf *b = &r->p->buf[it->state];
+    fth__range region[FTH_MAX_AXES];
+    for (int d = 0; d < b->desc.n_axes; d++)
+        region[d] = d == it->acc_dim ? (fth__range){0, 1} : out[d];
+    fth__tile_of(r, b, region, fth__spin_of(r, b), &call->state);
+}
+
+static void trace_step(const fth__runner *r, const fth__item *it, const fth_call *call, int64_t t0)
+{
+    fth_trace *trace = r->p->ctx->trace;
+    if (!trace) return;
+    const fth_node *n = r->p->unit[it->unit].node;
+    uint64_t bytes = 0;
+    for (int k = 0; k < n->n_in + n->n_out; k++) {
+        const fth_desc *d = k < n->n_in ? &n->in[k] : &n->out[k - n->n_in];
+        const fth_tile *t = k < n->n_in ? &call->in[k] : &call->out[k - n->n_in];
+        uint64_t b = (uint64_t)fth_dtype_size(d->dtype);
+        for (int i = 0; i < d->n_axes; i++) b *= (uint64_t)t->extent[i];
+        bytes += b;
+    }
+    char name[96], label[64];
+    snprintf(name, sizeof name, "%s %s", n->op->name,
+             fth__val_label(r->p->graph, n->out_val[0].id, label, sizeof label));
+    int path[FTH__MAX_DEPTH];
+    const int depth = fth__sweep_path(r->p, it->loop, path);
+    const fth_trace_span span = {.name = name,
+                                 .category = "step",
+                                 .track = r->track,
+                                 .start_ns = t0,
+                                 .end_ns = fth_trace_now(trace),
+                                 .chunk = depth ? r->turn[depth - 1] + 1 : 0,
+                                 .n_chunks = depth ? r->p->loop[path[depth - 1]].n_chunks : 0,
+                                 .bytes = bytes,
+                                 .flops = fth__unit_flops(&r->p->unit[it->unit], call),
+                                 .site = n->site};
+    fth_trace_add_span(trace, &span);
+}
+
+fth_status fth__run_step(fth__runner *r, const fth__item *it)
+{
+    const fth_plan *p = r->p;
+    const fth__unit *u = &p->unit[it->unit];
+    const fth_node *n = u->node;
+    fth_call call;
+    memset(&call, 0, sizeof call);
+    call.node = n;
+    call.first = call.last = true;
+    if (it->acc >= 0) {
+        int path[FTH__MAX_DEPTH];
+        fth__sweep_path(p, it->loop, path);
+        call.first = r->turn[it->acc] == 0;
+        call.last = r->turn[it->acc] == p->loop[path[it->acc]].n_chunks - 1;
+    }
+    fth__range out[FTH_MAX_AXES], in[FTH_MAX_AXES];
+    fth__item_region(p, it, r->turn, out);
+    fill_outputs(r, it, out, &call);
+    fill_state(r, it, out, &call);
+    for (int k = 0; k < n->n_in; k++) {
+        const fth__buf *b = &p->buf[it->in[k]];
+        fth__item_need(p, it, r->turn, out, k, in);
+        fth__tile_of(r, b, in, fth__spin_of(r, b), &call.in[k]);
+    }
+    char *scratch = r->arena + p->buf[it->scratch].offset;
+    const int64_t t0 = fth_trace_now(p->ctx->trace);
+    const fth_status s = run_call(r, it, &call, scratch);
+    trace_step(r, it, &call, t0);
+    if (s == FTH_OK) return FTH_OK;
+    if (r->err && !r->err->origin.file) fth_err_origin(r->err, n->site);
+    return fth_err_note(r->err, FTH_HERE, s, "in %s, chunk %lld", n->op->name,
+                        (long long)(r->turn[0] + 1));
+}

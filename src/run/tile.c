@@ -1,0 +1,92 @@
+/* tile.c - from a region of a value to an address.
+ *
+ * An arena buffer is dense over the region it holds in this turn; foreign memory is dense over the
+ * whole value. Either way a tile is a slice of a dense box, and its innermost stride is 1.
+ */
+#include "run/run.h"
+
+static void dense_tile(char *base, const fth_desc *d, int64_t element, const fth__range *box,
+                       const fth__range *region, fth_tile *out)
+{
+    int64_t stride = 1;
+    for (int i = d->n_axes - 1; i >= 0; i--) {
+        out->stride[i] = stride;
+        out->extent[i] = region[i].hi - region[i].lo;
+        out->origin[i] = region[i].lo;
+        base += (region[i].lo - box[i].lo) * stride * element;
+        stride *= box[i].hi - box[i].lo;
+    }
+    out->data = base;
+}
+
+/* A tile of the operand seen under the axes of an alias. Merged axes take the stride of their
+ * innermost part; a split axis gives each part the stride of what lies inside it. */
+static void alias_tile(const fth_node *n, const fth_tile *in, const fth__range *region,
+                       fth_tile *out)
+{
+    const fth_desc *a = &n->in[0], *b = &n->out[0];
+    int i = a->n_axes - 1, j = b->n_axes - 1;
+    out->data = in->data;
+    while (j >= 0) {
+        int64_t left = i >= 0 ? a->size[i] : 1, stride = i >= 0 ? in->stride[i] : 1;
+        out->stride[j] = stride;
+        int64_t right = b->size[j];
+        while (left != right) {
+            if (left < right && i > 0) {
+                left *= a->size[--i]; /* merged: outer parts continue the same run */
+            } else if (j > 0 && left > right) {
+                stride = out->stride[j] * b->size[j];
+                out->stride[--j] = stride;
+                right *= b->size[j];
+            } else {
+                break; /* an empty axis: no element will be touched */
+            }
+        }
+        i--;
+        j--;
+    }
+    for (int d = 0; d < b->n_axes; d++) {
+        out->extent[d] = region[d].hi - region[d].lo;
+        out->origin[d] = region[d].lo;
+    }
+}
+
+int64_t fth__spin_of(const fth__runner *r, const fth__buf *b)
+{
+    return b->home < 0 ? 0 : r->spins[b->home];
+}
+
+void fth__tile_of(const fth__runner *r, const fth__buf *b, const fth__range *region, int64_t spin,
+                  fth_tile *out)
+{
+    const fth_plan *p = r->p;
+    fth__range box[FTH_MAX_AXES];
+    switch (b->kind) {
+    case FTH__BUF_VIEW: {
+        const fth__unit *u = &p->unit[b->unit];
+        const fth__buf *base = &p->buf[b->base];
+        fth__range in[FTH_MAX_AXES];
+        fth_tile t;
+        for (int d = 0; d < u->node->in[0].n_axes; d++) {
+            const fth_relation *rel = &u->rel[0][d];
+            in[d] = (fth__range){0, u->node->in[0].size[d]};
+            if (rel->out_dim >= 0) in[d] = fth__relation_need(rel, region[rel->out_dim], in[d].hi);
+        }
+        fth__tile_of(r, base, in, fth__spin_of(r, base), &t);
+        alias_tile(u->node, &t, region, out);
+        return;
+    }
+    case FTH__BUF_FOREIGN:
+    case FTH__BUF_DIRECT: {
+        char *base = b->kind == FTH__BUF_FOREIGN ? p->graph->input[b->input].source.data
+                                                 : r->sinks[b->output].data;
+        for (int d = 0; d < b->desc.n_axes; d++) box[d] = (fth__range){0, b->desc.size[d]};
+        dense_tile(base, &b->desc, b->element, box, region, out);
+        return;
+    }
+    case FTH__BUF_ARENA: break;
+    }
+    fth__buf_region(p, b, r->turn, box);
+    char *base = r->arena + b->offset + (b->twice && (spin & 1) ? b->bytes : 0);
+    dense_tile(base, &b->desc, b->element, box, region, out);
+}

@@ -1,0 +1,127 @@
+/* write.c - a trace into memory or, whole or not at all, into a file. */
+#include "base/str.h"
+#include "mem/inject.h"
+#include "trace/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool put_text(void *user, const char *chars, size_t n)
+{
+    fth__text_add_chars(user, chars, n);
+    return true;
+}
+
+size_t fth_trace_format(fth_trace *trace, char *text, size_t bytes)
+{
+    fth__text t;
+    fth__text_init(&t, text, bytes);
+    if (!trace) return 0;
+    pthread_mutex_lock(trace->lock);
+    (void)fth__trace_to_json(trace, (fth__trace_sink){put_text, &t});
+    pthread_mutex_unlock(trace->lock);
+    return t.wanted;
+}
+
+enum { BUFFER_BYTES = 32768, PATH_BYTES = 4096 };
+
+typedef struct file {
+    int fd, error; /* errno of the first failure */
+    fth_mem *mem;
+    size_t used;
+    char buffer[BUFFER_BYTES];
+} file;
+
+/* Each of the calls that can lose data may be made to fail. */
+static bool allowed(file *f)
+{
+    if (!fth__mem_write_fails(f->mem)) return true;
+    f->error = ENOSPC;
+    return false;
+}
+
+static bool flush(file *f)
+{
+    size_t done = 0;
+    while (done < f->used) {
+        if (!allowed(f)) return false;
+        const ssize_t n = write(f->fd, f->buffer + done, f->used - done);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            f->error = n < 0 ? errno : ENOSPC;
+            return false;
+        }
+        done += (size_t)n;
+    }
+    f->used = 0;
+    return true;
+}
+
+static bool put_file(void *user, const char *chars, size_t n)
+{
+    file *f = user;
+    if (f->used + n > sizeof f->buffer && !flush(f)) return false;
+    memcpy(f->buffer + f->used, chars, n); /* n is one event: far below the buffer */
+    f->used += n;
+    return true;
+}
+
+static bool sync_file(file *f)
+{
+    if (!allowed(f)) return false;
+    if (fsync(f->fd) == 0) return true;
+    f->error = errno;
+    return false;
+}
+
+/* The rename itself must reach the disk. A directory that cannot be opened or synchronised
+ * (some network file systems) is no reason to fail: the data are complete either way. */
+static void sync_folder(const char *path)
+{
+    char folder[PATH_BYTES];
+    fth__str_copy(folder, sizeof folder, path);
+    char *slash = strrchr(folder, '/');
+    if (slash) slash[slash == folder] = '\0';
+    const int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    (void)fsync(fd);
+    close(fd);
+}
+
+fth_status fth_trace_write(fth_trace *trace, const char *path, fth_err *err)
+{
+    if (!trace || !path || !path[0])
+        return FTH_FAIL(err, FTH_E_USAGE, "writing a trace needs a trace and a path");
+    char temporary[PATH_BYTES];
+    fth__text t;
+    fth__text_init(&t, temporary, sizeof temporary);
+    fth__text_add(&t, "%s.%ld.tmp", path, (long)getpid());
+    if (fth__text_is_cut(&t))
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "the path of the trace has %zu characters",
+                        strlen(path));
+    file f = {.mem = trace->mem};
+    f.fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (f.fd < 0)
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "trace %s: could not make %s: %s", path, temporary,
+                        strerror(errno));
+    pthread_mutex_lock(trace->lock);
+    bool ok = fth__trace_to_json(trace, (fth__trace_sink){put_file, &f});
+    pthread_mutex_unlock(trace->lock);
+    ok = ok && flush(&f) && sync_file(&f);
+    if (close(f.fd) != 0 && ok) {
+        f.error = errno;
+        ok = false;
+    }
+    if (ok && (!allowed(&f) || rename(temporary, path) != 0)) {
+        if (!f.error) f.error = errno;
+        ok = false;
+    }
+    if (!ok) {
+        (void)unlink(temporary);
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "trace %s: %s", path, strerror(f.error));
+    }
+    sync_folder(path);
+    return FTH_OK;
+}

@@ -1,0 +1,100 @@
+"""Write the files of this folder with NumPy, zipfile and struct alone.
+
+Element k in row-major order is k for integers, k % 3 == 0 for bool, k/2 - 3
+for real numbers and (k/2 - 3) - k j for complex ones.
+"""
+import json
+import pathlib
+import struct
+import zipfile
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def values(dtype, shape):
+    k = np.arange(int(np.prod(shape)))
+    kind = np.dtype(dtype).kind
+    if kind == "b":
+        v = k % 3 == 0
+    elif kind in "iu":
+        v = k
+    elif kind == "f":
+        v = k / 2 - 3
+    else:
+        v = (k / 2 - 3) - 1j * k
+    return v.astype(dtype).reshape(shape)
+
+
+def npy():
+    for name in ("b1", "u1", "u2", "i4", "i8", "f2", "f4", "f8", "c8", "c16"):
+        order = "|" if name in ("b1", "u1") else "<"
+        np.save(HERE / f"c_{name}.npy", values(order + name, (3, 4)))
+    for name in ("u2", "i4", "i8", "f2", "f4", "f8", "c8", "c16"):
+        np.save(HERE / f"big_{name}.npy", values(">" + name, (3, 4)))
+    np.save(HERE / "fortran_f4.npy", np.asfortranarray(values("<f4", (3, 4, 5))))
+    np.save(HERE / "fortran_big_c8.npy", np.asfortranarray(values(">c8", (2, 3, 4))))
+    np.save(HERE / "scalar_f8.npy", values("<f8", ()))
+    np.save(HERE / "empty_f4.npy", values("<f4", (0, 3)))
+    np.save(HERE / "vector_i8.npy", values("<i8", (7,)))
+    for version in (2, 3):
+        with open(HERE / f"version{version}_f4.npy", "wb") as f:
+            np.lib.format.write_array(f, values("<f4", (3, 4)), version=(version, 0))
+    np.save(HERE / "refused_i1.npy", np.zeros(2, "i1"))
+    np.save(HERE / "refused_u4.npy", np.zeros(2, "u4"))
+    np.save(HERE / "refused_text.npy", np.array(["ab", "c"]))
+    np.save(HERE / "refused_record.npy", np.zeros(2, [("x", "f4"), ("y", "f4")]))
+    np.save(HERE / "refused_void.npy", np.zeros(2, "V2"))
+
+
+class Unseekable:
+    """A file like a pipe: sizes and checksums then follow each member."""
+
+    def __init__(self, file):
+        self.write, self.flush = file.write, file.flush
+
+    def read(self):
+        raise OSError("this file is only written")
+
+
+def npz():
+    arrays = {"coords": values("<f8", (5, 2)), "images": values("<u2", (4, 6, 6)), "scale": values("<f4", ())}
+    np.savez(HERE / "stored.npz", **arrays)
+    np.savez_compressed(HERE / "deflated.npz", **arrays)
+    with zipfile.ZipFile(HERE / "refused_bzip2.npz", "w", zipfile.ZIP_BZIP2) as z:
+        with z.open("a.npy", "w") as f:
+            np.lib.format.write_array(f, values("<f4", (3, 4)))
+    with open(HERE / "descriptor.npz", "wb") as f:
+        np.savez_compressed(Unseekable(f), **arrays)
+    # With these limits at zero, zipfile writes every zip64 record there is.
+    limits = zipfile.ZIP64_LIMIT, zipfile.ZIP_FILECOUNT_LIMIT
+    zipfile.ZIP64_LIMIT, zipfile.ZIP_FILECOUNT_LIMIT = 0, 0
+    np.savez(HERE / "zip64.npz", **arrays)
+    zipfile.ZIP64_LIMIT, zipfile.ZIP_FILECOUNT_LIMIT = limits
+    # scipy.sparse.save_npz writes exactly these members.
+    dense = np.array([[0, 2, 0, 0], [0, 0, 0, 0], [1, 0, 0, 3], [0, 0, 4, 0]], "<f4")
+    rows = [np.flatnonzero(r) for r in dense]
+    for name, index in (("csr_i32.npz", "<i4"), ("csr_i64.npz", "<i8")):
+        np.savez_compressed(
+            HERE / name, indices=np.concatenate(rows).astype(index),
+            indptr=np.cumsum([0] + [len(r) for r in rows]).astype(index), format=np.array(b"csr"),
+            shape=np.array(dense.shape), data=np.concatenate([d[r] for d, r in zip(dense, rows)]))
+
+
+def safetensors():
+    tensors = {"weight": ("F32", values("<f4", (3, 4))), "step": ("I64", values("<i8", ())),
+               "mask": ("BOOL", values("b1", (5,))), "half": ("F16", values("<f2", (2, 2))),
+               "wave": ("C64", values("<c8", (2, 3)))}
+    head, data = {"__metadata__": {"made by": "struct and json", "axes.weight": "cell factor"}}, b""
+    for name, (dtype, v) in tensors.items():
+        head[name] = {"dtype": dtype, "shape": list(v.shape), "data_offsets": [len(data), len(data) + v.nbytes]}
+        data += v.tobytes()
+    text = json.dumps(head).encode()
+    text += b" " * (-len(text) % 8)
+    (HERE / "plain.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+npy()
+npz()
+safetensors()

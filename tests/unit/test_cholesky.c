@@ -1,0 +1,170 @@
+/* test_cholesky.c - factors against the obvious loop, in every layout, in blocks, and refusals.
+ * seconds: 10
+ */
+#include "testing/op_cut.h"
+
+#include <math.h>
+
+extern const fth_kernel fth__cpu_cholesky;
+static const fth_dtype dtypes[] = {FTH_F32, FTH_F64, FTH_C64, FTH_C128};
+
+static double allowed(fth_dtype t)
+{
+    return t == FTH_F32 || t == FTH_C64 ? 2e-5 : 1e-12;
+}
+
+/* Put v at (i, j) of every matrix, with its conjugate at (j, i). */
+static void put(const fth_desc *d, void *data, int64_t at, double re, double im)
+{
+    if (d->dtype == FTH_F32) ((float *)data)[at] = (float)re;
+    if (d->dtype == FTH_F64) ((double *)data)[at] = re;
+    if (d->dtype == FTH_C64) ((fth_c64 *)data)[at] = (fth_c64){(float)re, (float)im};
+    if (d->dtype == FTH_C128) ((fth_c128 *)data)[at] = (fth_c128){re, im};
+}
+
+/* A Hermitian matrix with a heavy diagonal; the upper triangle holds NaN, which must not be read. */
+static void fill(t_random *r, const fth_node *node, void *data)
+{
+    const fth_desc *d = &node->in[0];
+    const int row = node->out[0].row, col = node->out[0].col;
+    int64_t index[FTH_MAX_AXES] = {0};
+    for (int64_t at = 0; at < fth_desc_count(d); at++) {
+        const int64_t i = index[row], j = index[col];
+        if (i == j)
+            put(d, data, at, 4.0 + 3.0 * sqrt((double)d->size[row]), 0.0);
+        else if (i > j)
+            put(d, data, at, t_random_normal(r), t_random_normal(r));
+        else
+            put(d, data, at, NAN, NAN);
+        for (int k = d->n_axes - 1; k >= 0 && ++index[k] == d->size[k]; k--) index[k] = 0;
+    }
+}
+
+static void check(const char *axes, int64_t n, int64_t batch, fth_dtype t)
+{
+    oc_bench b;
+    oc_open(&b);
+    fth_axis(b.g, "row", n);
+    fth_axis(b.g, "col", n);
+    fth_axis(b.g, "l", batch);
+    const fth_node *node = oc_node(&b, fth_cholesky(oc_in(&b, "K", t, axes), "row", "col"));
+    EQ_I64(node->out[0].triangle, FTH_LOWER);
+    t_random r = t_random_make((uint64_t)n);
+    const int64_t bytes = oc_bytes(&node->out[0]);
+    oc_case c = {.node = node, .in = {malloc((size_t)bytes + 1)}};
+    fill(&r, node, c.in[0]);
+    void *result[4];
+    for (int i = 0; i < 4; i++) {
+        c.kernel = i < 2 ? NULL : &fth__cpu_cholesky;
+        c.out[0] = result[i] = malloc((size_t)bytes + 1);
+        OKE(i % 2 ? oc_run_cut(&c, &r) : oc_run(&c), &c.err);
+    }
+    SAME_BYTES(result[0], result[1], bytes);
+    SAME_BYTES(result[2], result[3], bytes);
+    LE_F64(oc_error(&node->out[0], result[2], result[0]), allowed(t));
+    for (int i = 0; i < 4; i++) free(result[i]);
+    free(c.in[0]);
+    oc_close(&b);
+}
+
+TEST(every_layout_and_dtype)
+{
+    static const char *const axes[] = {"row col", "col row", "l row col", "l col row", "row l col", "row col l", "col l row"};
+    for (size_t i = 0; i < sizeof axes / sizeof *axes; i++)
+        for (int t = 0; t < 4; t++) check(axes[i], 13, 3, dtypes[t]);
+}
+
+TEST(empty_and_single)
+{
+    check("l row col", 0, 3, FTH_F32);
+    check("l row col", 5, 0, FTH_F32);
+    check("l row col", 1, 4, FTH_C128);
+}
+
+/* Larger than one block, and not a multiple of it. */
+TEST(blocks)
+{
+    check("row col", 700, 1, FTH_F32);
+    check("col row", 515, 1, FTH_F64);
+    check("row col", 530, 1, FTH_C64);
+    check("col row", 513, 1, FTH_C128);
+}
+
+TEST(in_place_gives_the_same_bits)
+{
+    for (int64_t n = 40; n <= 640; n += 600) {
+        oc_bench b;
+        oc_open(&b);
+        fth_axis(b.g, "row", n);
+        fth_axis(b.g, "col", n);
+        const fth_node *node = oc_node(&b, fth_cholesky(oc_in(&b, "K", FTH_F32, "row col"), "row", "col"));
+        t_random r = t_random_make(3);
+        const int64_t bytes = oc_bytes(&node->out[0]);
+        void *x = malloc((size_t)bytes), *y = malloc((size_t)bytes);
+        fill(&r, node, x);
+        oc_case c = {.node = node, .kernel = &fth__cpu_cholesky, .in = {x}, .out = {y}};
+        OK(oc_run(&c));
+        fth_call call = {.node = node, .first = true, .last = true};
+        call.in[0] = (fth_tile){.data = x, .extent = {n, n}, .stride = {n, 1}};
+        call.out[0] = call.in[0];
+        OK(oc_invoke(&c, &call));
+        SAME_BYTES(x, y, bytes);
+        free(x), free(y);
+        oc_close(&b);
+    }
+}
+
+static void check_refusal(const fth_kernel *kernel, int64_t n, int64_t bad, double value)
+{
+    oc_bench b;
+    oc_open(&b);
+    fth_axis(b.g, "row", n);
+    fth_axis(b.g, "col", n);
+    fth_axis(b.g, "factor", 2);
+    const fth_node *node = oc_node(&b, fth_cholesky(oc_in(&b, "Kzz", FTH_F64, "factor row col"), "row", "col"));
+    double *x = calloc((size_t)(2 * n * n), sizeof *x), *y = calloc((size_t)(2 * n * n), sizeof *y);
+    for (int64_t i = 0; i < 2 * n; i++) x[i / n * n * n + i % n * (n + 1)] = 1.0;
+    x[n * n + bad * (n + 1)] = value;
+    oc_case c = {.node = node, .kernel = kernel, .in = {x}, .out = {y}};
+    IS(oc_run(&c), FTH_E_NUMERIC);
+    char order[40];
+    snprintf(order, sizeof order, "order %lld", (long long)bad + 1);
+    HAS(c.err.text, order);
+    HAS(c.err.text, "factor=1");
+    HAS(c.err.text, "Kzz f64");
+    HAS(c.err.hint, "jitter");
+    free(x), free(y);
+    oc_close(&b);
+}
+
+TEST(not_positive_definite_is_named)
+{
+    check_refusal(NULL, 6, 3, -1.0);
+    check_refusal(&fth__cpu_cholesky, 6, 3, -1.0);
+    check_refusal(&fth__cpu_cholesky, 6, 0, 0.0);
+    check_refusal(&fth__cpu_cholesky, 6, 5, NAN);
+    check_refusal(&fth__cpu_cholesky, 600, 0, NAN);
+    check_refusal(&fth__cpu_cholesky, 600, 555, -2.0);
+}
+
+TEST(refusals)
+{
+    oc_bench b;
+    oc_open(&b);
+    fth_axis(b.g, "row", 3);
+    fth_axis(b.g, "col", 4);
+    fth_axis(b.g, "col3", 3);
+    fth_err err = {0};
+    fth_cholesky(oc_in(&b, "K", FTH_F32, "row col"), "row", "col");
+    fth_graph_errors(b.g, 0, &err);
+    EQ_I64(err.status, FTH_E_AXIS_MISMATCH);
+    fth_cholesky(oc_in(&b, "M", FTH_F16, "row col3"), "row", "col3");
+    fth_graph_errors(b.g, 1, &err);
+    EQ_I64(err.status, FTH_E_DTYPE_OP);
+    fth_cholesky(oc_in(&b, "N", FTH_F32, "row col3"), "row", "row");
+    fth_graph_errors(b.g, 2, &err);
+    EQ_I64(err.status, FTH_E_AXIS_MISMATCH);
+    oc_close(&b);
+}
+
+TEST_MAIN()

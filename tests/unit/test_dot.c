@@ -1,0 +1,221 @@
+/* test_dot.c - products of every shape against the obvious loop, and the same bits however cut.
+ * seconds: 20
+ */
+#include "cpu/blas.h"
+#include "testing/op_cut.h"
+
+extern const fth_kernel fth__cpu_dot;
+
+static const fth_dtype dtypes[] = {FTH_F16, FTH_BF16, FTH_F32, FTH_F64, FTH_C64, FTH_C128};
+enum { N_DTYPES = 6 };
+
+/* How far the fast product may be from the loop that sums in f64: about sqrt(k) roundings. */
+static double allowed(fth_dtype t)
+{
+    if (t == FTH_F16) return 2e-3;
+    if (t == FTH_BF16) return 2e-2;
+    return t == FTH_F32 || t == FTH_C64 ? 1e-5 : 1e-13;
+}
+
+typedef struct shapes {
+    const char *axes; /* "name=size ..." of all axes */
+    const char *a, *b, *summed, *out;
+} shapes;
+
+static void declare(oc_bench *b, const char *axes)
+{
+    char name[32];
+    long long size;
+    int used;
+    while (sscanf(axes, " %31[^= ]=%lld%n", name, &size, &used) == 2) {
+        IS_TRUE(fth_axis(b->g, name, size));
+        axes += used;
+    }
+}
+
+static void *room(const fth_desc *d)
+{
+    void *p = calloc(1, (size_t)oc_bytes(d) + 64);
+    IS_TRUE(p != NULL);
+    return p;
+}
+
+/* Reference whole, kernel whole, both cut: values agree, bits do not depend on cuts. */
+static void check(const shapes *s, fth_dtype t, uint64_t stream)
+{
+    oc_bench b;
+    oc_open(&b);
+    declare(&b, s->axes);
+    fth_val v = fth_dot(oc_in(&b, "a", t, s->a), oc_in(&b, "b", t, s->b), s->summed);
+    const fth_node *node = oc_node(&b, v);
+    char axes[256];
+    EQ_STR(fth__desc_axes(b.g, &node->out[0], axes, sizeof axes), s->out);
+    t_random r = t_random_make(stream);
+    oc_case c = {.node = node};
+    for (int i = 0; i < 2; i++) oc_fill(&r, &node->in[i], c.in[i] = room(&node->in[i]));
+    void *result[4];
+    for (int i = 0; i < 4; i++) {
+        c.kernel = i < 2 ? NULL : &fth__cpu_dot;
+        c.out[0] = result[i] = room(&node->out[0]);
+        OKE(i % 2 ? oc_run_cut(&c, &r) : oc_run(&c), &c.err);
+    }
+    SAME_BYTES(result[0], result[1], oc_bytes(&node->out[0]));
+    SAME_BYTES(result[2], result[3], oc_bytes(&node->out[0]));
+    LE_F64(oc_error(&node->out[0], result[2], result[0]), allowed(t));
+    for (int i = 0; i < 4; i++) free(result[i]);
+    free(c.in[0]);
+    free(c.in[1]);
+    oc_close(&b);
+}
+
+static const shapes small[] = {
+    {"m=5 k=7 n=6", "m k", "k n", "k", "m n"},
+    {"m=5 k=7 n=6", "k m", "k n", "k", "m n"},
+    {"m=5 k=7 n=6", "m k", "n k", "k", "n m"},
+    {"m=5 k=7 n=6", "k m", "n k", "k", "n m"},
+    {"m=5 k=7", "m k", "k", "k", "m"},
+    {"n=5 k=7", "k", "k n", "k", "n"},
+    {"k=7", "k", "k", "k", ""},
+    {"m=3 n=4", "m", "n", "", "m n"},
+    {"l=3 m=4", "l m", "l", "", "m l"},
+    {"l=3 m=4 k=5 n=6", "l m k", "l k n", "k", "l m n"},
+    {"l=3 m=4 k=5 n=6", "m k l", "k n l", "k", "m n l"},
+    {"l=3 m=4 k=5 n=6", "k m", "l k n", "k", "l m n"},
+    {"p=3 q=2 k=5 j=4 n=6 r=2", "p k j q", "r j n k", "k j", "r n p q"},
+    {"p=3 q=2 k=5 j=4 n=6 r=2", "p k j q", "r j n k", "j k", "r p q n"},
+    {"m=3 k=0 n=2", "m k", "k n", "k", "m n"},
+    {"m=0 k=4 n=2", "m k", "k n", "k", "m n"},
+    {"m=3 k=4 j=0 n=2", "m k j", "k j n", "k j", "m n"},
+};
+
+TEST(small_shapes_of_every_dtype)
+{
+    for (size_t i = 0; i < sizeof small / sizeof *small; i++)
+        for (int t = 0; t < N_DTYPES; t++) check(&small[i], dtypes[t], i);
+}
+
+/* Several tiles along each dimension, and a sum in superblocks of two tiles. */
+static const shapes large[] = {
+    {"m=1100 k=37 n=9", "m k", "k n", "k", "m n"},
+    {"m=9 k=37 n=2100", "k m", "n k", "k", "n m"},
+    {"m=11 k=3100 n=13", "m k", "k n", "k", "m n"},
+    {"l=2 m=5 k=2200 n=3", "l k m", "n k", "k", "n l m"},
+    {"m=2 k=66000 n=3", "k m", "k n", "k", "m n"},
+    {"m=2 k=66000 n=2 l=2", "m k l", "k l n", "k", "m l n"},
+    {"m=1 k=70000", "m k", "k", "k", "m"},
+    {"m=3 k=1500 j=3 n=4", "m j k", "k n j", "j k", "n m"},
+};
+
+TEST(large_shapes_of_every_dtype)
+{
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++)
+        for (int t = 0; t < N_DTYPES; t++) check(&large[i], dtypes[t], 100 + i);
+}
+
+/* 2 by 2, written out. */
+TEST(numbers_by_hand)
+{
+    oc_bench b;
+    oc_open(&b);
+    declare(&b, "i=2 j=2 k=2");
+    fth_val v = fth_dot(oc_in(&b, "a", FTH_C64, "i k"), oc_in(&b, "b", FTH_C64, "k j"), "k");
+    fth_c64 x[4] = {{1, 1}, {0, 2}, {3, 0}, {0, 0}}, y[4] = {{1, 0}, {0, 1}, {2, 0}, {1, -1}}, out[4];
+    oc_case c = {.node = oc_node(&b, v), .in = {x, y}, .out = {out}};
+    for (int fast = 0; fast < 2; fast++) {
+        c.kernel = fast ? &fth__cpu_dot : NULL;
+        OK(oc_run(&c));
+        EQ_F64(out[0].re, 1); /* (1+i)*1 + 2i*2: no conjugation */
+        EQ_F64(out[0].im, 5);
+        EQ_F64(out[1].re, 1); /* (1+i)*i + 2i*(1-i) = -1+i+2i+2 */
+        EQ_F64(out[1].im, 3);
+        EQ_F64(out[2].re, 3);
+        EQ_F64(out[3].im, 3);
+    }
+    oc_close(&b);
+}
+
+/* Tiles that a mark promises to be zero are not read at all: NaN there must not come through. */
+TEST(marks_skip_zero_tiles)
+{
+    oc_bench b;
+    oc_open(&b);
+    declare(&b, "row=2048 col=2048 n=3");
+    for (int side = 0; side < 2; side++) {
+        const fth_triangle mark = side ? FTH_UPPER : FTH_LOWER;
+        fth_val a = fth_mark(oc_in(&b, side ? "u" : "l", FTH_F32, "row col"), mark, "row", "col");
+        const fth_node *node = oc_node(&b, fth_dot(a, oc_in(&b, side ? "y" : "x", FTH_F32, "col n"), "col"));
+        oc_case c = {.node = node, .kernel = &fth__cpu_dot};
+        float *m = c.in[0] = room(&node->in[0]), *v = c.in[1] = room(&node->in[1]);
+        float *out = c.out[0] = room(&node->out[0]);
+        for (int64_t i = 0; i < 2048; i++)
+            for (int64_t j = 0; j < 2048; j++) {
+                const bool far = side ? i >= 1024 && j < 1024 : i < 1024 && j >= 1024;
+                m[i * 2048 + j] = far ? (float)__builtin_nan("") : (side ? j >= i : j <= i) ? 1.0f : 0.0f;
+            }
+        for (int i = 0; i < 2048 * 3; i++) v[i] = 1.0f;
+        OK(oc_run(&c));
+        for (int64_t i = 0; i < 2048; i++) EQ_F64(out[3 * i + 1], side ? 2048 - i : i + 1);
+        free(m), free(v), free(out);
+    }
+    oc_close(&b);
+}
+
+TEST(refusals_name_both_operands)
+{
+    oc_bench b;
+    oc_open(&b);
+    declare(&b, "cell=4 gene=3 factor=2");
+    fth_err err = {0};
+    fth_val x = oc_in(&b, "counts", FTH_F32, "cell gene"), w = oc_in(&b, "W", FTH_F32, "gene factor");
+    IS_TRUE(!fth_val_ok(fth_dot(x, w, "factor")));
+    EQ_I64(fth_graph_errors(b.g, 0, &err), 1);
+    EQ_I64(err.status, FTH_E_AXIS_MISSING);
+    HAS(err.text, "'factor'");
+    HAS(err.text, "counts f32 [cell=4 gene=3]");
+    HAS(err.text, "W f32 [gene=3 factor=2]");
+    IS_TRUE(!fth_val_ok(fth_dot(x, oc_in(&b, "V", FTH_F64, "gene factor"), "gene")));
+    fth_graph_errors(b.g, 1, &err);
+    EQ_I64(err.status, FTH_E_DTYPE);
+    IS_TRUE(!fth_val_ok(fth_dot(oc_in(&b, "i", FTH_I32, "cell"), oc_in(&b, "j", FTH_I32, "cell"), "cell")));
+    fth_graph_errors(b.g, 2, &err);
+    EQ_I64(err.status, FTH_E_DTYPE_OP);
+    IS_TRUE(!fth_val_ok(fth_dot(x, w, "gne")));
+    fth_graph_errors(b.g, 3, &err);
+    EQ_I64(err.status, FTH_E_AXIS_NAME);
+    oc_close(&b);
+}
+
+TEST(relations_and_grids)
+{
+    oc_bench b;
+    oc_open(&b);
+    declare(&b, "induce=3000 cell=5000 factor=12 induce2=3000");
+    const fth_node *node = oc_node(&b, fth_dot(oc_in(&b, "W", FTH_F32, "induce cell"),
+                                               oc_in(&b, "Lu", FTH_F32, "factor induce induce2"), "induce"));
+    fth_relation r;
+    node->op->relation(node, 0, 0, &r);
+    EQ_I64(r.along, FTH_ACCUMULATE);
+    node->op->relation(node, 0, 1, &r);
+    EQ_I64(r.along, FTH_SAME);
+    EQ_I64(r.out_dim, 1);
+    node->op->relation(node, 1, 2, &r);
+    EQ_I64(r.out_dim, 2);
+    EQ_I64(node->op->grid(node, -1, 0), 1);
+    EQ_I64(node->op->grid(node, -1, 1), 1024);
+    EQ_I64(node->op->grid(node, -1, 2), 1024);
+    EQ_I64(node->op->grid(node, 0, 0), 1024);
+    EQ_U64(node->op->state(node), 0);
+    oc_close(&b);
+}
+
+/* The first thing that was wrong on a new processor: kernels of 2004. */
+TEST(blas_uses_kernels_of_this_processor)
+{
+    fth__cpu_blas_init();
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) HAS_NOT(fth__cpu_blas_name(), "Prescott");
+#endif
+    IS_TRUE(fth__cpu_blas_name() != NULL);
+}
+
+TEST_MAIN()

@@ -1,0 +1,160 @@
+/* test_dot_reduce.c - a product mapped and summed on the fly equals the product made whole.
+ * seconds: 20
+ */
+#include "ops/dot_reduce.h"
+#include "testing/op_cut.h"
+
+extern const fth_kernel fth__cpu_dot_reduce;
+
+static const fth_dtype dtypes[] = {FTH_F16, FTH_BF16, FTH_F32, FTH_F64, FTH_C128};
+
+static double allowed(fth_dtype t)
+{
+    if (t == FTH_F16) return 1e-2;
+    if (t == FTH_BF16) return 5e-2;
+    return t == FTH_F32 ? 1e-5 : 1e-13;
+}
+
+/* sum over `tail` of product^2, or of (product * extra)^2 with an extra operand. */
+static fth__program squares(const fth_node *dot, const char *tail, bool extra)
+{
+    fth__program p;
+    memset(&p, 0, sizeof p);
+    const fth_desc *d = &dot->out[0];
+    p.n_axes = d->n_axes;
+    memcpy(p.axis, d->axis, sizeof p.axis);
+    memcpy(p.size, d->size, sizeof p.size);
+    p.n_in = extra ? 2 : 1;
+    p.n_instr = extra ? 2 : 1;
+    p.n_reg = p.n_in + p.n_instr;
+    for (int i = 0; i < p.n_reg; i++) p.reg_dtype[i] = (uint8_t)d->dtype;
+    const uint8_t t = (uint8_t)d->dtype;
+    if (extra) p.instr[0] = (fth__instr){FTH_EW_MUL, t, t, 2, {0, 1, -1}};
+    p.instr[p.n_instr - 1] = (fth__instr){FTH_EW_SQR, t, t, (int16_t)(p.n_reg - 1), {extra ? 2 : 0, -1, -1}};
+    p.n_out = 1;
+    p.out_reg[0] = (int16_t)(p.n_reg - 1);
+    p.tail_dim = fth_desc_find(d, fth_axis_find(dot->graph, tail));
+    p.tail_red = FTH_RED_SUM;
+    return p;
+}
+
+typedef struct setup {
+    const char *axes, *a, *b, *summed, *tail, *extra; /* extra: axes of a further operand; NULL: none */
+} setup;
+
+static void declare(oc_bench *b, const char *axes)
+{
+    char name[32];
+    long long size;
+    int used;
+    while (sscanf(axes, " %31[^= ]=%lld%n", name, &size, &used) == 2) {
+        IS_TRUE(fth_axis(b->g, name, size));
+        axes += used;
+    }
+}
+
+static void *room(const fth_desc *d)
+{
+    void *p = calloc(1, (size_t)oc_bytes(d) + 64);
+    IS_TRUE(p != NULL);
+    return p;
+}
+
+static void check(const setup *s, fth_dtype t)
+{
+    oc_bench b;
+    oc_open(&b);
+    declare(&b, s->axes);
+    const fth_node *dot = oc_node(&b, fth_dot(oc_in(&b, "a", t, s->a), oc_in(&b, "b", t, s->b), s->summed));
+    const fth_val extra = s->extra ? oc_in(&b, "w", t, s->extra) : (fth_val){0};
+    const fth__program program = squares(dot, s->tail, s->extra != NULL);
+    fth__dot_reduce_attr *attr = malloc(sizeof *attr);
+    fth_node node;
+    IS_TRUE(fth__dot_reduce_make(dot, &program, s->extra ? fth__val_desc(extra) : NULL, s->extra != NULL, attr, &node));
+    EQ_I64(fth_desc_find(&node.out[0], fth_axis_find(b.g, s->tail)), -1);
+    node.in_val[2] = extra;
+
+    t_random r = t_random_make(7);
+    oc_case c = {.node = &node};
+    for (int i = 0; i < node.n_in; i++) oc_fill(&r, &node.in[i], c.in[i] = room(&node.in[i]));
+    void *result[4];
+    for (int i = 0; i < 4; i++) {
+        c.kernel = i < 2 ? NULL : &fth__cpu_dot_reduce;
+        c.out[0] = result[i] = room(&node.out[0]);
+        OKE(i % 2 ? oc_run_cut(&c, &r) : oc_run(&c), &c.err);
+    }
+    SAME_BYTES(result[0], result[1], oc_bytes(&node.out[0]));
+    SAME_BYTES(result[2], result[3], oc_bytes(&node.out[0]));
+    LE_F64(oc_error(&node.out[0], result[2], result[0]), allowed(t));
+
+    /* the long way round: the product whole, then the program */
+    oc_case whole = {.node = dot, .in = {c.in[0], c.in[1]}, .out = {room(&dot->out[0])}};
+    OKE(oc_run(&whole), &whole.err);
+    fth_node fused;
+    fth__dot_reduce_fused(&node, &fused);
+    oc_case tail = {.node = &fused, .in = {whole.out[0], c.in[2]}, .out = {room(&node.out[0])}};
+    OKE(oc_run(&tail), &tail.err);
+    LE_F64(oc_error(&node.out[0], result[0], tail.out[0]), allowed(t));
+
+    for (int i = 0; i < 4; i++) free(result[i]);
+    for (int i = 0; i < node.n_in; i++) free(c.in[i]);
+    free(whole.out[0]), free(tail.out[0]), free(attr);
+    oc_close(&b);
+}
+
+TEST(equals_the_product_made_whole)
+{
+    static const setup setups[] = {
+        {"k=7 cell=9 factor=3 j=11", "k cell", "factor k j", "k", "j", NULL},
+        {"k=7 cell=9 factor=3 j=11", "k cell", "factor k j", "k", "j", "j"},
+        {"k=7 cell=9 factor=3 j=11", "k cell", "factor k j", "k", "cell", "factor cell"},
+        {"k=7 cell=9 factor=3 j=11", "k cell", "factor k j", "k", "factor", "cell"},
+        {"k=5 l=4 m=6 n=70", "m k l", "l n k", "k", "n", "l m"},
+        {"k=5 l=4 m=6 n=70", "m k l", "l n k", "k", "m", NULL},
+        {"k=5 q=3 m=6 n=70", "q k m", "k n q", "k q", "n", "m n"},
+        {"k=1100 m=6 n=9", "m k", "k n", "k", "n", NULL},
+        {"k=3 m=6 n=2500", "m k", "k n", "k", "n", "n"},
+        {"k=3 m=1200 n=1100", "k m", "k n", "k", "n", NULL},
+        {"k=3 m=1200 n=1100", "k m", "k n", "k", "m", "m"},
+        {"k=0 m=3 n=4", "m k", "k n", "k", "n", NULL},
+        {"k=2 m=3 n=0", "m k", "k n", "k", "n", NULL},
+        {"k=6 n=5", "k", "k n", "k", "n", NULL},
+    };
+    for (size_t i = 0; i < sizeof setups / sizeof *setups; i++)
+        for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; t++) check(&setups[i], dtypes[t]);
+}
+
+/* Superblocks of the reduction: pieces carry f64 sums from tile to tile. */
+TEST(long_reductions)
+{
+    const setup s = {"k=2 m=2 n=70000", "m k", "k n", "k", "n", NULL};
+    check(&s, FTH_F32);
+    check(&s, FTH_F64);
+}
+
+TEST(what_cannot_be_joined_is_refused)
+{
+    oc_bench b;
+    oc_open(&b);
+    declare(&b, "k=3 l=2 m=4 n=5");
+    const fth_node *dot = oc_node(&b, fth_dot(oc_in(&b, "a", FTH_F32, "l m k"), oc_in(&b, "b", FTH_F32, "l k n"), "k"));
+    fth__program p = squares(dot, "n", false);
+    fth__dot_reduce_attr *attr = malloc(sizeof *attr);
+    fth_node node;
+    IS_TRUE(fth__dot_reduce_make(dot, &p, NULL, 0, attr, &node));
+    fth_relation r;
+    node.op->relation(&node, 1, 2, &r);
+    EQ_I64(r.along, FTH_ACCUMULATE);
+    node.op->relation(&node, 0, 2, &r);
+    EQ_I64(r.along, FTH_WHOLE);
+    node.op->relation(&node, 0, 1, &r);
+    EQ_I64(r.along, FTH_SAME);
+    p = squares(dot, "l", false); /* both operands have it */
+    IS_TRUE(!fth__dot_reduce_make(dot, &p, NULL, 0, attr, &node));
+    p.tail_dim = -1;
+    IS_TRUE(!fth__dot_reduce_make(dot, &p, NULL, 0, attr, &node));
+    free(attr);
+    oc_close(&b);
+}
+
+TEST_MAIN()

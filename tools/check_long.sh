@@ -1,0 +1,44 @@
+# check_long.sh - sourced by ./check --long: everything that takes its time.
+fuzz_seconds=${FTH_FUZZ_SECONDS:-60} # for each target
+
+fuzz_targets() {
+    local target name found=build/fuzz/findings
+    for target in tests/fuzz/fuzz_*.c; do
+        name=$(basename "$target" .c)
+        name=${name#fuzz_}
+        mkdir -p "$found/$name"
+        echo "== $name"
+        # New inputs go to the first folder; the kept ones are only read.
+        "build/fuzz/tests/fuzz/fuzz_$name" -max_total_time="$fuzz_seconds" -rss_limit_mb=2048 -timeout=20 \
+            -artifact_prefix="$found/" "$found/$name" "tests/fuzz/corpus/$name" || return 1
+    done
+}
+
+# The library only: what the tests themselves run is of no interest.
+coverage() {
+    gcovr --root . --filter 'src/' --fail-under-line 90 --print-summary \
+        --txt build/check/coverage.txt build/coverage/CMakeFiles
+}
+
+echo "long"
+step long-tests long run_tests long build -C long -L '^long$'
+if step thread-sanitizer build-tsan build tsan; then
+    step thread-sanitizer tsan run_tests tsan build/tsan -L '^(unit|property)$'
+fi
+# valgrind sees reads of memory nobody wrote, which no sanitizer here does.
+if step valgrind build-valgrind build valgrind; then
+    step valgrind valgrind run_tests valgrind build/valgrind -L '^(unit|fault)$'
+fi
+if compgen -G 'tests/fuzz/fuzz_*.c' >/dev/null && step fuzz build-fuzz build fuzz; then
+    step fuzz fuzz fuzz_targets
+fi
+if [ -x tests/mutants/run ]; then
+    step mutants mutants tests/mutants/run
+fi
+if step coverage build-coverage build coverage; then
+    find build/coverage -name '*.gcda' -delete
+    step coverage coverage-tests run_tests coverage-tests build/coverage \
+        -L '^(unit|property|parity|golden|fault|fuzz|example)$'
+    step coverage coverage coverage
+    grep -hE '^(lines|functions|branches): ' build/check/coverage.log
+fi

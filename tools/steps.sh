@@ -1,0 +1,52 @@
+# steps.sh - sourced by ./check: run steps, time them, remember what failed.
+#
+# step GROUP NAME COMMAND... keeps the output in build/check/NAME.log and shows
+# its end only when the step fails, so that a good run is short to read; what
+# failed tests said is shown once, by the summary.
+logs=build/check
+steps_passed=0
+steps_failed=0
+failed_steps=()
+declare -A seconds_of
+groups=()
+
+step() {
+    local group=$1 name=$2 log=$logs/$2.log begin status
+    shift 2
+    begin=$(date +%s)
+    "$@" >"$log" 2>&1 </dev/null
+    status=$?
+    local took=$(($(date +%s) - begin))
+    [ -n "${seconds_of[$group]:-}" ] || groups+=("$group")
+    seconds_of[$group]=$((${seconds_of[$group]:-0} + took))
+    # Tests are counted one by one from the .xml beside the log, not as a step.
+    local counts=1
+    [ -f "$logs/$name.xml" ] && counts=0
+    if [ $status -eq 0 ]; then
+        steps_passed=$((steps_passed + counts))
+        printf '  ok    %-22s %4d s\n' "$name" "$took"
+    else
+        steps_failed=$((steps_failed + counts))
+        failed_steps+=("$name")
+        printf '  FAIL  %-22s %4d s   %s\n' "$name" "$took" "$log"
+        [ $counts -eq 0 ] || tail -n 40 "$log" | sed 's/^/        /'
+    fi
+    return $status
+}
+
+# run_tests NAME BUILD ARGUMENTS...: ctest with a machine-readable result beside
+# the log. A build without any test of the kind is not a failure of the kind.
+run_tests() {
+    local name=$1 build=$2
+    shift 2
+    ctest --test-dir "$build" -j "$(nproc)" --output-on-failure --no-tests=ignore \
+        --test-output-size-passed 1000000 --test-output-size-failed 1000000 \
+        --output-junit "$PWD/$logs/$name.xml" "$@"
+}
+
+ledger() {
+    local group
+    printf '\ntime:'
+    for group in "${groups[@]}"; do printf '  %s %d s' "$group" "${seconds_of[$group]}"; done
+    printf '  all %d s\n' "$SECONDS"
+}
