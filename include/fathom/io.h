@@ -166,7 +166,7 @@ typedef struct fth_h5_dataset {
     fth_dtype dtype;
     int n_axes;
     int64_t size[FTH_MAX_AXES];
-    int64_t chunk[FTH_MAX_AXES]; /* all zero: contiguous, or about 1 MiB per chunk when compressed */
+    int64_t chunk[FTH_MAX_AXES]; /* cut to size; all zero: contiguous, or 1 MiB when compressed */
     int gzip;                    /* 0: not compressed; 1 to 9 */
 } fth_h5_dataset;
 FTH_API FTH_MUST_USE fth_status fth_h5_create(fth_h5_writer **out, fth_mem *mem, const char *path, fth_err *err);

@@ -32,8 +32,9 @@ typedef struct fth_plan fth_plan;
 
 FTH_API fth_plan *fth_plan_make_(fth_graph *g, fth_site site, const fth_val *outs, int n_outs,
                                  const fth_limits *limits, fth_err *err);
-#define fth_plan_make(g, outs, n_outs, limits, err)                                                \
-    fth_plan_make_((g), FTH_HERE, (outs), (n_outs), (limits), (err))
+/* The last arguments (limits, err) may be compound literals with commas in them. */
+#define fth_plan_make(g, outs, n_outs, ...)                                                        \
+    fth_plan_make_((g), FTH_HERE, (outs), (n_outs), __VA_ARGS__)
 FTH_API void fth_plan_destroy(fth_plan *plan);
 
 typedef struct fth_plan_info {

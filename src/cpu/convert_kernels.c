@@ -24,9 +24,9 @@
     CAST(from, f64, FROM, double, (double)v)                                                       \
     CAST(from, c64, FROM, fth_c64, ((fth_c64){(float)v, 0.0f}))                                    \
     CAST(from, c128, FROM, fth_c128, ((fth_c128){(double)v, 0.0}))
-#define TO_BOOL(from, FROM) CAST(from, bool, FROM, uint8_t, (uint8_t)(v != 0))
+#define TO_BOOL(from, FROM) CAST(from, truth, FROM, uint8_t, (uint8_t)(v != 0))
 #define TO_ODD(from, FROM) CAST(from, odd, FROM, float, fth__f64_to_f32_odd((double)v))
-TO_REALS(bool, uint8_t)
+TO_REALS(truth, uint8_t)
 TO_REALS(u8, uint8_t)
 TO_REALS(u16, uint16_t)
 TO_REALS(i32, int32_t)
@@ -42,10 +42,10 @@ TO_BOOL(f64, double)
 TO_ODD(i32, int32_t)
 TO_ODD(i64, int64_t)
 TO_ODD(f64, double)
-CAST(bool, u8, uint8_t, uint8_t, v)
-CAST(bool, u16, uint8_t, uint16_t, v)
-CAST(bool, i32, uint8_t, int32_t, v)
-CAST(bool, i64, uint8_t, int64_t, v)
+CAST(truth, u8, uint8_t, uint8_t, v)
+CAST(truth, u16, uint8_t, uint16_t, v)
+CAST(truth, i32, uint8_t, int32_t, v)
+CAST(truth, i64, uint8_t, int64_t, v)
 CAST(u8, u16, uint8_t, uint16_t, v)
 CAST(u8, i32, uint8_t, int32_t, v)
 CAST(u8, i64, uint8_t, int64_t, v)
@@ -60,18 +60,18 @@ CAST(c128, c64, fth_c128, fth_c64, ((fth_c64){(float)v.re, (float)v.im}))
     [FTH_C64] = from##_to_c64, [FTH_C128] = from##_to_c128
 extern fth__cast_loops FTH__ISA_NAME(fth__cast_loops, FTH_ISA);
 fth__cast_loops FTH__ISA_NAME(fth__cast_loops, FTH_ISA) = {
-    [FTH_BOOL] = {REAL_COLUMNS(bool, bool_to_f32), [FTH_U8] = bool_to_u8, [FTH_U16] = bool_to_u16,
-                  [FTH_I32] = bool_to_i32, [FTH_I64] = bool_to_i64},
-    [FTH_U8] = {REAL_COLUMNS(u8, u8_to_f32), [FTH_BOOL] = u8_to_bool, [FTH_U16] = u8_to_u16,
+    [FTH_BOOL] = {REAL_COLUMNS(truth, truth_to_f32), [FTH_U8] = truth_to_u8, [FTH_U16] = truth_to_u16,
+                  [FTH_I32] = truth_to_i32, [FTH_I64] = truth_to_i64},
+    [FTH_U8] = {REAL_COLUMNS(u8, u8_to_f32), [FTH_BOOL] = u8_to_truth, [FTH_U16] = u8_to_u16,
                 [FTH_I32] = u8_to_i32, [FTH_I64] = u8_to_i64},
-    [FTH_U16] = {REAL_COLUMNS(u16, u16_to_f32), [FTH_BOOL] = u16_to_bool, [FTH_I32] = u16_to_i32,
+    [FTH_U16] = {REAL_COLUMNS(u16, u16_to_f32), [FTH_BOOL] = u16_to_truth, [FTH_I32] = u16_to_i32,
                  [FTH_I64] = u16_to_i64},
-    [FTH_I32] = {REAL_COLUMNS(i32, i32_to_odd), [FTH_BOOL] = i32_to_bool, [FTH_I64] = i32_to_i64},
-    [FTH_I64] = {REAL_COLUMNS(i64, i64_to_odd), [FTH_BOOL] = i64_to_bool},
-    [FTH_F16] = {REAL_COLUMNS(f32, f32_to_f32), [FTH_BOOL] = f32_to_bool},
-    [FTH_BF16] = {REAL_COLUMNS(f32, f32_to_f32), [FTH_BOOL] = f32_to_bool},
-    [FTH_F32] = {REAL_COLUMNS(f32, f32_to_f32), [FTH_BOOL] = f32_to_bool},
-    [FTH_F64] = {REAL_COLUMNS(f64, f64_to_odd), [FTH_BOOL] = f64_to_bool},
+    [FTH_I32] = {REAL_COLUMNS(i32, i32_to_odd), [FTH_BOOL] = i32_to_truth, [FTH_I64] = i32_to_i64},
+    [FTH_I64] = {REAL_COLUMNS(i64, i64_to_odd), [FTH_BOOL] = i64_to_truth},
+    [FTH_F16] = {REAL_COLUMNS(f32, f32_to_f32), [FTH_BOOL] = f32_to_truth},
+    [FTH_BF16] = {REAL_COLUMNS(f32, f32_to_f32), [FTH_BOOL] = f32_to_truth},
+    [FTH_F32] = {REAL_COLUMNS(f32, f32_to_f32), [FTH_BOOL] = f32_to_truth},
+    [FTH_F64] = {REAL_COLUMNS(f64, f64_to_odd), [FTH_BOOL] = f64_to_truth},
     [FTH_C64] = {[FTH_C128] = c64_to_c128},
     [FTH_C128] = {[FTH_C64] = c128_to_c64},
 };

@@ -32,19 +32,17 @@ static int64_t round64(int64_t bytes)
     return (bytes + 63) & ~(int64_t)63;
 }
 
-static void divide_row(const pass *p, void *row, int64_t stride)
+static void divide_row(const pass *p, void *row)
 {
     if (p->divide == 1.0) return;
-    const int64_t parts = p->kind == FTH_FFT_REAL_INVERSE ? 1 : 2;
+    const int64_t n = p->n_out * (p->kind == FTH_FFT_REAL_INVERSE ? 1 : 2);
     if (p->real == FTH_F64) {
         double *v = row;
-        for (int64_t i = 0; i < p->n_out; i++)
-            for (int64_t k = 0; k < parts; k++) v[i * stride * parts + k] /= p->divide;
+        for (int64_t i = 0; i < n; i++) v[i] /= p->divide;
     } else {
         float *v = row;
         const float by = (float)p->divide;
-        for (int64_t i = 0; i < p->n_out; i++)
-            for (int64_t k = 0; k < parts; k++) v[i * stride * parts + k] /= by;
+        for (int64_t i = 0; i < n; i++) v[i] /= by;
     }
 }
 
@@ -87,7 +85,7 @@ static void run_bundle(const pass *p, const fth__fftw_plan *plan, char *room, in
     move(p->in_size, a, in_row / p->in_size, 1, from, s_in, p->s_in, rows, p->n_in);
     for (int64_t r = 0; r < rows; r++) {
         fth__fftw_run(plan, a + r * in_row, b + r * out_row);
-        divide_row(p, b + r * out_row, 1);
+        divide_row(p, b + r * out_row);
     }
     move(p->out_size, to, s_out, p->s_out, b, out_row / p->out_size, 1, rows, p->n_out);
 }
@@ -112,13 +110,22 @@ static void run_row(const pass *p, const fth__fftw_plan *plan, char *room)
         void *out;
     } cast = {from}; /* only REAL_INVERSE writes to what it reads */
     fth__fftw_run(plan, cast.out, to);
-    divide_row(p, to, 1);
+    divide_row(p, to);
+}
+
+/* The spectrum of no points at all: zeros. */
+static void clear(pass *p)
+{
+    for (bool go = fth__loop_start(&p->rows); go; go = fth__loop_next(&p->rows))
+        for (int64_t i = 0; i < p->n_out; i++)
+            memset(p->to + (p->rows.at[1] + i * p->s_out) * p->out_size, 0, (size_t)p->out_size);
 }
 
 static fth_status run_pass(pass *p, char *room, fth_err *err)
 {
     fth__loop *l = &p->rows;
-    if (!fth__loop_start(l) || p->n_out == 0) return FTH_OK;
+    if (p->points == 0) clear(p);
+    if (!fth__loop_start(l) || p->points == 0) return FTH_OK;
     fth__fftw_plan plan;
     FTH_TRY(fth__fftw_make(&plan, p->kind, p->real, p->points, room, room + BUNDLE * round64(p->n_in * p->in_size), err));
     const int last = l->n - 1;
@@ -240,9 +247,7 @@ static fth_status run(const fth_call *call)
     if (attr->n == 1) return run_axis(call, kind, &axis[0], &call->in[0], &call->out[0], n);
     if (kind == FTH_FFT_REAL_INVERSE) return run_real_inverse_2d(call, axis);
     /* rows first; the columns are then complex, in place */
-    fth_tile rows = call->out[0];
-    rows.extent[axis[0].dim] = axis[0].in;
-    FTH_TRY(run_axis(call, kind, &axis[1], &call->in[0], &rows, 1.0));
+    FTH_TRY(run_axis(call, kind, &axis[1], &call->in[0], &call->out[0], 1.0));
     return run_axis(call, kind == FTH_FFT_REAL ? FTH_FFT_FORWARD : kind, &axis[0], &call->out[0], &call->out[0], n);
 }
 

@@ -7,6 +7,8 @@
 #include "array/rect.h"
 #include "base/checked.h"
 #include "io/h5.h"
+#include "io/h5_info.h"
+#include "io/lzf.h"
 #include "mem/heap.h"
 
 #include <inttypes.h>
@@ -187,6 +189,35 @@ static fth_status map_type(hid_t type, fth_dtype *dtype, hid_t *memory, const ch
     return *memory < 0 ? H5_FAIL(err, FTH_E_LIBRARY, path, object, "making a type") : FTH_OK;
 }
 
+/* ---- h5py's LZF ---- */
+
+enum { LZF = 32000 };
+
+/* Reading only. The third value of the filter is the size of a chunk. */
+static size_t lzf_filter(unsigned flags, size_t n, const unsigned values[], size_t bytes, size_t *room, void **buffer)
+{
+    const size_t most = n >= 3 ? values[2] : 0;
+    if (!(flags & H5Z_FLAG_REVERSE) || most == 0) return 0;
+    unsigned char *out = H5allocate_memory(most, false);
+    const size_t made = out ? fth__lzf_unpack(*buffer, bytes, out, most) : 0;
+    if (made == 0) {
+        H5free_memory(out);
+        return 0;
+    }
+    H5free_memory(*buffer);
+    *buffer = out;
+    *room = most;
+    return made;
+}
+
+/* Once per process; a filter that is already there, ours or a plugin's, stays. */
+static void register_lzf(void)
+{
+    static const H5Z_class2_t lzf = {.version = H5Z_CLASS_T_VERS, .id = LZF, .decoder_present = 1, .name = "lzf",
+                                     .filter = lzf_filter};
+    if (H5Zfilter_avail(LZF) <= 0) H5Zregister(&lzf);
+}
+
 /* ---- files ---- */
 
 hid_t fth__h5_access(void)
@@ -206,6 +237,7 @@ static fth_status open_file(fth_h5 *h5, const char *path, fth_err *err)
     FTH_TRY(fth__file_open(&probe, h5->mem, path, err));
     h5->bytes = probe->bytes;
     fth__file_close(probe);
+    register_lzf();
     const hid_t fapl = fth__h5_access();
     h5->file = H5Fopen(path, H5F_ACC_RDONLY, fapl);
     const fth_status s = h5->file < 0 ? H5_FAIL(err, FTH_E_FILE_FORMAT, path, "/", "opening it as HDF5") : FTH_OK;
@@ -243,6 +275,16 @@ void fth_h5_close(fth_h5 *h5)
     fth__h5_leave(q);
     fth__heap_free(h5->mem, h5->path);
     fth__heap_free(h5->mem, h5);
+}
+
+fth_mem *fth__h5_mem(const fth_h5 *h5)
+{
+    return h5->mem;
+}
+
+const char *fth__h5_path(const fth_h5 *h5)
+{
+    return h5->path;
 }
 
 fth_h5_kind fth_h5_kind_of(fth_h5 *h5, const char *object)
@@ -329,7 +371,7 @@ fth_status fth__h5_check_filters(hid_t create, const char *path, const char *obj
     static const struct {
         H5Z_filter_t id;
         const char *name;
-    } known[] = {{32000, "LZF"},  {32001, "Blosc"},     {32004, "LZ4"},  {32008, "Bitshuffle"},
+    } known[] = {{LZF, "LZF"}, {32001, "Blosc"},     {32004, "LZ4"},  {32008, "Bitshuffle"},
                  {32013, "ZFP"}, {32015, "Zstandard"}, {32026, "Blosc2"}};
     if (H5Pget_layout(create) == H5D_VIRTUAL || H5Pget_external_count(create) > 0)
         return FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s, %s: its elements are in other files", path, object);

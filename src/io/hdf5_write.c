@@ -188,6 +188,8 @@ static fth_status make_create(const fth_h5_dataset *want, int64_t count, hid_t *
     }
     for (int a = 0; a < want->n_axes; a++)
         if (chunked && chunk[a] == 0) return FTH_FAIL(err, FTH_E_USAGE, "'%s': axis %d has no chunk size", want->name, a);
+    for (int a = 0; a < want->n_axes; a++) /* HDF5 takes no chunk larger than the array */
+        if (want->chunk[a] > want->size[a]) chunk[a] = (hsize_t)fth__max_i64(1, want->size[a]);
     if (want->gzip < 0 || want->gzip > 9)
         return FTH_FAIL(err, FTH_E_USAGE, "'%s': gzip is 0 (off) or 1 to 9, not %d", want->name, want->gzip);
     if (!chunked && want->gzip) choose_chunk(want, chunk);

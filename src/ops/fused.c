@@ -146,9 +146,8 @@ static uint64_t state(const fth_node *node)
     return tail.state;
 }
 
-void fth__fused_extent(const fth_call *call, int64_t *extent, int64_t *origin)
+void fth__fused_extent(const fth__program *p, const fth_call *call, int64_t *extent, int64_t *origin)
 {
-    const fth__program *p = call->node->attr;
     for (int k = 0, o = 0; k < p->n_axes; k++) {
         if (k != p->tail_dim) {
             extent[k] = call->out[0].extent[o];
@@ -178,7 +177,7 @@ static double flops(const fth_call *call)
 {
     const fth__program *p = call->node->attr;
     int64_t extent[FTH_MAX_AXES], origin[FTH_MAX_AXES];
-    fth__fused_extent(call, extent, origin);
+    fth__fused_extent(p, call, extent, origin);
     double n = (double)(p->n_instr + (p->tail_dim >= 0));
     for (int k = 0; k < p->n_axes; k++) n *= (double)extent[k];
     return n;
@@ -296,7 +295,7 @@ static void machine_init(machine *m, const fth_call *call)
     const fth__program *p = node->attr;
     *m = (machine){.call = call, .p = p};
     fth__tail_init(&m->tail, p);
-    fth__fused_extent(call, m->extent, m->origin);
+    fth__fused_extent(p, call, m->extent, m->origin);
     for (int i = 0; i < p->n_in; i++) fth__fused_strides(p, &node->in[i], &call->in[i], m->in_stride[i]);
     for (int i = 0; i < p->n_out; i++) fth__fused_strides(p, &node->out[i], &call->out[i], m->out_stride[i]);
     fth__fused_strides(p, &node->out[0], &call->state, m->state_stride);

@@ -36,7 +36,7 @@ fth__wide fth__tail_start(fth_red red, fth__kind kind);
 fth__wide fth__tail_join(fth_red red, fth__kind kind, fth__wide a, fth__wide b);
 
 /* How far the tile of a call goes along each axis of the space, and where it starts. */
-void fth__fused_extent(const fth_call *call, int64_t *extent, int64_t *origin);
+void fth__fused_extent(const fth__program *p, const fth_call *call, int64_t *extent, int64_t *origin);
 /* Distance in elements between neighbours along each axis of the space; 0 for an axis it lacks. */
 void fth__fused_strides(const fth__program *p, const fth_desc *d, const fth_tile *t, int64_t *stride);
 

@@ -28,7 +28,8 @@ fth_status fth__plan_add_unit(fth_plan *p, const fth_node *node, bool synthetic,
 {
     fth_status s = fth__grow(p->mem, &p->unit, &p->cap_units, p->n_units + 1, err);
     const fth_kernel *kernel = find_kernel(p, node);
-    if (s == FTH_OK && !kernel && !node->op->run && !(node->op->flags & FTH_OP_ALIAS)) {
+    const bool runs = !(node->op->flags & FTH_OP_ALIAS) && node->op != &fth__op_assign;
+    if (s == FTH_OK && runs && !kernel && !node->op->run) {
         s = FTH_FAIL(err, FTH_E_NO_KERNEL, "%s has no kernel for operation %s on %s",
                      p->ctx->device, node->op->name,
                      node->n_in ? fth_dtype_name(node->in[0].dtype)
@@ -116,6 +117,8 @@ fth_status fth__plan_collect(fth_plan *p, fth_err *err)
     fth_status s = check_assigns(p, needed, err);
     if (s == FTH_OK)
         s = fth__heap_take(p->mem, g->n_values, sizeof *p->unit_of, (void **)&p->unit_of, err);
+    if (s == FTH_OK)
+        s = fth__heap_take(p->mem, g->n_values, sizeof *p->keep, (void **)&p->keep, err);
     for (int64_t i = 0; s == FTH_OK && i < g->n_values; i++) p->unit_of[i] = -1;
     if (s == FTH_OK) s = fth__plan_fuse(p, needed, err);
     fth__heap_free(p->mem, needed);

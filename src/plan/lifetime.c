@@ -59,7 +59,7 @@ static void drop_unread(fth_plan *p)
 }
 
 /* Inside a fused program an operand may be overwritten once its last reader has run. */
-static bool program_allows(const fth__program *pr, int in, int out)
+bool fth__program_allows(const fth__program *pr, int in, int out)
 {
     if (pr->tail_dim >= 0) return false;
     int written = -1;
@@ -76,7 +76,7 @@ static bool program_allows(const fth__program *pr, int in, int out)
 static bool operation_allows(const fth__unit *u, int in, int out)
 {
     const fth_node *n = u->node;
-    if (n->op == &fth__op_fused) return program_allows(n->attr, in, out);
+    if (n->op == &fth__op_fused) return fth__program_allows(n->attr, in, out);
     return out == 0 && (n->op->flags & (FTH_OP_IN_PLACE_0 << in)) != 0;
 }
 

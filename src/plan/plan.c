@@ -20,6 +20,7 @@ void fth_plan_destroy(fth_plan *p)
         }
     fth__heap_free(mem, p->unit);
     fth__heap_free(mem, p->unit_of);
+    fth__heap_free(mem, p->keep);
     fth__heap_free(mem, p->loop);
     fth__heap_free(mem, p->buf);
     fth__heap_free(mem, p->item);
@@ -121,7 +122,8 @@ void fth_plan_get_info(const fth_plan *p, fth_plan_info *out)
                            .foreign_bytes = p->foreign,
                            .lower_bytes = p->lower,
                            .recomputed = p->recomputed,
-                           .spilled = p->spilled};
+                           .spilled = p->spilled,
+                           .scratch_bytes = fth__plan_scratch_bytes(p)};
     for (int64_t i = 0; i < p->n_loops; i++) {
         out->passes += p->loop[i].depth == 0;
         out->nested += p->loop[i].depth > 0;

@@ -78,7 +78,9 @@ typedef enum fth__item_kind {
     FTH__WRITE,
     FTH__BEGIN,
     FTH__END,
-    FTH__COMMIT
+    FTH__COMMIT,
+    FTH__SPILL, /* in[0] to slot `unit` of the scratch file */
+    FTH__RELOAD /* and back into out[0] */
 } fth__item_kind;
 
 typedef struct fth__item {
@@ -116,6 +118,7 @@ struct fth_plan {
     int64_t n_units, cap_units;
     fth__unit *unit;
     int *unit_of; /* per value: the unit that makes it; -1: an input or not needed */
+    bool *keep;   /* per value: keep it whole rather than make it again in a later pass */
 
     int64_t n_loops, cap_loops;
     fth__sweep *loop;
@@ -123,6 +126,7 @@ struct fth_plan {
     fth__buf *buf;
     int64_t n_items, cap_items;
     fth__item *item;
+    int64_t late; /* items from here on run after the sinks are committed; they cannot fail */
 
     uint64_t peak, lower, foreign;
     int64_t recomputed, spilled;
@@ -140,6 +144,8 @@ fth_status fth__plan_add_unit(fth_plan *p, const fth_node *node, bool synthetic,
  * -------------------- */
 fth_status fth__plan_schedule(fth_plan *p, const fth_axis_id axis[FTH__MAX_DEPTH], fth_err *err);
 void fth__plan_unschedule(fth_plan *p);
+/* ---- commit.c ------------------------------------------------------------------------------- */
+void fth__plan_commit_in_place(fth_plan *p);
 
 /* ---- segment.c: which units follow a streaming axis, and in which pass
  * ----------------------------- */
@@ -183,6 +189,8 @@ int fth__sweep_samples(const fth__sweep *l, int64_t k[8]);
 fth_status fth__plan_size(fth_plan *p, fth_err *err);
 /* Lifetimes and in-place reuse; after sizing. */
 void fth__plan_lifetimes(fth_plan *p);
+/* Inside a program, output `out` may overwrite operand `in` element by element. */
+bool fth__program_allows(const fth__program *pr, int in, int out);
 uint64_t fth__plan_lower_bound(const fth_plan *p);
 fth_status fth__plan_layout(fth_plan *p, fth_err *err);
 void fth__sweep_set_chunk(fth__sweep *l, int64_t chunk);
@@ -190,6 +198,9 @@ void fth__sweep_set_chunk(fth__sweep *l, int64_t chunk);
 /* ---- search.c: the ladder; refuse.c: the honest no
  * ------------------------------------------------------ */
 fth_status fth__plan_search(fth_plan *p, fth_err *err);
+/* Give up one block between two of its uses, where most bytes are alive; false: none can be. */
+fth_status fth__plan_relieve(fth_plan *p, bool *did, fth_err *err);
+uint64_t fth__plan_scratch_bytes(const fth_plan *p);
 fth_status fth__plan_refuse(fth_plan *p, uint64_t smallest, fth_err *err);
 
 /* ---- split.c: how one step is spread over workers

@@ -47,6 +47,8 @@ static void print_items(const fth_plan *p, FILE *f)
                     fth_axis_name(p->graph, l->axis), (long long)l->n_chunks, (long long)l->chunk);
             break;
         }
+        case FTH__SPILL: fprintf(f, "  spill        %s\n", p->buf[it->in[0]].label); break;
+        case FTH__RELOAD: fprintf(f, "  reload       %s\n", p->buf[it->out[0]].label); break;
         case FTH__END: break;
         }
     }

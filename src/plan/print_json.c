@@ -69,7 +69,8 @@ static void print_buf(const fth_plan *p, const fth__buf *b, FILE *f)
 
 static void print_item(const fth_plan *p, const fth__item *it, FILE *f)
 {
-    static const char *const kind[] = {"step", "read", "write", "begin", "end", "commit"};
+    static const char *const kind[] = {"step", "read",   "write", "begin",
+                                       "end",  "commit", "spill", "reload"};
     fprintf(f, "{\"kind\":\"%s\",\"loop\":%d,\"in\":", kind[it->kind], it->loop);
     list_bufs(f, it->in, FTH_MAX_IN);
     fprintf(f, ",\"out\":");

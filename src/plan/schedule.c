@@ -473,6 +473,9 @@ static void settle_whole(const maker *m, fth__segment *s, const int *units, int 
     const fth_plan *p = m->p;
     for (int o = 0; o < p->n_outs; o++)
         if (p->out_direct[o]) s->whole[p->out_value[o]] = true;
+    for (int64_t v = 0; v < p->graph->n_values; v++)
+        if (p->keep[v] && p->unit_of[v] >= 0 && s->role[p->unit_of[v]] == FTH__ROLE_STREAM)
+            s->whole[v] = true;
     for (int i = n - 1; i >= 0; i--) {
         const fth__unit *u = &p->unit[units[i]];
         if (is_alias(u) && s->whole[u->node->out_val[0].id]) s->whole[u->node->in_val[0].id] = true;
@@ -538,7 +541,7 @@ void fth__plan_unschedule(fth_plan *p)
 {
     for (int64_t i = 0; i < p->n_loops; i++) fth__heap_free(p->mem, p->loop[i].map);
     p->n_loops = p->n_bufs = p->n_items = 0;
-    p->recomputed = 0;
+    p->recomputed = p->spilled = 0;
 }
 
 fth_status fth__plan_schedule(fth_plan *p, const fth_axis_id axis[FTH__MAX_DEPTH], fth_err *err)
@@ -554,6 +557,7 @@ fth_status fth__plan_schedule(fth_plan *p, const fth_axis_id axis[FTH__MAX_DEPTH
     for (int i = 0; s == FTH_OK && i < p->n_units; i++) units[i] = i;
     if (s == FTH_OK) s = emit_units(&m, units, (int)p->n_units, -1, err);
     if (s == FTH_OK) s = emit_rest(&m, err);
+    if (s == FTH_OK) fth__plan_commit_in_place(p);
     for (int64_t i = 0; s == FTH_OK && i < p->n_units; i++) p->recomputed += m.made[i] > 1;
     fth__heap_free(p->mem, units);
     fth__heap_free(p->mem, m.bound);

@@ -7,13 +7,16 @@
 #include "base/checked.h"
 #include "plan/plan.h"
 
-#include <math.h>
+#include <sys/statvfs.h>
+
+enum { KEEP_RATIO = 64 }; /* flops per byte above which a value is rather kept */
 
 typedef struct choice {
     fth_axis_id axis[FTH__MAX_DEPTH];
     int64_t chunk[FTH__MAX_DEPTH];
     double cost;
     bool found;
+    bool relieved; /* blocks may be given up between uses */
 } choice;
 
 typedef struct search {
@@ -131,16 +134,56 @@ static fth_status confirm(search *s, choice *c, bool *fits, fth_err *err)
     }
 }
 
+/* The layout of the smallest chunks: a floor that a later budget of just that size will meet. */
+static fth_status note_floor(search *s, const choice *c, fth_err *err)
+{
+    fth_plan *p = s->p;
+    FTH_TRY(fth__plan_layout(p, err));
+    if (p->peak < s->smallest) {
+        s->smallest = p->peak;
+        s->floor = *c;
+    }
+    return FTH_OK;
+}
+
+/* Open gaps one by one until a layout fits or nothing is left to give up. The order of gaps does
+ * not depend on the room, so what is refused here names a budget that will be met. */
+static fth_status relieve(search *s, const choice *c, bool *fits, fth_err *err)
+{
+    fth_plan *p = s->p;
+    for (bool more = true; more;) {
+        uint64_t bytes;
+        FTH_TRY(measure(p, &bytes, err));
+        if (bytes <= s->room) {
+            FTH_TRY(fth__plan_layout(p, err));
+            *fits = p->peak <= s->room;
+            if (*fits) return FTH_OK;
+        }
+        FTH_TRY(fth__plan_relieve(p, &more, err));
+    }
+    *fits = false;
+    return note_floor(s, c, err);
+}
+
+static int loop_depths(const fth_plan *p, const choice *c)
+{
+    int depths = 0, asked = 0;
+    for (int d = 0; d < FTH__MAX_DEPTH; d++) {
+        asked += c->axis[d] >= 0;
+        depths += c->axis[d] >= 0 && depth_size(p, d) > 0;
+    }
+    return depths == asked ? depths : -1;
+}
+
+/* Try one choice of axes; leaves its schedule in the plan. */
 static fth_status try_axes(search *s, choice *c, fth_err *err)
 {
     fth_plan *p = s->p;
     c->found = false;
     fth_err local = {0};
     FTH_TRY(fth__plan_schedule(p, c->axis, err));
-    int depths = 0;
-    for (int d = 0; d < FTH__MAX_DEPTH; d++) depths += c->axis[d] >= 0 && depth_size(p, d) > 0;
-    for (int d = 0; d < FTH__MAX_DEPTH; d++)
-        if (c->axis[d] >= 0 && d >= depths) return FTH_OK; /* this axis cuts nothing here */
+    const int depths = loop_depths(p, c);
+    if (depths < 0) return FTH_OK; /* an axis cuts nothing here */
     for (int d = 0; d < depths; d++) {
         c->chunk[d] = depth_grid(p, d);
         set_chunk(p, d, c->chunk[d]);
@@ -152,8 +195,9 @@ static fth_status try_axes(search *s, choice *c, fth_err *err)
         if (err && err->status == FTH_OK) *err = local;
         return st;
     }
-    if (bytes < s->smallest) s->smallest = bytes, s->floor = *c;
-    if (bytes > s->room) return FTH_OK;
+    bool fits = bytes <= s->room;
+    if (!fits && c->relieved) FTH_TRY(relieve(s, c, &fits, err));
+    if (!fits) return bytes < s->smallest ? note_floor(s, c, err) : FTH_OK;
     for (int d = 0; d < depths; d++) FTH_TRY(largest_chunk(s, d, &c->chunk[d], err));
     FTH_TRY(confirm(s, c, &c->found, err));
     c->cost = cost_of(p);
@@ -178,16 +222,16 @@ static void keep_better(choice *best, const choice *c)
     if (c->found && (!best->found || c->cost < best->cost)) *best = *c;
 }
 
-static fth_status try_all(search *s, int depths, choice *best, fth_err *err)
+static fth_status try_all(search *s, int depths, bool relieved, choice *best, fth_err *err)
 {
     fth_plan *p = s->p;
     const fth_axis_id n = (fth_axis_id)p->graph->n_axes;
-    const fth_axis_id forced =
-        p->limits.stream && p->limits.stream[0] ? fth_axis_find(p->graph, p->limits.stream) : -1;
-    for (fth_axis_id a = 0; a < n; a++) {
-        if (!worth(p, a) || (forced >= 0 && a != forced)) continue;
+    const char *stream = p->limits.stream;
+    const fth_axis_id forced = stream && stream[0] ? fth_axis_find(p->graph, stream) : -1;
+    for (fth_axis_id a = 0; a < (depths > 0 ? n : 1); a++) {
+        if (depths > 0 && (!worth(p, a) || (forced >= 0 && a != forced))) continue;
         for (fth_axis_id b = 0; b < (depths == 2 ? n : 1); b++) {
-            choice c = {.axis = {a, depths == 2 ? b : -1}};
+            choice c = {.axis = {depths > 0 ? a : -1, depths == 2 ? b : -1}, .relieved = relieved};
             if (depths == 2 && (a == b || !worth(p, b))) continue;
             FTH_TRY(try_axes(s, &c, err));
             keep_better(best, &c);
@@ -196,15 +240,45 @@ static fth_status try_all(search *s, int depths, choice *best, fth_err *err)
     return FTH_OK;
 }
 
-/* Make the schedule of a choice again. */
-static fth_status settle(search *s, const choice *c, fth_err *err)
+/* Values made in several passes that cost much and weigh little: keep those that still fit. */
+static fth_status keep_values(search *s, choice *best, fth_err *err)
 {
     fth_plan *p = s->p;
-    FTH_TRY(fth__plan_schedule(p, c->axis, err));
-    for (int d = 0; d < FTH__MAX_DEPTH; d++)
-        if (c->axis[d] >= 0) set_chunk(p, d, c->chunk[d]);
-    FTH_TRY(fth__plan_size(p, err));
-    return fth__plan_layout(p, err);
+    for (int64_t i = 0; i < p->n_units; i++) {
+        const fth_node *n = p->unit[i].node;
+        int made = 0;
+        double flops = 0.0;
+        for (int64_t t = 0; t < p->n_items; t++)
+            if (p->item[t].kind == FTH__STEP && p->item[t].unit == i)
+                made++, flops = p->item[t].flops;
+        const double bytes =
+            (double)fth_desc_count(&n->out[0]) * (double)fth_dtype_size(n->out[0].dtype);
+        if (made < 2 || n->n_out != 1 || bytes > (double)s->room ||
+            (flops < KEEP_RATIO * bytes && !p->limits.no_recompute))
+            continue;
+        p->keep[n->out_val[0].id] = true;
+        choice c = *best;
+        FTH_TRY(try_axes(s, &c, err));
+        const bool better = c.found && (c.cost < best->cost || p->limits.no_recompute);
+        p->keep[n->out_val[0].id] = better;
+        if (better) *best = c;
+    }
+    return FTH_OK;
+}
+
+static fth_status check_scratch(const fth_plan *p, fth_err *err)
+{
+    const uint64_t need = fth__plan_scratch_bytes(p);
+    if (need == 0) return FTH_OK;
+    uint64_t room = p->limits.scratch_bytes;
+    struct statvfs fs;
+    if (room == 0 && statvfs(p->ctx->scratch_dir, &fs) == 0)
+        room = (uint64_t)fs.f_bavail * (uint64_t)fs.f_frsize;
+    if (need <= room) return FTH_OK;
+    char a[24], b[24];
+    return FTH_FAIL(err, FTH_E_SCRATCH, "the plan spills %s and '%s' has room for %s",
+                    fth_mem_format_size(need, a, sizeof a), p->ctx->scratch_dir,
+                    fth_mem_format_size(room, b, sizeof b));
 }
 
 fth_status fth__plan_search(fth_plan *p, fth_err *err)
@@ -213,12 +287,16 @@ fth_status fth__plan_search(fth_plan *p, fth_err *err)
     s.room = p->budget > p->foreign ? p->budget - p->foreign : 0;
     choice best = {.axis = {-1, -1}};
     const bool forced = p->limits.stream && p->limits.stream[0];
+    const bool never = p->limits.stream && !p->limits.stream[0];
     if (!forced) FTH_TRY(try_axes(&s, &best, err));
     if (best.found) return FTH_OK; /* the schedule at hand is the plan */
-    const bool never = p->limits.stream && !p->limits.stream[0];
-    for (int depths = 1; !never && depths <= FTH__MAX_DEPTH && !best.found; depths++)
-        FTH_TRY(try_all(&s, depths, &best, err));
-    if (best.found) return settle(&s, &best, err);
-    FTH_TRY(settle(&s, &s.floor, err));
-    return fth__plan_refuse(p, s.smallest, err);
+    for (int relieved = 0; relieved < 2 && !best.found; relieved++)
+        for (int depths = relieved && !forced ? 0 : 1; depths <= FTH__MAX_DEPTH && !best.found;
+             depths++)
+            if (depths == 0 || !never) FTH_TRY(try_all(&s, depths, relieved, &best, err));
+    choice *chosen = best.found ? &best : &s.floor;
+    if (best.found) FTH_TRY(try_axes(&s, &best, err));
+    if (best.found && p->recomputed > 0) FTH_TRY(keep_values(&s, &best, err));
+    FTH_TRY(try_axes(&s, chosen, err));
+    return best.found ? check_scratch(p, err) : fth__plan_refuse(p, s.smallest, err);
 }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "mem/heap.h"
 #include "mem/inject.h"
+#include "run/scratch.h"
 
 #include <fathom/trace.h>
 #include <string.h>
@@ -241,6 +242,8 @@ static fth_status run_items(fth__runner *r, int64_t from, int64_t to)
             break;
         case FTH__READ: FTH_TRY(read_whole(r, &p->buf[it->out[0]])); break;
         case FTH__WRITE: FTH_TRY(wait_io(r, post_write(r, &p->buf[it->in[0]], it->unit, 0))); break;
+        case FTH__SPILL: FTH_TRY(fth__scratch_write(r, &p->buf[it->in[0]], it->unit)); break;
+        case FTH__RELOAD: FTH_TRY(fth__scratch_read(r, &p->buf[it->out[0]], it->unit)); break;
         case FTH__BEGIN:
             FTH_TRY(run_loop(r, it->loop));
             i = p->loop[it->loop].end;
@@ -319,11 +322,12 @@ static fth_status run_all(fth__runner *r)
     fth_plan *p = r->p;
     FTH_TRY(fth__heap_take(p->mem, p->n_loops + 1, sizeof *r->spins, (void **)&r->spins, r->err));
     FTH_TRY(fth__io_create(&r->io, p->mem, IO_SLOTS, r->err));
+    FTH_TRY(fth__scratch_open(r));
     void *arena;
     FTH_TRY(fth_mem_take(p->mem, FTH_MEM_ANY, p->peak, "plan", &arena, r->err));
     r->arena = arena;
     for (int64_t i = 0; i < p->n_items; i++) r->total += item_work(&p->item[i]);
-    return run_items(r, 0, p->n_items);
+    return run_items(r, 0, p->late);
 }
 
 static void fill_report(const fth__runner *r, uint64_t rss0, fth_run_report *out)
@@ -350,6 +354,7 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     fth_err own = {0};
     fth__runner r = {.p = p,
                      .sinks = sinks,
+                     .scratch = -1,
                      .team = p->threads > 1 ? p->ctx->team : NULL,
                      .err = err ? err : &own};
     if (opt) r.opt = *opt;
@@ -364,12 +369,15 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     r.track = fth_trace_track(p->ctx->trace, "steps");
     fth_status s = run_all(&r);
     s = finish_sinks(&r, s);
+    r.opt.progress = NULL; /* too late to cancel */
+    if (s == FTH_OK) s = run_items(&r, p->late, p->n_items);
     if (s == FTH_OK) commit_params(&r);
     if (report) {
         memset(report, 0, sizeof *report);
         fill_report(&r, rss0, report);
     }
     fth__io_destroy(r.io);
+    fth__scratch_close(&r);
     if (r.arena) fth_mem_release(p->mem, r.arena, NULL);
     fth__heap_free(p->mem, r.spins);
     return s;

@@ -12,6 +12,7 @@ typedef struct fth__runner {
     int64_t turn[FTH__MAX_DEPTH]; /* chunk number of the loop around us, per depth */
     int64_t *spins; /* per loop: turns begun since the run began; parity picks the copy */
     fth__io *io;
+    int scratch; /* file descriptor; -1: none */
     fth_team *team;
     fth_run_options opt;
     double done, total; /* planned work */

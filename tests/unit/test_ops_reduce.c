@@ -3,6 +3,7 @@
  * seconds: 6
  */
 #include "graph/graph.h"
+#include "graph/grid.h"
 #include "ops/ops.h"
 #include "testing/op_harness.h"
 
@@ -110,6 +111,34 @@ TEST(long_axes_use_superblocks)
     int64_t n[3] = {2, 140000, 3};
     try_one(FTH_RED_SUM, FTH_F32, n, 1, 7);
     t_cuts(8);
+}
+
+/* The sum is defined bit by bit: blocks in order inside superblocks, superblocks in order. */
+TEST(sums_follow_their_definition)
+{
+    enum { N = 150001 };
+    fth_graph *g = t_graph("n=150001");
+    t_random r = t_random_make(8);
+    const fth_val v = t_noise(g, "x", FTH_F64, "n", &r);
+    const double *x = t_data(v);
+    const int64_t block = fth__grid_reduce(N), super = fth__grid_superblock(N, block);
+    EQ_I64(block, 1024);
+    EQ_I64(super, 3072);
+    double total = 0, got[1];
+    for (int64_t s = 0; s < N; s += super) {
+        double of_super = 0;
+        for (int64_t b = s; b < s + super && b < N; b += block) {
+            double of_block = 0;
+            for (int64_t i = b; i < b + block && i < N; i++) of_block += x[i];
+            of_super += of_block;
+        }
+        total += of_super;
+    }
+    t_cuts(3);
+    t_eval(fth_sum(v, "n"), got);
+    t_cuts(8);
+    SAME_BYTES(got, &total, sizeof total);
+    t_graph_free(g);
 }
 
 TEST(empty_axes)

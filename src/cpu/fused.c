@@ -1,0 +1,315 @@
+/* fused.c - the blocked interpreter of fused programs: the walk over the space, block by block. */
+#include "cpu/fused.h"
+
+#include "base/checked.h"
+
+#include <string.h>
+
+enum { BLOCK = 2048, ALIGN = 64, SKEW = 128 };
+
+/* ---- the space ------------------------------------------------------------------------------------- */
+
+static bool joins(const fth__vm *vm, int outer, int inner)
+{
+    for (int a = 0; a < FTH__VM_ARRAYS; a++)
+        if (vm->stride[a][outer] != vm->stride[a][inner] * vm->extent[inner]) return false;
+    return true;
+}
+
+static void drop_dim(fth__vm *vm, int k)
+{
+    for (int i = k; i + 1 < vm->n_dims; i++) {
+        vm->extent[i] = vm->extent[i + 1];
+        for (int a = 0; a < FTH__VM_ARRAYS; a++) vm->stride[a][i] = vm->stride[a][i + 1];
+    }
+    vm->n_dims--;
+    if (vm->tail_at > k) vm->tail_at--;
+}
+
+/* Fewer and longer axes: those of one element go, neighbours that every array steps through evenly join. */
+static void join_dims(fth__vm *vm)
+{
+    for (int k = vm->n_dims - 1; k >= 0; k--)
+        if (vm->extent[k] == 1 && k != vm->tail_at) drop_dim(vm, k);
+    for (int k = vm->n_dims - 2; k >= 0; k--) {
+        if (k == vm->tail_at || k + 1 == vm->tail_at || !joins(vm, k, k + 1)) continue;
+        vm->extent[k + 1] *= vm->extent[k];
+        drop_dim(vm, k);
+    }
+}
+
+static void add_unit_dim(fth__vm *vm)
+{
+    vm->extent[vm->n_dims] = 1;
+    for (int a = 0; a < FTH__VM_ARRAYS; a++) vm->stride[a][vm->n_dims] = 0;
+    vm->n_dims++;
+}
+
+/* Rows and columns of a block. Narrow ones take several rows, so that loops stay long. */
+static void shape_block(fth__vm *vm, bool along)
+{
+    if (vm->n_dims == 0 || (vm->tail_at == vm->n_dims - 1 && !along)) add_unit_dim(vm);
+    vm->col_dim = vm->n_dims - 1;
+    vm->row_dim = vm->tail_at >= 0 && !along ? vm->tail_at : vm->n_dims - 2;
+    const int64_t extent = vm->extent[vm->col_dim], least = extent > 0 ? extent : 1;
+    vm->cols = fth__min_i64(least, vm->block);
+    vm->rows = 1;
+    if (vm->row_dim >= 0 && least <= vm->block / 2) {
+        vm->rows = fth__min_i64(vm->block / least, vm->extent[vm->row_dim]);
+        vm->rows = fth__max_i64(vm->rows, 1);
+    }
+    if (vm->rows == 1 && !(vm->tail_at >= 0 && !along)) vm->row_dim = -1;
+}
+
+static int64_t widest(const fth__program *p)
+{
+    int64_t most = 1;
+    for (int i = 0; i < p->n_reg; i++)
+        most = fth__max_i64(most, fth_dtype_size(fth__vec_dtype((fth_dtype)p->reg_dtype[i])));
+    return most;
+}
+
+/* Blocks that can be alive at once: operands that do not lie dense, intermediates, outputs. */
+static int count_slots(const fth__program *p)
+{
+    int last[FTH__VM_REGS], live = 0, most = 0;
+    for (int r = 0; r < p->n_reg; r++) last[r] = -1;
+    for (int i = 0; i < p->n_instr; i++)
+        for (int k = 0; k < 3; k++)
+            if (p->instr[i].src[k] >= 0) last[p->instr[i].src[k]] = i;
+    for (int o = 0; o < p->n_out; o++) last[p->out_reg[o]] = p->n_instr;
+    for (int i = 0; i < p->n_instr; i++) {
+        most = live + 1 > most ? live + 1 : most;
+        live++;
+        for (int r = p->n_in + p->n_const; r < p->n_reg; r++) live -= last[r] == i;
+    }
+    /* a joined pair holds both operands of its first instruction a step longer; fills live for one */
+    return p->n_in + most + 4;
+}
+
+static void set_sizes(fth__vm *vm, const fth__program *p)
+{
+    const int64_t size = widest(p);
+    vm->block = size <= 4 ? BLOCK : BLOCK / 2;
+    vm->slot_bytes = (uint64_t)(vm->block * size) + SKEW; /* not a multiple of a page: fewer false conflicts */
+    vm->n_slots_given = count_slots(p);
+    vm->worker_bytes = (uint64_t)vm->n_slots_given * vm->slot_bytes;
+    if (p->tail_dim >= 0) vm->worker_bytes += 3 * ((uint64_t)vm->block * vm->tail.wide + ALIGN);
+}
+
+bool fth__vm_init(fth__vm *vm, const fth_call *call, const fth__program *p)
+{
+    const fth_node *node = call->node;
+    int64_t origin[FTH_MAX_AXES];
+    memset(vm, 0, offsetof(fth__vm, reg));
+    vm->call = call;
+    vm->p = p;
+    vm->vec = fth__vec();
+    fth__tail_init(&vm->tail, p);
+    set_sizes(vm, p);
+    vm->n_dims = p->n_axes;
+    vm->tail_at = p->tail_dim;
+    fth__fused_extent(p, call, vm->extent, origin);
+    if (p->tail_dim >= 0) vm->tail_origin = origin[p->tail_dim];
+    for (int i = 0; i < p->n_in; i++) fth__fused_strides(p, &node->in[i], &call->in[i], vm->stride[i]);
+    for (int i = 0; i < p->n_out; i++)
+        if (call->out[i].data) fth__fused_strides(p, &node->out[i], &call->out[i], vm->stride[FTH_MAX_IN + i]);
+    if (vm->tail.state) fth__fused_strides(p, &node->out[0], &call->state, vm->stride[FTH__VM_STATE]);
+    const bool along = p->tail_dim >= 0 && p->tail_dim == p->n_axes - 1;
+    join_dims(vm);
+    shape_block(vm, along);
+    fth__vm_code(vm);
+    return vm->n_slots < vm->n_slots_given;
+}
+
+uint64_t fth__vm_scratch(const fth_call *call, const fth__program *p)
+{
+    fth__vm vm;
+    fth__tail_init(&vm.tail, p);
+    set_sizes(&vm, p);
+    const int threads = call->threads > 1 ? call->threads : 1;
+    return vm.worker_bytes * (uint64_t)threads + ALIGN;
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------ */
+
+void fth__worker_init(fth__worker *w, const fth__vm *vm, char *scratch)
+{
+    w->vm = vm;
+    w->slots = scratch;
+    char *wide = scratch + (uint64_t)vm->n_slots_given * vm->slot_bytes;
+    for (int i = 0; i < 3; i++) w->wide[i] = wide + (uint64_t)i * ((uint64_t)vm->block * vm->tail.wide + ALIGN);
+    for (int i = 0; i < vm->p->n_const; i++) w->cell[vm->p->n_in + i] = vm->constant[i];
+    for (int r = 0; r < vm->n_regs; r++) {
+        const fth__reg *reg = &vm->reg[r];
+        const bool slot = reg->place == FTH__AT_SLOT && reg->index >= 0;
+        w->at[r] = slot ? w->slots + (uint64_t)reg->index * vm->slot_bytes : (void *)&w->cell[r];
+    }
+}
+
+char *fth__spare_slot(const fth__worker *w)
+{
+    return w->slots + (uint64_t)(w->vm->n_slots_given - 1) * w->vm->slot_bytes;
+}
+
+static char *at_input(const fth__vm *vm, const fth__spot *spot, int i)
+{
+    return (char *)vm->call->in[i].data + spot->at[i] * fth_dtype_size((fth_dtype)vm->p->reg_dtype[i]);
+}
+
+static char *at_output(const fth__vm *vm, const fth__spot *spot, int o)
+{
+    return (char *)vm->call->out[o].data + spot->at[FTH_MAX_IN + o] * fth_dtype_size(vm->call->node->out[o].dtype);
+}
+
+/* Bring an operand that does not lie dense, or has 16 bits, into its slot. */
+static void bring(fth__worker *w, int i, const char *from, int64_t rows, int64_t cols)
+{
+    const fth__vm *vm = w->vm;
+    const fth_dtype t = (fth_dtype)vm->p->reg_dtype[i];
+    const int64_t size = fth_dtype_size(t), row = vm->row_dim < 0 ? 0 : vm->stride[i][vm->row_dim];
+    const int64_t col = vm->stride[i][vm->col_dim];
+    if (t != FTH_F16 && t != FTH_BF16) {
+        fth__copy_block(size, rows, cols, w->at[i], cols, 1, from, row, col);
+        return;
+    }
+    const bool dense = col == 1 && (rows == 1 || row == cols);
+    char *half = fth__spare_slot(w);
+    if (!dense) fth__copy_block(size, rows, cols, half, cols, 1, from, row, col);
+    const void *src[3] = {dense ? from : half, NULL, NULL};
+    (*vm->vec->half)[t == FTH_BF16].widen(rows * cols, w->at[i], src);
+}
+
+void fth__block_eval(fth__worker *w, const fth__spot *spot, int64_t rows, int64_t cols)
+{
+    const fth__vm *vm = w->vm;
+    const int64_t n = rows * cols;
+    for (int i = 0; i < vm->p->n_in; i++) {
+        const fth__reg *r = &vm->reg[i];
+        char *from = at_input(vm, spot, i);
+        if (r->place == FTH__AT_SCALAR || r->place == FTH__AT_INPUT)
+            w->at[i] = from;
+        else if (r->place == FTH__AT_CELL)
+            fth__cell_load((fth_dtype)vm->p->reg_dtype[i], from, &w->cell[i]);
+        else
+            bring(w, i, from, rows, cols);
+    }
+    if (vm->tail.dim < 0)
+        for (int o = 0; o < vm->p->n_out; o++) {
+            const int r = vm->p->out_reg[o];
+            if (vm->reg[r].place == FTH__AT_OUT && vm->reg[r].index == o) w->at[r] = at_output(vm, spot, o);
+        }
+    for (int i = 0; i < vm->n_steps; i++) {
+        const fth__step *s = &vm->step[i];
+        const void *src[3] = {w->at[s->src[0]], s->src[1] < 0 ? NULL : w->at[s->src[1]], s->src[2] < 0 ? NULL : w->at[s->src[2]]};
+        void *dst = w->at[s->dst];
+        if (s->run)
+            s->run(s->once ? 1 : n, dst, src);
+        else
+            fth__copy_block(fth__reg_size(vm, s->dst), 1, n, dst, n, 1, src[0], 0, 0);
+        if (s->round) {
+            src[0] = dst;
+            s->round(s->once ? 1 : n, dst, src);
+        }
+    }
+}
+
+/* Outputs that no step could write where they belong. */
+void fth__block_store(fth__worker *w, const fth__spot *spot, int64_t rows, int64_t cols)
+{
+    const fth__vm *vm = w->vm;
+    for (int o = 0; o < vm->p->n_out; o++) {
+        const int r = vm->p->out_reg[o];
+        const fth__reg *reg = &vm->reg[r];
+        if (!vm->call->out[o].data || (reg->place == FTH__AT_OUT && reg->index == o)) continue;
+        const fth_dtype t = vm->call->node->out[o].dtype;
+        const int64_t size = fth_dtype_size(t), row = vm->row_dim < 0 ? 0 : vm->stride[FTH_MAX_IN + o][vm->row_dim];
+        const void *from = w->at[r];
+        fth__cell one;
+        char *to = at_output(vm, spot, o);
+        int64_t from_row = cols, from_col = 1;
+        if (reg->place == FTH__AT_CELL || reg->place == FTH__AT_SCALAR) {
+            if (t == FTH_F16 || t == FTH_BF16)
+                fth__cell_store(t, from, &one);
+            else
+                memcpy(&one, from, (size_t)size);
+            from = &one;
+            from_row = from_col = 0;
+        } else if (t == FTH_F16 || t == FTH_BF16) {
+            const void *src[3] = {from, NULL, NULL};
+            char *narrow = fth__spare_slot(w);
+            (*vm->vec->half)[t == FTH_BF16].narrow(rows * cols, narrow, src);
+            from = narrow;
+        }
+        const int64_t col = vm->stride[FTH_MAX_IN + o][vm->col_dim];
+        fth__copy_block(size, rows, cols, to, row, col, from, from_row, from_col);
+    }
+}
+
+bool fth__spot_next(const fth__vm *vm, unsigned skip, int64_t *index, fth__spot *spot)
+{
+    for (int k = vm->n_dims - 1; k >= 0; k--) {
+        if (skip & 1u << k) continue;
+        const bool wrap = ++index[k] == vm->extent[k];
+        const int64_t by = wrap ? 1 - vm->extent[k] : 1;
+        for (int a = 0; a < FTH__VM_ARRAYS; a++) spot->at[a] += by * vm->stride[a][k];
+        if (!wrap) return true;
+        index[k] = 0;
+    }
+    return false;
+}
+
+void fth__spot_move(const fth__vm *vm, const fth__spot *from, int dim, int64_t by, fth__spot *to)
+{
+    for (int a = 0; a < FTH__VM_ARRAYS; a++) to->at[a] = from->at[a] + (dim < 0 ? 0 : by * vm->stride[a][dim]);
+}
+
+static void run_map(const fth__vm *vm)
+{
+    fth__worker w;
+    fth__worker_init(&w, vm, vm->call->scratch);
+    unsigned skip = 1u << vm->col_dim;
+    if (vm->row_dim >= 0) skip |= 1u << vm->row_dim;
+    const int64_t n_rows = vm->row_dim < 0 ? 1 : vm->extent[vm->row_dim], n_cols = vm->extent[vm->col_dim];
+    int64_t index[FTH_MAX_AXES + 1] = {0};
+    fth__spot outer = {{0}}, row, spot;
+    do {
+        for (int64_t r = 0; r < n_rows; r += vm->rows) {
+            fth__spot_move(vm, &outer, vm->row_dim, r, &row);
+            const int64_t rows = fth__min_i64(vm->rows, n_rows - r);
+            for (int64_t c = 0; c < n_cols; c += vm->cols) {
+                fth__spot_move(vm, &row, vm->col_dim, c, &spot);
+                const int64_t cols = fth__min_i64(vm->cols, n_cols - c);
+                fth__block_eval(&w, &spot, rows, cols);
+                fth__block_store(&w, &spot, rows, cols);
+            }
+        }
+    } while (fth__spot_next(vm, skip, index, &outer));
+}
+
+fth_status fth__vm_run(const fth_call *call, const fth__program *p)
+{
+    fth__vm vm;
+    if (!fth__vm_init(&vm, call, p))
+        return FTH_FAIL(call->err, FTH_E_INTERNAL, "fused: %d blocks are alive at once, %d were planned", vm.n_slots,
+                        vm.n_slots_given);
+    for (int k = 0; k < vm.n_dims; k++)
+        if (vm.extent[k] == 0 && k != vm.tail_at) return FTH_OK;
+    if (vm.tail_at >= 0)
+        fth__vm_tail(&vm);
+    else
+        run_map(&vm);
+    return FTH_OK;
+}
+
+static uint64_t scratch(const fth_call *call)
+{
+    return fth__vm_scratch(call, call->node->attr);
+}
+
+static fth_status run(const fth_call *call)
+{
+    return fth__vm_run(call, call->node->attr);
+}
+
+const fth_kernel fth__cpu_fused = {.op = "fused", .scratch = scratch, .run = run};

@@ -1,0 +1,107 @@
+/* fused.h - the blocked interpreter of fused programs, inside.
+ *
+ * The space of a program is walked in blocks of a few thousand elements: rows of one axis times columns
+ * of another. An instruction is one loop over a block; registers are blocks in scratch, an operand's own
+ * memory where it lies dense, or one element where it is the same all over the block. What is decided
+ * once per call lives in fth__vm and is only read; what changes from block to block in fth__worker.
+ */
+#ifndef FTH_CPU_FUSED_H
+#define FTH_CPU_FUSED_H
+
+#include "cpu/vec.h"
+#include "ops/fused.h"
+
+enum {
+    FTH__VM_REGS = FTH_PROGRAM_INPUTS + FTH_PROGRAM_CONSTS + 2 * FTH_PROGRAM_INSTRS,
+    FTH__VM_STEPS = 3 * FTH_PROGRAM_INSTRS,
+    FTH__VM_ARRAYS = FTH_MAX_IN + FTH_MAX_OUT + 1, /* inputs, outputs, state */
+    FTH__VM_STATE = FTH_MAX_IN + FTH_MAX_OUT
+};
+
+typedef enum fth__place {
+    FTH__AT_NONE,
+    FTH__AT_CELL,   /* one element, kept in the worker */
+    FTH__AT_SCALAR, /* one element in an operand's memory */
+    FTH__AT_INPUT,  /* a dense block of an operand's memory */
+    FTH__AT_SLOT,   /* a block of scratch */
+    FTH__AT_OUT     /* a dense block of an output's memory */
+} fth__place;
+
+typedef struct fth__reg {
+    uint8_t dtype; /* as computed: f32 for f16 and bf16 */
+    uint8_t place;
+    int16_t index; /* of the input, slot or output */
+    int16_t last;  /* step that reads it last; FTH__VM_STEPS: the end of the block */
+} fth__reg;
+
+typedef struct fth__step {
+    fth__vec_fn *run;
+    fth__vec_fn *round; /* on the result afterwards; may be NULL */
+    int16_t op;         /* fth_ew, or less than 0 for casts and fills */
+    int16_t dst;
+    int16_t src[3];
+    bool once; /* one element, not a block */
+} fth__step;
+
+typedef struct fth__vm {
+    const fth_call *call;
+    const fth__program *p;
+    const fth__vec_table *vec;
+    fth__tail tail;
+
+    /* the space, neighbouring axes joined where every array allows it */
+    int n_dims, tail_at;
+    int64_t extent[FTH_MAX_AXES + 1];
+    int64_t tail_origin;
+    int64_t stride[FTH__VM_ARRAYS][FTH_MAX_AXES + 1];
+    int row_dim, col_dim;   /* of a block */
+    int64_t rows, cols;     /* of a full one */
+    int64_t block;          /* most elements */
+
+    int n_regs, n_steps;
+    int n_slots, n_slots_given; /* used by registers; in scratch, of which the last is for conversions */
+    fth__reg reg[FTH__VM_REGS];
+    fth__step step[FTH__VM_STEPS];
+    fth__cell constant[FTH_PROGRAM_CONSTS];
+    uint64_t slot_bytes, worker_bytes;
+} fth__vm;
+
+typedef struct fth__worker {
+    const fth__vm *vm;
+    char *slots;
+    char *wide[3]; /* partial, superblock, total: numbers of a tail */
+    void *at[FTH__VM_REGS];
+    fth__cell cell[FTH__VM_REGS];
+} fth__worker;
+
+/* Offsets in elements of the present place, per array. */
+typedef struct fth__spot {
+    int64_t at[FTH__VM_ARRAYS];
+} fth__spot;
+
+/* Everything that needs no data; false: the program does not fit this machine (use the reference). */
+bool fth__vm_init(fth__vm *vm, const fth_call *call, const fth__program *p);
+uint64_t fth__vm_scratch(const fth_call *call, const fth__program *p);
+void fth__vm_code(fth__vm *vm); /* registers, steps, slots */
+void fth__worker_init(fth__worker *w, const fth__vm *vm, char *scratch);
+/* Compute one block at `spot`; every register is then in w->at. */
+void fth__block_eval(fth__worker *w, const fth__spot *spot, int64_t rows, int64_t cols);
+void fth__block_store(fth__worker *w, const fth__spot *spot, int64_t rows, int64_t cols);
+char *fth__spare_slot(const fth__worker *w);
+void fth__vm_tail(const fth__vm *vm);
+fth_status fth__vm_run(const fth_call *call, const fth__program *p);
+
+/* A rectangle of elements of `size` bytes, steps in elements. The two may be the same memory, exactly. */
+void fth__copy_block(int64_t size, int64_t rows, int64_t cols, void *to, int64_t to_row, int64_t to_col,
+                     const void *from, int64_t from_row, int64_t from_col);
+
+static inline int64_t fth__reg_size(const fth__vm *vm, int r)
+{
+    return fth_dtype_size((fth_dtype)vm->reg[r].dtype);
+}
+/* Go to the next place of the dimensions not in `skip` (bits); false: all were visited. */
+bool fth__spot_next(const fth__vm *vm, unsigned skip, int64_t *index, fth__spot *spot);
+/* `by` elements further along a dimension; -1: nowhere. */
+void fth__spot_move(const fth__vm *vm, const fth__spot *from, int dim, int64_t by, fth__spot *to);
+
+#endif

@@ -1,0 +1,235 @@
+/* fused_tail.c - reductions at the tail of a fused program, block by block.
+ *
+ * Two walks. Along: the reduced axis is innermost, a block is rows of it. Across: a block is rows of
+ * the reduced axis and columns of results. Both join in the order that ops/fused.h defines.
+ */
+#include "cpu/fused.h"
+
+#include "base/checked.h"
+
+#include <string.h>
+
+typedef struct totals {
+    char *partial, *super, *total; /* wide numbers of `n` results */
+    int64_t n;
+    char *out, *state; /* memory of the first result */
+    int64_t out_step, state_step; /* bytes */
+} totals;
+
+static void clear(const fth__vm *vm, char *wide, int64_t n)
+{
+    const fth__wide start = fth__tail_start(vm->tail.red, vm->tail.kind);
+    fth__copy_block((int64_t)vm->tail.wide, 1, n, wide, n, 1, &start, 0, 0);
+}
+
+/* Results along `dim` from `spot`; -1: one. */
+static void totals_open(const fth__worker *w, totals *t, const fth__spot *spot, int dim, int64_t n)
+{
+    const fth__vm *vm = w->vm;
+    const fth__tail *tail = &vm->tail;
+    const int64_t size = fth_dtype_size(tail->to), wide = (int64_t)tail->wide, kept = (int64_t)tail->state;
+    *t = (totals){.partial = w->wide[0], .super = w->wide[1], .total = w->wide[2], .n = n};
+    t->out = (char *)vm->call->out[0].data + spot->at[FTH_MAX_IN] * size;
+    t->out_step = dim < 0 ? 0 : vm->stride[FTH_MAX_IN][dim];
+    t->state_step = dim < 0 ? 0 : vm->stride[FTH__VM_STATE][dim] * kept;
+    if (kept) t->state = (char *)vm->call->state.data + spot->at[FTH__VM_STATE] * kept;
+    clear(vm, t->partial, n);
+    clear(vm, t->super, n);
+    clear(vm, t->total, n);
+    if (vm->call->first) return;
+    for (int64_t i = 0; i < n; i++) {
+        const char *state = t->state ? t->state + i * t->state_step : NULL;
+        if (tail->total_in_out) {
+            const fth__wide v = fth__load(tail->to, t->out + i * t->out_step * size);
+            memcpy(t->total + i * wide, &v, tail->wide);
+        } else if (state) {
+            memcpy(t->total + i * wide, state, tail->wide);
+        }
+        if (tail->has_super && state)
+            memcpy(t->super + i * wide, state + (tail->total_in_out ? 0 : wide), tail->wide);
+    }
+}
+
+static const fth_dtype wide_dtype[] = {[FTH__KIND_INT] = FTH_I64, [FTH__KIND_REAL] = FTH_F64, [FTH__KIND_COMPLEX] = FTH_C128};
+
+static void store_totals(const fth__worker *w, const totals *t)
+{
+    const fth__tail *tail = &w->vm->tail;
+    const int64_t size = fth_dtype_size(tail->to), wide = (int64_t)tail->wide;
+    const fth_dtype from = wide_dtype[tail->kind];
+    const void *src[3] = {t->total, NULL, NULL};
+    if (tail->to == from) {
+        fth__copy_block(size, 1, t->n, t->out, 0, t->out_step, t->total, 0, 1);
+    } else if (tail->to == FTH_F32 || tail->to == FTH_C64) {
+        const bool dense = t->out_step == 1;
+        char *narrow = dense ? t->out : fth__spare_slot(w);
+        (*w->vm->vec->cast)[from][tail->to](t->n, narrow, src);
+        if (!dense) fth__copy_block(size, 1, t->n, t->out, 0, t->out_step, narrow, 0, 1);
+    } else {
+        for (int64_t i = 0; i < t->n; i++) {
+            fth__wide v = {0};
+            memcpy(&v, t->total + i * wide, tail->wide);
+            fth__store(tail->to, t->out + i * t->out_step * size, v);
+        }
+    }
+}
+
+static void totals_close(const fth__worker *w, const totals *t)
+{
+    const fth__tail *tail = &w->vm->tail;
+    const int64_t wide = (int64_t)tail->wide;
+    if (w->vm->call->last || tail->total_in_out) store_totals(w, t);
+    if (w->vm->call->last || !t->state) return;
+    for (int64_t i = 0; i < t->n; i++) {
+        char *state = t->state + i * t->state_step;
+        if (!tail->total_in_out) memcpy(state, t->total + i * wide, tail->wide);
+        if (tail->has_super) memcpy(state + (tail->total_in_out ? 0 : wide), t->super + i * wide, tail->wide);
+    }
+}
+
+/* Partials of results [from, from+n) are complete up to global index `end`: add them up. */
+static void block_done(const fth__vm *vm, const totals *t, int64_t from, int64_t n, const void *partial, int64_t end)
+{
+    const fth__tail *tail = &vm->tail;
+    const int64_t at = from * (int64_t)tail->wide;
+    fth__join_fn *join = vm->vec->tail->join[tail->red][tail->kind];
+    if (!tail->has_super) {
+        join(n, t->total + at, partial);
+        return;
+    }
+    join(n, t->super + at, partial);
+    if (end % tail->super != 0 && end != tail->n) return;
+    join(n, t->total + at, t->super + at);
+    clear(vm, t->super + at, n);
+}
+
+/* The values of the block just computed, as a block. */
+static const char *values(const fth__worker *w, int64_t n)
+{
+    const fth__vm *vm = w->vm;
+    const int r = vm->p->out_reg[0];
+    const int place = vm->reg[r].place;
+    if (place != FTH__AT_CELL && place != FTH__AT_SCALAR) return w->at[r];
+    char *block = fth__spare_slot(w);
+    fth__copy_block(fth__reg_size(vm, r), 1, n, block, n, 1, w->at[r], 0, 0);
+    return block;
+}
+
+static bool one_by_one(const fth__tail *t)
+{
+    return t->exact || t->n <= FTH__TAIL_SHORT;
+}
+
+/* ---- along ------------------------------------------------------------------------------------------- */
+
+/* Elements [at, at+n) of one result, `at` on the grid. */
+static void row_done(const fth__vm *vm, const totals *t, int64_t result, const char *v, int64_t at, int64_t n)
+{
+    const fth__tail *tail = &vm->tail;
+    const int64_t size = fth_dtype_size(fth__vec_dtype(tail->from));
+    fth__lane_fn *lane = vm->vec->tail->lane[tail->red][tail->from];
+    fth__join_fn *join = vm->vec->tail->join[tail->red][tail->kind];
+    fth__wide lanes[FTH__TAIL_LANES];
+    char *const l = (char *)lanes; /* dense: wide numbers are smaller than the union for reals */
+    for (int64_t i = 0; i < n; i += tail->block) {
+        const int64_t some = fth__min_i64(tail->block, n - i);
+        clear(vm, l, FTH__TAIL_LANES);
+        lane(some, v + i * size, l);
+        for (int half = FTH__TAIL_LANES / 2; half > 0; half /= 2) join(half, l, l + (uint64_t)half * tail->wide);
+        block_done(vm, t, result, 1, l, at + i + some);
+    }
+}
+
+static void along_rows(fth__worker *w, const fth__spot *spot, int64_t rows)
+{
+    const fth__vm *vm = w->vm;
+    const fth__tail *tail = &vm->tail;
+    const int64_t n = vm->extent[vm->col_dim], size = fth_dtype_size(fth__vec_dtype(tail->from));
+    totals t;
+    totals_open(w, &t, spot, vm->row_dim, rows);
+    fth__spot place;
+    for (int64_t c = 0; c < n; c += vm->cols) {
+        const int64_t cols = fth__min_i64(vm->cols, n - c);
+        fth__spot_move(vm, spot, vm->col_dim, c, &place);
+        fth__block_eval(w, &place, rows, cols);
+        const char *v = values(w, rows * cols);
+        if (one_by_one(tail))
+            vm->vec->tail->column[tail->red][tail->from](cols, rows, 1, cols, v, t.total);
+        else
+            for (int64_t r = 0; r < rows; r++) row_done(vm, &t, r, v + r * cols * size, vm->tail_origin + c, cols);
+    }
+    totals_close(w, &t);
+}
+
+static void along(fth__worker *w)
+{
+    const fth__vm *vm = w->vm;
+    unsigned skip = 1u << vm->col_dim;
+    if (vm->row_dim >= 0) skip |= 1u << vm->row_dim;
+    const int64_t n_rows = vm->row_dim < 0 ? 1 : vm->extent[vm->row_dim];
+    int64_t index[FTH_MAX_AXES + 1] = {0};
+    fth__spot outer = {{0}}, spot;
+    do {
+        for (int64_t r = 0; r < n_rows; r += vm->rows) {
+            fth__spot_move(vm, &outer, vm->row_dim, r, &spot);
+            along_rows(w, &spot, fth__min_i64(vm->rows, n_rows - r));
+        }
+    } while (fth__spot_next(vm, skip, index, &outer));
+}
+
+/* ---- across ------------------------------------------------------------------------------------------ */
+
+/* Rows [at, at+rows) of the reduced axis, of which whole blocks are added up. */
+static void rows_done(const fth__worker *w, const totals *t, const char *v, int64_t at, int64_t rows)
+{
+    const fth__vm *vm = w->vm;
+    const fth__tail *tail = &vm->tail;
+    const int64_t size = fth_dtype_size(fth__vec_dtype(tail->from));
+    fth__column_fn *column = vm->vec->tail->column[tail->red][tail->from];
+    if (one_by_one(tail)) {
+        column(rows, t->n, t->n, 1, v, t->total);
+        return;
+    }
+    for (int64_t r = 0; r < rows;) {
+        const int64_t some = fth__min_i64(rows - r, tail->block - (at + r) % tail->block);
+        column(some, t->n, t->n, 1, v + r * t->n * size, t->partial);
+        r += some;
+        if ((at + r) % tail->block != 0 && at + r != tail->n) continue;
+        block_done(vm, t, 0, t->n, t->partial, at + r);
+        clear(vm, t->partial, t->n);
+    }
+}
+
+static void across(fth__worker *w)
+{
+    const fth__vm *vm = w->vm;
+    const unsigned skip = 1u << vm->col_dim | 1u << vm->row_dim;
+    const int64_t n = vm->extent[vm->row_dim], n_cols = vm->extent[vm->col_dim];
+    int64_t index[FTH_MAX_AXES + 1] = {0};
+    fth__spot outer = {{0}}, column, spot;
+    do {
+        for (int64_t c = 0; c < n_cols; c += vm->cols) {
+            const int64_t cols = fth__min_i64(vm->cols, n_cols - c);
+            totals t;
+            fth__spot_move(vm, &outer, vm->col_dim, c, &column);
+            totals_open(w, &t, &column, vm->col_dim, cols);
+            for (int64_t r = 0; r < n; r += vm->rows) {
+                const int64_t rows = fth__min_i64(vm->rows, n - r);
+                fth__spot_move(vm, &column, vm->row_dim, r, &spot);
+                fth__block_eval(w, &spot, rows, cols);
+                rows_done(w, &t, values(w, rows * cols), vm->tail_origin + r, rows);
+            }
+            totals_close(w, &t);
+        }
+    } while (fth__spot_next(vm, skip, index, &outer));
+}
+
+void fth__vm_tail(const fth__vm *vm)
+{
+    fth__worker w;
+    fth__worker_init(&w, vm, vm->call->scratch);
+    if (vm->col_dim == vm->tail_at)
+        along(&w);
+    else
+        across(&w);
+}

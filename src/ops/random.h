@@ -1,0 +1,26 @@
+/* random.h - where an element of a random value stands: its global index in declared axis order. */
+#ifndef FTH_OPS_RANDOM_H
+#define FTH_OPS_RANDOM_H
+
+#include "ops/philox.h"
+
+#include <fathom/ops.h>
+
+typedef struct fth__random_attr {
+    int32_t kind, dtype;
+    int64_t stream;
+    int32_t n;
+    fth_axis_id axis[FTH_MAX_AXES];
+    int32_t zero;
+} fth__random_attr;
+
+/* How much the counter grows per step along each axis of `d`: row-major over its axes by id. */
+void fth__random_steps(const fth_desc *d, uint64_t *step);
+/* Counter of the first element of a tile. */
+uint64_t fth__random_first(const fth_desc *d, const fth_tile *t, const uint64_t *step);
+/* The key from the two scalar operands. */
+fth__random_key fth__random_call_key(const fth_tile *seed, const fth_tile *iteration, int64_t stream);
+/* Both scalars must be 0-axis i64. */
+fth_status fth__random_check(const fth_node *node, int seed, int iteration, fth_err *err);
+
+#endif

@@ -1,0 +1,232 @@
+/* relieve.c - making room at the busiest moment without changing what is computed.
+ *
+ * A whole block that is alive at that moment but not used around it can be given up in between:
+ * an input is read again, a cheap result is made again, anything else goes to the scratch file and
+ * comes back. Each such gap turns one buffer into two; the second starts just before its next use.
+ */
+#include "mem/heap.h"
+#include "plan/plan.h"
+
+#include <string.h>
+
+typedef enum way { READ_AGAIN, MAKE_AGAIN, SPILL, NO_WAY } way;
+
+typedef struct gap {
+    int buf;
+    int64_t last, next; /* items at level 0: last use before the moment, first use after it */
+    way how;
+} gap;
+
+static uint64_t bytes_of(const fth__buf *b)
+{
+    return b->twice ? 2 * b->bytes : b->bytes;
+}
+
+static int storage(const fth_plan *p, int buf)
+{
+    while (buf >= 0 && p->buf[buf].kind == FTH__BUF_VIEW) buf = p->buf[buf].base;
+    return buf;
+}
+
+static bool uses(const fth_plan *p, const fth__item *it, int buf)
+{
+    for (int k = 0; k < FTH_MAX_IN; k++)
+        if (storage(p, it->in[k]) == buf) return true;
+    for (int o = 0; o < FTH_MAX_OUT; o++)
+        if (storage(p, it->out[o]) == buf) return true;
+    return it->state == buf;
+}
+
+/* First and last item of the outermost loop around item t, or t itself. */
+static void level_zero(const fth_plan *p, int64_t t, int64_t *from, int64_t *to)
+{
+    int l = p->item[t].loop;
+    *from = *to = t;
+    while (l >= 0) {
+        *from = p->loop[l].begin;
+        *to = p->loop[l].end;
+        l = p->loop[l].parent;
+    }
+}
+
+static int64_t busiest(const fth_plan *p, uint64_t *bytes)
+{
+    int64_t at = 0;
+    *bytes = 0;
+    for (int64_t t = 0; t < p->n_items; t++) {
+        uint64_t live = 0;
+        for (int64_t i = 0; i < p->n_bufs; i++) {
+            const fth__buf *b = &p->buf[i];
+            if (b->kind == FTH__BUF_ARENA && b->in_place < 0 && b->t0 <= t && t <= b->t1)
+                live += bytes_of(b);
+        }
+        if (live > *bytes) *bytes = live, at = t;
+    }
+    return at;
+}
+
+/* The item that fills a whole buffer; -1 when several turns of a loop do. */
+static int64_t filler(const fth_plan *p, int buf)
+{
+    for (int64_t t = 0; t < p->n_items; t++)
+        for (int o = 0; o < FTH_MAX_OUT; o++)
+            if (p->item[t].out[o] == buf) return p->item[t].loop < 0 ? t : -1;
+    return -1;
+}
+
+/* Making it again must not keep more alive than it frees. */
+static bool cheap_again(const fth_plan *p, int64_t made, int64_t at, int64_t next,
+                        const fth__buf *b)
+{
+    if (made < 0 || p->item[made].kind != FTH__STEP || p->item[made].state >= 0) return false;
+    const fth_node *n = p->unit[p->item[made].unit].node;
+    if (n->n_out != 1 || !((n->op->flags & FTH_OP_CHEAP) || n->op == &fth__op_fused)) return false;
+    uint64_t kept = 0;
+    for (int k = 0; k < n->n_in; k++) {
+        const fth__buf *in = &p->buf[storage(p, p->item[made].in[k])];
+        if (in->kind == FTH__BUF_ARENA && (in->t1 < next || in->t1 < at)) kept += bytes_of(in);
+        if (in->kind == FTH__BUF_ARENA && in->twice) return false;
+    }
+    return kept < bytes_of(b) / 4;
+}
+
+static gap find_gap(const fth_plan *p, int buf, int64_t at)
+{
+    gap g = {.buf = buf, .last = -1, .next = -1, .how = NO_WAY};
+    const fth__buf *b = &p->buf[buf];
+    if (b->kind != FTH__BUF_ARENA || b->home >= 0 || b->in_place >= 0 || b->element == 0 ||
+        b->bytes == 0)
+        return g;
+    if (b->t0 > at || at > b->t1) return g;
+    for (int64_t i = 0; i < p->n_bufs; i++)
+        if (p->buf[i].in_place == buf) return g; /* shares its bytes with another value */
+    int64_t from, to, a, z;
+    level_zero(p, at, &from, &to);
+    for (int64_t t = 0; t < p->n_items; t++) {
+        if (!uses(p, &p->item[t], buf)) continue;
+        if (p->item[t].state == buf) return g;
+        level_zero(p, t, &a, &z);
+        if (a <= to && z >= from) return g; /* needed at that very moment */
+        if (z < from) g.last = z;
+        if (a > to && g.next < 0) g.next = a;
+    }
+    if (g.last < 0 || g.next < 0) return g;
+    const int64_t made = filler(p, buf);
+    if (made >= 0 && p->item[made].kind == FTH__READ)
+        g.how = READ_AGAIN;
+    else if (cheap_again(p, made, at, g.next, b) && !p->limits.no_recompute)
+        g.how = MAKE_AGAIN;
+    else if (p->ctx->scratch_dir[0] && !p->limits.no_spill)
+        g.how = SPILL;
+    return g;
+}
+
+static fth_status insert_item(fth_plan *p, int64_t at, const fth__item *it, fth_err *err)
+{
+    FTH_TRY(fth__grow(p->mem, &p->item, &p->cap_items, p->n_items + 1, err));
+    memmove(&p->item[at + 1], &p->item[at], sizeof *it * (size_t)(p->n_items - at));
+    p->item[at] = *it;
+    p->n_items++;
+    p->late += at <= p->late;
+    for (int64_t i = 0; i < p->n_loops; i++) {
+        p->loop[i].begin += p->loop[i].begin >= at;
+        p->loop[i].end += p->loop[i].end >= at;
+    }
+    return FTH_OK;
+}
+
+static fth__item plain_item(fth__item_kind kind)
+{
+    fth__item it = {.kind = kind,
+                    .loop = -1,
+                    .unit = -1,
+                    .state = -1,
+                    .scratch = -1,
+                    .acc = -1,
+                    .acc_dim = -1,
+                    .split_dim = -1};
+    for (int i = 0; i < FTH_MAX_IN; i++) it.in[i] = -1;
+    for (int i = 0; i < FTH_MAX_OUT; i++) it.out[i] = -1;
+    for (int i = 0; i < FTH__MAX_DEPTH; i++) it.sdim[i] = -1;
+    return it;
+}
+
+static fth_status copy_buf(fth_plan *p, int buf, int *out, fth_err *err)
+{
+    FTH_TRY(fth__grow(p->mem, &p->buf, &p->cap_bufs, p->n_bufs + 1, err));
+    p->buf[p->n_bufs] = p->buf[buf];
+    *out = (int)p->n_bufs++;
+    return FTH_OK;
+}
+
+/* From item `from` on, everything that meant `old` means `new`; views are made anew. */
+static fth_status redirect(fth_plan *p, int64_t from, int old, int new, fth_err *err)
+{
+    const int64_t n_bufs = p->n_bufs;
+    for (int64_t v = 0; v < n_bufs; v++) {
+        int view = -1;
+        if (v != old && (p->buf[v].kind != FTH__BUF_VIEW || p->buf[v].base != old)) continue;
+        for (int64_t t = from; t < p->n_items; t++)
+            for (int k = 0; k < FTH_MAX_IN; k++) {
+                if (p->item[t].in[k] != v) continue;
+                if (v != old && view < 0) {
+                    FTH_TRY(copy_buf(p, (int)v, &view, err));
+                    p->buf[view].base = new;
+                }
+                p->item[t].in[k] = v == old ? new : view;
+            }
+        if (view >= 0) FTH_TRY(redirect(p, from, (int)v, view, err)); /* views of the view */
+    }
+    return FTH_OK;
+}
+
+static fth_status open_gap(fth_plan *p, const gap *g, fth_err *err)
+{
+    int again;
+    FTH_TRY(copy_buf(p, g->buf, &again, err));
+    FTH_TRY(redirect(p, g->next, g->buf, again, err));
+    fth__item it;
+    if (g->how == MAKE_AGAIN) {
+        it = p->item[filler(p, g->buf)];
+        int scratch;
+        FTH_TRY(copy_buf(p, it.scratch, &scratch, err));
+        it.scratch = scratch;
+    } else {
+        it = plain_item(g->how == READ_AGAIN ? FTH__READ : FTH__RELOAD);
+        it.unit = (int)p->spilled;
+    }
+    it.out[0] = again;
+    FTH_TRY(insert_item(p, g->next, &it, err));
+    if (g->how != SPILL) {
+        p->recomputed += g->how == MAKE_AGAIN;
+        return FTH_OK;
+    }
+    it = plain_item(FTH__SPILL);
+    it.in[0] = g->buf;
+    it.unit = (int)p->spilled++;
+    return insert_item(p, g->last + 1, &it, err);
+}
+
+fth_status fth__plan_relieve(fth_plan *p, bool *did, fth_err *err)
+{
+    uint64_t bytes, most = 0;
+    const int64_t at = busiest(p, &bytes);
+    gap best = {.how = NO_WAY};
+    for (int64_t i = 0; i < p->n_bufs; i++) {
+        const gap g = find_gap(p, (int)i, at);
+        if (g.how == NO_WAY || bytes_of(&p->buf[i]) <= most) continue;
+        best = g;
+        most = bytes_of(&p->buf[i]);
+    }
+    *did = best.how != NO_WAY;
+    return *did ? open_gap(p, &best, err) : FTH_OK;
+}
+
+uint64_t fth__plan_scratch_bytes(const fth_plan *p)
+{
+    uint64_t bytes = 0;
+    for (int64_t i = 0; i < p->n_items; i++)
+        if (p->item[i].kind == FTH__SPILL)
+            bytes += (p->buf[p->item[i].in[0]].bytes + 4095u) & ~(uint64_t)4095u;
+    return bytes;
+}

@@ -1,0 +1,107 @@
+/* scratch.c - slots of one unlinked file, written and read whole by the I/O thread. */
+#include "run/scratch.h"
+
+#include "mem/heap.h"
+#include "mem/inject.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PAGE = 4096 };
+
+typedef struct slot {
+    fth__runner *r;
+    uint64_t offset, bytes;
+} slot;
+
+static uint64_t slot_offset(const fth_plan *p, int number)
+{
+    uint64_t offset = 0;
+    for (int64_t i = 0; i < p->n_items; i++)
+        if (p->item[i].kind == FTH__SPILL && p->item[i].unit < number)
+            offset += (p->buf[p->item[i].in[0]].bytes + PAGE - 1) / PAGE * PAGE;
+    return offset;
+}
+
+fth_status fth__scratch_open(fth__runner *r)
+{
+    const char *dir = r->p->ctx->scratch_dir;
+    r->scratch = -1;
+    if (r->p->spilled == 0) return FTH_OK;
+    r->scratch = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (r->scratch < 0) { /* a file system without nameless files */
+        char path[600];
+        snprintf(path, sizeof path, "%s/.fathom-scratch-XXXXXX", dir);
+        r->scratch = mkstemp(path);
+        if (r->scratch >= 0) unlink(path);
+    }
+    if (r->scratch >= 0) return FTH_OK;
+    return FTH_FAIL(r->err, FTH_E_SCRATCH, "no scratch file can be made in '%s': %s", dir,
+                    strerror(errno));
+}
+
+void fth__scratch_close(fth__runner *r)
+{
+    if (r->scratch >= 0) close(r->scratch);
+    r->scratch = -1;
+}
+
+static fth_status write_slot(void *self, const int64_t *lo, const int64_t *n, const void *src,
+                             fth_err *err)
+{
+    (void)lo, (void)n;
+    const slot *s = self;
+    for (uint64_t done = 0; done < s->bytes;) {
+        const bool fail = fth__mem_write_fails(s->r->p->mem);
+        if (fail) errno = ENOSPC;
+        const ssize_t k = fail ? -1
+                               : pwrite(s->r->scratch, (const char *)src + done,
+                                        (size_t)(s->bytes - done), (off_t)(s->offset + done));
+        if (k < 0 && errno == EINTR) continue;
+        if (k <= 0)
+            return FTH_FAIL(err, FTH_E_SCRATCH, "writing %llu bytes to the scratch file: %s",
+                            (unsigned long long)s->bytes, strerror(errno));
+        done += (uint64_t)k;
+    }
+    return FTH_OK;
+}
+
+static fth_status read_slot(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                            fth_err *err)
+{
+    (void)lo, (void)n;
+    const slot *s = self;
+    for (uint64_t done = 0; done < s->bytes;) {
+        const ssize_t k = pread(s->r->scratch, (char *)dst + done, (size_t)(s->bytes - done),
+                                (off_t)(s->offset + done));
+        if (k < 0 && errno == EINTR) continue;
+        if (k <= 0)
+            return FTH_FAIL(err, FTH_E_FILE_READ, "reading the scratch file: %s",
+                            k < 0 ? strerror(errno) : "it ends too early");
+        done += (uint64_t)k;
+    }
+    return FTH_OK;
+}
+
+static fth_status transfer(fth__runner *r, const fth__buf *b, int number, bool out)
+{
+    slot s = {.r = r, .offset = slot_offset(r->p, number), .bytes = b->bytes};
+    const fth_source source = {.kind = "scratch", .self = &s, .read = read_slot};
+    const fth_sink sink = {.kind = "scratch", .self = &s, .write = write_slot};
+    const fth__io_job job = {
+        .source = out ? NULL : &source, .sink = out ? &sink : NULL, .data = r->arena + b->offset};
+    return fth__io_wait(r->io, fth__io_post(r->io, &job), r->err);
+}
+
+fth_status fth__scratch_write(fth__runner *r, const fth__buf *b, int number)
+{
+    return transfer(r, b, number, true);
+}
+
+fth_status fth__scratch_read(fth__runner *r, const fth__buf *b, int number)
+{
+    return transfer(r, b, number, false);
+}

@@ -1,0 +1,104 @@
+/* testing/random_graph.h - random programs from a seed, and the promises every program must keep.
+ *
+ * The same seed gives the same graph, data and outputs on every machine. A graph is made of every
+ * builder of fathom/ops.h, over one long axis and several short ones. Values know whether two
+ * correct evaluations must agree to the bit ("exact": nothing on the way rounds differently); only
+ * exact values are compared, sorted, rounded or counted, so a rounding never becomes a difference.
+ */
+#ifndef FATHOM_TESTING_RANDOM_GRAPH_H
+#define FATHOM_TESTING_RANDOM_GRAPH_H
+
+#include "testing/test.h"
+
+#include <fathom/fathom.h>
+
+enum { RG_VALUES = 96, RG_DATA = 64, RG_AXES = 64, RG_OUTS = 6, RG_OPS = 128, RG_TEXT = 16384 };
+
+/* Numbers behind an input; a function source keeps its own. */
+typedef struct rg_data {
+    fth_dtype dtype;
+    int n_axes;
+    int64_t size[FTH_MAX_AXES];
+    void *data;
+    int64_t bytes;
+    int64_t reads; /* calls of the source */
+} rg_data;
+
+typedef struct rg_value {
+    fth_val v;
+    bool exact;
+    bool read;    /* some operation uses it */
+    bool input;   /* nothing computes it */
+    double bound; /* about the largest magnitude */
+    double eps;   /* rounding of the coarsest dtype on the way */
+} rg_value;
+
+typedef struct rg {
+    uint64_t seed;
+    t_random r;
+    fth_context *ctx;
+    fth_graph *g;
+    int n_values, n_data, n_axes, n_outs;
+    rg_value value[RG_VALUES];
+    rg_data *data[RG_DATA];
+    char axis[RG_AXES][16];
+    int64_t axis_size[RG_AXES];
+    int out[RG_OUTS];
+    bool direct[RG_OUTS]; /* the sink is memory and known when planning */
+    int64_t elements;     /* of all values together */
+    bool used[RG_OPS];    /* operations of the table that are in it */
+    int text_len;
+    char text[RG_TEXT]; /* one line per value */
+} rg;
+
+/* The table of operations. */
+int rg_op_count(void);
+const char *rg_op_name(int op);
+
+/* NULL: a builder refused something that is allowed; `why` says what. */
+rg *rg_make(uint64_t seed, char *why, size_t why_bytes);
+void rg_free(rg *g);
+
+/* ---- for the operations (random_ops.c) ---- */
+enum { RG_BOOL = 1, RG_INT = 2, RG_REAL = 4, RG_COMPLEX = 8, RG_FLOAT = RG_REAL | RG_COMPLEX };
+enum { RG_ANY_REAL = 15 };
+typedef enum rg_fill { RG_FILL_ANY, RG_FILL_POSITIVE, RG_FILL_SPD, RG_FILL_LOWER } rg_fill;
+int64_t rg_int(rg *g, int64_t low, int64_t high);
+bool rg_chance(rg *g, int percent);
+int rg_class(fth_dtype t);
+/* Names of the axes of v as a list. */
+const char *rg_axes(fth_val v, char *text, size_t bytes);
+int64_t rg_count(fth_val v);
+/* A fresh axis, or NULL when there are too many. */
+const char *rg_axis(rg *g, int64_t size);
+/* An axis of v drawn at random; NULL: it has none. */
+const char *rg_axis_of(rg *g, fth_val v);
+int64_t rg_size(const rg *g, const char *axis);
+/* Room for another value of so many elements? */
+bool rg_room(const rg *g, double elements);
+/* Add what a builder returned; false (and rg_failed) when it is poison. `from` are the operands. */
+bool rg_add(rg *g, fth_val v, bool exact, double bound, int n_from, const int *from,
+            const char *what, ...) FTH_PRINTF(7, 8);
+fth_val rg_val(const rg *g, int i);
+/* A value of these classes of dtypes: from the pool, or a new input. -1: no room. */
+int rg_want(rg *g, int classes, bool exact);
+int rg_input(rg *g, fth_dtype dtype, const char *axes, rg_fill fill);
+/* An i32 or i64 input of indices below n. */
+int rg_index(rg *g, const char *axes, int64_t n);
+/* Memory for one more input; NULL: too many. Filled by the caller. */
+rg_data *rg_data_new(rg *g, fth_dtype dtype, int n_axes, const int64_t *size);
+int rg_input_from(rg *g, rg_data *d, const char *axes);
+/* The value scaled down so that its magnitude is at most `limit`. */
+int rg_tame(rg *g, int i, double limit);
+/* abs(x) + 0.5 */
+int rg_positive(rg *g, int i);
+/* The table: false when the operation found no operands. */
+typedef struct rg_op {
+    const char *name;
+    bool (*add)(rg *g);
+} rg_op;
+extern const rg_op rg_ops[];
+extern const int rg_n_ops;
+bool rg_elementwise(rg *g, fth_ew op);
+
+#endif

@@ -1,0 +1,216 @@
+/* test_ops_grad.c - gradients of operations that move, reduce and index, against differences.
+ *
+ * Every loss is a weighted sum of squares of the result, so that a cotangent that lands in the
+ * wrong place, or lands twice, changes it.
+ *
+ * seconds: 6
+ */
+#include "graph/graph.h"
+#include "ops/window.h"
+#include "testing/op_harness.h"
+
+static const double tolerance = 1e-7;
+
+/* sum of w * v^2 (complex: w * |v|^2) over every axis, w random. */
+static fth_val loss_of(fth_val v)
+{
+    char axes[256];
+    t_random r = t_random_make(99);
+    MADE(v);
+    fth__desc_axes(v.graph, fth__val_desc(v), axes, sizeof axes);
+    char name[32];
+    snprintf(name, sizeof name, "w%u", (unsigned)v.id);
+    const fth_val w = t_noise(v.graph, name, FTH_F64, axes, &r);
+    return fth_sum(fth_mul(fth_abs2(v), w), axes);
+}
+
+typedef fth_val build_fn(fth_val v);
+
+static void check(fth_dtype t, const char *sizes, const char *axes, build_fn *build)
+{
+    fth_graph *g = t_graph(sizes);
+    t_random r = t_random_make(1);
+    const fth_val v = t_noise(g, "x", t, axes, &r);
+    t_cuts(2);
+    GRAD(loss_of(build(v)), v, tolerance);
+    t_cuts(8);
+    t_graph_free(g);
+}
+
+#define CASE(name, sizes, axes, expression)                                                        \
+    static fth_val build_##name(fth_val v)                                                         \
+    {                                                                                              \
+        return expression;                                                                         \
+    }                                                                                              \
+    TEST(name)                                                                                     \
+    {                                                                                              \
+        check(FTH_F64, sizes, axes, build_##name);                                                 \
+    }
+#define CASE_BOTH(name, sizes, axes, expression)                                                   \
+    static fth_val build_##name(fth_val v)                                                         \
+    {                                                                                              \
+        return expression;                                                                         \
+    }                                                                                              \
+    TEST(name)                                                                                     \
+    {                                                                                              \
+        check(FTH_F64, sizes, axes, build_##name);                                                 \
+        check(FTH_C128, sizes, axes, build_##name);                                                \
+    }
+
+CASE_BOTH(expand, "a=2 b=3 c=2", "a b", fth_expand(v, "c"))
+CASE_BOTH(rename_, "a=2 b=3 c=2", "a b", fth_rename(v, "a", "c"))
+CASE_BOTH(layout, "a=2 b=3 c=2", "a b c", fth_layout(v, "c a b"))
+CASE_BOTH(merge, "a=2 b=3 c=2", "a b c", fth_merge(v, "c a", "ca"))
+CASE_BOTH(split, "a=2 n=6 c=2 p=2 q=3", "a n c", fth_split(v, "n", "p q"))
+CASE_BOTH(sum, "a=2 b=3 c=2", "a b c", fth_sum(v, "b"))
+CASE_BOTH(sum_of_two_axes, "a=2 b=3 c=2", "a b c", fth_sum(v, "c a"))
+CASE_BOTH(prod, "a=2 b=3 c=2", "a b c", fth_prod(v, "b"))
+CASE(rmax, "a=2 b=5 c=2", "a b c", fth_rmax(v, "b"))
+CASE(rmin, "a=2 b=5 c=2", "a b c", fth_rmin(v, "b"))
+CASE(logsumexp, "a=2 b=5 c=2", "a b c", fth_logsumexp(v, "b"))
+CASE_BOTH(mean, "a=2 b=5 c=2", "a b c", fth_mean(v, "b c"))
+CASE(variance, "a=2 b=5 c=2", "a b c", fth_variance(v, "b"))
+CASE(variance_of_two_axes, "a=2 b=5 c=2", "a b c", fth_variance(v, "a b"))
+CASE_BOTH(cumsum, "a=2 b=5 c=2", "a b c", fth_cumsum(v, "b"))
+CASE_BOTH(scan_exclusive_reverse, "a=2 b=5 c=2", "a b c", fth_scan(FTH_RED_SUM, v, "b", true, true))
+CASE_BOTH(slice, "a=2 b=5 c=2 p=2", "a b c", fth_slice(v, "b", 2, "p"))
+CASE_BOTH(pad, "a=2 b=5 c=2 p=9", "a b c", fth_pad(v, "b", 3, "p", 2.5))
+CASE_BOTH(flip, "a=2 b=5 c=2", "a b c", fth_flip(v, "b"))
+CASE_BOTH(window_zero, "a=2 b=5 t=4", "a b", fth_window(v, "b", 1, "t", false))
+CASE_BOTH(window_clamp, "a=2 b=5 t=4", "b a", fth_window(v, "b", 2, "t", true))
+CASE_BOTH(window_wider_than_the_axis, "a=2 b=2 t=7", "b a", fth_window(v, "b", 3, "t", true))
+CASE(pool_sum, "a=2 b=6 c=2 p=2", "a b c", fth_pool_sum(v, "b", 3, "p"))
+CASE_BOTH(pool_mean, "a=2 b=6 c=2 p=2", "a b c", fth_pool_mean(v, "b", 3, "p"))
+CASE(pool_max, "a=2 b=6 c=2 p=2", "a b c", fth_pool_max(v, "b", 3, "p"))
+CASE_BOTH(upsample, "a=2 b=3 c=2 p=6", "a b c", fth_upsample(v, "b", 2, "p"))
+CASE(sort, "a=2 b=6 c=2", "a b c", fth_sort(v, "b", false))
+CASE(sort_descending, "a=2 b=6 c=2", "c a b", fth_sort(v, "b", true))
+CASE(topk, "a=2 b=6 c=2 k=3", "a b c", fth_topk(v, "b", "k", true))
+
+static fth_val build_fold(fth_val v)
+{
+    const fth__window_attr attr = {.lo = 1, .axis = fth_axis_find(v.graph, "b"), .tap = fth_axis_find(v.graph, "t"),
+                                   .clamp = 1};
+    return fth__fold(FTH_HERE, v, &attr);
+}
+TEST(fold)
+{
+    check(FTH_F64, "a=2 b=4 t=3", "b t a", build_fold);
+}
+
+/* The gradient of a gradient: every vjp is made of operations that have one. */
+static fth_val build_second(fth_val v)
+{
+    const fth_val inner = fth_sum(fth_mul(fth_logsumexp(v, "b"), fth_logsumexp(v, "b")), "a");
+    fth_val grad = {0};
+    OK(fth_grad(inner, 1, &v, &grad));
+    return grad;
+}
+TEST(second_derivatives)
+{
+    check(FTH_F64, "a=2 b=3", "a b", build_second);
+}
+
+static const int32_t rows[6] = {2, 0, 2, 1, 3, 3};
+
+static fth_val build_gather(fth_val v)
+{
+    return fth_gather(v, "row", t_input(v.graph, "n", FTH_I32, "i j", rows));
+}
+static fth_val build_gather_batch(fth_val v)
+{
+    return fth_gather(v, "row", t_input(v.graph, "n", FTH_I32, "j i", rows));
+}
+static fth_val build_pick(fth_val v)
+{
+    return fth_gather(v, "row", t_input(v.graph, "n", FTH_I32, "j", rows));
+}
+static fth_val build_scatter(fth_val v)
+{
+    return fth_scatter_add(v, "i", t_input(v.graph, "n", FTH_I32, "j i", rows), "row");
+}
+TEST(gather_and_scatter_add)
+{
+    check(FTH_F64, "a=2 row=4 i=3 j=2", "a row", build_gather);
+    check(FTH_C128, "a=2 row=4 i=3 j=2", "row a", build_gather);
+    check(FTH_F64, "j=2 row=4 i=3", "j row", build_gather_batch);
+    check(FTH_F64, "j=2 row=4 c=2", "c j row", build_pick);
+    check(FTH_C128, "j=2 row=4 c=2", "row c j", build_pick);
+    check(FTH_F64, "a=2 row=4 i=3 j=2", "a i j", build_scatter);
+    check(FTH_C128, "a=2 row=4 i=3 j=2", "j i a", build_scatter);
+}
+
+static const uint8_t mask[5] = {1, 0, 0, 1, 1};
+static fth_val build_compact(fth_val v)
+{
+    return fth_compact(v, "row", t_input(v.graph, "mask", FTH_BOOL, "row", mask), "kept");
+}
+TEST(compact)
+{
+    check(FTH_F64, "a=2 row=5 kept=3", "a row", build_compact);
+    check(FTH_C128, "a=2 row=5 kept=3", "row a", build_compact);
+}
+
+TEST(concat)
+{
+    fth_graph *g = t_graph("a=2 p=2 q=3 all=5");
+    t_random r = t_random_make(1);
+    const fth_val v[2] = {t_noise(g, "x", FTH_F64, "a p", &r), t_noise(g, "y", FTH_F64, "q a", &r)};
+    const char *const names[2] = {"p", "q"};
+    const fth_val loss = loss_of(fth_concat(2, v, names, "all"));
+    GRAD(loss, v[0], tolerance);
+    GRAD(loss, v[1], tolerance);
+    t_graph_free(g);
+}
+
+/* Entries outside the triangle are constants: no gradient flows there, and the mark stays. */
+TEST(mark)
+{
+    fth_graph *g = t_graph("row=3 col=3");
+    t_random r = t_random_make(1);
+    const fth_val v = t_noise(g, "x", FTH_F64, "row col", &r);
+    fth_val grad = {0};
+    double got[9];
+    OK(fth_grad(fth_sum(fth_mark(v, FTH_UPPER, "row", "col"), "row col"), 1, &v, &grad));
+    EQ_I64(fth__val_desc(grad)->triangle, FTH_UPPER);
+    t_eval(grad, got);
+    for (int i = 0; i < 9; i++) EQ_F64(got[i], i % 3 >= i / 3);
+    t_graph_free(g);
+}
+
+TEST(a_product_with_zeros_has_a_gradient)
+{
+    fth_graph *g = t_graph("n=4");
+    double x[4] = {2, 0, 3, 5}, got[4];
+    const fth_val v = t_input(g, "x", FTH_F64, "n", x);
+    fth_val grad = {0};
+    OK(fth_grad(fth_prod(v, "n"), 1, &v, &grad));
+    t_eval(grad, got);
+    for (int i = 0; i < 4; i++) EQ_F64(got[i], i == 1 ? 30 : 0);
+    t_graph_free(g);
+}
+
+TEST(a_tie_sends_its_gradient_to_the_first)
+{
+    fth_graph *g = t_graph("n=4");
+    double x[4] = {2, 7, 7, 5}, got[4];
+    const fth_val v = t_input(g, "x", FTH_F64, "n", x);
+    fth_val grad = {0};
+    OK(fth_grad(fth_rmax(v, "n"), 1, &v, &grad));
+    t_eval(grad, got);
+    for (int i = 0; i < 4; i++) EQ_F64(got[i], i == 1);
+    t_graph_free(g);
+}
+
+TEST(a_running_product_has_none)
+{
+    fth_graph *g = t_graph("n=4");
+    t_random r = t_random_make(1);
+    const fth_val v = t_noise(g, "x", FTH_F64, "n", &r);
+    fth_val grad = {0};
+    IS(fth_grad(fth_sum(fth_scan(FTH_RED_PROD, v, "n", false, false), "n"), 1, &v, &grad), FTH_E_GRAPH_GRADIENT);
+    REFUSED(g, FTH_E_GRAPH_GRADIENT, "running prod");
+    t_graph_free(g);
+}
+
+TEST_MAIN()

@@ -1,0 +1,269 @@
+/* test_ops_move.c - slice, pad, concat, flip, window, fold, upsample, pool.
+ *
+ * seconds: 4
+ */
+#include "graph/graph.h"
+#include "ops/window.h"
+#include "testing/op_harness.h"
+
+#include <math.h>
+
+/* out[a, y, c] of [a=3 y=? c=5] against v[a, from(y), c]; from -1: the number in `outside`. */
+typedef int64_t from_fn(int64_t y, const int64_t *arg);
+
+static void against(fth_val v, int64_t n_in, fth_val out, int64_t n_out, from_fn *from, const int64_t *arg,
+                    double outside)
+{
+    const fth_dtype t = fth_val_dtype(v);
+    const int64_t size = fth_dtype_size(t);
+    char *got = malloc((size_t)(t_count(out) * size) + 1), element[16];
+    const char *x = t_data(v);
+    t_put(t, element, 0, outside, 0);
+    t_eval(out, got);
+    for (int64_t a = 0; a < 3; a++)
+        for (int64_t y = 0; y < n_out; y++)
+            for (int64_t c = 0; c < 5; c++) {
+                const int64_t k = from(y, arg);
+                SAME_BYTES(got + ((a * n_out + y) * 5 + c) * size,
+                           k < 0 ? element : x + ((a * n_in + k) * 5 + c) * size, size);
+            }
+    free(got);
+}
+
+static int64_t shifted(int64_t y, const int64_t *arg) /* by arg[0], inside [0, arg[1]) */
+{
+    const int64_t k = y + arg[0];
+    return k < 0 || k >= arg[1] ? -1 : k;
+}
+static int64_t backwards(int64_t y, const int64_t *arg)
+{
+    return arg[0] - 1 - y;
+}
+static int64_t divided(int64_t y, const int64_t *arg)
+{
+    return y / arg[0];
+}
+
+TEST(slice_pad_flip_upsample_of_every_dtype)
+{
+    for (int k = 0; k < FTH_DTYPE_COUNT; k++) {
+        const fth_dtype t = (fth_dtype)k;
+        fth_graph *g = t_graph("a=3 y=11 c=5 part=4 none=0 long=20 up=33");
+        t_random r = t_random_make(1);
+        const fth_val v = t_noise(g, "x", t, "a y c", &r);
+        against(v, 11, fth_slice(v, "y", 6, "part"), 4, shifted, (int64_t[]){6, 11}, 0);
+        against(v, 11, fth_slice(v, "y", 11, "none"), 0, shifted, (int64_t[]){11, 11}, 0);
+        against(v, 11, fth_pad(v, "y", 5, "long", 1), 20, shifted, (int64_t[]){-5, 11}, 1);
+        against(v, 11, fth_pad(v, "y", 0, "long", 1), 20, shifted, (int64_t[]){0, 11}, 1);
+        against(v, 11, fth_flip(v, "y"), 11, backwards, (int64_t[]){11}, 0);
+        against(v, 11, fth_upsample(v, "y", 3, "up"), 33, divided, (int64_t[]){3}, 0);
+        t_graph_free(g);
+    }
+}
+
+TEST(pad_of_an_empty_axis_is_all_padding)
+{
+    fth_graph *g = t_graph("a=0 b=7 c=2");
+    char none[1];
+    int32_t got[14];
+    t_eval(fth_pad(t_input(g, "x", FTH_I32, "a c", none), "a", 3, "b", -4), got);
+    for (int i = 0; i < 14; i++) EQ_I64(got[i], -4);
+    t_graph_free(g);
+}
+
+TEST(slice_and_pad_refusals)
+{
+    fth_graph *g = t_graph("y=11 part=4");
+    const fth_val v = t_input(g, "x", FTH_U8, "y", NULL);
+    IS_TRUE(!fth_val_ok(fth_slice(v, "y", 8, "part")));
+    REFUSED(g, FTH_E_GRAPH_ATTR, "the axis has 11 elements");
+    t_graph_free(g);
+    g = t_graph("y=11 long=20");
+    IS_TRUE(!fth_val_ok(fth_pad(t_input(g, "x", FTH_U8, "y", NULL), "y", 10, "long", 0)));
+    REFUSED(g, FTH_E_GRAPH_ATTR, "x u8 [y=11]");
+    t_graph_free(g);
+    g = t_graph("y=11 long=20");
+    IS_TRUE(!fth_val_ok(fth_pad(t_input(g, "x", FTH_U8, "y", NULL), "y", 1, "long", 256)));
+    REFUSED(g, FTH_E_GRAPH_ATTR, "256 is not a number of");
+    t_graph_free(g);
+    g = t_graph("y=11 z=11");
+    IS_TRUE(!fth_val_ok(fth_slice(t_input(g, "x", FTH_U8, "y z", NULL), "y", 0, "z")));
+    REFUSED(g, FTH_E_AXIS_MISMATCH, "already has axis 'z'");
+    t_graph_free(g);
+}
+
+TEST(concat_of_every_dtype_and_of_other_layouts)
+{
+    for (int k = 0; k < FTH_DTYPE_COUNT; k++) {
+        const fth_dtype t = (fth_dtype)k;
+        const int64_t size = fth_dtype_size(t);
+        fth_graph *g = t_graph("a=3 p=4 q=0 s=6 all=10 c=5");
+        t_random r = t_random_make(2);
+        const fth_val v[3] = {t_noise(g, "x", t, "a p c", &r), t_noise(g, "y", t, "a q c", &r),
+                              t_noise(g, "z", t, "c s a", &r)};
+        const char *const names[3] = {"p", "q", "s"};
+        const fth_val out = fth_concat(3, v, names, "all");
+        MADE(out);
+        EQ_I64(fth_val_size(out, 1), 10);
+        char *got = malloc((size_t)(150 * size));
+        t_eval(out, got);
+        const char *x = t_data(v[0]), *z = t_data(v[2]);
+        for (int64_t a = 0; a < 3; a++)
+            for (int64_t y = 0; y < 10; y++)
+                for (int64_t c = 0; c < 5; c++)
+                    SAME_BYTES(got + ((a * 10 + y) * 5 + c) * size,
+                               y < 4 ? x + ((a * 4 + y) * 5 + c) * size : z + ((c * 6 + y - 4) * 3 + a) * size, size);
+        free(got);
+        t_graph_free(g);
+    }
+}
+
+TEST(concat_refusals)
+{
+    const char *const names[2] = {"p", "q"};
+    fth_graph *g = t_graph("a=3 b=2 p=4 q=5 all=9 wrong=8");
+    fth_val v[2] = {t_input(g, "x", FTH_F32, "a p", NULL), t_input(g, "y", FTH_F32, "a q", NULL)};
+    MADE(fth_concat(2, v, names, "all"));
+    IS_TRUE(!fth_val_ok(fth_concat(2, v, names, "wrong")));
+    REFUSED(g, FTH_E_AXIS_SIZE, "9 elements together, 'wrong' has 8");
+    t_graph_free(g);
+    g = t_graph("a=3 b=2 p=4 q=5 all=9");
+    v[0] = t_input(g, "x", FTH_F32, "a p", NULL);
+    v[1] = t_input(g, "y", FTH_F32, "b q", NULL);
+    IS_TRUE(!fth_val_ok(fth_concat(2, v, names, "all")));
+    REFUSED(g, FTH_E_AXIS_MISMATCH, "y f32 [b=2 q=5]");
+    t_graph_free(g);
+    g = t_graph("a=3 p=4 q=5 all=9");
+    v[0] = t_input(g, "x", FTH_F32, "a p", NULL);
+    v[1] = t_input(g, "y", FTH_F64, "a q", NULL);
+    IS_TRUE(!fth_val_ok(fth_concat(2, v, names, "all")));
+    REFUSED(g, FTH_E_DTYPE, "y f64 [a=3 q=5]");
+    t_graph_free(g);
+}
+
+static void try_window(fth_dtype t, int64_t n, int64_t lo, int64_t taps, bool clamp)
+{
+    char axes[64];
+    snprintf(axes, sizeof axes, "a=3 y=%lld c=2 tap=%lld", (long long)n, (long long)taps);
+    fth_graph *g = t_graph(axes);
+    t_random r = t_random_make(3);
+    const fth_val v = t_noise(g, "x", t, "a y c", &r), w = fth_window(v, "y", lo, "tap", clamp);
+    double *got = malloc((size_t)t_count(w) * sizeof *got + 1);
+    t_eval_f64(w, got);
+    for (int64_t i = 0; i < t_count(w); i++) {
+        const int64_t tap = i % taps, c = i / taps % 2, y = i / taps / 2 % n, a = i / taps / 2 / n;
+        int64_t k = y + tap - lo;
+        const bool outside = k < 0 || k >= n;
+        k = k < 0 ? 0 : k >= n ? n - 1 : k;
+        EQ_F64(got[i], outside && !clamp ? 0 : t_get(t, t_data(v), (a * n + k) * 2 + c));
+    }
+    free(got);
+    t_graph_free(g);
+}
+
+TEST(window_inside_and_at_the_edges)
+{
+    for (int clamp = 0; clamp < 2; clamp++) {
+        for (int k = 0; k < FTH_DTYPE_COUNT; k++) try_window((fth_dtype)k, 9, 1, 4, clamp);
+        try_window(FTH_F32, 9, 0, 3, clamp);
+        try_window(FTH_F32, 9, 2, 3, clamp);
+        try_window(FTH_F32, 9, 0, 1, clamp);
+        try_window(FTH_F32, 2, 3, 7, clamp);
+        try_window(FTH_F32, 1, 1, 3, clamp);
+        try_window(FTH_F32, 0, 1, 3, clamp);
+    }
+    fth_graph *g = t_graph("y=4 tap=3");
+    IS_TRUE(!fth_val_ok(fth_window(t_input(g, "x", FTH_F32, "y", NULL), "y", 3, "tap", false)));
+    REFUSED(g, FTH_E_GRAPH_ATTR, "3 taps");
+    t_graph_free(g);
+}
+
+/* <window(x), g> = <x, fold(g)> for all x and g: each is the other's transpose. */
+static void try_fold(fth_dtype t, int64_t n, int64_t lo, int64_t taps, bool clamp)
+{
+    char axes[64];
+    snprintf(axes, sizeof axes, "a=2 y=%lld tap=%lld", (long long)n, (long long)taps);
+    fth_graph *g = t_graph(axes);
+    t_random r = t_random_make(4);
+    const fth_val x = t_noise(g, "x", t, "y a", &r), w = fth_window(x, "y", lo, "tap", clamp);
+    const fth_val b = t_noise(g, "b", t, "tap y a", &r);
+    const fth__window_attr attr = {.lo = lo, .axis = fth_axis_find(g, "y"), .tap = fth_axis_find(g, "tap"),
+                                   .clamp = clamp};
+    const fth_val f = fth__fold(FTH_HERE, b, &attr);
+    double *spread = malloc((size_t)t_count(w) * 8 + 1), *folded = malloc((size_t)t_count(f) * 8 + 1);
+    t_eval_f64(w, spread);
+    t_eval_f64(f, folded);
+    double left = 0, right = 0;
+    for (int64_t y = 0; y < n; y++)
+        for (int64_t a = 0; a < 2; a++) {
+            right += folded[y * 2 + a] * t_get(t, t_data(x), y * 2 + a);
+            for (int64_t k = 0; k < taps; k++)
+                left += spread[(y * 2 + a) * taps + k] * t_get(t, t_data(b), (k * n + y) * 2 + a);
+        }
+    NEAR(left, right, (t == FTH_F64 ? 1e-12 : 1e-4) * (1 + fabs(left)));
+    free(spread);
+    free(folded);
+    t_graph_free(g);
+}
+
+TEST(fold_is_the_transpose_of_window)
+{
+    for (int clamp = 0; clamp < 2; clamp++) {
+        try_fold(FTH_F32, 9, 1, 4, clamp);
+        try_fold(FTH_F64, 9, 2, 3, clamp);
+        try_fold(FTH_F64, 9, 0, 1, clamp);
+        try_fold(FTH_F64, 2, 3, 7, clamp);
+        try_fold(FTH_F64, 1, 1, 3, clamp);
+        try_fold(FTH_F64, 0, 1, 3, clamp);
+    }
+}
+
+TEST(pool_of_every_dtype)
+{
+    for (int k = 0; k < FTH_DTYPE_COUNT; k++) {
+        const fth_dtype t = (fth_dtype)k;
+        fth_graph *g = t_graph("a=3 y=12 c=5 part=4");
+        t_random r = t_random_make(5);
+        const fth_val v = t_noise(g, "x", t, "a y c", &r);
+        const void *x = t_data(v);
+        const bool number = fth_dtype_is_real(t) || fth_dtype_is_complex(t);
+        const bool ordered = fth_dtype_is_real(t) || fth_dtype_is_int(t);
+        double sum[60], mean[60], largest[60], where[60];
+        t_eval_f64(fth_pool_sum(v, "y", 3, "part"), sum);
+        if (number) t_eval_f64(fth_pool_mean(v, "y", 3, "part"), mean);
+        if (ordered) t_eval_f64(fth_pool_max(v, "y", 3, "part"), largest);
+        if (ordered) t_eval_f64(fth_out(fth_pool_max(v, "y", 3, "part"), 1), where);
+        for (int64_t i = 0; i < 60; i++) {
+            const int64_t first = (i / 5) * 15 + i % 5; /* (a*12 + 3*p)*5 + c */
+            double s = 0, m = -1e9, at = 0;
+            for (int64_t b = 0; b < 3; b++) {
+                const double e = t_get(t, x, first + b * 5);
+                if (e > m) m = e, at = (double)(i / 5 % 4 * 3 + b);
+                s += e;
+            }
+            NEAR(sum[i], s, 0.03);
+            if (number) NEAR(mean[i], s / 3, 0.01);
+            if (ordered) EQ_F64(largest[i], m);
+            if (ordered) EQ_F64(where[i], at);
+        }
+        t_graph_free(g);
+    }
+}
+
+TEST(pool_and_upsample_refusals)
+{
+    fth_graph *g = t_graph("y=11 part=3");
+    IS_TRUE(!fth_val_ok(fth_pool_mean(t_input(g, "x", FTH_F32, "y", NULL), "y", 3, "part")));
+    REFUSED(g, FTH_E_AXIS_SIZE, "slice or pad");
+    t_graph_free(g);
+    g = t_graph("y=12 part=4");
+    IS_TRUE(!fth_val_ok(fth_pool_mean(t_input(g, "x", FTH_U8, "y", NULL), "y", 3, "part")));
+    REFUSED(g, FTH_E_DTYPE_OP, "x u8 [y=12]");
+    t_graph_free(g);
+    g = t_graph("y=4 up=11");
+    IS_TRUE(!fth_val_ok(fth_upsample(t_input(g, "x", FTH_F32, "y", NULL), "y", 3, "up")));
+    REFUSED(g, FTH_E_AXIS_SIZE, "'up' has 11");
+    t_graph_free(g);
+}
+
+TEST_MAIN()

@@ -1,0 +1,248 @@
+/* test_ops_order.c - sort, topk, argmin and argmax, histogram, scan.
+ *
+ * seconds: 4
+ */
+#include "graph/graph.h"
+#include "testing/op_harness.h"
+
+#include <math.h>
+
+static bool ordered(fth_dtype t)
+{
+    return !fth_dtype_is_complex(t);
+}
+
+/* Sorted along y of [a=3 y=n c=2]: values come in order, the order is a permutation, ties stay. */
+static void check_sorted(fth_dtype t, const void *x, const double *got, const double *order, int64_t n, int64_t k,
+                         bool descending)
+{
+    for (int64_t a = 0; a < 3; a++)
+        for (int64_t c = 0; c < 2; c++)
+            for (int64_t i = 0; i < k; i++) {
+                const int64_t at = (a * k + i) * 2 + c, from = (int64_t)order[at];
+                IS_TRUE(from >= 0 && from < n);
+                EQ_F64(got[at], t_get(t, x, (a * n + from) * 2 + c));
+                /* as many before it in the input's order as places before it in the result */
+                int64_t rank = 0;
+                for (int64_t j = 0; j < n; j++) {
+                    const double e = t_get(t, x, (a * n + j) * 2 + c);
+                    const bool nan = isnan(e), mine = isnan(got[at]);
+                    const bool before = mine ? !nan : descending ? e > got[at] : e < got[at];
+                    const bool tie = (nan && mine) || e == got[at];
+                    rank += before || (tie && j < from);
+                }
+                EQ_I64(rank, i);
+            }
+}
+
+TEST(sort_and_topk_of_every_dtype)
+{
+    for (int k = 0; k < FTH_DTYPE_COUNT; k++)
+        for (int down = 0; down < 2; down++) {
+            const fth_dtype t = (fth_dtype)k;
+            if (!ordered(t)) continue;
+            fth_graph *g = t_graph("a=3 y=37 c=2 top=6");
+            t_random r = t_random_make(1);
+            const fth_val v = t_noise(g, "x", t, "a y c", &r);
+            for (int i = 0; i < 60; i++) /* ties */
+                t_put(t, t_data(v), t_random_i64(&r, 0, 221), (double)t_random_i64(&r, 0, 1), 0);
+            if (fth_dtype_is_real(t))
+                for (int i = 0; i < 9; i++) {
+                    t_put(t, t_data(v), t_random_i64(&r, 0, 221), NAN, 0);
+                    t_put(t, t_data(v), t_random_i64(&r, 0, 221), i % 2 ? HUGE_VAL : -HUGE_VAL, 0);
+                    t_put(t, t_data(v), t_random_i64(&r, 0, 221), -0.0, 0);
+                }
+            double got[222], order[222];
+            const fth_val s = fth_sort(v, "y", down), top = fth_topk(v, "y", "top", down);
+            t_eval_f64(s, got);
+            t_eval_f64(fth_out(s, 1), order);
+            check_sorted(t, t_data(v), got, order, 37, 37, down);
+            t_eval_f64(top, got);
+            t_eval_f64(fth_out(top, 1), order);
+            check_sorted(t, t_data(v), got, order, 37, 6, down);
+            t_graph_free(g);
+        }
+}
+
+TEST(sort_of_the_extreme_integers)
+{
+    fth_graph *g = t_graph("n=5");
+    const int64_t x[5] = {0, INT64_MIN, INT64_MAX, -1, 1}, want[5] = {INT64_MIN, -1, 0, 1, INT64_MAX};
+    int64_t got[5];
+    const fth_val v = t_input(g, "x", FTH_I64, "n", x);
+    t_eval(fth_sort(v, "n", false), got);
+    SAME_BYTES(got, want, sizeof got);
+    t_eval(fth_sort(v, "n", true), got);
+    for (int i = 0; i < 5; i++) EQ_I64(got[i], want[4 - i]);
+    t_graph_free(g);
+}
+
+TEST(sort_of_long_lines)
+{
+    enum { N = 5000 };
+    fth_graph *g = t_graph("n=5000");
+    t_random r = t_random_make(2);
+    const fth_val v = t_noise(g, "x", FTH_F32, "n", &r), s = fth_sort(v, "n", false);
+    float *got = malloc(N * sizeof *got);
+    int64_t *order = malloc(N * sizeof *order);
+    t_cuts(2);
+    t_eval(s, got);
+    t_eval(fth_out(s, 1), order);
+    t_cuts(8);
+    const float *x = t_data(v);
+    for (int i = 0; i < N; i++) {
+        IS_TRUE(i == 0 || got[i - 1] <= got[i]);
+        EQ_F64(got[i], x[order[i]]);
+    }
+    free(got);
+    free(order);
+    t_graph_free(g);
+}
+
+TEST(sort_and_topk_of_empty_and_single)
+{
+    fth_graph *g = t_graph("none=0 one=1 c=3");
+    t_random r = t_random_make(3);
+    char nothing[1];
+    float got[3];
+    t_eval(fth_sort(t_input(g, "x", FTH_F32, "none c", nothing), "none", false), nothing);
+    const fth_val v = t_noise(g, "y", FTH_F32, "one c", &r);
+    t_eval(fth_sort(v, "one", true), got);
+    SAME_BYTES(got, t_data(v), sizeof got);
+    t_eval(fth_topk(v, "c", "none", true), nothing);
+    IS_TRUE(!fth_val_ok(fth_topk(v, "c", "one", true)));
+    REFUSED(g, FTH_E_AXIS_MISMATCH, "already has axis 'one'");
+    t_graph_free(g);
+    g = t_graph("n=3 k=4");
+    IS_TRUE(!fth_val_ok(fth_topk(t_input(g, "x", FTH_F32, "n", NULL), "n", "k", true)));
+    REFUSED(g, FTH_E_AXIS_SIZE, "'k' has 4");
+    t_graph_free(g);
+    g = t_graph("n=3");
+    IS_TRUE(!fth_val_ok(fth_sort(t_input(g, "x", FTH_C64, "n", NULL), "n", false)));
+    REFUSED(g, FTH_E_DTYPE_OP, "x c64 [n=3]");
+    t_graph_free(g);
+}
+
+TEST(argmin_and_argmax_of_every_dtype)
+{
+    for (int k = 0; k < FTH_DTYPE_COUNT; k++)
+        for (int largest = 0; largest < 2; largest++) {
+            const fth_dtype t = (fth_dtype)k;
+            if (!ordered(t)) continue;
+            fth_graph *g = t_graph("a=3 y=19 c=2");
+            t_random r = t_random_make(4);
+            const fth_val v = t_noise(g, "x", t, "a y c", &r), m = fth_arg_(FTH_HERE, largest, v, "y");
+            if (fth_dtype_is_real(t)) {
+                t_put(t, t_data(v), 7 * 2, NAN, 0);
+                t_put(t, t_data(v), 9 * 2, NAN, 0);
+            }
+            SHAPE(m, "i64 [a=3 c=2]");
+            int64_t got[6];
+            t_eval(m, got);
+            for (int64_t i = 0; i < 6; i++) {
+                int64_t best = 0;
+                for (int64_t y = 1; y < 19; y++) {
+                    const double e = t_get(t, t_data(v), (i / 2 * 19 + y) * 2 + i % 2);
+                    const double b = t_get(t, t_data(v), (i / 2 * 19 + best) * 2 + i % 2);
+                    if (!isnan(b) && (isnan(e) || (largest ? e > b : e < b))) best = y;
+                }
+                EQ_I64(got[i], best);
+            }
+            t_graph_free(g);
+        }
+    fth_graph *g = t_graph("y=0");
+    IS_TRUE(!fth_val_ok(fth_argmax(t_input(g, "x", FTH_F32, "y", NULL), "y")));
+    REFUSED(g, FTH_E_AXIS_SIZE, "largest");
+    t_graph_free(g);
+}
+
+TEST(histogram_counts_what_is_inside)
+{
+    fth_graph *g = t_graph("a=2 n=9 bin=4");
+    const double x[2][9] = {{-1, -0.5, 0, 0.5, 0.999, 1, NAN, 7, -1.0001}, {0, 0, 0, 0, 0, 0, 0, 0, 0}};
+    const fth_val h = fth_histogram(t_input(g, "x", FTH_F64, "a n", x), "n", "bin", -1, 1);
+    SHAPE(h, "i64 [a=2 bin=4]");
+    int64_t got[8];
+    t_eval(h, got);
+    const int64_t want[8] = {1, 1, 1, 2, 0, 0, 9, 0};
+    for (int i = 0; i < 8; i++) EQ_I64(got[i], want[i]);
+    t_graph_free(g);
+    for (int k = 0; k < FTH_DTYPE_COUNT; k++) {
+        const fth_dtype t = (fth_dtype)k;
+        if (t == FTH_BOOL || fth_dtype_is_complex(t)) continue;
+        g = t_graph("n=200 c=3 bin=7");
+        t_random r = t_random_make(5);
+        const fth_val v = t_noise(g, "x", t, "n c", &r);
+        int64_t counts[21], total = 0, inside = 0;
+        t_eval(fth_histogram(v, "n", "bin", 0, 14), counts);
+        for (int i = 0; i < 21; i++) total += counts[i];
+        for (int i = 0; i < 600; i++) inside += t_get(t, t_data(v), i) >= 0 && t_get(t, t_data(v), i) < 14;
+        EQ_I64(total, inside);
+        t_graph_free(g);
+    }
+    g = t_graph("n=9 bin=4");
+    IS_TRUE(!fth_val_ok(fth_histogram(t_input(g, "x", FTH_F64, "n", NULL), "n", "bin", 1, 1)));
+    REFUSED(g, FTH_E_GRAPH_ATTR, "[1, 1)");
+    t_graph_free(g);
+}
+
+static double running(fth_red red, double a, double x)
+{
+    return red == FTH_RED_SUM ? a + x : red == FTH_RED_PROD ? a * x : red == FTH_RED_MIN ? fmin(a, x) : fmax(a, x);
+}
+
+static void try_scan(fth_dtype t, fth_red red, bool exclusive, bool reverse)
+{
+    fth_graph *g = t_graph("a=3 y=15 c=2");
+    t_random r = t_random_make(6);
+    const fth_val v = t_noise(g, "x", t, "a y c", &r);
+    if (red == FTH_RED_PROD)
+        for (int i = 0; i < 90; i++) t_put(t, t_data(v), i, (double)(1 + i % 2), 0);
+    double got[90];
+    t_eval_f64(fth_scan(red, v, "y", exclusive, reverse), got);
+    for (int64_t line = 0; line < 6; line++) {
+        double a = red == FTH_RED_PROD;
+        for (int64_t i = 0; i < 15; i++) {
+            const int64_t y = reverse ? 14 - i : i, at = (line / 2 * 15 + y) * 2 + line % 2;
+            const double x = t_get(t, t_data(v), at), before = a;
+            a = i == 0 && red >= FTH_RED_MIN ? x : running(red, a, x);
+            const double want = exclusive ? before : a;
+            if (exclusive && red >= FTH_RED_MIN && i == 0) {
+                if (fth_dtype_is_real(t)) EQ_F64(got[at], red == FTH_RED_MIN ? HUGE_VAL : -HUGE_VAL);
+                continue;
+            }
+            NEAR(got[at], want, fth_dtype_size(t) == 2 ? 0.05 * (1 + fabs(want)) : 1e-5 * (1 + fabs(want)));
+        }
+    }
+    t_graph_free(g);
+}
+
+TEST(scan_of_every_dtype_both_ways)
+{
+    for (int k = 0; k < FTH_DTYPE_COUNT; k++)
+        for (int red = FTH_RED_SUM; red <= FTH_RED_MAX; red++)
+            for (int way = 0; way < 4; way++) {
+                const fth_dtype t = (fth_dtype)k;
+                if (red >= FTH_RED_MIN && (t == FTH_BOOL || fth_dtype_is_complex(t))) continue;
+                if (red == FTH_RED_PROD && t == FTH_BOOL) continue;
+                try_scan(t, (fth_red)red, way & 1, way & 2);
+            }
+}
+
+TEST(scan_edges_and_refusals)
+{
+    fth_graph *g = t_graph("n=0 c=2");
+    char none[1];
+    t_eval(fth_cumsum(t_input(g, "x", FTH_F32, "n c", none), "n"), none);
+    t_graph_free(g);
+    g = t_graph("n=3");
+    IS_TRUE(!fth_val_ok(fth_scan(FTH_RED_ANY, t_input(g, "x", FTH_BOOL, "n", NULL), "n", false, false)));
+    REFUSED(g, FTH_E_GRAPH_ATTR, "sum, prod, min or max");
+    t_graph_free(g);
+    g = t_graph("n=3");
+    IS_TRUE(!fth_val_ok(fth_scan(FTH_RED_MAX, t_input(g, "x", FTH_C64, "n", NULL), "n", false, false)));
+    REFUSED(g, FTH_E_DTYPE_OP, "x c64 [n=3]");
+    t_graph_free(g);
+}
+
+TEST_MAIN()
