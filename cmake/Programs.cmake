@@ -15,7 +15,7 @@ if(bench)
     # The peers it times against are the libraries themselves.
     add_executable(fathom_bench ${bench})
     set_target_properties(fathom_bench PROPERTIES OUTPUT_NAME fathom-bench)
-    target_link_libraries(fathom_bench PRIVATE fathom_static fathom_flags)
+    target_link_libraries(fathom_bench PRIVATE fathom_static fathom_flags fftw3f_threads)
     target_compile_options(fathom_bench PRIVATE ${FTH_HOT_OPTIONS})
     list(APPEND FTH_PROGRAMS fathom_bench)
 endif()

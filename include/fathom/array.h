@@ -108,6 +108,14 @@ typedef struct fth_sink {
 
 FTH_API fth_source fth_tensor_source(fth_tensor *t); /* kept alive by the caller */
 FTH_API fth_sink fth_tensor_sink(fth_tensor *t);     /* direct: partly written if the run fails */
+/* Mini-batches: row i of the source is row index[i] of `base`, whichever indices stand there when a
+ * run reads it. The struct belongs to the caller and outlives its use; only `index` may change. */
+typedef struct fth_rows {
+    fth_source base;
+    const int64_t *index;
+    int64_t n;
+} fth_rows;
+FTH_API fth_source fth_rows_source(fth_rows *rows);
 /* A number that changes from run to run (learning rate, step, seed): read at every run. */
 FTH_API fth_source fth_scalar_source(fth_dtype dtype, const void *value);
 FTH_API fth_sink fth_scalar_sink(fth_dtype dtype, void *value);

@@ -58,6 +58,10 @@ FTH_API int64_t fth_axis_size(const fth_graph *g, const char *name); /* -1: not 
 /* Read from outside. The source must have the dtype and the sizes of the axes. */
 FTH_API fth_val fth_input_(fth_graph *g, fth_site site, const char *name, fth_dtype dtype,
                            const char *axes, fth_source source);
+/* Give an input another source of the same dtype and sizes, for the next runs: another file of a
+ * series. A plan that used memory in place needs memory again (FTH_E_PLAN_STALE when it runs). */
+FTH_API FTH_MUST_USE fth_status fth_input_set(fth_graph *g, const char *name, fth_source source,
+                                              fth_err *err);
 /* A named persistent block that a run may change with fth_assign. */
 FTH_API fth_val fth_param_(fth_graph *g, fth_site site, const char *name, const char *axes,
                            fth_tensor *storage);

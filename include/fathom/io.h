@@ -30,17 +30,19 @@ FTH_API void fth_source_close(fth_source *source);
 FTH_API void fth_sink_close(fth_sink *sink);
 
 /* Read a whole source, of any kind, into a new tensor. */
-FTH_API FTH_MUST_USE fth_status fth_source_load(const fth_source *source, fth_mem *mem, const char *label,
-                                                fth_tensor **out, fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_source_load(const fth_source *source, fth_mem *mem,
+                                                const char *label, fth_tensor **out, fth_err *err);
 /* Write a tensor of the sink's shape and dtype, and commit. */
 FTH_API FTH_MUST_USE fth_status fth_sink_store(const fth_sink *sink, fth_tensor *t, fth_err *err);
 
 /* ---- NPY: one array ---- */
 
 /* Either byte order, C and Fortran order (the source is row-major all the same). */
-FTH_API FTH_MUST_USE fth_status fth_npy_open(fth_source *out, fth_mem *mem, const char *path, fth_err *err);
-FTH_API FTH_MUST_USE fth_status fth_npy_create(fth_sink *out, fth_mem *mem, const char *path, fth_dtype dtype,
-                                               int n_axes, const int64_t *size, fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_npy_open(fth_source *out, fth_mem *mem, const char *path,
+                                             fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_npy_create(fth_sink *out, fth_mem *mem, const char *path,
+                                               fth_dtype dtype, int n_axes, const int64_t *size,
+                                               fth_err *err);
 
 /* ---- raw binary: elements in row-major order, somewhere in a file ---- */
 
@@ -55,7 +57,8 @@ FTH_API FTH_MUST_USE fth_status fth_raw_open(fth_source *out, fth_mem *mem, cons
                                              const fth_raw_layout *layout, fth_err *err);
 /* `header` gives the layout->offset bytes before the elements; NULL: zeros. */
 FTH_API FTH_MUST_USE fth_status fth_raw_create(fth_sink *out, fth_mem *mem, const char *path,
-                                               const fth_raw_layout *layout, const void *header, fth_err *err);
+                                               const fth_raw_layout *layout, const void *header,
+                                               fth_err *err);
 
 /* ---- several arrays in one file ---- */
 
@@ -70,42 +73,51 @@ typedef struct fth_file_item {
 
 /* NPZ: a zip of NPY members, stored or deflated; a name is taken with or without ".npy". */
 typedef struct fth_npz fth_npz;
-FTH_API FTH_MUST_USE fth_status fth_npz_open(fth_npz **out, fth_mem *mem, const char *path, fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_npz_open(fth_npz **out, fth_mem *mem, const char *path,
+                                             fth_err *err);
 FTH_API void fth_npz_close(fth_npz *npz);
 FTH_API int64_t fth_npz_count(const fth_npz *npz);
-FTH_API const char *fth_npz_name(const fth_npz *npz, int64_t i); /* without ".npy"; NULL past the end */
+/* The i-th name, without ".npy"; NULL past the end. */
+FTH_API const char *fth_npz_name(const fth_npz *npz, int64_t i);
 /* A stored member is read in place; a deflated one from its front, so rectangles
  * in ascending order are cheap and going back inflates again. The checksum is
  * verified once a member has been read from front to end. */
-FTH_API FTH_MUST_USE fth_status fth_npz_source(fth_npz *npz, const char *name, fth_source *out, fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_npz_source(fth_npz *npz, const char *name, fth_source *out,
+                                               fth_err *err);
 
 typedef struct fth_npz_writer fth_npz_writer;
 FTH_API FTH_MUST_USE fth_status fth_npz_create(fth_npz_writer **out, fth_mem *mem, const char *path,
-                                               const fth_file_item *items, int64_t n_items, fth_err *err);
+                                               const fth_file_item *items, int64_t n_items,
+                                               fth_err *err);
 /* Valid until the writer ends. Its commit says that the array is complete; its abandon, that the
  * file never will be. */
-FTH_API FTH_MUST_USE fth_status fth_npz_sink(fth_npz_writer *w, const char *name, fth_sink *out, fth_err *err);
-/* Finish the file; refused unless every element of every member was written. Ends the writer either way. */
+FTH_API FTH_MUST_USE fth_status fth_npz_sink(fth_npz_writer *w, const char *name, fth_sink *out,
+                                             fth_err *err);
+/* Finish the file; refused unless every element of every member was written. Ends the writer either
+ * way. */
 FTH_API FTH_MUST_USE fth_status fth_npz_commit(fth_npz_writer *w, fth_err *err);
 FTH_API void fth_npz_abandon(fth_npz_writer *w); /* NULL is allowed */
 
 /* safetensors: checkpoints, models and results. */
 typedef struct fth_safetensors fth_safetensors;
-FTH_API FTH_MUST_USE fth_status fth_safetensors_open(fth_safetensors **out, fth_mem *mem, const char *path,
-                                                     fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_safetensors_open(fth_safetensors **out, fth_mem *mem,
+                                                     const char *path, fth_err *err);
 FTH_API void fth_safetensors_close(fth_safetensors *f);
 FTH_API int64_t fth_safetensors_count(const fth_safetensors *f);
-FTH_API const char *fth_safetensors_name(const fth_safetensors *f, int64_t i); /* in file order; NULL past the end */
+/* The i-th name in file order; NULL past the end. */
+FTH_API const char *fth_safetensors_name(const fth_safetensors *f, int64_t i);
 FTH_API int64_t fth_safetensors_meta_count(const fth_safetensors *f);
 /* The i-th entry of the metadata; its value is returned, its key goes to *key. */
 FTH_API const char *fth_safetensors_meta_at(const fth_safetensors *f, int64_t i, const char **key);
-FTH_API const char *fth_safetensors_meta(const fth_safetensors *f, const char *key); /* NULL: not there */
+/* The value of a key; NULL when it is not there. */
+FTH_API const char *fth_safetensors_meta(const fth_safetensors *f, const char *key);
 /* F64 with the axes "... ri" and a last size of 2 comes back as c128. */
-FTH_API FTH_MUST_USE fth_status fth_safetensors_source(fth_safetensors *f, const char *name, fth_source *out,
-                                                       fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_safetensors_source(fth_safetensors *f, const char *name,
+                                                       fth_source *out, fth_err *err);
 /* Read everything and compare with the hashes kept as metadata "xxh64.<name>"; *n_checked (may be
  * NULL) says how many tensors had one. */
-FTH_API FTH_MUST_USE fth_status fth_safetensors_verify(fth_safetensors *f, int64_t *n_checked, fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_safetensors_verify(fth_safetensors *f, int64_t *n_checked,
+                                                       fth_err *err);
 
 typedef struct fth_file_meta {
     const char *key, *value;
@@ -119,11 +131,12 @@ typedef struct fth_safetensors_writer fth_safetensors_writer;
 /* `opt` may be NULL. The same items and metadata give the same bytes. */
 FTH_API FTH_MUST_USE fth_status fth_safetensors_create(fth_safetensors_writer **out, fth_mem *mem,
                                                        const char *path, const fth_file_item *items,
-                                                       int64_t n_items, const fth_safetensors_options *opt,
+                                                       int64_t n_items,
+                                                       const fth_safetensors_options *opt,
                                                        fth_err *err);
 /* As for NPZ. */
-FTH_API FTH_MUST_USE fth_status fth_safetensors_sink(fth_safetensors_writer *w, const char *name, fth_sink *out,
-                                                     fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_safetensors_sink(fth_safetensors_writer *w, const char *name,
+                                                     fth_sink *out, fth_err *err);
 FTH_API FTH_MUST_USE fth_status fth_safetensors_commit(fth_safetensors_writer *w, fth_err *err);
 FTH_API void fth_safetensors_abandon(fth_safetensors_writer *w);
 
@@ -138,27 +151,31 @@ FTH_API void fth_texts_free(fth_texts *t);                        /* NULL is all
 
 typedef struct fth_h5 fth_h5;
 typedef enum fth_h5_kind { FTH_H5_NONE, FTH_H5_GROUP, FTH_H5_DATASET, FTH_H5_OTHER } fth_h5_kind;
-FTH_API FTH_MUST_USE fth_status fth_h5_open(fth_h5 **out, fth_mem *mem, const char *path, fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_h5_open(fth_h5 **out, fth_mem *mem, const char *path,
+                                            fth_err *err);
 FTH_API void fth_h5_close(fth_h5 *h5);
 /* What stands at a place like "/obs/index"; NONE also for a broken link. */
 FTH_API fth_h5_kind fth_h5_kind_of(fth_h5 *h5, const char *object);
 /* Names of the children of a group, in the order of their bytes. */
-FTH_API FTH_MUST_USE fth_status fth_h5_list(fth_h5 *h5, const char *group, fth_texts **out, fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_h5_list(fth_h5 *h5, const char *group, fth_texts **out,
+                                            fth_err *err);
 /* A dataset of numbers. Integers without a dtype of ours are widened: i8 i16 to i32, u32 u64 to
  * i64 (a u64 that does not fit is an error); h5py's bool and complex are known. One chunk of the
  * file is billed to `mem` while the source is open. */
-FTH_API FTH_MUST_USE fth_status fth_h5_source(fth_h5 *h5, const char *dataset, fth_source *out, fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_h5_source(fth_h5 *h5, const char *dataset, fth_source *out,
+                                              fth_err *err);
 /* A dataset of strings: one string, or a list of them. */
-FTH_API FTH_MUST_USE fth_status fth_h5_strings(fth_h5 *h5, const char *dataset, fth_texts **out, fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_h5_strings(fth_h5 *h5, const char *dataset, fth_texts **out,
+                                               fth_err *err);
 /* Attributes of a group or dataset: FTH_E_FILE_KEY when there is none of that name. Up to `max`
  * numbers go to `v`; *n is how many there are. */
 FTH_API bool fth_h5_attr_exists(fth_h5 *h5, const char *object, const char *name);
 FTH_API FTH_MUST_USE fth_status fth_h5_attr_text(fth_h5 *h5, const char *object, const char *name,
                                                  fth_texts **out, fth_err *err);
-FTH_API FTH_MUST_USE fth_status fth_h5_attr_i64(fth_h5 *h5, const char *object, const char *name, int64_t *v,
-                                                int64_t max, int64_t *n, fth_err *err);
-FTH_API FTH_MUST_USE fth_status fth_h5_attr_f64(fth_h5 *h5, const char *object, const char *name, double *v,
-                                                int64_t max, int64_t *n, fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_h5_attr_i64(fth_h5 *h5, const char *object, const char *name,
+                                                int64_t *v, int64_t max, int64_t *n, fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_h5_attr_f64(fth_h5 *h5, const char *object, const char *name,
+                                                double *v, int64_t max, int64_t *n, fth_err *err);
 
 typedef struct fth_h5_writer fth_h5_writer;
 typedef struct fth_h5_dataset {
@@ -169,15 +186,19 @@ typedef struct fth_h5_dataset {
     int64_t chunk[FTH_MAX_AXES]; /* cut to size; all zero: contiguous, or 1 MiB when compressed */
     int gzip;                    /* 0: not compressed; 1 to 9 */
 } fth_h5_dataset;
-FTH_API FTH_MUST_USE fth_status fth_h5_create(fth_h5_writer **out, fth_mem *mem, const char *path, fth_err *err);
-FTH_API FTH_MUST_USE fth_status fth_h5_sink(fth_h5_writer *w, const fth_h5_dataset *dataset, fth_sink *out,
-                                            fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_h5_create(fth_h5_writer **out, fth_mem *mem, const char *path,
+                                              fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_h5_sink(fth_h5_writer *w, const fth_h5_dataset *dataset,
+                                            fth_sink *out, fth_err *err);
 FTH_API FTH_MUST_USE fth_status fth_h5_put_strings(fth_h5_writer *w, const char *dataset,
-                                                   const char *const *text, int64_t n, fth_err *err);
-FTH_API FTH_MUST_USE fth_status fth_h5_put_attr_text(fth_h5_writer *w, const char *object, const char *name,
-                                                     const char *text, fth_err *err);
-FTH_API FTH_MUST_USE fth_status fth_h5_put_attr_i64(fth_h5_writer *w, const char *object, const char *name,
-                                                    const int64_t *v, int64_t n, fth_err *err);
+                                                   const char *const *text, int64_t n,
+                                                   fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_h5_put_attr_text(fth_h5_writer *w, const char *object,
+                                                     const char *name, const char *text,
+                                                     fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_h5_put_attr_i64(fth_h5_writer *w, const char *object,
+                                                    const char *name, const int64_t *v, int64_t n,
+                                                    fth_err *err);
 FTH_API FTH_MUST_USE fth_status fth_h5_commit(fth_h5_writer *w, fth_err *err);
 FTH_API void fth_h5_abandon(fth_h5_writer *w);
 
@@ -187,7 +208,8 @@ FTH_API void fth_h5_abandon(fth_h5_writer *w);
  * it is opened, so the number of entries in any rows is known before they are read. */
 typedef struct fth_csr fth_csr;
 /* A group of an HDF5 file, as h5ad writes it; a file of scipy.sparse.save_npz. */
-FTH_API FTH_MUST_USE fth_status fth_csr_open_h5(fth_csr **out, fth_h5 *h5, const char *group, fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_csr_open_h5(fth_csr **out, fth_h5 *h5, const char *group,
+                                                fth_err *err);
 FTH_API FTH_MUST_USE fth_status fth_csr_open_npz(fth_csr **out, fth_npz *npz, fth_err *err);
 FTH_API void fth_csr_close(fth_csr *csr); /* NULL is allowed */
 FTH_API int64_t fth_csr_rows(const fth_csr *csr);
@@ -197,12 +219,14 @@ FTH_API fth_dtype fth_csr_dtype(const fth_csr *csr);
 FTH_API int64_t fth_csr_entries(const fth_csr *csr, int64_t first, int64_t end);
 /* Rows [first, first+n) as they are in the file: row_ptr[n+1] starting at 0, col and val with
  * fth_csr_entries elements. Columns are checked; duplicates stay. */
-FTH_API FTH_MUST_USE fth_status fth_csr_read(fth_csr *csr, int64_t first, int64_t n, int64_t *row_ptr,
-                                             int32_t *col, void *val, fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_csr_read(fth_csr *csr, int64_t first, int64_t n,
+                                             int64_t *row_ptr, int32_t *col, void *val,
+                                             fth_err *err);
 /* Rows index[0..n), in that order. `room` is how many entries col and val can take; *row_ptr is
  * filled first, so row_ptr[n] says what is needed when FTH_E_USAGE says it is too little. */
-FTH_API FTH_MUST_USE fth_status fth_csr_read_rows(fth_csr *csr, const int64_t *index, int64_t n, int64_t room,
-                                                  int64_t *row_ptr, int32_t *col, void *val, fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_csr_read_rows(fth_csr *csr, const int64_t *index, int64_t n,
+                                                  int64_t room, int64_t *row_ptr, int32_t *col,
+                                                  void *val, fth_err *err);
 /* The same matrix, dense; entries of one place are added. Valid until the csr is closed. */
 FTH_API fth_source fth_csr_source(fth_csr *csr);
 

@@ -12,7 +12,8 @@ fth_status fth__shape_check(fth_dtype dtype, int n_axes, const int64_t *size, in
     if ((int)dtype < 0 || dtype >= FTH_DTYPE_COUNT)
         return FTH_FAIL(err, FTH_E_USAGE, "dtype %d does not exist", (int)dtype);
     if (n_axes < 0 || n_axes > FTH_MAX_AXES)
-        return FTH_FAIL(err, FTH_E_AXIS_LIMIT, "%d axes; at most %d are allowed", n_axes, FTH_MAX_AXES);
+        return FTH_FAIL(err, FTH_E_AXIS_LIMIT, "%d axes; at most %d are allowed", n_axes,
+                        FTH_MAX_AXES);
     if (n_axes > 0 && !size) return FTH_FAIL(err, FTH_E_USAGE, "%d axes without sizes", n_axes);
     /* Zero sizes come last: the others must not overflow even in an empty array,
      * because strides are made of them. */
@@ -33,7 +34,8 @@ fth_status fth__shape_check(fth_dtype dtype, int n_axes, const int64_t *size, in
     return FTH_OK;
 }
 
-const char *fth__shape_text(fth_dtype dtype, int n_axes, const int64_t *size, char *text, size_t bytes)
+const char *fth__shape_text(fth_dtype dtype, int n_axes, const int64_t *size, char *text,
+                            size_t bytes)
 {
     fth__text t;
     fth__text_init(&t, text, bytes);
@@ -46,7 +48,8 @@ const char *fth__shape_text(fth_dtype dtype, int n_axes, const int64_t *size, ch
 fth_status fth__rect_check(const char *what, int n_axes, const int64_t *size, const int64_t *lo,
                            const int64_t *n, fth_err *err)
 {
-    if (n_axes > 0 && (!lo || !n)) return FTH_FAIL(err, FTH_E_USAGE, "%s: no rectangle given", what);
+    if (n_axes > 0 && (!lo || !n))
+        return FTH_FAIL(err, FTH_E_USAGE, "%s: no rectangle given", what);
     for (int a = 0; a < n_axes; a++)
         if (lo[a] < 0 || n[a] < 0 || lo[a] > size[a] || n[a] > size[a] - lo[a])
             return FTH_FAIL(err, FTH_E_USAGE,
@@ -66,7 +69,8 @@ int64_t fth__rect_count(int n_axes, const int64_t *n)
     return count;
 }
 
-void fth__runs_start(fth__runs *r, int n_axes, const int64_t *size, const int64_t *lo, const int64_t *n)
+void fth__runs_start(fth__runs *r, int n_axes, const int64_t *size, const int64_t *lo,
+                     const int64_t *n)
 {
     *r = (fth__runs){.length = 1, .left = 1};
     int64_t stride[FTH_MAX_AXES + 1];
@@ -110,11 +114,12 @@ bool fth__runs_next(fth__runs *r)
     return true;
 }
 
-fth_status fth__rows_by_read(const char *what, fth__read_fn *read, void *self, fth_dtype dtype, int n_axes,
-                             const int64_t *size, const int64_t *index, int64_t n, void *dst,
-                             fth_err *err)
+fth_status fth__rows_by_read(const char *what, fth__read_fn *read, void *self, fth_dtype dtype,
+                             int n_axes, const int64_t *size, const int64_t *index, int64_t n,
+                             void *dst, fth_err *err)
 {
-    if (n_axes < 1) return FTH_FAIL(err, FTH_E_USAGE, "%s: rows were asked of a single number", what);
+    if (n_axes < 1)
+        return FTH_FAIL(err, FTH_E_USAGE, "%s: rows were asked of a single number", what);
     if (n < 0 || (n > 0 && !index))
         return FTH_FAIL(err, FTH_E_USAGE, "%s: no list of rows given", what);
     for (int64_t i = 0; i < n; i++)

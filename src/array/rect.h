@@ -15,7 +15,8 @@
 fth_status fth__shape_check(fth_dtype dtype, int n_axes, const int64_t *size, int64_t *count,
                             uint64_t *bytes, fth_err *err);
 /* "f32 [3 4]" into a caller's buffer; returns it. */
-const char *fth__shape_text(fth_dtype dtype, int n_axes, const int64_t *size, char *text, size_t bytes);
+const char *fth__shape_text(fth_dtype dtype, int n_axes, const int64_t *size, char *text,
+                            size_t bytes);
 
 /* FTH_E_USAGE unless [lo, lo+n) lies inside `size`; `what` names the array in the message. */
 fth_status fth__rect_check(const char *what, int n_axes, const int64_t *size, const int64_t *lo,
@@ -24,24 +25,26 @@ fth_status fth__rect_check(const char *what, int n_axes, const int64_t *size, co
 int64_t fth__rect_count(int n_axes, const int64_t *n);
 
 typedef struct fth__runs {
-    int n_outer;                     /* axes that are walked                  */
-    int64_t left;                    /* runs still to come                    */
-    int64_t start;                   /* of the present run, in box elements   */
-    int64_t length;                  /* of every run, in elements             */
-    int64_t gap;                     /* elements between runs of the innermost walked axis */
+    int n_outer;    /* axes that are walked                  */
+    int64_t left;   /* runs still to come                    */
+    int64_t start;  /* of the present run, in box elements   */
+    int64_t length; /* of every run, in elements             */
+    int64_t gap;    /* elements between runs of the innermost walked axis */
     int64_t index[FTH_MAX_AXES];
     int64_t n[FTH_MAX_AXES];
     int64_t stride[FTH_MAX_AXES];
 } fth__runs;
 /* Usage: fth__runs_start(&r, ...); while (fth__runs_next(&r)) { r.start, r.length } */
-void fth__runs_start(fth__runs *r, int n_axes, const int64_t *size, const int64_t *lo, const int64_t *n);
+void fth__runs_start(fth__runs *r, int n_axes, const int64_t *size, const int64_t *lo,
+                     const int64_t *n);
 bool fth__runs_next(fth__runs *r);
 
-typedef fth_status fth__read_fn(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err);
+typedef fth_status fth__read_fn(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                                fth_err *err);
 /* Serve read_rows by read: neighbours in the index become one rectangle. FTH_E_INDEX_RANGE for
  * an index outside the first axis; then nothing was read. */
-fth_status fth__rows_by_read(const char *what, fth__read_fn *read, void *self, fth_dtype dtype, int n_axes,
-                             const int64_t *size, const int64_t *index, int64_t n, void *dst,
-                             fth_err *err);
+fth_status fth__rows_by_read(const char *what, fth__read_fn *read, void *self, fth_dtype dtype,
+                             int n_axes, const int64_t *size, const int64_t *index, int64_t n,
+                             void *dst, fth_err *err);
 
 #endif

@@ -24,8 +24,8 @@ struct fth_tensor {
 };
 
 /* A tensor without data yet. */
-static fth_status make(fth_tensor **out, fth_mem *mem, fth_dtype dtype, int n_axes, const int64_t *size,
-                       fth_err *err)
+static fth_status make(fth_tensor **out, fth_mem *mem, fth_dtype dtype, int n_axes,
+                       const int64_t *size, fth_err *err)
 {
     *out = NULL;
     uint64_t bytes = 0;
@@ -126,7 +126,8 @@ uint64_t fth_tensor_bytes(const fth_tensor *t)
 
 /* ---- memory as a source and as a sink ---- */
 
-static fth_status tensor_read(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
+static fth_status tensor_read(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                              fth_err *err)
 {
     const fth_tensor *t = self;
     FTH_TRY(fth__rect_check("memory", t->n_axes, t->size, lo, n, err));
@@ -142,13 +143,16 @@ static fth_status tensor_read(void *self, const int64_t *lo, const int64_t *n, v
     return FTH_OK;
 }
 
-static fth_status tensor_read_rows(void *self, const int64_t *index, int64_t n, void *dst, fth_err *err)
+static fth_status tensor_read_rows(void *self, const int64_t *index, int64_t n, void *dst,
+                                   fth_err *err)
 {
     const fth_tensor *t = self;
-    return fth__rows_by_read("memory", tensor_read, self, t->dtype, t->n_axes, t->size, index, n, dst, err);
+    return fth__rows_by_read("memory", tensor_read, self, t->dtype, t->n_axes, t->size, index, n,
+                             dst, err);
 }
 
-static fth_status tensor_write(void *self, const int64_t *lo, const int64_t *n, const void *src, fth_err *err)
+static fth_status tensor_write(void *self, const int64_t *lo, const int64_t *n, const void *src,
+                               fth_err *err)
 {
     const fth_tensor *t = self;
     FTH_TRY(fth__rect_check("memory", t->n_axes, t->size, lo, n, err));
@@ -166,24 +170,33 @@ static fth_status tensor_write(void *self, const int64_t *lo, const int64_t *n, 
 
 fth_source fth_tensor_source(fth_tensor *t)
 {
-    fth_source s = {.kind = "memory", .self = t, .dtype = t->dtype, .n_axes = t->n_axes,
-                    .read = tensor_read, .read_rows = tensor_read_rows, .data = t->data};
+    fth_source s = {.kind = "memory",
+                    .self = t,
+                    .dtype = t->dtype,
+                    .n_axes = t->n_axes,
+                    .read = tensor_read,
+                    .read_rows = tensor_read_rows,
+                    .data = t->data};
     memcpy(s.size, t->size, sizeof s.size);
     return s;
 }
 
 fth_sink fth_tensor_sink(fth_tensor *t)
 {
-    fth_sink s = {.kind = "memory", .self = t, .dtype = t->dtype, .n_axes = t->n_axes,
-                  .write = tensor_write, .data = t->data};
+    fth_sink s = {.kind = "memory",
+                  .self = t,
+                  .dtype = t->dtype,
+                  .n_axes = t->n_axes,
+                  .write = tensor_write,
+                  .data = t->data};
     memcpy(s.size, t->size, sizeof s.size);
     return s;
 }
 
 /* A scalar has no room for its dtype beside the pointer, so its size is in the function. */
 #define DEFINE_SCALAR(bytes)                                                                       \
-    static fth_status scalar_read_##bytes(void *self, const int64_t *lo, const int64_t *n, void *dst,   \
-                                          fth_err *err)                                            \
+    static fth_status scalar_read_##bytes(void *self, const int64_t *lo, const int64_t *n,         \
+                                          void *dst, fth_err *err)                                 \
     {                                                                                              \
         (void)lo, (void)n, (void)err;                                                              \
         memcpy(dst, self, bytes);                                                                  \
@@ -204,7 +217,8 @@ DEFINE_SCALAR(16)
 
 typedef struct scalar_functions {
     fth_status (*read)(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err);
-    fth_status (*write)(void *self, const int64_t *lo, const int64_t *n, const void *src, fth_err *err);
+    fth_status (*write)(void *self, const int64_t *lo, const int64_t *n, const void *src,
+                        fth_err *err);
 } scalar_functions;
 static const scalar_functions scalars[17] = {
     [1] = {scalar_read_1, scalar_write_1},    [2] = {scalar_read_2, scalar_write_2},
@@ -215,12 +229,18 @@ static const scalar_functions scalars[17] = {
 fth_source fth_scalar_source(fth_dtype dtype, const void *value)
 {
     void *self = (void *)(uintptr_t)value; /* a source never writes through it */
-    return (fth_source){.kind = "scalar", .self = self, .dtype = dtype,
-                        .read = scalars[fth_dtype_size(dtype)].read, .data = self};
+    return (fth_source){.kind = "scalar",
+                        .self = self,
+                        .dtype = dtype,
+                        .read = scalars[fth_dtype_size(dtype)].read,
+                        .data = self};
 }
 
 fth_sink fth_scalar_sink(fth_dtype dtype, void *value)
 {
-    return (fth_sink){.kind = "scalar", .self = value, .dtype = dtype,
-                      .write = scalars[fth_dtype_size(dtype)].write, .data = value};
+    return (fth_sink){.kind = "scalar",
+                      .self = value,
+                      .dtype = dtype,
+                      .write = scalars[fth_dtype_size(dtype)].write,
+                      .data = value};
 }

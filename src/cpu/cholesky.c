@@ -12,7 +12,8 @@
 
 #include <string.h>
 
-enum { WHOLE_BELOW = 512, BLOCK = 256 };
+/* Columns of a block column, and rows of one task: tall tasks repack the short operand less often. */
+enum { WHOLE_BELOW = 512, BLOCK = 256, TALL = 512 };
 
 typedef struct work {
     fth_dtype t;
@@ -26,19 +27,25 @@ static char *at(const work *w, int64_t i, int64_t j)
     return (char *)w->a.data + (w->a.cols ? j * w->a.ld + i : i * w->a.ld + j) * w->size;
 }
 
-/* Block i of the current column takes the updates from everything to its left. */
+/* Task 0 is the diagonal block; the others are the rows below it, TALL at a time. */
+static int64_t tasks_below(const work *w)
+{
+    return fth__ceil_div_i64(fth__max_i64(w->n - w->j - BLOCK, 0), TALL);
+}
+
+/* Rows of the current block column take the updates from everything to their left. */
 static void update(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const work *w = arg;
-    const int64_t i = w->j + task * BLOCK, j = w->j, nb = fth__min_i64(BLOCK, w->n - j);
+    const int64_t j = w->j, nb = fth__min_i64(BLOCK, w->n - j);
+    const int64_t i = task == 0 ? j : j + BLOCK + (task - 1) * TALL;
     const fth__matrix left = {at(w, i, 0), w->a.ld, w->a.cols};
     const fth__matrix_out c = {at(w, i, j), w->a.ld, w->a.cols};
-    if (j == 0) return;
     if (task == 0)
         fth__blas_rank_k(w->t, nb, j, left, c);
     else
-        fth__blas_gemm(w->t, fth__min_i64(BLOCK, w->n - i), nb, j, -1.0, left,
+        fth__blas_gemm(w->t, fth__min_i64(TALL, w->n - i), nb, j, -1.0, left,
                        (fth__matrix){at(w, j, 0), w->a.ld, !w->a.cols}, true, 1.0, c);
 }
 
@@ -46,8 +53,8 @@ static void divide(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const work *w = arg;
-    const int64_t i = w->j + (task + 1) * BLOCK, j = w->j, nb = fth__min_i64(BLOCK, w->n - j);
-    fth__blas_solve_right(w->t, fth__min_i64(BLOCK, w->n - i), nb, (fth__matrix){at(w, j, j), w->a.ld, w->a.cols},
+    const int64_t i = w->j + BLOCK + task * TALL, j = w->j;
+    fth__blas_solve_right(w->t, fth__min_i64(TALL, w->n - i), BLOCK, (fth__matrix){at(w, j, j), w->a.ld, w->a.cols},
                           (fth__matrix_out){at(w, i, j), w->a.ld, w->a.cols});
 }
 
@@ -68,13 +75,11 @@ static int64_t factor_block(const work *w, int64_t j, int64_t n)
 static int64_t factor(work *w, fth_team *team)
 {
     if (w->n < WHOLE_BELOW) return factor_block(w, 0, w->n);
-    const int64_t blocks = fth__ceil_div_i64(w->n, BLOCK);
-    for (int64_t b = 0; b < blocks; b++) {
-        w->j = b * BLOCK;
-        fth_team_run(team, blocks - b, update, w);
+    for (w->j = 0; w->j < w->n; w->j += BLOCK) {
+        if (w->j > 0) fth_team_run(team, 1 + tasks_below(w), update, w);
         const int64_t order = factor_block(w, w->j, fth__min_i64(BLOCK, w->n - w->j));
         if (order > 0) return w->j + order;
-        fth_team_run(team, blocks - b - 1, divide, w);
+        fth_team_run(team, tasks_below(w), divide, w);
     }
     return 0;
 }

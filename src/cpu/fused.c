@@ -2,10 +2,13 @@
 #include "cpu/fused.h"
 
 #include "base/checked.h"
+#include "graph/grid.h"
 
 #include <string.h>
 
-enum { BLOCK = 2048, ALIGN = 64, SKEW = 128 };
+/* Short blocks let the processor's own prefetching run on into the next one; blocks of a tail hold at
+ * least one block of the grid. */
+enum { BLOCK = 512, TAIL_BLOCK = FTH__REDUCE_BLOCK, ALIGN = 64, SKEW = 128, LINE = 64 };
 
 /* ---- the space ------------------------------------------------------------------------------------- */
 
@@ -90,11 +93,26 @@ static int count_slots(const fth__program *p)
 static void set_sizes(fth__vm *vm, const fth__program *p)
 {
     const int64_t size = widest(p);
-    vm->block = size <= 4 ? BLOCK : BLOCK / 2;
+    vm->block = p->tail_dim < 0 ? BLOCK : TAIL_BLOCK;
     vm->slot_bytes = (uint64_t)(vm->block * size) + SKEW; /* not a multiple of a page: fewer false conflicts */
     vm->n_slots_given = count_slots(p);
     vm->worker_bytes = (uint64_t)vm->n_slots_given * vm->slot_bytes;
     if (p->tail_dim >= 0) vm->worker_bytes += 3 * ((uint64_t)vm->block * vm->tail.wide + ALIGN);
+}
+
+/* Dense operands and outputs, and how far ahead of a block its successor lies. */
+static void find_streams(fth__vm *vm, bool along)
+{
+    const bool by_row = vm->rows > 1 || (vm->tail_at >= 0 && !along);
+    for (int r = 0; r < vm->n_regs; r++) {
+        const fth__reg *reg = &vm->reg[r];
+        if (reg->place != FTH__AT_INPUT && reg->place != FTH__AT_OUT) continue;
+        const bool out = reg->place == FTH__AT_OUT;
+        const int array = out ? FTH_MAX_IN + reg->index : r;
+        const int64_t size = fth__reg_size(vm, r);
+        const int64_t ahead = by_row ? vm->rows * vm->stride[array][vm->row_dim] : vm->cols * vm->stride[array][vm->col_dim];
+        if (ahead != 0) vm->stream[vm->n_streams++] = (fth__stream){ahead * size, size, (int16_t)r, out};
+    }
 }
 
 bool fth__vm_init(fth__vm *vm, const fth_call *call, const fth__program *p)
@@ -119,6 +137,7 @@ bool fth__vm_init(fth__vm *vm, const fth_call *call, const fth__program *p)
     join_dims(vm);
     shape_block(vm, along);
     fth__vm_code(vm);
+    find_streams(vm, along);
     return vm->n_slots < vm->n_slots_given;
 }
 
@@ -180,6 +199,22 @@ static void bring(fth__worker *w, int i, const char *from, int64_t rows, int64_t
     (*vm->vec->half)[t == FTH_BF16].widen(rows * cols, w->at[i], src);
 }
 
+/* While this block is computed the next one is on its way: a share of its lines before each step. */
+static void fetch_ahead(const fth__worker *w, int step, int64_t n)
+{
+    const fth__vm *vm = w->vm;
+    for (int k = 0; k < vm->n_streams; k++) {
+        const fth__stream *s = &vm->stream[k];
+        const char *next = (const char *)w->at[s->reg] + s->ahead;
+        const int64_t lines = n * s->size / LINE;
+        const int64_t from = lines * step / vm->n_steps * LINE, to = lines * (step + 1) / vm->n_steps * LINE;
+        if (s->write)
+            for (int64_t b = from; b < to; b += LINE) __builtin_prefetch(next + b, 1, 3);
+        else
+            for (int64_t b = from; b < to; b += LINE) __builtin_prefetch(next + b, 0, 3);
+    }
+}
+
 void fth__block_eval(fth__worker *w, const fth__spot *spot, int64_t rows, int64_t cols)
 {
     const fth__vm *vm = w->vm;
@@ -201,6 +236,7 @@ void fth__block_eval(fth__worker *w, const fth__spot *spot, int64_t rows, int64_
         }
     for (int i = 0; i < vm->n_steps; i++) {
         const fth__step *s = &vm->step[i];
+        fetch_ahead(w, i, n);
         const void *src[3] = {w->at[s->src[0]], s->src[1] < 0 ? NULL : w->at[s->src[1]], s->src[2] < 0 ? NULL : w->at[s->src[2]]};
         void *dst = w->at[s->dst];
         if (s->run)

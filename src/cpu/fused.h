@@ -43,6 +43,13 @@ typedef struct fth__step {
     bool once; /* one element, not a block */
 } fth__step;
 
+/* A register in memory whose next block is fetched ahead. */
+typedef struct fth__stream {
+    int64_t ahead, size; /* bytes from one block to the next; bytes of an element */
+    int16_t reg;
+    bool write;
+} fth__stream;
+
 typedef struct fth__vm {
     const fth_call *call;
     const fth__program *p;
@@ -59,6 +66,8 @@ typedef struct fth__vm {
     int64_t block;          /* most elements */
 
     int n_regs, n_steps;
+    int n_streams;
+    fth__stream stream[FTH_MAX_IN + FTH_MAX_OUT];
     int n_slots, n_slots_given; /* used by registers; in scratch, of which the last is for conversions */
     fth__reg reg[FTH__VM_REGS];
     fth__step step[FTH__VM_STEPS];

@@ -6,6 +6,7 @@
 #include "cpu/vec.h"
 #include "cpu/vec_loop.h"
 #include "ops/fused.h"
+#include "ops/vecmath.h"
 
 #define SUM_F(a, x) ((a) + (x))
 #define PROD_F(a, x) ((a) * (x))
@@ -22,10 +23,7 @@ static inline fth_c128 sum_c(fth_c128 a, fth_c128 x)
 {
     return (fth_c128){a.re + x.re, a.im + x.im};
 }
-static inline fth_c128 prod_c(fth_c128 a, fth_c128 x)
-{
-    return (fth_c128){a.re * x.re - a.im * x.im, a.re * x.im + a.im * x.re};
-}
+#define prod_c fth__cmul_c128
 
 #define LANE(fn, T, W, GET, OP)                                                                    \
     static void lane_##fn(int64_t n, const void *v_, void *lane_)                                  \

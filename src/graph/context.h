@@ -25,6 +25,7 @@ struct fth_context {
     char device[32];
     char scratch_dir[512]; /* empty: never spill */
     const fth_backend *backend;
+    struct fth__plan_cache *plans; /* decisions of earlier searches */
     fth_team *team; /* workers; made and joined with the context */
     fth_trace *trace;
 };

@@ -144,6 +144,21 @@ fth_val fth_input_(fth_graph *g, fth_site site, const char *name, fth_dtype dtyp
     return s == FTH_OK ? out : fth__graph_fail(g, site, &err);
 }
 
+fth_status fth_input_set(fth_graph *g, const char *name, fth_source source, fth_err *err)
+{
+    for (int64_t i = 0; g && i < g->n_inputs; i++) {
+        fth__input *in = &g->input[i];
+        if (strcmp(in->name, name) != 0) continue;
+        if (in->param)
+            return FTH_FAIL(err, FTH_E_USAGE, "'%s' is a parameter; its storage is its source",
+                            name);
+        FTH_TRY(check_source(g, name, &in->desc, &source, err));
+        in->source = source;
+        return FTH_OK;
+    }
+    return FTH_FAIL(err, FTH_E_GRAPH_NAME, "the graph has no input '%s'", name);
+}
+
 fth_val fth_param_(fth_graph *g, fth_site site, const char *name, const char *axes,
                    fth_tensor *storage)
 {

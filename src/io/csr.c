@@ -22,10 +22,10 @@ struct fth_csr {
     char *label; /* "file, group" */
     fth_source data, indices;
     int64_t rows, cols;
-    int64_t *ptr;    /* rows + 1 */
-    int32_t *piece;  /* columns */
-    char *values;    /* elements */
-    int64_t *wide;   /* columns before they are narrowed; NULL when the file has i32 */
+    int64_t *ptr;   /* rows + 1 */
+    int32_t *piece; /* columns */
+    char *values;   /* elements */
+    int64_t *wide;  /* columns before they are narrowed; NULL when the file has i32 */
 };
 
 /* ---- reading entries ---- */
@@ -35,8 +35,10 @@ static int64_t row_of(const fth_csr *c, int64_t entry)
     int64_t lo = 0, hi = c->rows; /* the last row that starts at or before it */
     while (hi - lo > 1) {
         const int64_t mid = lo + (hi - lo) / 2;
-        if (c->ptr[mid] <= entry) lo = mid;
-        else hi = mid;
+        if (c->ptr[mid] <= entry)
+            lo = mid;
+        else
+            hi = mid;
     }
     return lo;
 }
@@ -44,7 +46,8 @@ static int64_t row_of(const fth_csr *c, int64_t entry)
 static fth_status bad_column(const fth_csr *c, int64_t entry, int64_t col, fth_err *err)
 {
     return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                    "%s: entry %" PRId64 " (row %" PRId64 ") is in column %" PRId64 "; columns are 0 to %" PRId64,
+                    "%s: entry %" PRId64 " (row %" PRId64 ") is in column %" PRId64
+                    "; columns are 0 to %" PRId64,
                     c->label, entry, row_of(c, entry), col, c->cols - 1);
 }
 
@@ -60,7 +63,8 @@ static fth_status read_piece(fth_csr *c, int64_t p, int64_t m, int32_t *col, fth
     return FTH_OK;
 }
 
-static fth_status read_entries(fth_csr *c, int64_t p, int64_t m, int32_t *col, void *val, fth_err *err)
+static fth_status read_entries(fth_csr *c, int64_t p, int64_t m, int32_t *col, void *val,
+                               fth_err *err)
 {
     for (int64_t at = 0; at < m; at += PIECE)
         FTH_TRY(read_piece(c, p + at, fth__min_i64(PIECE, m - at), col + at, err));
@@ -73,35 +77,42 @@ static fth_status check_rows(const fth_csr *c, int64_t first, int64_t n, fth_err
     return fth__rect_check(c->label, 1, size, lo, extent, err);
 }
 
-fth_status fth_csr_read(fth_csr *c, int64_t first, int64_t n, int64_t *row_ptr, int32_t *col, void *val, fth_err *err)
+fth_status fth_csr_read(fth_csr *c, int64_t first, int64_t n, int64_t *row_ptr, int32_t *col,
+                        void *val, fth_err *err)
 {
     FTH_TRY(check_rows(c, first, n, err));
     for (int64_t i = 0; i <= n; i++) row_ptr[i] = c->ptr[first + i] - c->ptr[first];
     return read_entries(c, c->ptr[first], row_ptr[n], col, val, err);
 }
 
-fth_status fth_csr_read_rows(fth_csr *c, const int64_t *index, int64_t n, int64_t room, int64_t *row_ptr, int32_t *col,
-                             void *val, fth_err *err)
+fth_status fth_csr_read_rows(fth_csr *c, const int64_t *index, int64_t n, int64_t room,
+                             int64_t *row_ptr, int32_t *col, void *val, fth_err *err)
 {
-    if (n < 0 || (n > 0 && !index)) return FTH_FAIL(err, FTH_E_USAGE, "%s: no list of rows given", c->label);
+    if (n < 0 || (n > 0 && !index))
+        return FTH_FAIL(err, FTH_E_USAGE, "%s: no list of rows given", c->label);
     row_ptr[0] = 0;
     for (int64_t i = 0; i < n; i++) {
         const int64_t r = index[i];
         if (r < 0 || r >= c->rows)
-            return FTH_FAIL(err, FTH_E_INDEX_RANGE, "%s: row %" PRId64 " was asked for; rows are 0 to %" PRId64, c->label, r,
-                            c->rows - 1);
+            return FTH_FAIL(err, FTH_E_INDEX_RANGE,
+                            "%s: row %" PRId64 " was asked for; rows are 0 to %" PRId64, c->label,
+                            r, c->rows - 1);
         if (!fth__add_i64(row_ptr[i], c->ptr[r + 1] - c->ptr[r], &row_ptr[i + 1]))
-            return FTH_FAIL(err, FTH_E_SIZE_OVERFLOW, "%s: the rows asked for have more than 2^63 entries", c->label);
+            return FTH_FAIL(err, FTH_E_SIZE_OVERFLOW,
+                            "%s: the rows asked for have more than 2^63 entries", c->label);
     }
     if (row_ptr[n] > room)
-        return FTH_FAIL(err, FTH_E_USAGE, "%s: the rows asked for have %" PRId64 " entries, there is room for %" PRId64,
+        return FTH_FAIL(err, FTH_E_USAGE,
+                        "%s: the rows asked for have %" PRId64
+                        " entries, there is room for %" PRId64,
                         c->label, row_ptr[n], room);
     char *to = val;
     const int64_t item = fth_dtype_size(c->data.dtype);
     for (int64_t i = 0; i < n;) {
         int64_t m = 1;
         while (i + m < n && index[i + m] == index[i] + m) m++;
-        FTH_TRY(read_entries(c, c->ptr[index[i]], row_ptr[i + m] - row_ptr[i], col + row_ptr[i], to + row_ptr[i] * item, err));
+        FTH_TRY(read_entries(c, c->ptr[index[i]], row_ptr[i + m] - row_ptr[i], col + row_ptr[i],
+                             to + row_ptr[i] * item, err));
         i += m;
     }
     return FTH_OK;
@@ -147,7 +158,8 @@ static bool add_to(fth_dtype t, char *to, const char *from)
 #undef ADD_REAL
 }
 
-static fth_status dense_read(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
+static fth_status dense_read(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                             fth_err *err)
 {
     fth_csr *c = self;
     const int64_t size[2] = {c->rows, c->cols}, item = fth_dtype_size(c->data.dtype);
@@ -166,7 +178,8 @@ static fth_status dense_read(void *self, const int64_t *lo, const int64_t *n, vo
             if (col < 0 || col >= n[1]) continue;
             char *to = (char *)dst + ((row - lo[0]) * n[1] + col) * item;
             if (!add_to(c->data.dtype, to, c->values + i * item))
-                return FTH_FAIL(err, FTH_E_CAST_RANGE, "%s: entries of row %" PRId64 ", column %" PRId32 " add up past %s",
+                return FTH_FAIL(err, FTH_E_CAST_RANGE,
+                                "%s: entries of row %" PRId64 ", column %" PRId32 " add up past %s",
                                 c->label, row, c->piece[i], fth_dtype_name(c->data.dtype));
         }
         p += m;
@@ -174,17 +187,24 @@ static fth_status dense_read(void *self, const int64_t *lo, const int64_t *n, vo
     return FTH_OK;
 }
 
-static fth_status dense_read_rows(void *self, const int64_t *index, int64_t n, void *dst, fth_err *err)
+static fth_status dense_read_rows(void *self, const int64_t *index, int64_t n, void *dst,
+                                  fth_err *err)
 {
     fth_csr *c = self;
     const int64_t size[2] = {c->rows, c->cols};
-    return fth__rows_by_read(c->label, dense_read, self, c->data.dtype, 2, size, index, n, dst, err);
+    return fth__rows_by_read(c->label, dense_read, self, c->data.dtype, 2, size, index, n, dst,
+                             err);
 }
 
 fth_source fth_csr_source(fth_csr *c)
 {
-    return (fth_source){.kind = "csr", .self = c, .dtype = c->data.dtype, .n_axes = 2, .size = {c->rows, c->cols},
-                        .read = dense_read, .read_rows = dense_read_rows};
+    return (fth_source){.kind = "csr",
+                        .self = c,
+                        .dtype = c->data.dtype,
+                        .n_axes = 2,
+                        .size = {c->rows, c->cols},
+                        .read = dense_read,
+                        .read_rows = dense_read_rows};
 }
 
 /* ---- opening ---- */
@@ -218,32 +238,38 @@ static fth_status take_pointers(fth_csr *c, const fth_source *indptr, fth_err *e
 {
     char a[120], b[120];
     if (!is_index(indptr) || !is_index(&c->indices) || c->data.n_axes != 1)
-        return FTH_FAIL(err, FTH_E_FILE_SHAPE,
-                        "%s: a sparse matrix has lists of i32 or i64 as indptr and indices; these are %s and %s", c->label,
-                        fth__shape_text(indptr->dtype, indptr->n_axes, indptr->size, a, sizeof a),
-                        fth__shape_text(c->indices.dtype, c->indices.n_axes, c->indices.size, b, sizeof b));
+        return FTH_FAIL(
+            err, FTH_E_FILE_SHAPE,
+            "%s: a sparse matrix has lists of i32 or i64 as indptr and indices; these are %s and "
+            "%s",
+            c->label, fth__shape_text(indptr->dtype, indptr->n_axes, indptr->size, a, sizeof a),
+            fth__shape_text(c->indices.dtype, c->indices.n_axes, c->indices.size, b, sizeof b));
     if (c->data.dtype == FTH_F16 || c->data.dtype == FTH_BF16)
-        return FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s: sparse %s is not read; keep it as f32", c->label,
-                        fth_dtype_name(c->data.dtype));
+        return FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s: sparse %s is not read; keep it as f32",
+                        c->label, fth_dtype_name(c->data.dtype));
     if (c->rows < 0 || c->cols < 0 || c->rows != indptr->size[0] - 1)
         return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                        "%s: the shape is [%" PRId64 " %" PRId64 "], but indptr has %" PRId64 " elements", c->label, c->rows,
-                        c->cols, indptr->size[0]);
+                        "%s: the shape is [%" PRId64 " %" PRId64 "], but indptr has %" PRId64
+                        " elements",
+                        c->label, c->rows, c->cols, indptr->size[0]);
     if (c->cols > INT32_MAX)
-        return FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s: %" PRId64 " columns; at most 2^31-1 are read", c->label, c->cols);
+        return FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s: %" PRId64 " columns; at most 2^31-1 are read",
+                        c->label, c->cols);
     if (c->data.size[0] != c->indices.size[0])
-        return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: %" PRId64 " values and %" PRId64 " indices", c->label, c->data.size[0],
-                        c->indices.size[0]);
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: %" PRId64 " values and %" PRId64 " indices",
+                        c->label, c->data.size[0], c->indices.size[0]);
     void *block = NULL;
-    FTH_TRY(fth_mem_take(c->mem, FTH_MEM_ANY, (uint64_t)indptr->size[0] * 8, "csr row pointers", &block, err));
+    FTH_TRY(fth_mem_take(c->mem, FTH_MEM_ANY, (uint64_t)indptr->size[0] * 8, "csr row pointers",
+                         &block, err));
     c->ptr = block;
     FTH_TRY(read_index(indptr, indptr->size[0], c->ptr, err));
     for (int64_t r = 0; r <= c->rows; r++) {
         const int64_t before = r ? c->ptr[r - 1] : 0;
         if ((r == 0 && c->ptr[0] != 0) || c->ptr[r] < before || c->ptr[r] > c->data.size[0])
             return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                            "%s: indptr[%" PRId64 "] is %" PRId64 "; it should be %s%" PRId64 " and at most %" PRId64, c->label,
-                            r, c->ptr[r], r ? "at least " : "", before, c->data.size[0]);
+                            "%s: indptr[%" PRId64 "] is %" PRId64 "; it should be %s%" PRId64
+                            " and at most %" PRId64,
+                            c->label, r, c->ptr[r], r ? "at least " : "", before, c->data.size[0]);
     }
     return FTH_OK;
 }
@@ -261,7 +287,8 @@ static fth_status take_pieces(fth_csr *c, fth_err *err)
     return FTH_OK;
 }
 
-static fth_status make(fth_csr **out, fth_mem *mem, const char *path, const char *group, fth_err *err)
+static fth_status make(fth_csr **out, fth_mem *mem, const char *path, const char *group,
+                       fth_err *err)
 {
     *out = NULL;
     void *block = NULL;
@@ -296,8 +323,9 @@ void fth_csr_close(fth_csr *c)
 static fth_status check_format(const fth_csr *c, const char *found, fth_err *err)
 {
     if (strcmp(found, "csr") == 0 || strcmp(found, "csr_matrix") == 0) return FTH_OK;
-    const fth_status s = FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s: a matrix of sparse rows (csr) was wanted, this is '%s'", c->label,
-                                  found);
+    const fth_status s =
+        FTH_FAIL(err, FTH_E_FILE_FEATURE,
+                 "%s: a matrix of sparse rows (csr) was wanted, this is '%s'", c->label, found);
     fth_err_hint(err, "convert it once with scipy: X.tocsr()");
     return s;
 }
@@ -305,7 +333,8 @@ static fth_status check_format(const fth_csr *c, const char *found, fth_err *err
 /* anndata wrote other names before version 0.7. */
 static fth_status take_h5_shape(fth_csr *c, fth_h5 *h5, const char *group, fth_err *err)
 {
-    const bool old = !fth_h5_attr_exists(h5, group, "encoding-type") && fth_h5_attr_exists(h5, group, "h5sparse_format");
+    const bool old = !fth_h5_attr_exists(h5, group, "encoding-type") &&
+                     fth_h5_attr_exists(h5, group, "h5sparse_format");
     fth_texts *format = NULL;
     FTH_TRY(fth_h5_attr_text(h5, group, old ? "h5sparse_format" : "encoding-type", &format, err));
     const char *text = fth_texts_get(format, 0);
@@ -314,17 +343,21 @@ static fth_status take_h5_shape(fth_csr *c, fth_h5 *h5, const char *group, fth_e
     FTH_TRY(s);
     int64_t shape[2] = {0, 0}, n = 0;
     FTH_TRY(fth_h5_attr_i64(h5, group, old ? "h5sparse_shape" : "shape", shape, 2, &n, err));
-    if (n != 2) return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: a matrix has 2 sizes, this has %" PRId64, c->label, n);
+    if (n != 2)
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: a matrix has 2 sizes, this has %" PRId64,
+                        c->label, n);
     c->rows = shape[0];
     c->cols = shape[1];
     return FTH_OK;
 }
 
-static fth_status h5_part(fth_h5 *h5, const char *group, const char *part, fth_source *out, fth_err *err)
+static fth_status h5_part(fth_h5 *h5, const char *group, const char *part, fth_source *out,
+                          fth_err *err)
 {
     char name[1024];
     const int n = snprintf(name, sizeof name, "%s/%s", group, part);
-    if (n < 0 || (size_t)n >= sizeof name) return FTH_FAIL(err, FTH_E_USAGE, "the name of the group is too long");
+    if (n < 0 || (size_t)n >= sizeof name)
+        return FTH_FAIL(err, FTH_E_USAGE, "the name of the group is too long");
     return fth_h5_source(h5, name, out, err);
 }
 
@@ -342,8 +375,10 @@ fth_status fth_csr_open_h5(fth_csr **out, fth_h5 *h5, const char *group, fth_err
     if (s == FTH_OK) s = take_pointers(c, &indptr, err);
     if (s == FTH_OK) s = take_pieces(c, err);
     fth_source_close(&indptr);
-    if (s != FTH_OK) fth_csr_close(c);
-    else *out = c;
+    if (s != FTH_OK)
+        fth_csr_close(c);
+    else
+        *out = c;
     return s;
 }
 
@@ -357,7 +392,8 @@ static fth_status take_npz_shape(fth_csr *c, fth_npz *npz, fth_err *err)
     FTH_TRY(fth_npz_source(npz, "shape", &shape, err));
     const fth_status s = is_index(&shape) && shape.size[0] == 2
                              ? read_index(&shape, 2, sizes, err)
-                             : FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: the shape should be two whole numbers", c->label);
+                             : FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                                        "%s: the shape should be two whole numbers", c->label);
     fth_source_close(&shape);
     c->rows = sizes[0];
     c->cols = sizes[1];
@@ -377,8 +413,10 @@ fth_status fth_csr_open_npz(fth_csr **out, fth_npz *npz, fth_err *err)
     if (s == FTH_OK) s = take_pointers(c, &indptr, err);
     if (s == FTH_OK) s = take_pieces(c, err);
     fth_source_close(&indptr);
-    if (s != FTH_OK) fth_csr_close(c);
-    else *out = c;
+    if (s != FTH_OK)
+        fth_csr_close(c);
+    else
+        *out = c;
     return s;
 }
 
@@ -399,6 +437,7 @@ fth_dtype fth_csr_dtype(const fth_csr *c)
 
 int64_t fth_csr_entries(const fth_csr *c, int64_t first, int64_t end)
 {
-    const int64_t a = fth__max_i64(0, fth__min_i64(first, c->rows)), b = fth__max_i64(a, fth__min_i64(end, c->rows));
+    const int64_t a = fth__max_i64(0, fth__min_i64(first, c->rows)),
+                  b = fth__max_i64(a, fth__min_i64(end, c->rows));
     return c->ptr[b] - c->ptr[a];
 }

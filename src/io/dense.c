@@ -86,8 +86,8 @@ static bool has_window(dense *d)
 }
 
 /* Bytes at `offset` through the window, which is filled up to `end` at most. */
-static fth_status through_window(dense *d, uint64_t offset, uint64_t bytes, uint64_t end, const char **out,
-                                 fth_err *err)
+static fth_status through_window(dense *d, uint64_t offset, uint64_t bytes, uint64_t end,
+                                 const char **out, fth_err *err)
 {
     if (offset < d->at || offset + bytes > d->at + d->holds) {
         const uint64_t want = fth__max_u64(bytes, fth__min_u64(WINDOW, end - offset));
@@ -112,7 +112,8 @@ static uint64_t rect_end(const fth__layout *l, int n_axes, const int64_t *size, 
     return l->offset + (uint64_t)(last + 1) * (uint64_t)fth_dtype_size(l->dtype);
 }
 
-static fth_status read_forward(dense *d, const int64_t *lo, const int64_t *n, char *dst, fth_err *err)
+static fth_status read_forward(dense *d, const int64_t *lo, const int64_t *n, char *dst,
+                               fth_err *err)
 {
     const fth__layout *l = &d->l;
     const uint64_t item = (uint64_t)fth_dtype_size(l->dtype);
@@ -120,7 +121,8 @@ static fth_status read_forward(dense *d, const int64_t *lo, const int64_t *n, ch
     fth__runs r;
     fth__runs_start(&r, l->n_axes, l->size, lo, n);
     const uint64_t bytes = (uint64_t)r.length * item;
-    const bool gather = r.left > 1 && bytes < SHORT_RUN && (uint64_t)r.gap * item < SHORT_RUN && has_window(d);
+    const bool gather =
+        r.left > 1 && bytes < SHORT_RUN && (uint64_t)r.gap * item < SHORT_RUN && has_window(d);
     while (fth__runs_next(&r)) {
         const uint64_t offset = l->offset + (uint64_t)r.start * item;
         if (gather) {
@@ -164,11 +166,13 @@ static void scatter_some(scatter *s, int64_t count, const char *src, char *dst)
     }
 }
 
-static fth_status read_fortran(dense *d, const int64_t *lo, const int64_t *n, char *dst, fth_err *err)
+static fth_status read_fortran(dense *d, const int64_t *lo, const int64_t *n, char *dst,
+                               fth_err *err)
 {
     const fth__layout *l = &d->l;
     const int k = l->n_axes;
-    if (!has_window(d)) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a window of %d bytes", (int)WINDOW);
+    if (!has_window(d))
+        return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a window of %d bytes", (int)WINDOW);
     const uint64_t item = (uint64_t)fth_dtype_size(l->dtype);
     int64_t rsize[FTH_MAX_AXES], rlo[FTH_MAX_AXES], rn[FTH_MAX_AXES];
     scatter s = {.n_axes = k, .item = (int64_t)item};
@@ -198,7 +202,8 @@ static fth_status read_fortran(dense *d, const int64_t *lo, const int64_t *n, ch
     return FTH_OK;
 }
 
-static fth_status dense_read(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
+static fth_status dense_read(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                             fth_err *err)
 {
     dense *d = self;
     const fth__layout *l = &d->l;
@@ -215,10 +220,12 @@ static fth_status dense_read(void *self, const int64_t *lo, const int64_t *n, vo
     return FTH_OK;
 }
 
-static fth_status dense_read_rows(void *self, const int64_t *index, int64_t n, void *dst, fth_err *err)
+static fth_status dense_read_rows(void *self, const int64_t *index, int64_t n, void *dst,
+                                  fth_err *err)
 {
     const dense *d = self;
-    return fth__rows_by_read(d->kind, dense_read, self, d->l.dtype, d->l.n_axes, d->l.size, index, n, dst, err);
+    return fth__rows_by_read(d->kind, dense_read, self, d->l.dtype, d->l.n_axes, d->l.size, index,
+                             n, dst, err);
 }
 
 static void dense_close(void *self)
@@ -238,8 +245,12 @@ fth_status fth__dense_open(fth_source *out, const char *kind, fth_mem *mem, cons
     FTH_TRY(fth__heap_take(mem, 1, sizeof(dense), &block, err));
     dense *d = block;
     *d = (dense){.opened = {dense_close}, .mem = mem, .bytes = *bytes, .l = *layout, .kind = kind};
-    *out = (fth_source){.kind = kind, .self = d, .dtype = layout->dtype, .n_axes = layout->n_axes,
-                        .read = dense_read, .read_rows = layout->n_axes > 0 ? dense_read_rows : NULL};
+    *out = (fth_source){.kind = kind,
+                        .self = d,
+                        .dtype = layout->dtype,
+                        .n_axes = layout->n_axes,
+                        .read = dense_read,
+                        .read_rows = layout->n_axes > 0 ? dense_read_rows : NULL};
     memcpy(out->size, layout->size, sizeof out->size);
     return FTH_OK;
 }

@@ -13,7 +13,8 @@
 #include "base/hash.h"
 #include "io/file.h"
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files and memory have the same byte order");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "files and memory have the same byte order");
 
 /* First member of every `self` of ours: how fth_source_close and fth_sink_close end it. */
 typedef struct fth__opened {
@@ -67,9 +68,11 @@ typedef struct fth__place {
     fth__hash xxh;
 } fth__place;
 /* `crc_so_far` continues the checksum of bytes before the elements; 0 to start anew. */
-fth_status fth__place_init(fth__place *p, fth__writer *w, fth_dtype dtype, int n_axes, const int64_t *size,
-                           uint64_t offset, fth__sum_kind sum, uint32_t crc_so_far, fth_err *err);
-fth_status fth__place_write(fth__place *p, const int64_t *lo, const int64_t *n, const void *src, fth_err *err);
+fth_status fth__place_init(fth__place *p, fth__writer *w, fth_dtype dtype, int n_axes,
+                           const int64_t *size, uint64_t offset, fth__sum_kind sum,
+                           uint32_t crc_so_far, fth_err *err);
+fth_status fth__place_write(fth__place *p, const int64_t *lo, const int64_t *n, const void *src,
+                            fth_err *err);
 /* FTH_E_STATE unless every element was written; then the checksum is complete. */
 fth_status fth__place_finish(fth__place *p, fth_err *err);
 
@@ -97,9 +100,10 @@ struct fth__members {
 };
 /* Open the file and copy the names, which must be distinct and not empty. Places are for the
  * caller to fill in. On failure everything is freed. */
-fth_status fth__members_open(fth__members *m, fth_mem *mem, const char *path, const fth_file_item *items,
-                             int64_t n_items, fth_err *err);
-fth_status fth__members_sink(fth__members *m, const char *kind, const char *name, fth_sink *out, fth_err *err);
+fth_status fth__members_open(fth__members *m, fth_mem *mem, const char *path,
+                             const fth_file_item *items, int64_t n_items, fth_err *err);
+fth_status fth__members_sink(fth__members *m, const char *kind, const char *name, fth_sink *out,
+                             fth_err *err);
 /* FTH_E_STATE naming the first member that was not committed. */
 fth_status fth__members_check(const fth__members *m, fth_err *err);
 void fth__members_close(fth__members *m); /* abandons the file unless it was committed */

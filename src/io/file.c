@@ -16,8 +16,8 @@
  * a stream larger than memory must not push other programs' pages out. */
 enum { DROP_FROM = 8 << 20 };
 
-fth_status fth__file_fail_(fth_err *err, fth_site site, fth_status status, const char *path, uint64_t offset,
-                           const char *fmt, ...)
+fth_status fth__file_fail_(fth_err *err, fth_site site, fth_status status, const char *path,
+                           uint64_t offset, const char *fmt, ...)
 {
     char text[900];
     fth__text t;
@@ -35,7 +35,8 @@ static fth_status open_fd(fth__file *f, const char *path, fth_err *err)
     f->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (f->fd < 0) return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: %s", path, strerror(errno));
     struct stat st;
-    if (fstat(f->fd, &st) != 0) return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: %s", path, strerror(errno));
+    if (fstat(f->fd, &st) != 0)
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode))
         return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: a regular file is needed, this is %s", path,
                         S_ISDIR(st.st_mode) ? "a folder" : "something else");
@@ -54,7 +55,8 @@ fth_status fth__file_open(fth__file **out, fth_mem *mem, const char *path, fth_e
     f->fd = -1;
     atomic_init(&f->refs, 1);
     f->path = fth__heap_strdup(mem, path);
-    const fth_status s = f->path ? open_fd(f, path, err) : FTH_FAIL(err, FTH_E_NOMEM, "no memory to open %s", path);
+    const fth_status s =
+        f->path ? open_fd(f, path, err) : FTH_FAIL(err, FTH_E_NOMEM, "no memory to open %s", path);
     if (s != FTH_OK) {
         fth__file_close(f);
         return s;
@@ -77,12 +79,13 @@ void fth__file_close(fth__file *f)
     fth__heap_free(f->mem, f);
 }
 
-fth_status fth__file_read(fth__file *f, uint64_t offset, uint64_t bytes, void *dst, const char *what,
-                          fth_err *err)
+fth_status fth__file_read(fth__file *f, uint64_t offset, uint64_t bytes, void *dst,
+                          const char *what, fth_err *err)
 {
     if (offset > f->bytes || bytes > f->bytes - offset)
         return FTH__FILE_FAIL(err, FTH_E_FILE_SHORT, f->path, offset,
-                              "%" PRIu64 " bytes of %s should be here, but the file ends at byte %" PRIu64,
+                              "%" PRIu64
+                              " bytes of %s should be here, but the file ends at byte %" PRIu64,
                               bytes, what, f->bytes);
     char *to = dst;
     const bool drop = bytes >= DROP_FROM;

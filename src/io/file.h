@@ -29,12 +29,12 @@ fth__file *fth__file_retain(fth__file *f);
 void fth__file_close(fth__file *f); /* drops one reference; NULL is allowed */
 /* Exactly `bytes` from `offset`; `what` names them when the file is too short. May be called from
  * several threads. Large reads do not stay in the page cache. */
-fth_status fth__file_read(fth__file *f, uint64_t offset, uint64_t bytes, void *dst, const char *what,
-                          fth_err *err);
+fth_status fth__file_read(fth__file *f, uint64_t offset, uint64_t bytes, void *dst,
+                          const char *what, fth_err *err);
 
 /* "scan.npz, byte 1234: ..." with FTH_FAIL's manners. */
-fth_status fth__file_fail_(fth_err *err, fth_site site, fth_status status, const char *path, uint64_t offset,
-                           const char *fmt, ...) FTH_PRINTF(6, 7);
+fth_status fth__file_fail_(fth_err *err, fth_site site, fth_status status, const char *path,
+                           uint64_t offset, const char *fmt, ...) FTH_PRINTF(6, 7);
 #define FTH__FILE_FAIL(err, status, path, offset, ...)                                             \
     fth__file_fail_((err), FTH_HERE, (status), (path), (offset), __VA_ARGS__)
 
@@ -48,9 +48,11 @@ typedef struct fth__writer {
 } fth__writer;
 
 fth_status fth__writer_open(fth__writer *w, fth_mem *mem, const char *path, fth_err *err);
-fth_status fth__writer_write(fth__writer *w, uint64_t offset, uint64_t bytes, const void *src, fth_err *err);
+fth_status fth__writer_write(fth__writer *w, uint64_t offset, uint64_t bytes, const void *src,
+                             fth_err *err);
 /* Read back what was written. */
-fth_status fth__writer_read(fth__writer *w, uint64_t offset, uint64_t bytes, void *dst, fth_err *err);
+fth_status fth__writer_read(fth__writer *w, uint64_t offset, uint64_t bytes, void *dst,
+                            fth_err *err);
 /* The file ends here; bytes never written are zero. */
 fth_status fth__writer_set_size(fth__writer *w, uint64_t bytes, fth_err *err);
 /* Sync, rename over `path`, sync the folder; with `previous`, a file already there is kept under

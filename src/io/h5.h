@@ -26,8 +26,8 @@ fth__h5_quiet fth__h5_enter(void);
 void fth__h5_leave(fth__h5_quiet q);
 
 /* "file, object: what failed: why", the why from HDF5's stack. */
-fth_status fth__h5_fail_(fth_err *err, fth_site site, fth_status status, const char *path, const char *object,
-                         const char *what);
+fth_status fth__h5_fail_(fth_err *err, fth_site site, fth_status status, const char *path,
+                         const char *object, const char *what);
 #define H5_FAIL(err, status, path, object, what)                                                   \
     fth__h5_fail_((err), FTH_HERE, (status), (path), (object), (what))
 
@@ -52,8 +52,8 @@ void fth__h5_dataset_close(fth__h5_dataset *d);
 /* Select [lo, lo+n) and make the shape of the memory; -1 when HDF5 fails. */
 hid_t fth__h5_select(fth__h5_dataset *d, const int64_t *lo, const int64_t *n);
 /* Access with a cache of one chunk, billed. */
-fth_status fth__h5_bill_chunk(fth__h5_dataset *d, hid_t create, uint64_t item, hid_t *access, const char *path,
-                              fth_err *err);
+fth_status fth__h5_bill_chunk(fth__h5_dataset *d, hid_t create, uint64_t item, hid_t *access,
+                              const char *path, fth_err *err);
 fth_status fth__h5_check_filters(hid_t create, const char *path, const char *object, fth_err *err);
 
 #endif

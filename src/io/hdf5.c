@@ -41,8 +41,8 @@ static herr_t take_cause(unsigned n, const H5E_error2_t *e, void *user)
     return 0;
 }
 
-fth_status fth__h5_fail_(fth_err *err, fth_site site, fth_status status, const char *path, const char *object,
-                         const char *what)
+fth_status fth__h5_fail_(fth_err *err, fth_site site, fth_status status, const char *path,
+                         const char *object, const char *what)
 {
     cause c = {"no reason given"};
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_cause, &c);
@@ -69,8 +69,8 @@ static hid_t make_half(size_t exponent, size_t bias)
 {
     const hid_t t = H5Tcopy(H5T_IEEE_F32LE);
     const size_t mantissa = 15 - exponent;
-    if (t >= 0 && H5Tset_fields(t, 15, mantissa, exponent, 0, mantissa) >= 0 && H5Tset_size(t, 2) >= 0 &&
-        H5Tset_ebias(t, bias) >= 0)
+    if (t >= 0 && H5Tset_fields(t, 15, mantissa, exponent, 0, mantissa) >= 0 &&
+        H5Tset_size(t, 2) >= 0 && H5Tset_ebias(t, bias) >= 0)
         return t;
     if (t >= 0) H5Tclose(t);
     return -1;
@@ -80,7 +80,8 @@ static hid_t make_bool(void)
 {
     const hid_t t = H5Tenum_create(H5T_NATIVE_INT8);
     const int8_t no = 0, yes = 1;
-    if (t >= 0 && H5Tenum_insert(t, "FALSE", &no) >= 0 && H5Tenum_insert(t, "TRUE", &yes) >= 0) return t;
+    if (t >= 0 && H5Tenum_insert(t, "FALSE", &no) >= 0 && H5Tenum_insert(t, "TRUE", &yes) >= 0)
+        return t;
     if (t >= 0) H5Tclose(t);
     return -1;
 }
@@ -117,7 +118,8 @@ static bool is_bool(hid_t type)
     if (H5Tget_size(type) != 1 || H5Tget_nmembers(type) != 2) return false;
     int8_t v[2] = {-1, -1};
     for (unsigned k = 0; k < 2; k++)
-        if (H5Tget_member_value(type, k, &v[k]) < 0 || !is_named(type, k, v[k] ? "TRUE" : "FALSE")) return false;
+        if (H5Tget_member_value(type, k, &v[k]) < 0 || !is_named(type, k, v[k] ? "TRUE" : "FALSE"))
+            return false;
     return v[0] + v[1] == 1;
 }
 
@@ -127,9 +129,12 @@ static bool map_integer(hid_t type, fth_dtype *dtype)
     const size_t bytes = H5Tget_size(type);
     const bool is_signed = H5Tget_sign(type) == H5T_SGN_2;
     if (bytes > 8) return false;
-    if (!is_signed && bytes == 1) *dtype = FTH_U8;
-    else if (!is_signed && bytes == 2) *dtype = FTH_U16;
-    else *dtype = bytes < 4 || (is_signed && bytes == 4) ? FTH_I32 : FTH_I64;
+    if (!is_signed && bytes == 1)
+        *dtype = FTH_U8;
+    else if (!is_signed && bytes == 2)
+        *dtype = FTH_U16;
+    else
+        *dtype = bytes < 4 || (is_signed && bytes == 4) ? FTH_I32 : FTH_I64;
     return true;
 }
 
@@ -138,7 +143,9 @@ static bool map_float(hid_t type, fth_dtype *dtype)
     size_t sign = 0, e_at = 0, e_bits = 0, m_at = 0, m_bits = 0;
     if (H5Tget_fields(type, &sign, &e_at, &e_bits, &m_at, &m_bits) < 0) return false;
     switch (H5Tget_size(type)) {
-    case 2: *dtype = e_bits == 8 ? FTH_BF16 : FTH_F16; return e_bits + m_bits == 15 && (e_bits == 5 || e_bits == 8);
+    case 2:
+        *dtype = e_bits == 8 ? FTH_BF16 : FTH_F16;
+        return e_bits + m_bits == 15 && (e_bits == 5 || e_bits == 8);
     case 4: *dtype = FTH_F32; return true;
     case 8: *dtype = FTH_F64; return true;
     default: return false;
@@ -151,22 +158,23 @@ static bool map_complex(hid_t type, fth_dtype *dtype, hid_t *memory)
     if (H5Tget_nmembers(type) != 2) return false;
     const hid_t a = H5Tget_member_type(type, 0), b = H5Tget_member_type(type, 1);
     fth_dtype part = FTH_BOOL;
-    const bool equal = a >= 0 && b >= 0 && H5Tget_class(a) == H5T_FLOAT && H5Tequal(a, b) > 0 && map_float(a, &part) &&
-                       fth_dtype_complex_of(part) != part;
+    const bool equal = a >= 0 && b >= 0 && H5Tget_class(a) == H5T_FLOAT && H5Tequal(a, b) > 0 &&
+                       map_float(a, &part) && fth_dtype_complex_of(part) != part;
     if (a >= 0) H5Tclose(a);
     if (b >= 0) H5Tclose(b);
     for (size_t k = 0; equal && k < sizeof part_names / sizeof part_names[0]; k++) {
         if (!is_named(type, 0, part_names[k].r) || !is_named(type, 1, part_names[k].i)) continue;
         *dtype = fth_dtype_complex_of(part);
-        *memory = make_complex(part == FTH_F32 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE, part_names[k].r, part_names[k].i);
+        *memory = make_complex(part == FTH_F32 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE,
+                               part_names[k].r, part_names[k].i);
         return true;
     }
     return false;
 }
 
 /* The dtype of a dataset and the type to read it with. */
-static fth_status map_type(hid_t type, fth_dtype *dtype, hid_t *memory, const char *path, const char *object,
-                           fth_err *err)
+static fth_status map_type(hid_t type, fth_dtype *dtype, hid_t *memory, const char *path,
+                           const char *object, fth_err *err)
 {
     const H5T_class_t class = H5Tget_class(type);
     bool known = false;
@@ -180,11 +188,13 @@ static fth_status map_type(hid_t type, fth_dtype *dtype, hid_t *memory, const ch
         *memory = H5Tcopy(type);
     }
     if (class == H5T_STRING)
-        return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s, %s: numbers were wanted, it holds text", path, object);
+        return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s, %s: numbers were wanted, it holds text", path,
+                        object);
     if (!known)
-        return FTH_FAIL(err, FTH_E_FILE_FEATURE,
-                        "%s, %s: its elements (HDF5 class %d of %zu bytes) are not numbers of a known kind", path, object,
-                        (int)class, H5Tget_size(type));
+        return FTH_FAIL(
+            err, FTH_E_FILE_FEATURE,
+            "%s, %s: its elements (HDF5 class %d of %zu bytes) are not numbers of a known kind",
+            path, object, (int)class, H5Tget_size(type));
     if (*memory < 0) *memory = fth__h5_type(*dtype);
     return *memory < 0 ? H5_FAIL(err, FTH_E_LIBRARY, path, object, "making a type") : FTH_OK;
 }
@@ -194,7 +204,8 @@ static fth_status map_type(hid_t type, fth_dtype *dtype, hid_t *memory, const ch
 enum { LZF = 32000 };
 
 /* Reading only. The third value of the filter is the size of a chunk. */
-static size_t lzf_filter(unsigned flags, size_t n, const unsigned values[], size_t bytes, size_t *room, void **buffer)
+static size_t lzf_filter(unsigned flags, size_t n, const unsigned values[], size_t bytes,
+                         size_t *room, void **buffer)
 {
     const size_t most = n >= 3 ? values[2] : 0;
     if (!(flags & H5Z_FLAG_REVERSE) || most == 0) return 0;
@@ -213,7 +224,10 @@ static size_t lzf_filter(unsigned flags, size_t n, const unsigned values[], size
 /* Once per process; a filter that is already there, ours or a plugin's, stays. */
 static void register_lzf(void)
 {
-    static const H5Z_class2_t lzf = {.version = H5Z_CLASS_T_VERS, .id = LZF, .decoder_present = 1, .name = "lzf",
+    static const H5Z_class2_t lzf = {.version = H5Z_CLASS_T_VERS,
+                                     .id = LZF,
+                                     .decoder_present = 1,
+                                     .name = "lzf",
                                      .filter = lzf_filter};
     if (H5Zfilter_avail(LZF) <= 0) H5Zregister(&lzf);
 }
@@ -231,7 +245,8 @@ static fth_status open_file(fth_h5 *h5, const char *path, fth_err *err)
 {
     hbool_t safe = false;
     if (H5is_library_threadsafe(&safe) < 0 || !safe)
-        return FTH_FAIL(err, FTH_E_LIBRARY, "libhdf5 was built without thread safety, which is needed");
+        return FTH_FAIL(err, FTH_E_LIBRARY,
+                        "libhdf5 was built without thread safety, which is needed");
     /* Ours says why a file cannot be opened; HDF5 only that it cannot. */
     fth__file *probe = NULL;
     FTH_TRY(fth__file_open(&probe, h5->mem, path, err));
@@ -240,7 +255,8 @@ static fth_status open_file(fth_h5 *h5, const char *path, fth_err *err)
     register_lzf();
     const hid_t fapl = fth__h5_access();
     h5->file = H5Fopen(path, H5F_ACC_RDONLY, fapl);
-    const fth_status s = h5->file < 0 ? H5_FAIL(err, FTH_E_FILE_FORMAT, path, "/", "opening it as HDF5") : FTH_OK;
+    const fth_status s =
+        h5->file < 0 ? H5_FAIL(err, FTH_E_FILE_FORMAT, path, "/", "opening it as HDF5") : FTH_OK;
     if (fapl >= 0) H5Pclose(fapl);
     return s;
 }
@@ -257,7 +273,8 @@ fth_status fth_h5_open(fth_h5 **out, fth_mem *mem, const char *path, fth_err *er
     atomic_init(&h5->refs, 1);
     h5->path = fth__heap_strdup(mem, path);
     const fth__h5_quiet q = fth__h5_enter();
-    const fth_status s = h5->path ? open_file(h5, path, err) : FTH_FAIL(err, FTH_E_NOMEM, "no memory to open %s", path);
+    const fth_status s = h5->path ? open_file(h5, path, err)
+                                  : FTH_FAIL(err, FTH_E_NOMEM, "no memory to open %s", path);
     fth__h5_leave(q);
     if (s != FTH_OK) {
         fth_h5_close(h5);
@@ -294,7 +311,9 @@ fth_h5_kind fth_h5_kind_of(fth_h5 *h5, const char *object)
     fth_h5_kind kind = FTH_H5_NONE;
     if (id >= 0) {
         const H5I_type_t type = H5Iget_type(id);
-        kind = type == H5I_GROUP ? FTH_H5_GROUP : type == H5I_DATASET ? FTH_H5_DATASET : FTH_H5_OTHER;
+        kind = type == H5I_GROUP     ? FTH_H5_GROUP
+               : type == H5I_DATASET ? FTH_H5_DATASET
+                                     : FTH_H5_OTHER;
         H5Oclose(id);
     }
     fth__h5_leave(q);
@@ -336,7 +355,8 @@ hid_t fth__h5_select(fth__h5_dataset *d, const int64_t *lo, const int64_t *n)
     return H5Screate_simple(d->n_axes, count, NULL);
 }
 
-static fth_status source_read(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
+static fth_status source_read(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                              fth_err *err)
 {
     fth__h5_dataset *d = self;
     FTH_TRY(fth__rect_check(d->name, d->n_axes, d->size, lo, n, err));
@@ -345,7 +365,8 @@ static fth_status source_read(void *self, const int64_t *lo, const int64_t *n, v
     const fth__h5_quiet q = fth__h5_enter();
     const hid_t memory = fth__h5_select(d, lo, n);
     const bool ok = memory >= 0 && H5Dread(d->id, d->type, memory, d->space, d->transfer, dst) >= 0;
-    const fth_status s = ok ? FTH_OK : H5_FAIL(err, FTH_E_FILE_READ, d->h5->path, d->name, "reading a rectangle");
+    const fth_status s =
+        ok ? FTH_OK : H5_FAIL(err, FTH_E_FILE_READ, d->h5->path, d->name, "reading a rectangle");
     if (memory >= 0) H5Sclose(memory);
     fth__h5_leave(q);
     uint8_t *truth = dst;
@@ -353,17 +374,22 @@ static fth_status source_read(void *self, const int64_t *lo, const int64_t *n, v
     return s;
 }
 
-static fth_status source_read_rows(void *self, const int64_t *index, int64_t n, void *dst, fth_err *err)
+static fth_status source_read_rows(void *self, const int64_t *index, int64_t n, void *dst,
+                                   fth_err *err)
 {
     const fth__h5_dataset *d = self;
-    return fth__rows_by_read(d->name, source_read, self, d->dtype, d->n_axes, d->size, index, n, dst, err);
+    return fth__rows_by_read(d->name, source_read, self, d->dtype, d->n_axes, d->size, index, n,
+                             dst, err);
 }
 
 /* HDF5 would clip silently. */
-static H5T_conv_ret_t refuse_range(H5T_conv_except_t what, hid_t from, hid_t to, void *a, void *b, void *user)
+static H5T_conv_ret_t refuse_range(H5T_conv_except_t what, hid_t from, hid_t to, void *a, void *b,
+                                   void *user)
 {
     (void)from, (void)to, (void)a, (void)b, (void)user;
-    return what == H5T_CONV_EXCEPT_RANGE_HI || what == H5T_CONV_EXCEPT_RANGE_LOW ? H5T_CONV_ABORT : H5T_CONV_UNHANDLED;
+    return what == H5T_CONV_EXCEPT_RANGE_HI || what == H5T_CONV_EXCEPT_RANGE_LOW
+               ? H5T_CONV_ABORT
+               : H5T_CONV_UNHANDLED;
 }
 
 fth_status fth__h5_check_filters(hid_t create, const char *path, const char *object, fth_err *err)
@@ -371,29 +397,35 @@ fth_status fth__h5_check_filters(hid_t create, const char *path, const char *obj
     static const struct {
         H5Z_filter_t id;
         const char *name;
-    } known[] = {{LZF, "LZF"}, {32001, "Blosc"},     {32004, "LZ4"},  {32008, "Bitshuffle"},
+    } known[] = {{LZF, "LZF"},   {32001, "Blosc"},     {32004, "LZ4"},   {32008, "Bitshuffle"},
                  {32013, "ZFP"}, {32015, "Zstandard"}, {32026, "Blosc2"}};
     if (H5Pget_layout(create) == H5D_VIRTUAL || H5Pget_external_count(create) > 0)
-        return FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s, %s: its elements are in other files", path, object);
+        return FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s, %s: its elements are in other files", path,
+                        object);
     const int n = H5Pget_nfilters(create);
     for (int i = 0; i < n; i++) {
         unsigned flags = 0;
         size_t values = 0;
         char name[64] = "";
-        const H5Z_filter_t id = H5Pget_filter2(create, (unsigned)i, &flags, &values, NULL, sizeof name, name, NULL);
+        const H5Z_filter_t id =
+            H5Pget_filter2(create, (unsigned)i, &flags, &values, NULL, sizeof name, name, NULL);
         if (id < 0) return H5_FAIL(err, FTH_E_FILE_FORMAT, path, object, "reading its filters");
         if (H5Zfilter_avail(id) > 0) continue;
         for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
             if (known[k].id == id) snprintf(name, sizeof name, "%s", known[k].name);
-        const fth_status s = FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s, %s: it is packed with the filter %s (%d), which libhdf5 "
-                                      "does not have here", path, object, name[0] ? name : "without a name", (int)id);
-        fth_err_hint(err, "write the dataset again with gzip, e.g. h5repack -f GZIP=4 old.h5 new.h5");
+        const fth_status s = FTH_FAIL(err, FTH_E_FILE_FEATURE,
+                                      "%s, %s: it is packed with the filter %s (%d), which libhdf5 "
+                                      "does not have here",
+                                      path, object, name[0] ? name : "without a name", (int)id);
+        fth_err_hint(err,
+                     "write the dataset again with gzip, e.g. h5repack -f GZIP=4 old.h5 new.h5");
         return s;
     }
     return FTH_OK;
 }
 
-fth_status fth__h5_bill_chunk(fth__h5_dataset *d, hid_t create, uint64_t item, hid_t *access, const char *path, fth_err *err)
+fth_status fth__h5_bill_chunk(fth__h5_dataset *d, hid_t create, uint64_t item, hid_t *access,
+                              const char *path, fth_err *err)
 {
     *access = H5Pcreate(H5P_DATASET_ACCESS);
     if (*access < 0) return H5_FAIL(err, FTH_E_LIBRARY, path, d->name, "making an access list");
@@ -403,9 +435,10 @@ fth_status fth__h5_bill_chunk(fth__h5_dataset *d, hid_t create, uint64_t item, h
     uint64_t bytes = item;
     for (int a = 0; a < rank; a++)
         if (!fth__mul_u64(bytes, chunk[a], &bytes)) bytes = UINT64_MAX;
-    if (rank < 1 || bytes > UINT32_MAX) return H5_FAIL(err, FTH_E_FILE_FORMAT, path, d->name, "reading its chunk size");
-    FTH_TRY_CTX(fth_mem_take(d->mem, FTH_MEM_DIRECT, bytes, "hdf5 chunk", &d->bill, err), err, "one chunk of %s, %s", path,
-                d->name);
+    if (rank < 1 || bytes > UINT32_MAX)
+        return H5_FAIL(err, FTH_E_FILE_FORMAT, path, d->name, "reading its chunk size");
+    FTH_TRY_CTX(fth_mem_take(d->mem, FTH_MEM_DIRECT, bytes, "hdf5 chunk", &d->bill, err), err,
+                "one chunk of %s, %s", path, d->name);
     if (H5Pset_chunk_cache(*access, 1, (size_t)bytes, 1.0) < 0)
         return H5_FAIL(err, FTH_E_LIBRARY, path, d->name, "setting the chunk cache");
     return FTH_OK;
@@ -417,17 +450,20 @@ static fth_status take_shape(fth__h5_dataset *d, fth_err *err)
     d->space = H5Dget_space(d->id);
     const H5S_class_t class = d->space < 0 ? H5S_NO_CLASS : H5Sget_simple_extent_type(d->space);
     if (class != H5S_SIMPLE && class != H5S_SCALAR)
-        return FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s, %s: it has no elements at all (a null dataspace)", path, d->name);
+        return FTH_FAIL(err, FTH_E_FILE_FEATURE,
+                        "%s, %s: it has no elements at all (a null dataspace)", path, d->name);
     hsize_t dims[H5S_MAX_RANK] = {0};
     const int rank = class == H5S_SCALAR ? 0 : H5Sget_simple_extent_dims(d->space, dims, NULL);
     if (rank < 0) return H5_FAIL(err, FTH_E_FILE_FORMAT, path, d->name, "reading its shape");
     if (rank > FTH_MAX_AXES)
-        return FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s, %s: it has %d axes; at most %d are read", path, d->name, rank, FTH_MAX_AXES);
+        return FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s, %s: it has %d axes; at most %d are read",
+                        path, d->name, rank, FTH_MAX_AXES);
     d->n_axes = rank;
     for (int a = 0; a < rank; a++)
         if (!fth__u64_to_i64(dims[a], &d->size[a])) d->size[a] = -1;
     if (fth__shape_check(d->dtype, rank, d->size, NULL, NULL, NULL) != FTH_OK)
-        return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s, %s: its shape has more bytes than 63 bits can count", path, d->name);
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                        "%s, %s: its shape has more bytes than 63 bits can count", path, d->name);
     return FTH_OK;
 }
 
@@ -440,7 +476,9 @@ static fth_status open_dataset(fth__h5_dataset *d, const char *name, fth_err *er
     if (d->id < 0) return H5_FAIL(err, FTH_E_FILE_KEY, path, name, "opening the dataset");
     const hid_t type = H5Dget_type(d->id), create = H5Dget_create_plist(d->id);
     hid_t access = -1;
-    fth_status s = type < 0 || create < 0 ? H5_FAIL(err, FTH_E_FILE_FORMAT, path, name, "reading what it is") : FTH_OK;
+    fth_status s = type < 0 || create < 0
+                       ? H5_FAIL(err, FTH_E_FILE_FORMAT, path, name, "reading what it is")
+                       : FTH_OK;
     if (s == FTH_OK) s = map_type(type, &d->dtype, &d->type, path, name, err);
     if (s == FTH_OK) s = take_shape(d, err);
     if (s == FTH_OK) s = fth__h5_check_filters(create, path, name, err);
@@ -449,7 +487,8 @@ static fth_status open_dataset(fth__h5_dataset *d, const char *name, fth_err *er
         H5Dclose(d->id);
         d->id = H5Dopen2(d->h5->file, name, access);
         d->transfer = H5Pcreate(H5P_DATASET_XFER);
-        if (d->id < 0 || d->transfer < 0 || H5Pset_type_conv_cb(d->transfer, refuse_range, NULL) < 0)
+        if (d->id < 0 || d->transfer < 0 ||
+            H5Pset_type_conv_cb(d->transfer, refuse_range, NULL) < 0)
             s = H5_FAIL(err, FTH_E_FILE_READ, path, name, "opening the dataset");
     }
     if (access >= 0) H5Pclose(access);
@@ -465,7 +504,13 @@ fth_status fth_h5_source(fth_h5 *h5, const char *name, fth_source *out, fth_err 
     void *block = NULL;
     FTH_TRY(fth__heap_take(h5->mem, 1, sizeof(fth__h5_dataset), &block, err));
     fth__h5_dataset *d = block;
-    *d = (fth__h5_dataset){.opened = {close_source}, .mem = h5->mem, .h5 = h5, .id = -1, .type = -1, .space = -1, .transfer = -1};
+    *d = (fth__h5_dataset){.opened = {close_source},
+                           .mem = h5->mem,
+                           .h5 = h5,
+                           .id = -1,
+                           .type = -1,
+                           .space = -1,
+                           .transfer = -1};
     atomic_fetch_add_explicit(&h5->refs, 1, memory_order_relaxed);
     const fth__h5_quiet q = fth__h5_enter();
     const fth_status s = open_dataset(d, name, err);
@@ -474,7 +519,11 @@ fth_status fth_h5_source(fth_h5 *h5, const char *name, fth_source *out, fth_err 
         close_source(d);
         return s;
     }
-    *out = (fth_source){.kind = "hdf5", .self = d, .dtype = d->dtype, .n_axes = d->n_axes, .read = source_read,
+    *out = (fth_source){.kind = "hdf5",
+                        .self = d,
+                        .dtype = d->dtype,
+                        .n_axes = d->n_axes,
+                        .read = source_read,
                         .read_rows = d->n_axes > 0 ? source_read_rows : NULL};
     memcpy(out->size, d->size, sizeof out->size);
     return FTH_OK;

@@ -16,11 +16,12 @@ enum { BATCH = 1024, PIECE = 64 << 10, BEST_RATIO = 1032 };
 static fth_status list_names(fth_h5 *h5, const char *group, hid_t id, fth_texts *t, fth_err *err)
 {
     H5G_info_t info;
-    if (H5Gget_info(id, &info) < 0) return H5_FAIL(err, FTH_E_FILE_READ, h5->path, group, "listing it");
+    if (H5Gget_info(id, &info) < 0)
+        return H5_FAIL(err, FTH_E_FILE_READ, h5->path, group, "listing it");
     for (hsize_t i = 0; i < info.nlinks; i++) {
         char name[1024];
-        const ssize_t n =
-            H5Lget_name_by_idx(id, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name, H5P_DEFAULT);
+        const ssize_t n = H5Lget_name_by_idx(id, ".", H5_INDEX_NAME, H5_ITER_INC, i, name,
+                                             sizeof name, H5P_DEFAULT);
         if (n < 0) return H5_FAIL(err, FTH_E_FILE_READ, h5->path, group, "reading a name in it");
         FTH_TRY(fth__texts_add(t, name, fth__min_u64((uint64_t)n, sizeof name - 1), err));
     }
@@ -30,8 +31,10 @@ static fth_status list_names(fth_h5 *h5, const char *group, hid_t id, fth_texts 
 /* End a function that makes a list: hand it over, or free it. */
 static fth_status give_texts(fth_status s, fth_texts *t, fth_texts **out)
 {
-    if (s == FTH_OK) *out = t;
-    else fth_texts_free(t);
+    if (s == FTH_OK)
+        *out = t;
+    else
+        fth_texts_free(t);
     return s;
 }
 
@@ -65,13 +68,17 @@ typedef struct strings {
 static fth_status check_strings(strings *s, uint64_t stored, fth_err *err)
 {
     const char *path = s->h5->path;
-    if (s->type < 0 || s->space < 0) return H5_FAIL(err, FTH_E_FILE_FORMAT, path, s->object, "reading what it is");
+    if (s->type < 0 || s->space < 0)
+        return H5_FAIL(err, FTH_E_FILE_FORMAT, path, s->object, "reading what it is");
     if (H5Tget_class(s->type) != H5T_STRING)
-        return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s, %s: text was wanted, it holds something else", path, s->object);
+        return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s, %s: text was wanted, it holds something else",
+                        path, s->object);
     s->n = (int64_t)H5Sget_simple_extent_npoints(s->space);
     const int rank = H5Sget_simple_extent_ndims(s->space);
     if (s->n < 0 || rank > 1)
-        return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s, %s: a list of strings was wanted, it has %d axes", path, s->object, rank);
+        return FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                        "%s, %s: a list of strings was wanted, it has %d axes", path, s->object,
+                        rank);
     s->variable = H5Tis_variable_str(s->type) > 0;
     s->memory = H5Tcopy(s->variable ? H5T_C_S1 : s->type);
     if (s->memory < 0 || (s->variable && (H5Tset_size(s->memory, H5T_VARIABLE) < 0 ||
@@ -79,17 +86,21 @@ static fth_status check_strings(strings *s, uint64_t stored, fth_err *err)
         return H5_FAIL(err, FTH_E_LIBRARY, path, s->object, "making a type for strings");
     s->item = s->variable ? sizeof(char *) : H5Tget_size(s->type);
     /* Elements that were never stored cost nothing in a file, and forever to read. */
-    if (s->item == 0 || s->item > s->h5->bytes || (s->n > BATCH && (uint64_t)s->n / BEST_RATIO > stored))
-        return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s, %s: %" PRId64 " strings of %zu bytes do not fit in a file of %" PRIu64,
+    if (s->item == 0 || s->item > s->h5->bytes ||
+        (s->n > BATCH && (uint64_t)s->n / BEST_RATIO > stored))
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                        "%s, %s: %" PRId64 " strings of %zu bytes do not fit in a file of %" PRIu64,
                         path, s->object, s->n, s->item, s->h5->bytes);
     return FTH_OK;
 }
 
-static fth_status add_strings(const strings *s, const void *buffer, int64_t m, fth_texts *t, fth_err *err)
+static fth_status add_strings(const strings *s, const void *buffer, int64_t m, fth_texts *t,
+                              fth_err *err)
 {
     const bool spaces = !s->variable && H5Tget_strpad(s->type) == H5T_STR_SPACEPAD;
     for (int64_t i = 0; i < m; i++) {
-        const char *text = s->variable ? ((char *const *)buffer)[i] : (const char *)buffer + (size_t)i * s->item;
+        const char *text =
+            s->variable ? ((char *const *)buffer)[i] : (const char *)buffer + (size_t)i * s->item;
         size_t n = !text ? 0 : s->variable ? strlen(text) : strnlen(text, s->item);
         while (spaces && n > 0 && text[n - 1] == ' ') n--;
         FTH_TRY(fth__texts_add(t, text, n, err));
@@ -98,7 +109,8 @@ static fth_status add_strings(const strings *s, const void *buffer, int64_t m, f
 }
 
 /* A dataset comes in batches, an attribute at once: it cannot be read in parts. */
-static fth_status read_batches(const strings *s, int64_t batch, void *buffer, fth_texts *t, fth_err *err)
+static fth_status read_batches(const strings *s, int64_t batch, void *buffer, fth_texts *t,
+                               fth_err *err)
 {
     for (int64_t at = 0; at < s->n; at += batch) {
         const int64_t m = fth__min_i64(batch, s->n - at);
@@ -113,8 +125,9 @@ static fth_status read_batches(const strings *s, int64_t batch, void *buffer, ft
         else if (ok)
             ok = H5Sselect_hyperslab(s->space, H5S_SELECT_SET, &start, NULL, &count, NULL) >= 0 &&
                  H5Dread(s->id, s->memory, shape, s->space, H5P_DEFAULT, buffer) >= 0;
-        const fth_status status = ok ? add_strings(s, buffer, m, t, err)
-                                     : H5_FAIL(err, FTH_E_FILE_READ, s->h5->path, s->object, "reading strings");
+        const fth_status status =
+            ok ? add_strings(s, buffer, m, t, err)
+               : H5_FAIL(err, FTH_E_FILE_READ, s->h5->path, s->object, "reading strings");
         if (s->variable && shape >= 0) H5Dvlen_reclaim(s->memory, shape, H5P_DEFAULT, buffer);
         if (shape >= 0) H5Sclose(shape);
         FTH_TRY(status);
@@ -142,7 +155,8 @@ static fth_status read_strings(strings *s, uint64_t stored, fth_texts *t, fth_er
 static fth_status check_string_filters(const strings *s, fth_err *err)
 {
     const hid_t create = H5Dget_create_plist(s->id);
-    if (create < 0) return H5_FAIL(err, FTH_E_FILE_FORMAT, s->h5->path, s->object, "reading what it is");
+    if (create < 0)
+        return H5_FAIL(err, FTH_E_FILE_FORMAT, s->h5->path, s->object, "reading what it is");
     const fth_status status = fth__h5_check_filters(create, s->h5->path, s->object, err);
     H5Pclose(create);
     return status;
@@ -157,8 +171,9 @@ fth_status fth_h5_strings(fth_h5 *h5, const char *name, fth_texts **out, fth_err
     const fth__h5_quiet q = fth__h5_enter();
     strings s = {.h5 = h5, .object = name, .type = -1, .space = -1, .memory = -1};
     s.id = H5Dopen2(h5->file, name, H5P_DEFAULT);
-    fth_status status = s.id < 0 ? H5_FAIL(err, FTH_E_FILE_KEY, h5->path, name, "opening the dataset")
-                                 : check_string_filters(&s, err);
+    fth_status status = s.id < 0
+                            ? H5_FAIL(err, FTH_E_FILE_KEY, h5->path, name, "opening the dataset")
+                            : check_string_filters(&s, err);
     if (status == FTH_OK) {
         s.type = H5Dget_type(s.id);
         s.space = H5Dget_space(s.id);
@@ -179,26 +194,36 @@ bool fth_h5_attr_exists(fth_h5 *h5, const char *object, const char *name)
     return there;
 }
 
-static fth_status open_attr(fth_h5 *h5, const char *object, const char *name, hid_t *id, fth_err *err)
+static fth_status open_attr(fth_h5 *h5, const char *object, const char *name, hid_t *id,
+                            fth_err *err)
 {
     *id = -1;
     if (!object || !name) return FTH_FAIL(err, FTH_E_USAGE, "no attribute was named");
     *id = H5Aopen_by_name(h5->file, object, name, H5P_DEFAULT, H5P_DEFAULT);
     if (*id < 0)
-        return FTH_FAIL(err, FTH_E_FILE_KEY, "%s, %s: it has no attribute '%s'", h5->path, object, name);
+        return FTH_FAIL(err, FTH_E_FILE_KEY, "%s, %s: it has no attribute '%s'", h5->path, object,
+                        name);
     if (H5Aget_storage_size(*id) <= h5->bytes) return FTH_OK;
     H5Aclose(*id);
     *id = -1;
-    return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s, %s: the attribute '%s' is larger than the file", h5->path, object, name);
+    return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s, %s: the attribute '%s' is larger than the file",
+                    h5->path, object, name);
 }
 
-fth_status fth_h5_attr_text(fth_h5 *h5, const char *object, const char *name, fth_texts **out, fth_err *err)
+fth_status fth_h5_attr_text(fth_h5 *h5, const char *object, const char *name, fth_texts **out,
+                            fth_err *err)
 {
     *out = NULL;
     fth_texts *t = NULL;
     FTH_TRY(fth__texts_create(&t, h5->mem, err));
     const fth__h5_quiet q = fth__h5_enter();
-    strings s = {.h5 = h5, .object = object, .id = -1, .type = -1, .space = -1, .memory = -1, .is_attr = true};
+    strings s = {.h5 = h5,
+                 .object = object,
+                 .id = -1,
+                 .type = -1,
+                 .space = -1,
+                 .memory = -1,
+                 .is_attr = true};
     fth_status status = open_attr(h5, object, name, &s.id, err);
     if (status == FTH_OK) {
         s.type = H5Aget_type(s.id);
@@ -212,8 +237,8 @@ fth_status fth_h5_attr_text(fth_h5 *h5, const char *object, const char *name, ft
 }
 
 /* Both kinds of numbers have eight bytes. */
-static fth_status read_numbers(fth_h5 *h5, const char *object, const char *name, bool real, void *v, int64_t max, int64_t *n,
-                               fth_err *err)
+static fth_status read_numbers(fth_h5 *h5, const char *object, const char *name, bool real, void *v,
+                               int64_t max, int64_t *n, fth_err *err)
 {
     hid_t id = -1;
     FTH_TRY(open_attr(h5, object, name, &id, err));
@@ -223,12 +248,14 @@ static fth_status read_numbers(fth_h5 *h5, const char *object, const char *name,
     fth_status s = FTH_OK;
     void *all = NULL;
     if (class != H5T_INTEGER && !(real && class == H5T_FLOAT))
-        s = FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s, %s: the attribute '%s' should hold %s", h5->path, object, name,
-                     real ? "numbers" : "integers");
+        s = FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s, %s: the attribute '%s' should hold %s", h5->path,
+                     object, name, real ? "numbers" : "integers");
     else if (there < 0 || (uint64_t)there > h5->bytes)
-        s = FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s, %s: the attribute '%s' has no sound shape", h5->path, object, name);
+        s = FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s, %s: the attribute '%s' has no sound shape",
+                     h5->path, object, name);
     if (s == FTH_OK) s = fth__heap_take(h5->mem, there, 8, &all, err);
-    if (s == FTH_OK && there > 0 && H5Aread(id, real ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64, all) < 0)
+    if (s == FTH_OK && there > 0 &&
+        H5Aread(id, real ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64, all) < 0)
         s = H5_FAIL(err, FTH_E_FILE_READ, h5->path, object, "reading an attribute");
     if (s == FTH_OK) {
         *n = there;
@@ -242,7 +269,8 @@ static fth_status read_numbers(fth_h5 *h5, const char *object, const char *name,
     return s;
 }
 
-fth_status fth_h5_attr_i64(fth_h5 *h5, const char *object, const char *name, int64_t *v, int64_t max, int64_t *n, fth_err *err)
+fth_status fth_h5_attr_i64(fth_h5 *h5, const char *object, const char *name, int64_t *v,
+                           int64_t max, int64_t *n, fth_err *err)
 {
     *n = 0;
     const fth__h5_quiet q = fth__h5_enter();
@@ -251,7 +279,8 @@ fth_status fth_h5_attr_i64(fth_h5 *h5, const char *object, const char *name, int
     return s;
 }
 
-fth_status fth_h5_attr_f64(fth_h5 *h5, const char *object, const char *name, double *v, int64_t max, int64_t *n, fth_err *err)
+fth_status fth_h5_attr_f64(fth_h5 *h5, const char *object, const char *name, double *v, int64_t max,
+                           int64_t *n, fth_err *err)
 {
     *n = 0;
     const fth__h5_quiet q = fth__h5_enter();

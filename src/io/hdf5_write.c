@@ -67,7 +67,8 @@ static fth_status create_file(fth_h5_writer *w, const char *path, fth_err *err)
 {
     FTH_TRY(fth__writer_open(&w->writer, w->mem, path, err));
     const hid_t access = fth__h5_access(), create = H5Pcreate(H5P_FILE_CREATE);
-    const bool ok = access >= 0 && create >= 0 && H5Pset_obj_track_times(create, false) >= 0 && !must_fail(w) &&
+    const bool ok = access >= 0 && create >= 0 && H5Pset_obj_track_times(create, false) >= 0 &&
+                    !must_fail(w) &&
                     (w->file = H5Fcreate(w->writer.temp, H5F_ACC_TRUNC, create, access)) >= 0;
     const fth_status s = ok ? FTH_OK : failed(w, "/", "creating the file", err);
     if (create >= 0) H5Pclose(create);
@@ -85,8 +86,10 @@ fth_status fth_h5_create(fth_h5_writer **out, fth_mem *mem, const char *path, ft
     *w = (fth_h5_writer){.mem = mem, .file = -1};
     const fth__h5_quiet q = fth__h5_enter();
     const fth_status s = create_file(w, path, err);
-    if (s == FTH_OK) *out = w;
-    else end_writer(w);
+    if (s == FTH_OK)
+        *out = w;
+    else
+        end_writer(w);
     fth__h5_leave(q);
     return s;
 }
@@ -95,11 +98,16 @@ static fth_status finish(fth_h5_writer *w, fth_err *err)
 {
     for (const sink *s = w->sinks; s; s = s->next)
         if (!s->done)
-            return FTH_FAIL(err, FTH_E_STATE, "%s, %s: it was not committed (%" PRId64 " of %" PRId64 " elements were written)",
+            return FTH_FAIL(err, FTH_E_STATE,
+                            "%s, %s: it was not committed (%" PRId64 " of %" PRId64
+                            " elements were written)",
                             w->writer.path, s->d.name, s->written, s->count);
-    if (w->failed) return FTH_FAIL(err, FTH_E_STATE, "%s: a part of this file failed or was abandoned", w->writer.path);
+    if (w->failed)
+        return FTH_FAIL(err, FTH_E_STATE, "%s: a part of this file failed or was abandoned",
+                        w->writer.path);
     free_sinks(w);
-    if (must_fail(w) || H5Fflush(w->file, H5F_SCOPE_LOCAL) < 0) return failed(w, "/", "flushing the file", err);
+    if (must_fail(w) || H5Fflush(w->file, H5F_SCOPE_LOCAL) < 0)
+        return failed(w, "/", "flushing the file", err);
     const hid_t file = w->file;
     w->file = -1;
     if (H5Fclose(file) < 0) return failed(w, "/", "closing the file", err);
@@ -125,14 +133,16 @@ void fth_h5_abandon(fth_h5_writer *w)
 
 /* ---- datasets ---- */
 
-static fth_status sink_write(void *self, const int64_t *lo, const int64_t *n, const void *src, fth_err *err)
+static fth_status sink_write(void *self, const int64_t *lo, const int64_t *n, const void *src,
+                             fth_err *err)
 {
     sink *s = self;
     fth__h5_dataset *d = &s->d;
     FTH_TRY(fth__rect_check(d->name, d->n_axes, d->size, lo, n, err));
     const int64_t count = fth__rect_count(d->n_axes, n);
     if (count > s->count - s->written)
-        return FTH_FAIL(err, FTH_E_STATE, "%s, %s: %" PRId64 " elements were written to %" PRId64 " places",
+        return FTH_FAIL(err, FTH_E_STATE,
+                        "%s, %s: %" PRId64 " elements were written to %" PRId64 " places",
                         s->owner->writer.path, d->name, s->written + count, s->count);
     if (count == 0) return FTH_OK;
     const fth__h5_quiet q = fth__h5_enter();
@@ -150,7 +160,8 @@ static fth_status sink_commit(void *self, fth_err *err)
 {
     sink *s = self;
     if (s->written != s->count)
-        return FTH_FAIL(err, FTH_E_STATE, "%s, %s: only %" PRId64 " of %" PRId64 " elements were written",
+        return FTH_FAIL(err, FTH_E_STATE,
+                        "%s, %s: only %" PRId64 " of %" PRId64 " elements were written",
                         s->owner->writer.path, s->d.name, s->written, s->count);
     s->done = true;
     return FTH_OK;
@@ -177,21 +188,25 @@ static void choose_chunk(const fth_h5_dataset *want, hsize_t *chunk)
     }
 }
 
-static fth_status make_create(const fth_h5_dataset *want, int64_t count, hid_t *create, fth_err *err)
+static fth_status make_create(const fth_h5_dataset *want, int64_t count, hid_t *create,
+                              fth_err *err)
 {
     hsize_t chunk[FTH_MAX_AXES] = {0};
     bool chunked = false;
     for (int a = 0; a < want->n_axes; a++) {
         chunk[a] = (hsize_t)want->chunk[a];
         chunked = chunked || want->chunk[a] != 0;
-        if (want->chunk[a] < 0) return FTH_FAIL(err, FTH_E_USAGE, "'%s': a chunk cannot be negative", want->name);
+        if (want->chunk[a] < 0)
+            return FTH_FAIL(err, FTH_E_USAGE, "'%s': a chunk cannot be negative", want->name);
     }
     for (int a = 0; a < want->n_axes; a++)
-        if (chunked && chunk[a] == 0) return FTH_FAIL(err, FTH_E_USAGE, "'%s': axis %d has no chunk size", want->name, a);
+        if (chunked && chunk[a] == 0)
+            return FTH_FAIL(err, FTH_E_USAGE, "'%s': axis %d has no chunk size", want->name, a);
     for (int a = 0; a < want->n_axes; a++) /* HDF5 takes no chunk larger than the array */
         if (want->chunk[a] > want->size[a]) chunk[a] = (hsize_t)fth__max_i64(1, want->size[a]);
     if (want->gzip < 0 || want->gzip > 9)
-        return FTH_FAIL(err, FTH_E_USAGE, "'%s': gzip is 0 (off) or 1 to 9, not %d", want->name, want->gzip);
+        return FTH_FAIL(err, FTH_E_USAGE, "'%s': gzip is 0 (off) or 1 to 9, not %d", want->name,
+                        want->gzip);
     if (!chunked && want->gzip) choose_chunk(want, chunk);
     chunked = (chunked || want->gzip) && count > 0 && want->n_axes > 0;
     *create = H5Pcreate(H5P_DATASET_CREATE);
@@ -200,7 +215,8 @@ static fth_status make_create(const fth_h5_dataset *want, int64_t count, hid_t *
     if (ok && chunked) ok = H5Pset_chunk(*create, want->n_axes, chunk) >= 0;
     if (ok && chunked && want->gzip)
         ok = H5Pset_shuffle(*create) >= 0 && H5Pset_deflate(*create, (unsigned)want->gzip) >= 0;
-    return ok ? FTH_OK : H5_FAIL(err, FTH_E_USAGE, want->name, "its layout", "setting chunks and filters");
+    return ok ? FTH_OK
+              : H5_FAIL(err, FTH_E_USAGE, want->name, "its layout", "setting chunks and filters");
 }
 
 static hid_t make_links(void)
@@ -223,15 +239,17 @@ static fth_status create_dataset(sink *s, const fth_h5_dataset *want, fth_err *e
     for (int a = 0; a < d->n_axes; a++) dims[a] = (hsize_t)d->size[a];
     d->type = fth__h5_type(d->dtype);
     d->space = d->n_axes ? H5Screate_simple(d->n_axes, dims, NULL) : H5Screate(H5S_SCALAR);
-    if (d->type < 0 || d->space < 0) return H5_FAIL(err, FTH_E_LIBRARY, path, want->name, "making a type and a shape");
+    if (d->type < 0 || d->space < 0)
+        return H5_FAIL(err, FTH_E_LIBRARY, path, want->name, "making a type and a shape");
     hid_t create = -1, access = -1;
     fth_status status = make_create(want, s->count, &create, err);
     if (status == FTH_OK)
-        status = fth__h5_bill_chunk(d, create, (uint64_t)fth_dtype_size(d->dtype), &access, path, err);
+        status =
+            fth__h5_bill_chunk(d, create, (uint64_t)fth_dtype_size(d->dtype), &access, path, err);
     if (status == FTH_OK) {
         const hid_t links = make_links();
-        if (must_fail(s->owner) ||
-            (d->id = H5Dcreate2(s->owner->file, want->name, d->type, d->space, links, create, access)) < 0)
+        if (must_fail(s->owner) || (d->id = H5Dcreate2(s->owner->file, want->name, d->type,
+                                                       d->space, links, create, access)) < 0)
             status = failed(s->owner, want->name, "creating the dataset", err);
         if (links >= 0) H5Pclose(links);
     }
@@ -251,8 +269,14 @@ fth_status fth_h5_sink(fth_h5_writer *w, const fth_h5_dataset *want, fth_sink *o
     sink *s = block;
     s->owner = w;
     s->count = count;
-    s->d = (fth__h5_dataset){.opened = {sink_close}, .mem = w->mem, .id = -1, .type = -1, .space = -1, .transfer = -1,
-                             .dtype = want->dtype, .n_axes = want->n_axes};
+    s->d = (fth__h5_dataset){.opened = {sink_close},
+                             .mem = w->mem,
+                             .id = -1,
+                             .type = -1,
+                             .space = -1,
+                             .transfer = -1,
+                             .dtype = want->dtype,
+                             .n_axes = want->n_axes};
     memcpy(s->d.size, want->size, sizeof s->d.size);
     const fth__h5_quiet q = fth__h5_enter();
     const fth_status status = create_dataset(s, want, err);
@@ -264,8 +288,13 @@ fth_status fth_h5_sink(fth_h5_writer *w, const fth_h5_dataset *want, fth_sink *o
     }
     s->next = w->sinks;
     w->sinks = s;
-    *out = (fth_sink){.kind = "hdf5", .self = s, .dtype = s->d.dtype, .n_axes = s->d.n_axes, .write = sink_write,
-                      .commit = sink_commit, .abandon = sink_abandon};
+    *out = (fth_sink){.kind = "hdf5",
+                      .self = s,
+                      .dtype = s->d.dtype,
+                      .n_axes = s->d.n_axes,
+                      .write = sink_write,
+                      .commit = sink_commit,
+                      .abandon = sink_abandon};
     memcpy(out->size, s->d.size, sizeof out->size);
     return FTH_OK;
 }
@@ -280,16 +309,20 @@ static hid_t make_string(void)
     return -1;
 }
 
-fth_status fth_h5_put_strings(fth_h5_writer *w, const char *name, const char *const *text, int64_t n, fth_err *err)
+fth_status fth_h5_put_strings(fth_h5_writer *w, const char *name, const char *const *text,
+                              int64_t n, fth_err *err)
 {
-    if (!name || n < 0 || (n > 0 && !text)) return FTH_FAIL(err, FTH_E_USAGE, "no strings, or no name for them");
+    if (!name || n < 0 || (n > 0 && !text))
+        return FTH_FAIL(err, FTH_E_USAGE, "no strings, or no name for them");
     const fth__h5_quiet q = fth__h5_enter();
     const hsize_t dims = (hsize_t)n;
-    const hid_t type = make_string(), space = H5Screate_simple(1, &dims, NULL), links = make_links(),
-                create = H5Pcreate(H5P_DATASET_CREATE);
+    const hid_t type = make_string(), space = H5Screate_simple(1, &dims, NULL),
+                links = make_links(), create = H5Pcreate(H5P_DATASET_CREATE);
     hid_t id = -1;
-    bool ok = type >= 0 && space >= 0 && links >= 0 && create >= 0 && H5Pset_obj_track_times(create, false) >= 0;
-    ok = ok && !must_fail(w) && (id = H5Dcreate2(w->file, name, type, space, links, create, H5P_DEFAULT)) >= 0;
+    bool ok = type >= 0 && space >= 0 && links >= 0 && create >= 0 &&
+              H5Pset_obj_track_times(create, false) >= 0;
+    ok = ok && !must_fail(w) &&
+         (id = H5Dcreate2(w->file, name, type, space, links, create, H5P_DEFAULT)) >= 0;
     ok = ok && (n == 0 || H5Dwrite(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text) >= 0);
     const fth_status s = ok ? FTH_OK : failed(w, name, "writing strings", err);
     if (id >= 0) H5Dclose(id);
@@ -302,12 +335,13 @@ fth_status fth_h5_put_strings(fth_h5_writer *w, const char *name, const char *co
 }
 
 /* Takes `type` and `space`. */
-static fth_status put_attr(fth_h5_writer *w, const char *object, const char *name, hid_t type, hid_t space, const void *v,
-                           fth_err *err)
+static fth_status put_attr(fth_h5_writer *w, const char *object, const char *name, hid_t type,
+                           hid_t space, const void *v, fth_err *err)
 {
     hid_t id = -1;
     const bool ok = type >= 0 && space >= 0 && !must_fail(w) &&
-                    (id = H5Acreate_by_name(w->file, object, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0 &&
+                    (id = H5Acreate_by_name(w->file, object, name, type, space, H5P_DEFAULT,
+                                            H5P_DEFAULT, H5P_DEFAULT)) >= 0 &&
                     H5Awrite(id, type, v) >= 0;
     const fth_status s = ok ? FTH_OK : failed(w, object, "writing an attribute", err);
     if (id >= 0) H5Aclose(id);
@@ -316,18 +350,23 @@ static fth_status put_attr(fth_h5_writer *w, const char *object, const char *nam
     return s;
 }
 
-fth_status fth_h5_put_attr_text(fth_h5_writer *w, const char *object, const char *name, const char *text, fth_err *err)
+fth_status fth_h5_put_attr_text(fth_h5_writer *w, const char *object, const char *name,
+                                const char *text, fth_err *err)
 {
-    if (!object || !name || !text) return FTH_FAIL(err, FTH_E_USAGE, "no attribute, or no text for it");
+    if (!object || !name || !text)
+        return FTH_FAIL(err, FTH_E_USAGE, "no attribute, or no text for it");
     const fth__h5_quiet q = fth__h5_enter();
-    const fth_status s = put_attr(w, object, name, make_string(), H5Screate(H5S_SCALAR), &text, err);
+    const fth_status s =
+        put_attr(w, object, name, make_string(), H5Screate(H5S_SCALAR), &text, err);
     fth__h5_leave(q);
     return s;
 }
 
-fth_status fth_h5_put_attr_i64(fth_h5_writer *w, const char *object, const char *name, const int64_t *v, int64_t n, fth_err *err)
+fth_status fth_h5_put_attr_i64(fth_h5_writer *w, const char *object, const char *name,
+                               const int64_t *v, int64_t n, fth_err *err)
 {
-    if (!object || !name || !v || n < 1) return FTH_FAIL(err, FTH_E_USAGE, "no attribute, or no numbers for it");
+    if (!object || !name || !v || n < 1)
+        return FTH_FAIL(err, FTH_E_USAGE, "no attribute, or no numbers for it");
     const fth__h5_quiet q = fth__h5_enter();
     const hsize_t dims = (hsize_t)n;
     const hid_t space = n == 1 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &dims, NULL);

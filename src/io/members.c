@@ -10,7 +10,8 @@ static void nothing(void *self)
     (void)self; /* a member ends with its writer */
 }
 
-static fth_status member_write(void *self, const int64_t *lo, const int64_t *n, const void *src, fth_err *err)
+static fth_status member_write(void *self, const int64_t *lo, const int64_t *n, const void *src,
+                               fth_err *err)
 {
     fth__member *m = self;
     const fth_status s = fth__place_write(&m->place, lo, n, src, err);
@@ -42,23 +43,27 @@ static fth_status copy_names(fth__members *m, const fth_file_item *items, fth_er
         at->opened.close = nothing;
         at->owner = m;
         if (!items[i].name || !items[i].name[0])
-            return FTH_FAIL(err, FTH_E_USAGE, "%s: array %lld has no name", m->writer.path, (long long)i);
+            return FTH_FAIL(err, FTH_E_USAGE, "%s: array %lld has no name", m->writer.path,
+                            (long long)i);
         at->name = fth__heap_strdup(m->mem, items[i].name);
-        if (!at->name) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the names in %s", m->writer.path);
+        if (!at->name)
+            return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the names in %s", m->writer.path);
         m->sorted[i] = at;
     }
     qsort(m->sorted, (size_t)m->n, sizeof(fth__member *), by_name);
     for (int64_t i = 1; i < m->n; i++)
         if (by_name(&m->sorted[i - 1], &m->sorted[i]) == 0)
-            return FTH_FAIL(err, FTH_E_USAGE, "%s: two arrays are named '%s'", m->writer.path, m->sorted[i]->name);
+            return FTH_FAIL(err, FTH_E_USAGE, "%s: two arrays are named '%s'", m->writer.path,
+                            m->sorted[i]->name);
     return FTH_OK;
 }
 
-fth_status fth__members_open(fth__members *m, fth_mem *mem, const char *path, const fth_file_item *items,
-                             int64_t n_items, fth_err *err)
+fth_status fth__members_open(fth__members *m, fth_mem *mem, const char *path,
+                             const fth_file_item *items, int64_t n_items, fth_err *err)
 {
     *m = (fth__members){.mem = mem};
-    if (n_items < 0 || (n_items > 0 && !items)) return FTH_FAIL(err, FTH_E_USAGE, "no list of arrays was given");
+    if (n_items < 0 || (n_items > 0 && !items))
+        return FTH_FAIL(err, FTH_E_USAGE, "no list of arrays was given");
     FTH_TRY(fth__writer_open(&m->writer, mem, path, err));
     void *block = NULL;
     fth_status s = fth__heap_take(mem, n_items, sizeof(fth__member), &block, err);
@@ -73,7 +78,8 @@ fth_status fth__members_open(fth__members *m, fth_mem *mem, const char *path, co
     return s;
 }
 
-fth_status fth__members_sink(fth__members *m, const char *kind, const char *name, fth_sink *out, fth_err *err)
+fth_status fth__members_sink(fth__members *m, const char *kind, const char *name, fth_sink *out,
+                             fth_err *err)
 {
     *out = (fth_sink){0};
     int64_t lo = 0, hi = name ? m->n : 0;
@@ -82,13 +88,20 @@ fth_status fth__members_sink(fth__members *m, const char *kind, const char *name
         fth__member *at = m->sorted[mid];
         const int order = strcmp(at->name, name);
         if (order == 0) {
-            *out = (fth_sink){.kind = kind, .self = at, .dtype = at->place.dtype, .n_axes = at->place.n_axes,
-                              .write = member_write, .commit = member_commit, .abandon = member_abandon};
+            *out = (fth_sink){.kind = kind,
+                              .self = at,
+                              .dtype = at->place.dtype,
+                              .n_axes = at->place.n_axes,
+                              .write = member_write,
+                              .commit = member_commit,
+                              .abandon = member_abandon};
             memcpy(out->size, at->place.size, sizeof out->size);
             return FTH_OK;
         }
-        if (order < 0) lo = mid + 1;
-        else hi = mid;
+        if (order < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
     }
     return FTH_FAIL(err, FTH_E_FILE_KEY, "%s: no array '%s' was declared when the file was created",
                     m->writer.path ? m->writer.path : "?", name ? name : "");
@@ -98,10 +111,12 @@ fth_status fth__members_check(const fth__members *m, fth_err *err)
 {
     for (int64_t i = 0; i < m->n; i++)
         if (!m->member[i].done)
-            return FTH_FAIL(err, FTH_E_STATE, "%s: '%s' was not committed (%lld of %lld elements were written)",
-                            m->writer.path, m->member[i].name, (long long)m->member[i].place.written,
-                            (long long)m->member[i].place.count);
-    if (m->abandoned) return FTH_FAIL(err, FTH_E_STATE, "%s: a sink of this file was abandoned", m->writer.path);
+            return FTH_FAIL(
+                err, FTH_E_STATE, "%s: '%s' was not committed (%lld of %lld elements were written)",
+                m->writer.path, m->member[i].name, (long long)m->member[i].place.written,
+                (long long)m->member[i].place.count);
+    if (m->abandoned)
+        return FTH_FAIL(err, FTH_E_STATE, "%s: a sink of this file was abandoned", m->writer.path);
     return FTH_OK;
 }
 

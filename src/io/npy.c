@@ -18,8 +18,9 @@ enum { PREFIX = 8, LONGEST = 1 << 20 };
 static const struct {
     const char *text; /* without the byte order */
     fth_dtype dtype;
-} names[] = {{"b1", FTH_BOOL}, {"u1", FTH_U8},  {"u2", FTH_U16}, {"i4", FTH_I32}, {"i8", FTH_I64},
-             {"f2", FTH_F16},  {"f4", FTH_F32}, {"f8", FTH_F64}, {"c8", FTH_C64}, {"c16", FTH_C128}};
+} names[] = {{"b1", FTH_BOOL}, {"u1", FTH_U8},   {"u2", FTH_U16}, {"i4", FTH_I32},
+             {"i8", FTH_I64},  {"f2", FTH_F16},  {"f4", FTH_F32}, {"f8", FTH_F64},
+             {"c8", FTH_C64},  {"c16", FTH_C128}};
 enum { NAMES = sizeof names / sizeof names[0] };
 _Static_assert(FTH_DTYPE_COUNT == NAMES + 1, "every dtype but bf16 has a row above");
 
@@ -39,13 +40,15 @@ static fth_status wanted(scan *s, const char *what)
         const unsigned char c = (unsigned char)*s->at;
         snprintf(found, sizeof found, c >= 32 && c < 127 ? "'%c'" : "byte 0x%02x", c);
     }
-    return FTH__FILE_FAIL(s->err, FTH_E_FILE_FORMAT, s->path, s->base + (uint64_t)(s->at - s->start),
+    return FTH__FILE_FAIL(s->err, FTH_E_FILE_FORMAT, s->path,
+                          s->base + (uint64_t)(s->at - s->start),
                           "the header should have %s here, found %s", what, found);
 }
 
 static void skip_space(scan *s)
 {
-    while (s->at < s->end && (*s->at == ' ' || *s->at == '\n' || *s->at == '\t' || *s->at == '\r')) s->at++;
+    while (s->at < s->end && (*s->at == ' ' || *s->at == '\n' || *s->at == '\t' || *s->at == '\r'))
+        s->at++;
 }
 
 static bool take(scan *s, char c)
@@ -94,7 +97,8 @@ static fth_status take_size(scan *s, int64_t *out)
     if (s->at == s->end || *s->at < '0' || *s->at > '9') return wanted(s, "a size");
     int64_t v = 0;
     for (; s->at < s->end && *s->at >= '0' && *s->at <= '9'; s->at++)
-        if (!fth__mul_i64(v, 10, &v) || !fth__add_i64(v, *s->at - '0', &v)) return wanted(s, "a size of 63 bits");
+        if (!fth__mul_i64(v, 10, &v) || !fth__add_i64(v, *s->at - '0', &v))
+            return wanted(s, "a size of 63 bits");
     if (s->at < s->end && *s->at == 'L') s->at++; /* Python 2 wrote 3L */
     *out = v;
     return FTH_OK;
@@ -106,7 +110,8 @@ static fth_status take_shape(scan *s, fth__npy *npy)
     npy->n_axes = 0;
     while (!take(s, ')')) {
         if (npy->n_axes == FTH_MAX_AXES)
-            return FTH__FILE_FAIL(s->err, FTH_E_FILE_FEATURE, s->path, s->base + (uint64_t)(s->at - s->start),
+            return FTH__FILE_FAIL(s->err, FTH_E_FILE_FEATURE, s->path,
+                                  s->base + (uint64_t)(s->at - s->start),
                                   "the array has more than %d axes", FTH_MAX_AXES);
         FTH_TRY(take_size(s, &npy->size[npy->n_axes++]));
         if (take(s, ',')) continue;
@@ -127,13 +132,16 @@ static fth_status take_dictionary(scan *s, fth__npy *npy)
         int k = 0;
         while (k < 3 && strcmp(key, keys[k]) != 0) k++;
         if (k == 3 || seen[k])
-            return FTH__FILE_FAIL(s->err, FTH_E_FILE_FORMAT, s->path, s->base + (uint64_t)(s->at - s->start),
-                                  "the header has the key '%s' %s", key, k == 3 ? "which NPY does not know" : "twice");
+            return FTH__FILE_FAIL(s->err, FTH_E_FILE_FORMAT, s->path,
+                                  s->base + (uint64_t)(s->at - s->start),
+                                  "the header has the key '%s' %s", key,
+                                  k == 3 ? "which NPY does not know" : "twice");
         seen[k] = true;
         if (!take(s, ':')) return wanted(s, "':'");
         skip_space(s);
         if (k == 0 && s->at < s->end && *s->at == '[')
-            return FTH__FILE_FAIL(s->err, FTH_E_FILE_FEATURE, s->path, s->base + (uint64_t)(s->at - s->start),
+            return FTH__FILE_FAIL(s->err, FTH_E_FILE_FEATURE, s->path,
+                                  s->base + (uint64_t)(s->at - s->start),
                                   "the array has records with fields; only plain numbers are read");
         if (k == 0) FTH_TRY(take_string(s, "a dtype", npy->descr, sizeof npy->descr));
         if (k == 1) FTH_TRY(take_bool(s, &npy->fortran));
@@ -146,46 +154,55 @@ static fth_status take_dictionary(scan *s, fth__npy *npy)
     if (s->at != s->end) return wanted(s, "only spaces after '}'");
     for (int k = 0; k < 3; k++)
         if (!seen[k])
-            return FTH__FILE_FAIL(s->err, FTH_E_FILE_FORMAT, s->path, s->base, "the header has no key '%s'", keys[k]);
+            return FTH__FILE_FAIL(s->err, FTH_E_FILE_FORMAT, s->path, s->base,
+                                  "the header has no key '%s'", keys[k]);
     return FTH_OK;
 }
 
 /* ---- the header ---- */
 
-fth_status fth__npy_read(fth__npy *npy, fth_mem *mem, const fth__bytes *bytes, uint64_t total, const char *path,
-                         fth_err *err)
+fth_status fth__npy_read(fth__npy *npy, fth_mem *mem, const fth__bytes *bytes, uint64_t total,
+                         const char *path, fth_err *err)
 {
     *npy = (fth__npy){0};
     unsigned char head[PREFIX + 4] = {0};
     if (total < PREFIX + 2)
-        return FTH__FILE_FAIL(err, FTH_E_FILE_SHORT, path, 0, "an NPY header has at least 10 bytes, there are %" PRIu64,
-                              total);
+        return FTH__FILE_FAIL(err, FTH_E_FILE_SHORT, path, 0,
+                              "an NPY header has at least 10 bytes, there are %" PRIu64, total);
     FTH_TRY(bytes->read(bytes->self, 0, PREFIX, head, err));
     if (memcmp(head, "\x93NUMPY", 6) != 0)
-        return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, path, 0, "this is no NPY array: it does not start with \\x93NUMPY");
+        return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, path, 0,
+                              "this is no NPY array: it does not start with \\x93NUMPY");
     if (head[6] < 1 || head[6] > 3 || head[7] != 0)
-        return FTH__FILE_FAIL(err, FTH_E_FILE_FEATURE, path, 6, "NPY version %d.%d; 1.0, 2.0 and 3.0 are known", head[6],
-                              head[7]);
+        return FTH__FILE_FAIL(err, FTH_E_FILE_FEATURE, path, 6,
+                              "NPY version %d.%d; 1.0, 2.0 and 3.0 are known", head[6], head[7]);
     const uint64_t width = head[6] == 1 ? 2 : 4;
     if (total < PREFIX + width)
-        return FTH__FILE_FAIL(err, FTH_E_FILE_SHORT, path, PREFIX, "the length of the header is cut off");
+        return FTH__FILE_FAIL(err, FTH_E_FILE_SHORT, path, PREFIX,
+                              "the length of the header is cut off");
     FTH_TRY(bytes->read(bytes->self, PREFIX, width, head + PREFIX, err));
     uint64_t length = 0;
     for (uint64_t i = width; i-- > 0;) length = length << 8 | head[PREFIX + i];
     npy->offset = PREFIX + width + length;
     if (npy->offset > total)
         return FTH__FILE_FAIL(err, FTH_E_FILE_SHORT, path, PREFIX,
-                              "the header should have %" PRIu64 " bytes, only %" PRIu64 " follow", length,
-                              total - PREFIX - width);
+                              "the header should have %" PRIu64 " bytes, only %" PRIu64 " follow",
+                              length, total - PREFIX - width);
     if (length > LONGEST)
-        return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, path, PREFIX, "a header of %" PRIu64 " bytes is no header", length);
+        return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, path, PREFIX,
+                              "a header of %" PRIu64 " bytes is no header", length);
 
     void *text = NULL;
     FTH_TRY(fth__heap_take(mem, 1, length, &text, err));
     fth_status s = bytes->read(bytes->self, PREFIX + width, length, text, err);
     if (s == FTH_OK) {
         const char *start = text;
-        scan at = {.path = path, .start = start, .at = start, .end = start + length, .base = PREFIX + width, .err = err};
+        scan at = {.path = path,
+                   .start = start,
+                   .at = start,
+                   .end = start + length,
+                   .base = PREFIX + width,
+                   .err = err};
         s = take_dictionary(&at, npy);
     }
     fth__heap_free(mem, text);
@@ -194,16 +211,20 @@ fth_status fth__npy_read(fth__npy *npy, fth_mem *mem, const fth__bytes *bytes, u
 
 static fth_status refuse_dtype(const char *descr, const char *path, fth_err *err)
 {
-    const fth_status s = FTH__FILE_FAIL(err, FTH_E_FILE_FEATURE, path, 0, "the elements are '%s', which is not read",
-                                        descr);
+    const fth_status s = FTH__FILE_FAIL(err, FTH_E_FILE_FEATURE, path, 0,
+                                        "the elements are '%s', which is not read", descr);
     if (strcmp(descr + 1, "V2") == 0)
-        fth_err_hint(err, "if these are bf16 numbers, keep them as safetensors: NPY has no name for bf16");
+        fth_err_hint(
+            err, "if these are bf16 numbers, keep them as safetensors: NPY has no name for bf16");
     else
-        fth_err_hint(err, "convert with numpy to one of b1 u1 u2 i4 i8 f2 f4 f8 c8 c16, e.g. a.astype('i4')");
+        fth_err_hint(
+            err,
+            "convert with numpy to one of b1 u1 u2 i4 i8 f2 f4 f8 c8 c16, e.g. a.astype('i4')");
     return s;
 }
 
-fth_status fth__npy_layout(const fth__npy *npy, uint64_t total, const char *path, fth__layout *out, fth_err *err)
+fth_status fth__npy_layout(const fth__npy *npy, uint64_t total, const char *path, fth__layout *out,
+                           fth_err *err)
 {
     *out = (fth__layout){.n_axes = npy->n_axes, .offset = npy->offset, .fortran = npy->fortran};
     memcpy(out->size, npy->size, sizeof out->size);
@@ -217,13 +238,15 @@ fth_status fth__npy_layout(const fth__npy *npy, uint64_t total, const char *path
     uint64_t bytes = 0;
     char shape[200];
     if (fth__shape_check(out->dtype, out->n_axes, out->size, NULL, &bytes, NULL) != FTH_OK)
-        return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, path, 0, "%s has more bytes than 63 bits can count",
-                              fth__shape_text(out->dtype, out->n_axes, out->size, shape, sizeof shape));
+        return FTH__FILE_FAIL(
+            err, FTH_E_FILE_FORMAT, path, 0, "%s has more bytes than 63 bits can count",
+            fth__shape_text(out->dtype, out->n_axes, out->size, shape, sizeof shape));
     if (bytes > total - out->offset)
-        return FTH__FILE_FAIL(err, FTH_E_FILE_SHORT, path, out->offset,
-                              "%s needs %" PRIu64 " bytes, only %" PRIu64 " follow the header",
-                              fth__shape_text(out->dtype, out->n_axes, out->size, shape, sizeof shape), bytes,
-                              total - out->offset);
+        return FTH__FILE_FAIL(
+            err, FTH_E_FILE_SHORT, path, out->offset,
+            "%s needs %" PRIu64 " bytes, only %" PRIu64 " follow the header",
+            fth__shape_text(out->dtype, out->n_axes, out->size, shape, sizeof shape), bytes,
+            total - out->offset);
     return FTH_OK;
 }
 
@@ -234,17 +257,22 @@ fth_status fth__npy_make(fth_dtype dtype, int n_axes, const int64_t *size, char 
     int k = 0;
     while (k < NAMES && names[k].dtype != dtype) k++;
     if (k == NAMES) {
-        const fth_status s = FTH_FAIL(err, FTH_E_DTYPE_OP, "NPY has no name for %s", fth_dtype_name(dtype));
+        const fth_status s =
+            FTH_FAIL(err, FTH_E_DTYPE_OP, "NPY has no name for %s", fth_dtype_name(dtype));
         fth_err_hint(err, "write safetensors, or cast to f32");
         return s;
     }
     enum { PREFIX_1 = PREFIX + 2 };
     fth__text t;
     fth__text_init(&t, head + PREFIX_1, FTH__NPY_HEAD - PREFIX_1);
-    fth__text_add(&t, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", fth_dtype_size(dtype) > 1 ? '<' : '|',
-                  names[k].text);
+    fth__text_add(&t, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+                  fth_dtype_size(dtype) > 1 ? '<' : '|', names[k].text);
     for (int a = 0; a < n_axes; a++)
-        fth__text_add(&t, a + 1 < n_axes ? "%" PRId64 ", " : n_axes == 1 ? "%" PRId64 "," : "%" PRId64, size[a]);
+        fth__text_add(&t,
+                      a + 1 < n_axes ? "%" PRId64 ", "
+                      : n_axes == 1  ? "%" PRId64 ","
+                                     : "%" PRId64,
+                      size[a]);
     fth__text_add(&t, "), }");
     while ((PREFIX_1 + t.used + 1) % 64 != 0) fth__text_add(&t, " ");
     fth__text_add(&t, "\n");
@@ -277,8 +305,8 @@ fth_status fth_npy_open(fth_source *out, fth_mem *mem, const char *path, fth_err
     return s;
 }
 
-fth_status fth_npy_create(fth_sink *out, fth_mem *mem, const char *path, fth_dtype dtype, int n_axes,
-                          const int64_t *size, fth_err *err)
+fth_status fth_npy_create(fth_sink *out, fth_mem *mem, const char *path, fth_dtype dtype,
+                          int n_axes, const int64_t *size, fth_err *err)
 {
     *out = (fth_sink){0};
     char head[FTH__NPY_HEAD];

@@ -28,7 +28,8 @@ static fth_status take_names(fth_npz *npz, fth_err *err)
         const char *name = npz->zip.entry[i].name;
         if (!is_array(name)) continue;
         char *copy = fth__heap_strndup(npz->zip.mem, name, strlen(name) - 4);
-        if (!copy) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the names in %s", npz->zip.file->path);
+        if (!copy)
+            return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the names in %s", npz->zip.file->path);
         npz->name[npz->n++] = copy;
     }
     return FTH_OK;
@@ -119,8 +120,10 @@ static fth_status find_entry(const fth_npz *npz, const char *name, char *key, si
     char have[400] = "";
     size_t used = 0;
     for (int64_t i = 0; i < npz->n && used < sizeof have; i++)
-        used += (size_t)snprintf(have + used, sizeof have - used, "%s%s", i ? ", " : "", npz->name[i]);
-    return FTH_FAIL(err, FTH_E_FILE_KEY, "%s: no array '%s'; it holds: %s", npz->zip.file->path, name ? name : "", have);
+        used +=
+            (size_t)snprintf(have + used, sizeof have - used, "%s%s", i ? ", " : "", npz->name[i]);
+    return FTH_FAIL(err, FTH_E_FILE_KEY, "%s: no array '%s'; it holds: %s", npz->zip.file->path,
+                    name ? name : "", have);
 }
 
 static fth_status open_array(fth_npz *npz, const char *name, array **out, fth_err *err)
@@ -175,9 +178,11 @@ fth_status fth__npz_text(fth_npz *npz, const char *name, char *text, size_t byte
     fth__npy npy;
     const fth__bytes in = {a, array_read, array_close};
     fth_status s = fth__npy_read(&npy, a->mem, &in, a->entry->bytes, a->label, err);
-    const bool wide = npy.descr[0] == '<' && npy.descr[1] == 'U', narrow = strncmp(npy.descr, "|S", 2) == 0;
+    const bool wide = npy.descr[0] == '<' && npy.descr[1] == 'U',
+               narrow = strncmp(npy.descr, "|S", 2) == 0;
     if (s == FTH_OK && ((!wide && !narrow) || npy.n_axes != 0))
-        s = FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: a single string was wanted, this is '%s' with %d axes", a->label,
+        s = FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                     "%s: a single string was wanted, this is '%s' with %d axes", a->label,
                      npy.descr, npy.n_axes);
     /* Four bytes per character or one; only plain letters are wanted here. */
     const uint64_t step = wide ? 4 : 1, there = (a->entry->bytes - npy.offset) / step;

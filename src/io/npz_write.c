@@ -19,15 +19,16 @@ enum {
     ALIGN = 64,
     ZIP64_LOCAL = 20, /* the zip64 field of a local header */
     ZIP64_CENTRAL = 28,
-    PAD_FIELD = 0xd935, /* "alignment" in the list of known fields */
+    PAD_FIELD = 0xd935,  /* "alignment" in the list of known fields */
     LONGEST_NAME = 1000, /* the reader takes as much */
     DATE_1980 = 0x21,
     UTF8 = 0x800,
 };
 
 typedef struct slot {
-    uint64_t header, data, bytes; /* offsets of the local header and of the NPY header; bytes from there */
-    uint64_t extra;               /* of the local header */
+    uint64_t header, data,
+        bytes;      /* offsets of the local header and of the NPY header; bytes from there */
+    uint64_t extra; /* of the local header */
 } slot;
 
 struct fth_npz_writer {
@@ -54,15 +55,17 @@ static fth_status lay_out(fth_npz_writer *w, const fth_file_item *items, fth_err
         fth__member *member = &m->member[i];
         slot *s = &w->slot[i];
         if (strlen(member->name) > LONGEST_NAME)
-            return FTH_FAIL(err, FTH_E_USAGE, "%s: a name of an array has more than %d bytes", m->writer.path,
-                            (int)LONGEST_NAME);
+            return FTH_FAIL(err, FTH_E_USAGE, "%s: a name of an array has more than %d bytes",
+                            m->writer.path, (int)LONGEST_NAME);
         char head[FTH__NPY_HEAD];
         uint64_t head_bytes = 0, bytes = 0;
-        FTH_TRY(fth__npy_make(items[i].dtype, items[i].n_axes, items[i].size, head, &head_bytes, err));
-        const uint32_t crc = (uint32_t)crc32_z(0, (const unsigned char *)head, (z_size_t)head_bytes);
+        FTH_TRY(
+            fth__npy_make(items[i].dtype, items[i].n_axes, items[i].size, head, &head_bytes, err));
+        const uint32_t crc =
+            (uint32_t)crc32_z(0, (const unsigned char *)head, (z_size_t)head_bytes);
         /* init checks offsets; the real one is known when the size of the extra field is */
-        FTH_TRY(fth__place_init(&member->place, &m->writer, items[i].dtype, items[i].n_axes, items[i].size,
-                                at + 2 * LONGEST_NAME, FTH__SUM_CRC32, crc, err));
+        FTH_TRY(fth__place_init(&member->place, &m->writer, items[i].dtype, items[i].n_axes,
+                                items[i].size, at + 2 * LONGEST_NAME, FTH__SUM_CRC32, crc, err));
         bytes = head_bytes + member->place.bytes;
         *s = (slot){.header = at, .bytes = bytes};
         s->extra = is_big(s) ? ZIP64_LOCAL : 0;
@@ -87,8 +90,8 @@ static void end_writer(fth_npz_writer *w)
     fth__heap_free(mem, w);
 }
 
-fth_status fth_npz_create(fth_npz_writer **out, fth_mem *mem, const char *path, const fth_file_item *items,
-                          int64_t n_items, fth_err *err)
+fth_status fth_npz_create(fth_npz_writer **out, fth_mem *mem, const char *path,
+                          const fth_file_item *items, int64_t n_items, fth_err *err)
 {
     *out = NULL;
     if (!mem) return FTH_FAIL(err, FTH_E_USAGE, "a file needs memory to be created");
@@ -153,7 +156,8 @@ static fth_status write_local(fth_npz_writer *w, int64_t i, fth_err *err)
 {
     const fth__member *m = &w->members.member[i];
     const slot *s = &w->slot[i];
-    unsigned char head[FTH__ZIP_LOCAL + LONGEST_NAME + 4 + ZIP64_LOCAL + 2 * ALIGN] = {0}, *p = head;
+    unsigned char head[FTH__ZIP_LOCAL + LONGEST_NAME + 4 + ZIP64_LOCAL + 2 * ALIGN] = {0},
+                                                                             *p = head;
     p = fth__zip_put(p, 4, FTH__ZIP_SIG_LOCAL);
     p = put_facts(p, m, s, is_big(s));
     p = fth__zip_put(p, 2, name_bytes(m));
@@ -239,7 +243,8 @@ static fth_status write_directory(fth_npz_writer *w, fth_err *err)
     unsigned char *start = block, *p = start;
     for (int64_t i = 0; i < m->n; i++) p = put_central(p, &m->member[i], &w->slot[i]);
     p = put_end(p, (uint64_t)m->n, w->directory, (uint64_t)(p - start));
-    const fth_status s = fth__writer_write(&m->writer, w->directory, (uint64_t)(p - start), start, err);
+    const fth_status s =
+        fth__writer_write(&m->writer, w->directory, (uint64_t)(p - start), start, err);
     fth__heap_free(m->mem, block);
     return s;
 }

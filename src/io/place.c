@@ -15,16 +15,22 @@
 
 enum { PIECE = 64 << 10 };
 
-fth_status fth__place_init(fth__place *p, fth__writer *w, fth_dtype dtype, int n_axes, const int64_t *size,
-                           uint64_t offset, fth__sum_kind sum, uint32_t crc_so_far, fth_err *err)
+fth_status fth__place_init(fth__place *p, fth__writer *w, fth_dtype dtype, int n_axes,
+                           const int64_t *size, uint64_t offset, fth__sum_kind sum,
+                           uint32_t crc_so_far, fth_err *err)
 {
-    *p = (fth__place){.writer = w, .dtype = dtype, .n_axes = n_axes, .offset = offset, .sum = sum,
+    *p = (fth__place){.writer = w,
+                      .dtype = dtype,
+                      .n_axes = n_axes,
+                      .offset = offset,
+                      .sum = sum,
                       .crc = crc_so_far};
     FTH_TRY(fth__shape_check(dtype, n_axes, size, &p->count, &p->bytes, err));
     if (n_axes > 0) memcpy(p->size, size, (size_t)n_axes * sizeof *size);
     uint64_t end;
     if (!fth__add_u64(offset, p->bytes, &end) || end > (uint64_t)INT64_MAX)
-        return FTH_FAIL(err, FTH_E_SIZE_OVERFLOW, "%s: the file would have more than 2^63 bytes", w->path);
+        return FTH_FAIL(err, FTH_E_SIZE_OVERFLOW, "%s: the file would have more than 2^63 bytes",
+                        w->path);
     fth__hash_init(&p->xxh, 0);
     return FTH_OK;
 }
@@ -45,7 +51,8 @@ static fth_status put(fth__place *p, uint64_t within, uint64_t bytes, const void
 }
 
 /* The caller's elements are not ours to turn around: they go through a copy. */
-static fth_status put_swapped(fth__place *p, uint64_t within, uint64_t bytes, const char *src, fth_err *err)
+static fth_status put_swapped(fth__place *p, uint64_t within, uint64_t bytes, const char *src,
+                              fth_err *err)
 {
     void *copy = NULL;
     FTH_TRY(fth__heap_take(p->writer->mem, 1, fth__min_u64(bytes, PIECE), &copy, err));
@@ -63,21 +70,24 @@ static fth_status put_swapped(fth__place *p, uint64_t within, uint64_t bytes, co
     return s;
 }
 
-fth_status fth__place_write(fth__place *p, const int64_t *lo, const int64_t *n, const void *src, fth_err *err)
+fth_status fth__place_write(fth__place *p, const int64_t *lo, const int64_t *n, const void *src,
+                            fth_err *err)
 {
-    if (!p->writer->temp) return FTH_FAIL(err, FTH_E_STATE, "a file was written to after it had ended");
+    if (!p->writer->temp)
+        return FTH_FAIL(err, FTH_E_STATE, "a file was written to after it had ended");
     FTH_TRY(fth__rect_check(p->writer->path, p->n_axes, p->size, lo, n, err));
     const int64_t count = fth__rect_count(p->n_axes, n);
     if (count > p->count - p->written)
         return FTH_FAIL(err, FTH_E_STATE,
-                        "%s: an array of %" PRId64 " elements was written to %" PRId64 " times", p->writer->path,
-                        p->count, p->written + count);
+                        "%s: an array of %" PRId64 " elements was written to %" PRId64 " times",
+                        p->writer->path, p->count, p->written + count);
     const uint64_t item = (uint64_t)fth_dtype_size(p->dtype);
     const char *from = src;
     fth__runs r;
     for (fth__runs_start(&r, p->n_axes, p->size, lo, n); fth__runs_next(&r);) {
         const uint64_t within = (uint64_t)r.start * item, bytes = (uint64_t)r.length * item;
-        FTH_TRY(p->swap ? put_swapped(p, within, bytes, from, err) : put(p, within, bytes, from, err));
+        FTH_TRY(p->swap ? put_swapped(p, within, bytes, from, err)
+                        : put(p, within, bytes, from, err));
         from += bytes;
     }
     p->written += count;
@@ -86,9 +96,11 @@ fth_status fth__place_write(fth__place *p, const int64_t *lo, const int64_t *n, 
 
 fth_status fth__place_finish(fth__place *p, fth_err *err)
 {
-    if (!p->writer->temp) return FTH_FAIL(err, FTH_E_STATE, "a file was committed after it had ended");
+    if (!p->writer->temp)
+        return FTH_FAIL(err, FTH_E_STATE, "a file was committed after it had ended");
     if (p->written != p->count)
-        return FTH_FAIL(err, FTH_E_STATE, "%s: only %" PRId64 " of %" PRId64 " elements of an array were written",
+        return FTH_FAIL(err, FTH_E_STATE,
+                        "%s: only %" PRId64 " of %" PRId64 " elements of an array were written",
                         p->writer->path, p->written, p->count);
     if (p->sum == FTH__SUM_NONE || p->summed == p->bytes) return FTH_OK;
     void *piece = NULL;
@@ -112,7 +124,8 @@ typedef struct whole {
     fth__place place;
 } whole;
 
-static fth_status whole_write(void *self, const int64_t *lo, const int64_t *n, const void *src, fth_err *err)
+static fth_status whole_write(void *self, const int64_t *lo, const int64_t *n, const void *src,
+                              fth_err *err)
 {
     whole *f = self;
     return fth__place_write(&f->place, lo, n, src, err);
@@ -152,18 +165,24 @@ fth_status fth__dense_create(fth_sink *out, const char *kind, fth_mem *mem, cons
     f->mem = mem;
     fth_status s = fth__writer_open(&f->writer, mem, path, err);
     if (s == FTH_OK)
-        s = fth__place_init(&f->place, &f->writer, layout->dtype, layout->n_axes, layout->size, layout->offset,
-                            FTH__SUM_NONE, 0, err);
+        s = fth__place_init(&f->place, &f->writer, layout->dtype, layout->n_axes, layout->size,
+                            layout->offset, FTH__SUM_NONE, 0, err);
     f->place.swap = layout->swap;
     if (s == FTH_OK && head) s = fth__writer_write(&f->writer, 0, layout->offset, head, err);
-    /* An array without elements still has its head; one without a head still has zeros before it. */
+    /* An array without elements still has its head; one without a head still has zeros before it.
+     */
     if (s == FTH_OK) s = fth__writer_set_size(&f->writer, layout->offset + f->place.bytes, err);
     if (s != FTH_OK) {
         whole_close(f);
         return s;
     }
-    *out = (fth_sink){.kind = kind, .self = f, .dtype = layout->dtype, .n_axes = layout->n_axes,
-                      .write = whole_write, .commit = whole_commit, .abandon = whole_abandon};
+    *out = (fth_sink){.kind = kind,
+                      .self = f,
+                      .dtype = layout->dtype,
+                      .n_axes = layout->n_axes,
+                      .write = whole_write,
+                      .commit = whole_commit,
+                      .abandon = whole_abandon};
     memcpy(out->size, layout->size, sizeof out->size);
     return FTH_OK;
 }

@@ -42,8 +42,9 @@ struct fth_safetensors {
 };
 
 static const char *const dtype_names[FTH_DTYPE_COUNT] = {
-    [FTH_BOOL] = "BOOL", [FTH_U8] = "U8",     [FTH_U16] = "U16", [FTH_I32] = "I32", [FTH_I64] = "I64", [FTH_F16] = "F16",
-    [FTH_BF16] = "BF16", [FTH_F32] = "F32", [FTH_F64] = "F64", [FTH_C64] = "C64", [FTH_C128] = NULL,
+    [FTH_BOOL] = "BOOL", [FTH_U8] = "U8",   [FTH_U16] = "U16",   [FTH_I32] = "I32",
+    [FTH_I64] = "I64",   [FTH_F16] = "F16", [FTH_BF16] = "BF16", [FTH_F32] = "F32",
+    [FTH_F64] = "F64",   [FTH_C64] = "C64", [FTH_C128] = NULL,
 };
 
 const char *fth__st_dtype_name(fth_dtype t)
@@ -53,9 +54,11 @@ const char *fth__st_dtype_name(fth_dtype t)
 
 /* ---- the header ---- */
 
-static fth_status bad_tensor(const fth_safetensors *f, const tensor *t, const char *what, fth_err *err)
+static fth_status bad_tensor(const fth_safetensors *f, const tensor *t, const char *what,
+                             fth_err *err)
 {
-    return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, f->file->path, f->start + t->begin, "tensor '%s': %s", t->name, what);
+    return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, f->file->path, f->start + t->begin,
+                          "tensor '%s': %s", t->name, what);
 }
 
 /* A list of whole numbers that are not negative; -1 when it is none, or longer than `max`. */
@@ -71,10 +74,12 @@ static int take_numbers(const json_t *list, int64_t *out, int max)
     return n;
 }
 
-static fth_status take_tensor(const fth_safetensors *f, const char *name, const json_t *entry, tensor *t, fth_err *err)
+static fth_status take_tensor(const fth_safetensors *f, const char *name, const json_t *entry,
+                              tensor *t, fth_err *err)
 {
     t->name = fth__heap_strdup(f->mem, name);
-    if (!t->name) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the header of %s", f->file->path);
+    if (!t->name)
+        return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the header of %s", f->file->path);
     const char *dtype = json_string_value(json_object_get(entry, "dtype"));
     if (!dtype || json_object_size(entry) != 3)
         return bad_tensor(f, t, "an entry has exactly dtype, shape and data_offsets", err);
@@ -87,9 +92,11 @@ static fth_status take_tensor(const fth_safetensors *f, const char *name, const 
     const json_t *shape = json_object_get(entry, "shape");
     t->n_axes = take_numbers(shape, t->size, FTH_MAX_AXES);
     if (t->n_axes < 0)
-        return bad_tensor(f, t, "its shape should be a list of at most 8 sizes, none negative", err);
+        return bad_tensor(f, t, "its shape should be a list of at most 8 sizes, none negative",
+                          err);
     int64_t offsets[2];
-    if (take_numbers(json_object_get(entry, "data_offsets"), offsets, 2) != 2 || offsets[0] > offsets[1])
+    if (take_numbers(json_object_get(entry, "data_offsets"), offsets, 2) != 2 ||
+        offsets[0] > offsets[1])
         return bad_tensor(f, t, "its data_offsets should be [begin, end]", err);
     t->begin = (uint64_t)offsets[0];
     t->end = (uint64_t)offsets[1];
@@ -100,7 +107,8 @@ static fth_status take_tensor(const fth_safetensors *f, const char *name, const 
         return bad_tensor(f, t, "its shape has more bytes than 63 bits can count", err);
     if (bytes == t->end - t->begin) return FTH_OK;
     snprintf(text, sizeof text, "%s has %" PRIu64 " bytes, its data_offsets say %" PRIu64,
-             fth__shape_text(t->dtype, t->n_axes, t->size, sizes, sizeof sizes), bytes, t->end - t->begin);
+             fth__shape_text(t->dtype, t->n_axes, t->size, sizes, sizeof sizes), bytes,
+             t->end - t->begin);
     return bad_tensor(f, t, text, err);
 }
 
@@ -120,7 +128,8 @@ static int by_key(const void *a, const void *b)
 static fth_status take_meta(fth_safetensors *f, json_t *entry, fth_err *err)
 {
     if (!json_is_object(entry))
-        return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, f->file->path, 8, "__metadata__ should be an object of strings");
+        return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, f->file->path, 8,
+                              "__metadata__ should be an object of strings");
     void *block = NULL;
     FTH_TRY(fth__heap_take(f->mem, (int64_t)json_object_size(entry), sizeof(pair), &block, err));
     f->meta = block;
@@ -129,11 +138,13 @@ static fth_status take_meta(fth_safetensors *f, json_t *entry, fth_err *err)
     json_object_foreach(entry, key, value)
     {
         if (!json_is_string(value))
-            return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, f->file->path, 8, "metadata '%s' should be a string", key);
+            return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, f->file->path, 8,
+                                  "metadata '%s' should be a string", key);
         pair *p = &f->meta[f->n_meta++];
         p->key = fth__heap_strdup(f->mem, key);
         p->value = fth__heap_strdup(f->mem, json_string_value(value));
-        if (!p->key || !p->value) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the header of %s", f->file->path);
+        if (!p->key || !p->value)
+            return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the header of %s", f->file->path);
     }
     qsort(f->meta, (size_t)f->n_meta, sizeof(pair), by_key);
     return FTH_OK;
@@ -162,8 +173,9 @@ static fth_status take_entries(fth_safetensors *f, json_t *root, fth_err *err)
         if (t->begin > at) return bad_tensor(f, t, "there is a hole before it", err);
         if (t->end > data)
             return FTH__FILE_FAIL(err, FTH_E_FILE_SHORT, f->file->path, f->start + t->begin,
-                                  "tensor '%s' should end at byte %" PRIu64 ", the file ends at %" PRIu64, t->name,
-                                  f->start + t->end, f->file->bytes);
+                                  "tensor '%s' should end at byte %" PRIu64
+                                  ", the file ends at %" PRIu64,
+                                  t->name, f->start + t->end, f->file->bytes);
     }
     if (at != data)
         return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, f->file->path, f->start + at,
@@ -180,13 +192,14 @@ static fth_status take_header(fth_safetensors *f, fth_err *err)
     for (int i = 8; i-- > 0;) length = length << 8 | prefix[i];
     if (length > FTH__ST_LONGEST)
         return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, path, 0,
-                              "the header would have %" PRIu64 " bytes; this is no safetensors file, or a damaged one",
+                              "the header would have %" PRIu64
+                              " bytes; this is no safetensors file, or a damaged one",
                               length);
     f->start = 8 + length;
     if (f->start > f->file->bytes)
         return FTH__FILE_FAIL(err, FTH_E_FILE_SHORT, path, 8,
-                              "the header should have %" PRIu64 " bytes, only %" PRIu64 " follow", length,
-                              f->file->bytes - 8);
+                              "the header should have %" PRIu64 " bytes, only %" PRIu64 " follow",
+                              length, f->file->bytes - 8);
     void *text = NULL;
     FTH_TRY(fth__heap_take(f->mem, 1, length, &text, err));
     fth_status s = fth__file_read(f->file, 8, length, text, "the header", err);
@@ -196,8 +209,8 @@ static fth_status take_header(fth_safetensors *f, fth_err *err)
         json_error_t why;
         json_t *root = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES, &why);
         if (!root)
-            s = FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, path, 8 + (uint64_t)why.position, "the header is not JSON: %s",
-                               why.text);
+            s = FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, path, 8 + (uint64_t)why.position,
+                               "the header is not JSON: %s", why.text);
         else
             s = take_entries(f, root, err);
         json_decref(root);
@@ -273,8 +286,10 @@ static const char *find_meta(const fth_safetensors *f, const char *prefix, const
         int order = strncmp(key, prefix, skip);
         if (order == 0) order = strcmp(key + skip, name);
         if (order == 0) return f->meta[mid].value;
-        if (order < 0) lo = mid + 1;
-        else hi = mid;
+        if (order < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
     }
     return NULL;
 }
@@ -299,20 +314,24 @@ static const tensor *find_tensor(const fth_safetensors *f, const char *name, fth
     for (int64_t i = 0; name && i < f->n; i++) {
         if (strcmp(f->tensor[i].name, name) == 0) return &f->tensor[i];
         if (used < sizeof have) /* what does not fit is left out: the list is only a help */
-            used += (size_t)snprintf(have + used, sizeof have - used, "%s%s", i ? ", " : "", f->tensor[i].name);
+            used += (size_t)snprintf(have + used, sizeof have - used, "%s%s", i ? ", " : "",
+                                     f->tensor[i].name);
     }
-    (void)FTH_FAIL(err, FTH_E_FILE_KEY, "%s: no tensor '%s'; it holds: %s", f->file->path, name ? name : "", have);
+    (void)FTH_FAIL(err, FTH_E_FILE_KEY, "%s: no tensor '%s'; it holds: %s", f->file->path,
+                   name ? name : "", have);
     return NULL;
 }
 
-fth_status fth_safetensors_source(fth_safetensors *f, const char *name, fth_source *out, fth_err *err)
+fth_status fth_safetensors_source(fth_safetensors *f, const char *name, fth_source *out,
+                                  fth_err *err)
 {
     *out = (fth_source){0};
     const tensor *t = find_tensor(f, name, err);
     if (!t) return FTH_E_FILE_KEY;
     if (!t->known)
         return FTH__FILE_FAIL(err, FTH_E_FILE_FEATURE, f->file->path, f->start + t->begin,
-                              "tensor '%s' has the dtype %s, which is not read", name, t->dtype_text);
+                              "tensor '%s' has the dtype %s, which is not read", name,
+                              t->dtype_text);
     fth__layout l = {.dtype = t->dtype, .n_axes = t->n_axes, .offset = f->start + t->begin};
     memcpy(l.size, t->size, sizeof l.size);
     if (is_c128(f, t)) {
@@ -331,7 +350,8 @@ fth_status fth_safetensors_source(fth_safetensors *f, const char *name, fth_sour
     return s;
 }
 
-static fth_status verify_one(fth_safetensors *f, const tensor *t, const char *wanted, char *piece, fth_err *err)
+static fth_status verify_one(fth_safetensors *f, const tensor *t, const char *wanted, char *piece,
+                             fth_err *err)
 {
     fth__hash h;
     fth__hash_init(&h, 0);
@@ -345,7 +365,8 @@ static fth_status verify_one(fth_safetensors *f, const tensor *t, const char *wa
     fth__hash_hex(fth__hash_get(&h), found);
     if (strcmp(found, wanted) == 0) return FTH_OK;
     return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, f->file->path, f->start + t->begin,
-                          "tensor '%s' is damaged: its xxh64 is %s, the header says %s", t->name, found, wanted);
+                          "tensor '%s' is damaged: its xxh64 is %s, the header says %s", t->name,
+                          found, wanted);
 }
 
 fth_status fth_safetensors_verify(fth_safetensors *f, int64_t *n_checked, fth_err *err)

@@ -32,8 +32,8 @@ static fth_status no_memory(const fth_safetensors_writer *w, fth_err *err)
 }
 
 /* A string is refused only when it is not UTF-8, or when there is no memory. */
-static fth_status put_meta(fth_safetensors_writer *w, const char *prefix, const char *name, const char *value,
-                           fth_err *err)
+static fth_status put_meta(fth_safetensors_writer *w, const char *prefix, const char *name,
+                           const char *value, fth_err *err)
 {
     const size_t bytes = strlen(prefix) + strlen(name) + 1;
     char *key = fth__heap_alloc(w->members.mem, bytes);
@@ -62,31 +62,36 @@ static fth_status put_axes(fth_safetensors_writer *w, const fth_file_item *item,
     fth__text t;
     fth__text_init(&t, text, sizeof text);
     if (item->axes && count_words(item->axes) != item->n_axes)
-        return FTH_FAIL(err, FTH_E_USAGE, "'%s' has %d axes, but they are named \"%s\"", item->name, item->n_axes,
-                        item->axes);
+        return FTH_FAIL(err, FTH_E_USAGE, "'%s' has %d axes, but they are named \"%s\"", item->name,
+                        item->n_axes, item->axes);
     if (item->axes) fth__text_add(&t, "%s", item->axes);
-    for (int a = 0; !item->axes && a < item->n_axes; a++) fth__text_add(&t, a ? " axis%d" : "axis%d", a);
+    for (int a = 0; !item->axes && a < item->n_axes; a++)
+        fth__text_add(&t, a ? " axis%d" : "axis%d", a);
     if (parts) fth__text_add(&t, item->n_axes > 0 ? " %s" : "%s", FTH__ST_PARTS);
-    if (fth__text_is_cut(&t)) return FTH_FAIL(err, FTH_E_USAGE, "the axes of '%s' have very long names", item->name);
+    if (fth__text_is_cut(&t))
+        return FTH_FAIL(err, FTH_E_USAGE, "the axes of '%s' have very long names", item->name);
     return put_meta(w, FTH__ST_AXES, item->name, text, err);
 }
 
-static fth_status put_tensor(fth_safetensors_writer *w, const fth_file_item *item, uint64_t begin, uint64_t end,
-                             fth_err *err)
+static fth_status put_tensor(fth_safetensors_writer *w, const fth_file_item *item, uint64_t begin,
+                             uint64_t end, fth_err *err)
 {
     const bool parts = item->dtype == FTH_C128;
     json_t *shape = json_array();
     bool ok = shape != NULL;
-    for (int a = 0; a < item->n_axes; a++) ok = ok && json_array_append_new(shape, json_integer(item->size[a])) == 0;
+    for (int a = 0; a < item->n_axes; a++)
+        ok = ok && json_array_append_new(shape, json_integer(item->size[a])) == 0;
     if (parts) ok = ok && json_array_append_new(shape, json_integer(2)) == 0;
-    json_t *entry = json_pack("{s:s, s:o, s:[I, I]}", "dtype", parts ? "F64" : fth__st_dtype_name(item->dtype),
-                              "shape", shape, "data_offsets", (json_int_t)begin, (json_int_t)end);
+    json_t *entry =
+        json_pack("{s:s, s:o, s:[I, I]}", "dtype", parts ? "F64" : fth__st_dtype_name(item->dtype),
+                  "shape", shape, "data_offsets", (json_int_t)begin, (json_int_t)end);
     if (!ok || !entry) {
         json_decref(entry);
         return no_memory(w, err);
     }
     if (json_object_set_new(w->root, item->name, entry) != 0)
-        return FTH_FAIL(err, FTH_E_USAGE, "%s: the name '%s' is not UTF-8 text", w->members.writer.path, item->name);
+        return FTH_FAIL(err, FTH_E_USAGE, "%s: the name '%s' is not UTF-8 text",
+                        w->members.writer.path, item->name);
     return put_meta(w, FTH__ST_HASH, item->name, no_hash, err);
 }
 
@@ -104,12 +109,14 @@ static int by_item_then_name(const void *a, const void *b)
 }
 
 /* Places in order, still counted from the first byte of data, and their header entries. */
-static fth_status lay_out(fth_safetensors_writer *w, const fth_file_item *items, rank *order, fth_err *err)
+static fth_status lay_out(fth_safetensors_writer *w, const fth_file_item *items, rank *order,
+                          fth_err *err)
 {
     fth__members *m = &w->members;
     for (int64_t i = 0; i < m->n; i++) {
         if (items[i].dtype == FTH_C128 && items[i].n_axes == FTH_MAX_AXES)
-            return FTH_FAIL(err, FTH_E_AXIS_LIMIT, "'%s': a c128 array needs one axis more in the file", items[i].name);
+            return FTH_FAIL(err, FTH_E_AXIS_LIMIT,
+                            "'%s': a c128 array needs one axis more in the file", items[i].name);
         if (strcmp(items[i].name, FTH__ST_META) == 0)
             return FTH_FAIL(err, FTH_E_USAGE, "no tensor may be named " FTH__ST_META);
         /* c128 is kept as f64: eight bytes are its item */
@@ -120,7 +127,8 @@ static fth_status lay_out(fth_safetensors_writer *w, const fth_file_item *items,
     for (int64_t i = 0; i < m->n; i++) {
         const fth_file_item *item = order[i].of;
         fth__place *p = &m->member[order[i].index].place;
-        FTH_TRY(fth__place_init(p, &m->writer, item->dtype, item->n_axes, item->size, at, FTH__SUM_XXH64, 0, err));
+        FTH_TRY(fth__place_init(p, &m->writer, item->dtype, item->n_axes, item->size, at,
+                                FTH__SUM_XXH64, 0, err));
         FTH_TRY(put_tensor(w, item, at, at + p->bytes, err));
         FTH_TRY(put_axes(w, item, err));
         at += p->bytes; /* init checked that this stays below 2^63 */
@@ -133,13 +141,16 @@ static bool starts_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-static fth_status take_options(fth_safetensors_writer *w, const fth_safetensors_options *opt, fth_err *err)
+static fth_status take_options(fth_safetensors_writer *w, const fth_safetensors_options *opt,
+                               fth_err *err)
 {
     for (int64_t i = 0; opt && i < opt->n_meta; i++) {
         const char *key = opt->meta[i].key, *value = opt->meta[i].value;
         if (!key || !value || starts_with(key, FTH__ST_AXES) || starts_with(key, FTH__ST_HASH))
-            return FTH_FAIL(err, FTH_E_USAGE, "metadata '%s' cannot be given: it is empty, or ours", key ? key : "");
-        if (json_object_get(w->meta, key)) return FTH_FAIL(err, FTH_E_USAGE, "metadata '%s' is given twice", key);
+            return FTH_FAIL(err, FTH_E_USAGE, "metadata '%s' cannot be given: it is empty, or ours",
+                            key ? key : "");
+        if (json_object_get(w->meta, key))
+            return FTH_FAIL(err, FTH_E_USAGE, "metadata '%s' is given twice", key);
         FTH_TRY(put_meta(w, "", key, value, err));
     }
     if (!opt || !opt->keep_previous) return FTH_OK;
@@ -162,12 +173,13 @@ static void end_writer(fth_safetensors_writer *w)
     fth__heap_free(mem, w);
 }
 
-static fth_status prepare(fth_safetensors_writer *w, const fth_file_item *items, const fth_safetensors_options *opt,
-                          fth_err *err)
+static fth_status prepare(fth_safetensors_writer *w, const fth_file_item *items,
+                          const fth_safetensors_options *opt, fth_err *err)
 {
     w->root = json_object();
     w->meta = json_object();
-    if (!w->root || json_object_set_new(w->root, FTH__ST_META, w->meta) != 0) return no_memory(w, err);
+    if (!w->root || json_object_set_new(w->root, FTH__ST_META, w->meta) != 0)
+        return no_memory(w, err);
     FTH_TRY(take_options(w, opt, err));
     fth__members *m = &w->members;
     void *order = NULL;
@@ -179,8 +191,9 @@ static fth_status prepare(fth_safetensors_writer *w, const fth_file_item *items,
     if (length == 0) return no_memory(w, err);
     FTH_TRY(fth__round_up_u64(8 + length, ALIGN, &w->start) ? FTH_OK : FTH_E_INTERNAL);
     if (w->start - 8 > FTH__ST_LONGEST)
-        return FTH_FAIL(err, FTH_E_USAGE, "%s: its header would have %zu bytes; at most %d are allowed", m->writer.path,
-                        length, (int)FTH__ST_LONGEST);
+        return FTH_FAIL(err, FTH_E_USAGE,
+                        "%s: its header would have %zu bytes; at most %d are allowed",
+                        m->writer.path, length, (int)FTH__ST_LONGEST);
     uint64_t end = w->start;
     for (int64_t i = 0; i < m->n; i++) {
         m->member[i].place.offset += w->start;
@@ -190,8 +203,8 @@ static fth_status prepare(fth_safetensors_writer *w, const fth_file_item *items,
 }
 
 fth_status fth_safetensors_create(fth_safetensors_writer **out, fth_mem *mem, const char *path,
-                                  const fth_file_item *items, int64_t n_items, const fth_safetensors_options *opt,
-                                  fth_err *err)
+                                  const fth_file_item *items, int64_t n_items,
+                                  const fth_safetensors_options *opt, fth_err *err)
 {
     *out = NULL;
     if (!mem) return FTH_FAIL(err, FTH_E_USAGE, "a file needs memory to be created");
@@ -208,7 +221,8 @@ fth_status fth_safetensors_create(fth_safetensors_writer **out, fth_mem *mem, co
     return FTH_OK;
 }
 
-fth_status fth_safetensors_sink(fth_safetensors_writer *w, const char *name, fth_sink *out, fth_err *err)
+fth_status fth_safetensors_sink(fth_safetensors_writer *w, const char *name, fth_sink *out,
+                                fth_err *err)
 {
     return fth__members_sink(&w->members, "safetensors", name, out, err);
 }
@@ -228,8 +242,9 @@ static fth_status write_header(fth_safetensors_writer *w, fth_err *err)
     uint64_t length = w->start - 8;
     for (int i = 0; i < 8; i++) head[i] = (char)(length >> (8 * i) & 0xff);
     const size_t used = json_dumpb(w->root, head + 8, (size_t)length, FLAGS);
-    const fth_status s = used == 0 || used > length ? no_memory(w, err)
-                                                    : fth__writer_write(&m->writer, 0, w->start, head, err);
+    const fth_status s = used == 0 || used > length
+                             ? no_memory(w, err)
+                             : fth__writer_write(&m->writer, 0, w->start, head, err);
     fth__heap_free(m->mem, block);
     return s;
 }

@@ -20,10 +20,11 @@ void fth_sink_close(fth_sink *sink)
     *sink = (fth_sink){0};
 }
 
-fth_status fth_source_load(const fth_source *source, fth_mem *mem, const char *label, fth_tensor **out,
-                           fth_err *err)
+fth_status fth_source_load(const fth_source *source, fth_mem *mem, const char *label,
+                           fth_tensor **out, fth_err *err)
 {
-    if (!out || !source || !source->read) return FTH_FAIL(err, FTH_E_USAGE, "nothing to load, or nowhere to put it");
+    if (!out || !source || !source->read)
+        return FTH_FAIL(err, FTH_E_USAGE, "nothing to load, or nowhere to put it");
     *out = NULL;
     FTH_TRY(fth_tensor_create(out, mem, label, source->dtype, source->n_axes, source->size, err));
     const int64_t lo[FTH_MAX_AXES] = {0};
@@ -36,7 +37,8 @@ fth_status fth_source_load(const fth_source *source, fth_mem *mem, const char *l
 
 fth_status fth_sink_store(const fth_sink *sink, fth_tensor *t, fth_err *err)
 {
-    if (!sink || !sink->write || !t) return FTH_FAIL(err, FTH_E_USAGE, "nothing to store, or nowhere to put it");
+    if (!sink || !sink->write || !t)
+        return FTH_FAIL(err, FTH_E_USAGE, "nothing to store, or nowhere to put it");
     bool same = sink->dtype == fth_tensor_dtype(t) && sink->n_axes == fth_tensor_axes(t);
     int64_t size[FTH_MAX_AXES] = {0};
     for (int a = 0; a < fth_tensor_axes(t); a++) {
@@ -45,9 +47,10 @@ fth_status fth_sink_store(const fth_sink *sink, fth_tensor *t, fth_err *err)
     }
     if (!same) {
         char have[200], want[200];
-        return FTH_FAIL(err, FTH_E_USAGE, "the sink takes %s, the tensor is %s",
-                        fth__shape_text(sink->dtype, sink->n_axes, sink->size, want, sizeof want),
-                        fth__shape_text(fth_tensor_dtype(t), fth_tensor_axes(t), size, have, sizeof have));
+        return FTH_FAIL(
+            err, FTH_E_USAGE, "the sink takes %s, the tensor is %s",
+            fth__shape_text(sink->dtype, sink->n_axes, sink->size, want, sizeof want),
+            fth__shape_text(fth_tensor_dtype(t), fth_tensor_axes(t), size, have, sizeof have));
     }
     const int64_t lo[FTH_MAX_AXES] = {0};
     FTH_TRY(sink->write(sink->self, lo, size, fth_tensor_data(t), err));

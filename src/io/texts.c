@@ -30,7 +30,8 @@ fth_status fth__texts_create(fth_texts **out, fth_mem *mem, fth_err *err)
 fth_status fth__texts_add(fth_texts *t, const char *chars, uint64_t n, fth_err *err)
 {
     if (n >= t->most || (uint64_t)t->n_chars + n >= t->most)
-        return FTH_FAIL(err, FTH_E_BUDGET, "a list of strings would pass the memory budget of %llu bytes",
+        return FTH_FAIL(err, FTH_E_BUDGET,
+                        "a list of strings would pass the memory budget of %llu bytes",
                         (unsigned long long)t->most);
     FTH_TRY(fth__grow(t->mem, &t->start, &t->cap_start, t->n + 1, err));
     FTH_TRY(fth__grow(t->mem, &t->chars, &t->cap_chars, t->n_chars + (int64_t)n + 1, err));

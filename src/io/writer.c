@@ -74,11 +74,13 @@ fth_status fth__writer_open(fth__writer *w, fth_mem *mem, const char *path, fth_
         fth__writer_abandon(w);
         return s;
     }
-    if (exists) (void)fchmod(w->fd, st.st_mode & 07777); /* a wish: another owner's mode may not be ours */
+    if (exists)
+        (void)fchmod(w->fd, st.st_mode & 07777); /* a wish: another owner's mode may not be ours */
     return FTH_OK;
 }
 
-fth_status fth__writer_write(fth__writer *w, uint64_t offset, uint64_t bytes, const void *src, fth_err *err)
+fth_status fth__writer_write(fth__writer *w, uint64_t offset, uint64_t bytes, const void *src,
+                             fth_err *err)
 {
     const char *from = src;
     while (bytes > 0) {
@@ -97,14 +99,16 @@ fth_status fth__writer_write(fth__writer *w, uint64_t offset, uint64_t bytes, co
     return FTH_OK;
 }
 
-fth_status fth__writer_read(fth__writer *w, uint64_t offset, uint64_t bytes, void *dst, fth_err *err)
+fth_status fth__writer_read(fth__writer *w, uint64_t offset, uint64_t bytes, void *dst,
+                            fth_err *err)
 {
     char *to = dst;
     while (bytes > 0) {
         const ssize_t got = pread(w->fd, to, (size_t)bytes, (off_t)offset);
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0)
-            return FTH__FILE_FAIL(err, FTH_E_FILE_READ, w->path, offset, "reading back what was written: %s",
+            return FTH__FILE_FAIL(err, FTH_E_FILE_READ, w->path, offset,
+                                  "reading back what was written: %s",
                                   got < 0 ? strerror(errno) : "the temporary file was cut short");
         to += got;
         offset += (uint64_t)got;
@@ -115,7 +119,8 @@ fth_status fth__writer_read(fth__writer *w, uint64_t offset, uint64_t bytes, voi
 
 fth_status fth__writer_set_size(fth__writer *w, uint64_t bytes, fth_err *err)
 {
-    if (!STEP(w, ftruncate(w->fd, (off_t)bytes) == 0)) return write_failed(w, "setting its size", errno, err);
+    if (!STEP(w, ftruncate(w->fd, (off_t)bytes) == 0))
+        return write_failed(w, "setting its size", errno, err);
     return FTH_OK;
 }
 

@@ -49,7 +49,7 @@ typedef struct fth__zip_entry {
 typedef struct fth__zip {
     fth_mem *mem;
     fth__file *file;
-    fth__zip_entry *entry;  /* in the order of the directory */
+    fth__zip_entry *entry;   /* in the order of the directory */
     fth__zip_entry **sorted; /* by name */
     int64_t n;
     char *names;
@@ -62,7 +62,7 @@ void fth__zip_close(fth__zip *z);
 const fth__zip_entry *fth__zip_find(const fth__zip *z, const char *name); /* NULL: no such member */
 /* A member from its first byte. Its checksum is compared once it was read from front to end.
  * `label` names it in messages and stays the caller's; it must outlive the bytes. */
-fth_status fth__zip_member(const fth__zip *z, const fth__zip_entry *e, const char *label, fth__bytes *out,
-                           fth_err *err);
+fth_status fth__zip_member(const fth__zip *z, const fth__zip_entry *e, const char *label,
+                           fth__bytes *out, fth_err *err);
 
 #endif

@@ -40,7 +40,8 @@ static void zip_free(void *opaque, void *block)
 }
 
 /* Bytes [offset, offset+bytes) have passed: continue the checksum if they join on. */
-static fth_status sum(member *m, uint64_t offset, uint64_t bytes, const unsigned char *data, fth_err *err)
+static fth_status sum(member *m, uint64_t offset, uint64_t bytes, const unsigned char *data,
+                      fth_err *err)
 {
     if (m->verified || offset > m->summed || offset + bytes <= m->summed) return FTH_OK;
     const uint64_t known = m->summed - offset;
@@ -50,7 +51,8 @@ static fth_status sum(member *m, uint64_t offset, uint64_t bytes, const unsigned
     if (m->crc != m->wanted_crc) {
         m->summed = 0; /* a second reading says the same again */
         m->crc = 0;
-        return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, m->label, 0, "its data are damaged: the checksum does not match");
+        return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, m->label, 0,
+                              "its data are damaged: the checksum does not match");
     }
     m->verified = true;
     return FTH_OK;
@@ -60,7 +62,8 @@ static fth_status check_range(const member *m, uint64_t offset, uint64_t bytes, 
 {
     if (offset <= m->bytes && bytes <= m->bytes - offset) return FTH_OK;
     return FTH__FILE_FAIL(err, FTH_E_FILE_SHORT, m->label, offset,
-                          "%" PRIu64 " bytes should be here, but the member ends at %" PRIu64, bytes, m->bytes);
+                          "%" PRIu64 " bytes should be here, but the member ends at %" PRIu64,
+                          bytes, m->bytes);
 }
 
 static fth_status read_stored(void *self, uint64_t offset, uint64_t bytes, void *dst, fth_err *err)
@@ -91,9 +94,11 @@ static fth_status inflate_more(member *m, uint64_t bytes, unsigned char *dst, ft
         left -= made;
         m->made += made;
         if (left == 0) break;
-        if (code == Z_MEM_ERROR) return FTH_FAIL(err, FTH_E_NOMEM, "no memory to inflate %s", m->label);
+        if (code == Z_MEM_ERROR)
+            return FTH_FAIL(err, FTH_E_NOMEM, "no memory to inflate %s", m->label);
         if (code != Z_OK || (made == 0 && m->z.avail_in == 0 && m->taken == m->packed))
-            return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, m->label, m->made, "its deflated data %s: %s",
+            return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, m->label, m->made,
+                                  "its deflated data %s: %s",
                                   code == Z_STREAM_END ? "end too early" : "are damaged",
                                   m->z.msg ? m->z.msg : "no more input");
     }
@@ -115,11 +120,13 @@ static fth_status start_again(member *m, fth_err *err)
 static fth_status inflate_at(member *m, uint64_t offset, uint64_t bytes, void *dst, fth_err *err)
 {
     if (!m->inflating || offset < m->made) FTH_TRY(start_again(m, err));
-    while (m->made < offset) FTH_TRY(inflate_more(m, fth__min_u64(SKIP, offset - m->made), m->skip, err));
+    while (m->made < offset)
+        FTH_TRY(inflate_more(m, fth__min_u64(SKIP, offset - m->made), m->skip, err));
     return inflate_more(m, bytes, dst, err);
 }
 
-static fth_status read_deflated(void *self, uint64_t offset, uint64_t bytes, void *dst, fth_err *err)
+static fth_status read_deflated(void *self, uint64_t offset, uint64_t bytes, void *dst,
+                                fth_err *err)
 {
     member *m = self;
     FTH_TRY(check_range(m, offset, bytes, err));
@@ -143,36 +150,44 @@ static void close_member(void *self)
 }
 
 /* Where the data start, from the local header, whose lengths may differ from the directory's. */
-static fth_status find_start(const fth__zip *z, const fth__zip_entry *e, const char *label, uint64_t *start,
-                             fth_err *err)
+static fth_status find_start(const fth__zip *z, const fth__zip_entry *e, const char *label,
+                             uint64_t *start, fth_err *err)
 {
     unsigned char p[FTH__ZIP_LOCAL];
     if (z->directory - e->header < sizeof p)
-        return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, z->file->path, e->header, "no room for the header of '%s'", e->name);
+        return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, z->file->path, e->header,
+                              "no room for the header of '%s'", e->name);
     FTH_TRY(fth__file_read(z->file, e->header, sizeof p, p, label, err));
     *start = e->header + sizeof p + fth__zip_get(p + 26, 2) + fth__zip_get(p + 28, 2);
-    if (fth__zip_get(p, 4) != FTH__ZIP_SIG_LOCAL || *start > z->directory || e->packed > z->directory - *start)
+    if (fth__zip_get(p, 4) != FTH__ZIP_SIG_LOCAL || *start > z->directory ||
+        e->packed > z->directory - *start)
         return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, z->file->path, e->header,
-                              "the header of '%s' should be here, and %" PRIu64 " bytes behind it", e->name, e->packed);
+                              "the header of '%s' should be here, and %" PRIu64 " bytes behind it",
+                              e->name, e->packed);
     return FTH_OK;
 }
 
 static fth_status check_entry(const fth__zip *z, const fth__zip_entry *e, fth_err *err)
 {
     if (e->flags & 1)
-        return FTH__FILE_FAIL(err, FTH_E_FILE_FEATURE, z->file->path, e->header, "'%s' is encrypted", e->name);
-    if (e->method != FTH__ZIP_STORED && e->method != FTH__ZIP_DEFLATED)
         return FTH__FILE_FAIL(err, FTH_E_FILE_FEATURE, z->file->path, e->header,
-                              "'%s' is packed with zip method %d; stored (0) and deflated (8) are read", e->name,
-                              e->method);
-    /* Deflate makes at most 1032 bytes of one: a larger claim is a lie, and would be planned for. */
+                              "'%s' is encrypted", e->name);
+    if (e->method != FTH__ZIP_STORED && e->method != FTH__ZIP_DEFLATED)
+        return FTH__FILE_FAIL(
+            err, FTH_E_FILE_FEATURE, z->file->path, e->header,
+            "'%s' is packed with zip method %d; stored (0) and deflated (8) are read", e->name,
+            e->method);
+    /* Deflate makes at most 1032 bytes of one: a larger claim is a lie, and would be planned for.
+     */
     if (e->method == FTH__ZIP_STORED ? e->packed != e->bytes : e->bytes / BEST_RATIO > e->packed)
         return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, z->file->path, e->header,
-                              "'%s' cannot have %" PRIu64 " bytes, packed as %" PRIu64, e->name, e->bytes, e->packed);
+                              "'%s' cannot have %" PRIu64 " bytes, packed as %" PRIu64, e->name,
+                              e->bytes, e->packed);
     return FTH_OK;
 }
 
-fth_status fth__zip_member(const fth__zip *z, const fth__zip_entry *e, const char *label, fth__bytes *out, fth_err *err)
+fth_status fth__zip_member(const fth__zip *z, const fth__zip_entry *e, const char *label,
+                           fth__bytes *out, fth_err *err)
 {
     *out = (fth__bytes){0};
     FTH_TRY(check_entry(z, e, err));
@@ -181,8 +196,13 @@ fth_status fth__zip_member(const fth__zip *z, const fth__zip_entry *e, const cha
     void *block = NULL;
     FTH_TRY(fth__heap_take(z->mem, 1, sizeof(member), &block, err));
     member *m = block;
-    *m = (member){.mem = z->mem, .file = fth__file_retain(z->file), .label = label, .start = start,
-                  .packed = e->packed, .bytes = e->bytes, .wanted_crc = e->crc};
+    *m = (member){.mem = z->mem,
+                  .file = fth__file_retain(z->file),
+                  .label = label,
+                  .start = start,
+                  .packed = e->packed,
+                  .bytes = e->bytes,
+                  .wanted_crc = e->crc};
     if (e->method == FTH__ZIP_DEFLATED) {
         m->input = fth__heap_alloc(z->mem, INPUT);
         m->skip = fth__heap_alloc(z->mem, SKIP);
@@ -191,6 +211,7 @@ fth_status fth__zip_member(const fth__zip *z, const fth__zip_entry *e, const cha
             return FTH_FAIL(err, FTH_E_NOMEM, "no memory to open %s", label);
         }
     }
-    *out = (fth__bytes){m, e->method == FTH__ZIP_STORED ? read_stored : read_deflated, close_member};
+    *out =
+        (fth__bytes){m, e->method == FTH__ZIP_STORED ? read_stored : read_deflated, close_member};
     return FTH_OK;
 }

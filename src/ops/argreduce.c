@@ -3,6 +3,7 @@
  * The first of equals wins, and NaN wins over numbers. The position so far lies in the output; the
  * element it is about is carried.
  */
+#include "base/checked.h"
 #include "ops/build.h"
 #include "ops/lines.h"
 #include "ops/scalar.h"
@@ -51,48 +52,66 @@ static uint64_t state(const fth_node *node)
     return sizeof(double); /* or an i64, for integers */
 }
 
-static bool better_f(double x, double best, bool largest)
-{
-    if (x != x) return best == best;
-    return largest ? x > best : x < best;
-}
+/* The best so far of one line. */
+typedef struct best {
+    fth__wide value;
+    int64_t where; /* global index; -1: nothing yet */
+} best;
 
-static bool better_i(int64_t x, int64_t best, bool largest)
+static void search_f(best *b, const double *x, int64_t n, int64_t lo, bool largest)
 {
-    return largest ? x > best : x < best;
-}
-
-/* One line. *best and *where hold what came before unless `fresh`. */
-static void line(fth_dtype t, const char *in, int64_t step, int64_t n, int64_t lo, bool largest, bool fresh,
-                 fth__wide *best, int64_t *where)
-{
-    const bool real = fth_dtype_is_real(t);
     for (int64_t i = 0; i < n; i++) {
-        const fth__wide x = fth__load(t, in + i * step);
-        if (!(fresh && i == 0) && !(real ? better_f(x.f, best->f, largest) : better_i(x.i, best->i, largest)))
-            continue;
-        *best = x;
-        *where = lo + i;
+        const bool better = largest ? x[i] > b->value.f : x[i] < b->value.f;
+        if (better || b->where < 0 || (x[i] != x[i] && b->value.f == b->value.f))
+            *b = (best){{.f = x[i]}, lo + i};
+    }
+}
+
+static void search_i(best *b, const int64_t *x, int64_t n, int64_t lo, bool largest)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (b->where < 0 || (largest ? x[i] > b->value.i : x[i] < b->value.i)) *b = (best){{.i = x[i]}, lo + i};
+}
+
+/* Up to a group of lanes, in runs, so that lines of cache are read once. */
+static void group(const fth_call *call, const fth__lines *l, int64_t first, int64_t n)
+{
+    const fth__axis_attr *attr = call->node->attr;
+    const fth_dtype t = call->node->in[0].dtype;
+    const int64_t size = fth_dtype_size(t);
+    const char *in = fth__lines_in(l) + first * l->lane_step * size;
+    char *out = fth__lines_out(l) + first * l->out_lane_step;
+    char *state = fth__lines_state(l) + first * l->state_lane_step;
+    best b[FTH__LINES_GROUP];
+    fth__run x;
+    for (int64_t k = 0; k < n; k++) {
+        b[k] = (best){.where = -1};
+        if (call->first) continue;
+        memcpy(&b[k].value, state + k * l->state_lane_step, sizeof(double));
+        b[k].where = *(int64_t *)(void *)(out + k * l->out_lane_step);
+    }
+    for (int64_t a = 0; a < l->n_axis; a += FTH__RUN)
+        for (int64_t k = 0; k < n; k++) {
+            const int64_t m = fth__min_i64(FTH__RUN, l->n_axis - a);
+            fth__load_run(t, in + (a * l->axis_step + k * l->lane_step) * size, l->axis_step * size, m, &x);
+            if (fth_dtype_is_real(t))
+                search_f(&b[k], x.f, m, l->axis_lo + a, attr->flag != 0);
+            else
+                search_i(&b[k], x.i, m, l->axis_lo + a, attr->flag != 0);
+        }
+    for (int64_t k = 0; k < n; k++) {
+        *(int64_t *)(void *)(out + k * l->out_lane_step) = b[k].where;
+        if (!call->last) memcpy(state + k * l->state_lane_step, &b[k].value, sizeof(double));
     }
 }
 
 static fth_status run(const fth_call *call)
 {
-    const fth__axis_attr *attr = call->node->attr;
-    const fth_dtype t = call->node->in[0].dtype;
-    const int64_t size = fth_dtype_size(t);
     fth__lines l;
     fth__lines_init(&l, call, dim_of(call->node), false);
     FTH__LINES_EACH(l)
-        for (int64_t lane = 0; lane < l.n_lane; lane++) {
-            char *held = fth__lines_state(&l) + lane * l.state_lane_step;
-            fth__wide best = {0};
-            if (!call->first) memcpy(&best, held, sizeof(double));
-            line(t, fth__lines_in(&l) + lane * l.lane_step * size, l.axis_step * size, l.n_axis, l.axis_lo,
-                 attr->flag != 0, call->first, &best,
-                 (int64_t *)(void *)(fth__lines_out(&l) + lane * l.out_lane_step));
-            if (!call->last) memcpy(held, &best, sizeof(double));
-        }
+        for (int64_t first = 0; first < l.n_lane; first += FTH__LINES_GROUP)
+            group(call, &l, first, fth__min_i64(FTH__LINES_GROUP, l.n_lane - first));
     return FTH_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "graph/grid.h"
 #include "ops/build.h"
+#include "ops/vecmath.h"
 
 #include <math.h>
 #include <string.h>
@@ -76,7 +77,7 @@ fth__wide fth__tail_join(fth_red red, fth__kind kind, fth__wide a, fth__wide b)
     if (kind == FTH__KIND_INT) return (fth__wide){.i = join_int(red, a.i, b.i)};
     if (kind == FTH__KIND_REAL) return (fth__wide){.f = join_real(red, a.f, b.f)};
     if (red == FTH_RED_SUM) return (fth__wide){.c = {a.c.re + b.c.re, a.c.im + b.c.im}};
-    return (fth__wide){.c = {a.c.re * b.c.re - a.c.im * b.c.im, a.c.re * b.c.im + a.c.im * b.c.re}};
+    return (fth__wide){.c = fth__cmul_c128(a.c, b.c)};
 }
 
 /* ---- shapes ------------------------------------------------------------------------------------ */

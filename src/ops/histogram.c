@@ -60,12 +60,16 @@ static void count(const histogram_attr *attr, fth_dtype t, const char *in, int64
                   int64_t n_bins)
 {
     const double scale = (double)n_bins / (attr->hi - attr->lo);
-    for (int64_t i = 0; i < n; i++) {
-        const fth__wide w = fth__load(t, in + i * step);
-        const double x = fth_dtype_is_real(t) ? w.f : (double)w.i;
-        if (!(x >= attr->lo && x < attr->hi)) continue;
-        /* rounding may reach n_bins for an x just below hi */
-        bins[fth__min_i64((int64_t)((x - attr->lo) * scale), n_bins - 1)]++;
+    fth__run run;
+    for (int64_t a = 0; a < n; a += FTH__RUN) {
+        const int64_t m = fth__min_i64(FTH__RUN, n - a);
+        fth__load_run(t, in + a * step, step, m, &run);
+        for (int64_t i = 0; i < m; i++) {
+            const double x = fth_dtype_is_real(t) ? run.f[i] : (double)run.i[i];
+            if (!(x >= attr->lo && x < attr->hi)) continue;
+            /* rounding may reach n_bins for an x just below hi */
+            bins[fth__min_i64((int64_t)((x - attr->lo) * scale), n_bins - 1)]++;
+        }
     }
 }
 

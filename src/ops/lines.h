@@ -23,6 +23,9 @@ typedef struct fth__lines {
  * may have further axes behind the operand's (histograms). */
 void fth__lines_init(fth__lines *l, const fth_call *call, int dim, bool keeps);
 
+/* Lanes worked on together where the axis is not innermost: what one line of cache holds. */
+enum { FTH__LINES_GROUP = 16 };
+
 #define FTH__LINES_EACH(l)                                                                         \
     for (bool more_ = fth__loop_start(&(l).loop); more_; more_ = fth__loop_next(&(l).loop))
 

@@ -26,16 +26,16 @@ static pair join(pair a, pair b)
 
 static pair block(fth_dtype t, const char *in, int64_t step, int64_t n)
 {
+    double x[FTH__REDUCE_BLOCK];
     pair p = nothing;
+    fth__load_run(t, in, step, n, x);
     for (int64_t i = 0; i < n; i++) {
-        const double x = fth__load(t, in + i * step).f;
-        if (x > p.m || x != x) p.m = x;
-        if (x != x) break;
+        if (x[i] != x[i]) return (pair){x[i], x[i]};
+        if (x[i] > p.m) p.m = x[i];
     }
-    if (p.m != p.m) return (pair){p.m, p.m};
     if (p.m == -HUGE_VAL) return nothing;
     if (p.m == HUGE_VAL) return (pair){HUGE_VAL, 1.0};
-    for (int64_t i = 0; i < n; i++) p.s += exp(fth__load(t, in + i * step).f - p.m);
+    for (int64_t i = 0; i < n; i++) p.s += exp(x[i] - p.m);
     return p;
 }
 
@@ -53,15 +53,24 @@ fth_status fth__reduce_logsumexp(const fth_call *call)
     fth__lines l;
     fth__lines_init(&l, call, dim, false);
     FTH__LINES_EACH(l)
-        for (int64_t lane = 0; lane < l.n_lane; lane++) {
-            const char *in = fth__lines_in(&l) + lane * l.lane_step * size;
-            pair *state = (pair *)(void *)(fth__lines_state(&l) + lane * l.state_lane_step);
-            pair p = call->first ? nothing : *state;
+        for (int64_t first = 0; first < l.n_lane; first += FTH__LINES_GROUP) {
+            const int64_t n = fth__min_i64(FTH__LINES_GROUP, l.n_lane - first);
+            const char *in = fth__lines_in(&l) + first * l.lane_step * size;
+            char *out = fth__lines_out(&l) + first * l.out_lane_step;
+            char *state = fth__lines_state(&l) + first * l.state_lane_step;
+            pair p[FTH__LINES_GROUP];
+            for (int64_t k = 0; k < n; k++)
+                p[k] = call->first ? nothing : *(pair *)(void *)(state + k * l.state_lane_step);
             for (int64_t a = 0; a < l.n_axis; a += grid)
-                p = join(p, block(t, in + a * l.axis_step * size, l.axis_step * size,
-                                  fth__min_i64(grid, l.n_axis - a)));
-            if (!call->last) *state = p;
-            else fth__store(t, fth__lines_out(&l) + lane * l.out_lane_step, (fth__wide){.f = p.m + log(p.s)});
+                for (int64_t k = 0; k < n; k++)
+                    p[k] = join(p[k], block(t, in + (a * l.axis_step + k * l.lane_step) * size, l.axis_step * size,
+                                            fth__min_i64(grid, l.n_axis - a)));
+            for (int64_t k = 0; k < n; k++) {
+                if (!call->last)
+                    *(pair *)(void *)(state + k * l.state_lane_step) = p[k];
+                else
+                    fth__store(t, out + k * l.out_lane_step, (fth__wide){.f = p[k].m + log(p[k].s)});
+            }
         }
     return FTH_OK;
 }

@@ -1,4 +1,9 @@
-/* move.c - the one copy loop behind every operation that only moves data. */
+/* move.c - the one copy loop behind every operation that only moves data.
+ *
+ * Squares of a transposition go through a small buffer: rows of the source are read whole and rows
+ * of the destination written whole, each once, so that strides of a power of two, whose rows all
+ * fall on the same few places of a cache, do no harm.
+ */
 #include "ops/move.h"
 
 #include "base/checked.h"
@@ -6,7 +11,7 @@
 
 #include <string.h>
 
-enum { SQUARE = 32 }; /* elements on a side: two squares of 16-byte elements fit 32 KiB */
+enum { SQUARE_BYTES = 128 }; /* a side of a square: two lines of cache */
 
 void fth__move_init(fth__move *m, const fth_call *call, int in, int out)
 {
@@ -66,14 +71,27 @@ typedef void square_fn(char *dst, const char *src, int64_t n_outer, int64_t n_in
 
 /* Steps are in bytes; memcpy of a constant size is one instruction and minds no alignment. */
 #define DEFINE_SQUARE(bytes)                                                                       \
-    static void square_##bytes(char *dst, const char *src, int64_t n_outer, int64_t n_inner,       \
-                               const int64_t *dst_step, const int64_t *src_step)                   \
+    static void run_##bytes(char *dst, const char *src, int64_t n_outer, int64_t n_inner,          \
+                            const int64_t *dst_step, const int64_t *src_step)                      \
     {                                                                                              \
         for (int64_t o = 0; o < n_outer; o++) {                                                    \
             char *d = dst + o * dst_step[0];                                                       \
             const char *s = src + o * src_step[0];                                                 \
             for (int64_t i = 0; i < n_inner; i++)                                                  \
                 memcpy(d + i * dst_step[1], s + i * src_step[1], bytes);                           \
+        }                                                                                          \
+    }                                                                                              \
+    static void turn_##bytes(char *dst, const char *src, int64_t n_outer, int64_t n_inner,         \
+                             const int64_t *dst_step, const int64_t *src_step)                     \
+    {                                                                                              \
+        enum { SIDE = SQUARE_BYTES / (bytes) };                                                    \
+        char square[SIDE][SQUARE_BYTES];                                                           \
+        for (int64_t i = 0; i < n_inner; i++)                                                      \
+            memcpy(square[i], src + i * src_step[1], (size_t)(n_outer * (bytes)));                 \
+        for (int64_t o = 0; o < n_outer; o++) {                                                    \
+            char *d = dst + o * dst_step[0];                                                       \
+            for (int64_t i = 0; i < n_inner; i++)                                                  \
+                memcpy(d + i * (bytes), &square[i][o * (bytes)], bytes);                           \
         }                                                                                          \
     }
 DEFINE_SQUARE(1)
@@ -82,26 +100,30 @@ DEFINE_SQUARE(4)
 DEFINE_SQUARE(8)
 DEFINE_SQUARE(16)
 
-static square_fn *square_of(int64_t size)
+static const struct {
+    square_fn *run;  /* any steps */
+    square_fn *turn; /* the source is contiguous along the first axis, the destination along the second */
+} squares[5] = {{run_1, turn_1}, {run_2, turn_2}, {run_4, turn_4}, {run_8, turn_8}, {run_16, turn_16}};
+
+static int size_class(int64_t size)
 {
-    static square_fn *const of[5] = {square_1, square_2, square_4, square_8, square_16};
     int k = 0;
     while (k < 4 && ((int64_t)1 << k) < size) k++;
-    return of[k];
+    return k;
 }
 
 /* Source innermost along `near` of the destination's axes, destination along its last one. */
 static void transpose(const fth__move *m, int near, char *dst, const char *src)
 {
-    square_fn *const copy = square_of(m->size);
-    const int last = m->n - 1;
+    const int last = m->n - 1, k = size_class(m->size);
+    const int64_t side = SQUARE_BYTES / m->size;
     const int64_t dst_step[2] = {m->dst_step[near], m->dst_step[last]};
     const int64_t src_step[2] = {m->src_step[near], m->src_step[last]};
-    for (int64_t o = 0; o < m->extent[near]; o += SQUARE)
-        for (int64_t i = 0; i < m->extent[last]; i += SQUARE)
+    square_fn *const copy = dst_step[1] == m->size ? squares[k].turn : squares[k].run;
+    for (int64_t o = 0; o < m->extent[near]; o += side)
+        for (int64_t i = 0; i < m->extent[last]; i += side)
             copy(dst + o * dst_step[0] + i * dst_step[1], src + o * src_step[0] + i * src_step[1],
-                 fth__min_i64(SQUARE, m->extent[near] - o), fth__min_i64(SQUARE, m->extent[last] - i), dst_step,
-                 src_step);
+                 fth__min_i64(side, m->extent[near] - o), fth__min_i64(side, m->extent[last] - i), dst_step, src_step);
 }
 
 static void row(const fth__move *m, char *dst, const char *src)
@@ -111,7 +133,7 @@ static void row(const fth__move *m, char *dst, const char *src)
     if (dst_step[1] == m->size && src_step[1] == m->size)
         memcpy(dst, src, (size_t)(m->extent[last] * m->size));
     else
-        square_of(m->size)(dst, src, 1, m->extent[last], dst_step, src_step);
+        squares[size_class(m->size)].run(dst, src, 1, m->extent[last], dst_step, src_step);
 }
 
 void fth__move_run(const fth__move *move)

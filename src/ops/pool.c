@@ -3,9 +3,12 @@
  * Smallest and largest have a second output, the position of what was chosen (the first of equals;
  * NaN wins), because that is where the gradient goes.
  */
+#include "base/checked.h"
 #include "ops/build.h"
-#include "ops/lines.h"
+#include "ops/loop.h"
 #include "ops/scalar.h"
+
+#include <string.h>
 
 typedef struct pool_attr {
     int64_t factor;
@@ -69,74 +72,87 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
         fth__rel_same(out, dim);
 }
 
-static bool better(fth__kind kind, bool largest, fth__wide x, fth__wide best)
-{
-    if (kind == FTH__KIND_INT) return largest ? x.i > best.i : x.i < best.i;
-    if (x.f != x.f) return best.f == best.f;
-    return largest ? x.f > best.f : x.f < best.f;
-}
+/* Results of a run of neighbours, and for min and max the place inside each block. */
+typedef struct acc {
+    fth__run value;
+    int64_t where[FTH__RUN];
+} acc;
 
-/* One block; *where is the position inside it. */
-static fth__wide choose(const pool_attr *attr, fth_dtype t, const char *in, int64_t step, int64_t *where)
+static void choose(acc *a, const fth__run *x, int64_t n, int64_t k, fth__kind kind, bool largest)
 {
-    const fth__kind kind = fth__kind_of(t);
-    fth__wide best = fth__load(t, in);
-    *where = 0;
-    for (int64_t i = 1; i < attr->factor; i++) {
-        const fth__wide x = fth__load(t, in + i * step);
-        if (!better(kind, attr->red == FTH_RED_MAX, x, best)) continue;
-        best = x;
-        *where = i;
-    }
-    return best;
-}
-
-static fth__wide add_up(const pool_attr *attr, fth_dtype t, const char *in, int64_t step)
-{
-    const fth__kind kind = fth__kind_of(t);
-    const double by = attr->mean ? (double)attr->factor : 1.0;
-    fth__wide s = {.c = {0.0, 0.0}};
-    for (int64_t i = 0; i < attr->factor; i++) {
-        const fth__wide x = fth__load(t, in + i * step);
+    for (int64_t i = 0; i < n; i++) {
+        bool better = k == 0;
         if (kind == FTH__KIND_INT)
-            s.i = (int64_t)((uint64_t)s.i + (uint64_t)x.i);
-        else if (kind == FTH__KIND_REAL)
-            s.f += x.f;
+            better |= largest ? x->i[i] > a->value.i[i] : x->i[i] < a->value.i[i];
         else
-            s.c = (fth_c128){s.c.re + x.c.re, s.c.im + x.c.im};
+            better |= (largest ? x->f[i] > a->value.f[i] : x->f[i] < a->value.f[i]) |
+                      (x->f[i] != x->f[i] && a->value.f[i] == a->value.f[i]);
+        if (!better) continue;
+        a->value.i[i] = x->i[i]; /* both are eight bytes */
+        a->where[i] = k;
     }
-    if (kind == FTH__KIND_REAL) s.f /= by;
-    if (kind == FTH__KIND_COMPLEX) s.c = (fth_c128){s.c.re / by, s.c.im / by};
-    return s;
+}
+
+static void add(acc *a, const fth__run *x, int64_t n, int64_t k, fth__kind kind)
+{
+    const int64_t words = kind == FTH__KIND_COMPLEX ? 2 * n : n; /* a complex is two reals */
+    double *f = a->value.f;
+    if (k == 0) memset(f, 0, sizeof *f * (size_t)words);
+    for (int64_t i = 0; kind != FTH__KIND_INT && i < words; i++) f[i] += x->f[i];
+    for (int64_t i = 0; kind == FTH__KIND_INT && i < n; i++)
+        a->value.i[i] = (int64_t)((uint64_t)a->value.i[i] + (uint64_t)x->i[i]);
+}
+
+static void divide(acc *a, int64_t n, fth__kind kind, double by)
+{
+    for (int64_t i = 0; i < (kind == FTH__KIND_COMPLEX ? 2 * n : n); i++) a->value.f[i] /= by;
+}
+
+/* n results whose blocks begin at `in`, `next` bytes apart, elements of a block `step` bytes apart. */
+static void blocks(const fth_node *node, acc *a, const char *in, int64_t next, int64_t step, int64_t n)
+{
+    const pool_attr *attr = node->attr;
+    const fth__kind kind = fth__kind_of(node->in[0].dtype);
+    fth__run x;
+    for (int64_t k = 0; k < attr->factor; k++) {
+        fth__load_run(node->in[0].dtype, in + k * step, next, n, &x);
+        if (chooses(attr))
+            choose(a, &x, n, k, kind, attr->red == FTH_RED_MAX);
+        else
+            add(a, &x, n, k, kind);
+    }
+    if (attr->mean) divide(a, n, kind, (double)attr->factor);
 }
 
 static fth_status run(const fth_call *call)
 {
     const fth_node *node = call->node;
     const pool_attr *attr = node->attr;
-    const fth_dtype t = node->in[0].dtype, to = node->out[0].dtype;
     const fth_tile *in = &call->in[0], *out = &call->out[0], *at = &call->out[1];
-    const int64_t size = fth_dtype_size(t), out_size = fth_dtype_size(to);
-    const int dim = dim_of(node);
-    const bool two = chooses(attr) && at->data;
+    const int64_t size = fth_dtype_size(node->in[0].dtype), out_size = fth_dtype_size(node->out[0].dtype);
+    const int dim = dim_of(node), last = node->in[0].n_axes - 1;
     const char *base = in->data;
+    int64_t step[FTH_MAX_AXES];
     fth__loop l = {0};
-    for (int i = 0; i < node->in[0].n_axes; i++) {
-        const int64_t per = i == dim ? attr->factor : 1, step = in->stride[i] * size;
-        base += (out->origin[i] * per - in->origin[i]) * step;
-        fth__loop_add(&l, out->extent[i], out->stride[i] * out_size, step * per,
-                      two ? at->stride[i] * (int64_t)sizeof(int64_t) : 0, 0);
+    for (int i = 0; i <= last; i++) {
+        const int64_t per = i == dim ? attr->factor : 1;
+        step[i] = in->stride[i] * size * per;
+        base += (out->origin[i] * per - in->origin[i]) * in->stride[i] * size;
+        if (i < last) fth__loop_add(&l, out->extent[i], out->stride[i], step[i], at->stride[i], 0);
     }
-    for (bool more = fth__loop_start(&l); more; more = fth__loop_next(&l)) {
-        const int64_t step = in->stride[dim] * size;
-        int64_t where = 0;
-        const fth__wide v = chooses(attr) ? choose(attr, t, base + l.at[1], step, &where)
-                                          : add_up(attr, t, base + l.at[1], step);
-        if (out->data) fth__store(to, (char *)out->data + l.at[0], v);
-        if (two)
-            *(int64_t *)(void *)((char *)at->data + l.at[2]) =
-                (out->origin[dim] + l.index[dim]) * attr->factor + where;
-    }
+    for (bool more = fth__loop_start(&l); more; more = fth__loop_next(&l))
+        for (int64_t lo = 0; lo < out->extent[last]; lo += FTH__RUN) {
+            const int64_t n = fth__min_i64(FTH__RUN, out->extent[last] - lo);
+            acc a;
+            blocks(node, &a, base + l.at[1] + lo * step[last], step[last], in->stride[dim] * size, n);
+            if (out->data)
+                fth__store_run(node->out[0].dtype, (char *)out->data + (l.at[0] + lo) * out_size, out_size, n, &a.value);
+            if (!chooses(attr) || !at->data) continue;
+            for (int64_t i = 0; i < n; i++) {
+                const int64_t block = out->origin[dim] + (dim == last ? lo + i : l.index[dim]);
+                ((int64_t *)at->data)[l.at[2] + lo + i] = block * attr->factor + a.where[i];
+            }
+        }
     return FTH_OK;
 }
 

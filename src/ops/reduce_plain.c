@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LANES = 64, STRIPE = 4 };
+enum { LANES = 512, STRIPE = 4 };
 
 typedef union part {
     double f[LANES];
@@ -59,6 +59,14 @@ static inline double max_f(double a, double x)
     {                                                                                              \
         const type *in = in_;                                                                      \
         wide *acc = p->member;                                                                     \
+        if (lane_step == 1) {                                                                      \
+            for (int64_t a = 0; a < n_axis; a++)                                                   \
+                for (int64_t l = 0; l < n_lane; l++) {                                             \
+                    const wide x = GET(in[a * axis_step + l]);                                     \
+                    acc[l] = OP(acc[l], x);                                                        \
+                }                                                                                  \
+            return;                                                                                \
+        }                                                                                          \
         if (axis_step != 1) {                                                                      \
             for (int64_t a = 0; a < n_axis; a++)                                                   \
                 for (int64_t l = 0; l < n_lane; l++) {                                             \
@@ -190,16 +198,18 @@ uint64_t fth__reduce_plain_state(const fth_node *node)
     return (uint64_t)(w.wide * (!w.in_out + w.has_super));
 }
 
-static void set(const work *w, part *p, int64_t l, fth__wide v)
+/* Reals and integers are both eight bytes, so the member does not matter for moving them. */
+static inline void set(const work *w, part *p, int64_t l, fth__wide v)
 {
-    memcpy((char *)p + l * w->wide, &v, (size_t)w->wide);
+    if (w->kind == FTH__KIND_COMPLEX)
+        p->c[l] = v.c;
+    else
+        p->i[l] = v.i;
 }
 
-static fth__wide at(const work *w, const part *p, int64_t l)
+static inline fth__wide at(const work *w, const part *p, int64_t l)
 {
-    fth__wide v = {0};
-    memcpy(&v, (const char *)p + l * w->wide, (size_t)w->wide);
-    return v;
+    return w->kind == FTH__KIND_COMPLEX ? (fth__wide){.c = p->c[l]} : (fth__wide){.i = p->i[l]};
 }
 
 static void clear(const work *w, part *p, int64_t n)
@@ -294,8 +304,8 @@ fth_status fth__reduce_plain(const fth_call *call)
     fth__lines l;
     work_init(&w, node);
     fth__lines_init(&l, call, fth__reduce_dim(node), false);
-    /* Additions one by one in order are what blocks of one element are. */
-    const bool plain = w.exact || w.block == 1;
+    /* Additions one by one in order are what blocks of one element are, and a single block. */
+    const bool plain = w.exact || w.block == 1 || w.n <= w.block;
     FTH__LINES_EACH(l)
         for (int64_t first = 0; first < l.n_lane; first += LANES) {
             lanes s;

@@ -1,45 +1,70 @@
-/* scalar.c - one element by its dtype, to and from the wide number it is computed in. */
+/* scalar.c - elements by their dtype, to and from the wide numbers they are computed in. */
 #include "ops/scalar.h"
 
 typedef fth__wide load_fn(const void *p);
 typedef void store_fn(void *p, fth__wide v);
+typedef void load_run_fn(const char *p, int64_t step, int64_t n, void *wide);
+typedef void store_run_fn(char *p, int64_t step, int64_t n, const void *wide);
 
-#define DEFINE_LOAD(name, type, member, GET)                                                       \
+/* Two loops: the compiler makes vectors of the one whose step it knows. */
+#define DEFINE_LOAD(name, type, wide_t, member, GET)                                               \
     static fth__wide load_##name(const void *p)                                                    \
     {                                                                                              \
         return (fth__wide){.member = GET(*(const type *)p)};                                       \
+    }                                                                                              \
+    static void load_run_##name(const char *p, int64_t step, int64_t n, void *wide)                \
+    {                                                                                              \
+        const type *in = (const void *)p;                                                          \
+        wide_t *restrict to = wide;                                                                \
+        if (step == (int64_t)sizeof(type)) {                                                       \
+            for (int64_t i = 0; i < n; i++) to[i] = GET(in[i]);                                    \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t i = 0; i < n; i++) to[i] = GET(*(const type *)(const void *)(p + i * step));  \
     }
-#define LOAD_REAL(name, type, wide, GET) DEFINE_LOAD(name, type, f, GET)
-#define LOAD_INT(name, type, wide, GET) DEFINE_LOAD(name, type, i, GET)
-#define LOAD_COMPLEX(name, type, wide, GET) DEFINE_LOAD(name, type, c, GET)
+#define LOAD_REAL(name, type, wide, GET) DEFINE_LOAD(name, type, wide, f, GET)
+#define LOAD_INT(name, type, wide, GET) DEFINE_LOAD(name, type, wide, i, GET)
+#define LOAD_COMPLEX(name, type, wide, GET) DEFINE_LOAD(name, type, wide, c, GET)
 FTH__EACH_REAL(LOAD_REAL)
 FTH__EACH_INT(LOAD_INT)
 FTH__EACH_COMPLEX(LOAD_COMPLEX)
 
-#define DEFINE_STORE(name, type, expression)                                                       \
+#define DEFINE_STORE(name, type, wide_t, member, PUT)                                              \
     static void store_##name(void *p, fth__wide v)                                                 \
     {                                                                                              \
-        *(type *)p = expression;                                                                   \
+        *(type *)p = PUT(v.member);                                                                \
+    }                                                                                              \
+    static void store_run_##name(char *p, int64_t step, int64_t n, const void *wide)               \
+    {                                                                                              \
+        type *restrict to = (void *)p;                                                             \
+        const wide_t *from = wide;                                                                 \
+        if (step == (int64_t)sizeof(type)) {                                                       \
+            for (int64_t i = 0; i < n; i++) to[i] = PUT(from[i]);                                  \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t i = 0; i < n; i++) *(type *)(void *)(p + i * step) = PUT(from[i]);            \
     }
-DEFINE_STORE(BOOL, uint8_t, (uint8_t)(v.i != 0))
-DEFINE_STORE(U8, uint8_t, (uint8_t)v.i)
-DEFINE_STORE(U16, uint16_t, (uint16_t)v.i)
-DEFINE_STORE(I32, int32_t, (int32_t)v.i)
-DEFINE_STORE(I64, int64_t, v.i)
-DEFINE_STORE(F16, uint16_t, fth__f64_to_f16(v.f))
-DEFINE_STORE(BF16, uint16_t, fth__f64_to_bf16(v.f))
-DEFINE_STORE(F32, float, (float)v.f)
-DEFINE_STORE(F64, double, v.f)
-DEFINE_STORE(C64, fth_c64, ((fth_c64){(float)v.c.re, (float)v.c.im}))
-DEFINE_STORE(C128, fth_c128, v.c)
+#define PUT_TRUTH(v) ((uint8_t)((v) != 0))
+#define PUT_C64(v) ((fth_c64){(float)(v).re, (float)(v).im})
+DEFINE_STORE(BOOL, uint8_t, int64_t, i, PUT_TRUTH)
+DEFINE_STORE(U8, uint8_t, int64_t, i, (uint8_t))
+DEFINE_STORE(U16, uint16_t, int64_t, i, (uint16_t))
+DEFINE_STORE(I32, int32_t, int64_t, i, (int32_t))
+DEFINE_STORE(I64, int64_t, int64_t, i, FTH__GET_SELF)
+DEFINE_STORE(F16, uint16_t, double, f, fth__f64_to_f16)
+DEFINE_STORE(BF16, uint16_t, double, f, fth__f64_to_bf16)
+DEFINE_STORE(F32, float, double, f, (float))
+DEFINE_STORE(F64, double, double, f, FTH__GET_SELF)
+DEFINE_STORE(C64, fth_c64, fth_c128, c, PUT_C64)
+DEFINE_STORE(C128, fth_c128, fth_c128, c, FTH__GET_SELF)
 
-static load_fn *const loads[FTH_DTYPE_COUNT] = {
-#define FTH_DTYPE(name, text, bytes, ctype) [FTH_##name] = load_##name,
-#include <fathom/dtypes.def>
-#undef FTH_DTYPE
-};
-static store_fn *const stores[FTH_DTYPE_COUNT] = {
-#define FTH_DTYPE(name, text, bytes, ctype) [FTH_##name] = store_##name,
+static const struct {
+    load_fn *load;
+    store_fn *store;
+    load_run_fn *load_run;
+    store_run_fn *store_run;
+} of[FTH_DTYPE_COUNT] = {
+#define FTH_DTYPE(name, text, bytes, ctype) [FTH_##name] = {load_##name, store_##name, load_run_##name, store_run_##name},
 #include <fathom/dtypes.def>
 #undef FTH_DTYPE
 };
@@ -47,10 +72,20 @@ _Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it a row in scalar.h and 
 
 fth__wide fth__load(fth_dtype t, const void *p)
 {
-    return loads[t](p);
+    return of[t].load(p);
 }
 
 void fth__store(fth_dtype t, void *p, fth__wide v)
 {
-    stores[t](p, v);
+    of[t].store(p, v);
+}
+
+void fth__load_run(fth_dtype t, const void *p, int64_t step, int64_t n, void *wide)
+{
+    of[t].load_run(p, step, n, wide);
+}
+
+void fth__store_run(fth_dtype t, void *p, int64_t step, int64_t n, const void *wide)
+{
+    of[t].store_run(p, step, n, wide);
 }

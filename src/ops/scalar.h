@@ -69,4 +69,15 @@ static inline fth__kind fth__kind_of(fth_dtype t)
 fth__wide fth__load(fth_dtype t, const void *p);
 void fth__store(fth_dtype t, void *p, fth__wide v);
 
+/* Elements as wide numbers, side by side; which member counts follows from the dtype. */
+enum { FTH__RUN = 256 };
+typedef union fth__run {
+    double f[FTH__RUN];
+    int64_t i[FTH__RUN];
+    fth_c128 c[FTH__RUN];
+} fth__run;
+/* n elements, `step` bytes apart. `wide` has room for n numbers of the dtype's kind. */
+void fth__load_run(fth_dtype t, const void *p, int64_t step, int64_t n, void *wide);
+void fth__store_run(fth_dtype t, void *p, int64_t step, int64_t n, const void *wide);
+
 #endif

@@ -4,6 +4,7 @@
  * running sum is as good as its sum. Forwards the running value is carried from piece to piece;
  * backwards the end of the axis must be there first, so the axis is needed whole.
  */
+#include "base/checked.h"
 #include "ops/build.h"
 #include "ops/lines.h"
 #include "ops/scalar.h"
@@ -69,61 +70,86 @@ static fth__wide start(fth_red red, fth_dtype t)
     return (fth__wide){.i = red == FTH_RED_PROD};
 }
 
-static double next_f(fth_red red, double a, double x)
+static inline double min_f(double a, double x)
 {
-    if (red == FTH_RED_SUM) return a + x;
-    if (red == FTH_RED_PROD) return a * x;
-    if (a != a || x != x) return a != a ? a : x;
-    return (red == FTH_RED_MIN ? x < a : x > a) ? x : a;
+    return a != a || x != x ? (a != a ? a : x) : x < a ? x : a;
 }
-
-static int64_t next_i(fth_red red, int64_t a, int64_t x)
+static inline double max_f(double a, double x)
 {
-    if (red == FTH_RED_SUM) return (int64_t)((uint64_t)a + (uint64_t)x);
-    if (red == FTH_RED_PROD) return (int64_t)((uint64_t)a * (uint64_t)x);
-    return (red == FTH_RED_MIN ? x < a : x > a) ? x : a;
+    return a != a || x != x ? (a != a ? a : x) : x > a ? x : a;
 }
-
-static fth_c128 next_c(fth_red red, fth_c128 a, fth_c128 x)
+static inline fth_c128 add_c(fth_c128 a, fth_c128 x)
 {
-    if (red == FTH_RED_SUM) return (fth_c128){a.re + x.re, a.im + x.im};
+    return (fth_c128){a.re + x.re, a.im + x.im};
+}
+static inline fth_c128 mul_c(fth_c128 a, fth_c128 x)
+{
     return (fth_c128){a.re * x.re - a.im * x.im, a.re * x.im + a.im * x.re};
 }
 
-static fth__wide next(fth_red red, fth__kind kind, fth__wide a, fth__wide x)
+/* One run in place: x[i] becomes the running value after it, or before it. */
+typedef void step_fn(fth__run *x, int64_t n, fth__wide *carry, bool exclusive, bool reverse);
+#define DEFINE_STEP(name, wide, member, expression)                                                \
+    static void name(fth__run *run, int64_t n, fth__wide *carry, bool exclusive, bool reverse)     \
+    {                                                                                              \
+        wide a = carry->member;                                                                    \
+        for (int64_t k = 0; k < n; k++) {                                                          \
+            wide *at = &run->member[reverse ? n - 1 - k : k];                                      \
+            const wide x = *at, before = a;                                                        \
+            a = expression;                                                                        \
+            *at = exclusive ? before : a;                                                          \
+        }                                                                                          \
+        carry->member = a;                                                                         \
+    }
+DEFINE_STEP(sum_f, double, f, a + x)
+DEFINE_STEP(prod_f, double, f, a *x)
+DEFINE_STEP(least_f, double, f, min_f(a, x))
+DEFINE_STEP(most_f, double, f, max_f(a, x))
+DEFINE_STEP(sum_i, int64_t, i, (int64_t)((uint64_t)a + (uint64_t)x))
+DEFINE_STEP(prod_i, int64_t, i, (int64_t)((uint64_t)a * (uint64_t)x))
+DEFINE_STEP(least_i, int64_t, i, x < a ? x : a)
+DEFINE_STEP(most_i, int64_t, i, x > a ? x : a)
+DEFINE_STEP(sum_c, fth_c128, c, add_c(a, x))
+DEFINE_STEP(prod_c, fth_c128, c, mul_c(a, x))
+static step_fn *const steps[3][4] = {[FTH__KIND_INT] = {sum_i, prod_i, least_i, most_i},
+                                     [FTH__KIND_REAL] = {sum_f, prod_f, least_f, most_f},
+                                     [FTH__KIND_COMPLEX] = {sum_c, prod_c, NULL, NULL}};
+
+/* Up to a group of lanes, in runs, so that lines of cache are read once. */
+static void group(const fth_call *call, const fth__lines *l, int64_t first, int64_t n)
 {
-    if (kind == FTH__KIND_REAL) return (fth__wide){.f = next_f(red, a.f, x.f)};
-    if (kind == FTH__KIND_COMPLEX) return (fth__wide){.c = next_c(red, a.c, x.c)};
-    return (fth__wide){.i = next_i(red, a.i, x.i)};
+    const fth_node *node = call->node;
+    const fth__scan_attr *attr = node->attr;
+    const fth_dtype from = node->in[0].dtype, to = node->out[0].dtype;
+    const int64_t size = fth_dtype_size(from);
+    const size_t held = (size_t)state(node);
+    const char *in = fth__lines_in(l) + first * l->lane_step * size;
+    char *out = fth__lines_out(l) + first * l->out_lane_step, *carry = fth__lines_state(l) + first * l->state_lane_step;
+    step_fn *const step = steps[fth__kind_of(from)][attr->red];
+    fth__wide a[FTH__LINES_GROUP];
+    fth__run x;
+    for (int64_t k = 0; k < n; k++) {
+        a[k] = start((fth_red)attr->red, from);
+        if (held && !call->first) memcpy(&a[k], carry + k * l->state_lane_step, held);
+    }
+    for (int64_t done = 0; done < l->n_axis; done += FTH__RUN)
+        for (int64_t k = 0; k < n; k++) {
+            const int64_t m = fth__min_i64(FTH__RUN, l->n_axis - done);
+            const int64_t lo = attr->reverse ? l->n_axis - done - m : done;
+            fth__load_run(from, in + (lo * l->axis_step + k * l->lane_step) * size, l->axis_step * size, m, &x);
+            step(&x, m, &a[k], attr->exclusive != 0, attr->reverse != 0);
+            fth__store_run(to, out + lo * l->out_axis_step + k * l->out_lane_step, l->out_axis_step, m, &x);
+        }
+    for (int64_t k = 0; held && !call->last && k < n; k++) memcpy(carry + k * l->state_lane_step, &a[k], held);
 }
 
 static fth_status run(const fth_call *call)
 {
-    const fth_node *node = call->node;
-    const fth__scan_attr *attr = node->attr;
-    const fth_red red = (fth_red)attr->red;
-    const fth_dtype from = node->in[0].dtype, to = node->out[0].dtype;
-    const fth__kind kind = fth__kind_of(from);
-    const int64_t size = fth_dtype_size(from);
-    const size_t held = (size_t)state(node);
     fth__lines l;
-    fth__lines_init(&l, call, dim_of(node), true);
+    fth__lines_init(&l, call, dim_of(call->node), true);
     FTH__LINES_EACH(l)
-        for (int64_t lane = 0; lane < l.n_lane; lane++) {
-            const char *in = fth__lines_in(&l) + lane * l.lane_step * size;
-            char *out = fth__lines_out(&l) + lane * l.out_lane_step;
-            char *carry = fth__lines_state(&l) + lane * l.state_lane_step;
-            fth__wide a = start(red, from);
-            if (held && !call->first) memcpy(&a, carry, held);
-            for (int64_t k = 0; k < l.n_axis; k++) {
-                const int64_t i = attr->reverse ? l.n_axis - 1 - k : k;
-                const fth__wide x = fth__load(from, in + i * l.axis_step * size);
-                if (attr->exclusive) fth__store(to, out + i * l.out_axis_step, a);
-                a = next(red, kind, a, x);
-                if (!attr->exclusive) fth__store(to, out + i * l.out_axis_step, a);
-            }
-            if (held && !call->last) memcpy(carry, &a, held);
-        }
+        for (int64_t first = 0; first < l.n_lane; first += FTH__LINES_GROUP)
+            group(call, &l, first, fth__min_i64(FTH__LINES_GROUP, l.n_lane - first));
     return FTH_OK;
 }
 

@@ -114,6 +114,15 @@ typedef void add_fn(char *sum, int64_t sum_step, const char *v, int64_t v_step, 
 #define DEFINE_ADD(name, type, wide, GET, ADD)                                                     \
     static void add_##name(char *sum, int64_t sum_step, const char *v, int64_t v_step, int64_t n)  \
     {                                                                                              \
+        if (sum_step == (int64_t)sizeof(wide) && v_step == (int64_t)sizeof(type)) {                \
+            wide *s = (wide *)(void *)sum;                                                         \
+            const type *p = (const void *)v;                                                       \
+            for (const type *end = p + n; p < end; p++, s++) {                                     \
+                const wide x = GET(*p);                                                            \
+                ADD;                                                                               \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
         for (int64_t i = 0; i < n; i++) {                                                          \
             wide *s = (wide *)(void *)(sum + i * sum_step);                                        \
             const wide x = GET(*(const type *)(const void *)(v + i * v_step));                     \

@@ -3,6 +3,7 @@
  * A list of the best k so far, kept in order: an element is compared with the last of them first,
  * and most go no further. Equal elements keep their order; NaN counts as worse than any number.
  */
+#include "base/checked.h"
 #include "ops/build.h"
 #include "ops/loop.h"
 #include "ops/order.h"
@@ -71,10 +72,16 @@ static void insert(fth__keyed *best, int64_t *n, int64_t k, fth__keyed x)
 static void line_best(const fth__topk_attr *attr, fth_dtype t, const char *line, int64_t step, int64_t n,
                       fth__keyed *best, int64_t k)
 {
+    const bool real = fth_dtype_is_real(t), down = attr->largest != 0;
     int64_t held = 0;
-    for (int64_t i = 0; i < n; i++) {
-        const fth__keyed x = {fth__order_key(t, line + i * step, attr->largest != 0), i};
-        if (held < k || x.key < best[k - 1].key) insert(best, &held, k, x);
+    fth__run run;
+    for (int64_t a = 0; a < n; a += FTH__RUN) {
+        const int64_t m = fth__min_i64(FTH__RUN, n - a);
+        fth__load_run(t, line + a * step, step, m, &run);
+        for (int64_t i = 0; i < m; i++) {
+            const uint64_t key = real ? fth__order_real(run.f[i], down) : fth__order_int(run.i[i], down);
+            if (held < k || key < best[k - 1].key) insert(best, &held, k, (fth__keyed){key, a + i});
+        }
     }
 }
 

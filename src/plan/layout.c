@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MORE_ORDERS = 48 };
+enum { MORE_ORDERS = 48, MANY = 1500 /* blocks beyond which trying costs too long */ };
 
 typedef struct block {
     int buf;
@@ -28,15 +28,29 @@ static bool placed_by_us(const fth__buf *b)
     return b->kind == FTH__BUF_ARENA && b->in_place < 0 && b->bytes > 0 && b->t1 >= 0;
 }
 
-uint64_t fth__plan_lower_bound(const fth_plan *p)
+/* Bytes alive at every item, into p->live: each block adds itself where it begins and takes itself
+ * away behind its end. */
+void fth__plan_live(const fth_plan *p)
+{
+    memset(p->live, 0, sizeof *p->live * (size_t)(p->n_items + 2));
+    for (int64_t i = 0; i < p->n_bufs; i++) {
+        const fth__buf *b = &p->buf[i];
+        if (!placed_by_us(b)) continue;
+        p->live[b->t0] += bytes_of(b);
+        p->live[b->t1 + 1] -= bytes_of(b); /* wraps; the running sum is right again */
+    }
+    for (int64_t t = 1; t <= p->n_items; t++) p->live[t] += p->live[t - 1];
+}
+
+uint64_t fth__plan_lower_bound(const fth_plan *p, int64_t *at)
 {
     uint64_t most = 0;
+    if (at) *at = 0;
+    fth__plan_live(p);
     for (int64_t t = 0; t < p->n_items; t++) {
-        uint64_t live = 0;
-        for (int64_t i = 0; i < p->n_bufs; i++)
-            if (placed_by_us(&p->buf[i]) && p->buf[i].t0 <= t && t <= p->buf[i].t1)
-                live += bytes_of(&p->buf[i]);
-        if (live > most) most = live;
+        if (p->live[t] <= most) continue;
+        most = p->live[t];
+        if (at) *at = t;
     }
     return most;
 }
@@ -129,9 +143,10 @@ fth_status fth__plan_layout(fth_plan *p, fth_err *err)
         if (placed_by_us(&p->buf[i]))
             b[n++] = (block){(int)i, bytes_of(&p->buf[i]), 0, 0, p->buf[i].t0, p->buf[i].t1};
     if (s == FTH_OK) {
-        p->lower = fth__plan_lower_bound(p);
+        p->lower = fth__plan_lower_bound(p, NULL);
         p->peak = UINT64_MAX;
-        for (int k = 0; k < MORE_ORDERS && p->peak > p->lower + p->lower / 100; k++) {
+        const int orders = n > MANY ? 2 : MORE_ORDERS;
+        for (int k = 0; k < orders && p->peak > p->lower + p->lower / 100; k++) {
             for (int64_t i = 0; i < n; i++) b[i].key = order_key(&b[i], k);
             const uint64_t top = place_all(b, n, busy);
             if (top < p->peak) {

@@ -47,14 +47,8 @@ static void drop_unread(fth_plan *p)
     for (int64_t i = 0; i < p->n_items; i++) {
         const fth__item *it = &p->item[i];
         if (it->kind != FTH__STEP || p->unit[it->unit].node->n_out < 2) continue;
-        for (int o = 0; o < p->unit[it->unit].node->n_out; o++) {
-            fth__buf *b = &p->buf[it->out[o]];
-            bool read = b->output >= 0;
-            for (int64_t j = 0; !read && j < p->n_items; j++)
-                for (int k = 0; k < FTH_MAX_IN && !read; k++)
-                    read = p->item[j].in[k] >= 0 && storage(p, p->item[j].in[k]) == b;
-            if (!read) b->bytes = 0;
-        }
+        for (int o = 0; o < p->unit[it->unit].node->n_out; o++)
+            if (!p->buf[it->out[o]].read) p->buf[it->out[o]].bytes = 0;
     }
 }
 

@@ -24,6 +24,7 @@ void fth_plan_destroy(fth_plan *p)
     fth__heap_free(mem, p->loop);
     fth__heap_free(mem, p->buf);
     fth__heap_free(mem, p->item);
+    fth__heap_free(mem, p->live);
     fth__heap_free(mem, p->out_value);
     fth__heap_free(mem, p->out_direct);
     fth__heap_free(mem, p);

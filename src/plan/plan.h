@@ -69,6 +69,8 @@ typedef struct fth__buf {
     int input;      /* graph input it is read from; -1 */
     int output;     /* sink it is written to; -1 */
     int base, unit; /* VIEW: of which buffer, through which alias unit */
+    int maker;      /* item that fills it; -1: an input's tile, or nothing */
+    bool read;      /* some item reads it */
     char label[FTH__NAME];
 } fth__buf;
 
@@ -126,6 +128,8 @@ struct fth_plan {
     fth__buf *buf;
     int64_t n_items, cap_items;
     fth__item *item;
+    uint64_t *live; /* per item: bytes alive; workspace of the searches */
+    int64_t cap_live;
     int64_t late; /* items from here on run after the sinks are committed; they cannot fail */
 
     uint64_t peak, lower, foreign;
@@ -161,7 +165,8 @@ typedef struct fth__segment {
     int64_t grid;    /* chunk must be a multiple of this */
 } fth__segment;
 fth_status fth__segment_make(fth_plan *p, const int *units, int n, fth_axis_id axis,
-                             fth__segment *s, bool *useful, fth_err *err);
+                             const fth__segment *outer, int n_outer, fth__segment *s, bool *useful,
+                             fth_err *err);
 void fth__segment_clear(fth_plan *p, fth__segment *s);
 
 /* ---- region.c: which part of what a turn touches
@@ -191,7 +196,9 @@ fth_status fth__plan_size(fth_plan *p, fth_err *err);
 void fth__plan_lifetimes(fth_plan *p);
 /* Inside a program, output `out` may overwrite operand `in` element by element. */
 bool fth__program_allows(const fth__program *pr, int in, int out);
-uint64_t fth__plan_lower_bound(const fth_plan *p);
+void fth__plan_live(const fth_plan *p);
+/* The most bytes alive at once, and when (may be NULL). */
+uint64_t fth__plan_lower_bound(const fth_plan *p, int64_t *at);
 fth_status fth__plan_layout(fth_plan *p, fth_err *err);
 void fth__sweep_set_chunk(fth__sweep *l, int64_t chunk);
 

@@ -4,23 +4,6 @@
 
 enum { LISTED = 6 };
 
-/* The moment at which most bytes are alive. */
-static int64_t busiest(const fth_plan *p)
-{
-    int64_t at = 0;
-    uint64_t most = 0;
-    for (int64_t t = 0; t < p->n_items; t++) {
-        uint64_t live = 0;
-        for (int64_t i = 0; i < p->n_bufs; i++) {
-            const fth__buf *b = &p->buf[i];
-            if (b->kind == FTH__BUF_ARENA && b->in_place < 0 && b->t0 <= t && t <= b->t1)
-                live += b->twice ? 2 * b->bytes : b->bytes;
-        }
-        if (live > most) most = live, at = t;
-    }
-    return at;
-}
-
 static void list_one(const fth_plan *p, const fth__buf *b, fth__text *t)
 {
     char size[24];
@@ -50,7 +33,8 @@ fth_status fth__plan_refuse(fth_plan *p, uint64_t smallest, fth_err *err)
     if (p->foreign > 0)
         fth__text_add(&t, "; %s of it are tensors of the caller",
                       fth_mem_format_size(p->foreign, foreign, sizeof foreign));
-    const int64_t at = busiest(p);
+    int64_t at;
+    fth__plan_lower_bound(p, &at);
     int last = -1;
     uint64_t last_bytes = UINT64_MAX;
     for (int n = 0; n < LISTED; n++) {

@@ -49,22 +49,6 @@ static void level_zero(const fth_plan *p, int64_t t, int64_t *from, int64_t *to)
     }
 }
 
-static int64_t busiest(const fth_plan *p, uint64_t *bytes)
-{
-    int64_t at = 0;
-    *bytes = 0;
-    for (int64_t t = 0; t < p->n_items; t++) {
-        uint64_t live = 0;
-        for (int64_t i = 0; i < p->n_bufs; i++) {
-            const fth__buf *b = &p->buf[i];
-            if (b->kind == FTH__BUF_ARENA && b->in_place < 0 && b->t0 <= t && t <= b->t1)
-                live += bytes_of(b);
-        }
-        if (live > *bytes) *bytes = live, at = t;
-    }
-    return at;
-}
-
 /* The item that fills a whole buffer; -1 when several turns of a loop do. */
 static int64_t filler(const fth_plan *p, int buf)
 {
@@ -209,8 +193,9 @@ static fth_status open_gap(fth_plan *p, const gap *g, fth_err *err)
 
 fth_status fth__plan_relieve(fth_plan *p, bool *did, fth_err *err)
 {
-    uint64_t bytes, most = 0;
-    const int64_t at = busiest(p, &bytes);
+    uint64_t most = 0;
+    int64_t at;
+    fth__plan_lower_bound(p, &at);
     gap best = {.how = NO_WAY};
     for (int64_t i = 0; i < p->n_bufs; i++) {
         const gap g = find_gap(p, (int)i, at);

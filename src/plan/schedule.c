@@ -478,7 +478,9 @@ static void settle_whole(const maker *m, fth__segment *s, const int *units, int 
             s->whole[v] = true;
     for (int i = n - 1; i >= 0; i--) {
         const fth__unit *u = &p->unit[units[i]];
-        if (is_alias(u) && s->whole[u->node->out_val[0].id]) s->whole[u->node->in_val[0].id] = true;
+        const uint32_t out = u->node->out_val[0].id;
+        if (is_alias(u) && (s->whole[out] || m->out_of[out] >= 0))
+            s->whole[u->node->in_val[0].id] = true;
     }
 }
 
@@ -501,7 +503,8 @@ static fth_status emit_units(maker *m, const int *units, int n, int loop, fth_er
     if (depth >= FTH__MAX_DEPTH || m->axis[depth] < 0) return emit_plain(m, units, n, loop, err);
     fth__segment s;
     bool useful;
-    fth_status st = fth__segment_make(m->p, units, n, m->axis[depth], &s, &useful, err);
+    fth_status st =
+        fth__segment_make(m->p, units, n, m->axis[depth], m->seg, depth, &s, &useful, err);
     if (st == FTH_OK)
         st = useful ? emit_cut(m, &s, units, n, loop, err) : emit_plain(m, units, n, loop, err);
     fth__segment_clear(m->p, &s);

@@ -5,8 +5,10 @@
  * lower bound and confirmed by a real layout; then chunks are evened out.
  */
 #include "base/checked.h"
+#include "plan/cache.h"
 #include "plan/plan.h"
 
+#include <string.h>
 #include <sys/statvfs.h>
 
 enum { KEEP_RATIO = 64 }; /* flops per byte above which a value is rather kept */
@@ -57,7 +59,7 @@ static void set_chunk(fth_plan *p, int depth, int64_t chunk)
 static fth_status measure(fth_plan *p, uint64_t *bytes, fth_err *err)
 {
     FTH_TRY(fth__plan_size(p, err));
-    *bytes = fth__plan_lower_bound(p);
+    *bytes = fth__plan_lower_bound(p, NULL);
     return FTH_OK;
 }
 
@@ -281,22 +283,71 @@ static fth_status check_scratch(const fth_plan *p, fth_err *err)
                     fth_mem_format_size(room, b, sizeof b));
 }
 
+static void remember(const search *s, const choice *c)
+{
+    const fth_plan *p = s->p;
+    fth__decision d = {.relieved = c->relieved};
+    memcpy(d.axis, c->axis, sizeof d.axis);
+    memcpy(d.chunk, c->chunk, sizeof d.chunk);
+    for (int64_t v = 0; v < p->graph->n_values; v++) {
+        if (!p->keep[v]) continue;
+        if (d.n_kept == FTH__CACHE_KEPT) return;
+        d.kept[d.n_kept++] = (uint32_t)v;
+    }
+    fth__plan_cache_put(p->ctx->plans, p->key, &d);
+}
+
+/* Do again what an earlier search for the same program decided; false: it does not fit any more. */
+static fth_status recall(search *s, bool *found, fth_err *err)
+{
+    fth_plan *p = s->p;
+    fth__decision d;
+    *found = fth__plan_cache_get(p->ctx->plans, p->key, &d);
+    if (!*found) return FTH_OK;
+    choice c = {.relieved = d.relieved};
+    memcpy(c.axis, d.axis, sizeof c.axis);
+    for (int i = 0; i < d.n_kept; i++) p->keep[d.kept[i]] = true;
+    FTH_TRY(fth__plan_schedule(p, c.axis, err));
+    for (int k = 0; k < FTH__MAX_DEPTH; k++) set_chunk(p, k, depth_grid(p, k));
+    bool fits = true;
+    if (c.relieved) FTH_TRY(relieve(s, &c, &fits, err));
+    for (int k = 0; k < FTH__MAX_DEPTH; k++)
+        if (c.axis[k] >= 0) set_chunk(p, k, d.chunk[k]);
+    FTH_TRY(fth__plan_size(p, err));
+    FTH_TRY(fth__plan_layout(p, err));
+    *found = fits && p->peak <= s->room;
+    for (int i = 0; !*found && i < d.n_kept; i++) p->keep[d.kept[i]] = false;
+    return FTH_OK;
+}
+
+static fth_status search_anew(search *s, choice *best, fth_err *err)
+{
+    fth_plan *p = s->p;
+    const bool forced = p->limits.stream && p->limits.stream[0];
+    const bool never = p->limits.stream && !p->limits.stream[0];
+    if (!forced) FTH_TRY(try_axes(s, best, err));
+    if (best->found) return FTH_OK; /* the schedule at hand is the plan */
+    for (int relieved = 0; relieved < 2 && !best->found; relieved++)
+        for (int depths = relieved && !forced ? 0 : 1; depths <= FTH__MAX_DEPTH && !best->found;
+             depths++)
+            if (depths == 0 || !never) FTH_TRY(try_all(s, depths, relieved, best, err));
+    if (best->found) FTH_TRY(try_axes(s, best, err));
+    if (best->found && p->recomputed > 0) FTH_TRY(keep_values(s, best, err));
+    return try_axes(s, best->found ? best : &s->floor, err);
+}
+
 fth_status fth__plan_search(fth_plan *p, fth_err *err)
 {
     search s = {.p = p, .smallest = UINT64_MAX};
     s.room = p->budget > p->foreign ? p->budget - p->foreign : 0;
+    p->key = fth__plan_key(p);
+    bool known;
+    FTH_TRY(recall(&s, &known, err));
+    if (known) return check_scratch(p, err);
+    s.smallest = UINT64_MAX;
     choice best = {.axis = {-1, -1}};
-    const bool forced = p->limits.stream && p->limits.stream[0];
-    const bool never = p->limits.stream && !p->limits.stream[0];
-    if (!forced) FTH_TRY(try_axes(&s, &best, err));
-    if (best.found) return FTH_OK; /* the schedule at hand is the plan */
-    for (int relieved = 0; relieved < 2 && !best.found; relieved++)
-        for (int depths = relieved && !forced ? 0 : 1; depths <= FTH__MAX_DEPTH && !best.found;
-             depths++)
-            if (depths == 0 || !never) FTH_TRY(try_all(&s, depths, relieved, &best, err));
-    choice *chosen = best.found ? &best : &s.floor;
-    if (best.found) FTH_TRY(try_axes(&s, &best, err));
-    if (best.found && p->recomputed > 0) FTH_TRY(keep_values(&s, &best, err));
-    FTH_TRY(try_axes(&s, chosen, err));
-    return best.found ? check_scratch(p, err) : fth__plan_refuse(p, s.smallest, err);
+    FTH_TRY(search_anew(&s, &best, err));
+    if (!best.found) return fth__plan_refuse(p, s.smallest, err);
+    remember(&s, &best);
+    return check_scratch(p, err);
 }

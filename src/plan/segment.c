@@ -17,12 +17,22 @@ typedef struct state {
     const int *units;
     int n;
     fth__segment *s;
+    const fth__segment *outer; /* of the loops around */
+    int n_outer;
     int *made_by; /* per value: unit of this segment that makes it, or FROM_OUTSIDE */
 } state;
 
 static bool same_map(const fth__map *a, const fth__map *b)
 {
     return a->num * b->den == b->num * a->den;
+}
+
+/* An axis that a loop around already cuts stays with that loop. */
+static bool taken(const state *st, fth_axis_id axis)
+{
+    for (int d = 0; d < st->n_outer; d++)
+        if (st->outer[d].map[axis].in) return true;
+    return false;
 }
 
 /* Which other axes move with the streaming axis, and how. Two ways with different scales: no. */
@@ -41,6 +51,7 @@ static bool spread_maps(state *st)
                 const fth__map next = {true, from->num * r->div, from->den * r->mul,
                                        (from->off + (r->lo == -r->hi ? r->lo : 0)) * r->div /
                                            r->mul};
+                if (taken(st, u->node->out[0].axis[r->out_dim])) continue;
                 if (!to->in) {
                     *to = next;
                 } else if (!same_map(to, &next)) {
@@ -67,6 +78,7 @@ static votes ask(const state *st, const fth__unit *u)
             if (r->along == FTH_ACCUMULATE) v.acc = true;
             if (r->along == FTH_CARRY) v.carry = true;
             if (r->out_dim < 0) continue;
+            if (!map[u->node->out[0].axis[r->out_dim]].in) v.conflict = true;
             if (v.stream_dim >= 0 && v.stream_dim != r->out_dim) v.conflict = true;
             v.stream_dim = r->out_dim;
         }
@@ -139,18 +151,26 @@ static bool use_grid(fth__segment *s, const fth__map *m, int64_t grid)
     return true;
 }
 
+/* No chunk of the driver gives whole grid blocks of this axis: it is one block, or shifted. */
+static bool off_grid(const fth__map *m, int64_t grid, int64_t size)
+{
+    return grid >= size || m->off % grid != 0;
+}
+
 /* A unit whose grid covers the whole axis cannot be cut along it: it stays out of the loop, rather
  * than force one chunk on everything else. */
 static bool uncuttable(const fth__unit *u, const fth__segment *s, int stream_dim)
 {
     const fth_node *n = u->node;
-    if (stream_dim >= 0 && unit_grid(u, -1, stream_dim) >= n->out[0].size[stream_dim]) return true;
+    if (stream_dim >= 0 && off_grid(&s->map[n->out[0].axis[stream_dim]],
+                                    unit_grid(u, -1, stream_dim), n->out[0].size[stream_dim]))
+        return true;
     for (int k = 0; k < n->n_in; k++)
         for (int d = 0; d < n->in[k].n_axes; d++) {
             const fth_along along = u->rel[k][d].along;
             const bool ordered = along == FTH_ACCUMULATE || along == FTH_CARRY;
-            if (ordered && s->map[n->in[k].axis[d]].in && unit_grid(u, k, d) >= n->in[k].size[d])
-                return true;
+            const fth__map *m = &s->map[n->in[k].axis[d]];
+            if (ordered && m->in && off_grid(m, unit_grid(u, k, d), n->in[k].size[d])) return true;
         }
     return false;
 }
@@ -212,13 +232,14 @@ static void delay_whole(state *st)
 }
 
 fth_status fth__segment_make(fth_plan *p, const int *units, int n, fth_axis_id axis,
-                             fth__segment *s, bool *useful, fth_err *err)
+                             const fth__segment *outer, int n_outer, fth__segment *s, bool *useful,
+                             fth_err *err)
 {
     const fth_graph *g = p->graph;
     memset(s, 0, sizeof *s);
     s->grid = 1;
     *useful = false;
-    state st = {.p = p, .units = units, .n = n, .s = s};
+    state st = {.p = p, .units = units, .n = n, .s = s, .outer = outer, .n_outer = n_outer};
     FTH_TRY(fth__heap_take(p->mem, g->n_axes + 1, sizeof *s->map, (void **)&s->map, err));
     FTH_TRY(fth__heap_take(p->mem, p->n_units + 1, sizeof *s->role, (void **)&s->role, err));
     FTH_TRY(fth__heap_take(p->mem, p->n_units + 1, sizeof *s->pass, (void **)&s->pass, err));
@@ -228,7 +249,7 @@ fth_status fth__segment_make(fth_plan *p, const int *units, int n, fth_axis_id a
     FTH_TRY(fth__heap_take(p->mem, g->n_values, sizeof *st.made_by, (void **)&st.made_by, err));
     for (int64_t i = 0; i < g->n_values; i++) st.made_by[i] = FROM_OUTSIDE;
     s->map[axis] = (fth__map){true, 1, 1, 0};
-    if (spread_maps(&st) && classify(&st)) {
+    if (!taken(&st, axis) && spread_maps(&st) && classify(&st)) {
         delay_whole(&st);
         *useful = s->n_pass > 0;
     }

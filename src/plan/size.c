@@ -4,6 +4,7 @@
  * it. All regions are affine in the chunk number, so a few chunks stand for all.
  */
 #include "base/checked.h"
+#include "mem/heap.h"
 #include "plan/plan.h"
 
 #include <string.h>
@@ -32,25 +33,15 @@ static int64_t out_grid(const fth__unit *u, int dim)
     return g > 0 ? g : 1;
 }
 
-static int maker_item(const fth_plan *p, int buf, int before)
-{
-    for (int i = before - 1; i >= 0; i--) {
-        if (p->item[i].kind != FTH__STEP) continue;
-        for (int o = 0; o < p->unit[p->item[i].unit].node->n_out; o++)
-            if (p->item[i].out[o] == buf) return i;
-    }
-    return -1;
-}
-
 /* Widen whoever fills `b` so that it covers `need` of dimension dim in turn k of loop l. */
-static fth_status widen(fth_plan *p, fth__buf *b, int item, const fth__sweep *l, int64_t k, int dim,
+static fth_status widen(fth_plan *p, fth__buf *b, const fth__sweep *l, int64_t k, int dim,
                         fth__range need, fth_err *err)
 {
     if (need.lo >= need.hi) return FTH_OK;
     const fth__range part = fth__sweep_part(l, b->desc.axis[dim], b->desc.size[dim], k);
     int64_t lo = fth__max_i64(part.lo - need.lo, 0), hi = fth__max_i64(need.hi - part.hi, 0);
     if (lo == 0 && hi == 0) return FTH_OK;
-    const int made = maker_item(p, (int)(b - p->buf), item);
+    const int made = b->maker;
     if (made >= 0) {
         fth__item *it = &p->item[made];
         const int sdim = it->sdim[l->depth];
@@ -102,8 +93,7 @@ static fth_status widen_inputs(fth_plan *p, int item, fth_err *err)
                 fth__item_need(p, it, turn, out, k, in);
                 fth__buf *b = &p->buf[behind_views(p, &p->buf[it->in[k]], in) - p->buf];
                 for (int d = 0; d < b->desc.n_axes; d++)
-                    if (l->map[b->desc.axis[d]].in)
-                        FTH_TRY(widen(p, b, item, l, turn[i], d, in[d], err));
+                    if (l->map[b->desc.axis[d]].in) FTH_TRY(widen(p, b, l, turn[i], d, in[d], err));
             }
         }
     }
@@ -113,8 +103,8 @@ static fth_status widen_inputs(fth_plan *p, int item, fth_err *err)
 static void size_buf(fth_plan *p, fth__buf *b)
 {
     b->bytes = 0;
-    if (b->kind != FTH__BUF_ARENA) return;
     for (int d = 0; d < b->desc.n_axes; d++) b->extent[d] = b->desc.size[d];
+    if (b->kind != FTH__BUF_ARENA) return;
     for (int s = 0; s < b->n_span; s++) {
         const fth__sweep *l = &p->loop[b->span[s].loop];
         int64_t sample[8], most = 0;
@@ -214,8 +204,30 @@ static fth_status size_step(fth_plan *p, int item, fth_err *err)
     return FTH_OK;
 }
 
+/* Who fills and who reads each buffer. */
+static void find_makers(fth_plan *p)
+{
+    for (int64_t i = 0; i < p->n_bufs; i++) {
+        p->buf[i].maker = -1;
+        p->buf[i].read = p->buf[i].output >= 0;
+    }
+    for (int64_t t = 0; t < p->n_items; t++) {
+        const fth__item *it = &p->item[t];
+        for (int o = 0; o < FTH_MAX_OUT; o++)
+            if (it->kind == FTH__STEP && it->out[o] >= 0) p->buf[it->out[o]].maker = (int)t;
+        for (int k = 0; k < FTH_MAX_IN; k++) {
+            int b = it->in[k];
+            for (; b >= 0 && p->buf[b].kind == FTH__BUF_VIEW; b = p->buf[b].base)
+                p->buf[b].read = true;
+            if (b >= 0) p->buf[b].read = true;
+        }
+    }
+}
+
 fth_status fth__plan_size(fth_plan *p, fth_err *err)
 {
+    FTH_TRY(fth__grow(p->mem, &p->live, &p->cap_live, p->n_items + 2, err));
+    find_makers(p);
     for (int64_t i = 0; i < p->n_items; i++)
         for (int d = 0; d < FTH__MAX_DEPTH; d++) p->item[i].halo_lo[d] = p->item[i].halo_hi[d] = 0;
     for (int64_t i = 0; i < p->n_bufs; i++)

@@ -5,6 +5,7 @@
 #include "cpu/backend.h"
 #include "cpu/blas.h"
 #include "mem/heap.h"
+#include "plan/cache.h"
 #include "run/team.h"
 
 #include <sched.h>
@@ -51,6 +52,7 @@ static fth_status fill(fth_context *ctx, const fth_options *opt, fth_err *err)
     fth__str_copy(ctx->scratch_dir, sizeof ctx->scratch_dir, opt->scratch_dir);
     FTH_TRY(resolve_device(ctx, opt->device, err));
     fth__cpu_blas_init();
+    FTH_TRY(fth__plan_cache_create(&ctx->plans, ctx->mem, err));
     return fth__team_create(&ctx->team, ctx->mem, ctx->threads, err);
 }
 
@@ -67,7 +69,10 @@ fth_status fth_context_create(fth_context **out, const fth_options *opt, fth_err
     if (ctx) {
         ctx->mem = mem;
         s = fill(ctx, opt, err);
-        if (s != FTH_OK) fth__heap_free(mem, ctx);
+        if (s != FTH_OK) {
+            fth__plan_cache_destroy(ctx->plans);
+            fth__heap_free(mem, ctx);
+        }
     }
     if (s != FTH_OK)
         fth_mem_destroy(mem, NULL);
@@ -81,6 +86,7 @@ fth_status fth_context_destroy(fth_context *ctx, fth_err *err)
     if (!ctx) return FTH_OK;
     fth_mem *mem = ctx->mem;
     fth__team_destroy(ctx->team);
+    fth__plan_cache_destroy(ctx->plans);
     fth__heap_free(mem, ctx);
     return fth_mem_destroy(mem, err);
 }

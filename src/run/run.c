@@ -288,7 +288,7 @@ static fth_status check_sinks(const fth_plan *p, const fth_sink *sinks, fth_err 
         const fth_sink *s = sinks ? &sinks[i] : NULL;
         char text[384];
         fth_val_format(fth__val_at(p->graph, p->out_value[i]), text, sizeof text);
-        if (!s || !(s->write || s->data))
+        if (!s || !(s->write || (s->data && p->out_direct[i])))
             return FTH_FAIL(err, FTH_E_NO_SINK, "output %d, %s, has no sink", i, text);
         bool same = s->dtype == d->dtype && s->n_axes == d->n_axes;
         for (int k = 0; same && k < d->n_axes; k++) same = s->size[k] == d->size[k];
@@ -300,6 +300,22 @@ static fth_status check_sinks(const fth_plan *p, const fth_sink *sinks, fth_err 
             return FTH_FAIL(err, FTH_E_NO_SINK,
                             "output %d, %s, was planned into memory and its sink has none", i,
                             text);
+    }
+    return FTH_OK;
+}
+
+/* An input that was used in place when the plan was made must still be memory. */
+static fth_status check_sources(const fth_plan *p, fth_err *err)
+{
+    for (int64_t i = 0; i < p->n_bufs; i++) {
+        const fth__buf *b = &p->buf[i];
+        if (b->input < 0) continue;
+        const fth__input *in = &p->graph->input[b->input];
+        const bool memory = in->source.data != NULL;
+        if (memory != (b->kind == FTH__BUF_FOREIGN))
+            return FTH_FAIL(err, FTH_E_PLAN_STALE,
+                            "input '%s' was %s when it was planned and is %s now", in->name,
+                            memory ? "a file" : "memory", memory ? "memory" : "a file");
     }
     return FTH_OK;
 }
@@ -323,9 +339,11 @@ static fth_status run_all(fth__runner *r)
     FTH_TRY(fth__heap_take(p->mem, p->n_loops + 1, sizeof *r->spins, (void **)&r->spins, r->err));
     FTH_TRY(fth__io_create(&r->io, p->mem, IO_SLOTS, r->err));
     FTH_TRY(fth__scratch_open(r));
-    void *arena;
-    FTH_TRY(fth_mem_take(p->mem, FTH_MEM_ANY, p->peak, "plan", &arena, r->err));
-    r->arena = arena;
+    if (p->peak > 0) {
+        void *arena;
+        FTH_TRY(fth_mem_take(p->mem, FTH_MEM_ANY, p->peak, "plan", &arena, r->err));
+        r->arena = arena;
+    }
     for (int64_t i = 0; i < p->n_items; i++) r->total += item_work(&p->item[i]);
     return run_items(r, 0, p->late);
 }
@@ -337,7 +355,7 @@ static void fill_report(const fth__runner *r, uint64_t rss0, fth_run_report *out
     fth_mem_get_stats(p->mem, &stats);
     out->planned_bytes = p->peak;
     out->ledger_bytes = stats.peak_bytes - r->used0;
-    out->touched_bytes = r->arena ? fth_mem_touched(r->arena, p->peak) : 0;
+    out->touched_bytes = r->arena != r->nothing ? fth_mem_touched(r->arena, p->peak) : 0;
     const uint64_t peak = fth__mem_process_peak();
     out->growth_bytes = peak > rss0 ? peak - rss0 : 0;
     out->seconds = fth__clock_seconds() - r->t_start;
@@ -357,8 +375,10 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
                      .scratch = -1,
                      .team = p->threads > 1 ? p->ctx->team : NULL,
                      .err = err ? err : &own};
+    r.arena = r.nothing;
     if (opt) r.opt = *opt;
     FTH_TRY(check_sinks(p, sinks, err));
+    FTH_TRY(check_sources(p, err));
     fth_mem_stats stats;
     fth_mem_mark(p->mem);
     fth_mem_get_stats(p->mem, &stats);
@@ -378,7 +398,7 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     }
     fth__io_destroy(r.io);
     fth__scratch_close(&r);
-    if (r.arena) fth_mem_release(p->mem, r.arena, NULL);
+    if (r.arena != r.nothing) fth_mem_release(p->mem, r.arena, NULL);
     fth__heap_free(p->mem, r.spins);
     return s;
 }

@@ -8,6 +8,7 @@
 typedef struct fth__runner {
     fth_plan *p;
     char *arena;
+    char nothing[64]; /* stands for an arena of no bytes */
     const fth_sink *sinks;
     int64_t turn[FTH__MAX_DEPTH]; /* chunk number of the loop around us, per depth */
     int64_t *spins; /* per loop: turns begun since the run began; parity picks the copy */

@@ -19,33 +19,54 @@ static void dense_tile(char *base, const fth_desc *d, int64_t element, const fth
     out->data = base;
 }
 
-/* A tile of the operand seen under the axes of an alias. Merged axes take the stride of their
- * innermost part; a split axis gives each part the stride of what lies inside it. */
+/* A run of axes of the operand that is the same memory as a run of axes of the alias. */
+typedef struct run_of_axes {
+    int i, j;              /* outermost axis of either side */
+    int64_t in_at, out_at; /* linear index of the first element wanted, within the run */
+} run_of_axes;
+
+/* Find the run that ends at axes (i, j), and give the alias' axes their strides. */
+static run_of_axes match(const fth_node *n, const fth_tile *in, const fth__range *region, int i,
+                         int j, fth_tile *out)
+{
+    const fth_desc *a = &n->in[0], *b = &n->out[0];
+    int64_t left = i >= 0 ? a->size[i] : 1, right = b->size[j], stride = i >= 0 ? in->stride[i] : 1;
+    run_of_axes r = {i, j, i >= 0 ? in->origin[i] : 0, region[j].lo};
+    out->stride[j] = stride;
+    while (left != right) {
+        if (left < right && r.i > 0) { /* merged: outer parts continue the same run */
+            r.i--;
+            r.in_at += in->origin[r.i] * left;
+            left *= a->size[r.i];
+        } else if (left > right && r.j > 0) { /* split: each part steps over what lies inside it */
+            r.j--;
+            out->stride[r.j] = stride * right;
+            r.out_at += region[r.j].lo * right;
+            right *= b->size[r.j];
+        } else {
+            break; /* an empty axis: no element will be touched */
+        }
+    }
+    return r;
+}
+
+/* A tile of the operand seen under the axes of an alias. The alias may want less than the operand
+ * had to offer: each run of axes starts where the alias' region does. */
 static void alias_tile(const fth_node *n, const fth_tile *in, const fth__range *region,
                        fth_tile *out)
 {
-    const fth_desc *a = &n->in[0], *b = &n->out[0];
-    int i = a->n_axes - 1, j = b->n_axes - 1;
-    out->data = in->data;
-    while (j >= 0) {
-        int64_t left = i >= 0 ? a->size[i] : 1, stride = i >= 0 ? in->stride[i] : 1;
-        out->stride[j] = stride;
-        int64_t right = b->size[j];
-        while (left != right) {
-            if (left < right && i > 0) {
-                left *= a->size[--i]; /* merged: outer parts continue the same run */
-            } else if (j > 0 && left > right) {
-                stride = out->stride[j] * b->size[j];
-                out->stride[--j] = stride;
-                right *= b->size[j];
-            } else {
-                break; /* an empty axis: no element will be touched */
-            }
-        }
-        i--;
-        j--;
+    int i = n->in[0].n_axes - 1;
+    const int64_t element = fth_dtype_size(n->in[0].dtype);
+    char *data = in->data;
+    for (int j = n->out[0].n_axes - 1; j >= 0; j--, i--) {
+        const int64_t stride = i >= 0 ? in->stride[i] : 1;
+        const run_of_axes r = match(n, in, region, i, j, out);
+        data += (r.out_at - r.in_at) * stride * element;
+        i = r.i;
+        j = r.j;
     }
-    for (int d = 0; d < b->n_axes; d++) {
+    out->data = data;
+    for (int d = 0; d < n->out[0].n_axes; d++) {
         out->extent[d] = region[d].hi - region[d].lo;
         out->origin[d] = region[d].lo;
     }

@@ -12,7 +12,8 @@
 
 enum { ROWS = 4000, COLS = 3 };
 
-static fth_status read_rows(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
+static fth_status read_rows(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                            fth_err *err)
 {
     (void)err;
     float *out = dst;
@@ -23,7 +24,8 @@ static fth_status read_rows(void *self, const int64_t *lo, const int64_t *n, voi
     return FTH_OK;
 }
 
-static fth_status write_nowhere(void *self, const int64_t *lo, const int64_t *n, const void *src, fth_err *err)
+static fth_status write_nowhere(void *self, const int64_t *lo, const int64_t *n, const void *src,
+                                fth_err *err)
 {
     (void)lo, (void)src, (void)err;
     *(int64_t *)self += n[0];
@@ -58,7 +60,11 @@ static fth_status plan_program(program *p, fth_err *err)
     fth_graph *g = p->g;
     fth_axis(g, "row", ROWS);
     fth_axis(g, "col", COLS);
-    const fth_source x = {.kind = "rows", .self = &p->scale, .dtype = FTH_F32, .n_axes = 2, .size = {ROWS, COLS},
+    const fth_source x = {.kind = "rows",
+                          .self = &p->scale,
+                          .dtype = FTH_F32,
+                          .n_axes = 2,
+                          .size = {ROWS, COLS},
                           .read = read_rows};
     const fth_val X = fth_input(g, "X", FTH_F32, "row col", x), w = fth_param(g, "w", "col", p->w);
     const fth_val m = fth_param(g, "m", "col", p->m), v = fth_param(g, "v", "col", p->v);
@@ -82,7 +88,11 @@ static fth_status run_program(program *p, fth_err *err)
 {
     float loss;
     const fth_sink sinks[5] = {fth_scalar_sink(FTH_F32, &loss),
-                               {.kind = "nowhere", .self = &p->written, .dtype = FTH_F32, .n_axes = 1, .size = {ROWS},
+                               {.kind = "nowhere",
+                                .self = &p->written,
+                                .dtype = FTH_F32,
+                                .n_axes = 1,
+                                .size = {ROWS},
                                 .write = write_nowhere}};
     FTH_TRY(fth_run(p->plan, sinks, NULL, NULL, err));
     p->step++;
@@ -137,10 +147,12 @@ TEST(every_allocation_failure_is_survived)
     IS_TRUE(survived > 100);
 }
 
-static fth_status failing_read(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
+static fth_status failing_read(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                               fth_err *err)
 {
     (void)self;
-    if (lo[0] + n[0] > ROWS / 2) return FTH_FAIL(err, FTH_E_FILE_READ, "rows.bin: offset %lld", (long long)lo[0]);
+    if (lo[0] + n[0] > ROWS / 2)
+        return FTH_FAIL(err, FTH_E_FILE_READ, "rows.bin: offset %lld", (long long)lo[0]);
     memset(dst, 0, (size_t)(n[0] * n[1]) * sizeof(float));
     return FTH_OK;
 }
@@ -148,7 +160,8 @@ static fth_status failing_read(void *self, const int64_t *lo, const int64_t *n, 
 typedef struct spy {
     int committed, abandoned;
 } spy;
-static fth_status spy_write(void *self, const int64_t *lo, const int64_t *n, const void *src, fth_err *err)
+static fth_status spy_write(void *self, const int64_t *lo, const int64_t *n, const void *src,
+                            fth_err *err)
 {
     (void)self, (void)lo, (void)n, (void)src, (void)err;
     return FTH_OK;
@@ -170,7 +183,8 @@ static bool cancel_at_once(void *user, const fth_progress *p)
     return --*(int *)user > 0;
 }
 
-/* A source that fails in the middle, and a user who cancels: sinks are abandoned, parameters keep. */
+/* A source that fails in the middle, and a user who cancels: sinks are abandoned, parameters keep.
+ */
 static void run_that_stops(bool cancel, fth_status want)
 {
     fth_err err = {0};
@@ -186,16 +200,27 @@ static void run_that_stops(bool cancel, fth_status want)
     fth_graph *g = fth_graph_create(ctx);
     fth_axis(g, "row", ROWS);
     fth_axis(g, "col", COLS);
-    const fth_source x = {.kind = "rows", .self = &scale, .dtype = FTH_F32, .n_axes = 2, .size = {ROWS, COLS},
+    const fth_source x = {.kind = "rows",
+                          .self = &scale,
+                          .dtype = FTH_F32,
+                          .n_axes = 2,
+                          .size = {ROWS, COLS},
                           .read = cancel ? read_rows : failing_read};
     const fth_val X = fth_input(g, "X", FTH_F32, "row col", x), w = fth_param(g, "w", "col", t);
     const fth_val y = fth_mul(X, w);
     const fth_val outs[2] = {y, fth_assign(w, fth_add(w, fth_sum(y, "row")))};
-    fth_plan *plan = fth_plan_make(g, outs, 2, &(fth_limits){.memory_bytes = 200 << 10, .stream = "row"}, &err);
+    fth_plan *plan =
+        fth_plan_make(g, outs, 2, &(fth_limits){.memory_bytes = 200 << 10, .stream = "row"}, &err);
     if (!plan) OKE(err.status, &err);
     spy s = {0};
-    const fth_sink sinks[2] = {{.kind = "spy", .self = &s, .dtype = FTH_F32, .n_axes = 2, .size = {ROWS, COLS},
-                                .write = spy_write, .commit = spy_commit, .abandon = spy_abandon}};
+    const fth_sink sinks[2] = {{.kind = "spy",
+                                .self = &s,
+                                .dtype = FTH_F32,
+                                .n_axes = 2,
+                                .size = {ROWS, COLS},
+                                .write = spy_write,
+                                .commit = spy_commit,
+                                .abandon = spy_abandon}};
     int turns = 2;
     const fth_run_options ro = {.progress = cancel ? cancel_at_once : NULL, .user = &turns};
     IS(fth_run(plan, sinks, &ro, NULL, &err), want);

@@ -7,8 +7,8 @@
 
 #include "mem/inject.h"
 
-#include <sys/resource.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 typedef fth_status job(fth_mem *mem, const char *path, fth_err *err);
 
@@ -37,7 +37,8 @@ done:
 
 static fth_status write_raw(fth_mem *mem, const char *path, fth_err *err)
 {
-    const fth_raw_layout layout = {.dtype = FTH_F32, .n_axes = 2, .size = {6, 5}, .offset = 4, .big_endian = true};
+    const fth_raw_layout layout = {
+        .dtype = FTH_F32, .n_axes = 2, .size = {6, 5}, .offset = 4, .big_endian = true};
     fth_sink k = {0};
     fth_status s;
     FIRST(fth_raw_create(&k, mem, path, &layout, "head", err));
@@ -48,12 +49,14 @@ done:
     return s;
 }
 
-static const fth_file_item items[2] = {{.name = "a", .dtype = FTH_F32, .n_axes = 2, .size = {6, 5}, .axes = "row col"},
-                                       {.name = "b", .dtype = FTH_F32, .n_axes = 1, .size = {3}}};
+static const fth_file_item items[2] = {
+    {.name = "a", .dtype = FTH_F32, .n_axes = 2, .size = {6, 5}, .axes = "row col"},
+    {.name = "b", .dtype = FTH_F32, .n_axes = 1, .size = {3}}};
 
 static fth_status fill(fth_sink *a, fth_sink *b, fth_err *err)
 {
-    FTH_TRY(a->write(a->self, ((int64_t[]){3, 0}), ((int64_t[]){3, 5}), numbers, err)); /* out of order */
+    FTH_TRY(a->write(a->self, ((int64_t[]){3, 0}), ((int64_t[]){3, 5}), numbers,
+                     err)); /* out of order */
     FTH_TRY(a->write(a->self, zero, ((int64_t[]){3, 5}), numbers, err));
     FTH_TRY(b->write(b->self, zero, ((int64_t[]){3}), numbers, err));
     FTH_TRY(a->commit(a->self, err));
@@ -95,7 +98,11 @@ done:
 
 static fth_status write_h5(fth_mem *mem, const char *path, fth_err *err)
 {
-    const fth_h5_dataset a_want = {.name = "/g/a", .dtype = FTH_F32, .n_axes = 2, .size = {6, 5}, .gzip = 1},
+    const fth_h5_dataset a_want = {.name = "/g/a",
+                                   .dtype = FTH_F32,
+                                   .n_axes = 2,
+                                   .size = {6, 5},
+                                   .gzip = 1},
                          b_want = {.name = "/g/b", .dtype = FTH_F32, .n_axes = 1, .size = {3}};
     const char *const text[2] = {"x", "yy"};
     fth_h5_writer *w = NULL;

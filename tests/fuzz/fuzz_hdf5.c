@@ -12,7 +12,7 @@ static void read_object(fth_h5 *h5, fth_mem *mem, const char *name)
     fth_source_close(&s);
     if (fth_h5_strings(h5, name, &t, NULL) == FTH_OK) fth_texts_free(t);
     if (fth_h5_attr_text(h5, name, "encoding-type", &t, NULL) == FTH_OK) fth_texts_free(t);
-    (void)fth_h5_attr_i64(h5, name, "shape", v, 2, &n, NULL);
+    if (fth_h5_attr_i64(h5, name, "shape", v, 2, &n, NULL) == FTH_OK && n < 0) abort();
     if (fth_csr_open_h5(&csr, h5, name, NULL) == FTH_OK) {
         s = fth_csr_source(csr);
         fuzz_source(&s, mem);
@@ -26,7 +26,9 @@ static void walk(fth_h5 *h5, fth_mem *mem, const char *group, int depth)
     if (fth_h5_list(h5, group, &names, NULL) != FTH_OK) return;
     for (int64_t i = 0; i < fth_texts_count(names) && i < 20; i++) {
         char name[600];
-        if (snprintf(name, sizeof name, "%s/%s", group, fth_texts_get(names, i)) >= (int)sizeof name) continue;
+        if (snprintf(name, sizeof name, "%s/%s", group, fth_texts_get(names, i)) >=
+            (int)sizeof name)
+            continue;
         const fth_h5_kind kind = fth_h5_kind_of(h5, name);
         if (kind != FTH_H5_NONE) read_object(h5, mem, name);
         if (kind == FTH_H5_GROUP && depth < 2) walk(h5, mem, name, depth + 1);

@@ -9,7 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (fth_npz_open(&npz, f.mem, f.path, NULL) == FTH_OK) {
         for (int64_t i = 0; i < fth_npz_count(npz) && i < 20; i++) {
             fth_source s;
-            if (fth_npz_source(npz, fth_npz_name(npz, i), &s, NULL) == FTH_OK) fuzz_source(&s, f.mem);
+            if (fth_npz_source(npz, fth_npz_name(npz, i), &s, NULL) == FTH_OK)
+                fuzz_source(&s, f.mem);
             fth_source_close(&s);
         }
         fth_csr *csr = NULL;

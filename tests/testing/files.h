@@ -146,7 +146,8 @@ static inline void t_source_check(const fth_source *s, const void *whole, uint64
         const int64_t row = total / s->size[0] * item, m = s->size[0] < 16 ? s->size[0] : 16;
         for (int64_t i = 0; i < m; i++) index[i] = t_random_i64(&rnd, 0, s->size[0] - 1);
         OK(s->read_rows(s->self, index, m, got, NULL));
-        for (int64_t i = 0; i < m; i++) SAME_BYTES(got + i * row, (const char *)whole + index[i] * row, row);
+        for (int64_t i = 0; i < m; i++)
+            SAME_BYTES(got + i * row, (const char *)whole + index[i] * row, row);
         index[0] = s->size[0];
         IS(s->read_rows(s->self, index, 1, got, NULL), FTH_E_INDEX_RANGE);
     }

@@ -22,7 +22,7 @@ TEST(dtypes_know_their_names_and_sizes)
     const struct {
         const char *name;
         int64_t bytes;
-    } wanted[] = {{"bool", 1}, {"u8", 1},   {"u16", 2}, {"i32", 4}, {"i64", 8},  {"f16", 2},
+    } wanted[] = {{"bool", 1}, {"u8", 1},  {"u16", 2}, {"i32", 4}, {"i64", 8},  {"f16", 2},
                   {"bf16", 2}, {"f32", 4}, {"f64", 8}, {"c64", 8}, {"c128", 16}};
     EQ_I64(FTH_DTYPE_COUNT, (int64_t)(sizeof wanted / sizeof wanted[0]));
     for (int t = 0; t < FTH_DTYPE_COUNT; t++) {
@@ -81,7 +81,8 @@ TEST(wrapped_memory_is_counted_and_never_freed)
     double v[6] = {0};
     int drops = 0;
     fth_tensor *t = NULL;
-    OK(fth_tensor_wrap_(&t, mem, FTH_HERE, "mine", FTH_F64, 1, ((int64_t[]){6}), v, count_drop, &drops, NULL));
+    OK(fth_tensor_wrap_(&t, mem, FTH_HERE, "mine", FTH_F64, 1, ((int64_t[]){6}), v, count_drop,
+                        &drops, NULL));
     fth_mem_stats stats;
     fth_mem_get_stats(mem, &stats);
     EQ_U64(stats.by_how[FTH_MEM_FOREIGN], 48);
@@ -157,6 +158,21 @@ TEST(rectangles_agree_with_an_index_loop)
         fth_tensor_release(u);
     }
     OK(fth_mem_destroy(mem, NULL));
+}
+
+/* What makes reading whole rows one read and not one per row. */
+TEST(axes_taken_whole_are_merged_into_one_run)
+{
+    const int64_t size[3] = {5, 4, 3};
+    fth__runs r;
+    fth__runs_start(&r, 3, size, ((int64_t[]){1, 0, 0}), ((int64_t[]){2, 4, 3}));
+    IS_TRUE(fth__runs_next(&r));
+    EQ_I64(r.start, 12);
+    EQ_I64(r.length, 24);
+    IS_TRUE(!fth__runs_next(&r));
+    fth__runs_start(&r, 3, size, ((int64_t[]){1, 1, 0}), ((int64_t[]){2, 2, 3}));
+    EQ_I64(r.left, 2);
+    EQ_I64(r.gap, 6);
 }
 
 TEST(rows_come_in_the_order_of_the_list)

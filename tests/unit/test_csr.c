@@ -59,12 +59,14 @@ TEST(a_file_of_scipys_layout)
 }
 
 /* A group as h5ad has it. `shape` NULL: no such attribute. */
-static void write_group(fth_mem *mem, const char *path, const char *format, const int64_t *shape, fth_dtype dtype,
-                        int64_t n, const void *data, const int64_t *indices, int64_t n_ptr, const int64_t *indptr)
+static void write_group(fth_mem *mem, const char *path, const char *format, const int64_t *shape,
+                        fth_dtype dtype, int64_t n, const void *data, const int64_t *indices,
+                        int64_t n_ptr, const int64_t *indptr)
 {
-    const fth_h5_dataset d[3] = {{.name = "X/data", .dtype = dtype, .n_axes = 1, .size = {n}, .chunk = {16}},
-                                 {.name = "X/indices", .dtype = FTH_I64, .n_axes = 1, .size = {n}, .gzip = 1},
-                                 {.name = "X/indptr", .dtype = FTH_I64, .n_axes = 1, .size = {n_ptr}}};
+    const fth_h5_dataset d[3] = {
+        {.name = "X/data", .dtype = dtype, .n_axes = 1, .size = {n}, .chunk = {16}},
+        {.name = "X/indices", .dtype = FTH_I64, .n_axes = 1, .size = {n}, .gzip = 1},
+        {.name = "X/indptr", .dtype = FTH_I64, .n_axes = 1, .size = {n_ptr}}};
     const void *v[3] = {data, indices, indptr};
     fth_h5_writer *w = NULL;
     OK(fth_h5_create(&w, mem, path, NULL));
@@ -96,8 +98,10 @@ TEST(random_matrices_of_an_hdf5_group)
     t_random r = t_random_make(5);
     for (int rep = 0; rep < 4; rep++) {
         const int64_t rows = t_random_i64(&r, 1, 300), cols = t_random_i64(&r, 1, 200);
-        int32_t *dense = calloc((size_t)(rows * cols), sizeof *dense), *data = calloc((size_t)(rows * cols) + 1, sizeof *data);
-        int64_t *indices = calloc((size_t)(rows * cols) + 1, sizeof *indices), *indptr = calloc((size_t)rows + 1, sizeof *indptr);
+        int32_t *dense = calloc((size_t)(rows * cols), sizeof *dense),
+                *data = calloc((size_t)(rows * cols) + 1, sizeof *data);
+        int64_t *indices = calloc((size_t)(rows * cols) + 1, sizeof *indices),
+                *indptr = calloc((size_t)rows + 1, sizeof *indptr);
         int64_t n = 0;
         for (int64_t i = 0; i < rows; i++) {
             const int64_t entries = t_random_i64(&r, 0, cols);
@@ -109,7 +113,8 @@ TEST(random_matrices_of_an_hdf5_group)
             }
             indptr[i + 1] = n;
         }
-        write_group(mem, path, "csr_matrix", ((int64_t[]){rows, cols}), FTH_I32, n, data, indices, rows + 1, indptr);
+        write_group(mem, path, "csr_matrix", ((int64_t[]){rows, cols}), FTH_I32, n, data, indices,
+                    rows + 1, indptr);
         fth_csr *csr = NULL;
         fth_err err = {0};
         OKE(open_group(mem, path, &csr, &err), &err);
@@ -117,7 +122,8 @@ TEST(random_matrices_of_an_hdf5_group)
         const fth_source s = fth_csr_source(csr);
         t_source_check(&s, dense, 11, 8);
         int64_t *ptr = calloc((size_t)rows + 1, sizeof *ptr);
-        int32_t *col = calloc((size_t)n + 1, sizeof *col), *val = calloc((size_t)n + 1, sizeof *val);
+        int32_t *col = calloc((size_t)n + 1, sizeof *col),
+                *val = calloc((size_t)n + 1, sizeof *val);
         OK(fth_csr_read(csr, 0, rows, ptr, col, val, NULL));
         SAME_BYTES(ptr, indptr, (size_t)(rows + 1) * 8);
         SAME_BYTES(val, data, (size_t)n * 4);
@@ -148,7 +154,11 @@ TEST(matrices_that_lie)
         const char *says;
     } c[] = {
         {"csr_matrix", {2, 3}, {0, 1, 3}, FTH_OK, ""},
-        {"csr_matrix", {2, 3}, {0, 1, 2}, FTH_OK, ""}, /* spare entries at the end are never looked at */
+        {"csr_matrix",
+         {2, 3},
+         {0, 1, 2},
+         FTH_OK,
+         ""}, /* spare entries at the end are never looked at */
         {"csc_matrix", {2, 3}, {0, 1, 3}, FTH_E_FILE_FEATURE, "'csc_matrix'"},
         {"csr_matrix", {3, 3}, {0, 1, 3}, FTH_E_FILE_FORMAT, "indptr has 3 elements"},
         {"csr_matrix", {2, -3}, {0, 1, 3}, FTH_E_FILE_FORMAT, "shape"},
@@ -164,13 +174,15 @@ TEST(matrices_that_lie)
         fth_csr *csr = NULL;
         fth_err err = {0};
         const fth_status s = open_group(mem, path, &csr, &err);
-        if (s != c[i].status) FAIL("case %zu gave %s: %s", i, fth_status_get_info(s)->name, err.text);
+        if (s != c[i].status)
+            FAIL("case %zu gave %s: %s", i, fth_status_get_info(s)->name, err.text);
         HAS(err.text, c[i].says);
         if (s != FTH_OK) HAS(err.text, "bad.h5");
         fth_csr_close(csr);
     }
     /* A column outside is found when its row is read, and named. */
-    write_group(mem, path, "csr_matrix", ((int64_t[]){2, 2}), FTH_F32, 3, data, cols, 3, ((int64_t[]){0, 1, 3}));
+    write_group(mem, path, "csr_matrix", ((int64_t[]){2, 2}), FTH_F32, 3, data, cols, 3,
+                ((int64_t[]){0, 1, 3}));
     fth_csr *csr = NULL;
     fth_err err = {0};
     float v[4];
@@ -212,7 +224,8 @@ static void check_public(const char *path, const char *group)
     fth_err err = {0};
     OK(fth_h5_open(&h5, mem, path, NULL));
     OKE(fth_csr_open_h5(&csr, h5, group, &err), &err);
-    const int64_t rows = fth_csr_rows(csr), cols = fth_csr_cols(csr), n = fth_csr_entries(csr, 0, rows);
+    const int64_t rows = fth_csr_rows(csr), cols = fth_csr_cols(csr),
+                  n = fth_csr_entries(csr, 0, rows);
     IS_TRUE(rows > 0 && cols > 0 && n > 0);
     int64_t *ptr = malloc((size_t)(rows + 1) * 8);
     int32_t *col = malloc((size_t)n * 4);
@@ -237,7 +250,8 @@ static void check_public(const char *path, const char *group)
         }
     }
     for (int64_t c = 0; c < cols; c++) NEAR(sum[c], 0, 1e-6);
-    printf("%s: %" PRId64 " x %" PRId64 ", %" PRId64 " entries of %s\n", path, rows, cols, n, fth_dtype_name(s.dtype));
+    printf("%s: %" PRId64 " x %" PRId64 ", %" PRId64 " entries of %s\n", path, rows, cols, n,
+           fth_dtype_name(s.dtype));
     free(tile);
     free(sum);
     free(val);

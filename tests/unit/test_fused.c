@@ -144,6 +144,20 @@ static void dense_tile(fth_tile *t, const fth_desc *d, void *data)
     }
 }
 
+static const char *listing(const fth__program *p)
+{
+    static char text[8192];
+    int at = 0;
+    for (int i = 0; i < p->n_instr; i++) {
+        const fth__instr *in = &p->instr[i];
+        at += snprintf(text + at, sizeof text - (size_t)at, "\n    r%d = %s %s r%d r%d r%d", in->dst,
+                       in->op < 0 ? "cast" : fth__ew_info((fth_ew)in->op)->name, fth_dtype_name((fth_dtype)in->from),
+                       in->src[0], in->src[1], in->src[2]);
+    }
+    snprintf(text + at, sizeof text - (size_t)at, "\n    out r%d, tail %d over %d", p->out_reg[0], p->tail_red, p->tail_dim);
+    return text;
+}
+
 /* Whole and dense, by both; then the harness with its cuts. */
 static void check_program(maker *m, bool cut)
 {
@@ -170,8 +184,9 @@ static void check_program(maker *m, bool cut)
         const int64_t size = element_bytes(t);
         for (int64_t i = 0; i < fth_desc_count(&node->out[k]); i++)
             if (!same_number(t, out[0][k] + i * size, out[1][k] + i * size))
-                FAIL("output %d element %lld: reference %.17g, interpreter %.17g", k, (long long)i,
-                     t_get(t, out[0][k], i), t_get(t, out[1][k], i));
+                FAIL("output %d element %lld: reference %.17g %.17g, interpreter %.17g %.17g%s", k, (long long)i,
+                     t_get(t, out[0][k], i), t_get_im(t, out[0][k], i), t_get(t, out[1][k], i),
+                     t_get_im(t, out[1][k], i), listing(&m->p));
         free(out[0][k]);
         free(out[1][k]);
     }

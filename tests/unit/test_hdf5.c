@@ -1,5 +1,5 @@
-/* test_hdf5.c - datasets by rectangles, strings, attributes, refusals by name, files that appear whole.
- * seconds: 4 */
+/* test_hdf5.c - datasets by rectangles, strings, attributes, refusals by name, files that appear
+ * whole. seconds: 4 */
 #include "testing/files.h"
 
 #include <hdf5.h>
@@ -22,7 +22,8 @@ static void round_trip(fth_mem *mem, const fth_h5_dataset *want, uint64_t stream
     unsigned char *v = malloc((size_t)(count * item) + 1);
     t_random r = t_random_make(stream);
     for (int64_t i = 0; i < count * item; i++)
-        v[i] = (unsigned char)(want->dtype == FTH_BOOL ? t_random_u64(&r) & 1 : t_random_u64(&r) % 100);
+        v[i] = (unsigned char)(want->dtype == FTH_BOOL ? t_random_u64(&r) & 1
+                                                       : t_random_u64(&r) % 100);
     fth_err err = {0};
     fth_h5_writer *w = NULL;
     fth_sink k;
@@ -30,7 +31,8 @@ static void round_trip(fth_mem *mem, const fth_h5_dataset *want, uint64_t stream
     OKE(fth_h5_sink(w, want, &k, &err), &err);
     int64_t lo[FTH_MAX_AXES] = {0}, n[FTH_MAX_AXES];
     memcpy(n, want->size, sizeof n);
-    const int64_t half = want->n_axes ? want->size[0] / 2 : 0, row = want->n_axes && want->size[0] ? count / want->size[0] : 0;
+    const int64_t half = want->n_axes ? want->size[0] / 2 : 0,
+                  row = want->n_axes && want->size[0] ? count / want->size[0] : 0;
     n[0] -= half;
     lo[0] = half;
     OKE(k.write(k.self, lo, n, v + half * row * item, &err), &err);
@@ -58,8 +60,14 @@ TEST(every_dtype_comes_back)
 {
     fth_mem *mem = t_mem(1 << 24);
     for (int t = 0; t < FTH_DTYPE_COUNT; t++) {
-        round_trip(mem, &(fth_h5_dataset){.name = "/a", .dtype = (fth_dtype)t, .n_axes = 2, .size = {7, 5}}, 1);
-        round_trip(mem, &(fth_h5_dataset){.name = "/g/h/a", .dtype = (fth_dtype)t, .n_axes = 3, .size = {7, 5, 3}, .gzip = 4}, 2);
+        round_trip(
+            mem,
+            &(fth_h5_dataset){.name = "/a", .dtype = (fth_dtype)t, .n_axes = 2, .size = {7, 5}}, 1);
+        round_trip(
+            mem,
+            &(fth_h5_dataset){
+                .name = "/g/h/a", .dtype = (fth_dtype)t, .n_axes = 3, .size = {7, 5, 3}, .gzip = 4},
+            2);
     }
     OK(fth_mem_destroy(mem, NULL));
 }
@@ -68,9 +76,22 @@ TEST(scalars_empty_arrays_and_uneven_chunks)
 {
     fth_mem *mem = t_mem(1 << 24);
     round_trip(mem, &(fth_h5_dataset){.name = "s", .dtype = FTH_F64}, 1);
-    round_trip(mem, &(fth_h5_dataset){.name = "e", .dtype = FTH_F32, .n_axes = 2, .size = {0, 4}, .gzip = 1}, 2);
-    round_trip(mem, &(fth_h5_dataset){.name = "c", .dtype = FTH_I32, .n_axes = 2, .size = {50, 37}, .chunk = {8, 9}, .gzip = 1}, 3);
-    round_trip(mem, &(fth_h5_dataset){.name = "c", .dtype = FTH_U16, .n_axes = 1, .size = {1000}, .chunk = {64}}, 4);
+    round_trip(
+        mem,
+        &(fth_h5_dataset){.name = "e", .dtype = FTH_F32, .n_axes = 2, .size = {0, 4}, .gzip = 1},
+        2);
+    round_trip(mem,
+               &(fth_h5_dataset){.name = "c",
+                                 .dtype = FTH_I32,
+                                 .n_axes = 2,
+                                 .size = {50, 37},
+                                 .chunk = {8, 9},
+                                 .gzip = 1},
+               3);
+    round_trip(mem,
+               &(fth_h5_dataset){
+                   .name = "c", .dtype = FTH_U16, .n_axes = 1, .size = {1000}, .chunk = {64}},
+               4);
     OK(fth_mem_destroy(mem, NULL));
 }
 
@@ -78,13 +99,15 @@ TEST(one_chunk_is_billed_while_a_source_is_open)
 {
     fth_mem *mem = t_mem(1 << 20);
     const char *path = t_temp_path("bill.h5");
-    const fth_h5_dataset want = {.name = "a", .dtype = FTH_F32, .n_axes = 2, .size = {100, 100}, .chunk = {50, 100}};
+    const fth_h5_dataset want = {
+        .name = "a", .dtype = FTH_F32, .n_axes = 2, .size = {100, 100}, .chunk = {50, 100}};
     fth_h5_writer *w = NULL;
     fth_sink k;
     float v[100] = {0};
     OK(fth_h5_create(&w, mem, path, NULL));
     OK(fth_h5_sink(w, &want, &k, NULL));
-    for (int64_t row = 0; row < 100; row++) OK(k.write(k.self, ((int64_t[]){row, 0}), ((int64_t[]){1, 100}), v, NULL));
+    for (int64_t row = 0; row < 100; row++)
+        OK(k.write(k.self, ((int64_t[]){row, 0}), ((int64_t[]){1, 100}), v, NULL));
     OK(k.commit(k.self, NULL));
     OK(fth_h5_commit(w, NULL));
     fth_h5 *h5 = open_file(mem, path);
@@ -189,7 +212,8 @@ static hid_t foreign(const char *path)
     return H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
 }
 
-static void put(hid_t file, const char *name, hid_t type, hid_t memory, hsize_t n, const void *v, hid_t create)
+static void put(hid_t file, const char *name, hid_t type, hid_t memory, hsize_t n, const void *v,
+                hid_t create)
 {
     const hid_t space = H5Screate_simple(1, &n, NULL);
     const hid_t d = H5Dcreate2(file, name, type, space, H5P_DEFAULT, create, H5P_DEFAULT);
@@ -261,7 +285,8 @@ TEST(other_integers_are_widened_and_byte_orders_turned)
 }
 
 /* A stand-in for Blosc while the file is written; gone when it is read. */
-static size_t as_it_is(unsigned flags, size_t n, const unsigned values[], size_t bytes, size_t *room, void **buf)
+static size_t as_it_is(unsigned flags, size_t n, const unsigned values[], size_t bytes,
+                       size_t *room, void **buf)
 {
     (void)flags, (void)n, (void)values, (void)room, (void)buf;
     return bytes;
@@ -271,8 +296,12 @@ TEST(a_missing_filter_is_named)
 {
     fth_mem *mem = t_mem(1 << 24);
     const char *path = t_temp_path("filter.h5");
-    const H5Z_class2_t blosc = {.version = H5Z_CLASS_T_VERS, .id = 32001, .encoder_present = 1, .decoder_present = 1,
-                              .name = "some filter", .filter = as_it_is};
+    const H5Z_class2_t blosc = {.version = H5Z_CLASS_T_VERS,
+                                .id = 32001,
+                                .encoder_present = 1,
+                                .decoder_present = 1,
+                                .name = "some filter",
+                                .filter = as_it_is};
     H5Zregister(&blosc);
     const hid_t f = foreign(path), create = H5Pcreate(H5P_DATASET_CREATE);
     const hsize_t chunk = 3;
@@ -300,8 +329,12 @@ TEST(lzf_chunks_are_unpacked)
 {
     fth_mem *mem = t_mem(1 << 24);
     const char *path = t_temp_path("lzf.h5");
-    const H5Z_class2_t packer = {.version = H5Z_CLASS_T_VERS, .id = 32000, .encoder_present = 1, .decoder_present = 1,
-                                 .name = "packer", .filter = as_it_is};
+    const H5Z_class2_t packer = {.version = H5Z_CLASS_T_VERS,
+                                 .id = 32000,
+                                 .encoder_present = 1,
+                                 .decoder_present = 1,
+                                 .name = "packer",
+                                 .filter = as_it_is};
     H5Zregister(&packer); /* only until the file is written */
     const unsigned char packed[] = {3, 'a', 'b', 'c', 'd', 0x40, 3, 0xe0, 2, 0};
     const hid_t f = foreign(path), create = H5Pcreate(H5P_DATASET_CREATE);
@@ -311,8 +344,10 @@ TEST(lzf_chunks_are_unpacked)
     H5Pset_filter(create, 32000, 0, 3, values);
     for (int damaged = 0; damaged < 2; damaged++) {
         const hid_t space = H5Screate_simple(1, &chunk, NULL);
-        const hid_t d = H5Dcreate2(f, damaged ? "bad" : "good", H5T_STD_U8LE, space, H5P_DEFAULT, create, H5P_DEFAULT);
-        IS_TRUE(H5Dwrite_chunk(d, H5P_DEFAULT, 0, &zero, damaged ? 5 : sizeof packed, packed + damaged) >= 0);
+        const hid_t d = H5Dcreate2(f, damaged ? "bad" : "good", H5T_STD_U8LE, space, H5P_DEFAULT,
+                                   create, H5P_DEFAULT);
+        IS_TRUE(H5Dwrite_chunk(d, H5P_DEFAULT, 0, &zero, damaged ? 5 : sizeof packed,
+                               packed + damaged) >= 0);
         H5Dclose(d);
         H5Sclose(space);
     }
@@ -417,7 +452,8 @@ TEST(the_same_data_give_the_same_file)
     size_t bytes[2];
     for (int k = 0; k < 2; k++) {
         const char *path = t_temp_path("same.h5");
-        const fth_h5_dataset want = {.name = "/g/a", .dtype = FTH_U8, .n_axes = 1, .size = {4}, .gzip = 1};
+        const fth_h5_dataset want = {
+            .name = "/g/a", .dtype = FTH_U8, .n_axes = 1, .size = {4}, .gzip = 1};
         fth_h5_writer *w = NULL;
         fth_sink s;
         OK(fth_h5_create(&w, mem, path, NULL));
@@ -446,7 +482,8 @@ TEST(a_public_h5ad_file)
     fth_texts *t = NULL;
     OK(fth_h5_list(h5, "/", &t, NULL));
     bool has_x = false;
-    for (int64_t i = 0; i < fth_texts_count(t); i++) has_x = has_x || strcmp(fth_texts_get(t, i), "X") == 0;
+    for (int64_t i = 0; i < fth_texts_count(t); i++)
+        has_x = has_x || strcmp(fth_texts_get(t, i), "X") == 0;
     IS_TRUE(has_x);
     fth_texts_free(t);
     fth_h5_close(h5);

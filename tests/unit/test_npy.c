@@ -2,7 +2,8 @@
  * seconds: 2 */
 #include "testing/files.h"
 
-static void check_golden(fth_mem *mem, const char *path, fth_dtype dtype, int n_axes, const int64_t *size)
+static void check_golden(fth_mem *mem, const char *path, fth_dtype dtype, int n_axes,
+                         const int64_t *size)
 {
     fth_source s;
     fth_err err = {0};
@@ -30,8 +31,9 @@ TEST(numpy_files_of_every_dtype_and_byte_order)
     const struct {
         const char *name;
         fth_dtype dtype;
-    } d[] = {{"b1", FTH_BOOL}, {"u1", FTH_U8},  {"u2", FTH_U16}, {"i4", FTH_I32}, {"i8", FTH_I64},
-             {"f2", FTH_F16},  {"f4", FTH_F32}, {"f8", FTH_F64}, {"c8", FTH_C64}, {"c16", FTH_C128}};
+    } d[] = {{"b1", FTH_BOOL}, {"u1", FTH_U8},   {"u2", FTH_U16}, {"i4", FTH_I32},
+             {"i8", FTH_I64},  {"f2", FTH_F16},  {"f4", FTH_F32}, {"f8", FTH_F64},
+             {"c8", FTH_C64},  {"c16", FTH_C128}};
     const int64_t size[2] = {3, 4};
     for (size_t i = 0; i < sizeof d / sizeof d[0]; i++) {
         char path[200];
@@ -83,7 +85,7 @@ TEST(other_dtypes_are_refused_by_name)
 TEST(our_files_are_numpys_files)
 {
     fth_mem *mem = t_mem(1 << 24);
-    const char *names[] = {"c_b1", "c_u1", "c_u2", "c_i4", "c_i8", "c_f2", "c_f4",
+    const char *names[] = {"c_b1", "c_u1", "c_u2",  "c_i4",      "c_i8",     "c_f2",     "c_f4",
                            "c_f8", "c_c8", "c_c16", "scalar_f8", "empty_f4", "vector_i8"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char golden[200];
@@ -157,6 +159,32 @@ TEST(large_arrays_by_rectangles_in_any_order)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+/* Runs of every length, so that some end on the last byte of the window and some just past it. */
+TEST(columns_of_every_width)
+{
+    enum { ROWS = 1100, COLS = 131 };
+    fth_mem *mem = t_mem(1 << 24);
+    const char *path = t_temp_path("columns.raw");
+    unsigned char *v = malloc(ROWS * COLS), *got = malloc(ROWS * COLS);
+    t_random r = t_random_make(12);
+    for (int i = 0; i < ROWS * COLS; i++) v[i] = (unsigned char)t_random_u64(&r);
+    t_file_write(path, v, ROWS * COLS);
+    const fth_raw_layout layout = {.dtype = FTH_U8, .n_axes = 2, .size = {ROWS, COLS}};
+    fth_source s;
+    OK(fth_raw_open(&s, mem, path, &layout, NULL));
+    for (int64_t width = 1; width <= COLS; width++) {
+        OK(s.read(s.self, ((int64_t[]){0, 0}), ((int64_t[]){ROWS, width}), got, NULL));
+        for (int64_t i = 0; i < ROWS; i++)
+            if (memcmp(got + i * width, v + i * COLS, (size_t)width) != 0)
+                FAIL("row %d, %d columns", (int)i, (int)width);
+    }
+    fth_source_close(&s);
+    free(v);
+    free(got);
+    remove(path);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 TEST(a_sink_commits_whole_or_not_at_all)
 {
     fth_mem *mem = t_mem(1 << 24);
@@ -177,7 +205,8 @@ TEST(a_sink_commits_whole_or_not_at_all)
 
     OK(fth_npy_create(&k, mem, path, FTH_I32, 1, size, NULL));
     OK(k.write(k.self, ((int64_t[]){0}), ((int64_t[]){4}), v, NULL));
-    IS(k.write(k.self, ((int64_t[]){3}), ((int64_t[]){1}), v, NULL), FTH_E_STATE); /* written twice */
+    IS(k.write(k.self, ((int64_t[]){3}), ((int64_t[]){1}), v, NULL),
+       FTH_E_STATE); /* written twice */
     IS(k.write(k.self, ((int64_t[]){3}), ((int64_t[]){2}), v, NULL), FTH_E_USAGE);
     k.abandon(k.self);
     fth_sink_close(&k);
@@ -189,7 +218,8 @@ TEST(a_sink_commits_whole_or_not_at_all)
     remove(path);
 
     fth_err_clear(&err);
-    IS(fth_npy_create(&k, mem, t_temp_path("no/such/folder.npy"), FTH_I32, 1, size, &err), FTH_E_FILE_WRITE);
+    IS(fth_npy_create(&k, mem, t_temp_path("no/such/folder.npy"), FTH_I32, 1, size, &err),
+       FTH_E_FILE_WRITE);
     HAS(err.text, "no/such/folder.npy");
     IS(fth_npy_create(&k, mem, t_temp_dir(), FTH_I32, 1, size, NULL), FTH_E_FILE_WRITE);
     fth_err_clear(&err);
@@ -253,21 +283,26 @@ TEST(headers_bent_on_purpose)
     } c[] = {
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }", "", FTH_OK},
         {"{\"shape\":(3L,4L),\"descr\":\"<f4\",\"fortran_order\":True}\n", "", FTH_OK},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4)} x", "only spaces", FTH_E_FILE_FORMAT},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4)} x", "only spaces",
+         FTH_E_FILE_FORMAT},
         {"{'descr': '<f4', 'fortran_order': False}", "no key 'shape'", FTH_E_FILE_FORMAT},
         {"{'descr': '<f4', 'descr': '<f4', 'shape': (1,)}", "twice", FTH_E_FILE_FORMAT},
         {"{'descr': '<f4', 'extra': 1}", "'extra'", FTH_E_FILE_FORMAT},
-        {"{'descr': '<f4', 'fortran_order': 0, 'shape': (3, 4)}", "True or False", FTH_E_FILE_FORMAT},
+        {"{'descr': '<f4', 'fortran_order': 0, 'shape': (3, 4)}", "True or False",
+         FTH_E_FILE_FORMAT},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (3, -4)}", "a size", FTH_E_FILE_FORMAT},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (3 4)}", "',' or ')'", FTH_E_FILE_FORMAT},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 5)}", "only 48 follow", FTH_E_FILE_SHORT},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775808,)}", "63 bits", FTH_E_FILE_FORMAT},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (3 4)}", "',' or ')'",
+         FTH_E_FILE_FORMAT},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 5)}", "only 48 follow",
+         FTH_E_FILE_SHORT},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775808,)}", "63 bits",
+         FTH_E_FILE_FORMAT},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}", "63 bits",
          FTH_E_FILE_FORMAT},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807, 3, 0)}", "63 bits",
-         FTH_E_FILE_FORMAT},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1)}", "more than 8 axes",
-         FTH_E_FILE_FEATURE},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807, 3, 0)}",
+         "63 bits", FTH_E_FILE_FORMAT},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1)}",
+         "more than 8 axes", FTH_E_FILE_FEATURE},
         {"{'descr': '|f4', 'fortran_order': False, 'shape': (1,)}", "'|f4'", FTH_E_FILE_FEATURE},
         {"{'descr': '', 'fortran_order': False, 'shape': (1,)}", "''", FTH_E_FILE_FEATURE},
         {"{'descr': 'f', 'fortran_order': False, 'shape': (1,)}", "'f'", FTH_E_FILE_FEATURE},
@@ -278,7 +313,8 @@ TEST(headers_bent_on_purpose)
     for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) {
         fth_err err = {0};
         const fth_status s = open_header(mem, c[i].text, &err);
-        if (s != c[i].status) FAIL("%s\n gave %s: %s", c[i].text, fth_status_get_info(s)->name, err.text);
+        if (s != c[i].status)
+            FAIL("%s\n gave %s: %s", c[i].text, fth_status_get_info(s)->name, err.text);
         HAS(err.text, c[i].says);
         if (s != FTH_OK) HAS(err.text, "bent.npy, byte ");
     }

@@ -3,6 +3,7 @@
 #include "testing/files.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 
 static fth_npz *open_file(fth_mem *mem, const char *path)
 {
@@ -91,9 +92,10 @@ TEST(other_packings_are_refused_by_number)
 /* Writes `images` in columns from the back and `x` in order, so that one checksum is read back. */
 static void write_file(fth_mem *mem, const char *path)
 {
-    const fth_file_item items[3] = {{.name = "images", .dtype = FTH_U16, .n_axes = 3, .size = {4, 6, 6}},
-                                    {.name = "x", .dtype = FTH_C128, .n_axes = 1, .size = {9}},
-                                    {.name = "none", .dtype = FTH_F32, .n_axes = 2, .size = {3, 0}}};
+    const fth_file_item items[3] = {
+        {.name = "images", .dtype = FTH_U16, .n_axes = 3, .size = {4, 6, 6}},
+        {.name = "x", .dtype = FTH_C128, .n_axes = 1, .size = {9}},
+        {.name = "none", .dtype = FTH_F32, .n_axes = 2, .size = {3, 0}}};
     uint16_t column[24];
     fth_c128 x[9];
     fth_npz_writer *w = NULL;
@@ -165,7 +167,8 @@ TEST(what_is_written_comes_back_aligned)
 TEST(damage_is_found_by_the_checksum)
 {
     fth_mem *mem = t_mem(1 << 24);
-    const char *files[2] = {GOLDEN("stored.npz"), GOLDEN("deflated.npz")}, *path = t_temp_path("damaged.npz");
+    const char *files[2] = {GOLDEN("stored.npz"), GOLDEN("deflated.npz")},
+               *path = t_temp_path("damaged.npz");
     for (int k = 0; k < 2; k++) {
         size_t bytes = 0;
         unsigned char *file = t_file_read(files[k], &bytes);
@@ -218,7 +221,8 @@ TEST(cut_at_every_byte)
     OK(fth_mem_destroy(mem, NULL));
 }
 
-/* Every byte of the directory set to every kind of value: an error or the true arrays, never a crash. */
+/* Every byte of the directory set to every kind of value: an error or the true arrays, never a
+ * crash. */
 TEST(directories_bent_on_purpose)
 {
     fth_mem *mem = t_mem(1 << 24);
@@ -296,11 +300,48 @@ TEST(seventy_thousand_members)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+typedef struct reader {
+    fth_source s;
+    uint16_t v[144];
+    fth_status status;
+} reader;
+
+static void *read_often(void *user)
+{
+    reader *r = user;
+    for (int i = 0; i < 200 && r->status == FTH_OK; i++)
+        r->status = r->s.read(r->s.self, ((int64_t[]){0, 0, 0}), r->s.size, r->v, NULL);
+    return NULL;
+}
+
+TEST(sources_of_one_file_in_two_threads)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    const char *files[2] = {GOLDEN("stored.npz"), GOLDEN("deflated.npz")};
+    for (int k = 0; k < 2; k++) {
+        fth_npz *npz = open_file(mem, files[k]);
+        reader r[2] = {0};
+        pthread_t thread[2];
+        for (int i = 0; i < 2; i++) OK(fth_npz_source(npz, "images", &r[i].s, NULL));
+        fth_npz_close(npz);
+        for (int i = 0; i < 2; i++)
+            if (pthread_create(&thread[i], NULL, read_often, &r[i]) != 0) FAIL("no thread");
+        for (int i = 0; i < 2; i++) pthread_join(thread[i], NULL);
+        for (int i = 0; i < 2; i++) {
+            OK(r[i].status);
+            t_golden_check(FTH_U16, 144, r[i].v);
+            fth_source_close(&r[i].s);
+        }
+    }
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 TEST(unfinished_files_never_appear)
 {
     fth_mem *mem = t_mem(1 << 24);
     const char *path = t_temp_path("never.npz");
-    const fth_file_item items[2] = {{.name = "a", .dtype = FTH_U8, .n_axes = 1, .size = {2}}, {.name = "b", .dtype = FTH_U8}};
+    const fth_file_item items[2] = {{.name = "a", .dtype = FTH_U8, .n_axes = 1, .size = {2}},
+                                    {.name = "b", .dtype = FTH_U8}};
     fth_npz_writer *w = NULL;
     fth_sink a;
     fth_err err = {0};

@@ -7,7 +7,8 @@ TEST(a_header_then_numbers_in_either_byte_order)
     fth_mem *mem = t_mem(1 << 24);
     const char *path = t_temp_path("image.raw");
     for (int big = 0; big < 2; big++) {
-        const fth_raw_layout layout = {.dtype = FTH_U16, .n_axes = 2, .size = {2, 3}, .offset = 5, .big_endian = big};
+        const fth_raw_layout layout = {
+            .dtype = FTH_U16, .n_axes = 2, .size = {2, 3}, .offset = 5, .big_endian = big};
         const uint16_t v[6] = {0x0102, 3, 4, 5, 6, 0x0708};
         fth_sink k;
         OK(fth_raw_create(&k, mem, path, &layout, "HEAD\n", NULL));

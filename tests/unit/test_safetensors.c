@@ -21,7 +21,11 @@ TEST(a_file_of_another_program)
         const char *name;
         fth_dtype dtype;
         int64_t count;
-    } t[] = {{"weight", FTH_F32, 12}, {"step", FTH_I64, 1}, {"mask", FTH_BOOL, 5}, {"half", FTH_F16, 4}, {"wave", FTH_C64, 6}};
+    } t[] = {{"weight", FTH_F32, 12},
+             {"step", FTH_I64, 1},
+             {"mask", FTH_BOOL, 5},
+             {"half", FTH_F16, 4},
+             {"wave", FTH_C64, 6}};
     for (int i = 0; i < 5; i++) {
         EQ_STR(fth_safetensors_name(f, i), t[i].name);
         fth_source s;
@@ -175,7 +179,8 @@ TEST(one_wrong_byte_is_found)
 TEST(the_previous_file_is_kept_when_asked)
 {
     fth_mem *mem = t_mem(1 << 24);
-    const char *path = t_temp_path("model.safetensors"), *prev = t_temp_path("model.prev.safetensors");
+    const char *path = t_temp_path("model.safetensors"),
+               *prev = t_temp_path("model.prev.safetensors");
     OK(write_all(mem, path, true, 1, NULL));
     EQ_I64(t_file_count(), 1);
     for (unsigned round = 2; round < 4; round++) {
@@ -226,7 +231,10 @@ TEST(names_and_metadata_that_cannot_be_written)
     const fth_file_item twice[2] = {{.name = "a"}, {.name = "a"}}, none[1] = {{.name = ""}},
                         meta[1] = {{.name = "__metadata__"}}, latin[1] = {{.name = "\xe9"}},
                         axes[1] = {{.name = "a", .n_axes = 2, .size = {1, 1}, .axes = "cell"}},
-                        wide[1] = {{.name = "a", .dtype = FTH_C128, .n_axes = 8, .size = {1, 1, 1, 1, 1, 1, 1, 1}}};
+                        wide[1] = {{.name = "a",
+                                    .dtype = FTH_C128,
+                                    .n_axes = 8,
+                                    .size = {1, 1, 1, 1, 1, 1, 1, 1}}};
     IS(fth_safetensors_create(&w, mem, path, twice, 2, NULL, NULL), FTH_E_USAGE);
     IS(fth_safetensors_create(&w, mem, path, none, 1, NULL, NULL), FTH_E_USAGE);
     IS(fth_safetensors_create(&w, mem, path, meta, 1, NULL, NULL), FTH_E_USAGE);
@@ -291,8 +299,10 @@ TEST(headers_bent_on_purpose)
         {"{" T("a", "F32", "[2]", 0, 8) "," T("b", "U8", "[1]", 8, 9) "}  ", 9, "", FTH_OK},
         {"{}", 0, "", FTH_OK},
         {"{" T("a", "I8", "[2]", 0, 2) "}", 2, "", FTH_OK}, /* refused when asked for */
-        {"{" T("a", "F32", "[2]", 0, 8) "," T("b", "F32", "[2]", 4, 12) "}", 12, "overlaps", FTH_E_FILE_FORMAT},
-        {"{" T("a", "F32", "[2]", 0, 8) "," T("b", "F32", "[1]", 12, 16) "}", 16, "hole", FTH_E_FILE_FORMAT},
+        {"{" T("a", "F32", "[2]", 0, 8) "," T("b", "F32", "[2]", 4, 12) "}", 12, "overlaps",
+         FTH_E_FILE_FORMAT},
+        {"{" T("a", "F32", "[2]", 0, 8) "," T("b", "F32", "[1]", 12, 16) "}", 16, "hole",
+         FTH_E_FILE_FORMAT},
         {"{" T("a", "F32", "[2]", 4, 12) "}", 12, "hole", FTH_E_FILE_FORMAT},
         {"{" T("a", "F32", "[2]", 0, 8) "}", 9, "1 bytes follow", FTH_E_FILE_FORMAT},
         {"{" T("a", "F32", "[2]", 0, 8) "}", 7, "should end at", FTH_E_FILE_SHORT},
@@ -302,7 +312,8 @@ TEST(headers_bent_on_purpose)
         {"{" T("a", "F32", "[2.0]", 0, 8) "}", 8, "shape", FTH_E_FILE_FORMAT},
         {"{" T("a", "F32", "[4294967296,4294967296,4]", 0, 8) "}", 8, "63 bits", FTH_E_FILE_FORMAT},
         {"{" T("a", "F32", "[1,1,1,1,1,1,1,1,1]", 0, 4) "}", 4, "at most 8", FTH_E_FILE_FORMAT},
-        {"{" T("a", "F32", "[2]", 0, 8) "," T("a", "F32", "[2]", 0, 8) "}", 8, "duplicate", FTH_E_FILE_FORMAT},
+        {"{" T("a", "F32", "[2]", 0, 8) "," T("a", "F32", "[2]", 0, 8) "}", 8, "duplicate",
+         FTH_E_FILE_FORMAT},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[]}}", 4, "exactly", FTH_E_FILE_FORMAT},
         {"{\"a\":3}", 0, "exactly", FTH_E_FILE_FORMAT},
         {"{\"__metadata__\":{\"a\":3}}", 0, "'a' should be a string", FTH_E_FILE_FORMAT},
@@ -315,7 +326,8 @@ TEST(headers_bent_on_purpose)
     for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) {
         fth_err err = {0};
         const fth_status s = open_header(mem, c[i].json, c[i].data, &err);
-        if (s != c[i].status) FAIL("%s\n gave %s: %s", c[i].json, fth_status_get_info(s)->name, err.text);
+        if (s != c[i].status)
+            FAIL("%s\n gave %s: %s", c[i].json, fth_status_get_info(s)->name, err.text);
         HAS(err.text, c[i].says);
         if (s != FTH_OK) HAS(err.text, "bent.safetensors, byte ");
     }

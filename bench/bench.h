@@ -1,0 +1,120 @@
+/* bench.h - what the cases of fathom-bench share: arrays, a planned program, timed pairs, one line.
+ *
+ * A case prepares its arrays, plans its program, and hands both sides to bench_pairs: ours and the
+ * peer take turns, each pair gives one ratio, and the line says whether the lower quartile of the
+ * ratios reaches the bar. Memory comes from the system: this is a user of the library, not a part.
+ */
+#ifndef FATHOM_BENCH_H
+#define FATHOM_BENCH_H
+
+#include <fathom/fathom.h>
+
+typedef struct bench {
+    const char *filter; /* part of a case's name; NULL: all */
+    const char *peers;  /* folder of peer_numpy.py */
+    int pairs;
+    bool json, cpu_clock;
+    int lines, failed;
+    double add_rate[3];     /* GB/s of z = x + y by threads, once measured */
+    double gemm_rate[2][3]; /* Gflop/s of OpenBLAS, f32 and f64 */
+} bench;
+
+bool bench_wants(const bench *b, const char *name);
+/* Seconds by the clock that was asked for: wall time, or time of the processors per thread. */
+double bench_now(const bench *b, int threads);
+
+/* ---- a program of the library ---- */
+
+enum { BENCH_OUTS = 4, BENCH_IN = 8 };
+typedef struct bench_program {
+    fth_context *ctx;
+    fth_graph *g;
+    fth_plan *plan;
+    int n_out;
+    fth_val out[BENCH_OUTS];
+    fth_sink sink[BENCH_OUTS];
+    int n_tensor;
+    fth_tensor *tensor[BENCH_IN + BENCH_OUTS];
+    fth_err err;
+    fth_status status; /* first failure; later calls do nothing */
+    uint64_t planned, measured;
+} bench_program;
+
+void bench_open(bench_program *p, int threads);
+/* Memory of ours, used in place, with the sizes of the axes. */
+fth_val bench_input(bench_program *p, const char *name, fth_dtype dtype, const char *axes, void *data);
+void bench_output(bench_program *p, fth_val v, void *data);
+/* Plan (memory_bytes 0: no limit) and run once, filling planned and measured. */
+void bench_plan(bench_program *p, uint64_t memory_bytes, bool in_place);
+void bench_go(bench_program *p);
+/* Prints what went wrong, if anything; true when all went well. */
+bool bench_close(bench_program *p);
+
+/* ---- arrays ---- */
+
+void *bench_array(uint64_t bytes); /* aligned, touched, zero; ends the program when there is none */
+void bench_fill_f32(float *v, int64_t n, uint64_t seed, float lo, float hi);
+void bench_fill_f64(double *v, int64_t n, uint64_t seed, double lo, double hi);
+double bench_diff_f32(const float *a, const float *b, int64_t n); /* largest |a-b| / largest |b| */
+double bench_diff_f64(const double *a, const double *b, int64_t n);
+
+/* ---- pairs ---- */
+
+typedef struct bench_pair {
+    const char *name, *shape, *peer_name;
+    int threads;
+    double amount; /* of work in one run, in 1e9 `unit`s */
+    const char *unit;
+    double limit; /* `unit`s per second nothing can pass, in 1e9; 0: not known */
+    double bar;   /* seconds of the peer / ours that must be reached */
+    void (*ours)(void *arg);
+    double (*peer)(void *arg); /* its own seconds, or a negative number to be timed from outside */
+    double (*residual)(void *arg); /* NULL: none */
+    void *arg;
+    uint64_t planned, measured;
+} bench_pair;
+/* Returns the peer's best seconds. */
+double bench_pairs(bench *b, const bench_pair *pair);
+/* A line without pairs: `seconds` against a bound. */
+void bench_single(bench *b, const char *name, const char *shape, double seconds, double bound,
+                  const char *what);
+void bench_note(const bench *b, const char *fmt, ...) FTH_PRINTF(2, 3);
+
+/* ---- limits of this machine, measured once ---- */
+
+double bench_add_rate(bench *b, int threads);                   /* GB/s */
+double bench_gemm_rate(bench *b, fth_dtype dtype, int threads); /* Gflop/s */
+
+/* ---- cases and peers, one file each ---- */
+
+void bench_elementwise(bench *b);
+void bench_product(bench *b);
+void bench_cholesky(bench *b);
+void bench_fft(bench *b);
+void bench_conv(bench *b);
+void bench_streaming(bench *b);
+void bench_planning(bench *b);
+
+void peer_add(const float *x, const float *y, float *z, int64_t n, int threads);
+void peer_chain(const float *x, const float *y, float *z, int64_t n);
+void peer_gemm(fth_dtype dtype, int n, const void *a, const void *b, void *c, int threads);
+int peer_potrf(fth_dtype dtype, int n, void *a, int threads);
+typedef struct peer_fft peer_fft;
+peer_fft *peer_fft_make(int rank, const int *n, int batch, void *from, void *to, int threads);
+void peer_fft_run(peer_fft *p);
+void peer_fft_drop(peer_fft *p);
+typedef struct peer_conv {
+    int batch, in, out, y, x, k, pad;
+    float *src, *weight, *dst;
+} peer_conv;
+typedef struct peer_conv_plan peer_conv_plan;
+/* NULL with a reason when oneDNN is not there. */
+peer_conv_plan *peer_conv_make(const peer_conv *c, int threads, const char **why);
+void peer_conv_run(peer_conv_plan *p);
+void peer_conv_drop(peer_conv_plan *p);
+typedef struct peer_numpy peer_numpy;
+peer_numpy *peer_numpy_start(const char *folder, int64_t n, bool cpu_clock, const char **why);
+double peer_numpy_run(peer_numpy *p); /* seconds by its own clock */
+void peer_numpy_stop(peer_numpy *p);
+
+#endif

@@ -1,0 +1,57 @@
+/* main.c - fathom-bench: how fast, against whom, and with how much memory.
+ *
+ * usage: fathom-bench [--filter TEXT] [--json] [--pairs N] [--clock wall|cpu] [--peers DIR]
+ *
+ * One line per case: name, device, shape, seconds, rate, fraction of the measured limit, planned and
+ * measured bytes, residual, then the peer and the ratio of its time to ours: median, lower quartile,
+ * bar, verdict. Ours and the peer take turns. Exit code 1 when a bar is missed.
+ */
+#include "bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int usage(const char *wrong)
+{
+    fprintf(stderr,
+            "fathom-bench: unknown or incomplete argument '%s'\nusage: fathom-bench [--filter TEXT] [--json] "
+            "[--pairs N] [--clock wall|cpu] [--peers DIR]\n",
+            wrong);
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    bench b = {.pairs = 7, .peers = "bench"};
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(argv[i], "--json") == 0) {
+            b.json = true;
+            continue;
+        }
+        if (!value) return usage(argv[i]);
+        if (strcmp(argv[i], "--filter") == 0)
+            b.filter = value;
+        else if (strcmp(argv[i], "--pairs") == 0 && atoi(value) >= 1)
+            b.pairs = atoi(value) < 100 ? atoi(value) : 100;
+        else if (strcmp(argv[i], "--clock") == 0 && (strcmp(value, "cpu") == 0 || strcmp(value, "wall") == 0))
+            b.cpu_clock = value[0] == 'c';
+        else if (strcmp(argv[i], "--peers") == 0)
+            b.peers = value;
+        else
+            return usage(argv[i]);
+        i++;
+    }
+    bench_elementwise(&b);
+    bench_product(&b);
+    bench_cholesky(&b);
+    bench_fft(&b);
+    bench_conv(&b);
+    bench_streaming(&b);
+    bench_planning(&b);
+    if (b.json)
+        printf("%s]\n", b.lines ? "\n" : "[");
+    else
+        printf("%d cases, %d below the bar\n", b.lines, b.failed);
+    return b.failed > 0;
+}

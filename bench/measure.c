@@ -1,0 +1,126 @@
+/* measure.c - pairs of runs, quartiles of their ratios, and the line that is printed. */
+#include "bench.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+bool bench_wants(const bench *b, const char *name)
+{
+    return !b->filter || strstr(name, b->filter);
+}
+
+double bench_now(const bench *b, int threads)
+{
+    struct timespec t;
+    clock_gettime(b->cpu_clock ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+    return ((double)t.tv_sec + 1e-9 * (double)t.tv_nsec) / (b->cpu_clock ? threads : 1);
+}
+
+void bench_note(const bench *b, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    FILE *f = b->json ? stderr : stdout;
+    fputs("# ", f);
+    vfprintf(f, fmt, args);
+    fputc('\n', f);
+    fflush(f);
+    va_end(args);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Linear between neighbours, as most tools do it. */
+static double quantile(const double *sorted, int n, double q)
+{
+    const double at = q * (n - 1);
+    const int i = (int)at;
+    return i + 1 < n ? sorted[i] + (at - i) * (sorted[i + 1] - sorted[i]) : sorted[i];
+}
+
+typedef struct line {
+    const char *name, *shape, *unit, *peer;
+    int threads;
+    double seconds, rate, fraction, residual, median, lower, bar;
+    uint64_t planned, measured;
+    bool pass;
+} line;
+
+static void print_json(bench *b, const line *l)
+{
+    printf("%s\n{\"case\":\"%s\",\"device\":\"cpu:%d\",\"shape\":\"%s\",\"seconds\":%.6g,\"rate\":%.6g,"
+           "\"unit\":\"%s\",\"fraction_of_limit\":%.4g,\"peak_planned\":%llu,\"peak_measured\":%llu,"
+           "\"residual\":%.3g,\"peer\":\"%s\",\"ratio_median\":%.4g,\"ratio_lower_quartile\":%.4g,"
+           "\"bar\":%.4g,\"clock\":\"%s\",\"pass\":%s}",
+           b->lines ? "," : "[", l->name, l->threads, l->shape, l->seconds, l->rate, l->unit, l->fraction,
+           (unsigned long long)l->planned, (unsigned long long)l->measured, l->residual, l->peer, l->median,
+           l->lower, l->bar, b->cpu_clock ? "cpu" : "wall", l->pass ? "true" : "false");
+}
+
+static void print_text(bench *b, const line *l)
+{
+    char planned[24], measured[24], rate[48];
+    if (b->lines == 0)
+        printf("%-22s %-6s %-22s %10s %15s %9s %11s %11s %9s  %-24s %7s %7s %6s\n", "case", "device", "shape",
+               "seconds", "rate", "of limit", "planned", "measured", "residual", "peer", "median", "lower", "bar");
+    snprintf(rate, sizeof rate, "%.4g %s", l->rate, l->unit);
+    printf("%-22s cpu:%-2d %-22s %10.6f %15s %8.1f%% %11s %11s %9.2g  %-24s %7.3f %7.3f %6.3f %s\n", l->name,
+           l->threads, l->shape, l->seconds, rate, 100 * l->fraction,
+           fth_mem_format_size(l->planned, planned, sizeof planned),
+           fth_mem_format_size(l->measured, measured, sizeof measured), l->residual, l->peer, l->median, l->lower,
+           l->bar, l->pass ? "PASS" : "FAIL");
+}
+
+static void print_line(bench *b, const line *l)
+{
+    (b->json ? print_json : print_text)(b, l);
+    fflush(stdout);
+    b->lines++;
+    b->failed += !l->pass;
+}
+
+double bench_pairs(bench *b, const bench_pair *p)
+{
+    double ours[100], ratio[100], best_peer = 1e30;
+    for (int i = -1; i < b->pairs; i++) { /* -1: warm both sides up */
+        double start = bench_now(b, p->threads);
+        p->ours(p->arg);
+        const double mine = bench_now(b, p->threads) - start;
+        start = bench_now(b, p->threads);
+        double other = p->peer(p->arg);
+        if (other < 0) other = bench_now(b, p->threads) - start;
+        if (i < 0) continue;
+        ours[i] = mine;
+        ratio[i] = other / mine;
+        if (other < best_peer) best_peer = other;
+    }
+    qsort(ours, (size_t)b->pairs, sizeof *ours, by_size);
+    qsort(ratio, (size_t)b->pairs, sizeof *ratio, by_size);
+    line l = {.name = p->name, .shape = p->shape, .unit = p->unit, .peer = p->peer_name, .threads = p->threads};
+    l.seconds = quantile(ours, b->pairs, 0.5);
+    l.rate = p->amount / l.seconds;
+    l.fraction = p->limit > 0 ? l.rate / p->limit : 0;
+    l.residual = p->residual ? p->residual(p->arg) : 0;
+    l.median = quantile(ratio, b->pairs, 0.5);
+    l.lower = quantile(ratio, b->pairs, 0.25);
+    l.bar = p->bar;
+    l.planned = p->planned;
+    l.measured = p->measured;
+    l.pass = l.lower >= p->bar;
+    print_line(b, &l);
+    return best_peer;
+}
+
+void bench_single(bench *b, const char *name, const char *shape, double seconds, double bound, const char *what)
+{
+    const double ratio = bound / seconds;
+    const line l = {.name = name, .shape = shape, .unit = "/s", .peer = what, .threads = 1, .seconds = seconds,
+                    .rate = 1 / seconds, .median = ratio, .lower = ratio, .bar = 1.0, .pass = ratio >= 1.0};
+    print_line(b, &l);
+}

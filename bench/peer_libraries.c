@@ -1,0 +1,67 @@
+/* peer_libraries.c - OpenBLAS, LAPACK and FFTW called directly, with as many threads as asked for. */
+#include "bench.h"
+
+#include <cblas.h>
+#include <fftw3.h>
+#include <stdlib.h>
+
+void spotrf_(const char *uplo, const int *n, float *a, const int *lda, int *info, size_t len);
+void dpotrf_(const char *uplo, const int *n, double *a, const int *lda, int *info, size_t len);
+
+/* The library keeps OpenBLAS at one thread; a peer that may use more gives it back afterwards. */
+static void threads_set(int n)
+{
+    openblas_set_num_threads(n);
+}
+
+void peer_gemm(fth_dtype dtype, int n, const void *a, const void *b, void *c, int threads)
+{
+    threads_set(threads);
+    if (dtype == FTH_F32)
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0f, a, n, b, n, 0.0f, c, n);
+    else
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0, a, n, b, n, 0.0, c, n);
+    threads_set(1);
+}
+
+int peer_potrf(fth_dtype dtype, int n, void *a, int threads)
+{
+    int info = 0;
+    threads_set(threads);
+    if (dtype == FTH_F32)
+        spotrf_("U", &n, a, &n, &info, 1); /* upper by columns is lower by rows */
+    else
+        dpotrf_("U", &n, a, &n, &info, 1);
+    threads_set(1);
+    return info;
+}
+
+struct peer_fft {
+    fftwf_plan plan;
+};
+
+peer_fft *peer_fft_make(int rank, const int *n, int batch, void *from, void *to, int threads)
+{
+    int size = 1;
+    for (int i = 0; i < rank; i++) size *= n[i];
+    peer_fft *p = malloc(sizeof *p);
+    if (!p) return NULL;
+    fftwf_init_threads();
+    fftwf_plan_with_nthreads(threads);
+    p->plan = fftwf_plan_many_dft(rank, n, batch, from, NULL, 1, size, to, NULL, 1, size, FFTW_FORWARD,
+                                  FFTW_ESTIMATE | FFTW_PRESERVE_INPUT);
+    fftwf_plan_with_nthreads(1);
+    return p;
+}
+
+void peer_fft_run(peer_fft *p)
+{
+    fftwf_execute(p->plan);
+}
+
+void peer_fft_drop(peer_fft *p)
+{
+    if (!p) return;
+    fftwf_destroy_plan(p->plan);
+    free(p);
+}

@@ -1,0 +1,130 @@
+/* planning.c - how long it takes to plan a thousand nodes, and to refuse what cannot fit. */
+#include "bench.h"
+
+#include <stdlib.h>
+
+enum { REPEAT = 7 };
+
+static fth_status no_read(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
+{
+    (void)lo, (void)n, (void)dst, (void)err;
+    ++*(int64_t *)self;
+    return FTH_OK;
+}
+
+static fth_val unread(fth_graph *g, const char *name, const char *axes, int64_t a, int64_t b, int64_t c,
+                      int64_t *reads)
+{
+    const fth_source s = {.kind = "unread", .self = reads, .dtype = FTH_F32,
+                          .n_axes = 2 + (c > 0), .size = {a, b, c}, .read = no_read};
+    return fth_input(g, name, FTH_F32, axes, s);
+}
+
+/* Layers of product, nonlinearity, residual and statistics: about eleven nodes each. */
+static fth_val layers(fth_graph *g, fth_val x, fth_val w, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const fth_val h = fth_rename(fth_dot(w, x, "in"), "out", "in");
+        const fth_val t = fth_tanh(fth_mul(h, fth_const(g, FTH_F32, 0.5)));
+        const fth_val scale = fth_sqrt(fth_add(fth_mean(fth_sqr(t), "in"), fth_const(g, FTH_F32, 1e-3)));
+        x = fth_add(x, fth_div(t, scale));
+    }
+    return x;
+}
+
+static fth_val chain(fth_graph *g, fth_val x, int n)
+{
+    for (int i = 0; i < n; i += 2) x = fth_tanh(fth_mul(x, fth_const(g, FTH_F32, 0.9)));
+    return x;
+}
+
+static double plan_seconds(const bench *b, fth_graph *g, fth_val out, uint64_t memory, bool *ok)
+{
+    double best = 1e30;
+    for (int i = 0; i < REPEAT; i++) {
+        const fth_limits limits = {.memory_bytes = memory};
+        fth_err err = {0};
+        const double start = bench_now(b, 1);
+        fth_plan *p = fth_plan_make(g, &out, 1, &limits, &err);
+        const double s = bench_now(b, 1) - start;
+        if (s < best) best = s;
+        *ok = p != NULL;
+        if (!p && i == 0) {
+            char text[4096];
+            fth_err_format(&err, text, sizeof text);
+            fprintf(stderr, "%s\n", text);
+        }
+        fth_plan_destroy(p);
+    }
+    return best;
+}
+
+typedef enum kind { LAYERS, CHAIN, GRADIENT } kind;
+
+/* memory 0: everything fits; otherwise rows must be streamed */
+static void one(bench *b, const char *name, kind what, uint64_t memory)
+{
+    if (!bench_wants(b, name)) return;
+    bench_program p;
+    bench_open(&p, 1);
+    int64_t reads = 0;
+    fth_axis(p.g, "row", 1 << 20);
+    fth_axis(p.g, "in", 64);
+    fth_axis_like(p.g, "out", "in");
+    const fth_val x = unread(p.g, "x", "row in", 1 << 20, 64, 0, &reads);
+    const fth_val w = unread(p.g, "w", "out in", 64, 64, 0, &reads);
+    fth_val out = what == CHAIN ? chain(p.g, x, 667) : layers(p.g, x, w, what == GRADIENT ? 24 : 91);
+    if (what == GRADIENT) {
+        fth_val loss = fth_mean(fth_sqr(out), "in row"), grad;
+        fth_grad(loss, 1, &w, &grad);
+        out = grad;
+    }
+    bool ok = false;
+    const double nodes = (double)out.id; /* ids count values from 1 */
+    const double s = fth_val_ok(out) ? plan_seconds(b, p.g, out, memory, &ok) : 0;
+    char shape[32];
+    snprintf(shape, sizeof shape, "%.0f values", nodes);
+    if (ok) bench_single(b, name, shape, s, 10e-3 * nodes / 1000, "10 ms per 1000");
+    bench_close(&p);
+}
+
+/* SVGP of 310,000 cells with 3000 inducing points, in a hundredth of what it needs. */
+static void refusal(bench *b)
+{
+    if (!bench_wants(b, "refusal")) return;
+    bench_program p;
+    bench_open(&p, 1);
+    int64_t reads = 0;
+    fth_axis(p.g, "cell", 310000);
+    fth_axis(p.g, "induce", 3000);
+    fth_axis_like(p.g, "induce2", "induce");
+    fth_axis(p.g, "factor", 12);
+    const fth_val K = unread(p.g, "K", "induce induce2", 3000, 3000, 0, &reads);
+    const fth_val Kx = unread(p.g, "Kx", "induce cell", 3000, 310000, 0, &reads);
+    const fth_val Lu = unread(p.g, "Lu", "factor induce induce2", 12, 3000, 3000, &reads);
+    const fth_val L = fth_cholesky(K, "induce", "induce2");
+    const fth_val W = fth_solve_t(L, fth_solve(L, Kx, "induce", "induce2"), "induce", "induce2");
+    const fth_val S = fth_sum(fth_sqr(fth_dot(W, Lu, "induce")), "induce2");
+    const fth_limits limits = {.memory_bytes = 4 << 20};
+    fth_err err = {0};
+    const double start = bench_now(b, 1);
+    fth_plan *plan = fth_plan_make(p.g, &S, 1, &limits, &err);
+    const double s = bench_now(b, 1) - start;
+    if (plan || err.status != FTH_E_NO_FIT || reads > 0)
+        bench_note(b, "refusal: planned %d, status %s, %lld reads", plan != NULL,
+                   fth_status_get_info(err.status)->name, (long long)reads);
+    bench_single(b, "refusal", "310000 cells in 4 MiB", plan || err.status != FTH_E_NO_FIT || reads ? 1e9 : s, 1.0,
+                 "1 s, nothing read");
+    fth_plan_destroy(plan);
+    bench_close(&p);
+}
+
+void bench_planning(bench *b)
+{
+    one(b, "plan_layers", LAYERS, 0);
+    one(b, "plan_chain", CHAIN, 0);
+    one(b, "plan_gradient", GRADIENT, 0);
+    one(b, "plan_layers_tight", LAYERS, 64 << 20);
+    one(b, "plan_gradient_tight", GRADIENT, 64 << 20);
+    refusal(b);
+}

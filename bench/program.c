@@ -1,0 +1,135 @@
+/* program.c - arrays for the cases, and a planned program that runs again and again. */
+#include "bench.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *bench_array(uint64_t bytes)
+{
+    void *v = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    if (!v) {
+        fprintf(stderr, "fathom-bench: no memory for an array of %llu bytes\n", (unsigned long long)bytes);
+        exit(4);
+    }
+    memset(v, 0, bytes);
+    return v;
+}
+
+static double next(uint64_t *state)
+{
+    uint64_t x = *state += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return (double)((x ^ (x >> 31)) >> 11) * 0x1p-53;
+}
+
+void bench_fill_f32(float *v, int64_t n, uint64_t seed, float lo, float hi)
+{
+    for (int64_t i = 0; i < n; i++) v[i] = lo + (hi - lo) * (float)next(&seed);
+}
+
+void bench_fill_f64(double *v, int64_t n, uint64_t seed, double lo, double hi)
+{
+    for (int64_t i = 0; i < n; i++) v[i] = lo + (hi - lo) * next(&seed);
+}
+
+double bench_diff_f32(const float *a, const float *b, int64_t n)
+{
+    double diff = 0, top = 0;
+    for (int64_t i = 0; i < n; i++) {
+        diff = fmax(diff, fabs((double)a[i] - (double)b[i]));
+        top = fmax(top, fabs((double)b[i]));
+    }
+    return top > 0 ? diff / top : diff;
+}
+
+double bench_diff_f64(const double *a, const double *b, int64_t n)
+{
+    double diff = 0, top = 0;
+    for (int64_t i = 0; i < n; i++) {
+        diff = fmax(diff, fabs(a[i] - b[i]));
+        top = fmax(top, fabs(b[i]));
+    }
+    return top > 0 ? diff / top : diff;
+}
+
+/* ---- programs ---- */
+
+void bench_open(bench_program *p, int threads)
+{
+    memset(p, 0, sizeof *p);
+    fth_options opt;
+    fth_options_default(&opt);
+    opt.threads = threads;
+    p->status = fth_context_create(&p->ctx, &opt, &p->err);
+    if (p->status == FTH_OK) p->g = fth_graph_create(p->ctx);
+}
+
+/* Wrap an array with the shape that `v`, or the axes of a graph, say. */
+static fth_tensor *wrap(bench_program *p, const char *name, fth_dtype dtype, int n, const int64_t *size, void *data)
+{
+    fth_tensor *t = NULL;
+    if (p->status == FTH_OK)
+        p->status = fth_tensor_wrap(&t, fth_context_mem(p->ctx), name, dtype, n, size, data, &p->err);
+    if (t) p->tensor[p->n_tensor++] = t;
+    return t;
+}
+
+fth_val bench_input(bench_program *p, const char *name, fth_dtype dtype, const char *axes, void *data)
+{
+    int n = 0;
+    fth_axis_id id[FTH_MAX_AXES];
+    int64_t size[FTH_MAX_AXES];
+    if (p->status == FTH_OK) p->status = fth_axes_parse(p->g, axes, &n, id, &p->err);
+    if (p->status != FTH_OK) return (fth_val){p->g, 0};
+    for (int i = 0; i < n; i++) size[i] = fth_axis_size(p->g, fth_axis_name(p->g, id[i]));
+    fth_tensor *t = wrap(p, name, dtype, n, size, data);
+    return t ? fth_input(p->g, name, dtype, axes, fth_tensor_source(t)) : (fth_val){p->g, 0};
+}
+
+void bench_output(bench_program *p, fth_val v, void *data)
+{
+    if (p->status == FTH_OK) p->status = fth_graph_check(p->g, &p->err);
+    if (p->status != FTH_OK) return;
+    int64_t size[FTH_MAX_AXES];
+    for (int i = 0; i < fth_val_axes(v); i++) size[i] = fth_val_size(v, i);
+    fth_tensor *t = wrap(p, "output", fth_val_dtype(v), fth_val_axes(v), size, data);
+    if (!t) return;
+    p->out[p->n_out] = v;
+    p->sink[p->n_out++] = fth_tensor_sink(t);
+}
+
+void bench_plan(bench_program *p, uint64_t memory_bytes, bool in_place)
+{
+    if (p->status != FTH_OK) return;
+    const fth_limits limits = {.memory_bytes = memory_bytes, .sinks = in_place ? p->sink : NULL};
+    p->plan = fth_plan_make(p->g, p->out, p->n_out, &limits, &p->err);
+    if (!p->plan) {
+        p->status = p->err.status;
+        return;
+    }
+    fth_run_report report;
+    p->status = fth_run(p->plan, p->sink, NULL, &report, &p->err);
+    p->planned = report.planned_bytes;
+    p->measured = report.growth_bytes;
+}
+
+void bench_go(bench_program *p)
+{
+    if (p->status == FTH_OK) p->status = fth_run(p->plan, p->sink, NULL, NULL, &p->err);
+}
+
+bool bench_close(bench_program *p)
+{
+    fth_plan_destroy(p->plan);
+    fth_graph_destroy(p->g);
+    for (int i = 0; i < p->n_tensor; i++) fth_tensor_release(p->tensor[i]);
+    const fth_status closed = fth_context_destroy(p->ctx, &p->err);
+    if (p->status == FTH_OK) p->status = closed;
+    if (p->status == FTH_OK) return true;
+    char text[4096];
+    fth_err_format(&p->err, text, sizeof text);
+    fprintf(stderr, "%s\n", text);
+    return false;
+}

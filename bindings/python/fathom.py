@@ -1,0 +1,1459 @@
+# fathom.py - Fathom from Python: one file over the shared library, nothing to build.
+#
+# A graph is built of values with named axes, planned to the byte, and run into NumPy arrays.
+# Arrays go in without a copy; results are written in place. Every mistake is a fathom.Error
+# raised at the line of the caller, and that line is the one the library reports.
+#
+#     import fathom, numpy as np
+#     g = fathom.Graph(memory="1G")
+#     g.axes(cell=x.shape[0], dim=2)
+#     X = g.input("X", x, "cell dim")
+#     print(g.plan((X * X).sum("dim")).run())
+#
+# The library is found by FATHOM_LIBRARY, beside this file, in the lib folder of the tree or
+# prefix this file lies in, or by the system. NumPy is the only package needed.
+import ctypes as C
+import ctypes.util
+import json as _json
+import os
+import sys
+from collections import namedtuple
+
+import numpy as np
+
+__version__ = "0.1.0"
+
+MAX_AXES, MAX_IN, MAX_OUT = 8, 12, 8
+P, I, L, U, D, S, B = C.c_void_p, C.c_int, C.c_int64, C.c_uint64, C.c_double, C.c_char_p, C.c_bool
+
+
+# ---- the structs of the headers; tests/python/test_abi.py holds them against a C compiler -------
+
+class Site(C.Structure):
+    _c_name_ = "fth_site"
+    _fields_ = [("file", S), ("func", S), ("line", I)]
+
+
+class ErrFrame(C.Structure):
+    _c_name_ = "fth_err_frame"
+    _fields_ = [("site", Site), ("note", C.c_char * 120)]
+
+
+class Err(C.Structure):
+    _c_name_ = "fth_err"
+    _fields_ = [("status", I), ("n_frames", I), ("origin", Site), ("text", C.c_char * 1400),
+                ("hint", C.c_char * 400), ("frame", ErrFrame * 6)]
+
+
+class StatusInfo(C.Structure):
+    _c_name_ = "fth_status_info"
+    _fields_ = [("name", S), ("code", S), ("brief", S), ("hint", S), ("exit_code", I)]
+
+
+class Val(C.Structure):
+    _c_name_ = "fth_val"
+    _fields_ = [("graph", P), ("id", C.c_uint32)]
+
+
+class MemOptions(C.Structure):
+    _c_name_ = "fth_mem_options"
+    _fields_ = [("budget_bytes", U), ("arena_below", U), ("direct_above", U), ("fail_alloc", L),
+                ("fail_write", L), ("log", P)]
+
+
+class Log(C.Structure):
+    _c_name_ = "fth_log"
+    _fields_ = [("write", P), ("user", P), ("level", I)]
+
+
+class Options(C.Structure):
+    _c_name_ = "fth_options"
+    _fields_ = [("mem", MemOptions), ("threads", I), ("log", Log), ("device", S),
+                ("scratch_dir", S), ("trace", P)]
+
+
+READ_FN = C.CFUNCTYPE(I, P, C.POINTER(L), C.POINTER(L), P, C.POINTER(Err))
+READ_ROWS_FN = C.CFUNCTYPE(I, P, C.POINTER(L), L, P, C.POINTER(Err))
+COMMIT_FN = C.CFUNCTYPE(I, P, C.POINTER(Err))
+DROP_FN = C.CFUNCTYPE(None, P)
+
+
+class SourceStruct(C.Structure):
+    _c_name_ = "fth_source"
+    _fields_ = [("kind", S), ("self", P), ("dtype", I), ("n_axes", I), ("size", L * MAX_AXES),
+                ("read", READ_FN), ("read_rows", READ_ROWS_FN), ("data", P)]
+
+
+class SinkStruct(C.Structure):
+    _c_name_ = "fth_sink"
+    _fields_ = [("kind", S), ("self", P), ("dtype", I), ("n_axes", I), ("size", L * MAX_AXES),
+                ("write", READ_FN), ("commit", COMMIT_FN), ("abandon", DROP_FN), ("data", P)]
+
+
+class Limits(C.Structure):
+    _c_name_ = "fth_limits"
+    _fields_ = [("memory_bytes", U), ("scratch_bytes", U), ("threads", I), ("stream", S),
+                ("sinks", C.POINTER(SinkStruct)), ("no_recompute", B), ("no_spill", B),
+                ("no_fuse", B)]
+
+
+class PlanInfo(C.Structure):
+    _c_name_ = "fth_plan_info"
+    _fields_ = [("peak_bytes", U), ("foreign_bytes", U), ("lower_bytes", U), ("scratch_bytes", U),
+                ("passes", L), ("chunks", L), ("steps", L), ("nested", L), ("recomputed", L),
+                ("spilled", L), ("flops", D), ("moved_bytes", U)]
+
+
+class ProgressStruct(C.Structure):
+    _c_name_ = "fth_progress"
+    _fields_ = [("fraction", D), ("elapsed_s", D), ("remaining_s", D), ("rate", D), ("what", S)]
+
+
+PROGRESS_FN = C.CFUNCTYPE(B, P, C.POINTER(ProgressStruct))
+
+
+class RunOptions(C.Structure):
+    _c_name_ = "fth_run_options"
+    _fields_ = [("progress", PROGRESS_FN), ("user", P)]
+
+
+class RunReport(C.Structure):
+    _c_name_ = "fth_run_report"
+    _fields_ = [("planned_bytes", U), ("ledger_bytes", U), ("touched_bytes", U),
+                ("growth_bytes", U), ("seconds", D), ("io_seconds", D), ("compute_seconds", D),
+                ("read_bytes", U), ("written_bytes", U)]
+
+
+class Conv(C.Structure):
+    _c_name_ = "fth_conv"
+    _fields_ = [("y", S), ("x", S), ("out_y", S), ("out_x", S), ("chan", S), ("ky", S), ("kx", S),
+                ("stride", L), ("dilation", L), ("pad_y", L), ("pad_x", L)]
+
+
+class AdamStruct(C.Structure):
+    _c_name_ = "fth_adam"
+    _fields_ = [("beta1", D), ("beta2", D), ("eps", D), ("decay", D)]
+
+
+class ScheduleStruct(C.Structure):
+    _c_name_ = "fth_schedule"
+    _fields_ = [("kind", I), ("rate", D), ("last", D), ("steps", L), ("warmup", L)]
+
+
+# ---- numbers of the headers' enums, in order --------------------------------------------------
+
+EW = {name: i for i, name in enumerate(
+    "add sub mul div idiv mod fma min max pow atan2 neg abs sqr sqrt rsqrt recip exp expm1 log "
+    "log1p sin cos tanh sigmoid softplus lgamma digamma trigamma erf floor ceil round sign isnan "
+    "isfinite eq ne lt le gt ge and or xor not select conj real imag arg abs2 complex".split())}
+RED = {name: i for i, name in enumerate("sum prod min max any all logsumexp".split())}
+TRIANGLE = {"full": 0, "lower": 1, "upper": 2}
+FFT = {"forward": 0, "inverse": 1, "real": 2, "real_inverse": 3}
+RANDOM = {"bits": 0, "uniform": 1, "normal": 2}
+SCHEDULE = {"constant": 0, "exponential": 1, "cosine": 2, "linear": 3}
+
+# dtype: number, NumPy's, DLPack code. bf16 travels through NumPy as uint16 bits.
+DTYPES = {"bool": (0, "?", 6), "u8": (1, "u1", 1), "u16": (2, "u2", 1), "i32": (3, "i4", 0),
+          "i64": (4, "i8", 0), "f16": (5, "f2", 2), "bf16": (6, "u2", 4), "f32": (7, "f4", 2),
+          "f64": (8, "f8", 2), "c64": (9, "c8", 5), "c128": (10, "c16", 5)}
+_DTYPE_OF = {np.dtype(d): name for name, (_, d, _) in DTYPES.items() if name != "bf16"}
+_NAME_OF = {number: name for name, (number, _, _) in DTYPES.items()}
+
+
+# ---- the library --------------------------------------------------------------------------------
+
+def _places():
+    here = os.path.dirname(os.path.abspath(__file__))
+    if os.environ.get("FATHOM_LIBRARY"):
+        return [os.environ["FATHOM_LIBRARY"]]
+    found = [os.path.join(here, *up, folder, "libfathom.so")
+             for up, folder in (((), ""), (("..", ".."), "build/lib"), (("..", ".."), "lib"),
+                                (("..", "..", ".."), "lib"))]
+    found = [path for path in found if os.path.exists(path)]
+    system = ctypes.util.find_library("fathom")
+    return found + ([system] if system else []) + ["libfathom.so"]
+
+
+_V, _O, _G = Val, Site, P
+_PE, _PV = C.POINTER(Err), C.POINTER(Val)
+# name: (result, arguments); a builder takes its site where the header has it
+_FUNCTIONS = {
+    "fth_version": (S, []), "fth_status_get_info": (C.POINTER(StatusInfo), [I]),
+    "fth_err_format": (C.c_size_t, [_PE, S, C.c_size_t]),
+    "fth_err_set": (I, None),
+    "fth_mem_parse_size": (I, [S, U, C.POINTER(U), _PE]), "fth_mem_free_now": (U, []),
+    "fth_options_default": (None, [C.POINTER(Options)]),
+    "fth_context_create": (I, [C.POINTER(P), C.POINTER(Options), _PE]),
+    "fth_context_destroy": (I, [P, _PE]), "fth_context_mem": (P, [P]),
+    "fth_context_device": (S, [P]), "fth_context_threads": (I, [P]),
+    "fth_tensor_create_": (I, [C.POINTER(P), P, _O, S, I, I, C.POINTER(L), _PE]),
+    "fth_tensor_wrap_": (I, [C.POINTER(P), P, _O, S, I, I, C.POINTER(L), P, DROP_FN, P, _PE]),
+    "fth_tensor_retain": (P, [P]), "fth_tensor_release": (None, [P]),
+    "fth_tensor_data": (P, [P]), "fth_tensor_dtype": (I, [P]), "fth_tensor_axes": (I, [P]),
+    "fth_tensor_size": (L, [P, I]), "fth_tensor_bytes": (U, [P]),
+    "fth_source_close": (None, [C.POINTER(SourceStruct)]),
+    "fth_npy_open": (I, [C.POINTER(SourceStruct), P, S, _PE]),
+    "fth_npy_create": (I, [C.POINTER(SinkStruct), P, S, I, I, C.POINTER(L), _PE]),
+    "fth_sink_close": (None, [C.POINTER(SinkStruct)]),
+    "fth_npz_open": (I, [C.POINTER(P), P, S, _PE]), "fth_npz_close": (None, [P]),
+    "fth_npz_source": (I, [P, S, C.POINTER(SourceStruct), _PE]),
+    "fth_safetensors_open": (I, [C.POINTER(P), P, S, _PE]),
+    "fth_safetensors_close": (None, [P]),
+    "fth_safetensors_source": (I, [P, S, C.POINTER(SourceStruct), _PE]),
+    "fth_h5_open": (I, [C.POINTER(P), P, S, _PE]), "fth_h5_close": (None, [P]),
+    "fth_h5_source": (I, [P, S, C.POINTER(SourceStruct), _PE]),
+    "fth_graph_create": (P, [P]), "fth_graph_destroy": (None, [P]),
+    "fth_graph_errors": (I, [P, I, _PE]),
+    "fth_axis_": (B, [_G, _O, S, L]), "fth_axis_like_": (B, [_G, _O, S, S]),
+    "fth_axis_size": (L, [_G, S]),
+    "fth_input_": (_V, [_G, _O, S, I, S, SourceStruct]), "fth_param_": (_V, [_G, _O, S, S, P]),
+    "fth_assign_": (_V, [_O, _V, _V]), "fth_const_": (_V, [_G, _O, I, D, D]),
+    "fth_const_i64_": (_V, [_G, _O, I, L]), "fth_out_": (_V, [_O, _V, I]),
+    "fth_label": (_V, [_V, S]), "fth_val_dtype": (I, [_V]), "fth_val_axes": (I, [_V]),
+    "fth_val_axis": (S, [_V, I]), "fth_val_size": (L, [_V, I]),
+    "fth_val_format": (S, [_V, S, C.c_size_t]), "fth_grad_": (I, [_O, _V, I, _PV, _PV]),
+    "fth_map_": (_V, [_O, I, _V, _V, _V]), "fth_cast_": (_V, [_O, _V, I]),
+    "fth_expand_": (_V, [_O, _V, S]), "fth_rename_": (_V, [_O, _V, S, S]),
+    "fth_layout_": (_V, [_O, _V, S]), "fth_merge_": (_V, [_O, _V, S, S]),
+    "fth_split_": (_V, [_O, _V, S, S]), "fth_mark_": (_V, [_O, _V, I, S, S]),
+    "fth_index_": (_V, [_G, _O, S]), "fth_reduce_": (_V, [_O, I, _V, S]),
+    "fth_count_": (_V, [_O, _V, S]), "fth_mean_": (_V, [_O, _V, S]),
+    "fth_variance_": (_V, [_O, _V, S]), "fth_arg_": (_V, [_O, B, _V, S]),
+    "fth_histogram_": (_V, [_O, _V, S, S, D, D]), "fth_scan_": (_V, [_O, I, _V, S, B, B]),
+    "fth_dot_": (_V, [_O, _V, _V, S]), "fth_cholesky_": (_V, [_O, _V, S, S]),
+    "fth_solve_": (_V, [_O, _V, _V, S, S, B]), "fth_eigh_": (_V, [_O, _V, S, S]),
+    "fth_inverse_": (_V, [_O, _V, S, S]), "fth_gather_": (_V, [_O, _V, S, _V]),
+    "fth_scatter_add_": (_V, [_O, _V, S, _V, S]), "fth_compact_": (_V, [_O, _V, S, _V, S]),
+    "fth_concat_": (_V, [_O, I, _PV, C.POINTER(S), S]), "fth_slice_": (_V, [_O, _V, S, L, S]),
+    "fth_pad_": (_V, [_O, _V, S, L, S, D]), "fth_window_": (_V, [_O, _V, S, L, S, B]),
+    "fth_flip_": (_V, [_O, _V, S]), "fth_sort_": (_V, [_O, _V, S, B]),
+    "fth_topk_": (_V, [_O, _V, S, S, B]), "fth_fft_": (_V, [_O, I, _V, S, S]),
+    "fth_conv2d_": (_V, [_O, _V, _V, C.POINTER(Conv)]),
+    "fth_pool_": (_V, [_O, I, B, _V, S, L, S]), "fth_upsample_": (_V, [_O, _V, S, L, S]),
+    "fth_random_": (_V, [_O, I, I, S, _V, _V, L]), "fth_poisson_": (_V, [_O, _V, _V, _V, L]),
+    "fth_plan_make_": (P, [_G, _O, _PV, I, C.POINTER(Limits), _PE]),
+    "fth_plan_destroy": (None, [P]), "fth_plan_get_info": (None, [P, C.POINTER(PlanInfo)]),
+    "fth_plan_print": (I, [P, P]), "fth_plan_print_json": (I, [P, P]),
+    "fth_run": (I, [P, C.POINTER(SinkStruct), C.POINTER(RunOptions), C.POINTER(RunReport), _PE]),
+    "fth_adam_": (I, [_O, C.POINTER(AdamStruct), _V, _V, _V, _V, _V, _V, _PV]),
+    "fth_schedule_rate": (D, [C.POINTER(ScheduleStruct), L]),
+}
+
+
+class _Library:
+    """Binds a function when it is first used."""
+
+    def __init__(self):
+        tried = []
+        for path in _places():
+            try:
+                self._dll = C.CDLL(path)
+                break
+            except OSError as e:
+                tried.append(str(e))
+        else:
+            raise ImportError("libfathom.so was not found; set FATHOM_LIBRARY to its path\n  "
+                              + "\n  ".join(tried))
+        running = self.fth_version().decode()
+        if running.split(".")[:2] != __version__.split(".")[:2]:
+            raise ImportError(f"fathom.py is {__version__} and the library is {running}")
+
+    def __getattr__(self, name):
+        result, arguments = _FUNCTIONS[name]
+        function = getattr(self._dll, name)
+        function.restype = result
+        if arguments is not None:
+            function.argtypes = arguments
+        setattr(self, name, function)
+        return function
+
+
+_lib = _Library()
+_libc = C.CDLL(None)
+_libc.open_memstream.restype = P
+_libc.open_memstream.argtypes = [C.POINTER(P), C.POINTER(C.c_size_t)]
+_libc.fclose.argtypes = [P]
+_libc.free.argtypes = [P]
+
+
+# ---- errors ---------------------------------------------------------------------------------------
+
+Place = namedtuple("Place", "file line")
+Frame = namedtuple("Frame", "file line note")
+
+
+def _text(b):
+    return b.decode("utf-8", "replace") if b else ""
+
+
+class Error(Exception):
+    """What the library refused. `status` is a name like "AXIS_MISMATCH", `code` like
+    "FTH-AXIS-003"; `site` is the line of your program, `frames` where the library was."""
+
+    def __init__(self, text, status="USAGE", hint=None, site=None, frames=()):
+        info = _STATUS[status]
+        self.status, self.code, self.exit_code = status, info[1], info[3]
+        self.text, self.hint = text, hint or info[2]
+        self.site, self.frames = site, tuple(frames)
+        where = f"\n  at     {site.file}:{site.line}" if site else ""
+        super().__init__(f"{self.code}: {text}{where}\n  hint   {self.hint}")
+
+
+def _status_table():
+    table, i = {}, 1
+    while True:
+        info = _lib.fth_status_get_info(i).contents
+        name = _text(info.name)
+        table[name] = (i, _text(info.code), _text(info.hint), info.exit_code)
+        if name == "INTERNAL":
+            return table
+        i += 1
+
+
+_STATUS = _status_table()
+
+
+def _error(err):
+    info = _lib.fth_status_get_info(err.status).contents
+    site = Place(_text(err.origin.file), err.origin.line) if err.origin.file else None
+    frames = [Frame(_text(f.site.file), f.site.line, _text(f.note))
+              for f in err.frame[:err.n_frames]]
+    return Error(_text(err.text), _text(info.name), _text(err.hint), site, frames)
+
+
+def _check(status, err, cause=None):
+    if status != 0:
+        raise _error(err) from cause
+
+
+_strings = {}  # the library keeps pointers to file names as long as a graph lives
+
+
+def _keep(text):
+    if text not in _strings:
+        _strings[text] = C.create_string_buffer(text.encode())
+    return C.cast(_strings[text], S)
+
+
+def _site():
+    """The innermost line that is not in this file."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename == __file__:
+        frame = frame.f_back
+    code = frame.f_code
+    return Site(_keep(code.co_filename), _keep(code.co_name), frame.f_lineno)
+
+
+def _axes(axes):
+    """"a b", ["a", "b"] -> b"a b"."""
+    return (axes if isinstance(axes, str) else " ".join(axes)).encode()
+
+
+def _dtype_number(dtype):
+    name = dtype if isinstance(dtype, str) and dtype in DTYPES else None
+    if name is None:
+        try:
+            name = _DTYPE_OF.get(np.dtype(dtype))
+        except TypeError:
+            name = None
+    if name is None:
+        raise Error(f"there is no dtype {dtype!r}", "DTYPE_OP", "dtypes are " + " ".join(DTYPES))
+    return DTYPES[name][0]
+
+
+def _numpy_dtype(number):
+    return np.dtype(DTYPES[_NAME_OF[number]][1])
+
+
+def _bytes(size):
+    """512, "512M", "2GiB", "50%" -> bytes."""
+    if size is None:
+        return 0
+    if not isinstance(size, str):
+        return int(size)
+    err, out = Err(), U()
+    _check(_lib.fth_mem_parse_size(size.encode(), _lib.fth_mem_free_now(), C.byref(out),
+                                   C.byref(err)), err)
+    return out.value
+
+
+# ---- context, tensors and DLPack ----------------------------------------------------------------
+
+class Context:
+    """Memory budget, workers and device; shared by graphs."""
+
+    def __init__(self, memory=None, threads=0, device=None, scratch=None):
+        self._p = None
+        opt, err, out = Options(), Err(), P()
+        _lib.fth_options_default(C.byref(opt))
+        opt.mem.budget_bytes = _bytes(memory)
+        opt.threads = threads
+        opt.device = device.encode() if device else None
+        opt.scratch_dir = os.fsencode(scratch) if scratch else None
+        _check(_lib.fth_context_create(C.byref(out), C.byref(opt), C.byref(err)), err)
+        self._p = out.value
+
+    @property
+    def device(self):
+        return _text(_lib.fth_context_device(self._p))
+
+    @property
+    def threads(self):
+        return _lib.fth_context_threads(self._p)
+
+    @property
+    def _mem(self):
+        return _lib.fth_context_mem(self._p)
+
+    def tensor(self, shape, dtype="f32", label="tensor"):
+        """A block of the budget; np.asarray(t) and any DLPack consumer see its memory."""
+        return Tensor(self, shape, dtype, label)
+
+    def close(self):
+        """Destroy; raises LEAK when tensors or graphs are still alive."""
+        p, self._p = self._p, None
+        err = Err()
+        _check(_lib.fth_context_destroy(p, C.byref(err)), err)
+
+    def __del__(self):
+        if getattr(self, "_p", None):
+            _lib.fth_context_destroy(self._p, None)
+
+
+class DLDevice(C.Structure):
+    _fields_ = [("type", C.c_int32), ("id", C.c_int32)]
+
+
+class DLTensor(C.Structure):
+    _fields_ = [("data", P), ("device", DLDevice), ("ndim", C.c_int32), ("code", C.c_uint8),
+                ("bits", C.c_uint8), ("lanes", C.c_uint16), ("shape", C.POINTER(L)),
+                ("strides", C.POINTER(L)), ("byte_offset", U)]
+
+
+class DLManagedTensor(C.Structure):
+    _fields_ = [("tensor", DLTensor), ("manager", P), ("deleter", DROP_FN)]
+
+
+_py = C.pythonapi
+_py.PyCapsule_New.restype = C.py_object
+_py.PyCapsule_New.argtypes = [P, S, P]
+_py.PyCapsule_GetPointer.restype = P
+_py.PyCapsule_GetPointer.argtypes = [C.py_object, S]
+# in the destructor the capsule is dying: no reference to it may be made
+_capsule_ptr = C.PYFUNCTYPE(P, P, S)(("PyCapsule_GetPointer", _py))
+_capsule_valid = C.PYFUNCTYPE(I, P, S)(("PyCapsule_IsValid", _py))
+_exports = {}  # address of a managed tensor: what must live until its deleter is called
+
+
+@DROP_FN
+def _dl_delete(address):
+    owner = _exports.pop(address, None)
+    if owner is not None:
+        _lib.fth_tensor_release(owner[-1])
+
+
+@C.PYFUNCTYPE(None, P)
+def _capsule_destroy(capsule):
+    if _capsule_valid(capsule, b"dltensor"):  # nobody took it
+        _dl_delete(_capsule_ptr(capsule, b"dltensor"))
+
+
+class Tensor:
+    """Memory of the library's, with a shape."""
+
+    def __init__(self, context, shape, dtype="f32", label="tensor"):
+        self._p = None
+        self.context = context
+        self.shape = tuple(int(n) for n in np.atleast_1d(np.asarray(shape, dtype=np.int64)))
+        number = _dtype_number(dtype)
+        self.dtype = _NAME_OF[number]
+        err, out = Err(), P()
+        size = (L * MAX_AXES)(*self.shape)
+        _check(_lib.fth_tensor_create_(C.byref(out), context._mem, _site(), label.encode(), number,
+                                       len(self.shape), size, C.byref(err)), err)
+        self._p = out.value
+
+    @property
+    def __array_interface__(self):
+        return {"version": 3, "shape": self.shape, "data": (_lib.fth_tensor_data(self._p), False),
+                "typestr": np.dtype(DTYPES[self.dtype][1]).str}
+
+    def numpy(self):
+        return np.asarray(self)
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def __dlpack__(self, stream=None, max_version=None, dl_device=None, copy=None):
+        if stream is not None or copy or (dl_device not in (None, (1, 0))):
+            raise BufferError("this tensor lies in host memory and is lent without a copy")
+        m = DLManagedTensor()
+        shape = (L * MAX_AXES)(*self.shape)
+        m.tensor.data = _lib.fth_tensor_data(self._p)
+        m.tensor.device = DLDevice(1, 0)
+        m.tensor.ndim = len(self.shape)
+        m.tensor.code = DTYPES[self.dtype][2]
+        m.tensor.bits = np.dtype(DTYPES[self.dtype][1]).itemsize * 8
+        m.tensor.lanes = 1
+        m.tensor.shape = C.cast(shape, C.POINTER(L))
+        m.deleter = _dl_delete
+        address = C.addressof(m)
+        _exports[address] = (m, shape, self.context, _lib.fth_tensor_retain(self._p))
+        return _py.PyCapsule_New(address, b"dltensor", C.cast(_capsule_destroy, P))
+
+    def __del__(self):
+        if getattr(self, "_p", None):
+            _lib.fth_tensor_release(self._p)
+
+
+def _from_dlpack(obj):
+    """A NumPy array, or (array of bits, "bf16"), over the memory of a DLPack producer."""
+    device, _ = obj.__dlpack_device__()
+    if device not in (1, 3):
+        raise Error(f"the array lies on DLPack device {int(device)}, not in host memory", "DEVICE",
+                    "copy it to the host first")
+    capsule = obj.__dlpack__()
+    # Taking no ownership: the capsule itself gives the block back when it dies.
+    t = DLManagedTensor.from_address(_py.PyCapsule_GetPointer(capsule, b"dltensor")).tensor
+    name = next((n for n, (_, d, code) in DTYPES.items() if code == t.code
+                 and np.dtype(d).itemsize * 8 == t.bits and t.lanes == 1), None)
+    if name is None:
+        raise Error(f"DLPack type code {t.code} with {t.bits} bits has no dtype here", "DTYPE_OP")
+    item = np.dtype(DTYPES[name][1]).itemsize
+    shape = tuple(t.shape[i] for i in range(t.ndim))
+    strides = tuple(t.strides[i] * item for i in range(t.ndim)) if t.strides else None
+
+    class Lent:
+        __array_interface__ = {"version": 3, "shape": shape, "strides": strides,
+                               "typestr": np.dtype(DTYPES[name][1]).str,
+                               "data": ((t.data or 0) + t.byte_offset, False)}
+    lent = Lent()
+    lent.capsule, lent.owner = capsule, obj
+    return np.asarray(lent), name
+
+
+def _as_array(data):
+    """data -> (ndarray sharing its memory, dtype name or None to take NumPy's)."""
+    if isinstance(data, np.ndarray):
+        return data, None
+    if isinstance(data, Tensor):
+        return np.asarray(data), data.dtype
+    if hasattr(data, "__array_interface__"):
+        return np.asarray(data), None
+    if hasattr(data, "__dlpack__"):
+        return _from_dlpack(data)
+    return np.asarray(data), None
+
+
+# ---- where data comes from and goes to ---------------------------------------------------------
+
+class _Callbacks:
+    """What C calls back. Holds no graph or plan, so that nothing here keeps them alive; an
+    exception is kept and raised again by the run that it ended."""
+
+    def __init__(self):
+        self.live, self.raised = [], None
+
+    def guard(self, kind, function):
+        def call(_self, *args):
+            try:
+                function(*args[:-1])
+                return 0
+            except BaseException as e:
+                self.raised = e
+                return _lib.fth_err_set(args[-1], Site(_keep(__file__), _keep(kind), 0),
+                                        C.c_int(_STATUS["FILE_READ"][0]), C.c_char_p(b"%s"),
+                                        C.c_char_p(f"{type(e).__name__}: {e}".encode()))
+        return call
+
+    def take(self):
+        e, self.raised = self.raised, None
+        return e
+
+
+class Source:
+    """Data made or fetched when asked for. `read(lo, n)` returns the rectangle [lo, lo+n)."""
+
+    def __init__(self, shape, dtype, read):
+        self.shape, self.dtype, self.read = tuple(shape), dtype, read
+
+
+def _fill_shape(s, number, shape):
+    if len(shape) > MAX_AXES:
+        raise Error(f"an array has {len(shape)} axes, at most {MAX_AXES} are allowed", "AXIS_LIMIT")
+    s.dtype, s.n_axes = number, len(shape)
+    for i, n in enumerate(shape):
+        s.size[i] = int(n)
+
+
+def _rect(n_axes, lo, n):
+    return tuple(lo[i] for i in range(n_axes)), tuple(n[i] for i in range(n_axes))
+
+
+def _over(address, shape, dtype):
+    """An array over memory that C lent for the length of a call."""
+    count = int(np.prod(shape, dtype=np.int64))
+    if count == 0:
+        return np.empty(shape, dtype)
+    buffer = (C.c_char * (count * dtype.itemsize)).from_address(address)
+    return np.frombuffer(buffer, dtype, count).reshape(shape)
+
+
+def _putter(array):
+    def put(lo, part):
+        array[tuple(slice(a, a + n) for a, n in zip(lo, part.shape))] = part
+    return put
+
+
+def _read_source(callbacks, shape, number, read, kind):
+    s, dtype, n_axes = SourceStruct(), _numpy_dtype(number), len(shape)
+    _fill_shape(s, number, shape)
+    s.kind = kind
+
+    def fill(lo, n, dst):
+        at, size = _rect(n_axes, lo, n)
+        _over(dst, size, dtype)[...] = read(at, size)
+    s.read = READ_FN(callbacks.guard("read", fill))
+    callbacks.live.append(s.read)
+    return s
+
+
+def _array_source(callbacks, array, number):
+    def read(lo, n):
+        return array[tuple(slice(a, a + b) for a, b in zip(lo, n))]
+    s = _read_source(callbacks, array.shape, number, read, b"numpy")
+    callbacks.live.append(array)
+    if array.flags.c_contiguous and array.size:
+        s.data = array.ctypes.data
+    return s
+
+
+_CONTAINERS = {".npz": "npz", ".safetensors": "safetensors", ".h5": "h5", ".hdf5": "h5",
+               ".h5ad": "h5"}
+
+
+def _file_source(context, place):
+    """"x.npy", ("x.npz", "name"), ("x.safetensors", "name"), ("x.h5", "/dataset")."""
+    path, name = place if isinstance(place, tuple) else (place, None)
+    ending = os.path.splitext(os.fspath(path))[1]
+    s, err, box = SourceStruct(), Err(), P()
+    if name is None and ending == ".npy":
+        _check(_lib.fth_npy_open(C.byref(s), context._mem, os.fsencode(path), C.byref(err)), err)
+        return s
+    if name is None or ending not in _CONTAINERS:
+        raise Error(f"{place!r} is not a file that can be read here", "FILE_FORMAT",
+                    "give 'x.npy', or (file, name) for .npz, .safetensors and .h5")
+    kind = _CONTAINERS[ending]
+    _check(getattr(_lib, f"fth_{kind}_open")(C.byref(box), context._mem, os.fsencode(path),
+                                             C.byref(err)), err)
+    try:
+        _check(getattr(_lib, f"fth_{kind}_source")(box, name.encode(), C.byref(s), C.byref(err)),
+               err)
+    finally:
+        getattr(_lib, f"fth_{kind}_close")(box)
+    return s
+
+
+# ---- values ---------------------------------------------------------------------------------------
+
+def _map(op, a, b=None, c=None):
+    return a.graph._build("fth_map_", EW[op], a, b if b is not None else Val(),
+                          c if c is not None else Val())
+
+
+def _binary(op, swap=False):
+    def method(self, other):
+        other = self._lift(other)
+        if other is NotImplemented:
+            return NotImplemented
+        return _map(op, other, self) if swap else _map(op, self, other)
+    return method
+
+
+class Value:
+    """A handle into a graph. Arithmetic and comparisons build; numbers take the value's dtype."""
+
+    __slots__ = ("graph", "id", "__weakref__")
+    __array_ufunc__ = None  # array * value must not become an array of values
+
+    def __init__(self, graph, id):
+        self.graph, self.id = graph, id
+
+    @property
+    def _as_parameter_(self):
+        return Val(self.graph._p, self.id)
+
+    @property
+    def dtype(self):
+        return _NAME_OF[_lib.fth_val_dtype(self)]
+
+    @property
+    def axes(self):
+        return tuple(_text(_lib.fth_val_axis(self, i)) for i in range(_lib.fth_val_axes(self)))
+
+    @property
+    def shape(self):
+        return tuple(_lib.fth_val_size(self, i) for i in range(_lib.fth_val_axes(self)))
+
+    def __repr__(self):
+        text = C.create_string_buffer(512)
+        return _text(_lib.fth_val_format(self, text, len(text)))
+
+    def _lift(self, x):
+        if isinstance(x, Value):
+            return x
+        if isinstance(x, (bool, int, float, complex, np.generic)):
+            return self.graph.const(x, self.dtype)
+        return NotImplemented
+
+    __add__, __radd__ = _binary("add"), _binary("add", True)
+    __sub__, __rsub__ = _binary("sub"), _binary("sub", True)
+    __mul__, __rmul__ = _binary("mul"), _binary("mul", True)
+    __truediv__, __rtruediv__ = _binary("div"), _binary("div", True)
+    __floordiv__, __rfloordiv__ = _binary("idiv"), _binary("idiv", True)
+    __mod__, __rmod__ = _binary("mod"), _binary("mod", True)
+    __rpow__ = _binary("pow", True)
+    __and__, __rand__ = _binary("and"), _binary("and", True)
+    __or__, __ror__ = _binary("or"), _binary("or", True)
+    __xor__, __rxor__ = _binary("xor"), _binary("xor", True)
+    __eq__, __ne__ = _binary("eq"), _binary("ne")
+    __lt__, __le__, __gt__, __ge__ = _binary("lt"), _binary("le"), _binary("gt"), _binary("ge")
+
+    def __pow__(self, other):
+        if not isinstance(other, Value) and other == 2:
+            return _map("sqr", self)
+        return _binary("pow")(self, other)
+
+    def __neg__(self):
+        return _map("neg", self)
+
+    def __abs__(self):
+        return _map("abs", self)
+
+    def __invert__(self):
+        return _map("not", self)
+
+    def __hash__(self):
+        return hash((id(self.graph), self.id))
+
+    def __bool__(self):
+        raise TypeError("a value has no truth before it is run; write value.item()")
+
+    # what v.method(...) shares with fathom.method(v, ...) is filled in below
+
+    def label(self, text):
+        """Name the value in plans and messages; returns it."""
+        _lib.fth_label(self, text.encode())
+        return self
+
+    def out(self, i):
+        """Output i of the operation that made this value."""
+        return self.graph._build("fth_out_", self, i)
+
+    def numpy(self, **limits):
+        """Plan and run just this value."""
+        return self.graph.plan(self, **limits).run()
+
+    def item(self):
+        """The number of a value without axes."""
+        if self.axes:
+            raise Error(f"{self!r} is not one number", "DTYPE_READ")
+        return self.numpy().item()
+
+
+class Param(Value):
+    """A named block that a run may change; `array` is its memory."""
+
+    __slots__ = ("name", "array")
+
+
+class Scalar(Value):
+    """A number that may change from run to run."""
+
+    __slots__ = ("name", "array")
+
+    def set(self, x):
+        self.array[...] = x
+
+
+# ---- graphs ---------------------------------------------------------------------------------------
+
+class Graph:
+    """Values with named axes. Without a context it makes its own from the other arguments."""
+
+    def __init__(self, context=None, **options):
+        self._p = None
+        self.context = context or Context(**options)
+        self._p = _lib.fth_graph_create(self.context._p)
+        if not self._p:
+            raise Error("the graph could not be created", "NOMEM")
+        self._callbacks = _Callbacks()
+        self._tensors, self._files = [], []
+        self.params = {}
+
+    def __del__(self):
+        if getattr(self, "_p", None):
+            _lib.fth_graph_destroy(self._p)
+            for t in self._tensors:
+                _lib.fth_tensor_release(t)
+            for s in self._files:
+                _lib.fth_source_close(C.byref(s))
+            self._callbacks.live.clear()  # they refer to each other; arrays must go now
+
+    # Every builder comes through here: the site of the caller, and poison becomes an exception.
+    def _build(self, name, *args, of_graph=False):
+        function = getattr(_lib, name)
+        v = function(self._p, _site(), *args) if of_graph else function(_site(), *args)
+        if v.id == 0:
+            raise self._last_error()
+        return Value(self, v.id)
+
+    def _last_error(self):
+        err = Err()
+        n = _lib.fth_graph_errors(self._p, 0, C.byref(err))
+        _lib.fth_graph_errors(self._p, min(n, 8) - 1, C.byref(err))
+        if n == 0:
+            return Error("a value of another graph was used", "GRAPH_VALUE")
+        return _error(err)
+
+    def axis(self, name, size):
+        """Declare an axis once, with its size."""
+        if not _lib.fth_axis_(self._p, _site(), name.encode(), int(size)):
+            raise self._last_error()
+
+    def axis_like(self, name, like):
+        """A second name for the same size."""
+        if not _lib.fth_axis_like_(self._p, _site(), name.encode(), like.encode()):
+            raise self._last_error()
+
+    def axes(self, **sizes):
+        """g.axes(cell=1000, dim=2)"""
+        for name, size in sizes.items():
+            self.axis(name, size)
+
+    def axis_size(self, name):
+        size = _lib.fth_axis_size(self._p, name.encode())
+        return None if size < 0 else size
+
+    def input(self, name, data, axes, dtype=None):
+        """Data from outside: an array (C-contiguous ones are used in place; others are read in
+        pieces), a Source, "x.npy", (file, name), or anything with __dlpack__ or a buffer."""
+        if isinstance(data, Source):
+            number = _dtype_number(dtype or data.dtype)
+            s = _read_source(self._callbacks, data.shape, number, data.read, b"python")
+        elif isinstance(data, (str, os.PathLike, tuple)):
+            s = _file_source(self.context, data)
+            self._files.append(s)
+            number = s.dtype
+        else:
+            array, own = _as_array(data)
+            number = self._number_of(array, dtype or own)
+            s = _array_source(self._callbacks, array, number)
+        return self._build("fth_input_", name.encode(), number, _axes(axes), s, of_graph=True)
+
+    @staticmethod
+    def _number_of(array, dtype):
+        number = _dtype_number(dtype if dtype else array.dtype)
+        if _numpy_dtype(number) != array.dtype or not array.dtype.isnative:
+            raise Error(f"an array of {array.dtype} cannot be {_NAME_OF[number]}", "DTYPE",
+                        "convert the array, or cast in the graph")
+        return number
+
+    def scalar(self, name, value, dtype="f64"):
+        """A number that may change from run to run: s.set(x)."""
+        number = _dtype_number(dtype)
+        array = np.array(value, dtype=_numpy_dtype(number))
+        s = _array_source(self._callbacks, array, number)
+        v = self._build("fth_input_", name.encode(), number, b"", s, of_graph=True)
+        out = Scalar(self, v.id)
+        out.name, out.array = name, array
+        return out
+
+    def param(self, name, data, axes, dtype=None):
+        """A persistent block. A writable C-contiguous array is used in place, and assigns change
+        it; anything else is copied. The memory is param.array."""
+        array, own = _as_array(data)
+        number = self._number_of(array, dtype or own)
+        if not (array.flags.c_contiguous and array.flags.writeable and array.flags.aligned):
+            array = np.array(array, order="C")
+        err, out = Err(), P()
+        size = (L * MAX_AXES)(*array.shape)
+        _check(_lib.fth_tensor_wrap_(C.byref(out), self.context._mem, _site(), name.encode(),
+                                     number, array.ndim, size, array.ctypes.data, DROP_FN(), None,
+                                     C.byref(err)), err)
+        self._tensors.append(out.value)
+        self._callbacks.live.append(array)
+        v = self._build("fth_param_", name.encode(), _axes(axes), out, of_graph=True)
+        p = Param(self, v.id)
+        p.name, p.array = name, array
+        self.params[name] = array
+        return p
+
+    def const(self, value, dtype="f32"):
+        number = _dtype_number(dtype)
+        if isinstance(value, (bool, int, np.bool_, np.integer)):
+            return self._build("fth_const_i64_", number, int(value), of_graph=True)
+        if isinstance(value, (complex, np.complexfloating)) and not dtype.startswith("c"):
+            raise Error(f"{value} cannot be {dtype}", "DTYPE", "cast the other operand to complex")
+        value = complex(value)
+        return self._build("fth_const_", number, value.real, value.imag, of_graph=True)
+
+    def index(self, axis):
+        """Global index along an axis, i64."""
+        return self._build("fth_index_", axis.encode(), of_graph=True)
+
+    def _random(self, kind, axes, seed, iteration, stream, dtype):
+        def number(x):
+            return x if isinstance(x, Value) else self.const(int(x), "i64")
+        return self._build("fth_random_", RANDOM[kind], _dtype_number(dtype), _axes(axes),
+                           number(seed), number(iteration), stream)
+
+    def uniform(self, axes, seed=0, iteration=0, stream=0, dtype="f32"):
+        """[0, 1): a function of (seed, stream, iteration, index); seed and iteration may be
+        scalars of the graph."""
+        return self._random("uniform", axes, seed, iteration, stream, dtype)
+
+    def normal(self, axes, seed=0, iteration=0, stream=0, dtype="f32"):
+        return self._random("normal", axes, seed, iteration, stream, dtype)
+
+    def random_bits(self, axes, seed=0, iteration=0, stream=0):
+        return self._random("bits", axes, seed, iteration, stream, "i64")
+
+    def plan(self, outputs, updates=(), into=None, **limits):
+        """Plan what is wanted. `outputs` is a value, a list or a dict of values, and run() gives
+        back the same form; `updates` are assigns. `into` says where an output goes: an array, a
+        path "x.npy", or a function of (lo, array), by key or position. Limits: memory="1G",
+        scratch, threads, stream="axis", no_recompute, no_spill, no_fuse."""
+        return Plan(self, outputs, updates, into or {}, limits)
+
+
+class Plan:
+    """Everything that will happen. print(plan) shows it; run() does it."""
+
+    _FLAGS = ("no_recompute", "no_spill", "no_fuse")
+
+    def __init__(self, graph, outputs, updates, into, limits):
+        self._p = None
+        self.graph, self.report = graph, None
+        self._form = outputs
+        self._keys, values = self._unpack(outputs)
+        self._values = values
+        self._dtypes = [_lib.fth_val_dtype(v) for v in values]
+        self._shapes = [v.shape for v in values]
+        self._into = into
+        unknown = [k for k in into if k not in self._keys]
+        if unknown:
+            raise Error(f"'into' names {unknown[0]!r}, which is no output", "NO_SINK")
+        all_values = values + list(updates)
+        self._n = len(all_values)
+        self._callbacks = _Callbacks()
+        lim = Limits(memory_bytes=_bytes(limits.pop("memory", None)),
+                     scratch_bytes=_bytes(limits.pop("scratch", None)),
+                     threads=limits.pop("threads", 0))
+        stream = limits.pop("stream", None)
+        lim.stream = None if stream is None else _keep(stream)
+        for flag in self._FLAGS:
+            setattr(lim, flag, bool(limits.pop(flag, False)))
+        if limits:
+            raise TypeError(f"plan() has no limit called {next(iter(limits))!r}")
+        sinks, _, _ = self._make_sinks(planning=True)
+        lim.sinks = C.cast(sinks, C.POINTER(SinkStruct))
+        outs = (Val * self._n)(*[v._as_parameter_ for v in all_values])
+        err = Err()
+        self._keep = (sinks, lim, outs)
+        self._p = _lib.fth_plan_make_(graph._p, _site(), outs, self._n, C.byref(lim), C.byref(err))
+        if not self._p:
+            raise _error(err)
+
+    @staticmethod
+    def _unpack(outputs):
+        if isinstance(outputs, Value):
+            return [0], [outputs]
+        if isinstance(outputs, dict):
+            return list(outputs), list(outputs.values())
+        return list(range(len(outputs))), list(outputs)
+
+    def __del__(self):
+        if getattr(self, "_p", None):
+            _lib.fth_plan_destroy(self._p)
+            self._callbacks.live.clear()
+
+    def _make_sinks(self, planning=False):
+        """One sink per output: its struct, what run() returns, and which files to close. While
+        planning only the fact that an output goes to memory counts, not its address."""
+        sinks = (SinkStruct * self._n)()
+        results, files = [], []
+        for i, key in enumerate(self._keys):
+            s, where = sinks[i], self._into.get(key)
+            dtype = _numpy_dtype(self._dtypes[i])
+            _fill_shape(s, self._dtypes[i], self._shapes[i])
+            result = where
+            if where is None or isinstance(where, np.ndarray):
+                s.kind = b"numpy"
+                array = where
+                if array is None:
+                    array = np.empty(() if planning else self._shapes[i], dtype)
+                elif array.dtype != dtype or array.shape != self._shapes[i] or \
+                        not (array.flags.c_contiguous and array.flags.writeable):
+                    raise Error(f"output {key!r} is {self._values[i]!r}; the array given for it is "
+                                f"{array.dtype} {array.shape}", "NO_SINK",
+                                "give a writable C-contiguous array of that shape and dtype")
+                result = array
+                s.data = array.ctypes.data
+                self._write_sink(s, _putter(array), dtype, len(self._shapes[i]))
+            elif callable(where):
+                s.kind = b"python"
+                self._write_sink(s, lambda at, part, put=where: put(at, part.copy()), dtype,
+                                 len(self._shapes[i]))
+            elif not planning:
+                err, size = Err(), (L * MAX_AXES)(*self._shapes[i])
+                _check(_lib.fth_npy_create(C.byref(s), self.graph.context._mem,
+                                           os.fsencode(where), self._dtypes[i],
+                                           len(self._shapes[i]), size, C.byref(err)), err)
+                files.append(s)
+            results.append(result)
+        return sinks, results, files
+
+    def _write_sink(self, s, write, dtype, n_axes):
+        def put(lo, n, src):
+            at, size = _rect(n_axes, lo, n)
+            write(at, _over(src, size, dtype))
+        s.write = READ_FN(self._callbacks.guard("write", put))
+        self._callbacks.live.append(s.write)
+
+    @property
+    def info(self):
+        """Bytes, passes, chunks, steps and flops as a dict."""
+        i = PlanInfo()
+        _lib.fth_plan_get_info(self._p, C.byref(i))
+        return {name: getattr(i, name) for name, _ in PlanInfo._fields_}
+
+    def _print(self, function):
+        text, size = P(), C.c_size_t()
+        file = _libc.open_memstream(C.byref(text), C.byref(size))
+        if not file:
+            raise MemoryError()
+        status = function(self._p, file)
+        _libc.fclose(file)
+        out = C.string_at(text, size.value).decode()
+        _libc.free(text)
+        if status:
+            raise Error("the plan could not be printed", "NOMEM")
+        return out
+
+    @property
+    def text(self):
+        return self._print(_lib.fth_plan_print)
+
+    @property
+    def json(self):
+        return _json.loads(self._print(_lib.fth_plan_print_json))
+
+    def __str__(self):
+        return self.text
+
+    def run(self, progress=None):
+        """Run and return the outputs, in the form they were asked for. `progress(p)` gets
+        .fraction, .elapsed_s, .remaining_s, .rate and .what; returning False cancels, an exception
+        (or Ctrl-C) cancels and is raised again. plan.report holds the numbers of the run."""
+        ours, sources = self._callbacks, self.graph._callbacks
+        ours.live.clear()
+        ours.take(), sources.take()
+        sinks, results, files = self._make_sinks()
+
+        def step(_user, p):
+            try:
+                if progress is None:
+                    return True
+                c = p.contents
+                return progress(Progress(c.fraction, c.elapsed_s, c.remaining_s, c.rate,
+                                         _text(c.what))) is not False
+            except BaseException as e:
+                ours.raised = e
+                return False
+        # Always there: it is where Python notices Ctrl-C.
+        options = RunOptions(PROGRESS_FN(step), None)
+        report, err = RunReport(), Err()
+        status = _lib.fth_run(self._p, sinks, C.byref(options), C.byref(report), C.byref(err))
+        for s in files:
+            _lib.fth_sink_close(C.byref(s))
+        cause = ours.take() or sources.take()
+        if status != 0 and cause is not None and _error(err).status == "CANCELLED":
+            raise cause
+        _check(status, err, cause)
+        self.report = {name: getattr(report, name) for name, _ in RunReport._fields_}
+        if isinstance(self._form, Value):
+            return results[0]
+        if isinstance(self._form, dict):
+            return dict(zip(self._keys, results))
+        return results
+
+
+Progress = namedtuple("Progress", "fraction elapsed_s remaining_s rate what")
+
+
+# ---- builders: fathom.f(v, ...), and v.f(...) for those that start with a value -------------------
+
+def _method(function, name=None):
+    setattr(Value, name or function.__name__, function)
+    return function
+
+
+def _unary(op):
+    def function(v):
+        return _map(op, v)
+    function.__name__, function.__doc__ = op, f"{op}, elementwise"
+    return function
+
+
+for _op in ("neg abs sqr sqrt rsqrt recip exp expm1 log log1p sin cos tanh sigmoid softplus lgamma "
+            "digamma trigamma erf floor ceil round sign isnan isfinite conj real imag arg "
+            "abs2").split():
+    globals()[_op] = _method(_unary(_op))
+logical_not = _unary("not")
+
+
+def _two(op, a, b):
+    if not isinstance(a, Value):
+        a = b._lift(a)
+    b = a._lift(b)
+    return _map(op, a, b)
+
+
+def minimum(a, b):
+    """Elementwise; NaN wins."""
+    return _two("min", a, b)
+
+
+def maximum(a, b):
+    return _two("max", a, b)
+
+
+def atan2(y, x):
+    return _two("atan2", y, x)
+
+
+def complex_of(re, im):
+    """re + i im"""
+    return _two("complex", re, im)
+
+
+def fma(a, b, c):
+    """a*b + c with one rounding"""
+    return _map("fma", a, a._lift(b), a._lift(c))
+
+
+def where(condition, a, b):
+    """a where the bool condition holds, else b"""
+    like = a if isinstance(a, Value) else b
+    return _map("select", condition, like._lift(a), like._lift(b))
+
+
+@_method
+def cast(v, dtype):
+    """The only way to change a dtype."""
+    return v.graph._build("fth_cast_", v, _dtype_number(dtype))
+
+
+@_method
+def expand(v, axes):
+    """Grow by these axes, outermost first."""
+    return v.graph._build("fth_expand_", v, _axes(axes))
+
+
+@_method
+def rename(v, old, new):
+    """rename(v, "a b", "c d"): same sizes, other names."""
+    return v.graph._build("fth_rename_", v, _axes(old), _axes(new))
+
+
+@_method
+def layout(v, axes):
+    """The same axes in this order in memory."""
+    return v.graph._build("fth_layout_", v, _axes(axes))
+
+
+@_method
+def merge(v, axes, into):
+    """merge(v, "group chan", "patch")"""
+    return v.graph._build("fth_merge_", v, _axes(axes), into.encode())
+
+
+@_method
+def split(v, axis, into=None):
+    """Undo a merge."""
+    return v.graph._build("fth_split_", v, axis.encode(), _axes(into) if into else None)
+
+
+@_method
+def mark(v, triangle, row, col):
+    """Say that v is "lower" or "upper" triangular over (row, col)."""
+    return v.graph._build("fth_mark_", v, TRIANGLE[triangle], row.encode(), col.encode())
+
+
+def _reduction(name):
+    def function(v, axes):
+        return v.graph._build("fth_reduce_", RED[name], v, _axes(axes))
+    function.__name__, function.__doc__ = name, f"{name} over the axes"
+    return function
+
+
+for _op in RED:
+    _method(_reduction(_op))
+logsumexp = Value.logsumexp
+
+
+@_method
+def count(v, axes):
+    """How many elements are not zero, i64."""
+    return v.graph._build("fth_count_", v, _axes(axes))
+
+
+@_method
+def mean(v, axes):
+    return v.graph._build("fth_mean_", v, _axes(axes))
+
+
+@_method
+def variance(v, axes):
+    """Divided by n, not n-1."""
+    return v.graph._build("fth_variance_", v, _axes(axes))
+
+
+@_method
+def argmin(v, axis):
+    return v.graph._build("fth_arg_", False, v, axis.encode())
+
+
+@_method
+def argmax(v, axis):
+    return v.graph._build("fth_arg_", True, v, axis.encode())
+
+
+@_method
+def histogram(v, axis, bin_axis, lo, hi):
+    """Counts in equal bins of [lo, hi), i64 [.. bin_axis]."""
+    return v.graph._build("fth_histogram_", v, axis.encode(), bin_axis.encode(), lo, hi)
+
+
+@_method
+def scan(v, axis, reduction="sum", exclusive=False, reverse=False):
+    """Running sum, prod, min or max."""
+    return v.graph._build("fth_scan_", RED[reduction], v, axis.encode(), exclusive, reverse)
+
+
+@_method
+def cumsum(v, axis):
+    return scan(v, axis)
+
+
+@_method
+def dot(a, b, axes):
+    """Sum of a*b over the axes; others that both have are batches."""
+    return a.graph._build("fth_dot_", a, b, _axes(axes))
+
+
+@_method
+def cholesky(a, row, col):
+    return a.graph._build("fth_cholesky_", a, row.encode(), col.encode())
+
+
+def solve(a, b, row, col):
+    """x with A x = b, A triangular over (row, col)."""
+    return a.graph._build("fth_solve_", a, b, row.encode(), col.encode(), False)
+
+
+def solve_t(a, b, row, col):
+    """x with A^T x = b (A^H for complex)."""
+    return a.graph._build("fth_solve_", a, b, row.encode(), col.encode(), True)
+
+
+@_method
+def eigh(a, row, col):
+    """(values ascending, vectors) of small symmetric matrices."""
+    v = a.graph._build("fth_eigh_", a, row.encode(), col.encode())
+    return v, v.out(1)
+
+
+@_method
+def inverse(a, row, col):
+    """(inverse, log |det|) of small matrices."""
+    v = a.graph._build("fth_inverse_", a, row.encode(), col.encode())
+    return v, v.out(1)
+
+
+@_method
+def gather(v, axis, index):
+    """out[..i..] = v[..index[i]..]"""
+    return v.graph._build("fth_gather_", v, axis.encode(), index)
+
+
+@_method
+def scatter_add(v, axis, index, into):
+    """out[..index[i]..] += v[..i..]"""
+    return v.graph._build("fth_scatter_add_", v, axis.encode(), index, into.encode())
+
+
+@_method
+def compact(v, axis, mask, into):
+    """Rows of v where the mask holds; the size of `into` must be their count."""
+    return v.graph._build("fth_compact_", v, axis.encode(), mask, into.encode())
+
+
+def concat(values, axes, into):
+    """concat([a, b], "m n", "mn"): a's axis m, then b's axis n."""
+    values = list(values)
+    names = axes.split() if isinstance(axes, str) else list(axes)
+    if len(names) == 1:
+        names = names * len(values)
+    if len(names) != len(values):
+        raise Error(f"concat: {len(values)} values and {len(names)} axes", "GRAPH_ATTR")
+    array = (Val * len(values))(*[v._as_parameter_ for v in values])
+    texts = (S * len(values))(*[n.encode() for n in names])
+    return values[0].graph._build("fth_concat_", len(values), array, texts, into.encode())
+
+
+def slice_axis(v, axis, start, into):
+    """As many elements as `into` has, from `start`."""
+    return v.graph._build("fth_slice_", v, axis.encode(), start, into.encode())
+
+
+Value.slice = slice_axis
+
+
+@_method
+def pad(v, axis, before, into, value=0.0):
+    return v.graph._build("fth_pad_", v, axis.encode(), before, into.encode(), value)
+
+
+@_method
+def window(v, axis, lo, tap, clamp=False):
+    """out[.. x t] = v[x + t - lo]"""
+    return v.graph._build("fth_window_", v, axis.encode(), lo, tap.encode(), clamp)
+
+
+@_method
+def flip(v, axis):
+    return v.graph._build("fth_flip_", v, axis.encode())
+
+
+@_method
+def sort(v, axis, descending=False):
+    """(sorted, order as i64)"""
+    out = v.graph._build("fth_sort_", v, axis.encode(), descending)
+    return out, out.out(1)
+
+
+@_method
+def topk(v, axis, into, largest=True):
+    """(values in order, positions as i64); the size of `into` is k."""
+    out = v.graph._build("fth_topk_", v, axis.encode(), into.encode(), largest)
+    return out, out.out(1)
+
+
+@_method
+def fft(v, axes, into):
+    return v.graph._build("fth_fft_", FFT["forward"], v, _axes(axes), _axes(into))
+
+
+@_method
+def ifft(v, axes, into):
+    """Divided by the number of points."""
+    return v.graph._build("fth_fft_", FFT["inverse"], v, _axes(axes), _axes(into))
+
+
+@_method
+def rfft(v, axes, into):
+    """The last axis of `into` has n/2+1 elements."""
+    return v.graph._build("fth_fft_", FFT["real"], v, _axes(axes), _axes(into))
+
+
+@_method
+def irfft(v, axes, into):
+    return v.graph._build("fth_fft_", FFT["real_inverse"], v, _axes(axes), _axes(into))
+
+
+def conv2d(v, w, y="y", x="x", chan="chan", ky="ky", kx="kx", out_y=None, out_x=None, stride=1,
+           dilation=1, pad_y=0, pad_x=0):
+    """v [b chan y x], w [out chan ky kx] -> [b out out_y out_x]"""
+    c = Conv(y.encode(), x.encode(), (out_y or y).encode(), (out_x or x).encode(), chan.encode(),
+             ky.encode(), kx.encode(), stride, dilation, pad_y, pad_x)
+    return v.graph._build("fth_conv2d_", v, w, C.byref(c))
+
+
+@_method
+def pool_mean(v, axis, factor, into):
+    return v.graph._build("fth_pool_", RED["sum"], True, v, axis.encode(), factor, into.encode())
+
+
+@_method
+def pool_sum(v, axis, factor, into):
+    return v.graph._build("fth_pool_", RED["sum"], False, v, axis.encode(), factor, into.encode())
+
+
+@_method
+def pool_max(v, axis, factor, into):
+    return v.graph._build("fth_pool_", RED["max"], False, v, axis.encode(), factor, into.encode())
+
+
+@_method
+def upsample(v, axis, factor, into):
+    """Repeat each element `factor` times."""
+    return v.graph._build("fth_upsample_", v, axis.encode(), factor, into.encode())
+
+
+def poisson(rate, seed=0, iteration=0, stream=0):
+    """One draw per element of `rate`, i64."""
+    g = rate.graph
+    seed, iteration = (x if isinstance(x, Value) else g.const(int(x), "i64")
+                       for x in (seed, iteration))
+    return g._build("fth_poisson_", rate, seed, iteration, stream)
+
+
+def grad(loss, wrt):
+    """Gradients of a real scalar with respect to a value or a list of values."""
+    one = isinstance(wrt, Value)
+    values = [wrt] if one else list(wrt)
+    g, n = loss.graph, len(values)
+    ins = (Val * n)(*[v._as_parameter_ for v in values])
+    outs = (Val * n)()
+    status = _lib.fth_grad_(_site(), loss, n, ins, outs)
+    if status != 0 or any(v.id == 0 for v in outs):
+        raise g._last_error()
+    found = [Value(g, v.id) for v in outs]
+    return found[0] if one else found
+
+
+def assign(param, value):
+    """After every read of the parameter, put the value there; give it to plan(updates=...)."""
+    return param.graph._build("fth_assign_", param, value)
+
+
+def adam(param, gradient, rate, step, beta1=0.9, beta2=0.999, eps=1e-8, decay=0.0):
+    """The three assigns of one Adam step. `rate` (f64) and `step` (i64, from 1) are scalars of the
+    graph; the moments become parameters "<name>.m" and "<name>.v"."""
+    g = param.graph
+    m, v = (g.param(f"{param.name}.{x}", np.zeros_like(param.array), param.axes)
+            for x in ("m", "v"))
+    out = (Val * 3)()
+    opt = AdamStruct(beta1, beta2, eps, decay)
+    status = _lib.fth_adam_(_site(), C.byref(opt), param, gradient, m, v, rate, step, out)
+    if status != 0 or any(x.id == 0 for x in out):
+        raise g._last_error()
+    return [Value(g, x.id) for x in out]
+
+
+def schedule(kind, step, rate, last=0.0, steps=1, warmup=0):
+    """The learning rate at a step (from 0): "constant", "exponential", "cosine" or "linear"."""
+    s = ScheduleStruct(SCHEDULE[kind], rate, last, steps, warmup)
+    return _lib.fth_schedule_rate(C.byref(s), step)
+
+
+def free_memory():
+    """Bytes that could be taken now without swapping."""
+    return _lib.fth_mem_free_now()
+
+
+def version():
+    """The version of the library that is running."""
+    return _text(_lib.fth_version())

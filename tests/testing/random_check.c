@@ -1,0 +1,399 @@
+/* random_check.c - plans and runs one graph in many ways and compares.
+ *
+ * Checks return text instead of ending the case, so that a failing graph can be tried again with
+ * one output at a time: the smallest part that still fails is what gets printed.
+ */
+#include "testing/random_check.h"
+
+#include "testing/op_harness.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+enum { WHY = 4096, BUDGETS = 4 };
+#define PAGE ((uint64_t)2 << 20)
+#define UNLIMITED ((uint64_t)3 << 30)
+
+/* A sink that counts how often each element is written. */
+typedef struct taker {
+    fth_dtype dtype;
+    int n_axes;
+    int64_t size[FTH_MAX_AXES], count;
+    char *data;
+    uint8_t *times;
+} taker;
+
+typedef struct trial {
+    rg *g;
+    int n_outs;
+    int out[RG_OUTS];
+    bool direct[RG_OUTS];
+    taker want[RG_OUTS], got[RG_OUTS]; /* bits of the first run; of this run */
+    taker truth[RG_OUTS];              /* of the reference loops */
+    rg_stats *stats;
+    int64_t chunks[2 * BUDGETS];
+    int n_chunks;
+    bool passes, nested, recomputed, spilled;
+    char *why;
+} trial;
+
+static bool fails(trial *t, const char *fmt, ...) FTH_PRINTF(2, 3);
+static bool fails(trial *t, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(t->why, WHY, fmt, args);
+    va_end(args);
+    return false;
+}
+
+static const char *shown(const fth_err *err, char *text, size_t bytes)
+{
+    fth_err_format(err, text, bytes);
+    return text;
+}
+
+/* ---- sinks ----------------------------------------------------------------------------------- */
+
+static fth_status take(void *self, const int64_t *lo, const int64_t *n, const void *src, fth_err *err)
+{
+    (void)err;
+    taker *k = self;
+    const int64_t size = fth_dtype_size(k->dtype);
+    const int last = k->n_axes - 1;
+    const int64_t row = last >= 0 ? n[last] : 1;
+    int64_t at[FTH_MAX_AXES] = {0};
+    const char *in = src;
+    for (int i = 0; i < k->n_axes; i++)
+        if (n[i] <= 0) return FTH_OK;
+    for (;;) {
+        int64_t to = 0;
+        for (int i = 0; i < k->n_axes; i++) to = to * k->size[i] + lo[i] + at[i];
+        memcpy(k->data + to * size, in, (size_t)(row * size));
+        for (int64_t j = 0; j < row; j++) k->times[to + j]++;
+        in += row * size;
+        int i = last - 1;
+        while (i >= 0 && ++at[i] == n[i]) at[i--] = 0;
+        if (i < 0) return FTH_OK;
+    }
+}
+
+static void taker_make(taker *k, fth_val v)
+{
+    *k = (taker){.dtype = fth_val_dtype(v), .n_axes = fth_val_axes(v), .count = rg_count(v)};
+    for (int i = 0; i < k->n_axes; i++) k->size[i] = fth_val_size(v, i);
+    k->data = malloc((size_t)(k->count * fth_dtype_size(k->dtype)) + 64);
+    k->times = malloc((size_t)k->count + 1);
+}
+
+static void taker_clear(taker *k)
+{
+    memset(k->data, 0xEE, (size_t)(k->count * fth_dtype_size(k->dtype)));
+    memset(k->times, 0, (size_t)k->count);
+}
+
+static fth_sink sink_of(taker *k, bool memory)
+{
+    fth_sink s = {.kind = memory ? "memory" : "taker",
+                  .self = k,
+                  .dtype = k->dtype,
+                  .n_axes = k->n_axes,
+                  .write = take,
+                  .data = memory ? k->data : NULL};
+    memcpy(s.size, k->size, sizeof s.size);
+    return s;
+}
+
+static void trial_free(trial *t)
+{
+    for (int i = 0; i < t->n_outs; i++)
+        for (int k = 0; k < 3; k++) {
+            taker *x = k == 0 ? &t->want[i] : k == 1 ? &t->got[i] : &t->truth[i];
+            free(x->data);
+            free(x->times);
+        }
+}
+
+/* ---- one plan, one run ----------------------------------------------------------------------- */
+
+static fth_plan *plan_of(trial *t, const fth_limits *limits, taker *into, fth_sink *sinks, fth_err *err)
+{
+    fth_val outs[RG_OUTS];
+    fth_limits l = *limits;
+    for (int i = 0; i < t->n_outs; i++) {
+        outs[i] = rg_val(t->g, t->out[i]);
+        sinks[i] = sink_of(&into[i], t->direct[i]);
+    }
+    l.sinks = sinks;
+    t->stats->plans++;
+    return fth_plan_make(t->g->g, outs, t->n_outs, &l, err);
+}
+
+static bool check_plan(trial *t, const fth_plan *p, const fth_limits *l, const char *name)
+{
+    fth_plan_info info;
+    fth_plan_get_info(p, &info);
+    if (info.peak_bytes + info.foreign_bytes > l->memory_bytes)
+        return fails(t, "%s: the plan takes %" PRIu64 " + %" PRIu64 " of %" PRIu64, name, info.peak_bytes,
+                     info.foreign_bytes, l->memory_bytes);
+    if (info.peak_bytes < info.lower_bytes)
+        return fails(t, "%s: peak %" PRIu64 " is below the lower bound %" PRIu64, name, info.peak_bytes, info.lower_bytes);
+    const double ratio = info.lower_bytes ? (double)info.peak_bytes / (double)info.lower_bytes : 1.0;
+    if (ratio > 1.05)
+        return fails(t, "%s: peak %" PRIu64 " is %.3f times the lower bound %" PRIu64, name, info.peak_bytes, ratio,
+                     info.lower_bytes);
+    t->stats->ratio_sum += ratio;
+    if (ratio > t->stats->ratio_most) t->stats->ratio_most = ratio;
+    t->passes |= info.passes >= 2;
+    t->nested |= info.nested > 0;
+    t->recomputed |= info.recomputed > 0;
+    t->spilled |= info.spilled > 0;
+    bool known = false;
+    for (int i = 0; i < t->n_chunks; i++) known |= t->chunks[i] == info.chunks;
+    if (!known && t->n_chunks < 2 * BUDGETS) t->chunks[t->n_chunks++] = info.chunks;
+    return true;
+}
+
+static bool check_report(trial *t, const fth_run_report *r, const char *name)
+{
+    if (r->ledger_bytes != r->planned_bytes && r->planned_bytes > 0)
+        return fails(t, "%s: the ledger counted %" PRIu64 " where %" PRIu64 " were planned", name, r->ledger_bytes,
+                     r->planned_bytes);
+    const uint64_t most = (r->planned_bytes + PAGE - 1) / PAGE * PAGE;
+    if (r->touched_bytes > most)
+        return fails(t, "%s: %" PRIu64 " bytes of pages were touched, %" PRIu64 " planned", name, r->touched_bytes,
+                     r->planned_bytes);
+    return true;
+}
+
+static bool run_plan(trial *t, fth_plan *p, taker *into, const fth_sink *sinks, const char *name)
+{
+    char text[2048];
+    fth_err err = {0};
+    fth_run_report report;
+    for (int i = 0; i < t->n_outs; i++) taker_clear(&into[i]);
+    t->stats->runs++;
+    if (fth_run(p, sinks, NULL, &report, &err) != FTH_OK)
+        return fails(t, "%s: the run failed: %s", name, shown(&err, text, sizeof text));
+    for (int i = 0; i < t->n_outs; i++)
+        for (int64_t j = 0; !t->direct[i] && j < into[i].count; j++)
+            if (into[i].times[j] != 1)
+                return fails(t, "%s: element %" PRId64 " of v%d was written %d times", name, j, t->out[i],
+                             (int)into[i].times[j]);
+    return check_report(t, &report, name);
+}
+
+/* Plan and run; the smallest budget that would fit goes to *floor when it was refused. */
+static bool try_limits(trial *t, const fth_limits *l, taker *into, const char *name, bool *refused)
+{
+    char text[2048];
+    fth_err err = {0};
+    fth_sink sinks[RG_OUTS];
+    fth_plan *p = plan_of(t, l, into, sinks, &err);
+    if (!p && refused && err.status == FTH_E_NO_FIT) return *refused = true;
+    if (!p) return fails(t, "%s: no plan: %s", name, shown(&err, text, sizeof text));
+    bool ok = check_plan(t, p, l, name) && run_plan(t, p, into, sinks, name);
+    if (!ok && getenv("FTH_TEST_SEED")) fth_plan_print(p, stdout);
+    fth_plan_destroy(p);
+    return ok;
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+static bool same_bits(trial *t, const char *name)
+{
+    for (int i = 0; i < t->n_outs; i++) {
+        const int64_t size = fth_dtype_size(t->want[i].dtype);
+        const char *a = t->want[i].data, *b = t->got[i].data;
+        if (memcmp(a, b, (size_t)(t->want[i].count * size)) == 0) continue;
+        int64_t at = 0, n = 0;
+        for (int64_t j = t->want[i].count - 1; j >= 0; j--)
+            if (memcmp(a + j * size, b + j * size, (size_t)size) != 0) at = j, n++;
+        return fails(t, "%s: %" PRId64 " of %" PRId64 " elements of v%d differ from the unlimited run; first %" PRId64
+                     ": %.17g, was %.17g",
+                     name, n, t->want[i].count, t->out[i], at, t_get(t->want[i].dtype, b, at),
+                     t_get(t->want[i].dtype, a, at));
+    }
+    return true;
+}
+
+static double distance(double a, double b)
+{
+    if (isnan(a) && isnan(b)) return 0.0;
+    if (a == b) return 0.0;
+    const double d = fabs(a - b);
+    return isnan(d) ? HUGE_VAL : d;
+}
+
+/* Against the reference loops: to the bit where nothing rounds differently. */
+static bool near_truth(trial *t)
+{
+    for (int i = 0; i < t->n_outs; i++) {
+        const rg_value *v = &t->g->value[t->out[i]];
+        const taker *a = &t->truth[i], *b = &t->want[i];
+        double most = 0.0, worst = 0.0;
+        int64_t at = 0;
+        for (int64_t j = 0; j < a->count; j++) {
+            const double re = t_get(a->dtype, a->data, j), im = t_get_im(a->dtype, a->data, j);
+            const double d = distance(re, t_get(b->dtype, b->data, j)) + distance(im, t_get_im(b->dtype, b->data, j));
+            if (isfinite(re) && fabs(re) > most) most = fabs(re);
+            if (isfinite(im) && fabs(im) > most) most = fabs(im);
+            if (d > worst) worst = d, at = j;
+        }
+        const double allowed = v->exact ? 0.0 : (v->eps > 1e-5 ? 48.0 : 2000.0) * v->eps * (most > 1e-3 ? most : 1e-3);
+        if (worst <= allowed) continue;
+        return fails(t, "v%d%s is %.17g, the reference loops give %.17g (element %" PRId64 ", largest %g, allowed %g)",
+                     t->out[i], v->exact ? " (exact)" : "", t_get(b->dtype, b->data, at), t_get(a->dtype, a->data, at),
+                     at, most, allowed);
+    }
+    return true;
+}
+
+/* ---- one graph ------------------------------------------------------------------------------- */
+
+static bool check_floor(trial *t, int threads, uint64_t *floor)
+{
+    char text[2048];
+    fth_err err = {0};
+    fth_sink sinks[RG_OUTS];
+    fth_limits l = {.memory_bytes = 1, .threads = threads};
+    *floor = 0;
+    fth_plan *p = plan_of(t, &l, t->got, sinks, &err);
+    fth_plan_destroy(p);
+    if (p) return true; /* nothing to place */
+    unsigned long long bytes = 0;
+    if (err.status != FTH_E_NO_FIT || sscanf(err.hint, "would fit: --memory %llu", &bytes) != 1)
+        return fails(t, "a budget of 1 byte: %s", shown(&err, text, sizeof text));
+    *floor = bytes;
+    l.memory_bytes = bytes - 1;
+    err = (fth_err){0};
+    p = plan_of(t, &l, t->got, sinks, &err);
+    fth_plan_destroy(p);
+    if (p) return fails(t, "a plan fits in %llu bytes, one less than the refusal said", bytes - 1);
+    return true;
+}
+
+static bool check_budgets(trial *t, int threads, uint64_t peak, uint64_t foreign)
+{
+    uint64_t floor;
+    char name[80];
+    if (!check_floor(t, threads, &floor)) return false;
+    const uint64_t budget[BUDGETS] = {UNLIMITED, foreign + peak / 2, foreign + peak / 4, floor};
+    for (int i = 0; i < BUDGETS; i++) {
+        if (budget[i] == 0 || (i < 3 && budget[i] < floor)) continue;
+        if (i == 0 && threads == 1) continue;
+        snprintf(name, sizeof name, "budget %" PRIu64 "%s, %d threads", budget[i], i == 3 ? " (smallest)" : "", threads);
+        const fth_limits l = {.memory_bytes = budget[i], .threads = threads};
+        if (!try_limits(t, &l, t->got, name, NULL) || !same_bits(t, name)) return false;
+    }
+    return true;
+}
+
+static bool check_all(trial *t)
+{
+    fth_limits l = {.memory_bytes = UNLIMITED, .threads = 1, .no_fuse = true};
+    fth_err err = {0};
+    fth_sink sinks[RG_OUTS];
+    for (int i = 0; i < t->n_outs; i++) {
+        taker_make(&t->want[i], rg_val(t->g, t->out[i]));
+        taker_make(&t->got[i], rg_val(t->g, t->out[i]));
+        taker_make(&t->truth[i], rg_val(t->g, t->out[i]));
+    }
+    if (!try_limits(t, &l, t->truth, "reference", NULL)) return false;
+    l.no_fuse = false;
+    if (!try_limits(t, &l, t->want, "unlimited", NULL) || !near_truth(t)) return false;
+    fth_plan *p = plan_of(t, &l, t->got, sinks, &err);
+    fth_plan_info info = {0};
+    if (p) fth_plan_get_info(p, &info);
+    fth_plan_destroy(p);
+    return check_budgets(t, 1, info.peak_bytes, info.foreign_bytes) &&
+           check_budgets(t, 2, info.peak_bytes, info.foreign_bytes);
+}
+
+/* The same checks for one value alone: the smallest part of the graph that still fails. */
+static void shrink(rg *g, rg_stats *stats, char *why)
+{
+    for (int i = 0; i < g->n_values; i++)
+        for (int direct = 0; direct < 2; direct++) {
+            if (g->value[i].input) continue;
+            trial t = {.g = g, .n_outs = 1, .out = {i}, .direct = {direct}, .stats = stats, .why = why};
+            const bool ok = check_all(&t);
+            trial_free(&t);
+            if (ok) continue;
+            printf("alone, v%d%s: %s\n", i, direct ? " (into memory)" : "", why);
+            return;
+        }
+    printf("every value alone is right\n");
+}
+
+static void add_stats(const trial *t)
+{
+    rg_stats *s = t->stats;
+    s->graphs++;
+    s->chunky += t->n_chunks >= 3;
+    s->passes += t->passes;
+    s->nested += t->nested;
+    s->recomputed += t->recomputed;
+    s->spilled += t->spilled;
+    for (int i = 0; i < rg_op_count(); i++) s->op[i] += t->g->used[i];
+}
+
+bool rg_check_seed(uint64_t seed, rg_stats *stats)
+{
+    char why[RG_TEXT + WHY];
+    rg *g = rg_make(seed, why, sizeof why);
+    if (!g) {
+        printf("graph %" PRIu64 ": %s\n", seed, why);
+        return false;
+    }
+    trial t = {.g = g, .n_outs = g->n_outs, .stats = stats, .why = why};
+    memcpy(t.out, g->out, sizeof t.out);
+    memcpy(t.direct, g->direct, sizeof t.direct);
+    const bool ok = check_all(&t);
+    if (ok) add_stats(&t);
+    trial_free(&t);
+    if (!ok) {
+        printf("graph %" PRIu64 ": %s\n%soutputs:", seed, why, g->text);
+        for (int i = 0; i < g->n_outs; i++) printf(" v%d%s", g->out[i], g->direct[i] ? "*" : "");
+        printf("\n");
+        shrink(g, stats, why);
+    }
+    rg_free(g);
+    return ok;
+}
+
+static void report(const rg_stats *s)
+{
+    const double n = (double)(s->graphs > 0 ? s->graphs : 1);
+    printf("%" PRId64 " graphs, %" PRId64 " plans, %" PRId64 " runs\n", s->graphs, s->plans, s->runs);
+    printf("three numbers of chunks %.1f %%, two passes %.1f %%, nested %.1f %%, recomputed %.1f %%, spilled %.1f %%\n",
+           100.0 * (double)s->chunky / n, 100.0 * (double)s->passes / n, 100.0 * (double)s->nested / n,
+           100.0 * (double)s->recomputed / n, 100.0 * (double)s->spilled / n);
+    printf("peak / lower bound: mean %.4f, most %.4f\n", s->ratio_sum / (double)(s->runs ? s->runs : 1), s->ratio_most);
+    for (int i = 0; i < rg_op_count(); i++)
+        printf("%12s %4" PRId64 "%s", rg_op_name(i), s->op[i], i % 6 == 5 ? "\n" : "");
+    printf("\n");
+}
+
+void rg_check_many(uint64_t first, int64_t n)
+{
+    rg_stats s = {0};
+    const char *one = getenv("FTH_TEST_SEED");
+    if (one) {
+        IS_TRUE(rg_check_seed(strtoull(one, NULL, 10), &s));
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        if (!rg_check_seed(first + (uint64_t)i, &s))
+            FAIL("graph %" PRIu64 ": FTH_TEST_SEED=%" PRIu64 " runs just this one", first + (uint64_t)i,
+                 first + (uint64_t)i);
+    report(&s);
+    const double graphs = (double)s.graphs;
+    LE_F64(0.60 * graphs, s.chunky);
+    LE_F64(0.25 * graphs, s.passes);
+    LE_F64(0.10 * graphs, s.nested);
+    LE_F64(0.10 * graphs, s.recomputed);
+    LE_F64(s.ratio_sum / (double)s.runs, 1.02);
+    for (int i = 0; i < rg_op_count(); i++)
+        if (s.op[i] < 20 * n / 1000) FAIL("%s is in %" PRId64 " graphs only", rg_op_name(i), s.op[i]);
+}

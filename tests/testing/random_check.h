@@ -1,0 +1,27 @@
+/* testing/random_check.h - what every program must keep, whatever it computes.
+ *
+ * The ledger equals the plan to the byte; pages stay inside it; the plan is near its lower bound;
+ * the smallest budget that a refusal names fits and one byte less does not; outputs have the same
+ * bits at every budget and thread count and agree with the reference loops; sinks get every
+ * element once.
+ */
+#ifndef FATHOM_TESTING_RANDOM_CHECK_H
+#define FATHOM_TESTING_RANDOM_CHECK_H
+
+#include "testing/random_graph.h"
+
+typedef struct rg_stats {
+    int64_t graphs, plans, runs;
+    int64_t chunky; /* graphs with three or more numbers of chunks */
+    int64_t passes, nested, recomputed, spilled;
+    int64_t op[RG_OPS];
+    double ratio_sum, ratio_most; /* peak / lower bound, over all plans */
+    double loose_sum;             /* the same for the budget asked for */
+} rg_stats;
+
+/* Graph `seed`, every check; false: one does not hold, and a description was printed. */
+bool rg_check_seed(uint64_t seed, rg_stats *stats);
+/* Seeds first..first+n-1, or the one of FTH_TEST_SEED; then the coverage that is promised. */
+void rg_check_many(uint64_t first, int64_t n);
+
+#endif
