@@ -42,7 +42,8 @@ typedef struct bench_program {
 
 void bench_open(bench_program *p, int threads);
 /* Memory of ours, used in place, with the sizes of the axes. */
-fth_val bench_input(bench_program *p, const char *name, fth_dtype dtype, const char *axes, void *data);
+fth_val bench_input(bench_program *p, const char *name, fth_dtype dtype, const char *axes,
+                    void *data);
 void bench_output(bench_program *p, fth_val v, void *data);
 /* Plan (memory_bytes 0: no limit) and run once, filling planned and measured. */
 void bench_plan(bench_program *p, uint64_t memory_bytes, bool in_place);

@@ -29,7 +29,8 @@ static void one(bench *b, const char *name, int threads)
 {
     if (!bench_wants(b, name)) return;
     convolution v = {.c = {.batch = 8, .in = 64, .out = 64, .y = 128, .x = 128, .k = 3, .pad = 1}};
-    const int64_t image = (int64_t)v.c.batch * v.c.in * v.c.y * v.c.x, weight = (int64_t)v.c.out * v.c.in * 9;
+    const int64_t image = (int64_t)v.c.batch * v.c.in * v.c.y * v.c.x,
+                  weight = (int64_t)v.c.out * v.c.in * 9;
     v.c.src = bench_array(4ull * (uint64_t)image);
     v.c.dst = bench_array(4ull * (uint64_t)image);
     v.to = bench_array(4ull * (uint64_t)image);
@@ -46,17 +47,34 @@ static void one(bench *b, const char *name, int threads)
     fth_axis(v.p.g, "x", v.c.x);
     fth_axis(v.p.g, "ky", 3);
     fth_axis(v.p.g, "kx", 3);
-    const fth_conv conv = {.y = "y", .x = "x", .out_y = "y", .out_x = "x", .chan = "c", .ky = "ky", .kx = "kx",
-                           .stride = 1, .dilation = 1, .pad_y = 1, .pad_x = 1};
+    const fth_conv conv = {.y = "y",
+                           .x = "x",
+                           .out_y = "y",
+                           .out_x = "x",
+                           .chan = "c",
+                           .ky = "ky",
+                           .kx = "kx",
+                           .stride = 1,
+                           .dilation = 1,
+                           .pad_y = 1,
+                           .pad_x = 1};
     const fth_val in = bench_input(&v.p, "in", FTH_F32, "b c y x", v.c.src);
     const fth_val w = bench_input(&v.p, "w", FTH_F32, "o c ky kx", v.c.weight);
     bench_output(&v.p, fth_conv2d(in, w, &conv), v.to);
     bench_plan(&v.p, 0, true);
-    const bench_pair pair = {.name = name, .shape = "8x64x128x128 3x3 f32", .threads = threads,
-                             .amount = 2e-9 * (double)image * v.c.out * 9, .unit = "Gflop/s",
-                             .limit = bench_gemm_rate(b, FTH_F32, threads), .ours = run_ours, .peer = run_onednn,
-                             .peer_name = threads == 1 ? "oneDNN" : "oneDNN, 2 threads", .residual = difference,
-                             .bar = threads == 1 ? 0.95 : 0.85, .arg = &v, .planned = v.p.planned,
+    const bench_pair pair = {.name = name,
+                             .shape = "8x64x128x128 3x3 f32",
+                             .threads = threads,
+                             .amount = 2e-9 * (double)image * v.c.out * 9,
+                             .unit = "Gflop/s",
+                             .limit = bench_gemm_rate(b, FTH_F32, threads),
+                             .ours = run_ours,
+                             .peer = run_onednn,
+                             .peer_name = threads == 1 ? "oneDNN" : "oneDNN, 2 threads",
+                             .residual = difference,
+                             .bar = threads == 1 ? 0.95 : 0.85,
+                             .arg = &v,
+                             .planned = v.p.planned,
                              .measured = v.p.measured};
     if (v.p.status == FTH_OK && v.onednn) bench_pairs(b, &pair);
     if (!v.onednn) bench_note(b, "SKIP %s: %s", name, why);

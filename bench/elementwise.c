@@ -1,4 +1,5 @@
-/* elementwise.c - a chain of eight operations on 64 Mi floats, and the bandwidth of this machine. */
+/* elementwise.c - a chain of eight operations on 64 Mi floats, and the bandwidth of this machine.
+ */
 #include "bench.h"
 
 #include <stdlib.h>
@@ -66,8 +67,15 @@ static void open_chain(chain *c, int threads)
 static void one_thread(bench *b, chain *c)
 {
     open_chain(c, 1);
-    bench_pair pair = {.name = "chain", .shape = "64Mi f32", .threads = 1, .amount = 12e-9 * N, .unit = "GB/s",
-                       .ours = run_ours, .arg = c, .planned = c->p.planned, .measured = c->p.measured};
+    bench_pair pair = {.name = "chain",
+                       .shape = "64Mi f32",
+                       .threads = 1,
+                       .amount = 12e-9 * N,
+                       .unit = "GB/s",
+                       .ours = run_ours,
+                       .arg = c,
+                       .planned = c->p.planned,
+                       .measured = c->p.measured};
     pair.limit = bench_add_rate(b, 1);
     if (c->p.status == FTH_OK && bench_wants(b, "chain")) {
         pair.peer_name = "fused C loop";
@@ -92,9 +100,17 @@ static void one_thread(bench *b, chain *c)
     }
     bench_close(&c->p);
     if (bench_wants(b, "chain_by_hand")) {
-        const bench_pair hand = {.name = "chain_by_hand", .shape = "64Mi f32", .threads = 1, .amount = 12e-9 * N,
-                                 .unit = "GB/s", .limit = pair.limit, .ours = run_fused_as_ours, .peer = run_add,
-                                 .peer_name = "z = x + y", .bar = 0.40, .arg = c};
+        const bench_pair hand = {.name = "chain_by_hand",
+                                 .shape = "64Mi f32",
+                                 .threads = 1,
+                                 .amount = 12e-9 * N,
+                                 .unit = "GB/s",
+                                 .limit = pair.limit,
+                                 .ours = run_fused_as_ours,
+                                 .peer = run_add,
+                                 .peer_name = "z = x + y",
+                                 .bar = 0.40,
+                                 .arg = c};
         bench_pairs(b, &hand);
     }
 }
@@ -103,10 +119,20 @@ static void one_thread(bench *b, chain *c)
 static void two_threads(bench *b, chain *c)
 {
     open_chain(c, 2);
-    const bench_pair pair = {.name = "chain_2", .shape = "64Mi f32", .threads = 2, .amount = 12e-9 * N,
-                             .unit = "GB/s", .limit = bench_add_rate(b, 2), .ours = run_ours, .peer = run_add,
-                             .peer_name = "z = x + y, 2 threads", .bar = 0.0, .arg = c,
-                             .planned = c->p.planned, .measured = c->p.measured, .residual = against_fused};
+    const bench_pair pair = {.name = "chain_2",
+                             .shape = "64Mi f32",
+                             .threads = 2,
+                             .amount = 12e-9 * N,
+                             .unit = "GB/s",
+                             .limit = bench_add_rate(b, 2),
+                             .ours = run_ours,
+                             .peer = run_add,
+                             .peer_name = "z = x + y, 2 threads",
+                             .bar = 0.0,
+                             .arg = c,
+                             .planned = c->p.planned,
+                             .measured = c->p.measured,
+                             .residual = against_fused};
     if (c->p.status == FTH_OK) bench_pairs(b, &pair);
     bench_close(&c->p);
 }
@@ -117,7 +143,9 @@ void bench_elementwise(bench *b)
     bool any = false;
     for (int i = 0; i < 4; i++) any |= bench_wants(b, names[i]);
     if (!any) return;
-    chain c = {.x = bench_array(4ull * N), .y = bench_array(4ull * N), .z = bench_array(4ull * N),
+    chain c = {.x = bench_array(4ull * N),
+               .y = bench_array(4ull * N),
+               .z = bench_array(4ull * N),
                .other = bench_array(4ull * N)};
     bench_fill_f32(c.x, N, 1, 0, 1);
     bench_fill_f32(c.y, N, 2, 0, 1);

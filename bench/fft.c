@@ -1,6 +1,7 @@
 /* fft.c - batches of complex transforms, 1-D and 2-D, against FFTW called directly.
  *
- * FFTW's plan is made beforehand, by estimate as ours must be (measured plans differ from run to run).
+ * FFTW's plan is made beforehand, by estimate as ours must be (measured plans differ from run to
+ * run).
  */
 #include "bench.h"
 
@@ -45,7 +46,8 @@ static void one(bench *b, const char *name, int rank, const int *n, int batch, i
     fth_axis_like(t.p.g, "u", "x");
     if (rank == 2) fth_axis(t.p.g, "y", n[0]);
     if (rank == 2) fth_axis_like(t.p.g, "v", "y");
-    const fth_val in = bench_input(&t.p, "in", FTH_C64, rank == 2 ? "image y x" : "image x", t.from);
+    const fth_val in =
+        bench_input(&t.p, "in", FTH_C64, rank == 2 ? "image y x" : "image x", t.from);
     bench_output(&t.p, fth_fft(in, rank == 2 ? "y x" : "x", rank == 2 ? "v u" : "u"), t.to);
     bench_plan(&t.p, 0, true);
     char shape[32];
@@ -54,10 +56,19 @@ static void one(bench *b, const char *name, int rank, const int *n, int batch, i
     else
         snprintf(shape, sizeof shape, "%dx%d c64", batch, n[0]);
     const double flop = 5e-9 * (double)t.count * log2((double)points);
-    const bench_pair pair = {.name = name, .shape = shape, .threads = threads, .amount = flop, .unit = "Gflop/s",
-                             .limit = bench_gemm_rate(b, FTH_F32, threads), .ours = run_ours, .peer = run_fftw,
-                             .peer_name = threads == 1 ? "FFTW" : "FFTW, 2 threads", .residual = difference,
-                             .bar = threads == 1 ? 0.95 : 0.85, .arg = &t, .planned = t.p.planned,
+    const bench_pair pair = {.name = name,
+                             .shape = shape,
+                             .threads = threads,
+                             .amount = flop,
+                             .unit = "Gflop/s",
+                             .limit = bench_gemm_rate(b, FTH_F32, threads),
+                             .ours = run_ours,
+                             .peer = run_fftw,
+                             .peer_name = threads == 1 ? "FFTW" : "FFTW, 2 threads",
+                             .residual = difference,
+                             .bar = threads == 1 ? 0.95 : 0.85,
+                             .arg = &t,
+                             .planned = t.p.planned,
                              .measured = t.p.measured};
     if (t.p.status == FTH_OK) bench_pairs(b, &pair);
     bench_close(&t.p);

@@ -2,9 +2,9 @@
  *
  * usage: fathom-bench [--filter TEXT] [--json] [--pairs N] [--clock wall|cpu] [--peers DIR]
  *
- * One line per case: name, device, shape, seconds, rate, fraction of the measured limit, planned and
- * measured bytes, residual, then the peer and the ratio of its time to ours: median, lower quartile,
- * bar, verdict. Ours and the peer take turns. Exit code 1 when a bar is missed.
+ * One line per case: name, device, shape, seconds, rate, fraction of the measured limit, planned
+ * and measured bytes, residual, then the peer and the ratio of its time to ours: median, lower
+ * quartile, bar, verdict. Ours and the peer take turns. Exit code 1 when a bar is missed.
  */
 #include "bench.h"
 
@@ -14,7 +14,8 @@
 static int usage(const char *wrong)
 {
     fprintf(stderr,
-            "fathom-bench: unknown or incomplete argument '%s'\nusage: fathom-bench [--filter TEXT] [--json] "
+            "fathom-bench: unknown or incomplete argument '%s'\nusage: fathom-bench [--filter "
+            "TEXT] [--json] "
             "[--pairs N] [--clock wall|cpu] [--peers DIR]\n",
             wrong);
     return 2;
@@ -34,7 +35,8 @@ int main(int argc, char **argv)
             b.filter = value;
         else if (strcmp(argv[i], "--pairs") == 0 && atoi(value) >= 1)
             b.pairs = atoi(value) < 100 ? atoi(value) : 100;
-        else if (strcmp(argv[i], "--clock") == 0 && (strcmp(value, "cpu") == 0 || strcmp(value, "wall") == 0))
+        else if (strcmp(argv[i], "--clock") == 0 &&
+                 (strcmp(value, "cpu") == 0 || strcmp(value, "wall") == 0))
             b.cpu_clock = value[0] == 'c';
         else if (strcmp(argv[i], "--peers") == 0)
             b.peers = value;

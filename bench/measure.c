@@ -54,27 +54,31 @@ typedef struct line {
 
 static void print_json(bench *b, const line *l)
 {
-    printf("%s\n{\"case\":\"%s\",\"device\":\"cpu:%d\",\"shape\":\"%s\",\"seconds\":%.6g,\"rate\":%.6g,"
-           "\"unit\":\"%s\",\"fraction_of_limit\":%.4g,\"peak_planned\":%llu,\"peak_measured\":%llu,"
-           "\"residual\":%.3g,\"peer\":\"%s\",\"ratio_median\":%.4g,\"ratio_lower_quartile\":%.4g,"
-           "\"bar\":%.4g,\"clock\":\"%s\",\"pass\":%s}",
-           b->lines ? "," : "[", l->name, l->threads, l->shape, l->seconds, l->rate, l->unit, l->fraction,
-           (unsigned long long)l->planned, (unsigned long long)l->measured, l->residual, l->peer, l->median,
-           l->lower, l->bar, b->cpu_clock ? "cpu" : "wall", l->pass ? "true" : "false");
+    printf(
+        "%s\n{\"case\":\"%s\",\"device\":\"cpu:%d\",\"shape\":\"%s\",\"seconds\":%.6g,\"rate\":%."
+        "6g,"
+        "\"unit\":\"%s\",\"fraction_of_limit\":%.4g,\"peak_planned\":%llu,\"peak_measured\":%llu,"
+        "\"residual\":%.3g,\"peer\":\"%s\",\"ratio_median\":%.4g,\"ratio_lower_quartile\":%.4g,"
+        "\"bar\":%.4g,\"clock\":\"%s\",\"pass\":%s}",
+        b->lines ? "," : "[", l->name, l->threads, l->shape, l->seconds, l->rate, l->unit,
+        l->fraction, (unsigned long long)l->planned, (unsigned long long)l->measured, l->residual,
+        l->peer, l->median, l->lower, l->bar, b->cpu_clock ? "cpu" : "wall",
+        l->pass ? "true" : "false");
 }
 
 static void print_text(bench *b, const line *l)
 {
     char planned[24], measured[24], rate[48];
     if (b->lines == 0)
-        printf("%-22s %-6s %-22s %10s %15s %9s %11s %11s %9s  %-24s %7s %7s %6s\n", "case", "device", "shape",
-               "seconds", "rate", "of limit", "planned", "measured", "residual", "peer", "median", "lower", "bar");
+        printf("%-22s %-6s %-22s %10s %15s %9s %11s %11s %9s  %-24s %7s %7s %6s\n", "case",
+               "device", "shape", "seconds", "rate", "of limit", "planned", "measured", "residual",
+               "peer", "median", "lower", "bar");
     snprintf(rate, sizeof rate, "%.4g %s", l->rate, l->unit);
-    printf("%-22s cpu:%-2d %-22s %10.6f %15s %8.1f%% %11s %11s %9.2g  %-24s %7.3f %7.3f %6.3f %s\n", l->name,
-           l->threads, l->shape, l->seconds, rate, 100 * l->fraction,
+    printf("%-22s cpu:%-2d %-22s %10.6f %15s %8.1f%% %11s %11s %9.2g  %-24s %7.3f %7.3f %6.3f %s\n",
+           l->name, l->threads, l->shape, l->seconds, rate, 100 * l->fraction,
            fth_mem_format_size(l->planned, planned, sizeof planned),
-           fth_mem_format_size(l->measured, measured, sizeof measured), l->residual, l->peer, l->median, l->lower,
-           l->bar, l->pass ? "PASS" : "FAIL");
+           fth_mem_format_size(l->measured, measured, sizeof measured), l->residual, l->peer,
+           l->median, l->lower, l->bar, l->pass ? "PASS" : "FAIL");
 }
 
 static void print_line(bench *b, const line *l)
@@ -102,7 +106,11 @@ double bench_pairs(bench *b, const bench_pair *p)
     }
     qsort(ours, (size_t)b->pairs, sizeof *ours, by_size);
     qsort(ratio, (size_t)b->pairs, sizeof *ratio, by_size);
-    line l = {.name = p->name, .shape = p->shape, .unit = p->unit, .peer = p->peer_name, .threads = p->threads};
+    line l = {.name = p->name,
+              .shape = p->shape,
+              .unit = p->unit,
+              .peer = p->peer_name,
+              .threads = p->threads};
     l.seconds = quantile(ours, b->pairs, 0.5);
     l.rate = p->amount / l.seconds;
     l.fraction = p->limit > 0 ? l.rate / p->limit : 0;
@@ -117,10 +125,20 @@ double bench_pairs(bench *b, const bench_pair *p)
     return best_peer;
 }
 
-void bench_single(bench *b, const char *name, const char *shape, double seconds, double bound, const char *what)
+void bench_single(bench *b, const char *name, const char *shape, double seconds, double bound,
+                  const char *what)
 {
     const double ratio = bound / seconds;
-    const line l = {.name = name, .shape = shape, .unit = "/s", .peer = what, .threads = 1, .seconds = seconds,
-                    .rate = 1 / seconds, .median = ratio, .lower = ratio, .bar = 1.0, .pass = ratio >= 1.0};
+    const line l = {.name = name,
+                    .shape = shape,
+                    .unit = "/s",
+                    .peer = what,
+                    .threads = 1,
+                    .seconds = seconds,
+                    .rate = 1 / seconds,
+                    .median = ratio,
+                    .lower = ratio,
+                    .bar = 1.0,
+                    .pass = ratio >= 1.0};
     print_line(b, &l);
 }

@@ -1,4 +1,5 @@
-/* peer_libraries.c - OpenBLAS, LAPACK and FFTW called directly, with as many threads as asked for. */
+/* peer_libraries.c - OpenBLAS, LAPACK and FFTW called directly, with as many threads as asked for.
+ */
 #include "bench.h"
 
 #include <cblas.h>
@@ -18,7 +19,8 @@ void peer_gemm(fth_dtype dtype, int n, const void *a, const void *b, void *c, in
 {
     threads_set(threads);
     if (dtype == FTH_F32)
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0f, a, n, b, n, 0.0f, c, n);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0f, a, n, b, n, 0.0f, c,
+                    n);
     else
         cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0, a, n, b, n, 0.0, c, n);
     threads_set(1);
@@ -48,8 +50,8 @@ peer_fft *peer_fft_make(int rank, const int *n, int batch, void *from, void *to,
     if (!p) return NULL;
     fftwf_init_threads();
     fftwf_plan_with_nthreads(threads);
-    p->plan = fftwf_plan_many_dft(rank, n, batch, from, NULL, 1, size, to, NULL, 1, size, FFTW_FORWARD,
-                                  FFTW_ESTIMATE | FFTW_PRESERVE_INPUT);
+    p->plan = fftwf_plan_many_dft(rank, n, batch, from, NULL, 1, size, to, NULL, 1, size,
+                                  FFTW_FORWARD, FFTW_ESTIMATE | FFTW_PRESERVE_INPUT);
     fftwf_plan_with_nthreads(1);
     return p;
 }

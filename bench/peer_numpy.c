@@ -29,7 +29,8 @@ peer_numpy *peer_numpy_start(const char *folder, int64_t n, bool cpu_clock, cons
         dup2(up[1], 1);
         close(down[1]);
         close(up[0]);
-        execl("/usr/bin/python3", "python3", script, count, cpu_clock ? "cpu" : "wall", (char *)NULL);
+        execl("/usr/bin/python3", "python3", script, count, cpu_clock ? "cpu" : "wall",
+              (char *)NULL);
         _exit(127);
     }
     close(down[0]);

@@ -10,12 +10,13 @@
 #include <stdlib.h>
 
 #define FUNCTIONS(X)                                                                               \
-    X(dnnl_engine_create) X(dnnl_stream_create) X(dnnl_stream_wait) X(dnnl_stream_destroy)         \
-    X(dnnl_engine_destroy) X(dnnl_memory_desc_init_by_tag)                                         \
-    X(dnnl_convolution_forward_desc_init) X(dnnl_primitive_desc_create)                            \
-    X(dnnl_primitive_desc_query_md) X(dnnl_primitive_create) X(dnnl_primitive_desc_destroy)        \
-    X(dnnl_primitive_destroy) X(dnnl_primitive_execute) X(dnnl_memory_create)                      \
-    X(dnnl_memory_destroy) X(dnnl_reorder_primitive_desc_create)
+    X(dnnl_engine_create)                                                                          \
+    X(dnnl_stream_create) X(dnnl_stream_wait) X(dnnl_stream_destroy) X(dnnl_engine_destroy)        \
+        X(dnnl_memory_desc_init_by_tag) X(dnnl_convolution_forward_desc_init)                      \
+            X(dnnl_primitive_desc_create) X(dnnl_primitive_desc_query_md) X(dnnl_primitive_create) \
+                X(dnnl_primitive_desc_destroy) X(dnnl_primitive_destroy) X(dnnl_primitive_execute) \
+                    X(dnnl_memory_create) X(dnnl_memory_destroy)                                   \
+                        X(dnnl_reorder_primitive_desc_create)
 
 /* dlsym gives a pointer to data; a union is the way to a function that warnings accept. */
 #define MEMBER(f)                                                                                  \
@@ -49,11 +50,13 @@ static bool find(peer_conv_plan *p)
     return true;
 }
 
-static dnnl_primitive_t reorder(peer_conv_plan *p, const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *to)
+static dnnl_primitive_t reorder(peer_conv_plan *p, const dnnl_memory_desc_t *from,
+                                const dnnl_memory_desc_t *to)
 {
     dnnl_primitive_desc_t d = NULL;
     dnnl_primitive_t r = NULL;
-    if (p->dnnl_reorder_primitive_desc_create.call(&d, from, p->engine, to, p->engine, NULL) != dnnl_success)
+    if (p->dnnl_reorder_primitive_desc_create.call(&d, from, p->engine, to, p->engine, NULL) !=
+        dnnl_success)
         return NULL;
     p->dnnl_primitive_create.call(&r, d);
     p->dnnl_primitive_desc_destroy.call(d);
@@ -68,30 +71,35 @@ static void move(peer_conv_plan *p, dnnl_primitive_t r, dnnl_memory_t from, dnnl
 
 static bool build(peer_conv_plan *p, const peer_conv *c)
 {
-    const dnnl_dims_t dims[3] = {{c->batch, c->in, c->y, c->x}, {c->out, c->in, c->k, c->k},
-                                 {c->batch, c->out, c->y, c->x}};
+    const dnnl_dims_t dims[3] = {
+        {c->batch, c->in, c->y, c->x}, {c->out, c->in, c->k, c->k}, {c->batch, c->out, c->y, c->x}};
     float *const data[3] = {c->src, c->weight, c->dst};
     const dnnl_dims_t one = {1, 1}, pad = {c->pad, c->pad};
     dnnl_memory_desc_t plain[3], any[3];
     dnnl_convolution_desc_t conv;
     dnnl_primitive_desc_t d = NULL;
-    static const dnnl_query_t query[3] = {dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md};
+    static const dnnl_query_t query[3] = {dnnl_query_src_md, dnnl_query_weights_md,
+                                          dnnl_query_dst_md};
     bool ok = p->dnnl_engine_create.call(&p->engine, dnnl_cpu, 0) == dnnl_success &&
-              p->dnnl_stream_create.call(&p->stream, p->engine, dnnl_stream_default_flags) == dnnl_success;
+              p->dnnl_stream_create.call(&p->stream, p->engine, dnnl_stream_default_flags) ==
+                  dnnl_success;
     for (int i = 0; ok && i < 3; i++) {
         p->dnnl_memory_desc_init_by_tag.call(&plain[i], 4, dims[i], dnnl_f32, dnnl_abcd);
         p->dnnl_memory_desc_init_by_tag.call(&any[i], 4, dims[i], dnnl_f32, dnnl_format_tag_any);
-        ok = p->dnnl_memory_create.call(&p->plain[i], &plain[i], p->engine, data[i]) == dnnl_success;
+        ok =
+            p->dnnl_memory_create.call(&p->plain[i], &plain[i], p->engine, data[i]) == dnnl_success;
     }
     ok = ok &&
-         p->dnnl_convolution_forward_desc_init.call(&conv, dnnl_forward_inference, dnnl_convolution_auto, &any[0],
-                                                    &any[1], NULL, &any[2], one, pad, pad) == dnnl_success &&
+         p->dnnl_convolution_forward_desc_init.call(&conv, dnnl_forward_inference,
+                                                    dnnl_convolution_auto, &any[0], &any[1], NULL,
+                                                    &any[2], one, pad, pad) == dnnl_success &&
          p->dnnl_primitive_desc_create.call(&d, &conv, NULL, p->engine, NULL) == dnnl_success &&
          p->dnnl_primitive_create.call(&p->conv, d) == dnnl_success;
     const dnnl_memory_desc_t *own[3] = {NULL, NULL, NULL};
     for (int i = 0; ok && i < 3; i++) {
         own[i] = p->dnnl_primitive_desc_query_md.call(d, query[i], 0);
-        ok = p->dnnl_memory_create.call(&p->own[i], own[i], p->engine, DNNL_MEMORY_ALLOCATE) == dnnl_success;
+        ok = p->dnnl_memory_create.call(&p->own[i], own[i], p->engine, DNNL_MEMORY_ALLOCATE) ==
+             dnnl_success;
     }
     if (ok) {
         p->in = reorder(p, &plain[0], own[0]);

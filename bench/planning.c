@@ -12,11 +12,15 @@ static fth_status no_read(void *self, const int64_t *lo, const int64_t *n, void 
     return FTH_OK;
 }
 
-static fth_val unread(fth_graph *g, const char *name, const char *axes, int64_t a, int64_t b, int64_t c,
-                      int64_t *reads)
+static fth_val unread(fth_graph *g, const char *name, const char *axes, int64_t a, int64_t b,
+                      int64_t c, int64_t *reads)
 {
-    const fth_source s = {.kind = "unread", .self = reads, .dtype = FTH_F32,
-                          .n_axes = 2 + (c > 0), .size = {a, b, c}, .read = no_read};
+    const fth_source s = {.kind = "unread",
+                          .self = reads,
+                          .dtype = FTH_F32,
+                          .n_axes = 2 + (c > 0),
+                          .size = {a, b, c},
+                          .read = no_read};
     return fth_input(g, name, FTH_F32, axes, s);
 }
 
@@ -26,7 +30,8 @@ static fth_val layers(fth_graph *g, fth_val x, fth_val w, int n)
     for (int i = 0; i < n; i++) {
         const fth_val h = fth_rename(fth_dot(w, x, "in"), "out", "in");
         const fth_val t = fth_tanh(fth_mul(h, fth_const(g, FTH_F32, 0.5)));
-        const fth_val scale = fth_sqrt(fth_add(fth_mean(fth_sqr(t), "in"), fth_const(g, FTH_F32, 1e-3)));
+        const fth_val scale =
+            fth_sqrt(fth_add(fth_mean(fth_sqr(t), "in"), fth_const(g, FTH_F32, 1e-3)));
         x = fth_add(x, fth_div(t, scale));
     }
     return x;
@@ -73,7 +78,8 @@ static void one(bench *b, const char *name, kind what, uint64_t memory)
     fth_axis_like(p.g, "out", "in");
     const fth_val x = unread(p.g, "x", "row in", 1 << 20, 64, 0, &reads);
     const fth_val w = unread(p.g, "w", "out in", 64, 64, 0, &reads);
-    fth_val out = what == CHAIN ? chain(p.g, x, 667) : layers(p.g, x, w, what == GRADIENT ? 24 : 91);
+    fth_val out =
+        what == CHAIN ? chain(p.g, x, 667) : layers(p.g, x, w, what == GRADIENT ? 24 : 91);
     if (what == GRADIENT) {
         fth_val loss = fth_mean(fth_sqr(out), "in row"), grad;
         fth_grad(loss, 1, &w, &grad);
@@ -113,8 +119,8 @@ static void refusal(bench *b)
     if (plan || err.status != FTH_E_NO_FIT || reads > 0)
         bench_note(b, "refusal: planned %d, status %s, %lld reads", plan != NULL,
                    fth_status_get_info(err.status)->name, (long long)reads);
-    bench_single(b, "refusal", "310000 cells in 4 MiB", plan || err.status != FTH_E_NO_FIT || reads ? 1e9 : s, 1.0,
-                 "1 s, nothing read");
+    bench_single(b, "refusal", "310000 cells in 4 MiB",
+                 plan || err.status != FTH_E_NO_FIT || reads ? 1e9 : s, 1.0, "1 s, nothing read");
     fth_plan_destroy(plan);
     bench_close(&p);
 }

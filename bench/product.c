@@ -34,7 +34,8 @@ static double difference(void *arg)
 {
     const matrices *m = arg;
     const int64_t n = (int64_t)m->n * m->n;
-    return m->dtype == FTH_F32 ? bench_diff_f32(m->c, m->other, n) : bench_diff_f64(m->c, m->other, n);
+    return m->dtype == FTH_F32 ? bench_diff_f32(m->c, m->other, n)
+                               : bench_diff_f64(m->c, m->other, n);
 }
 
 /* ---- product ---- */
@@ -67,11 +68,20 @@ static void one_product(bench *b, const char *name, fth_dtype dtype, int n, int 
     char shape[32];
     snprintf(shape, sizeof shape, "%d^3 %s", n, fth_dtype_name(dtype));
     const double flop = 2e-9 * n * n * n;
-    const bench_pair pair = {.name = name, .shape = shape, .threads = threads, .amount = flop, .unit = "Gflop/s",
-                             .limit = bench_gemm_rate(b, dtype, threads), .ours = run_ours, .peer = run_gemm,
+    const bench_pair pair = {.name = name,
+                             .shape = shape,
+                             .threads = threads,
+                             .amount = flop,
+                             .unit = "Gflop/s",
+                             .limit = bench_gemm_rate(b, dtype, threads),
+                             .ours = run_ours,
+                             .peer = run_gemm,
                              .peer_name = threads == 1 ? "OpenBLAS" : "OpenBLAS, 2 threads",
-                             .residual = difference, .bar = threads == 1 ? 0.95 : 0.85, .arg = &m,
-                             .planned = m.p.planned, .measured = m.p.measured};
+                             .residual = difference,
+                             .bar = threads == 1 ? 0.95 : 0.85,
+                             .arg = &m,
+                             .planned = m.p.planned,
+                             .measured = m.p.measured};
     if (m.p.status == FTH_OK) bench_pairs(b, &pair);
     bench_close(&m.p);
     free(m.a);
@@ -155,12 +165,20 @@ static void one_cholesky(bench *b, const char *name, fth_dtype dtype, int n, int
     bench_plan(&m.p, 0, true);
     char shape[32];
     snprintf(shape, sizeof shape, "%d %s", n, fth_dtype_name(dtype));
-    const bench_pair pair = {.name = name, .shape = shape, .threads = threads, .amount = 1e-9 * n * n * n / 3,
-                             .unit = "Gflop/s", .limit = bench_gemm_rate(b, dtype, threads), .ours = run_ours,
+    const bench_pair pair = {.name = name,
+                             .shape = shape,
+                             .threads = threads,
+                             .amount = 1e-9 * n * n * n / 3,
+                             .unit = "Gflop/s",
+                             .limit = bench_gemm_rate(b, dtype, threads),
+                             .ours = run_ours,
                              .peer = run_potrf,
                              .peer_name = threads == 1 ? "LAPACK (OpenBLAS)" : "LAPACK, 2 threads",
-                             .residual = lower_difference, .bar = threads == 1 ? 0.95 : 0.85, .arg = &m,
-                             .planned = m.p.planned, .measured = m.p.measured};
+                             .residual = lower_difference,
+                             .bar = threads == 1 ? 0.95 : 0.85,
+                             .arg = &m,
+                             .planned = m.p.planned,
+                             .measured = m.p.measured};
     if (m.p.status == FTH_OK) bench_pairs(b, &pair);
     bench_close(&m.p);
     free(m.a);

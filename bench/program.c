@@ -9,7 +9,8 @@ void *bench_array(uint64_t bytes)
 {
     void *v = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
     if (!v) {
-        fprintf(stderr, "fathom-bench: no memory for an array of %llu bytes\n", (unsigned long long)bytes);
+        fprintf(stderr, "fathom-bench: no memory for an array of %llu bytes\n",
+                (unsigned long long)bytes);
         exit(4);
     }
     memset(v, 0, bytes);
@@ -67,16 +68,19 @@ void bench_open(bench_program *p, int threads)
 }
 
 /* Wrap an array with the shape that `v`, or the axes of a graph, say. */
-static fth_tensor *wrap(bench_program *p, const char *name, fth_dtype dtype, int n, const int64_t *size, void *data)
+static fth_tensor *wrap(bench_program *p, const char *name, fth_dtype dtype, int n,
+                        const int64_t *size, void *data)
 {
     fth_tensor *t = NULL;
     if (p->status == FTH_OK)
-        p->status = fth_tensor_wrap(&t, fth_context_mem(p->ctx), name, dtype, n, size, data, &p->err);
+        p->status =
+            fth_tensor_wrap(&t, fth_context_mem(p->ctx), name, dtype, n, size, data, &p->err);
     if (t) p->tensor[p->n_tensor++] = t;
     return t;
 }
 
-fth_val bench_input(bench_program *p, const char *name, fth_dtype dtype, const char *axes, void *data)
+fth_val bench_input(bench_program *p, const char *name, fth_dtype dtype, const char *axes,
+                    void *data)
 {
     int n = 0;
     fth_axis_id id[FTH_MAX_AXES];

@@ -11,7 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-/* [op] */
 typedef struct second_attr {
     fth_axis_id axis; /* attributes are plain bytes: they are hashed into the plan's identity */
 } second_attr;
@@ -94,7 +93,6 @@ static const fth_op second_difference = {
 #define second(v, axis)                                                                            \
     fth_custom((v).graph, &second_difference, 1, &(v),                                             \
                &((second_attr){fth_axis_find((v).graph, (axis))}), sizeof(second_attr))
-/* [op] */
 
 enum { Y = 4000, X = 300 };
 

@@ -235,6 +235,7 @@ _FUNCTIONS = {
     "fth_plan_destroy": (None, [P]), "fth_plan_get_info": (None, [P, C.POINTER(PlanInfo)]),
     "fth_plan_print": (I, [P, P]), "fth_plan_print_json": (I, [P, P]),
     "fth_run": (I, [P, C.POINTER(SinkStruct), C.POINTER(RunOptions), C.POINTER(RunReport), _PE]),
+    "fth_show": (I, [_V, L, P, _PE]),
     "fth_adam_": (I, [_O, C.POINTER(AdamStruct), _V, _V, _V, _V, _V, _V, _PV]),
     "fth_schedule_rate": (D, [C.POINTER(ScheduleStruct), L]),
 }
@@ -363,6 +364,19 @@ def _dtype_number(dtype):
 
 def _numpy_dtype(number):
     return np.dtype(DTYPES[_NAME_OF[number]][1])
+
+
+def _printed(write):
+    """What `write` puts into a C file: (its status, the text)."""
+    text, size = P(), C.c_size_t()
+    file = _libc.open_memstream(C.byref(text), C.byref(size))
+    if not file:
+        raise MemoryError()
+    status = write(file)
+    _libc.fclose(file)
+    out = C.string_at(text, size.value).decode()
+    _libc.free(text)
+    return status, out
 
 
 def _bytes(size):
@@ -754,6 +768,13 @@ class Value:
         """Plan and run just this value."""
         return self.graph.plan(self, **limits).run()
 
+    def show(self, rows=10):
+        """Plan and run just this value; its first rows as text."""
+        err = Err()
+        status, out = _printed(lambda file: _lib.fth_show(self, rows, file, C.byref(err)))
+        _check(status, err)
+        return out
+
     def item(self):
         """The number of a value without axes."""
         if self.axes:
@@ -1029,14 +1050,7 @@ class Plan:
         return {name: getattr(i, name) for name, _ in PlanInfo._fields_}
 
     def _print(self, function):
-        text, size = P(), C.c_size_t()
-        file = _libc.open_memstream(C.byref(text), C.byref(size))
-        if not file:
-            raise MemoryError()
-        status = function(self._p, file)
-        _libc.fclose(file)
-        out = C.string_at(text, size.value).decode()
-        _libc.free(text)
+        status, out = _printed(lambda file: function(self._p, file))
         if status:
             raise Error("the plan could not be printed", "NOMEM")
         return out

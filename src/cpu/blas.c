@@ -13,17 +13,19 @@ void dpotrf_(const char *uplo, const int *n, double *a, const int *lda, int *inf
 void cpotrf_(const char *uplo, const int *n, fth_c64 *a, const int *lda, int *info, size_t len);
 void zpotrf_(const char *uplo, const int *n, fth_c128 *a, const int *lda, int *info, size_t len);
 
-/* ---- start ---------------------------------------------------------------------------------------- */
+/* ---- start
+ * ---------------------------------------------------------------------------------------- */
 
-/* OpenBLAS picks kernels by model number, and a library older than the processor falls back to those
- * of 2004: measured 25 instead of 150 GFlop/s (f32, 0.3.21 on a 2023 Xeon). Its own override is an
- * environment variable read when it starts; it is started again here, with the variable set only
- * meanwhile. Processors it does know are left alone. */
+/* OpenBLAS picks kernels by model number, and a library older than the processor falls back to
+ * those of 2004: measured 25 instead of 150 GFlop/s (f32, 0.3.21 on a 2023 Xeon). Its own override
+ * is an environment variable read when it starts; it is started again here, with the variable set
+ * only meanwhile. Processors it does know are left alone. */
 static void choose_kernels(void)
 {
 #if defined(__x86_64__)
-    static const char *const old[] = {"Prescott", "Core2", "Penryn", "Dunnington", "Nehalem", "Atom", "Katmai",
-                                      "Coppermine", "Northwood", "Banias", "Athlon", "Unknown", "Opteron"};
+    static const char *const old[] = {"Prescott", "Core2",   "Penryn",     "Dunnington", "Nehalem",
+                                      "Atom",     "Katmai",  "Coppermine", "Northwood",  "Banias",
+                                      "Athlon",   "Unknown", "Opteron"};
     const char *want = NULL;
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) want = "Haswell";
@@ -64,7 +66,8 @@ const char *fth__cpu_blas_name(void)
     return openblas_get_corename();
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------- */
+/* ---- calls
+ * ------------------------------------------------------------------------------------------- */
 
 static const fth_c64 one_c64 = {1.0f, 0.0f};
 static const fth_c128 one_c128 = {1.0, 0.0};
@@ -80,25 +83,29 @@ static int leading(int64_t ld, int64_t inner)
     return (int)(ld < least ? least : ld);
 }
 
-void fth__blas_gemm(fth_dtype t, int64_t m, int64_t n, int64_t k, double alpha, fth__matrix a, fth__matrix b,
-                    bool conj_b, double beta, fth__matrix_out c)
+void fth__blas_gemm(fth_dtype t, int64_t m, int64_t n, int64_t k, double alpha, fth__matrix a,
+                    fth__matrix b, bool conj_b, double beta, fth__matrix_out c)
 {
     if (m <= 0 || n <= 0) return;
     const CBLAS_ORDER order = order_of(c.cols);
     const CBLAS_TRANSPOSE ta = a.cols == c.cols ? CblasNoTrans : CblasTrans;
-    const CBLAS_TRANSPOSE tb = b.cols == c.cols ? CblasNoTrans : conj_b ? CblasConjTrans : CblasTrans;
+    const CBLAS_TRANSPOSE tb = b.cols == c.cols ? CblasNoTrans
+                               : conj_b         ? CblasConjTrans
+                                                : CblasTrans;
     const int lda = leading(a.ld, a.cols ? m : k), ldb = leading(b.ld, b.cols ? k : n);
     const int ldc = leading(c.ld, c.cols ? m : n), mi = (int)m, ni = (int)n, ki = (int)k;
     const fth_c64 al64 = {(float)alpha, 0.0f}, be64 = {(float)beta, 0.0f};
     const fth_c128 al128 = {alpha, 0.0}, be128 = {beta, 0.0};
     if (t == FTH_F32)
-        cblas_sgemm(order, ta, tb, mi, ni, ki, (float)alpha, a.data, lda, b.data, ldb, (float)beta, c.data, ldc);
+        cblas_sgemm(order, ta, tb, mi, ni, ki, (float)alpha, a.data, lda, b.data, ldb, (float)beta,
+                    c.data, ldc);
     else if (t == FTH_F64)
         cblas_dgemm(order, ta, tb, mi, ni, ki, alpha, a.data, lda, b.data, ldb, beta, c.data, ldc);
     else if (t == FTH_C64)
         cblas_cgemm(order, ta, tb, mi, ni, ki, &al64, a.data, lda, b.data, ldb, &be64, c.data, ldc);
     else if (t == FTH_C128)
-        cblas_zgemm(order, ta, tb, mi, ni, ki, &al128, a.data, lda, b.data, ldb, &be128, c.data, ldc);
+        cblas_zgemm(order, ta, tb, mi, ni, ki, &al128, a.data, lda, b.data, ldb, &be128, c.data,
+                    ldc);
 }
 
 void fth__blas_rank_k(fth_dtype t, int64_t n, int64_t k, fth__matrix a, fth__matrix_out c)
@@ -115,8 +122,8 @@ void fth__blas_rank_k(fth_dtype t, int64_t n, int64_t k, fth__matrix a, fth__mat
         cblas_zherk(order, CblasLower, CblasNoTrans, ni, ki, -1.0, a.data, lda, 1.0, c.data, ldc);
 }
 
-static void trsm(fth_dtype t, CBLAS_ORDER order, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE trans, int m,
-                 int n, const void *a, int lda, void *b, int ldb)
+static void trsm(fth_dtype t, CBLAS_ORDER order, CBLAS_SIDE side, CBLAS_UPLO uplo,
+                 CBLAS_TRANSPOSE trans, int m, int n, const void *a, int lda, void *b, int ldb)
 {
     if (t == FTH_F32)
         cblas_strsm(order, side, uplo, trans, CblasNonUnit, m, n, 1.0f, a, lda, b, ldb);
@@ -128,7 +135,8 @@ static void trsm(fth_dtype t, CBLAS_ORDER order, CBLAS_SIDE side, CBLAS_UPLO upl
         cblas_ztrsm(order, side, uplo, trans, CblasNonUnit, m, n, &one_c128, a, lda, b, ldb);
 }
 
-void fth__blas_solve(fth_dtype t, int64_t m, int64_t n, fth__matrix a, fth__blas_tri tri, fth__matrix_out b)
+void fth__blas_solve(fth_dtype t, int64_t m, int64_t n, fth__matrix a, fth__blas_tri tri,
+                     fth__matrix_out b)
 {
     if (m <= 0 || n <= 0) return;
     /* A matrix that lies the other way is, read this way, its own transpose. */
@@ -136,15 +144,15 @@ void fth__blas_solve(fth_dtype t, int64_t m, int64_t n, fth__matrix a, fth__blas
     const CBLAS_UPLO uplo = tri.lower != turned ? CblasLower : CblasUpper;
     CBLAS_TRANSPOSE trans = tri.adjoint != turned ? CblasTrans : CblasNoTrans;
     if (tri.adjoint && !turned) trans = CblasConjTrans;
-    trsm(t, order_of(b.cols), CblasLeft, uplo, trans, (int)m, (int)n, a.data, leading(a.ld, m), b.data,
-         leading(b.ld, b.cols ? m : n));
+    trsm(t, order_of(b.cols), CblasLeft, uplo, trans, (int)m, (int)n, a.data, leading(a.ld, m),
+         b.data, leading(b.ld, b.cols ? m : n));
 }
 
 void fth__blas_solve_right(fth_dtype t, int64_t m, int64_t n, fth__matrix l, fth__matrix_out b)
 {
     if (m <= 0 || n <= 0) return;
-    trsm(t, order_of(b.cols), CblasRight, CblasLower, CblasConjTrans, (int)m, (int)n, l.data, leading(l.ld, n),
-         b.data, leading(b.ld, b.cols ? m : n));
+    trsm(t, order_of(b.cols), CblasRight, CblasLower, CblasConjTrans, (int)m, (int)n, l.data,
+         leading(l.ld, n), b.data, leading(b.ld, b.cols ? m : n));
 }
 
 int64_t fth__blas_cholesky(fth_dtype t, int64_t n, fth__matrix_out a)

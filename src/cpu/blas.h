@@ -1,8 +1,8 @@
 /* cpu/blas.h - the one door to OpenBLAS and LAPACK.
  *
  * Matrices say which way they lie in memory; the calls below turn that into transposes. Everything
- * runs on the calling thread: our workers are the only threads. Sizes are at most 2^31-1. dtypes are
- * f32 f64 c64 c128; anything else does nothing.
+ * runs on the calling thread: our workers are the only threads. Sizes are at most 2^31-1. dtypes
+ * are f32 f64 c64 c128; anything else does nothing.
  *
  * Threads: any, on distinct results, after fth__cpu_blas_init has returned once.
  */
@@ -38,8 +38,8 @@ const char *fth__cpu_blas_name(void);
 
 /* c = alpha a b + beta c, with a m by k, b k by n. `conj_b`: b is replaced by its conjugate; only
  * with b lying the other way than c (BLAS can conjugate only what it transposes). */
-void fth__blas_gemm(fth_dtype t, int64_t m, int64_t n, int64_t k, double alpha, fth__matrix a, fth__matrix b,
-                    bool conj_b, double beta, fth__matrix_out c);
+void fth__blas_gemm(fth_dtype t, int64_t m, int64_t n, int64_t k, double alpha, fth__matrix a,
+                    fth__matrix b, bool conj_b, double beta, fth__matrix_out c);
 /* Lower triangle of c -= a a^H, with a n by k; both lie the same way. */
 void fth__blas_rank_k(fth_dtype t, int64_t n, int64_t k, fth__matrix a, fth__matrix_out c);
 
@@ -49,7 +49,8 @@ typedef struct fth__blas_tri {
     bool adjoint; /* its conjugate transpose; transpose for reals */
 } fth__blas_tri;
 /* b = op(a)^-1 b, with a m by m and b m by n. Complex adjoint: a and b must lie the same way. */
-void fth__blas_solve(fth_dtype t, int64_t m, int64_t n, fth__matrix a, fth__blas_tri tri, fth__matrix_out b);
+void fth__blas_solve(fth_dtype t, int64_t m, int64_t n, fth__matrix a, fth__blas_tri tri,
+                     fth__matrix_out b);
 /* b = b l^-H for lower l n by n and b m by n, both lying the same way. */
 void fth__blas_solve_right(fth_dtype t, int64_t m, int64_t n, fth__matrix l, fth__matrix_out b);
 /* Lower Cholesky factor in place; entries above the diagonal are neither read nor written.

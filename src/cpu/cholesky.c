@@ -12,7 +12,8 @@
 
 #include <string.h>
 
-/* Columns of a block column, and rows of one task: tall tasks repack the short operand less often. */
+/* Columns of a block column, and rows of one task: tall tasks repack the short operand less often.
+ */
 enum { WHOLE_BELOW = 512, BLOCK = 256, TALL = 512 };
 
 typedef struct work {
@@ -54,7 +55,8 @@ static void divide(void *arg, int64_t task, int worker)
     (void)worker;
     const work *w = arg;
     const int64_t i = w->j + BLOCK + task * TALL, j = w->j;
-    fth__blas_solve_right(w->t, fth__min_i64(TALL, w->n - i), BLOCK, (fth__matrix){at(w, j, j), w->a.ld, w->a.cols},
+    fth__blas_solve_right(w->t, fth__min_i64(TALL, w->n - i), BLOCK,
+                          (fth__matrix){at(w, j, j), w->a.ld, w->a.cols},
                           (fth__matrix_out){at(w, i, j), w->a.ld, w->a.cols});
 }
 
@@ -68,7 +70,8 @@ static int64_t bad_diagonal(const work *w, int64_t from, int64_t n)
 
 static int64_t factor_block(const work *w, int64_t j, int64_t n)
 {
-    const int64_t order = fth__blas_cholesky(w->t, n, (fth__matrix_out){at(w, j, j), w->a.ld, w->a.cols});
+    const int64_t order =
+        fth__blas_cholesky(w->t, n, (fth__matrix_out){at(w, j, j), w->a.ld, w->a.cols});
     return order > 0 ? order : bad_diagonal(w, j, n);
 }
 
@@ -85,8 +88,8 @@ static int64_t factor(work *w, fth_team *team)
 }
 
 /* Lower triangle of dst = that of src; above it zero. */
-static void copy_lower(const work *w, char *dst, int64_t d_row, int64_t d_col, const char *src, int64_t s_row,
-                       int64_t s_col)
+static void copy_lower(const work *w, char *dst, int64_t d_row, int64_t d_col, const char *src,
+                       int64_t s_row, int64_t s_col)
 {
     const size_t size = (size_t)w->size;
     for (int64_t i = 0; i < w->n; i++)
@@ -100,13 +103,16 @@ static void copy_lower(const work *w, char *dst, int64_t d_row, int64_t d_col, c
 }
 
 /* The same along rows that are contiguous on both sides. */
-static void copy_rows(const work *w, char *dst, int64_t d_ld, const char *src, int64_t s_ld, bool upper)
+static void copy_rows(const work *w, char *dst, int64_t d_ld, const char *src, int64_t s_ld,
+                      bool upper)
 {
     const int64_t size = w->size;
     for (int64_t i = 0; i < w->n; i++) {
-        const int64_t keep = upper ? w->n - i : i + 1, from = upper ? i : 0, clear = upper ? 0 : i + 1;
+        const int64_t keep = upper ? w->n - i : i + 1, from = upper ? i : 0,
+                      clear = upper ? 0 : i + 1;
         char *to = dst + i * d_ld * size;
-        if (dst != src) memmove(to + from * size, src + (i * s_ld + from) * size, (size_t)(keep * size));
+        if (dst != src)
+            memmove(to + from * size, src + (i * s_ld + from) * size, (size_t)(keep * size));
         memset(to + clear * size, 0, (size_t)((w->n - keep) * size));
     }
 }
@@ -123,7 +129,8 @@ static uint64_t scratch(const fth_call *call)
     return is_packed(d) ? (uint64_t)(n * n * fth_dtype_size(d->dtype)) : 0;
 }
 
-static int64_t factor_one(const fth_call *call, const fth__batch *b, work *w, const char *in, char *out)
+static int64_t factor_one(const fth_call *call, const fth__batch *b, work *w, const char *in,
+                          char *out)
 {
     const fth_desc *d = &call->node->out[0];
     const int64_t o_row = call->out[0].stride[b->row], o_col = call->out[0].stride[b->col];
@@ -151,8 +158,9 @@ static fth_status run(const fth_call *call)
     fth__batch_follow(&b, 1, &node->in[0], &node->out[0], &call->out[0]);
     work w = {.t = node->in[0].dtype, .size = fth_dtype_size(node->in[0].dtype), .n = b.n_row};
     for (bool go = fth__loop_start(&b.loop); go; go = fth__loop_next(&b.loop)) {
-        const int64_t order = factor_one(call, &b, &w, (const char *)call->in[0].data + b.loop.at[0] * w.size,
-                                         (char *)call->out[0].data + b.loop.at[1] * w.size);
+        const int64_t order =
+            factor_one(call, &b, &w, (const char *)call->in[0].data + b.loop.at[0] * w.size,
+                       (char *)call->out[0].data + b.loop.at[1] * w.size);
         if (order > 0) return fth__cholesky_fail(call, &b, order);
     }
     return FTH_OK;
@@ -160,7 +168,8 @@ static fth_status run(const fth_call *call)
 
 static bool supports(const fth_node *node)
 {
-    return fth__blas_fits(&node->out[0], node->out[0].row) && fth__blas_fits(&node->out[0], node->out[0].col);
+    return fth__blas_fits(&node->out[0], node->out[0].row) &&
+           fth__blas_fits(&node->out[0], node->out[0].col);
 }
 
 const fth_kernel fth__cpu_cholesky = {

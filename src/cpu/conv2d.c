@@ -1,11 +1,11 @@
 /* conv2d.c - convolutions and their gradients as products of matrices.
  *
  * A few rows of one image at a time: the windows over them are written out as columns in scratch,
- * 1024 of (channel, ky, kx) at most, and multiplied with the weights. How many rows depends on the
- * width alone, and pieces are cut at multiples of that, so every product has the same shape however
- * the work was divided.
+ * 512 of (channel, ky, kx) at most, and multiplied with the weights. Where oneDNN has something
+ * better for f32 it takes the same tiles. How many rows depends on the width alone, and pieces are
+ * cut at multiples of that, so every product has the same shape however the work was divided.
  */
-#include "ops/conv2d.h"
+#include "cpu/conv2d.h"
 
 #include "base/checked.h"
 #include "cpu/blas.h"
@@ -13,27 +13,18 @@
 
 #include <string.h>
 
-enum { DEPTH = 1024 };
+enum { DEPTH = 512, CHANNELS = 1024 };
 
 static uint64_t round64(int64_t bytes)
 {
     return ((uint64_t)bytes + 63u) & ~(uint64_t)63u;
 }
 
-/* ---- columns --------------------------------------------------------------------------------------- */
+/* ---- columns
+ * --------------------------------------------------------------------------------------- */
 
-/* Where window element k of output place (row, x) lies in the array that is read. */
-typedef struct source {
-    fth__conv_view v;      /* image, or result when going back */
-    int64_t height, width; /* whole sizes */
-    int64_t ky, kx;        /* sizes of the window */
-    int64_t stride, dilation, pad_y, pad_x;
-    bool back; /* place = (here + pad - k*dilation) / stride, where that is a whole number */
-    fth_dtype t;
-    int64_t size;
-} source;
-
-static bool place(const source *s, int64_t here, int64_t k, int64_t pad, int64_t limit, int64_t *at)
+static bool place(const fth__conv_source *s, int64_t here, int64_t k, int64_t pad, int64_t limit,
+                  int64_t *at)
 {
     int64_t p = here * s->stride + k * s->dilation - pad;
     if (s->back) {
@@ -47,9 +38,10 @@ static bool place(const source *s, int64_t here, int64_t k, int64_t pad, int64_t
 
 #define DEFINE_ROW(name, type)                                                                     \
     /* one row of the output's places, for one element of the window; from is the row read */      \
-    static void name(const source *s, type *to, const type *from, int64_t kx, int64_t n)           \
+    static void name(const fth__conv_source *s, type *to, const type *from, int64_t kx, int64_t n) \
     {                                                                                              \
-        const int64_t step = s->v.s[3], shift = s->back ? s->pad_x - kx * s->dilation : kx * s->dilation - s->pad_x; \
+        const int64_t step = s->v.s[3],                                                            \
+                      shift = s->back ? s->pad_x - kx * s->dilation : kx * s->dilation - s->pad_x; \
         if (s->stride == 1) {                                                                      \
             const int64_t a = fth__min_i64(fth__max_i64(-shift, 0), n);                            \
             const int64_t b = fth__max_i64(fth__min_i64(s->width - shift, n), a);                  \
@@ -70,11 +62,12 @@ DEFINE_ROW(row_f32, float)
 DEFINE_ROW(row_f64, double)
 
 /* columns[k][row*width + x] for k in [k0, k0+nk) and rows [y0, y0+rows) of the output, image b. */
-static void fill_columns(const source *s, char *columns, int64_t b, int64_t k0, int64_t nk, int64_t y0, int64_t rows,
-                         int64_t width)
+static void fill_columns(const fth__conv_source *s, char *columns, int64_t b, int64_t k0,
+                         int64_t nk, int64_t y0, int64_t rows, int64_t width)
 {
     for (int64_t k = 0; k < nk; k++) {
-        const int64_t kx = (k0 + k) % s->kx, ky = (k0 + k) / s->kx % s->ky, c = (k0 + k) / (s->kx * s->ky);
+        const int64_t kx = (k0 + k) % s->kx, ky = (k0 + k) / s->kx % s->ky,
+                      c = (k0 + k) / (s->kx * s->ky);
         for (int64_t y = 0; y < rows; y++) {
             char *to = columns + (k * rows + y) * width * s->size;
             int64_t at;
@@ -82,7 +75,9 @@ static void fill_columns(const source *s, char *columns, int64_t b, int64_t k0, 
                 memset(to, 0, (size_t)(width * s->size));
                 continue;
             }
-            const char *from = s->v.data + (b * s->v.s[0] + c * s->v.s[1] + (at - s->v.origin[2]) * s->v.s[2]) * s->size;
+            const char *from =
+                s->v.data +
+                (b * s->v.s[0] + c * s->v.s[1] + (at - s->v.origin[2]) * s->v.s[2]) * s->size;
             if (s->t == FTH_F32)
                 row_f32(s, (float *)(void *)to, (const float *)(const void *)from, kx, width);
             else
@@ -91,31 +86,43 @@ static void fill_columns(const source *s, char *columns, int64_t b, int64_t k0, 
     }
 }
 
-/* ---- forward and back to the image ------------------------------------------------------------------- */
+/* The columns as a matrix: windows of one element over dense rows are the image itself. */
+static fth__matrix columns_of(const fth__conv_source *s, char *columns, int64_t b, int64_t k0,
+                              int64_t nk, int64_t y0, int64_t rows, int64_t width)
+{
+    const bool alone = s->ky == 1 && s->kx == 1 && s->stride == 1 && s->pad_y == 0 && s->pad_x == 0;
+    if (alone && s->v.s[3] == 1 && s->v.s[2] == width && width == s->width &&
+        y0 + rows <= s->height)
+        return (fth__matrix){
+            s->v.data + (b * s->v.s[0] + k0 * s->v.s[1] + (y0 - s->v.origin[2]) * width) * s->size,
+            s->v.s[1], false};
+    fill_columns(s, columns, b, k0, nk, y0, rows, width);
+    return (fth__matrix){columns, rows * width, false};
+}
 
-typedef struct job {
-    source from;
-    fth__conv_view w; /* as a matrix: m_role by (depth_role, ky, kx) */
-    int m_role, depth_role;
-    fth__conv_view to; /* batch, m, y, x */
-    int64_t rows;      /* per product */
-    int64_t depth;     /* whole */
-    bool cols;         /* the output's channels are innermost */
-} job;
+/* ---- forward and back to the image
+ * ------------------------------------------------------------------- */
 
-static bool make_job(const fth_call *call, bool back, job *j)
+static bool make_job(const fth_call *call, bool back, fth__conv_job *j)
 {
     const fth_node *node = call->node;
     const fth__conv_attr *attr = node->attr;
-    const fth__conv_what from = back ? FTH__CONV_RESULT : FTH__CONV_IMAGE, to = back ? FTH__CONV_IMAGE : FTH__CONV_RESULT;
-    *j = (job){.m_role = back ? 1 : 0, .depth_role = back ? 0 : 1};
-    j->from = (source){
+    const fth__conv_what from = back ? FTH__CONV_RESULT : FTH__CONV_IMAGE,
+                         to = back ? FTH__CONV_IMAGE : FTH__CONV_RESULT;
+    *j = (fth__conv_job){.m_role = back ? 1 : 0, .depth_role = back ? 0 : 1};
+    j->from = (fth__conv_source){
         .v = fth__conv_view_of(attr, from, &node->in[0], &call->in[0]),
         .height = fth__conv_size(node, back ? attr->out_y : attr->y),
         .width = fth__conv_size(node, back ? attr->out_x : attr->x),
-        .ky = fth__conv_size(node, attr->ky), .kx = fth__conv_size(node, attr->kx),
-        .stride = attr->stride, .dilation = attr->dilation, .pad_y = attr->pad_y, .pad_x = attr->pad_x,
-        .back = back, .t = node->in[0].dtype, .size = fth_dtype_size(node->in[0].dtype),
+        .ky = fth__conv_size(node, attr->ky),
+        .kx = fth__conv_size(node, attr->kx),
+        .stride = attr->stride,
+        .dilation = attr->dilation,
+        .pad_y = attr->pad_y,
+        .pad_x = attr->pad_x,
+        .back = back,
+        .t = node->in[0].dtype,
+        .size = fth_dtype_size(node->in[0].dtype),
     };
     j->w = fth__conv_view_of(attr, FTH__CONV_WEIGHTS, &node->in[1], &call->in[1]);
     j->to = fth__conv_view_of(attr, to, &node->out[0], &call->out[0]);
@@ -130,42 +137,48 @@ typedef struct rooms {
     uint64_t columns, weights, product;
 } rooms;
 
-static rooms rooms_of(const job *j)
+static rooms rooms_of(const fth__conv_job *j)
 {
-    rooms r = {.pixels = fth__min_i64(j->rows, j->to.n[2]) * j->to.n[3], .depth = fth__min_i64(DEPTH, j->depth)};
+    rooms r = {.pixels = fth__min_i64(j->rows, j->to.n[2]) * j->to.n[3],
+               .depth = fth__min_i64(DEPTH, j->depth)};
     r.columns = round64(r.depth * r.pixels * j->from.size);
     r.weights = round64(r.depth * j->to.n[1] * j->from.size);
     r.product = round64(r.pixels * j->to.n[1] * j->from.size);
     return r;
 }
 
-static void fill_weights(const job *j, char *to, int64_t k0, int64_t nk)
+static void fill_weights(const fth__conv_job *j, char *to, int64_t k0, int64_t nk)
 {
-    const source *s = &j->from;
+    const fth__conv_source *s = &j->from;
     const int64_t m = j->to.n[1];
     for (int64_t i = 0; i < m; i++)
         for (int64_t k = 0; k < nk; k++) {
-            const int64_t kx = (k0 + k) % s->kx, ky = (k0 + k) / s->kx % s->ky, c = (k0 + k) / (s->kx * s->ky);
-            const int64_t at = i * j->w.s[j->m_role] + c * j->w.s[j->depth_role] + ky * j->w.s[2] + kx * j->w.s[3];
+            const int64_t kx = (k0 + k) % s->kx, ky = (k0 + k) / s->kx % s->ky,
+                          c = (k0 + k) / (s->kx * s->ky);
+            const int64_t at =
+                i * j->w.s[j->m_role] + c * j->w.s[j->depth_role] + ky * j->w.s[2] + kx * j->w.s[3];
             memcpy(to + (i * nk + k) * s->size, j->w.data + at * s->size, (size_t)s->size);
         }
 }
 
 /* The product, m by (row, x), to where the result lies. */
-static void scatter(const job *j, const char *product, int64_t b, int64_t y0, int64_t rows)
+static void scatter(const fth__conv_job *j, const char *product, int64_t b, int64_t y0,
+                    int64_t rows)
 {
     const int64_t width = j->to.n[3], size = j->from.size, m = j->to.n[1], pixels = rows * width;
     for (int64_t i = 0; i < m; i++)
         for (int64_t y = 0; y < rows; y++)
             for (int64_t x = 0; x < width; x++) {
                 const int64_t at = j->cols ? (y * width + x) * m + i : i * pixels + y * width + x;
-                const int64_t to = b * j->to.s[0] + i * j->to.s[1] + (y0 + y) * j->to.s[2] + x * j->to.s[3];
+                const int64_t to =
+                    b * j->to.s[0] + i * j->to.s[1] + (y0 + y) * j->to.s[2] + x * j->to.s[3];
                 memcpy(j->to.data + to * size, product + at * size, (size_t)size);
             }
 }
 
 /* Rows of one image: all products over the depth. */
-static void run_rows(const job *j, const rooms *r, char *scratch, int64_t b, int64_t y0, int64_t rows)
+static void run_rows(const fth__conv_job *j, const rooms *r, char *scratch, int64_t b, int64_t y0,
+                     int64_t rows)
 {
     const int64_t width = j->to.n[3], pixels = rows * width, m = j->to.n[1];
     char *columns = scratch, *weights = scratch + r->columns, *product = weights + r->weights;
@@ -178,33 +191,70 @@ static void run_rows(const job *j, const rooms *r, char *scratch, int64_t b, int
     }
     for (int64_t k0 = 0; k0 < j->depth; k0 += DEPTH) {
         const int64_t nk = fth__min_i64(DEPTH, j->depth - k0);
-        fill_columns(&j->from, columns, b, k0, nk, j->to.origin[2] + y0, rows, width);
+        const fth__matrix right =
+            columns_of(&j->from, columns, b, k0, nk, j->to.origin[2] + y0, rows, width);
         fill_weights(j, weights, k0, nk);
-        fth__blas_gemm(j->from.t, m, pixels, nk, 1.0, (fth__matrix){weights, nk, false},
-                       (fth__matrix){columns, pixels, false}, false, k0 > 0 ? 1.0 : 0.0, c);
+        fth__blas_gemm(j->from.t, m, pixels, nk, 1.0, (fth__matrix){weights, nk, false}, right,
+                       false, k0 > 0 ? 1.0 : 0.0, c);
     }
     if (j->depth == 0) /* a sum over nothing */
         for (int64_t i = 0; i < (j->cols ? pixels : m); i++)
-            memset((char *)c.data + i * c.ld * j->from.size, 0, (size_t)((j->cols ? m : pixels) * j->from.size));
+            memset((char *)c.data + i * c.ld * j->from.size, 0,
+                   (size_t)((j->cols ? m : pixels) * j->from.size));
     if (!dense) scatter(j, product, b, y0, rows);
+}
+
+/* Output channels [m0, m0+1024) of a call. */
+static fth__conv_job channels_of(const fth__conv_job *all, int64_t m0)
+{
+    fth__conv_job j = *all;
+    j.to.n[1] = fth__min_i64(CHANNELS, all->to.n[1] - m0);
+    j.w.n[j.m_role] = j.to.n[1];
+    if (j.to.data) j.to.data += m0 * all->to.s[1] * j.from.size;
+    if (j.w.data) j.w.data += m0 * all->w.s[j.m_role] * j.from.size;
+    return j;
 }
 
 static uint64_t scratch_of(const fth_call *call, bool back)
 {
-    job j;
-    if (!make_job(call, back, &j)) return 0;
-    const rooms r = rooms_of(&j);
-    return r.columns + r.weights + r.product;
+    fth__conv_job all;
+    if (!make_job(call, back, &all)) return 0;
+    uint64_t most = 0;
+    for (int64_t m0 = 0; m0 < all.to.n[1]; m0 += CHANNELS) {
+        const fth__conv_job j = channels_of(&all, m0);
+        const rooms r = rooms_of(&j);
+        most = fth__max_u64(most, r.columns + r.weights + r.product);
+        if (j.to.n[2] >= j.rows) most = fth__max_u64(most, fth__conv_onednn_scratch(&j, j.rows));
+        if (j.to.n[2] % j.rows > 0)
+            most = fth__max_u64(most, fth__conv_onednn_scratch(&j, j.to.n[2] % j.rows));
+    }
+    return most;
+}
+
+/* Tiles of one height. */
+static fth_status run_tiles(const fth_call *call, const fth__conv_job *j, int64_t rows, int64_t y,
+                            int64_t tiles)
+{
+    bool done = false;
+    if (tiles == 0 || rows == 0) return FTH_OK;
+    FTH_TRY(fth__conv_onednn_run(j, rows, y, tiles, call->scratch, &done, call->err));
+    if (done) return FTH_OK;
+    const rooms r = rooms_of(j);
+    for (int64_t b = 0; b < j->to.n[0]; b++)
+        for (int64_t i = 0; i < tiles; i++) run_rows(j, &r, call->scratch, b, y + i * rows, rows);
+    return FTH_OK;
 }
 
 static fth_status run_job(const fth_call *call, bool back)
 {
-    job j;
-    if (!make_job(call, back, &j)) return FTH_OK;
-    const rooms r = rooms_of(&j);
-    for (int64_t b = 0; b < j.to.n[0]; b++)
-        for (int64_t y = 0; y < j.to.n[2]; y += j.rows)
-            run_rows(&j, &r, call->scratch, b, y, fth__min_i64(j.rows, j.to.n[2] - y));
+    fth__conv_job all;
+    if (!make_job(call, back, &all)) return FTH_OK;
+    for (int64_t m0 = 0; m0 < all.to.n[1]; m0 += CHANNELS) {
+        const fth__conv_job j = channels_of(&all, m0);
+        const int64_t tiles = j.to.n[2] / j.rows;
+        FTH_TRY(run_tiles(call, &j, j.rows, 0, tiles));
+        FTH_TRY(run_tiles(call, &j, j.to.n[2] % j.rows, tiles * j.rows, 1));
+    }
     return FTH_OK;
 }
 
@@ -232,16 +282,19 @@ static bool supports(const fth_node *node)
            fth_desc_count(&node->out[0]) <= INT32_MAX;
 }
 
-const fth_kernel fth__cpu_conv2d = {.op = "conv2d", .supports = supports, .scratch = scratch_forward, .run = run_forward};
+const fth_kernel fth__cpu_conv2d = {
+    .op = "conv2d", .supports = supports, .scratch = scratch_forward, .run = run_forward};
 const fth_kernel fth__cpu_conv2d_grad_input = {
     .op = "conv2d_grad_input", .supports = supports, .scratch = scratch_input, .run = run_input};
 
-/* ---- the weights ---------------------------------------------------------------------------------------- */
+/* ---- the weights
+ * ---------------------------------------------------------------------------------------- */
 
 typedef struct weight_job {
-    source from; /* the image */
+    fth__conv_source from; /* the image */
     fth__conv_view r, w, kept;
-    int64_t rows, depth, pixels; /* rows of the result per product; chan*ky*kx of this call; pixels of a product */
+    int64_t rows, depth,
+        pixels; /* rows of the result per product; chan*ky*kx of this call; pixels of a product */
     int64_t total, block, super; /* of the batch */
     uint64_t columns, left, sum;
 } weight_job;
@@ -253,12 +306,18 @@ static void make_weight_job(const fth_call *call, weight_job *j)
     *j = (weight_job){.r = fth__conv_view_of(attr, FTH__CONV_RESULT, &node->in[0], &call->in[0])};
     j->w = fth__conv_view_of(attr, FTH__CONV_WEIGHTS, &node->out[0], &call->out[0]);
     j->kept = fth__conv_view_of(attr, FTH__CONV_WEIGHTS, &node->out[0], &call->state);
-    j->from = (source){
+    j->from = (fth__conv_source){
         .v = fth__conv_view_of(attr, FTH__CONV_IMAGE, &node->in[1], &call->in[1]),
-        .height = fth__conv_size(node, attr->y), .width = fth__conv_size(node, attr->x),
-        .ky = fth__conv_size(node, attr->ky), .kx = fth__conv_size(node, attr->kx),
-        .stride = attr->stride, .dilation = attr->dilation, .pad_y = attr->pad_y, .pad_x = attr->pad_x,
-        .t = node->in[0].dtype, .size = fth_dtype_size(node->in[0].dtype),
+        .height = fth__conv_size(node, attr->y),
+        .width = fth__conv_size(node, attr->x),
+        .ky = fth__conv_size(node, attr->ky),
+        .kx = fth__conv_size(node, attr->kx),
+        .stride = attr->stride,
+        .dilation = attr->dilation,
+        .pad_y = attr->pad_y,
+        .pad_x = attr->pad_x,
+        .t = node->in[0].dtype,
+        .size = fth_dtype_size(node->in[0].dtype),
     };
     j->rows = fth__conv_rows(j->r.n[3]);
     j->depth = j->w.n[1] * j->from.ky * j->from.kx;
@@ -285,12 +344,14 @@ static void fill_left(const weight_job *j, char *to, int64_t b, int64_t y0, int6
     for (int64_t o = 0; o < j->w.n[0]; o++)
         for (int64_t y = 0; y < rows; y++) {
             char *row = to + (o * rows + y) * width * size;
-            const char *from = j->r.data + (b * j->r.s[0] + o * j->r.s[1] + (y0 + y) * j->r.s[2]) * size;
+            const char *from =
+                j->r.data + (b * j->r.s[0] + o * j->r.s[1] + (y0 + y) * j->r.s[2]) * size;
             if (j->r.s[3] == 1) {
                 memcpy(row, from, (size_t)(width * size));
                 continue;
             }
-            for (int64_t x = 0; x < width; x++) memcpy(row + x * size, from + x * j->r.s[3] * size, (size_t)size);
+            for (int64_t x = 0; x < width; x++)
+                memcpy(row + x * size, from + x * j->r.s[3] * size, (size_t)size);
         }
 }
 
@@ -305,8 +366,9 @@ static void add_image(const weight_job *j, char *scratch, int64_t b, bool first)
         for (int64_t k0 = 0; k0 < j->depth; k0 += DEPTH) {
             const int64_t nk = fth__min_i64(DEPTH, j->depth - k0);
             fill_columns(&j->from, columns, b, k0, nk, y, rows, width);
-            fth__blas_gemm(j->from.t, j->w.n[0], nk, pixels, 1.0, (fth__matrix){left, pixels, false},
-                           (fth__matrix){columns, pixels, true}, false, first && y == 0 ? 0.0 : 1.0,
+            fth__blas_gemm(j->from.t, j->w.n[0], nk, pixels, 1.0,
+                           (fth__matrix){left, pixels, false}, (fth__matrix){columns, pixels, true},
+                           false, first && y == 0 ? 0.0 : 1.0,
                            (fth__matrix_out){sum + k0 * size, j->depth, false});
         }
     }
@@ -315,9 +377,11 @@ static void add_image(const weight_job *j, char *scratch, int64_t b, bool first)
 static void put(fth_dtype t, char *to, const char *from, bool also)
 {
     if (t == FTH_F32)
-        *(float *)(void *)to = *(const float *)(const void *)from + (also ? *(float *)(void *)to : 0.0f);
+        *(float *)(void *)to =
+            *(const float *)(const void *)from + (also ? *(float *)(void *)to : 0.0f);
     else
-        *(double *)(void *)to = *(const double *)(const void *)from + (also ? *(double *)(void *)to : 0.0);
+        *(double *)(void *)to =
+            *(const double *)(const void *)from + (also ? *(double *)(void *)to : 0.0);
 }
 
 /* Add the sum of one block of images, which ends before image `next`, to the result. */
@@ -328,10 +392,13 @@ static void fold(const weight_job *j, const char *sum, int64_t at, int64_t next)
     for (int64_t i = 0; i < j->w.n[0] * j->depth; i++) {
         const int64_t kx = i % j->from.kx, ky = i / j->from.kx % j->from.ky;
         const int64_t c = i / (j->from.kx * j->from.ky) % j->w.n[1], o = i / j->depth;
-        char *out = j->w.data + (o * j->w.s[0] + c * j->w.s[1] + ky * j->w.s[2] + kx * j->w.s[3]) * size;
+        char *out =
+            j->w.data + (o * j->w.s[0] + c * j->w.s[1] + ky * j->w.s[2] + kx * j->w.s[3]) * size;
         const char *from = sum + i * size;
         if (many) {
-            char *part = j->kept.data + (o * j->kept.s[0] + c * j->kept.s[1] + ky * j->kept.s[2] + kx * j->kept.s[3]) * size;
+            char *part = j->kept.data + (o * j->kept.s[0] + c * j->kept.s[1] + ky * j->kept.s[2] +
+                                         kx * j->kept.s[3]) *
+                                            size;
             put(j->from.t, part, from, at % j->super != 0);
             if (!closes) continue;
             from = part;

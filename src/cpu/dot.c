@@ -1,8 +1,9 @@
 /* dot.c - products by BLAS, one call per tile of (m, n, k).
  *
- * Tiles are anchored at multiples of 1024 of the whole axes, so each call has the same shape however
- * the work was cut, and the same bits come out. A product whose sum has several tiles is made in
- * scratch and then added: adding inside BLAS would interleave it with BLAS's own partial sums.
+ * Tiles are anchored at multiples of 1024 of the whole axes, so each call has the same shape
+ * however the work was cut, and the same bits come out. A product whose sum has several tiles is
+ * made in scratch and then added: adding inside BLAS would interleave it with BLAS's own partial
+ * sums.
  */
 #include "cpu/dot.h"
 
@@ -12,13 +13,15 @@
 
 #include <string.h>
 
-/* ---- copies ---------------------------------------------------------------------------------------- */
+/* ---- copies
+ * ---------------------------------------------------------------------------------------- */
 
 /* dst (dense, `inner` fastest) = src, with a change of dtype for f16 and bf16. */
-typedef void pack_fn(void *dst, const void *src, int64_t n_outer, int64_t s_outer, int64_t n_inner, int64_t s_inner);
+typedef void pack_fn(void *dst, const void *src, int64_t n_outer, int64_t s_outer, int64_t n_inner,
+                     int64_t s_inner);
 #define DEFINE_PACK(name, from_t, to_t, LOAD)                                                      \
-    static void name(void *dst_, const void *src_, int64_t n_outer, int64_t s_outer, int64_t n_inner, \
-                     int64_t s_inner)                                                              \
+    static void name(void *dst_, const void *src_, int64_t n_outer, int64_t s_outer,               \
+                     int64_t n_inner, int64_t s_inner)                                             \
     {                                                                                              \
         to_t *dst = dst_;                                                                          \
         const from_t *src = src_;                                                                  \
@@ -56,9 +59,11 @@ typedef void fold_fn(void *dst, const void *src, const plane *p, bool add);
             if (p->d_inner == 1 && p->s_inner == 1 && add)                                         \
                 for (int64_t i = 0; i < p->n_inner; i++) ADD(dst[i], src[i]);                      \
             else if (add)                                                                          \
-                for (int64_t i = 0; i < p->n_inner; i++) ADD(dst[i * p->d_inner], src[i * p->s_inner]); \
+                for (int64_t i = 0; i < p->n_inner; i++)                                           \
+                    ADD(dst[i * p->d_inner], src[i * p->s_inner]);                                 \
             else                                                                                   \
-                for (int64_t i = 0; i < p->n_inner; i++) dst[i * p->d_inner] = src[i * p->s_inner]; \
+                for (int64_t i = 0; i < p->n_inner; i++)                                           \
+                    dst[i * p->d_inner] = src[i * p->s_inner];                                     \
         }                                                                                          \
     }
 #define ADD_REAL(to, v) ((to) += (v))
@@ -69,7 +74,10 @@ DEFINE_FOLD(fold_c64, fth_c64, ADD_COMPLEX)
 DEFINE_FOLD(fold_c128, fth_c128, ADD_COMPLEX)
 
 static fold_fn *const fold[FTH_DTYPE_COUNT] = {
-    [FTH_F32] = fold_f32, [FTH_F64] = fold_f64, [FTH_C64] = fold_c64, [FTH_C128] = fold_c128,
+    [FTH_F32] = fold_f32,
+    [FTH_F64] = fold_f64,
+    [FTH_C64] = fold_c64,
+    [FTH_C128] = fold_c128,
 };
 
 static void round_to_half(fth_dtype t, uint16_t *dst, const float *src, const plane *p)
@@ -77,11 +85,13 @@ static void round_to_half(fth_dtype t, uint16_t *dst, const float *src, const pl
     for (int64_t o = 0; o < p->n_outer; o++)
         for (int64_t i = 0; i < p->n_inner; i++) {
             const float v = src[o * p->s_outer + i * p->s_inner];
-            dst[o * p->d_outer + i * p->d_inner] = t == FTH_F16 ? fth__f32_to_f16(v) : fth__f32_to_bf16(v);
+            dst[o * p->d_outer + i * p->d_inner] =
+                t == FTH_F16 ? fth__f32_to_f16(v) : fth__f32_to_bf16(v);
         }
 }
 
-/* ---- one tile ---------------------------------------------------------------------------------------- */
+/* ---- one tile
+ * ---------------------------------------------------------------------------------------- */
 
 static bool is_half(const fth__dot_shape *s)
 {
@@ -116,8 +126,9 @@ fth__dot_sizes fth__cpu_dot_sizes(const fth__dot_shape *s, const fth_call *call)
 }
 
 /* One operand's tile, as BLAS wants it: in place, or packed into `room`. */
-static fth__matrix operand(const fth__dot_shape *s, const void *at, fth__dot_order order, bool packed, void *room,
-                           int64_t rows, int64_t s_rows, int64_t cols, int64_t s_cols)
+static fth__matrix operand(const fth__dot_shape *s, const void *at, fth__dot_order order,
+                           bool packed, void *room, int64_t rows, int64_t s_rows, int64_t cols,
+                           int64_t s_cols)
 {
     const bool by_cols = order == FTH__DOT_COLS;
     if (!packed) return (fth__matrix){at, by_cols ? s_cols : s_rows, by_cols};
@@ -128,31 +139,36 @@ static fth__matrix operand(const fth__dot_shape *s, const void *at, fth__dot_ord
     return (fth__matrix){room, by_cols ? rows : cols, by_cols};
 }
 
-void fth__cpu_dot_tile(const fth__dot_work *w, const char *a, const char *b, int64_t m, int64_t n, int64_t k,
-                       double beta, fth__matrix_out c)
+void fth__cpu_dot_tile(const fth__dot_work *w, const char *a, const char *b, int64_t m, int64_t n,
+                       int64_t k, double beta, fth__matrix_out c)
 {
     const fth__dot_shape *s = w->shape;
     const fth_tile *ta = &w->call->in[0], *tb = &w->call->in[1];
     const int64_t size = fth_dtype_size(s->dtype);
     fth__loop l = {0};
     for (int i = 0; i < s->n_sum; i++)
-        fth__loop_add(&l, ta->extent[s->sum[i].a], ta->stride[s->sum[i].a], tb->stride[s->sum[i].b], 0, 0);
+        fth__loop_add(&l, ta->extent[s->sum[i].a], ta->stride[s->sum[i].a], tb->stride[s->sum[i].b],
+                      0, 0);
     bool any = false;
     for (bool go = fth__loop_start(&l) && k > 0; go; go = fth__loop_next(&l)) {
-        const fth__matrix ma = operand(s, a + l.at[0] * size, s->a, w->room_a != NULL, w->room_a, m,
-                                       fth__tile_stride(ta, s->m.a), k, fth__tile_stride(ta, s->k.a));
-        const fth__matrix mb = operand(s, b + l.at[1] * size, s->b, w->room_b != NULL, w->room_b, k,
-                                       fth__tile_stride(tb, s->k.b), n, fth__tile_stride(tb, s->n.b));
+        const fth__matrix ma =
+            operand(s, a + l.at[0] * size, s->a, w->room_a != NULL, w->room_a, m,
+                    fth__tile_stride(ta, s->m.a), k, fth__tile_stride(ta, s->k.a));
+        const fth__matrix mb =
+            operand(s, b + l.at[1] * size, s->b, w->room_b != NULL, w->room_b, k,
+                    fth__tile_stride(tb, s->k.b), n, fth__tile_stride(tb, s->n.b));
         fth__blas_gemm(s->acc, m, n, k, 1.0, ma, mb, false, any ? 1.0 : beta, c);
         any = true;
     }
     if (!any && beta == 0.0) {
         const int64_t acc = fth_dtype_size(s->acc), rows = c.cols ? n : m, cols = c.cols ? m : n;
-        for (int64_t i = 0; i < rows; i++) memset((char *)c.data + i * c.ld * acc, 0, (size_t)(cols * acc));
+        for (int64_t i = 0; i < rows; i++)
+            memset((char *)c.data + i * c.ld * acc, 0, (size_t)(cols * acc));
     }
 }
 
-/* ---- the sum over k ------------------------------------------------------------------------------------ */
+/* ---- the sum over k
+ * ------------------------------------------------------------------------------------ */
 
 /* One (m, n) tile of the product: where its sums live while pieces of k come in. */
 typedef struct spot {
@@ -161,14 +177,17 @@ typedef struct spot {
     int64_t m0, n0, m, n; /* local offsets and extents */
 } spot;
 
-/* The plane of `spot` in an array with these strides, seen along the order of the product in scratch. */
-static plane plane_of(const fth__dot_shape *s, const spot *at, int64_t dm, int64_t dn, int64_t sm, int64_t sn)
+/* The plane of `spot` in an array with these strides, seen along the order of the product in
+ * scratch. */
+static plane plane_of(const fth__dot_shape *s, const spot *at, int64_t dm, int64_t dn, int64_t sm,
+                      int64_t sn)
 {
     if (s->out == FTH__DOT_COLS) return (plane){at->n, at->m, dn, dm, sn, sm};
     return (plane){at->m, at->n, dm, dn, sm, sn};
 }
 
-static bool skips(const fth_call *call, const fth__dot_shape *s, const spot *at, int64_t k0, int64_t k)
+static bool skips(const fth_call *call, const fth__dot_shape *s, const spot *at, int64_t k0,
+                  int64_t k)
 {
     const fth_node *node = call->node;
     const int64_t m0 = fth__tile_origin(&call->in[0], s->m.a) + at->m0;
@@ -184,10 +203,12 @@ static void add_product(const fth__dot_work *w, const spot *at, int64_t k0, int6
     const fth_call *call = w->call;
     const bool half = is_half(s), many = s->super_k > s->tile_k;
     const int64_t cells = (int64_t)(w->state_bytes / (uint64_t)fth_dtype_size(s->acc));
-    const int64_t om = fth__tile_stride(&call->out[0], s->m.out), on = fth__tile_stride(&call->out[0], s->n.out);
+    const int64_t om = fth__tile_stride(&call->out[0], s->m.out),
+                  on = fth__tile_stride(&call->out[0], s->n.out);
     const int64_t tm = cells * fth__tile_stride(&call->state, s->m.out);
     const int64_t tn = cells * fth__tile_stride(&call->state, s->n.out);
-    const int64_t pm = s->out == FTH__DOT_COLS ? 1 : at->n, pn = s->out == FTH__DOT_COLS ? at->m : 1;
+    const int64_t pm = s->out == FTH__DOT_COLS ? 1 : at->n,
+                  pn = s->out == FTH__DOT_COLS ? at->m : 1;
     const void *from = w->room_p;
     plane p = plane_of(s, at, om, on, pm, pn);
     if (many) {
@@ -202,15 +223,19 @@ static void add_product(const fth__dot_work *w, const spot *at, int64_t k0, int6
         round_to_half(s->dtype, (uint16_t *)(void *)at->out, from, &p);
         return;
     }
-    if (half) p.d_outer = s->out == FTH__DOT_COLS ? tn : tm, p.d_inner = s->out == FTH__DOT_COLS ? tm : tn;
+    if (half)
+        p.d_outer = s->out == FTH__DOT_COLS ? tn : tm,
+        p.d_inner = s->out == FTH__DOT_COLS ? tm : tn;
     fold[s->acc](half ? at->state : at->out, from, &p, k0 >= s->super_k);
     if (half && k1 == s->k.size) {
         const plane q = plane_of(s, at, om, on, tm, tn);
-        round_to_half(s->dtype, (uint16_t *)(void *)at->out, (const float *)(const void *)at->state, &q);
+        round_to_half(s->dtype, (uint16_t *)(void *)at->out, (const float *)(const void *)at->state,
+                      &q);
     }
 }
 
-static void run_tile(const fth__dot_work *w, const spot *at, int64_t k0, int64_t k1, int64_t local_k)
+static void run_tile(const fth__dot_work *w, const spot *at, int64_t k0, int64_t k1,
+                     int64_t local_k)
 {
     const fth__dot_shape *s = w->shape;
     const fth_call *call = w->call;
@@ -225,7 +250,8 @@ static void run_tile(const fth__dot_work *w, const spot *at, int64_t k0, int64_t
         c.ld = fth__tile_stride(&call->out[0], cols ? s->n.out : s->m.out);
     }
     const int64_t k = skips(call, s, at, k0, k1 - k0) ? 0 : k1 - k0;
-    if (k == 0 && k0 > 0 && s->super_k == s->tile_k && (!is_half(s) || k1 != s->k.size)) return; /* adds nothing */
+    if (k == 0 && k0 > 0 && s->super_k == s->tile_k && (!is_half(s) || k1 != s->k.size))
+        return; /* adds nothing */
     fth__cpu_dot_tile(w, a, b, at->m, at->n, k, 0.0, c);
     if (!direct) add_product(w, at, k0, k1);
 }
@@ -235,8 +261,10 @@ static void run_matrix(const fth__dot_work *w, const char *a, const char *b, cha
     const fth__dot_shape *s = w->shape;
     const fth_call *call = w->call;
     const int64_t size = fth_dtype_size(s->dtype), state_size = (int64_t)w->state_bytes;
-    const int64_t me = fth__tile_extent(&call->out[0], s->m.out), ne = fth__tile_extent(&call->out[0], s->n.out);
-    const int64_t ke = fth__tile_extent(&call->in[0], s->k.a), origin = fth__tile_origin(&call->in[0], s->k.a);
+    const int64_t me = fth__tile_extent(&call->out[0], s->m.out),
+                  ne = fth__tile_extent(&call->out[0], s->n.out);
+    const int64_t ke = fth__tile_extent(&call->in[0], s->k.a),
+                  origin = fth__tile_origin(&call->in[0], s->k.a);
     const int64_t last_k = ke > 0 ? ke : 1; /* an empty sum is one empty tile */
     for (int64_t m0 = 0; m0 < me; m0 += s->tile_m)
         for (int64_t n0 = 0; n0 < ne; n0 += s->tile_n) {
@@ -249,8 +277,10 @@ static void run_matrix(const fth__dot_work *w, const char *a, const char *b, cha
                 .b = b + n0 * fth__tile_stride(&call->in[1], s->n.b) * size,
                 .out = out + (om + on) * size,
                 .state = state ? state + (tm + tn) * state_size : NULL,
-                .m0 = m0, .n0 = n0,
-                .m = fth__min_i64(s->tile_m, me - m0), .n = fth__min_i64(s->tile_n, ne - n0),
+                .m0 = m0,
+                .n0 = n0,
+                .m = fth__min_i64(s->tile_m, me - m0),
+                .n = fth__min_i64(s->tile_n, ne - n0),
             };
             for (int64_t k0 = 0; k0 < last_k; k0 += s->tile_k)
                 run_tile(w, &at, origin + k0, origin + fth__min_i64(k0 + s->tile_k, ke), k0);
@@ -260,7 +290,8 @@ static void run_matrix(const fth__dot_work *w, const char *a, const char *b, cha
 static uint64_t scratch(const fth_call *call)
 {
     fth__dot_shape s;
-    fth__dot_shape_get(call->node->attr, &call->node->in[0], &call->node->in[1], &call->node->out[0], -1, &s);
+    fth__dot_shape_get(call->node->attr, &call->node->in[0], &call->node->in[1],
+                       &call->node->out[0], -1, &s);
     const fth__dot_sizes z = fth__cpu_dot_sizes(&s, call);
     const bool needs_p = !goes_direct(&s) || s.k.size > s.tile_k;
     return z.a + z.b + (needs_p ? z.p : 0);
@@ -274,7 +305,9 @@ static fth_status run(const fth_call *call)
     const fth__dot_sizes z = fth__cpu_dot_sizes(&s, call);
     char *room = call->scratch;
     const fth__dot_work w = {
-        .call = call, .shape = &s, .state_bytes = fth__dot_state(&s),
+        .call = call,
+        .shape = &s,
+        .state_bytes = fth__dot_state(&s),
         .room_a = z.a ? room : NULL,
         .room_b = z.b ? room + z.a : NULL,
         .room_p = room + z.a + z.b,
@@ -284,11 +317,13 @@ static fth_status run(const fth_call *call)
     fth__loop l = {0};
     for (int i = 0; i < s.n_loop; i++)
         fth__loop_add(&l, out->extent[s.loop[i].out], fth__tile_stride(a, s.loop[i].a),
-                      fth__tile_stride(b, s.loop[i].b), out->stride[s.loop[i].out], call->state.stride[s.loop[i].out]);
+                      fth__tile_stride(b, s.loop[i].b), out->stride[s.loop[i].out],
+                      call->state.stride[s.loop[i].out]);
     for (bool go = fth__loop_start(&l); go; go = fth__loop_next(&l))
-        run_matrix(&w, (const char *)a->data + l.at[0] * size, (const char *)b->data + l.at[1] * size,
-                   (char *)out->data + l.at[2] * size,
-                   w.state_bytes ? (char *)call->state.data + l.at[3] * (int64_t)w.state_bytes : NULL);
+        run_matrix(&w, (const char *)a->data + l.at[0] * size,
+                   (const char *)b->data + l.at[1] * size, (char *)out->data + l.at[2] * size,
+                   w.state_bytes ? (char *)call->state.data + l.at[3] * (int64_t)w.state_bytes
+                                 : NULL);
     return FTH_OK;
 }
 

@@ -21,9 +21,9 @@ typedef struct fth__dot_work {
     void *room_p;
 } fth__dot_work;
 
-/* c = a b + beta c for one tile of k (other summed axes inside it), in the accumulator's dtype; a and
- * b point at the first elements of the tile. k = 0 with beta = 0 makes zeros. */
-void fth__cpu_dot_tile(const fth__dot_work *w, const char *a, const char *b, int64_t m, int64_t n, int64_t k,
-                       double beta, fth__matrix_out c);
+/* c = a b + beta c for one tile of k (other summed axes inside it), in the accumulator's dtype; a
+ * and b point at the first elements of the tile. k = 0 with beta = 0 makes zeros. */
+void fth__cpu_dot_tile(const fth__dot_work *w, const char *a, const char *b, int64_t m, int64_t n,
+                       int64_t k, double beta, fth__matrix_out c);
 
 #endif

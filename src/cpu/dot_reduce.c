@@ -11,17 +11,18 @@ static uint64_t room(const fth_call *call, const fth__dot_shape *s)
     return z.a + z.b;
 }
 
-static bool skips(const fth_call *call, const fth__dot_shape *s, int64_t m0, int64_t m, int64_t n0, int64_t n, int64_t k0,
-                  int64_t k)
+static bool skips(const fth_call *call, const fth__dot_shape *s, int64_t m0, int64_t m, int64_t n0,
+                  int64_t n, int64_t k0, int64_t k)
 {
     const fth_node *node = call->node;
-    const int64_t row = fth__tile_origin(&call->in[0], s->m.a) + m0, col = fth__tile_origin(&call->in[1], s->n.b) + n0;
+    const int64_t row = fth__tile_origin(&call->in[0], s->m.a) + m0,
+                  col = fth__tile_origin(&call->in[1], s->n.b) + n0;
     return fth__dot_zero(&node->in[0], s->m.a, s->k.a, row, m, k0, k) ||
            fth__dot_zero(&node->in[1], s->k.b, s->n.b, k0, k, col, n);
 }
 
-static void product(const fth_call *call, const fth__dot_shape *s, const char *a, const char *b, int64_t m0, int64_t m,
-                    int64_t n0, int64_t n, bool cols, void *p, void *space)
+static void product(const fth_call *call, const fth__dot_shape *s, const char *a, const char *b,
+                    int64_t m0, int64_t m, int64_t n0, int64_t n, bool cols, void *p, void *space)
 {
     const fth__dot_sizes z = fth__cpu_dot_sizes(s, call);
     const fth__dot_work w = {
@@ -39,7 +40,8 @@ static void product(const fth_call *call, const fth__dot_shape *s, const char *a
         const int64_t part = fth__min_i64(s->tile_k, k - k0);
         if (skips(call, s, m0, m, n0, n, k0, part)) continue;
         fth__cpu_dot_tile(&w, a + k0 * fth__tile_stride(&call->in[0], s->k.a) * size,
-                          b + k0 * fth__tile_stride(&call->in[1], s->k.b) * size, m, n, part, beta, c);
+                          b + k0 * fth__tile_stride(&call->in[1], s->k.b) * size, m, n, part, beta,
+                          c);
         beta = 1.0;
     }
     if (beta == 0.0) fth__cpu_dot_tile(&w, a, b, m, n, 0, 0.0, c);
@@ -51,7 +53,8 @@ static fth__dot_reduce_how how_of(const fth_node *node)
     fth_node fused;
     fth__dot_reduce_fused(node, &fused);
     const fth_kernel *fast = fth__cpu_backend.find(&fused);
-    if (!fast) return (fth__dot_reduce_how){room, product, fth__op_fused.scratch, fth__op_fused.run};
+    if (!fast)
+        return (fth__dot_reduce_how){room, product, fth__op_fused.scratch, fth__op_fused.run};
     return (fth__dot_reduce_how){room, product, fast->scratch, fast->run};
 }
 

@@ -1,8 +1,9 @@
 /* fft.c - Fourier transforms by FFTW, one axis after the other.
  *
  * Every row goes through one plan made for rows in aligned memory, straight from the operand to the
- * result where both are such rows, else through scratch; so neither addresses, strides nor the number
- * of rows in a call can change a bit. Rows that are columns in memory are gathered sixteen at a time.
+ * result where both are such rows, else through scratch; so neither addresses, strides nor the
+ * number of rows in a call can change a bit. Rows that are columns in memory are gathered sixteen
+ * at a time.
  */
 #include "ops/fft.h"
 
@@ -48,20 +49,21 @@ static void divide_row(const pass *p, void *row)
 
 #define DEFINE_MOVE(name, type)                                                                    \
     /* dst[r][i] = src[r][i] for r rows of n elements, steps in elements; short rows inside */     \
-    static void name(void *dst_, int64_t d_row, int64_t d_step, const void *src_, int64_t s_row, int64_t s_step, \
-                     int64_t rows, int64_t n)                                                      \
+    static void name(void *dst_, int64_t d_row, int64_t d_step, const void *src_, int64_t s_row,   \
+                     int64_t s_step, int64_t rows, int64_t n)                                      \
     {                                                                                              \
         type *dst = dst_;                                                                          \
         const type *src = src_;                                                                    \
         for (int64_t i = 0; i < n; i++)                                                            \
-            for (int64_t r = 0; r < rows; r++) dst[r * d_row + i * d_step] = src[r * s_row + i * s_step]; \
+            for (int64_t r = 0; r < rows; r++)                                                     \
+                dst[r * d_row + i * d_step] = src[r * s_row + i * s_step];                         \
     }
 DEFINE_MOVE(move4, uint32_t)
 DEFINE_MOVE(move8, uint64_t)
 DEFINE_MOVE(move16, fth_c128)
 
-static void move(int64_t size, void *dst, int64_t d_row, int64_t d_step, const void *src, int64_t s_row, int64_t s_step,
-                 int64_t rows, int64_t n)
+static void move(int64_t size, void *dst, int64_t d_row, int64_t d_step, const void *src,
+                 int64_t s_row, int64_t s_step, int64_t rows, int64_t n)
 {
     if (rows == 1 && d_step == 1 && s_step == 1)
         memcpy(dst, src, (size_t)(n * size));
@@ -73,12 +75,14 @@ static void move(int64_t size, void *dst, int64_t d_row, int64_t d_step, const v
         move16(dst, d_row, d_step, src, s_row, s_step, rows, n);
 }
 
-/* Rows next to each other along the last axis of the walk: `rows` of them from the current place. */
+/* Rows next to each other along the last axis of the walk: `rows` of them from the current place.
+ */
 static void run_bundle(const pass *p, const fth__fftw_plan *plan, char *room, int64_t rows)
 {
     const int last = p->rows.n - 1;
     const int64_t in_row = round64(p->n_in * p->in_size), out_row = round64(p->n_out * p->out_size);
-    const int64_t s_in = last < 0 ? 0 : p->rows.stride[last][0], s_out = last < 0 ? 0 : p->rows.stride[last][1];
+    const int64_t s_in = last < 0 ? 0 : p->rows.stride[last][0],
+                  s_out = last < 0 ? 0 : p->rows.stride[last][1];
     char *a = room, *b = room + BUNDLE * in_row;
     const char *from = p->from + p->rows.at[0] * p->in_size;
     char *to = p->to + p->rows.at[1] * p->out_size;
@@ -127,7 +131,8 @@ static fth_status run_pass(pass *p, char *room, fth_err *err)
     if (p->points == 0) clear(p);
     if (!fth__loop_start(l) || p->points == 0) return FTH_OK;
     fth__fftw_plan plan;
-    FTH_TRY(fth__fftw_make(&plan, p->kind, p->real, p->points, room, room + BUNDLE * round64(p->n_in * p->in_size), err));
+    FTH_TRY(fth__fftw_make(&plan, p->kind, p->real, p->points, room,
+                           room + BUNDLE * round64(p->n_in * p->in_size), err));
     const int last = l->n - 1;
     const bool columns = p->s_in != 1 || p->s_out != 1;
     for (bool go = true; go;) {
@@ -149,7 +154,8 @@ static int64_t bundle_bytes(int64_t n_in, int64_t in_size, int64_t n_out, int64_
     return BUNDLE * (round64(n_in * in_size) + round64(n_out * out_size));
 }
 
-/* ---- the operation --------------------------------------------------------------------------------- */
+/* ---- the operation
+ * --------------------------------------------------------------------------------- */
 
 static fth_dtype real_of(const fth_node *node)
 {
@@ -178,17 +184,24 @@ static uint64_t scratch(const fth_call *call)
     return (uint64_t)(most + image_bytes(node, axis));
 }
 
-static pass pass_of(const fth_node *node, fth_fft_kind kind, const fth__fft_axis *axis, double divide)
+static pass pass_of(const fth_node *node, fth_fft_kind kind, const fth__fft_axis *axis,
+                    double divide)
 {
     const fth_dtype real = real_of(node);
     const int64_t r = fth_dtype_size(real), c = fth_dtype_size(fth_dtype_complex_of(real));
-    return (pass){.kind = kind, .real = real, .n_in = axis->in, .n_out = axis->out, .points = axis->points, .divide = divide,
-                  .in_size = kind == FTH_FFT_REAL ? r : c, .out_size = kind == FTH_FFT_REAL_INVERSE ? r : c};
+    return (pass){.kind = kind,
+                  .real = real,
+                  .n_in = axis->in,
+                  .n_out = axis->out,
+                  .points = axis->points,
+                  .divide = divide,
+                  .in_size = kind == FTH_FFT_REAL ? r : c,
+                  .out_size = kind == FTH_FFT_REAL_INVERSE ? r : c};
 }
 
 /* From one tile to another (or the same) along `axis`; rows over all other axes, innermost last. */
-static fth_status run_axis(const fth_call *call, fth_fft_kind kind, const fth__fft_axis *axis, const fth_tile *from,
-                           const fth_tile *to, double divide)
+static fth_status run_axis(const fth_call *call, fth_fft_kind kind, const fth__fft_axis *axis,
+                           const fth_tile *from, const fth_tile *to, double divide)
 {
     pass p = pass_of(call->node, kind, axis, divide);
     p.from = from->data;
@@ -196,7 +209,8 @@ static fth_status run_axis(const fth_call *call, fth_fft_kind kind, const fth__f
     p.s_in = from->stride[axis->dim];
     p.s_out = to->stride[axis->dim];
     for (int i = 0; i < call->node->in[0].n_axes; i++)
-        if (i != axis->dim) fth__loop_add(&p.rows, to->extent[i], from->stride[i], to->stride[i], 0, 0);
+        if (i != axis->dim)
+            fth__loop_add(&p.rows, to->extent[i], from->stride[i], to->stride[i], 0, 0);
     return run_pass(&p, call->scratch, call->err);
 }
 
@@ -217,7 +231,8 @@ static fth_status run_real_inverse_2d(const fth_call *call, const fth__fft_axis 
     const int64_t c = fth_dtype_size(node->in[0].dtype), r = fth_dtype_size(node->out[0].dtype);
     fth__loop l = {0};
     for (int i = 0; i < node->in[0].n_axes; i++)
-        if (i != y->dim && i != x->dim) fth__loop_add(&l, out->extent[i], in->stride[i], out->stride[i], 0, 0);
+        if (i != y->dim && i != x->dim)
+            fth__loop_add(&l, out->extent[i], in->stride[i], out->stride[i], 0, 0);
     for (bool go = fth__loop_start(&l); go; go = fth__loop_next(&l)) {
         pass p = pass_of(node, FTH_FFT_INVERSE, y, 1.0);
         p.from = (const char *)in->data + l.at[0] * c;
@@ -248,7 +263,8 @@ static fth_status run(const fth_call *call)
     if (kind == FTH_FFT_REAL_INVERSE) return run_real_inverse_2d(call, axis);
     /* rows first; the columns are then complex, in place */
     FTH_TRY(run_axis(call, kind, &axis[1], &call->in[0], &call->out[0], 1.0));
-    return run_axis(call, kind == FTH_FFT_REAL ? FTH_FFT_FORWARD : kind, &axis[0], &call->out[0], &call->out[0], n);
+    return run_axis(call, kind == FTH_FFT_REAL ? FTH_FFT_FORWARD : kind, &axis[0], &call->out[0],
+                    &call->out[0], n);
 }
 
 static bool supports(const fth_node *node)

@@ -9,19 +9,23 @@ static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER;
 static void *make_f32(fth_fft_kind kind, int n, void *from, void *to)
 {
     if (kind == FTH_FFT_REAL) return fftwf_plan_dft_r2c_1d(n, from, to, FFTW_ESTIMATE);
-    if (kind == FTH_FFT_REAL_INVERSE) return fftwf_plan_dft_c2r_1d(n, from, to, FFTW_ESTIMATE | FFTW_DESTROY_INPUT);
-    return fftwf_plan_dft_1d(n, from, to, kind == FTH_FFT_FORWARD ? FFTW_FORWARD : FFTW_BACKWARD, FFTW_ESTIMATE);
+    if (kind == FTH_FFT_REAL_INVERSE)
+        return fftwf_plan_dft_c2r_1d(n, from, to, FFTW_ESTIMATE | FFTW_DESTROY_INPUT);
+    return fftwf_plan_dft_1d(n, from, to, kind == FTH_FFT_FORWARD ? FFTW_FORWARD : FFTW_BACKWARD,
+                             FFTW_ESTIMATE);
 }
 
 static void *make_f64(fth_fft_kind kind, int n, void *from, void *to)
 {
     if (kind == FTH_FFT_REAL) return fftw_plan_dft_r2c_1d(n, from, to, FFTW_ESTIMATE);
-    if (kind == FTH_FFT_REAL_INVERSE) return fftw_plan_dft_c2r_1d(n, from, to, FFTW_ESTIMATE | FFTW_DESTROY_INPUT);
-    return fftw_plan_dft_1d(n, from, to, kind == FTH_FFT_FORWARD ? FFTW_FORWARD : FFTW_BACKWARD, FFTW_ESTIMATE);
+    if (kind == FTH_FFT_REAL_INVERSE)
+        return fftw_plan_dft_c2r_1d(n, from, to, FFTW_ESTIMATE | FFTW_DESTROY_INPUT);
+    return fftw_plan_dft_1d(n, from, to, kind == FTH_FFT_FORWARD ? FFTW_FORWARD : FFTW_BACKWARD,
+                            FFTW_ESTIMATE);
 }
 
-fth_status fth__fftw_make(fth__fftw_plan *plan, fth_fft_kind kind, fth_dtype real, int64_t n, void *from, void *to,
-                          fth_err *err)
+fth_status fth__fftw_make(fth__fftw_plan *plan, fth_fft_kind kind, fth_dtype real, int64_t n,
+                          void *from, void *to, fth_err *err)
 {
     *plan = (fth__fftw_plan){.wide = real == FTH_F64, .kind = kind};
     pthread_mutex_lock(&planner);

@@ -199,8 +199,9 @@ static void bring(fth__worker *w, int i, const char *from, int64_t rows, int64_t
     (*vm->vec->half)[t == FTH_BF16].widen(rows * cols, w->at[i], src);
 }
 
-/* While this block is computed the next one is on its way: a share of its lines before each step. */
-static void fetch_ahead(const fth__worker *w, int step, int64_t n)
+/* While this block is computed the next one is on its way: a share of its lines before each step. Always
+ * inlined: gcc takes a function that only prefetches for one without effect, and drops the call. */
+static inline __attribute__((always_inline)) void fetch_ahead(const fth__worker *w, int step, int64_t n)
 {
     const fth__vm *vm = w->vm;
     for (int k = 0; k < vm->n_streams; k++) {

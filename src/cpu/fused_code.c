@@ -156,6 +156,7 @@ static bool join_pair(fth__vm *vm, fth__step *s, fth_dtype t, const int *uses)
     const fth__step *f = &vm->step[vm->n_steps - 1];
     if (f->op < 0 || f->once || f->round || arity(f->op) > 2 || uses[f->dst] != 1) return false;
     if ((fth_dtype)vm->reg[f->dst].dtype != t || is_one(vm, f->src[0])) return false;
+    if ((fth_dtype)vm->reg[f->src[0]].dtype != t) return false; /* abs of complex numbers is real */
     bool swapped = s->src[0] != f->dst;
     if (swapped && s->src[1] != f->dst) return false;
     if (swapped && (s->op == FTH_EW_ADD || s->op == FTH_EW_MUL)) {

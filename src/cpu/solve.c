@@ -1,7 +1,7 @@
 /* solve.c - triangular systems by BLAS, up to 1024 right-hand sides per call.
  *
- * The right-hand sides are solved where the result will be. An operand whose matrix is not along its
- * innermost axis is copied; which ones are follows from shapes, so calls and bits do too.
+ * The right-hand sides are solved where the result will be. An operand whose matrix is not along
+ * its innermost axis is copied; which ones are follows from shapes, so calls and bits do too.
  */
 #include "ops/solve.h"
 
@@ -12,7 +12,8 @@
 
 typedef struct layout {
     bool pack_a, a_cols; /* how a is given to BLAS */
-    bool pack_b, b_cols; /* and the right-hand sides: by columns when the solved axis is innermost */
+    bool pack_b,
+        b_cols; /* and the right-hand sides: by columns when the solved axis is innermost */
 } layout;
 
 static layout layout_of(const fth_node *node, const fth__solve_shape *s)
@@ -21,7 +22,8 @@ static layout layout_of(const fth_node *node, const fth__solve_shape *s)
     layout y = {.a_cols = s->row == inner_a, .b_cols = s->x == inner_b};
     y.pack_a = s->row != inner_a && s->col != inner_a;
     y.pack_b = s->x != inner_b && s->n != inner_b;
-    /* BLAS conjugates only what it transposes: the adjoint of a complex matrix must lie as b does. */
+    /* BLAS conjugates only what it transposes: the adjoint of a complex matrix must lie as b does.
+     */
     if (s->adjoint && fth_dtype_is_complex(node->in[0].dtype) && y.a_cols != y.b_cols) {
         y.pack_a = true;
         y.a_cols = y.b_cols;
@@ -49,8 +51,8 @@ static uint64_t scratch(const fth_call *call)
     return room_a(call->node, &s, &y) + b;
 }
 
-static void copy(int64_t size, char *dst, int64_t d_outer, int64_t d_inner, const char *src, int64_t s_outer,
-                 int64_t s_inner, int64_t outer, int64_t inner)
+static void copy(int64_t size, char *dst, int64_t d_outer, int64_t d_inner, const char *src,
+                 int64_t s_outer, int64_t s_inner, int64_t outer, int64_t inner)
 {
     if (dst == src) return;
     for (int64_t o = 0; o < outer; o++) {
@@ -64,7 +66,8 @@ static void copy(int64_t size, char *dst, int64_t d_outer, int64_t d_inner, cons
     }
 }
 
-static fth__matrix matrix_of(const fth_call *call, const fth__solve_shape *s, const layout *y, const char *a)
+static fth__matrix matrix_of(const fth_call *call, const fth__solve_shape *s, const layout *y,
+                             const char *a)
 {
     const int64_t s_row = call->in[0].stride[s->row], s_col = call->in[0].stride[s->col];
     const int64_t size = fth_dtype_size(call->node->in[0].dtype), n = s->size;
@@ -74,8 +77,8 @@ static fth__matrix matrix_of(const fth_call *call, const fth__solve_shape *s, co
 }
 
 /* Right-hand sides j0.. of one matrix, m by n. */
-static void solve_tile(const fth_call *call, const fth__solve_shape *s, const layout *y, fth__matrix a, const char *b,
-                       char *out, int64_t n)
+static void solve_tile(const fth_call *call, const fth__solve_shape *s, const layout *y,
+                       fth__matrix a, const char *b, char *out, int64_t n)
 {
     const fth_dtype t = call->node->in[0].dtype;
     const int64_t size = fth_dtype_size(t), m = s->size;
@@ -115,7 +118,8 @@ static fth_status run(const fth_call *call)
             const int64_t bj = s.n < 0 ? 0 : j * call->in[1].stride[s.n];
             const int64_t oj = s.n < 0 ? 0 : j * call->out[0].stride[s.n];
             solve_tile(call, &s, &y, m, (const char *)call->in[1].data + (l.at[1] + bj) * size,
-                       (char *)call->out[0].data + (l.at[2] + oj) * size, fth__min_i64(s.tile_n, n - j));
+                       (char *)call->out[0].data + (l.at[2] + oj) * size,
+                       fth__min_i64(s.tile_n, n - j));
         }
     }
     return FTH_OK;
@@ -130,4 +134,5 @@ static bool supports(const fth_node *node)
            (s.n < 0 || fth__blas_fits(b, s.n));
 }
 
-const fth_kernel fth__cpu_solve = {.op = "solve", .supports = supports, .scratch = scratch, .run = run};
+const fth_kernel fth__cpu_solve = {
+    .op = "solve", .supports = supports, .scratch = scratch, .run = run};

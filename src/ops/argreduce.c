@@ -22,10 +22,12 @@ static fth_status infer(fth_node *node, fth_err *err)
     fth_desc d = node->in[0];
     int dim;
     FTH_TRY(fth__need_axis(node, 0, attr->axis, &dim, err));
-    if (fth_dtype_is_complex(d.dtype)) return fth__fail_dtype(node, 0, "bool, integers and reals", err);
+    if (fth_dtype_is_complex(d.dtype))
+        return fth__fail_dtype(node, 0, "bool, integers and reals", err);
     if (d.size[dim] == 0) {
         char a[FTH__SHAPE_TEXT];
-        return FTH_FAIL(err, FTH_E_AXIS_SIZE, "argreduce: the empty axis '%s' of %s has no %s element",
+        return FTH_FAIL(err, FTH_E_AXIS_SIZE,
+                        "argreduce: the empty axis '%s' of %s has no %s element",
                         fth__name_of(node, attr->axis), fth_in_format(node, 0, a, sizeof a),
                         attr->flag ? "largest" : "smallest");
     }
@@ -70,7 +72,8 @@ static void search_f(best *b, const double *x, int64_t n, int64_t lo, bool large
 static void search_i(best *b, const int64_t *x, int64_t n, int64_t lo, bool largest)
 {
     for (int64_t i = 0; i < n; i++)
-        if (b->where < 0 || (largest ? x[i] > b->value.i : x[i] < b->value.i)) *b = (best){{.i = x[i]}, lo + i};
+        if (b->where < 0 || (largest ? x[i] > b->value.i : x[i] < b->value.i))
+            *b = (best){{.i = x[i]}, lo + i};
 }
 
 /* Up to a group of lanes, in runs, so that lines of cache are read once. */
@@ -93,7 +96,8 @@ static void group(const fth_call *call, const fth__lines *l, int64_t first, int6
     for (int64_t a = 0; a < l->n_axis; a += FTH__RUN)
         for (int64_t k = 0; k < n; k++) {
             const int64_t m = fth__min_i64(FTH__RUN, l->n_axis - a);
-            fth__load_run(t, in + (a * l->axis_step + k * l->lane_step) * size, l->axis_step * size, m, &x);
+            fth__load_run(t, in + (a * l->axis_step + k * l->lane_step) * size, l->axis_step * size,
+                          m, &x);
             if (fth_dtype_is_real(t))
                 search_f(&b[k], x.f, m, l->axis_lo + a, attr->flag != 0);
             else
@@ -110,13 +114,14 @@ static fth_status run(const fth_call *call)
     fth__lines l;
     fth__lines_init(&l, call, dim_of(call->node), false);
     FTH__LINES_EACH(l)
-        for (int64_t first = 0; first < l.n_lane; first += FTH__LINES_GROUP)
-            group(call, &l, first, fth__min_i64(FTH__LINES_GROUP, l.n_lane - first));
+    for (int64_t first = 0; first < l.n_lane; first += FTH__LINES_GROUP)
+        group(call, &l, first, fth__min_i64(FTH__LINES_GROUP, l.n_lane - first));
     return FTH_OK;
 }
 
 const fth_op fth__op_argreduce = {.name = "argreduce",
-                                  .brief = "position of the largest or smallest element along an axis",
+                                  .brief =
+                                      "position of the largest or smallest element along an axis",
                                   .infer = infer,
                                   .relation = relation,
                                   .state = state,
@@ -126,6 +131,7 @@ const fth_op fth__op_argreduce = {.name = "argreduce",
 fth_val fth_arg_(fth_site site, bool largest, fth_val v, const char *axis)
 {
     fth__axis_attr attr = {.flag = largest};
-    if (!fth__build_axis(v, site, largest ? "argmax" : "argmin", axis, &attr.axis)) return fth__poison(v);
+    if (!fth__build_axis(v, site, largest ? "argmax" : "argmin", axis, &attr.axis))
+        return fth__poison(v);
     return fth_node_add_(v.graph, site, &fth__op_argreduce, 1, &v, &attr, sizeof attr);
 }

@@ -22,11 +22,13 @@ bool fth__build_axis(fth_val v, fth_site site, const char *what, const char *nam
     if (!fth__build_axes(v, site, name, &n, list)) return false;
     *id = list[0];
     if (n == 1) return true;
-    fth_poison_(v.graph, site, FTH_E_AXIS_NAME, "%s takes one axis here, but \"%s\" names %d", what, name, n);
+    fth_poison_(v.graph, site, FTH_E_AXIS_NAME, "%s takes one axis here, but \"%s\" names %d", what,
+                name, n);
     return false;
 }
 
-const char *fth__axes_text(const fth_graph *g, int n, const fth_axis_id *id, char *text, size_t bytes)
+const char *fth__axes_text(const fth_graph *g, int n, const fth_axis_id *id, char *text,
+                           size_t bytes)
 {
     fth__text t;
     fth__text_init(&t, text, bytes);
@@ -49,10 +51,12 @@ fth_status fth__need_axis(const fth_node *node, int in, fth_axis_id axis, int *d
     *dim = fth_desc_find(&node->in[in], axis);
     if (*dim >= 0) return FTH_OK;
     char a[FTH__SHAPE_TEXT], axes[FTH__AXES_TEXT];
-    const fth_status s = FTH_FAIL(err, FTH_E_AXIS_MISSING, "%s: %s has no axis '%s'", node->op->name,
-                                  fth_in_format(node, in, a, sizeof a), fth__name_of(node, axis));
+    const fth_status s =
+        FTH_FAIL(err, FTH_E_AXIS_MISSING, "%s: %s has no axis '%s'", node->op->name,
+                 fth_in_format(node, in, a, sizeof a), fth__name_of(node, axis));
     if (node->in[in].n_axes > 0)
-        fth_err_hint(err, "its axes are: %s", fth__desc_axes(node->graph, &node->in[in], axes, sizeof axes));
+        fth_err_hint(err, "its axes are: %s",
+                     fth__desc_axes(node->graph, &node->in[in], axes, sizeof axes));
     return s;
 }
 
@@ -62,15 +66,17 @@ void fth__unmark(fth_desc *d)
     d->row = d->col = 0;
 }
 
-fth_status fth__replace_axis(const fth_node *node, int in, fth_desc *d, int dim, fth_axis_id axis, fth_err *err)
+fth_status fth__replace_axis(const fth_node *node, int in, fth_desc *d, int dim, fth_axis_id axis,
+                             fth_err *err)
 {
     const int known = fth_desc_find(d, axis);
     if (known >= 0 && known != dim) {
         char a[FTH__SHAPE_TEXT];
-        const fth_status s = FTH_FAIL(err, FTH_E_AXIS_MISMATCH,
-                                      "%s: %s already has axis '%s', which cannot take the place of '%s'",
-                                      node->op->name, fth_in_format(node, in, a, sizeof a),
-                                      fth__name_of(node, axis), fth__name_of(node, d->axis[dim]));
+        const fth_status s =
+            FTH_FAIL(err, FTH_E_AXIS_MISMATCH,
+                     "%s: %s already has axis '%s', which cannot take the place of '%s'",
+                     node->op->name, fth_in_format(node, in, a, sizeof a), fth__name_of(node, axis),
+                     fth__name_of(node, d->axis[dim]));
         fth_err_hint(err, "declare another name for the result with fth_axis");
         return s;
     }

@@ -20,14 +20,16 @@ static inline fth_val fth__poison(fth_val v)
     return (fth_val){v.graph, 0};
 }
 /* "cell factor" for a list of ids. */
-const char *fth__axes_text(const fth_graph *g, int n, const fth_axis_id *id, char *text, size_t bytes);
+const char *fth__axes_text(const fth_graph *g, int n, const fth_axis_id *id, char *text,
+                           size_t bytes);
 
 /* ---- infer ---- */
 /* Position of `axis` in operand `in`; fails with the operand's shape when it is not there. */
 fth_status fth__need_axis(const fth_node *node, int in, fth_axis_id axis, int *dim, fth_err *err);
 /* Replace position `dim` of `d` (the shape of operand `in`, or made from it) by `axis`. Fails when
  * another position has that name already. A mark on `dim` is lost. */
-fth_status fth__replace_axis(const fth_node *node, int in, fth_desc *d, int dim, fth_axis_id axis, fth_err *err);
+fth_status fth__replace_axis(const fth_node *node, int in, fth_desc *d, int dim, fth_axis_id axis,
+                             fth_err *err);
 /* "sum: x bool [row=3] (made at a.c:3) is bool; ..." */
 fth_status fth__fail_dtype(const fth_node *node, int in, const char *allowed, fth_err *err);
 int64_t fth__size_of(const fth_graph *g, fth_axis_id axis);
@@ -48,7 +50,8 @@ static inline void fth__rel_accumulate(fth_relation *r)
 {
     *r = (fth_relation){.along = FTH_ACCUMULATE, .out_dim = -1};
 }
-static inline void fth__rel_halo(fth_relation *r, int out_dim, int64_t mul, int64_t div, int64_t lo, int64_t hi)
+static inline void fth__rel_halo(fth_relation *r, int out_dim, int64_t mul, int64_t div, int64_t lo,
+                                 int64_t hi)
 {
     *r = (fth_relation){FTH_HALO, out_dim, mul, div, lo, hi};
 }

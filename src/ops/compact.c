@@ -26,7 +26,8 @@ static fth_status infer(fth_node *node, fth_err *err)
     if (mask->dtype != FTH_BOOL) return fth__fail_dtype(node, 1, "a mask of bool", err);
     if (mask->n_axes != 1 || mask->axis[0] != attr->axis) {
         char a[FTH__SHAPE_TEXT], b[FTH__SHAPE_TEXT];
-        return FTH_FAIL(err, FTH_E_AXIS_MISMATCH, "compact: the mask of %s must have the axis '%s' alone, not %s",
+        return FTH_FAIL(err, FTH_E_AXIS_MISMATCH,
+                        "compact: the mask of %s must have the axis '%s' alone, not %s",
                         fth_in_format(node, 0, a, sizeof a), fth__name_of(node, attr->axis),
                         fth_in_format(node, 1, b, sizeof b));
     }
@@ -48,11 +49,13 @@ static fth_status wrong_count(const fth_call *call, int64_t n, int64_t found)
 {
     const compact_attr *attr = call->node->attr;
     char a[FTH__SHAPE_TEXT];
-    const fth_status s = FTH_FAIL(call->err, FTH_E_INDEX_RANGE,
-                                  "compact: '%s' was declared with %lld elements, but %lld of mask %s are true",
-                                  fth__name_of(call->node, attr->into), (long long)n, (long long)found,
-                                  fth_in_format(call->node, 1, a, sizeof a));
-    fth_err_hint(call->err, "count the mask in a run of its own and declare the axis with that number");
+    const fth_status s =
+        FTH_FAIL(call->err, FTH_E_INDEX_RANGE,
+                 "compact: '%s' was declared with %lld elements, but %lld of mask %s are true",
+                 fth__name_of(call->node, attr->into), (long long)n, (long long)found,
+                 fth_in_format(call->node, 1, a, sizeof a));
+    fth_err_hint(call->err,
+                 "count the mask in a run of its own and declare the axis with that number");
     fth_err_origin(call->err, call->node->site);
     return s;
 }
@@ -97,8 +100,10 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
     }
     const char *axis = fth_axis_name(node->graph, attr->axis);
     const fth_val before = fth_scan_(site, FTH_RED_SUM, node->in_val[1], axis, true, false);
-    const fth_val place = fth__map2(site, FTH_EW_MIN, before, fth_const_i64_(node->graph, site, FTH_I64, n - 1));
-    const fth_val rows = fth_gather_(site, out_bar[0], fth_axis_name(node->graph, attr->into), place);
+    const fth_val place =
+        fth__map2(site, FTH_EW_MIN, before, fth_const_i64_(node->graph, site, FTH_I64, n - 1));
+    const fth_val rows =
+        fth_gather_(site, out_bar[0], fth_axis_name(node->graph, attr->into), place);
     in_bar[0] = fth__keep_where(site, node->in_val[1], rows, &node->in[0]);
     return FTH_OK;
 }

@@ -38,9 +38,9 @@ static fth_status check_operand(const fth_node *node, int i, const fth_desc *d, 
     bool same = mine.n_axes == d->n_axes;
     for (int k = 0; same && k < d->n_axes; k++) same = mine.axis[k] == d->axis[k];
     if (same) return FTH_OK;
-    const fth_status s = FTH_FAIL(err, FTH_E_AXIS_MISMATCH,
-                                  "concat: %s and %s differ in more than the axes that are joined",
-                                  fth_in_format(node, 0, a, sizeof a), fth_in_format(node, i, b, sizeof b));
+    const fth_status s = FTH_FAIL(
+        err, FTH_E_AXIS_MISMATCH, "concat: %s and %s differ in more than the axes that are joined",
+        fth_in_format(node, 0, a, sizeof a), fth_in_format(node, i, b, sizeof b));
     fth_err_hint(err, "expand or rename so that both have the same other axes");
     return s;
 }
@@ -55,17 +55,19 @@ static fth_status infer(fth_node *node, fth_err *err)
     for (int i = node->n_in - 1; i >= 0; i--) {
         FTH_TRY(fth__need_axis(node, i, attr->axis[i], &dim, err));
         if (!fth__add_i64(total, node->in[i].size[dim], &total))
-            return FTH_FAIL(err, FTH_E_SIZE_OVERFLOW, "concat: the parts together have too many elements");
+            return FTH_FAIL(err, FTH_E_SIZE_OVERFLOW,
+                            "concat: the parts together have too many elements");
     }
     FTH_TRY(fth__replace_axis(node, 0, &d, dim, attr->into, err));
     fth__unmark(&d);
     for (int i = 1; i < node->n_in; i++) FTH_TRY(check_operand(node, i, &d, err));
     if (total != d.size[dim]) {
-        const fth_status s = FTH_FAIL(err, FTH_E_AXIS_SIZE,
-                                      "concat: the parts have %lld elements together, '%s' has %lld; the first part is "
-                                      "%s",
-                                      (long long)total, fth__name_of(node, attr->into), (long long)d.size[dim],
-                                      fth_in_format(node, 0, a, sizeof a));
+        const fth_status s = FTH_FAIL(
+            err, FTH_E_AXIS_SIZE,
+            "concat: the parts have %lld elements together, '%s' has %lld; the first part is "
+            "%s",
+            (long long)total, fth__name_of(node, attr->into), (long long)d.size[dim],
+            fth_in_format(node, 0, a, sizeof a));
         fth_err_hint(err, "declare '%s' with the sum of the sizes", fth__name_of(node, attr->into));
         return s;
     }
@@ -92,7 +94,8 @@ static fth_status run(const fth_call *call)
         const fth_tile *in = &call->in[i];
         fth__move m;
         fth__move_init(&m, call, i, 0);
-        for (int k = 0; k < m.n; k++) fth__move_follow(&m, call, i, k, 0, k, k == dim ? -offset : 0);
+        for (int k = 0; k < m.n; k++)
+            fth__move_follow(&m, call, i, k, 0, k, k == dim ? -offset : 0);
         int64_t origin = call->out[0].origin[dim];
         const int64_t lo = in->origin[dim] + offset;
         fth__move_clip(&m, dim, &origin, lo, lo + in->extent[dim]);
@@ -107,8 +110,8 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
     const concat_attr *attr = node->attr;
     (void)err;
     for (int i = 0; i < node->n_in; i++)
-        in_bar[i] = fth_slice_(node->site, out_bar[0], fth_axis_name(node->graph, attr->into), offset_of(node, i),
-                               fth_axis_name(node->graph, attr->axis[i]));
+        in_bar[i] = fth_slice_(node->site, out_bar[0], fth_axis_name(node->graph, attr->into),
+                               offset_of(node, i), fth_axis_name(node->graph, attr->axis[i]));
     return FTH_OK;
 }
 
@@ -134,7 +137,8 @@ static fth_val arrange(fth_site site, fth_val v, fth_axis_id own, fth_val first,
     return fth_layout_(site, v, fth__axes_text(v.graph, f->n_axes, order, text, sizeof text));
 }
 
-fth_val fth_concat_(fth_site site, int n, const fth_val *v, const char *const *axis, const char *into)
+fth_val fth_concat_(fth_site site, int n, const fth_val *v, const char *const *axis,
+                    const char *into)
 {
     concat_attr attr = {0};
     fth_val in[FTH_MAX_IN];
@@ -142,11 +146,14 @@ fth_val fth_concat_(fth_site site, int n, const fth_val *v, const char *const *a
     if (!fth_val_ok(v[0])) return fth__poison(v[0]);
     if (n > FTH_MAX_IN)
         return fth_poison_(v[0].graph, site, FTH_E_GRAPH_ATTR,
-                           "concat: %d values, at most %d at a time; join them in groups", n, FTH_MAX_IN);
+                           "concat: %d values, at most %d at a time; join them in groups", n,
+                           FTH_MAX_IN);
     if (!fth__build_axis(v[0], site, "concat", into, &attr.into)) return fth__poison(v[0]);
     for (int i = 0; i < n; i++) {
-        if (!fth__build_axis(v[i], site, "concat", axis[i], &attr.axis[i])) return fth__poison(v[0]);
-        in[i] = v[i].graph == v[0].graph ? arrange(site, v[i], attr.axis[i], v[0], attr.axis[0]) : v[i];
+        if (!fth__build_axis(v[i], site, "concat", axis[i], &attr.axis[i]))
+            return fth__poison(v[0]);
+        in[i] =
+            v[i].graph == v[0].graph ? arrange(site, v[i], attr.axis[i], v[0], attr.axis[0]) : v[i];
     }
     return fth_node_add_(v[0].graph, site, &fth__op_concat, n, in, &attr, sizeof attr);
 }

@@ -10,16 +10,20 @@
 
 #include <string.h>
 
-/* ---- shapes shared with the gradients ---------------------------------------------------------- */
+/* ---- shapes shared with the gradients ----------------------------------------------------------
+ */
 
 int64_t fth__conv_size(const fth_node *node, fth_axis_id axis)
 {
     return axis < 0 ? 1 : fth__size_of(node->graph, axis);
 }
 
-fth_desc fth__conv_desc(const fth_graph *g, const fth__conv_attr *attr, fth__conv_what what, fth_dtype dtype)
+fth_desc fth__conv_desc(const fth_graph *g, const fth__conv_attr *attr, fth__conv_what what,
+                        fth_dtype dtype)
 {
-    const fth_axis_id *order = what == FTH__CONV_IMAGE ? attr->image : what == FTH__CONV_WEIGHTS ? attr->weights : attr->result;
+    const fth_axis_id *order = what == FTH__CONV_IMAGE     ? attr->image
+                               : what == FTH__CONV_WEIGHTS ? attr->weights
+                                                           : attr->result;
     fth_desc d = {.dtype = dtype};
     for (int i = 0; i < 4; i++) {
         if (order[i] < 0) continue;
@@ -29,7 +33,8 @@ fth_desc fth__conv_desc(const fth_graph *g, const fth__conv_attr *attr, fth__con
     return d;
 }
 
-fth__conv_view fth__conv_view_of(const fth__conv_attr *attr, fth__conv_what what, const fth_desc *d, const fth_tile *t)
+fth__conv_view fth__conv_view_of(const fth__conv_attr *attr, fth__conv_what what, const fth_desc *d,
+                                 const fth_tile *t)
 {
     const fth_axis_id role[3][4] = {
         [FTH__CONV_IMAGE] = {attr->batch, attr->chan, attr->y, attr->x},
@@ -49,24 +54,26 @@ fth__conv_view fth__conv_view_of(const fth__conv_attr *attr, fth__conv_what what
 int64_t fth__conv_rows(int64_t width)
 {
     int64_t rows = 1;
-    while (rows < 1024 && rows * 2 * width <= 1024) rows *= 2;
+    while (rows < 1024 && rows * 2 * width <= 2048) rows *= 2;
     return rows;
 }
 
-/* ---- the operation ------------------------------------------------------------------------------- */
+/* ---- the operation
+ * ------------------------------------------------------------------------------- */
 
 static fth_status refuse(const fth_node *node, fth_status status, const char *why, fth_err *err)
 {
     char a[FTH__SHAPE_TEXT], b[FTH__SHAPE_TEXT];
-    return FTH_FAIL(err, status, "conv2d: %s\n  image    %s\n  weights  %s", why, fth_in_format(node, 0, a, sizeof a),
-                    fth_in_format(node, 1, b, sizeof b));
+    return FTH_FAIL(err, status, "conv2d: %s\n  image    %s\n  weights  %s", why,
+                    fth_in_format(node, 0, a, sizeof a), fth_in_format(node, 1, b, sizeof b));
 }
 
 static fth_status infer(fth_node *node, fth_err *err)
 {
     const fth__conv_attr *attr = node->attr;
     const fth_dtype t = node->in[0].dtype;
-    if (t != node->in[1].dtype) return refuse(node, FTH_E_DTYPE, "image and weights have different dtypes", err);
+    if (t != node->in[1].dtype)
+        return refuse(node, FTH_E_DTYPE, "image and weights have different dtypes", err);
     if (t != FTH_F32 && t != FTH_F64) return fth__fail_dtype(node, 0, "f32 f64", err);
     node->n_out = 1;
     node->out[0] = fth__conv_desc(node->graph, attr, FTH__CONV_RESULT, t);
@@ -93,14 +100,16 @@ static int64_t grid(const fth_node *node, int in, int dim)
 {
     const fth__conv_attr *attr = node->attr;
     if (in >= 0) return 1;
-    if (node->out[0].axis[dim] == attr->out_y) return fth__conv_rows(fth__conv_size(node, attr->out_x));
+    if (node->out[0].axis[dim] == attr->out_y)
+        return fth__conv_rows(fth__conv_size(node, attr->out_x));
     return node->out[0].axis[dim] == attr->out_chan ? 1024 : 1;
 }
 
 static double flops(const fth_call *call)
 {
     const fth__conv_attr *attr = call->node->attr;
-    double n = 2.0 * (double)fth__conv_size(call->node, attr->chan) * (double)fth__conv_size(call->node, attr->ky) *
+    double n = 2.0 * (double)fth__conv_size(call->node, attr->chan) *
+               (double)fth__conv_size(call->node, attr->ky) *
                (double)fth__conv_size(call->node, attr->kx);
     for (int i = 0; i < call->node->out[0].n_axes; i++) n *= (double)call->out[0].extent[i];
     return n;
@@ -109,20 +118,23 @@ static double flops(const fth_call *call)
 static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
 {
     (void)err;
-    in_bar[0] = fth_node_add_(node->graph, node->site, &fth__op_conv2d_grad_input, 2,
-                              (fth_val[]){out_bar[0], node->in_val[1]}, node->attr, node->attr_bytes);
-    in_bar[1] = fth_node_add_(node->graph, node->site, &fth__op_conv2d_grad_weight, 2,
-                              (fth_val[]){out_bar[0], node->in_val[0]}, node->attr, node->attr_bytes);
+    in_bar[0] =
+        fth_node_add_(node->graph, node->site, &fth__op_conv2d_grad_input, 2,
+                      (fth_val[]){out_bar[0], node->in_val[1]}, node->attr, node->attr_bytes);
+    in_bar[1] =
+        fth_node_add_(node->graph, node->site, &fth__op_conv2d_grad_weight, 2,
+                      (fth_val[]){out_bar[0], node->in_val[0]}, node->attr, node->attr_bytes);
     return FTH_OK;
 }
 
 static double get(fth_dtype t, const char *p, int64_t at)
 {
-    return t == FTH_F32 ? (double)((const float *)(const void *)p)[at] : ((const double *)(const void *)p)[at];
+    return t == FTH_F32 ? (double)((const float *)(const void *)p)[at]
+                        : ((const double *)(const void *)p)[at];
 }
 
-static double element(const fth_node *node, const fth__conv_view *v, const fth__conv_view *w, int64_t b, int64_t o,
-                      int64_t oy, int64_t ox)
+static double element(const fth_node *node, const fth__conv_view *v, const fth__conv_view *w,
+                      int64_t b, int64_t o, int64_t oy, int64_t ox)
 {
     const fth__conv_attr *attr = node->attr;
     const fth_dtype t = node->in[0].dtype;
@@ -134,7 +146,8 @@ static double element(const fth_node *node, const fth__conv_view *v, const fth__
                 const int64_t y = oy * attr->stride + ky * attr->dilation - attr->pad_y;
                 const int64_t x = ox * attr->stride + kx * attr->dilation - attr->pad_x;
                 if (y < 0 || y >= height || x < 0 || x >= width) continue;
-                sum += get(t, v->data, b * v->s[0] + c * v->s[1] + (y - v->origin[2]) * v->s[2] + x * v->s[3]) *
+                sum += get(t, v->data,
+                           b * v->s[0] + c * v->s[1] + (y - v->origin[2]) * v->s[2] + x * v->s[3]) *
                        get(t, w->data, o * w->s[0] + c * w->s[1] + ky * w->s[2] + kx * w->s[3]);
             }
     return sum;
@@ -146,7 +159,8 @@ static fth_status run(const fth_call *call)
     const fth__conv_attr *attr = node->attr;
     const fth__conv_view v = fth__conv_view_of(attr, FTH__CONV_IMAGE, &node->in[0], &call->in[0]);
     const fth__conv_view w = fth__conv_view_of(attr, FTH__CONV_WEIGHTS, &node->in[1], &call->in[1]);
-    const fth__conv_view r = fth__conv_view_of(attr, FTH__CONV_RESULT, &node->out[0], &call->out[0]);
+    const fth__conv_view r =
+        fth__conv_view_of(attr, FTH__CONV_RESULT, &node->out[0], &call->out[0]);
     for (int64_t b = 0; b < r.n[0]; b++)
         for (int64_t o = 0; o < r.n[1]; o++)
             for (int64_t y = 0; y < r.n[2]; y++)
@@ -172,13 +186,17 @@ const fth_op fth__op_conv2d = {
     .run = run,
 };
 
-/* ---- the builder ----------------------------------------------------------------------------------- */
+/* ---- the builder
+ * ----------------------------------------------------------------------------------- */
 
 static bool resolve(fth_val v, fth_site site, const fth_conv *c, fth__conv_attr *a)
 {
-    return fth__build_axis(v, site, "conv2d", c->y, &a->y) && fth__build_axis(v, site, "conv2d", c->x, &a->x) &&
-           fth__build_axis(v, site, "conv2d", c->out_y, &a->out_y) && fth__build_axis(v, site, "conv2d", c->out_x, &a->out_x) &&
-           fth__build_axis(v, site, "conv2d", c->chan, &a->chan) && fth__build_axis(v, site, "conv2d", c->ky, &a->ky) &&
+    return fth__build_axis(v, site, "conv2d", c->y, &a->y) &&
+           fth__build_axis(v, site, "conv2d", c->x, &a->x) &&
+           fth__build_axis(v, site, "conv2d", c->out_y, &a->out_y) &&
+           fth__build_axis(v, site, "conv2d", c->out_x, &a->out_x) &&
+           fth__build_axis(v, site, "conv2d", c->chan, &a->chan) &&
+           fth__build_axis(v, site, "conv2d", c->ky, &a->ky) &&
            fth__build_axis(v, site, "conv2d", c->kx, &a->kx);
 }
 
@@ -202,7 +220,11 @@ static void set_orders(fth__conv_attr *a, const fth_desc *v, const fth_desc *w)
         a->image[i] = i < v->n_axes ? v->axis[i] : -1;
         a->weights[i] = w->axis[i];
         const fth_axis_id axis = a->image[i];
-        a->result[i] = axis < 0 ? -1 : axis == a->chan ? a->out_chan : axis == a->y ? a->out_y : axis == a->x ? a->out_x : axis;
+        a->result[i] = axis < 0          ? -1
+                       : axis == a->chan ? a->out_chan
+                       : axis == a->y    ? a->out_y
+                       : axis == a->x    ? a->out_x
+                                         : axis;
     }
 }
 
@@ -217,7 +239,10 @@ static bool repeats(const fth_axis_id *axis)
 fth_val fth_conv2d_(fth_site site, fth_val v, fth_val w, const fth_conv *conv)
 {
     if (!fth_val_ok(v) || !fth_val_ok(w)) return fth__poison(v);
-    fth__conv_attr a = {.stride = conv->stride, .dilation = conv->dilation, .pad_y = conv->pad_y, .pad_x = conv->pad_x};
+    fth__conv_attr a = {.stride = conv->stride,
+                        .dilation = conv->dilation,
+                        .pad_y = conv->pad_y,
+                        .pad_x = conv->pad_x};
     if (!resolve(v, site, conv, &a)) return fth__poison(v);
     const fth_desc *dv = fth__val_desc(v), *dw = fth__val_desc(w);
     char tv[FTH__SHAPE_TEXT], tw[FTH__SHAPE_TEXT];
@@ -228,16 +253,20 @@ fth_val fth_conv2d_(fth_site site, fth_val v, fth_val w, const fth_conv *conv)
     fth_val_format(w, tw, sizeof tw);
     if (in_v != 3 || dv->n_axes > 4 || in_w != 3 || dw->n_axes != 4)
         return fth_poison_(v.graph, site, FTH_E_AXIS_MISMATCH,
-                           "conv2d: the image needs '%s' '%s' '%s' and at most one batch axis, the weights '%s' '%s' '%s' "
+                           "conv2d: the image needs '%s' '%s' '%s' and at most one batch axis, the "
+                           "weights '%s' '%s' '%s' "
                            "and one axis of output channels\n  image    %s\n  weights  %s",
                            conv->chan, conv->y, conv->x, conv->chan, conv->ky, conv->kx, tv, tw);
     if (a.stride < 1 || a.dilation < 1 || a.pad_y < 0 || a.pad_x < 0)
         return fth_poison_(v.graph, site, FTH_E_GRAPH_ATTR,
-                           "conv2d: stride %lld and dilation %lld must be at least 1, padding %lld, %lld at least 0",
-                           (long long)a.stride, (long long)a.dilation, (long long)a.pad_y, (long long)a.pad_x);
+                           "conv2d: stride %lld and dilation %lld must be at least 1, padding "
+                           "%lld, %lld at least 0",
+                           (long long)a.stride, (long long)a.dilation, (long long)a.pad_y,
+                           (long long)a.pad_x);
     set_orders(&a, dv, dw);
     if (repeats(a.result))
-        return fth_poison_(v.graph, site, FTH_E_AXIS_MISMATCH, "conv2d: the result would have an axis twice\n  image    %s\n  weights  %s",
-                           tv, tw);
+        return fth_poison_(
+            v.graph, site, FTH_E_AXIS_MISMATCH,
+            "conv2d: the result would have an axis twice\n  image    %s\n  weights  %s", tv, tw);
     return fth_node_add_(v.graph, site, &fth__op_conv2d, 2, (fth_val[]){v, w}, &a, sizeof a);
 }

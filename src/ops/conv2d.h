@@ -10,7 +10,8 @@
 
 #include "ops/build.h"
 
-/* Axes in the layout orders of the three arrays; a missing batch axis makes image and result shorter. */
+/* Axes in the layout orders of the three arrays; a missing batch axis makes image and result
+ * shorter. */
 typedef struct fth__conv_attr {
     fth_axis_id batch, chan, y, x; /* of the image; batch -1: none */
     fth_axis_id out_chan, ky, kx;  /* of the weights, with chan */
@@ -25,12 +26,15 @@ typedef enum fth__conv_what { FTH__CONV_IMAGE, FTH__CONV_WEIGHTS, FTH__CONV_RESU
 /* One array of the three as a kernel sees it: strides, extents and origins by role. */
 typedef struct fth__conv_view {
     char *data;
-    int64_t s[4], n[4], origin[4]; /* image: batch chan y x; weights: out_chan chan ky kx; result: batch out_chan y x */
+    int64_t s[4], n[4], origin[4]; /* image: batch chan y x; weights: out_chan chan ky kx; result:
+                                      batch out_chan y x */
 } fth__conv_view;
-fth__conv_view fth__conv_view_of(const fth__conv_attr *attr, fth__conv_what what, const fth_desc *d, const fth_tile *t);
+fth__conv_view fth__conv_view_of(const fth__conv_attr *attr, fth__conv_what what, const fth_desc *d,
+                                 const fth_tile *t);
 
 /* Shape of one of the three. */
-fth_desc fth__conv_desc(const fth_graph *g, const fth__conv_attr *attr, fth__conv_what what, fth_dtype dtype);
+fth_desc fth__conv_desc(const fth_graph *g, const fth__conv_attr *attr, fth__conv_what what,
+                        fth_dtype dtype);
 int64_t fth__conv_size(const fth_node *node, fth_axis_id axis); /* 1 for -1 */
 /* Rows of an image of this width that one product takes: a power of two. */
 int64_t fth__conv_rows(int64_t width);

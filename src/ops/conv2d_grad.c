@@ -1,7 +1,8 @@
 /* conv2d_grad.c - the two gradients of a convolution, as operations of their own.
  *
- * The image's cotangent gathers: each of its elements collects what the windows over it received. The
- * weights' cotangent sums over images: images of a block of the batch's grid together, blocks in order.
+ * The image's cotangent gathers: each of its elements collects what the windows over it received.
+ * The weights' cotangent sums over images: images of a block of the batch's grid together, blocks
+ * in order.
  */
 #include "ops/conv2d.h"
 
@@ -16,8 +17,10 @@ static int64_t floor_div(int64_t a, int64_t b)
 static double flops(const fth_call *call)
 {
     const fth__conv_attr *attr = call->node->attr;
-    const fth__conv_view r = fth__conv_view_of(attr, FTH__CONV_RESULT, &call->node->in[0], &call->in[0]);
-    double n = 2.0 * (double)fth__conv_size(call->node, attr->chan) * (double)fth__conv_size(call->node, attr->ky) *
+    const fth__conv_view r =
+        fth__conv_view_of(attr, FTH__CONV_RESULT, &call->node->in[0], &call->in[0]);
+    double n = 2.0 * (double)fth__conv_size(call->node, attr->chan) *
+               (double)fth__conv_size(call->node, attr->ky) *
                (double)fth__conv_size(call->node, attr->kx);
     for (int i = 0; i < 4; i++) n *= (double)r.n[i];
     return n;
@@ -25,15 +28,18 @@ static double flops(const fth_call *call)
 
 static double get(fth_dtype t, const char *p, int64_t at)
 {
-    return t == FTH_F32 ? (double)((const float *)(const void *)p)[at] : ((const double *)(const void *)p)[at];
+    return t == FTH_F32 ? (double)((const float *)(const void *)p)[at]
+                        : ((const double *)(const void *)p)[at];
 }
 
 static fth_val add(const fth_node *node, const fth_op *op, fth_val a, fth_val b)
 {
-    return fth_node_add_(node->graph, node->site, op, 2, (fth_val[]){a, b}, node->attr, node->attr_bytes);
+    return fth_node_add_(node->graph, node->site, op, 2, (fth_val[]){a, b}, node->attr,
+                         node->attr_bytes);
 }
 
-/* ---- the image ------------------------------------------------------------------------------------ */
+/* ---- the image
+ * ------------------------------------------------------------------------------------ */
 
 static fth_status infer_input(fth_node *node, fth_err *err)
 {
@@ -49,8 +55,8 @@ static void relation_input(const fth_node *node, int in, int dim, fth_relation *
     const fth_axis_id axis = node->in[in].axis[dim];
     const int64_t s = attr->stride, reach = (fth__conv_size(node, attr->ky) - 1) * attr->dilation;
     if (in == 0 && axis == attr->out_y) /* window row r covers image rows r*s - pad .. + reach */
-        fth__rel_halo(out, fth_desc_find(&node->out[0], attr->y), 1, s, -floor_div(attr->pad_y - reach, s),
-                      floor_div(attr->pad_y - 1, s) + 2);
+        fth__rel_halo(out, fth_desc_find(&node->out[0], attr->y), 1, s,
+                      -floor_div(attr->pad_y - reach, s), floor_div(attr->pad_y - 1, s) + 2);
     else if (in == 0 ? axis == attr->batch : axis == attr->chan)
         fth__rel_same(out, fth_desc_find(&node->out[0], axis));
     else
@@ -65,7 +71,8 @@ static int64_t grid_input(const fth_node *node, int in, int dim)
     return node->out[0].axis[dim] == attr->chan ? 1024 : 1;
 }
 
-static fth_status vjp_input(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
+static fth_status vjp_input(const fth_node *node, const fth_val *out_bar, fth_val *in_bar,
+                            fth_err *err)
 {
     (void)err;
     in_bar[0] = add(node, &fth__op_conv2d, out_bar[0], node->in_val[1]);
@@ -73,19 +80,25 @@ static fth_status vjp_input(const fth_node *node, const fth_val *out_bar, fth_va
     return FTH_OK;
 }
 
-static double input_element(const fth_node *node, const fth__conv_view *r, const fth__conv_view *w, int64_t b, int64_t c,
-                            int64_t y, int64_t x)
+static double input_element(const fth_node *node, const fth__conv_view *r, const fth__conv_view *w,
+                            int64_t b, int64_t c, int64_t y, int64_t x)
 {
     const fth__conv_attr *attr = node->attr;
     const fth_dtype t = node->in[0].dtype;
-    const int64_t s = attr->stride, height = fth__conv_size(node, attr->out_y), width = fth__conv_size(node, attr->out_x);
+    const int64_t s = attr->stride, height = fth__conv_size(node, attr->out_y),
+                  width = fth__conv_size(node, attr->out_x);
     double sum = 0.0;
     for (int64_t o = 0; o < w->n[0]; o++)
         for (int64_t ky = 0; ky < w->n[2]; ky++)
             for (int64_t kx = 0; kx < w->n[3]; kx++) {
-                const int64_t ys = y + attr->pad_y - ky * attr->dilation, xs = x + attr->pad_x - kx * attr->dilation;
-                if (ys < 0 || xs < 0 || ys % s != 0 || xs % s != 0 || ys / s >= height || xs / s >= width) continue;
-                sum += get(t, r->data, b * r->s[0] + o * r->s[1] + (ys / s - r->origin[2]) * r->s[2] + xs / s * r->s[3]) *
+                const int64_t ys = y + attr->pad_y - ky * attr->dilation,
+                              xs = x + attr->pad_x - kx * attr->dilation;
+                if (ys < 0 || xs < 0 || ys % s != 0 || xs % s != 0 || ys / s >= height ||
+                    xs / s >= width)
+                    continue;
+                sum += get(t, r->data,
+                           b * r->s[0] + o * r->s[1] + (ys / s - r->origin[2]) * r->s[2] +
+                               xs / s * r->s[3]) *
                        get(t, w->data, o * w->s[0] + c * w->s[1] + ky * w->s[2] + kx * w->s[3]);
             }
     return sum;
@@ -123,7 +136,8 @@ const fth_op fth__op_conv2d_grad_input = {
     .run = run_input,
 };
 
-/* ---- the weights ------------------------------------------------------------------------------------ */
+/* ---- the weights
+ * ------------------------------------------------------------------------------------ */
 
 static fth_status infer_weight(fth_node *node, fth_err *err)
 {
@@ -156,11 +170,14 @@ static int64_t grid_weight(const fth_node *node, int in, int dim)
 /* Blocks are gathered in superblocks only for very long batches. */
 static uint64_t state_weight(const fth_node *node)
 {
-    const int64_t n = fth__conv_size(node, ((const fth__conv_attr *)node->attr)->batch), block = fth__grid_reduce(n);
-    return fth__grid_superblock(n, block) > block ? (uint64_t)fth_dtype_size(node->out[0].dtype) : 0;
+    const int64_t n = fth__conv_size(node, ((const fth__conv_attr *)node->attr)->batch),
+                  block = fth__grid_reduce(n);
+    return fth__grid_superblock(n, block) > block ? (uint64_t)fth_dtype_size(node->out[0].dtype)
+                                                  : 0;
 }
 
-static fth_status vjp_weight(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
+static fth_status vjp_weight(const fth_node *node, const fth_val *out_bar, fth_val *in_bar,
+                             fth_err *err)
 {
     (void)err;
     in_bar[0] = add(node, &fth__op_conv2d, node->in_val[1], out_bar[0]);
@@ -169,8 +186,8 @@ static fth_status vjp_weight(const fth_node *node, const fth_val *out_bar, fth_v
 }
 
 /* Images [b0, b1) of one element. */
-static double weight_element(const fth_node *node, const fth__conv_view *r, const fth__conv_view *v, int64_t b0, int64_t b1,
-                             int64_t o, int64_t c, int64_t ky, int64_t kx)
+static double weight_element(const fth_node *node, const fth__conv_view *r, const fth__conv_view *v,
+                             int64_t b0, int64_t b1, int64_t o, int64_t c, int64_t ky, int64_t kx)
 {
     const fth__conv_attr *attr = node->attr;
     const fth_dtype t = node->in[0].dtype;
@@ -204,15 +221,22 @@ static fth_status run_weight(const fth_call *call)
     const int64_t block = fth__grid_reduce(total), super = fth__grid_superblock(total, block);
     const fth__conv_view r = fth__conv_view_of(attr, FTH__CONV_RESULT, &node->in[0], &call->in[0]);
     const fth__conv_view v = fth__conv_view_of(attr, FTH__CONV_IMAGE, &node->in[1], &call->in[1]);
-    const fth__conv_view w = fth__conv_view_of(attr, FTH__CONV_WEIGHTS, &node->out[0], &call->out[0]);
-    const fth__conv_view kept = fth__conv_view_of(attr, FTH__CONV_WEIGHTS, &node->out[0], &call->state);
+    const fth__conv_view w =
+        fth__conv_view_of(attr, FTH__CONV_WEIGHTS, &node->out[0], &call->out[0]);
+    const fth__conv_view kept =
+        fth__conv_view_of(attr, FTH__CONV_WEIGHTS, &node->out[0], &call->state);
     for (int64_t i = 0; i < w.n[0] * w.n[1] * w.n[2] * w.n[3]; i++) {
-        const int64_t kx = i % w.n[3], ky = i / w.n[3] % w.n[2], c = i / (w.n[3] * w.n[2]) % w.n[1], o = i / (w.n[3] * w.n[2] * w.n[1]);
+        const int64_t kx = i % w.n[3], ky = i / w.n[3] % w.n[2], c = i / (w.n[3] * w.n[2]) % w.n[1],
+                      o = i / (w.n[3] * w.n[2] * w.n[1]);
         char *out = w.data + (o * w.s[0] + c * w.s[1] + ky * w.s[2] + kx * w.s[3]) * size;
-        char *part = kept.data ? kept.data + (o * kept.s[0] + c * kept.s[1] + ky * kept.s[2] + kx * kept.s[3]) * size : NULL;
+        char *part =
+            kept.data ? kept.data +
+                            (o * kept.s[0] + c * kept.s[1] + ky * kept.s[2] + kx * kept.s[3]) * size
+                      : NULL;
         if (r.n[0] == 0 && call->first) put(t, out, 0.0, false);
         for (int64_t b = 0; b < r.n[0]; b += block) {
-            const int64_t end = fth__min_i64(b + block, r.n[0]), at = r.origin[0] + b, next = r.origin[0] + end;
+            const int64_t end = fth__min_i64(b + block, r.n[0]), at = r.origin[0] + b,
+                          next = r.origin[0] + end;
             double sum = weight_element(node, &r, &v, b, end, o, c, ky, kx);
             if (super > block) {
                 put(t, part, sum, at % super != 0);

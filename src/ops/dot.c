@@ -16,7 +16,8 @@
 
 #include <string.h>
 
-/* ---- shapes ----------------------------------------------------------------------------------- */
+/* ---- shapes -----------------------------------------------------------------------------------
+ */
 
 static bool is_summed(const fth__dot_attr *attr, fth_axis_id axis)
 {
@@ -40,7 +41,8 @@ static fth_status refuse(const fth_node *node, fth_status status, const char *wh
 static fth_status check_operands(const fth_node *node, const fth__dot_attr *attr, fth_err *err)
 {
     char why[160];
-    if (node->in[0].dtype != node->in[1].dtype) return refuse(node, FTH_E_DTYPE, "operands have different dtypes", err);
+    if (node->in[0].dtype != node->in[1].dtype)
+        return refuse(node, FTH_E_DTYPE, "operands have different dtypes", err);
     if (!has_dot(node->in[0].dtype))
         return refuse(node, FTH_E_DTYPE_OP, "defined for f16 bf16 f32 f64 c64 c128 only", err);
     for (int i = 0; i < attr->n_summed; i++) {
@@ -49,8 +51,11 @@ static fth_status check_operands(const fth_node *node, const fth__dot_attr *attr
         if (in_a && in_b) continue;
         fth__text t;
         fth__text_init(&t, why, sizeof why);
-        fth__text_add(&t, "summed axis '%s' is not in %s", fth_axis_name(node->graph, attr->summed[i]),
-                      in_a ? "b" : in_b ? "a" : "either operand");
+        fth__text_add(&t, "summed axis '%s' is not in %s",
+                      fth_axis_name(node->graph, attr->summed[i]),
+                      in_a   ? "b"
+                      : in_b ? "a"
+                             : "either operand");
         const fth_status s = refuse(node, FTH_E_AXIS_MISSING, why, err);
         fth_err_hint(err, "rename the axis of one operand, or sum the other over it first");
         return s;
@@ -73,7 +78,8 @@ static void push_own(fth_desc *d, const fth_desc *a, const fth_desc *b)
         if (fth_desc_find(b, a->axis[i]) < 0) push(d, a->axis[i], a->size[i]);
 }
 
-fth_status fth__dot_infer(const fth_node *node, const fth__dot_attr *attr, fth_desc *product, fth_err *err)
+fth_status fth__dot_infer(const fth_node *node, const fth__dot_attr *attr, fth_desc *product,
+                          fth_err *err)
 {
     const fth_desc *a = &node->in[0], *b = &node->in[1];
     FTH_TRY(check_operands(node, attr, err));
@@ -85,7 +91,8 @@ fth_status fth__dot_infer(const fth_node *node, const fth__dot_attr *attr, fth_d
         else if (b->axis[i] == attr->summed[0])
             push_own(&d, a, b);
     }
-    if (d.n_axes > FTH_MAX_AXES) return refuse(node, FTH_E_AXIS_LIMIT, "the product has more than 8 axes", err);
+    if (d.n_axes > FTH_MAX_AXES)
+        return refuse(node, FTH_E_AXIS_LIMIT, "the product has more than 8 axes", err);
     *product = d;
     return FTH_OK;
 }
@@ -93,7 +100,8 @@ fth_status fth__dot_infer(const fth_node *node, const fth__dot_attr *attr, fth_d
 static fth__dot_axis find_axis(fth_axis_id axis, int64_t size, const fth_desc *a, const fth_desc *b,
                                const fth_desc *product)
 {
-    return (fth__dot_axis){fth_desc_find(a, axis), fth_desc_find(b, axis), fth_desc_find(product, axis), size};
+    return (fth__dot_axis){fth_desc_find(a, axis), fth_desc_find(b, axis),
+                           fth_desc_find(product, axis), size};
 }
 
 /* The free axis of `d` that becomes a dimension of the matrix: the innermost, because it needs no
@@ -104,7 +112,8 @@ static int pick_free(const fth_desc *d, const fth_desc *other, fth_axis_id keep)
     if (best >= 0 && fth_desc_find(other, keep) < 0) return best;
     best = -1;
     for (int i = 0; i < d->n_axes; i++)
-        if (fth_desc_find(other, d->axis[i]) < 0 && (best < 0 || d->size[i] >= d->size[best])) best = i;
+        if (fth_desc_find(other, d->axis[i]) < 0 && (best < 0 || d->size[i] >= d->size[best]))
+            best = i;
     const int inner = d->n_axes - 1;
     if (best >= 0 && fth_desc_find(other, d->axis[inner]) < 0 && d->size[inner] >= 64) best = inner;
     return best;
@@ -143,7 +152,8 @@ void fth__dot_shape_get(const fth__dot_attr *attr, const fth_desc *a, const fth_
     if (k >= 0) s.k = find_axis(a->axis[k], a->size[k], a, b, product);
     for (int i = 0; i < attr->n_summed; i++)
         if (attr->summed[i] != a->axis[k])
-            s.sum[s.n_sum++] = find_axis(attr->summed[i], a->size[fth_desc_find(a, attr->summed[i])], a, b, product);
+            s.sum[s.n_sum++] = find_axis(attr->summed[i],
+                                         a->size[fth_desc_find(a, attr->summed[i])], a, b, product);
     for (int i = 0; i < product->n_axes; i++)
         if (i != s.m.out && i != s.n.out)
             s.loop[s.n_loop++] = find_axis(product->axis[i], product->size[i], a, b, product);
@@ -165,8 +175,8 @@ uint64_t fth__dot_state(const fth__dot_shape *s)
     return (uint64_t)fth_dtype_size(s->acc) * ((uint64_t)partial + (uint64_t)running);
 }
 
-bool fth__dot_zero(const fth_desc *d, int row, int col, int64_t row_lo, int64_t row_n, int64_t col_lo,
-                   int64_t col_n)
+bool fth__dot_zero(const fth_desc *d, int row, int col, int64_t row_lo, int64_t row_n,
+                   int64_t col_lo, int64_t col_n)
 {
     if (d->triangle == FTH_FULL || row < 0 || col < 0) return false;
     const bool as_marked = d->row == row && d->col == col, turned = d->row == col && d->col == row;
@@ -180,7 +190,8 @@ static void shape_of(const fth_node *node, fth__dot_shape *s)
     fth__dot_shape_get(node->attr, &node->in[0], &node->in[1], &node->out[0], -1, s);
 }
 
-/* ---- the operation ------------------------------------------------------------------------------ */
+/* ---- the operation ------------------------------------------------------------------------------
+ */
 
 static fth_status infer(fth_node *node, fth_err *err)
 {
@@ -227,7 +238,8 @@ static double flops(const fth_call *call)
 }
 
 /* Names of the axes of `d` that `other` lacks: what the cotangent of `other` is summed over. */
-static const char *own_axes(const fth_graph *g, const fth_desc *d, const fth_desc *other, char *text, size_t bytes)
+static const char *own_axes(const fth_graph *g, const fth_desc *d, const fth_desc *other,
+                            char *text, size_t bytes)
 {
     fth__text t;
     fth__text_init(&t, text, bytes);
@@ -244,7 +256,8 @@ static fth_val conj_of(fth_site site, fth_val v)
     return fth_map_(site, FTH_EW_CONJ, v, (fth_val){0}, (fth_val){0});
 }
 
-/* The cotangent acts as b of the new product, so that its layout, and with it the operand's, is kept. */
+/* The cotangent acts as b of the new product, so that its layout, and with it the operand's, is
+ * kept. */
 static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
 {
     (void)err;
@@ -252,23 +265,27 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
     for (int i = 0; i < 2; i++) {
         const int other = 1 - i;
         own_axes(node->graph, &node->in[other], &node->in[i], axes, sizeof axes);
-        const fth_val bar = fth_dot_(node->site, conj_of(node->site, node->in_val[other]), out_bar[0], axes);
+        const fth_val bar =
+            fth_dot_(node->site, conj_of(node->site, node->in_val[other]), out_bar[0], axes);
         in_bar[i] = fth__keep_triangle(node->site, bar, &node->in[i]);
     }
     return FTH_OK;
 }
 
-/* ---- the obvious loop ----------------------------------------------------------------------------- */
+/* ---- the obvious loop
+ * ----------------------------------------------------------------------------- */
 
 typedef void madd_fn(const void *a, int64_t sa, const void *b, int64_t sb, int64_t n, double *sum);
 #define DEFINE_MADD(name, type, LOAD)                                                              \
-    static void name(const void *a_, int64_t sa, const void *b_, int64_t sb, int64_t n, double *sum) \
+    static void name(const void *a_, int64_t sa, const void *b_, int64_t sb, int64_t n,            \
+                     double *sum)                                                                  \
     {                                                                                              \
         const type *a = a_, *b = b_;                                                               \
         for (int64_t i = 0; i < n; i++) sum[0] += LOAD(a[i * sa]) * LOAD(b[i * sb]);               \
     }
 #define DEFINE_MADD_COMPLEX(name, type)                                                            \
-    static void name(const void *a_, int64_t sa, const void *b_, int64_t sb, int64_t n, double *sum) \
+    static void name(const void *a_, int64_t sa, const void *b_, int64_t sb, int64_t n,            \
+                     double *sum)                                                                  \
     {                                                                                              \
         const type *a = a_, *b = b_;                                                               \
         for (int64_t i = 0; i < n; i++) {                                                          \
@@ -312,15 +329,17 @@ static void load_acc(fth_dtype t, const void *at, double *v)
 {
     const bool wide = t == FTH_F64 || t == FTH_C128;
     const int n = fth_dtype_is_complex(t) ? 2 : 1;
-    for (int i = 0; i < n; i++) v[i] = wide ? ((const double *)at)[i] : (double)((const float *)at)[i];
+    for (int i = 0; i < n; i++)
+        v[i] = wide ? ((const double *)at)[i] : (double)((const float *)at)[i];
 }
 
 static const struct {
     madd_fn *madd;
     fold_fn *fold; /* into the accumulator's dtype */
 } loops[FTH_DTYPE_COUNT] = {
-    [FTH_F16] = {madd_f16, fold_f32}, [FTH_BF16] = {madd_bf16, fold_f32},  [FTH_F32] = {madd_f32, fold_f32},
-    [FTH_F64] = {madd_f64, fold_f64}, [FTH_C64] = {madd_c64, fold_c64}, [FTH_C128] = {madd_c128, fold_c128},
+    [FTH_F16] = {madd_f16, fold_f32}, [FTH_BF16] = {madd_bf16, fold_f32},
+    [FTH_F32] = {madd_f32, fold_f32}, [FTH_F64] = {madd_f64, fold_f64},
+    [FTH_C64] = {madd_c64, fold_c64}, [FTH_C128] = {madd_c128, fold_c128},
 };
 _Static_assert(FTH_DTYPE_COUNT == 11, "a new dtype: give it a row above or refuse it in infer");
 
@@ -330,27 +349,30 @@ static void store_half(fth_dtype t, void *out, float v)
 }
 
 /* Sum over one tile of k, all other summed axes inside it. */
-void fth__dot_sum(const fth_call *call, const fth__dot_shape *s, const char *a, const char *b, int64_t k0,
-                  int64_t k1, double *sum)
+void fth__dot_sum(const fth_call *call, const fth__dot_shape *s, const char *a, const char *b,
+                  int64_t k0, int64_t k1, double *sum)
 {
     const int64_t size = fth_dtype_size(s->dtype);
-    const int64_t sa = fth__tile_stride(&call->in[0], s->k.a), sb = fth__tile_stride(&call->in[1], s->k.b);
+    const int64_t sa = fth__tile_stride(&call->in[0], s->k.a),
+                  sb = fth__tile_stride(&call->in[1], s->k.b);
     fth__loop l = {0};
     for (int i = 0; i < s->n_sum; i++)
         fth__loop_add(&l, call->in[0].extent[s->sum[i].a], call->in[0].stride[s->sum[i].a],
                       call->in[1].stride[s->sum[i].b], 0, 0);
     sum[0] = sum[1] = 0.0;
     for (bool go = fth__loop_start(&l); go; go = fth__loop_next(&l))
-        loops[s->dtype].madd(a + (l.at[0] + k0 * sa) * size, sa, b + (l.at[1] + k0 * sb) * size, sb, k1 - k0, sum);
+        loops[s->dtype].madd(a + (l.at[0] + k0 * sa) * size, sa, b + (l.at[1] + k0 * sb) * size, sb,
+                             k1 - k0, sum);
 }
 
 /* One element of the product: fold each tile of this piece of k into place. */
-static void run_element(const fth_call *call, const fth__dot_shape *s, const char *a, const char *b, char *out,
-                        char *state_at)
+static void run_element(const fth_call *call, const fth__dot_shape *s, const char *a, const char *b,
+                        char *out, char *state_at)
 {
     const int64_t origin = fth__tile_origin(&call->in[0], s->k.a);
     const int64_t extent = fth__tile_extent(&call->in[0], s->k.a);
-    const bool half = s->acc != s->dtype, many = s->super_k > s->tile_k, one = s->k.size <= s->tile_k;
+    const bool half = s->acc != s->dtype, many = s->super_k > s->tile_k,
+               one = s->k.size <= s->tile_k;
     float alone = 0.0f;
     char *running = !half ? out : one ? (char *)&alone : state_at;
     char *partial = many ? state_at + (half ? fth_dtype_size(s->acc) : 0) : NULL;
@@ -378,13 +400,14 @@ static fth_status run(const fth_call *call)
     fth__loop l = {0};
     for (int i = 0; i < call->node->out[0].n_axes; i++) {
         const fth_axis_id axis = call->node->out[0].axis[i];
-        fth__loop_add(&l, out->extent[i], fth__tile_stride(a, fth_desc_find(&call->node->in[0], axis)),
+        fth__loop_add(&l, out->extent[i],
+                      fth__tile_stride(a, fth_desc_find(&call->node->in[0], axis)),
                       fth__tile_stride(b, fth_desc_find(&call->node->in[1], axis)), out->stride[i],
                       call->state.stride[i]);
     }
     for (bool go = fth__loop_start(&l); go; go = fth__loop_next(&l))
-        run_element(call, &s, (const char *)a->data + l.at[0] * size, (const char *)b->data + l.at[1] * size,
-                    (char *)out->data + l.at[2] * size,
+        run_element(call, &s, (const char *)a->data + l.at[0] * size,
+                    (const char *)b->data + l.at[1] * size, (char *)out->data + l.at[2] * size,
                     state_size ? (char *)call->state.data + l.at[3] * state_size : NULL);
     return FTH_OK;
 }
@@ -408,7 +431,8 @@ fth_val fth_dot_(fth_site site, fth_val a, fth_val b, const char *summed)
     fth_err err = {0};
     int n = 0;
     if (!g) return (fth_val){0};
-    if (fth_axes_parse(g, summed, &n, attr.summed, &err) != FTH_OK) return fth__graph_fail(g, site, &err);
+    if (fth_axes_parse(g, summed, &n, attr.summed, &err) != FTH_OK)
+        return fth__graph_fail(g, site, &err);
     attr.n_summed = n;
     return fth_node_add_(g, site, &fth__op_dot, 2, (fth_val[]){a, b}, &attr, sizeof attr);
 }

@@ -42,21 +42,22 @@ typedef struct fth__dot_shape {
 } fth__dot_shape;
 
 /* Axes of the product; refuses what makes no product. `node` names the operation and operands. */
-fth_status fth__dot_infer(const fth_node *node, const fth__dot_attr *attr, fth_desc *product, fth_err *err);
+fth_status fth__dot_infer(const fth_node *node, const fth__dot_attr *attr, fth_desc *product,
+                          fth_err *err);
 /* `keep`: a free axis that must be m or n; -1: none. */
 void fth__dot_shape_get(const fth__dot_attr *attr, const fth_desc *a, const fth_desc *b,
                         const fth_desc *product, fth_axis_id keep, fth__dot_shape *out);
-/* Sum in f64 over k [k0, k1) of the operands' tiles and over the other summed axes: one element, two
- * numbers. a and b point at the element's row and column. For reference loops. */
-void fth__dot_sum(const fth_call *call, const fth__dot_shape *s, const char *a, const char *b, int64_t k0,
-                  int64_t k1, double *sum);
+/* Sum in f64 over k [k0, k1) of the operands' tiles and over the other summed axes: one element,
+ * two numbers. a and b point at the element's row and column. For reference loops. */
+void fth__dot_sum(const fth_call *call, const fth__dot_shape *s, const char *a, const char *b,
+                  int64_t k0, int64_t k1, double *sum);
 /* Bytes carried per element of the product from one piece of k to the next. */
 uint64_t fth__dot_state(const fth__dot_shape *s);
 
 /* Is this tile of the operand nothing but zeros, by its mark? (row, col) are its two axes of the
  * matrix; lo and n their ranges. */
-bool fth__dot_zero(const fth_desc *d, int row, int col, int64_t row_lo, int64_t row_n, int64_t col_lo,
-                   int64_t col_n);
+bool fth__dot_zero(const fth_desc *d, int row, int col, int64_t row_lo, int64_t row_n,
+                   int64_t col_lo, int64_t col_n);
 
 static inline int64_t fth__tile_stride(const fth_tile *t, int dim)
 {

@@ -12,7 +12,8 @@
 
 #include <string.h>
 
-/* ---- shapes ------------------------------------------------------------------------------------ */
+/* ---- shapes ------------------------------------------------------------------------------------
+ */
 
 /* The product as the program's space orders it; in scratch it can lie in any order. */
 static fth_desc space_of(const fth__program *p, fth_dtype dtype)
@@ -27,13 +28,18 @@ static void shape_of(const fth_node *node, fth_desc *space, fth__dot_shape *s)
 {
     const fth__dot_reduce_attr *attr = node->attr;
     *space = space_of(&attr->program, node->in[0].dtype);
-    fth__dot_shape_get(&attr->dot, &node->in[0], &node->in[1], space, space->axis[attr->program.tail_dim], s);
+    fth__dot_shape_get(&attr->dot, &node->in[0], &node->in[1], space,
+                       space->axis[attr->program.tail_dim], s);
 }
 
 void fth__dot_reduce_fused(const fth_node *node, fth_node *fused)
 {
     const fth__dot_reduce_attr *attr = node->attr;
-    *fused = (fth_node){.op = &fth__op_fused, .graph = node->graph, .site = node->site, .n_in = node->n_in - 1, .n_out = 1};
+    *fused = (fth_node){.op = &fth__op_fused,
+                        .graph = node->graph,
+                        .site = node->site,
+                        .n_in = node->n_in - 1,
+                        .n_out = 1};
     fused->attr = &attr->program;
     fused->attr_bytes = sizeof attr->program;
     fused->in[0] = space_of(&attr->program, node->in[0].dtype);
@@ -51,19 +57,26 @@ static bool same_axes(const fth_desc *a, const fth_desc *b)
     return same;
 }
 
-bool fth__dot_reduce_make(const fth_node *dot, const fth__program *program, const fth_desc *extra_in, int n_extra,
-                          fth__dot_reduce_attr *attr, fth_node *out)
+bool fth__dot_reduce_make(const fth_node *dot, const fth__program *program,
+                          const fth_desc *extra_in, int n_extra, fth__dot_reduce_attr *attr,
+                          fth_node *out)
 {
-    if (program->tail_dim < 0 || program->n_out != 1 || program->n_in != n_extra + 1 || n_extra + 2 > FTH_MAX_IN)
+    if (program->tail_dim < 0 || program->n_out != 1 || program->n_in != n_extra + 1 ||
+        n_extra + 2 > FTH_MAX_IN)
         return false;
     const fth_desc space = space_of(program, dot->in[0].dtype);
     const fth_axis_id axis = space.axis[program->tail_dim];
-    const bool in_a = fth_desc_find(&dot->in[0], axis) >= 0, in_b = fth_desc_find(&dot->in[1], axis) >= 0;
+    const bool in_a = fth_desc_find(&dot->in[0], axis) >= 0,
+               in_b = fth_desc_find(&dot->in[1], axis) >= 0;
     if (!same_axes(&space, &dot->out[0]) || in_a == in_b) return false;
     memset(attr, 0, sizeof *attr);
     memcpy(&attr->dot, dot->attr, sizeof attr->dot);
     attr->program = *program;
-    *out = (fth_node){.op = &fth__op_dot_reduce, .graph = dot->graph, .site = dot->site, .n_in = n_extra + 2, .n_out = 1};
+    *out = (fth_node){.op = &fth__op_dot_reduce,
+                      .graph = dot->graph,
+                      .site = dot->site,
+                      .n_in = n_extra + 2,
+                      .n_out = 1};
     out->attr = attr;
     out->attr_bytes = sizeof *attr;
     for (int i = 0; i < 2; i++) {
@@ -145,7 +158,8 @@ static double flops(const fth_call *call)
     return n;
 }
 
-/* ---- tiles --------------------------------------------------------------------------------------- */
+/* ---- tiles
+ * --------------------------------------------------------------------------------------- */
 
 typedef struct walk {
     const fth_call *call;
@@ -164,8 +178,8 @@ static int64_t largest(const walk *w, int dim, int64_t tile)
 }
 
 /* `t` cut to [lo, lo+n) of each axis of the space that its value has; element size as given. */
-static fth_tile cut(const walk *w, const fth_desc *d, const fth_tile *t, uint64_t element, const int64_t *lo,
-                    const int64_t *n)
+static fth_tile cut(const walk *w, const fth_desc *d, const fth_tile *t, uint64_t element,
+                    const int64_t *lo, const int64_t *n)
 {
     fth_tile r = *t;
     int64_t at = 0;
@@ -180,7 +194,8 @@ static fth_tile cut(const walk *w, const fth_desc *d, const fth_tile *t, uint64_
 }
 
 /* The call of the fused operation for one tile of the product. */
-static void sub_call(const walk *w, const int64_t *lo, const int64_t *n, void *product, fth_call *sub)
+static void sub_call(const walk *w, const int64_t *lo, const int64_t *n, void *product,
+                     fth_call *sub)
 {
     const fth_call *call = w->call;
     const int tail = ((const fth__dot_reduce_attr *)call->node->attr)->program.tail_dim;
@@ -194,7 +209,8 @@ static void sub_call(const walk *w, const int64_t *lo, const int64_t *n, void *p
         stride *= n[i];
     }
     for (int i = 2; i < call->node->n_in; i++)
-        sub->in[i - 1] = cut(w, &call->node->in[i], &call->in[i], (uint64_t)fth_dtype_size(call->node->in[i].dtype), lo, n);
+        sub->in[i - 1] = cut(w, &call->node->in[i], &call->in[i],
+                             (uint64_t)fth_dtype_size(call->node->in[i].dtype), lo, n);
     const fth_desc *out = &call->node->out[0];
     sub->out[0] = cut(w, out, &call->out[0], (uint64_t)fth_dtype_size(out->dtype), lo, n);
     sub->state = cut(w, out, &call->state, fth__op_fused.state(&w->fused), lo, n);
@@ -219,7 +235,8 @@ static void walk_init(walk *w, const fth_call *call, const fth__dot_reduce_how *
     w->half = w->s.acc != w->s.dtype ? round64((uint64_t)(m * n * fth_dtype_size(w->s.dtype))) : 0;
     w->room = how->room ? round64(how->room(call, &w->s)) : 0;
     int64_t lo[FTH_MAX_AXES] = {0}, size[FTH_MAX_AXES];
-    for (int i = 0; i < w->space.n_axes; i++) size[i] = i == w->s.m.out ? m : i == w->s.n.out ? n : 1;
+    for (int i = 0; i < w->space.n_axes; i++)
+        size[i] = i == w->s.m.out ? m : i == w->s.n.out ? n : 1;
     fth_call sub;
     sub_call(w, lo, size, NULL, &sub);
     if (how->scratch) w->scratch = how->scratch(&sub);
@@ -234,17 +251,21 @@ uint64_t fth__dot_reduce_scratch(const fth_call *call, const fth__dot_reduce_how
 
 static void to_half(fth_dtype t, uint16_t *dst, const float *src, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++) dst[i] = t == FTH_F16 ? fth__f32_to_f16(src[i]) : fth__f32_to_bf16(src[i]);
+    for (int64_t i = 0; i < n; i++)
+        dst[i] = t == FTH_F16 ? fth__f32_to_f16(src[i]) : fth__f32_to_bf16(src[i]);
 }
 
 /* One tile: product, then program and reduction. a and b point at the current batch. */
-static fth_status run_tile(const walk *w, const char *a, const char *b, const int64_t *lo, const int64_t *n)
+static fth_status run_tile(const walk *w, const char *a, const char *b, const int64_t *lo,
+                           const int64_t *n)
 {
     const int mo = w->s.m.out, no = w->s.n.out;
     const int64_t m = mo < 0 ? 1 : n[mo], cols = no < 0 ? 1 : n[no];
     char *p = w->call->scratch, *half = p + w->product, *room = half + w->half;
-    w->how->product(w->call, &w->s, a, b, mo < 0 ? 0 : lo[mo], m, no < 0 ? 0 : lo[no], cols, w->cols, p, room);
-    if (w->half) to_half(w->s.dtype, (uint16_t *)(void *)half, (const float *)(const void *)p, m * cols);
+    w->how->product(w->call, &w->s, a, b, mo < 0 ? 0 : lo[mo], m, no < 0 ? 0 : lo[no], cols,
+                    w->cols, p, room);
+    if (w->half)
+        to_half(w->s.dtype, (uint16_t *)(void *)half, (const float *)(const void *)p, m * cols);
     fth_call sub;
     sub_call(w, lo, n, w->half ? half : p, &sub);
     sub.scratch = room + w->room;
@@ -278,7 +299,8 @@ fth_status fth__dot_reduce_run(const fth_call *call, const fth__dot_reduce_how *
     for (int i = 0; i < w.space.n_axes; i++) n[i] = 1;
     fth__loop l = {0};
     for (int i = 0; i < w.s.n_loop; i++)
-        fth__loop_add(&l, w.piece.extent[w.s.loop[i].out], fth__tile_stride(&call->in[0], w.s.loop[i].a),
+        fth__loop_add(&l, w.piece.extent[w.s.loop[i].out],
+                      fth__tile_stride(&call->in[0], w.s.loop[i].a),
                       fth__tile_stride(&call->in[1], w.s.loop[i].b), 0, 0);
     for (bool go = fth__loop_start(&l); go; go = fth__loop_next(&l)) {
         for (int i = 0; i < w.s.n_loop; i++) lo[w.s.loop[i].out] = l.index[i];
@@ -288,14 +310,16 @@ fth_status fth__dot_reduce_run(const fth_call *call, const fth__dot_reduce_how *
     return FTH_OK;
 }
 
-/* ---- the obvious loop ------------------------------------------------------------------------------ */
+/* ---- the obvious loop
+ * ------------------------------------------------------------------------------ */
 
-static void product(const fth_call *call, const fth__dot_shape *s, const char *a, const char *b, int64_t m0, int64_t m,
-                    int64_t n0, int64_t n, bool cols, void *p, void *room)
+static void product(const fth_call *call, const fth__dot_shape *s, const char *a, const char *b,
+                    int64_t m0, int64_t m, int64_t n0, int64_t n, bool cols, void *p, void *room)
 {
     (void)room;
     const int64_t size = fth_dtype_size(s->dtype), k = fth__tile_extent(&call->in[0], s->k.a);
-    const int64_t sa = fth__tile_stride(&call->in[0], s->m.a) * size, sb = fth__tile_stride(&call->in[1], s->n.b) * size;
+    const int64_t sa = fth__tile_stride(&call->in[0], s->m.a) * size,
+                  sb = fth__tile_stride(&call->in[1], s->n.b) * size;
     const bool wide = s->acc == FTH_F64 || s->acc == FTH_C128;
     const int parts = fth_dtype_is_complex(s->acc) ? 2 : 1;
     for (int64_t i = 0; i < m; i++)
@@ -314,7 +338,8 @@ static void product(const fth_call *call, const fth__dot_shape *s, const char *a
 
 static fth__dot_reduce_how reference(void)
 {
-    return (fth__dot_reduce_how){.product = product, .scratch = fth__op_fused.scratch, .run = fth__op_fused.run};
+    return (fth__dot_reduce_how){
+        .product = product, .scratch = fth__op_fused.scratch, .run = fth__op_fused.run};
 }
 
 static uint64_t scratch(const fth_call *call)

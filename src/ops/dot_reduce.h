@@ -1,8 +1,8 @@
 /* ops/dot_reduce.h - a dot whose product goes through a program and a reduction, tile by tile.
  *
- * The product never exists whole: each (m, n) tile of it is made in scratch over all of k, mapped by
- * the program and reduced over one free axis by the fused operation. in[0] and in[1] are the dot's
- * operands, in[2..] the further operands of the program, whose input 0 is the product.
+ * The product never exists whole: each (m, n) tile of it is made in scratch over all of k, mapped
+ * by the program and reduced over one free axis by the fused operation. in[0] and in[1] are the
+ * dot's operands, in[2..] the further operands of the program, whose input 0 is the product.
  */
 #ifndef FTH_OPS_DOT_REDUCE_H
 #define FTH_OPS_DOT_REDUCE_H
@@ -19,18 +19,20 @@ typedef struct fth__dot_reduce_attr {
 extern const fth_op fth__op_dot_reduce;
 
 /* Make the node that replaces `dot` followed by the fused `program`: operands, shapes and `attr`,
- * which must live as long as the node. in_val of further operands and out_val are the caller's. false:
- * the pair cannot be joined (no reduction, or one over an axis both operands have). */
-bool fth__dot_reduce_make(const fth_node *dot, const fth__program *program, const fth_desc *extra_in, int n_extra,
-                          fth__dot_reduce_attr *attr, fth_node *out);
+ * which must live as long as the node. in_val of further operands and out_val are the caller's.
+ * false: the pair cannot be joined (no reduction, or one over an axis both operands have). */
+bool fth__dot_reduce_make(const fth_node *dot, const fth__program *program,
+                          const fth_desc *extra_in, int n_extra, fth__dot_reduce_attr *attr,
+                          fth_node *out);
 
 /* What the variants share: the walk over tiles. */
 typedef struct fth__dot_reduce_how {
-    /* Bytes beside the product that product() needs, and one tile of the product over all of k, in the
-     * accumulator's dtype: m by n, by columns when `cols`. m0 and n0 are offsets in the operands' tiles. */
+    /* Bytes beside the product that product() needs, and one tile of the product over all of k, in
+     * the accumulator's dtype: m by n, by columns when `cols`. m0 and n0 are offsets in the
+     * operands' tiles. */
     uint64_t (*room)(const fth_call *call, const fth__dot_shape *s);
-    void (*product)(const fth_call *call, const fth__dot_shape *s, const char *a, const char *b, int64_t m0,
-                    int64_t m, int64_t n0, int64_t n, bool cols, void *p, void *room);
+    void (*product)(const fth_call *call, const fth__dot_shape *s, const char *a, const char *b,
+                    int64_t m0, int64_t m, int64_t n0, int64_t n, bool cols, void *p, void *room);
     /* The fused operation. */
     uint64_t (*scratch)(const fth_call *call);
     fth_status (*run)(const fth_call *call);

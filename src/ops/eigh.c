@@ -1,9 +1,9 @@
 /* eigh.c - eigenvalues and eigenvectors of small Hermitian matrices, batched.
  *
  * Values ascend along `row`; vector k, the one of value k, is row k of the second output, with its
- * components along `col`: A = sum_k value[k] v[k]^T conj(v[k]). Of A the lower triangle is read. Each
- * vector is turned so that its largest component (the first of equals) is positive.
- * Cyclic Jacobi rotations in f64: slow for large matrices, accurate and always the same for small.
+ * components along `col`: A = sum_k value[k] v[k]^T conj(v[k]). Of A the lower triangle is read.
+ * Each vector is turned so that its largest component (the first of equals) is positive. Cyclic
+ * Jacobi rotations in f64: slow for large matrices, accurate and always the same for small.
  */
 #include "ops/matrix.h"
 #include "ops/triangle.h"
@@ -21,8 +21,8 @@ static fth_status infer(fth_node *node, fth_err *err)
     const int col = fth_desc_find(a, attr->col);
     if (a->size[col] > LARGEST) {
         char text[FTH__SHAPE_TEXT];
-        return FTH_FAIL(err, FTH_E_GRAPH_ATTR, "eigh: at most %d rows are possible, not %s", LARGEST,
-                        fth_in_format(node, 0, text, sizeof text));
+        return FTH_FAIL(err, FTH_E_GRAPH_ATTR, "eigh: at most %d rows are possible, not %s",
+                        LARGEST, fth_in_format(node, 0, text, sizeof text));
     }
     node->n_out = 2;
     node->out[0] = node->out[1] = *a;
@@ -66,7 +66,8 @@ static double flops(const fth_call *call)
     return n;
 }
 
-/* ---- Jacobi ------------------------------------------------------------------------------------ */
+/* ---- Jacobi ------------------------------------------------------------------------------------
+ */
 
 static double norm2(fth_c128 v)
 {
@@ -150,22 +151,26 @@ static fth_c128 phase(const fth_c128 *v, int64_t n)
     return (fth_c128){best.re / r, -best.im / r};
 }
 
-static void store(const fth_call *call, const fth__batch *b, const fth_c128 *a, const fth_c128 *v, const int64_t *order)
+static void store(const fth_call *call, const fth__batch *b, const fth_c128 *a, const fth_c128 *v,
+                  const int64_t *order)
 {
     const fth_node *node = call->node;
     const fth_tile *values = &call->out[0], *vectors = &call->out[1];
     const int64_t n = b->n_row;
     const int row0 = fth_desc_find(&node->out[0], ((const fth__matrix_attr *)node->attr)->row);
-    char *to0 = (char *)values->data + (values->data ? b->loop.at[1] * fth_dtype_size(node->out[0].dtype) : 0);
-    char *to1 = (char *)vectors->data + (vectors->data ? b->loop.at[2] * fth_dtype_size(node->out[1].dtype) : 0);
+    char *to0 = values->data, *to1 = vectors->data; /* NULL: nobody wants it */
+    if (to0) to0 += b->loop.at[1] * fth_dtype_size(node->out[0].dtype);
+    if (to1) to1 += b->loop.at[2] * fth_dtype_size(node->out[1].dtype);
     for (int64_t k = 0; k < n; k++) {
         /* rows of v are conjugates of eigenvectors: v a v^H is diagonal */
         const fth_c128 *row = v + order[k] * n;
         const fth_c128 turn = fth__cconj(phase(row, n));
-        if (values->data)
-            fth__elem_put(node->out[0].dtype, to0, k * values->stride[row0], (fth_c128){a[order[k] * (n + 1)].re, 0.0});
-        for (int64_t j = 0; j < n && vectors->data; j++)
-            fth__elem_put(node->out[1].dtype, to1, k * vectors->stride[b->row] + j * vectors->stride[b->col],
+        if (to0)
+            fth__elem_put(node->out[0].dtype, to0, k * values->stride[row0],
+                          (fth_c128){a[order[k] * (n + 1)].re, 0.0});
+        for (int64_t j = 0; j < n && to1; j++)
+            fth__elem_put(node->out[1].dtype, to1,
+                          k * vectors->stride[b->row] + j * vectors->stride[b->col],
                           fth__cmul(turn, fth__cconj(row[j])));
     }
 }
@@ -193,8 +198,9 @@ static fth_status run(const fth_call *call)
         if (!diagonalise(a, v, n)) {
             char which[160], text[FTH__SHAPE_TEXT];
             fth__batch_text(&b, node, 0, &call->in[0], which, sizeof which);
-            return FTH_FAIL(call->err, FTH_E_NUMERIC, "eigh: the matrix%s%s is not finite, in %s", which[0] ? " at " : "",
-                            which, fth_in_format(node, 0, text, sizeof text));
+            return FTH_FAIL(call->err, FTH_E_NUMERIC, "eigh: the matrix%s%s is not finite, in %s",
+                            which[0] ? " at " : "", which,
+                            fth_in_format(node, 0, text, sizeof text));
         }
         sort(a, n, order);
         store(call, &b, a, v, order);
@@ -202,25 +208,33 @@ static fth_status run(const fth_call *call)
     return FTH_OK;
 }
 
-/* ---- gradient -------------------------------------------------------------------------------------- */
+/* ---- gradient
+ * -------------------------------------------------------------------------------------- */
 
 static fth_val as_dtype(fth_site site, fth_val real, fth_dtype t)
 {
     if (!fth_dtype_is_complex(t)) return real;
-    return fth__map2(site, FTH_EW_COMPLEX, real, fth_const_(real.graph, site, fth_val_dtype(real), 0.0, 0.0));
+    return fth__map2(site, FTH_EW_COMPLEX, real,
+                     fth_const_(real.graph, site, fth_val_dtype(real), 0.0, 0.0));
 }
 
-/* F(i,k) = 1 / (w_k - w_i), zero for equal values, times M(i,k) = sum_j conj(v(i,j)) v_bar(k,j): [row other]. */
-static fth_val off_part(const fth_node *node, fth_val v_bar, const char *row, const char *col, const char *other)
+/* F(i,k) = 1 / (w_k - w_i), zero for equal values, times M(i,k) = sum_j conj(v(i,j)) v_bar(k,j):
+ * [row other]. */
+static fth_val off_part(const fth_node *node, fth_val v_bar, const char *row, const char *col,
+                        const char *other)
 {
     const fth_site site = node->site;
     const fth_dtype t = node->in[0].dtype, r = node->out[0].dtype;
     const fth_val w = node->out_val[0];
-    const fth_val m = fth_dot_(site, fth_rename_(site, v_bar, row, other), fth__conj(site, node->out_val[1]), col);
-    const fth_val zero = fth_const_(node->graph, site, r, 0.0, 0.0), one = fth_const_(node->graph, site, r, 1.0, 0.0);
-    const fth_val gap = fth__map2(site, FTH_EW_SUB, fth_expand_(site, fth_rename_(site, w, row, other), row), w);
+    const fth_val m = fth_dot_(site, fth_rename_(site, v_bar, row, other),
+                               fth__conj(site, node->out_val[1]), col);
+    const fth_val zero = fth_const_(node->graph, site, r, 0.0, 0.0),
+                  one = fth_const_(node->graph, site, r, 1.0, 0.0);
+    const fth_val gap =
+        fth__map2(site, FTH_EW_SUB, fth_expand_(site, fth_rename_(site, w, row, other), row), w);
     const fth_val equal = fth__map2(site, FTH_EW_EQ, gap, zero);
-    const fth_val safe = fth__map1(site, FTH_EW_RECIP, fth_map_(site, FTH_EW_SELECT, equal, one, gap));
+    const fth_val safe =
+        fth__map1(site, FTH_EW_RECIP, fth_map_(site, FTH_EW_SELECT, equal, one, gap));
     const fth_val f = fth_map_(site, FTH_EW_SELECT, equal, zero, safe);
     return fth__map2(site, FTH_EW_MUL, m, as_dtype(site, f, t));
 }
@@ -249,8 +263,10 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
         const fth_val w_bar = fth_expand_(site, as_dtype(site, out_bar[0], t), other);
         inner = fth_map_(site, FTH_EW_SELECT, on, w_bar, inner);
     }
-    const fth_val right = fth_dot_(site, inner, fth__conj(site, fth_rename_(site, v, row, other)), other); /* [row col] */
-    const fth_val all = fth_dot_(site, fth_rename_(site, v, col, other), right, row);                      /* [other col] */
+    const fth_val right = fth_dot_(site, inner, fth__conj(site, fth_rename_(site, v, row, other)),
+                                   other); /* [row col] */
+    const fth_val all =
+        fth_dot_(site, fth_rename_(site, v, col, other), right, row); /* [other col] */
     const fth_val s = fth_layout_(site, fth_rename_(site, all, other, row), axes);
     const fth_val sh = fth_layout_(site, fth_rename_(site, fth__conj(site, s), pair, turned), axes);
     in_bar[0] = fth__map2(site, FTH_EW_MUL, fth__map2(site, FTH_EW_ADD, s, sh), half);

@@ -35,6 +35,11 @@ static fth_axis_id merged_axis(const fth_graph *g, const fth_desc *a, const fth_
     return -1;
 }
 
+static const char *which(int operand)
+{
+    return operand == 0 ? "first" : operand == 1 ? "second" : "third";
+}
+
 static fth_status fail_axes(const fth_node *node, int i, int k, fth_err *err)
 {
     const char *name = fth__ew_info(op_of(node))->name;
@@ -43,22 +48,21 @@ static fth_status fail_axes(const fth_node *node, int i, int k, fth_err *err)
                                   name, fth_in_format(node, i, a, sizeof a), fth_in_format(node, k, b, sizeof b));
     const fth_desc *di = &node->in[i], *dk = &node->in[k];
     fth_axis_id part[FTH_MAX_AXES], merged = merged_axis(node->graph, di, dk);
-    int which = i;
-    if (merged < 0) merged = merged_axis(node->graph, dk, di), which = k;
+    int has = i;
+    if (merged < 0) merged = merged_axis(node->graph, dk, di), has = k;
     if (merged >= 0) {
         const int n = fth__axis_parts(node->graph, merged, part);
         fth__axes_text(node->graph, n, part, list, sizeof list);
         fth_err_hint(err, "'%s' was merged from \"%s\": split(%s operand, \"%s\", \"%s\") if each of those is meant",
-                     fth__name_of(node, merged), list, which == 0 ? "first" : which == 1 ? "second" : "third",
-                     fth__name_of(node, merged), list);
+                     fth__name_of(node, merged), list, which(has), fth__name_of(node, merged), list);
         return s;
     }
     fth_axis_id lack[FTH_MAX_AXES];
     int n = 0;
     for (int d = 0; d < dk->n_axes; d++)
         if (fth_desc_find(di, dk->axis[d]) < 0) lack[n++] = dk->axis[d];
-    fth_err_hint(err, "if the outer product is meant, write expand(first operand, \"%s\"); else rename or sum an axis",
-                 fth__axes_text(node->graph, n, lack, list, sizeof list));
+    fth_err_hint(err, "if the outer product is meant, write expand(%s operand, \"%s\"); else rename or sum an axis",
+                 which(i), fth__axes_text(node->graph, n, lack, list, sizeof list));
     return s;
 }
 
@@ -68,9 +72,8 @@ static fth_status infer_axes(const fth_node *node, int *largest, fth_err *err)
     for (int i = 1; i < node->n_in; i++)
         if (node->in[i].n_axes > node->in[*largest].n_axes) *largest = i;
     for (int i = 0; i < node->n_in; i++)
-        for (int k = i + 1; k < node->n_in; k++)
-            if (!contains(&node->in[i], &node->in[k]) && !contains(&node->in[k], &node->in[i]))
-                return fail_axes(node, i, k, err);
+        if (!contains(&node->in[*largest], &node->in[i]))
+            return i < *largest ? fail_axes(node, i, *largest, err) : fail_axes(node, *largest, i, err);
     return FTH_OK;
 }
 

@@ -18,13 +18,17 @@ static fth_status infer(fth_node *node, fth_err *err)
     char a[FTH__SHAPE_TEXT];
     fth_desc d = {.dtype = in->dtype, .triangle = in->triangle, .row = in->row, .col = in->col};
     if (attr->n + in->n_axes > FTH_MAX_AXES)
-        return FTH_FAIL(err, FTH_E_AXIS_LIMIT, "expand: %s would have %d axes, at most %d are possible",
+        return FTH_FAIL(err, FTH_E_AXIS_LIMIT,
+                        "expand: %s would have %d axes, at most %d are possible",
                         fth_in_format(node, 0, a, sizeof a), attr->n + in->n_axes, FTH_MAX_AXES);
     for (int i = 0; i < attr->n; i++) {
         if (fth_desc_find(in, attr->axis[i]) >= 0) {
-            const fth_status s = FTH_FAIL(err, FTH_E_AXIS_MISMATCH, "expand: %s already has axis '%s'",
-                                          fth_in_format(node, 0, a, sizeof a), fth__name_of(node, attr->axis[i]));
-            fth_err_hint(err, "expand names only new axes; for an outer product with itself, rename one operand");
+            const fth_status s =
+                FTH_FAIL(err, FTH_E_AXIS_MISMATCH, "expand: %s already has axis '%s'",
+                         fth_in_format(node, 0, a, sizeof a), fth__name_of(node, attr->axis[i]));
+            fth_err_hint(
+                err,
+                "expand names only new axes; for an outer product with itself, rename one operand");
             return s;
         }
         d.axis[d.n_axes] = attr->axis[i];

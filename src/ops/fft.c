@@ -1,8 +1,9 @@
 /* fft.c - discrete Fourier transforms over one or two axes, complex and real.
  *
- * Forward sums with exp(-2 pi i jk/n); inverses use the other sign and divide by the number of points.
- * A real transform keeps frequencies 0..n/2 of its last axis; its inverse takes them as half of a
- * Hermitian spectrum, so imaginary parts that such a spectrum cannot have are not looked at.
+ * Forward sums with exp(-2 pi i jk/n); inverses use the other sign and divide by the number of
+ * points. A real transform keeps frequencies 0..n/2 of its last axis; its inverse takes them as
+ * half of a Hermitian spectrum, so imaginary parts that such a spectrum cannot have are not looked
+ * at.
  */
 #include "ops/fft.h"
 
@@ -16,23 +17,28 @@ static fth_status check_dtype(const fth_node *node, fth_fft_kind kind, fth_err *
     const fth_dtype t = node->in[0].dtype;
     const bool real = t == FTH_F32 || t == FTH_F64;
     if (kind == FTH_FFT_REAL ? real : fth_dtype_is_complex(t)) return FTH_OK;
-    const fth_status s = fth__fail_dtype(node, 0, kind == FTH_FFT_REAL ? "f32 f64" : "c64 c128", err);
-    fth_err_hint(err, kind == FTH_FFT_REAL ? "fth_fft transforms complex values" : "fth_rfft transforms real values");
+    const fth_status s =
+        fth__fail_dtype(node, 0, kind == FTH_FFT_REAL ? "f32 f64" : "c64 c128", err);
+    fth_err_hint(err, kind == FTH_FFT_REAL ? "fth_fft transforms complex values"
+                                           : "fth_rfft transforms real values");
     return s;
 }
 
-static fth_status check_size(const fth_node *node, const fth__fft_attr *attr, int i, int64_t in, int64_t out, fth_err *err)
+static fth_status check_size(const fth_node *node, const fth__fft_attr *attr, int i, int64_t in,
+                             int64_t out, fth_err *err)
 {
     const fth_fft_kind kind = (fth_fft_kind)attr->kind;
     const bool last = i == attr->n - 1;
-    const int64_t from = kind == FTH_FFT_REAL_INVERSE ? out : in, to = kind == FTH_FFT_REAL_INVERSE ? in : out;
+    const int64_t from = kind == FTH_FFT_REAL_INVERSE ? out : in,
+                  to = kind == FTH_FFT_REAL_INVERSE ? in : out;
     const bool halved = last && (kind == FTH_FFT_REAL || kind == FTH_FFT_REAL_INVERSE);
     if (to == (halved ? from / 2 + 1 : from)) return FTH_OK;
     char text[FTH__SHAPE_TEXT];
-    const fth_status s = FTH_FAIL(err, FTH_E_AXIS_SIZE, "%s: axis '%s' has %lld elements and '%s' has %lld in %s",
-                                  names[kind], fth__name_of(node, attr->axis[i]), (long long)in,
-                                  fth__name_of(node, attr->into[i]), (long long)out,
-                                  fth_in_format(node, 0, text, sizeof text));
+    const fth_status s =
+        FTH_FAIL(err, FTH_E_AXIS_SIZE, "%s: axis '%s' has %lld elements and '%s' has %lld in %s",
+                 names[kind], fth__name_of(node, attr->axis[i]), (long long)in,
+                 fth__name_of(node, attr->into[i]), (long long)out,
+                 fth_in_format(node, 0, text, sizeof text));
     if (halved) fth_err_hint(err, "n real points have n/2+1 frequencies along the last axis");
     return s;
 }
@@ -46,10 +52,13 @@ static fth_status infer(fth_node *node, fth_err *err)
     int dim[2];
     for (int i = 0; i < attr->n; i++) {
         FTH_TRY(fth__need_axis(node, 0, attr->axis[i], &dim[i], err));
-        FTH_TRY(check_size(node, attr, i, d.size[dim[i]], fth__size_of(node->graph, attr->into[i]), err));
+        FTH_TRY(check_size(node, attr, i, d.size[dim[i]], fth__size_of(node->graph, attr->into[i]),
+                           err));
     }
-    for (int i = 0; i < attr->n; i++) d.axis[dim[i]] = -1 - i; /* both names leave before new ones come */
-    for (int i = 0; i < attr->n; i++) FTH_TRY(fth__replace_axis(node, 0, &d, dim[i], attr->into[i], err));
+    for (int i = 0; i < attr->n; i++)
+        d.axis[dim[i]] = -1 - i; /* both names leave before new ones come */
+    for (int i = 0; i < attr->n; i++)
+        FTH_TRY(fth__replace_axis(node, 0, &d, dim[i], attr->into[i], err));
     fth__unmark(&d);
     if (kind == FTH_FFT_REAL) d.dtype = fth_dtype_complex_of(d.dtype);
     if (kind == FTH_FFT_REAL_INVERSE) d.dtype = fth_dtype_real_of(d.dtype);
@@ -63,7 +72,8 @@ void fth__fft_axes(const fth_node *node, fth__fft_axis *axis)
     const fth__fft_attr *attr = node->attr;
     for (int i = 0; i < attr->n; i++) {
         const int dim = fth_desc_find(&node->in[0], attr->axis[i]);
-        axis[i] = (fth__fft_axis){dim, node->in[0].size[dim], node->out[0].size[dim], node->out[0].size[dim]};
+        axis[i] = (fth__fft_axis){dim, node->in[0].size[dim], node->out[0].size[dim],
+                                  node->out[0].size[dim]};
         if (attr->kind == FTH_FFT_REAL) axis[i].points = axis[i].in;
     }
 }
@@ -90,7 +100,8 @@ static double flops(const fth_call *call)
     return n * 5.0 * log2(points > 2.0 ? points : 2.0);
 }
 
-/* ---- gradients --------------------------------------------------------------------------------- */
+/* ---- gradients ---------------------------------------------------------------------------------
+ */
 
 static fth_val scaled(fth_site site, fth_val v, double by)
 {
@@ -98,7 +109,8 @@ static fth_val scaled(fth_site site, fth_val v, double by)
 }
 
 /* v times `edge` at frequency 0 and at n/2 of even n, and times `inside` between them. */
-static fth_val weighted(const fth_node *node, fth_val v, fth_axis_id half_axis, int64_t points, double edge, double inside)
+static fth_val weighted(const fth_node *node, fth_val v, fth_axis_id half_axis, int64_t points,
+                        double edge, double inside)
 {
     const fth_site site = node->site;
     fth_graph *g = node->graph;
@@ -106,8 +118,9 @@ static fth_val weighted(const fth_node *node, fth_val v, fth_axis_id half_axis, 
     const fth_val k = fth_index_(g, site, fth_axis_name(g, half_axis));
     fth_val is_edge = fth__map2(site, FTH_EW_EQ, k, fth_const_i64_(g, site, FTH_I64, 0));
     if (points % 2 == 0)
-        is_edge = fth__map2(site, FTH_EW_OR, is_edge,
-                            fth__map2(site, FTH_EW_EQ, k, fth_const_i64_(g, site, FTH_I64, points / 2)));
+        is_edge =
+            fth__map2(site, FTH_EW_OR, is_edge,
+                      fth__map2(site, FTH_EW_EQ, k, fth_const_i64_(g, site, FTH_I64, points / 2)));
     const fth_val w = fth_map_(site, FTH_EW_SELECT, is_edge, fth_const_(g, site, t, edge, 0.0),
                                fth_const_(g, site, t, inside, 0.0));
     return fth__map2(site, FTH_EW_MUL, v, w);
@@ -150,7 +163,8 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
     return FTH_OK;
 }
 
-/* ---- the obvious loop ---------------------------------------------------------------------------- */
+/* ---- the obvious loop
+ * ---------------------------------------------------------------------------- */
 
 static fth_c128 turn(int64_t j, int64_t k, int64_t n, int sign)
 {
@@ -165,7 +179,8 @@ static double times(int64_t k, int64_t n)
 }
 
 /* One output element: the sum over all input elements of its transform. */
-static fth_c128 element(const fth_call *call, const fth__fft_axis *axis, const char *in, int64_t y, int64_t x)
+static fth_c128 element(const fth_call *call, const fth__fft_axis *axis, const char *in, int64_t y,
+                        int64_t x)
 {
     const fth__fft_attr *attr = call->node->attr;
     const fth_dtype t = call->node->in[0].dtype;
@@ -190,20 +205,24 @@ static fth_status run(const fth_call *call)
 {
     const fth_node *node = call->node;
     const fth__fft_attr *attr = node->attr;
-    const int64_t size = fth_dtype_size(node->in[0].dtype), out_size = fth_dtype_size(node->out[0].dtype);
+    const int64_t size = fth_dtype_size(node->in[0].dtype),
+                  out_size = fth_dtype_size(node->out[0].dtype);
     fth__fft_axis axis[2];
     fth__fft_axes(node, axis);
     const fth__fft_axis *ax = &axis[attr->n - 1], *ay = attr->n == 2 ? &axis[0] : NULL;
     fth__loop l = {0};
     for (int i = 0; i < node->in[0].n_axes; i++)
         if (i != ax->dim && !(ay && i == ay->dim))
-            fth__loop_add(&l, call->out[0].extent[i], call->in[0].stride[i], call->out[0].stride[i], 0, 0);
+            fth__loop_add(&l, call->out[0].extent[i], call->in[0].stride[i], call->out[0].stride[i],
+                          0, 0);
     for (bool go = fth__loop_start(&l); go; go = fth__loop_next(&l)) {
         const char *in = (const char *)call->in[0].data + l.at[0] * size;
         char *out = (char *)call->out[0].data + l.at[1] * out_size;
         for (int64_t y = 0; y < (ay ? ay->out : 1); y++)
             for (int64_t x = 0; x < ax->out; x++)
-                fth__elem_put(node->out[0].dtype, out, (ay ? y * call->out[0].stride[ay->dim] : 0) + x * call->out[0].stride[ax->dim],
+                fth__elem_put(node->out[0].dtype, out,
+                              (ay ? y * call->out[0].stride[ay->dim] : 0) +
+                                  x * call->out[0].stride[ax->dim],
                               element(call, axis, in, y, x));
     }
     return FTH_OK;
@@ -224,11 +243,14 @@ fth_val fth_fft_(fth_site site, fth_fft_kind kind, fth_val v, const char *axes, 
     fth__fft_attr attr = {.kind = (int32_t)kind};
     int n = 0, n_into = 0;
     fth_axis_id from_id[FTH_MAX_AXES], into_id[FTH_MAX_AXES];
-    if (!fth__build_axes(v, site, axes, &n, from_id) || !fth__build_axes(v, site, into, &n_into, into_id))
+    if (!fth__build_axes(v, site, axes, &n, from_id) ||
+        !fth__build_axes(v, site, into, &n_into, into_id))
         return fth__poison(v);
     if ((int)kind < 0 || kind > FTH_FFT_REAL_INVERSE || n < 1 || n > 2 || n_into != n)
-        return fth_poison_(v.graph, site, FTH_E_GRAPH_ATTR,
-                           "fft: \"%s\" into \"%s\": write one or two axes, and as many names for the result", axes, into);
+        return fth_poison_(
+            v.graph, site, FTH_E_GRAPH_ATTR,
+            "fft: \"%s\" into \"%s\": write one or two axes, and as many names for the result",
+            axes, into);
     attr.n = n;
     memcpy(attr.axis, from_id, sizeof *from_id * (size_t)n);
     memcpy(attr.into, into_id, sizeof *into_id * (size_t)n);

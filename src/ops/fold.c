@@ -39,8 +39,8 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 }
 
 /* One element: y of an axis of n. `g` is g[x = 0, t = 0] (which may lie before the tile). */
-static fth__wide sum(const fth__window_attr *attr, fth_dtype dtype, const char *g, int64_t x_step, int64_t t_step,
-                     int64_t taps, int64_t y, int64_t n)
+static fth__wide sum(const fth__window_attr *attr, fth_dtype dtype, const char *g, int64_t x_step,
+                     int64_t t_step, int64_t taps, int64_t y, int64_t n)
 {
     const bool complex = fth_dtype_is_complex(dtype);
     fth__wide s = {.c = {0.0, 0.0}};
@@ -73,11 +73,13 @@ static fth_status run(const fth_call *call)
     for (int i = 0; i < node->out[0].n_axes; i++) {
         const int k = fth_desc_find(d, node->out[0].axis[i]);
         if (i != y_dim) g += (out->origin[i] - in->origin[k]) * in->stride[k] * size;
-        fth__loop_add(&l, out->extent[i], out->stride[i] * size, i == y_dim ? 0 : in->stride[k] * size, 0, 0);
+        fth__loop_add(&l, out->extent[i], out->stride[i] * size,
+                      i == y_dim ? 0 : in->stride[k] * size, 0, 0);
     }
     for (bool more = fth__loop_start(&l); more; more = fth__loop_next(&l)) {
-        const fth__wide s = sum(attr, d->dtype, g + l.at[1], in->stride[dim] * size, in->stride[tap] * size,
-                                d->size[tap], out->origin[y_dim] + l.index[y_dim], d->size[dim]);
+        const fth__wide s =
+            sum(attr, d->dtype, g + l.at[1], in->stride[dim] * size, in->stride[tap] * size,
+                d->size[tap], out->origin[y_dim] + l.index[y_dim], d->size[dim]);
         fth__store(d->dtype, (char *)out->data + l.at[0], s);
     }
     return FTH_OK;
@@ -92,8 +94,8 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
 {
     const fth__window_attr *attr = node->attr;
     (void)err;
-    in_bar[0] = fth_window_(node->site, out_bar[0], fth_axis_name(node->graph, attr->axis), attr->lo,
-                            fth_axis_name(node->graph, attr->tap), attr->clamp != 0);
+    in_bar[0] = fth_window_(node->site, out_bar[0], fth_axis_name(node->graph, attr->axis),
+                            attr->lo, fth_axis_name(node->graph, attr->tap), attr->clamp != 0);
     return FTH_OK;
 }
 

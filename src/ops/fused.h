@@ -11,6 +11,7 @@
 
 #include "graph/program.h"
 #include "ops/elementwise.h"
+#include "ops/ops.h"
 #include "ops/scalar.h"
 
 enum { FTH__TAIL_LANES = 8, FTH__TAIL_SHORT = 64 };

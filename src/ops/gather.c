@@ -50,7 +50,8 @@ static fth_status infer(fth_node *node, fth_err *err)
     FTH_TRY(fth__index_check(node, 1, err));
     shape_get(node, &s);
     if (v->n_axes - 1 + s.n_own > FTH_MAX_AXES)
-        return FTH_FAIL(err, FTH_E_AXIS_LIMIT, "gather: %s at %s would have %d axes, at most %d are possible",
+        return FTH_FAIL(err, FTH_E_AXIS_LIMIT,
+                        "gather: %s at %s would have %d axes, at most %d are possible",
                         fth_in_format(node, 0, a, sizeof a), fth_in_format(node, 1, b, sizeof b),
                         v->n_axes - 1 + s.n_own, FTH_MAX_AXES);
     fth_desc d = {.dtype = v->dtype, .n_axes = v->n_axes - 1 + s.n_own};
@@ -91,7 +92,8 @@ static void steps_get(const fth_call *call, const shape *s, steps *w)
 {
     const fth_node *node = call->node;
     const fth_tile *v = &call->in[0], *index = &call->in[1], *out = &call->out[0];
-    const int64_t size = fth_dtype_size(node->in[0].dtype), index_size = fth_dtype_size(node->in[1].dtype);
+    const int64_t size = fth_dtype_size(node->in[0].dtype),
+                  index_size = fth_dtype_size(node->in[1].dtype);
     *w = (steps){.v_at = v->data, .index_at = index->data, .axis = v->stride[s->dim] * size};
     for (int i = 0; i < node->out[0].n_axes; i++) w->out[i] = out->stride[i] * size;
     for (int i = 0; i < node->in[0].n_axes; i++) {
@@ -108,8 +110,8 @@ static void steps_get(const fth_call *call, const shape *s, steps *w)
 }
 
 /* n elements along the innermost axis of the result. */
-static fth_status row(const fth_call *call, const shape *s, const steps *w, int last, int64_t n, char *out,
-                      const char *v, const char *index)
+static fth_status row(const fth_call *call, const shape *s, const steps *w, int last, int64_t n,
+                      char *out, const char *v, const char *index)
 {
     const fth_node *node = call->node;
     const fth_dtype t = node->in[1].dtype;
@@ -118,7 +120,8 @@ static fth_status row(const fth_call *call, const shape *s, const steps *w, int 
     const int64_t step = last < 0 ? 0 : w->index[last], v_step = last < 0 ? 0 : w->v[last];
     for (int64_t i = 0; i < n; i++) {
         const int64_t k = fth__index_get(t, index + i * step);
-        if (k < 0 || k >= limit) return fth__index_fail(call, 1, index + i * step, node->in[0].axis[s->dim], limit);
+        if (k < 0 || k >= limit)
+            return fth__index_fail(call, 1, index + i * step, node->in[0].axis[s->dim], limit);
         const char *from = v + k * w->axis + i * v_step;
         if (step == 0 && v_step == (int64_t)size) {
             memcpy(out, from, (size_t)n * size);
@@ -139,11 +142,13 @@ static fth_status run(const fth_call *call)
     shape_get(node, &s);
     steps_get(call, &s, &w);
     fth__loop l = {0};
-    for (int i = 0; i < last; i++) fth__loop_add(&l, out->extent[i], w.out[i], w.v[i], w.index[i], 0);
+    for (int i = 0; i < last; i++)
+        fth__loop_add(&l, out->extent[i], w.out[i], w.v[i], w.index[i], 0);
     const int64_t n = last < 0 ? 1 : out->extent[last];
     if (n == 0) return FTH_OK;
     for (bool more = fth__loop_start(&l); more; more = fth__loop_next(&l))
-        FTH_TRY(row(call, &s, &w, last, n, (char *)out->data + l.at[0], w.v_at + l.at[1], w.index_at + l.at[2]));
+        FTH_TRY(row(call, &s, &w, last, n, (char *)out->data + l.at[0], w.v_at + l.at[1],
+                    w.index_at + l.at[2]));
     return FTH_OK;
 }
 
@@ -156,8 +161,8 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
     shape_get(node, &s);
     if (s.n_own > 0) {
         in_bar[0] = fth_scatter_add_(node->site, out_bar[0],
-                                     fth__axes_text(node->graph, s.n_own, s.own, own, sizeof own), node->in_val[1],
-                                     fth_axis_name(node->graph, attr->axis));
+                                     fth__axes_text(node->graph, s.n_own, s.own, own, sizeof own),
+                                     node->in_val[1], fth_axis_name(node->graph, attr->axis));
         return FTH_OK;
     }
     /* One row per batch was taken: its cotangent goes back there, and zero elsewhere. */

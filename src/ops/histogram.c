@@ -30,7 +30,8 @@ static fth_status infer(fth_node *node, fth_err *err)
     FTH_TRY(fth__need_axis(node, 0, attr->axis, &dim, err));
     if (!fth_dtype_is_int(d.dtype) && !fth_dtype_is_real(d.dtype))
         return fth__fail_dtype(node, 0, "integers and reals", err);
-    if (!(isfinite(attr->lo) && isfinite(attr->hi) && attr->lo < attr->hi) || !isfinite(attr->hi - attr->lo))
+    if (!(isfinite(attr->lo) && isfinite(attr->hi) && attr->lo < attr->hi) ||
+        !isfinite(attr->hi - attr->lo))
         return FTH_FAIL(err, FTH_E_GRAPH_ATTR, "histogram of %s: [%g, %g) is not a range",
                         fth_in_format(node, 0, a, sizeof a), attr->lo, attr->hi);
     fth_desc_drop(&d, dim);
@@ -56,8 +57,8 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
         fth__rel_same(out, dim < reduced ? dim : dim - 1);
 }
 
-static void count(const histogram_attr *attr, fth_dtype t, const char *in, int64_t step, int64_t n, int64_t *bins,
-                  int64_t n_bins)
+static void count(const histogram_attr *attr, fth_dtype t, const char *in, int64_t step, int64_t n,
+                  int64_t *bins, int64_t n_bins)
 {
     const double scale = (double)n_bins / (attr->hi - attr->lo);
     fth__run run;
@@ -83,11 +84,12 @@ static fth_status run(const fth_call *call)
     fth__lines_init(&l, call, dim_of(node), false);
     if (n_bins == 0) return FTH_OK;
     FTH__LINES_EACH(l)
-        for (int64_t lane = 0; lane < l.n_lane; lane++) {
-            int64_t *bins = (int64_t *)(void *)(fth__lines_out(&l) + lane * l.out_lane_step);
-            for (int64_t b = 0; call->first && b < n_bins; b++) bins[b] = 0;
-            count(attr, t, fth__lines_in(&l) + lane * l.lane_step * size, l.axis_step * size, l.n_axis, bins, n_bins);
-        }
+    for (int64_t lane = 0; lane < l.n_lane; lane++) {
+        int64_t *bins = (int64_t *)(void *)(fth__lines_out(&l) + lane * l.out_lane_step);
+        for (int64_t b = 0; call->first && b < n_bins; b++) bins[b] = 0;
+        count(attr, t, fth__lines_in(&l) + lane * l.lane_step * size, l.axis_step * size, l.n_axis,
+              bins, n_bins);
+    }
     return FTH_OK;
 }
 
@@ -98,7 +100,8 @@ const fth_op fth__op_histogram = {.name = "histogram",
                                   .flops = fth__flops_in0,
                                   .run = run};
 
-fth_val fth_histogram_(fth_site site, fth_val v, const char *axis, const char *bin_axis, double lo, double hi)
+fth_val fth_histogram_(fth_site site, fth_val v, const char *axis, const char *bin_axis, double lo,
+                       double hi)
 {
     histogram_attr attr = {.lo = lo, .hi = hi};
     if (!fth__build_axis(v, site, "histogram", axis, &attr.axis)) return fth__poison(v);

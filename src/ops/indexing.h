@@ -10,7 +10,8 @@ static inline int64_t fth__index_get(fth_dtype t, const char *p)
 }
 
 /* The element at `at` of index operand `in` is not inside `axis` of `size` elements. */
-fth_status fth__index_fail(const fth_call *call, int in, const char *at, fth_axis_id axis, int64_t size);
+fth_status fth__index_fail(const fth_call *call, int in, const char *at, fth_axis_id axis,
+                           int64_t size);
 /* Operand `in` must be i32 or i64. */
 fth_status fth__index_check(const fth_node *node, int in, fth_err *err);
 

@@ -17,8 +17,9 @@ static fth_status infer(fth_node *node, fth_err *err)
     const int row = fth_desc_find(a, attr->row), col = fth_desc_find(a, attr->col);
     if (a->size[row] > LARGEST) {
         char text[FTH__SHAPE_TEXT];
-        const fth_status s = FTH_FAIL(err, FTH_E_GRAPH_ATTR, "inverse: at most %d rows are possible, not %s", LARGEST,
-                                      fth_in_format(node, 0, text, sizeof text));
+        const fth_status s =
+            FTH_FAIL(err, FTH_E_GRAPH_ATTR, "inverse: at most %d rows are possible, not %s",
+                     LARGEST, fth_in_format(node, 0, text, sizeof text));
         fth_err_hint(err, "solve with a Cholesky factor instead: fth_cholesky, fth_solve");
         return s;
     }
@@ -86,7 +87,8 @@ static bool invert(fth_c128 *m, int64_t *pivot, int64_t n, double *log_det)
             if (i == k) continue;
             const fth_c128 f = m[i * n + k];
             m[i * n + k] = (fth_c128){0.0, 0.0};
-            for (int64_t j = 0; j < n; j++) m[i * n + j] = fth__csub(m[i * n + j], fth__cmul(f, m[k * n + j]));
+            for (int64_t j = 0; j < n; j++)
+                m[i * n + j] = fth__csub(m[i * n + j], fth__cmul(f, m[k * n + j]));
         }
     }
     for (int64_t k = n - 1; k >= 0; k--) /* exchanged rows were exchanged columns of the inverse */
@@ -102,9 +104,11 @@ static fth_status fail(const fth_call *call, const fth__batch *b)
 {
     char which[160], text[FTH__SHAPE_TEXT];
     fth__batch_text(b, call->node, 0, &call->in[0], which, sizeof which);
-    const fth_status s = FTH_FAIL(call->err, FTH_E_NUMERIC, "inverse: the matrix%s%s has none, in %s", which[0] ? " at " : "",
-                                  which, fth_in_format(call->node, 0, text, sizeof text));
-    fth_err_hint(call->err, "a row depends on the others, or there is a NaN: check how the matrix was made");
+    const fth_status s =
+        FTH_FAIL(call->err, FTH_E_NUMERIC, "inverse: the matrix%s%s has none, in %s",
+                 which[0] ? " at " : "", which, fth_in_format(call->node, 0, text, sizeof text));
+    fth_err_hint(call->err,
+                 "a row depends on the others, or there is a NaN: check how the matrix was made");
     return s;
 }
 
@@ -126,14 +130,16 @@ static fth_status run(const fth_call *call)
         const char *a = (const char *)call->in[0].data + b.loop.at[0] * size;
         double log_det;
         for (int64_t i = 0; i < n; i++)
-            for (int64_t j = 0; j < n; j++) m[i * n + j] = fth__elem_get(t, a, i * b.s_row + j * b.s_col);
+            for (int64_t j = 0; j < n; j++)
+                m[i * n + j] = fth__elem_get(t, a, i * b.s_row + j * b.s_col);
         if (!invert(m, pivot, n, &log_det)) return fail(call, &b);
         for (int64_t i = 0; i < n && out->data; i++)
             for (int64_t j = 0; j < n; j++)
-                fth__elem_put(t, (char *)out->data + b.loop.at[1] * size, i * out->stride[b.row] + j * out->stride[b.col],
-                              m[i * n + j]);
+                fth__elem_put(t, (char *)out->data + b.loop.at[1] * size,
+                              i * out->stride[b.row] + j * out->stride[b.col], m[i * n + j]);
         if (call->out[1].data)
-            fth__elem_put(node->out[1].dtype, (char *)call->out[1].data + b.loop.at[2] * log_size, 0, (fth_c128){log_det, 0.0});
+            fth__elem_put(node->out[1].dtype, (char *)call->out[1].data + b.loop.at[2] * log_size,
+                          0, (fth_c128){log_det, 0.0});
     }
     return FTH_OK;
 }
@@ -146,7 +152,8 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
     const fth_site site = node->site;
     fth_graph *g = node->graph;
     const char *row = fth__name_of(node, attr->row), *col = fth__name_of(node, attr->col);
-    char other[FTH__NAME], pair[2 * FTH__NAME], turned[2 * FTH__NAME], fresh[2 * FTH__NAME], axes[FTH__AXES_TEXT];
+    char other[FTH__NAME], pair[2 * FTH__NAME], turned[2 * FTH__NAME], fresh[2 * FTH__NAME],
+        axes[FTH__AXES_TEXT];
     fth__fresh_axis(node, row, other, sizeof other);
     snprintf(pair, sizeof pair, "%s %s", row, col);
     snprintf(turned, sizeof turned, "%s %s", col, row);
@@ -155,7 +162,8 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
     fth__desc_axes(g, &node->in[0], axes, sizeof axes);
     fth_val sum = {0};
     if (fth_val_ok(out_bar[0])) {
-        const fth_val t = fth_dot_(site, fth_rename_(site, y, row, other), out_bar[0], col); /* [row other] */
+        const fth_val t =
+            fth_dot_(site, fth_rename_(site, y, row, other), out_bar[0], col); /* [row other] */
         const fth_val p = fth_rename_(site, fth_dot_(site, y, t, row), fresh, pair);
         sum = fth_layout_(site, fth__map1(site, FTH_EW_NEG, p), axes);
     }
@@ -163,7 +171,8 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
         fth_val d = out_bar[1];
         if (fth_dtype_is_complex(node->in[0].dtype))
             d = fth__map2(site, FTH_EW_COMPLEX, d, fth_const_(g, site, fth_val_dtype(d), 0.0, 0.0));
-        const fth_val p = fth__map2(site, FTH_EW_MUL, fth_layout_(site, fth_rename_(site, y, pair, turned), axes), d);
+        const fth_val p = fth__map2(site, FTH_EW_MUL,
+                                    fth_layout_(site, fth_rename_(site, y, pair, turned), axes), d);
         sum = sum.graph ? fth__map2(site, FTH_EW_ADD, sum, p) : p;
     }
     in_bar[0] = sum;

@@ -23,8 +23,9 @@ static fth_status infer(fth_node *node, fth_err *err)
     }
     if (attr->n != in->n_axes) {
         fth__axes_text(node->graph, attr->n, attr->axis, axes, sizeof axes);
-        const fth_status s = FTH_FAIL(err, FTH_E_AXIS_MISMATCH, "layout: \"%s\" names %d of the axes of %s", axes,
-                                      attr->n, fth_in_format(node, 0, a, sizeof a));
+        const fth_status s =
+            FTH_FAIL(err, FTH_E_AXIS_MISMATCH, "layout: \"%s\" names %d of the axes of %s", axes,
+                     attr->n, fth_in_format(node, 0, a, sizeof a));
         fth_err_hint(err, "name each of: %s", fth__desc_axes(node->graph, in, axes, sizeof axes));
         return s;
     }
@@ -42,7 +43,8 @@ static fth_status run(const fth_call *call)
 {
     const fth_node *node = call->node;
     int to[FTH_MAX_AXES];
-    for (int i = 0; i < node->in[0].n_axes; i++) to[i] = fth_desc_find(&node->out[0], node->in[0].axis[i]);
+    for (int i = 0; i < node->in[0].n_axes; i++)
+        to[i] = fth_desc_find(&node->out[0], node->in[0].axis[i]);
     return fth__move_same(call, to);
 }
 

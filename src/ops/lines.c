@@ -8,14 +8,15 @@ void fth__lines_init(fth__lines *l, const fth_call *call, int dim, bool keeps)
     const fth_tile *in = &call->in[0], *out = &call->out[0], *state = &call->state;
     const int64_t in_size = fth_dtype_size(d->dtype), out_size = fth_dtype_size(node->out[0].dtype);
     const int64_t state_size = node->op->state ? (int64_t)node->op->state(node) : 0;
-    const int lane = dim == d->n_axes - 1 ? dim - 1 : d->n_axes - 1; /* -1: the axis is the only one */
+    const int lane =
+        dim == d->n_axes - 1 ? dim - 1 : d->n_axes - 1; /* -1: the axis is the only one */
     *l = (fth__lines){.n_axis = in->extent[dim],
                       .axis_step = in->stride[dim],
                       .axis_lo = in->origin[dim],
                       .n_lane = 1,
                       .in = in->data,
                       .out = out->data,
-                      .state = state->data};
+                      .state = state_size ? state->data : out->data}; /* no state: never read */
     if (keeps) {
         l->out_axis_step = out->stride[dim] * out_size;
         l->in += (out->origin[dim] - in->origin[dim]) * in->stride[dim] * in_size;
@@ -28,8 +29,8 @@ void fth__lines_init(fth__lines *l, const fth_call *call, int dim, bool keeps)
         const int64_t state_step = state_size ? state->stride[o] * state_size : 0;
         l->in += (out->origin[o] - in->origin[i]) * in->stride[i] * in_size;
         if (i != lane) {
-            fth__loop_add(&l->loop, out->extent[o], in->stride[i] * in_size, out->stride[o] * out_size, state_step,
-                          0);
+            fth__loop_add(&l->loop, out->extent[o], in->stride[i] * in_size,
+                          out->stride[o] * out_size, state_step, 0);
             continue;
         }
         l->n_lane = out->extent[o];

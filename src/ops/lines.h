@@ -12,9 +12,9 @@
 
 typedef struct fth__lines {
     fth__loop loop;
-    int64_t n_axis, axis_step, axis_lo; /* elements, step in elements of in[0], global index */
-    int64_t n_lane, lane_step;          /* step in elements of in[0] */
-    int64_t out_axis_step;              /* bytes; scans only */
+    int64_t n_axis, axis_step, axis_lo;     /* elements, step in elements of in[0], global index */
+    int64_t n_lane, lane_step;              /* step in elements of in[0] */
+    int64_t out_axis_step;                  /* bytes; scans only */
     int64_t out_lane_step, state_lane_step; /* bytes */
     char *in, *out, *state;
 } fth__lines;

@@ -53,24 +53,24 @@ fth_status fth__reduce_logsumexp(const fth_call *call)
     fth__lines l;
     fth__lines_init(&l, call, dim, false);
     FTH__LINES_EACH(l)
-        for (int64_t first = 0; first < l.n_lane; first += FTH__LINES_GROUP) {
-            const int64_t n = fth__min_i64(FTH__LINES_GROUP, l.n_lane - first);
-            const char *in = fth__lines_in(&l) + first * l.lane_step * size;
-            char *out = fth__lines_out(&l) + first * l.out_lane_step;
-            char *state = fth__lines_state(&l) + first * l.state_lane_step;
-            pair p[FTH__LINES_GROUP];
+    for (int64_t first = 0; first < l.n_lane; first += FTH__LINES_GROUP) {
+        const int64_t n = fth__min_i64(FTH__LINES_GROUP, l.n_lane - first);
+        const char *in = fth__lines_in(&l) + first * l.lane_step * size;
+        char *out = fth__lines_out(&l) + first * l.out_lane_step;
+        char *state = fth__lines_state(&l) + first * l.state_lane_step;
+        pair p[FTH__LINES_GROUP];
+        for (int64_t k = 0; k < n; k++)
+            p[k] = call->first ? nothing : *(pair *)(void *)(state + k * l.state_lane_step);
+        for (int64_t a = 0; a < l.n_axis; a += grid)
             for (int64_t k = 0; k < n; k++)
-                p[k] = call->first ? nothing : *(pair *)(void *)(state + k * l.state_lane_step);
-            for (int64_t a = 0; a < l.n_axis; a += grid)
-                for (int64_t k = 0; k < n; k++)
-                    p[k] = join(p[k], block(t, in + (a * l.axis_step + k * l.lane_step) * size, l.axis_step * size,
-                                            fth__min_i64(grid, l.n_axis - a)));
-            for (int64_t k = 0; k < n; k++) {
-                if (!call->last)
-                    *(pair *)(void *)(state + k * l.state_lane_step) = p[k];
-                else
-                    fth__store(t, out + k * l.out_lane_step, (fth__wide){.f = p[k].m + log(p[k].s)});
-            }
+                p[k] = join(p[k], block(t, in + (a * l.axis_step + k * l.lane_step) * size,
+                                        l.axis_step * size, fth__min_i64(grid, l.n_axis - a)));
+        for (int64_t k = 0; k < n; k++) {
+            if (!call->last)
+                *(pair *)(void *)(state + k * l.state_lane_step) = p[k];
+            else
+                fth__store(t, out + k * l.out_lane_step, (fth__wide){.f = p[k].m + log(p[k].s)});
         }
+    }
     return FTH_OK;
 }

@@ -18,10 +18,12 @@ static fth_status infer(fth_node *node, fth_err *err)
     FTH_TRY(fth__need_axis(node, 0, attr->row, &d.row, err));
     FTH_TRY(fth__need_axis(node, 0, attr->col, &d.col, err));
     if (attr->triangle < FTH_FULL || attr->triangle > FTH_UPPER)
-        return FTH_FAIL(err, FTH_E_GRAPH_ATTR, "mark: %d is not FTH_FULL, FTH_LOWER or FTH_UPPER", attr->triangle);
+        return FTH_FAIL(err, FTH_E_GRAPH_ATTR, "mark: %d is not FTH_FULL, FTH_LOWER or FTH_UPPER",
+                        attr->triangle);
     if (d.row == d.col || d.size[d.row] != d.size[d.col]) {
         char a[FTH__SHAPE_TEXT];
-        return FTH_FAIL(err, FTH_E_AXIS_MISMATCH, "mark: '%s' and '%s' of %s are not two axes of one size",
+        return FTH_FAIL(err, FTH_E_AXIS_MISMATCH,
+                        "mark: '%s' and '%s' of %s are not two axes of one size",
                         fth__name_of(node, attr->row), fth__name_of(node, attr->col),
                         fth_in_format(node, 0, a, sizeof a));
     }
@@ -49,7 +51,8 @@ static bool has_mark(fth_val v, const mark_attr *attr)
 {
     if (!fth_val_ok(v)) return false;
     const fth_desc *d = fth__val_desc(v);
-    return d->triangle == (fth_triangle)attr->triangle && d->axis[d->row] == attr->row && d->axis[d->col] == attr->col;
+    return d->triangle == (fth_triangle)attr->triangle && d->axis[d->row] == attr->row &&
+           d->axis[d->col] == attr->col;
 }
 
 static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)

@@ -6,7 +6,8 @@
 bool fth__build_matrix(fth_val v, fth_site site, const char *what, const char *row, const char *col,
                        fth__matrix_attr *attr)
 {
-    return fth__build_axis(v, site, what, row, &attr->row) && fth__build_axis(v, site, what, col, &attr->col);
+    return fth__build_axis(v, site, what, row, &attr->row) &&
+           fth__build_axis(v, site, what, col, &attr->col);
 }
 
 fth_status fth__need_square(const fth_node *node, int in, fth__matrix_attr attr, fth_err *err)
@@ -17,9 +18,10 @@ fth_status fth__need_square(const fth_node *node, int in, fth__matrix_attr attr,
     FTH_TRY(fth__need_axis(node, in, attr.row, &row, err));
     FTH_TRY(fth__need_axis(node, in, attr.col, &col, err));
     if (row == col || d->size[row] != d->size[col]) {
-        const fth_status s = FTH_FAIL(err, FTH_E_AXIS_MISMATCH, "%s: '%s' and '%s' of %s are not two axes of one size",
-                                      node->op->name, fth__name_of(node, attr.row), fth__name_of(node, attr.col),
-                                      fth_in_format(node, in, text, sizeof text));
+        const fth_status s = FTH_FAIL(
+            err, FTH_E_AXIS_MISMATCH, "%s: '%s' and '%s' of %s are not two axes of one size",
+            node->op->name, fth__name_of(node, attr.row), fth__name_of(node, attr.col),
+            fth_in_format(node, in, text, sizeof text));
         fth_err_hint(err, "a square matrix needs a second name for its size: fth_axis_like");
         return s;
     }
@@ -27,7 +29,8 @@ fth_status fth__need_square(const fth_node *node, int in, fth__matrix_attr attr,
     return ok ? FTH_OK : fth__fail_dtype(node, in, "f32 f64 c64 c128", err);
 }
 
-void fth__batch_init(fth__batch *b, const fth_desc *d, const fth_tile *t, fth_axis_id row, fth_axis_id col)
+void fth__batch_init(fth__batch *b, const fth_desc *d, const fth_tile *t, fth_axis_id row,
+                     fth_axis_id col)
 {
     *b = (fth__batch){.row = fth_desc_find(d, row), .col = fth_desc_find(d, col)};
     b->n_row = t->extent[b->row];
@@ -41,7 +44,8 @@ void fth__batch_init(fth__batch *b, const fth_desc *d, const fth_tile *t, fth_ax
         }
 }
 
-void fth__batch_follow(fth__batch *b, int k, const fth_desc *of, const fth_desc *d, const fth_tile *t)
+void fth__batch_follow(fth__batch *b, int k, const fth_desc *of, const fth_desc *d,
+                       const fth_tile *t)
 {
     for (int i = 0; i < b->loop.n; i++) {
         const int at = fth_desc_find(d, of->axis[b->dim[i]]);
@@ -49,13 +53,14 @@ void fth__batch_follow(fth__batch *b, int k, const fth_desc *of, const fth_desc 
     }
 }
 
-const char *fth__batch_text(const fth__batch *b, const fth_node *node, int in, const fth_tile *t, char *text,
-                            size_t bytes)
+const char *fth__batch_text(const fth__batch *b, const fth_node *node, int in, const fth_tile *t,
+                            char *text, size_t bytes)
 {
     fth__text out;
     fth__text_init(&out, text, bytes);
     for (int i = 0; i < b->loop.n; i++)
-        fth__text_add(&out, "%s%s=%lld", i ? " " : "", fth__name_of(node, node->in[in].axis[b->dim[i]]),
+        fth__text_add(&out, "%s%s=%lld", i ? " " : "",
+                      fth__name_of(node, node->in[in].axis[b->dim[i]]),
                       (long long)(t->origin[b->dim[i]] + b->loop.index[i]));
     return text;
 }

@@ -26,12 +26,14 @@ typedef struct fth__batch {
     fth__loop loop;
     int dim[FTH_MAX_AXES]; /* position of each loop axis in the descriptor */
 } fth__batch;
-void fth__batch_init(fth__batch *b, const fth_desc *d, const fth_tile *t, fth_axis_id row, fth_axis_id col);
+void fth__batch_init(fth__batch *b, const fth_desc *d, const fth_tile *t, fth_axis_id row,
+                     fth_axis_id col);
 /* Array k (1..3) of the walk is tile t of shape d; an axis d lacks stands still. */
-void fth__batch_follow(fth__batch *b, int k, const fth_desc *of, const fth_desc *d, const fth_tile *t);
+void fth__batch_follow(fth__batch *b, int k, const fth_desc *of, const fth_desc *d,
+                       const fth_tile *t);
 /* "factor=3 view=0", the global place of the current matrix; "" when there is one only. */
-const char *fth__batch_text(const fth__batch *b, const fth_node *node, int in, const fth_tile *t, char *text,
-                            size_t bytes);
+const char *fth__batch_text(const fth__batch *b, const fth_node *node, int in, const fth_tile *t,
+                            char *text, size_t bytes);
 
 /* A fresh axis of the size of `like` for a gradient of `node`; its name into `text`. */
 const char *fth__fresh_axis(const fth_node *node, const char *like, char *text, size_t bytes);
@@ -43,7 +45,9 @@ static inline fth_c128 fth__elem_get(fth_dtype t, const void *data, int64_t i)
 {
     if (t == FTH_F32) return (fth_c128){(double)((const float *)data)[i], 0.0};
     if (t == FTH_F64) return (fth_c128){((const double *)data)[i], 0.0};
-    if (t == FTH_C64) return (fth_c128){(double)((const fth_c64 *)data)[i].re, (double)((const fth_c64 *)data)[i].im};
+    if (t == FTH_C64)
+        return (fth_c128){(double)((const fth_c64 *)data)[i].re,
+                          (double)((const fth_c64 *)data)[i].im};
     return ((const fth_c128 *)data)[i];
 }
 static inline void fth__elem_put(fth_dtype t, void *data, int64_t i, fth_c128 v)

@@ -31,10 +31,11 @@ static fth_status check_product(const fth_node *node, const merge_attr *attr, ft
         fits = fits && fth__mul_i64(product, fth__size_of(node->graph, attr->part[i]), &product);
     const int64_t size = fth__size_of(node->graph, attr->axis);
     if (fits && product == size) return FTH_OK;
-    const fth_status s = FTH_FAIL(err, FTH_E_AXIS_SIZE, "%s: '%s' has %lld elements, but \"%s\" together %lld, in %s",
-                                  node->op->name, fth__name_of(node, attr->axis), (long long)size,
-                                  fth__axes_text(node->graph, attr->n, attr->part, parts, sizeof parts),
-                                  (long long)product, fth_in_format(node, 0, a, sizeof a));
+    const fth_status s = FTH_FAIL(
+        err, FTH_E_AXIS_SIZE, "%s: '%s' has %lld elements, but \"%s\" together %lld, in %s",
+        node->op->name, fth__name_of(node, attr->axis), (long long)size,
+        fth__axes_text(node->graph, attr->n, attr->part, parts, sizeof parts), (long long)product,
+        fth_in_format(node, 0, a, sizeof a));
     fth_err_hint(err, "a merged axis has as many elements as its parts multiplied");
     return s;
 }
@@ -45,8 +46,9 @@ static fth_status twice(const fth_node *node, const fth_desc *d, fth_err *err)
     for (int i = 0; i < d->n_axes; i++)
         for (int k = 0; k < i; k++)
             if (d->axis[i] == d->axis[k])
-                return FTH_FAIL(err, FTH_E_AXIS_MISMATCH, "%s: %s would have axis '%s' twice", node->op->name,
-                                fth_in_format(node, 0, a, sizeof a), fth__name_of(node, d->axis[i]));
+                return FTH_FAIL(err, FTH_E_AXIS_MISMATCH, "%s: %s would have axis '%s' twice",
+                                node->op->name, fth_in_format(node, 0, a, sizeof a),
+                                fth__name_of(node, d->axis[i]));
     return FTH_OK;
 }
 
@@ -61,7 +63,8 @@ static fth_status merge_infer(fth_node *node, fth_err *err)
     FTH_TRY(fth__need_axis(node, 0, attr->part[0], &first, err));
     for (int i = 1; i < attr->n; i++) {
         FTH_TRY(fth__need_axis(node, 0, attr->part[i], &dim, err));
-        if (dim != first + i) return FTH_FAIL(err, FTH_E_INTERNAL, "merge: the parts do not lie in order");
+        if (dim != first + i)
+            return FTH_FAIL(err, FTH_E_INTERNAL, "merge: the parts do not lie in order");
         fth_desc_drop(&d, first + 1);
     }
     if (d.triangle != FTH_FULL && (d.row == first || d.col == first)) fth__unmark(&d);
@@ -101,7 +104,8 @@ static fth_status merge_run(const fth_call *call)
     return FTH_OK;
 }
 
-static fth_status merge_vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
+static fth_status merge_vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar,
+                            fth_err *err)
 {
     const merge_attr *attr = node->attr;
     char parts[FTH__AXES_TEXT];
@@ -159,7 +163,8 @@ fth_val fth_merge_(fth_site site, fth_val v, const char *axes, const char *into)
         int64_t size = 1;
         for (int i = 0; i < attr.n; i++)
             if (!fth__mul_i64(size, fth__size_of(v.graph, attr.part[i]), &size))
-                return fth_poison_(v.graph, site, FTH_E_SIZE_OVERFLOW, "merge: \"%s\" has too many elements", axes);
+                return fth_poison_(v.graph, site, FTH_E_SIZE_OVERFLOW,
+                                   "merge: \"%s\" has too many elements", axes);
         if (!fth_axis_(v.graph, site, into, size)) return fth__poison(v);
     }
     if (!fth__build_axis(v, site, "merge", into, &attr.axis)) return fth__poison(v);
@@ -181,8 +186,9 @@ static fth_status split_infer(fth_node *node, fth_err *err)
     FTH_TRY(fth__need_axis(node, 0, attr->axis, &dim, err));
     FTH_TRY(check_product(node, attr, err));
     if (in->n_axes + attr->n - 1 > FTH_MAX_AXES)
-        return FTH_FAIL(err, FTH_E_AXIS_LIMIT, "split: %s would have %d axes, at most %d are possible",
-                        fth_in_format(node, 0, a, sizeof a), in->n_axes + attr->n - 1, FTH_MAX_AXES);
+        return FTH_FAIL(
+            err, FTH_E_AXIS_LIMIT, "split: %s would have %d axes, at most %d are possible",
+            fth_in_format(node, 0, a, sizeof a), in->n_axes + attr->n - 1, FTH_MAX_AXES);
     fth_desc d = {.dtype = in->dtype};
     for (int i = 0; i < in->n_axes; i++)
         for (int k = 0; k < (i == dim ? attr->n : 1); k++) {
@@ -231,7 +237,8 @@ static fth_status split_run(const fth_call *call)
     return FTH_OK;
 }
 
-static fth_status split_vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
+static fth_status split_vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar,
+                            fth_err *err)
 {
     const merge_attr *attr = node->attr;
     char parts[FTH__AXES_TEXT];
@@ -250,14 +257,16 @@ const fth_op fth__op_split = {.name = "split",
                               .run = split_run};
 
 /* The axis came from a merge: other parts, or the same in another order, would scramble. */
-static bool check_memory(fth_site site, fth_val v, const merge_attr *attr, int n, const fth_axis_id *known)
+static bool check_memory(fth_site site, fth_val v, const merge_attr *attr, int n,
+                         const fth_axis_id *known)
 {
     bool same = n == attr->n;
     for (int i = 0; same && i < n; i++) same = known[i] == attr->part[i];
     if (same) return true;
     char a[FTH__SHAPE_TEXT], given[FTH__AXES_TEXT], made[FTH__AXES_TEXT];
     fth_err err = {0};
-    (void)FTH_FAIL(&err, FTH_E_AXIS_MISMATCH, "split: '%s' of %s was merged from \"%s\", not from \"%s\"",
+    (void)FTH_FAIL(&err, FTH_E_AXIS_MISMATCH,
+                   "split: '%s' of %s was merged from \"%s\", not from \"%s\"",
                    fth_axis_name(v.graph, attr->axis), fth_val_format(v, a, sizeof a),
                    fth__axes_text(v.graph, n, known, made, sizeof made),
                    fth__axes_text(v.graph, attr->n, attr->part, given, sizeof given));
@@ -275,12 +284,14 @@ fth_val fth_split_(fth_site site, fth_val v, const char *axis, const char *into)
     if (!into) {
         if (n == 0)
             return fth_poison_(v.graph, site, FTH_E_AXIS_NAME,
-                               "split: '%s' was not made by merge, so its parts must be named", axis);
+                               "split: '%s' was not made by merge, so its parts must be named",
+                               axis);
         attr.n = n;
         for (int i = 0; i < n; i++) attr.part[i] = known[i];
     } else {
         if (!fth__build_axes(v, site, into, &attr.n, attr.part)) return fth__poison(v);
-        if (attr.n == 0) return fth_poison_(v.graph, site, FTH_E_AXIS_NAME, "split: no parts are named");
+        if (attr.n == 0)
+            return fth_poison_(v.graph, site, FTH_E_AXIS_NAME, "split: no parts are named");
         if (n > 0 && !check_memory(site, v, &attr, n, known)) return fth__poison(v);
     }
     const fth_val out = fth_node_add_(v.graph, site, &fth__op_split, 1, &v, &attr, sizeof attr);

@@ -17,14 +17,16 @@ void fth__move_init(fth__move *m, const fth_call *call, int in, int out)
 {
     const fth_desc *d = &call->node->out[out];
     const fth_tile *t = &call->out[out];
-    *m = (fth__move){.n = d->n_axes, .size = fth_dtype_size(d->dtype), .dst = t->data, .src = call->in[in].data};
+    *m = (fth__move){
+        .n = d->n_axes, .size = fth_dtype_size(d->dtype), .dst = t->data, .src = call->in[in].data};
     for (int i = 0; i < m->n; i++) {
         m->extent[i] = t->extent[i];
         m->dst_step[i] = t->stride[i] * m->size;
     }
 }
 
-void fth__move_follow(fth__move *m, const fth_call *call, int in, int in_dim, int out, int out_dim, int64_t shift)
+void fth__move_follow(fth__move *m, const fth_call *call, int in, int in_dim, int out, int out_dim,
+                      int64_t shift)
 {
     const fth_tile *t = &call->in[in];
     m->src_step[out_dim] = t->stride[in_dim] * m->size;
@@ -66,8 +68,8 @@ static void join(const fth__move *in, fth__move *m)
     }
 }
 
-typedef void square_fn(char *dst, const char *src, int64_t n_outer, int64_t n_inner, const int64_t *dst_step,
-                       const int64_t *src_step);
+typedef void square_fn(char *dst, const char *src, int64_t n_outer, int64_t n_inner,
+                       const int64_t *dst_step, const int64_t *src_step);
 
 /* Steps are in bytes; memcpy of a constant size is one instruction and minds no alignment. */
 #define DEFINE_SQUARE(bytes)                                                                       \
@@ -101,9 +103,11 @@ DEFINE_SQUARE(8)
 DEFINE_SQUARE(16)
 
 static const struct {
-    square_fn *run;  /* any steps */
-    square_fn *turn; /* the source is contiguous along the first axis, the destination along the second */
-} squares[5] = {{run_1, turn_1}, {run_2, turn_2}, {run_4, turn_4}, {run_8, turn_8}, {run_16, turn_16}};
+    square_fn *run; /* any steps */
+    square_fn
+        *turn; /* the source is contiguous along the first axis, the destination along the second */
+} squares[5] = {
+    {run_1, turn_1}, {run_2, turn_2}, {run_4, turn_4}, {run_8, turn_8}, {run_16, turn_16}};
 
 static int size_class(int64_t size)
 {
@@ -123,7 +127,8 @@ static void transpose(const fth__move *m, int near, char *dst, const char *src)
     for (int64_t o = 0; o < m->extent[near]; o += side)
         for (int64_t i = 0; i < m->extent[last]; i += side)
             copy(dst + o * dst_step[0] + i * dst_step[1], src + o * src_step[0] + i * src_step[1],
-                 fth__min_i64(side, m->extent[near] - o), fth__min_i64(side, m->extent[last] - i), dst_step, src_step);
+                 fth__min_i64(side, m->extent[near] - o), fth__min_i64(side, m->extent[last] - i),
+                 dst_step, src_step);
 }
 
 static void row(const fth__move *m, char *dst, const char *src)
@@ -145,7 +150,8 @@ void fth__move_run(const fth__move *move)
     const int last = m.n - 1;
     int near = -1;
     for (int i = 0; i < last; i++)
-        if (m.src_step[i] == m.size && m.src_step[last] != m.size && m.src_step[last] != 0) near = i;
+        if (m.src_step[i] == m.size && m.src_step[last] != m.size && m.src_step[last] != 0)
+            near = i;
     fth__loop l = {0};
     for (int i = 0; i < last; i++)
         if (i != near) fth__loop_add(&l, m.extent[i], m.dst_step[i], m.src_step[i], 0, 0);

@@ -31,7 +31,8 @@ static inline uint64_t fth__order_int(int64_t x, bool descending)
 static inline uint64_t fth__order_key(fth_dtype t, const void *p, bool descending)
 {
     const fth__wide w = fth__load(t, p);
-    return fth_dtype_is_real(t) ? fth__order_real(w.f, descending) : fth__order_int(w.i, descending);
+    return fth_dtype_is_real(t) ? fth__order_real(w.f, descending)
+                                : fth__order_int(w.i, descending);
 }
 
 #endif

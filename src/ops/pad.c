@@ -46,7 +46,8 @@ static fth_status infer(fth_node *node, fth_err *err)
     const int64_t size = d.size[dim], n = fth__size_of(node->graph, attr->into);
     FTH_TRY(fth__replace_axis(node, 0, &d, dim, attr->into, err));
     if (attr->before < 0 || size > n || attr->before > n - size)
-        return FTH_FAIL(err, FTH_E_GRAPH_ATTR, "pad: '%s' has %lld elements, too few for %lld before '%s' of %s",
+        return FTH_FAIL(err, FTH_E_GRAPH_ATTR,
+                        "pad: '%s' has %lld elements, too few for %lld before '%s' of %s",
                         fth__name_of(node, attr->into), (long long)n, (long long)attr->before,
                         fth__name_of(node, attr->axis), fth_in_format(node, 0, a, sizeof a));
     if (!fits(d.dtype, attr->value))
@@ -78,7 +79,8 @@ static fth_status run(const fth_call *call)
     fth__store(t, element, number(t, attr->value));
     fth__move m;
     fth__move_init(&m, call, 0, 0);
-    for (int i = 0; i < m.n; i++) fth__move_follow(&m, call, 0, i, 0, i, i == dim ? -attr->before : 0);
+    for (int i = 0; i < m.n; i++)
+        fth__move_follow(&m, call, 0, i, 0, i, i == dim ? -attr->before : 0);
     /* [lo, hi) of the output has elements of the input; what stands on either side does not. */
     const int64_t lo = in->origin[dim] + attr->before, hi = lo + in->extent[dim];
     const int64_t begin = out->origin[dim], end = begin + out->extent[dim];
@@ -99,8 +101,8 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
 {
     const pad_attr *attr = node->attr;
     (void)err;
-    in_bar[0] = fth_slice_(node->site, out_bar[0], fth_axis_name(node->graph, attr->into), attr->before,
-                           fth_axis_name(node->graph, attr->axis));
+    in_bar[0] = fth_slice_(node->site, out_bar[0], fth_axis_name(node->graph, attr->into),
+                           attr->before, fth_axis_name(node->graph, attr->axis));
     return FTH_OK;
 }
 
@@ -112,7 +114,8 @@ const fth_op fth__op_pad = {.name = "pad",
                             .vjp = vjp,
                             .run = run};
 
-fth_val fth_pad_(fth_site site, fth_val v, const char *axis, int64_t before, const char *into, double value)
+fth_val fth_pad_(fth_site site, fth_val v, const char *axis, int64_t before, const char *into,
+                 double value)
 {
     pad_attr attr = {.before = before, .value = value};
     if (!fth__build_axis(v, site, "pad", axis, &attr.axis)) return fth__poison(v);

@@ -33,13 +33,15 @@ static fth_status check_attr(const fth_node *node, int dim, fth_err *err)
     const fth_desc *in = &node->in[0];
     char a[FTH__SHAPE_TEXT];
     if (attr->red != FTH_RED_SUM && (!chooses(attr) || attr->mean))
-        return FTH_FAIL(err, FTH_E_GRAPH_ATTR, "pool: reduction %d is not sum, mean, min or max", attr->red);
+        return FTH_FAIL(err, FTH_E_GRAPH_ATTR, "pool: reduction %d is not sum, mean, min or max",
+                        attr->red);
     const int64_t n = fth__size_of(node->graph, attr->into);
-    if (attr->factor >= 1 && n == in->size[dim] / attr->factor && in->size[dim] % attr->factor == 0) return FTH_OK;
-    const fth_status s = FTH_FAIL(err, FTH_E_AXIS_SIZE,
-                                  "pool: %lld blocks ('%s') of %lld elements are not '%s' of %s", (long long)n,
-                                  fth__name_of(node, attr->into), (long long)attr->factor,
-                                  fth__name_of(node, attr->axis), fth_in_format(node, 0, a, sizeof a));
+    if (attr->factor >= 1 && n == in->size[dim] / attr->factor && in->size[dim] % attr->factor == 0)
+        return FTH_OK;
+    const fth_status s = FTH_FAIL(
+        err, FTH_E_AXIS_SIZE, "pool: %lld blocks ('%s') of %lld elements are not '%s' of %s",
+        (long long)n, fth__name_of(node, attr->into), (long long)attr->factor,
+        fth__name_of(node, attr->axis), fth_in_format(node, 0, a, sizeof a));
     fth_err_hint(err, "slice or pad the axis to a multiple of the block first");
     return s;
 }
@@ -54,7 +56,8 @@ static fth_status infer(fth_node *node, fth_err *err)
     if (attr->mean && !fth_dtype_is_real(d.dtype) && !fth_dtype_is_complex(d.dtype))
         return fth__fail_dtype(node, 0, "reals and complex for a mean", err);
     d.dtype = fth__reduce_dtype((fth_red)attr->red, d.dtype);
-    if (d.dtype == FTH_DTYPE_COUNT) return fth__fail_dtype(node, 0, "integers and reals for min and max", err);
+    if (d.dtype == FTH_DTYPE_COUNT)
+        return fth__fail_dtype(node, 0, "integers and reals for min and max", err);
     FTH_TRY(fth__replace_axis(node, 0, &d, dim, attr->into, err));
     node->n_out = chooses(attr) ? 2 : 1;
     node->out[0] = node->out[1] = d;
@@ -96,20 +99,24 @@ static void choose(acc *a, const fth__run *x, int64_t n, int64_t k, fth__kind ki
 static void add(acc *a, const fth__run *x, int64_t n, int64_t k, fth__kind kind)
 {
     const int64_t words = kind == FTH__KIND_COMPLEX ? 2 * n : n; /* a complex is two reals */
-    double *f = a->value.f;
+    double *f = &a->value.c[0].re;
+    const double *more = &x->c[0].re;
     if (k == 0) memset(f, 0, sizeof *f * (size_t)words);
-    for (int64_t i = 0; kind != FTH__KIND_INT && i < words; i++) f[i] += x->f[i];
+    for (int64_t i = 0; kind != FTH__KIND_INT && i < words; i++) f[i] += more[i];
     for (int64_t i = 0; kind == FTH__KIND_INT && i < n; i++)
         a->value.i[i] = (int64_t)((uint64_t)a->value.i[i] + (uint64_t)x->i[i]);
 }
 
 static void divide(acc *a, int64_t n, fth__kind kind, double by)
 {
-    for (int64_t i = 0; i < (kind == FTH__KIND_COMPLEX ? 2 * n : n); i++) a->value.f[i] /= by;
+    double *f = &a->value.c[0].re;
+    for (int64_t i = 0; i < (kind == FTH__KIND_COMPLEX ? 2 * n : n); i++) f[i] /= by;
 }
 
-/* n results whose blocks begin at `in`, `next` bytes apart, elements of a block `step` bytes apart. */
-static void blocks(const fth_node *node, acc *a, const char *in, int64_t next, int64_t step, int64_t n)
+/* n results whose blocks begin at `in`, `next` bytes apart, elements of a block `step` bytes apart.
+ */
+static void blocks(const fth_node *node, acc *a, const char *in, int64_t next, int64_t step,
+                   int64_t n)
 {
     const pool_attr *attr = node->attr;
     const fth__kind kind = fth__kind_of(node->in[0].dtype);
@@ -129,7 +136,8 @@ static fth_status run(const fth_call *call)
     const fth_node *node = call->node;
     const pool_attr *attr = node->attr;
     const fth_tile *in = &call->in[0], *out = &call->out[0], *at = &call->out[1];
-    const int64_t size = fth_dtype_size(node->in[0].dtype), out_size = fth_dtype_size(node->out[0].dtype);
+    const int64_t size = fth_dtype_size(node->in[0].dtype),
+                  out_size = fth_dtype_size(node->out[0].dtype);
     const int dim = dim_of(node), last = node->in[0].n_axes - 1;
     const char *base = in->data;
     int64_t step[FTH_MAX_AXES];
@@ -144,9 +152,11 @@ static fth_status run(const fth_call *call)
         for (int64_t lo = 0; lo < out->extent[last]; lo += FTH__RUN) {
             const int64_t n = fth__min_i64(FTH__RUN, out->extent[last] - lo);
             acc a;
-            blocks(node, &a, base + l.at[1] + lo * step[last], step[last], in->stride[dim] * size, n);
+            blocks(node, &a, base + l.at[1] + lo * step[last], step[last], in->stride[dim] * size,
+                   n);
             if (out->data)
-                fth__store_run(node->out[0].dtype, (char *)out->data + (l.at[0] + lo) * out_size, out_size, n, &a.value);
+                fth__store_run(node->out[0].dtype, (char *)out->data + (l.at[0] + lo) * out_size,
+                               out_size, n, &a.value);
             if (!chooses(attr) || !at->data) continue;
             for (int64_t i = 0; i < n; i++) {
                 const int64_t block = out->origin[dim] + (dim == last ? lo + i : l.index[dim]);
@@ -160,13 +170,15 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
 {
     const pool_attr *attr = node->attr;
     const fth_site site = node->site;
-    const char *axis = fth_axis_name(node->graph, attr->axis), *into = fth_axis_name(node->graph, attr->into);
+    const char *axis = fth_axis_name(node->graph, attr->axis),
+               *into = fth_axis_name(node->graph, attr->into);
     const fth_val g = fth_upsample_(site, out_bar[0], into, attr->factor, axis);
     (void)err;
     in_bar[0] = g;
     if (attr->mean)
-        in_bar[0] = fth__map2(site, FTH_EW_DIV, g,
-                              fth_const_(node->graph, site, node->out[0].dtype, (double)attr->factor, 0.0));
+        in_bar[0] =
+            fth__map2(site, FTH_EW_DIV, g,
+                      fth_const_(node->graph, site, node->out[0].dtype, (double)attr->factor, 0.0));
     if (chooses(attr)) {
         const fth_val position = fth_upsample_(site, node->out_val[1], into, attr->factor, axis);
         const fth_val mask = fth__at_position(site, position, attr->axis, &node->in[0]);
@@ -188,8 +200,8 @@ const fth_op fth__op_pool = {.name = "pool",
                              .vjp = vjp,
                              .run = run};
 
-fth_val fth_pool_(fth_site site, fth_red red, bool mean, fth_val v, const char *axis, int64_t factor,
-                  const char *into)
+fth_val fth_pool_(fth_site site, fth_red red, bool mean, fth_val v, const char *axis,
+                  int64_t factor, const char *into)
 {
     pool_attr attr = {.factor = factor, .red = (int32_t)red, .mean = mean};
     if (!fth__build_axis(v, site, "pool", axis, &attr.axis)) return fth__poison(v);

@@ -8,7 +8,8 @@
 
 #include "ops/build.h"
 
-static const char *const names[FTH_RED_COUNT_] = {"sum", "prod", "min", "max", "any", "all", "logsumexp"};
+static const char *const names[FTH_RED_COUNT_] = {"sum", "prod", "min",      "max",
+                                                  "any", "all",  "logsumexp"};
 
 const char *fth__reduce_name(fth_red red)
 {
@@ -17,7 +18,8 @@ const char *fth__reduce_name(fth_red red)
 
 fth_dtype fth__reduce_dtype(fth_red red, fth_dtype t)
 {
-    const bool whole = fth_dtype_is_int(t), real = fth_dtype_is_real(t), complex = fth_dtype_is_complex(t);
+    const bool whole = fth_dtype_is_int(t), real = fth_dtype_is_real(t),
+               complex = fth_dtype_is_complex(t);
     switch (red) {
     case FTH_RED_SUM:
     case FTH_RED_PROD: return real || complex ? t : FTH_I64;
@@ -31,9 +33,9 @@ fth_dtype fth__reduce_dtype(fth_red red, fth_dtype t)
     return FTH_DTYPE_COUNT;
 }
 
-static const char *const takes[FTH_RED_COUNT_] = {"every dtype",       "every dtype", "integers and reals",
-                                                  "integers and reals", "bool",       "bool",
-                                                  "reals"};
+static const char *const takes[FTH_RED_COUNT_] = {
+    "every dtype", "every dtype", "integers and reals", "integers and reals", "bool",
+    "bool",        "reals"};
 
 static fth_status infer(fth_node *node, fth_err *err)
 {
@@ -47,14 +49,17 @@ static fth_status infer(fth_node *node, fth_err *err)
     fth_desc d = node->in[0];
     d.dtype = fth__reduce_dtype(red, d.dtype);
     if (d.dtype == FTH_DTYPE_COUNT) {
-        const fth_status s = FTH_FAIL(err, FTH_E_DTYPE_OP, "%s over '%s' is not defined for %s", names[red],
-                                      fth__name_of(node, attr->axis), fth_in_format(node, 0, a, sizeof a));
-        fth_err_hint(err, "%s takes %s; write the cast or comparison where it is meant", names[red], takes[red]);
+        const fth_status s =
+            FTH_FAIL(err, FTH_E_DTYPE_OP, "%s over '%s' is not defined for %s", names[red],
+                     fth__name_of(node, attr->axis), fth_in_format(node, 0, a, sizeof a));
+        fth_err_hint(err, "%s takes %s; write the cast or comparison where it is meant", names[red],
+                     takes[red]);
         return s;
     }
     if ((red == FTH_RED_MIN || red == FTH_RED_MAX) && d.size[dim] == 0) {
-        const fth_status s = FTH_FAIL(err, FTH_E_AXIS_SIZE, "%s over '%s' of %s: an empty axis has no %s", names[red],
-                                      fth__name_of(node, attr->axis), fth_in_format(node, 0, a, sizeof a), names[red]);
+        const fth_status s = FTH_FAIL(
+            err, FTH_E_AXIS_SIZE, "%s over '%s' of %s: an empty axis has no %s", names[red],
+            fth__name_of(node, attr->axis), fth_in_format(node, 0, a, sizeof a), names[red]);
         fth_err_hint(err, "check the size before building this value");
         return s;
     }
@@ -85,7 +90,8 @@ static int64_t grid(const fth_node *node, int in, int dim)
 static uint64_t state(const fth_node *node)
 {
     const fth__reduce_attr *attr = node->attr;
-    return attr->red == FTH_RED_LOGSUMEXP ? fth__reduce_pair_state(node) : fth__reduce_plain_state(node);
+    return attr->red == FTH_RED_LOGSUMEXP ? fth__reduce_pair_state(node)
+                                          : fth__reduce_plain_state(node);
 }
 
 static fth_status run(const fth_call *call)
@@ -112,9 +118,12 @@ static fth_val logsumexp_bar(const fth_node *node, fth_val g)
 {
     const fth_site site = node->site;
     /* Where everything is -inf, so is the result; their difference would be NaN. */
-    const fth_val lse = node->out_val[0], zero = fth_const_(node->graph, site, node->out[0].dtype, 0.0, 0.0);
-    const fth_val shift = fth_map_(site, FTH_EW_SELECT, fth__map1(site, FTH_EW_ISFINITE, lse), lse, zero);
-    const fth_val weight = fth__map1(site, FTH_EW_EXP, fth__map2(site, FTH_EW_SUB, node->in_val[0], shift));
+    const fth_val lse = node->out_val[0],
+                  zero = fth_const_(node->graph, site, node->out[0].dtype, 0.0, 0.0);
+    const fth_val shift =
+        fth_map_(site, FTH_EW_SELECT, fth__map1(site, FTH_EW_ISFINITE, lse), lse, zero);
+    const fth_val weight =
+        fth__map1(site, FTH_EW_EXP, fth__map2(site, FTH_EW_SUB, node->in_val[0], shift));
     return fth__map2(site, FTH_EW_MUL, weight, g);
 }
 
@@ -145,7 +154,8 @@ const fth_op fth__op_reduce = {.name = "reduce",
                                .vjp = vjp,
                                .run = run};
 
-/* ---- builders --------------------------------------------------------------------------------- */
+/* ---- builders ---------------------------------------------------------------------------------
+ */
 
 /* The named axes in the order of the layout, innermost first. */
 static bool axes_of(fth_val v, fth_site site, const char *axes, int *n, fth_axis_id *id)
@@ -187,7 +197,8 @@ static fth_val not_a_number(fth_site site, fth_val v, const char *what, const ch
 {
     char text[FTH__SHAPE_TEXT];
     fth_err err = {0};
-    (void)FTH_FAIL(&err, FTH_E_DTYPE_OP, "%s is not defined for %s", what, fth_val_format(v, text, sizeof text));
+    (void)FTH_FAIL(&err, FTH_E_DTYPE_OP, "%s is not defined for %s", what,
+                   fth_val_format(v, text, sizeof text));
     fth_err_hint(&err, "it takes %s; write the cast where it is meant", allowed);
     return fth__graph_fail(v.graph, site, &err);
 }
@@ -210,7 +221,8 @@ fth_val fth_mean_(fth_site site, fth_val v, const char *axes)
     fth_axis_id axis[FTH_MAX_AXES];
     if (!axes_of(v, site, axes, &n, axis)) return fth__poison(v);
     const fth_dtype t = fth_val_dtype(v);
-    if (!fth_dtype_is_real(t) && !fth_dtype_is_complex(t)) return not_a_number(site, v, "mean", "reals and complex");
+    if (!fth_dtype_is_real(t) && !fth_dtype_is_complex(t))
+        return not_a_number(site, v, "mean", "reals and complex");
     double count = 1.0;
     for (int i = 0; i < n; i++) count *= (double)fth__size_of(v.graph, axis[i]);
     const fth_val sum = fth_reduce_(site, FTH_RED_SUM, widen(site, v), axes);
@@ -233,7 +245,8 @@ fth_val fth_variance_(fth_site site, fth_val v, const char *axes)
     for (int i = 0; i < n && fth_val_ok(mean); i++) {
         const char *name = fth_axis_name(v.graph, axis[i]);
         const fth__reduce_attr attr = {.red = 0, .axis = axis[i]};
-        const fth_val own = fth_node_add_(v.graph, site, &fth__op_variance, 1, &mean, &attr, sizeof attr);
+        const fth_val own =
+            fth_node_add_(v.graph, site, &fth__op_variance, 1, &mean, &attr, sizeof attr);
         variance = i == 0 ? own : fth__map2(site, FTH_EW_ADD, fth_mean_(site, variance, name), own);
         if (i + 1 < n) mean = fth_mean_(site, mean, name);
     }

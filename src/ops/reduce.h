@@ -7,8 +7,8 @@
 #ifndef FTH_OPS_REDUCE_H
 #define FTH_OPS_REDUCE_H
 
-#include "ops/lines.h"
 #include "graph/grid.h"
+#include "ops/lines.h"
 
 enum { FTH__REDUCE_SMALL = 16 };
 
@@ -27,10 +27,10 @@ static inline int fth__reduce_dim(const fth_node *node)
 /* The relation and grid of every operation that reduces in[0] along one axis to nothing. */
 void fth__reduce_relation(const fth_node *node, int in, int dim, fth_relation *out);
 
-fth_status fth__reduce_plain(const fth_call *call);       /* every fth_red but logsumexp */
+fth_status fth__reduce_plain(const fth_call *call); /* every fth_red but logsumexp */
 uint64_t fth__reduce_plain_state(const fth_node *node);
-bool fth__reduce_exact(fth_red red, fth_dtype t);         /* order cannot change the result */
+bool fth__reduce_exact(fth_red red, fth_dtype t); /* order cannot change the result */
 fth_status fth__reduce_logsumexp(const fth_call *call);
-uint64_t fth__reduce_pair_state(const fth_node *node);    /* two f64, unless the axis is small */
+uint64_t fth__reduce_pair_state(const fth_node *node); /* two f64, unless the axis is small */
 
 #endif

@@ -141,14 +141,16 @@ static step_fn *const steps[FTH_RED_LOGSUMEXP][FTH_DTYPE_COUNT] = {
     [FTH_RED_ANY] = {[FTH_BOOL] = any_BOOL},
     [FTH_RED_ALL] = {[FTH_BOOL] = all_BOOL},
 };
-_Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it steps above and a row in fth__reduce_dtype");
+_Static_assert(FTH_DTYPE_COUNT == 11,
+               "new dtype: give it steps above and a row in fth__reduce_dtype");
 
 static fth__wide identity(fth_red red, fth__kind kind)
 {
     const double one = red == FTH_RED_PROD ? 1.0 : 0.0;
     const bool is_min = red == FTH_RED_MIN, is_max = red == FTH_RED_MAX;
     if (kind == FTH__KIND_COMPLEX) return (fth__wide){.c = {one, 0.0}};
-    if (kind == FTH__KIND_REAL) return (fth__wide){.f = is_min ? HUGE_VAL : is_max ? -HUGE_VAL : one};
+    if (kind == FTH__KIND_REAL)
+        return (fth__wide){.f = is_min ? HUGE_VAL : is_max ? -HUGE_VAL : one};
     if (is_min) return (fth__wide){.i = INT64_MAX};
     if (is_max) return (fth__wide){.i = INT64_MIN};
     return (fth__wide){.i = red == FTH_RED_PROD || red == FTH_RED_ALL};
@@ -166,9 +168,9 @@ typedef struct work {
     step_fn *step;
     join_fn *join;
     fth__wide start;
-    bool exact, in_out;        /* the total lies in the output, not in the state */
-    int64_t wide;              /* bytes of a wide number */
-    int64_t n, block, super;   /* whole axis; elements per block and superblock */
+    bool exact, in_out;      /* the total lies in the output, not in the state */
+    int64_t wide;            /* bytes of a wide number */
+    int64_t n, block, super; /* whole axis; elements per block and superblock */
     bool has_super;
 } work;
 
@@ -176,7 +178,9 @@ static void work_init(work *w, const fth_node *node)
 {
     const fth__reduce_attr *attr = node->attr;
     const fth_red red = (fth_red)attr->red;
-    *w = (work){.in = node->in[0].dtype, .out = node->out[0].dtype, .n = node->in[0].size[fth__reduce_dim(node)]};
+    *w = (work){.in = node->in[0].dtype,
+                .out = node->out[0].dtype,
+                .n = node->in[0].size[fth__reduce_dim(node)]};
     w->kind = fth__kind_of(w->in);
     w->step = steps[red][w->in];
     w->start = identity(red, w->kind);
@@ -236,7 +240,8 @@ static void load(const work *w, const fth__lines *l, const fth_call *call, lanes
         else
             memcpy((char *)&s->total + i * w->wide, state, (size_t)w->wide);
         if (w->has_super)
-            memcpy((char *)&s->super + i * w->wide, state + (w->in_out ? 0 : w->wide), (size_t)w->wide);
+            memcpy((char *)&s->super + i * w->wide, state + (w->in_out ? 0 : w->wide),
+                   (size_t)w->wide);
     }
 }
 
@@ -249,12 +254,14 @@ static void save(const work *w, const fth__lines *l, const fth_call *call, const
         if (call->last) continue;
         if (!w->in_out) memcpy(state, (const char *)&s->total + i * w->wide, (size_t)w->wide);
         if (w->has_super)
-            memcpy(state + (w->in_out ? 0 : w->wide), (const char *)&s->super + i * w->wide, (size_t)w->wide);
+            memcpy(state + (w->in_out ? 0 : w->wide), (const char *)&s->super + i * w->wide,
+                   (size_t)w->wide);
     }
 }
 
 /* Add the partials of the block that ends at global index `end`. */
-static void add_block(const work *w, lanes *s, int64_t lane, const part *more, int64_t from, int64_t n, int64_t end)
+static void add_block(const work *w, lanes *s, int64_t lane, const part *more, int64_t from,
+                      int64_t n, int64_t end)
 {
     if (!w->has_super) {
         w->join(&s->total, lane, more, from, n);
@@ -307,19 +314,19 @@ fth_status fth__reduce_plain(const fth_call *call)
     /* Additions one by one in order are what blocks of one element are, and a single block. */
     const bool plain = w.exact || w.block == 1 || w.n <= w.block;
     FTH__LINES_EACH(l)
-        for (int64_t first = 0; first < l.n_lane; first += LANES) {
-            lanes s;
-            s.first = first;
-            s.n = fth__min_i64(LANES, l.n_lane - first);
-            const char *in = fth__lines_in(&l) + first * l.lane_step * fth_dtype_size(w.in);
-            load(&w, &l, call, &s);
-            if (plain)
-                w.step(&s.total, in, l.n_axis, l.axis_step, s.n, l.lane_step);
-            else if (l.axis_step == 1)
-                along(&w, &l, &s, in);
-            else
-                across(&w, &l, &s, in);
-            save(&w, &l, call, &s);
-        }
+    for (int64_t first = 0; first < l.n_lane; first += LANES) {
+        lanes s;
+        s.first = first;
+        s.n = fth__min_i64(LANES, l.n_lane - first);
+        const char *in = fth__lines_in(&l) + first * l.lane_step * fth_dtype_size(w.in);
+        load(&w, &l, call, &s);
+        if (plain)
+            w.step(&s.total, in, l.n_axis, l.axis_step, s.n, l.lane_step);
+        else if (l.axis_step == 1)
+            along(&w, &l, &s, in);
+        else
+            across(&w, &l, &s, in);
+        save(&w, &l, call, &s);
+    }
     return FTH_OK;
 }

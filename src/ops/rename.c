@@ -28,10 +28,11 @@ static fth_status infer(fth_node *node, fth_err *err)
         FTH_TRY(fth__need_axis(node, 0, attr->from[i], &dim, err));
         const int64_t size = fth__size_of(node->graph, attr->to[i]);
         if (size != d.size[dim]) {
-            const fth_status s =
-                FTH_FAIL(err, FTH_E_AXIS_SIZE, "rename: '%s' has %lld elements and '%s' has %lld, in %s",
-                         fth__name_of(node, attr->from[i]), (long long)d.size[dim], fth__name_of(node, attr->to[i]),
-                         (long long)size, fth_in_format(node, 0, a, sizeof a));
+            const fth_status s = FTH_FAIL(err, FTH_E_AXIS_SIZE,
+                                          "rename: '%s' has %lld elements and '%s' has %lld, in %s",
+                                          fth__name_of(node, attr->from[i]), (long long)d.size[dim],
+                                          fth__name_of(node, attr->to[i]), (long long)size,
+                                          fth_in_format(node, 0, a, sizeof a));
             fth_err_hint(err, "declare the new name with fth_axis_like(g, \"%s\", \"%s\")",
                          fth__name_of(node, attr->to[i]), fth__name_of(node, attr->from[i]));
             return s;
@@ -68,7 +69,8 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
     const rename_attr *attr = node->attr;
     char from[FTH__AXES_TEXT], to[FTH__AXES_TEXT];
     (void)err;
-    in_bar[0] = fth_rename_(node->site, out_bar[0], fth__axes_text(node->graph, attr->n, attr->to, to, sizeof to),
+    in_bar[0] = fth_rename_(node->site, out_bar[0],
+                            fth__axes_text(node->graph, attr->n, attr->to, to, sizeof to),
                             fth__axes_text(node->graph, attr->n, attr->from, from, sizeof from));
     return FTH_OK;
 }
@@ -88,11 +90,12 @@ fth_val fth_rename_(fth_site site, fth_val v, const char *from, const char *to)
     if (!fth__build_axes(v, site, from, &attr.n, attr.from)) return fth__poison(v);
     if (!fth__build_axes(v, site, to, &n_to, attr.to)) return fth__poison(v);
     if (n_to != attr.n)
-        return fth_poison_(v.graph, site, FTH_E_AXIS_NAME, "rename: \"%s\" has %d names and \"%s\" has %d", from,
-                           attr.n, to, n_to);
+        return fth_poison_(v.graph, site, FTH_E_AXIS_NAME,
+                           "rename: \"%s\" has %d names and \"%s\" has %d", from, attr.n, to, n_to);
     int n = 0; /* names that stay the same need no node */
     for (int i = 0; i < attr.n; i++) {
-        if (attr.from[i] == attr.to[i] && fth_val_has(v, fth_axis_name(v.graph, attr.from[i]))) continue;
+        if (attr.from[i] == attr.to[i] && fth_val_has(v, fth_axis_name(v.graph, attr.from[i])))
+            continue;
         attr.from[n] = attr.from[i];
         attr.to[n++] = attr.to[i];
     }

@@ -64,7 +64,8 @@ static const struct {
     load_run_fn *load_run;
     store_run_fn *store_run;
 } of[FTH_DTYPE_COUNT] = {
-#define FTH_DTYPE(name, text, bytes, ctype) [FTH_##name] = {load_##name, store_##name, load_run_##name, store_run_##name},
+#define FTH_DTYPE(name, text, bytes, ctype)                                                        \
+    [FTH_##name] = {load_##name, store_##name, load_run_##name, store_run_##name},
 #include <fathom/dtypes.def>
 #undef FTH_DTYPE
 };

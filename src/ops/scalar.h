@@ -62,7 +62,9 @@ typedef union fth__wide {
 typedef enum fth__kind { FTH__KIND_INT, FTH__KIND_REAL, FTH__KIND_COMPLEX } fth__kind;
 static inline fth__kind fth__kind_of(fth_dtype t)
 {
-    return fth_dtype_is_real(t) ? FTH__KIND_REAL : fth_dtype_is_complex(t) ? FTH__KIND_COMPLEX : FTH__KIND_INT;
+    return fth_dtype_is_real(t)      ? FTH__KIND_REAL
+           : fth_dtype_is_complex(t) ? FTH__KIND_COMPLEX
+                                     : FTH__KIND_INT;
 }
 
 /* One element by its dtype. For places that are not in an inner loop. */

@@ -25,12 +25,14 @@ static fth_status infer(fth_node *node, fth_err *err)
     int dim;
     FTH_TRY(fth__need_axis(node, 0, attr->axis, &dim, err));
     if (attr->red < FTH_RED_SUM || attr->red > FTH_RED_MAX) {
-        const fth_status s = FTH_FAIL(err, FTH_E_GRAPH_ATTR, "scan: reduction %d has no running form", attr->red);
+        const fth_status s =
+            FTH_FAIL(err, FTH_E_GRAPH_ATTR, "scan: reduction %d has no running form", attr->red);
         fth_err_hint(err, "use sum, prod, min or max");
         return s;
     }
     d.dtype = fth__reduce_dtype((fth_red)attr->red, d.dtype);
-    if (d.dtype == FTH_DTYPE_COUNT) return fth__fail_dtype(node, 0, "integers and reals for min and max", err);
+    if (d.dtype == FTH_DTYPE_COUNT)
+        return fth__fail_dtype(node, 0, "integers and reals for min and max", err);
     fth__unmark(&d);
     node->n_out = 1;
     node->out[0] = d;
@@ -64,7 +66,9 @@ static fth__wide start(fth_red red, fth_dtype t)
     const double one = red == FTH_RED_PROD ? 1.0 : 0.0;
     if (fth_dtype_is_complex(t)) return (fth__wide){.c = {one, 0.0}};
     if (fth_dtype_is_real(t))
-        return (fth__wide){.f = red == FTH_RED_MIN ? HUGE_VAL : red == FTH_RED_MAX ? -HUGE_VAL : one};
+        return (fth__wide){.f = red == FTH_RED_MIN   ? HUGE_VAL
+                                : red == FTH_RED_MAX ? -HUGE_VAL
+                                                     : one};
     if (red == FTH_RED_MIN) return (fth__wide){.i = highest[t]};
     if (red == FTH_RED_MAX) return (fth__wide){.i = lowest[t]};
     return (fth__wide){.i = red == FTH_RED_PROD};
@@ -106,7 +110,7 @@ DEFINE_STEP(prod_f, double, f, a *x)
 DEFINE_STEP(least_f, double, f, min_f(a, x))
 DEFINE_STEP(most_f, double, f, max_f(a, x))
 DEFINE_STEP(sum_i, int64_t, i, (int64_t)((uint64_t)a + (uint64_t)x))
-DEFINE_STEP(prod_i, int64_t, i, (int64_t)((uint64_t)a * (uint64_t)x))
+DEFINE_STEP(prod_i, int64_t, i, (int64_t)((uint64_t)a *(uint64_t)x))
 DEFINE_STEP(least_i, int64_t, i, x < a ? x : a)
 DEFINE_STEP(most_i, int64_t, i, x > a ? x : a)
 DEFINE_STEP(sum_c, fth_c128, c, add_c(a, x))
@@ -124,7 +128,8 @@ static void group(const fth_call *call, const fth__lines *l, int64_t first, int6
     const int64_t size = fth_dtype_size(from);
     const size_t held = (size_t)state(node);
     const char *in = fth__lines_in(l) + first * l->lane_step * size;
-    char *out = fth__lines_out(l) + first * l->out_lane_step, *carry = fth__lines_state(l) + first * l->state_lane_step;
+    char *out = fth__lines_out(l) + first * l->out_lane_step,
+         *carry = fth__lines_state(l) + first * l->state_lane_step;
     step_fn *const step = steps[fth__kind_of(from)][attr->red];
     fth__wide a[FTH__LINES_GROUP];
     fth__run x;
@@ -136,11 +141,14 @@ static void group(const fth_call *call, const fth__lines *l, int64_t first, int6
         for (int64_t k = 0; k < n; k++) {
             const int64_t m = fth__min_i64(FTH__RUN, l->n_axis - done);
             const int64_t lo = attr->reverse ? l->n_axis - done - m : done;
-            fth__load_run(from, in + (lo * l->axis_step + k * l->lane_step) * size, l->axis_step * size, m, &x);
+            fth__load_run(from, in + (lo * l->axis_step + k * l->lane_step) * size,
+                          l->axis_step * size, m, &x);
             step(&x, m, &a[k], attr->exclusive != 0, attr->reverse != 0);
-            fth__store_run(to, out + lo * l->out_axis_step + k * l->out_lane_step, l->out_axis_step, m, &x);
+            fth__store_run(to, out + lo * l->out_axis_step + k * l->out_lane_step, l->out_axis_step,
+                           m, &x);
         }
-    for (int64_t k = 0; held && !call->last && k < n; k++) memcpy(carry + k * l->state_lane_step, &a[k], held);
+    for (int64_t k = 0; held && !call->last && k < n; k++)
+        memcpy(carry + k * l->state_lane_step, &a[k], held);
 }
 
 static fth_status run(const fth_call *call)
@@ -148,8 +156,8 @@ static fth_status run(const fth_call *call)
     fth__lines l;
     fth__lines_init(&l, call, dim_of(call->node), true);
     FTH__LINES_EACH(l)
-        for (int64_t first = 0; first < l.n_lane; first += FTH__LINES_GROUP)
-            group(call, &l, first, fth__min_i64(FTH__LINES_GROUP, l.n_lane - first));
+    for (int64_t first = 0; first < l.n_lane; first += FTH__LINES_GROUP)
+        group(call, &l, first, fth__min_i64(FTH__LINES_GROUP, l.n_lane - first));
     return FTH_OK;
 }
 
@@ -159,13 +167,15 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
 {
     const fth__scan_attr *attr = node->attr;
     if (attr->red != FTH_RED_SUM) {
-        const fth_status s = FTH_FAIL(err, FTH_E_GRAPH_GRADIENT, "scan at %s:%d: a running %s has no gradient",
-                                      node->site.file, node->site.line, fth__reduce_name((fth_red)attr->red));
+        const fth_status s =
+            FTH_FAIL(err, FTH_E_GRAPH_GRADIENT, "scan at %s:%d: a running %s has no gradient",
+                     node->site.file, node->site.line, fth__reduce_name((fth_red)attr->red));
         fth_err_hint(err, "a running product of positive numbers is exp(cumsum(log(x)))");
         return s;
     }
-    in_bar[0] = fth_scan_(node->site, FTH_RED_SUM, out_bar[0], fth_axis_name(node->graph, attr->axis),
-                          attr->exclusive != 0, !attr->reverse);
+    in_bar[0] =
+        fth_scan_(node->site, FTH_RED_SUM, out_bar[0], fth_axis_name(node->graph, attr->axis),
+                  attr->exclusive != 0, !attr->reverse);
     return FTH_OK;
 }
 
@@ -177,7 +187,8 @@ const fth_op fth__op_scan = {.name = "scan",
                              .vjp = vjp,
                              .run = run};
 
-fth_val fth_scan_(fth_site site, fth_red red, fth_val v, const char *axis, bool exclusive, bool reverse)
+fth_val fth_scan_(fth_site site, fth_red red, fth_val v, const char *axis, bool exclusive,
+                  bool reverse)
 {
     fth__scan_attr attr = {.red = (int32_t)red, .exclusive = exclusive, .reverse = reverse};
     if (!fth__build_axis(v, site, "scan", axis, &attr.axis)) return fth__poison(v);

@@ -37,7 +37,8 @@ static void shape_get(const fth_node *node, shape *s)
         s->v_to[i] = k < 0 ? n++ : -1;
     }
     for (int i = 0; i < index->n_axes; i++)
-        s->index_to[i] = named(attr, index->axis[i]) >= 0 ? -1 : s->v_to[fth_desc_find(v, index->axis[i])];
+        s->index_to[i] =
+            named(attr, index->axis[i]) >= 0 ? -1 : s->v_to[fth_desc_find(v, index->axis[i])];
 }
 
 static fth_status check_index(const fth_node *node, fth_err *err)
@@ -53,9 +54,10 @@ static fth_status check_index(const fth_node *node, fth_err *err)
     }
     for (int i = 0; i < index->n_axes; i++)
         if (fth_desc_find(v, index->axis[i]) < 0) {
-            const fth_status s = FTH_FAIL(err, FTH_E_AXIS_MISMATCH, "scatter_add: %s has no axis '%s' of the index %s",
-                                          fth_in_format(node, 0, a, sizeof a), fth__name_of(node, index->axis[i]),
-                                          fth_in_format(node, 1, b, sizeof b));
+            const fth_status s = FTH_FAIL(
+                err, FTH_E_AXIS_MISMATCH, "scatter_add: %s has no axis '%s' of the index %s",
+                fth_in_format(node, 0, a, sizeof a), fth__name_of(node, index->axis[i]),
+                fth_in_format(node, 1, b, sizeof b));
             fth_err_hint(err, "expand the value by '%s' first", fth__name_of(node, index->axis[i]));
             return s;
         }
@@ -69,7 +71,8 @@ static fth_status infer(fth_node *node, fth_err *err)
     shape s;
     FTH_TRY(check_index(node, err));
     shape_get(node, &s);
-    fth_desc d = {.dtype = fth__reduce_dtype(FTH_RED_SUM, v->dtype), .n_axes = v->n_axes - attr->n + 1};
+    fth_desc d = {.dtype = fth__reduce_dtype(FTH_RED_SUM, v->dtype),
+                  .n_axes = v->n_axes - attr->n + 1};
     for (int i = 0; i < v->n_axes; i++) {
         if (s.v_to[i] < 0) continue;
         if (v->axis[i] == attr->into) {
@@ -151,7 +154,8 @@ static void each_sum(const fth_call *call, const fth_tile *sums, int64_t wide, b
     const int64_t size = fth_dtype_size(d->dtype);
     fth__loop l = {0};
     for (int i = 0; i < d->n_axes; i++)
-        fth__loop_add(&l, call->out[0].extent[i], sums->stride[i] * wide, call->out[0].stride[i] * size, 0, 0);
+        fth__loop_add(&l, call->out[0].extent[i], sums->stride[i] * wide,
+                      call->out[0].stride[i] * size, 0, 0);
     for (bool more = fth__loop_start(&l); more; more = fth__loop_next(&l)) {
         char *sum = (char *)sums->data + l.at[0];
         fth__wide w = {0};
@@ -173,7 +177,8 @@ typedef struct walk {
     int64_t into_step;
 } walk;
 
-static void add_axis(walk *w, const fth_call *call, const shape *s, int dim, const fth_tile *sums, int64_t wide)
+static void add_axis(walk *w, const fth_call *call, const shape *s, int dim, const fth_tile *sums,
+                     int64_t wide)
 {
     const fth_node *node = call->node;
     const fth_tile *v = &call->in[0], *index = &call->in[1];
@@ -191,7 +196,8 @@ static void add_axis(walk *w, const fth_call *call, const shape *s, int dim, con
     fth__loop_add(&w->loop, extent, v_step, sum_step, index_step, 0);
 }
 
-static void walk_init(walk *w, const fth_call *call, const shape *s, const fth_tile *sums, int64_t wide)
+static void walk_init(walk *w, const fth_call *call, const shape *s, const fth_tile *sums,
+                      int64_t wide)
 {
     const fth_node *node = call->node;
     const fth__scatter_attr *attr = node->attr;
@@ -243,7 +249,8 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
 {
     const fth__scatter_attr *attr = node->attr;
     (void)err;
-    in_bar[0] = fth_gather_(node->site, out_bar[0], fth_axis_name(node->graph, attr->into), node->in_val[1]);
+    in_bar[0] = fth_gather_(node->site, out_bar[0], fth_axis_name(node->graph, attr->into),
+                            node->in_val[1]);
     return FTH_OK;
 }
 
@@ -257,13 +264,16 @@ const fth_op fth__op_scatter_add = {.name = "scatter_add",
                                     .vjp = vjp,
                                     .run = run};
 
-fth_val fth_scatter_add_(fth_site site, fth_val v, const char *from, fth_val index, const char *into)
+fth_val fth_scatter_add_(fth_site site, fth_val v, const char *from, fth_val index,
+                         const char *into)
 {
     fth__scatter_attr attr = {0};
     if (!fth_val_ok(index)) return fth__poison(v);
     if (!fth__build_axes(v, site, from, &attr.n, attr.from)) return fth__poison(v);
     if (!fth__build_axis(v, site, "scatter_add", into, &attr.into)) return fth__poison(v);
-    if (attr.n == 0) return fth_poison_(v.graph, site, FTH_E_AXIS_NAME, "scatter_add: no axis of the index is named");
+    if (attr.n == 0)
+        return fth_poison_(v.graph, site, FTH_E_AXIS_NAME,
+                           "scatter_add: no axis of the index is named");
     const fth_val in[2] = {v, index};
     return fth_node_add_(v.graph, site, &fth__op_scatter_add, 2, in, &attr, sizeof attr);
 }

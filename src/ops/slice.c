@@ -23,10 +23,11 @@ static fth_status infer(fth_node *node, fth_err *err)
     FTH_TRY(fth__replace_axis(node, 0, &d, dim, attr->into, err));
     if (attr->from < 0 || n > size || attr->from > size - n) {
         char a[FTH__SHAPE_TEXT];
-        const fth_status s = FTH_FAIL(err, FTH_E_GRAPH_ATTR,
-                                      "slice: %lld elements ('%s') from element %lld on are not all in '%s' of %s",
-                                      (long long)n, fth__name_of(node, attr->into), (long long)attr->from,
-                                      fth__name_of(node, attr->axis), fth_in_format(node, 0, a, sizeof a));
+        const fth_status s =
+            FTH_FAIL(err, FTH_E_GRAPH_ATTR,
+                     "slice: %lld elements ('%s') from element %lld on are not all in '%s' of %s",
+                     (long long)n, fth__name_of(node, attr->into), (long long)attr->from,
+                     fth__name_of(node, attr->axis), fth_in_format(node, 0, a, sizeof a));
         fth_err_hint(err, "the axis has %lld elements", (long long)size);
         return s;
     }

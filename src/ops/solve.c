@@ -1,4 +1,5 @@
-/* solve.c - triangular systems: op(A) x = b for A over (row, col), op nothing or conjugate transpose.
+/* solve.c - triangular systems: op(A) x = b for A over (row, col), op nothing or conjugate
+ * transpose.
  *
  * A carries a mark that says which triangle it has; the other one is not read. Transposed means the
  * conjugate transpose, so that solve and solve_t with a Cholesky factor make the inverse of L L^H.
@@ -14,14 +15,15 @@
 static fth_status refuse(const fth_node *node, fth_status status, const char *why, fth_err *err)
 {
     char a[FTH__SHAPE_TEXT], b[FTH__SHAPE_TEXT];
-    return FTH_FAIL(err, status, "solve: %s\n  A  %s\n  b  %s", why, fth_in_format(node, 0, a, sizeof a),
-                    fth_in_format(node, 1, b, sizeof b));
+    return FTH_FAIL(err, status, "solve: %s\n  A  %s\n  b  %s", why,
+                    fth_in_format(node, 0, a, sizeof a), fth_in_format(node, 1, b, sizeof b));
 }
 
 static bool is_marked(const fth_desc *a, fth__matrix_attr m)
 {
     const int row = fth_desc_find(a, m.row), col = fth_desc_find(a, m.col);
-    return a->triangle != FTH_FULL && ((a->row == row && a->col == col) || (a->row == col && a->col == row));
+    return a->triangle != FTH_FULL &&
+           ((a->row == row && a->col == col) || (a->row == col && a->col == row));
 }
 
 static fth_status check_batches(const fth_node *node, fth__matrix_attr m, fth_err *err)
@@ -29,12 +31,15 @@ static fth_status check_batches(const fth_node *node, fth__matrix_attr m, fth_er
     char why[200];
     const fth_desc *a = &node->in[0];
     for (int i = 0; i < a->n_axes; i++) {
-        if (a->axis[i] == m.row || a->axis[i] == m.col || fth_desc_find(&node->in[1], a->axis[i]) >= 0) continue;
+        if (a->axis[i] == m.row || a->axis[i] == m.col ||
+            fth_desc_find(&node->in[1], a->axis[i]) >= 0)
+            continue;
         fth__text t;
         fth__text_init(&t, why, sizeof why);
         fth__text_add(&t, "b has no axis '%s', which A has", fth__name_of(node, a->axis[i]));
         const fth_status s = refuse(node, FTH_E_AXIS_MISMATCH, why, err);
-        fth_err_hint(err, "write fth_expand(b, \"%s\") where the growth is meant", fth__name_of(node, a->axis[i]));
+        fth_err_hint(err, "write fth_expand(b, \"%s\") where the growth is meant",
+                     fth__name_of(node, a->axis[i]));
         return s;
     }
     return FTH_OK;
@@ -47,11 +52,14 @@ static fth_status infer(fth_node *node, fth_err *err)
     const fth_axis_id to = attr->transposed ? attr->matrix.row : attr->matrix.col;
     int x;
     FTH_TRY(fth__need_square(node, 0, attr->matrix, err));
-    if (node->in[0].dtype != node->in[1].dtype) return refuse(node, FTH_E_DTYPE, "A and b have different dtypes", err);
+    if (node->in[0].dtype != node->in[1].dtype)
+        return refuse(node, FTH_E_DTYPE, "A and b have different dtypes", err);
     if (!is_marked(&node->in[0], attr->matrix)) {
-        const fth_status s = refuse(node, FTH_E_GRAPH_VALUE, "A is not marked as triangular over these axes", err);
-        fth_err_hint(err, "a Cholesky factor is marked; else write fth_mark(A, FTH_LOWER, \"%s\", \"%s\")",
-                     fth__name_of(node, attr->matrix.row), fth__name_of(node, attr->matrix.col));
+        const fth_status s =
+            refuse(node, FTH_E_GRAPH_VALUE, "A is not marked as triangular over these axes", err);
+        fth_err_hint(
+            err, "a Cholesky factor is marked; else write fth_mark(A, FTH_LOWER, \"%s\", \"%s\")",
+            fth__name_of(node, attr->matrix.row), fth__name_of(node, attr->matrix.col));
         return s;
     }
     FTH_TRY(fth__need_axis(node, 1, from, &x, err));
@@ -67,7 +75,9 @@ void fth__solve_shape_get(const fth_node *node, fth__solve_shape *s)
 {
     const fth__solve_attr *attr = node->attr;
     const fth_desc *a = &node->in[0], *b = &node->in[1];
-    *s = (fth__solve_shape){.row = fth_desc_find(a, attr->matrix.row), .col = fth_desc_find(a, attr->matrix.col), .n = -1};
+    *s = (fth__solve_shape){.row = fth_desc_find(a, attr->matrix.row),
+                            .col = fth_desc_find(a, attr->matrix.col),
+                            .n = -1};
     s->x = fth_desc_find(b, attr->transposed ? attr->matrix.col : attr->matrix.row);
     s->adjoint = attr->transposed != 0;
     s->lower = (a->triangle == FTH_LOWER) == (a->row == s->row);
@@ -114,13 +124,13 @@ void fth__solve_loop(const fth_call *call, const fth__solve_shape *s, fth__loop 
         if (i == s->x || i == s->n) continue;
         const int in_a = fth_desc_find(a, b->axis[i]);
         dim[l->n] = i;
-        fth__loop_add(l, call->out[0].extent[i], in_a < 0 ? 0 : call->in[0].stride[in_a], call->in[1].stride[i],
-                      call->out[0].stride[i], 0);
+        fth__loop_add(l, call->out[0].extent[i], in_a < 0 ? 0 : call->in[0].stride[in_a],
+                      call->in[1].stride[i], call->out[0].stride[i], 0);
     }
 }
 
-fth_status fth__solve_check(const fth_call *call, const fth__solve_shape *s, const void *a, const fth__loop *l,
-                            const int *dim)
+fth_status fth__solve_check(const fth_call *call, const fth__solve_shape *s, const void *a,
+                            const fth__loop *l, const int *dim)
 {
     const fth_node *node = call->node;
     const int64_t step = call->in[0].stride[s->row] + call->in[0].stride[s->col];
@@ -134,9 +144,9 @@ fth_status fth__solve_check(const fth_call *call, const fth__solve_shape *s, con
             if (fth_desc_find(&node->in[0], node->in[1].axis[dim[k]]) >= 0)
                 fth__text_add(&t, " %s=%lld", fth__name_of(node, node->in[1].axis[dim[k]]),
                               (long long)(call->in[1].origin[dim[k]] + l->index[k]));
-        const fth_status st = FTH_FAIL(call->err, FTH_E_NUMERIC, "solve: element %lld of the diagonal is zero%s%s in %s",
-                                       (long long)i, where[0] ? " at" : "", where,
-                                       fth_in_format(node, 0, text, sizeof text));
+        const fth_status st = FTH_FAIL(
+            call->err, FTH_E_NUMERIC, "solve: element %lld of the diagonal is zero%s%s in %s",
+            (long long)i, where[0] ? " at" : "", where, fth_in_format(node, 0, text, sizeof text));
         fth_err_hint(call->err, "the matrix has no inverse; check how it was made");
         return st;
     }
@@ -144,15 +154,16 @@ fth_status fth__solve_check(const fth_call *call, const fth__solve_shape *s, con
 }
 
 /* Substitution for one right-hand side, in place. */
-static void substitute(fth_dtype t, const fth__solve_shape *s, const void *a, int64_t s_row, int64_t s_col, void *x,
-                       int64_t s_x)
+static void substitute(fth_dtype t, const fth__solve_shape *s, const void *a, int64_t s_row,
+                       int64_t s_col, void *x, int64_t s_x)
 {
     const bool forward = s->lower != s->adjoint;
     for (int64_t step = 0; step < s->size; step++) {
         const int64_t i = forward ? step : s->size - 1 - step;
         fth_c128 v = fth__elem_get(t, x, i * s_x);
         for (int64_t k = forward ? 0 : i + 1; k < (forward ? i : s->size); k++) {
-            fth_c128 c = fth__elem_get(t, a, s->adjoint ? k * s_row + i * s_col : i * s_row + k * s_col);
+            fth_c128 c =
+                fth__elem_get(t, a, s->adjoint ? k * s_row + i * s_col : i * s_row + k * s_col);
             if (s->adjoint) c = fth__cconj(c);
             v = fth__csub(v, fth__cmul(c, fth__elem_get(t, x, k * s_x)));
         }
@@ -178,10 +189,12 @@ static fth_status run(const fth_call *call)
         const char *m = (const char *)a->data + l.at[0] * size;
         FTH_TRY(fth__solve_check(call, &s, m, &l, dim));
         for (int64_t j = 0; j < n; j++) {
-            const char *from = (const char *)b->data + (l.at[1] + (s.n < 0 ? 0 : j * b->stride[s.n])) * size;
+            const char *from =
+                (const char *)b->data + (l.at[1] + (s.n < 0 ? 0 : j * b->stride[s.n])) * size;
             char *to = (char *)out->data + (l.at[2] + (s.n < 0 ? 0 : j * out->stride[s.n])) * size;
             for (int64_t i = 0; i < s.size; i++)
-                memmove(to + i * out->stride[s.x] * size, from + i * b->stride[s.x] * size, (size_t)size);
+                memmove(to + i * out->stride[s.x] * size, from + i * b->stride[s.x] * size,
+                        (size_t)size);
             substitute(t, &s, m, a->stride[s.row], a->stride[s.col], to, out->stride[s.x]);
         }
     }
@@ -196,14 +209,16 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
     const fth__solve_attr *attr = node->attr;
     const fth_site site = node->site;
     fth_graph *g = node->graph;
-    const char *row = fth__name_of(node, attr->matrix.row), *col = fth__name_of(node, attr->matrix.col);
+    const char *row = fth__name_of(node, attr->matrix.row),
+               *col = fth__name_of(node, attr->matrix.col);
     fth_axis_id shared[FTH_MAX_AXES];
     char axes[FTH__AXES_TEXT];
     int n = 0;
     for (int i = 0; i < node->in[1].n_axes; i++)
         if (fth_desc_find(&node->in[0], node->in[1].axis[i]) < 0) shared[n++] = node->in[1].axis[i];
     fth__axes_text(g, n, shared, axes, sizeof axes);
-    const fth_val b_bar = fth_solve_(site, node->in_val[0], out_bar[0], row, col, !attr->transposed);
+    const fth_val b_bar =
+        fth_solve_(site, node->in_val[0], out_bar[0], row, col, !attr->transposed);
     const fth_val x = node->out_val[0];
     const fth_val product = attr->transposed ? fth_dot_(site, fth__conj(site, b_bar), x, axes)
                                              : fth_dot_(site, fth__conj(site, x), b_bar, axes);
@@ -224,7 +239,8 @@ const fth_op fth__op_solve = {
     .run = run,
 };
 
-fth_val fth_solve_(fth_site site, fth_val a, fth_val b, const char *row, const char *col, bool transposed)
+fth_val fth_solve_(fth_site site, fth_val a, fth_val b, const char *row, const char *col,
+                   bool transposed)
 {
     fth__solve_attr attr = {.transposed = transposed};
     if (!fth__build_matrix(a, site, "solve", row, col, &attr.matrix)) return fth__poison(a);

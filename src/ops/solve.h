@@ -11,9 +11,9 @@ typedef struct fth__solve_attr {
 } fth__solve_attr;
 
 typedef struct fth__solve_shape {
-    int row, col;   /* positions of the matrix in a */
-    int x;          /* position of the solved axis in b and in the result */
-    int n;          /* position of the axis of right-hand sides; -1: one only */
+    int row, col; /* positions of the matrix in a */
+    int x;        /* position of the solved axis in b and in the result */
+    int n;        /* position of the axis of right-hand sides; -1: one only */
     bool lower, adjoint;
     int64_t size;   /* of the matrix */
     int64_t tile_n; /* right-hand sides per call, anchored at multiples of it */
@@ -22,7 +22,7 @@ void fth__solve_shape_get(const fth_node *node, fth__solve_shape *s);
 /* A walk over everything but x and n: arrays 0 a, 1 b, 2 out. */
 void fth__solve_loop(const fth_call *call, const fth__solve_shape *s, fth__loop *l, int *dim);
 /* FTH_E_NUMERIC when the diagonal of the matrix at `a` has a zero. */
-fth_status fth__solve_check(const fth_call *call, const fth__solve_shape *s, const void *a, const fth__loop *l,
-                            const int *dim);
+fth_status fth__solve_check(const fth_call *call, const fth__solve_shape *s, const void *a,
+                            const fth__loop *l, const int *dim);
 
 #endif

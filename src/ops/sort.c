@@ -22,7 +22,8 @@ static fth_status infer(fth_node *node, fth_err *err)
     fth_desc d = node->in[0];
     int dim;
     FTH_TRY(fth__need_axis(node, 0, attr->axis, &dim, err));
-    if (fth_dtype_is_complex(d.dtype)) return fth__fail_dtype(node, 0, "bool, integers and reals", err);
+    if (fth_dtype_is_complex(d.dtype))
+        return fth__fail_dtype(node, 0, "bool, integers and reals", err);
     fth__unmark(&d);
     node->n_out = 2;
     node->out[0] = node->out[1] = d;
@@ -82,13 +83,15 @@ static fth_status run(const fth_call *call)
     }
     for (bool more = fth__loop_start(&l); more; more = fth__loop_next(&l)) {
         const char *line = base + l.at[0];
-        for (int64_t i = 0; i < n; i++) a[i] = (fth__keyed){fth__order_key(t, line + i * step, attr->flag != 0), i};
+        for (int64_t i = 0; i < n; i++)
+            a[i] = (fth__keyed){fth__order_key(t, line + i * step, attr->flag != 0), i};
         const fth__keyed *sorted = merge_sort(a, b, n);
         for (int64_t i = 0; out->data && i < n; i++)
-            memcpy((char *)out->data + l.at[1] + i * out->stride[dim] * size, line + sorted[i].index * step,
-                   (size_t)size);
+            memcpy((char *)out->data + l.at[1] + i * out->stride[dim] * size,
+                   line + sorted[i].index * step, (size_t)size);
         for (int64_t i = 0; order->data && i < n; i++)
-            ((int64_t *)(void *)((char *)order->data + l.at[2]))[i * order->stride[dim]] = sorted[i].index;
+            ((int64_t *)(void *)((char *)order->data + l.at[2]))[i * order->stride[dim]] =
+                sorted[i].index;
     }
     return FTH_OK;
 }

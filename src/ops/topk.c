@@ -22,13 +22,14 @@ static fth_status infer(fth_node *node, fth_err *err)
     fth_desc d = node->in[0];
     int dim;
     FTH_TRY(fth__need_axis(node, 0, attr->axis, &dim, err));
-    if (fth_dtype_is_complex(d.dtype)) return fth__fail_dtype(node, 0, "bool, integers and reals", err);
+    if (fth_dtype_is_complex(d.dtype))
+        return fth__fail_dtype(node, 0, "bool, integers and reals", err);
     const int64_t n = d.size[dim], k = fth__size_of(node->graph, attr->into);
     if (k > n) {
         char a[FTH__SHAPE_TEXT];
         return FTH_FAIL(err, FTH_E_AXIS_SIZE, "topk: '%s' has %lld elements, more than '%s' of %s",
-                        fth__name_of(node, attr->into), (long long)k, fth__name_of(node, attr->axis),
-                        fth_in_format(node, 0, a, sizeof a));
+                        fth__name_of(node, attr->into), (long long)k,
+                        fth__name_of(node, attr->axis), fth_in_format(node, 0, a, sizeof a));
     }
     FTH_TRY(fth__replace_axis(node, 0, &d, dim, attr->into, err));
     fth__unmark(&d);
@@ -69,8 +70,8 @@ static void insert(fth__keyed *best, int64_t *n, int64_t k, fth__keyed x)
     best[lo] = x;
 }
 
-static void line_best(const fth__topk_attr *attr, fth_dtype t, const char *line, int64_t step, int64_t n,
-                      fth__keyed *best, int64_t k)
+static void line_best(const fth__topk_attr *attr, fth_dtype t, const char *line, int64_t step,
+                      int64_t n, fth__keyed *best, int64_t k)
 {
     const bool real = fth_dtype_is_real(t), down = attr->largest != 0;
     int64_t held = 0;
@@ -79,7 +80,8 @@ static void line_best(const fth__topk_attr *attr, fth_dtype t, const char *line,
         const int64_t m = fth__min_i64(FTH__RUN, n - a);
         fth__load_run(t, line + a * step, step, m, &run);
         for (int64_t i = 0; i < m; i++) {
-            const uint64_t key = real ? fth__order_real(run.f[i], down) : fth__order_int(run.i[i], down);
+            const uint64_t key =
+                real ? fth__order_real(run.f[i], down) : fth__order_int(run.i[i], down);
             if (held < k || key < best[k - 1].key) insert(best, &held, k, (fth__keyed){key, a + i});
         }
     }
@@ -106,10 +108,11 @@ static fth_status run(const fth_call *call)
         const char *line = base + l.at[0];
         line_best(node->attr, t, line, step, in->extent[dim], best, k);
         for (int64_t i = 0; out->data && i < k; i++)
-            memcpy((char *)out->data + l.at[1] + i * out->stride[dim] * size, line + best[i].index * step,
-                   (size_t)size);
+            memcpy((char *)out->data + l.at[1] + i * out->stride[dim] * size,
+                   line + best[i].index * step, (size_t)size);
         for (int64_t i = 0; place->data && i < k; i++)
-            ((int64_t *)(void *)((char *)place->data + l.at[2]))[i * place->stride[dim]] = best[i].index;
+            ((int64_t *)(void *)((char *)place->data + l.at[2]))[i * place->stride[dim]] =
+                best[i].index;
     }
     return FTH_OK;
 }
@@ -118,13 +121,14 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
 {
     const fth__topk_attr *attr = node->attr;
     (void)err;
-    in_bar[0] = fth_scatter_add_(node->site, out_bar[0], fth_axis_name(node->graph, attr->into), node->out_val[1],
-                                 fth_axis_name(node->graph, attr->axis));
+    in_bar[0] = fth_scatter_add_(node->site, out_bar[0], fth_axis_name(node->graph, attr->into),
+                                 node->out_val[1], fth_axis_name(node->graph, attr->axis));
     return FTH_OK;
 }
 
 const fth_op fth__op_topk = {.name = "topk",
-                             .brief = "the k largest or smallest along an axis, and their positions",
+                             .brief =
+                                 "the k largest or smallest along an axis, and their positions",
                              .infer = infer,
                              .relation = relation,
                              .scratch = scratch,

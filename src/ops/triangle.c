@@ -1,7 +1,8 @@
 /* triangle.c - masks over two axes, made of comparisons of global indices. */
 #include "ops/triangle.h"
 
-fth_val fth__index_compare(fth_graph *g, fth_site site, fth_ew cmp, const char *row, const char *col)
+fth_val fth__index_compare(fth_graph *g, fth_site site, fth_ew cmp, const char *row,
+                           const char *col)
 {
     const fth_val down = fth_index_(g, site, row);
     const fth_val across = fth_expand_(site, fth_index_(g, site, col), row);

@@ -24,7 +24,8 @@ static fth_status infer(fth_node *node, fth_err *err)
     const int64_t n = fth__size_of(node->graph, attr->into);
     if (attr->factor < 1 || !fth__mul_i64(d.size[dim], attr->factor, &want) || want != n) {
         char a[FTH__SHAPE_TEXT];
-        return FTH_FAIL(err, FTH_E_AXIS_SIZE, "upsample: '%s' has %lld elements, not %lld times those of '%s' of %s",
+        return FTH_FAIL(err, FTH_E_AXIS_SIZE,
+                        "upsample: '%s' has %lld elements, not %lld times those of '%s' of %s",
                         fth__name_of(node, attr->into), (long long)n, (long long)attr->factor,
                         fth__name_of(node, attr->axis), fth_in_format(node, 0, a, sizeof a));
     }
@@ -45,7 +46,8 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 }
 
 /* [lo, hi) of the result, which is `groups` elements repeated `each` times. */
-static void part(const fth_call *call, const fth__move *all, int dim, int64_t lo, int64_t groups, int64_t each)
+static void part(const fth_call *call, const fth__move *all, int dim, int64_t lo, int64_t groups,
+                 int64_t each)
 {
     const upsample_attr *attr = call->node->attr;
     fth__move m = *all;
@@ -70,14 +72,16 @@ static fth_status run(const fth_call *call)
 {
     const upsample_attr *attr = call->node->attr;
     const int dim = dim_of(call->node);
-    const int64_t f = attr->factor, begin = call->out[0].origin[dim], end = begin + call->out[0].extent[dim];
+    const int64_t f = attr->factor, begin = call->out[0].origin[dim],
+                  end = begin + call->out[0].extent[dim];
     fth__move m;
     fth__move_init(&m, call, 0, 0);
     for (int i = 0; i < m.n; i++)
         if (i != dim) fth__move_follow(&m, call, 0, i, 0, i, 0);
     m.src_step[dim] = call->in[0].stride[dim] * m.size;
     /* a group that was cut in front, whole groups, a group that is cut behind */
-    const int64_t lo = fth__min_i64(end, (begin + f - 1) / f * f), hi = fth__max_i64(lo, end / f * f);
+    const int64_t lo = fth__min_i64(end, (begin + f - 1) / f * f),
+                  hi = fth__max_i64(lo, end / f * f);
     part(call, &m, dim, begin, 1, lo - begin);
     part(call, &m, dim, lo, (hi - lo) / f, f);
     part(call, &m, dim, hi, 1, end - hi);
@@ -88,8 +92,9 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
 {
     const upsample_attr *attr = node->attr;
     (void)err;
-    in_bar[0] = fth_pool_(node->site, FTH_RED_SUM, false, out_bar[0], fth_axis_name(node->graph, attr->into),
-                          attr->factor, fth_axis_name(node->graph, attr->axis));
+    in_bar[0] = fth_pool_(node->site, FTH_RED_SUM, false, out_bar[0],
+                          fth_axis_name(node->graph, attr->into), attr->factor,
+                          fth_axis_name(node->graph, attr->axis));
     return FTH_OK;
 }
 

@@ -58,27 +58,28 @@ static fth_status run(const fth_call *call)
     fth__lines l;
     fth__lines_init(&l, call, dim, false);
     FTH__LINES_EACH(l)
-        for (int64_t first = 0; first < l.n_lane; first += FTH__LINES_GROUP) {
-            const int64_t lanes = fth__min_i64(FTH__LINES_GROUP, l.n_lane - first);
-            const char *in = fth__lines_in(&l) + first * l.lane_step * size;
-            char *out = fth__lines_out(&l) + first * l.out_lane_step;
-            char *state = fth__lines_state(&l) + first * l.state_lane_step;
-            moments s[FTH__LINES_GROUP] = {{0.0, 0.0}};
-            for (int64_t k = 0; !call->first && k < lanes; k++)
-                s[k] = *(moments *)(void *)(state + k * l.state_lane_step);
-            for (int64_t a = 0; a < l.n_axis; a += per)
-                for (int64_t k = 0; k < lanes; k++) {
-                    const int64_t m = fth__min_i64(per, l.n_axis - a);
-                    const char *from = in + (a * l.axis_step + k * l.lane_step) * size;
-                    s[k] = join(s[k], (double)(l.axis_lo + a), block(t, from, l.axis_step * size, m), (double)m);
-                }
+    for (int64_t first = 0; first < l.n_lane; first += FTH__LINES_GROUP) {
+        const int64_t lanes = fth__min_i64(FTH__LINES_GROUP, l.n_lane - first);
+        const char *in = fth__lines_in(&l) + first * l.lane_step * size;
+        char *out = fth__lines_out(&l) + first * l.out_lane_step;
+        char *state = fth__lines_state(&l) + first * l.state_lane_step;
+        moments s[FTH__LINES_GROUP] = {{0.0, 0.0}};
+        for (int64_t k = 0; !call->first && k < lanes; k++)
+            s[k] = *(moments *)(void *)(state + k * l.state_lane_step);
+        for (int64_t a = 0; a < l.n_axis; a += per)
             for (int64_t k = 0; k < lanes; k++) {
-                if (!call->last)
-                    *(moments *)(void *)(state + k * l.state_lane_step) = s[k];
-                else
-                    fth__store(t, out + k * l.out_lane_step, (fth__wide){.f = s[k].m2 / (double)n});
+                const int64_t m = fth__min_i64(per, l.n_axis - a);
+                const char *from = in + (a * l.axis_step + k * l.lane_step) * size;
+                s[k] = join(s[k], (double)(l.axis_lo + a), block(t, from, l.axis_step * size, m),
+                            (double)m);
             }
+        for (int64_t k = 0; k < lanes; k++) {
+            if (!call->last)
+                *(moments *)(void *)(state + k * l.state_lane_step) = s[k];
+            else
+                fth__store(t, out + k * l.out_lane_step, (fth__wide){.f = s[k].m2 / (double)n});
         }
+    }
     return FTH_OK;
 }
 

@@ -100,10 +100,8 @@ FTH__MATH float fth__sincos_reduce_f32(float x, uint32_t *q)
     const double t = (double)x * 0.63661977236758134 + magic;
     const double n = t - magic;
     *q = (uint32_t)fth__bits_f64(t);
-    double r = ((double)x - n * 0x1.921fb54p+0) - n * 0x1.10b4611a62633p-30;
-    r = r > 0.79 ? 0.79 : r;
-    r = r < -0.79 ? -0.79 : r;
-    return (float)r;
+    const double r = ((double)x - n * 0x1.921fb54p+0) - n * 0x1.10b4611a62633p-30;
+    return (float)(fth__fabs_f64(r) > 0.79 ? 0.79 : r);
 }
 FTH__MATH float fth__sin_poly_f32(float r)
 {

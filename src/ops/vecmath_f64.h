@@ -107,10 +107,10 @@ FTH__MATH double fth__sincos_reduce_f64(double x, double *tail, uint64_t *q)
     const double b = n * 0x1.846988p-48;
     const double c = a - b;
     const double d = ((a - c) - b) - n * 0x1.8cc51701b839ap-72;
-    double r = c + d;
-    *tail = (c - r) + d;
-    r = r > 0.79 ? 0.79 : r;
-    return r < -0.79 ? -0.79 : r;
+    const double r = c + d;
+    const int far = fth__fabs_f64(r) > 0.79; /* the reduction has lost itself */
+    *tail = far ? 0.0 : (c - r) + d;
+    return far ? 0.79 : r;
 }
 FTH__MATH double fth__sin_poly_f64(double r, double tail)
 {

@@ -24,9 +24,10 @@ static fth_status infer(fth_node *node, fth_err *err)
     FTH_TRY(fth__need_axis(node, 0, attr->axis, &dim, err));
     const int64_t taps = fth__size_of(node->graph, attr->tap);
     if (attr->lo < 0 || attr->lo >= taps)
-        return FTH_FAIL(err, FTH_E_GRAPH_ATTR, "window over '%s' of %s: %lld before the middle of %lld taps ('%s')",
-                        fth__name_of(node, attr->axis), fth_in_format(node, 0, a, sizeof a), (long long)attr->lo,
-                        (long long)taps, fth__name_of(node, attr->tap));
+        return FTH_FAIL(err, FTH_E_GRAPH_ATTR,
+                        "window over '%s' of %s: %lld before the middle of %lld taps ('%s')",
+                        fth__name_of(node, attr->axis), fth_in_format(node, 0, a, sizeof a),
+                        (long long)attr->lo, (long long)taps, fth__name_of(node, attr->tap));
     if (fth_desc_find(&d, attr->tap) >= 0)
         return FTH_FAIL(err, FTH_E_AXIS_MISMATCH, "window: %s already has axis '%s'",
                         fth_in_format(node, 0, a, sizeof a), fth__name_of(node, attr->tap));
@@ -46,7 +47,8 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
     const fth__window_attr *attr = node->attr;
     (void)in;
     if (dim == dim_of(node))
-        fth__rel_halo(out, dim, 1, 1, attr->lo, fth__size_of(node->graph, attr->tap) - 1 - attr->lo);
+        fth__rel_halo(out, dim, 1, 1, attr->lo,
+                      fth__size_of(node->graph, attr->tap) - 1 - attr->lo);
     else
         fth__rel_same(out, dim);
 }
@@ -65,7 +67,8 @@ static void edge(const fth_call *call, const fth__move *all, int dim, int64_t x,
         fth__move_fill(&m, zero);
         return;
     }
-    m.src += (fth__max_i64(0, fth__min_i64(from, size - 1)) - call->in[0].origin[dim]) * m.src_step[dim];
+    m.src +=
+        (fth__max_i64(0, fth__min_i64(from, size - 1)) - call->in[0].origin[dim]) * m.src_step[dim];
     fth__move_run(&m);
 }
 
@@ -107,7 +110,8 @@ const fth_op fth__op_window = {.name = "window",
                                .vjp = vjp,
                                .run = run};
 
-fth_val fth_window_(fth_site site, fth_val v, const char *axis, int64_t lo, const char *tap, bool clamp)
+fth_val fth_window_(fth_site site, fth_val v, const char *axis, int64_t lo, const char *tap,
+                    bool clamp)
 {
     fth__window_attr attr = {.lo = lo, .clamp = clamp};
     if (!fth__build_axis(v, site, "window", axis, &attr.axis)) return fth__poison(v);

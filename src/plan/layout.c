@@ -10,7 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MORE_ORDERS = 48, MANY = 1500 /* blocks beyond which trying costs too long */ };
+enum {
+    MORE_ORDERS = 12,
+    ROUNDS = 1500,
+    WORK = 1 << 20, /* steps that looking for a better layout may take */
+    MANY = 400      /* blocks beyond which it is not tried */
+};
 
 typedef struct block {
     int buf;
@@ -123,6 +128,11 @@ static uint64_t order_key(const block *b, int k)
     }
 }
 
+static uint64_t good_enough(const fth_plan *p)
+{
+    return p->lower + p->lower / 200;
+}
+
 static void keep(fth_plan *p, const block *b, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) p->buf[b[i].buf].offset = b[i].offset;
@@ -133,7 +143,43 @@ static void keep(fth_plan *p, const block *b, int64_t n)
     }
 }
 
-fth_status fth__plan_layout(fth_plan *p, fth_err *err)
+/* Hill climbing over orders: a block that ends at the top came too late, so it (or, now and then,
+ * any other) moves to an earlier place; orders that are no worse are kept. The numbers are pseudo-
+ * random and fixed: the same program is laid out the same way every time. */
+static void improve(fth_plan *p, block *b, int64_t n, block **busy)
+{
+    if (n < 2 || p->peak <= good_enough(p)) return;
+    for (int64_t i = 0; i < n; i++) b[i].key = order_key(&b[i], 0);
+    uint64_t top = place_all(b, n, busy), dice = 88172645463325252u;
+    for (int64_t i = 0; i < n; i++)
+        b[i].key = (uint64_t)(n - i) << 20; /* room between neighbours */
+    const int64_t rounds = WORK / (n * n) < ROUNDS ? WORK / (n * n) : ROUNDS;
+    for (int64_t round = 0; round < rounds && p->peak > good_enough(p); round++) {
+        dice = mix(dice + (uint64_t)round);
+        int64_t pick = (int64_t)(dice % (uint64_t)n);
+        for (int64_t k = 0; round % 4 != 0 && k < n; k++) {
+            const int64_t i = (pick + k) % n;
+            if (b[i].offset + b[i].bytes < top) continue;
+            pick = i;
+            break;
+        }
+        const int who = b[pick].buf;
+        const uint64_t old = b[pick].key;
+        const int64_t before = (int64_t)((dice >> 20) % (uint64_t)n);
+        b[pick].key = b[before].key + 1;
+        const uint64_t now = place_all(b, n, busy);
+        for (int64_t i = 0; now > top && i < n; i++)
+            if (b[i].buf == who) b[i].key = old;
+        if (now > top) continue;
+        top = now;
+        for (int64_t i = 0; i < n; i++) b[i].key = (uint64_t)(n - i) << 20;
+        if (top >= p->peak) continue;
+        p->peak = top;
+        keep(p, b, n);
+    }
+}
+
+fth_status fth__plan_layout(fth_plan *p, bool hard, fth_err *err)
 {
     block *b = NULL, **busy = NULL;
     int64_t n = 0;
@@ -145,8 +191,8 @@ fth_status fth__plan_layout(fth_plan *p, fth_err *err)
     if (s == FTH_OK) {
         p->lower = fth__plan_lower_bound(p, NULL);
         p->peak = UINT64_MAX;
-        const int orders = n > MANY ? 2 : MORE_ORDERS;
-        for (int k = 0; k < orders && p->peak > p->lower + p->lower / 100; k++) {
+        const int orders = n > MANY || !hard ? 2 : MORE_ORDERS;
+        for (int k = 0; k < orders && p->peak > good_enough(p); k++) {
             for (int64_t i = 0; i < n; i++) b[i].key = order_key(&b[i], k);
             const uint64_t top = place_all(b, n, busy);
             if (top < p->peak) {
@@ -154,7 +200,7 @@ fth_status fth__plan_layout(fth_plan *p, fth_err *err)
                 keep(p, b, n);
             }
         }
-        if (p->peak == UINT64_MAX) p->peak = 0;
+        if (hard && n <= MANY) improve(p, b, n, busy);
     }
     fth__heap_free(p->mem, b);
     fth__heap_free(p->mem, busy);

@@ -12,7 +12,7 @@
 #include "graph/program.h"
 #include <fathom/plan.h>
 
-enum { FTH__MAX_DEPTH = 2, FTH__ALIGN = 64 };
+enum { FTH__MAX_DEPTH = 2, FTH__ALIGN = 64, FTH__SAMPLES = 128 };
 
 typedef struct fth__unit {
     const fth_node *node;
@@ -99,6 +99,7 @@ typedef struct fth__item {
     int64_t split_piece;    /* elements per piece */
     uint64_t piece_scratch; /* bytes per worker */
     bool team;              /* the kernel spreads its own work */
+    bool refill;            /* brings back what was given up between uses */
     double flops;           /* of all turns */
     uint64_t moved;         /* bytes, all turns */
 } fth__item;
@@ -186,8 +187,8 @@ void fth__item_need(const fth_plan *p, const fth__item *it, const int64_t *turn,
 void fth__buf_region(const fth_plan *p, const fth__buf *b, const int64_t *turn, fth__range *out);
 /* Loops around an item, outermost first; returns the depth. */
 int fth__sweep_path(const fth_plan *p, int loop, int path[FTH__MAX_DEPTH]);
-/* Chunks that stand for all: fills up to 8 numbers, returns how many. */
-int fth__sweep_samples(const fth__sweep *l, int64_t k[8]);
+/* Chunks that stand for all: fills `list`, which has FTH__SAMPLES places; returns how many. */
+int fth__sweep_samples(const fth_plan *p, const fth__sweep *l, int64_t *list);
 
 /* ---- size.c: bytes for given chunks; layout.c: offsets
  * ------------------------------------------------- */
@@ -199,7 +200,8 @@ bool fth__program_allows(const fth__program *pr, int in, int out);
 void fth__plan_live(const fth_plan *p);
 /* The most bytes alive at once, and when (may be NULL). */
 uint64_t fth__plan_lower_bound(const fth_plan *p, int64_t *at);
-fth_status fth__plan_layout(fth_plan *p, fth_err *err);
+/* `hard`: look longer for a layout near the lower bound. */
+fth_status fth__plan_layout(fth_plan *p, bool hard, fth_err *err);
 void fth__sweep_set_chunk(fth__sweep *l, int64_t chunk);
 
 /* ---- search.c: the ladder; refuse.c: the honest no

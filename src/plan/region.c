@@ -101,16 +101,38 @@ void fth__buf_region(const fth_plan *p, const fth__buf *b, const int64_t *turn, 
     }
 }
 
-int fth__sweep_samples(const fth__sweep *l, int64_t k[8])
+static int add_sample(const fth__sweep *l, int64_t k, int64_t *list, int n)
+{
+    if (k < 0 || k >= l->n_chunks || n == FTH__SAMPLES) return n;
+    for (int i = 0; i < n; i++)
+        if (list[i] == k) return n;
+    list[n] = k;
+    return n + 1;
+}
+
+/* Regions are affine in the chunk number between the places where they are clipped: the ends of the
+ * loop, and for a shifted axis the chunks where it begins and ends. */
+int fth__sweep_samples(const fth_plan *p, const fth__sweep *l, int64_t *list)
 {
     const int64_t n = l->n_chunks;
     int count = 0;
     if (n <= 8) {
-        for (int64_t i = 0; i < n; i++) k[count++] = i;
+        for (int64_t i = 0; i < n; i++) list[count++] = i;
         return count;
     }
-    const int64_t pick[8] = {0, 1, 2, n / 2, n / 2 + 1, n - 3, n - 2, n - 1};
-    for (int i = 0; i < 8; i++) k[count++] = pick[i];
+    const int64_t ends[8] = {0, 1, 2, n / 2, n / 2 + 1, n - 3, n - 2, n - 1};
+    for (int i = 0; i < 8; i++) count = add_sample(l, ends[i], list, count);
+    for (int64_t a = 0; a < p->graph->n_axes; a++) {
+        const fth__map *m = &l->map[a];
+        if (!m->in || a == l->axis) continue;
+        const int64_t from = floor_div(-m->off * m->den, m->num) / l->chunk;
+        const int64_t to = floor_div((p->graph->axis[a].size - m->off) * m->den, m->num) / l->chunk;
+        for (int64_t d = -2; d <= 2; d++) {
+            count = add_sample(l, from + d, list, count);
+            count = add_sample(l, to + d, list, count);
+        }
+        count = add_sample(l, (from + to) / 2, list, count);
+    }
     return count;
 }
 

@@ -74,6 +74,17 @@ static bool cheap_again(const fth_plan *p, int64_t made, int64_t at, int64_t nex
     return kept < bytes_of(b) / 4;
 }
 
+/* Something is computed in between. Two blocks that only wait for each other to come back would
+ * otherwise give up in turn, for ever. */
+static bool works_between(const fth_plan *p, int64_t from, int64_t to)
+{
+    for (int64_t t = from; t < to; t++) {
+        const fth__item *it = &p->item[t];
+        if ((it->kind == FTH__STEP && !it->refill) || it->kind == FTH__BEGIN) return true;
+    }
+    return false;
+}
+
 static gap find_gap(const fth_plan *p, int buf, int64_t at)
 {
     gap g = {.buf = buf, .last = -1, .next = -1, .how = NO_WAY};
@@ -94,7 +105,7 @@ static gap find_gap(const fth_plan *p, int buf, int64_t at)
         if (z < from) g.last = z;
         if (a > to && g.next < 0) g.next = a;
     }
-    if (g.last < 0 || g.next < 0) return g;
+    if (g.last < 0 || g.next < 0 || !works_between(p, g.last + 1, g.next)) return g;
     const int64_t made = filler(p, buf);
     if (made >= 0 && p->item[made].kind == FTH__READ)
         g.how = READ_AGAIN;
@@ -180,6 +191,7 @@ static fth_status open_gap(fth_plan *p, const gap *g, fth_err *err)
         it.unit = (int)p->spilled;
     }
     it.out[0] = again;
+    it.refill = true;
     FTH_TRY(insert_item(p, g->next, &it, err));
     if (g->how != SPILL) {
         p->recomputed += g->how == MAKE_AGAIN;

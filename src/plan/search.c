@@ -119,7 +119,8 @@ static fth_status confirm(search *s, choice *c, bool *fits, fth_err *err)
     fth_plan *p = s->p;
     for (;;) {
         FTH_TRY(fth__plan_size(p, err));
-        FTH_TRY(fth__plan_layout(p, err));
+        FTH_TRY(fth__plan_layout(p, false, err));
+        if (p->peak > s->room && p->lower <= s->room) FTH_TRY(fth__plan_layout(p, true, err));
         *fits = p->peak <= s->room;
         if (*fits) return FTH_OK;
         int depth = FTH__MAX_DEPTH - 1;
@@ -140,7 +141,7 @@ static fth_status confirm(search *s, choice *c, bool *fits, fth_err *err)
 static fth_status note_floor(search *s, const choice *c, fth_err *err)
 {
     fth_plan *p = s->p;
-    FTH_TRY(fth__plan_layout(p, err));
+    FTH_TRY(fth__plan_layout(p, true, err));
     if (p->peak < s->smallest) {
         s->smallest = p->peak;
         s->floor = *c;
@@ -157,7 +158,7 @@ static fth_status relieve(search *s, const choice *c, bool *fits, fth_err *err)
         uint64_t bytes;
         FTH_TRY(measure(p, &bytes, err));
         if (bytes <= s->room) {
-            FTH_TRY(fth__plan_layout(p, err));
+            FTH_TRY(fth__plan_layout(p, true, err));
             *fits = p->peak <= s->room;
             if (*fits) return FTH_OK;
         }
@@ -314,7 +315,7 @@ static fth_status recall(search *s, bool *found, fth_err *err)
     for (int k = 0; k < FTH__MAX_DEPTH; k++)
         if (c.axis[k] >= 0) set_chunk(p, k, d.chunk[k]);
     FTH_TRY(fth__plan_size(p, err));
-    FTH_TRY(fth__plan_layout(p, err));
+    FTH_TRY(fth__plan_layout(p, true, err));
     *found = fits && p->peak <= s->room;
     for (int i = 0; !*found && i < d.n_kept; i++) p->keep[d.kept[i]] = false;
     return FTH_OK;
@@ -348,6 +349,7 @@ fth_status fth__plan_search(fth_plan *p, fth_err *err)
     choice best = {.axis = {-1, -1}};
     FTH_TRY(search_anew(&s, &best, err));
     if (!best.found) return fth__plan_refuse(p, s.smallest, err);
+    if (p->peak > p->lower + p->lower / 200) FTH_TRY(fth__plan_layout(p, true, err));
     remember(&s, &best);
     return check_scratch(p, err);
 }

@@ -82,8 +82,8 @@ static fth_status widen_inputs(fth_plan *p, int item, fth_err *err)
     const int depth = fth__sweep_path(p, it->loop, path);
     for (int i = 0; i < depth; i++) {
         const fth__sweep *l = &p->loop[path[i]];
-        int64_t sample[8];
-        const int count = fth__sweep_samples(l, sample);
+        int64_t sample[FTH__SAMPLES];
+        const int count = fth__sweep_samples(p, l, sample);
         for (int c = 0; c < count; c++) {
             int64_t turn[FTH__MAX_DEPTH] = {0};
             turn[i] = sample[c];
@@ -107,8 +107,8 @@ static void size_buf(fth_plan *p, fth__buf *b)
     if (b->kind != FTH__BUF_ARENA) return;
     for (int s = 0; s < b->n_span; s++) {
         const fth__sweep *l = &p->loop[b->span[s].loop];
-        int64_t sample[8], most = 0;
-        const int count = fth__sweep_samples(l, sample);
+        int64_t sample[FTH__SAMPLES], most = 0;
+        const int count = fth__sweep_samples(p, l, sample);
         for (int c = 0; c < count; c++) {
             int64_t turn[FTH__MAX_DEPTH] = {0};
             fth__range r[FTH_MAX_AXES];
@@ -161,47 +161,47 @@ static uint64_t count_moved(const fth_node *n)
     return bytes;
 }
 
-/* Work, split over workers and workspace: the most that any kind of turn needs. */
-static fth_status size_step(fth_plan *p, int item, fth_err *err)
+static uint64_t scratch_at(fth_plan *p, fth__item *it, const int64_t *turn)
 {
-    fth__item *it = &p->item[item];
-    const fth__unit *u = &p->unit[it->unit];
+    fth_call call;
+    shape_call(p, it, turn, &call);
+    return fth__item_split(p, it, &call);
+}
+
+/* The most workspace that any kind of turn needs. */
+static uint64_t step_scratch(fth_plan *p, fth__item *it)
+{
     int path[FTH__MAX_DEPTH];
     const int depth = fth__sweep_path(p, it->loop, path);
-    int64_t sample[FTH__MAX_DEPTH][3] = {{0}};
-    int count[FTH__MAX_DEPTH] = {1, 1};
+    int64_t turn[FTH__MAX_DEPTH] = {0}, sample[FTH__SAMPLES];
+    uint64_t most = scratch_at(p, it, turn);
     for (int i = 0; i < depth; i++) {
-        const int64_t n = p->loop[path[i]].n_chunks;
-        sample[i][1] = n / 2;
-        sample[i][2] = n - 1;
-        count[i] = n >= 3 ? 3 : n >= 2 ? 2 : 1;
-        if (n == 2) sample[i][1] = 1;
+        const int count = fth__sweep_samples(p, &p->loop[path[i]], sample);
+        for (int middle = 0; middle < 2; middle++)
+            for (int c = 0; c < count; c++) {
+                for (int j = 0; j < depth; j++)
+                    turn[j] = middle ? p->loop[path[j]].n_chunks / 2 : 0;
+                turn[i] = sample[c];
+                const uint64_t bytes = scratch_at(p, it, turn);
+                if (bytes > most) most = bytes;
+            }
     }
-    fth_call call;
-    uint64_t scratch = 0;
-    int64_t turn[FTH__MAX_DEPTH] = {0};
-    for (int a = 0; a < count[0]; a++)
-        for (int b = 0; b < count[1]; b++) {
-            turn[0] = sample[0][a];
-            turn[1] = sample[1][b];
-            shape_call(p, it, turn, &call);
-            const uint64_t need = fth__item_split(p, it, &call);
-            if (need > scratch) scratch = need;
-        }
-    it->flops = 0.0;
-    it->moved = count_moved(u->node);
-    fth_call whole = {.node = u->node, .threads = 1};
-    for (int o = 0; o < u->node->n_out; o++)
-        for (int d = 0; d < u->node->out[o].n_axes; d++)
-            whole.out[o].extent[d] = u->node->out[o].size[d];
-    for (int k = 0; k < u->node->n_in; k++)
-        for (int d = 0; d < u->node->in[k].n_axes; d++)
-            whole.in[k].extent[d] = u->node->in[k].size[d];
-    it->flops = fth__unit_flops(u, &whole);
-    (void)err;
+    return most;
+}
+
+static void size_step(fth_plan *p, fth__item *it)
+{
+    const fth_node *n = p->unit[it->unit].node;
+    const uint64_t scratch = step_scratch(p, it);
     if (it->scratch >= 0)
         p->buf[it->scratch].bytes = (scratch + FTH__ALIGN - 1) / FTH__ALIGN * FTH__ALIGN;
-    return FTH_OK;
+    fth_call whole = {.node = n, .threads = 1};
+    for (int o = 0; o < n->n_out; o++)
+        for (int d = 0; d < n->out[o].n_axes; d++) whole.out[o].extent[d] = n->out[o].size[d];
+    for (int k = 0; k < n->n_in; k++)
+        for (int d = 0; d < n->in[k].n_axes; d++) whole.in[k].extent[d] = n->in[k].size[d];
+    it->flops = fth__unit_flops(&p->unit[it->unit], &whole);
+    it->moved = count_moved(n);
 }
 
 /* Who fills and who reads each buffer. */
@@ -237,7 +237,7 @@ fth_status fth__plan_size(fth_plan *p, fth_err *err)
             if (p->item[i].kind == FTH__STEP) FTH_TRY(widen_inputs(p, (int)i, err));
     for (int64_t i = 0; i < p->n_bufs; i++) size_buf(p, &p->buf[i]);
     for (int64_t i = 0; i < p->n_items; i++)
-        if (p->item[i].kind == FTH__STEP) FTH_TRY(size_step(p, (int)i, err));
+        if (p->item[i].kind == FTH__STEP) size_step(p, &p->item[i]);
     fth__plan_lifetimes(p);
     return FTH_OK;
 }

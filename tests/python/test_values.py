@@ -131,6 +131,7 @@ class Axes(unittest.TestCase):
         self.assertEqual((x.shape, x.axes, x.dtype), ((2, 3), ("r", "c"), "f32"))
         np.testing.assert_array_equal(g.index("c").numpy(), np.arange(3))
         self.assertEqual(repr(x.label("picture")), "picture f32 [r=2 c=3]")
+        self.assertIn("picture", x.show())
 
 
 class Reductions(unittest.TestCase):

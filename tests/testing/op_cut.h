@@ -40,13 +40,15 @@ __attribute__((unused)) static void oc_close(oc_bench *b)
 }
 
 /* An input that nobody reads: only its shape counts here. */
-__attribute__((unused)) static fth_val oc_in(oc_bench *b, const char *name, fth_dtype dtype, const char *axes)
+__attribute__((unused)) static fth_val oc_in(oc_bench *b, const char *name, fth_dtype dtype,
+                                             const char *axes)
 {
     fth_source src = {.kind = "test", .dtype = dtype};
     fth_axis_id id[FTH_MAX_AXES];
     fth_err err = {0};
     OKE(fth_axes_parse(b->g, axes, &src.n_axes, id, &err), &err);
-    for (int i = 0; i < src.n_axes; i++) src.size[i] = fth_axis_size(b->g, fth_axis_name(b->g, id[i]));
+    for (int i = 0; i < src.n_axes; i++)
+        src.size[i] = fth_axis_size(b->g, fth_axis_name(b->g, id[i]));
     return fth_input_(b->g, FTH_HERE, name, dtype, axes, src);
 }
 
@@ -77,11 +79,13 @@ __attribute__((unused)) static void oc_fill(t_random *r, const fth_desc *d, void
         if (d->dtype == FTH_C128) ((fth_c128 *)data)[i] = (fth_c128){v, w};
         if (d->dtype == FTH_BF16) ((uint16_t *)data)[i] = (uint16_t)(u >> 16);
         if (d->dtype == FTH_F16) /* between 0.5 and 2 in size, either sign */
-            ((uint16_t *)data)[i] = (uint16_t)(0x3800u + (u >> 4) % 0x800u + (v < 0 ? 0x8000u : 0u));
+            ((uint16_t *)data)[i] =
+                (uint16_t)(0x3800u + (u >> 4) % 0x800u + (v < 0 ? 0x8000u : 0u));
     }
 }
 
-__attribute__((unused)) static double oc_get(const fth_desc *d, const void *data, int64_t i, int part)
+__attribute__((unused)) static double oc_get(const fth_desc *d, const void *data, int64_t i,
+                                             int part)
 {
     if (d->dtype == FTH_F32) return part ? 0.0 : (double)((const float *)data)[i];
     if (d->dtype == FTH_F64) return part ? 0.0 : ((const double *)data)[i];
@@ -122,8 +126,8 @@ typedef struct oc_buffer {
     fth_tile tile;
 } oc_buffer;
 
-__attribute__((unused)) static void oc_copy(const fth_desc *d, int dim, const fth_tile *t, int64_t at, char *whole,
-                                            int64_t whole_at, bool back)
+__attribute__((unused)) static void oc_copy(const fth_desc *d, int dim, const fth_tile *t,
+                                            int64_t at, char *whole, int64_t whole_at, bool back)
 {
     const int64_t size = fth_dtype_size(d->dtype);
     if (dim == d->n_axes) {
@@ -137,12 +141,14 @@ __attribute__((unused)) static void oc_copy(const fth_desc *d, int dim, const ft
     int64_t stride = 1;
     for (int i = dim + 1; i < d->n_axes; i++) stride *= d->size[i];
     for (int64_t i = 0; i < t->extent[dim]; i++)
-        oc_copy(d, dim + 1, t, at + i * t->stride[dim], whole, whole_at + (t->origin[dim] + i) * stride, back);
+        oc_copy(d, dim + 1, t, at + i * t->stride[dim], whole,
+                whole_at + (t->origin[dim] + i) * stride, back);
 }
 
 /* A tile with room around it (pad elements along every axis), filled with `noise`. */
-__attribute__((unused)) static oc_buffer oc_tile(const fth_desc *d, int64_t element, const int64_t *lo,
-                                                 const int64_t *n, int64_t pad, int noise)
+__attribute__((unused)) static oc_buffer oc_tile(const fth_desc *d, int64_t element,
+                                                 const int64_t *lo, const int64_t *n, int64_t pad,
+                                                 int noise)
 {
     oc_buffer b = {0};
     int64_t count = 1, first = 0;
@@ -187,15 +193,16 @@ __attribute__((unused)) static fth_status oc_invoke(oc_case *c, fth_call *call)
     call->threads = 1;
     const fth_status s = c->kernel ? c->kernel->run(call) : op->run(call);
     for (uint64_t i = bytes; i < (bytes / 64 + 2) * 64; i++)
-        if (room[i] != 0x5a) FAIL("%s wrote past its %llu bytes of scratch", op->name, (unsigned long long)bytes);
+        if (room[i] != 0x5a)
+            FAIL("%s wrote past its %llu bytes of scratch", op->name, (unsigned long long)bytes);
     free(room);
     return s;
 }
 
 /* The part of input axis (in, dim) that the piece [out_lo, out_n) and [sum_lo, sum_n) need. */
-__attribute__((unused)) static void oc_need(const fth_node *node, int in, int dim, const int64_t *out_lo,
-                                            const int64_t *out_n, int64_t sum_lo, int64_t sum_n, int64_t *lo,
-                                            int64_t *n)
+__attribute__((unused)) static void oc_need(const fth_node *node, int in, int dim,
+                                            const int64_t *out_lo, const int64_t *out_n,
+                                            int64_t sum_lo, int64_t sum_n, int64_t *lo, int64_t *n)
 {
     fth_relation r = {.along = FTH_WHOLE, .out_dim = -1};
     const int64_t size = node->in[in].size[dim];
@@ -215,7 +222,8 @@ __attribute__((unused)) static void oc_need(const fth_node *node, int in, int di
 }
 
 /* One rectangle of the output; the accumulated axis in pieces that end at cut[0..n_cut). */
-__attribute__((unused)) static fth_status oc_rectangle(oc_case *c, const int64_t *lo, const int64_t *n, int n_cut,
+__attribute__((unused)) static fth_status oc_rectangle(oc_case *c, const int64_t *lo,
+                                                       const int64_t *n, int n_cut,
                                                        const int64_t *cut, int64_t pad)
 {
     const fth_node *node = c->node;
@@ -312,7 +320,8 @@ __attribute__((unused)) static fth_status oc_run_cut(oc_case *c, t_random *r)
     const int64_t size = oc_summed(node, &grid);
     if (size >= 0) n_sum = oc_cuts(r, size, grid, sum);
     for (int d = 0; d < n_axes; d++) {
-        const int64_t g = node->op->grid ? node->op->grid(node, -1, d) : 1, all = node->out[0].size[d];
+        const int64_t g = node->op->grid ? node->op->grid(node, -1, d) : 1,
+                      all = node->out[0].size[d];
         n_end[d] = oc_cuts(r, all, oc_cuttable(node, d) ? g : all + 1, end[d]);
     }
     for (;;) {

@@ -5,6 +5,7 @@
 #include "testing/op_harness.h"
 
 #include "array/half.h"
+#include "cpu/backend.h"
 #include "graph/graph.h"
 #include "mem/heap.h"
 #include "ops/scalar.h"
@@ -57,7 +58,8 @@ void t_graph_free(fth_graph *g)
     t_status(s, FTH_OK, "fth_mem_destroy", &err, T_AT);
 }
 
-static fth_val input(fth_graph *g, const char *kind, const char *name, fth_dtype dtype, const char *axes, void *data)
+static fth_val input(fth_graph *g, const char *kind, const char *name, fth_dtype dtype,
+                     const char *axes, void *data)
 {
     fth_source s = {.kind = kind, .dtype = dtype, .data = data};
     fth_axis_id id[FTH_MAX_AXES];
@@ -117,8 +119,10 @@ static fth_c128 get(fth_dtype t, const void *data, int64_t i)
     case FTH_U16: return (fth_c128){*(const uint16_t *)(const void *)p, 0.0};
     case FTH_I32: return (fth_c128){*(const int32_t *)(const void *)p, 0.0};
     case FTH_I64: return (fth_c128){(double)*(const int64_t *)(const void *)p, 0.0};
-    case FTH_F16: return (fth_c128){(double)fth__f16_to_f32(*(const uint16_t *)(const void *)p), 0.0};
-    case FTH_BF16: return (fth_c128){(double)fth__bf16_to_f32(*(const uint16_t *)(const void *)p), 0.0};
+    case FTH_F16:
+        return (fth_c128){(double)fth__f16_to_f32(*(const uint16_t *)(const void *)p), 0.0};
+    case FTH_BF16:
+        return (fth_c128){(double)fth__bf16_to_f32(*(const uint16_t *)(const void *)p), 0.0};
     case FTH_F32: return (fth_c128){(double)*(const float *)(const void *)p, 0.0};
     case FTH_F64: return (fth_c128){*(const double *)(const void *)p, 0.0};
     case FTH_C64: {
@@ -184,28 +188,30 @@ static void dense_strides(int n, const int64_t *size, int64_t *stride)
     }
 }
 
-static void copy(int n, int64_t size, const int64_t *extent, char *dst, const int64_t *ds, const char *src,
-                 const int64_t *ss)
+static void copy(int n, int64_t size, const int64_t *extent, char *dst, const int64_t *ds,
+                 const char *src, const int64_t *ss)
 {
     if (n == 0) {
         memcpy(dst, src, (size_t)size);
         return;
     }
     for (int64_t i = 0; i < extent[0]; i++)
-        copy(n - 1, size, extent + 1, dst + i * ds[0] * size, ds + 1, src + i * ss[0] * size, ss + 1);
+        copy(n - 1, size, extent + 1, dst + i * ds[0] * size, ds + 1, src + i * ss[0] * size,
+             ss + 1);
 }
 
 /* A tile over part of a dense array: a view of it, or a box of its own with margins of garbage. */
 typedef struct held {
     fth_tile tile;
     const fth_desc *desc;
-    char *full;                    /* the dense array */
-    char *own;                     /* the box, or NULL for a view */
+    char *full; /* the dense array */
+    char *own;  /* the box, or NULL for a view */
     size_t own_bytes;
     int64_t size, full_stride[FTH_MAX_AXES];
 } held;
 
-static void hold(held *h, const fth_desc *d, int64_t size, void *full, box b, bool view, t_random *r)
+static void hold(held *h, const fth_desc *d, int64_t size, void *full, box b, bool view,
+                 t_random *r)
 {
     *h = (held){.desc = d, .full = full, .size = size};
     dense_strides(d->n_axes, d->size, h->full_stride);
@@ -216,12 +222,13 @@ static void hold(held *h, const fth_desc *d, int64_t size, void *full, box b, bo
         h->tile.stride[i] = h->full_stride[i];
         at += b.lo[i] * h->full_stride[i];
     }
-    h->tile.data = h->full + at * size;
+    h->tile.data = full ? h->full + at * size : NULL;
     if (view) return;
     int64_t extent[FTH_MAX_AXES], before[FTH_MAX_AXES], count = 1;
     for (int i = 0; i < d->n_axes; i++) {
         /* a box is part of the whole value; state (no array behind it) may lie in any box */
-        const int64_t after = full ? d->size[i] - b.lo[i] - b.n[i] : MARGIN, most = full ? b.lo[i] : MARGIN;
+        const int64_t after = full ? d->size[i] - b.lo[i] - b.n[i] : MARGIN,
+                      most = full ? b.lo[i] : MARGIN;
         before[i] = t_random_i64(r, 0, most < MARGIN ? most : MARGIN);
         extent[i] = b.n[i] + before[i] + t_random_i64(r, 0, after < MARGIN ? after : MARGIN);
         count *= extent[i] > 0 ? extent[i] : 1;
@@ -243,7 +250,8 @@ static void check_margins(held *h, const fth_node *node)
     char *copy_of = malloc(h->own_bytes);
     memset(copy_of, GUARD, h->own_bytes);
     const int64_t at = (char *)h->tile.data - h->own;
-    copy(h->desc->n_axes, h->size, h->tile.extent, copy_of + at, h->tile.stride, h->tile.data, h->tile.stride);
+    copy(h->desc->n_axes, h->size, h->tile.extent, copy_of + at, h->tile.stride, h->tile.data,
+         h->tile.stride);
     const bool same = memcmp(copy_of, h->own, h->own_bytes) == 0;
     free(copy_of);
     if (!same) FAIL("%s wrote outside its tile", node->op->name);
@@ -255,11 +263,12 @@ static void put_back(held *h, const fth_node *node)
     check_margins(h, node);
     int64_t at = 0;
     for (int i = 0; i < h->desc->n_axes; i++) at += h->tile.origin[i] * h->full_stride[i];
-    copy(h->desc->n_axes, h->size, h->tile.extent, h->full + at * h->size, h->full_stride, h->tile.data,
-         h->tile.stride);
+    copy(h->desc->n_axes, h->size, h->tile.extent, h->full + at * h->size, h->full_stride,
+         h->tile.data, h->tile.stride);
 }
 
-/* ---- one node, in pieces ---------------------------------------------------------------------- */
+/* ---- one node, in pieces ----------------------------------------------------------------------
+ */
 
 typedef struct cuts {
     int n;
@@ -306,7 +315,8 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a / b - (a % b != 0 && a < 0);
 }
 
-static void follow(const fth_relation *rel, int64_t size, int64_t a, int64_t b, int64_t *lo, int64_t *n)
+static void follow(const fth_relation *rel, int64_t size, int64_t a, int64_t b, int64_t *lo,
+                   int64_t *n)
 {
     if (rel->along == FTH_HALO) {
         a = floor_div(a * rel->mul, rel->div) - rel->lo;
@@ -350,16 +360,16 @@ static box output_box(const job *j, int k, const box *out)
 }
 
 /* One call: tiles of the inputs are made for it, outputs and state are given. */
-static fth_status call_once(job *j, const box *out, held *outs, const held *state, int64_t sum_lo, int64_t sum_hi,
-                            bool first, bool last)
+static fth_status call_once(job *j, const box *out, held *outs, const held *state, int64_t sum_lo,
+                            int64_t sum_hi, bool first, bool last)
 {
     const fth_node *node = j->node;
     fth_call call = {.node = node, .first = first, .last = last, .threads = 1, .err = j->err};
     held ins[FTH_MAX_IN];
     for (int i = 0; i < node->n_in; i++) {
         const bool view = j->views || t_random_i64(j->r, 0, 1);
-        hold(&ins[i], &node->in[i], fth_dtype_size(node->in[i].dtype), j->in[i], input_box(j, i, out, sum_lo, sum_hi),
-             view, j->r);
+        hold(&ins[i], &node->in[i], fth_dtype_size(node->in[i].dtype), j->in[i],
+             input_box(j, i, out, sum_lo, sum_hi), view, j->r);
         call.in[i] = ins[i].tile;
     }
     for (int k = 0; k < node->n_out; k++) {
@@ -373,7 +383,8 @@ static fth_status call_once(job *j, const box *out, held *outs, const held *stat
     call.scratch = bytes ? scratch : NULL;
     const fth_status s = j->run(&call);
     for (uint64_t i = 0; i < 64; i++)
-        if (((const uint8_t *)scratch)[bytes + i] != GUARD) FAIL("%s wrote outside its scratch", node->op->name);
+        if (((const uint8_t *)scratch)[bytes + i] != GUARD)
+            FAIL("%s wrote outside its scratch", node->op->name);
     free(scratch);
     for (int i = 0; i < node->n_in; i++) free(ins[i].own);
     return s;
@@ -400,10 +411,10 @@ static fth_status run_piece(job *j, box out)
         }
         for (int k = 0; k < node->n_out; k++)
             if (p == 0 || carry)
-                hold(&outs[k], &node->out[k], fth_dtype_size(node->out[k].dtype), j->out[k], output_box(j, k, &now),
-                     j->views || t_random_i64(j->r, 0, 1), j->r);
-        s = call_once(j, &now, outs, &state, carry ? 0 : pieces->at[p], carry ? 0 : pieces->at[p + 1], p == 0,
-                      p + 1 == pieces->n);
+                hold(&outs[k], &node->out[k], fth_dtype_size(node->out[k].dtype), j->out[k],
+                     output_box(j, k, &now), j->views || t_random_i64(j->r, 0, 1), j->r);
+        s = call_once(j, &now, outs, &state, carry ? 0 : pieces->at[p],
+                      carry ? 0 : pieces->at[p + 1], p == 0, p + 1 == pieces->n);
         for (int k = 0; k < node->n_out; k++)
             if (carry || p + 1 == pieces->n || s != FTH_OK) {
                 if (s == FTH_OK && j->want[k]) put_back(&outs[k], node);
@@ -462,7 +473,8 @@ static void choose_cuts(job *j, bool may)
     }
 }
 
-/* ---- whole graphs ------------------------------------------------------------------------------ */
+/* ---- whole graphs ------------------------------------------------------------------------------
+ */
 
 typedef struct eval {
     fth_graph *g;
@@ -495,7 +507,8 @@ static void check_cuttings(const job *base, const char *what)
         OKE(run_pieces(&j), j.err);
         for (int k = 0; k < node->n_out; k++) {
             if (j.want[k] && memcmp(out[k], base->out[k], bytes_of(&node->out[k])) != 0)
-                FAIL("%s of %s: output %d differs when cut (cutting %d)", what, node->op->name, k, rep);
+                FAIL("%s of %s: output %d differs when cut (cutting %d)", what, node->op->name, k,
+                     rep);
             free(out[k]);
         }
     }
@@ -514,38 +527,27 @@ static void check_variant(const job *base, const fth_kernel *kernel)
     for (int k = 0; k < node->n_out; k++) out[k] = malloc(bytes_of(&node->out[k]) + 1);
     choose_cuts(&j, false);
     OKE(run_pieces(&j), j.err);
-    static const double tol[FTH_DTYPE_COUNT] = {[FTH_F16] = 2e-3, [FTH_BF16] = 2e-2,  [FTH_F32] = 1e-5,
-                                                [FTH_F64] = 1e-12, [FTH_C64] = 1e-5, [FTH_C128] = 1e-12};
+    static const double tol[FTH_DTYPE_COUNT] = {
+        [FTH_F16] = 2e-3,  [FTH_BF16] = 2e-2, [FTH_F32] = 1e-5,
+        [FTH_F64] = 1e-12, [FTH_C64] = 1e-5,  [FTH_C128] = 1e-12};
     for (int k = 0; k < node->n_out; k++) {
         const fth_dtype t = node->out[k].dtype;
         double scale = 1.0;
         for (int64_t i = 0; i < fth_desc_count(&node->out[k]); i++)
-            if (isfinite(t_get(t, base->out[k], i))) scale = fmax(scale, fabs(t_get(t, base->out[k], i)));
+            if (isfinite(t_get(t, base->out[k], i)))
+                scale = fmax(scale, fabs(t_get(t, base->out[k], i)));
         for (int64_t i = 0; i < fth_desc_count(&node->out[k]); i++) {
             const fth_c128 a = get(t, base->out[k], i), b = get(t, out[k], i);
-            const bool same = (a.re == b.re || (isnan(a.re) && isnan(b.re))) && (a.im == b.im || isnan(a.im));
-            if (!same && !(fabs(a.re - b.re) <= tol[t] * scale && fabs(a.im - b.im) <= tol[t] * scale))
-                FAIL("fast %s: element %lld is %g, the reference gives %g", node->op->name, (long long)i, b.re, a.re);
+            const bool same =
+                (a.re == b.re || (isnan(a.re) && isnan(b.re))) && (a.im == b.im || isnan(a.im));
+            if (!same &&
+                !(fabs(a.re - b.re) <= tol[t] * scale && fabs(a.im - b.im) <= tol[t] * scale))
+                FAIL("fast %s: element %lld is %g, the reference gives %g", node->op->name,
+                     (long long)i, b.re, a.re);
         }
     }
     check_cuttings(&j, "fast variant");
     for (int k = 0; k < node->n_out; k++) free(out[k]);
-}
-
-#define FTH_KERNEL(name) extern const fth_kernel fth__cpu_##name;
-#include "cpu/kernels.def"
-#undef FTH_KERNEL
-
-static const fth_kernel *variant_of(const fth_node *node)
-{
-    static const fth_kernel *const all[] = {
-#define FTH_KERNEL(name) &fth__cpu_##name,
-#include "cpu/kernels.def"
-#undef FTH_KERNEL
-        NULL};
-    for (size_t i = 0; i + 1 < sizeof all / sizeof *all; i++)
-        if (strcmp(all[i]->op, node->op->name) == 0 && (!all[i]->supports || all[i]->supports(node))) return all[i];
-    return NULL;
 }
 
 static fth_status compute(eval *e, uint32_t id);
@@ -563,14 +565,20 @@ static fth_status compute_node(eval *e, const fth_node *node)
         e->data[node->out_val[k].id] = out[k];
     }
     t_random r = t_random_make(0);
-    job j = {.node = node, .run = node->op->run, .scratch = node->op->scratch, .in = in, .out = out, .r = &r,
-             .views = true, .err = e->err};
+    job j = {.node = node,
+             .run = node->op->run,
+             .scratch = node->op->scratch,
+             .in = in,
+             .out = out,
+             .r = &r,
+             .views = true,
+             .err = e->err};
     for (int k = 0; k < node->n_out; k++) j.want[k] = true;
     choose_cuts(&j, false);
     FTH_TRY(run_pieces(&j));
     if (!e->check || node->n_in == 0) return FTH_OK;
     check_cuttings(&j, "reference");
-    const fth_kernel *kernel = variant_of(node);
+    const fth_kernel *kernel = fth__cpu_backend.find(node);
     if (kernel) check_variant(&j, kernel);
     return FTH_OK;
 }
@@ -619,7 +627,8 @@ void t_eval_f64(fth_val v, double *out)
     free(data);
 }
 
-/* ---- checks ------------------------------------------------------------------------------------ */
+/* ---- checks ------------------------------------------------------------------------------------
+ */
 
 void t_refused_(fth_graph *g, fth_status status, const char *part, t_place at)
 {
@@ -635,7 +644,8 @@ void t_made_(fth_val v, t_place at)
 {
     fth_err err = {0};
     if (fth_val_ok(v)) return;
-    t_status(v.graph ? fth_graph_check(v.graph, &err) : FTH_E_GRAPH_VALUE, FTH_OK, "the builder", &err, at);
+    t_status(v.graph ? fth_graph_check(v.graph, &err) : FTH_E_GRAPH_VALUE, FTH_OK, "the builder",
+             &err, at);
     t_fail(at, "the value is poisoned, but the graph has no error");
 }
 
@@ -673,11 +683,14 @@ void t_grad_(fth_val loss, fth_val wrt, double tol, t_place at)
     t_eval(grad, got);
     for (int64_t i = 0; i < n; i++) {
         const double h = 1e-4;
-        const double d1 = (loss_at(loss, x + i, x[i] + h) - loss_at(loss, x + i, x[i] - h)) / (2 * h);
-        const double d2 = (loss_at(loss, x + i, x[i] + 2 * h) - loss_at(loss, x + i, x[i] - 2 * h)) / (4 * h);
+        const double d1 =
+            (loss_at(loss, x + i, x[i] + h) - loss_at(loss, x + i, x[i] - h)) / (2 * h);
+        const double d2 =
+            (loss_at(loss, x + i, x[i] + 2 * h) - loss_at(loss, x + i, x[i] - 2 * h)) / (4 * h);
         const double want = (4 * d1 - d2) / 3;
         if (!(fabs(got[i] - want) <= tol * (1 + fabs(want))))
-            t_fail(at, "gradient %lld is %.12g, differences give %.12g", (long long)i, got[i], want);
+            t_fail(at, "gradient %lld is %.12g, differences give %.12g", (long long)i, got[i],
+                   want);
     }
     free(got);
 }

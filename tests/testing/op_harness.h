@@ -19,7 +19,8 @@ fth_graph *t_graph(const char *axes);
 void t_graph_free(fth_graph *g);
 
 /* An input that reads the caller's dense memory; it may change between two t_eval. */
-fth_val t_input(fth_graph *g, const char *name, fth_dtype dtype, const char *axes, const void *data);
+fth_val t_input(fth_graph *g, const char *name, fth_dtype dtype, const char *axes,
+                const void *data);
 /* An input of random numbers, held until t_graph_free: normal for reals, small for integers. */
 fth_val t_noise(fth_graph *g, const char *name, fth_dtype dtype, const char *axes, t_random *r);
 void *t_data(fth_val input); /* its memory */

@@ -160,7 +160,7 @@ static bool add_three(rg *g, fth_ew op, int x)
     const fth_dtype t = fth_val_dtype(b);
     const int cond = partner(g, b, select ? FTH_BOOL : t, select, true, false);
     if (cond < 0) return false;
-    int c = partner(g, b, t, false, true, false);
+    int c = partner(g, rg_val(g, cond), t, false, true, false); /* each contains the next */
     if (c < 0 || (c = rg_tame(g, c, 50.0)) < 0) return false;
     const int tamed = rg_tame(g, cond, 50.0);
     const int from[3] = {tamed, x, c};

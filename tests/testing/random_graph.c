@@ -127,7 +127,9 @@ bool rg_add(rg *g, fth_val v, bool exact, double bound, int n_from, const int *f
         g->value[from[i]].read = true;
         x->exact = x->exact && g->value[from[i]].exact;
         if (g->value[from[i]].eps > x->eps) x->eps = g->value[from[i]].eps;
+        if (g->value[from[i]].noise > x->noise) x->noise = g->value[from[i]].noise;
     }
+    if (!exact && x->noise < 4.0 * x->eps * bound) x->noise = 4.0 * x->eps * bound;
     if (!fth_val_ok(v)) {
         sayf(g, ") REFUSED\n");
         return false;
@@ -305,6 +307,7 @@ int rg_tame(rg *g, int i, double limit)
     if (!rg_room(g, (double)rg_count(x->v))) return -1;
     if (!rg_add(g, fth_mul(x->v, fth_const(g->g, t, scale)), true, limit, 1, &i, "mul by %g", scale))
         return -1;
+    g->value[g->n_values - 1].noise *= scale;
     return g->n_values - 1;
 }
 

@@ -31,6 +31,7 @@ typedef struct rg_value {
     bool input;   /* nothing computes it */
     double bound; /* about the largest magnitude */
     double eps;   /* rounding of the coarsest dtype on the way */
+    double noise; /* about what rounding alone may change it by */
 } rg_value;
 
 typedef struct rg {

@@ -78,7 +78,7 @@ static bool op_layout(rg *g)
     return rg_add(g, fth_layout(v, order), true, g->value[x].bound, 1, &x, "layout %s", order);
 }
 
-static bool op_merge_split(rg *g)
+static bool merge(rg *g, bool then_split)
 {
     const int x = rg_want(g, RG_ANY_REAL, false);
     if (x < 0 || fth_val_axes(rg_val(g, x)) < 2 || !rg_room(g, 3.0 * elements(g, x))) return false;
@@ -90,12 +90,15 @@ static bool op_merge_split(rg *g)
     const char *into = rg_axis(g, fth_val_size(v, a) * fth_val_size(v, a + 1));
     if (!into) return false;
     if (!rg_add(g, fth_merge(v, parts, into), true, g->value[x].bound, 1, &x, "merge %s", parts)) return false;
-    if (rg_chance(g, 50)) return true;
+    if (!then_split) return true;
     const int m = g->n_values - 1;
     int y = m;
     if (rg_chance(g, 60) && (rg_class(fth_val_dtype(v)) & RG_FLOAT)) y = rg_tame(g, m, 1.0);
     return y >= 0 && rg_add(g, fth_split(rg_val(g, y), into, NULL), true, g->value[y].bound, 1, &y, "split");
 }
+
+static bool op_merge(rg *g) { return merge(g, false); }
+static bool op_split(rg *g) { return merge(g, true); }
 
 static bool op_index(rg *g)
 {
@@ -554,10 +557,90 @@ static bool op_fft(rg *g)
     return rg_add(g, fth_fft_(FTH_HERE, kind, v, axis, into), false, 3.0 * (double)n, 1, &x, "fft %d %s", (int)kind, axis);
 }
 
-/* Complete ops tables end here. */
+/* ---- small matrices, images, random numbers ---------------------------------------------------- */
+
+static bool op_eigh(rg *g)
+{
+    const char *m, *m2;
+    const int a = spd(g, RG_FILL_SPD, 8, &m, &m2, rg_chance(g, 50) ? FTH_F32 : FTH_F64);
+    if (a < 0 || !rg_room(g, 2.0 * elements(g, a))) return false;
+    return rg_add(g, fth_eigh(rg_val(g, a), m, m2), false, 8.0, 1, &a, "eigh") &&
+           second_output(g, g->n_values - 1, 1.0, "vectors");
+}
+
+static bool op_inverse(rg *g)
+{
+    const char *m, *m2;
+    const int a = spd(g, RG_FILL_SPD, 8, &m, &m2, solver_dtype(g));
+    if (a < 0 || !rg_room(g, 2.0 * elements(g, a))) return false;
+    return rg_add(g, fth_inverse(rg_val(g, a), m, m2), false, 2.0, 1, &a, "inverse") &&
+           second_output(g, g->n_values - 1, 20.0, "log determinant");
+}
+
+/* Images [batch chan y x] of a few pixels; the batch is the long axis when there is room. */
+static bool op_conv2d(rg *g)
+{
+    const int64_t y = rg_int(g, 3, 6), x = rg_int(g, 3, 6), chan = rg_int(g, 1, 3), k = rg_int(g, 1, 3);
+    const int64_t stride = rg_int(g, 1, 2), pad = rg_int(g, 0, 1);
+    const int64_t out_y = (y + 2 * pad - k) / stride + 1, out_x = (x + 2 * pad - k) / stride + 1;
+    const bool on_s = rg_room(g, 4.0 * (double)(rg_size(g, "s") * y * x * chan)) && rg_chance(g, 70);
+    const fth_dtype t = rg_chance(g, 50) ? FTH_F32 : FTH_F64;
+    if (!rg_room(g, 20000.0) || g->n_axes + 10 > RG_AXES) return false;
+    const fth_conv conv = {.chan = rg_axis(g, chan), .y = rg_axis(g, y), .x = rg_axis(g, x), .ky = rg_axis(g, k),
+                           .kx = rg_axis(g, k), .out_y = rg_axis(g, out_y), .out_x = rg_axis(g, out_x),
+                           .stride = stride, .dilation = 1, .pad_y = pad, .pad_x = pad};
+    const char *out = rg_axis(g, rg_int(g, 1, 3));
+    char axes[96];
+    snprintf(axes, sizeof axes, "%s %s %s %s", on_s ? "s" : "b", conv.chan, conv.y, conv.x);
+    const int v = rg_input(g, t, axes, RG_FILL_ANY);
+    snprintf(axes, sizeof axes, "%s %s %s %s", out, conv.chan, conv.ky, conv.kx);
+    const int w = v >= 0 ? rg_input(g, t, axes, RG_FILL_ANY) : -1;
+    const int from[2] = {v, w};
+    return w >= 0 && rg_add(g, fth_conv2d(rg_val(g, v), rg_val(g, w), &conv), false, 100.0, 2, from, "conv2d");
+}
+
+/* A 0-axis i64: a constant, or an input that is read in every run. */
+static fth_val number(rg *g)
+{
+    if (rg_chance(g, 50)) return fth_const_i64(g->g, FTH_I64, rg_int(g, 0, 1000));
+    rg_data *d = rg_data_new(g, FTH_I64, 0, NULL);
+    if (!d) return (fth_val){0};
+    *(int64_t *)d->data = rg_int(g, 0, 1000);
+    const int v = rg_input_from(g, d, "");
+    return v >= 0 ? rg_val(g, v) : (fth_val){0};
+}
+
+static bool random_of(rg *g, fth_random_kind kind)
+{
+    static const char *const lists[] = {"s", "s a", "a s", "t", "a b", "t s", "b s"};
+    const char *axes = lists[rg_int(g, 0, 6)];
+    const fth_dtype t = kind == FTH_RANDOM_BITS ? FTH_I64 : rg_chance(g, 50) ? FTH_F32 : FTH_F64;
+    double n = 1.0;
+    for (const char *c = axes; *c; c++)
+        if (*c != ' ') n *= (double)rg_size(g, (const char[]){*c, '\0'});
+    if (!rg_room(g, n)) return false;
+    const fth_val seed = number(g), iteration = number(g);
+    return rg_add(g, fth_random_(FTH_HERE, kind, t, axes, seed, iteration, rg_int(g, 0, 3)), true,
+                  kind == FTH_RANDOM_BITS ? 1e19 : 6.0, 0, NULL, "random %d", (int)kind);
+}
+
+static bool op_bits(rg *g) { return random_of(g, FTH_RANDOM_BITS); }
+static bool op_uniform(rg *g) { return random_of(g, FTH_RANDOM_UNIFORM); }
+static bool op_normal(rg *g) { return random_of(g, FTH_RANDOM_NORMAL); }
+
+static bool op_poisson(rg *g)
+{
+    int x = rg_want(g, RG_REAL, true);
+    const fth_dtype t = x >= 0 ? fth_val_dtype(rg_val(g, x)) : FTH_F16;
+    if ((t != FTH_F32 && t != FTH_F64) || (x = rg_tame(g, x, 30.0)) < 0 || (x = rg_positive(g, x)) < 0) return false;
+    if (!rg_room(g, elements(g, x))) return false;
+    const fth_val seed = number(g), iteration = number(g);
+    return rg_add(g, fth_poisson(rg_val(g, x), seed, iteration, rg_int(g, 0, 3)), true, 60.0, 1, &x, "poisson");
+}
+
 const rg_op rg_ops[] = {
     {"cast", op_cast},         {"expand", op_expand},         {"rename", op_rename},
-    {"layout", op_layout},     {"merge", op_merge_split},     {"index", op_index},
+    {"layout", op_layout},     {"merge", op_merge}, {"split", op_split},     {"index", op_index},
     {"sum", op_sum},           {"prod", op_prod},             {"rmin", op_rmin},
     {"rmax", op_rmax},         {"any", op_any},               {"all", op_all},
     {"logsumexp", op_logsumexp}, {"count", op_count},         {"mean", op_mean},
@@ -569,5 +652,8 @@ const rg_op rg_ops[] = {
     {"slice", op_slice},       {"pad", op_pad},               {"window", op_window},
     {"flip", op_flip},         {"sort", op_sort},             {"topk", op_topk},
     {"pool", op_pool},         {"upsample", op_upsample},     {"fft", op_fft},
+    {"eigh", op_eigh},         {"inverse", op_inverse},       {"conv2d", op_conv2d},
+    {"bits", op_bits},         {"uniform", op_uniform},       {"normal", op_normal},
+    {"poisson", op_poisson},
 };
 const int rg_n_ops = (int)(sizeof rg_ops / sizeof rg_ops[0]);

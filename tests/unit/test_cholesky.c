@@ -22,7 +22,8 @@ static void put(const fth_desc *d, void *data, int64_t at, double re, double im)
     if (d->dtype == FTH_C128) ((fth_c128 *)data)[at] = (fth_c128){re, im};
 }
 
-/* A Hermitian matrix with a heavy diagonal; the upper triangle holds NaN, which must not be read. */
+/* A Hermitian matrix with a heavy diagonal; the upper triangle holds NaN, which must not be read.
+ */
 static void fill(t_random *r, const fth_node *node, void *data)
 {
     const fth_desc *d = &node->in[0];
@@ -35,7 +36,7 @@ static void fill(t_random *r, const fth_node *node, void *data)
         else if (i > j)
             put(d, data, at, t_random_normal(r), t_random_normal(r));
         else
-            put(d, data, at, NAN, NAN);
+            put(d, data, at, (double)NAN, (double)NAN);
         for (int k = d->n_axes - 1; k >= 0 && ++index[k] == d->size[k]; k--) index[k] = 0;
     }
 }
@@ -69,7 +70,8 @@ static void check(const char *axes, int64_t n, int64_t batch, fth_dtype t)
 
 TEST(every_layout_and_dtype)
 {
-    static const char *const axes[] = {"row col", "col row", "l row col", "l col row", "row l col", "row col l", "col l row"};
+    static const char *const axes[] = {"row col",   "col row",   "l row col", "l col row",
+                                       "row l col", "row col l", "col l row"};
     for (size_t i = 0; i < sizeof axes / sizeof *axes; i++)
         for (int t = 0; t < 4; t++) check(axes[i], 13, 3, dtypes[t]);
 }
@@ -97,7 +99,8 @@ TEST(in_place_gives_the_same_bits)
         oc_open(&b);
         fth_axis(b.g, "row", n);
         fth_axis(b.g, "col", n);
-        const fth_node *node = oc_node(&b, fth_cholesky(oc_in(&b, "K", FTH_F32, "row col"), "row", "col"));
+        const fth_node *node =
+            oc_node(&b, fth_cholesky(oc_in(&b, "K", FTH_F32, "row col"), "row", "col"));
         t_random r = t_random_make(3);
         const int64_t bytes = oc_bytes(&node->out[0]);
         void *x = malloc((size_t)bytes), *y = malloc((size_t)bytes);
@@ -121,7 +124,8 @@ static void check_refusal(const fth_kernel *kernel, int64_t n, int64_t bad, doub
     fth_axis(b.g, "row", n);
     fth_axis(b.g, "col", n);
     fth_axis(b.g, "factor", 2);
-    const fth_node *node = oc_node(&b, fth_cholesky(oc_in(&b, "Kzz", FTH_F64, "factor row col"), "row", "col"));
+    const fth_node *node =
+        oc_node(&b, fth_cholesky(oc_in(&b, "Kzz", FTH_F64, "factor row col"), "row", "col"));
     double *x = calloc((size_t)(2 * n * n), sizeof *x), *y = calloc((size_t)(2 * n * n), sizeof *y);
     for (int64_t i = 0; i < 2 * n; i++) x[i / n * n * n + i % n * (n + 1)] = 1.0;
     x[n * n + bad * (n + 1)] = value;
@@ -142,8 +146,8 @@ TEST(not_positive_definite_is_named)
     check_refusal(NULL, 6, 3, -1.0);
     check_refusal(&fth__cpu_cholesky, 6, 3, -1.0);
     check_refusal(&fth__cpu_cholesky, 6, 0, 0.0);
-    check_refusal(&fth__cpu_cholesky, 6, 5, NAN);
-    check_refusal(&fth__cpu_cholesky, 600, 0, NAN);
+    check_refusal(&fth__cpu_cholesky, 6, 5, (double)NAN);
+    check_refusal(&fth__cpu_cholesky, 600, 0, (double)NAN);
     check_refusal(&fth__cpu_cholesky, 600, 555, -2.0);
 }
 

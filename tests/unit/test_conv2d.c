@@ -1,5 +1,5 @@
-/* test_conv2d.c - convolutions and both gradients: against plain loops, cut anywhere, and adjoint to each other.
- * seconds: 10
+/* test_conv2d.c - convolutions and both gradients: against plain loops, cut anywhere, and adjoint
+ * to each other. seconds: 10
  */
 #include "ops/conv2d.h"
 #include "testing/op_cut.h"
@@ -27,8 +27,17 @@ static void declare(oc_bench *b, const setup *s)
 
 static fth_val build(oc_bench *b, const setup *s, fth_dtype t)
 {
-    const fth_conv conv = {.y = "y", .x = "x", .out_y = "oy", .out_x = "ox", .chan = "c", .ky = "ky", .kx = "kx",
-                           .stride = s->stride, .dilation = s->dilation, .pad_y = s->pad_y, .pad_x = s->pad_x};
+    const fth_conv conv = {.y = "y",
+                           .x = "x",
+                           .out_y = "oy",
+                           .out_x = "ox",
+                           .chan = "c",
+                           .ky = "ky",
+                           .kx = "kx",
+                           .stride = s->stride,
+                           .dilation = s->dilation,
+                           .pad_y = s->pad_y,
+                           .pad_x = s->pad_x};
     return fth_conv2d(oc_in(b, "v", t, s->image), oc_in(b, "w", t, s->weights), &conv);
 }
 
@@ -40,7 +49,8 @@ static void *room(const fth_desc *d)
 }
 
 /* Four ways to the same result; leaves the fast one in c->out[0]. */
-static void check_node(const fth_node *node, const fth_kernel *kernel, t_random *r, void *in0, void *in1, void **out)
+static void check_node(const fth_node *node, const fth_kernel *kernel, t_random *r, void *in0,
+                       void *in1, void **out)
 {
     oc_case c = {.node = node, .in = {in0, in1}};
     void *result[4];
@@ -51,7 +61,8 @@ static void check_node(const fth_node *node, const fth_kernel *kernel, t_random 
     }
     SAME_BYTES(result[0], result[1], oc_bytes(&node->out[0]));
     SAME_BYTES(result[2], result[3], oc_bytes(&node->out[0]));
-    LE_F64(oc_error(&node->out[0], result[2], result[0]), node->out[0].dtype == FTH_F32 ? 1e-5 : 1e-13);
+    LE_F64(oc_error(&node->out[0], result[2], result[0]),
+           node->out[0].dtype == FTH_F32 ? 1e-5 : 1e-13);
     for (int i = 0; i < 3; i++) free(result[i]);
     *out = result[3];
 }
@@ -85,9 +96,11 @@ static void check(const setup *s, fth_dtype t)
     check_node(oc_node(&b, in_bar[0]), &fth__cpu_conv2d_grad_input, &r, seed, weights, &image_bar);
     check_node(oc_node(&b, in_bar[1]), &fth__cpu_conv2d_grad_weight, &r, seed, image, &weights_bar);
     /* linear in each operand: <seed, conv(v, w)> = <v_bar, v> = <w_bar, w> */
-    const double value = inner(&node->out[0], seed, out), scale = 1.0 + (value > 0 ? value : -value);
+    const double value = inner(&node->out[0], seed, out),
+                 scale = 1.0 + (value > 0 ? value : -value);
     NEAR(inner(&node->in[0], image_bar, image) / scale, value / scale, t == FTH_F32 ? 1e-4 : 1e-12);
-    NEAR(inner(&node->in[1], weights_bar, weights) / scale, value / scale, t == FTH_F32 ? 1e-4 : 1e-12);
+    NEAR(inner(&node->in[1], weights_bar, weights) / scale, value / scale,
+         t == FTH_F32 ? 1e-4 : 1e-12);
     free(image), free(weights), free(seed), free(out), free(image_bar), free(weights_bar);
     oc_close(&b);
 }
@@ -104,6 +117,9 @@ TEST(every_layout_stride_and_padding)
         {"c x y", "c o kx ky", 1, 2, 9, 8, 4, 3, 3, 9, 8, 1, 1, 1, 1},
         {"b c y x", "o c ky kx", 1, 1, 40, 600, 2, 3, 3, 40, 600, 1, 1, 1, 1},
         {"b c y x", "o c ky kx", 70, 1, 3, 3, 2, 2, 2, 2, 2, 1, 1, 0, 0},
+        {"b c y x", "o c ky kx", 70000, 1, 1, 2, 1, 1, 2, 1, 1, 1, 1, 0, 0},
+        {"b c y x", "o c ky kx", 2, 5, 9, 300, 3, 1, 1, 9, 300, 1, 1, 0, 0},
+        {"b c y x", "o c ky kx", 1, 20, 40, 100, 17, 3, 5, 40, 100, 1, 1, 1, 2},
         {"b c y x", "o c ky kx", 2, 130, 4, 4, 3, 3, 3, 4, 4, 1, 1, 1, 1},
         {"b c y x", "o c ky kx", 0, 2, 4, 4, 3, 3, 3, 4, 4, 1, 1, 1, 1},
         {"b c y x", "o c ky kx", 2, 0, 4, 4, 3, 3, 3, 4, 4, 1, 1, 1, 1},
@@ -147,7 +163,8 @@ TEST(refusals)
     EQ_I64(err.status, FTH_E_GRAPH_ATTR);
     const setup no_chan = {"b y x", "c ky kx o", 1, 1, 2, 3, 1, 2, 2, 2, 3, 1, 1, 0, 0};
     const fth_conv conv = {"y", "x", "oy", "ox", "c", "ky", "kx", 1, 1, 0, 0};
-    fth_conv2d(oc_in(&b, "p", FTH_F32, no_chan.image), oc_in(&b, "q", FTH_F32, no_chan.weights), &conv);
+    fth_conv2d(oc_in(&b, "p", FTH_F32, no_chan.image), oc_in(&b, "q", FTH_F32, no_chan.weights),
+               &conv);
     fth_graph_errors(b.g, 1, &err);
     EQ_I64(err.status, FTH_E_AXIS_MISMATCH);
     HAS(err.text, "p f32 [b=1 y=2 x=3]");

@@ -119,7 +119,8 @@ TEST(numbers_by_hand)
     oc_open(&b);
     declare(&b, "i=2 j=2 k=2");
     fth_val v = fth_dot(oc_in(&b, "a", FTH_C64, "i k"), oc_in(&b, "b", FTH_C64, "k j"), "k");
-    fth_c64 x[4] = {{1, 1}, {0, 2}, {3, 0}, {0, 0}}, y[4] = {{1, 0}, {0, 1}, {2, 0}, {1, -1}}, out[4];
+    fth_c64 x[4] = {{1, 1}, {0, 2}, {3, 0}, {0, 0}}, y[4] = {{1, 0}, {0, 1}, {2, 0}, {1, -1}},
+            out[4];
     oc_case c = {.node = oc_node(&b, v), .in = {x, y}, .out = {out}};
     for (int fast = 0; fast < 2; fast++) {
         c.kernel = fast ? &fth__cpu_dot : NULL;
@@ -143,14 +144,17 @@ TEST(marks_skip_zero_tiles)
     for (int side = 0; side < 2; side++) {
         const fth_triangle mark = side ? FTH_UPPER : FTH_LOWER;
         fth_val a = fth_mark(oc_in(&b, side ? "u" : "l", FTH_F32, "row col"), mark, "row", "col");
-        const fth_node *node = oc_node(&b, fth_dot(a, oc_in(&b, side ? "y" : "x", FTH_F32, "col n"), "col"));
+        const fth_node *node =
+            oc_node(&b, fth_dot(a, oc_in(&b, side ? "y" : "x", FTH_F32, "col n"), "col"));
         oc_case c = {.node = node, .kernel = &fth__cpu_dot};
         float *m = c.in[0] = room(&node->in[0]), *v = c.in[1] = room(&node->in[1]);
         float *out = c.out[0] = room(&node->out[0]);
         for (int64_t i = 0; i < 2048; i++)
             for (int64_t j = 0; j < 2048; j++) {
                 const bool far = side ? i >= 1024 && j < 1024 : i < 1024 && j >= 1024;
-                m[i * 2048 + j] = far ? (float)__builtin_nan("") : (side ? j >= i : j <= i) ? 1.0f : 0.0f;
+                m[i * 2048 + j] = far                        ? (float)__builtin_nan("")
+                                  : (side ? j >= i : j <= i) ? 1.0f
+                                                             : 0.0f;
             }
         for (int i = 0; i < 2048 * 3; i++) v[i] = 1.0f;
         OK(oc_run(&c));
@@ -166,7 +170,8 @@ TEST(refusals_name_both_operands)
     oc_open(&b);
     declare(&b, "cell=4 gene=3 factor=2");
     fth_err err = {0};
-    fth_val x = oc_in(&b, "counts", FTH_F32, "cell gene"), w = oc_in(&b, "W", FTH_F32, "gene factor");
+    fth_val x = oc_in(&b, "counts", FTH_F32, "cell gene"),
+            w = oc_in(&b, "W", FTH_F32, "gene factor");
     IS_TRUE(!fth_val_ok(fth_dot(x, w, "factor")));
     EQ_I64(fth_graph_errors(b.g, 0, &err), 1);
     EQ_I64(err.status, FTH_E_AXIS_MISSING);
@@ -176,7 +181,8 @@ TEST(refusals_name_both_operands)
     IS_TRUE(!fth_val_ok(fth_dot(x, oc_in(&b, "V", FTH_F64, "gene factor"), "gene")));
     fth_graph_errors(b.g, 1, &err);
     EQ_I64(err.status, FTH_E_DTYPE);
-    IS_TRUE(!fth_val_ok(fth_dot(oc_in(&b, "i", FTH_I32, "cell"), oc_in(&b, "j", FTH_I32, "cell"), "cell")));
+    IS_TRUE(!fth_val_ok(
+        fth_dot(oc_in(&b, "i", FTH_I32, "cell"), oc_in(&b, "j", FTH_I32, "cell"), "cell")));
     fth_graph_errors(b.g, 2, &err);
     EQ_I64(err.status, FTH_E_DTYPE_OP);
     IS_TRUE(!fth_val_ok(fth_dot(x, w, "gne")));
@@ -190,8 +196,9 @@ TEST(relations_and_grids)
     oc_bench b;
     oc_open(&b);
     declare(&b, "induce=3000 cell=5000 factor=12 induce2=3000");
-    const fth_node *node = oc_node(&b, fth_dot(oc_in(&b, "W", FTH_F32, "induce cell"),
-                                               oc_in(&b, "Lu", FTH_F32, "factor induce induce2"), "induce"));
+    const fth_node *node =
+        oc_node(&b, fth_dot(oc_in(&b, "W", FTH_F32, "induce cell"),
+                            oc_in(&b, "Lu", FTH_F32, "factor induce induce2"), "induce"));
     fth_relation r;
     node->op->relation(node, 0, 0, &r);
     EQ_I64(r.along, FTH_ACCUMULATE);

@@ -30,7 +30,8 @@ static fth__program squares(const fth_node *dot, const char *tail, bool extra)
     for (int i = 0; i < p.n_reg; i++) p.reg_dtype[i] = (uint8_t)d->dtype;
     const uint8_t t = (uint8_t)d->dtype;
     if (extra) p.instr[0] = (fth__instr){FTH_EW_MUL, t, t, 2, {0, 1, -1}};
-    p.instr[p.n_instr - 1] = (fth__instr){FTH_EW_SQR, t, t, (int16_t)(p.n_reg - 1), {extra ? 2 : 0, -1, -1}};
+    p.instr[p.n_instr - 1] =
+        (fth__instr){FTH_EW_SQR, t, t, (int16_t)(p.n_reg - 1), {extra ? 2 : 0, -1, -1}};
     p.n_out = 1;
     p.out_reg[0] = (int16_t)(p.n_reg - 1);
     p.tail_dim = fth_desc_find(d, fth_axis_find(dot->graph, tail));
@@ -39,7 +40,8 @@ static fth__program squares(const fth_node *dot, const char *tail, bool extra)
 }
 
 typedef struct setup {
-    const char *axes, *a, *b, *summed, *tail, *extra; /* extra: axes of a further operand; NULL: none */
+    const char *axes, *a, *b, *summed, *tail,
+        *extra; /* extra: axes of a further operand; NULL: none */
 } setup;
 
 static void declare(oc_bench *b, const char *axes)
@@ -65,12 +67,14 @@ static void check(const setup *s, fth_dtype t)
     oc_bench b;
     oc_open(&b);
     declare(&b, s->axes);
-    const fth_node *dot = oc_node(&b, fth_dot(oc_in(&b, "a", t, s->a), oc_in(&b, "b", t, s->b), s->summed));
+    const fth_node *dot =
+        oc_node(&b, fth_dot(oc_in(&b, "a", t, s->a), oc_in(&b, "b", t, s->b), s->summed));
     const fth_val extra = s->extra ? oc_in(&b, "w", t, s->extra) : (fth_val){0};
     const fth__program program = squares(dot, s->tail, s->extra != NULL);
     fth__dot_reduce_attr *attr = malloc(sizeof *attr);
     fth_node node;
-    IS_TRUE(fth__dot_reduce_make(dot, &program, s->extra ? fth__val_desc(extra) : NULL, s->extra != NULL, attr, &node));
+    IS_TRUE(fth__dot_reduce_make(dot, &program, s->extra ? fth__val_desc(extra) : NULL,
+                                 s->extra != NULL, attr, &node));
     EQ_I64(fth_desc_find(&node.out[0], fth_axis_find(b.g, s->tail)), -1);
     node.in_val[2] = extra;
 
@@ -137,7 +141,8 @@ TEST(what_cannot_be_joined_is_refused)
     oc_bench b;
     oc_open(&b);
     declare(&b, "k=3 l=2 m=4 n=5");
-    const fth_node *dot = oc_node(&b, fth_dot(oc_in(&b, "a", FTH_F32, "l m k"), oc_in(&b, "b", FTH_F32, "l k n"), "k"));
+    const fth_node *dot = oc_node(
+        &b, fth_dot(oc_in(&b, "a", FTH_F32, "l m k"), oc_in(&b, "b", FTH_F32, "l k n"), "k"));
     fth__program p = squares(dot, "n", false);
     fth__dot_reduce_attr *attr = malloc(sizeof *attr);
     fth_node node;

@@ -17,18 +17,21 @@ static number at(const fth_desc *d, const void *data, int64_t i)
 }
 
 /* One matrix [row col] of size n at element `base` of dense arrays. */
-static void check_one(const fth_node *node, const void *a, const void *w, const void *v, int64_t n, int64_t m, double tol)
+static void check_one(const fth_node *node, const void *a, const void *w, const void *v, int64_t n,
+                      int64_t m, double tol)
 {
     const fth_desc *d = &node->in[0];
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j <= i; j++) {
             double re = 0.0, im = 0.0, dot_re = 0.0, dot_im = 0.0;
             for (int64_t k = 0; k < n; k++) {
-                const number x = at(d, v, m * n * n + k * n + i), y = at(d, v, m * n * n + k * n + j);
+                const number x = at(d, v, m * n * n + k * n + i),
+                             y = at(d, v, m * n * n + k * n + j);
                 const double value = oc_get(&node->out[0], w, m * n + k, 0);
                 re += value * (x.re * y.re + x.im * y.im); /* v[k][i] conj(v[k][j]) */
                 im += value * (x.im * y.re - x.re * y.im);
-                const number p = at(d, v, m * n * n + i * n + k), q = at(d, v, m * n * n + j * n + k);
+                const number p = at(d, v, m * n * n + i * n + k),
+                             q = at(d, v, m * n * n + j * n + k);
                 dot_re += p.re * q.re + p.im * q.im;
                 dot_im += p.im * q.re - p.re * q.im;
             }
@@ -51,12 +54,14 @@ static void check(int64_t n, fth_dtype t)
     fth_axis(b.g, "l", 3);
     const fth_node *node = oc_node(&b, fth_eigh(oc_in(&b, "A", t, "l row col"), "row", "col"));
     t_random r = t_random_make((uint64_t)n);
-    const size_t bytes = (size_t)oc_bytes(&node->in[0]) + 1, value_bytes = (size_t)oc_bytes(&node->out[0]) + 1;
+    const size_t bytes = (size_t)oc_bytes(&node->in[0]) + 1,
+                 value_bytes = (size_t)oc_bytes(&node->out[0]) + 1;
     oc_case c = {.node = node, .in = {malloc(bytes)}, .out = {malloc(value_bytes), malloc(bytes)}};
     oc_fill(&r, &node->in[0], c.in[0]);
     OKE(oc_run(&c), &c.err);
     for (int64_t m = 0; m < 3; m++)
-        check_one(node, c.in[0], c.out[0], c.out[1], n, m, (t == FTH_F32 || t == FTH_C64 ? 4e-6 : 2e-14) * (double)(n + 1));
+        check_one(node, c.in[0], c.out[0], c.out[1], n, m,
+                  (t == FTH_F32 || t == FTH_C64 ? 4e-6 : 2e-14) * (double)(n + 1));
     void *w = c.out[0], *v = c.out[1];
     c.out[0] = malloc(value_bytes), c.out[1] = malloc(bytes);
     OKE(oc_run_cut(&c, &r), &c.err);
@@ -84,8 +89,10 @@ TEST(numbers_by_hand)
     oc_open(&b);
     fth_axis(b.g, "row", 2);
     fth_axis(b.g, "col", 2);
-    double a[4] = {2, NAN, 1, 2}, w[2], v[4]; /* above the diagonal nothing is read */
-    oc_case c = {.node = oc_node(&b, fth_eigh(oc_in(&b, "A", FTH_F64, "row col"), "row", "col")), .in = {a}, .out = {w, v}};
+    double a[4] = {2, (double)NAN, 1, 2}, w[2], v[4]; /* above the diagonal nothing is read */
+    oc_case c = {.node = oc_node(&b, fth_eigh(oc_in(&b, "A", FTH_F64, "row col"), "row", "col")),
+                 .in = {a},
+                 .out = {w, v}};
     OK(oc_run(&c));
     NEAR(w[0], 1, 1e-15);
     NEAR(w[1], 3, 1e-15);
@@ -93,7 +100,7 @@ TEST(numbers_by_hand)
     NEAR(v[1], -sqrt(0.5), 1e-15);
     NEAR(v[2], sqrt(0.5), 1e-15);
     NEAR(v[3], sqrt(0.5), 1e-15);
-    a[0] = NAN;
+    a[0] = (double)NAN;
     IS(oc_run(&c), FTH_E_NUMERIC);
     oc_close(&b);
 }

@@ -58,7 +58,8 @@ TEST(numbers_by_hand)
     fth_axis(b.g, "col", 3);
     double a[9] = {0, 2, 0, 0, 0, 4, 5, 0, 0}, out[9], log_det[1];
     oc_case c = {.node = oc_node(&b, fth_inverse(oc_in(&b, "A", FTH_F64, "row col"), "row", "col")),
-                 .in = {a}, .out = {out, log_det}};
+                 .in = {a},
+                 .out = {out, log_det}};
     OK(oc_run(&c));
     EQ_F64(out[2], 0.2);
     EQ_F64(out[3], 0.5);
@@ -78,8 +79,10 @@ TEST(singular_matrices_are_named)
     fth_axis(b.g, "big", 65);
     fth_axis(b.g, "big2", 65);
     float a[8] = {1, 0, 0, 1, 1, 2, 2, 4}, out[8], log_det[2];
-    oc_case c = {.node = oc_node(&b, fth_inverse(oc_in(&b, "cov", FTH_F32, "view row col"), "row", "col")),
-                 .in = {a}, .out = {out, log_det}};
+    oc_case c = {
+        .node = oc_node(&b, fth_inverse(oc_in(&b, "cov", FTH_F32, "view row col"), "row", "col")),
+        .in = {a},
+        .out = {out, log_det}};
     IS(oc_run(&c), FTH_E_NUMERIC);
     HAS(c.err.text, "view=1");
     HAS(c.err.text, "cov f32");

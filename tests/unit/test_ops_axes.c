@@ -5,7 +5,8 @@
 #include "graph/graph.h"
 #include "testing/op_harness.h"
 
-static const fth_dtype movable[] = {FTH_BOOL, FTH_U16, FTH_F16, FTH_F32, FTH_I64, FTH_C64, FTH_C128};
+static const fth_dtype movable[] = {FTH_BOOL, FTH_U16, FTH_F16, FTH_F32,
+                                    FTH_I64,  FTH_C64, FTH_C128};
 enum { N_MOVABLE = sizeof movable / sizeof *movable };
 
 TEST(expand_repeats_with_new_axes_outermost)
@@ -210,7 +211,8 @@ TEST(merge_of_empty_and_single_axes)
 TEST(mark_is_kept_by_layout_expand_and_lost_by_merge)
 {
     fth_graph *g = t_graph("k=2 row=3 col=3 new=2");
-    const fth_val v = fth_mark(t_input(g, "L", FTH_F64, "k row col", NULL), FTH_LOWER, "row", "col");
+    const fth_val v =
+        fth_mark(t_input(g, "L", FTH_F64, "k row col", NULL), FTH_LOWER, "row", "col");
     MADE(v);
     const fth_desc *d = fth__val_desc(fth_layout(fth_expand(v, "new"), "col new row k"));
     EQ_I64(d->triangle, FTH_LOWER);

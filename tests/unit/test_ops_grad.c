@@ -89,7 +89,9 @@ CASE(topk, "a=2 b=6 c=2 k=3", "a b c", fth_topk(v, "b", "k", true))
 
 static fth_val build_fold(fth_val v)
 {
-    const fth__window_attr attr = {.lo = 1, .axis = fth_axis_find(v.graph, "b"), .tap = fth_axis_find(v.graph, "t"),
+    const fth__window_attr attr = {.lo = 1,
+                                   .axis = fth_axis_find(v.graph, "b"),
+                                   .tap = fth_axis_find(v.graph, "t"),
                                    .clamp = 1};
     return fth__fold(FTH_HERE, v, &attr);
 }
@@ -208,7 +210,8 @@ TEST(a_running_product_has_none)
     t_random r = t_random_make(1);
     const fth_val v = t_noise(g, "x", FTH_F64, "n", &r);
     fth_val grad = {0};
-    IS(fth_grad(fth_sum(fth_scan(FTH_RED_PROD, v, "n", false, false), "n"), 1, &v, &grad), FTH_E_GRAPH_GRADIENT);
+    IS(fth_grad(fth_sum(fth_scan(FTH_RED_PROD, v, "n", false, false), "n"), 1, &v, &grad),
+       FTH_E_GRAPH_GRADIENT);
     REFUSED(g, FTH_E_GRAPH_GRADIENT, "running prod");
     t_graph_free(g);
 }

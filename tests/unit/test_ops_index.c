@@ -29,7 +29,8 @@ TEST(gather_replaces_the_axis_in_place_for_every_dtype)
                 for (int64_t i = 0; i < 8; i++)
                     for (int64_t c = 0; c < 5; c++) {
                         const int64_t row = (int64_t)t_get(it, t_data(n), i);
-                        SAME_BYTES(got + ((a * 8 + i) * 5 + c) * size, x + ((a * 7 + row) * 5 + c) * size, size);
+                        SAME_BYTES(got + ((a * 8 + i) * 5 + c) * size,
+                                   x + ((a * 7 + row) * 5 + c) * size, size);
                     }
             t_graph_free(g);
         }
@@ -76,7 +77,8 @@ TEST(gather_permutes)
     const int64_t order[6] = {2, 0, 1, 1, 2, 0};
     const float x[6] = {10, 11, 12, 20, 21, 22}, want[6] = {12, 10, 11, 21, 22, 20};
     float got[6];
-    const fth_val out = fth_gather(t_input(g, "x", FTH_F32, "b c", x), "c", t_input(g, "n", FTH_I64, "b c", order));
+    const fth_val out =
+        fth_gather(t_input(g, "x", FTH_F32, "b c", x), "c", t_input(g, "n", FTH_I64, "b c", order));
     SHAPE(out, "f32 [b=2 c=3]");
     t_eval(out, got);
     SAME_BYTES(got, want, sizeof got);
@@ -90,7 +92,8 @@ TEST(an_index_outside_is_an_error_of_the_run_with_its_place)
         fth_graph *g = t_graph("row=7 i=4 j=2 c=3 out=5");
         t_random r = t_random_make(4);
         const int64_t index[8] = {0, 1, 2, 3, 4, bad[k], 6, 0};
-        const fth_val v = t_noise(g, "x", FTH_F32, "row c", &r), n = t_input(g, "n", FTH_I64, "i j", index);
+        const fth_val v = t_noise(g, "x", FTH_F32, "row c", &r),
+                      n = t_input(g, "n", FTH_I64, "i j", index);
         float got[24];
         fth_err err = {0};
         IS(t_try(fth_gather(v, "row", n), got, &err), FTH_E_INDEX_RANGE);
@@ -113,7 +116,8 @@ TEST(gather_refusals)
     REFUSED(g, FTH_E_DTYPE_OP, "n f32 [i=4]");
     t_graph_free(g);
     g = t_graph("row=7 i=4");
-    IS_TRUE(!fth_val_ok(fth_gather(t_input(g, "x", FTH_F32, "row", NULL), "i", t_input(g, "n", FTH_I64, "i", NULL))));
+    IS_TRUE(!fth_val_ok(fth_gather(t_input(g, "x", FTH_F32, "row", NULL), "i",
+                                   t_input(g, "n", FTH_I64, "i", NULL))));
     REFUSED(g, FTH_E_AXIS_MISSING, "no axis 'i'");
     t_graph_free(g);
 }
@@ -126,7 +130,8 @@ TEST(scatter_add_of_every_dtype)
         t_random r = t_random_make(5);
         const fth_val v = t_noise(g, "x", t, "a i c", &r), n = t_noise(g, "n", FTH_I32, "i", &r);
         int32_t *index = t_data(n);
-        for (int i = 0; i < 40; i++) index[i] = (int32_t)t_random_i64(&r, 0, 2); /* the last stays empty */
+        for (int i = 0; i < 40; i++)
+            index[i] = (int32_t)t_random_i64(&r, 0, 2); /* the last stays empty */
         const fth_val out = fth_scatter_add(v, "i", n, "into");
         MADE(out);
         const bool whole = fth_dtype_is_int(t) || t == FTH_BOOL;
@@ -137,7 +142,10 @@ TEST(scatter_add_of_every_dtype)
             for (int i = 0; i < 40; i++)
                 for (int c = 0; c < 5; c++)
                     want[(a * 4 + index[i]) * 5 + c] += t_get(t, t_data(v), (a * 40 + i) * 5 + c);
-        const double tol = t == FTH_F16 ? 0.01 : t == FTH_BF16 ? 0.1 : t == FTH_F32 || t == FTH_C64 ? 1e-6 : 1e-13;
+        const double tol = t == FTH_F16                   ? 0.01
+                           : t == FTH_BF16                ? 0.1
+                           : t == FTH_F32 || t == FTH_C64 ? 1e-6
+                                                          : 1e-13;
         for (int i = 0; i < 60; i++) NEAR(got[i], want[i], tol * (1 + fabs(want[i])));
         t_graph_free(g);
     }
@@ -147,7 +155,8 @@ TEST(scatter_add_of_elements_batches_and_several_axes)
 {
     fth_graph *g = t_graph("b=3 i=6 j=2 into=4");
     t_random r = t_random_make(6);
-    const fth_val v = t_noise(g, "x", FTH_F64, "b i j", &r), n = t_noise(g, "n", FTH_I64, "j b i", &r);
+    const fth_val v = t_noise(g, "x", FTH_F64, "b i j", &r),
+                  n = t_noise(g, "n", FTH_I64, "j b i", &r);
     int64_t *index = t_data(n);
     for (int i = 0; i < 36; i++) index[i] = t_random_i64(&r, 0, 3);
     const fth_val out = fth_scatter_add(v, "j i", n, "into");
@@ -157,7 +166,8 @@ TEST(scatter_add_of_elements_batches_and_several_axes)
     t_eval(out, got);
     for (int j = 0; j < 2; j++) /* the first named axis is outermost */
         for (int i = 0; i < 6; i++)
-            for (int b = 0; b < 3; b++) want[b * 4 + index[(j * 3 + b) * 6 + i]] += x[(b * 6 + i) * 2 + j];
+            for (int b = 0; b < 3; b++)
+                want[b * 4 + index[(j * 3 + b) * 6 + i]] += x[(b * 6 + i) * 2 + j];
     SAME_BYTES(got, want, sizeof got);
     t_graph_free(g);
 }
@@ -167,7 +177,8 @@ TEST(scatter_add_of_nothing_is_zero)
     fth_graph *g = t_graph("i=0 c=2 into=3");
     char none[1];
     float got[6];
-    t_eval(fth_scatter_add(t_input(g, "x", FTH_F32, "i c", none), "i", t_input(g, "n", FTH_I64, "i", none), "into"),
+    t_eval(fth_scatter_add(t_input(g, "x", FTH_F32, "i c", none), "i",
+                           t_input(g, "n", FTH_I64, "i", none), "into"),
            got);
     for (int i = 0; i < 6; i++) EQ_F64(got[i], 0);
     t_graph_free(g);
@@ -202,7 +213,8 @@ TEST(compact_keeps_rows_in_order)
         t_eval(fth_compact(v, "row", t_input(g, "mask", FTH_BOOL, "row", mask), "kept"), got);
         for (int64_t a = 0; a < 3; a++)
             for (int64_t i = 0; i < 5; i++)
-                SAME_BYTES(got + (a * 5 + i) * 2 * size, x + (a * 9 + rows[i]) * 2 * size, 2 * size);
+                SAME_BYTES(got + (a * 5 + i) * 2 * size, x + (a * 9 + rows[i]) * 2 * size,
+                           2 * size);
         t_graph_free(g);
     }
 }
@@ -215,7 +227,8 @@ TEST(compact_checks_the_count)
     float got[4];
     fth_err err = {0};
     const fth_val v = t_input(g, "x", FTH_F32, "row", x);
-    IS(t_try(fth_compact(v, "row", t_input(g, "mask", FTH_BOOL, "row", mask), "kept"), got, &err), FTH_E_INDEX_RANGE);
+    IS(t_try(fth_compact(v, "row", t_input(g, "mask", FTH_BOOL, "row", mask), "kept"), got, &err),
+       FTH_E_INDEX_RANGE);
     HAS(err.text, "3 elements, but 2 of mask");
     t_eval(fth_compact(v, "row", t_input(g, "zero", FTH_BOOL, "row", zero), "none"), got);
     t_eval(fth_compact(v, "row", t_input(g, "ones", FTH_BOOL, "row", ones), "all"), got);

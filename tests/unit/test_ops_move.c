@@ -11,8 +11,8 @@
 /* out[a, y, c] of [a=3 y=? c=5] against v[a, from(y), c]; from -1: the number in `outside`. */
 typedef int64_t from_fn(int64_t y, const int64_t *arg);
 
-static void against(fth_val v, int64_t n_in, fth_val out, int64_t n_out, from_fn *from, const int64_t *arg,
-                    double outside)
+static void against(fth_val v, int64_t n_in, fth_val out, int64_t n_out, from_fn *from,
+                    const int64_t *arg, double outside)
 {
     const fth_dtype t = fth_val_dtype(v);
     const int64_t size = fth_dtype_size(t);
@@ -112,7 +112,9 @@ TEST(concat_of_every_dtype_and_of_other_layouts)
             for (int64_t y = 0; y < 10; y++)
                 for (int64_t c = 0; c < 5; c++)
                     SAME_BYTES(got + ((a * 10 + y) * 5 + c) * size,
-                               y < 4 ? x + ((a * 4 + y) * 5 + c) * size : z + ((c * 6 + y - 4) * 3 + a) * size, size);
+                               y < 4 ? x + ((a * 4 + y) * 5 + c) * size
+                                     : z + ((c * 6 + y - 4) * 3 + a) * size,
+                               size);
         free(got);
         t_graph_free(g);
     }
@@ -187,10 +189,11 @@ static void try_fold(fth_dtype t, int64_t n, int64_t lo, int64_t taps, bool clam
     t_random r = t_random_make(4);
     const fth_val x = t_noise(g, "x", t, "y a", &r), w = fth_window(x, "y", lo, "tap", clamp);
     const fth_val b = t_noise(g, "b", t, "tap y a", &r);
-    const fth__window_attr attr = {.lo = lo, .axis = fth_axis_find(g, "y"), .tap = fth_axis_find(g, "tap"),
-                                   .clamp = clamp};
+    const fth__window_attr attr = {
+        .lo = lo, .axis = fth_axis_find(g, "y"), .tap = fth_axis_find(g, "tap"), .clamp = clamp};
     const fth_val f = fth__fold(FTH_HERE, b, &attr);
-    double *spread = malloc((size_t)t_count(w) * 8 + 1), *folded = malloc((size_t)t_count(f) * 8 + 1);
+    double *spread = malloc((size_t)t_count(w) * 8 + 1),
+           *folded = malloc((size_t)t_count(f) * 8 + 1);
     t_eval_f64(w, spread);
     t_eval_f64(f, folded);
     double left = 0, right = 0;

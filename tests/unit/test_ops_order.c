@@ -13,8 +13,8 @@ static bool ordered(fth_dtype t)
 }
 
 /* Sorted along y of [a=3 y=n c=2]: values come in order, the order is a permutation, ties stay. */
-static void check_sorted(fth_dtype t, const void *x, const double *got, const double *order, int64_t n, int64_t k,
-                         bool descending)
+static void check_sorted(fth_dtype t, const void *x, const double *got, const double *order,
+                         int64_t n, int64_t k, bool descending)
 {
     for (int64_t a = 0; a < 3; a++)
         for (int64_t c = 0; c < 2; c++)
@@ -35,39 +35,55 @@ static void check_sorted(fth_dtype t, const void *x, const double *got, const do
             }
 }
 
+/* Ties everywhere; NaN, infinities and both zeros in reals. */
+static void fill_hard(fth_dtype t, void *x, int64_t count, t_random *r)
+{
+    for (int64_t i = 0; i < count / 4; i++)
+        t_put(t, x, t_random_i64(r, 0, count - 1), (double)t_random_i64(r, 0, 1), 0);
+    for (int64_t i = 0; fth_dtype_is_real(t) && i < count / 20; i++) {
+        t_put(t, x, t_random_i64(r, 0, count - 1), (double)NAN, 0);
+        t_put(t, x, t_random_i64(r, 0, count - 1), i % 2 ? HUGE_VAL : -HUGE_VAL, 0);
+        t_put(t, x, t_random_i64(r, 0, count - 1), -0.0, 0);
+    }
+}
+
+static void try_sort(fth_dtype t, bool down, int64_t n)
+{
+    char axes[64];
+    snprintf(axes, sizeof axes, "a=3 y=%lld c=2 top=6", (long long)n);
+    fth_graph *g = t_graph(axes);
+    t_random r = t_random_make(1);
+    const fth_val v = t_noise(g, "x", t, "a y c", &r);
+    fill_hard(t, t_data(v), n * 6, &r);
+    double *got = malloc((size_t)n * 6 * sizeof *got),
+           *order = malloc((size_t)n * 6 * sizeof *order);
+    const fth_val s = fth_sort(v, "y", down), top = fth_topk(v, "y", "top", down);
+    t_eval_f64(s, got);
+    t_eval_f64(fth_out(s, 1), order);
+    check_sorted(t, t_data(v), got, order, n, n, down);
+    t_eval_f64(top, got);
+    t_eval_f64(fth_out(top, 1), order);
+    check_sorted(t, t_data(v), got, order, n, 6, down);
+    free(got);
+    free(order);
+    t_graph_free(g);
+}
+
 TEST(sort_and_topk_of_every_dtype)
 {
     for (int k = 0; k < FTH_DTYPE_COUNT; k++)
         for (int down = 0; down < 2; down++) {
-            const fth_dtype t = (fth_dtype)k;
-            if (!ordered(t)) continue;
-            fth_graph *g = t_graph("a=3 y=37 c=2 top=6");
-            t_random r = t_random_make(1);
-            const fth_val v = t_noise(g, "x", t, "a y c", &r);
-            for (int i = 0; i < 60; i++) /* ties */
-                t_put(t, t_data(v), t_random_i64(&r, 0, 221), (double)t_random_i64(&r, 0, 1), 0);
-            if (fth_dtype_is_real(t))
-                for (int i = 0; i < 9; i++) {
-                    t_put(t, t_data(v), t_random_i64(&r, 0, 221), NAN, 0);
-                    t_put(t, t_data(v), t_random_i64(&r, 0, 221), i % 2 ? HUGE_VAL : -HUGE_VAL, 0);
-                    t_put(t, t_data(v), t_random_i64(&r, 0, 221), -0.0, 0);
-                }
-            double got[222], order[222];
-            const fth_val s = fth_sort(v, "y", down), top = fth_topk(v, "y", "top", down);
-            t_eval_f64(s, got);
-            t_eval_f64(fth_out(s, 1), order);
-            check_sorted(t, t_data(v), got, order, 37, 37, down);
-            t_eval_f64(top, got);
-            t_eval_f64(fth_out(top, 1), order);
-            check_sorted(t, t_data(v), got, order, 37, 6, down);
-            t_graph_free(g);
+            if (!ordered((fth_dtype)k)) continue;
+            try_sort((fth_dtype)k, down, 37);
+            try_sort((fth_dtype)k, down, 300); /* long enough for the radix sort */
         }
 }
 
 TEST(sort_of_the_extreme_integers)
 {
     fth_graph *g = t_graph("n=5");
-    const int64_t x[5] = {0, INT64_MIN, INT64_MAX, -1, 1}, want[5] = {INT64_MIN, -1, 0, 1, INT64_MAX};
+    const int64_t x[5] = {0, INT64_MIN, INT64_MAX, -1, 1},
+                  want[5] = {INT64_MIN, -1, 0, 1, INT64_MAX};
     int64_t got[5];
     const fth_val v = t_input(g, "x", FTH_I64, "n", x);
     t_eval(fth_sort(v, "n", false), got);
@@ -131,10 +147,11 @@ TEST(argmin_and_argmax_of_every_dtype)
             if (!ordered(t)) continue;
             fth_graph *g = t_graph("a=3 y=19 c=2");
             t_random r = t_random_make(4);
-            const fth_val v = t_noise(g, "x", t, "a y c", &r), m = fth_arg_(FTH_HERE, largest, v, "y");
+            const fth_val v = t_noise(g, "x", t, "a y c", &r),
+                          m = fth_arg_(FTH_HERE, largest, v, "y");
             if (fth_dtype_is_real(t)) {
-                t_put(t, t_data(v), 7 * 2, NAN, 0);
-                t_put(t, t_data(v), 9 * 2, NAN, 0);
+                t_put(t, t_data(v), 7 * 2, (double)NAN, 0);
+                t_put(t, t_data(v), 9 * 2, (double)NAN, 0);
             }
             SHAPE(m, "i64 [a=3 c=2]");
             int64_t got[6];
@@ -159,7 +176,8 @@ TEST(argmin_and_argmax_of_every_dtype)
 TEST(histogram_counts_what_is_inside)
 {
     fth_graph *g = t_graph("a=2 n=9 bin=4");
-    const double x[2][9] = {{-1, -0.5, 0, 0.5, 0.999, 1, NAN, 7, -1.0001}, {0, 0, 0, 0, 0, 0, 0, 0, 0}};
+    const double x[2][9] = {{-1, -0.5, 0, 0.5, 0.999, 1, (double)NAN, 7, -1.0001},
+                            {0, 0, 0, 0, 0, 0, 0, 0, 0}};
     const fth_val h = fth_histogram(t_input(g, "x", FTH_F64, "a n", x), "n", "bin", -1, 1);
     SHAPE(h, "i64 [a=2 bin=4]");
     int64_t got[8];
@@ -176,7 +194,8 @@ TEST(histogram_counts_what_is_inside)
         int64_t counts[21], total = 0, inside = 0;
         t_eval(fth_histogram(v, "n", "bin", 0, 14), counts);
         for (int i = 0; i < 21; i++) total += counts[i];
-        for (int i = 0; i < 600; i++) inside += t_get(t, t_data(v), i) >= 0 && t_get(t, t_data(v), i) < 14;
+        for (int i = 0; i < 600; i++)
+            inside += t_get(t, t_data(v), i) >= 0 && t_get(t, t_data(v), i) < 14;
         EQ_I64(total, inside);
         t_graph_free(g);
     }
@@ -188,7 +207,10 @@ TEST(histogram_counts_what_is_inside)
 
 static double running(fth_red red, double a, double x)
 {
-    return red == FTH_RED_SUM ? a + x : red == FTH_RED_PROD ? a * x : red == FTH_RED_MIN ? fmin(a, x) : fmax(a, x);
+    return red == FTH_RED_SUM    ? a + x
+           : red == FTH_RED_PROD ? a * x
+           : red == FTH_RED_MIN  ? fmin(a, x)
+                                 : fmax(a, x);
 }
 
 static void try_scan(fth_dtype t, fth_red red, bool exclusive, bool reverse)
@@ -208,10 +230,12 @@ static void try_scan(fth_dtype t, fth_red red, bool exclusive, bool reverse)
             a = i == 0 && red >= FTH_RED_MIN ? x : running(red, a, x);
             const double want = exclusive ? before : a;
             if (exclusive && red >= FTH_RED_MIN && i == 0) {
-                if (fth_dtype_is_real(t)) EQ_F64(got[at], red == FTH_RED_MIN ? HUGE_VAL : -HUGE_VAL);
+                if (fth_dtype_is_real(t))
+                    EQ_F64(got[at], red == FTH_RED_MIN ? HUGE_VAL : -HUGE_VAL);
                 continue;
             }
-            NEAR(got[at], want, fth_dtype_size(t) == 2 ? 0.05 * (1 + fabs(want)) : 1e-5 * (1 + fabs(want)));
+            NEAR(got[at], want,
+                 fth_dtype_size(t) == 2 ? 0.05 * (1 + fabs(want)) : 1e-5 * (1 + fabs(want)));
         }
     }
     t_graph_free(g);
@@ -236,11 +260,13 @@ TEST(scan_edges_and_refusals)
     t_eval(fth_cumsum(t_input(g, "x", FTH_F32, "n c", none), "n"), none);
     t_graph_free(g);
     g = t_graph("n=3");
-    IS_TRUE(!fth_val_ok(fth_scan(FTH_RED_ANY, t_input(g, "x", FTH_BOOL, "n", NULL), "n", false, false)));
+    IS_TRUE(!fth_val_ok(
+        fth_scan(FTH_RED_ANY, t_input(g, "x", FTH_BOOL, "n", NULL), "n", false, false)));
     REFUSED(g, FTH_E_GRAPH_ATTR, "sum, prod, min or max");
     t_graph_free(g);
     g = t_graph("n=3");
-    IS_TRUE(!fth_val_ok(fth_scan(FTH_RED_MAX, t_input(g, "x", FTH_C64, "n", NULL), "n", false, false)));
+    IS_TRUE(
+        !fth_val_ok(fth_scan(FTH_RED_MAX, t_input(g, "x", FTH_C64, "n", NULL), "n", false, false)));
     REFUSED(g, FTH_E_DTYPE_OP, "x c64 [n=3]");
     t_graph_free(g);
 }

@@ -9,8 +9,9 @@
 
 #include <math.h>
 
-static const double epsilon[FTH_DTYPE_COUNT] = {[FTH_F16] = 0x1p-11, [FTH_BF16] = 0x1p-8, [FTH_F32] = 0x1p-24,
-                                                [FTH_F64] = 0x1p-48, [FTH_C64] = 0x1p-24, [FTH_C128] = 0x1p-48};
+static const double epsilon[FTH_DTYPE_COUNT] = {
+    [FTH_F16] = 0x1p-11, [FTH_BF16] = 0x1p-8, [FTH_F32] = 0x1p-24,
+    [FTH_F64] = 0x1p-48, [FTH_C64] = 0x1p-24, [FTH_C128] = 0x1p-48};
 
 static bool defined(fth_red red, fth_dtype t)
 {
@@ -22,16 +23,19 @@ static bool defined(fth_red red, fth_dtype t)
 }
 
 /* A plain long double loop over axis `dim` of [a b c]. */
-static void expected(fth_red red, fth_dtype t, const void *x, const int64_t *n, int dim, double *re, double *im)
+static void expected(fth_red red, fth_dtype t, const void *x, const int64_t *n, int dim, double *re,
+                     double *im)
 {
     const int64_t stride[3] = {n[1] * n[2], n[2], 1};
     int64_t k = 0;
     for (int64_t i = 0; i < n[0] * n[1] * n[2]; i++) {
         if (i / stride[dim] % n[dim] != 0) continue;
-        long double r = red == FTH_RED_PROD || red == FTH_RED_ALL, c = 0, m = -(long double)HUGE_VAL;
+        long double r = red == FTH_RED_PROD || red == FTH_RED_ALL, c = 0,
+                    m = -(long double)HUGE_VAL;
         if (red == FTH_RED_MIN) r = (long double)HUGE_VAL;
         if (red == FTH_RED_MAX) r = -(long double)HUGE_VAL;
-        for (int64_t a = 0; a < n[dim]; a++) m = fmaxl(m, (long double)t_get(t, x, i + a * stride[dim]));
+        for (int64_t a = 0; a < n[dim]; a++)
+            m = fmaxl(m, (long double)t_get(t, x, i + a * stride[dim]));
         for (int64_t a = 0; a < n[dim]; a++) {
             const long double v = (long double)t_get(t, x, i + a * stride[dim]);
             const long double w = (long double)t_get_im(t, x, i + a * stride[dim]), old = r;
@@ -56,7 +60,8 @@ static void try_one(fth_red red, fth_dtype t, const int64_t *n, int dim, uint64_
 {
     static const char *const name[3] = {"a", "b", "c"};
     char axes[64];
-    snprintf(axes, sizeof axes, "a=%lld b=%lld c=%lld", (long long)n[0], (long long)n[1], (long long)n[2]);
+    snprintf(axes, sizeof axes, "a=%lld b=%lld c=%lld", (long long)n[0], (long long)n[1],
+             (long long)n[2]);
     fth_graph *g = t_graph(axes);
     t_random r = t_random_make(seed);
     const fth_val x = t_noise(g, "x", t, "a b c", &r);
@@ -90,7 +95,8 @@ TEST(every_reduction_dtype_and_axis_agrees_with_a_long_double_loop)
                 if (!defined((fth_red)red, (fth_dtype)t)) continue;
                 try_one((fth_red)red, (fth_dtype)t, n, dim, 1);
                 n[dim] = 150; /* several blocks of 4 */
-                if (red == FTH_RED_PROD && t != FTH_F32 && t != FTH_F64 && t != FTH_BOOL) n[dim] = 17;
+                if (red == FTH_RED_PROD && t != FTH_F32 && t != FTH_F64 && t != FTH_BOOL)
+                    n[dim] = 17;
                 try_one((fth_red)red, (fth_dtype)t, n, dim, 2);
             }
     t_cuts(8);
@@ -193,7 +199,7 @@ TEST(integer_sums_wrap)
 
 TEST(nan_wins)
 {
-    const double x[2][3] = {{1, NAN, -5}, {3, 2, 7}};
+    const double x[2][3] = {{1, (double)NAN, -5}, {3, 2, 7}};
     fth_graph *g = t_graph("row=2 col=3");
     const fth_val v = t_input(g, "x", FTH_F64, "row col", x);
     double out[3];
@@ -278,7 +284,8 @@ TEST(f32_accumulates_in_f64)
 TEST(a_small_axis_needs_no_state)
 {
     fth_graph *g = t_graph("cell=100000 dim=3");
-    const fth_node *node = fth__val_node(fth_sum(t_input(g, "x", FTH_F32, "cell dim", NULL), "dim"));
+    const fth_node *node =
+        fth__val_node(fth_sum(t_input(g, "x", FTH_F32, "cell dim", NULL), "dim"));
     EQ_U64(node->op->state(node), 0);
     node = fth__val_node(fth_sum(t_input(g, "y", FTH_F64, "cell dim", NULL), "cell"));
     EQ_U64(node->op->state(node), 8);
@@ -288,7 +295,8 @@ TEST(a_small_axis_needs_no_state)
 TEST(sum_drops_the_mark)
 {
     fth_graph *g = t_graph("row=3 col=3 k=2");
-    const fth_val v = fth_mark(t_input(g, "L", FTH_F64, "row k col", NULL), FTH_LOWER, "row", "col");
+    const fth_val v =
+        fth_mark(t_input(g, "L", FTH_F64, "row k col", NULL), FTH_LOWER, "row", "col");
     const fth_desc *d = fth__val_desc(fth_sum(v, "k"));
     EQ_I64(d->triangle, FTH_LOWER);
     EQ_I64(d->col, 1);
@@ -316,7 +324,8 @@ TEST(mean_and_variance_over_one_and_several_axes)
         for (int a = 0; a < 7; a++) {
             double s = 0, s2 = 0;
             for (int i = 0; i < 150; i++) s += t_get(dtypes[k], t_data(x), a * 150 + i);
-            for (int i = 0; i < 150; i++) s2 += pow(t_get(dtypes[k], t_data(x), a * 150 + i) - s / 150, 2);
+            for (int i = 0; i < 150; i++)
+                s2 += pow(t_get(dtypes[k], t_data(x), a * 150 + i) - s / 150, 2);
             NEAR(got[a], s2 / 150, tol * 2);
         }
         t_graph_free(g);
@@ -343,7 +352,8 @@ TEST(count_of_every_dtype)
         int64_t got[1], want = 0;
         for (int i = 0; i < 40; i++) t_put((fth_dtype)t, t_data(x), i * 2, 0, 0);
         for (int i = 0; i < 80; i++)
-            want += t_get((fth_dtype)t, t_data(x), i) != 0 || t_get_im((fth_dtype)t, t_data(x), i) != 0;
+            want +=
+                t_get((fth_dtype)t, t_data(x), i) != 0 || t_get_im((fth_dtype)t, t_data(x), i) != 0;
         const fth_val v = fth_count(x, "a b");
         SHAPE(v, "i64 []");
         t_eval(v, got);

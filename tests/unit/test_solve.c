@@ -23,7 +23,9 @@ static void fill_matrix(t_random *r, const fth_desc *d, void *data)
         const int64_t i = index[d->row], j = index[d->col];
         const bool inside = d->triangle == FTH_LOWER ? i >= j : i <= j;
         for (int p = 0; p < parts; p++) {
-            const double v = !inside ? (double)NAN : t_random_normal(r) + (i == j ? 3.0 + sqrt((double)d->size[d->row]) : 0.0);
+            const double v =
+                !inside ? (double)NAN
+                        : t_random_normal(r) + (i == j ? 3.0 + sqrt((double)d->size[d->row]) : 0.0);
             if (wide)
                 ((double *)data)[at * parts + p] = v;
             else
@@ -36,7 +38,7 @@ static void fill_matrix(t_random *r, const fth_desc *d, void *data)
 typedef struct setup {
     const char *a, *b, *b_t; /* axes of the matrix; of the right-hand sides, plain and transposed */
     const char *out, *out_t;
-    int64_t n, m;            /* size of the matrix, number of right-hand sides */
+    int64_t n, m; /* size of the matrix, number of right-hand sides */
 } setup;
 
 static void check(const setup *s, fth_triangle mark, bool swapped, bool transposed, fth_dtype t)
@@ -48,14 +50,17 @@ static void check(const setup *s, fth_triangle mark, bool swapped, bool transpos
     fth_axis(b.g, "l", 3);
     fth_axis(b.g, "m", s->m);
     fth_axis(b.g, "q", 2);
-    fth_val a = fth_mark(oc_in(&b, "A", t, s->a), mark, swapped ? "col" : "row", swapped ? "row" : "col");
-    fth_val x = fth_solve_(FTH_HERE, a, oc_in(&b, "b", t, transposed ? s->b_t : s->b), "row", "col", transposed);
+    fth_val a =
+        fth_mark(oc_in(&b, "A", t, s->a), mark, swapped ? "col" : "row", swapped ? "row" : "col");
+    fth_val x = fth_solve_(FTH_HERE, a, oc_in(&b, "b", t, transposed ? s->b_t : s->b), "row", "col",
+                           transposed);
     const fth_node *node = oc_node(&b, x);
     char axes[128];
     EQ_STR(fth__desc_axes(b.g, &node->out[0], axes, sizeof axes), transposed ? s->out_t : s->out);
     t_random r = t_random_make((uint64_t)s->n);
     const int64_t bytes = oc_bytes(&node->out[0]);
-    oc_case c = {.node = node, .in = {malloc((size_t)oc_bytes(&node->in[0]) + 1), malloc((size_t)bytes + 1)}};
+    oc_case c = {.node = node,
+                 .in = {malloc((size_t)oc_bytes(&node->in[0]) + 1), malloc((size_t)bytes + 1)}};
     fill_matrix(&r, &node->in[0], c.in[0]);
     oc_fill(&r, &node->in[1], c.in[1]);
     void *result[4];
@@ -123,7 +128,8 @@ TEST(zero_on_the_diagonal_is_named)
     fth_val a = fth_mark(oc_in(&b, "L", FTH_F32, "l row col"), FTH_LOWER, "row", "col");
     float m[8] = {1, 0, 1, 1, 1, 0, 5, 0}, rhs[4] = {1, 1, 1, 1}, out[4];
     oc_case c = {.node = oc_node(&b, fth_solve(a, oc_in(&b, "b", FTH_F32, "l row"), "row", "col")),
-                 .in = {m, rhs}, .out = {out}};
+                 .in = {m, rhs},
+                 .out = {out}};
     for (int fast = 0; fast < 2; fast++) {
         c.kernel = fast ? &fth__cpu_solve : NULL;
         c.err = (fth_err){0};
@@ -146,7 +152,8 @@ TEST(refusals_say_what_to_write)
     fth_graph_errors(b.g, 0, &err);
     EQ_I64(err.status, FTH_E_GRAPH_VALUE);
     HAS(err.hint, "fth_mark(A, FTH_LOWER, \"row\", \"col\")");
-    fth_solve(fth_mark(oc_in(&b, "B", FTH_F32, "l row col"), FTH_LOWER, "row", "col"), rhs, "row", "col");
+    fth_solve(fth_mark(oc_in(&b, "B", FTH_F32, "l row col"), FTH_LOWER, "row", "col"), rhs, "row",
+              "col");
     fth_graph_errors(b.g, 1, &err);
     EQ_I64(err.status, FTH_E_AXIS_MISMATCH);
     HAS(err.hint, "fth_expand");

@@ -1,0 +1,347 @@
+/* seconds: 10
+ * test_plan.c - what the planner decides: passes, nests, gaps, what is kept and what is in place.
+ *
+ * Each program is run with all the memory it wants and again with less; the bytes must agree, and
+ * the plan must have done what the case is about.
+ */
+#include "testing/test.h"
+
+#include <fathom/fathom.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 20000, COLS = 4 };
+
+/* ---- a small world
+ * ------------------------------------------------------------------------------- */
+
+typedef struct stage {
+    fth_context *ctx;
+    fth_graph *g;
+    int64_t reads; /* calls of the source */
+} stage;
+
+static fth_status read_waves(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                             fth_err *err)
+{
+    (void)err;
+    ((stage *)self)->reads++;
+    float *out = dst;
+    for (int64_t i = 0; i < n[0]; i++)
+        for (int64_t j = 0; j < n[1]; j++)
+            *out++ = (float)(((lo[0] + i) * 7919 + (lo[1] + j) * 104729) % 1009) / 1009.0f - 0.5f;
+    return FTH_OK;
+}
+
+static void open_stage(stage *s, const char *scratch)
+{
+    fth_err err = {0};
+    fth_options opt;
+    fth_options_default(&opt);
+    opt.threads = 2;
+    opt.scratch_dir = scratch;
+    *s = (stage){0};
+    OKE(fth_context_create(&s->ctx, &opt, &err), &err);
+    s->g = fth_graph_create(s->ctx);
+    fth_axis(s->g, "row", ROWS);
+    fth_axis(s->g, "col", COLS);
+}
+
+static void close_stage(stage *s)
+{
+    fth_err err = {0};
+    fth_graph_destroy(s->g);
+    OKE(fth_context_destroy(s->ctx, &err), &err);
+}
+
+static fth_val waves(stage *s, const char *name)
+{
+    const fth_source src = {.kind = "waves",
+                            .self = s,
+                            .dtype = FTH_F32,
+                            .n_axes = 2,
+                            .size = {ROWS, COLS},
+                            .read = read_waves};
+    return fth_input(s->g, name, FTH_F32, "row col", src);
+}
+
+typedef struct taken {
+    float *data;
+    int64_t size[FTH_MAX_AXES];
+    int n_axes;
+} taken;
+
+static fth_status take(void *self, const int64_t *lo, const int64_t *n, const void *src,
+                       fth_err *err)
+{
+    (void)err;
+    const taken *t = self;
+    const float *v = src;
+    int64_t at[4] = {0}, len[4] = {1, 1, 1, 1}, from[4] = {0}, size[4] = {1, 1, 1, 1};
+    for (int d = 0; d < t->n_axes; d++) {
+        const int k = 4 - t->n_axes + d;
+        len[k] = n[d], from[k] = lo[d], size[k] = t->size[d];
+    }
+    for (at[0] = 0; at[0] < len[0]; at[0]++)
+        for (at[1] = 0; at[1] < len[1]; at[1]++)
+            for (at[2] = 0; at[2] < len[2]; at[2]++)
+                for (at[3] = 0; at[3] < len[3]; at[3]++) {
+                    int64_t i = 0;
+                    for (int k = 0; k < 4; k++) i = i * size[k] + from[k] + at[k];
+                    t->data[i] = *v++;
+                }
+    return FTH_OK;
+}
+
+/* Plan and run one value under a budget; the result belongs to the caller. */
+static float *evaluate(stage *s, fth_val v, fth_limits limits, fth_plan_info *info)
+{
+    fth_err err = {0};
+    taken t = {.n_axes = fth_val_axes(v)};
+    int64_t count = 1;
+    fth_sink sink = {
+        .kind = "taken", .self = &t, .dtype = FTH_F32, .n_axes = t.n_axes, .write = take};
+    for (int d = 0; d < t.n_axes; d++) {
+        t.size[d] = sink.size[d] = fth_val_size(v, d);
+        count *= t.size[d];
+    }
+    t.data = malloc(sizeof(float) * (size_t)count);
+    fth_plan *p = fth_plan_make(s->g, &v, 1, &limits, &err);
+    if (!p) OKE(err.status, &err);
+    fth_plan_get_info(p, info);
+    fth_run_report report;
+    OKE(fth_run(p, &sink, NULL, &report, &err), &err);
+    EQ_U64(report.ledger_bytes, info->peak_bytes);
+    LE_F64((double)info->peak_bytes, limits.memory_bytes ? (double)limits.memory_bytes : 1e18);
+    fth_plan_destroy(p);
+    return t.data;
+}
+
+static void same_at(stage *s, fth_val v, fth_limits limits, fth_plan_info *info)
+{
+    fth_plan_info whole;
+    int64_t count = 1;
+    for (int d = 0; d < fth_val_axes(v); d++) count *= fth_val_size(v, d);
+    float *a = evaluate(s, v, (fth_limits){0}, &whole), *b = evaluate(s, v, limits, info);
+    SAME_BYTES(a, b, sizeof(float) * (size_t)count);
+    free(a);
+    free(b);
+}
+
+/* ---- cases
+ * ------------------------------------------------------------------------------------------ */
+
+TEST(values_needed_in_two_passes_are_made_again)
+{
+    stage s;
+    open_stage(&s, NULL);
+    const fth_val y = fth_exp(waves(&s, "x"));
+    const fth_val v = fth_div(y, fth_sum(y, "row")); /* softmax over rows */
+    fth_plan_info info;
+    same_at(&s, v, (fth_limits){.memory_bytes = 300 << 10}, &info);
+    EQ_I64(info.passes, 2);
+    IS_TRUE(info.recomputed >= 1);
+    close_stage(&s);
+}
+
+TEST(a_dear_value_is_kept_when_it_fits)
+{
+    stage s;
+    open_stage(&s, NULL);
+    fth_axis(s.g, "k", 600);
+    const fth_val x = waves(&s, "x");
+    /* many flops per byte: a product over k that leaves one number per row */
+    const fth_val w = fth_sin(fth_cast(fth_expand(fth_index(s.g, "k"), "col"), FTH_F32));
+    const fth_val y = fth_sum(fth_sqr(fth_dot(x, w, "col")), "k");
+    const fth_val v = fth_sub(y, fth_mean(y, "row"));
+    fth_plan_info info;
+    same_at(&s, v, (fth_limits){.memory_bytes = 18 << 20, .no_recompute = true, .stream = "row"},
+            &info);
+    EQ_I64(info.recomputed, 0);
+    close_stage(&s);
+}
+
+TEST(blocks_wait_on_file_when_memory_is_short)
+{
+    stage s;
+    open_stage(&s, t_temp_dir());
+    /* one axis, and every step needs all of it: only giving blocks up can help */
+    const fth_val x = fth_sum(waves(&s, "x"), "col");
+    const fth_val a = fth_sort(x, "row", false), b = fth_sort(fth_neg(a), "row", true);
+    const fth_val c = fth_sort(fth_sqr(b), "row", false);
+    const fth_val v = fth_add(fth_flip(c, "row"), fth_add(fth_flip(a, "row"), fth_flip(b, "row")));
+    fth_plan_info whole, info = {0};
+    float *want = evaluate(&s, v, (fth_limits){0}, &whole);
+    int spilled = 0;
+    for (uint64_t bytes = whole.peak_bytes;; bytes -= 32u << 10) {
+        fth_err err = {0};
+        fth_plan *p = fth_plan_make(s.g, &v, 1, &(fth_limits){.memory_bytes = bytes}, &err);
+        fth_plan_destroy(p);
+        if (!p) break;
+        float *got = evaluate(&s, v, (fth_limits){.memory_bytes = bytes}, &info);
+        SAME_BYTES(want, got, sizeof(float) * ROWS);
+        free(got);
+        if (info.spilled == 0) continue;
+        spilled++;
+        IS_TRUE(info.scratch_bytes >= ROWS * sizeof(float));
+    }
+    IS_TRUE(spilled >= 1);
+    free(want);
+    close_stage(&s);
+}
+
+TEST(an_input_is_read_again_rather_than_held)
+{
+    stage s;
+    open_stage(&s, NULL);
+    const fth_val x = waves(&s, "x");
+    const fth_val a = fth_sort(fth_flip(x, "row"), "row", false); /* uses x, then needs room */
+    const fth_val b = fth_sort(fth_flip(a, "row"), "row", true);
+    const fth_val v = fth_flip(fth_add(fth_flip(b, "row"), fth_flip(x, "row")), "row");
+    fth_plan_info whole, info;
+    free(evaluate(&s, v, (fth_limits){0}, &whole));
+    const int64_t before = s.reads;
+    free(evaluate(&s, v, (fth_limits){.memory_bytes = whole.peak_bytes - 64}, &info));
+    IS_TRUE(s.reads - before >= 2);
+    EQ_I64(info.spilled, 0);
+    close_stage(&s);
+}
+
+TEST(halos_widen_what_is_read_and_add_up)
+{
+    stage s;
+    open_stage(&s, NULL);
+    fth_axis(s.g, "tap", 5);
+    const fth_val blur = fth_mean(fth_window(waves(&s, "x"), "row", 2, "tap", true), "tap");
+    const fth_val v = fth_mean(fth_window(fth_sqr(blur), "row", 2, "tap", false), "tap");
+    fth_plan_info info;
+    same_at(&s, v, (fth_limits){.memory_bytes = 500 << 10}, &info);
+    IS_TRUE(info.chunks > 1);
+    close_stage(&s);
+}
+
+TEST(running_sums_cross_chunks)
+{
+    stage s;
+    open_stage(&s, NULL);
+    const fth_val v = fth_cumsum(fth_sqr(waves(&s, "x")), "row");
+    fth_plan_info info;
+    same_at(&s, v, (fth_limits){.memory_bytes = 400 << 10}, &info);
+    IS_TRUE(info.chunks > 1);
+    close_stage(&s);
+}
+
+TEST(slices_pads_and_concatenations_stream)
+{
+    stage s;
+    open_stage(&s, NULL);
+    fth_axis(s.g, "part", ROWS - 700);
+    fth_axis(s.g, "rest", 700);
+    fth_axis(s.g, "again", ROWS);
+    const fth_val x = waves(&s, "x");
+    const fth_val parts[2] = {fth_slice(x, "row", 700, "part"), fth_slice(x, "row", 0, "rest")};
+    const char *const axes[2] = {"part", "rest"};
+    const fth_val v = fth_exp(fth_concat(2, parts, axes, "again"));
+    fth_plan_info info;
+    same_at(&s, v, (fth_limits){.memory_bytes = 600 << 10}, &info);
+    close_stage(&s);
+}
+
+TEST(one_block_less_than_the_floor_is_refused_before_anything_is_read)
+{
+    stage s;
+    open_stage(&s, NULL);
+    const fth_val v = fth_sub(waves(&s, "x"), fth_mean(waves(&s, "y"), "row"));
+    fth_err err = {0};
+    IS_TRUE(fth_plan_make(s.g, &v, 1, &(fth_limits){.memory_bytes = 1000}, &err) == NULL);
+    IS(err.status, FTH_E_NO_FIT);
+    const char *number = strstr(err.hint, "--memory ");
+    IS_TRUE(number != NULL);
+    const uint64_t floor = strtoull(number + 9, NULL, 10);
+    fth_err_clear(&err);
+    IS_TRUE(fth_plan_make(s.g, &v, 1, &(fth_limits){.memory_bytes = floor - 1}, &err) == NULL);
+    EQ_I64(s.reads, 0);
+    fth_plan_info info;
+    same_at(&s, v, (fth_limits){.memory_bytes = floor}, &info);
+    close_stage(&s);
+}
+
+TEST(the_second_plan_of_a_kind_comes_from_the_cache)
+{
+    stage s;
+    open_stage(&s, NULL);
+    const fth_val y = fth_exp(waves(&s, "x"));
+    const fth_val v = fth_div(y, fth_sum(y, "row"));
+    fth_plan_info first, second;
+    const fth_limits limits = {.memory_bytes = 300 << 10};
+    float *a = evaluate(&s, v, limits, &first), *b = evaluate(&s, v, limits, &second);
+    EQ_U64(first.peak_bytes, second.peak_bytes);
+    EQ_I64(first.chunks, second.chunks);
+    SAME_BYTES(a, b, sizeof(float) * ROWS * COLS);
+    free(a);
+    free(b);
+    close_stage(&s);
+}
+
+/* p <- p * 2 and q <- p + q read the old p both; elementwise, so they may happen in place. */
+TEST(assigns_see_the_old_values)
+{
+    stage s;
+    open_stage(&s, NULL);
+    fth_err err = {0};
+    const int64_t size[1] = {COLS};
+    fth_tensor *tp, *tq;
+    OKE(fth_tensor_create(&tp, fth_context_mem(s.ctx), "p", FTH_F32, 1, size, &err), &err);
+    OKE(fth_tensor_create(&tq, fth_context_mem(s.ctx), "q", FTH_F32, 1, size, &err), &err);
+    for (int i = 0; i < COLS; i++) {
+        ((float *)fth_tensor_data(tp))[i] = (float)(i + 1);
+        ((float *)fth_tensor_data(tq))[i] = 10.0f;
+    }
+    const fth_val p = fth_param(s.g, "p", "col", tp), q = fth_param(s.g, "q", "col", tq);
+    const fth_val outs[2] = {fth_assign(p, fth_add(p, p)), fth_assign(q, fth_add(p, q))};
+    fth_plan *plan = fth_plan_make(s.g, outs, 2, &(fth_limits){0}, &err);
+    if (!plan) OKE(err.status, &err);
+    const fth_sink none[2] = {{0}};
+    OKE(fth_run(plan, none, NULL, NULL, &err), &err);
+    for (int i = 0; i < COLS; i++) {
+        EQ_F64(((float *)fth_tensor_data(tp))[i], 2.0 * (i + 1));
+        EQ_F64(((float *)fth_tensor_data(tq))[i], 10.0 + (i + 1));
+    }
+    fth_plan_destroy(plan);
+    fth_tensor_release(tp);
+    fth_tensor_release(tq);
+    close_stage(&s);
+}
+
+TEST(batches_are_read_by_row_numbers)
+{
+    stage s;
+    open_stage(&s, NULL);
+    fth_axis(s.g, "batch", 3);
+    int64_t index[3] = {5, 19999, 0};
+    fth_rows rows = {.base = {.kind = "waves",
+                              .self = &s,
+                              .dtype = FTH_F32,
+                              .n_axes = 2,
+                              .size = {ROWS, COLS},
+                              .read = read_waves},
+                     .index = index,
+                     .n = 3};
+    const fth_val x = fth_input(s.g, "x", FTH_F32, "batch col", fth_rows_source(&rows));
+    const fth_val v = fth_mul(x, fth_const(s.g, FTH_F32, 1.0));
+    fth_plan_info info;
+    for (int turn = 0; turn < 2; turn++) {
+        float *got = evaluate(&s, v, (fth_limits){0}, &info), want[COLS];
+        for (int i = 0; i < 3; i++) {
+            const int64_t lo[2] = {index[i], 0}, n[2] = {1, COLS};
+            OK(read_waves(&s, lo, n, want, NULL));
+            SAME_BYTES(got + i * COLS, want, sizeof want);
+        }
+        free(got);
+        index[0] = 77; /* the next run reads other rows */
+    }
+    close_stage(&s);
+}
+
+TEST_MAIN()
