@@ -37,7 +37,11 @@ DEFINE(base, )
 DEFINE(v3, __attribute__((target("arch=x86-64-v3"))))
 #endif
 #ifdef FTH_HAVE_ISA_V4
+#ifdef __clang__
+DEFINE(v4, __attribute__((target("arch=x86-64-v4"))))
+#else
 DEFINE(v4, __attribute__((target("arch=x86-64-v4,prefer-vector-width=512"))))
+#endif
 #endif
 
 typedef void loop(const float *restrict x, const float *restrict y, float *restrict z, int64_t n);

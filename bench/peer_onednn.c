@@ -9,14 +9,15 @@
 #include <dnnl.h>
 #include <stdlib.h>
 
-#define FUNCTIONS(X)                                                                               \
-    X(dnnl_engine_create)                                                                          \
-    X(dnnl_stream_create) X(dnnl_stream_wait) X(dnnl_stream_destroy) X(dnnl_engine_destroy)        \
-        X(dnnl_memory_desc_init_by_tag) X(dnnl_convolution_forward_desc_init)                      \
-            X(dnnl_primitive_desc_create) X(dnnl_primitive_desc_query_md) X(dnnl_primitive_create) \
-                X(dnnl_primitive_desc_destroy) X(dnnl_primitive_destroy) X(dnnl_primitive_execute) \
-                    X(dnnl_memory_create) X(dnnl_memory_destroy)                                   \
-                        X(dnnl_reorder_primitive_desc_create)
+/* clang-format off */
+#define FUNCTIONS(X) \
+    X(dnnl_engine_create) X(dnnl_stream_create) X(dnnl_stream_wait) \
+    X(dnnl_stream_destroy) X(dnnl_engine_destroy) X(dnnl_memory_desc_init_by_tag) \
+    X(dnnl_convolution_forward_desc_init) X(dnnl_primitive_desc_create) X(dnnl_primitive_desc_query_md) \
+    X(dnnl_primitive_create) X(dnnl_primitive_desc_destroy) X(dnnl_primitive_destroy) \
+    X(dnnl_primitive_execute) X(dnnl_memory_create) X(dnnl_memory_destroy) \
+    X(dnnl_reorder_primitive_desc_create)
+/* clang-format on */
 
 /* dlsym gives a pointer to data; a union is the way to a function that warnings accept. */
 #define MEMBER(f)                                                                                  \

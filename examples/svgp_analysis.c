@@ -1,5 +1,6 @@
 /* svgp_analysis.c - the posterior of a sparse GP factor model, inside a memory budget.
  *
+ * seconds: 10
  * usage: svgp_analysis [cells] [inducing] [factors] [budget] [--plan] [--json] [--threads N]
  *
  * For cells X, inducing points Z and a factor Lu of the variational covariance, the mean and the

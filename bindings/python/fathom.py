@@ -17,6 +17,7 @@ import ctypes.util
 import json as _json
 import os
 import sys
+import sysconfig
 from collections import namedtuple
 
 import numpy as np
@@ -166,9 +167,10 @@ def _places():
     here = os.path.dirname(os.path.abspath(__file__))
     if os.environ.get("FATHOM_LIBRARY"):
         return [os.environ["FATHOM_LIBRARY"]]
+    wide = "lib/" + (sysconfig.get_config_var("MULTIARCH") or "")
     found = [os.path.join(here, *up, folder, "libfathom.so")
              for up, folder in (((), ""), (("..", ".."), "build/lib"), (("..", ".."), "lib"),
-                                (("..", "..", ".."), "lib"))]
+                                (("..", "..", ".."), "lib"), (("..", "..", ".."), wide))]
     found = [path for path in found if os.path.exists(path)]
     system = ctypes.util.find_library("fathom")
     return found + ([system] if system else []) + ["libfathom.so"]

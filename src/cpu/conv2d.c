@@ -20,8 +20,7 @@ static uint64_t round64(int64_t bytes)
     return ((uint64_t)bytes + 63u) & ~(uint64_t)63u;
 }
 
-/* ---- columns
- * --------------------------------------------------------------------------------------- */
+/* ---- columns ---- */
 
 static bool place(const fth__conv_source *s, int64_t here, int64_t k, int64_t pad, int64_t limit,
                   int64_t *at)
@@ -100,8 +99,7 @@ static fth__matrix columns_of(const fth__conv_source *s, char *columns, int64_t 
     return (fth__matrix){columns, rows * width, false};
 }
 
-/* ---- forward and back to the image
- * ------------------------------------------------------------------- */
+/* ---- forward and back to the image ---- */
 
 static bool make_job(const fth_call *call, bool back, fth__conv_job *j)
 {
@@ -287,8 +285,7 @@ const fth_kernel fth__cpu_conv2d = {
 const fth_kernel fth__cpu_conv2d_grad_input = {
     .op = "conv2d_grad_input", .supports = supports, .scratch = scratch_input, .run = run_input};
 
-/* ---- the weights
- * ---------------------------------------------------------------------------------------- */
+/* ---- the weights ---- */
 
 typedef struct weight_job {
     fth__conv_source from; /* the image */

@@ -9,12 +9,12 @@
 
 #include "array/half.h"
 #include "base/checked.h"
+#include "cpu/matvec.h"
 #include "ops/loop.h"
 
 #include <string.h>
 
-/* ---- copies
- * ---------------------------------------------------------------------------------------- */
+/* ---- copies ---- */
 
 /* dst (dense, `inner` fastest) = src, with a change of dtype for f16 and bf16. */
 typedef void pack_fn(void *dst, const void *src, int64_t n_outer, int64_t s_outer, int64_t n_inner,
@@ -90,8 +90,7 @@ static void round_to_half(fth_dtype t, uint16_t *dst, const float *src, const pl
         }
 }
 
-/* ---- one tile
- * ---------------------------------------------------------------------------------------- */
+/* ---- one tile ---- */
 
 static bool is_half(const fth__dot_shape *s)
 {
@@ -139,6 +138,19 @@ static fth__matrix operand(const fth__dot_shape *s, const void *at, fth__dot_ord
     return (fth__matrix){room, by_cols ? rows : cols, by_cols};
 }
 
+/* A vector on one side lies next to itself, whole or packed. */
+static void multiply(const fth__dot_shape *s, int64_t m, int64_t n, int64_t k, fth__matrix a,
+                     fth__matrix b, double beta, fth__matrix_out c)
+{
+    if (s->n.b < 0)
+        fth__cpu_matvec(s->acc, m, k, a, b.data, beta, c.data, c.cols ? 1 : c.ld);
+    else if (s->m.a < 0)
+        fth__cpu_matvec(s->acc, n, k, (fth__matrix){b.data, b.ld, !b.cols}, a.data, beta, c.data,
+                        c.cols ? c.ld : 1);
+    else
+        fth__blas_gemm(s->acc, m, n, k, 1.0, a, b, false, beta, c);
+}
+
 void fth__cpu_dot_tile(const fth__dot_work *w, const char *a, const char *b, int64_t m, int64_t n,
                        int64_t k, double beta, fth__matrix_out c)
 {
@@ -157,7 +169,7 @@ void fth__cpu_dot_tile(const fth__dot_work *w, const char *a, const char *b, int
         const fth__matrix mb =
             operand(s, b + l.at[1] * size, s->b, w->room_b != NULL, w->room_b, k,
                     fth__tile_stride(tb, s->k.b), n, fth__tile_stride(tb, s->n.b));
-        fth__blas_gemm(s->acc, m, n, k, 1.0, ma, mb, false, any ? 1.0 : beta, c);
+        multiply(s, m, n, k, ma, mb, any ? 1.0 : beta, c);
         any = true;
     }
     if (!any && beta == 0.0) {
@@ -167,8 +179,7 @@ void fth__cpu_dot_tile(const fth__dot_work *w, const char *a, const char *b, int
     }
 }
 
-/* ---- the sum over k
- * ------------------------------------------------------------------------------------ */
+/* ---- the sum over k ---- */
 
 /* One (m, n) tile of the product: where its sums live while pieces of k come in. */
 typedef struct spot {

@@ -154,8 +154,7 @@ static int64_t bundle_bytes(int64_t n_in, int64_t in_size, int64_t n_out, int64_
     return BUNDLE * (round64(n_in * in_size) + round64(n_out * out_size));
 }
 
-/* ---- the operation
- * --------------------------------------------------------------------------------- */
+/* ---- the operation ---- */
 
 static fth_dtype real_of(const fth_node *node)
 {

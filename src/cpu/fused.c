@@ -1,5 +1,5 @@
 /* fused.c - the blocked interpreter of fused programs: the walk over the space, block by block. */
-#include "cpu/fused.h"
+#include "cpu/fused_tail.h"
 
 #include "base/checked.h"
 #include "graph/grid.h"
@@ -57,7 +57,7 @@ static void shape_block(fth__vm *vm, bool along)
     const int64_t extent = vm->extent[vm->col_dim], least = extent > 0 ? extent : 1;
     vm->cols = fth__min_i64(least, vm->block);
     vm->rows = 1;
-    if (vm->row_dim >= 0 && least <= vm->block / 2) {
+    if (vm->row_dim >= 0 && least <= vm->block / 2 && !(vm->team && along)) {
         vm->rows = fth__min_i64(vm->block / least, vm->extent[vm->row_dim]);
         vm->rows = fth__max_i64(vm->rows, 1);
     }
@@ -98,6 +98,7 @@ static void set_sizes(fth__vm *vm, const fth__program *p)
     vm->n_slots_given = count_slots(p);
     vm->worker_bytes = (uint64_t)vm->n_slots_given * vm->slot_bytes;
     if (p->tail_dim >= 0) vm->worker_bytes += 3 * ((uint64_t)vm->block * vm->tail.wide + ALIGN);
+    vm->worker_bytes = (vm->worker_bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
 /* Dense operands and outputs, and how far ahead of a block its successor lies. */
@@ -113,6 +114,13 @@ static void find_streams(fth__vm *vm, bool along)
         const int64_t ahead = by_row ? vm->rows * vm->stride[array][vm->row_dim] : vm->cols * vm->stride[array][vm->col_dim];
         if (ahead != 0) vm->stream[vm->n_streams++] = (fth__stream){ahead * size, size, (int16_t)r, out};
     }
+}
+
+/* Long enough that every worker has something to do, of a tail whose blocks are joined afterwards. */
+static bool use_team(const fth__vm *vm)
+{
+    if (vm->tail_at < 0 || !vm->call->team || vm->call->threads < 2) return false;
+    return vm->tail.n > FTH__TAIL_SHORT && vm->extent[vm->tail_at] >= 4 * FTH__REDUCE_BLOCK;
 }
 
 bool fth__vm_init(fth__vm *vm, const fth_call *call, const fth__program *p)
@@ -134,6 +142,7 @@ bool fth__vm_init(fth__vm *vm, const fth_call *call, const fth__program *p)
         if (call->out[i].data) fth__fused_strides(p, &node->out[i], &call->out[i], vm->stride[FTH_MAX_IN + i]);
     if (vm->tail.state) fth__fused_strides(p, &node->out[0], &call->state, vm->stride[FTH__VM_STATE]);
     const bool along = p->tail_dim >= 0 && p->tail_dim == p->n_axes - 1;
+    vm->team = use_team(vm);
     join_dims(vm);
     shape_block(vm, along);
     fth__vm_code(vm);
@@ -147,7 +156,7 @@ uint64_t fth__vm_scratch(const fth_call *call, const fth__program *p)
     fth__tail_init(&vm.tail, p);
     set_sizes(&vm, p);
     const int threads = call->threads > 1 ? call->threads : 1;
-    return vm.worker_bytes * (uint64_t)threads + ALIGN;
+    return vm.worker_bytes * (uint64_t)threads + ALIGN + (threads > 1 ? fth__team_scratch(call, &vm.tail) : 0);
 }
 
 /* ---- blocks ------------------------------------------------------------------------------------------ */
@@ -349,4 +358,4 @@ static fth_status run(const fth_call *call)
     return fth__vm_run(call, call->node->attr);
 }
 
-const fth_kernel fth__cpu_fused = {.op = "fused", .scratch = scratch, .run = run};
+const fth_kernel fth__cpu_fused = {.op = "fused", .scratch = scratch, .run = run, .flags = FTH_OP_TEAM};

@@ -55,6 +55,7 @@ typedef struct fth__vm {
     const fth__program *p;
     const fth__vec_table *vec;
     fth__tail tail;
+    bool team; /* blocks of the tail are spread over workers */
 
     /* the space, neighbouring axes joined where every array allows it */
     int n_dims, tail_at;

@@ -3,39 +3,31 @@
  * Two walks. Along: the reduced axis is innermost, a block is rows of it. Across: a block is rows of
  * the reduced axis and columns of results. Both join in the order that ops/fused.h defines.
  */
-#include "cpu/fused.h"
+#include "cpu/fused_tail.h"
 
 #include "base/checked.h"
 
 #include <string.h>
 
-typedef struct totals {
-    char *partial, *super, *total; /* wide numbers of `n` results */
-    int64_t n;
-    char *out, *state; /* memory of the first result */
-    int64_t out_step, state_step; /* bytes */
-} totals;
-
-static void clear(const fth__vm *vm, char *wide, int64_t n)
+void fth__totals_clear(const fth__vm *vm, void *wide, int64_t n)
 {
     const fth__wide start = fth__tail_start(vm->tail.red, vm->tail.kind);
     fth__copy_block((int64_t)vm->tail.wide, 1, n, wide, n, 1, &start, 0, 0);
 }
 
-/* Results along `dim` from `spot`; -1: one. */
-static void totals_open(const fth__worker *w, totals *t, const fth__spot *spot, int dim, int64_t n)
+void fth__totals_open(const fth__worker *w, fth__totals *t, const fth__spot *spot, int dim, int64_t n)
 {
     const fth__vm *vm = w->vm;
     const fth__tail *tail = &vm->tail;
     const int64_t size = fth_dtype_size(tail->to), wide = (int64_t)tail->wide, kept = (int64_t)tail->state;
-    *t = (totals){.partial = w->wide[0], .super = w->wide[1], .total = w->wide[2], .n = n};
+    *t = (fth__totals){.partial = w->wide[0], .super = w->wide[1], .total = w->wide[2], .n = n};
     t->out = (char *)vm->call->out[0].data + spot->at[FTH_MAX_IN] * size;
     t->out_step = dim < 0 ? 0 : vm->stride[FTH_MAX_IN][dim];
     t->state_step = dim < 0 ? 0 : vm->stride[FTH__VM_STATE][dim] * kept;
     if (kept) t->state = (char *)vm->call->state.data + spot->at[FTH__VM_STATE] * kept;
-    clear(vm, t->partial, n);
-    clear(vm, t->super, n);
-    clear(vm, t->total, n);
+    fth__totals_clear(vm, t->partial, n);
+    fth__totals_clear(vm, t->super, n);
+    fth__totals_clear(vm, t->total, n);
     if (vm->call->first) return;
     for (int64_t i = 0; i < n; i++) {
         const char *state = t->state ? t->state + i * t->state_step : NULL;
@@ -52,7 +44,7 @@ static void totals_open(const fth__worker *w, totals *t, const fth__spot *spot, 
 
 static const fth_dtype wide_dtype[] = {[FTH__KIND_INT] = FTH_I64, [FTH__KIND_REAL] = FTH_F64, [FTH__KIND_COMPLEX] = FTH_C128};
 
-static void store_totals(const fth__worker *w, const totals *t)
+static void store_totals(const fth__worker *w, const fth__totals *t)
 {
     const fth__tail *tail = &w->vm->tail;
     const int64_t size = fth_dtype_size(tail->to), wide = (int64_t)tail->wide;
@@ -74,7 +66,7 @@ static void store_totals(const fth__worker *w, const totals *t)
     }
 }
 
-static void totals_close(const fth__worker *w, const totals *t)
+void fth__totals_close(const fth__worker *w, const fth__totals *t)
 {
     const fth__tail *tail = &w->vm->tail;
     const int64_t wide = (int64_t)tail->wide;
@@ -87,8 +79,7 @@ static void totals_close(const fth__worker *w, const totals *t)
     }
 }
 
-/* Partials of results [from, from+n) are complete up to global index `end`: add them up. */
-static void block_done(const fth__vm *vm, const totals *t, int64_t from, int64_t n, const void *partial, int64_t end)
+void fth__totals_add(const fth__vm *vm, const fth__totals *t, int64_t from, int64_t n, const void *partial, int64_t end)
 {
     const fth__tail *tail = &vm->tail;
     const int64_t at = from * (int64_t)tail->wide;
@@ -100,11 +91,10 @@ static void block_done(const fth__vm *vm, const totals *t, int64_t from, int64_t
     join(n, t->super + at, partial);
     if (end % tail->super != 0 && end != tail->n) return;
     join(n, t->total + at, t->super + at);
-    clear(vm, t->super + at, n);
+    fth__totals_clear(vm, t->super + at, n);
 }
 
-/* The values of the block just computed, as a block. */
-static const char *values(const fth__worker *w, int64_t n)
+const char *fth__tail_values(const fth__worker *w, int64_t n)
 {
     const fth__vm *vm = w->vm;
     const int r = vm->p->out_reg[0];
@@ -115,28 +105,30 @@ static const char *values(const fth__worker *w, int64_t n)
     return block;
 }
 
-static bool one_by_one(const fth__tail *t)
-{
-    return t->exact || t->n <= FTH__TAIL_SHORT;
-}
-
 /* ---- along ------------------------------------------------------------------------------------------- */
 
-/* Elements [at, at+n) of one result, `at` on the grid. */
-static void row_done(const fth__vm *vm, const totals *t, int64_t result, const char *v, int64_t at, int64_t n)
+void fth__tail_lanes(const fth__vm *vm, const char *v, int64_t n, fth__wide *partial)
 {
     const fth__tail *tail = &vm->tail;
-    const int64_t size = fth_dtype_size(fth__vec_dtype(tail->from));
-    fth__lane_fn *lane = vm->vec->tail->lane[tail->red][tail->from];
     fth__join_fn *join = vm->vec->tail->join[tail->red][tail->kind];
     fth__wide lanes[FTH__TAIL_LANES];
     char *const l = (char *)lanes; /* dense: wide numbers are smaller than the union for reals */
+    fth__totals_clear(vm, l, FTH__TAIL_LANES);
+    vm->vec->tail->lane[tail->red][tail->from](n, v, l);
+    for (int half = FTH__TAIL_LANES / 2; half > 0; half /= 2) join(half, l, l + (uint64_t)half * tail->wide);
+    memcpy(partial, l, tail->wide);
+}
+
+/* Elements [at, at+n) of one result, `at` on the grid. */
+static void row_done(const fth__vm *vm, const fth__totals *t, int64_t result, const char *v, int64_t at, int64_t n)
+{
+    const fth__tail *tail = &vm->tail;
+    const int64_t size = fth_dtype_size(fth__vec_dtype(tail->from));
     for (int64_t i = 0; i < n; i += tail->block) {
         const int64_t some = fth__min_i64(tail->block, n - i);
-        clear(vm, l, FTH__TAIL_LANES);
-        lane(some, v + i * size, l);
-        for (int half = FTH__TAIL_LANES / 2; half > 0; half /= 2) join(half, l, l + (uint64_t)half * tail->wide);
-        block_done(vm, t, result, 1, l, at + i + some);
+        fth__wide partial;
+        fth__tail_lanes(vm, v + i * size, some, &partial);
+        fth__totals_add(vm, t, result, 1, &partial, at + i + some);
     }
 }
 
@@ -145,20 +137,20 @@ static void along_rows(fth__worker *w, const fth__spot *spot, int64_t rows)
     const fth__vm *vm = w->vm;
     const fth__tail *tail = &vm->tail;
     const int64_t n = vm->extent[vm->col_dim], size = fth_dtype_size(fth__vec_dtype(tail->from));
-    totals t;
-    totals_open(w, &t, spot, vm->row_dim, rows);
+    fth__totals t;
+    fth__totals_open(w, &t, spot, vm->row_dim, rows);
     fth__spot place;
     for (int64_t c = 0; c < n; c += vm->cols) {
         const int64_t cols = fth__min_i64(vm->cols, n - c);
         fth__spot_move(vm, spot, vm->col_dim, c, &place);
         fth__block_eval(w, &place, rows, cols);
-        const char *v = values(w, rows * cols);
-        if (one_by_one(tail))
+        const char *v = fth__tail_values(w, rows * cols);
+        if (fth__tail_plain(tail))
             vm->vec->tail->column[tail->red][tail->from](cols, rows, 1, cols, v, t.total);
         else
             for (int64_t r = 0; r < rows; r++) row_done(vm, &t, r, v + r * cols * size, vm->tail_origin + c, cols);
     }
-    totals_close(w, &t);
+    fth__totals_close(w, &t);
 }
 
 static void along(fth__worker *w)
@@ -180,13 +172,13 @@ static void along(fth__worker *w)
 /* ---- across ------------------------------------------------------------------------------------------ */
 
 /* Rows [at, at+rows) of the reduced axis, of which whole blocks are added up. */
-static void rows_done(const fth__worker *w, const totals *t, const char *v, int64_t at, int64_t rows)
+static void rows_done(const fth__worker *w, const fth__totals *t, const char *v, int64_t at, int64_t rows)
 {
     const fth__vm *vm = w->vm;
     const fth__tail *tail = &vm->tail;
     const int64_t size = fth_dtype_size(fth__vec_dtype(tail->from));
     fth__column_fn *column = vm->vec->tail->column[tail->red][tail->from];
-    if (one_by_one(tail)) {
+    if (fth__tail_plain(tail)) {
         column(rows, t->n, t->n, 1, v, t->total);
         return;
     }
@@ -195,8 +187,8 @@ static void rows_done(const fth__worker *w, const totals *t, const char *v, int6
         column(some, t->n, t->n, 1, v + r * t->n * size, t->partial);
         r += some;
         if ((at + r) % tail->block != 0 && at + r != tail->n) continue;
-        block_done(vm, t, 0, t->n, t->partial, at + r);
-        clear(vm, t->partial, t->n);
+        fth__totals_add(vm, t, 0, t->n, t->partial, at + r);
+        fth__totals_clear(vm, t->partial, t->n);
     }
 }
 
@@ -210,22 +202,26 @@ static void across(fth__worker *w)
     do {
         for (int64_t c = 0; c < n_cols; c += vm->cols) {
             const int64_t cols = fth__min_i64(vm->cols, n_cols - c);
-            totals t;
+            fth__totals t;
             fth__spot_move(vm, &outer, vm->col_dim, c, &column);
-            totals_open(w, &t, &column, vm->col_dim, cols);
+            fth__totals_open(w, &t, &column, vm->col_dim, cols);
             for (int64_t r = 0; r < n; r += vm->rows) {
                 const int64_t rows = fth__min_i64(vm->rows, n - r);
                 fth__spot_move(vm, &column, vm->row_dim, r, &spot);
                 fth__block_eval(w, &spot, rows, cols);
-                rows_done(w, &t, values(w, rows * cols), vm->tail_origin + r, rows);
+                rows_done(w, &t, fth__tail_values(w, rows * cols), vm->tail_origin + r, rows);
             }
-            totals_close(w, &t);
+            fth__totals_close(w, &t);
         }
     } while (fth__spot_next(vm, skip, index, &outer));
 }
 
 void fth__vm_tail(const fth__vm *vm)
 {
+    if (vm->team) {
+        fth__team_tail(vm);
+        return;
+    }
     fth__worker w;
     fth__worker_init(&w, vm, vm->call->scratch);
     if (vm->col_dim == vm->tail_at)

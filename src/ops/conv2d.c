@@ -58,8 +58,7 @@ int64_t fth__conv_rows(int64_t width)
     return rows;
 }
 
-/* ---- the operation
- * ------------------------------------------------------------------------------- */
+/* ---- the operation ---- */
 
 static fth_status refuse(const fth_node *node, fth_status status, const char *why, fth_err *err)
 {
@@ -186,8 +185,7 @@ const fth_op fth__op_conv2d = {
     .run = run,
 };
 
-/* ---- the builder
- * ----------------------------------------------------------------------------------- */
+/* ---- the builder ---- */
 
 static bool resolve(fth_val v, fth_site site, const fth_conv *c, fth__conv_attr *a)
 {

@@ -38,8 +38,7 @@ static fth_val add(const fth_node *node, const fth_op *op, fth_val a, fth_val b)
                          node->attr_bytes);
 }
 
-/* ---- the image
- * ------------------------------------------------------------------------------------ */
+/* ---- the image ---- */
 
 static fth_status infer_input(fth_node *node, fth_err *err)
 {
@@ -136,8 +135,7 @@ const fth_op fth__op_conv2d_grad_input = {
     .run = run_input,
 };
 
-/* ---- the weights
- * ------------------------------------------------------------------------------------ */
+/* ---- the weights ---- */
 
 static fth_status infer_weight(fth_node *node, fth_err *err)
 {

@@ -272,8 +272,7 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
     return FTH_OK;
 }
 
-/* ---- the obvious loop
- * ----------------------------------------------------------------------------- */
+/* ---- the obvious loop ---- */
 
 typedef void madd_fn(const void *a, int64_t sa, const void *b, int64_t sb, int64_t n, double *sum);
 #define DEFINE_MADD(name, type, LOAD)                                                              \

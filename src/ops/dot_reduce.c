@@ -158,8 +158,7 @@ static double flops(const fth_call *call)
     return n;
 }
 
-/* ---- tiles
- * --------------------------------------------------------------------------------------- */
+/* ---- tiles ---- */
 
 typedef struct walk {
     const fth_call *call;
@@ -310,8 +309,7 @@ fth_status fth__dot_reduce_run(const fth_call *call, const fth__dot_reduce_how *
     return FTH_OK;
 }
 
-/* ---- the obvious loop
- * ------------------------------------------------------------------------------ */
+/* ---- the obvious loop ---- */
 
 static void product(const fth_call *call, const fth__dot_shape *s, const char *a, const char *b,
                     int64_t m0, int64_t m, int64_t n0, int64_t n, bool cols, void *p, void *room)

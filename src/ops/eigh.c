@@ -208,8 +208,7 @@ static fth_status run(const fth_call *call)
     return FTH_OK;
 }
 
-/* ---- gradient
- * -------------------------------------------------------------------------------------- */
+/* ---- gradient ---- */
 
 static fth_val as_dtype(fth_site site, fth_val real, fth_dtype t)
 {

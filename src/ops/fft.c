@@ -163,8 +163,7 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
     return FTH_OK;
 }
 
-/* ---- the obvious loop
- * ---------------------------------------------------------------------------- */
+/* ---- the obvious loop ---- */
 
 static fth_c128 turn(int64_t j, int64_t k, int64_t n, int sign)
 {

@@ -104,13 +104,20 @@ FTH__MATH double fth__cscale_c128(fth_c128 x)
     const uint64_t near = top < 1u ? 1u : top > 2045u ? 2045u : top;
     return fth__from_bits_f64((2046u - near) << 52);
 }
-FTH__MATH double fth__cabs_c128(fth_c128 x)
+FTH__MATH double fth__cabs_finite_c128(fth_c128 x)
 {
     const double s = fth__cscale_c128(x);
     const double re = x.re * s, im = x.im * s;
-    const double r = fth__sqrt_f64(re * re + im * im) / s;
-    const int re_wide = fth__fabs_f64(x.re) == (double)INFINITY, im_wide = fth__fabs_f64(x.im) == (double)INFINITY;
-    return (re_wide | im_wide) ? (double)INFINITY : r;
+    return fth__sqrt_f64(re * re + im * im) / s;
+}
+FTH__MATH int fth__cwide_c128(fth_c128 x)
+{
+    const int re = fth__fabs_f64(x.re) == (double)INFINITY, im = fth__fabs_f64(x.im) == (double)INFINITY;
+    return re | im;
+}
+FTH__MATH double fth__cabs_c128(fth_c128 x)
+{
+    return fth__cwide_c128(x) ? (double)INFINITY : fth__cabs_finite_c128(x);
 }
 FTH__MATH fth_c128 fth__cdiv_c128(fth_c128 x, fth_c128 y)
 {
@@ -138,9 +145,9 @@ FTH__MATH fth_c128 fth__clog_c128(fth_c128 x)
     const double a = fth__fabs_f64(x.re), b = fth__fabs_f64(x.im);
     const double big = a > b ? a : b, small = a > b ? b : a;
     const double near = 0.5 * fth__log1p_f64((big - 1.0) * (big + 1.0) + small * small);
-    const double r = fth__cabs_c128(x);
+    const double r = fth__cabs_finite_c128(x);
     const double re = ((r > 0.7) & (r < 1.5)) ? near : fth__log_f64(r);
-    return (fth_c128){re, fth__carg_c128(x)};
+    return (fth_c128){fth__cwide_c128(x) ? (double)INFINITY : re, fth__carg_c128(x)};
 }
 
 #define FTH__DEFINE_CSQRT(S, C, R, r)                                                               \

@@ -101,7 +101,7 @@ FTH__MATH float fth__sincos_reduce_f32(float x, uint32_t *q)
     const double n = t - magic;
     *q = (uint32_t)fth__bits_f64(t);
     const double r = ((double)x - n * 0x1.921fb54p+0) - n * 0x1.10b4611a62633p-30;
-    return (float)(fth__fabs_f64(r) > 0.79 ? 0.79 : r);
+    return (float)(fth__fabs_f64(r) > 0.79 ? fth__copysign_f64(0.79, r) : r);
 }
 FTH__MATH float fth__sin_poly_f32(float r)
 {

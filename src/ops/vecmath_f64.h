@@ -110,7 +110,7 @@ FTH__MATH double fth__sincos_reduce_f64(double x, double *tail, uint64_t *q)
     const double r = c + d;
     const int far = fth__fabs_f64(r) > 0.79; /* the reduction has lost itself */
     *tail = far ? 0.0 : (c - r) + d;
-    return far ? 0.79 : r;
+    return far ? fth__copysign_f64(0.79, r) : r;
 }
 FTH__MATH double fth__sin_poly_f64(double r, double tail)
 {

@@ -64,8 +64,8 @@ FTH__MATH float fth__lgamma_f32(float x)
     const int low = y < 8.0;
     const double z = low ? y + 8.0 : y;
     const double a = y * (y + 7.0);
-    const double prod = low ? (a * (a + 6.0)) * ((a + 10.0) * (a + 12.0)) : 1.0;
-    const double g = (z - 0.5) * fth__log_f64(z) - fth__log_f64(prod) - z + 0.91893853320467274;
+    const double log_prod = fth__log_f64((a * (a + 6.0)) * ((a + 10.0) * (a + 12.0)));
+    const double g = (z - 0.5) * fth__log_f64(z) - (low ? log_prod : 0.0) - z + 0.91893853320467274;
     return (float)fth__lgamma_finish_f64(xd, y, g + fth__lgamma_series_f64(z));
 }
 

@@ -98,6 +98,11 @@ uint64_t fth__plan_key(const fth_plan *p)
     fth__hash_add(&h, p->out_direct, sizeof *p->out_direct * (size_t)p->n_outs);
     for (int64_t i = 0; i < p->graph->n_axes; i++)
         fth__hash_add(&h, &p->graph->axis[i].size, sizeof p->graph->axis[i].size);
+    for (int64_t i = 0; i < p->graph->n_inputs; i++) {
+        const fth__input *in = &p->graph->input[i];
+        const uint32_t from[2] = {in->value, in->source.data != NULL};
+        fth__hash_add(&h, from, sizeof from);
+    }
     for (int64_t i = 0; i < p->n_units; i++) hash_node(&h, p->unit[i].node);
     return fth__hash_get(&h);
 }

@@ -159,8 +159,7 @@ static void grow(const fuser *f, group *gr)
     }
 }
 
-/* ---- from a group to a program
- * --------------------------------------------------------------------- */
+/* ---- from a group to a program ---- */
 
 typedef struct coder {
     const fuser *f;
@@ -314,8 +313,7 @@ static fth_status add_group(const fuser *f, const group *gr, fth_err *err)
     return fth__plan_add_unit(f->p, node, true, err);
 }
 
-/* ---- a product with the group as its epilogue
- * ----------------------------------------------------------- */
+/* ---- a product with the group as its epilogue ---- */
 
 /* Join the dot and the group; false: they do not go together. */
 static bool code_joined(const fuser *f, const group *gr, const fth_node *dot, fth_node *node,

@@ -53,27 +53,44 @@ static fth_status take_outputs(fth_plan *p, const fth_val *outs, int n, fth_err 
     return FTH_OK;
 }
 
-/* Memory of the caller's that the plan uses in place. */
-static uint64_t count_foreign(const fth_plan *p)
+static bool reads_input(const fth_plan *p, uint32_t value)
 {
-    uint64_t bytes = 0;
+    for (int64_t u = 0; u < p->n_units; u++)
+        for (int k = 0; k < p->unit[u].node->n_in; k++)
+            if (p->unit[u].node->in_val[k].id == value) return true;
+    return false;
+}
+
+/* Count a block of the caller's; `known`: the part that the ledger counts already. */
+static void add_foreign(fth_plan *p, const fth_desc *d, const void *data, uint64_t *known)
+{
+    if (d->n_axes == 0) return;
+    const uint64_t bytes = (uint64_t)fth_desc_count(d) * (uint64_t)fth_dtype_size(d->dtype);
+    p->foreign += bytes;
+    if (fth_mem_find(p->mem, data, &(fth_mem_block){0})) *known += bytes;
+}
+
+/* The caller's memory that the plan uses in place counts against the budget; whatever else the
+ * ledger holds is not there to be used. */
+static void count_memory(fth_plan *p)
+{
     const fth_graph *g = p->graph;
+    uint64_t known = 0;
     for (int64_t i = 0; i < g->n_inputs; i++) {
         const fth__input *in = &g->input[i];
-        bool used = false;
-        for (int64_t u = 0; u < p->n_units && !used; u++)
-            for (int k = 0; k < p->unit[u].node->n_in; k++)
-                used |= p->unit[u].node->in_val[k].id == in->value;
-        if (used && in->source.data && in->desc.n_axes > 0)
-            bytes += (uint64_t)fth_desc_count(&in->desc) * (uint64_t)fth_dtype_size(in->dtype);
+        if (in->source.data && reads_input(p, in->value))
+            add_foreign(p, &in->desc, in->source.data, &known);
     }
     for (int i = 0; i < p->n_outs; i++)
-        if (p->out_direct[i]) {
-            const fth_desc *d = fth__val_desc(fth__val_at(g, p->out_value[i]));
-            if (d->n_axes > 0)
-                bytes += (uint64_t)fth_desc_count(d) * (uint64_t)fth_dtype_size(d->dtype);
-        }
-    return bytes;
+        if (p->out_direct[i])
+            add_foreign(p, fth__val_desc(fth__val_at(g, p->out_value[i])), p->limits.sinks[i].data,
+                        &known);
+    fth_mem_stats stats;
+    fth_mem_get_stats(p->mem, &stats);
+    const uint64_t held = stats.used_bytes > known ? stats.used_bytes - known : 0;
+    const uint64_t room = stats.budget_bytes > held ? stats.budget_bytes - held : 0;
+    p->budget =
+        p->limits.memory_bytes > 0 && p->limits.memory_bytes < room ? p->limits.memory_bytes : room;
 }
 
 static fth_status make(fth_plan *p, const fth_val *outs, int n_outs, fth_err *err)
@@ -84,7 +101,7 @@ static fth_status make(fth_plan *p, const fth_val *outs, int n_outs, fth_err *er
         return FTH_FAIL(err, FTH_E_AXIS_NAME, "the streaming axis '%s' is not declared",
                         p->limits.stream);
     FTH_TRY(fth__plan_collect(p, err));
-    p->foreign = count_foreign(p);
+    count_memory(p);
     return fth__plan_search(p, err);
 }
 
@@ -107,9 +124,6 @@ fth_plan *fth_plan_make_(fth_graph *g, fth_site site, const fth_val *outs, int n
     if (limits) p->limits = *limits;
     p->graph_nodes = g->n_nodes;
     p->threads = p->limits.threads > 0 ? p->limits.threads : g->ctx->threads;
-    fth_mem_stats stats;
-    fth_mem_get_stats(p->mem, &stats);
-    p->budget = p->limits.memory_bytes > 0 ? p->limits.memory_bytes : stats.budget_bytes;
     const fth_status s = make(p, outs, n_outs, err);
     if (s == FTH_OK) return p;
     if (err && !err->origin.file) fth_err_origin(err, site);

@@ -145,15 +145,13 @@ fth_status fth__plan_fuse(fth_plan *p, const bool *needed, fth_err *err);
 /* Append a unit; takes ownership of a synthetic node even when it fails. */
 fth_status fth__plan_add_unit(fth_plan *p, const fth_node *node, bool synthetic, fth_err *err);
 
-/* ---- schedule.c: items, loops and buffers for given streaming axes (-1: none)
- * -------------------- */
+/* ---- schedule.c: items, loops and buffers for given streaming axes (-1: none) ---- */
 fth_status fth__plan_schedule(fth_plan *p, const fth_axis_id axis[FTH__MAX_DEPTH], fth_err *err);
 void fth__plan_unschedule(fth_plan *p);
 /* ---- commit.c ------------------------------------------------------------------------------- */
 void fth__plan_commit_in_place(fth_plan *p);
 
-/* ---- segment.c: which units follow a streaming axis, and in which pass
- * ----------------------------- */
+/* ---- segment.c: which units follow a streaming axis, and in which pass ---- */
 typedef enum fth__role { FTH__ROLE_WHOLE, FTH__ROLE_STREAM, FTH__ROLE_ACC } fth__role;
 typedef struct fth__segment {
     int n_pass;
@@ -170,8 +168,7 @@ fth_status fth__segment_make(fth_plan *p, const int *units, int n, fth_axis_id a
                              fth_err *err);
 void fth__segment_clear(fth_plan *p, fth__segment *s);
 
-/* ---- region.c: which part of what a turn touches
- * ----------------------------------------------------- */
+/* ---- region.c: which part of what a turn touches ---- */
 /* Part of an axis that belongs to chunk k of a loop: the parts of all chunks cover the axis once.
  */
 fth__range fth__sweep_part(const fth__sweep *l, fth_axis_id axis, int64_t size, int64_t k);
@@ -190,8 +187,7 @@ int fth__sweep_path(const fth_plan *p, int loop, int path[FTH__MAX_DEPTH]);
 /* Chunks that stand for all: fills `list`, which has FTH__SAMPLES places; returns how many. */
 int fth__sweep_samples(const fth_plan *p, const fth__sweep *l, int64_t *list);
 
-/* ---- size.c: bytes for given chunks; layout.c: offsets
- * ------------------------------------------------- */
+/* ---- size.c: bytes for given chunks; layout.c: offsets ---- */
 fth_status fth__plan_size(fth_plan *p, fth_err *err);
 /* Lifetimes and in-place reuse; after sizing. */
 void fth__plan_lifetimes(fth_plan *p);
@@ -204,16 +200,14 @@ uint64_t fth__plan_lower_bound(const fth_plan *p, int64_t *at);
 fth_status fth__plan_layout(fth_plan *p, bool hard, fth_err *err);
 void fth__sweep_set_chunk(fth__sweep *l, int64_t chunk);
 
-/* ---- search.c: the ladder; refuse.c: the honest no
- * ------------------------------------------------------ */
+/* ---- search.c: the ladder; refuse.c: the honest no ---- */
 fth_status fth__plan_search(fth_plan *p, fth_err *err);
 /* Give up one block between two of its uses, where most bytes are alive; false: none can be. */
 fth_status fth__plan_relieve(fth_plan *p, bool *did, fth_err *err);
 uint64_t fth__plan_scratch_bytes(const fth_plan *p);
 fth_status fth__plan_refuse(fth_plan *p, uint64_t smallest, fth_err *err);
 
-/* ---- split.c: how one step is spread over workers
- * ---------------------------------------------------------- */
+/* ---- split.c: how one step is spread over workers ---- */
 /* Decides for the shape of `call`; returns the workspace of the whole step. */
 uint64_t fth__item_split(const fth_plan *p, fth__item *it, const fth_call *call);
 /* The same call with only [from, from+piece) of dimension dim of output 0. */

@@ -49,8 +49,7 @@ static const fth__input *graph_input(const fth_plan *p, uint32_t value)
     return &p->graph->input[((const fth__input_attr *)n->attr)->index];
 }
 
-/* ---- buffers and items
- * ---------------------------------------------------------------------------- */
+/* ---- buffers and items ---- */
 
 static fth_status add_buf(fth_plan *p, fth__buf_kind kind, uint32_t value, int home, int *out,
                           fth_err *err)

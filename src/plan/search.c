@@ -332,6 +332,10 @@ static fth_status search_anew(search *s, choice *best, fth_err *err)
         for (int depths = relieved && !forced ? 0 : 1; depths <= FTH__MAX_DEPTH && !best->found;
              depths++)
             if (depths == 0 || !never) FTH_TRY(try_all(s, depths, relieved, best, err));
+    if (!best->found && s->smallest == UINT64_MAX) { /* the axis asked for cuts nothing */
+        *best = (choice){.axis = {-1, -1}, .relieved = true};
+        return try_axes(s, best, err);
+    }
     if (best->found) FTH_TRY(try_axes(s, best, err));
     if (best->found && p->recomputed > 0) FTH_TRY(keep_values(s, best, err));
     return try_axes(s, best->found ? best : &s->floor, err);
@@ -339,7 +343,7 @@ static fth_status search_anew(search *s, choice *best, fth_err *err)
 
 fth_status fth__plan_search(fth_plan *p, fth_err *err)
 {
-    search s = {.p = p, .smallest = UINT64_MAX};
+    search s = {.p = p, .smallest = UINT64_MAX, .floor = {.axis = {-1, -1}}};
     s.room = p->budget > p->foreign ? p->budget - p->foreign : 0;
     p->key = fth__plan_key(p);
     bool known;

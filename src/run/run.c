@@ -17,8 +17,7 @@
 
 enum { IO_SLOTS = 64 };
 
-/* ---- reading ahead and writing behind
- * --------------------------------------------------------------- */
+/* ---- reading ahead and writing behind ---- */
 
 static uint64_t job_bytes(const fth__buf *b, const int64_t *n)
 {
@@ -148,8 +147,7 @@ static fth_status wait_io(fth__runner *r, int64_t ticket)
     return s;
 }
 
-/* ---- progress
- * -------------------------------------------------------------------------------------------- */
+/* ---- progress ---- */
 
 static double item_work(const fth__item *it)
 {
@@ -230,6 +228,18 @@ static fth_status read_whole(fth__runner *r, const fth__buf *b)
     return wait_io(r, fth__io_post(r->io, &job));
 }
 
+/* What the plan says is alive now, the arena it asked for, and what the ledger really holds. */
+static void trace_memory(const fth__runner *r, int64_t item)
+{
+    fth_trace *trace = r->p->ctx->trace;
+    if (!trace) return;
+    fth_mem_stats stats;
+    fth_mem_get_stats(r->p->mem, &stats);
+    const int64_t now = fth_trace_now(trace);
+    fth_trace_add_memory(trace, r->p->ctx->device, now, r->p->peak, stats.used_bytes - r->used0);
+    fth_trace_add_counter(trace, "bytes alive", now, (double)r->p->live[item]);
+}
+
 static fth_status run_items(fth__runner *r, int64_t from, int64_t to)
 {
     const fth_plan *p = r->p;
@@ -237,6 +247,7 @@ static fth_status run_items(fth__runner *r, int64_t from, int64_t to)
         const fth__item *it = &p->item[i];
         switch (it->kind) {
         case FTH__STEP:
+            trace_memory(r, i);
             FTH_TRY(fth__run_step(r, it));
             r->done += item_work(it) / turns_of(p, it->loop);
             break;

@@ -7,6 +7,7 @@
 #include "graph/program.h"
 #include "ops/fused.h"
 #include "ops/ops.h"
+#include "run/team.h"
 #include "testing/op_harness.h"
 
 #include <math.h>
@@ -301,6 +302,106 @@ TEST(bool_sum_counts)
     for (int64_t i = 0; i < 1000; i++) want += ((const uint8_t *)t_data(m.in[0]))[i];
     EQ_I64(got, want);
     t_graph_free(m.g);
+}
+
+/* ---- workers ------------------------------------------------------------------------------------------- */
+
+static void run_tail(const fth_node *node, const fth_val *in, fth_team *team, int threads, int64_t cut, void *out)
+{
+    fth_err err = {0};
+    fth_call call = {.node = node, .threads = threads, .team = team, .err = &err};
+    const int64_t n = node->in[0].size[0];
+    char state[64 * 32];
+    dense_tile(&call.out[0], &node->out[0], out);
+    dense_tile(&call.state, &node->out[0], state);
+    for (int piece = 0; piece < 2; piece++) {
+        dense_tile(&call.in[0], &node->in[0], t_data(in[0]));
+        const int64_t from = piece ? cut : 0, to = piece ? n : cut;
+        call.in[0].data = (char *)call.in[0].data + from * call.in[0].stride[0] * fth_dtype_size(node->in[0].dtype);
+        call.in[0].origin[0] = from;
+        call.in[0].extent[0] = to - from;
+        call.first = piece == 0;
+        call.last = piece == 1;
+        const uint64_t bytes = fth__cpu_fused.scratch(&call);
+        char *scratch = aligned_alloc(64, (bytes + 127) / 64 * 64);
+        memset(scratch, 0x5a, (bytes + 127) / 64 * 64);
+        call.scratch = scratch;
+        OKE(fth__cpu_fused.run(&call), &err);
+        EQ_I64(scratch[bytes], 0x5a);
+        free(scratch);
+    }
+}
+
+static void try_team(fth_dtype t, fth_red red, int64_t n, int64_t results)
+{
+    fth_team *team;
+    maker m = {.r = t_random_make((uint64_t)n)};
+    const int64_t size[2] = {n, results};
+    make_space(&m, results > 1 ? 2 : 1, size);
+    OK(fth__team_create(&team, m.g->mem, 3, NULL));
+    add_input(&m, t, results > 1 ? "ab" : "a");
+    m.p.out_reg[m.p.n_out++] = 0;
+    m.p.tail_dim = 0;
+    m.p.tail_red = (int32_t)red;
+    const fth_val v = fth_node_add_(m.g, FTH_HERE, &fth__op_fused, 1, m.in, &m.p, sizeof m.p);
+    const fth_node *node = fth__val_node(v);
+    const int64_t grid = node->op->grid(node, 0, 0);
+    char one[32 * 16] = {0}, three[32 * 16] = {0}, piecewise[32 * 16] = {0};
+    run_tail(node, m.in, NULL, 1, 0, one);
+    run_tail(node, m.in, team, 3, 0, three);
+    run_tail(node, m.in, team, 3, n / 3 / grid * grid, piecewise);
+    SAME_BYTES(one, three, sizeof one);
+    SAME_BYTES(one, piecewise, sizeof one);
+    fth__team_destroy(team);
+    t_graph_free(m.g);
+}
+
+TEST(workers_change_no_bit)
+{
+    try_team(FTH_F32, FTH_RED_SUM, 1000003, 1);
+    try_team(FTH_F32, FTH_RED_SUM, 200001, 7);
+    try_team(FTH_F64, FTH_RED_PROD, 5000, 1);
+    try_team(FTH_C64, FTH_RED_SUM, 300000, 1);
+    try_team(FTH_BF16, FTH_RED_SUM, 100000, 30);
+    try_team(FTH_I32, FTH_RED_SUM, 777777, 1);
+    try_team(FTH_BOOL, FTH_RED_SUM, 50000, 5);
+    try_team(FTH_F32, FTH_RED_MIN, 65537, 3);
+}
+
+/* ---- pairs ---------------------------------------------------------------------------------------------- */
+
+/* Every loop that joins two instructions, in every form, against the instructions one by one. */
+TEST(joined_instructions_round_twice)
+{
+    const fth__pair_list *list = fth__vec()->pairs;
+    t_random r = t_random_make(11);
+    enum { N = 77 };
+    _Alignas(64) char in[3][N * 8], out[N * 8];
+    for (int i = 0; i < list->n; i++) {
+        const fth__vec_pair *row = &list->pair[i];
+        const fth_dtype t = (fth_dtype)row->dtype;
+        const int64_t size = fth_dtype_size(t);
+        const bool two_first = fth__ew_info((fth_ew)row->first)->arity == 2, two_second = fth__ew_info((fth_ew)row->second)->arity == 2;
+        for (int form = 0; form < FTH__FORMS; form++) {
+            if (!row->run[form]) continue;
+            for (int k = 0; k < 3; k++)
+                for (int e = 0; e < N; e++) t_put(t, in[k], e, t_random_normal(&r), 0.0);
+            const void *src[3] = {in[0], in[1], in[2]};
+            row->run[form](N, out, src);
+            for (int e = 0; e < N; e++) {
+                fth__cell a = {0}, b = {0}, c = {0}, first, want;
+                fth__cell_load(t, in[0] + e * size, &a);
+                fth__cell_load(t, in[1] + (form & 2 ? 0 : e) * size, &b);
+                fth__cell_load(t, in[2] + (form & 1 ? 0 : e) * size, &c);
+                fth__cell_map((fth_ew)row->first, t, &a, two_first ? &b : NULL, NULL, &first);
+                fth__cell_map((fth_ew)row->second, t, row->swapped ? &c : &first,
+                              !two_second ? NULL : row->swapped ? &first : &c, NULL, &want);
+                if (!same_number(t, (const char *)&want, out + e * size))
+                    FAIL("%s then %s, form %d: %.17g, one by one %.17g", fth__ew_info((fth_ew)row->first)->name,
+                         fth__ew_info((fth_ew)row->second)->name, form, t_get(t, out, e), t_get(t, &want, 0));
+            }
+        }
+    }
 }
 
 /* ---- in place --------------------------------------------------------------------------------------- */

@@ -253,6 +253,31 @@ TEST(pool_of_every_dtype)
     }
 }
 
+/* More results than a kernel works on at a time, along both kinds of axes. */
+TEST(pool_of_long_lines)
+{
+    fth_graph *g = t_graph("y=1800 part=600 a=6 half=2");
+    t_random r = t_random_make(6);
+    const fth_val v = t_noise(g, "x", FTH_C64, "a y", &r), w = t_noise(g, "w", FTH_I32, "a y", &r);
+    double mean[3600], largest[3600], where[3600];
+    t_eval_f64(fth_pool_mean(v, "y", 3, "part"), mean);
+    const fth_val top = fth_pool_max(w, "a", 3, "half");
+    t_eval_f64(top, largest);
+    t_eval_f64(fth_out(top, 1), where);
+    for (int i = 0; i < 3600; i++) {
+        double s = 0, m = -1e9, at = 0;
+        for (int b = 0; b < 3; b++) {
+            const double e = t_get(FTH_I32, t_data(w), (i / 1800 * 3 + b) * 1800 + i % 1800);
+            s += t_get(FTH_C64, t_data(v), i * 3 + b);
+            if (e > m) m = e, at = i / 1800 * 3 + b;
+        }
+        NEAR(mean[i], s / 3, 1e-6);
+        EQ_F64(largest[i], m);
+        EQ_F64(where[i], at);
+    }
+    t_graph_free(g);
+}
+
 TEST(pool_and_upsample_refusals)
 {
     fth_graph *g = t_graph("y=11 part=3");

@@ -93,6 +93,23 @@ TEST(sort_of_the_extreme_integers)
     t_graph_free(g);
 }
 
+/* A digit in which all but one agree is still a digit. */
+TEST(sort_of_one_that_differs)
+{
+    enum { N = 400 };
+    fth_graph *g = t_graph("n=400");
+    int32_t x[N], got[N];
+    for (int i = 0; i < N; i++) x[i] = 5;
+    x[3] = 5 + (1 << 16);
+    x[N - 2] = -7;
+    t_eval(fth_sort(t_input(g, "x", FTH_I32, "n", x), "n", false), got);
+    EQ_I64(got[0], -7);
+    EQ_I64(got[1], 5);
+    EQ_I64(got[N - 2], 5);
+    EQ_I64(got[N - 1], 5 + (1 << 16));
+    t_graph_free(g);
+}
+
 TEST(sort_of_long_lines)
 {
     enum { N = 5000 };
@@ -251,6 +268,28 @@ TEST(scan_of_every_dtype_both_ways)
                 if (red == FTH_RED_PROD && t == FTH_BOOL) continue;
                 try_scan(t, (fth_red)red, way & 1, way & 2);
             }
+}
+
+/* Kernels work in runs of some hundred elements; nothing may be lost from one to the next. */
+TEST(lines_longer_than_a_run)
+{
+    enum { N = 1000 };
+    fth_graph *g = t_graph("n=1000 bin=5");
+    t_random r = t_random_make(7);
+    const fth_val v = t_noise(g, "x", FTH_I64, "n", &r);
+    int64_t *x = t_data(v), got[N], sum = 0, bins[5] = {0};
+    x[777] = 1000;
+    t_eval(fth_argmax(v, "n"), got);
+    EQ_I64(got[0], 777);
+    t_eval(fth_cumsum(v, "n"), got);
+    for (int i = 0; i < N; i++) EQ_I64(got[i], sum += x[i]);
+    t_eval(fth_scan(FTH_RED_SUM, v, "n", true, true), got);
+    for (int i = 0; i < N; i++) EQ_I64(got[i], sum -= x[i]);
+    t_eval(fth_histogram(v, "n", "bin", -20, 20), got);
+    for (int i = 0; i < N; i++)
+        if (x[i] < 20) bins[(x[i] + 20) / 8]++;
+    SAME_BYTES(got, bins, sizeof bins);
+    t_graph_free(g);
 }
 
 TEST(scan_edges_and_refusals)

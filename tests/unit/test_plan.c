@@ -13,8 +13,7 @@
 
 enum { ROWS = 20000, COLS = 4 };
 
-/* ---- a small world
- * ------------------------------------------------------------------------------- */
+/* ---- a small world ---- */
 
 typedef struct stage {
     fth_context *ctx;
@@ -129,8 +128,7 @@ static void same_at(stage *s, fth_val v, fth_limits limits, fth_plan_info *info)
     free(b);
 }
 
-/* ---- cases
- * ------------------------------------------------------------------------------------------ */
+/* ---- cases ---- */
 
 TEST(values_needed_in_two_passes_are_made_again)
 {
