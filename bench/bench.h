@@ -76,9 +76,9 @@ typedef struct bench_pair {
 } bench_pair;
 /* Returns the peer's best seconds. */
 double bench_pairs(bench *b, const bench_pair *pair);
-/* A line without pairs: `seconds` against a bound. */
-void bench_single(bench *b, const char *name, const char *shape, double seconds, double bound,
-                  const char *what);
+/* A line without a peer: n times in seconds (at most 100) against a bound. */
+void bench_single(bench *b, const char *name, const char *shape, const double *seconds, int n,
+                  double bound, const char *what);
 void bench_note(const bench *b, const char *fmt, ...) FTH_PRINTF(2, 3);
 
 /* ---- limits of this machine, measured once ---- */

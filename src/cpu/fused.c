@@ -48,11 +48,30 @@ static void add_unit_dim(fth__vm *vm)
     vm->n_dims++;
 }
 
+/* An operand whose neighbours lie along another axis than the block's columns: rows along that axis,
+ * so that every line of memory that is fetched is used whole. */
+static bool shape_tile(fth__vm *vm)
+{
+    const int col = vm->n_dims - 1;
+    for (int i = 0; i < vm->p->n_in; i++) {
+        if (vm->stride[i][col] == 0 || vm->stride[i][col] == 1) continue;
+        for (int k = 0; k < col; k++) {
+            if (vm->stride[i][k] != 1 || vm->extent[k] < 2) continue;
+            vm->row_dim = k;
+            vm->rows = fth__min_i64(LINE / fth_dtype_size((fth_dtype)vm->p->reg_dtype[i]), vm->extent[k]);
+            vm->cols = fth__min_i64(vm->block / vm->rows, vm->extent[col]);
+            return vm->rows > 1;
+        }
+    }
+    return false;
+}
+
 /* Rows and columns of a block. Narrow ones take several rows, so that loops stay long. */
 static void shape_block(fth__vm *vm, bool along)
 {
     if (vm->n_dims == 0 || (vm->tail_at == vm->n_dims - 1 && !along)) add_unit_dim(vm);
     vm->col_dim = vm->n_dims - 1;
+    if (vm->tail_at < 0 && shape_tile(vm)) return;
     vm->row_dim = vm->tail_at >= 0 && !along ? vm->tail_at : vm->n_dims - 2;
     const int64_t extent = vm->extent[vm->col_dim], least = extent > 0 ? extent : 1;
     vm->cols = fth__min_i64(least, vm->block);

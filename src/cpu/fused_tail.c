@@ -107,28 +107,27 @@ const char *fth__tail_values(const fth__worker *w, int64_t n)
 
 /* ---- along ------------------------------------------------------------------------------------------- */
 
-void fth__tail_lanes(const fth__vm *vm, const char *v, int64_t n, fth__wide *partial)
-{
-    const fth__tail *tail = &vm->tail;
-    fth__join_fn *join = vm->vec->tail->join[tail->red][tail->kind];
-    fth__wide lanes[FTH__TAIL_LANES];
-    char *const l = (char *)lanes; /* dense: wide numbers are smaller than the union for reals */
-    fth__totals_clear(vm, l, FTH__TAIL_LANES);
-    vm->vec->tail->lane[tail->red][tail->from](n, v, l);
-    for (int half = FTH__TAIL_LANES / 2; half > 0; half /= 2) join(half, l, l + (uint64_t)half * tail->wide);
-    memcpy(partial, l, tail->wide);
-}
-
-/* Elements [at, at+n) of one result, `at` on the grid. */
+/* Elements [at, at+n) of one result, `at` on the grid: partials of all blocks, then in order. */
 static void row_done(const fth__vm *vm, const fth__totals *t, int64_t result, const char *v, int64_t at, int64_t n)
 {
     const fth__tail *tail = &vm->tail;
-    const int64_t size = fth_dtype_size(fth__vec_dtype(tail->from));
-    for (int64_t i = 0; i < n; i += tail->block) {
-        const int64_t some = fth__min_i64(tail->block, n - i);
-        fth__wide partial;
-        fth__tail_lanes(vm, v + i * size, some, &partial);
-        fth__totals_add(vm, t, result, 1, &partial, at + i + some);
+    const int64_t blocks = fth__ceil_div_i64(n, tail->block), wide = (int64_t)tail->wide;
+    fth__join_fn *fold = vm->vec->tail->fold[tail->red][tail->kind];
+    vm->vec->tail->blocks[tail->red][tail->from](n, tail->block, v, t->partial);
+    if (!tail->has_super) {
+        fold(blocks, t->total + result * wide, t->partial);
+        return;
+    }
+    for (int64_t b = 0; b < blocks;) {
+        const int64_t begin = at + b * tail->block;
+        const int64_t room = (tail->super - begin % tail->super) / tail->block;
+        const int64_t some = fth__min_i64(room, blocks - b);
+        fold(some, t->super + result * wide, t->partial + b * wide);
+        b += some;
+        const int64_t end = fth__min_i64(at + b * tail->block, at + n);
+        if (end % tail->super != 0 && end != tail->n) continue;
+        fold(1, t->total + result * wide, t->super + result * wide);
+        fth__totals_clear(vm, t->super + result * wide, 1);
     }
 }
 

@@ -20,8 +20,6 @@ void fth__totals_close(const fth__worker *w, const fth__totals *t);
 void fth__totals_add(const fth__vm *vm, const fth__totals *t, int64_t from, int64_t n, const void *partial, int64_t end);
 /* The values of the block just computed, as a block. */
 const char *fth__tail_values(const fth__worker *w, int64_t n);
-/* One block of one result: its elements into lanes, the lanes into `partial`. */
-void fth__tail_lanes(const fth__vm *vm, const char *v, int64_t n, fth__wide *partial);
 /* Order cannot matter, or elements are added one by one. */
 static inline bool fth__tail_plain(const fth__tail *t)
 {

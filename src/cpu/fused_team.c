@@ -8,8 +8,6 @@
 #include "base/checked.h"
 #include "graph/grid.h"
 
-#include <string.h>
-
 /* Per task at least this many elements; per worker this many tasks in a wave. */
 enum { TASK_BLOCKS = 64, TASKS_PER_WORKER = 4 };
 
@@ -52,9 +50,8 @@ static void compute_block(fth__worker *w, const wave *v, int64_t at, int64_t n, 
         fth__block_eval(w, &spot, along ? 1 : some, along ? some : v->cols);
         const char *values = fth__tail_values(w, some * v->cols);
         if (along && tail->lanes > 1) {
-            fth__wide partial; /* a block of the grid is never more than a block here */
-            fth__tail_lanes(vm, values, some, &partial);
-            memcpy(slot, &partial, tail->wide);
+            /* a block of the grid is never more than a block here */
+            vm->vec->tail->blocks[tail->red][tail->from](some, tail->block, values, slot);
         } else {
             const int64_t cols = along ? 1 : v->cols;
             vm->vec->tail->column[tail->red][tail->from](some, cols, cols, 1, values, slot);

@@ -25,23 +25,72 @@ static inline fth_c128 sum_c(fth_c128 a, fth_c128 x)
 }
 #define prod_c fth__cmul_c128
 
-#define LANE(fn, T, W, GET, OP)                                                                    \
-    static void lane_##fn(int64_t n, const void *v_, void *lane_)                                  \
+/* One block: lanes, then halves joined until one is left. QUICK joins where no element is NaN. */
+#define LANES(fn, T, W, GET, OP, START, QUICK, ODD)                                                \
+    FTH__MATH W lanes_##fn(int64_t n, const T *v, W start)                                         \
     {                                                                                              \
-        const T *v = v_;                                                                           \
-        W *lane = lane_, l[FTH__TAIL_LANES];                                                       \
-        for (int k = 0; k < FTH__TAIL_LANES; k++) l[k] = lane[k];                                  \
+        W l[FTH__TAIL_LANES];                                                                      \
+        for (int k = 0; k < FTH__TAIL_LANES; k++) l[k] = start;                                    \
         int64_t i = 0;                                                                             \
+        if (ODD(v, n))                                                                             \
+            for (; i + FTH__TAIL_LANES <= n; i += FTH__TAIL_LANES)                                 \
+                for (int k = 0; k < FTH__TAIL_LANES; k++) {                                        \
+                    const W x = GET(v[i + k]);                                                     \
+                    l[k] = OP(l[k], x);                                                            \
+                }                                                                                  \
         for (; i + FTH__TAIL_LANES <= n; i += FTH__TAIL_LANES)                                     \
             for (int k = 0; k < FTH__TAIL_LANES; k++) {                                            \
                 const W x = GET(v[i + k]);                                                         \
-                l[k] = OP(l[k], x);                                                                \
+                l[k] = QUICK(l[k], x);                                                             \
             }                                                                                      \
         for (int k = 0; i + k < n; k++) {                                                          \
             const W x = GET(v[i + k]);                                                             \
             l[k] = OP(l[k], x);                                                                    \
         }                                                                                          \
-        for (int k = 0; k < FTH__TAIL_LANES; k++) lane[k] = l[k];                                  \
+        for (int half = FTH__TAIL_LANES / 2; half > 0; half /= 2)                                  \
+            for (int k = 0; k < half; k++) l[k] = OP(l[k], l[k + half]);                           \
+        return l[0];                                                                               \
+    }
+#define BLOCKS(fn, T, W, GET, OP, START, QUICK, ODD)                                               \
+    LANES(fn, T, W, GET, OP, START, QUICK, ODD)                                                    \
+    static void blocks_##fn(int64_t n, int64_t block, const void *v_, void *partial_)              \
+    {                                                                                              \
+        const T *v = v_;                                                                           \
+        W *partial = partial_;                                                                     \
+        const W start = START;                                                                     \
+        const int64_t whole = n / block;                                                           \
+        if (block == 16)                                                                           \
+            for (int64_t b = 0; b < whole; b++) partial[b] = lanes_##fn(16, v + b * 16, start);    \
+        else                                                                                       \
+            for (int64_t b = 0; b < whole; b++) partial[b] = lanes_##fn(block, v + b * block, start); \
+        if (whole * block < n) partial[whole] = lanes_##fn(n - whole * block, v + whole * block, start); \
+    }
+/* Blocks of two and four elements: lanes that hold nothing are left out, which changes nothing for
+ * numbers that were joined with the start once. */
+#define SMALL_BLOCKS(fn, T, W, GET, OP, START, QUICK, ODD)                                         \
+    BLOCKS(many_##fn, T, W, GET, OP, START, QUICK, ODD)                                            \
+    static void blocks_##fn(int64_t n, int64_t block, const void *v_, void *partial_)              \
+    {                                                                                              \
+        const T *v = v_;                                                                           \
+        W *partial = partial_;                                                                     \
+        const W start = START;                                                                     \
+        const int64_t whole = block == 2 ? n / 2 : block == 4 ? n / 4 : 0;                         \
+        if (block == 2)                                                                            \
+            for (int64_t b = 0; b < whole; b++) {                                                  \
+                const W x = GET(v[2 * b]), y = GET(v[2 * b + 1]);                                  \
+                const W p = OP(start, x), q = OP(start, y);                                        \
+                partial[b] = OP(p, q);                                                             \
+            }                                                                                      \
+        if (block == 4)                                                                            \
+            for (int64_t b = 0; b < whole; b++) {                                                  \
+                const W x = GET(v[4 * b]), y = GET(v[4 * b + 1]);                                  \
+                const W z = GET(v[4 * b + 2]), w = GET(v[4 * b + 3]);                              \
+                const W p = OP(start, x), q = OP(start, y), r = OP(start, z), s = OP(start, w);    \
+                const W even = OP(p, r), odd = OP(q, s);                                           \
+                partial[b] = OP(even, odd);                                                        \
+            }                                                                                      \
+        if (whole * block < n)                                                                     \
+            blocks_many_##fn(n - whole * block, block, v + whole * block, partial + whole);        \
     }
 /* Two, three and four rows are what coordinates have; the rest goes one column at a time, four side by
  * side, or one row at a time when columns are neighbours. */
@@ -108,25 +157,56 @@ static inline fth_c128 sum_c(fth_c128 a, fth_c128 x)
         const W *more = more_;                                                                     \
         for (int64_t i = 0; i < n; i++) to[i] = OP(to[i], more[i]);                                \
     }
-#define BOTH(fn, T, W, GET, OP) LANE(fn, T, W, GET, OP) COLUMN(fn, T, W, GET, OP)
+#define FOLD(fn, W, OP)                                                                            \
+    static void fold_##fn(int64_t n, void *to_, const void *more_)                                 \
+    {                                                                                              \
+        const W *more = more_;                                                                     \
+        W to = *(W *)to_;                                                                          \
+        for (int64_t i = 0; i < n; i++) to = OP(to, more[i]);                                      \
+        *(W *)to_ = to;                                                                            \
+    }
+#define JOINS(fn, W, OP) JOIN(fn, W, OP) FOLD(fn, W, OP)
+
+/* Minima and maxima wait long for a comparison that minds NaN; blocks without one need not. */
+#define NEVER(v, n) 0
+static inline int has_nan_f32(const float *v, int64_t n)
+{
+    int any = 0;
+    for (int64_t i = 0; i < n; i++) any |= v[i] != v[i];
+    return any;
+}
+static inline int has_nan_f64(const double *v, int64_t n)
+{
+    int any = 0;
+    for (int64_t i = 0; i < n; i++) any |= v[i] != v[i];
+    return any;
+}
+#define QUICK_MIN(a, x) ((x) < (a) ? (x) : (a))
+#define QUICK_MAX(a, x) ((x) > (a) ? (x) : (a))
 
 #define SELF(x) (x)
 #define WIDE(x) ((double)(x))
 #define WIDE_C(x) ((fth_c128){(double)(x).re, (double)(x).im})
 #define TRUTH(x) ((x) != 0)
 #define REALS(name, T, GET)                                                                        \
-    BOTH(sum_##name, T, double, GET, SUM_F)                                                        \
-    BOTH(prod_##name, T, double, GET, PROD_F)                                                      \
-    BOTH(min_##name, T, double, GET, MIN_F)                                                        \
-    BOTH(max_##name, T, double, GET, MAX_F)
+    COLUMN(sum_##name, T, double, GET, SUM_F)                                                      \
+    COLUMN(prod_##name, T, double, GET, PROD_F)                                                    \
+    COLUMN(min_##name, T, double, GET, MIN_F)                                                      \
+    COLUMN(max_##name, T, double, GET, MAX_F)                                                      \
+    SMALL_BLOCKS(sum_##name, T, double, GET, SUM_F, 0.0, SUM_F, NEVER)                             \
+    SMALL_BLOCKS(prod_##name, T, double, GET, PROD_F, 1.0, PROD_F, NEVER)                          \
+    SMALL_BLOCKS(min_##name, T, double, GET, MIN_F, (double)INFINITY, QUICK_MIN, has_nan_##name)   \
+    SMALL_BLOCKS(max_##name, T, double, GET, MAX_F, -(double)INFINITY, QUICK_MAX, has_nan_##name)
 #define INTS(name, T, GET)                                                                         \
     COLUMN(sum_##name, T, int64_t, GET, SUM_I)                                                     \
     COLUMN(prod_##name, T, int64_t, GET, PROD_I)                                                   \
     COLUMN(min_##name, T, int64_t, GET, MIN_I)                                                     \
     COLUMN(max_##name, T, int64_t, GET, MAX_I)
 #define COMPLEXES(name, T, GET)                                                                    \
-    BOTH(sum_##name, T, fth_c128, GET, sum_c)                                                      \
-    BOTH(prod_##name, T, fth_c128, GET, prod_c)
+    COLUMN(sum_##name, T, fth_c128, GET, sum_c)                                                    \
+    COLUMN(prod_##name, T, fth_c128, GET, prod_c)                                                  \
+    BLOCKS(sum_##name, T, fth_c128, GET, sum_c, ((fth_c128){0.0, 0.0}), sum_c, NEVER)              \
+    BLOCKS(prod_##name, T, fth_c128, GET, prod_c, ((fth_c128){1.0, 0.0}), prod_c, NEVER)
 REALS(f32, float, WIDE)
 REALS(f64, double, SELF)
 INTS(u8, uint8_t, SELF)
@@ -139,18 +219,18 @@ COLUMN(sum_bool, uint8_t, int64_t, TRUTH, SUM_I)
 COLUMN(prod_bool, uint8_t, int64_t, TRUTH, PROD_I)
 COLUMN(any_bool, uint8_t, int64_t, TRUTH, ANY_I)
 COLUMN(all_bool, uint8_t, int64_t, TRUTH, ALL_I)
-JOIN(sum_i, int64_t, SUM_I)
-JOIN(prod_i, int64_t, PROD_I)
-JOIN(min_i, int64_t, MIN_I)
-JOIN(max_i, int64_t, MAX_I)
-JOIN(any_i, int64_t, ANY_I)
-JOIN(all_i, int64_t, ALL_I)
-JOIN(sum_f, double, SUM_F)
-JOIN(prod_f, double, PROD_F)
-JOIN(min_f, double, MIN_F)
-JOIN(max_f, double, MAX_F)
-JOIN(sum_z, fth_c128, sum_c)
-JOIN(prod_z, fth_c128, prod_c)
+JOINS(sum_i, int64_t, SUM_I)
+JOINS(prod_i, int64_t, PROD_I)
+JOINS(min_i, int64_t, MIN_I)
+JOINS(max_i, int64_t, MAX_I)
+JOINS(any_i, int64_t, ANY_I)
+JOINS(all_i, int64_t, ALL_I)
+JOINS(sum_f, double, SUM_F)
+JOINS(prod_f, double, PROD_F)
+JOINS(min_f, double, MIN_F)
+JOINS(max_f, double, MAX_F)
+JOINS(sum_z, fth_c128, sum_c)
+JOINS(prod_z, fth_c128, prod_c)
 
 #define REAL_ROW(kind, red)                                                                        \
     [FTH_F16] = kind##_##red##_f32, [FTH_BF16] = kind##_##red##_f32, [FTH_F32] = kind##_##red##_f32, \
@@ -161,10 +241,10 @@ JOIN(prod_z, fth_c128, prod_c)
     [FTH_I64] = column_##red##_i64
 extern const fth__tail_loops FTH__ISA_NAME(fth__tail_loops, FTH_ISA);
 const fth__tail_loops FTH__ISA_NAME(fth__tail_loops, FTH_ISA) = {
-    .lane = {[FTH_RED_SUM] = {REAL_ROW(lane, sum), COMPLEX_ROW(lane, sum)},
-             [FTH_RED_PROD] = {REAL_ROW(lane, prod), COMPLEX_ROW(lane, prod)},
-             [FTH_RED_MIN] = {REAL_ROW(lane, min)},
-             [FTH_RED_MAX] = {REAL_ROW(lane, max)}},
+    .blocks = {[FTH_RED_SUM] = {REAL_ROW(blocks, sum), COMPLEX_ROW(blocks, sum)},
+               [FTH_RED_PROD] = {REAL_ROW(blocks, prod), COMPLEX_ROW(blocks, prod)},
+               [FTH_RED_MIN] = {REAL_ROW(blocks, min)},
+               [FTH_RED_MAX] = {REAL_ROW(blocks, max)}},
     .column = {[FTH_RED_SUM] = {REAL_ROW(column, sum), COMPLEX_ROW(column, sum), INT_ROW(sum),
                                 [FTH_BOOL] = column_sum_bool},
                [FTH_RED_PROD] = {REAL_ROW(column, prod), COMPLEX_ROW(column, prod), INT_ROW(prod),
@@ -179,5 +259,11 @@ const fth__tail_loops FTH__ISA_NAME(fth__tail_loops, FTH_ISA) = {
              [FTH_RED_MAX] = {join_max_i, join_max_f, NULL},
              [FTH_RED_ANY] = {join_any_i, NULL, NULL},
              [FTH_RED_ALL] = {join_all_i, NULL, NULL}},
+    .fold = {[FTH_RED_SUM] = {fold_sum_i, fold_sum_f, fold_sum_z},
+             [FTH_RED_PROD] = {fold_prod_i, fold_prod_f, fold_prod_z},
+             [FTH_RED_MIN] = {fold_min_i, fold_min_f, NULL},
+             [FTH_RED_MAX] = {fold_max_i, fold_max_f, NULL},
+             [FTH_RED_ANY] = {fold_any_i, NULL, NULL},
+             [FTH_RED_ALL] = {fold_all_i, NULL, NULL}},
 };
 _Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it rows above");

@@ -24,11 +24,11 @@ typedef struct fth__vec_pair {
     fth__vec_fn *run[FTH__FORMS];   /* form of b and c; sources are a b c, those there are */
 } fth__vec_pair;
 
-/* One row of n elements into lanes: element i into lane i % FTH__TAIL_LANES. */
-typedef void fth__lane_fn(int64_t n, const void *v, void *lane);
+/* Partials of the blocks of one row of n elements, by lanes as ops/fused.h says. */
+typedef void fth__blocks_fn(int64_t n, int64_t block, const void *v, void *partial);
 /* acc[c] with elements 0.. of column c, in order: v[r * row_step + c * col_step]. */
 typedef void fth__column_fn(int64_t rows, int64_t cols, int64_t row_step, int64_t col_step, const void *v, void *acc);
-/* to[i] with more[i] */
+/* to[i] with more[i]; or *to with more[0], more[1]... in order. */
 typedef void fth__join_fn(int64_t n, void *to, const void *more);
 
 /* Names of one instruction set: x_v3. */
@@ -47,9 +47,10 @@ typedef struct fth__pair_list {
     int n;
 } fth__pair_list;
 typedef struct fth__tail_loops {
-    fth__lane_fn *lane[FTH_RED_LOGSUMEXP][FTH_DTYPE_COUNT];
+    fth__blocks_fn *blocks[FTH_RED_LOGSUMEXP][FTH_DTYPE_COUNT];
     fth__column_fn *column[FTH_RED_LOGSUMEXP][FTH_DTYPE_COUNT];
     fth__join_fn *join[FTH_RED_LOGSUMEXP][FTH__KIND_COMPLEX + 1];
+    fth__join_fn *fold[FTH_RED_LOGSUMEXP][FTH__KIND_COMPLEX + 1];
 } fth__tail_loops;
 
 typedef struct fth__vec_table {

@@ -98,13 +98,20 @@ static fth_status check_source(const fth_graph *g, const char *name, const fth_d
     bool same = s->n_axes == d->n_axes;
     for (int i = 0; same && i < d->n_axes; i++) same = s->size[i] == d->size[i];
     if (same) return FTH_OK;
-    char found[256];
+    char found[640];
     fth__text t;
     fth__text_init(&t, found, sizeof found);
     for (int i = 0; i < s->n_axes; i++)
         fth__text_add(&t, "%s%lld", i ? " " : "", (long long)s->size[i]);
+    fth__text_add(&t, "]");
+    for (int i = 0; i < d->n_axes && i < s->n_axes; i++) {
+        const fth__axis *a = &g->axis[d->axis[i]];
+        if (a->size != s->size[i])
+            fth__text_add(&t, "; axis '%s' is %lld since %s:%d", a->name, (long long)a->size,
+                          a->site.file, a->site.line);
+    }
     return FTH_FAIL(err, FTH_E_AXIS_SIZE,
-                    "input '%s' is declared %s but its %s source has sizes [%s]", name,
+                    "input '%s' is declared %s but its %s source has sizes [%s", name,
                     fth__desc_format(g, d, shape, sizeof shape), s->kind, found);
 }
 

@@ -154,23 +154,20 @@ static fth_status copy_buf(fth_plan *p, int buf, int *out, fth_err *err)
     return FTH_OK;
 }
 
-/* From item `from` on, everything that meant `old` means `new`; views are made anew. */
+/* From item `from` on, everything that meant `old` means `new`; views of it, and of those, are
+ * made anew. */
 static fth_status redirect(fth_plan *p, int64_t from, int old, int new, fth_err *err)
 {
     const int64_t n_bufs = p->n_bufs;
+    for (int64_t t = from; t < p->n_items; t++)
+        for (int k = 0; k < FTH_MAX_IN; k++)
+            if (p->item[t].in[k] == old) p->item[t].in[k] = new;
     for (int64_t v = 0; v < n_bufs; v++) {
-        int view = -1;
-        if (v != old && (p->buf[v].kind != FTH__BUF_VIEW || p->buf[v].base != old)) continue;
-        for (int64_t t = from; t < p->n_items; t++)
-            for (int k = 0; k < FTH_MAX_IN; k++) {
-                if (p->item[t].in[k] != v) continue;
-                if (v != old && view < 0) {
-                    FTH_TRY(copy_buf(p, (int)v, &view, err));
-                    p->buf[view].base = new;
-                }
-                p->item[t].in[k] = v == old ? new : view;
-            }
-        if (view >= 0) FTH_TRY(redirect(p, from, (int)v, view, err)); /* views of the view */
+        if (p->buf[v].kind != FTH__BUF_VIEW || p->buf[v].base != old) continue;
+        int view;
+        FTH_TRY(copy_buf(p, (int)v, &view, err));
+        p->buf[view].base = new;
+        FTH_TRY(redirect(p, from, (int)v, view, err));
     }
     return FTH_OK;
 }

@@ -33,6 +33,17 @@ static int64_t out_grid(const fth__unit *u, int dim)
     return g > 0 ? g : 1;
 }
 
+/* What a step makes, and the state it carries, are as wide as the step. */
+static void widen_spans(fth_plan *p, const fth__item *it, int buf, const fth__sweep *l)
+{
+    for (int s = 0; buf >= 0 && s < p->buf[buf].n_span; s++) {
+        fth__span *span = &p->buf[buf].span[s];
+        if (&p->loop[span->loop] != l) continue;
+        span->lo = it->halo_lo[l->depth];
+        span->hi = it->halo_hi[l->depth];
+    }
+}
+
 /* Widen whoever fills `b` so that it covers `need` of dimension dim in turn k of loop l. */
 static fth_status widen(fth_plan *p, fth__buf *b, const fth__sweep *l, int64_t k, int dim,
                         fth__range need, fth_err *err)
@@ -58,12 +69,8 @@ static fth_status widen(fth_plan *p, fth__buf *b, const fth__sweep *l, int64_t k
         hi = fth__ceil_div_i64(hi, grid) * grid;
         it->halo_lo[l->depth] = fth__max_i64(it->halo_lo[l->depth], lo);
         it->halo_hi[l->depth] = fth__max_i64(it->halo_hi[l->depth], hi);
-        for (int o = 0; o < p->unit[it->unit].node->n_out; o++)
-            for (int s = 0; it->out[o] >= 0 && s < p->buf[it->out[o]].n_span; s++) {
-                fth__span *span = &p->buf[it->out[o]].span[s];
-                if (&p->loop[span->loop] == l)
-                    span->lo = it->halo_lo[l->depth], span->hi = it->halo_hi[l->depth];
-            }
+        for (int o = 0; o < p->unit[it->unit].node->n_out; o++) widen_spans(p, it, it->out[o], l);
+        widen_spans(p, it, it->state, l);
         return FTH_OK;
     }
     for (int s = 0; s < b->n_span; s++)

@@ -192,8 +192,11 @@ static bool try_limits(trial *t, const fth_limits *l, taker *into, const char *n
     fth_plan *p = plan_of(t, l, into, sinks, &err);
     if (!p && refused && err.status == FTH_E_NO_FIT) return *refused = true;
     if (!p) return fails(t, "%s: no plan: %s", name, shown(&err, text, sizeof text));
-    bool ok = check_plan(t, p, l, name) && run_plan(t, p, into, sinks, name);
-    if (!ok && getenv("FTH_TEST_SEED")) fth_plan_print(p, stdout);
+    if (getenv("FTH_TEST_PLAN")) { /* to look at: every plan of a graph */
+        printf("%s: ", name);
+        fth_plan_print(p, stdout);
+    }
+    const bool ok = check_plan(t, p, l, name) && run_plan(t, p, into, sinks, name);
     fth_plan_destroy(p);
     return ok;
 }

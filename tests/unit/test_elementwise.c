@@ -179,7 +179,7 @@ static void try_op(fth_ew op, fth_dtype t, uint64_t seed)
     fth_val v[3] = {{0}};
     const int first = (int)(seed % 3);
     for (int k = 0; k < row->arity; k++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "in%d", k);
         const bool cond = row->result == FTH__EW_PICK && k == 0;
         v[k] = t_noise(g, name, cond ? FTH_BOOL : t, axes[row->arity == 1 ? 0 : (first + k) % 3], &r);
