@@ -212,7 +212,7 @@ static void add_product(const fth__dot_work *w, const spot *at, int64_t k0, int6
 {
     const fth__dot_shape *s = w->shape;
     const fth_call *call = w->call;
-    const bool half = is_half(s), many = s->super_k > s->tile_k;
+    const bool half = is_half(s), many = fth__dot_many(s);
     const int64_t cells = (int64_t)(w->state_bytes / (uint64_t)fth_dtype_size(s->acc));
     const int64_t om = fth__tile_stride(&call->out[0], s->m.out),
                   on = fth__tile_stride(&call->out[0], s->n.out);
@@ -237,7 +237,7 @@ static void add_product(const fth__dot_work *w, const spot *at, int64_t k0, int6
     if (half)
         p.d_outer = s->out == FTH__DOT_COLS ? tn : tm,
         p.d_inner = s->out == FTH__DOT_COLS ? tm : tn;
-    fold[s->acc](half ? at->state : at->out, from, &p, k0 >= s->super_k);
+    fold[s->acc](half ? at->state : at->out, from, &p, many ? k0 >= s->super_k : k0 > 0);
     if (half && k1 == s->k.size) {
         const plane q = plane_of(s, at, om, on, tm, tn);
         round_to_half(s->dtype, (uint16_t *)(void *)at->out, (const float *)(const void *)at->state,
@@ -255,15 +255,14 @@ static void run_tile(const fth__dot_work *w, const spot *at, int64_t k0, int64_t
     const char *a = at->a + local_k * fth__tile_stride(&call->in[0], s->k.a) * size;
     const char *b = at->b + local_k * fth__tile_stride(&call->in[1], s->k.b) * size;
     fth__matrix_out c = {w->room_p, cols ? at->m : at->n, cols};
-    const bool direct = goes_direct(s) && k0 == 0 && s->super_k == s->tile_k;
+    const bool many = fth__dot_many(s), direct = goes_direct(s) && !many;
     if (direct) {
         c.data = at->out;
         c.ld = fth__tile_stride(&call->out[0], cols ? s->n.out : s->m.out);
     }
     const int64_t k = skips(call, s, at, k0, k1 - k0) ? 0 : k1 - k0;
-    if (k == 0 && k0 > 0 && s->super_k == s->tile_k && (!is_half(s) || k1 != s->k.size))
-        return; /* adds nothing */
-    fth__cpu_dot_tile(w, a, b, at->m, at->n, k, 0.0, c);
+    if (k == 0 && k0 > 0 && !many && (!is_half(s) || k1 != s->k.size)) return; /* adds nothing */
+    fth__cpu_dot_tile(w, a, b, at->m, at->n, k, direct && k0 > 0 ? 1.0 : 0.0, c);
     if (!direct) add_product(w, at, k0, k1);
 }
 
@@ -304,7 +303,7 @@ static uint64_t scratch(const fth_call *call)
     fth__dot_shape_get(call->node->attr, &call->node->in[0], &call->node->in[1],
                        &call->node->out[0], -1, &s);
     const fth__dot_sizes z = fth__cpu_dot_sizes(&s, call);
-    const bool needs_p = !goes_direct(&s) || s.k.size > s.tile_k;
+    const bool needs_p = !goes_direct(&s) || fth__dot_many(&s);
     return z.a + z.b + (needs_p ? z.p : 0);
 }
 

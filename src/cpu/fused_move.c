@@ -62,8 +62,9 @@ void fth__copy_block(int64_t size, int64_t rows, int64_t cols, void *to, int64_t
             memmove((char *)to + r * to_row * size, (const char *)from + r * from_row * size, (size_t)(cols * size));
         return;
     }
-    if (cols == 1 && rows > 1) { /* a column is a row the other way round */
-        fth__copy_block(size, 1, rows, to, 0, to_row, from, 0, from_row);
+    if (rows > 1 && (cols == 1 || (from_row == 1 && from_col != 1))) {
+        /* the other way round: whole lines are read where they lie, and a column is one row */
+        fth__copy_block(size, cols, rows, to, to_col, to_row, from, from_col, from_row);
         return;
     }
     if (size == 1) move_size1(rows, cols, to, to_row, to_col, from, from_row, from_col);

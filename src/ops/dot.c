@@ -164,6 +164,8 @@ void fth__dot_shape_get(const fth__dot_attr *attr, const fth_desc *a, const fth_
     s.tile_n = fth__grid_product(s.n.size);
     s.tile_k = fth__grid_product(s.k.size);
     s.super_k = fth__grid_superblock(s.k.size, s.tile_k);
+    if (s.k.size <= FTH__DOT_ONE_SUM * s.tile_k)
+        s.super_k = s.k.size; /* adding in place is faster */
     s.acc = a->dtype == FTH_F16 || a->dtype == FTH_BF16 ? FTH_F32 : a->dtype;
     *out = s;
 }
@@ -171,7 +173,7 @@ void fth__dot_shape_get(const fth__dot_attr *attr, const fth_desc *a, const fth_
 uint64_t fth__dot_state(const fth__dot_shape *s)
 {
     if (s->k.size <= s->tile_k) return 0;
-    const bool partial = s->super_k > s->tile_k, running = s->acc != s->dtype;
+    const bool partial = fth__dot_many(s), running = s->acc != s->dtype;
     return (uint64_t)fth_dtype_size(s->acc) * ((uint64_t)partial + (uint64_t)running);
 }
 
@@ -370,8 +372,7 @@ static void run_element(const fth_call *call, const fth__dot_shape *s, const cha
 {
     const int64_t origin = fth__tile_origin(&call->in[0], s->k.a);
     const int64_t extent = fth__tile_extent(&call->in[0], s->k.a);
-    const bool half = s->acc != s->dtype, many = s->super_k > s->tile_k,
-               one = s->k.size <= s->tile_k;
+    const bool half = s->acc != s->dtype, many = fth__dot_many(s), one = s->k.size <= s->tile_k;
     float alone = 0.0f;
     char *running = !half ? out : one ? (char *)&alone : state_at;
     char *partial = many ? state_at + (half ? fth_dtype_size(s->acc) : 0) : NULL;
@@ -385,7 +386,7 @@ static void run_element(const fth_call *call, const fth__dot_shape *s, const cha
             if ((origin + k1) % s->super_k != 0 && origin + k1 != s->k.size) continue;
             load_acc(s->acc, partial, v);
         }
-        loops[s->dtype].fold(running, v, at >= s->super_k);
+        loops[s->dtype].fold(running, v, many ? at >= s->super_k : at > 0);
     }
     if (half && call->last) store_half(s->dtype, out, *(const float *)(const void *)running);
 }

@@ -5,7 +5,8 @@
  * it decides the order of additions. dot and dot_reduce share it, and so do all their kernels.
  *
  * The sum along k is defined as: one product per tile of k; products of the tiles of a superblock
- * are added in order; superblocks are added in order. With at most 64 tiles a superblock is a tile.
+ * are added in order; superblocks are added in order. Up to 16 tiles are one superblock, whose
+ * partial sum is the result itself; beyond that and up to 64 tiles a superblock is a tile.
  */
 #ifndef FTH_OPS_DOT_H
 #define FTH_OPS_DOT_H
@@ -51,6 +52,12 @@ void fth__dot_shape_get(const fth__dot_attr *attr, const fth_desc *a, const fth_
  * two numbers. a and b point at the element's row and column. For reference loops. */
 void fth__dot_sum(const fth_call *call, const fth__dot_shape *s, const char *a, const char *b,
                   int64_t k0, int64_t k1, double *sum);
+enum { FTH__DOT_ONE_SUM = 16 }; /* tiles of k that are summed up in place */
+/* Superblocks of several tiles, whose partial sums are kept apart from the result. */
+static inline bool fth__dot_many(const fth__dot_shape *s)
+{
+    return s->super_k > s->tile_k && s->super_k < s->k.size;
+}
 /* Bytes carried per element of the product from one piece of k to the next. */
 uint64_t fth__dot_state(const fth__dot_shape *s);
 

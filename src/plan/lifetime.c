@@ -71,7 +71,7 @@ static bool operation_allows(const fth__unit *u, int in, int out)
 {
     const fth_node *n = u->node;
     if (n->op == &fth__op_fused) return fth__program_allows(n->attr, in, out);
-    return out == 0 && (n->op->flags & (FTH_OP_IN_PLACE_0 << in)) != 0;
+    return out == 0 && (n->op->flags & ((uint32_t)FTH_OP_IN_PLACE_0 << in)) != 0;
 }
 
 static bool same_place(const fth_plan *p, const fth__item *it, int in, int out)

@@ -402,7 +402,8 @@ rg *rg_make(uint64_t seed, char *why, size_t why_bytes)
         declare_axes(g);
         rg_want(g, RG_REAL, false);
         for (int tries = 0; tries < 8 && !add_op(g, (int)(seed % (uint64_t)rg_op_count())); tries++) {}
-        for (int64_t n = rg_int(g, 2, 10); n > 0; n--) add_op(g, draw_op(g));
+        if (rg_chance(g, 45)) rg_two_passes(g);
+        for (int64_t n = rg_int(g, 2, 9); n > 0; n--) add_op(g, draw_op(g));
         choose_outputs(g);
         if (fth_graph_check(g->g, &err) == FTH_OK && g->n_outs > 0) return g;
     }

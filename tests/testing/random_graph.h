@@ -101,5 +101,6 @@ typedef struct rg_op {
 extern const rg_op rg_ops[];
 extern const int rg_n_ops;
 bool rg_elementwise(rg *g, fth_ew op);
+bool rg_two_passes(rg *g);
 
 #endif

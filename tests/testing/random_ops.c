@@ -638,6 +638,26 @@ static bool op_poisson(rg *g)
     return rg_add(g, fth_poisson(rg_val(g, x), seed, iteration, rg_int(g, 0, 3)), true, 60.0, 1, &x, "poisson");
 }
 
+/* A computed value, a sum of it over the long axis, and both together: two passes, in the second of
+ * which the value is made again or kept. */
+bool rg_two_passes(rg *g)
+{
+    const fth_dtype t = rg_chance(g, 50) ? FTH_F32 : FTH_F64;
+    const char *axes = rg_chance(g, 75) ? "s" : rg_chance(g, 50) ? "s b" : "b s";
+    int x = rg_input(g, t, axes, RG_FILL_ANY);
+    if (x < 0 || rg_size(g, "s") == 0 || !rg_room(g, 4.0 * elements(g, x))) return false;
+    const int turns = (int)rg_int(g, 1, 3);
+    for (int i = 0; i < turns; i++) {
+        const fth_val y = rg_chance(g, 50) ? fth_tanh(rg_val(g, x)) : fth_sin(fth_sqr(rg_val(g, x)));
+        const fth_val sum = i % 2 ? fth_rmax(y, "s") : fth_mean(y, "s");
+        if (!rg_add(g, fth_mul(fth_sub(y, sum), fth_add(sum, fth_const(g->g, t, 2.0))), false, 8.0, 1, &x, "%s",
+                    "(y - m) * (m + 2), m a mean or max of y = f"))
+            return false;
+        x = g->n_values - 1;
+    }
+    return true;
+}
+
 const rg_op rg_ops[] = {
     {"cast", op_cast},         {"expand", op_expand},         {"rename", op_rename},
     {"layout", op_layout},     {"merge", op_merge}, {"split", op_split},     {"index", op_index},
