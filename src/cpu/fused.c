@@ -59,7 +59,7 @@ static bool shape_tile(fth__vm *vm)
             if (vm->stride[i][k] != 1 || vm->extent[k] < 2) continue;
             vm->row_dim = k;
             vm->rows = fth__min_i64(LINE / fth_dtype_size((fth_dtype)vm->p->reg_dtype[i]), vm->extent[k]);
-            vm->cols = fth__min_i64(vm->block / vm->rows, vm->extent[col]);
+            vm->cols = fth__min_i64(LINE / fth_dtype_size((fth_dtype)vm->p->reg_dtype[i]), vm->extent[col]);
             return vm->rows > 1;
         }
     }

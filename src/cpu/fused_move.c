@@ -62,7 +62,7 @@ void fth__copy_block(int64_t size, int64_t rows, int64_t cols, void *to, int64_t
             memmove((char *)to + r * to_row * size, (const char *)from + r * from_row * size, (size_t)(cols * size));
         return;
     }
-    if (rows > 1 && (cols == 1 || (from_row == 1 && from_col != 1))) {
+    if (rows > 1 && cols == 1) {
         /* the other way round: whole lines are read where they lie, and a column is one row */
         fth__copy_block(size, cols, rows, to, to_col, to_row, from, from_col, from_row);
         return;

@@ -74,15 +74,19 @@ static bool operation_allows(const fth__unit *u, int in, int out)
     return out == 0 && (n->op->flags & ((uint32_t)FTH_OP_IN_PLACE_0 << in)) != 0;
 }
 
+/* Element by element the operand and the output must be the same place: equal sizes, and an axis
+ * both have at the same position. A renamed axis (of a solve) takes the place of the old one. */
 static bool same_place(const fth_plan *p, const fth__item *it, int in, int out)
 {
     const fth_node *n = p->unit[it->unit].node;
     const fth_desc *a = &n->in[in], *b = &n->out[out];
     if (a->n_axes != b->n_axes || fth_dtype_size(a->dtype) != fth_dtype_size(b->dtype))
         return false;
-    for (int d = 0; d < a->n_axes; d++)
-        if (a->size[d] != b->size[d] || (n->op == &fth__op_fused && a->axis[d] != b->axis[d]))
-            return false;
+    for (int d = 0; d < a->n_axes; d++) {
+        const int at = fth_desc_find(b, a->axis[d]);
+        if (a->size[d] != b->size[d] || (at >= 0 && at != d)) return false;
+        if (n->op == &fth__op_fused && at != d) return false;
+    }
     return true;
 }
 

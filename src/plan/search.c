@@ -345,6 +345,11 @@ fth_status fth__plan_search(fth_plan *p, fth_err *err)
 {
     search s = {.p = p, .smallest = UINT64_MAX, .floor = {.axis = {-1, -1}}};
     s.room = p->budget > p->foreign ? p->budget - p->foreign : 0;
+    if (p->foreign > p->budget) { /* what the caller holds is too much by itself */
+        FTH_TRY(fth__plan_schedule(p, s.floor.axis, err));
+        FTH_TRY(fth__plan_size(p, err));
+        return fth__plan_refuse(p, fth__plan_lower_bound(p, NULL), err);
+    }
     p->key = fth__plan_key(p);
     bool known;
     FTH_TRY(recall(&s, &known, err));

@@ -65,7 +65,10 @@ const char *rg_axis(rg *g, int64_t size)
 const char *rg_axis_of(rg *g, fth_val v)
 {
     const int n = fth_val_axes(v);
-    return n > 0 ? fth_val_axis(v, (int)rg_int(g, 0, n - 1)) : NULL;
+    const char *name = n > 0 ? fth_val_axis(v, (int)rg_int(g, 0, n - 1)) : NULL;
+    for (int i = 0; name && i < g->n_axes; i++) /* our own copy: it outlives the next declaration */
+        if (strcmp(g->axis[i], name) == 0) return g->axis[i];
+    return NULL;
 }
 
 int64_t rg_size(const rg *g, const char *axis)
