@@ -89,7 +89,7 @@ FTH_API fth_val fth_label(fth_val v, const char *label);
 FTH_API bool fth_val_ok(fth_val v);
 FTH_API fth_dtype fth_val_dtype(fth_val v);
 FTH_API int fth_val_axes(fth_val v);                /* how many */
-FTH_API const char *fth_val_axis(fth_val v, int i); /* name, NULL if there is none */
+FTH_API const char *fth_val_axis(fth_val v, int i); /* name, as long as the graph; NULL: none */
 FTH_API int64_t fth_val_size(fth_val v, int i);
 FTH_API bool fth_val_has(fth_val v, const char *axis);
 /* "W f32 [induce=3000 cell=73655]" into a caller's buffer; returns it. */

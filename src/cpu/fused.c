@@ -8,7 +8,7 @@
 
 /* Short blocks let the processor's own prefetching run on into the next one; blocks of a tail hold at
  * least one block of the grid. */
-enum { BLOCK = 512, TAIL_BLOCK = FTH__REDUCE_BLOCK, ALIGN = 64, SKEW = 128, LINE = 64 };
+enum { BLOCK = 512, TAIL_BLOCK = FTH__REDUCE_BLOCK, ALIGN = 64, SKEW = 128, LINE = 64, COPY_ROWS = 64, COPY_COLS = 4096 };
 
 /* ---- the space ------------------------------------------------------------------------------------- */
 
@@ -59,7 +59,7 @@ static bool shape_tile(fth__vm *vm)
             if (vm->stride[i][k] != 1 || vm->extent[k] < 2) continue;
             vm->row_dim = k;
             vm->rows = fth__min_i64(LINE / fth_dtype_size((fth_dtype)vm->p->reg_dtype[i]), vm->extent[k]);
-            vm->cols = fth__min_i64(LINE / fth_dtype_size((fth_dtype)vm->p->reg_dtype[i]), vm->extent[col]);
+            vm->cols = fth__min_i64(vm->block / vm->rows, vm->extent[col]);
             return vm->rows > 1;
         }
     }
@@ -352,6 +352,38 @@ static void run_map(const fth__vm *vm)
     } while (fth__spot_next(vm, skip, index, &outer));
 }
 
+/* No instructions: every output is an operand in another order, or grown. No blocks in between. */
+static void run_copy(const fth__vm *vm)
+{
+    const unsigned skip = 1u << vm->col_dim | (vm->row_dim >= 0 ? 1u << vm->row_dim : 0u);
+    const int64_t n_rows = vm->row_dim < 0 ? 1 : vm->extent[vm->row_dim], n_cols = vm->extent[vm->col_dim];
+    int64_t index[FTH_MAX_AXES + 1] = {0};
+    fth__spot outer = {{0}}, row, spot;
+    do {
+        for (int64_t r = 0; r < n_rows; r += COPY_ROWS)
+            for (int64_t c = 0; c < n_cols; c += COPY_COLS) {
+                fth__spot_move(vm, &outer, vm->row_dim, r, &row);
+                fth__spot_move(vm, &row, vm->col_dim, c, &spot);
+                for (int o = 0; o < vm->p->n_out; o++) {
+                    const int i = vm->p->out_reg[o], to = FTH_MAX_IN + o, k = vm->row_dim;
+                    if (!vm->call->out[o].data) continue;
+                    fth__copy_block(fth_dtype_size((fth_dtype)vm->p->reg_dtype[i]), fth__min_i64(COPY_ROWS, n_rows - r),
+                                    fth__min_i64(COPY_COLS, n_cols - c), at_output(vm, &spot, o),
+                                    k < 0 ? 0 : vm->stride[to][k], vm->stride[to][vm->col_dim],
+                                    at_input(vm, &spot, i), k < 0 ? 0 : vm->stride[i][k],
+                                    vm->stride[i][vm->col_dim]);
+                }
+            }
+    } while (fth__spot_next(vm, skip, index, &outer));
+}
+
+static bool only_copies(const fth__program *p)
+{
+    for (int o = 0; o < p->n_out; o++)
+        if (p->out_reg[o] >= p->n_in) return false;
+    return p->n_instr == 0;
+}
+
 fth_status fth__vm_run(const fth_call *call, const fth__program *p)
 {
     fth__vm vm;
@@ -362,6 +394,8 @@ fth_status fth__vm_run(const fth_call *call, const fth__program *p)
         if (vm.extent[k] == 0 && k != vm.tail_at) return FTH_OK;
     if (vm.tail_at >= 0)
         fth__vm_tail(&vm);
+    else if (only_copies(p))
+        run_copy(&vm);
     else
         run_map(&vm);
     return FTH_OK;

@@ -35,6 +35,45 @@ typedef struct ANY_TYPE size16 {
         for (int64_t r = 0; r < rows; r++)                                                         \
             row_##T(cols, (T *)to_ + r * to_row, to_col, (const T *)from_ + r * from_row, from_col); \
     }
+/* Squares that go through the cache's lines once each way. */
+enum { SQUARE = 16 };
+#define TRANSPOSE(T)                                                                               \
+    static void square_##T(T *to, int64_t to_row, const T *from, int64_t from_col)                 \
+    {                                                                                              \
+        T kept[SQUARE][SQUARE];                                                                    \
+        for (int c = 0; c < SQUARE; c++)                                                           \
+            for (int r = 0; r < SQUARE; r++) kept[r][c] = from[c * from_col + r];                  \
+        for (int r = 0; r < SQUARE; r++)                                                           \
+            for (int c = 0; c < SQUARE; c++) to[r * to_row + c] = kept[r][c];                      \
+    }                                                                                              \
+    static void transpose_##T(int64_t rows, int64_t cols, void *to_, int64_t to_row, const void *from_, \
+                              int64_t from_col)                                                    \
+    {                                                                                              \
+        T *to = to_;                                                                               \
+        const T *from = from_;                                                                     \
+        const int64_t r_end = rows / SQUARE * SQUARE, c_end = cols / SQUARE * SQUARE;              \
+        for (int64_t r = 0; r < r_end; r += SQUARE)                                                \
+            for (int64_t c = 0; c < c_end; c += SQUARE)                                            \
+                square_##T(to + r * to_row + c, to_row, from + c * from_col + r, from_col);        \
+        for (int64_t r = 0; r < rows; r++)                                                         \
+            for (int64_t c = r < r_end ? c_end : 0; c < cols; c++) to[r * to_row + c] = from[c * from_col + r]; \
+    }
+TRANSPOSE(size1)
+TRANSPOSE(size2)
+TRANSPOSE(size4)
+TRANSPOSE(size8)
+TRANSPOSE(size16)
+
+static void transpose(int64_t size, int64_t rows, int64_t cols, void *to, int64_t to_row, const void *from,
+                      int64_t from_col)
+{
+    if (size == 1) transpose_size1(rows, cols, to, to_row, from, from_col);
+    if (size == 2) transpose_size2(rows, cols, to, to_row, from, from_col);
+    if (size == 4) transpose_size4(rows, cols, to, to_row, from, from_col);
+    if (size == 8) transpose_size8(rows, cols, to, to_row, from, from_col);
+    if (size == 16) transpose_size16(rows, cols, to, to_row, from, from_col);
+}
+
 MOVES(size1)
 MOVES(size2)
 MOVES(size4)
@@ -62,8 +101,11 @@ void fth__copy_block(int64_t size, int64_t rows, int64_t cols, void *to, int64_t
             memmove((char *)to + r * to_row * size, (const char *)from + r * from_row * size, (size_t)(cols * size));
         return;
     }
-    if (rows > 1 && cols == 1) {
-        /* the other way round: whole lines are read where they lie, and a column is one row */
+    if (from_row == 1 && to_col == 1 && rows > 1 && cols > 1 && to != from) {
+        transpose(size, rows, cols, to, to_row, from, from_col);
+        return;
+    }
+    if (rows > 1 && cols == 1) { /* a column is a row the other way round */
         fth__copy_block(size, cols, rows, to, to_col, to_row, from, from_col, from_row);
         return;
     }

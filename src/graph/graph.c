@@ -33,6 +33,7 @@ void fth_graph_destroy(fth_graph *g)
     for (int64_t i = 0; i < g->n_nodes; i++) fth__heap_free(mem, g->node[i]);
     for (int64_t i = 0; i < g->n_inputs; i++) fth_tensor_release(g->input[i].param);
     fth__heap_free(mem, g->node);
+    for (int64_t i = 0; i < g->n_axes; i++) fth__heap_free(mem, g->axis[i]);
     fth__heap_free(mem, g->axis);
     fth__heap_free(mem, g->value);
     fth__heap_free(mem, g->input);
@@ -99,7 +100,7 @@ static bool name_ok(const char *name)
 static fth_axis_id find_axis(const fth_graph *g, const char *name, size_t n)
 {
     for (int64_t i = 0; i < g->n_axes; i++)
-        if (strlen(g->axis[i].name) == n && memcmp(g->axis[i].name, name, n) == 0)
+        if (strlen(g->axis[i]->name) == n && memcmp(g->axis[i]->name, name, n) == 0)
             return (fth_axis_id)i;
     return -1;
 }
@@ -111,13 +112,13 @@ fth_axis_id fth_axis_find(const fth_graph *g, const char *name)
 
 const char *fth_axis_name(const fth_graph *g, fth_axis_id axis)
 {
-    return g && axis >= 0 && axis < g->n_axes ? g->axis[axis].name : "?";
+    return g && axis >= 0 && axis < g->n_axes ? g->axis[axis]->name : "?";
 }
 
 int64_t fth_axis_size(const fth_graph *g, const char *name)
 {
     const fth_axis_id a = fth_axis_find(g, name);
-    return a < 0 ? -1 : g->axis[a].size;
+    return a < 0 ? -1 : g->axis[a]->size;
 }
 
 bool fth_axis_(fth_graph *g, fth_site site, const char *name, int64_t size)
@@ -136,18 +137,21 @@ bool fth_axis_(fth_graph *g, fth_site site, const char *name, int64_t size)
     }
     const fth_axis_id known = fth_axis_find(g, name);
     if (known >= 0) {
-        const fth__axis *a = &g->axis[known];
+        const fth__axis *a = g->axis[known];
         if (a->size == size) return true;
         fth_poison_(g, site, FTH_E_AXIS_SIZE, "axis '%s' is %lld here but %lld at %s:%d", name,
                     (long long)size, (long long)a->size, a->site.file, a->site.line);
         return false;
     }
     fth_err err = {0};
-    if (fth__grow(g->mem, &g->axis, &g->cap_axes, g->n_axes + 1, &err) != FTH_OK) {
+    fth__axis *a = NULL;
+    fth_status st = fth__grow(g->mem, &g->axis, &g->cap_axes, g->n_axes + 1, &err);
+    if (st == FTH_OK) st = fth__heap_take(g->mem, 1, sizeof *a, (void **)&a, &err);
+    if (st != FTH_OK) {
         fth__graph_fail(g, site, &err);
         return false;
     }
-    fth__axis *a = &g->axis[g->n_axes++];
+    g->axis[g->n_axes++] = a;
     fth__str_copy(a->name, sizeof a->name, name);
     a->size = size;
     a->site = site;
@@ -169,7 +173,7 @@ bool fth_axis_like_(fth_graph *g, fth_site site, const char *name, const char *l
 bool fth__axis_set_parts(fth_graph *g, fth_axis_id merged, int n, const fth_axis_id *parts,
                          fth_site site)
 {
-    fth__axis *a = &g->axis[merged];
+    fth__axis *a = g->axis[merged];
     if (a->n_parts == 0) {
         a->n_parts = n;
         memcpy(a->part, parts, sizeof *parts * (size_t)n);
@@ -183,7 +187,7 @@ bool fth__axis_set_parts(fth_graph *g, fth_axis_id merged, int n, const fth_axis
 
 int fth__axis_parts(const fth_graph *g, fth_axis_id axis, fth_axis_id *parts)
 {
-    const fth__axis *a = &g->axis[axis];
+    const fth__axis *a = g->axis[axis];
     memcpy(parts, a->part, sizeof *parts * (size_t)a->n_parts);
     return a->n_parts;
 }
@@ -195,8 +199,8 @@ static const char *nearest_axis(const fth_graph *g, const char *name, size_t n)
     size_t best_common = 1;
     for (int64_t i = 0; i < g->n_axes; i++) {
         size_t common = 0;
-        while (common < n && g->axis[i].name[common] == name[common]) common++;
-        if (common > best_common) best = g->axis[i].name, best_common = common;
+        while (common < n && g->axis[i]->name[common] == name[common]) common++;
+        if (common > best_common) best = g->axis[i]->name, best_common = common;
     }
     return best;
 }
@@ -225,7 +229,7 @@ fth_status fth_axes_parse(const fth_graph *g, const char *axes, int *n, fth_axis
         for (int i = 0; i < *n; i++)
             if (id[i] == a)
                 return FTH_FAIL(err, FTH_E_AXIS_NAME, "axis '%s' stands twice in \"%s\"",
-                                g->axis[a].name, axes);
+                                g->axis[a]->name, axes);
         if (*n == FTH_MAX_AXES)
             return FTH_FAIL(err, FTH_E_AXIS_LIMIT, "more than %d axes in \"%s\"", FTH_MAX_AXES,
                             axes);

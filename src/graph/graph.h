@@ -51,7 +51,7 @@ struct fth_graph {
     fth_context *ctx;
     fth_mem *mem;
     int64_t n_axes, cap_axes;
-    fth__axis *axis;
+    fth__axis **axis; /* behind stable pointers: names are handed out */
     int64_t n_nodes, cap_nodes;
     fth_node **node;
     int64_t n_values, cap_values; /* value[0] is poison */

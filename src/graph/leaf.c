@@ -84,7 +84,7 @@ static fth_status make_desc(const fth_graph *g, fth_dtype dtype, const char *axe
 {
     *d = (fth_desc){.dtype = dtype};
     FTH_TRY(fth_axes_parse(g, axes, &d->n_axes, d->axis, err));
-    for (int i = 0; i < d->n_axes; i++) d->size[i] = g->axis[d->axis[i]].size;
+    for (int i = 0; i < d->n_axes; i++) d->size[i] = g->axis[d->axis[i]]->size;
     return FTH_OK;
 }
 
@@ -105,7 +105,7 @@ static fth_status check_source(const fth_graph *g, const char *name, const fth_d
         fth__text_add(&t, "%s%lld", i ? " " : "", (long long)s->size[i]);
     fth__text_add(&t, "]");
     for (int i = 0; i < d->n_axes && i < s->n_axes; i++) {
-        const fth__axis *a = &g->axis[d->axis[i]];
+        const fth__axis *a = g->axis[d->axis[i]];
         if (a->size != s->size[i])
             fth__text_add(&t, "; axis '%s' is %lld since %s:%d", a->name, (long long)a->size,
                           a->site.file, a->site.line);

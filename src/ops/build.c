@@ -38,7 +38,7 @@ const char *fth__axes_text(const fth_graph *g, int n, const fth_axis_id *id, cha
 
 int64_t fth__size_of(const fth_graph *g, fth_axis_id axis)
 {
-    return g->axis[axis].size;
+    return g->axis[axis]->size;
 }
 
 const char *fth__name_of(const fth_node *node, fth_axis_id axis)

@@ -126,7 +126,8 @@ int fth__sweep_samples(const fth_plan *p, const fth__sweep *l, int64_t *list)
         const fth__map *m = &l->map[a];
         if (!m->in || a == l->axis) continue;
         const int64_t from = floor_div(-m->off * m->den, m->num) / l->chunk;
-        const int64_t to = floor_div((p->graph->axis[a].size - m->off) * m->den, m->num) / l->chunk;
+        const int64_t to =
+            floor_div((p->graph->axis[a]->size - m->off) * m->den, m->num) / l->chunk;
         for (int64_t d = -2; d <= 2; d++) {
             count = add_sample(l, from + d, list, count);
             count = add_sample(l, to + d, list, count);

@@ -406,7 +406,7 @@ static fth_status begin_loop(maker *m, const fth__segment *s, int depth, int pas
         .axis = m->axis[depth], .grid = s->grid, .parent = parent, .depth = depth, .pass = pass};
     FTH_TRY(fth__heap_take(p->mem, p->graph->n_axes, sizeof *l->map, (void **)&l->map, err));
     memcpy(l->map, s->map, sizeof *l->map * (size_t)p->graph->n_axes);
-    l->size = p->graph->axis[l->axis].size;
+    l->size = p->graph->axis[l->axis]->size;
     fth__sweep_set_chunk(l, l->size);
     *out = (int)p->n_loops++;
     fth__item *it;

@@ -90,25 +90,37 @@ static double cost_of(const fth_plan *p)
     return cost;
 }
 
-/* Largest chunk of one depth that fits, others as they are. */
+/* Largest chunk of one depth that fits, others as they are. Bytes grow almost linearly with the
+ * chunk, so guesses go where the line through both ends meets the room; every third halves. */
 static fth_status largest_chunk(search *s, int depth, int64_t *out, fth_err *err)
 {
     fth_plan *p = s->p;
-    const int64_t grid = depth_grid(p, depth),
-                  blocks = fth__ceil_div_i64(depth_size(p, depth), grid);
-    int64_t lo = 1, hi = blocks > 0 ? blocks : 1; /* lo fits */
-    uint64_t bytes;
-    while (lo < hi) {
-        const int64_t mid = lo + (hi - lo + 1) / 2;
+    const int64_t grid = depth_grid(p, depth);
+    const int64_t blocks = fth__max_i64(fth__ceil_div_i64(depth_size(p, depth), grid), 1);
+    int64_t lo = 1, hi = blocks + 1; /* lo fits, hi does not or is beyond the end */
+    uint64_t at_lo, at_hi, bytes;
+    set_chunk(p, depth, grid);
+    FTH_TRY(measure(p, &at_lo, err));
+    set_chunk(p, depth, blocks * grid);
+    FTH_TRY(measure(p, &at_hi, err));
+    if (at_hi <= s->room)
+        lo = blocks;
+    else
+        hi = blocks;
+    for (int turn = 1; lo + 1 < hi; turn++) {
+        int64_t mid = lo + (hi - lo) / 2;
+        if (turn % 3 != 0 && at_hi > at_lo)
+            mid = lo + (int64_t)((double)(hi - lo) *
+                                 ((double)(s->room - at_lo) / (double)(at_hi - at_lo)));
+        mid = mid <= lo ? lo + 1 : mid >= hi ? hi - 1 : mid;
         set_chunk(p, depth, mid * grid);
         FTH_TRY(measure(p, &bytes, err));
         if (bytes <= s->room)
-            lo = mid;
+            lo = mid, at_lo = bytes;
         else
-            hi = mid - 1;
+            hi = mid, at_hi = bytes;
     }
-    const int64_t turns = fth__ceil_div_i64(blocks > 0 ? blocks : 1, lo);
-    *out = fth__ceil_div_i64(blocks > 0 ? blocks : 1, turns) * grid; /* evened out */
+    *out = fth__ceil_div_i64(blocks, fth__ceil_div_i64(blocks, lo)) * grid; /* evened out */
     set_chunk(p, depth, *out);
     return FTH_OK;
 }
@@ -210,7 +222,7 @@ static fth_status try_axes(search *s, choice *c, fth_err *err)
 /* Axes worth trying: those that some value of the program has, with more than one element. */
 static bool worth(const fth_plan *p, fth_axis_id a)
 {
-    if (p->graph->axis[a].size < 2) return false;
+    if (p->graph->axis[a]->size < 2) return false;
     for (int64_t i = 0; i < p->n_units; i++)
         for (int o = 0; o < p->unit[i].node->n_out; o++)
             if (fth_desc_find(&p->unit[i].node->out[o], a) >= 0) return true;

@@ -63,7 +63,7 @@ static fth_status widen(fth_plan *p, fth__buf *b, const fth__sweep *l, int64_t k
         if (it->acc == l->depth)
             return FTH_FAIL(err, FTH_E_NO_FIT,
                             "a running value along '%s' is read beyond its chunk",
-                            p->graph->axis[l->axis].name);
+                            p->graph->axis[l->axis]->name);
         const int64_t grid = out_grid(&p->unit[it->unit], sdim);
         lo = fth__ceil_div_i64(lo, grid) * grid;
         hi = fth__ceil_div_i64(hi, grid) * grid;
@@ -175,24 +175,33 @@ static uint64_t scratch_at(fth_plan *p, fth__item *it, const int64_t *turn)
     return fth__item_split(p, it, &call);
 }
 
+/* Chunks whose calls differ in shape: the first, the middle and the last, and more when an axis is
+ * shifted against the loop. */
+static int shape_samples(const fth_plan *p, const fth__sweep *l, int64_t *list)
+{
+    const int count = fth__sweep_samples(p, l, list);
+    if (count > 8 || l->n_chunks <= 3) return count;
+    list[0] = 0;
+    list[1] = l->n_chunks / 2;
+    list[2] = l->n_chunks - 1;
+    return 3;
+}
+
 /* The most workspace that any kind of turn needs. */
 static uint64_t step_scratch(fth_plan *p, fth__item *it)
 {
-    int path[FTH__MAX_DEPTH];
+    int path[FTH__MAX_DEPTH], count[FTH__MAX_DEPTH] = {1, 1};
     const int depth = fth__sweep_path(p, it->loop, path);
-    int64_t turn[FTH__MAX_DEPTH] = {0}, sample[FTH__SAMPLES];
-    uint64_t most = scratch_at(p, it, turn);
-    for (int i = 0; i < depth; i++) {
-        const int count = fth__sweep_samples(p, &p->loop[path[i]], sample);
-        for (int middle = 0; middle < 2; middle++)
-            for (int c = 0; c < count; c++) {
-                for (int j = 0; j < depth; j++)
-                    turn[j] = middle ? p->loop[path[j]].n_chunks / 2 : 0;
-                turn[i] = sample[c];
-                const uint64_t bytes = scratch_at(p, it, turn);
-                if (bytes > most) most = bytes;
-            }
-    }
+    int64_t sample[FTH__MAX_DEPTH][FTH__SAMPLES];
+    uint64_t most = 0;
+    sample[0][0] = sample[1][0] = 0;
+    for (int i = 0; i < depth; i++) count[i] = shape_samples(p, &p->loop[path[i]], sample[i]);
+    for (int a = 0; a < count[0]; a++)
+        for (int b = 0; b < count[1]; b++) {
+            const int64_t turn[FTH__MAX_DEPTH] = {sample[0][a], sample[1][b]};
+            const uint64_t bytes = scratch_at(p, it, turn);
+            if (bytes > most) most = bytes;
+        }
     return most;
 }
 
@@ -202,6 +211,7 @@ static void size_step(fth_plan *p, fth__item *it)
     const uint64_t scratch = step_scratch(p, it);
     if (it->scratch >= 0)
         p->buf[it->scratch].bytes = (scratch + FTH__ALIGN - 1) / FTH__ALIGN * FTH__ALIGN;
+    if (it->moved > 0) return; /* work does not depend on the chunks */
     fth_call whole = {.node = n, .threads = 1};
     for (int o = 0; o < n->n_out; o++)
         for (int d = 0; d < n->out[o].n_axes; d++) whole.out[o].extent[d] = n->out[o].size[d];

@@ -170,7 +170,7 @@ static fth_status report_progress(fth__runner *r, int loop, int64_t k)
     if (g.fraction > 1.0) g.fraction = 1.0;
     g.remaining_s = g.fraction > 0.0 ? g.elapsed_s * (1.0 - g.fraction) / g.fraction : 0.0;
     if (loop >= 0) {
-        g.what = p->graph->axis[p->loop[loop].axis].name;
+        g.what = p->graph->axis[p->loop[loop].axis]->name;
         g.rate = g.elapsed_s > 0.0 ? (double)((k + 1) * p->loop[loop].chunk) / g.elapsed_s : 0.0;
     }
     if (r->opt.progress(r->opt.user, &g)) return FTH_OK;

@@ -39,7 +39,8 @@ static int64_t shape_of(const bench *b, const char *axes, fth_source *s)
     fth_axis_id id[FTH_MAX_AXES];
     int64_t n = 1;
     OK(fth_axes_parse(b->g, axes, &s->n_axes, id, NULL));
-    for (int i = 0; i < s->n_axes; i++) n *= s->size[i] = fth_axis_size(b->g, fth_axis_name(b->g, id[i]));
+    for (int i = 0; i < s->n_axes; i++)
+        n *= s->size[i] = fth_axis_size(b->g, fth_axis_name(b->g, id[i]));
     return n;
 }
 
@@ -82,7 +83,8 @@ static fth_val ranked_in(bench *b, const char *axes)
     number_input *in = &b->in[b->n - 1];
     const int64_t n = fth_val_size(v, fth_val_axes(v) - 1);
     for (int64_t i = 0; i < in->count; i += n) {
-        for (int64_t k = 0; k < n; k++) in->data[i + k] = 0.3 * (double)k + 0.1 * t_random_f64(&b->r) - 0.5;
+        for (int64_t k = 0; k < n; k++)
+            in->data[i + k] = 0.3 * (double)k + 0.1 * t_random_f64(&b->r) - 0.5;
         for (int64_t k = n - 1; k > 0; k--) {
             const int64_t other = t_random_i64(&b->r, 0, k);
             const double x = in->data[i + k];
@@ -147,10 +149,12 @@ static fth_val loss_of(bench *b, fth_val y)
 static fth_val spd(bench *b, const char *axes, const char *row, const char *col)
 {
     const fth_val x = real_in(b, axes, -0.5, 0.5);
-    const fth_val on = fth_eq(fth_expand(fth_index(b->g, col), row), fth_expand(fth_index(b->g, row), col));
+    const fth_val on =
+        fth_eq(fth_expand(fth_index(b->g, col), row), fth_expand(fth_index(b->g, row), col));
     const fth_val diagonal = fth_cast(on, FTH_F64);
     const fth_val grown = fth_mul(fth_add(fth_cast(fth_expand(fth_index(b->g, col), row), FTH_F64),
-                                          fth_const(b->g, FTH_F64, 3.0)), diagonal);
+                                          fth_const(b->g, FTH_F64, 3.0)),
+                                  diagonal);
     char pair[32], turned[32], order[64];
     snprintf(pair, sizeof pair, "%s %s", row, col);
     snprintf(turned, sizeof turned, "%s %s", col, row);
@@ -162,74 +166,188 @@ static fth_val spd(bench *b, const char *axes, const char *row, const char *col)
 static fth_val hermitian(bench *b)
 {
     const fth_val x = complex_in(b, "m n");
-    const fth_val on = fth_eq(fth_expand(fth_index(b->g, "n"), "m"), fth_expand(fth_index(b->g, "m"), "n"));
+    const fth_val on =
+        fth_eq(fth_expand(fth_index(b->g, "n"), "m"), fth_expand(fth_index(b->g, "m"), "n"));
     const fth_val grown = fth_mul(fth_cast(on, FTH_C128), fth_const(b->g, FTH_C128, 12.0));
     return fth_add(fth_add(x, fth_layout(fth_rename(fth_conj(x), "m n", "n m"), "m n")), grown);
 }
 
-static fth_val c_cast(bench *b) { return fth_cast(fth_cast(real_in(b, "s a", -1, 1), FTH_C128), FTH_C128); }
-static fth_val c_expand(bench *b) { return fth_expand(real_in(b, "s", -1, 1), "a"); }
-static fth_val c_expand_s(bench *b) { return fth_expand(real_in(b, "a", -1, 1), "s"); }
-static fth_val c_rename(bench *b) { return fth_rename(real_in(b, "s a", -1, 1), "a", "b"); }
-static fth_val c_layout(bench *b) { return fth_layout(real_in(b, "s a", -1, 1), "a s"); }
-static fth_val c_merge(bench *b) { return fth_merge(real_in(b, "s a", -1, 1), "s a", "sa"); }
-static fth_val c_merge_turned(bench *b) { return fth_merge(complex_in(b, "s a"), "a s", "as"); }
-static fth_val c_split(bench *b) { return fth_split(fth_sqr(fth_merge(real_in(b, "s a", -1, 1), "s a", "sa")), "sa", NULL); }
+/* clang-format off: one row each */
+static fth_val c_checked_cast(bench *b)
+{
+    const fth_val x = real_in(b, "s a", 2.2, 2.7);
+    return fth_mul(x, fth_cast(fth_cast(x, FTH_I64), FTH_F64)); /* whole numbers have no slope */
+}
+static fth_val c_cast(bench *b)
+{
+    return fth_cast(fth_cast(real_in(b, "s a", -1, 1), FTH_C128), FTH_C128);
+}
+static fth_val c_expand(bench *b)
+{
+    return fth_expand(real_in(b, "s", -1, 1), "a");
+}
+static fth_val c_expand_s(bench *b)
+{
+    return fth_expand(real_in(b, "a", -1, 1), "s");
+}
+static fth_val c_rename(bench *b)
+{
+    return fth_rename(real_in(b, "s a", -1, 1), "a", "b");
+}
+static fth_val c_layout(bench *b)
+{
+    return fth_layout(real_in(b, "s a", -1, 1), "a s");
+}
+static fth_val c_merge(bench *b)
+{
+    return fth_merge(real_in(b, "s a", -1, 1), "s a", "sa");
+}
+static fth_val c_merge_turned(bench *b)
+{
+    return fth_merge(complex_in(b, "s a"), "a s", "as");
+}
+static fth_val c_split(bench *b)
+{
+    return fth_split(fth_sqr(fth_merge(real_in(b, "s a", -1, 1), "s a", "sa")), "sa", NULL);
+}
 static fth_val c_mark(bench *b)
 {
-    return fth_solve(fth_mark(spd(b, "m n", "m", "n"), FTH_LOWER, "m", "n"), real_in(b, "m s", -1, 1), "m", "n");
+    return fth_solve(fth_mark(spd(b, "m n", "m", "n"), FTH_LOWER, "m", "n"),
+                     real_in(b, "m s", -1, 1), "m", "n");
 }
-static fth_val c_sum(bench *b) { return fth_sum(real_in(b, "s a", -1, 1), "s"); }
-static fth_val c_sum_inner(bench *b) { return fth_sum(complex_in(b, "s a"), "a"); }
-static fth_val c_prod(bench *b) { return fth_prod(away_in(b, "s a"), "a"); }
-static fth_val c_prod_long(bench *b) { return fth_prod(real_in(b, "s", 0.999, 1.001), "s"); }
-static fth_val c_rmin(bench *b) { return fth_rmin(ranked_in(b, "a s"), "s"); }
-static fth_val c_rmax(bench *b) { return fth_rmax(ranked_in(b, "s a"), "a"); }
-static fth_val c_logsumexp(bench *b) { return fth_logsumexp(real_in(b, "s a", -2, 2), "a"); }
-static fth_val c_logsumexp_long(bench *b) { return fth_logsumexp(real_in(b, "s a", -2, 2), "s"); }
-static fth_val c_mean(bench *b) { return fth_mean(complex_in(b, "s a"), "s"); }
-static fth_val c_variance(bench *b) { return fth_variance(real_in(b, "s a", -2, 2), "s"); }
-static fth_val c_variance_inner(bench *b) { return fth_variance(real_in(b, "s a", -2, 2), "a"); }
+static fth_val c_sum(bench *b)
+{
+    return fth_sum(real_in(b, "s a", -1, 1), "s");
+}
+static fth_val c_sum_inner(bench *b)
+{
+    return fth_sum(complex_in(b, "s a"), "a");
+}
+static fth_val c_prod(bench *b)
+{
+    return fth_prod(away_in(b, "s a"), "a");
+}
+static fth_val c_prod_long(bench *b)
+{
+    return fth_prod(real_in(b, "s", 0.999, 1.001), "s");
+}
+static fth_val c_rmin(bench *b)
+{
+    return fth_rmin(ranked_in(b, "a s"), "s");
+}
+static fth_val c_rmax(bench *b)
+{
+    return fth_rmax(ranked_in(b, "s a"), "a");
+}
+static fth_val c_logsumexp(bench *b)
+{
+    return fth_logsumexp(real_in(b, "s a", -2, 2), "a");
+}
+static fth_val c_logsumexp_long(bench *b)
+{
+    return fth_logsumexp(real_in(b, "s a", -2, 2), "s");
+}
+static fth_val c_mean(bench *b)
+{
+    return fth_mean(complex_in(b, "s a"), "s");
+}
+static fth_val c_variance(bench *b)
+{
+    return fth_variance(real_in(b, "s a", -2, 2), "s");
+}
+static fth_val c_variance_inner(bench *b)
+{
+    return fth_variance(real_in(b, "s a", -2, 2), "a");
+}
 static fth_val c_center(bench *b)
 {
     const fth_val x = fth_sqr(real_in(b, "s a", -2, 2));
     return fth_sqr(fth_sub(x, fth_mean(x, "s")));
 }
-static fth_val c_scan(bench *b) { return fth_cumsum(real_in(b, "s a", -1, 1), "s"); }
-static fth_val c_scan_back(bench *b) { return fth_scan(FTH_RED_SUM, real_in(b, "s a", -1, 1), "a", true, true); }
-static fth_val c_dot(bench *b) { return fth_dot(real_in(b, "m a", -1, 1), real_in(b, "a s", -1, 1), "a"); }
-static fth_val c_dot_long(bench *b) { return fth_dot(real_in(b, "a s", -1, 1), real_in(b, "s m", -1, 1), "s"); }
-static fth_val c_dot_batch(bench *b) { return fth_dot(complex_in(b, "s m a"), complex_in(b, "s a"), "a"); }
+static fth_val c_scan(bench *b)
+{
+    return fth_cumsum(real_in(b, "s a", -1, 1), "s");
+}
+static fth_val c_scan_back(bench *b)
+{
+    return fth_scan(FTH_RED_SUM, real_in(b, "s a", -1, 1), "a", true, true);
+}
+static fth_val c_dot(bench *b)
+{
+    return fth_dot(real_in(b, "m a", -1, 1), real_in(b, "a s", -1, 1), "a");
+}
+static fth_val c_dot_long(bench *b)
+{
+    return fth_dot(real_in(b, "a s", -1, 1), real_in(b, "s m", -1, 1), "s");
+}
+static fth_val c_dot_batch(bench *b)
+{
+    return fth_dot(complex_in(b, "s m a"), complex_in(b, "s a"), "a");
+}
 static fth_val c_dot_reduce(bench *b)
 {
-    return fth_sum(fth_sqr(fth_dot(real_in(b, "m s", -1, 1), real_in(b, "a m n", -1, 1), "m")), "n");
+    return fth_sum(fth_sqr(fth_dot(real_in(b, "m s", -1, 1), real_in(b, "a m n", -1, 1), "m")),
+                   "n");
 }
 static fth_val c_dot_lower(bench *b)
 {
-    return fth_dot(fth_mark(fth_cholesky(spd(b, "m n", "m", "n"), "m", "n"), FTH_LOWER, "m", "n"), real_in(b, "n s", -1, 1), "n");
+    return fth_dot(fth_mark(fth_cholesky(spd(b, "m n", "m", "n"), "m", "n"), FTH_LOWER, "m", "n"),
+                   real_in(b, "n s", -1, 1), "n");
 }
-static fth_val c_cholesky(bench *b) { return fth_cholesky(spd(b, "m n", "m", "n"), "m", "n"); }
-static fth_val c_cholesky_batch(bench *b) { return fth_cholesky(spd(b, "s c d", "c", "d"), "c", "d"); }
-static fth_val c_cholesky_complex(bench *b) { return fth_cholesky(hermitian(b), "m", "n"); }
+static fth_val c_cholesky(bench *b)
+{
+    return fth_cholesky(spd(b, "m n", "m", "n"), "m", "n");
+}
+static fth_val c_cholesky_batch(bench *b)
+{
+    return fth_cholesky(spd(b, "s c d", "c", "d"), "c", "d");
+}
+static fth_val c_cholesky_complex(bench *b)
+{
+    return fth_cholesky(hermitian(b), "m", "n");
+}
 static fth_val c_solve(bench *b)
 {
-    return fth_solve(fth_cholesky(spd(b, "m n", "m", "n"), "m", "n"), real_in(b, "m s", -1, 1), "m", "n");
+    return fth_solve(fth_cholesky(spd(b, "m n", "m", "n"), "m", "n"), real_in(b, "m s", -1, 1), "m",
+                     "n");
 }
 static fth_val c_solve_t(bench *b)
 {
-    return fth_solve_t(fth_cholesky(spd(b, "m n", "m", "n"), "m", "n"), real_in(b, "s n", -1, 1), "m", "n");
+    return fth_solve_t(fth_cholesky(spd(b, "m n", "m", "n"), "m", "n"), real_in(b, "s n", -1, 1),
+                       "m", "n");
 }
 static fth_val c_solve_complex(bench *b)
 {
     return fth_solve_t(fth_cholesky(hermitian(b), "m", "n"), complex_in(b, "n a"), "m", "n");
 }
-static fth_val c_eigh(bench *b) { return fth_eigh(spd(b, "s c d", "c", "d"), "c", "d"); }
-static fth_val c_eigh_vectors(bench *b) { return fth_sqr(fth_out(fth_eigh(spd(b, "m n", "m", "n"), "m", "n"), 1)); }
-static fth_val c_inverse(bench *b) { return fth_inverse(spd(b, "s c d", "c", "d"), "c", "d"); }
-static fth_val c_log_determinant(bench *b) { return fth_out(fth_inverse(spd(b, "s c d", "c", "d"), "c", "d"), 1); }
-static fth_val c_inverse_complex(bench *b) { return fth_inverse(hermitian(b), "m", "n"); }
-static fth_val c_gather(bench *b) { return fth_gather(real_in(b, "s a", -1, 1), "a", other_in(b, FTH_I64, "k", 3)); }
-static fth_val c_gather_rows(bench *b) { return fth_gather(real_in(b, "m a", -1, 1), "m", other_in(b, FTH_I64, "s", 4)); }
+static fth_val c_eigh(bench *b)
+{
+    return fth_eigh(spd(b, "s c d", "c", "d"), "c", "d");
+}
+static fth_val c_eigh_vectors(bench *b)
+{
+    return fth_sqr(fth_out(fth_eigh(spd(b, "m n", "m", "n"), "m", "n"), 1));
+}
+static fth_val c_inverse(bench *b)
+{
+    return fth_inverse(spd(b, "s c d", "c", "d"), "c", "d");
+}
+static fth_val c_log_determinant(bench *b)
+{
+    return fth_out(fth_inverse(spd(b, "s c d", "c", "d"), "c", "d"), 1);
+}
+static fth_val c_inverse_complex(bench *b)
+{
+    return fth_inverse(hermitian(b), "m", "n");
+}
+static fth_val c_gather(bench *b)
+{
+    return fth_gather(real_in(b, "s a", -1, 1), "a", other_in(b, FTH_I64, "k", 3));
+}
+static fth_val c_gather_rows(bench *b)
+{
+    return fth_gather(real_in(b, "m a", -1, 1), "m", other_in(b, FTH_I64, "s", 4));
+}
 static fth_val c_scatter_add(bench *b)
 {
     return fth_scatter_add(complex_in(b, "s a"), "s", other_in(b, FTH_I64, "s", 7), "k");
@@ -249,32 +367,91 @@ static fth_val c_concat_long(bench *b)
     const fth_val v[2] = {real_in(b, "k a", -1, 1), real_in(b, "s a", -1, 1)};
     return fth_sqr(fth_concat(2, v, ((const char *const[]){"k", "s"}), "ks"));
 }
-static fth_val c_slice(bench *b) { return fth_slice(real_in(b, "s a", -1, 1), "s", 700, "kept"); }
-static fth_val c_pad(bench *b) { return fth_pad(real_in(b, "s a", -1, 1), "s", 3, "ks", 0.5); }
-static fth_val c_window(bench *b) { return fth_window(real_in(b, "s a", -1, 1), "s", 2, "k", false); }
-static fth_val c_window_clamped(bench *b) { return fth_window(real_in(b, "a s", -1, 1), "a", 1, "m", true); }
+static fth_val c_slice(bench *b)
+{
+    return fth_slice(real_in(b, "s a", -1, 1), "s", 700, "kept");
+}
+static fth_val c_pad(bench *b)
+{
+    return fth_pad(real_in(b, "s a", -1, 1), "s", 3, "ks", 0.5);
+}
+static fth_val c_window(bench *b)
+{
+    return fth_window(real_in(b, "s a", -1, 1), "s", 2, "k", false);
+}
+static fth_val c_window_clamped(bench *b)
+{
+    return fth_window(real_in(b, "a s", -1, 1), "a", 1, "m", true);
+}
 static fth_val c_fold(bench *b)
 {
     const fth_val x = real_in(b, "s", -1, 1);
-    const fth_val l = fth_sum(fth_mul(fth_sqr(fth_window(fth_sqr(x), "s", 2, "k", false)), fth_const(b->g, FTH_F64, 0.5)), "s k");
+    const fth_val l = fth_sum(
+        fth_mul(fth_sqr(fth_window(fth_sqr(x), "s", 2, "k", false)), fth_const(b->g, FTH_F64, 0.5)),
+        "s k");
     fth_val gradient;
     OK(fth_grad(l, 1, &x, &gradient));
     return gradient;
 }
-static fth_val c_flip(bench *b) { return fth_flip(real_in(b, "s a", -1, 1), "s"); }
-static fth_val c_sort(bench *b) { return fth_sort(ranked_in(b, "s a"), "a", true); }
-static fth_val c_sort_long(bench *b) { return fth_sort(ranked_in(b, "a s"), "s", false); }
-static fth_val c_topk(bench *b) { return fth_topk(ranked_in(b, "s m"), "m", "a", true); }
-static fth_val c_pool_mean(bench *b) { return fth_pool_mean(complex_in(b, "s a"), "s", 3, "third"); }
-static fth_val c_pool_max(bench *b) { return fth_pool_max(ranked_in(b, "a s"), "s", 3, "third"); }
-static fth_val c_upsample(bench *b) { return fth_upsample(real_in(b, "third a", -1, 1), "third", 3, "s"); }
-static fth_val c_fft(bench *b) { return fth_fft(complex_in(b, "s m"), "m", "n"); }
-static fth_val c_ifft_two(bench *b) { return fth_ifft(complex_in(b, "s m a"), "m a", "n b"); }
-static fth_val c_rfft(bench *b) { return fth_rfft(real_in(b, "s m", -1, 1), "m", "half"); }
-static fth_val c_irfft(bench *b) { return fth_irfft(complex_in(b, "s half"), "half", "m"); }
-static const fth_conv conv = {.y = "y", .x = "x", .out_y = "oy", .out_x = "ox", .chan = "a", .ky = "ky", .kx = "kx",
-                              .stride = 2, .dilation = 1, .pad_y = 1, .pad_x = 1};
-static fth_val c_conv2d(bench *b) { return fth_conv2d(real_in(b, "k a y x", -1, 1), real_in(b, "m a ky kx", -1, 1), &conv); }
+static fth_val c_flip(bench *b)
+{
+    return fth_flip(real_in(b, "s a", -1, 1), "s");
+}
+static fth_val c_sort(bench *b)
+{
+    return fth_sort(ranked_in(b, "s a"), "a", true);
+}
+static fth_val c_sort_long(bench *b)
+{
+    return fth_sort(ranked_in(b, "a s"), "s", false);
+}
+static fth_val c_topk(bench *b)
+{
+    return fth_topk(ranked_in(b, "s m"), "m", "a", true);
+}
+static fth_val c_pool_mean(bench *b)
+{
+    return fth_pool_mean(complex_in(b, "s a"), "s", 3, "third");
+}
+static fth_val c_pool_max(bench *b)
+{
+    return fth_pool_max(ranked_in(b, "a s"), "s", 3, "third");
+}
+static fth_val c_upsample(bench *b)
+{
+    return fth_upsample(real_in(b, "third a", -1, 1), "third", 3, "s");
+}
+static fth_val c_fft(bench *b)
+{
+    return fth_fft(complex_in(b, "s m"), "m", "n");
+}
+static fth_val c_ifft_two(bench *b)
+{
+    return fth_ifft(complex_in(b, "s m a"), "m a", "n b");
+}
+static fth_val c_rfft(bench *b)
+{
+    return fth_rfft(real_in(b, "s m", -1, 1), "m", "half");
+}
+static fth_val c_irfft(bench *b)
+{
+    return fth_irfft(complex_in(b, "s half"), "half", "m");
+}
+static const fth_conv conv = {.y = "y",
+                              .x = "x",
+                              .out_y = "oy",
+                              .out_x = "ox",
+                              .chan = "a",
+                              .ky = "ky",
+                              .kx = "kx",
+                              .stride = 2,
+                              .dilation = 1,
+                              .pad_y = 1,
+                              .pad_x = 1};
+static fth_val c_conv2d(bench *b)
+{
+    return fth_conv2d(real_in(b, "k a y x", -1, 1), real_in(b, "m a ky kx", -1, 1), &conv);
+}
 static fth_val c_conv2d_twice(bench *b)
 {
     const fth_val v = real_in(b, "k a y x", -1, 1), w = real_in(b, "m a ky kx", -1, 1);
@@ -290,18 +467,25 @@ static fth_val c_random(bench *b)
 }
 static fth_val c_poisson(bench *b)
 {
-    const fth_val zero = fth_const_i64(b->g, FTH_I64, 0), rate = fth_expand(fth_const(b->g, FTH_F64, 3.0), "s");
+    const fth_val zero = fth_const_i64(b->g, FTH_I64, 0),
+                  rate = fth_expand(fth_const(b->g, FTH_F64, 3.0), "s");
     return fth_mul(fth_cast(fth_poisson(rate, zero, zero, 1), FTH_F64), real_in(b, "s", -1, 1));
 }
+
+/* clang-format on */
 
 typedef struct row {
     const char *name;
     fth_val (*build)(bench *b);
     const char *stream; /* axis to force; NULL: "s" */
 } row;
-#define ROW(name) {#name, c_##name, NULL}
+#define ROW(name)                                                                                  \
+    {                                                                                              \
+#name, c_##name, NULL                                                                      \
+    }
+/* clang-format off */
 static const row rows[] = {
-    ROW(cast), ROW(expand), ROW(expand_s), ROW(rename), ROW(layout), ROW(merge), ROW(merge_turned), ROW(split),
+    ROW(cast), ROW(checked_cast), ROW(expand), ROW(expand_s), ROW(rename), ROW(layout), ROW(merge), ROW(merge_turned), ROW(split),
     ROW(mark), ROW(sum), ROW(sum_inner), ROW(prod), ROW(prod_long), ROW(rmin), ROW(rmax), ROW(logsumexp),
     ROW(logsumexp_long), ROW(mean), ROW(variance), ROW(variance_inner), ROW(center), ROW(scan), ROW(scan_back),
     ROW(dot), ROW(dot_long), ROW(dot_batch), ROW(dot_reduce), ROW(dot_lower), {"cholesky", c_cholesky, ""},
@@ -313,6 +497,7 @@ static const row rows[] = {
     ROW(ifft_two), ROW(rfft), ROW(irfft), {"conv2d", c_conv2d, "k"}, {"conv2d_twice", c_conv2d_twice, ""}, ROW(random),
     ROW(poisson),
 };
+/* clang-format on */
 
 /* ---- running --------------------------------------------------------------------------------- */
 
@@ -321,9 +506,11 @@ static void start(bench *b)
     static const struct {
         const char *name;
         int64_t size;
-    } axes[] = {{"s", LONG}, {"a", 3}, {"b", 3}, {"m", 4}, {"n", 4}, {"c", 3}, {"d", 3}, {"k", 7}, {"kept", 800},
-                {"ab", 6}, {"ks", LONG + 7}, {"third", LONG / 3}, {"half", 3}, {"y", 5}, {"x", 6}, {"ky", 3},
-                {"kx", 3}, {"oy", 3}, {"ox", 3}};
+    } axes[] = {{"s", LONG},   {"a", 3},  {"b", 3},         {"m", 4},
+                {"n", 4},      {"c", 3},  {"d", 3},         {"k", 7},
+                {"kept", 800}, {"ab", 6}, {"ks", LONG + 7}, {"third", LONG / 3},
+                {"half", 3},   {"y", 5},  {"x", 6},         {"ky", 3},
+                {"kx", 3},     {"oy", 3}, {"ox", 3}};
     fth_options opt;
     memset(b, 0, sizeof *b);
     b->r = t_random_make(7);
@@ -332,7 +519,8 @@ static void start(bench *b)
     opt.device = "cpu";
     OK(fth_context_create(&b->ctx, &opt, NULL));
     b->g = fth_graph_create(b->ctx);
-    for (size_t i = 0; i < sizeof axes / sizeof axes[0]; i++) fth_axis(b->g, axes[i].name, axes[i].size);
+    for (size_t i = 0; i < sizeof axes / sizeof axes[0]; i++)
+        fth_axis(b->g, axes[i].name, axes[i].size);
 }
 
 static void finish(bench *b)
@@ -352,7 +540,8 @@ typedef struct place {
     void *data;
 } place;
 
-static fth_status put(void *self, const int64_t *lo, const int64_t *n, const void *src, fth_err *err)
+static fth_status put(void *self, const int64_t *lo, const int64_t *n, const void *src,
+                      fth_err *err)
 {
     (void)err;
     const place *p = self;
@@ -371,7 +560,8 @@ static fth_status put(void *self, const int64_t *lo, const int64_t *n, const voi
 
 static fth_sink memory_sink(fth_val v, void *data, place *p)
 {
-    fth_sink s = {.kind = "memory", .dtype = fth_val_dtype(v), .n_axes = fth_val_axes(v), .data = data};
+    fth_sink s = {
+        .kind = "memory", .dtype = fth_val_dtype(v), .n_axes = fth_val_axes(v), .data = data};
     for (int i = 0; i < s.n_axes; i++) s.size[i] = fth_val_size(v, i);
     *p = (place){.n_axes = s.n_axes, .element = fth_dtype_size(s.dtype), .data = data};
     memcpy(p->size, s.size, sizeof p->size);
@@ -422,7 +612,8 @@ static void note_operations(const fth_graph *g)
         for (int i = 0; i < N_OPS; i++) covered[i] |= g->node[k]->op == all_ops[i];
 }
 
-static void compare_differences(bench *b, const char *name, fth_val loss, int n, const int *which, double *const *grad)
+static void compare_differences(bench *b, const char *name, fth_val loss, int n, const int *which,
+                                double *const *grad)
 {
     fth_err err = {0};
     double value = 0.0;
@@ -437,10 +628,12 @@ static void compare_differences(bench *b, const char *name, fth_val loss, int n,
             const int64_t i = in->count <= SAMPLES ? s : t_random_i64(&b->r, 0, in->count - 1);
             double error;
             const double d = difference(p, &value, &sink, &in->data[i], &error), got = grad[k][i];
-            if (!(error < 1e-4 * (1.0 + fabs(d)))) FAIL("%s: the difference itself is uncertain: %g +- %g", name, d, error);
+            if (!(error < 1e-4 * (1.0 + fabs(d))))
+                FAIL("%s: the difference itself is uncertain: %g +- %g", name, d, error);
             if (!(fabs(got - d) <= 2.0 * error + 1e-9 * (1.0 + fabs(d))))
-                FAIL("%s: gradient %.12g of element %lld of input %d, differences give %.12g +- %.2g", name, got,
-                     (long long)i, which[k], d, error);
+                FAIL("%s: gradient %.12g of element %lld of input %d, differences give %.12g +- "
+                     "%.2g",
+                     name, got, (long long)i, which[k], d, error);
         }
     }
     fth_plan_destroy(p);
@@ -474,8 +667,8 @@ static void run_into(bench *b, const fth_val *v, int n, const fth_limits *l, dou
     fth_plan_destroy(p);
 }
 
-static void check_streamed(bench *b, const char *name, const char *stream, const fth_val *grad, int n,
-                           double *const *want, const number_input *const *in)
+static void check_streamed(bench *b, const char *name, const char *stream, const fth_val *grad,
+                           int n, double *const *want, const number_input *const *in)
 {
     double *got[INPUTS];
     for (int i = 0; i < n; i++) got[i] = calloc((size_t)in[i]->count + 1, sizeof(double));
@@ -489,7 +682,8 @@ static void check_streamed(bench *b, const char *name, const char *stream, const
         run_into(b, grad, n, &l, got);
         for (int i = 0; i < n; i++)
             if (memcmp(want[i], got[i], (size_t)in[i]->count * sizeof(double)) != 0)
-                FAIL("%s: gradient %d streamed over '%s' with %d threads has other bits", name, i, stream, threads);
+                FAIL("%s: gradient %d streamed over '%s' with %d threads has other bits", name, i,
+                     stream, threads);
     }
     for (int i = 0; i < n; i++) free(got[i]);
 }
@@ -542,7 +736,8 @@ typedef struct ew_row {
     const char *real, *complex, *d[3];
 } ew_row;
 static const ew_row ew_rows[] = {
-#define FTH_EW(name, text, arity, result, b, i, r, c, dx, dy, dz) {text, arity, #r, #c, {#dx, #dy, #dz}},
+#define FTH_EW(name, text, arity, result, b, i, r, c, dx, dy, dz)                                  \
+    {text, arity, #r, #c, {#dx, #dy, #dz}},
 #include <fathom/elementwise.def>
 #undef FTH_EW
 };
@@ -598,7 +793,8 @@ static fth_val ew_real(bench *b)
 
 static fth_val ew_complex(bench *b)
 {
-    if (ew_now == FTH_EW_SELECT) return fth_select(other_in(b, FTH_BOOL, "s", 2), complex_in(b, "s a"), complex_in(b, "s"));
+    if (ew_now == FTH_EW_SELECT)
+        return fth_select(other_in(b, FTH_BOOL, "s", 2), complex_in(b, "s a"), complex_in(b, "s"));
     const fth_val x = complex_in(b, "s a");
     if (ew_rows[ew_now].arity == 1) return fth_map1(ew_now, x);
     if (ew_rows[ew_now].arity == 2) return fth_map2(ew_now, x, complex_in(b, "a"));
@@ -632,7 +828,8 @@ TEST(operations)
     const int n = (int)(sizeof rows / sizeof rows[0]);
     for (int i = 0; i < n; i++) check_case(rows[i].name, rows[i].build, rows[i].stream);
     for (int i = 0; i < N_OPS && !getenv("FTH_TEST_CASE"); i++)
-        if (all_ops[i]->vjp && !covered[i]) FAIL("no row of the table has the operation %s", all_ops[i]->name);
+        if (all_ops[i]->vjp && !covered[i])
+            FAIL("no row of the table has the operation %s", all_ops[i]->name);
 }
 
 /* An operation of a user who wrote no gradient. */
@@ -674,9 +871,18 @@ static fth_val n_custom(bench *b)
     const fth_val x = real_in(b, "s a", -1, 1);
     return fth_custom(b->g, &no_gradient, 1, &x, NULL, 0);
 }
-static fth_val n_scan(bench *b) { return fth_scan(FTH_RED_MAX, real_in(b, "s a", -1, 1), "s", false, false); }
-static fth_val n_trigamma(bench *b) { return fth_trigamma(real_in(b, "s a", 1, 2)); }
-static fth_val n_sign(bench *b) { return fth_sign(complex_in(b, "s a")); }
+static fth_val n_scan(bench *b)
+{
+    return fth_scan(FTH_RED_MAX, real_in(b, "s a", -1, 1), "s", false, false);
+}
+static fth_val n_trigamma(bench *b)
+{
+    return fth_trigamma(real_in(b, "s a", 1, 2));
+}
+static fth_val n_sign(bench *b)
+{
+    return fth_sign(complex_in(b, "s a"));
+}
 
 TEST(no_gradient_is_an_error_with_its_line)
 {

@@ -30,7 +30,9 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void plan_all(const char *name, void (*build)(analysis *, fth_context *, int64_t, int64_t, int64_t), int64_t size)
+static void plan_all(const char *name,
+                     void (*build)(analysis *, fth_context *, int64_t, int64_t, int64_t),
+                     int64_t size)
 {
     char paths[4096] = "", file[64];
     for (int c = 0; c < 3; c++) {
@@ -40,13 +42,15 @@ static void plan_all(const char *name, void (*build)(analysis *, fth_context *, 
         for (int b = 0; b < 3; b++) {
             fth_err err = {0};
             const double t0 = now();
-            fth_plan *p = fth_plan_make(a.g, a.out, 2, (&(fth_limits){.memory_bytes = budgets[b]}), &err);
+            fth_plan *p =
+                fth_plan_make(a.g, a.out, 2, (&(fth_limits){.memory_bytes = budgets[b]}), &err);
             OKE(p ? FTH_OK : err.status, &err);
             LE_F64(now() - t0, 1.0);
             fth_plan_info info;
             fth_plan_get_info(p, &info);
-            printf("%s, %" PRId64 " cells, budget %" PRIu64 ": peak %" PRIu64 ", %" PRId64 " chunks\n", name, cells[c],
-                   budgets[b], info.peak_bytes, info.chunks);
+            printf("%s, %" PRId64 " cells, budget %" PRIu64 ": peak %" PRIu64 ", %" PRId64
+                   " chunks\n",
+                   name, cells[c], budgets[b], info.peak_bytes, info.chunks);
             LE_F64(info.peak_bytes + info.foreign_bytes, budgets[b]);
             LE_F64(info.peak_bytes, 1.05 * (double)info.lower_bytes);
             snprintf(file, sizeof file, "%s-%" PRId64 "-%d.json", name, cells[c], b);
@@ -77,7 +81,8 @@ TEST(svgp_needs_little_even_when_unlimited)
     analysis a;
     fth_err err = {0};
     a_svgp(&a, ctx, 73655, 3000, 12);
-    fth_plan *p = fth_plan_make(a.g, a.out, 2, (&(fth_limits){.memory_bytes = (uint64_t)64 << 30}), &err);
+    fth_plan *p =
+        fth_plan_make(a.g, a.out, 2, (&(fth_limits){.memory_bytes = (uint64_t)64 << 30}), &err);
     OKE(p ? FTH_OK : err.status, &err);
     fth_plan_info info;
     fth_plan_get_info(p, &info);
@@ -97,7 +102,8 @@ static void run_at(analysis *a, uint64_t bytes, int threads, result *r)
 {
     fth_err err = {0};
     fth_run_report report;
-    fth_plan *p = fth_plan_make(a->g, a->out, 2, (&(fth_limits){.memory_bytes = bytes, .threads = threads}), &err);
+    fth_plan *p = fth_plan_make(a->g, a->out, 2,
+                                (&(fth_limits){.memory_bytes = bytes, .threads = threads}), &err);
     OKE(p ? FTH_OK : err.status, &err);
     fth_plan_get_info(p, &r->info);
     LE_F64(r->info.peak_bytes, bytes);
@@ -108,8 +114,9 @@ static void run_at(analysis *a, uint64_t bytes, int threads, result *r)
     LE_F64(report.touched_bytes, (double)((report.planned_bytes + 0x1fffff) & ~(uint64_t)0x1fffff));
     EQ_I64(r->f.elements, a->factors * a->cells);
     EQ_I64(r->s.elements, a->factors * a->cells);
-    printf("budget %" PRIu64 ": peak %" PRIu64 ", touched %" PRIu64 ", %" PRId64 " passes, %" PRId64 " nested, %" PRId64
-           " chunks, %.2f s\n", bytes, report.planned_bytes, report.touched_bytes, r->info.passes, r->info.nested,
+    printf("budget %" PRIu64 ": peak %" PRIu64 ", touched %" PRIu64 ", %" PRId64 " passes, %" PRId64
+           " nested, %" PRId64 " chunks, %.2f s\n",
+           bytes, report.planned_bytes, report.touched_bytes, r->info.passes, r->info.nested,
            r->info.chunks, report.seconds);
     fth_plan_destroy(p);
 }
@@ -144,7 +151,8 @@ TEST(what_cannot_fit_is_refused_at_once_and_nothing_is_read)
     a_svgp(&a, ctx, 7366, 1000, 12);
     const uint64_t bytes = a_smallest(&a, 2);
     const double t0 = now();
-    fth_plan *p = fth_plan_make(a.g, a.out, 2, (&(fth_limits){.memory_bytes = bytes - 64, .threads = 2}), &err);
+    fth_plan *p = fth_plan_make(a.g, a.out, 2,
+                                (&(fth_limits){.memory_bytes = bytes - 64, .threads = 2}), &err);
     LE_F64(now() - t0, 1.0);
     IS_TRUE(p == NULL);
     IS(err.status, FTH_E_NO_FIT);

@@ -63,7 +63,8 @@ static const char *line(int number)
     return t;
 }
 
-/* ---- F2: 2796 inducing points came back where 3000 were declared ------------------------------- */
+/* ---- F2: 2796 inducing points came back where 3000 were declared -------------------------------
+ */
 
 TEST(f2_a_second_size_names_both_lines)
 {
@@ -88,7 +89,8 @@ TEST(f2_data_of_another_size_are_refused_where_they_enter)
     fth_axis(g, "induce", 3000);
     const int declared = __LINE__ - 1;
     fth_axis(g, "dim", 2);
-    const fth_val Z = fth_input(g, "Z", FTH_F32, "induce dim", source(FTH_F32, 2, (int64_t[]){2796, 2}));
+    const fth_val Z =
+        fth_input(g, "Z", FTH_F32, "induce dim", source(FTH_F32, 2, (int64_t[]){2796, 2}));
     const int entered = __LINE__ - 1;
     const fth_val K = fth_sum(fth_sqr(Z), "dim"); /* poison flows on without a second message */
     const char *text = mistake(g, K, FTH_E_AXIS_SIZE);
@@ -100,7 +102,8 @@ TEST(f2_data_of_another_size_are_refused_where_they_enter)
     finish(g);
 }
 
-/* ---- F5: images [128,78,78] met offsets [32,2] --------------------------------------------------- */
+/* ---- F5: images [128,78,78] met offsets [32,2]
+ * --------------------------------------------------- */
 
 TEST(f5_merged_patches_do_not_combine_with_their_groups)
 {
@@ -110,10 +113,12 @@ TEST(f5_merged_patches_do_not_combine_with_their_groups)
     fth_axis(g, "y", 78);
     fth_axis(g, "x", 78);
     fth_axis(g, "dim", 2);
-    const fth_val stack = fth_input(g, "stack", FTH_F32, "group chan y x", source(FTH_F32, 4, (int64_t[]){32, 4, 78, 78}));
+    const fth_val stack = fth_input(g, "stack", FTH_F32, "group chan y x",
+                                    source(FTH_F32, 4, (int64_t[]){32, 4, 78, 78}));
     const fth_val images = fth_label(fth_merge(stack, "group chan", "patch"), "images");
     const int merged = __LINE__ - 1;
-    const fth_val offsets = fth_input(g, "offsets", FTH_F32, "group dim", source(FTH_F32, 2, (int64_t[]){32, 2}));
+    const fth_val offsets =
+        fth_input(g, "offsets", FTH_F32, "group dim", source(FTH_F32, 2, (int64_t[]){32, 2}));
     const int read = __LINE__ - 1;
     const fth_val shifted = fth_add(images, offsets);
     const int wrong = __LINE__ - 1;
@@ -134,16 +139,19 @@ TEST(f5_the_hint_is_right)
     fth_axis(g, "group", 32);
     fth_axis(g, "chan", 4);
     fth_axis(g, "y", 7);
-    const fth_val stack = fth_input(g, "stack", FTH_F32, "group chan y", source(FTH_F32, 3, (int64_t[]){32, 4, 7}));
+    const fth_val stack =
+        fth_input(g, "stack", FTH_F32, "group chan y", source(FTH_F32, 3, (int64_t[]){32, 4, 7}));
     const fth_val images = fth_merge(stack, "group chan", "patch");
-    const fth_val offset = fth_input(g, "offset", FTH_F32, "group", source(FTH_F32, 1, (int64_t[]){32}));
+    const fth_val offset =
+        fth_input(g, "offset", FTH_F32, "group", source(FTH_F32, 1, (int64_t[]){32}));
     const fth_val shifted = fth_add(fth_split(images, "patch", NULL), offset);
     OK(fth_graph_check(g, NULL));
     EQ_I64(fth_val_axes(shifted), 3);
     finish(g);
 }
 
-/* ---- F6: a per-pixel where grew a rotation of 240 bytes to 4.5 GB ---------------------------------- */
+/* ---- F6: a per-pixel where grew a rotation of 240 bytes to 4.5 GB
+ * ---------------------------------- */
 
 TEST(f6_no_accidental_outer_product)
 {
@@ -152,11 +160,14 @@ TEST(f6_no_accidental_outer_product)
     fth_axis(g, "fast", 2463);
     fth_axis(g, "row", 3);
     fth_axis(g, "col", 3);
-    const fth_val hit = fth_input(g, "hit", FTH_BOOL, "slow fast", source(FTH_BOOL, 2, (int64_t[]){2527, 2463}));
+    const fth_val hit =
+        fth_input(g, "hit", FTH_BOOL, "slow fast", source(FTH_BOOL, 2, (int64_t[]){2527, 2463}));
     const int mask = __LINE__ - 1;
-    const fth_val turn = fth_input(g, "rotation", FTH_F64, "row col", source(FTH_F64, 2, (int64_t[]){3, 3}));
+    const fth_val turn =
+        fth_input(g, "rotation", FTH_F64, "row col", source(FTH_F64, 2, (int64_t[]){3, 3}));
     const int rotation = __LINE__ - 1;
-    const fth_val none = fth_input(g, "identity", FTH_F64, "row col", source(FTH_F64, 2, (int64_t[]){3, 3}));
+    const fth_val none =
+        fth_input(g, "identity", FTH_F64, "row col", source(FTH_F64, 2, (int64_t[]){3, 3}));
     const fth_val chosen = fth_select(hit, turn, none);
     const int wrong = __LINE__ - 1;
     const char *text = mistake(g, chosen, FTH_E_AXIS_MISMATCH);
@@ -177,10 +188,14 @@ TEST(f6_growth_that_is_meant_is_written_and_billed)
     fth_axis(g, "fast", 2463);
     fth_axis(g, "row", 3);
     fth_axis(g, "col", 3);
-    const fth_val hit = fth_input(g, "hit", FTH_BOOL, "slow fast", source(FTH_BOOL, 2, (int64_t[]){2527, 2463}));
-    const fth_val turn = fth_input(g, "rotation", FTH_F64, "row col", source(FTH_F64, 2, (int64_t[]){3, 3}));
-    const fth_val grown = fth_select(fth_expand(hit, "row col"), fth_expand(turn, "slow fast"), fth_const(g, FTH_F64, 0.0));
-    fth_plan *p = fth_plan_make(g, &grown, 1, (&(fth_limits){.memory_bytes = (uint64_t)16 << 30, .stream = ""}), &err);
+    const fth_val hit =
+        fth_input(g, "hit", FTH_BOOL, "slow fast", source(FTH_BOOL, 2, (int64_t[]){2527, 2463}));
+    const fth_val turn =
+        fth_input(g, "rotation", FTH_F64, "row col", source(FTH_F64, 2, (int64_t[]){3, 3}));
+    const fth_val grown = fth_select(fth_expand(hit, "row col"), fth_expand(turn, "slow fast"),
+                                     fth_const(g, FTH_F64, 0.0));
+    fth_plan *p = fth_plan_make(
+        g, &grown, 1, (&(fth_limits){.memory_bytes = (uint64_t)16 << 30, .stream = ""}), &err);
     OKE(p ? FTH_OK : err.status, &err);
     fth_plan_info info;
     fth_plan_get_info(p, &info);
@@ -189,10 +204,12 @@ TEST(f6_growth_that_is_meant_is_written_and_billed)
     finish(g);
 }
 
-/* ---- F8: a count of 1 was read as the bits of 1.0f ------------------------------------------------- */
+/* ---- F8: a count of 1 was read as the bits of 1.0f
+ * ------------------------------------------------- */
 
 /* Every third element is true. */
-static fth_status read_thirds(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
+static fth_status read_thirds(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                              fth_err *err)
 {
     (void)err;
     const uint8_t *pattern = self;
@@ -213,15 +230,22 @@ TEST(f8_three_billion_bools_are_counted)
     int64_t counted = 0, summed = 0;
     for (size_t i = 0; i < sizeof pattern; i++) pattern[i] = i % 3 == 0;
     fth_axis(g, "element", n);
-    fth_source s = {.kind = "thirds", .self = pattern, .dtype = FTH_BOOL, .n_axes = 1, .size = {n}, .read = read_thirds};
+    fth_source s = {.kind = "thirds",
+                    .self = pattern,
+                    .dtype = FTH_BOOL,
+                    .n_axes = 1,
+                    .size = {n},
+                    .read = read_thirds};
     const fth_val mask = fth_input(g, "mask", FTH_BOOL, "element", s);
     const fth_val outs[2] = {fth_count(mask, "element"), fth_sum(mask, "element")};
     EQ_I64(fth_val_dtype(outs[0]), FTH_I64);
     EQ_I64(fth_val_dtype(outs[1]), FTH_I64);
-    fth_plan *p = fth_plan_make(g, outs, 2, (&(fth_limits){.memory_bytes = (uint64_t)64 << 20}), &err);
+    fth_plan *p =
+        fth_plan_make(g, outs, 2, (&(fth_limits){.memory_bytes = (uint64_t)64 << 20}), &err);
     OKE(p ? FTH_OK : err.status, &err);
     fth_run_report report;
-    const fth_sink sinks[2] = {fth_scalar_sink(FTH_I64, &counted), fth_scalar_sink(FTH_I64, &summed)};
+    const fth_sink sinks[2] = {fth_scalar_sink(FTH_I64, &counted),
+                               fth_scalar_sink(FTH_I64, &summed)};
     OKE(fth_run(p, sinks, NULL, &report, &err), &err);
     EQ_I64(counted, 1000000000);
     EQ_I64(summed, 1000000000);
@@ -237,7 +261,8 @@ TEST(f8_a_count_is_not_read_as_another_dtype)
     fth_graph *g = start();
     fth_axis(g, "element", 5);
     fth_source s = {.kind = "memory", .dtype = FTH_BOOL, .n_axes = 1, .size = {5}, .data = one};
-    const fth_val count = fth_label(fth_sum(fth_input(g, "mask", FTH_BOOL, "element", s), "element"), "live");
+    const fth_val count =
+        fth_label(fth_sum(fth_input(g, "mask", FTH_BOOL, "element", s), "element"), "live");
     int64_t n = 0;
     double wrong = -1.0;
     fth_err err = {0};
@@ -256,8 +281,10 @@ TEST(f8_nothing_is_converted_silently)
 {
     fth_graph *g = start();
     fth_axis(g, "element", 5);
-    const fth_val mask = fth_input(g, "mask", FTH_BOOL, "element", source(FTH_BOOL, 1, (int64_t[]){5}));
-    const fth_val weight = fth_input(g, "weight", FTH_F32, "element", source(FTH_F32, 1, (int64_t[]){5}));
+    const fth_val mask =
+        fth_input(g, "mask", FTH_BOOL, "element", source(FTH_BOOL, 1, (int64_t[]){5}));
+    const fth_val weight =
+        fth_input(g, "weight", FTH_F32, "element", source(FTH_F32, 1, (int64_t[]){5}));
     const fth_val wrong = fth_mul(mask, weight);
     const int at = __LINE__ - 1;
     const char *text = mistake(g, wrong, FTH_E_DTYPE);
@@ -272,7 +299,8 @@ TEST(f8_an_operation_without_a_kernel_is_refused_by_name)
 {
     fth_graph *g = start();
     fth_axis(g, "element", 5);
-    const fth_val mask = fth_input(g, "mask", FTH_BOOL, "element", source(FTH_BOOL, 1, (int64_t[]){5}));
+    const fth_val mask =
+        fth_input(g, "mask", FTH_BOOL, "element", source(FTH_BOOL, 1, (int64_t[]){5}));
     const fth_val wrong = fth_add(mask, mask);
     const int at = __LINE__ - 1;
     const char *text = mistake(g, wrong, FTH_E_DTYPE_OP);

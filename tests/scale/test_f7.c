@@ -13,8 +13,8 @@ enum { ATTRIBUTES = 6 };
 static const struct {
     const char *name, *axis;
     int64_t columns;
-} attribute[ATTRIBUTES] = {{"means", "xyz", 3},       {"sh0", "band0", 3},  {"shN", "bands", 45},
-                           {"opacity", "alpha", 1},   {"scaling", "xyz", 3}, {"rotation", "quat", 4}};
+} attribute[ATTRIBUTES] = {{"means", "xyz", 3},     {"sh0", "band0", 3},   {"shN", "bands", 45},
+                           {"opacity", "alpha", 1}, {"scaling", "xyz", 3}, {"rotation", "quat", 4}};
 
 static fth_status no_data(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
 {
@@ -22,11 +22,13 @@ static fth_status no_data(void *self, const int64_t *lo, const int64_t *n, void 
     return FTH_FAIL(err, FTH_E_INTERNAL, "planning must not read");
 }
 
-static fth_val rows_of(fth_graph *g, const char *name, const char *axis, int64_t rows, int64_t columns)
+static fth_val rows_of(fth_graph *g, const char *name, const char *axis, int64_t rows,
+                       int64_t columns)
 {
     char axes[32];
     snprintf(axes, sizeof axes, "row %s", axis);
-    const fth_source s = {.kind = "rows", .dtype = FTH_F32, .n_axes = 2, .size = {rows, columns}, .read = no_data};
+    const fth_source s = {
+        .kind = "rows", .dtype = FTH_F32, .n_axes = 2, .size = {rows, columns}, .read = no_data};
     return fth_input(g, name, FTH_F32, axes, s);
 }
 
@@ -51,7 +53,8 @@ static fth_val minor(fth_val a, fth_val b, fth_val c, fth_val d)
 static fth_val sample(fth_graph *g, fth_val scaling, fth_val rotation, int stream)
 {
     const fth_val zero = fth_const_i64(g, FTH_I64, 0);
-    const fth_val v = fth_mul(fth_normal(FTH_F32, "split xyz", zero, zero, stream), fth_exp(scaling));
+    const fth_val v =
+        fth_mul(fth_normal(FTH_F32, "split xyz", zero, zero, stream), fth_exp(scaling));
     const fth_val q = fth_mul(rotation, fth_rsqrt(fth_sum(fth_sqr(rotation), "quat")));
     fth_val u[3], x[3], t[3], out[3];
     const fth_val w = part(q, "quat", 0);
@@ -65,7 +68,8 @@ static fth_val sample(fth_graph *g, fth_val scaling, fth_val rotation, int strea
     }
     for (int i = 0; i < 3; i++) {
         const int j = (i + 1) % 3, k = (i + 2) % 3;
-        const fth_val turned = fth_add(x[i], fth_mul(number(g, 2.0), minor(u[j], t[k], u[k], t[j])));
+        const fth_val turned =
+            fth_add(x[i], fth_mul(number(g, 2.0), minor(u[j], t[k], u[k], t[j])));
         out[i] = fth_layout(fth_expand(turned, "one"), "split one");
     }
     return fth_concat(3, out, ((const char *const[]){"one", "one", "one"}), "xyz");
@@ -81,11 +85,13 @@ static void densify(fth_graph *g, int64_t rows, int64_t split, fth_val *out)
     fth_axis(g, "count", 2);
     fth_val old[ATTRIBUTES], child[2][ATTRIBUTES];
     for (int i = 0; i < ATTRIBUTES; i++) {
-        if (fth_axis_size(g, attribute[i].axis) < 0) fth_axis(g, attribute[i].axis, attribute[i].columns);
+        if (fth_axis_size(g, attribute[i].axis) < 0)
+            fth_axis(g, attribute[i].axis, attribute[i].columns);
         old[i] = rows_of(g, attribute[i].name, attribute[i].axis, rows, attribute[i].columns);
     }
     const fth_val seen = rows_of(g, "densify", "count", rows, 2);
-    const fth_val slope = fth_div(part(seen, "count", 0), fth_max(part(seen, "count", 1), number(g, 1.0)));
+    const fth_val slope =
+        fth_div(part(seen, "count", 0), fth_max(part(seen, "count", 1), number(g, 1.0)));
     const fth_val large = fth_gt(fth_rmax(fth_exp(old[4]), "xyz"), number(g, 0.01));
     const fth_val mask = fth_label(fth_and(fth_gt(slope, number(g, 2e-4)), large), "split mask");
     for (int i = 0; i < ATTRIBUTES; i++) {
@@ -98,12 +104,16 @@ static void densify(fth_graph *g, int64_t rows, int64_t split, fth_val *out)
         child[c][4] = fth_sub(scaling, number(g, 0.47)); /* log 1.6 */
     }
     for (int i = 0; i < ATTRIBUTES; i++) {
-        const fth_val parts[3] = {fth_compact(old[i], "row", fth_not(mask), "keep"), child[0][i], child[1][i]};
-        out[i] = fth_label(fth_concat(3, parts, ((const char *const[]){"keep", "split", "split"}), "all"), attribute[i].name);
+        const fth_val parts[3] = {fth_compact(old[i], "row", fth_not(mask), "keep"), child[0][i],
+                                  child[1][i]};
+        out[i] = fth_label(
+            fth_concat(3, parts, ((const char *const[]){"keep", "split", "split"}), "all"),
+            attribute[i].name);
     }
 }
 
-static void check(int64_t rows, int64_t split, uint64_t budget, const char *name, char *paths, size_t bytes)
+static void check(int64_t rows, int64_t split, uint64_t budget, const char *name, char *paths,
+                  size_t bytes)
 {
     fth_options opt;
     fth_context *ctx = NULL;
@@ -119,8 +129,8 @@ static void check(int64_t rows, int64_t split, uint64_t budget, const char *name
     OKE(p ? FTH_OK : err.status, &err);
     fth_plan_info info;
     fth_plan_get_info(p, &info);
-    printf("%s: peak %" PRIu64 ", lower bound %" PRIu64 ", %" PRId64 " steps, %" PRId64 " chunks\n", name, info.peak_bytes,
-           info.lower_bytes, info.steps, info.chunks);
+    printf("%s: peak %" PRIu64 ", lower bound %" PRIu64 ", %" PRId64 " steps, %" PRId64 " chunks\n",
+           name, info.peak_bytes, info.lower_bytes, info.steps, info.chunks);
     LE_F64(info.peak_bytes, 1.02 * (double)info.lower_bytes);
     LE_F64(info.peak_bytes, budget);
     const size_t at = strlen(paths);

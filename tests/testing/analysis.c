@@ -13,7 +13,8 @@ static uint64_t mixed(uint64_t x)
     return x ^ (x >> 31);
 }
 
-static fth_status read_made(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
+static fth_status read_made(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                            fth_err *err)
 {
     (void)err;
     const a_made *m = self;
@@ -28,7 +29,8 @@ static fth_status read_made(void *self, const int64_t *lo, const int64_t *n, voi
         if (m->below > 0)
             ((int64_t *)dst)[k++] = (int64_t)(bits % (uint64_t)m->below);
         else
-            ((float *)dst)[k++] = zero ? 0.0f : (float)(((double)(bits >> 40) / 0x1p24 - 0.5) * m->scale);
+            ((float *)dst)[k++] =
+                zero ? 0.0f : (float)(((double)(bits >> 40) / 0x1p24 - 0.5) * m->scale);
         int d = last;
         while (d >= 0 && ++at[d] == n[d]) at[d--] = 0;
         if (d < 0) return FTH_OK;
@@ -42,7 +44,8 @@ static fth_val input(analysis *a, int which, const char *name, const char *axes,
     *m = made;
     m->reads = &a->reads;
     OK(fth_axes_parse(a->g, axes, &m->n_axes, id, NULL));
-    for (int i = 0; i < m->n_axes; i++) m->size[i] = fth_axis_size(a->g, fth_axis_name(a->g, id[i]));
+    for (int i = 0; i < m->n_axes; i++)
+        m->size[i] = fth_axis_size(a->g, fth_axis_name(a->g, id[i]));
     const fth_dtype t = made.below > 0 ? FTH_I64 : FTH_F32;
     fth_source s = {.kind = "made", .self = m, .dtype = t, .n_axes = m->n_axes, .read = read_made};
     memcpy(s.size, m->size, sizeof s.size);
@@ -60,7 +63,8 @@ static fth_val bell(fth_val a, fth_val b)
 
 static fth_val diagonal(fth_graph *g, const char *row, const char *col, double value)
 {
-    const fth_val on = fth_eq(fth_expand(fth_index(g, col), row), fth_expand(fth_index(g, row), col));
+    const fth_val on =
+        fth_eq(fth_expand(fth_index(g, col), row), fth_expand(fth_index(g, row), col));
     return fth_mul(fth_cast(on, FTH_F32), fth_const(g, FTH_F32, value));
 }
 
@@ -74,7 +78,8 @@ void a_svgp(analysis *a, fth_context *ctx, int64_t cells, int64_t inducing, int6
     fth_axis(a->g, "dim", 2);
     const fth_val X = input(a, 0, "X", "cell dim", (a_made){.scale = 40.0});
     const fth_val Z = input(a, 1, "Z", "induce dim", (a_made){.scale = 40.0});
-    const fth_val Lu = input(a, 2, "Lu", "factor induce induce2", (a_made){.scale = 0.1, .lower = true});
+    const fth_val Lu =
+        input(a, 2, "Lu", "factor induce induce2", (a_made){.scale = 0.1, .lower = true});
     const fth_val mu = input(a, 3, "mu", "factor induce", (a_made){.scale = 1.0});
     const fth_val Z2 = fth_rename(Z, "induce", "induce2");
     const fth_val Kzz = fth_add(bell(fth_expand(Z2, "induce"), fth_expand(Z, "induce2")),
@@ -103,17 +108,21 @@ void a_lcgp(analysis *a, fth_context *ctx, int64_t cells, int64_t near, int64_t 
                                  fth_const(a->g, FTH_F32, 0.5));
     const fth_val N = fth_gather(P, "point", index); /* [cell near dim] */
     const fth_val N2 = fth_rename(N, "near", "near2");
-    const fth_val between = fth_sum(fth_sqr(fth_sub(fth_expand(N2, "near"), fth_expand(N, "near2"))), "dim");
+    const fth_val between =
+        fth_sum(fth_sqr(fth_sub(fth_expand(N2, "near"), fth_expand(N, "near2"))), "dim");
     const fth_val here = fth_rename(P, "point", "cell");
     const fth_val to = fth_sum(fth_sqr(fth_sub(N, here)), "dim"); /* [cell near] */
-    const fth_val K = fth_label(
-        fth_add(fth_exp(fth_neg(fth_mul(fth_expand(between, "factor"), rate))), diagonal(a->g, "near", "near2", 0.1)), "K");
+    const fth_val K =
+        fth_label(fth_add(fth_exp(fth_neg(fth_mul(fth_expand(between, "factor"), rate))),
+                          diagonal(a->g, "near", "near2", 0.1)),
+                  "K");
     const fth_val k = fth_exp(fth_neg(fth_mul(fth_expand(to, "factor"), rate)));
     const fth_val L = fth_label(fth_cholesky(K, "near", "near2"), "L");
     const fth_val y = fth_solve(L, k, "near", "near2"); /* [factor cell near2] */
     const fth_val w = fth_solve_t(L, y, "near", "near2");
     a->out[0] = fth_label(fth_sum(fth_mul(w, fth_gather(mu, "point", index)), "near"), "F");
-    a->out[1] = fth_label(fth_sub(fth_const(a->g, FTH_F32, 1.0), fth_sum(fth_sqr(y), "near2")), "S");
+    a->out[1] =
+        fth_label(fth_sub(fth_const(a->g, FTH_F32, 1.0), fth_sum(fth_sqr(y), "near2")), "S");
 }
 
 void a_free(analysis *a)
@@ -124,7 +133,8 @@ void a_free(analysis *a)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-static fth_status write_digest(void *self, const int64_t *lo, const int64_t *n, const void *src, fth_err *err)
+static fth_status write_digest(void *self, const int64_t *lo, const int64_t *n, const void *src,
+                               fth_err *err)
 {
     (void)err;
     a_digest *d = self;
@@ -177,7 +187,8 @@ uint64_t a_smallest(analysis *a, int threads)
 {
     fth_err err = {0};
     unsigned long long bytes = 0;
-    fth_plan *p = fth_plan_make(a->g, a->out, 2, (&(fth_limits){.memory_bytes = 1, .threads = threads}), &err);
+    fth_plan *p = fth_plan_make(a->g, a->out, 2,
+                                (&(fth_limits){.memory_bytes = 1, .threads = threads}), &err);
     IS_TRUE(p == NULL);
     IS(err.status, FTH_E_NO_FIT);
     EQ_I64(sscanf(err.hint, "would fit: --memory %llu", &bytes), 1);

@@ -64,7 +64,7 @@ static fth_val input(fth_graph *g, const char *kind, const char *name, fth_dtype
     fth_source s = {.kind = kind, .dtype = dtype, .data = data};
     fth_axis_id id[FTH_MAX_AXES];
     OK(fth_axes_parse(g, axes, &s.n_axes, id, NULL));
-    for (int i = 0; i < s.n_axes; i++) s.size[i] = g->axis[id[i]].size;
+    for (int i = 0; i < s.n_axes; i++) s.size[i] = g->axis[id[i]]->size;
     return fth_input(g, name, dtype, axes, s);
 }
 
@@ -83,7 +83,7 @@ fth_val t_noise(fth_graph *g, const char *name, fth_dtype dtype, const char *axe
     int n;
     int64_t count = 1;
     OK(fth_axes_parse(g, axes, &n, id, NULL));
-    for (int i = 0; i < n; i++) count *= g->axis[id[i]].size;
+    for (int i = 0; i < n; i++) count *= g->axis[id[i]]->size;
     void *data = malloc((size_t)(count * fth_dtype_size(dtype)) + 1);
     for (int64_t i = 0; i < count; i++) {
         const bool sign = dtype == FTH_I32 || dtype == FTH_I64;

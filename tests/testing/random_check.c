@@ -55,7 +55,8 @@ static const char *shown(const fth_err *err, char *text, size_t bytes)
 
 /* ---- sinks ----------------------------------------------------------------------------------- */
 
-static fth_status take(void *self, const int64_t *lo, const int64_t *n, const void *src, fth_err *err)
+static fth_status take(void *self, const int64_t *lo, const int64_t *n, const void *src,
+                       fth_err *err)
 {
     (void)err;
     taker *k = self;
@@ -116,7 +117,8 @@ static void trial_free(trial *t)
 
 /* ---- one plan, one run ----------------------------------------------------------------------- */
 
-static fth_plan *plan_of(trial *t, const fth_limits *limits, taker *into, fth_sink *sinks, fth_err *err)
+static fth_plan *plan_of(trial *t, const fth_limits *limits, taker *into, fth_sink *sinks,
+                         fth_err *err)
 {
     fth_val outs[RG_OUTS];
     fth_limits l = *limits;
@@ -134,14 +136,16 @@ static bool check_plan(trial *t, const fth_plan *p, const fth_limits *l, const c
     fth_plan_info info;
     fth_plan_get_info(p, &info);
     if (info.peak_bytes + info.foreign_bytes > l->memory_bytes)
-        return fails(t, "%s: the plan takes %" PRIu64 " + %" PRIu64 " of %" PRIu64, name, info.peak_bytes,
-                     info.foreign_bytes, l->memory_bytes);
+        return fails(t, "%s: the plan takes %" PRIu64 " + %" PRIu64 " of %" PRIu64, name,
+                     info.peak_bytes, info.foreign_bytes, l->memory_bytes);
     if (info.peak_bytes < info.lower_bytes)
-        return fails(t, "%s: peak %" PRIu64 " is below the lower bound %" PRIu64, name, info.peak_bytes, info.lower_bytes);
-    const double ratio = info.lower_bytes ? (double)info.peak_bytes / (double)info.lower_bytes : 1.0;
+        return fails(t, "%s: peak %" PRIu64 " is below the lower bound %" PRIu64, name,
+                     info.peak_bytes, info.lower_bytes);
+    const double ratio =
+        info.lower_bytes ? (double)info.peak_bytes / (double)info.lower_bytes : 1.0;
     if (ratio > 1.05)
-        return fails(t, "%s: peak %" PRIu64 " is %.3f times the lower bound %" PRIu64, name, info.peak_bytes, ratio,
-                     info.lower_bytes);
+        return fails(t, "%s: peak %" PRIu64 " is %.3f times the lower bound %" PRIu64, name,
+                     info.peak_bytes, ratio, info.lower_bytes);
     t->stats->ratio_sum += ratio;
     if (ratio > t->stats->ratio_most) t->stats->ratio_most = ratio;
     t->passes |= info.passes >= 2;
@@ -157,12 +161,12 @@ static bool check_plan(trial *t, const fth_plan *p, const fth_limits *l, const c
 static bool check_report(trial *t, const fth_run_report *r, const char *name)
 {
     if (r->ledger_bytes != r->planned_bytes)
-        return fails(t, "%s: the ledger counted %" PRIu64 " where %" PRIu64 " were planned", name, r->ledger_bytes,
-                     r->planned_bytes);
+        return fails(t, "%s: the ledger counted %" PRIu64 " where %" PRIu64 " were planned", name,
+                     r->ledger_bytes, r->planned_bytes);
     const uint64_t most = (r->planned_bytes + PAGE - 1) / PAGE * PAGE;
     if (r->touched_bytes > most)
-        return fails(t, "%s: %" PRIu64 " bytes of pages were touched, %" PRIu64 " planned", name, r->touched_bytes,
-                     r->planned_bytes);
+        return fails(t, "%s: %" PRIu64 " bytes of pages were touched, %" PRIu64 " planned", name,
+                     r->touched_bytes, r->planned_bytes);
     return true;
 }
 
@@ -178,8 +182,8 @@ static bool run_plan(trial *t, fth_plan *p, taker *into, const fth_sink *sinks, 
     for (int i = 0; i < t->n_outs; i++)
         for (int64_t j = 0; !t->direct[i] && j < into[i].count; j++)
             if (into[i].times[j] != 1)
-                return fails(t, "%s: element %" PRId64 " of v%d was written %d times", name, j, t->out[i],
-                             (int)into[i].times[j]);
+                return fails(t, "%s: element %" PRId64 " of v%d was written %d times", name, j,
+                             t->out[i], (int)into[i].times[j]);
     return check_report(t, &report, name);
 }
 
@@ -210,7 +214,9 @@ static bool same_bits(trial *t, const char *name)
         int64_t at = 0, n = 0;
         for (int64_t j = t->want[i].count - 1; j >= 0; j--)
             if (memcmp(a + j * size, b + j * size, (size_t)size) != 0) at = j, n++;
-        return fails(t, "%s: %" PRId64 " of %" PRId64 " elements of v%d differ from the unlimited run; first %" PRId64
+        return fails(t,
+                     "%s: %" PRId64 " of %" PRId64
+                     " elements of v%d differ from the unlimited run; first %" PRId64
                      ": %.17g, was %.17g",
                      name, n, t->want[i].count, t->out[i], at, t_get(t->want[i].dtype, b, at),
                      t_get(t->want[i].dtype, a, at));
@@ -236,7 +242,8 @@ static bool near_truth(trial *t)
         int64_t at = 0;
         for (int64_t j = 0; j < a->count; j++) {
             const double re = t_get(a->dtype, a->data, j), im = t_get_im(a->dtype, a->data, j);
-            const double d = distance(re, t_get(b->dtype, b->data, j)) + distance(im, t_get_im(b->dtype, b->data, j));
+            const double d = distance(re, t_get(b->dtype, b->data, j)) +
+                             distance(im, t_get_im(b->dtype, b->data, j));
             if (isfinite(re) && fabs(re) > most) most = fabs(re);
             if (isfinite(im) && fabs(im) > most) most = fabs(im);
             if (d > worst) worst = d, at = j;
@@ -245,9 +252,11 @@ static bool near_truth(trial *t)
         if (allowed < 16.0 * v->noise) allowed = 16.0 * v->noise;
         if (v->exact) allowed = 0.0;
         if (worst <= allowed) continue;
-        return fails(t, "v%d%s is %.17g, the reference loops give %.17g (element %" PRId64 ", largest %g, allowed %g)",
-                     t->out[i], v->exact ? " (exact)" : "", t_get(b->dtype, b->data, at), t_get(a->dtype, a->data, at),
-                     at, most, allowed);
+        return fails(t,
+                     "v%d%s is %.17g, the reference loops give %.17g (element %" PRId64
+                     ", largest %g, allowed %g)",
+                     t->out[i], v->exact ? " (exact)" : "", t_get(b->dtype, b->data, at),
+                     t_get(a->dtype, a->data, at), at, most, allowed);
     }
     return true;
 }
@@ -285,13 +294,18 @@ static bool check_budgets(trial *t, int threads, uint64_t peak, uint64_t foreign
     if (!check_floor(t, threads, NULL, &floor)) return false;
     if (stream && !check_floor(t, threads, stream, &forced)) return false;
     const uint64_t all = foreign + peak, between = all > floor ? floor + (all - floor) / 8 : 0;
-    const uint64_t budget[BUDGETS] = {UNLIMITED, foreign + peak / 2, foreign + peak / 4, between, floor, forced};
+    const uint64_t budget[BUDGETS] = {
+        UNLIMITED, foreign + peak / 2, foreign + peak / 4, between, floor, forced};
     for (int i = threads == 1; i < BUDGETS; i++) {
         const bool streamed = i == BUDGETS - 1;
         if (budget[i] == 0 || (!streamed && budget[i] < floor)) continue;
         snprintf(name, sizeof name, "budget %" PRIu64 "%s, %d threads", budget[i],
-                 streamed ? " (smallest along s)" : i == 4 ? " (smallest)" : "", threads);
-        const fth_limits l = {.memory_bytes = budget[i], .threads = threads, .stream = streamed ? stream : NULL};
+                 streamed ? " (smallest along s)"
+                 : i == 4 ? " (smallest)"
+                          : "",
+                 threads);
+        const fth_limits l = {
+            .memory_bytes = budget[i], .threads = threads, .stream = streamed ? stream : NULL};
         if (!try_limits(t, &l, t->got, name) || !same_bits(t, name)) return false;
     }
     return true;
@@ -324,7 +338,8 @@ static void shrink(rg *g, rg_stats *stats, char *why)
     for (int i = 0; i < g->n_values; i++)
         for (int direct = 0; direct < 2; direct++) {
             if (g->value[i].input) continue;
-            trial t = {.g = g, .n_outs = 1, .out = {i}, .direct = {direct}, .stats = stats, .why = why};
+            trial t = {
+                .g = g, .n_outs = 1, .out = {i}, .direct = {direct}, .stats = stats, .why = why};
             const bool ok = check_all(&t);
             trial_free(&t);
             if (ok) continue;
@@ -373,11 +388,15 @@ bool rg_check_seed(uint64_t seed, rg_stats *stats)
 static void report(const rg_stats *s)
 {
     const double n = (double)(s->graphs > 0 ? s->graphs : 1);
-    printf("%" PRId64 " graphs, %" PRId64 " plans, %" PRId64 " runs\n", s->graphs, s->plans, s->runs);
-    printf("three numbers of chunks %.1f %%, two passes %.1f %%, nested %.1f %%, recomputed %.1f %%, spilled %.1f %%\n",
-           100.0 * (double)s->chunky / n, 100.0 * (double)s->passes / n, 100.0 * (double)s->nested / n,
-           100.0 * (double)s->recomputed / n, 100.0 * (double)s->spilled / n);
-    printf("peak / lower bound: mean %.4f, most %.4f\n", s->ratio_sum / (double)(s->runs ? s->runs : 1), s->ratio_most);
+    printf("%" PRId64 " graphs, %" PRId64 " plans, %" PRId64 " runs\n", s->graphs, s->plans,
+           s->runs);
+    printf("three numbers of chunks %.1f %%, two passes %.1f %%, nested %.1f %%, recomputed %.1f "
+           "%%, spilled %.1f %%\n",
+           100.0 * (double)s->chunky / n, 100.0 * (double)s->passes / n,
+           100.0 * (double)s->nested / n, 100.0 * (double)s->recomputed / n,
+           100.0 * (double)s->spilled / n);
+    printf("peak / lower bound: mean %.4f, most %.4f\n",
+           s->ratio_sum / (double)(s->runs ? s->runs : 1), s->ratio_most);
     for (int i = 0; i < rg_op_count(); i++)
         printf("%12s %4" PRId64 "%s", rg_op_name(i), s->op[i], i % 6 == 5 ? "\n" : "");
     printf("\n");
@@ -393,8 +412,8 @@ void rg_check_many(uint64_t first, int64_t n)
     }
     for (int64_t i = 0; i < n; i++)
         if (!rg_check_seed(first + (uint64_t)i, &s))
-            FAIL("graph %" PRIu64 ": FTH_TEST_SEED=%" PRIu64 " runs just this one", first + (uint64_t)i,
-                 first + (uint64_t)i);
+            FAIL("graph %" PRIu64 ": FTH_TEST_SEED=%" PRIu64 " runs just this one",
+                 first + (uint64_t)i, first + (uint64_t)i);
     report(&s);
     const double graphs = (double)s.graphs;
     LE_F64(0.60 * graphs, s.chunky);
@@ -403,5 +422,6 @@ void rg_check_many(uint64_t first, int64_t n)
     LE_F64(0.10 * graphs, s.recomputed);
     LE_F64(s.ratio_sum / (double)s.runs, 1.02);
     for (int i = 0; i < rg_op_count(); i++)
-        if (s.op[i] < 20 * n / 1000) FAIL("%s is in %" PRId64 " graphs only", rg_op_name(i), s.op[i]);
+        if (s.op[i] < 20 * n / 1000)
+            FAIL("%s is in %" PRId64 " graphs only", rg_op_name(i), s.op[i]);
 }

@@ -165,8 +165,8 @@ static bool add_three(rg *g, fth_ew op, int x)
     const int tamed = rg_tame(g, cond, 50.0);
     const int from[3] = {tamed, x, c};
     return tamed >= 0 && rg_room(g, (double)rg_count(b)) &&
-           rg_add(g, fth_map3(op, rg_val(g, tamed), b, rg_val(g, c)), true, bound_of(g, op, from, 3), 3, from,
-                  "%s", rg_op_name((int)op));
+           rg_add(g, fth_map3(op, rg_val(g, tamed), b, rg_val(g, c)), true,
+                  bound_of(g, op, from, 3), 3, from, "%s", rg_op_name((int)op));
 }
 
 bool rg_elementwise(rg *g, fth_ew op)
@@ -174,9 +174,11 @@ bool rg_elementwise(rg *g, fth_ew op)
     if (rows[op].arity == 3) return add_three(g, op, op == FTH_EW_SELECT ? 0 : first(g, op));
     const int x = first(g, op);
     if (x < 0) return false;
-    if (op == FTH_EW_COMPLEX && fth_val_dtype(rg_val(g, x)) != FTH_F32 && fth_val_dtype(rg_val(g, x)) != FTH_F64)
+    if (op == FTH_EW_COMPLEX && fth_val_dtype(rg_val(g, x)) != FTH_F32 &&
+        fth_val_dtype(rg_val(g, x)) != FTH_F64)
         return false;
     if (rows[op].arity == 2) return add_two(g, op, x);
     return rg_room(g, (double)rg_count(rg_val(g, x))) &&
-           rg_add(g, fth_map1(op, rg_val(g, x)), true, bound_of(g, op, &x, 1), 1, &x, "%s", rg_op_name((int)op));
+           rg_add(g, fth_map1(op, rg_val(g, x)), true, bound_of(g, op, &x, 1), 1, &x, "%s",
+                  rg_op_name((int)op));
 }

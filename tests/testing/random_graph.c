@@ -161,7 +161,8 @@ rg_data *rg_data_new(rg *g, fth_dtype dtype, int n_axes, const int64_t *size)
     return d;
 }
 
-static fth_status read_data(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
+static fth_status read_data(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                            fth_err *err)
 {
     (void)err;
     rg_data *d = self;
@@ -226,7 +227,9 @@ static void fill_matrix(rg *g, rg_data *d, bool lower)
                 const double im =
                     complex && r != c ? scale * (2.0 * t_random_f64(&g->r) - 1.0) : 0.0;
                 t_put(d->dtype, d->data, (b * n + r) * n + c, re, im);
-                if (r != c) t_put(d->dtype, d->data, (b * n + c) * n + r, lower ? 0.0 : re, lower ? 0.0 : -im);
+                if (r != c)
+                    t_put(d->dtype, d->data, (b * n + c) * n + r, lower ? 0.0 : re,
+                          lower ? 0.0 : -im);
             }
 }
 
@@ -271,7 +274,8 @@ static fth_dtype any_dtype(rg *g, int classes)
 {
     for (;;) {
         const fth_dtype t = (fth_dtype)rg_int(g, 0, FTH_DTYPE_COUNT - 1);
-        const bool common = t == FTH_F32 || t == FTH_F64 || t == FTH_BOOL || t == FTH_I64 || t == FTH_C64;
+        const bool common =
+            t == FTH_F32 || t == FTH_F64 || t == FTH_BOOL || t == FTH_I64 || t == FTH_C64;
         if ((rg_class(t) & classes) && (common || rg_chance(g, 40))) return t;
     }
 }
@@ -298,7 +302,9 @@ int rg_want(rg *g, int classes, bool exact)
         return found[a > b ? a : b]; /* recent ones more often: graphs become deep */
     }
     const int v = rg_input(g, any_dtype(g, classes), any_axes(g), RG_FILL_ANY);
-    return v >= 0 ? v : n > 0 ? found[rg_int(g, 0, n - 1)] : rg_input(g, any_dtype(g, classes), "a", RG_FILL_ANY);
+    return v >= 0  ? v
+           : n > 0 ? found[rg_int(g, 0, n - 1)]
+                   : rg_input(g, any_dtype(g, classes), "a", RG_FILL_ANY);
 }
 
 int rg_tame(rg *g, int i, double limit)
@@ -308,7 +314,8 @@ int rg_tame(rg *g, int i, double limit)
     if (x->bound <= limit || !(rg_class(t) & RG_FLOAT)) return i;
     const double scale = limit / x->bound;
     if (!rg_room(g, (double)rg_count(x->v))) return -1;
-    if (!rg_add(g, fth_mul(x->v, fth_const(g->g, t, scale)), true, limit, 1, &i, "mul by %g", scale))
+    if (!rg_add(g, fth_mul(x->v, fth_const(g->g, t, scale)), true, limit, 1, &i, "mul by %g",
+                scale))
         return -1;
     g->value[g->n_values - 1].noise *= scale;
     return g->n_values - 1;
@@ -404,7 +411,9 @@ rg *rg_make(uint64_t seed, char *why, size_t why_bytes)
     if (g->g) {
         declare_axes(g);
         rg_want(g, RG_REAL, false);
-        for (int tries = 0; tries < 8 && !add_op(g, (int)(seed % (uint64_t)rg_op_count())); tries++) {}
+        for (int tries = 0; tries < 8 && !add_op(g, (int)(seed % (uint64_t)rg_op_count()));
+             tries++) {
+        }
         if (rg_chance(g, 45)) rg_two_passes(g);
         for (int64_t n = rg_int(g, 2, 9); n > 0; n--) add_op(g, draw_op(g));
         choose_outputs(g);

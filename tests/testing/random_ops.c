@@ -51,8 +51,10 @@ static bool op_expand(rg *g)
     const int x = rg_want(g, RG_ANY_REAL, false);
     const char *axis = names[rg_int(g, 0, 3)];
     if (x < 0 || fth_val_has(rg_val(g, x), axis)) return false;
-    return rg_room(g, elements(g, x) * (double)rg_size(g, axis)) && fth_val_axes(rg_val(g, x)) < 5 &&
-           rg_add(g, fth_expand(rg_val(g, x), axis), true, g->value[x].bound, 1, &x, "expand %s", axis);
+    return rg_room(g, elements(g, x) * (double)rg_size(g, axis)) &&
+           fth_val_axes(rg_val(g, x)) < 5 &&
+           rg_add(g, fth_expand(rg_val(g, x), axis), true, g->value[x].bound, 1, &x, "expand %s",
+                  axis);
 }
 
 static bool op_rename(rg *g)
@@ -60,8 +62,8 @@ static bool op_rename(rg *g)
     const char *axis, *to;
     const int x = with_axis(g, RG_ANY_REAL, false, &axis);
     if (x < 0 || !rg_room(g, elements(g, x)) || !(to = rg_axis(g, rg_size(g, axis)))) return false;
-    return rg_add(g, fth_rename(rg_val(g, x), axis, to), true, g->value[x].bound, 1, &x, "rename %s to %s",
-                  axis, to);
+    return rg_add(g, fth_rename(rg_val(g, x), axis, to), true, g->value[x].bound, 1, &x,
+                  "rename %s to %s", axis, to);
 }
 
 static bool op_layout(rg *g)
@@ -86,19 +88,28 @@ static bool merge(rg *g, bool then_split)
     char parts[64];
     const int a = (int)rg_int(g, 0, fth_val_axes(v) - 2);
     const bool turned = rg_chance(g, 30);
-    snprintf(parts, sizeof parts, "%s %s", fth_val_axis(v, a + turned), fth_val_axis(v, a + !turned));
+    snprintf(parts, sizeof parts, "%s %s", fth_val_axis(v, a + turned),
+             fth_val_axis(v, a + !turned));
     const char *into = rg_axis(g, fth_val_size(v, a) * fth_val_size(v, a + 1));
     if (!into) return false;
-    if (!rg_add(g, fth_merge(v, parts, into), true, g->value[x].bound, 1, &x, "merge %s", parts)) return false;
+    if (!rg_add(g, fth_merge(v, parts, into), true, g->value[x].bound, 1, &x, "merge %s", parts))
+        return false;
     if (!then_split) return true;
     const int m = g->n_values - 1;
     int y = m;
     if (rg_chance(g, 60) && (rg_class(fth_val_dtype(v)) & RG_FLOAT)) y = rg_tame(g, m, 1.0);
-    return y >= 0 && rg_add(g, fth_split(rg_val(g, y), into, NULL), true, g->value[y].bound, 1, &y, "split");
+    return y >= 0 &&
+           rg_add(g, fth_split(rg_val(g, y), into, NULL), true, g->value[y].bound, 1, &y, "split");
 }
 
-static bool op_merge(rg *g) { return merge(g, false); }
-static bool op_split(rg *g) { return merge(g, true); }
+static bool op_merge(rg *g)
+{
+    return merge(g, false);
+}
+static bool op_split(rg *g)
+{
+    return merge(g, true);
+}
 
 static bool op_index(rg *g)
 {
@@ -123,33 +134,58 @@ static bool reduce(rg *g, fth_red red, int classes)
     if (x < 0) return false;
     const fth_val before = rg_val(g, x);
     const int64_t n = rg_size(g, axis);
-    if ((red == FTH_RED_MIN || red == FTH_RED_MAX || red == FTH_RED_LOGSUMEXP) && n == 0) return false;
+    if ((red == FTH_RED_MIN || red == FTH_RED_MAX || red == FTH_RED_LOGSUMEXP) && n == 0)
+        return false;
     const fth_dtype t = fth_val_dtype(before);
     if (rg_class(t) & RG_FLOAT) x = rg_tame(g, x, t == FTH_F16 ? 0.5 : 20.0);
     if (x >= 0 && red == FTH_RED_PROD && (rg_class(t) & RG_FLOAT)) {
         x = rg_tame(g, x, 1e-3);
         const fth_val v = x >= 0 ? fth_add(rg_val(g, x), fth_const(g->g, t, 1.0)) : (fth_val){0};
-        if (x < 0 || !rg_room(g, elements(g, x)) || !rg_add(g, v, true, 1.001, 1, &x, "add 1")) return false;
+        if (x < 0 || !rg_room(g, elements(g, x)) || !rg_add(g, v, true, 1.001, 1, &x, "add 1"))
+            return false;
         x = g->n_values - 1;
     }
     if (x < 0) return false;
     char axes[64];
-    const char *second = fth_val_axes(before) > 1 && rg_chance(g, 30) ? rg_axis_of(g, before) : NULL;
+    const char *second =
+        fth_val_axes(before) > 1 && rg_chance(g, 30) ? rg_axis_of(g, before) : NULL;
     const bool two = second && strcmp(second, axis) != 0 && rg_size(g, second) > 0;
     snprintf(axes, sizeof axes, "%s%s%s", axis, two ? " " : "", two ? second : "");
-    const double bound = red == FTH_RED_SUM ? g->value[x].bound * (double)(n > 0 ? n : 1) : 2.0 * g->value[x].bound + 10.0;
+    const double bound = red == FTH_RED_SUM ? g->value[x].bound * (double)(n > 0 ? n : 1)
+                                            : 2.0 * g->value[x].bound + 10.0;
     return rg_room(g, elements(g, x)) &&
-           rg_add(g, fth_reduce_(FTH_HERE, red, rg_val(g, x), axes), !rounds(red, t), bound, 1, &x, "reduce %d over %s",
-                  (int)red, axes);
+           rg_add(g, fth_reduce_(FTH_HERE, red, rg_val(g, x), axes), !rounds(red, t), bound, 1, &x,
+                  "reduce %d over %s", (int)red, axes);
 }
 
-static bool op_sum(rg *g) { return reduce(g, FTH_RED_SUM, RG_ANY_REAL); }
-static bool op_prod(rg *g) { return reduce(g, FTH_RED_PROD, RG_INT | RG_FLOAT); }
-static bool op_rmin(rg *g) { return reduce(g, FTH_RED_MIN, RG_INT | RG_REAL); }
-static bool op_rmax(rg *g) { return reduce(g, FTH_RED_MAX, RG_INT | RG_REAL); }
-static bool op_any(rg *g) { return reduce(g, FTH_RED_ANY, RG_BOOL); }
-static bool op_all(rg *g) { return reduce(g, FTH_RED_ALL, RG_BOOL); }
-static bool op_logsumexp(rg *g) { return reduce(g, FTH_RED_LOGSUMEXP, RG_REAL); }
+static bool op_sum(rg *g)
+{
+    return reduce(g, FTH_RED_SUM, RG_ANY_REAL);
+}
+static bool op_prod(rg *g)
+{
+    return reduce(g, FTH_RED_PROD, RG_INT | RG_FLOAT);
+}
+static bool op_rmin(rg *g)
+{
+    return reduce(g, FTH_RED_MIN, RG_INT | RG_REAL);
+}
+static bool op_rmax(rg *g)
+{
+    return reduce(g, FTH_RED_MAX, RG_INT | RG_REAL);
+}
+static bool op_any(rg *g)
+{
+    return reduce(g, FTH_RED_ANY, RG_BOOL);
+}
+static bool op_all(rg *g)
+{
+    return reduce(g, FTH_RED_ALL, RG_BOOL);
+}
+static bool op_logsumexp(rg *g)
+{
+    return reduce(g, FTH_RED_LOGSUMEXP, RG_REAL);
+}
 
 static bool op_count(rg *g)
 {
@@ -166,19 +202,26 @@ static bool mean_or_variance(rg *g, bool variance)
     if (x < 0 || rg_size(g, axis) == 0 || (x = rg_tame(g, x, 20.0)) < 0) return false;
     const fth_val v = rg_val(g, x);
     return rg_room(g, elements(g, x)) &&
-           rg_add(g, variance ? fth_variance(v, axis) : fth_mean(v, axis), false, variance ? 400.0 : 20.0, 1, &x,
-                  "%s %s", variance ? "variance" : "mean", axis);
+           rg_add(g, variance ? fth_variance(v, axis) : fth_mean(v, axis), false,
+                  variance ? 400.0 : 20.0, 1, &x, "%s %s", variance ? "variance" : "mean", axis);
 }
 
-static bool op_mean(rg *g) { return mean_or_variance(g, false); }
-static bool op_variance(rg *g) { return mean_or_variance(g, true); }
+static bool op_mean(rg *g)
+{
+    return mean_or_variance(g, false);
+}
+static bool op_variance(rg *g)
+{
+    return mean_or_variance(g, true);
+}
 
 /* x - mean(x): what makes two passes */
 static bool op_center(rg *g)
 {
     const char *axis;
     int x = with_axis(g, RG_FLOAT, false, &axis);
-    if (x < 0 || rg_size(g, axis) == 0 || (x = rg_tame(g, x, 20.0)) < 0 || !rg_room(g, 2.0 * elements(g, x)))
+    if (x < 0 || rg_size(g, axis) == 0 || (x = rg_tame(g, x, 20.0)) < 0 ||
+        !rg_room(g, 2.0 * elements(g, x)))
         return false;
     const fth_val v = rg_val(g, x);
     return rg_add(g, fth_sub(v, fth_mean(v, axis)), false, 40.0, 1, &x, "center %s", axis);
@@ -189,19 +232,26 @@ static bool arg(rg *g, bool largest)
     const char *axis;
     const int x = with_axis(g, RG_INT | RG_REAL, true, &axis);
     if (x < 0 || rg_size(g, axis) == 0 || !rg_room(g, elements(g, x))) return false;
-    return rg_add(g, fth_arg_(FTH_HERE, largest, rg_val(g, x), axis), true, 6000.0, 1, &x, "arg%s %s",
-                  largest ? "max" : "min", axis);
+    return rg_add(g, fth_arg_(FTH_HERE, largest, rg_val(g, x), axis), true, 6000.0, 1, &x,
+                  "arg%s %s", largest ? "max" : "min", axis);
 }
 
-static bool op_argmin(rg *g) { return arg(g, false); }
-static bool op_argmax(rg *g) { return arg(g, true); }
+static bool op_argmin(rg *g)
+{
+    return arg(g, false);
+}
+static bool op_argmax(rg *g)
+{
+    return arg(g, true);
+}
 
 static bool op_histogram(rg *g)
 {
     const char *axis, *bin;
     const int x = with_axis(g, RG_INT | RG_REAL, true, &axis);
     if (x < 0 || !rg_room(g, elements(g, x)) || !(bin = rg_axis(g, rg_int(g, 1, 12)))) return false;
-    return rg_add(g, fth_histogram(rg_val(g, x), axis, bin, -1.5, 2.0), true, 6000.0, 1, &x, "histogram %s", axis);
+    return rg_add(g, fth_histogram(rg_val(g, x), axis, bin, -1.5, 2.0), true, 6000.0, 1, &x,
+                  "histogram %s", axis);
 }
 
 static bool op_scan(rg *g)
@@ -214,8 +264,9 @@ static bool op_scan(rg *g)
     const double bound = red == FTH_RED_SUM ? 10.0 * (double)rg_size(g, axis) : 20.0;
     if (fth_val_dtype(rg_val(g, x)) == FTH_F16) return false;
     return rg_room(g, elements(g, x)) &&
-           rg_add(g, fth_scan(red, rg_val(g, x), axis, exclusive, reverse), true, bound, 1, &x, "scan %d %s%s%s",
-                  (int)red, axis, exclusive ? " exclusive" : "", reverse ? " reverse" : "");
+           rg_add(g, fth_scan(red, rg_val(g, x), axis, exclusive, reverse), true, bound, 1, &x,
+                  "scan %d %s%s%s", (int)red, axis, exclusive ? " exclusive" : "",
+                  reverse ? " reverse" : "");
 }
 
 /* ---- products and solvers -------------------------------------------------------------------- */
@@ -241,18 +292,19 @@ static bool op_dot(rg *g)
     const char *batch = rg_chance(g, 25) ? rg_axis_of(g, v) : NULL;
     if (batch && strcmp(batch, summed) == 0) batch = NULL;
     char axes[96];
-    snprintf(axes, sizeof axes, "%s%s%s%s%s", own ? own : "", own ? " " : "", batch ? batch : "", batch ? " " : "",
-             summed);
+    snprintf(axes, sizeof axes, "%s%s%s%s%s", own ? own : "", own ? " " : "", batch ? batch : "",
+             batch ? " " : "", summed);
     if (rg_chance(g, 40))
-        snprintf(axes, sizeof axes, "%s%s%s%s%s", summed, batch ? " " : "", batch ? batch : "", own ? " " : "",
-                 own ? own : "");
+        snprintf(axes, sizeof axes, "%s%s%s%s%s", summed, batch ? " " : "", batch ? batch : "",
+                 own ? " " : "", own ? own : "");
     const int64_t n = rg_size(g, summed);
-    const double size = elements(g, b) / (double)(n > 0 ? n : 1) * (double)(own ? rg_size(g, own) : 1);
+    const double size =
+        elements(g, b) / (double)(n > 0 ? n : 1) * (double)(own ? rg_size(g, own) : 1);
     if (!rg_room(g, size)) return false;
     const int a = rg_input(g, fth_val_dtype(v), axes, RG_FILL_ANY);
     const int from[2] = {a, b};
-    return a >= 0 && rg_add(g, fth_dot(rg_val(g, a), v, summed), false, 8.0 * (double)(n > 0 ? n : 1), 2, from,
-                            "dot over %s", summed);
+    return a >= 0 && rg_add(g, fth_dot(rg_val(g, a), v, summed), false,
+                            8.0 * (double)(n > 0 ? n : 1), 2, from, "dot over %s", summed);
 }
 
 /* Two values of the pool that share an axis: contraction over the long one among others. */
@@ -263,7 +315,9 @@ static bool op_dot_pool(rg *g)
     if (a < 0) return false;
     for (int tries = 0; tries < 12 && b < 0; tries++) {
         const int i = (int)rg_int(g, 0, g->n_values - 1);
-        if (fth_val_dtype(rg_val(g, i)) == fth_val_dtype(rg_val(g, a)) && fth_val_has(rg_val(g, i), summed)) b = i;
+        if (fth_val_dtype(rg_val(g, i)) == fth_val_dtype(rg_val(g, a)) &&
+            fth_val_has(rg_val(g, i), summed))
+            b = i;
     }
     if (b < 0 || (a = rg_tame(g, a, 3.0)) < 0 || (b = rg_tame(g, b, 3.0)) < 0) return false;
     const fth_val x = rg_val(g, a), y = rg_val(g, b);
@@ -274,7 +328,8 @@ static bool op_dot_pool(rg *g)
     const int64_t n = rg_size(g, summed);
     if (axes > FTH_MAX_AXES || !rg_room(g, size)) return false;
     const int from[2] = {a, b};
-    return rg_add(g, fth_dot(x, y, summed), false, 9.0 * (double)(n > 0 ? n : 1), 2, from, "dot over %s", summed);
+    return rg_add(g, fth_dot(x, y, summed), false, 9.0 * (double)(n > 0 ? n : 1), 2, from,
+                  "dot over %s", summed);
 }
 
 /* sum(sqr(W L)): a product larger than its operands that must never be whole. */
@@ -287,16 +342,19 @@ static bool op_dot_reduce(rg *g)
     snprintf(axes, sizeof axes, "%s s", m);
     int w = -1;
     for (int i = 0; i < g->n_values && w < 0; i++)
-        if (fth_val_dtype(rg_val(g, i)) == t && fth_val_axes(rg_val(g, i)) == 1 && fth_val_has(rg_val(g, i), "s"))
+        if (fth_val_dtype(rg_val(g, i)) == t && fth_val_axes(rg_val(g, i)) == 1 &&
+            fth_val_has(rg_val(g, i), "s"))
             w = i;
     const bool made = w >= 0 && rg_chance(g, 70) && (w = rg_tame(g, w, 3.0)) >= 0;
-    if (made && rg_add(g, fth_sin(fth_expand(rg_val(g, w), m)), true, 1.0, 1, &w, "sin(expand %s)", m))
+    if (made &&
+        rg_add(g, fth_sin(fth_expand(rg_val(g, w), m)), true, 1.0, 1, &w, "sin(expand %s)", m))
         w = g->n_values - 1;
     else
         w = rg_input(g, t, axes, RG_FILL_ANY);
     snprintf(axes, sizeof axes, "b %s %s", m, m2);
     const int lu = rg_input(g, t, axes, RG_FILL_ANY);
-    if (w < 0 || lu < 0 || !rg_room(g, (double)rg_size(g, "s") * (double)rg_size(g, "b"))) return false;
+    if (w < 0 || lu < 0 || !rg_room(g, (double)rg_size(g, "s") * (double)rg_size(g, "b")))
+        return false;
     const int from[2] = {w, lu};
     const fth_val d = fth_dot(rg_val(g, w), rg_val(g, lu), m);
     return rg_add(g, fth_sum(fth_sqr(d), m2), false, 6000.0, 2, from, "sum(sqr(dot))");
@@ -358,8 +416,8 @@ static bool op_solve(rg *g)
     if (b < 0 || !rg_room(g, elements(g, b) + elements(g, a))) return false;
     const int from[2] = {a, b};
     const fth_val l = fth_mark(rg_val(g, a), FTH_LOWER, m, m2);
-    return rg_add(g, fth_solve_(FTH_HERE, l, rg_val(g, b), m, m2, transposed), false, 4.0, 2, from, "solve%s(mark)",
-                  transposed ? "_t" : "");
+    return rg_add(g, fth_solve_(FTH_HERE, l, rg_val(g, b), m, m2, transposed), false, 4.0, 2, from,
+                  "solve%s(mark)", transposed ? "_t" : "");
 }
 
 /* ---- moving data ----------------------------------------------------------------------------- */
@@ -378,27 +436,32 @@ static bool op_gather(rg *g)
         snprintf(axes, sizeof axes, "%s%s", batch ? "s " : "", k);
     }
     double size = elements(g, x) / (double)rg_size(g, axis);
-    if (axes[0] != 's' || !fth_val_has(v, "s")) size *= axes[0] == 's' ? (double)rg_size(g, "s") : 1.0;
+    if (axes[0] != 's' || !fth_val_has(v, "s"))
+        size *= axes[0] == 's' ? (double)rg_size(g, "s") : 1.0;
     size *= 40.0;
     if (strcmp(axes, "s") == 0) size /= 40.0;
     if (!rg_room(g, size)) return false;
     const int index = rg_index(g, axes, rg_size(g, axis));
     const int from[2] = {x, index};
-    return index >= 0 && rg_add(g, fth_gather(v, axis, rg_val(g, index)), true, g->value[x].bound, 2, from,
-                                "gather %s", axis);
+    return index >= 0 && rg_add(g, fth_gather(v, axis, rg_val(g, index)), true, g->value[x].bound,
+                                2, from, "gather %s", axis);
 }
 
 static bool op_scatter_add(rg *g)
 {
     const char *axis, *into;
     int x = with_axis(g, RG_ANY_REAL, false, &axis);
-    if (x < 0 || (x = rg_tame(g, x, 5.0)) < 0 || fth_val_dtype(rg_val(g, x)) == FTH_F16) return false;
+    if (x < 0 || (x = rg_tame(g, x, 5.0)) < 0 || fth_val_dtype(rg_val(g, x)) == FTH_F16)
+        return false;
     const int64_t n = rg_int(g, 1, 50);
-    if (!rg_room(g, elements(g, x) * 50.0 / (double)(rg_size(g, axis) + 1)) || !(into = rg_axis(g, n))) return false;
+    if (!rg_room(g, elements(g, x) * 50.0 / (double)(rg_size(g, axis) + 1)) ||
+        !(into = rg_axis(g, n)))
+        return false;
     const int index = rg_index(g, axis, n);
     const int from[2] = {x, index};
-    return index >= 0 && rg_add(g, fth_scatter_add(rg_val(g, x), axis, rg_val(g, index), into), true,
-                                5.0 * (double)(rg_size(g, axis) + 1), 2, from, "scatter_add %s", axis);
+    return index >= 0 &&
+           rg_add(g, fth_scatter_add(rg_val(g, x), axis, rg_val(g, index), into), true,
+                  5.0 * (double)(rg_size(g, axis) + 1), 2, from, "scatter_add %s", axis);
 }
 
 static bool op_compact(rg *g)
@@ -413,8 +476,8 @@ static bool op_compact(rg *g)
     for (int64_t i = 0; i < d->bytes; i++) count += ((const uint8_t *)d->data)[i];
     if (!(into = rg_axis(g, count))) return false;
     const int from[2] = {x, mask};
-    return rg_add(g, fth_compact(rg_val(g, x), axis, rg_val(g, mask), into), true, g->value[x].bound, 2, from,
-                  "compact %s", axis);
+    return rg_add(g, fth_compact(rg_val(g, x), axis, rg_val(g, mask), into), true,
+                  g->value[x].bound, 2, from, "compact %s", axis);
 }
 
 /* A value along one axis followed by another one (or a part of itself) along another. */
@@ -438,8 +501,8 @@ static bool op_concat(rg *g)
     const int from[2] = {first ? x : y, first ? y : x};
     const fth_val parts[2] = {rg_val(g, from[0]), rg_val(g, from[1])};
     const char *const names[2] = {first ? axis : other, first ? other : axis};
-    return rg_add(g, fth_concat(2, parts, names, into), true, g->value[x].bound + 3.0, 2, from, "concat %s %s",
-                  names[0], names[1]);
+    return rg_add(g, fth_concat(2, parts, names, into), true, g->value[x].bound + 3.0, 2, from,
+                  "concat %s %s", names[0], names[1]);
 }
 
 static bool op_slice(rg *g)
@@ -469,15 +532,19 @@ static bool op_window(rg *g)
     const char *axis, *tap;
     const int x = with_axis(g, RG_ANY_REAL, false, &axis);
     const int64_t taps = rg_int(g, 1, 5);
-    if (x < 0 || !rg_room(g, (double)taps * elements(g, x)) || fth_val_axes(rg_val(g, x)) > 5) return false;
+    if (x < 0 || !rg_room(g, (double)taps * elements(g, x)) || fth_val_axes(rg_val(g, x)) > 5)
+        return false;
     if (!(tap = rg_axis(g, taps))) return false;
     const int64_t lo = rg_int(g, 0, taps - 1);
-    if (!rg_add(g, fth_window(rg_val(g, x), axis, lo, tap, rg_chance(g, 50)), true, g->value[x].bound, 1, &x,
-                "window %s lo %lld", axis, (long long)lo))
+    if (!rg_add(g, fth_window(rg_val(g, x), axis, lo, tap, rg_chance(g, 50)), true,
+                g->value[x].bound, 1, &x, "window %s lo %lld", axis, (long long)lo))
         return false;
     int y = g->n_values - 1;
-    if (rg_chance(g, 40) || (y = rg_tame(g, y, 20.0)) < 0 || fth_val_dtype(rg_val(g, y)) == FTH_BOOL) return true;
-    return rg_add(g, fth_sum(rg_val(g, y), tap), !rounds(FTH_RED_SUM, fth_val_dtype(rg_val(g, y))), 100.0, 1, &y, "sum over taps");
+    if (rg_chance(g, 40) || (y = rg_tame(g, y, 20.0)) < 0 ||
+        fth_val_dtype(rg_val(g, y)) == FTH_BOOL)
+        return true;
+    return rg_add(g, fth_sum(rg_val(g, y), tap), !rounds(FTH_RED_SUM, fth_val_dtype(rg_val(g, y))),
+                  100.0, 1, &y, "sum over taps");
 }
 
 static bool op_flip(rg *g)
@@ -499,7 +566,8 @@ static bool op_sort(rg *g)
     const char *axis;
     const int x = with_axis(g, RG_INT | RG_REAL | RG_BOOL, true, &axis);
     if (x < 0 || !rg_room(g, 3.0 * elements(g, x))) return false;
-    return rg_add(g, fth_sort(rg_val(g, x), axis, rg_chance(g, 50)), true, g->value[x].bound, 1, &x, "sort %s", axis) &&
+    return rg_add(g, fth_sort(rg_val(g, x), axis, rg_chance(g, 50)), true, g->value[x].bound, 1, &x,
+                  "sort %s", axis) &&
            second_output(g, g->n_values - 1, 6000.0, "order");
 }
 
@@ -510,8 +578,8 @@ static bool op_topk(rg *g)
     if (x < 0 || !rg_room(g, 3.0 * elements(g, x))) return false;
     const int64_t n = rg_size(g, axis);
     if (!(into = rg_axis(g, rg_int(g, 0, n < 12 ? n : 12)))) return false;
-    return rg_add(g, fth_topk(rg_val(g, x), axis, into, rg_chance(g, 50)), true, g->value[x].bound, 1, &x, "topk %s",
-                  axis) &&
+    return rg_add(g, fth_topk(rg_val(g, x), axis, into, rg_chance(g, 50)), true, g->value[x].bound,
+                  1, &x, "topk %s", axis) &&
            second_output(g, g->n_values - 1, 6000.0, "positions");
 }
 
@@ -525,7 +593,9 @@ static bool op_pool(rg *g)
     while (n % factor != 0) factor--;
     const int kind = (int)rg_int(g, 0, rg_class(fth_val_dtype(rg_val(g, x))) == RG_REAL ? 2 : 1);
     if (!(into = rg_axis(g, n / factor))) return false;
-    return rg_add(g, fth_pool_(FTH_HERE, kind == 2 ? FTH_RED_MAX : FTH_RED_SUM, kind == 1, rg_val(g, x), axis, factor, into),
+    return rg_add(g,
+                  fth_pool_(FTH_HERE, kind == 2 ? FTH_RED_MAX : FTH_RED_SUM, kind == 1,
+                            rg_val(g, x), axis, factor, into),
                   true, 120.0, 1, &x, "pool %s by %lld", axis, (long long)factor);
 }
 
@@ -553,11 +623,15 @@ static bool op_fft(rg *g)
     if (t == FTH_F16 || t == FTH_BF16 || n == 0 || !rg_room(g, 2.0 * elements(g, x))) return false;
     const bool real = rg_class(t) == RG_REAL;
     if (!(into = rg_axis(g, real ? n / 2 + 1 : n))) return false;
-    const fth_fft_kind kind = real ? FTH_FFT_REAL : rg_chance(g, 50) ? FTH_FFT_INVERSE : FTH_FFT_FORWARD;
-    return rg_add(g, fth_fft_(FTH_HERE, kind, v, axis, into), false, 3.0 * (double)n, 1, &x, "fft %d %s", (int)kind, axis);
+    const fth_fft_kind kind = real               ? FTH_FFT_REAL
+                              : rg_chance(g, 50) ? FTH_FFT_INVERSE
+                                                 : FTH_FFT_FORWARD;
+    return rg_add(g, fth_fft_(FTH_HERE, kind, v, axis, into), false, 3.0 * (double)n, 1, &x,
+                  "fft %d %s", (int)kind, axis);
 }
 
-/* ---- small matrices, images, random numbers ---------------------------------------------------- */
+/* ---- small matrices, images, random numbers ----------------------------------------------------
+ */
 
 static bool op_eigh(rg *g)
 {
@@ -580,15 +654,25 @@ static bool op_inverse(rg *g)
 /* Images [batch chan y x] of a few pixels; the batch is the long axis when there is room. */
 static bool op_conv2d(rg *g)
 {
-    const int64_t y = rg_int(g, 3, 6), x = rg_int(g, 3, 6), chan = rg_int(g, 1, 3), k = rg_int(g, 1, 3);
+    const int64_t y = rg_int(g, 3, 6), x = rg_int(g, 3, 6), chan = rg_int(g, 1, 3),
+                  k = rg_int(g, 1, 3);
     const int64_t stride = rg_int(g, 1, 2), pad = rg_int(g, 0, 1);
     const int64_t out_y = (y + 2 * pad - k) / stride + 1, out_x = (x + 2 * pad - k) / stride + 1;
-    const bool on_s = rg_room(g, 4.0 * (double)(rg_size(g, "s") * y * x * chan)) && rg_chance(g, 70);
+    const bool on_s =
+        rg_room(g, 4.0 * (double)(rg_size(g, "s") * y * x * chan)) && rg_chance(g, 70);
     const fth_dtype t = rg_chance(g, 50) ? FTH_F32 : FTH_F64;
     if (!rg_room(g, 20000.0) || g->n_axes + 10 > RG_AXES) return false;
-    const fth_conv conv = {.chan = rg_axis(g, chan), .y = rg_axis(g, y), .x = rg_axis(g, x), .ky = rg_axis(g, k),
-                           .kx = rg_axis(g, k), .out_y = rg_axis(g, out_y), .out_x = rg_axis(g, out_x),
-                           .stride = stride, .dilation = 1, .pad_y = pad, .pad_x = pad};
+    const fth_conv conv = {.chan = rg_axis(g, chan),
+                           .y = rg_axis(g, y),
+                           .x = rg_axis(g, x),
+                           .ky = rg_axis(g, k),
+                           .kx = rg_axis(g, k),
+                           .out_y = rg_axis(g, out_y),
+                           .out_x = rg_axis(g, out_x),
+                           .stride = stride,
+                           .dilation = 1,
+                           .pad_y = pad,
+                           .pad_x = pad};
     const char *out = rg_axis(g, rg_int(g, 1, 3));
     char axes[96];
     snprintf(axes, sizeof axes, "%s %s %s %s", on_s ? "s" : "b", conv.chan, conv.y, conv.x);
@@ -596,7 +680,8 @@ static bool op_conv2d(rg *g)
     snprintf(axes, sizeof axes, "%s %s %s %s", out, conv.chan, conv.ky, conv.kx);
     const int w = v >= 0 ? rg_input(g, t, axes, RG_FILL_ANY) : -1;
     const int from[2] = {v, w};
-    return w >= 0 && rg_add(g, fth_conv2d(rg_val(g, v), rg_val(g, w), &conv), false, 100.0, 2, from, "conv2d");
+    return w >= 0 && rg_add(g, fth_conv2d(rg_val(g, v), rg_val(g, w), &conv), false, 100.0, 2, from,
+                            "conv2d");
 }
 
 /* A 0-axis i64: a constant, or an input that is read in every run. */
@@ -624,18 +709,30 @@ static bool random_of(rg *g, fth_random_kind kind)
                   kind == FTH_RANDOM_BITS ? 1e19 : 6.0, 0, NULL, "random %d", (int)kind);
 }
 
-static bool op_bits(rg *g) { return random_of(g, FTH_RANDOM_BITS); }
-static bool op_uniform(rg *g) { return random_of(g, FTH_RANDOM_UNIFORM); }
-static bool op_normal(rg *g) { return random_of(g, FTH_RANDOM_NORMAL); }
+static bool op_bits(rg *g)
+{
+    return random_of(g, FTH_RANDOM_BITS);
+}
+static bool op_uniform(rg *g)
+{
+    return random_of(g, FTH_RANDOM_UNIFORM);
+}
+static bool op_normal(rg *g)
+{
+    return random_of(g, FTH_RANDOM_NORMAL);
+}
 
 static bool op_poisson(rg *g)
 {
     int x = rg_want(g, RG_REAL, true);
     const fth_dtype t = x >= 0 ? fth_val_dtype(rg_val(g, x)) : FTH_F16;
-    if ((t != FTH_F32 && t != FTH_F64) || (x = rg_tame(g, x, 30.0)) < 0 || (x = rg_positive(g, x)) < 0) return false;
+    if ((t != FTH_F32 && t != FTH_F64) || (x = rg_tame(g, x, 30.0)) < 0 ||
+        (x = rg_positive(g, x)) < 0)
+        return false;
     if (!rg_room(g, elements(g, x))) return false;
     const fth_val seed = number(g), iteration = number(g);
-    return rg_add(g, fth_poisson(rg_val(g, x), seed, iteration, rg_int(g, 0, 3)), true, 60.0, 1, &x, "poisson");
+    return rg_add(g, fth_poisson(rg_val(g, x), seed, iteration, rg_int(g, 0, 3)), true, 60.0, 1, &x,
+                  "poisson");
 }
 
 /* A computed value, a sum of it over the long axis, and both together: two passes, in the second of
@@ -648,10 +745,11 @@ bool rg_two_passes(rg *g)
     if (x < 0 || rg_size(g, "s") == 0 || !rg_room(g, 4.0 * elements(g, x))) return false;
     const int turns = (int)rg_int(g, 1, 3);
     for (int i = 0; i < turns; i++) {
-        const fth_val y = rg_chance(g, 50) ? fth_tanh(rg_val(g, x)) : fth_sin(fth_sqr(rg_val(g, x)));
+        const fth_val y =
+            rg_chance(g, 50) ? fth_tanh(rg_val(g, x)) : fth_sin(fth_sqr(rg_val(g, x)));
         const fth_val sum = i % 2 ? fth_rmax(y, "s") : fth_mean(y, "s");
-        if (!rg_add(g, fth_mul(fth_sub(y, sum), fth_add(sum, fth_const(g->g, t, 2.0))), false, 8.0, 1, &x, "%s",
-                    "(y - m) * (m + 2), m a mean or max of y = f"))
+        if (!rg_add(g, fth_mul(fth_sub(y, sum), fth_add(sum, fth_const(g->g, t, 2.0))), false, 8.0,
+                    1, &x, "%s", "(y - m) * (m + 2), m a mean or max of y = f"))
             return false;
         x = g->n_values - 1;
     }
@@ -659,21 +757,52 @@ bool rg_two_passes(rg *g)
 }
 
 const rg_op rg_ops[] = {
-    {"cast", op_cast},         {"expand", op_expand},         {"rename", op_rename},
-    {"layout", op_layout},     {"merge", op_merge}, {"split", op_split},     {"index", op_index},
-    {"sum", op_sum},           {"prod", op_prod},             {"rmin", op_rmin},
-    {"rmax", op_rmax},         {"any", op_any},               {"all", op_all},
-    {"logsumexp", op_logsumexp}, {"count", op_count},         {"mean", op_mean},
-    {"variance", op_variance}, {"center", op_center},         {"argmin", op_argmin},
-    {"argmax", op_argmax},     {"histogram", op_histogram},   {"scan", op_scan},
-    {"dot", op_dot},           {"dot of two", op_dot_pool},   {"dot_reduce", op_dot_reduce},
-    {"cholesky", op_cholesky}, {"solve", op_solve},           {"gather", op_gather},
-    {"scatter_add", op_scatter_add}, {"compact", op_compact}, {"concat", op_concat},
-    {"slice", op_slice},       {"pad", op_pad},               {"window", op_window},
-    {"flip", op_flip},         {"sort", op_sort},             {"topk", op_topk},
-    {"pool", op_pool},         {"upsample", op_upsample},     {"fft", op_fft},
-    {"eigh", op_eigh},         {"inverse", op_inverse},       {"conv2d", op_conv2d},
-    {"bits", op_bits},         {"uniform", op_uniform},       {"normal", op_normal},
+    {"cast", op_cast},
+    {"expand", op_expand},
+    {"rename", op_rename},
+    {"layout", op_layout},
+    {"merge", op_merge},
+    {"split", op_split},
+    {"index", op_index},
+    {"sum", op_sum},
+    {"prod", op_prod},
+    {"rmin", op_rmin},
+    {"rmax", op_rmax},
+    {"any", op_any},
+    {"all", op_all},
+    {"logsumexp", op_logsumexp},
+    {"count", op_count},
+    {"mean", op_mean},
+    {"variance", op_variance},
+    {"center", op_center},
+    {"argmin", op_argmin},
+    {"argmax", op_argmax},
+    {"histogram", op_histogram},
+    {"scan", op_scan},
+    {"dot", op_dot},
+    {"dot of two", op_dot_pool},
+    {"dot_reduce", op_dot_reduce},
+    {"cholesky", op_cholesky},
+    {"solve", op_solve},
+    {"gather", op_gather},
+    {"scatter_add", op_scatter_add},
+    {"compact", op_compact},
+    {"concat", op_concat},
+    {"slice", op_slice},
+    {"pad", op_pad},
+    {"window", op_window},
+    {"flip", op_flip},
+    {"sort", op_sort},
+    {"topk", op_topk},
+    {"pool", op_pool},
+    {"upsample", op_upsample},
+    {"fft", op_fft},
+    {"eigh", op_eigh},
+    {"inverse", op_inverse},
+    {"conv2d", op_conv2d},
+    {"bits", op_bits},
+    {"uniform", op_uniform},
+    {"normal", op_normal},
     {"poisson", op_poisson},
 };
 const int rg_n_ops = (int)(sizeof rg_ops / sizeof rg_ops[0]);
