@@ -1,7 +1,7 @@
 /* elementwise_kernels.c - one loop per elementwise operation, dtype and form, from elementwise.def.
  *
- * Compiled once per instruction set. Forms in which an operand is one element exist where they are worth
- * their code: the caller swaps operands or fills a block for the others.
+ * Compiled once per instruction set. Forms in which an operand is one element exist where they are
+ * worth their code: the caller swaps operands or fills a block for the others.
  */
 #include "cpu/vec.h"
 #include "cpu/vec_loop.h"
@@ -47,14 +47,10 @@
     {                                                                                              \
         OUT_##result *out = out_;                                                                  \
         const X_##result *px = src[0];                                                             \
-        LOAD_##Y(y, py, src[1])                                                                    \
-        LOAD_##Z(z, pz, src[2])                                                                    \
-        FTH__EACH                                                                                  \
-        for (int64_t i = 0; i < n; i++) {                                                          \
+        LOAD_##Y(y, py, src[1]) LOAD_##Z(z, pz, src[2]) FTH__EACH for (int64_t i = 0; i < n; i++)  \
+        {                                                                                          \
             const XT_##result x = px[X];                                                           \
-            EACH_##Y(y, py)                                                                        \
-            EACH_##Z(z, pz)                                                                        \
-            out[i] = TO_##result expr;                                                             \
+            EACH_##Y(y, py) EACH_##Z(z, pz) out[i] = TO_##result expr;                             \
         }                                                                                          \
     }
 /* An operand that is a block, one element, or not there. */
@@ -95,7 +91,8 @@
 
 #include "cpu/vec_types.h"
 
-/* ---- the same rows again, as a table ------------------------------------------------------------ */
+/* ---- the same rows again, as a table ------------------------------------------------------------
+ */
 #undef LOOPS_1
 #undef LOOPS_2
 #undef LOOPS_3

@@ -6,11 +6,20 @@
 
 #include <string.h>
 
-/* Short blocks let the processor's own prefetching run on into the next one; blocks of a tail hold at
- * least one block of the grid. */
-enum { BLOCK = 512, TAIL_BLOCK = FTH__REDUCE_BLOCK, ALIGN = 64, SKEW = 128, LINE = 64, COPY_ROWS = 64, COPY_COLS = 4096 };
+/* Short blocks let the processor's own prefetching run on into the next one; blocks of a tail hold
+ * at least one block of the grid. */
+enum {
+    BLOCK = 512,
+    TAIL_BLOCK = FTH__REDUCE_BLOCK,
+    ALIGN = 64,
+    SKEW = 128,
+    LINE = 64,
+    COPY_ROWS = 64,
+    COPY_COLS = 4096
+};
 
-/* ---- the space ------------------------------------------------------------------------------------- */
+/* ---- the space
+ * ------------------------------------------------------------------------------------- */
 
 static bool joins(const fth__vm *vm, int outer, int inner)
 {
@@ -29,7 +38,8 @@ static void drop_dim(fth__vm *vm, int k)
     if (vm->tail_at > k) vm->tail_at--;
 }
 
-/* Fewer and longer axes: those of one element go, neighbours that every array steps through evenly join. */
+/* Fewer and longer axes: those of one element go, neighbours that every array steps through evenly
+ * join. */
 static void join_dims(fth__vm *vm)
 {
     for (int k = vm->n_dims - 1; k >= 0; k--)
@@ -48,8 +58,8 @@ static void add_unit_dim(fth__vm *vm)
     vm->n_dims++;
 }
 
-/* An operand whose neighbours lie along another axis than the block's columns: rows along that axis,
- * so that every line of memory that is fetched is used whole. */
+/* An operand whose neighbours lie along another axis than the block's columns: rows along that
+ * axis, so that every line of memory that is fetched is used whole. */
 static bool shape_tile(fth__vm *vm)
 {
     const int col = vm->n_dims - 1;
@@ -58,7 +68,8 @@ static bool shape_tile(fth__vm *vm)
         for (int k = 0; k < col; k++) {
             if (vm->stride[i][k] != 1 || vm->extent[k] < 2) continue;
             vm->row_dim = k;
-            vm->rows = fth__min_i64(LINE / fth_dtype_size((fth_dtype)vm->p->reg_dtype[i]), vm->extent[k]);
+            vm->rows =
+                fth__min_i64(LINE / fth_dtype_size((fth_dtype)vm->p->reg_dtype[i]), vm->extent[k]);
             vm->cols = fth__min_i64(vm->block / vm->rows, vm->extent[col]);
             return vm->rows > 1;
         }
@@ -105,7 +116,8 @@ static int count_slots(const fth__program *p)
         live++;
         for (int r = p->n_in + p->n_const; r < p->n_reg; r++) live -= last[r] == i;
     }
-    /* a joined pair holds both operands of its first instruction a step longer; fills live for one */
+    /* a joined pair holds both operands of its first instruction a step longer; fills live for one
+     */
     return p->n_in + most + 4;
 }
 
@@ -113,7 +125,8 @@ static void set_sizes(fth__vm *vm, const fth__program *p)
 {
     const int64_t size = widest(p);
     vm->block = p->tail_dim < 0 ? BLOCK : TAIL_BLOCK;
-    vm->slot_bytes = (uint64_t)(vm->block * size) + SKEW; /* not a multiple of a page: fewer false conflicts */
+    vm->slot_bytes =
+        (uint64_t)(vm->block * size) + SKEW; /* not a multiple of a page: fewer false conflicts */
     vm->n_slots_given = count_slots(p);
     vm->worker_bytes = (uint64_t)vm->n_slots_given * vm->slot_bytes;
     if (p->tail_dim >= 0) vm->worker_bytes += 3 * ((uint64_t)vm->block * vm->tail.wide + ALIGN);
@@ -130,12 +143,15 @@ static void find_streams(fth__vm *vm, bool along)
         const bool out = reg->place == FTH__AT_OUT;
         const int array = out ? FTH_MAX_IN + reg->index : r;
         const int64_t size = fth__reg_size(vm, r);
-        const int64_t ahead = by_row ? vm->rows * vm->stride[array][vm->row_dim] : vm->cols * vm->stride[array][vm->col_dim];
-        if (ahead != 0) vm->stream[vm->n_streams++] = (fth__stream){ahead * size, size, (int16_t)r, out};
+        const int64_t ahead = by_row ? vm->rows * vm->stride[array][vm->row_dim]
+                                     : vm->cols * vm->stride[array][vm->col_dim];
+        if (ahead != 0)
+            vm->stream[vm->n_streams++] = (fth__stream){ahead * size, size, (int16_t)r, out};
     }
 }
 
-/* Long enough that every worker has something to do, of a tail whose blocks are joined afterwards. */
+/* Long enough that every worker has something to do, of a tail whose blocks are joined afterwards.
+ */
 static bool use_team(const fth__vm *vm)
 {
     if (vm->tail_at < 0 || !vm->call->team || vm->call->threads < 2) return false;
@@ -156,10 +172,13 @@ bool fth__vm_init(fth__vm *vm, const fth_call *call, const fth__program *p)
     vm->tail_at = p->tail_dim;
     fth__fused_extent(p, call, vm->extent, origin);
     if (p->tail_dim >= 0) vm->tail_origin = origin[p->tail_dim];
-    for (int i = 0; i < p->n_in; i++) fth__fused_strides(p, &node->in[i], &call->in[i], vm->stride[i]);
+    for (int i = 0; i < p->n_in; i++)
+        fth__fused_strides(p, &node->in[i], &call->in[i], vm->stride[i]);
     for (int i = 0; i < p->n_out; i++)
-        if (call->out[i].data) fth__fused_strides(p, &node->out[i], &call->out[i], vm->stride[FTH_MAX_IN + i]);
-    if (vm->tail.state) fth__fused_strides(p, &node->out[0], &call->state, vm->stride[FTH__VM_STATE]);
+        if (call->out[i].data)
+            fth__fused_strides(p, &node->out[i], &call->out[i], vm->stride[FTH_MAX_IN + i]);
+    if (vm->tail.state)
+        fth__fused_strides(p, &node->out[0], &call->state, vm->stride[FTH__VM_STATE]);
     const bool along = p->tail_dim >= 0 && p->tail_dim == p->n_axes - 1;
     vm->team = use_team(vm);
     join_dims(vm);
@@ -175,17 +194,20 @@ uint64_t fth__vm_scratch(const fth_call *call, const fth__program *p)
     fth__tail_init(&vm.tail, p);
     set_sizes(&vm, p);
     const int threads = call->threads > 1 ? call->threads : 1;
-    return vm.worker_bytes * (uint64_t)threads + ALIGN + (threads > 1 ? fth__team_scratch(call, &vm.tail) : 0);
+    return vm.worker_bytes * (uint64_t)threads + ALIGN +
+           (threads > 1 ? fth__team_scratch(call, &vm.tail) : 0);
 }
 
-/* ---- blocks ------------------------------------------------------------------------------------------ */
+/* ---- blocks
+ * ------------------------------------------------------------------------------------------ */
 
 void fth__worker_init(fth__worker *w, const fth__vm *vm, char *scratch)
 {
     w->vm = vm;
     w->slots = scratch;
     char *wide = scratch + (uint64_t)vm->n_slots_given * vm->slot_bytes;
-    for (int i = 0; i < 3; i++) w->wide[i] = wide + (uint64_t)i * ((uint64_t)vm->block * vm->tail.wide + ALIGN);
+    for (int i = 0; i < 3; i++)
+        w->wide[i] = wide + (uint64_t)i * ((uint64_t)vm->block * vm->tail.wide + ALIGN);
     for (int i = 0; i < vm->p->n_const; i++) w->cell[vm->p->n_in + i] = vm->constant[i];
     for (int r = 0; r < vm->n_regs; r++) {
         const fth__reg *reg = &vm->reg[r];
@@ -201,12 +223,14 @@ char *fth__spare_slot(const fth__worker *w)
 
 static char *at_input(const fth__vm *vm, const fth__spot *spot, int i)
 {
-    return (char *)vm->call->in[i].data + spot->at[i] * fth_dtype_size((fth_dtype)vm->p->reg_dtype[i]);
+    return (char *)vm->call->in[i].data +
+           spot->at[i] * fth_dtype_size((fth_dtype)vm->p->reg_dtype[i]);
 }
 
 static char *at_output(const fth__vm *vm, const fth__spot *spot, int o)
 {
-    return (char *)vm->call->out[o].data + spot->at[FTH_MAX_IN + o] * fth_dtype_size(vm->call->node->out[o].dtype);
+    return (char *)vm->call->out[o].data +
+           spot->at[FTH_MAX_IN + o] * fth_dtype_size(vm->call->node->out[o].dtype);
 }
 
 /* Bring an operand that does not lie dense, or has 16 bits, into its slot. */
@@ -227,16 +251,19 @@ static void bring(fth__worker *w, int i, const char *from, int64_t rows, int64_t
     (*vm->vec->half)[t == FTH_BF16].widen(rows * cols, w->at[i], src);
 }
 
-/* While this block is computed the next one is on its way: a share of its lines before each step. Always
- * inlined: gcc takes a function that only prefetches for one without effect, and drops the call. */
-static inline __attribute__((always_inline)) void fetch_ahead(const fth__worker *w, int step, int64_t n)
+/* While this block is computed the next one is on its way: a share of its lines before each step.
+ * Always inlined: gcc takes a function that only prefetches for one without effect, and drops the
+ * call. */
+static inline __attribute__((always_inline)) void fetch_ahead(const fth__worker *w, int step,
+                                                              int64_t n)
 {
     const fth__vm *vm = w->vm;
     for (int k = 0; k < vm->n_streams; k++) {
         const fth__stream *s = &vm->stream[k];
         const char *next = (const char *)w->at[s->reg] + s->ahead;
         const int64_t lines = n * s->size / LINE;
-        const int64_t from = lines * step / vm->n_steps * LINE, to = lines * (step + 1) / vm->n_steps * LINE;
+        const int64_t from = lines * step / vm->n_steps * LINE,
+                      to = lines * (step + 1) / vm->n_steps * LINE;
         if (s->write)
             for (int64_t b = from; b < to; b += LINE) __builtin_prefetch(next + b, 1, 3);
         else
@@ -261,12 +288,14 @@ void fth__block_eval(fth__worker *w, const fth__spot *spot, int64_t rows, int64_
     if (vm->tail.dim < 0)
         for (int o = 0; o < vm->p->n_out; o++) {
             const int r = vm->p->out_reg[o];
-            if (vm->reg[r].place == FTH__AT_OUT && vm->reg[r].index == o) w->at[r] = at_output(vm, spot, o);
+            if (vm->reg[r].place == FTH__AT_OUT && vm->reg[r].index == o)
+                w->at[r] = at_output(vm, spot, o);
         }
     for (int i = 0; i < vm->n_steps; i++) {
         const fth__step *s = &vm->step[i];
         fetch_ahead(w, i, n);
-        const void *src[3] = {w->at[s->src[0]], s->src[1] < 0 ? NULL : w->at[s->src[1]], s->src[2] < 0 ? NULL : w->at[s->src[2]]};
+        const void *src[3] = {w->at[s->src[0]], s->src[1] < 0 ? NULL : w->at[s->src[1]],
+                              s->src[2] < 0 ? NULL : w->at[s->src[2]]};
         void *dst = w->at[s->dst];
         if (s->run)
             s->run(s->once ? 1 : n, dst, src);
@@ -288,7 +317,8 @@ void fth__block_store(fth__worker *w, const fth__spot *spot, int64_t rows, int64
         const fth__reg *reg = &vm->reg[r];
         if (!vm->call->out[o].data || (reg->place == FTH__AT_OUT && reg->index == o)) continue;
         const fth_dtype t = vm->call->node->out[o].dtype;
-        const int64_t size = fth_dtype_size(t), row = vm->row_dim < 0 ? 0 : vm->stride[FTH_MAX_IN + o][vm->row_dim];
+        const int64_t size = fth_dtype_size(t),
+                      row = vm->row_dim < 0 ? 0 : vm->stride[FTH_MAX_IN + o][vm->row_dim];
         const void *from = w->at[r];
         fth__cell one;
         char *to = at_output(vm, spot, o);
@@ -326,7 +356,8 @@ bool fth__spot_next(const fth__vm *vm, unsigned skip, int64_t *index, fth__spot 
 
 void fth__spot_move(const fth__vm *vm, const fth__spot *from, int dim, int64_t by, fth__spot *to)
 {
-    for (int a = 0; a < FTH__VM_ARRAYS; a++) to->at[a] = from->at[a] + (dim < 0 ? 0 : by * vm->stride[a][dim]);
+    for (int a = 0; a < FTH__VM_ARRAYS; a++)
+        to->at[a] = from->at[a] + (dim < 0 ? 0 : by * vm->stride[a][dim]);
 }
 
 static void run_map(const fth__vm *vm)
@@ -335,7 +366,8 @@ static void run_map(const fth__vm *vm)
     fth__worker_init(&w, vm, vm->call->scratch);
     unsigned skip = 1u << vm->col_dim;
     if (vm->row_dim >= 0) skip |= 1u << vm->row_dim;
-    const int64_t n_rows = vm->row_dim < 0 ? 1 : vm->extent[vm->row_dim], n_cols = vm->extent[vm->col_dim];
+    const int64_t n_rows = vm->row_dim < 0 ? 1 : vm->extent[vm->row_dim],
+                  n_cols = vm->extent[vm->col_dim];
     int64_t index[FTH_MAX_AXES + 1] = {0};
     fth__spot outer = {{0}}, row, spot;
     do {
@@ -356,7 +388,8 @@ static void run_map(const fth__vm *vm)
 static void run_copy(const fth__vm *vm)
 {
     const unsigned skip = 1u << vm->col_dim | (vm->row_dim >= 0 ? 1u << vm->row_dim : 0u);
-    const int64_t n_rows = vm->row_dim < 0 ? 1 : vm->extent[vm->row_dim], n_cols = vm->extent[vm->col_dim];
+    const int64_t n_rows = vm->row_dim < 0 ? 1 : vm->extent[vm->row_dim],
+                  n_cols = vm->extent[vm->col_dim];
     int64_t index[FTH_MAX_AXES + 1] = {0};
     fth__spot outer = {{0}}, row, spot;
     do {
@@ -367,7 +400,8 @@ static void run_copy(const fth__vm *vm)
                 for (int o = 0; o < vm->p->n_out; o++) {
                     const int i = vm->p->out_reg[o], to = FTH_MAX_IN + o, k = vm->row_dim;
                     if (!vm->call->out[o].data) continue;
-                    fth__copy_block(fth_dtype_size((fth_dtype)vm->p->reg_dtype[i]), fth__min_i64(COPY_ROWS, n_rows - r),
+                    fth__copy_block(fth_dtype_size((fth_dtype)vm->p->reg_dtype[i]),
+                                    fth__min_i64(COPY_ROWS, n_rows - r),
                                     fth__min_i64(COPY_COLS, n_cols - c), at_output(vm, &spot, o),
                                     k < 0 ? 0 : vm->stride[to][k], vm->stride[to][vm->col_dim],
                                     at_input(vm, &spot, i), k < 0 ? 0 : vm->stride[i][k],
@@ -388,7 +422,8 @@ fth_status fth__vm_run(const fth_call *call, const fth__program *p)
 {
     fth__vm vm;
     if (!fth__vm_init(&vm, call, p))
-        return FTH_FAIL(call->err, FTH_E_INTERNAL, "fused: %d blocks are alive at once, %d were planned", vm.n_slots,
+        return FTH_FAIL(call->err, FTH_E_INTERNAL,
+                        "fused: %d blocks are alive at once, %d were planned", vm.n_slots,
                         vm.n_slots_given);
     for (int k = 0; k < vm.n_dims; k++)
         if (vm.extent[k] == 0 && k != vm.tail_at) return FTH_OK;
@@ -411,4 +446,5 @@ static fth_status run(const fth_call *call)
     return fth__vm_run(call, call->node->attr);
 }
 
-const fth_kernel fth__cpu_fused = {.op = "fused", .scratch = scratch, .run = run, .flags = FTH_OP_TEAM};
+const fth_kernel fth__cpu_fused = {
+    .op = "fused", .scratch = scratch, .run = run, .flags = FTH_OP_TEAM};

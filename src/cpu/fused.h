@@ -1,9 +1,10 @@
 /* fused.h - the blocked interpreter of fused programs, inside.
  *
- * The space of a program is walked in blocks of a few thousand elements: rows of one axis times columns
- * of another. An instruction is one loop over a block; registers are blocks in scratch, an operand's own
- * memory where it lies dense, or one element where it is the same all over the block. What is decided
- * once per call lives in fth__vm and is only read; what changes from block to block in fth__worker.
+ * The space of a program is walked in blocks of a few thousand elements: rows of one axis times
+ * columns of another. An instruction is one loop over a block; registers are blocks in scratch, an
+ * operand's own memory where it lies dense, or one element where it is the same all over the block.
+ * What is decided once per call lives in fth__vm and is only read; what changes from block to block
+ * in fth__worker.
  */
 #ifndef FTH_CPU_FUSED_H
 #define FTH_CPU_FUSED_H
@@ -62,14 +63,15 @@ typedef struct fth__vm {
     int64_t extent[FTH_MAX_AXES + 1];
     int64_t tail_origin;
     int64_t stride[FTH__VM_ARRAYS][FTH_MAX_AXES + 1];
-    int row_dim, col_dim;   /* of a block */
-    int64_t rows, cols;     /* of a full one */
-    int64_t block;          /* most elements */
+    int row_dim, col_dim; /* of a block */
+    int64_t rows, cols;   /* of a full one */
+    int64_t block;        /* most elements */
 
     int n_regs, n_steps;
     int n_streams;
     fth__stream stream[FTH_MAX_IN + FTH_MAX_OUT];
-    int n_slots, n_slots_given; /* used by registers; in scratch, of which the last is for conversions */
+    int n_slots,
+        n_slots_given; /* used by registers; in scratch, of which the last is for conversions */
     fth__reg reg[FTH__VM_REGS];
     fth__step step[FTH__VM_STEPS];
     fth__cell constant[FTH_PROGRAM_CONSTS];
@@ -89,7 +91,8 @@ typedef struct fth__spot {
     int64_t at[FTH__VM_ARRAYS];
 } fth__spot;
 
-/* Everything that needs no data; false: the program does not fit this machine (use the reference). */
+/* Everything that needs no data; false: the program does not fit this machine (use the reference).
+ */
 bool fth__vm_init(fth__vm *vm, const fth_call *call, const fth__program *p);
 uint64_t fth__vm_scratch(const fth_call *call, const fth__program *p);
 void fth__vm_code(fth__vm *vm); /* registers, steps, slots */
@@ -101,9 +104,10 @@ char *fth__spare_slot(const fth__worker *w);
 void fth__vm_tail(const fth__vm *vm);
 fth_status fth__vm_run(const fth_call *call, const fth__program *p);
 
-/* A rectangle of elements of `size` bytes, steps in elements. The two may be the same memory, exactly. */
-void fth__copy_block(int64_t size, int64_t rows, int64_t cols, void *to, int64_t to_row, int64_t to_col,
-                     const void *from, int64_t from_row, int64_t from_col);
+/* A rectangle of elements of `size` bytes, steps in elements. The two may be the same memory,
+ * exactly. */
+void fth__copy_block(int64_t size, int64_t rows, int64_t cols, void *to, int64_t to_row,
+                     int64_t to_col, const void *from, int64_t from_row, int64_t from_col);
 
 static inline int64_t fth__reg_size(const fth__vm *vm, int r)
 {

@@ -1,4 +1,5 @@
-/* fused_code.c - from a program to steps: which registers are blocks, which loops run, in which slots.
+/* fused_code.c - from a program to steps: which registers are blocks, which loops run, in which
+ * slots.
  *
  * Done anew at every call, because it depends on how the tiles lie in memory; it costs about a
  * microsecond. Nothing decided here can change a bit of the result.
@@ -40,10 +41,12 @@ static bool is_dense(const fth__vm *vm, int array)
 
 static bool is_uniform(const fth__vm *vm, int array)
 {
-    return (vm->cols == 1 || col_stride(vm, array) == 0) && (vm->rows == 1 || row_stride(vm, array) == 0);
+    return (vm->cols == 1 || col_stride(vm, array) == 0) &&
+           (vm->rows == 1 || row_stride(vm, array) == 0);
 }
 
-/* ---- registers ------------------------------------------------------------------------------------ */
+/* ---- registers
+ * ------------------------------------------------------------------------------------ */
 
 static void place_operands(fth__vm *vm)
 {
@@ -63,11 +66,13 @@ static void place_operands(fth__vm *vm)
         vm->reg[p->n_in + i] = (fth__reg){(uint8_t)fth__vec_dtype(t), FTH__AT_CELL, -1, -1};
     }
     for (int i = p->n_in + p->n_const; i < p->n_reg; i++)
-        vm->reg[i] = (fth__reg){(uint8_t)fth__vec_dtype((fth_dtype)p->reg_dtype[i]), FTH__AT_NONE, -1, -1};
+        vm->reg[i] =
+            (fth__reg){(uint8_t)fth__vec_dtype((fth_dtype)p->reg_dtype[i]), FTH__AT_NONE, -1, -1};
     vm->n_regs = p->n_reg;
 }
 
-/* ---- steps ---------------------------------------------------------------------------------------- */
+/* ---- steps
+ * ---------------------------------------------------------------------------------------- */
 
 /* A block full of a scalar, for a loop that takes no scalar there. */
 static int16_t fill(fth__vm *vm, int16_t r)
@@ -132,27 +137,33 @@ static void choose_ternary(fth__vm *vm, fth__step *s, fth_dtype t)
     s->run = (*vm->vec->map)[s->op][t][form];
 }
 
-/* ---- two steps in one ------------------------------------------------------------------------------ */
+/* ---- two steps in one
+ * ------------------------------------------------------------------------------ */
 
 static int arity(int op)
 {
     return fth__ew_info((fth_ew)op)->arity;
 }
 
-static const fth__vec_pair *find_pair(const fth__vm *vm, int first, int second, fth_dtype t, bool swapped)
+static const fth__vec_pair *find_pair(const fth__vm *vm, int first, int second, fth_dtype t,
+                                      bool swapped)
 {
     const fth__pair_list *list = vm->vec->pairs;
     for (int i = 0; i < list->n; i++) {
         const fth__vec_pair *row = &list->pair[i];
-        if (row->first == first && row->second == second && row->dtype == t && row->swapped == swapped) return row;
+        if (row->first == first && row->second == second && row->dtype == t &&
+            row->swapped == swapped)
+            return row;
     }
     return NULL;
 }
 
-/* Join `s`, not yet added, with the step before it when that made one of its operands for it alone. */
+/* Join `s`, not yet added, with the step before it when that made one of its operands for it alone.
+ */
 static bool join_pair(fth__vm *vm, fth__step *s, fth_dtype t, const int *uses)
 {
-    if (vm->n_steps == 0 || s->op < 0 || arity(s->op) > 2 || (t != FTH_F32 && t != FTH_F64)) return false;
+    if (vm->n_steps == 0 || s->op < 0 || arity(s->op) > 2 || (t != FTH_F32 && t != FTH_F64))
+        return false;
     const fth__step *f = &vm->step[vm->n_steps - 1];
     if (f->op < 0 || f->once || f->round || arity(f->op) > 2 || uses[f->dst] != 1) return false;
     if ((fth_dtype)vm->reg[f->dst].dtype != t || is_one(vm, f->src[0])) return false;
@@ -165,18 +176,21 @@ static bool join_pair(fth__vm *vm, fth__step *s, fth_dtype t, const int *uses)
     }
     const fth__vec_pair *pair = find_pair(vm, f->op, s->op, t, swapped);
     if (!pair) return false;
-    const int16_t b = arity(f->op) == 2 ? f->src[1] : -1, c = arity(s->op) == 2 ? s->src[swapped ? 0 : 1] : -1;
+    const int16_t b = arity(f->op) == 2 ? f->src[1] : -1,
+                  c = arity(s->op) == 2 ? s->src[swapped ? 0 : 1] : -1;
     const int form = (b >= 0 && is_one(vm, b) ? 2 : 0) + (c >= 0 && is_one(vm, c) ? 1 : 0);
     if (!pair->run[form]) return false;
     fth__step *joined = &vm->step[vm->n_steps - 1];
-    *joined = (fth__step){.run = pair->run[form], .op = OP_PAIR, .dst = s->dst, .src = {f->src[0], b, c}};
+    *joined =
+        (fth__step){.run = pair->run[form], .op = OP_PAIR, .dst = s->dst, .src = {f->src[0], b, c}};
     return true;
 }
 
 static void add_instr(fth__vm *vm, const fth__instr *in, const int *uses)
 {
     const fth_dtype from = fth__vec_dtype((fth_dtype)in->from), to = (fth_dtype)in->to;
-    fth__step s = {.op = in->op, .dst = in->dst, .src = {in->src[0], in->src[1], in->src[2]}, .once = true};
+    fth__step s = {
+        .op = in->op, .dst = in->dst, .src = {in->src[0], in->src[1], in->src[2]}, .once = true};
     if (is_half(to)) s.round = (*vm->vec->half)[to == FTH_BF16].round;
     for (int k = 0; k < 3; k++)
         if (s.src[k] >= 0 && !is_one(vm, s.src[k])) s.once = false;
@@ -200,7 +214,8 @@ static void add_instr(fth__vm *vm, const fth__instr *in, const int *uses)
     vm->step[vm->n_steps++] = s;
 }
 
-/* ---- slots ---------------------------------------------------------------------------------------- */
+/* ---- slots
+ * ---------------------------------------------------------------------------------------- */
 
 static bool overlap(const fth_desc *a, const fth_tile *ta, const fth_desc *b, const fth_tile *tb)
 {
@@ -208,17 +223,21 @@ static bool overlap(const fth_desc *a, const fth_tile *ta, const fth_desc *b, co
     for (int d = 0; d < a->n_axes; d++) na += (ta->extent[d] - 1) * ta->stride[d];
     for (int d = 0; d < b->n_axes; d++) nb += (tb->extent[d] - 1) * tb->stride[d];
     const uintptr_t pa = (uintptr_t)ta->data, pb = (uintptr_t)tb->data;
-    return pa < pb + (uintptr_t)(nb * fth_dtype_size(b->dtype)) && pb < pa + (uintptr_t)(na * fth_dtype_size(a->dtype));
+    return pa < pb + (uintptr_t)(nb * fth_dtype_size(b->dtype)) &&
+           pb < pa + (uintptr_t)(na * fth_dtype_size(a->dtype));
 }
 
-/* May the step `made` write output o at once? Not while an operand in the same memory is still read. */
+/* May the step `made` write output o at once? Not while an operand in the same memory is still
+ * read. */
 static bool safe_output(const fth__vm *vm, int o, int made)
 {
     const fth_call *call = vm->call;
     for (int i = 0; i < vm->p->n_in; i++) {
         const fth__reg *r = &vm->reg[i];
         if (r->place != FTH__AT_INPUT && r->place != FTH__AT_SCALAR) continue;
-        if (r->last > made && overlap(&call->node->in[i], &call->in[i], &call->node->out[o], &call->out[o])) return false;
+        if (r->last > made &&
+            overlap(&call->node->in[i], &call->in[i], &call->node->out[o], &call->out[o]))
+            return false;
     }
     return true;
 }
@@ -229,7 +248,8 @@ static void place_outputs(fth__vm *vm)
     for (int o = 0; o < p->n_out && vm->tail.dim < 0; o++) {
         fth__reg *r = &vm->reg[p->out_reg[o]];
         if (!vm->call->out[o].data || r->place != FTH__AT_SLOT || p->out_reg[o] < p->n_in) continue;
-        if (is_half((fth_dtype)p->reg_dtype[p->out_reg[o]]) || !is_dense(vm, FTH_MAX_IN + o)) continue;
+        if (is_half((fth_dtype)p->reg_dtype[p->out_reg[o]]) || !is_dense(vm, FTH_MAX_IN + o))
+            continue;
         int made = 0;
         while (vm->step[made].dst != p->out_reg[o]) made++;
         if (!safe_output(vm, o, made)) continue;
@@ -285,7 +305,8 @@ void fth__vm_code(fth__vm *vm)
         for (int k = 0; k < 3; k++)
             if (p->instr[i].src[k] >= 0) uses[p->instr[i].src[k]]++;
     for (int i = 0; i < p->n_instr; i++) /* a square is one use */
-        if (p->instr[i].op == FTH_EW_MUL && p->instr[i].src[0] == p->instr[i].src[1]) uses[p->instr[i].src[0]]--;
+        if (p->instr[i].op == FTH_EW_MUL && p->instr[i].src[0] == p->instr[i].src[1])
+            uses[p->instr[i].src[0]]--;
     for (int o = 0; o < p->n_out; o++) uses[p->out_reg[o]] += 2;
     place_operands(vm);
     for (int i = 0; i < p->n_instr; i++) add_instr(vm, &p->instr[i], uses);

@@ -33,7 +33,8 @@ typedef struct ANY_TYPE size16 {
                          const void *from_, int64_t from_row, int64_t from_col)                    \
     {                                                                                              \
         for (int64_t r = 0; r < rows; r++)                                                         \
-            row_##T(cols, (T *)to_ + r * to_row, to_col, (const T *)from_ + r * from_row, from_col); \
+            row_##T(cols, (T *)to_ + r * to_row, to_col, (const T *)from_ + r * from_row,          \
+                    from_col);                                                                     \
     }
 /* Squares that go through the cache's lines once each way. */
 enum { SQUARE = 16 };
@@ -46,8 +47,8 @@ enum { SQUARE = 16 };
         for (int r = 0; r < SQUARE; r++)                                                           \
             for (int c = 0; c < SQUARE; c++) to[r * to_row + c] = kept[r][c];                      \
     }                                                                                              \
-    static void transpose_##T(int64_t rows, int64_t cols, void *to_, int64_t to_row, const void *from_, \
-                              int64_t from_col)                                                    \
+    static void transpose_##T(int64_t rows, int64_t cols, void *to_, int64_t to_row,               \
+                              const void *from_, int64_t from_col)                                 \
     {                                                                                              \
         T *to = to_;                                                                               \
         const T *from = from_;                                                                     \
@@ -56,7 +57,8 @@ enum { SQUARE = 16 };
             for (int64_t c = 0; c < c_end; c += SQUARE)                                            \
                 square_##T(to + r * to_row + c, to_row, from + c * from_col + r, from_col);        \
         for (int64_t r = 0; r < rows; r++)                                                         \
-            for (int64_t c = r < r_end ? c_end : 0; c < cols; c++) to[r * to_row + c] = from[c * from_col + r]; \
+            for (int64_t c = r < r_end ? c_end : 0; c < cols; c++)                                 \
+                to[r * to_row + c] = from[c * from_col + r];                                       \
     }
 TRANSPOSE(size1)
 TRANSPOSE(size2)
@@ -64,8 +66,8 @@ TRANSPOSE(size4)
 TRANSPOSE(size8)
 TRANSPOSE(size16)
 
-static void transpose(int64_t size, int64_t rows, int64_t cols, void *to, int64_t to_row, const void *from,
-                      int64_t from_col)
+static void transpose(int64_t size, int64_t rows, int64_t cols, void *to, int64_t to_row,
+                      const void *from, int64_t from_col)
 {
     if (size == 1) transpose_size1(rows, cols, to, to_row, from, from_col);
     if (size == 2) transpose_size2(rows, cols, to, to_row, from, from_col);
@@ -81,7 +83,8 @@ MOVES(size8)
 MOVES(size16)
 
 /* The same row again and again, dense: double what is there. */
-static void repeat(int64_t size, int64_t rows, int64_t cols, char *to, const void *from, int64_t from_col)
+static void repeat(int64_t size, int64_t rows, int64_t cols, char *to, const void *from,
+                   int64_t from_col)
 {
     fth__copy_block(size, 1, cols, to, cols, 1, from, cols, from_col);
     const size_t all = (size_t)(rows * cols * size);
@@ -89,8 +92,8 @@ static void repeat(int64_t size, int64_t rows, int64_t cols, char *to, const voi
         memcpy(to + done, to, done <= all - done ? done : all - done);
 }
 
-void fth__copy_block(int64_t size, int64_t rows, int64_t cols, void *to, int64_t to_row, int64_t to_col,
-                     const void *from, int64_t from_row, int64_t from_col)
+void fth__copy_block(int64_t size, int64_t rows, int64_t cols, void *to, int64_t to_row,
+                     int64_t to_col, const void *from, int64_t from_row, int64_t from_col)
 {
     if (to_col == 1 && to_row == cols && from_row == 0 && rows > 1) {
         repeat(size, rows, cols, to, from, from_col);
@@ -98,7 +101,8 @@ void fth__copy_block(int64_t size, int64_t rows, int64_t cols, void *to, int64_t
     }
     if (to_col == 1 && from_col == 1 && cols * size >= 64) {
         for (int64_t r = 0; r < rows; r++)
-            memmove((char *)to + r * to_row * size, (const char *)from + r * from_row * size, (size_t)(cols * size));
+            memmove((char *)to + r * to_row * size, (const char *)from + r * from_row * size,
+                    (size_t)(cols * size));
         return;
     }
     if (from_row == 1 && to_col == 1 && rows > 1 && cols > 1 && to != from) {

@@ -1,7 +1,7 @@
 /* fused_tail.c - reductions at the tail of a fused program, block by block.
  *
- * Two walks. Along: the reduced axis is innermost, a block is rows of it. Across: a block is rows of
- * the reduced axis and columns of results. Both join in the order that ops/fused.h defines.
+ * Two walks. Along: the reduced axis is innermost, a block is rows of it. Across: a block is rows
+ * of the reduced axis and columns of results. Both join in the order that ops/fused.h defines.
  */
 #include "cpu/fused_tail.h"
 
@@ -15,11 +15,13 @@ void fth__totals_clear(const fth__vm *vm, void *wide, int64_t n)
     fth__copy_block((int64_t)vm->tail.wide, 1, n, wide, n, 1, &start, 0, 0);
 }
 
-void fth__totals_open(const fth__worker *w, fth__totals *t, const fth__spot *spot, int dim, int64_t n)
+void fth__totals_open(const fth__worker *w, fth__totals *t, const fth__spot *spot, int dim,
+                      int64_t n)
 {
     const fth__vm *vm = w->vm;
     const fth__tail *tail = &vm->tail;
-    const int64_t size = fth_dtype_size(tail->to), wide = (int64_t)tail->wide, kept = (int64_t)tail->state;
+    const int64_t size = fth_dtype_size(tail->to), wide = (int64_t)tail->wide,
+                  kept = (int64_t)tail->state;
     *t = (fth__totals){.partial = w->wide[0], .super = w->wide[1], .total = w->wide[2], .n = n};
     t->out = (char *)vm->call->out[0].data + spot->at[FTH_MAX_IN] * size;
     t->out_step = dim < 0 ? 0 : vm->stride[FTH_MAX_IN][dim];
@@ -42,7 +44,8 @@ void fth__totals_open(const fth__worker *w, fth__totals *t, const fth__spot *spo
     }
 }
 
-static const fth_dtype wide_dtype[] = {[FTH__KIND_INT] = FTH_I64, [FTH__KIND_REAL] = FTH_F64, [FTH__KIND_COMPLEX] = FTH_C128};
+static const fth_dtype wide_dtype[] = {
+    [FTH__KIND_INT] = FTH_I64, [FTH__KIND_REAL] = FTH_F64, [FTH__KIND_COMPLEX] = FTH_C128};
 
 static void store_totals(const fth__worker *w, const fth__totals *t)
 {
@@ -75,11 +78,13 @@ void fth__totals_close(const fth__worker *w, const fth__totals *t)
     for (int64_t i = 0; i < t->n; i++) {
         char *state = t->state + i * t->state_step;
         if (!tail->total_in_out) memcpy(state, t->total + i * wide, tail->wide);
-        if (tail->has_super) memcpy(state + (tail->total_in_out ? 0 : wide), t->super + i * wide, tail->wide);
+        if (tail->has_super)
+            memcpy(state + (tail->total_in_out ? 0 : wide), t->super + i * wide, tail->wide);
     }
 }
 
-void fth__totals_add(const fth__vm *vm, const fth__totals *t, int64_t from, int64_t n, const void *partial, int64_t end)
+void fth__totals_add(const fth__vm *vm, const fth__totals *t, int64_t from, int64_t n,
+                     const void *partial, int64_t end)
 {
     const fth__tail *tail = &vm->tail;
     const int64_t at = from * (int64_t)tail->wide;
@@ -105,10 +110,12 @@ const char *fth__tail_values(const fth__worker *w, int64_t n)
     return block;
 }
 
-/* ---- along ------------------------------------------------------------------------------------------- */
+/* ---- along
+ * ------------------------------------------------------------------------------------------- */
 
 /* Elements [at, at+n) of one result, `at` on the grid: partials of all blocks, then in order. */
-static void row_done(const fth__vm *vm, const fth__totals *t, int64_t result, const char *v, int64_t at, int64_t n)
+static void row_done(const fth__vm *vm, const fth__totals *t, int64_t result, const char *v,
+                     int64_t at, int64_t n)
 {
     const fth__tail *tail = &vm->tail;
     const int64_t blocks = fth__ceil_div_i64(n, tail->block), wide = (int64_t)tail->wide;
@@ -118,17 +125,9 @@ static void row_done(const fth__vm *vm, const fth__totals *t, int64_t result, co
         fold(blocks, t->total + result * wide, t->partial);
         return;
     }
-    for (int64_t b = 0; b < blocks;) {
-        const int64_t begin = at + b * tail->block;
-        const int64_t room = (tail->super - begin % tail->super) / tail->block;
-        const int64_t some = fth__min_i64(room, blocks - b);
-        fold(some, t->super + result * wide, t->partial + b * wide);
-        b += some;
-        const int64_t end = fth__min_i64(at + b * tail->block, at + n);
-        if (end % tail->super != 0 && end != tail->n) continue;
-        fold(1, t->total + result * wide, t->super + result * wide);
-        fth__totals_clear(vm, t->super + result * wide, 1);
-    }
+    for (int64_t b = 0; b < blocks; b++)
+        fth__totals_add(vm, t, result, 1, t->partial + b * wide,
+                        at + fth__min_i64((b + 1) * tail->block, n));
 }
 
 static void along_rows(fth__worker *w, const fth__spot *spot, int64_t rows)
@@ -147,7 +146,8 @@ static void along_rows(fth__worker *w, const fth__spot *spot, int64_t rows)
         if (fth__tail_plain(tail))
             vm->vec->tail->column[tail->red][tail->from](cols, rows, 1, cols, v, t.total);
         else
-            for (int64_t r = 0; r < rows; r++) row_done(vm, &t, r, v + r * cols * size, vm->tail_origin + c, cols);
+            for (int64_t r = 0; r < rows; r++)
+                row_done(vm, &t, r, v + r * cols * size, vm->tail_origin + c, cols);
     }
     fth__totals_close(w, &t);
 }
@@ -168,10 +168,12 @@ static void along(fth__worker *w)
     } while (fth__spot_next(vm, skip, index, &outer));
 }
 
-/* ---- across ------------------------------------------------------------------------------------------ */
+/* ---- across
+ * ------------------------------------------------------------------------------------------ */
 
 /* Rows [at, at+rows) of the reduced axis, of which whole blocks are added up. */
-static void rows_done(const fth__worker *w, const fth__totals *t, const char *v, int64_t at, int64_t rows)
+static void rows_done(const fth__worker *w, const fth__totals *t, const char *v, int64_t at,
+                      int64_t rows)
 {
     const fth__vm *vm = w->vm;
     const fth__tail *tail = &vm->tail;

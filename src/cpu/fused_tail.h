@@ -1,4 +1,5 @@
-/* fused_tail.h - the running values of a tail, shared by the serial walk and the one with workers. */
+/* fused_tail.h - the running values of a tail, shared by the serial walk and the one with workers.
+ */
 #ifndef FTH_CPU_FUSED_TAIL_H
 #define FTH_CPU_FUSED_TAIL_H
 
@@ -14,10 +15,12 @@ typedef struct fth__totals {
 /* Wide numbers that joining anything to gives that thing. */
 void fth__totals_clear(const fth__vm *vm, void *wide, int64_t n);
 /* Results along `dim` from `spot`; -1: one. What earlier pieces left is taken up. */
-void fth__totals_open(const fth__worker *w, fth__totals *t, const fth__spot *spot, int dim, int64_t n);
+void fth__totals_open(const fth__worker *w, fth__totals *t, const fth__spot *spot, int dim,
+                      int64_t n);
 void fth__totals_close(const fth__worker *w, const fth__totals *t);
 /* Partials of results [from, from+n) are complete up to global index `end`: add them up. */
-void fth__totals_add(const fth__vm *vm, const fth__totals *t, int64_t from, int64_t n, const void *partial, int64_t end);
+void fth__totals_add(const fth__vm *vm, const fth__totals *t, int64_t from, int64_t n,
+                     const void *partial, int64_t end);
 /* The values of the block just computed, as a block. */
 const char *fth__tail_values(const fth__worker *w, int64_t n);
 /* Order cannot matter, or elements are added one by one. */

@@ -13,12 +13,12 @@ enum { TASK_BLOCKS = 64, TASKS_PER_WORKER = 4 };
 
 typedef struct wave {
     const fth__vm *vm;
-    fth__spot spot;       /* first element of the results' columns */
-    int64_t cols;         /* results */
-    int64_t first;        /* tail index of the first block */
+    fth__spot spot; /* first element of the results' columns */
+    int64_t cols;   /* results */
+    int64_t first;  /* tail index of the first block */
     int64_t n_blocks;
-    int64_t per_task;     /* blocks */
-    char *slots;          /* partials, block by block */
+    int64_t per_task; /* blocks */
+    char *slots;      /* partials, block by block */
 } wave;
 
 static int64_t blocks_per_task(int64_t cols)
@@ -69,7 +69,8 @@ static void task(void *arg, int64_t i, int worker)
     const int64_t all = vm->extent[vm->tail_at], block = vm->tail.block;
     for (int64_t b = from; b < to; b++) {
         const int64_t at = v->first + b * block;
-        compute_block(&w, v, at, fth__min_i64(block, all - at), v->slots + b * v->cols * (int64_t)vm->tail.wide);
+        compute_block(&w, v, at, fth__min_i64(block, all - at),
+                      v->slots + b * v->cols * (int64_t)vm->tail.wide);
     }
 }
 
@@ -87,7 +88,8 @@ static void reduce_columns(const fth__vm *vm, fth__worker *own, const fth__spot 
         fth_team_run(vm->call->team, fth__ceil_div_i64(v.n_blocks, per_task), task, &v);
         for (int64_t b = 0; b < v.n_blocks; b++) {
             const int64_t end = fth__min_i64(v.first + (b + 1) * tail->block, all);
-            fth__totals_add(vm, &t, 0, cols, v.slots + b * cols * (int64_t)tail->wide, vm->tail_origin + end);
+            fth__totals_add(vm, &t, 0, cols, v.slots + b * cols * (int64_t)tail->wide,
+                            vm->tail_origin + end);
         }
     }
     fth__totals_close(own, &t);

@@ -4,7 +4,8 @@
 static void operands(fth__program *p, const fth_node *node)
 {
     const fth_desc *d = &node->out[0];
-    *p = (fth__program){.n_axes = d->n_axes, .n_in = node->n_in, .n_reg = node->n_in, .n_out = 1, .tail_dim = -1};
+    *p = (fth__program){
+        .n_axes = d->n_axes, .n_in = node->n_in, .n_reg = node->n_in, .n_out = 1, .tail_dim = -1};
     for (int k = 0; k < d->n_axes; k++) {
         p->axis[k] = d->axis[k];
         p->size[k] = d->size[k];
@@ -15,7 +16,8 @@ static void operands(fth__program *p, const fth_node *node)
 static void add(fth__program *p, const fth_node *node, int op)
 {
     fth__instr *in = &p->instr[p->n_instr++];
-    *in = (fth__instr){.op = (int16_t)op, .to = (uint8_t)node->out[0].dtype, .dst = (int16_t)p->n_reg};
+    *in = (fth__instr){
+        .op = (int16_t)op, .to = (uint8_t)node->out[0].dtype, .dst = (int16_t)p->n_reg};
     in->from = (uint8_t)node->in[node->n_in - 1].dtype;
     for (int k = 0; k < 3; k++) in->src[k] = (int16_t)(k < node->n_in ? k : -1);
     p->reg_dtype[p->n_reg] = in->to;

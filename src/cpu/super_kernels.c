@@ -1,8 +1,8 @@
 /* super_kernels.c - two elementwise instructions in one loop.
  *
- * Compiled once per instruction set. Each of the two rounds as it would alone, so the bits do not depend on
- * what was joined; what is saved is a trip of the intermediate block through the cache. The pairs are
- * those that gradients, kernels of Gaussian processes and losses are made of.
+ * Compiled once per instruction set. Each of the two rounds as it would alone, so the bits do not
+ * depend on what was joined; what is saved is a trip of the intermediate block through the cache.
+ * The pairs are those that gradients, kernels of Gaussian processes and losses are made of.
  */
 #include "cpu/vec.h"
 #include "cpu/vec_loop.h"
@@ -44,40 +44,42 @@
 #undef FTH_FN
 #undef TAG
 
-/* ---- which pairs ---------------------------------------------------------------------------------- */
+/* ---- which pairs
+ * ---------------------------------------------------------------------------------- */
 /* X(first, second) for second(first(a, b), c), Y for second(c, first(a, b)) */
 #define BINARY_BINARY(X, Y)                                                                        \
-    X(MUL, ADD) X(MUL, SUB) Y(MUL, SUB) X(MUL, MUL) X(MUL, MAX) X(MUL, DIV)                        \
-    X(ADD, ADD) X(ADD, SUB) Y(ADD, SUB) X(ADD, MUL) X(ADD, MAX) X(ADD, DIV) Y(ADD, DIV)            \
-    X(SUB, ADD) X(SUB, SUB) Y(SUB, SUB) X(SUB, MUL) X(SUB, MAX) X(SUB, DIV)                        \
-    X(DIV, ADD) X(DIV, SUB) Y(DIV, SUB) X(DIV, MUL)
+    X(MUL, ADD)                                                                                    \
+    X(MUL, SUB) Y(MUL, SUB) X(MUL, MUL) X(MUL, MAX) X(MUL, DIV) X(ADD, ADD) X(ADD, SUB)            \
+        Y(ADD, SUB) X(ADD, MUL) X(ADD, MAX) X(ADD, DIV) Y(ADD, DIV) X(SUB, ADD) X(SUB, SUB)        \
+            Y(SUB, SUB) X(SUB, MUL) X(SUB, MAX) X(SUB, DIV) X(DIV, ADD) X(DIV, SUB) Y(DIV, SUB)    \
+                X(DIV, MUL)
 #define BINARY_UNARY(X)                                                                            \
-    X(MUL, EXP) X(MUL, SQR) X(MUL, SQRT) X(MUL, NEG) X(MUL, SIGMOID) X(MUL, TANH) X(MUL, RECIP)     \
-    X(ADD, EXP) X(ADD, SQR) X(ADD, SQRT) X(ADD, NEG) X(ADD, LOG) X(ADD, RECIP) X(ADD, RSQRT)        \
-    X(SUB, EXP) X(SUB, SQR) X(SUB, ABS) X(SUB, NEG) X(DIV, SQR) X(DIV, EXP) X(MAX, SQRT) X(MAX, LOG)
+    X(MUL, EXP)                                                                                    \
+    X(MUL, SQR) X(MUL, SQRT) X(MUL, NEG) X(MUL, SIGMOID) X(MUL, TANH) X(MUL, RECIP) X(ADD, EXP)    \
+        X(ADD, SQR) X(ADD, SQRT) X(ADD, NEG) X(ADD, LOG) X(ADD, RECIP) X(ADD, RSQRT) X(SUB, EXP)   \
+            X(SUB, SQR) X(SUB, ABS) X(SUB, NEG) X(DIV, SQR) X(DIV, EXP) X(MAX, SQRT) X(MAX, LOG)
 #define UNARY_BINARY(X, Y)                                                                         \
-    X(SQR, MUL) X(SQR, ADD) X(SQR, SUB) Y(SQR, SUB) X(SQR, DIV)                                    \
-    X(EXP, MUL) X(EXP, ADD) X(EXP, SUB) Y(EXP, SUB) X(EXP, DIV)                                    \
-    X(NEG, MUL) X(NEG, ADD) X(NEG, DIV) X(SQRT, MUL) X(SQRT, ADD) X(SQRT, DIV) Y(SQRT, DIV)         \
-    X(LOG, MUL) X(LOG, ADD) X(LOG, SUB) Y(LOG, SUB) X(RECIP, MUL) X(ABS, MUL) X(ABS, ADD)           \
-    X(SIGMOID, MUL) X(TANH, MUL) X(TANH, ADD) X(COS, MUL) X(SIN, MUL)
+    X(SQR, MUL)                                                                                    \
+    X(SQR, ADD) X(SQR, SUB) Y(SQR, SUB) X(SQR, DIV) X(EXP, MUL) X(EXP, ADD) X(EXP, SUB)            \
+        Y(EXP, SUB) X(EXP, DIV) X(NEG, MUL) X(NEG, ADD) X(NEG, DIV) X(SQRT, MUL) X(SQRT, ADD)      \
+            X(SQRT, DIV) Y(SQRT, DIV) X(LOG, MUL) X(LOG, ADD) X(LOG, SUB) Y(LOG, SUB)              \
+                X(RECIP, MUL) X(ABS, MUL) X(ABS, ADD) X(SIGMOID, MUL) X(TANH, MUL) X(TANH, ADD)    \
+                    X(COS, MUL) X(SIN, MUL)
 #define UNARY_UNARY(X)                                                                             \
     X(NEG, EXP) X(SQR, NEG) X(EXP, NEG) X(EXP, SQR) X(LOG, NEG) X(SQRT, NEG) X(SQR, SQR)
 
-/* ---- loops ---------------------------------------------------------------------------------------- */
+/* ---- loops
+ * ---------------------------------------------------------------------------------------- */
 #define PAIR(name, T, B, C, expr)                                                                  \
     static void name(int64_t n, void *out_, const void *const *src)                                \
     {                                                                                              \
         T *out = out_;                                                                             \
         const T *pa = src[0];                                                                      \
-        LOAD_##B(T, b, pb, src[1])                                                                 \
-        LOAD_##C(T, c, pc, src[2])                                                                 \
-        FTH__EACH                                                                                  \
-        for (int64_t i = 0; i < n; i++) {                                                          \
+        LOAD_##B(T, b, pb, src[1]) LOAD_##C(T, c, pc, src[2])                                      \
+            FTH__EACH for (int64_t i = 0; i < n; i++)                                              \
+        {                                                                                          \
             const T a = pa[i];                                                                     \
-            EACH_##B(T, b, pb)                                                                     \
-            EACH_##C(T, c, pc)                                                                     \
-            out[i] = expr;                                                                         \
+            EACH_##B(T, b, pb) EACH_##C(T, c, pc) out[i] = expr;                                   \
         }                                                                                          \
     }
 #define LOAD_V(T, b, pb, p) const T *pb = p;
@@ -88,8 +90,8 @@
 #define EACH_N(T, b, pb)
 
 #define BB4(name, T, expr)                                                                         \
-    PAIR(name##_VV, T, V, V, expr) PAIR(name##_VS, T, V, S, expr) PAIR(name##_SV, T, S, V, expr)   \
-    PAIR(name##_SS, T, S, S, expr)
+    PAIR(name##_VV, T, V, V, expr)                                                                 \
+    PAIR(name##_VS, T, V, S, expr) PAIR(name##_SV, T, S, V, expr) PAIR(name##_SS, T, S, S, expr)
 #define BB_X(f, s)                                                                                 \
     BB4(f##_##s##_f32, float, s##_f32(f##_f32(a, b), c))                                           \
     BB4(f##_##s##_f64, double, s##_f64(f##_f64(a, b), c))
@@ -115,17 +117,22 @@ BINARY_UNARY(BU_X)
 UNARY_BINARY(UB_X, UB_Y)
 UNARY_UNARY(UU_X)
 
-#define ROW4(f, s, t, T, r, n) {FTH_EW_##f, FTH_EW_##s, T, r, {n##_##t##_VV, n##_##t##_VS, n##_##t##_SV, n##_##t##_SS}},
-#define ROW_SV(f, s, t, T, n) {FTH_EW_##f, FTH_EW_##s, T, 0, {n##_##t##_VV, NULL, n##_##t##_SV, NULL}},
-#define ROW_VS(f, s, t, T, r, n) {FTH_EW_##f, FTH_EW_##s, T, r, {n##_##t##_VV, n##_##t##_VS, NULL, NULL}},
+#define ROW4(f, s, t, T, r, n)                                                                     \
+    {FTH_EW_##f, FTH_EW_##s, T, r, {n##_##t##_VV, n##_##t##_VS, n##_##t##_SV, n##_##t##_SS}},
+#define ROW_SV(f, s, t, T, n)                                                                      \
+    {FTH_EW_##f, FTH_EW_##s, T, 0, {n##_##t##_VV, NULL, n##_##t##_SV, NULL}},
+#define ROW_VS(f, s, t, T, r, n)                                                                   \
+    {FTH_EW_##f, FTH_EW_##s, T, r, {n##_##t##_VV, n##_##t##_VS, NULL, NULL}},
 #define ROW1(f, s, t, T, n) {FTH_EW_##f, FTH_EW_##s, T, 0, {n##_##t##_VV, NULL, NULL, NULL}},
 #define BB_ROW_X(f, s) ROW4(f, s, f32, FTH_F32, 0, f##_##s) ROW4(f, s, f64, FTH_F64, 0, f##_##s)
 #define BB_ROW_Y(f, s) ROW4(f, s, f32, FTH_F32, 1, f##_R##s) ROW4(f, s, f64, FTH_F64, 1, f##_R##s)
 #define BU_ROW(f, s) ROW_SV(f, s, f32, FTH_F32, f##_##s) ROW_SV(f, s, f64, FTH_F64, f##_##s)
 #define UB_ROW_X(f, s) ROW_VS(f, s, f32, FTH_F32, 0, f##_##s) ROW_VS(f, s, f64, FTH_F64, 0, f##_##s)
-#define UB_ROW_Y(f, s) ROW_VS(f, s, f32, FTH_F32, 1, f##_R##s) ROW_VS(f, s, f64, FTH_F64, 1, f##_R##s)
+#define UB_ROW_Y(f, s)                                                                             \
+    ROW_VS(f, s, f32, FTH_F32, 1, f##_R##s) ROW_VS(f, s, f64, FTH_F64, 1, f##_R##s)
 #define UU_ROW(f, s) ROW1(f, s, f32, FTH_F32, f##_##s) ROW1(f, s, f64, FTH_F64, f##_##s)
 static const fth__vec_pair pairs[] = {BINARY_BINARY(BB_ROW_X, BB_ROW_Y) BINARY_UNARY(BU_ROW)
                                           UNARY_BINARY(UB_ROW_X, UB_ROW_Y) UNARY_UNARY(UU_ROW)};
 extern const fth__pair_list FTH__ISA_NAME(fth__pair_loops, FTH_ISA);
-const fth__pair_list FTH__ISA_NAME(fth__pair_loops, FTH_ISA) = {pairs, (int)(sizeof pairs / sizeof pairs[0])};
+const fth__pair_list FTH__ISA_NAME(fth__pair_loops,
+                                   FTH_ISA) = {pairs, (int)(sizeof pairs / sizeof pairs[0])};

@@ -1,7 +1,7 @@
 /* tail_kernels.c - loops that join the elements of a block: what reductions at a tail are made of.
  *
- * Compiled once per instruction set. Wide numbers are f64, i64 or c128; every loop joins in the order
- * ops/fused.h defines, whatever the length of the vectors.
+ * Compiled once per instruction set. Wide numbers are f64, i64 or c128; every loop joins in the
+ * order ops/fused.h defines, whatever the length of the vectors.
  */
 #include "cpu/vec.h"
 #include "cpu/vec_loop.h"
@@ -62,8 +62,10 @@ static inline fth_c128 sum_c(fth_c128 a, fth_c128 x)
         if (block == 16)                                                                           \
             for (int64_t b = 0; b < whole; b++) partial[b] = lanes_##fn(16, v + b * 16, start);    \
         else                                                                                       \
-            for (int64_t b = 0; b < whole; b++) partial[b] = lanes_##fn(block, v + b * block, start); \
-        if (whole * block < n) partial[whole] = lanes_##fn(n - whole * block, v + whole * block, start); \
+            for (int64_t b = 0; b < whole; b++)                                                    \
+                partial[b] = lanes_##fn(block, v + b * block, start);                              \
+        if (whole * block < n)                                                                     \
+            partial[whole] = lanes_##fn(n - whole * block, v + whole * block, start);              \
     }
 /* Blocks of two and four elements: lanes that hold nothing are left out, which changes nothing for
  * numbers that were joined with the start once. */
@@ -92,8 +94,8 @@ static inline fth_c128 sum_c(fth_c128 a, fth_c128 x)
         if (whole * block < n)                                                                     \
             blocks_many_##fn(n - whole * block, block, v + whole * block, partial + whole);        \
     }
-/* Two, three and four rows are what coordinates have; the rest goes one column at a time, four side by
- * side, or one row at a time when columns are neighbours. */
+/* Two, three and four rows are what coordinates have; the rest goes one column at a time, four side
+ * by side, or one row at a time when columns are neighbours. */
 #define COLUMN(fn, T, W, GET, OP)                                                                  \
     static void few_##fn(const int64_t rows, int64_t cols, int64_t col_step, const T *v, W *acc)   \
     {                                                                                              \
@@ -233,8 +235,8 @@ JOINS(sum_z, fth_c128, sum_c)
 JOINS(prod_z, fth_c128, prod_c)
 
 #define REAL_ROW(kind, red)                                                                        \
-    [FTH_F16] = kind##_##red##_f32, [FTH_BF16] = kind##_##red##_f32, [FTH_F32] = kind##_##red##_f32, \
-    [FTH_F64] = kind##_##red##_f64
+    [FTH_F16] = kind##_##red##_f32, [FTH_BF16] = kind##_##red##_f32,                               \
+    [FTH_F32] = kind##_##red##_f32, [FTH_F64] = kind##_##red##_f64
 #define COMPLEX_ROW(kind, red) [FTH_C64] = kind##_##red##_c64, [FTH_C128] = kind##_##red##_c128
 #define INT_ROW(red)                                                                               \
     [FTH_U8] = column_##red##_u8, [FTH_U16] = column_##red##_u16, [FTH_I32] = column_##red##_i32,  \
@@ -245,10 +247,10 @@ const fth__tail_loops FTH__ISA_NAME(fth__tail_loops, FTH_ISA) = {
                [FTH_RED_PROD] = {REAL_ROW(blocks, prod), COMPLEX_ROW(blocks, prod)},
                [FTH_RED_MIN] = {REAL_ROW(blocks, min)},
                [FTH_RED_MAX] = {REAL_ROW(blocks, max)}},
-    .column = {[FTH_RED_SUM] = {REAL_ROW(column, sum), COMPLEX_ROW(column, sum), INT_ROW(sum),
-                                [FTH_BOOL] = column_sum_bool},
-               [FTH_RED_PROD] = {REAL_ROW(column, prod), COMPLEX_ROW(column, prod), INT_ROW(prod),
-                                 [FTH_BOOL] = column_prod_bool},
+    .column = {[FTH_RED_SUM] = {REAL_ROW(column, sum), COMPLEX_ROW(column, sum),
+                                INT_ROW(sum), [FTH_BOOL] = column_sum_bool},
+               [FTH_RED_PROD] = {REAL_ROW(column, prod), COMPLEX_ROW(column, prod),
+                                 INT_ROW(prod), [FTH_BOOL] = column_prod_bool},
                [FTH_RED_MIN] = {REAL_ROW(column, min), INT_ROW(min)},
                [FTH_RED_MAX] = {REAL_ROW(column, max), INT_ROW(max)},
                [FTH_RED_ANY] = {[FTH_BOOL] = column_any_bool},

@@ -1,8 +1,9 @@
 /* vec.h - loops over blocks of elements, compiled once per instruction set.
  *
- * A block is up to a few thousand elements of one dtype in cache; f16 and bf16 blocks hold f32. A loop
- * may write over one of its operands exactly, never over part of it. Tables are constants; which one is
- * used is asked of the processor each time, so there is nothing to set up and nothing to race for.
+ * A block is up to a few thousand elements of one dtype in cache; f16 and bf16 blocks hold f32. A
+ * loop may write over one of its operands exactly, never over part of it. Tables are constants;
+ * which one is used is asked of the processor each time, so there is nothing to set up and nothing
+ * to race for.
  */
 #ifndef FTH_CPU_VEC_H
 #define FTH_CPU_VEC_H
@@ -20,14 +21,15 @@ enum { FTH__VV, FTH__VS, FTH__SV, FTH__SS, FTH__FORMS };
 typedef struct fth__vec_pair {
     int16_t first, second; /* fth_ew */
     uint8_t dtype;
-    uint8_t swapped;                /* second(c, first(a, b)) */
-    fth__vec_fn *run[FTH__FORMS];   /* form of b and c; sources are a b c, those there are */
+    uint8_t swapped;              /* second(c, first(a, b)) */
+    fth__vec_fn *run[FTH__FORMS]; /* form of b and c; sources are a b c, those there are */
 } fth__vec_pair;
 
 /* Partials of the blocks of one row of n elements, by lanes as ops/fused.h says. */
 typedef void fth__blocks_fn(int64_t n, int64_t block, const void *v, void *partial);
 /* acc[c] with elements 0.. of column c, in order: v[r * row_step + c * col_step]. */
-typedef void fth__column_fn(int64_t rows, int64_t cols, int64_t row_step, int64_t col_step, const void *v, void *acc);
+typedef void fth__column_fn(int64_t rows, int64_t cols, int64_t row_step, int64_t col_step,
+                            const void *v, void *acc);
 /* to[i] with more[i]; or *to with more[0], more[1]... in order. */
 typedef void fth__join_fn(int64_t n, void *to, const void *more);
 
@@ -36,7 +38,8 @@ typedef void fth__join_fn(int64_t n, void *to, const void *more);
 
 /* What the files *_kernels.c export, each once per instruction set. */
 typedef fth__vec_fn *const fth__map_loops[FTH_EW_COUNT][FTH_DTYPE_COUNT][FTH__FORMS];
-typedef fth__vec_fn *const fth__cast_loops[FTH_DTYPE_COUNT][FTH_DTYPE_COUNT]; /* 16 bits: as f32, to be rounded */
+typedef fth__vec_fn
+    *const fth__cast_loops[FTH_DTYPE_COUNT][FTH_DTYPE_COUNT]; /* 16 bits: as f32, to be rounded */
 typedef struct fth__half_loops {
     fth__vec_fn *widen, *narrow; /* memory to f32 and back */
     fth__vec_fn *round;          /* f32 to what the dtype can hold, in place */

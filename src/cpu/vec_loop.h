@@ -1,4 +1,5 @@
-/* vec_loop.h - how a loop over elements is written so that every compiler makes it a vector loop. */
+/* vec_loop.h - how a loop over elements is written so that every compiler makes it a vector loop.
+ */
 #ifndef FTH_CPU_VEC_LOOP_H
 #define FTH_CPU_VEC_LOOP_H
 

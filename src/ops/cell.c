@@ -1,4 +1,5 @@
-/* cell.c - elementwise operations and casts on one element: the truth that fast kernels are tested against. */
+/* cell.c - elementwise operations and casts on one element: the truth that fast kernels are tested
+ * against. */
 #include "ops/elementwise.h"
 
 #include "array/half.h"
@@ -9,7 +10,8 @@ static const fth__ew_row rows[FTH_EW_COUNT] = {
 #define FTH_EW(name, text, arity, result, b, i, r, c, dx, dy, dz)                                  \
     [FTH_EW_##name] = {text, arity, FTH__EW_##result,                                              \
                        FTH__EW_HAS(b) * FTH__CLASS_BOOL | FTH__EW_HAS(i) * FTH__CLASS_INT |        \
-                           FTH__EW_HAS(r) * FTH__CLASS_REAL | FTH__EW_HAS(c) * FTH__CLASS_COMPLEX},
+                           FTH__EW_HAS(r) * FTH__CLASS_REAL |                                      \
+                           FTH__EW_HAS(c) * FTH__CLASS_COMPLEX},
 #include <fathom/elementwise.def>
 #undef FTH_EW
 };
@@ -36,12 +38,14 @@ fth_dtype fth__ew_dtype(fth_ew op, fth_dtype t)
     case FTH__EW_PICK: return t;
     case FTH__EW_BOOL: return FTH_BOOL;
     case FTH__EW_REAL: return fth_dtype_real_of(t);
-    case FTH__EW_COMPLEX: return fth_dtype_complex_of(t) == t ? FTH_DTYPE_COUNT : fth_dtype_complex_of(t);
+    case FTH__EW_COMPLEX:
+        return fth_dtype_complex_of(t) == t ? FTH_DTYPE_COUNT : fth_dtype_complex_of(t);
     }
     return FTH_DTYPE_COUNT;
 }
 
-/* ---- memory ----------------------------------------------------------------------------------- */
+/* ---- memory -----------------------------------------------------------------------------------
+ */
 
 void fth__cell_load(fth_dtype t, const void *p, fth__cell *out)
 {
@@ -66,12 +70,15 @@ void fth__cell_store(fth_dtype t, const fth__cell *v, void *p)
 
 static float round_16(fth_dtype t, float v)
 {
-    return t == FTH_F16 ? fth__f16_to_f32(fth__f32_to_f16(v)) : fth__bf16_to_f32(fth__f32_to_bf16(v));
+    return t == FTH_F16 ? fth__f16_to_f32(fth__f32_to_f16(v))
+                        : fth__bf16_to_f32(fth__f32_to_bf16(v));
 }
 
-/* ---- operations --------------------------------------------------------------------------------- */
+/* ---- operations ---------------------------------------------------------------------------------
+ */
 
-typedef void map_fn(int op, const fth__cell *px, const fth__cell *py, const fth__cell *pz, fth__cell *out);
+typedef void map_fn(int op, const fth__cell *px, const fth__cell *py, const fth__cell *pz,
+                    fth__cell *out);
 #define X_SAME FTH_T
 #define X_BOOL FTH_T
 #define X_REAL FTH_T
@@ -169,14 +176,14 @@ typedef void map_fn(int op, const fth__cell *px, const fth__cell *py, const fth_
 #include "ops/cell_map.h"
 
 static map_fn *const maps[FTH_DTYPE_COUNT] = {
-    [FTH_BOOL] = map_b,  [FTH_U8] = map_u8,   [FTH_U16] = map_u16, [FTH_I32] = map_i32,
-    [FTH_I64] = map_i64, [FTH_F16] = map_f32, [FTH_BF16] = map_f32, [FTH_F32] = map_f32,
+    [FTH_BOOL] = map_b,  [FTH_U8] = map_u8,   [FTH_U16] = map_u16,   [FTH_I32] = map_i32,
+    [FTH_I64] = map_i64, [FTH_F16] = map_f32, [FTH_BF16] = map_f32,  [FTH_F32] = map_f32,
     [FTH_F64] = map_f64, [FTH_C64] = map_c64, [FTH_C128] = map_c128,
 };
 _Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it a row above and in the casts below");
 
-void fth__cell_map(fth_ew op, fth_dtype t, const fth__cell *x, const fth__cell *y, const fth__cell *z,
-                   fth__cell *out)
+void fth__cell_map(fth_ew op, fth_dtype t, const fth__cell *x, const fth__cell *y,
+                   const fth__cell *z, fth__cell *out)
 {
     fth__cell r = {.c128 = {0.0, 0.0}};
     maps[t]((int)op, x, y ? y : x, z ? z : x, &r);
@@ -185,9 +192,11 @@ void fth__cell_map(fth_ew op, fth_dtype t, const fth__cell *x, const fth__cell *
     *out = r;
 }
 
-/* ---- casts ---------------------------------------------------------------------------------------- */
+/* ---- casts
+ * ---------------------------------------------------------------------------------------- */
 
-/* A number on its way: exactly one of the three is right, by the class of the dtype it came from. */
+/* A number on its way: exactly one of the three is right, by the class of the dtype it came from.
+ */
 typedef struct number {
     unsigned class;
     int64_t i;
@@ -259,8 +268,10 @@ bool fth__cell_cast(fth_dtype from, fth_dtype to, const fth__cell *v, fth__cell 
     } else if (int_range(to, &first, &last)) {
         int64_t i = n.i;
         if (!is_int) {
-            /* both ends are powers of two in double: nothing between them is lost by comparing there */
-            if (!(n.f > (double)first - 1.0 || n.f == (double)first) || !(n.f < (double)last + 1.0)) return false;
+            /* both ends are powers of two in double: nothing between them is lost by comparing
+             * there */
+            if (!(n.f > (double)first - 1.0 || n.f == (double)first) || !(n.f < (double)last + 1.0))
+                return false;
             i = (int64_t)n.f;
         }
         if (i < first || i > last) return false;

@@ -1,8 +1,8 @@
 /* elementwise.c - map: one operation of elementwise.def on each element.
  *
- * Operands combine only when the axes of one contain those of the others; the result has the axes, in
- * the order, of that one. Nothing grows by accident and no dtype changes. Gradients come from the
- * same table; a smaller operand's is summed over the axes it lacks.
+ * Operands combine only when the axes of one contain those of the others; the result has the axes,
+ * in the order, of that one. Nothing grows by accident and no dtype changes. Gradients come from
+ * the same table; a smaller operand's is summed over the axes it lacks.
  */
 #include "ops/elementwise.h"
 
@@ -14,7 +14,8 @@ static fth_ew op_of(const fth_node *node)
     return *(const fth_ew *)node->attr;
 }
 
-/* ---- infer ------------------------------------------------------------------------------------ */
+/* ---- infer ------------------------------------------------------------------------------------
+ */
 
 static bool contains(const fth_desc *big, const fth_desc *small)
 {
@@ -44,8 +45,9 @@ static fth_status fail_axes(const fth_node *node, int i, int k, fth_err *err)
 {
     const char *name = fth__ew_info(op_of(node))->name;
     char a[FTH__SHAPE_TEXT], b[FTH__SHAPE_TEXT], list[FTH__AXES_TEXT];
-    const fth_status s = FTH_FAIL(err, FTH_E_AXIS_MISMATCH, "%s: %s and %s: neither contains the other's axes",
-                                  name, fth_in_format(node, i, a, sizeof a), fth_in_format(node, k, b, sizeof b));
+    const fth_status s =
+        FTH_FAIL(err, FTH_E_AXIS_MISMATCH, "%s: %s and %s: neither contains the other's axes", name,
+                 fth_in_format(node, i, a, sizeof a), fth_in_format(node, k, b, sizeof b));
     const fth_desc *di = &node->in[i], *dk = &node->in[k];
     fth_axis_id part[FTH_MAX_AXES], merged = merged_axis(node->graph, di, dk);
     int has = i;
@@ -53,15 +55,20 @@ static fth_status fail_axes(const fth_node *node, int i, int k, fth_err *err)
     if (merged >= 0) {
         const int n = fth__axis_parts(node->graph, merged, part);
         fth__axes_text(node->graph, n, part, list, sizeof list);
-        fth_err_hint(err, "'%s' was merged from \"%s\": split(%s operand, \"%s\", \"%s\") if each of those is meant",
-                     fth__name_of(node, merged), list, which(has), fth__name_of(node, merged), list);
+        fth_err_hint(err,
+                     "'%s' was merged from \"%s\": split(%s operand, \"%s\", \"%s\") if each of "
+                     "those is meant",
+                     fth__name_of(node, merged), list, which(has), fth__name_of(node, merged),
+                     list);
         return s;
     }
     fth_axis_id lack[FTH_MAX_AXES];
     int n = 0;
     for (int d = 0; d < dk->n_axes; d++)
         if (fth_desc_find(di, dk->axis[d]) < 0) lack[n++] = dk->axis[d];
-    fth_err_hint(err, "if the outer product is meant, write expand(%s operand, \"%s\"); else rename or sum an axis",
+    fth_err_hint(err,
+                 "if the outer product is meant, write expand(%s operand, \"%s\"); else rename or "
+                 "sum an axis",
                  which(i), fth__axes_text(node->graph, n, lack, list, sizeof list));
     return s;
 }
@@ -73,7 +80,8 @@ static fth_status infer_axes(const fth_node *node, int *largest, fth_err *err)
         if (node->in[i].n_axes > node->in[*largest].n_axes) *largest = i;
     for (int i = 0; i < node->n_in; i++)
         if (!contains(&node->in[*largest], &node->in[i]))
-            return i < *largest ? fail_axes(node, i, *largest, err) : fail_axes(node, *largest, i, err);
+            return i < *largest ? fail_axes(node, i, *largest, err)
+                                : fail_axes(node, *largest, i, err);
     return FTH_OK;
 }
 
@@ -88,10 +96,13 @@ static fth_status infer_dtype(const fth_node *node, fth_dtype *to, fth_err *err)
                         fth_in_format(node, 0, a, sizeof a));
     for (int i = first + 1; i < node->n_in; i++) {
         if (node->in[i].dtype == node->in[first].dtype) continue;
-        const fth_status s = FTH_FAIL(err, FTH_E_DTYPE, "%s: %s and %s have different dtypes", row->name,
-                                      fth_in_format(node, first, a, sizeof a), fth_in_format(node, i, b, sizeof b));
-        fth_err_hint(err, "nothing is converted silently: write cast(.., %s) or cast(.., %s) where it is meant",
-                     fth_dtype_name(node->in[first].dtype), fth_dtype_name(node->in[i].dtype));
+        const fth_status s =
+            FTH_FAIL(err, FTH_E_DTYPE, "%s: %s and %s have different dtypes", row->name,
+                     fth_in_format(node, first, a, sizeof a), fth_in_format(node, i, b, sizeof b));
+        fth_err_hint(
+            err,
+            "nothing is converted silently: write cast(.., %s) or cast(.., %s) where it is meant",
+            fth_dtype_name(node->in[first].dtype), fth_dtype_name(node->in[i].dtype));
         return s;
     }
     *to = fth__ew_dtype(op_of(node), node->in[first].dtype);
@@ -101,7 +112,8 @@ static fth_status infer_dtype(const fth_node *node, fth_dtype *to, fth_err *err)
     const unsigned c = row->classes;
     fth_err_hint(err, "%s is defined for:%s%s%s%s", row->name, c & FTH__CLASS_BOOL ? " bool" : "",
                  c & FTH__CLASS_INT ? " integers" : "",
-                 c & FTH__CLASS_REAL ? (row->result == FTH__EW_COMPLEX ? " f32 f64" : " reals") : "",
+                 c & FTH__CLASS_REAL ? (row->result == FTH__EW_COMPLEX ? " f32 f64" : " reals")
+                                     : "",
                  c & FTH__CLASS_COMPLEX ? " complex" : "");
     return s;
 }
@@ -111,8 +123,8 @@ static int marked_operand(const fth_node *node)
 {
     const fth_desc *a = &node->in[0], *b = &node->in[1];
     const fth_ew op = op_of(node);
-    if (op == FTH_EW_NEG || op == FTH_EW_SQR || op == FTH_EW_ABS || op == FTH_EW_ABS2 || op == FTH_EW_CONJ ||
-        op == FTH_EW_REAL || op == FTH_EW_IMAG)
+    if (op == FTH_EW_NEG || op == FTH_EW_SQR || op == FTH_EW_ABS || op == FTH_EW_ABS2 ||
+        op == FTH_EW_CONJ || op == FTH_EW_REAL || op == FTH_EW_IMAG)
         return 0;
     if (op == FTH_EW_MUL) return a->triangle != FTH_FULL ? 0 : 1;
     const bool equal = (op == FTH_EW_ADD || op == FTH_EW_SUB) && a->triangle == b->triangle &&
@@ -146,7 +158,8 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
     fth__rel_same(out, fth_desc_find(&node->out[0], node->in[in].axis[dim]));
 }
 
-/* ---- run ---------------------------------------------------------------------------------------- */
+/* ---- run ----------------------------------------------------------------------------------------
+ */
 
 static fth_status run(const fth_call *call)
 {
@@ -163,7 +176,8 @@ static fth_status run(const fth_call *call)
             const int dim = i < node->n_in ? fth_desc_find(&node->in[i], d->axis[k]) : -1;
             stride[i] = dim < 0 ? 0 : call->in[i].stride[dim] * bytes[i];
         }
-        fth__loop_add(&l, call->out[0].extent[k], stride[0], stride[1], stride[2], call->out[0].stride[k] * bytes[3]);
+        fth__loop_add(&l, call->out[0].extent[k], stride[0], stride[1], stride[2],
+                      call->out[0].stride[k] * bytes[3]);
     }
     fth__cell v[3] = {{0}}, r;
     for (bool more = fth__loop_start(&l); more; more = fth__loop_next(&l)) {
@@ -175,7 +189,8 @@ static fth_status run(const fth_call *call)
     return FTH_OK;
 }
 
-/* ---- gradients ------------------------------------------------------------------------------------ */
+/* ---- gradients
+ * ------------------------------------------------------------------------------------ */
 
 /* What the derivatives of elementwise.def are written with. */
 typedef struct chain {
@@ -228,11 +243,12 @@ static fth_val lift(const chain *at, fth_val a)
 
 typedef fth_val partial_fn(const chain *at, fth_val x, fth_val y, fth_val z, fth_val r, fth_val g);
 #define PARTIAL(name, which, column)                                                               \
-    FTH__EW_IF(column, static fth_val which##name(const chain *at, fth_val x, fth_val y, fth_val z, \
-                                                  fth_val r, fth_val g) {                          \
-        (void)at, (void)x, (void)y, (void)z, (void)r, (void)g;                                     \
-        return column;                                                                             \
-    })
+    FTH__EW_IF(                                                                                    \
+        column, static fth_val which##name(const chain *at, fth_val x, fth_val y, fth_val z,       \
+                                           fth_val r, fth_val g) {                                 \
+            (void)at, (void)x, (void)y, (void)z, (void)r, (void)g;                                 \
+            return column;                                                                         \
+        })
 #define FTH_EW(name, text, arity, result, b, i, re, c, dx, dy, dz)                                 \
     PARTIAL(name, dx_, dx) PARTIAL(name, dy_, dy) PARTIAL(name, dz_, dz)
 #include <fathom/elementwise.def>
@@ -256,25 +272,44 @@ static fth_val shrink_like(fth_site site, fth_val v, const fth_desc *like)
     int n = 0;
     for (int i = 0; i < d->n_axes; i++)
         if (fth_desc_find(like, d->axis[i]) < 0) extra[n++] = d->axis[i];
-    if (n > 0) v = fth_reduce_(site, FTH_RED_SUM, v, fth__axes_text(v.graph, n, extra, text, sizeof text));
+    if (n > 0)
+        v = fth_reduce_(site, FTH_RED_SUM, v, fth__axes_text(v.graph, n, extra, text, sizeof text));
     if (!fth_val_ok(v)) return v;
     d = fth__val_desc(v);
     for (int i = 0; i < d->n_axes; i++)
-        if (d->axis[i] != like->axis[i]) return fth_layout_(site, v, fth__desc_axes(v.graph, like, text, sizeof text));
+        if (d->axis[i] != like->axis[i])
+            return fth_layout_(site, v, fth__desc_axes(v.graph, like, text, sizeof text));
     return v;
+}
+
+/* Flat almost everywhere, so nothing flows back, is one thing; a slope that nobody wrote down is
+ * another and must be said. */
+static bool slope_unknown(const fth_node *node)
+{
+    const fth_ew op = op_of(node);
+    return op == FTH_EW_TRIGAMMA || (op == FTH_EW_SIGN && fth_dtype_is_complex(node->in[0].dtype));
 }
 
 static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
 {
-    (void)err;
     const fth_val none = {0};
+    if (slope_unknown(node)) {
+        const fth_status s =
+            FTH_FAIL(err, FTH_E_GRAPH_GRADIENT,
+                     "%s of %s at %s:%d has no gradient, and the loss depends on it",
+                     fth__ew_info(op_of(node))->name, fth_dtype_name(node->in[0].dtype),
+                     node->site.file, node->site.line);
+        fth_err_origin(err, node->site);
+        return s;
+    }
     for (int i = 0; i < node->n_in; i++) {
         const unsigned class = fth__dtype_class(node->in[i].dtype);
         partial_fn *const partial = partials[op_of(node)][i];
         if (!partial || class == FTH__CLASS_BOOL || class == FTH__CLASS_INT) continue;
         const chain at = {node->site, node->graph, node->in[i].dtype};
-        const fth_val v = partial(&at, node->in_val[0], node->n_in > 1 ? node->in_val[1] : none,
-                                  node->n_in > 2 ? node->in_val[2] : none, node->out_val[0], out_bar[0]);
+        const fth_val v =
+            partial(&at, node->in_val[0], node->n_in > 1 ? node->in_val[1] : none,
+                    node->n_in > 2 ? node->in_val[2] : none, node->out_val[0], out_bar[0]);
         in_bar[i] = shrink_like(node->site, v, &node->in[i]);
     }
     return FTH_OK;
@@ -282,7 +317,8 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
 
 const fth_op fth__op_map = {.name = "map",
                             .brief = "one elementwise operation",
-                            .flags = FTH_OP_CHEAP | FTH_OP_IN_PLACE_0 | FTH_OP_IN_PLACE_0 << 1 | FTH_OP_IN_PLACE_0 << 2,
+                            .flags = FTH_OP_CHEAP | FTH_OP_IN_PLACE_0 | FTH_OP_IN_PLACE_0 << 1 |
+                                     FTH_OP_IN_PLACE_0 << 2,
                             .infer = infer,
                             .relation = relation,
                             .vjp = vjp,
@@ -292,6 +328,7 @@ fth_val fth_map_(fth_site site, fth_ew op, fth_val a, fth_val b, fth_val c)
 {
     const fth_val in[3] = {a, b, c};
     if ((int)op < 0 || op >= FTH_EW_COUNT)
-        return fth_poison_(a.graph, site, FTH_E_GRAPH_ATTR, "map: %d is not an elementwise operation", (int)op);
+        return fth_poison_(a.graph, site, FTH_E_GRAPH_ATTR,
+                           "map: %d is not an elementwise operation", (int)op);
     return fth_node_add_(a.graph, site, &fth__op_map, fth__ew_info(op)->arity, in, &op, sizeof op);
 }

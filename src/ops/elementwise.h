@@ -18,7 +18,8 @@
 #define FTH__EW_IF_0(...)
 #define FTH__EW_IF_1(...) __VA_ARGS__
 /* The text, or NULL. */
-#define FTH__EW_OR_NULL(column, ...) FTH__EW_GLUE(FTH__EW_OR_NULL_, FTH__EW_HAS(column))(__VA_ARGS__)
+#define FTH__EW_OR_NULL(column, ...)                                                               \
+    FTH__EW_GLUE(FTH__EW_OR_NULL_, FTH__EW_HAS(column))(__VA_ARGS__)
 #define FTH__EW_OR_NULL_0(...) NULL
 #define FTH__EW_OR_NULL_1(...) __VA_ARGS__
 /* For elementwise_type.h: the column of a class, and its row when there is one. */
@@ -48,7 +49,8 @@ typedef struct fth__ew_row {
 } fth__ew_row;
 const fth__ew_row *fth__ew_info(fth_ew op);
 unsigned fth__dtype_class(fth_dtype t);
-/* dtype of op's result for operands of dtype t (of the second, for SELECT); FTH_DTYPE_COUNT: refused. */
+/* dtype of op's result for operands of dtype t (of the second, for SELECT); FTH_DTYPE_COUNT:
+ * refused. */
 fth_dtype fth__ew_dtype(fth_ew op, fth_dtype t);
 
 typedef union fth__cell {
@@ -66,8 +68,8 @@ void fth__cell_store(fth_dtype t, const fth__cell *v, void *p);
 /* A constant, of the table's two notations. */
 void fth__cell_const(fth_dtype t, fth_c128 value, int64_t integer, fth__cell *out);
 /* `t` as for fth__ew_dtype. Operands an operation does not have are not read. */
-void fth__cell_map(fth_ew op, fth_dtype t, const fth__cell *x, const fth__cell *y, const fth__cell *z,
-                   fth__cell *out);
+void fth__cell_map(fth_ew op, fth_dtype t, const fth__cell *x, const fth__cell *y,
+                   const fth__cell *z, fth__cell *out);
 /* false: the value does not fit; *out is unchanged. */
 bool fth__cell_cast(fth_dtype from, fth_dtype to, const fth__cell *v, fth__cell *out);
 

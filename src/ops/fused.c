@@ -1,7 +1,7 @@
 /* fused.c - a program of elementwise instructions with a reduction at its tail: the reference.
  *
- * One element at a time, one instruction at a time, every sum exactly as fused.h defines it. Made by
- * the planner from operations that have gradients of their own, so it needs none.
+ * One element at a time, one instruction at a time, every sum exactly as fused.h defines it. Made
+ * by the planner from operations that have gradients of their own, so it needs none.
  */
 #include "ops/fused.h"
 
@@ -38,7 +38,10 @@ void fth__tail_init(fth__tail *tail, const fth__program *p)
 
 fth__wide fth__tail_start(fth_red red, fth__kind kind)
 {
-    const double f = red == FTH_RED_PROD ? 1.0 : red == FTH_RED_MIN ? HUGE_VAL : red == FTH_RED_MAX ? -HUGE_VAL : 0.0;
+    const double f = red == FTH_RED_PROD  ? 1.0
+                     : red == FTH_RED_MIN ? HUGE_VAL
+                     : red == FTH_RED_MAX ? -HUGE_VAL
+                                          : 0.0;
     const int64_t i = red == FTH_RED_PROD || red == FTH_RED_ALL ? 1
                       : red == FTH_RED_MIN                      ? INT64_MAX
                       : red == FTH_RED_MAX                      ? INT64_MIN
@@ -80,7 +83,8 @@ fth__wide fth__tail_join(fth_red red, fth__kind kind, fth__wide a, fth__wide b)
     return (fth__wide){.c = fth__cmul_c128(a.c, b.c)};
 }
 
-/* ---- shapes ------------------------------------------------------------------------------------ */
+/* ---- shapes ------------------------------------------------------------------------------------
+ */
 
 static fth_status infer(fth_node *node, fth_err *err)
 {
@@ -88,21 +92,26 @@ static fth_status infer(fth_node *node, fth_err *err)
     fth_desc d = {.n_axes = p->n_axes};
     memcpy(d.axis, p->axis, sizeof d.axis);
     memcpy(d.size, p->size, sizeof d.size);
-    if (node->attr_bytes != sizeof *p || node->n_in != p->n_in || p->n_out < 1 || p->n_out > FTH_MAX_OUT)
+    if (node->attr_bytes != sizeof *p || node->n_in != p->n_in || p->n_out < 1 ||
+        p->n_out > FTH_MAX_OUT)
         return FTH_FAIL(err, FTH_E_INTERNAL, "fused: the program does not belong to this node");
     for (int i = 0; i < p->n_in; i++) {
         bool fits = node->in[i].dtype == (fth_dtype)p->reg_dtype[i];
-        for (int k = 0; k < node->in[i].n_axes; k++) fits &= fth_desc_find(&d, node->in[i].axis[k]) >= 0;
-        if (!fits) return FTH_FAIL(err, FTH_E_INTERNAL, "fused: operand %d is not what the program says", i);
+        for (int k = 0; k < node->in[i].n_axes; k++)
+            fits &= fth_desc_find(&d, node->in[i].axis[k]) >= 0;
+        if (!fits)
+            return FTH_FAIL(err, FTH_E_INTERNAL, "fused: operand %d is not what the program says",
+                            i);
     }
     fth__tail tail = {.dim = -1};
     if (p->tail_dim >= 0) {
         if (p->n_out != 1 || p->tail_dim >= p->n_axes || p->tail_red == FTH_RED_LOGSUMEXP)
-            return FTH_FAIL(err, FTH_E_INTERNAL, "fused: a tail has one output and is not logsumexp");
+            return FTH_FAIL(err, FTH_E_INTERNAL,
+                            "fused: a tail has one output and is not logsumexp");
         fth__tail_init(&tail, p);
         if (tail.to == FTH_DTYPE_COUNT)
-            return FTH_FAIL(err, FTH_E_DTYPE_OP, "fused: %s is not defined for %s", fth__reduce_name(tail.red),
-                            fth_dtype_name(tail.from));
+            return FTH_FAIL(err, FTH_E_DTYPE_OP, "fused: %s is not defined for %s",
+                            fth__reduce_name(tail.red), fth_dtype_name(tail.from));
         fth_desc_drop(&d, p->tail_dim);
     }
     node->n_out = p->n_out;
@@ -147,7 +156,8 @@ static uint64_t state(const fth_node *node)
     return tail.state;
 }
 
-void fth__fused_extent(const fth__program *p, const fth_call *call, int64_t *extent, int64_t *origin)
+void fth__fused_extent(const fth__program *p, const fth_call *call, int64_t *extent,
+                       int64_t *origin)
 {
     for (int k = 0, o = 0; k < p->n_axes; k++) {
         if (k != p->tail_dim) {
@@ -166,7 +176,8 @@ void fth__fused_extent(const fth__program *p, const fth_call *call, int64_t *ext
     }
 }
 
-void fth__fused_strides(const fth__program *p, const fth_desc *d, const fth_tile *t, int64_t *stride)
+void fth__fused_strides(const fth__program *p, const fth_desc *d, const fth_tile *t,
+                        int64_t *stride)
 {
     for (int k = 0; k < p->n_axes; k++) {
         const int dim = fth_desc_find(d, p->axis[k]);
@@ -184,7 +195,8 @@ static double flops(const fth_call *call)
     return n;
 }
 
-/* ---- run ---------------------------------------------------------------------------------------- */
+/* ---- run ----------------------------------------------------------------------------------------
+ */
 
 typedef struct machine {
     const fth_call *call;
@@ -211,12 +223,15 @@ static void evaluate(machine *m)
     const fth__program *p = m->p;
     for (int i = 0; i < p->n_in; i++) {
         const fth_dtype t = (fth_dtype)p->reg_dtype[i];
-        fth__cell_load(t, (const char *)m->call->in[i].data + offset(m, m->in_stride[i]) * fth_dtype_size(t), &m->reg[i]);
+        fth__cell_load(
+            t, (const char *)m->call->in[i].data + offset(m, m->in_stride[i]) * fth_dtype_size(t),
+            &m->reg[i]);
     }
     for (int i = 0; i < p->n_instr; i++) {
         const fth__instr *in = &p->instr[i];
         const fth__cell *x = &m->reg[in->src[0]];
-        const fth__cell *y = in->src[1] >= 0 ? &m->reg[in->src[1]] : x, *z = in->src[2] >= 0 ? &m->reg[in->src[2]] : x;
+        const fth__cell *y = in->src[1] >= 0 ? &m->reg[in->src[1]] : x,
+                        *z = in->src[2] >= 0 ? &m->reg[in->src[2]] : x;
         if (in->op == FTH__INSTR_CAST)
             (void)fth__cell_cast((fth_dtype)in->from, (fth_dtype)in->to, x, &m->reg[in->dst]);
         else
@@ -240,10 +255,12 @@ static fth__wide block_partial(machine *m, int64_t from, int64_t to)
         m->index[t->dim] = i;
         evaluate(m);
         const int l = (int)((i - from) % t->lanes);
-        lane[l] = fth__tail_join(t->red, t->kind, lane[l], widen(t->from, &m->reg[m->p->out_reg[0]]));
+        lane[l] =
+            fth__tail_join(t->red, t->kind, lane[l], widen(t->from, &m->reg[m->p->out_reg[0]]));
     }
     for (int half = t->lanes / 2; half > 0; half /= 2)
-        for (int l = 0; l < half; l++) lane[l] = fth__tail_join(t->red, t->kind, lane[l], lane[l + half]);
+        for (int l = 0; l < half; l++)
+            lane[l] = fth__tail_join(t->red, t->kind, lane[l], lane[l + half]);
     return lane[0];
 }
 
@@ -254,7 +271,8 @@ static void reduce_one(machine *m)
     const fth_call *call = m->call;
     m->index[t->dim] = 0;
     char *out = (char *)call->out[0].data + offset(m, m->out_stride[0]) * fth_dtype_size(t->to);
-    char *kept = (char *)call->state.data + (t->state ? (uint64_t)offset(m, m->state_stride) * t->state : 0);
+    char *kept =
+        (char *)call->state.data + (t->state ? (uint64_t)offset(m, m->state_stride) * t->state : 0);
     const uint64_t super_at = t->total_in_out ? 0 : t->wide;
     const fth__wide start = fth__tail_start(t->red, t->kind);
     fth__wide total = start, super = start;
@@ -286,7 +304,8 @@ static void store_outputs(machine *m)
         const fth_dtype t = m->call->node->out[i].dtype;
         char *out = m->call->out[i].data;
         if (!out) continue;
-        fth__cell_store(t, &m->reg[m->p->out_reg[i]], out + offset(m, m->out_stride[i]) * fth_dtype_size(t));
+        fth__cell_store(t, &m->reg[m->p->out_reg[i]],
+                        out + offset(m, m->out_stride[i]) * fth_dtype_size(t));
     }
 }
 
@@ -297,11 +316,14 @@ static void machine_init(machine *m, const fth_call *call)
     *m = (machine){.call = call, .p = p};
     fth__tail_init(&m->tail, p);
     fth__fused_extent(p, call, m->extent, m->origin);
-    for (int i = 0; i < p->n_in; i++) fth__fused_strides(p, &node->in[i], &call->in[i], m->in_stride[i]);
-    for (int i = 0; i < p->n_out; i++) fth__fused_strides(p, &node->out[i], &call->out[i], m->out_stride[i]);
+    for (int i = 0; i < p->n_in; i++)
+        fth__fused_strides(p, &node->in[i], &call->in[i], m->in_stride[i]);
+    for (int i = 0; i < p->n_out; i++)
+        fth__fused_strides(p, &node->out[i], &call->out[i], m->out_stride[i]);
     fth__fused_strides(p, &node->out[0], &call->state, m->state_stride);
     for (int i = 0; i < p->n_const; i++)
-        fth__cell_const((fth_dtype)p->reg_dtype[p->n_in + i], p->constant[i], p->constant_i64[i], &m->reg[p->n_in + i]);
+        fth__cell_const((fth_dtype)p->reg_dtype[p->n_in + i], p->constant[i], p->constant_i64[i],
+                        &m->reg[p->n_in + i]);
 }
 
 static fth_status run(const fth_call *call)
@@ -327,12 +349,13 @@ static fth_status run(const fth_call *call)
     }
 }
 
-const fth_op fth__op_fused = {.name = "fused",
-                              .brief = "several elementwise operations at once, with a reduction at the tail",
-                              .flags = FTH_OP_CHEAP | FTH_OP_FREE_AXES | 0xfffu << 8, /* in place in any operand */
-                              .infer = infer,
-                              .relation = relation,
-                              .grid = grid,
-                              .state = state,
-                              .flops = flops,
-                              .run = run};
+const fth_op fth__op_fused = {
+    .name = "fused",
+    .brief = "several elementwise operations at once, with a reduction at the tail",
+    .flags = FTH_OP_CHEAP | FTH_OP_FREE_AXES | 0xfffu << 8, /* in place in any operand */
+    .infer = infer,
+    .relation = relation,
+    .grid = grid,
+    .state = state,
+    .flops = flops,
+    .run = run};

@@ -1,7 +1,7 @@
 /* fused.h - what the reference and the fast interpreter of fused programs agree on.
  *
- * The tail of a program reduces one axis. Its sum is defined by sizes and axis order alone: blocks of
- * the grid; inside a block eight interleaved lanes when the axis is innermost, else one; lanes
+ * The tail of a program reduces one axis. Its sum is defined by sizes and axis order alone: blocks
+ * of the grid; inside a block eight interleaved lanes when the axis is innermost, else one; lanes
  * joined by halving; blocks joined in order inside superblocks, superblocks in order. Whatever the
  * order cannot change (integers, logic) has no blocks. Axes of at most 64 elements are added one by
  * one and never cut, so that no state has to be kept for them.
@@ -20,15 +20,15 @@ typedef struct fth__tail {
     fth_red red;
     fth_dtype from, to;
     fth__kind kind;
-    int dim;             /* of the space */
-    int64_t n;           /* whole axis */
+    int dim;              /* of the space */
+    int64_t n;            /* whole axis */
     int64_t block, super; /* elements */
-    int lanes;           /* 1 or FTH__TAIL_LANES */
-    bool exact;          /* no order can change the result: pieces may start anywhere */
-    bool total_in_out;   /* the running total is kept in the output itself, not in the state */
-    bool has_super;      /* blocks are gathered in superblocks first */
-    uint64_t wide;       /* bytes of a running value: f64, i64 or c128 */
-    uint64_t state;      /* bytes per output element: total unless in out, then superblock */
+    int lanes;            /* 1 or FTH__TAIL_LANES */
+    bool exact;           /* no order can change the result: pieces may start anywhere */
+    bool total_in_out;    /* the running total is kept in the output itself, not in the state */
+    bool has_super;       /* blocks are gathered in superblocks first */
+    uint64_t wide;        /* bytes of a running value: f64, i64 or c128 */
+    uint64_t state;       /* bytes per output element: total unless in out, then superblock */
 } fth__tail;
 /* tail->dim is -1 when the program has none. */
 void fth__tail_init(fth__tail *tail, const fth__program *p);
@@ -37,8 +37,10 @@ fth__wide fth__tail_start(fth_red red, fth__kind kind);
 fth__wide fth__tail_join(fth_red red, fth__kind kind, fth__wide a, fth__wide b);
 
 /* How far the tile of a call goes along each axis of the space, and where it starts. */
-void fth__fused_extent(const fth__program *p, const fth_call *call, int64_t *extent, int64_t *origin);
+void fth__fused_extent(const fth__program *p, const fth_call *call, int64_t *extent,
+                       int64_t *origin);
 /* Distance in elements between neighbours along each axis of the space; 0 for an axis it lacks. */
-void fth__fused_strides(const fth__program *p, const fth_desc *d, const fth_tile *t, int64_t *stride);
+void fth__fused_strides(const fth__program *p, const fth_desc *d, const fth_tile *t,
+                        int64_t *stride);
 
 #endif

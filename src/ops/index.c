@@ -35,6 +35,7 @@ fth_val fth_index_(fth_graph *g, fth_site site, const char *axis)
     if (!g) return (fth_val){0};
     if (fth_axes_parse(g, axis, &n, id, &err) != FTH_OK) return fth__graph_fail(g, site, &err);
     if (n != 1)
-        return fth_poison_(g, site, FTH_E_AXIS_NAME, "index takes one axis, but \"%s\" names %d", axis, n);
+        return fth_poison_(g, site, FTH_E_AXIS_NAME, "index takes one axis, but \"%s\" names %d",
+                           axis, n);
     return fth_node_add_(g, site, &fth__op_index, 0, NULL, id, sizeof id[0]);
 }

@@ -1,8 +1,8 @@
 /* philox.h - counter-based random bits: Philox 4x32 with ten rounds (Salmon et al., SC'11).
  *
- * One call per element: the counter is the element's global index, the iteration and the stream, the key
- * is the seed. Nothing is carried from element to element, so no chunk, thread or device can change a
- * number.
+ * One call per element: the counter is the element's global index, the iteration and the stream,
+ * the key is the seed. Nothing is carried from element to element, so no chunk, thread or device
+ * can change a number.
  */
 #ifndef FTH_OPS_PHILOX_H
 #define FTH_OPS_PHILOX_H
@@ -31,8 +31,8 @@ FTH__MATH fth__philox fth__philox_make(fth__philox counter, uint32_t key0, uint3
     return (fth__philox){{a, b, c, d}};
 }
 
-/* What all elements of one node share. The upper halves of iteration and stream, almost always zero,
- * go into the key; `lane` sets draws of one element apart. */
+/* What all elements of one node share. The upper halves of iteration and stream, almost always
+ * zero, go into the key; `lane` sets draws of one element apart. */
 typedef struct fth__random_key {
     uint32_t key0, key1, iteration, stream;
 } fth__random_key;
@@ -46,7 +46,8 @@ static inline fth__random_key fth__random_key_make(int64_t seed, int64_t iterati
 
 FTH__MATH fth__philox fth__random_bits(const fth__random_key *k, uint64_t index)
 {
-    const fth__philox counter = {{(uint32_t)index, (uint32_t)(index >> 32), k->iteration, k->stream}};
+    const fth__philox counter = {
+        {(uint32_t)index, (uint32_t)(index >> 32), k->iteration, k->stream}};
     return fth__philox_make(counter, k->key0, k->key1);
 }
 
@@ -69,7 +70,8 @@ FTH__MATH float fth__normal_f32(const fth__philox *p)
 }
 FTH__MATH double fth__normal_f64(const fth__philox *p)
 {
-    const double u = 1.0 - fth__uniform_f64(p->v[0], p->v[1]), angle = fth__uniform_f64(p->v[2], p->v[3]);
+    const double u = 1.0 - fth__uniform_f64(p->v[0], p->v[1]),
+                 angle = fth__uniform_f64(p->v[2], p->v[3]);
     return fth__sqrt_f64(-2.0 * fth__log_f64(u)) * fth__cos_f64(6.2831853071795865 * angle);
 }
 

@@ -1,8 +1,9 @@
 /* poisson.c - one Poisson draw per element, as a function of where the element stands.
  *
- * Rates below 10 by inversion of one uniform number, larger ones by transformed rejection (Hormann 1993,
- * PTRS). Attempt a of an element takes its bits from the element's counter with a in the upper bits,
- * where no index reaches, so draws do not depend on how many attempts their neighbours needed.
+ * Rates below 10 by inversion of one uniform number, larger ones by transformed rejection (Hormann
+ * 1993, PTRS). Attempt a of an element takes its bits from the element's counter with a in the
+ * upper bits, where no index reaches, so draws do not depend on how many attempts their neighbours
+ * needed.
  */
 #include "ops/build.h"
 #include "ops/loop.h"
@@ -53,7 +54,8 @@ static int64_t reject(double rate, const fth__random_key *key, uint64_t index)
     const double alpha = 1.1239 + 1.1328 / (b - 3.4), reach = 0.9277 - 3.6224 / (b - 2.0);
     for (uint64_t attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
         const fth__philox p = fth__random_bits(key, index | attempt << ATTEMPT_SHIFT);
-        const double u = fth__uniform_f64(p.v[0], p.v[1]) - 0.5, v = fth__uniform_f64(p.v[2], p.v[3]);
+        const double u = fth__uniform_f64(p.v[0], p.v[1]) - 0.5,
+                     v = fth__uniform_f64(p.v[2], p.v[3]);
         const double us = 0.5 - fth__fabs_f64(u);
         const double k = fth__floor_f64((2.0 * a / us + b) * u + rate + 0.43);
         if (us >= 0.07 && v <= reach) return (int64_t)k;
@@ -70,9 +72,10 @@ static fth_status fail_rate(const fth_call *call, double rate, const fth__loop *
     char a[FTH__SHAPE_TEXT];
     const int last = d->n_axes - 1;
     const long long at = last < 0 ? 0 : (long long)(call->in[0].origin[last] + l->index[last]);
-    const fth_status s = FTH_FAIL(call->err, FTH_E_NUMERIC, "poisson: a rate of %g in %s, at index %lld of '%s'", rate,
-                                  fth_in_format(call->node, 0, a, sizeof a), at,
-                                  last < 0 ? "" : fth__name_of(call->node, d->axis[last]));
+    const fth_status s =
+        FTH_FAIL(call->err, FTH_E_NUMERIC, "poisson: a rate of %g in %s, at index %lld of '%s'",
+                 rate, fth_in_format(call->node, 0, a, sizeof a), at,
+                 last < 0 ? "" : fth__name_of(call->node, d->axis[last]));
     fth_err_hint(call->err, "rates are numbers from 0 to 1e15");
     return s;
 }

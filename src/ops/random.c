@@ -1,7 +1,8 @@
 /* random.c - uniform and normal numbers and raw bits, as a function of where an element stands.
  *
- * Counting follows the order in which axes were declared, never the layout: a transposed value holds the
- * same numbers. seed and iteration are operands, so one plan serves every step of a training.
+ * Counting follows the order in which axes were declared, never the layout: a transposed value
+ * holds the same numbers. seed and iteration are operands, so one plan serves every step of a
+ * training.
  */
 #include "ops/random.h"
 
@@ -24,9 +25,11 @@ uint64_t fth__random_first(const fth_desc *d, const fth_tile *t, const uint64_t 
     return first;
 }
 
-fth__random_key fth__random_call_key(const fth_tile *seed, const fth_tile *iteration, int64_t stream)
+fth__random_key fth__random_call_key(const fth_tile *seed, const fth_tile *iteration,
+                                     int64_t stream)
 {
-    return fth__random_key_make(*(const int64_t *)seed->data, *(const int64_t *)iteration->data, stream);
+    return fth__random_key_make(*(const int64_t *)seed->data, *(const int64_t *)iteration->data,
+                                stream);
 }
 
 fth_status fth__random_check(const fth_node *node, int seed, int iteration, fth_err *err)
@@ -36,9 +39,10 @@ fth_status fth__random_check(const fth_node *node, int seed, int iteration, fth_
     for (int i = 0; i < 2; i++) {
         const fth_desc *d = &node->in[both[i]];
         if (d->n_axes == 0 && d->dtype == FTH_I64) continue;
-        const fth_status s = FTH_FAIL(err, d->n_axes ? FTH_E_AXIS_MISMATCH : FTH_E_DTYPE_OP,
-                                      "%s: the %s must be one i64 without axes, but is %s", node->op->name,
-                                      i ? "iteration" : "seed", fth_in_format(node, both[i], a, sizeof a));
+        const fth_status s =
+            FTH_FAIL(err, d->n_axes ? FTH_E_AXIS_MISMATCH : FTH_E_DTYPE_OP,
+                     "%s: the %s must be one i64 without axes, but is %s", node->op->name,
+                     i ? "iteration" : "seed", fth_in_format(node, both[i], a, sizeof a));
         fth_err_hint(err, "write fth_const_i64(g, FTH_I64, ..) or an input with axes \"\"");
         return s;
     }
@@ -50,11 +54,14 @@ static fth_status infer(fth_node *node, fth_err *err)
     const fth__random_attr *attr = node->attr;
     const bool bits = attr->kind == FTH_RANDOM_BITS;
     if (attr->kind < 0 || attr->kind > FTH_RANDOM_NORMAL)
-        return FTH_FAIL(err, FTH_E_GRAPH_ATTR, "random: %d is not one of fth_random_kind", attr->kind);
+        return FTH_FAIL(err, FTH_E_GRAPH_ATTR, "random: %d is not one of fth_random_kind",
+                        attr->kind);
     if (attr->dtype != FTH_I64 && bits)
-        return FTH_FAIL(err, FTH_E_DTYPE_OP, "random: bits are i64, not %s", fth_dtype_name((fth_dtype)attr->dtype));
+        return FTH_FAIL(err, FTH_E_DTYPE_OP, "random: bits are i64, not %s",
+                        fth_dtype_name((fth_dtype)attr->dtype));
     if (attr->dtype != FTH_F32 && attr->dtype != FTH_F64 && !bits) {
-        const fth_status s = FTH_FAIL(err, FTH_E_DTYPE_OP, "random: uniform and normal numbers are f32 or f64, not %s",
+        const fth_status s = FTH_FAIL(err, FTH_E_DTYPE_OP,
+                                      "random: uniform and normal numbers are f32 or f64, not %s",
                                       fth_dtype_name((fth_dtype)attr->dtype));
         fth_err_hint(err, "draw f32 and cast");
         return s;
@@ -70,7 +77,8 @@ static fth_status infer(fth_node *node, fth_err *err)
     return FTH_OK;
 }
 
-static void draw_one(const fth__random_attr *attr, const fth__random_key *key, uint64_t index, char *out)
+static void draw_one(const fth__random_attr *attr, const fth__random_key *key, uint64_t index,
+                     char *out)
 {
     const fth__philox p = fth__random_bits(key, index);
     const bool single = attr->dtype == FTH_F32;
@@ -97,7 +105,8 @@ static fth_status run(const fth_call *call)
     const uint64_t first = fth__random_first(d, t, step);
     const fth__random_key key = fth__random_call_key(&call->in[0], &call->in[1], attr->stream);
     fth__loop l = {0};
-    for (int k = 0; k < d->n_axes; k++) fth__loop_add(&l, t->extent[k], t->stride[k] * size, (int64_t)step[k], 0, 0);
+    for (int k = 0; k < d->n_axes; k++)
+        fth__loop_add(&l, t->extent[k], t->stride[k] * size, (int64_t)step[k], 0, 0);
     for (bool more = fth__loop_start(&l); more; more = fth__loop_next(&l))
         draw_one(attr, &key, first + (uint64_t)l.at[1], (char *)t->data + l.at[0]);
     return FTH_OK;
@@ -125,8 +134,8 @@ const fth_op fth__op_random = {.name = "random",
                                .vjp = vjp,
                                .run = run};
 
-fth_val fth_random_(fth_site site, fth_random_kind kind, fth_dtype dtype, const char *axes, fth_val seed,
-                    fth_val iteration, int64_t stream)
+fth_val fth_random_(fth_site site, fth_random_kind kind, fth_dtype dtype, const char *axes,
+                    fth_val seed, fth_val iteration, int64_t stream)
 {
     fth__random_attr attr = {.kind = (int32_t)kind, .dtype = (int32_t)dtype, .stream = stream};
     const fth_val in[2] = {seed, iteration};

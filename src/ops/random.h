@@ -19,7 +19,8 @@ void fth__random_steps(const fth_desc *d, uint64_t *step);
 /* Counter of the first element of a tile. */
 uint64_t fth__random_first(const fth_desc *d, const fth_tile *t, const uint64_t *step);
 /* The key from the two scalar operands. */
-fth__random_key fth__random_call_key(const fth_tile *seed, const fth_tile *iteration, int64_t stream);
+fth__random_key fth__random_call_key(const fth_tile *seed, const fth_tile *iteration,
+                                     int64_t stream);
 /* Both scalars must be 0-axis i64. */
 fth_status fth__random_check(const fth_node *node, int seed, int iteration, fth_err *err);
 

@@ -1,8 +1,8 @@
 /* vecmath.h - the mathematics of elementwise operations, defined once, for every kernel.
  *
- * Plain C without branches, tables or contraction, so that a compiler turns a loop over any of these
- * into vector code and scalar and vector execution agree bit for bit on every instruction set. The
- * accuracy of each function is stated beside it and checked by tests/unit/test_vecmath.c.
+ * Plain C without branches, tables or contraction, so that a compiler turns a loop over any of
+ * these into vector code and scalar and vector execution agree bit for bit on every instruction
+ * set. The accuracy of each function is stated beside it and checked by tests/unit/test_vecmath.c.
  * Only NaN is a NaN: which of two NaN payloads survives is not defined.
  */
 #ifndef FTH_OPS_VECMATH_H
@@ -52,7 +52,8 @@ FTH__MATH double fth__fabs_f64(double x)
 }
 FTH__MATH float fth__copysign_f32(float x, float sign)
 {
-    return fth__from_bits_f32((fth__bits_f32(x) & 0x7fffffffu) | (fth__bits_f32(sign) & 0x80000000u));
+    return fth__from_bits_f32((fth__bits_f32(x) & 0x7fffffffu) |
+                              (fth__bits_f32(sign) & 0x80000000u));
 }
 FTH__MATH double fth__copysign_f64(double x, double sign)
 {
@@ -132,16 +133,16 @@ FTH__MATH int64_t fth__imod_i64(int64_t x, int64_t y)
 
 /* Sums of powers by Horner's rule, constant term first. */
 #define FTH__POLY2(x, a, b) ((a) + (x) * (b))
-#define FTH__POLY3(x, a, b, c) ((a) + (x) * FTH__POLY2(x, b, c))
-#define FTH__POLY4(x, a, b, c, d) ((a) + (x) * FTH__POLY3(x, b, c, d))
-#define FTH__POLY5(x, a, b, c, d, e) ((a) + (x) * FTH__POLY4(x, b, c, d, e))
-#define FTH__POLY6(x, a, b, c, d, e, f) ((a) + (x) * FTH__POLY5(x, b, c, d, e, f))
-#define FTH__POLY7(x, a, b, c, d, e, f, g) ((a) + (x) * FTH__POLY6(x, b, c, d, e, f, g))
-#define FTH__POLY8(x, a, b, c, d, e, f, g, h) ((a) + (x) * FTH__POLY7(x, b, c, d, e, f, g, h))
+#define FTH__POLY3(x, a, b, c) ((a) + (x)*FTH__POLY2(x, b, c))
+#define FTH__POLY4(x, a, b, c, d) ((a) + (x)*FTH__POLY3(x, b, c, d))
+#define FTH__POLY5(x, a, b, c, d, e) ((a) + (x)*FTH__POLY4(x, b, c, d, e))
+#define FTH__POLY6(x, a, b, c, d, e, f) ((a) + (x)*FTH__POLY5(x, b, c, d, e, f))
+#define FTH__POLY7(x, a, b, c, d, e, f, g) ((a) + (x)*FTH__POLY6(x, b, c, d, e, f, g))
+#define FTH__POLY8(x, a, b, c, d, e, f, g, h) ((a) + (x)*FTH__POLY7(x, b, c, d, e, f, g, h))
 
+#include "ops/vecmath_complex.h"
 #include "ops/vecmath_f32.h"
 #include "ops/vecmath_f64.h"
 #include "ops/vecmath_gamma.h"
-#include "ops/vecmath_complex.h"
 
 #endif

@@ -7,8 +7,9 @@
 #ifndef FTH_OPS_VECMATH_COMPLEX_H
 #define FTH_OPS_VECMATH_COMPLEX_H
 
-/* The sign changed by its bit. Products are written with it as sums only: where one part is a sum and the
- * other a difference, gcc 12 makes vector code that fuses the multiplication whatever it is told. */
+/* The sign changed by its bit. Products are written with it as sums only: where one part is a sum
+ * and the other a difference, gcc 12 makes vector code that fuses the multiplication whatever it is
+ * told. */
 FTH__MATH float fth__flip_f32(float x)
 {
     return fth__from_bits_f32(fth__bits_f32(x) ^ 0x80000000u);
@@ -18,45 +19,45 @@ FTH__MATH double fth__flip_f64(double x)
     return fth__from_bits_f64(fth__bits_f64(x) ^ UINT64_C(0x8000000000000000));
 }
 
-#define FTH__DEFINE_COMPLEX(S, C, R, r)                                                             \
-    FTH__MATH C fth__cmake_##r(R re, R im)                                                      \
-    {                                                                                               \
-        return (C){re, im};                                                                         \
-    }                                                                                               \
-    FTH__MATH C fth__cadd_##S(C x, C y)                                                         \
-    {                                                                                               \
-        return (C){x.re + y.re, x.im + y.im};                                                       \
-    }                                                                                               \
-    FTH__MATH C fth__csub_##S(C x, C y)                                                         \
-    {                                                                                               \
-        return (C){x.re - y.re, x.im - y.im};                                                       \
-    }                                                                                               \
-    FTH__MATH C fth__cmul_##S(C x, C y)                                                         \
-    {                                                                                               \
-        const R minus = fth__flip_##r(x.im);                                                        \
-        return (C){x.re * y.re + minus * y.im, x.re * y.im + x.im * y.re};                          \
-    }                                                                                               \
-    FTH__MATH C fth__cneg_##S(C x)                                                              \
-    {                                                                                               \
-        return (C){-x.re, -x.im};                                                                   \
-    }                                                                                               \
-    FTH__MATH C fth__conj_##S(C x)                                                              \
-    {                                                                                               \
-        return (C){x.re, -x.im};                                                                    \
-    }                                                                                               \
-    FTH__MATH C fth__cselect_##S(int x, C y, C z)                                               \
-    {                                                                                               \
-        return (C){x ? y.re : z.re, x ? y.im : z.im};                                               \
-    }                                                                                               \
-    FTH__MATH R fth__carg_##S(C x)                                                              \
-    {                                                                                               \
-        return fth__atan2_##r(x.im, x.re);                                                          \
-    }                                                                                               \
-    FTH__MATH C fth__cexp_##S(C x)                                                              \
-    {                                                                                               \
-        const R e = fth__exp_##r(x.re);                                                             \
-        const R im = e * fth__sin_##r(x.im);                                                        \
-        return (C){e * fth__cos_##r(x.im), x.im == 0 ? x.im : im};                                  \
+#define FTH__DEFINE_COMPLEX(S, C, R, r)                                                            \
+    FTH__MATH C fth__cmake_##r(R re, R im)                                                         \
+    {                                                                                              \
+        return (C){re, im};                                                                        \
+    }                                                                                              \
+    FTH__MATH C fth__cadd_##S(C x, C y)                                                            \
+    {                                                                                              \
+        return (C){x.re + y.re, x.im + y.im};                                                      \
+    }                                                                                              \
+    FTH__MATH C fth__csub_##S(C x, C y)                                                            \
+    {                                                                                              \
+        return (C){x.re - y.re, x.im - y.im};                                                      \
+    }                                                                                              \
+    FTH__MATH C fth__cmul_##S(C x, C y)                                                            \
+    {                                                                                              \
+        const R minus = fth__flip_##r(x.im);                                                       \
+        return (C){x.re * y.re + minus * y.im, x.re * y.im + x.im * y.re};                         \
+    }                                                                                              \
+    FTH__MATH C fth__cneg_##S(C x)                                                                 \
+    {                                                                                              \
+        return (C){-x.re, -x.im};                                                                  \
+    }                                                                                              \
+    FTH__MATH C fth__conj_##S(C x)                                                                 \
+    {                                                                                              \
+        return (C){x.re, -x.im};                                                                   \
+    }                                                                                              \
+    FTH__MATH C fth__cselect_##S(int x, C y, C z)                                                  \
+    {                                                                                              \
+        return (C){x ? y.re : z.re, x ? y.im : z.im};                                              \
+    }                                                                                              \
+    FTH__MATH R fth__carg_##S(C x)                                                                 \
+    {                                                                                              \
+        return fth__atan2_##r(x.im, x.re);                                                         \
+    }                                                                                              \
+    FTH__MATH C fth__cexp_##S(C x)                                                                 \
+    {                                                                                              \
+        const R e = fth__exp_##r(x.re);                                                            \
+        const R im = e * fth__sin_##r(x.im);                                                       \
+        return (C){e * fth__cos_##r(x.im), x.im == 0 ? x.im : im};                                 \
     }
 FTH__DEFINE_COMPLEX(c64, fth_c64, float, f32)
 FTH__DEFINE_COMPLEX(c128, fth_c128, double, f64)
@@ -69,7 +70,8 @@ FTH__MATH double fth__square_sum_c64(fth_c64 x)
 FTH__MATH float fth__cabs_c64(fth_c64 x)
 {
     const float r = (float)fth__sqrt_f64(fth__square_sum_c64(x));
-    const int re_wide = fth__fabs_f32(x.re) == (float)INFINITY, im_wide = fth__fabs_f32(x.im) == (float)INFINITY;
+    const int re_wide = fth__fabs_f32(x.re) == (float)INFINITY,
+              im_wide = fth__fabs_f32(x.im) == (float)INFINITY;
     return (re_wide | im_wide) ? (float)INFINITY : r;
 }
 FTH__MATH fth_c64 fth__cdiv_c64(fth_c64 x, fth_c64 y)
@@ -112,7 +114,8 @@ FTH__MATH double fth__cabs_finite_c128(fth_c128 x)
 }
 FTH__MATH int fth__cwide_c128(fth_c128 x)
 {
-    const int re = fth__fabs_f64(x.re) == (double)INFINITY, im = fth__fabs_f64(x.im) == (double)INFINITY;
+    const int re = fth__fabs_f64(x.re) == (double)INFINITY,
+              im = fth__fabs_f64(x.im) == (double)INFINITY;
     return re | im;
 }
 FTH__MATH double fth__cabs_c128(fth_c128 x)
@@ -124,7 +127,8 @@ FTH__MATH fth_c128 fth__cdiv_c128(fth_c128 x, fth_c128 y)
     const double s = fth__cscale_c128(y);
     const double re = y.re * s, im = y.im * s;
     const double d = re * re + im * im;
-    return (fth_c128){(x.re * re + x.im * im) / d * s, (x.im * re + fth__flip_f64(x.re) * im) / d * s};
+    return (fth_c128){(x.re * re + x.im * im) / d * s,
+                      (x.im * re + fth__flip_f64(x.re) * im) / d * s};
 }
 FTH__MATH fth_c128 fth__crecip_c128(fth_c128 x)
 {
@@ -150,14 +154,14 @@ FTH__MATH fth_c128 fth__clog_c128(fth_c128 x)
     return (fth_c128){fth__cwide_c128(x) ? (double)INFINITY : re, fth__carg_c128(x)};
 }
 
-#define FTH__DEFINE_CSQRT(S, C, R, r)                                                               \
-    FTH__MATH C fth__csqrt_##S(C x)                                                             \
-    {                                                                                               \
-        const R half = (R)0.5;                                                                      \
-        const R t = fth__sqrt_##r(half * fth__fabs_##r(x.re) + half * fth__cabs_##S(x));            \
-        const R u = t == 0 ? t : half * x.im / t;                                                   \
-        const C y = x.re < 0 ? (C){fth__fabs_##r(u), fth__copysign_##r(t, x.im)} : (C){t, u};       \
-        return y;                                                                                   \
+#define FTH__DEFINE_CSQRT(S, C, R, r)                                                              \
+    FTH__MATH C fth__csqrt_##S(C x)                                                                \
+    {                                                                                              \
+        const R half = (R)0.5;                                                                     \
+        const R t = fth__sqrt_##r(half * fth__fabs_##r(x.re) + half * fth__cabs_##S(x));           \
+        const R u = t == 0 ? t : half * x.im / t;                                                  \
+        const C y = x.re < 0 ? (C){fth__fabs_##r(u), fth__copysign_##r(t, x.im)} : (C){t, u};      \
+        return y;                                                                                  \
     }
 FTH__DEFINE_CSQRT(c64, fth_c64, float, f32)
 FTH__DEFINE_CSQRT(c128, fth_c128, double, f64)

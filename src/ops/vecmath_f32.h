@@ -111,7 +111,8 @@ FTH__MATH float fth__sin_poly_f32(float r)
 FTH__MATH float fth__cos_poly_f32(float r)
 {
     const float q = r * r;
-    return (1.0f - 0.5f * q) + q * q * FTH__POLY3(q, 0.0416666646f, -0.00138883007f, 2.45474375e-5f);
+    return (1.0f - 0.5f * q) +
+           q * q * FTH__POLY3(q, 0.0416666646f, -0.00138883007f, 2.45474375e-5f);
 }
 /* sin(r + q pi/2) */
 FTH__MATH float fth__sin_quadrant_f32(float r, uint32_t q)
@@ -174,8 +175,9 @@ FTH__MATH float fth__atan2_f32(float y, float x)
     const int far = t > 0.41421356f;
     const float u = far ? (t - 1.0f) / (t + 1.0f) : t;
     const float q = u * u;
-    const float p = u + u * q * FTH__POLY5(q, -0.333333318f, 0.199995388f, -0.142638971f, 0.107430997f,
-                                           -0.0644983522f);
+    const float p = u + u * q *
+                            FTH__POLY5(q, -0.333333318f, 0.199995388f, -0.142638971f, 0.107430997f,
+                                       -0.0644983522f);
     float r = far ? p + 0.785398163f : p;
     r = a > b ? 1.57079633f - r : r;
     r = (fth__bits_f32(x) >> 31) ? 3.14159265f - r : r;

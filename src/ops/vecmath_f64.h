@@ -31,8 +31,9 @@ FTH__MATH double fth__exp_reduce_f64(double x, uint64_t *n)
 }
 FTH__MATH double fth__exp_poly_f64(double r)
 {
-    const double high = FTH__POLY5(r, 2.4801587325677462e-5, 2.7557255170000887e-6, 2.755727347871858e-7,
-                                   2.5105312729622102e-8, 2.0914755325893202e-9);
+    const double high =
+        FTH__POLY5(r, 2.4801587325677462e-5, 2.7557255170000887e-6, 2.755727347871858e-7,
+                   2.5105312729622102e-8, 2.0914755325893202e-9);
     return FTH__POLY7(r, 0.5, 0.16666666666666671, 0.04166666666666667, 0.0083333333333260831,
                       0.0013888888888883711, 0.00019841269875002279, high);
 }
@@ -62,9 +63,9 @@ FTH__MATH double fth__log_core_f64(double f, double k, double c)
     const double s = f / (2.0 + f);
     const double w = s * s;
     const double half = 0.5 * f * f;
-    const double p = w * FTH__POLY7(w, 0.66666666666666697, 0.39999999999898891, 0.28571428626253838,
-                                    0.22222211089379496, 0.18182892432536871, 0.15331611722055008,
-                                    0.14617807153417325);
+    const double p = w * FTH__POLY7(w, 0.66666666666666697, 0.39999999999898891,
+                                    0.28571428626253838, 0.22222211089379496, 0.18182892432536871,
+                                    0.15331611722055008, 0.14617807153417325);
     const double low = s * (half + p) + (k * 0x1.ef35793c7673p-45 + c);
     return k * 0x1.62e42fefa38p-1 + (f - (half - low));
 }
@@ -95,8 +96,9 @@ FTH__MATH double fth__log1p_f64(double x)
     return ((x > -1.0) & (x < (double)INFINITY) & (x != 0.0)) ? r : edge;
 }
 
-/* Three pieces of pi/2 of 23 bits times q are exact to |x| = 1e9 and the rest is kept in *tail; beyond,
- * the absolute error grows as |x| * 1.2e-16, beyond 4e15 the result is a number in [-1, 1]. */
+/* Three pieces of pi/2 of 23 bits times q are exact to |x| = 1e9 and the rest is kept in *tail;
+ * beyond, the absolute error grows as |x| * 1.2e-16, beyond 4e15 the result is a number in [-1, 1].
+ */
 FTH__MATH double fth__sincos_reduce_f64(double x, double *tail, uint64_t *q)
 {
     const double magic = 6755399441055744.0;
@@ -115,15 +117,17 @@ FTH__MATH double fth__sincos_reduce_f64(double x, double *tail, uint64_t *q)
 FTH__MATH double fth__sin_poly_f64(double r, double tail)
 {
     const double q = r * r;
-    const double p = FTH__POLY6(q, -0.16666666666666665, 0.0083333333333309246, -0.00019841269836722436,
-                                2.7557316083825741e-6, -2.5051127945965639e-8, 1.5917848665121939e-10);
+    const double p =
+        FTH__POLY6(q, -0.16666666666666665, 0.0083333333333309246, -0.00019841269836722436,
+                   2.7557316083825741e-6, -2.5051127945965639e-8, 1.5917848665121939e-10);
     return r + (r * q * p + tail * (1.0 - 0.5 * q));
 }
 FTH__MATH double fth__cos_poly_f64(double r, double tail)
 {
     const double q = r * r;
-    const double p = FTH__POLY6(q, 0.041666666666666665, -0.0013888888888887382, 2.4801587298743081e-5,
-                                -2.7557317260014707e-7, 2.0876143829213937e-9, -1.1382456865840482e-11);
+    const double p =
+        FTH__POLY6(q, 0.041666666666666665, -0.0013888888888887382, 2.4801587298743081e-5,
+                   -2.7557317260014707e-7, 2.0876143829213937e-9, -1.1382456865840482e-11);
     return 1.0 - (0.5 * q - (q * q * p - r * tail));
 }
 FTH__MATH double fth__sin_quadrant_f64(double r, double tail, uint64_t q)
@@ -169,20 +173,24 @@ FTH__MATH double fth__erf_f64(double x)
 {
     const double a = fth__fabs_f64(x);
     const double q = x * x;
-    const double high = FTH__POLY5(q, -1.4924694012861657e-5, 1.6446884708989808e-6, -1.6204274038071653e-7,
-                                   1.3701562962848502e-8, -7.7608627122511049e-10);
-    const double small = x * FTH__POLY8(q, 1.1283791670955126, -0.37612638903183517, 0.11283791670943994,
-                                        -0.026866170643068937, 0.0052239776056792729, -0.00085483259043279181,
-                                        0.00012055292722564614, high);
+    const double high =
+        FTH__POLY5(q, -1.4924694012861657e-5, 1.6446884708989808e-6, -1.6204274038071653e-7,
+                   1.3701562962848502e-8, -7.7608627122511049e-10);
+    const double small =
+        x * FTH__POLY8(q, 1.1283791670955126, -0.37612638903183517, 0.11283791670943994,
+                       -0.026866170643068937, 0.0052239776056792729, -0.00085483259043279181,
+                       0.00012055292722564614, high);
     const double c = a > 6.2 ? 6.2 : a;
     const double t = (c - 2.0) / (c + 2.0);
-    const double tail = FTH__POLY8(t, 4.3551009148967673e-5, 0.00017436173107364356, 2.7579567499516297e-5,
-                                   -2.7629941615113234e-5, -1.4280309739473182e-5, 1.8971042555662125e-6,
-                                   4.4154730023314125e-6, -4.7790400483257673e-7);
+    const double tail =
+        FTH__POLY8(t, 4.3551009148967673e-5, 0.00017436173107364356, 2.7579567499516297e-5,
+                   -2.7629941615113234e-5, -1.4280309739473182e-5, 1.8971042555662125e-6,
+                   4.4154730023314125e-6, -4.7790400483257673e-7);
     const double t2 = t * t, t4 = t2 * t2;
     const double p = FTH__POLY8(t, 0.25539567631050569, -0.42718584741395928, 0.2416581942425029,
                                 -0.078978581015532389, 0.0037328923999553301, 0.0069974617280707136,
-                                -0.0008471430480770104, -0.00098197683333790311) + t4 * t4 * tail;
+                                -0.0008471430480770104, -0.00098197683333790311) +
+                     t4 * t4 * tail;
     const double large = fth__copysign_f64(1.0 - fth__exp_f64(-c * c) * p, x);
     return a < 1.0 ? small : large;
 }
@@ -195,18 +203,21 @@ FTH__MATH double fth__atan2_f64(double y, double x)
     const int far = t > 0.41421356237309503;
     const double u = far ? (t - 1.0) / (t + 1.0) : t;
     const double q = u * u;
-    const double high = FTH__POLY4(q, 0.058580687568615105, -0.050850304928109405, 0.039219552532551294,
-                                   -0.019162068915902574);
-    const double p = u + u * q * FTH__POLY8(q, -0.3333333333333333, 0.19999999999995479, -0.14285714284657894,
-                                            0.11111111014561014, -0.09090904549884611, 0.076921825351166482,
-                                            -0.066645022156714471, high);
+    const double high = FTH__POLY4(q, 0.058580687568615105, -0.050850304928109405,
+                                   0.039219552532551294, -0.019162068915902574);
+    const double p =
+        u + u * q *
+                FTH__POLY8(q, -0.3333333333333333, 0.19999999999995479, -0.14285714284657894,
+                           0.11111111014561014, -0.09090904549884611, 0.076921825351166482,
+                           -0.066645022156714471, high);
     double r = far ? p + 0.78539816339744831 : p;
     r = a > b ? 1.5707963267948966 - r : r;
     r = (fth__bits_f64(x) >> 63) ? 3.1415926535897931 - r : r;
     return ((x != x) | (y != y)) ? x + y : fth__copysign_f64(r, y);
 }
 
-/* ---- powers: log in two doubles, because an error of the logarithm is multiplied by y ---------- */
+/* ---- powers: log in two doubles, because an error of the logarithm is multiplied by y ----------
+ */
 typedef struct fth__two {
     double hi, lo;
 } fth__two;
@@ -234,9 +245,10 @@ FTH__MATH fth__two fth__log_two_f64(double x)
     const fth__two w = fth__two_product(s, s);
     const fth__two cube = fth__two_product(s, w.hi);
     const fth__two third = fth__two_product(cube.hi, 0.66666666666666663);
-    const double third_low = third.lo + (cube.lo + s * w.lo) * 0.66666666666666663 + cube.hi * 3.7007434154171886e-17;
-    const double high = FTH__POLY4(w.hi, 0.15384574966460907, 0.13335645841949377, 0.11687962997542156,
-                                   0.1188345239410786);
+    const double third_low =
+        third.lo + (cube.lo + s * w.lo) * 0.66666666666666663 + cube.hi * 3.7007434154171886e-17;
+    const double high = FTH__POLY4(w.hi, 0.15384574966460907, 0.13335645841949377,
+                                   0.11687962997542156, 0.1188345239410786);
     const double p = FTH__POLY5(w.hi, 0.39999999999999992, 0.28571428571435408, 0.22222222219844231,
                                 0.18181818595769065, high);
     /* k ln2 is exact in its leading part and not smaller than 2s unless k is 0 */
@@ -245,7 +257,8 @@ FTH__MATH fth__two fth__log_two_f64(double x)
     const double lost_ab = k == 0.0 ? 0.0 : (a - ab) + b;
     const double sum = ab + third.hi;
     const double lost = lost_ab + ((ab - sum) + third.hi);
-    const double low = lost + (k * 0x1.ef35793c7673p-45 + (2.0 * s_low * (1.0 + w.hi) + (third_low + cube.hi * w.hi * p)));
+    const double low = lost + (k * 0x1.ef35793c7673p-45 +
+                               (2.0 * s_low * (1.0 + w.hi) + (third_low + cube.hi * w.hi * p)));
     const double hi = sum + low;
     return (fth__two){hi, (sum - hi) + low};
 }

@@ -1,8 +1,8 @@
 /* vecmath_gamma.h - log gamma and its first two derivatives; included by vecmath.h only.
  *
  * One scheme for the three: reflect arguments below 1/2, shift arguments below 8 up by 8 with one
- * product, then Stirling's series as a fit in 1/z^2. Error 3e-15 of the value or of one, whichever is
- * larger; the f32 functions compute in f64.
+ * product, then Stirling's series as a fit in 1/z^2. Error 3e-15 of the value or of one, whichever
+ * is larger; the f32 functions compute in f64.
  */
 #ifndef FTH_OPS_VECMATH_GAMMA_H
 #define FTH_OPS_VECMATH_GAMMA_H
@@ -12,15 +12,18 @@ FTH__MATH double fth__sinpi_f64(double x)
 {
     const double f = x - fth__rint_f64(x), a = fth__fabs_f64(f);
     const double near = fth__sin_poly_f64(a * 3.1415926535897931, a * 1.2246467991473532e-16);
-    const double far = fth__cos_poly_f64((0.5 - a) * 3.1415926535897931, (0.5 - a) * 1.2246467991473532e-16);
+    const double far =
+        fth__cos_poly_f64((0.5 - a) * 3.1415926535897931, (0.5 - a) * 1.2246467991473532e-16);
     return a < 0.25 ? near : far; /* of |f|: the sign is not used below */
 }
 FTH__MATH double fth__cotpi_f64(double x)
 {
     const double f = x - fth__rint_f64(x), a = fth__fabs_f64(f);
     const double b = 0.5 - a, pi = 3.1415926535897931, pi_low = 1.2246467991473532e-16;
-    const double s = a < 0.25 ? fth__sin_poly_f64(a * pi, a * pi_low) : fth__cos_poly_f64(b * pi, b * pi_low);
-    const double c = a < 0.25 ? fth__cos_poly_f64(a * pi, a * pi_low) : fth__sin_poly_f64(b * pi, b * pi_low);
+    const double s =
+        a < 0.25 ? fth__sin_poly_f64(a * pi, a * pi_low) : fth__cos_poly_f64(b * pi, b * pi_low);
+    const double c =
+        a < 0.25 ? fth__cos_poly_f64(a * pi, a * pi_low) : fth__sin_poly_f64(b * pi, b * pi_low);
     return fth__copysign_f64(c / s, f);
 }
 
@@ -30,11 +33,13 @@ FTH__MATH double fth__lgamma_series_f64(double z)
     const double v = 1.0 / (z * z);
     return FTH__POLY8(v, 0.083333333333333333, -0.0027777777777776748, 0.00079365079351172819,
                       -0.00059523802342912057, 0.00084173252680149568, -0.001914965912100655,
-                      0.0062081367635790043, -0.020855820792300101) / z;
+                      0.0062081367635790043, -0.020855820792300101) /
+           z;
 }
 FTH__MATH double fth__lgamma_finish_f64(double x, double y, double positive)
 {
-    const double whole = y < (double)INFINITY ? positive : y; /* at infinity the parts have no difference */
+    const double whole =
+        y < (double)INFINITY ? positive : y; /* at infinity the parts have no difference */
     const double mirror = fth__log_f64(3.1415926535897931 / fth__sinpi_f64(x)) - whole;
     const double r = x < 0.5 ? mirror : whole;
     return x == -(double)INFINITY ? (double)INFINITY : r;
@@ -54,7 +59,8 @@ FTH__MATH double fth__lgamma_f64(double x)
     const double slip = (t.hi - (sum - b)) - (lp.hi + b);
     const double small = slip + ((t.lo + lz.lo * (z - 0.5)) - lp.lo) + dz * lz.hi;
     const double g = (sum - z) + ((0.91893853320467274 + fth__lgamma_series_f64(z)) + small);
-    const double large = (z - 0.5) * (lz.hi - 1.0) + 0.41893853320467274; /* splitting would overflow */
+    const double large =
+        (z - 0.5) * (lz.hi - 1.0) + 0.41893853320467274; /* splitting would overflow */
     return fth__lgamma_finish_f64(x, y, z < 1e290 ? g : large);
 }
 FTH__MATH float fth__lgamma_f32(float x)
@@ -77,14 +83,16 @@ FTH__MATH double fth__digamma_f64(double x)
     const double z = low ? y + 8.0 : y;
     /* 1/y + ... + 1/(y+7) as one fraction: pairs that sum to the same number share it */
     const double t = y + y + 7.0;
-    const double a = y * (y + 7.0), b = (y + 1.0) * (y + 6.0), c = (y + 2.0) * (y + 5.0), d = (y + 3.0) * (y + 4.0);
+    const double a = y * (y + 7.0), b = (y + 1.0) * (y + 6.0), c = (y + 2.0) * (y + 5.0),
+                 d = (y + 3.0) * (y + 4.0);
     const double ab = a * b, cd = c * d;
     const double top = t * ((a + b) * cd + (c + d) * ab);
     const double shift = low ? top / (ab * cd) : 0.0;
     const double v = 1.0 / (z * z);
-    const double series = v * FTH__POLY8(v, 0.083333333333333333, -0.0083333333333316642, 0.0039682539659997004,
-                                         -0.0041666655015166474, 0.0075754599203571363, -0.021051060907041664,
-                                         0.080023374611146252, -0.29942536989712537);
+    const double series =
+        v * FTH__POLY8(v, 0.083333333333333333, -0.0083333333333316642, 0.0039682539659997004,
+                       -0.0041666655015166474, 0.0075754599203571363, -0.021051060907041664,
+                       0.080023374611146252, -0.29942536989712537);
     const double g = ((fth__log_f64(z) - 0.5 / z) - series) - shift;
     const double r = mirrored ? g - 3.1415926535897931 * fth__cotpi_f64(x) : g;
     return x == -(double)INFINITY ? (double)NAN : r;
@@ -105,8 +113,9 @@ FTH__MATH double fth__trigamma_f64(double x)
     const double u = 1.0 / z, v = u * u;
     const double high = FTH__POLY4(v, -0.25303182991848652, 1.1574253413403405, -6.4640994181234219,
                                    30.162324880966333);
-    const double series = FTH__POLY6(v, 0.16666666666666667, -0.0333333333333322, 0.023809523807580094,
-                                     -0.033333332043804024, 0.075757144590684228, high);
+    const double series =
+        FTH__POLY6(v, 0.16666666666666667, -0.0333333333333322, 0.023809523807580094,
+                   -0.033333332043804024, 0.075757144590684228, high);
     const double g = u + v * (0.5 + u * series) + shift;
     const double s = fth__sinpi_f64(x);
     const double r = mirrored ? 9.8696044010893586 / (s * s) - g : g;

@@ -169,15 +169,12 @@ static fth_status relieve(search *s, const choice *c, bool *fits, fth_err *err)
     for (bool more = true; more;) {
         uint64_t bytes;
         FTH_TRY(measure(p, &bytes, err));
-        if (bytes <= s->room) {
-            FTH_TRY(fth__plan_layout(p, true, err));
-            *fits = p->peak <= s->room;
-            if (*fits) return FTH_OK;
-        }
+        if (bytes <= s->room || bytes < s->smallest) FTH_TRY(note_floor(s, c, err));
+        *fits = bytes <= s->room && p->peak <= s->room;
+        if (*fits) return FTH_OK;
         FTH_TRY(fth__plan_relieve(p, &more, err));
     }
-    *fits = false;
-    return note_floor(s, c, err);
+    return FTH_OK;
 }
 
 static int loop_depths(const fth_plan *p, const choice *c)
@@ -357,19 +354,16 @@ fth_status fth__plan_search(fth_plan *p, fth_err *err)
 {
     search s = {.p = p, .smallest = UINT64_MAX, .floor = {.axis = {-1, -1}}};
     s.room = p->budget > p->foreign ? p->budget - p->foreign : 0;
-    if (p->foreign > p->budget) { /* what the caller holds is too much by itself */
-        FTH_TRY(fth__plan_schedule(p, s.floor.axis, err));
-        FTH_TRY(fth__plan_size(p, err));
-        return fth__plan_refuse(p, fth__plan_lower_bound(p, NULL), err);
-    }
     p->key = fth__plan_key(p);
     bool known;
     FTH_TRY(recall(&s, &known, err));
-    if (known) return check_scratch(p, err);
+    const bool held = p->foreign > p->budget; /* by the caller, and too much by itself */
+    if (known && !held) return check_scratch(p, err);
     s.smallest = UINT64_MAX;
     choice best = {.axis = {-1, -1}};
     FTH_TRY(search_anew(&s, &best, err));
     if (!best.found) return fth__plan_refuse(p, s.smallest, err);
+    if (held) return fth__plan_refuse(p, p->peak, err);
     if (p->peak > p->lower + p->lower / 200) FTH_TRY(fth__plan_layout(p, true, err));
     remember(&s, &best);
     return check_scratch(p, err);

@@ -404,6 +404,7 @@ rg *rg_make(uint64_t seed, char *why, size_t why_bytes)
     opt.threads = 2;
     opt.device = "cpu";
     opt.mem.budget_bytes = (uint64_t)4 << 30;
+    opt.scratch_dir = t_temp_dir();
     g->seed = seed;
     g->r.state = seed * 0x9e3779b97f4a7c15u + 12345;
     (void)t_random_u64(&g->r);

@@ -158,34 +158,18 @@ static bool reduce(rg *g, fth_red red, int classes)
                   "reduce %d over %s", (int)red, axes);
 }
 
-static bool op_sum(rg *g)
-{
-    return reduce(g, FTH_RED_SUM, RG_ANY_REAL);
-}
-static bool op_prod(rg *g)
-{
-    return reduce(g, FTH_RED_PROD, RG_INT | RG_FLOAT);
-}
-static bool op_rmin(rg *g)
-{
-    return reduce(g, FTH_RED_MIN, RG_INT | RG_REAL);
-}
-static bool op_rmax(rg *g)
-{
-    return reduce(g, FTH_RED_MAX, RG_INT | RG_REAL);
-}
-static bool op_any(rg *g)
-{
-    return reduce(g, FTH_RED_ANY, RG_BOOL);
-}
-static bool op_all(rg *g)
-{
-    return reduce(g, FTH_RED_ALL, RG_BOOL);
-}
-static bool op_logsumexp(rg *g)
-{
-    return reduce(g, FTH_RED_LOGSUMEXP, RG_REAL);
-}
+#define REDUCE(name, red, classes)                                                                 \
+    static bool op_##name(rg *g)                                                                   \
+    {                                                                                              \
+        return reduce(g, FTH_RED_##red, classes);                                                  \
+    }
+REDUCE(sum, SUM, RG_ANY_REAL)
+REDUCE(prod, PROD, RG_INT | RG_FLOAT)
+REDUCE(rmin, MIN, RG_INT | RG_REAL)
+REDUCE(rmax, MAX, RG_INT | RG_REAL)
+REDUCE(any, ANY, RG_BOOL)
+REDUCE(all, ALL, RG_BOOL)
+REDUCE(logsumexp, LOGSUMEXP, RG_REAL)
 
 static bool op_count(rg *g)
 {

@@ -23,7 +23,8 @@ static void try_pair(fth_dtype from, fth_dtype to)
     const bool unsigned_to = to == FTH_U8 || to == FTH_U16;
     for (int64_t i = 0; i < t_count(x); i++) { /* inside every range */
         const double v = t_get(from, t_data(x), i) * (fth_dtype_is_real(from) ? 10 : 1);
-        if (from != FTH_BOOL) t_put(from, t_data(x), i, unsigned_to ? fabs(v) : v, t_get_im(from, t_data(x), i));
+        if (from != FTH_BOOL)
+            t_put(from, t_data(x), i, unsigned_to ? fabs(v) : v, t_get_im(from, t_data(x), i));
     }
     const fth_val y = fth_cast(x, to);
     if (fth_dtype_is_complex(from) && !fth_dtype_is_complex(to)) {
@@ -38,7 +39,9 @@ static void try_pair(fth_dtype from, fth_dtype to)
     t_eval(y, out);
     for (int64_t i = 0; i < t_count(x); i++) {
         const double v = t_get(from, t_data(x), i);
-        const double want = to == FTH_BOOL ? v != 0 : fth_dtype_is_int(to) ? trunc(v) : nearest(to, v);
+        const double want = to == FTH_BOOL         ? v != 0
+                            : fth_dtype_is_int(to) ? trunc(v)
+                                                   : nearest(to, v);
         EQ_F64(t_get(to, out, i), want);
         if (fth_dtype_is_complex(to))
             NEAR(t_get_im(to, out, i), t_get_im(from, t_data(x), i), 1e-6);
@@ -92,7 +95,8 @@ TEST(edges_of_ranges)
     EQ_F64(v, 1.0);
 }
 
-/* 1 + 2^-11 + 2^-40 lies above the tie of two halves; through f32 it would fall on it and round down. */
+/* 1 + 2^-11 + 2^-40 lies above the tie of two halves; through f32 it would fall on it and round
+ * down. */
 TEST(to_sixteen_bits_rounds_once)
 {
     double v = 0;
@@ -100,6 +104,48 @@ TEST(to_sixteen_bits_rounds_once)
     EQ_F64(v, 1.0 + 0x1p-10);
     OK(cast_one(FTH_F64, FTH_BF16, 1.0 + 0x1p-8 + 0x1p-40, &v));
     EQ_F64(v, 1.0 + 0x1p-7);
+}
+
+extern const fth_kernel fth__cpu_checked_cast;
+
+/* Around every edge the fast rows fit and refuse exactly what the reference does. */
+TEST(fast_rows_refuse_what_the_reference_refuses)
+{
+    static const double edge[] = {0,      255,     256,    65535,   65536, -1,
+                                  0x1p31, -0x1p31, 0x1p63, -0x1p63, 0.5,   -0.5};
+    static const double off[] = {-1, -0.5, 0, 0.5, 1};
+    for (int from = 0; from < FTH_DTYPE_COUNT; from++)
+        for (int to = 0; to < FTH_DTYPE_COUNT; to++) {
+            if (!fth__cast_may_fail((fth_dtype)from, (fth_dtype)to) ||
+                fth_dtype_is_complex((fth_dtype)from))
+                continue;
+            fth_graph *g = t_graph("a=3");
+            char x[48], y[48];
+            const fth_val v = fth_cast(t_input(g, "x", (fth_dtype)from, "a", x), (fth_dtype)to);
+            MADE(v);
+            const fth_node *node = fth__val_node(v);
+            for (int i = 0; i < 12 * 5 && fth__cpu_checked_cast.supports(node); i++) {
+                const double value = edge[i / 5] + off[i % 5];
+                if (fth_dtype_is_int((fth_dtype)from) &&
+                    (value != trunc(value) || fabs(value) >= 0x1p63))
+                    continue;
+                if ((from == FTH_U16 && (value < 0 || value > 65535)) ||
+                    (from == FTH_I32 && fabs(value) >= 0x1p31))
+                    continue;
+                fth_err err = {0};
+                for (int k = 0; k < 3; k++) t_put((fth_dtype)from, x, k, k == 1 ? value : 0.0, 0.0);
+                const fth_call call = {.node = node,
+                                       .err = &err,
+                                       .in = {{.data = x, .extent = {3}, .stride = {1}}},
+                                       .out = {{.data = y, .extent = {3}, .stride = {1}}}};
+                const fth_status want = node->op->run(&call);
+                const double should = want == FTH_OK ? t_get((fth_dtype)to, y, 1) : 0.0;
+                err = (fth_err){0};
+                IS(fth__cpu_checked_cast.run(&call), want);
+                if (want == FTH_OK) EQ_F64(t_get((fth_dtype)to, y, 1), should);
+            }
+            t_graph_free(g);
+        }
 }
 
 TEST(only_pairs_that_can_fail_are_marked)
@@ -121,7 +167,8 @@ TEST(gradient_goes_back_through_reals)
     t_random r = t_random_make(1);
     const fth_val x = t_noise(g, "x", FTH_F64, "a", &r);
     const fth_val z = fth_cast(x, FTH_C128);
-    GRAD(fth_sum(fth_sqr(fth_real(fth_mul(z, fth_const_complex(g, FTH_C128, 2.0, 1.0)))), "a"), x, 1e-7);
+    GRAD(fth_sum(fth_sqr(fth_real(fth_mul(z, fth_const_complex(g, FTH_C128, 2.0, 1.0)))), "a"), x,
+         1e-7);
     t_graph_free(g);
 }
 

@@ -1,4 +1,5 @@
-/* test_elementwise.c - every operation of elementwise.def, every dtype, against the mathematics of libm.
+/* test_elementwise.c - every operation of elementwise.def, every dtype, against the mathematics of
+ * libm.
  *
  * seconds: 8
  */
@@ -124,8 +125,9 @@ static bool expected_complex(fth_ew op, wide_c x, wide_c y, wide_c z, wide_c *ou
     return false;
 }
 
-static const double epsilon[FTH_DTYPE_COUNT] = {[FTH_F16] = 0x1p-10, [FTH_BF16] = 0x1p-7,  [FTH_F32] = 0x1p-22,
-                                                [FTH_F64] = 3e-15,   [FTH_C64] = 0x1p-20, [FTH_C128] = 1e-14};
+static const double epsilon[FTH_DTYPE_COUNT] = {
+    [FTH_F16] = 0x1p-10, [FTH_BF16] = 0x1p-7, [FTH_F32] = 0x1p-22,
+    [FTH_F64] = 3e-15,   [FTH_C64] = 0x1p-20, [FTH_C128] = 1e-14};
 
 /* Cut to the width of an integer dtype, as wrapping arithmetic does. */
 static int64_t wrap(fth_dtype t, int64_t v)
@@ -136,7 +138,8 @@ static int64_t wrap(fth_dtype t, int64_t v)
     return v;
 }
 
-static void check_element(fth_ew op, fth_dtype t, fth_dtype to, const wide_c *in, bool cond, wide re, wide im)
+static void check_element(fth_ew op, fth_dtype t, fth_dtype to, const wide_c *in, bool cond,
+                          wide re, wide im)
 {
     const wide_c x = in[0], y = in[1], z = in[2];
     wide_c want_c = 0;
@@ -153,18 +156,22 @@ static void check_element(fth_ew op, fth_dtype t, fth_dtype to, const wide_c *in
         if (!expected_real(op, creall(x), creall(y), creall(z), &want)) return;
         want_c = want;
     } else {
-        if (!expected_int(op, (int64_t)creall(x), (int64_t)creall(y), (int64_t)creall(z), t == FTH_BOOL, &want_i))
+        if (!expected_int(op, (int64_t)creall(x), (int64_t)creall(y), (int64_t)creall(z),
+                          t == FTH_BOOL, &want_i))
             FAIL("%s of integers has no expectation", name);
         want_c = (wide)wrap(to, want_i);
     }
     const wide wr = creall(want_c), wi = cimagl(want_c);
     if (isnan(wr) && isnan(re)) return;
     if (wr == re && wi == im) return;
-    const wide scale = op == FTH_EW_LGAMMA || fth_dtype_is_complex(t) ? fmaxl(1, cabsl(want_c)) : fabsl(wr) + 1e-40L;
+    const wide scale = op == FTH_EW_LGAMMA || fth_dtype_is_complex(t) ? fmaxl(1, cabsl(want_c))
+                                                                      : fabsl(wr) + 1e-40L;
     const wide small = to == FTH_F16 ? 0x1p-24L : 0; /* subnormal halves */
-    if (!(fabsl(re - wr) <= (wide)epsilon[to] * scale + small) || !(fabsl(im - wi) <= (wide)epsilon[to] * scale))
-        FAIL("%s %s of %Lg%+Lgi %Lg%+Lgi %Lg: %.17Lg%+.17Lgi, expected %.17Lg%+.17Lgi", name, fth_dtype_name(t),
-             creall(x), cimagl(x), creall(y), cimagl(y), creall(z), re, im, wr, wi);
+    if (!(fabsl(re - wr) <= (wide)epsilon[to] * scale + small) ||
+        !(fabsl(im - wi) <= (wide)epsilon[to] * scale))
+        FAIL("%s %s of %Lg%+Lgi %Lg%+Lgi %Lg: %.17Lg%+.17Lgi, expected %.17Lg%+.17Lgi", name,
+             fth_dtype_name(t), creall(x), cimagl(x), creall(y), cimagl(y), creall(z), re, im, wr,
+             wi);
 }
 
 /* x [a b], y [b], z [] in all positions: broadcasting on the way. */
@@ -182,7 +189,8 @@ static void try_op(fth_ew op, fth_dtype t, uint64_t seed)
         char name[16];
         snprintf(name, sizeof name, "in%d", k);
         const bool cond = row->result == FTH__EW_PICK && k == 0;
-        v[k] = t_noise(g, name, cond ? FTH_BOOL : t, axes[row->arity == 1 ? 0 : (first + k) % 3], &r);
+        v[k] =
+            t_noise(g, name, cond ? FTH_BOOL : t, axes[row->arity == 1 ? 0 : (first + k) % 3], &r);
     }
     const fth_val out = fth_map_(FTH_HERE, op, v[0], v[1], v[2]);
     MADE(out);
@@ -196,7 +204,8 @@ static void try_op(fth_ew op, fth_dtype t, uint64_t seed)
         for (int k = 0; k < row->arity; k++) {
             const int64_t at = t_count(v[k]) == n ? i : t_count(v[k]) == 37 ? i % 37 : 0;
             const fth_dtype dt = fth_val_dtype(v[k]);
-            in[k] = (wide)t_get(dt, t_data(v[k]), at) + (wide_c)_Complex_I * (wide)t_get_im(dt, t_data(v[k]), at);
+            in[k] = (wide)t_get(dt, t_data(v[k]), at) +
+                    (wide_c)_Complex_I * (wide)t_get_im(dt, t_data(v[k]), at);
             if (k == 0) cond = creall(in[0]) != 0;
         }
         check_element(op, t, to, in, cond, (wide)t_get(to, data, i), (wide)t_get_im(to, data, i));
@@ -213,7 +222,8 @@ TEST(every_operation_and_dtype)
             for (uint64_t seed = 0; seed < 3; seed++) try_op((fth_ew)op, (fth_dtype)t, seed);
 }
 
-/* ---- the edges --------------------------------------------------------------------------------------- */
+/* ---- the edges
+ * --------------------------------------------------------------------------------------- */
 
 static int64_t int_op(fth_ew op, fth_dtype t, int64_t x, int64_t y)
 {
@@ -243,18 +253,21 @@ TEST(nan_wins_in_min_and_max)
 {
     fth__cell nan = {.f64 = (double)NAN}, one = {.f64 = 1.0}, r;
     for (int way = 0; way < 4; way++) {
-        fth__cell_map(way & 2 ? FTH_EW_MAX : FTH_EW_MIN, FTH_F64, way & 1 ? &nan : &one, way & 1 ? &one : &nan, NULL, &r);
+        fth__cell_map(way & 2 ? FTH_EW_MAX : FTH_EW_MIN, FTH_F64, way & 1 ? &nan : &one,
+                      way & 1 ? &one : &nan, NULL, &r);
         IS_TRUE(isnan(r.f64));
     }
 }
 
-/* ---- the rule of axes ---------------------------------------------------------------------------------- */
+/* ---- the rule of axes
+ * ---------------------------------------------------------------------------------- */
 
 TEST(result_has_the_axes_and_order_of_the_larger)
 {
     fth_graph *g = t_graph("a=2 b=3 c=4");
     t_random r = t_random_make(1);
-    const fth_val x = t_noise(g, "x", FTH_F32, "c a b", &r), y = t_noise(g, "y", FTH_F32, "b c", &r);
+    const fth_val x = t_noise(g, "x", FTH_F32, "c a b", &r),
+                  y = t_noise(g, "y", FTH_F32, "b c", &r);
     const fth_val s = t_noise(g, "s", FTH_BOOL, "a", &r);
     SHAPE(fth_add(x, y), "f32 [c=4 a=2 b=3]");
     SHAPE(fth_add(y, x), "f32 [c=4 a=2 b=3]");
@@ -270,7 +283,8 @@ TEST(mismatch_names_both_and_suggests_split)
     fth_graph *g = t_graph("group=32 chan=4 patch=128 y=78");
     t_random r = t_random_make(1);
     const fth_val shift = t_noise(g, "shift", FTH_F32, "group", &r);
-    const fth_val image = fth_merge(t_noise(g, "image", FTH_F32, "group chan y", &r), "group chan", "patch");
+    const fth_val image =
+        fth_merge(t_noise(g, "image", FTH_F32, "group chan y", &r), "group chan", "patch");
     IS_TRUE(!fth_val_ok(fth_add(image, shift)));
     REFUSED(g, FTH_E_AXIS_MISMATCH, "[patch=128 y=78]");
     REFUSED(g, FTH_E_AXIS_MISMATCH, "[group=32]");
@@ -293,7 +307,8 @@ TEST(dtypes_never_change_silently)
 {
     fth_graph *g = t_graph("row=3");
     t_random r = t_random_make(1);
-    IS_TRUE(!fth_val_ok(fth_add(t_noise(g, "x", FTH_F32, "row", &r), t_noise(g, "y", FTH_F64, "row", &r))));
+    IS_TRUE(!fth_val_ok(
+        fth_add(t_noise(g, "x", FTH_F32, "row", &r), t_noise(g, "y", FTH_F64, "row", &r))));
     REFUSED(g, FTH_E_DTYPE, "cast");
     t_graph_free(g);
     g = t_graph("row=3");
@@ -306,7 +321,8 @@ TEST(dtypes_never_change_silently)
     REFUSED(g, FTH_E_DTYPE_OP, "must be bool");
     t_graph_free(g);
     g = t_graph("row=3");
-    IS_TRUE(!fth_val_ok(fth_lt(t_noise(g, "x", FTH_C64, "row", &r), t_noise(g, "y", FTH_C64, "row", &r))));
+    IS_TRUE(!fth_val_ok(
+        fth_lt(t_noise(g, "x", FTH_C64, "row", &r), t_noise(g, "y", FTH_C64, "row", &r))));
     REFUSED(g, FTH_E_DTYPE_OP, "lt");
     t_graph_free(g);
 }
@@ -326,7 +342,8 @@ TEST(triangular_marks_survive_where_zeros_do)
     t_graph_free(g);
 }
 
-/* ---- gradients ------------------------------------------------------------------------------------------ */
+/* ---- gradients
+ * ------------------------------------------------------------------------------------------ */
 
 /* Inputs away from zeros, poles and ties: |v| in [0.3, 1.5]. */
 static void tame(fth_val v, bool positive)
@@ -346,8 +363,9 @@ static void try_grad(fth_ew op, fth_dtype t)
     if (to == FTH_DTYPE_COUNT || to == FTH_BOOL) return;
     fth_graph *g = t_graph("a=3 b=2");
     t_random r = t_random_make((uint64_t)op);
-    const bool positive = op == FTH_EW_POW || op == FTH_EW_LOG || op == FTH_EW_LOG1P || op == FTH_EW_SQRT ||
-                          op == FTH_EW_RSQRT || op == FTH_EW_LGAMMA || op == FTH_EW_DIGAMMA;
+    const bool positive = op == FTH_EW_POW || op == FTH_EW_LOG || op == FTH_EW_LOG1P ||
+                          op == FTH_EW_SQRT || op == FTH_EW_RSQRT || op == FTH_EW_LGAMMA ||
+                          op == FTH_EW_DIGAMMA;
     static const char *const axes[3] = {"a b", "b", "b a"};
     static const char *const names[3] = {"x", "y", "z"};
     fth_val v[3] = {{0}};
@@ -359,8 +377,10 @@ static void try_grad(fth_ew op, fth_dtype t)
     fth_val out = fth_map_(FTH_HERE, op, v[0], v[1], v[2]);
     MADE(out);
     const fth_val weight = t_noise(g, "w", to, "a b", &r);
-    if (fth_dtype_is_complex(to)) out = fth_real(fth_mul(out, fth_conj(weight)));
-    else out = fth_mul(out, weight);
+    if (fth_dtype_is_complex(to))
+        out = fth_real(fth_mul(out, fth_conj(weight)));
+    else
+        out = fth_mul(out, weight);
     const fth_val loss = fth_sum(out, "a b");
     for (int k = 0; k < row->arity; k++)
         if (fth_val_dtype(v[k]) != FTH_BOOL) GRAD(loss, v[k], 1e-6);
@@ -371,7 +391,8 @@ TEST(gradients)
 {
     t_cuts(1);
     for (int op = 0; op < FTH_EW_COUNT; op++) {
-        if (op == FTH_EW_MOD || op == FTH_EW_TRIGAMMA) continue; /* jumps; third derivative is not there */
+        if (op == FTH_EW_MOD || op == FTH_EW_TRIGAMMA)
+            continue; /* jumps; third derivative is not there */
         if (op == FTH_EW_SIGN) {
             try_grad(FTH_EW_SIGN, FTH_F64);
             continue; /* of complex: not differentiable in our sense */
@@ -381,7 +402,8 @@ TEST(gradients)
     }
 }
 
-/* ---- instruction sets ------------------------------------------------------------------------------------ */
+/* ---- instruction sets
+ * ------------------------------------------------------------------------------------ */
 
 extern fth__map_loops fth__map_loops_base;
 #ifdef FTH_HAVE_ISA_V3
@@ -397,7 +419,8 @@ static bool same_bits(fth_dtype t, const void *a, const void *b)
     const int64_t size = fth_dtype_size(t);
     if (memcmp(a, b, (size_t)size) == 0) return true;
     if (!fth_dtype_is_real(t) && !fth_dtype_is_complex(t)) return false;
-    const double x = t_get(t, a, 0), y = t_get(t, b, 0), xi = t_get_im(t, a, 0), yi = t_get_im(t, b, 0);
+    const double x = t_get(t, a, 0), y = t_get(t, b, 0), xi = t_get_im(t, a, 0),
+                 yi = t_get_im(t, b, 0);
     const bool re = isnan(x) ? isnan(y) : x == y && signbit(x) == signbit(y);
     const bool im = isnan(xi) ? isnan(yi) : xi == yi && signbit(xi) == signbit(yi);
     return re && im;
@@ -407,12 +430,18 @@ enum { LOOP_N = 83 };
 
 static void fill_special(fth_dtype t, char *data, t_random *r)
 {
-    static const double special[] = {0.0, -0.0, 1.0, -1.0, 1e-40, -1e-310, 1e30, -1e30, 88.7, -103.5, 709.0, 0.5, 1e5, 2.5, -3.5};
+    static const double special[] = {0.0,  -0.0,   1.0,   -1.0, 1e-40, -1e-310, 1e30, -1e30,
+                                     88.7, -103.5, 709.0, 0.5,  1e5,   2.5,     -3.5};
     for (int i = 0; i < LOOP_N; i++) {
         const int64_t k = t_random_i64(r, 0, 30);
-        double v = k < 15 ? special[k] : k == 15 ? (double)NAN : k == 16 ? HUGE_VAL : k == 17 ? -HUGE_VAL : 3 * t_random_normal(r);
+        double v = k < 15    ? special[k]
+                   : k == 15 ? (double)NAN
+                   : k == 16 ? HUGE_VAL
+                   : k == 17 ? -HUGE_VAL
+                             : 3 * t_random_normal(r);
         if (t == FTH_BOOL) v = (double)(k & 1);
-        if (fth_dtype_is_int(t)) v = (double)t_random_i64(r, t == FTH_U8 || t == FTH_U16 ? 0 : -100, 200);
+        if (fth_dtype_is_int(t))
+            v = (double)t_random_i64(r, t == FTH_U8 || t == FTH_U16 ? 0 : -100, 200);
         t_put(t, data, i, v, t_random_normal(r));
     }
 }
@@ -425,10 +454,12 @@ static void try_loops(fth__map_loops *loops, fth_ew op, fth_dtype t, t_random *r
     for (int form = 0; form < FTH__FORMS; form++) {
         fth__vec_fn *run = (*loops)[op][t][form];
         if (to == FTH_DTYPE_COUNT || !run) continue;
-        for (int k = 0; k < 3; k++) fill_special(k == 0 && row->result == FTH__EW_PICK ? FTH_BOOL : t, in[k], r);
+        for (int k = 0; k < 3; k++)
+            fill_special(k == 0 && row->result == FTH__EW_PICK ? FTH_BOOL : t, in[k], r);
         /* which operands are one element: the last two, or of two operands either */
         const bool two = row->arity == 2;
-        const bool one[3] = {two && form == FTH__SV, two ? form == FTH__VS : (form & 2) != 0, !two && (form & 1)};
+        const bool one[3] = {two && form == FTH__SV, two ? form == FTH__VS : (form & 2) != 0,
+                             !two && (form & 1)};
         const void *src[3] = {in[0], in[1], in[2]};
         run(LOOP_N, out, src);
         for (int i = 0; i < LOOP_N; i++) {
@@ -439,13 +470,15 @@ static void try_loops(fth__map_loops *loops, fth_ew op, fth_dtype t, t_random *r
             }
             fth__cell_map(op, t, &v[0], &v[1], &v[2], &want);
             if (!same_bits(to, &want, out + i * fth_dtype_size(to)))
-                FAIL("%s %s form %d: %.17g %.17gi, the reference gives %.17g %.17gi", row->name, fth_dtype_name(t), form,
-                     t_get(to, out, i), t_get_im(to, out, i), t_get(to, &want, 0), t_get_im(to, &want, 0));
+                FAIL("%s %s form %d: %.17g %.17gi, the reference gives %.17g %.17gi", row->name,
+                     fth_dtype_name(t), form, t_get(to, out, i), t_get_im(to, out, i),
+                     t_get(to, &want, 0), t_get_im(to, &want, 0));
         }
     }
 }
 
-/* One definition of the mathematics: scalar code and vectors of any length agree to the last bit. */
+/* One definition of the mathematics: scalar code and vectors of any length agree to the last bit.
+ */
 TEST(every_instruction_set_gives_the_same_bits)
 {
     t_random r = t_random_make(3);
@@ -455,7 +488,8 @@ TEST(every_instruction_set_gives_the_same_bits)
             if (t == FTH_F16 || t == FTH_BF16) continue; /* they have no loops of their own */
             try_loops(&fth__map_loops_base, (fth_ew)op, (fth_dtype)t, &r);
 #ifdef FTH_HAVE_ISA_V3
-            if (strcmp(isa, "base") != 0) try_loops(&fth__map_loops_v3, (fth_ew)op, (fth_dtype)t, &r);
+            if (strcmp(isa, "base") != 0)
+                try_loops(&fth__map_loops_v3, (fth_ew)op, (fth_dtype)t, &r);
 #endif
 #ifdef FTH_HAVE_ISA_V4
             if (strcmp(isa, "v4") == 0) try_loops(&fth__map_loops_v4, (fth_ew)op, (fth_dtype)t, &r);

@@ -1,4 +1,5 @@
-/* test_fused.c - random programs: the interpreter against the reference, bit for bit, whole and cut.
+/* test_fused.c - random programs: the interpreter against the reference, bit for bit, whole and
+ * cut.
  *
  * seconds: 20
  */
@@ -14,7 +15,8 @@
 
 extern const fth_kernel fth__cpu_fused;
 
-/* ---- making programs --------------------------------------------------------------------------- */
+/* ---- making programs ---------------------------------------------------------------------------
+ */
 
 typedef struct maker {
     fth_graph *g;
@@ -32,7 +34,8 @@ static void make_space(maker *m, int n_axes, const int64_t *size)
 {
     char text[256] = "";
     for (int i = 0; i < n_axes; i++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), " %c=%lld", 'a' + i, (long long)size[i]);
+        snprintf(text + strlen(text), sizeof text - strlen(text), " %c=%lld", 'a' + i,
+                 (long long)size[i]);
     m->g = t_graph(text);
     m->p.n_axes = n_axes;
     for (int i = 0; i < n_axes; i++) {
@@ -46,7 +49,8 @@ static void make_space(maker *m, int n_axes, const int64_t *size)
 static void add_input(maker *m, fth_dtype t, const char *axes)
 {
     char list[32] = "", name[16];
-    for (int i = 0; axes[i]; i++) snprintf(list + strlen(list), sizeof list - strlen(list), "%s%c", i ? " " : "", axes[i]);
+    for (int i = 0; axes[i]; i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%c", i ? " " : "", axes[i]);
     snprintf(name, sizeof name, "in%d", m->p.n_in);
     m->in[m->p.n_in] = t_noise(m->g, name, t, list, &m->r);
     m->p.reg_dtype[m->p.n_in++] = (uint8_t)t;
@@ -79,7 +83,10 @@ static void add_const(maker *m, fth_dtype t, double value)
 
 static int add_instr(maker *m, int op, fth_dtype from, fth_dtype to, int a, int b, int c)
 {
-    m->p.instr[m->p.n_instr++] = (fth__instr){(int16_t)op,       (uint8_t)from, (uint8_t)to, (int16_t)m->p.n_reg,
+    m->p.instr[m->p.n_instr++] = (fth__instr){(int16_t)op,
+                                              (uint8_t)from,
+                                              (uint8_t)to,
+                                              (int16_t)m->p.n_reg,
                                               {(int16_t)a, (int16_t)b, (int16_t)c}};
     m->p.reg_dtype[m->p.n_reg] = (uint8_t)to;
     return m->p.n_reg++;
@@ -120,7 +127,8 @@ static void add_random_instr(maker *m)
     add_instr(m, (int)op, t, to, src[0], src[1], src[2]);
 }
 
-/* ---- running them -------------------------------------------------------------------------------- */
+/* ---- running them
+ * -------------------------------------------------------------------------------- */
 
 static int64_t element_bytes(fth_dtype t)
 {
@@ -130,8 +138,10 @@ static int64_t element_bytes(fth_dtype t)
 static bool same_number(fth_dtype t, const char *a, const char *b)
 {
     if (memcmp(a, b, (size_t)element_bytes(t)) == 0) return true;
-    const double x = t_get(t, a, 0), y = t_get(t, b, 0), xi = t_get_im(t, a, 0), yi = t_get_im(t, b, 0);
-    return (x == y || (isnan(x) && isnan(y))) && (xi == yi || (isnan(xi) && isnan(yi))) && (isnan(x) || isnan(xi));
+    const double x = t_get(t, a, 0), y = t_get(t, b, 0), xi = t_get_im(t, a, 0),
+                 yi = t_get_im(t, b, 0);
+    return (x == y || (isnan(x) && isnan(y))) && (xi == yi || (isnan(xi) && isnan(yi))) &&
+           (isnan(x) || isnan(xi));
 }
 
 static void dense_tile(fth_tile *t, const fth_desc *d, void *data)
@@ -151,18 +161,20 @@ static const char *listing(const fth__program *p)
     int at = 0;
     for (int i = 0; i < p->n_instr; i++) {
         const fth__instr *in = &p->instr[i];
-        at += snprintf(text + at, sizeof text - (size_t)at, "\n    r%d = %s %s r%d r%d r%d", in->dst,
-                       in->op < 0 ? "cast" : fth__ew_info((fth_ew)in->op)->name, fth_dtype_name((fth_dtype)in->from),
-                       in->src[0], in->src[1], in->src[2]);
+        at += snprintf(text + at, sizeof text - (size_t)at, "\n    r%d = %s %s r%d r%d r%d",
+                       in->dst, in->op < 0 ? "cast" : fth__ew_info((fth_ew)in->op)->name,
+                       fth_dtype_name((fth_dtype)in->from), in->src[0], in->src[1], in->src[2]);
     }
-    snprintf(text + at, sizeof text - (size_t)at, "\n    out r%d, tail %d over %d", p->out_reg[0], p->tail_red, p->tail_dim);
+    snprintf(text + at, sizeof text - (size_t)at, "\n    out r%d, tail %d over %d", p->out_reg[0],
+             p->tail_red, p->tail_dim);
     return text;
 }
 
 /* Whole and dense, by both; then the harness with its cuts. */
 static void check_program(maker *m, bool cut)
 {
-    const fth_val v = fth_node_add_(m->g, FTH_HERE, &fth__op_fused, m->p.n_in, m->in, &m->p, sizeof m->p);
+    const fth_val v =
+        fth_node_add_(m->g, FTH_HERE, &fth__op_fused, m->p.n_in, m->in, &m->p, sizeof m->p);
     MADE(v);
     const fth_node *node = fth__val_node(v);
     fth_err err = {0};
@@ -185,9 +197,9 @@ static void check_program(maker *m, bool cut)
         const int64_t size = element_bytes(t);
         for (int64_t i = 0; i < fth_desc_count(&node->out[k]); i++)
             if (!same_number(t, out[0][k] + i * size, out[1][k] + i * size))
-                FAIL("output %d element %lld: reference %.17g %.17g, interpreter %.17g %.17g%s", k, (long long)i,
-                     t_get(t, out[0][k], i), t_get_im(t, out[0][k], i), t_get(t, out[1][k], i),
-                     t_get_im(t, out[1][k], i), listing(&m->p));
+                FAIL("output %d element %lld: reference %.17g %.17g, interpreter %.17g %.17g%s", k,
+                     (long long)i, t_get(t, out[0][k], i), t_get_im(t, out[0][k], i),
+                     t_get(t, out[1][k], i), t_get_im(t, out[1][k], i), listing(&m->p));
         free(out[0][k]);
         free(out[1][k]);
     }
@@ -210,7 +222,9 @@ static void random_program(uint64_t seed, int64_t largest, int instrs)
     make_space(&m, n, size);
     const fth_dtype main_type = (fth_dtype)pick(&m, 0, FTH_DTYPE_COUNT - 1);
     const int inputs = (int)pick(&m, 1, 4);
-    for (int i = 0; i < inputs; i++) add_random_input(&m, pick(&m, 0, 2) ? main_type : (fth_dtype)pick(&m, 0, FTH_DTYPE_COUNT - 1));
+    for (int i = 0; i < inputs; i++)
+        add_random_input(&m,
+                         pick(&m, 0, 2) ? main_type : (fth_dtype)pick(&m, 0, FTH_DTYPE_COUNT - 1));
     add_const(&m, main_type, 2.0);
     if (pick(&m, 0, 1)) add_const(&m, FTH_BOOL, 1.0);
     for (int tries = 0; tries < 4 * instrs && m.p.n_instr < instrs; tries++) add_random_instr(&m);
@@ -221,7 +235,8 @@ static void random_program(uint64_t seed, int64_t largest, int instrs)
         m.p.tail_dim = (int32_t)pick(&m, 0, n - 1);
         m.p.tail_red = (int32_t)red;
     } else {
-        while (m.p.n_out < 3 && pick(&m, 0, 1)) m.p.out_reg[m.p.n_out++] = (int16_t)pick(&m, 0, m.p.n_reg - 1);
+        while (m.p.n_out < 3 && pick(&m, 0, 1))
+            m.p.out_reg[m.p.n_out++] = (int16_t)pick(&m, 0, m.p.n_reg - 1);
     }
     check_program(&m, true);
 }
@@ -244,10 +259,12 @@ TEST(long_programs)
     for (uint64_t seed = 1; seed <= 60; seed++) random_program(9000 + seed, 12, FTH_PROGRAM_INSTRS);
 }
 
-/* ---- tails ----------------------------------------------------------------------------------------- */
+/* ---- tails
+ * ----------------------------------------------------------------------------------------- */
 
 /* Sizes around every edge of the grid: one by one, blocks of 2 to 1024, superblocks. */
-static void try_tail(fth_dtype t, fth_red red, int64_t n, int64_t results, bool innermost, bool fill)
+static void try_tail(fth_dtype t, fth_red red, int64_t n, int64_t results, bool innermost,
+                     bool fill)
 {
     maker m = {.r = t_random_make((uint64_t)n)};
     const int64_t size[2] = {innermost ? results : n, innermost ? n : results};
@@ -261,7 +278,8 @@ static void try_tail(fth_dtype t, fth_red red, int64_t n, int64_t results, bool 
 
 TEST(tails_around_the_edges_of_the_grid)
 {
-    static const int64_t sizes[] = {0, 1, 2, 3, 7, 63, 64, 65, 100, 127, 128, 129, 1000, 2047, 2048, 2049, 5000, 70000};
+    static const int64_t sizes[] = {0,   1,   2,   3,    7,    63,   64,   65,   100,
+                                    127, 128, 129, 1000, 2047, 2048, 2049, 5000, 70000};
     t_cuts(3);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int way = 0; way < 4; way++) {
@@ -304,9 +322,11 @@ TEST(bool_sum_counts)
     t_graph_free(m.g);
 }
 
-/* ---- workers ------------------------------------------------------------------------------------------- */
+/* ---- workers
+ * ------------------------------------------------------------------------------------------- */
 
-static void run_tail(const fth_node *node, const fth_val *in, fth_team *team, int threads, int64_t cut, void *out)
+static void run_tail(const fth_node *node, const fth_val *in, fth_team *team, int threads,
+                     int64_t cut, void *out)
 {
     fth_err err = {0};
     fth_call call = {.node = node, .threads = threads, .team = team, .err = &err};
@@ -317,7 +337,8 @@ static void run_tail(const fth_node *node, const fth_val *in, fth_team *team, in
     for (int piece = 0; piece < 2; piece++) {
         dense_tile(&call.in[0], &node->in[0], t_data(in[0]));
         const int64_t from = piece ? cut : 0, to = piece ? n : cut;
-        call.in[0].data = (char *)call.in[0].data + from * call.in[0].stride[0] * fth_dtype_size(node->in[0].dtype);
+        call.in[0].data = (char *)call.in[0].data +
+                          from * call.in[0].stride[0] * fth_dtype_size(node->in[0].dtype);
         call.in[0].origin[0] = from;
         call.in[0].extent[0] = to - from;
         call.first = piece == 0;
@@ -368,7 +389,8 @@ TEST(workers_change_no_bit)
     try_team(FTH_F32, FTH_RED_MIN, 65537, 3);
 }
 
-/* ---- pairs ---------------------------------------------------------------------------------------------- */
+/* ---- pairs
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Every loop that joins two instructions, in every form, against the instructions one by one. */
 TEST(joined_instructions_round_twice)
@@ -381,7 +403,8 @@ TEST(joined_instructions_round_twice)
         const fth__vec_pair *row = &list->pair[i];
         const fth_dtype t = (fth_dtype)row->dtype;
         const int64_t size = fth_dtype_size(t);
-        const bool two_first = fth__ew_info((fth_ew)row->first)->arity == 2, two_second = fth__ew_info((fth_ew)row->second)->arity == 2;
+        const bool two_first = fth__ew_info((fth_ew)row->first)->arity == 2,
+                   two_second = fth__ew_info((fth_ew)row->second)->arity == 2;
         for (int form = 0; form < FTH__FORMS; form++) {
             if (!row->run[form]) continue;
             for (int k = 0; k < 3; k++)
@@ -395,18 +418,25 @@ TEST(joined_instructions_round_twice)
                 fth__cell_load(t, in[2] + (form & 1 ? 0 : e) * size, &c);
                 fth__cell_map((fth_ew)row->first, t, &a, two_first ? &b : NULL, NULL, &first);
                 fth__cell_map((fth_ew)row->second, t, row->swapped ? &c : &first,
-                              !two_second ? NULL : row->swapped ? &first : &c, NULL, &want);
+                              !two_second    ? NULL
+                              : row->swapped ? &first
+                                             : &c,
+                              NULL, &want);
                 if (!same_number(t, (const char *)&want, out + e * size))
-                    FAIL("%s then %s, form %d: %.17g, one by one %.17g", fth__ew_info((fth_ew)row->first)->name,
-                         fth__ew_info((fth_ew)row->second)->name, form, t_get(t, out, e), t_get(t, &want, 0));
+                    FAIL("%s then %s, form %d: %.17g, one by one %.17g",
+                         fth__ew_info((fth_ew)row->first)->name,
+                         fth__ew_info((fth_ew)row->second)->name, form, t_get(t, out, e),
+                         t_get(t, &want, 0));
             }
         }
     }
 }
 
-/* ---- in place --------------------------------------------------------------------------------------- */
+/* ---- in place
+ * --------------------------------------------------------------------------------------- */
 
-/* t = x*y goes to the first output while x, in whose memory it lies, is still needed for the second. */
+/* t = x*y goes to the first output while x, in whose memory it lies, is still needed for the
+ * second. */
 TEST(outputs_in_the_memory_of_operands)
 {
     enum { N = 5000 };

@@ -15,8 +15,12 @@ TEST(philox_known_answers)
         uint32_t counter[4], key[2], want[4];
     } rows[] = {
         {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
-        {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
-        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}, {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+        {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
+         {0xffffffff, 0xffffffff},
+         {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+         {0xa4093822, 0x299f31d0},
+         {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fth__philox c;
@@ -26,9 +30,11 @@ TEST(philox_known_answers)
     }
 }
 
-static fth_val draw(fth_graph *g, fth_random_kind kind, fth_dtype t, const char *axes, int64_t seed, int64_t iteration, int64_t stream)
+static fth_val draw(fth_graph *g, fth_random_kind kind, fth_dtype t, const char *axes, int64_t seed,
+                    int64_t iteration, int64_t stream)
 {
-    return fth_random_(FTH_HERE, kind, t, axes, fth_const_i64(g, FTH_I64, seed), fth_const_i64(g, FTH_I64, iteration), stream);
+    return fth_random_(FTH_HERE, kind, t, axes, fth_const_i64(g, FTH_I64, seed),
+                       fth_const_i64(g, FTH_I64, iteration), stream);
 }
 
 enum { N = 1 << 18 };
@@ -95,9 +101,16 @@ TEST(layout_does_not_enter)
 TEST(seed_iteration_and_stream_each_matter)
 {
     fth_graph *g = t_graph("a=64");
-    const int64_t way[][3] = {{1, 0, 0}, {2, 0, 0}, {1, 1, 0}, {1, 0, 1}, {1, INT64_C(1) << 32, 0}, {1, 0, INT64_C(1) << 32}, {-1, -1, -1}};
+    const int64_t way[][3] = {{1, 0, 0},
+                              {2, 0, 0},
+                              {1, 1, 0},
+                              {1, 0, 1},
+                              {1, INT64_C(1) << 32, 0},
+                              {1, 0, INT64_C(1) << 32},
+                              {-1, -1, -1}};
     int64_t bits[7][64];
-    for (int i = 0; i < 7; i++) t_eval(draw(g, FTH_RANDOM_BITS, FTH_I64, "a", way[i][0], way[i][1], way[i][2]), bits[i]);
+    for (int i = 0; i < 7; i++)
+        t_eval(draw(g, FTH_RANDOM_BITS, FTH_I64, "a", way[i][0], way[i][1], way[i][2]), bits[i]);
     for (int i = 0; i < 7; i++)
         for (int k = 0; k < i; k++)
             for (int e = 0; e < 64; e++) IS_TRUE(bits[i][e] != bits[k][e]);
@@ -118,7 +131,8 @@ TEST(wrong_calls_are_refused)
     t_graph_free(g);
 }
 
-/* ---- Poisson ------------------------------------------------------------------------------------------ */
+/* ---- Poisson
+ * ------------------------------------------------------------------------------------------ */
 
 static double probability(double rate, int64_t k)
 {
@@ -129,7 +143,8 @@ static void try_poisson(double rate)
 {
     enum { DRAWS = 100000 };
     fth_graph *g = t_graph("a=100000");
-    const fth_val seed = fth_const_i64(g, FTH_I64, 9), rates = fth_expand(fth_const(g, FTH_F64, rate), "a");
+    const fth_val seed = fth_const_i64(g, FTH_I64, 9),
+                  rates = fth_expand(fth_const(g, FTH_F64, rate), "a");
     int64_t *k = malloc(sizeof *k * DRAWS);
     t_cuts(1);
     t_eval(fth_poisson(rates, seed, seed, 0), k);
@@ -141,7 +156,8 @@ static void try_poisson(double rate)
     /* chi-square over the counts that are expected often enough */
     double chi = 0;
     int cells = 0;
-    const int64_t low = (int64_t)fmax(0, rate - 4 * sqrt(rate)), high = (int64_t)(rate + 4 * sqrt(rate)) + 2;
+    const int64_t low = (int64_t)fmax(0, rate - 4 * sqrt(rate)),
+                  high = (int64_t)(rate + 4 * sqrt(rate)) + 2;
     for (int64_t v = low; v <= high; v++) {
         const double want = DRAWS * probability(rate, v);
         if (want < 20) continue;
@@ -171,7 +187,8 @@ TEST(poisson_edges)
     EQ_I64(k[0], 0);
     NEAR(k[1], 1e12, 1e7);
     fth_err err = {0};
-    IS(t_try(fth_poisson(t_input(g, "bad", FTH_F64, "a", bad), seed, seed, 0), k, &err), FTH_E_NUMERIC);
+    IS(t_try(fth_poisson(t_input(g, "bad", FTH_F64, "a", bad), seed, seed, 0), k, &err),
+       FTH_E_NUMERIC);
     HAS(err.text, "-0.5");
     HAS(err.text, "index 1 of 'a'");
     t_graph_free(g);

@@ -26,7 +26,8 @@ static double ulps(float got, wide want)
     return (double)fabsl((wide)got - want) / ulp;
 }
 
-/* Worst error in ulp over [low, high]; where the result leaves the range of f32 it must do so exactly. */
+/* Worst error in ulp over [low, high]; where the result leaves the range of f32 it must do so
+ * exactly. */
 static double worst_f32(float (*fn)(float), wide_fn *ref, double low, double high)
 {
     t_random r = t_random_make(1);
@@ -36,7 +37,8 @@ static double worst_f32(float (*fn)(float), wide_fn *ref, double low, double hig
         const wide want = ref((wide)x);
         const float got = fn(x);
         if (!isfinite((float)want)) {
-            if (isnan((float)want) ? !isnan(got) : got != (float)want) FAIL("at %.9g: %g, not %Lg", (double)x, (double)got, want);
+            if (isnan((float)want) ? !isnan(got) : got != (float)want)
+                FAIL("at %.9g: %g, not %Lg", (double)x, (double)got, want);
             continue;
         }
         const double e = ulps(got, want);
@@ -76,7 +78,9 @@ static wide ref_digamma(wide x)
     wide sum = 0;
     for (; x < 40; x += 1) sum -= 1 / x;
     const wide v = 1 / (x * x);
-    return sum + logl(x) - 0.5L / x - v * (1 / 12.0L - v * (1 / 120.0L - v * (1 / 252.0L - v * (1 / 240.0L - v * (5 / 660.0L)))));
+    return sum + logl(x) - 0.5L / x -
+           v * (1 / 12.0L -
+                v * (1 / 120.0L - v * (1 / 252.0L - v * (1 / 240.0L - v * (5 / 660.0L)))));
 }
 static wide ref_trigamma(wide x)
 {
@@ -88,7 +92,9 @@ static wide ref_trigamma(wide x)
     wide sum = 0;
     for (; x < 40; x += 1) sum += 1 / (x * x);
     const wide u = 1 / x, v = u * u;
-    return sum + u + 0.5L * v + u * v * (1 / 6.0L - v * (1 / 30.0L - v * (1 / 42.0L - v * (1 / 30.0L - v * (5 / 66.0L)))));
+    return sum + u + 0.5L * v +
+           u * v *
+               (1 / 6.0L - v * (1 / 30.0L - v * (1 / 42.0L - v * (1 / 30.0L - v * (5 / 66.0L)))));
 }
 
 #define F32(name, ref, low, high, bar)                                                             \
@@ -145,7 +151,8 @@ TEST(near_one_log_keeps_its_digits)
 
 TEST(reflected_gamma_functions)
 {
-    LE_F64(worst_f64(call_digamma_f64, ref_digamma, -9.75, -9.3, 1), 1e-13); /* pi cot(pi x): x has an ulp */
+    LE_F64(worst_f64(call_digamma_f64, ref_digamma, -9.75, -9.3, 1),
+           1e-13); /* pi cot(pi x): x has an ulp */
     LE_F64(worst_f64(call_trigamma_f64, ref_trigamma, -9.7, -9.3, 0), 1e-13);
 }
 
@@ -155,14 +162,17 @@ TEST(powers)
     double worst = 0, worst_single = 0;
     for (int i = 0; i < POINTS; i++) {
         const bool near = t_random_i64(&r, 0, 1);
-        const double x = near ? 1 + (t_random_f64(&r) - 0.5) * exp(-30 * t_random_f64(&r)) : exp(1400 * (t_random_f64(&r) - 0.5));
+        const double x = near ? 1 + (t_random_f64(&r) - 0.5) * exp(-30 * t_random_f64(&r))
+                              : exp(1400 * (t_random_f64(&r) - 0.5));
         const double y = 1400 * (t_random_f64(&r) - 0.5) / log(x);
         const wide want = powl((wide)x, (wide)y);
         if (!isfinite((double)want) || want < 1e-300L) continue;
         worst = fmax(worst, (double)fabsl(((wide)fth__pow_f64(x, y) - want) / want));
-        const float xf = (float)exp(170 * (t_random_f64(&r) - 0.5)), yf = (float)(160 * (t_random_f64(&r) - 0.5)) / logf(xf);
+        const float xf = (float)exp(170 * (t_random_f64(&r) - 0.5)),
+                    yf = (float)(160 * (t_random_f64(&r) - 0.5)) / logf(xf);
         const wide single = powl((wide)xf, (wide)yf);
-        if (isfinite((float)single) && single > 1e-37L) worst_single = fmax(worst_single, ulps(fth__pow_f32(xf, yf), single));
+        if (isfinite((float)single) && single > 1e-37L)
+            worst_single = fmax(worst_single, ulps(fth__pow_f32(xf, yf), single));
     }
     LE_F64(worst, 1e-15);
     LE_F64(worst_single, 0.6);
@@ -173,18 +183,22 @@ TEST(angles)
     t_random r = t_random_make(4);
     double worst = 0, worst_single = 0;
     for (int i = 0; i < POINTS; i++) {
-        const double y = t_random_normal(&r) * exp(20 * t_random_normal(&r)), x = t_random_normal(&r) * exp(20 * t_random_normal(&r));
+        const double y = t_random_normal(&r) * exp(20 * t_random_normal(&r)),
+                     x = t_random_normal(&r) * exp(20 * t_random_normal(&r));
         const wide want = atan2l((wide)y, (wide)x);
-        if (fabsl(want) > 1e-300L) worst = fmax(worst, (double)fabsl(((wide)fth__atan2_f64(y, x) - want) / want));
+        if (fabsl(want) > 1e-300L)
+            worst = fmax(worst, (double)fabsl(((wide)fth__atan2_f64(y, x) - want) / want));
         const float yf = (float)fmod(y, 1e30), xf = (float)fmod(x, 1e30);
         const wide single = atan2l((wide)yf, (wide)xf);
-        if (fabsl(single) > 1e-30L) worst_single = fmax(worst_single, ulps(fth__atan2_f32(yf, xf), single));
+        if (fabsl(single) > 1e-30L)
+            worst_single = fmax(worst_single, ulps(fth__atan2_f32(yf, xf), single));
     }
     LE_F64(worst, 5e-16);
     LE_F64(worst_single, 3);
 }
 
-/* ---- special values ----------------------------------------------------------------------------------- */
+/* ---- special values
+ * ----------------------------------------------------------------------------------- */
 
 TEST(specials_of_one_argument)
 {
@@ -225,28 +239,36 @@ TEST(specials_of_one_argument)
     EQ_F64(fth__rint_f64(-3.5), -4.0);
     EQ_F64(fth__rint_f64(1e300), 1e300);
     IS_TRUE(signbit(fth__rint_f64(-0.25)));
-    double (*const each[])(double) = {call_exp_f64,  call_expm1_f64,   call_log_f64,      call_log1p_f64,   call_sin_f64,
-                                      call_cos_f64,  call_tanh_f64,    call_sigmoid_f64,  call_softplus_f64, call_erf_f64,
-                                      call_lgamma_f64, call_digamma_f64, call_trigamma_f64};
+    double (*const each[])(double) = {
+        call_exp_f64,    call_expm1_f64,   call_log_f64,     call_log1p_f64,    call_sin_f64,
+        call_cos_f64,    call_tanh_f64,    call_sigmoid_f64, call_softplus_f64, call_erf_f64,
+        call_lgamma_f64, call_digamma_f64, call_trigamma_f64};
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) IS_TRUE(isnan(each[i](nan)));
-    float (*const single[])(float) = {call_exp_f32,  call_expm1_f32,   call_log_f32,      call_log1p_f32,   call_sin_f32,
-                                      call_cos_f32,  call_tanh_f32,    call_sigmoid_f32,  call_softplus_f32, call_erf_f32,
-                                      call_lgamma_f32, call_digamma_f32, call_trigamma_f32};
-    for (size_t i = 0; i < sizeof single / sizeof *single; i++) IS_TRUE(isnan(single[i]((float)NAN)));
+    float (*const single[])(float) = {
+        call_exp_f32,    call_expm1_f32,   call_log_f32,     call_log1p_f32,    call_sin_f32,
+        call_cos_f32,    call_tanh_f32,    call_sigmoid_f32, call_softplus_f32, call_erf_f32,
+        call_lgamma_f32, call_digamma_f32, call_trigamma_f32};
+    for (size_t i = 0; i < sizeof single / sizeof *single; i++)
+        IS_TRUE(isnan(single[i]((float)NAN)));
 }
 
 /* Every pair of special numbers as libm has it. */
 TEST(specials_of_two_arguments)
 {
-    static const double v[] = {0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 0.5, -0.5, HUGE_VAL, -HUGE_VAL, (double)NAN, 1e300, 1e-300};
+    static const double v[] = {0.0, -0.0, 1.0,      -1.0,      2.0,         -2.0,  3.0,   -3.0,
+                               0.5, -0.5, HUGE_VAL, -HUGE_VAL, (double)NAN, 1e300, 1e-300};
     const size_t n = sizeof v / sizeof *v;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < n; k++) {
             const double want = pow(v[i], v[k]), got = fth__pow_f64(v[i], v[k]);
-            if (isnan(want) ? !isnan(got) : fabs(got - want) > 1e-15 * fabs(want) || signbit(got) != signbit(want))
+            if (isnan(want)
+                    ? !isnan(got)
+                    : fabs(got - want) > 1e-15 * fabs(want) || signbit(got) != signbit(want))
                 FAIL("pow(%g, %g) is %g, not %g", v[i], v[k], got, want);
-            const float wf = powf((float)v[i], (float)v[k]), gf = fth__pow_f32((float)v[i], (float)v[k]);
-            if (isnan(wf) ? !isnan(gf) : fabsf(gf - wf) > 1e-6f * fabsf(wf) || signbit(gf) != signbit(wf))
+            const float wf = powf((float)v[i], (float)v[k]),
+                        gf = fth__pow_f32((float)v[i], (float)v[k]);
+            if (isnan(wf) ? !isnan(gf)
+                          : fabsf(gf - wf) > 1e-6f * fabsf(wf) || signbit(gf) != signbit(wf))
                 FAIL("pow(%g, %g) in f32 is %g, not %g", v[i], v[k], (double)gf, (double)wf);
             const double wa = atan2(v[i], v[k]), ga = fth__atan2_f64(v[i], v[k]);
             if (isnan(wa) ? !isnan(ga) : fabs(ga - wa) > 1e-15 || signbit(ga) != signbit(wa))
