@@ -47,17 +47,21 @@
     {                                                                                              \
         OUT_##result *out = out_;                                                                  \
         const X_##result *px = src[0];                                                             \
-        LOAD_##Y(y, py, src[1]) LOAD_##Z(z, pz, src[2]) FTH__EACH for (int64_t i = 0; i < n; i++)  \
-        {                                                                                          \
+        LOAD_##Y(y, py, src[1]);                                                                   \
+        LOAD_##Z(z, pz, src[2]);                                                                   \
+        FTH__EACH                                                                                  \
+        for (int64_t i = 0; i < n; i++) {                                                          \
             const XT_##result x = px[X];                                                           \
-            EACH_##Y(y, py) EACH_##Z(z, pz) out[i] = TO_##result expr;                             \
+            EACH_##Y(y, py);                                                                       \
+            EACH_##Z(z, pz);                                                                       \
+            out[i] = TO_##result expr;                                                             \
         }                                                                                          \
     }
 /* An operand that is a block, one element, or not there. */
-#define LOAD_V(y, py, p) const STORE *py = p;
-#define LOAD_S(y, py, p) const FTH_T y = *(const STORE *)p;
+#define LOAD_V(y, py, p) const STORE *py = p
+#define LOAD_S(y, py, p) const FTH_T y = *(const STORE *)p
 #define LOAD_N(y, py, p)
-#define EACH_V(y, py) const FTH_T y = py[i];
+#define EACH_V(y, py) const FTH_T y = py[i]
 #define EACH_S(y, py)
 #define EACH_N(y, py)
 
@@ -91,8 +95,7 @@
 
 #include "cpu/vec_types.h"
 
-/* ---- the same rows again, as a table ------------------------------------------------------------
- */
+/* ---- the same rows again, as a table -------------------------------------------------- */
 #undef LOOPS_1
 #undef LOOPS_2
 #undef LOOPS_3

@@ -18,8 +18,7 @@ enum {
     COPY_COLS = 4096
 };
 
-/* ---- the space
- * ------------------------------------------------------------------------------------- */
+/* ---- the space ------------------------------------------------------------------------ */
 
 static bool joins(const fth__vm *vm, int outer, int inner)
 {
@@ -198,8 +197,7 @@ uint64_t fth__vm_scratch(const fth_call *call, const fth__program *p)
            (threads > 1 ? fth__team_scratch(call, &vm.tail) : 0);
 }
 
-/* ---- blocks
- * ------------------------------------------------------------------------------------------ */
+/* ---- blocks --------------------------------------------------------------------------- */
 
 void fth__worker_init(fth__worker *w, const fth__vm *vm, char *scratch)
 {

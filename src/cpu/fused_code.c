@@ -45,8 +45,7 @@ static bool is_uniform(const fth__vm *vm, int array)
            (vm->rows == 1 || row_stride(vm, array) == 0);
 }
 
-/* ---- registers
- * ------------------------------------------------------------------------------------ */
+/* ---- registers ------------------------------------------------------------------------ */
 
 static void place_operands(fth__vm *vm)
 {
@@ -71,8 +70,7 @@ static void place_operands(fth__vm *vm)
     vm->n_regs = p->n_reg;
 }
 
-/* ---- steps
- * ---------------------------------------------------------------------------------------- */
+/* ---- steps ---------------------------------------------------------------------------- */
 
 /* A block full of a scalar, for a loop that takes no scalar there. */
 static int16_t fill(fth__vm *vm, int16_t r)
@@ -137,8 +135,7 @@ static void choose_ternary(fth__vm *vm, fth__step *s, fth_dtype t)
     s->run = (*vm->vec->map)[s->op][t][form];
 }
 
-/* ---- two steps in one
- * ------------------------------------------------------------------------------ */
+/* ---- two steps in one ----------------------------------------------------------------- */
 
 static int arity(int op)
 {
@@ -214,8 +211,7 @@ static void add_instr(fth__vm *vm, const fth__instr *in, const int *uses)
     vm->step[vm->n_steps++] = s;
 }
 
-/* ---- slots
- * ---------------------------------------------------------------------------------------- */
+/* ---- slots ---------------------------------------------------------------------------- */
 
 static bool overlap(const fth_desc *a, const fth_tile *ta, const fth_desc *b, const fth_tile *tb)
 {

@@ -110,8 +110,7 @@ const char *fth__tail_values(const fth__worker *w, int64_t n)
     return block;
 }
 
-/* ---- along
- * ------------------------------------------------------------------------------------------- */
+/* ---- along ---------------------------------------------------------------------------- */
 
 /* Elements [at, at+n) of one result, `at` on the grid: partials of all blocks, then in order. */
 static void row_done(const fth__vm *vm, const fth__totals *t, int64_t result, const char *v,
@@ -168,8 +167,7 @@ static void along(fth__worker *w)
     } while (fth__spot_next(vm, skip, index, &outer));
 }
 
-/* ---- across
- * ------------------------------------------------------------------------------------------ */
+/* ---- across --------------------------------------------------------------------------- */
 
 /* Rows [at, at+rows) of the reduced axis, of which whole blocks are added up. */
 static void rows_done(const fth__worker *w, const fth__totals *t, const char *v, int64_t at,

@@ -44,48 +44,49 @@
 #undef FTH_FN
 #undef TAG
 
-/* ---- which pairs
- * ---------------------------------------------------------------------------------- */
+/* ---- which pairs ---------------------------------------------------------------------- */
 /* X(first, second) for second(first(a, b), c), Y for second(c, first(a, b)) */
+/* clang-format off */
 #define BINARY_BINARY(X, Y)                                                                        \
-    X(MUL, ADD)                                                                                    \
-    X(MUL, SUB) Y(MUL, SUB) X(MUL, MUL) X(MUL, MAX) X(MUL, DIV) X(ADD, ADD) X(ADD, SUB)            \
-        Y(ADD, SUB) X(ADD, MUL) X(ADD, MAX) X(ADD, DIV) Y(ADD, DIV) X(SUB, ADD) X(SUB, SUB)        \
-            Y(SUB, SUB) X(SUB, MUL) X(SUB, MAX) X(SUB, DIV) X(DIV, ADD) X(DIV, SUB) Y(DIV, SUB)    \
-                X(DIV, MUL)
+    X(MUL, ADD) X(MUL, SUB) Y(MUL, SUB) X(MUL, MUL) X(MUL, MAX) X(MUL, DIV)                        \
+    X(ADD, ADD) X(ADD, SUB) Y(ADD, SUB) X(ADD, MUL) X(ADD, MAX) X(ADD, DIV) Y(ADD, DIV)            \
+    X(SUB, ADD) X(SUB, SUB) Y(SUB, SUB) X(SUB, MUL) X(SUB, MAX) X(SUB, DIV)                        \
+    X(DIV, ADD) X(DIV, SUB) Y(DIV, SUB) X(DIV, MUL)
 #define BINARY_UNARY(X)                                                                            \
-    X(MUL, EXP)                                                                                    \
-    X(MUL, SQR) X(MUL, SQRT) X(MUL, NEG) X(MUL, SIGMOID) X(MUL, TANH) X(MUL, RECIP) X(ADD, EXP)    \
-        X(ADD, SQR) X(ADD, SQRT) X(ADD, NEG) X(ADD, LOG) X(ADD, RECIP) X(ADD, RSQRT) X(SUB, EXP)   \
-            X(SUB, SQR) X(SUB, ABS) X(SUB, NEG) X(DIV, SQR) X(DIV, EXP) X(MAX, SQRT) X(MAX, LOG)
+    X(MUL, EXP) X(MUL, SQR) X(MUL, SQRT) X(MUL, NEG) X(MUL, SIGMOID) X(MUL, TANH) X(MUL, RECIP)    \
+    X(ADD, EXP) X(ADD, SQR) X(ADD, SQRT) X(ADD, NEG) X(ADD, LOG) X(ADD, RECIP) X(ADD, RSQRT)       \
+    X(SUB, EXP) X(SUB, SQR) X(SUB, ABS) X(SUB, NEG) X(DIV, SQR) X(DIV, EXP)                        \
+    X(MAX, SQRT) X(MAX, LOG)
 #define UNARY_BINARY(X, Y)                                                                         \
-    X(SQR, MUL)                                                                                    \
-    X(SQR, ADD) X(SQR, SUB) Y(SQR, SUB) X(SQR, DIV) X(EXP, MUL) X(EXP, ADD) X(EXP, SUB)            \
-        Y(EXP, SUB) X(EXP, DIV) X(NEG, MUL) X(NEG, ADD) X(NEG, DIV) X(SQRT, MUL) X(SQRT, ADD)      \
-            X(SQRT, DIV) Y(SQRT, DIV) X(LOG, MUL) X(LOG, ADD) X(LOG, SUB) Y(LOG, SUB)              \
-                X(RECIP, MUL) X(ABS, MUL) X(ABS, ADD) X(SIGMOID, MUL) X(TANH, MUL) X(TANH, ADD)    \
-                    X(COS, MUL) X(SIN, MUL)
+    X(SQR, MUL) X(SQR, ADD) X(SQR, SUB) Y(SQR, SUB) X(SQR, DIV)                                    \
+    X(EXP, MUL) X(EXP, ADD) X(EXP, SUB) Y(EXP, SUB) X(EXP, DIV)                                    \
+    X(NEG, MUL) X(NEG, ADD) X(NEG, DIV) X(SQRT, MUL) X(SQRT, ADD) X(SQRT, DIV) Y(SQRT, DIV)        \
+    X(LOG, MUL) X(LOG, ADD) X(LOG, SUB) Y(LOG, SUB) X(RECIP, MUL) X(ABS, MUL) X(ABS, ADD)          \
+    X(SIGMOID, MUL) X(TANH, MUL) X(TANH, ADD) X(COS, MUL) X(SIN, MUL)
 #define UNARY_UNARY(X)                                                                             \
     X(NEG, EXP) X(SQR, NEG) X(EXP, NEG) X(EXP, SQR) X(LOG, NEG) X(SQRT, NEG) X(SQR, SQR)
+/* clang-format on */
 
-/* ---- loops
- * ---------------------------------------------------------------------------------------- */
+/* ---- loops ---------------------------------------------------------------------------- */
 #define PAIR(name, T, B, C, expr)                                                                  \
     static void name(int64_t n, void *out_, const void *const *src)                                \
     {                                                                                              \
         T *out = out_;                                                                             \
         const T *pa = src[0];                                                                      \
-        LOAD_##B(T, b, pb, src[1]) LOAD_##C(T, c, pc, src[2])                                      \
-            FTH__EACH for (int64_t i = 0; i < n; i++)                                              \
-        {                                                                                          \
+        LOAD_##B(T, b, pb, src[1]);                                                                \
+        LOAD_##C(T, c, pc, src[2]);                                                                \
+        FTH__EACH                                                                                  \
+        for (int64_t i = 0; i < n; i++) {                                                          \
             const T a = pa[i];                                                                     \
-            EACH_##B(T, b, pb) EACH_##C(T, c, pc) out[i] = expr;                                   \
+            EACH_##B(T, b, pb);                                                                    \
+            EACH_##C(T, c, pc);                                                                    \
+            out[i] = expr;                                                                         \
         }                                                                                          \
     }
-#define LOAD_V(T, b, pb, p) const T *pb = p;
-#define LOAD_S(T, b, pb, p) const T b = *(const T *)p;
+#define LOAD_V(T, b, pb, p) const T *pb = p
+#define LOAD_S(T, b, pb, p) const T b = *(const T *)p
 #define LOAD_N(T, b, pb, p)
-#define EACH_V(T, b, pb) const T b = pb[i];
+#define EACH_V(T, b, pb) const T b = pb[i]
 #define EACH_S(T, b, pb)
 #define EACH_N(T, b, pb)
 

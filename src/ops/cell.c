@@ -44,8 +44,7 @@ fth_dtype fth__ew_dtype(fth_ew op, fth_dtype t)
     return FTH_DTYPE_COUNT;
 }
 
-/* ---- memory -----------------------------------------------------------------------------------
- */
+/* ---- memory --------------------------------------------------------------------------- */
 
 void fth__cell_load(fth_dtype t, const void *p, fth__cell *out)
 {
@@ -74,8 +73,7 @@ static float round_16(fth_dtype t, float v)
                         : fth__bf16_to_f32(fth__f32_to_bf16(v));
 }
 
-/* ---- operations ---------------------------------------------------------------------------------
- */
+/* ---- operations ----------------------------------------------------------------------- */
 
 typedef void map_fn(int op, const fth__cell *px, const fth__cell *py, const fth__cell *pz,
                     fth__cell *out);
@@ -192,8 +190,7 @@ void fth__cell_map(fth_ew op, fth_dtype t, const fth__cell *x, const fth__cell *
     *out = r;
 }
 
-/* ---- casts
- * ---------------------------------------------------------------------------------------- */
+/* ---- casts ---------------------------------------------------------------------------- */
 
 /* A number on its way: exactly one of the three is right, by the class of the dtype it came from.
  */

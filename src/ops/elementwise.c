@@ -14,8 +14,7 @@ static fth_ew op_of(const fth_node *node)
     return *(const fth_ew *)node->attr;
 }
 
-/* ---- infer ------------------------------------------------------------------------------------
- */
+/* ---- infer ---------------------------------------------------------------------------- */
 
 static bool contains(const fth_desc *big, const fth_desc *small)
 {
@@ -158,8 +157,7 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
     fth__rel_same(out, fth_desc_find(&node->out[0], node->in[in].axis[dim]));
 }
 
-/* ---- run ----------------------------------------------------------------------------------------
- */
+/* ---- run ------------------------------------------------------------------------------ */
 
 static fth_status run(const fth_call *call)
 {
@@ -189,8 +187,7 @@ static fth_status run(const fth_call *call)
     return FTH_OK;
 }
 
-/* ---- gradients
- * ------------------------------------------------------------------------------------ */
+/* ---- gradients ------------------------------------------------------------------------ */
 
 /* What the derivatives of elementwise.def are written with. */
 typedef struct chain {

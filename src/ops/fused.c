@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- the tail -------------------------------------------------------------------------------- */
+/* ---- the tail ------------------------------------------------------------------------- */
 
 void fth__tail_init(fth__tail *tail, const fth__program *p)
 {
@@ -83,8 +83,7 @@ fth__wide fth__tail_join(fth_red red, fth__kind kind, fth__wide a, fth__wide b)
     return (fth__wide){.c = fth__cmul_c128(a.c, b.c)};
 }
 
-/* ---- shapes ------------------------------------------------------------------------------------
- */
+/* ---- shapes --------------------------------------------------------------------------- */
 
 static fth_status infer(fth_node *node, fth_err *err)
 {
@@ -195,8 +194,7 @@ static double flops(const fth_call *call)
     return n;
 }
 
-/* ---- run ----------------------------------------------------------------------------------------
- */
+/* ---- run ------------------------------------------------------------------------------ */
 
 typedef struct machine {
     const fth_call *call;

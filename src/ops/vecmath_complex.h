@@ -1,4 +1,4 @@
-/* vecmath_complex.h - complex arithmetic and functions; included by vecmath.h only.
+/* vecmath_complex.h - complex arithmetic and functions.
  *
  * c64 goes through double where a square could overflow; c128 scales by a power of two instead.
  * Infinite parts follow from the formulas: C's Annex G repairs are not made. clog of c128 near the
@@ -6,6 +6,9 @@
  */
 #ifndef FTH_OPS_VECMATH_COMPLEX_H
 #define FTH_OPS_VECMATH_COMPLEX_H
+
+#include "ops/vecmath_f32.h"
+#include "ops/vecmath_f64.h"
 
 /* The sign changed by its bit. Products are written with it as sums only: where one part is a sum
  * and the other a difference, gcc 12 makes vector code that fuses the multiplication whatever it is

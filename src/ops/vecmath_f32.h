@@ -1,10 +1,12 @@
-/* vecmath_f32.h - functions of one precision; included by vecmath.h only.
+/* vecmath_f32.h - functions of one precision.
  *
  * Bars against the true value: exp log sin cos 2 ulp, the others 4 ulp. Coefficients are Chebyshev
  * fits made for the reduced ranges below.
  */
 #ifndef FTH_OPS_VECMATH_F32_H
 #define FTH_OPS_VECMATH_F32_H
+
+#include "ops/vecmath_base.h"
 
 /* 2^n for -126 <= n <= 127, n as two's complement. */
 FTH__MATH float fth__pow2_f32(uint32_t n)

@@ -1,10 +1,12 @@
-/* vecmath_f64.h - functions of double precision; included by vecmath.h only.
+/* vecmath_f64.h - functions of double precision.
  *
  * Bar against the true value: relative error 3e-15. Same shapes as vecmath_f32.h; only what differs
  * is commented here.
  */
 #ifndef FTH_OPS_VECMATH_F64_H
 #define FTH_OPS_VECMATH_F64_H
+
+#include "ops/vecmath_base.h"
 
 /* A small integer, as two's complement, to double without a conversion that AVX2 does not have. */
 FTH__MATH double fth__small_f64(uint64_t n)
@@ -216,8 +218,7 @@ FTH__MATH double fth__atan2_f64(double y, double x)
     return ((x != x) | (y != y)) ? x + y : fth__copysign_f64(r, y);
 }
 
-/* ---- powers: log in two doubles, because an error of the logarithm is multiplied by y ----------
- */
+/* ---- powers: log in two doubles, because an error of the logarithm is multiplied by y - */
 typedef struct fth__two {
     double hi, lo;
 } fth__two;

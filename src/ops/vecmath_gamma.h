@@ -1,4 +1,4 @@
-/* vecmath_gamma.h - log gamma and its first two derivatives; included by vecmath.h only.
+/* vecmath_gamma.h - log gamma and its first two derivatives.
  *
  * One scheme for the three: reflect arguments below 1/2, shift arguments below 8 up by 8 with one
  * product, then Stirling's series as a fit in 1/z^2. Error 3e-15 of the value or of one, whichever
@@ -6,6 +6,8 @@
  */
 #ifndef FTH_OPS_VECMATH_GAMMA_H
 #define FTH_OPS_VECMATH_GAMMA_H
+
+#include "ops/vecmath_f64.h"
 
 /* sin(pi x) and cos(pi x): the reduction by whole numbers is exact. */
 FTH__MATH double fth__sinpi_f64(double x)

@@ -20,6 +20,8 @@ static void ask_relations(fth__unit *u)
             fth_relation *r = &u->rel[k][d];
             *r = (fth_relation){.along = FTH_WHOLE, .out_dim = -1, .mul = 1, .div = 1};
             if (n->op->relation) n->op->relation(n, k, d, r);
+            if (r->along == FTH_HALO && (r->mul < 1 || r->div < 1)) /* an empty part of an axis */
+                *r = (fth_relation){.along = FTH_WHOLE, .out_dim = -1};
             if (r->along != FTH_HALO) r->mul = r->div = 1, r->lo = r->hi = 0;
         }
 }

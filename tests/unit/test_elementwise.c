@@ -222,8 +222,7 @@ TEST(every_operation_and_dtype)
             for (uint64_t seed = 0; seed < 3; seed++) try_op((fth_ew)op, (fth_dtype)t, seed);
 }
 
-/* ---- the edges
- * --------------------------------------------------------------------------------------- */
+/* ---- the edges ------------------------------------------------------------------------ */
 
 static int64_t int_op(fth_ew op, fth_dtype t, int64_t x, int64_t y)
 {
@@ -259,8 +258,7 @@ TEST(nan_wins_in_min_and_max)
     }
 }
 
-/* ---- the rule of axes
- * ---------------------------------------------------------------------------------- */
+/* ---- the rule of axes ----------------------------------------------------------------- */
 
 TEST(result_has_the_axes_and_order_of_the_larger)
 {
@@ -342,8 +340,7 @@ TEST(triangular_marks_survive_where_zeros_do)
     t_graph_free(g);
 }
 
-/* ---- gradients
- * ------------------------------------------------------------------------------------------ */
+/* ---- gradients ------------------------------------------------------------------------ */
 
 /* Inputs away from zeros, poles and ties: |v| in [0.3, 1.5]. */
 static void tame(fth_val v, bool positive)
@@ -402,8 +399,7 @@ TEST(gradients)
     }
 }
 
-/* ---- instruction sets
- * ------------------------------------------------------------------------------------ */
+/* ---- instruction sets ----------------------------------------------------------------- */
 
 extern fth__map_loops fth__map_loops_base;
 #ifdef FTH_HAVE_ISA_V3

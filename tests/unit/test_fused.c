@@ -15,8 +15,7 @@
 
 extern const fth_kernel fth__cpu_fused;
 
-/* ---- making programs ---------------------------------------------------------------------------
- */
+/* ---- making programs ------------------------------------------------------------------ */
 
 typedef struct maker {
     fth_graph *g;
@@ -127,8 +126,7 @@ static void add_random_instr(maker *m)
     add_instr(m, (int)op, t, to, src[0], src[1], src[2]);
 }
 
-/* ---- running them
- * -------------------------------------------------------------------------------- */
+/* ---- running them --------------------------------------------------------------------- */
 
 static int64_t element_bytes(fth_dtype t)
 {
@@ -259,8 +257,7 @@ TEST(long_programs)
     for (uint64_t seed = 1; seed <= 60; seed++) random_program(9000 + seed, 12, FTH_PROGRAM_INSTRS);
 }
 
-/* ---- tails
- * ----------------------------------------------------------------------------------------- */
+/* ---- tails ---------------------------------------------------------------------------- */
 
 /* Sizes around every edge of the grid: one by one, blocks of 2 to 1024, superblocks. */
 static void try_tail(fth_dtype t, fth_red red, int64_t n, int64_t results, bool innermost,
@@ -322,8 +319,7 @@ TEST(bool_sum_counts)
     t_graph_free(m.g);
 }
 
-/* ---- workers
- * ------------------------------------------------------------------------------------------- */
+/* ---- workers -------------------------------------------------------------------------- */
 
 static void run_tail(const fth_node *node, const fth_val *in, fth_team *team, int threads,
                      int64_t cut, void *out)
@@ -389,8 +385,7 @@ TEST(workers_change_no_bit)
     try_team(FTH_F32, FTH_RED_MIN, 65537, 3);
 }
 
-/* ---- pairs
- * ---------------------------------------------------------------------------------------------- */
+/* ---- pairs ---------------------------------------------------------------------------- */
 
 /* Every loop that joins two instructions, in every form, against the instructions one by one. */
 TEST(joined_instructions_round_twice)
@@ -432,8 +427,7 @@ TEST(joined_instructions_round_twice)
     }
 }
 
-/* ---- in place
- * --------------------------------------------------------------------------------------- */
+/* ---- in place ------------------------------------------------------------------------- */
 
 /* t = x*y goes to the first output while x, in whose memory it lies, is still needed for the
  * second. */
