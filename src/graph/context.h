@@ -26,7 +26,7 @@ struct fth_context {
     char scratch_dir[512]; /* empty: never spill */
     const fth_backend *backend;
     struct fth__plan_cache *plans; /* decisions of earlier searches */
-    fth_team *team; /* workers; made and joined with the context */
+    fth_team *team;                /* workers; made and joined with the context */
     fth_trace *trace;
 };
 
