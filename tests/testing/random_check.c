@@ -420,6 +420,7 @@ void rg_check_many(uint64_t first, int64_t n)
     LE_F64(0.25 * graphs, s.passes);
     LE_F64(0.10 * graphs, s.nested);
     LE_F64(0.10 * graphs, s.recomputed);
+    LE_F64(0.03 * graphs, s.spilled);
     LE_F64(s.ratio_sum / (double)s.runs, 1.02);
     for (int i = 0; i < rg_op_count(); i++)
         if (s.op[i] < 20 * n / 1000)
