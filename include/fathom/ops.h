@@ -156,16 +156,17 @@ FTH_API fth_val fth_dot_(fth_site site, fth_val a, fth_val b, const char *summed
 /* Lower Cholesky factor over (row, col), batched over the rest; marked FTH_LOWER. Upper part of the
  * input is not read. */
 FTH_API fth_val fth_cholesky_(fth_site site, fth_val a, const char *row, const char *col);
-/* Solve op(A) x = b for triangular A over (row, col), where b has axis `row` (or `col` when
- * transposed). The solution has b's axes with that axis replaced by the other one's name. `conj`
- * with transposed. */
+/* Solve A x = b for A over (row, col) with a triangular mark, where b has axis `row`; or,
+ * transposed, A^H x = b where b has axis `col`. The solution has b's axes with that one replaced by
+ * the other, so solve and then solve_t with a Cholesky factor L apply the inverse of L L^H. */
 FTH_API fth_val fth_solve_(fth_site site, fth_val a, fth_val b, const char *row, const char *col,
                            bool transposed);
 #define fth_cholesky(a, row, col) fth_cholesky_(FTH_HERE, (a), (row), (col))
 #define fth_solve(a, b, row, col) fth_solve_(FTH_HERE, (a), (b), (row), (col), false)
 #define fth_solve_t(a, b, row, col) fth_solve_(FTH_HERE, (a), (b), (row), (col), true)
-/* Small symmetric eigenproblems (n <= 64), batched: values ascending [.. row], vectors fth_out(v,1)
- * [.. row col]. */
+/* Small symmetric or Hermitian eigenproblems (n <= 64), batched; only the lower triangle is read.
+ * Values ascending [.. row]; vectors fth_out(v,1) [.. row col]: number `row`, components along
+ * `col`, of length 1 and with the largest component positive. */
 FTH_API fth_val fth_eigh_(fth_site site, fth_val a, const char *row, const char *col);
 #define fth_eigh(a, row, col) fth_eigh_(FTH_HERE, (a), (row), (col))
 /* Inverse of small general matrices (n <= 64), batched; the log |determinant| is fth_out(v,1). */
@@ -177,8 +178,8 @@ FTH_API fth_val fth_inverse_(fth_site site, fth_val a, const char *row, const ch
 /* v with `axis` replaced by the axes of `index` (i32 or i64): out[..i..] = v[..index[i]..]. Shared
  * axes are batches. */
 FTH_API fth_val fth_gather_(fth_site site, fth_val v, const char *axis, fth_val index);
-/* Sum rows of v into an axis: out[..index[i]..] += v[..i..], in the order of i. `from` is index's
- * axis. */
+/* Sum rows of v into an axis: out[..index[i]..] += v[..i..], in the order of i. `from` names the
+ * axis of the index, or several of them, first outermost. */
 FTH_API fth_val fth_scatter_add_(fth_site site, fth_val v, const char *from, fth_val index,
                                  const char *into);
 /* Rows of v where mask [axis] is true, in order, into axis `into`, whose size must be the count
