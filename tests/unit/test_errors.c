@@ -111,8 +111,8 @@ static fth_status provoke_STATE(fth_err *err)
     OKE(fth_h5_sink(h, &(fth_h5_dataset){.name = "/a", .dtype = FTH_F32, .n_axes = 1, .size = {4}},
                     &sink, err),
         err);
-    const fth_status s = fth_h5_commit(h, err); /* nothing was written into the dataset */
-    fth_sink_close(&sink);
+    const fth_status s =
+        fth_h5_commit(h, err); /* nothing was written; the sink ends with its writer */
     drop_world(&w);
     return s;
 }
@@ -582,9 +582,17 @@ static fth_status (*const provoke[FTH_STATUS_COUNT])(fth_err *) = {
 #undef FTH_ERROR
 };
 
+/* A sanitizer's own shadow does not fit into the small address space that provokes THREAD. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { LEFT_OUT = FTH_E_THREAD };
+#else
+enum { LEFT_OUT = FTH_OK };
+#endif
+
 TEST(every_code_can_be_provoked)
 {
     for (int s = FTH_OK + 1; s < FTH_STATUS_COUNT; s++) {
+        if (s == LEFT_OUT) continue;
         fth_err err = {0};
         const fth_status got = provoke[s](&err);
         const fth_status_info *want = fth_status_get_info((fth_status)s);
