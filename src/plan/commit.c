@@ -9,16 +9,10 @@
 
 #include <string.h>
 
-static int storage(const fth_plan *p, int buf)
-{
-    while (buf >= 0 && p->buf[buf].kind == FTH__BUF_VIEW) buf = p->buf[buf].base;
-    return buf;
-}
-
 static bool reads(const fth_plan *p, const fth__item *it, int buf)
 {
     for (int k = 0; k < FTH_MAX_IN; k++)
-        if (storage(p, it->in[k]) == buf) return true;
+        if (fth__buf_storage(p, it->in[k]) == buf) return true;
     return false;
 }
 
@@ -68,7 +62,7 @@ static bool wanted_later(const fth_plan *p, int64_t t, int input)
 {
     for (int64_t j = t + 1; j < p->n_items; j++)
         for (int k = 0; k < FTH_MAX_IN; k++) {
-            const int b = storage(p, p->item[j].in[k]);
+            const int b = fth__buf_storage(p, p->item[j].in[k]);
             if (b >= 0 && p->buf[b].kind == FTH__BUF_FOREIGN && p->buf[b].input == input)
                 return true;
         }
@@ -80,7 +74,7 @@ static bool safe_with_itself(const fth_plan *p, const fth__item *it, int out, in
 {
     const fth_node *n = p->unit[it->unit].node;
     for (int k = 0; k < n->n_in; k++) {
-        const fth__buf *b = &p->buf[storage(p, it->in[k])];
+        const fth__buf *b = &p->buf[fth__buf_storage(p, it->in[k])];
         if (b->kind != FTH__BUF_FOREIGN || b->input != input) continue;
         if (n->in[k].n_axes != n->out[out].n_axes) return false;
         for (int d = 0; d < n->in[k].n_axes; d++)

@@ -10,8 +10,7 @@
 
 static fth__buf *storage(fth_plan *p, int buf)
 {
-    while (p->buf[buf].kind == FTH__BUF_VIEW) buf = p->buf[buf].base;
-    return &p->buf[buf];
+    return &p->buf[fth__buf_storage(p, buf)];
 }
 
 /* A use at item t inside `loop`. */

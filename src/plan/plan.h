@@ -180,6 +180,8 @@ void fth__item_region(const fth_plan *p, const fth__item *it, const int64_t *tur
 /* Region of input k for a region of output 0. */
 void fth__item_need(const fth_plan *p, const fth__item *it, const int64_t *turn,
                     const fth__range *out, int k, fth__range *in);
+/* The buffer whose memory this one shows: itself, or what is behind the views; -1 for -1. */
+int fth__buf_storage(const fth_plan *p, int buf);
 /* Region a buffer holds in a turn. */
 void fth__buf_region(const fth_plan *p, const fth__buf *b, const int64_t *turn, fth__range *out);
 /* Loops around an item, outermost first; returns the depth. */

@@ -87,6 +87,12 @@ void fth__item_need(const fth_plan *p, const fth__item *it, const int64_t *turn,
     }
 }
 
+int fth__buf_storage(const fth_plan *p, int buf)
+{
+    while (buf >= 0 && p->buf[buf].kind == FTH__BUF_VIEW) buf = p->buf[buf].base;
+    return buf;
+}
+
 void fth__buf_region(const fth_plan *p, const fth__buf *b, const int64_t *turn, fth__range *out)
 {
     for (int i = 0; i < b->desc.n_axes; i++) out[i] = (fth__range){0, b->desc.size[i]};

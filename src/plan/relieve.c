@@ -22,18 +22,12 @@ static uint64_t bytes_of(const fth__buf *b)
     return b->twice ? 2 * b->bytes : b->bytes;
 }
 
-static int storage(const fth_plan *p, int buf)
-{
-    while (buf >= 0 && p->buf[buf].kind == FTH__BUF_VIEW) buf = p->buf[buf].base;
-    return buf;
-}
-
 static bool uses(const fth_plan *p, const fth__item *it, int buf)
 {
     for (int k = 0; k < FTH_MAX_IN; k++)
-        if (storage(p, it->in[k]) == buf) return true;
+        if (fth__buf_storage(p, it->in[k]) == buf) return true;
     for (int o = 0; o < FTH_MAX_OUT; o++)
-        if (storage(p, it->out[o]) == buf) return true;
+        if (fth__buf_storage(p, it->out[o]) == buf) return true;
     return it->state == buf;
 }
 
@@ -67,7 +61,7 @@ static bool cheap_again(const fth_plan *p, int64_t made, int64_t at, int64_t nex
     if (n->n_out != 1 || !((n->op->flags & FTH_OP_CHEAP) || n->op == &fth__op_fused)) return false;
     uint64_t kept = 0;
     for (int k = 0; k < n->n_in; k++) {
-        const fth__buf *in = &p->buf[storage(p, p->item[made].in[k])];
+        const fth__buf *in = &p->buf[fth__buf_storage(p, p->item[made].in[k])];
         if (in->kind == FTH__BUF_ARENA && (in->t1 < next || in->t1 < at)) kept += bytes_of(in);
         if (in->kind == FTH__BUF_ARENA && in->twice) return false;
     }

@@ -11,6 +11,7 @@
 #include "mem/heap.h"
 #include "mem/inject.h"
 #include "run/scratch.h"
+#include "run/team.h"
 
 #include <fathom/trace.h>
 #include <string.h>
@@ -344,9 +345,22 @@ static fth_status finish_sinks(fth__runner *r, fth_status s)
     return s;
 }
 
+/* Workspace is planned per worker, so the team has exactly the plan's size: the context's, or one
+ * of our own for this run. */
+static fth_status find_team(fth__runner *r)
+{
+    const fth_plan *p = r->p;
+    if (p->threads == 1) return FTH_OK;
+    if (p->threads != p->ctx->threads)
+        FTH_TRY(fth__team_create(&r->own_team, p->mem, p->threads, r->err));
+    r->team = r->own_team ? r->own_team : p->ctx->team;
+    return FTH_OK;
+}
+
 static fth_status run_all(fth__runner *r)
 {
     fth_plan *p = r->p;
+    FTH_TRY(find_team(r));
     FTH_TRY(fth__heap_take(p->mem, p->n_loops + 1, sizeof *r->spins, (void **)&r->spins, r->err));
     FTH_TRY(fth__io_create(&r->io, p->mem, IO_SLOTS, r->err));
     FTH_TRY(fth__scratch_open(r));
@@ -381,11 +395,7 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
 {
     if (!p) return FTH_FAIL(err, FTH_E_USAGE, "there is no plan to run");
     fth_err own = {0};
-    fth__runner r = {.p = p,
-                     .sinks = sinks,
-                     .scratch = -1,
-                     .team = p->threads > 1 ? p->ctx->team : NULL,
-                     .err = err ? err : &own};
+    fth__runner r = {.p = p, .sinks = sinks, .scratch = -1, .err = err ? err : &own};
     r.arena = r.nothing;
     if (opt) r.opt = *opt;
     FTH_TRY(check_sinks(p, sinks, err));
@@ -409,6 +419,7 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     }
     fth__io_destroy(r.io);
     fth__scratch_close(&r);
+    fth__team_destroy(r.own_team);
     if (r.arena != r.nothing) fth_mem_release(p->mem, r.arena, NULL);
     fth__heap_free(p->mem, r.spins);
     return s;

@@ -13,8 +13,9 @@ typedef struct fth__runner {
     int64_t turn[FTH__MAX_DEPTH]; /* chunk number of the loop around us, per depth */
     int64_t *spins; /* per loop: turns begun since the run began; parity picks the copy */
     fth__io *io;
-    int scratch; /* file descriptor; -1: none */
-    fth_team *team;
+    int scratch;        /* file descriptor; -1: none */
+    fth_team *team;     /* NULL: one thread */
+    fth_team *own_team; /* made for this run; NULL: the context's */
     fth_run_options opt;
     double done, total; /* planned work */
     double t_start, io_wait;

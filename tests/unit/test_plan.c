@@ -8,6 +8,7 @@
 
 #include <fathom/fathom.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -311,6 +312,65 @@ TEST(assigns_see_the_old_values)
     fth_tensor_release(tp);
     fth_tensor_release(tq);
     close_stage(&s);
+}
+
+typedef struct crowd {
+    _Atomic int most;
+} crowd;
+
+static void count_worker(void *arg, int64_t i, int worker)
+{
+    crowd *c = arg;
+    for (volatile int64_t spin = 0; spin < 20000; spin++) {
+    } /* long enough for others to come */
+    (void)i;
+    for (int most = c->most;
+         worker > most && !atomic_compare_exchange_weak(&c->most, &most, worker);) {
+    }
+}
+
+static fth_status crowd_infer(fth_node *node, fth_err *err)
+{
+    (void)err;
+    node->n_out = 1;
+    node->out[0] = (fth_desc){.dtype = FTH_F32};
+    return FTH_OK;
+}
+
+/* The highest worker number seen, against the size of the team that was announced. */
+static fth_status crowd_run(const fth_call *call)
+{
+    crowd c = {0};
+    fth_team_run(call->team, 400, count_worker, &c);
+    *(float *)call->out[0].data = (float)(c.most < call->threads ? call->threads : -c.most);
+    return FTH_OK;
+}
+
+/* Workspace is planned per worker: no plan may meet more workers than it was made for. */
+TEST(a_plan_for_fewer_threads_meets_no_more_workers)
+{
+    static const fth_op op = {.name = "crowd",
+                              .flags = FTH_OP_TEAM | FTH_OP_NO_SPLIT,
+                              .infer = crowd_infer,
+                              .run = crowd_run};
+    for (int threads = 1; threads <= 6; threads++) {
+        fth_err err = {0};
+        fth_options opt;
+        fth_options_default(&opt);
+        opt.threads = 4;
+        stage s = {0};
+        OKE(fth_context_create(&s.ctx, &opt, &err), &err);
+        s.g = fth_graph_create(s.ctx);
+        fth_axis(s.g, "row", ROWS);
+        fth_axis(s.g, "col", COLS);
+        const fth_val x = waves(&s, "x");
+        fth_plan_info info;
+        float *got = evaluate(&s, fth_custom(s.g, &op, 1, &x, NULL, 0),
+                              (fth_limits){.threads = threads}, &info);
+        EQ_F64(*got, threads);
+        free(got);
+        close_stage(&s);
+    }
 }
 
 TEST(batches_are_read_by_row_numbers)
