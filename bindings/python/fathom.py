@@ -207,6 +207,7 @@ _FUNCTIONS = {
     "fth_graph_create": (P, [P]), "fth_graph_destroy": (None, [P]),
     "fth_graph_errors": (I, [P, I, _PE]),
     "fth_axis_": (B, [_G, _O, S, L]), "fth_axis_like_": (B, [_G, _O, S, S]),
+    "fth_axis_ragged_": (B, [_G, _O, S, S, P]),
     "fth_axis_size": (L, [_G, S]),
     "fth_input_": (_V, [_G, _O, S, I, S, SourceStruct]), "fth_param_": (_V, [_G, _O, S, S, P]),
     "fth_assign_": (_V, [_O, _V, _V]), "fth_const_": (_V, [_G, _O, I, D, D]),
@@ -225,7 +226,8 @@ _FUNCTIONS = {
     "fth_dot_": (_V, [_O, _V, _V, S]), "fth_cholesky_": (_V, [_O, _V, S, S]),
     "fth_solve_": (_V, [_O, _V, _V, S, S, B]), "fth_eigh_": (_V, [_O, _V, S, S]),
     "fth_inverse_": (_V, [_O, _V, S, S]), "fth_gather_": (_V, [_O, _V, S, _V]),
-    "fth_scatter_add_": (_V, [_O, _V, S, _V, S]), "fth_compact_": (_V, [_O, _V, S, _V, S]),
+    "fth_scatter_add_": (_V, [_O, _V, S, _V, S]),
+    "fth_spread_": (_V, [_O, _V, S]), "fth_collect_": (_V, [_O, _V, S]), "fth_compact_": (_V, [_O, _V, S, _V, S]),
     "fth_concat_": (_V, [_O, I, _PV, C.POINTER(S), S]), "fth_slice_": (_V, [_O, _V, S, L, S]),
     "fth_pad_": (_V, [_O, _V, S, L, S, D]), "fth_window_": (_V, [_O, _V, S, L, S, B]),
     "fth_flip_": (_V, [_O, _V, S]), "fth_sort_": (_V, [_O, _V, S, B]),
@@ -849,6 +851,19 @@ class Graph:
         if not _lib.fth_axis_like_(self._p, _site(), name.encode(), like.encode()):
             raise self._last_error()
 
+    def axis_ragged(self, name, rows, row_ptr):
+        """An axis of the entries of rows: row r owns entries row_ptr[r] to row_ptr[r+1]-1, as the
+        indptr of a scipy.sparse.csr_matrix says."""
+        row_ptr = np.ascontiguousarray(row_ptr, dtype=np.int64)
+        size = self.axis_size(rows)
+        if row_ptr.ndim != 1 or (size is not None and len(row_ptr) != size + 1):
+            raise Error(f"'{name}': {row_ptr.size} row pointers for {size} rows of '{rows}'",
+                        "AXIS_SIZE", "there is one more than there are rows")
+        self._callbacks.live.append(row_ptr)
+        if not _lib.fth_axis_ragged_(self._p, _site(), name.encode(), rows.encode(),
+                                     row_ptr.ctypes.data):
+            raise self._last_error()
+
     def axes(self, **sizes):
         """g.axes(cell=1000, dim=2)"""
         for name, size in sizes.items():
@@ -1308,6 +1323,18 @@ def gather(v, axis, index):
 def scatter_add(v, axis, index, into):
     """out[..index[i]..] += v[..i..]"""
     return v.graph._build("fth_scatter_add_", v, axis.encode(), index, into.encode())
+
+
+@_method
+def spread(v, entries):
+    """Entries take the value of the row that owns them."""
+    return v.graph._build("fth_spread_", v, entries.encode())
+
+
+@_method
+def collect(v, entries):
+    """Rows get the sum of the entries they own."""
+    return v.graph._build("fth_collect_", v, entries.encode())
 
 
 @_method

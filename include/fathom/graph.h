@@ -53,6 +53,12 @@ FTH_API int fth_graph_errors(const fth_graph *g, int i, fth_err *err);
 FTH_API bool fth_axis_(fth_graph *g, fth_site site, const char *name, int64_t size);
 /* A second name for the same size. */
 FTH_API bool fth_axis_like_(fth_graph *g, fth_site site, const char *name, const char *like);
+/* An axis of the entries of rows, for sparse and grouped data: row r of axis `rows` owns entries
+ * row_ptr[r] to row_ptr[r+1]-1, so row_ptr has one element more than `rows`, starts at 0 and never
+ * falls. The array stays the caller's and outlives the graph. Chunks of rows take their entries
+ * along; fth_spread and fth_collect lead from rows to entries and back. */
+FTH_API bool fth_axis_ragged_(fth_graph *g, fth_site site, const char *name, const char *rows,
+                              const int64_t *row_ptr);
 FTH_API int64_t fth_axis_size(const fth_graph *g, const char *name); /* -1: not declared */
 
 /* Read from outside. The source must have the dtype and the sizes of the axes. */
@@ -76,6 +82,8 @@ FTH_API fth_val fth_label(fth_val v, const char *label);
 
 #define fth_axis(g, name, size) fth_axis_((g), FTH_HERE, (name), (size))
 #define fth_axis_like(g, name, like) fth_axis_like_((g), FTH_HERE, (name), (like))
+#define fth_axis_ragged(g, name, rows, row_ptr)                                                    \
+    fth_axis_ragged_((g), FTH_HERE, (name), (rows), (row_ptr))
 #define fth_input(g, name, dtype, axes, source)                                                    \
     fth_input_((g), FTH_HERE, (name), (dtype), (axes), (source))
 #define fth_param(g, name, axes, storage) fth_param_((g), FTH_HERE, (name), (axes), (storage))

@@ -227,6 +227,11 @@ FTH_API FTH_MUST_USE fth_status fth_csr_read(fth_csr *csr, int64_t first, int64_
 FTH_API FTH_MUST_USE fth_status fth_csr_read_rows(fth_csr *csr, const int64_t *index, int64_t n,
                                                   int64_t room, int64_t *row_ptr, int32_t *col,
                                                   void *val, fth_err *err);
+/* The entries of all rows, one after the other, for an axis of fth_axis_ragged with these row
+ * pointers (rows + 1 of them): counts stay sparse in a graph. Valid until the csr is closed. */
+FTH_API const int64_t *fth_csr_row_ptr(const fth_csr *csr);
+FTH_API fth_source fth_csr_columns(fth_csr *csr); /* i32 */
+FTH_API fth_source fth_csr_values(fth_csr *csr);
 /* The same matrix, dense; entries of one place are added. Valid until the csr is closed. */
 FTH_API fth_source fth_csr_source(fth_csr *csr);
 

@@ -54,6 +54,8 @@ typedef enum fth_along {
     FTH_ACCUMULATE, /* the axis is summed away; pieces arrive in order                   */
     FTH_CARRY,      /* SAME, but pieces must come in order and call->state is carried    */
     FTH_HALO,       /* output [a,b) needs input [a*mul/div - lo, b*mul/div + hi), clipped */
+    FTH_SPREAD,     /* rows to entries: an entry of the output needs the row that owns it  */
+    FTH_COLLECT,    /* entries to rows: a row of the output needs the entries it owns      */
     FTH_WHOLE       /* every output element may need all of this axis                    */
 } fth_along;
 typedef struct fth_relation {
@@ -61,6 +63,8 @@ typedef struct fth_relation {
     int out_dim;      /* position in out[0] of the axis that follows; -1 for ACCUMULATE and WHOLE */
     int64_t mul, div; /* HALO only */
     int64_t lo, hi;   /* HALO only; may be negative (slices, concatenation) */
+    const int64_t *row_ptr; /* SPREAD and COLLECT: row r owns [row_ptr[r], row_ptr[r+1]) */
+    int64_t rows;
 } fth_relation;
 
 /* One invocation of a kernel on one piece of work. While planning, the same struct is passed

@@ -186,6 +186,11 @@ FTH_API fth_val fth_scatter_add_(fth_site site, fth_val v, const char *from, fth
  * (checked by the run). */
 FTH_API fth_val fth_compact_(fth_site site, fth_val v, const char *axis, fth_val mask,
                              const char *into);
+/* Entries take the value of their row: `entries` is an axis of fth_axis_ragged whose rows v has;
+ * it stands in their place. */
+FTH_API fth_val fth_spread_(fth_site site, fth_val v, const char *entries);
+/* Rows get the sum of their entries, added in order: the axis `entries` of v becomes its rows. */
+FTH_API fth_val fth_collect_(fth_site site, fth_val v, const char *entries);
 FTH_API fth_val fth_concat_(fth_site site, int n, const fth_val *v, const char *const *axis,
                             const char *into);
 FTH_API fth_val fth_slice_(fth_site site, fth_val v, const char *axis, int64_t from,
@@ -207,6 +212,8 @@ FTH_API fth_val fth_topk_(fth_site site, fth_val v, const char *axis, const char
 #define fth_scatter_add(v, from, index, into)                                                      \
     fth_scatter_add_(FTH_HERE, (v), (from), (index), (into))
 #define fth_compact(v, axis, mask, into) fth_compact_(FTH_HERE, (v), (axis), (mask), (into))
+#define fth_spread(v, entries) fth_spread_(FTH_HERE, (v), (entries))
+#define fth_collect(v, entries) fth_collect_(FTH_HERE, (v), (entries))
 #define fth_concat(n, v, axis, into) fth_concat_(FTH_HERE, (n), (v), (axis), (into))
 #define fth_slice(v, axis, from, into) fth_slice_(FTH_HERE, (v), (axis), (from), (into))
 #define fth_pad(v, axis, before, into, value)                                                      \

@@ -18,6 +18,9 @@ typedef struct fth__axis {
     fth_site site;
     int n_parts; /* made by merge from these; 0: not merged */
     fth_axis_id part[FTH_MAX_AXES];
+    const int64_t *row_ptr; /* its elements belong to rows of another axis; NULL: they do not */
+    fth_axis_id rows;
+    uint64_t row_hash; /* of row_ptr: part of a plan's identity */
 } fth__axis;
 
 typedef struct fth__value {

@@ -5,6 +5,7 @@
  * read on demand through a fixed piece, whatever the size of the rectangle.
  */
 #include "array/rect.h"
+#include "array/rows.h"
 #include "base/checked.h"
 #include "io/dense.h"
 #include "io/h5_info.h"
@@ -30,25 +31,12 @@ struct fth_csr {
 
 /* ---- reading entries ---- */
 
-static int64_t row_of(const fth_csr *c, int64_t entry)
-{
-    int64_t lo = 0, hi = c->rows; /* the last row that starts at or before it */
-    while (hi - lo > 1) {
-        const int64_t mid = lo + (hi - lo) / 2;
-        if (c->ptr[mid] <= entry)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
 static fth_status bad_column(const fth_csr *c, int64_t entry, int64_t col, fth_err *err)
 {
     return FTH_FAIL(err, FTH_E_FILE_FORMAT,
                     "%s: entry %" PRId64 " (row %" PRId64 ") is in column %" PRId64
                     "; columns are 0 to %" PRId64,
-                    c->label, entry, row_of(c, entry), col, c->cols - 1);
+                    c->label, entry, fth__row_of(c->ptr, c->rows, entry), col, c->cols - 1);
 }
 
 /* Columns of entries [p, p+m), m at most PIECE, checked. */
@@ -63,11 +51,17 @@ static fth_status read_piece(fth_csr *c, int64_t p, int64_t m, int32_t *col, fth
     return FTH_OK;
 }
 
-static fth_status read_entries(fth_csr *c, int64_t p, int64_t m, int32_t *col, void *val,
-                               fth_err *err)
+static fth_status read_columns(fth_csr *c, int64_t p, int64_t m, int32_t *col, fth_err *err)
 {
     for (int64_t at = 0; at < m; at += PIECE)
         FTH_TRY(read_piece(c, p + at, fth__min_i64(PIECE, m - at), col + at, err));
+    return FTH_OK;
+}
+
+static fth_status read_entries(fth_csr *c, int64_t p, int64_t m, int32_t *col, void *val,
+                               fth_err *err)
+{
+    FTH_TRY(read_columns(c, p, m, col, err));
     return m > 0 ? c->data.read(c->data.self, &p, &m, val, err) : FTH_OK;
 }
 
@@ -205,6 +199,49 @@ fth_source fth_csr_source(fth_csr *c)
                         .size = {c->rows, c->cols},
                         .read = dense_read,
                         .read_rows = dense_read_rows};
+}
+
+/* ---- the entries, as they are ---- */
+
+static fth_status columns_read(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                               fth_err *err)
+{
+    fth_csr *c = self;
+    FTH_TRY(fth__rect_check(c->label, 1, &c->ptr[c->rows], lo, n, err));
+    return read_columns(c, lo[0], n[0], dst, err);
+}
+
+static fth_status values_read(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                              fth_err *err)
+{
+    fth_csr *c = self;
+    FTH_TRY(fth__rect_check(c->label, 1, &c->ptr[c->rows], lo, n, err));
+    return n[0] > 0 ? c->data.read(c->data.self, lo, n, dst, err) : FTH_OK;
+}
+
+fth_source fth_csr_columns(fth_csr *c)
+{
+    return (fth_source){.kind = "csr columns",
+                        .self = c,
+                        .dtype = FTH_I32,
+                        .n_axes = 1,
+                        .size = {c->ptr[c->rows]},
+                        .read = columns_read};
+}
+
+fth_source fth_csr_values(fth_csr *c)
+{
+    return (fth_source){.kind = "csr values",
+                        .self = c,
+                        .dtype = c->data.dtype,
+                        .n_axes = 1,
+                        .size = {c->ptr[c->rows]},
+                        .read = values_read};
+}
+
+const int64_t *fth_csr_row_ptr(const fth_csr *c)
+{
+    return c->ptr;
 }
 
 /* ---- opening ---- */

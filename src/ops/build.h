@@ -53,7 +53,8 @@ static inline void fth__rel_accumulate(fth_relation *r)
 static inline void fth__rel_halo(fth_relation *r, int out_dim, int64_t mul, int64_t div, int64_t lo,
                                  int64_t hi)
 {
-    *r = (fth_relation){FTH_HALO, out_dim, mul, div, lo, hi};
+    *r = (fth_relation){
+        .along = FTH_HALO, .out_dim = out_dim, .mul = mul, .div = div, .lo = lo, .hi = hi};
 }
 double fth__flops_in0(const fth_call *call); /* one per element of the first operand's tile */
 

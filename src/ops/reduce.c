@@ -172,12 +172,26 @@ static bool axes_of(fth_val v, fth_site site, const char *axes, int *n, fth_axis
     return true;
 }
 
+/* Entries of rows are summed row by row, then over the rows: that order can follow chunks of rows,
+ * which blocks of entries cannot. */
+static bool by_rows(fth_val v, fth_axis_id axis)
+{
+    const fth__axis *a = v.graph->axis[axis];
+    return fth_val_ok(v) && a->row_ptr && fth_desc_find(fth__val_desc(v), axis) >= 0 &&
+           fth_desc_find(fth__val_desc(v), a->rows) < 0;
+}
+
 fth_val fth_reduce_(fth_site site, fth_red red, fth_val v, const char *axes)
 {
     int n;
     fth_axis_id axis[FTH_MAX_AXES];
     if (!axes_of(v, site, axes, &n, axis)) return fth__poison(v);
     for (int i = 0; i < n; i++) {
+        if (red == FTH_RED_SUM && by_rows(v, axis[i])) {
+            const fth__axis *entries = v.graph->axis[axis[i]];
+            axis[i] = entries->rows;
+            v = fth_collect_(site, v, entries->name);
+        }
         const fth__reduce_attr attr = {.red = (int32_t)red, .axis = axis[i]};
         v = fth_node_add_(v.graph, site, &fth__op_reduce, 1, &v, &attr, sizeof attr);
     }

@@ -96,8 +96,11 @@ uint64_t fth__plan_key(const fth_plan *p)
     if (p->limits.stream) fth__hash_add(&h, p->limits.stream, strlen(p->limits.stream) + 1);
     fth__hash_add(&h, p->out_value, sizeof *p->out_value * (size_t)p->n_outs);
     fth__hash_add(&h, p->out_direct, sizeof *p->out_direct * (size_t)p->n_outs);
-    for (int64_t i = 0; i < p->graph->n_axes; i++)
-        fth__hash_add(&h, &p->graph->axis[i]->size, sizeof p->graph->axis[i]->size);
+    for (int64_t i = 0; i < p->graph->n_axes; i++) {
+        const fth__axis *a = p->graph->axis[i];
+        const uint64_t shape[2] = {(uint64_t)a->size, a->row_ptr ? a->row_hash : 0};
+        fth__hash_add(&h, shape, sizeof shape);
+    }
     for (int64_t i = 0; i < p->graph->n_inputs; i++) {
         const fth__input *in = &p->graph->input[i];
         const uint32_t from[2] = {in->value, in->source.data != NULL};

@@ -21,10 +21,14 @@ typedef struct fth__unit {
     fth_relation rel[FTH_MAX_IN][FTH_MAX_AXES]; /* of every input axis, asked once */
 } fth__unit;
 
-/* index on an axis = index on the loop's driver * num / den + off */
+/* index on an axis = index on the loop's driver * num / den + off; where the axis has the entries
+ * of rows, that is the row, and its first entry the index. */
 typedef struct fth__map {
     bool in; /* the axis follows this loop */
     int64_t num, den, off;
+    const int64_t *row_ptr; /* NULL: no entries of rows */
+    int64_t rows;
+    int64_t heavy; /* the chunk with most entries */
 } fth__map;
 
 typedef struct fth__range {
@@ -38,6 +42,7 @@ typedef struct fth__sweep {
     int begin, end;    /* items */
     int pass;          /* number among the loops of its level */
     fth__map *map;     /* per axis of the graph */
+    int64_t n_map;
 } fth__sweep;
 
 typedef enum fth__buf_kind {
@@ -95,6 +100,7 @@ typedef struct fth__item {
     int acc;                  /* depth of the loop that this step accumulates or carries over; -1 */
     int acc_dim;              /* CARRY: dimension of out[0]; -1 for ACCUMULATE */
     int64_t halo_lo[FTH__MAX_DEPTH], halo_hi[FTH__MAX_DEPTH];
+    bool split_fixed;       /* pieces differ in size from turn to turn: cut as planned */
     int split_dim;          /* dimension of out[0] cut over workers; -1: one call */
     int64_t split_piece;    /* elements per piece */
     uint64_t piece_scratch; /* bytes per worker */

@@ -4,6 +4,7 @@
  * loop, and the parts of all chunks cover the axis once. A step makes its own part, widened by
  * the halo its readers need; what it reads follows from the operation's relations.
  */
+#include "array/rows.h"
 #include "base/checked.h"
 #include "plan/plan.h"
 
@@ -25,13 +26,20 @@ static int64_t clip(int64_t v, int64_t lo, int64_t hi)
     return v < lo ? lo : v > hi ? hi : v;
 }
 
+/* Index on an axis where the driver's index `at` falls. */
+static int64_t map_index(const fth__map *m, int64_t size, int64_t at)
+{
+    const int64_t i = floor_div(at * m->num, m->den) + m->off;
+    return m->row_ptr ? m->row_ptr[clip(i, 0, m->rows)] : clip(i, 0, size);
+}
+
 fth__range fth__sweep_part(const fth__sweep *l, fth_axis_id axis, int64_t size, int64_t k)
 {
     const fth__map *m = &l->map[axis];
     const int64_t a = k * l->chunk, b = fth__min_i64(a + l->chunk, l->size);
     fth__range r;
-    r.lo = k == 0 ? 0 : clip(floor_div(a * m->num, m->den) + m->off, 0, size);
-    r.hi = k == l->n_chunks - 1 ? size : clip(floor_div(b * m->num, m->den) + m->off, 0, size);
+    r.lo = k == 0 ? 0 : map_index(m, size, a);
+    r.hi = k == l->n_chunks - 1 ? size : map_index(m, size, b);
     return r;
 }
 
@@ -48,6 +56,11 @@ fth__range fth__relation_need(const fth_relation *r, fth__range out, int64_t in_
         if (out.lo >= out.hi) in.hi = in.lo; /* nothing wanted, nothing needed */
         return in;
     }
+    case FTH_SPREAD:
+        if (out.lo >= out.hi) return (fth__range){0, 0};
+        return (fth__range){fth__row_of(r->row_ptr, r->rows, out.lo),
+                            fth__row_of(r->row_ptr, r->rows, out.hi - 1) + 1};
+    case FTH_COLLECT: return (fth__range){r->row_ptr[out.lo], r->row_ptr[out.hi]};
     case FTH_ACCUMULATE:
     case FTH_WHOLE: break;
     }
@@ -117,7 +130,8 @@ static int add_sample(const fth__sweep *l, int64_t k, int64_t *list, int n)
 }
 
 /* Regions are affine in the chunk number between the places where they are clipped: the ends of the
- * loop, and for a shifted axis the chunks where it begins and ends. */
+ * loop, and for a shifted axis the chunks where it begins and ends. Of entries of rows, the chunk
+ * with most stands for all. */
 int fth__sweep_samples(const fth_plan *p, const fth__sweep *l, int64_t *list)
 {
     const int64_t n = l->n_chunks;
@@ -131,6 +145,7 @@ int fth__sweep_samples(const fth_plan *p, const fth__sweep *l, int64_t *list)
     for (int64_t a = 0; a < p->graph->n_axes; a++) {
         const fth__map *m = &l->map[a];
         if (!m->in || a == l->axis) continue;
+        if (m->row_ptr) count = add_sample(l, m->heavy, list, count);
         const int64_t from = floor_div(-m->off * m->den, m->num) / l->chunk;
         const int64_t to =
             floor_div((p->graph->axis[a]->size - m->off) * m->den, m->num) / l->chunk;
@@ -143,8 +158,24 @@ int fth__sweep_samples(const fth_plan *p, const fth__sweep *l, int64_t *list)
     return count;
 }
 
+/* Entries are not spread evenly over rows: of all chunks, remember the one with most. */
+static void find_heavy(fth__sweep *l, fth_axis_id axis)
+{
+    fth__map *m = &l->map[axis];
+    const int64_t size = m->row_ptr[m->rows];
+    int64_t most = -1;
+    for (int64_t k = 0; k < l->n_chunks; k++) {
+        const fth__range r = fth__sweep_part(l, axis, size, k);
+        if (r.hi - r.lo <= most) continue;
+        most = r.hi - r.lo;
+        m->heavy = k;
+    }
+}
+
 void fth__sweep_set_chunk(fth__sweep *l, int64_t chunk)
 {
     l->chunk = chunk > 0 ? chunk : 1;
     l->n_chunks = l->size > 0 ? fth__ceil_div_i64(l->size, l->chunk) : 1;
+    for (int64_t a = 0; a < l->n_map; a++)
+        if (l->map[a].row_ptr) find_heavy(l, (fth_axis_id)a);
 }

@@ -405,7 +405,8 @@ static fth_status begin_loop(maker *m, const fth__segment *s, int depth, int pas
     *l = (fth__sweep){
         .axis = m->axis[depth], .grid = s->grid, .parent = parent, .depth = depth, .pass = pass};
     FTH_TRY(fth__heap_take(p->mem, p->graph->n_axes, sizeof *l->map, (void **)&l->map, err));
-    memcpy(l->map, s->map, sizeof *l->map * (size_t)p->graph->n_axes);
+    l->n_map = p->graph->n_axes;
+    memcpy(l->map, s->map, sizeof *l->map * (size_t)l->n_map);
     l->size = p->graph->axis[l->axis]->size;
     fth__sweep_set_chunk(l, l->size);
     *out = (int)p->n_loops++;

@@ -24,7 +24,7 @@ typedef struct state {
 
 static bool same_map(const fth__map *a, const fth__map *b)
 {
-    return a->num * b->den == b->num * a->den;
+    return a->num * b->den == b->num * a->den && a->row_ptr == b->row_ptr;
 }
 
 /* An axis that a loop around already cuts stays with that loop. */
@@ -33,6 +33,44 @@ static bool taken(const state *st, fth_axis_id axis)
     for (int d = 0; d < st->n_outer; d++)
         if (st->outer[d].map[axis].in) return true;
     return false;
+}
+
+/* Where an axis that follows by `from` leads through a relation; false: not piece by piece. */
+static bool follow(const fth__map *from, const fth_relation *r, fth__map *next)
+{
+    *next = *from;
+    switch (r->along) {
+    case FTH_SAME:
+    case FTH_CARRY: return true;
+    case FTH_SPREAD:
+        next->row_ptr = r->row_ptr;
+        next->rows = r->rows;
+        return !from->row_ptr;
+    case FTH_COLLECT: next->row_ptr = NULL; return from->row_ptr == r->row_ptr;
+    case FTH_HALO: /* input = output * mul / div - lo, so output = (input + lo) * div / mul */
+        next->num = from->num * r->div;
+        next->den = from->den * r->mul;
+        next->off = (from->off + (r->lo == -r->hi ? r->lo : 0)) * r->div / r->mul;
+        return !from->row_ptr;
+    case FTH_ACCUMULATE:
+    case FTH_WHOLE: break;
+    }
+    return false;
+}
+
+/* The streaming axis takes along the entries of its rows. */
+static void seed_maps(state *st, fth_axis_id axis)
+{
+    const fth_graph *g = st->p->graph;
+    fth__map *map = st->s->map;
+    map[axis] = (fth__map){.in = true, .num = 1, .den = 1};
+    for (int64_t a = 0; a < g->n_axes; a++)
+        if (g->axis[a]->row_ptr && g->axis[a]->rows == axis && !taken(st, (fth_axis_id)a))
+            map[a] = (fth__map){.in = true,
+                                .num = 1,
+                                .den = 1,
+                                .row_ptr = g->axis[a]->row_ptr,
+                                .rows = g->axis[axis]->size};
 }
 
 /* Which other axes move with the streaming axis, and how. Two ways with different scales: no. */
@@ -47,11 +85,9 @@ static bool spread_maps(state *st)
                 const fth__map *from = &map[u->node->in[k].axis[d]];
                 if (r->out_dim < 0 || !from->in) continue;
                 fth__map *to = &map[u->node->out[0].axis[r->out_dim]];
-                /* input = output * mul / div - lo, so output = (input + lo) * div / mul */
-                const fth__map next = {true, from->num * r->div, from->den * r->mul,
-                                       (from->off + (r->lo == -r->hi ? r->lo : 0)) * r->div /
-                                           r->mul};
-                if (taken(st, u->node->out[0].axis[r->out_dim])) continue;
+                fth__map next;
+                if (taken(st, u->node->out[0].axis[r->out_dim]) || !follow(from, r, &next))
+                    continue;
                 if (!to->in) {
                     *to = next;
                 } else if (!same_map(to, &next)) {
@@ -78,7 +114,10 @@ static votes ask(const state *st, const fth__unit *u)
             if (r->along == FTH_ACCUMULATE) v.acc = true;
             if (r->along == FTH_CARRY) v.carry = true;
             if (r->out_dim < 0) continue;
-            if (!map[u->node->out[0].axis[r->out_dim]].in) v.conflict = true;
+            fth__map next;
+            if (!map[u->node->out[0].axis[r->out_dim]].in ||
+                !follow(&map[u->node->in[k].axis[d]], r, &next))
+                v.conflict = true;
             if (v.stream_dim >= 0 && v.stream_dim != r->out_dim) v.conflict = true;
             v.stream_dim = r->out_dim;
         }
@@ -144,6 +183,7 @@ static int64_t gcd(int64_t a, int64_t b)
 static bool use_grid(fth__segment *s, const fth__map *m, int64_t grid)
 {
     /* need chunk * num / den to be a multiple of grid */
+    if (m->row_ptr) grid = 1; /* of the rows; entries have no other (off_grid) */
     const int64_t want = grid * m->den, unit = want / gcd(want, m->num);
     const int64_t lcm = s->grid / gcd(s->grid, unit) * unit;
     if (lcm > ((int64_t)1 << 40)) return false;
@@ -151,10 +191,11 @@ static bool use_grid(fth__segment *s, const fth__map *m, int64_t grid)
     return true;
 }
 
-/* No chunk of the driver gives whole grid blocks of this axis: it is one block, or shifted. */
+/* No chunk of the driver gives whole grid blocks of this axis: it is one block, or shifted, or of
+ * rows that end anywhere. */
 static bool off_grid(const fth__map *m, int64_t grid, int64_t size)
 {
-    return grid >= size || m->off % grid != 0;
+    return grid >= size || m->off % grid != 0 || (m->row_ptr && grid > 1);
 }
 
 /* A unit whose grid covers the whole axis cannot be cut along it: it stays out of the loop, rather
@@ -248,7 +289,7 @@ fth_status fth__segment_make(fth_plan *p, const int *units, int n, fth_axis_id a
     FTH_TRY(fth__heap_take(p->mem, g->n_values, sizeof *s->whole, (void **)&s->whole, err));
     FTH_TRY(fth__heap_take(p->mem, g->n_values, sizeof *st.made_by, (void **)&st.made_by, err));
     for (int64_t i = 0; i < g->n_values; i++) st.made_by[i] = FROM_OUTSIDE;
-    s->map[axis] = (fth__map){true, 1, 1, 0};
+    seed_maps(&st, axis);
     if (!taken(&st, axis) && spread_maps(&st) && classify(&st)) {
         delay_whole(&st);
         *useful = s->n_pass > 0;

@@ -44,6 +44,15 @@ static void widen_spans(fth_plan *p, const fth__item *it, int buf, const fth__sw
     }
 }
 
+/* Entries of rows come with their chunk: how many more a neighbour's row has is not one number. */
+static fth_status refuse_entries(const fth_plan *p, const fth__sweep *l, fth_axis_id axis,
+                                 fth_err *err)
+{
+    if (!l->map[axis].row_ptr) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_NO_FIT, "entries along '%s' are read beyond their chunk of '%s'",
+                    p->graph->axis[axis]->name, p->graph->axis[l->axis]->name);
+}
+
 /* Widen whoever fills `b` so that it covers `need` of dimension dim in turn k of loop l. */
 static fth_status widen(fth_plan *p, fth__buf *b, const fth__sweep *l, int64_t k, int dim,
                         fth__range need, fth_err *err)
@@ -60,6 +69,7 @@ static fth_status widen(fth_plan *p, fth__buf *b, const fth__sweep *l, int64_t k
         const bool inside =
             fth__sweep_path(p, it->loop, path) > l->depth && &p->loop[path[l->depth]] == l;
         if (!inside || sdim < 0) return FTH_OK; /* whole before the loop began */
+        FTH_TRY(refuse_entries(p, l, b->desc.axis[dim], err));
         if (it->acc == l->depth)
             return FTH_FAIL(err, FTH_E_NO_FIT,
                             "a running value along '%s' is read beyond its chunk",
@@ -75,6 +85,7 @@ static fth_status widen(fth_plan *p, fth__buf *b, const fth__sweep *l, int64_t k
     }
     for (int s = 0; s < b->n_span; s++)
         if (&p->loop[b->span[s].loop] == l) {
+            FTH_TRY(refuse_entries(p, l, b->desc.axis[dim], err));
             b->span[s].lo = fth__max_i64(b->span[s].lo, lo);
             b->span[s].hi = fth__max_i64(b->span[s].hi, hi);
         }
@@ -187,6 +198,34 @@ static int shape_samples(const fth_plan *p, const fth__sweep *l, int64_t *list)
     return 3;
 }
 
+/* Whether a tile of the step has entries of rows that one of the loops cuts. */
+static bool has_entries(const fth_plan *p, const fth__item *it)
+{
+    const fth_node *n = p->unit[it->unit].node;
+    bool any = false;
+    for (int l = it->loop; l >= 0; l = p->loop[l].parent)
+        for (int k = 0; k < n->n_in + n->n_out; k++) {
+            const fth_desc *d = k < n->n_in ? &n->in[k] : &n->out[k - n->n_in];
+            for (int i = 0; i < d->n_axes; i++) any |= p->loop[l].map[d->axis[i]].row_ptr != NULL;
+        }
+    return any;
+}
+
+static void widen_tile(fth_tile *t, const fth_tile *other)
+{
+    for (int d = 0; d < FTH_MAX_AXES; d++)
+        if (other->extent[d] > t->extent[d]) t->extent[d] = other->extent[d];
+}
+
+/* Turns differ in size, so how to cut the step is decided once, for a call that is at least as
+ * large as each of them; workspace of smaller pieces is no larger. */
+static void cover_call(fth_call *most, const fth_call *call)
+{
+    for (int k = 0; k < FTH_MAX_IN; k++) widen_tile(&most->in[k], &call->in[k]);
+    for (int o = 0; o < FTH_MAX_OUT; o++) widen_tile(&most->out[o], &call->out[o]);
+    widen_tile(&most->state, &call->state);
+}
+
 /* The most workspace that any kind of turn needs. */
 static uint64_t step_scratch(fth_plan *p, fth__item *it)
 {
@@ -195,14 +234,25 @@ static uint64_t step_scratch(fth_plan *p, fth__item *it)
     int64_t sample[FTH__MAX_DEPTH][FTH__SAMPLES];
     uint64_t most = 0;
     sample[0][0] = sample[1][0] = 0;
-    for (int i = 0; i < depth; i++) count[i] = shape_samples(p, &p->loop[path[i]], sample[i]);
+    it->split_fixed = has_entries(p, it);
+    for (int i = 0; i < depth; i++)
+        count[i] = it->split_fixed ? fth__sweep_samples(p, &p->loop[path[i]], sample[i])
+                                   : shape_samples(p, &p->loop[path[i]], sample[i]);
+    fth_call cover = {0};
     for (int a = 0; a < count[0]; a++)
         for (int b = 0; b < count[1]; b++) {
             const int64_t turn[FTH__MAX_DEPTH] = {sample[0][a], sample[1][b]};
+            if (it->split_fixed) {
+                fth_call call;
+                shape_call(p, it, turn, &call);
+                if (a + b == 0) cover = call;
+                cover_call(&cover, &call);
+                continue;
+            }
             const uint64_t bytes = scratch_at(p, it, turn);
             if (bytes > most) most = bytes;
         }
-    return most;
+    return it->split_fixed ? fth__item_split(p, it, &cover) : most;
 }
 
 static void size_step(fth_plan *p, fth__item *it)

@@ -63,7 +63,7 @@ static fth_status run_call(fth__runner *r, const fth__item *it, fth_call *call, 
 {
     const fth__unit *u = &r->p->unit[it->unit];
     fth__item how = *it;
-    const uint64_t need = fth__item_split(r->p, &how, call);
+    const uint64_t need = it->split_fixed ? 0 : fth__item_split(r->p, &how, call);
     const uint64_t planned = r->p->buf[it->scratch].bytes;
     if (need > planned)
         return FTH_FAIL(r->err, FTH_E_INTERNAL,

@@ -204,6 +204,23 @@ class Moving(unittest.TestCase):
         mask = g.input("mask", keep, "r")
         np.testing.assert_array_equal(x.compact("r", mask, "kept").numpy(), a[keep])
 
+    def test_entries_of_rows(self):
+        dense = RNG.poisson(0.4, (50, 30)).astype("f4")
+        row, col = np.nonzero(dense)
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=50))])
+        a = RNG.uniform(1, 2, (50, 4)).astype("f4")
+        g = fathom.Graph(memory="256M")
+        g.axes(cell=50, gene=30, factor=4)
+        g.axis_ragged("entry", "cell", indptr)
+        y = g.input("y", dense[row, col], "entry")
+        c = g.input("col", col.astype("i4"), "entry")
+        x = g.input("x", a, "cell factor")
+        np.testing.assert_allclose(y.collect("entry").numpy(), dense.sum(1))
+        np.testing.assert_allclose(y.scatter_add("entry", c, "gene").numpy(), dense.sum(0))
+        np.testing.assert_array_equal(x.spread("entry").numpy(), a[row])
+        with self.assertRaisesRegex(fathom.Error, "49 row pointers for 50 rows"):
+            g.axis_ragged("other", "cell", indptr[:-2])
+
     def test_concat_slice_pad_flip(self):
         a, b = RNG.normal(size=(3, 2)), RNG.normal(size=(4, 2))
         g, x, y = graph(a__m_c=a, b__n_c=b)

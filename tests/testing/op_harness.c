@@ -322,6 +322,15 @@ static void follow(const fth_relation *rel, int64_t size, int64_t a, int64_t b, 
         a = floor_div(a * rel->mul, rel->div) - rel->lo;
         b = -floor_div(-b * rel->mul, rel->div) + rel->hi;
     }
+    if (rel->along == FTH_COLLECT) {
+        a = rel->row_ptr[a];
+        b = rel->row_ptr[b];
+    }
+    if (rel->along == FTH_SPREAD) { /* rows that own one of these entries */
+        const int64_t first = a, end = b;
+        for (a = 0; a < size && rel->row_ptr[a + 1] <= first;) a++;
+        for (b = a; b < size && first < end && rel->row_ptr[b] < end;) b++;
+    }
     a = a < 0 ? 0 : a > size ? size : a;
     b = b < a ? a : b > size ? size : b;
     *lo = a;

@@ -128,6 +128,10 @@ TEST(random_matrices_of_an_hdf5_group)
         SAME_BYTES(ptr, indptr, (size_t)(rows + 1) * 8);
         SAME_BYTES(val, data, (size_t)n * 4);
         for (int64_t i = 0; i < n; i++) EQ_I64(col[i], indices[i]);
+        SAME_BYTES(fth_csr_row_ptr(csr), indptr, (size_t)(rows + 1) * 8);
+        const fth_source values = fth_csr_values(csr), columns = fth_csr_columns(csr);
+        t_source_check(&values, data, 12, 8);
+        t_source_check(&columns, col, 13, 8);
         fth_csr_close(csr);
         free(dense);
         free(data);

@@ -1,0 +1,16 @@
+/* ragged.h - what spread and collect share: the axis of entries and the rows that own them. */
+#ifndef FTH_OPS_RAGGED_H
+#define FTH_OPS_RAGGED_H
+
+#include "ops/build.h"
+
+/* The attribute of both is fth__axis_attr: the axis of entries. */
+static inline const fth__axis *fth__entries_of(const fth_node *node)
+{
+    return node->graph->axis[((const fth__axis_attr *)node->attr)->axis];
+}
+/* Name to axis; false: poison, or a mistake was recorded (not an axis of entries). */
+bool fth__build_entries(fth_val v, fth_site site, const char *what, const char *entries,
+                        fth_axis_id *id);
+
+#endif
