@@ -207,7 +207,7 @@ _FUNCTIONS = {
     "fth_graph_create": (P, [P]), "fth_graph_destroy": (None, [P]),
     "fth_graph_errors": (I, [P, I, _PE]),
     "fth_axis_": (B, [_G, _O, S, L]), "fth_axis_like_": (B, [_G, _O, S, S]),
-    "fth_axis_ragged_": (B, [_G, _O, S, S, P]),
+    "fth_axis_at_most_": (B, [_G, _O, S, L]), "fth_axis_ragged_": (B, [_G, _O, S, S, P]),
     "fth_axis_size": (L, [_G, S]),
     "fth_input_": (_V, [_G, _O, S, I, S, SourceStruct]), "fth_param_": (_V, [_G, _O, S, S, P]),
     "fth_assign_": (_V, [_O, _V, _V]), "fth_const_": (_V, [_G, _O, I, D, D]),
@@ -844,6 +844,11 @@ class Graph:
     def axis(self, name, size):
         """Declare an axis once, with its size."""
         if not _lib.fth_axis_(self._p, _site(), name.encode(), int(size)):
+            raise self._last_error()
+
+    def axis_at_most(self, name, bound):
+        """An axis of which only a bound is known: plans can be printed, not run."""
+        if not _lib.fth_axis_at_most_(self._p, _site(), name.encode(), int(bound)):
             raise self._last_error()
 
     def axis_like(self, name, like):

@@ -51,6 +51,9 @@ FTH_API int fth_graph_errors(const fth_graph *g, int i, fth_err *err);
 
 /* Declare an axis, once, with its size. false: a mistake was recorded. */
 FTH_API bool fth_axis_(fth_graph *g, fth_site site, const char *name, int64_t size);
+/* An axis of which only a bound is known yet: plans hold for at most this size and say `cell<=n`;
+ * they can be printed but not run. Plan again in a graph with the size itself. */
+FTH_API bool fth_axis_at_most_(fth_graph *g, fth_site site, const char *name, int64_t bound);
 /* A second name for the same size. */
 FTH_API bool fth_axis_like_(fth_graph *g, fth_site site, const char *name, const char *like);
 /* An axis of the entries of rows, for sparse and grouped data: row r of axis `rows` owns entries
@@ -81,6 +84,7 @@ FTH_API fth_val fth_out_(fth_site site, fth_val v, int i);
 FTH_API fth_val fth_label(fth_val v, const char *label);
 
 #define fth_axis(g, name, size) fth_axis_((g), FTH_HERE, (name), (size))
+#define fth_axis_at_most(g, name, bound) fth_axis_at_most_((g), FTH_HERE, (name), (bound))
 #define fth_axis_like(g, name, like) fth_axis_like_((g), FTH_HERE, (name), (like))
 #define fth_axis_ragged(g, name, rows, row_ptr)                                                    \
     fth_axis_ragged_((g), FTH_HERE, (name), (rows), (row_ptr))

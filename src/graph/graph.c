@@ -121,7 +121,12 @@ int64_t fth_axis_size(const fth_graph *g, const char *name)
     return a < 0 ? -1 : g->axis[a]->size;
 }
 
-bool fth_axis_(fth_graph *g, fth_site site, const char *name, int64_t size)
+const char *fth__axis_sign(const fth_graph *g, fth_axis_id axis)
+{
+    return g->axis[axis]->bound ? "<=" : "=";
+}
+
+static bool declare(fth_graph *g, fth_site site, const char *name, int64_t size, bool bound)
 {
     if (!g) return false;
     if (!name_ok(name)) {
@@ -138,9 +143,10 @@ bool fth_axis_(fth_graph *g, fth_site site, const char *name, int64_t size)
     const fth_axis_id known = fth_axis_find(g, name);
     if (known >= 0) {
         const fth__axis *a = g->axis[known];
-        if (a->size == size) return true;
-        fth_poison_(g, site, FTH_E_AXIS_SIZE, "axis '%s' is %lld here but %lld at %s:%d", name,
-                    (long long)size, (long long)a->size, a->site.file, a->site.line);
+        if (a->size == size && a->bound == bound) return true;
+        fth_poison_(g, site, FTH_E_AXIS_SIZE, "axis '%s' is %s%lld here but %s%lld at %s:%d", name,
+                    bound ? "at most " : "", (long long)size, a->bound ? "at most " : "",
+                    (long long)a->size, a->site.file, a->site.line);
         return false;
     }
     fth_err err = {0};
@@ -154,8 +160,19 @@ bool fth_axis_(fth_graph *g, fth_site site, const char *name, int64_t size)
     g->axis[g->n_axes++] = a;
     fth__str_copy(a->name, sizeof a->name, name);
     a->size = size;
+    a->bound = bound;
     a->site = site;
     return true;
+}
+
+bool fth_axis_(fth_graph *g, fth_site site, const char *name, int64_t size)
+{
+    return declare(g, site, name, size, false);
+}
+
+bool fth_axis_at_most_(fth_graph *g, fth_site site, const char *name, int64_t bound)
+{
+    return declare(g, site, name, bound, true);
 }
 
 bool fth_axis_like_(fth_graph *g, fth_site site, const char *name, const char *like)
@@ -167,7 +184,7 @@ bool fth_axis_like_(fth_graph *g, fth_site site, const char *name, const char *l
                     name, like ? like : "(null)");
         return false;
     }
-    return fth_axis_(g, site, name, size);
+    return declare(g, site, name, size, g->axis[fth_axis_find(g, like)]->bound);
 }
 
 bool fth__axis_set_parts(fth_graph *g, fth_axis_id merged, int n, const fth_axis_id *parts,
@@ -278,8 +295,8 @@ const char *fth__desc_format(const fth_graph *g, const fth_desc *d, char *text, 
     fth__text_init(&t, text, bytes);
     fth__text_add(&t, "[");
     for (int i = 0; i < d->n_axes; i++)
-        fth__text_add(&t, "%s%s=%lld", i ? " " : "", fth_axis_name(g, d->axis[i]),
-                      (long long)d->size[i]);
+        fth__text_add(&t, "%s%s%s%lld", i ? " " : "", fth_axis_name(g, d->axis[i]),
+                      fth__axis_sign(g, d->axis[i]), (long long)d->size[i]);
     fth__text_add(&t, "]");
     return text;
 }

@@ -15,6 +15,7 @@ enum { FTH__NAME = 32, FTH__GRAPH_ERRORS = 8 };
 typedef struct fth__axis {
     char name[FTH__NAME];
     int64_t size;
+    bool bound; /* the size is only known to be at most this */
     fth_site site;
     int n_parts; /* made by merge from these; 0: not merged */
     fth_axis_id part[FTH_MAX_AXES];
@@ -82,6 +83,8 @@ bool fth__axis_set_parts(fth_graph *g, fth_axis_id merged, int n, const fth_axis
                          fth_site site);
 int fth__axis_parts(const fth_graph *g, fth_axis_id axis, fth_axis_id *parts);
 
+/* "=", or "<=" when the axis' size is a bound. */
+const char *fth__axis_sign(const fth_graph *g, fth_axis_id axis);
 /* "[cell=12 factor=3]" */
 const char *fth__desc_format(const fth_graph *g, const fth_desc *d, char *text, size_t bytes);
 /* Names of the axes as a list that the builders accept: "cell factor". */

@@ -13,7 +13,8 @@ static void print_shape(const fth_plan *p, const fth__buf *b, FILE *f)
     fprintf(f, "%s [", fth_dtype_name(b->desc.dtype));
     for (int d = 0; d < b->desc.n_axes; d++)
         fprintf(f, "%s%s%s%lld", d ? " " : "", fth_axis_name(p->graph, b->desc.axis[d]),
-                b->extent[d] < b->desc.size[d] ? ":" : "=", (long long)b->extent[d]);
+                b->extent[d] < b->desc.size[d] ? ":" : fth__axis_sign(p->graph, b->desc.axis[d]),
+                (long long)b->extent[d]);
     fprintf(f, "]%s", b->twice ? " x2" : "");
 }
 
@@ -43,8 +44,10 @@ static void print_items(const fth_plan *p, FILE *f)
         case FTH__COMMIT: fprintf(f, "  assign       %s\n", p->buf[it->in[0]].label); break;
         case FTH__BEGIN: {
             const fth__sweep *l = &p->loop[it->loop];
-            fprintf(f, "%*spass %d: stream %s, %lld chunks of %lld\n", 2 * depth, "", l->pass + 1,
-                    fth_axis_name(p->graph, l->axis), (long long)l->n_chunks, (long long)l->chunk);
+            fprintf(f, "%*spass %d: stream %s, %s%lld chunks of %lld\n", 2 * depth, "", l->pass + 1,
+                    fth_axis_name(p->graph, l->axis),
+                    p->graph->axis[l->axis]->bound ? "at most " : "", (long long)l->n_chunks,
+                    (long long)l->chunk);
             break;
         }
         case FTH__SPILL: fprintf(f, "  spill        %s\n", p->buf[it->in[0]].label); break;

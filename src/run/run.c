@@ -316,6 +316,19 @@ static fth_status check_sinks(const fth_plan *p, const fth_sink *sinks, fth_err 
     return FTH_OK;
 }
 
+/* A plan from a bound says what a run would need; it has no run. */
+static fth_status check_bounds(const fth_plan *p, fth_err *err)
+{
+    for (int64_t i = 0; i < p->graph->n_axes; i++) {
+        const fth__axis *a = p->graph->axis[i];
+        if (a->bound)
+            return FTH_FAIL(err, FTH_E_PLAN_BOUND,
+                            "axis '%s' is only known to be at most %lld (%s:%d)", a->name,
+                            (long long)a->size, a->site.file, a->site.line);
+    }
+    return FTH_OK;
+}
+
 /* An input that was used in place when the plan was made must still be memory. */
 static fth_status check_sources(const fth_plan *p, fth_err *err)
 {
@@ -398,6 +411,7 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     fth__runner r = {.p = p, .sinks = sinks, .scratch = -1, .err = err ? err : &own};
     r.arena = r.nothing;
     if (opt) r.opt = *opt;
+    FTH_TRY(check_bounds(p, err));
     FTH_TRY(check_sinks(p, sinks, err));
     FTH_TRY(check_sources(p, err));
     fth_mem_stats stats;

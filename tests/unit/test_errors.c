@@ -250,6 +250,19 @@ static fth_status provoke_PLAN_STALE(fth_err *err)
     drop_world(&w);
     return s;
 }
+static fth_status provoke_PLAN_BOUND(fth_err *err)
+{
+    world w = make_world(1 << 20);
+    IS_TRUE(fth_axis_at_most(w.g, "cell", 1000));
+    const fth_val v = fth_sum(fth_index(w.g, "cell"), "cell");
+    int64_t out;
+    fth_plan *p = fth_plan_make(w.g, &v, 1, NULL, err);
+    const fth_sink sink = fth_scalar_sink(FTH_I64, &out);
+    const fth_status s = fth_run(p, &sink, NULL, NULL, err);
+    fth_plan_destroy(p);
+    drop_world(&w);
+    return s;
+}
 static fth_status provoke_NO_SINK(fth_err *err)
 {
     world w = make_world(1 << 20);

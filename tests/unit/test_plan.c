@@ -266,6 +266,36 @@ TEST(one_block_less_than_the_floor_is_refused_before_anything_is_read)
     close_stage(&s);
 }
 
+TEST(a_bound_is_planned_and_printed_but_not_run)
+{
+    stage s;
+    fth_err err = {0};
+    open_stage(&s, NULL);
+    IS_TRUE(fth_axis_at_most(s.g, "cell", 50000));
+    IS_TRUE(fth_axis_at_most(s.g, "cell", 50000));
+    IS_TRUE(fth_axis_like(s.g, "cell2", "cell"));
+    const fth_source src = {.kind = "header", .dtype = FTH_F32, .n_axes = 1, .size = {50000}};
+    const fth_val x = fth_input(s.g, "x", FTH_F32, "cell", src);
+    const fth_val v = fth_sort(fth_exp(x), "cell", false);
+    fth_plan *p = fth_plan_make(s.g, &v, 1, NULL, &err);
+    if (!p) OKE(err.status, &err);
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *f = open_memstream(&text, &bytes);
+    OK(fth_plan_print(p, f));
+    fclose(f);
+    HAS(text, "[cell<=50000]");
+    free(text);
+    IS(fth_run(p, NULL, NULL, NULL, &err), FTH_E_PLAN_BOUND);
+    HAS(err.text, "axis 'cell' is only known to be at most 50000");
+    fth_plan_destroy(p);
+    IS_TRUE(!fth_axis(s.g, "cell", 50000)); /* a bound is not a size */
+    err = (fth_err){0};
+    IS(fth_graph_check(s.g, &err), FTH_E_AXIS_SIZE);
+    HAS(err.text, "is 50000 here but at most 50000 at");
+    close_stage(&s);
+}
+
 TEST(the_second_plan_of_a_kind_comes_from_the_cache)
 {
     stage s;
