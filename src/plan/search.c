@@ -91,16 +91,15 @@ static double cost_of(const fth_plan *p)
 }
 
 /* Largest chunk of one depth that fits, others as they are. Bytes grow almost linearly with the
- * chunk, so guesses go where the line through both ends meets the room; every third halves. */
-static fth_status largest_chunk(search *s, int depth, int64_t *out, fth_err *err)
+ * chunk, so guesses go where the line through both ends meets the room; every third halves. `at_lo`
+ * are the bytes with the chunks as they are: of this depth, one grid block. */
+static fth_status largest_chunk(search *s, int depth, uint64_t at_lo, int64_t *out, fth_err *err)
 {
     fth_plan *p = s->p;
     const int64_t grid = depth_grid(p, depth);
     const int64_t blocks = fth__max_i64(fth__ceil_div_i64(depth_size(p, depth), grid), 1);
     int64_t lo = 1, hi = blocks + 1; /* lo fits, hi does not or is beyond the end */
-    uint64_t at_lo, at_hi, bytes;
-    set_chunk(p, depth, grid);
-    FTH_TRY(measure(p, &at_lo, err));
+    uint64_t at_hi, bytes;
     set_chunk(p, depth, blocks * grid);
     FTH_TRY(measure(p, &at_hi, err));
     if (at_hi <= s->room)
@@ -161,20 +160,23 @@ static fth_status note_floor(search *s, const choice *c, fth_err *err)
     return FTH_OK;
 }
 
-/* Open gaps one by one until a layout fits or nothing is left to give up. The order of gaps does
- * not depend on the room, so what is refused here names a budget that will be met. */
-static fth_status relieve(search *s, const choice *c, bool *fits, fth_err *err)
+/* Open gaps one by one until a layout fits or nothing is left to give up; `bytes` are those alive
+ * at once before and after. The order of gaps does not depend on the room, so what is refused here
+ * names a budget that will be met. The floor is looked for here alone: these rungs begin with the
+ * schedules of the earlier ones, and laying those out is wasted when a later one fits. */
+static fth_status relieve(search *s, const choice *c, uint64_t *bytes, bool *fits, fth_err *err)
 {
     fth_plan *p = s->p;
-    for (bool more = true; more;) {
-        uint64_t bytes;
-        FTH_TRY(measure(p, &bytes, err));
-        if (bytes <= s->room || bytes < s->smallest) FTH_TRY(note_floor(s, c, err));
-        *fits = bytes <= s->room && p->peak <= s->room;
+    choice here = *c;
+    here.relieved = false;
+    for (;;) {
+        if (*bytes <= s->room || *bytes < s->smallest) FTH_TRY(note_floor(s, &here, err));
+        *fits = *bytes <= s->room && p->peak <= s->room;
         if (*fits) return FTH_OK;
-        FTH_TRY(fth__plan_relieve(p, &more, err));
+        FTH_TRY(fth__plan_relieve(p, &here.relieved, err));
+        if (!here.relieved) return FTH_OK;
+        FTH_TRY(measure(p, bytes, err));
     }
-    return FTH_OK;
 }
 
 static int loop_depths(const fth_plan *p, const choice *c)
@@ -208,11 +210,33 @@ static fth_status try_axes(search *s, choice *c, fth_err *err)
         return st;
     }
     bool fits = bytes <= s->room;
-    if (!fits && c->relieved) FTH_TRY(relieve(s, c, &fits, err));
-    if (!fits) return bytes < s->smallest ? note_floor(s, c, err) : FTH_OK;
-    for (int d = 0; d < depths; d++) FTH_TRY(largest_chunk(s, d, &c->chunk[d], err));
+    if (!fits && c->relieved) FTH_TRY(relieve(s, c, &bytes, &fits, err));
+    if (!fits) return FTH_OK;
+    for (int d = 0; d < depths; d++) {
+        if (d > 0) FTH_TRY(measure(p, &bytes, err));
+        FTH_TRY(largest_chunk(s, d, bytes, &c->chunk[d], err));
+    }
     FTH_TRY(confirm(s, c, &c->found, err));
     c->cost = cost_of(p);
+    return FTH_OK;
+}
+
+/* Build again what an earlier search found, and lay it out as well as can be. */
+static fth_status rebuild(search *s, const choice *c, bool *fits, fth_err *err)
+{
+    fth_plan *p = s->p;
+    uint64_t bytes;
+    FTH_TRY(fth__plan_schedule(p, c->axis, err));
+    if (c->relieved) { /* gaps are opened for the smallest chunks, as when it was found */
+        for (int d = 0; d < FTH__MAX_DEPTH; d++) set_chunk(p, d, depth_grid(p, d));
+        FTH_TRY(measure(p, &bytes, err));
+        if (bytes > s->room) FTH_TRY(relieve(s, c, &bytes, fits, err));
+    }
+    for (int d = 0; d < FTH__MAX_DEPTH; d++)
+        if (c->axis[d] >= 0) set_chunk(p, d, c->chunk[d]);
+    FTH_TRY(fth__plan_size(p, err));
+    FTH_TRY(fth__plan_layout(p, true, err));
+    *fits = p->peak <= s->room;
     return FTH_OK;
 }
 
@@ -253,9 +277,10 @@ static fth_status try_all(search *s, int depths, bool relieved, choice *best, ft
 }
 
 /* Values made in several passes that cost much and weigh little: keep those that still fit. */
-static fth_status keep_values(search *s, choice *best, fth_err *err)
+static fth_status keep_values(search *s, choice *best, bool *tried, fth_err *err)
 {
     fth_plan *p = s->p;
+    *tried = false;
     for (int64_t i = 0; i < p->n_units; i++) {
         const fth_node *n = p->unit[i].node;
         int made = 0;
@@ -268,7 +293,7 @@ static fth_status keep_values(search *s, choice *best, fth_err *err)
         if (made < 2 || n->n_out != 1 || bytes > (double)s->room ||
             (flops < KEEP_RATIO * bytes && !p->limits.no_recompute))
             continue;
-        p->keep[n->out_val[0].id] = true;
+        p->keep[n->out_val[0].id] = *tried = true;
         choice c = *best;
         FTH_TRY(try_axes(s, &c, err));
         const bool better = c.found && (c.cost < best->cost || p->limits.no_recompute);
@@ -316,16 +341,9 @@ static fth_status recall(search *s, bool *found, fth_err *err)
     if (!*found) return FTH_OK;
     choice c = {.relieved = d.relieved};
     memcpy(c.axis, d.axis, sizeof c.axis);
+    memcpy(c.chunk, d.chunk, sizeof c.chunk);
     for (int i = 0; i < d.n_kept; i++) p->keep[d.kept[i]] = true;
-    FTH_TRY(fth__plan_schedule(p, c.axis, err));
-    for (int k = 0; k < FTH__MAX_DEPTH; k++) set_chunk(p, k, depth_grid(p, k));
-    bool fits = true;
-    if (c.relieved) FTH_TRY(relieve(s, &c, &fits, err));
-    for (int k = 0; k < FTH__MAX_DEPTH; k++)
-        if (c.axis[k] >= 0) set_chunk(p, k, d.chunk[k]);
-    FTH_TRY(fth__plan_size(p, err));
-    FTH_TRY(fth__plan_layout(p, true, err));
-    *found = fits && p->peak <= s->room;
+    FTH_TRY(rebuild(s, &c, found, err));
     for (int i = 0; !*found && i < d.n_kept; i++) p->keep[d.kept[i]] = false;
     return FTH_OK;
 }
@@ -345,9 +363,11 @@ static fth_status search_anew(search *s, choice *best, fth_err *err)
         *best = (choice){.axis = {-1, -1}, .relieved = true};
         return try_axes(s, best, err);
     }
-    if (best->found) FTH_TRY(try_axes(s, best, err));
-    if (best->found && p->recomputed > 0) FTH_TRY(keep_values(s, best, err));
-    return try_axes(s, best->found ? best : &s->floor, err);
+    if (!best->found) return try_axes(s, &s->floor, err); /* for the refusal to list */
+    bool tried = false;
+    FTH_TRY(rebuild(s, best, &best->found, err));
+    if (p->recomputed > 0) FTH_TRY(keep_values(s, best, &tried, err));
+    return tried ? rebuild(s, best, &best->found, err) : FTH_OK;
 }
 
 fth_status fth__plan_search(fth_plan *p, fth_err *err)
