@@ -28,7 +28,9 @@ static void ask_relations(fth__unit *u)
 
 fth_status fth__plan_add_unit(fth_plan *p, const fth_node *node, bool synthetic, fth_err *err)
 {
+    fth_relation(*rel)[FTH_MAX_AXES] = NULL;
     fth_status s = fth__grow(p->mem, &p->unit, &p->cap_units, p->n_units + 1, err);
+    if (s == FTH_OK) s = fth__heap_take(p->mem, node->n_in, sizeof *rel, (void **)&rel, err);
     const fth_kernel *kernel = find_kernel(p, node);
     const bool runs = !(node->op->flags & FTH_OP_ALIAS) && node->op != &fth__op_assign;
     if (s == FTH_OK && runs && !kernel && !node->op->run) {
@@ -39,6 +41,7 @@ fth_status fth__plan_add_unit(fth_plan *p, const fth_node *node, bool synthetic,
         fth_err_origin(err, node->site);
     }
     if (s != FTH_OK) {
+        fth__heap_free(p->mem, rel);
         if (synthetic) {
             union {
                 const fth_node *in;
@@ -49,7 +52,7 @@ fth_status fth__plan_add_unit(fth_plan *p, const fth_node *node, bool synthetic,
         return s;
     }
     fth__unit *u = &p->unit[p->n_units];
-    *u = (fth__unit){.node = node, .synthetic = synthetic, .kernel = kernel};
+    *u = (fth__unit){.node = node, .synthetic = synthetic, .kernel = kernel, .rel = rel};
     ask_relations(u);
     for (int i = 0; i < node->n_out; i++) p->unit_of[node->out_val[i].id] = (int)p->n_units;
     p->n_units++;

@@ -10,14 +10,15 @@ void fth_plan_destroy(fth_plan *p)
     if (!p) return;
     fth_mem *mem = p->mem;
     fth__plan_unschedule(p);
-    for (int64_t i = 0; i < p->n_units; i++)
-        if (p->unit[i].synthetic) {
-            union {
-                const fth_node *in;
-                fth_node *out;
-            } cast = {p->unit[i].node};
-            fth__heap_free(mem, cast.out);
-        }
+    for (int64_t i = 0; i < p->n_units; i++) {
+        fth__heap_free(mem, p->unit[i].rel);
+        if (!p->unit[i].synthetic) continue;
+        union {
+            const fth_node *in;
+            fth_node *out;
+        } cast = {p->unit[i].node};
+        fth__heap_free(mem, cast.out);
+    }
     fth__heap_free(mem, p->unit);
     fth__heap_free(mem, p->unit_of);
     fth__heap_free(mem, p->keep);

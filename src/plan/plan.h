@@ -16,9 +16,9 @@ enum { FTH__MAX_DEPTH = 2, FTH__ALIGN = 64, FTH__SAMPLES = 128 };
 
 typedef struct fth__unit {
     const fth_node *node;
-    bool synthetic;                             /* made by fusion: the plan owns the node */
-    const fth_kernel *kernel;                   /* NULL: the reference loop of the operation */
-    fth_relation rel[FTH_MAX_IN][FTH_MAX_AXES]; /* of every input axis, asked once */
+    bool synthetic;                    /* made by fusion: the plan owns the node */
+    const fth_kernel *kernel;          /* NULL: the reference loop of the operation */
+    fth_relation (*rel)[FTH_MAX_AXES]; /* of every input axis, asked once; the plan owns it */
 } fth__unit;
 
 /* index on an axis = index on the loop's driver * num / den + off; where the axis has the entries
