@@ -67,38 +67,47 @@ static int by_key(const void *a_, const void *b_)
     return a->buf < b->buf ? -1 : 1;
 }
 
-static int by_offset(const void *a_, const void *b_)
-{
-    const block *const *a = a_, *const *b = b_;
-    if ((*a)->offset != (*b)->offset) return (*a)->offset < (*b)->offset ? -1 : 1;
-    return (*a)->buf < (*b)->buf ? -1 : 1;
-}
-
-/* Lowest end of the smallest gap among `busy` (sorted by offset) that takes `bytes`. */
-static uint64_t best_gap(block **busy, int64_t n, uint64_t bytes)
+/* Lowest end of the smallest gap that takes block b among those placed at its time; `placed` is
+ * sorted by offset. */
+static uint64_t best_gap(block *const *placed, int64_t n, const block *b)
 {
     uint64_t top = 0, best = UINT64_MAX, best_gap_bytes = UINT64_MAX;
     for (int64_t i = 0; i < n; i++) {
-        if (busy[i]->offset > top) {
-            const uint64_t gap = busy[i]->offset - top;
-            if (gap >= bytes && gap < best_gap_bytes) best = top, best_gap_bytes = gap;
+        const block *o = placed[i];
+        if (o->t1 < b->t0 || b->t1 < o->t0) continue;
+        if (o->offset > top) {
+            const uint64_t gap = o->offset - top;
+            if (gap == b->bytes) return top; /* none is smaller, and this is the lowest such */
+            if (gap > b->bytes && gap < best_gap_bytes) best = top, best_gap_bytes = gap;
         }
-        const uint64_t end = busy[i]->offset + busy[i]->bytes;
-        if (end > top) top = end;
+        if (o->offset + o->bytes > top) top = o->offset + o->bytes;
     }
     return best == UINT64_MAX ? top : best;
 }
 
-static uint64_t place_all(block *b, int64_t n, block **busy)
+/* Blocks from the highest key to the lowest. Most orders differ from the one before by a block or
+ * two, and each block knows where it goes. */
+static void sort_blocks(block *b, int64_t n)
+{
+    for (int64_t i = 1; i < n; i++) {
+        if (by_key(&b[i - 1], &b[i]) < 0) continue;
+        const block moved = b[i];
+        int64_t at = i - 1;
+        while (at > 0 && by_key(&b[at - 1], &moved) > 0) at--;
+        memmove(&b[at + 1], &b[at], sizeof moved * (size_t)(i - at));
+        b[at] = moved;
+    }
+}
+
+static uint64_t place_all(block *b, int64_t n, block **placed)
 {
     uint64_t top = 0;
-    qsort(b, (size_t)n, sizeof *b, by_key);
     for (int64_t i = 0; i < n; i++) {
-        int64_t m = 0;
-        for (int64_t j = 0; j < i; j++)
-            if (b[j].t0 <= b[i].t1 && b[i].t0 <= b[j].t1) busy[m++] = &b[j];
-        qsort(busy, (size_t)m, sizeof *busy, by_offset);
-        b[i].offset = best_gap(busy, m, b[i].bytes);
+        b[i].offset = best_gap(placed, i, &b[i]);
+        int64_t at = i;
+        while (at > 0 && placed[at - 1]->offset > b[i].offset) at--;
+        memmove(&placed[at + 1], &placed[at], sizeof *placed * (size_t)(i - at));
+        placed[at] = &b[i];
         if (b[i].offset + b[i].bytes > top) top = b[i].offset + b[i].bytes;
     }
     return top;
@@ -146,11 +155,12 @@ static void keep(fth_plan *p, const block *b, int64_t n)
 /* Hill climbing over orders: a block that ends at the top came too late, so it (or, now and then,
  * any other) moves to an earlier place; orders that are no worse are kept. The numbers are pseudo-
  * random and fixed: the same program is laid out the same way every time. */
-static void improve(fth_plan *p, block *b, int64_t n, block **busy)
+static void improve(fth_plan *p, block *b, int64_t n, block **placed)
 {
     if (n < 2 || p->peak <= good_enough(p)) return;
     for (int64_t i = 0; i < n; i++) b[i].key = order_key(&b[i], 0);
-    uint64_t top = place_all(b, n, busy), dice = 88172645463325252u;
+    qsort(b, (size_t)n, sizeof *b, by_key);
+    uint64_t top = place_all(b, n, placed), dice = 88172645463325252u;
     for (int64_t i = 0; i < n; i++)
         b[i].key = (uint64_t)(n - i) << 20; /* room between neighbours */
     const int64_t rounds = WORK / (n * n) < ROUNDS ? WORK / (n * n) : ROUNDS;
@@ -167,7 +177,8 @@ static void improve(fth_plan *p, block *b, int64_t n, block **busy)
         const uint64_t old = b[pick].key;
         const int64_t before = (int64_t)((dice >> 20) % (uint64_t)n);
         b[pick].key = b[before].key + 1;
-        const uint64_t now = place_all(b, n, busy);
+        sort_blocks(b, n);
+        const uint64_t now = place_all(b, n, placed);
         for (int64_t i = 0; now > top && i < n; i++)
             if (b[i].buf == who) b[i].key = old;
         if (now > top) continue;
@@ -181,10 +192,11 @@ static void improve(fth_plan *p, block *b, int64_t n, block **busy)
 
 fth_status fth__plan_layout(fth_plan *p, bool hard, fth_err *err)
 {
-    block *b = NULL, **busy = NULL;
+    block *b = NULL, **placed = NULL;
     int64_t n = 0;
     fth_status s = fth__heap_take(p->mem, p->n_bufs + 1, sizeof *b, (void **)&b, err);
-    if (s == FTH_OK) s = fth__heap_take(p->mem, p->n_bufs + 1, sizeof *busy, (void **)&busy, err);
+    if (s == FTH_OK)
+        s = fth__heap_take(p->mem, p->n_bufs + 1, sizeof *placed, (void **)&placed, err);
     for (int64_t i = 0; s == FTH_OK && i < p->n_bufs; i++)
         if (placed_by_us(&p->buf[i]))
             b[n++] = (block){(int)i, bytes_of(&p->buf[i]), 0, 0, p->buf[i].t0, p->buf[i].t1};
@@ -194,15 +206,16 @@ fth_status fth__plan_layout(fth_plan *p, bool hard, fth_err *err)
         const int orders = n > MANY || !hard ? 2 : MORE_ORDERS;
         for (int k = 0; k < orders && p->peak > good_enough(p); k++) {
             for (int64_t i = 0; i < n; i++) b[i].key = order_key(&b[i], k);
-            const uint64_t top = place_all(b, n, busy);
+            qsort(b, (size_t)n, sizeof *b, by_key);
+            const uint64_t top = place_all(b, n, placed);
             if (top < p->peak) {
                 p->peak = top;
                 keep(p, b, n);
             }
         }
-        if (hard && n <= MANY) improve(p, b, n, busy);
+        if (hard && n <= MANY) improve(p, b, n, placed);
     }
     fth__heap_free(p->mem, b);
-    fth__heap_free(p->mem, busy);
+    fth__heap_free(p->mem, placed);
     return s;
 }

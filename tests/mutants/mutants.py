@@ -26,7 +26,7 @@ MUTANTS = [
      "k == l->n_chunks - 1 ? size :", "k == l->n_chunks ? size :", "property/test_random_graphs"),
     # ---- plan: bytes ----
     ("freed_block_reused", "src/plan/layout.c",
-     "if (b[j].t0 <= b[i].t1 && b[i].t0 <= b[j].t1)", "if (b[j].t0 < b[i].t1 && b[i].t0 < b[j].t1)",
+     "if (o->t1 < b->t0 || b->t1 < o->t0) continue;", "if (o->t1 <= b->t0 || b->t1 <= o->t0) continue;",
      "unit/test_plan"),
     ("operand_overwritten_too_early", "src/plan/lifetime.c",
      "if (a->t1 != t || b->t0 != t || root->t1 != t) return false;", "if (b->t0 != t) return false;",
