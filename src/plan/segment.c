@@ -253,22 +253,20 @@ static bool classify(state *st)
 }
 
 /* A WHOLE unit may wait until just before the first pass (or the end) that needs it: its result
- * then lives shorter. Units are visited last first, so readers are placed before what they read. */
-static void delay_whole(state *st)
+ * then lives shorter. Units are visited last first, so readers are placed before what they read,
+ * and each tells those it reads from. */
+static void delay_whole(state *st, int *latest)
 {
     fth__segment *s = st->s;
-    const fth_plan *p = st->p;
+    for (int i = 0; i < st->n; i++) latest[st->units[i]] = s->n_pass;
     for (int i = st->n - 1; i >= 0; i--) {
         const int ui = st->units[i];
-        if (s->role[ui] != FTH__ROLE_WHOLE) continue;
-        int latest = s->n_pass;
-        for (int j = i + 1; j < st->n; j++) {
-            const fth_node *reader = p->unit[st->units[j]].node;
-            for (int k = 0; k < reader->n_in; k++)
-                if (st->made_by[reader->in_val[k].id] == ui && s->pass[st->units[j]] < latest)
-                    latest = s->pass[st->units[j]];
+        const fth_node *n = st->p->unit[ui].node;
+        if (s->role[ui] == FTH__ROLE_WHOLE) s->pass[ui] = max_int(s->pass[ui], latest[ui]);
+        for (int k = 0; k < n->n_in; k++) {
+            const int from = st->made_by[n->in_val[k].id];
+            if (from != FROM_OUTSIDE && s->pass[ui] < latest[from]) latest[from] = s->pass[ui];
         }
-        if (latest > s->pass[ui]) s->pass[ui] = latest;
     }
 }
 
@@ -287,11 +285,12 @@ fth_status fth__segment_make(fth_plan *p, const int *units, int n, fth_axis_id a
     FTH_TRY(fth__heap_take(p->mem, p->n_units + 1, sizeof *s->sdim, (void **)&s->sdim, err));
     FTH_TRY(fth__heap_take(p->mem, p->n_units + 1, sizeof *s->carry, (void **)&s->carry, err));
     FTH_TRY(fth__heap_take(p->mem, g->n_values, sizeof *s->whole, (void **)&s->whole, err));
-    FTH_TRY(fth__heap_take(p->mem, g->n_values, sizeof *st.made_by, (void **)&st.made_by, err));
+    FTH_TRY(fth__heap_take(p->mem, g->n_values + p->n_units, sizeof *st.made_by,
+                           (void **)&st.made_by, err)); /* and, behind it, room per unit */
     for (int64_t i = 0; i < g->n_values; i++) st.made_by[i] = FROM_OUTSIDE;
     seed_maps(&st, axis);
     if (!taken(&st, axis) && spread_maps(&st) && classify(&st)) {
-        delay_whole(&st);
+        delay_whole(&st, st.made_by + g->n_values);
         *useful = s->n_pass > 0;
     }
     fth__heap_free(p->mem, st.made_by);
