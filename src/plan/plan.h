@@ -70,13 +70,13 @@ typedef struct fth__buf {
     bool twice;                   /* read ahead or written behind: two copies */
     int64_t t0, t1;               /* first and last item that need the bytes */
     uint64_t offset;
-    int in_place;   /* buffer whose bytes this one takes over; -1: none */
-    int input;      /* graph input it is read from; -1 */
-    int output;     /* sink it is written to; -1 */
-    int base, unit; /* VIEW: of which buffer, through which alias unit */
-    int maker;      /* item that fills it; -1: an input's tile, or nothing */
-    bool read;      /* some item reads it */
-    char label[FTH__NAME];
+    int in_place;     /* buffer whose bytes this one takes over; -1: none */
+    int input;        /* graph input it is read from; -1 */
+    int output;       /* sink it is written to; -1 */
+    int base, unit;   /* VIEW: of which buffer, through which alias unit */
+    int maker;        /* item that fills it; -1: an input's tile, or nothing */
+    bool read;        /* some item reads it */
+    const char *role; /* "(workspace)" or "(state)"; NULL: it holds its value */
 } fth__buf;
 
 typedef enum fth__item_kind {
@@ -214,6 +214,10 @@ fth_status fth__plan_search(fth_plan *p, fth_err *err);
 fth_status fth__plan_relieve(fth_plan *p, bool *did, fth_err *err);
 uint64_t fth__plan_scratch_bytes(const fth_plan *p);
 fth_status fth__plan_refuse(fth_plan *p, uint64_t smallest, fth_err *err);
+
+/* ---- print.c ---- */
+/* The role of a buffer, or the label of its value; `text` has FTH__NAME places. */
+const char *fth__buf_label(const fth_plan *p, const fth__buf *b, char *text);
 
 /* ---- split.c: how one step is spread over workers ---- */
 /* Decides for the shape of `call`; returns the workspace of the whole step. */

@@ -18,6 +18,11 @@ static void print_shape(const fth_plan *p, const fth__buf *b, FILE *f)
     fprintf(f, "]%s", b->twice ? " x2" : "");
 }
 
+const char *fth__buf_label(const fth_plan *p, const fth__buf *b, char *text)
+{
+    return b->role ? b->role : fth__val_label(p->graph, b->value, text, FTH__NAME);
+}
+
 static void print_step(const fth_plan *p, const fth__item *it, int indent, FILE *f)
 {
     const fth_node *n = p->unit[it->unit].node;
@@ -30,18 +35,23 @@ static void print_step(const fth_plan *p, const fth__item *it, int indent, FILE 
 
 static void print_items(const fth_plan *p, FILE *f)
 {
+    char name[FTH__NAME];
     for (int64_t i = 0; i < p->n_items; i++) {
         const fth__item *it = &p->item[i];
         const int depth = it->loop < 0 ? 0 : p->loop[it->loop].depth + 1;
         switch (it->kind) {
         case FTH__STEP: print_step(p, it, 2 + 2 * depth, f); break;
         case FTH__READ:
-            fprintf(f, "%*sread         %s\n", 2 + 2 * depth, "", p->buf[it->out[0]].label);
+            fprintf(f, "%*sread         %s\n", 2 + 2 * depth, "",
+                    fth__buf_label(p, &p->buf[it->out[0]], name));
             break;
         case FTH__WRITE:
-            fprintf(f, "%*swrite        %s\n", 2 + 2 * depth, "", p->buf[it->in[0]].label);
+            fprintf(f, "%*swrite        %s\n", 2 + 2 * depth, "",
+                    fth__buf_label(p, &p->buf[it->in[0]], name));
             break;
-        case FTH__COMMIT: fprintf(f, "  assign       %s\n", p->buf[it->in[0]].label); break;
+        case FTH__COMMIT:
+            fprintf(f, "  assign       %s\n", fth__buf_label(p, &p->buf[it->in[0]], name));
+            break;
         case FTH__BEGIN: {
             const fth__sweep *l = &p->loop[it->loop];
             fprintf(f, "%*spass %d: stream %s, %s%lld chunks of %lld\n", 2 * depth, "", l->pass + 1,
@@ -50,8 +60,12 @@ static void print_items(const fth_plan *p, FILE *f)
                     (long long)l->chunk);
             break;
         }
-        case FTH__SPILL: fprintf(f, "  spill        %s\n", p->buf[it->in[0]].label); break;
-        case FTH__RELOAD: fprintf(f, "  reload       %s\n", p->buf[it->out[0]].label); break;
+        case FTH__SPILL:
+            fprintf(f, "  spill        %s\n", fth__buf_label(p, &p->buf[it->in[0]], name));
+            break;
+        case FTH__RELOAD:
+            fprintf(f, "  reload       %s\n", fth__buf_label(p, &p->buf[it->out[0]], name));
+            break;
         case FTH__END: break;
         }
     }
@@ -67,7 +81,7 @@ static void print_bar(const fth_plan *p, const fth__buf *b, FILE *f)
 /* The largest blocks, each once, with when they live. */
 static void print_blocks(const fth_plan *p, FILE *f)
 {
-    char size[24];
+    char size[24], name[FTH__NAME];
     uint64_t last = UINT64_MAX;
     int64_t last_index = -1;
     for (int k = 0; k < SHOWN; k++) {
@@ -84,7 +98,7 @@ static void print_blocks(const fth_plan *p, FILE *f)
         const fth__buf *b = &p->buf[pick];
         fprintf(f, "  %10s  ", size_text(most, size));
         print_bar(p, b, f);
-        fprintf(f, "  %s ", b->label);
+        fprintf(f, "  %s ", fth__buf_label(p, b, name));
         print_shape(p, b, f);
         fputc('\n', f);
         last = most;

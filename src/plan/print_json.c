@@ -49,8 +49,9 @@ static void print_loop(const fth_plan *p, const fth__sweep *l, FILE *f)
 static void print_buf(const fth_plan *p, const fth__buf *b, FILE *f)
 {
     static const char *const kind[] = {"arena", "foreign", "direct", "view"};
+    char name[FTH__NAME];
     fprintf(f, "{\"label\":");
-    text(f, b->label);
+    text(f, fth__buf_label(p, b, name));
     fprintf(f, ",\"kind\":\"%s\",\"dtype\":\"%s\",\"element\":%lld,\"axes\":[", kind[b->kind],
             fth_dtype_name(b->desc.dtype), (long long)b->element);
     for (int d = 0; d < b->desc.n_axes; d++) {

@@ -6,11 +6,11 @@ enum { LISTED = 6 };
 
 static void list_one(const fth_plan *p, const fth__buf *b, fth__text *t)
 {
-    char size[24];
+    char size[24], name[FTH__NAME];
     const fth_node *n = fth__val_node(fth__val_at(p->graph, b->value));
     const uint64_t bytes = b->twice ? 2 * b->bytes : b->bytes;
-    fth__text_add(t, "\n  %10s  %s %s [", fth_mem_format_size(bytes, size, sizeof size), b->label,
-                  fth_dtype_name(b->desc.dtype));
+    fth__text_add(t, "\n  %10s  %s %s [", fth_mem_format_size(bytes, size, sizeof size),
+                  fth__buf_label(p, b, name), fth_dtype_name(b->desc.dtype));
     for (int d = 0; d < b->desc.n_axes; d++) {
         const bool cut = b->extent[d] < b->desc.size[d];
         fth__text_add(t, "%s%s%s%lld", d ? " " : "", fth_axis_name(p->graph, b->desc.axis[d]),

@@ -4,7 +4,6 @@
  * of a pass go into a loop and, when a second axis is given, are cut again inside it. A value is
  * bound to one buffer at a time; buffers made inside a loop are unbound when it ends.
  */
-#include "base/str.h"
 #include "mem/heap.h"
 #include "plan/plan.h"
 
@@ -66,8 +65,6 @@ static fth_status add_buf(fth_plan *p, fth__buf_kind kind, uint32_t value, int h
                     .unit = -1};
     b->desc = *value_desc(p, value);
     b->element = fth_dtype_size(b->desc.dtype);
-    char label[2 * FTH__NAME];
-    fth__str_copy(b->label, sizeof b->label, fth__val_label(p->graph, value, label, sizeof label));
     *out = (int)p->n_bufs++;
     return FTH_OK;
 }
@@ -250,7 +247,7 @@ static fth_status add_scratch(fth_plan *p, int item, const fth_node *n, fth_err 
     FTH_TRY(add_buf(p, FTH__BUF_ARENA, n->out_val[0].id, p->item[item].loop, &buf, err));
     p->buf[buf].desc = (fth_desc){0};
     p->buf[buf].element = 0; /* bytes are set when the step's calls are known */
-    fth__str_copy(p->buf[buf].label, sizeof p->buf[buf].label, "(workspace)");
+    p->buf[buf].role = "(workspace)";
     p->item[item].scratch = buf;
     return FTH_OK;
 }
@@ -268,7 +265,7 @@ static fth_status add_state(fth_plan *p, int item, const fth_node *n, fth_err *e
     it = &p->item[item];
     fth__buf *b = &p->buf[buf];
     b->element = (int64_t)element;
-    fth__str_copy(b->label, sizeof b->label, "(state)");
+    b->role = "(state)";
     /* the state has the shape of what the output holds where the state lives */
     for (int i = 0; i < p->buf[out0].n_span; i++) {
         const fth__span *s = &p->buf[out0].span[i];
