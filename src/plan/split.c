@@ -98,8 +98,8 @@ uint64_t fth__item_split(const fth_plan *p, fth__item *it, const fth_call *call)
         if (n >= 2 * (int64_t)p->threads)
             break; /* outer dimensions first: pieces stay contiguous */
     }
-    fth_call one = *call;
     if (best >= p->threads && it->split_dim >= 0) {
+        fth_call one = *call;
         const int64_t pieces = fth__min_i64(best, (int64_t)p->threads * PIECES_PER_WORKER);
         it->split_piece = fth__ceil_div_i64(best, pieces) * best_grid;
         fth__call_piece(u, &one, it->split_dim, 0,
@@ -109,7 +109,15 @@ uint64_t fth__item_split(const fth_plan *p, fth__item *it, const fth_call *call)
     }
     it->split_dim = -1;
     it->team = !small && (flags & FTH_OP_TEAM);
-    one.threads = it->team ? p->threads : 1;
-    it->piece_scratch = (fth__unit_scratch(u, &one) + FTH__ALIGN - 1) / FTH__ALIGN * FTH__ALIGN;
+    const int threads = it->team ? p->threads : 1;
+    uint64_t bytes;
+    if (threads == call->threads) {
+        bytes = fth__unit_scratch(u, call);
+    } else {
+        fth_call one = *call;
+        one.threads = threads;
+        bytes = fth__unit_scratch(u, &one);
+    }
+    it->piece_scratch = (bytes + FTH__ALIGN - 1) / FTH__ALIGN * FTH__ALIGN;
     return it->piece_scratch;
 }
