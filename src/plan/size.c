@@ -92,6 +92,42 @@ static fth_status widen(fth_plan *p, fth__buf *b, const fth__sweep *l, int64_t k
     return FTH_OK;
 }
 
+/* Dimension of a buffer that dimension d of the storage behind it is, unchanged and under the same
+ * name; -1. */
+static int seen_as(const fth_plan *p, const fth__buf *b, int d)
+{
+    if (b->kind != FTH__BUF_VIEW) return d;
+    const int up = seen_as(p, &p->buf[b->base], d);
+    const fth__unit *u = &p->unit[b->unit];
+    const int dim = up < 0 || u->rel[0][up].along != FTH_SAME ? -1 : u->rel[0][up].out_dim;
+    return dim >= 0 && b->desc.axis[dim] == u->node->in[0].axis[up] ? dim : -1;
+}
+
+/* The step reads of every axis that follows the loop at depth i just the loop's own part: then no
+ * turn of it widens anything, and none has to be looked at. */
+static bool stays_in_part(const fth_plan *p, const fth__item *it, const fth__sweep *l, int i)
+{
+    const fth__unit *u = &p->unit[it->unit];
+    if (it->halo_lo[i] > 0 || it->halo_hi[i] > 0) return false;
+    for (int k = 0; k < u->node->n_in; k++) {
+        const fth__buf *b = &p->buf[fth__buf_storage(p, it->in[k])];
+        for (int d = 0; d < b->desc.n_axes; d++) {
+            if (!l->map[b->desc.axis[d]].in) continue;
+            const int dim = seen_as(p, &p->buf[it->in[k]], d);
+            if (dim < 0) return false;
+            const fth_relation *r = &u->rel[k][dim];
+            if (r->along == FTH_ACCUMULATE && it->acc == i) continue;
+            const bool same = r->along == FTH_SAME || r->along == FTH_CARRY;
+            if (!same || r->out_dim < 0 || r->out_dim != it->sdim[i] ||
+                u->node->out[0].axis[r->out_dim] != b->desc.axis[d])
+                return false;
+            for (int j = 0; j < FTH__MAX_DEPTH; j++) /* or another loop says what part it is */
+                if (j != i && it->sdim[j] == r->out_dim) return false;
+        }
+    }
+    return true;
+}
+
 static fth_status widen_inputs(fth_plan *p, int item, fth_err *err)
 {
     const fth__item *it = &p->item[item];
@@ -100,6 +136,7 @@ static fth_status widen_inputs(fth_plan *p, int item, fth_err *err)
     const int depth = fth__sweep_path(p, it->loop, path);
     for (int i = 0; i < depth; i++) {
         const fth__sweep *l = &p->loop[path[i]];
+        if (stays_in_part(p, it, l, i)) continue;
         int64_t sample[FTH__SAMPLES];
         const int count = fth__sweep_samples(p, l, sample);
         for (int c = 0; c < count; c++) {

@@ -15,6 +15,8 @@ MUTANTS = [
      "s->carry[ui] = (int8_t)(follows && v.carry);", "s->carry[ui] = 0;", "unit/test_plan"),
     ("halo_short", "src/plan/size.c",
      "hi = fth__max_i64(need.hi - part.hi, 0);", "hi = 0;", "unit/test_plan"),
+    ("halo_not_passed_on", "src/plan/size.c",
+     "if (it->halo_lo[i] > 0 || it->halo_hi[i] > 0) return false;", "(void)0;", "unit/test_plan"),
     ("halo_of_state_forgotten", "src/plan/size.c",
      "widen_spans(p, it, it->state, l);", "(void)0;", "property/test_random_graphs"),
     ("sum_used_in_its_own_pass", "src/plan/segment.c",
