@@ -197,6 +197,8 @@ int fth__sweep_samples(const fth_plan *p, const fth__sweep *l, int64_t *list);
 
 /* ---- size.c: bytes for given chunks; layout.c: offsets ---- */
 fth_status fth__plan_size(fth_plan *p, fth_err *err);
+/* Lifetimes again after items were put in; what was sized keeps its size. */
+fth_status fth__plan_retime(fth_plan *p, fth_err *err);
 /* Lifetimes and in-place reuse; after sizing. */
 void fth__plan_lifetimes(fth_plan *p);
 /* Inside a program, output `out` may overwrite operand `in` element by element. */

@@ -175,7 +175,8 @@ static fth_status relieve(search *s, const choice *c, uint64_t *bytes, bool *fit
         if (*fits) return FTH_OK;
         FTH_TRY(fth__plan_relieve(p, &here.relieved, err));
         if (!here.relieved) return FTH_OK;
-        FTH_TRY(measure(p, bytes, err));
+        FTH_TRY(fth__plan_retime(p, err));
+        *bytes = fth__plan_lower_bound(p, NULL);
     }
 }
 

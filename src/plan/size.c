@@ -328,6 +328,14 @@ static void find_makers(fth_plan *p)
     }
 }
 
+fth_status fth__plan_retime(fth_plan *p, fth_err *err)
+{
+    FTH_TRY(fth__grow(p->mem, &p->live, &p->cap_live, p->n_items + 2, err));
+    find_makers(p);
+    fth__plan_lifetimes(p);
+    return FTH_OK;
+}
+
 fth_status fth__plan_size(fth_plan *p, fth_err *err)
 {
     FTH_TRY(fth__grow(p->mem, &p->live, &p->cap_live, p->n_items + 2, err));
