@@ -94,7 +94,7 @@ typedef struct fth__item {
     fth__item_kind kind;
     int loop; /* innermost loop around it; for BEGIN and END the loop itself */
     int unit; /* STEP */
-    int in[FTH_MAX_IN], out[FTH_MAX_OUT]; /* buffers; READ and WRITE use in[0] or out[0] */
+    int in[FTH_MAX_IN], out[FTH_MAX_OUT]; /* buffers, then -1; READ, WRITE use in[0] or out[0] */
     int state, scratch;                   /* buffers; -1: none */
     int sdim[FTH__MAX_DEPTH]; /* per depth: dimension of out[0] that follows the loop; -1 */
     int acc;                  /* depth of the loop that this step accumulates or carries over; -1 */

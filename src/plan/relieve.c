@@ -24,9 +24,9 @@ static uint64_t bytes_of(const fth__buf *b)
 
 static bool uses(const fth_plan *p, const fth__item *it, int buf)
 {
-    for (int k = 0; k < FTH_MAX_IN; k++)
+    for (int k = 0; k < FTH_MAX_IN && it->in[k] >= 0; k++)
         if (fth__buf_storage(p, it->in[k]) == buf) return true;
-    for (int o = 0; o < FTH_MAX_OUT; o++)
+    for (int o = 0; o < FTH_MAX_OUT && it->out[o] >= 0; o++)
         if (fth__buf_storage(p, it->out[o]) == buf) return true;
     return it->state == buf;
 }
@@ -194,20 +194,34 @@ static fth_status open_gap(fth_plan *p, const gap *g, fth_err *err)
     return insert_item(p, g->last + 1, &it, err);
 }
 
+/* The largest block alive at item `at` that comes after `last` when they are sorted by size, equal
+ * ones by number; -1: none. */
+static int64_t next_largest(const fth_plan *p, int64_t at, int64_t last)
+{
+    const uint64_t limit = last < 0 ? UINT64_MAX : bytes_of(&p->buf[last]);
+    int64_t pick = -1;
+    uint64_t most = 0;
+    for (int64_t i = 0; i < p->n_bufs; i++) {
+        const fth__buf *b = &p->buf[i];
+        if (b->t0 > at || at > b->t1) continue;
+        const uint64_t bytes = bytes_of(b);
+        if (bytes > most && (bytes < limit || (bytes == limit && i > last))) pick = i, most = bytes;
+    }
+    return pick;
+}
+
 fth_status fth__plan_relieve(fth_plan *p, bool *did, fth_err *err)
 {
-    uint64_t most = 0;
     int64_t at;
     fth__plan_lower_bound(p, &at);
-    gap best = {.how = NO_WAY};
-    for (int64_t i = 0; i < p->n_bufs; i++) {
+    *did = false;
+    for (int64_t i = next_largest(p, at, -1); i >= 0; i = next_largest(p, at, i)) {
         const gap g = find_gap(p, (int)i, at);
-        if (g.how == NO_WAY || bytes_of(&p->buf[i]) <= most) continue;
-        best = g;
-        most = bytes_of(&p->buf[i]);
+        if (g.how == NO_WAY) continue;
+        *did = true;
+        return open_gap(p, &g, err);
     }
-    *did = best.how != NO_WAY;
-    return *did ? open_gap(p, &best, err) : FTH_OK;
+    return FTH_OK;
 }
 
 uint64_t fth__plan_scratch_bytes(const fth_plan *p)

@@ -317,13 +317,12 @@ static void find_makers(fth_plan *p)
     }
     for (int64_t t = 0; t < p->n_items; t++) {
         const fth__item *it = &p->item[t];
-        for (int o = 0; o < FTH_MAX_OUT; o++)
-            if (it->kind == FTH__STEP && it->out[o] >= 0) p->buf[it->out[o]].maker = (int)t;
-        for (int k = 0; k < FTH_MAX_IN; k++) {
+        for (int o = 0; it->kind == FTH__STEP && o < FTH_MAX_OUT && it->out[o] >= 0; o++)
+            p->buf[it->out[o]].maker = (int)t;
+        for (int k = 0; k < FTH_MAX_IN && it->in[k] >= 0; k++) {
             int b = it->in[k];
-            for (; b >= 0 && p->buf[b].kind == FTH__BUF_VIEW; b = p->buf[b].base)
-                p->buf[b].read = true;
-            if (b >= 0) p->buf[b].read = true;
+            for (; p->buf[b].kind == FTH__BUF_VIEW; b = p->buf[b].base) p->buf[b].read = true;
+            p->buf[b].read = true;
         }
     }
 }
