@@ -1,7 +1,8 @@
 /* io.c - a queue of reads and writes and the one thread that serves it, in order.
  *
  * All sources and sinks of a run are used from this thread alone, so formats whose libraries are
- * not thread-safe need no care. After an error nothing more is done; whoever waits is told.
+ * not thread-safe need no care. After an error nothing more is done; whoever waits for that job or
+ * a later one is told, and nobody else, so what is reported does not depend on timing.
  */
 #include "run/io.h"
 
@@ -20,6 +21,7 @@ struct fth__io {
     int64_t n_posted, n_done;
     bool stop, started;
     double busy_s;
+    int64_t failed; /* ticket of the job that `status` and `err` are about */
     fth_status status;
     fth_err err;
 };
@@ -49,6 +51,7 @@ static void *work(void *arg)
         if (s != FTH_OK && io->status == FTH_OK) {
             io->status = s;
             io->err = err;
+            io->failed = io->n_done + 1;
         }
         io->n_done++;
         pthread_cond_broadcast(&io->done);
@@ -110,7 +113,7 @@ fth_status fth__io_wait(fth__io *io, int64_t ticket, fth_err *err)
 {
     pthread_mutex_lock(&io->lock);
     while (io->n_done < ticket) pthread_cond_wait(&io->done, &io->lock);
-    const fth_status s = io->status;
+    const fth_status s = io->failed <= ticket ? io->status : FTH_OK;
     if (s != FTH_OK && err && err->status == FTH_OK) *err = io->err;
     pthread_mutex_unlock(&io->lock);
     return s;

@@ -190,6 +190,18 @@ typedef struct tickets {
     int64_t read, write[2];
 } tickets;
 
+/* Turn k failed with `s`. The writes of the turn before may still be going on, and if one fails it
+ * came first: the error reported is the earliest in the order of the plan, however long each takes.
+ */
+static fth_status earliest(fth__runner *r, int64_t write, fth_status s)
+{
+    fth_err err = {0};
+    const fth_status before = fth__io_wait(r->io, write, &err);
+    if (before == FTH_OK) return s;
+    *r->err = err;
+    return before;
+}
+
 static fth_status run_turn(fth__runner *r, int loop, int64_t k, tickets *t)
 {
     fth_plan *p = r->p;
@@ -201,7 +213,8 @@ static fth_status run_turn(fth__runner *r, int loop, int64_t k, tickets *t)
     FTH_TRY(wait_io(r, t->read));
     FTH_TRY(wait_io(r, t->write[spin & 1])); /* this copy of the outputs is free again */
     if (k + 1 < l->n_chunks) t->read = post_reads(r, loop, k + 1, spin + 1);
-    FTH_TRY(run_items(r, l->begin + 1, l->end));
+    const fth_status s = run_items(r, l->begin + 1, l->end);
+    if (s != FTH_OK) return earliest(r, t->write[~spin & 1], s);
     r->turn[depth] = k;
     t->write[spin & 1] = post_writes(r, loop);
     r->spins[loop]++;

@@ -7,6 +7,7 @@
 #include "run/run.h"
 
 #include <fathom/trace.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -18,7 +19,9 @@ typedef struct pieces {
     char *scratch;
     uint64_t scratch_bytes;
     atomic_int_fast64_t failed; /* lowest piece that failed; INT64_MAX: none */
-    fth_err *err;
+    pthread_mutex_t lock;       /* of the rest: what that piece said */
+    fth_status status;
+    fth_err err;
 } pieces;
 
 static fth_status run_kernel(const fth__unit *u, const fth_call *call)
@@ -37,26 +40,15 @@ static void run_piece(void *arg, int64_t i, int worker)
     fth__call_piece(w->unit, &call, w->dim, from, n);
     call.scratch = w->scratch ? w->scratch + (uint64_t)worker * w->scratch_bytes : NULL;
     call.err = &err;
-    if (run_kernel(w->unit, &call) == FTH_OK) return;
-    int_fast64_t lowest = atomic_load(&w->failed);
-    while (i < lowest && !atomic_compare_exchange_weak(&w->failed, &lowest, i)) {
-    }
-}
-
-/* The kernel said no in some piece: ask the lowest one again for its words, alone. Kernels have no
- * effect but their outputs, and those are lost anyway. */
-static fth_status explain(pieces *w)
-{
-    const int64_t i = atomic_load(&w->failed);
-    fth_call call = *w->call;
-    fth__call_piece(w->unit, &call, w->dim, i * w->piece,
-                    fth__min_i64(w->piece, w->extent - i * w->piece));
-    call.scratch = w->scratch;
-    call.err = w->err;
     const fth_status s = run_kernel(w->unit, &call);
-    return s != FTH_OK ? s
-                       : FTH_FAIL(w->err, FTH_E_INTERNAL, "%s failed and then did not",
-                                  w->unit->node->op->name);
+    if (s == FTH_OK) return;
+    pthread_mutex_lock(&w->lock);
+    if (i < atomic_load(&w->failed)) {
+        w->status = s;
+        w->err = err;
+        atomic_store(&w->failed, i);
+    }
+    pthread_mutex_unlock(&w->lock);
 }
 
 static fth_status run_call(fth__runner *r, const fth__item *it, fth_call *call, char *scratch)
@@ -82,11 +74,13 @@ static fth_status run_call(fth__runner *r, const fth__item *it, fth_call *call, 
                 .extent = call->out[0].extent[how.split_dim],
                 .piece = how.split_piece,
                 .scratch = scratch,
-                .scratch_bytes = how.piece_scratch,
-                .err = r->err};
+                .scratch_bytes = how.piece_scratch};
     atomic_init(&w.failed, INT64_MAX);
+    pthread_mutex_init(&w.lock, NULL);
     fth_team_run(r->team, fth__ceil_div_i64(w.extent, w.piece), run_piece, &w);
-    return atomic_load(&w.failed) == INT64_MAX ? FTH_OK : explain(&w);
+    pthread_mutex_destroy(&w.lock);
+    if (w.status != FTH_OK) *r->err = w.err;
+    return w.status;
 }
 
 static void fill_outputs(const fth__runner *r, const fth__item *it, const fth__range *out,
