@@ -3,7 +3,8 @@
  * seconds: 4
  * The loss reads 100,000 rows from a source, in pieces that fit 1 MiB. Its gradient is appended to
  * the graph, Adam turns it into assigns, and one plan serves every step: what changes from step to
- * step (learning rate, step number) are inputs without axes. Half way the parameters go to a
+ * step (learning rate, step number) are inputs without axes. The same graph over mini-batches: the
+ * rows of the next step are read while this one computes. Half way the parameters go to a
  * safetensors file; a second model loads it and must end with the bytes of an uninterrupted run.
  */
 #include <fathom/fathom.h>
@@ -14,15 +15,20 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROWS = 100000, COLS = 16, STEPS = 200 };
+enum { ROWS = 100000, COLS = 16, BATCH = 1000, STEPS = 200 };
 
 /* ---- data: numbers made when asked for; y = x . (1 2 3 ..) + a little noise ---- */
 
-static double noise(uint64_t i)
+static uint64_t mix(uint64_t i)
 {
     i = (i + 1) * 0x9e3779b97f4a7c15u;
     i = (i ^ (i >> 30)) * 0xbf58476d1ce4e5b9u;
-    return (double)((i ^ (i >> 27)) >> 11) * 0x1p-52 - 1.0;
+    return i ^ (i >> 27);
+}
+
+static double noise(uint64_t i)
+{
+    return (double)(mix(i) >> 11) * 0x1p-52 - 1.0;
 }
 
 static float feature(int64_t row, int64_t col)
@@ -50,6 +56,11 @@ static fth_status read_y(void *self, const int64_t *lo, const int64_t *n, void *
     }
     return FTH_OK;
 }
+
+static const fth_source all_x = {
+    .kind = "made", .dtype = FTH_F32, .n_axes = 2, .size = {ROWS, COLS}, .read = read_x};
+static const fth_source all_y = {
+    .kind = "made", .dtype = FTH_F32, .n_axes = 1, .size = {ROWS}, .read = read_y};
 
 /* ---- the model: parameters outlive graphs and plans ---- */
 
@@ -80,26 +91,27 @@ static void model_clear(model *m)
 
 /* ---- one graph, one plan, many steps ---- */
 
-static fth_status train(fth_context *ctx, model *m, int64_t until, float *first, float *last,
-                        fth_err *err)
+typedef struct trainer {
+    fth_graph *g;
+    fth_plan *plan;
+    double rate; /* this and the step are read at every run */
+    int64_t step;
+    float first, last; /* loss */
+} trainer;
+
+static fth_status trainer_init(trainer *t, fth_context *ctx, const model *m, int64_t rows,
+                               fth_source xs, fth_source ys, fth_err *err)
 {
-    double rate = 0.0; /* read at every run */
-    int64_t step = 0;
-    fth_graph *g = fth_graph_create(ctx);
-    fth_axis(g, "row", ROWS);
+    *t = (trainer){.g = fth_graph_create(ctx)};
+    fth_graph *g = t->g;
+    fth_axis(g, "row", rows);
     fth_axis(g, "col", COLS);
-    const fth_val x = fth_input(
-        g, "x", FTH_F32, "row col",
-        ((fth_source){
-            .kind = "made", .dtype = FTH_F32, .n_axes = 2, .size = {ROWS, COLS}, .read = read_x}));
-    const fth_val y = fth_input(
-        g, "y", FTH_F32, "row",
-        ((fth_source){
-            .kind = "made", .dtype = FTH_F32, .n_axes = 1, .size = {ROWS}, .read = read_y}));
+    const fth_val x = fth_input(g, "x", FTH_F32, "row col", xs);
+    const fth_val y = fth_input(g, "y", FTH_F32, "row", ys);
     fth_val state[N_STATE];
     for (int i = 0; i < N_STATE; i++) state[i] = fth_param(g, state_name[i], "col", m->state[i]);
-    const fth_val rate_in = fth_input(g, "rate", FTH_F64, "", fth_scalar_source(FTH_F64, &rate));
-    const fth_val step_in = fth_input(g, "step", FTH_I64, "", fth_scalar_source(FTH_I64, &step));
+    const fth_val rate_in = fth_input(g, "rate", FTH_F64, "", fth_scalar_source(FTH_F64, &t->rate));
+    const fth_val step_in = fth_input(g, "step", FTH_I64, "", fth_scalar_source(FTH_I64, &t->step));
 
     const fth_val loss = fth_mean(fth_sqr(fth_sub(fth_dot(x, state[W], "col"), y)), "row");
     fth_val grad, out[4] = {loss};
@@ -109,29 +121,85 @@ static fth_status train(fth_context *ctx, model *m, int64_t until, float *first,
 
     /* Every mistake above ends here. */
     const fth_limits limits = {.memory_bytes = 1 << 20};
-    fth_plan *plan = fth_plan_make(g, out, 4, &limits, err);
-    fth_status s = plan ? FTH_OK : err->status;
+    t->plan = fth_plan_make(g, out, 4, &limits, err);
+    return t->plan ? FTH_OK : err->status;
+}
 
+static void trainer_clear(trainer *t)
+{
+    fth_plan_destroy(t->plan);
+    fth_graph_destroy(t->g);
+}
+
+static fth_status take_step(trainer *t, model *m, fth_err *err)
+{
     const fth_schedule schedule = {
         .kind = FTH_SCHEDULE_COSINE, .rate = 1.0, .last = 0.01, .steps = STEPS, .warmup = 5};
-    const fth_sink sinks[4] = {fth_scalar_sink(FTH_F32, last)}; /* assigns need none */
-    while (s == FTH_OK && m->step < until) {
-        rate = fth_schedule_rate(&schedule, m->step);
-        step = m->step + 1;
-        s = fth_run(plan, sinks, NULL, NULL, err);
-        if (s != FTH_OK) break;
-        if (m->step == 0) *first = *last;
-        if (++m->step % 50 == 0)
-            printf("step %3d  rate %.4f  loss %.6f\n", (int)m->step, rate, (double)*last);
+    const fth_sink sinks[4] = {fth_scalar_sink(FTH_F32, &t->last)}; /* assigns need none */
+    t->rate = fth_schedule_rate(&schedule, m->step);
+    t->step = m->step + 1;
+    FTH_TRY(fth_run(t->plan, sinks, NULL, NULL, err));
+    if (m->step == 0) t->first = t->last;
+    if (++m->step % 50 == 0)
+        printf("step %3d  rate %.4f  loss %.6f\n", (int)m->step, t->rate, (double)t->last);
+    return FTH_OK;
+}
+
+/* Every step reads all rows. */
+static fth_status train(trainer *t, fth_context *ctx, model *m, int64_t until, fth_err *err)
+{
+    FTH_TRY(trainer_init(t, ctx, m, ROWS, all_x, all_y, err));
+    fth_plan_info info;
+    fth_plan_get_info(t->plan, &info);
+    if (info.passes == 0 || info.chunks < 2)
+        return FTH_FAIL(err, FTH_E_STATE, "the rows were meant to be streamed");
+    while (m->step < until) FTH_TRY(take_step(t, m, err));
+    return FTH_OK;
+}
+
+/* ---- mini-batches ---- */
+
+typedef struct loader {
+    fth_batches *x, *y;
+} loader;
+
+/* The rows of a step depend on its number alone, so that a resumed run sees the same ones. */
+static fth_status ask(loader *l, int64_t step, fth_err *err)
+{
+    int64_t row[BATCH];
+    for (int64_t i = 0; i < BATCH; i++)
+        row[i] = (int64_t)(mix((uint64_t)(step * BATCH + i)) % ROWS);
+    FTH_TRY(fth_batches_ask(l->x, row, BATCH, err));
+    return fth_batches_ask(l->y, row, BATCH, err);
+}
+
+static fth_status train_loaded(trainer *t, loader *l, fth_context *ctx, model *m, int64_t until,
+                               fth_err *err)
+{
+    fth_source x, y;
+    FTH_TRY(ask(l, m->step, err));
+    FTH_TRY(fth_batches_take(l->x, &x, err));
+    FTH_TRY(fth_batches_take(l->y, &y, err));
+    FTH_TRY(trainer_init(t, ctx, m, BATCH, x, y, err));
+    while (m->step < until) {
+        FTH_TRY(ask(l, m->step + 1, err)); /* is read while this step computes */
+        FTH_TRY(take_step(t, m, err));
+        FTH_TRY(fth_batches_take(l->x, &x, err));
+        FTH_TRY(fth_batches_take(l->y, &y, err));
+        FTH_TRY(fth_input_set(t->g, "x", x, err));
+        FTH_TRY(fth_input_set(t->g, "y", y, err));
     }
-    if (s == FTH_OK) {
-        fth_plan_info info;
-        fth_plan_get_info(plan, &info);
-        if (info.passes == 0 || info.chunks < 2)
-            s = FTH_FAIL(err, FTH_E_STATE, "the rows were meant to be streamed");
-    }
-    fth_plan_destroy(plan);
-    fth_graph_destroy(g);
+    return FTH_OK;
+}
+
+static fth_status train_batches(trainer *t, fth_context *ctx, model *m, int64_t until, fth_err *err)
+{
+    loader l = {0};
+    fth_status s = fth_batches_create(&l.x, fth_context_mem(ctx), &all_x, BATCH, err);
+    if (s == FTH_OK) s = fth_batches_create(&l.y, fth_context_mem(ctx), &all_y, BATCH, err);
+    if (s == FTH_OK) s = train_loaded(t, &l, ctx, m, until, err);
+    fth_batches_destroy(l.x);
+    fth_batches_destroy(l.y);
     return s;
 }
 
@@ -198,20 +266,23 @@ static fth_status compare(const model *whole, const model *resumed, float first,
     return FTH_OK;
 }
 
-static fth_status both(fth_context *ctx, const char *path, fth_err *err)
+typedef fth_status train_fn(trainer *t, fth_context *ctx, model *m, int64_t until, fth_err *err);
+
+static fth_status whole_and_resumed(fth_context *ctx, train_fn *fit, const char *path, fth_err *err)
 {
     fth_mem *mem = fth_context_mem(ctx);
-    float first = 0, last = 0, ignored;
+    trainer t[3] = {0};
     model a, b, c;
     fth_status s = model_init(&a, mem, err);
     const fth_status sb = model_init(&b, mem, err), sc = model_init(&c, mem, err);
     if (s == FTH_OK) s = sb != FTH_OK ? sb : sc;
-    if (s == FTH_OK) s = train(ctx, &a, STEPS, &first, &last, err);
-    if (s == FTH_OK) s = train(ctx, &b, STEPS / 2, &ignored, &ignored, err);
+    if (s == FTH_OK) s = fit(&t[0], ctx, &a, STEPS, err);
+    if (s == FTH_OK) s = fit(&t[1], ctx, &b, STEPS / 2, err);
     if (s == FTH_OK) s = save(&b, path, err);
     if (s == FTH_OK) s = load(&c, path, err);
-    if (s == FTH_OK) s = train(ctx, &c, STEPS, &ignored, &ignored, err);
-    if (s == FTH_OK) s = compare(&a, &c, first, last, err);
+    if (s == FTH_OK) s = fit(&t[2], ctx, &c, STEPS, err);
+    if (s == FTH_OK) s = compare(&a, &c, t[0].first, t[0].last, err);
+    for (int i = 0; i < 3; i++) trainer_clear(&t[i]);
     model_clear(&a);
     model_clear(&b);
     model_clear(&c);
@@ -226,7 +297,8 @@ int main(void)
     fth_err err = {0};
     fth_context *ctx = NULL;
     fth_status s = fth_context_create(&ctx, NULL, &err);
-    if (s == FTH_OK) s = both(ctx, path, &err);
+    if (s == FTH_OK) s = whole_and_resumed(ctx, train, path, &err);
+    if (s == FTH_OK) s = whole_and_resumed(ctx, train_batches, path, &err);
     const fth_status closed = fth_context_destroy(ctx, &err);
     if (s == FTH_OK) s = closed;
     unlink(path);
@@ -236,6 +308,6 @@ int main(void)
         fprintf(stderr, "%s\n", text);
         return 1;
     }
-    printf("resumed from a checkpoint: same bytes\n");
+    printf("all rows and mini-batches, resumed from a checkpoint: same bytes\n");
     return 0;
 }

@@ -18,6 +18,7 @@ import json as _json
 import os
 import sys
 import sysconfig
+import weakref
 from collections import namedtuple
 
 import numpy as np
@@ -204,12 +205,18 @@ _FUNCTIONS = {
     "fth_safetensors_source": (I, [P, S, C.POINTER(SourceStruct), _PE]),
     "fth_h5_open": (I, [C.POINTER(P), P, S, _PE]), "fth_h5_close": (None, [P]),
     "fth_h5_source": (I, [P, S, C.POINTER(SourceStruct), _PE]),
+    "fth_batches_bytes": (U, [P, C.POINTER(SourceStruct), L]),
+    "fth_batches_create_": (I, [C.POINTER(P), P, _O, C.POINTER(SourceStruct), L, _PE]),
+    "fth_batches_destroy": (None, [P]),
+    "fth_batches_ask_": (I, [P, _O, C.POINTER(L), L, _PE]),
+    "fth_batches_take": (I, [P, C.POINTER(SourceStruct), _PE]),
     "fth_graph_create": (P, [P]), "fth_graph_destroy": (None, [P]),
     "fth_graph_errors": (I, [P, I, _PE]),
     "fth_axis_": (B, [_G, _O, S, L]), "fth_axis_like_": (B, [_G, _O, S, S]),
     "fth_axis_at_most_": (B, [_G, _O, S, L]), "fth_axis_ragged_": (B, [_G, _O, S, S, P]),
     "fth_axis_size": (L, [_G, S]),
-    "fth_input_": (_V, [_G, _O, S, I, S, SourceStruct]), "fth_param_": (_V, [_G, _O, S, S, P]),
+    "fth_input_": (_V, [_G, _O, S, I, S, SourceStruct]),
+    "fth_input_set": (I, [_G, S, SourceStruct, _PE]), "fth_param_": (_V, [_G, _O, S, S, P]),
     "fth_assign_": (_V, [_O, _V, _V]), "fth_const_": (_V, [_G, _O, I, D, D]),
     "fth_const_i64_": (_V, [_G, _O, I, L]), "fth_out_": (_V, [_O, _V, I]),
     "fth_label": (_V, [_V, S]), "fth_val_dtype": (I, [_V]), "fth_val_axes": (I, [_V]),
@@ -567,18 +574,20 @@ def _as_array(data):
 
 class _Callbacks:
     """What C calls back. Holds no graph or plan, so that nothing here keeps them alive; an
-    exception is kept and raised again by the run that it ended."""
+    exception is kept (by `keeper`) and raised again by the run that it ended."""
 
-    def __init__(self):
-        self.live, self.raised = [], None
+    def __init__(self, keeper=None):
+        self.live, self.raised, self._keeper = [], None, keeper or self
 
     def guard(self, kind, function):
+        keeper = self._keeper
+
         def call(_self, *args):
             try:
                 function(*args[:-1])
                 return 0
             except BaseException as e:
-                self.raised = e
+                keeper.raised = e
                 return _lib.fth_err_set(args[-1], Site(_keep(__file__), _keep(kind), 0),
                                         C.c_int(_STATUS["FILE_READ"][0]), C.c_char_p(b"%s"),
                                         C.c_char_p(f"{type(e).__name__}: {e}".encode()))
@@ -590,10 +599,11 @@ class _Callbacks:
 
 
 class Source:
-    """Data made or fetched when asked for. `read(lo, n)` returns the rectangle [lo, lo+n)."""
+    """Data made or fetched when asked for. `read(lo, n)` returns the rectangle [lo, lo+n);
+    `read_rows(index)`, for Batches, those rows of the first axis: without it, read serves."""
 
-    def __init__(self, shape, dtype, read):
-        self.shape, self.dtype, self.read = tuple(shape), dtype, read
+    def __init__(self, shape, dtype, read, read_rows=None):
+        self.shape, self.dtype, self.read, self.read_rows = tuple(shape), dtype, read, read_rows
 
 
 def _fill_shape(s, number, shape):
@@ -623,7 +633,7 @@ def _putter(array):
     return put
 
 
-def _read_source(callbacks, shape, number, read, kind):
+def _read_source(callbacks, shape, number, read, kind, read_rows=None):
     s, dtype, n_axes = SourceStruct(), _numpy_dtype(number), len(shape)
     _fill_shape(s, number, shape)
     s.kind = kind
@@ -631,15 +641,22 @@ def _read_source(callbacks, shape, number, read, kind):
     def fill(lo, n, dst):
         at, size = _rect(n_axes, lo, n)
         _over(dst, size, dtype)[...] = read(at, size)
+
+    def fill_rows(index, n, dst):
+        at = np.ctypeslib.as_array(index, (n,)) if n else np.empty(0, np.int64)
+        _over(dst, (n, *shape[1:]), dtype)[...] = read_rows(at)
     s.read = READ_FN(callbacks.guard("read", fill))
     callbacks.live.append(s.read)
+    if read_rows is not None and n_axes > 0:
+        s.read_rows = READ_ROWS_FN(callbacks.guard("read_rows", fill_rows))
+        callbacks.live.append(s.read_rows)
     return s
 
 
 def _array_source(callbacks, array, number):
     def read(lo, n):
         return array[tuple(slice(a, a + b) for a, b in zip(lo, n))]
-    s = _read_source(callbacks, array.shape, number, read, b"numpy")
+    s = _read_source(callbacks, array.shape, number, read, b"numpy", lambda index: array[index])
     callbacks.live.append(array)
     if array.flags.c_contiguous and array.size:
         s.data = array.ctypes.data
@@ -670,6 +687,93 @@ def _file_source(context, place):
     finally:
         getattr(_lib, f"fth_{kind}_close")(box)
     return s
+
+
+def _number_of(array, dtype):
+    number = _dtype_number(dtype if dtype else array.dtype)
+    if _numpy_dtype(number) != array.dtype or not array.dtype.isnative:
+        raise Error(f"an array of {array.dtype} cannot be {_NAME_OF[number]}", "DTYPE",
+                    "convert the array, or cast in the graph")
+    return number
+
+
+class _Opened:
+    """The struct of a source over whatever a user may give, and what must live as long as it."""
+
+    def __init__(self, context, keeper, data, dtype=None):
+        self._file, self._callbacks = None, _Callbacks(keeper)
+        if isinstance(data, Source):
+            self.struct = _read_source(self._callbacks, data.shape,
+                                       _dtype_number(dtype or data.dtype), data.read, b"python",
+                                       data.read_rows)
+        elif isinstance(data, (str, os.PathLike, tuple)):
+            self.struct = self._file = _file_source(context, data)
+        else:
+            array, own = _as_array(data)
+            self.struct = _array_source(self._callbacks, array, _number_of(array, dtype or own))
+
+    def close(self):
+        if self._file is not None:
+            _lib.fth_source_close(C.byref(self._file))
+        self._file = None
+        self._callbacks.live.clear()  # they refer to each other; arrays must go now
+
+
+class Batches:
+    """Mini-batches of the rows of `data`, read one step ahead by a thread of the library's. `data`
+    is whatever Graph.input takes; `rows` is the most a batch can have; `bytes` is what the two
+    buffers take from the budget. Between an ask and its take nobody else may use the data.
+
+        b = fathom.Batches(context, data, rows=256)
+        b.ask(order[0])
+        x = g.input("x", b.take(), "row col")
+        plan = ...
+        for rows in order[1:]:
+            b.ask(rows)          # is read while the plan runs
+            plan.run()
+            x.set(b.take())
+    """
+
+    def __init__(self, context, data, rows, dtype=None):
+        self._callbacks = _Callbacks()
+        base, err, out = _Opened(context, self._callbacks, data, dtype), Err(), P()
+        self.bytes = _lib.fth_batches_bytes(context._mem, C.byref(base.struct), rows)
+        status = _lib.fth_batches_create_(C.byref(out), context._mem, _site(),
+                                          C.byref(base.struct), rows, C.byref(err))
+        if status != 0:
+            base.close()
+            raise _error(err)
+        self._p = out.value
+        # Called at the latest when Python ends: then no reader may be calling into it.
+        weakref.finalize(self, Batches._end, out.value, base, context)
+
+    @staticmethod
+    def _end(p, base, _context):
+        _lib.fth_batches_destroy(p)
+        base.close()
+
+    def ask(self, index):
+        """Start reading these rows, in this order. The batch before stays until this one is
+        taken."""
+        index, err = np.ascontiguousarray(index, dtype=np.int64), Err()
+        if index.ndim != 1:
+            raise Error(f"the rows of a batch are a list; this has the shape {index.shape}")
+        _check(_lib.fth_batches_ask_(self._p, _site(), index.ctypes.data_as(C.POINTER(L)),
+                                     len(index), C.byref(err)), err)
+
+    def take(self):
+        """Wait for the batch asked for: an array over memory of the library's, as it is until the
+        next take. What went wrong while reading is raised here."""
+        s, err = SourceStruct(), Err()
+        status = _lib.fth_batches_take(self._p, C.byref(s), C.byref(err))
+        _check(status, err, self._callbacks.take())
+
+        class Lent:
+            __array_interface__ = {"version": 3, "shape": tuple(s.size[:s.n_axes]),
+                                   "typestr": _numpy_dtype(s.dtype).str, "data": (s.data, False)}
+        lent = Lent()
+        lent.owner = self
+        return np.asarray(lent)
 
 
 # ---- values ---------------------------------------------------------------------------------------
@@ -792,6 +896,25 @@ class Param(Value):
     __slots__ = ("name", "array")
 
 
+class Input(Value):
+    """Data from outside."""
+
+    __slots__ = ("name",)
+
+    def set(self, data):
+        """Other data of the same dtype and sizes for the next runs: the next batch, another file of
+        a series. What a plan used in place must be an array again."""
+        g, err = self.graph, Err()
+        opened = _Opened(g.context, g._callbacks, data,
+                         None if isinstance(data, Source) else self.dtype)
+        status = _lib.fth_input_set(g._p, self.name.encode(), opened.struct, C.byref(err))
+        if status != 0:
+            opened.close()
+            raise _error(err)
+        g._inputs.pop(self.name).close()
+        g._inputs[self.name] = opened
+
+
 class Scalar(Value):
     """A number that may change from run to run."""
 
@@ -813,7 +936,7 @@ class Graph:
         if not self._p:
             raise Error("the graph could not be created", "NOMEM")
         self._callbacks = _Callbacks()
-        self._tensors, self._files = [], []
+        self._tensors, self._inputs = [], {}
         self.params = {}
 
     def __del__(self):
@@ -821,9 +944,9 @@ class Graph:
             _lib.fth_graph_destroy(self._p)
             for t in self._tensors:
                 _lib.fth_tensor_release(t)
-            for s in self._files:
-                _lib.fth_source_close(C.byref(s))
-            self._callbacks.live.clear()  # they refer to each other; arrays must go now
+            for opened in self._inputs.values():
+                opened.close()
+            self._callbacks.live.clear()
 
     # Every builder comes through here: the site of the caller, and poison becomes an exception.
     def _build(self, name, *args, of_graph=False):
@@ -881,26 +1004,17 @@ class Graph:
     def input(self, name, data, axes, dtype=None):
         """Data from outside: an array (C-contiguous ones are used in place; others are read in
         pieces), a Source, "x.npy", (file, name), or anything with __dlpack__ or a buffer."""
-        if isinstance(data, Source):
-            number = _dtype_number(dtype or data.dtype)
-            s = _read_source(self._callbacks, data.shape, number, data.read, b"python")
-        elif isinstance(data, (str, os.PathLike, tuple)):
-            s = _file_source(self.context, data)
-            self._files.append(s)
-            number = s.dtype
-        else:
-            array, own = _as_array(data)
-            number = self._number_of(array, dtype or own)
-            s = _array_source(self._callbacks, array, number)
-        return self._build("fth_input_", name.encode(), number, _axes(axes), s, of_graph=True)
-
-    @staticmethod
-    def _number_of(array, dtype):
-        number = _dtype_number(dtype if dtype else array.dtype)
-        if _numpy_dtype(number) != array.dtype or not array.dtype.isnative:
-            raise Error(f"an array of {array.dtype} cannot be {_NAME_OF[number]}", "DTYPE",
-                        "convert the array, or cast in the graph")
-        return number
+        opened = _Opened(self.context, self._callbacks, data, dtype)
+        s = opened.struct
+        try:
+            v = self._build("fth_input_", name.encode(), s.dtype, _axes(axes), s, of_graph=True)
+        except Error:
+            opened.close()
+            raise
+        self._inputs[name] = opened
+        out = Input(self, v.id)
+        out.name = name
+        return out
 
     def scalar(self, name, value, dtype="f64"):
         """A number that may change from run to run: s.set(x)."""
@@ -916,7 +1030,7 @@ class Graph:
         """A persistent block. A writable C-contiguous array is used in place, and assigns change
         it; anything else is copied. The memory is param.array."""
         array, own = _as_array(data)
-        number = self._number_of(array, dtype or own)
+        number = _number_of(array, dtype or own)
         if not (array.flags.c_contiguous and array.flags.writeable and array.flags.aligned):
             array = np.array(array, order="C")
         err, out = Err(), P()

@@ -235,5 +235,37 @@ FTH_API fth_source fth_csr_values(fth_csr *csr);
 /* The same matrix, dense; entries of one place are added. Valid until the csr is closed. */
 FTH_API fth_source fth_csr_source(fth_csr *csr);
 
+/* ---- mini-batches, read one step ahead ---- */
+
+/* Chosen rows of a source, read by a thread of its own while the batch before is in use:
+ *
+ *   ask(first);  take(&batch);              make the input and the plan with this batch
+ *   ask(next);   run;   take(&batch);       fth_input_set, and so on
+ *
+ * Each batch is memory of this object: a plan uses it in place. There are two buffers, so one batch
+ * can be asked for ahead, and a batch stays until the next one is taken.
+ *
+ * Threads: one thread at a time. The reader alone uses `base` between an ask and its take. */
+typedef struct fth_batches fth_batches;
+/* What the buffers take from the budget, before they are made; UINT64_MAX: more than there is. A
+ * plan counts the batch it uses in place; the rest of this is held beside it. */
+FTH_API uint64_t fth_batches_bytes(const fth_mem *mem, const fth_source *base, int64_t rows);
+/* Batches of up to `rows` rows. `base` is copied; what it stands on outlives this. */
+FTH_API FTH_MUST_USE fth_status fth_batches_create_(fth_batches **out, fth_mem *mem, fth_site site,
+                                                    const fth_source *base, int64_t rows,
+                                                    fth_err *err);
+/* Waits for a read in hand and drops it; sources that were taken end here. NULL is allowed. */
+FTH_API void fth_batches_destroy(fth_batches *b);
+/* Start reading rows index[0..n) of `base`, in that order. The indices are copied, and checked
+ * here. FTH_E_USAGE while another batch is asked for and not taken. */
+FTH_API FTH_MUST_USE fth_status fth_batches_ask_(fth_batches *b, fth_site site,
+                                                 const int64_t *index, int64_t n, fth_err *err);
+/* Wait for the batch asked for. What went wrong while reading is reported here, with the line that
+ * asked; then the batch taken before is still good, and rows can be asked for again. */
+FTH_API FTH_MUST_USE fth_status fth_batches_take(fth_batches *b, fth_source *out, fth_err *err);
+#define fth_batches_create(out, mem, base, rows, err)                                              \
+    fth_batches_create_((out), (mem), FTH_HERE, (base), (rows), (err))
+#define fth_batches_ask(b, index, n, err) fth_batches_ask_((b), FTH_HERE, (index), (n), (err))
+
 FTH_END_DECLS
 #endif /* FATHOM_IO_H */

@@ -140,7 +140,8 @@ fth_status fth__rows_by_read(const char *what, fth__read_fn *read, void *self, f
         while (i + m < n && index[i + m] == index[i] + m) m++;
         lo[0] = index[i];
         extent[0] = m;
-        FTH_TRY(read(self, lo, extent, to, err));
+        FTH_TRY_CTX(read(self, lo, extent, to, err), err,
+                    "reading %" PRId64 " rows from row %" PRId64, m, index[i]);
         to += m * row_bytes;
         i += m;
     }

@@ -1,0 +1,199 @@
+/* batches.c - mini-batches read one step ahead: two buffers and one reader.
+ *
+ * The reader is the I/O thread that runs use, with a queue of one. A read that fails must not end
+ * that thread, because the caller may ask again: the outcome is kept here, and the queue is told
+ * that all went well. Waiting for the queue is also what makes the outcome visible.
+ */
+#include "array/rect.h"
+#include "base/checked.h"
+#include "mem/heap.h"
+#include "mem/inject.h"
+#include "run/io.h"
+
+#include <fathom/io.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+struct fth_batches {
+    fth_mem *mem;
+    fth_source base, reader; /* `reader` is what the I/O thread sees */
+    int64_t rows;            /* at most, per batch */
+    fth_tensor *buffer[2];
+    int into; /* the buffer that is read into next; the other is the caller's */
+    fth__io *io;
+
+    /* the batch asked for: written before the job is posted, read by the reader */
+    bool asked;
+    int64_t ticket, number, n, *index;
+    fth_site asked_at;
+
+    /* how it went: written by the reader, read after waiting for the ticket */
+    fth_status status;
+    fth_err err;
+};
+
+/* ---- the reader ---- */
+
+static void copy_rows(const fth_batches *b, char *dst)
+{
+    const size_t row = (size_t)fth_tensor_bytes(b->buffer[0]) / (size_t)b->rows;
+    const char *from = b->base.data;
+    for (int64_t i = 0; i < b->n; i++, dst += row)
+        memcpy(dst, from + (size_t)b->index[i] * row, row);
+}
+
+static fth_status read_rows(const fth_batches *b, void *dst, fth_err *err)
+{
+    const fth_source *s = &b->base;
+    if (s->data) {
+        copy_rows(b, dst);
+        return FTH_OK;
+    }
+    if (s->read_rows) return s->read_rows(s->self, b->index, b->n, dst, err);
+    return fth__rows_by_read(s->kind, s->read, s->self, s->dtype, s->n_axes, s->size, b->index,
+                             b->n, dst, err);
+}
+
+static fth_status read_batch(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                             fth_err *err)
+{
+    (void)lo, (void)n, (void)err;
+    fth_batches *b = self;
+    fth_err_clear(&b->err);
+    b->status = read_rows(b, dst, &b->err);
+    if (b->status != FTH_OK) {
+        fth_err_note(&b->err, FTH_HERE, b->status, "reading batch %" PRId64 " ahead", b->number);
+        fth_err_origin(&b->err, b->asked_at);
+    }
+    return FTH_OK;
+}
+
+/* ---- making and ending ---- */
+
+/* The sizes of a full batch; FTH_E_USAGE when there can be none. */
+static fth_status batch_size(const fth_source *base, int64_t rows, int64_t *size, fth_err *err)
+{
+    if (!base || !base->read || base->n_axes < 1 || base->n_axes > FTH_MAX_AXES)
+        return FTH_FAIL(err, FTH_E_USAGE, "batches are rows of a source; this one has none");
+    if (rows < 1)
+        return FTH_FAIL(err, FTH_E_USAGE, "batches of %" PRId64 " rows were asked for", rows);
+    memcpy(size, base->size, sizeof base->size);
+    size[0] = rows;
+    return FTH_OK;
+}
+
+uint64_t fth_batches_bytes(const fth_mem *mem, const fth_source *base, int64_t rows)
+{
+    int64_t size[FTH_MAX_AXES];
+    uint64_t bytes, index, twice, sum;
+    if (!mem || batch_size(base, rows, size, NULL) != FTH_OK ||
+        fth__shape_check(base->dtype, base->n_axes, size, NULL, &bytes, NULL) != FTH_OK ||
+        !fth__mul_u64((uint64_t)rows, sizeof(int64_t), &index))
+        return UINT64_MAX;
+    bytes = fth__mem_cost(mem, FTH_MEM_POOL, bytes); /* as tensors do */
+    index = fth__mem_cost(mem, FTH_MEM_ANY, index);
+    return fth__mul_u64(bytes, 2, &twice) && fth__add_u64(twice, index, &sum) ? sum : UINT64_MAX;
+}
+
+static fth_status take_memory(fth_batches *b, fth_site site, const int64_t *size, fth_err *err)
+{
+    for (int i = 0; i < 2; i++)
+        FTH_TRY(fth_tensor_create_(&b->buffer[i], b->mem, site, i ? "batch ahead" : "batch",
+                                   b->base.dtype, b->base.n_axes, size, err));
+    uint64_t bytes;
+    if (!fth__mul_u64((uint64_t)b->rows, sizeof(int64_t), &bytes)) bytes = UINT64_MAX;
+    void *index;
+    FTH_TRY(fth_mem_take_(b->mem, site, FTH_MEM_ANY, bytes, "batch rows", &index, err));
+    b->index = index;
+    return FTH_OK;
+}
+
+fth_status fth_batches_create_(fth_batches **out, fth_mem *mem, fth_site site,
+                               const fth_source *base, int64_t rows, fth_err *err)
+{
+    *out = NULL;
+    int64_t size[FTH_MAX_AXES];
+    FTH_TRY(batch_size(base, rows, size, err));
+    fth_batches *b = fth__heap_alloc(mem, sizeof *b);
+    if (!b) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for batches of %s", base->kind);
+    b->mem = mem;
+    b->base = *base;
+    b->rows = rows;
+    b->reader = (fth_source){.kind = "batches", .self = b, .read = read_batch};
+    fth_status s = take_memory(b, site, size, err);
+    if (s == FTH_OK) s = fth__io_create(&b->io, mem, 1, err);
+    if (s != FTH_OK)
+        fth_batches_destroy(b);
+    else
+        *out = b;
+    return s;
+}
+
+void fth_batches_destroy(fth_batches *b)
+{
+    if (!b) return;
+    fth__io_destroy(b->io); /* first: it writes to the buffers */
+    for (int i = 0; i < 2; i++) fth_tensor_release(b->buffer[i]);
+    (void)fth_mem_release(b->mem, b->index, NULL);
+    fth__heap_free(b->mem, b);
+}
+
+/* ---- asking and taking ---- */
+
+static fth_status check_ask(const fth_batches *b, const int64_t *index, int64_t n, fth_err *err)
+{
+    if (b->asked) {
+        const fth_status s = FTH_FAIL(
+            err, FTH_E_USAGE, "batch %" PRId64 " was asked for at %s:%d and is not taken yet",
+            b->number, b->asked_at.file, b->asked_at.line);
+        fth_err_hint(err, "take each batch before the one after it is asked for");
+        return s;
+    }
+    if (n < 0 || n > b->rows || (n > 0 && !index))
+        return FTH_FAIL(err, FTH_E_USAGE,
+                        "%" PRId64 " rows were asked for; these batches have room for %" PRId64, n,
+                        b->rows);
+    for (int64_t i = 0; i < n; i++)
+        if (index[i] < 0 || index[i] >= b->base.size[0])
+            return FTH_FAIL(err, FTH_E_INDEX_RANGE,
+                            "place %" PRId64 " of the batch asks for row %" PRId64
+                            " of a %s source with %" PRId64 " rows",
+                            i, index[i], b->base.kind, b->base.size[0]);
+    return FTH_OK;
+}
+
+fth_status fth_batches_ask_(fth_batches *b, fth_site site, const int64_t *index, int64_t n,
+                            fth_err *err)
+{
+    const fth_status s = check_ask(b, index, n, err);
+    if (s != FTH_OK) {
+        fth_err_origin(err, site);
+        return s;
+    }
+    if (n > 0) memcpy(b->index, index, (size_t)n * sizeof *index);
+    b->asked = true;
+    b->asked_at = site;
+    b->n = n;
+    b->number++;
+    const fth__io_job job = {.source = &b->reader, .data = fth_tensor_data(b->buffer[b->into])};
+    b->ticket = fth__io_post(b->io, &job);
+    return FTH_OK;
+}
+
+fth_status fth_batches_take(fth_batches *b, fth_source *out, fth_err *err)
+{
+    memset(out, 0, sizeof *out);
+    if (!b->asked) return FTH_FAIL(err, FTH_E_USAGE, "a batch was to be taken, none was asked for");
+    FTH_TRY(fth__io_wait(b->io, b->ticket, err));
+    b->asked = false;
+    if (b->status != FTH_OK) {
+        if (err && err->status == FTH_OK) *err = b->err;
+        return b->status;
+    }
+    *out = fth_tensor_source(b->buffer[b->into]);
+    out->kind = "batch";
+    out->size[0] = b->n;
+    b->into = 1 - b->into;
+    return FTH_OK;
+}
