@@ -31,11 +31,16 @@ static bool uses(const fth_plan *p, const fth__item *it, int buf)
     return it->state == buf;
 }
 
-/* First and last item of the outermost loop around item t, or t itself. */
+/* First and last item of the outermost loop around item t, or t itself. The end is one moment:
+ * nothing there may fail, and every assigned value is there when the first parameter changes. */
 static void level_zero(const fth_plan *p, int64_t t, int64_t *from, int64_t *to)
 {
     int l = p->item[t].loop;
     *from = *to = t;
+    if (t >= p->late) {
+        *from = p->late;
+        *to = p->n_items - 1;
+    }
     while (l >= 0) {
         *from = p->loop[l].begin;
         *to = p->loop[l].end;

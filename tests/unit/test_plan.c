@@ -344,6 +344,56 @@ TEST(assigns_see_the_old_values)
     close_stage(&s);
 }
 
+/* Parameters of one axis "row", filled with first + step * i. */
+static fth_tensor *row_param(stage *s, const char *name, float first, float step, fth_val *v)
+{
+    fth_err err = {0};
+    fth_tensor *t;
+    OKE(fth_tensor_create(&t, fth_context_mem(s->ctx), name, FTH_F32, 1, (const int64_t[]){ROWS},
+                          &err),
+        &err);
+    for (int64_t i = 0; i < ROWS; i++) ((float *)fth_tensor_data(t))[i] = first + step * (float)i;
+    *v = fth_param(s->g, name, "row", t);
+    return t;
+}
+
+/* Two assigned values wait on file while something large is sorted: at the end both must be back
+ * before the first parameter changes. */
+TEST(assigned_values_come_back_together)
+{
+    stage s;
+    open_stage(&s, t_temp_dir());
+    fth_err err = {0};
+    fth_val p, q;
+    fth_tensor *tp = row_param(&s, "p", 1.0f, 1.0f, &p), *tq = row_param(&s, "q", 0.5f, 2.0f, &q);
+    const fth_val wide = fth_cast(fth_sum(waves(&s, "x"), "col"), FTH_F64);
+    const fth_val big = fth_cast(fth_sort(wide, "row", false), FTH_F32);
+    const fth_val outs[3] = {fth_assign(p, fth_neg(p)), fth_assign(q, fth_neg(q)),
+                             fth_sum(fth_flip(big, "row"), "row")};
+    float sum;
+    taken k = {.data = &sum};
+    const fth_sink sinks[3] = {
+        {0}, {0}, {.kind = "taken", .self = &k, .dtype = FTH_F32, .write = take}};
+    fth_limits limits = {.memory_bytes = 1, .stream = "row"};
+    IS_TRUE(fth_plan_make(s.g, outs, 3, &limits, &err) == NULL);
+    limits.memory_bytes = strtoull(strstr(err.hint, "--memory ") + 9, NULL, 10);
+    fth_err_clear(&err);
+    fth_plan *plan = fth_plan_make(s.g, outs, 3, &limits, &err);
+    if (!plan) OKE(err.status, &err);
+    fth_plan_info info;
+    fth_plan_get_info(plan, &info);
+    IS_TRUE(info.spilled >= 2);
+    OKE(fth_run(plan, sinks, NULL, NULL, &err), &err);
+    for (int64_t i = 0; i < ROWS; i++) {
+        EQ_F64(((float *)fth_tensor_data(tp))[i], -1.0 - (double)i);
+        EQ_F64(((float *)fth_tensor_data(tq))[i], -0.5 - 2.0 * (double)i);
+    }
+    fth_plan_destroy(plan);
+    fth_tensor_release(tp);
+    fth_tensor_release(tq);
+    close_stage(&s);
+}
+
 typedef struct crowd {
     _Atomic int most;
 } crowd;
