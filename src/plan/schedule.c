@@ -282,6 +282,36 @@ static fth_status add_state(fth_plan *p, int item, const fth_node *n, fth_err *e
     return FTH_OK;
 }
 
+static bool is_assigned(const fth_plan *p, int input)
+{
+    for (int64_t i = 0; i < p->n_units; i++) {
+        const fth_node *n = p->unit[i].node;
+        if (n->op != &fth__op_assign) continue;
+        const fth__input_attr *a = fth__val_node(n->in_val[0])->attr;
+        if (a->index == input) return true;
+    }
+    return false;
+}
+
+/* A parameter that goes into another one, and itself gets a new value, is copied before any assign:
+ * no order of them is right for two that change places. */
+static fth_status copy_param(maker *m, int unit, fth_err *err)
+{
+    fth_plan *p = m->p;
+    const uint32_t value = p->unit[unit].node->in_val[1].id;
+    int buf;
+    FTH_TRY(find_buf(m, value, -1, &buf, err));
+    const int from = fth__buf_storage(p, buf), input = p->buf[from].input;
+    if (p->buf[from].kind != FTH__BUF_FOREIGN || !is_assigned(p, input)) return FTH_OK;
+    FTH_TRY(add_buf(p, FTH__BUF_ARENA, p->buf[from].value, -1, &buf, err));
+    p->buf[buf].input = input;
+    m->bound[value] = buf;
+    fth__item *it;
+    FTH_TRY(add_item(p, FTH__READ, -1, &it, err));
+    it->out[0] = buf;
+    return FTH_OK;
+}
+
 static fth_status emit_commit(maker *m, int unit, fth_err *err)
 {
     fth_plan *p = m->p;
@@ -519,6 +549,8 @@ static fth_status emit_rest(maker *m, fth_err *err)
         FTH_TRY(find_buf(m, p->out_value[o], -1, &buf, err));
         FTH_TRY(write_output(m, buf, o, err));
     }
+    for (int i = 0; i < p->n_units; i++)
+        if (p->unit[i].node->op == &fth__op_assign) FTH_TRY(copy_param(m, i, err));
     for (int i = 0; i < p->n_units; i++)
         if (p->unit[i].node->op == &fth__op_assign) FTH_TRY(emit_commit(m, i, err));
     return FTH_OK;

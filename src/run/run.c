@@ -349,6 +349,7 @@ static fth_status check_sources(const fth_plan *p, fth_err *err)
         const fth__buf *b = &p->buf[i];
         if (b->input < 0) continue;
         const fth__input *in = &p->graph->input[b->input];
+        if (in->param) continue; /* never another; and it may be copied */
         const bool memory = in->source.data != NULL;
         if (memory != (b->kind == FTH__BUF_FOREIGN))
             return FTH_FAIL(err, FTH_E_PLAN_STALE,

@@ -357,6 +357,32 @@ static fth_tensor *row_param(stage *s, const char *name, float first, float step
     return t;
 }
 
+/* Three parameters go round, and a fourth takes the old value of one of them. */
+TEST(parameters_change_places)
+{
+    stage s;
+    open_stage(&s, NULL);
+    fth_err err = {0};
+    fth_val v[4];
+    fth_tensor *t[4];
+    for (int i = 0; i < 4; i++)
+        t[i] = row_param(&s, (const char[2]){(char)('p' + i), 0}, (float)(1000 * i), 1.0f, &v[i]);
+    const fth_val outs[4] = {fth_assign(v[0], v[1]), fth_assign(v[1], v[2]), fth_assign(v[2], v[0]),
+                             fth_assign(v[3], v[1])};
+    fth_plan *plan = fth_plan_make(s.g, outs, 4, &(fth_limits){0}, &err);
+    if (!plan) OKE(err.status, &err);
+    fth_run_report report;
+    OKE(fth_run(plan, (const fth_sink[4]){{0}}, NULL, &report, &err), &err);
+    EQ_U64(report.ledger_bytes, report.planned_bytes);
+    static const int from[4] = {1, 2, 0, 1};
+    for (int i = 0; i < 4; i++)
+        for (int64_t k = 0; k < ROWS; k++)
+            EQ_F64(((float *)fth_tensor_data(t[i]))[k], 1000.0 * from[i] + (double)k);
+    fth_plan_destroy(plan);
+    for (int i = 0; i < 4; i++) fth_tensor_release(t[i]);
+    close_stage(&s);
+}
+
 /* Two assigned values wait on file while something large is sorted: at the end both must be back
  * before the first parameter changes. */
 TEST(assigned_values_come_back_together)
