@@ -11,7 +11,10 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-enum { KEEP_RATIO = 64 }; /* flops per byte above which a value is rather kept */
+enum {
+    KEEP_RATIO = 64,   /* flops per byte above which a value is rather kept */
+    TIGHTEN_TURNS = 8, /* searches for a smaller floor before a refusal */
+};
 
 typedef struct choice {
     fth_axis_id axis[FTH__MAX_DEPTH];
@@ -25,6 +28,7 @@ typedef struct search {
     fth_plan *p;
     uint64_t room;     /* for the arena */
     uint64_t smallest; /* least that any rung needed */
+    uint64_t least;    /* lower bound of every candidate seen: none can need less */
     choice floor;      /* and how */
 } search;
 
@@ -170,6 +174,7 @@ static fth_status relieve(search *s, const choice *c, uint64_t *bytes, bool *fit
     choice here = *c;
     here.relieved = false;
     for (;;) {
+        if (*bytes < s->least) s->least = *bytes;
         if (*bytes <= s->room || *bytes < s->smallest) FTH_TRY(note_floor(s, &here, err));
         *fits = *bytes <= s->room && p->peak <= s->room;
         if (*fits) return FTH_OK;
@@ -210,8 +215,10 @@ static fth_status try_axes(search *s, choice *c, fth_err *err)
         if (err && err->status == FTH_OK) *err = local;
         return st;
     }
+    if (bytes < s->least) s->least = bytes;
     bool fits = bytes <= s->room;
-    if (!fits && c->relieved) FTH_TRY(relieve(s, c, &bytes, &fits, err));
+    /* relieved: it may fit and yet not be packed */
+    if (c->relieved) FTH_TRY(relieve(s, c, &bytes, &fits, err));
     if (!fits) return FTH_OK;
     for (int d = 0; d < depths; d++) {
         if (d > 0) FTH_TRY(measure(p, &bytes, err));
@@ -231,7 +238,7 @@ static fth_status rebuild(search *s, const choice *c, bool *fits, fth_err *err)
     if (c->relieved) { /* gaps are opened for the smallest chunks, as when it was found */
         for (int d = 0; d < FTH__MAX_DEPTH; d++) set_chunk(p, d, depth_grid(p, d));
         FTH_TRY(measure(p, &bytes, err));
-        if (bytes > s->room) FTH_TRY(relieve(s, c, &bytes, fits, err));
+        FTH_TRY(relieve(s, c, &bytes, fits, err));
     }
     for (int d = 0; d < FTH__MAX_DEPTH; d++)
         if (c->axis[d] >= 0) set_chunk(p, d, c->chunk[d]);
@@ -371,9 +378,44 @@ static fth_status search_anew(search *s, choice *best, fth_err *err)
     return tried ? rebuild(s, best, &best->found, err) : FTH_OK;
 }
 
+/* Would a search with this room find a plan? *peak: what it needs. */
+static fth_status try_room(fth_plan *p, uint64_t room, bool *found, uint64_t *peak, fth_err *err)
+{
+    search s = {.p = p,
+                .room = room,
+                .smallest = UINT64_MAX,
+                .least = UINT64_MAX,
+                .floor = {.axis = {-1, -1}}};
+    choice best = {.axis = {-1, -1}};
+    FTH_TRY(search_anew(&s, &best, err));
+    memset(p->keep, 0, sizeof *p->keep * (size_t)p->graph->n_values);
+    *found = best.found;
+    *peak = p->peak;
+    return FTH_OK;
+}
+
+/* The floor is what the smallest chunks were packed into. Larger ones are sometimes packed better;
+ * so ask for a little less until that is refused: what is named fits, and nothing below it. */
+static fth_status tighten(search *s, fth_err *err)
+{
+    fth_plan *p = s->p;
+    bool found = true;
+    if (s->least >= s->smallest) return FTH_OK;
+    for (int turn = 0; turn < TIGHTEN_TURNS && s->least < s->smallest; turn++) {
+        const uint64_t room = s->smallest - 1;
+        uint64_t peak;
+        FTH_TRY(try_room(p, room, &found, &peak, err));
+        if (!found) break;
+        bool again;
+        FTH_TRY(try_room(p, peak, &again, &s->smallest, err));
+        if (!again) s->smallest = room;
+    }
+    return try_axes(s, &s->floor, err);
+}
+
 fth_status fth__plan_search(fth_plan *p, fth_err *err)
 {
-    search s = {.p = p, .smallest = UINT64_MAX, .floor = {.axis = {-1, -1}}};
+    search s = {.p = p, .smallest = UINT64_MAX, .least = UINT64_MAX, .floor = {.axis = {-1, -1}}};
     s.room = p->budget > p->foreign ? p->budget - p->foreign : 0;
     p->key = fth__plan_key(p);
     bool known;
@@ -383,7 +425,11 @@ fth_status fth__plan_search(fth_plan *p, fth_err *err)
     s.smallest = UINT64_MAX;
     choice best = {.axis = {-1, -1}};
     FTH_TRY(search_anew(&s, &best, err));
-    if (!best.found) return fth__plan_refuse(p, s.smallest, err);
+    if (!best.found) {
+        const uint64_t smallest = s.smallest;
+        FTH_TRY(tighten(&s, err));
+        return fth__plan_refuse(p, s.smallest < smallest ? s.smallest : smallest, err);
+    }
     if (held) return fth__plan_refuse(p, p->peak, err);
     if (p->peak > p->lower + p->lower / 200) FTH_TRY(fth__plan_layout(p, true, err));
     remember(&s, &best);
