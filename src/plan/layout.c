@@ -13,7 +13,7 @@
 enum {
     MORE_ORDERS = 12,
     ROUNDS = 1500,
-    WORK = 1 << 20, /* steps that looking for a better layout may take */
+    WORK = 1 << 22, /* steps that looking for a better layout may take */
     MANY = 400      /* blocks beyond which it is not tried */
 };
 
@@ -21,6 +21,7 @@ typedef struct block {
     int buf;
     uint64_t bytes, offset, key;
     int64_t t0, t1;
+    uint64_t press; /* most bytes alive at once during its life */
 } block;
 
 static uint64_t bytes_of(const fth__buf *b)
@@ -120,8 +121,14 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 29);
 }
 
-/* Order number k: largest first, in order of time, longest first, area first, then variations of
- * largest first by a fixed pseudo-random factor. */
+/* For the lower 20 bits of a key: whatever is larger counts as the most. */
+static uint64_t low_bits(uint64_t x)
+{
+    return x < (uint64_t)1 << 20 ? x : ((uint64_t)1 << 20) - 1;
+}
+
+/* Order number k: largest first, in order of time, longest first, area first, what is there at the
+ * busiest moments first, then variations of largest first by a fixed pseudo-random factor. */
 static uint64_t order_key(const block *b, int k)
 {
     const uint64_t length = (uint64_t)(b->t1 - b->t0 + 1);
@@ -130,6 +137,8 @@ static uint64_t order_key(const block *b, int k)
     case 1: return UINT64_MAX - (uint64_t)b->t0;
     case 2: return (length << 40) + (b->bytes >> 24);
     case 3: return b->bytes / 64 * length;
+    case 4: return (b->press / FTH__ALIGN << 20) + low_bits(length);
+    case 5: return (b->press / FTH__ALIGN << 20) + low_bits(b->bytes / FTH__ALIGN);
     default:
         return (
             uint64_t)((double)b->bytes *
@@ -199,9 +208,12 @@ fth_status fth__plan_layout(fth_plan *p, bool hard, fth_err *err)
         s = fth__heap_take(p->mem, p->n_bufs + 1, sizeof *placed, (void **)&placed, err);
     for (int64_t i = 0; s == FTH_OK && i < p->n_bufs; i++)
         if (placed_by_us(&p->buf[i]))
-            b[n++] = (block){(int)i, bytes_of(&p->buf[i]), 0, 0, p->buf[i].t0, p->buf[i].t1};
+            b[n++] = (block){(int)i, bytes_of(&p->buf[i]), 0, 0, p->buf[i].t0, p->buf[i].t1, 0};
     if (s == FTH_OK) {
         p->lower = fth__plan_lower_bound(p, NULL);
+        for (int64_t i = 0; hard && n <= MANY && i < n; i++)
+            for (int64_t t = b[i].t0; t <= b[i].t1; t++)
+                if (p->live[t] > b[i].press) b[i].press = p->live[t];
         p->peak = UINT64_MAX;
         const int orders = n > MANY || !hard ? 2 : MORE_ORDERS;
         for (int k = 0; k < orders && p->peak > good_enough(p); k++) {
