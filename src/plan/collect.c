@@ -126,6 +126,7 @@ fth_status fth__plan_collect(fth_plan *p, fth_err *err)
         s = fth__heap_take(p->mem, g->n_values, sizeof *p->keep, (void **)&p->keep, err);
     for (int64_t i = 0; s == FTH_OK && i < g->n_values; i++) p->unit_of[i] = -1;
     if (s == FTH_OK) s = fth__plan_fuse(p, needed, err);
+    if (s == FTH_OK) s = fth__plan_mark_updates(p, err);
     fth__heap_free(p->mem, needed);
     return s;
 }

@@ -9,6 +9,48 @@
 
 #include <string.h>
 
+static uint64_t desc_bytes(const fth_desc *d)
+{
+    return (uint64_t)fth_desc_count(d) * (uint64_t)fth_dtype_size(d->dtype);
+}
+
+/* An elementwise unit all of whose results are assigned, and whose computed operands (gradients)
+ * take no more bytes than its results would: cut into pieces, its results would have to wait whole
+ * in the arena until nothing can fail; left to the end, it works in place and only the operands
+ * wait. */
+static bool is_update(const fth_plan *p, const fth__unit *u, const int *assigns, const int *readers)
+{
+    const fth_node *n = u->node;
+    if (n->op != &fth__op_fused || ((const fth__program *)n->attr)->tail_dim >= 0) return false;
+    uint64_t makes = 0, waits = 0;
+    for (int o = 0; o < n->n_out; o++) {
+        const uint32_t v = n->out_val[o].id;
+        if (assigns[v] == 0 || readers[v] != assigns[v]) return false;
+        makes += desc_bytes(&n->out[o]);
+    }
+    for (int k = 0; k < n->n_in; k++)
+        if (p->unit_of[n->in_val[k].id] >= 0) waits += desc_bytes(&n->in[k]);
+    return waits <= makes;
+}
+
+fth_status fth__plan_mark_updates(fth_plan *p, fth_err *err)
+{
+    const int64_t values = p->graph->n_values;
+    int *assigns = NULL;
+    FTH_TRY(fth__heap_take(p->mem, 2 * values, sizeof *assigns, (void **)&assigns, err));
+    int *readers = assigns + values; /* how many assigns, and how many at all, read each value */
+    for (int i = 0; i < p->n_outs; i++) readers[p->out_value[i]]++;
+    for (int64_t i = 0; i < p->n_units; i++) {
+        const fth_node *n = p->unit[i].node;
+        for (int k = 0; k < n->n_in; k++) readers[n->in_val[k].id]++;
+        if (n->op == &fth__op_assign) assigns[n->in_val[1].id]++;
+    }
+    for (int64_t i = 0; i < p->n_units; i++)
+        p->unit[i].update = is_update(p, &p->unit[i], assigns, readers);
+    fth__heap_free(p->mem, assigns);
+    return FTH_OK;
+}
+
 static bool reads(const fth_plan *p, const fth__item *it, int buf)
 {
     for (int k = 0; k < FTH_MAX_IN; k++)

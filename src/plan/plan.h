@@ -17,6 +17,7 @@ enum { FTH__MAX_DEPTH = 2, FTH__ALIGN = 64, FTH__SAMPLES = 128 };
 typedef struct fth__unit {
     const fth_node *node;
     bool synthetic;                    /* made by fusion: the plan owns the node */
+    bool update;                       /* all it makes goes into parameters: it waits for the end */
     const fth_kernel *kernel;          /* NULL: the reference loop of the operation */
     fth_relation (*rel)[FTH_MAX_AXES]; /* of every input axis, asked once; the plan owns it */
 } fth__unit;
@@ -155,6 +156,8 @@ fth_status fth__plan_add_unit(fth_plan *p, const fth_node *node, bool synthetic,
 fth_status fth__plan_schedule(fth_plan *p, const fth_axis_id axis[FTH__MAX_DEPTH], fth_err *err);
 void fth__plan_unschedule(fth_plan *p);
 /* ---- commit.c ------------------------------------------------------------------------------- */
+/* Find the units that update parameters; once, after fusion. */
+fth_status fth__plan_mark_updates(fth_plan *p, fth_err *err);
 void fth__plan_commit_in_place(fth_plan *p);
 
 /* ---- segment.c: which units follow a streaming axis, and in which pass ---- */

@@ -259,19 +259,16 @@ static fth_status add_state(fth_plan *p, int item, const fth_node *n, fth_err *e
     if (element == 0) return FTH_OK;
     int buf, path[FTH__MAX_DEPTH];
     fth__sweep_path(p, it->loop, path);
-    const int out0 = it->out[0];
     const int home = it->acc >= 0 ? p->loop[path[it->acc]].parent : it->loop;
     FTH_TRY(add_buf(p, FTH__BUF_ARENA, n->out_val[0].id, home, &buf, err));
     it = &p->item[item];
     fth__buf *b = &p->buf[buf];
     b->element = (int64_t)element;
     b->role = "(state)";
-    /* the state has the shape of what the output holds where the state lives */
-    for (int i = 0; i < p->buf[out0].n_span; i++) {
-        const fth__span *s = &p->buf[out0].span[i];
-        const bool outside = home >= 0 && p->loop[s->loop].depth <= p->loop[home].depth;
-        if (outside) add_span(b, s->loop, s->dim);
-    }
+    /* the state has the shape of what the step makes where the state lives, even when that goes
+     * into a block that holds the whole value */
+    for (int i = 0; home >= 0 && i <= p->loop[home].depth; i++)
+        if (it->sdim[i] >= 0) add_span(b, path[i], it->sdim[i]);
     /* an axis carried along counts once */
     for (int k = 0; k < n->n_in; k++)
         for (int d = 0; d < n->in[k].n_axes; d++)
