@@ -441,14 +441,16 @@ static fth_status begin_loop(maker *m, const fth__segment *s, int depth, int pas
     return FTH_OK;
 }
 
-static fth_status end_loop(maker *m, int loop, fth_err *err)
+/* Buffers from number `first` on were made in the loop; those that each turn makes anew go. */
+static fth_status end_loop(maker *m, int loop, int64_t first, fth_err *err)
 {
     fth_plan *p = m->p;
     fth__item *it;
     FTH_TRY(add_item(p, FTH__END, loop, &it, err));
     p->loop[loop].end = (int)p->n_items - 1;
-    for (int64_t v = 0; v < p->graph->n_values; v++)
-        if (m->bound[v] >= 0 && p->buf[m->bound[v]].home == loop) m->bound[v] = -1;
+    for (int64_t b = first; b < p->n_bufs; b++)
+        if (p->buf[b].home == loop && m->bound[p->buf[b].value] == b)
+            m->bound[p->buf[b].value] = -1;
     if (p->loop[loop].parent >= 0) return FTH_OK;
     for (int o = 0; o < p->n_outs; o++) {
         const int buf = m->bound[p->out_value[o]];
@@ -474,9 +476,10 @@ static fth_status emit_pass(maker *m, fth__segment *s, const int *units, int n, 
     if (st == FTH_OK && count > 0) {
         st = bind_outside(m, s, list, count, loop, err);
         if (st == FTH_OK) st = begin_loop(m, s, depth, pass, loop, &inner, err);
+        const int64_t first = p->n_bufs;
         m->seg[depth] = *s;
         if (st == FTH_OK) st = emit_units(m, list, count, inner, err);
-        if (st == FTH_OK) st = end_loop(m, inner, err);
+        if (st == FTH_OK) st = end_loop(m, inner, first, err);
         memset(&m->seg[depth], 0, sizeof m->seg[depth]);
     }
     fth__heap_free(p->mem, list);
@@ -497,9 +500,11 @@ static void settle_whole(const maker *m, fth__segment *s, const int *units, int 
     const fth_plan *p = m->p;
     for (int o = 0; o < p->n_outs; o++)
         if (p->out_direct[o]) s->whole[p->out_value[o]] = true;
-    for (int64_t v = 0; v < p->graph->n_values; v++)
-        if (p->keep[v] && p->unit_of[v] >= 0 && s->role[p->unit_of[v]] == FTH__ROLE_STREAM)
-            s->whole[v] = true;
+    for (int i = 0; i < n; i++) {
+        const fth_node *node = p->unit[units[i]].node;
+        for (int o = 0; s->role[units[i]] == FTH__ROLE_STREAM && o < node->n_out; o++)
+            if (p->keep[node->out_val[o].id]) s->whole[node->out_val[o].id] = true;
+    }
     for (int i = n - 1; i >= 0; i--) {
         const fth__unit *u = &p->unit[units[i]];
         const uint32_t out = u->node->out_val[0].id;
