@@ -106,7 +106,7 @@ struct fth_op {
     int64_t (*grid)(const fth_node *node, int in, int dim);
     /* Bytes carried per element of out[0] (carried axis counted once). NULL: 0. */
     uint64_t (*state)(const fth_node *node);
-    /* Workspace of the reference kernel for one call. NULL: 0. */
+    /* Workspace of the reference kernel for one call, from its extents alone. NULL: 0. */
     uint64_t (*scratch)(const fth_call *call);
     double (*flops)(const fth_call *call); /* NULL: one per output element */
     /* Append nodes: cotangents of the outputs (poison where nobody needs one) to cotangents of the

@@ -44,6 +44,7 @@ typedef struct fth__sweep {
     int pass;          /* number among the loops of its level */
     fth__map *map;     /* per axis of the graph */
     int64_t n_map;
+    bool ragged; /* some axis that follows has the entries of rows */
 } fth__sweep;
 
 typedef enum fth__buf_kind {

@@ -176,6 +176,6 @@ void fth__sweep_set_chunk(fth__sweep *l, int64_t chunk)
 {
     l->chunk = chunk > 0 ? chunk : 1;
     l->n_chunks = l->size > 0 ? fth__ceil_div_i64(l->size, l->chunk) : 1;
-    for (int64_t a = 0; a < l->n_map; a++)
+    for (int64_t a = 0; l->ragged && a < l->n_map; a++)
         if (l->map[a].row_ptr) find_heavy(l, (fth_axis_id)a);
 }

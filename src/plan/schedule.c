@@ -431,6 +431,7 @@ static fth_status begin_loop(maker *m, const fth__segment *s, int depth, int pas
     FTH_TRY(fth__heap_take(p->mem, p->graph->n_axes, sizeof *l->map, (void **)&l->map, err));
     l->n_map = p->graph->n_axes;
     memcpy(l->map, s->map, sizeof *l->map * (size_t)l->n_map);
+    for (int64_t a = 0; a < l->n_map; a++) l->ragged |= l->map[a].row_ptr != NULL;
     l->size = p->graph->axis[l->axis]->size;
     fth__sweep_set_chunk(l, l->size);
     *out = (int)p->n_loops++;

@@ -241,7 +241,7 @@ static bool has_entries(const fth_plan *p, const fth__item *it)
     const fth_node *n = p->unit[it->unit].node;
     bool any = false;
     for (int l = it->loop; l >= 0; l = p->loop[l].parent)
-        for (int k = 0; k < n->n_in + n->n_out; k++) {
+        for (int k = 0; p->loop[l].ragged && k < n->n_in + n->n_out; k++) {
             const fth_desc *d = k < n->n_in ? &n->in[k] : &n->out[k - n->n_in];
             for (int i = 0; i < d->n_axes; i++) any |= p->loop[l].map[d->axis[i]].row_ptr != NULL;
         }
@@ -263,33 +263,77 @@ static void cover_call(fth_call *most, const fth_call *call)
     widen_tile(&most->state, &call->state);
 }
 
+enum { SHAPES = 4, SHAPE = (FTH_MAX_IN + 1) * FTH_MAX_AXES };
+typedef struct shapes {
+    int n;
+    int64_t extent[SHAPES][SHAPE]; /* of output 0 and of the inputs */
+} shapes;
+
+/* Workspace follows from extents: turns of a shape that was asked before need not be asked. */
+static bool asked_before(const fth_plan *p, const fth__item *it, const int64_t *turn, shapes *s)
+{
+    const fth_node *n = p->unit[it->unit].node;
+    fth__range out[FTH_MAX_AXES], in[FTH_MAX_AXES];
+    int64_t *to = s->extent[s->n];
+    int len = 0;
+    fth__item_region(p, it, turn, out);
+    for (int d = 0; d < n->out[0].n_axes; d++) to[len++] = out[d].hi - out[d].lo;
+    for (int k = 0; k < n->n_in; k++) {
+        fth__item_need(p, it, turn, out, k, in);
+        for (int d = 0; d < n->in[k].n_axes; d++) to[len++] = in[d].hi - in[d].lo;
+    }
+    for (int i = 0; i < s->n; i++)
+        if (memcmp(s->extent[i], to, sizeof *to * (size_t)len) == 0) return true;
+    s->n += s->n < SHAPES - 1;
+    return false;
+}
+
+typedef struct samples {
+    int count[FTH__MAX_DEPTH];
+    int64_t turn[FTH__MAX_DEPTH][FTH__SAMPLES];
+} samples;
+
+/* Workspace for a call that covers every sampled turn. */
+static uint64_t cover_scratch(fth_plan *p, fth__item *it, const samples *s)
+{
+    fth_call cover = {0}, call;
+    for (int a = 0; a < s->count[0]; a++)
+        for (int b = 0; b < s->count[1]; b++) {
+            const int64_t turn[FTH__MAX_DEPTH] = {s->turn[0][a], s->turn[1][b]};
+            shape_call(p, it, turn, &call);
+            if (a + b == 0) cover = call;
+            cover_call(&cover, &call);
+        }
+    return fth__item_split(p, it, &cover);
+}
+
 /* The most workspace that any kind of turn needs. */
 static uint64_t step_scratch(fth_plan *p, fth__item *it)
 {
-    int path[FTH__MAX_DEPTH], count[FTH__MAX_DEPTH] = {1, 1};
+    int path[FTH__MAX_DEPTH];
     const int depth = fth__sweep_path(p, it->loop, path);
-    int64_t sample[FTH__MAX_DEPTH][FTH__SAMPLES];
+    samples s;
     uint64_t most = 0;
-    sample[0][0] = sample[1][0] = 0;
     it->split_fixed = has_entries(p, it);
-    for (int i = 0; i < depth; i++)
-        count[i] = it->split_fixed ? fth__sweep_samples(p, &p->loop[path[i]], sample[i])
-                                   : shape_samples(p, &p->loop[path[i]], sample[i]);
-    fth_call cover = {0};
-    for (int a = 0; a < count[0]; a++)
-        for (int b = 0; b < count[1]; b++) {
-            const int64_t turn[FTH__MAX_DEPTH] = {sample[0][a], sample[1][b]};
-            if (it->split_fixed) {
-                fth_call call;
-                shape_call(p, it, turn, &call);
-                if (a + b == 0) cover = call;
-                cover_call(&cover, &call);
-                continue;
-            }
+    for (int i = 0; i < FTH__MAX_DEPTH; i++) {
+        s.count[i] = 1;
+        s.turn[i][0] = 0;
+        if (i >= depth) continue;
+        const fth__sweep *l = &p->loop[path[i]];
+        s.count[i] =
+            it->split_fixed ? fth__sweep_samples(p, l, s.turn[i]) : shape_samples(p, l, s.turn[i]);
+    }
+    if (it->split_fixed) return cover_scratch(p, it, &s);
+    shapes seen;
+    seen.n = 0;
+    for (int a = 0; a < s.count[0]; a++)
+        for (int b = 0; b < s.count[1]; b++) {
+            const int64_t turn[FTH__MAX_DEPTH] = {s.turn[0][a], s.turn[1][b]};
+            if (asked_before(p, it, turn, &seen)) continue;
             const uint64_t bytes = scratch_at(p, it, turn);
             if (bytes > most) most = bytes;
         }
-    return it->split_fixed ? fth__item_split(p, it, &cover) : most;
+    return most;
 }
 
 static void size_step(fth_plan *p, fth__item *it)
