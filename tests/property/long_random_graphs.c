@@ -1,5 +1,5 @@
 /* long_random_graphs.c - ten thousand more random programs.
- * seconds: 1500
+ * seconds: 600
  */
 #include "testing/random_check.h"
 

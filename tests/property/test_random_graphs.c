@@ -1,5 +1,5 @@
 /* test_random_graphs.c - a thousand random programs keep every promise of the engine.
- * seconds: 150
+ * seconds: 60
  */
 #include "testing/random_check.h"
 

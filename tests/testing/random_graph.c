@@ -6,6 +6,7 @@
 #include "testing/random_graph.h"
 
 #include "array/half.h"
+#include "graph/graph.h"
 #include "testing/op_harness.h"
 
 #include <math.h>
@@ -117,7 +118,7 @@ bool rg_add(rg *g, fth_val v, bool exact, double bound, int n_from, const int *f
     char text[256];
     if (g->n_values == RG_VALUES) return false;
     rg_value *x = &g->value[g->n_values];
-    *x = (rg_value){.v = v, .exact = exact, .bound = bound};
+    *x = (rg_value){.v = v, .exact = exact, .bound = bound, .op = g->op};
     x->eps = fth_val_ok(v) ? eps_of(fth_val_dtype(v)) : 0.0;
     sayf(g, "v%-2d = ", g->n_values);
     va_list args;
@@ -128,6 +129,8 @@ bool rg_add(rg *g, fth_val v, bool exact, double bound, int n_from, const int *f
     for (int i = 0; i < n_from; i++) {
         sayf(g, "%sv%d", i ? ", " : "", from[i]);
         g->value[from[i]].read = true;
+        if (x->n_from < RG_FROM) x->from[x->n_from++] = from[i];
+        x->bits |= g->value[from[i]].bits;
         x->exact = x->exact && g->value[from[i]].exact;
         if (g->value[from[i]].eps > x->eps) x->eps = g->value[from[i]].eps;
         if (g->value[from[i]].noise > x->noise) x->noise = g->value[from[i]].noise;
@@ -164,13 +167,12 @@ rg_data *rg_data_new(rg *g, fth_dtype dtype, int n_axes, const int64_t *size)
 static fth_status read_data(void *self, const int64_t *lo, const int64_t *n, void *dst,
                             fth_err *err)
 {
-    (void)err;
     rg_data *d = self;
     int64_t at[FTH_MAX_AXES] = {0};
     const int64_t size = fth_dtype_size(d->dtype);
     const int last = d->n_axes - 1;
     char *out = dst;
-    d->reads++;
+    if (++d->reads == d->fail_at) return FTH_FAIL(err, FTH_E_FILE_READ, "meant to fail");
     for (int i = 0; i < d->n_axes; i++)
         if (n[i] <= 0) return FTH_OK;
     for (;;) {
@@ -276,7 +278,7 @@ static fth_dtype any_dtype(rg *g, int classes)
         const fth_dtype t = (fth_dtype)rg_int(g, 0, FTH_DTYPE_COUNT - 1);
         const bool common =
             t == FTH_F32 || t == FTH_F64 || t == FTH_BOOL || t == FTH_I64 || t == FTH_C64;
-        if ((rg_class(t) & classes) && (common || rg_chance(g, 40))) return t;
+        if ((rg_class(t) & classes) && (common || rg_chance(g, 50))) return t;
     }
 }
 
@@ -295,7 +297,7 @@ int rg_want(rg *g, int classes, bool exact)
     for (int i = 0; i < g->n_values; i++) {
         const rg_value *x = &g->value[i];
         if (!(rg_class(fth_val_dtype(x->v)) & classes) || (exact && !x->exact)) continue;
-        found[n++] = i;
+        if (!x->hidden && !x->bits) found[n++] = i;
     }
     if (n > 0 && !rg_chance(g, n > 3 ? 8 : 25)) {
         const int64_t a = rg_int(g, 0, n - 1), b = rg_int(g, 0, n - 1);
@@ -348,21 +350,83 @@ static void declare_axes(rg *g)
 {
     declare(g, "s", long_size(g));
     declare(g, "t", rg_chance(g, 10) ? rg_int(g, 60, 200) : rg_int(g, 8, 40));
-    declare(g, "a", rg_chance(g, 4) ? 0 : rg_int(g, 1, 9));
+    declare(g, "a", rg_chance(g, 5) ? 0 : rg_int(g, 1, 9));
     declare(g, "b", rg_chance(g, 20) ? 1 : rg_int(g, 2, 6));
+}
+
+/* A value is one output at most; an assign counts as another. */
+static void add_output(rg *g, int value, int param)
+{
+    for (int k = 0; k < g->n_outs && param < 0; k++)
+        if (g->into[k] < 0 && rg_val(g, g->out[k]).id == rg_val(g, value).id) return;
+    g->out[g->n_outs] = value;
+    g->into[g->n_outs] = param;
+    g->direct[g->n_outs] = param < 0 && rg_chance(g, 30);
+    g->n_outs++;
 }
 
 static void choose_outputs(rg *g)
 {
-    for (int i = g->n_values - 1; i >= 0 && g->n_outs < RG_OUTS; i--)
-        if (!g->value[i].read && !g->value[i].input) g->out[g->n_outs++] = i;
+    for (int i = 0; i < g->n_params; i++)
+        if (g->param[i].assigned >= 0) add_output(g, g->param[i].assigned, i);
+    const int most = RG_OUTS - 2;
+    for (int i = g->n_values - 1; i >= 0 && g->n_outs < most; i--)
+        if (!g->value[i].read && !g->value[i].input) add_output(g, i, -1);
     for (int tries = 0; tries < 2 && g->n_outs < RG_OUTS; tries++) {
         const int i = (int)rg_int(g, 0, g->n_values - 1);
-        bool known = g->value[i].input && !rg_chance(g, 5);
-        for (int k = 0; k < g->n_outs; k++) known |= g->out[k] == i;
-        if (!known && (rg_chance(g, 40) || g->n_outs == 0)) g->out[g->n_outs++] = i;
+        const bool known = g->value[i].hidden || (g->value[i].input && !rg_chance(g, 5));
+        if (!known && (rg_chance(g, 40) || g->n_outs == 0)) add_output(g, i, -1);
     }
-    for (int k = 0; k < g->n_outs; k++) g->direct[k] = rg_chance(g, 30);
+}
+
+/* ---- what is in it --------------------------------------------------------------------------- */
+
+const char *rg_feature_name(int feature)
+{
+    static const char *const names[] = {"empty axis", "axis of one", "first unused", "later unused",
+                                        "dear waits", "gradient",    "assigned",     "swapped",
+                                        "cancelled",  "failed"};
+    return feature < RG_DTYPE ? names[feature] : fth_dtype_name((fth_dtype)(feature - RG_DTYPE));
+}
+
+/* Several outputs: which of them does something that the outputs need use? */
+static void count_unused(rg *g, int first)
+{
+    bool second = false, itself = false;
+    for (int k = 0; k < g->n_outs; k++) itself |= g->out[k] == first;
+    for (int i = first + 1; i < g->n_values; i++) {
+        const rg_value *x = &g->value[i];
+        for (int k = 0; k < x->n_from && x->live; k++) {
+            if (x->from[k] != first) continue;
+            const bool other = fth_out(rg_val(g, first), 1).id == x->v.id;
+            second |= other;
+            itself |= !other;
+        }
+    }
+    g->has[RG_FIRST_UNUSED] |= second && !itself;
+    g->has[RG_LATER_UNUSED] |= itself && !second;
+}
+
+static void count_features(rg *g)
+{
+    for (int k = 0; k < g->n_outs; k++) g->value[g->out[k]].live = true;
+    for (int i = g->n_values - 1; i >= 0; i--) {
+        rg_value *x = &g->value[i];
+        for (int k = 0; k < x->n_from && x->live; k++) g->value[x->from[k]].live = true;
+    }
+    for (int i = 0; i < g->n_values; i++) {
+        const rg_value *x = &g->value[i];
+        if (!x->live) continue;
+        if (x->op >= 0) g->used[x->op] = true;
+        if (!x->input) g->has[RG_DTYPE + (int)fth_val_dtype(x->v)] = true;
+        for (int d = 0; d < fth_val_axes(x->v); d++) {
+            g->has[RG_EMPTY] |= fth_val_size(x->v, d) == 0;
+            g->has[RG_ONE] |= fth_val_size(x->v, d) == 1;
+        }
+        if (!x->input && fth__val_node(x->v)->n_out > 1 &&
+            fth__val_node(x->v)->out_val[0].id == x->v.id)
+            count_unused(g, i);
+    }
 }
 
 int rg_op_count(void)
@@ -382,9 +446,10 @@ const char *rg_op_name(int op)
 
 static bool add_op(rg *g, int op)
 {
+    g->op = op;
     const bool added =
         op < FTH_EW_COUNT ? rg_elementwise(g, (fth_ew)op) : rg_ops[op - FTH_EW_COUNT].add(g);
-    g->used[op] |= added;
+    g->op = -1;
     return added;
 }
 
@@ -395,31 +460,62 @@ static int draw_op(rg *g)
                                   : rg_int(g, FTH_EW_COUNT, rg_op_count() - 1));
 }
 
-rg *rg_make(uint64_t seed, char *why, size_t why_bytes)
+static bool computes(const rg *g)
 {
-    rg *g = calloc(1, sizeof *g);
+    for (int i = 0; i < g->n_values; i++)
+        if (!g->value[i].input && !g->value[i].hidden) return true;
+    return false;
+}
+
+static void add_all(rg *g, bool gradient)
+{
+    declare_axes(g);
+    rg_want(g, RG_REAL, false);
+    for (int n = rg_chance(g, 20) ? (int)rg_int(g, 1, 2) : 0; n > 0; n--) rg_make_param(g);
+    for (int tries = 0; tries < 8 && !add_op(g, (int)(g->seed % (uint64_t)rg_op_count()));
+         tries++) {
+    }
+    const bool waits = rg_chance(g, 12) && rg_waits(g);
+    if (!waits && rg_chance(g, 50)) rg_two_passes(g);
+    for (int64_t n = waits ? rg_int(g, 0, 2) : rg_int(g, 2, 9); n > 0; n--) add_op(g, draw_op(g));
+    while (!computes(g)) add_op(g, draw_op(g));
+    if (rg_chance(g, 25) && gradient) rg_gradient(g);
+    rg_assign_params(g);
+    choose_outputs(g);
+    count_features(g);
+}
+
+static fth_status build(rg **out, uint64_t seed, bool gradient, fth_err *err)
+{
+    rg *g = *out = calloc(1, sizeof *g);
     fth_options opt;
-    fth_err err = {0};
     fth_options_default(&opt);
     opt.threads = 2;
     opt.device = "cpu";
     opt.mem.budget_bytes = (uint64_t)4 << 30;
     opt.scratch_dir = t_temp_dir();
     g->seed = seed;
+    g->op = -1;
     g->r.state = seed * 0x9e3779b97f4a7c15u + 12345;
     (void)t_random_u64(&g->r);
-    if (fth_context_create(&g->ctx, &opt, &err) == FTH_OK) g->g = fth_graph_create(g->ctx);
-    if (g->g) {
-        declare_axes(g);
-        rg_want(g, RG_REAL, false);
-        for (int tries = 0; tries < 8 && !add_op(g, (int)(seed % (uint64_t)rg_op_count()));
-             tries++) {
-        }
-        if (rg_chance(g, 45)) rg_two_passes(g);
-        for (int64_t n = rg_int(g, 2, 9); n > 0; n--) add_op(g, draw_op(g));
-        choose_outputs(g);
-        if (fth_graph_check(g->g, &err) == FTH_OK && g->n_outs > 0) return g;
+    const fth_status s = fth_context_create(&g->ctx, &opt, err);
+    if (s != FTH_OK) return s;
+    g->g = fth_graph_create(g->ctx);
+    add_all(g, gradient);
+    return fth_graph_check(g->g, err);
+}
+
+rg *rg_make(uint64_t seed, char *why, size_t why_bytes)
+{
+    rg *g;
+    fth_err err = {0};
+    fth_status s = build(&g, seed, true, &err);
+    if (s == FTH_E_GRAPH_GRADIENT) { /* the loss depends on something that has none: without it */
+        rg_free(g);
+        err = (fth_err){0};
+        s = build(&g, seed, false, &err);
     }
+    if (s == FTH_OK && g->n_outs > 0) return g;
     char text[2048];
     fth_err_format(&err, text, sizeof text);
     snprintf(why, why_bytes, "building: %s\n%s", text, g->text);
@@ -431,6 +527,10 @@ void rg_free(rg *g)
 {
     if (!g) return;
     fth_graph_destroy(g->g);
+    for (int i = 0; i < g->n_params; i++) {
+        fth_tensor_release(g->param[i].tensor);
+        free(g->param[i].before);
+    }
     fth_err err = {0};
     const fth_status s = fth_context_destroy(g->ctx, &err);
     for (int i = 0; i < g->n_data; i++) {

@@ -12,7 +12,27 @@
 
 #include <fathom/fathom.h>
 
-enum { RG_VALUES = 96, RG_DATA = 64, RG_AXES = 64, RG_OUTS = 6, RG_OPS = 128, RG_TEXT = 16384 };
+enum { RG_VALUES = 112, RG_DATA = 64, RG_AXES = 64, RG_OUTS = 8, RG_OPS = 128, RG_TEXT = 16384 };
+enum { RG_PARAMS = 2, RG_FROM = 4 };
+/* Most points times elements of a transform: the reference loop is the plain sum. */
+enum { RG_FFT_WORK = 6000000 };
+
+/* What is in a graph besides its operations; counted over the values that its outputs need. */
+typedef enum rg_feature {
+    RG_EMPTY,        /* an axis without elements */
+    RG_ONE,          /* an axis of one element */
+    RG_FIRST_UNUSED, /* several outputs, and only a later one is wanted */
+    RG_LATER_UNUSED, /* several outputs, and only the first is wanted */
+    RG_WAITS,        /* a dear value waits while others are made */
+    RG_GRADIENT,
+    RG_ASSIGN, /* a parameter gets a new value */
+    RG_SWAP,   /* two parameters, each assigned from the other */
+    RG_CANCELLED,
+    RG_FAILED, /* runs that ended before their time: parameters must be as before */
+    RG_DTYPE,  /* and then one for every dtype */
+    RG_FEATURES = RG_DTYPE + FTH_DTYPE_COUNT
+} rg_feature;
+const char *rg_feature_name(int feature);
 
 /* Numbers behind an input; a function source keeps its own. */
 typedef struct rg_data {
@@ -21,18 +41,33 @@ typedef struct rg_data {
     int64_t size[FTH_MAX_AXES];
     void *data;
     int64_t bytes;
-    int64_t reads; /* calls of the source */
+    int64_t reads;   /* calls of the source */
+    int64_t fail_at; /* this call fails; 0: none */
 } rg_data;
 
 typedef struct rg_value {
     fth_val v;
     bool exact;
-    bool read;    /* some operation uses it */
-    bool input;   /* nothing computes it */
+    bool read;   /* some operation uses it */
+    bool input;  /* nothing computes it */
+    bool hidden; /* an output of an operation that nobody may use */
+    bool live;   /* the outputs need it */
+    bool bits;   /* same bits everywhere, but too sensitive to hold against other roundings */
+    int op;      /* of the table; -1: none */
+    int n_from, from[RG_FROM];
     double bound; /* about the largest magnitude */
     double eps;   /* rounding of the coarsest dtype on the way */
     double noise; /* about what rounding alone may change it by */
 } rg_value;
+
+/* A parameter, what it holds before every run, and what is assigned to it. */
+typedef struct rg_param {
+    fth_tensor *tensor;
+    void *before;
+    uint64_t bytes;
+    int value, assigned; /* in the pool; -1: not assigned */
+    fth_val assign;
+} rg_param;
 
 typedef struct rg {
     uint64_t seed;
@@ -46,8 +81,13 @@ typedef struct rg {
     int64_t axis_size[RG_AXES];
     int out[RG_OUTS];
     bool direct[RG_OUTS]; /* the sink is memory and known when planning */
-    int64_t elements;     /* of all values together */
-    bool used[RG_OPS];    /* operations of the table that are in it */
+    int into[RG_OUTS];    /* the parameter that takes it instead of a sink; -1 */
+    int n_params;
+    rg_param param[RG_PARAMS];
+    int64_t elements;  /* of all values together */
+    bool used[RG_OPS]; /* operations of the table that the outputs need */
+    bool has[RG_FEATURES];
+    int op; /* being added; -1 */
     int text_len;
     char text[RG_TEXT]; /* one line per value */
 } rg;
@@ -74,6 +114,8 @@ int64_t rg_count(fth_val v);
 const char *rg_axis(rg *g, int64_t size);
 /* An axis of v drawn at random; NULL: it has none. */
 const char *rg_axis_of(rg *g, fth_val v);
+/* A value of these classes that has at least one axis; its axis in *axis. -1: no room. */
+int rg_with_axis(rg *g, int classes, bool exact, const char **axis);
 int64_t rg_size(const rg *g, const char *axis);
 /* Room for another value of so many elements? */
 bool rg_room(const rg *g, double elements);
@@ -101,6 +143,22 @@ typedef struct rg_op {
 extern const rg_op rg_ops[];
 extern const int rg_n_ops;
 bool rg_elementwise(rg *g, fth_ew op);
+/* random_draws.c */
+bool rg_bits(rg *g);
+bool rg_uniform(rg *g);
+bool rg_normal(rg *g);
+bool rg_poisson(rg *g);
+/* Operations of the test's own (random_custom.c). */
+bool rg_custom_halo(rg *g);
+bool rg_custom_carry(rg *g);
+bool rg_custom_whole(rg *g);
+fth_val rg_leak_back(rg *g, fth_val v, const char *axis);
+
+/* ---- little programs (random_shapes.c) ---- */
 bool rg_two_passes(rg *g);
+bool rg_waits(rg *g);
+bool rg_gradient(rg *g);
+bool rg_make_param(rg *g);
+void rg_assign_params(rg *g);
 
 #endif

@@ -6,8 +6,7 @@ static double elements(rg *g, int i)
     return (double)rg_count(rg_val(g, i));
 }
 
-/* A value of these classes that has at least one axis; its axis in *axis. */
-static int with_axis(rg *g, int classes, bool exact, const char **axis)
+int rg_with_axis(rg *g, int classes, bool exact, const char **axis)
 {
     for (int tries = 0; tries < 6; tries++) {
         const int x = rg_want(g, classes, exact);
@@ -23,7 +22,9 @@ static int with_axis(rg *g, int classes, bool exact, const char **axis)
 static bool op_cast(rg *g)
 {
     int x = rg_want(g, RG_ANY_REAL, false);
-    const fth_dtype to = (fth_dtype)rg_int(g, 0, FTH_DTYPE_COUNT - 1);
+    const fth_dtype to = rg_chance(g, 25)   ? FTH_U8
+                         : rg_chance(g, 25) ? FTH_U16
+                                            : (fth_dtype)rg_int(g, 0, FTH_DTYPE_COUNT - 1);
     if (x < 0) return false;
     int from = rg_class(fth_val_dtype(rg_val(g, x)));
     const int class = rg_class(to);
@@ -60,7 +61,7 @@ static bool op_expand(rg *g)
 static bool op_rename(rg *g)
 {
     const char *axis, *to;
-    const int x = with_axis(g, RG_ANY_REAL, false, &axis);
+    const int x = rg_with_axis(g, RG_ANY_REAL, false, &axis);
     if (x < 0 || !rg_room(g, elements(g, x)) || !(to = rg_axis(g, rg_size(g, axis)))) return false;
     return rg_add(g, fth_rename(rg_val(g, x), axis, to), true, g->value[x].bound, 1, &x,
                   "rename %s to %s", axis, to);
@@ -130,7 +131,7 @@ static bool rounds(fth_red red, fth_dtype t)
 static bool reduce(rg *g, fth_red red, int classes)
 {
     const char *axis;
-    int x = with_axis(g, classes, false, &axis);
+    int x = rg_with_axis(g, classes, false, &axis);
     if (x < 0) return false;
     const fth_val before = rg_val(g, x);
     const int64_t n = rg_size(g, axis);
@@ -174,7 +175,7 @@ REDUCE(logsumexp, LOGSUMEXP, RG_REAL)
 static bool op_count(rg *g)
 {
     const char *axis;
-    const int x = with_axis(g, RG_ANY_REAL & ~RG_COMPLEX, true, &axis);
+    const int x = rg_with_axis(g, RG_ANY_REAL & ~RG_COMPLEX, true, &axis);
     return x >= 0 && rg_room(g, elements(g, x)) &&
            rg_add(g, fth_count(rg_val(g, x), axis), true, 6000.0, 1, &x, "count %s", axis);
 }
@@ -182,7 +183,7 @@ static bool op_count(rg *g)
 static bool mean_or_variance(rg *g, bool variance)
 {
     const char *axis;
-    int x = with_axis(g, variance ? RG_REAL : RG_FLOAT, false, &axis);
+    int x = rg_with_axis(g, variance ? RG_REAL : RG_FLOAT, false, &axis);
     if (x < 0 || rg_size(g, axis) == 0 || (x = rg_tame(g, x, 20.0)) < 0) return false;
     const fth_val v = rg_val(g, x);
     return rg_room(g, elements(g, x)) &&
@@ -203,7 +204,7 @@ static bool op_variance(rg *g)
 static bool op_center(rg *g)
 {
     const char *axis;
-    int x = with_axis(g, RG_FLOAT, false, &axis);
+    int x = rg_with_axis(g, RG_FLOAT, false, &axis);
     if (x < 0 || rg_size(g, axis) == 0 || (x = rg_tame(g, x, 20.0)) < 0 ||
         !rg_room(g, 2.0 * elements(g, x)))
         return false;
@@ -214,7 +215,7 @@ static bool op_center(rg *g)
 static bool arg(rg *g, bool largest)
 {
     const char *axis;
-    const int x = with_axis(g, RG_INT | RG_REAL, true, &axis);
+    const int x = rg_with_axis(g, RG_INT | RG_REAL, true, &axis);
     if (x < 0 || rg_size(g, axis) == 0 || !rg_room(g, elements(g, x))) return false;
     return rg_add(g, fth_arg_(FTH_HERE, largest, rg_val(g, x), axis), true, 6000.0, 1, &x,
                   "arg%s %s", largest ? "max" : "min", axis);
@@ -232,7 +233,7 @@ static bool op_argmax(rg *g)
 static bool op_histogram(rg *g)
 {
     const char *axis, *bin;
-    const int x = with_axis(g, RG_INT | RG_REAL, true, &axis);
+    const int x = rg_with_axis(g, RG_INT | RG_REAL, true, &axis);
     if (x < 0 || !rg_room(g, elements(g, x)) || !(bin = rg_axis(g, rg_int(g, 1, 12)))) return false;
     return rg_add(g, fth_histogram(rg_val(g, x), axis, bin, -1.5, 2.0), true, 6000.0, 1, &x,
                   "histogram %s", axis);
@@ -242,7 +243,8 @@ static bool op_scan(rg *g)
 {
     const char *axis;
     const fth_red red = (fth_red)rg_int(g, FTH_RED_SUM, FTH_RED_MAX);
-    int x = with_axis(g, red >= FTH_RED_MIN ? RG_INT | RG_REAL : RG_INT | RG_FLOAT, false, &axis);
+    int x =
+        rg_with_axis(g, red >= FTH_RED_MIN ? RG_INT | RG_REAL : RG_INT | RG_FLOAT, false, &axis);
     if (x < 0 || (x = rg_tame(g, x, red == FTH_RED_PROD ? 1.0 : 10.0)) < 0) return false;
     const bool exclusive = red < FTH_RED_MIN && rg_chance(g, 30), reverse = rg_chance(g, 25);
     const double bound = red == FTH_RED_SUM ? 10.0 * (double)rg_size(g, axis) : 20.0;
@@ -269,7 +271,7 @@ static const char *absent_axis(rg *g, fth_val v)
 static bool op_dot(rg *g)
 {
     const char *summed;
-    int b = with_axis(g, RG_FLOAT, false, &summed);
+    int b = rg_with_axis(g, RG_FLOAT, false, &summed);
     if (b < 0 || (b = rg_tame(g, b, 4.0)) < 0) return false;
     const fth_val v = rg_val(g, b);
     const char *own = rg_chance(g, 85) ? absent_axis(g, v) : NULL;
@@ -295,7 +297,7 @@ static bool op_dot(rg *g)
 static bool op_dot_pool(rg *g)
 {
     const char *summed;
-    int a = with_axis(g, RG_FLOAT, false, &summed), b = -1;
+    int a = rg_with_axis(g, RG_FLOAT, false, &summed), b = -1;
     if (a < 0) return false;
     for (int tries = 0; tries < 12 && b < 0; tries++) {
         const int i = (int)rg_int(g, 0, g->n_values - 1);
@@ -409,7 +411,7 @@ static bool op_solve(rg *g)
 static bool op_gather(rg *g)
 {
     const char *axis;
-    const int x = with_axis(g, RG_ANY_REAL, false, &axis);
+    const int x = rg_with_axis(g, RG_ANY_REAL, false, &axis);
     if (x < 0 || rg_size(g, axis) == 0) return false;
     const fth_val v = rg_val(g, x);
     char axes[48] = "s";
@@ -434,7 +436,7 @@ static bool op_gather(rg *g)
 static bool op_scatter_add(rg *g)
 {
     const char *axis, *into;
-    int x = with_axis(g, RG_ANY_REAL, false, &axis);
+    int x = rg_with_axis(g, RG_ANY_REAL, false, &axis);
     if (x < 0 || (x = rg_tame(g, x, 5.0)) < 0 || fth_val_dtype(rg_val(g, x)) == FTH_F16)
         return false;
     const int64_t n = rg_int(g, 1, 50);
@@ -451,7 +453,7 @@ static bool op_scatter_add(rg *g)
 static bool op_compact(rg *g)
 {
     const char *axis, *into;
-    const int x = with_axis(g, RG_ANY_REAL, false, &axis);
+    const int x = rg_with_axis(g, RG_ANY_REAL, false, &axis);
     if (x < 0 || !rg_room(g, elements(g, x))) return false;
     const int mask = rg_input(g, FTH_BOOL, axis, RG_FILL_ANY);
     if (mask < 0) return false;
@@ -468,7 +470,7 @@ static bool op_compact(rg *g)
 static bool op_concat(rg *g)
 {
     const char *axis, *other, *into;
-    const int x = with_axis(g, RG_ANY_REAL, false, &axis);
+    const int x = rg_with_axis(g, RG_ANY_REAL, false, &axis);
     if (x < 0 || !rg_room(g, 3.0 * elements(g, x))) return false;
     const fth_val v = rg_val(g, x);
     const int64_t n = rg_size(g, axis), m = rg_int(g, 0, 9);
@@ -492,7 +494,7 @@ static bool op_concat(rg *g)
 static bool op_slice(rg *g)
 {
     const char *axis, *into;
-    const int x = with_axis(g, RG_ANY_REAL, false, &axis);
+    const int x = rg_with_axis(g, RG_ANY_REAL, false, &axis);
     if (x < 0 || !rg_room(g, elements(g, x))) return false;
     const int64_t n = rg_size(g, axis), from = rg_int(g, 0, n), m = rg_int(g, 0, n - from);
     if (!(into = rg_axis(g, m))) return false;
@@ -503,7 +505,7 @@ static bool op_slice(rg *g)
 static bool op_pad(rg *g)
 {
     const char *axis, *into;
-    const int x = with_axis(g, RG_ANY_REAL, false, &axis);
+    const int x = rg_with_axis(g, RG_ANY_REAL, false, &axis);
     if (x < 0 || !rg_room(g, 2.0 * elements(g, x) + 100.0)) return false;
     const int64_t n = rg_size(g, axis), before = rg_int(g, 0, 5), after = rg_int(g, 0, 5);
     if (!(into = rg_axis(g, n + before + after))) return false;
@@ -514,7 +516,7 @@ static bool op_pad(rg *g)
 static bool op_window(rg *g)
 {
     const char *axis, *tap;
-    const int x = with_axis(g, RG_ANY_REAL, false, &axis);
+    const int x = rg_with_axis(g, RG_ANY_REAL, false, &axis);
     const int64_t taps = rg_int(g, 1, 5);
     if (x < 0 || !rg_room(g, (double)taps * elements(g, x)) || fth_val_axes(rg_val(g, x)) > 5)
         return false;
@@ -534,21 +536,23 @@ static bool op_window(rg *g)
 static bool op_flip(rg *g)
 {
     const char *axis;
-    const int x = with_axis(g, RG_ANY_REAL, false, &axis);
+    const int x = rg_with_axis(g, RG_ANY_REAL, false, &axis);
     return x >= 0 && rg_room(g, elements(g, x)) &&
            rg_add(g, fth_flip(rg_val(g, x), axis), true, g->value[x].bound, 1, &x, "flip %s", axis);
 }
 
+/* Of two outputs: both, only the first, or only the second. */
 static bool second_output(rg *g, int first, double bound, const char *what)
 {
     if (!rg_chance(g, 60)) return true;
+    g->value[first].hidden = rg_chance(g, 40);
     return rg_add(g, fth_out(rg_val(g, first), 1), true, bound, 1, &first, "%s", what);
 }
 
 static bool op_sort(rg *g)
 {
     const char *axis;
-    const int x = with_axis(g, RG_INT | RG_REAL | RG_BOOL, true, &axis);
+    const int x = rg_with_axis(g, RG_INT | RG_REAL | RG_BOOL, true, &axis);
     if (x < 0 || !rg_room(g, 3.0 * elements(g, x))) return false;
     return rg_add(g, fth_sort(rg_val(g, x), axis, rg_chance(g, 50)), true, g->value[x].bound, 1, &x,
                   "sort %s", axis) &&
@@ -558,7 +562,7 @@ static bool op_sort(rg *g)
 static bool op_topk(rg *g)
 {
     const char *axis, *into;
-    const int x = with_axis(g, RG_INT | RG_REAL, true, &axis);
+    const int x = rg_with_axis(g, RG_INT | RG_REAL, true, &axis);
     if (x < 0 || !rg_room(g, 3.0 * elements(g, x))) return false;
     const int64_t n = rg_size(g, axis);
     if (!(into = rg_axis(g, rg_int(g, 0, n < 12 ? n : 12)))) return false;
@@ -570,7 +574,7 @@ static bool op_topk(rg *g)
 static bool op_pool(rg *g)
 {
     const char *axis, *into;
-    int x = with_axis(g, RG_FLOAT, true, &axis);
+    int x = rg_with_axis(g, RG_FLOAT, true, &axis);
     if (x < 0 || (x = rg_tame(g, x, 20.0)) < 0 || !rg_room(g, elements(g, x))) return false;
     const int64_t n = rg_size(g, axis);
     int64_t factor = rg_int(g, 1, 6);
@@ -586,7 +590,7 @@ static bool op_pool(rg *g)
 static bool op_upsample(rg *g)
 {
     const char *axis, *into;
-    const int x = with_axis(g, RG_ANY_REAL, false, &axis);
+    const int x = rg_with_axis(g, RG_ANY_REAL, false, &axis);
     const int64_t factor = rg_int(g, 1, 4);
     if (x < 0 || !rg_room(g, (double)factor * elements(g, x))) return false;
     if (!(into = rg_axis(g, factor * rg_size(g, axis)))) return false;
@@ -599,12 +603,14 @@ static bool op_upsample(rg *g)
 static bool op_fft(rg *g)
 {
     const char *axis, *into;
-    int x = with_axis(g, RG_FLOAT, false, &axis);
+    int x = rg_with_axis(g, RG_FLOAT, false, &axis);
     if (x < 0 || (x = rg_tame(g, x, 3.0)) < 0) return false;
     const fth_val v = rg_val(g, x);
     const fth_dtype t = fth_val_dtype(v);
     const int64_t n = rg_size(g, axis);
-    if (t == FTH_F16 || t == FTH_BF16 || n == 0 || !rg_room(g, 2.0 * elements(g, x))) return false;
+    if (t == FTH_F16 || t == FTH_BF16 || n == 0 || !rg_room(g, 2.0 * elements(g, x)) ||
+        elements(g, x) * (double)n > RG_FFT_WORK)
+        return false;
     const bool real = rg_class(t) == RG_REAL;
     if (!(into = rg_axis(g, real ? n / 2 + 1 : n))) return false;
     const fth_fft_kind kind = real               ? FTH_FFT_REAL
@@ -614,8 +620,39 @@ static bool op_fft(rg *g)
                   "fft %d %s", (int)kind, axis);
 }
 
-/* ---- small matrices, images, random numbers ----------------------------------------------------
- */
+/* Over two axes, in either order; real ones there and back. */
+static bool op_fft2(rg *g)
+{
+    const char *axis, *other;
+    int x = rg_with_axis(g, RG_FLOAT, false, &axis);
+    if (x < 0 || (x = rg_tame(g, x, 3.0)) < 0) return false;
+    const fth_val v = rg_val(g, x);
+    const fth_dtype t = fth_val_dtype(v);
+    other = rg_axis_of(g, v);
+    const double points = (double)rg_size(g, axis) * (double)(other ? rg_size(g, other) : 0);
+    if (t == FTH_F16 || t == FTH_BF16 || !other || strcmp(axis, other) == 0 || points == 0.0 ||
+        elements(g, x) * points > RG_FFT_WORK || !rg_room(g, 4.0 * elements(g, x)) ||
+        g->n_axes + 6 > RG_AXES)
+        return false;
+    const bool real = rg_class(t) == RG_REAL;
+    const int64_t n = rg_size(g, axis), m = rg_size(g, other);
+    char axes[48], into[48], back[48];
+    const char *y = rg_axis(g, n), *f = rg_axis(g, real ? m / 2 + 1 : m);
+    snprintf(axes, sizeof axes, "%s %s", axis, other);
+    snprintf(into, sizeof into, "%s %s", y, f);
+    const fth_fft_kind kind = real               ? FTH_FFT_REAL
+                              : rg_chance(g, 50) ? FTH_FFT_INVERSE
+                                                 : FTH_FFT_FORWARD;
+    if (!rg_add(g, fth_fft_(FTH_HERE, kind, v, axes, into), false, 3.0 * points, 1, &x, "fft %d %s",
+                (int)kind, axes))
+        return false;
+    if (!real || rg_chance(g, 50)) return true;
+    x = g->n_values - 1;
+    snprintf(back, sizeof back, "%s %s", rg_axis(g, n), rg_axis(g, m));
+    return rg_add(g, fth_irfft(rg_val(g, x), into, back), false, 3.0, 1, &x, "irfft %s", back);
+}
+
+/* ---- small matrices and images --------------------------------------------------------------- */
 
 static bool op_eigh(rg *g)
 {
@@ -668,78 +705,6 @@ static bool op_conv2d(rg *g)
                             "conv2d");
 }
 
-/* A 0-axis i64: a constant, or an input that is read in every run. */
-static fth_val number(rg *g)
-{
-    if (rg_chance(g, 50)) return fth_const_i64(g->g, FTH_I64, rg_int(g, 0, 1000));
-    rg_data *d = rg_data_new(g, FTH_I64, 0, NULL);
-    if (!d) return (fth_val){0};
-    *(int64_t *)d->data = rg_int(g, 0, 1000);
-    const int v = rg_input_from(g, d, "");
-    return v >= 0 ? rg_val(g, v) : (fth_val){0};
-}
-
-static bool random_of(rg *g, fth_random_kind kind)
-{
-    static const char *const lists[] = {"s", "s a", "a s", "t", "a b", "t s", "b s"};
-    const char *axes = lists[rg_int(g, 0, 6)];
-    const fth_dtype t = kind == FTH_RANDOM_BITS ? FTH_I64 : rg_chance(g, 50) ? FTH_F32 : FTH_F64;
-    double n = 1.0;
-    for (const char *c = axes; *c; c++)
-        if (*c != ' ') n *= (double)rg_size(g, (const char[]){*c, '\0'});
-    if (!rg_room(g, n)) return false;
-    const fth_val seed = number(g), iteration = number(g);
-    return rg_add(g, fth_random_(FTH_HERE, kind, t, axes, seed, iteration, rg_int(g, 0, 3)), true,
-                  kind == FTH_RANDOM_BITS ? 1e19 : 6.0, 0, NULL, "random %d", (int)kind);
-}
-
-static bool op_bits(rg *g)
-{
-    return random_of(g, FTH_RANDOM_BITS);
-}
-static bool op_uniform(rg *g)
-{
-    return random_of(g, FTH_RANDOM_UNIFORM);
-}
-static bool op_normal(rg *g)
-{
-    return random_of(g, FTH_RANDOM_NORMAL);
-}
-
-static bool op_poisson(rg *g)
-{
-    int x = rg_want(g, RG_REAL, true);
-    const fth_dtype t = x >= 0 ? fth_val_dtype(rg_val(g, x)) : FTH_F16;
-    if ((t != FTH_F32 && t != FTH_F64) || (x = rg_tame(g, x, 30.0)) < 0 ||
-        (x = rg_positive(g, x)) < 0)
-        return false;
-    if (!rg_room(g, elements(g, x))) return false;
-    const fth_val seed = number(g), iteration = number(g);
-    return rg_add(g, fth_poisson(rg_val(g, x), seed, iteration, rg_int(g, 0, 3)), true, 60.0, 1, &x,
-                  "poisson");
-}
-
-/* A computed value, a sum of it over the long axis, and both together: two passes, in the second of
- * which the value is made again or kept. */
-bool rg_two_passes(rg *g)
-{
-    const fth_dtype t = rg_chance(g, 50) ? FTH_F32 : FTH_F64;
-    const char *axes = rg_chance(g, 75) ? "s" : rg_chance(g, 50) ? "s b" : "b s";
-    int x = rg_input(g, t, axes, RG_FILL_ANY);
-    if (x < 0 || rg_size(g, "s") == 0 || !rg_room(g, 4.0 * elements(g, x))) return false;
-    const int turns = (int)rg_int(g, 1, 3);
-    for (int i = 0; i < turns; i++) {
-        const fth_val y =
-            rg_chance(g, 50) ? fth_tanh(rg_val(g, x)) : fth_sin(fth_sqr(rg_val(g, x)));
-        const fth_val sum = i % 2 ? fth_rmax(y, "s") : fth_mean(y, "s");
-        if (!rg_add(g, fth_mul(fth_sub(y, sum), fth_add(sum, fth_const(g->g, t, 2.0))), false, 8.0,
-                    1, &x, "%s", "(y - m) * (m + 2), m a mean or max of y = f"))
-            return false;
-        x = g->n_values - 1;
-    }
-    return true;
-}
-
 const rg_op rg_ops[] = {
     {"cast", op_cast},
     {"expand", op_expand},
@@ -781,12 +746,16 @@ const rg_op rg_ops[] = {
     {"pool", op_pool},
     {"upsample", op_upsample},
     {"fft", op_fft},
+    {"fft2", op_fft2},
     {"eigh", op_eigh},
     {"inverse", op_inverse},
     {"conv2d", op_conv2d},
-    {"bits", op_bits},
-    {"uniform", op_uniform},
-    {"normal", op_normal},
-    {"poisson", op_poisson},
+    {"bits", rg_bits},
+    {"uniform", rg_uniform},
+    {"normal", rg_normal},
+    {"poisson", rg_poisson},
+    {"own halo", rg_custom_halo},
+    {"own carry", rg_custom_carry},
+    {"own whole", rg_custom_whole},
 };
 const int rg_n_ops = (int)(sizeof rg_ops / sizeof rg_ops[0]);
