@@ -313,6 +313,23 @@ TEST(the_second_plan_of_a_kind_comes_from_the_cache)
     close_stage(&s);
 }
 
+/* What is remembered of one budget or axis is not taken for another. */
+TEST(a_decision_holds_for_its_own_limits)
+{
+    stage s;
+    open_stage(&s, NULL);
+    const fth_val y = fth_exp(waves(&s, "x"));
+    const fth_val v = fth_div(y, fth_sum(y, "row"));
+    fth_plan_info small, large, forced;
+    free(evaluate(&s, v, (fth_limits){.memory_bytes = 300 << 10}, &small));
+    free(evaluate(&s, v, (fth_limits){.memory_bytes = 64 << 20}, &large));
+    free(evaluate(&s, v, (fth_limits){.memory_bytes = 64 << 20, .stream = "row"}, &forced));
+    IS_TRUE(small.passes >= 1);
+    EQ_I64(large.passes, 0);
+    IS_TRUE(forced.passes >= 1);
+    close_stage(&s);
+}
+
 /* p <- p + q and q <- p - q. */
 TEST(assigns_see_the_old_values)
 {
