@@ -148,6 +148,9 @@ bool rg_bits(rg *g);
 bool rg_uniform(rg *g);
 bool rg_normal(rg *g);
 bool rg_poisson(rg *g);
+/* random_ragged.c */
+bool rg_spread(rg *g);
+bool rg_collect(rg *g);
 /* Operations of the test's own (random_custom.c). */
 bool rg_custom_halo(rg *g);
 bool rg_custom_carry(rg *g);

@@ -707,6 +707,8 @@ static bool op_conv2d(rg *g)
 
 const rg_op rg_ops[] = {
     {"cast", op_cast},
+    {"spread", rg_spread},
+    {"collect", rg_collect},
     {"expand", op_expand},
     {"rename", op_rename},
     {"layout", op_layout},
