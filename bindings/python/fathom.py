@@ -404,6 +404,27 @@ def _bytes(size):
 
 # ---- context, tensors and DLPack ----------------------------------------------------------------
 
+class _Life:
+    """When something of C's ends: after its owner, and after all that stands on it (a plan on its
+    graph, a graph on its context). They are counted here because Python may finalise what is
+    garbage together in any order, as it does with the globals of a program that ends."""
+
+    def __init__(self, owner, needs, end, *args):
+        self.users, self._needs, self._end, self._args = 1, needs and needs.hold(), end, args
+        weakref.finalize(owner, self.release)  # also when Python ends, the last made first
+
+    def hold(self):
+        self.users += 1
+        return self
+
+    def release(self):
+        self.users -= 1
+        if self.users == 0:
+            self._end(*self._args)
+            if self._needs:
+                self._needs.release()
+
+
 class Context:
     """Memory budget, workers and device; shared by graphs."""
 
@@ -417,6 +438,7 @@ class Context:
         opt.scratch_dir = os.fsencode(scratch) if scratch else None
         _check(_lib.fth_context_create(C.byref(out), C.byref(opt), C.byref(err)), err)
         self._p = out.value
+        self._life = _Life(self, None, _lib.fth_context_destroy, self._p, None)
 
     @property
     def device(self):
@@ -435,14 +457,15 @@ class Context:
         return Tensor(self, shape, dtype, label)
 
     def close(self):
-        """Destroy; raises LEAK when tensors or graphs are still alive."""
-        p, self._p = self._p, None
-        err = Err()
+        """Destroy now; raises LEAK, and destroys nothing, while tensors, graphs or batches live."""
+        if self._p is None:
+            return
+        if self._life.users > 1:
+            raise Error(f"{self._life.users - 1} tensors, graphs or batches of this context live",
+                        "LEAK", "let go of them first; a context also ends by itself")
+        self._life.hold()  # the end comes here, and not again
+        p, self._p, err = self._p, None, Err()
         _check(_lib.fth_context_destroy(p, C.byref(err)), err)
-
-    def __del__(self):
-        if getattr(self, "_p", None):
-            _lib.fth_context_destroy(self._p, None)
 
 
 class DLDevice(C.Structure):
@@ -474,7 +497,7 @@ _exports = {}  # address of a managed tensor: what must live until its deleter i
 def _dl_delete(address):
     owner = _exports.pop(address, None)
     if owner is not None:
-        _lib.fth_tensor_release(owner[-1])
+        owner[-1].release()
 
 
 @C.PYFUNCTYPE(None, P)
@@ -497,6 +520,7 @@ class Tensor:
         _check(_lib.fth_tensor_create_(C.byref(out), context._mem, _site(), label.encode(), number,
                                        len(self.shape), size, C.byref(err)), err)
         self._p = out.value
+        self._life = _Life(self, context._life, _lib.fth_tensor_release, self._p)
 
     @property
     def __array_interface__(self):
@@ -523,12 +547,8 @@ class Tensor:
         m.tensor.shape = C.cast(shape, C.POINTER(L))
         m.deleter = _dl_delete
         address = C.addressof(m)
-        _exports[address] = (m, shape, self.context, _lib.fth_tensor_retain(self._p))
+        _exports[address] = (m, shape, self._life.hold())
         return _py.PyCapsule_New(address, b"dltensor", C.cast(_capsule_destroy, P))
-
-    def __del__(self):
-        if getattr(self, "_p", None):
-            _lib.fth_tensor_release(self._p)
 
 
 def _from_dlpack(obj):
@@ -698,24 +718,27 @@ def _number_of(array, dtype):
 
 
 class _Opened:
-    """The struct of a source over whatever a user may give, and what must live as long as it."""
+    """The struct of a source over whatever a user may give, and what must live as long as it;
+    `file` is to be closed."""
 
     def __init__(self, context, keeper, data, dtype=None):
-        self._file, self._callbacks = None, _Callbacks(keeper)
+        self.file, self._callbacks = None, _Callbacks(keeper)
         if isinstance(data, Source):
             self.struct = _read_source(self._callbacks, data.shape,
                                        _dtype_number(dtype or data.dtype), data.read, b"python",
                                        data.read_rows)
         elif isinstance(data, (str, os.PathLike, tuple)):
-            self.struct = self._file = _file_source(context, data)
+            self.struct = self.file = _file_source(context, data)
         else:
             array, own = _as_array(data)
             self.struct = _array_source(self._callbacks, array, _number_of(array, dtype or own))
 
     def close(self):
-        if self._file is not None:
-            _lib.fth_source_close(C.byref(self._file))
-        self._file = None
+        if self.file is not None:
+            _lib.fth_source_close(C.byref(self.file))
+        self.forget()
+
+    def forget(self):
         self._callbacks.live.clear()  # they refer to each other; arrays must go now
 
 
@@ -744,12 +767,11 @@ class Batches:
             base.close()
             raise _error(err)
         self._p = out.value
-        # Called at the latest when Python ends: then no reader may be calling into it.
-        weakref.finalize(self, Batches._end, out.value, base, context)
+        self._life = _Life(self, context._life, Batches._end, self._p, base)
 
     @staticmethod
-    def _end(p, base, _context):
-        _lib.fth_batches_destroy(p)
+    def _end(p, base):
+        _lib.fth_batches_destroy(p)  # a reader may be calling into Python until now
         base.close()
 
     def ask(self, index):
@@ -912,7 +934,7 @@ class Input(Value):
             opened.close()
             raise _error(err)
         g._inputs.pop(self.name).close()
-        g._inputs[self.name] = opened
+        g._keep_input(self.name, opened)
 
 
 class Scalar(Value):
@@ -936,17 +958,32 @@ class Graph:
         if not self._p:
             raise Error("the graph could not be created", "NOMEM")
         self._callbacks = _Callbacks()
-        self._tensors, self._inputs = [], {}
+        self._tensors, self._inputs, self._files = [], {}, {}
         self.params = {}
+        self._life = _Life(self, self.context._life, Graph._end, self._p, self._tensors,
+                           self._files)
+
+    # What C holds ends with the life of the graph; what C calls back goes with this object, so that
+    # a function which refers to the graph does not keep it alive.
+    @staticmethod
+    def _end(p, tensors, files):
+        _lib.fth_graph_destroy(p)
+        for t in tensors:
+            _lib.fth_tensor_release(t)
+        for s in files.values():
+            _lib.fth_source_close(C.byref(s))
 
     def __del__(self):
-        if getattr(self, "_p", None):
-            _lib.fth_graph_destroy(self._p)
-            for t in self._tensors:
-                _lib.fth_tensor_release(t)
-            for opened in self._inputs.values():
-                opened.close()
+        for opened in getattr(self, "_inputs", {}).values():
+            opened.forget()
+        if hasattr(self, "_callbacks"):
             self._callbacks.live.clear()
+
+    def _keep_input(self, name, opened):
+        self._inputs[name] = opened
+        self._files.pop(name, None)
+        if opened.file is not None:
+            self._files[name] = opened.file
 
     # Every builder comes through here: the site of the caller, and poison becomes an exception.
     def _build(self, name, *args, of_graph=False):
@@ -1011,7 +1048,7 @@ class Graph:
         except Error:
             opened.close()
             raise
-        self._inputs[name] = opened
+        self._keep_input(name, opened)
         out = Input(self, v.id)
         out.name = name
         return out
@@ -1121,6 +1158,7 @@ class Plan:
         self._p = _lib.fth_plan_make_(graph._p, _site(), outs, self._n, C.byref(lim), C.byref(err))
         if not self._p:
             raise _error(err)
+        self._life = _Life(self, graph._life, _lib.fth_plan_destroy, self._p)
 
     @staticmethod
     def _unpack(outputs):
@@ -1131,8 +1169,7 @@ class Plan:
         return list(range(len(outputs))), list(outputs)
 
     def __del__(self):
-        if getattr(self, "_p", None):
-            _lib.fth_plan_destroy(self._p)
+        if hasattr(self, "_callbacks"):
             self._callbacks.live.clear()
 
     def _make_sinks(self, planning=False):

@@ -3,9 +3,12 @@
 import gc
 import inspect
 import os
+import subprocess
+import sys
 import tempfile
 import unittest
 import weakref
+from unittest import mock
 
 import fathom
 import numpy as np
@@ -242,6 +245,68 @@ class Lifetimes(unittest.TestCase):
         plan = make()
         gc.collect()
         np.testing.assert_array_equal(plan.run(), np.arange(10.0) * 2)
+
+
+    def test_garbage_in_any_order(self):
+        ends = []
+
+        def watch(name):
+            real = getattr(fathom._lib, name)
+
+            def call(*args):
+                ends.append(name)
+                return real(*args)
+            return call
+        names = ["fth_plan_destroy", "fth_graph_destroy", "fth_context_destroy"]
+        with mock.patch.multiple(fathom._lib, **{name: watch(name) for name in names}):
+            for first in range(4):
+                context = fathom.Context()
+                g = fathom.Graph(context)
+                g.axis("i", 10)
+                t = context.tensor((10,), "f64")
+                plan = g.plan(g.input("x", t, "i") * 2.0)
+                plan.run()
+                cycle = [context, t, g, plan]
+                cycle = cycle[first:] + cycle[:first]
+                cycle.append(cycle)
+                del context, g, t, plan, cycle
+                gc.collect()
+                self.assertEqual(ends, names)
+                ends.clear()
+
+    def test_a_program_ends(self):
+        # Its globals are a cycle, because of the function; then Python asks nobody for an order.
+        program = """
+import fathom, numpy as np
+g = fathom.Graph(memory="64M")
+g.axes(i=4)
+def double(v): return v * 2.0
+if {more}:
+    t = g.context.tensor((4,), "f64")
+    b = fathom.Batches(g.context, fathom.Source((9, 4), "f64", lambda lo, n: np.ones(n)), 1)
+    b.ask([3])
+    lent = np.from_dlpack(t)
+x = g.input("x", np.ones(4), "i")
+plan = g.plan(double(x))
+print(plan.run())
+"""
+        for more in (False, True):
+            out = subprocess.run([sys.executable, "-c", program.replace("{more}", str(more))],
+                                 capture_output=True, text=True, timeout=60)
+            self.assertEqual((out.returncode, out.stdout, out.stderr),
+                             (0, "[2. 2. 2. 2.]\n", ""))
+
+    def test_close_while_in_use(self):
+        context = fathom.Context()
+        g = fathom.Graph(context)
+        g.axis("i", 3)
+        with self.assertRaises(fathom.Error) as caught:
+            context.close()
+        self.assertEqual(caught.exception.status, "LEAK")
+        np.testing.assert_array_equal(g.index("i").numpy(), [0, 1, 2])  # as if nothing had been
+        del g
+        context.close()
+        context.close()
 
 
 if __name__ == "__main__":
