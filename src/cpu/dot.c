@@ -1,9 +1,9 @@
 /* dot.c - products by BLAS, one call per tile of (m, n, k).
  *
- * Tiles are anchored at multiples of 1024 of the whole axes, so each call has the same shape
- * however the work was cut, and the same bits come out. A product whose sum has several tiles is
- * made in scratch and then added: adding inside BLAS would interleave it with BLAS's own partial
- * sums.
+ * Tiles are anchored on the grid of the whole axes, so each call has the same shape however the
+ * work was cut, and the same bits come out. Several tiles are never one call: the bits of OpenBLAS'
+ * Haswell and SkylakeX kernels depend on where in the call an element lies (seen with 0.3.21). Up
+ * to 16 tiles of k are added in place by BLAS; more are summed in superblocks, through scratch.
  */
 #include "cpu/dot.h"
 

@@ -136,6 +136,20 @@ static fth__dot_order order_of(const fth_desc *d, int first, int second)
     return first < 0 && second < 0 ? FTH__DOT_ROWS : FTH__DOT_PACK;
 }
 
+/* Cutting the product between its columns makes BLAS copy the left operand again for each piece, in
+ * the dear direction: 7 % of 2048^3, against 1 % for a cut between rows. So where both free axes are
+ * long only the outer one is cut every 1024; unless zero tiles of a mark are to be skipped, or
+ * tiles are held in scratch, where they should stay small. */
+static void widen_inner(const fth_desc *a, const fth_desc *b, fth__dot_shape *s)
+{
+    const bool in_place = s->acc == s->dtype && s->a != FTH__DOT_PACK && s->b != FTH__DOT_PACK;
+    if (!in_place || fth__dot_many(s) || s->m.size <= s->tile_m || s->n.size <= s->tile_n) return;
+    if (s->out == FTH__DOT_ROWS && b->triangle == FTH_FULL)
+        s->tile_n = fth__grid_product_inner(s->n.size);
+    if (s->out == FTH__DOT_COLS && a->triangle == FTH_FULL)
+        s->tile_m = fth__grid_product_inner(s->m.size);
+}
+
 void fth__dot_shape_get(const fth__dot_attr *attr, const fth_desc *a, const fth_desc *b,
                         const fth_desc *product, fth_axis_id keep, fth__dot_shape *out)
 {
@@ -167,6 +181,7 @@ void fth__dot_shape_get(const fth__dot_attr *attr, const fth_desc *a, const fth_
     if (s.k.size <= FTH__DOT_ONE_SUM * s.tile_k)
         s.super_k = s.k.size; /* adding in place is faster */
     s.acc = a->dtype == FTH_F16 || a->dtype == FTH_BF16 ? FTH_F32 : a->dtype;
+    if (keep < 0) widen_inner(a, b, &s);
     *out = s;
 }
 

@@ -110,6 +110,9 @@ static const shapes large[] = {
     {"l=3 m=70 k=1100", "l m k", "l k", "k", "l m"},
     {"l=3 m=70 k=110", "m k l", "k l", "k", "m l"},
     {"m=3 k=1500 j=3 n=4", "m j k", "k n j", "j k", "n m"},
+    {"m=2100 k=9 n=1100", "m k", "k n", "k", "m n"}, /* the inner free axis is one tile */
+    {"m=1100 k=9 n=2100", "k m", "n k", "k", "n m"},
+    {"m=1100 k=3 n=4200", "m k", "k n", "k", "m n"}, /* and here it has tiles of 2048 */
 };
 
 TEST(large_shapes_of_every_dtype)
@@ -215,9 +218,32 @@ TEST(relations_and_grids)
     EQ_I64(r.out_dim, 2);
     EQ_I64(node->op->grid(node, -1, 0), 1);
     EQ_I64(node->op->grid(node, -1, 1), 1024);
-    EQ_I64(node->op->grid(node, -1, 2), 1024);
+    EQ_I64(node->op->grid(node, -1, 2), 4096); /* innermost: not cut up to there */
     EQ_I64(node->op->grid(node, 0, 0), 1024);
     EQ_U64(node->op->state(node), 0);
+    const struct {
+        const char *a, *b, *out;
+        fth_triangle mark;
+        int64_t grid[2];
+    } cases[] = {
+        {"induce cell", "induce induce2", "cell induce2", FTH_FULL, {1024, 4096}},
+        {"induce2 induce", "induce cell", "induce2 cell", FTH_FULL, {1024, 2048}},
+        {"induce2 induce", "cell induce", "cell induce2", FTH_FULL, {1024, 4096}},
+        {"induce cell", "induce induce2", "cell induce2", FTH_LOWER, {1024, 1024}}, /* skips */
+        {"factor induce", "induce cell", "factor cell", FTH_FULL, {16, 1024}}, /* one long axis */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "p%zu", i);
+        fth_val right = oc_in(&b, name, FTH_F32, cases[i].b);
+        if (cases[i].mark == FTH_LOWER) right = fth_mark(right, FTH_LOWER, "induce", "induce2");
+        name[0] = 'q';
+        const fth_node *d =
+            oc_node(&b, fth_dot(oc_in(&b, name, FTH_F32, cases[i].a), right, "induce"));
+        char axes[64];
+        EQ_STR(fth__desc_axes(b.g, &d->out[0], axes, sizeof axes), cases[i].out);
+        for (int k = 0; k < 2; k++) EQ_I64(d->op->grid(d, -1, k), cases[i].grid[k]);
+    }
     oc_close(&b);
 }
 
