@@ -1,9 +1,10 @@
-/* cholesky.c - LAPACK for small matrices, blocks of our own for large ones.
+/* cholesky.c - LAPACK for small matrices, halves of halves of our own for large ones.
  *
- * A large factorisation goes left to right by block columns: every block first takes all updates
- * from the left in one long product, then the column is factored. The blocks of a column are tasks
- * for the team; each is one BLAS call of a shape that depends on n alone, so the bits do not depend
- * on who did what, nor on whether there is a team.
+ * A large matrix is halved: the first half is factored, the rows below it are solved, the rest
+ * takes their update and is factored in turn. So nearly all work is in solves and products of half
+ * the size, at which BLAS is fastest. Both are cut into tasks for the team; each task is one BLAS
+ * call of a shape that depends on n alone, so the bits do not depend on who did what, nor on
+ * whether there is a team.
  */
 #include "ops/cholesky.h"
 
@@ -12,15 +13,16 @@
 
 #include <string.h>
 
-/* Columns of a block column, and rows of one task: tall tasks repack the short operand less often.
- */
-enum { WHOLE_BELOW = 512, BLOCK = 256, TALL = 512 };
+/* LAPACK takes what is not longer than WHOLE. Rows of one task: few, because each task copies the
+ * triangle it solves with, and an even number of them, for two workers. */
+enum { WHOLE = 768, STRIP = 768, STEP = 64 };
 
 typedef struct work {
     fth_dtype t;
     int64_t size, n;
     fth__matrix_out a;
-    int64_t j; /* first column of the current block column */
+    int64_t left, mid, end; /* columns [left, mid) are done; rows [mid, end) follow from them */
+    int64_t strip, strips;  /* of those rows */
 } work;
 
 static char *at(const work *w, int64_t i, int64_t j)
@@ -28,36 +30,56 @@ static char *at(const work *w, int64_t i, int64_t j)
     return (char *)w->a.data + (w->a.cols ? j * w->a.ld + i : i * w->a.ld + j) * w->size;
 }
 
-/* Task 0 is the diagonal block; the others are the rows below it, TALL at a time. */
-static int64_t tasks_below(const work *w)
+static int64_t round_up(int64_t n, int64_t step)
 {
-    return fth__ceil_div_i64(fth__max_i64(w->n - w->j - BLOCK, 0), TALL);
+    return fth__ceil_div_i64(n, step) * step;
 }
 
-/* Rows of the current block column take the updates from everything to their left. */
-static void update(void *arg, int64_t task, int worker)
+static void cut_rows(work *w)
 {
-    (void)worker;
-    const work *w = arg;
-    const int64_t j = w->j, nb = fth__min_i64(BLOCK, w->n - j);
-    const int64_t i = task == 0 ? j : j + BLOCK + (task - 1) * TALL;
-    const fth__matrix left = {at(w, i, 0), w->a.ld, w->a.cols};
-    const fth__matrix_out c = {at(w, i, j), w->a.ld, w->a.cols};
-    if (task == 0)
-        fth__blas_rank_k(w->t, nb, j, left, c);
-    else
-        fth__blas_gemm(w->t, fth__min_i64(TALL, w->n - i), nb, j, -1.0, left,
-                       (fth__matrix){at(w, j, 0), w->a.ld, !w->a.cols}, true, 1.0, c);
+    const int64_t rows = w->end - w->mid;
+    const int64_t wanted = 2 * fth__ceil_div_i64(rows, 2 * STRIP);
+    w->strip = round_up(fth__ceil_div_i64(rows, wanted), STEP);
+    w->strips = fth__ceil_div_i64(rows, w->strip);
 }
 
+static int64_t strip_at(const work *w, int64_t s)
+{
+    return w->mid + s * w->strip;
+}
+static int64_t strip_rows(const work *w, int64_t s)
+{
+    return fth__min_i64(w->strip, w->end - strip_at(w, s));
+}
+
+/* Rows of one strip, divided by the triangle above them. */
 static void divide(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const work *w = arg;
-    const int64_t i = w->j + BLOCK + task * TALL, j = w->j;
-    fth__blas_solve_right(w->t, fth__min_i64(TALL, w->n - i), BLOCK,
-                          (fth__matrix){at(w, j, j), w->a.ld, w->a.cols},
-                          (fth__matrix_out){at(w, i, j), w->a.ld, w->a.cols});
+    fth__blas_solve_right(w->t, strip_rows(w, task), w->mid - w->left,
+                          (fth__matrix){at(w, w->left, w->left), w->a.ld, w->a.cols},
+                          (fth__matrix_out){at(w, strip_at(w, task), w->left), w->a.ld, w->a.cols});
+}
+
+/* One tile of the rest takes its update: tiles below the diagonal first, they are the large ones;
+ * task i(i-1)/2 + j is tile (i, j). */
+static void update(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const work *w = arg;
+    const int64_t below = w->strips * (w->strips - 1) / 2, k = w->mid - w->left;
+    int64_t i = 1, j = task;
+    while (task < below && j >= i) j -= i++;
+    if (task >= below) i = j = task - below;
+    const int64_t row = strip_at(w, i), col = strip_at(w, j);
+    const fth__matrix left = {at(w, row, w->left), w->a.ld, w->a.cols};
+    const fth__matrix_out c = {at(w, row, col), w->a.ld, w->a.cols};
+    if (i == j)
+        fth__blas_rank_k(w->t, strip_rows(w, i), k, left, c);
+    else
+        fth__blas_gemm(w->t, strip_rows(w, i), strip_rows(w, j), k, -1.0, left,
+                       (fth__matrix){at(w, col, w->left), w->a.ld, !w->a.cols}, true, 1.0, c);
 }
 
 /* LAPACK lets NaN pass; a factor has a positive diagonal or it is none. */
@@ -75,16 +97,23 @@ static int64_t factor_block(const work *w, int64_t j, int64_t n)
     return order > 0 ? order : bad_diagonal(w, j, n);
 }
 
-static int64_t factor(work *w, fth_team *team)
+/* Rows and columns [from, from+n). 0, or the order of the minor that is no good. */
+static int64_t factor(work *w, int64_t from, int64_t n, fth_team *team)
 {
-    if (w->n < WHOLE_BELOW) return factor_block(w, 0, w->n);
-    for (w->j = 0; w->j < w->n; w->j += BLOCK) {
-        if (w->j > 0) fth_team_run(team, 1 + tasks_below(w), update, w);
-        const int64_t order = factor_block(w, w->j, fth__min_i64(BLOCK, w->n - w->j));
-        if (order > 0) return w->j + order;
-        fth_team_run(team, tasks_below(w), divide, w);
+    if (n <= WHOLE) {
+        const int64_t order = factor_block(w, from, n);
+        return order > 0 ? from + order : 0;
     }
-    return 0;
+    const int64_t half = round_up(n / 2, STEP);
+    const int64_t order = factor(w, from, half, team);
+    if (order > 0) return order;
+    w->left = from;
+    w->mid = from + half;
+    w->end = from + n;
+    cut_rows(w);
+    fth_team_run(team, w->strips, divide, w);
+    fth_team_run(team, w->strips * (w->strips + 1) / 2, update, w);
+    return factor(w, from + half, n - half, team);
 }
 
 /* Lower triangle of dst = that of src; above it zero. */
@@ -102,19 +131,35 @@ static void copy_lower(const work *w, char *dst, int64_t d_row, int64_t d_col, c
         }
 }
 
-/* The same along rows that are contiguous on both sides. */
-static void copy_rows(const work *w, char *dst, int64_t d_ld, const char *src, int64_t s_ld,
-                      bool upper)
+/* The same along rows that are contiguous on both sides, some rows per task. */
+typedef struct copy {
+    const work *w;
+    char *dst;
+    const char *src;
+    int64_t d_ld, s_ld;
+    bool upper;
+} copy;
+
+static void copy_some(void *arg, int64_t task, int worker)
 {
-    const int64_t size = w->size;
-    for (int64_t i = 0; i < w->n; i++) {
-        const int64_t keep = upper ? w->n - i : i + 1, from = upper ? i : 0,
-                      clear = upper ? 0 : i + 1;
-        char *to = dst + i * d_ld * size;
-        if (dst != src)
-            memmove(to + from * size, src + (i * s_ld + from) * size, (size_t)(keep * size));
-        memset(to + clear * size, 0, (size_t)((w->n - keep) * size));
+    (void)worker;
+    const copy *c = arg;
+    const int64_t size = c->w->size, n = c->w->n;
+    for (int64_t i = task * STEP; i < fth__min_i64((task + 1) * STEP, n); i++) {
+        const int64_t keep = c->upper ? n - i : i + 1, from = c->upper ? i : 0,
+                      clear = c->upper ? 0 : i + 1;
+        char *to = c->dst + i * c->d_ld * size;
+        if (c->dst != c->src)
+            memmove(to + from * size, c->src + (i * c->s_ld + from) * size, (size_t)(keep * size));
+        memset(to + clear * size, 0, (size_t)((n - keep) * size));
     }
+}
+
+static void copy_rows(const work *w, fth_team *team, char *dst, int64_t d_ld, const char *src,
+                      int64_t s_ld, bool upper)
+{
+    copy c = {w, dst, src, d_ld, s_ld, upper};
+    fth_team_run(w->n > WHOLE ? team : NULL, fth__ceil_div_i64(w->n, STEP), copy_some, &c);
 }
 
 static bool is_packed(const fth_desc *d)
@@ -139,12 +184,12 @@ static int64_t factor_one(const fth_call *call, const fth__batch *b, work *w, co
         copy_lower(w, call->scratch, w->n, 1, in, b->s_row, b->s_col);
     } else if (b->col == d->n_axes - 1) {
         w->a = (fth__matrix_out){out, o_row, false};
-        copy_rows(w, out, o_row, in, b->s_row, false);
+        copy_rows(w, call->team, out, o_row, in, b->s_row, false);
     } else {
         w->a = (fth__matrix_out){out, o_col, true};
-        copy_rows(w, out, o_col, in, b->s_col, true);
+        copy_rows(w, call->team, out, o_col, in, b->s_col, true);
     }
-    const int64_t order = factor(w, call->team);
+    const int64_t order = factor(w, 0, w->n, call->team);
     if (is_packed(d)) copy_lower(w, out, o_row, o_col, call->scratch, w->n, 1);
     return order;
 }

@@ -137,8 +137,8 @@ static fth__dot_order order_of(const fth_desc *d, int first, int second)
 }
 
 /* Cutting the product between its columns makes BLAS copy the left operand again for each piece, in
- * the dear direction: 7 % of 2048^3, against 1 % for a cut between rows. So where both free axes are
- * long only the outer one is cut every 1024; unless zero tiles of a mark are to be skipped, or
+ * the dear direction: 7 % of 2048^3, against 1 % for a cut between rows. So where both free axes
+ * are long only the outer one is cut every 1024; unless zero tiles of a mark are to be skipped, or
  * tiles are held in scratch, where they should stay small. */
 static void widen_inner(const fth_desc *a, const fth_desc *b, fth__dot_shape *s)
 {

@@ -1,6 +1,7 @@
 /* test_cholesky.c - factors against the obvious loop, in every layout, in blocks, and refusals.
  * seconds: 10
  */
+#include "run/team.h"
 #include "testing/op_cut.h"
 
 #include <math.h>
@@ -83,18 +84,60 @@ TEST(empty_and_single)
     check("l row col", 1, 4, FTH_C128);
 }
 
-/* Larger than one block, and not a multiple of it. */
-TEST(blocks)
+TEST(halves_agree_with_the_loop)
 {
-    check("row col", 700, 1, FTH_F32);
-    check("col row", 515, 1, FTH_F64);
-    check("row col", 530, 1, FTH_C64);
-    check("col row", 513, 1, FTH_C128);
+    check("row col", 780, 1, FTH_F32); /* two levels of halves would take the loop minutes */
+    check("row col l", 200, 2, FTH_C64);
+}
+
+/* Several levels of halves and several tasks in each: LAPACK's own factor, the same bits from any
+ * team, zeros above the diagonal. */
+static void check_team(const char *axes, int64_t n, fth_dtype t)
+{
+    oc_bench b;
+    oc_open(&b);
+    fth_axis(b.g, "row", n);
+    fth_axis(b.g, "col", n);
+    const fth_node *node = oc_node(&b, fth_cholesky(oc_in(&b, "K", t, axes), "row", "col"));
+    t_random r = t_random_make((uint64_t)n);
+    const int64_t bytes = oc_bytes(&node->out[0]);
+    void *x = malloc((size_t)bytes), *want = malloc((size_t)bytes), *got[3];
+    fill(&r, node, x);
+    for (int i = 0; i < 3; i++) {
+        fth_team *team = NULL;
+        fth_err err = {0};
+        if (i > 0) OK(fth__team_create(&team, b.ctx.mem, i + 1, NULL));
+        fth_call call = {.node = node, .team = team, .threads = i + 1, .err = &err};
+        got[i] = malloc((size_t)bytes);
+        call.in[0] = (fth_tile){.data = x, .extent = {n, n}, .stride = {n, 1}};
+        call.out[0] = (fth_tile){.data = got[i], .extent = {n, n}, .stride = {n, 1}};
+        OKE(fth__cpu_cholesky.run(&call), &err);
+        fth__team_destroy(team);
+        SAME_BYTES(got[0], got[i], bytes);
+    }
+    const int64_t step_i = node->out[0].row == 0 ? n : 1, step_j = n + 1 - step_i;
+    memcpy(want, x, (size_t)bytes);
+    EQ_I64(fth__blas_cholesky(t, n, (fth__matrix_out){want, n, step_i == 1}), 0);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i + 1; j < n; j++)
+            put(&node->out[0], want, i * step_i + j * step_j, 0.0, 0.0);
+    LE_F64(oc_error(&node->out[0], got[0], want), allowed(t));
+    for (int i = 0; i < 3; i++) free(got[i]);
+    free(x), free(want);
+    oc_close(&b);
+}
+
+TEST(halves_agree_with_lapack_and_any_team)
+{
+    check_team("row col", 3200, FTH_F32);
+    check_team("col row", 1700, FTH_F64);
+    check_team("row col", 1000, FTH_C64);
+    check_team("col row", 900, FTH_C128);
 }
 
 TEST(in_place_gives_the_same_bits)
 {
-    for (int64_t n = 40; n <= 640; n += 600) {
+    for (int64_t n = 40; n <= 840; n += 800) {
         oc_bench b;
         oc_open(&b);
         fth_axis(b.g, "row", n);
@@ -147,8 +190,8 @@ TEST(not_positive_definite_is_named)
     check_refusal(&fth__cpu_cholesky, 6, 3, -1.0);
     check_refusal(&fth__cpu_cholesky, 6, 0, 0.0);
     check_refusal(&fth__cpu_cholesky, 6, 5, (double)NAN);
-    check_refusal(&fth__cpu_cholesky, 600, 0, (double)NAN);
-    check_refusal(&fth__cpu_cholesky, 600, 555, -2.0);
+    check_refusal(&fth__cpu_cholesky, 800, 0, (double)NAN);
+    check_refusal(&fth__cpu_cholesky, 800, 755, -2.0);
 }
 
 TEST(refusals)
