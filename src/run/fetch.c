@@ -69,6 +69,9 @@ static void show_number(FILE *f, fth_dtype t, const void *p)
     }
 }
 
+/* Of a long row, its beginning and its end. */
+enum { SHOW_FIRST = 8, SHOW_LAST = 3 };
+
 static void show_rows(fth_val v, fth_tensor *t, int64_t rows, FILE *f)
 {
     const fth_dtype type = fth_val_dtype(v);
@@ -77,6 +80,10 @@ static void show_rows(fth_val v, fth_tensor *t, int64_t rows, FILE *f)
     const int64_t total = (int64_t)(fth_tensor_bytes(t) / (uint64_t)fth_dtype_size(type));
     const char *data = fth_tensor_data(t);
     for (int64_t i = 0; i < total && (inner == 0 || i / inner < rows); i++) {
+        if (inner > SHOW_FIRST + SHOW_LAST + 1 && i % inner == SHOW_FIRST) {
+            fputs("... ", f);
+            i += inner - SHOW_FIRST - SHOW_LAST;
+        }
         show_number(f, type, data + i * fth_dtype_size(type));
         fputs((i + 1) % inner == 0 ? "\n" : " ", f);
     }

@@ -296,6 +296,28 @@ TEST(a_bound_is_planned_and_printed_but_not_run)
     close_stage(&s);
 }
 
+TEST(a_value_is_shown_by_its_edges)
+{
+    stage s;
+    fth_err err = {0};
+    open_stage(&s, NULL);
+    fth_axis(s.g, "few", 12);
+    fth_axis(s.g, "many", 100);
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *f = open_memstream(&text, &bytes);
+    OKE(fth_show(fth_index(s.g, "many"), 5, f, &err), &err);
+    OKE(fth_show(fth_index(s.g, "few"), 5, f, &err), &err);
+    const fth_val wide = fth_expand(fth_index(s.g, "many"), "row");
+    OKE(fth_show(wide, 2, f, &err), &err);
+    fclose(f);
+    HAS(text, "0 1 2 3 4 5 6 7 ... 97 98 99\n");
+    HAS(text, "0 1 2 3 4 5 6 7 8 9 10 11\n");
+    HAS(text, "... 97 98 99\n0 1 2 3 4 5 6 7 ... 97 98 99\n... 20000 rows in all\n");
+    free(text);
+    close_stage(&s);
+}
+
 TEST(the_second_plan_of_a_kind_comes_from_the_cache)
 {
     stage s;
