@@ -75,7 +75,8 @@ struct fth_call {
     fth_tile out[FTH_MAX_OUT]; /* outputs nobody wants have data NULL and extents filled in */
     fth_tile state; /* extents as out[0], the carried axis 1; strides count state(node) bytes */
     void *scratch;  /* scratch(call) bytes, 64-byte aligned, contents undefined */
-    bool first;     /* this is the first piece of the accumulated or carried axis */
+    bool first;     /* this is the first piece of the accumulated or carried axis; it may be empty
+                       (the axis begins in a later one), and the state must be set all the same */
     bool last;      /* this is the last piece */
     int threads;    /* size of the team; 1 when team is NULL */
     fth_team *team; /* workers, for operations with FTH_OP_TEAM; may be NULL */

@@ -52,12 +52,13 @@ static bool next_line(const fth_call *c, int axis, int64_t *index)
     return false;
 }
 
-static bool first_line(const fth_call *c, int64_t *index)
+/* Lines may be empty, and are then there all the same: what is carried begins with the first. */
+static bool first_line(const fth_call *c, int axis, int64_t *index)
 {
     bool any = true;
     for (int d = 0; d < c->node->out[0].n_axes; d++) {
         index[d] = c->out[0].origin[d];
-        any &= c->out[0].extent[d] > 0;
+        any &= c->out[0].extent[d] > 0 || d == axis;
     }
     return any;
 }
@@ -78,7 +79,7 @@ static fth_status halo_run(const fth_call *c)
     const fth_node *n = c->node;
     const int a = along(n);
     int64_t i[FTH_MAX_AXES];
-    if (!first_line(c, i)) return FTH_OK;
+    if (!first_line(c, a, i)) return FTH_OK;
     do {
         const int64_t from = c->out[0].origin[a], to = from + c->out[0].extent[a];
         for (int64_t x = from; x < to; x++) {
@@ -129,7 +130,7 @@ static fth_status leak(const fth_call *c, bool back)
     const fth_node *n = c->node;
     const int a = along(n);
     int64_t i[FTH_MAX_AXES];
-    if (!first_line(c, i)) return FTH_OK;
+    if (!first_line(c, a, i)) return FTH_OK;
     do {
         const int64_t from = c->out[0].origin[a], count = c->out[0].extent[a];
         double y = back || c->first ? 0.0 : *held(c, a, i);
