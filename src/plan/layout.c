@@ -14,6 +14,8 @@ enum {
     MORE_ORDERS = 12,
     ROUNDS = 1500,
     WORK = 1 << 22, /* steps that looking for a better layout may take */
+    FAR = 50,       /* above the lower bound by more than one part in so many, */
+    FAR_TIMES = 8,  /* it may take so many times the steps */
     MANY = 400      /* blocks beyond which it is not tried */
 };
 
@@ -173,7 +175,9 @@ static void improve(fth_plan *p, block *b, int64_t n, block **placed)
     for (int64_t i = 0; i < n; i++)
         b[i].key = (uint64_t)(n - i) << 20; /* room between neighbours */
     const int64_t rounds = WORK / (n * n) < ROUNDS ? WORK / (n * n) : ROUNDS;
-    for (int64_t round = 0; round < rounds && p->peak > good_enough(p); round++) {
+    const uint64_t far = p->lower + p->lower / FAR;
+    for (int64_t round = 0; p->peak > good_enough(p); round++) {
+        if (round >= (p->peak > far ? FAR_TIMES * rounds : rounds)) break;
         dice = mix(dice + (uint64_t)round);
         int64_t pick = (int64_t)(dice % (uint64_t)n);
         for (int64_t k = 0; round % 4 != 0 && k < n; k++) {
