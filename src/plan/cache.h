@@ -8,12 +8,13 @@
 
 #include "plan/plan.h"
 
-enum { FTH__CACHE_KEPT = 32 };
+enum { FTH__CACHE_KEPT = 32, FTH__CACHE_LOOPS = 32 };
 
 typedef struct fth__decision {
     fth_axis_id axis[FTH__MAX_DEPTH];
-    int64_t chunk[FTH__MAX_DEPTH];
-    bool relieved; /* blocks are given up between uses */
+    int n_loops;
+    int64_t chunk[FTH__CACHE_LOOPS]; /* per loop */
+    bool relieved;                   /* blocks are given up between uses */
     int n_kept;
     uint32_t kept[FTH__CACHE_KEPT];
 } fth__decision;

@@ -214,6 +214,17 @@ uint64_t fth__plan_lower_bound(const fth_plan *p, int64_t *at);
 fth_status fth__plan_layout(fth_plan *p, bool hard, fth_err *err);
 void fth__sweep_set_chunk(fth__sweep *l, int64_t chunk);
 
+/* ---- chunk.c: chunks of the loops ---- */
+/* Size everything; the most bytes alive at once. */
+fth_status fth__plan_measure(fth_plan *p, uint64_t *bytes, fth_err *err);
+/* One block of the grid each. */
+void fth__plan_smallest_chunks(fth_plan *p);
+/* A sixteenth less in every loop of a depth; false: they are the smallest. */
+bool fth__plan_smaller_chunks(fth_plan *p, int depth);
+/* Per loop of a depth, the largest chunk that keeps what is alive in it within `room`, evened out.
+ * Wants the smallest chunks of this depth set and measured, and that they fit. */
+fth_status fth__plan_largest_chunks(fth_plan *p, int depth, uint64_t room, fth_err *err);
+
 /* ---- search.c: the ladder; refuse.c: the honest no ---- */
 fth_status fth__plan_search(fth_plan *p, fth_err *err);
 /* Give up one block between two of its uses, where most bytes are alive; false: none can be. */

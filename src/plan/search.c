@@ -1,10 +1,11 @@
-/* search.c - the largest chunks that fit, and the ladder when nothing does.
+/* search.c - the ladder from everything at once to a refusal.
  *
- * Rungs: everything at once; one streaming axis; two nested axes. On each rung the chunk is the
- * largest multiple of the grid whose exact peak stays under the budget, found by bisection on the
- * lower bound and confirmed by a real layout; then chunks are evened out.
+ * Rungs: everything at once; one streaming axis; two nested axes; then the same with blocks given
+ * up between their uses. On each rung chunks are the largest whose bytes alive at once stay under
+ * the budget, confirmed by a real layout.
  */
 #include "base/checked.h"
+#include "mem/heap.h"
 #include "plan/cache.h"
 #include "plan/plan.h"
 
@@ -14,11 +15,11 @@
 enum {
     KEEP_RATIO = 64,   /* flops per byte above which a value is rather kept */
     TIGHTEN_TURNS = 8, /* searches for a smaller floor before a refusal */
+    MORE_STEPS = 4     /* down from chunks whose layout is far above its lower bound */
 };
 
 typedef struct choice {
     fth_axis_id axis[FTH__MAX_DEPTH];
-    int64_t chunk[FTH__MAX_DEPTH];
     double cost;
     bool found;
     bool relieved; /* blocks may be given up between uses */
@@ -30,42 +31,9 @@ typedef struct search {
     uint64_t smallest; /* least that any rung needed */
     uint64_t least;    /* lower bound of every candidate seen: none can need less */
     choice floor;      /* and how */
+    int64_t *chunk;    /* per loop, of the best choice */
+    int64_t n_chunk, cap_chunk;
 } search;
-
-static int64_t depth_grid(const fth_plan *p, int depth)
-{
-    int64_t grid = 1;
-    for (int64_t i = 0; i < p->n_loops; i++)
-        if (p->loop[i].depth == depth && p->loop[i].grid > grid) grid = p->loop[i].grid;
-    return grid;
-}
-
-static int64_t depth_size(const fth_plan *p, int depth)
-{
-    int64_t size = 0;
-    for (int64_t i = 0; i < p->n_loops; i++)
-        if (p->loop[i].depth == depth) size = fth__max_i64(size, p->loop[i].size);
-    return size;
-}
-
-/* Chunks of all loops of a depth; each loop rounds up to its own grid. */
-static void set_chunk(fth_plan *p, int depth, int64_t chunk)
-{
-    for (int64_t i = 0; i < p->n_loops; i++) {
-        fth__sweep *l = &p->loop[i];
-        if (l->depth != depth) continue;
-        int64_t c = fth__ceil_div_i64(chunk, l->grid) * l->grid;
-        if (c > l->size) c = l->size > 0 ? l->size : 1;
-        fth__sweep_set_chunk(l, c);
-    }
-}
-
-static fth_status measure(fth_plan *p, uint64_t *bytes, fth_err *err)
-{
-    FTH_TRY(fth__plan_size(p, err));
-    *bytes = fth__plan_lower_bound(p, NULL);
-    return FTH_OK;
-}
 
 /* Seconds, roughly: only to choose between axes, never for memory. */
 static double cost_of(const fth_plan *p)
@@ -94,61 +62,24 @@ static double cost_of(const fth_plan *p)
     return cost;
 }
 
-/* Largest chunk of one depth that fits, others as they are. Bytes grow almost linearly with the
- * chunk, so guesses go where the line through both ends meets the room; every third halves. `at_lo`
- * are the bytes with the chunks as they are: of this depth, one grid block. */
-static fth_status largest_chunk(search *s, int depth, uint64_t at_lo, int64_t *out, fth_err *err)
+/* The packer is not monotone: step down, inner loops first, until the layout itself fits; a few
+ * steps more when it is far above its lower bound, for then blocks of several passes do not go
+ * together well. */
+static fth_status confirm(search *s, const choice *c, bool *fits, fth_err *err)
 {
     fth_plan *p = s->p;
-    const int64_t grid = depth_grid(p, depth);
-    const int64_t blocks = fth__max_i64(fth__ceil_div_i64(depth_size(p, depth), grid), 1);
-    int64_t lo = 1, hi = blocks + 1; /* lo fits, hi does not or is beyond the end */
-    uint64_t at_hi, bytes;
-    set_chunk(p, depth, blocks * grid);
-    FTH_TRY(measure(p, &at_hi, err));
-    if (at_hi <= s->room)
-        lo = blocks;
-    else
-        hi = blocks;
-    for (int turn = 1; lo + 1 < hi; turn++) {
-        int64_t mid = lo + (hi - lo) / 2;
-        if (turn % 3 != 0 && at_hi > at_lo)
-            mid = lo + (int64_t)((double)(hi - lo) *
-                                 ((double)(s->room - at_lo) / (double)(at_hi - at_lo)));
-        mid = mid <= lo ? lo + 1 : mid >= hi ? hi - 1 : mid;
-        set_chunk(p, depth, mid * grid);
-        FTH_TRY(measure(p, &bytes, err));
-        if (bytes <= s->room)
-            lo = mid, at_lo = bytes;
-        else
-            hi = mid, at_hi = bytes;
-    }
-    *out = fth__ceil_div_i64(blocks, fth__ceil_div_i64(blocks, lo)) * grid; /* evened out */
-    set_chunk(p, depth, *out);
-    return FTH_OK;
-}
-
-/* The packer is not monotone: step down until the layout itself fits. */
-static fth_status confirm(search *s, choice *c, bool *fits, fth_err *err)
-{
-    fth_plan *p = s->p;
-    for (;;) {
+    for (int more = MORE_STEPS;;) {
         FTH_TRY(fth__plan_size(p, err));
         FTH_TRY(fth__plan_layout(p, false, err));
-        if (p->peak > s->room && p->lower <= s->room) FTH_TRY(fth__plan_layout(p, true, err));
+        const uint64_t near = fth__min_u64(p->lower + p->lower / 50, s->room);
+        if (p->peak > near && p->lower <= s->room) FTH_TRY(fth__plan_layout(p, true, err));
         *fits = p->peak <= s->room;
-        if (*fits) return FTH_OK;
+        if (*fits && (p->peak <= near || more-- == 0)) return FTH_OK;
         int depth = FTH__MAX_DEPTH - 1;
-        while (depth >= 0 && (c->axis[depth] < 0 || c->chunk[depth] <= depth_grid(p, depth)))
-            depth--;
-        if (depth < 0) {
-            if (p->peak < s->smallest) s->smallest = p->peak, s->floor = *c;
-            return FTH_OK;
-        }
-        const int64_t grid = depth_grid(p, depth);
-        const int64_t less = fth__max_i64(c->chunk[depth] / grid / 16, 1) * grid;
-        c->chunk[depth] = fth__max_i64(c->chunk[depth] - less, grid);
-        set_chunk(p, depth, c->chunk[depth]);
+        while (depth >= 0 && !fth__plan_smaller_chunks(p, depth)) depth--;
+        if (depth >= 0) continue;
+        if (p->peak < s->smallest) s->smallest = p->peak, s->floor = *c;
+        return FTH_OK;
     }
 }
 
@@ -185,14 +116,18 @@ static fth_status relieve(search *s, const choice *c, uint64_t *bytes, bool *fit
     }
 }
 
+/* Depths of loops; -1: an axis asked for cuts nothing. */
 static int loop_depths(const fth_plan *p, const choice *c)
 {
-    int depths = 0, asked = 0;
+    int asked = 0;
     for (int d = 0; d < FTH__MAX_DEPTH; d++) {
-        asked += c->axis[d] >= 0;
-        depths += c->axis[d] >= 0 && depth_size(p, d) > 0;
+        if (c->axis[d] < 0) continue;
+        bool cut = false;
+        for (int64_t i = 0; i < p->n_loops; i++) cut |= p->loop[i].depth == d;
+        if (!cut) return -1;
+        asked++;
     }
-    return depths == asked ? depths : -1;
+    return asked;
 }
 
 /* Try one choice of axes; leaves its schedule in the plan. */
@@ -203,13 +138,10 @@ static fth_status try_axes(search *s, choice *c, fth_err *err)
     fth_err local = {0};
     FTH_TRY(fth__plan_schedule(p, c->axis, err));
     const int depths = loop_depths(p, c);
-    if (depths < 0) return FTH_OK; /* an axis cuts nothing here */
-    for (int d = 0; d < depths; d++) {
-        c->chunk[d] = depth_grid(p, d);
-        set_chunk(p, d, c->chunk[d]);
-    }
+    if (depths < 0) return FTH_OK;
+    fth__plan_smallest_chunks(p);
     uint64_t bytes;
-    const fth_status st = measure(p, &bytes, &local);
+    const fth_status st = fth__plan_measure(p, &bytes, &local);
     if (st == FTH_E_NO_FIT) return FTH_OK; /* this order of passes cannot work */
     if (st != FTH_OK) {
         if (err && err->status == FTH_OK) *err = local;
@@ -221,8 +153,8 @@ static fth_status try_axes(search *s, choice *c, fth_err *err)
     if (c->relieved) FTH_TRY(relieve(s, c, &bytes, &fits, err));
     if (!fits) return FTH_OK;
     for (int d = 0; d < depths; d++) {
-        if (d > 0) FTH_TRY(measure(p, &bytes, err));
-        FTH_TRY(largest_chunk(s, d, bytes, &c->chunk[d], err));
+        if (d > 0) FTH_TRY(fth__plan_measure(p, &bytes, err));
+        FTH_TRY(fth__plan_largest_chunks(p, d, s->room, err));
     }
     FTH_TRY(confirm(s, c, &c->found, err));
     c->cost = cost_of(p);
@@ -235,13 +167,14 @@ static fth_status rebuild(search *s, const choice *c, bool *fits, fth_err *err)
     fth_plan *p = s->p;
     uint64_t bytes;
     FTH_TRY(fth__plan_schedule(p, c->axis, err));
+    *fits = false;
+    if (p->n_loops != s->n_chunk) return FTH_OK;
     if (c->relieved) { /* gaps are opened for the smallest chunks, as when it was found */
-        for (int d = 0; d < FTH__MAX_DEPTH; d++) set_chunk(p, d, depth_grid(p, d));
-        FTH_TRY(measure(p, &bytes, err));
+        fth__plan_smallest_chunks(p);
+        FTH_TRY(fth__plan_measure(p, &bytes, err));
         FTH_TRY(relieve(s, c, &bytes, fits, err));
     }
-    for (int d = 0; d < FTH__MAX_DEPTH; d++)
-        if (c->axis[d] >= 0) set_chunk(p, d, c->chunk[d]);
+    for (int64_t i = 0; i < p->n_loops; i++) fth__sweep_set_chunk(&p->loop[i], s->chunk[i]);
     FTH_TRY(fth__plan_size(p, err));
     FTH_TRY(fth__plan_layout(p, true, err));
     *fits = p->peak <= s->room;
@@ -261,9 +194,15 @@ static bool worth(const fth_plan *p, fth_axis_id a)
     return false;
 }
 
-static void keep_better(choice *best, const choice *c)
+/* The choice whose schedule is in the plan is the best so far. */
+static fth_status take_best(search *s, choice *best, const choice *c, fth_err *err)
 {
-    if (c->found && (!best->found || c->cost < best->cost)) *best = *c;
+    const fth_plan *p = s->p;
+    FTH_TRY(fth__grow(p->mem, &s->chunk, &s->cap_chunk, p->n_loops, err));
+    s->n_chunk = p->n_loops;
+    for (int64_t i = 0; i < p->n_loops; i++) s->chunk[i] = p->loop[i].chunk;
+    *best = *c;
+    return FTH_OK;
 }
 
 static fth_status try_all(search *s, int depths, bool relieved, choice *best, fth_err *err)
@@ -278,7 +217,8 @@ static fth_status try_all(search *s, int depths, bool relieved, choice *best, ft
             choice c = {.axis = {depths > 0 ? a : -1, depths == 2 ? b : -1}, .relieved = relieved};
             if (depths == 2 && (a == b || !worth(p, b))) continue;
             FTH_TRY(try_axes(s, &c, err));
-            keep_better(best, &c);
+            if (c.found && (!best->found || c.cost < best->cost))
+                FTH_TRY(take_best(s, best, &c, err));
         }
     }
     return FTH_OK;
@@ -306,7 +246,7 @@ static fth_status keep_values(search *s, choice *best, bool *tried, fth_err *err
         FTH_TRY(try_axes(s, &c, err));
         const bool better = c.found && (c.cost < best->cost || p->limits.no_recompute);
         p->keep[n->out_val[0].id] = better;
-        if (better) *best = c;
+        if (better) FTH_TRY(take_best(s, best, &c, err));
     }
     return FTH_OK;
 }
@@ -329,9 +269,10 @@ static fth_status check_scratch(const fth_plan *p, fth_err *err)
 static void remember(const search *s, const choice *c)
 {
     const fth_plan *p = s->p;
-    fth__decision d = {.relieved = c->relieved};
+    fth__decision d = {.relieved = c->relieved, .n_loops = (int)p->n_loops};
     memcpy(d.axis, c->axis, sizeof d.axis);
-    memcpy(d.chunk, c->chunk, sizeof d.chunk);
+    if (p->n_loops > FTH__CACHE_LOOPS) return;
+    for (int64_t i = 0; i < p->n_loops; i++) d.chunk[i] = p->loop[i].chunk;
     for (int64_t v = 0; v < p->graph->n_values; v++) {
         if (!p->keep[v]) continue;
         if (d.n_kept == FTH__CACHE_KEPT) return;
@@ -349,7 +290,9 @@ static fth_status recall(search *s, bool *found, fth_err *err)
     if (!*found) return FTH_OK;
     choice c = {.relieved = d.relieved};
     memcpy(c.axis, d.axis, sizeof c.axis);
-    memcpy(c.chunk, d.chunk, sizeof c.chunk);
+    FTH_TRY(fth__grow(p->mem, &s->chunk, &s->cap_chunk, d.n_loops, err));
+    s->n_chunk = d.n_loops;
+    for (int i = 0; i < d.n_loops; i++) s->chunk[i] = d.chunk[i];
     for (int i = 0; i < d.n_kept; i++) p->keep[d.kept[i]] = true;
     FTH_TRY(rebuild(s, &c, found, err));
     for (int i = 0; !*found && i < d.n_kept; i++) p->keep[d.kept[i]] = false;
@@ -378,20 +321,26 @@ static fth_status search_anew(search *s, choice *best, fth_err *err)
     return tried ? rebuild(s, best, &best->found, err) : FTH_OK;
 }
 
+static search new_search(fth_plan *p, uint64_t room)
+{
+    return (search){.p = p,
+                    .room = room,
+                    .smallest = UINT64_MAX,
+                    .least = UINT64_MAX,
+                    .floor = {.axis = {-1, -1}}};
+}
+
 /* Would a search with this room find a plan? *peak: what it needs. */
 static fth_status try_room(fth_plan *p, uint64_t room, bool *found, uint64_t *peak, fth_err *err)
 {
-    search s = {.p = p,
-                .room = room,
-                .smallest = UINT64_MAX,
-                .least = UINT64_MAX,
-                .floor = {.axis = {-1, -1}}};
+    search s = new_search(p, room);
     choice best = {.axis = {-1, -1}};
-    FTH_TRY(search_anew(&s, &best, err));
+    const fth_status status = search_anew(&s, &best, err);
+    fth__heap_free(p->mem, s.chunk);
     memset(p->keep, 0, sizeof *p->keep * (size_t)p->graph->n_values);
     *found = best.found;
     *peak = p->peak;
-    return FTH_OK;
+    return status;
 }
 
 /* The floor is what the smallest chunks were packed into. Larger ones are sometimes packed better;
@@ -413,25 +362,32 @@ static fth_status tighten(search *s, fth_err *err)
     return try_axes(s, &s->floor, err);
 }
 
-fth_status fth__plan_search(fth_plan *p, fth_err *err)
+static fth_status find(search *s, fth_err *err)
 {
-    search s = {.p = p, .smallest = UINT64_MAX, .least = UINT64_MAX, .floor = {.axis = {-1, -1}}};
-    s.room = p->budget > p->foreign ? p->budget - p->foreign : 0;
-    p->key = fth__plan_key(p);
+    fth_plan *p = s->p;
     bool known;
-    FTH_TRY(recall(&s, &known, err));
+    FTH_TRY(recall(s, &known, err));
     const bool held = p->foreign > p->budget; /* by the caller, and too much by itself */
     if (known && !held) return check_scratch(p, err);
-    s.smallest = UINT64_MAX;
+    s->smallest = UINT64_MAX;
     choice best = {.axis = {-1, -1}};
-    FTH_TRY(search_anew(&s, &best, err));
+    FTH_TRY(search_anew(s, &best, err));
     if (!best.found) {
-        const uint64_t smallest = s.smallest;
-        FTH_TRY(tighten(&s, err));
-        return fth__plan_refuse(p, s.smallest < smallest ? s.smallest : smallest, err);
+        const uint64_t smallest = s->smallest;
+        FTH_TRY(tighten(s, err));
+        return fth__plan_refuse(p, s->smallest < smallest ? s->smallest : smallest, err);
     }
     if (held) return fth__plan_refuse(p, p->peak, err);
     if (p->peak > p->lower + p->lower / 200) FTH_TRY(fth__plan_layout(p, true, err));
-    remember(&s, &best);
+    remember(s, &best);
     return check_scratch(p, err);
+}
+
+fth_status fth__plan_search(fth_plan *p, fth_err *err)
+{
+    search s = new_search(p, p->budget > p->foreign ? p->budget - p->foreign : 0);
+    p->key = fth__plan_key(p);
+    const fth_status status = find(&s, err);
+    fth__heap_free(p->mem, s.chunk);
+    return status;
 }

@@ -231,6 +231,48 @@ TEST(running_sums_cross_chunks)
     close_stage(&s);
 }
 
+/* Chunks of the first and the second loop of a plan, as it is printed. */
+static void printed_chunks(stage *s, fth_val v, fth_limits limits, long long chunk[2])
+{
+    fth_err err = {0};
+    char *text = NULL;
+    size_t bytes = 0;
+    fth_plan *p = fth_plan_make(s->g, &v, 1, &limits, &err);
+    if (!p) OKE(err.status, &err);
+    FILE *f = open_memstream(&text, &bytes);
+    IS_TRUE(f != NULL);
+    OK(fth_plan_print(p, f));
+    IS(fclose(f), 0);
+    const char *at = text;
+    for (int i = 0; i < 2; i++) {
+        at = strstr(at, "chunks of ");
+        IS_TRUE(at != NULL);
+        at += strlen("chunks of ");
+        chunk[i] = strtoll(at, NULL, 10);
+    }
+    free(text);
+    fth_plan_destroy(p);
+}
+
+/* The first pass holds one input, the second three and the result. */
+TEST(each_pass_has_the_largest_chunks_that_fit_it)
+{
+    stage s;
+    open_stage(&s, NULL);
+    const fth_val x = waves(&s, "x");
+    const fth_val y = fth_add(fth_mul(x, waves(&s, "y")), waves(&s, "z"));
+    const fth_val v = fth_div(y, fth_sum(fth_exp(x), "row"));
+    const fth_limits limits = {.memory_bytes = 400 << 10};
+    fth_plan_info info;
+    same_at(&s, v, limits, &info);
+    EQ_I64(info.passes, 2);
+    long long chunk[2];
+    printed_chunks(&s, v, limits, chunk);
+    IS_TRUE(chunk[1] < ROWS);
+    LE_F64(2.0 * (double)chunk[1], (double)chunk[0]);
+    close_stage(&s);
+}
+
 TEST(slices_pads_and_concatenations_stream)
 {
     stage s;

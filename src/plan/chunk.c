@@ -1,0 +1,126 @@
+/* chunk.c - how large the chunks of each loop can be.
+ *
+ * The chunk of a loop decides what is alive between its begin and its end, and nothing outside: so
+ * all loops of one depth are searched at once, each with bounds of its own, and a pass that needs
+ * little is not held to the chunks of one that needs much.
+ */
+#include "base/checked.h"
+#include "mem/heap.h"
+#include "plan/plan.h"
+
+/* A search along one loop, in blocks of its grid. */
+typedef struct bounds {
+    int64_t lo, hi; /* lo fits; hi does not, or is beyond the end */
+    int64_t guess;
+    uint64_t at_lo, at_hi; /* bytes alive in the loop */
+} bounds;
+
+static int64_t blocks_of(const fth__sweep *l)
+{
+    return fth__max_i64(fth__ceil_div_i64(l->size, l->grid), 1);
+}
+
+static void set_blocks(fth__sweep *l, int64_t blocks)
+{
+    fth__sweep_set_chunk(l, fth__min_i64(blocks * l->grid, l->size));
+}
+
+void fth__plan_smallest_chunks(fth_plan *p)
+{
+    for (int64_t i = 0; i < p->n_loops; i++) set_blocks(&p->loop[i], 1);
+}
+
+bool fth__plan_smaller_chunks(fth_plan *p, int depth)
+{
+    bool did = false;
+    for (int64_t i = 0; i < p->n_loops; i++) {
+        fth__sweep *l = &p->loop[i];
+        const int64_t blocks = fth__ceil_div_i64(l->chunk, l->grid);
+        if (l->depth != depth || blocks < 2) continue;
+        set_blocks(l, blocks - fth__max_i64(blocks / 16, 1));
+        did = true;
+    }
+    return did;
+}
+
+static uint64_t alive_in(const fth_plan *p, const fth__sweep *l)
+{
+    uint64_t most = 0;
+    for (int64_t t = l->begin; t <= l->end; t++)
+        if (p->live[t] > most) most = p->live[t];
+    return most;
+}
+
+fth_status fth__plan_measure(fth_plan *p, uint64_t *bytes, fth_err *err)
+{
+    FTH_TRY(fth__plan_size(p, err));
+    *bytes = fth__plan_lower_bound(p, NULL);
+    return FTH_OK;
+}
+
+/* Bytes grow almost linearly with the chunk, so guesses go where the line through both ends meets
+ * the room; every third halves. */
+static int64_t guess(const bounds *b, uint64_t room, int turn)
+{
+    int64_t mid = b->lo + (b->hi - b->lo) / 2;
+    if (turn % 3 != 0 && b->at_hi > b->at_lo && b->at_lo <= room)
+        mid = b->lo + (int64_t)((double)(b->hi - b->lo) *
+                                ((double)(room - b->at_lo) / (double)(b->at_hi - b->at_lo)));
+    return mid <= b->lo ? b->lo + 1 : mid >= b->hi ? b->hi - 1 : mid;
+}
+
+/* Take the guesses of all loops at once, then look where each one got. */
+static fth_status take_guesses(fth_plan *p, int depth, uint64_t room, bounds *b, fth_err *err)
+{
+    uint64_t bytes;
+    for (int64_t i = 0; i < p->n_loops; i++)
+        if (p->loop[i].depth == depth) set_blocks(&p->loop[i], b[i].guess);
+    FTH_TRY(fth__plan_measure(p, &bytes, err));
+    for (int64_t i = 0; i < p->n_loops; i++) {
+        if (p->loop[i].depth != depth || b[i].guess == b[i].lo) continue;
+        bytes = alive_in(p, &p->loop[i]);
+        if (bytes <= room)
+            b[i].lo = b[i].guess, b[i].at_lo = bytes;
+        else
+            b[i].hi = b[i].guess, b[i].at_hi = bytes;
+        b[i].guess = b[i].lo;
+    }
+    return FTH_OK;
+}
+
+static fth_status search_depth(fth_plan *p, int depth, uint64_t room, bounds *b, fth_err *err)
+{
+    for (int64_t i = 0; i < p->n_loops; i++) {
+        const int64_t blocks = blocks_of(&p->loop[i]);
+        if (p->loop[i].depth != depth) continue;
+        b[i] = (bounds){.lo = 1, .hi = blocks + 1, .guess = blocks};
+        b[i].at_lo = alive_in(p, &p->loop[i]);
+    }
+    FTH_TRY(take_guesses(p, depth, room, b, err));
+    bool open = true;
+    for (int turn = 1; open; turn++) {
+        open = false;
+        for (int64_t i = 0; i < p->n_loops; i++) {
+            if (p->loop[i].depth != depth || b[i].lo + 1 >= b[i].hi) continue;
+            b[i].guess = guess(&b[i], room, turn);
+            open = true;
+        }
+        if (open) FTH_TRY(take_guesses(p, depth, room, b, err));
+    }
+    for (int64_t i = 0; i < p->n_loops; i++) {
+        if (p->loop[i].depth != depth) continue;
+        const int64_t blocks = blocks_of(&p->loop[i]);
+        const int64_t chunks = fth__ceil_div_i64(blocks, b[i].lo);
+        set_blocks(&p->loop[i], fth__ceil_div_i64(blocks, chunks)); /* evened out */
+    }
+    return FTH_OK;
+}
+
+fth_status fth__plan_largest_chunks(fth_plan *p, int depth, uint64_t room, fth_err *err)
+{
+    bounds *b;
+    FTH_TRY(fth__heap_take(p->mem, p->n_loops, sizeof *b, (void **)&b, err));
+    const fth_status s = search_depth(p, depth, room, b, err);
+    fth__heap_free(p->mem, b);
+    return s;
+}
