@@ -5,6 +5,7 @@
  * the largest sum of bytes alive at once, which no layout can beat.
  */
 #include "mem/heap.h"
+#include "mem/inject.h"
 #include "plan/plan.h"
 
 #include <stdlib.h>
@@ -230,6 +231,8 @@ fth_status fth__plan_layout(fth_plan *p, bool hard, fth_err *err)
             }
         }
         if (hard && n <= MANY) improve(p, b, n, placed);
+        /* as the ledger will count it: large arenas are whole pages */
+        if (p->peak > 0) p->peak = fth__mem_cost(p->mem, FTH_MEM_ANY, p->peak);
     }
     fth__heap_free(p->mem, b);
     fth__heap_free(p->mem, placed);

@@ -627,4 +627,44 @@ TEST(batches_are_read_by_row_numbers)
     close_stage(&s);
 }
 
+enum { LARGE = 105000007 }; /* no multiple of a page */
+
+static fth_status read_ones(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                            fth_err *err)
+{
+    (void)self, (void)lo, (void)err;
+    memset(dst, 1, (size_t)n[0]);
+    return FTH_OK;
+}
+
+/* Above 100 MiB the arena is a mapping of its own, counted in whole pages: so is the plan. */
+TEST(a_large_arena_is_planned_in_whole_pages)
+{
+    fth_err err = {0};
+    fth_run_report report;
+    fth_plan_info info;
+    fth_options opt;
+    fth_context *ctx;
+    fth_options_default(&opt);
+    opt.mem.budget_bytes = (uint64_t)1 << 30;
+    OKE(fth_context_create(&ctx, &opt, &err), &err);
+    fth_graph *g = fth_graph_create(ctx);
+    const fth_source bytes = {
+        .kind = "ones", .dtype = FTH_U8, .n_axes = 1, .size = {LARGE}, .read = read_ones};
+    fth_axis(g, "i", LARGE);
+    uint8_t most = 0;
+    const fth_val top = fth_rmax(fth_input(g, "bytes", FTH_U8, "i", bytes), "i");
+    fth_plan *p = fth_plan_make(g, &top, 1, (&(fth_limits){.stream = ""}), &err);
+    OKE(p ? FTH_OK : err.status, &err);
+    fth_plan_get_info(p, &info);
+    IS_TRUE(info.peak_bytes > 100 << 20);
+    const fth_sink sink = fth_scalar_sink(FTH_U8, &most);
+    OKE(fth_run(p, &sink, NULL, &report, &err), &err);
+    EQ_U64(report.ledger_bytes, info.peak_bytes);
+    EQ_I64(most, 1);
+    fth_plan_destroy(p);
+    fth_graph_destroy(g);
+    OKE(fth_context_destroy(ctx, &err), &err);
+}
+
 TEST_MAIN()
