@@ -216,6 +216,7 @@ static fth_val lift(const chain *at, fth_val a)
 #define MUL(a, b) D2(MUL, a, b)
 #define DIV(a, b) D2(DIV, a, b)
 #define POW(a, b) D2(POW, a, b)
+#define EQ(a, b) D2(EQ, a, b)
 #define LE(a, b) D2(LE, a, b)
 #define GE(a, b) D2(GE, a, b)
 #define GT(a, b) D2(GT, a, b)
@@ -226,6 +227,7 @@ static fth_val lift(const chain *at, fth_val a)
 #define SIN(a) D1(SIN, a)
 #define COS(a) D1(COS, a)
 #define SIGN(a) D1(SIGN, a)
+#define ABS(a) D1(ABS, a)
 #define SIGMOID(a) D1(SIGMOID, a)
 #define DIGAMMA(a) D1(DIGAMMA, a)
 #define TRIGAMMA(a) D1(TRIGAMMA, a)
@@ -283,8 +285,13 @@ static fth_val shrink_like(fth_site site, fth_val v, const fth_desc *like)
  * another and must be said. */
 static bool slope_unknown(const fth_node *node)
 {
-    const fth_ew op = op_of(node);
-    return op == FTH_EW_TRIGAMMA || (op == FTH_EW_SIGN && fth_dtype_is_complex(node->in[0].dtype));
+    return op_of(node) == FTH_EW_TRIGAMMA;
+}
+
+/* A direction turns as its number does; a plain sign stays what it is. */
+static bool is_flat(const fth_node *node)
+{
+    return op_of(node) == FTH_EW_SIGN && !fth_dtype_is_complex(node->in[0].dtype);
 }
 
 static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
@@ -299,7 +306,7 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
         fth_err_origin(err, node->site);
         return s;
     }
-    for (int i = 0; i < node->n_in; i++) {
+    for (int i = 0; i < node->n_in && !is_flat(node); i++) {
         const unsigned class = fth__dtype_class(node->in[i].dtype);
         partial_fn *const partial = partials[op_of(node)][i];
         if (!partial || class == FTH__CLASS_BOOL || class == FTH__CLASS_INT) continue;

@@ -274,7 +274,8 @@ static fth_ew ew_now;
 static fth_val ew_first(gc_bench *b)
 {
     switch ((int)ew_now) {
-    case FTH_EW_ABS: return gc_away_in(b, "s a");
+    case FTH_EW_ABS:
+    case FTH_EW_SIGN: return gc_away_in(b, "s a");
     case FTH_EW_MOD: return gc_real_in(b, "s a", 1.8, 1.9);
     case FTH_EW_SQRT:
     case FTH_EW_RSQRT:
@@ -408,17 +409,31 @@ static fth_val n_trigamma(gc_bench *b)
 {
     return fth_trigamma(gc_real_in(b, "s a", 1, 2));
 }
-static fth_val n_sign(gc_bench *b)
-{
-    return fth_sign(gc_complex_in(b, "s a"));
-}
 
 TEST(no_gradient_is_an_error_with_its_line)
 {
     refused(n_custom, "opaque");
     refused(n_scan, "scan");
     refused(n_trigamma, "trigamma");
-    refused(n_sign, "sign");
+}
+
+/* |x| bends and a direction turns: what the gradient of a gradient is made of. At zero neither has
+ * a slope, and nothing but zeros comes back. */
+TEST(a_direction_of_nothing_has_no_slope)
+{
+    gc_bench b;
+    start(&b);
+    const fth_val x = gc_complex_in(&b, "a");
+    for (int i = 0; i < 2; i++) b.in[0].data[i] = 0.0;
+    const fth_val loss = gc_loss_of(&b, fth_sign(x));
+    fth_val grad;
+    double got[8] = {1, 1, 1, 1, 1, 1, 1, 1}, *data = got;
+    OK(fth_grad(loss, 1, &x, &grad));
+    run_into(&b, &grad, 1, &(fth_limits){.threads = 1}, &data);
+    EQ_F64(got[0], 0.0);
+    EQ_F64(got[1], 0.0);
+    IS_TRUE(got[2] != 0.0 && got[2] == got[2]);
+    finish(&b);
 }
 
 TEST(steps_have_no_slope)
