@@ -211,7 +211,7 @@ _FUNCTIONS = {
     "fth_batches_ask_": (I, [P, _O, C.POINTER(L), L, _PE]),
     "fth_batches_take": (I, [P, C.POINTER(SourceStruct), _PE]),
     "fth_graph_create": (P, [P]), "fth_graph_destroy": (None, [P]),
-    "fth_graph_errors": (I, [P, I, _PE]),
+    "fth_graph_errors": (I, [P, I, _PE]), "fth_graph_clear_errors": (None, [P]),
     "fth_axis_": (B, [_G, _O, S, L]), "fth_axis_like_": (B, [_G, _O, S, S]),
     "fth_axis_at_most_": (B, [_G, _O, S, L]), "fth_axis_ragged_": (B, [_G, _O, S, S, P]),
     "fth_axis_size": (L, [_G, S]),
@@ -1062,6 +1062,11 @@ class Graph:
         out = Scalar(self, v.id)
         out.name, out.array = name, array
         return out
+    def clear_errors(self):
+        """Forget the mistakes made so far. A mistake was raised where it was made, but the graph
+        remembers it and refuses to be planned; after a better line, go on with this."""
+        _lib.fth_graph_clear_errors(self._p)
+
 
     def param(self, name, data, axes, dtype=None):
         """A persistent block. A writable C-contiguous array is used in place, and assigns change

@@ -50,6 +50,9 @@ FTH_API fth_status fth_graph_check(const fth_graph *g, fth_err *err);
 FTH_API int fth_graph_errors(const fth_graph *g, int i, fth_err *err);
 
 /* Declare an axis, once, with its size. false: a mistake was recorded. */
+/* Forget the mistakes made so far, so that what was built right can be planned: for sessions where
+ * a wrong line is followed by a better one. Values they poisoned stay poisoned. */
+FTH_API void fth_graph_clear_errors(fth_graph *g);
 FTH_API bool fth_axis_(fth_graph *g, fth_site site, const char *name, int64_t size);
 /* An axis of which only a bound is known yet: plans hold for at most this size and say `cell<=n`;
  * they can be printed but not run. Plan again in a graph with the size itself. */

@@ -83,6 +83,11 @@ int fth_graph_errors(const fth_graph *g, int i, fth_err *err)
     return g->n_errors;
 }
 
+void fth_graph_clear_errors(fth_graph *g)
+{
+    if (g) g->n_errors = 0;
+}
+
 /* ---- axes ------------------------------------------------------------------------------------ */
 
 static bool name_char(char c)

@@ -631,4 +631,31 @@ TEST(codes_are_unique_and_exits_are_known)
     }
 }
 
+/* A typo in a session: the better line that follows can be planned, the wrong one never. */
+TEST(mistakes_can_be_forgotten)
+{
+    world w = make_world(32 << 20);
+    fth_err err = {0};
+    double sum = 0.0;
+    const fth_val wrong = fth_sum(w.x, "rwo"), right = fth_sum(w.x, "row col");
+    IS_TRUE(!fth_val_ok(wrong) && fth_val_ok(right));
+    IS(fth_graph_check(w.g, &err), FTH_E_AXIS_NAME);
+    IS_TRUE(fth_plan_make(w.g, &right, 1, NULL, NULL) == NULL);
+    fth_graph_clear_errors(w.g);
+    OK(fth_graph_check(w.g, NULL));
+    EQ_I64(fth_graph_errors(w.g, 0, NULL), 0);
+    OK(fth_fetch_f64(fth_cast(right, FTH_F64), &sum, NULL));
+    fth_err_clear(&err);
+    IS_TRUE(fth_plan_make(w.g, &wrong, 1, NULL, &err) == NULL);
+    IS(err.status, FTH_E_GRAPH_VALUE);
+    IS_TRUE(!fth_val_ok(fth_sqr(wrong))); /* and poison flows on */
+    OK(fth_graph_check(w.g, NULL));       /* as before: poison is no new mistake */
+    (void)fth_sum(w.x, "cool");
+    fth_err_clear(&err);
+    IS(fth_graph_check(w.g, &err), FTH_E_AXIS_NAME); /* the next mistake counts again */
+    HAS(err.text, "cool");
+    fth_graph_clear_errors(NULL);
+    drop_world(&w);
+}
+
 TEST_MAIN()
