@@ -81,9 +81,10 @@ static fth_status compute(fth_context *ctx, double *result, fth_err *err)
     if (s == FTH_OK) s = fth_plan_print(p, stdout);
     fth_run_report report = {0};
     if (s == FTH_OK) s = fth_run(p, &sink, NULL, &report, err);
-    if (s == FTH_OK)
-        printf("planned %llu bytes, ledger %llu\n", (unsigned long long)report.planned_bytes,
-               (unsigned long long)report.ledger_bytes);
+    char lines[512];
+    fth_run_report_format(&report, lines,
+                          sizeof lines); /* what happened, beside what was planned */
+    if (s == FTH_OK) fputs(lines, stdout);
     fth_plan_destroy(p); /* before its graph */
     fth_graph_destroy(g);
     fth_tensor_release(zt);

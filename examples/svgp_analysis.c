@@ -182,12 +182,9 @@ static fth_status analyse(fth_context *ctx, const arguments *a, fth_err *err)
         s = fth_run(p, (fth_sink[]){digest_sink(&f), digest_sink(&v)}, NULL, &report, err);
         printf("F %016" PRIx64 " sum %.6g\nS %016" PRIx64 " sum %.6g\n", f.hash, f.sum, v.hash,
                v.sum);
-        printf("memory: planned %" PRIu64 ", ledger %" PRIu64 ", touched %" PRIu64
-               ", growth %" PRIu64 "\n",
-               report.planned_bytes, report.ledger_bytes, report.touched_bytes,
-               report.growth_bytes);
-        printf("time: %.3f s, waiting for data %.3f s\n", report.seconds,
-               report.seconds - report.compute_seconds);
+        char lines[512];
+        fth_run_report_format(&report, lines, sizeof lines);
+        fputs(lines, stdout);
     }
     fth_plan_destroy(p);
     fth_graph_destroy(g);

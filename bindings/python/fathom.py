@@ -83,13 +83,15 @@ DROP_FN = C.CFUNCTYPE(None, P)
 class SourceStruct(C.Structure):
     _c_name_ = "fth_source"
     _fields_ = [("kind", S), ("self", P), ("dtype", I), ("n_axes", I), ("size", L * MAX_AXES),
-                ("read", READ_FN), ("read_rows", READ_ROWS_FN), ("data", P)]
+                ("read", READ_FN), ("read_rows", READ_ROWS_FN), ("data", P),
+                ("libraries", C.c_uint32), ("billed_bytes", U)]
 
 
 class SinkStruct(C.Structure):
     _c_name_ = "fth_sink"
     _fields_ = [("kind", S), ("self", P), ("dtype", I), ("n_axes", I), ("size", L * MAX_AXES),
-                ("write", READ_FN), ("commit", COMMIT_FN), ("abandon", DROP_FN), ("data", P)]
+                ("write", READ_FN), ("commit", COMMIT_FN), ("abandon", DROP_FN), ("data", P),
+                ("libraries", C.c_uint32), ("billed_bytes", U)]
 
 
 class Limits(C.Structure):
@@ -102,8 +104,8 @@ class Limits(C.Structure):
 class PlanInfo(C.Structure):
     _c_name_ = "fth_plan_info"
     _fields_ = [("peak_bytes", U), ("foreign_bytes", U), ("lower_bytes", U), ("scratch_bytes", U),
-                ("passes", L), ("chunks", L), ("steps", L), ("nested", L), ("recomputed", L),
-                ("spilled", L), ("flops", D), ("moved_bytes", U)]
+                ("allowance_bytes", U), ("passes", L), ("chunks", L), ("steps", L), ("nested", L),
+                ("recomputed", L), ("spilled", L), ("flops", D), ("moved_bytes", U)]
 
 
 class ProgressStruct(C.Structure):
@@ -122,7 +124,8 @@ class RunOptions(C.Structure):
 class RunReport(C.Structure):
     _c_name_ = "fth_run_report"
     _fields_ = [("planned_bytes", U), ("ledger_bytes", U), ("touched_bytes", U),
-                ("growth_bytes", U), ("seconds", D), ("io_seconds", D), ("compute_seconds", D),
+                ("growth_bytes", U), ("allowance_bytes", U), ("growth_known", B), ("kept", B),
+                ("seconds", D), ("io_seconds", D), ("compute_seconds", D),
                 ("read_bytes", U), ("written_bytes", U)]
 
 

@@ -89,6 +89,10 @@ typedef struct fth_source {
     fth_status (*read_rows)(void *self, const int64_t *index, int64_t n, void *dst, fth_err *err);
     /* Memory that can be used in place, row-major and whole; NULL: it must be read. */
     void *data;
+    /* Libraries that take memory of their own while reading (1u << FTH_LIB_...), and the bytes of
+     * it that stand in the ledger already, beyond their rows of libraries.def. */
+    uint32_t libraries;
+    uint64_t billed_bytes;
 } fth_source;
 
 /* Where results go. A run calls write for rectangles that cover the output once,
@@ -103,7 +107,9 @@ typedef struct fth_sink {
                         fth_err *err);
     fth_status (*commit)(void *self, fth_err *err); /* NULL: nothing to do */
     void (*abandon)(void *self);                    /* NULL: nothing to do */
-    void *data; /* memory that may be written in place; NULL: use write */
+    void *data;         /* memory that may be written in place; NULL: use write */
+    uint32_t libraries; /* as in fth_source */
+    uint64_t billed_bytes;
 } fth_sink;
 
 FTH_API fth_source fth_tensor_source(fth_tensor *t); /* kept alive by the caller */

@@ -161,7 +161,7 @@ FTH_API FTH_MUST_USE fth_status fth_h5_list(fth_h5 *h5, const char *group, fth_t
                                             fth_err *err);
 /* A dataset of numbers. Integers without a dtype of ours are widened: i8 i16 to i32, u32 u64 to
  * i64 (a u64 that does not fit is an error); h5py's bool and complex are known. One chunk of the
- * file is billed to `mem` while the source is open. */
+ * file, three when it is packed, is billed to `mem` while the source is open. */
 FTH_API FTH_MUST_USE fth_status fth_h5_source(fth_h5 *h5, const char *dataset, fth_source *out,
                                               fth_err *err);
 /* A dataset of strings: one string, or a list of them. */

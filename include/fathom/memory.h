@@ -105,6 +105,23 @@ FTH_API uint64_t fth_mem_touched(const void *block, uint64_t bytes);
 /* "512M", "2GiB", "1.5G", "50%" (of `free_bytes`), "4096" to bytes. */
 FTH_API FTH_MUST_USE fth_status fth_mem_parse_size(const char *text, uint64_t free_bytes,
                                                    uint64_t *out, fth_err *err);
+
+/* Libraries beside ours that take memory of their own while a plan runs. A set of them is a mask
+ * of 1u << FTH_LIB_...; the rows, with the bytes allowed to each, are in libraries.def. */
+typedef enum fth_library {
+#define FTH_LIBRARY(id, name, fixed_bytes, thread_bytes, why) FTH_LIB_##id,
+#include <fathom/libraries.def>
+#undef FTH_LIBRARY
+    FTH_LIBRARY_COUNT
+} fth_library;
+typedef struct fth_library_info {
+    const char *name, *why;
+    uint64_t fixed_bytes, thread_bytes; /* thread_bytes for each worker of the run */
+} fth_library_info;
+FTH_API const fth_library_info *fth_library_get_info(fth_library library); /* NULL: no such row */
+/* The most that a set of libraries may take in a run with that many workers. */
+FTH_API uint64_t fth_library_allowance(uint32_t libraries, int threads);
+
 /* What could be taken now without swapping: MemAvailable and every cgroup limit above us. */
 FTH_API uint64_t fth_mem_free_now(void);
 /* "1.26 GiB" into a caller's buffer of at least 24 bytes; returns it. */

@@ -151,6 +151,9 @@ typedef struct fth_kernel {
     uint64_t (*scratch)(const fth_call *call); /* NULL: 0 */
     fth_status (*run)(const fth_call *call);
     uint32_t flags; /* FTH_OP_TEAM, FTH_OP_NO_SPLIT, added to those of the operation */
+    /* Libraries whose own memory a call may grow: a mask of 1u << FTH_LIB_...; *more (0 before) is
+     * what each worker's call may take beyond their rows of libraries.def. NULL: none. */
+    uint32_t (*libraries)(const fth_node *node, uint64_t *more);
 } fth_kernel;
 
 FTH_END_DECLS

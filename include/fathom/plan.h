@@ -15,8 +15,10 @@
 FTH_BEGIN_DECLS
 
 typedef struct fth_limits {
-    uint64_t
-        memory_bytes; /* host budget of this plan, foreign tensors included; 0: the context's */
+    /* Most bytes of this plan's own data, foreign tensors included; 0: what the context has left.
+     * The context's budget is for everything: what is held already and what libraries may take
+     * (allowance_bytes below) are set apart from it first. */
+    uint64_t memory_bytes;
     uint64_t scratch_bytes; /* most that may be spilled to the scratch directory; 0: what is free
                                there */
     int threads;            /* 0: the context's */
@@ -38,13 +40,14 @@ FTH_API fth_plan *fth_plan_make_(fth_graph *g, fth_site site, const fth_val *out
 FTH_API void fth_plan_destroy(fth_plan *plan);
 
 typedef struct fth_plan_info {
-    uint64_t peak_bytes;    /* arena: what this plan takes, to the byte            */
-    uint64_t foreign_bytes; /* the caller's tensors, counted against the budget    */
-    uint64_t lower_bytes;   /* largest sum of live bytes: no layout can be smaller */
-    uint64_t scratch_bytes; /* file, not memory                                    */
-    int64_t passes;         /* loops over a streaming axis                         */
-    int64_t chunks;         /* pieces of the outermost loops, all passes together  */
-    int64_t steps;          /* kernel steps written in the plan                    */
+    uint64_t peak_bytes;      /* arena: what this plan takes, to the byte            */
+    uint64_t foreign_bytes;   /* the caller's tensors, counted against the budget    */
+    uint64_t lower_bytes;     /* largest sum of live bytes: no layout can be smaller */
+    uint64_t scratch_bytes;   /* file, not memory                                    */
+    uint64_t allowance_bytes; /* set apart for the libraries it uses: libraries.def */
+    int64_t passes;           /* loops over a streaming axis                         */
+    int64_t chunks;           /* pieces of the outermost loops, all passes together  */
+    int64_t steps;            /* kernel steps written in the plan                    */
     int64_t nested, recomputed,
         spilled; /* loops inside loops, values made more than once, values on file */
     double flops;
@@ -70,10 +73,14 @@ typedef struct fth_run_options {
 } fth_run_options;
 
 typedef struct fth_run_report {
-    uint64_t planned_bytes; /* arena of the plan                       */
-    uint64_t ledger_bytes;  /* (a) peak of the ledger during the run    */
-    uint64_t touched_bytes; /* (b) resident pages of our own range      */
-    uint64_t growth_bytes;  /* (c) growth of the process                */
+    uint64_t planned_bytes;   /* arena of the plan                       */
+    uint64_t ledger_bytes;    /* (a) peak of the ledger during the run    */
+    uint64_t touched_bytes;   /* (b) resident pages of our own range      */
+    uint64_t growth_bytes;    /* (c) growth of the process, without the caller's own memory */
+    uint64_t allowance_bytes; /* of that, what libraries may take beside the plan */
+    bool growth_known;        /* false: the system does not tell, growth_bytes is 0 */
+    bool kept; /* ledger as planned; pages within the plan rounded up to 2 MiB, growth within
+                  that and the allowance */
     double seconds, io_seconds, compute_seconds;
     uint64_t read_bytes, written_bytes;
 } fth_run_report;
@@ -83,6 +90,10 @@ typedef struct fth_run_report {
 FTH_API FTH_MUST_USE fth_status fth_run(fth_plan *plan, const fth_sink *sinks,
                                         const fth_run_options *opt, fth_run_report *report,
                                         fth_err *err);
+
+/* The report as the lines that end every run: ledger, pages, growth, time. Always terminated;
+ * returns the length it needs, like snprintf. */
+FTH_API size_t fth_run_report_format(const fth_run_report *report, char *text, size_t bytes);
 
 /* The checked way from a value to a number: plans and runs just this value. */
 FTH_API FTH_MUST_USE fth_status fth_fetch_i64(fth_val v, int64_t *out, fth_err *err);

@@ -217,5 +217,15 @@ static bool supports(const fth_node *node)
            fth__blas_fits(&node->out[0], node->out[0].col);
 }
 
-const fth_kernel fth__cpu_cholesky = {
-    .op = "cholesky", .supports = supports, .scratch = scratch, .run = run, .flags = FTH_OP_TEAM};
+static uint32_t libraries(const fth_node *node, uint64_t *more)
+{
+    (void)node, (void)more;
+    return 1u << FTH_LIB_OPENBLAS;
+}
+
+const fth_kernel fth__cpu_cholesky = {.op = "cholesky",
+                                      .supports = supports,
+                                      .scratch = scratch,
+                                      .run = run,
+                                      .flags = FTH_OP_TEAM,
+                                      .libraries = libraries};

@@ -280,10 +280,23 @@ static bool supports(const fth_node *node)
            fth_desc_count(&node->out[0]) <= INT32_MAX;
 }
 
-const fth_kernel fth__cpu_conv2d = {
-    .op = "conv2d", .supports = supports, .scratch = scratch_forward, .run = run_forward};
-const fth_kernel fth__cpu_conv2d_grad_input = {
-    .op = "conv2d_grad_input", .supports = supports, .scratch = scratch_input, .run = run_input};
+/* Shapes that oneDNN does not take go to BLAS; the last tile may, where the others did not. */
+static uint32_t libraries(const fth_node *node, uint64_t *more)
+{
+    (void)more;
+    return 1u << FTH_LIB_OPENBLAS | (node->out[0].dtype == FTH_F32 ? 1u << FTH_LIB_ONEDNN : 0u);
+}
+
+const fth_kernel fth__cpu_conv2d = {.op = "conv2d",
+                                    .supports = supports,
+                                    .scratch = scratch_forward,
+                                    .run = run_forward,
+                                    .libraries = libraries};
+const fth_kernel fth__cpu_conv2d_grad_input = {.op = "conv2d_grad_input",
+                                               .supports = supports,
+                                               .scratch = scratch_input,
+                                               .run = run_input,
+                                               .libraries = libraries};
 
 /* ---- the weights ---- */
 
@@ -422,5 +435,14 @@ static fth_status run_weight(const fth_call *call)
     return FTH_OK;
 }
 
-const fth_kernel fth__cpu_conv2d_grad_weight = {
-    .op = "conv2d_grad_weight", .supports = supports, .scratch = scratch_weight, .run = run_weight};
+static uint32_t libraries_weight(const fth_node *node, uint64_t *more)
+{
+    (void)node, (void)more;
+    return 1u << FTH_LIB_OPENBLAS;
+}
+
+const fth_kernel fth__cpu_conv2d_grad_weight = {.op = "conv2d_grad_weight",
+                                                .supports = supports,
+                                                .scratch = scratch_weight,
+                                                .run = run_weight,
+                                                .libraries = libraries_weight};

@@ -337,4 +337,14 @@ static fth_status run(const fth_call *call)
     return FTH_OK;
 }
 
-const fth_kernel fth__cpu_dot = {.op = "dot", .scratch = scratch, .run = run};
+/* Vectors take our own loop. */
+static uint32_t libraries(const fth_node *node, uint64_t *more)
+{
+    (void)more;
+    fth__dot_shape s;
+    fth__dot_shape_get(node->attr, &node->in[0], &node->in[1], &node->out[0], -1, &s);
+    return s.n.b < 0 || s.m.a < 0 ? 0 : 1u << FTH_LIB_OPENBLAS;
+}
+
+const fth_kernel fth__cpu_dot = {
+    .op = "dot", .scratch = scratch, .run = run, .libraries = libraries};

@@ -70,4 +70,11 @@ static fth_status run(const fth_call *call)
     return fth__dot_reduce_run(call, &how);
 }
 
-const fth_kernel fth__cpu_dot_reduce = {.op = "dot_reduce", .scratch = scratch, .run = run};
+static uint32_t libraries(const fth_node *node, uint64_t *more)
+{
+    (void)node, (void)more;
+    return 1u << FTH_LIB_OPENBLAS;
+}
+
+const fth_kernel fth__cpu_dot_reduce = {
+    .op = "dot_reduce", .scratch = scratch, .run = run, .libraries = libraries};

@@ -276,4 +276,30 @@ static bool supports(const fth_node *node)
     return true;
 }
 
-const fth_kernel fth__cpu_fft = {.op = "fft", .supports = supports, .scratch = scratch, .run = run};
+/* FFTW keeps tables of its own, and for lengths with a large prime factor whole copies: at most
+ * 1.2 and 6.5 complex numbers per point were measured. */
+static uint64_t own_bytes(int64_t points, uint64_t number)
+{
+    int64_t rest = points;
+    for (int64_t f = 2; f <= 13; f++)
+        while (rest > 1 && rest % f == 0) rest /= f;
+    const uint64_t bytes = (uint64_t)points * number;
+    return rest > 1 ? 7 * bytes : bytes + bytes / 4;
+}
+
+static uint32_t libraries(const fth_node *node, uint64_t *more)
+{
+    const fth__fft_attr *attr = node->attr;
+    const uint64_t number = real_of(node) == FTH_F64 ? 16 : 8;
+    const uint64_t row = fth_library_get_info(FTH_LIB_FFTW)->thread_bytes;
+    fth__fft_axis axis[2];
+    fth__fft_axes(node, axis);
+    for (int i = 0; i < attr->n; i++) {
+        const uint64_t own = own_bytes(axis[i].points, number);
+        if (own > row && own - row > *more) *more = own - row;
+    }
+    return 1u << FTH_LIB_FFTW;
+}
+
+const fth_kernel fth__cpu_fft = {
+    .op = "fft", .supports = supports, .scratch = scratch, .run = run, .libraries = libraries};

@@ -134,5 +134,16 @@ static bool supports(const fth_node *node)
            (s.n < 0 || fth__blas_fits(b, s.n));
 }
 
+/* BLAS packs a strip as long as the matrix: up to 1.5 KiB per row were measured. */
+static uint32_t libraries(const fth_node *node, uint64_t *more)
+{
+    fth__solve_shape s;
+    fth__solve_shape_get(node, &s);
+    const uint64_t own = (uint64_t)s.size * 2048;
+    const uint64_t row = fth_library_get_info(FTH_LIB_OPENBLAS)->thread_bytes;
+    if (own > row) *more = own - row;
+    return 1u << FTH_LIB_OPENBLAS;
+}
+
 const fth_kernel fth__cpu_solve = {
-    .op = "solve", .supports = supports, .scratch = scratch, .run = run};
+    .op = "solve", .supports = supports, .scratch = scratch, .run = run, .libraries = libraries};

@@ -198,7 +198,9 @@ fth_source fth_csr_source(fth_csr *c)
                         .n_axes = 2,
                         .size = {c->rows, c->cols},
                         .read = dense_read,
-                        .read_rows = dense_read_rows};
+                        .read_rows = dense_read_rows,
+                        .libraries = c->data.libraries | c->indices.libraries,
+                        .billed_bytes = c->data.billed_bytes + c->indices.billed_bytes};
 }
 
 /* ---- the entries, as they are ---- */

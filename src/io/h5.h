@@ -41,7 +41,8 @@ typedef struct fth__h5_dataset {
     fth_mem *mem;
     fth_h5 *h5; /* kept open; NULL when writing */
     hid_t id, type, space, transfer;
-    void *bill; /* one chunk */
+    void *bill; /* what the library holds of a chunk */
+    uint64_t bill_bytes;
     char *name;
     fth_dtype dtype;
     int n_axes;

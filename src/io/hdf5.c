@@ -437,8 +437,10 @@ fth_status fth__h5_bill_chunk(fth__h5_dataset *d, hid_t create, uint64_t item, h
         if (!fth__mul_u64(bytes, chunk[a], &bytes)) bytes = UINT64_MAX;
     if (rank < 1 || bytes > UINT32_MAX)
         return H5_FAIL(err, FTH_E_FILE_FORMAT, path, d->name, "reading its chunk size");
-    FTH_TRY_CTX(fth_mem_take(d->mem, FTH_MEM_DIRECT, bytes, "hdf5 chunk", &d->bill, err), err,
-                "one chunk of %s, %s", path, d->name);
+    /* while a filter packs or unpacks there are its two sides, and the chunk before in the cache */
+    d->bill_bytes = H5Pget_nfilters(create) > 0 ? 3 * bytes : bytes;
+    FTH_TRY_CTX(fth_mem_take(d->mem, FTH_MEM_DIRECT, d->bill_bytes, "hdf5 chunk", &d->bill, err),
+                err, "one chunk of %s, %s", path, d->name);
     if (H5Pset_chunk_cache(*access, 1, (size_t)bytes, 1.0) < 0)
         return H5_FAIL(err, FTH_E_LIBRARY, path, d->name, "setting the chunk cache");
     return FTH_OK;
@@ -524,7 +526,9 @@ fth_status fth_h5_source(fth_h5 *h5, const char *name, fth_source *out, fth_err 
                         .dtype = d->dtype,
                         .n_axes = d->n_axes,
                         .read = source_read,
-                        .read_rows = d->n_axes > 0 ? source_read_rows : NULL};
+                        .read_rows = d->n_axes > 0 ? source_read_rows : NULL,
+                        .libraries = 1u << FTH_LIB_HDF5,
+                        .billed_bytes = d->bill_bytes};
     memcpy(out->size, d->size, sizeof out->size);
     return FTH_OK;
 }

@@ -294,7 +294,9 @@ fth_status fth_h5_sink(fth_h5_writer *w, const fth_h5_dataset *want, fth_sink *o
                       .n_axes = s->d.n_axes,
                       .write = sink_write,
                       .commit = sink_commit,
-                      .abandon = sink_abandon};
+                      .abandon = sink_abandon,
+                      .libraries = 1u << FTH_LIB_HDF5,
+                      .billed_bytes = s->d.bill_bytes};
     memcpy(out->size, s->d.size, sizeof out->size);
     return FTH_OK;
 }

@@ -54,14 +54,6 @@ static fth_status take_outputs(fth_plan *p, const fth_val *outs, int n, fth_err 
     return FTH_OK;
 }
 
-static bool reads_input(const fth_plan *p, uint32_t value)
-{
-    for (int64_t u = 0; u < p->n_units; u++)
-        for (int k = 0; k < p->unit[u].node->n_in; k++)
-            if (p->unit[u].node->in_val[k].id == value) return true;
-    return false;
-}
-
 /* Count a block of the caller's; `known`: the part that the ledger counts already. */
 static void add_foreign(fth_plan *p, const fth_desc *d, const void *data, uint64_t *known)
 {
@@ -72,14 +64,15 @@ static void add_foreign(fth_plan *p, const fth_desc *d, const void *data, uint64
 }
 
 /* The caller's memory that the plan uses in place counts against the budget; whatever else the
- * ledger holds is not there to be used. */
+ * ledger holds is not there to be used. Of the context's budget, what other libraries may take is
+ * set apart too; a plan's own limit is about its data alone. */
 static void count_memory(fth_plan *p)
 {
     const fth_graph *g = p->graph;
     uint64_t known = 0;
     for (int64_t i = 0; i < g->n_inputs; i++) {
         const fth__input *in = &g->input[i];
-        if (in->source.data && reads_input(p, in->value))
+        if (in->source.data && fth__plan_reads(p, in->value))
             add_foreign(p, &in->desc, in->source.data, &known);
     }
     for (int i = 0; i < p->n_outs; i++)
@@ -89,9 +82,11 @@ static void count_memory(fth_plan *p)
     fth_mem_stats stats;
     fth_mem_get_stats(p->mem, &stats);
     const uint64_t held = stats.used_bytes > known ? stats.used_bytes - known : 0;
-    const uint64_t room = stats.budget_bytes > held ? stats.budget_bytes - held : 0;
-    p->budget =
-        p->limits.memory_bytes > 0 && p->limits.memory_bytes < room ? p->limits.memory_bytes : room;
+    p->allow = fth__plan_allowance(p, p->limits.sinks);
+    p->apart = held + p->allow.bytes;
+    p->room = stats.budget_bytes > p->apart ? stats.budget_bytes - p->apart : 0;
+    p->by_context = p->limits.memory_bytes == 0 || p->limits.memory_bytes > p->room;
+    p->budget = p->by_context ? p->room : p->limits.memory_bytes;
 }
 
 static fth_status make(fth_plan *p, const fth_val *outs, int n_outs, fth_err *err)
@@ -152,3 +147,4 @@ void fth_plan_get_info(const fth_plan *p, fth_plan_info *out)
         out->moved_bytes += p->item[i].moved;
     }
 }
+                           .allowance_bytes = p->allow.bytes,

@@ -8,6 +8,7 @@
 #ifndef FTH_PLAN_PLAN_H
 #define FTH_PLAN_PLAN_H
 
+#include "base/str.h"
 #include "graph/graph.h"
 #include "graph/program.h"
 #include <fathom/plan.h>
@@ -112,6 +113,14 @@ typedef struct fth__item {
     uint64_t moved;         /* bytes, all turns */
 } fth__item;
 
+/* What libraries may take for themselves while the plan runs. */
+typedef struct fth__allowance {
+    uint32_t libraries; /* that kernels, sources and sinks use */
+    uint64_t bytes;     /* their rows of libraries.def, and: */
+    uint64_t more;      /* of the greediest step, beyond the rows */
+    uint64_t billed;    /* by sources and sinks: in the ledger already, not in `bytes` */
+} fth__allowance;
+
 struct fth_plan {
     fth_graph *graph;
     fth_context *ctx;
@@ -142,6 +151,10 @@ struct fth_plan {
     int64_t late; /* items from here on run after the sinks are committed; they cannot fail */
 
     uint64_t peak, lower, foreign;
+    fth__allowance allow; /* with the sinks known while planning */
+    uint64_t apart;       /* of the context's budget, not for this plan: held blocks, allowance */
+    uint64_t room;        /* the rest of it */
+    bool by_context;      /* that room is the budget, not limits.memory_bytes */
     int64_t recomputed, spilled;
     fth_axis_id axis[FTH__MAX_DEPTH]; /* streaming axes chosen; -1 */
 };
@@ -224,6 +237,14 @@ bool fth__plan_smaller_chunks(fth_plan *p, int depth);
 /* Per loop of a depth, the largest chunk that keeps what is alive in it within `room`, evened out.
  * Wants the smallest chunks of this depth set and measured, and that they fit. */
 fth_status fth__plan_largest_chunks(fth_plan *p, int depth, uint64_t room, fth_err *err);
+
+/* ---- allow.c: room for what other libraries take ---- */
+/* `sinks` are those it is planned or run with; NULL: not known. */
+fth__allowance fth__plan_allowance(const fth_plan *p, const fth_sink *sinks);
+/* "fathom 1.00 MiB, OpenBLAS 8.00 MiB": the rows of the allowance. */
+void fth__plan_allowance_add(const fth_plan *p, fth__text *t);
+/* Some unit reads this value. */
+bool fth__plan_reads(const fth_plan *p, uint32_t value);
 
 /* ---- search.c: the ladder; refuse.c: the honest no ---- */
 fth_status fth__plan_search(fth_plan *p, fth_err *err);

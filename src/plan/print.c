@@ -114,6 +114,11 @@ fth_status fth_plan_print(const fth_plan *p, FILE *f)
     fprintf(f, "plan on %s, %d thread%s: arena %s (lower bound %s), foreign %s, budget %s\n",
             p->ctx->device, p->threads, p->threads == 1 ? "" : "s", size_text(p->peak, a),
             size_text(p->lower, b), size_text(p->foreign, c), size_text(p->budget, d));
+    char rows[256];
+    fth__text t;
+    fth__text_init(&t, rows, sizeof rows);
+    fth__plan_allowance_add(p, &t);
+    fprintf(f, "beside it %s for libraries: %s\n", size_text(p->allow.bytes, a), rows);
     fprintf(f, "%lld steps, %lld passes, %lld nested, %lld made again, %lld spilled, %.4g flop\n",
             (long long)info.steps, (long long)info.passes, (long long)info.nested,
             (long long)info.recomputed, (long long)info.spilled, info.flops);

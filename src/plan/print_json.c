@@ -35,6 +35,20 @@ static void list_bufs(FILE *f, const int *v, int n)
     fputc(']', f);
 }
 
+static void print_allowance(const fth_plan *p, FILE *f)
+{
+    bool any = false;
+    fprintf(f, "\"allowance\":%llu,\"libraries\":{", (unsigned long long)p->allow.bytes);
+    for (int i = 0; i < FTH_LIBRARY_COUNT; i++) {
+        if (!(p->allow.libraries & (1u << i))) continue;
+        if (any) fputc(',', f);
+        any = true;
+        text(f, fth_library_get_info((fth_library)i)->name);
+        fprintf(f, ":%llu", (unsigned long long)fth_library_allowance(1u << i, p->threads));
+    }
+    fprintf(f, ",\"more\":%llu},", (unsigned long long)p->allow.more);
+}
+
 static void print_loop(const fth_plan *p, const fth__sweep *l, FILE *f)
 {
     fprintf(f, "{\"axis\":");
@@ -94,11 +108,11 @@ fth_status fth_plan_print_json(const fth_plan *p, FILE *f)
 {
     fprintf(f, "{\"device\":");
     text(f, p->ctx->device);
-    fprintf(f,
-            ",\"threads\":%d,\"budget\":%llu,\"peak\":%llu,\"lower\":%llu,\"foreign\":%llu,"
-            "\n\"loops\":[",
+    fprintf(f, ",\"threads\":%d,\"budget\":%llu,\"peak\":%llu,\"lower\":%llu,\"foreign\":%llu,",
             p->threads, (unsigned long long)p->budget, (unsigned long long)p->peak,
             (unsigned long long)p->lower, (unsigned long long)p->foreign);
+    print_allowance(p, f);
+    fprintf(f, "\n\"loops\":[");
     for (int64_t i = 0; i < p->n_loops; i++) {
         if (i) fprintf(f, ",\n ");
         print_loop(p, &p->loop[i], f);

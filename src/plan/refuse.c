@@ -33,6 +33,10 @@ fth_status fth__plan_refuse(fth_plan *p, uint64_t smallest, fth_err *err)
     if (p->foreign > 0)
         fth__text_add(&t, "; %s of it are tensors of the caller",
                       fth_mem_format_size(p->foreign, foreign, sizeof foreign));
+    if (p->by_context) {
+        fth__text_add(&t, "; of the budget, set apart for libraries: ");
+        fth__plan_allowance_add(p, &t);
+    }
     int64_t at;
     fth__plan_lower_bound(p, &at);
     int last = -1;
@@ -55,7 +59,9 @@ fth_status fth__plan_refuse(fth_plan *p, uint64_t smallest, fth_err *err)
         last_bytes = pick_bytes;
     }
     const fth_status s = FTH_FAIL(err, FTH_E_NO_FIT, "%s", text);
-    fth_err_hint(err, "would fit: --memory %llu", (unsigned long long)total);
+    /* a plan's own limit is about its data; the context's budget about everything */
+    const uint64_t enough = p->by_context || total > p->room ? total + p->apart : total;
+    fth_err_hint(err, "would fit: --memory %llu", (unsigned long long)enough);
     if (last >= 0) fth_err_origin(err, p->site);
     return s;
 }

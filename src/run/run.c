@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "mem/heap.h"
-#include "mem/inject.h"
 #include "run/scratch.h"
 #include "run/team.h"
 
@@ -300,7 +299,7 @@ static void commit_params(fth__runner *r)
     }
 }
 
-static bool is_assign(const fth_plan *p, int out)
+bool fth__plan_is_assign(const fth_plan *p, int out)
 {
     return fth__val_node(fth__val_at(p->graph, p->out_value[out]))->op == &fth__op_assign;
 }
@@ -308,7 +307,7 @@ static bool is_assign(const fth_plan *p, int out)
 static fth_status check_sinks(const fth_plan *p, const fth_sink *sinks, fth_err *err)
 {
     for (int i = 0; i < p->n_outs; i++) {
-        if (is_assign(p, i)) continue;
+        if (fth__plan_is_assign(p, i)) continue;
         const fth_desc *d = fth__val_desc(fth__val_at(p->graph, p->out_value[i]));
         const fth_sink *s = sinks ? &sinks[i] : NULL;
         char text[384];
@@ -363,12 +362,13 @@ static fth_status finish_sinks(fth__runner *r, fth_status s)
 {
     const fth_plan *p = r->p;
     for (int i = 0; i < p->n_outs; i++) {
-        if (is_assign(p, i)) continue;
+        if (fth__plan_is_assign(p, i)) continue;
         const fth_sink *k = &r->sinks[i];
         if (s == FTH_OK && k->commit) s = k->commit(k->self, r->err);
     }
     for (int i = 0; s != FTH_OK && i < p->n_outs; i++)
-        if (!is_assign(p, i) && r->sinks[i].abandon) r->sinks[i].abandon(r->sinks[i].self);
+        if (!fth__plan_is_assign(p, i) && r->sinks[i].abandon)
+            r->sinks[i].abandon(r->sinks[i].self);
     return s;
 }
 
@@ -400,23 +400,6 @@ static fth_status run_all(fth__runner *r)
     return run_items(r, 0, p->late);
 }
 
-static void fill_report(const fth__runner *r, uint64_t rss0, fth_run_report *out)
-{
-    const fth_plan *p = r->p;
-    fth_mem_stats stats;
-    fth_mem_get_stats(p->mem, &stats);
-    out->planned_bytes = p->peak;
-    out->ledger_bytes = stats.peak_bytes - r->used0;
-    out->touched_bytes = r->arena != r->nothing ? fth_mem_touched(r->arena, p->peak) : 0;
-    const uint64_t peak = fth__mem_process_peak();
-    out->growth_bytes = peak > rss0 ? peak - rss0 : 0;
-    out->seconds = fth__clock_seconds() - r->t_start;
-    out->io_seconds = r->io ? fth__io_busy(r->io) : 0.0;
-    out->compute_seconds = out->seconds - r->io_wait;
-    out->read_bytes = r->read_bytes;
-    out->written_bytes = r->written_bytes;
-}
-
 fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *opt,
                    fth_run_report *report, fth_err *err)
 {
@@ -432,8 +415,7 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     fth_mem_mark(p->mem);
     fth_mem_get_stats(p->mem, &stats);
     r.used0 = stats.used_bytes;
-    uint64_t rss0 = 0;
-    if (report && fth__mem_process_peak_reset()) rss0 = fth__mem_process_bytes();
+    if (report) fth__report_begin(&r);
     r.t_start = fth__clock_seconds();
     r.track = fth_trace_track(p->ctx->trace, "steps");
     fth_status s = run_all(&r);
@@ -441,10 +423,7 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     r.opt.progress = NULL; /* too late to cancel */
     if (s == FTH_OK) s = run_items(&r, p->late, p->n_items);
     if (s == FTH_OK) commit_params(&r);
-    if (report) {
-        memset(report, 0, sizeof *report);
-        fill_report(&r, rss0, report);
-    }
+    if (report) fth__report_end(&r, report);
     fth__io_destroy(r.io);
     fth__scratch_close(&r);
     fth__team_destroy(r.own_team);

@@ -19,7 +19,9 @@ typedef struct fth__runner {
     fth_run_options opt;
     double done, total; /* planned work */
     double t_start, io_wait;
-    uint64_t read_bytes, written_bytes, used0;
+    uint64_t read_bytes, written_bytes;
+    uint64_t used0, resident0, foreign0; /* before the run: ledger, process, the caller's pages */
+    bool growth_known;
     int track;
     fth_err *err;
 } fth__runner;
@@ -29,6 +31,13 @@ void fth__tile_of(const fth__runner *r, const fth__buf *b, const fth__range *reg
                   fth_tile *out);
 /* The turn numbering and copy of the loop a buffer belongs to. */
 int64_t fth__spin_of(const fth__runner *r, const fth__buf *b);
+
+/* Output `out` of the plan is an assign: it has no sink. */
+bool fth__plan_is_assign(const fth_plan *p, int out);
+
+/* ---- report.c: before the run, and at its end while the arena is still there ---- */
+void fth__report_begin(fth__runner *r);
+void fth__report_end(const fth__runner *r, fth_run_report *out);
 
 fth_status fth__run_step(fth__runner *r, const fth__item *it);
 

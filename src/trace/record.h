@@ -1,4 +1,4 @@
-/* trace/record.h - the ring inside a trace; only for the files of src/trace. */
+/* trace/record.h - the ring inside a trace; for src/trace, and its weight for src/run. */
 #ifndef FTH_TRACE_RECORD_H
 #define FTH_TRACE_RECORD_H
 
@@ -44,5 +44,8 @@ typedef struct fth__trace_sink {
 
 /* The whole file into a sink; the lock is held. False when the sink said no. */
 bool fth__trace_to_json(const fth_trace *trace, fth__trace_sink sink);
+
+/* Resident bytes of the ring; 0 for NULL. */
+uint64_t fth__trace_touched(const fth_trace *trace);
 
 #endif

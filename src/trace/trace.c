@@ -137,6 +137,11 @@ void fth_trace_add_instant(fth_trace *trace, int track, const char *name, int64_
     push(trace, &r);
 }
 
+uint64_t fth__trace_touched(const fth_trace *trace)
+{
+    return trace ? fth_mem_touched(trace->ring, trace->capacity * sizeof *trace->ring) : 0;
+}
+
 void fth_trace_get_stats(const fth_trace *trace, fth_trace_stats *out)
 {
     *out = (fth_trace_stats){0};

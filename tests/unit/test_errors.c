@@ -66,7 +66,7 @@ static fth_status built(world *w, fth_err *err)
     return s;
 }
 #define BUILD(call)                                                                                \
-    world w = make_world(1 << 20);                                                                 \
+    world w = make_world(32 << 20);                                                                \
     (void)(call);                                                                                  \
     return built(&w, err)
 
@@ -91,7 +91,7 @@ static bool say_no(void *user, const fth_progress *p)
 }
 static fth_status provoke_CANCELLED(fth_err *err)
 {
-    world w = make_world(1 << 20);
+    world w = make_world(32 << 20);
     float out[4];
     const fth_val v = fth_sum(w.x, "col");
     const fth_sink sink = {
@@ -104,7 +104,7 @@ static fth_status provoke_CANCELLED(fth_err *err)
 }
 static fth_status provoke_STATE(fth_err *err)
 {
-    world w = make_world(1 << 20);
+    world w = make_world(32 << 20);
     fth_h5_writer *h;
     fth_sink sink;
     OKE(fth_h5_create(&h, w.mem, t_temp_path("state.h5"), err), err);
@@ -135,7 +135,7 @@ static fth_status provoke_AXIS_MISSING(fth_err *err)
 }
 static fth_status provoke_AXIS_LIMIT(fth_err *err)
 {
-    world w = make_world(1 << 20);
+    world w = make_world(32 << 20);
     const char *names[] = {"a", "b", "c", "d", "e", "f", "g"};
     for (int i = 0; i < 7; i++) fth_axis(w.g, names[i], 1);
     fth_expand(w.x, "a b c d e f g");
@@ -143,7 +143,7 @@ static fth_status provoke_AXIS_LIMIT(fth_err *err)
 }
 static fth_status provoke_SIZE_OVERFLOW(fth_err *err)
 {
-    world w = make_world(1 << 20);
+    world w = make_world(32 << 20);
     fth_axis(w.g, "huge", (int64_t)1 << 60);
     fth_expand(w.x, "huge");
     return built(&w, err);
@@ -158,7 +158,7 @@ static fth_status provoke_DTYPE_OP(fth_err *err)
 }
 static fth_status provoke_DTYPE_READ(fth_err *err)
 {
-    world w = make_world(1 << 20);
+    world w = make_world(32 << 20);
     int64_t count;
     /* a float read as a count is how 1 once became 1065353216 */
     const fth_status s = fth_fetch_i64(fth_sum(w.x, "row col"), &count, err);
@@ -185,7 +185,7 @@ static fth_status provoke_GRAPH_ASSIGN(fth_err *err)
 }
 static fth_status provoke_GRAPH_GRADIENT(fth_err *err)
 {
-    world w = make_world(1 << 20);
+    world w = make_world(32 << 20);
     fth_val grad;
     const fth_val loss = fth_sum(fth_cast(fth_argmax(w.x, "col"), FTH_F32), "row");
     IS(fth_grad(fth_sum(fth_histogram(w.x, "row", "other", 0.0, 1.0), "col other"), 1, &w.x, &grad),
@@ -209,7 +209,7 @@ static fth_status empty_infer(fth_node *node, fth_err *err)
 static fth_status provoke_NO_KERNEL(fth_err *err)
 {
     static const fth_op op = {.name = "nobody", .infer = copy_infer};
-    world w = make_world(1 << 20);
+    world w = make_world(32 << 20);
     return run_value(&w, fth_custom(w.g, &op, 1, &w.x, NULL, 0), (fth_sink){0}, err);
 }
 static fth_status provoke_INTERNAL(fth_err *err)
@@ -219,7 +219,7 @@ static fth_status provoke_INTERNAL(fth_err *err)
 }
 static fth_status provoke_NO_FIT(fth_err *err)
 {
-    world w = make_world(1 << 20);
+    world w = make_world(32 << 20);
     const fth_val v = fth_sort(w.x, "row", false);
     fth_plan *p = fth_plan_make(w.g, &v, 1, &(fth_limits){.memory_bytes = 40}, err);
     fth_plan_destroy(p);
@@ -236,7 +236,7 @@ static fth_status read_zeros(void *self, const int64_t *lo, const int64_t *n, vo
 }
 static fth_status provoke_PLAN_STALE(fth_err *err)
 {
-    world w = make_world(1 << 20);
+    world w = make_world(32 << 20);
     float out[4];
     const fth_val v = fth_sum(w.x, "col");
     const fth_sink sink = {
@@ -265,7 +265,7 @@ static fth_status provoke_PLAN_BOUND(fth_err *err)
 }
 static fth_status provoke_NO_SINK(fth_err *err)
 {
-    world w = make_world(1 << 20);
+    world w = make_world(32 << 20);
     return run_value(&w, fth_sum(w.x, "col"), (fth_sink){0}, err);
 }
 
@@ -279,22 +279,22 @@ static fth_status provoke_NOMEM(fth_err *err)
 }
 static fth_status provoke_BUDGET(fth_err *err)
 {
-    world w = make_world(1 << 20);
+    world w = make_world(32 << 20);
     void *p;
-    const fth_status s = fth_mem_take(w.mem, FTH_MEM_ANY, 2 << 20, "too much", &p, err);
+    const fth_status s = fth_mem_take(w.mem, FTH_MEM_ANY, 64 << 20, "too much", &p, err);
     drop_world(&w);
     return s;
 }
 static fth_status provoke_MEM_UNKNOWN(fth_err *err)
 {
-    world w = make_world(1 << 20);
+    world w = make_world(32 << 20);
     const fth_status s = fth_mem_release(w.mem, numbers, err);
     drop_world(&w);
     return s;
 }
 static fth_status provoke_MEM_TWICE(fth_err *err)
 {
-    world w = make_world(1 << 20);
+    world w = make_world(32 << 20);
     void *p;
     OKE(fth_mem_take(w.mem, FTH_MEM_ANY, 100, "once", &p, err), err);
     OK(fth_mem_release(w.mem, p, NULL));
@@ -357,7 +357,7 @@ static void put_file(const char *path, const void *data, size_t n)
 
 static fth_status open_npy(const char *path, fth_err *err)
 {
-    world w = make_world(1 << 20);
+    world w = make_world(32 << 20);
     fth_source s;
     const fth_status st = fth_npy_open(&s, w.mem, path, err);
     if (st == FTH_OK) fth_source_close(&s);
@@ -413,7 +413,7 @@ static fth_status provoke_FILE_READ(fth_err *err)
     char path[4096];
     OKE(write_npy(t_temp_path("breaks.npy"), 0, err), err);
     IS_TRUE(realpath(t_temp_path("breaks.npy"), path) != NULL);
-    world w = make_world(1 << 20);
+    world w = make_world(32 << 20);
     fth_source s;
     OKE(fth_npy_open(&s, w.mem, path, err), err);
     break_descriptors(path);
@@ -452,7 +452,7 @@ static fth_status provoke_FILE_FEATURE(fth_err *err)
 
 static fth_status write_npz(const char *path, fth_err *err)
 {
-    world w = make_world(1 << 20);
+    world w = make_world(32 << 20);
     const fth_file_item item = {.name = "a", .dtype = FTH_F32, .n_axes = 1, .size = {8}};
     fth_npz_writer *z;
     fth_sink sink;
@@ -469,7 +469,7 @@ static fth_status provoke_FILE_KEY(fth_err *err)
 {
     const char *path = t_temp_path("key.npz");
     OKE(write_npz(path, err), err);
-    world w = make_world(1 << 20);
+    world w = make_world(32 << 20);
     fth_npz *z;
     fth_source s;
     OKE(fth_npz_open(&z, w.mem, path, err), err);
@@ -482,7 +482,7 @@ static fth_status provoke_FILE_KEY(fth_err *err)
 static fth_status provoke_FILE_SHAPE(fth_err *err)
 {
     const char *path = t_temp_path("names.h5"), *const names[2] = {"alpha", "beta"};
-    world w = make_world(1 << 20);
+    world w = make_world(32 << 20);
     fth_h5_writer *out;
     OKE(fth_h5_create(&out, w.mem, path, err), err);
     OKE(fth_h5_put_strings(out, "/names", names, 2, err), err);
@@ -551,7 +551,7 @@ static fth_status provoke_LIBRARY(fth_err *err)
 
 static fth_status provoke_NUMERIC(fth_err *err)
 {
-    world w = make_world(1 << 20);
+    world w = make_world(32 << 20);
     fth_axis(w.g, "a", 2);
     fth_axis(w.g, "b", 2);
     static float minus[4] = {-1.0f, 0.0f, 0.0f, 1.0f};
@@ -566,7 +566,7 @@ static fth_status provoke_NUMERIC(fth_err *err)
 }
 static fth_status provoke_INDEX_RANGE(fth_err *err)
 {
-    world w = make_world(1 << 20);
+    world w = make_world(32 << 20);
     static int64_t far[2] = {0, 99};
     fth_axis(w.g, "pick", 2);
     const fth_source s = {
@@ -580,7 +580,7 @@ static fth_status provoke_INDEX_RANGE(fth_err *err)
 }
 static fth_status provoke_CAST_RANGE(fth_err *err)
 {
-    world w = make_world(1 << 20);
+    world w = make_world(32 << 20);
     const fth_val v = fth_cast(fth_add(w.x, fth_const(w.g, FTH_F32, 1e9)), FTH_U8);
     return run_value(
         &w, v,

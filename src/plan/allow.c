@@ -1,0 +1,61 @@
+/* allow.c - room for what other libraries take while a plan runs.
+ *
+ * Kernels never allocate, but the libraries below some of them do, and so do those of file formats.
+ * Only the rows of libraries.def that this plan really uses count.
+ */
+#include "plan/plan.h"
+
+bool fth__plan_reads(const fth_plan *p, uint32_t value)
+{
+    for (int64_t u = 0; u < p->n_units; u++)
+        for (int k = 0; k < p->unit[u].node->n_in; k++)
+            if (p->unit[u].node->in_val[k].id == value) return true;
+    return false;
+}
+
+/* An input may also go straight to a sink. */
+static bool uses(const fth_plan *p, uint32_t value)
+{
+    for (int i = 0; i < p->n_outs; i++)
+        if (p->out_value[i] == value) return true;
+    return fth__plan_reads(p, value);
+}
+
+fth__allowance fth__plan_allowance(const fth_plan *p, const fth_sink *sinks)
+{
+    fth__allowance a = {.libraries = 1u << FTH_LIB_FATHOM};
+    for (int64_t i = 0; i < p->n_units; i++) {
+        const fth__unit *u = &p->unit[i];
+        uint64_t more = 0;
+        if (u->kernel && u->kernel->libraries) a.libraries |= u->kernel->libraries(u->node, &more);
+        more *= (uint64_t)p->threads;
+        if (more > a.more) a.more = more; /* one step at a time */
+    }
+    for (int64_t i = 0; i < p->graph->n_inputs; i++) {
+        const fth__input *in = &p->graph->input[i];
+        if (in->source.libraries == 0 || !uses(p, in->value)) continue;
+        a.libraries |= in->source.libraries;
+        a.billed += in->source.billed_bytes;
+    }
+    for (int i = 0; sinks && i < p->n_outs; i++) {
+        a.libraries |= sinks[i].libraries;
+        a.billed += sinks[i].billed_bytes;
+    }
+    a.bytes = fth_library_allowance(a.libraries, p->threads) + a.more;
+    return a;
+}
+
+void fth__plan_allowance_add(const fth_plan *p, fth__text *t)
+{
+    const char *comma = "";
+    char size[24];
+    for (int i = 0; i < FTH_LIBRARY_COUNT; i++) {
+        if (!(p->allow.libraries & (1u << i))) continue;
+        const uint64_t bytes = fth_library_allowance(1u << i, p->threads);
+        fth__text_add(t, "%s%s %s", comma, fth_library_get_info((fth_library)i)->name,
+                      fth_mem_format_size(bytes, size, sizeof size));
+        comma = ", ";
+    }
+    if (p->allow.more > 0)
+        fth__text_add(t, ", large calls %s", fth_mem_format_size(p->allow.more, size, sizeof size));
+}
