@@ -68,6 +68,10 @@ class Log(C.Structure):
     _fields_ = [("write", P), ("user", P), ("level", I)]
 
 
+LOG_FN = C.CFUNCTYPE(None, P, I, S)
+LEVELS = ["error", "warn", "info", "debug"]
+
+
 class Options(C.Structure):
     _c_name_ = "fth_options"
     _fields_ = [("mem", MemOptions), ("threads", I), ("log", Log), ("device", S),
@@ -213,6 +217,12 @@ _FUNCTIONS = {
     "fth_batches_destroy": (None, [P]),
     "fth_batches_ask_": (I, [P, _O, C.POINTER(L), L, _PE]),
     "fth_batches_take": (I, [P, C.POINTER(SourceStruct), _PE]),
+    "fth_context_device_reason": (S, [P]),
+    "fth_mem_options_default": (None, [C.POINTER(MemOptions)]),
+    "fth_mem_create": (I, [C.POINTER(P), C.POINTER(MemOptions), _PE]),
+    "fth_mem_destroy": (I, [P, _PE]),
+    "fth_trace_create": (I, [C.POINTER(P), P, U, _PE]), "fth_trace_destroy": (None, [P]),
+    "fth_trace_write": (I, [P, S, _PE]),
     "fth_graph_create": (P, [P]), "fth_graph_destroy": (None, [P]),
     "fth_graph_errors": (I, [P, I, _PE]), "fth_graph_clear_errors": (None, [P]),
     "fth_axis_": (B, [_G, _O, S, L]), "fth_axis_like_": (B, [_G, _O, S, S]),
@@ -431,21 +441,40 @@ class _Life:
 class Context:
     """Memory budget, workers and device; shared by graphs."""
 
-    def __init__(self, memory=None, threads=0, device=None, scratch=None):
+    def __init__(self, memory=None, threads=0, device=None, scratch=None, trace=None, log=None,
+                 log_level="info"):
+        """memory="8G" is for everything: data, and what libraries may take. `trace` is a Trace;
+        log(level, line) gets lines up to log_level: "error", "warn", "info" or "debug"."""
         self._p = None
+        self.trace = trace  # must outlive the context
         opt, err, out = Options(), Err(), P()
         _lib.fth_options_default(C.byref(opt))
         opt.mem.budget_bytes = _bytes(memory)
         opt.threads = threads
         opt.device = device.encode() if device else None
         opt.scratch_dir = os.fsencode(scratch) if scratch else None
+        opt.trace = trace._p if trace else None
+        if log:
+            self._log = LOG_FN(lambda user, level, line: log(LEVELS[level], _text(line)))
+            opt.log.write = C.cast(self._log, P)
+            opt.log.level = LEVELS.index(log_level)
         _check(_lib.fth_context_create(C.byref(out), C.byref(opt), C.byref(err)), err)
         self._p = out.value
-        self._life = _Life(self, None, _lib.fth_context_destroy, self._p, None)
+        self._life = _Life(self, trace._life if trace else None, Context._end, self._p,
+                           getattr(self, "_log", None))
+
+    @staticmethod
+    def _end(p, _log):  # lines may be written until it is gone
+        _lib.fth_context_destroy(p, None)
 
     @property
     def device(self):
         return _text(_lib.fth_context_device(self._p))
+
+    @property
+    def device_reason(self):
+        """Why that device: "auto: this build has no CUDA backend"."""
+        return _text(_lib.fth_context_device_reason(self._p))
 
     @property
     def threads(self):
@@ -469,6 +498,25 @@ class Context:
         self._life.hold()  # the end comes here, and not again
         p, self._p, err = self._p, None, Err()
         _check(_lib.fth_context_destroy(p, C.byref(err)), err)
+
+
+class Trace:
+    """A timeline of runs for Perfetto or chrome://tracing; its file never passes max_bytes."""
+
+    def __init__(self, max_bytes=0):
+        opt, err, mem, out = MemOptions(), Err(), P(), P()
+        _lib.fth_mem_options_default(C.byref(opt))
+        _check(_lib.fth_mem_create(C.byref(mem), C.byref(opt), C.byref(err)), err)
+        ledger = _Life(self, None, _lib.fth_mem_destroy, mem.value, None)
+        _check(_lib.fth_trace_create(C.byref(out), mem.value, _bytes(max_bytes), C.byref(err)),
+               err)
+        self._p = out.value
+        self._life = _Life(self, ledger, _lib.fth_trace_destroy, self._p)
+
+    def write(self, path):
+        """JSON, whole or not at all; packed when the name ends in ".gz"."""
+        err = Err()
+        _check(_lib.fth_trace_write(self._p, os.fsencode(path), C.byref(err)), err)
 
 
 class DLDevice(C.Structure):
@@ -1004,6 +1052,11 @@ class Graph:
             return Error("a value of another graph was used", "GRAPH_VALUE")
         return _error(err)
 
+    def clear_errors(self):
+        """Forget the mistakes made so far. A mistake was raised where it was made, but the graph
+        remembers it and refuses to be planned; after a better line, go on with this."""
+        _lib.fth_graph_clear_errors(self._p)
+
     def axis(self, name, size):
         """Declare an axis once, with its size."""
         if not _lib.fth_axis_(self._p, _site(), name.encode(), int(size)):
@@ -1065,11 +1118,6 @@ class Graph:
         out = Scalar(self, v.id)
         out.name, out.array = name, array
         return out
-    def clear_errors(self):
-        """Forget the mistakes made so far. A mistake was raised where it was made, but the graph
-        remembers it and refuses to be planned; after a better line, go on with this."""
-        _lib.fth_graph_clear_errors(self._p)
-
 
     def param(self, name, data, axes, dtype=None):
         """A persistent block. A writable C-contiguous array is used in place, and assigns change

@@ -39,6 +39,8 @@ FTH_API FTH_MUST_USE fth_status fth_context_create(fth_context **out, const fth_
 FTH_API fth_status fth_context_destroy(fth_context *ctx, fth_err *err);
 FTH_API fth_mem *fth_context_mem(fth_context *ctx);
 FTH_API const char *fth_context_device(const fth_context *ctx); /* "cpu": what was resolved */
+/* Why that one, in words: "auto: this build has no CUDA backend". As long as the context. */
+FTH_API const char *fth_context_device_reason(const fth_context *ctx);
 FTH_API int fth_context_threads(const fth_context *ctx);
 
 /* NULL when there is no memory; every builder accepts NULL and gives poison. */
@@ -48,11 +50,11 @@ FTH_API void fth_graph_destroy(fth_graph *g);
 FTH_API fth_status fth_graph_check(const fth_graph *g, fth_err *err);
 /* How many mistakes were made; the first eight can be read. */
 FTH_API int fth_graph_errors(const fth_graph *g, int i, fth_err *err);
-
-/* Declare an axis, once, with its size. false: a mistake was recorded. */
 /* Forget the mistakes made so far, so that what was built right can be planned: for sessions where
  * a wrong line is followed by a better one. Values they poisoned stay poisoned. */
 FTH_API void fth_graph_clear_errors(fth_graph *g);
+
+/* Declare an axis, once, with its size. false: a mistake was recorded. */
 FTH_API bool fth_axis_(fth_graph *g, fth_site site, const char *name, int64_t size);
 /* An axis of which only a bound is known yet: plans hold for at most this size and say `cell<=n`;
  * they can be printed but not run. Plan again in a graph with the size itself. */

@@ -9,7 +9,10 @@
 #include <fathom/graph.h>
 #include <fathom/op.h>
 
-/* A device's table of kernels; the CPU's is linked in, others come from dlopen. */
+/* A device's table of kernels; the CPU's is linked in, others come from dlopen. A device with
+ * memory of its own will add here how to take and release it, how to copy, and its streams: src/run
+ * and src/mem then ask this table where they call the system today. A member is added with its use.
+ */
 typedef struct fth_backend {
     uint32_t abi;
     const char *name; /* "cpu" */
@@ -23,6 +26,7 @@ struct fth_context {
     fth_log log;
     int threads;
     char device[32];
+    char reason[128];      /* why that device */
     char scratch_dir[512]; /* empty: never spill */
     const fth_backend *backend;
     struct fth__plan_cache *plans; /* decisions of earlier searches */

@@ -29,8 +29,9 @@ fth_status fth_mem_create(fth_mem **out, const fth_mem_options *opt, fth_err *er
     fth_mem_options o;
     fth_mem_options_default(&o);
     if (opt) o = *opt;
+    uint64_t free_bytes = 0;
     if (o.budget_bytes == 0) {
-        const uint64_t free_bytes = fth_mem_free_now();
+        free_bytes = fth_mem_free_now();
         o.budget_bytes = free_bytes / 10 * 9;
         if (o.budget_bytes == 0)
             return FTH_FAIL(err, FTH_E_NOMEM, "no memory is free, so there is no budget to share");
@@ -45,6 +46,13 @@ fth_status fth_mem_create(fth_mem **out, const fth_mem_options *opt, fth_err *er
     mem->opt = o;
     if (o.log) mem->log = *o.log;
     mem->opt.log = NULL; /* the caller's pointer need not stay valid */
+    char budget[24], from[24];
+    fth_mem_format_size(o.budget_bytes, budget, sizeof budget);
+    if (free_bytes > 0)
+        fth_log_line(&mem->log, FTH_LOG_INFO, "memory budget %s: 90 %% of the %s that are free",
+                     budget, fth_mem_format_size(free_bytes, from, sizeof from));
+    else
+        fth_log_line(&mem->log, FTH_LOG_INFO, "memory budget %s: as asked", budget);
     *out = mem;
     return FTH_OK;
 }

@@ -101,6 +101,27 @@ static fth_status make(fth_plan *p, const fth_val *outs, int n_outs, fth_err *er
     return fth__plan_search(p, err);
 }
 
+static void log_plan(const fth_plan *p, fth_status s, const fth_err *err)
+{
+    char a[24], b[24], c[24], d[24];
+    const char *file = p->site.file ? p->site.file : "?";
+    if (s != FTH_OK) {
+        fth_log_line(&p->ctx->log, FTH_LOG_WARN, "plan at %s:%d: %s: %s", file, p->site.line,
+                     fth_status_get_info(s)->code, err ? err->text : "");
+        return;
+    }
+    fth_plan_info info;
+    fth_plan_get_info(p, &info);
+    fth_log_line(
+        &p->ctx->log, FTH_LOG_INFO,
+        "plan at %s:%d: arena %s, foreign %s, libraries %s, of %s; %lld steps, %lld passes", file,
+        p->site.line, fth_mem_format_size(info.peak_bytes, a, sizeof a),
+        fth_mem_format_size(info.foreign_bytes, b, sizeof b),
+        fth_mem_format_size(info.allowance_bytes, c, sizeof c),
+        fth_mem_format_size(p->by_context ? p->room + p->apart : p->budget, d, sizeof d),
+        (long long)info.steps, (long long)info.passes);
+}
+
 fth_plan *fth_plan_make_(fth_graph *g, fth_site site, const fth_val *outs, int n_outs,
                          const fth_limits *limits, fth_err *err)
 {
@@ -121,6 +142,7 @@ fth_plan *fth_plan_make_(fth_graph *g, fth_site site, const fth_val *outs, int n
     p->graph_nodes = g->n_nodes;
     p->threads = p->limits.threads > 0 ? p->limits.threads : g->ctx->threads;
     const fth_status s = make(p, outs, n_outs, err);
+    log_plan(p, s, err);
     if (s == FTH_OK) return p;
     if (err && !err->origin.file) fth_err_origin(err, site);
     fth_plan_destroy(p);
@@ -132,6 +154,7 @@ void fth_plan_get_info(const fth_plan *p, fth_plan_info *out)
     *out = (fth_plan_info){.peak_bytes = p->peak,
                            .foreign_bytes = p->foreign,
                            .lower_bytes = p->lower,
+                           .allowance_bytes = p->allow.bytes,
                            .recomputed = p->recomputed,
                            .spilled = p->spilled,
                            .scratch_bytes = fth__plan_scratch_bytes(p)};
@@ -147,4 +170,3 @@ void fth_plan_get_info(const fth_plan *p, fth_plan_info *out)
         out->moved_bytes += p->item[i].moved;
     }
 }
-                           .allowance_bytes = p->allow.bytes,

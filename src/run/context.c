@@ -26,19 +26,36 @@ static int usable_cores(void)
     return n > 0 ? n : 1;
 }
 
+static const char no_cuda[] = "this build has no CUDA backend";
+
+/* "cuda" or "cuda:N". */
+static bool names_cuda(const char *want)
+{
+    if (strncmp(want, "cuda", 4) != 0) return false;
+    const char *number = want + 4;
+    if (!*number) return true;
+    return *number++ == ':' && *number && strlen(number) < 4 &&
+           strspn(number, "0123456789") == strlen(number);
+}
+
+/* Once, and never something else than what was asked for. */
 static fth_status resolve_device(fth_context *ctx, const char *asked, fth_err *err)
 {
     const char *want = asked ? asked : "auto";
-    if (strcmp(want, "cpu") == 0 || strcmp(want, "auto") == 0) {
+    const bool any = strcmp(want, "auto") == 0;
+    if (any || strcmp(want, "cpu") == 0) {
+        snprintf(ctx->reason, sizeof ctx->reason, "%s%s", any ? "auto: " : "",
+                 any ? no_cuda : "asked for");
         fth__str_copy(ctx->device, sizeof ctx->device, "cpu");
         ctx->backend = &fth__cpu_backend;
         return FTH_OK;
     }
-    if (strncmp(want, "cuda", 4) == 0)
-        return FTH_FAIL(err, FTH_E_DEVICE,
-                        "device '%s' was asked for and this build has no CUDA backend", want);
-    const fth_status s = FTH_FAIL(err, FTH_E_DEVICE, "'%s' is not a device", want);
-    fth_err_hint(err, "devices are auto, cpu, cuda and cuda:N");
+    const bool cuda = names_cuda(want);
+    const fth_status s =
+        cuda ? FTH_FAIL(err, FTH_E_DEVICE, "device '%s' was asked for: %s", want, no_cuda)
+             : FTH_FAIL(err, FTH_E_DEVICE, "'%s' is not a device", want);
+    fth_err_hint(err, cuda ? "ask for cpu, or for auto to take what there is"
+                           : "devices are auto, cpu, cuda and cuda:N");
     return s;
 }
 
@@ -52,6 +69,9 @@ static fth_status fill(fth_context *ctx, const fth_options *opt, fth_err *err)
     fth__str_copy(ctx->scratch_dir, sizeof ctx->scratch_dir, opt->scratch_dir);
     FTH_TRY(resolve_device(ctx, opt->device, err));
     fth__cpu_blas_init();
+    fth_log_line(&ctx->log, FTH_LOG_INFO, "device %s (%s), %d worker%s, OpenBLAS for %s",
+                 ctx->device, ctx->reason, ctx->threads, ctx->threads == 1 ? "" : "s",
+                 fth__cpu_blas_name());
     FTH_TRY(fth__plan_cache_create(&ctx->plans, ctx->mem, err));
     return fth__team_create(&ctx->team, ctx->mem, ctx->threads, err);
 }
@@ -63,7 +83,9 @@ fth_status fth_context_create(fth_context **out, const fth_options *opt, fth_err
     fth_options_default(&defaults);
     if (!opt) opt = &defaults;
     fth_mem *mem;
-    FTH_TRY(fth_mem_create(&mem, &opt->mem, err));
+    fth_mem_options mo = opt->mem;
+    if (!mo.log) mo.log = &opt->log;
+    FTH_TRY(fth_mem_create(&mem, &mo, err));
     fth_context *ctx = fth__heap_alloc(mem, sizeof *ctx);
     fth_status s = ctx ? FTH_OK : FTH_FAIL(err, FTH_E_NOMEM, "no memory for a context");
     if (ctx) {
@@ -99,6 +121,11 @@ fth_mem *fth_context_mem(fth_context *ctx)
 const char *fth_context_device(const fth_context *ctx)
 {
     return ctx->device;
+}
+
+const char *fth_context_device_reason(const fth_context *ctx)
+{
+    return ctx->reason;
 }
 
 int fth_context_threads(const fth_context *ctx)

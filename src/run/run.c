@@ -400,6 +400,24 @@ static fth_status run_all(fth__runner *r)
     return run_items(r, 0, p->late);
 }
 
+static void log_run(const fth__runner *r, fth_status s)
+{
+    const fth_log *log = &r->p->ctx->log;
+    const char *file = r->p->site.file ? r->p->site.file : "?";
+    const int line = r->p->site.line;
+    char a[24], b[24];
+    if (s != FTH_OK)
+        fth_log_line(log, FTH_LOG_ERROR, "run of the plan at %s:%d: %s: %s", file, line,
+                     fth_status_get_info(s)->code, r->err->text);
+    else
+        fth_log_line(log, FTH_LOG_INFO,
+                     "run of the plan at %s:%d: %.3f s, %.3f s of it waiting for data; read %s, "
+                     "written %s",
+                     file, line, fth__clock_seconds() - r->t_start, r->io_wait,
+                     fth_mem_format_size(r->read_bytes, a, sizeof a),
+                     fth_mem_format_size(r->written_bytes, b, sizeof b));
+}
+
 fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *opt,
                    fth_run_report *report, fth_err *err)
 {
@@ -424,6 +442,7 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     if (s == FTH_OK) s = run_items(&r, p->late, p->n_items);
     if (s == FTH_OK) commit_params(&r);
     if (report) fth__report_end(&r, report);
+    log_run(&r, s);
     fth__io_destroy(r.io);
     fth__scratch_close(&r);
     fth__team_destroy(r.own_team);

@@ -309,5 +309,47 @@ print(plan.run())
         context.close()
 
 
+class Sessions(unittest.TestCase):
+    def test_a_typo_can_be_forgotten(self):
+        g = fathom.Graph(memory="64M", threads=1)
+        g.axes(cell=5)
+        x = g.input("x", np.arange(5.0), "cell")
+        with self.assertRaises(fathom.Error):
+            x.sum("cel")
+        total = x.sum("cell")
+        with self.assertRaises(fathom.Error) as caught:
+            g.plan(total)
+        self.assertEqual(caught.exception.code, "FTH-AXIS-001")
+        g.clear_errors()
+        self.assertEqual(g.plan(total).run(), 10.0)
+
+    def test_device_and_log(self):
+        lines = []
+        ctx = fathom.Context(memory="64M", threads=2, device="auto",
+                             log=lambda level, line: lines.append((level, line)))
+        self.assertEqual(ctx.device, "cpu")
+        self.assertTrue(ctx.device_reason.startswith("auto: "))
+        self.assertIn(("info", "memory budget 64.00 MiB: as asked"), lines)
+        g = fathom.Graph(ctx)
+        g.axes(cell=5)
+        plan = g.plan(g.input("x", np.arange(5.0), "cell").sum("cell"))
+        plan.run()
+        self.assertTrue(any("run of the plan at " + HERE in line for _, line in lines))
+        self.assertEqual({level for level, _ in lines}, {"info"})
+        with self.assertRaises(fathom.Error) as caught:
+            fathom.Context(device="cuda:0")
+        self.assertEqual(caught.exception.code, "FTH-DEV-001")
+
+    def test_the_report_says_what_was_kept(self):
+        g = fathom.Graph(memory="64M", threads=2)
+        g.axes(cell=500000)
+        plan = g.plan(g.input("x", np.ones(500000), "cell").exp().sum("cell"))
+        plan.run()
+        self.assertTrue(plan.report["kept"])
+        self.assertEqual(plan.report["ledger_bytes"], plan.info["peak_bytes"])
+        self.assertGreater(plan.report["allowance_bytes"], 0)
+        self.assertEqual(plan.report["allowance_bytes"], plan.info["allowance_bytes"])
+
+
 if __name__ == "__main__":
     unittest.main()
