@@ -20,6 +20,8 @@ struct fth__io {
     int slots;
     int64_t n_posted, n_done;
     bool stop, started;
+    fth_trace *trace; /* may be NULL */
+    int track;
     double busy_s;
     int64_t failed; /* ticket of the job that `status` and `err` are about */
     fth_status status;
@@ -30,6 +32,22 @@ static fth_status serve(const fth__io_job *j, fth_err *err)
 {
     if (j->source) return j->source->read(j->source->self, j->lo, j->n, j->data, err);
     return j->sink->write(j->sink->self, j->lo, j->n, j->data, err);
+}
+
+static void trace_job(const fth__io *io, const fth__io_job *j, int64_t t0)
+{
+    if (!io->trace) return;
+    const int n_axes = j->source ? j->source->n_axes : j->sink->n_axes;
+    const char *kind = j->source ? j->source->kind : j->sink->kind;
+    uint64_t bytes = (uint64_t)fth_dtype_size(j->source ? j->source->dtype : j->sink->dtype);
+    for (int d = 0; d < n_axes; d++) bytes *= (uint64_t)j->n[d];
+    const fth_trace_span span = {.name = j->name ? j->name : kind,
+                                 .category = j->source ? "read" : "write",
+                                 .track = io->track,
+                                 .start_ns = t0,
+                                 .end_ns = fth_trace_now(io->trace),
+                                 .bytes = bytes};
+    fth_trace_add_span(io->trace, &span);
 }
 
 static void *work(void *arg)
@@ -43,9 +61,11 @@ static void *work(void *arg)
         const bool dead = io->status != FTH_OK;
         pthread_mutex_unlock(&io->lock);
         fth_err err = {0};
+        const int64_t began = fth_trace_now(io->trace);
         const double t0 = fth__clock_seconds();
         const fth_status s = dead ? FTH_OK : serve(&j, &err);
         const double t1 = fth__clock_seconds();
+        if (!dead) trace_job(io, &j, began);
         pthread_mutex_lock(&io->lock);
         io->busy_s += t1 - t0;
         if (s != FTH_OK && io->status == FTH_OK) {
@@ -60,13 +80,15 @@ static void *work(void *arg)
     return NULL;
 }
 
-fth_status fth__io_create(fth__io **out, fth_mem *mem, int slots, fth_err *err)
+fth_status fth__io_create(fth__io **out, fth_mem *mem, int slots, fth_trace *trace, fth_err *err)
 {
     *out = NULL;
     fth__io *io = fth__heap_alloc(mem, sizeof *io);
     if (!io) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the I/O queue");
     io->mem = mem;
     io->slots = slots;
+    io->trace = trace;
+    io->track = fth_trace_track(trace, "files");
     pthread_mutex_init(&io->lock, NULL);
     pthread_cond_init(&io->posted, NULL);
     pthread_cond_init(&io->done, NULL);

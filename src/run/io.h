@@ -3,6 +3,7 @@
 #define FTH_RUN_IO_H
 
 #include <fathom/array.h>
+#include <fathom/trace.h>
 
 typedef struct fth__io fth__io;
 
@@ -11,10 +12,11 @@ typedef struct fth__io_job {
     const fth_sink *sink;     /* write to there */
     int64_t lo[FTH_MAX_AXES], n[FTH_MAX_AXES];
     void *data;
+    const char *name; /* for the timeline; outlives the job; NULL: the kind */
 } fth__io_job;
 
-/* `slots` jobs can be in flight. */
-fth_status fth__io_create(fth__io **out, fth_mem *mem, int slots, fth_err *err);
+/* `slots` jobs can be in flight; `trace` may be NULL. */
+fth_status fth__io_create(fth__io **out, fth_mem *mem, int slots, fth_trace *trace, fth_err *err);
 void fth__io_destroy(fth__io *io); /* waits for the job in hand, drops the rest; NULL is allowed */
 /* Queue a job and return its ticket. Jobs run in order. */
 int64_t fth__io_post(fth__io *io, const fth__io_job *job);

@@ -67,6 +67,7 @@ static int64_t post_reads(fth__runner *r, int loop, int64_t k, int64_t spin)
         if (b->kind != FTH__BUF_ARENA || b->home != loop || b->input < 0) continue;
         fth__io_job job = make_job(r, b, spin, false);
         job.source = &p->graph->input[b->input].source;
+        job.name = p->graph->input[b->input].name;
         if (is_empty(b, &job)) continue;
         r->read_bytes += job_bytes(b, job.n);
         ticket = fth__io_post(r->io, &job);
@@ -93,7 +94,7 @@ static int64_t post_rect(fth__runner *r, const fth__buf *b, const fth_sink *sink
     }
     int64_t index[FTH_MAX_AXES] = {0}, ticket = 0;
     for (;;) {
-        fth__io_job job = {.sink = sink};
+        fth__io_job job = {.sink = sink, .name = b->label};
         char *data = t.data;
         for (int d = 0; d < b->desc.n_axes; d++) {
             job.lo[d] = t.origin[d] + (d < split ? index[d] : 0);
@@ -236,6 +237,7 @@ static fth_status read_whole(fth__runner *r, const fth__buf *b)
 {
     fth__io_job job = make_job(r, b, 0, false);
     job.source = &r->p->graph->input[b->input].source;
+    job.name = b->label;
     if (is_empty(b, &job)) return FTH_OK;
     r->read_bytes += job_bytes(b, job.n);
     return wait_io(r, fth__io_post(r->io, &job));
@@ -389,7 +391,7 @@ static fth_status run_all(fth__runner *r)
     fth_plan *p = r->p;
     FTH_TRY(find_team(r));
     FTH_TRY(fth__heap_take(p->mem, p->n_loops + 1, sizeof *r->spins, (void **)&r->spins, r->err));
-    FTH_TRY(fth__io_create(&r->io, p->mem, IO_SLOTS, r->err));
+    FTH_TRY(fth__io_create(&r->io, p->mem, IO_SLOTS, p->ctx->trace, r->err));
     FTH_TRY(fth__scratch_open(r));
     if (p->peak > 0) {
         void *arena;

@@ -89,10 +89,15 @@ static fth_status read_slot(void *self, const int64_t *lo, const int64_t *n, voi
 static fth_status transfer(fth__runner *r, const fth__buf *b, int number, bool out)
 {
     slot s = {.r = r, .offset = slot_offset(r->p, number), .bytes = b->bytes};
-    const fth_source source = {.kind = "scratch", .self = &s, .read = read_slot};
-    const fth_sink sink = {.kind = "scratch", .self = &s, .write = write_slot};
-    const fth__io_job job = {
-        .source = out ? NULL : &source, .sink = out ? &sink : NULL, .data = r->arena + b->offset};
+    const fth_source source = {
+        .kind = "scratch", .self = &s, .dtype = FTH_U8, .n_axes = 1, .read = read_slot};
+    const fth_sink sink = {
+        .kind = "scratch", .self = &s, .dtype = FTH_U8, .n_axes = 1, .write = write_slot};
+    const fth__io_job job = {.source = out ? NULL : &source,
+                             .sink = out ? &sink : NULL,
+                             .n = {(int64_t)b->bytes},
+                             .data = r->arena + b->offset,
+                             .name = b->label};
     return fth__io_wait(r->io, fth__io_post(r->io, &job), r->err);
 }
 

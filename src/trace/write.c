@@ -1,6 +1,8 @@
-/* write.c - a trace into memory or, whole or not at all, into a file. */
+/* write.c - a trace into memory or, whole or not at all, into a file; packed when it is called so.
+ */
 #include "base/str.h"
 #include "mem/inject.h"
+#include "trace/gzip.h"
 #include "trace/record.h"
 
 #include <errno.h>
@@ -63,7 +65,7 @@ static bool put_file(void *user, const char *chars, size_t n)
 {
     file *f = user;
     if (f->used + n > sizeof f->buffer && !flush(f)) return false;
-    memcpy(f->buffer + f->used, chars, n); /* n is one event: far below the buffer */
+    memcpy(f->buffer + f->used, chars, n); /* n is one event or half a buffer */
     f->used += n;
     return true;
 }
@@ -90,6 +92,34 @@ static void sync_folder(const char *path)
     close(fd);
 }
 
+static bool put_packed(void *user, const char *chars, size_t n)
+{
+    return fth__gzip_put(user, chars, n);
+}
+
+/* The events into an open file. */
+static bool write_events(fth_trace *trace, file *f, bool packed)
+{
+    fth__gzip *z = packed ? fth__gzip_create(f->mem, put_file, f) : NULL;
+    if (packed && !z) {
+        f->error = ENOMEM;
+        return false;
+    }
+    const fth__trace_sink sink = {packed ? put_packed : put_file, packed ? (void *)z : (void *)f};
+    pthread_mutex_lock(trace->lock);
+    bool ok = fth__trace_to_json(trace, sink);
+    pthread_mutex_unlock(trace->lock);
+    ok = ok && (!packed || fth__gzip_finish(z));
+    fth__gzip_destroy(z);
+    return ok;
+}
+
+static bool ends_in_gz(const char *path)
+{
+    const size_t n = strlen(path);
+    return n >= 3 && strcmp(path + n - 3, ".gz") == 0;
+}
+
 fth_status fth_trace_write(fth_trace *trace, const char *path, fth_err *err)
 {
     if (!trace || !path || !path[0])
@@ -106,10 +136,7 @@ fth_status fth_trace_write(fth_trace *trace, const char *path, fth_err *err)
     if (f.fd < 0)
         return FTH_FAIL(err, FTH_E_FILE_OPEN, "trace %s: could not make %s: %s", path, temporary,
                         strerror(errno));
-    pthread_mutex_lock(trace->lock);
-    bool ok = fth__trace_to_json(trace, (fth__trace_sink){put_file, &f});
-    pthread_mutex_unlock(trace->lock);
-    ok = ok && flush(&f) && sync_file(&f);
+    bool ok = write_events(trace, &f, ends_in_gz(path)) && flush(&f) && sync_file(&f);
     if (close(f.fd) != 0 && ok) {
         f.error = errno;
         ok = false;
@@ -120,7 +147,8 @@ fth_status fth_trace_write(fth_trace *trace, const char *path, fth_err *err)
     }
     if (!ok) {
         (void)unlink(temporary);
-        return FTH_FAIL(err, FTH_E_FILE_WRITE, "trace %s: %s", path, strerror(f.error));
+        return FTH_FAIL(err, f.error == ENOMEM ? FTH_E_NOMEM : FTH_E_FILE_WRITE, "trace %s: %s",
+                        path, strerror(f.error));
     }
     sync_folder(path);
     return FTH_OK;

@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <zlib.h>
 
 static const uint64_t least = 128 << 10;
 
@@ -390,6 +391,56 @@ TEST(every_failing_write_leaves_the_old_file)
     const char *got = read_all(path, &n);
     EQ_U64(n, length);
     SAME_BYTES(got, want, n);
+    fth_trace_destroy(t);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* A packed file as zlib reads it. */
+static size_t unpack(const char *path, char *text, size_t bytes)
+{
+    gzFile f = gzopen(path, "rb");
+    IS_TRUE(f != NULL && !gzdirect(f));
+    const int n = gzread(f, text, (unsigned)bytes);
+    IS_TRUE(n >= 0 && gzclose(f) == Z_OK);
+    return (size_t)n;
+}
+
+/* The same when it is packed; and every request for memory may fail too. */
+TEST(a_packed_trace_is_whole_or_not_there)
+{
+    fth_mem *mem = make_mem();
+    fth_trace *t = make(mem, 4 * least);
+    t_random r = t_random_make(3);
+    char name[48];
+    for (int i = 0; i < 2000; i++) {
+        snprintf(name, sizeof name, "%016llx", (unsigned long long)t_random_u64(&r));
+        fth_trace_add_instant(t, 0, name, i);
+    }
+    const char *path = t_temp_path("packed.json.gz");
+    const int before = n_files(t_temp_dir());
+    fth_status s = FTH_E_NOMEM;
+    int64_t allocs = 0, writes = 0;
+    while (s != FTH_OK) {
+        fth__mem_inject(mem, ++allocs, 0);
+        s = fth_trace_write(t, path, NULL);
+        if (s == FTH_OK) break;
+        IS(s, FTH_E_NOMEM);
+        EQ_I64(n_files(t_temp_dir()), before);
+    }
+    IS_TRUE(allocs > 3);
+    remove(path);
+    for (s = FTH_E_FILE_WRITE; s != FTH_OK;) {
+        fth__mem_inject(mem, 0, ++writes);
+        s = fth_trace_write(t, path, NULL);
+        if (s == FTH_OK) break;
+        IS(s, FTH_E_FILE_WRITE);
+        EQ_I64(n_files(t_temp_dir()), before);
+    }
+    IS_TRUE(writes > 3);
+    static char want[1 << 20], got[1 << 20];
+    const size_t length = fth_trace_format(t, want, sizeof want);
+    EQ_U64(unpack(path, got, sizeof got), length);
+    SAME_BYTES(got, want, length);
     fth_trace_destroy(t);
     OK(fth_mem_destroy(mem, NULL));
 }
