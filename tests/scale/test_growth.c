@@ -15,14 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-
 static const uint64_t MiB = 1 << 20;
 
 typedef struct world {
@@ -340,9 +332,7 @@ static double mib(uint64_t bytes)
 
 static void check(const char *name, build_fn *build, uint64_t budget)
 {
-#ifdef SANITIZED
-    SKIP("a sanitizer takes memory of its own");
-#endif
+    if (T_SANITIZED) SKIP("a sanitizer takes memory of its own");
     const finding f = in_own_process(build, budget);
     OKE(f.status, &f.err);
     const fth_run_report *r = &f.report;

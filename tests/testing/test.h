@@ -52,6 +52,19 @@
 #define FAIL(...) t_fail(T_AT, __VA_ARGS__)
 #define SKIP(...) t_skip(T_AT, __VA_ARGS__)
 
+/* A sanitizer takes memory of its own: what the process takes cannot be judged. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define T_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+    __has_feature(memory_sanitizer)
+#define T_SANITIZED 1
+#endif
+#endif
+#ifndef T_SANITIZED
+#define T_SANITIZED 0
+#endif
+
 /* Random numbers of tests: splitmix64, the same on every machine. The seed is
  * fixed unless FTH_TEST_SEED gives another, and is printed when a case fails. */
 typedef struct t_random {
