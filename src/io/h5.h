@@ -52,7 +52,7 @@ typedef struct fth__h5_dataset {
 void fth__h5_dataset_close(fth__h5_dataset *d);
 /* Select [lo, lo+n) and make the shape of the memory; -1 when HDF5 fails. */
 hid_t fth__h5_select(fth__h5_dataset *d, const int64_t *lo, const int64_t *n);
-/* Access with a cache of one chunk, billed. */
+/* Access with a cache of one chunk, billed with what packing it needs. */
 fth_status fth__h5_bill_chunk(fth__h5_dataset *d, hid_t create, uint64_t item, hid_t *access,
                               const char *path, fth_err *err);
 fth_status fth__h5_check_filters(hid_t create, const char *path, const char *object, fth_err *err);

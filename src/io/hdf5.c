@@ -1,7 +1,7 @@
 /* hdf5.c - HDF5 files: types, errors, and datasets of numbers as sources.
  *
- * A dataset gets a chunk cache of exactly one chunk, and that chunk is billed
- * to our memory by a block that is held but never touched. libhdf5 must be the
+ * A dataset gets a chunk cache of exactly one chunk, and what the library then
+ * holds is billed to our memory by a block that is never touched. libhdf5 must be the
  * thread-safe one: it has its own lock, and error stacks per thread.
  */
 #include "array/rect.h"

@@ -109,4 +109,15 @@ MUTANTS = [
      "unit/test_mem"),
     ("checksum_not_compared", "src/io/zip_member.c",
      "if (m->crc != m->wanted_crc) {", "if (m->crc != m->crc) {", "unit/test_npz"),
+    # ---- what libraries take ----
+    ("allowance_forgotten", "src/plan/plan.c",
+     "p->apart = held + p->allow.bytes;", "p->apart = held;", "scale/test_growth"),
+    ("large_arena_not_rounded", "src/plan/layout.c",
+     "if (p->peak > 0) p->peak = fth__mem_cost(p->mem, FTH_MEM_ANY, p->peak);", "(void)0;",
+     "unit/test_plan"),
+    ("packed_chunk_billed_once", "src/io/hdf5.c",
+     "H5Pget_nfilters(create) > 0 ? 3 * bytes : bytes;", "bytes;", "scale/test_growth"),
+    ("own_pages_counted_as_growth", "src/run/report.c",
+     "theirs = r->resident0 + (foreign > r->foreign0 ? foreign - r->foreign0 : 0);",
+     "theirs = r->resident0 + 0 * foreign;", "scale/test_growth"),
 ]

@@ -105,6 +105,18 @@ static fth_status plain(world *w, fth_err *err)
     return FTH_OK;
 }
 
+/* Into memory of the caller that nobody has touched yet: the growth is not ours. */
+static fth_status in_place(world *w, fth_err *err)
+{
+    (void)err;
+    fth_axis(w->g, "row", 8 << 20);
+    w->out = fth_exp(made(w, "v", FTH_F32, "row"));
+    forget_into(w);
+    w->sink.write = NULL;
+    w->sink.data = calloc(8 << 20, sizeof(float));
+    return FTH_OK;
+}
+
 static fth_status product(world *w, fth_dtype t, int64_t m, int64_t n, int64_t k)
 {
     fth_axis(w->g, "m", m);
@@ -352,6 +364,11 @@ static void check(const char *name, build_fn *build, uint64_t budget)
 TEST(our_own_code)
 {
     check("plain", plain, 64 * MiB);
+}
+
+TEST(memory_of_the_caller_is_not_growth)
+{
+    check("in_place", in_place, 64 * MiB);
 }
 
 TEST(openblas)
