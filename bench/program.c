@@ -4,15 +4,20 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
+/* Large pages where the system gives them: with small ones the time of a transform differed by 3 %
+ * between two arrays of the same side, by where their pages lay. NumPy asks for them too. */
 void *bench_array(uint64_t bytes)
 {
-    void *v = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    const uint64_t page = 1u << 21, whole = (bytes + page - 1) / page * page;
+    void *v = aligned_alloc(page, whole);
     if (!v) {
         fprintf(stderr, "fathom-bench: no memory for an array of %llu bytes\n",
                 (unsigned long long)bytes);
         exit(4);
     }
+    (void)madvise(v, whole, MADV_HUGEPAGE); /* only a wish */
     memset(v, 0, bytes);
     return v;
 }

@@ -430,6 +430,9 @@ class _Life:
         self.users += 1
         return self
 
+    def disarm(self):
+        self._end, self._args = lambda: None, ()
+
     def release(self):
         self.users -= 1
         if self.users == 0:
@@ -495,7 +498,7 @@ class Context:
         if self._life.users > 1:
             raise Error(f"{self._life.users - 1} tensors, graphs or batches of this context live",
                         "LEAK", "let go of them first; a context also ends by itself")
-        self._life.hold()  # the end comes here, and not again
+        self._life.disarm()  # the end comes here, and not again
         p, self._p, err = self._p, None, Err()
         _check(_lib.fth_context_destroy(p, C.byref(err)), err)
 

@@ -67,8 +67,8 @@ static inline fth_c128 sum_c(fth_c128 a, fth_c128 x)
         if (whole * block < n)                                                                     \
             partial[whole] = lanes_##fn(n - whole * block, v + whole * block, start);              \
     }
-/* Blocks of two and four elements: lanes that hold nothing are left out, which changes nothing for
- * numbers that were joined with the start once. */
+/* Blocks of two, four and eight elements: lanes that hold nothing are left out, which changes
+ * nothing for numbers that were joined with the start once. */
 #define SMALL_BLOCKS(fn, T, W, GET, OP, START, QUICK, ODD)                                         \
     BLOCKS(many_##fn, T, W, GET, OP, START, QUICK, ODD)                                            \
     static void blocks_##fn(int64_t n, int64_t block, const void *v_, void *partial_)              \
@@ -76,7 +76,7 @@ static inline fth_c128 sum_c(fth_c128 a, fth_c128 x)
         const T *v = v_;                                                                           \
         W *partial = partial_;                                                                     \
         const W start = START;                                                                     \
-        const int64_t whole = block == 2 ? n / 2 : block == 4 ? n / 4 : 0;                         \
+        const int64_t whole = block == 2 || block == 4 || block == 8 ? n / block : 0;              \
         if (block == 2)                                                                            \
             for (int64_t b = 0; b < whole; b++) {                                                  \
                 const W x = GET(v[2 * b]), y = GET(v[2 * b + 1]);                                  \
@@ -90,6 +90,17 @@ static inline fth_c128 sum_c(fth_c128 a, fth_c128 x)
                 const W p = OP(start, x), q = OP(start, y), r = OP(start, z), s = OP(start, w);    \
                 const W even = OP(p, r), odd = OP(q, s);                                           \
                 partial[b] = OP(even, odd);                                                        \
+            }                                                                                      \
+        if (block == 8)                                                                            \
+            for (int64_t b = 0; b < whole; b++) {                                                  \
+                W l[8];                                                                            \
+                for (int k = 0; k < 8; k++) {                                                      \
+                    const W x = GET(v[8 * b + k]);                                                 \
+                    l[k] = OP(start, x);                                                           \
+                }                                                                                  \
+                for (int half = 4; half > 0; half /= 2)                                            \
+                    for (int k = 0; k < half; k++) l[k] = OP(l[k], l[k + half]);                   \
+                partial[b] = l[0];                                                                 \
             }                                                                                      \
         if (whole * block < n)                                                                     \
             blocks_many_##fn(n - whole * block, block, v + whole * block, partial + whole);        \

@@ -41,7 +41,7 @@ static void trace_job(const fth__io *io, const fth__io_job *j, int64_t t0)
     const char *kind = j->source ? j->source->kind : j->sink->kind;
     uint64_t bytes = (uint64_t)fth_dtype_size(j->source ? j->source->dtype : j->sink->dtype);
     for (int d = 0; d < n_axes; d++) bytes *= (uint64_t)j->n[d];
-    const fth_trace_span span = {.name = j->name ? j->name : kind,
+    const fth_trace_span span = {.name = j->name[0] ? j->name : kind,
                                  .category = j->source ? "read" : "write",
                                  .track = io->track,
                                  .start_ns = t0,

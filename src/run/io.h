@@ -2,6 +2,8 @@
 #ifndef FTH_RUN_IO_H
 #define FTH_RUN_IO_H
 
+#include "graph/graph.h"
+
 #include <fathom/array.h>
 #include <fathom/trace.h>
 
@@ -12,7 +14,7 @@ typedef struct fth__io_job {
     const fth_sink *sink;     /* write to there */
     int64_t lo[FTH_MAX_AXES], n[FTH_MAX_AXES];
     void *data;
-    const char *name; /* for the timeline; outlives the job; NULL: the kind */
+    char name[FTH__NAME]; /* for the timeline; "": the kind */
 } fth__io_job;
 
 /* `slots` jobs can be in flight; `trace` may be NULL. */

@@ -8,6 +8,7 @@
 #include "run/run.h"
 
 #include "base/clock.h"
+#include "base/str.h"
 #include "mem/heap.h"
 #include "run/scratch.h"
 #include "run/team.h"
@@ -18,6 +19,12 @@
 enum { IO_SLOTS = 64 };
 
 /* ---- reading ahead and writing behind ---- */
+
+void fth__job_name(const fth__runner *r, const fth__buf *b, fth__io_job *job)
+{
+    char text[FTH__NAME];
+    if (r->p->ctx->trace) fth__str_copy(job->name, sizeof job->name, fth__buf_label(r->p, b, text));
+}
 
 static uint64_t job_bytes(const fth__buf *b, const int64_t *n)
 {
@@ -67,7 +74,7 @@ static int64_t post_reads(fth__runner *r, int loop, int64_t k, int64_t spin)
         if (b->kind != FTH__BUF_ARENA || b->home != loop || b->input < 0) continue;
         fth__io_job job = make_job(r, b, spin, false);
         job.source = &p->graph->input[b->input].source;
-        job.name = p->graph->input[b->input].name;
+        fth__job_name(r, b, &job);
         if (is_empty(b, &job)) continue;
         r->read_bytes += job_bytes(b, job.n);
         ticket = fth__io_post(r->io, &job);
@@ -94,7 +101,8 @@ static int64_t post_rect(fth__runner *r, const fth__buf *b, const fth_sink *sink
     }
     int64_t index[FTH_MAX_AXES] = {0}, ticket = 0;
     for (;;) {
-        fth__io_job job = {.sink = sink, .name = b->label};
+        fth__io_job job = {.sink = sink};
+        fth__job_name(r, b, &job);
         char *data = t.data;
         for (int d = 0; d < b->desc.n_axes; d++) {
             job.lo[d] = t.origin[d] + (d < split ? index[d] : 0);
@@ -237,7 +245,7 @@ static fth_status read_whole(fth__runner *r, const fth__buf *b)
 {
     fth__io_job job = make_job(r, b, 0, false);
     job.source = &r->p->graph->input[b->input].source;
-    job.name = b->label;
+    fth__job_name(r, b, &job);
     if (is_empty(b, &job)) return FTH_OK;
     r->read_bytes += job_bytes(b, job.n);
     return wait_io(r, fth__io_post(r->io, &job));

@@ -32,6 +32,9 @@ void fth__tile_of(const fth__runner *r, const fth__buf *b, const fth__range *reg
 /* The turn numbering and copy of the loop a buffer belongs to. */
 int64_t fth__spin_of(const fth__runner *r, const fth__buf *b);
 
+/* Name a job for the timeline, where there is one, after the value it carries. */
+void fth__job_name(const fth__runner *r, const fth__buf *b, fth__io_job *job);
+
 /* Output `out` of the plan is an assign: it has no sink. */
 bool fth__plan_is_assign(const fth_plan *p, int out);
 

@@ -93,11 +93,11 @@ static fth_status transfer(fth__runner *r, const fth__buf *b, int number, bool o
         .kind = "scratch", .self = &s, .dtype = FTH_U8, .n_axes = 1, .read = read_slot};
     const fth_sink sink = {
         .kind = "scratch", .self = &s, .dtype = FTH_U8, .n_axes = 1, .write = write_slot};
-    const fth__io_job job = {.source = out ? NULL : &source,
-                             .sink = out ? &sink : NULL,
-                             .n = {(int64_t)b->bytes},
-                             .data = r->arena + b->offset,
-                             .name = b->label};
+    fth__io_job job = {.source = out ? NULL : &source,
+                       .sink = out ? &sink : NULL,
+                       .n = {(int64_t)b->bytes},
+                       .data = r->arena + b->offset};
+    fth__job_name(r, b, &job);
     return fth__io_wait(r->io, fth__io_post(r->io, &job), r->err);
 }
 
