@@ -5,7 +5,7 @@
 
 /* Sanitizers make each graph several times slower: a sample is enough to look for stray bytes. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { GRAPHS = 150 };
+enum { GRAPHS = 400 };
 #else
 enum { GRAPHS = 1000 };
 #endif

@@ -74,11 +74,20 @@ static void halo_relation(const fth_node *node, int in, int dim, fth_relation *o
             (fth_relation){.along = FTH_HALO, .out_dim = dim, .mul = 1, .div = 1, .lo = 2, .hi = 1};
 }
 
+/* All of the result in f64: as large as the piece, so that no two kinds of pieces need the same. */
+static uint64_t halo_scratch(const fth_call *c)
+{
+    uint64_t bytes = sizeof(double);
+    for (int d = 0; d < c->node->out[0].n_axes; d++) bytes *= (uint64_t)c->out[0].extent[d];
+    return bytes;
+}
+
 static fth_status halo_run(const fth_call *c)
 {
     const fth_node *n = c->node;
     const int a = along(n);
     int64_t i[FTH_MAX_AXES];
+    double *made = c->scratch;
     if (!first_line(c, a, i)) return FTH_OK;
     do {
         const int64_t from = c->out[0].origin[a], to = from + c->out[0].extent[a];
@@ -89,9 +98,15 @@ static fth_status halo_run(const fth_call *c)
             if (x >= 2) v += 0.5 * load(n, &c->in[0], i);
             i[a] = x + 1;
             if (x + 1 < n->out[0].size[a]) v -= 0.25 * load(n, &c->in[0], i);
-            i[a] = x;
-            store(n, &c->out[0], i, v);
+            *made++ = v;
         }
+        i[a] = from;
+    } while (next_line(c, a, i));
+    made = c->scratch;
+    first_line(c, a, i);
+    do {
+        const int64_t from = c->out[0].origin[a], to = from + c->out[0].extent[a];
+        for (i[a] = from; i[a] < to; i[a]++) store(n, &c->out[0], i, *made++);
         i[a] = from;
     } while (next_line(c, a, i));
     return FTH_OK;
@@ -101,6 +116,7 @@ static const fth_op own_halo = {.name = "own_halo",
                                 .brief = "neighbours on both sides",
                                 .infer = own_infer,
                                 .relation = halo_relation,
+                                .scratch = halo_scratch,
                                 .run = halo_run};
 
 /* ---- leaky sums: y[x] = v[x] + y[x -+ 1]/2 ---- */

@@ -289,6 +289,57 @@ TEST(slices_pads_and_concatenations_stream)
     close_stage(&s);
 }
 
+/* The budget that a refusal of these limits names. */
+static uint64_t floor_of(stage *s, fth_val v, fth_limits limits)
+{
+    fth_err err = {0};
+    limits.memory_bytes = 1;
+    IS_TRUE(fth_plan_make(s->g, &v, 1, &limits, &err) == NULL);
+    IS(err.status, FTH_E_NO_FIT);
+    return strtoull(strstr(err.hint, "--memory ") + 9, NULL, 10);
+}
+
+/* An axis that is shifted against the loop has its grid elsewhere: sums over it must not be cut
+ * between the blocks of the grid. */
+TEST(sums_over_shifted_axes_keep_their_grid)
+{
+    stage s;
+    open_stage(&s, NULL);
+    fth_axis(s.g, "part", ROWS - 40);
+    const fth_val x = waves(&s, "x"), y = fth_slice(fth_sin(x), "row", 37, "part");
+    const fth_val z = fth_slice(fth_exp(x), "row", 37, "part");
+    fth_plan_info info;
+    fth_limits limits = {.stream = "row"};
+    const fth_val sum = fth_sum(y, "part"), product = fth_dot(y, z, "part");
+    limits.memory_bytes = floor_of(&s, sum, limits);
+    same_at(&s, sum, limits, &info);
+    limits.memory_bytes = floor_of(&s, product, limits);
+    same_at(&s, product, limits, &info);
+    close_stage(&s);
+}
+
+/* A sum over the inner loop, read with its neighbours along the outer one: what it carries is as
+ * wide as what is read. */
+TEST(halos_widen_sums_of_the_inner_loop)
+{
+    stage s;
+    open_stage(&s, NULL);
+    fth_axis(s.g, "deep", 5000);
+    fth_axis(s.g, "line", 40);
+    fth_axis(s.g, "wide", 16);
+    fth_axis(s.g, "tap", 5);
+    const fth_val one = fth_const_i64(s.g, FTH_I64, 1);
+    const fth_val x = fth_uniform(FTH_F32, "line wide deep", one, one, 0);
+    const fth_val v =
+        fth_sum(fth_window(fth_sum(fth_sqr(x), "deep"), "line", 2, "tap", false), "tap");
+    fth_plan_info info;
+    fth_limits limits = {.stream = "line"};
+    limits.memory_bytes = floor_of(&s, v, limits);
+    same_at(&s, v, limits, &info);
+    IS_TRUE(info.nested >= 1);
+    close_stage(&s);
+}
+
 TEST(one_block_less_than_the_floor_is_refused_before_anything_is_read)
 {
     stage s;
@@ -568,6 +619,60 @@ static fth_status crowd_run(const fth_call *call)
     fth_team_run(call->team, 400, count_worker, &c);
     *(float *)call->out[0].data = (float)(c.most < call->threads ? call->threads : -c.most);
     return FTH_OK;
+}
+
+static fth_status hungry_infer(fth_node *node, fth_err *err)
+{
+    (void)err;
+    node->n_out = 1;
+    node->out[0] = node->in[0];
+    return FTH_OK;
+}
+
+static void hungry_relation(const fth_node *node, int in, int dim, fth_relation *out)
+{
+    (void)node, (void)in;
+    *out = (fth_relation){.along = FTH_SAME, .out_dim = dim};
+}
+
+static uint64_t hungry_scratch(const fth_call *call)
+{
+    return 8 * sizeof(float) * (uint64_t)(call->out[0].extent[0] * call->out[0].extent[1]);
+}
+
+/* A copy, after writing all over the workspace. */
+static fth_status hungry_run(const fth_call *call)
+{
+    const fth_tile *in = &call->in[0], *out = &call->out[0];
+    memset(call->scratch, 0xff, (size_t)hungry_scratch(call));
+    for (int64_t i = 0; i < out->extent[0]; i++)
+        for (int64_t j = 0; j < out->extent[1]; j++)
+            ((float *)out->data)[i * out->stride[0] + j * out->stride[1]] =
+                ((const float *)in->data)[(out->origin[0] + i - in->origin[0]) * in->stride[0] +
+                                          (out->origin[1] + j - in->origin[1]) * in->stride[1]];
+    return FTH_OK;
+}
+
+/* The first pieces of a shifted slice are empty and need no workspace; the later ones do. */
+TEST(workspace_is_that_of_the_hungriest_piece)
+{
+    static const fth_op hungry = {.name = "hungry",
+                                  .brief = "takes more workspace than data",
+                                  .infer = hungry_infer,
+                                  .relation = hungry_relation,
+                                  .scratch = hungry_scratch,
+                                  .run = hungry_run};
+    stage s;
+    open_stage(&s, NULL);
+    fth_axis(s.g, "part", 5000);
+    const fth_val x = fth_slice(waves(&s, "x"), "row", 12000, "part");
+    const fth_val v = fth_custom(s.g, &hungry, 1, &x, NULL, 0);
+    fth_plan_info info;
+    fth_limits limits = {.stream = "row"};
+    limits.memory_bytes = 2 * floor_of(&s, v, limits) + (64 << 10);
+    same_at(&s, v, limits, &info);
+    IS_TRUE(info.chunks >= 3);
+    close_stage(&s);
 }
 
 /* Workspace is planned per worker: no plan may meet more workers than it was made for. */
