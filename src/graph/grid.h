@@ -28,13 +28,12 @@ static inline int64_t fth__grid_product(int64_t n)
     return tile;
 }
 
-/* The same along the axis that lies next to itself in memory, where tiles cost most: one tile up to
- * 4096 elements, else pieces of 2048. */
+/* The same along the axis that lies next to itself in memory, where tiles cost most: twice as long,
+ * and no longer, because the grid is also the least that a small budget has to hold. */
 static inline int64_t fth__grid_product_inner(int64_t n)
 {
-    if (n > 4 * FTH__PRODUCT_TILE) return 2 * FTH__PRODUCT_TILE;
     int64_t tile = 1;
-    while (tile < n) tile *= 2;
+    while (tile < 2 * FTH__PRODUCT_TILE && tile < n) tile *= 2;
     return tile;
 }
 
