@@ -49,7 +49,7 @@ typedef struct fth__h5_dataset {
     int64_t size[FTH_MAX_AXES];
 } fth__h5_dataset;
 /* Everything but the struct itself. */
-void fth__h5_dataset_close(fth__h5_dataset *d);
+bool fth__h5_dataset_close(fth__h5_dataset *d); /* false: HDF5 could not write all of it */
 /* Select [lo, lo+n) and make the shape of the memory; -1 when HDF5 fails. */
 hid_t fth__h5_select(fth__h5_dataset *d, const int64_t *lo, const int64_t *n);
 /* Access with a cache of one chunk, billed with what packing it needs. */

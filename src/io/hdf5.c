@@ -322,14 +322,15 @@ fth_h5_kind fth_h5_kind_of(fth_h5 *h5, const char *object)
 
 /* ---- datasets of numbers ---- */
 
-void fth__h5_dataset_close(fth__h5_dataset *d)
+bool fth__h5_dataset_close(fth__h5_dataset *d)
 {
     if (d->transfer >= 0) H5Pclose(d->transfer);
     if (d->space >= 0) H5Sclose(d->space);
     if (d->type >= 0) H5Tclose(d->type);
-    if (d->id >= 0) H5Dclose(d->id);
+    const bool ok = d->id < 0 || H5Dclose(d->id) >= 0;
     if (d->bill) (void)fth_mem_release(d->mem, d->bill, NULL);
     fth__heap_free(d->mem, d->name);
+    return ok;
 }
 
 static void close_source(void *self)
@@ -337,7 +338,7 @@ static void close_source(void *self)
     fth__h5_dataset *d = self;
     fth_h5 *h5 = d->h5;
     const fth__h5_quiet q = fth__h5_enter();
-    fth__h5_dataset_close(d);
+    (void)fth__h5_dataset_close(d); /* nothing was written to it */
     fth__h5_leave(q);
     fth__heap_free(d->mem, d);
     fth_h5_close(h5);

@@ -45,19 +45,22 @@ static bool must_fail(fth_h5_writer *w)
 
 /* ---- the file ---- */
 
-static void free_sinks(fth_h5_writer *w)
+/* False: HDF5 could not close one, and what it had in its cache may be lost. */
+static bool free_sinks(fth_h5_writer *w)
 {
+    bool ok = true;
     for (sink *s = w->sinks, *next; s; s = next) {
         next = s->next;
-        fth__h5_dataset_close(&s->d);
+        ok &= fth__h5_dataset_close(&s->d);
         fth__heap_free(w->mem, s);
     }
     w->sinks = NULL;
+    return ok;
 }
 
 static void end_writer(fth_h5_writer *w)
 {
-    free_sinks(w);
+    (void)free_sinks(w);
     if (w->file >= 0) H5Fclose(w->file);
     fth__writer_abandon(&w->writer);
     fth__heap_free(w->mem, w);
@@ -67,8 +70,9 @@ static fth_status create_file(fth_h5_writer *w, const char *path, fth_err *err)
 {
     FTH_TRY(fth__writer_open(&w->writer, w->mem, path, err));
     const hid_t access = fth__h5_access(), create = H5Pcreate(H5P_FILE_CREATE);
+    /* Strong: what HDF5 itself forgot after a failure must not keep the file open. */
     const bool ok = access >= 0 && create >= 0 && H5Pset_obj_track_times(create, false) >= 0 &&
-                    !must_fail(w) &&
+                    H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 && !must_fail(w) &&
                     (w->file = H5Fcreate(w->writer.temp, H5F_ACC_TRUNC, create, access)) >= 0;
     const fth_status s = ok ? FTH_OK : failed(w, "/", "creating the file", err);
     if (create >= 0) H5Pclose(create);
@@ -105,8 +109,7 @@ static fth_status finish(fth_h5_writer *w, fth_err *err)
     if (w->failed)
         return FTH_FAIL(err, FTH_E_STATE, "%s: a part of this file failed or was abandoned",
                         w->writer.path);
-    free_sinks(w);
-    if (must_fail(w) || H5Fflush(w->file, H5F_SCOPE_LOCAL) < 0)
+    if (must_fail(w) || H5Fflush(w->file, H5F_SCOPE_LOCAL) < 0 || !free_sinks(w))
         return failed(w, "/", "flushing the file", err);
     const hid_t file = w->file;
     w->file = -1;
@@ -213,8 +216,11 @@ static fth_status make_create(const fth_h5_dataset *want, int64_t count, hid_t *
     bool ok = *create >= 0 && H5Pset_obj_track_times(*create, false) >= 0 &&
               H5Pset_fill_time(*create, H5D_FILL_TIME_NEVER) >= 0; /* every element gets written */
     if (ok && chunked) ok = H5Pset_chunk(*create, want->n_axes, chunk) >= 0;
+    /* Mandatory: else HDF5 quietly stores a chunk as it is when a filter has no memory. */
+    const unsigned level = (unsigned)want->gzip;
     if (ok && chunked && want->gzip)
-        ok = H5Pset_shuffle(*create) >= 0 && H5Pset_deflate(*create, (unsigned)want->gzip) >= 0;
+        ok = H5Pset_filter(*create, H5Z_FILTER_SHUFFLE, H5Z_FLAG_MANDATORY, 0, NULL) >= 0 &&
+             H5Pset_filter(*create, H5Z_FILTER_DEFLATE, H5Z_FLAG_MANDATORY, 1, &level) >= 0;
     return ok ? FTH_OK
               : H5_FAIL(err, FTH_E_USAGE, want->name, "its layout", "setting chunks and filters");
 }
@@ -280,7 +286,7 @@ fth_status fth_h5_sink(fth_h5_writer *w, const fth_h5_dataset *want, fth_sink *o
     memcpy(s->d.size, want->size, sizeof s->d.size);
     const fth__h5_quiet q = fth__h5_enter();
     const fth_status status = create_dataset(s, want, err);
-    if (status != FTH_OK) fth__h5_dataset_close(&s->d);
+    if (status != FTH_OK) (void)fth__h5_dataset_close(&s->d);
     fth__h5_leave(q);
     if (status != FTH_OK) {
         fth__heap_free(w->mem, s);
@@ -326,8 +332,8 @@ fth_status fth_h5_put_strings(fth_h5_writer *w, const char *name, const char *co
     ok = ok && !must_fail(w) &&
          (id = H5Dcreate2(w->file, name, type, space, links, create, H5P_DEFAULT)) >= 0;
     ok = ok && (n == 0 || H5Dwrite(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text) >= 0);
+    if (id >= 0) ok = H5Dclose(id) >= 0 && ok; /* this may write, too */
     const fth_status s = ok ? FTH_OK : failed(w, name, "writing strings", err);
-    if (id >= 0) H5Dclose(id);
     if (create >= 0) H5Pclose(create);
     if (links >= 0) H5Pclose(links);
     if (space >= 0) H5Sclose(space);
@@ -341,12 +347,12 @@ static fth_status put_attr(fth_h5_writer *w, const char *object, const char *nam
                            hid_t space, const void *v, fth_err *err)
 {
     hid_t id = -1;
-    const bool ok = type >= 0 && space >= 0 && !must_fail(w) &&
-                    (id = H5Acreate_by_name(w->file, object, name, type, space, H5P_DEFAULT,
-                                            H5P_DEFAULT, H5P_DEFAULT)) >= 0 &&
-                    H5Awrite(id, type, v) >= 0;
+    bool ok = type >= 0 && space >= 0 && !must_fail(w) &&
+              (id = H5Acreate_by_name(w->file, object, name, type, space, H5P_DEFAULT, H5P_DEFAULT,
+                                      H5P_DEFAULT)) >= 0 &&
+              H5Awrite(id, type, v) >= 0;
+    if (id >= 0) ok = H5Aclose(id) >= 0 && ok;
     const fth_status s = ok ? FTH_OK : failed(w, object, "writing an attribute", err);
-    if (id >= 0) H5Aclose(id);
     if (space >= 0) H5Sclose(space);
     if (type >= 0) H5Tclose(type);
     return s;

@@ -136,30 +136,46 @@ TEST(the_previous_file_survives_every_failure)
     remove(prev);
 }
 
-/* The real thing: the system refuses to let a file grow. */
-TEST(a_full_disk)
+/* The real thing: the system refuses to let a file grow past any of its sizes. */
+static void fill_the_disk(io_job *run, const char *path)
 {
     struct rlimit old, small;
     getrlimit(RLIMIT_FSIZE, &old);
-    small = old;
-    small.rlim_cur = 100;
     signal(SIGXFSZ, SIG_IGN);
-    const char *path = t_temp_path("full.npy");
-    fth_mem *mem = t_mem(1 << 24);
-    fth_err err = {0};
-    t_file_write(path, "old", 3);
-    setrlimit(RLIMIT_FSIZE, &small);
-    const fth_status s = io_write_npy(mem, path, &err);
-    setrlimit(RLIMIT_FSIZE, &old);
-    IS(s, FTH_E_FILE_WRITE);
-    HAS(err.text, "full.npy");
-    EQ_I64(t_file_count(), 1);
-    size_t bytes = 0;
-    unsigned char *now = t_file_read(path, &bytes);
-    EQ_U64(bytes, 3);
-    free(now);
+    int64_t refused = 0;
+    fth_status s = FTH_E_FILE_WRITE;
+    for (rlim_t limit = 50; s != FTH_OK; limit += 150) {
+        fth_mem *mem = t_mem(1 << 24);
+        fth_err err = {0};
+        t_file_write(path, "old", 3);
+        small = old;
+        small.rlim_cur = limit;
+        setrlimit(RLIMIT_FSIZE, &small);
+        s = run(mem, path, &err);
+        setrlimit(RLIMIT_FSIZE, &old);
+        size_t bytes = 0;
+        free(t_file_read(path, &bytes));
+        if (s != FTH_OK) {
+            IS(s, FTH_E_FILE_WRITE);
+            HAS(err.text, path);
+            EQ_U64(bytes, 3);
+            refused++;
+        }
+        EQ_I64(t_file_count(), 1);
+        OK(fth_mem_destroy(mem, NULL));
+        if (s == FTH_OK) IS_TRUE(bytes <= limit && bytes + 150 > limit); /* not a byte too late */
+    }
+    IS_TRUE(refused > 0);
     remove(path);
-    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(a_full_disk)
+{
+    fill_the_disk(io_write_npy, t_temp_path("full.npy"));
+    fill_the_disk(io_write_raw, t_temp_path("full.raw"));
+    fill_the_disk(io_write_npz, t_temp_path("full.npz"));
+    fill_the_disk(io_write_safetensors, t_temp_path("full.safetensors"));
+    fill_the_disk(io_write_h5, t_temp_path("full.h5"));
 }
 
 TEST_MAIN()
