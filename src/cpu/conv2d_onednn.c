@@ -63,11 +63,17 @@ static rooms rooms_of(const fth__onednn_shape *s, const fth__onednn_conv *c)
     };
 }
 
+/* When oneDNN cannot say how much it wants, no plan fits: more than any machine has. */
+static const uint64_t UNKNOWN = (uint64_t)1 << 48;
+
 uint64_t fth__conv_onednn_scratch(const fth__conv_job *j, int64_t rows)
 {
     fth__onednn_shape shape;
     fth__onednn_conv c;
-    if (!shape_of(j, rows, &shape) || !fth__onednn_open(&c, &shape)) return 0;
+    bool can;
+    if (!shape_of(j, rows, &shape)) return 0;
+    if (fth__onednn_open(&c, &shape, &can, NULL) != FTH_OK) return UNKNOWN;
+    if (!can) return 0;
     const rooms r = rooms_of(&shape, &c);
     const uint64_t bytes = (uint64_t)(r.in + r.out + r.plain + r.packed) + c.workspace_bytes;
     fth__onednn_close(&c);
@@ -141,7 +147,9 @@ fth_status fth__conv_onednn_run(const fth__conv_job *j, int64_t rows, int64_t y,
     fth__onednn_shape s;
     fth__onednn_conv c;
     *done = false;
-    if (!shape_of(j, rows, &s) || !fth__onednn_open(&c, &s)) return FTH_OK;
+    if (!shape_of(j, rows, &s)) return FTH_OK;
+    FTH_TRY(fth__onednn_open(&c, &s, done, err));
+    if (!*done) return FTH_OK;
     const rooms room = rooms_of(&s, &c);
     char *in = scratch, *out = in + room.in, *plain = out + room.out, *packed = plain + room.plain,
          *work = packed + room.packed;
@@ -155,6 +163,5 @@ fth_status fth__conv_onednn_run(const fth__conv_job *j, int64_t rows, int64_t y,
         if (status == FTH_OK) copy_out(j, &s, (const float *)(const void *)out, b, at);
     }
     fth__onednn_close(&c);
-    *done = true;
     return status;
 }

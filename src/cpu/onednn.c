@@ -35,20 +35,27 @@
     X(dnnl_primitive_execute)                                                                      \
     X(dnnl_primitive_destroy)
 
-/* Filled once, by whoever comes first, and only read afterwards. */
+typedef enum answer { YES, NO, BROKEN } answer;
+
+/* Filled by whoever comes first, and only read afterwards. */
 static struct {
-    bool ready;
+    pthread_mutex_t lock; /* of `ready` and `absent` */
+    bool ready, absent;
     int (*get_threads)(void);
     void (*set_threads)(int);
 #define DECLARE(name) __typeof__(&(name)) name;
     FUNCTIONS(DECLARE)
 #undef DECLARE
-} lib;
+} lib = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void load(void)
 {
     void *so = dlopen("libdnnl.so.2", RTLD_NOW | RTLD_LOCAL);
-    if (!so) return;
+    if (!so) {
+        const char *why = dlerror();
+        lib.absent = why && strstr(why, "No such file");
+        return;
+    }
     bool all = true;
 #define FIND(name) all &= (*(void **)&lib.name = dlsym(so, #name)) != NULL;
     FUNCTIONS(FIND)
@@ -56,6 +63,16 @@ static void load(void)
     *(void **)&lib.get_threads = dlsym(so, "omp_get_max_threads");
     *(void **)&lib.set_threads = dlsym(so, "omp_set_num_threads");
     lib.ready = all;
+    lib.absent = !all; /* another version */
+}
+
+static answer find_library(void)
+{
+    pthread_mutex_lock(&lib.lock);
+    if (!lib.ready && !lib.absent) load();
+    const answer a = lib.ready ? YES : lib.absent ? NO : BROKEN;
+    pthread_mutex_unlock(&lib.lock);
+    return a;
 }
 
 enum { SRC, WEIGHTS, DST, CONV_PAD, PLAIN, PACK_PAD };
@@ -105,50 +122,62 @@ static bool make_memory(fth__onednn_conv *c)
     return true;
 }
 
-static bool make(fth__onednn_conv *c, const fth__onednn_shape *s, dnnl_primitive_attr_t attr)
+static answer choose(fth__onednn_conv *c, const fth__onednn_shape *s, dnnl_primitive_attr_t attr)
 {
     dnnl_convolution_desc_t conv;
     const char *name = "";
-    const dnnl_dims_t dims = {s->out_chan, s->chan, s->ky, s->kx};
-    dnnl_memory_desc_t plain;
     if (lib.dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user) !=
-        dnnl_success)
-        return false;
-    if (!describe(s, &conv)) return false;
-    if (lib.dnnl_primitive_desc_create((dnnl_primitive_desc_t *)&c->conv_desc, &conv, attr,
-                                       c->engine, NULL) != dnnl_success)
-        return false;
+            dnnl_success ||
+        !describe(s, &conv))
+        return BROKEN;
+    const dnnl_status_t made = lib.dnnl_primitive_desc_create(
+        (dnnl_primitive_desc_t *)&c->conv_desc, &conv, attr, c->engine, NULL);
+    if (made != dnnl_success) return made == dnnl_unimplemented ? NO : BROKEN;
     /* its plain loops are slower than products by BLAS */
     if (lib.dnnl_primitive_desc_query(c->conv_desc, dnnl_query_impl_info_str, 0, (void *)&name) !=
         dnnl_success)
-        return false;
-    if (strstr(name, "ref") || strstr(name, "gemm")) return false;
-    return lib.dnnl_primitive_create((dnnl_primitive_t *)&c->conv, c->conv_desc) == dnnl_success &&
-           lib.dnnl_memory_desc_init_by_tag(&plain, 4, dims, dnnl_f32, dnnl_oihw) == dnnl_success &&
-           lib.dnnl_reorder_primitive_desc_create(
-               (dnnl_primitive_desc_t *)&c->pack_desc, &plain, c->engine,
-               md(c->conv_desc, dnnl_query_weights_md), c->engine, attr) == dnnl_success &&
-           lib.dnnl_primitive_create((dnnl_primitive_t *)&c->pack, c->pack_desc) == dnnl_success &&
-           make_memory(c);
+        return BROKEN;
+    return strstr(name, "ref") || strstr(name, "gemm") ? NO : YES;
 }
 
-bool fth__onednn_open(fth__onednn_conv *c, const fth__onednn_shape *shape)
+static answer make(fth__onednn_conv *c, const fth__onednn_shape *s, dnnl_primitive_attr_t attr)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    memset(c, 0, sizeof *c);
-    pthread_once(&once, load);
-    if (!lib.ready) return false;
-    if (lib.get_threads) c->threads = lib.get_threads();
-    if (lib.set_threads) lib.set_threads(1);
-    dnnl_primitive_attr_t attr = NULL;
+    const dnnl_dims_t dims = {s->out_chan, s->chan, s->ky, s->kx};
+    dnnl_memory_desc_t plain;
+    const answer a = choose(c, s, attr);
+    if (a != YES) return a;
     const bool ok =
-        lib.dnnl_engine_create((dnnl_engine_t *)&c->engine, dnnl_cpu, 0) == dnnl_success &&
-        lib.dnnl_stream_create((dnnl_stream_t *)&c->stream, c->engine, dnnl_stream_default_flags) ==
-            dnnl_success &&
-        lib.dnnl_primitive_attr_create(&attr) == dnnl_success && make(c, shape, attr);
-    if (attr) lib.dnnl_primitive_attr_destroy(attr);
-    if (!ok) fth__onednn_close(c);
-    return ok;
+        lib.dnnl_primitive_create((dnnl_primitive_t *)&c->conv, c->conv_desc) == dnnl_success &&
+        lib.dnnl_memory_desc_init_by_tag(&plain, 4, dims, dnnl_f32, dnnl_oihw) == dnnl_success &&
+        lib.dnnl_reorder_primitive_desc_create((dnnl_primitive_desc_t *)&c->pack_desc, &plain,
+                                               c->engine, md(c->conv_desc, dnnl_query_weights_md),
+                                               c->engine, attr) == dnnl_success &&
+        lib.dnnl_primitive_create((dnnl_primitive_t *)&c->pack, c->pack_desc) == dnnl_success &&
+        make_memory(c);
+    return ok ? YES : BROKEN;
+}
+
+fth_status fth__onednn_open(fth__onednn_conv *c, const fth__onednn_shape *shape, bool *can,
+                            fth_err *err)
+{
+    memset(c, 0, sizeof *c);
+    answer a = find_library();
+    if (a == YES) {
+        if (lib.get_threads) c->threads = lib.get_threads();
+        if (lib.set_threads) lib.set_threads(1);
+        dnnl_primitive_attr_t attr = NULL;
+        const bool ok =
+            lib.dnnl_engine_create((dnnl_engine_t *)&c->engine, dnnl_cpu, 0) == dnnl_success &&
+            lib.dnnl_stream_create((dnnl_stream_t *)&c->stream, c->engine,
+                                   dnnl_stream_default_flags) == dnnl_success &&
+            lib.dnnl_primitive_attr_create(&attr) == dnnl_success;
+        a = ok ? make(c, shape, attr) : BROKEN;
+        if (attr) lib.dnnl_primitive_attr_destroy(attr);
+        if (a != YES) fth__onednn_close(c);
+    }
+    *can = a == YES;
+    return a != BROKEN ? FTH_OK
+                       : FTH_FAIL(err, FTH_E_LIBRARY, "conv2d: oneDNN could not be set up");
 }
 
 void fth__onednn_close(fth__onednn_conv *c)

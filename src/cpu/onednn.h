@@ -24,9 +24,11 @@ typedef struct fth__onednn_conv {
     int threads;              /* of the caller, put back by close          */
 } fth__onednn_conv;
 
-/* False: the library is not there, or has nothing better than a plain loop for this shape. Close
- * what was opened, on the same thread. */
-bool fth__onednn_open(fth__onednn_conv *c, const fth__onednn_shape *shape);
+/* *can false: the library is not there, or has nothing better than a plain loop for this shape,
+ * which will be so the next time as well. An error (no memory, most likely) is no such answer: the
+ * other way gives other last bits. Close what was opened, on the same thread. */
+fth_status fth__onednn_open(fth__onednn_conv *c, const fth__onednn_shape *shape, bool *can,
+                            fth_err *err);
 /* Weights [o c ky kx], dense, into the library's order. */
 fth_status fth__onednn_pack(fth__onednn_conv *c, void *plain, void *packed, void *workspace,
                             fth_err *err);
