@@ -132,7 +132,8 @@ static answer choose(fth__onednn_conv *c, const fth__onednn_shape *s, dnnl_primi
         return BROKEN;
     const dnnl_status_t made = lib.dnnl_primitive_desc_create(
         (dnnl_primitive_desc_t *)&c->conv_desc, &conv, attr, c->engine, NULL);
-    if (made != dnnl_success) return made == dnnl_unimplemented ? NO : BROKEN;
+    if (made == dnnl_out_of_memory || made == dnnl_runtime_error) return BROKEN;
+    if (made != dnnl_success) return NO; /* not for this shape, today or ever */
     /* its plain loops are slower than products by BLAS */
     if (lib.dnnl_primitive_desc_query(c->conv_desc, dnnl_query_impl_info_str, 0, (void *)&name) !=
         dnnl_success)
