@@ -27,6 +27,7 @@ static entry entries[MAX_CASES];
 static size_t n_entries;
 static int n_skipped;
 static char temp_dir[PATH_BYTES];
+static pid_t temp_owner;
 
 void t_register(const char *name, t_case_fn *run, int line)
 {
@@ -256,7 +257,8 @@ static int remove_entry(const char *path, const struct stat *info, int type, str
 
 static void remove_temp_dir(void)
 {
-    nftw(temp_dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    if (getpid() == temp_owner) /* not when a forked test ends */
+        nftw(temp_dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 const char *t_temp_dir(void)
@@ -265,6 +267,7 @@ const char *t_temp_dir(void)
     const char *root = getenv("TMPDIR");
     snprintf(temp_dir, sizeof temp_dir, "%s/fathom-test-XXXXXX", root && root[0] ? root : "/tmp");
     if (!mkdtemp(temp_dir)) FAIL("cannot make %s: %s", temp_dir, strerror(errno));
+    temp_owner = getpid();
     atexit(remove_temp_dir);
     return temp_dir;
 }
