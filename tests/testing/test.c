@@ -82,6 +82,12 @@ _Noreturn void t_fail(t_place at, const char *fmt, ...)
     exit(EXIT_FAILURE); /* only when called outside a case */
 }
 
+void t_needs_long_double(t_place at)
+{
+    volatile long double one = 1.0L, less = 0x1p-60L;
+    if (one + less == one) t_skip(at, "long double is no wider than double here");
+}
+
 _Noreturn void t_skip(t_place at, const char *fmt, ...)
 {
     va_list args;

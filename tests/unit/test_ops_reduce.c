@@ -105,6 +105,7 @@ TEST(every_reduction_dtype_and_axis_agrees_with_a_long_double_loop)
 /* More than 64 blocks: superblocks appear. */
 TEST(long_axes_use_superblocks)
 {
+    NEEDS_LONG_DOUBLE();
     t_cuts(3);
     for (int dim = 0; dim < 3; dim++) {
         int64_t n[3] = {1, 1, 1};
