@@ -321,6 +321,27 @@ static fth_val c_scatter_add(gc_bench *b)
 {
     return fth_scatter_add(gc_complex_in(b, "s a"), "s", gc_other_in(b, FTH_I64, "s", 7), "k");
 }
+/* Entries of the rows of "s": one or none, and every 70th row has many. */
+static void ragged_axis(gc_bench *b)
+{
+    const int64_t n = fth_axis_size(b->g, "s");
+    int64_t *row_ptr = malloc(sizeof *row_ptr * (size_t)(n + 1));
+    if (!row_ptr) FAIL("no memory");
+    b->more[b->n_more++] = row_ptr;
+    row_ptr[0] = 0;
+    for (int64_t i = 0; i < n; i++) row_ptr[i + 1] = row_ptr[i] + (i % 70 == 3 ? 9 : i % 2);
+    fth_axis_ragged(b->g, "entry", "s", row_ptr);
+}
+static fth_val c_spread(gc_bench *b)
+{
+    ragged_axis(b);
+    return fth_sqr(fth_spread(gc_real_in(b, "s a", -1, 1), "entry"));
+}
+static fth_val c_collect(gc_bench *b)
+{
+    ragged_axis(b);
+    return fth_sqr(fth_collect(gc_complex_in(b, "entry a"), "entry"));
+}
 static fth_val c_compact(gc_bench *b)
 {
     const fth_val mask = fth_lt(fth_index(b->g, "s"), fth_const_i64(b->g, FTH_I64, 800));
@@ -489,6 +510,8 @@ const gc_row gc_rows[] = {
     ROW(gather),
     ROW(gather_rows),
     ROW(scatter_add),
+    ROW(spread),
+    ROW(collect),
     ROW(compact),
     ROW(concat),
     ROW(concat_long),
