@@ -18,8 +18,8 @@ void zpotrf_(const char *uplo, const int *n, fth_c128 *a, const int *lda, int *i
 /* OpenBLAS picks kernels by model number, and a library older than the processor falls back to
  * those of 2004: measured 25 instead of 150 GFlop/s (f32, 0.3.21 on a 2023 Xeon). Its own override
  * is an environment variable read when it starts; it is started again here, with the variable set
- * only meanwhile. Processors it does know are left alone. */
-static void choose_kernels(void)
+ * only meanwhile. Processors it does know are left alone. False: no memory for the variable. */
+static bool choose_kernels(void)
 {
 #if defined(__x86_64__)
     static const char *const old[] = {"Prescott", "Core2",   "Penryn",     "Dunnington", "Nehalem",
@@ -35,29 +35,33 @@ static void choose_kernels(void)
     const char *const now = openblas_get_corename();
     bool is_old = false;
     for (size_t i = 0; now && i < sizeof old / sizeof *old; i++) is_old |= strcmp(now, old[i]) == 0;
-    if (!want || !is_old) return;
+    if (!want || !is_old) return true;
     static const char variable[] = "OPENBLAS_CORETYPE";
     void (*quit)(void), (*init)(void);
     *(void **)&quit = dlsym(RTLD_DEFAULT, "gotoblas_dynamic_quit");
     *(void **)&init = dlsym(RTLD_DEFAULT, "gotoblas_dynamic_init");
-    if (!quit || !init || getenv(variable)) return;
-    if (setenv(variable, want, 1) != 0) return;
+    if (!quit || !init || getenv(variable)) return true;
+    if (setenv(variable, want, 1) != 0) return false;
     quit();
     init();
     unsetenv(variable);
 #endif
+    return true;
 }
 
-static void start(void)
+fth_status fth__cpu_blas_init(fth_err *err)
 {
-    choose_kernels();
-    openblas_set_num_threads(1);
-}
-
-void fth__cpu_blas_init(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, start);
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static bool ready;
+    pthread_mutex_lock(&lock);
+    if (!ready && choose_kernels()) {
+        openblas_set_num_threads(1);
+        ready = true;
+    }
+    const bool ok = ready;
+    pthread_mutex_unlock(&lock);
+    /* other kernels would give other last bits */
+    return ok ? FTH_OK : FTH_FAIL(err, FTH_E_NOMEM, "no memory to start OpenBLAS");
 }
 
 const char *fth__cpu_blas_name(void)

@@ -4,7 +4,7 @@
  * runs on the calling thread: our workers are the only threads. Sizes are at most 2^31-1. dtypes
  * are f32 f64 c64 c128; anything else does nothing.
  *
- * Threads: any, on distinct results, after fth__cpu_blas_init has returned once.
+ * Threads: any, on distinct results, after fth__cpu_blas_init has succeeded.
  */
 #ifndef FTH_CPU_BLAS_H
 #define FTH_CPU_BLAS_H
@@ -32,7 +32,7 @@ static inline bool fth__blas_fits(const fth_desc *d, int dim)
 }
 
 /* One thread per call, and the kernels of this processor even when the library is older than it. */
-void fth__cpu_blas_init(void);
+fth_status fth__cpu_blas_init(fth_err *err);
 /* Name of the kernels in use, for reports: "SkylakeX". */
 const char *fth__cpu_blas_name(void);
 

@@ -68,7 +68,7 @@ static fth_status fill(fth_context *ctx, const fth_options *opt, fth_err *err)
     ctx->threads = opt->threads > 0 ? opt->threads : usable_cores();
     fth__str_copy(ctx->scratch_dir, sizeof ctx->scratch_dir, opt->scratch_dir);
     FTH_TRY(resolve_device(ctx, opt->device, err));
-    fth__cpu_blas_init();
+    FTH_TRY(fth__cpu_blas_init(err));
     fth_log_line(&ctx->log, FTH_LOG_INFO, "device %s (%s), %d worker%s, OpenBLAS for %s",
                  ctx->device, ctx->reason, ctx->threads, ctx->threads == 1 ? "" : "s",
                  fth__cpu_blas_name());

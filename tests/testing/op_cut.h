@@ -22,7 +22,7 @@ typedef struct oc_bench {
 __attribute__((unused)) static void oc_open(oc_bench *b)
 {
     fth_err err = {0};
-    fth__cpu_blas_init();
+    OK(fth__cpu_blas_init(NULL));
     memset(b, 0, sizeof *b);
     fth_mem_options opt;
     fth_mem_options_default(&opt);

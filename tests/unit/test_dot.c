@@ -250,7 +250,7 @@ TEST(relations_and_grids)
 /* The first thing that was wrong on a new processor: kernels of 2004. */
 TEST(blas_uses_kernels_of_this_processor)
 {
-    fth__cpu_blas_init();
+    OK(fth__cpu_blas_init(NULL));
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2")) HAS_NOT(fth__cpu_blas_name(), "Prescott");
 #endif

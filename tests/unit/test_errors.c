@@ -252,7 +252,7 @@ static fth_status provoke_PLAN_STALE(fth_err *err)
 }
 static fth_status provoke_PLAN_BOUND(fth_err *err)
 {
-    world w = make_world(1 << 20);
+    world w = make_world(32 << 20);
     IS_TRUE(fth_axis_at_most(w.g, "cell", 1000));
     const fth_val v = fth_sum(fth_index(w.g, "cell"), "cell");
     int64_t out;
