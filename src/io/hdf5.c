@@ -19,6 +19,9 @@
 fth__h5_quiet fth__h5_enter(void)
 {
     fth__h5_quiet q = {0};
+    /* A file that could not be closed (the disk is full) makes HDF5 1.10 crash when it tidies up at
+     * the end of the process. We close all we open, so it need not; later calls change nothing. */
+    (void)H5dont_atexit();
     H5Eget_auto2(H5E_DEFAULT, &q.print, &q.data);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     return q;

@@ -169,6 +169,13 @@ static void fill_the_disk(io_job *run, const char *path)
     remove(path);
 }
 
+/* HDF5 1.10 loses what it held for a file that it could not close; asked by the leak sanitizer. */
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libhdf5_serial\n";
+}
+
 TEST(a_full_disk)
 {
     fill_the_disk(io_write_npy, t_temp_path("full.npy"));
