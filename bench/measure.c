@@ -51,6 +51,7 @@ typedef struct line {
     const char *name, *shape, *unit, *peer;
     int threads;
     double seconds, rate, fraction, residual, median, lower, bar;
+    double self; /* `lower` of the peer against itself: what this machine can tell apart now */
     uint64_t planned, measured;
     bool pass;
 } line;
@@ -62,10 +63,10 @@ static void print_json(bench *b, const line *l)
         "6g,"
         "\"unit\":\"%s\",\"fraction_of_limit\":%.4g,\"peak_planned\":%llu,\"peak_measured\":%llu,"
         "\"residual\":%.3g,\"peer\":\"%s\",\"ratio_median\":%.4g,\"ratio_lower_quartile\":%.4g,"
-        "\"bar\":%.4g,\"clock\":\"%s\",\"pass\":%s}",
+        "\"self_lower_quartile\":%.4g,\"bar\":%.4g,\"clock\":\"%s\",\"pass\":%s}",
         b->lines ? "," : "[", l->name, l->threads, l->shape, l->seconds, l->rate, l->unit,
         l->fraction, (unsigned long long)l->planned, (unsigned long long)l->measured, l->residual,
-        l->peer, l->median, l->lower, l->bar, b->cpu_clock ? "cpu" : "wall",
+        l->peer, l->median, l->lower, l->self, l->bar, b->cpu_clock ? "cpu" : "wall",
         l->pass ? "true" : "false");
 }
 
@@ -73,18 +74,20 @@ static void print_text(bench *b, const line *l)
 {
     char planned[24], measured[24], rate[48];
     if (b->lines == 0)
-        printf("%-22s %-6s %-22s %10s %15s %9s %11s %11s %9s  %-24s %7s %7s %6s\n", "case",
+        printf("%-22s %-6s %-22s %10s %15s %9s %11s %11s %9s  %-24s %7s %7s %7s %6s\n", "case",
                "device", "shape", "seconds", "rate", "of limit", "planned", "measured", "residual",
-               "peer", "median", "lower", "bar");
+               "peer", "median", "lower", "self", "bar");
     snprintf(rate, sizeof rate, "%.4g %s", l->rate, l->unit);
-    printf("%-22s cpu:%-2d %-22s %10.6f %15s %8.1f%% %11s %11s %9.2g  %-24s %7.3f %7.3f %6.3f %s\n",
-           l->name, l->threads, l->shape, l->seconds, rate, 100 * l->fraction,
-           fth_mem_format_size(l->planned, planned, sizeof planned),
-           fth_mem_format_size(l->measured, measured, sizeof measured), l->residual, l->peer,
-           l->median, l->lower, l->bar,
-           !l->pass     ? "FAIL"
-           : l->bar > 0 ? "PASS"
-                        : "-");
+    printf(
+        "%-22s cpu:%-2d %-22s %10.6f %15s %8.1f%% %11s %11s %9.2g  %-24s %7.3f %7.3f %7.3f %6.3f "
+        "%s\n",
+        l->name, l->threads, l->shape, l->seconds, rate, 100 * l->fraction,
+        fth_mem_format_size(l->planned, planned, sizeof planned),
+        fth_mem_format_size(l->measured, measured, sizeof measured), l->residual, l->peer,
+        l->median, l->lower, l->self, l->bar,
+        !l->pass     ? "FAIL"
+        : l->bar > 0 ? "PASS"
+                     : "-");
 }
 
 static void print_line(bench *b, const line *l)
@@ -97,7 +100,7 @@ static void print_line(bench *b, const line *l)
 
 double bench_pairs(bench *b, const bench_pair *p)
 {
-    double ours[100], ratio[100], best_peer = 1e30;
+    double ours[100], ratio[100], self[100], last = 0.0, best_peer = 1e30;
     for (int i = -1; i < b->pairs; i++) { /* -1: warm both sides up */
         double start = bench_now(b, p->threads);
         p->ours(p->arg);
@@ -105,13 +108,18 @@ double bench_pairs(bench *b, const bench_pair *p)
         start = bench_now(b, p->threads);
         double other = p->peer(p->arg);
         if (other < 0) other = bench_now(b, p->threads) - start;
+        if (i >= 0) {
+            ours[i] = mine;
+            ratio[i] = other / mine;
+            self[i] = other / last;
+        }
+        last = other;
         if (i < 0) continue;
-        ours[i] = mine;
-        ratio[i] = other / mine;
         if (other < best_peer) best_peer = other;
     }
     qsort(ours, (size_t)b->pairs, sizeof *ours, by_size);
     qsort(ratio, (size_t)b->pairs, sizeof *ratio, by_size);
+    qsort(self, (size_t)b->pairs, sizeof *self, by_size);
     line l = {.name = p->name,
               .shape = p->shape,
               .unit = p->unit,
@@ -123,6 +131,7 @@ double bench_pairs(bench *b, const bench_pair *p)
     l.residual = p->residual ? p->residual(p->arg) : 0;
     l.median = quantile(ratio, b->pairs, 0.5);
     l.lower = quantile(ratio, b->pairs, 0.25);
+    l.self = quantile(self, b->pairs, 0.25);
     l.bar = p->bar;
     l.planned = p->planned;
     l.measured = p->measured;
