@@ -38,6 +38,7 @@ fth_need(fftw3f libfftw3-dev)
 fth_need(hdf5-serial libhdf5-dev)
 fth_need(zlib zlib1g-dev)
 fth_need(jansson libjansson-dev)
+fth_need(yaml-0.1 libyaml-dev)
 fth_need(libxxhash libxxhash-dev)
 fth_need_header(lapack.h liblapacke-dev) # declarations of the LAPACK routines
 fth_need_header(dnnl.h libdnnl-dev)

@@ -4,6 +4,7 @@
 
 #include <fathom/array.h>
 #include <fathom/base.h>
+#include <fathom/config.h>
 #include <fathom/graph.h>
 #include <fathom/io.h>
 #include <fathom/memory.h>

@@ -589,6 +589,29 @@ static fth_status provoke_CAST_RANGE(fth_err *err)
         err);
 }
 
+/* What a config of one text gives when it has passed, or not, the reader. */
+static fth_status check_config(const char *text, fth_err *err)
+{
+    world w = make_world(1 << 20);
+    static const fth_config_key keys[] = {{.name = "steps", .type = FTH_CONFIG_INT}};
+    const fth_schema schema = {.name = "test", .key = keys, .n_keys = 1};
+    fth_config *cfg = NULL;
+    OKE(fth_config_create(&cfg, w.mem, err), err);
+    fth_status s = fth_config_parse(cfg, "run.yaml", text, strlen(text), err);
+    if (s == FTH_OK) s = fth_config_check(cfg, &schema, NULL, err);
+    OK(fth_config_destroy(cfg, NULL));
+    drop_world(&w);
+    return s;
+}
+static fth_status provoke_CONFIG_SYNTAX(fth_err *err)
+{
+    return check_config("steps: [1, 2", err);
+}
+static fth_status provoke_CONFIG(fth_err *err)
+{
+    return check_config("step: 10", err);
+}
+
 static fth_status (*const provoke[FTH_STATUS_COUNT])(fth_err *) = {
 #define FTH_ERROR(name, code, exit, brief, hint) [FTH_E_##name] = provoke_##name,
 #include <fathom/errors.def>

@@ -1,0 +1,126 @@
+/* path.c - where the paths of a config lead.
+ *
+ * First ${NAME} becomes what the caller's function says, then a relative path is put behind a
+ * folder: the config's when `paths: config` says so and a file gave the path, and the caller's
+ * current directory before that. `$${` is a plain `${`.
+ */
+#include "config/schema.h"
+#include "config/state.h"
+
+#include <string.h>
+
+typedef struct where {
+    fth_config *cfg;
+    const fth_config_key *row;
+    const fth__value *value;
+} where;
+
+static bool refuse(const where *w, const char *expected, const char *found, const char *hint)
+{
+    const fth_config_mistake m = {.kind = FTH_MISTAKE_VARIABLE,
+                                  .at = w->value->given ? w->value->given->at
+                                                        : (fth_place){.file = "default"},
+                                  .key = w->row->name,
+                                  .expected = expected,
+                                  .found = found,
+                                  .hint = hint};
+    fth__config_note(w->cfg, w->value->layer, &m);
+    return false;
+}
+
+/* The value of the variable whose name starts at `s`; *end is behind the closing brace. */
+static const char *look_up(const where *w, const char *s, const char **end)
+{
+    char name[100], found[120], expected[160];
+    const size_t n = strcspn(s, "}");
+    if (s[n] != '}' || n == 0 || n >= sizeof name) {
+        refuse(w, "a variable like ${NAME}", "a '${' without a name and '}'",
+               "write $${ for a plain ${");
+        return NULL;
+    }
+    memcpy(name, s, n);
+    name[n] = '\0';
+    *end = s + n + 1;
+    const char *v = w->cfg->opt.lookup(w->cfg->opt.user, name);
+    if (v && v[0]) return v;
+    snprintf(expected, sizeof expected, "the variable %s to be set", name);
+    snprintf(found, sizeof found, "%s", v ? "an empty one" : "it unset");
+    refuse(w, expected, found, NULL);
+    return NULL;
+}
+
+/* Once to measure, once to write. */
+static bool expand(const where *w, const char *from, fth__text *t)
+{
+    while (*from) {
+        if (strncmp(from, "$${", 3) == 0) {
+            fth__text_add_chars(t, "${", 2);
+            from += 3;
+        } else if (strncmp(from, "${", 2) == 0) {
+            const char *v = look_up(w, from + 2, &from);
+            if (!v) return false;
+            fth__text_add_chars(t, v, strlen(v));
+        } else {
+            fth__text_add_chars(t, from++, 1);
+        }
+    }
+    return true;
+}
+
+/* Length of what stands before the file name; its slash included. */
+static size_t folder_length(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+static const char *join(fth_config *cfg, const char *folder, size_t n, const char *path)
+{
+    if (n == 0 || path[0] == '/' || path[0] == '\0') return path;
+    return fth__store_print(&cfg->store, "%.*s%s%s", (int)n, folder,
+                            folder[n - 1] == '/' ? "" : "/", path);
+}
+
+/* False when a variable is missing; out of memory leaves *path NULL. */
+static bool resolve(const where *w, const char *text, bool from_config, const char **path)
+{
+    fth_config *cfg = w->cfg;
+    if (!cfg->opt.lookup) return *path = text, true;
+    fth__text t;
+    fth__text_init(&t, NULL, 0);
+    if (!expand(w, text, &t)) return false;
+    const size_t bytes = t.wanted + 1;
+    char *out = fth__store_take(&cfg->store, bytes);
+    *path = out;
+    if (!out) return true;
+    fth__text_init(&t, out, bytes);
+    expand(w, text, &t);
+    const fth__layer *file = w->value->given ? w->value->layer : fth__config_document(cfg);
+    if (from_config && file && !file->set)
+        *path = join(cfg, file->name, folder_length(file->name), out);
+    const char *cwd = cfg->opt.cwd ? cfg->opt.cwd : "";
+    if (*path) *path = join(cfg, cwd, strlen(cwd), *path);
+    return true;
+}
+
+void fth__config_resolve_paths(fth_config *cfg)
+{
+    const int64_t rule = fth__schema_find(cfg->schema, "paths");
+    const bool from_config = rule >= 0 && cfg->value[rule].n > 0 && cfg->value[rule].item->text &&
+                             strcmp(cfg->value[rule].item->text, "config") == 0;
+    for (int64_t k = 0; k < cfg->schema->n_keys; k++) {
+        fth__value *v = &cfg->value[k];
+        const where w = {cfg, &cfg->schema->key[k], v};
+        if (w.row->type != FTH_CONFIG_PATH) continue;
+        for (int64_t i = 0; i < v->n; i++) {
+            fth__scalar *item = &v->item[i];
+            item->path = item->text;
+            if (v->broken) continue; /* the default stands in for it */
+            if (!resolve(&w, item->text, from_config, &item->path)) {
+                v->broken = true;
+                item->path = item->text;
+            }
+            if (!item->path) cfg->no_memory = true;
+        }
+    }
+}

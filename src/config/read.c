@@ -1,0 +1,156 @@
+/* read.c - a config before its check: layers of documents and single values. */
+#include "config/state.h"
+
+#include "io/file.h"
+#include "mem/heap.h"
+
+#include <string.h>
+
+fth_status fth_config_create(fth_config **out, fth_mem *mem, fth_err *err)
+{
+    *out = NULL;
+    if (!mem) return FTH_FAIL(err, FTH_E_USAGE, "a config needs a memory");
+    void *block = NULL;
+    FTH_TRY(fth__heap_take(mem, 1, sizeof(fth_config), &block, err));
+    fth_config *cfg = block;
+    cfg->mem = cfg->store.mem = mem;
+    cfg->misuse = fth__store_take(&cfg->store, sizeof *cfg->misuse);
+    if (!cfg->misuse) {
+        fth__heap_free(mem, cfg);
+        return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a config");
+    }
+    atomic_init(&cfg->misuse->state, 0);
+    *out = cfg;
+    return FTH_OK;
+}
+
+fth_status fth_config_destroy(fth_config *cfg, fth_err *err)
+{
+    if (!cfg) return FTH_OK;
+    fth_status s = FTH_OK;
+    const fth__misuse *u = cfg->misuse;
+    if (atomic_load(&u->state) == 2) {
+        s = FTH_FAIL(err, FTH_E_USAGE, "config key '%s' was asked for, but %s", u->key, u->why);
+        if (u->site.file) fth_err_origin(err, u->site);
+    }
+    fth_mem *mem = cfg->mem;
+    fth__store_clear(&cfg->store);
+    fth__heap_free(mem, cfg->finding);
+    fth__heap_free(mem, cfg);
+    return s;
+}
+
+static fth_status no_memory(fth_err *err, const char *name)
+{
+    return FTH_FAIL(err, FTH_E_NOMEM, "no memory to read %s", name);
+}
+
+/* Only what was read without an error becomes a layer. */
+static void append(fth_config *cfg, fth__layer *layer)
+{
+    layer->number = cfg->n_layers++;
+    if (cfg->last_layer)
+        cfg->last_layer->next = layer;
+    else
+        cfg->first_layer = layer;
+    cfg->last_layer = layer;
+}
+
+static fth_status check_open(const fth_config *cfg, fth_err *err)
+{
+    if (!cfg) return FTH_FAIL(err, FTH_E_USAGE, "no config was given");
+    if (cfg->schema) return FTH_FAIL(err, FTH_E_USAGE, "the config is already checked");
+    return FTH_OK;
+}
+
+fth_status fth_config_parse(fth_config *cfg, const char *name, const char *text, size_t bytes,
+                            fth_err *err)
+{
+    FTH_TRY(check_open(cfg, err));
+    if (!name || (!text && bytes > 0)) return FTH_FAIL(err, FTH_E_USAGE, "no text was given");
+    fth__layer *layer = fth__store_take(&cfg->store, sizeof *layer);
+    const char *kept = fth__store_text(&cfg->store, name, strlen(name));
+    if (!layer || !kept) return no_memory(err, name);
+    fth__node *root = NULL;
+    FTH_TRY(fth__node_parse(&cfg->store, kept, text ? text : "", bytes, &root, err));
+    *layer = (fth__layer){.name = kept, .root = root};
+    append(cfg, layer);
+    return FTH_OK;
+}
+
+fth_status fth_config_read(fth_config *cfg, const char *path, fth_err *err)
+{
+    FTH_TRY(check_open(cfg, err));
+    fth__file *file = NULL;
+    void *text = NULL;
+    FTH_TRY(fth__file_open(&file, cfg->mem, path, err));
+    fth_status s = FTH_OK;
+    if (file->bytes > FTH__CONFIG_BYTES)
+        s = FTH_FAIL(err, FTH_E_CONFIG_SYNTAX,
+                     "%s: it has %llu bytes, a config has at most %d; is it a data file?", path,
+                     (unsigned long long)file->bytes, (int)FTH__CONFIG_BYTES);
+    if (s == FTH_OK) s = fth__heap_take(cfg->mem, (int64_t)file->bytes + 1, 1, &text, err);
+    if (s == FTH_OK) s = fth__file_read(file, 0, file->bytes, text, "the config", err);
+    if (s == FTH_OK) s = fth_config_parse(cfg, path, text, (size_t)file->bytes, err);
+    fth__heap_free(cfg->mem, text);
+    fth__file_close(file);
+    return s;
+}
+
+fth_status fth_config_set(fth_config *cfg, const char *assignment, fth_err *err)
+{
+    FTH_TRY(check_open(cfg, err));
+    const int number = cfg->n_sets + 1;
+    const char *equals = assignment ? strchr(assignment, '=') : NULL;
+    if (!equals || equals == assignment)
+        return FTH_FAIL(err, FTH_E_CONFIG_SYNTAX, "--set #%d: expected key=value, found '%.60s'",
+                        number, assignment ? assignment : "");
+    const char *name = fth__store_print(&cfg->store, "--set #%d", number);
+    const char *key = fth__store_text(&cfg->store, assignment, (size_t)(equals - assignment));
+    fth__layer *layer = fth__store_take(&cfg->store, sizeof *layer);
+    if (!name || !key || !layer) return no_memory(err, assignment);
+    fth__node *value = NULL;
+    FTH_TRY(fth__node_parse_value(&cfg->store, (fth_place){.file = name}, equals + 1, &value, err));
+    *layer = (fth__layer){.name = name, .set = key, .root = value};
+    append(cfg, layer);
+    cfg->n_sets = number;
+    return FTH_OK;
+}
+
+const fth__node *fth__node_find(const fth__node *root, const char *name)
+{
+    while (root && root->kind == FTH__NODE_MAP) {
+        const fth__node *inside = NULL;
+        for (const fth__node *c = root->first; c; c = c->next) {
+            const size_t n = strlen(c->key);
+            if (strcmp(c->key, name) == 0) return c;
+            if (n > 0 && strncmp(c->key, name, n) == 0 && name[n] == '.' && !inside) inside = c;
+        }
+        if (inside) name += strlen(inside->key) + 1;
+        root = inside;
+    }
+    return NULL;
+}
+
+const fth__layer *fth__config_document(const fth_config *cfg)
+{
+    const fth__layer *found = NULL;
+    for (const fth__layer *l = cfg->first_layer; l; l = l->next)
+        if (!l->set) found = l;
+    return found;
+}
+
+const char *fth_config_peek(const fth_config *cfg, const char *key)
+{
+    const fth__node *found = NULL;
+    for (const fth__layer *l = cfg && key ? cfg->first_layer : NULL; l; l = l->next) {
+        const fth__node *n = NULL;
+        if (!l->set)
+            n = fth__node_find(l->root, key);
+        else if (strcmp(l->set, key) == 0)
+            n = l->root;
+        if (n) found = n;
+    }
+    const bool is_text = found && found->kind == FTH__NODE_SCALAR && !fth__node_is_null(found);
+    return is_text ? found->text : NULL;
+}

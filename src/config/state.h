@@ -1,0 +1,94 @@
+/* config/state.h - what a config is made of; only for the files of src/config.
+ *
+ * Layers are trees that were read; values are what the check made of them, one per row of the
+ * table. A row whose value has a mistake is `broken`: it holds the default, so that the checks
+ * across keys can go on, and nothing further is said about it.
+ */
+#ifndef FTH_CONFIG_STATE_H
+#define FTH_CONFIG_STATE_H
+
+#include "base/str.h"
+#include "config/node.h"
+
+#include <stdatomic.h>
+
+typedef struct fth__layer {
+    const char *name;      /* of the file, or "--set #2" */
+    const char *set;       /* the key that is set; NULL: root is a whole document */
+    const fth__node *root; /* a document, or the value that is set */
+    struct fth__layer *next;
+    int number;
+} fth__layer;
+
+typedef struct fth__scalar {
+    const char *text; /* TEXT, CHOICE, PATH: as written            */
+    const char *path; /* PATH: with variables and folder           */
+    int64_t integer;  /* INT; CHOICE: its number                   */
+    double real;      /* REAL                                      */
+    uint64_t size;    /* SIZE: bytes, or millionths of a per cent  */
+    bool truth, is_share;
+} fth__scalar;
+
+typedef struct fth__value {
+    const fth__node *given;  /* NULL: the default holds */
+    const fth__layer *layer; /* that gave it            */
+    bool broken, has;
+    int64_t n;
+    fth__scalar *item;
+} fth__value;
+
+typedef struct fth__finding {
+    fth_config_mistake m;
+    int layer;
+} fth__finding;
+
+/* The first question that the table has no answer to. */
+typedef struct fth__misuse {
+    atomic_int state; /* 0 none, 1 being written, 2 there */
+    fth_site site;
+    char key[80];
+    const char *why;
+} fth__misuse;
+
+enum { FTH__FINDINGS = 100 }; /* mistakes, and notices, that are kept; more are only counted */
+
+struct fth_config {
+    fth_mem *mem;
+    fth__store store;
+    fth__layer *first_layer, *last_layer;
+    int n_layers, n_sets;
+    const fth_schema *schema; /* NULL until checked */
+    fth_config_options opt;
+    fth__value *value; /* one per row */
+    fth__finding *finding;
+    int64_t n_findings, cap_findings;
+    int64_t n_mistakes, n_notices; /* all of them, also those not kept */
+    bool no_memory;                /* something could not be noted */
+    fth__misuse *misuse;
+};
+
+/* ---- mistakes (mistakes.c) ---- */
+/* False when one more would only be counted: finding words for it is no use. */
+bool fth__config_has_room(const fth_config *cfg, bool notice);
+/* Note one; its texts are copied. */
+void fth__config_note(fth_config *cfg, const fth__layer *layer, const fth_config_mistake *m);
+/* Into the order of layers, lines and columns. */
+void fth__config_sort(fth_config *cfg);
+/* FTH_OK, or the error that sums the mistakes up. */
+fth_status fth__config_verdict(const fth_config *cfg, fth_err *err);
+
+/* ---- reading (read.c) ---- */
+/* The entry of a document by its full name, through sections or dotted; NULL: none. */
+const fth__node *fth__node_find(const fth__node *root, const char *name);
+/* The last layer that is a document; NULL: none. */
+const fth__layer *fth__config_document(const fth_config *cfg);
+
+/* ---- values (value.c, path.c) ---- */
+/* Make a value of a node by its row: has, n and item. Mistakes are noted and give false; then
+ * nothing changed. */
+bool fth__value_read(fth_config *cfg, const fth_config_key *row, const fth__node *node,
+                     const fth__layer *layer, fth__value *out);
+/* Fill in `path` of every path, by the row "paths". */
+void fth__config_resolve_paths(fth_config *cfg);
+
+#endif
