@@ -169,7 +169,7 @@ FTH_API int fth_config_choice_(const fth_config *cfg, fth_site site, const char 
 FTH_API uint64_t fth_config_size_(const fth_config *cfg, fth_site site, const char *key, int64_t i,
                                   uint64_t free_bytes);
 
-/* ---- a config as text; all like snprintf ---- */
+/* ---- a config as text; functions that return size_t are like snprintf ---- */
 
 /* Every key with its value, defaults too, one line each in the order of the table. Equal configs
  * have equal texts, and the text parses to an equal config. Paths are as written. */
@@ -181,6 +181,14 @@ FTH_API uint64_t fth_config_hash(const fth_config *cfg, const char *section);
  * comment lines; may be NULL. */
 FTH_API size_t fth_config_layout(const fth_config *cfg, const char *kind, const char *header,
                                  char *text, size_t bytes);
+/* Put the layout in place of a file, whole or not at all. */
+FTH_API FTH_MUST_USE fth_status fth_config_write(const fth_config *cfg, const char *kind,
+                                                 const char *header, const char *path,
+                                                 fth_err *err);
+/* How many keys of a section (NULL: of all) have another value in `other`, which was checked with
+ * the same table. The text has a line for each: both values and where they come from. */
+FTH_API int64_t fth_config_compare(const fth_config *cfg, const fth_config *other,
+                                   const char *section, char *text, size_t bytes);
 /* Tables of all keys, in Markdown. */
 FTH_API size_t fth_schema_docs(const fth_schema *schema, char *text, size_t bytes);
 

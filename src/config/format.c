@@ -1,9 +1,11 @@
-/* format.c - a checked config as text: for hashing, for rebuilding, and for people to read. */
+/* format.c - a checked config as text: for hashing, for comparing, and for people to read. */
 #include "config/number.h"
 #include "config/schema.h"
 #include "config/state.h"
 
 #include "base/hash.h"
+#include "io/file.h"
+#include "mem/heap.h"
 
 #include <string.h>
 
@@ -91,17 +93,15 @@ static void put_scalar(out *o, fth_config_type type, const fth__scalar *s)
     put(o, text);
 }
 
-static void put_line(out *o, const fth_config_key *row, const fth__value *v)
+static void put_value(out *o, const fth_config_key *row, const fth__value *v)
 {
-    put(o, row->name);
-    put(o, ": ");
     if (!v->has) put(o, "~");
     if (v->has && row->list) put(o, "[");
     for (int64_t i = 0; i < v->n; i++) {
         if (i > 0) put(o, ", ");
         put_scalar(o, row->type, &v->item[i]);
     }
-    put(o, v->has && row->list ? "]\n" : "\n");
+    if (v->has && row->list) put(o, "]");
 }
 
 static bool is_inside(const char *name, const char *section)
@@ -115,8 +115,12 @@ static void put_canonical(out *o, const fth_config *cfg, const char *section)
     if (!cfg || !cfg->schema || !cfg->value) return;
     for (int64_t k = 0; k < cfg->schema->n_keys; k++)
         if (cfg->schema->key[k].type != FTH_CONFIG_SECTION &&
-            is_inside(cfg->schema->key[k].name, section))
-            put_line(o, &cfg->schema->key[k], &cfg->value[k]);
+            is_inside(cfg->schema->key[k].name, section)) {
+            put(o, cfg->schema->key[k].name);
+            put(o, ": ");
+            put_value(o, &cfg->schema->key[k], &cfg->value[k]);
+            put(o, "\n");
+        }
 }
 
 size_t fth_config_canonical(const fth_config *cfg, char *text, size_t bytes)
@@ -133,6 +137,50 @@ uint64_t fth_config_hash(const fth_config *cfg, const char *section)
     fth__hash_init(&h, 0);
     put_canonical(&(out){.hash = &h}, cfg, section);
     return fth__hash_get(&h);
+}
+
+/* ---- differences ---- */
+
+static uint64_t value_hash(const fth_config_key *row, const fth__value *v)
+{
+    fth__hash h;
+    fth__hash_init(&h, 0);
+    put_value(&(out){.hash = &h}, row, v);
+    return fth__hash_get(&h);
+}
+
+static void put_side(out *o, const fth_config_key *row, const fth__value *v)
+{
+    char place[400];
+    const fth_place nowhere = {.file = "default"};
+    put_value(o, row, v);
+    put(o, " (");
+    put(o, fth__place_format(v->given ? v->given->at : nowhere, place, sizeof place));
+    put(o, ")");
+}
+
+int64_t fth_config_compare(const fth_config *cfg, const fth_config *other, const char *section,
+                           char *text, size_t bytes)
+{
+    fth__text t;
+    fth__text_init(&t, text, bytes);
+    out o = {.text = &t};
+    int64_t differ = 0;
+    if (!cfg || !other || !cfg->value || !other->value || cfg->schema != other->schema) return -1;
+    for (int64_t k = 0; k < cfg->schema->n_keys; k++) {
+        const fth_config_key *row = &cfg->schema->key[k];
+        if (!is_inside(row->name, section) ||
+            value_hash(row, &cfg->value[k]) == value_hash(row, &other->value[k]))
+            continue;
+        put(&o, differ++ > 0 ? "\n" : "");
+        put(&o, row->name);
+        put(&o, ": ");
+        put_side(&o, row, &cfg->value[k]);
+        put(&o, " and ");
+        put_side(&o, row, &other->value[k]);
+    }
+    fth__text_mark_cut(&t);
+    return differ;
 }
 
 /* ---- layout ---- */
@@ -239,4 +287,21 @@ size_t fth_config_layout(const fth_config *cfg, const char *kind, const char *he
         put_section(&l, "", 0, 0);
     }
     return t.wanted;
+}
+
+fth_status fth_config_write(const fth_config *cfg, const char *kind, const char *header,
+                            const char *path, fth_err *err)
+{
+    if (!cfg || !cfg->value) return FTH_FAIL(err, FTH_E_USAGE, "a checked config is needed");
+    const size_t n = fth_config_layout(cfg, kind, header, NULL, 0);
+    void *text = NULL;
+    fth__writer w;
+    FTH_TRY(fth__heap_take(cfg->mem, (int64_t)n + 1, 1, &text, err));
+    fth_config_layout(cfg, kind, header, text, n + 1);
+    fth_status s = fth__writer_open(&w, cfg->mem, path, err);
+    if (s == FTH_OK) s = fth__writer_write(&w, 0, n, text, err);
+    if (s == FTH_OK) s = fth__writer_commit(&w, NULL, err);
+    fth__writer_abandon(&w);
+    fth__heap_free(cfg->mem, text);
+    return s;
 }
