@@ -14,11 +14,7 @@ fth_status fth_config_create(fth_config **out, fth_mem *mem, fth_err *err)
     FTH_TRY(fth__heap_take(mem, 1, sizeof(fth_config), &block, err));
     fth_config *cfg = block;
     cfg->mem = cfg->store.mem = mem;
-    cfg->misuse = fth__store_take(&cfg->store, sizeof *cfg->misuse);
-    if (!cfg->misuse) {
-        fth__heap_free(mem, cfg);
-        return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a config");
-    }
+    cfg->misuse = &cfg->own_misuse;
     atomic_init(&cfg->misuse->state, 0);
     *out = cfg;
     return FTH_OK;

@@ -64,7 +64,7 @@ struct fth_config {
     int64_t n_findings, cap_findings;
     int64_t n_mistakes, n_notices; /* all of them, also those not kept */
     bool no_memory;                /* something could not be noted */
-    fth__misuse *misuse;
+    fth__misuse *misuse, own_misuse; /* through a pointer: getters have a const config */
 };
 
 /* ---- mistakes (mistakes.c) ---- */

@@ -18,7 +18,8 @@ void *fth__store_take(fth__store *s, uint64_t bytes)
     if (bytes > UINT32_MAX) return NULL; /* nothing here is that large; sums below cannot wrap */
     bytes = (bytes + UNIT - 1) / UNIT * UNIT;
     if (!s->last || s->last->bytes - s->last->used < bytes) {
-        const uint64_t room = bytes > BLOCK ? bytes : BLOCK;
+        const uint64_t usual = s->block ? s->block : BLOCK;
+        const uint64_t room = bytes > usual ? bytes : usual;
         store_block *b = fth__heap_alloc(s->mem, sizeof *b + room);
         if (!b) return NULL;
         b->bytes = room;

@@ -10,6 +10,7 @@
 
 typedef struct fth__store {
     fth_mem *mem;
+    uint64_t block; /* bytes asked for at a time; 0: 4096. Tests ask for each piece alone */
     struct fth__store_block *last; /* newest first */
 } fth__store;
 

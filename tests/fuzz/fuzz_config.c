@@ -1,0 +1,59 @@
+/* fuzz_config.c - any bytes as a config: what passes must survive its canonical text.
+ *
+ * The first line of the input, when it starts with '=', is one --set.
+ * seconds: 5 */
+#include "testing/config_table.h"
+#include "testing/fuzz.h"
+
+#include <stdlib.h>
+
+/* The canonical text of a config, to be freed; NULL when it has mistakes. */
+static char *canonical_of(fth_mem *mem, const char *set, const char *text, size_t bytes)
+{
+    fth_config *cfg = NULL;
+    char *out = NULL;
+    if (fth_config_create(&cfg, mem, NULL) != FTH_OK) abort();
+    bool good = fth_config_parse(cfg, "fuzz", text, bytes, NULL) == FTH_OK;
+    if (good && set) good = fth_config_set(cfg, set, NULL) == FTH_OK;
+    if (good && fth_config_check(cfg, &ct_schema, &ct_options, NULL) == FTH_OK) {
+        const size_t n = fth_config_canonical(cfg, NULL, 0);
+        out = malloc(n + 1);
+        if (!out || fth_config_canonical(cfg, out, n + 1) != n || strlen(out) != n) abort();
+        (void)fth_config_layout(cfg, NULL, NULL, NULL, 0);
+    }
+    fth_config_mistake m;
+    for (int64_t i = 0; fth_config_get_mistake(cfg, i, &m); i++) {
+        char line[200];
+        fth_config_mistake_format(&m, line, sizeof line);
+        if (out && !m.notice) abort();
+    }
+    if (fth_config_destroy(cfg, NULL) != FTH_OK) abort();
+    return out;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    fth_mem_options opt;
+    fth_mem_options_default(&opt);
+    opt.budget_bytes = 1 << 20;
+    fth_mem *mem = NULL;
+    if (fth_mem_create(&mem, &opt, NULL) != FTH_OK) abort();
+    const char *text = (const char *)data;
+    char set[100] = "";
+    if (size > 0 && text[0] == '=') {
+        const char *end = memchr(text, '\n', size);
+        const size_t n = end ? (size_t)(end - text) : size;
+        if (n < sizeof set) memcpy(set, text + 1, n > 0 ? n - 1 : 0);
+        text += n;
+        size -= n;
+    }
+    char *once = canonical_of(mem, set[0] ? set : NULL, text, size);
+    if (once && strlen(once) < 1 << 20) {
+        char *twice = canonical_of(mem, NULL, once, strlen(once));
+        if (!twice || strcmp(once, twice) != 0) abort();
+        free(twice);
+    }
+    free(once);
+    if (fth_mem_destroy(mem, NULL) != FTH_OK) abort();
+    return 0;
+}
