@@ -46,7 +46,7 @@ static void put_quoted(out *o, const char *text)
             snprintf(escaped, sizeof escaped, "\\%c", (int)c);
             put(o, escaped);
         } else if (c < 0x20 || (c >= 0x7f && c <= 0xa0) || c == 0x2028 || c == 0x2029 ||
-                   c == 0xfeff || c == 0xfffe || c == 0xffff) {
+                   c == 0xfffe || c == 0xffff) {
             snprintf(escaped, sizeof escaped, "\\u%04x", c);
             put(o, escaped);
         } else {

@@ -143,6 +143,8 @@ static bool place_of_words(const fth_config *cfg, const char *keys, const fth__v
 }
 
 static void add(fth_config *cfg, bool notice, const char *keys, const char *hint, const char *fmt,
+                va_list args) FTH_PRINTF(5, 0);
+static void add(fth_config *cfg, bool notice, const char *keys, const char *hint, const char *fmt,
                 va_list args)
 {
     if (!cfg || !cfg->schema || !keys) return;

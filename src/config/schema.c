@@ -59,11 +59,11 @@ int fth__word_find(const char *words, const char *word)
 
 /* ---- nearness ---- */
 
+/* A changed case, or - for _, is no edit. */
 static int change_cost(char a, char b)
 {
-    if (a == b) return 0;
-    if (tolower((unsigned char)a) == tolower((unsigned char)b)) return 1;
-    return (a == '-' || a == '_') && (b == '-' || b == '_') ? 1 : 2;
+    const bool dashes = (a == '-' || a == '_') && (b == '-' || b == '_');
+    return dashes || tolower((unsigned char)a) == tolower((unsigned char)b) ? 0 : 2;
 }
 
 static int least(int a, int b)
@@ -88,7 +88,8 @@ int fth__distance(const char *a, size_t n_a, const char *b, size_t n_b)
             row[2][j] = d;
         }
     }
-    return row[2][n_b];
+    const bool same = n_a == n_b && memcmp(a, b, n_a) == 0;
+    return row[2][n_b] == 0 && !same ? 1 : row[2][n_b];
 }
 
 /* One edit in three letters is still near; of a very short name only its case. */

@@ -21,7 +21,8 @@ const char *fth__word(const char *words, int i, size_t *length);
 int fth__word_find(const char *words, const char *word);
 /* Number of the nearest word, -1: none is near. */
 int fth__word_nearest(const char *words, const char *word);
-/* Half edits (a change of case or of - and _ is one, any other edit two) between two names. */
+/* Half edits between two names: an inserted, missing, changed or swapped letter is two; names that
+ * differ only by case, or by - and _, are one apart. */
 int fth__distance(const char *a, size_t n_a, const char *b, size_t n_b);
 
 /* "an integer in [1, inf)", "one of exp softplus", "a list of paths": what a row takes. */

@@ -62,8 +62,8 @@ struct fth_config {
     fth__value *value; /* one per row */
     fth__finding *finding;
     int64_t n_findings, cap_findings;
-    int64_t n_mistakes, n_notices; /* all of them, also those not kept */
-    bool no_memory;                /* something could not be noted */
+    int64_t n_mistakes, n_notices;   /* all of them, also those not kept */
+    bool no_memory;                  /* something could not be noted */
     fth__misuse *misuse, own_misuse; /* through a pointer: getters have a const config */
 };
 

@@ -37,7 +37,7 @@ static int64_t pick(world *w, int64_t n)
 static void random_text(world *w, char *text)
 {
     static const unsigned odd[] = {'\t', '\n', ' ',      '"',  '\'',   '\\',   ':',    '#',
-                                   '$',  0x7f, 0x85,     0xa0, 0x2028, 0xfeff, 0xfffd, 0x1f600,
+                                   '$',  0x7f, 0x85,     0xa0, 0x2028, 0xfeff, 0xfffe, 0x1f600,
                                    '~',  '{',  0x10ffff, 0xe9, '&',    '*',    '%',    '1'};
     int n = (int)pick(w, TEXT);
     while (n-- > 0) {

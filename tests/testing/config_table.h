@@ -57,6 +57,8 @@ static inline void ct_check(fth_config *cfg, void *user)
     if (fth_config_bool(cfg, "model.local") && !fth_config_bool(cfg, "model.spatial"))
         fth_config_complain(cfg, "model.local model.spatial", "write spatial: true",
                             "local needs spatial");
+    if (strcmp(fth_config_text(cfg, "name"), "taken") == 0) /* "" when it is missing */
+        fth_config_complain(cfg, "name", NULL, "another run has this name");
     if (fth_config_int(cfg, "model.n_components") > 500)
         fth_config_notify(cfg, "model.n_components", NULL, "that is a lot");
 }

@@ -176,6 +176,7 @@ TEST(every_way_to_be_wrong)
         {"name: a\nmodel: {k: 1}", "2:9: unknown key 'model.k'; did you mean 'model.K'?"},
         {"name: a\nmodle: {K: 1}", "2:1: unknown key 'modle'"},
         {"name: a\nmax_iter: 1", "2:1: unknown key 'max_iter'; did you mean 'training.max_iter'?"},
+        {"name: taken", "1:7: name: another run has this name"},
         {"name: a\nnonsense: 1", "2:1: unknown key 'nonsense'"},
         {"name: a\n'': 1", "2:1: unknown key ''"},
         {"name: a\nmodel: {prior: {scael: 1}}", "did you mean 'model.prior.scale'?"},
@@ -211,6 +212,36 @@ TEST(every_way_to_be_wrong)
         IS(check(&b), FTH_E_CONFIG);
         HAS(b.err.text, rows[i].says);
         HAS(b.err.text, i < 2 ? "2 mistakes" : "1 mistake:"); /* without keys the name is missing */
+        drop(&b);
+    }
+}
+
+TEST(only_near_names_are_suggested)
+{
+    static const struct {
+        const char *written, *nearest;
+    } rows[] = {
+        {"SEED", "seed"},
+        {"sed", "seed"},
+        {"esed", "seed"},
+        {"name_", "name"},
+        {"model.x", ""}, /* not K */
+        {"model.k", "model.K"},
+        {"speed_of_light", ""},
+        {"output-dir", "output_dir"},
+        {"training.batchsize", "training.batch_size"},
+        {"model.x_batch", "training.batch_size"}, /* by its alias */
+        {"train.max_iter", "training.max_iter"},
+        {"model.Kernel", "model.kernel"},
+        {"n_component", "model.n_components"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[100];
+        snprintf(text, sizeof text, "name: x\n%s: 1\n", rows[i].written);
+        bench b = start(text);
+        IS(check(&b), FTH_E_CONFIG);
+        const fth_config_mistake m = mistake(&b, 0);
+        EQ_STR(m.nearest ? m.nearest : "", rows[i].nearest);
         drop(&b);
     }
 }
