@@ -6,6 +6,7 @@
 #include "testing/files.h"
 
 #include <fathom/config.h>
+#include <math.h>
 
 enum { KEYS = 24, ITEMS = 4, TEXT = 24, ROUNDS = 400 };
 
@@ -70,13 +71,14 @@ static double random_real(world *w)
     return pick(w, 2) ? u.v : (double)pick(w, 2000) / 10;
 }
 
-static void random_item(world *w, fth_config_type type, item *i)
+static void random_item(world *w, fth_config_type type, bool infinite, item *i)
 {
     static const char *const choices[] = {"red", "green", "blue"};
     i->truth = pick(w, 2) == 1;
     i->integer = (int64_t)(t_random_u64(&w->r) >> pick(w, 64));
     if (pick(w, 2)) i->integer = -i->integer - 1;
     i->real = random_real(w);
+    if (infinite && pick(w, 4) == 0) i->real = pick(w, 2) ? (double)INFINITY : -(double)INFINITY;
     i->size = (t_random_u64(&w->r) >> (1 + pick(w, 62))) + 1;
     random_text(w, i->text);
     if (type == FTH_CONFIG_CHOICE) strcpy(i->text, choices[i->integer = pick(w, 3)]);
@@ -113,7 +115,9 @@ static char *write_item(world *w, char *to, fth_config_type type, const item *i)
     switch (type) {
     case FTH_CONFIG_BOOL: return to + sprintf(to, "%s", i->truth ? "true" : "false");
     case FTH_CONFIG_INT: return to + sprintf(to, "%lld", (long long)i->integer);
-    case FTH_CONFIG_REAL: return to + sprintf(to, pick(w, 2) ? "%.17g" : "%.16e", i->real);
+    case FTH_CONFIG_REAL:
+        if (isinf(i->real)) return to + sprintf(to, i->real < 0 ? "-.inf" : ".inf");
+        return to + sprintf(to, pick(w, 2) ? "%.17g" : "%.16e", i->real);
     case FTH_CONFIG_SIZE: return to + sprintf(to, "%llu", (unsigned long long)i->size);
     case FTH_CONFIG_SECTION:
     case FTH_CONFIG_TYPE_COUNT:
@@ -152,7 +156,7 @@ static void make_row(world *w, int k)
     snprintf(w->name[k], sizeof w->name[k], "%s%sk%d", depth > 0 ? "s1." : "",
              depth > 1 ? "s2." : "", k);
     w->n_items[k] = w->key[k].list ? pick(w, ITEMS + 1) : 1;
-    for (int i = 0; i < ITEMS; i++) random_item(w, type, &w->items[k][i]);
+    for (int i = 0; i < ITEMS; i++) random_item(w, type, w->key[k].range != NULL, &w->items[k][i]);
     write_value(w, k);
     w->given[k] = pick(w, 3) > 0;
     if (!w->given[k] && pick(w, 2)) {
