@@ -34,7 +34,14 @@ static unsigned read_char(const unsigned char *s, size_t *length)
     return c;
 }
 
-/* In double quotes; what YAML would take for a line break or refuse is escaped. */
+/* What YAML would take for a line break or refuse. */
+static bool needs_escape(unsigned c)
+{
+    return c < 0x20 || (c >= 0x7f && c <= 0xa0) || c == 0x2028 || c == 0x2029 || c == 0xfffe ||
+           c == 0xffff;
+}
+
+/* In double quotes. */
 static void put_quoted(out *o, const char *text)
 {
     put(o, "\"");
@@ -45,8 +52,7 @@ static void put_quoted(out *o, const char *text)
         if (c == '"' || c == '\\') {
             snprintf(escaped, sizeof escaped, "\\%c", (int)c);
             put(o, escaped);
-        } else if (c < 0x20 || (c >= 0x7f && c <= 0xa0) || c == 0x2028 || c == 0x2029 ||
-                   c == 0xfffe || c == 0xffff) {
+        } else if (needs_escape(c)) {
             snprintf(escaped, sizeof escaped, "\\u%04x", c);
             put(o, escaped);
         } else {
@@ -198,12 +204,21 @@ static bool is_written(const layout *l, int64_t k)
     return !l->kind || !row->applies || fth__word_find(row->applies, l->kind) >= 0;
 }
 
+/* A text of several lines without quotes cannot stay so. */
+static bool is_one_line(const char *text)
+{
+    size_t n = 0;
+    for (const unsigned char *s = (const unsigned char *)text; *s; s += n)
+        if (needs_escape(read_char(s, &n))) return false;
+    return true;
+}
+
 /* As it was written; inside a list the signs of lists need quotes. */
 static void put_node(out *o, const fth__node *n, bool inside)
 {
     if (fth__node_is_null(n))
         put(o, "~");
-    else if (n->quoted || (inside && strpbrk(n->text, ",[]{}:?")))
+    else if (n->quoted || !is_one_line(n->text) || (inside && strpbrk(n->text, ",[]{}:?")))
         put_quoted(o, n->text);
     else
         put(o, n->text);

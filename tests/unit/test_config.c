@@ -460,6 +460,17 @@ TEST(layout_is_what_a_person_writes)
     }
 }
 
+/* Without quotes an empty line inside a text is a line break. */
+TEST(layout_quotes_what_has_lines)
+{
+    char text[200];
+    bench b = checked("name: a\n\n  b\noutput_dir: c\n  d\n");
+    EQ_STR(fth_config_text(b.cfg, "name"), "a\nb");
+    fth_config_layout(b.cfg, NULL, NULL, text, sizeof text);
+    EQ_STR(text, "name: \"a\\u000ab\"\noutput_dir: c d\n");
+    drop(&b);
+}
+
 TEST(a_file_is_written_and_read_back)
 {
     bench b = checked("name: x\nmodel: {K: 7}\n");
