@@ -117,4 +117,15 @@ MUTANTS = [
     ("own_pages_counted_as_growth", "src/run/report.c",
      "theirs = r->resident0 + (foreign > r->foreign0 ? foreign - r->foreign0 : 0);",
      "theirs = r->resident0 + 0 * foreign;", "scale/test_growth"),
+    # ---- config: what is said about a file ----
+    ("key_given_twice_by_its_alias", "src/config/check.c",
+     "if (v->given && v->layer == layer) {", "if (v->given && v->layer != layer && !layer) {", "unit/test_config"),
+    ("quoted_number_is_a_number", "src/config/value.c",
+     "if (kind != FTH__NUMBER_OK || p->node->quoted)", "if (kind != FTH__NUMBER_OK)", "unit/test_config"),
+    ("complains_about_a_key_that_has_a_mistake", "src/config/mistakes.c",
+     "if (v->broken) return false;", "(void)0;", "unit/test_config"),
+    ("canonical_number_rounded", "src/config/number.c",
+     "digits <= 17", "digits <= 16", "property/test_config"),
+    ("missing_memory_goes_unsaid", "src/config/mistakes.c",
+     "        cfg->no_memory = true;\n", "", "fault/test_config_faults"),
 ]
