@@ -385,4 +385,49 @@ TEST(counts_stay_sparse_at_every_budget)
     free(other);
 }
 
+/* Two graphs that differ in their row pointers alone: what was decided for the first, whose chunks
+ * are light, does not fit the second. */
+TEST(other_rows_are_planned_anew)
+{
+    enum { N = 4096, MOST = 64 * N };
+    static int64_t even[N + 1], heavy[N + 1];
+    static float value[MOST];
+    fth_options opt;
+    fth_context *ctx = NULL;
+    fth_err err = {0};
+    for (int64_t i = 0; i < N; i++) {
+        even[i + 1] = even[i] + 64;
+        heavy[i + 1] = heavy[i] + (i < N / 16 ? 1024 : 0);
+    }
+    fth_options_default(&opt);
+    opt.threads = 1;
+    OKE(fth_context_create(&ctx, &opt, &err), &err);
+    counts c = {.count = value};
+    for (int k = 0; k < 2; k++) {
+        fth_graph *g = fth_graph_create(ctx);
+        fth_axis(g, "cell", N);
+        fth_axis_ragged(g, "entry", "cell", k == 0 ? even : heavy);
+        const fth_source src = {.kind = "counts",
+                                .self = &c,
+                                .dtype = FTH_F32,
+                                .n_axes = 1,
+                                .size = {MOST},
+                                .read = read_counts};
+        const fth_val x = fth_input(g, "x", FTH_F32, "entry", src);
+        const fth_val v = fth_sum(fth_collect(fth_exp(x), "entry"), "cell");
+        fth_plan *p = fth_plan_make(g, &v, 1, &(fth_limits){.memory_bytes = 1 << 20}, &err);
+        if (!p) OKE(err.status, &err);
+        float sum = 0.0f;
+        fth_run_report report;
+        const fth_sink sink = fth_scalar_sink(FTH_F32, &sum);
+        OKE(fth_run(p, &sink, NULL, &report, &err), &err);
+        EQ_U64(report.ledger_bytes, report.planned_bytes);
+        LE_F64((double)report.ledger_bytes, 1 << 20);
+        EQ_F64(sum, (double)MOST);
+        fth_plan_destroy(p);
+        fth_graph_destroy(g);
+    }
+    OKE(fth_context_destroy(ctx, &err), &err);
+}
+
 TEST_MAIN()
