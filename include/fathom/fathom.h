@@ -12,6 +12,7 @@
 #include <fathom/ops.h>
 #include <fathom/optim.h>
 #include <fathom/plan.h>
+#include <fathom/plot.h>
 #include <fathom/trace.h>
 
 #endif /* FATHOM_FATHOM_H */

@@ -1,0 +1,241 @@
+/* layout.c - where everything stands, so that no two texts meet.
+ *
+ * What surrounds a panel (ticks, labels, title, colour bar, legend) is measured; a column of the
+ * grid leaves room for its widest panel, a row for its highest, and the boxes for data share the
+ * rest. Ticks depend on the boxes and the boxes on the ticks, so it is done three times; the
+ * second already settles nearly always. Boxes lie on whole pixels.
+ */
+#include "plot/figure.h"
+
+#include <math.h>
+
+static const double OUTER = 7; /* around everything, points */
+
+fth__sizes fth__sizes_of(const fth_figure *fig)
+{
+    const double f = fig->font;
+    return (fth__sizes){.tick_font = 0.89 * f,
+                        .title_font = 1.12 * f,
+                        .tick = 0.36 * f,
+                        .minor = 0.2 * f,
+                        .gap = 0.36 * f,
+                        .frame = 0.75,
+                        .bar_gap = 0.8 * f,
+                        .bar_width = 1.15 * f,
+                        .legend_row = 1.4 * f,
+                        .legend_mark = 1.9 * f,
+                        .legend_pad = 0.6 * f};
+}
+
+double fth__ticks_width(const fth__ticks *t, double size)
+{
+    double widest = 0;
+    for (int i = 0; i < t->n; i++) widest = fmax(widest, fth__text_width(t->text[i], size));
+    return widest;
+}
+
+static double names_width(const fth__axis *a, double size)
+{
+    double widest = 0;
+    for (int64_t i = 0; i < a->n_names; i++)
+        if (a->names[i]) widest = fmax(widest, fth__text_width(a->names[i], size));
+    return widest;
+}
+
+bool fth__names_turned(const fth_panel *p)
+{
+    const fth__axis *a = &p->axis[0];
+    const double room = p->box.w / (a->high - a->low);
+    return names_width(a, fth__sizes_of(p->fig).tick_font) > 0.92 * room;
+}
+
+double fth__tick_room(const fth_figure *fig, const fth_panel *p, int side)
+{
+    const fth__sizes z = fth__sizes_of(fig);
+    const fth__axis *a = &p->axis[side];
+    if (a->no_ticks || p->bare) return 0;
+    const double edge = z.tick + z.gap;
+    if (a->names && side == FTH_AXIS_Y) return edge + names_width(a, z.tick_font);
+    if (a->names && fth__names_turned(p)) return edge + names_width(a, z.tick_font);
+    if (side == FTH_AXIS_X) return edge + z.tick_font * FTH__CAP_HEIGHT;
+    fth__ticks t;
+    fth__ticks_make(&t, a, p->box.h, FTH__TICK_ROOM_Y * fig->font);
+    return edge + fth__ticks_width(&t, z.tick_font);
+}
+
+double fth__bar_right(const fth_figure *fig, const fth__layer *l, double height, const char *label)
+{
+    const fth__sizes z = fth__sizes_of(fig);
+    fth__ticks t;
+    fth__ticks_make(&t, &l->colours, height, FTH__TICK_ROOM_Y * fig->font);
+    const double numbers = z.tick + z.gap + fth__ticks_width(&t, z.tick_font);
+    return fmax(numbers, fth__text_width(t.factor, z.tick_font) - z.bar_width) +
+           (label && *label ? 1.35 * fig->font * FTH__LINE_HEIGHT * 0.85 : 0);
+}
+
+fth__layer *fth__panel_bar_layer(const fth_panel *p)
+{
+    for (int64_t i = p->n_layers; p->bar_label && i-- > 0;)
+        if (fth__layer_has_values(&p->layer[i])) return &p->layer[i];
+    return NULL;
+}
+
+static double factor_room(const fth_figure *fig, const fth_panel *p)
+{
+    const fth__axis *a = &p->axis[FTH_AXIS_Y];
+    if (a->no_ticks || p->bare) return 0;
+    fth__ticks t;
+    fth__ticks_make(&t, a, p->box.h, FTH__TICK_ROOM_Y * fig->font);
+    return t.factor[0] ? 1.3 * fth__sizes_of(fig).tick_font : 0;
+}
+
+/* The last number of the x axis may stand out to the right. */
+static double overhang(const fth_figure *fig, const fth_panel *p)
+{
+    const fth__axis *a = &p->axis[FTH_AXIS_X];
+    if (a->no_ticks || p->bare || a->names) return 0;
+    const double size = fth__sizes_of(fig).tick_font;
+    fth__ticks t;
+    fth__ticks_make(&t, a, p->box.w, FTH__TICK_ROOM_X * fig->font);
+    double out = 0;
+    for (int i = 0; i < t.n; i++) {
+        const double half = fth__text_width(t.text[i], size) / 2;
+        out = fmax(out, half - (1 - fth__axis_map(a, t.at[i])) * p->box.w);
+    }
+    return out;
+}
+
+static void measure(fth_figure *fig, fth_panel *p)
+{
+    const fth__sizes z = fth__sizes_of(fig);
+    const double label = fig->font * FTH__LINE_HEIGHT;
+    p->left = p->right = p->top = p->bottom = 0;
+    if (p->n_layers == 0) return;
+    p->left = fth__tick_room(fig, p, FTH_AXIS_Y);
+    p->bottom = fth__tick_room(fig, p, FTH_AXIS_X);
+    if (p->axis[FTH_AXIS_Y].label && *p->axis[FTH_AXIS_Y].label) p->left += label + z.gap;
+    if (p->axis[FTH_AXIS_X].label && *p->axis[FTH_AXIS_X].label) p->bottom += label + z.gap;
+    p->top = factor_room(fig, p);
+    if (p->title) p->top += fth__text_height(p->title, z.title_font) + z.gap;
+    const fth__layer *bar = fth__panel_bar_layer(p);
+    if (bar) p->right = z.bar_gap + z.bar_width + fth__bar_right(fig, bar, p->box.h, p->bar_label);
+    if (fth__legend_is_beside(p)) p->right += z.bar_gap + fth__legend_measure(p).w;
+    p->right = fmax(p->right, overhang(fig, p));
+}
+
+typedef struct grid {
+    fth_figure *fig;
+    double x0, y0, x1, y1; /* inside the margins, title and bar */
+    double w, h;           /* of every box */
+    double gap_x, gap_y;
+} grid;
+
+/* Most room that panels of one column, or one row, want at one side. */
+static double widest(const fth_figure *fig, int64_t line, bool column, int which)
+{
+    double most = 0;
+    const int64_t n = column ? fig->rows : fig->columns;
+    for (int64_t k = 0; k < n; k++) {
+        const int64_t i = column ? k * fig->columns + line : line * fig->columns + k;
+        if (i >= fig->n_panels) break;
+        const fth_panel *p = &fig->panel[i];
+        const double side[4] = {p->left, p->right, p->top, p->bottom};
+        most = fmax(most, side[which]);
+    }
+    return most;
+}
+
+static void share(grid *g)
+{
+    const fth_figure *fig = g->fig;
+    double x = g->x1 - g->x0 - g->gap_x * (double)(fig->columns - 1);
+    double y = g->y1 - g->y0 - g->gap_y * (double)(fig->rows - 1);
+    for (int64_t c = 0; c < fig->columns; c++)
+        x -= widest(fig, c, true, 0) + widest(fig, c, true, 1);
+    for (int64_t r = 0; r < fig->rows; r++)
+        y -= widest(fig, r, false, 2) + widest(fig, r, false, 3);
+    g->w = fmax(x / (double)fig->columns, 12);
+    g->h = fmax(y / (double)fig->rows, 12);
+}
+
+static bool is_equal(const fth_panel *p)
+{
+    if (p->aspect != FTH_ASPECT_AUTO) return p->aspect == FTH_ASPECT_EQUAL;
+    bool image = false;
+    for (int64_t i = 0; i < p->n_layers; i++) image |= p->layer[i].kind == FTH__LAYER_IMAGE;
+    return image && !p->axis[0].names && !p->axis[1].names;
+}
+
+/* Shrink the box until one unit is as long on both axes, and put it on whole pixels. */
+static void fit(fth_panel *p)
+{
+    const fth__axis *ax = &p->axis[0], *ay = &p->axis[1];
+    fth__box *b = &p->box;
+    if (is_equal(p) && ax->scale == FTH_SCALE_LINEAR && ay->scale == FTH_SCALE_LINEAR) {
+        const double ratio = (ay->high - ay->low) / (ax->high - ax->low); /* h / w */
+        const double w = fmax(fmin(b->w, b->h / ratio), 4), h = fmax(fmin(b->h, w * ratio), 4);
+        b->x += (b->w - w) / 2, b->y += (b->h - h) / 2;
+        b->w = w, b->h = h;
+    }
+    const double px = 72 / p->fig->dpi;
+    const double x1 = round((b->x + b->w) / px) * px, y1 = round((b->y + b->h) / px) * px;
+    b->x = round(b->x / px) * px, b->y = round(b->y / px) * px;
+    b->w = fmax(x1 - b->x, px), b->h = fmax(y1 - b->y, px);
+}
+
+static void place(grid *g)
+{
+    fth_figure *fig = g->fig;
+    double y = g->y0;
+    for (int64_t r = 0; r < fig->rows; r++) {
+        const double top = widest(fig, r, false, 2), bottom = widest(fig, r, false, 3);
+        double x = g->x0;
+        for (int64_t c = 0; c < fig->columns; c++) {
+            const double left = widest(fig, c, true, 0), right = widest(fig, c, true, 1);
+            const int64_t i = r * fig->columns + c;
+            if (i < fig->n_panels) {
+                fig->panel[i].box = (fth__box){x + left, y + top, g->w, g->h};
+                fit(&fig->panel[i]);
+            }
+            x += left + g->w + right + g->gap_x;
+        }
+        y += top + g->h + bottom + g->gap_y;
+        fig->band[r] = r + 1 < fig->rows ? y - g->gap_y / 2 : fig->height;
+    }
+}
+
+/* One bar for all: along the right edge, as high as the boxes, at most 4 inches. */
+static void place_bar(fth_figure *fig, grid *g)
+{
+    const fth__sizes z = fth__sizes_of(fig);
+    const double top = fig->panel[0].box.y;
+    const fth_panel *last = &fig->panel[(fig->rows - 1) * fig->columns];
+    const double span = fmax(last->box.y + last->box.h - top, 20), h = fmin(span, 4 * 72);
+    const double right = fth__bar_right(fig, fig->bar_layer, h, fig->bar_label);
+    fig->bar =
+        (fth__box){fig->width - OUTER - right - z.bar_width, top + (span - h) / 2, z.bar_width, h};
+    g->x1 = fig->bar.x - 1.3 * z.bar_gap;
+}
+
+void fth__figure_layout(fth_figure *fig)
+{
+    const fth__sizes z = fth__sizes_of(fig);
+    grid g = {.fig = fig,
+              .x0 = OUTER,
+              .y0 = OUTER,
+              .x1 = fig->width - OUTER,
+              .y1 = fig->height - OUTER,
+              .gap_x = 1.2 * fig->font,
+              .gap_y = 1.2 * fig->font};
+    if (fig->title) g.y0 += fth__text_height(fig->title, 1.15 * z.title_font) + z.gap;
+    for (int64_t i = 0; i < fig->n_panels; i++)
+        fig->panel[i].box = (fth__box){0, 0, fmax(fig->width / (double)fig->columns - 40, 12),
+                                       fmax(fig->height / (double)fig->rows - 40, 12)};
+    for (int round = 0; round < 3; round++) {
+        for (int64_t i = 0; i < fig->n_panels; i++) measure(fig, &fig->panel[i]);
+        if (fig->bar_label && fig->bar_layer) place_bar(fig, &g);
+        share(&g);
+        place(&g);
+    }
+    if (fig->bar_label && fig->bar_layer) place_bar(fig, &g);
+}

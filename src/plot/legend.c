@@ -1,0 +1,177 @@
+/* legend.c - what the colours and lines of a panel mean.
+ *
+ * Beside the panel where points have groups, else in the corner that covers least of the data.
+ */
+#include "base/checked.h"
+#include "plot/figure.h"
+
+#include <math.h>
+
+static bool has_groups(const fth__layer *l)
+{
+    return l->kind == FTH__LAYER_POINTS && l->opt.points.group_names &&
+           !fth__column_is_empty(&l->opt.points.groups);
+}
+
+/* Entries of a layer, and the name of one. */
+static int64_t entries(const fth__layer *l)
+{
+    if (has_groups(l)) return l->opt.points.n_groups;
+    return l->label && l->kind != FTH__LAYER_TEXT ? 1 : 0;
+}
+
+static const char *entry_name(const fth__layer *l, int64_t i)
+{
+    const char *name = has_groups(l) ? l->opt.points.group_names[i] : l->label;
+    return name ? name : "";
+}
+
+/* More rows than fit beside the panel go into more columns. */
+static int64_t rows_that_fit(const fth_panel *p, bool beside)
+{
+    const fth__sizes z = fth__sizes_of(p->fig);
+    const double h = beside ? p->box.h : p->box.h * 0.9;
+    return fth__max_i64(1, (int64_t)((h - 2 * z.legend_pad) / z.legend_row));
+}
+
+bool fth__legend_is_beside(const fth_panel *p)
+{
+    if (p->legend == FTH_LEGEND_NONE) return false;
+    bool groups = false;
+    int64_t n = 0;
+    for (int64_t i = 0; i < p->n_layers; i++) {
+        groups |= has_groups(&p->layer[i]);
+        n += entries(&p->layer[i]);
+    }
+    return n > 0 && (groups || p->legend == FTH_LEGEND_BESIDE);
+}
+
+fth__legend_size fth__legend_measure(const fth_panel *p)
+{
+    const fth__sizes z = fth__sizes_of(p->fig);
+    fth__legend_size s = {0, 0, 0};
+    double widest = 0;
+    for (int64_t i = 0; i < p->n_layers; i++)
+        for (int64_t k = 0; k < entries(&p->layer[i]); k++, s.n++)
+            widest = fmax(widest, fth__text_width(entry_name(&p->layer[i], k), z.tick_font));
+    const int64_t rows = rows_that_fit(p, fth__legend_is_beside(p));
+    const int64_t columns = fth__ceil_div_i64(s.n, rows), high = s.n < rows ? s.n : rows;
+    s.w = (double)columns * (z.legend_mark + 0.5 * p->fig->font + widest + z.legend_pad) +
+          z.legend_pad;
+    s.h = (double)high * z.legend_row + 2 * z.legend_pad - 0.3 * p->fig->font;
+    return s;
+}
+
+/* ---- the freest corner ---- */
+
+/* How many of a layer's points fall into a box; a look at a few hundred is enough. */
+static int64_t covered(const fth_panel *p, const fth__layer *l, const fth__box *b)
+{
+    enum { LOOKS = 400 };
+    const bool line = l->kind == FTH__LAYER_LINE;
+    if ((!line && l->kind != FTH__LAYER_POINTS) || l->y.source || l->x.source) return 0;
+    const double scale_x = p->box.w, scale_y = p->box.h;
+    double px = (double)NAN, py = (double)NAN;
+    int64_t hits = 0;
+    for (int64_t k = 0; k < fth__min_i64(LOOKS, l->y.n); k++) {
+        const int64_t i = l->y.n <= LOOKS ? k : (l->y.n - 1) * k / (LOOKS - 1);
+        uint64_t raw;
+        double v[2];
+        (void)fth__column_read(&l->x, i, 1, &raw, &v[0], NULL);
+        (void)fth__column_read(&l->y, i, 1, &raw, &v[1], NULL);
+        const double x = p->box.x + scale_x * fth__axis_map(&p->axis[0], v[0]);
+        const double y = p->box.y + scale_y * (1 - fth__axis_map(&p->axis[1], v[1]));
+        for (int part = 1; part <= 8; part++) { /* a line also covers what lies between */
+            const double t = part / 8.0;
+            const double sx = line && part < 8 ? px + (x - px) * t : x;
+            const double sy = line && part < 8 ? py + (y - py) * t : y;
+            if (!line && part < 8) continue;
+            hits += sx >= b->x && sx <= b->x + b->w && sy >= b->y && sy <= b->y + b->h;
+        }
+        px = x, py = y;
+    }
+    return hits;
+}
+
+static fth__box best_corner(const fth_panel *p, fth__legend_size s, double away)
+{
+    const double left = p->box.x + away, right = p->box.x + p->box.w - away - s.w;
+    const double top = p->box.y + away, low = p->box.y + p->box.h - away - s.h;
+    const fth__box corner[4] = {{right, top, s.w, s.h},
+                                {left, top, s.w, s.h},
+                                {right, low, s.w, s.h},
+                                {left, low, s.w, s.h}};
+    int best = 0;
+    int64_t least = INT64_MAX;
+    for (int k = 0; k < 4; k++) {
+        int64_t hits = 0;
+        for (int64_t i = 0; i < p->n_layers; i++) hits += covered(p, &p->layer[i], &corner[k]);
+        if (hits < least) least = hits, best = k;
+    }
+    return corner[best];
+}
+
+/* ---- drawing ---- */
+
+static void draw_mark(fth__pen *pen, const fth__layer *l, int64_t k, double x, double y, double w)
+{
+    cairo_t *cr = pen->cr;
+    cairo_new_path(cr);
+    switch (l->kind) {
+    case FTH__LAYER_POINTS: {
+        const fth_colour c = has_groups(l) ? fth_colour_category(k, l->opt.points.n_groups)
+                             : fth__layer_has_values(l)
+                                 ? fth_colour_map_get(l->opt.points.colours.map, 170)
+                                 : l->colour;
+        fth__draw_marker(pen, l, x + w / 2, y, c);
+        return;
+    }
+    case FTH__LAYER_LINE:
+    case FTH__LAYER_REFERENCE:
+        cairo_move_to(cr, x, y);
+        cairo_line_to(cr, x + w, y);
+        fth__pen_stroke(pen, (fth__stroke){l->colour, l->opt.line.alpha, l->opt.line.width,
+                                           l->opt.line.dash, false});
+        return;
+    case FTH__LAYER_BARS:
+    case FTH__LAYER_HISTOGRAM:
+        cairo_rectangle(cr, x, y - w * 0.17, w, w * 0.34);
+        fth__pen_fill(pen, l->colour, l->kind == FTH__LAYER_HISTOGRAM ? l->opt.histogram.alpha : 1);
+        return;
+    case FTH__LAYER_IMAGE:
+    case FTH__LAYER_TEXT: return;
+    }
+}
+
+static void draw_box(fth__pen *pen, const fth__box *b)
+{
+    const double x = fth__pen_snap(pen, b->x), y = fth__pen_snap(pen, b->y);
+    cairo_new_path(pen->cr);
+    cairo_rectangle(pen->cr, x, y, fth__pen_snap(pen, b->w), fth__pen_snap(pen, b->h));
+    fth__pen_fill(pen, fth_rgb(255, 255, 255), 0.85);
+    cairo_rectangle(pen->cr, x, y, fth__pen_snap(pen, b->w), fth__pen_snap(pen, b->h));
+    fth__pen_stroke(pen, (fth__stroke){fth_rgb(204, 204, 204), 1, 0.6, FTH_DASH_SOLID, false});
+}
+
+void fth__draw_legend(fth__pen *pen, const fth_panel *p)
+{
+    const fth__legend_size s = fth__legend_measure(p);
+    if (s.n == 0 || p->legend == FTH_LEGEND_NONE) return;
+    const fth__sizes z = fth__sizes_of(p->fig);
+    const bool beside = fth__legend_is_beside(p);
+    fth__box b = {p->box.x + p->box.w + p->right - s.w, p->box.y, s.w, s.h};
+    if (!beside) b = best_corner(p, s, 0.6 * p->fig->font);
+    if (!beside) draw_box(pen, &b);
+    const int64_t rows = rows_that_fit(p, beside);
+    const double column = (s.w - z.legend_pad) / (double)fth__ceil_div_i64(s.n, rows);
+    int64_t at = 0;
+    for (int64_t i = 0; i < p->n_layers; i++)
+        for (int64_t k = 0; k < entries(&p->layer[i]); k++, at++) {
+            const double x = b.x + z.legend_pad + (double)(at / rows) * column;
+            const double y = b.y + z.legend_pad + ((double)(at % rows) + 0.4) * z.legend_row;
+            draw_mark(pen, &p->layer[i], k, x, y, z.legend_mark);
+            fth__text_draw(pen, entry_name(&p->layer[i], k), x + z.legend_mark + 0.5 * p->fig->font,
+                           y + z.tick_font * FTH__CAP_HEIGHT / 2,
+                           (fth__text_style){.size = z.tick_font});
+        }
+}

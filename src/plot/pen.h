@@ -1,0 +1,89 @@
+/* plot/pen.h - lines, areas, text and pictures on pixels, in a PDF or in an SVG.
+ *
+ * Paths are always built in a cairo context. Pixels and PDF are cairo's; SVG is written by us from
+ * the same paths, since cairo numbers the images in it by a counter of the process, and equal
+ * figures have to give equal files. Units are points.
+ */
+#ifndef FTH_PLOT_PEN_H
+#define FTH_PLOT_PEN_H
+
+#include <fathom/plot.h>
+
+#include <cairo.h>
+
+/* Where the bytes of a file go: through a buffer into a file that appears when all is written. */
+typedef struct fth__stream {
+    struct fth__writer *writer;
+    uint8_t *buffer;
+    uint64_t used, written;
+    fth_status status; /* the first failure; later bytes are dropped */
+    fth_err *err;
+} fth__stream;
+enum { FTH__STREAM_BUFFER = 1 << 16 };
+void fth__stream_put(fth__stream *s, const void *bytes, uint64_t n);
+void fth__stream_print(fth__stream *s, const char *fmt, ...) FTH_PRINTF(2, 3);
+void fth__stream_flush(fth__stream *s);
+
+typedef struct fth__pen {
+    cairo_t *cr;
+    fth__stream *svg; /* not NULL: paths become SVG */
+    int clips;        /* SVG: how many were made */
+    double scale;     /* pixels per point; 0 in a vector file */
+    void *png_block;  /* SVG: workspace for pictures inside it */
+} fth__pen;
+
+/* Fill or stroke the path of pen->cr and forget it. */
+void fth__pen_fill(fth__pen *pen, fth_colour c, double alpha);
+typedef struct fth__stroke {
+    fth_colour colour;
+    double alpha, width;
+    fth_dash dash;
+    bool round;
+} fth__stroke;
+void fth__pen_stroke(fth__pen *pen, fth__stroke s);
+void fth__pen_clip(fth__pen *pen, double x, double y, double w, double h);
+void fth__pen_unclip(fth__pen *pen);
+/* w x h premultiplied pixels into a rectangle; they must live until the surface is finished. */
+void fth__pen_picture(fth__pen *pen, uint32_t *px, int64_t w, int64_t h, double x, double y,
+                      double width, double height);
+/* A straight horizontal or vertical line that falls on whole pixels. */
+void fth__pen_rule(fth__pen *pen, double x0, double y0, double x1, double y1, double width,
+                   fth_colour c);
+/* To the nearest whole pixel. */
+double fth__pen_snap(const fth__pen *pen, double v);
+double fth__pen_width(const fth__pen *pen, double width);
+
+/* ---- text (font.c) ---- */
+
+typedef enum fth__align { FTH__LEFT, FTH__CENTRE, FTH__RIGHT } fth__align;
+typedef struct fth__text_style {
+    double size; /* points */
+    fth_colour colour;
+    fth__align align;
+    bool up; /* turned a quarter to the left */
+    fth_colour halo;
+} fth__text_style;
+/* Widest line of a text, and its height: lines of 1.25 x size. */
+double fth__text_width(const char *text, double size);
+double fth__text_height(const char *text, double size);
+/* (x, y) is the start, centre or end of the first base line. */
+void fth__text_draw(fth__pen *pen, const char *text, double x, double y, fth__text_style style);
+/* Of a capital letter and of a small x, as parts of the size. */
+#define FTH__CAP_HEIGHT 0.729
+#define FTH__X_HEIGHT 0.547
+#define FTH__LINE_HEIGHT 1.25
+
+/* ---- PNG (png.c) ---- */
+
+/* Rows of pixels, top to bottom, as the bytes of a PNG file. */
+typedef struct fth__png fth__png;
+typedef void fth__put(void *to, const void *bytes, uint64_t n);
+uint64_t fth__png_bytes(int64_t width);
+/* `block` has fth__png_bytes; alpha: the pixels are transparent somewhere. dpi 0: not said. */
+fth__png *fth__png_begin(void *block, fth__put *put, void *to, int64_t width, int64_t height,
+                         bool alpha, double dpi);
+void fth__png_row(fth__png *png, const uint32_t *px);
+/* False when compression failed. */
+bool fth__png_end(fth__png *png);
+
+#endif

@@ -1,0 +1,275 @@
+/* save.c - from a described figure to a file.
+ *
+ * PNG: rows of panels, one after the other, on one surface that is as high as the highest row, and
+ * from there through zlib into the file; so a page of many panels needs memory for one row. PDF and
+ * SVG: once over everything, with a block of pixels for each layer that is rasterised. All of it,
+ * save what cairo keeps for itself, is one block whose size is known before.
+ */
+#include "base/checked.h"
+#include "io/file.h"
+#include "plot/figure.h"
+
+#include <cairo-pdf.h>
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+typedef enum format { PNG, SVG, PDF, NO_FORMAT } format;
+
+static format format_of(const char *path)
+{
+    static const char *const ending[] = {".png", ".svg", ".pdf"};
+    const size_t n = path ? strlen(path) : 0;
+    for (int i = 0; i < NO_FORMAT && n > 4; i++)
+        if (strcasecmp(path + n - 4, ending[i]) == 0) return (format)i;
+    return NO_FORMAT;
+}
+
+/* ---- how much ---- */
+
+typedef struct sizes {
+    format format;
+    double scale;          /* pixels per point */
+    int64_t width, height; /* pixels of the whole figure */
+    int64_t surface;       /* pixels of the surface (PNG) or of all raster layers */
+    int64_t widest;        /* pixels of the widest panel */
+    uint64_t mask, table;  /* bytes */
+    uint64_t work, png, total;
+} sizes;
+
+static uint64_t up(uint64_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+static int64_t band_top(const fth_figure *fig, int64_t row, const sizes *z)
+{
+    return row == 0 ? 0 : llround(fig->band[row - 1] * z->scale);
+}
+
+static int64_t band_bottom(const fth_figure *fig, int64_t row, const sizes *z)
+{
+    return row + 1 == fig->rows ? z->height : llround(fig->band[row] * z->scale);
+}
+
+static void add_layer(sizes *z, const fth_panel *p, const fth__layer *l)
+{
+    const fth__raster box = fth__panel_pixels(p, z->scale);
+    z->widest = fth__max_i64(z->widest, box.w);
+    if (z->format != PNG && fth__layer_is_raster(l)) z->surface += box.w * box.h;
+    if (l->kind != FTH__LAYER_POINTS) return;
+    z->mask = fth__max_u64(z->mask, fth__mask_bytes(l, z->scale));
+    const uint64_t groups = (uint64_t)l->opt.points.n_groups;
+    z->table = fth__max_u64(z->table, groups * sizeof(uint32_t));
+}
+
+static sizes measure(const fth_figure *fig, format f)
+{
+    sizes z = {.format = f, .scale = fig->dpi / 72, .table = 256 * sizeof(uint32_t)};
+    z.width = fth__max_i64(1, llround(fig->width * z.scale));
+    z.height = fth__max_i64(1, llround(fig->height * z.scale));
+    for (int64_t i = 0; i < fig->n_panels; i++)
+        for (int64_t k = 0; k < fig->panel[i].n_layers; k++)
+            add_layer(&z, &fig->panel[i], &fig->panel[i].layer[k]);
+    for (int64_t r = 0; f == PNG && r < fig->rows; r++)
+        z.surface =
+            fth__max_i64(z.surface, (band_bottom(fig, r, &z) - band_top(fig, r, &z)) * z.width);
+    z.work = up(FTH__PIECE * 8) * 4 + up(z.table) + up(z.mask) + 4 * up((uint64_t)z.widest * 8);
+    if (f != PDF) z.png = up(fth__png_bytes(f == PNG ? z.width : z.widest));
+    z.total = up((uint64_t)z.surface * 4) + z.work + z.png + FTH__STREAM_BUFFER;
+    return z;
+}
+
+static void *cut(char **at, uint64_t bytes)
+{
+    char *block = *at;
+    *at += up(bytes);
+    return block;
+}
+
+static fth__work carve(const sizes *z, char **at)
+{
+    fth__work w;
+    w.raw = cut(at, FTH__PIECE * 8);
+    w.a = cut(at, FTH__PIECE * 8);
+    w.b = cut(at, FTH__PIECE * 8);
+    w.c = cut(at, FTH__PIECE * 8);
+    w.table = cut(at, z->table);
+    w.mask = cut(at, z->mask);
+    w.sum = cut(at, (uint64_t)z->widest * 8);
+    w.hits = cut(at, (uint64_t)z->widest * 8);
+    w.from = cut(at, (uint64_t)z->widest * 8);
+    w.to = cut(at, (uint64_t)z->widest * 8);
+    return w;
+}
+
+/* ---- drawing ---- */
+
+static fth_status cairo_failed(cairo_status_t s, fth_err *err)
+{
+    if (s == CAIRO_STATUS_NO_MEMORY) return FTH_FAIL(err, FTH_E_NOMEM, "cairo got no memory");
+    return FTH_FAIL(err, FTH_E_LIBRARY, "cairo: %s", cairo_status_to_string(s));
+}
+
+typedef struct job {
+    fth_figure *fig;
+    const sizes *z;
+    fth__work work;
+    uint32_t *px;
+    void *png;
+    fth__stream out;
+} job;
+
+/* One row of panels onto the surface. */
+static fth_status draw_band(job *j, int64_t row, int64_t top, int64_t bottom, fth_err *err)
+{
+    const sizes *z = j->z;
+    const int64_t w = z->width, h = bottom - top;
+    for (int64_t i = 0; i < w * h; i++) j->px[i] = 0xffffffffu;
+    cairo_surface_t *surface = cairo_image_surface_create_for_data(
+        (unsigned char *)j->px, CAIRO_FORMAT_ARGB32, (int)w, (int)h, (int)w * 4);
+    cairo_t *cr = cairo_create(surface);
+    cairo_translate(cr, 0, -(double)top);
+    cairo_scale(cr, z->scale, z->scale);
+    const fth__raster raster = {j->px, 0, top, w, h, w};
+    fth__pen pen = {.cr = cr, .scale = z->scale};
+    fth__drawing d = {.fig = j->fig, .pen = &pen, .raster = &raster, .work = j->work, .row = row};
+    fth_status s = fth__draw(&d, err);
+    cairo_surface_flush(surface);
+    if (s == FTH_OK && cairo_status(cr) != CAIRO_STATUS_SUCCESS)
+        s = cairo_failed(cairo_status(cr), err);
+    cairo_destroy(cr);
+    cairo_surface_destroy(surface);
+    return s;
+}
+
+static void put(void *to, const void *bytes, uint64_t n)
+{
+    fth__stream_put(to, bytes, n);
+}
+
+static fth_status save_png(job *j, fth_err *err)
+{
+    const sizes *z = j->z;
+    fth__png *png = fth__png_begin(j->png, put, &j->out, z->width, z->height, false, j->fig->dpi);
+    fth_status s = FTH_OK;
+    for (int64_t r = 0; s == FTH_OK && r < j->fig->rows; r++) {
+        const int64_t top = band_top(j->fig, r, z), bottom = band_bottom(j->fig, r, z);
+        if (bottom > top) s = draw_band(j, r, top, bottom, err);
+        for (int64_t y = top; s == FTH_OK && y < bottom; y++)
+            fth__png_row(png, j->px + (y - top) * z->width);
+    }
+    const bool packed = fth__png_end(png);
+    if (s == FTH_OK && !packed)
+        s = FTH_FAIL(err, FTH_E_LIBRARY, "zlib could not compress a figure");
+    return s;
+}
+
+static cairo_status_t take_pdf(void *to, const unsigned char *bytes, unsigned n)
+{
+    fth__stream *s = to;
+    fth__stream_put(s, bytes, n);
+    return s->status == FTH_OK ? CAIRO_STATUS_SUCCESS : CAIRO_STATUS_WRITE_ERROR;
+}
+
+static fth_status save_pdf(job *j, fth_err *err)
+{
+    cairo_surface_t *surface =
+        cairo_pdf_surface_create_for_stream(take_pdf, &j->out, j->fig->width, j->fig->height);
+    cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATE_DATE, NULL);
+    cairo_t *cr = cairo_create(surface);
+    fth__pen pen = {.cr = cr};
+    fth__drawing d = {.fig = j->fig, .pen = &pen, .blocks = j->px, .work = j->work, .row = -1};
+    fth_status s = fth__draw(&d, err);
+    cairo_status_t c = cairo_status(cr);
+    cairo_destroy(cr);
+    cairo_surface_finish(surface);
+    if (c == CAIRO_STATUS_SUCCESS) c = cairo_surface_status(surface);
+    cairo_surface_destroy(surface);
+    if (s == FTH_OK) s = j->out.status;
+    if (s == FTH_OK && c != CAIRO_STATUS_SUCCESS) s = cairo_failed(c, err);
+    return s;
+}
+
+/* cairo only builds the paths here: its surface of one pixel is never drawn on. */
+static fth_status save_svg(job *j, fth_err *err)
+{
+    cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_A8, 1, 1);
+    cairo_t *cr = cairo_create(surface);
+    fth__pen pen = {.cr = cr, .svg = &j->out, .png_block = j->png};
+    fth__stream_print(&j->out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                               "<svg xmlns=\"http://www.w3.org/2000/svg\" "
+                               "xmlns:xlink=\"http://www.w3.org/1999/xlink\"\n");
+    fth__stream_print(&j->out,
+                      "     width=\"%.3fpt\" height=\"%.3fpt\" viewBox=\"0 0 %.3f %.3f\">\n"
+                      "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
+                      j->fig->width, j->fig->height, j->fig->width, j->fig->height);
+    fth__drawing d = {.fig = j->fig, .pen = &pen, .blocks = j->px, .work = j->work, .row = -1};
+    fth_status s = fth__draw(&d, err);
+    fth__stream_print(&j->out, "</svg>\n");
+    if (s == FTH_OK && cairo_status(cr) != CAIRO_STATUS_SUCCESS)
+        s = cairo_failed(cairo_status(cr), err);
+    cairo_destroy(cr);
+    cairo_surface_destroy(surface);
+    return s;
+}
+
+/* ---- the two doors ---- */
+
+static fth_status prepare(fth_figure *fig, const char *path, format *f, fth_err *err)
+{
+    if (!fig) return FTH_FAIL(err, FTH_E_USAGE, "there is no figure");
+    if (fig->err.status != FTH_OK) {
+        if (err && err->status == FTH_OK) *err = fig->err;
+        return fig->err.status;
+    }
+    *f = format_of(path);
+    if (*f == NO_FORMAT) {
+        const fth_status s =
+            FTH_FAIL(err, FTH_E_USAGE, "%s: no figure can be written to it", path ? path : "NULL");
+        fth_err_hint(err, "let the name end in .png, .svg or .pdf");
+        return s;
+    }
+    FTH_TRY(fth__figure_resolve(fig, err));
+    fth__figure_layout(fig);
+    return FTH_OK;
+}
+
+fth_status fth_figure_plan(fth_figure *fig, const char *path, uint64_t *bytes, fth_err *err)
+{
+    format f;
+    FTH_TRY(prepare(fig, path, &f, err));
+    if (bytes) *bytes = measure(fig, f).total;
+    return FTH_OK;
+}
+
+fth_status fth_figure_save(fth_figure *fig, const char *path, fth_err *err)
+{
+    format f;
+    FTH_TRY(prepare(fig, path, &f, err));
+    const sizes z = measure(fig, f);
+    fig->skipped = 0;
+    void *block = NULL;
+    FTH_TRY_CTX(fth_mem_take(fig->mem, FTH_MEM_ANY, z.total, "figure", &block, err), err,
+                "drawing %s", path);
+    fth__writer writer;
+    fth_status s = fth__writer_open(&writer, fig->mem, path, err);
+    if (s == FTH_OK) {
+        char *at = block;
+        job j = {.fig = fig, .z = &z};
+        j.px = cut(&at, (uint64_t)z.surface * 4);
+        j.work = carve(&z, &at);
+        j.png = cut(&at, z.png);
+        j.out =
+            (fth__stream){.writer = &writer, .buffer = cut(&at, FTH__STREAM_BUFFER), .err = err};
+        s = f == PNG ? save_png(&j, err) : f == PDF ? save_pdf(&j, err) : save_svg(&j, err);
+        fth__stream_flush(&j.out);
+        if (j.out.status != FTH_OK) s = j.out.status;
+        if (s == FTH_OK)
+            s = fth__writer_commit(&writer, NULL, err);
+        else
+            fth__writer_abandon(&writer);
+    }
+    (void)fth_mem_release(fig->mem, block, NULL);
+    return s;
+}
