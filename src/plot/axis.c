@@ -54,17 +54,19 @@ void fth__axis_settle(fth__axis *a, double low, double high, double pad)
     if (log_scale && !(low > 0)) low = high / 1e6;
     double from = fth__scale_apply(a->scale, a->linear, low);
     double to = fth__scale_apply(a->scale, a->linear, high);
-    if (!(to - from > 1e-12 * fmax(fabs(from), fabs(to)))) { /* all equal: show it in the middle */
-        const double half = log_scale ? 0.5 : fmax(fabs(from) * 0.1, from == 0 ? 0.5 : 0);
+    const double size = fmax(fabs(from), fabs(to));
+    if (!(to - from > fmax(1e-12 * size, 1e-290))) { /* all equal: show it in the middle */
+        const double half = log_scale || size < 1e-280 ? 0.5 : size * 0.1;
         from -= half, to += half;
         pad = 0;
     }
     const double free = (to - from) * pad;
     a->low = fth__scale_invert(a->scale, a->linear, from - free);
     a->high = fth__scale_invert(a->scale, a->linear, to + free);
-    /* Numbers near the largest there are have no room around them. */
+    /* Numbers near the largest and the smallest there are have no room around them. */
     if (!isfinite(a->low) || !isfinite(a->high) || !isfinite(a->high - a->low))
         a->low = fmax(low, -8e307), a->high = fmin(high, 8e307);
+    if (log_scale && a->low < 1e-300) a->low = 1e-300, a->high = fmax(a->high, 1e-299);
 }
 
 /* ---- ticks ---- */
@@ -140,17 +142,17 @@ static void add_minor(fth__ticks *t, const fth__axis *a, double v)
     if (t->n_minor < FTH__MINORS && v >= a->low && v <= a->high) t->minor[t->n_minor++] = v;
 }
 
-/* Powers of ten from e0 to e1 of one sign, every `stride`-th written. */
+/* Powers of ten from e0 to e1 of one sign, in the order of numbers, every `stride`-th written. */
 static void add_powers(fth__ticks *t, const fth__axis *a, double sign, int e0, int e1, int stride)
 {
-    for (int e = e0 - 1; e <= e1; e++) {
-        const double v = sign * pow(10, e);
-        if (e >= e0 && e % stride == 0 && v >= a->low * (1 - 1e-9 * sign) - 1e-300 &&
-            v <= a->high * (1 + 1e-9 * sign) + 1e-300)
+    for (int k = e0 - 1; k <= e1; k++) {
+        const int e = sign > 0 ? k : e1 + e0 - 1 - k;
+        const double v = sign * pow(10, e), slack = 1e-9 * fabs(v);
+        if (e >= e0 && e % stride == 0 && v >= a->low - slack && v <= a->high + slack)
             add_power(t, sign, e);
         else if (e >= e0)
             add_minor(t, a, v);
-        for (int k = 2; k <= 9 && stride == 1; k++) add_minor(t, a, k * v);
+        for (int m = 2; m <= 9 && stride == 1; m++) add_minor(t, a, m * v);
     }
 }
 
@@ -180,34 +182,80 @@ static void add_log(fth__ticks *t, const fth__axis *a, int target)
         add_125(t, a, e0, e1);
 }
 
+/* Exponents of the powers of ten that an interval 0 <= low < high of one sign shows; none: e0 > e1.
+ */
+static void shown(double low, double high, int least, int *e0, int *e1)
+{
+    *e0 = low > 0 ? (int)ceil(log10(low) - 1e-9) : least;
+    if (*e0 < least) *e0 = least;
+    *e1 = high > 0 ? (int)floor(log10(high) + 1e-9) : least - 1;
+}
+
 static void add_symlog(fth__ticks *t, const fth__axis *a, int target)
 {
-    const int e0 = (int)ceil(log10(a->linear) - 1e-9);
-    const double up = fmax(a->high, 0), down = fmax(-a->low, 0);
-    const int e_up = up >= a->linear ? (int)floor(log10(up) + 1e-9) : e0 - 1;
-    const int e_down = down >= a->linear ? (int)floor(log10(down) + 1e-9) : e0 - 1;
-    const int n = (e_up - e0 + 1) + (e_down - e0 + 1) + 1;
-    const int stride = n > target ? (n + target - 1) / target : 1;
-    add_powers(t, a, -1, e0, e_down, stride);
-    if (a->low <= 0 && a->high >= 0) {
+    const int least = (int)ceil(log10(a->linear) - 1e-9);
+    int up0, up1, down0, down1;
+    shown(fmax(a->low, 0), fmax(a->high, 0), least, &up0, &up1);
+    shown(fmax(-a->high, 0), fmax(-a->low, 0), least, &down0, &down1);
+    const bool zero = a->low <= 0 && a->high >= 0;
+    const int n_up = up1 >= up0 ? up1 - up0 + 1 : 0,
+              n_down = down1 >= down0 ? down1 - down0 + 1 : 0;
+    const int n = n_up + n_down + zero, stride = n > target ? (n + target - 1) / target : 1;
+    if (n_down) add_powers(t, a, -1, down0, down1, stride);
+    if (zero) {
         t->at[t->n] = 0;
         snprintf(t->text[t->n++], FTH__TICK_TEXT, "0");
     }
-    add_powers(t, a, 1, e0, e_up, stride);
+    if (n_up) add_powers(t, a, 1, up0, up1, stride);
 }
 
-void fth__ticks_make(fth__ticks *t, const fth__axis *a, double length, double room)
+static void make(fth__ticks *t, const fth__axis *a, int target)
 {
     t->n = t->n_minor = 0;
     t->factor[0] = '\0';
-    if (a->names) return;
-    const double fits = length / room;
-    const int target = fits < 2 ? 2 : fits > 9 ? 9 : (int)fits;
     if (a->scale == FTH_SCALE_LOG) add_log(t, a, target);
     if (a->scale == FTH_SCALE_SYMLOG) add_symlog(t, a, target);
     if (t->n < 2) { /* too short for powers */
         t->n = 0;
-        if (a->scale == FTH_SCALE_LINEAR) t->n_minor = 0;
         add_linear(t, a, target);
     }
+}
+
+/* Has the number at i room beside the one at k? */
+static bool apart(const fth__ticks *t, const fth__axis *a, int i, int k, double length, double size,
+                  bool side)
+{
+    const double space = fabs(fth__axis_map(a, t->at[i]) - fth__axis_map(a, t->at[k])) * length;
+    const double words =
+        (fth__text_width(t->text[i], size) + fth__text_width(t->text[k], size)) / 2;
+    return space >= (side ? fmax(words + 1.3 * size, 2.4 * size) : 2 * size);
+}
+
+/* Where even the fewest do not fit, leave out what is too near to the one before. */
+static void thin(fth__ticks *t, const fth__axis *a, double length, double size, bool side)
+{
+    int kept = 0;
+    for (int i = 0; i < t->n; i++) {
+        if (kept > 0 && !apart(t, a, i, kept - 1, length, size, side)) {
+            add_minor(t, a, t->at[i]);
+            continue;
+        }
+        t->at[kept] = t->at[i];
+        memmove(t->text[kept++], t->text[i], FTH__TICK_TEXT);
+    }
+    t->n = kept;
+}
+
+void fth__ticks_make(fth__ticks *t, const fth__axis *a, double length, double size, bool side)
+{
+    t->n = t->n_minor = 0;
+    t->factor[0] = '\0';
+    if (a->names) return;
+    bool fit = false;
+    for (int target = 8; !fit && target > 1; target--) {
+        make(t, a, target);
+        fit = true;
+        for (int i = 1; i < t->n; i++) fit &= apart(t, a, i, i - 1, length, size, side);
+    }
+    if (!fit) thin(t, a, length, size, side);
 }

@@ -28,7 +28,7 @@ static void draw_x_ticks(fth__pen *pen, const fth_panel *p)
     const fth__axis *a = &p->axis[0];
     const double y = p->box.y + p->box.h, base = y + z.tick + z.gap + z.tick_font * FTH__CAP_HEIGHT;
     fth__ticks t;
-    fth__ticks_make(&t, a, p->box.w, FTH__TICK_ROOM_X * p->fig->font);
+    fth__ticks_make(&t, a, p->box.w, z.tick_font, true);
     for (int i = 0; i < t.n; i++) {
         const double x = p->box.x + p->box.w * fth__axis_map(a, t.at[i]);
         fth__pen_rule(pen, x, y, x, y + z.tick, z.frame, INK);
@@ -49,7 +49,7 @@ static void draw_y_ticks(fth__pen *pen, const fth_panel *p)
     const fth__axis *a = &p->axis[1];
     const double x = p->box.x;
     fth__ticks t;
-    fth__ticks_make(&t, a, p->box.h, FTH__TICK_ROOM_Y * p->fig->font);
+    fth__ticks_make(&t, a, p->box.h, z.tick_font, false);
     for (int i = 0; i < t.n; i++) {
         const double y = p->box.y + p->box.h * (1 - fth__axis_map(a, t.at[i]));
         fth__pen_rule(pen, x - z.tick, y, x, y, z.frame, INK);
@@ -113,15 +113,12 @@ static void draw_labels(fth__pen *pen, const fth_panel *p)
     const double mid = p->box.x + p->box.w / 2, f = fig->font;
     const double below = p->box.y + p->box.h + fth__tick_room(fig, p, FTH_AXIS_X) + z.gap;
     if (p->axis[0].label) label(pen, p->axis[0].label, mid, below + f, f, FTH__CENTRE);
-    const double left = p->box.x - fth__tick_room(fig, p, FTH_AXIS_Y) - z.gap - 0.35 * f;
+    const double left = p->box.x - fth__tick_room(fig, p, FTH_AXIS_Y) - z.gap - 0.24 * f;
     fth__text_draw(pen, p->axis[1].label, left, p->box.y + p->box.h / 2,
                    (fth__text_style){.size = f, .colour = INK, .align = FTH__CENTRE, .up = true});
     if (!p->title) return;
-    fth__ticks t;
-    fth__ticks_make(&t, &p->axis[1], p->box.h, FTH__TICK_ROOM_Y * f);
-    const bool shifted = t.factor[0] && !p->axis[1].no_ticks && !p->bare;
     const double high = fth__text_height(p->title, z.title_font) + z.gap;
-    const double top = p->box.y - high - (shifted ? 1.3 * z.tick_font : 0);
+    const double top = p->box.y - high - fth__title_shift(p);
     label(pen, p->title, mid, top + z.title_font * 0.97, z.title_font, FTH__CENTRE);
 }
 
@@ -150,7 +147,7 @@ static void draw_bar(fth__pen *pen, const fth_figure *fig, const fth__layer *l, 
     draw_ramp(pen, image ? l->opt.image.colours.map : l->opt.points.colours.map, &b);
     draw_frame(pen, &b, z.frame);
     fth__ticks t;
-    fth__ticks_make(&t, &l->colours, b.h, FTH__TICK_ROOM_Y * fig->font);
+    fth__ticks_make(&t, &l->colours, b.h, z.tick_font, false);
     for (int i = 0; i < t.n; i++) {
         const double y = b.y + b.h * (1 - fth__axis_map(&l->colours, t.at[i]));
         fth__pen_rule(pen, right, y, right + z.tick, y, z.frame, INK);

@@ -41,7 +41,7 @@ static fth_status check_options(const fth_figure_options *o, fth_err *err)
     return FTH_OK;
 }
 
-static void set_sizes(fth_figure *fig, const fth_figure_options *o)
+static fth_status set_sizes(fth_figure *fig, const fth_figure_options *o, fth_err *err)
 {
     fig->n_panels = o->panels ? o->panels : 1;
     fig->columns = o->columns ? o->columns : 5;
@@ -54,6 +54,10 @@ static void set_sizes(fth_figure *fig, const fth_figure_options *o)
     fig->height = 72 * (o->height > 0 ? o->height : ph * (double)fig->rows);
     fig->dpi = o->dpi > 0 ? o->dpi : 150;
     fig->font = o->font_size > 0 ? o->font_size : 9;
+    const double w = fig->width * fig->dpi / 72, h = fig->height * fig->dpi / 72;
+    if (w <= 32000 && h <= 32000) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_USAGE, "a figure has up to 32000 pixels a side, not %.0f x %.0f", w,
+                    h);
 }
 
 fth_status fth_figure_create(fth_figure **out, fth_mem *mem, const fth_figure_options *opt,
@@ -66,12 +70,10 @@ fth_status fth_figure_create(fth_figure **out, fth_mem *mem, const fth_figure_op
     fth_figure *fig = fth__heap_alloc(mem, sizeof *fig);
     if (!fig) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a figure");
     fig->mem = mem;
-    set_sizes(fig, o);
-    const double px = fig->dpi / 72;
-    if (fig->width * px > 32000 || fig->height * px > 32000) {
+    const fth_status sized = set_sizes(fig, o, err);
+    if (sized != FTH_OK) {
         fth__heap_free(mem, fig);
-        return FTH_FAIL(err, FTH_E_USAGE, "a figure may have 32000 pixels a side, not %.0f x %.0f",
-                        fig->width * px, fig->height * px);
+        return sized;
     }
     fig->panel = fth__heap_alloc(mem, (uint64_t)fig->n_panels * sizeof *fig->panel);
     fig->band = fth__heap_alloc(mem, (uint64_t)fig->rows * sizeof *fig->band);
@@ -79,8 +81,7 @@ fth_status fth_figure_create(fth_figure **out, fth_mem *mem, const fth_figure_op
     fig->bar_label = keep(fig, FTH_HERE, o->colour_bar);
     if (!fig->panel || !fig->band || fig->err.status != FTH_OK) {
         fth_figure_destroy(fig);
-        return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a figure of %lld panels",
-                        (long long)fig->n_panels);
+        return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a figure");
     }
     for (int64_t i = 0; i < fig->n_panels; i++) {
         fig->panel[i].fig = fig;

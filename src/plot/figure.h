@@ -60,8 +60,9 @@ double fth__axis_map(const fth__axis *a, double v);
 double fth__axis_unmap(const fth__axis *a, double t);
 /* Make low < high whatever the data were; `pad` is the free part on either side. */
 void fth__axis_settle(fth__axis *a, double low, double high, double pad);
-/* Ticks for an axis of `length` points with room for one number per `room` points. */
-void fth__ticks_make(fth__ticks *t, const fth__axis *a, double length, double room);
+/* As many ticks, at most 9, as an axis of `length` points has room for with numbers of this size,
+ * side by side or one above the other. */
+void fth__ticks_make(fth__ticks *t, const fth__axis *a, double length, double size, bool side);
 
 /* ---- layers and panels (figure.c) ---- */
 
@@ -204,9 +205,8 @@ typedef struct fth__sizes {
     double legend_row, legend_mark, legend_pad;
 } fth__sizes;
 fth__sizes fth__sizes_of(const fth_figure *fig);
-/* Room for one number along an axis, in sizes of the font. */
-#define FTH__TICK_ROOM_X 4.6
-#define FTH__TICK_ROOM_Y 3.0
+/* How far a title must give way to the factor of the y axis, which stands left above the box. */
+double fth__title_shift(const fth_panel *p);
 /* Do names along the x axis stand upright, for want of room? */
 bool fth__names_turned(const fth_panel *p);
 double fth__ticks_width(const fth__ticks *t, double size);

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static double x_of(const fth_panel *p, double v)
 {
@@ -242,14 +243,28 @@ static fth_status draw_bars(fth__drawing *d, fth_panel *p, fth__layer *l, fth_er
     return FTH_OK;
 }
 
+/* One area for all bins: bars that touch would show seams in a viewer. */
 static fth_status draw_histogram(fth__drawing *d, fth_panel *p, fth__layer *l, fth_err *err)
 {
     const double width = (l->bin_high - l->bin_low) / l->bins;
+    const double top = p->box.y - 50, ground = p->box.y + p->box.h;
+    const double zero = y_of(p, 0),
+                 low = isfinite(zero) ? fmin(fmax(zero, top), ground + 50) : ground;
+    cairo_new_path(d->pen->cr);
+    bool started = false;
     for (int k = 0; k < l->bins; k++) {
-        if (!(l->count[k] > 0)) continue;
-        const bar b = {l->bin_low + k * width, l->bin_low + (k + 1) * width, 0, l->count[k]};
-        put_bar(d, p, b, false, l->colour, l->opt.histogram.alpha);
+        const double x0 = x_of(p, l->bin_low + k * width),
+                     x1 = x_of(p, l->bin_low + (k + 1) * width);
+        const double y = y_of(p, l->count[k]);
+        if (!isfinite(x0) || !isfinite(x1)) continue;
+        const double h = fth__pen_snap(d->pen, l->count[k] > 0 ? fmin(fmax(y, top), low) : low);
+        if (!started) cairo_move_to(d->pen->cr, fth__pen_snap(d->pen, x0), low);
+        started = true;
+        cairo_line_to(d->pen->cr, fth__pen_snap(d->pen, x0), h);
+        cairo_line_to(d->pen->cr, fth__pen_snap(d->pen, x1), h);
+        if (k + 1 == l->bins) cairo_line_to(d->pen->cr, fth__pen_snap(d->pen, x1), low);
     }
+    fth__pen_fill(d->pen, l->colour, l->opt.histogram.alpha);
     for (int64_t first = 0; first < l->y.n; first += FTH__PIECE) {
         const int64_t n = fth__min_i64(FTH__PIECE, l->y.n - first);
         FTH_TRY(fth__column_read(&l->y, first, n, d->work.raw, d->work.a, err));
@@ -287,26 +302,52 @@ static double brightness(fth_colour c)
     return 0.299 * (c >> 16 & 255) + 0.587 * (c >> 8 & 255) + 0.114 * (c & 255);
 }
 
-/* The numbers of a heat map, in black or white, whichever is seen; small cells stay without. */
+static void cell_text(char *text, size_t bytes, double v, int decimals)
+{
+    snprintf(text, bytes, "%.*f", decimals, fabs(v));
+    const bool zero = strspn(text, "0.") == strlen(text);
+    snprintf(text, bytes, "%s%.*f", v < 0 && !zero ? "−" : "", decimals, fabs(v));
+}
+
+/* The size at which every number fits into its cell; 0 when it would be too small to read. */
+static fth_status cell_size(fth__drawing *d, fth__layer *l, double w, double h, double *size,
+                            fth_err *err)
+{
+    double widest = 0;
+    *size = fth__sizes_of(d->fig).tick_font;
+    for (int64_t r = 0; r < l->grid.rows; r++)
+        for (int64_t c = 0; c < l->grid.columns; c++) {
+            double v;
+            char text[32];
+            FTH_TRY(fth__grid_read(&l->grid, r, c, 1, d->work.raw, &v, err));
+            cell_text(text, sizeof text, v, l->opt.image.decimals);
+            if (isfinite(v)) widest = fmax(widest, fth__text_width(text, *size));
+        }
+    *size *= fmin(1, fmin(0.92 * w / fmax(widest, 1), 0.9 * h / *size));
+    if (*size < 4) *size = 0;
+    return FTH_OK;
+}
+
+/* The numbers of a heat map, in black or white, whichever is seen. */
 static fth_status draw_numbers(fth__drawing *d, fth_panel *p, fth__layer *l, fth_err *err)
 {
     const fth_image *o = &l->opt.image;
     const double cw = (o->right - o->left) / (double)l->grid.columns;
     const double ch = (o->bottom - o->top) / (double)l->grid.rows;
-    const double size = fth__sizes_of(d->fig).tick_font;
     const double w = fabs(x_of(p, o->left + cw) - x_of(p, o->left));
     const double h = fabs(y_of(p, o->top + ch) - y_of(p, o->top));
-    if (h < size * 1.1) return FTH_OK;
-    for (int64_t r = 0; r < l->grid.rows; r++)
+    if (w < 4 || h < 4) return FTH_OK;
+    double size = 0;
+    FTH_TRY(cell_size(d, l, w, h, &size, err));
+    for (int64_t r = 0; size > 0 && r < l->grid.rows; r++)
         for (int64_t c = 0; c < l->grid.columns; c++) {
             double v, index;
+            char text[32];
             FTH_TRY(fth__grid_read(&l->grid, r, c, 1, d->work.raw, &v, err));
+            cell_text(text, sizeof text, v, o->decimals);
             index = v;
             fth__colour_index(l, &index, 1);
             if (index < 0) continue;
-            char text[32];
-            snprintf(text, sizeof text, "%s%.*f", v < 0 ? "−" : "", o->decimals, fabs(v));
-            if (fth__text_width(text, size) > w) continue;
             const bool dark = brightness(fth_colour_map_get(o->colours.map, (int)index)) < 140;
             const fth_colour ink = dark ? fth_rgb(255, 255, 255) : fth_rgb(0, 0, 0);
             fth__text_draw(d->pen, text, x_of(p, o->left + cw * ((double)c + 0.5)),

@@ -23,8 +23,8 @@ fth__sizes fth__sizes_of(const fth_figure *fig)
                         .bar_gap = 0.8 * f,
                         .bar_width = 1.15 * f,
                         .legend_row = 1.4 * f,
-                        .legend_mark = 1.9 * f,
-                        .legend_pad = 0.6 * f};
+                        .legend_mark = 1.8 * f,
+                        .legend_pad = 0.5 * f};
 }
 
 double fth__ticks_width(const fth__ticks *t, double size)
@@ -59,7 +59,7 @@ double fth__tick_room(const fth_figure *fig, const fth_panel *p, int side)
     if (a->names && fth__names_turned(p)) return edge + names_width(a, z.tick_font);
     if (side == FTH_AXIS_X) return edge + z.tick_font * FTH__CAP_HEIGHT;
     fth__ticks t;
-    fth__ticks_make(&t, a, p->box.h, FTH__TICK_ROOM_Y * fig->font);
+    fth__ticks_make(&t, a, p->box.h, z.tick_font, false);
     return edge + fth__ticks_width(&t, z.tick_font);
 }
 
@@ -67,7 +67,7 @@ double fth__bar_right(const fth_figure *fig, const fth__layer *l, double height,
 {
     const fth__sizes z = fth__sizes_of(fig);
     fth__ticks t;
-    fth__ticks_make(&t, &l->colours, height, FTH__TICK_ROOM_Y * fig->font);
+    fth__ticks_make(&t, &l->colours, height, z.tick_font, false);
     const double numbers = z.tick + z.gap + fth__ticks_width(&t, z.tick_font);
     return fmax(numbers, fth__text_width(t.factor, z.tick_font) - z.bar_width) +
            (label && *label ? 1.35 * fig->font * FTH__LINE_HEIGHT * 0.85 : 0);
@@ -80,13 +80,17 @@ fth__layer *fth__panel_bar_layer(const fth_panel *p)
     return NULL;
 }
 
-static double factor_room(const fth_figure *fig, const fth_panel *p)
+double fth__title_shift(const fth_panel *p)
 {
+    const fth__sizes z = fth__sizes_of(p->fig);
     const fth__axis *a = &p->axis[FTH_AXIS_Y];
     if (a->no_ticks || p->bare) return 0;
     fth__ticks t;
-    fth__ticks_make(&t, a, p->box.h, FTH__TICK_ROOM_Y * fig->font);
-    return t.factor[0] ? 1.3 * fth__sizes_of(fig).tick_font : 0;
+    fth__ticks_make(&t, a, p->box.h, z.tick_font, false);
+    if (!t.factor[0]) return 0;
+    const double free = (p->box.w - fth__text_width(p->title, z.title_font)) / 2;
+    const bool meet = !p->title || fth__text_width(t.factor, z.tick_font) + z.gap > free;
+    return meet ? 1.3 * z.tick_font : 0;
 }
 
 /* The last number of the x axis may stand out to the right. */
@@ -96,7 +100,7 @@ static double overhang(const fth_figure *fig, const fth_panel *p)
     if (a->no_ticks || p->bare || a->names) return 0;
     const double size = fth__sizes_of(fig).tick_font;
     fth__ticks t;
-    fth__ticks_make(&t, a, p->box.w, FTH__TICK_ROOM_X * fig->font);
+    fth__ticks_make(&t, a, p->box.w, size, true);
     double out = 0;
     for (int i = 0; i < t.n; i++) {
         const double half = fth__text_width(t.text[i], size) / 2;
@@ -115,7 +119,7 @@ static void measure(fth_figure *fig, fth_panel *p)
     p->bottom = fth__tick_room(fig, p, FTH_AXIS_X);
     if (p->axis[FTH_AXIS_Y].label && *p->axis[FTH_AXIS_Y].label) p->left += label + z.gap;
     if (p->axis[FTH_AXIS_X].label && *p->axis[FTH_AXIS_X].label) p->bottom += label + z.gap;
-    p->top = factor_room(fig, p);
+    p->top = fth__title_shift(p);
     if (p->title) p->top += fth__text_height(p->title, z.title_font) + z.gap;
     const fth__layer *bar = fth__panel_bar_layer(p);
     if (bar) p->right = z.bar_gap + z.bar_width + fth__bar_right(fig, bar, p->box.h, p->bar_label);

@@ -64,13 +64,27 @@ fth__legend_size fth__legend_measure(const fth_panel *p)
 
 /* ---- the freest corner ---- */
 
-/* How many of a layer's points fall into a box; a look at a few hundred is enough. */
-static int64_t covered(const fth_panel *p, const fth__layer *l, const fth__box *b)
+static bool holds(const fth__box *b, double x, double y)
 {
-    enum { LOOKS = 400 };
-    const bool line = l->kind == FTH__LAYER_LINE;
-    if ((!line && l->kind != FTH__LAYER_POINTS) || l->y.source || l->x.source) return 0;
-    const double scale_x = p->box.w, scale_y = p->box.h;
+    return x >= b->x && x <= b->x + b->w && y >= b->y && y <= b->y + b->h;
+}
+
+static double x_of(const fth_panel *p, double v)
+{
+    return p->box.x + p->box.w * fth__axis_map(&p->axis[0], v);
+}
+
+static double y_of(const fth_panel *p, double v)
+{
+    return p->box.y + p->box.h * (1 - fth__axis_map(&p->axis[1], v));
+}
+
+enum { LOOKS = 400, BETWEEN = 8 };
+
+/* A look at a few hundred points is enough; of lines also at what lies between. */
+static int64_t covered_points(const fth_panel *p, const fth__layer *l, const fth__box *b)
+{
+    if (l->y.source || l->x.source) return 0;
     double px = (double)NAN, py = (double)NAN;
     int64_t hits = 0;
     for (int64_t k = 0; k < fth__min_i64(LOOKS, l->y.n); k++) {
@@ -79,18 +93,59 @@ static int64_t covered(const fth_panel *p, const fth__layer *l, const fth__box *
         double v[2];
         (void)fth__column_read(&l->x, i, 1, &raw, &v[0], NULL);
         (void)fth__column_read(&l->y, i, 1, &raw, &v[1], NULL);
-        const double x = p->box.x + scale_x * fth__axis_map(&p->axis[0], v[0]);
-        const double y = p->box.y + scale_y * (1 - fth__axis_map(&p->axis[1], v[1]));
-        for (int part = 1; part <= 8; part++) { /* a line also covers what lies between */
-            const double t = part / 8.0;
-            const double sx = line && part < 8 ? px + (x - px) * t : x;
-            const double sy = line && part < 8 ? py + (y - py) * t : y;
-            if (!line && part < 8) continue;
-            hits += sx >= b->x && sx <= b->x + b->w && sy >= b->y && sy <= b->y + b->h;
-        }
+        const double x = x_of(p, v[0]), y = y_of(p, v[1]);
+        hits += holds(b, x, y);
+        for (int part = 1; l->kind == FTH__LAYER_LINE && part < BETWEEN; part++)
+            hits += holds(b, px + (x - px) * part / BETWEEN, py + (y - py) * part / BETWEEN);
         px = x, py = y;
     }
     return hits;
+}
+
+static int64_t covered_bins(const fth_panel *p, const fth__layer *l, const fth__box *b)
+{
+    const double width = (l->bin_high - l->bin_low) / l->bins;
+    int64_t hits = 0;
+    for (int k = 0; k < l->bins; k++) {
+        const double x = x_of(p, l->bin_low + (k + 0.5) * width), y = y_of(p, l->count[k]);
+        hits += x >= b->x && x <= b->x + b->w && y <= b->y + b->h;
+    }
+    return hits;
+}
+
+static int64_t covered_bars(const fth_panel *p, const fth__layer *l, const fth__box *b)
+{
+    const bool lying = l->opt.bars.horizontal;
+    int64_t hits = 0;
+    for (int64_t k = 0; k < fth__min_i64(LOOKS, l->y.n) && !l->y.source; k++) {
+        uint64_t raw;
+        double v;
+        (void)fth__column_read(&l->y, k, 1, &raw, &v, NULL);
+        for (int part = 0; part <= BETWEEN; part++) {
+            const double to = v * part / BETWEEN, at = (double)k;
+            hits += holds(b, x_of(p, lying ? to : at), y_of(p, lying ? at : to));
+        }
+    }
+    return hits;
+}
+
+static int64_t covered(const fth_panel *p, const fth__layer *l, const fth__box *b)
+{
+    switch (l->kind) {
+    case FTH__LAYER_POINTS:
+    case FTH__LAYER_LINE: return covered_points(p, l, b);
+    case FTH__LAYER_HISTOGRAM: return covered_bins(p, l, b);
+    case FTH__LAYER_BARS: return covered_bars(p, l, b);
+    case FTH__LAYER_TEXT: return holds(b, x_of(p, l->at_x), y_of(p, l->at_y)) ? LOOKS / 8 : 0;
+    case FTH__LAYER_REFERENCE: {
+        const double at = l->side == FTH_AXIS_X ? x_of(p, l->at_x) : y_of(p, l->at_y);
+        const double from = l->side == FTH_AXIS_X ? b->x : b->y;
+        const double to = from + (l->side == FTH_AXIS_X ? b->w : b->h);
+        return at >= from && at <= to ? LOOKS / 20 : 0;
+    }
+    case FTH__LAYER_IMAGE: return 0;
+    }
+    return 0;
 }
 
 static fth__box best_corner(const fth_panel *p, fth__legend_size s, double away)

@@ -59,10 +59,10 @@ static fth_status values_range(const fth__layer *l, fth_column_range *range, fth
 
 static void count_bins(fth__layer *l, const double *v, int64_t n)
 {
-    const double per = l->bins / (l->bin_high - l->bin_low);
+    const double span = l->bin_high - l->bin_low;
     for (int64_t i = 0; i < n; i++) {
         if (!(v[i] >= l->bin_low && v[i] <= l->bin_high)) continue;
-        const int k = (int)((v[i] - l->bin_low) * per);
+        const int k = (int)((v[i] - l->bin_low) / span * l->bins);
         l->count[k < l->bins ? k : l->bins - 1] += 1;
     }
 }
