@@ -95,6 +95,7 @@ void bench_fft(bench *b);
 void bench_conv(bench *b);
 void bench_streaming(bench *b);
 void bench_planning(bench *b);
+void bench_figures(bench *b);
 
 void peer_add(const float *x, const float *y, float *z, int64_t n, int threads);
 void peer_chain(const float *x, const float *y, float *z, int64_t n);

@@ -51,6 +51,7 @@ int main(int argc, char **argv)
     bench_conv(&b);
     bench_streaming(&b);
     bench_planning(&b);
+    bench_figures(&b);
     if (b.json)
         printf("%s]\n", b.lines ? "\n" : "[");
     else

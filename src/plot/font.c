@@ -150,8 +150,8 @@ static double crisp_size(const fth__pen *pen, double size)
 {
     if (pen->scale <= 0) return size;
     const double px = size * FTH__X_HEIGHT * pen->scale;
-    const double whole = px < 3 ? px : round(px);
-    return size * (fabs(whole / px - 1) < 0.07 ? whole / px : 1);
+    const double whole = px < 3 ? px : round(px - 0.2); /* rather smaller: labels have their room */
+    return size * (fabs(whole / px - 1) < 0.09 ? whole / px : 1);
 }
 
 void fth__text_draw(fth__pen *pen, const char *text, double x, double y, fth__text_style style)

@@ -12,7 +12,7 @@
 #include <zlib.h>
 
 /* What deflate says it needs for a window of 2^15 and level 8 of memory, and its own state. */
-enum { ZLIB_ROOM = (1 << 17) + (1 << 17) + (1 << 14), OUT_ROOM = 1 << 15, LEVEL = 4 };
+enum { ZLIB_ROOM = (1 << 17) + (1 << 17) + (1 << 14), OUT_ROOM = 1 << 15, LEVEL = 6 };
 
 struct fth__png {
     fth__put *put;

@@ -1,16 +1,16 @@
 /* points.c - markers straight into pixels.
  *
- * A marker is drawn once, at 8 x 8 places inside a pixel, as coverage from 0 to 255; a point is
- * then one small mask laid over the picture in its colour. That is many times faster than filling
- * a circle for each point, and its cost does not depend on what is already there. Pixels are
- * premultiplied, so the same loop serves an opaque page and a transparent layer of a PDF.
+ * A marker is drawn once, at up to 8 x 8 places inside a pixel, as coverage from 0 to 255; a point
+ * is then one small mask laid over the picture in its colour. That is many times faster than
+ * filling a circle for each point, and its cost does not depend on what is already there. Pixels
+ * are premultiplied, so the same loop serves an opaque page and a transparent layer of a PDF.
  */
 #include "base/checked.h"
 #include "plot/figure.h"
 
 #include <math.h>
 
-enum { PLACES = 8, SAMPLES = 8 };
+enum { SAMPLES = 8 };
 static const double LARGEST = 60; /* pixels from the centre; larger markers are drawn at it */
 
 /* Is (x, y), from -1 to 1, inside the marker? `edge` is the width of a line. */
@@ -35,33 +35,57 @@ static double reach_of(const fth_points *o, double scale)
     return fmin(sqrt(o->area) / 2 * scale, LARGEST);
 }
 
-/* Width of the mask: the marker, wherever in a pixel its centre is. */
+/* Places of the centre inside a pixel, along one side: a large marker needs fewer. */
+static int places_of(double reach)
+{
+    return reach < 4 ? 8 : reach < 12 ? 4 : 2;
+}
+
+/* Width of a mask: the marker, wherever in a pixel its centre is. */
 static int mask_side(const fth_points *o, double scale)
 {
-    return 2 * (int)ceil(reach_of(o, scale) * 1.2 + 0.5) + 1;
+    const double r = reach_of(o, scale);
+    return 2 * (int)ceil(o->marker == FTH_MARKER_DIAMOND ? 1.2 * r : r) + 1;
 }
+
+/* The part of a mask that is not empty. */
+typedef struct extent {
+    uint8_t x0, y0, x1, y1;
+} extent;
 
 uint64_t fth__mask_bytes(const fth__layer *l, double scale)
 {
     const uint64_t side = (uint64_t)mask_side(&l->opt.points, scale);
-    return PLACES * PLACES * side * side;
+    const uint64_t places = (uint64_t)places_of(reach_of(&l->opt.points, scale));
+    return places * places * (side * side + sizeof(extent));
 }
 
-static void make_mask(uint8_t *mask, const fth_points *o, double scale, int side)
+static uint8_t coverage(const fth_points *o, double r, double edge, double x, double y)
+{
+    int hits = 0;
+    for (int s = 0; s < SAMPLES * SAMPLES; s++) {
+        const double u = x + (s % SAMPLES + 0.5) / SAMPLES, v = y + (s / SAMPLES + 0.5) / SAMPLES;
+        hits += inside(o->marker, u / r, v / r, edge);
+    }
+    return (uint8_t)(hits * 255 / (SAMPLES * SAMPLES));
+}
+
+/* All masks, then their extents. */
+static void make_masks(uint8_t *mask, const fth_points *o, double scale, int side, int places)
 {
     const double r = reach_of(o, scale), edge = fmin(0.9 * scale / r, 1);
-    for (int place = 0; place < PLACES * PLACES; place++) {
-        const double cx = side / 2 + (place % PLACES + 0.5) / PLACES;
-        const double cy = side / 2 + (place / PLACES + 0.5) / PLACES;
+    extent *e = (extent *)(void *)(mask + places * places * side * side);
+    for (int place = 0; place < places * places; place++, e++) {
+        const double cx = side / 2 + (place % places + 0.5) / places;
+        const double cy = side / 2 + (place / places + 0.5) / places;
+        *e = (extent){255, 255, 0, 0};
         for (int j = 0; j < side; j++)
             for (int i = 0; i < side; i++) {
-                int hits = 0;
-                for (int s = 0; s < SAMPLES * SAMPLES; s++) {
-                    const double x = i + (s % SAMPLES + 0.5) / SAMPLES - cx;
-                    const double y = j + (s / SAMPLES + 0.5) / SAMPLES - cy;
-                    hits += inside(o->marker, x / r, y / r, edge);
-                }
-                *mask++ = (uint8_t)(hits * 255 / (SAMPLES * SAMPLES));
+                *mask = coverage(o, r, edge, i - cx, j - cy);
+                if (*mask++ == 0) continue;
+                e->x0 = (uint8_t)(i < e->x0 ? i : e->x0),
+                e->x1 = (uint8_t)(i + 1 > e->x1 ? i + 1 : e->x1);
+                e->y0 = (uint8_t)(j < e->y0 ? j : e->y0), e->y1 = (uint8_t)(j + 1);
             }
     }
 }
@@ -96,22 +120,25 @@ typedef struct stamp {
     const fth__raster *r;
     int64_t x0, y0, x1, y1; /* pixels that may be touched, inside the raster */
     const uint8_t *mask;
-    int side;
+    const extent *extent;
+    int side, places;
 } stamp;
 
+/* x and y are more than -1024, so that cutting off after adding it is rounding down. */
 static void lay(const stamp *s, double x, double y, uint32_t colour)
 {
-    const int64_t ix = (int64_t)floor(x), iy = (int64_t)floor(y);
-    const int place = (int)((y - (double)iy) * PLACES) * PLACES + (int)((x - (double)ix) * PLACES);
-    const uint8_t *mask = s->mask + (int64_t)place * s->side * s->side;
+    const int64_t ix = (int64_t)(x + 1024) - 1024, iy = (int64_t)(y + 1024) - 1024;
+    const int place =
+        (int)((y - (double)iy) * s->places) * s->places + (int)((x - (double)ix) * s->places);
+    const extent *e = &s->extent[place];
     const int64_t left = ix - s->side / 2, top = iy - s->side / 2;
-    const int64_t i0 = fth__max_i64(0, s->x0 - left), i1 = fth__min_i64(s->side, s->x1 - left);
-    const int64_t j0 = fth__max_i64(0, s->y0 - top), j1 = fth__min_i64(s->side, s->y1 - top);
+    const int64_t i0 = fth__max_i64(e->x0, s->x0 - left), i1 = fth__min_i64(e->x1, s->x1 - left);
+    const int64_t j0 = fth__max_i64(e->y0, s->y0 - top), j1 = fth__min_i64(e->y1, s->y1 - top);
+    const uint8_t *mask = s->mask + (int64_t)place * s->side * s->side;
     for (int64_t j = j0; j < j1; j++) {
         uint32_t *row = s->r->px + (top + j - s->r->y) * s->r->stride + (left - s->r->x);
         const uint8_t *m = mask + j * s->side;
-        for (int64_t i = i0; i < i1; i++)
-            if (m[i]) row[i] = over(row[i], colour, m[i]);
+        for (int64_t i = i0; i < i1; i++) row[i] = over(row[i], colour, m[i]);
     }
 }
 
@@ -168,7 +195,10 @@ void fth__colour_index(const fth__layer *l, double *v, int64_t n)
             if (v[i] < a->low) v[i] = a->low;
     const ruler r = ruler_of(a, 0, 256, false);
     measure(&r, v, n);
-    for (int64_t i = 0; i < n; i++) v[i] = isfinite(v[i]) ? fmin(fmax(v[i], 0), 255) : -1;
+    for (int64_t i = 0; i < n; i++) { /* not fmin: that is a call, and this runs for every number */
+        const double u = v[i] < 0 ? 0 : v[i] > 255 ? 255 : v[i];
+        v[i] = isfinite(v[i]) ? u : -1;
+    }
 }
 
 static void index_groups(const fth_points *o, double *v, int64_t n)
@@ -220,8 +250,10 @@ fth_status fth__raster_points(const fth_panel *p, const fth__layer *l, double sc
                .x1 = fth__min_i64(box.x + box.w, r->x + r->w),
                .y1 = fth__min_i64(box.y + box.h, r->y + r->h),
                .mask = w->mask,
-               .side = mask_side(o, scale)};
-    make_mask(w->mask, o, scale, s.side);
+               .side = mask_side(o, scale),
+               .places = places_of(reach_of(o, scale))};
+    make_masks(w->mask, o, scale, s.side, s.places);
+    s.extent = (const extent *)(const void *)(w->mask + s.places * s.places * s.side * s.side);
     fth__points_colours(w, l);
     const double lo_x = (double)(s.x0 - s.side), hi_x = (double)(s.x1 + s.side);
     const double lo_y = (double)(s.y0 - s.side), hi_y = (double)(s.y1 + s.side);
@@ -229,12 +261,11 @@ fth_status fth__raster_points(const fth_panel *p, const fth__layer *l, double sc
         const int64_t n = fth__min_i64(FTH__PIECE, l->y.n - first);
         FTH_TRY(fth__points_read(p, l, scale, first, n, w, err));
         for (int64_t i = 0; i < n; i++) {
-            if (!isfinite(w->a[i]) || !isfinite(w->b[i]) || w->c[i] < 0) {
-                ++*skipped;
-                continue;
-            }
-            if (w->a[i] < lo_x || w->a[i] > hi_x || w->b[i] < lo_y || w->b[i] > hi_y) continue;
-            lay(&s, w->a[i], w->b[i], w->table[(int64_t)w->c[i]]);
+            const double x = w->a[i], y = w->b[i];
+            if (x >= lo_x && x <= hi_x && y >= lo_y && y <= hi_y && w->c[i] >= 0)
+                lay(&s, x, y, w->table[(int64_t)w->c[i]]);
+            else
+                *skipped += !isfinite(x) || !isfinite(y) || w->c[i] < 0;
         }
     }
     return FTH_OK;
