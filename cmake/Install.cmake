@@ -13,7 +13,7 @@ if(FTH_PROGRAMS)
 endif()
 install(DIRECTORY include/fathom DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
-install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE README.md CHANGELOG.md docs/licenses/DejaVu.txt DESTINATION ${CMAKE_INSTALL_DOCDIR})
 file(GLOB python CONFIGURE_DEPENDS bindings/python/*.py)
 if(python)
     install(FILES ${python} DESTINATION ${CMAKE_INSTALL_DATADIR}/fathom/python)

@@ -1,8 +1,8 @@
 /* figures.c - one page with every kind of panel, and one of maps that share a colour bar.
  *
  * seconds: 3
- * figures [FOLDER] writes page.png, page.svg, page.pdf and maps.png there; without a folder it uses
- * a temporary one and removes it again.
+ * figures [FOLDER [DPI]] writes page.png, page.svg, page.pdf and maps.png there; without a folder
+ * it uses a temporary one and removes it again. docs/figures.png is its page.png at 80 dpi.
  */
 #include <fathom/fathom.h>
 
@@ -147,7 +147,7 @@ static void draw_right(fth_figure *fig)
                         &(fth_histogram){.bins = 40, .label = "first half", .alpha = 0.8});
 }
 
-static fth_status draw_page(fth_mem *mem, const char *folder, fth_err *err)
+static fth_status draw_page(fth_mem *mem, const char *folder, double dpi, fth_err *err)
 {
     fth_figure *fig = NULL;
     FTH_TRY(fth_figure_create(&fig, mem,
@@ -155,6 +155,7 @@ static fth_status draw_page(fth_mem *mem, const char *folder, fth_err *err)
                                                     .columns = 3,
                                                     .panel_width = 3.5,
                                                     .panel_height = 2.7,
+                                                    .dpi = dpi,
                                                     .title = "Figures of Fathom"},
                               err));
     draw_left(fig);
@@ -223,7 +224,7 @@ int main(int argc, char **argv)
     fth_mem_options opt;
     fth_mem_options_default(&opt);
     fth_status s = folder ? fth_mem_create(&mem, &opt, &err) : FTH_E_FILE_OPEN;
-    if (s == FTH_OK) s = draw_page(mem, folder, &err);
+    if (s == FTH_OK) s = draw_page(mem, folder, argc > 2 ? atof(argv[2]) : 0, &err);
     if (s == FTH_OK) s = draw_maps(mem, folder, &err);
     if (fth_mem_destroy(mem, NULL) != FTH_OK) s = FTH_E_LEAK;
     if (s != FTH_OK) {
