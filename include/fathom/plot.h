@@ -148,7 +148,7 @@ typedef enum fth_aspect {
     FTH_ASPECT_EQUAL /* one unit is as long on both axes */
 } fth_aspect;
 typedef enum fth_legend {
-    FTH_LEGEND_AUTO, /* beside the panel for groups, else in the corner with least in it */
+    FTH_LEGEND_AUTO, /* beside the panel for groups, else where it covers least */
     FTH_LEGEND_NONE,
     FTH_LEGEND_BESIDE
 } fth_legend;

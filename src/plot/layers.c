@@ -97,23 +97,43 @@ static fth_status draw_points(fth__drawing *d, fth_panel *p, fth__layer *l, fth_
  * than the panel has columns. */
 typedef struct tracer {
     fth__pen *pen;
-    fth__box limits; /* lines leave the panel, but not for another country */
+    fth__box limits; /* the panel and what is near it */
     double columns;  /* per point */
-    bool down;       /* the pen is on the paper */
+    double at[2];    /* the last point, once there is one */
+    bool down;       /* there is one */
+    bool inked;      /* and cairo's path ends in it */
     int64_t n, key;
     double first[2], last[2], low[2], high[2];
     int64_t at_low, at_high;
 } tracer;
 
+/* Shorten [from, to] of the line between a and b until one coordinate lies in [low, high]. */
+static bool cut(double a, double b, double low, double high, double *from, double *to)
+{
+    if (a == b) return a >= low && a <= high;
+    const double u = (low - a) / (b - a), v = (high - a) / (b - a);
+    *from = fmax(*from, fmin(u, v));
+    *to = fmin(*to, fmax(u, v));
+    return *from <= *to;
+}
+
+/* Draw on to q; of a line that leaves the neighbourhood only what lies in it, since cairo's numbers
+ * have 24 bits before the point. */
 static void reach(tracer *t, const double q[2])
 {
     const fth__box *b = &t->limits;
-    const double x = fmin(fmax(q[0], b->x), b->x + b->w), y = fmin(fmax(q[1], b->y), b->y + b->h);
-    if (t->down)
-        cairo_line_to(t->pen->cr, x, y);
-    else
-        cairo_move_to(t->pen->cr, x, y);
+    double from = 0, to = 1;
+    const double x = t->at[0], y = t->at[1], dx = q[0] - x, dy = q[1] - y;
+    if (t->down && cut(x, q[0], b->x, b->x + b->w, &from, &to) &&
+        cut(y, q[1], b->y, b->y + b->h, &from, &to)) {
+        if (!t->inked || from > 0) cairo_move_to(t->pen->cr, x + dx * from, y + dy * from);
+        cairo_line_to(t->pen->cr, to < 1 ? x + dx * to : q[0], to < 1 ? y + dy * to : q[1]);
+        t->inked = to >= 1;
+    } else {
+        t->inked = false;
+    }
     t->down = true;
+    t->at[0] = q[0], t->at[1] = q[1];
 }
 
 static void flush(tracer *t)
@@ -148,7 +168,7 @@ static void trace(tracer *t, double x, double y)
 static void lift(tracer *t)
 {
     flush(t);
-    t->down = false;
+    t->down = t->inked = false;
 }
 
 static fth_status draw_line(fth__drawing *d, fth_panel *p, fth__layer *l, fth_err *err)
@@ -156,7 +176,7 @@ static fth_status draw_line(fth__drawing *d, fth_panel *p, fth__layer *l, fth_er
     const fth_line *o = &l->opt.line;
     fth__work *w = &d->work;
     tracer t = {.pen = d->pen,
-                .limits = {p->box.x - 20000, p->box.y - 20000, 40000 + p->box.w, 40000 + p->box.h},
+                .limits = {p->box.x - 500, p->box.y - 500, 1000 + p->box.w, 1000 + p->box.h},
                 .columns = 4 * d->fig->dpi / 72};
     double before = (double)NAN;
     cairo_new_path(d->pen->cr);

@@ -2,8 +2,9 @@
  *
  * What surrounds a panel (ticks, labels, title, colour bar, legend) is measured; a column of the
  * grid leaves room for its widest panel, a row for its highest, and the boxes for data share the
- * rest. Ticks depend on the boxes and the boxes on the ticks, so it is done three times; the
- * second already settles nearly always. Boxes lie on whole pixels.
+ * rest, equally where that leaves them enough. Ticks depend on the boxes and the boxes on the
+ * ticks, so it is done three times; the second already settles nearly always. Boxes lie on whole
+ * pixels.
  */
 #include "plot/figure.h"
 
@@ -93,20 +94,21 @@ double fth__title_shift(const fth_panel *p)
     return meet ? 1.3 * z.tick_font : 0;
 }
 
-/* The last number of the x axis may stand out to the right. */
-static double overhang(const fth_figure *fig, const fth_panel *p)
+/* Numbers of the x axis may stand out to the right; their factor stands below, or beside the label.
+ */
+static void measure_x(const fth_figure *fig, const fth_panel *p, double *out, double *below)
 {
     const fth__axis *a = &p->axis[FTH_AXIS_X];
-    if (a->no_ticks || p->bare || a->names) return 0;
+    *out = *below = 0;
+    if (a->no_ticks || p->bare || a->names) return;
     const double size = fth__sizes_of(fig).tick_font;
     fth__ticks t;
     fth__ticks_make(&t, a, p->box.w, size, true);
-    double out = 0;
     for (int i = 0; i < t.n; i++) {
         const double half = fth__text_width(t.text[i], size) / 2;
-        out = fmax(out, half - (1 - fth__axis_map(a, t.at[i])) * p->box.w);
+        *out = fmax(*out, half - (1 - fth__axis_map(a, t.at[i])) * p->box.w);
     }
-    return out;
+    if (t.factor[0] && !(a->label && *a->label)) *below = 1.3 * fig->font;
 }
 
 static void measure(fth_figure *fig, fth_panel *p)
@@ -124,7 +126,10 @@ static void measure(fth_figure *fig, fth_panel *p)
     const fth__layer *bar = fth__panel_bar_layer(p);
     if (bar) p->right = z.bar_gap + z.bar_width + fth__bar_right(fig, bar, p->box.h, p->bar_label);
     if (fth__legend_is_beside(p)) p->right += z.bar_gap + fth__legend_measure(p).w;
-    p->right = fmax(p->right, overhang(fig, p));
+    double out, below;
+    measure_x(fig, p, &out, &below);
+    p->right = fmax(p->right, out);
+    p->bottom += below;
 }
 
 typedef struct grid {
@@ -132,6 +137,7 @@ typedef struct grid {
     double x0, y0, x1, y1; /* inside the margins, title and bar */
     double w, h;           /* of every box */
     double gap_x, gap_y;
+    double cell, squeeze; /* cell > 0: columns are equal, boxes are not */
 } grid;
 
 /* Most room that panels of one column, or one row, want at one side. */
@@ -149,17 +155,48 @@ static double widest(const fth_figure *fig, int64_t line, bool column, int which
     return most;
 }
 
+/* What stands around the boxes of a column. */
+static double around(const fth_figure *fig, int64_t c)
+{
+    return widest(fig, c, true, 0) + widest(fig, c, true, 1);
+}
+
+static double box_width(const grid *g, int64_t c)
+{
+    if (g->cell <= 0) return g->w;
+    const double w = g->cell - around(g->fig, c), least = 0.35 * g->cell;
+    return w > least ? fmax(w - g->squeeze, least) : least;
+}
+
+/* One panel with a wide legend would starve the boxes of all: give columns equal widths, legends
+ * and all, let the others pay only for what the wide one lacks, and panels reach as far right as
+ * what stands beside them allows. */
+static void share_columns(grid *g, double room)
+{
+    const int64_t n = g->fig->columns;
+    g->cell = room / (double)n;
+    g->squeeze = 0;
+    double over = -room;
+    int64_t free = 0;
+    for (int64_t c = 0; c < n; c++) {
+        over += around(g->fig, c) + box_width(g, c);
+        free += box_width(g, c) > 0.35 * g->cell;
+    }
+    if (free > 0 && over > 0) g->squeeze = over / (double)free;
+}
+
 static void share(grid *g)
 {
     const fth_figure *fig = g->fig;
-    double x = g->x1 - g->x0 - g->gap_x * (double)(fig->columns - 1);
-    double y = g->y1 - g->y0 - g->gap_y * (double)(fig->rows - 1);
-    for (int64_t c = 0; c < fig->columns; c++)
-        x -= widest(fig, c, true, 0) + widest(fig, c, true, 1);
+    const double room = g->x1 - g->x0 - g->gap_x * (double)(fig->columns - 1);
+    double x = room, y = g->y1 - g->y0 - g->gap_y * (double)(fig->rows - 1);
+    for (int64_t c = 0; c < fig->columns; c++) x -= around(fig, c);
     for (int64_t r = 0; r < fig->rows; r++)
         y -= widest(fig, r, false, 2) + widest(fig, r, false, 3);
     g->w = fmax(x / (double)fig->columns, 12);
     g->h = fmax(y / (double)fig->rows, 12);
+    g->cell = 0;
+    if (fig->columns > 1 && g->w < 0.52 * room / (double)fig->columns) share_columns(g, room);
 }
 
 static bool is_equal(const fth_panel *p)
@@ -198,10 +235,12 @@ static void place(grid *g)
             const double left = widest(fig, c, true, 0), right = widest(fig, c, true, 1);
             const int64_t i = r * fig->columns + c;
             if (i < fig->n_panels) {
-                fig->panel[i].box = (fth__box){x + left, y + top, g->w, g->h};
-                fit(&fig->panel[i]);
+                fth_panel *p = &fig->panel[i];
+                const double more = g->cell > 0 ? right - p->right : 0;
+                p->box = (fth__box){x + left, y + top, box_width(g, c) + more, g->h};
+                fit(p);
             }
-            x += left + g->w + right + g->gap_x;
+            x += left + box_width(g, c) + right + g->gap_x;
         }
         y += top + g->h + bottom + g->gap_y;
         fig->band[r] = r + 1 < fig->rows ? y - g->gap_y / 2 : fig->height;

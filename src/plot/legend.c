@@ -1,6 +1,7 @@
 /* legend.c - what the colours and lines of a panel mean.
  *
- * Beside the panel where points have groups, else in the corner that covers least of the data.
+ * Beside the panel where points have groups, else in the corner, or half way up a side, that covers
+ * least.
  */
 #include "base/checked.h"
 #include "plot/figure.h"
@@ -62,7 +63,7 @@ fth__legend_size fth__legend_measure(const fth_panel *p)
     return s;
 }
 
-/* ---- the freest corner ---- */
+/* ---- the freest place ---- */
 
 static bool holds(const fth__box *b, double x, double y)
 {
@@ -81,12 +82,13 @@ static double y_of(const fth_panel *p, double v)
 
 enum { LOOKS = 400, BETWEEN = 8 };
 
-/* A look at a few hundred points is enough; of lines also at what lies between. */
-static int64_t covered_points(const fth_panel *p, const fth__layer *l, const fth__box *b)
+/* How much of a layer a box would cover, in points of length. A look at a few hundred numbers is
+ * enough; of lines also at what lies between. */
+static double covered_points(const fth_panel *p, const fth__layer *l, const fth__box *b)
 {
     if (l->y.source || l->x.source) return 0;
-    double px = (double)NAN, py = (double)NAN;
-    int64_t hits = 0;
+    const bool line = l->kind == FTH__LAYER_LINE;
+    double px = (double)NAN, py = (double)NAN, length = 0;
     for (int64_t k = 0; k < fth__min_i64(LOOKS, l->y.n); k++) {
         const int64_t i = l->y.n <= LOOKS ? k : (l->y.n - 1) * k / (LOOKS - 1);
         uint64_t raw;
@@ -94,74 +96,88 @@ static int64_t covered_points(const fth_panel *p, const fth__layer *l, const fth
         (void)fth__column_read(&l->x, i, 1, &raw, &v[0], NULL);
         (void)fth__column_read(&l->y, i, 1, &raw, &v[1], NULL);
         const double x = x_of(p, v[0]), y = y_of(p, v[1]);
-        hits += holds(b, x, y);
-        for (int part = 1; l->kind == FTH__LAYER_LINE && part < BETWEEN; part++)
-            hits += holds(b, px + (x - px) * part / BETWEEN, py + (y - py) * part / BETWEEN);
+        if (!line && holds(b, x, y)) length += 5;
+        const double piece = hypot(x - px, y - py) / BETWEEN;
+        for (int part = 0; line && part < BETWEEN; part++)
+            if (holds(b, px + (x - px) * part / BETWEEN, py + (y - py) * part / BETWEEN))
+                length += piece;
         px = x, py = y;
     }
-    return hits;
+    return length;
 }
 
-static int64_t covered_bins(const fth_panel *p, const fth__layer *l, const fth__box *b)
+static double covered_bins(const fth_panel *p, const fth__layer *l, const fth__box *b)
 {
     const double width = (l->bin_high - l->bin_low) / l->bins;
-    int64_t hits = 0;
+    double length = 0;
     for (int k = 0; k < l->bins; k++) {
         const double x = x_of(p, l->bin_low + (k + 0.5) * width), y = y_of(p, l->count[k]);
-        hits += x >= b->x && x <= b->x + b->w && y <= b->y + b->h;
+        if (x >= b->x && x <= b->x + b->w && y <= b->y + b->h)
+            length += b->y + b->h - fmax(y, b->y);
     }
-    return hits;
+    return length;
 }
 
-static int64_t covered_bars(const fth_panel *p, const fth__layer *l, const fth__box *b)
+static double covered_bars(const fth_panel *p, const fth__layer *l, const fth__box *b)
 {
     const bool lying = l->opt.bars.horizontal;
-    int64_t hits = 0;
+    double length = 0;
     for (int64_t k = 0; k < fth__min_i64(LOOKS, l->y.n) && !l->y.source; k++) {
         uint64_t raw;
         double v;
         (void)fth__column_read(&l->y, k, 1, &raw, &v, NULL);
         for (int part = 0; part <= BETWEEN; part++) {
             const double to = v * part / BETWEEN, at = (double)k;
-            hits += holds(b, x_of(p, lying ? to : at), y_of(p, lying ? at : to));
+            if (holds(b, x_of(p, lying ? to : at), y_of(p, lying ? at : to))) length += 10;
         }
     }
-    return hits;
+    return length;
 }
 
-static int64_t covered(const fth_panel *p, const fth__layer *l, const fth__box *b)
+static double covered_text(const fth_panel *p, const fth__layer *l, const fth__box *b)
+{
+    const double size = l->opt.note.size > 0 ? l->opt.note.size : p->fig->font;
+    const double w = fth__text_width(l->label, size), x = x_of(p, l->at_x), y = y_of(p, l->at_y);
+    const fth_anchor a = l->opt.note.anchor;
+    const double left = a == FTH_ANCHOR_LEFT ? x : a == FTH_ANCHOR_RIGHT ? x - w : x - w / 2;
+    const bool meet =
+        left < b->x + b->w && left + w > b->x && y - size < b->y + b->h && y + size > b->y;
+    return meet ? 3 * w : 0;
+}
+
+static double covered(const fth_panel *p, const fth__layer *l, const fth__box *b)
 {
     switch (l->kind) {
     case FTH__LAYER_POINTS:
     case FTH__LAYER_LINE: return covered_points(p, l, b);
     case FTH__LAYER_HISTOGRAM: return covered_bins(p, l, b);
     case FTH__LAYER_BARS: return covered_bars(p, l, b);
-    case FTH__LAYER_TEXT: return holds(b, x_of(p, l->at_x), y_of(p, l->at_y)) ? LOOKS / 8 : 0;
+    case FTH__LAYER_TEXT: return covered_text(p, l, b);
     case FTH__LAYER_REFERENCE: {
-        const double at = l->side == FTH_AXIS_X ? x_of(p, l->at_x) : y_of(p, l->at_y);
-        const double from = l->side == FTH_AXIS_X ? b->x : b->y;
-        const double to = from + (l->side == FTH_AXIS_X ? b->w : b->h);
-        return at >= from && at <= to ? LOOKS / 20 : 0;
+        const bool upright = l->side == FTH_AXIS_X;
+        const double at = upright ? x_of(p, l->at_x) : y_of(p, l->at_y);
+        const double from = upright ? b->x : b->y, to = from + (upright ? b->w : b->h);
+        return at >= from && at <= to ? 0.3 * (upright ? b->h : b->w) : 0;
     }
     case FTH__LAYER_IMAGE: return 0;
     }
     return 0;
 }
 
-static fth__box best_corner(const fth_panel *p, fth__legend_size s, double away)
+static fth__box freest(const fth_panel *p, fth__legend_size s, double away)
 {
     const double left = p->box.x + away, right = p->box.x + p->box.w - away - s.w;
     const double top = p->box.y + away, low = p->box.y + p->box.h - away - s.h;
-    const fth__box corner[4] = {{right, top, s.w, s.h},
-                                {left, top, s.w, s.h},
-                                {right, low, s.w, s.h},
-                                {left, low, s.w, s.h}};
+    const double middle = (top + low) / 2;
+    const fth__box corner[6] = {{right, top, s.w, s.h},    {left, top, s.w, s.h},
+                                {right, low, s.w, s.h},    {left, low, s.w, s.h},
+                                {right, middle, s.w, s.h}, {left, middle, s.w, s.h}};
     int best = 0;
-    int64_t least = INT64_MAX;
-    for (int k = 0; k < 4; k++) {
-        int64_t hits = 0;
-        for (int64_t i = 0; i < p->n_layers; i++) hits += covered(p, &p->layer[i], &corner[k]);
-        if (hits < least) least = hits, best = k;
+    double least = (double)INFINITY;
+    for (int k = 0; k < 6; k++) {
+        double length = k < 4 ? 0 : 1e-9; /* corners first */
+        for (int64_t i = 0; i < p->n_layers; i++) length += covered(p, &p->layer[i], &corner[k]);
+        if (length < least) least = length, best = k;
     }
     return corner[best];
 }
@@ -215,7 +231,7 @@ void fth__draw_legend(fth__pen *pen, const fth_panel *p)
     const fth__sizes z = fth__sizes_of(p->fig);
     const bool beside = fth__legend_is_beside(p);
     fth__box b = {p->box.x + p->box.w + p->right - s.w, p->box.y, s.w, s.h};
-    if (!beside) b = best_corner(p, s, 0.6 * p->fig->font);
+    if (!beside) b = freest(p, s, 0.6 * p->fig->font);
     if (!beside) draw_box(pen, &b);
     const int64_t rows = rows_that_fit(p, beside);
     const double column = (s.w - z.legend_pad) / (double)fth__ceil_div_i64(s.n, rows);

@@ -143,9 +143,9 @@ TEST(alpha_blends_and_later_points_cover)
 TEST(points_without_a_place_or_colour_are_counted)
 {
     fth_mem *mem = t_mem(1 << 24);
-    const double x[6] = {0.1, NAN, 0.5, 0.6, (double)INFINITY, 0.9},
+    const double x[6] = {0.1, (double)NAN, 0.5, 0.6, (double)INFINITY, 0.9},
                  y[6] = {0.5, 0.5, 0.5, 0.5, 0.5, 0.5};
-    const double v[6] = {0, 0, NAN, 1, 0, 1};
+    const double v[6] = {0, 0, (double)NAN, 1, 0, 1};
     const int32_t g[6] = {0, 0, 0, 7, 0, -1};
     const fth_column values = fth_column_of(FTH_F64, v, 6), groups = fth_column_of(FTH_I32, g, 6);
     for (int vector = 0; vector < 2; vector++) {
@@ -185,6 +185,28 @@ TEST(one_number_in_a_million_is_seen_on_a_line)
     IS_TRUE((at(&pic, fig, 0, 0.64, 0.75) & 255) < 140);
     free(pic.px);
     free(v);
+    fth_figure_destroy(fig);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* Where a line crosses the panel does not depend on how far away it ends. */
+TEST(a_line_from_far_away_crosses_where_it_should)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    const double x[5] = {0, 1, (double)NAN, 0.5, 0.5}, y[5] = {-1e12, 3e12, 0, 1e9, 0.5};
+    fth_figure *fig = one_panel(mem, true);
+    fth_panel *p = fth_figure_panel(fig, 0);
+    fth_panel_axis(p, FTH_AXIS_X, &(fth_axis_options){.high = 1});
+    fth_panel_axis(p, FTH_AXIS_Y, &(fth_axis_options){.low = -1, .high = 1});
+    fth_panel_line(p, fth_column_of(FTH_F64, x, 5), fth_column_of(FTH_F64, y, 5),
+                   &(fth_line){.colour = fth_rgb(255, 0, 0), .width = 3});
+    const t_picture pic = shot(fig);
+    EQ_U64(at(&pic, fig, 0, 0.25, 0.1), fth_rgb(255, 0, 0));
+    EQ_U64(at(&pic, fig, 0, 0.25, 0.9), fth_rgb(255, 0, 0));
+    EQ_U64(at(&pic, fig, 0, 0.5, 0.9), fth_rgb(255, 0, 0));
+    EQ_U64(at(&pic, fig, 0, 0.5, 0.6), fth_rgb(255, 255, 255));
+    EQ_U64(at(&pic, fig, 0, 0.3, 0.5), fth_rgb(255, 255, 255));
+    free(pic.px);
     fth_figure_destroy(fig);
     OK(fth_mem_destroy(mem, NULL));
 }
@@ -229,6 +251,70 @@ TEST(a_histogram_counts)
         EQ_F64(fig->panel[0].layer[0].count[i], wanted[i]);
         EQ_F64(fig->panel[0].layer[1].count[i], wanted[i] / 6);
     }
+    fth_figure_destroy(fig);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* ---- words ---- */
+
+static bool has_ink(const t_picture *p, int64_t x0, int64_t y0, int64_t x1, int64_t y1)
+{
+    for (int64_t y = y0; y < y1; y++)
+        for (int64_t x = x0; x < x1; x++)
+            if (t_pixel(p, (double)x, (double)y) != fth_rgb(255, 255, 255)) return true;
+    return false;
+}
+
+/* Every label is on the page, whole, and outside the box for data. */
+TEST(labels_stand_in_the_room_made_for_them)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    fth_figure *fig = one_panel(mem, false);
+    fth_panel *p = fth_figure_panel(fig, 0);
+    const double v[3] = {0, 0, 1e6};
+    fth_panel_set(p, &(fth_panel_options){.title = "two lines\nof a title", .colour_bar = "label"});
+    fth_panel_axis(p, FTH_AXIS_X, &(fth_axis_options){.label = "gjpqy", .low = 2, .high = 3});
+    fth_panel_axis(p, FTH_AXIS_Y, &(fth_axis_options){.label = "gjpqy", .low = 2e6, .high = 3e6});
+    fth_panel_points(p, (fth_column){0}, fth_column_of(FTH_F64, v, 3),
+                     &(fth_points){.values = fth_column_of(FTH_F64, v, 3)});
+    const t_picture pic = shot(fig);
+    const fth__raster box = fth__panel_pixels(&fig->panel[0], fig->dpi / 72);
+    IS_TRUE(!has_ink(&pic, 0, 0, pic.w, 2) && !has_ink(&pic, 0, pic.h - 2, pic.w, pic.h));
+    IS_TRUE(!has_ink(&pic, 0, 0, 2, pic.h) && !has_ink(&pic, pic.w - 2, 0, pic.w, pic.h));
+    IS_TRUE(!has_ink(&pic, box.x + 3, box.y + 3, box.x + box.w - 3, box.y + box.h - 3));
+    IS_TRUE(has_ink(&pic, box.x, 2, box.x + box.w, box.y - 3));
+    IS_TRUE(has_ink(&pic, 2, box.y, box.x - 3, box.y + box.h));
+    IS_TRUE(has_ink(&pic, box.x, box.y + box.h + 3, box.x + box.w, pic.h - 2));
+    IS_TRUE(has_ink(&pic, box.x + box.w + 3, box.y, pic.w - 2, box.y + box.h));
+    free(pic.px);
+    fth_figure_destroy(fig);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* A large O is as high as the font says, has a hole, and its halves are alike. */
+TEST(letters_have_their_shape)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    fth_figure *fig = one_panel(mem, true);
+    fth_panel_text(fth_figure_panel(fig, 0), 0.5, 0.5, "O", &(fth_note){.size = 100});
+    const t_picture pic = shot(fig);
+    int64_t x0 = pic.w, x1 = 0, y0 = pic.h, y1 = 0;
+    for (int64_t y = 0; y < pic.h; y++)
+        for (int64_t x = 0; x < pic.w; x++) {
+            if (pic.px[3 * (y * pic.w + x)] > 127) continue;
+            x0 = x < x0 ? x : x0, x1 = x + 1 > x1 ? x + 1 : x1;
+            y0 = y < y0 ? y : y0, y1 = y + 1 > y1 ? y + 1 : y1;
+        }
+    const double em = 100 * 150 / 72.0;
+    NEAR((double)(y1 - y0), (1520 + 29) / 2048.0 * em, 3);
+    NEAR((double)(x1 - x0), (1497 - 115) / 2048.0 * em, 3);
+    EQ_U64(t_pixel(&pic, (double)(x0 + x1) / 2, (double)(y0 + y1) / 2), fth_rgb(255, 255, 255));
+    double dark[2] = {0, 0};
+    for (int64_t y = y0; y < y1; y++)
+        for (int64_t x = x0; x < x1; x++)
+            dark[2 * x >= x0 + x1] += 255 - pic.px[3 * (y * pic.w + x)];
+    NEAR(dark[0] / dark[1], 1, 0.02);
+    free(pic.px);
     fth_figure_destroy(fig);
     OK(fth_mem_destroy(mem, NULL));
 }
@@ -481,6 +567,7 @@ TEST(many_rows_cost_no_more_than_one)
         fth_figure_destroy(fig);
     }
     LE_F64((double)bytes[1], 1.1 * (double)bytes[0]);
+    LE_F64((double)bytes[0], 4.0 * 6 * 450 * 450 + (768 << 10)); /* pixels, zlib and buffers */
     OK(fth_mem_destroy(mem, NULL));
 }
 
