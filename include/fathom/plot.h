@@ -180,7 +180,7 @@ typedef enum fth_marker {
 } fth_marker;
 
 typedef struct fth_points {
-    double area;  /* square points: the diameter is its root; 0: 16 */
+    double area;  /* square points, up to 2500: the diameter is its root; 0: 16 */
     double alpha; /* 0: 1 */
     fth_marker marker;
     fth_colour colour; /* 0: next of the cycle */

@@ -256,11 +256,11 @@ static bool good_points(fth_panel *p, fth_site at, const fth_column *y, const ft
                 (long long)more[i]->n);
         return false;
     }
-    if (!(o->area >= 0 && o->area <= 1e5) || !(o->alpha >= 0 && o->alpha <= 1) ||
+    if (!(o->area >= 0 && o->area <= 2500) || !(o->alpha >= 0 && o->alpha <= 1) ||
         (unsigned)o->marker >= FTH_MARKER_COUNT || o->n_groups < 0 || o->n_groups > 1 << 20 ||
         (!fth__column_is_empty(&o->groups) && o->n_groups < 1)) {
         MISTAKE(p, at, FTH_E_USAGE,
-                "points need 0 <= area, 0 <= alpha <= 1, a marker, and n_groups "
+                "points need 0 <= area <= 2500, 0 <= alpha <= 1, a marker, and n_groups "
                 "when they have groups");
         return false;
     }

@@ -151,7 +151,7 @@ typedef struct fth__work {
     void *raw;         /* FTH__PIECE * 8 bytes */
     double *a, *b, *c; /* FTH__PIECE numbers each */
     uint32_t *table;   /* 256 colours, premultiplied, and one for each group */
-    uint8_t *mask;     /* of a marker at 64 places */
+    void *mask;        /* of a marker at 64 places */
     double *sum;       /* one row of a picture: as many as the widest panel has pixels */
     int64_t *hits, *from, *to;
 } fth__work;
@@ -181,12 +181,12 @@ fth_status fth__raster_image(const fth_panel *p, const fth__layer *l, double sca
 fth__raster fth__panel_pixels(const fth_panel *p, double scale);
 
 /* Draw a figure, or one row of its panels and all that belongs to no panel. A pen on pixels has
- * `raster`; otherwise each raster layer takes its pixels from `blocks` in order. */
+ * `raster`; otherwise raster layers are drawn into `block`, one after the other. */
 typedef struct fth__drawing {
     fth_figure *fig;
     fth__pen *pen;
     const fth__raster *raster;
-    uint32_t *blocks;
+    uint32_t *block;
     fth__work work;
     int64_t row; /* -1: all */
 } fth__drawing;

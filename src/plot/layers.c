@@ -400,8 +400,7 @@ static fth_status draw_pixels(fth__drawing *d, fth_panel *p, fth__layer *l, fth_
     if (d->raster) {
         cairo_surface_flush(cairo_get_target(d->pen->cr));
     } else {
-        own.px = d->blocks;
-        d->blocks += own.w * own.h;
+        own.px = d->block;
         for (int64_t i = 0; i < own.w * own.h; i++) own.px[i] = 0;
     }
     FTH_TRY(l->kind == FTH__LAYER_IMAGE

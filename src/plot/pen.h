@@ -1,8 +1,9 @@
-/* plot/pen.h - lines, areas, text and pictures on pixels, in a PDF or in an SVG.
+/* plot/pen.h - lines, areas, text and pictures on pixels, in an SVG or in a PDF.
  *
- * Paths are always built in a cairo context. Pixels and PDF are cairo's; SVG is written by us from
- * the same paths, since cairo numbers the images in it by a counter of the process, and equal
- * figures have to give equal files. Units are points.
+ * Paths are always built in a cairo context, and cairo fills them on pixels. SVG and PDF are
+ * written by us from the same paths: cairo numbers the images of an SVG by a counter of the
+ * process, and keeps two more copies of every picture of a PDF in memory of its own. Units are
+ * points, y down.
  */
 #ifndef FTH_PLOT_PEN_H
 #define FTH_PLOT_PEN_H
@@ -20,16 +21,20 @@ typedef struct fth__stream {
     fth_err *err;
 } fth__stream;
 enum { FTH__STREAM_BUFFER = 1 << 16 };
-void fth__stream_put(fth__stream *s, const void *bytes, uint64_t n);
-void fth__stream_print(fth__stream *s, const char *fmt, ...) FTH_PRINTF(2, 3);
+void fth__stream_put(void *stream, const void *bytes, uint64_t n); /* an fth__put */
 void fth__stream_flush(fth__stream *s);
 
+/* Takes bytes; `to` is whatever it was made with. */
+typedef void fth__put(void *to, const void *bytes, uint64_t n);
+
+typedef struct fth__pdf fth__pdf;
 typedef struct fth__pen {
     cairo_t *cr;
-    fth__stream *svg; /* not NULL: paths become SVG */
-    int clips;        /* SVG: how many were made */
     double scale;     /* pixels per point; 0 in a vector file */
-    void *png_block;  /* SVG: workspace for pictures inside it */
+    fth__stream *svg; /* not NULL: paths become SVG */
+    fth__pdf *pdf;    /* not NULL: paths become PDF */
+    int clips;        /* SVG: how many were made */
+    void *png_block;  /* SVG: fth__png_bytes, for pictures inside it */
 } fth__pen;
 
 /* Fill or stroke the path of pen->cr and forget it. */
@@ -43,8 +48,8 @@ typedef struct fth__stroke {
 void fth__pen_stroke(fth__pen *pen, fth__stroke s);
 void fth__pen_clip(fth__pen *pen, double x, double y, double w, double h);
 void fth__pen_unclip(fth__pen *pen);
-/* w x h premultiplied pixels into a rectangle; they must live until the surface is finished. */
-void fth__pen_picture(fth__pen *pen, uint32_t *px, int64_t w, int64_t h, double x, double y,
+/* w x h premultiplied pixels into a rectangle of a vector file. */
+void fth__pen_picture(fth__pen *pen, const uint32_t *px, int64_t w, int64_t h, double x, double y,
                       double width, double height);
 /* A straight horizontal or vertical line that falls on whole pixels. */
 void fth__pen_rule(fth__pen *pen, double x0, double y0, double x1, double y1, double width,
@@ -73,11 +78,52 @@ void fth__text_draw(fth__pen *pen, const char *text, double x, double y, fth__te
 #define FTH__X_HEIGHT 0.547
 #define FTH__LINE_HEIGHT 1.25
 
+/* ---- writing paths as words (vector.c) ---- */
+
+typedef struct fth__words {
+    fth__put *put;
+    void *to;
+} fth__words;
+void fth__words_print(const fth__words *w, const char *fmt, ...) FTH_PRINTF(2, 3);
+/* A number with at most three decimals, none of them a zero at the end, and a space. */
+void fth__words_number(const fth__words *w, double v);
+
+/* The path of `cr` in the words of SVG or PDF; the path stays. */
+void fth__svg_path(const fth__words *w, cairo_t *cr);
+void fth__pdf_path(const fth__words *w, cairo_t *cr);
+
+void fth__svg_fill(fth__pen *pen, fth_colour c, double alpha);
+void fth__svg_stroke(fth__pen *pen, fth__stroke s, const double dash[2]);
+void fth__svg_clip(fth__pen *pen);
+void fth__svg_picture(fth__pen *pen, const uint32_t *px, int64_t w, int64_t h, const double box[4]);
+
+/* ---- PDF (pdf.c) ---- */
+
+uint64_t fth__pdf_bytes(int64_t pictures, int64_t widest);
+/* One page in `block`, which has fth__pdf_bytes. */
+fth__pdf *fth__pdf_begin(void *block, fth__stream *out, int64_t pictures, int64_t widest,
+                         double width, double height);
+void fth__pdf_fill(fth__pdf *p, cairo_t *cr, fth_colour c, double alpha);
+void fth__pdf_stroke(fth__pdf *p, cairo_t *cr, fth__stroke s, const double dash[2]);
+void fth__pdf_clip(fth__pdf *p, cairo_t *cr);
+void fth__pdf_unclip(fth__pdf *p);
+void fth__pdf_picture(fth__pdf *p, const uint32_t *px, int64_t w, int64_t h, const double box[4]);
+/* False when compression failed. */
+bool fth__pdf_end(fth__pdf *p);
+
+/* ---- zlib in our memory (pack.c) ---- */
+
+typedef struct fth__pack fth__pack;
+uint64_t fth__pack_bytes(void);
+/* `block` has fth__pack_bytes. */
+fth__pack *fth__pack_begin(void *block, fth__put *put, void *to);
+void fth__pack_add(void *pack, const void *bytes, uint64_t n); /* an fth__put */
+bool fth__pack_end(fth__pack *p);                              /* false: it failed */
+
 /* ---- PNG (png.c) ---- */
 
 /* Rows of pixels, top to bottom, as the bytes of a PNG file. */
 typedef struct fth__png fth__png;
-typedef void fth__put(void *to, const void *bytes, uint64_t n);
 uint64_t fth__png_bytes(int64_t width);
 /* `block` has fth__png_bytes; alpha: the pixels are transparent somewhere. dpi 0: not said. */
 fth__png *fth__png_begin(void *block, fth__put *put, void *to, int64_t width, int64_t height,
@@ -85,5 +131,7 @@ fth__png *fth__png_begin(void *block, fth__put *put, void *to, int64_t width, in
 void fth__png_row(fth__png *png, const uint32_t *px);
 /* False when compression failed. */
 bool fth__png_end(fth__png *png);
+/* The plain red, green and blue of a premultiplied pixel. */
+void fth__plain_colour(uint32_t px, uint8_t rgb[3]);
 
 #endif

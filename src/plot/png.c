@@ -11,24 +11,19 @@
 #include <string.h>
 #include <zlib.h>
 
-/* What deflate says it needs for a window of 2^15 and level 8 of memory, and its own state. */
-enum { ZLIB_ROOM = (1 << 17) + (1 << 17) + (1 << 14), OUT_ROOM = 1 << 15, LEVEL = 6 };
-
 struct fth__png {
     fth__put *put;
     void *to;
-    z_stream z;
-    bool ok;
+    fth__pack *pack;
     int64_t width;
     int channels;
     uint64_t row_bytes;
-    uint8_t *above, *row, *tried, *best, *out, *room;
-    uint64_t room_used;
+    uint8_t *above, *row, *tried, *best;
 };
 
 uint64_t fth__png_bytes(int64_t width)
 {
-    return sizeof(fth__png) + 4 * ((uint64_t)width * 4 + 64) + OUT_ROOM + ZLIB_ROOM + 256;
+    return sizeof(fth__png) + 64 + 4 * ((uint64_t)width * 4 + 65) + fth__pack_bytes();
 }
 
 static void put_u32(uint8_t *to, uint32_t v)
@@ -49,20 +44,9 @@ static void put_chunk(fth__png *p, const char type[4], const void *data, uint32_
     p->put(p->to, tail, 4);
 }
 
-/* zlib takes a few blocks when it starts and gives all of them back when it ends. */
-static void *z_take(void *opaque, unsigned n, unsigned size)
+static void put_data(void *png, const void *bytes, uint64_t n)
 {
-    fth__png *p = opaque;
-    const uint64_t bytes = ((uint64_t)n * size + 63) / 64 * 64;
-    if (bytes > ZLIB_ROOM - p->room_used) return NULL;
-    void *block = p->room + p->room_used;
-    p->room_used += bytes;
-    return block;
-}
-
-static void z_give(void *opaque, void *block)
-{
-    (void)opaque, (void)block;
+    put_chunk(png, "IDAT", bytes, (uint32_t)n);
 }
 
 static uint8_t *carve(uint8_t **at, uint64_t bytes)
@@ -84,13 +68,8 @@ fth__png *fth__png_begin(void *block, fth__put *put, void *to, int64_t width, in
     p->row = carve(&at, line);
     p->tried = carve(&at, line);
     p->best = carve(&at, line);
-    p->out = carve(&at, OUT_ROOM);
-    p->room = carve(&at, ZLIB_ROOM);
     memset(p->above, 0, line);
-    p->z = (z_stream){.zalloc = z_take, .zfree = z_give, .opaque = p};
-    p->ok = deflateInit(&p->z, LEVEL) == Z_OK;
-    p->z.next_out = p->out;
-    p->z.avail_out = OUT_ROOM;
+    p->pack = fth__pack_begin(at, put_data, p);
 
     uint8_t head[13] = {0};
     put_u32(head, (uint32_t)width);
@@ -109,35 +88,21 @@ fth__png *fth__png_begin(void *block, fth__put *put, void *to, int64_t width, in
     return p;
 }
 
-static void pump(fth__png *p, int flush)
+void fth__plain_colour(uint32_t px, uint8_t rgb[3])
 {
-    int got = Z_OK;
-    while (p->ok && (p->z.avail_in > 0 || (flush == Z_FINISH && got != Z_STREAM_END))) {
-        got = deflate(&p->z, flush);
-        if (got != Z_OK && got != Z_STREAM_END && got != Z_BUF_ERROR) p->ok = false;
-        if (p->z.avail_out > 0 && got != Z_STREAM_END) continue;
-        const uint32_t n = OUT_ROOM - p->z.avail_out;
-        if (n) put_chunk(p, "IDAT", p->out, n);
-        p->z.next_out = p->out;
-        p->z.avail_out = OUT_ROOM;
+    const uint32_t a = px >> 24;
+    for (int k = 0; k < 3; k++) {
+        const uint32_t v = px >> (16 - 8 * k) & 255;
+        rgb[k] = (uint8_t)(a == 255 || a == 0 ? v : (v * 255 + a / 2) / a);
     }
-}
-
-static uint8_t straight(uint32_t v, uint32_t alpha)
-{
-    return (uint8_t)((v * 255 + alpha / 2) / alpha);
 }
 
 static void unpack(fth__png *p, const uint32_t *px)
 {
     uint8_t *to = p->row;
     for (int64_t i = 0; i < p->width; i++, to += p->channels) {
-        const uint32_t v = px[i], a = v >> 24;
-        to[0] = (uint8_t)(v >> 16), to[1] = (uint8_t)(v >> 8), to[2] = (uint8_t)v;
-        if (p->channels == 3) continue;
-        to[3] = (uint8_t)a;
-        if (a == 255 || a == 0) continue;
-        for (int k = 0; k < 3; k++) to[k] = straight(to[k], a);
+        fth__plain_colour(px[i], to);
+        if (p->channels == 4) to[3] = (uint8_t)(px[i] >> 24);
     }
 }
 
@@ -171,17 +136,14 @@ void fth__png_row(fth__png *p, const uint32_t *px)
         uint8_t *swap = p->best;
         p->best = p->tried, p->tried = swap;
     }
-    p->z.next_in = p->best;
-    p->z.avail_in = (unsigned)(p->row_bytes + 1);
-    pump(p, Z_NO_FLUSH);
+    fth__pack_add(p->pack, p->best, p->row_bytes + 1);
     uint8_t *swap = p->above;
     p->above = p->row, p->row = swap;
 }
 
 bool fth__png_end(fth__png *p)
 {
-    pump(p, Z_FINISH);
+    const bool ok = fth__pack_end(p->pack);
     put_chunk(p, "IEND", NULL, 0);
-    (void)deflateEnd(&p->z);
-    return p->ok;
+    return ok;
 }

@@ -11,7 +11,6 @@
 #include <math.h>
 
 enum { SAMPLES = 8 };
-static const double LARGEST = 60; /* pixels from the centre; larger markers are drawn at it */
 
 /* Is (x, y), from -1 to 1, inside the marker? `edge` is the width of a line. */
 static bool inside(fth_marker m, double x, double y, double edge)
@@ -32,7 +31,7 @@ static bool inside(fth_marker m, double x, double y, double edge)
 
 static double reach_of(const fth_points *o, double scale)
 {
-    return fmin(sqrt(o->area) / 2 * scale, LARGEST);
+    return sqrt(o->area) / 2 * scale;
 }
 
 /* Places of the centre inside a pixel, along one side: a large marker needs fewer. */
@@ -50,7 +49,7 @@ static int mask_side(const fth_points *o, double scale)
 
 /* The part of a mask that is not empty. */
 typedef struct extent {
-    uint8_t x0, y0, x1, y1;
+    int16_t x0, y0, x1, y1;
 } extent;
 
 uint64_t fth__mask_bytes(const fth__layer *l, double scale)
@@ -70,22 +69,32 @@ static uint8_t coverage(const fth_points *o, double r, double edge, double x, do
     return (uint8_t)(hits * 255 / (SAMPLES * SAMPLES));
 }
 
-/* All masks, then their extents. */
-static void make_masks(uint8_t *mask, const fth_points *o, double scale, int side, int places)
+static int16_t smaller(int16_t a, int b)
+{
+    return b < a ? (int16_t)b : a;
+}
+
+static int16_t larger(int16_t a, int b)
+{
+    return b > a ? (int16_t)b : a;
+}
+
+/* The extents of all masks, then the masks. */
+static void make_masks(void *block, const fth_points *o, double scale, int side, int places)
 {
     const double r = reach_of(o, scale), edge = fmin(0.9 * scale / r, 1);
-    extent *e = (extent *)(void *)(mask + places * places * side * side);
+    extent *e = block;
+    uint8_t *mask = (uint8_t *)(e + places * places);
     for (int place = 0; place < places * places; place++, e++) {
         const double cx = side / 2 + (place % places + 0.5) / places;
         const double cy = side / 2 + (place / places + 0.5) / places;
-        *e = (extent){255, 255, 0, 0};
+        *e = (extent){INT16_MAX, INT16_MAX, 0, 0};
         for (int j = 0; j < side; j++)
             for (int i = 0; i < side; i++) {
                 *mask = coverage(o, r, edge, i - cx, j - cy);
                 if (*mask++ == 0) continue;
-                e->x0 = (uint8_t)(i < e->x0 ? i : e->x0),
-                e->x1 = (uint8_t)(i + 1 > e->x1 ? i + 1 : e->x1);
-                e->y0 = (uint8_t)(j < e->y0 ? j : e->y0), e->y1 = (uint8_t)(j + 1);
+                e->x0 = smaller(e->x0, i), e->x1 = larger(e->x1, i + 1);
+                e->y0 = smaller(e->y0, j), e->y1 = larger(e->y1, j + 1);
             }
     }
 }
@@ -249,11 +258,11 @@ fth_status fth__raster_points(const fth_panel *p, const fth__layer *l, double sc
                .y0 = fth__max_i64(box.y, r->y),
                .x1 = fth__min_i64(box.x + box.w, r->x + r->w),
                .y1 = fth__min_i64(box.y + box.h, r->y + r->h),
-               .mask = w->mask,
+               .extent = w->mask,
                .side = mask_side(o, scale),
                .places = places_of(reach_of(o, scale))};
     make_masks(w->mask, o, scale, s.side, s.places);
-    s.extent = (const extent *)(const void *)(w->mask + s.places * s.places * s.side * s.side);
+    s.mask = (const uint8_t *)(s.extent + s.places * s.places);
     fth__points_colours(w, l);
     const double lo_x = (double)(s.x0 - s.side), hi_x = (double)(s.x1 + s.side);
     const double lo_y = (double)(s.y0 - s.side), hi_y = (double)(s.y1 + s.side);

@@ -2,14 +2,13 @@
  *
  * PNG: rows of panels, one after the other, on one surface that is as high as the highest row, and
  * from there through zlib into the file; so a page of many panels needs memory for one row. PDF and
- * SVG: once over everything, with a block of pixels for each layer that is rasterised. All of it,
- * save what cairo keeps for itself, is one block whose size is known before.
+ * SVG: once over everything, with pixels for one rasterised layer at a time. All of it, save what
+ * cairo keeps for itself, is one block whose size is known before.
  */
 #include "base/checked.h"
 #include "io/file.h"
 #include "plot/figure.h"
 
-#include <cairo-pdf.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -31,10 +30,11 @@ typedef struct sizes {
     format format;
     double scale;          /* pixels per point */
     int64_t width, height; /* pixels of the whole figure */
-    int64_t surface;       /* pixels of the surface (PNG) or of all raster layers */
+    int64_t surface;       /* pixels of the surface (PNG) or of the largest raster layer */
     int64_t widest;        /* pixels of the widest panel */
     uint64_t mask, table;  /* bytes */
-    uint64_t work, png, total;
+    int64_t pictures;      /* raster layers of a vector file */
+    uint64_t work, packing, total;
 } sizes;
 
 static uint64_t up(uint64_t bytes)
@@ -56,7 +56,10 @@ static void add_layer(sizes *z, const fth_panel *p, const fth__layer *l)
 {
     const fth__raster box = fth__panel_pixels(p, z->scale);
     z->widest = fth__max_i64(z->widest, box.w);
-    if (z->format != PNG && fth__layer_is_raster(l)) z->surface += box.w * box.h;
+    if (z->format != PNG && fth__layer_is_raster(l)) {
+        z->surface = fth__max_i64(z->surface, box.w * box.h); /* one after the other */
+        z->pictures++;
+    }
     if (l->kind != FTH__LAYER_POINTS) return;
     z->mask = fth__max_u64(z->mask, fth__mask_bytes(l, z->scale));
     const uint64_t groups = (uint64_t)l->opt.points.n_groups;
@@ -75,8 +78,9 @@ static sizes measure(const fth_figure *fig, format f)
         z.surface =
             fth__max_i64(z.surface, (band_bottom(fig, r, &z) - band_top(fig, r, &z)) * z.width);
     z.work = up(FTH__PIECE * 8) * 4 + up(z.table) + up(z.mask) + 4 * up((uint64_t)z.widest * 8);
-    if (f != PDF) z.png = up(fth__png_bytes(f == PNG ? z.width : z.widest));
-    z.total = up((uint64_t)z.surface * 4) + z.work + z.png + FTH__STREAM_BUFFER;
+    z.packing = up(f == PDF ? fth__pdf_bytes(z.pictures, z.widest)
+                            : fth__png_bytes(f == PNG ? z.width : z.widest));
+    z.total = up((uint64_t)z.surface * 4) + z.work + z.packing + FTH__STREAM_BUFFER;
     return z;
 }
 
@@ -116,7 +120,7 @@ typedef struct job {
     const sizes *z;
     fth__work work;
     uint32_t *px;
-    void *png;
+    void *packing;
     fth__stream out;
 } job;
 
@@ -143,15 +147,11 @@ static fth_status draw_band(job *j, int64_t row, int64_t top, int64_t bottom, ft
     return s;
 }
 
-static void put(void *to, const void *bytes, uint64_t n)
-{
-    fth__stream_put(to, bytes, n);
-}
-
 static fth_status save_png(job *j, fth_err *err)
 {
     const sizes *z = j->z;
-    fth__png *png = fth__png_begin(j->png, put, &j->out, z->width, z->height, false, j->fig->dpi);
+    fth__png *png = fth__png_begin(j->packing, fth__stream_put, &j->out, z->width, z->height, false,
+                                   j->fig->dpi);
     fth_status s = FTH_OK;
     for (int64_t r = 0; s == FTH_OK && r < j->fig->rows; r++) {
         const int64_t top = band_top(j->fig, r, z), bottom = band_bottom(j->fig, r, z);
@@ -165,52 +165,46 @@ static fth_status save_png(job *j, fth_err *err)
     return s;
 }
 
-static cairo_status_t take_pdf(void *to, const unsigned char *bytes, unsigned n)
-{
-    fth__stream *s = to;
-    fth__stream_put(s, bytes, n);
-    return s->status == FTH_OK ? CAIRO_STATUS_SUCCESS : CAIRO_STATUS_WRITE_ERROR;
-}
-
-static fth_status save_pdf(job *j, fth_err *err)
-{
-    cairo_surface_t *surface =
-        cairo_pdf_surface_create_for_stream(take_pdf, &j->out, j->fig->width, j->fig->height);
-    cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATE_DATE, NULL);
-    cairo_t *cr = cairo_create(surface);
-    fth__pen pen = {.cr = cr};
-    fth__drawing d = {.fig = j->fig, .pen = &pen, .blocks = j->px, .work = j->work, .row = -1};
-    fth_status s = fth__draw(&d, err);
-    cairo_status_t c = cairo_status(cr);
-    cairo_destroy(cr);
-    cairo_surface_finish(surface);
-    if (c == CAIRO_STATUS_SUCCESS) c = cairo_surface_status(surface);
-    cairo_surface_destroy(surface);
-    if (s == FTH_OK) s = j->out.status;
-    if (s == FTH_OK && c != CAIRO_STATUS_SUCCESS) s = cairo_failed(c, err);
-    return s;
-}
-
 /* cairo only builds the paths here: its surface of one pixel is never drawn on. */
-static fth_status save_svg(job *j, fth_err *err)
+static fth_status draw_vector(job *j, fth__pen *pen, fth_err *err)
 {
     cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_A8, 1, 1);
     cairo_t *cr = cairo_create(surface);
-    fth__pen pen = {.cr = cr, .svg = &j->out, .png_block = j->png};
-    fth__stream_print(&j->out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-                               "<svg xmlns=\"http://www.w3.org/2000/svg\" "
-                               "xmlns:xlink=\"http://www.w3.org/1999/xlink\"\n");
-    fth__stream_print(&j->out,
-                      "     width=\"%.3fpt\" height=\"%.3fpt\" viewBox=\"0 0 %.3f %.3f\">\n"
-                      "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
-                      j->fig->width, j->fig->height, j->fig->width, j->fig->height);
-    fth__drawing d = {.fig = j->fig, .pen = &pen, .blocks = j->px, .work = j->work, .row = -1};
+    pen->cr = cr;
+    fth__drawing d = {.fig = j->fig, .pen = pen, .block = j->px, .work = j->work, .row = -1};
     fth_status s = fth__draw(&d, err);
-    fth__stream_print(&j->out, "</svg>\n");
     if (s == FTH_OK && cairo_status(cr) != CAIRO_STATUS_SUCCESS)
         s = cairo_failed(cairo_status(cr), err);
     cairo_destroy(cr);
     cairo_surface_destroy(surface);
+    return s;
+}
+
+static fth_status save_pdf(job *j, fth_err *err)
+{
+    fth__pen pen = {.pdf = fth__pdf_begin(j->packing, &j->out, j->z->pictures, j->z->widest,
+                                          j->fig->width, j->fig->height)};
+    fth_status s = draw_vector(j, &pen, err);
+    const bool packed = fth__pdf_end(pen.pdf);
+    if (s == FTH_OK && !packed)
+        s = FTH_FAIL(err, FTH_E_LIBRARY, "zlib could not compress a figure");
+    return s;
+}
+
+static fth_status save_svg(job *j, fth_err *err)
+{
+    fth__pen pen = {.svg = &j->out, .png_block = j->packing};
+    const fth__words words = {fth__stream_put, &j->out};
+    const double w = j->fig->width, h = j->fig->height;
+    fth__words_print(&words, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                             "<svg xmlns=\"http://www.w3.org/2000/svg\" "
+                             "xmlns:xlink=\"http://www.w3.org/1999/xlink\"\n");
+    fth__words_print(&words,
+                     "     width=\"%.3fpt\" height=\"%.3fpt\" viewBox=\"0 0 %.3f %.3f\">\n"
+                     "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
+                     w, h, w, h);
+    const fth_status s = draw_vector(j, &pen, err);
+    fth__words_print(&words, "</svg>\n");
     return s;
 }
 
@@ -259,7 +253,7 @@ fth_status fth_figure_save(fth_figure *fig, const char *path, fth_err *err)
         job j = {.fig = fig, .z = &z};
         j.px = cut(&at, (uint64_t)z.surface * 4);
         j.work = carve(&z, &at);
-        j.png = cut(&at, z.png);
+        j.packing = cut(&at, z.packing);
         j.out =
             (fth__stream){.writer = &writer, .buffer = cut(&at, FTH__STREAM_BUFFER), .err = err};
         s = f == PNG ? save_png(&j, err) : f == PDF ? save_pdf(&j, err) : save_svg(&j, err);
