@@ -106,23 +106,30 @@ static inline uint32_t part(uint32_t v, uint32_t a)
     return (t + (t >> 8)) >> 8;
 }
 
-/* Two channels of a pixel at a time: 0x00RR00BB. */
-static inline uint32_t part2(uint32_t v, uint32_t a)
+/* The four channels of a pixel with 16 bits each, to be multiplied at once. */
+static inline uint64_t spread(uint32_t px)
 {
-    const uint32_t t = v * a + 0x00800080u;
-    return ((t + (t >> 8 & 0x00ff00ffu)) >> 8) & 0x00ff00ffu;
+    return (px & 0x00ff00ffu) | (uint64_t)(px >> 8 & 0x00ff00ffu) << 32;
 }
 
-static inline uint32_t scale_px(uint32_t px, uint32_t a)
+static inline uint32_t gather(uint64_t channels)
 {
-    return part2(px & 0x00ff00ffu, a) | part2(px >> 8 & 0x00ff00ffu, a) << 8;
+    return (uint32_t)(channels | channels >> 24);
 }
 
-/* Premultiplied `colour` with coverage m over the pixel. */
-static inline uint32_t over(uint32_t px, uint32_t colour, uint32_t m)
+/* part() of every channel. */
+static inline uint64_t parts(uint64_t channels, uint64_t a)
 {
-    const uint32_t c = scale_px(colour, m);
-    return c + scale_px(px, 255 - (c >> 24));
+    const uint64_t mask = UINT64_C(0x00ff00ff00ff00ff);
+    const uint64_t t = channels * a + UINT64_C(0x0080008000800080);
+    return (t + (t >> 8 & mask)) >> 8 & mask;
+}
+
+/* A premultiplied, spread colour with coverage m over a pixel. */
+static inline uint32_t over(uint32_t px, uint64_t colour, uint32_t m)
+{
+    const uint64_t c = parts(colour, m);
+    return gather(c + parts(spread(px), 255 - (c >> 48)));
 }
 
 typedef struct stamp {
@@ -133,10 +140,10 @@ typedef struct stamp {
     int side, places;
 } stamp;
 
-/* x and y are more than -1024, so that cutting off after adding it is rounding down. */
+/* x and y are more than -4096, so that cutting off after adding it is rounding down. */
 static void lay(const stamp *s, double x, double y, uint32_t colour)
 {
-    const int64_t ix = (int64_t)(x + 1024) - 1024, iy = (int64_t)(y + 1024) - 1024;
+    const int64_t ix = (int64_t)(x + 4096) - 4096, iy = (int64_t)(y + 4096) - 4096;
     const int place =
         (int)((y - (double)iy) * s->places) * s->places + (int)((x - (double)ix) * s->places);
     const extent *e = &s->extent[place];
@@ -144,10 +151,11 @@ static void lay(const stamp *s, double x, double y, uint32_t colour)
     const int64_t i0 = fth__max_i64(e->x0, s->x0 - left), i1 = fth__min_i64(e->x1, s->x1 - left);
     const int64_t j0 = fth__max_i64(e->y0, s->y0 - top), j1 = fth__min_i64(e->y1, s->y1 - top);
     const uint8_t *mask = s->mask + (int64_t)place * s->side * s->side;
+    const uint64_t channels = spread(colour);
     for (int64_t j = j0; j < j1; j++) {
         uint32_t *row = s->r->px + (top + j - s->r->y) * s->r->stride + (left - s->r->x);
         const uint8_t *m = mask + j * s->side;
-        for (int64_t i = i0; i < i1; i++) row[i] = over(row[i], colour, m[i]);
+        for (int64_t i = i0; i < i1; i++) row[i] = over(row[i], channels, m[i]);
     }
 }
 
