@@ -106,6 +106,14 @@ static void draw_axes(fth__pen *pen, const fth_panel *p)
     }
 }
 
+/* A title wider than its panel is written smaller, down to two thirds. */
+static double title_size(const fth_panel *p)
+{
+    const double size = fth__sizes_of(p->fig).title_font;
+    const double room = p->box.w + 2 * fmin(p->left, p->right) + p->fig->font;
+    return size * fmin(1, fmax(room / fth__text_width(p->title, size), 0.67));
+}
+
 static void draw_labels(fth__pen *pen, const fth_panel *p)
 {
     const fth_figure *fig = p->fig;
@@ -116,10 +124,10 @@ static void draw_labels(fth__pen *pen, const fth_panel *p)
     const double left = p->box.x - fth__tick_room(fig, p, FTH_AXIS_Y) - z.gap - 0.24 * f;
     fth__text_draw(pen, p->axis[1].label, left, p->box.y + p->box.h / 2,
                    (fth__text_style){.size = f, .colour = INK, .align = FTH__CENTRE, .up = true});
-    if (!p->title) return;
+    if (!p->title || !*p->title) return;
     const double high = fth__text_height(p->title, z.title_font) + z.gap;
     const double top = p->box.y - high - fth__title_shift(p);
-    label(pen, p->title, mid, top + z.title_font * 0.97, z.title_font, FTH__CENTRE);
+    label(pen, p->title, mid, top + z.title_font * 0.97, title_size(p), FTH__CENTRE);
 }
 
 /* ---- colour bars ---- */

@@ -135,4 +135,15 @@ MUTANTS = [
      "digits <= 17", "digits <= 16", "property/test_config"),
     ("missing_memory_goes_unsaid", "src/config/mistakes.c",
      "        cfg->no_memory = true;\n", "", "fault/test_config_faults"),
+    # ---- figures ----
+    ("percentile_takes_the_wrong_neighbour", "src/plot/column.c",
+     "if (s->n_below == rank + 1 &&", "if (s->n_below == rank + 2 &&", "unit/test_plot"),
+    ("rare_peaks_are_lost_on_a_line", "src/plot/layers.c",
+     "if (t->n > 2) {", "if (t->n > 2000000) {", "unit/test_figures"),
+    ("title_without_room", "src/plot/layout.c",
+     "if (p->title) p->top +=", "if (p->title) p->bottom +=", "unit/test_figures"),
+    ("picture_one_point_too_early", "src/plot/layers.c",
+     "l->y.n > 20000", "l->y.n >= 20000", "unit/test_figures"),
+    ("full_disk_unnoticed", "src/plot/save.c",
+     "if (j.out.status != FTH_OK) s = j.out.status;", "(void)0;", "fault/test_plot_faults"),
 ]

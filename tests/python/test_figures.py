@@ -73,6 +73,31 @@ class Figures(unittest.TestCase):
             at = int(row[:10])
             self.assertTrue(data[at:].startswith(b"%d 0 obj" % number))
         self.assertNotIn(b"Date", data)
+        self.check_streams(data, [int(row[:10]) for row in rows])
+
+    def check_streams(self, data, offsets):
+        """Every stream has its length and unpacks; the page opens and closes its states."""
+        page, pictures = [], 0
+        for start in offsets[1:]:
+            head = re.match(rb"\d+ 0 obj\n<< (.*?)/Length (\d+) 0 R >>\nstream\n", data[start:], re.S)
+            if not head:
+                continue
+            at = start + head.end()
+            size = int(re.match(rb"\d+ 0 obj\n(\d+)\n", data[offsets[int(head.group(2))]:]).group(1))
+            self.assertEqual(data[at + size:at + size + 11], b"\nendstream\n")
+            content = zlib.decompress(data[at:at + size])
+            width = re.search(rb"/Width (\d+) /Height (\d+)", head.group(1))
+            if width:
+                channels = 3 if b"DeviceRGB" in head.group(1) else 1
+                self.assertEqual(len(content), int(width.group(1)) * int(width.group(2)) * channels)
+                pictures += channels == 3
+            else:
+                page.append(content)
+        words = b"\n".join(page).split()
+        self.assertEqual(words.count(b"q"), words.count(b"Q"))
+        self.assertEqual(words.count(b"Do"), pictures)
+        self.assertEqual(pictures, 3)
+        self.assertGreater(words.count(b"S"), 100)
 
 
 if __name__ == "__main__":
