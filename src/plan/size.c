@@ -70,7 +70,7 @@ static fth_status widen(fth_plan *p, fth__buf *b, const fth__sweep *l, int64_t k
             fth__sweep_path(p, it->loop, path) > l->depth && &p->loop[path[l->depth]] == l;
         if (!inside || sdim < 0) return FTH_OK; /* whole before the loop began */
         FTH_TRY(refuse_entries(p, l, b->desc.axis[dim], err));
-        if (it->acc == l->depth)
+        if (it->acc >= 0 && it->acc <= l->depth)
             return FTH_FAIL(err, FTH_E_NO_FIT,
                             "a running value along '%s' is read beyond its chunk",
                             p->graph->axis[l->axis]->name);

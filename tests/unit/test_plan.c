@@ -320,6 +320,26 @@ TEST(sums_over_shifted_axes_keep_their_grid)
 
 /* A sum over the inner loop, read with its neighbours along the outer one: what it carries is as
  * wide as what is read. */
+/* A running value is carried over the outer loop: if the inner one widened it, neighbours would
+ * carry it twice. */
+TEST(running_sums_are_not_widened_by_the_inner_loop)
+{
+    stage s;
+    open_stage(&s, NULL);
+    fth_axis(s.g, "line", 4000);
+    fth_axis(s.g, "wide", 64);
+    fth_axis(s.g, "tap", 5);
+    const fth_val one = fth_const_i64(s.g, FTH_I64, 1);
+    const fth_val run = fth_cumsum(fth_uniform(FTH_F32, "line wide", one, one, 0), "line");
+    const fth_val v = fth_sum(fth_window(run, "wide", 2, "tap", false), "tap");
+    fth_plan_info info;
+    fth_limits limits = {.stream = "line"};
+    limits.memory_bytes = floor_of(&s, v, limits);
+    same_at(&s, v, limits, &info);
+    IS_TRUE(info.chunks > 1);
+    close_stage(&s);
+}
+
 TEST(halos_widen_sums_of_the_inner_loop)
 {
     stage s;
