@@ -4,6 +4,7 @@
 #include "mem/inject.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static fth_status swallow(void *self, const int64_t *lo, const int64_t *n, const void *src,
                           fth_err *err)
@@ -12,24 +13,28 @@ static fth_status swallow(void *self, const int64_t *lo, const int64_t *n, const
     return FTH_OK;
 }
 
-/* Plan and run once. *info may be NULL. */
+/* Plan and run once; parameters are as before when it fails. *info may be NULL. */
 static fth_status plan_and_run(rg *g, const fth_limits *limits, fth_plan_info *info, fth_err *err)
 {
     fth_val outs[RG_OUTS];
     fth_sink sinks[RG_OUTS];
     for (int i = 0; i < g->n_outs; i++) {
-        outs[i] = rg_val(g, g->out[i]);
+        outs[i] = g->into[i] >= 0 ? g->param[g->into[i]].assign : rg_val(g, g->out[i]);
         sinks[i] = (fth_sink){.kind = "nowhere",
                               .dtype = fth_val_dtype(outs[i]),
                               .n_axes = fth_val_axes(outs[i]),
                               .write = swallow};
         for (int d = 0; d < sinks[i].n_axes; d++) sinks[i].size[d] = fth_val_size(outs[i], d);
     }
+    for (int i = 0; i < g->n_params; i++)
+        memcpy(fth_tensor_data(g->param[i].tensor), g->param[i].before, g->param[i].bytes);
     fth_plan *p = fth_plan_make(g->g, outs, g->n_outs, limits, err);
     if (!p) return err->status;
     if (info) fth_plan_get_info(p, info);
     const fth_status s = fth_run(p, sinks, NULL, NULL, err);
     fth_plan_destroy(p);
+    for (int i = 0; s != FTH_OK && i < g->n_params; i++)
+        SAME_BYTES(fth_tensor_data(g->param[i].tensor), g->param[i].before, g->param[i].bytes);
     return s;
 }
 
