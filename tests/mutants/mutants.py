@@ -12,7 +12,7 @@ MUTANTS = [
     ("shifted_axis_ignores_grid", "src/plan/segment.c",
      "return grid >= size || m->off % grid != 0 ||", "return grid >= size || m->den == 0 ||", "unit/test_plan"),
     ("entries_cut_off_their_grid", "src/plan/segment.c",
-     "|| (m->row_ptr && grid > 1);", ";", "property/test_random_graphs"),
+     "|| (m->row_ptr && grid > 1);", ";", "unit/test_ragged"),
     ("fullest_chunk_forgotten", "src/plan/region.c",
      "if (m->row_ptr) count = add_sample(l, m->heavy, list, count);", "(void)m->heavy;", "unit/test_ragged"),
     ("update_cut_with_the_rest", "src/plan/segment.c",

@@ -96,6 +96,7 @@ static double eps_of(fth_dtype t)
     return 0x1p-52;
 }
 
+static void say(rg *g, const char *fmt, va_list args) FTH_PRINTF(2, 0);
 static void say(rg *g, const char *fmt, va_list args)
 {
     const int room = RG_TEXT - g->text_len;

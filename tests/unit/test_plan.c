@@ -242,7 +242,7 @@ static void printed_chunks(stage *s, fth_val v, fth_limits limits, long long chu
     FILE *f = open_memstream(&text, &bytes);
     IS_TRUE(f != NULL);
     OK(fth_plan_print(p, f));
-    IS(fclose(f), 0);
+    EQ_I64(fclose(f), 0);
     const char *at = text;
     for (int i = 0; i < 2; i++) {
         at = strstr(at, "chunks of ");
