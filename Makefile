@@ -22,6 +22,7 @@ format:
 # Pages that are made from tables.
 docs: all
 	build/tools/gen_errors_doc > docs/errors.md
+	build/tools/gen_cli_docs docs
 
 clean:
 	rm -rf build dist

@@ -14,6 +14,11 @@ endif()
 install(DIRECTORY include/fathom DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
 install(FILES LICENSE README.md CHANGELOG.md docs/licenses/DejaVu.txt DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES docs/completions/fathom.bash RENAME fathom
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES docs/completions/_fathom
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 file(GLOB python CONFIGURE_DEPENDS bindings/python/*.py)
 if(python)
     install(FILES ${python} DESTINATION ${CMAKE_INSTALL_DATADIR}/fathom/python)

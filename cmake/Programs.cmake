@@ -6,9 +6,15 @@ file(GLOB examples CONFIGURE_DEPENDS examples/*.c)
 set(FTH_PROGRAMS)
 
 if(cli)
-    add_executable(fathom_cli ${cli})
+    # All but main() is compiled apart: tests and the generator of the pages use it too.
+    list(FILTER cli EXCLUDE REGEX "/main\\.c$")
+    add_library(fathom_cli_objects OBJECT ${cli})
+    target_link_libraries(fathom_cli_objects PRIVATE fathom_flags)
+    target_compile_definitions(fathom_cli_objects PRIVATE
+        CLI_BUILD_TYPE="${CMAKE_BUILD_TYPE}" CLI_SANITIZE="${FTH_SANITIZE}")
+    add_executable(fathom_cli cli/main.c $<TARGET_OBJECTS:fathom_cli_objects>)
     set_target_properties(fathom_cli PROPERTIES OUTPUT_NAME fathom)
-    target_link_libraries(fathom_cli PRIVATE fathom fathom_flags)
+    target_link_libraries(fathom_cli PRIVATE fathom fathom_flags m ${CMAKE_DL_LIBS})
     list(APPEND FTH_PROGRAMS fathom_cli)
 endif()
 if(bench)

@@ -191,6 +191,9 @@ FTH_API int64_t fth_config_compare(const fth_config *cfg, const fth_config *othe
                                    const char *section, char *text, size_t bytes);
 /* Tables of all keys, in Markdown. */
 FTH_API size_t fth_schema_docs(const fth_schema *schema, char *text, size_t bytes);
+/* For hints: number of the word of `words` (between blanks) that is nearest to a written one; -1
+ * when none is near. */
+FTH_API int fth_word_nearest(const char *words, const char *word);
 
 FTH_END_DECLS
 #endif /* FATHOM_CONFIG_H */

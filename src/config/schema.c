@@ -98,7 +98,7 @@ static int near_enough(size_t n)
     return n < 3 ? 1 : n < 6 ? 2 : (int)(2 * n / 3);
 }
 
-int fth__word_nearest(const char *words, const char *word)
+int fth_word_nearest(const char *words, const char *word)
 {
     size_t n = 0;
     const char *w;

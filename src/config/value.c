@@ -117,7 +117,7 @@ static bool read_choice(const place *p, fth__scalar *out)
     out->integer = fth__word_find(p->row->choices, p->node->text);
     if (out->integer >= 0) return true;
     size_t n = 0;
-    const int near = fth__word_nearest(p->row->choices, p->node->text);
+    const int near = fth_word_nearest(p->row->choices, p->node->text);
     const char *word = near < 0 ? NULL : fth__word(p->row->choices, near, &n);
     if (word) word = fth__store_text(&p->cfg->store, word, n);
     if (near >= 0 && !word) p->cfg->no_memory = true;

@@ -6,6 +6,7 @@
  */
 #include "testing/test.h"
 
+#include "cli/cli.h"
 #include "cpu/fftw.h"
 
 #include <fathom/fathom.h>
@@ -610,6 +611,13 @@ static fth_status provoke_CONFIG_SYNTAX(fth_err *err)
 static fth_status provoke_CONFIG(fth_err *err)
 {
     return check_config("step: 10", err);
+}
+
+static fth_status provoke_COMMAND(fth_err *err)
+{
+    char name[] = "fathom", word[] = "verison";
+    cli_call call = {0};
+    return cli_parse(&call, 2, (char *[]){name, word, NULL}, err);
 }
 
 static fth_status (*const provoke[FTH_STATUS_COUNT])(fth_err *) = {

@@ -1,0 +1,59 @@
+/* commands.c - the one table: every command and flag of the program. Help, man pages, docs/cli.md
+ * and completions are written from it by help.c and tools/gen_cli_docs.c. */
+#include "cli.h"
+
+const cli_flag cli_globals[] = {
+    {"memory", CLI_SIZE, "most memory to use: 8G, 512MiB, or a share of what is free, 50%"},
+    {"device-memory", CLI_SIZE, "most memory to use on the device"},
+    {"device", CLI_DEVICE, "where to compute: auto, cpu, cuda or cuda:N; asking never falls back"},
+    {"threads", CLI_COUNT, "workers; 0, the default, is one per core that may be used"},
+    {"seed", CLI_COUNT, "seed of all random numbers"},
+    {"plan", CLI_NONE, "show what would be done, and what it takes, and stop"},
+    {"json", CLI_NONE, "write JSON, for programs and bug reports"},
+    {"trace", CLI_FILE, "write a timeline for Chrome or Perfetto; packed when it ends in .gz"},
+    {"scratch", CLI_DIR, "folder for files that stand in for memory"},
+    {"log", CLI_LEVEL, "write log lines up to this level to standard error"},
+    {"quiet", CLI_NONE, "write nothing but results and errors"},
+    {"help", CLI_NONE, "show help and stop"},
+};
+const int cli_n_globals = sizeof cli_globals / sizeof cli_globals[0];
+
+const cli_command cli_commands[] = {
+    {
+        .name = "help",
+        .args = "[COMMAND]",
+        .max_args = 1,
+        .brief = "show all commands, or one with its flags",
+        .doc =
+            "Without a name, the list of commands; with one, what it does, its flags and examples.",
+        .example = "fathom help version",
+        .globals = "",
+        .run = cli_run_help,
+    },
+    {
+        .name = "version",
+        .args = "",
+        .brief = "show the version and what it was built with",
+        .doc =
+            "Prints the version. With --verbose also how the program was built, and every library "
+            "found with its version, its file and what it is used for.",
+        .example = "fathom version --verbose",
+        .globals = "json",
+        .own = {{"verbose", CLI_NONE, "also show the build and the libraries"}},
+        .run = cli_run_version,
+    },
+};
+const int cli_n_commands = sizeof cli_commands / sizeof cli_commands[0];
+
+const cli_exit cli_exits[] = {
+    {0, "done"},
+    {1, "a job failed"},
+    {2, "a mistake in the command line or in a config"},
+    {3, "a bad data file"},
+    {4, "it does not fit in the memory allowed"},
+    {5, "the device asked for cannot be used"},
+    {6, "interrupted; what was done is saved"},
+    {7, "a computation has no answer"},
+    {70, "a mistake of Fathom's own; please report it"},
+};
+const int cli_n_exits = sizeof cli_exits / sizeof cli_exits[0];

@@ -1,0 +1,38 @@
+/* main.c - the program: parse, run the command, and turn its status into an exit code. */
+#include "cli.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static int fail(const fth_err *err)
+{
+    char text[4096];
+    fth_err_format(err, text, sizeof text);
+    fputs(text, stderr);
+    return fth_status_get_info(err->status)->exit_code;
+}
+
+int main(int argc, char **argv)
+{
+    const char *no_colour = getenv("NO_COLOR");
+    cli_call call = {.out = stdout};
+    call.colour = isatty(STDOUT_FILENO) && !(no_colour && *no_colour);
+    fth_err err = {0};
+    if (cli_parse(&call, argc, argv, &err) != FTH_OK) return fail(&err);
+    if (!call.command && !cli_get(&call, "help")) {
+        cli_help_all(stderr);
+        return fth_status_get_info(FTH_E_COMMAND)->exit_code;
+    }
+    fth_status s = FTH_OK;
+    if (!call.command)
+        cli_help_all(stdout);
+    else if (cli_get(&call, "help"))
+        cli_help_command(stdout, call.command);
+    else
+        s = call.command->run(&call, &err);
+    if ((fflush(stdout) != 0 || ferror(stdout)) && s == FTH_OK) {
+        s = FTH_FAIL(&err, FTH_E_FILE_WRITE, "standard output could not be written");
+        fth_err_hint(&err, "check the disk or the program that reads it");
+    }
+    return s == FTH_OK ? 0 : fail(&err);
+}

@@ -1,0 +1,46 @@
+# Completion of fathom for bash. Made from cli/commands.c by make docs; do not edit.
+_fathom() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
+    local command= words= known="help version" i
+    COMPREPLY=()
+    case $before in
+    --memory)
+        return
+        ;;
+    --device-memory)
+        return
+        ;;
+    --device)
+        mapfile -t COMPREPLY < <(compgen -W "auto cpu cuda" -- "$word")
+        return
+        ;;
+    --threads)
+        return
+        ;;
+    --seed)
+        return
+        ;;
+    --trace)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
+    --scratch)
+        mapfile -t COMPREPLY < <(compgen -d -- "$word")
+        return
+        ;;
+    --log)
+        mapfile -t COMPREPLY < <(compgen -W "error warn info debug" -- "$word")
+        return
+        ;;
+    esac
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        case " $known " in *" ${COMP_WORDS[i]} "*) command=${COMP_WORDS[i]}; break ;; esac
+    done
+    case $command in
+    '') words="$known --help --version" ;;
+    help) words="--help $known" ;;
+    version) words="--verbose --json --help" ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+}
+complete -F _fathom fathom

@@ -1,0 +1,302 @@
+/* gen_cli_docs.c - write the pages of the program from its table of commands.
+ *
+ * gen_cli_docs FOLDER writes cli.md, man/fathom.1, man/fathom-COMMAND.1, completions/fathom.bash
+ * and completions/_fathom there. They are committed, so that they can be read and installed
+ * without running this; a test compares.
+ */
+#include "../cli/cli.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The date of the man pages; the format wants one. */
+static const char date[] = "November 15, 2026";
+
+static FILE *page(const char *folder, const char *name)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "w");
+    if (!f) perror(path);
+    return f;
+}
+
+/* ---- man pages, in the language of mdoc ---- */
+
+/* Text in which nothing is a command of roff; paragraphs become .Pp. */
+static void man_text(FILE *f, const char *text)
+{
+    for (bool start = true; *text; text++) {
+        if (strncmp(text, "\n\n", 2) == 0) {
+            fputs("\n.Pp\n", f);
+            text++;
+            start = true;
+            continue;
+        }
+        if (start && (*text == '.' || *text == '\'')) fputs("\\&", f);
+        start = false;
+        if (text[0] == '.' && text[1] == ' ') { /* each sentence has a line of its own */
+            fputs(".\n", f);
+            text++;
+            start = true;
+        } else if (*text == '\\')
+            fputs("\\e", f);
+        else if (*text == '-')
+            fputs("\\-", f);
+        else
+            fputc(*text, f);
+    }
+    fputc('\n', f);
+}
+
+static void man_flag(FILE *f, const char *macro, const cli_flag *flag)
+{
+    fprintf(f, "%s Fl \\-%s", macro, flag->name);
+    if (flag->value) fprintf(f, " Ar %s", cli_value_name(flag->value));
+    fputc('\n', f);
+}
+
+static void man_head(FILE *f, const char *name, const char *title, const char *brief)
+{
+    fprintf(f, ".\\\" Made from cli/commands.c by make docs; do not edit.\n");
+    fprintf(f, ".Dd %s\n.Dt %s 1\n.Os\n.Sh NAME\n.Nm %s\n.Nd %s\n", date, title, name, brief);
+}
+
+static void man_exits(FILE *f)
+{
+    fputs(".Sh EXIT STATUS\n.Bl -tag -width Ds\n", f);
+    for (int i = 0; i < cli_n_exits; i++) {
+        fprintf(f, ".It %d\n", cli_exits[i].code);
+        man_text(f, cli_exits[i].meaning);
+    }
+    fputs(".El\n", f);
+}
+
+static void man_command(FILE *f, const cli_command *c)
+{
+    char name[64], title[64];
+    snprintf(name, sizeof name, "fathom-%s", c->name);
+    for (size_t i = 0; i <= strlen(name); i++) title[i] = (char)toupper((unsigned char)name[i]);
+    man_head(f, name, title, c->brief);
+    fprintf(f, ".Sh SYNOPSIS\n.Nm fathom %s\n", c->name);
+    const cli_flag *flag;
+    for (int i = 0; (flag = cli_flag_at(c, i)); i++) man_flag(f, ".Op", flag);
+    if (strcmp(c->args, "[COMMAND]") == 0)
+        fputs(".Op Ar COMMAND\n", f);
+    else if (c->args[0])
+        fprintf(f, ".Ar %s\n", c->args);
+    fputs(".Sh DESCRIPTION\n", f);
+    man_text(f, c->doc);
+    fputs(".Bl -tag -width Ds\n", f);
+    for (int i = 0; (flag = cli_flag_at(c, i)); i++) {
+        man_flag(f, ".It", flag);
+        man_text(f, flag->doc);
+    }
+    fputs(".El\n", f);
+    man_exits(f);
+    if (c->example[0]) {
+        fputs(".Sh EXAMPLES\n.Bd -literal\n", f);
+        man_text(f, c->example);
+        fputs(".Ed\n", f);
+    }
+    fputs(".Sh SEE ALSO\n.Xr fathom 1\n", f);
+}
+
+static void man_program(FILE *f)
+{
+    man_head(f, "fathom", "FATHOM", "scientific imaging and spatial data within a memory budget");
+    fputs(".Sh SYNOPSIS\n.Nm\n.Ar COMMAND\n.Op Ar FLAGS\n.Op Ar ARGUMENTS\n.Sh DESCRIPTION\n"
+          "Flags may be written as\n.Fl \\-flag Ns = Ns Ar value\nor\n.Fl \\-flag Ar value ,\n"
+          "before or behind the command;\n.Fl \\-\nends them.\nThe commands are:\n"
+          ".Bl -tag -width Ds\n",
+          f);
+    for (int i = 0; i < cli_n_commands; i++) {
+        fprintf(f, ".It Cm %s\n", cli_commands[i].name);
+        man_text(f, cli_commands[i].brief);
+    }
+    fputs(".El\n.Sh ENVIRONMENT\n.Bl -tag -width Ds\n.It Ev NO_COLOR\n"
+          "If it is not empty, no colours are written.\n"
+          "They are never written to a file or a pipe.\n.It Ev TMPDIR\n"
+          "The scratch folder where\n.Fl \\-scratch\nis not given.\n.El\n",
+          f);
+    man_exits(f);
+    fputs(".Sh SEE ALSO\n", f);
+    for (int i = 0; i < cli_n_commands; i++)
+        fprintf(f, ".Xr fathom-%s 1%s\n", cli_commands[i].name, i + 1 < cli_n_commands ? " ," : "");
+}
+
+static bool man_pages(const char *folder)
+{
+    FILE *f = page(folder, "man/fathom.1");
+    if (!f) return false;
+    man_program(f);
+    bool ok = fclose(f) == 0;
+    for (int i = 0; ok && i < cli_n_commands; i++) {
+        char name[128];
+        snprintf(name, sizeof name, "man/fathom-%s.1", cli_commands[i].name);
+        if (!(f = page(folder, name))) return false;
+        man_command(f, &cli_commands[i]);
+        ok = fclose(f) == 0;
+    }
+    return ok;
+}
+
+/* ---- docs/cli.md ---- */
+
+static void markdown(FILE *f)
+{
+    fputs(
+        "# The program\n\nMade from `cli/commands.c` by `make docs`; do not edit.\n\n"
+        "`fathom COMMAND [FLAGS] [ARGUMENTS]`. Flags may be written as `--flag=value` or\n"
+        "`--flag value`, before or behind the command; `--` ends them. `fathom help COMMAND` "
+        "shows\n"
+        "what is written here. A name that is not known is refused, with the nearest one that is.\n"
+        "Results go to standard output, errors to standard error; colours only to a terminal, and\n"
+        "not when `NO_COLOR` is set.\n",
+        f);
+    for (int i = 0; i < cli_n_commands; i++) {
+        const cli_command *c = &cli_commands[i];
+        fprintf(f, "\n## fathom %s\n\n`", c->name);
+        cli_usage(f, c);
+        fprintf(f, "`: %s.\n\n%s\n\n| flag | |\n|---|---|\n", c->brief, c->doc);
+        const cli_flag *flag;
+        for (int k = 0; (flag = cli_flag_at(c, k)); k++)
+            fprintf(f, "| `--%s%s%s` | %s |\n", flag->name, flag->value ? " " : "",
+                    flag->value ? cli_value_name(flag->value) : "", flag->doc);
+        if (c->example[0]) fprintf(f, "\n```sh\n%s\n```\n", c->example);
+    }
+    fputs("\n## Exit codes\n\n| code | |\n|---|---|\n", f);
+    for (int i = 0; i < cli_n_exits; i++)
+        fprintf(f, "| %d | %s |\n", cli_exits[i].code, cli_exits[i].meaning);
+    fputs("\nThe code of an error is in the table of [errors](errors.md).\n", f);
+}
+
+/* ---- completions ---- */
+
+/* Which values may stand behind a flag. */
+static void bash_values(FILE *f)
+{
+    fputs("    case $before in\n", f);
+    for (int i = 0; i < cli_n_globals; i++) {
+        const cli_flag *flag = &cli_globals[i];
+        if (!flag->value) continue;
+        char list[128] = "";
+        if (cli_value_words(flag->value))
+            snprintf(list, sizeof list, "-W \"%s\"", cli_value_words(flag->value));
+        else if (flag->value == CLI_FILE || flag->value == CLI_DIR)
+            snprintf(list, sizeof list, flag->value == CLI_FILE ? "-f" : "-d");
+        fprintf(f, "    --%s)\n", flag->name);
+        if (list[0])
+            fprintf(f, "        mapfile -t COMPREPLY < <(compgen %s -- \"$word\")\n", list);
+        fputs("        return\n        ;;\n", f);
+    }
+    fputs("    esac\n", f);
+}
+
+static void bash(FILE *f)
+{
+    fputs(
+        "# Completion of fathom for bash. Made from cli/commands.c by make docs; do not edit.\n"
+        "_fathom() {\n    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
+        "    local command= words= known=\"",
+        f);
+    for (int i = 0; i < cli_n_commands; i++) fprintf(f, "%s%s", i ? " " : "", cli_commands[i].name);
+    fputs("\" i\n    COMPREPLY=()\n", f);
+    bash_values(f);
+    fputs("    for ((i = 1; i < COMP_CWORD; i++)); do\n"
+          "        case \" $known \" in *\" ${COMP_WORDS[i]} \"*) command=${COMP_WORDS[i]}; break "
+          ";; esac\n"
+          "    done\n    case $command in\n    '') words=\"$known --help --version\" ;;\n",
+          f);
+    for (int i = 0; i < cli_n_commands; i++) {
+        const cli_flag *flag;
+        fprintf(f, "    %s) words=\"", cli_commands[i].name);
+        for (int k = 0; (flag = cli_flag_at(&cli_commands[i], k)); k++)
+            fprintf(f, "%s--%s", k ? " " : "", flag->name);
+        fprintf(f, "%s\" ;;\n", strcmp(cli_commands[i].args, "[COMMAND]") ? "" : " $known");
+    }
+    fputs("    esac\n    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n}\n"
+          "complete -F _fathom fathom\n",
+          f);
+}
+
+/* Text inside '...[...]' of _arguments. */
+static void zsh_text(FILE *f, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '\'')
+            fputs("'\\''", f);
+        else if (strchr("[]:\\", *text))
+            fprintf(f, "\\%c", *text);
+        else
+            fputc(*text, f);
+    }
+}
+
+static void zsh_flag(FILE *f, const cli_flag *flag)
+{
+    fprintf(f, " \\\n                '--%s%s[", flag->name, flag->value ? "=" : "");
+    zsh_text(f, flag->doc);
+    fputc(']', f);
+    if (flag->value) fprintf(f, ":%s:", cli_value_name(flag->value));
+    if (cli_value_words(flag->value)) fprintf(f, "(%s)", cli_value_words(flag->value));
+    if (flag->value == CLI_FILE) fputs("_files", f);
+    if (flag->value == CLI_DIR) fputs("_files -/", f);
+    fputc('\'', f);
+}
+
+static void zsh(FILE *f)
+{
+    fputs("#compdef fathom\n# Made from cli/commands.c by make docs; do not edit.\n"
+          "_fathom() {\n    local -a commands\n    local state line\n    commands=(\n",
+          f);
+    for (int i = 0; i < cli_n_commands; i++) {
+        fprintf(f, "        '%s:", cli_commands[i].name);
+        zsh_text(f, cli_commands[i].brief);
+        fputs("'\n", f);
+    }
+    fputs("    )\n    _arguments -C '--help[show help and stop]' '--version[show the version]' \\\n"
+          "        '1:command:->command' '*::argument:->argument'\n    case $state in\n"
+          "    command) _describe command commands ;;\n    argument)\n        case $line[1] in\n",
+          f);
+    for (int i = 0; i < cli_n_commands; i++) {
+        const cli_flag *flag;
+        fprintf(f, "        %s)\n            _arguments", cli_commands[i].name);
+        for (int k = 0; (flag = cli_flag_at(&cli_commands[i], k)); k++) zsh_flag(f, flag);
+        if (strcmp(cli_commands[i].args, "[COMMAND]") == 0) {
+            fputs(" \\\n                '1:command:(", f);
+            for (int k = 0; k < cli_n_commands; k++)
+                fprintf(f, "%s%s", k ? " " : "", cli_commands[k].name);
+            fputs(")'", f);
+        }
+        fputs("\n            ;;\n", f);
+    }
+    fputs("        esac\n        ;;\n    esac\n}\n_fathom \"$@\"\n", f);
+}
+
+static bool one(const char *folder, const char *name, void (*fill)(FILE *f))
+{
+    FILE *f = page(folder, name);
+    if (!f) return false;
+    fill(f);
+    return fclose(f) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        fprintf(stderr, "usage: gen_cli_docs FOLDER\n");
+        return 2;
+    }
+    char path[1024];
+    snprintf(path, sizeof path, "%s/man", argv[1]);
+    mkdir(path, 0777);
+    snprintf(path, sizeof path, "%s/completions", argv[1]);
+    mkdir(path, 0777);
+    return man_pages(argv[1]) && one(argv[1], "cli.md", markdown) &&
+                   one(argv[1], "completions/fathom.bash", bash) &&
+                   one(argv[1], "completions/_fathom", zsh)
+               ? 0
+               : 1;
+}
