@@ -1,6 +1,7 @@
 /* commands.c - the one table: every command and flag of the program. Help, man pages, docs/cli.md
  * and completions are written from it by help.c and tools/gen_cli_docs.c. */
 #include "cli.h"
+#include "doctor.h"
 
 const cli_flag cli_globals[] = {
     {"memory", CLI_SIZE, "most memory to use: 8G, 512MiB, or a share of what is free, 50%"},
@@ -20,13 +21,32 @@ const int cli_n_globals = sizeof cli_globals / sizeof cli_globals[0];
 
 const cli_command cli_commands[] = {
     {
+        .name = "doctor",
+        .args = "",
+        .brief = "look at this machine: what Fathom can use, and what stands in its way",
+        .doc =
+            "Shows the devices and which one is used and why, memory and its limits, the scratch "
+            "folder, measured bandwidths, the libraries found, and a self-test: small "
+            "computations with the fast kernels, compared with the plain reference loops. Every "
+            "fault is one sentence with one thing to do about it. Takes about a second."
+            "\n\n"
+            "The exit code is 0 when the machine can run Fathom, also when notices are shown; 5 "
+            "when the device asked for with --device cannot be used; 70 when the self-test "
+            "finds a difference.",
+        .example =
+            "fathom doctor\nfathom doctor --device cuda\nfathom doctor --ops --json > report.json",
+        .globals = "memory device threads json scratch log",
+        .own = {{"ops", CLI_NONE, "also show which operation takes which dtype on the device"}},
+        .run = cli_run_doctor,
+    },
+    {
         .name = "help",
         .args = "[COMMAND]",
         .max_args = 1,
         .brief = "show all commands, or one with its flags",
         .doc =
             "Without a name, the list of commands; with one, what it does, its flags and examples.",
-        .example = "fathom help version",
+        .example = "fathom help doctor",
         .globals = "",
         .run = cli_run_help,
     },

@@ -199,7 +199,7 @@ static void bash(FILE *f)
     fputs(
         "# Completion of fathom for bash. Made from cli/commands.c by make docs; do not edit.\n"
         "_fathom() {\n    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
-        "    local command= words= known=\"",
+        "    local command='' words='' known=\"",
         f);
     for (int i = 0; i < cli_n_commands; i++) fprintf(f, "%s%s", i ? " " : "", cli_commands[i].name);
     fputs("\" i\n    COMPREPLY=()\n", f);

@@ -1,7 +1,7 @@
 # Completion of fathom for bash. Made from cli/commands.c by make docs; do not edit.
 _fathom() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-    local command= words= known="help version" i
+    local command='' words='' known="doctor help version" i
     COMPREPLY=()
     case $before in
     --memory)
@@ -38,6 +38,7 @@ _fathom() {
     done
     case $command in
     '') words="$known --help --version" ;;
+    doctor) words="--ops --memory --device --threads --json --scratch --log --help" ;;
     help) words="--help $known" ;;
     version) words="--verbose --json --help" ;;
     esac

@@ -1,0 +1,154 @@
+"""The program as its users meet it: exit codes, help, hints and JSON. seconds: 10"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+PROGRAM = os.environ.get("FATHOM_PROGRAM") or os.path.join(
+    os.path.dirname(os.environ.get("FATHOM_LIBRARY", "build/lib/libfathom.so")), "../bin/fathom")
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+
+
+def run(*words, **environment):
+    done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, **environment})
+    return done.returncode, done.stdout, done.stderr
+
+
+def commands():
+    lines = run("help")[1].splitlines()
+    return [found[1] for found in (re.match(r"  ([a-z]+) ", line) for line in lines) if found]
+
+
+class Usage(unittest.TestCase):
+    def test_alone_it_shows_help_and_fails(self):
+        code, out, err = run()
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn("usage: fathom COMMAND", err)
+
+    def test_help_of_every_command(self):
+        self.assertEqual(commands(), ["doctor", "help", "version"])
+        for name in commands():
+            code, out, err = run(name, "--help")
+            self.assertEqual((code, err), (0, ""))
+            self.assertIn(f"usage: fathom {name}", out)
+            self.assertIn("--help", out)
+            self.assertLessEqual(max(map(len, out.splitlines())), 80)
+            self.assertEqual(run("help", name)[1], out)
+            self.assertEqual(run(name, "-h")[1], out)
+        self.assertEqual(run("--help"), run("help"))
+
+    def test_mistakes_are_named(self):
+        for words, text in [(["verison"], "did you mean 'fathom version'?"),
+                            (["help", "docter"], "did you mean 'fathom doctor'?"),
+                            (["help", "--", "--json"], "is not a command"),
+                            (["doctor", "--devise=cpu"], "did you mean --device?"),
+                            (["version", "--threads", "2"], "does not take --threads"),
+                            (["doctor", "--threads", "x"], "takes a whole number"),
+                            (["doctor", "--json=1"], "takes no value"),
+                            (["version", "now"], "does not take 'now'")]:
+            code, out, err = run(*words)
+            self.assertEqual((code, out), (2, ""), words)
+            self.assertIn("FTH-USE-004", err)
+            self.assertIn(text, err)
+
+    def test_output_that_cannot_be_written(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([PROGRAM, "help"], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("standard output", done.stderr)
+
+
+class Version(unittest.TestCase):
+    def test_short_and_long(self):
+        with open(os.path.join(ROOT, "include/fathom/base.h")) as header:
+            wanted = re.search(r'FTH_VERSION_TEXT "(.*)"', header.read())[1]
+        self.assertEqual(run("version"), (0, f"fathom {wanted}\n", ""))
+        self.assertEqual(run("--version"), run("version"))
+        code, out, _ = run("version", "--verbose")
+        self.assertEqual(code, 0)
+        self.assertIn("OpenBLAS", out)
+
+    def test_json(self):
+        code, out, _ = run("version", "--json")
+        page = json.loads(out)
+        self.assertEqual(code, 0)
+        versions = {row["name"]: row["version"] for row in page["libraries"]}
+        for name in ("OpenBLAS", "HDF5", "zlib", "libyaml", "cairo", "xxHash"):
+            self.assertRegex(versions[name], r"[0-9]+\.[0-9]+")
+
+
+class Doctor(unittest.TestCase):
+    def test_this_machine_can_run(self):
+        code, out, err = run("doctor", "--threads", "1")
+        self.assertEqual((code, err), (0, ""))
+        for part in ("devices", "memory and disk", "libraries", "self-test", "1 worker\n"):
+            self.assertIn(part, out)
+        self.assertNotIn("\033", out)  # not a terminal
+
+    def test_json(self):
+        code, out, _ = run("doctor", "--json", "--ops", "--device=cpu", "--memory=1G")
+        page = json.loads(out)
+        self.assertEqual(code, 0)
+        self.assertEqual(page["device"]["used"], "cpu")
+        self.assertEqual(page["memory"]["budget_bytes"], 1 << 30)
+        self.assertTrue(all(case["passed"] for case in page["selftest"]))
+        rows = {row["name"]: row["dtypes"] for row in page["operations"]}
+        self.assertIn("c64", rows["fft"])
+        self.assertNotIn("bool", rows["add"])
+
+    def test_a_device_that_is_not_there(self):
+        with tempfile.TemporaryDirectory() as folder:
+            code, out, err = run("doctor", "--device", "cuda", "--json", "--scratch", folder,
+                                 CUDA_VISIBLE_DEVICES="")
+            self.assertEqual(os.listdir(folder), [])
+        page = json.loads(out)
+        if page["cuda"]["usable"]:
+            self.skipTest("this machine has CUDA")
+        self.assertEqual(code, 5)
+        self.assertIn("FTH-DEV-001", err)
+        faults = [fault for fault in page["faults"] if fault["about"] == "cuda"]
+        self.assertTrue(faults and all(fault["stops"] and fault["remedy"] for fault in faults))
+        self.assertTrue(any("CUDA_VISIBLE_DEVICES" in fault["text"] for fault in faults))
+
+    def test_a_scratch_folder_that_is_not_there(self):
+        code, out, _ = run("doctor", "--scratch", "/no/such/folder")
+        self.assertEqual(code, 0)
+        self.assertIn("The scratch folder /no/such/folder is not there.", out)
+
+    def test_log_lines_go_to_standard_error(self):
+        self.assertIn("device cpu", run("doctor", "--log=info")[2])
+
+
+class Colour(unittest.TestCase):
+    @unittest.skipUnless(shutil.which("script"), "no program to make a terminal with")
+    def test_only_on_a_terminal_and_not_when_unwanted(self):
+        def in_terminal(**environment):
+            return subprocess.run(["script", "-qec", f"{PROGRAM} doctor", "/dev/null"], text=True,
+                                  stdin=subprocess.DEVNULL, capture_output=True,
+                                  env={**os.environ, **environment}).stdout
+        self.assertIn("\033[1m", in_terminal(NO_COLOR=""))
+        self.assertNotIn("\033[", in_terminal(NO_COLOR="1"))
+
+
+@unittest.skipUnless(shutil.which("bash"), "no bash")
+class Completion(unittest.TestCase):
+    def complete(self, *words):
+        script = os.path.join(ROOT, "docs/completions/fathom.bash")
+        quoted = " ".join(f"'{word}'" for word in words)
+        text = (f"source '{script}'; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _fathom;"
+                ' printf "%s\\n" "${COMPREPLY[@]}"')
+        return subprocess.run(["bash", "-c", text], capture_output=True, text=True).stdout.split()
+
+    def test_bash(self):
+        self.assertEqual(self.complete("fathom", "ver"), ["version"])
+        self.assertEqual(self.complete("fathom", "doctor", "--de"), ["--device"])
+        self.assertEqual(self.complete("fathom", "doctor", "--device", "c"), ["cpu", "cuda"])
+        self.assertEqual(self.complete("fathom", "help", "do"), ["doctor"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,221 @@
+/* seconds: 1
+ * test_cli.c - the parser of the program, its help, its JSON and its support table.
+ */
+#include "testing/test.h"
+
+#include "cli/doctor.h"
+
+#include <math.h>
+
+static char words[16][64];
+static char *argv_[17];
+
+/* Parse the words of a line. */
+static fth_status parse(cli_call *call, const char *line, fth_err *err)
+{
+    int n = 1;
+    argv_[0] = words[0];
+    while (*line) {
+        const int len = (int)strcspn(line, " ");
+        snprintf(words[n], sizeof words[n], "%.*s", len, line);
+        argv_[n] = words[n];
+        n++;
+        line += len + (line[len] == ' ');
+    }
+    argv_[n] = NULL;
+    *call = (cli_call){0};
+    fth_err_clear(err);
+    return cli_parse(call, n, argv_, err);
+}
+
+TEST(values_come_with_or_without_an_equals_sign)
+{
+    cli_call call;
+    fth_err err = {0};
+    OKE(parse(&call, "doctor --threads 3 --memory=2G --json", &err), &err);
+    EQ_STR(call.command->name, "doctor");
+    EQ_STR(cli_get(&call, "threads"), "3");
+    EQ_STR(cli_get(&call, "memory"), "2G");
+    EQ_STR(cli_get(&call, "json"), "");
+    IS_TRUE(cli_get(&call, "ops") == NULL);
+    OKE(parse(&call, "--threads=4 doctor", &err), &err); /* before the command */
+    EQ_STR(cli_get(&call, "threads"), "4");
+}
+
+TEST(two_dashes_end_the_flags)
+{
+    cli_call call;
+    fth_err err = {0};
+    OKE(parse(&call, "help -- --json", &err), &err);
+    EQ_I64(call.n_args, 1);
+    EQ_STR(call.arg[0], "--json");
+    OKE(parse(&call, "help doctor", &err), &err);
+    EQ_STR(call.arg[0], "doctor");
+}
+
+typedef struct wrong {
+    const char *line, *text, *hint;
+} wrong;
+
+TEST(mistakes_are_named_with_the_nearest_name)
+{
+    static const wrong lines[] = {
+        {"docter", "'docter' is not a command", "did you mean 'fathom doctor'?"},
+        {"zzzzzz", "'zzzzzz' is not a command", "'fathom help' lists"},
+        {"doctor --treads 2", "'fathom doctor' does not take --treads", "did you mean --threads?"},
+        {"doctor --zzzzzzz", "does not take --zzzzzzz", "'fathom help doctor' lists"},
+        {"version --seed 3", "'fathom version' does not take --seed", "'fathom help version'"},
+        {"--seed 3 version", "'fathom version' does not take --seed", "'fathom help version'"},
+        {"--ops doctor", "--ops is not a flag that can stand before", "behind the command"},
+        {"--josn doctor", "--josn is not a flag that can stand before", "did you mean --json?"},
+        {"doctor --threads", "--threads has no value", "--threads=N"},
+        {"doctor --threads two", "takes a whole number", "--threads=N"},
+        {"doctor --threads -1", "takes a whole number", "--threads=N"},
+        {"doctor --threads=", "takes a whole number", "--threads=N"},
+        {"doctor --memory lots", "takes a size", "--memory=SIZE"},
+        {"doctor --device gpu", "takes auto, cpu, cuda or cuda:N, not 'gpu'", "--device=DEVICE"},
+        {"doctor --device cuda:", "takes auto, cpu, cuda or cuda:N", "--device=DEVICE"},
+        {"doctor --log loud", "takes error, warn, info or debug", "--log=LEVEL"},
+        {"doctor --scratch=", "takes a path", "--scratch=DIR"},
+        {"doctor --json=yes", "--json takes no value", "--json alone"},
+        {"doctor --json --json", "--json is given twice", "keep one"},
+        {"doctor now", "'fathom doctor' does not take 'now'", "'fathom help doctor'"},
+        {"doctor -j", "'-j' is not a flag", "two dashes"},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        cli_call call;
+        fth_err err = {0};
+        IS(parse(&call, lines[i].line, &err), FTH_E_COMMAND);
+        HAS(err.text, lines[i].text);
+        HAS(err.hint, lines[i].hint);
+    }
+}
+
+TEST(every_device_and_level_is_taken)
+{
+    static const char *const lines[] = {
+        "doctor --device auto", "doctor --device cuda:12", "doctor --log error",
+        "doctor --log debug",   "doctor --memory 50%",     "doctor --device=cpu",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        cli_call call;
+        fth_err err = {0};
+        OKE(parse(&call, lines[i], &err), &err);
+    }
+}
+
+TEST(help_fits_eighty_columns)
+{
+    for (int i = -1; i < cli_n_commands; i++) {
+        char *text = NULL;
+        size_t bytes = 0;
+        FILE *f = open_memstream(&text, &bytes);
+        if (i < 0)
+            cli_help_all(f);
+        else
+            cli_help_command(f, &cli_commands[i]);
+        fclose(f);
+        for (const char *line = text; *line;) {
+            const size_t n = strcspn(line, "\n");
+            if (n > 80) FAIL("%zu columns: %.*s", n, (int)n, line);
+            line += n + 1;
+        }
+        IS_TRUE(bytes > 100);
+        free(text);
+    }
+}
+
+/* Names are unique, and every word of `globals` is a global flag. */
+TEST(the_table_is_sound)
+{
+    for (int i = 0; i < cli_n_commands; i++) {
+        const cli_command *c = &cli_commands[i];
+        EQ_PTR(cli_find(c->name), c);
+        int wanted = 1, own = 0, all = 0; /* --help */
+        for (const char *w = c->globals; *w; w += *w == ' ') {
+            w += strcspn(w, " ");
+            wanted++;
+        }
+        while (own < CLI_FLAGS && c->own[own].name) own++;
+        IS_TRUE(own < CLI_FLAGS);
+        while (cli_flag_at(c, all)) all++;
+        EQ_I64(all, own + wanted);
+        for (int a = 0; a < all; a++)
+            for (int b = 0; b < a; b++)
+                IS_TRUE(strcmp(cli_flag_at(c, a)->name, cli_flag_at(c, b)->name) != 0);
+    }
+    for (int s = FTH_OK + 1; s < FTH_STATUS_COUNT; s++) {
+        bool known = false;
+        for (int i = 0; i < cli_n_exits; i++)
+            known |= cli_exits[i].code == fth_status_get_info((fth_status)s)->exit_code;
+        IS_TRUE(known);
+    }
+}
+
+TEST(json_escapes_and_sets_commas)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    cli_json j = {.out = open_memstream(&text, &bytes)};
+    cli_json_open(&j, NULL, '{');
+    cli_json_text(&j, "a\"", "x\\\n\x01\xe9");
+    cli_json_text(&j, "none", NULL);
+    cli_json_open(&j, "list", '[');
+    cli_json_int(&j, NULL, UINT64_MAX);
+    cli_json_real(&j, NULL, (double)NAN);
+    cli_json_real(&j, NULL, 0.5);
+    cli_json_close(&j, ']');
+    cli_json_open(&j, "empty", '{');
+    cli_json_close(&j, '}');
+    cli_json_bool(&j, "yes", true);
+    cli_json_close(&j, '}');
+    fclose(j.out);
+    EQ_STR(text, "{\n  \"a\\\"\": \"x\\\\\\u000a\\u0001\\u00e9\",\n  \"none\": null,\n"
+                 "  \"list\": [\n    18446744073709551615,\n    null,\n    0.5\n  ],\n"
+                 "  \"empty\": {},\n  \"yes\": true\n}\n");
+    free(text);
+}
+
+/* Every operation stands in the support table, but for those that only the planner, a gradient or
+ * a cast makes, and index, which has no dtype. */
+TEST(every_operation_is_in_the_support_table)
+{
+    static const char *const ops[] = {
+#define FTH_OP(name) #name,
+#include "ops/ops.def"
+#undef FTH_OP
+    };
+    static const char hidden[] = " map fused checked_cast index fold dot_reduce conv2d_grad_input "
+                                 "conv2d_grad_weight ";
+    const char *name, *op;
+    for (size_t k = 0; k < sizeof ops / sizeof ops[0]; k++) {
+        char word[64];
+        snprintf(word, sizeof word, " %s ", ops[k]);
+        bool found = strstr(hidden, word) != NULL;
+        for (int i = 0; !found && doctor_support(i, &name, &op); i++)
+            found = op && strcmp(op, ops[k]) == 0;
+        if (!found) FAIL("%s is not in the table", ops[k]);
+    }
+}
+
+TEST(every_row_of_the_support_table_takes_something)
+{
+    fth_context *ctx = NULL;
+    const char *name, *op;
+    fth_options opt;
+    fth_options_default(&opt);
+    opt.threads = 1;
+    OK(fth_context_create(&ctx, &opt, NULL));
+    for (int i = 0; doctor_support(i, &name, &op); i++) {
+        int taken = 0;
+        for (int t = 0; t < FTH_DTYPE_COUNT; t++) taken += doctor_supports(ctx, i, (fth_dtype)t);
+        if (taken == 0) FAIL("%s takes no dtype", name);
+        if (strcmp(name, "cholesky") == 0) { /* reals and complex numbers */
+            IS_TRUE(doctor_supports(ctx, i, FTH_F64));
+            IS_TRUE(!doctor_supports(ctx, i, FTH_BOOL));
+        }
+    }
+    OK(fth_context_destroy(ctx, NULL));
+}
+
+TEST_MAIN()
