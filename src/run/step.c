@@ -18,6 +18,7 @@ typedef struct pieces {
     int64_t extent, piece;
     char *scratch;
     uint64_t scratch_bytes;
+    bool check;                 /* scratch_bytes were planned for another piece */
     atomic_int_fast64_t failed; /* lowest piece that failed; INT64_MAX: none */
     pthread_mutex_t lock;       /* of the rest: what that piece said */
     fth_status status;
@@ -27,6 +28,17 @@ typedef struct pieces {
 static fth_status run_kernel(const fth__unit *u, const fth_call *call)
 {
     return u->kernel ? u->kernel->run(call) : u->node->op->run(call);
+}
+
+/* Pieces that differ in size are cut as the largest was; workspace is taken to grow with the size,
+ * and a kernel for which that is wrong is told rather than trusted. */
+static fth_status check_scratch(const fth__unit *u, const fth_call *call, uint64_t planned)
+{
+    const uint64_t need = fth__unit_scratch(u, call);
+    if (need <= planned) return FTH_OK;
+    return FTH_FAIL(call->err, FTH_E_INTERNAL,
+                    "%s wants %llu bytes of workspace for a piece and %llu were planned",
+                    u->node->op->name, (unsigned long long)need, (unsigned long long)planned);
 }
 
 static void run_piece(void *arg, int64_t i, int worker)
@@ -40,7 +52,8 @@ static void run_piece(void *arg, int64_t i, int worker)
     fth__call_piece(w->unit, &call, w->dim, from, n);
     call.scratch = w->scratch ? w->scratch + (uint64_t)worker * w->scratch_bytes : NULL;
     call.err = &err;
-    const fth_status s = run_kernel(w->unit, &call);
+    fth_status s = w->check ? check_scratch(w->unit, &call, w->scratch_bytes) : FTH_OK;
+    if (s == FTH_OK) s = run_kernel(w->unit, &call);
     if (s == FTH_OK) return;
     pthread_mutex_lock(&w->lock);
     if (i < atomic_load(&w->failed)) {
@@ -66,6 +79,7 @@ static fth_status run_call(fth__runner *r, const fth__item *it, fth_call *call, 
         call->team = how.team ? r->team : NULL;
         call->threads = how.team ? r->p->threads : 1;
         call->err = r->err;
+        if (it->split_fixed) FTH_TRY(check_scratch(u, call, planned));
         return run_kernel(u, call);
     }
     pieces w = {.unit = u,
@@ -74,7 +88,8 @@ static fth_status run_call(fth__runner *r, const fth__item *it, fth_call *call, 
                 .extent = call->out[0].extent[how.split_dim],
                 .piece = how.split_piece,
                 .scratch = scratch,
-                .scratch_bytes = how.piece_scratch};
+                .scratch_bytes = how.piece_scratch,
+                .check = it->split_fixed};
     atomic_init(&w.failed, INT64_MAX);
     pthread_mutex_init(&w.lock, NULL);
     fth_team_run(r->team, fth__ceil_div_i64(w.extent, w.piece), run_piece, &w);
