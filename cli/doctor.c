@@ -132,9 +132,14 @@ static void look_machine(const cli_call *call, const cli_probes *p, doctor_repor
     if (!folder) folder = p->environment(p->user, "TMPDIR");
     snprintf(r->scratch, sizeof r->scratch, "%s", folder && *folder ? folder : "/tmp");
     r->scratch_known = p->free_space(p->user, r->scratch, &r->scratch_free);
+}
+
+/* After the engine has started: it has OpenBLAS choose its kernels anew, and those are named. */
+static void look_libraries(const cli_probes *p, doctor_report *r)
+{
     for (int i = 0; i < cli_n_libraries && i < DOCTOR_LIBRARIES; i++, r->n_libraries++)
-        r->library_found[i] = p->library(p->user, &cli_libraries[i], r->library_version[i],
-                                         sizeof r->library_version[i]);
+        r->library_found[i] = p->find_library(p->user, &cli_libraries[i], r->library_version[i],
+                                              sizeof r->library_version[i]);
 }
 
 static void measure(const cli_probes *p, doctor_report *r)
@@ -306,9 +311,10 @@ fth_status doctor_examine(const cli_call *call, const cli_probes *probes, doctor
     judge_cpu(r);
     judge_memory(r);
     judge_disk(r);
+    const fth_status s = probes->context(probes->user, ctx, &opt, err);
+    look_libraries(probes, r);
     judge_libraries(r);
     if (!r->cuda) judge_cuda(probes, &refusal, r);
-    const fth_status s = probes->context(probes->user, ctx, &opt, err);
     if (s != FTH_OK) {
         for (int i = 0; i < r->n_faults; i++)
             if (s == FTH_E_DEVICE && strcmp(r->fault[i].about, "cuda") == 0)

@@ -29,7 +29,7 @@ struct cli_probes {
     double (*copy_rate)(void *user, uint64_t bytes);
     /* False: no file can be written there, and errno says why. */
     bool (*disk_rates)(void *user, const char *folder, double *write, double *read);
-    bool (*library)(void *user, const cli_library *library, char *version, size_t bytes);
+    bool (*find_library)(void *user, const cli_library *which, char *version, size_t bytes);
     fth_status (*context)(void *user, fth_context **out, const fth_options *opt, fth_err *err);
     /* Case i: its name, the largest difference and what is allowed; false beyond the last. */
     bool (*selftest)(void *user, fth_context *ctx, int i, doctor_case *out);

@@ -123,7 +123,7 @@ static bool disk_rates(void *user, const char *folder, double *write_rate, doubl
     return ok;
 }
 
-static bool library(void *user, const cli_library *lib, char *version, size_t bytes)
+static bool find_library(void *user, const cli_library *lib, char *version, size_t bytes)
 {
     (void)user;
     char file[512];
@@ -145,7 +145,7 @@ const cli_probes cli_machine = {
     .free_space = free_space,
     .copy_rate = copy_rate,
     .disk_rates = disk_rates,
-    .library = library,
+    .find_library = find_library,
     .context = context,
     .selftest = doctor_selftest,
 };

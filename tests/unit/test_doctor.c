@@ -102,7 +102,7 @@ static bool disk_rates(void *user, const char *folder, double *write, double *re
     return m->writable;
 }
 
-static bool library(void *user, const cli_library *lib, char *version, size_t bytes)
+static bool find_library(void *user, const cli_library *lib, char *version, size_t bytes)
 {
     const machine *m = user;
     snprintf(version, bytes, "1.0");
@@ -143,7 +143,7 @@ static fth_status examine(const machine *m, const char *flag, fth_err *err)
                                .free_space = free_space,
                                .copy_rate = copy_rate,
                                .disk_rates = disk_rates,
-                               .library = library,
+                               .find_library = find_library,
                                .context = context,
                                .selftest = selftest};
     char name[] = "fathom", command[] = "doctor", text[64];

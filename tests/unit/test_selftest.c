@@ -1,8 +1,8 @@
 /* seconds: 2
  * test_selftest.c - the self-test of doctor, for real.
  *
- * A program of its own: it opens oneDNN, and the leak check of the address sanitizer fails at exit
- * when many more contexts with workers come and go in the same process.
+ * A program of its own: it opens oneDNN, and the leak check of the address sanitizer was seen to
+ * crash at exit when the other tests of doctor run in the same process. The cause is not known.
  */
 #include "testing/test.h"
 
