@@ -41,6 +41,7 @@ fth_need(jansson libjansson-dev)
 fth_need(yaml-0.1 libyaml-dev)
 fth_need(libxxhash libxxhash-dev)
 fth_need(cairo libcairo2-dev)
+fth_need(sqlite3 libsqlite3-dev)
 fth_need_header(lapack.h liblapacke-dev) # declarations of the LAPACK routines
 fth_need_header(dnnl.h libdnnl-dev)
 target_link_libraries(fathom_dependencies INTERFACE Threads::Threads m ${CMAKE_DL_LIBS})

@@ -1,6 +1,7 @@
-# Programs: cli/ -> bin/fathom, bench/ -> bin/fathom-bench, and each
+# Programs: cli/ with instruments/ -> bin/fathom, bench/ -> bin/fathom-bench, and each
 # examples/NAME.c -> examples/NAME, which is also a test.
 file(GLOB cli CONFIGURE_DEPENDS cli/*.c)
+file(GLOB instruments CONFIGURE_DEPENDS instruments/*.c instruments/*/*.c instruments/*/ops/*.c)
 file(GLOB bench CONFIGURE_DEPENDS bench/*.c)
 file(GLOB examples CONFIGURE_DEPENDS examples/*.c)
 set(FTH_PROGRAMS)
@@ -12,7 +13,10 @@ if(cli)
     target_link_libraries(fathom_cli_objects PRIVATE fathom_flags)
     target_compile_definitions(fathom_cli_objects PRIVATE
         CLI_BUILD_TYPE="${CMAKE_BUILD_TYPE}" CLI_SANITIZE="${FTH_SANITIZE}")
-    add_executable(fathom_cli cli/main.c $<TARGET_OBJECTS:fathom_cli_objects>)
+    add_library(fathom_instruments OBJECT ${instruments})
+    target_link_libraries(fathom_instruments PRIVATE fathom_flags)
+    add_executable(fathom_cli cli/main.c $<TARGET_OBJECTS:fathom_cli_objects>
+                   $<TARGET_OBJECTS:fathom_instruments>)
     set_target_properties(fathom_cli PROPERTIES OUTPUT_NAME fathom)
     target_link_libraries(fathom_cli PRIVATE fathom fathom_flags m ${CMAKE_DL_LIBS})
     list(APPEND FTH_PROGRAMS fathom_cli)

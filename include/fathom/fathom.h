@@ -6,7 +6,9 @@
 #include <fathom/base.h>
 #include <fathom/config.h>
 #include <fathom/graph.h>
+#include <fathom/instrument.h>
 #include <fathom/io.h>
+#include <fathom/job.h>
 #include <fathom/memory.h>
 #include <fathom/op.h>
 #include <fathom/ops.h>

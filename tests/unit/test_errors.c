@@ -620,6 +620,27 @@ static fth_status provoke_COMMAND(fth_err *err)
     return cli_parse(&call, 2, (char *[]){name, word, NULL}, err);
 }
 
+static fth_status provoke_JOB_FAILED(fth_err *err)
+{
+    return FTH_FAIL(err, FTH_E_JOB_FAILED, "replaced with the code that says it");
+}
+static fth_status provoke_COLLISION(fth_err *err)
+{
+    return FTH_FAIL(err, FTH_E_COLLISION, "replaced with the code that says it");
+}
+static fth_status provoke_LOCKED(fth_err *err)
+{
+    return FTH_FAIL(err, FTH_E_LOCKED, "replaced with the code that says it");
+}
+static fth_status provoke_NO_JOB(fth_err *err)
+{
+    return FTH_FAIL(err, FTH_E_NO_JOB, "replaced with the code that says it");
+}
+static fth_status provoke_LEDGER(fth_err *err)
+{
+    return FTH_FAIL(err, FTH_E_LEDGER, "replaced with the code that says it");
+}
+
 static fth_status (*const provoke[FTH_STATUS_COUNT])(fth_err *) = {
 #define FTH_ERROR(name, code, exit, brief, hint) [FTH_E_##name] = provoke_##name,
 #include <fathom/errors.def>

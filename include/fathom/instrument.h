@@ -1,0 +1,187 @@
+/* fathom/instrument.h - an instrument as one struct: the program, the runner and the report read
+ * it.
+ *
+ * An instrument has a table of config keys and a few stages in a row, such as preprocess, train,
+ * analyze, figures. A stage says which files it reads and leaves, plans from metadata alone, and
+ * runs. Everything else is done once for all instruments: the command line, the check of the
+ * config, the device and the budget, what is cached, the log, progress, the three memory numbers.
+ * Adding one is a folder under instruments/ and one line in instruments/list.def.
+ *
+ * Ownership: the struct and all it points to are constants of the program.
+ * Threads:   a stage is called from one thread; it may report from any.
+ * Failure:   stages return a status, whose exit code becomes that of the process.
+ */
+#ifndef FATHOM_INSTRUMENT_H
+#define FATHOM_INSTRUMENT_H
+
+#include <fathom/config.h>
+#include <fathom/plan.h>
+
+FTH_BEGIN_DECLS
+
+/* Rows that the table of an instrument starts with, after FTH_CONFIG_COMMON_KEYS. The runner
+ * reads output_dir; seed can be given with --seed. */
+#define FTH_INSTRUMENT_KEYS(seed_default, dir_default)                                             \
+    FTH_CONFIG_COMMON_KEYS,                                                                        \
+        {.name = "name",                                                                           \
+         .type = FTH_CONFIG_TEXT,                                                                  \
+         .required = true,                                                                         \
+         .doc = "name for people; never part of a path or of a job's identity"},                   \
+        {.name = "seed",                                                                           \
+         .type = FTH_CONFIG_INT,                                                                   \
+         .value = seed_default,                                                                    \
+         .range = "[0, inf)",                                                                      \
+         .doc = "seed of all random numbers"},                                                     \
+    {                                                                                              \
+        .name = "output_dir", .type = FTH_CONFIG_PATH, .value = dir_default,                       \
+        .doc = "folder of the results", .aliases = "output.dir"                                    \
+    }
+
+typedef struct fth_instrument fth_instrument;
+typedef struct fth_stage fth_stage;
+typedef struct fth_stage_call fth_stage_call;
+
+/* ---- files ---- */
+
+typedef enum fth_file_kind {
+    FTH_FILE_INPUT,  /* read; a change of it makes the stage run again */
+    FTH_FILE_OUTPUT, /* left behind; the stage is not done without it  */
+    FTH_FILE_FIGURE, /* left behind, and shown in the report           */
+    FTH_FILE_KIND_COUNT
+} fth_file_kind;
+
+typedef struct fth_file_list fth_file_list;
+/* Add a path, copied; relative ones are taken from the current directory. `title` is for people
+ * and may be NULL. Outputs of the stages before this one are inputs by themselves. */
+FTH_API FTH_MUST_USE fth_status fth_file_list_add(fth_file_list *list, fth_file_kind kind,
+                                                  const char *path, const char *title,
+                                                  fth_err *err);
+
+/* ---- plans of a stage ---- */
+
+typedef struct fth_stage_plan {
+    uint64_t host_bytes;   /* peak on the host: plan, allowance and what the stage holds beside   */
+    uint64_t device_bytes; /* peak on the device; 0 on the CPU                                    */
+    uint64_t scratch_bytes; /* of files that stand in for memory */
+    double seconds; /* 0: not known                                                        */
+    bool bound;     /* sizes were only known as bounds                                     */
+    char text[120]; /* one line for people: "cell<=73655, 9 chunks"; may be ""             */
+} fth_stage_plan;
+
+/* ---- progress ---- */
+
+enum { FTH_STAGE_NUMBERS = 4 };
+typedef struct fth_stage_progress {
+    int64_t done, total; /* iterations, images...; total 0: not known                     */
+    double remaining_s;  /* 0: worked out from done and total                             */
+    const char *what;    /* "epoch", "pass 2 of 3"; may be NULL                           */
+    struct {
+        const char *name; /* "elbo", "lr"; NULL ends the list. The stage's `figure` is shown */
+        double value;
+    } number[FTH_STAGE_NUMBERS];
+} fth_stage_progress;
+
+/* Say how far it is; cheap enough for every step, shown at most ten times a second. False: the
+ * user wants it to end. Save what can be gone on with, and return FTH_E_CANCELLED. */
+FTH_API bool fth_stage_report(const fth_stage_call *call, const fth_stage_progress *progress);
+/* An fth_progress_fn whose user is the call: for fth_run_options. */
+FTH_API bool fth_stage_run_progress(void *call, const fth_progress *progress);
+/* Whether the user wants it to end. */
+FTH_API bool fth_stage_is_cancelled(const fth_stage_call *call);
+/* After each fth_run: its memory and time go into the record of the stage. */
+FTH_API void fth_stage_account(const fth_stage_call *call, const fth_run_report *report);
+/* After a file was written whole that `files` could not name yet. */
+FTH_API FTH_MUST_USE fth_status fth_stage_wrote(const fth_stage_call *call, fth_file_kind kind,
+                                                const char *path, const char *title, fth_err *err);
+/* One line for the person who reads the log. */
+FTH_API void fth_stage_say(const fth_stage_call *call, const char *fmt, ...) FTH_PRINTF(2, 3);
+
+/* ---- stages ---- */
+
+/* A flag of the command line: of a stage (`fathom spatial train --resume`) or of a command. */
+typedef enum fth_flag_value {
+    FTH_FLAG_NONE,
+    FTH_FLAG_COUNT,  /* a whole number, not negative   */
+    FTH_FLAG_SIZE,   /* bytes: 8G, 50%                 */
+    FTH_FLAG_DEVICE, /* auto, cpu, cuda, cuda:N        */
+    FTH_FLAG_LEVEL,  /* error, warn, info, debug       */
+    FTH_FLAG_FILE,
+    FTH_FLAG_DIR,
+    FTH_FLAG_PATH, /* a file or a folder              */
+    FTH_FLAG_WORD, /* any text                        */
+    FTH_FLAG_SET,  /* key=value of a config           */
+    FTH_FLAG_VALUE_COUNT
+} fth_flag_value;
+typedef struct fth_flag {
+    const char *name; /* without the dashes */
+    fth_flag_value value;
+    const char *doc; /* one sentence, without its full stop */
+    char letter;     /* short form, 'c' for -c; 0: none     */
+    bool many;       /* may be given more than once         */
+} fth_flag;
+
+struct fth_stage_call {
+    const fth_instrument *instrument;
+    const fth_stage *stage;
+    const fth_config *config; /* checked */
+    const char *model;        /* "svgp"; "" in a shared stage */
+    const char *output_dir;   /* canonical; exists while running */
+    const char *model_dir;    /* output_dir/model; output_dir in a shared stage */
+    fth_context *context;     /* device, budget, threads, scratch, trace, log */
+    const char *const *flags; /* names of the flags that were given, then NULL: see `flag` */
+    void *link;               /* of the functions above */
+};
+/* Whether a flag of the stage was given. */
+FTH_API bool fth_stage_flag(const fth_stage_call *call, const char *name);
+
+struct fth_stage {
+    const char *name;     /* "train": also the verb of the command line                           */
+    const char *doing;    /* "training": in the live table                                        */
+    const char *brief;    /* one line                                                             */
+    const char *keys;     /* sections and keys that, when changed, make it run again              */
+    const char *after;    /* stages whose outputs it reads, "preprocess"; "" for none             */
+    const char *figure;   /* number shown in the live table, "elbo"; NULL: none                   */
+    bool shared;          /* once for each output directory, for all models in it                 */
+    const fth_flag *flag; /* ends with a row that has no name; NULL: none                       */
+    /* Files it reads and leaves, from the config alone. */
+    fth_status (*files)(const fth_stage_call *call, fth_file_list *list, fth_err *err);
+    /* What it would take within the budget of the context; reads headers at most. With `show`,
+     * also prints the plans of the engine there. FTH_E_NO_FIT: it does not fit. */
+    fth_status (*plan)(const fth_stage_call *call, fth_stage_plan *out, FILE *show, fth_err *err);
+    fth_status (*run)(const fth_stage_call *call, fth_err *err);
+};
+
+/* One of the models that a general config stands for. */
+typedef struct fth_variant {
+    const char *name;   /* "mggp_svgp": the model, the file, and the kind in `applies` */
+    const char *set[8]; /* "model.spatial=true": what makes it of the general one       */
+} fth_variant;
+
+/* A further verb: `fathom spatial toy ...`. */
+typedef struct fth_verb {
+    const char *name, *args, *brief;
+    int max_args;
+    const fth_flag *flag; /* ends with a row that has no name; NULL: none */
+    /* `value` gives the value of a flag, "" where it has none, NULL when it was not given. */
+    fth_status (*run)(fth_context *ctx, int n_args, char *const *arg,
+                      const char *(*value)(void *user, const char *flag), void *user, FILE *out,
+                      fth_err *err);
+} fth_verb;
+
+struct fth_instrument {
+    const char *name, *brief;
+    const fth_schema *schema;
+    const fth_stage *stage; /* in their order */
+    int n_stages;
+    const fth_variant *variant; /* of general configs; NULL: there are none */
+    int n_variants;
+    const fth_verb *verb;
+    int n_verbs;
+    /* Whether a config stands for all variants; it was not checked yet, see fth_config_peek. */
+    bool (*general)(const fth_config *cfg);
+    /* Name of the model of a checked config, a word fit for a folder; NULL: the instrument's. */
+    fth_status (*model)(const fth_config *cfg, char *name, size_t bytes, fth_err *err);
+};
+
+FTH_END_DECLS
+#endif /* FATHOM_INSTRUMENT_H */

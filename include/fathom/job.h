@@ -1,0 +1,274 @@
+/* fathom/job.h - many jobs: found, checked against each other, run, recorded, shown.
+ *
+ * A job is (canonical output directory, model); its stages are the tasks that run. Configs are
+ * expanded into jobs and refused when two of them would write to one place, before anything is
+ * made. The runner starts each task as a process of its own, as far as predicted memory allows,
+ * and writes every change into a ledger in the output directory. A view is what is known of all
+ * tasks at a moment: the runner keeps one, and any other program can read one from the ledgers.
+ * The live table, run_status.json, the report and the page of `fathom serve` are all made of it.
+ *
+ * In an output directory: logs/MODEL.log, and .fathom/ with ledger.sqlite (written only by the
+ * runner), lock (who runs here), live.json (progress, a few times a second), cancel.TASK
+ * (requests), and STAGE[.MODEL].json, the record that a stage leaves as its last act.
+ *
+ * Ownership: destroy what was created; texts belong to the object that hands them out.
+ * Threads:   one thread per object.
+ * Failure:   nothing is created before all configs are known to be right.
+ */
+#ifndef FATHOM_JOB_H
+#define FATHOM_JOB_H
+
+#include <fathom/instrument.h>
+
+FTH_BEGIN_DECLS
+
+/* ---- jobs of configs ---- */
+
+typedef struct fth_jobs fth_jobs;
+
+typedef struct fth_jobs_options {
+    fth_mem *mem;
+    const fth_instrument *const *instrument;
+    int n_instruments;
+    const char *const *path; /* files and folders with configs (-c) */
+    int n_paths;
+    const char *config_name; /* looked for in folders; NULL: "general.yaml" */
+    const char *const *set;  /* "key=value", for every config */
+    int n_sets;
+    const char *stages; /* "all", or names between blanks */
+    bool skip_general;  /* in folders, take every config that is not general */
+    bool lenient;       /* unknown keys are notices */
+    const char *cwd;    /* relative paths start here */
+    const char *(*lookup)(void *user, const char *name); /* of ${NAME}; may be NULL */
+    void *user;
+    fth_log log; /* gets a line for every mistake and notice of the configs */
+} fth_jobs_options;
+
+/* Find, read, expand, check, compare. FTH_E_CONFIG when a config has mistakes (all of them were
+ * logged) or two jobs collide (the error names both files). Writes nothing. */
+FTH_API FTH_MUST_USE fth_status fth_jobs_find(fth_jobs **out, const fth_jobs_options *opt,
+                                              fth_err *err);
+FTH_API void fth_jobs_destroy(fth_jobs *jobs); /* NULL is allowed */
+
+typedef struct fth_job {
+    const char *name; /* shortest that tells it from the others: "liver_healthy_svgp" */
+    const fth_instrument *instrument;
+    const char *model;
+    const char *output_dir;   /* canonical */
+    const char *config_path;  /* canonical; of a variant the file that is generated */
+    const char *general_path; /* the general config it is a variant of; NULL: none */
+    const fth_config *config; /* checked */
+} fth_job;
+FTH_API int64_t fth_jobs_count(const fth_jobs *jobs);
+FTH_API const fth_job *fth_jobs_get(const fth_jobs *jobs, int64_t i); /* NULL beyond the last */
+/* Stages that were asked for, of one job, in order: name number i, NULL beyond the last. */
+FTH_API const fth_stage *fth_jobs_stage(const fth_jobs *jobs, const fth_job *job, int i);
+/* Write the files of variants beside their general configs. A file that was edited since it was
+ * generated is kept and used as it is, unless `force`; one that would then be another job is an
+ * error. `n` counts the files written; may be NULL. */
+FTH_API FTH_MUST_USE fth_status fth_jobs_generate(fth_jobs *jobs, bool force, int64_t *n,
+                                                  fth_err *err);
+
+/* ---- tasks and views ---- */
+
+typedef enum fth_state {
+    FTH_STATE_PENDING,
+    FTH_STATE_BLOCKED, /* an earlier stage was not asked for and has no results */
+    FTH_STATE_RUNNING,
+    FTH_STATE_COMPLETED,
+    FTH_STATE_FAILED,
+    FTH_STATE_SKIPPED, /* an earlier stage failed */
+    FTH_STATE_INTERRUPTED,
+    FTH_STATE_COUNT
+} fth_state;
+FTH_API const char *fth_state_name(fth_state state); /* "completed" */
+
+/* One stage of one job. Texts are never NULL; numbers are 0 where nothing is known. */
+typedef struct fth_task {
+    const char *job; /* name of the job; of a shared stage, of its directory */
+    const char *id;  /* unique in its directory: "train.svgp", "preprocess" */
+    const char *instrument, *model, *stage, *doing;
+    const char *output_dir, *config_path, *log_path;
+    fth_state state;
+    bool cached;         /* completed in an earlier run, and nothing changed */
+    const char *reason;  /* why it runs again, is blocked or skipped, or what went wrong */
+    const char *error;   /* of a failed one: the error as the stage printed it, several lines */
+    const char *command; /* line that does the same by hand */
+    int exit_code, signal, threads;
+    int64_t pid;
+    const char *device;
+    double queued, started, ended; /* seconds since 1970; 0: not yet */
+    double seconds;                /* that it ran so far */
+    double planned_seconds, remaining_s;
+    int64_t done, total;
+    const char *what;
+    const char *figure;                           /* name of the key figure */
+    double value;                                 /* of it; NaN: none yet */
+    uint64_t planned_bytes, device_planned_bytes; /* predicted peaks */
+    uint64_t now_bytes;                           /* resident now */
+    uint64_t peak_bytes;                          /* growth of the process, measured */
+    uint64_t ledger_bytes;                        /* peak of the engine's ledger */
+    uint64_t read_bytes, written_bytes;
+    double io_seconds, compute_seconds, device_seconds;
+    const char *bound_by;      /* what it spent its time with: "storage 91 %, compute 9 %" */
+    uint64_t log_from, log_to; /* bytes of its section in log_path */
+    uint64_t config_hash, input_hash;
+    const char *attempt; /* of the process: unique */
+} fth_task;
+
+typedef struct fth_task_file {
+    int64_t task; /* number in the view */
+    fth_file_kind kind;
+    const char *path, *title; /* canonical */
+    uint64_t bytes, hash;
+    int64_t mtime_ns;
+} fth_task_file;
+
+typedef struct fth_change {
+    int64_t task;
+    double at; /* seconds since 1970 */
+    fth_state from, to;
+    const char *note;
+} fth_change;
+
+typedef struct fth_view {
+    fth_mem *mem;
+    const char *root;           /* directory it was read from, or the runner's */
+    double started, ended, now; /* of the last run; seconds since 1970 */
+    const char *host, *command, *version;
+    int64_t runner_pid; /* 0: nobody runs there now */
+    uint64_t budget_bytes;
+    fth_task *task;
+    int64_t n_tasks;
+    fth_task_file *file;
+    int64_t n_files;
+    fth_change *change; /* in the order of time */
+    int64_t n_changes;
+    void *store; /* of the texts */
+} fth_view;
+
+/* Read the ledgers in `dir` and the folders below it, and live.json where a runner lives. */
+FTH_API FTH_MUST_USE fth_status fth_view_read(fth_view **out, fth_mem *mem, const char *dir,
+                                              fth_err *err);
+FTH_API void fth_view_destroy(fth_view *view); /* NULL is allowed */
+/* The task that a person means: "liver_svgp" (its running or last stage), "liver_svgp/train" or
+ * the end of a name that fits only one. NULL: `err` lists the nearest. */
+FTH_API const fth_task *fth_view_find(const fth_view *view, const char *name, fth_err *err);
+
+typedef struct fth_table_options {
+    int width, height; /* of the terminal; 0: no limit */
+    bool colour;
+} fth_table_options;
+/* The table as lines of text, like snprintf: running first, then pending, then done; what does
+ * not fit is counted in the last line. */
+FTH_API size_t fth_table_format(const fth_view *view, const fth_table_options *opt, char *text,
+                                size_t bytes);
+/* One line about one task, for output that is no terminal. */
+FTH_API size_t fth_task_format(const fth_task *task, char *text, size_t bytes);
+/* All of a view as JSON: `status --json`, and the data of the page. */
+FTH_API FTH_MUST_USE fth_status fth_view_print_json(const fth_view *view, FILE *file, fth_err *err);
+
+/* ---- running ---- */
+
+/* Where tasks may run: "cpu", then the usable GPUs. */
+typedef struct fth_slot {
+    char device[16];
+    uint64_t free_bytes; /* memory of the device; of the host for "cpu" */
+} fth_slot;
+
+typedef struct fth_runner_options {
+    const char *program;    /* path of the fathom program that runs the stages */
+    const char *command;    /* of the runner, for the ledger */
+    const char *const *set; /* passed on to every stage */
+    int n_sets;
+    const fth_slot *slot; /* slot[0] is the CPU */
+    int n_slots;
+    uint64_t memory_bytes; /* for all tasks together; 0: 90 % of what is free */
+    int threads;           /* for all tasks together; 0: one per core that may be used */
+    int jobs;              /* most tasks at a time; 0: as many as there are threads */
+    int jobs_per_device;   /* GPU; 0: as many as fit */
+    bool gpu_only;
+    const char *scratch, *trace, *seed; /* passed on; NULL: not given */
+    bool force;                         /* nothing is cached */
+    const char *rerun;                  /* names of stages that are not cached; NULL: none */
+    const char *status_path;            /* run_status.json; NULL: in the output directory */
+    double grace_s;                     /* between SIGTERM and SIGKILL; 0: 10 */
+    uint64_t log_bytes;                 /* most of one section of a log; 0: 256 MiB */
+    /* After every change of a state (`task` >= 0) and four times a second (-1); may be NULL. */
+    void (*show)(void *user, const fth_view *view, int64_t task);
+    /* Asked all the time; 1: end now, saving what can be saved; 2: kill. May be NULL. */
+    int (*stop)(void *user);
+    /* Tests: reached the named point; may be NULL. The names are in docs/faults.md. */
+    void (*point)(void *user, const char *name);
+    void *user;
+    fth_log log;
+} fth_runner_options;
+
+typedef struct fth_runner_result {
+    int64_t completed, cached, failed, skipped, blocked, interrupted;
+    double seconds;
+} fth_runner_result;
+
+/* Predict every task: state, reasons, planned bytes and seconds, without writing anything. The
+ * view is the caller's. */
+FTH_API FTH_MUST_USE fth_status fth_runner_predict(const fth_jobs *jobs,
+                                                   const fth_runner_options *opt, fth_view **out,
+                                                   fth_err *err);
+/* Run everything that is not cached. FTH_E_JOB_FAILED when a task failed, FTH_E_CANCELLED when it
+ * was stopped, FTH_E_LOCKED when another runner has one of the directories. */
+FTH_API FTH_MUST_USE fth_status fth_runner_run(fth_jobs *jobs, const fth_runner_options *opt,
+                                               fth_runner_result *result, fth_err *err);
+/* Ask the runner of a task's directory to end it. */
+FTH_API FTH_MUST_USE fth_status fth_task_cancel(fth_mem *mem, const fth_task *task, fth_err *err);
+/* What interrupted runs left in `dir` and below: temporary files, dead locks, requests; with
+ * `all`, also what the ledger lists as outputs, the logs and the ledger. Calls `each` for every
+ * file, and removes it unless `dry`. FTH_E_LOCKED while a runner lives there. */
+FTH_API FTH_MUST_USE fth_status fth_jobs_clean(fth_mem *mem, const char *dir, bool all, bool dry,
+                                               void (*each)(void *user, const char *path,
+                                                            uint64_t bytes),
+                                               void *user, fth_err *err);
+
+/* ---- one stage, in this process ---- */
+
+typedef struct fth_stage_options {
+    const fth_job *job;
+    const fth_stage *stage;
+    fth_options engine;       /* device, budget, threads, scratch, trace, log */
+    const char *const *flags; /* names given on the command line, then NULL */
+    const char *attempt;      /* given by the runner; NULL: started by hand */
+    /* Progress, at most ten times a second, as one line of JSON without its end; may be NULL. */
+    void (*progress)(void *user, const char *json);
+    bool (*stop)(void *user); /* may be NULL */
+    void (*say)(void *user, const char *line);
+    void (*point)(void *user, const char *name); /* tests, as above */
+    void *user;
+} fth_stage_options;
+
+typedef struct fth_stage_result {
+    fth_stage_plan plan;
+    uint64_t ledger_bytes, growth_bytes, read_bytes, written_bytes;
+    double seconds, io_seconds, compute_seconds, device_seconds;
+    char device[16], bound_by[80];
+} fth_stage_result;
+/* Plan only; with `show` the plans of the engine are printed there. */
+FTH_API FTH_MUST_USE fth_status fth_stage_predict(const fth_stage_options *opt, FILE *show,
+                                                  fth_stage_result *out, fth_err *err);
+/* Check that the inputs are there, plan, run, and leave the record. */
+FTH_API FTH_MUST_USE fth_status fth_stage_execute(const fth_stage_options *opt,
+                                                  fth_stage_result *out, fth_err *err);
+
+/* ---- the report ---- */
+
+typedef struct fth_report_options {
+    const char *path;      /* of the page: links are relative to its folder; NULL: to view->root */
+    bool embed;            /* all figures inside the page */
+    uint64_t inline_bytes; /* of thumbnails inside the page; 0: 20 MB */
+    bool live;             /* the page asks for new data by itself (serve) */
+} fth_report_options;
+/* One HTML page that needs no network. */
+FTH_API FTH_MUST_USE fth_status fth_report_print(const fth_view *view,
+                                                 const fth_report_options *opt, FILE *file,
+                                                 fth_err *err);
+
+FTH_END_DECLS
+#endif /* FATHOM_JOB_H */

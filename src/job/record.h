@@ -1,0 +1,41 @@
+/* job/record.h - what a stage leaves as its last act: it is done, with these inputs, these outputs.
+ *
+ * The record is a JSON file in the .fathom folder of the output directory, put in place with a
+ * rename after all outputs were. So a stage is either done, and its record says with what, or it is
+ * not, whatever was killed and when. The runner learns from it also when it was killed between
+ * the end of a stage and the line in the ledger; a stage that was run by hand counts as well.
+ *
+ * A file is the same when its bytes and time of change are; if only the time differs, its xxh64
+ * decides.
+ */
+#ifndef FTH_JOB_RECORD_H
+#define FTH_JOB_RECORD_H
+
+#include <fathom/job.h>
+
+typedef struct fth__record {
+    fth_mem *mem;
+    char attempt[48];     /* of the process that wrote it; "" by hand */
+    char version[16];     /* of Fathom */
+    char *config;         /* canonical lines of the keys the stage depends on */
+    uint64_t config_hash; /* of them */
+    uint64_t input_hash;  /* of the hashes of all inputs */
+    fth_task_file *file;  /* inputs and outputs; `task` is not used */
+    int64_t n_files;
+    double started, ended; /* seconds since 1970 */
+    fth_stage_result result;
+    void *store;
+} fth__record;
+
+/* *out is NULL, and all is well, when there is no record. A damaged one is FTH_E_FILE_FORMAT. */
+fth_status fth__record_read(fth__record **out, fth_mem *mem, const char *output_dir,
+                            const char *task_id, fth_err *err);
+void fth__record_destroy(fth__record *record);
+/* Whether the stage would do the same again. `reason` says what is different: "model.K was 50
+ * (svgp.yaml:12:3), is 20", "input counts.h5ad changed", "output W.npy is missing". */
+fth_status fth__record_check(const fth__record *record, const fth_job *job, const fth_stage *stage,
+                             bool *same, char *reason, size_t bytes, fth_err *err);
+/* Remove, before a stage starts over. No record is fine. */
+fth_status fth__record_remove(const char *output_dir, const char *task_id, fth_err *err);
+
+#endif
