@@ -12,45 +12,37 @@
 typedef struct cli_call cli_call;
 typedef struct cli_probes cli_probes;
 
-/* What stands after a flag; the parser checks it. */
-typedef enum cli_value {
-    CLI_NONE,
-    CLI_COUNT,  /* a whole number, not negative   */
-    CLI_SIZE,   /* bytes: 8G, 50%                 */
-    CLI_DEVICE, /* auto, cpu, cuda, cuda:N        */
-    CLI_LEVEL,  /* error, warn, info, debug       */
-    CLI_FILE,
-    CLI_DIR,
-    CLI_VALUE_COUNT
-} cli_value;
-/* "SIZE": how help writes it; NULL for CLI_NONE. */
-const char *cli_value_name(cli_value value);
+/* "SIZE": how help writes what stands after a flag; NULL for FTH_FLAG_NONE. */
+const char *cli_value_name(fth_flag_value value);
 /* Words that completions offer; NULL: none. */
-const char *cli_value_words(cli_value value);
+const char *cli_value_words(fth_flag_value value);
 
-typedef struct cli_flag {
-    const char *name; /* without the dashes */
-    cli_value value;
-    const char *doc; /* one sentence, without its full stop */
-} cli_flag;
+enum { CLI_SET = 256 }; /* flags of one command line */
 
-enum { CLI_FLAGS = 8, CLI_SET = 32 };
-
+/* A command has one word, "doctor", or two, "config check": a group and a verb. */
 typedef struct cli_command {
     const char *name;
-    const char *args;        /* "[COMMAND]"; "" for none */
-    int max_args;            /* more are refused */
-    const char *brief;       /* one line */
-    const char *doc;         /* paragraphs, an empty line between them */
-    const char *example;     /* lines of shell */
-    const char *globals;     /* names of the global flags it takes; --help always */
-    cli_flag own[CLI_FLAGS]; /* ends with a row that has no name */
+    const char *args;      /* "[COMMAND]"; "" for none */
+    int max_args;          /* more are refused */
+    const char *brief;     /* one line */
+    const char *doc;       /* paragraphs, an empty line between them */
+    const char *example;   /* lines of shell */
+    const char *globals;   /* names of the global flags it takes; --help always */
+    const fth_flag *own;   /* ends with a row that has no name; NULL: none */
+    const fth_flag *stage; /* the same, of a stage or verb of an instrument */
     fth_status (*run)(const cli_call *call, fth_err *err);
+    const fth_instrument *instrument; /* NULL: none; then also the next two */
+    const fth_stage *of_stage;
+    const fth_verb *verb;
 } cli_command;
 
-extern const cli_command cli_commands[];
+extern const cli_command cli_commands[]; /* without those of the instruments */
 extern const int cli_n_commands;
-extern const cli_flag cli_globals[];
+/* All commands, those of the instruments last: number i, NULL beyond the last. */
+const cli_command *cli_command_at(int i);
+/* Commands of the instruments, made from their structs (verbs.c). */
+const cli_command *cli_verb_at(int i);
+extern const fth_flag cli_globals[];
 extern const int cli_n_globals;
 
 typedef struct cli_exit {
@@ -61,15 +53,21 @@ extern const cli_exit cli_exits[];
 extern const int cli_n_exits;
 
 const cli_command *cli_find(const char *name); /* NULL: no such command */
+/* Whether commands of two words start with this one; then also what they have in common. */
+bool cli_is_group(const char *word);
+const char *cli_group_brief(const char *word);
+/* The verb of a command of that group; NULL: it is of another. */
+const char *cli_verb_of(const cli_command *command, const char *group);
 /* Flag number i of a command, its own first, then the global ones it takes; NULL beyond the last.
  */
-const cli_flag *cli_flag_at(const cli_command *command, int i);
+const fth_flag *cli_flag_at(const cli_command *command, int i);
 
 struct cli_call {
     const cli_command *command; /* NULL: none was named */
+    const char *group;          /* first word of a command whose second was not named */
     int n_set;
     struct {
-        const cli_flag *flag;
+        const fth_flag *flag;
         const char *value; /* "" where the flag has none */
     } set[CLI_SET];
     int n_args;
@@ -83,10 +81,13 @@ struct cli_call {
 fth_status cli_parse(cli_call *call, int argc, char **argv, fth_err *err);
 /* Value of a flag, "" where it has none; NULL: not given. */
 const char *cli_get(const cli_call *call, const char *flag);
+/* The same for a flag that may be given often: value number i, NULL beyond the last. */
+const char *cli_get_at(const cli_call *call, const char *flag, int i);
 
 /* Words wrapped to 78 columns with `indent` spaces before each line; the cursor is at `column`. */
 void cli_wrap(FILE *out, const char *text, int column, int indent);
 void cli_help_all(FILE *out);
+void cli_help_group(FILE *out, const char *group);
 void cli_help_command(FILE *out, const cli_command *command);
 /* The line of all usages: "fathom doctor [--ops] [--json]". */
 void cli_usage(FILE *out, const cli_command *command);

@@ -3,19 +3,31 @@
 #include "cli.h"
 #include "doctor.h"
 
-const cli_flag cli_globals[] = {
-    {"memory", CLI_SIZE, "most memory to use: 8G, 512MiB, or a share of what is free, 50%"},
-    {"device-memory", CLI_SIZE, "most memory to use on the device"},
-    {"device", CLI_DEVICE, "where to compute: auto, cpu, cuda or cuda:N; asking never falls back"},
-    {"threads", CLI_COUNT, "workers; 0, the default, is one per core that may be used"},
-    {"seed", CLI_COUNT, "seed of all random numbers"},
-    {"plan", CLI_NONE, "show what would be done, and what it takes, and stop"},
-    {"json", CLI_NONE, "write JSON, for programs and bug reports"},
-    {"trace", CLI_FILE, "write a timeline for Chrome or Perfetto; packed when it ends in .gz"},
-    {"scratch", CLI_DIR, "folder for files that stand in for memory"},
-    {"log", CLI_LEVEL, "write log lines up to this level to standard error"},
-    {"quiet", CLI_NONE, "write nothing but results and errors"},
-    {"help", CLI_NONE, "show help and stop"},
+#include <string.h>
+
+const fth_flag cli_globals[] = {
+    {.name = "memory",
+     .value = FTH_FLAG_SIZE,
+     .doc = "most memory to use: 8G, 512MiB, or a share of what is free, 50%"},
+    {.name = "device-memory", .value = FTH_FLAG_SIZE, .doc = "most memory to use on the device"},
+    {.name = "device",
+     .value = FTH_FLAG_DEVICE,
+     .doc = "where to compute: auto, cpu, cuda or cuda:N; asking never falls back"},
+    {.name = "threads",
+     .value = FTH_FLAG_COUNT,
+     .doc = "workers; 0, the default, is one per core that may be used"},
+    {.name = "seed", .value = FTH_FLAG_COUNT, .doc = "seed of all random numbers"},
+    {.name = "plan", .doc = "show what would be done, and what it takes, and stop"},
+    {.name = "json", .doc = "write JSON, for programs and bug reports"},
+    {.name = "trace",
+     .value = FTH_FLAG_FILE,
+     .doc = "write a timeline for Chrome or Perfetto; packed when it ends in .gz"},
+    {.name = "scratch", .value = FTH_FLAG_DIR, .doc = "folder for files that stand in for memory"},
+    {.name = "log",
+     .value = FTH_FLAG_LEVEL,
+     .doc = "write log lines up to this level to standard error"},
+    {.name = "quiet", .doc = "write nothing but results and errors"},
+    {.name = "help", .doc = "show help and stop"},
 };
 const int cli_n_globals = sizeof cli_globals / sizeof cli_globals[0];
 
@@ -36,13 +48,16 @@ const cli_command cli_commands[] = {
         .example =
             "fathom doctor\nfathom doctor --device cuda\nfathom doctor --ops --json > report.json",
         .globals = "memory device threads json scratch log",
-        .own = {{"ops", CLI_NONE, "also show which operation takes which dtype on the device"}},
+        .own =
+            (const fth_flag[]){
+                {.name = "ops", .doc = "also show which operation takes which dtype on the device"},
+                {0}},
         .run = cli_run_doctor,
     },
     {
         .name = "help",
         .args = "[COMMAND]",
-        .max_args = 1,
+        .max_args = 2,
         .brief = "show all commands, or one with its flags",
         .doc =
             "Without a name, the list of commands; with one, what it does, its flags and examples.",
@@ -59,11 +74,35 @@ const cli_command cli_commands[] = {
             "found with its version, its file and what it is used for.",
         .example = "fathom version --verbose",
         .globals = "json",
-        .own = {{"verbose", CLI_NONE, "also show the build and the libraries"}},
+        .own =
+            (const fth_flag[]){{.name = "verbose", .doc = "also show the build and the libraries"},
+                               {0}},
         .run = cli_run_version,
     },
 };
 const int cli_n_commands = sizeof cli_commands / sizeof cli_commands[0];
+
+const cli_command *cli_command_at(int i)
+{
+    if (i < 0) return NULL;
+    return i < cli_n_commands ? &cli_commands[i] : cli_verb_at(i - cli_n_commands);
+}
+
+static const struct {
+    const char *word, *brief;
+} groups[] = {
+    {"config", "check configs, and describe their keys"},
+};
+
+const char *cli_group_brief(const char *word)
+{
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
+        if (strcmp(groups[i].word, word) == 0) return groups[i].brief;
+    for (int i = 0; cli_verb_at(i); i++)
+        if (strcmp(cli_verb_at(i)->instrument->name, word) == 0)
+            return cli_verb_at(i)->instrument->brief;
+    return "";
+}
 
 const cli_exit cli_exits[] = {
     {0, "done"},

@@ -31,12 +31,25 @@ void cli_wrap(FILE *out, const char *text, int column, int indent)
     fputc('\n', out);
 }
 
+/* "-c PATH" where there is a letter, else "--json". */
+static void flag_text(const fth_flag *f, char *text, size_t bytes)
+{
+    const char *value = cli_value_name(f->value);
+    char letter[2] = {f->letter, '\0'};
+    snprintf(text, bytes, "%s%s%s%s", f->letter ? "-" : "--", f->letter ? letter : f->name,
+             value ? " " : "", value ? value : "");
+}
+
 void cli_usage(FILE *out, const cli_command *command)
 {
     fprintf(out, "fathom %s", command->name);
-    for (int i = 0; i < CLI_FLAGS && command->own[i].name; i++)
-        fprintf(out, " [--%s%s%s]", command->own[i].name, command->own[i].value ? " " : "",
-                command->own[i].value ? cli_value_name(command->own[i].value) : "");
+    const fth_flag *const lists[] = {command->own, command->stage};
+    for (int l = 0; l < 2; l++)
+        for (const fth_flag *f = lists[l]; f && f->name; f++) {
+            char text[64];
+            flag_text(f, text, sizeof text);
+            fprintf(out, " [%s]%s", text, f->many ? "..." : "");
+        }
     if (command->globals[0]) fprintf(out, " [FLAGS]");
     if (command->args[0]) fprintf(out, " %s", command->args);
 }
@@ -47,11 +60,32 @@ void cli_help_all(FILE *out)
             "fathom %s: scientific imaging and spatial data within a memory budget\n\n"
             "usage: fathom COMMAND [FLAGS] [ARGUMENTS]\n\n",
             fth_version());
-    for (int i = 0; i < cli_n_commands; i++) {
-        const int n = fprintf(out, "  %-9s ", cli_commands[i].name);
-        cli_wrap(out, cli_commands[i].brief, n, n);
+    const cli_command *c;
+    char last[64] = "";
+    for (int i = 0; (c = cli_command_at(i)); i++) {
+        char first[64];
+        snprintf(first, sizeof first, "%.*s", (int)strcspn(c->name, " "), c->name);
+        if (strcmp(first, last) == 0) continue; /* a group has one line */
+        const int n = fprintf(out, "  %-9s ", first);
+        cli_wrap(out, strchr(c->name, ' ') ? cli_group_brief(first) : c->brief, n, n);
+        snprintf(last, sizeof last, "%s", first);
     }
     fprintf(out, "\n'fathom help COMMAND' or 'fathom COMMAND --help' tells more.\n");
+}
+
+void cli_help_group(FILE *out, const char *group)
+{
+    fprintf(out, "usage: fathom %s VERB [FLAGS] [ARGUMENTS]\n\n", group);
+    cli_wrap(out, cli_group_brief(group), 0, 0);
+    fputc('\n', out);
+    const cli_command *c;
+    for (int i = 0; (c = cli_command_at(i)); i++) {
+        const char *verb = cli_verb_of(c, group);
+        if (!verb) continue;
+        const int n = fprintf(out, "  %-12s ", verb);
+        cli_wrap(out, c->brief, n, n);
+    }
+    fprintf(out, "\n'fathom help %s VERB' tells more.\n", group);
 }
 
 void cli_help_command(FILE *out, const cli_command *command)
@@ -61,10 +95,13 @@ void cli_help_command(FILE *out, const cli_command *command)
     fprintf(out, "\n\n");
     cli_wrap(out, command->doc, 0, 0);
     fprintf(out, "\nflags:\n");
-    const cli_flag *f;
+    const fth_flag *f;
     for (int i = 0; (f = cli_flag_at(command, i)); i++) {
         const char *value = cli_value_name(f->value);
-        const int n = fprintf(out, "  --%s%s%s", f->name, value ? " " : "", value ? value : "");
+        char letter[8] = "";
+        if (f->letter) snprintf(letter, sizeof letter, "-%c, ", f->letter);
+        const int n =
+            fprintf(out, "  %s--%s%s%s", letter, f->name, value ? " " : "", value ? value : "");
         cli_wrap(out, f->doc, n, n < NAMES ? NAMES : n + 2);
     }
     if (command->example[0]) fprintf(out, "\nexamples:\n");
@@ -83,13 +120,17 @@ fth_status cli_run_help(const cli_call *call, fth_err *err)
     }
     /* The parser knows how to refuse a name that is no command. */
     cli_call other = {.out = call->out};
-    char *argv[] = {NULL, call->arg[0]};
-    FTH_TRY(cli_parse(&other, 2, argv, err));
-    if (!other.command) {
+    char help[] = "--help";
+    char *argv[] = {NULL, call->arg[0], call->n_args > 1 ? call->arg[1] : help, help};
+    FTH_TRY(cli_parse(&other, call->n_args > 1 ? 4 : 3, argv, err));
+    if (other.command && strcmp(call->arg[0], "--version") != 0)
+        cli_help_command(call->out, other.command);
+    else if (other.group)
+        cli_help_group(call->out, other.group);
+    else {
         FTH_FAIL(err, FTH_E_COMMAND, "'%.200s' is not a command of fathom", call->arg[0]);
         fth_err_hint(err, "'fathom help' lists the commands");
         return FTH_E_COMMAND;
     }
-    cli_help_command(call->out, other.command);
     return FTH_OK;
 }

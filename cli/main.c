@@ -24,7 +24,9 @@ int main(int argc, char **argv)
         return fth_status_get_info(FTH_E_COMMAND)->exit_code;
     }
     fth_status s = FTH_OK;
-    if (!call.command)
+    if (!call.command && call.group)
+        cli_help_group(stdout, call.group);
+    else if (!call.command)
         cli_help_all(stdout);
     else if (cli_get(&call, "help"))
         cli_help_command(stdout, call.command);

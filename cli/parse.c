@@ -9,31 +9,50 @@
 
 static const struct {
     const char *name, *words;
-} values[CLI_VALUE_COUNT] = {
-    [CLI_NONE] = {NULL, NULL},
-    [CLI_COUNT] = {"N", NULL},
-    [CLI_SIZE] = {"SIZE", NULL},
-    [CLI_DEVICE] = {"DEVICE", "auto cpu cuda"},
-    [CLI_LEVEL] = {"LEVEL", "error warn info debug"},
-    [CLI_FILE] = {"FILE", NULL},
-    [CLI_DIR] = {"DIR", NULL},
+} values[FTH_FLAG_VALUE_COUNT] = {
+    [FTH_FLAG_NONE] = {NULL, NULL},
+    [FTH_FLAG_COUNT] = {"N", NULL},
+    [FTH_FLAG_SIZE] = {"SIZE", NULL},
+    [FTH_FLAG_DEVICE] = {"DEVICE", "auto cpu cuda"},
+    [FTH_FLAG_LEVEL] = {"LEVEL", "error warn info debug"},
+    [FTH_FLAG_FILE] = {"FILE", NULL},
+    [FTH_FLAG_DIR] = {"DIR", NULL},
+    [FTH_FLAG_PATH] = {"PATH", NULL},
+    [FTH_FLAG_WORD] = {"TEXT", NULL},
+    [FTH_FLAG_SET] = {"KEY=VALUE", NULL},
 };
 
-const char *cli_value_name(cli_value value)
+const char *cli_value_name(fth_flag_value value)
 {
     return values[value].name;
 }
 
-const char *cli_value_words(cli_value value)
+const char *cli_value_words(fth_flag_value value)
 {
     return values[value].words;
 }
 
 const cli_command *cli_find(const char *name)
 {
-    for (int i = 0; i < cli_n_commands; i++)
-        if (strcmp(cli_commands[i].name, name) == 0) return &cli_commands[i];
+    const cli_command *c;
+    for (int i = 0; (c = cli_command_at(i)); i++)
+        if (strcmp(c->name, name) == 0) return c;
     return NULL;
+}
+
+const char *cli_verb_of(const cli_command *command, const char *group)
+{
+    const size_t n = strlen(group);
+    const bool inside = strncmp(command->name, group, n) == 0 && command->name[n] == ' ';
+    return inside ? command->name + n + 1 : NULL;
+}
+
+bool cli_is_group(const char *word)
+{
+    const cli_command *c;
+    for (int i = 0; (c = cli_command_at(i)); i++)
+        if (cli_verb_of(c, word)) return true;
+    return false;
 }
 
 static bool has_word(const char *words, const char *word)
@@ -48,10 +67,12 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
-const cli_flag *cli_flag_at(const cli_command *command, int i)
+const fth_flag *cli_flag_at(const cli_command *command, int i)
 {
-    for (int k = 0; k < CLI_FLAGS && command->own[k].name; k++)
-        if (i-- == 0) return &command->own[k];
+    const fth_flag *const lists[] = {command->own, command->stage};
+    for (int l = 0; l < 2; l++)
+        for (const fth_flag *f = lists[l]; f && f->name; f++)
+            if (i-- == 0) return f;
     for (int k = 0; k < cli_n_globals; k++) {
         const char *name = cli_globals[k].name;
         if ((strcmp(name, "help") == 0 || has_word(command->globals, name)) && i-- == 0)
@@ -60,11 +81,16 @@ const cli_flag *cli_flag_at(const cli_command *command, int i)
     return NULL;
 }
 
+const char *cli_get_at(const cli_call *call, const char *flag, int i)
+{
+    for (int k = 0; k < call->n_set; k++)
+        if (strcmp(call->set[k].flag->name, flag) == 0 && i-- == 0) return call->set[k].value;
+    return NULL;
+}
+
 const char *cli_get(const cli_call *call, const char *flag)
 {
-    for (int i = 0; i < call->n_set; i++)
-        if (strcmp(call->set[i].flag->name, flag) == 0) return call->set[i].value;
-    return NULL;
+    return cli_get_at(call, flag, 0);
 }
 
 /* The number of the word of `list` that is nearest, copied to `near`; false: none is. */
@@ -83,21 +109,36 @@ static void add_word(char *list, size_t bytes, const char *word)
     snprintf(list + n, bytes - n, "%s%s", n ? " " : "", word);
 }
 
-static fth_status no_command(const char *name, fth_err *err)
+/* A first word that is neither command nor group, or a verb that its group does not have. */
+static fth_status no_command(const char *group, const char *name, fth_err *err)
 {
-    char list[1024] = "", near[64];
-    for (int i = 0; i < cli_n_commands; i++) add_word(list, sizeof list, cli_commands[i].name);
-    FTH_FAIL(err, FTH_E_COMMAND, "'%.200s' is not a command of fathom", name);
-    if (nearest(list, name, near, sizeof near))
-        fth_err_hint(err, "did you mean 'fathom %s'?", near);
+    char list[4096] = "", near[64];
+    const cli_command *c;
+    for (int i = 0; (c = cli_command_at(i)); i++) {
+        const char *verb = group ? cli_verb_of(c, group) : NULL;
+        if (verb) add_word(list, sizeof list, verb);
+        if (group) continue;
+        char first[64];
+        snprintf(first, sizeof first, "%.*s", (int)strcspn(c->name, " "), c->name);
+        if (!has_word(list, first)) add_word(list, sizeof list, first);
+    }
+    if (!group)
+        FTH_FAIL(err, FTH_E_COMMAND, "'%.200s' is not a command of fathom", name);
+    else if (!name)
+        FTH_FAIL(err, FTH_E_COMMAND, "'fathom %s' wants a verb: %s", group, list);
     else
-        fth_err_hint(err, "'fathom help' lists the commands");
+        FTH_FAIL(err, FTH_E_COMMAND, "'%.200s' is not a verb of 'fathom %s'", name, group);
+    if (name && nearest(list, name, near, sizeof near))
+        fth_err_hint(err, "did you mean 'fathom %s%s%s'?", group ? group : "", group ? " " : "",
+                     near);
+    else
+        fth_err_hint(err, "'fathom help%s%s' lists them", group ? " " : "", group ? group : "");
     return FTH_E_COMMAND;
 }
 
 static fth_status no_flag(const cli_command *command, const char *name, fth_err *err)
 {
-    char list[1024] = "", near[64];
+    char list[2048] = "", near[64];
     for (int i = 0; command && cli_flag_at(command, i); i++)
         add_word(list, sizeof list, cli_flag_at(command, i)->name);
     for (int i = 0; !command && i < cli_n_globals; i++)
@@ -118,36 +159,42 @@ static fth_status no_flag(const cli_command *command, const char *name, fth_err 
 
 static bool is_device(const char *text)
 {
-    if (has_word(values[CLI_DEVICE].words, text)) return *text != '\0';
+    if (has_word(values[FTH_FLAG_DEVICE].words, text)) return *text != '\0';
     const char *number = text + 5;
     return strncmp(text, "cuda:", 5) == 0 && *number && strlen(number) < 4 &&
            strspn(number, "0123456789") == strlen(number);
 }
 
-static fth_status check_value(const cli_flag *flag, const char *text, fth_err *err)
+static fth_status check_value(const fth_flag *flag, const char *text, fth_err *err)
 {
     uint64_t bytes = 0;
     const char *wanted = NULL;
-    if (flag->value == CLI_COUNT &&
+    if (flag->value == FTH_FLAG_COUNT &&
         (!*text || strlen(text) > 9 || text[strspn(text, "0123456789")]))
         wanted = "a whole number, at most nine digits";
-    else if (flag->value == CLI_SIZE && fth_mem_parse_size(text, 1 << 30, &bytes, NULL) != FTH_OK)
+    else if (flag->value == FTH_FLAG_SIZE &&
+             fth_mem_parse_size(text, 1 << 30, &bytes, NULL) != FTH_OK)
         wanted = "a size such as 512M, 8GiB or 50%";
-    else if (flag->value == CLI_DEVICE && !is_device(text))
+    else if (flag->value == FTH_FLAG_DEVICE && !is_device(text))
         wanted = "auto, cpu, cuda or cuda:N";
-    else if (flag->value == CLI_LEVEL && (!*text || !has_word(values[CLI_LEVEL].words, text)))
+    else if (flag->value == FTH_FLAG_LEVEL &&
+             (!*text || !has_word(values[FTH_FLAG_LEVEL].words, text)))
         wanted = "error, warn, info or debug";
-    else if ((flag->value == CLI_FILE || flag->value == CLI_DIR) && !*text)
+    else if ((flag->value == FTH_FLAG_FILE || flag->value == FTH_FLAG_DIR ||
+              flag->value == FTH_FLAG_PATH) &&
+             !*text)
         wanted = "a path";
+    else if (flag->value == FTH_FLAG_SET && (strcspn(text, "=") == 0 || !strchr(text, '=')))
+        wanted = "KEY=VALUE";
     if (!wanted) return FTH_OK;
     FTH_FAIL(err, FTH_E_COMMAND, "--%s takes %s, not '%.200s'", flag->name, wanted, text);
     fth_err_hint(err, "write --%s=%s", flag->name, values[flag->value].name);
     return FTH_E_COMMAND;
 }
 
-static const cli_flag *find_flag(const cli_command *command, const char *name, size_t n)
+static const fth_flag *find_flag(const cli_command *command, const char *name, size_t n)
 {
-    const cli_flag *f;
+    const fth_flag *f;
     for (int i = 0; command && (f = cli_flag_at(command, i)); i++)
         if (strlen(f->name) == n && strncmp(f->name, name, n) == 0) return f;
     for (int i = 0; !command && i < cli_n_globals; i++)
@@ -156,24 +203,30 @@ static const cli_flag *find_flag(const cli_command *command, const char *name, s
     return NULL;
 }
 
-/* `text` stands behind the dashes; *next is the word after it and is taken if it is the value. */
-static fth_status take_flag(cli_call *call, const char *text, const char *next, bool *took,
-                            fth_err *err)
+static fth_status keep_flag(cli_call *call, const fth_flag *flag, const char *value, fth_err *err)
 {
-    const size_t n = strcspn(text, "=");
-    const cli_flag *flag = find_flag(call->command, text, n);
-    if (!flag) {
-        char name[64];
-        snprintf(name, sizeof name, "%.*s", (int)(n < 63 ? n : 63), text);
-        return no_flag(call->command, name, err);
+    if ((!flag->many && cli_get(call, flag->name)) || call->n_set == CLI_SET) {
+        FTH_FAIL(err, FTH_E_COMMAND, "--%s is given %s", flag->name,
+                 flag->many ? "too often" : "twice");
+        fth_err_hint(err, flag->many ? "at most %d flags are taken" : "keep one of them", CLI_SET);
+        return FTH_E_COMMAND;
     }
-    const char *value = text[n] ? text + n + 1 : NULL;
-    if (flag->value == CLI_NONE && value) {
+    if (value) FTH_TRY(check_value(flag, value, err));
+    call->set[call->n_set].flag = flag;
+    call->set[call->n_set++].value = value ? value : "";
+    return FTH_OK;
+}
+
+/* `value` was written with the flag, or is NULL; then the word after it is taken, if it has one. */
+static fth_status take_value(cli_call *call, const fth_flag *flag, const char *value,
+                             const char *next, bool *took, fth_err *err)
+{
+    if (flag->value == FTH_FLAG_NONE && value) {
         FTH_FAIL(err, FTH_E_COMMAND, "--%s takes no value, and got '%.200s'", flag->name, value);
         fth_err_hint(err, "write --%s alone", flag->name);
         return FTH_E_COMMAND;
     }
-    if (flag->value != CLI_NONE && !value) {
+    if (flag->value != FTH_FLAG_NONE && !value) {
         if (!next) {
             FTH_FAIL(err, FTH_E_COMMAND, "--%s has no value", flag->name);
             fth_err_hint(err, "write --%s=%s", flag->name, values[flag->value].name);
@@ -182,15 +235,36 @@ static fth_status take_flag(cli_call *call, const char *text, const char *next, 
         value = next;
         *took = true;
     }
-    if (cli_get(call, flag->name) || call->n_set == CLI_SET) {
-        FTH_FAIL(err, FTH_E_COMMAND, "--%s is given twice", flag->name);
-        fth_err_hint(err, "keep one of them");
-        return FTH_E_COMMAND;
+    return keep_flag(call, flag, value, err);
+}
+
+/* `text` stands behind the dashes. */
+static fth_status take_flag(cli_call *call, const char *text, const char *next, bool *took,
+                            fth_err *err)
+{
+    const size_t n = strcspn(text, "=");
+    const fth_flag *flag = find_flag(call->command, text, n);
+    if (!flag) {
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)(n < 63 ? n : 63), text);
+        return no_flag(call->command, name, err);
     }
-    if (value) FTH_TRY(check_value(flag, value, err));
-    call->set[call->n_set].flag = flag;
-    call->set[call->n_set++].value = value ? value : "";
-    return FTH_OK;
+    return take_value(call, flag, text[n] ? text + n + 1 : NULL, next, took, err);
+}
+
+/* `word` is -c, -cVALUE or -h. */
+static fth_status take_letter(cli_call *call, const char *word, const char *next, bool *took,
+                              fth_err *err)
+{
+    const fth_flag *flag;
+    if (strcmp(word, "-h") == 0) return take_flag(call, "help", NULL, took, err);
+    for (int i = 0; call->command && (flag = cli_flag_at(call->command, i)); i++)
+        if (flag->letter == word[1] && (flag->value != FTH_FLAG_NONE || !word[2]))
+            return take_value(call, flag, word[2] ? word + 2 + (word[2] == '=') : NULL, next, took,
+                              err);
+    FTH_FAIL(err, FTH_E_COMMAND, "'%.200s' is not a flag", word);
+    fth_err_hint(err, "most flags are written out, with two dashes; 'fathom help' lists them");
+    return FTH_E_COMMAND;
 }
 
 /* Flags that stood before the command were looked up among all global ones. */
@@ -203,39 +277,52 @@ static fth_status check_early(const cli_call *call, fth_err *err)
     return FTH_OK;
 }
 
+/* The first word, or the second of a group. */
+static fth_status take_command(cli_call *call, const char *word, fth_err *err)
+{
+    char name[128];
+    snprintf(name, sizeof name, "%s%s%.60s", call->group ? call->group : "", call->group ? " " : "",
+             word);
+    call->command = cli_find(name);
+    if (call->command) return check_early(call, err);
+    if (call->group || !cli_is_group(word)) return no_command(call->group, word, err);
+    call->group = word;
+    return FTH_OK;
+}
+
+static fth_status check_rest(const cli_call *call, fth_err *err)
+{
+    if (cli_get(call, "help")) return FTH_OK;
+    if (call->group && !call->command) return no_command(call->group, NULL, err);
+    if (!call->command || call->n_args <= call->command->max_args) return FTH_OK;
+    FTH_FAIL(err, FTH_E_COMMAND, "'fathom %s' does not take '%.200s'", call->command->name,
+             call->arg[call->command->max_args]);
+    fth_err_hint(err, "'fathom help %s' shows what it takes", call->command->name);
+    return FTH_E_COMMAND;
+}
+
 fth_status cli_parse(cli_call *call, int argc, char **argv, fth_err *err)
 {
     call->arg = argv + 1;
     bool ended = false;
     for (int i = 1; i < argc; i++) {
         char *word = argv[i];
+        const char *next = i + 1 < argc ? argv[i + 1] : NULL;
         bool took = false;
         if (!ended && strcmp(word, "--") == 0) {
             ended = true;
-        } else if (!ended && strcmp(word, "-h") == 0) {
-            FTH_TRY(take_flag(call, "help", NULL, &took, err));
         } else if (!ended && !call->command && strcmp(word, "--version") == 0) {
             call->command = cli_find("version");
         } else if (!ended && strncmp(word, "--", 2) == 0) {
-            FTH_TRY(take_flag(call, word + 2, i + 1 < argc ? argv[i + 1] : NULL, &took, err));
+            FTH_TRY(take_flag(call, word + 2, next, &took, err));
         } else if (!ended && word[0] == '-' && word[1]) {
-            FTH_FAIL(err, FTH_E_COMMAND, "'%.200s' is not a flag", word);
-            fth_err_hint(err, "flags are written out, with two dashes; 'fathom help' lists them");
-            return FTH_E_COMMAND;
+            FTH_TRY(take_letter(call, word, next, &took, err));
         } else if (!call->command) {
-            call->command = cli_find(word);
-            if (!call->command) return no_command(word, err);
-            FTH_TRY(check_early(call, err));
+            FTH_TRY(take_command(call, word, err));
         } else {
             call->arg[call->n_args++] = word;
         }
         i += took;
     }
-    if (call->command && !cli_get(call, "help") && call->n_args > call->command->max_args) {
-        FTH_FAIL(err, FTH_E_COMMAND, "'fathom %s' does not take '%.200s'", call->command->name,
-                 call->arg[call->command->max_args]);
-        fth_err_hint(err, "'fathom help %s' shows what it takes", call->command->name);
-        return FTH_E_COMMAND;
-    }
-    return FTH_OK;
+    return check_rest(call, err);
 }

@@ -11,6 +11,7 @@ if(cli)
     list(FILTER cli EXCLUDE REGEX "/main\\.c$")
     add_library(fathom_cli_objects OBJECT ${cli})
     target_link_libraries(fathom_cli_objects PRIVATE fathom_flags)
+    target_include_directories(fathom_cli_objects PRIVATE ${PROJECT_SOURCE_DIR})
     target_compile_definitions(fathom_cli_objects PRIVATE
         CLI_BUILD_TYPE="${CMAKE_BUILD_TYPE}" CLI_SANITIZE="${FTH_SANITIZE}")
     add_library(fathom_instruments OBJECT ${instruments})

@@ -50,9 +50,11 @@ static void man_text(FILE *f, const char *text)
     fputc('\n', f);
 }
 
-static void man_flag(FILE *f, const char *macro, const cli_flag *flag)
+static void man_flag(FILE *f, const char *macro, const fth_flag *flag)
 {
-    fprintf(f, "%s Fl \\-%s", macro, flag->name);
+    fputs(macro, f);
+    if (flag->letter) fprintf(f, " Fl %c ,", flag->letter);
+    fprintf(f, " Fl \\-%s", flag->name);
     if (flag->value) fprintf(f, " Ar %s", cli_value_name(flag->value));
     fputc('\n', f);
 }
@@ -73,14 +75,21 @@ static void man_exits(FILE *f)
     fputs(".El\n", f);
 }
 
+/* "fathom-config-check" */
+static void page_name(char *name, size_t bytes, const cli_command *c)
+{
+    snprintf(name, bytes, "fathom-%s", c->name);
+    for (char *blank = name; (blank = strchr(blank, ' '));) *blank = '-';
+}
+
 static void man_command(FILE *f, const cli_command *c)
 {
     char name[64], title[64];
-    snprintf(name, sizeof name, "fathom-%s", c->name);
+    page_name(name, sizeof name, c);
     for (size_t i = 0; i <= strlen(name); i++) title[i] = (char)toupper((unsigned char)name[i]);
     man_head(f, name, title, c->brief);
     fprintf(f, ".Sh SYNOPSIS\n.Nm fathom %s\n", c->name);
-    const cli_flag *flag;
+    const fth_flag *flag;
     for (int i = 0; (flag = cli_flag_at(c, i)); i++) man_flag(f, ".Op", flag);
     if (strcmp(c->args, "[COMMAND]") == 0)
         fputs(".Op Ar COMMAND\n", f);
@@ -111,9 +120,10 @@ static void man_program(FILE *f)
           "before or behind the command;\n.Fl \\-\nends them.\nThe commands are:\n"
           ".Bl -tag -width Ds\n",
           f);
-    for (int i = 0; i < cli_n_commands; i++) {
-        fprintf(f, ".It Cm %s\n", cli_commands[i].name);
-        man_text(f, cli_commands[i].brief);
+    const cli_command *c;
+    for (int i = 0; (c = cli_command_at(i)); i++) {
+        fprintf(f, ".It Cm %s\n", c->name);
+        man_text(f, c->brief);
     }
     fputs(".El\n.Sh ENVIRONMENT\n.Bl -tag -width Ds\n.It Ev NO_COLOR\n"
           "If it is not empty, no colours are written.\n"
@@ -122,8 +132,11 @@ static void man_program(FILE *f)
           f);
     man_exits(f);
     fputs(".Sh SEE ALSO\n", f);
-    for (int i = 0; i < cli_n_commands; i++)
-        fprintf(f, ".Xr fathom-%s 1%s\n", cli_commands[i].name, i + 1 < cli_n_commands ? " ," : "");
+    for (int i = 0; (c = cli_command_at(i)); i++) {
+        char name[128];
+        page_name(name, sizeof name, c);
+        fprintf(f, ".Xr %s 1%s\n", name, cli_command_at(i + 1) ? " ," : "");
+    }
 }
 
 static bool man_pages(const char *folder)
@@ -132,17 +145,28 @@ static bool man_pages(const char *folder)
     if (!f) return false;
     man_program(f);
     bool ok = fclose(f) == 0;
-    for (int i = 0; ok && i < cli_n_commands; i++) {
-        char name[128];
-        snprintf(name, sizeof name, "man/fathom-%s.1", cli_commands[i].name);
-        if (!(f = page(folder, name))) return false;
-        man_command(f, &cli_commands[i]);
+    const cli_command *c;
+    for (int i = 0; ok && (c = cli_command_at(i)); i++) {
+        char name[128], file[144];
+        page_name(name, sizeof name, c);
+        snprintf(file, sizeof file, "man/%s.1", name);
+        if (!(f = page(folder, file))) return false;
+        man_command(f, c);
         ok = fclose(f) == 0;
     }
     return ok;
 }
 
 /* ---- docs/cli.md ---- */
+
+static void markdown_flag(FILE *f, const fth_flag *flag)
+{
+    fputs("| `", f);
+    if (flag->letter) fprintf(f, "-%c, ", flag->letter);
+    fprintf(f, "--%s%s%s` | %s%s |\n", flag->name, flag->value ? " " : "",
+            flag->value ? cli_value_name(flag->value) : "", flag->doc,
+            flag->many ? "; may be given more than once" : "");
+}
 
 static void markdown(FILE *f)
 {
@@ -155,15 +179,13 @@ static void markdown(FILE *f)
         "Results go to standard output, errors to standard error; colours only to a terminal, and\n"
         "not when `NO_COLOR` is set.\n",
         f);
-    for (int i = 0; i < cli_n_commands; i++) {
-        const cli_command *c = &cli_commands[i];
+    const cli_command *c;
+    for (int i = 0; (c = cli_command_at(i)); i++) {
         fprintf(f, "\n## fathom %s\n\n`", c->name);
         cli_usage(f, c);
         fprintf(f, "`: %s.\n\n%s\n\n| flag | |\n|---|---|\n", c->brief, c->doc);
-        const cli_flag *flag;
-        for (int k = 0; (flag = cli_flag_at(c, k)); k++)
-            fprintf(f, "| `--%s%s%s` | %s |\n", flag->name, flag->value ? " " : "",
-                    flag->value ? cli_value_name(flag->value) : "", flag->doc);
+        const fth_flag *flag;
+        for (int k = 0; (flag = cli_flag_at(c, k)); k++) markdown_flag(f, flag);
         if (c->example[0]) fprintf(f, "\n```sh\n%s\n```\n", c->example);
     }
     fputs("\n## Exit codes\n\n| code | |\n|---|---|\n", f);
@@ -174,48 +196,109 @@ static void markdown(FILE *f)
 
 /* ---- completions ---- */
 
+/* Whether command i is the first that has this flag, or that starts with this word. */
+static bool is_first_flag(int i, int k)
+{
+    const fth_flag *wanted = cli_flag_at(cli_command_at(i), k), *other;
+    for (int a = 0; a < i; a++)
+        for (int b = 0; (other = cli_flag_at(cli_command_at(a), b)); b++)
+            if (strcmp(other->name, wanted->name) == 0) return false;
+    return true;
+}
+
+static bool is_first_word(int i)
+{
+    const char *name = cli_command_at(i)->name;
+    const size_t n = strcspn(name, " ");
+    for (int a = 0; a < i; a++) {
+        const char *other = cli_command_at(a)->name;
+        if (strcspn(other, " ") == n && strncmp(other, name, n) == 0) return false;
+    }
+    return true;
+}
+
+/* The first words of all commands, or the verbs of one group, between blanks. */
+static void words(FILE *f, const char *group)
+{
+    const cli_command *c;
+    const char *verb;
+    int n = 0;
+    for (int i = 0; (c = cli_command_at(i)); i++)
+        if (!group && is_first_word(i))
+            fprintf(f, "%s%.*s", n++ ? " " : "", (int)strcspn(c->name, " "), c->name);
+        else if (group && (verb = cli_verb_of(c, group)))
+            fprintf(f, "%s%s", n++ ? " " : "", verb);
+}
+
 /* Which values may stand behind a flag. */
 static void bash_values(FILE *f)
 {
     fputs("    case $before in\n", f);
-    for (int i = 0; i < cli_n_globals; i++) {
-        const cli_flag *flag = &cli_globals[i];
-        if (!flag->value) continue;
-        char list[128] = "";
-        if (cli_value_words(flag->value))
-            snprintf(list, sizeof list, "-W \"%s\"", cli_value_words(flag->value));
-        else if (flag->value == CLI_FILE || flag->value == CLI_DIR)
-            snprintf(list, sizeof list, flag->value == CLI_FILE ? "-f" : "-d");
-        fprintf(f, "    --%s)\n", flag->name);
-        if (list[0])
-            fprintf(f, "        mapfile -t COMPREPLY < <(compgen %s -- \"$word\")\n", list);
-        fputs("        return\n        ;;\n", f);
-    }
+    const cli_command *c;
+    const fth_flag *flag;
+    for (int i = 0; (c = cli_command_at(i)); i++)
+        for (int k = 0; (flag = cli_flag_at(c, k)); k++) {
+            if (!flag->value || !is_first_flag(i, k)) continue;
+            char list[128] = "";
+            if (cli_value_words(flag->value))
+                snprintf(list, sizeof list, "-W \"%s\"", cli_value_words(flag->value));
+            else if (flag->value == FTH_FLAG_DIR)
+                snprintf(list, sizeof list, "-d");
+            else if (flag->value == FTH_FLAG_FILE || flag->value == FTH_FLAG_PATH)
+                snprintf(list, sizeof list, "-f");
+            fprintf(f, "    --%s", flag->name);
+            if (flag->letter) fprintf(f, " | -%c", flag->letter);
+            fputs(")\n", f);
+            if (list[0])
+                fprintf(f, "        mapfile -t COMPREPLY < <(compgen %s -- \"$word\")\n", list);
+            fputs("        return\n        ;;\n", f);
+        }
     fputs("    esac\n", f);
+}
+
+/* The words behind one command; commands of two words stand before their group. */
+static void bash_command(FILE *f, int i)
+{
+    const cli_command *c = cli_command_at(i);
+    const fth_flag *flag;
+    fprintf(f, "    '%s%s'*) words=\"", c->name, strchr(c->name, ' ') ? "" : " ");
+    for (int k = 0; (flag = cli_flag_at(c, k)); k++) fprintf(f, "%s--%s", k ? " " : "", flag->name);
+    fprintf(f, "%s\" ;;\n", strcmp(c->args, "[COMMAND]") ? "" : " $known");
+}
+
+static void bash_groups(FILE *f)
+{
+    const cli_command *c;
+    for (int i = 0; (c = cli_command_at(i)); i++) {
+        char group[64];
+        snprintf(group, sizeof group, "%.*s", (int)strcspn(c->name, " "), c->name);
+        if (!strchr(c->name, ' ') || !is_first_word(i)) continue;
+        fprintf(f, "    '%s '*) words=\"", group);
+        words(f, group);
+        fputs("\" ;;\n", f);
+    }
 }
 
 static void bash(FILE *f)
 {
-    fputs(
-        "# Completion of fathom for bash. Made from cli/commands.c by make docs; do not edit.\n"
-        "_fathom() {\n    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
-        "    local command='' words='' known=\"",
-        f);
-    for (int i = 0; i < cli_n_commands; i++) fprintf(f, "%s%s", i ? " " : "", cli_commands[i].name);
+    fputs("# Completion of fathom for bash. Made from cli/commands.c by make docs; do not edit.\n"
+          "_fathom() {\n"
+          "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
+          "    local first='' second='' words='' known=\"",
+          f);
+    words(f, NULL);
     fputs("\" i\n    COMPREPLY=()\n", f);
     bash_values(f);
     fputs("    for ((i = 1; i < COMP_CWORD; i++)); do\n"
-          "        case \" $known \" in *\" ${COMP_WORDS[i]} \"*) command=${COMP_WORDS[i]}; break "
-          ";; esac\n"
-          "    done\n    case $command in\n    '') words=\"$known --help --version\" ;;\n",
+          "        if [ -n \"$first\" ]; then\n"
+          "            case ${COMP_WORDS[i]} in -*) ;; *) second=${COMP_WORDS[i]}; break ;; esac\n"
+          "        fi\n"
+          "        case \" $known \" in *\" ${COMP_WORDS[i]} \"*) first=${COMP_WORDS[i]} ;; esac\n"
+          "    done\n    case \"$first $second\" in\n"
+          "    ' '*) words=\"$known --help --version\" ;;\n",
           f);
-    for (int i = 0; i < cli_n_commands; i++) {
-        const cli_flag *flag;
-        fprintf(f, "    %s) words=\"", cli_commands[i].name);
-        for (int k = 0; (flag = cli_flag_at(&cli_commands[i], k)); k++)
-            fprintf(f, "%s--%s", k ? " " : "", flag->name);
-        fprintf(f, "%s\" ;;\n", strcmp(cli_commands[i].args, "[COMMAND]") ? "" : " $known");
-    }
+    for (int i = 0; cli_command_at(i); i++) bash_command(f, i);
+    bash_groups(f);
     fputs("    esac\n    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n}\n"
           "complete -F _fathom fathom\n",
           f);
@@ -234,16 +317,43 @@ static void zsh_text(FILE *f, const char *text)
     }
 }
 
-static void zsh_flag(FILE *f, const cli_flag *flag)
+static void zsh_flag(FILE *f, const fth_flag *flag)
 {
-    fprintf(f, " \\\n                '--%s%s[", flag->name, flag->value ? "=" : "");
+    fprintf(f, " \\\n                '%s--%s%s[", flag->many ? "*" : "", flag->name,
+            flag->value ? "=" : "");
     zsh_text(f, flag->doc);
     fputc(']', f);
     if (flag->value) fprintf(f, ":%s:", cli_value_name(flag->value));
     if (cli_value_words(flag->value)) fprintf(f, "(%s)", cli_value_words(flag->value));
-    if (flag->value == CLI_FILE) fputs("_files", f);
-    if (flag->value == CLI_DIR) fputs("_files -/", f);
+    if (flag->value == FTH_FLAG_FILE || flag->value == FTH_FLAG_PATH) fputs("_files", f);
+    if (flag->value == FTH_FLAG_DIR) fputs("_files -/", f);
     fputc('\'', f);
+}
+
+/* One case per command, by its words; a group that has no verb yet offers them. */
+static void zsh_cases(FILE *f)
+{
+    const cli_command *c;
+    const fth_flag *flag;
+    for (int i = 0; (c = cli_command_at(i)); i++) {
+        fprintf(f, "        '%s%s'*)\n            _arguments", c->name,
+                strchr(c->name, ' ') ? "" : " ");
+        for (int k = 0; (flag = cli_flag_at(c, k)); k++) zsh_flag(f, flag);
+        if (strcmp(c->args, "[COMMAND]") == 0) {
+            fputs(" \\\n                '1:command:(", f);
+            words(f, NULL);
+            fputs(")'", f);
+        }
+        fputs("\n            ;;\n", f);
+    }
+    for (int i = 0; (c = cli_command_at(i)); i++) {
+        char group[64];
+        snprintf(group, sizeof group, "%.*s", (int)strcspn(c->name, " "), c->name);
+        if (!strchr(c->name, ' ') || !is_first_word(i)) continue;
+        fprintf(f, "        '%s '*)\n            _arguments '1:verb:(", group);
+        words(f, group);
+        fputs(")'\n            ;;\n", f);
+    }
 }
 
 static void zsh(FILE *f)
@@ -251,27 +361,21 @@ static void zsh(FILE *f)
     fputs("#compdef fathom\n# Made from cli/commands.c by make docs; do not edit.\n"
           "_fathom() {\n    local -a commands\n    local state line\n    commands=(\n",
           f);
-    for (int i = 0; i < cli_n_commands; i++) {
-        fprintf(f, "        '%s:", cli_commands[i].name);
-        zsh_text(f, cli_commands[i].brief);
+    const cli_command *c;
+    for (int i = 0; (c = cli_command_at(i)); i++) {
+        if (!is_first_word(i)) continue;
+        char first[64];
+        snprintf(first, sizeof first, "%.*s", (int)strcspn(c->name, " "), c->name);
+        fprintf(f, "        '%s:", first);
+        zsh_text(f, strchr(c->name, ' ') ? cli_group_brief(first) : c->brief);
         fputs("'\n", f);
     }
     fputs("    )\n    _arguments -C '--help[show help and stop]' '--version[show the version]' \\\n"
           "        '1:command:->command' '*::argument:->argument'\n    case $state in\n"
-          "    command) _describe command commands ;;\n    argument)\n        case $line[1] in\n",
+          "    command) _describe command commands ;;\n    argument)\n"
+          "        case \"$line[1] $line[2]\" in\n",
           f);
-    for (int i = 0; i < cli_n_commands; i++) {
-        const cli_flag *flag;
-        fprintf(f, "        %s)\n            _arguments", cli_commands[i].name);
-        for (int k = 0; (flag = cli_flag_at(&cli_commands[i], k)); k++) zsh_flag(f, flag);
-        if (strcmp(cli_commands[i].args, "[COMMAND]") == 0) {
-            fputs(" \\\n                '1:command:(", f);
-            for (int k = 0; k < cli_n_commands; k++)
-                fprintf(f, "%s%s", k ? " " : "", cli_commands[k].name);
-            fputs(")'", f);
-        }
-        fputs("\n            ;;\n", f);
-    }
+    zsh_cases(f);
     fputs("        esac\n        ;;\n    esac\n}\n_fathom \"$@\"\n", f);
 }
 

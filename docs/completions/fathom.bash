@@ -1,13 +1,10 @@
 # Completion of fathom for bash. Made from cli/commands.c by make docs; do not edit.
 _fathom() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-    local command='' words='' known="doctor help version" i
+    local first='' second='' words='' known="doctor help version" i
     COMPREPLY=()
     case $before in
     --memory)
-        return
-        ;;
-    --device-memory)
         return
         ;;
     --device)
@@ -15,13 +12,6 @@ _fathom() {
         return
         ;;
     --threads)
-        return
-        ;;
-    --seed)
-        return
-        ;;
-    --trace)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
     --scratch)
@@ -34,13 +24,16 @@ _fathom() {
         ;;
     esac
     for ((i = 1; i < COMP_CWORD; i++)); do
-        case " $known " in *" ${COMP_WORDS[i]} "*) command=${COMP_WORDS[i]}; break ;; esac
+        if [ -n "$first" ]; then
+            case ${COMP_WORDS[i]} in -*) ;; *) second=${COMP_WORDS[i]}; break ;; esac
+        fi
+        case " $known " in *" ${COMP_WORDS[i]} "*) first=${COMP_WORDS[i]} ;; esac
     done
-    case $command in
-    '') words="$known --help --version" ;;
-    doctor) words="--ops --memory --device --threads --json --scratch --log --help" ;;
-    help) words="--help $known" ;;
-    version) words="--verbose --json --help" ;;
+    case "$first $second" in
+    ' '*) words="$known --help --version" ;;
+    'doctor '*) words="--ops --memory --device --threads --json --scratch --log --help" ;;
+    'help '*) words="--help $known" ;;
+    'version '*) words="--verbose --json --help" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
 }

@@ -81,6 +81,7 @@ TEST(mistakes_are_named_with_the_nearest_name)
         {"doctor --json --json", "--json is given twice", "keep one"},
         {"doctor now", "'fathom doctor' does not take 'now'", "'fathom help doctor'"},
         {"doctor -j", "'-j' is not a flag", "two dashes"},
+        {"-j", "'-j' is not a flag", "two dashes"},
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         cli_call call;
@@ -106,14 +107,14 @@ TEST(every_device_and_level_is_taken)
 
 TEST(help_fits_eighty_columns)
 {
-    for (int i = -1; i < cli_n_commands; i++) {
+    for (int i = -1; i < 0 || cli_command_at(i); i++) {
         char *text = NULL;
         size_t bytes = 0;
         FILE *f = open_memstream(&text, &bytes);
         if (i < 0)
             cli_help_all(f);
         else
-            cli_help_command(f, &cli_commands[i]);
+            cli_help_command(f, cli_command_at(i));
         fclose(f);
         for (const char *line = text; *line;) {
             const size_t n = strcspn(line, "\n");
@@ -128,21 +129,24 @@ TEST(help_fits_eighty_columns)
 /* Names are unique, and every word of `globals` is a global flag. */
 TEST(the_table_is_sound)
 {
-    for (int i = 0; i < cli_n_commands; i++) {
-        const cli_command *c = &cli_commands[i];
+    const cli_command *c;
+    for (int i = 0; (c = cli_command_at(i)); i++) {
         EQ_PTR(cli_find(c->name), c);
         int wanted = 1, own = 0, all = 0; /* --help */
         for (const char *w = c->globals; *w; w += *w == ' ') {
             w += strcspn(w, " ");
             wanted++;
         }
-        while (own < CLI_FLAGS && c->own[own].name) own++;
-        IS_TRUE(own < CLI_FLAGS);
+        for (const fth_flag *f = c->own; f && f->name; f++) own++;
+        for (const fth_flag *f = c->stage; f && f->name; f++) own++;
         while (cli_flag_at(c, all)) all++;
         EQ_I64(all, own + wanted);
         for (int a = 0; a < all; a++)
-            for (int b = 0; b < a; b++)
-                IS_TRUE(strcmp(cli_flag_at(c, a)->name, cli_flag_at(c, b)->name) != 0);
+            for (int b = 0; b < a; b++) {
+                const fth_flag *x = cli_flag_at(c, a), *y = cli_flag_at(c, b);
+                IS_TRUE(strcmp(x->name, y->name) != 0);
+                IS_TRUE(x->letter == 0 || x->letter != y->letter);
+            }
     }
     for (int s = FTH_OK + 1; s < FTH_STATUS_COUNT; s++) {
         bool known = false;

@@ -1,0 +1,105 @@
+/* verbs.c - the commands of the instruments: every stage is one, and so is every further verb.
+ *
+ * They are made from the structs of the instruments when the first one is asked for, so help,
+ * pages and completions know a new instrument without a line here.
+ */
+#include "instruments/list.h"
+#include "stage.h"
+
+#include <string.h>
+
+enum { VERBS = 128, TEXT = 64 * VERBS };
+
+static const fth_flag stage_flags[] = {
+    {.name = "config",
+     .value = FTH_FLAG_FILE,
+     .letter = 'c',
+     .doc = "config of one job, YAML or JSON"},
+    {.name = "set",
+     .value = FTH_FLAG_SET,
+     .many = true,
+     .doc = "change one key of the config, as in training.max_iter=100"},
+    {.name = "lenient", .doc = "unknown keys of the config are notices"},
+    {.name = "attempt",
+     .value = FTH_FLAG_WORD,
+     .doc = "given by the runner: progress goes to file descriptor 3, and it dies with its parent"},
+    {0}};
+
+static const fth_flag generate_flags[] = {
+    {.name = "config", .value = FTH_FLAG_FILE, .letter = 'c', .doc = "general config"},
+    {.name = "force", .doc = "also write over files that were edited"},
+    {0}};
+
+static struct {
+    bool made;
+    int n;
+    size_t used;
+    cli_command command[VERBS + 1];
+    char text[TEXT];
+} built;
+
+static const char *name_of(const char *instrument, const char *verb)
+{
+    char *name = built.text + built.used;
+    const int n = snprintf(name, TEXT - built.used, "%s %s", instrument, verb);
+    built.used += (size_t)n + 1 < TEXT - built.used ? (size_t)n + 1 : 0;
+    return name;
+}
+
+static void add(const fth_instrument *in, const char *verb, const cli_command *made)
+{
+    if (built.n == VERBS) return;
+    cli_command *c = &built.command[built.n++];
+    *c = *made;
+    c->name = name_of(in->name, verb);
+    c->instrument = in;
+}
+
+static void add_instrument(const fth_instrument *in)
+{
+    static const char computes[] =
+        "memory device-memory device threads seed plan json trace scratch log quiet";
+    for (int i = 0; i < in->n_stages; i++)
+        add(in, in->stage[i].name,
+            &(cli_command){.args = "",
+                           .brief = in->stage[i].brief,
+                           .doc = "Runs this stage of the job of one config in this process. Its "
+                                  "inputs, and the results of the stages before it, have to be "
+                                  "there; 'fathom run' sees to that.",
+                           .example = "",
+                           .globals = computes,
+                           .own = stage_flags,
+                           .stage = in->stage[i].flag,
+                           .of_stage = &in->stage[i],
+                           .run = cli_run_stage});
+    if (in->n_variants)
+        add(in, "generate",
+            &(cli_command){.args = "",
+                           .brief = "write the configs that a general config stands for",
+                           .doc = "Writes one config for each model beside the general one. Files "
+                                  "that were edited since are kept.",
+                           .example = "",
+                           .globals = "json quiet",
+                           .own = generate_flags,
+                           .run = cli_run_generate});
+    for (int i = 0; i < in->n_verbs; i++)
+        add(in, in->verb[i].name,
+            &(cli_command){.args = in->verb[i].args,
+                           .max_args = in->verb[i].max_args,
+                           .brief = in->verb[i].brief,
+                           .doc = in->verb[i].brief,
+                           .example = "",
+                           .globals = computes,
+                           .stage = in->verb[i].flag,
+                           .verb = &in->verb[i],
+                           .run = cli_run_verb});
+}
+
+const cli_command *cli_verb_at(int i)
+{
+    if (!built.made) {
+        built.made = true;
+        for (int k = 0; k < fth_n_instruments; k++) add_instrument(fth_instruments[k]);
+    }
+    return i >= 0 && i < built.n ? &built.command[i] : NULL;
+}
