@@ -18,6 +18,21 @@ static size_t whole_chars(const char *s, size_t n)
     return n; /* not UTF-8: nothing to protect */
 }
 
+size_t fth__utf8_length(const char *text, size_t left)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    if (s[0] < 0x80) return 1;
+    const size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+    if (s[0] < 0xc2 || s[0] > 0xf4 || n > left) return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80) return 0;
+    if (s[0] == 0xe0 && s[1] < 0xa0) return 0;  /* a longer form of a shorter one */
+    if (s[0] == 0xed && s[1] >= 0xa0) return 0; /* half of a pair of UTF-16 */
+    if (s[0] == 0xf0 && s[1] < 0x90) return 0;
+    if (s[0] == 0xf4 && s[1] >= 0x90) return 0; /* beyond the last character */
+    return n;
+}
+
 void fth__text_init(fth__text *t, char *data, size_t bytes)
 {
     *t = (fth__text){.data = data, .bytes = data ? bytes : 0};

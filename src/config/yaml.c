@@ -57,21 +57,6 @@ static fth_place place_of(const reader *r, yaml_mark_t m)
 
 /* ---- bytes ---- */
 
-/* Length of the UTF-8 character at s; 0 when there is none. */
-static size_t utf8_length(const unsigned char *s, size_t left)
-{
-    if (s[0] < 0x80) return 1;
-    const size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-    if (s[0] < 0xc2 || s[0] > 0xf4 || n > left) return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80) return 0;
-    if (s[0] == 0xe0 && s[1] < 0xa0) return 0;  /* a longer form of a shorter one */
-    if (s[0] == 0xed && s[1] >= 0xa0) return 0; /* half of a pair of UTF-16 */
-    if (s[0] == 0xf0 && s[1] < 0x90) return 0;
-    if (s[0] == 0xf4 && s[1] >= 0x90) return 0; /* beyond the last character */
-    return n;
-}
-
 /* The place of a byte, counted in characters as libyaml counts. */
 static fth_place place_of_byte(const reader *r, size_t offset)
 {
@@ -95,7 +80,7 @@ static fth_status check_bytes(reader *r, const char *text, size_t bytes)
     if (bytes >= 2 && ((s[0] == 0xff && s[1] == 0xfe) || (s[0] == 0xfe && s[1] == 0xff)))
         return fail_at(r, place_of_byte(r, 0), save, "this is UTF-16, not UTF-8");
     for (size_t i = 0, n; i < bytes; i += n) {
-        n = utf8_length(s + i, bytes - i);
+        n = fth__utf8_length(text + i, bytes - i);
         if (n == 0) return fail_at(r, place_of_byte(r, i), save, "byte 0x%02x is not UTF-8", s[i]);
         if ((s[i] < 0x20 && s[i] != '\t' && s[i] != '\n' && s[i] != '\r') || s[i] == 0x7f)
             return fail_at(r, place_of_byte(r, i), "write it as \"\\xNN\" in double quotes",

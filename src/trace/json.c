@@ -21,27 +21,16 @@ static void add_string(fth__text *t, const char *s)
     fth__text_add(t, "\"");
     while (*s) {
         const unsigned char c = (unsigned char)*s;
-        const int n = c < 0x80                          ? 1
-                      : (c & 0xe0) == 0xc0 && c >= 0xc2 ? 2
-                      : (c & 0xf0) == 0xe0              ? 3
-                      : (c & 0xf8) == 0xf0 && c <= 0xf4 ? 4
-                                                        : 0;
-        bool whole = n > 0;
-        for (int i = 1; i < n && whole; i++) whole = ((unsigned char)s[i] & 0xc0) == 0x80;
-        if (whole && n >= 3) { /* not shorter forms, surrogates, or beyond the last character */
-            const unsigned char d = (unsigned char)s[1];
-            whole = !(c == 0xe0 && d < 0xa0) && !(c == 0xed && d > 0x9f) &&
-                    !(c == 0xf0 && d < 0x90) && !(c == 0xf4 && d > 0x8f);
-        }
-        if (!whole)
+        const size_t n = fth__utf8_length(s, 4); /* the terminator ends one, too */
+        if (n == 0)
             fth__text_add(t, "\\ufffd");
         else if (c == '"' || c == '\\')
             fth__text_add(t, "\\%c", c);
         else if (c < 0x20 || c == 0x7f)
             fth__text_add(t, "\\u%04x", c);
         else
-            fth__text_add_chars(t, s, (size_t)n);
-        s += whole ? n : 1;
+            fth__text_add_chars(t, s, n);
+        s += n ? n : 1;
     }
     fth__text_add(t, "\"");
 }
