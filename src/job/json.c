@@ -1,0 +1,253 @@
+/* json.c - the reader, on jansson, whose memory is not ours and so is bounded beforehand.
+ *
+ * A quick look over the text counts values and depth: jansson then needs at most about 100 bytes
+ * for each value and a few kilobytes of stack, whatever the text holds.
+ */
+#include "job/json.h"
+
+#include "io/file.h"
+#include "mem/heap.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_BYTES = 64 << 20, MAX_VALUES = 2000000 };
+
+struct fth__json {
+    fth_mem *mem;
+    json_t *root;
+};
+
+/* ---- parsing ---- */
+
+/* What is too much in the text; NULL when nothing is. */
+static const char *find_excess(const char *text, size_t bytes)
+{
+    if (bytes > MAX_BYTES) return "it has more than 64 MiB";
+    int64_t values = 0, depth = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < bytes; i++) {
+        const char c = text[i];
+        if (quoted && c == '\\')
+            i++;
+        else if (c == '"')
+            quoted = !quoted;
+        else if (!quoted && (c == ',' || c == ':'))
+            values++;
+        else if (!quoted && (c == '[' || c == '{')) {
+            values++;
+            if (++depth > FTH__JSON_DEPTH) return "more than 64 brackets are open at once";
+        } else if (!quoted && (c == ']' || c == '}'))
+            depth--;
+    }
+    return values > MAX_VALUES ? "it has more than two million values" : NULL;
+}
+
+fth_status fth__json_parse(fth__json **out, fth_mem *mem, const char *name, const char *text,
+                           size_t bytes, fth_err *err)
+{
+    *out = NULL;
+    const char *excess = find_excess(text, bytes);
+    if (excess) return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: too much JSON: %s", name, excess);
+    void *block = NULL;
+    FTH_TRY(fth__heap_take(mem, 1, sizeof(fth__json), &block, err));
+    fth__json *doc = block;
+    doc->mem = mem;
+    json_error_t why;
+    doc->root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
+    if (doc->root) {
+        *out = doc;
+        return FTH_OK;
+    }
+    fth__heap_free(mem, doc);
+    if (json_error_code(&why) == json_error_out_of_memory)
+        return FTH_FAIL(err, FTH_E_NOMEM, "no memory to read %s", name);
+    return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s:%d:%d: this is not JSON: %s", name, why.line,
+                    why.column, why.text);
+}
+
+fth_status fth__json_load(fth__json **out, fth_mem *mem, const char *path, fth_err *err)
+{
+    *out = NULL;
+    fth__file *file = NULL;
+    FTH_TRY(fth__file_open(&file, mem, path, err));
+    fth_status s = FTH_OK;
+    void *text = NULL;
+    if (file->bytes > MAX_BYTES)
+        s = FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                     "%s: too much JSON: it has %" PRIu64 " bytes, 64 MiB are allowed", path,
+                     file->bytes);
+    const uint64_t bytes = file->bytes;
+    if (s == FTH_OK) s = fth__heap_take(mem, (int64_t)bytes, 1, &text, err);
+    if (s == FTH_OK) s = fth__file_read(file, 0, bytes, text, "the text", err);
+    if (s == FTH_OK) s = fth__json_parse(out, mem, path, text, (size_t)bytes, err);
+    fth__heap_free(mem, text);
+    fth__file_close(file);
+    return s;
+}
+
+void fth__json_destroy(fth__json *doc)
+{
+    if (!doc) return;
+    json_decref(doc->root);
+    fth__heap_free(doc->mem, doc);
+}
+
+/* ---- values: the opaque pointers are jansson's ---- */
+
+static const fth__json_value *wrap(const json_t *v)
+{
+    return (const fth__json_value *)v;
+}
+
+static const json_t *unwrap(const fth__json_value *v)
+{
+    return (const json_t *)v;
+}
+
+const fth__json_value *fth__json_root(const fth__json *doc)
+{
+    return doc ? wrap(doc->root) : NULL;
+}
+
+const fth__json_value *fth__json_get(const fth__json_value *object, const char *key)
+{
+    return object ? wrap(json_object_get(unwrap(object), key)) : NULL;
+}
+
+const fth__json_value *fth__json_at(const fth__json_value *list, int64_t i)
+{
+    return list && i >= 0 ? wrap(json_array_get(unwrap(list), (size_t)i)) : NULL;
+}
+
+int64_t fth__json_count(const fth__json_value *v)
+{
+    if (!v) return 0;
+    return (int64_t)(json_is_object(unwrap(v)) ? json_object_size(unwrap(v))
+                                               : json_array_size(unwrap(v)));
+}
+
+bool fth__json_is_object(const fth__json_value *v)
+{
+    return v && json_is_object(unwrap(v));
+}
+
+/* jansson's iterators are not const, but only move. */
+static json_t *moving(const fth__json_value *v)
+{
+    union {
+        const fth__json_value *in;
+        json_t *out;
+    } same = {.in = v};
+    return same.out;
+}
+
+bool fth__json_next(const fth__json_value *object, const void **at, const char **key,
+                    const fth__json_value **value)
+{
+    if (!object) return false;
+    union {
+        const void *in;
+        void *out;
+    } place = {.in = *at};
+    void *next =
+        *at ? json_object_iter_next(moving(object), place.out) : json_object_iter(moving(object));
+    *at = next;
+    if (!next) return false;
+    *key = json_object_iter_key(next);
+    *value = wrap(json_object_iter_value(next));
+    return true;
+}
+
+static const json_t *pick(const fth__json_value *v, const char *key)
+{
+    return unwrap(key ? fth__json_get(v, key) : v);
+}
+
+const char *fth__json_get_text(const fth__json_value *v, const char *key, const char *otherwise)
+{
+    const char *text = json_string_value(pick(v, key));
+    return text ? text : otherwise;
+}
+
+int64_t fth__json_get_int(const fth__json_value *v, const char *key, int64_t otherwise)
+{
+    const json_t *n = pick(v, key);
+    if (json_is_integer(n)) return json_integer_value(n);
+    const double real = json_real_value(n); /* 0 when it is none */
+    const bool whole = json_is_real(n) && real == floor(real) && fabs(real) <= 9007199254740992.0;
+    return whole ? (int64_t)real : otherwise;
+}
+
+/* A text of digits in the base, nothing else. */
+static bool read_digits(const char *text, int base, uint64_t *out)
+{
+    const char *digits = base == 16 ? "0123456789abcdef" : "0123456789";
+    const size_t n = text ? strlen(text) : 0;
+    if (n == 0 || n > 20 || strspn(text, digits) != n) return false;
+    const uint64_t step = (uint64_t)base;
+    uint64_t v = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t digit = (uint64_t)(strchr(digits, text[i]) - digits);
+        if (v > (UINT64_MAX - digit) / step) return false;
+        v = v * step + digit;
+    }
+    *out = v;
+    return true;
+}
+
+uint64_t fth__json_get_u64(const fth__json_value *v, const char *key, uint64_t otherwise)
+{
+    uint64_t value = 0;
+    if (read_digits(json_string_value(pick(v, key)), 10, &value)) return value;
+    const int64_t n = fth__json_get_int(v, key, -1);
+    return n >= 0 ? (uint64_t)n : otherwise;
+}
+
+uint64_t fth__json_get_hash(const fth__json_value *v, const char *key, uint64_t otherwise)
+{
+    uint64_t value = 0;
+    return read_digits(json_string_value(pick(v, key)), 16, &value) ? value : otherwise;
+}
+
+double fth__json_get_real(const fth__json_value *v, const char *key, double otherwise)
+{
+    const json_t *n = pick(v, key);
+    return json_is_number(n) ? json_number_value(n) : otherwise;
+}
+
+bool fth__json_get_bool(const fth__json_value *v, const char *key, bool otherwise)
+{
+    const json_t *b = pick(v, key);
+    return json_is_boolean(b) ? json_is_true(b) : otherwise;
+}
+
+void fth__json_copy(fth__json_writer *w, const char *key, const fth__json_value *v)
+{
+    const json_t *value = unwrap(v);
+    if (json_is_object(value)) {
+        const void *at = NULL;
+        const char *name = NULL;
+        const fth__json_value *member = NULL;
+        fth__json_open(w, key, '{');
+        while (fth__json_next(v, &at, &name, &member)) fth__json_copy(w, name, member);
+        fth__json_close(w);
+    } else if (json_is_array(value)) {
+        fth__json_open(w, key, '[');
+        for (int64_t i = 0; i < fth__json_count(v); i++)
+            fth__json_copy(w, NULL, fth__json_at(v, i));
+        fth__json_close(w);
+    } else if (json_is_string(value))
+        fth__json_text(w, key, json_string_value(value));
+    else if (json_is_integer(value))
+        fth__json_int(w, key, json_integer_value(value));
+    else if (json_is_real(value))
+        fth__json_real(w, key, json_real_value(value));
+    else if (json_is_boolean(value))
+        fth__json_bool(w, key, json_is_true(value));
+    else
+        fth__json_null(w, key);
+}

@@ -1,0 +1,220 @@
+/* json_write.c - the writer: a text in memory, in a buffer or in a file, that is always valid.
+ *
+ * Nothing is checked by the callers on the way: the first failure is kept, and nothing is added
+ * after it.
+ */
+#include "job/json.h"
+
+#include "base/hash.h"
+#include "base/str.h"
+#include "config/number.h"
+#include "io/file.h"
+#include "mem/heap.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static void put(fth__json_writer *w, const char *s, size_t n)
+{
+    if (w->status != FTH_OK) return;
+    if (w->file) {
+        if (fwrite(s, 1, n, w->file) != n) w->status = FTH_E_FILE_WRITE;
+        return;
+    }
+    if (w->mem) {
+        const fth_status grown =
+            fth__grow(w->mem, &w->data, &w->bytes, w->used + (int64_t)n + 1, NULL);
+        if (grown != FTH_OK) {
+            w->status = grown;
+            return;
+        }
+    } else if ((int64_t)n >= w->bytes - w->used) {
+        w->status = FTH_E_INTERNAL;
+        return;
+    }
+    memcpy(w->data + w->used, s, n);
+    w->used += (int64_t)n;
+    w->data[w->used] = '\0';
+}
+
+static void put_text(fth__json_writer *w, const char *s)
+{
+    put(w, "\"", 1);
+    while (*s && w->status == FTH_OK) {
+        size_t plain = 0, n = 1;
+        for (; s[plain]; plain += n) {
+            const unsigned char c = (unsigned char)s[plain];
+            n = fth__utf8_length(s + plain, 4); /* the terminator ends a character, too */
+            if (n == 0 || c < 0x20 || c == 0x7f || c == '"' || c == '\\' || c == '<') break;
+        }
+        put(w, s, plain);
+        s += plain;
+        if (!*s) break;
+        char escaped[8];
+        if (n == 0)
+            snprintf(escaped, sizeof escaped, "\xef\xbf\xbd");
+        else if (*s == '"' || *s == '\\')
+            snprintf(escaped, sizeof escaped, "\\%c", *s);
+        else if (*s == '\n')
+            snprintf(escaped, sizeof escaped, "\\n");
+        else
+            snprintf(escaped, sizeof escaped, "\\u%04x", (unsigned)(unsigned char)*s);
+        put(w, escaped, strlen(escaped));
+        s++;
+    }
+    put(w, "\"", 1);
+}
+
+static void new_line(fth__json_writer *w)
+{
+    if (!w->indent) return;
+    char blanks[2 * FTH__JSON_DEPTH + 1];
+    const int n = snprintf(blanks, sizeof blanks, "\n%*s", 2 * w->depth, "");
+    put(w, blanks, (size_t)n);
+}
+
+static void start_value(fth__json_writer *w, const char *key)
+{
+    const bool object = w->depth > 0 && w->bracket[w->depth - 1] == '}';
+    if (object != (key != NULL) || (w->depth == 0 && w->comma)) {
+        if (w->status == FTH_OK) w->status = FTH_E_INTERNAL;
+        return;
+    }
+    if (w->comma) put(w, ",", 1);
+    if (w->depth > 0) new_line(w);
+    w->comma = true;
+    if (!key) return;
+    put_text(w, key);
+    put(w, ": ", w->indent ? 2 : 1);
+}
+
+static void put_value(fth__json_writer *w, const char *key, const char *value)
+{
+    start_value(w, key);
+    put(w, value, strlen(value));
+}
+
+void fth__json_begin(fth__json_writer *w, fth_mem *mem, bool indent)
+{
+    *w = (fth__json_writer){.mem = mem, .indent = indent};
+}
+
+void fth__json_begin_fixed(fth__json_writer *w, char *data, size_t bytes)
+{
+    *w = (fth__json_writer){.data = data, .bytes = (int64_t)bytes};
+    if (bytes > 0) data[0] = '\0';
+}
+
+void fth__json_begin_file(fth__json_writer *w, FILE *file, bool indent)
+{
+    *w = (fth__json_writer){.file = file, .indent = indent};
+}
+
+void fth__json_open(fth__json_writer *w, const char *key, char bracket)
+{
+    put_value(w, key, bracket == '{' ? "{" : "[");
+    if (w->depth == FTH__JSON_DEPTH && w->status == FTH_OK) w->status = FTH_E_INTERNAL;
+    if (w->status != FTH_OK) return;
+    w->bracket[w->depth++] = bracket == '{' ? '}' : ']';
+    w->comma = false;
+}
+
+void fth__json_close(fth__json_writer *w)
+{
+    if (w->depth == 0 && w->status == FTH_OK) w->status = FTH_E_INTERNAL;
+    if (w->status != FTH_OK) return;
+    w->depth--;
+    if (w->comma) new_line(w);
+    put(w, &w->bracket[w->depth], 1);
+    w->comma = true;
+}
+
+void fth__json_text(fth__json_writer *w, const char *key, const char *value)
+{
+    if (!value) {
+        fth__json_null(w, key);
+        return;
+    }
+    start_value(w, key);
+    put_text(w, value);
+}
+
+void fth__json_int(fth__json_writer *w, const char *key, int64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRId64, value);
+    put_value(w, key, text);
+}
+
+void fth__json_u64(fth__json_writer *w, const char *key, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, value > INT64_MAX ? "\"%" PRIu64 "\"" : "%" PRIu64, value);
+    put_value(w, key, text);
+}
+
+void fth__json_hash(fth__json_writer *w, const char *key, uint64_t value)
+{
+    char hex[17];
+    fth__hash_hex(value, hex);
+    fth__json_text(w, key, hex);
+}
+
+void fth__json_real(fth__json_writer *w, const char *key, double value)
+{
+    char number[40];
+    fth__text t;
+    fth__text_init(&t, number, sizeof number);
+    if (isfinite(value)) fth__number_print(&t, value);
+    put_value(w, key, isfinite(value) ? number : "null");
+}
+
+void fth__json_bool(fth__json_writer *w, const char *key, bool value)
+{
+    put_value(w, key, value ? "true" : "false");
+}
+
+void fth__json_null(fth__json_writer *w, const char *key)
+{
+    put_value(w, key, "null");
+}
+
+fth_status fth__json_end(fth__json_writer *w, fth_err *err)
+{
+    if (w->status == FTH_OK && (w->depth > 0 || !w->comma)) w->status = FTH_E_INTERNAL;
+    if (w->indent) put(w, "\n", 1);
+    if (w->file && w->status == FTH_OK && fflush(w->file) != 0) w->status = FTH_E_FILE_WRITE;
+    switch ((int)w->status) {
+    case FTH_OK: return FTH_OK;
+    case FTH_E_FILE_WRITE:
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "JSON could not be written: %s", strerror(errno));
+    case FTH_E_INTERNAL:
+        return FTH_FAIL(err, FTH_E_INTERNAL,
+                        "JSON was put together wrongly, or its buffer is too small");
+    default: return FTH_FAIL(err, w->status, "no memory for a JSON text");
+    }
+}
+
+fth_status fth__json_save(fth__json_writer *w, const char *path, fth_err *err)
+{
+    fth_status s = fth__json_end(w, err);
+    fth__writer out = {0};
+    if (s == FTH_OK) s = fth__writer_open(&out, w->mem, path, err);
+    if (s == FTH_OK) s = fth__writer_write(&out, 0, (uint64_t)w->used, w->data, err);
+    if (s == FTH_OK)
+        s = fth__writer_commit(&out, NULL, err);
+    else
+        fth__writer_abandon(&out);
+    fth__json_free(w);
+    return s;
+}
+
+void fth__json_free(fth__json_writer *w)
+{
+    if (!w->mem) return;
+    fth__heap_free(w->mem, w->data);
+    w->data = NULL;
+    w->used = w->bytes = 0;
+}

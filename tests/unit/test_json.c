@@ -1,0 +1,250 @@
+/* test_json.c - JSON as it is written and read back, and texts that others wrote.
+ * seconds: 2 */
+#include "testing/files.h"
+
+#include "job/json.h"
+#include "mem/inject.h"
+
+#include <math.h>
+
+static fth__json *parse(fth_mem *mem, const char *text)
+{
+    fth__json *doc = NULL;
+    fth_err err = {0};
+    OKE(fth__json_parse(&doc, mem, "test", text, strlen(text), &err), &err);
+    return doc;
+}
+
+static void write_all(fth__json_writer *w)
+{
+    fth__json_open(w, NULL, '{');
+    fth__json_text(w, "text", "a\"b\\c\n\t\x01\x7f<\xc3\xa9 \xff\xe2\x82");
+    fth__json_text(w, "none", NULL);
+    fth__json_int(w, "least", INT64_MIN);
+    fth__json_int(w, "most", INT64_MAX);
+    fth__json_u64(w, "bytes", INT64_MAX);
+    fth__json_u64(w, "huge", UINT64_MAX);
+    fth__json_hash(w, "hash", 0xfedcba9876543210u);
+    fth__json_open(w, "list", '[');
+    fth__json_real(w, NULL, 0.1);
+    fth__json_real(w, NULL, (double)NAN);
+    fth__json_real(w, NULL, -(double)INFINITY);
+    fth__json_open(w, NULL, '[');
+    fth__json_close(w);
+    fth__json_bool(w, NULL, true);
+    fth__json_close(w);
+    fth__json_open(w, "o", '{');
+    fth__json_close(w);
+    fth__json_real(w, "time", 1789459200.123456);
+    fth__json_close(w);
+}
+
+static const char wanted[] =
+    "{\"text\":\"a\\\"b\\\\c\\n\\u0009\\u0001\\u007f\\u003c\xc3\xa9 "
+    "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\","
+    "\"none\":null,\"least\":-9223372036854775808,\"most\":9223372036854775807,"
+    "\"bytes\":9223372036854775807,\"huge\":\"18446744073709551615\","
+    "\"hash\":\"fedcba9876543210\",\"list\":[0.1,null,null,[],true],\"o\":{},"
+    "\"time\":1789459200.123456}";
+
+TEST(what_is_written_is_read_back)
+{
+    fth_mem *mem = t_mem(1 << 20);
+    fth__json_writer w;
+    fth__json_begin(&w, mem, false);
+    write_all(&w);
+    OK(fth__json_end(&w, NULL));
+    EQ_STR(w.data, wanted);
+    fth__json *doc = parse(mem, w.data);
+    fth__json_free(&w);
+    const fth__json_value *v = fth__json_root(doc);
+    EQ_I64(fth__json_get_int(v, "least", 0), INT64_MIN);
+    EQ_I64(fth__json_get_int(v, "most", 0), INT64_MAX);
+    EQ_U64(fth__json_get_u64(v, "bytes", 0), INT64_MAX);
+    EQ_U64(fth__json_get_u64(v, "huge", 0), UINT64_MAX);
+    EQ_U64(fth__json_get_hash(v, "hash", 0), 0xfedcba9876543210u);
+    EQ_F64(fth__json_get_real(v, "time", 0), 1789459200.123456);
+    EQ_STR(fth__json_get_text(v, "text", ""),
+           "a\"b\\c\n\t\x01\x7f<\xc3\xa9 \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+    const fth__json_value *list = fth__json_get(v, "list");
+    EQ_I64(fth__json_count(list), 5);
+    EQ_F64(fth__json_get_real(fth__json_at(list, 0), NULL, 7), 0.1);
+    IS_TRUE(isnan(fth__json_get_real(fth__json_at(list, 1), NULL, (double)NAN)));
+    IS_TRUE(fth__json_get_bool(fth__json_at(list, 4), NULL, false));
+    IS_TRUE(!fth__json_at(list, 5) && !fth__json_at(list, -1));
+    fth__json_destroy(doc);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(a_copy_says_the_same)
+{
+    fth_mem *mem = t_mem(1 << 20);
+    fth__json *doc = parse(mem, wanted);
+    fth__json_writer w;
+    fth__json_begin(&w, mem, true);
+    fth__json_copy(&w, NULL, fth__json_root(doc));
+    OK(fth__json_end(&w, NULL));
+    HAS(w.data, "\n  \"list\": [\n    0.1,\n");
+    fth__json *again = parse(mem, w.data);
+    fth__json_writer one;
+    fth__json_begin(&one, mem, false);
+    fth__json_copy(&one, NULL, fth__json_root(again));
+    OK(fth__json_end(&one, NULL));
+    EQ_STR(one.data, wanted);
+    fth__json_free(&one);
+    fth__json_free(&w);
+    fth__json_destroy(doc);
+    fth__json_destroy(again);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(members_come_in_their_order)
+{
+    fth_mem *mem = t_mem(1 << 20);
+    fth__json *doc = parse(mem, "{\"z\":1,\"a\":2,\"m\":3}");
+    const void *at = NULL;
+    const char *key = NULL;
+    const fth__json_value *value = NULL;
+    char order[8] = "";
+    while (fth__json_next(fth__json_root(doc), &at, &key, &value)) strcat(order, key);
+    EQ_STR(order, "zam");
+    fth__json_destroy(doc);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(what_is_missing_or_of_another_type_is_the_default)
+{
+    fth_mem *mem = t_mem(1 << 20);
+    fth__json *doc = parse(mem, "{\"t\":\"x\",\"n\":-1,\"r\":2.5,\"w\":3.0,\"b\":true,\"l\":[]}");
+    const fth__json_value *v = fth__json_root(doc);
+    EQ_I64(fth__json_get_int(v, "t", 5), 5);
+    EQ_I64(fth__json_get_int(v, "r", 5), 5);
+    EQ_I64(fth__json_get_int(v, "w", 5), 3);
+    EQ_I64(fth__json_get_int(v, "nothing", 5), 5);
+    EQ_U64(fth__json_get_u64(v, "n", 6), 6);
+    EQ_U64(fth__json_get_hash(v, "t", 6), 6);
+    EQ_STR(fth__json_get_text(v, "n", "d"), "d");
+    EQ_F64(fth__json_get_real(v, "b", 1.5), 1.5);
+    EQ_F64(fth__json_get_real(v, "n", 1.5), -1);
+    IS_TRUE(!fth__json_get_bool(v, "n", false) && fth__json_get_bool(v, "b", false));
+    IS_TRUE(!fth__json_get(fth__json_get(v, "l"), "x") && !fth__json_get(NULL, "x"));
+    EQ_I64(fth__json_count(fth__json_get(v, "t")), 0);
+    EQ_I64(fth__json_count(NULL), 0);
+    IS_TRUE(!fth__json_is_object(fth__json_get(v, "l")) && fth__json_is_object(v));
+    fth__json_destroy(doc);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(hostile_texts_are_refused)
+{
+    static const char *const bad[] = {"",
+                                      "{",
+                                      "{\"a\":1,\"a\":2}",
+                                      "[1,]",
+                                      "\"\xff\"",
+                                      "[nan]",
+                                      "[1e999]",
+                                      "\"\\u0000\"",
+                                      "{} {}",
+                                      "[1] x",
+                                      "99999999999999999999",
+                                      "\"\\ud800\""};
+    fth_mem *mem = t_mem(1 << 20);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        fth__json *doc = NULL;
+        fth_err err = {0};
+        IS(fth__json_parse(&doc, mem, "bad.json", bad[i], strlen(bad[i]), &err), FTH_E_FILE_FORMAT);
+        HAS(err.text, "bad.json:");
+        IS_TRUE(doc == NULL);
+    }
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(depth_and_number_of_values_are_bounded)
+{
+    fth_mem *mem = t_mem(1 << 20);
+    const size_t n = 5000000;
+    char *text = malloc(n);
+    fth_err err = {0};
+    fth__json *doc = NULL;
+    memset(text, '[', n);
+    IS(fth__json_parse(&doc, mem, "deep", text, n, &err), FTH_E_FILE_FORMAT);
+    HAS(err.text, "64 brackets");
+    for (size_t i = 0; i < n; i++) text[i] = i == 0 ? '[' : i == n - 1 ? ']' : i % 2 ? '0' : ',';
+    fth_err_clear(&err);
+    IS(fth__json_parse(&doc, mem, "long", text, n, &err), FTH_E_FILE_FORMAT);
+    HAS(err.text, "two million");
+    memset(text, ',', n); /* inside a text they count for nothing */
+    text[0] = text[n - 1] = '"';
+    OK(fth__json_parse(&doc, mem, "text", text, n, NULL));
+    fth__json_destroy(doc);
+    free(text);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(a_buffer_that_is_too_small_and_wrong_brackets_are_noticed)
+{
+    char buffer[400];
+    fth__json_writer w;
+    for (size_t bytes = 0; bytes <= sizeof wanted; bytes++) {
+        memset(buffer, 'x', sizeof buffer);
+        fth__json_begin_fixed(&w, buffer, bytes);
+        write_all(&w);
+        IS(fth__json_end(&w, NULL), bytes < sizeof wanted ? FTH_E_INTERNAL : FTH_OK);
+        IS_TRUE(buffer[bytes] == 'x');
+    }
+    EQ_STR(buffer, (buffer[sizeof wanted] = '\0', wanted));
+    for (int how = 0; how < 5; how++) {
+        fth__json_begin_fixed(&w, buffer, sizeof buffer);
+        if (how > 0) fth__json_open(&w, NULL, '{');
+        if (how == 1) fth__json_int(&w, NULL, 1); /* no key */
+        if (how == 2) fth__json_open(&w, "l", '['), fth__json_int(&w, "k", 1), fth__json_close(&w);
+        if (how == 3) fth__json_close(&w), fth__json_close(&w);
+        if (how == 4) fth__json_close(&w), fth__json_int(&w, NULL, 1); /* two texts */
+        if (how < 3 && how > 0) fth__json_close(&w);
+        IS(fth__json_end(&w, NULL), FTH_E_INTERNAL);
+    }
+}
+
+TEST(files_are_written_whole_and_read)
+{
+    fth_mem *mem = t_mem(1 << 20);
+    const char *path = t_temp_path("a.json");
+    fth__json_writer w;
+    fth__json_begin(&w, mem, true);
+    write_all(&w);
+    OK(fth__json_save(&w, path, NULL));
+    fth__json *doc = NULL;
+    OK(fth__json_load(&doc, mem, path, NULL));
+    EQ_I64(fth__json_count(fth__json_root(doc)), 10);
+    fth__json_destroy(doc);
+    IS(fth__json_load(&doc, mem, t_temp_path("none.json"), NULL), FTH_E_FILE_OPEN);
+    FILE *full = fopen("/dev/full", "w");
+    fth__json_begin_file(&w, full, true);
+    write_all(&w);
+    IS(fth__json_end(&w, NULL), FTH_E_FILE_WRITE);
+    fclose(full);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(no_memory_is_reported_at_the_end)
+{
+    for (int64_t n = 1;; n++) {
+        fth_mem *mem = t_mem(1 << 20);
+        fth__mem_inject(mem, n, 0);
+        fth__json_writer w;
+        fth__json *doc = NULL;
+        fth__json_begin(&w, mem, false);
+        write_all(&w);
+        fth_status s = fth__json_end(&w, NULL);
+        if (s == FTH_OK) s = fth__json_parse(&doc, mem, "x", w.data, (size_t)w.used, NULL);
+        fth__json_free(&w);
+        fth__json_destroy(doc);
+        const bool over = fth__mem_alloc_count(mem) < n;
+        IS(s, over ? FTH_OK : FTH_E_NOMEM);
+        OK(fth_mem_destroy(mem, NULL));
+        if (over) break;
+    }
+}
+
+TEST_MAIN()
