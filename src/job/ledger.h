@@ -33,19 +33,36 @@ typedef struct fth__who {
     char host[64], boot[40]; /* name of the machine, and of its boot */
     int64_t pid;
     uint64_t start; /* ticks since boot when the process started: pids come again */
+    uint64_t space; /* of pids: containers on one machine may each have their own */
     char run[48];   /* token of the run */
     double since;   /* seconds since 1970 */
 } fth__who;
+/* `run` becomes a new token, `since` now. */
 fth_status fth__who_am_i(fth__who *out, fth_err *err);
-/* Start ticks of a process; 0: there is none. */
+/* Start ticks of a process; 0: there is none, or it has ended and only waits for its parent. */
 uint64_t fth__process_start(int64_t pid);
-/* On another host: true, for nobody can know. */
+/* On another host, or in another space of pids: true, for nobody can know. */
 bool fth__who_lives(const fth__who *who);
-/* FTH_E_LOCKED says who has it, where and since when. A dead holder's lock is taken over. */
+/* As lines of "key value", and back; false when it is none. */
+size_t fth__who_format(const fth__who *who, char *text, size_t bytes);
+bool fth__who_parse(const char *text, fth__who *out);
+/* FTH_E_LOCKED says who has it, where and since when. A dead holder's lock is taken over. Makes
+ * output_dir and .fathom as needed; leaves no file open. */
 fth_status fth__lock_take(const char *output_dir, const fth__who *me, fth_err *err);
+/* Does nothing when it is not, or no longer, ours. */
 void fth__lock_release(const char *output_dir, const fth__who *me);
-/* False: nobody. */
+/* Who took it last, dead or alive; false: nobody. */
 bool fth__lock_read(const char *output_dir, fth__who *out);
+/* Removes the lock of a dead holder; FTH_E_LOCKED when he lives. */
+fth_status fth__lock_clear(const char *output_dir, fth_err *err);
+
+/* ---- the folder of it all ---- */
+
+enum { FTH__PATH = 4096 };
+/* output_dir/.fathom/name, FTH__PATH bytes; false when it does not fit. */
+bool fth__fathom_path(char *path, const char *output_dir, const char *name);
+/* Make output_dir/.fathom with all folders above it. FTH_E_FILE_WRITE. */
+fth_status fth__fathom_make(const char *output_dir, fth_err *err);
 
 /* ---- files beside the ledger ---- */
 

@@ -1,0 +1,283 @@
+/* lock.c - one runner for each output directory, without a file held open.
+ *
+ * The lock is a small file that says who has the directory. It appears whole: it is written under
+ * another name and then linked, which fails when there is one already. Whether an old one may be
+ * taken over is decided while a flock on the folder is held, so of two runners that both find a
+ * dead holder only one replaces him. Where the file system has no flock, a new lock is still
+ * exact, and a dead one is left to a person.
+ */
+#include "job/ledger.h"
+
+#include "base/str.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WHO_BYTES = 512, WAIT_MS = 10000 };
+
+/* ---- the folder ---- */
+
+bool fth__fathom_path(char *path, const char *output_dir, const char *name)
+{
+    const int n = snprintf(path, FTH__PATH, "%s/.fathom%s%s", output_dir, *name ? "/" : "", name);
+    return n > 0 && n < FTH__PATH;
+}
+
+static fth_status too_long(const char *output_dir, fth_err *err)
+{
+    FTH_FAIL(err, FTH_E_FILE_WRITE, "the path %.80s... has too many characters", output_dir);
+    fth_err_hint(err, "choose a shorter output_dir");
+    return FTH_E_FILE_WRITE;
+}
+
+/* One folder; one that is there already is fine. */
+static fth_status make_folder(const char *path, fth_err *err)
+{
+    struct stat info;
+    if (mkdir(path, 0777) == 0) return FTH_OK;
+    const int why = errno;
+    if (stat(path, &info) == 0) {
+        if (S_ISDIR(info.st_mode)) return FTH_OK;
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s should be a folder, but is a file", path);
+    }
+    const fth_status s =
+        FTH_FAIL(err, FTH_E_FILE_WRITE, "the folder %s could not be made: %s", path, strerror(why));
+    if (why == EROFS || why == EACCES)
+        fth_err_hint(err, "choose an output_dir that may be written to");
+    return s;
+}
+
+fth_status fth__fathom_make(const char *output_dir, fth_err *err)
+{
+    char path[FTH__PATH];
+    if (!fth__fathom_path(path, output_dir, "")) return too_long(output_dir, err);
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) return FTH_OK;
+    for (char *s = path + 1; *s; s++) {
+        if (*s != '/') continue;
+        *s = '\0';
+        FTH_TRY(make_folder(path, err));
+        *s = '/';
+    }
+    return make_folder(path, err);
+}
+
+/* ---- deciding ---- */
+
+typedef struct guard {
+    int fd; /* -1: this file system has no flock */
+} guard;
+
+static bool flock_works(int fd, int *why)
+{
+    for (int waited = 0;; waited++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+        *why = errno;
+        if (errno != EINTR && errno != EWOULDBLOCK) return false;
+        if (waited >= WAIT_MS) return false;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+}
+
+/* Hold everybody else off for a moment. */
+static fth_status guard_take(guard *g, const char *output_dir, fth_err *err)
+{
+    char path[FTH__PATH];
+    int why = 0;
+    g->fd = -1;
+    if (!fth__fathom_path(path, output_dir, "")) return too_long(output_dir, err);
+    g->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (g->fd < 0)
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "the folder %s could not be opened: %s", path,
+                        strerror(errno));
+    if (flock_works(g->fd, &why)) return FTH_OK;
+    close(g->fd);
+    g->fd = -1;
+    if (why != EWOULDBLOCK) return FTH_OK;
+    FTH_FAIL(err, FTH_E_LOCKED, "another process has held the folder %s for 10 s", path);
+    fth_err_hint(err, "a stopped process may hold it: 'fuser %s' names it", path);
+    return FTH_E_LOCKED;
+}
+
+static void guard_drop(guard *g)
+{
+    if (g->fd >= 0) close(g->fd); /* which ends the flock */
+    g->fd = -1;
+}
+
+typedef enum found { NOBODY, SOMEBODY, GARBAGE } found;
+
+static found read_lock(const char *output_dir, fth__who *out)
+{
+    char path[FTH__PATH], text[WHO_BYTES];
+    if (!fth__fathom_path(path, output_dir, "lock")) return NOBODY;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return errno == ENOENT || errno == ENOTDIR ? NOBODY : GARBAGE;
+    ssize_t n = 0;
+    do n = read(fd, text, sizeof text - 1);
+    while (n < 0 && errno == EINTR);
+    close(fd);
+    if (n < 0) return GARBAGE;
+    text[n] = '\0';
+    return fth__who_parse(text, out) ? SOMEBODY : GARBAGE;
+}
+
+bool fth__lock_read(const char *output_dir, fth__who *out)
+{
+    return read_lock(output_dir, out) == SOMEBODY;
+}
+
+/* The command line of a process, or "". */
+static void read_command(int64_t pid, char *text, size_t bytes)
+{
+    char path[40];
+    text[0] = '\0';
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/cmdline", pid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    const ssize_t n = read(fd, text, bytes - 1);
+    close(fd);
+    ssize_t end = n > 0 ? n : 0;
+    while (end > 0 && text[end - 1] == '\0') end--;
+    for (ssize_t i = 0; i < end; i++)
+        if ((unsigned char)text[i] < 0x20) text[i] = ' ';
+    text[end] = '\0';
+}
+
+static fth_status locked(const char *output_dir, const fth__who *by, fth_err *err)
+{
+    fth__who me;
+    char since[40] = "an unknown time", command[160] = "";
+    const time_t at = (time_t)by->since;
+    struct tm local;
+    if (localtime_r(&at, &local)) strftime(since, sizeof since, "%Y-%m-%d %H:%M:%S", &local);
+    const bool here = fth__who_am_i(&me, NULL) == FTH_OK && strcmp(me.host, by->host) == 0 &&
+                      me.space == by->space;
+    if (here) {
+        read_command(by->pid, command, sizeof command);
+        FTH_FAIL(err, FTH_E_LOCKED,
+                 "%s belongs to process %" PRId64 " on this machine (%s) since %s%s%s", output_dir,
+                 by->pid, by->host, since, *command ? ": " : "", command);
+        fth_err_hint(
+            err, "wait until it ends, end it with 'kill %" PRId64 "', or choose another output_dir",
+            by->pid);
+        return FTH_E_LOCKED;
+    }
+    FTH_FAIL(err, FTH_E_LOCKED,
+             "%s belongs to process %" PRId64
+             " on machine %s since %s; from here nobody can tell whether it lives",
+             output_dir, by->pid, by->host, since);
+    fth_err_hint(
+        err, "look on %s whether process %" PRId64 " still runs; if not, remove %s/.fathom/lock",
+        by->host, by->pid, output_dir);
+    return FTH_E_LOCKED;
+}
+
+/* Remove what a dead holder left. */
+static fth_status remove_dead(const char *output_dir, const guard *g, fth_err *err)
+{
+    char path[FTH__PATH];
+    fth__who other;
+    const found now = read_lock(output_dir, &other);
+    if (now == NOBODY || !fth__fathom_path(path, output_dir, "lock")) return FTH_OK;
+    if (now == SOMEBODY && fth__who_lives(&other)) return locked(output_dir, &other, err);
+    if (g->fd < 0) {
+        FTH_FAIL(err, FTH_E_LOCKED,
+                 "%s is the lock of a run that has ended, but this file system has no "
+                 "flock, so it cannot be taken over safely",
+                 path);
+        fth_err_hint(err, "remove %s", path);
+        return FTH_E_LOCKED;
+    }
+    if (unlink(path) == 0 || errno == ENOENT) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_WRITE, "the old lock %s could not be removed: %s", path,
+                    strerror(errno));
+}
+
+/* ---- taking and giving back ---- */
+
+static fth_status write_temp(const char *path, const fth__who *me, fth_err *err)
+{
+    char text[WHO_BYTES];
+    const size_t n = fth__who_format(me, text, sizeof text);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    bool written = fd >= 0 && n < sizeof text && write(fd, text, n) == (ssize_t)n;
+    int why = errno;
+    if (fd >= 0 && close(fd) != 0 && written) { /* a network's disk may say it only now */
+        why = errno;
+        written = false;
+    }
+    if (written) return FTH_OK;
+    if (fd >= 0) unlink(path);
+    const fth_status s = FTH_FAIL(err, FTH_E_FILE_WRITE, "the lock %s could not be written: %s",
+                                  path, strerror(why));
+    if (why == EROFS || why == EACCES)
+        fth_err_hint(err, "choose an output_dir that may be written to");
+    return s;
+}
+
+/* The file under `temp` becomes the lock, unless there is one. */
+static fth_status publish(const char *temp, const char *output_dir, const guard *g, fth_err *err)
+{
+    char path[FTH__PATH];
+    fth__who other;
+    if (!fth__fathom_path(path, output_dir, "lock")) return too_long(output_dir, err);
+    if (link(temp, path) == 0) return FTH_OK;
+    if (errno == EEXIST) {
+        if (read_lock(output_dir, &other) == SOMEBODY) return locked(output_dir, &other, err);
+        return FTH_FAIL(err, FTH_E_LOCKED, "%s appeared while it was being made", path);
+    }
+    /* A file system without links: under the guard nobody else can be here. */
+    if (g->fd >= 0 && rename(temp, path) == 0) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_WRITE, "the lock %s could not be made: %s", path,
+                    strerror(errno));
+}
+
+fth_status fth__lock_take(const char *output_dir, const fth__who *me, fth_err *err)
+{
+    char temp[FTH__PATH], name[80];
+    guard g;
+    snprintf(name, sizeof name, "lock.%.48s.tmp", me->run);
+    if (!fth__fathom_path(temp, output_dir, name)) return too_long(output_dir, err);
+    FTH_TRY(fth__fathom_make(output_dir, err));
+    FTH_TRY(guard_take(&g, output_dir, err));
+    fth_status s = remove_dead(output_dir, &g, err);
+    if (s == FTH_OK) s = write_temp(temp, me, err);
+    if (s == FTH_OK) {
+        s = publish(temp, output_dir, &g, err);
+        unlink(temp); /* gone when it was renamed */
+    }
+    guard_drop(&g);
+    return s;
+}
+
+void fth__lock_release(const char *output_dir, const fth__who *me)
+{
+    char path[FTH__PATH];
+    fth__who holder;
+    guard g;
+    if (guard_take(&g, output_dir, NULL) != FTH_OK) return;
+    if (read_lock(output_dir, &holder) == SOMEBODY && holder.pid == me->pid &&
+        holder.start == me->start && strcmp(holder.run, me->run) == 0 &&
+        strcmp(holder.host, me->host) == 0 && fth__fathom_path(path, output_dir, "lock"))
+        unlink(path);
+    guard_drop(&g);
+}
+
+fth_status fth__lock_clear(const char *output_dir, fth_err *err)
+{
+    guard g;
+    fth__who other;
+    if (read_lock(output_dir, &other) == NOBODY) return FTH_OK;
+    FTH_TRY(guard_take(&g, output_dir, err));
+    const fth_status s = remove_dead(output_dir, &g, err);
+    guard_drop(&g);
+    return s;
+}

@@ -1,0 +1,326 @@
+/* test_lock.c - one holder for each directory: races, dead holders, pids that came again.
+ * seconds: 10 */
+#include "testing/files.h"
+
+#include "job/ledger.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static fth__who self(void)
+{
+    fth__who me;
+    fth_err err = {0};
+    OKE(fth__who_am_i(&me, &err), &err);
+    return me;
+}
+
+/* A process that sleeps until it is killed. */
+static pid_t sleeper(void)
+{
+    const pid_t pid = fork();
+    if (pid == 0)
+        for (;;) pause();
+    return pid;
+}
+
+static void end(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+TEST(a_process_is_known_by_its_start)
+{
+    const fth__who me = self();
+    IS_TRUE(me.start > 0 && me.pid == getpid() && me.host[0] && me.boot[0] && me.since > 1e9);
+    EQ_U64(fth__process_start(me.pid), me.start);
+    IS_TRUE(fth__who_lives(&me));
+    fth__who other = me;
+    other.start++; /* the pid, but not the process */
+    IS_TRUE(!fth__who_lives(&other));
+    other = me;
+    other.boot[0] ^= 1;
+    IS_TRUE(!fth__who_lives(&other));
+    strcpy(other.host, "elsewhere"); /* nobody can know */
+    IS_TRUE(fth__who_lives(&other));
+    other = me;
+    other.space++;
+    other.start++;
+    IS_TRUE(fth__who_lives(&other));
+    EQ_U64(fth__process_start(0), 0);
+    EQ_U64(fth__process_start(-1), 0);
+    EQ_U64(fth__process_start(INT32_MAX), 0);
+    IS_TRUE(strcmp(self().run, "") != 0);
+}
+
+TEST(names_with_brackets_and_the_dead_do_not_confuse)
+{
+    const pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_NAME, "a) Z 1 2 (b", 0, 0, 0);
+        for (;;) pause();
+    }
+    char path[64], text[256] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    for (int i = 0; i < 1000 && !strstr(text, "(b)"); i++) {
+        FILE *f = fopen(path, "r");
+        if (!fgets(text, sizeof text, f)) text[0] = '\0';
+        fclose(f);
+        usleep(1000);
+    }
+    HAS(text, "(a) Z 1 2 (b)");
+    IS_TRUE(fth__process_start(pid) >= self().start);
+    kill(pid, SIGKILL);
+    siginfo_t info;
+    waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT); /* dead, and still in the table */
+    EQ_U64(fth__process_start(pid), 0);
+    waitpid(pid, NULL, 0);
+    EQ_U64(fth__process_start(pid), 0);
+}
+
+TEST(a_lock_survives_its_text)
+{
+    fth__who me = self(), back;
+    char text[512];
+    IS_TRUE(fth__who_format(&me, text, sizeof text) < sizeof text);
+    IS_TRUE(fth__who_parse(text, &back));
+    EQ_STR(back.host, me.host);
+    EQ_STR(back.boot, me.boot);
+    EQ_STR(back.run, me.run);
+    EQ_I64(back.pid, me.pid);
+    EQ_U64(back.start, me.start);
+    EQ_U64(back.space, me.space);
+    NEAR(back.since, me.since, 1e-3);
+    const size_t n = strlen(text);
+    for (size_t cut = 0; cut < n; cut++) { /* no part of it is taken for the whole */
+        char part[512];
+        memcpy(part, text, cut);
+        part[cut] = '\0';
+        IS_TRUE(!fth__who_parse(part, &back));
+    }
+    IS_TRUE(!fth__who_parse("fathom lock 1\nhost a\nboot b\npid -4\nstart 1\nspace 1\nrun "
+                            "r\nsince_ms 1\n",
+                            &back));
+}
+
+TEST(the_holder_is_named_and_gives_back)
+{
+    const char *dir = t_temp_path("deep/er/out");
+    fth__who me = self(), you = me, seen;
+    fth_err err = {0};
+    strcpy(you.run, "another");
+    IS_TRUE(!fth__lock_read(dir, &seen));
+    OKE(fth__lock_take(dir, &me, &err), &err);
+    IS_TRUE(fth__lock_read(dir, &seen));
+    EQ_STR(seen.run, me.run);
+    IS(fth__lock_take(dir, &you, &err), FTH_E_LOCKED);
+    char number[160];
+    snprintf(number, sizeof number, "process %d on this machine (%s) since 20", (int)getpid(),
+             me.host);
+    HAS(err.text, number);
+    HAS(err.text, dir);
+    HAS(err.text, "test_lock"); /* its command */
+    HAS(err.hint, "kill");
+    IS(fth__lock_clear(dir, NULL), FTH_E_LOCKED);
+    fth__lock_release(dir, &you); /* not his */
+    IS_TRUE(fth__lock_read(dir, &seen));
+    fth__lock_release(dir, &me);
+    IS_TRUE(!fth__lock_read(dir, &seen));
+    OK(fth__lock_take(dir, &you, NULL));
+    fth__lock_release(dir, &you);
+    OK(fth__lock_clear(dir, NULL));
+}
+
+/* Write a lock as `who` would. */
+static void plant(const char *dir, const fth__who *who)
+{
+    char path[FTH__PATH], text[512];
+    OK(fth__fathom_make(dir, NULL));
+    IS_TRUE(fth__fathom_path(path, dir, "lock"));
+    const size_t n = fth__who_format(who, text, sizeof text);
+    t_file_write(path, text, n);
+}
+
+TEST(dead_holders_are_replaced)
+{
+    const char *dir = t_temp_path("out");
+    fth__who me = self(), other = me, seen;
+    const pid_t pid = sleeper();
+    other.pid = pid;
+    other.start = fth__process_start(pid);
+    strcpy(other.run, "other");
+    plant(dir, &other);
+    fth_err err = {0};
+    IS(fth__lock_take(dir, &me, &err), FTH_E_LOCKED);
+    other.start++; /* the pid came again: not this process */
+    plant(dir, &other);
+    OK(fth__lock_take(dir, &me, NULL));
+    fth__lock_release(dir, &me);
+    other.start--;
+    end(pid); /* dead */
+    plant(dir, &other);
+    OK(fth__lock_take(dir, &me, NULL));
+    IS_TRUE(fth__lock_read(dir, &seen));
+    EQ_STR(seen.run, me.run);
+    plant(dir, &other);
+    OK(fth__lock_clear(dir, NULL));
+    IS_TRUE(!fth__lock_read(dir, &seen));
+    char path[FTH__PATH];
+    fth__fathom_path(path, dir, "lock");
+    t_file_write(path, "", 0); /* what a crash of the machine may leave */
+    OK(fth__lock_take(dir, &me, NULL));
+    fth__lock_release(dir, &me);
+}
+
+TEST(other_machines_are_believed)
+{
+    const char *dir = t_temp_path("far");
+    fth__who me = self(), other = me;
+    strcpy(other.host, "node7");
+    strcpy(other.boot, "x");
+    other.pid = 4711;
+    plant(dir, &other);
+    fth_err err = {0};
+    IS(fth__lock_take(dir, &me, &err), FTH_E_LOCKED);
+    HAS(err.text, "process 4711 on machine node7");
+    HAS(err.hint, "node7");
+    HAS(err.hint, "/.fathom/lock");
+}
+
+TEST(a_folder_that_cannot_be_written_is_named)
+{
+    fth__who me = self();
+    fth_err err = {0};
+    t_file_write(t_temp_path("plain"), "x", 1);
+    IS(fth__lock_take(t_temp_path("plain/out"), &me, &err), FTH_E_FILE_WRITE);
+    HAS(err.text, "plain should be a folder");
+    fth_err_clear(&err);
+    IS(fth__lock_take("/proc/nothing", &me, &err), FTH_E_FILE_WRITE);
+    HAS(err.text, "/proc/nothing");
+    char *longest = malloc(5000);
+    memset(longest, 'a', 4999);
+    longest[0] = '/';
+    longest[4999] = '\0';
+    IS(fth__lock_take(longest, &me, NULL), FTH_E_FILE_WRITE);
+    free(longest);
+}
+
+/* ---- races ---- */
+
+enum { ROUNDS = 200 };
+typedef struct shared {
+    _Atomic int arrived;
+    _Atomic int winners[ROUNDS], errors;
+} shared;
+
+/* Nobody goes on before `n` have come here for the `turn`-th time. */
+static void meet(shared *s, int n, int turn)
+{
+    s->arrived++;
+    while (s->arrived < n * turn) sched_yield();
+}
+
+/* One of the racers: in every round it tries once, together with the others. */
+static void race(shared *s, int n, const char *root)
+{
+    fth__who me;
+    if (fth__who_am_i(&me, NULL) != FTH_OK) _exit(1);
+    for (int round = 0; round < ROUNDS; round++) {
+        char dir[300];
+        snprintf(dir, sizeof dir, "%s/%d", root, round);
+        meet(s, n, 2 * round + 1);
+        const fth_status got = fth__lock_take(dir, &me, NULL);
+        if (got == FTH_OK)
+            s->winners[round]++;
+        else if (got != FTH_E_LOCKED)
+            s->errors++;
+        meet(s, n, 2 * round + 2); /* nobody lets go before all have tried */
+        fth__lock_release(dir, &me);
+    }
+    _exit(0);
+}
+
+/* `n` processes race for 200 directories, in which `dead`, unless NULL, left his lock. */
+static void race_of(int n, const fth__who *dead, const char *name)
+{
+    char root[200];
+    snprintf(root, sizeof root, "%s", t_temp_path(name));
+    for (int round = 0; round < ROUNDS && dead; round++) {
+        char dir[300];
+        snprintf(dir, sizeof dir, "%s/%d", root, round);
+        plant(dir, dead);
+    }
+    shared *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    IS_TRUE(s != MAP_FAILED);
+    pid_t pid[8];
+    for (int i = 0; i < n; i++)
+        if ((pid[i] = fork()) == 0) race(s, n, root);
+    for (int i = 0; i < n; i++) {
+        int status = 0;
+        waitpid(pid[i], &status, 0);
+        EQ_I64(status, 0);
+    }
+    EQ_I64(s->errors, 0);
+    for (int round = 0; round < ROUNDS; round++) EQ_I64(s->winners[round], 1);
+    munmap(s, sizeof *s);
+}
+
+TEST(of_two_that_race_one_wins)
+{
+    race_of(2, NULL, "fresh2");
+    race_of(4, NULL, "fresh4");
+}
+
+TEST(of_two_that_find_a_dead_holder_one_wins)
+{
+    fth__who dead = self();
+    const pid_t pid = sleeper();
+    dead.pid = pid;
+    dead.start = fth__process_start(pid);
+    strcpy(dead.run, "dead");
+    end(pid);
+    race_of(2, &dead, "dead2");
+    race_of(4, &dead, "dead4");
+}
+
+/* The race above seldom meets the moment between looking and replacing, so here it is made long:
+ * whoever decides later must see what the first one did. */
+TEST(deciding_waits_for_who_decides)
+{
+    const char *dir = t_temp_path("slow");
+    fth__who dead = self(), first = dead, me = dead;
+    dead.start++;
+    strcpy(first.run, "first");
+    plant(dir, &dead);
+    char folder[FTH__PATH];
+    IS_TRUE(fth__fathom_path(folder, dir, ""));
+    int ready[2];
+    IS_TRUE(pipe(ready) == 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        const int fd = open(folder, O_RDONLY | O_DIRECTORY);
+        const bool held = flock(fd, LOCK_EX) == 0 && write(ready[1], "x", 1) == 1;
+        usleep(200000);
+        plant(dir, &first); /* alive: it is the parent's identity */
+        _exit(held ? 0 : 1);
+    }
+    char x;
+    IS_TRUE(read(ready[0], &x, 1) == 1);
+    fth_err err = {0};
+    IS(fth__lock_take(dir, &me, &err), FTH_E_LOCKED);
+    int status = 1;
+    waitpid(pid, &status, 0);
+    EQ_I64(status, 0);
+    close(ready[0]);
+    close(ready[1]);
+}
+
+TEST_MAIN()
