@@ -4,53 +4,19 @@
  * sweeps: the first measures events from the newest back to find the oldest
  * one that still fits into the size allowed, the second writes forward.
  */
-#include "base/str.h"
+#include "base/json.h"
 #include "trace/record.h"
 
-#include <math.h>
 #include <string.h>
 
 enum {
     EVENT_BYTES = 2048
 }; /* the longest event: 127 characters, each escaped to six, and numbers */
 
-/* Appends a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD: a parser
- * would refuse the whole file for one bad path. */
-static void add_string(fth__text *t, const char *s)
-{
-    fth__text_add(t, "\"");
-    while (*s) {
-        const unsigned char c = (unsigned char)*s;
-        const size_t n = fth__utf8_length(s, 4); /* the terminator ends one, too */
-        if (n == 0)
-            fth__text_add(t, "\\ufffd");
-        else if (c == '"' || c == '\\')
-            fth__text_add(t, "\\%c", c);
-        else if (c < 0x20 || c == 0x7f)
-            fth__text_add(t, "\\u%04x", c);
-        else
-            fth__text_add_chars(t, s, n);
-        s += n ? n : 1;
-    }
-    fth__text_add(t, "\"");
-}
-
-/* JSON has no infinity and no NaN; a chart of zeros is better than a file nobody can open. */
-static double finite_or_zero(double v)
-{
-    return isfinite(v) ? v : 0.0;
-}
-
-/* A number with a point, whatever the locale of the program we live in prints. */
 static void add_number(fth__text *t, const char *key, double v, int digits)
 {
-    char number[40];
-    fth__text n;
-    fth__text_init(&n, number, sizeof number);
-    fth__text_add(&n, "%.*g", digits, finite_or_zero(v));
-    for (char *c = number; *c; c++)
-        if (!strchr("0123456789+-eE", *c)) *c = '.';
-    fth__text_add(t, "\"%s\":%s", key, number);
+    fth__text_add(t, "\"%s\":", key);
+    fth__json_number(t, v, digits);
 }
 
 static void add_time(fth__text *t, const char *key, int64_t ns)
@@ -97,7 +63,7 @@ static void add_span(fth__text *t, const fth__trace_record *r)
         fth__text_init(&s, site, sizeof site);
         fth__text_add(&s, "%s:%d", r->file, (int)r->line);
         fth__text_add(t, "%s\"at\":", comma);
-        add_string(t, site);
+        fth__json_string(t, site);
     }
     fth__text_add(t, "}");
 }
@@ -105,9 +71,9 @@ static void add_span(fth__text *t, const fth__trace_record *r)
 static void add_event(fth__text *t, const fth__trace_record *r)
 {
     fth__text_add(t, "{\"name\":");
-    add_string(t, r->name);
+    fth__json_string(t, r->name);
     fth__text_add(t, ",\"cat\":");
-    add_string(t, r->category[0] ? r->category : "fathom");
+    fth__json_string(t, r->category[0] ? r->category : "fathom");
     const bool on_track = r->kind == FTH__SPAN || r->kind == FTH__INSTANT;
     fth__text_add(t, ",\"pid\":1,\"tid\":%d", on_track ? (int)r->track + 1 : 0);
     add_time(t, "ts", r->start_ns);
@@ -189,7 +155,7 @@ bool fth__trace_to_json(const fth_trace *trace, fth__trace_sink sink)
             &t,
             ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"args\":{\"name\":",
             k + 1);
-        add_string(&t, trace->track[k]);
+        fth__json_string(&t, trace->track[k]);
         fth__text_add(&t, "}}");
         ok = flush(&t, sink);
     }
