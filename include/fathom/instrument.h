@@ -93,6 +93,8 @@ FTH_API void fth_stage_account(const fth_stage_call *call, const fth_run_report 
 /* After a file was written whole that `files` could not name yet. */
 FTH_API FTH_MUST_USE fth_status fth_stage_wrote(const fth_stage_call *call, fth_file_kind kind,
                                                 const char *path, const char *title, fth_err *err);
+/* Tests: name a point of the stage where it may be killed; does nothing else. */
+FTH_API void fth_stage_point(const fth_stage_call *call, const char *name);
 /* One line for the person who reads the log. */
 FTH_API void fth_stage_say(const fth_stage_call *call, const char *fmt, ...) FTH_PRINTF(2, 3);
 
@@ -129,6 +131,8 @@ struct fth_stage_call {
     const char *model_dir;    /* output_dir/model; output_dir in a shared stage */
     fth_context *context;     /* device, budget, threads, scratch, trace, log */
     const char *const *flags; /* names of the flags that were given, then NULL: see `flag` */
+    const char *job;          /* name for people */
+    const char *attempt;      /* token of this start, unique; "" when started by hand */
     void *link;               /* of the functions above */
 };
 /* Whether a flag of the stage was given. */

@@ -13,15 +13,27 @@
 
 #include <fathom/job.h>
 
+/* The record of an earlier stage as it was then: while it is the same file, so is its list of
+ * outputs. */
+typedef struct fth__record_before {
+    const char *id; /* "survey" */
+    uint64_t bytes;
+    int64_t mtime_ns;
+} fth__record_before;
+
 typedef struct fth__record {
     fth_mem *mem;
-    char attempt[48];     /* of the process that wrote it; "" by hand */
-    char version[16];     /* of Fathom */
-    char *config;         /* canonical lines of the keys the stage depends on */
-    uint64_t config_hash; /* of them */
-    uint64_t input_hash;  /* of the hashes of all inputs */
-    fth_task_file *file;  /* inputs and outputs; `task` is not used */
+    const char *output_dir; /* it was read from here; paths inside are written without it */
+    char attempt[48];       /* of the process that wrote it; "" by hand */
+    char version[16];       /* of Fathom */
+    const char *config;     /* canonical lines of the keys the stage depends on */
+    uint64_t config_hash;   /* of them */
+    uint64_t input_hash;    /* of the hashes of all inputs */
+    fth_task_file *file;    /* inputs and outputs; `task`: 0, or of an input
+                               the number of the stage in `before`, from 1, that left it */
     int64_t n_files;
+    fth__record_before *before; /* one for each stage of stage->after */
+    int64_t n_before;
     double started, ended; /* seconds since 1970 */
     fth_stage_result result;
     void *store;
@@ -35,6 +47,17 @@ void fth__record_destroy(fth__record *record);
  * (svgp.yaml:12:3), is 20", "input counts.h5ad changed", "output W.npy is missing". */
 fth_status fth__record_check(const fth__record *record, const fth_job *job, const fth_stage *stage,
                              bool *same, char *reason, size_t bytes, fth_err *err);
+/* Canonical lines of the keys and sections in `keys`, in the order of the table; the caller frees
+ * them with fth__heap_free. */
+fth_status fth__record_lines(fth_mem *mem, const fth_config *cfg, const char *keys, char **out,
+                             fth_err *err);
+/* xxh64 over the paths and hashes of the inputs. */
+uint64_t fth__record_input_hash(const fth_task_file *file, int64_t n);
+/* "DIR/.fathom/ID.json"; false: too long. */
+bool fth__record_path(char *path, size_t bytes, const char *output_dir, const char *task_id);
+/* Put in place, whole or not at all; .fathom is there. */
+fth_status fth__record_write(const fth__record *record, const char *output_dir, const char *task_id,
+                             fth_err *err);
 /* Remove, before a stage starts over. No record is fine. */
 fth_status fth__record_remove(const char *output_dir, const char *task_id, fth_err *err);
 

@@ -1,0 +1,200 @@
+/* files.c - which files a stage reads and leaves, and whether they are still the same. */
+#include "job/files.h"
+
+#include "base/hash.h"
+#include "io/file.h"
+#include "mem/heap.h"
+#include "mem/inject.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PIECE = 1 << 20, DROP_FROM = 8 << 20 };
+
+void fth__file_list_init(fth_file_list *list, fth_mem *mem)
+{
+    *list = (fth_file_list){.mem = mem, .texts = {.mem = mem}};
+}
+
+void fth__file_list_clear(fth_file_list *list)
+{
+    fth__heap_free(list->mem, list->file);
+    fth__store_clear(&list->texts);
+    *list = (fth_file_list){.mem = list->mem, .texts = {.mem = list->mem}};
+}
+
+int64_t fth__file_list_find(const fth_file_list *list, const char *path)
+{
+    for (int64_t i = 0; i < list->n; i++)
+        if (strcmp(list->file[i].path, path) == 0) return i;
+    return -1;
+}
+
+static fth_status no_memory(fth_err *err)
+{
+    return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the list of files");
+}
+
+/* Take "a", "." and ".." of `rest` one by one behind what is canonical already. */
+static bool walk(char *path, size_t bytes, const char *rest)
+{
+    size_t used = strcmp(path, "/") == 0 ? 0 : strlen(path);
+    while (*rest) {
+        rest += strspn(rest, "/");
+        const size_t n = strcspn(rest, "/");
+        if (n == 2 && strncmp(rest, "..", 2) == 0) {
+            while (used > 0 && path[--used] != '/') continue;
+        } else if (n > 0 && !(n == 1 && *rest == '.')) {
+            if (used + n + 2 > bytes) return false;
+            path[used++] = '/';
+            memcpy(path + used, rest, n);
+            used += n;
+        }
+        rest += n;
+    }
+    if (used == 0) path[used++] = '/';
+    path[used] = '\0';
+    return true;
+}
+
+/* A folder of which the end may not exist yet: what exists is asked for its links. */
+static bool canonical_folder(const char *folder, char out[PATH_MAX])
+{
+    char head[PATH_MAX];
+    const size_t n = strlen(folder);
+    if (n + 1 > sizeof head) return errno = ENAMETOOLONG, false;
+    memcpy(head, n > 0 ? folder : ".", n > 0 ? n + 1 : 2);
+    for (size_t cut = strlen(head);;) {
+        if (realpath(head, out)) return walk(out, PATH_MAX, folder + (n > 0 ? cut : 0));
+        if (errno != ENOENT) return false;
+        while (cut > 0 && head[cut - 1] == '/') cut--;
+        while (cut > 0 && head[cut - 1] != '/') cut--;
+        if (cut == 0) break;
+        head[cut] = '\0';
+    }
+    return realpath(".", out) && walk(out, PATH_MAX, folder);
+}
+
+/* The canonical form of the first n characters of `path`, kept for the next one. */
+static fth_status find_folder(fth_file_list *list, const char *path, size_t n, fth_err *err)
+{
+    if (list->folder && strlen(list->folder) == n && strncmp(list->folder, path, n) == 0)
+        return FTH_OK;
+    char canonical[PATH_MAX];
+    const char *folder = fth__store_text(&list->texts, path, n);
+    if (!folder) return no_memory(err);
+    if (!canonical_folder(folder, canonical))
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: %s", path, strerror(errno));
+    const char *copy = fth__store_text(&list->texts, canonical, strlen(canonical));
+    if (!copy) return no_memory(err);
+    list->folder = folder;
+    list->canonical = copy;
+    return FTH_OK;
+}
+
+fth_status fth_file_list_add(fth_file_list *list, fth_file_kind kind, const char *path,
+                             const char *title, fth_err *err)
+{
+    if (!list || !path || (unsigned)kind >= FTH_FILE_KIND_COUNT)
+        return FTH_FAIL(err, FTH_E_USAGE, "a list, a kind and a path are needed");
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return FTH_FAIL(err, FTH_E_USAGE, "'%s' is a folder, and a file is needed", path);
+    FTH_TRY(find_folder(list, path, (size_t)(name - path), err));
+    const char *full =
+        fth__store_print(&list->texts, "%s/%s", list->canonical[1] ? list->canonical : "", name);
+    const char *label =
+        full ? fth__store_text(&list->texts, title ? title : "", title ? strlen(title) : 0) : NULL;
+    if (!label) return no_memory(err);
+    const int64_t at = fth__file_list_find(list, full);
+    if (at >= 0) {
+        if ((list->file[at].kind == FTH_FILE_INPUT) == (kind == FTH_FILE_INPUT)) return FTH_OK;
+        return FTH_FAIL(err, FTH_E_USAGE, "%s would be both read and left by one stage", full);
+    }
+    FTH_TRY(fth__grow(list->mem, &list->file, &list->cap, list->n + 1, err));
+    list->file[list->n++] = (fth_task_file){.kind = kind, .path = full, .title = label};
+    return FTH_OK;
+}
+
+static int64_t mtime_of(const struct stat *st)
+{
+    return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+}
+
+bool fth__file_look(const char *path, uint64_t *bytes, int64_t *mtime_ns)
+{
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return false;
+    *bytes = (uint64_t)st.st_size;
+    *mtime_ns = mtime_of(&st);
+    return true;
+}
+
+static fth_status hash_pieces(const fth__file *f, void *piece, fth__hash *h, fth_err *err)
+{
+    for (uint64_t at = 0;;) {
+        const ssize_t got = pread(f->fd, piece, PIECE, (off_t)at);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0)
+            return FTH__FILE_FAIL(err, FTH_E_FILE_READ, f->path, at, "%s", strerror(errno));
+        if (got == 0) return FTH_OK;
+        if (f->bytes >= DROP_FROM) (void)posix_fadvise(f->fd, (off_t)at, got, POSIX_FADV_DONTNEED);
+        fth__hash_add(h, piece, (size_t)got);
+        at += (uint64_t)got;
+    }
+}
+
+fth_status fth__file_hash(fth_mem *mem, const char *path, fth_task_file *out, fth_err *err)
+{
+    fth__file *f = NULL;
+    void *piece = NULL;
+    struct stat st;
+    fth__hash h;
+    fth__hash_init(&h, 0);
+    fth_status s = fth__file_open(&f, mem, path, err);
+    if (s == FTH_OK) s = fth__heap_take(mem, PIECE, 1, &piece, err);
+    /* The time first: a change while it is read shows as another time later. */
+    if (s == FTH_OK && fstat(f->fd, &st) != 0)
+        s = FTH_FAIL(err, FTH_E_FILE_READ, "%s: %s", path, strerror(errno));
+    if (s == FTH_OK) s = hash_pieces(f, piece, &h, err);
+    if (s == FTH_OK) {
+        out->bytes = (uint64_t)st.st_size;
+        out->mtime_ns = mtime_of(&st);
+        out->hash = fth__hash_get(&h);
+    }
+    fth__heap_free(mem, piece);
+    fth__file_close(f);
+    return s;
+}
+
+fth_status fth__folder_make(fth_mem *mem, const char *path, fth_err *err)
+{
+    char part[PATH_MAX];
+    const size_t n = strlen(path);
+    if (n >= sizeof part)
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: %s", path, strerror(ENAMETOOLONG));
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) return FTH_OK;
+    memcpy(part, path, n + 1);
+    for (size_t i = 1; i <= n; i++) {
+        if (part[i] != '/' && part[i] != '\0') continue;
+        const char end = part[i];
+        part[i] = '\0';
+        const int why = fth__mem_write_fails(mem) ? ENOSPC : mkdir(part, 0777) != 0 ? errno : 0;
+        /* It is asked afterwards: above a folder of ours there may be some that are not. */
+        if (why && stat(part, &st) != 0) {
+            FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: the folder cannot be made: %s", part,
+                     strerror(why));
+            fth_err_hint(err, "check free space and permissions, or choose another output_dir");
+            return FTH_E_FILE_WRITE;
+        }
+        part[i] = end;
+    }
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: it exists and is not a folder", path);
+}

@@ -1,0 +1,310 @@
+/* stage.c - one stage of one job, in this process: look, plan, run, check, record.
+ *
+ * Nothing is touched before the plan says yes. Then the old record goes, so that a stage that is
+ * killed half way counts as not done, and the new one is put in place as the last act.
+ */
+#include "job/stage.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "job/ledger.h"
+#include "job/view.h"
+#include "mem/heap.h"
+#include "mem/inject.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* ---- begin and end ---- */
+
+static void fill_call(fth__stage_link *link, const fth_stage_options *opt)
+{
+    const fth_job *job = opt->job;
+    const bool shared = opt->stage->shared;
+    fth__task_id(link->id, sizeof link->id, opt->stage, job->model);
+    snprintf(link->model_dir, sizeof link->model_dir, "%s%s%s", job->output_dir, shared ? "" : "/",
+             shared ? "" : job->model);
+    link->call = (fth_stage_call){.instrument = job->instrument,
+                                  .stage = opt->stage,
+                                  .config = job->config,
+                                  .model = shared ? "" : job->model,
+                                  .output_dir = job->output_dir,
+                                  .model_dir = link->model_dir,
+                                  .flags = opt->flags,
+                                  .job = job->name,
+                                  .attempt = opt->attempt ? opt->attempt : "",
+                                  .link = link};
+}
+
+/* The device is resolved here, before anything of the job is looked at. */
+static fth_status begin(fth__stage_link *link, const fth_stage_options *opt, fth_err *err)
+{
+    *link = (fth__stage_link){.opt = opt};
+    link->started = fth__wall_seconds();
+    link->clock0 = fth__clock_seconds();
+    link->sent_at = -1;
+    if (!opt->job || !opt->stage || !opt->stage->plan || !opt->stage->run)
+        return FTH_FAIL(err, FTH_E_USAGE, "a job and a stage that can plan and run are needed");
+    fth__mem_process_peak_reset();
+    link->resident0 = fth__mem_process_bytes();
+    fill_call(link, opt);
+    FTH_TRY(fth_context_create(&link->call.context, &opt->engine, err));
+    pthread_mutex_init(&link->lock, NULL);
+    fth__file_list_init(&link->list, fth_context_mem(link->call.context));
+    snprintf(link->result.device, sizeof link->result.device, "%s",
+             fth_context_device(link->call.context));
+    return FTH_OK;
+}
+
+static fth_status end(fth__stage_link *link, fth_status s, fth_err *err)
+{
+    if (!link->call.context) return s;
+    fth__heap_free(link->list.mem, link->before);
+    fth__file_list_clear(&link->list);
+    pthread_mutex_destroy(&link->lock);
+    const fth_status closed = fth_context_destroy(link->call.context, s == FTH_OK ? err : NULL);
+    return s == FTH_OK ? closed : s;
+}
+
+/* ---- before anything is touched ---- */
+
+/* A runner that lives here and did not start this process. */
+static fth_status check_lock(const fth__stage_link *link, fth_err *err)
+{
+    (void)link, (void)err;
+    return FTH_OK;
+}
+
+static const fth_stage *find_stage(const fth_instrument *instrument, const char *name, size_t n)
+{
+    for (int i = 0; i < instrument->n_stages; i++)
+        if (strlen(instrument->stage[i].name) == n &&
+            strncmp(instrument->stage[i].name, name, n) == 0)
+            return &instrument->stage[i];
+    return NULL;
+}
+
+static fth_status not_there(const fth__stage_link *link, const char *path, const fth_stage *maker,
+                            fth_err *err)
+{
+    const fth_job *job = link->opt->job;
+    FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: stage '%s' needs this file, and it is not there%s%s%s",
+             path, link->opt->stage->name, maker ? "; stage '" : "", maker ? maker->name : "",
+             maker ? "' makes it" : "");
+    if (maker)
+        fth_err_hint(err, "run 'fathom %s %s -c %s' first", job->instrument->name, maker->name,
+                     job->config_path ? job->config_path : "CONFIG");
+    else
+        fth_err_hint(err, "check the path in the config");
+    return FTH_E_FILE_OPEN;
+}
+
+/* Results of other settings are used all the same, but not without a word. */
+static fth_status notice_change(fth__stage_link *link, const fth__record *record,
+                                const fth_stage *maker, fth_err *err)
+{
+    char reason[400];
+    bool same = false;
+    FTH_TRY(fth__record_check(record, link->opt->job, maker, &same, reason, sizeof reason, err));
+    if (!same)
+        fth_stage_say(&link->call,
+                      "notice: '%s' would run again, its results are used as they "
+                      "are: %s",
+                      maker->name, reason);
+    return FTH_OK;
+}
+
+/* The outputs of one earlier stage are inputs. */
+static fth_status add_before(fth__stage_link *link, const fth_stage *maker, fth_err *err)
+{
+    const fth_job *job = link->opt->job;
+    fth_mem *mem = link->list.mem;
+    char id[256], path[PATH_MAX];
+    fth__task_id(id, sizeof id, maker, job->model);
+    fth__record_before *b = &link->before[link->n_before];
+    if (!fth__record_path(path, sizeof path, job->output_dir, id))
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: the path is too long", job->output_dir);
+    b->id = fth__store_text(&link->list.texts, id, strlen(id));
+    if (!b->id) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the stages before");
+    if (!fth__file_look(path, &b->bytes, &b->mtime_ns)) return not_there(link, path, maker, err);
+    fth__record *record = NULL;
+    FTH_TRY(fth__record_read(&record, mem, job->output_dir, id, err));
+    if (!record) return not_there(link, path, maker, err);
+    link->n_before++;
+    fth_status s = notice_change(link, record, maker, err);
+    for (int64_t i = 0; s == FTH_OK && i < record->n_files; i++) {
+        const fth_task_file *f = &record->file[i];
+        if (f->kind == FTH_FILE_INPUT) continue;
+        fth_task_file now = *f;
+        if (!fth__file_look(f->path, &now.bytes, &now.mtime_ns))
+            s = not_there(link, f->path, maker, err);
+        const int64_t n = link->list.n;
+        if (s == FTH_OK) s = fth_file_list_add(&link->list, FTH_FILE_INPUT, f->path, f->title, err);
+        if (s != FTH_OK || link->list.n == n) continue;
+        link->list.file[n].task = link->n_before;
+        if (now.bytes == f->bytes && now.mtime_ns == f->mtime_ns) link->list.file[n].hash = f->hash;
+    }
+    fth__record_destroy(record);
+    return s;
+}
+
+static fth_status add_inputs(fth__stage_link *link, fth_err *err)
+{
+    const fth_stage *stage = link->opt->stage;
+    const fth_instrument *instrument = link->opt->job->instrument;
+    if (stage->files) FTH_TRY(stage->files(&link->call, &link->list, err));
+    void *block = NULL;
+    FTH_TRY(fth__heap_take(link->list.mem, instrument->n_stages + 1, sizeof *link->before, &block,
+                           err));
+    link->before = block;
+    for (const char *name = stage->after ? stage->after : ""; *name;) {
+        const size_t n = strcspn(name, " ");
+        const fth_stage *maker = find_stage(instrument, name, n);
+        if (!maker || link->n_before == instrument->n_stages)
+            return FTH_FAIL(err, FTH_E_INTERNAL,
+                            "stage '%s' of '%s' comes after '%.*s', which is "
+                            "none of its stages",
+                            stage->name, instrument->name, (int)n, name);
+        FTH_TRY(add_before(link, maker, err));
+        name += n;
+        name += strspn(name, " ");
+    }
+    for (int64_t i = 0; i < link->list.n; i++) {
+        fth_task_file *f = &link->list.file[i];
+        if (f->kind == FTH_FILE_INPUT && !fth__file_look(f->path, &f->bytes, &f->mtime_ns))
+            return not_there(link, f->path, NULL, err);
+    }
+    return FTH_OK;
+}
+
+/* ---- run ---- */
+
+static fth_status prepare(fth__stage_link *link, fth_err *err)
+{
+    const char *dir = link->opt->job->output_dir;
+    char path[PATH_MAX];
+    const int n = snprintf(path, sizeof path, "%s/.fathom", dir);
+    if (n < 0 || (size_t)n >= sizeof path)
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: the path is too long", dir);
+    FTH_TRY(fth__folder_make(link->list.mem, path, err));
+    FTH_TRY(fth__folder_make(link->list.mem, link->model_dir, err));
+    return fth__record_remove(dir, link->id, err);
+}
+
+static fth_status check_outputs(const fth__stage_link *link, fth_err *err)
+{
+    for (int64_t i = 0; i < link->list.n; i++) {
+        const fth_task_file *f = &link->list.file[i];
+        uint64_t bytes;
+        int64_t mtime;
+        if (f->kind != FTH_FILE_INPUT && !fth__file_look(f->path, &bytes, &mtime))
+            return FTH_FAIL(err, FTH_E_INTERNAL, "stage '%s' ended without leaving %s",
+                            link->opt->stage->name, f->path);
+    }
+    return FTH_OK;
+}
+
+/* Inputs were looked at before the run; one that is not the same now belongs to no result. The hash
+ * of an earlier stage's output is known already. */
+static fth_status hash_file(fth_mem *mem, fth_task_file *f, fth_err *err)
+{
+    const fth_task_file then = *f;
+    if (f->kind == FTH_FILE_INPUT && f->hash != 0) {
+        if (!fth__file_look(f->path, &f->bytes, &f->mtime_ns)) f->bytes = 0, f->mtime_ns = 0;
+    } else {
+        FTH_TRY(fth__file_hash(mem, f->path, f, err));
+    }
+    if (f->kind != FTH_FILE_INPUT || (f->bytes == then.bytes && f->mtime_ns == then.mtime_ns))
+        return FTH_OK;
+    FTH_FAIL(err, FTH_E_FILE_READ, "%s: this input changed while the stage ran", f->path);
+    fth_err_hint(err, "run the stage again when nothing writes the file");
+    return FTH_E_FILE_READ;
+}
+
+static fth_status leave_record(fth__stage_link *link, fth_err *err)
+{
+    fth_mem *mem = link->list.mem;
+    const fth_job *job = link->opt->job;
+    for (int64_t i = 0; i < link->list.n; i++) FTH_TRY(hash_file(mem, &link->list.file[i], err));
+    char *lines = NULL;
+    FTH_TRY(fth__record_lines(mem, job->config, link->opt->stage->keys, &lines, err));
+    fth__record r = {.mem = mem,
+                     .output_dir = job->output_dir,
+                     .config = lines,
+                     .config_hash = fth__hash_str(lines, 0),
+                     .input_hash = fth__record_input_hash(link->list.file, link->list.n),
+                     .file = link->list.file,
+                     .n_files = link->list.n,
+                     .before = link->before,
+                     .n_before = link->n_before,
+                     .started = link->started,
+                     .ended = fth__wall_seconds(),
+                     .result = link->result};
+    fth__str_copy(r.attempt, sizeof r.attempt, link->call.attempt);
+    fth__str_copy(r.version, sizeof r.version, fth_version());
+    fth__stage_point(link, "before_record");
+    const fth_status s = fth__record_write(&r, job->output_dir, link->id, err);
+    fth__heap_free(mem, lines);
+    if (s == FTH_OK) fth__stage_point(link, "after_record");
+    return s;
+}
+
+/* A device that was asked for and did nothing is a failure, whatever the results are. */
+static fth_status check_device(const fth__stage_link *link, fth_err *err)
+{
+    if (link->runs == 0 || strncmp(link->result.device, "cuda", 4) != 0 ||
+        link->result.device_seconds > 0)
+        return FTH_OK;
+    return FTH_FAIL(err, FTH_E_DEVICE, "stage '%s' ran on %s, which did no work",
+                    link->opt->stage->name, link->result.device);
+}
+
+static fth_status plan_and_run(fth__stage_link *link, fth_err *err)
+{
+    const fth_stage *stage = link->opt->stage;
+    FTH_TRY(stage->plan(&link->call, &link->result.plan, NULL, err));
+    fth__stage_send_plan(link);
+    FTH_TRY(prepare(link, err));
+    fth__stage_point(link, "stage_planned");
+    FTH_TRY(stage->run(&link->call, err));
+    FTH_TRY(check_outputs(link, err));
+    fth__stage_point(link, "after_outputs");
+    fth__stage_send_last(link);
+    fth__stage_measure(link);
+    FTH_TRY(check_device(link, err));
+    return leave_record(link, err);
+}
+
+fth_status fth_stage_execute(const fth_stage_options *opt, fth_stage_result *out, fth_err *err)
+{
+    fth__stage_link link;
+    if (out) *out = (fth_stage_result){0};
+    fth_status s = begin(&link, opt, err);
+    if (s == FTH_OK) {
+        fth__stage_point(&link, "stage_start");
+        s = check_lock(&link, err);
+        if (s == FTH_OK) s = add_inputs(&link, err);
+        if (s == FTH_OK) s = plan_and_run(&link, err);
+        if (s != FTH_OK) {
+            fth__stage_send_last(&link);
+            fth__stage_measure(&link);
+        } else {
+            fth__stage_say_end(&link);
+        }
+        fth__stage_send_end(&link, s);
+        if (out) *out = link.result;
+    }
+    return end(&link, s, err);
+}
+
+fth_status fth_stage_predict(const fth_stage_options *opt, FILE *show, fth_stage_result *out,
+                             fth_err *err)
+{
+    fth__stage_link link;
+    if (out) *out = (fth_stage_result){0};
+    fth_status s = begin(&link, opt, err);
+    if (s == FTH_OK) s = opt->stage->plan(&link.call, &link.result.plan, show, err);
+    if (s == FTH_OK && out) *out = link.result;
+    return end(&link, s, err);
+}

@@ -1,0 +1,329 @@
+/* stage_link.c - what a running stage says: progress, numbers, lines for people.
+ *
+ * Progress leaves as lines of JSON, at most ten a second; the last one is kept and always sent.
+ */
+#include "base/clock.h"
+#include "base/json.h"
+#include "job/stage.h"
+#include "job/view.h"
+#include "mem/inject.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LINE = 4096 };
+static const double apart_s = 0.1; /* between two lines of progress */
+
+static fth__stage_link *link_of(const fth_stage_call *call)
+{
+    return call ? call->link : NULL;
+}
+
+/* ---- lines of JSON ---- */
+
+static void add_number(fth__text *t, const char *key, double v)
+{
+    fth__text_add(t, ",\"%s\":", key);
+    fth__json_number(t, v, 9);
+}
+
+static void add_bytes(fth__text *t, const char *key, uint64_t v)
+{
+    fth__text_add(t, ",\"%s\":%llu", key, (unsigned long long)v);
+}
+
+static void add_text(fth__text *t, const char *key, const char *v)
+{
+    fth__text_add(t, ",\"%s\":", key);
+    fth__json_string(t, v);
+}
+
+static void begin_line(fth__text *t, char *line, const fth__stage_link *link, const char *event)
+{
+    fth__text_init(t, line, LINE);
+    fth__text_add(t, "{\"t\":%.3f", fth__wall_seconds());
+    for (char *c = line; *c; c++)
+        if (*c == ',') *c = '.'; /* the point of some locales */
+    if (event) add_text(t, "event", event);
+    add_text(t, "job", link->opt->job->name);
+    add_text(t, "stage", link->opt->stage->name);
+}
+
+/* A line that was cut is no JSON: rather none. */
+static void send_line(fth__text *t, const fth__stage_link *link)
+{
+    fth__text_add(t, "}");
+    if (link->opt->progress && !fth__text_is_cut(t)) link->opt->progress(link->opt->user, t->data);
+}
+
+/* Names that the line has already. */
+static bool is_taken(const char *name)
+{
+    static const char *const taken[] = {"t",    "job",   "stage", "iter",  "total",
+                                        "what", "eta_s", "bytes", "event", "status"};
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
+        if (strcmp(name, taken[i]) == 0) return true;
+    return false;
+}
+
+static double remaining(const fth__stage_link *link, const fth_stage_progress *p)
+{
+    if (p->remaining_s > 0) return p->remaining_s;
+    if (p->done <= 0 || p->total <= p->done) return 0;
+    const double elapsed = fth__clock_seconds() - link->clock0;
+    return elapsed * (double)(p->total - p->done) / (double)p->done;
+}
+
+static void send_progress(fth__stage_link *link)
+{
+    char line[LINE];
+    fth__text t;
+    const fth_stage_progress *p = &link->last;
+    begin_line(&t, line, link, NULL);
+    fth__text_add(&t, ",\"iter\":%lld,\"total\":%lld", (long long)p->done, (long long)p->total);
+    if (link->what[0]) add_text(&t, "what", link->what);
+    for (int i = 0; i < FTH_STAGE_NUMBERS && p->number[i].name; i++) {
+        if (is_taken(p->number[i].name) || !isfinite(p->number[i].value)) continue;
+        fth__text_add(&t, ",");
+        fth__json_string(&t, p->number[i].name);
+        fth__text_add(&t, ":");
+        fth__json_number(&t, p->number[i].value, 9);
+    }
+    add_number(&t, "eta_s", remaining(link, p));
+    add_bytes(&t, "bytes", fth__mem_process_bytes());
+    send_line(&t, link);
+    link->waiting = false;
+}
+
+void fth__stage_send_last(fth__stage_link *link)
+{
+    pthread_mutex_lock(&link->lock);
+    if (link->waiting) send_progress(link);
+    pthread_mutex_unlock(&link->lock);
+}
+
+void fth__stage_send_plan(fth__stage_link *link)
+{
+    char line[LINE];
+    fth__text t;
+    const fth_stage_plan *p = &link->result.plan;
+    begin_line(&t, line, link, "plan");
+    add_bytes(&t, "bytes", p->host_bytes);
+    add_bytes(&t, "device_bytes", p->device_bytes);
+    add_number(&t, "seconds", p->seconds);
+    add_text(&t, "device", link->result.device);
+    add_text(&t, "text", p->text);
+    send_line(&t, link);
+}
+
+void fth__stage_send_end(fth__stage_link *link, fth_status status)
+{
+    char line[LINE];
+    fth__text t;
+    const fth_stage_result *r = &link->result;
+    begin_line(&t, line, link, "end");
+    add_text(&t, "status", fth_status_get_info(status)->code);
+    add_number(&t, "seconds", r->seconds);
+    add_bytes(&t, "ledger_bytes", r->ledger_bytes);
+    add_bytes(&t, "growth_bytes", r->growth_bytes);
+    add_bytes(&t, "read_bytes", r->read_bytes);
+    add_bytes(&t, "written_bytes", r->written_bytes);
+    add_number(&t, "io_seconds", r->io_seconds);
+    add_number(&t, "compute_seconds", r->compute_seconds);
+    add_number(&t, "device_seconds", r->device_seconds);
+    add_text(&t, "bound_by", r->bound_by);
+    send_line(&t, link);
+}
+
+/* ---- what stages call ---- */
+
+/* Names are copied: the line may go out when they are gone. */
+static void keep(fth__stage_link *link, const fth_stage_progress *p)
+{
+    link->last = *p;
+    fth__str_copy(link->what, sizeof link->what, p->what);
+    for (int i = 0; i < FTH_STAGE_NUMBERS && p->number[i].name; i++) {
+        fth__str_copy(link->name[i], FTH__STAGE_NAME, p->number[i].name);
+        link->last.number[i].name = link->name[i];
+    }
+    link->waiting = true;
+}
+
+bool fth_stage_report(const fth_stage_call *call, const fth_stage_progress *progress)
+{
+    fth__stage_link *link = link_of(call);
+    if (!link) return true;
+    if (progress) {
+        pthread_mutex_lock(&link->lock);
+        keep(link, progress);
+        const double now = fth__clock_seconds();
+        if (now - link->sent_at >= apart_s) {
+            link->sent_at = now;
+            send_progress(link);
+        }
+        pthread_mutex_unlock(&link->lock);
+    }
+    fth__stage_point(link, "mid_run");
+    return !fth_stage_is_cancelled(call);
+}
+
+bool fth_stage_run_progress(void *call, const fth_progress *progress)
+{
+    fth_stage_progress p = {.done = (int64_t)(1000.0 * progress->fraction),
+                            .total = 1000,
+                            .remaining_s = progress->remaining_s,
+                            .what = progress->what};
+    return fth_stage_report(call, &p);
+}
+
+bool fth_stage_is_cancelled(const fth_stage_call *call)
+{
+    const fth__stage_link *link = link_of(call);
+    return link && link->opt->stop && link->opt->stop(link->opt->user);
+}
+
+static void take_most(uint64_t *most, uint64_t v)
+{
+    if (v > *most) *most = v;
+}
+
+void fth_stage_account(const fth_stage_call *call, const fth_run_report *r)
+{
+    fth__stage_link *link = link_of(call);
+    if (!link || !r) return;
+    pthread_mutex_lock(&link->lock);
+    fth_run_report *m = &link->most;
+    /* Where a ledger was not as planned, that run is the one to show. */
+    if (link->runs == 0 ||
+        (m->ledger_bytes == m->planned_bytes &&
+         (r->ledger_bytes != r->planned_bytes || r->planned_bytes > m->planned_bytes))) {
+        m->planned_bytes = r->planned_bytes;
+        m->ledger_bytes = r->ledger_bytes;
+    }
+    take_most(&m->touched_bytes, r->touched_bytes);
+    take_most(&m->growth_bytes, r->growth_bytes);
+    take_most(&m->allowance_bytes, r->allowance_bytes);
+    m->growth_known = r->growth_known && (link->runs == 0 || m->growth_known);
+    m->kept = r->kept && (link->runs == 0 || m->kept);
+    m->seconds += r->seconds;
+    m->io_seconds += r->io_seconds;
+    m->compute_seconds += r->compute_seconds;
+    m->read_bytes += r->read_bytes;
+    m->written_bytes += r->written_bytes;
+    link->runs++;
+    take_most(&link->process_peak, fth__mem_process_peak()); /* the next run starts it again */
+    pthread_mutex_unlock(&link->lock);
+}
+
+fth_status fth_stage_wrote(const fth_stage_call *call, fth_file_kind kind, const char *path,
+                           const char *title, fth_err *err)
+{
+    fth__stage_link *link = link_of(call);
+    if (!link) return FTH_OK;
+    if (kind == FTH_FILE_INPUT)
+        return FTH_FAIL(err, FTH_E_USAGE, "%s was written: it is no input", path);
+    pthread_mutex_lock(&link->lock);
+    const fth_status s = fth_file_list_add(&link->list, kind, path, title, err);
+    pthread_mutex_unlock(&link->lock);
+    return s;
+}
+
+void fth_stage_say(const fth_stage_call *call, const char *fmt, ...)
+{
+    fth__stage_link *link = link_of(call);
+    if (!link) return;
+    char text[1024], line[LINE];
+    fth__text t;
+    va_list args;
+    va_start(args, fmt);
+    fth__text_init(&t, text, sizeof text);
+    fth__text_addv(&t, fmt, args);
+    fth__text_mark_cut(&t);
+    va_end(args);
+    pthread_mutex_lock(&link->lock);
+    if (link->opt->say) link->opt->say(link->opt->user, text);
+    begin_line(&t, line, link, "say");
+    add_text(&t, "text", text);
+    send_line(&t, link);
+    pthread_mutex_unlock(&link->lock);
+}
+
+void fth__stage_point(const fth__stage_link *link, const char *name)
+{
+    if (link->opt->point) link->opt->point(link->opt->user, name);
+}
+
+void fth_stage_point(const fth_stage_call *call, const char *name)
+{
+    const fth__stage_link *link = link_of(call);
+    if (link) fth__stage_point(link, name);
+}
+
+bool fth_stage_flag(const fth_stage_call *call, const char *name)
+{
+    for (const char *const *f = call->flags; f && *f; f++)
+        if (strcmp(*f, name) == 0) return true;
+    return false;
+}
+
+/* ---- the end ---- */
+
+/* "compute 93 %, storage 7 %", the largest first; parts under half a percent are left out. */
+static void format_bound(const fth__stage_link *link, char *text, size_t bytes)
+{
+    const fth_run_report *m = &link->most;
+    const double total = link->result.seconds > m->seconds ? link->result.seconds : m->seconds;
+    struct {
+        const char *name;
+        double seconds;
+    } part[3] = {{"compute", m->compute_seconds},
+                 {"storage", m->seconds - m->compute_seconds},
+                 {"outside the engine", total - m->seconds}};
+    fth__text t;
+    fth__text_init(&t, text, bytes);
+    for (int done = 0; done < 3 && total > 0; done++) {
+        int best = 0;
+        for (int i = 1; i < 3; i++)
+            if (part[i].seconds > part[best].seconds) best = i;
+        const double percent = 100.0 * part[best].seconds / total;
+        if (percent < 0.5) break;
+        fth__text_add(&t, "%s%s %.0f %%", done > 0 ? ", " : "", part[best].name, percent);
+        part[best].seconds = -1;
+    }
+}
+
+void fth__stage_measure(fth__stage_link *link)
+{
+    fth_stage_result *r = &link->result;
+    r->seconds = fth__clock_seconds() - link->clock0;
+    take_most(&link->process_peak, fth__mem_process_peak());
+    if (link->process_peak > link->resident0)
+        r->growth_bytes = link->process_peak - link->resident0;
+    r->ledger_bytes = link->most.ledger_bytes;
+    r->read_bytes = link->most.read_bytes;
+    r->written_bytes = link->most.written_bytes;
+    r->io_seconds = link->most.io_seconds;
+    r->compute_seconds = link->most.compute_seconds;
+    format_bound(link, r->bound_by, sizeof r->bound_by);
+}
+
+void fth__stage_say_end(fth__stage_link *link)
+{
+    const fth_stage_result *r = &link->result;
+    char text[1024], a[24], b[24];
+    fth_stage_say(&link->call, "device  %s (%s): %lld run%s, %.3f s computing of %.3f s; %s",
+                  r->device, fth_context_device_reason(link->call.context), (long long)link->runs,
+                  link->runs == 1 ? "" : "s", r->compute_seconds, r->seconds,
+                  r->bound_by[0] ? r->bound_by : "nothing to do");
+    if (link->runs > 0) {
+        fth_run_report_format(&link->most, text, sizeof text);
+        for (char *line = text, *end; *line; line = end) {
+            end = line + strcspn(line, "\n");
+            if (*end) *end++ = '\0';
+            fth_stage_say(&link->call, "%s", line);
+        }
+    }
+    fth_stage_say(&link->call, "process %s grown, %s planned",
+                  fth_mem_format_size(r->growth_bytes, a, sizeof a),
+                  fth_mem_format_size(r->plan.host_bytes, b, sizeof b));
+}

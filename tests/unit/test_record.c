@@ -1,0 +1,282 @@
+/* test_record.c - records of finished stages: what they hold, and why a stage runs again.
+ * seconds: 3 */
+#include "testing/toy.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "job/record.h"
+
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *const ids[] = {"make", "use.m"};
+
+static fth__record *read_record(toy *t, int stage)
+{
+    fth__record *r = NULL;
+    OKE(fth__record_read(&r, t->mem, t->dir, ids[stage], &t->err), &t->err);
+    if (!r) FAIL("there is no record of %s", ids[stage]);
+    return r;
+}
+
+/* "": it would do the same; or why not. */
+static const char *reason(toy *t, int stage)
+{
+    static char text[600];
+    bool same = true;
+    fth__record *r = read_record(t, stage);
+    OKE(fth__record_check(r, &t->job, &toy_stages[stage], &same, text, sizeof text, &t->err),
+        &t->err);
+    fth__record_destroy(r);
+    IS_TRUE(same == (text[0] == '\0'));
+    return text;
+}
+
+/* The same folder under another config. */
+static const char *reason_with(const char *name, const char *text, int stage)
+{
+    toy *t = toy_open(name, text);
+    const char *why = reason(t, stage);
+    toy_close(t);
+    return why;
+}
+
+static toy *done(const char *name, const char *text)
+{
+    toy *t = toy_open(name, text);
+    OKE(toy_run(t, 0, NULL), &t->err);
+    OKE(toy_run(t, 1, NULL), &t->err);
+    return t;
+}
+
+static const char *in(const toy *t, const char *name)
+{
+    static char path[2][PATH_MAX];
+    static int turn;
+    toy_path(path[turn ^= 1], t->dir, name);
+    return path[turn];
+}
+
+static void touch(const char *path, long seconds)
+{
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1000000000 + seconds}};
+    IS_TRUE(utimensat(AT_FDCWD, path, times, 0) == 0);
+}
+
+static void change_byte(const char *path, long at)
+{
+    FILE *f = fopen(path, "r+b");
+    fseek(f, at, SEEK_SET);
+    const int c = fgetc(f);
+    fseek(f, at, SEEK_SET);
+    fputc(c ^ 1, f);
+    fclose(f);
+    touch(path, 7);
+}
+
+TEST(a_record_says_what_was_done)
+{
+    toy *t = toy_open("says", "name: x\nmake: {n: 50, extra: true}\n");
+    t->opt.attempt = "attempt-1";
+    OKE(toy_run(t, 0, NULL), &t->err);
+    fth_stage_result result;
+    OKE(toy_run(t, 1, &result), &t->err);
+    fth__record *r = read_record(t, 1);
+    EQ_STR(r->attempt, "attempt-1");
+    EQ_STR(r->version, fth_version());
+    EQ_STR(r->config, "use.factor: 2\nuse.fail: false\nuse.wait: 0\n");
+    EQ_U64(r->config_hash, fth__hash_str(r->config, 0));
+    IS_TRUE(r->started > 1.5e9 && r->ended >= r->started && r->ended < r->started + 60);
+    EQ_I64(r->n_before, 1);
+    EQ_STR(r->before[0].id, "make");
+    EQ_I64(r->n_files, 3);
+    EQ_STR(r->file[0].path, in(t, "m/sum.npy"));
+    EQ_STR(r->file[0].title, "sum");
+    EQ_U64(r->file[0].bytes, 128 + 8);
+    IS_TRUE(r->file[0].kind == FTH_FILE_OUTPUT && r->file[1].kind == FTH_FILE_INPUT);
+    EQ_STR(r->file[1].path, in(t, "numbers.npy"));
+    EQ_STR(r->file[2].path, in(t, "extra.npy"));
+    EQ_I64(r->file[1].task, 1);
+    size_t bytes;
+    unsigned char *data = t_file_read(in(t, "numbers.npy"), &bytes);
+    EQ_U64(r->file[1].bytes, bytes);
+    EQ_U64(r->file[1].hash, fth__hash_bytes(data, bytes, 0));
+    free(data);
+    EQ_STR(r->result.device, "cpu");
+    EQ_STR(r->result.bound_by, result.bound_by);
+    EQ_STR(r->result.plan.text, "n=50");
+    EQ_U64(r->result.ledger_bytes, result.ledger_bytes);
+    EQ_F64(r->result.seconds, result.seconds);
+    EQ_F64(r->result.compute_seconds, result.compute_seconds);
+    EQ_STR(reason(t, 1), "");
+    EQ_STR(reason(t, 0), "");
+    fth__record_destroy(r);
+    toy_close(t);
+}
+
+TEST(changed_keys_are_named_with_both_values)
+{
+    toy *t = done("keys", "name: x\nmake: {n: 50}\n");
+    EQ_STR(reason_with("keys", "name: other\nmake: {n: 5e1}\noutput_dir: elsewhere\n", 0), "");
+    EQ_STR(reason_with("keys", "name: x\nmake:\n  n: 60\n", 0),
+           "make.n was 50, is 60 (toy.yaml:3:6)");
+    EQ_STR(reason_with("keys", "name: x\nmake: {n: 60}\n", 1), ""); /* none of its keys */
+    EQ_STR(reason_with("keys", "name: x\nseed: 9\n", 0),
+           "seed was 1, is 9 (toy.yaml:2:7), make.n was 50, is 1000 (default)");
+    HAS(reason_with("keys", "name: x\nseed: 9\nmake: {n: 60, start: 3, extra: true}", 0),
+        "make.start was 0.5, is 3 (toy.yaml:3:22) and 1 more");
+    toy_close(t);
+}
+
+TEST(files_are_compared_by_content_when_their_time_changed)
+{
+    toy *t = done("files", "name: x\n");
+    touch(in(t, "numbers.npy"), 1);
+    touch(in(t, "m/sum.npy"), 1);
+    EQ_STR(reason(t, 0), "");
+    EQ_STR(reason(t, 1), "");
+    change_byte(in(t, "m/sum.npy"), 130);
+    EQ_STR(reason(t, 1), "output m/sum.npy changed");
+    change_byte(in(t, "m/sum.npy"), 130);
+    EQ_STR(reason(t, 1), "");
+    change_byte(in(t, "numbers.npy"), 200);
+    EQ_STR(reason(t, 0), "output numbers.npy changed");
+    EQ_STR(reason(t, 1), "input numbers.npy changed");
+    remove(in(t, "numbers.npy"));
+    EQ_STR(reason(t, 0), "output numbers.npy is missing");
+    EQ_STR(reason(t, 1), "input numbers.npy is missing");
+    remove(in(t, "m/sum.npy"));
+    EQ_STR(reason(t, 1), "output m/sum.npy is missing");
+    toy_close(t);
+}
+
+TEST(inputs_come_and_go)
+{
+    char text[PATH_MAX + 40];
+    const char *list = t_temp_path("list.txt");
+    t_file_write(list, "a\n", 2);
+    toy *t = done("inputs", "name: x\nmake: {n: 9}\n");
+    snprintf(text, sizeof text, "name: x\nmake: {n: 9, list: %s}\n", list);
+    HAS(reason_with("inputs", text, 0), "make.list was ~, is ");
+    toy_close(t);
+    t = done("inputs", text);
+    EQ_STR(reason(t, 0), "");
+    t_file_write(list, "b\nc\n", 4);
+    EQ_STR(reason(t, 0), "input list.txt changed");
+    remove(list);
+    EQ_STR(reason(t, 0), "input list.txt is missing");
+    toy_close(t);
+}
+
+TEST(the_stages_before_count)
+{
+    toy *t = done("before", "name: x\nmake: {n: 9}\n");
+    OKE(toy_run(t, 0, NULL), &t->err); /* again, with the same bytes */
+    EQ_STR(reason(t, 1), "");
+    toy_close(t);
+    t = toy_open("before", "name: x\nmake: {n: 9, extra: true}\n");
+    OKE(toy_run(t, 0, NULL), &t->err);
+    EQ_STR(reason(t, 1), "input extra.npy is new");
+    OKE(toy_run(t, 1, NULL), &t->err);
+    EQ_STR(reason(t, 1), "");
+    toy_close(t);
+    t = toy_open("before", "name: x\nmake: {n: 9}\n");
+    OKE(toy_run(t, 0, NULL), &t->err);
+    EQ_STR(reason(t, 1), "input extra.npy is not made by make any more");
+    OK(fth__record_remove(t->dir, "make", NULL));
+    OK(fth__record_remove(t->dir, "make", NULL));
+    EQ_STR(reason(t, 1), "make has to run first");
+    toy_close(t);
+}
+
+TEST(a_moved_folder_keeps_its_records)
+{
+    toy *t = done("here", "name: x\n");
+    fth__record *a = read_record(t, 1);
+    char there[PATH_MAX];
+    snprintf(there, sizeof there, "%s", t->dir);
+    strcpy(strrchr(there, '/'), "/there");
+    IS_TRUE(rename(t->dir, there) == 0);
+    EQ_STR(reason_with("there", "name: x\n", 0), "");
+    EQ_STR(reason_with("there", "name: x\n", 1), "");
+    fth__record *b = NULL;
+    OK(fth__record_read(&b, t->mem, there, "use.m", NULL));
+    EQ_U64(a->input_hash, b->input_hash);
+    fth__record_destroy(a);
+    fth__record_destroy(b);
+    toy_close(t);
+}
+
+/* Whatever byte is changed, and wherever it is cut. */
+TEST(damage_is_found)
+{
+    toy *t = done("damage", "name: x\n");
+    char path[PATH_MAX];
+    toy_path(path, t->dir, ".fathom/use.m.json");
+    size_t bytes;
+    unsigned char *data = t_file_read(path, &bytes);
+    fth__record *r = NULL;
+    for (size_t i = 0; i < bytes; i += 7) {
+        data[i] ^= 1;
+        t_file_write(path, data, bytes);
+        IS(fth__record_read(&r, t->mem, t->dir, "use.m", &t->err), FTH_E_FILE_FORMAT);
+        IS_TRUE(r == NULL);
+        data[i] ^= 1;
+        t_file_write(path, data, i);
+        fth_err_clear(&t->err);
+        IS(fth__record_read(&r, t->mem, t->dir, "use.m", &t->err), FTH_E_FILE_FORMAT);
+        HAS(t->err.text, ".fathom/use.m.json");
+    }
+    free(data);
+    IS_TRUE(unlink(path) == 0);
+    OK(fth__record_read(&r, t->mem, t->dir, "use.m", NULL));
+    IS_TRUE(r == NULL);
+    toy_close(t);
+}
+
+/* A record that is whole but lacks a fact, or has one of another type. */
+TEST(every_fact_is_asked_for)
+{
+    static const char *const facts[] = {"record",   "version", "attempt",      "started",
+                                        "config",   "device",  "ledger_bytes", "config_hash",
+                                        "seconds",  "files",   "before",       "path",
+                                        "mtime_ns", "xxh64",   "kind"};
+    toy *t = done("facts", "name: x\n");
+    char path[PATH_MAX], key[40], hex[17];
+    toy_path(path, t->dir, ".fathom/make.json");
+    size_t bytes;
+    char *data = (char *)t_file_read(path, &bytes);
+    data[bytes] = '\0';
+    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
+        snprintf(key, sizeof key, "\"%s\":", facts[i]);
+        char *at = strstr(data, key);
+        if (!at) FAIL("no %s in the record", key);
+        at[1] ^= 1; /* another name */
+        char *end = strstr(data, ",\n \"check\"");
+        fth__hash_hex(fth__hash_bytes(data, (size_t)(end - data), 0), hex);
+        memcpy(end + 13, hex, 16);
+        t_file_write(path, data, bytes);
+        fth__record *r = NULL;
+        fth_err_clear(&t->err);
+        IS(fth__record_read(&r, t->mem, t->dir, "make", &t->err), FTH_E_FILE_FORMAT);
+        HAS(t->err.text, facts[i]);
+        at[1] ^= 1;
+    }
+    free(data);
+    toy_close(t);
+}
+
+/* A thousand cached jobs of four stages are asked at every start of a run. */
+TEST(four_thousand_checks_are_quick)
+{
+    toy *t = done("quick", "name: x\nmake: {extra: true}\n");
+    const double start = fth__clock_seconds();
+    for (int i = 0; i < 4000; i++) EQ_STR(reason(t, 1), "");
+    const double took = fth__clock_seconds() - start;
+    printf("4000 checks: %.3f s\n", took);
+    if (!T_SANITIZED) LE_F64(took, 1.0);
+    toy_close(t);
+}
+
+TEST_MAIN()
