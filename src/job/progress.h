@@ -1,0 +1,37 @@
+/* job/progress.h - what a process says about itself, from the bytes of its pipes.
+ *
+ * Bytes come in any pieces. They are cut into lines; a line that is too long to be one of ours is
+ * handed on in pieces and not looked into. Nothing a process writes can be an error here.
+ */
+#ifndef FTH_JOB_PROGRESS_H
+#define FTH_JOB_PROGRESS_H
+
+#include <fathom/memory.h>
+
+enum { FTH__LINE_BYTES = 4096 };
+
+typedef struct fth__lines {
+    size_t used;
+    bool inside; /* of a line of which pieces were handed on already */
+    char text[FTH__LINE_BYTES];
+} fth__lines;
+/* `end` is '\n' or '\r', or 0 for a piece of a line that goes on; `whole` is false for every piece
+ * of a long line, its last included. The text is not terminated. */
+typedef void fth__line_fn(void *user, const char *text, size_t n, char end, bool whole);
+void fth__lines_feed(fth__lines *lines, const char *data, size_t n, fth__line_fn *each, void *user);
+/* The rest, when no more will come. */
+void fth__lines_flush(fth__lines *lines, fth__line_fn *each, void *user);
+
+typedef struct fth__progress {
+    int64_t done, total; /* total 0: not known */
+    double remaining_s;  /* 0: not known */
+    double value;        /* of the key figure; NaN: none yet */
+    char what[48];
+    uint64_t bytes; /* resident, as the process says; 0: it does not */
+} fth__progress;
+/* Text of other programs: "Iteration 500: ELBO = -1.5e3" and bars such as
+ * " 50%|##  | 5/10 [01:23<02:45, ELBO=-5.475e+05]". Fields that the line does not name stay. True
+ * for a bar: thousands of them say nothing in a log. */
+bool fth__progress_foreign(fth__progress *p, const char *line, size_t n);
+
+#endif
