@@ -131,6 +131,8 @@ fth__png *fth__png_begin(void *block, fth__put *put, void *to, int64_t width, in
 void fth__png_row(fth__png *png, const uint32_t *px);
 /* False when compression failed. */
 bool fth__png_end(fth__png *png);
+/* One chunk of a PNG file with its length, name and check sum. */
+void fth__png_chunk(fth__put *put, void *to, const char type[4], const void *data, uint32_t n);
 /* The plain red, green and blue of a premultiplied pixel. */
 void fth__plain_colour(uint32_t px, uint8_t rgb[3]);
 

@@ -31,7 +31,7 @@ static void put_u32(uint8_t *to, uint32_t v)
     for (int i = 0; i < 4; i++) to[i] = (uint8_t)(v >> (24 - 8 * i));
 }
 
-static void put_chunk(fth__png *p, const char type[4], const void *data, uint32_t n)
+void fth__png_chunk(fth__put *put, void *to, const char type[4], const void *data, uint32_t n)
 {
     uint8_t head[8], tail[4];
     put_u32(head, n);
@@ -39,9 +39,14 @@ static void put_chunk(fth__png *p, const char type[4], const void *data, uint32_
     uint32_t crc = (uint32_t)crc32(0, head + 4, 4);
     if (n) crc = (uint32_t)crc32(crc, data, n);
     put_u32(tail, crc);
-    p->put(p->to, head, 8);
-    p->put(p->to, data, n);
-    p->put(p->to, tail, 4);
+    put(to, head, 8);
+    put(to, data, n);
+    put(to, tail, 4);
+}
+
+static void put_chunk(fth__png *p, const char type[4], const void *data, uint32_t n)
+{
+    fth__png_chunk(p->put, p->to, type, data, n);
 }
 
 static void put_data(void *png, const void *bytes, uint64_t n)

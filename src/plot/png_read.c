@@ -1,0 +1,338 @@
+/* png_read.c - the rows of a PNG file, one after the other, in memory of a known size.
+ *
+ * Written here for the same reason as png.c: zlib alone can be given all of its memory, and cairo
+ * would want the whole picture. Nothing in the file is trusted: sizes are limited before anything
+ * is taken for them, and every read is inside the file.
+ */
+#include "base/checked.h"
+#include "io/file.h"
+#include "mem/heap.h"
+#include "plot/thumbnail.h"
+
+#include <string.h>
+#include <zlib.h>
+
+enum { BUFFER = 1 << 16, ROOM = 1 << 16, MOST_SIDE = 65535, MOST_PIXELS = 100000000 };
+enum { GREY = 0, RGB = 2, PALETTE = 3, GREY_ALPHA = 4, RGBA = 6 };
+
+struct fth__png_reader {
+    fth_mem *mem;
+    fth__file *file;
+    uint64_t at;         /* in the file */
+    uint32_t chunk_left; /* bytes of the present IDAT that were not read yet */
+    uint32_t width, height;
+    int depth, kind, channels;
+    uint64_t row_bytes, step; /* of a row; from a byte to its left neighbour's */
+    int64_t row;              /* rows read */
+    uint8_t *now, *above, *rgb, *buffer, *room;
+    uint64_t room_used;
+    uint8_t palette[256][3];
+    z_stream z;
+    bool inflating;
+};
+
+static uint32_t get_u32(const uint8_t *b)
+{
+    return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
+static void *take(void *opaque, unsigned n, unsigned size)
+{
+    fth__png_reader *r = opaque;
+    const uint64_t bytes = ((uint64_t)n * size + 63) / 64 * 64;
+    if (bytes > ROOM - r->room_used) return NULL;
+    void *block = r->room + r->room_used;
+    r->room_used += bytes;
+    return block;
+}
+
+static void give(void *opaque, void *block)
+{
+    (void)opaque, (void)block;
+}
+
+#define BAD(r, err, ...)                                                                           \
+    FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, (r)->file->path, (r)->at, __VA_ARGS__)
+
+/* ---- the head ---- */
+
+static fth_status read_header(fth__png_reader *r, fth_err *err)
+{
+    static const uint8_t channels[7] = {
+        [GREY] = 1, [RGB] = 3, [PALETTE] = 1, [GREY_ALPHA] = 2, [RGBA] = 4};
+    uint8_t h[33];
+    FTH_TRY(fth__file_read(r->file, 0, sizeof h, h, "the head of a PNG", err));
+    if (memcmp(h, "\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16) != 0)
+        return BAD(r, err, "expected a PNG, found something else");
+    if (get_u32(h + 29) != (uint32_t)crc32(0, h + 12, 17))
+        return BAD(r, err, "the head of the PNG is damaged: its check sum is wrong");
+    r->width = get_u32(h + 16);
+    r->height = get_u32(h + 20);
+    r->depth = h[24];
+    r->kind = h[25];
+    r->at = sizeof h;
+    if (r->width == 0 || r->height == 0)
+        return BAD(r, err, "expected a picture, found %u x %u pixels", r->width, r->height);
+    if (r->kind > RGBA || channels[r->kind] == 0 || h[26] != 0 || h[27] != 0)
+        return BAD(r, err, "expected a colour type of PNG, found %d", r->kind);
+    const bool small = r->depth == 1 || r->depth == 2 || r->depth == 4;
+    if (!(r->depth == 8 || (r->depth == 16 && r->kind != PALETTE) ||
+          (small && (r->kind == GREY || r->kind == PALETTE))))
+        return BAD(r, err, "expected a bit depth of PNG, found %d for colour type %d", r->depth,
+                   r->kind);
+    if (h[28] != 0)
+        return FTH__FILE_FAIL(err, FTH_E_FILE_FEATURE, r->file->path, 28,
+                              "interlaced PNG files are not read");
+    if (r->width > MOST_SIDE || r->height > MOST_SIDE ||
+        (uint64_t)r->width * r->height > MOST_PIXELS)
+        return FTH__FILE_FAIL(err, FTH_E_FILE_FEATURE, r->file->path, 16,
+                              "at most %d pixels on a side and %d in all are read, found %u x %u",
+                              MOST_SIDE, MOST_PIXELS, r->width, r->height);
+    r->channels = channels[r->kind];
+    const uint64_t bits = (uint64_t)r->channels * (uint64_t)r->depth;
+    r->row_bytes = (r->width * bits + 7) / 8;
+    r->step = fth__max_u64(1, bits / 8);
+    return FTH_OK;
+}
+
+static fth_status read_palette(fth__png_reader *r, uint32_t n, fth_err *err)
+{
+    if (n % 3 != 0 || n > sizeof r->palette) return BAD(r, err, "a palette of %u bytes", n);
+    return fth__file_read(r->file, r->at + 8, n, r->palette, "the palette", err);
+}
+
+/* Transparent colours of a palette become what they look like on white. */
+static fth_status read_alpha(fth__png_reader *r, uint32_t n, fth_err *err)
+{
+    uint8_t alpha[256];
+    if (r->kind != PALETTE) return FTH_OK;
+    if (n > sizeof alpha) return BAD(r, err, "%u transparent colours", n);
+    FTH_TRY(fth__file_read(r->file, r->at + 8, n, alpha, "the transparent colours", err));
+    for (uint32_t i = 0; i < n; i++)
+        for (int k = 0; k < 3; k++)
+            r->palette[i][k] =
+                (uint8_t)((r->palette[i][k] * alpha[i] + 255 * (255 - alpha[i])) / 255);
+    return FTH_OK;
+}
+
+/* Move to the first IDAT, taking palettes on the way. */
+static fth_status find_data(fth__png_reader *r, fth_err *err)
+{
+    for (;;) {
+        uint8_t h[8];
+        FTH_TRY(fth__file_read(r->file, r->at, 8, h, "a chunk of the PNG", err));
+        const uint32_t n = get_u32(h);
+        if (n > INT32_MAX) return BAD(r, err, "a chunk of %u bytes", n);
+        if (memcmp(h + 4, "IDAT", 4) == 0) {
+            r->at += 8;
+            r->chunk_left = n;
+            return FTH_OK;
+        }
+        if (memcmp(h + 4, "IEND", 4) == 0) return BAD(r, err, "the PNG holds no picture");
+        if (memcmp(h + 4, "PLTE", 4) == 0) FTH_TRY(read_palette(r, n, err));
+        if (memcmp(h + 4, "tRNS", 4) == 0) FTH_TRY(read_alpha(r, n, err));
+        r->at += 12 + (uint64_t)n;
+    }
+}
+
+fth_status fth__png_open(fth__png_reader **out, fth_mem *mem, const char *path, fth_err *err)
+{
+    *out = NULL;
+    fth__png_reader *r = fth__heap_alloc(mem, sizeof *r);
+    if (!r) return FTH_FAIL(err, FTH_E_NOMEM, "no memory to read %s", path);
+    r->mem = mem;
+    fth_status s = fth__file_open(&r->file, mem, path, err);
+    if (s == FTH_OK) s = read_header(r, err);
+    if (s == FTH_OK) s = find_data(r, err);
+    if (s == FTH_OK)
+        s = fth__heap_take(mem, (int64_t)(2 * r->row_bytes + 3ull * r->width + BUFFER + ROOM + 2),
+                           1, (void **)&r->room, err);
+    if (s == FTH_OK) {
+        r->buffer = r->room + ROOM;
+        r->now = r->buffer + BUFFER; /* one byte more than a row: the filter stands before it */
+        r->above = r->now + r->row_bytes + 1;
+        r->rgb = r->above + r->row_bytes + 1;
+        r->z.zalloc = take;
+        r->z.zfree = give;
+        r->z.opaque = r;
+        r->inflating = inflateInit(&r->z) == Z_OK;
+        if (!r->inflating) s = FTH_FAIL(err, FTH_E_NOMEM, "zlib cannot start reading %s", path);
+    }
+    if (s != FTH_OK) {
+        fth__png_close(r);
+        return s;
+    }
+    *out = r;
+    return FTH_OK;
+}
+
+void fth__png_close(fth__png_reader *r)
+{
+    if (!r) return;
+    if (r->inflating) (void)inflateEnd(&r->z);
+    fth__file_close(r->file);
+    fth__heap_free(r->mem, r->room);
+    fth__heap_free(r->mem, r);
+}
+
+int64_t fth__png_width(const fth__png_reader *r)
+{
+    return r->width;
+}
+
+int64_t fth__png_height(const fth__png_reader *r)
+{
+    return r->height;
+}
+
+/* ---- rows ---- */
+
+/* More packed bytes; the data of a picture may be cut into many chunks. */
+static fth_status refill(fth__png_reader *r, fth_err *err)
+{
+    while (r->chunk_left == 0) {
+        uint8_t h[12]; /* check sum of the last, length and name of the next */
+        FTH_TRY(fth__file_read(r->file, r->at, sizeof h, h, "a chunk of the PNG", err));
+        if (memcmp(h + 8, "IDAT", 4) != 0)
+            return BAD(r, err, "the picture ends after %lld of %u rows", (long long)r->row,
+                       r->height);
+        r->chunk_left = get_u32(h + 4);
+        r->at += sizeof h;
+    }
+    const uint32_t n = r->chunk_left < BUFFER ? r->chunk_left : BUFFER;
+    FTH_TRY(fth__file_read(r->file, r->at, n, r->buffer, "the pixels of the PNG", err));
+    r->at += n;
+    r->chunk_left -= n;
+    r->z.next_in = r->buffer;
+    r->z.avail_in = n;
+    return FTH_OK;
+}
+
+static fth_status unpack(fth__png_reader *r, fth_err *err)
+{
+    r->z.next_out = r->now;
+    r->z.avail_out = (uint32_t)r->row_bytes + 1;
+    while (r->z.avail_out > 0) {
+        if (r->z.avail_in == 0) FTH_TRY(refill(r, err));
+        const int got = inflate(&r->z, Z_NO_FLUSH);
+        if (got == Z_STREAM_END && r->z.avail_out > 0)
+            return BAD(r, err, "the picture ends after %lld of %u rows", (long long)r->row,
+                       r->height);
+        if (got != Z_OK && got != Z_STREAM_END && got != Z_BUF_ERROR)
+            return BAD(r, err, "the pixels are damaged: %s", r->z.msg ? r->z.msg : "zlib fails");
+    }
+    return FTH_OK;
+}
+
+/* The neighbour (left, above, or above the left one) nearest to a + b - c. */
+static inline int paeth(int a, int b, int c)
+{
+    const int p = b - c, q = a - c;
+    const int pa = p < 0 ? -p : p, pb = q < 0 ? -q : q, pc = p + q < 0 ? -(p + q) : p + q;
+    const int nearer = pb <= pc ? b : c, least = pb <= pc ? pb : pc;
+    return pa <= least ? a : nearer;
+}
+
+/* The two filters that look left, with `step` known to the compiler: the bytes of a pixel are
+ * independent of each other, and worked on side by side. */
+static inline void undo_left(uint8_t *now, uint64_t n, uint64_t step)
+{
+    uint8_t a[8] = {0};
+    for (uint64_t i = 0; i + step <= n; i += step)
+        for (uint64_t k = 0; k < step; k++) now[i + k] = a[k] = (uint8_t)(now[i + k] + a[k]);
+}
+
+static inline void undo_paeth(uint8_t *now, const uint8_t *above, uint64_t n, uint64_t step)
+{
+    int a[8] = {0}, c[8] = {0};
+    for (uint64_t i = 0; i + step <= n; i += step)
+        for (uint64_t k = 0; k < step; k++) {
+            const int b = above[i + k];
+            a[k] = (now[i + k] + paeth(a[k], b, c[k])) & 255;
+            c[k] = b;
+            now[i + k] = (uint8_t)a[k];
+        }
+}
+#define WITH_STEP(call)                                                                            \
+    switch (r->step) {                                                                             \
+    case 1: call(1); break;                                                                        \
+    case 3: call(3); break;                                                                        \
+    case 4: call(4); break;                                                                        \
+    default: call(r->step); break;                                                                 \
+    }
+#define LEFT(step) undo_left(now, n, step)
+#define PAETH(step) undo_paeth(now, above, n, step)
+
+/* Undo the filter of a row: each byte was stored as a difference to its neighbours. */
+static bool unfilter(const fth__png_reader *r, int filter, uint8_t *restrict now,
+                     const uint8_t *restrict above)
+{
+    const uint64_t n = r->row_bytes;
+    switch (filter) {
+    case 0: return true;
+    case 1: WITH_STEP(LEFT) return true;
+    case 2:
+        for (uint64_t i = 0; i < n; i++) now[i] = (uint8_t)(now[i] + above[i]);
+        return true;
+    case 3:
+        for (uint64_t i = 0; i < n; i++)
+            now[i] = (uint8_t)(now[i] + ((i < r->step ? 0 : now[i - r->step]) + above[i]) / 2);
+        return true;
+    case 4: WITH_STEP(PAETH) return true;
+    default: return false;
+    }
+}
+
+/* Sample i of a row: of 16 bits the upper 8, of fewer what they mean (raw in a palette). */
+static uint32_t sample(const fth__png_reader *r, const uint8_t *px, uint64_t i)
+{
+    if (r->depth == 8) return px[i];
+    if (r->depth == 16) return px[2 * i];
+    const uint64_t bit = i * (uint64_t)r->depth;
+    const uint32_t most = (1u << r->depth) - 1;
+    const uint32_t v = px[bit / 8] >> (8 - r->depth - (int)(bit % 8)) & most;
+    return r->kind == PALETTE ? v : v * 255 / most;
+}
+
+static uint8_t on_white(uint32_t v, uint32_t alpha)
+{
+    return (uint8_t)((v * alpha + 255 * (255 - alpha) + 127) / 255);
+}
+
+static void to_rgb(const fth__png_reader *r, const uint8_t *px, uint8_t *to)
+{
+    if (r->kind == RGBA && r->depth == 8) { /* what most programs write */
+        for (uint32_t i = 0; i < r->width; i++, px += 4, to += 3)
+            for (int k = 0; k < 3; k++) to[k] = px[3] == 255 ? px[k] : on_white(px[k], px[3]);
+        return;
+    }
+    const uint64_t c = (uint64_t)r->channels;
+    for (uint64_t i = 0; i < r->width; i++, to += 3) {
+        if (r->kind == PALETTE) {
+            memcpy(to, r->palette[sample(r, px, i)], 3);
+            continue;
+        }
+        const bool colour = r->kind == RGB || r->kind == RGBA;
+        const uint32_t alpha =
+            r->kind == RGBA || r->kind == GREY_ALPHA ? sample(r, px, i * c + c - 1) : 255;
+        for (uint64_t k = 0; k < 3; k++)
+            to[k] = on_white(sample(r, px, i * c + (colour ? k : 0)), alpha);
+    }
+}
+
+fth_status fth__png_read_row(fth__png_reader *r, const uint8_t **rgb, fth_err *err)
+{
+    FTH_TRY(unpack(r, err));
+    const uint8_t *above = r->above + 1; /* zero before the first row */
+    if (!unfilter(r, r->now[0], r->now + 1, above))
+        return BAD(r, err, "row %lld has filter %d", (long long)r->row, r->now[0]);
+    *rgb = r->now + 1;
+    if (r->kind != RGB || r->depth != 8) {
+        to_rgb(r, r->now + 1, r->rgb);
+        *rgb = r->rgb;
+    }
+    uint8_t *swap = r->above;
+    r->above = r->now, r->now = swap;
+    r->row++;
+    return FTH_OK;
+}
