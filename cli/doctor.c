@@ -10,26 +10,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const uint64_t mib = 1 << 20;
+const char *const doctor_variables[] = {
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_DEVICE_ORDER",
+    "NVIDIA_VISIBLE_DEVICES",
+    "NVIDIA_DRIVER_CAPABILITIES",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "OMP_NUM_THREADS",
+    "OMP_PROC_BIND",
+    "OMP_PLACES",
+    "GOMP_CPU_AFFINITY",
+    "KMP_AFFINITY",
+    "OPENBLAS_NUM_THREADS",
+    "OPENBLAS_CORETYPE",
+    "MALLOC_ARENA_MAX",
+    "HDF5_USE_FILE_LOCKING",
+    "TMPDIR",
+    "SLURM_JOB_ID",
+    "SLURM_CPUS_PER_TASK",
+    "SLURM_MEM_PER_NODE",
+    "TERM",
+    "LANG",
+    "NO_COLOR",
+};
+const int doctor_n_variables = sizeof doctor_variables / sizeof doctor_variables[0];
 
-static doctor_fault *fault(doctor_report *r, const char *about)
+const char *doctor_variable(const doctor_report *r, const char *name)
 {
-    doctor_fault *f = &r->fault[r->n_faults < DOCTOR_FAULTS - 1 ? r->n_faults++ : r->n_faults];
-    *f = (doctor_fault){.about = about};
-    return f;
-}
-
-/* One sentence, one remedy. */
-static void add(doctor_report *r, const char *about, const char *remedy, const char *fmt, ...)
-    FTH_PRINTF(4, 5);
-static void add(doctor_report *r, const char *about, const char *remedy, const char *fmt, ...)
-{
-    doctor_fault *f = fault(r, about);
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(f->text, sizeof f->text, fmt, args);
-    va_end(args);
-    snprintf(f->remedy, sizeof f->remedy, "%s", remedy);
+    for (int i = 0; i < doctor_n_variables; i++)
+        if (strcmp(doctor_variables[i], name) == 0)
+            return r->variable_set[i] ? r->variable[i] : NULL;
+    return NULL;
 }
 
 /* ---- look ---- */
@@ -111,9 +123,74 @@ static void look_groups(const cli_probes *p, doctor_report *r)
     }
 }
 
+static void look_environment(const cli_probes *p, doctor_report *r)
+{
+    _Static_assert(sizeof doctor_variables / sizeof doctor_variables[0] <= DOCTOR_VARIABLES,
+                   "a report has room for every variable");
+    for (int i = 0; i < doctor_n_variables; i++) {
+        const char *value = p->environment(p->user, doctor_variables[i]);
+        r->variable_set[i] = value != NULL;
+        snprintf(r->variable[i], sizeof r->variable[i], "%s", value ? value : "");
+    }
+}
+
+/* The start of a file's first line. */
+static void first_line(const cli_probes *p, const char *path, char *text, size_t bytes)
+{
+    if (!p->read(p->user, path, text, bytes)) text[0] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+}
+
+/* What stands in brackets: "always [madvise] never". */
+static void chosen(char *text)
+{
+    char *from = strchr(text, '['), *to = from ? strchr(from, ']') : NULL;
+    if (!to) return;
+    *to = '\0';
+    memmove(text, from + 1, strlen(from + 1) + 1);
+}
+
+static void look_system(const cli_probes *p, doctor_report *r)
+{
+    char text[4096];
+    p->system(p->user, r->kernel, sizeof r->kernel, r->libc, sizeof r->libc);
+    if (p->read(p->user, "/etc/os-release", text, sizeof text)) {
+        char *name = strstr(text, "PRETTY_NAME=");
+        name = name ? name + strlen("PRETTY_NAME=") : text + strlen(text);
+        name += *name == '"';
+        snprintf(r->os, sizeof r->os, "%.*s", (int)strcspn(name, "\"\n"), name);
+    }
+    first_line(p, "/sys/kernel/mm/transparent_hugepage/enabled", r->huge_pages,
+               sizeof r->huge_pages);
+    chosen(r->huge_pages);
+    first_line(p, "/sys/devices/system/node/online", r->numa_nodes, sizeof r->numa_nodes);
+    for (int i = 0; i < 3; i++) r->limit[i] = p->limit(p->user, (doctor_limit)i);
+    r->own_pid = p->own_pid(p->user);
+}
+
+/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.14  Thu Feb 22" */
+static void look_cards(const cli_probes *p, doctor_report *r)
+{
+    char text[512];
+    if (p->read(p->user, "/proc/driver/nvidia/version", text, sizeof text)) {
+        const char *at = strstr(text, "Kernel Module");
+        for (at = at ? at + 13 : ""; *at && !(*at >= '0' && *at <= '9'); at++) continue;
+        snprintf(r->cuda_driver, sizeof r->cuda_driver, "%.*s", (int)strcspn(at, " \n"), at);
+    }
+    r->card_file = p->exists(p->user, "/dev/nvidia0");
+    p->cuda(p->user, &r->api);
+    p->gpus(p->user, &r->gpus);
+    if (!r->cuda_driver[0])
+        snprintf(r->cuda_driver, sizeof r->cuda_driver, "%.60s", r->gpus.driver);
+    r->backend = p->backend(p->user, r->backend_file, sizeof r->backend_file);
+}
+
 static void look_machine(const cli_call *call, const cli_probes *p, doctor_report *r)
 {
     char text[4096], value[64];
+    look_environment(p, r);
+    look_system(p, r);
+    look_cards(p, r);
     if (!p->read(p->user, "/proc/cpuinfo", text, sizeof text) ||
         !field(text, "model name", r->cpu, sizeof r->cpu))
         snprintf(r->cpu, sizeof r->cpu, "unknown model");
@@ -123,15 +200,12 @@ static void look_machine(const cli_call *call, const cli_probes *p, doctor_repor
     r->cores_usable = p->cores(p->user, &r->cores_online);
     r->memory_free = p->free_memory(p->user);
     look_groups(p, r);
-    if (p->read(p->user, "/proc/driver/nvidia/version", text, sizeof text)) {
-        const char *at = strstr(text, "Kernel Module");
-        for (at = at ? at + 13 : ""; *at && !(*at >= '0' && *at <= '9'); at++) continue;
-        snprintf(r->cuda_driver, sizeof r->cuda_driver, "%.*s", (int)strcspn(at, " \n"), at);
-    }
     const char *folder = cli_get(call, "scratch");
     if (!folder) folder = p->environment(p->user, "TMPDIR");
     snprintf(r->scratch, sizeof r->scratch, "%s", folder && *folder ? folder : "/tmp");
     r->scratch_known = p->free_space(p->user, r->scratch, &r->scratch_free);
+    if (!p->file_system(p->user, r->scratch, r->scratch_system, sizeof r->scratch_system))
+        r->scratch_system[0] = '\0';
 }
 
 /* After the engine has started: it has OpenBLAS choose its kernels anew, and those are named. */
@@ -145,94 +219,14 @@ static void look_libraries(const cli_probes *p, doctor_report *r)
 static void measure(const cli_probes *p, doctor_report *r)
 {
     const uint64_t share = r->memory_free / 8; /* two blocks of it */
-    const uint64_t bytes = share < 64 * mib ? share : 64 * mib;
-    if (bytes >= mib) r->copy_rate = p->copy_rate(p->user, bytes);
+    const uint64_t bytes = share < (64 << 20) ? share : (64 << 20);
+    if (bytes >= 1 << 20) r->copy_rate = p->copy_rate(p->user, bytes);
     if (!r->scratch_known) return;
     r->scratch_writable = p->disk_rates(p->user, r->scratch, &r->write_rate, &r->read_rate);
     if (!r->scratch_writable)
-        add(r, "scratch", "choose another folder with --scratch",
-            "No file can be written in the scratch folder %s: %s.", r->scratch, strerror(errno));
-}
-
-/* ---- judge ---- */
-
-static void judge_cpu(doctor_report *r)
-{
-    if (r->cores_usable == 1 && r->cores_online > 1)
-        add(r, "cores",
-            "start it without taskset, or ask the scheduler for more cores (Slurm: "
-            "--cpus-per-task)",
-            "Only one of %d cores may be used, so there is one worker.", r->cores_online);
-    else if (r->cores_usable == 1)
-        add(r, "cores", "nothing to do; a machine with more cores is faster",
-            "The machine has one core, so there is one worker.");
-    if (r->cores_quota > 0 && r->cores_quota < r->cores_usable - 0.01)
-        add(r, "cores", "run with as many --threads as the cgroup gives cores, or raise its limit",
-            "The cgroup gives the time of %.3g cores while %d may be used: workers wait in turn.",
-            r->cores_quota, r->cores_usable);
-}
-
-static void judge_memory(doctor_report *r)
-{
-    char a[32], b[32];
-    if (r->memory_free < 512 * mib)
-        add(r, "memory", "close other programs, or ask for a node or container with more memory",
-            "Only %s of memory is free.", fth_mem_format_size(r->memory_free, a, sizeof a));
-    if (r->memory_limit && r->memory_limit < r->memory_total)
-        add(r, "cgroup",
-            "if more is needed, raise the limit of the job or container (Slurm: --mem)",
-            "The cgroup limits memory to %s of the machine's %s.",
-            fth_mem_format_size(r->memory_limit, a, sizeof a),
-            fth_mem_format_size(r->memory_total, b, sizeof b));
-}
-
-static void judge_disk(doctor_report *r)
-{
-    char a[32];
-    if (!r->scratch_known)
-        add(r, "scratch", "make it, or choose another folder with --scratch",
-            "The scratch folder %s is not there.", r->scratch);
-    else if (r->scratch_free < 1024 * mib)
-        add(r, "scratch", "free some space, or choose another folder with --scratch",
-            "The scratch folder %s has only %s left.", r->scratch,
-            fth_mem_format_size(r->scratch_free, a, sizeof a));
-    if (r->scratch_writable && r->write_rate < 50e6)
-        add(r, "disk", "choose a folder on a local disk with --scratch",
-            "The disk of the scratch folder %s is slow: %.3g MB/s written.", r->scratch,
-            r->write_rate / 1e6);
-}
-
-static void judge_libraries(doctor_report *r)
-{
-    for (int i = 0; i < r->n_libraries; i++) {
-        if (r->library_found[i]) continue;
-        char remedy[200];
-        snprintf(remedy, sizeof remedy, "install it; on Debian: apt-get install %s",
-                 cli_libraries[i].package);
-        add(r, "library", remedy, "%s was not found; it is for %s.", cli_libraries[i].name,
-            cli_libraries[i].use);
-    }
-}
-
-/* Every reason that stands between us and a CUDA device, the nearest to the hardware first. */
-static void judge_cuda(const cli_probes *p, const fth_err *refusal, doctor_report *r)
-{
-    const char *visible = p->environment(p->user, "CUDA_VISIBLE_DEVICES");
-    if (!r->cuda_driver[0])
-        add(r, "cuda",
-            "on a machine with an NVIDIA card, install its driver; in a container, pass the card "
-            "through (docker: --gpus all)",
-            "The NVIDIA driver is not loaded.");
-    else if (!p->exists(p->user, "/dev/nvidia0"))
-        add(r, "cuda",
-            "ask the scheduler or the container for a card (Slurm: --gpus=1, docker: --gpus all)",
-            "NVIDIA driver %s is loaded, but no card can be reached: there is no /dev/nvidia0.",
-            r->cuda_driver);
-    if (visible && (!*visible || strcmp(visible, "-1") == 0))
-        add(r, "cuda", "unset it, or name a card: CUDA_VISIBLE_DEVICES=0",
-            "CUDA_VISIBLE_DEVICES is '%s', which hides every card.", visible);
-    add(r, "cuda", "compute on the CPU: --device cpu, or auto to take what there is",
-        "The engine refuses: %s.", refusal->text);
+        doctor_add(r, "scratch", "choose another folder with --scratch",
+                   "No file can be written in the scratch folder %s: %s.", r->scratch,
+                   strerror(errno));
 }
 
 /* ---- the whole ---- */
@@ -279,17 +273,17 @@ static fth_status self_test(const cli_probes *p, fth_context *ctx, doctor_report
         const doctor_case c = r->cases[i];
         r->n_cases = i + 1;
         if (c.status == FTH_OK && c.difference <= c.allowed) continue;
-        doctor_fault *f = fault(r, "selftest");
-        f->stops = true;
-        snprintf(f->remedy, sizeof f->remedy,
-                 "please report it with the output of 'fathom doctor --json'");
+        static const char remedy[] = "please report it with the output of 'fathom doctor --json'";
         if (c.status != FTH_OK)
-            snprintf(f->text, sizeof f->text, "The self-test '%s' could not run: %s.", c.name,
-                     fth_status_get_info(c.status)->brief);
+            doctor_add(r, "selftest", remedy, "The self-test '%s' could not run: %s.", c.name,
+                       fth_status_get_info(c.status)->brief);
         else
-            snprintf(f->text, sizeof f->text,
-                     "The self-test '%s' differs from the reference by %.2g, and %.2g is allowed.",
-                     c.name, c.difference, c.allowed);
+            doctor_add(r, "selftest", remedy,
+                       "The self-test '%s' differs from the reference by %.2g, and %.2g is "
+                       "allowed.",
+                       c.name, c.difference, c.allowed);
+        doctor_fault *f = &r->fault[r->n_faults - 1];
+        f->stops = true;
         s = FTH_FAIL(err, FTH_E_INTERNAL, "%s", f->text);
         fth_err_hint(err, "%s", f->remedy);
     }
@@ -308,13 +302,10 @@ fth_status doctor_examine(const cli_call *call, const cli_probes *probes, doctor
     FTH_TRY(options(call, r->memory_free, &opt, err));
     measure(probes, r);
     r->cuda = can_use_cuda(probes, &refusal);
-    judge_cpu(r);
-    judge_memory(r);
-    judge_disk(r);
     const fth_status s = probes->context(probes->user, ctx, &opt, err);
     look_libraries(probes, r);
-    judge_libraries(r);
-    if (!r->cuda) judge_cuda(probes, &refusal, r);
+    doctor_judge(r);
+    doctor_judge_cuda(r, r->cuda ? NULL : refusal.text);
     if (s != FTH_OK) {
         for (int i = 0; i < r->n_faults; i++)
             if (s == FTH_E_DEVICE && strcmp(r->fault[i].about, "cuda") == 0)

@@ -15,6 +15,31 @@ typedef struct doctor_case {
     double allowed;
 } doctor_case;
 
+/* What the CUDA driver's own library says, as far as it can be asked without using a card. */
+typedef struct doctor_cuda {
+    bool library;            /* libcuda.so.1 could be opened */
+    char library_error[200]; /* or why not */
+    int init;                /* status of cuInit */
+    char init_name[64];      /* "CUDA_ERROR_NO_DEVICE" */
+    int version;             /* of CUDA that the driver supports: 12040 is 12.4 */
+    int n;                   /* cards that a program sees, at most FTH_GPUS */
+    struct {
+        char name[96], bus_id[32];
+        uint64_t total_bytes;
+        int capability; /* 90 is 9.0 */
+        fth_gpu_mode mode;
+    } card[FTH_GPUS];
+} doctor_cuda;
+enum {
+    DOCTOR_NO_DEVICE = 100,      /* of cuInit */
+    DOCTOR_CUDA_VERSION = 12000, /* oldest that the backend runs with */
+    DOCTOR_CAPABILITY = 90,      /* of the cards it has kernels for, and later ones */
+};
+
+/* A limit of the process, as `ulimit` shows it; DOCTOR_NO_LIMIT: none. */
+typedef enum doctor_limit { DOCTOR_FILES, DOCTOR_LOCKED, DOCTOR_ADDRESS } doctor_limit;
+#define DOCTOR_NO_LIMIT UINT64_MAX
+
 struct cli_probes {
     void *user;
     const char *(*environment)(void *user, const char *name);
@@ -29,6 +54,15 @@ struct cli_probes {
     double (*copy_rate)(void *user, uint64_t bytes);
     /* False: no file can be written there, and errno says why. */
     bool (*disk_rates)(void *user, const char *folder, double *write, double *read);
+    /* "ext4", "nfs"; false: not known. */
+    bool (*file_system)(void *user, const char *folder, char *name, size_t bytes);
+    uint64_t (*limit)(void *user, doctor_limit which);
+    int64_t (*own_pid)(void *user);
+    void (*system)(void *user, char *kernel, size_t kernel_bytes, char *libc, size_t libc_bytes);
+    void (*cuda)(void *user, doctor_cuda *out);
+    bool (*gpus)(void *user, fth_gpus *out);
+    /* The file of the CUDA backend; false: not found. */
+    bool (*backend)(void *user, char *file, size_t bytes);
     bool (*find_library)(void *user, const cli_library *which, char *version, size_t bytes);
     fth_status (*context)(void *user, fth_context **out, const fth_options *opt, fth_err *err);
     /* Case i: its name, the largest difference and what is allowed; false beyond the last. */
@@ -37,27 +71,40 @@ struct cli_probes {
 extern const cli_probes cli_machine; /* the real ones */
 
 typedef struct doctor_fault {
-    const char *about; /* "cuda", "memory"...: a stable word for programs */
-    bool stops;        /* the machine cannot do what was asked */
+    /* A stable word for programs: "cuda" stands in the way of every card, "gpu" is worth knowing
+     * of one; "memory", "scratch"... */
+    const char *about;
+    bool stops; /* the machine cannot do what was asked */
     char text[400], remedy[300];
 } doctor_fault;
 
-enum { DOCTOR_FAULTS = 24, DOCTOR_CASES = 24, DOCTOR_LIBRARIES = 16 };
+enum { DOCTOR_FAULTS = 48, DOCTOR_CASES = 24, DOCTOR_LIBRARIES = 16, DOCTOR_VARIABLES = 32 };
 
 typedef struct doctor_report {
+    char os[128], kernel[128], libc[32], huge_pages[64], numa_nodes[64];
+    uint64_t limit[3]; /* by doctor_limit */
     char cpu[128];
     int cores_online, cores_usable;
     double cores_quota; /* what the cgroup gives; 0: no limit */
     bool cuda;          /* can be used */
     char cuda_driver[64];
+    doctor_cuda api;
+    fth_gpus gpus;
+    bool backend;
+    char backend_file[512];
+    bool card_file; /* /dev/nvidia0 is there */
+    int64_t own_pid;
     const char *asked; /* device */
     char device[32], reason[200];
     int threads;
     uint64_t memory_total, memory_free, memory_limit, budget; /* limit of the cgroup; 0: none */
     char scratch[512];
+    char scratch_system[32]; /* of files; "" when not known */
     bool scratch_known, scratch_writable;
     uint64_t scratch_free;
     double copy_rate, write_rate, read_rate;
+    char variable[DOCTOR_VARIABLES][160]; /* of doctor_variables; "" where not set */
+    bool variable_set[DOCTOR_VARIABLES];
     int n_libraries;
     bool library_found[DOCTOR_LIBRARIES];
     char library_version[DOCTOR_LIBRARIES][128];
@@ -66,6 +113,24 @@ typedef struct doctor_report {
     int n_faults;
     doctor_fault fault[DOCTOR_FAULTS];
 } doctor_report;
+
+/* The only environment variables that doctor reads or shows. */
+extern const char *const doctor_variables[];
+extern const int doctor_n_variables;
+/* The value that doctor saw; NULL: not set. */
+const char *doctor_variable(const doctor_report *r, const char *name);
+
+/* One sentence, one remedy. */
+void doctor_add(doctor_report *r, const char *about, const char *remedy, const char *fmt, ...)
+    FTH_PRINTF(4, 5);
+/* From facts to faults; `refusal`: why the engine cannot use CUDA, NULL when it can. */
+void doctor_judge(doctor_report *r);
+void doctor_judge_cuda(doctor_report *r, const char *refusal);
+/* The real probe of libcuda.so.1 and of the backend. */
+void doctor_look_cuda(void *user, doctor_cuda *out);
+bool doctor_look_backend(void *user, char *file, size_t bytes);
+/* The card of NVML's list that is number i of CUDA's; NULL: not told. */
+const fth_gpu *doctor_gpu(const doctor_report *r, int i);
 
 /* Look and judge. The status is the one the command ends with. */
 fth_status doctor_examine(const cli_call *call, const cli_probes *probes, doctor_report *out,

@@ -16,17 +16,70 @@ static void rate(FILE *out, const char *name, double bytes_per_second)
         fprintf(out, "  %-12s not measured\n", name);
 }
 
-static void show_faults(FILE *out, const doctor_report *r, bool cuda, bool colour)
+static bool is_of_cards(const doctor_fault *f)
+{
+    return strcmp(f->about, "cuda") == 0 || strcmp(f->about, "gpu") == 0;
+}
+
+static void show_faults(FILE *out, const doctor_report *r, bool cards, bool colour)
 {
     for (int i = 0; i < r->n_faults; i++) {
         const doctor_fault *f = &r->fault[i];
-        if ((strcmp(f->about, "cuda") == 0) != cuda) continue;
+        if (is_of_cards(f) != cards) continue;
         const char *on = !colour ? "" : f->stops ? "\033[31m" : "\033[33m";
         fprintf(out, "  %s%s%s ", on, f->stops ? "fault: " : "notice:", colour ? "\033[0m" : "");
         cli_wrap(out, f->text, 10, 10);
         fprintf(out, "          to do: ");
         cli_wrap(out, f->remedy, 17, 17);
     }
+}
+
+static void show_card(FILE *out, const doctor_report *r, int i)
+{
+    char a[32], b[32], name[16];
+    const fth_gpu *g = doctor_gpu(r, i);
+    snprintf(name, sizeof name, "cuda:%d", i);
+    fprintf(out, "  %-12s %s, %d.%d, %s", name, r->api.card[i].name, r->api.card[i].capability / 10,
+            r->api.card[i].capability % 10,
+            fth_mem_format_size(r->api.card[i].total_bytes, a, sizeof a));
+    if (g) {
+        fprintf(out, ", %s free", fth_mem_format_size(g->free_bytes, b, sizeof b));
+        if (g->pcie_generation) fprintf(out, ", PCIe gen%d x%d", g->pcie_generation, g->pcie_lanes);
+        if (g->ecc >= 0) fprintf(out, ", ECC %s", g->ecc ? "on" : "off");
+        fprintf(out, "\n  %-12s %s", "", g->uuid);
+    }
+    fputc('\n', out);
+}
+
+static void limit(FILE *out, const char *name, uint64_t value, bool bytes)
+{
+    char a[32];
+    if (value == DOCTOR_NO_LIMIT)
+        fprintf(out, "%s unlimited", name);
+    else if (bytes)
+        fprintf(out, "%s %s", name, fth_mem_format_size(value, a, sizeof a));
+    else
+        fprintf(out, "%s %llu", name, (unsigned long long)value);
+}
+
+static void show_system(FILE *out, const doctor_report *r, bool colour)
+{
+    title(out, "system", colour);
+    fprintf(out, "  %-12s %s%s%s, %s\n", "os", r->os, r->os[0] ? ", " : "", r->kernel, r->libc);
+    fprintf(out, "  %-12s ", "limits");
+    limit(out, "open files", r->limit[DOCTOR_FILES], false);
+    limit(out, ", locked", r->limit[DOCTOR_LOCKED], true);
+    limit(out, ", addresses", r->limit[DOCTOR_ADDRESS], true);
+    fprintf(out, "\n  %-12s %s; NUMA nodes %s\n", "huge pages",
+            r->huge_pages[0] ? r->huge_pages : "unknown",
+            r->numa_nodes[0] ? r->numa_nodes : "unknown");
+}
+
+static void show_environment(FILE *out, const doctor_report *r, bool colour)
+{
+    title(out, "environment", colour);
+    for (int i = 0; i < doctor_n_variables; i++)
+        if (r->variable_set[i]) fprintf(out, "  %s=%.100s\n", doctor_variables[i], r->variable[i]);
 }
 
 static void show_devices(FILE *out, const doctor_report *r, bool colour)
@@ -36,7 +89,10 @@ static void show_devices(FILE *out, const doctor_report *r, bool colour)
     if (r->cores_quota > 0) fprintf(out, ", the cgroup gives %.3g", r->cores_quota);
     fprintf(out, "\n  %-12s %s", "cuda", r->cuda ? "can be used" : "cannot be used");
     if (r->cuda_driver[0]) fprintf(out, ", driver %s", r->cuda_driver);
+    if (r->api.version)
+        fprintf(out, " supports CUDA %d.%d", r->api.version / 1000, r->api.version / 10 % 100);
     fputc('\n', out);
+    for (int i = 0; i < r->api.n; i++) show_card(out, r, i);
     if (r->device[0])
         fprintf(out, "  %-12s %s (%s), %d worker%s\n", "used", r->device, r->reason, r->threads,
                 r->threads == 1 ? "" : "s");
@@ -53,8 +109,9 @@ static void show_memory(FILE *out, const doctor_report *r, bool colour)
             r->memory_limit ? fth_mem_format_size(r->memory_limit, a, sizeof a) : "none");
     if (r->budget)
         fprintf(out, "  %-12s %s\n", "budget", fth_mem_format_size(r->budget, a, sizeof a));
-    fprintf(out, "  %-12s %s, %s free\n", "scratch", r->scratch,
-            r->scratch_known ? fth_mem_format_size(r->scratch_free, a, sizeof a) : "nothing");
+    fprintf(out, "  %-12s %s, %s free%s%s\n", "scratch", r->scratch,
+            r->scratch_known ? fth_mem_format_size(r->scratch_free, a, sizeof a) : "nothing",
+            r->scratch_system[0] ? ", " : "", r->scratch_system);
     rate(out, "copying", r->copy_rate);
     rate(out, "writing", r->write_rate);
     rate(out, "reading", r->read_rate);
@@ -63,12 +120,14 @@ static void show_memory(FILE *out, const doctor_report *r, bool colour)
 void doctor_show(FILE *out, const doctor_report *r, bool colour)
 {
     fprintf(out, "fathom %s\n", fth_version());
+    show_system(out, r, colour);
     show_devices(out, r, colour);
     show_memory(out, r, colour);
     title(out, "libraries", colour);
     for (int i = 0; i < r->n_libraries; i++)
         fprintf(out, "  %-12s %.60s\n", cli_libraries[i].name,
                 r->library_found[i] ? r->library_version[i] : "not found");
+    show_environment(out, r, colour);
     if (r->n_cases) title(out, "self-test: largest difference from the reference", colour);
     for (int i = 0; i < r->n_cases; i++) {
         const doctor_case *c = &r->cases[i];
@@ -80,9 +139,72 @@ void doctor_show(FILE *out, const doctor_report *r, bool colour)
             fprintf(out, " FAILED: %s\n", fth_status_get_info(c->status)->brief);
     }
     bool others = false;
-    for (int i = 0; i < r->n_faults; i++) others |= strcmp(r->fault[i].about, "cuda") != 0;
+    for (int i = 0; i < r->n_faults; i++) others |= !is_of_cards(&r->fault[i]);
     if (others) title(out, "worth knowing", colour);
     show_faults(out, r, false, colour);
+}
+
+static void json_system(cli_json *j, const doctor_report *r)
+{
+    static const char *const names[] = {"open_files", "locked_bytes", "address_bytes"};
+    cli_json_open(j, "system", '{');
+    cli_json_text(j, "os", r->os[0] ? r->os : NULL);
+    cli_json_text(j, "kernel", r->kernel);
+    cli_json_text(j, "libc", r->libc);
+    cli_json_text(j, "huge_pages", r->huge_pages[0] ? r->huge_pages : NULL);
+    cli_json_text(j, "numa_nodes", r->numa_nodes[0] ? r->numa_nodes : NULL);
+    cli_json_open(j, "limits", '{');
+    for (int i = 0; i < 3; i++) {
+        if (r->limit[i] == DOCTOR_NO_LIMIT)
+            cli_json_text(j, names[i], NULL);
+        else
+            cli_json_int(j, names[i], r->limit[i]);
+    }
+    cli_json_close(j, '}');
+    cli_json_close(j, '}');
+    cli_json_open(j, "environment", '{');
+    for (int i = 0; i < doctor_n_variables; i++)
+        if (r->variable_set[i]) cli_json_text(j, doctor_variables[i], r->variable[i]);
+    cli_json_close(j, '}');
+}
+
+static void json_card(cli_json *j, const doctor_report *r, int i)
+{
+    static const char *const modes[] = {"default", "exclusive thread", "prohibited",
+                                        "exclusive process"};
+    const fth_gpu_mode mode = r->api.card[i].mode;
+    const fth_gpu *g = doctor_gpu(r, i);
+    cli_json_open(j, NULL, '{');
+    cli_json_text(j, "name", r->api.card[i].name);
+    cli_json_text(j, "bus_id", r->api.card[i].bus_id);
+    cli_json_real(j, "capability", r->api.card[i].capability / 10.0);
+    cli_json_int(j, "total_bytes", r->api.card[i].total_bytes);
+    cli_json_text(j, "mode", mode >= 0 && mode < FTH_GPU_MODE_COUNT ? modes[mode] : NULL);
+    if (g) {
+        cli_json_text(j, "uuid", g->uuid);
+        cli_json_int(j, "free_bytes", g->free_bytes);
+        cli_json_int(j, "processes", (uint64_t)g->n_processes);
+        cli_json_int(j, "pcie_generation", (uint64_t)g->pcie_generation);
+        cli_json_int(j, "pcie_lanes", (uint64_t)g->pcie_lanes);
+        cli_json_int(j, "slowed", g->slowed);
+        if (g->mig >= 0) cli_json_bool(j, "mig", g->mig);
+        if (g->ecc >= 0) cli_json_bool(j, "ecc", g->ecc);
+    }
+    cli_json_close(j, '}');
+}
+
+static void json_cuda(cli_json *j, const doctor_report *r)
+{
+    cli_json_open(j, "cuda", '{');
+    cli_json_bool(j, "usable", r->cuda);
+    cli_json_text(j, "driver", r->cuda_driver[0] ? r->cuda_driver : NULL);
+    cli_json_int(j, "driver_supports", (uint64_t)r->api.version);
+    cli_json_text(j, "backend", r->backend ? r->backend_file : NULL);
+    cli_json_text(j, "init", r->api.library ? r->api.init ? r->api.init_name : "good" : NULL);
+    cli_json_open(j, "cards", '[');
+    for (int i = 0; i < r->api.n; i++) json_card(j, r, i);
+    cli_json_close(j, ']');
+    cli_json_close(j, '}');
 }
 
 static void json_machine(cli_json *j, const doctor_report *r)
@@ -93,10 +215,7 @@ static void json_machine(cli_json *j, const doctor_report *r)
     cli_json_int(j, "cores_usable", (uint64_t)r->cores_usable);
     cli_json_real(j, "cores_quota", r->cores_quota);
     cli_json_close(j, '}');
-    cli_json_open(j, "cuda", '{');
-    cli_json_bool(j, "usable", r->cuda);
-    cli_json_text(j, "driver", r->cuda_driver[0] ? r->cuda_driver : NULL);
-    cli_json_close(j, '}');
+    json_cuda(j, r);
     cli_json_open(j, "device", '{');
     cli_json_text(j, "asked", r->asked);
     cli_json_text(j, "used", r->device[0] ? r->device : NULL);
@@ -112,6 +231,7 @@ static void json_machine(cli_json *j, const doctor_report *r)
     cli_json_close(j, '}');
     cli_json_open(j, "scratch", '{');
     cli_json_text(j, "folder", r->scratch);
+    cli_json_text(j, "file_system", r->scratch_system[0] ? r->scratch_system : NULL);
     cli_json_bool(j, "writable", r->scratch_writable);
     cli_json_int(j, "free_bytes", r->scratch_free);
     cli_json_real(j, "write_bytes_per_s", r->write_rate);
@@ -122,6 +242,7 @@ static void json_machine(cli_json *j, const doctor_report *r)
 void doctor_show_json(cli_json *j, const doctor_report *r)
 {
     cli_json_text(j, "version", fth_version());
+    json_system(j, r);
     json_machine(j, r);
     cli_json_open(j, "libraries", '[');
     for (int i = 0; i < r->n_libraries; i++) {

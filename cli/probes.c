@@ -4,10 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <gnu/libc-version.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -63,6 +67,63 @@ static bool free_space(void *user, const char *folder, uint64_t *bytes)
     if (statvfs(folder, &v) != 0) return false;
     *bytes = (uint64_t)v.f_bavail * v.f_frsize;
     return true;
+}
+
+static bool file_system(void *user, const char *folder, char *name, size_t bytes)
+{
+    (void)user;
+    static const struct {
+        unsigned long magic;
+        const char *name;
+    } known[] = {
+        {0xef53, "ext4"},       {0x58465342, "xfs"},     {0x9123683e, "btrfs"},
+        {0x2fc12fc1, "zfs"},    {0x794c7630, "overlay"}, {0x01021994, "tmpfs"},
+        {0x858458f6, "ramfs"},  {0x6969, "nfs"},         {0xff534d42, "cifs"},
+        {0xfe534d42, "smb"},    {0x517b, "smb"},         {0x5346414f, "afs"},
+        {0x01021997, "9p"},     {0x65735546, "fuse"},    {0x00c36400, "ceph"},
+        {0x0bd00bd0, "lustre"}, {0x47504653, "gpfs"},
+    };
+    struct statfs f;
+    if (statfs(folder, &f) != 0) return false;
+    const unsigned long magic = (unsigned long)f.f_type & 0xffffffff;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (known[i].magic != magic) continue;
+        snprintf(name, bytes, "%s", known[i].name);
+        return true;
+    }
+    return false;
+}
+
+static uint64_t limit(void *user, doctor_limit which)
+{
+    (void)user;
+    struct rlimit r;
+    const int failed = which == DOCTOR_FILES    ? getrlimit(RLIMIT_NOFILE, &r)
+                       : which == DOCTOR_LOCKED ? getrlimit(RLIMIT_MEMLOCK, &r)
+                                                : getrlimit(RLIMIT_AS, &r);
+    return failed || r.rlim_cur == RLIM_INFINITY ? DOCTOR_NO_LIMIT : (uint64_t)r.rlim_cur;
+}
+
+static int64_t own_pid(void *user)
+{
+    (void)user;
+    return getpid();
+}
+
+static void system_names(void *user, char *kernel, size_t kernel_bytes, char *libc,
+                         size_t libc_bytes)
+{
+    (void)user;
+    struct utsname u;
+    kernel[0] = '\0';
+    if (uname(&u) == 0) snprintf(kernel, kernel_bytes, "%s %s %s", u.sysname, u.release, u.machine);
+    snprintf(libc, libc_bytes, "glibc %s", gnu_get_libc_version());
+}
+
+static bool gpus(void *user, fth_gpus *out)
+{
+    (void)user;
+    return fth_gpus_read(out);
 }
 
 /* The best of four copies: the first one meets fresh pages. */
@@ -145,6 +206,13 @@ const cli_probes cli_machine = {
     .free_space = free_space,
     .copy_rate = copy_rate,
     .disk_rates = disk_rates,
+    .file_system = file_system,
+    .limit = limit,
+    .own_pid = own_pid,
+    .system = system_names,
+    .cuda = doctor_look_cuda,
+    .gpus = gpus,
+    .backend = doctor_look_backend,
     .find_library = find_library,
     .context = context,
     .selftest = doctor_selftest,

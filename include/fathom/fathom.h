@@ -10,6 +10,7 @@
 #include <fathom/io.h>
 #include <fathom/job.h>
 #include <fathom/memory.h>
+#include <fathom/monitor.h>
 #include <fathom/op.h>
 #include <fathom/ops.h>
 #include <fathom/optim.h>

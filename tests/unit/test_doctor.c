@@ -13,9 +13,14 @@
 
 typedef struct machine {
     const char *visible, *tmpdir;          /* environment */
+    const char *name, *value;              /* of one variable more */
     const char *group, *driver;            /* files; NULL: not there */
     const char *limit, *quota, *old_limit; /* of the cgroup, both versions */
-    bool card, cuda;
+    bool card, cuda, backend;
+    doctor_cuda api;
+    fth_gpus gpus;
+    uint64_t limits[3];
+    const char *system; /* of files */
     int usable, online;
     uint64_t free_memory, space;
     bool folder, writable;
@@ -30,6 +35,28 @@ static const machine healthy = {
     .driver = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.14  Thu Feb 22\n",
     .card = true,
     .cuda = true,
+    .backend = true,
+    .api = {.library = true,
+            .library_error = "libcuda.so.1: cannot open shared object file",
+            .version = 12040,
+            .n = 2,
+            .card = {{"A Card", "0000:0a:00.0", UINT64_C(80) << 30, 90, FTH_GPU_SHARED},
+                     {"A Card", "0000:0b:00.0", UINT64_C(80) << 30, 90, FTH_GPU_SHARED}}},
+    .gpus = {.n = 2,
+             .driver = "550.54.14",
+             .cuda_version = 12040,
+             .gpu = {{.name = "A Card",
+                      .uuid = "GPU-bbbb",
+                      .bus_id = "00000000:0B:00.0", /* the other way round */
+                      .total_bytes = UINT64_C(80) << 30,
+                      .free_bytes = UINT64_C(79) << 30},
+                     {.name = "A Card",
+                      .uuid = "GPU-aaaa",
+                      .bus_id = "00000000:0A:00.0",
+                      .total_bytes = UINT64_C(80) << 30,
+                      .free_bytes = UINT64_C(78) << 30}}},
+    .limits = {1024, 8 << 20, DOCTOR_NO_LIMIT},
+    .system = "ext4",
     .usable = 8,
     .online = 8,
     .free_memory = UINT64_C(8) << 30,
@@ -43,6 +70,7 @@ static const char *environment(void *user, const char *name)
 {
     const machine *m = user;
     if (strcmp(name, "CUDA_VISIBLE_DEVICES") == 0) return m->visible;
+    if (m->name && strcmp(name, m->name) == 0) return m->value;
     return strcmp(name, "TMPDIR") == 0 ? m->tmpdir : NULL;
 }
 
@@ -85,6 +113,50 @@ static bool free_space(void *user, const char *folder, uint64_t *bytes)
     (void)folder;
     *bytes = m->space;
     return m->folder;
+}
+
+static bool file_system(void *user, const char *folder, char *name, size_t bytes)
+{
+    const machine *m = user;
+    (void)folder;
+    if (m->system) snprintf(name, bytes, "%s", m->system);
+    return m->system != NULL;
+}
+
+static uint64_t limit(void *user, doctor_limit which)
+{
+    return ((const machine *)user)->limits[which];
+}
+
+static int64_t own_pid(void *user)
+{
+    (void)user;
+    return 4711;
+}
+
+static void system_names(void *user, char *kernel, size_t kernel_bytes, char *libc,
+                         size_t libc_bytes)
+{
+    (void)user;
+    snprintf(kernel, kernel_bytes, "Linux 6.1");
+    snprintf(libc, libc_bytes, "glibc 2.36");
+}
+
+static void cuda(void *user, doctor_cuda *out)
+{
+    *out = ((const machine *)user)->api;
+}
+
+static bool gpus(void *user, fth_gpus *out)
+{
+    *out = ((const machine *)user)->gpus;
+    return out->n > 0;
+}
+
+static bool backend(void *user, char *file, size_t bytes)
+{
+    snprintf(file, bytes, "libfathom_cuda.so");
+    return ((const machine *)user)->backend;
 }
 
 static double copy_rate(void *user, uint64_t bytes)
@@ -143,6 +215,13 @@ static fth_status examine(const machine *m, const char *flag, fth_err *err)
                                .free_space = free_space,
                                .copy_rate = copy_rate,
                                .disk_rates = disk_rates,
+                               .file_system = file_system,
+                               .limit = limit,
+                               .own_pid = own_pid,
+                               .system = system_names,
+                               .cuda = cuda,
+                               .gpus = gpus,
+                               .backend = backend,
                                .find_library = find_library,
                                .context = context,
                                .selftest = selftest};
@@ -243,47 +322,208 @@ TEST(missing_libraries)
     }
 }
 
-/* The sentence about this is among those on CUDA, and all of them stop who asked for it. */
-static void cuda_fault(const machine *m, const char *text, const char *remedy)
+TEST(a_network_file_system_is_named)
 {
+    machine m = healthy;
+    m.system = "nfs";
+    one_fault(&m, "scratch", "/tmp is on a network file system (nfs)", "local disk");
+    m.system = NULL; /* not known */
     fth_err err = {0};
-    bool found = false;
-    IS(examine(m, "--device=cuda", &err), FTH_E_DEVICE);
-    for (int i = 0; i < report.n_faults; i++) {
-        EQ_STR(report.fault[i].about, "cuda");
-        IS_TRUE(report.fault[i].stops);
-        if (strstr(report.fault[i].text, text)) {
-            HAS(report.fault[i].remedy, remedy);
-            found = true;
-        }
+    OKE(examine(&m, NULL, &err), &err);
+    EQ_I64(report.n_faults, 0);
+}
+
+TEST(limits_that_are_too_low)
+{
+    machine m = healthy;
+    m.limits[DOCTOR_FILES] = 256;
+    one_fault(&m, "limits", "At most 256 files may be open", "ulimit -n 4096");
+    m = healthy;
+    m.limits[DOCTOR_LOCKED] = 32 << 10;
+    one_fault(&m, "limits", "At most 32.00 KiB of memory may be locked", "ulimit -l unlimited");
+    m = healthy;
+    m.limits[DOCTOR_ADDRESS] = UINT64_C(4) << 30;
+    one_fault(&m, "limits", "limited to 4.00 GiB of the machine's 16.00 GiB", "ulimit -v");
+}
+
+TEST(environment_that_hurts)
+{
+    static const char *const pin[] = {"OMP_PROC_BIND", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"};
+    machine m = healthy;
+    fth_err err = {0};
+    for (int i = 0; i < 3; i++) {
+        m.name = pin[i];
+        m.value = i == 0 ? "close" : "0-3";
+        one_fault(&m, "environment", pin[i], "unset it");
     }
-    if (!found) FAIL("nothing says: %s", text);
+    m.name = "OPENBLAS_CORETYPE";
+    m.value = "Prescott";
+    one_fault(&m, "environment", "OPENBLAS_CORETYPE is 'Prescott'", "unset it");
+    EQ_STR(doctor_variable(&report, "OPENBLAS_CORETYPE"), "Prescott");
+    m.name = "OMP_PROC_BIND";
+    m.value = "false";
+    OKE(examine(&m, NULL, &err), &err);
+    EQ_I64(report.n_faults, 0);
+    m.name = "AWS_SECRET_ACCESS_KEY"; /* not ours to read */
+    OKE(examine(&m, NULL, &err), &err);
+    EQ_PTR(doctor_variable(&report, m.name), NULL);
+}
+
+/* The only sentence, which stops who asked for CUDA and nobody else. */
+static void cuda_fault(const machine *of, const char *text, const char *remedy)
+{
+    machine m = *of;
+    fth_err err = {0};
+    m.cuda = false;
+    IS(examine(&m, "--device=cuda", &err), FTH_E_DEVICE);
+    if (report.n_faults != 1) FAIL("%s: %d faults", text, report.n_faults);
+    EQ_STR(report.fault[0].about, "cuda");
+    IS_TRUE(report.fault[0].stops);
+    HAS(report.fault[0].text, text);
+    HAS(report.fault[0].remedy, remedy);
     EQ_I64(fth_status_get_info(err.status)->exit_code, 5);
     fth_err_clear(&err);
-    OKE(examine(m, NULL, &err), &err); /* who did not ask can run */
+    OKE(examine(&m, NULL, &err), &err); /* who did not ask can run */
     for (int i = 0; i < report.n_faults; i++) IS_TRUE(!report.fault[i].stops);
 }
 
-TEST(faults_of_cuda)
+TEST(faults_of_the_driver)
 {
     machine m = healthy;
-    m.cuda = false;
-    cuda_fault(&m, "this build has no CUDA backend", "--device cpu");
-    EQ_I64(report.n_faults, 1);
-    m.card = false;
-    cuda_fault(&m, "NVIDIA driver 550.54.14 is loaded, but no card can be reached", "--gpus");
+    m.api = (doctor_cuda){.library_error = "libcuda.so.1: cannot open"};
+    cuda_fault(&m, "its library is not there: libcuda.so.1: cannot open", "container");
     m.driver = NULL;
-    cuda_fault(&m, "The NVIDIA driver is not loaded", "install its driver");
+    m.gpus = (fth_gpus){.why = "none"};
+    cuda_fault(&m, "There is no NVIDIA driver: libcuda.so.1: cannot open", "install its driver");
+    static const struct {
+        int status;
+        const char *name, *remedy;
+    } starts[] = {{999, "CUDA_ERROR_UNKNOWN", "modprobe nvidia_uvm"},
+                  {802, "CUDA_ERROR_SYSTEM_NOT_READY", "fabric manager"},
+                  {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "restart"},
+                  {804, "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE", "cuda-compat"},
+                  {34, "CUDA_ERROR_STUB_LIBRARY", "stubs"},
+                  {3, "CUDA_ERROR_NOT_INITIALIZED", "nvidia-smi"}};
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+        m = healthy;
+        m.api = (doctor_cuda){.library = true, .init = starts[i].status};
+        snprintf(m.api.init_name, sizeof m.api.init_name, "%s", starts[i].name);
+        cuda_fault(&m, starts[i].name, starts[i].remedy);
+    }
     m = healthy;
-    m.cuda = false;
+    m.api.version = 11020;
+    cuda_fault(&m, "driver 550.54.14 supports CUDA 11.2, and this build needs 12.0",
+               "update the driver");
+}
+
+TEST(no_card_is_seen)
+{
+    machine m = healthy;
+    m.api.n = 0;
+    m.api.init = DOCTOR_NO_DEVICE;
+    cuda_fault(&m, "driver 550.54.14 is there, but no card can be reached.", "--gpus");
+    m.card = false;
+    cuda_fault(&m, "no card can be reached: there is no /dev/nvidia0", "--gpus");
+    m.card = true;
     m.visible = "";
     cuda_fault(&m, "CUDA_VISIBLE_DEVICES is '', which hides every card", "unset it");
     m.visible = "-1";
     cuda_fault(&m, "CUDA_VISIBLE_DEVICES is '-1'", "unset it");
+    m.visible = "2,0";
+    cuda_fault(&m, "'2,0': there is no card '2', and the list ends there, so 0 can be seen",
+               "nvidia-smi -L");
+    m.visible = "GPU-cccc";
+    cuda_fault(&m, "there is no card 'GPU-cccc'", "nvidia-smi -L");
+    m.visible = "none";
+    cuda_fault(&m, "there is no card 'none'", "nvidia-smi -L");
     m.visible = "0";
+    m.gpus.gpu[1].mig = 1;
+    cuda_fault(&m, "A Card is to be used in instances (MIG), and has none", "nvidia-smi mig");
+    m.gpus.gpu[1].mig_instances = 1;
+    cuda_fault(&m, "no card can be reached", "--gpus");
+}
+
+/* What is worth knowing of a card that can be used all the same. */
+static void card_notice(const machine *m, const char *text, const char *remedy)
+{
+    one_fault(m, "gpu", text, remedy);
+}
+
+TEST(a_list_that_ends_early_is_a_notice)
+{
+    machine m = healthy;
+    m.api.n = 1;
+    m.visible = "1, 7,0";
+    card_notice(&m, "'1, 7,0': there is no card '7', and the list ends there, so 1 can be seen",
+                "unset it");
+    static const char *const good[] = {"0,1", "1", "GPU-aaaa,GPU-bb", "MIG-1234", " 0 , 1 ", "0,"};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        fth_err err = {0};
+        m.visible = good[i];
+        OKE(examine(&m, NULL, &err), &err);
+        if (report.n_faults) FAIL("%s: %s", good[i], report.fault[0].text);
+    }
+}
+
+TEST(faults_of_each_card)
+{
+    machine m = healthy;
+    m.api.card[1].capability = 75;
+    card_notice(&m, "GPU 1 (A Card) has compute capability 7.5, and this build has kernels for 9.0",
+                "newer card");
+    m = healthy;
+    m.api.card[0].mode = FTH_GPU_PROHIBITED;
+    card_notice(&m, "GPU 0 (A Card) is closed to computations", "nvidia-smi -c DEFAULT");
+    m = healthy;
+    m.api.card[0].mode = FTH_GPU_ONE_PROCESS;
+    card_notice(&m, "GPU 0 (A Card) takes one process at a time", "nvidia-smi -c DEFAULT");
+    m = healthy;
+    m.gpus.gpu[1].free_bytes = 600 << 20; /* is CUDA's first */
+    card_notice(&m, "GPU 0 (A Card) has only 600.00 MiB of its 80.00 GiB free", "another card");
+    m = healthy;
+    m.gpus = (fth_gpus){.why = "libnvidia-ml.so.1 cannot be opened"};
+    card_notice(&m, "are not known: libnvidia-ml.so.1 cannot be opened", "libnvidia-ml.so.1");
+}
+
+TEST(cards_that_others_use)
+{
+    machine m = healthy;
+    m.gpus.gpu[1].n_processes = 3;
+    m.gpus.gpu[1].process[0].pid = 100;
+    m.gpus.gpu[1].process[0].bytes = UINT64_C(12) << 30;
+    m.gpus.gpu[1].process[1].pid = 4711; /* doctor itself */
+    m.gpus.gpu[1].process[2].pid = 102;
+    card_notice(&m, "GPU 0 (A Card) is used by 2 other processes: pid 100 with 12.00 GiB, pid 102.",
+                "--device cuda:N");
+    m.api.card[0].mode = FTH_GPU_ONE_PROCESS;
+    card_notice(&m, "GPU 0 (A Card) is for one process only (exclusive mode) and held by 2",
+                "wait for it");
+    m.gpus.gpu[1].n_processes = 0;
+    m.gpus.gpu[1].process[0].pid = 0;
+    m.api.n = 1;
+    m.gpus.gpu[1].n_processes = 1;
+    m.gpus.gpu[1].process[0].pid = 100;
     fth_err err = {0};
-    OKE(examine(&m, NULL, &err), &err);
-    EQ_I64(report.n_faults, 1);
+    m.cuda = false;
+    m.backend = true;
+    IS(examine(&m, "--device=cuda", &err), FTH_E_DEVICE); /* no other card is left */
+    EQ_STR(report.fault[0].about, "cuda");
+    HAS(report.fault[0].text, "exclusive mode");
+    IS_TRUE(report.fault[0].stops);
+}
+
+TEST(faults_of_the_backend)
+{
+    machine m = healthy;
+    m.backend = false;
+    cuda_fault(&m, "The CUDA backend is missing: libfathom_cuda.so was not found", "nvcc");
+    m.backend = true;
+    cuda_fault(&m, "The engine refuses", "--device cpu");
+    m.cuda = false;
+    fth_err err = {0};
+    IS(examine(&m, "--device=cuda:2", &err), FTH_E_DEVICE);
+    EQ_I64(report.n_faults, 2);
+    HAS(report.fault[0].text, "cuda:2 was asked for, and 2 cards can be seen");
 }
 
 TEST(a_self_test_that_differs_is_our_bug)

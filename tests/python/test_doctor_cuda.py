@@ -1,0 +1,121 @@
+"""What doctor says of graphics cards, with a driver of ours in the place of NVIDIA's. seconds: 20"""
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+PROGRAM = os.environ["FATHOM_PROGRAM"]
+FAKES = os.environ["FATHOM_FAKES"]
+# Variables that would reach the program from outside.
+CLEAN = {k: v for k, v in os.environ.items()
+         if k not in ("CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "FAKE_CUDA")}
+
+
+def doctor(fake="", *words, folder=FAKES, **environment):
+    """Exit code, JSON and standard error."""
+    done = subprocess.run(
+        [PROGRAM, "doctor", "--json", "--threads", "1", *words], capture_output=True, text=True,
+        timeout=60, env={**CLEAN, "LD_LIBRARY_PATH": folder, "FAKE_CUDA": fake, **environment})
+    return done.returncode, json.loads(done.stdout), done.stderr
+
+
+class Faults(unittest.TestCase):
+    def fault(self, text, remedy, fake="", about="cuda", **options):
+        """Who asks for CUDA is stopped, by a sentence with these words; who does not is not."""
+        code, page, err = doctor(fake, "--device=cuda", **options)
+        self.assertEqual(code, 5, err)
+        self.assertIn("FTH-DEV-001", err)
+        found = [f for f in page["faults"] if text in f["text"]]
+        self.assertEqual(len(found), 1, page["faults"])
+        self.assertIn(remedy, found[0]["remedy"])
+        self.assertEqual((found[0]["about"], found[0]["stops"]), (about, about == "cuda"))
+        code, page, err = doctor(fake, **options)
+        self.assertEqual((code, err), (0, ""))
+        self.assertFalse(any(f["stops"] for f in page["faults"]))
+        self.assertTrue(any(text in f["text"] for f in page["faults"]))
+        return page
+
+    def test_the_driver_cannot_be_opened(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("libcuda.so.1", "libnvidia-ml.so.1"):
+                with open(os.path.join(folder, name), "w"):
+                    pass
+            page = self.fault("file too short", "driver", folder=folder)
+        self.assertEqual(page["cuda"]["cards"], [])
+        self.assertIsNone(page["cuda"]["init"])
+
+    def test_the_driver_does_not_start(self):
+        self.fault("does not start: CUDA_ERROR_UNKNOWN (999)", "modprobe nvidia_uvm", "init=999")
+        self.fault("CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)", "restart", "init=803")
+
+    def test_no_card(self):
+        self.fault("no card can be reached", "--gpus", "init=100 seen=0 cards=0")
+        self.fault("no card can be reached", "--gpus", "seen=0 cards=0")
+
+    def test_hidden_cards(self):
+        for value in ("", "-1"):
+            self.fault(f"CUDA_VISIBLE_DEVICES is '{value}', which hides every card", "unset it",
+                       "init=100 cards=2", CUDA_VISIBLE_DEVICES=value)
+        self.fault("there is no card '5', and the list ends there, so 0 can be seen",
+                   "nvidia-smi -L", "init=100 cards=2", CUDA_VISIBLE_DEVICES="5,0")
+        self.fault("there is no card '5', and the list ends there, so 1 can be seen",
+                   "nvidia-smi -L", "cards=2 seen=1", about="gpu", CUDA_VISIBLE_DEVICES="0,5,1")
+        self.fault("there is no card 'GPU-9'", "nvidia-smi -L", "init=100",
+                   CUDA_VISIBLE_DEVICES="GPU-9")
+
+    def test_a_driver_too_old(self):
+        page = self.fault("driver 550.54.14 supports CUDA 11.2, and this build needs 12.0",
+                          "update the driver", "version=11020")
+        self.assertEqual(page["cuda"]["driver_supports"], 11020)
+
+    def test_cards_that_do_not_fit(self):
+        page = self.fault("GPU 0 (Fake Card) has compute capability 7.5", "newer card",
+                          "capability=75")
+        self.assertEqual(page["cuda"]["cards"][0]["capability"], 7.5)
+        self.fault("GPU 0 (Fake Card) is closed to computations", "-c DEFAULT", "mode=2")
+        self.fault("takes one process at a time", "-c DEFAULT", "mode=3", about="gpu")
+        self.fault("exclusive mode) and held by 1 other process: pid 1000000 with 1.00 GiB",
+                   "wait for it", "mode=3 processes=1")
+
+    def test_a_busy_card(self):
+        self.fault("GPU 0 (Fake Card) is used by 2 other processes: pid 1000000 with 1.00 GiB, "
+                   "pid 1000001 with 2.00 GiB.", "--device cuda:N", "processes=2", about="gpu")
+        self.fault("used by 100 other processes", "--device cuda:N", "processes=100", about="gpu")
+        self.fault("has only 1.00 GiB of its 80.00 GiB free", "another card", "free=1",
+                   about="gpu")
+
+    def test_instances(self):
+        self.fault("to be used in instances (MIG), and has none", "nvidia-smi mig",
+                   "init=100 mig=1")
+        _, page, _ = doctor("mig=1 instances=2")
+        self.assertFalse(any("MIG" in f["text"] for f in page["faults"]))
+
+    def test_no_management_library(self):
+        self.fault("not known: the NVIDIA driver does not answer: Driver/library version mismatch",
+                   "libnvidia-ml.so.1", "nvml=18", about="gpu")
+
+    def test_the_backend_is_missing(self):
+        page = self.fault("libfathom_cuda.so was not found", "nvcc", "cards=2")
+        self.assertIsNone(page["cuda"]["backend"])
+        self.assertEqual(len(page["cuda"]["cards"]), 2)
+        cards = page["cuda"]["cards"]  # matched by bus, not by number
+        self.assertEqual([card["uuid"] for card in cards], ["GPU-0000-1", "GPU-0000-0"])
+        self.assertEqual(cards[0]["free_bytes"], 79 << 30)
+
+    def test_a_card_beyond_the_last(self):
+        code, page, _ = doctor("cards=2", "--device=cuda:2")
+        self.assertEqual(code, 5)
+        self.assertTrue(any("cuda:2 was asked for, and 2 cards" in f["text"]
+                            for f in page["faults"]))
+
+    def test_for_people(self):
+        done = subprocess.run([PROGRAM, "doctor", "--threads=1"], capture_output=True, text=True,
+                              env={**CLEAN, "LD_LIBRARY_PATH": FAKES, "FAKE_CUDA": "cards=1"})
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("cuda:0       Fake Card, 9.0, 80.00 GiB, 79.00 GiB free", done.stdout)
+        self.assertIn("driver 550.54.14 supports CUDA 12.4", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
