@@ -1,0 +1,214 @@
+/* figures.c - what there is to see: four panels, each a figure of its own and all on one page. */
+#include "sounding.h"
+
+#include <string.h>
+
+enum { SOUNDINGS, MAP, LOSS, RESIDUALS, PANELS };
+
+/* Everything that is drawn; held while the figures are. */
+typedef struct drawing {
+    const fth_stage_call *call;
+    fth_tensor *place, *depth, *loss; /* [point 2], [point], [iteration] */
+    fth_source map, residuals;
+    double size;
+} drawing;
+
+static const struct figure {
+    const char *name, *title;
+    fth_file_kind kind;
+    int first, n; /* panels */
+} figures[] = {
+    {"soundings.png", "soundings", FTH_FILE_FIGURE, SOUNDINGS, 1},
+    {"map.png", "fitted depth", FTH_FILE_FIGURE, MAP, 1},
+    {"loss.svg", "loss", FTH_FILE_FIGURE, LOSS, 1},
+    {"residuals.png", "residuals", FTH_FILE_FIGURE, RESIDUALS, 1},
+    {"page.pdf", "all of it on one page", FTH_FILE_OUTPUT, SOUNDINGS, PANELS},
+};
+enum { FIGURES = sizeof figures / sizeof figures[0] };
+
+static void set_axes(fth_panel *p, const char *x, const char *y, fth_scale scale)
+{
+    fth_panel_axis(p, FTH_AXIS_X, &(fth_axis_options){.label = x});
+    fth_panel_axis(p, FTH_AXIS_Y,
+                   &(fth_axis_options){.label = y, .scale = scale, .direction = FTH_GROW_UP});
+}
+
+static void add_panel(const drawing *d, fth_panel *p, int which)
+{
+    switch (which) {
+    case SOUNDINGS: {
+        const float *at = fth_tensor_data(d->place);
+        const int64_t n = fth_tensor_size(d->depth, 0);
+        fth_column x = fth_column_of(FTH_F32, at, n), y = fth_column_of(FTH_F32, at + 1, n);
+        x.stride = y.stride = 2;
+        fth_panel_set(p, &(fth_panel_options){.title = "soundings",
+                                              .aspect = FTH_ASPECT_EQUAL,
+                                              .colour_bar = "depth [m]"});
+        fth_panel_points(
+            p, x, y,
+            &(fth_points){.area = 4,
+                          .values = fth_column_of(FTH_F32, fth_tensor_data(d->depth), n)});
+        set_axes(p, "x [km]", "y [km]", FTH_SCALE_LINEAR);
+        break;
+    }
+    case MAP:
+        fth_panel_set(p,
+                      &(fth_panel_options){.title = "fitted surface", .colour_bar = "depth [m]"});
+        fth_panel_image(p, fth_grid_source(&d->map),
+                        &(fth_image){.right = d->size, .bottom = d->size});
+        set_axes(p, "x [km]", "y [km]", FTH_SCALE_LINEAR);
+        break;
+    case LOSS:
+        fth_panel_set(p, &(fth_panel_options){.title = "loss"});
+        fth_panel_line(
+            p, (fth_column){0},
+            fth_column_of(FTH_F64, fth_tensor_data(d->loss), fth_tensor_size(d->loss, 0)), NULL);
+        set_axes(p, "iteration", "mean square", FTH_SCALE_LOG);
+        break;
+    case RESIDUALS:
+        fth_panel_set(p, &(fth_panel_options){.title = "residuals"});
+        fth_panel_histogram(p, fth_column_row(&d->residuals, 0), NULL);
+        set_axes(p, "depth - fit [m]", "soundings", FTH_SCALE_LINEAR);
+        break;
+    default: break;
+    }
+}
+
+/* Draw one figure, or with `bytes` only say what that would hold. */
+static fth_status draw(const drawing *d, const struct figure *f, uint64_t *bytes, fth_err *err)
+{
+    char path[SO_PATH];
+    fth_figure *fig = NULL;
+    FTH_TRY(so_path(path, d->call->model_dir, f->name, err));
+    const fth_figure_options opt = {.panels = f->n,
+                                    .columns = f->n > 1 ? 2 : 1,
+                                    .panel_width = 4.6,
+                                    .panel_height = 3.8,
+                                    .dpi = fth_config_real(d->call->config, "figures.dpi")};
+    FTH_TRY(fth_figure_create(&fig, fth_context_mem(d->call->context), &opt, err));
+    for (int i = 0; i < f->n; i++) add_panel(d, fth_figure_panel(fig, i), f->first + i);
+    const fth_status s =
+        bytes ? fth_figure_plan(fig, path, bytes, err) : fth_figure_save(fig, path, err);
+    fth_figure_destroy(fig);
+    return s;
+}
+
+/* ---- data ---- */
+
+/* The first rows of a source: soundings are in no order, so they are a fair sample. */
+static fth_status load_rows(const fth_source *from, fth_mem *mem, const char *label, int64_t rows,
+                            fth_tensor **out, fth_err *err)
+{
+    const int64_t lo[2] = {0, 0}, n[2] = {rows, from->size[1]};
+    FTH_TRY(fth_tensor_create(out, mem, label, from->dtype, from->n_axes, n, err));
+    return from->read(from->self, lo, n, fth_tensor_data(*out), err);
+}
+
+static fth_status load_points(drawing *d, const so_data *data, fth_err *err)
+{
+    fth_mem *mem = fth_context_mem(d->call->context);
+    const int64_t most = fth_config_int(d->call->config, "figures.points"),
+                  rows = data->depths.size[0] < most ? data->depths.size[0] : most;
+    FTH_TRY(load_rows(&data->soundings, mem, "soundings", rows, &d->place, err));
+    return load_rows(&data->depths, mem, "depths", rows, &d->depth, err);
+}
+
+static fth_status open_drawing(drawing *d, fth_err *err)
+{
+    fth_mem *mem = fth_context_mem(d->call->context);
+    char path[SO_PATH];
+    so_data data;
+    so_model m;
+    FTH_TRY(so_data_open(&data, d->call, err));
+    fth_status s = load_points(d, &data, err);
+    so_data_close(&data);
+    FTH_TRY(s);
+    FTH_TRY(so_path(path, d->call->model_dir, SO_MODEL, err));
+    FTH_TRY(so_model_read(&m, mem, path, err));
+    d->size = m.size;
+    d->loss = fth_tensor_retain(m.loss);
+    so_model_clear(&m);
+    FTH_TRY(so_path(path, d->call->model_dir, SO_MAP, err));
+    FTH_TRY(fth_npy_open(&d->map, mem, path, err));
+    FTH_TRY(so_path(path, d->call->model_dir, SO_RESIDUALS, err));
+    return fth_npy_open(&d->residuals, mem, path, err);
+}
+
+static fth_status plan_drawing(drawing *d, fth_err *err)
+{
+    const fth_config *cfg = d->call->config;
+    const so_data data = so_data_planned(cfg);
+    const int64_t side = fth_config_int(cfg, "analyze.side"),
+                  steps = fth_config_int(cfg, "fit.iterations");
+    FTH_TRY(load_points(d, &data, err));
+    FTH_TRY(fth_tensor_create(&d->loss, fth_context_mem(d->call->context), "loss", FTH_F64, 1,
+                              &steps, err));
+    memset(fth_tensor_data(d->loss), 0, (size_t)fth_tensor_bytes(d->loss));
+    d->map = so_planned_source(2, (int64_t[]){side, side});
+    d->residuals = data.depths;
+    d->size = fth_config_real(cfg, "survey.size");
+    return FTH_OK;
+}
+
+static void release(drawing *d)
+{
+    fth_tensor_release(d->place);
+    fth_tensor_release(d->depth);
+    fth_tensor_release(d->loss);
+}
+
+/* ---- the stage ---- */
+
+fth_status so_figures_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
+{
+    char path[SO_PATH];
+    for (int i = 0; i < FIGURES; i++) {
+        FTH_TRY(so_path(path, call->model_dir, figures[i].name, err));
+        FTH_TRY(fth_file_list_add(list, figures[i].kind, path, figures[i].title, err));
+    }
+    return FTH_OK;
+}
+
+fth_status so_figures_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show,
+                           fth_err *err)
+{
+    drawing d = {.call = call};
+    char a[24];
+    fth_status s = plan_drawing(&d, err);
+    for (int i = 0; s == FTH_OK && i < FIGURES; i++) {
+        uint64_t bytes = 0;
+        s = draw(&d, &figures[i], &bytes, err);
+        if (bytes > out->host_bytes) out->host_bytes = bytes;
+        if (s == FTH_OK && show)
+            fprintf(show, "%-14s %s\n", figures[i].name, fth_mem_format_size(bytes, a, sizeof a));
+    }
+    if (s == FTH_OK)
+        out->host_bytes +=
+            fth_tensor_bytes(d.place) + fth_tensor_bytes(d.depth) + fth_tensor_bytes(d.loss) +
+            fth_library_allowance(1u << FTH_LIB_FATHOM, fth_context_threads(call->context));
+    snprintf(out->text, sizeof out->text, "%d figures", (int)FIGURES);
+    release(&d);
+    return s;
+}
+
+fth_status so_figures_run(const fth_stage_call *call, fth_err *err)
+{
+    drawing d = {.call = call};
+    FTH_TRY(so_drill_start(call, err));
+    FTH_TRY(so_drill(call, err));
+    fth_status s = open_drawing(&d, err);
+    fth_stage_point(call, "before_outputs");
+    for (int i = 0; s == FTH_OK && i < FIGURES; i++) {
+        s = draw(&d, &figures[i], NULL, err);
+        if (s == FTH_OK &&
+            !fth_stage_report(
+                call,
+                &(fth_stage_progress){.done = i + 1, .total = FIGURES, .what = figures[i].name}) &&
+            i + 1 < FIGURES)
+            s = FTH_FAIL(err, FTH_E_CANCELLED, "drawing was stopped after %s", figures[i].name);
+    }
+    fth_source_close(&d.map);
+    fth_source_close(&d.residuals);
+    release(&d);
+    return s;
+}

@@ -1,0 +1,230 @@
+/* fit.c - Adam through the engine: one graph and one plan serve every step.
+ *
+ * The soundings are streamed from their file at every step, in pieces that fit the budget. A
+ * checkpoint holds all that is needed to go on, and what it was fitted with; so a fit that was
+ * killed goes on where it was, and ends with the bytes of one that was not.
+ */
+#include "sounding.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OUTPUTS = 4 }; /* the loss, and three assigns */
+
+typedef struct fit {
+    const fth_stage_call *call;
+    so_model model;
+    fth_graph *g;
+    fth_plan *plan;
+    double rate; /* this and the step are read at every run */
+    int64_t step;
+    float loss;
+} fit;
+
+static fth_status make_plan(fit *f, const so_data *data, fth_err *err)
+{
+    const so_model *m = &f->model;
+    fth_graph *g = f->g = fth_graph_create(f->call->context);
+    fth_axis(g, "cell", data->soundings.size[0]);
+    fth_axis(g, "dim", 2);
+    const fth_val place = fth_input(g, "soundings", FTH_F32, "cell dim", data->soundings);
+    const fth_val depth = fth_input(g, "depths", FTH_F32, "cell", data->depths);
+    const fth_val rate = fth_input(g, "rate", FTH_F64, "", fth_scalar_source(FTH_F64, &f->rate));
+    const fth_val step = fth_input(g, "step", FTH_I64, "", fth_scalar_source(FTH_I64, &f->step));
+    const so_surface surface = so_surface_inputs(g, m, true);
+    const fth_val m1 = fth_param(g, so_column[SO_M1], "term", m->column[SO_M1]);
+    const fth_val m2 = fth_param(g, so_column[SO_M2], "term", m->column[SO_M2]);
+
+    const fth_val wanted = fth_mul(fth_sub(fth_const(g, FTH_F32, m->offset), depth),
+                                   fth_const(g, FTH_F32, 1.0 / m->scale));
+    const fth_val found =
+        so_surface_at(&surface, so_unit(place, 0, m->size), so_unit(place, 1, m->size));
+    fth_val grad, out[OUTPUTS] = {fth_mean(fth_sqr(fth_sub(found, wanted)), "cell")};
+    fth_grad(out[0], 1, &surface.weights, &grad);
+    fth_adam_step(&FTH_ADAM_DEFAULT, surface.weights, grad, m1, m2, rate, step, &out[1]);
+    f->plan = fth_plan_make(g, out, OUTPUTS, NULL, err);
+    return f->plan ? FTH_OK : err->status;
+}
+
+static void clear(fit *f)
+{
+    fth_plan_destroy(f->plan);
+    fth_graph_destroy(f->g);
+    so_model_clear(&f->model);
+}
+
+/* ---- checkpoints ---- */
+
+/* What a checkpoint was fitted with: any difference, and it is of no use. */
+enum { TIES = 8, VALUE = 48 };
+typedef struct ties {
+    char value[TIES][VALUE];
+    fth_file_meta meta[TIES];
+    int64_t n;
+} ties;
+
+static void add_tie(ties *t, const char *key, const char *value)
+{
+    snprintf(t->value[t->n], VALUE, "%s", value ? value : "");
+    t->meta[t->n] = (fth_file_meta){key, t->value[t->n]};
+    t->n++;
+}
+
+static void add_number(ties *t, const char *key, double v)
+{
+    char text[VALUE];
+    snprintf(text, sizeof text, "%.17g", v);
+    add_tie(t, key, text);
+}
+
+static void find_ties(ties *t, const fth_config *cfg, const so_data *data)
+{
+    *t = (ties){.n = 0};
+    add_tie(t, "model.basis", fth_config_text(cfg, "model.basis"));
+    add_number(t, "model.order", (double)fth_config_int(cfg, "model.order"));
+    add_number(t, "fit.iterations", (double)fth_config_int(cfg, "fit.iterations"));
+    add_number(t, "fit.rate", fth_config_real(cfg, "fit.rate"));
+    add_number(t, "survey.depth", fth_config_real(cfg, "survey.depth"));
+    add_number(t, "survey.relief", fth_config_real(cfg, "survey.relief"));
+    add_tie(t, "soundings", fth_safetensors_meta(data->file, "xxh64.soundings"));
+    add_tie(t, "depths", fth_safetensors_meta(data->file, "xxh64.depths"));
+}
+
+/* The first difference of a checkpoint, in words; false: it fits. */
+static bool differs(const fth_safetensors *f, const ties *t, char *why, size_t bytes)
+{
+    for (int64_t i = 0; i < t->n; i++) {
+        const char *then = fth_safetensors_meta(f, t->meta[i].key);
+        if (then && strcmp(then, t->meta[i].value) == 0) continue;
+        snprintf(why, bytes, "%s was %s, is %s", t->meta[i].key, then ? then : "not given",
+                 t->meta[i].value);
+        return true;
+    }
+    return false;
+}
+
+static bool fits(fit *f, const char *path, const ties *t)
+{
+    fth_safetensors *file = NULL;
+    fth_err err = {0};
+    char why[200];
+    if (fth_safetensors_open(&file, fth_context_mem(f->call->context), path, &err) != FTH_OK) {
+        fth_stage_say(f->call, "starting over, the checkpoint cannot be read: %s", err.text);
+        return false;
+    }
+    const bool other = differs(file, t, why, sizeof why);
+    if (other) fth_stage_say(f->call, "starting over, the checkpoint is of another fit: %s", why);
+    fth_safetensors_close(file);
+    return !other;
+}
+
+/* From the checkpoint where it fits, else from the beginning. */
+static fth_status start(fit *f, const char *path, const ties *t, fth_err *err)
+{
+    fth_mem *mem = fth_context_mem(f->call->context);
+    if (!fth_stage_flag(f->call, "fresh") && access(path, F_OK) == 0 && fits(f, path, t)) {
+        fth_err damage = {0};
+        const fth_status s = so_model_read(&f->model, mem, path, &damage);
+        if (s == FTH_OK) {
+            fth_stage_say(f->call, "going on after iteration %lld of %lld",
+                          (long long)f->model.step, (long long)f->model.iterations);
+            return FTH_OK;
+        }
+        if (s == FTH_E_NOMEM || s == FTH_E_BUDGET) return err ? (*err = damage, s) : s;
+        fth_stage_say(f->call, "starting over, the checkpoint is damaged: %s", damage.text);
+    }
+    return so_model_create(&f->model, mem, f->call->config, err);
+}
+
+/* ---- steps ---- */
+
+static fth_status take_step(fit *f, fth_err *err)
+{
+    so_model *m = &f->model;
+    const fth_schedule schedule = {.kind = FTH_SCHEDULE_COSINE,
+                                   .rate = fth_config_real(f->call->config, "fit.rate"),
+                                   .last = 0.0,
+                                   .steps = m->iterations};
+    const fth_sink sinks[OUTPUTS] = {fth_scalar_sink(FTH_F32, &f->loss)};
+    fth_run_report report;
+    f->rate = fth_schedule_rate(&schedule, m->step);
+    f->step = m->step + 1;
+    FTH_TRY(fth_run(f->plan, sinks, NULL, &report, err));
+    fth_stage_account(f->call, &report);
+    if (!isfinite(f->loss)) {
+        FTH_FAIL(err, FTH_E_NUMERIC, "the loss is no number after iteration %lld",
+                 (long long)f->step);
+        fth_err_hint(err, "lower fit.rate, which is %g",
+                     fth_config_real(f->call->config, "fit.rate"));
+        return FTH_E_NUMERIC;
+    }
+    ((double *)fth_tensor_data(m->loss))[m->step++] = (double)f->loss;
+    return FTH_OK;
+}
+
+static fth_status take_steps(fit *f, const char *path, const ties *t, fth_err *err)
+{
+    so_model *m = &f->model;
+    const int64_t every = fth_config_int(f->call->config, "fit.checkpoint"),
+                  half = m->iterations / 2;
+    while (m->step < m->iterations) {
+        if (m->step == half) FTH_TRY(so_drill(f->call, err));
+        FTH_TRY(take_step(f, err));
+        const fth_stage_progress p = {.done = m->step,
+                                      .total = m->iterations,
+                                      .what = "iteration",
+                                      .number = {{"loss", (double)f->loss}, {"rate", f->rate}}};
+        const bool go_on = fth_stage_report(f->call, &p);
+        const bool last = m->step == m->iterations;
+        if (last) fth_stage_point(f->call, "before_outputs");
+        if (last || !go_on || m->step % every == 0)
+            FTH_TRY(so_model_write(m, path, t->meta, t->n, err));
+        if (!go_on && !last) {
+            FTH_FAIL(err, FTH_E_CANCELLED, "the fit was stopped after iteration %lld of %lld",
+                     (long long)m->step, (long long)m->iterations);
+            fth_err_hint(err, "start it again: it goes on from there");
+            return FTH_E_CANCELLED;
+        }
+    }
+    return FTH_OK;
+}
+
+fth_status so_fit_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
+{
+    char path[SO_PATH];
+    FTH_TRY(so_path(path, call->model_dir, SO_MODEL, err));
+    return fth_file_list_add(list, FTH_FILE_OUTPUT, path, "model", err);
+}
+
+fth_status so_fit_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show, fth_err *err)
+{
+    fit f = {.call = call};
+    const so_data data = so_data_planned(call->config);
+    fth_status s = so_model_create(&f.model, fth_context_mem(call->context), call->config, err);
+    if (s == FTH_OK) s = make_plan(&f, &data, err);
+    if (s == FTH_OK) s = so_count_plan(out, f.plan, show, err);
+    snprintf(out->text, sizeof out->text, "cell=%lld, term=%lld", (long long)data.soundings.size[0],
+             (long long)f.model.terms);
+    clear(&f);
+    return s;
+}
+
+fth_status so_fit_run(const fth_stage_call *call, fth_err *err)
+{
+    fit f = {.call = call};
+    char path[SO_PATH];
+    so_data data;
+    ties t;
+    FTH_TRY(so_drill_start(call, err));
+    FTH_TRY(so_path(path, call->model_dir, SO_MODEL, err));
+    FTH_TRY(so_data_open(&data, call, err));
+    find_ties(&t, call->config, &data);
+    fth_status s = start(&f, path, &t, err);
+    if (s == FTH_OK) s = make_plan(&f, &data, err);
+    if (s == FTH_OK) s = take_steps(&f, path, &t, err);
+    clear(&f);
+    so_data_close(&data);
+    return s;
+}

@@ -1,0 +1,56 @@
+/* instrument.c - the instrument in one struct: this is what the program sees. */
+#include "sounding.h"
+
+static const fth_flag fit_flags[] = {
+    {.name = "fresh", .doc = "start at the first iteration, even where a checkpoint fits"}, {0}};
+
+/* `keys` are what a stage depends on: nothing else makes it run again. */
+static const fth_stage stages[] = {
+    {.name = "survey",
+     .doing = "sounding",
+     .brief = "sound a synthetic sea floor",
+     .keys = "seed survey",
+     .after = "",
+     .shared = true,
+     .files = so_survey_files,
+     .plan = so_survey_plan,
+     .run = so_survey_run},
+    {.name = "fit",
+     .doing = "fitting",
+     .brief = "fit a surface to the soundings",
+     .keys = "survey.size survey.depth survey.relief model fit",
+     .after = "survey",
+     .figure = "loss",
+     .flag = fit_flags,
+     .files = so_fit_files,
+     .plan = so_fit_plan,
+     .run = so_fit_run},
+    {.name = "analyze",
+     .doing = "analyzing",
+     .brief = "compare the surface with the soundings, and map it",
+     .keys = "analyze",
+     .after = "survey fit",
+     .files = so_analyze_files,
+     .plan = so_analyze_plan,
+     .run = so_analyze_run},
+    {.name = "figures",
+     .doing = "drawing",
+     .brief = "draw soundings, map, loss and residuals",
+     .keys = "figures survey.size",
+     .after = "survey fit analyze",
+     .files = so_figures_files,
+     .plan = so_figures_plan,
+     .run = so_figures_run},
+};
+
+const fth_instrument fth_instrument_sounding = {
+    .name = "sounding",
+    .brief = "practice: sound a synthetic sea floor and fit its surface",
+    .schema = &so_schema,
+    .stage = stages,
+    .n_stages = sizeof stages / sizeof stages[0],
+    .variant = so_variants,
+    .n_variants = 3,
+    .general = so_is_general,
+    .model = so_model_name,
+};

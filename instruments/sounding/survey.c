@@ -1,0 +1,106 @@
+/* survey.c - the sea floor is made up and sounded: a graph of random numbers, straight to a file.
+ *
+ * Every number is a function of (seed, stream, place), so the survey has the same bytes at any
+ * budget and with any number of workers.
+ */
+#include "sounding.h"
+
+enum { PLACES = 1, CENTRES, WIDTHS, HEIGHTS, NOISE }; /* streams */
+enum { OUTPUTS = 3 };
+static const char *const names[OUTPUTS] = {"soundings", "depths", "truth"};
+
+static fth_val number(fth_graph *g, double v)
+{
+    return fth_const(g, FTH_F32, v);
+}
+
+/* The depth without noise, in metres, where `place` [cell dim] is in parts of the square. */
+static fth_val floor_at(fth_graph *g, const fth_config *cfg, fth_val place, fth_val seed,
+                        fth_val zero)
+{
+    const fth_val centre = fth_uniform(FTH_F32, "bump dim", seed, zero, CENTRES);
+    const fth_val spread = fth_uniform(FTH_F32, "bump", seed, zero, WIDTHS);
+    const fth_val width = fth_fma(spread, number(g, 0.2), number(g, 0.1));
+    const fth_val height = fth_normal(FTH_F32, "bump", seed, zero, HEIGHTS);
+    const fth_val away = fth_sum(fth_sqr(fth_sub(fth_expand(place, "bump"), centre)), "dim");
+    const fth_val bump = fth_exp(fth_div(fth_mul(away, number(g, -0.5)), fth_sqr(width)));
+    const fth_val relief = fth_label(fth_dot(height, bump, "bump"), "relief");
+    return fth_sub(number(g, fth_config_real(cfg, "survey.depth")),
+                   fth_mul(relief, number(g, fth_config_real(cfg, "survey.relief"))));
+}
+
+static fth_graph *build(const fth_stage_call *call, fth_val out[OUTPUTS])
+{
+    const fth_config *cfg = call->config;
+    fth_graph *g = fth_graph_create(call->context);
+    fth_axis(g, "cell", fth_config_int(cfg, "survey.cells"));
+    fth_axis(g, "bump", fth_config_int(cfg, "survey.bumps"));
+    fth_axis(g, "dim", 2);
+    const fth_val seed = fth_const_i64(g, FTH_I64, fth_config_int(cfg, "seed"));
+    const fth_val zero = fth_const_i64(g, FTH_I64, 0);
+    const fth_val place = fth_uniform(FTH_F32, "cell dim", seed, zero, PLACES);
+    const fth_val truth = floor_at(g, cfg, place, seed, zero);
+    const fth_val noise = fth_normal(FTH_F32, "cell", seed, zero, NOISE);
+    out[0] = fth_mul(place, number(g, fth_config_real(cfg, "survey.size")));
+    out[1] = fth_fma(noise, number(g, fth_config_real(cfg, "survey.noise")), truth);
+    out[2] = truth;
+    return g;
+}
+
+fth_status so_survey_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
+{
+    char path[SO_PATH];
+    FTH_TRY(so_path(path, call->output_dir, SO_SOUNDINGS, err));
+    return fth_file_list_add(list, FTH_FILE_OUTPUT, path, "soundings", err);
+}
+
+fth_status so_survey_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show, fth_err *err)
+{
+    fth_val outs[OUTPUTS];
+    fth_graph *g = build(call, outs);
+    fth_plan *p = fth_plan_make(g, outs, OUTPUTS, NULL, err);
+    const fth_status s = so_count_plan(out, p, show, err);
+    snprintf(out->text, sizeof out->text, "cell=%lld",
+             (long long)fth_config_int(call->config, "survey.cells"));
+    fth_plan_destroy(p);
+    fth_graph_destroy(g);
+    return s;
+}
+
+static fth_status run_into(const fth_stage_call *call, fth_safetensors_writer *w, fth_err *err)
+{
+    fth_sink sinks[OUTPUTS];
+    for (int i = 0; i < OUTPUTS; i++) FTH_TRY(fth_safetensors_sink(w, names[i], &sinks[i], err));
+    fth_val outs[OUTPUTS];
+    fth_graph *g = build(call, outs);
+    fth_plan *p = fth_plan_make(g, outs, OUTPUTS, &(fth_limits){.sinks = sinks}, err);
+    fth_run_report report;
+    const fth_run_options opt = {fth_stage_run_progress, (void *)(uintptr_t)call};
+    const fth_status s = p ? fth_run(p, sinks, &opt, &report, err) : err->status;
+    if (s == FTH_OK) fth_stage_account(call, &report);
+    fth_plan_destroy(p);
+    fth_graph_destroy(g);
+    return s;
+}
+
+fth_status so_survey_run(const fth_stage_call *call, fth_err *err)
+{
+    char path[SO_PATH];
+    const int64_t n = fth_config_int(call->config, "survey.cells");
+    const fth_file_item item[OUTPUTS] = {{names[0], FTH_F32, 2, {n, 2}, "cell dim"},
+                                         {names[1], FTH_F32, 1, {n}, "cell"},
+                                         {names[2], FTH_F32, 1, {n}, "cell"}};
+    FTH_TRY(so_drill_start(call, err));
+    FTH_TRY(so_drill(call, err));
+    FTH_TRY(so_path(path, call->output_dir, SO_SOUNDINGS, err));
+    fth_safetensors_writer *w;
+    FTH_TRY(
+        fth_safetensors_create(&w, fth_context_mem(call->context), path, item, OUTPUTS, NULL, err));
+    const fth_status s = run_into(call, w, err);
+    if (s != FTH_OK) {
+        fth_safetensors_abandon(w);
+        return s;
+    }
+    fth_stage_point(call, "before_outputs");
+    return fth_safetensors_commit(w, err);
+}
