@@ -5,11 +5,12 @@
 #include "base/str.h"
 #include "config/store.h"
 #include "io/file.h"
+#include "job/json.h"
 #include "mem/heap.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,22 +21,20 @@ typedef struct reader {
     fth__record *r;
     fth__store *store;
     const char *path;
-    const json_t *object; /* being read */
-    const char *missing;  /* first key that is not there or of another type */
+    const fth__json_value *object; /* being read */
+    const char *missing;           /* first key that is not there or of another type */
     bool no_memory;
 } reader;
 
-static const json_t *get(reader *in, const char *key, bool right)
+static void miss(reader *in, const char *key)
 {
-    const json_t *v = json_object_get(in->object, key);
-    if ((!v || !right) && !in->missing) in->missing = key;
-    return v;
+    if (!in->missing) in->missing = key;
 }
 
 static const char *get_text(reader *in, const char *key)
 {
-    const json_t *v = get(in, key, json_is_string(json_object_get(in->object, key)));
-    const char *text = json_string_value(v);
+    const char *text = fth__json_get_text(in->object, key, NULL);
+    if (!text) miss(in, key);
     return text ? text : "";
 }
 
@@ -48,18 +47,22 @@ static const char *keep_text(reader *in, const char *text)
 
 static double get_real(reader *in, const char *key)
 {
-    return json_number_value(get(in, key, json_is_number(json_object_get(in->object, key))));
+    const double v = fth__json_get_real(in->object, key, (double)NAN);
+    if (isnan(v)) miss(in, key);
+    return v;
 }
 
 static int64_t get_int(reader *in, const char *key)
 {
-    return json_integer_value(get(in, key, json_is_integer(json_object_get(in->object, key))));
+    const int64_t v = fth__json_get_int(in->object, key, INT64_MIN);
+    if (v == INT64_MIN) miss(in, key);
+    return v;
 }
 
 static uint64_t get_bytes(reader *in, const char *key)
 {
     const int64_t v = get_int(in, key);
-    if (v < 0 && !in->missing) in->missing = key;
+    if (v < 0) miss(in, key);
     return v < 0 ? 0 : (uint64_t)v;
 }
 
@@ -67,7 +70,7 @@ static uint64_t get_hash(reader *in, const char *key)
 {
     const char *hex = get_text(in, key);
     unsigned long long v = 0;
-    if ((strlen(hex) != 16 || sscanf(hex, "%16llx", &v) != 1) && !in->missing) in->missing = key;
+    if (strlen(hex) != 16 || sscanf(hex, "%16llx", &v) != 1) miss(in, key);
     return v;
 }
 
@@ -95,14 +98,14 @@ static fth_file_kind get_kind(reader *in)
     const char *kind = get_text(in, "kind");
     if (strcmp(kind, "input") == 0) return FTH_FILE_INPUT;
     if (strcmp(kind, "figure") == 0) return FTH_FILE_FIGURE;
-    if (strcmp(kind, "output") != 0 && !in->missing) in->missing = "kind";
+    if (strcmp(kind, "output") != 0) miss(in, "kind");
     return FTH_FILE_OUTPUT;
 }
 
 static void get_file(reader *in, fth_task_file *out)
 {
     const char *path = get_text(in, "path");
-    if (!*path && !in->missing) in->missing = "path";
+    if (!*path) miss(in, "path");
     out->kind = get_kind(in);
     if (path[0] == '/') {
         out->path = keep_text(in, path);
@@ -112,7 +115,7 @@ static void get_file(reader *in, fth_task_file *out)
     }
     out->title = keep_text(in, get_text(in, "title"));
     out->task = get_int(in, "before");
-    if ((out->task < 0 || out->task > in->r->n_before) && !in->missing) in->missing = "before";
+    if (out->task < 0 || out->task > in->r->n_before) miss(in, "before");
     out->bytes = get_bytes(in, "bytes");
     out->mtime_ns = get_int(in, "mtime_ns");
     out->hash = get_hash(in, "xxh64");
@@ -120,20 +123,21 @@ static void get_file(reader *in, fth_task_file *out)
 
 /* Room for the elements of a list; their number. */
 static int64_t get_list(reader *in, const char *key, uint64_t element, void **out,
-                        const json_t **list)
+                        const fth__json_value **list)
 {
-    *list = get(in, key, json_is_array(json_object_get(in->object, key)));
-    const size_t n = json_array_size(*list);
-    *out = fth__store_take(in->store, (n + 1) * element);
+    *list = fth__json_get(in->object, key);
+    if (!*list || fth__json_is_object(*list)) miss(in, key);
+    const int64_t n = fth__json_count(*list);
+    *out = fth__store_take(in->store, ((uint64_t)n + 1) * element);
     if (!*out) in->no_memory = true;
-    return *out ? (int64_t)n : 0;
+    return *out ? n : 0;
 }
 
-static void get_record(reader *in, const json_t *root)
+static void get_record(reader *in, const fth__json_value *root)
 {
     fth__record *r = in->r;
     in->object = root;
-    if (get_int(in, "record") != 1 && !in->missing) in->missing = "record";
+    if (get_int(in, "record") != 1) miss(in, "record");
     fth__str_copy(r->version, sizeof r->version, get_text(in, "version"));
     fth__str_copy(r->attempt, sizeof r->attempt, get_text(in, "attempt"));
     r->started = get_real(in, "started");
@@ -142,20 +146,20 @@ static void get_record(reader *in, const json_t *root)
     r->config_hash = get_hash(in, "config_hash");
     r->input_hash = get_hash(in, "input_hash");
     get_result(in, &r->result);
-    const json_t *before, *files;
+    const fth__json_value *before, *files;
     void *block = NULL;
     r->n_before = get_list(in, "before", sizeof *r->before, &block, &before);
     r->before = block;
     r->n_files = get_list(in, "files", sizeof *r->file, &block, &files);
     r->file = block;
     for (int64_t i = 0; i < r->n_before; i++) {
-        in->object = json_array_get(before, (size_t)i);
+        in->object = fth__json_at(before, i);
         r->before[i].id = keep_text(in, get_text(in, "id"));
         r->before[i].bytes = get_bytes(in, "bytes");
         r->before[i].mtime_ns = get_int(in, "mtime_ns");
     }
     for (int64_t i = 0; i < r->n_files; i++) {
-        in->object = json_array_get(files, (size_t)i);
+        in->object = fth__json_at(files, i);
         get_file(in, &r->file[i]);
     }
 }
@@ -183,13 +187,10 @@ static fth_status parse(reader *in, const char *text, size_t bytes, fth_err *err
 {
     if (!is_whole(text, bytes))
         return damaged(in->path, "its last line does not match the rest", err);
-    json_t *root = json_loadb(text, bytes, 0, NULL);
-    if (!json_is_object(root)) {
-        json_decref(root);
-        return damaged(in->path, "it is not JSON", err);
-    }
-    get_record(in, root);
-    json_decref(root);
+    fth__json *doc = NULL;
+    FTH_TRY(fth__json_parse(&doc, in->r->mem, in->path, text, bytes, err));
+    get_record(in, fth__json_root(doc));
+    fth__json_destroy(doc);
     char why[80];
     snprintf(why, sizeof why, "'%s' is missing or of another type", in->missing ? in->missing : "");
     if (in->no_memory) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for %s", in->path);

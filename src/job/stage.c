@@ -72,8 +72,14 @@ static fth_status end(fth__stage_link *link, fth_status s, fth_err *err)
 /* A runner that lives here and did not start this process. */
 static fth_status check_lock(const fth__stage_link *link, fth_err *err)
 {
-    (void)link, (void)err;
-    return FTH_OK;
+    fth__who who;
+    const char *dir = link->opt->job->output_dir;
+    if (!fth__lock_read(dir, &who) || !fth__who_lives(&who)) return FTH_OK;
+    if (who.pid == getppid() && who.start == fth__process_start(getppid())) return FTH_OK;
+    FTH_FAIL(err, FTH_E_LOCKED, "%s: process %lld on %s is running jobs here", dir,
+             (long long)who.pid, who.host);
+    fth_err_hint(err, "wait until it ends; 'fathom status %s' shows what it does", dir);
+    return FTH_E_LOCKED;
 }
 
 static const fth_stage *find_stage(const fth_instrument *instrument, const char *name, size_t n)
