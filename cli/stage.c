@@ -1,17 +1,262 @@
-/* stage.c - one stage of one job, in this process. */
+/* stage.c - one stage of one job, in this process: signals, progress, and what is printed.
+ *
+ * The first SIGINT or SIGTERM asks the stage to end and save; a second SIGINT ends it at once. With
+ * --attempt it is a child of the runner: progress goes to file descriptor 3, and it dies with its
+ * parent. FATHOM_KILL_AT=POINT[:N] makes it kill itself at a named point, for tests.
+ */
 #include "stage.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum { PROGRESS_FD = 3 };
+
+static volatile sig_atomic_t asked_to_end; /* handlers reach nothing else */
+
+static void on_signal(int number)
+{
+    if (asked_to_end && number == SIGINT) {
+        signal(SIGINT, SIG_DFL);
+        raise(SIGINT);
+    }
+    asked_to_end = 1;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    signal(SIGPIPE, SIG_IGN); /* a reader that went away is a failed write */
+}
+
+/* ---- what the stage tells us ---- */
+
+typedef struct teller {
+    const cli_call *call;
+    bool child, quiet;
+    cli_bar bar;
+    FILE *lines; /* for what the stage says */
+    const char *kill_at;
+    size_t kill_name; /* length of the name in it */
+    long kill_after;
+    char error[32]; /* status of the end, when it is no success */
+} teller;
+
+/* The runner is gone when nobody reads: then this process has no business either. */
+static void send_line(const char *json)
+{
+    char line[4200];
+    const int n = snprintf(line, sizeof line, "%s\n", json);
+    if (n < 0 || n >= (int)sizeof line) return;
+    for (int at = 0; at < n;) {
+        const ssize_t put = write(PROGRESS_FD, line + at, (size_t)(n - at));
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) {
+            if (errno == EPIPE) asked_to_end = 1;
+            return;
+        }
+        at += (int)put;
+    }
+}
+
+static void on_progress(void *user, const char *json)
+{
+    teller *t = user;
+    if (t->child)
+        send_line(json);
+    else if (!t->quiet)
+        cli_bar_show(&t->bar, json);
+}
+
+static void on_say(void *user, const char *line)
+{
+    teller *t = user;
+    if (t->quiet) return;
+    cli_bar_clear(&t->bar);
+    fprintf(t->lines, "%s\n", line);
+}
+
+static bool on_stop(void *user)
+{
+    (void)user;
+    return asked_to_end != 0;
+}
+
+static void on_point(void *user, const char *name)
+{
+    teller *t = user;
+    if (!t->kill_at || strlen(name) != t->kill_name ||
+        strncmp(name, t->kill_at, t->kill_name) != 0 || --t->kill_after > 0)
+        return;
+    fflush(NULL);
+    kill(getpid(), SIGKILL);
+}
+
+static void start_teller(teller *t, const cli_call *call)
+{
+    *t = (teller){.call = call,
+                  .child = cli_get(call, "attempt") != NULL,
+                  .quiet = cli_get(call, "quiet") != NULL,
+                  .lines = cli_get(call, "json") ? stderr : call->out};
+    const char *no_colour = getenv("NO_COLOR");
+    t->bar = (cli_bar){.out = stderr, .terminal = isatty(STDERR_FILENO)};
+    t->bar.colour = t->bar.terminal && !(no_colour && *no_colour);
+    t->bar.figure = call->command->of_stage->figure;
+    t->kill_at = getenv("FATHOM_KILL_AT");
+    t->kill_name = t->kill_at ? strcspn(t->kill_at, ":") : 0;
+    t->kill_after = t->kill_at && t->kill_at[t->kill_name]
+                        ? strtol(t->kill_at + t->kill_name + 1, NULL, 10)
+                        : 1;
+}
+
+/* ---- one job ---- */
+
+/* A general config stands for several jobs; what they share can still be run. */
+static fth_status pick_job(const cli_call *call, const fth_jobs *jobs, const fth_job **out,
+                           fth_err *err)
+{
+    const int64_t n = fth_jobs_count(jobs);
+    *out = fth_jobs_get(jobs, 0);
+    if (!*out) return FTH_FAIL(err, FTH_E_NO_JOB, "there is no job in the config");
+    if (n == 1) return FTH_OK;
+    bool one_place = call->command->of_stage->shared;
+    for (int64_t i = 1; i < n && one_place; i++)
+        one_place = strcmp(fth_jobs_get(jobs, i)->output_dir, (*out)->output_dir) == 0;
+    if (one_place) return FTH_OK;
+    FTH_FAIL(err, FTH_E_COMMAND, "%s is a general config and stands for %lld jobs",
+             cli_get(call, "config"), (long long)n);
+    fth_err_hint(err,
+                 "'fathom run %s -c %s' runs them all; 'fathom %s generate -c %s' writes a "
+                 "config for each",
+                 call->command->of_stage->name, cli_get(call, "config"),
+                 call->command->instrument->name, cli_get(call, "config"));
+    return FTH_E_COMMAND;
+}
+
+static void find_flags(const cli_call *call, const char *names[CLI_SET + 1])
+{
+    int n = 0;
+    const fth_flag *flag = call->command->of_stage->flag;
+    for (; flag && flag->name && n < CLI_SET; flag++)
+        if (cli_get(call, flag->name)) names[n++] = flag->name;
+    names[n] = NULL;
+}
+
+static void print_json(const cli_call *call, const fth_job *job, const fth_stage_result *r,
+                       bool planned)
+{
+    cli_json j = {.out = call->out};
+    cli_json_open(&j, NULL, '{');
+    cli_json_text(&j, "job", job->name);
+    cli_json_text(&j, "stage", call->command->of_stage->name);
+    cli_json_text(&j, "model", job->model);
+    cli_json_text(&j, "output_dir", job->output_dir);
+    cli_json_text(&j, "device", r->device);
+    cli_json_text(&j, "plan", r->plan.text);
+    cli_json_int(&j, "planned_bytes", r->plan.host_bytes);
+    cli_json_int(&j, "device_planned_bytes", r->plan.device_bytes);
+    cli_json_int(&j, "scratch_bytes", r->plan.scratch_bytes);
+    cli_json_real(&j, "planned_seconds", r->plan.seconds);
+    if (!planned) {
+        cli_json_real(&j, "seconds", r->seconds);
+        cli_json_int(&j, "ledger_bytes", r->ledger_bytes);
+        cli_json_int(&j, "growth_bytes", r->growth_bytes);
+        cli_json_int(&j, "read_bytes", r->read_bytes);
+        cli_json_int(&j, "written_bytes", r->written_bytes);
+        cli_json_real(&j, "io_seconds", r->io_seconds);
+        cli_json_real(&j, "compute_seconds", r->compute_seconds);
+        cli_json_real(&j, "device_seconds", r->device_seconds);
+        cli_json_text(&j, "bound_by", r->bound_by);
+    }
+    cli_json_close(&j, '}');
+    fputc('\n', call->out);
+}
+
+static void print_plan(const cli_call *call, const fth_stage_plan *p)
+{
+    char a[24], b[24];
+    fprintf(call->out, "%s: %s of memory, %s on the device%s%s\n", call->command->of_stage->name,
+            fth_mem_format_size(p->host_bytes, a, sizeof a),
+            fth_mem_format_size(p->device_bytes, b, sizeof b), p->text[0] ? "; " : "", p->text);
+}
+
+static fth_status plan_or_run(const cli_call *call, fth_stage_options *opt, teller *t, fth_err *err)
+{
+    const bool plan = cli_get(call, "plan") != NULL, json = cli_get(call, "json") != NULL;
+    fth_stage_result result;
+    if (plan) {
+        FTH_TRY(fth_stage_predict(opt, json ? NULL : call->out, &result, err));
+        if (!json) print_plan(call, &result.plan);
+    } else {
+        catch_signals();
+        const fth_status s = fth_stage_execute(opt, &result, err);
+        cli_bar_clear(&t->bar);
+        FTH_TRY(s);
+        if (!json && !t->quiet)
+            fprintf(call->out, "%s of %s done in %.3g s\n", opt->stage->name, opt->job->name,
+                    result.seconds);
+    }
+    if (json) print_json(call, opt->job, &result, plan);
+    return FTH_OK;
+}
+
+static fth_status with_trace(const cli_call *call, fth_mem *mem, fth_stage_options *opt, teller *t,
+                             fth_err *err)
+{
+    const char *path = cli_get(call, "trace");
+    if (path) FTH_TRY(fth_trace_create(&opt->engine.trace, mem, 0, err));
+    fth_status s = plan_or_run(call, opt, t, err);
+    if (path) { /* also of a run that failed: that is when it is wanted */
+        const fth_status written =
+            fth_trace_write(opt->engine.trace, path, s == FTH_OK ? err : NULL);
+        if (s == FTH_OK) s = written;
+        fth_trace_destroy(opt->engine.trace);
+    }
+    return s;
+}
+
+static fth_status run_job(const cli_call *call, fth_mem *mem, const fth_job *job, fth_err *err)
+{
+    teller t;
+    const char *flags[CLI_SET + 1];
+    start_teller(&t, call);
+    find_flags(call, flags);
+    fth_stage_options opt = {.job = job,
+                             .stage = call->command->of_stage,
+                             .flags = flags,
+                             .attempt = cli_get(call, "attempt"),
+                             .progress = on_progress,
+                             .stop = on_stop,
+                             .say = on_say,
+                             .point = t.kill_at ? on_point : NULL,
+                             .user = &t};
+    FTH_TRY(cli_engine_options(call, &opt.engine, err));
+    if (!opt.engine.scratch_dir) opt.engine.scratch_dir = job->output_dir;
+    return with_trace(call, mem, &opt, &t, err);
+}
 
 fth_status cli_run_stage(const cli_call *call, fth_err *err)
 {
-    return FTH_FAIL(err, FTH_E_INTERNAL, "'fathom %s' is built next", call->command->name);
-}
-
-fth_status cli_run_generate(const cli_call *call, fth_err *err)
-{
-    return cli_run_stage(call, err);
-}
-
-fth_status cli_run_verb(const cli_call *call, fth_err *err)
-{
-    return cli_run_stage(call, err);
+    if (cli_get(call, "attempt")) {
+        const pid_t parent = getppid();
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent) /* it died before that */
+            return FTH_FAIL(err, FTH_E_CANCELLED, "the runner ended before this stage began");
+    }
+    fth_mem *mem = NULL;
+    fth_jobs *jobs = NULL;
+    const fth_job *job = NULL;
+    FTH_TRY(fth_mem_create(&mem, NULL, err));
+    fth_status s = cli_find_jobs(call, mem, call->command->of_stage->name, &jobs, err);
+    if (s == FTH_OK) s = pick_job(call, jobs, &job, err);
+    if (s == FTH_OK) s = run_job(call, mem, job, err);
+    fth_jobs_destroy(jobs);
+    const fth_status closed = fth_mem_destroy(mem, s == FTH_OK ? err : NULL);
+    return s == FTH_OK ? closed : s;
 }

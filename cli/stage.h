@@ -1,4 +1,4 @@
-/* stage.h - the commands of the instruments. */
+/* stage.h - the commands of the instruments, and what commands that compute have in common. */
 #ifndef FATHOM_CLI_STAGE_H
 #define FATHOM_CLI_STAGE_H
 
@@ -6,7 +6,32 @@
 
 /* One stage of one job, in this process. */
 fth_status cli_run_stage(const cli_call *call, fth_err *err);
+/* What every stage of every job of a config would take. */
+fth_status cli_run_plan(const cli_call *call, fth_err *err);
 fth_status cli_run_generate(const cli_call *call, fth_err *err);
 fth_status cli_run_verb(const cli_call *call, fth_err *err);
+
+/* --memory, --device, --threads, --scratch and --log as options of the engine. */
+fth_status cli_engine_options(const cli_call *call, fth_options *opt, fth_err *err);
+/* The jobs of -c with the sets of --set and --seed; mistakes go to standard error. `stages` as in
+ * fth_jobs_options. */
+fth_status cli_find_jobs(const cli_call *call, fth_mem *mem, const char *stages, fth_jobs **out,
+                         fth_err *err);
+
+/* ---- how far a stage is, for people (bar.c) ---- */
+
+typedef struct cli_bar {
+    FILE *out;
+    bool terminal, colour, shown;
+    const char *figure; /* number that is shown beside; NULL: none */
+    double first_at, shown_at;
+    double first_done; /* iterations when it was first asked */
+} cli_bar;
+/* One line of progress as fth_stage_options hands it out. */
+void cli_bar_show(cli_bar *bar, const char *json);
+/* Take the bar off the terminal: something else is to be written. */
+void cli_bar_clear(cli_bar *bar);
+/* A number of a line of progress; false: it has none of that name. */
+bool cli_progress_number(const char *json, const char *name, double *out);
 
 #endif

@@ -25,6 +25,15 @@ static const fth_flag stage_flags[] = {
      .doc = "given by the runner: progress goes to file descriptor 3, and it dies with its parent"},
     {0}};
 
+static const fth_flag plan_flags[] = {
+    {.name = "config",
+     .value = FTH_FLAG_PATH,
+     .letter = 'c',
+     .doc = "config of one job or of many, or a folder"},
+    {.name = "set", .value = FTH_FLAG_SET, .many = true, .doc = "change one key of the config"},
+    {.name = "lenient", .doc = "unknown keys of the config are notices"},
+    {0}};
+
 static const fth_flag generate_flags[] = {
     {.name = "config", .value = FTH_FLAG_FILE, .letter = 'c', .doc = "general config"},
     {.name = "force", .doc = "also write over files that were edited"},
@@ -72,6 +81,15 @@ static void add_instrument(const fth_instrument *in)
                            .stage = in->stage[i].flag,
                            .of_stage = &in->stage[i],
                            .run = cli_run_stage});
+    add(in, "plan",
+        &(cli_command){.args = "",
+                       .brief = "show what every stage would take, and write nothing",
+                       .doc = "Plans all stages of the jobs of a config within the memory allowed, "
+                              "from metadata alone. The exit code is 4 when one does not fit.",
+                       .example = "",
+                       .globals = "memory device-memory device threads seed json scratch log",
+                       .own = plan_flags,
+                       .run = cli_run_plan});
     if (in->n_variants)
         add(in, "generate",
             &(cli_command){.args = "",

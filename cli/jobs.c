@@ -1,0 +1,77 @@
+/* jobs.c - from a command line to options of the engine and to jobs. */
+#include "instruments/list.h"
+#include "stage.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void write_log(void *user, fth_log_level level, const char *line)
+{
+    static const char *const names[] = {"error: ", "warning: ", "", ""};
+    fprintf(user, "%s%s\n", names[level], line);
+}
+
+static fth_log_level log_level(const cli_call *call)
+{
+    static const char *const names[] = {"error", "warn", "info", "debug"};
+    const char *v = cli_get(call, "log");
+    for (int i = 0; v && i < 4; i++)
+        if (strcmp(v, names[i]) == 0) return (fth_log_level)i;
+    return FTH_LOG_WARN;
+}
+
+fth_status cli_engine_options(const cli_call *call, fth_options *opt, fth_err *err)
+{
+    const char *v;
+    fth_options_default(opt);
+    if ((v = cli_get(call, "memory")))
+        FTH_TRY(fth_mem_parse_size(v, fth_mem_free_now(), &opt->mem.budget_bytes, err));
+    if ((v = cli_get(call, "threads"))) opt->threads = (int)strtol(v, NULL, 10);
+    opt->device = cli_get(call, "device");
+    opt->scratch_dir = cli_get(call, "scratch");
+    opt->log = (fth_log){.write = write_log, .user = stderr, .level = log_level(call)};
+    return FTH_OK;
+}
+
+static const char *from_environment(void *user, const char *name)
+{
+    (void)user;
+    return getenv(name);
+}
+
+fth_status cli_find_jobs(const cli_call *call, fth_mem *mem, const char *stages, fth_jobs **out,
+                         fth_err *err)
+{
+    const char *path = cli_get(call, "config"), *seed = cli_get(call, "seed"), *set[CLI_SET + 1];
+    char cwd[PATH_MAX], seed_set[40];
+    int n = 0;
+    *out = NULL;
+    if (!path) {
+        FTH_FAIL(err, FTH_E_COMMAND, "'fathom %s' needs a config", call->command->name);
+        fth_err_hint(err, "name it with -c FILE");
+        return FTH_E_COMMAND;
+    }
+    if (!getcwd(cwd, sizeof cwd))
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "the current directory cannot be found");
+    while (n < CLI_SET && (set[n] = cli_get_at(call, "set", n))) n++;
+    if (seed) {
+        snprintf(seed_set, sizeof seed_set, "seed=%s", seed);
+        set[n++] = seed_set;
+    }
+    const fth_jobs_options opt = {
+        .mem = mem,
+        .instrument = call->command->instrument ? &call->command->instrument : fth_instruments,
+        .n_instruments = call->command->instrument ? 1 : fth_n_instruments,
+        .path = &path,
+        .n_paths = 1,
+        .set = set,
+        .n_sets = n,
+        .stages = stages,
+        .lenient = cli_get(call, "lenient") != NULL,
+        .cwd = cwd,
+        .lookup = from_environment,
+        .log = {.write = write_log, .user = stderr, .level = FTH_LOG_WARN}};
+    return fth_jobs_find(out, &opt, err);
+}

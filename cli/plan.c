@@ -1,0 +1,151 @@
+/* plan.c - what the jobs of a config would take; the files of a general config; further verbs. */
+#include "stage.h"
+
+#include <string.h>
+
+/* ---- plan ---- */
+
+typedef struct planner {
+    const cli_call *call;
+    fth_options engine;
+    cli_json json;
+    bool as_json;
+    fth_status worst; /* of those that do not fit */
+} planner;
+
+/* A stage that does not fit is a row of the answer, not the end of it. */
+static fth_status plan_stage(planner *p, const fth_job *job, const fth_stage *stage, fth_err *err)
+{
+    fth_stage_options opt = {.job = job, .stage = stage, .engine = p->engine};
+    if (!opt.engine.scratch_dir) opt.engine.scratch_dir = job->output_dir;
+    fth_stage_result r;
+    fth_err local = {0};
+    const fth_status s = fth_stage_predict(&opt, NULL, &r, &local);
+    const bool fits = s == FTH_OK;
+    if (!fits && s != FTH_E_NO_FIT && s != FTH_E_BUDGET) {
+        if (err) *err = local;
+        return s;
+    }
+    if (!fits && p->worst == FTH_OK) {
+        p->worst = s;
+        if (err) *err = local;
+    }
+    char a[24], b[24];
+    const char *name = stage->shared ? "" : job->name;
+    if (p->as_json) {
+        cli_json *j = &p->json;
+        cli_json_open(j, NULL, '{');
+        cli_json_text(j, "job", job->name);
+        cli_json_text(j, "stage", stage->name);
+        cli_json_text(j, "output_dir", job->output_dir);
+        cli_json_bool(j, "fits", fits);
+        cli_json_int(j, "planned_bytes", r.plan.host_bytes);
+        cli_json_int(j, "device_planned_bytes", r.plan.device_bytes);
+        cli_json_int(j, "scratch_bytes", r.plan.scratch_bytes);
+        cli_json_text(j, "plan", r.plan.text);
+        cli_json_close(j, '}');
+    } else if (fits) {
+        fprintf(p->call->out, "%-32s %-12s %10s %10s  %s\n", name, stage->name,
+                fth_mem_format_size(r.plan.host_bytes, a, sizeof a),
+                fth_mem_format_size(r.plan.device_bytes, b, sizeof b), r.plan.text);
+    } else {
+        fprintf(p->call->out, "%-32s %-12s %10s\n", name, stage->name, "does not fit");
+    }
+    return FTH_OK;
+}
+
+static fth_status plan_jobs(planner *p, const fth_jobs *jobs, fth_err *err)
+{
+    const fth_job *job, *last = NULL;
+    if (p->as_json)
+        cli_json_open(&p->json, NULL, '[');
+    else
+        fprintf(p->call->out, "%-32s %-12s %10s %10s\n", "job", "stage", "memory", "device");
+    for (int64_t i = 0; (job = fth_jobs_get(jobs, i)); last = job, i++)
+        for (int k = 0; k < job->instrument->n_stages; k++) {
+            const fth_stage *stage = &job->instrument->stage[k];
+            if (stage->shared && last && strcmp(last->output_dir, job->output_dir) == 0) continue;
+            FTH_TRY(plan_stage(p, job, stage, err));
+        }
+    if (p->as_json) {
+        cli_json_close(&p->json, ']');
+        fputc('\n', p->call->out);
+    }
+    return p->worst;
+}
+
+fth_status cli_run_plan(const cli_call *call, fth_err *err)
+{
+    planner p = {.call = call, .json = {.out = call->out}};
+    p.as_json = cli_get(call, "json") != NULL;
+    fth_mem *mem = NULL;
+    fth_jobs *jobs = NULL;
+    FTH_TRY(cli_engine_options(call, &p.engine, err));
+    FTH_TRY(fth_mem_create(&mem, NULL, err));
+    fth_status s = cli_find_jobs(call, mem, "all", &jobs, err);
+    if (s == FTH_OK) s = plan_jobs(&p, jobs, err);
+    fth_jobs_destroy(jobs);
+    const fth_status closed = fth_mem_destroy(mem, s == FTH_OK ? err : NULL);
+    return s == FTH_OK ? closed : s;
+}
+
+/* ---- generate ---- */
+
+static fth_status generate(const cli_call *call, fth_jobs *jobs, fth_err *err)
+{
+    int64_t written = 0;
+    const int64_t n = fth_jobs_count(jobs);
+    if (n == 0 || !fth_jobs_get(jobs, 0)->general_path) {
+        FTH_FAIL(err, FTH_E_CONFIG, "%s is not a general config: it names its model",
+                 cli_get(call, "config"));
+        fth_err_hint(err, "it can be run as it is");
+        return FTH_E_CONFIG;
+    }
+    FTH_TRY(fth_jobs_generate(jobs, cli_get(call, "force") != NULL, &written, err));
+    if (cli_get(call, "json")) {
+        cli_json j = {.out = call->out};
+        cli_json_open(&j, NULL, '{');
+        cli_json_int(&j, "written", (uint64_t)written);
+        cli_json_open(&j, "configs", '[');
+        for (int64_t i = 0; i < n; i++) cli_json_text(&j, NULL, fth_jobs_get(jobs, i)->config_path);
+        cli_json_close(&j, ']');
+        cli_json_close(&j, '}');
+        fputc('\n', call->out);
+    } else if (!cli_get(call, "quiet")) {
+        for (int64_t i = 0; i < n; i++)
+            fprintf(call->out, "%s\n", fth_jobs_get(jobs, i)->config_path);
+        fprintf(call->out, "%lld of %lld written\n", (long long)written, (long long)n);
+    }
+    return FTH_OK;
+}
+
+fth_status cli_run_generate(const cli_call *call, fth_err *err)
+{
+    fth_mem *mem = NULL;
+    fth_jobs *jobs = NULL;
+    FTH_TRY(fth_mem_create(&mem, NULL, err));
+    fth_status s = cli_find_jobs(call, mem, "all", &jobs, err);
+    if (s == FTH_OK) s = generate(call, jobs, err);
+    fth_jobs_destroy(jobs);
+    const fth_status closed = fth_mem_destroy(mem, s == FTH_OK ? err : NULL);
+    return s == FTH_OK ? closed : s;
+}
+
+/* ---- further verbs ---- */
+
+static const char *flag_value(void *user, const char *flag)
+{
+    return cli_get(user, flag);
+}
+
+fth_status cli_run_verb(const cli_call *call, fth_err *err)
+{
+    fth_options opt;
+    fth_context *ctx = NULL;
+    FTH_TRY(cli_engine_options(call, &opt, err));
+    FTH_TRY(fth_context_create(&ctx, &opt, err));
+    const fth_status s = call->command->verb->run(ctx, call->n_args, call->arg, flag_value,
+                                                  (void *)(uintptr_t)call, call->out, err);
+    const fth_status closed = fth_context_destroy(ctx, s == FTH_OK ? err : NULL);
+    return s == FTH_OK ? closed : s;
+}
