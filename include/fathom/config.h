@@ -118,7 +118,7 @@ typedef struct fth_config_mistake {
     fth_mistake kind;
     bool notice;          /* worth a word; the check does not fail        */
     fth_place at, first;  /* first: of the earlier one (TWICE)            */
-    const char *key;      /* the full name, as written where it is written */
+    const char *key;      /* the full name, as written where it is written; "": all of the file */
     const char *expected; /* CHECK: the whole sentence                    */
     const char *found;    /* what is written there; may be ""             */
     const char *nearest;  /* known key or choice that was perhaps meant; NULL */

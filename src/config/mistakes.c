@@ -85,7 +85,9 @@ size_t fth_config_mistake_format(const fth_config_mistake *m, char *text, size_t
     case FTH_MISTAKE_VARIABLE:
         fth__text_add(&t, "%s: expected %s, found %s", m->key, m->expected, m->found);
         break;
-    case FTH_MISTAKE_CHECK: fth__text_add(&t, "%s: %s", m->key, m->expected); break;
+    case FTH_MISTAKE_CHECK: /* about a key, or about all of the file */
+        fth__text_add(&t, "%s%s%s", m->key, m->key[0] ? ": " : "", m->expected);
+        break;
     }
     if (m->nearest) fth__text_add(&t, "; did you mean '%s'?", m->nearest);
     if (m->hint && m->hint[0]) fth__text_add(&t, " (%s)", m->hint);

@@ -1,4 +1,5 @@
 /* read.c - a config before its check: layers of documents and single values. */
+#include "config/read.h"
 #include "config/state.h"
 
 #include "io/file.h"
@@ -93,23 +94,32 @@ fth_status fth_config_read(fth_config *cfg, const char *path, fth_err *err)
     return s;
 }
 
+fth_status fth__config_set_as(fth_config *cfg, const char *name, const char *assignment,
+                              fth_err *err)
+{
+    FTH_TRY(check_open(cfg, err));
+    const char *equals = assignment ? strchr(assignment, '=') : NULL;
+    if (!equals || equals == assignment)
+        return FTH_FAIL(err, FTH_E_CONFIG_SYNTAX, "%s: expected key=value, found '%.60s'", name,
+                        assignment ? assignment : "");
+    const char *kept = fth__store_text(&cfg->store, name, strlen(name));
+    const char *key = fth__store_text(&cfg->store, assignment, (size_t)(equals - assignment));
+    fth__layer *layer = fth__store_take(&cfg->store, sizeof *layer);
+    if (!kept || !key || !layer) return no_memory(err, assignment);
+    fth__node *value = NULL;
+    FTH_TRY(fth__node_parse_value(&cfg->store, (fth_place){.file = kept}, equals + 1, &value, err));
+    *layer = (fth__layer){.name = kept, .set = key, .root = value};
+    append(cfg, layer);
+    return FTH_OK;
+}
+
 fth_status fth_config_set(fth_config *cfg, const char *assignment, fth_err *err)
 {
     FTH_TRY(check_open(cfg, err));
-    const int number = cfg->n_sets + 1;
-    const char *equals = assignment ? strchr(assignment, '=') : NULL;
-    if (!equals || equals == assignment)
-        return FTH_FAIL(err, FTH_E_CONFIG_SYNTAX, "--set #%d: expected key=value, found '%.60s'",
-                        number, assignment ? assignment : "");
-    const char *name = fth__store_print(&cfg->store, "--set #%d", number);
-    const char *key = fth__store_text(&cfg->store, assignment, (size_t)(equals - assignment));
-    fth__layer *layer = fth__store_take(&cfg->store, sizeof *layer);
-    if (!name || !key || !layer) return no_memory(err, assignment);
-    fth__node *value = NULL;
-    FTH_TRY(fth__node_parse_value(&cfg->store, (fth_place){.file = name}, equals + 1, &value, err));
-    *layer = (fth__layer){.name = name, .set = key, .root = value};
-    append(cfg, layer);
-    cfg->n_sets = number;
+    char name[32];
+    snprintf(name, sizeof name, "--set #%d", cfg->n_sets + 1);
+    FTH_TRY(fth__config_set_as(cfg, name, assignment, err));
+    cfg->n_sets++;
     return FTH_OK;
 }
 
@@ -136,17 +146,35 @@ const fth__layer *fth__config_document(const fth_config *cfg)
     return found;
 }
 
-const char *fth_config_peek(const fth_config *cfg, const char *key)
+/* What the last layer that has the key gives it; NULL: none has. */
+static const fth__node *last_given(const fth_config *cfg, const char *key)
 {
     const fth__node *found = NULL;
     for (const fth__layer *l = cfg && key ? cfg->first_layer : NULL; l; l = l->next) {
         const fth__node *n = NULL;
+        const size_t length = l->set ? strlen(l->set) : 0;
         if (!l->set)
             n = fth__node_find(l->root, key);
         else if (strcmp(l->set, key) == 0)
             n = l->root;
+        else if (strncmp(l->set, key, length) == 0 && key[length] == '.') /* model={K: 3} */
+            n = fth__node_find(l->root, key + length + 1);
         if (n) found = n;
     }
+    return found;
+}
+
+const char *fth_config_peek(const fth_config *cfg, const char *key)
+{
+    const fth__node *found = last_given(cfg, key);
     const bool is_text = found && found->kind == FTH__NODE_SCALAR && !fth__node_is_null(found);
     return is_text ? found->text : NULL;
+}
+
+fth_place fth__config_peek_place(const fth_config *cfg, const char *key)
+{
+    const fth__node *found = last_given(cfg, key);
+    if (found) return found->at;
+    const fth__layer *doc = cfg ? fth__config_document(cfg) : NULL;
+    return doc ? (fth_place){doc->name, 1, 1} : (fth_place){.file = "no config"};
 }

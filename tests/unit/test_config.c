@@ -3,6 +3,8 @@
 #include "testing/config_table.h"
 #include "testing/files.h"
 
+#include "config/read.h"
+
 #include <fathom/config.h>
 #include <math.h>
 
@@ -321,6 +323,23 @@ TEST(later_layers_win_and_repair)
     IS(check(&b), FTH_E_CONFIG);
     HAS(b.err.text, "--set #2: unknown key 'sede'; did you mean 'seed'?");
     IS_TRUE(!fth_config_has(b.cfg, "model.K"));
+    drop(&b);
+}
+
+TEST(values_of_the_program_are_layers_with_a_name)
+{
+    bench b = start("name: x\nmodel: {K: 3}\n");
+    OK(fth__config_set_as(b.cfg, "run.yaml (svgp)", "model.spatial=true", NULL));
+    OK(fth_config_set(b.cfg, "model={K: 4, kernel: [1]}", NULL));
+    EQ_STR(fth_config_peek(b.cfg, "model.K"), "4"); /* inside what is set, too */
+    EQ_STR(fth__config_peek_place(b.cfg, "model.K").file, "--set #1");
+    EQ_STR(fth__config_peek_place(b.cfg, "model.spatial").file, "run.yaml (svgp)");
+    EQ_I64(fth__config_peek_place(b.cfg, "name").column, 7);
+    EQ_I64(fth__config_peek_place(b.cfg, "instrument").line, 1); /* not there */
+    IS_TRUE(fth_config_peek(b.cfg, "model.kernel") == NULL);
+    IS_TRUE(fth_config_peek(b.cfg, "mode") == NULL);
+    IS(fth__config_set_as(b.cfg, "run.yaml (svgp)", "model.spatial", &b.err), FTH_E_CONFIG_SYNTAX);
+    HAS(b.err.text, "run.yaml (svgp): expected key=value, found 'model.spatial'");
     drop(&b);
 }
 
