@@ -38,20 +38,25 @@ typedef struct fth_jobs_options {
     const char *stages; /* "all", or names between blanks */
     bool skip_general;  /* in folders, take every config that is not general */
     bool lenient;       /* unknown keys are notices */
-    const char *cwd;    /* relative paths start here */
+    bool force;         /* files of variants are not read, whoever edited them: see generate */
+    const char *cwd;    /* relative paths start here; NULL: at the current directory */
     const char *(*lookup)(void *user, const char *name); /* of ${NAME}; may be NULL */
+    /* Every mistake and notice, beside its line in the log; may be NULL. */
+    void (*mistake)(void *user, const fth_config_mistake *m);
     void *user;
     fth_log log; /* gets a line for every mistake and notice of the configs */
 } fth_jobs_options;
 
-/* Find, read, expand, check, compare. FTH_E_CONFIG when a config has mistakes (all of them were
- * logged) or two jobs collide (the error names both files). Writes nothing. */
+/* Find, read, expand, check, compare. FTH_E_CONFIG when configs have mistakes (all of them were
+ * logged); FTH_E_COLLISION when two jobs would write to one place (the error names both files).
+ * Writes nothing. Instruments, and the functions of `opt` with their user, outlive the jobs. */
 FTH_API FTH_MUST_USE fth_status fth_jobs_find(fth_jobs **out, const fth_jobs_options *opt,
                                               fth_err *err);
 FTH_API void fth_jobs_destroy(fth_jobs *jobs); /* NULL is allowed */
 
 typedef struct fth_job {
-    const char *name; /* shortest that tells it from the others: "liver_healthy_svgp" */
+    const char *name;     /* shortest that tells it from the others: "liver_healthy_svgp" */
+    const char *dir_name; /* the same of its output directory, for shared stages: "liver_healthy" */
     const fth_instrument *instrument;
     const char *model;
     const char *output_dir;   /* canonical */
