@@ -274,6 +274,9 @@ typedef struct fth_report_options {
 FTH_API FTH_MUST_USE fth_status fth_report_print(const fth_view *view,
                                                  const fth_report_options *opt, FILE *file,
                                                  fth_err *err);
+/* The same into opt->path, whole or not at all. */
+FTH_API FTH_MUST_USE fth_status fth_report_save(const fth_view *view, const fth_report_options *opt,
+                                                fth_err *err);
 
 FTH_END_DECLS
 #endif /* FATHOM_JOB_H */

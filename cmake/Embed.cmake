@@ -1,0 +1,41 @@
+# Turns the files of the report page into C arrays: cmake -DOUT=page.c -DFILES=a;b -P Embed.cmake
+#
+# Each file NAME.EXT becomes `const char fth__NAME_EXT[]`, terminated, and `fth__NAME_EXT_hash[]`,
+# its SHA-256 as a Content-Security-Policy names it.
+set(digits "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+
+function(to_base64 hex out)
+    string(LENGTH "${hex}" n)
+    set(text "")
+    set(at 0)
+    while(at LESS n)
+        string(SUBSTRING "${hex}000000" ${at} 6 six)
+        math(EXPR value "0x${six}")
+        foreach(shift 18 12 6 0)
+            math(EXPR digit "(${value} >> ${shift}) & 63")
+            string(SUBSTRING "${digits}" ${digit} 1 letter)
+            string(APPEND text "${letter}")
+        endforeach()
+        math(EXPR at "${at} + 6")
+    endwhile()
+    math(EXPR over "(${at} - ${n}) / 2") # bytes that were not there
+    string(LENGTH "${text}" length)
+    math(EXPR keep "${length} - ${over}")
+    string(SUBSTRING "${text}" 0 ${keep} text)
+    string(REPEAT "=" ${over} padding)
+    set(${out} "${text}${padding}" PARENT_SCOPE)
+endfunction()
+
+set(code "/* Made by cmake/Embed.cmake. */\n#include \"job/report.h\"\n")
+foreach(file IN LISTS FILES)
+    get_filename_component(name ${file} NAME)
+    string(MAKE_C_IDENTIFIER "${name}" name)
+    file(READ ${file} hex HEX)
+    file(SHA256 ${file} sum)
+    to_base64("${sum}" hash)
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+    string(REGEX REPLACE "(................................................................................)" "\\1\n" bytes "${bytes}")
+    string(APPEND code "const char fth__${name}[] = {\n${bytes}0};\n"
+                       "const char fth__${name}_hash[] = \"sha256-${hash}\";\n")
+endforeach()
+file(WRITE ${OUT} "${code}")

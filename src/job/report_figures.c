@@ -1,0 +1,196 @@
+/* report_figures.c - thumbnails, and whole figures, inside the page.
+ *
+ * Thumbnails go round the jobs: the first figure of each, then the second of each, until the bytes
+ * allowed are used up. So every job shows something before any shows more. They are written as they
+ * are made, in blocks that the page takes apart when it shows them.
+ */
+#include "base/checked.h"
+#include "job/report.h"
+#include "mem/heap.h"
+#include "plot/thumbnail.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum { BLOCK = 250, LEAST = 700, MOST = 12000, PIECE = 3 << 14 };
+
+void fth__base64_put(const uint8_t *b, uint64_t n, FILE *to)
+{
+    static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (; n > 0; b += 3, n -= n < 3 ? n : 3) {
+        const uint32_t v =
+            (uint32_t)b[0] << 16 | (n > 1 ? (uint32_t)b[1] << 8 : 0) | (n > 2 ? b[2] : 0);
+        putc(digit[v >> 18], to);
+        putc(digit[v >> 12 & 63], to);
+        putc(n > 1 ? digit[v >> 6 & 63] : '=', to);
+        putc(n > 2 ? digit[v & 63] : '=', to);
+    }
+}
+
+fth_status fth__base64_file(fth_mem *mem, const char *path, FILE *to, fth_err *err)
+{
+    fth__file *f = NULL;
+    uint8_t *piece = NULL; /* a multiple of three: padding only at the end */
+    FTH_TRY(fth__file_open(&f, mem, path, err));
+    fth_status s = fth__heap_take(mem, PIECE, 1, (void **)&piece, err);
+    for (uint64_t at = 0; s == FTH_OK && at < f->bytes; at += PIECE) {
+        const uint64_t n = fth__min_u64(PIECE, f->bytes - at);
+        s = fth__file_read(f, at, n, piece, "a figure", err);
+        if (s == FTH_OK) fth__base64_put(piece, n, to);
+    }
+    fth__heap_free(mem, piece);
+    fth__file_close(f);
+    return s;
+}
+
+/* ---- turns ---- */
+
+typedef struct turn {
+    int64_t file;
+    const fth_task *task; /* its job counts */
+    int64_t number;       /* of the figure in its job */
+} turn;
+
+static int by_job(const void *a, const void *b)
+{
+    const turn *x = a, *y = b;
+    int c = strcmp(x->task->output_dir, y->task->output_dir);
+    if (!c) c = strcmp(x->task->job, y->task->job);
+    return c ? c : x->file < y->file ? -1 : x->file > y->file;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const turn *x = a, *y = b;
+    if (x->number != y->number) return x->number < y->number ? -1 : 1;
+    return x->file < y->file ? -1 : x->file > y->file;
+}
+
+static fth_status find_turns(const fth__report *r, turn **out, int64_t *n, fth_err *err)
+{
+    const fth_view *v = r->view;
+    *n = 0;
+    FTH_TRY(fth__heap_take(r->mem, v->n_files + 1, sizeof **out, (void **)out, err));
+    turn *t = *out;
+    for (int64_t i = 0; i < v->n_files; i++) {
+        const fth_task_file *f = &v->file[i];
+        if (f->kind == FTH_FILE_FIGURE && f->task >= 0 && f->task < v->n_tasks)
+            t[(*n)++] = (turn){.file = i, .task = &v->task[f->task]};
+    }
+    qsort(t, (size_t)*n, sizeof *t, by_job);
+    for (int64_t i = 1; i < *n; i++) {
+        const bool same = strcmp(t[i].task->job, t[i - 1].task->job) == 0 &&
+                          strcmp(t[i].task->output_dir, t[i - 1].task->output_dir) == 0;
+        if (same) t[i].number = t[i - 1].number + 1;
+    }
+    qsort(t, (size_t)*n, sizeof *t, by_number);
+    return FTH_OK;
+}
+
+/* ---- writing ---- */
+
+static bool ends_with(const char *path, const char *end)
+{
+    const size_t n = strlen(path), m = strlen(end);
+    return n >= m && strcasecmp(path + n - m, end) == 0;
+}
+
+static const char *media_type(const char *path)
+{
+    static const char *const types[][2] = {{".png", "image/png"},      {".svg", "image/svg+xml"},
+                                           {".jpg", "image/jpeg"},     {".jpeg", "image/jpeg"},
+                                           {".gif", "image/gif"},      {".webp", "image/webp"},
+                                           {".pdf", "application/pdf"}};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (ends_with(path, types[i][0])) return types[i][1];
+    return "application/octet-stream";
+}
+
+static void put_thumb(FILE *f, int64_t *written, int64_t file, const fth__thumb *t)
+{
+    if (*written % BLOCK == 0) {
+        if (*written) fputs("]</script>\n", f);
+        fputs("<script type=\"application/json\" class=\"thumbs\">[", f);
+    } else
+        fputs(",\n", f);
+    fprintf(f, "[%lld,%lld,%lld,\"", (long long)file, (long long)t->width, (long long)t->height);
+    fth__base64_put(t->png, t->bytes, f);
+    fputs("\"]", f);
+    ++*written;
+}
+
+/* A figure without a thumbnail is no failure of the report: one that is gone, of another format or
+ * damaged is shown as such. Only missing memory ends it. */
+static fth_status put_thumbs(const fth__report *r, const turn *t, int64_t n, fth_err *err)
+{
+    const uint64_t all = r->opt->inline_bytes ? r->opt->inline_bytes : 20000000;
+    const uint64_t each = n ? all / (uint64_t)n * 3 / 4 : 0; /* base64 makes four of three */
+    const uint64_t most = fth__max_u64(LEAST, fth__min_u64(MOST, each));
+    fth__thumbs *thumbs = NULL;
+    FTH_TRY(fth__thumbs_create(&thumbs, r->mem, err));
+    uint64_t used = 0;
+    int64_t written = 0;
+    fth_status s = FTH_OK;
+    for (int64_t i = 0; i < n && s == FTH_OK && !ferror(r->file); i++) {
+        const char *path = r->view->file[t[i].file].path;
+        fth__thumb thumb;
+        fth_err one = {0};
+        if (used + 300 > all) break;
+        if (!ends_with(path, ".png")) continue;
+        s = fth__thumbs_make(thumbs, path, most, &thumb, &one);
+        const uint64_t cost = s == FTH_OK ? (thumb.bytes + 2) / 3 * 4 : 0;
+        if (s == FTH_OK && used + cost <= all) {
+            used += cost;
+            put_thumb(r->file, &written, t[i].file, &thumb);
+        }
+        if (s == FTH_E_NOMEM && err) *err = one;
+        if (s != FTH_E_NOMEM) s = FTH_OK;
+    }
+    if (written) fputs("]</script>\n", r->file);
+    fth__thumbs_destroy(thumbs);
+    return s;
+}
+
+static void put_missing(const fth__report *r, const turn *t, int64_t n)
+{
+    fth__emit e = {.file = r->file};
+    fputs("<script type=\"application/json\" id=\"missing\">", r->file);
+    fth__emit_open(&e, NULL, '[');
+    for (int64_t i = 0; i < n; i++)
+        if (access(r->view->file[t[i].file].path, R_OK) != 0) fth__emit_int(&e, NULL, t[i].file);
+    fth__emit_close(&e, ']');
+    fputs("</script>\n", r->file);
+}
+
+static fth_status put_whole(const fth__report *r, const turn *t, int64_t n, fth_err *err)
+{
+    for (int64_t i = 0; i < n && !ferror(r->file); i++) {
+        const char *path = r->view->file[t[i].file].path;
+        if (access(path, R_OK) != 0) continue;
+        fprintf(r->file, "<script type=\"text/plain\" id=\"figure%lld\">data:%s;base64,",
+                (long long)t[i].file, media_type(path));
+        fth_err one = {0}; /* one that cannot be read to its end is shown as broken */
+        const fth_status s = fth__base64_file(r->mem, path, r->file, &one);
+        fputs("</script>\n", r->file);
+        if (s != FTH_E_NOMEM) continue;
+        if (err) *err = one;
+        return s;
+    }
+    return FTH_OK;
+}
+
+fth_status fth__report_figures(const fth__report *r, fth_err *err)
+{
+    turn *t = NULL;
+    int64_t n = 0;
+    fth_status s = find_turns(r, &t, &n, err);
+    if (s == FTH_OK) {
+        put_missing(r, t, n);
+        s = put_thumbs(r, t, n, err);
+    }
+    if (s == FTH_OK && r->opt->embed) s = put_whole(r, t, n, err);
+    fth__heap_free(r->mem, t);
+    return s;
+}
