@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static bool put_text(void *user, const char *chars, size_t n)
@@ -124,6 +125,10 @@ fth_status fth_trace_write(fth_trace *trace, const char *path, fth_err *err)
 {
     if (!trace || !path || !path[0])
         return FTH_FAIL(err, FTH_E_USAGE, "writing a trace needs a trace and a path");
+    struct stat st;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) /* a rename would take its place */
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "trace %s: something is there that is no file",
+                        path);
     char temporary[PATH_BYTES];
     fth__text t;
     fth__text_init(&t, temporary, sizeof temporary);

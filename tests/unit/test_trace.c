@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -509,6 +510,13 @@ TEST(places_that_cannot_be_written)
     fth_err_clear(&err);
     IS(fth_trace_write(t, t_temp_dir(), &err), FTH_E_FILE_WRITE); /* a folder in the way */
     EQ_I64(n_files(t_temp_dir()), before);
+    const char *pipe = t_temp_path("pipe"); /* as /dev/null would be */
+    struct stat st;
+    IS_TRUE(mkfifo(pipe, 0600) == 0);
+    fth_err_clear(&err);
+    IS(fth_trace_write(t, pipe, &err), FTH_E_FILE_WRITE);
+    HAS(err.text, "no file");
+    IS_TRUE(stat(pipe, &st) == 0 && S_ISFIFO(st.st_mode));
     fth_trace_destroy(t);
     OK(fth_mem_destroy(mem, NULL));
 }
