@@ -42,15 +42,26 @@ const cli_command cli_commands[] = {
             "computations with the fast kernels, compared with the plain reference loops. Every "
             "fault is one sentence with one thing to do about it. Takes about a second."
             "\n\n"
-            "The exit code is 0 when the machine can run Fathom, also when notices are shown; 5 "
-            "when the device asked for with --device cannot be used; 70 when the self-test "
-            "finds a difference.",
-        .example =
-            "fathom doctor\nfathom doctor --device cuda\nfathom doctor --ops --json > report.json",
+            "With --path, also where the data lie: the file system, free space, how fast a file is "
+            "read (of a folder, its largest) with and without O_DIRECT, and how long opening "
+            "takes. With --bundle, all of it and the facts behind it in one file for a bug "
+            "report: of the environment only the variables that doctor shows."
+            "\n\n"
+            "The exit code is 0 when the machine can run Fathom, also when notices are shown; 3 "
+            "when the path of --path cannot be read; 5 when the device asked for with --device "
+            "cannot be used; 70 when the self-test finds a difference.",
+        .example = "fathom doctor\nfathom doctor --device cuda\nfathom doctor --path /data/scans\n"
+                   "fathom doctor --bundle report.tar\nfathom doctor --ops --json > report.json",
         .globals = "memory device threads json scratch log",
         .own =
             (const fth_flag[]){
                 {.name = "ops", .doc = "also show which operation takes which dtype on the device"},
+                {.name = "path",
+                 .value = FTH_FLAG_PATH,
+                 .doc = "also measure how fast files are read there"},
+                {.name = "bundle",
+                 .value = FTH_FLAG_FILE,
+                 .doc = "also write a tar file for a bug report; it holds no secrets"},
                 {0}},
         .run = cli_run_doctor,
     },

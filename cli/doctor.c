@@ -216,6 +216,17 @@ static void look_libraries(const cli_probes *p, doctor_report *r)
                                               sizeof r->library_version[i]);
 }
 
+static void look_path(const cli_call *call, const cli_probes *p, doctor_report *r)
+{
+    doctor_storage *s = &r->storage;
+    s->path = cli_get(call, "path");
+    if (!s->path) return;
+    s->there = p->storage(p->user, s->path, s);
+    if (!s->there) return;
+    s->space_known = p->free_space(p->user, s->path, &s->free_bytes);
+    if (!p->file_system(p->user, s->path, s->system, sizeof s->system)) s->system[0] = '\0';
+}
+
 static void measure(const cli_probes *p, doctor_report *r)
 {
     const uint64_t share = r->memory_free / 8; /* two blocks of it */
@@ -301,6 +312,7 @@ fth_status doctor_examine(const cli_call *call, const cli_probes *probes, doctor
     look_machine(call, probes, r);
     FTH_TRY(options(call, r->memory_free, &opt, err));
     measure(probes, r);
+    look_path(call, probes, r);
     r->cuda = can_use_cuda(probes, &refusal);
     const fth_status s = probes->context(probes->user, ctx, &opt, err);
     look_libraries(probes, r);
@@ -318,7 +330,11 @@ fth_status doctor_examine(const cli_call *call, const cli_probes *probes, doctor
     fth_mem_stats stats;
     fth_mem_get_stats(fth_context_mem(*ctx), &stats);
     r->budget = stats.budget_bytes;
-    return self_test(probes, *ctx, r, err);
+    FTH_TRY(self_test(probes, *ctx, r, err));
+    if (!r->storage.path || r->storage.there) return FTH_OK;
+    FTH_FAIL(err, FTH_E_FILE_OPEN, "%.200s: %s", r->storage.path, r->storage.why);
+    fth_err_hint(err, "check the path, and that you may read it");
+    return FTH_E_FILE_OPEN;
 }
 
 fth_status cli_run_doctor(const cli_call *call, fth_err *err)
@@ -326,8 +342,9 @@ fth_status cli_run_doctor(const cli_call *call, fth_err *err)
     static doctor_report report;
     fth_context *ctx = NULL;
     const bool json = cli_get(call, "json"), ops = cli_get(call, "ops");
-    fth_status s =
-        doctor_examine(call, call->probes ? call->probes : &cli_machine, &report, &ctx, err);
+    const cli_probes *probes = call->probes ? call->probes : &cli_machine;
+    const char *bundle = cli_get(call, "bundle");
+    fth_status s = doctor_examine(call, probes, &report, &ctx, err);
     if (json) {
         cli_json j = {.out = call->out};
         cli_json_open(&j, NULL, '{');
@@ -337,6 +354,12 @@ fth_status cli_run_doctor(const cli_call *call, fth_err *err)
     } else {
         doctor_show(call->out, &report, call->colour);
         if (ops && ctx) doctor_show_support(call->out, ctx);
+    }
+    if (bundle) {
+        const fth_status written = doctor_bundle(probes, &report, bundle, s == FTH_OK ? err : NULL);
+        if (written == FTH_OK && !json)
+            fprintf(call->out, "\nwritten for a bug report: %s\n", bundle);
+        if (s == FTH_OK) s = written;
     }
     const fth_status closed = fth_context_destroy(ctx, s == FTH_OK ? err : NULL);
     return s == FTH_OK ? closed : s;

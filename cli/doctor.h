@@ -36,6 +36,17 @@ enum {
     DOCTOR_CAPABILITY = 90,      /* of the cards it has kernels for, and later ones */
 };
 
+/* What was found at a path (--path). */
+typedef struct doctor_storage {
+    const char *path; /* NULL: not asked for */
+    bool there, space_known;
+    char why[120]; /* it is not there, or nothing was read */
+    char system[32];
+    uint64_t free_bytes;
+    char file[1024];                       /* that was read; "" for none */
+    double read_rate, direct_rate, open_s; /* past the cache; to open and look at a file */
+} doctor_storage;
+
 /* A limit of the process, as `ulimit` shows it; DOCTOR_NO_LIMIT: none. */
 typedef enum doctor_limit { DOCTOR_FILES, DOCTOR_LOCKED, DOCTOR_ADDRESS } doctor_limit;
 #define DOCTOR_NO_LIMIT UINT64_MAX
@@ -56,6 +67,8 @@ struct cli_probes {
     bool (*disk_rates)(void *user, const char *folder, double *write, double *read);
     /* "ext4", "nfs"; false: not known. */
     bool (*file_system)(void *user, const char *folder, char *name, size_t bytes);
+    /* False: it is not there, and `why` says so. Path, system and space are filled elsewhere. */
+    bool (*storage)(void *user, const char *path, doctor_storage *out);
     uint64_t (*limit)(void *user, doctor_limit which);
     int64_t (*own_pid)(void *user);
     void (*system)(void *user, char *kernel, size_t kernel_bytes, char *libc, size_t libc_bytes);
@@ -103,6 +116,7 @@ typedef struct doctor_report {
     bool scratch_known, scratch_writable;
     uint64_t scratch_free;
     double copy_rate, write_rate, read_rate;
+    doctor_storage storage;
     char variable[DOCTOR_VARIABLES][160]; /* of doctor_variables; "" where not set */
     bool variable_set[DOCTOR_VARIABLES];
     int n_libraries;
@@ -129,6 +143,18 @@ void doctor_judge_cuda(doctor_report *r, const char *refusal);
 /* The real probe of libcuda.so.1 and of the backend. */
 void doctor_look_cuda(void *user, doctor_cuda *out);
 bool doctor_look_backend(void *user, char *file, size_t bytes);
+/* Whether files of that system come over a network. */
+bool doctor_is_remote(const char *file_system);
+
+/* storage.c: --path */
+bool doctor_look_storage(void *user, const char *path, doctor_storage *out);
+void doctor_judge_storage(doctor_report *r);
+void doctor_show_storage(FILE *out, const doctor_storage *s);
+void doctor_show_storage_json(cli_json *j, const doctor_storage *s);
+/* bundle.c: --bundle. Everything for a bug report, whole or not at all. */
+fth_status doctor_bundle(const cli_probes *p, const doctor_report *r, const char *path,
+                         fth_err *err);
+
 /* The card of NVML's list that is number i of CUDA's; NULL: not told. */
 const fth_gpu *doctor_gpu(const doctor_report *r, int i);
 

@@ -69,8 +69,7 @@ static void judge_limits(doctor_report *r)
                    fth_mem_format_size(r->memory_total, b, sizeof b));
 }
 
-/* File systems that are reached over a network. */
-static bool is_remote(const char *name)
+bool doctor_is_remote(const char *name)
 {
     static const char *const remote[] = {"nfs",   "smb",  "cifs", "afs",    "9p",
                                          "sshfs", "ceph", "fuse", "lustre", "gpfs"};
@@ -89,7 +88,7 @@ static void judge_disk(doctor_report *r)
         doctor_add(r, "scratch", "free some space, or choose another folder with --scratch",
                    "The scratch folder %s has only %s left.", r->scratch,
                    fth_mem_format_size(r->scratch_free, a, sizeof a));
-    if (r->scratch_known && is_remote(r->scratch_system))
+    if (r->scratch_known && doctor_is_remote(r->scratch_system))
         doctor_add(r, "scratch", "choose a folder on a local disk with --scratch",
                    "The scratch folder %s is on a network file system (%s).", r->scratch,
                    r->scratch_system);
@@ -139,4 +138,5 @@ void doctor_judge(doctor_report *r)
     judge_disk(r);
     judge_environment(r);
     judge_libraries(r);
+    doctor_judge_storage(r);
 }

@@ -123,6 +123,8 @@ void doctor_show(FILE *out, const doctor_report *r, bool colour)
     show_system(out, r, colour);
     show_devices(out, r, colour);
     show_memory(out, r, colour);
+    if (r->storage.there) title(out, "storage", colour);
+    doctor_show_storage(out, &r->storage);
     title(out, "libraries", colour);
     for (int i = 0; i < r->n_libraries; i++)
         fprintf(out, "  %-12s %.60s\n", cli_libraries[i].name,
@@ -244,6 +246,7 @@ void doctor_show_json(cli_json *j, const doctor_report *r)
     cli_json_text(j, "version", fth_version());
     json_system(j, r);
     json_machine(j, r);
+    if (r->storage.path) doctor_show_storage_json(j, &r->storage);
     cli_json_open(j, "libraries", '[');
     for (int i = 0; i < r->n_libraries; i++) {
         cli_json_open(j, NULL, '{');

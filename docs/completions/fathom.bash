@@ -4,6 +4,14 @@ _fathom() {
     local first='' second='' words='' known="doctor help version" i
     COMPREPLY=()
     case $before in
+    --path)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
+    --bundle)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
     --memory)
         return
         ;;
@@ -31,7 +39,7 @@ _fathom() {
     done
     case "$first $second" in
     ' '*) words="$known --help --version" ;;
-    'doctor '*) words="--ops --memory --device --threads --json --scratch --log --help" ;;
+    'doctor '*) words="--ops --path --bundle --memory --device --threads --json --scratch --log --help" ;;
     'help '*) words="--help $known" ;;
     'version '*) words="--verbose --json --help" ;;
     esac

@@ -3,7 +3,9 @@ import json
 import os
 import re
 import shutil
+import stat
 import subprocess
+import tarfile
 import tempfile
 import unittest
 
@@ -112,12 +114,61 @@ class Doctor(unittest.TestCase):
         self.assertIn("FTH-DEV-001", err)
         faults = [fault for fault in page["faults"] if fault["about"] == "cuda"]
         self.assertTrue(faults and all(fault["stops"] and fault["remedy"] for fault in faults))
-        self.assertTrue(any("CUDA_VISIBLE_DEVICES" in fault["text"] for fault in faults))
 
     def test_a_scratch_folder_that_is_not_there(self):
         code, out, _ = run("doctor", "--scratch", "/no/such/folder")
         self.assertEqual(code, 0)
         self.assertIn("The scratch folder /no/such/folder is not there.", out)
+
+    def test_a_path(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "large"), "wb") as file:
+                file.write(b"x" * (3 << 20))
+            with open(os.path.join(folder, "small"), "wb") as file:
+                file.write(b"x")
+            code, out, _ = run("doctor", "--json", "--path", folder)
+            storage = json.loads(out)["storage"]
+            self.assertEqual(code, 0)
+            self.assertEqual(storage["file"], os.path.join(folder, "large"))
+            self.assertGreater(storage["read_bytes_per_s"], 0)
+            self.assertGreater(storage["open_s"], 0)
+            self.assertGreater(storage["free_bytes"], 0)
+            self.assertEqual(sorted(os.listdir(folder)), ["large", "small"])
+            code, out, err = run("doctor", "--path", os.path.join(folder, "none"))
+            self.assertEqual(code, 3)
+            self.assertIn("No such file or directory", err)
+            self.assertIn("fault:", out)
+
+    def test_a_bundle(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "report.tar")
+            code, out, _ = run("doctor", "--bundle", path, SECRET_TOKEN="do-not-tell",
+                               OMP_NUM_THREADS="3")
+            self.assertEqual(code, 0)
+            self.assertIn(path, out)
+            self.assertEqual(os.listdir(folder), ["report.tar"])
+            with tarfile.open(path, "r:") as tar:
+                files = {name: tar.extractfile(name).read() for name in tar.getnames()}
+        page = json.loads(files["fathom-doctor/doctor.json"])
+        self.assertTrue(page["selftest"])
+        self.assertIn(b"OpenBLAS", files["fathom-doctor/version.txt"])
+        self.assertIn(b"OMP_NUM_THREADS=3\n", files["fathom-doctor/environment.txt"])
+        self.assertIn(b"MemTotal", files["fathom-doctor/proc/meminfo"])
+        self.assertIn(b"self-test", files["fathom-doctor/doctor.txt"])
+        self.assertFalse(any(b"do-not-tell" in text for text in files.values()))
+        code, _, err = run("doctor", "--bundle", "/no/such/folder/report.tar")
+        self.assertEqual(code, 3)
+        self.assertIn("/no/such/folder/report.tar", err)
+
+    def test_a_bundle_takes_the_place_of_files_only(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pipe = os.path.join(folder, "pipe")
+            os.mkfifo(pipe)
+            code, _, err = run("doctor", "--bundle", pipe)
+            self.assertEqual(code, 3)
+            self.assertIn("no file", err)
+            self.assertTrue(stat.S_ISFIFO(os.stat(pipe).st_mode))
+            self.assertEqual(os.listdir(folder), ["pipe"])
 
     def test_log_lines_go_to_standard_error(self):
         self.assertIn("device cpu", run("doctor", "--log=info")[2])

@@ -21,6 +21,7 @@ typedef struct machine {
     fth_gpus gpus;
     uint64_t limits[3];
     const char *system; /* of files */
+    doctor_storage storage;
     int usable, online;
     uint64_t free_memory, space;
     bool folder, writable;
@@ -123,6 +124,14 @@ static bool file_system(void *user, const char *folder, char *name, size_t bytes
     return m->system != NULL;
 }
 
+static bool storage(void *user, const char *path, doctor_storage *out)
+{
+    const machine *m = user;
+    *out = m->storage;
+    out->path = path;
+    return out->there;
+}
+
 static uint64_t limit(void *user, doctor_limit which)
 {
     return ((const machine *)user)->limits[which];
@@ -216,6 +225,7 @@ static fth_status examine(const machine *m, const char *flag, fth_err *err)
                                .copy_rate = copy_rate,
                                .disk_rates = disk_rates,
                                .file_system = file_system,
+                               .storage = storage,
                                .limit = limit,
                                .own_pid = own_pid,
                                .system = system_names,
@@ -367,6 +377,37 @@ TEST(environment_that_hurts)
     m.name = "AWS_SECRET_ACCESS_KEY"; /* not ours to read */
     OKE(examine(&m, NULL, &err), &err);
     EQ_PTR(doctor_variable(&report, m.name), NULL);
+}
+
+TEST(faults_of_a_path)
+{
+    machine m = healthy;
+    fth_err err = {0};
+    m.storage = (doctor_storage){
+        .there = true, .file = "/data/a", .read_rate = 2e9, .direct_rate = 1e9, .open_s = 1e-4};
+    OKE(examine(&m, "--path=/data", &err), &err);
+    EQ_I64(report.n_faults, 0);
+    static const char *const texts[] = {
+        "Reading at /data is slow: 80 MB/s", "Opening a file at /data takes 20 ms",
+        "/data is on a network file system (nfs)", "/data has only 10.00 MiB left"};
+    for (int i = 0; i < 4; i++) {
+        machine n = m;
+        if (i == 0) n.storage.read_rate = 5e7, n.storage.direct_rate = 8e7;
+        if (i == 1) n.storage.open_s = 0.02;
+        if (i == 2) n.system = "nfs"; /* the scratch folder too */
+        if (i == 3) n.space = 10 << 20;
+        OKE(examine(&n, "--path=/data", &err), &err);
+        const doctor_fault *f = &report.fault[report.n_faults - 1];
+        EQ_STR(f->about, "storage");
+        HAS(f->text, texts[i]);
+        IS_TRUE(!f->stops && f->remedy[0]);
+    }
+    m.storage = (doctor_storage){.why = "No such file or directory"};
+    IS(examine(&m, "--path=/data", &err), FTH_E_FILE_OPEN);
+    EQ_I64(report.n_faults, 1);
+    HAS(report.fault[0].text, "/data: No such file");
+    IS_TRUE(report.fault[0].stops);
+    EQ_I64(fth_status_get_info(err.status)->exit_code, 3);
 }
 
 /* The only sentence, which stops who asked for CUDA and nobody else. */
