@@ -7,6 +7,7 @@
 #include "mem/heap.h"
 #include "plan/cache.h"
 #include "run/team.h"
+#include "trace/record.h"
 
 #include <sched.h>
 #include <string.h>
@@ -72,6 +73,8 @@ static fth_status fill(fth_context *ctx, const fth_options *opt, fth_err *err)
     fth_log_line(&ctx->log, FTH_LOG_INFO, "device %s (%s), %d worker%s, OpenBLAS for %s",
                  ctx->device, ctx->reason, ctx->threads, ctx->threads == 1 ? "" : "s",
                  fth__cpu_blas_name());
+    if (strcmp(ctx->device, "cpu") == 0) /* who looks for kernels in the timeline finds this */
+        fth__trace_note(ctx->trace, "no device activity: run on cpu");
     FTH_TRY(fth__plan_cache_create(&ctx->plans, ctx->mem, err));
     return fth__team_create(&ctx->team, ctx->mem, ctx->threads, err);
 }

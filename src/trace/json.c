@@ -109,7 +109,7 @@ static const fth__trace_record *event(const fth_trace *trace, uint64_t i)
 /* The first event of the file: as far back as the ring and the size allow. */
 static uint64_t first_that_fits(const fth_trace *trace)
 {
-    enum { FRAME = 512, PER_TRACK = 6 * FTH__TRACE_NAME + 96 };
+    enum { FRAME = 1024, PER_TRACK = 6 * FTH__TRACE_NAME + 96 };
     char buffer[EVENT_BYTES];
     const uint64_t oldest =
         trace->recorded > trace->capacity ? trace->recorded - trace->capacity : 0;
@@ -134,12 +134,21 @@ bool fth__trace_to_json(const fth_trace *trace, fth__trace_sink sink)
     fth__text_init(&t, buffer, sizeof buffer);
     const uint64_t first = first_that_fits(trace);
     const unsigned long long dropped = (unsigned long long)first;
-    fth__text_add(
-        &t, "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"version\":\"%s\",\"dropped\":%llu},\n",
-        fth_version(), dropped);
+    fth__text_add(&t,
+                  "{\"schemaVersion\":1,\"deviceProperties\":[],\"displayTimeUnit\":\"ms\","
+                  "\"baseTimeNanoseconds\":%lld,\"traceName\":\"fathom\","
+                  "\"otherData\":{\"version\":\"%s\",\"dropped\":%llu},\n",
+                  (long long)trace->base_ns, fth_version(), dropped);
     fth__text_add(&t,
                   "\"traceEvents\":[\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"tid\":0,"
                   "\"args\":{\"name\":\"fathom\"}}");
+    if (trace->note[0]) {
+        fth__text_add(&t, ",\n{\"name\":");
+        fth__json_string(&t, trace->note);
+        fth__text_add(&t, ",\"ph\":\"i\",\"s\":\"g\",\"pid\":1,\"tid\":0");
+        add_time(&t, "ts", trace->note_ns);
+        fth__text_add(&t, "}");
+    }
     if (first > 0 && first < trace->recorded) {
         /* Also where the reader looks: a mark at the left end of the timeline. */
         fth__text_add(&t,

@@ -30,6 +30,9 @@ struct fth_trace {
     fth_mem *mem;
     uint64_t max_bytes;
     int64_t t0_ns;
+    int64_t base_ns; /* time of day then, since 1970 */
+    int64_t note_ns;
+    char note[FTH__TRACE_NAME]; /* an instant outside the ring; "": none */
     fth__trace_record *ring;
     uint64_t capacity, recorded; /* event i sits at i % capacity */
     int n_tracks;
@@ -44,6 +47,9 @@ typedef struct fth__trace_sink {
 
 /* The whole file into a sink; the lock is held. False when the sink said no. */
 bool fth__trace_to_json(const fth_trace *trace, fth__trace_sink sink);
+
+/* An instant that is never dropped, now; a second one takes its place. */
+void fth__trace_note(fth_trace *trace, const char *name);
 
 /* Resident bytes of the ring; 0 for NULL. */
 uint64_t fth__trace_touched(const fth_trace *trace);

@@ -6,6 +6,7 @@
 #include "trace/record.h"
 
 #include <string.h>
+#include <time.h>
 
 static const uint64_t default_bytes = 64 << 20;
 static const uint64_t least_bytes = 128 << 10; /* the frame of the file and all names fit */
@@ -39,6 +40,9 @@ fth_status fth_trace_create(fth_trace **out, fth_mem *mem, uint64_t max_bytes, f
     t->mem = mem;
     t->max_bytes = max_bytes;
     t->t0_ns = fth__clock_ns();
+    struct timespec day;
+    if (clock_gettime(CLOCK_REALTIME, &day) == 0)
+        t->base_ns = (int64_t)day.tv_sec * 1000000000 + day.tv_nsec;
     *out = t;
     return FTH_OK;
 }
@@ -135,6 +139,15 @@ void fth_trace_add_instant(fth_trace *trace, int track, const char *name, int64_
     fth__trace_record r = {.kind = FTH__INSTANT, .start_ns = at_ns, .track = track};
     fth__str_copy(r.name, sizeof r.name, name);
     push(trace, &r);
+}
+
+void fth__trace_note(fth_trace *trace, const char *name)
+{
+    if (!trace) return;
+    pthread_mutex_lock(trace->lock);
+    trace->note_ns = fth__clock_ns() - trace->t0_ns;
+    fth__str_copy(trace->note, sizeof trace->note, name);
+    pthread_mutex_unlock(trace->lock);
 }
 
 uint64_t fth__trace_touched(const fth_trace *trace)

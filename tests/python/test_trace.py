@@ -85,6 +85,9 @@ class Trace(unittest.TestCase):
             return [e for e in d["traceEvents"] if e["ph"] in "XC"]
         self.assertEqual(len(real(data)) + dropped, len(real(everything)))
         self.assertTrue(any(f"{dropped} older" in e["name"] for e in data["traceEvents"]))
+        for page in (data, everything):  # never dropped, though it is the oldest
+            notes = [e for e in page["traceEvents"] if e["name"] == "no device activity: run on cpu"]
+            self.assertEqual(len(notes), 1)
 
 
 if __name__ == "__main__":
