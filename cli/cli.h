@@ -27,7 +27,7 @@ typedef struct cli_command {
     const char *brief;     /* one line */
     const char *doc;       /* paragraphs, an empty line between them */
     const char *example;   /* lines of shell */
-    const char *globals;   /* names of the global flags it takes; --help always */
+    const char *globals;   /* names of the global flags it takes; --help and --trace always */
     const fth_flag *own;   /* ends with a row that has no name; NULL: none */
     const fth_flag *stage; /* the same, of a stage or verb of an instrument */
     fth_status (*run)(const cli_call *call, fth_err *err);
@@ -75,6 +75,8 @@ struct cli_call {
     FILE *out;
     bool colour;
     const cli_probes *probes; /* of doctor */
+    fth_mem *trace_mem;
+    fth_trace *trace; /* NULL: none was asked for */
 };
 
 /* Fill `call` from a command line. FTH_E_COMMAND names the word and the nearest known one. */
@@ -83,6 +85,18 @@ fth_status cli_parse(cli_call *call, int argc, char **argv, fth_err *err);
 const char *cli_get(const cli_call *call, const char *flag);
 /* The same for a flag that may be given often: value number i, NULL beyond the last. */
 const char *cli_get_at(const cli_call *call, const char *flag, int i);
+
+/* trace.c: --trace, which every command takes. Begin before the command, end after it, also when
+ * it failed: then the file is written and all is given back. Returns `s`, or what went wrong. */
+fth_status cli_trace_begin(cli_call *call, fth_err *err);
+fth_status cli_trace_end(cli_call *call, fth_status s, fth_err *err);
+/* A part of the command, from `start` (cli_now) until now, as a span of the timeline. */
+int64_t cli_now(const cli_call *call);
+void cli_phase(const cli_call *call, const char *name, int64_t start);
+/* Options of a context as the global flags want them, the trace among them. `free_bytes`: what a
+ * share in --memory is of. */
+fth_status cli_context_options(const cli_call *call, uint64_t free_bytes, fth_options *opt,
+                               fth_err *err);
 
 /* Words wrapped to 78 columns with `indent` spaces before each line; the cursor is at `column`. */
 void cli_wrap(FILE *out, const char *text, int column, int indent);

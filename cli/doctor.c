@@ -242,29 +242,6 @@ static void measure(const cli_probes *p, doctor_report *r)
 
 /* ---- the whole ---- */
 
-static void write_log(void *user, fth_log_level level, const char *line)
-{
-    (void)level;
-    fprintf(user, "%s\n", line);
-}
-
-static fth_status options(const cli_call *call, uint64_t free_bytes, fth_options *opt, fth_err *err)
-{
-    const char *v;
-    fth_options_default(opt);
-    if ((v = cli_get(call, "memory")))
-        FTH_TRY(fth_mem_parse_size(v, free_bytes, &opt->mem.budget_bytes, err));
-    if ((v = cli_get(call, "threads"))) opt->threads = (int)strtol(v, NULL, 10);
-    if ((v = cli_get(call, "log"))) {
-        static const char letters[] = "ewid";
-        opt->log = (fth_log){.write = write_log, .user = stderr};
-        opt->log.level = (fth_log_level)(strchr(letters, *v) - letters);
-    }
-    opt->device = cli_get(call, "device");
-    opt->scratch_dir = cli_get(call, "scratch");
-    return FTH_OK;
-}
-
 static bool can_use_cuda(const cli_probes *p, fth_err *err)
 {
     fth_options opt;
@@ -306,18 +283,24 @@ fth_status doctor_examine(const cli_call *call, const cli_probes *probes, doctor
 {
     fth_err refusal = {0};
     fth_options opt;
+    int64_t start = cli_now(call);
     *ctx = NULL;
     memset(r, 0, sizeof *r);
     r->asked = cli_get(call, "device");
     look_machine(call, probes, r);
-    FTH_TRY(options(call, r->memory_free, &opt, err));
+    FTH_TRY(cli_context_options(call, r->memory_free, &opt, err));
+    cli_phase(call, "look", start);
+    start = cli_now(call);
     measure(probes, r);
     look_path(call, probes, r);
+    cli_phase(call, "measure", start);
+    start = cli_now(call);
     r->cuda = can_use_cuda(probes, &refusal);
     const fth_status s = probes->context(probes->user, ctx, &opt, err);
     look_libraries(probes, r);
     doctor_judge(r);
     doctor_judge_cuda(r, r->cuda ? NULL : refusal.text);
+    cli_phase(call, "judge", start);
     if (s != FTH_OK) {
         for (int i = 0; i < r->n_faults; i++)
             if (s == FTH_E_DEVICE && strcmp(r->fault[i].about, "cuda") == 0)
@@ -330,7 +313,10 @@ fth_status doctor_examine(const cli_call *call, const cli_probes *probes, doctor
     fth_mem_stats stats;
     fth_mem_get_stats(fth_context_mem(*ctx), &stats);
     r->budget = stats.budget_bytes;
-    FTH_TRY(self_test(probes, *ctx, r, err));
+    start = cli_now(call);
+    const fth_status tested = self_test(probes, *ctx, r, err);
+    cli_phase(call, "self-test", start);
+    if (tested != FTH_OK) return tested;
     if (!r->storage.path || r->storage.there) return FTH_OK;
     FTH_FAIL(err, FTH_E_FILE_OPEN, "%.200s: %s", r->storage.path, r->storage.why);
     fth_err_hint(err, "check the path, and that you may read it");
@@ -345,6 +331,7 @@ fth_status cli_run_doctor(const cli_call *call, fth_err *err)
     const cli_probes *probes = call->probes ? call->probes : &cli_machine;
     const char *bundle = cli_get(call, "bundle");
     fth_status s = doctor_examine(call, probes, &report, &ctx, err);
+    const int64_t start = cli_now(call);
     if (json) {
         cli_json j = {.out = call->out};
         cli_json_open(&j, NULL, '{');
@@ -361,6 +348,7 @@ fth_status cli_run_doctor(const cli_call *call, fth_err *err)
             fprintf(call->out, "\nwritten for a bug report: %s\n", bundle);
         if (s == FTH_OK) s = written;
     }
+    cli_phase(call, "show", start);
     const fth_status closed = fth_context_destroy(ctx, s == FTH_OK ? err : NULL);
     return s == FTH_OK ? closed : s;
 }

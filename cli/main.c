@@ -30,8 +30,8 @@ int main(int argc, char **argv)
         cli_help_all(stdout);
     else if (cli_get(&call, "help"))
         cli_help_command(stdout, call.command);
-    else
-        s = call.command->run(&call, &err);
+    else if ((s = cli_trace_begin(&call, &err)) == FTH_OK)
+        s = cli_trace_end(&call, call.command->run(&call, &err), &err);
     if ((fflush(stdout) != 0 || ferror(stdout)) && s == FTH_OK) {
         s = FTH_FAIL(&err, FTH_E_FILE_WRITE, "standard output could not be written");
         fth_err_hint(&err, "check the disk or the program that reads it");

@@ -75,7 +75,7 @@ const fth_flag *cli_flag_at(const cli_command *command, int i)
             if (i-- == 0) return f;
     for (int k = 0; k < cli_n_globals; k++) {
         const char *name = cli_globals[k].name;
-        if ((strcmp(name, "help") == 0 || has_word(command->globals, name)) && i-- == 0)
+        if ((has_word("help trace", name) || has_word(command->globals, name)) && i-- == 0)
             return &cli_globals[k];
     }
     return NULL;

@@ -22,6 +22,10 @@ _fathom() {
     --threads)
         return
         ;;
+    --trace)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
     --scratch)
         mapfile -t COMPREPLY < <(compgen -d -- "$word")
         return
@@ -39,9 +43,9 @@ _fathom() {
     done
     case "$first $second" in
     ' '*) words="$known --help --version" ;;
-    'doctor '*) words="--ops --path --bundle --memory --device --threads --json --scratch --log --help" ;;
-    'help '*) words="--help $known" ;;
-    'version '*) words="--verbose --json --help" ;;
+    'doctor '*) words="--ops --path --bundle --memory --device --threads --json --trace --scratch --log --help" ;;
+    'help '*) words="--trace --help $known" ;;
+    'version '*) words="--verbose --json --trace --help" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
 }

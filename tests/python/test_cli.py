@@ -1,4 +1,5 @@
 """The program as its users meet it: exit codes, help, hints and JSON. seconds: 10"""
+import gzip
 import json
 import os
 import re
@@ -7,6 +8,7 @@ import stat
 import subprocess
 import tarfile
 import tempfile
+import time
 import unittest
 
 PROGRAM = os.environ.get("FATHOM_PROGRAM") or os.path.join(
@@ -172,6 +174,59 @@ class Doctor(unittest.TestCase):
 
     def test_log_lines_go_to_standard_error(self):
         self.assertIn("device cpu", run("doctor", "--log=info")[2])
+
+
+def not_json(text):
+    raise ValueError(f"{text} is not JSON")
+
+
+class Trace(unittest.TestCase):
+    def traced(self, *words, name="run.json"):
+        """Exit code, and the timeline, read by a parser that takes nothing but JSON."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, name)
+            code, _, err = run(*words, "--trace", path)
+            self.assertEqual(os.listdir(folder), [name], err)
+            with (gzip.open if name.endswith(".gz") else open)(path, "rb") as file:
+                page = json.loads(file.read().decode("utf-8", "strict"), parse_constant=not_json)
+        self.assertEqual(page["schemaVersion"], 1)
+        self.assertAlmostEqual(page["baseTimeNanoseconds"] / 1e9, time.time(), delta=60)
+        return code, page["traceEvents"]
+
+    def test_every_command(self):
+        for words in (["version", "--verbose"], ["help"], ["doctor", "--threads=1"]):
+            code, events = self.traced(*words)
+            self.assertEqual(code, 0)
+            commands = [e for e in events if e.get("cat") == "command"]
+            self.assertEqual([e["name"] for e in commands], [words[0]])
+            for e in events:
+                self.assertIn(e["ph"], "XiCM")
+                if e["ph"] == "X" and e["cat"] == "phase":
+                    self.assertLessEqual(e["ts"] + e["dur"], commands[0]["dur"] + 0.001)
+
+    def test_doctor(self):
+        code, events = self.traced("doctor", "--json", name="run.json.gz")
+        self.assertEqual(code, 0)
+        phases = [e["name"] for e in events if e.get("cat") == "phase"]
+        self.assertEqual(phases, ["look", "measure", "judge", "self-test", "show"])
+        self.assertEqual([e["ph"] for e in events if e["name"] == "no device activity: run on cpu"],
+                         ["i"])
+        self.assertTrue(any(e.get("cat") == "step" for e in events))  # of the engine
+
+    def test_a_failed_command_is_traced_too(self):
+        code, events = self.traced("doctor", "--path", "/no/such/file")
+        self.assertEqual(code, 3)
+        self.assertTrue(any(e["ph"] == "i" and "opened" in e["name"] for e in events), events)
+
+    def test_places_that_cannot_be_written(self):
+        start = time.monotonic()
+        code, out, err = run("doctor", "--trace", "/no/such/folder/run.json")
+        self.assertEqual((code, out), (3, ""))
+        self.assertIn("/no/such/folder/run.json", err)
+        self.assertLess(time.monotonic() - start, 5)  # before anything was done
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(run("version", "--trace", folder)[0], 3)
+            self.assertEqual(os.listdir(folder), [])
 
 
 class Colour(unittest.TestCase):

@@ -1,0 +1,97 @@
+/* trace.c - the timeline of a command, and the options that every context of the program is made
+ * with. */
+#include "cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A folder that is not there is told before the work and not after it. */
+static fth_status check_folder(const char *path, fth_err *err)
+{
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash) slash[slash == folder] = '\0';
+    if (access(slash ? folder : ".", W_OK) == 0) return FTH_OK;
+    FTH_FAIL(err, FTH_E_FILE_OPEN, "trace %.300s cannot be written: %s", path, strerror(errno));
+    fth_err_hint(err, "choose a folder that is there and may be written");
+    return FTH_E_FILE_OPEN;
+}
+
+fth_status cli_trace_begin(cli_call *call, fth_err *err)
+{
+    const char *path = cli_get(call, "trace");
+    fth_mem_options opt;
+    if (!path) return FTH_OK;
+    FTH_TRY(check_folder(path, err));
+    fth_mem_options_default(&opt);
+    FTH_TRY(fth_mem_create(&call->trace_mem, &opt, err));
+    const fth_status s = fth_trace_create(&call->trace, call->trace_mem, 0, err);
+    if (s == FTH_OK) return FTH_OK;
+    fth_mem_destroy(call->trace_mem, NULL);
+    call->trace_mem = NULL;
+    return s;
+}
+
+int64_t cli_now(const cli_call *call)
+{
+    return fth_trace_now(call->trace);
+}
+
+void cli_phase(const cli_call *call, const char *name, int64_t start)
+{
+    fth_trace_add_span(call->trace,
+                       &(fth_trace_span){.name = name,
+                                         .category = "phase",
+                                         .track = fth_trace_track(call->trace, "command"),
+                                         .start_ns = start,
+                                         .end_ns = fth_trace_now(call->trace)});
+}
+
+fth_status cli_trace_end(cli_call *call, fth_status s, fth_err *err)
+{
+    if (!call->trace) return s;
+    const int track = fth_trace_track(call->trace, "command");
+    fth_trace_add_span(call->trace, &(fth_trace_span){.name = call->command->name,
+                                                      .category = "command",
+                                                      .track = track,
+                                                      .end_ns = fth_trace_now(call->trace)});
+    if (s != FTH_OK)
+        fth_trace_add_instant(call->trace, track, fth_status_get_info(s)->brief,
+                              fth_trace_now(call->trace));
+    /* The first cause counts: a trace that fails as well does not hide it. */
+    const fth_status written =
+        fth_trace_write(call->trace, cli_get(call, "trace"), s == FTH_OK ? err : NULL);
+    fth_trace_destroy(call->trace);
+    call->trace = NULL;
+    fth_mem_destroy(call->trace_mem, NULL);
+    call->trace_mem = NULL;
+    return s == FTH_OK ? written : s;
+}
+
+static void write_log(void *user, fth_log_level level, const char *line)
+{
+    (void)level;
+    fprintf(user, "%s\n", line);
+}
+
+fth_status cli_context_options(const cli_call *call, uint64_t free_bytes, fth_options *opt,
+                               fth_err *err)
+{
+    const char *v;
+    fth_options_default(opt);
+    if ((v = cli_get(call, "memory")))
+        FTH_TRY(fth_mem_parse_size(v, free_bytes, &opt->mem.budget_bytes, err));
+    if ((v = cli_get(call, "threads"))) opt->threads = (int)strtol(v, NULL, 10);
+    if ((v = cli_get(call, "log"))) {
+        static const char letters[] = "ewid";
+        opt->log = (fth_log){.write = write_log, .user = stderr};
+        opt->log.level = (fth_log_level)(strchr(letters, *v) - letters);
+    }
+    opt->device = cli_get(call, "device");
+    opt->scratch_dir = cli_get(call, "scratch");
+    opt->trace = call->trace;
+    return FTH_OK;
+}
