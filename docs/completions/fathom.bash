@@ -1,7 +1,7 @@
 # Completion of fathom for bash. Made from cli/commands.c by make docs; do not edit.
 _fathom() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-    local first='' second='' words='' known="doctor help version" i
+    local first='' second='' words='' known="doctor help version sounding" i
     COMPREPLY=()
     case $before in
     --path)
@@ -34,6 +34,22 @@ _fathom() {
         mapfile -t COMPREPLY < <(compgen -W "error warn info debug" -- "$word")
         return
         ;;
+    --config | -c)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
+    --set)
+        return
+        ;;
+    --attempt)
+        return
+        ;;
+    --device-memory)
+        return
+        ;;
+    --seed)
+        return
+        ;;
     esac
     for ((i = 1; i < COMP_CWORD; i++)); do
         if [ -n "$first" ]; then
@@ -46,6 +62,13 @@ _fathom() {
     'doctor '*) words="--ops --path --bundle --memory --device --threads --json --trace --scratch --log --help" ;;
     'help '*) words="--trace --help $known" ;;
     'version '*) words="--verbose --json --trace --help" ;;
+    'sounding survey'*) words="--config --set --lenient --attempt --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
+    'sounding fit'*) words="--config --set --lenient --attempt --fresh --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
+    'sounding analyze'*) words="--config --set --lenient --attempt --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
+    'sounding figures'*) words="--config --set --lenient --attempt --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
+    'sounding plan'*) words="--config --set --lenient --memory --device-memory --device --threads --seed --json --trace --scratch --log --help" ;;
+    'sounding generate'*) words="--config --force --json --trace --quiet --help" ;;
+    'sounding '*) words="survey fit analyze figures plan generate" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
 }
