@@ -28,7 +28,15 @@ typedef struct fth__progress {
     double value;        /* of the key figure; NaN: none yet */
     char what[48];
     uint64_t bytes; /* resident, as the process says; 0: it does not */
+    uint64_t planned_bytes, device_planned_bytes; /* by the plan that it made itself */
+    uint64_t ledger_bytes, peak_bytes, read_bytes, written_bytes; /* told at its end */
+    double io_seconds, compute_seconds, device_seconds;
+    char bound_by[80];
 } fth__progress;
+/* One line of JSON of a stage; `figure` names the number that is shown, and may be "". What the
+ * line does not name stays; false: it is no JSON, and nothing changed. */
+bool fth__progress_json(fth__progress *p, fth_mem *mem, const char *line, size_t n,
+                        const char *figure);
 /* Text of other programs: "Iteration 500: ELBO = -1.5e3" and bars such as
  * " 50%|##  | 5/10 [01:23<02:45, ELBO=-5.475e+05]". Fields that the line does not name stay. True
  * for a bar: thousands of them say nothing in a log. */

@@ -85,6 +85,59 @@ TEST(garbage_passes_unchanged)
     }
 }
 
+static bool tell(fth__progress *p, fth_mem *mem, const char *line)
+{
+    return fth__progress_json(p, mem, line, strlen(line), "elbo");
+}
+
+TEST(lines_of_stages_fill_in_what_they_name)
+{
+    fth_mem *mem = t_mem(1 << 20);
+    fth__progress p = {.value = (double)NAN};
+    IS_TRUE(tell(&p, mem, "{\"t\":1.5,\"event\":\"plan\",\"bytes\":1000,\"device_bytes\":7}"));
+    EQ_U64(p.planned_bytes, 1000);
+    EQ_U64(p.device_planned_bytes, 7);
+    IS_TRUE(tell(&p, mem,
+                 "{\"iter\":3,\"total\":10,\"what\":\"epoch\",\"elbo\":-2.5,\"lr\":1,"
+                 "\"eta_s\":4.5,\"bytes\":123456789012}"));
+    EQ_I64(p.done, 3);
+    EQ_I64(p.total, 10);
+    EQ_STR(p.what, "epoch");
+    EQ_F64(p.value, -2.5);
+    EQ_F64(p.remaining_s, 4.5);
+    EQ_U64(p.bytes, 123456789012);
+    IS_TRUE(tell(&p, mem, "{\"iter\":4}"));
+    EQ_I64(p.done, 4);
+    EQ_I64(p.total, 10); /* not named: as before */
+    EQ_STR(p.what, "epoch");
+    IS_TRUE(tell(&p, mem,
+                 "{\"event\":\"end\",\"ledger_bytes\":5,\"growth_bytes\":6,\"read_bytes\":7,"
+                 "\"io_seconds\":0.5,\"bound_by\":\"compute 98 %\"}"));
+    EQ_U64(p.ledger_bytes + p.peak_bytes + p.read_bytes, 18);
+    EQ_STR(p.bound_by, "compute 98 %");
+    EQ_U64(p.planned_bytes, 1000);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(what_is_no_json_changes_nothing)
+{
+    fth_mem *mem = t_mem(1 << 20);
+    static const char *const lines[] = {"",           "{",         "hello",    "[1,2]",
+                                        "{\"iter\":", "null",      "\x01\xff", "{\"iter\":4} x",
+                                        "12",         "{\"a\":{}]"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        fth__progress p = {.done = 2, .total = 5, .value = 1};
+        const fth__progress before = p;
+        IS_TRUE(!tell(&p, mem, lines[i]));
+        SAME_BYTES(&p, &before, sizeof p);
+    }
+    fth__progress p = {.done = 2, .total = 5, .value = 1};
+    IS_TRUE(tell(&p, mem, "{\"iter\":\"many\",\"elbo\":null,\"what\":7}")); /* of other types */
+    EQ_I64(p.done, 2);
+    EQ_F64(p.value, 1);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 typedef struct foreign {
     const char *line;
     bool bar;
