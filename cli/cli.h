@@ -98,6 +98,16 @@ void cli_phase(const cli_call *call, const char *name, int64_t start);
 fth_status cli_context_options(const cli_call *call, uint64_t free_bytes, fth_options *opt,
                                fth_err *err);
 
+/* monitor.c: --monitor, for commands that compute; the files go into `folder`, which exists. The
+ * end writes one line to standard error, and returns `s`, or what went wrong. */
+typedef struct cli_monitor {
+    fth_mem *mem;
+    fth_monitor *monitor; /* NULL: not asked for */
+} cli_monitor;
+fth_status cli_monitor_begin(cli_monitor *m, const cli_call *call, const char *folder,
+                             fth_err *err);
+fth_status cli_monitor_end(cli_monitor *m, const cli_call *call, fth_status s, fth_err *err);
+
 /* Words wrapped to 78 columns with `indent` spaces before each line; the cursor is at `column`. */
 void cli_wrap(FILE *out, const char *text, int column, int indent);
 void cli_help_all(FILE *out);

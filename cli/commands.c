@@ -22,6 +22,9 @@ const fth_flag cli_globals[] = {
     {.name = "trace",
      .value = FTH_FLAG_FILE,
      .doc = "write a timeline for Chrome or Perfetto; packed when it ends in .gz"},
+    {.name = "monitor",
+     .value = FTH_FLAG_COUNT,
+     .doc = "watch cards and process every N seconds: gpu_monitor.log, host_monitor.csv"},
     {.name = "scratch", .value = FTH_FLAG_DIR, .doc = "folder for files that stand in for memory"},
     {.name = "log",
      .value = FTH_FLAG_LEVEL,
@@ -52,7 +55,7 @@ const cli_command cli_commands[] = {
             "cannot be used; 70 when the self-test finds a difference.",
         .example = "fathom doctor\nfathom doctor --device cuda\nfathom doctor --path /data/scans\n"
                    "fathom doctor --bundle report.tar\nfathom doctor --ops --json > report.json",
-        .globals = "memory device threads json scratch log",
+        .globals = "memory device threads json monitor scratch log",
         .own =
             (const fth_flag[]){
                 {.name = "ops", .doc = "also show which operation takes which dtype on the device"},

@@ -330,7 +330,10 @@ fth_status cli_run_doctor(const cli_call *call, fth_err *err)
     const bool json = cli_get(call, "json"), ops = cli_get(call, "ops");
     const cli_probes *probes = call->probes ? call->probes : &cli_machine;
     const char *bundle = cli_get(call, "bundle");
+    cli_monitor monitor;
+    FTH_TRY(cli_monitor_begin(&monitor, call, ".", err));
     fth_status s = doctor_examine(call, probes, &report, &ctx, err);
+    s = cli_monitor_end(&monitor, call, s, err);
     const int64_t start = cli_now(call);
     if (json) {
         cli_json j = {.out = call->out};

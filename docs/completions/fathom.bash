@@ -26,6 +26,9 @@ _fathom() {
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
+    --monitor)
+        return
+        ;;
     --scratch)
         mapfile -t COMPREPLY < <(compgen -d -- "$word")
         return
@@ -59,7 +62,7 @@ _fathom() {
     done
     case "$first $second" in
     ' '*) words="$known --help --version" ;;
-    'doctor '*) words="--ops --path --bundle --memory --device --threads --json --trace --scratch --log --help" ;;
+    'doctor '*) words="--ops --path --bundle --memory --device --threads --json --trace --monitor --scratch --log --help" ;;
     'help '*) words="--trace --help $known" ;;
     'version '*) words="--verbose --json --trace --help" ;;
     'sounding survey'*) words="--config --set --lenient --attempt --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;

@@ -56,5 +56,43 @@ typedef struct fth_gpus {
 /* Ask for all cards. False: there are none, and `why` says why. */
 FTH_API bool fth_gpus_read(fth_gpus *out);
 
+/* ---- the monitor ---- */
+
+typedef struct fth_monitor fth_monitor;
+
+typedef struct fth_monitor_options {
+    fth_mem *mem;
+    const char *folder; /* of the two files; it exists */
+    double period_s;    /* between samples, at least a millisecond */
+    const char *groups; /* columns, letters of "pucvmet" as in dmon; NULL: "pucvmt" */
+    fth_trace *trace;   /* also gets curves of them; may be NULL */
+} fth_monitor_options;
+/* Sample now and from then on, until fth_monitor_stop. Rows are written as they come, so that a
+ * run that is killed leaves what was seen; older files of the same names are replaced. Without
+ * cards there is only host_monitor.csv. */
+FTH_API FTH_MUST_USE fth_status fth_monitor_start(fth_monitor **out, const fth_monitor_options *opt,
+                                                  fth_err *err);
+
+typedef struct fth_monitor_summary {
+    double seconds;
+    int64_t samples;
+    double cpu_mean, cpu_peak;          /* percent of one core */
+    uint64_t peak_bytes;                /* resident */
+    uint64_t read_bytes, written_bytes; /* from and to storage, meanwhile */
+    char why[200];                      /* why there are no cards; "" when there are */
+    int n_gpus;
+    struct {
+        int64_t samples;   /* that told the load; 0: it is not known */
+        double mean, peak; /* percent of the time that a kernel ran */
+        uint64_t peak_bytes;
+    } gpu[FTH_GPUS];
+} fth_monitor_summary;
+/* End it and give all back, whatever happens. FTH_E_FILE_WRITE: rows are missing. `out` may be
+ * NULL, as may `monitor`. */
+FTH_API fth_status fth_monitor_stop(fth_monitor *monitor, fth_monitor_summary *out, fth_err *err);
+/* The line for the end of a run, like snprintf: "gpu 0 busy 37 % (at most 100 %), 12.00 GiB; ...".
+ */
+FTH_API size_t fth_monitor_format(const fth_monitor_summary *summary, char *text, size_t bytes);
+
 FTH_END_DECLS
 #endif /* FATHOM_MONITOR_H */

@@ -20,6 +20,10 @@ typedef struct two {
 typedef struct space {
     unsigned long long total, free, used;
 } space;
+typedef struct space2 { /* what the driver keeps for itself is apart */
+    unsigned version;
+    unsigned long long total, reserved, free, used;
+} space2;
 typedef struct violation {
     unsigned long long reference_ns, violation_ns;
 } violation;
@@ -61,6 +65,7 @@ enum { SUCCESS = 0, TOO_SMALL = 7, FIELD_MEMORY_TEMPERATURE = 82, CLOCK_SM = 1, 
     F(uuid, "nvmlDeviceGetUUID", (device, char *, unsigned))                                       \
     F(pci_info, "nvmlDeviceGetPciInfo_v3", (device, pci *))                                        \
     F(memory, "nvmlDeviceGetMemoryInfo", (device, space *))                                        \
+    F(memory2, "nvmlDeviceGetMemoryInfo_v2", (device, space2 *))                                   \
     F(bar1, "nvmlDeviceGetBAR1MemoryInfo", (device, space *))                                      \
     F(protected_memory, "nvmlDeviceGetConfComputeProtectedMemoryUsage", (device, space *))         \
     F(mode, "nvmlDeviceGetComputeMode", (device, int *))                                           \
@@ -181,6 +186,15 @@ int fth__nvml_count(const fth__nvml *n)
     return n->n;
 }
 
+/* As nvidia-smi shows it; old drivers count what they keep for themselves as used. */
+static bool ask_memory(const fth__nvml *n, device d, space *out)
+{
+    space2 v = {.version = (unsigned)sizeof v | 2u << 24};
+    if (!ASK(n, memory2, d, &v)) return ASK(n, memory, d, out);
+    *out = (space){v.total, v.free, v.used};
+    return true;
+}
+
 /* ---- what a card is ---- */
 
 static void read_instances(const fth__nvml *n, device d, fth_gpu *g)
@@ -216,7 +230,7 @@ static void read_card(const fth__nvml *n, device d, fth_gpu *g)
     if (!ASK(n, name, d, g->name, sizeof g->name)) g->name[0] = '\0';
     if (!ASK(n, uuid, d, g->uuid, sizeof g->uuid)) g->uuid[0] = '\0';
     if (ASK(n, pci_info, d, &bus)) fth__str_copy(g->bus_id, sizeof g->bus_id, bus.bus_id);
-    if (ASK(n, memory, d, &s)) {
+    if (ask_memory(n, d, &s)) {
         g->total_bytes = s.total;
         g->free_bytes = s.free;
         g->used_bytes = s.used;
@@ -307,7 +321,7 @@ void fth__nvml_sample(fth__nvml *n, int i, int64_t value[FTH__GPU_VALUES])
     value[FTH__GPU_PVIOL] = held_down(n, i, 0);
     const int64_t hot = held_down(n, i, 1);
     value[FTH__GPU_TVIOL] = hot > 0 ? 1 : hot;
-    value[FTH__GPU_FB] = GOT(ASK(n, memory, d, &s), s.used / mb);
+    value[FTH__GPU_FB] = GOT(ask_memory(n, d, &s), s.used / mb);
     value[FTH__GPU_BAR1] = GOT(ASK(n, bar1, d, &s), s.used / mb);
     value[FTH__GPU_CCPM] = GOT(ASK(n, protected_memory, d, &s), s.used / mb);
     value[FTH__GPU_SBECC] = GOT(ASK(n, ecc_errors, d, 0, 0, &errors), errors);

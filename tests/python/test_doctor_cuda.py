@@ -22,7 +22,7 @@ def doctor(fake="", *words, folder=FAKES, **environment):
 
 class Faults(unittest.TestCase):
     def fault(self, text, remedy, fake="", about="cuda", **options):
-        """Who asks for CUDA is stopped, by a sentence with these words; who does not is not."""
+        """Who asks for CUDA is stopped, by a sentence with these words."""
         code, page, err = doctor(fake, "--device=cuda", **options)
         self.assertEqual(code, 5, err)
         self.assertIn("FTH-DEV-001", err)
@@ -30,11 +30,15 @@ class Faults(unittest.TestCase):
         self.assertEqual(len(found), 1, page["faults"])
         self.assertIn(remedy, found[0]["remedy"])
         self.assertEqual((found[0]["about"], found[0]["stops"]), (about, about == "cuda"))
-        code, page, err = doctor(fake, **options)
-        self.assertEqual((code, err), (0, ""))
-        self.assertFalse(any(f["stops"] for f in page["faults"]))
-        self.assertTrue(any(text in f["text"] for f in page["faults"]))
         return page
+
+    def test_who_does_not_ask_is_not_stopped(self):
+        for fake, text in [("init=999", "does not start"), ("capability=75", "newer"),
+                           ("processes=1", "is used by 1 other process:")]:
+            code, page, err = doctor(fake)
+            self.assertEqual((code, err), (0, ""))
+            self.assertFalse(any(f["stops"] for f in page["faults"]))
+            self.assertTrue(any(text in f["text"] + f["remedy"] for f in page["faults"]))
 
     def test_the_driver_cannot_be_opened(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -115,6 +119,43 @@ class Faults(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertIn("cuda:0       Fake Card, 9.0, 80.00 GiB, 79.00 GiB free", done.stdout)
         self.assertIn("driver 550.54.14 supports CUDA 12.4", done.stdout)
+
+
+class Monitor(unittest.TestCase):
+    def watched(self, fake, *words):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([os.path.abspath(PROGRAM), "doctor", "--monitor=1", *words],
+                                  capture_output=True, text=True, timeout=60, cwd=folder,
+                                  env={**CLEAN, "LD_LIBRARY_PATH": FAKES, "FAKE_CUDA": fake})
+            files = {}
+            for name in os.listdir(folder):
+                with open(os.path.join(folder, name)) as file:
+                    files[name] = file.read().splitlines()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return files, done.stderr
+
+    def test_with_cards(self):
+        files, err = self.watched("cards=2 busy=42", "--json")
+        self.assertEqual(sorted(files), ["gpu_monitor.log", "host_monitor.csv"])
+        table = files["gpu_monitor.log"]
+        self.assertEqual(table[0].split(), "# gpu pwr gtemp mtemp sm mem enc dec jpg ofa mclk pclk "
+                                           "pviol tviol fb bar1 ccpm rxpci txpci".split())
+        self.assertEqual(len({len(line) for line in table}), 1)  # columns stand below each other
+        self.assertEqual([line.split()[0] for line in table[2:4]], ["0", "1"])
+        self.assertIn("monitor: gpu 0 busy 42 % (at most 42 %)", err)
+        rows = [line.split(",") for line in files["host_monitor.csv"]]
+        self.assertEqual(rows[0], ["time", "rss", "read_bytes", "write_bytes", "cpu%"])
+        self.assertTrue(all(len(row) == 5 and int(row[1]) > 1 << 20 for row in rows[1:]))
+
+    def test_without_cards(self):
+        files, err = self.watched("cards=0")
+        self.assertEqual(list(files), ["host_monitor.csv"])
+        self.assertIn("monitor: no gpu (the NVIDIA driver knows no card); process busy ", err)
+
+    def test_no_seconds(self):
+        done = subprocess.run([PROGRAM, "doctor", "--monitor=0"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("0.001 to 86400 seconds", done.stderr)
 
 
 if __name__ == "__main__":

@@ -123,6 +123,10 @@ static int refused(const char *name)
 typedef struct space {
     unsigned long long total, free, used;
 } space;
+typedef struct space2 {
+    unsigned version;
+    unsigned long long total, reserved, free, used;
+} space2;
 typedef struct process {
     unsigned pid;
     unsigned long long used;
@@ -161,6 +165,7 @@ int nvmlDeviceGetName(void *card, char *text, unsigned bytes);
 int nvmlDeviceGetUUID(void *card, char *text, unsigned bytes);
 int nvmlDeviceGetPciInfo_v3(void *card, pci *out);
 int nvmlDeviceGetMemoryInfo(void *card, space *out);
+int nvmlDeviceGetMemoryInfo_v2(void *card, space2 *out);
 int nvmlDeviceGetBAR1MemoryInfo(void *card, space *out);
 int nvmlDeviceGetComputeMode(void *card, int *mode);
 int nvmlDeviceGetMigMode(void *card, unsigned *now, unsigned *later);
@@ -241,6 +246,18 @@ int nvmlDeviceGetMemoryInfo(void *card, space *out)
     out->total = gib("total", 80);
     out->free = gib("free", 79);
     out->used = out->total - out->free;
+    return refused("memory");
+}
+
+/* Half of a GiB is the driver's own. */
+int nvmlDeviceGetMemoryInfo_v2(void *card, space2 *out)
+{
+    (void)card;
+    if (out->version != (sizeof *out | 2u << 24)) return 25;
+    out->total = gib("total", 80);
+    out->free = gib("free", 79);
+    out->reserved = 1u << 29;
+    out->used = out->total - out->free - out->reserved;
     return refused("memory");
 }
 
