@@ -10,6 +10,18 @@ static const char compiler[] =
     "unknown";
 #endif
 
+/* The engine has OpenBLAS choose its kernels anew when it starts, and those are to be named. When
+ * it does not start, the libraries speak for themselves. */
+static void start_engine(void)
+{
+    fth_options opt;
+    fth_context *ctx = NULL;
+    fth_options_default(&opt);
+    opt.device = "cpu";
+    opt.threads = 1;
+    if (fth_context_create(&ctx, &opt, NULL) == FTH_OK) (void)fth_context_destroy(ctx, NULL);
+}
+
 static void as_json(FILE *out)
 {
     cli_json j = {.out = out};
@@ -40,6 +52,7 @@ fth_status cli_run_version(const cli_call *call, fth_err *err)
 {
     (void)err;
     FILE *const out = call->out;
+    if (cli_get(call, "json") || cli_get(call, "verbose")) start_engine();
     if (cli_get(call, "json")) {
         as_json(out);
         return FTH_OK;

@@ -85,6 +85,15 @@ class Version(unittest.TestCase):
             self.assertRegex(versions[name], r"[0-9]+\.[0-9]+")
 
 
+    def test_the_kernels_in_use_are_named(self):
+        """The engine may choose others than OpenBLAS did; its log says which."""
+        used = re.search(r"OpenBLAS for (\w+)", run("doctor", "--log=info")[2])[1]
+        versions = {row["name"]: row["version"] for row in json.loads(run("version", "--json")[1])
+                    ["libraries"]}
+        self.assertIn(f" {used}", versions["OpenBLAS"])
+        self.assertIn(f" {used}", run("version", "--verbose")[1])
+
+
 class Doctor(unittest.TestCase):
     def test_this_machine_can_run(self):
         code, out, err = run("doctor", "--threads", "1")
