@@ -91,7 +91,7 @@ typedef struct doctor_fault {
     char text[400], remedy[300];
 } doctor_fault;
 
-enum { DOCTOR_FAULTS = 48, DOCTOR_CASES = 24, DOCTOR_LIBRARIES = 16, DOCTOR_VARIABLES = 32 };
+enum { DOCTOR_FAULTS = 96, DOCTOR_CASES = 24, DOCTOR_LIBRARIES = 16, DOCTOR_VARIABLES = 32 };
 
 typedef struct doctor_report {
     char os[128], kernel[128], libc[32], huge_pages[64], numa_nodes[64];

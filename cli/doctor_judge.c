@@ -71,8 +71,8 @@ static void judge_limits(doctor_report *r)
 
 bool doctor_is_remote(const char *name)
 {
-    static const char *const remote[] = {"nfs",   "smb",  "cifs", "afs",    "9p",
-                                         "sshfs", "ceph", "fuse", "lustre", "gpfs"};
+    static const char *const remote[] = {"nfs", "smb",  "cifs",   "afs",
+                                         "9p",  "ceph", "lustre", "gpfs"};
     for (size_t i = 0; i < sizeof remote / sizeof remote[0]; i++)
         if (strcmp(name, remote[i]) == 0) return true;
     return false;

@@ -202,7 +202,8 @@ static void sample_host(fth_monitor *m)
     fth_trace_add_counter(m->trace, "process cpu %", fth_trace_now(m->trace), cpu);
     fth_trace_add_counter(m->trace, "process bytes", fth_trace_now(m->trace), (double)bytes);
     m->sum.samples++;
-    if (m->sum.samples > 1 && cpu > m->sum.cpu_peak) m->sum.cpu_peak = cpu;
+    /* Of a short time, such as that before the last row, a share says little. */
+    if (now - m->before_ns >= m->period_ns / 2 && cpu > m->sum.cpu_peak) m->sum.cpu_peak = cpu;
     if (bytes > m->sum.peak_bytes) m->sum.peak_bytes = bytes;
     m->before = u;
     m->before_ns = now;
@@ -344,6 +345,7 @@ fth_status fth_monitor_stop(fth_monitor *m, fth_monitor_summary *out, fth_err *e
     fth_monitor_summary *s = &m->sum;
     s->seconds = 1e-9 * (double)(m->before_ns - m->start_ns);
     if (s->seconds > 0) s->cpu_mean = 100 * (m->before.cpu_s - m->first.cpu_s) / s->seconds;
+    if (s->cpu_peak < s->cpu_mean) s->cpu_peak = s->cpu_mean;
     s->read_bytes = m->before.read_bytes - m->first.read_bytes;
     s->written_bytes = m->before.written_bytes - m->first.written_bytes;
     for (int i = 0; i < s->n_gpus; i++)
