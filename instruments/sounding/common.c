@@ -42,7 +42,9 @@ fth_status so_count_plan(fth_stage_plan *out, const fth_plan *plan, FILE *show, 
     if (!plan) return err ? err->status : FTH_E_NO_FIT;
     fth_plan_info info;
     fth_plan_get_info(plan, &info);
-    const uint64_t bytes = info.peak_bytes + info.foreign_bytes + info.allowance_bytes;
+    const uint64_t huge = 2u << 20; /* the kernel may back the arena with pages of this size */
+    const uint64_t bytes =
+        (info.peak_bytes + huge - 1) / huge * huge + info.foreign_bytes + info.allowance_bytes;
     if (bytes > out->host_bytes) out->host_bytes = bytes;
     if (info.scratch_bytes > out->scratch_bytes) out->scratch_bytes = info.scratch_bytes;
     return show ? fth_plan_print(plan, show) : FTH_OK;

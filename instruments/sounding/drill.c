@@ -77,7 +77,7 @@ static fth_status wait_seconds(const fth_stage_call *call, bool listens, fth_err
 static fth_status chatter(const fth_stage_call *call, uint64_t bytes, fth_err *err)
 {
     for (uint64_t said = 0, line = 0; said < bytes; said += 80, line++) {
-        fth_stage_say(call, "drill %10llu: the quick brown fox jumps over the lazy dog, again %8s",
+        fth_stage_say(call, "drill %10llu: the quick brown fox jumps over the lazy dog, again %10s",
                       (unsigned long long)line, "and on");
         if (line % 1000 == 0 && fth_stage_is_cancelled(call))
             return FTH_FAIL(err, FTH_E_CANCELLED, "the drill was stopped");

@@ -276,6 +276,8 @@ static fth_status plan_and_run(fth__stage_link *link, fth_err *err)
     FTH_TRY(stage->run(&link->call, err));
     FTH_TRY(check_outputs(link, err));
     fth__stage_point(link, "after_outputs");
+    for (int64_t i = 0; i < link->list.n; i++)
+        FTH_TRY(hash_file(link->list.mem, &link->list.file[i], err));
     fth__stage_send_last(link);
     fth__stage_measure(link);
     FTH_TRY(check_device(link, err));

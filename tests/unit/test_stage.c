@@ -1,0 +1,341 @@
+/* test_stage.c - one stage in this process: what it needs, what it leaves, what it says.
+ * seconds: 3 */
+#include "testing/toy.h"
+
+#include "base/clock.h"
+#include "job/ledger.h"
+#include "job/record.h"
+#include "job/stage.h"
+
+#include <math.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- what it hands out, kept ---- */
+
+enum { LINES = 400, LINE = 1200 };
+typedef struct heard {
+    char json[LINES][LINE], said[40][LINE], point[LINES][40];
+    int n_json, n_said, n_points;
+    int stop_after; /* questions; 0: never */
+} heard;
+static heard ear;
+
+static void on_progress(void *user, const char *json)
+{
+    (void)user;
+    if (ear.n_json < LINES) snprintf(ear.json[ear.n_json++], LINE, "%s", json);
+}
+
+static void on_say(void *user, const char *line)
+{
+    (void)user;
+    if (ear.n_said < 40) snprintf(ear.said[ear.n_said++], LINE, "%s", line);
+}
+
+static void on_point(void *user, const char *name)
+{
+    (void)user;
+    if (ear.n_points < LINES) snprintf(ear.point[ear.n_points++], 40, "%s", name);
+}
+
+static bool on_stop(void *user)
+{
+    (void)user;
+    return ear.stop_after > 0 && --ear.stop_after == 0;
+}
+
+static toy *listen(const char *name, const char *text)
+{
+    memset(&ear, 0, sizeof ear);
+    toy *t = toy_open(name, text);
+    t->opt.progress = on_progress;
+    t->opt.say = on_say;
+    t->opt.point = on_point;
+    t->opt.stop = on_stop;
+    return t;
+}
+
+static bool exists(const toy *t, const char *name)
+{
+    char path[PATH_MAX];
+    toy_path(path, t->dir, name);
+    return access(path, F_OK) == 0;
+}
+
+static const char *find_json(const char *part)
+{
+    for (int i = 0; i < ear.n_json; i++)
+        if (strstr(ear.json[i], part)) return ear.json[i];
+    FAIL("no line with %s", part);
+}
+
+/* ---- needs ---- */
+
+TEST(a_missing_stage_is_named)
+{
+    toy *t = toy_open("missing", "name: x\n");
+    IS(toy_run(t, 1, NULL), FTH_E_FILE_OPEN);
+    HAS(t->err.text, "missing/.fathom/make.json");
+    HAS(t->err.text, "stage 'make' makes it");
+    HAS(t->err.hint, "fathom toy make -c configs/toy.yaml");
+    IS_TRUE(!exists(t, "")); /* nothing was made */
+    OKE(toy_run(t, 0, NULL), &t->err);
+    char path[PATH_MAX];
+    toy_path(path, t->dir, "numbers.npy");
+    remove(path);
+    IS(toy_run(t, 1, NULL), FTH_E_FILE_OPEN);
+    HAS(t->err.text, "numbers.npy");
+    HAS(t->err.text, "stage 'make' makes it");
+    IS_TRUE(!exists(t, "m"));
+    toy_close(t);
+}
+
+TEST(a_missing_input_of_the_config_is_named)
+{
+    toy *t = toy_open("no_input", "name: x\nmake: {list: /nowhere/list.txt}\n");
+    IS(toy_run(t, 0, NULL), FTH_E_FILE_OPEN);
+    HAS(t->err.text, "/nowhere/list.txt");
+    IS_TRUE(!exists(t, ""));
+    toy_close(t);
+}
+
+TEST(a_device_that_is_not_there_comes_before_everything)
+{
+    toy *t = toy_open("device", "name: x\n");
+    t->opt.engine.device = "cuda";
+    IS(toy_run(t, 1, NULL), FTH_E_DEVICE); /* its inputs are missing, too */
+    fth_stage_result r;
+    fth_err_clear(&t->err);
+    IS(fth_stage_predict(&t->opt, NULL, &r, &t->err), FTH_E_DEVICE);
+    toy_close(t);
+}
+
+TEST(what_does_not_fit_touches_nothing)
+{
+    toy *t = toy_open("fits", "name: x\n");
+    OKE(toy_run(t, 0, NULL), &t->err);
+    toy_close(t);
+    t = toy_open("fits", "name: x\nmake: {n: 1e9}\n");
+    IS(toy_run(t, 0, NULL), FTH_E_NO_FIT);
+    IS_TRUE(exists(t, ".fathom/make.json") && exists(t, "numbers.npy"));
+    toy_close(t);
+}
+
+TEST(a_runner_keeps_others_out)
+{
+    toy *t = toy_open("locked", "name: x\n");
+    fth__who me;
+    OK(fth__who_am_i(&me, &t->err));
+    snprintf(me.run, sizeof me.run, "r1");
+    OKE(fth__lock_take(t->dir, &me, &t->err), &t->err);
+    IS(toy_run(t, 0, NULL), FTH_E_LOCKED); /* we are not our own parent */
+    HAS(t->err.text, "is running jobs here");
+    IS_TRUE(!exists(t, "numbers.npy"));
+    const pid_t child = fork(); /* a child of the holder may */
+    if (child == 0) _exit(toy_run(t, 0, NULL) == FTH_OK ? 0 : 1);
+    int status = -1;
+    waitpid(child, &status, 0);
+    EQ_I64(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
+    fth__lock_release(t->dir, &me);
+    OKE(toy_run(t, 0, NULL), &t->err);
+    toy_close(t);
+}
+
+/* ---- leaves ---- */
+
+TEST(a_plan_writes_nothing)
+{
+    toy *t = toy_open("planned", "name: x\nmake: {n: 77}\n");
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *show = open_memstream(&text, &bytes);
+    fth_stage_result r;
+    t->opt.stage = &toy_stages[1];
+    OKE(fth_stage_predict(&t->opt, show, &r, &t->err), &t->err);
+    fclose(show);
+    EQ_STR(text, "plan of use\n");
+    free(text);
+    EQ_U64(r.plan.host_bytes, 8 * 77);
+    EQ_STR(r.plan.text, "n=77");
+    EQ_STR(r.device, "cpu");
+    IS_TRUE(!exists(t, ""));
+    toy_close(t);
+}
+
+TEST(a_stage_without_its_output_has_failed)
+{
+    toy *t = toy_open("lazy", "name: x\nuse: {fail: true}\n");
+    OKE(toy_run(t, 0, NULL), &t->err);
+    IS(toy_run(t, 1, NULL), FTH_E_INTERNAL);
+    HAS(t->err.text, "m/sum.npy");
+    IS_TRUE(!exists(t, ".fathom/use.m.json"));
+    toy_close(t);
+}
+
+/* The old record goes before the run, so nobody takes half of a new result for the old one. */
+TEST(a_failed_run_leaves_no_record)
+{
+    toy *t = toy_open("again", "name: x\n");
+    OKE(toy_run(t, 0, NULL), &t->err);
+    OKE(toy_run(t, 1, NULL), &t->err);
+    IS_TRUE(exists(t, ".fathom/use.m.json"));
+    toy_close(t);
+    t = toy_open("again", "name: x\nuse: {fail: true}\n");
+    char path[PATH_MAX];
+    toy_path(path, t->dir, "m/sum.npy");
+    remove(path);
+    IS(toy_run(t, 1, NULL), FTH_E_INTERNAL);
+    IS_TRUE(!exists(t, ".fathom/use.m.json") && exists(t, ".fathom/make.json"));
+    toy_close(t);
+}
+
+TEST(points_come_in_their_order)
+{
+    toy *t = listen("points", "name: x\nuse: {wait: 2}\n");
+    OKE(toy_run(t, 0, NULL), &t->err);
+    ear.n_points = 0;
+    OKE(toy_run(t, 1, NULL), &t->err);
+    static const char *const wanted[] = {"stage_start", "stage_planned", "mid_run", "mid_run"};
+    for (int i = 0; i < 4; i++) EQ_STR(ear.point[i], wanted[i]);
+    EQ_STR(ear.point[ear.n_points - 3], "after_outputs");
+    EQ_STR(ear.point[ear.n_points - 2], "before_record");
+    EQ_STR(ear.point[ear.n_points - 1], "after_record");
+    toy_close(t);
+}
+
+/* ---- says ---- */
+
+TEST(progress_is_json_and_never_too_often)
+{
+    toy *t = listen("progress", "name: x\nuse: {wait: 100000}\n");
+    OKE(toy_run(t, 0, NULL), &t->err);
+    ear.n_json = 0;
+    const double start = fth__clock_seconds();
+    OKE(toy_run(t, 1, NULL), &t->err);
+    const double took = fth__clock_seconds() - start;
+    int lines = 0;
+    for (int i = 0; i < ear.n_json; i++) lines += strstr(ear.json[i], "\"iter\":") != NULL;
+    IS_TRUE(lines >= 2);
+    LE_F64(lines, 10 * took + 3);
+    const char *first = find_json("\"iter\":1,");
+    HAS(first, "\"job\":\"progress\",\"stage\":\"use\"");
+    HAS(first, "\"total\":100000");
+    HAS(first, "\"sum\":0");
+    HAS(first, "\"bytes\":");
+    HAS(find_json("\"event\":\"plan\""), "\"bytes\":8000,\"device_bytes\":0,\"seconds\":0,"
+                                         "\"device\":\"cpu\",\"text\":\"n=1000\"");
+    HAS(find_json("\"event\":\"end\""), "\"status\":\"FTH-OK\"");
+    HAS(find_json("\"event\":\"say\""), "\"text\":\"sum 1000000.0 \\\"quoted\\\"\\u000a\"");
+    toy_close(t);
+}
+
+/* The last report is sent however soon it comes; it is that of the engine here. */
+TEST(the_last_report_is_always_sent)
+{
+    toy *t = listen("last", "name: x\nuse: {wait: 7}\n");
+    OKE(toy_run(t, 0, NULL), &t->err);
+    ear.n_json = 0;
+    ear.stop_after = 7; /* the last of the seven */
+    IS(toy_run(t, 1, NULL), FTH_E_CANCELLED);
+    HAS(find_json("\"iter\":7,"), "\"sum\":2,");
+    HAS(ear.json[ear.n_json - 1], "\"status\":\"FTH-USE-002\"");
+    IS_TRUE(!exists(t, ".fathom/use.m.json"));
+    toy_close(t);
+}
+
+/* Whatever a stage reports, every line can be read: no NaN, no double names, no broken text. */
+TEST(strange_reports_stay_json)
+{
+    toy *t = listen("strange \"job\" \xff", "name: x\n");
+    t->job.name = "strange \"job\" \xff\n";
+    fth__stage_link link = {.opt = &t->opt, .sent_at = -1};
+    t->opt.stage = &toy_stages[1];
+    pthread_mutex_init(&link.lock, NULL);
+    const fth_stage_call call = {.link = &link};
+    const fth_stage_progress p = {
+        .done = -5,
+        .total = 0,
+        .what = "a\\b\tc",
+        .number = {{"nan", (double)NAN}, {"inf", (double)INFINITY}, {"iter", 3}, {"big\"", 1e300}}};
+    IS_TRUE(fth_stage_report(&call, &p));
+    IS_TRUE(fth_stage_run_progress((void *)(uintptr_t)&call, &(fth_progress){.fraction = 0.5}));
+    fth__stage_send_last(&link);
+    EQ_I64(ear.n_json, 2);
+    HAS(ear.json[0], "\"job\":\"strange \\\"job\\\" \\ufffd\\u000a\"");
+    HAS(ear.json[0], "\"iter\":-5,\"total\":0,\"what\":\"a\\\\b\\u0009c\",\"big\\\"\":1e+300,");
+    HAS_NOT(ear.json[0], "nan");
+    HAS_NOT(ear.json[0], "inf");
+    HAS(ear.json[1], "\"iter\":500,\"total\":1000");
+    pthread_mutex_destroy(&link.lock);
+    toy_close(t);
+}
+
+TEST(the_end_says_what_the_device_did)
+{
+    toy *t = listen("end", "name: x\nmake: {n: 100000}\n");
+    fth_stage_result r;
+    OKE(toy_run(t, 0, NULL), &t->err);
+    OKE(toy_run(t, 1, &r), &t->err);
+    EQ_STR(r.device, "cpu");
+    IS_TRUE(r.ledger_bytes > 0 && r.read_bytes == 800000 && r.seconds > 0);
+    IS_TRUE(r.compute_seconds > 0 && r.compute_seconds <= r.seconds);
+    HAS(r.bound_by, " %");
+    bool device = false, ledger = false, process = false;
+    for (int i = 0; i < ear.n_said; i++) {
+        device |= strncmp(ear.said[i], "device  cpu (", 13) == 0;
+        ledger |= strncmp(ear.said[i], "ledger ", 7) == 0;
+        process |= strncmp(ear.said[i], "process ", 8) == 0;
+    }
+    IS_TRUE(device && ledger && process);
+    toy_close(t);
+}
+
+TEST(results_of_other_settings_are_used_with_a_word)
+{
+    toy *t = listen("notice", "name: x\nmake: {n: 10}\n");
+    OKE(toy_run(t, 0, NULL), &t->err);
+    toy_close(t);
+    t = listen("notice", "name: x\nmake: {n: 20}\n");
+    OKE(toy_run(t, 1, NULL), &t->err);
+    EQ_STR(ear.said[0], "notice: 'make' would run again, its results are used as they are: make.n "
+                        "was 10, is 20 (toy.yaml:2:11)");
+    toy_close(t);
+}
+
+/* ---- files ---- */
+
+TEST(paths_of_files_are_canonical)
+{
+    toy *t = toy_open("paths", "name: x\n");
+    fth_file_list list;
+    fth__file_list_init(&list, t->mem);
+    char path[PATH_MAX], real[PATH_MAX], old[PATH_MAX];
+    IS_TRUE(realpath(t_temp_dir(), real) && getcwd(old, sizeof old));
+    snprintf(path, sizeof path, "%s/link", t_temp_dir());
+    IS_TRUE(symlink(real, path) == 0);
+    snprintf(path, sizeof path, "%s/link/./x/../y//new/a.npy", t_temp_dir());
+    OK(fth_file_list_add(&list, FTH_FILE_OUTPUT, path, NULL, &t->err));
+    IS_TRUE(chdir(real) == 0);
+    OK(fth_file_list_add(&list, FTH_FILE_INPUT, "b.npy", "B", &t->err));
+    OK(fth_file_list_add(&list, FTH_FILE_INPUT, "link/b.npy", "again", &t->err));
+    OK(fth_file_list_add(&list, FTH_FILE_INPUT, "new/../../z/c.npy", "C", &t->err));
+    OK(fth_file_list_add(&list, FTH_FILE_INPUT, "/c.npy", "D", &t->err));
+    IS(fth_file_list_add(&list, FTH_FILE_FIGURE, "link/b.npy", "", &t->err), FTH_E_USAGE);
+    IS(fth_file_list_add(&list, FTH_FILE_FIGURE, "folder/", "", NULL), FTH_E_USAGE);
+    IS_TRUE(chdir(old) == 0);
+    EQ_I64(list.n, 4);
+    toy_path(path, real, "y/new/a.npy");
+    EQ_STR(list.file[0].path, path);
+    EQ_STR(list.file[0].title, "");
+    toy_path(path, real, "b.npy");
+    EQ_STR(list.file[1].path, path);
+    *strrchr(real, '/') = '\0';
+    toy_path(path, real, "z/c.npy");
+    EQ_STR(list.file[2].path, path);
+    EQ_STR(list.file[3].path, "/c.npy");
+    fth__file_list_clear(&list);
+    toy_close(t);
+}
+
+TEST_MAIN()
