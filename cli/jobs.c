@@ -1,4 +1,4 @@
-/* jobs.c - from a command line to options of the engine and to jobs. */
+/* jobs.c - from a command line to jobs. */
 #include "instruments/list.h"
 #include "stage.h"
 
@@ -11,28 +11,6 @@ static void write_log(void *user, fth_log_level level, const char *line)
 {
     static const char *const names[] = {"error: ", "warning: ", "", ""};
     fprintf(user, "%s%s\n", names[level], line);
-}
-
-static fth_log_level log_level(const cli_call *call)
-{
-    static const char *const names[] = {"error", "warn", "info", "debug"};
-    const char *v = cli_get(call, "log");
-    for (int i = 0; v && i < 4; i++)
-        if (strcmp(v, names[i]) == 0) return (fth_log_level)i;
-    return FTH_LOG_WARN;
-}
-
-fth_status cli_engine_options(const cli_call *call, fth_options *opt, fth_err *err)
-{
-    const char *v;
-    fth_options_default(opt);
-    if ((v = cli_get(call, "memory")))
-        FTH_TRY(fth_mem_parse_size(v, fth_mem_free_now(), &opt->mem.budget_bytes, err));
-    if ((v = cli_get(call, "threads"))) opt->threads = (int)strtol(v, NULL, 10);
-    opt->device = cli_get(call, "device");
-    opt->scratch_dir = cli_get(call, "scratch");
-    opt->log = (fth_log){.write = write_log, .user = stderr, .level = log_level(call)};
-    return FTH_OK;
 }
 
 static const char *from_environment(void *user, const char *name)

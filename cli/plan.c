@@ -31,11 +31,11 @@ static fth_status plan_stage(planner *p, const fth_job *job, const fth_stage *st
         if (err) *err = local;
     }
     char a[24], b[24];
-    const char *name = stage->shared ? "" : job->name;
+    const char *name = stage->shared ? job->dir_name : job->name;
     if (p->as_json) {
         cli_json *j = &p->json;
         cli_json_open(j, NULL, '{');
-        cli_json_text(j, "job", job->name);
+        cli_json_text(j, "job", name);
         cli_json_text(j, "stage", stage->name);
         cli_json_text(j, "output_dir", job->output_dir);
         cli_json_bool(j, "fits", fits);
@@ -80,7 +80,7 @@ fth_status cli_run_plan(const cli_call *call, fth_err *err)
     p.as_json = cli_get(call, "json") != NULL;
     fth_mem *mem = NULL;
     fth_jobs *jobs = NULL;
-    FTH_TRY(cli_engine_options(call, &p.engine, err));
+    FTH_TRY(cli_context_options(call, fth_mem_free_now(), &p.engine, err));
     FTH_TRY(fth_mem_create(&mem, NULL, err));
     fth_status s = cli_find_jobs(call, mem, "all", &jobs, err);
     if (s == FTH_OK) s = plan_jobs(&p, jobs, err);
@@ -142,7 +142,7 @@ fth_status cli_run_verb(const cli_call *call, fth_err *err)
 {
     fth_options opt;
     fth_context *ctx = NULL;
-    FTH_TRY(cli_engine_options(call, &opt, err));
+    FTH_TRY(cli_context_options(call, fth_mem_free_now(), &opt, err));
     FTH_TRY(fth_context_create(&ctx, &opt, err));
     const fth_status s = call->command->verb->run(ctx, call->n_args, call->arg, flag_value,
                                                   (void *)(uintptr_t)call, call->out, err);

@@ -153,7 +153,7 @@ static void print_json(const cli_call *call, const fth_job *job, const fth_stage
 {
     cli_json j = {.out = call->out};
     cli_json_open(&j, NULL, '{');
-    cli_json_text(&j, "job", job->name);
+    cli_json_text(&j, "job", call->command->of_stage->shared ? job->dir_name : job->name);
     cli_json_text(&j, "stage", call->command->of_stage->name);
     cli_json_text(&j, "model", job->model);
     cli_json_text(&j, "output_dir", job->output_dir);
@@ -199,29 +199,14 @@ static fth_status plan_or_run(const cli_call *call, fth_stage_options *opt, tell
         cli_bar_clear(&t->bar);
         FTH_TRY(s);
         if (!json && !t->quiet)
-            fprintf(call->out, "%s of %s done in %.3g s\n", opt->stage->name, opt->job->name,
-                    result.seconds);
+            fprintf(call->out, "%s of %s done in %.3g s\n", opt->stage->name,
+                    opt->stage->shared ? opt->job->dir_name : opt->job->name, result.seconds);
     }
     if (json) print_json(call, opt->job, &result, plan);
     return FTH_OK;
 }
 
-static fth_status with_trace(const cli_call *call, fth_mem *mem, fth_stage_options *opt, teller *t,
-                             fth_err *err)
-{
-    const char *path = cli_get(call, "trace");
-    if (path) FTH_TRY(fth_trace_create(&opt->engine.trace, mem, 0, err));
-    fth_status s = plan_or_run(call, opt, t, err);
-    if (path) { /* also of a run that failed: that is when it is wanted */
-        const fth_status written =
-            fth_trace_write(opt->engine.trace, path, s == FTH_OK ? err : NULL);
-        if (s == FTH_OK) s = written;
-        fth_trace_destroy(opt->engine.trace);
-    }
-    return s;
-}
-
-static fth_status run_job(const cli_call *call, fth_mem *mem, const fth_job *job, fth_err *err)
+static fth_status run_job(const cli_call *call, const fth_job *job, fth_err *err)
 {
     teller t;
     const char *flags[CLI_SET + 1];
@@ -236,9 +221,9 @@ static fth_status run_job(const cli_call *call, fth_mem *mem, const fth_job *job
                              .say = on_say,
                              .point = t.kill_at ? on_point : NULL,
                              .user = &t};
-    FTH_TRY(cli_engine_options(call, &opt.engine, err));
+    FTH_TRY(cli_context_options(call, fth_mem_free_now(), &opt.engine, err));
     if (!opt.engine.scratch_dir) opt.engine.scratch_dir = job->output_dir;
-    return with_trace(call, mem, &opt, &t, err);
+    return plan_or_run(call, &opt, &t, err);
 }
 
 fth_status cli_run_stage(const cli_call *call, fth_err *err)
@@ -255,7 +240,7 @@ fth_status cli_run_stage(const cli_call *call, fth_err *err)
     FTH_TRY(fth_mem_create(&mem, NULL, err));
     fth_status s = cli_find_jobs(call, mem, call->command->of_stage->name, &jobs, err);
     if (s == FTH_OK) s = pick_job(call, jobs, &job, err);
-    if (s == FTH_OK) s = run_job(call, mem, job, err);
+    if (s == FTH_OK) s = run_job(call, job, err);
     fth_jobs_destroy(jobs);
     const fth_status closed = fth_mem_destroy(mem, s == FTH_OK ? err : NULL);
     return s == FTH_OK ? closed : s;

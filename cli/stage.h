@@ -11,8 +11,6 @@ fth_status cli_run_plan(const cli_call *call, fth_err *err);
 fth_status cli_run_generate(const cli_call *call, fth_err *err);
 fth_status cli_run_verb(const cli_call *call, fth_err *err);
 
-/* --memory, --device, --threads, --scratch and --log as options of the engine. */
-fth_status cli_engine_options(const cli_call *call, fth_options *opt, fth_err *err);
 /* The jobs of -c with the sets of --set and --seed; mistakes go to standard error. `stages` as in
  * fth_jobs_options. */
 fth_status cli_find_jobs(const cli_call *call, fth_mem *mem, const char *stages, fth_jobs **out,

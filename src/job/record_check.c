@@ -192,7 +192,7 @@ static fth_status check_list(const fth__record *r, const fth_job *job, const fth
                                  .model = stage->shared ? "" : job->model,
                                  .output_dir = job->output_dir,
                                  .model_dir = model_dir,
-                                 .job = job->name,
+                                 .job = stage->shared && job->dir_name ? job->dir_name : job->name,
                                  .attempt = ""};
     fth_file_list list;
     fth__file_list_init(&list, r->mem);

@@ -32,7 +32,7 @@ static void fill_call(fth__stage_link *link, const fth_stage_options *opt)
                                   .output_dir = job->output_dir,
                                   .model_dir = link->model_dir,
                                   .flags = opt->flags,
-                                  .job = job->name,
+                                  .job = shared && job->dir_name ? job->dir_name : job->name,
                                   .attempt = opt->attempt ? opt->attempt : "",
                                   .link = link};
 }

@@ -45,7 +45,7 @@ static void begin_line(fth__text *t, char *line, const fth__stage_link *link, co
     for (char *c = line; *c; c++)
         if (*c == ',') *c = '.'; /* the point of some locales */
     if (event) add_text(t, "event", event);
-    add_text(t, "job", link->opt->job->name);
+    add_text(t, "job", link->call.job);
     add_text(t, "stage", link->opt->stage->name);
 }
 

@@ -317,9 +317,10 @@ class Ends(Case):
 
     def test_a_fit_stopped_at_any_iteration_goes_on(self):
         self.run_stage("survey")
-        for _ in range(6):
-            child = self.start("fit", "--set", "fit.iterations=20000", "--set", "fit.checkpoint=100000")
-            self.wait_for("out/waves", child)
+        for turn in range(6):
+            child = self.start("fit", "--set", "fit.iterations=20000", "--set",
+                               "fit.checkpoint=100000", "--set", f"drill.start_log={turn}.log")
+            self.wait_for(f"{turn}.log", child)
             child.send_signal(signal.SIGTERM)
             out, err = child.communicate(timeout=60)
             self.assertEqual(child.returncode, 6, out + err)

@@ -249,7 +249,7 @@ TEST(strange_reports_stay_json)
 {
     toy *t = listen("strange \"job\" \xff", "name: x\n");
     t->job.name = "strange \"job\" \xff\n";
-    fth__stage_link link = {.opt = &t->opt, .sent_at = -1};
+    fth__stage_link link = {.opt = &t->opt, .sent_at = -1, .call = {.job = t->job.name}};
     t->opt.stage = &toy_stages[1];
     pthread_mutex_init(&link.lock, NULL);
     const fth_stage_call call = {.link = &link};
