@@ -40,18 +40,36 @@ static void flag_text(const fth_flag *f, char *text, size_t bytes)
              value ? " " : "", value ? value : "");
 }
 
-void cli_usage(FILE *out, const cli_command *command)
+/* One word of a usage, on a new line where `width` columns would be passed; 0: never. */
+static int usage_word(FILE *out, const char *word, int column, int width)
 {
-    fprintf(out, "fathom %s", command->name);
+    const int n = (int)strlen(word) + 1;
+    if (width > 0 && column + n > width) {
+        fprintf(out, "\n          %s", word);
+        return 9 + n;
+    }
+    fprintf(out, " %s", word);
+    return column + n;
+}
+
+static void usage(FILE *out, const cli_command *command, int column, int width)
+{
+    column += fprintf(out, "fathom %s", command->name);
     const fth_flag *const lists[] = {command->own, command->stage};
     for (int l = 0; l < 2; l++)
         for (const fth_flag *f = lists[l]; f && f->name; f++) {
-            char text[64];
+            char text[64], word[72];
             flag_text(f, text, sizeof text);
-            fprintf(out, " [%s]%s", text, f->many ? "..." : "");
+            snprintf(word, sizeof word, "[%s]%s", text, f->many ? "..." : "");
+            column = usage_word(out, word, column, width);
         }
-    if (command->globals[0]) fprintf(out, " [FLAGS]");
-    if (command->args[0]) fprintf(out, " %s", command->args);
+    if (command->globals[0]) column = usage_word(out, "[FLAGS]", column, width);
+    if (command->args[0]) usage_word(out, command->args, column, width);
+}
+
+void cli_usage(FILE *out, const cli_command *command)
+{
+    usage(out, command, 0, 0);
 }
 
 void cli_help_all(FILE *out)
@@ -91,7 +109,7 @@ void cli_help_group(FILE *out, const char *group)
 void cli_help_command(FILE *out, const cli_command *command)
 {
     fprintf(out, "usage: ");
-    cli_usage(out, command);
+    usage(out, command, 7, 79);
     fprintf(out, "\n\n");
     cli_wrap(out, command->doc, 0, 0);
     fprintf(out, "\nflags:\n");
