@@ -63,8 +63,13 @@ static fth_status end(fth__stage_link *link, fth_status s, fth_err *err)
     fth__heap_free(link->list.mem, link->before);
     fth__file_list_clear(&link->list);
     pthread_mutex_destroy(&link->lock);
-    const fth_status closed = fth_context_destroy(link->call.context, s == FTH_OK ? err : NULL);
-    return s == FTH_OK ? closed : s;
+    fth_err leak = {0};
+    const fth_status closed = fth_context_destroy(link->call.context, s == FTH_OK ? err : &leak);
+    if (s == FTH_OK) return closed;
+    if (closed != FTH_OK)
+        fth_log_line(&link->opt->engine.log, FTH_LOG_ERROR, "stage '%s' held memory at its end: %s",
+                     link->opt->stage->name, leak.text);
+    return s;
 }
 
 /* ---- before anything is touched ---- */
