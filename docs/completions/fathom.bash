@@ -71,7 +71,8 @@ _fathom() {
     'sounding figures'*) words="--config --set --lenient --attempt --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
     'sounding plan'*) words="--config --set --lenient --memory --device-memory --device --threads --seed --json --trace --scratch --log --help" ;;
     'sounding generate'*) words="--config --force --json --trace --quiet --help" ;;
-    'sounding '*) words="survey fit analyze figures plan generate" ;;
+    'sounding depth'*) words="--fathoms --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
+    'sounding '*) words="survey fit analyze figures plan generate depth" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
 }

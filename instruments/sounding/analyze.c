@@ -148,11 +148,11 @@ fth_status so_analyze_files(const fth_stage_call *call, fth_file_list *list, fth
     return FTH_OK;
 }
 
-static fth_status count_plan(fth_graph *g, const fth_val *outs, int n, fth_stage_plan *out,
-                             FILE *show, fth_err *err)
+static fth_status count_plan(const fth_stage_call *call, fth_graph *g, const fth_val *outs, int n,
+                             fth_stage_plan *out, FILE *show, fth_err *err)
 {
     fth_plan *p = fth_plan_make(g, outs, n, NULL, err);
-    const fth_status s = so_count_plan(out, p, show, err);
+    const fth_status s = so_count_plan(out, call, p, show, err);
     fth_plan_destroy(p);
     fth_graph_destroy(g);
     return s;
@@ -166,8 +166,8 @@ fth_status so_analyze_plan(const fth_stage_call *call, fth_stage_plan *out, FILE
     const so_data data = so_data_planned(call->config);
     FTH_TRY(so_model_create(&m, fth_context_mem(call->context), call->config, err));
     fth_status s =
-        count_plan(build_residuals(call, &m, &data, outs), outs, NUMBERS + 1, out, show, err);
-    if (s == FTH_OK) s = count_plan(build_map(call, &m, outs), outs, 1, out, show, err);
+        count_plan(call, build_residuals(call, &m, &data, outs), outs, NUMBERS + 1, out, show, err);
+    if (s == FTH_OK) s = count_plan(call, build_map(call, &m, outs), outs, 1, out, show, err);
     const long long side = fth_config_int(call->config, "analyze.side");
     snprintf(out->text, sizeof out->text, "cell=%lld, map %lldx%lld",
              (long long)data.soundings.size[0], side, side);

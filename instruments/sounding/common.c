@@ -37,14 +37,20 @@ fth_source so_planned_source(int n_axes, const int64_t *size)
     return s;
 }
 
-fth_status so_count_plan(fth_stage_plan *out, const fth_plan *plan, FILE *show, fth_err *err)
+fth_status so_count_plan(fth_stage_plan *out, const fth_stage_call *call, const fth_plan *plan,
+                         FILE *show, fth_err *err)
 {
     if (!plan) return err ? err->status : FTH_E_NO_FIT;
     fth_plan_info info;
+    fth_mem_stats stats;
+    fth_mem_get_stats(fth_context_mem(call->context), &stats);
+    const uint64_t budget = stats.budget_bytes;
     fth_plan_get_info(plan, &info);
-    const uint64_t huge = 2u << 20; /* the kernel may back the arena with pages of this size */
-    const uint64_t bytes =
-        (info.peak_bytes + huge - 1) / huge * huge + info.foreign_bytes + info.allowance_bytes;
+    /* The kernel may back the arena with pages of 2 MiB, as far as the budget goes. */
+    const uint64_t huge = 2u << 20, exact = info.peak_bytes,
+                   beside = info.foreign_bytes + info.allowance_bytes,
+                   rounded = (exact + huge - 1) / huge * huge + beside;
+    const uint64_t bytes = rounded <= budget ? rounded : exact + beside;
     if (bytes > out->host_bytes) out->host_bytes = bytes;
     if (info.scratch_bytes > out->scratch_bytes) out->scratch_bytes = info.scratch_bytes;
     return show ? fth_plan_print(plan, show) : FTH_OK;

@@ -43,6 +43,14 @@ static const fth_stage stages[] = {
      .run = so_figures_run},
 };
 
+static const fth_flag depth_flags[] = {{.name = "fathoms", .doc = "answer in fathoms"}, {0}};
+static const fth_verb verbs[] = {{.name = "depth",
+                                  .args = "MODEL X Y",
+                                  .brief = "tell the fitted depth at a place, in km",
+                                  .max_args = 3,
+                                  .flag = depth_flags,
+                                  .run = so_depth_run}};
+
 const fth_instrument fth_instrument_sounding = {
     .name = "sounding",
     .brief = "practice: sound a synthetic sea floor and fit its surface",
@@ -51,6 +59,8 @@ const fth_instrument fth_instrument_sounding = {
     .n_stages = sizeof stages / sizeof stages[0],
     .variant = so_variants,
     .n_variants = 3,
+    .verb = verbs,
+    .n_verbs = sizeof verbs / sizeof verbs[0],
     .general = so_is_general,
     .model = so_model_name,
 };

@@ -29,7 +29,8 @@ fth_status so_path(char path[SO_PATH], const char *dir, const char *name, fth_er
 fth_source so_planned_source(int n_axes, const int64_t *size);
 /* Count one plan of the engine into the plan of a stage, and print it when `show` is given. Plans
  * that run one after another share their memory: the largest counts. */
-fth_status so_count_plan(fth_stage_plan *out, const fth_plan *plan, FILE *show, fth_err *err);
+fth_status so_count_plan(fth_stage_plan *out, const fth_stage_call *call, const fth_plan *plan,
+                         FILE *show, fth_err *err);
 
 /* ---- the surface: depth(u, v) = offset - scale * sum_k w_k phi_k(u, v) ----
  *
@@ -102,5 +103,8 @@ SO_STAGE(fit)
 SO_STAGE(analyze)
 SO_STAGE(figures)
 #undef SO_STAGE
+fth_status so_depth_run(fth_context *ctx, int n_args, char *const *arg,
+                        const char *(*value)(void *user, const char *flag), void *user, FILE *out,
+                        fth_err *err);
 
 #endif

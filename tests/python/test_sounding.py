@@ -117,6 +117,13 @@ class Pipeline(Case):
         self.run_all("--memory", "5M", "--threads", "1")
         self.same_bytes()
 
+    def test_plan_keeps_to_the_budget(self):
+        for stage in STAGES:
+            for mib in (6, 64):
+                plan = json.loads(self.run_stage(stage, "--plan", "--json", "--memory", f"{mib}M",
+                                                 "--set", "survey.cells=1e7").stdout)
+                self.assertLessEqual(plan["planned_bytes"], mib << 20)
+
     def test_plan_writes_nothing(self):
         for stage in STAGES:
             r = self.run_stage(stage, "--plan")
@@ -211,6 +218,11 @@ class Numbers(Case):
         u, v = np.meshgrid(side, side)
         surface = 4000 - 600 * (self.features(model, u, v) @ model["weights"].astype(float))
         np.testing.assert_allclose(np.load(folder / "map.npy"), surface, atol=2e-3)
+        for words, unit, text in (([], 1, " m"), (["--fathoms"], 1.8288, " fathoms")):
+            r = subprocess.run([PROGRAM, "sounding", "depth", folder / "model.safetensors", "2.5",
+                                "10", *words], capture_output=True, text=True, check=True)
+            self.assertTrue(r.stdout.endswith(text + "\n"), r.stdout)
+            self.assertAlmostEqual(float(r.stdout.split()[0]) * unit, surface[32, 8], delta=0.01)
 
     def test_plane(self):
         self.check("plane", 3)
@@ -355,6 +367,13 @@ class Ends(Case):
         data = self.dir / "out/soundings.safetensors"
         data.write_bytes(data.read_bytes()[:-5])
         self.run_stage("fit", expect=3)
+
+    def test_a_place_that_is_none(self):
+        self.run_all(until="fit")
+        for words, code in ((["1"], 2), (["1", "x"], 2), (["1", "10.5"], 2), (["1", "2", "3"], 2)):
+            r = subprocess.run([PROGRAM, "sounding", "depth", self.dir / "out/waves/model.safetensors",
+                                *words], capture_output=True, text=True)
+            self.assertEqual(r.returncode, code, r.stderr)
 
     def test_a_file_in_the_place_of_a_folder(self):
         self.run_stage("survey")

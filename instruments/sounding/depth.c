@@ -1,0 +1,55 @@
+/* depth.c - a further verb: the fitted depth at one place, asked of a model file. */
+#include "sounding.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double metres_per_fathom = 1.8288;
+
+/* A number on the command line, from 0 to the side of the square. */
+static fth_status get_place(const char *text, double size, double *out, fth_err *err)
+{
+    char *end = NULL;
+    *out = strtod(text, &end);
+    if (end != text && !*end && *out >= 0 && *out <= size) return FTH_OK;
+    FTH_FAIL(err, FTH_E_COMMAND, "a place from 0 to %g km is expected, not '%.100s'", size, text);
+    fth_err_hint(err, "write 'fathom sounding depth MODEL X Y'");
+    return FTH_E_COMMAND;
+}
+
+static fth_status ask(fth_context *ctx, const so_model *m, double x, double y, double *depth,
+                      fth_err *err)
+{
+    fth_graph *g = fth_graph_create(ctx);
+    const so_surface surface = so_surface_inputs(g, m, false);
+    const fth_val u = fth_const(g, FTH_F32, 2 * x / m->size - 1),
+                  v = fth_const(g, FTH_F32, 2 * y / m->size - 1);
+    const fth_status s =
+        fth_fetch_f64(fth_cast(so_surface_at(&surface, u, v), FTH_F64), depth, err);
+    *depth = m->offset - m->scale * *depth;
+    fth_graph_destroy(g);
+    return s;
+}
+
+fth_status so_depth_run(fth_context *ctx, int n_args, char *const *arg,
+                        const char *(*value)(void *user, const char *flag), void *user, FILE *out,
+                        fth_err *err)
+{
+    so_model m;
+    double x = 0, y = 0, depth = 0;
+    if (n_args != 3) {
+        FTH_FAIL(err, FTH_E_COMMAND, "a model and two numbers are expected, not %d words", n_args);
+        fth_err_hint(err, "write 'fathom sounding depth MODEL X Y'");
+        return FTH_E_COMMAND;
+    }
+    FTH_TRY(so_model_read(&m, fth_context_mem(ctx), arg[0], err));
+    fth_status s = get_place(arg[1], m.size, &x, err);
+    if (s == FTH_OK) s = get_place(arg[2], m.size, &y, err);
+    if (s == FTH_OK) s = ask(ctx, &m, x, y, &depth, err);
+    so_model_clear(&m);
+    if (s == FTH_OK && value(user, "fathoms"))
+        fprintf(out, "%.3f fathoms\n", depth / metres_per_fathom);
+    else if (s == FTH_OK)
+        fprintf(out, "%.2f m\n", depth);
+    return s;
+}
