@@ -69,7 +69,14 @@ fth_status fth__fathom_make(const char *output_dir, fth_err *err);
 /* run_status.json of all tasks (spec of the file: docs/jobs.md); jobs of earlier runs that it
  * holds stay. Whole or not at all. */
 fth_status fth__status_write(const fth_view *view, const char *path, fth_err *err);
-/* Config paths of the failed and interrupted jobs in a run_status.json: calls `each`. */
+/* The same, many times: what earlier runs left is read only when somebody else wrote the file. */
+typedef struct fth__status_file fth__status_file;
+fth_status fth__status_open(fth__status_file **out, fth_mem *mem, const char *path, fth_err *err);
+fth_status fth__status_save(fth__status_file *file, const fth_view *view, fth_err *err);
+void fth__status_close(fth__status_file *file); /* NULL is allowed */
+/* Config paths of the failed and interrupted jobs in a run_status.json, of a run that was killed
+ * also of those it had not done: calls `each`, stops when that fails. FTH_E_FILE_OPEN when there
+ * is no such file. */
 fth_status
 fth__status_read_failed(fth_mem *mem, const char *path,
                         fth_status (*each)(void *user, const char *config_path, fth_err *err),

@@ -1,0 +1,309 @@
+/* status_file.c - run_status.json: one entry for each job, for people and for other programs.
+ *
+ * The file is made of the view each time and put in place with a rename. A stage that all models
+ * of a directory share is listed in every job of that directory. Entries of jobs that this run
+ * does not have are copied from the file that was there.
+ */
+#include "job/json.h"
+#include "job/ledger.h"
+#include "mem/heap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct fth__status_file {
+    fth_mem *mem;
+    char *path;
+    fth__json *old;             /* what earlier runs left; NULL: nothing */
+    uint64_t inode, changed_ns; /* of the file as it was read or written last; 0: there was none */
+};
+
+/* ---- jobs out of tasks ---- */
+
+/* Tasks by directory, then job, shared stages first; else as they come. */
+typedef struct entry {
+    const fth_task *task;
+    int64_t place;
+} entry;
+
+static bool is_shared(const fth_task *task)
+{
+    return !task->model[0];
+}
+
+static int by_job(const void *a, const void *b)
+{
+    const entry *x = a, *y = b;
+    const int dir = strcmp(x->task->output_dir, y->task->output_dir);
+    if (dir != 0) return dir;
+    if (is_shared(x->task) != is_shared(y->task)) return is_shared(x->task) ? -1 : 1;
+    const int job = is_shared(x->task) ? 0 : strcmp(x->task->job, y->task->job);
+    return job != 0 ? job : (x->place > y->place) - (x->place < y->place);
+}
+
+/* Stages of one job: those it shares, and its own. */
+typedef struct job_tasks {
+    const entry *shared, *own;
+    int64_t n_shared, n_own;
+} job_tasks;
+
+static const fth_task *task_at(const job_tasks *j, int64_t i)
+{
+    return i < j->n_shared ? j->shared[i].task : j->own[i - j->n_shared].task;
+}
+
+/* The next job after `at`, whose directory starts at `dir`; false after the last. */
+static bool next_job(const entry *all, int64_t n, int64_t *dir, int64_t *at, job_tasks *out)
+{
+    if (*at >= n) return false;
+    if (*at == 0 || strcmp(all[*at].task->output_dir, all[*dir].task->output_dir) != 0) *dir = *at;
+    int64_t own = *dir;
+    while (own < n && is_shared(all[own].task) &&
+           strcmp(all[own].task->output_dir, all[*dir].task->output_dir) == 0)
+        own++;
+    if (*at < own) *at = own;
+    int64_t end = *at;
+    while (end < n && strcmp(all[end].task->output_dir, all[*dir].task->output_dir) == 0 &&
+           strcmp(all[end].task->job, all[*at].task->job) == 0)
+        end++;
+    *out = (job_tasks){&all[*dir], &all[*at], own - *dir, end - *at};
+    *at = end;
+    return true;
+}
+
+/* What the state of a job is called, and what went wrong ("" unless it failed). */
+static const char *judge(const job_tasks *j, bool over, const char **error)
+{
+    static const fth_state order[] = {FTH_STATE_FAILED,  FTH_STATE_INTERRUPTED, FTH_STATE_RUNNING,
+                                      FTH_STATE_PENDING, FTH_STATE_BLOCKED,     FTH_STATE_SKIPPED};
+    *error = "";
+    for (size_t k = 0; k < sizeof order / sizeof order[0]; k++)
+        for (int64_t i = 0; i < j->n_shared + j->n_own; i++) {
+            const fth_task *t = task_at(j, i);
+            if (t->state != order[k]) continue;
+            const bool cut_off =
+                t->state == FTH_STATE_INTERRUPTED ||
+                (over && (t->state == FTH_STATE_PENDING || t->state == FTH_STATE_RUNNING));
+            if (cut_off) *error = "interrupted";
+            if (t->state == FTH_STATE_FAILED) *error = *t->error ? t->error : t->reason;
+            if (t->state == FTH_STATE_BLOCKED) *error = t->reason;
+            return cut_off ? fth_state_name(FTH_STATE_FAILED) : fth_state_name(t->state);
+        }
+    return fth_state_name(FTH_STATE_COMPLETED);
+}
+
+/* ---- writing ---- */
+
+/* "2026-11-15T09:04:26Z"; 0 is null. */
+static void put_time(fth__json_writer *w, const char *key, double at)
+{
+    char text[40];
+    const time_t seconds = (time_t)at;
+    struct tm utc;
+    if (at <= 0 || !gmtime_r(&seconds, &utc) ||
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
+        fth__json_null(w, key);
+    else
+        fth__json_text(w, key, text);
+}
+
+static void put_stage(fth__json_writer *w, const fth_task *t)
+{
+    const bool ended = t->state == FTH_STATE_COMPLETED || t->state == FTH_STATE_FAILED ||
+                       (t->state == FTH_STATE_INTERRUPTED && t->started > 0);
+    fth__json_open(w, t->stage, '{');
+    fth__json_text(w, "status", fth_state_name(t->state));
+    fth__json_real(w, "elapsed", t->seconds);
+    fth__json_text(w, "device", *t->device ? t->device : NULL);
+    if (ended)
+        fth__json_int(w, "exit_code", t->signal ? -t->signal : t->exit_code);
+    else
+        fth__json_null(w, "exit_code");
+    fth__json_u64(w, "peak_bytes", t->peak_bytes);
+    fth__json_close(w);
+}
+
+static void put_job(fth__json_writer *w, const job_tasks *j, bool over)
+{
+    const char *error = "";
+    const char *status = judge(j, over, &error);
+    const fth_task *first = task_at(j, j->n_own > 0 ? j->n_shared : 0);
+    double elapsed = 0;
+    for (int64_t i = 0; i < j->n_shared + j->n_own; i++)
+        if (!task_at(j, i)->cached) elapsed += task_at(j, i)->seconds;
+    fth__json_open(w, first->job, '{');
+    fth__json_text(w, "config_path", first->config_path);
+    fth__json_text(w, "status", status);
+    if (*error) fth__json_text(w, "error", error);
+    fth__json_real(w, "elapsed", elapsed);
+    fth__json_open(w, "stages", '{');
+    for (int64_t i = 0; i < j->n_shared + j->n_own; i++) put_stage(w, task_at(j, i));
+    fth__json_close(w);
+    fth__json_close(w);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Jobs of earlier runs, unless this one has them. */
+static void put_old(fth__json_writer *w, const fth__status_file *f, const char **name, int64_t n)
+{
+    const void *at = NULL;
+    const char *key = NULL;
+    const fth__json_value *value = NULL;
+    const fth__json_value *jobs = fth__json_get(fth__json_root(f->old), "jobs");
+    if (!fth__json_is_object(jobs)) return;
+    if (n > 1) qsort(name, (size_t)n, sizeof *name, by_text);
+    while (fth__json_next(jobs, &at, &key, &value)) {
+        const bool mine = n > 0 && bsearch(&key, name, (size_t)n, sizeof *name, by_text);
+        if (!mine && fth__json_is_object(value)) fth__json_copy(w, key, value);
+    }
+}
+
+static fth_status put_jobs(fth__json_writer *w, const fth__status_file *f, const fth_view *view,
+                           fth_err *err)
+{
+    const int64_t n = view->n_tasks;
+    void *block = NULL, *names = NULL;
+    FTH_TRY(fth__heap_take(view->mem, n, sizeof(entry), &block, err));
+    fth_status s = fth__heap_take(view->mem, n, sizeof(char *), &names, err);
+    entry *all = block;
+    const char **name = names;
+    int64_t n_names = 0, dir = 0, at = 0;
+    if (s == FTH_OK) {
+        for (int64_t i = 0; i < n; i++) all[i] = (entry){&view->task[i], i};
+        if (n > 1) qsort(all, (size_t)n, sizeof *all, by_job);
+        job_tasks j;
+        for (int64_t i = 0, d = 0; next_job(all, n, &d, &i, &j);)
+            name[n_names++] = task_at(&j, j.n_own > 0 ? j.n_shared : 0)->job;
+        put_old(w, f, name, n_names);
+        while (next_job(all, n, &dir, &at, &j)) put_job(w, &j, view->ended > 0);
+    }
+    fth__heap_free(view->mem, names);
+    fth__heap_free(view->mem, block);
+    return s;
+}
+
+/* ---- the file ---- */
+
+static void take_look(const char *path, uint64_t *inode, uint64_t *changed_ns)
+{
+    struct stat info;
+    *inode = *changed_ns = 0;
+    if (stat(path, &info) != 0) return;
+    *inode = (uint64_t)info.st_ino;
+    *changed_ns = (uint64_t)info.st_mtim.tv_sec * 1000000000u + (uint64_t)info.st_mtim.tv_nsec;
+}
+
+/* Read what is there. A file that is no JSON is put aside: it must not end a run. */
+static fth_status read_old(fth__status_file *f, fth_err *err)
+{
+    fth_err why = {0};
+    fth__json *old = NULL;
+    take_look(f->path, &f->inode, &f->changed_ns);
+    const fth_status s = fth__json_load(&old, f->mem, f->path, &why);
+    if (s == FTH_E_NOMEM) return FTH_FAIL(err, s, "no memory to read %s", f->path);
+    if (s == FTH_E_FILE_FORMAT) {
+        char aside[FTH__PATH];
+        const int n = snprintf(aside, sizeof aside, "%s.damaged", f->path);
+        if (n < FTH__PATH && rename(f->path, aside) != 0) f->inode = 0;
+    }
+    fth__json_destroy(f->old);
+    f->old = old;
+    return FTH_OK;
+}
+
+fth_status fth__status_open(fth__status_file **out, fth_mem *mem, const char *path, fth_err *err)
+{
+    *out = NULL;
+    void *block = NULL;
+    FTH_TRY(fth__heap_take(mem, 1, sizeof(fth__status_file), &block, err));
+    fth__status_file *f = block;
+    f->mem = mem;
+    f->path = fth__heap_strdup(mem, path);
+    const fth_status s =
+        f->path ? read_old(f, err) : FTH_FAIL(err, FTH_E_NOMEM, "no memory for a path");
+    if (s != FTH_OK) {
+        fth__status_close(f);
+        return s;
+    }
+    *out = f;
+    return FTH_OK;
+}
+
+void fth__status_close(fth__status_file *f)
+{
+    if (!f) return;
+    fth__json_destroy(f->old);
+    fth__heap_free(f->mem, f->path);
+    fth__heap_free(f->mem, f);
+}
+
+fth_status fth__status_save(fth__status_file *f, const fth_view *view, fth_err *err)
+{
+    uint64_t inode = 0, changed_ns = 0;
+    take_look(f->path, &inode, &changed_ns);
+    if (inode != f->inode || changed_ns != f->changed_ns) FTH_TRY(read_old(f, err));
+    const double now = view->ended > 0 ? view->ended : fth__wall_seconds();
+    fth__json_writer w;
+    fth__json_begin(&w, view->mem, true);
+    fth__json_open(&w, NULL, '{');
+    put_time(&w, "start_time", view->started);
+    put_time(&w, "end_time", view->ended);
+    fth__json_real(&w, "elapsed_seconds",
+                   view->started > 0 && now > view->started ? now - view->started : 0);
+    fth__json_open(&w, "jobs", '{');
+    const fth_status s = put_jobs(&w, f, view, err);
+    fth__json_close(&w);
+    fth__json_close(&w);
+    if (s != FTH_OK) {
+        fth__json_free(&w);
+        return s;
+    }
+    FTH_TRY(fth__json_save(&w, f->path, err));
+    take_look(f->path, &f->inode, &f->changed_ns);
+    return FTH_OK;
+}
+
+fth_status fth__status_write(const fth_view *view, const char *path, fth_err *err)
+{
+    fth__status_file *f = NULL;
+    FTH_TRY(fth__status_open(&f, view->mem, path, err));
+    const fth_status s = fth__status_save(f, view, err);
+    fth__status_close(f);
+    return s;
+}
+
+fth_status
+fth__status_read_failed(fth_mem *mem, const char *path,
+                        fth_status (*each)(void *user, const char *config_path, fth_err *err),
+                        void *user, fth_err *err)
+{
+    fth__json *doc = NULL;
+    const void *at = NULL;
+    const char *key = NULL;
+    const fth__json_value *job = NULL;
+    FTH_TRY(fth__json_load(&doc, mem, path, err));
+    const fth__json_value *root = fth__json_root(doc);
+    const fth__json_value *jobs = fth__json_get(root, "jobs");
+    const bool killed = !fth__json_get_text(root, "end_time", NULL);
+    fth_status s = FTH_OK;
+    if (!fth__json_is_object(jobs))
+        s = FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: it has no list of jobs", path);
+    while (s == FTH_OK && fth__json_next(jobs, &at, &key, &job)) {
+        const char *status = fth__json_get_text(job, "status", "");
+        const char *config = fth__json_get_text(job, "config_path", "");
+        const bool open = strcmp(status, "running") == 0 || strcmp(status, "pending") == 0;
+        if (*config && (strcmp(status, "failed") == 0 || strcmp(status, "interrupted") == 0 ||
+                        (killed && open)))
+            s = each(user, config, err);
+    }
+    fth__json_destroy(doc);
+    return s;
+}
