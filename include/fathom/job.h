@@ -141,6 +141,7 @@ typedef struct fth_view {
     const char *root;           /* directory it was read from, or the runner's */
     double started, ended, now; /* of the last run; seconds since 1970 */
     const char *host, *command, *version;
+    const char *note;   /* what could not be read, a line for each; "" */
     int64_t runner_pid; /* 0: nobody runs there now */
     uint64_t budget_bytes;
     fth_task *task;
@@ -152,7 +153,9 @@ typedef struct fth_view {
     void *store; /* of the texts */
 } fth_view;
 
-/* Read the ledgers in `dir` and the folders below it, and live.json where a runner lives. */
+/* Read the ledgers in `dir` and the folders below it, and live.json where a runner lives. Folders
+ * and ledgers that cannot be read are skipped, and named in view->note; when there is nothing
+ * else, that is the error. No ledger at all is a view without tasks. */
 FTH_API FTH_MUST_USE fth_status fth_view_read(fth_view **out, fth_mem *mem, const char *dir,
                                               fth_err *err);
 FTH_API void fth_view_destroy(fth_view *view); /* NULL is allowed */

@@ -53,7 +53,7 @@ fth_status fth__view_create(fth_view **out, fth_mem *mem, const char *root, fth_
     store->texts = (fth__store){.mem = mem, .block = 16384};
     view->mem = mem;
     view->store = store;
-    view->host = view->command = view->version = "";
+    view->host = view->command = view->version = view->note = "";
     view->root = fth__view_text(view, root, err);
     if (!view->root) {
         fth_view_destroy(view);

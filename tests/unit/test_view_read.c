@@ -1,0 +1,201 @@
+/* test_view_read.c - all that is known below a folder, and the task a person means.
+ * seconds: 10 */
+#include "testing/ledger_bench.h"
+
+#include <math.h>
+#include <time.h>
+
+/* Two jobs in a/b, one in c; returns the root. */
+static const char *make_tree(fth_mem *mem, const char *name)
+{
+    static char root[FTH__PATH - 100];
+    char dir[FTH__PATH];
+    snprintf(root, sizeof root, "%s", t_temp_path(name));
+    const char *const place[] = {"c", "a/b"};
+    for (int i = 0; i < 2; i++) {
+        snprintf(dir, sizeof dir, "%s/%s", root, place[i]);
+        fth_view *view = lb_view(mem, dir);
+        const char *job = i ? "b" : "c";
+        char svgp[16], pnmf[16];
+        snprintf(svgp, sizeof svgp, "%s_svgp", job);
+        snprintf(pnmf, sizeof pnmf, "%s_pnmf", job);
+        lb_task(view, dir, job, "preprocess", "", FTH_STATE_COMPLETED);
+        lb_task(view, dir, svgp, "train", "svgp", i ? FTH_STATE_RUNNING : FTH_STATE_COMPLETED);
+        lb_task(view, dir, svgp, "figures", "svgp", FTH_STATE_PENDING);
+        lb_task(view, dir, pnmf, "train", "pnmf", FTH_STATE_FAILED);
+        view->task[1].started = 1789000001;
+        view->started += i;
+        lb_write_all(view, dir);
+        fth_view_destroy(view);
+    }
+    return root;
+}
+
+static fth_view *look(fth_mem *mem, const char *dir)
+{
+    fth_view *view = NULL;
+    fth_err err = {0};
+    OKE(fth_view_read(&view, mem, dir, &err), &err);
+    return view;
+}
+
+TEST(all_ledgers_below_a_folder_are_read_in_order)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    const char *root = make_tree(mem, "tree");
+    char link[FTH__PATH];
+    snprintf(link, sizeof link, "%s/loop", root);
+    IS_TRUE(symlink("..", link) == 0);
+    fth_view *view = look(mem, root);
+    EQ_I64(view->n_tasks, 8);
+    HAS(view->task[0].output_dir, "/a/b");
+    HAS(view->task[7].output_dir, "/c");
+    EQ_I64(view->runner_pid, 0);
+    EQ_F64(view->started, 1789000001.25);               /* the newer of the two runs */
+    EQ_I64(view->task[1].state, FTH_STATE_INTERRUPTED); /* nobody runs it any more */
+    HAS(view->task[1].reason, "killed?");
+    for (int64_t i = 1; i < view->n_changes; i++)
+        IS_TRUE(view->change[i].at >= view->change[i - 1].at);
+    IS_TRUE(view->now > 1e9);
+    EQ_STR(view->note, "");
+    fth_view_destroy(view);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(a_living_runner_is_named)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    char dir[FTH__PATH];
+    snprintf(dir, sizeof dir, "%s/a/b", make_tree(mem, "lives"));
+    fth__who me;
+    OK(fth__who_am_i(&me, NULL));
+    OK(fth__lock_take(dir, &me, NULL));
+    fth_view *view = look(mem, dir);
+    EQ_I64(view->n_tasks, 4);
+    EQ_I64(view->runner_pid, getpid());
+    EQ_I64(view->task[1].state, FTH_STATE_RUNNING);
+    IS_TRUE(view->task[1].seconds > 0);
+    fth_view_destroy(view);
+    fth__lock_release(dir, &me);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(what_cannot_be_read_is_noted)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    char path[FTH__PATH], c[FTH__PATH];
+    const char *root = make_tree(mem, "noted");
+    snprintf(path, sizeof path, "%s/a/b/.fathom/ledger.sqlite", root);
+    t_file_write(path, "this is no database, but long enough to be taken for one ..........", 67);
+    snprintf(path, sizeof path, "%s/a/b/.fathom/ledger.sqlite-wal", root);
+    unlink(path);
+    fth_view *view = look(mem, root);
+    EQ_I64(view->n_tasks, 4);
+    HAS(view->note, "/a/b/.fathom/ledger.sqlite");
+    fth_view_destroy(view);
+    snprintf(c, sizeof c, "%s/a", root);
+    fth_err err = {0};
+    IS(fth_view_read(&view, mem, c, &err), FTH_E_LEDGER); /* nothing else is there */
+    IS_TRUE(view == NULL);
+    fth_err_clear(&err);
+    IS(fth_view_read(&view, mem, t_temp_path("nowhere"), &err), FTH_E_FILE_OPEN);
+    HAS(err.text, "nowhere");
+    IS(fth_view_read(&view, mem, path, NULL), FTH_E_FILE_OPEN);
+    view = look(mem, lb_dir("empty"));
+    EQ_I64(view->n_tasks, 0);
+    fth_view_destroy(view);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* ---- names ---- */
+
+static void finds(const fth_view *view, const char *name, const char *job, const char *stage)
+{
+    fth_err err = {0};
+    const fth_task *t = fth_view_find(view, name, &err);
+    if (!t) FAIL("'%s' was not found: %s", name, err.text);
+    EQ_STR(t->job, job);
+    EQ_STR(t->stage, stage);
+}
+
+static void refuses(const fth_view *view, const char *name, const char *text, const char *hint)
+{
+    fth_err err = {0};
+    IS_TRUE(fth_view_find(view, name, &err) == NULL);
+    EQ_I64(err.status, FTH_E_NO_JOB);
+    HAS(err.text, text);
+    HAS(err.hint, hint);
+}
+
+TEST(names_as_people_type_them)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    fth_view *view = lb_view(mem, "/out");
+    lb_task(view, "/out/h", "liver_healthy", "preprocess", "", FTH_STATE_COMPLETED);
+    const int64_t train =
+        lb_task(view, "/out/h", "liver_healthy_svgp", "train", "svgp", FTH_STATE_COMPLETED);
+    const int64_t last =
+        lb_task(view, "/out/h", "liver_healthy_svgp", "figures", "svgp", FTH_STATE_COMPLETED);
+    lb_task(view, "/out/d", "liver_diseased_svgp", "train", "svgp", FTH_STATE_PENDING);
+    lb_task(view, "/out/d", "liver_diseased_svgp", "figures", "svgp", FTH_STATE_RUNNING);
+    lb_task(view, "/out/d", "liver_diseased_pnmf", "analyze", "pnmf", FTH_STATE_PENDING);
+    view->task[train].started = 5;
+    view->task[last].started = 9;
+    finds(view, "liver_healthy", "liver_healthy", "preprocess");
+    finds(view, "liver_healthy_svgp", "liver_healthy_svgp", "figures"); /* started last */
+    finds(view, "liver_healthy_svgp/train", "liver_healthy_svgp", "train");
+    finds(view, "healthy_svgp/train", "liver_healthy_svgp", "train");
+    finds(view, "diseased_svgp", "liver_diseased_svgp", "figures"); /* running */
+    finds(view, "pnmf", "liver_diseased_pnmf", "analyze");
+    finds(view, "analyze.pnmf", "liver_diseased_pnmf", "analyze");
+    finds(view, "healthy/preprocess", "liver_healthy", "preprocess");
+    refuses(view, "svgp", "fits several jobs:\n  liver_healthy_svgp  in /out/h", "--dir");
+    refuses(view, "svgp/train", "fits several jobs", "more of the name");
+    refuses(view, "liver_helthy_svgp", "no job 'liver_helthy_svgp'", "liver_healthy_svgp");
+    refuses(view, "diseesed_pnmf", "no job", "did you mean liver_diseased_pnmf");
+    refuses(view, "liver_diseased_svgp/trian", "no stage 'trian'", "train, figures");
+    refuses(view, "", "no job ''", "");
+    refuses(view, "/", "no job", "");
+    view->n_tasks = 0;
+    refuses(view, "x", "no job 'x' in /out", "fathom run");
+    lb_end(view, mem);
+}
+
+TEST(a_view_of_a_thousand_directories_is_fast)
+{
+    fth_mem *mem = t_mem(1 << 27);
+    char root[FTH__PATH - 100], dir[FTH__PATH], path[FTH__PATH];
+    snprintf(root, sizeof root, "%s", t_temp_path("thousand"));
+    snprintf(dir, sizeof dir, "%s/0", root);
+    fth_view *view = lb_view(mem, dir);
+    const char *const stage[] = {"preprocess", "train", "analyze", "figures"};
+    for (int i = 0; i < 4; i++) lb_task(view, dir, "job", stage[i], "m", FTH_STATE_COMPLETED);
+    lb_write_all(view, dir);
+    OK(fth__ledger_end(view, dir, NULL));
+    fth_view_destroy(view);
+    fth__fathom_path(path, dir, "ledger.sqlite");
+    size_t bytes = 0;
+    unsigned char *text = t_file_read(path, &bytes);
+    for (int i = 1; i < 1000; i++) {
+        snprintf(dir, sizeof dir, "%s/%d", root, i);
+        OK(fth__fathom_make(dir, NULL));
+        fth__fathom_path(path, dir, "ledger.sqlite");
+        t_file_write(path, text, bytes);
+    }
+    free(text);
+    double best = 1e9;
+    for (int turn = 0; turn < 3; turn++) {
+        struct timespec a, b;
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
+        view = look(mem, root);
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
+        best = fmin(best, (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec));
+        EQ_I64(view->n_tasks, 4000);
+        fth_view_destroy(view);
+    }
+    printf("a view of 1000 directories is read in %.3f s of the processor\n", best);
+    if (!T_SANITIZED) IS_TRUE(best < 0.5);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST_MAIN()
