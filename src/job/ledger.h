@@ -53,6 +53,8 @@ fth_status fth__lock_take(const char *output_dir, const fth__who *me, fth_err *e
 void fth__lock_release(const char *output_dir, const fth__who *me);
 /* Who took it last, dead or alive; false: nobody. */
 bool fth__lock_read(const char *output_dir, fth__who *out);
+/* FTH_E_LOCKED when somebody alive has it; changes nothing. */
+fth_status fth__lock_check(const char *output_dir, fth_err *err);
 /* Removes the lock of a dead holder; FTH_E_LOCKED when he lives. */
 fth_status fth__lock_clear(const char *output_dir, fth_err *err);
 

@@ -271,6 +271,13 @@ void fth__lock_release(const char *output_dir, const fth__who *me)
     guard_drop(&g);
 }
 
+fth_status fth__lock_check(const char *output_dir, fth_err *err)
+{
+    fth__who other;
+    const bool held = read_lock(output_dir, &other) == SOMEBODY && fth__who_lives(&other);
+    return held ? locked(output_dir, &other, err) : FTH_OK;
+}
+
 fth_status fth__lock_clear(const char *output_dir, fth_err *err)
 {
     guard g;

@@ -1,0 +1,218 @@
+/* clean.c - removing what interrupted runs left, and, when asked, all that runs made.
+ *
+ * Only files that Fathom made go: temporary ones by their name, results by the ledger, and those
+ * only inside their output directory, whatever the ledger says. Nothing is removed anywhere while
+ * a runner lives in one of the directories; while files are removed we hold its lock ourselves.
+ */
+#include "job/walk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_DEPTH = 16 };
+
+typedef struct cleaner {
+    fth_mem *mem;
+    bool all, dry;
+    void (*each)(void *user, const char *path, uint64_t bytes);
+    void *user;
+    fth_err *err;
+    fth_status status; /* the first thing that could not be removed */
+} cleaner;
+
+static void remove_file(cleaner *c, const char *path)
+{
+    struct stat info;
+    if (lstat(path, &info) != 0 || S_ISDIR(info.st_mode)) return;
+    if (c->each) c->each(c->user, path, (uint64_t)info.st_size);
+    if (c->dry || unlink(path) == 0 || errno == ENOENT) return;
+    const fth_status s =
+        FTH_FAIL(c->err, FTH_E_FILE_WRITE, "%s could not be removed: %s", path, strerror(errno));
+    if (c->status == FTH_OK) c->status = s;
+}
+
+/* ---- temporary files ---- */
+
+/* ".NAME.PID-HEX.tmp" or with ".prev" behind it, as the writer names them; the pid, or 0. */
+static int64_t temp_owner(const char *name)
+{
+    char copy[300];
+    const size_t n = strlen(name);
+    if (n >= sizeof copy || name[0] != '.') return 0;
+    memcpy(copy, name, n + 1);
+    char *dot = strrchr(copy, '.');
+    if (strcmp(dot, ".prev") == 0) {
+        *dot = '\0';
+        dot = strrchr(copy, '.');
+    }
+    if (!dot || dot == copy || strcmp(dot, ".tmp") != 0) return 0;
+    *dot = '\0';
+    dot = strrchr(copy, '.');
+    if (!dot || dot == copy) return 0;
+    char *dash = strchr(dot, '-');
+    if (!dash || dash[1] == '\0' || strspn(dash + 1, "0123456789abcdef") != strlen(dash + 1))
+        return 0;
+    *dash = '\0';
+    const size_t digits = strlen(dot + 1);
+    if (digits == 0 || digits > 10 || strspn(dot + 1, "0123456789") != digits) return 0;
+    return strtoll(dot + 1, NULL, 10);
+}
+
+static bool has_fathom(const char *path)
+{
+    char inside[FTH__PATH];
+    struct stat info;
+    return fth__fathom_path(inside, path, "") && stat(inside, &info) == 0;
+}
+
+/* Temporary files of processes that are gone, in `path` and, up to `depth` folders down, below;
+ * not in other output directories. */
+static void clean_temps(cleaner *c, const char *path, int depth)
+{
+    DIR *d = opendir(path);
+    const struct dirent *e;
+    while (d && (e = readdir(d))) {
+        char inside[FTH__PATH];
+        struct stat info;
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
+        const int n = snprintf(inside, sizeof inside, "%s/%s", path, e->d_name);
+        if (n >= FTH__PATH || lstat(inside, &info) != 0) continue;
+        if (S_ISDIR(info.st_mode)) {
+            if (depth > 0 && !has_fathom(inside)) clean_temps(c, inside, depth - 1);
+            continue;
+        }
+        const int64_t pid = temp_owner(e->d_name);
+        if (pid > 0 && fth__process_start(pid) == 0) remove_file(c, inside);
+    }
+    if (d) closedir(d);
+}
+
+/* ---- .fathom ---- */
+
+/* What is of no use once nobody runs, by its name in .fathom. */
+static bool is_left(const char *name)
+{
+    const size_t n = strlen(name);
+    if (strncmp(name, "cancel.", 7) == 0) return true;
+    if (strcmp(name, "live.json") == 0 || strcmp(name, "live.json.tmp") == 0) return true;
+    return strncmp(name, "lock.", 5) == 0 && n > 9 && strcmp(name + n - 4, ".tmp") == 0;
+}
+
+static bool is_record(const char *name)
+{
+    const size_t n = strlen(name);
+    return n > 5 && name[0] != '.' && strcmp(name + n - 5, ".json") == 0;
+}
+
+static void clean_fathom(cleaner *c, const char *dir)
+{
+    char path[FTH__PATH], inside[FTH__PATH];
+    if (!fth__fathom_path(path, dir, "")) return;
+    DIR *d = opendir(path);
+    const struct dirent *e;
+    while (d && (e = readdir(d))) {
+        const bool ledger = strncmp(e->d_name, "ledger.sqlite", 13) == 0;
+        const bool wanted = is_left(e->d_name) || (c->all && (ledger || is_record(e->d_name)));
+        if (wanted && fth__fathom_path(inside, dir, e->d_name)) remove_file(c, inside);
+    }
+    if (d) closedir(d);
+}
+
+/* ---- results ---- */
+
+/* Whether a file really lies in the directory, links and dots resolved. */
+static bool lies_inside(const char *path, const char *dir)
+{
+    char folder[FTH__PATH], real[FTH__PATH];
+    const char *slash = strrchr(path, '/');
+    const size_t n = slash ? (size_t)(slash - path) : 0, m = strlen(dir);
+    if (n == 0 || n >= sizeof folder || strcmp(slash, "/..") == 0) return false;
+    memcpy(folder, path, n);
+    folder[n] = '\0';
+    return realpath(folder, real) && strncmp(real, dir, m) == 0 &&
+           (real[m] == '\0' || real[m] == '/');
+}
+
+/* Folders that became empty, up to the output directory. */
+static void remove_folders(const cleaner *c, const char *path, const char *dir)
+{
+    char folder[FTH__PATH];
+    const int n = snprintf(folder, sizeof folder, "%s", path);
+    if (c->dry || n >= FTH__PATH) return;
+    for (char *slash = strrchr(folder, '/'); slash && slash > folder;
+         slash = strrchr(folder, '/')) {
+        *slash = '\0';
+        if (strlen(folder) <= strlen(dir) || rmdir(folder) != 0) return;
+    }
+}
+
+static void remove_result(cleaner *c, const char *path, const char *dir)
+{
+    if (!*path || !lies_inside(path, dir)) return;
+    remove_file(c, path);
+    remove_folders(c, path, dir);
+}
+
+static void remove_results(cleaner *c, const fth_view *view, const char *dir)
+{
+    char status[FTH__PATH];
+    for (int64_t i = 0; i < view->n_files; i++) {
+        const fth_task_file *f = &view->file[i];
+        if (f->kind != FTH_FILE_INPUT) remove_result(c, f->path, dir);
+    }
+    for (int64_t i = 0; i < view->n_tasks; i++) {
+        bool seen = false;
+        for (int64_t k = 0; k < i; k++)
+            seen = seen || strcmp(view->task[k].log_path, view->task[i].log_path) == 0;
+        if (!seen) remove_result(c, view->task[i].log_path, dir);
+    }
+    if (snprintf(status, sizeof status, "%s/run_status.json", dir) < FTH__PATH)
+        remove_file(c, status);
+}
+
+/* ---- one directory ---- */
+
+static fth_status clean_dir(cleaner *c, const char *dir)
+{
+    fth_view *view = NULL;
+    fth__who me, other;
+    char lock[FTH__PATH];
+    fth_status s = fth__view_create(&view, c->mem, dir, c->err);
+    if (s == FTH_OK && c->all) s = fth__ledger_read(view, dir, c->err);
+    if (s == FTH_OK && fth__lock_read(dir, &other) && fth__fathom_path(lock, dir, "lock")) {
+        struct stat info;
+        if (c->each && stat(lock, &info) == 0) c->each(c->user, lock, (uint64_t)info.st_size);
+    }
+    if (s == FTH_OK && !c->dry) {
+        s = fth__who_am_i(&me, c->err);
+        if (s == FTH_OK) s = fth__lock_take(dir, &me, c->err);
+    }
+    if (s == FTH_OK) {
+        clean_temps(c, dir, MAX_DEPTH);
+        if (c->all) remove_results(c, view, dir);
+        clean_fathom(c, dir);
+        if (!c->dry) fth__lock_release(dir, &me);
+        if (c->all && !c->dry && fth__fathom_path(lock, dir, "")) (void)rmdir(lock);
+    }
+    fth_view_destroy(view);
+    return s;
+}
+
+fth_status fth_jobs_clean(fth_mem *mem, const char *dir, bool all, bool dry,
+                          void (*each)(void *user, const char *path, uint64_t bytes), void *user,
+                          fth_err *err)
+{
+    if (!mem || !dir) return FTH_FAIL(err, FTH_E_USAGE, "cleaning needs memory and a folder");
+    cleaner c = {.mem = mem, .all = all, .dry = dry, .each = each, .user = user, .err = err};
+    fth__walk *w = NULL;
+    fth_status s = fth__walk_create(&w, mem, dir, "", err);
+    for (int64_t i = 0; s == FTH_OK && i < w->n_dirs; i++) s = fth__lock_check(w->dir[i], err);
+    if (s == FTH_OK && !has_fathom(w->path)) clean_temps(&c, w->path, 0);
+    for (int64_t i = 0; s == FTH_OK && i < w->n_dirs; i++) s = clean_dir(&c, w->dir[i]);
+    fth__walk_destroy(w);
+    return s == FTH_OK ? c.status : s;
+}

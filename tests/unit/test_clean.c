@@ -1,0 +1,179 @@
+/* test_clean.c - what is removed, and above all what is not.
+ * seconds: 5 */
+#include "testing/ledger_bench.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+typedef struct seen {
+    int64_t n;
+    uint64_t bytes;
+    char names[4000];
+} seen;
+
+static void see(void *user, const char *path, uint64_t bytes)
+{
+    seen *s = user;
+    s->n++;
+    s->bytes += bytes;
+    const char *slash = strrchr(path, '/');
+    strcat(s->names, slash);
+    strcat(s->names, " ");
+}
+
+static char root[FTH__PATH - 200];
+
+static const char *in(const char *name)
+{
+    static char path[4][FTH__PATH];
+    static int next;
+    next = (next + 1) % 4;
+    snprintf(path[next], sizeof path[next], "%s/%s", root, name);
+    return path[next];
+}
+
+static void put(const char *name)
+{
+    char path[FTH__PATH];
+    snprintf(path, sizeof path, "%s", in(name));
+    for (char *s = path + strlen(root) + 1; (s = strchr(s, '/')); s++) {
+        *s = '\0';
+        mkdir(path, 0777);
+        *s = '/';
+    }
+    t_file_write(path, "x", 1);
+}
+
+static bool has(const char *name)
+{
+    return access(in(name), F_OK) == 0;
+}
+
+/* A pid that no process has any more. */
+static int dead_pid(void)
+{
+    const pid_t pid = fork();
+    if (pid == 0) _exit(0);
+    waitpid(pid, NULL, 0);
+    return (int)pid;
+}
+
+/* An output directory "out" with results, logs, a ledger and what a killed run leaves. */
+static void make_mess(fth_mem *mem, const char *name)
+{
+    char temp[100];
+    snprintf(root, sizeof root, "%s", lb_dir(name));
+    char out[FTH__PATH];
+    snprintf(out, sizeof out, "%s", in("out"));
+    OK(fth__fathom_make(out, NULL));
+    fth_view *view = lb_view(mem, out);
+    const int64_t task = lb_task(view, out, "a_svgp", "train", "svgp", FTH_STATE_COMPLETED);
+    put("data.h5ad");
+    put("out/svgp/W.npy");
+    put("out/svgp/deep/er/f.png");
+    put("out/notes.txt");
+    put("out/logs/svgp.log");
+    put("out/run_status.json");
+    put("out/.fathom/train.svgp.json");
+    put("out/.fathom/cancel.train.svgp");
+    put("out/.fathom/live.json");
+    const int dead = dead_pid();
+    snprintf(temp, sizeof temp, "out/svgp/.W.npy.%d-5f3a.tmp", dead);
+    put(temp);
+    snprintf(temp, sizeof temp, "out/svgp/.W.npy.%d-5f3a.tmp.prev", dead);
+    put(temp);
+    snprintf(temp, sizeof temp, "out/svgp/.V.npy.%d-5f3a.tmp", (int)getpid()); /* at work */
+    put(temp);
+    put("out/svgp/.W.npy.12x-5f.tmp"); /* names that only look like it */
+    put("out/svgp/W.npy.1-5f.tmp");
+    put("out/svgp/.12-5f.tmp");
+    put("out/.tmp");
+    fth_task_file f = {.kind = FTH_FILE_INPUT, .path = in("data.h5ad"), .title = ""};
+    OK(fth__view_add_file(view, task, &f, NULL));
+    const char *const outputs[] = {"out/svgp/W.npy",   "out/svgp/deep/er/f.png", "data.h5ad",
+                                   "out/../data.h5ad", "out/escape/data.h5ad",   "out/missing"};
+    IS_TRUE(symlink("..", in("out/escape")) == 0);
+    for (int i = 0; i < 6; i++) {
+        f = (fth_task_file){
+            .kind = i % 2 ? FTH_FILE_FIGURE : FTH_FILE_OUTPUT, .path = in(outputs[i]), .title = ""};
+        OK(fth__view_add_file(view, task, &f, NULL));
+    }
+    lb_write_all(view, out);
+    fth_view_destroy(view);
+}
+
+static seen clean(fth_mem *mem, bool all, bool dry)
+{
+    seen s = {0};
+    fth_err err = {0};
+    OKE(fth_jobs_clean(mem, root, all, dry, see, &s, &err), &err);
+    return s;
+}
+
+TEST(what_interrupted_runs_left_goes)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    make_mess(mem, "left");
+    fth__who dead;
+    char text[512];
+    OK(fth__who_am_i(&dead, NULL));
+    dead.start++;
+    const size_t n = fth__who_format(&dead, text, sizeof text);
+    t_file_write(in("out/.fathom/lock"), text, n);
+    const seen would = clean(mem, false, true);
+    EQ_I64(would.n, 5); /* two temporary files, the lock, live.json and a request */
+    IS_TRUE(has("out/.fathom/live.json") && has("out/.fathom/lock"));
+    const seen done = clean(mem, false, false);
+    EQ_I64(done.n, 5);
+    EQ_U64(done.bytes, would.bytes);
+    HAS(done.names, "/lock ");
+    HAS(done.names, "/cancel.train.svgp ");
+    HAS(done.names, "-5f3a.tmp.prev ");
+    IS_TRUE(!has("out/.fathom/live.json") && !has("out/.fathom/lock"));
+    IS_TRUE(has("out/svgp/W.npy") && has("out/logs/svgp.log") && has("out/.fathom/ledger.sqlite"));
+    IS_TRUE(has("out/.fathom/train.svgp.json") && has("out/svgp/.W.npy.12x-5f.tmp"));
+    IS_TRUE(has("out/svgp/W.npy.1-5f.tmp") && has("out/svgp/.12-5f.tmp") && has("out/.tmp"));
+    EQ_I64(clean(mem, false, false).n, 0);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(all_that_runs_made_goes_and_nothing_else)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    make_mess(mem, "all");
+    const seen would = clean(mem, true, true);
+    IS_TRUE(has("out/svgp/W.npy"));
+    const seen done = clean(mem, true, false);
+    EQ_I64(done.n, would.n);
+    IS_TRUE(!has("out/svgp/W.npy") && !has("out/svgp/deep") && !has("out/logs"));
+    IS_TRUE(!has("out/.fathom") && !has("out/run_status.json"));
+    /* Inputs, files outside, files of others, and a file at work stay. */
+    IS_TRUE(has("data.h5ad") && has("out/notes.txt") && has("out/svgp/.12-5f.tmp"));
+    HAS_NOT(done.names, "data.h5ad");
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(nothing_goes_while_a_runner_lives)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    make_mess(mem, "lives");
+    const char *const more[] = {"aaa", "zzz"};
+    fth__who me;
+    OK(fth__who_am_i(&me, NULL));
+    OK(fth__fathom_make(in(more[0]), NULL));
+    put("aaa/.fathom/live.json");
+    OK(fth__lock_take(in(more[1]), &me, NULL)); /* the last one that is looked at */
+    for (int all = 0; all < 2; all++) {
+        seen s = {0};
+        fth_err err = {0};
+        IS(fth_jobs_clean(mem, root, all, false, see, &s, &err), FTH_E_LOCKED);
+        HAS(err.text, "zzz");
+        EQ_I64(s.n, 0);
+    }
+    IS_TRUE(has("aaa/.fathom/live.json") && has("out/.fathom/live.json"));
+    fth__lock_release(in(more[1]), &me);
+    IS(fth_jobs_clean(mem, in("nowhere"), false, false, NULL, NULL, NULL), FTH_E_FILE_OPEN);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST_MAIN()
