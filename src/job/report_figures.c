@@ -8,13 +8,15 @@
 #include "job/report.h"
 #include "mem/heap.h"
 #include "plot/thumbnail.h"
+#include "run/team.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
-enum { BLOCK = 250, LEAST = 700, MOST = 12000, PIECE = 3 << 14 };
+enum { BLOCK = 250, BATCH = 64, WORKERS = 8, LEAST = 700, MOST = 12000, PIECE = 3 << 14 };
 
 void fth__base64_put(const uint8_t *b, uint64_t n, FILE *to)
 {
@@ -121,35 +123,95 @@ static void put_thumb(FILE *f, int64_t *written, int64_t file, const fth__thumb 
     ++*written;
 }
 
+/* Thumbnails are made many at a time, by all cores, and written in their order. */
+typedef struct batch {
+    const fth_view *view;
+    const turn *turn;
+    uint64_t most;
+    fth__thumbs *thumbs[WORKERS];
+    struct {
+        fth_status status;
+        fth_err err;
+        fth__thumb thumb;
+        uint8_t png[MOST];
+    } made[BATCH];
+} batch;
+
+static void make_one(void *arg, int64_t i, int worker)
+{
+    batch *b = arg;
+    const char *path = b->view->file[b->turn[i].file].path;
+    fth__thumb *thumb = &b->made[i].thumb;
+    b->made[i].err = (fth_err){0};
+    b->made[i].status = FTH_E_FILE_FEATURE;
+    if (!ends_with(path, ".png")) return;
+    b->made[i].status = fth__thumbs_make(b->thumbs[worker], path, b->most, thumb, &b->made[i].err);
+    if (b->made[i].status != FTH_OK) return;
+    memcpy(b->made[i].png, thumb->png, thumb->bytes);
+    thumb->png = b->made[i].png;
+}
+
+static int cores(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+    const int n = CPU_COUNT(&set);
+    return n < 1 ? 1 : n < WORKERS ? n : WORKERS;
+}
+
 /* A figure without a thumbnail is no failure of the report: one that is gone, of another format or
  * damaged is shown as such. Only missing memory ends it. */
-static fth_status put_thumbs(const fth__report *r, const turn *t, int64_t n, fth_err *err)
+static fth_status put_batch(const fth__report *r, batch *b, int64_t n, uint64_t all, uint64_t *used,
+                            int64_t *written, fth_err *err)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (b->made[i].status == FTH_E_NOMEM) {
+            if (err) *err = b->made[i].err;
+            return FTH_E_NOMEM;
+        }
+        if (b->made[i].status != FTH_OK) continue;
+        const uint64_t cost = (b->made[i].thumb.bytes + 2) / 3 * 4; /* as base64 */
+        if (*used + cost > all) continue;
+        *used += cost;
+        put_thumb(r->file, written, b->turn[i].file, &b->made[i].thumb);
+    }
+    return FTH_OK;
+}
+
+static fth_status put_all(const fth__report *r, batch *b, fth_team *team, const turn *t, int64_t n,
+                          fth_err *err)
 {
     const uint64_t all = r->opt->inline_bytes ? r->opt->inline_bytes : 20000000;
-    const uint64_t each = n ? all / (uint64_t)n * 3 / 4 : 0; /* base64 makes four of three */
-    const uint64_t most = fth__max_u64(LEAST, fth__min_u64(MOST, each));
-    fth__thumbs *thumbs = NULL;
-    FTH_TRY(fth__thumbs_create(&thumbs, r->mem, err));
     uint64_t used = 0;
     int64_t written = 0;
     fth_status s = FTH_OK;
-    for (int64_t i = 0; i < n && s == FTH_OK && !ferror(r->file); i++) {
-        const char *path = r->view->file[t[i].file].path;
-        fth__thumb thumb;
-        fth_err one = {0};
-        if (used + 300 > all) break;
-        if (!ends_with(path, ".png")) continue;
-        s = fth__thumbs_make(thumbs, path, most, &thumb, &one);
-        const uint64_t cost = s == FTH_OK ? (thumb.bytes + 2) / 3 * 4 : 0;
-        if (s == FTH_OK && used + cost <= all) {
-            used += cost;
-            put_thumb(r->file, &written, t[i].file, &thumb);
-        }
-        if (s == FTH_E_NOMEM && err) *err = one;
-        if (s != FTH_E_NOMEM) s = FTH_OK;
+    b->most = fth__max_u64(LEAST, fth__min_u64(MOST, n ? all / (uint64_t)n * 3 / 4 : 0));
+    for (int64_t i = 0; i < n && s == FTH_OK && used + LEAST <= all && !ferror(r->file);
+         i += BATCH) {
+        const int64_t now = fth__min_i64(BATCH, n - i);
+        b->turn = t + i;
+        fth_team_run(team, now, make_one, b);
+        s = put_batch(r, b, now, all, &used, &written, err);
     }
     if (written) fputs("]</script>\n", r->file);
-    fth__thumbs_destroy(thumbs);
+    return s;
+}
+
+static fth_status put_thumbs(const fth__report *r, const turn *t, int64_t n, fth_err *err)
+{
+    const int workers = (int)fth__max_i64(1, fth__min_i64(cores(), n / 4));
+    fth_team *team = NULL;
+    batch *b = NULL;
+    FTH_TRY(fth__heap_take(r->mem, 1, sizeof *b, (void **)&b, err));
+    b->view = r->view;
+    fth_status s = FTH_OK;
+    for (int i = 0; i < workers && s == FTH_OK; i++)
+        s = fth__thumbs_create(&b->thumbs[i], r->mem, err);
+    if (s == FTH_OK) s = fth__team_create(&team, r->mem, workers, err);
+    if (s == FTH_OK) s = put_all(r, b, team, t, n, err);
+    fth__team_destroy(team);
+    for (int i = 0; i < WORKERS; i++) fth__thumbs_destroy(b->thumbs[i]);
+    fth__heap_free(r->mem, b);
     return s;
 }
 

@@ -9,11 +9,12 @@
 
 #include <string.h>
 
-enum { UNIT = 256, MOST_BYTES = 1 << 17 };
+enum { UNIT = 256, LANES = 16, MOST_BYTES = 1 << 17 };
 
 struct fth__thumbs {
     fth_mem *mem;
-    uint64_t sum[3 * FTH__THUMB_SIDE]; /* of the present row of the small picture */
+    uint32_t *sum; /* of the columns of the file, for one row of the small picture */
+    int64_t sum_room;
     uint8_t rgb[3 * FTH__THUMB_PIXELS], smaller[3 * FTH__THUMB_PIXELS];
     uint8_t png[MOST_BYTES];
     void *palette;
@@ -37,6 +38,7 @@ fth_status fth__thumbs_create(fth__thumbs **out, fth_mem *mem, fth_err *err)
 void fth__thumbs_destroy(fth__thumbs *t)
 {
     if (!t) return;
+    fth__heap_free(t->mem, t->sum);
     fth__heap_free(t->mem, t->palette);
     fth__heap_free(t->mem, t);
 }
@@ -47,38 +49,37 @@ static uint64_t edge(int64_t i, int64_t n, int64_t size)
     return (uint64_t)i * (uint64_t)size * UNIT / (uint64_t)n;
 }
 
-static void add_pixel(uint64_t s[3], const uint8_t *px, uint64_t weight)
+/* Add `weight` times a row to the sums of its columns: 65535 rows of 255 x 256 just fit. In blocks
+ * whose length the compiler knows, it becomes vector code. */
+static void add_row(uint32_t *restrict sum, const uint8_t *restrict row, int64_t n, uint32_t weight)
 {
-    for (int k = 0; k < 3; k++) s[k] += px[k] * weight;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int k = 0; k < LANES; k++) sum[i + k] += row[i + k] * weight;
+    for (; i < n; i++) sum[i] += row[i] * weight;
 }
 
-/* Add `weight` times a row of w pixels to the n sums. */
-static void add_row(uint64_t *sum, int64_t n, const uint8_t *rgb, int64_t w, uint64_t weight)
+static void add_column(uint64_t s[3], const uint32_t *sum, uint64_t weight)
 {
+    for (int k = 0; k < 3; k++) s[k] += sum[k] * weight;
+}
+
+/* Columns of the file into one row of n small pixels; the sums start again. */
+static void finish_row(uint32_t *sum, int64_t w, int64_t n, uint64_t height, uint8_t *to)
+{
+    uint64_t a = 0;
     for (int64_t j = 0; j < n; j++) {
-        const uint64_t a = edge(j, n, w), b = edge(j + 1, n, w);
-        const uint64_t first = a / UNIT, last = b / UNIT;
+        const uint64_t b = edge(j + 1, n, w), area = (b - a) * height;
         uint64_t s[3] = {0};
-        if (first == last) {
-            add_pixel(s, rgb + 3 * first, b - a);
-        } else {
-            uint32_t whole[3] = {0};
-            for (uint64_t i = first + 1; i < last; i++)
-                for (int k = 0; k < 3; k++) whole[k] += rgb[3 * i + (uint64_t)k];
-            for (int k = 0; k < 3; k++) s[k] = (uint64_t)whole[k] * UNIT;
-            add_pixel(s, rgb + 3 * first, UNIT - a % UNIT);
-            if (b % UNIT) add_pixel(s, rgb + 3 * last, b % UNIT);
+        for (uint64_t at = a; at < b;) {
+            const uint64_t stop = fth__min_u64(b, (at / UNIT + 1) * UNIT);
+            add_column(s, sum + 3 * (at / UNIT), stop - at);
+            at = stop;
         }
-        for (int k = 0; k < 3; k++) sum[3 * j + k] += s[k] * weight;
+        for (int k = 0; k < 3; k++) to[3 * j + k] = (uint8_t)((s[k] + area / 2) / area);
+        a = b;
     }
-}
-
-static void finish_row(const uint64_t *sum, int64_t n, int64_t w, uint64_t height, uint8_t *to)
-{
-    for (int64_t j = 0; j < n; j++) {
-        const uint64_t area = (edge(j + 1, n, w) - edge(j, n, w)) * height;
-        for (int k = 0; k < 3; k++) to[3 * j + k] = (uint8_t)((sum[3 * j + k] + area / 2) / area);
-    }
+    memset(sum, 0, (uint64_t)w * 3 * sizeof *sum);
 }
 
 typedef fth_status row_fn(void *from, const uint8_t **rgb, fth_err *err);
@@ -87,7 +88,8 @@ static fth_status scale(fth__thumbs *t, row_fn *next, void *from, int64_t w, int
                         int64_t th, uint8_t *to, fth_err *err)
 {
     int64_t out = 0;
-    memset(t->sum, 0, sizeof t->sum);
+    FTH_TRY(fth__grow(t->mem, &t->sum, &t->sum_room, 3 * w, err));
+    memset(t->sum, 0, (uint64_t)w * 3 * sizeof *t->sum);
     for (int64_t y = 0; y < h; y++) {
         const uint8_t *rgb = NULL;
         FTH_TRY(next(from, &rgb, err));
@@ -95,11 +97,10 @@ static fth_status scale(fth__thumbs *t, row_fn *next, void *from, int64_t w, int
         const uint64_t bottom = at + UNIT;
         while (at < bottom && out < th) { /* a row may end one area and begin the next */
             const uint64_t end = edge(out + 1, th, h), stop = fth__min_u64(end, bottom);
-            if (stop > at) add_row(t->sum, tw, rgb, w, stop - at);
+            if (stop > at) add_row(t->sum, rgb, 3 * w, (uint32_t)(stop - at));
             at = stop;
             if (stop < end) break;
-            finish_row(t->sum, tw, w, end - edge(out, th, h), to + 3 * tw * out);
-            memset(t->sum, 0, sizeof t->sum);
+            finish_row(t->sum, w, tw, end - edge(out, th, h), to + 3 * tw * out);
             out++;
         }
     }
