@@ -8,7 +8,6 @@
   const at = (id) => document.getElementById(id);
   const parse = (id) => JSON.parse(at(id).textContent);
   const page = parse('page');
-  const missing = new Set(at('missing') ? parse('missing') : []);
   let view = parse('data');
   let jobs = [];
   let shown = []; // jobs that match the filter, in order
@@ -249,11 +248,17 @@
     } }, 'Copy');
     return el('div', { class: 'line' }, pre, button);
   }
+  let tails = null;
+  function tailOf(i) {
+    if (!at('tails')) return 'The page is still being read; open this again.';
+    if (!tails) tails = parse('tails');
+    return tails[i] || '';
+  }
   /* The end of a log: inside the page, or asked of the server. */
   function logBox(i) {
     const pre = el('pre', { tabindex: '0', class: 'log' });
     const t = view.tasks[i];
-    if (!page.live) pre.textContent = clean(page.tails[i] || '') || 'The log is empty or gone.';
+    if (!page.live) pre.textContent = clean(tailOf(i)) || 'The log is empty or gone.';
     else {
       const to = t.log_to > t.log_from ? t.log_to - 1 : '';
       const from = to ? Math.max(t.log_from, to - 16384) : t.log_from;
@@ -334,16 +339,18 @@
 
   /* ---- figures ---- */
 
-  let thumbs = null; // of files, taken out of the page when first needed
+  /* Thumbnails stand behind this script; they are taken out of the page when first needed. */
+  let thumbs = null, missing = new Set();
   function thumbOf(file) {
-    if (!thumbs) {
+    if (!thumbs && document.readyState !== 'loading') {
       thumbs = new Map();
+      if (at('missing')) missing = new Set(parse('missing'));
       for (const s of document.querySelectorAll('script.thumbs')) {
         for (const [f, w, h, data] of JSON.parse(s.textContent)) thumbs.set(f, { w, h, data });
         s.remove();
       }
     }
-    return thumbs.get(file);
+    return thumbs ? thumbs.get(file) : null;
   }
   const whole = (file) => {
     const inside = at('figure' + file);
@@ -369,9 +376,11 @@
     if (!drawable(f.path)) return el('a', { class: 'fig', href: whole(file), download: at('figure' + file) ? base(f.path) : undefined }, pic, cap);
     return el('button', { class: 'fig', type: 'button', 'aria-label': `Figure: ${name}`, on: () => show(file) }, pic, cap);
   }
+  let near = false; // the figures are in sight, or nearly
   function drawFigures() {
-    const groups = shown.filter((j) => j.figures.length);
     at('figures').hidden = !view.files.some((f) => f.kind === 'figure');
+    if (at('figures').hidden || !near || document.readyState === 'loading') return;
+    const groups = shown.filter((j) => j.figures.length);
     pieces(at('gallery'), at('more-figures'), groups, GROUPS, (j) => el('div', { class: 'group' },
       el('h3', {}, j.name), el('div', { class: 'figs' }, ...j.figures.map(figureOf))), true);
     if (!groups.length) at('gallery').append(el('p', { class: 'note' }, 'No figure belongs to these jobs.'));
@@ -507,6 +516,17 @@
   at('viewer').addEventListener('click', (e) => { if (e.target === at('viewer')) at('viewer').close(); });
   draw();
   document.documentElement.dataset.ready = 'yes';
+  const approach = () => { near = true; drawFigures(); };
+  document.addEventListener('DOMContentLoaded', drawFigures);
+  addEventListener('beforeprint', approach);
+  if (watch) {
+    const once = new IntersectionObserver((seen) => {
+      if (!seen.some((s) => s.isIntersecting)) return;
+      once.disconnect();
+      approach();
+    }, { rootMargin: '1200px' });
+    once.observe(at('figures-title'));
+  } else approach();
 
   /* ---- new data ---- */
 

@@ -149,12 +149,13 @@ size_t fth__log_tail(fth_mem *mem, const char *path, uint64_t from, uint64_t to,
     return n - skip;
 }
 
-static fth_status emit_tails(fth__emit *e, const fth__report *r, fth_err *err)
+static fth_status put_tails(const fth__report *r, fth_err *err)
 {
+    fth__emit e = {.file = r->file};
     char *text = fth__heap_alloc(r->mem, TAIL_FAILED);
     if (!text) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the ends of logs");
     int64_t left = TAIL_ALL;
-    fth__emit_open(e, "tails", '{');
+    fth__emit_open(&e, NULL, '{');
     for (int turn = 0; turn < 2; turn++) /* failures first: they must not be left out */
         for (int64_t i = 0; i < r->view->n_tasks && left > 0; i++) {
             const fth_task *t = &r->view->task[i];
@@ -165,10 +166,10 @@ static fth_status emit_tails(fth__emit *e, const fth__report *r, fth_err *err)
                                            text, (size_t)most);
             char key[24];
             snprintf(key, sizeof key, "%lld", (long long)i);
-            if (n > 0) fth__emit_bytes(e, key, text, n);
+            if (n > 0) fth__emit_bytes(&e, key, text, n);
             left -= (int64_t)n;
         }
-    fth__emit_close(e, '}');
+    fth__emit_close(&e, '}');
     fth__heap_free(r->mem, text);
     return FTH_OK;
 }
@@ -187,10 +188,18 @@ static fth_status put_data(const fth__report *r, fth_err *err)
     fth__emit_seconds(&e, "made", fth__wall_seconds());
     fth__emit_text(&e, "fathom", fth_version());
     emit_links(&e, r);
-    if (!r->opt->live) FTH_TRY(emit_tails(&e, r, err));
     fth__emit_close(&e, '}');
     fputs("</script>\n", r->file);
-    return r->opt->live ? FTH_OK : fth__report_figures(r, err);
+    return FTH_OK;
+}
+
+/* What is large stands behind the script: the page is drawn before it is read. */
+static fth_status put_later(const fth__report *r, fth_err *err)
+{
+    fputs("<script type=\"application/json\" id=\"tails\">", r->file);
+    FTH_TRY(put_tails(r, err));
+    fputs("</script>\n", r->file);
+    return fth__report_figures(r, err);
 }
 
 static fth_status put_mark(const fth__report *r, const char *mark, size_t n, fth_err *err)
@@ -201,6 +210,7 @@ static fth_status put_mark(const fth__report *r, const char *mark, size_t n, fth
     if (n == 3 && memcmp(mark, "CSS", n) == 0) fputs(fth__page_css, r->file);
     if (n == 6 && memcmp(mark, "SCRIPT", n) == 0) fputs(fth__page_js, r->file);
     if (n == 4 && memcmp(mark, "DATA", n) == 0) return put_data(r, err);
+    if (n == 5 && memcmp(mark, "LATER", n) == 0 && !r->opt->live) return put_later(r, err);
     return FTH_OK;
 }
 
