@@ -118,6 +118,8 @@ void cli_usage(FILE *out, const cli_command *command);
 
 fth_status cli_run_help(const cli_call *call, fth_err *err);
 fth_status cli_run_version(const cli_call *call, fth_err *err);
+fth_status cli_run_report(const cli_call *call, fth_err *err);
+fth_status cli_run_serve(const cli_call *call, fth_err *err);
 
 /* JSON, one value after another; commas are set by the writer. */
 typedef struct cli_json {

@@ -80,6 +80,59 @@ const cli_command cli_commands[] = {
         .run = cli_run_help,
     },
     {
+        .name = "report",
+        .args = "[DIR]",
+        .max_args = 1,
+        .brief = "write one HTML page about all jobs below a folder",
+        .doc = "Reads the ledgers in DIR, by default the current folder, and below it, and writes "
+               "DIR/report.html: a summary, all jobs with their stages, logs and outputs, figures, "
+               "planned and measured memory, a timeline, and failures with the ends of their logs. "
+               "The page needs no network. Small pictures of the figures, up to 20 MB, are inside "
+               "it, and links lead to the files: move the folder as a whole. With --embed the "
+               "figures themselves are inside as well, and the page can be sent alone."
+               "\n\n"
+               "The page is written whole or not at all, and its path is printed.",
+        .example = "fathom report outputs\nfathom report outputs -o atlas.html --embed",
+        .globals = "",
+        .own = (const fth_flag[]){{.name = "output",
+                                   .value = FTH_FLAG_FILE,
+                                   .letter = 'o',
+                                   .doc = "write the page there instead of DIR/report.html"},
+                                  {.name = "embed", .doc = "put whole figures into the page"},
+                                  {0}},
+        .run = cli_run_report,
+    },
+    {
+        .name = "serve",
+        .args = "[DIR]",
+        .max_args = 1,
+        .brief = "show the report in a browser, refreshing while jobs run",
+        .doc =
+            "Serves the page of 'fathom report' for DIR, by default the current folder, and "
+            "prints its address; the page asks for new data every two seconds. It only shows: "
+            "nothing can be started, changed or read but the figures and logs of the jobs."
+            "\n\n"
+            "Only this machine can reach it. With --bind and another address, such as 0.0.0.0, "
+            "everybody needs the token that is part of the address printed; it is a new one each "
+            "time unless --token gives it. The connection is not encrypted: on networks you do "
+            "not trust, use a tunnel (ssh -L 8700:localhost:8700 HOST). SIGINT (Ctrl+C) ends it "
+            "with exit code 0.",
+        .example = "fathom serve outputs\nfathom serve outputs --bind 0.0.0.0 --port 9000",
+        .globals = "quiet",
+        .own = (const fth_flag[]){{.name = "port",
+                                   .value = FTH_FLAG_COUNT,
+                                   .doc = "port to listen on, by default 8700; 0 is any free one"},
+                                  {.name = "bind",
+                                   .value = FTH_FLAG_WORD,
+                                   .doc = "address of this machine to listen on, by default "
+                                          "127.0.0.1"},
+                                  {.name = "token",
+                                   .value = FTH_FLAG_WORD,
+                                   .doc = "what others must know, 8 or more letters and digits"},
+                                  {0}},
+        .run = cli_run_serve,
+    },
+    {
         .name = "version",
         .args = "",
         .brief = "show the version and what it was built with",

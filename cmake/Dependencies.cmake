@@ -46,6 +46,12 @@ fth_need_header(lapack.h liblapacke-dev) # declarations of the LAPACK routines
 fth_need_header(dnnl.h libdnnl-dev)
 target_link_libraries(fathom_dependencies INTERFACE Threads::Threads m ${CMAKE_DL_LIBS})
 
+# Of the program alone.
+pkg_check_modules(MICROHTTPD QUIET IMPORTED_TARGET libmicrohttpd)
+if(NOT MICROHTTPD_FOUND)
+    fth_missing("libmicrohttpd" "libmicrohttpd-dev")
+endif()
+
 if(FTH_TESTS)
     pkg_check_modules(CMOCKA QUIET IMPORTED_TARGET cmocka)
     if(NOT CMOCKA_FOUND)

@@ -64,7 +64,10 @@
   /* Colours of terminals and lines that were written over are not for reading. */
   const clean = (log) => log.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, '')
     .split('\n').map((l) => l.slice(l.replace(/\r+$/, '').lastIndexOf('\r') + 1)).join('\n').trimEnd();
-  const link = (file) => (page.live ? 'file?path=' + encodeURIComponent(view.files[file].path) : page.links[file]);
+  const link = (file) => {
+    if (!page.live) return page.links[file];
+    return view.files[file].kind === 'figure' ? 'file?path=' + encodeURIComponent(view.files[file].path) : '';
+  };
   const logLink = (task) => (page.live ? 'log?path=' + encodeURIComponent(view.tasks[task].log_path) : page.logs[task]);
 
   /* ---- jobs of tasks ---- */

@@ -1,0 +1,334 @@
+/* serve.c - `fathom serve`: the report as a page that refreshes itself.
+ *
+ * Read-only, and on this machine alone unless asked: then every request needs a token. Requests are
+ * answered by one thread of libmicrohttpd, one after the other; the main thread waits for the
+ * signal that ends it. A view is read again when it is older than a second.
+ */
+#include "serve.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct server {
+    fth_mem *mem;
+    const char *dir;
+    const char *token; /* NULL: none is needed */
+    fth_view *view;
+    double read_at;
+    fth_err err; /* why there is no view */
+} server;
+
+/* ---- answers ---- */
+
+static enum MHD_Result answer(struct MHD_Connection *c, unsigned status, struct MHD_Response *r,
+                              const char *type)
+{
+    if (!r) return MHD_NO;
+    static const char *const headers[][2] = {
+        {"X-Content-Type-Options", "nosniff"},
+        {"X-Frame-Options", "DENY"},
+        {"Referrer-Policy", "no-referrer"},
+        {"Cross-Origin-Resource-Policy", "same-origin"},
+        {"Cross-Origin-Opener-Policy", "same-origin"},
+        {"Cache-Control", "no-store"},
+    };
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++)
+        MHD_add_response_header(r, headers[i][0], headers[i][1]);
+    MHD_add_response_header(r, "Content-Type", type);
+    /* The page carries a policy of its own; nothing else may do anything at all. */
+    MHD_add_response_header(r, "Content-Security-Policy",
+                            strncmp(type, "text/html", 9) == 0
+                                ? "frame-ancestors 'none'"
+                                : "default-src 'none'; style-src 'unsafe-inline'; sandbox");
+    const enum MHD_Result got = MHD_queue_response(c, status, r);
+    MHD_destroy_response(r);
+    return got;
+}
+
+static enum MHD_Result say(struct MHD_Connection *c, unsigned status, const char *text)
+{
+    struct MHD_Response *r = MHD_create_response_from_buffer(strlen(text), (void *)(uintptr_t)text,
+                                                             MHD_RESPMEM_MUST_COPY);
+    if (r && status == MHD_HTTP_METHOD_NOT_ALLOWED)
+        MHD_add_response_header(r, "Allow", "GET, HEAD");
+    if (r && status == MHD_HTTP_UNAUTHORIZED)
+        MHD_add_response_header(r, "WWW-Authenticate", "Bearer realm=\"fathom\"");
+    return answer(c, status, r, "text/plain; charset=utf-8");
+}
+
+static double clock_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The newest view; when it cannot be read, the one before, if there is one. */
+static const fth_view *get_view(server *s)
+{
+    const double now = clock_now();
+    if (s->view && now - s->read_at < 1) return s->view;
+    fth_view *fresh = NULL;
+    s->err = (fth_err){0};
+    if (fth_view_read(&fresh, s->mem, s->dir, &s->err) == FTH_OK) {
+        fth_view_destroy(s->view);
+        s->view = fresh;
+        s->read_at = now;
+    }
+    return s->view;
+}
+
+static enum MHD_Result send_view(server *s, struct MHD_Connection *c, bool page)
+{
+    const fth_view *view = get_view(s);
+    char *text = NULL;
+    size_t bytes = 0;
+    if (!view) return say(c, MHD_HTTP_INTERNAL_SERVER_ERROR, s->err.text);
+    FILE *f = open_memstream(&text, &bytes);
+    fth_err err = {0};
+    fth_status status = f ? FTH_OK : FTH_E_NOMEM;
+    if (f)
+        status = page ? fth_report_print(view, &(fth_report_options){.live = true}, f, &err)
+                      : fth_view_print_json(view, f, &err);
+    if (f && fclose(f) != 0) status = FTH_E_NOMEM;
+    if (status != FTH_OK) {
+        free(text);
+        return say(c, MHD_HTTP_INTERNAL_SERVER_ERROR, *err.text ? err.text : "no memory");
+    }
+    struct MHD_Response *r = MHD_create_response_from_buffer(bytes, text, MHD_RESPMEM_MUST_FREE);
+    if (!r) free(text);
+    return answer(c, MHD_HTTP_OK, r, page ? "text/html; charset=utf-8" : "application/json");
+}
+
+static enum MHD_Result send_file(server *s, struct MHD_Connection *c, bool log)
+{
+    const char *path = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "path");
+    const fth_view *view = get_view(s);
+    uint64_t size = 0, from = 0;
+    const int fd = view ? serve_open(view, path, log, &size) : -1;
+    if (fd < 0) return say(c, MHD_HTTP_NOT_FOUND, "no such file among the jobs\n");
+    uint64_t n = size;
+    const char *range = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Range");
+    const int kind = serve_range(range, size, &from, &n);
+    char text[96];
+    snprintf(text, sizeof text, "bytes %llu-%llu/%llu", (unsigned long long)from,
+             (unsigned long long)(from + n - 1), (unsigned long long)size);
+    if (kind == 416) {
+        close(fd);
+        snprintf(text, sizeof text, "bytes */%llu", (unsigned long long)size);
+        struct MHD_Response *none =
+            MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+        if (none) MHD_add_response_header(none, "Content-Range", text);
+        return answer(c, MHD_HTTP_RANGE_NOT_SATISFIABLE, none, "text/plain");
+    }
+    struct MHD_Response *r = MHD_create_response_from_fd_at_offset64(n, fd, from);
+    if (!r) {
+        close(fd);
+        return MHD_NO;
+    }
+    MHD_add_response_header(r, "Accept-Ranges", "bytes");
+    if (kind == 206) MHD_add_response_header(r, "Content-Range", text);
+    return answer(c, kind == 206 ? MHD_HTTP_PARTIAL_CONTENT : MHD_HTTP_OK, r,
+                  log ? "text/plain; charset=utf-8" : serve_type(path));
+}
+
+/* ---- who asks ---- */
+
+static bool has_token(const server *s, struct MHD_Connection *c)
+{
+    const char *cookie = MHD_lookup_connection_value(c, MHD_COOKIE_KIND, "fathom");
+    const char *head = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Authorization");
+    if (cookie && serve_same(cookie, s->token)) return true;
+    return head && strncmp(head, "Bearer ", 7) == 0 && serve_same(head + 7, s->token);
+}
+
+/* A token in the address becomes a cookie, and leaves the address. */
+static enum MHD_Result welcome(const server *s, struct MHD_Connection *c)
+{
+    char cookie[512];
+    snprintf(cookie, sizeof cookie, "fathom=%s; Path=/; HttpOnly; SameSite=Strict", s->token);
+    struct MHD_Response *r = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    if (!r) return MHD_NO;
+    MHD_add_response_header(r, "Set-Cookie", cookie);
+    MHD_add_response_header(r, "Location", "/");
+    return answer(c, MHD_HTTP_SEE_OTHER, r, "text/plain");
+}
+
+static enum MHD_Result handle(void *user, struct MHD_Connection *c, const char *url,
+                              const char *method, const char *version, const char *upload,
+                              size_t *upload_bytes, void **request)
+{
+    server *s = user;
+    (void)version, (void)upload, (void)upload_bytes;
+    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+        return say(c, MHD_HTTP_METHOD_NOT_ALLOWED, "this server only shows\n");
+    if (!*request) { /* only its head has been read */
+        *request = s;
+        return MHD_YES;
+    }
+    const char *host = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host");
+    if (!s->token && !serve_host_is_local(host))
+        return say(c, MHD_HTTP_FORBIDDEN, "ask for localhost or 127.0.0.1\n");
+    const char *given = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "token");
+    if (s->token && given && serve_same(given, s->token)) return welcome(s, c);
+    if (s->token && !has_token(s, c))
+        return say(c, MHD_HTTP_UNAUTHORIZED,
+                   "a token is needed: open the address that 'fathom serve' printed\n");
+    if (strcmp(url, "/") == 0) return send_view(s, c, true);
+    if (strcmp(url, "/data.json") == 0) return send_view(s, c, false);
+    if (strcmp(url, "/file") == 0) return send_file(s, c, false);
+    if (strcmp(url, "/log") == 0) return send_file(s, c, true);
+    return say(c, MHD_HTTP_NOT_FOUND, "no such page\n");
+}
+
+/* ---- starting and ending ---- */
+
+typedef struct place {
+    struct sockaddr_storage address;
+    socklen_t bytes;
+    bool loopback;
+    char text[INET6_ADDRSTRLEN + 2]; /* as an address of the web writes it */
+} place;
+
+static fth_status find_place(place *out, const char *bind_to, const char *port, fth_err *err)
+{
+    const char *address = strcmp(bind_to, "localhost") == 0 ? "127.0.0.1" : bind_to;
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC,
+                                   .ai_socktype = SOCK_STREAM,
+                                   .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE};
+    struct addrinfo *found = NULL;
+    if (getaddrinfo(address, port, &hints, &found) != 0 || !found) {
+        FTH_FAIL(err, FTH_E_COMMAND,
+                 "--bind %s: expected an address of this machine, such as "
+                 "127.0.0.1, ::1 or 0.0.0.0",
+                 bind_to);
+        return FTH_E_COMMAND;
+    }
+    memcpy(&out->address, found->ai_addr, found->ai_addrlen);
+    out->bytes = found->ai_addrlen;
+    freeaddrinfo(found);
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)&out->address;
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)&out->address;
+    const bool four = out->address.ss_family == AF_INET;
+    out->loopback =
+        four ? ntohl(v4->sin_addr.s_addr) >> 24 == 127 : IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+    char plain[INET6_ADDRSTRLEN] = "";
+    inet_ntop(out->address.ss_family, four ? (const void *)&v4->sin_addr : &v6->sin6_addr, plain,
+              sizeof plain);
+    snprintf(out->text, sizeof out->text, four ? "%s" : "[%s]", plain);
+    return FTH_OK;
+}
+
+static fth_status listen_there(int *out, const place *where, const char *port, fth_err *err)
+{
+    const int one = 1;
+    *out = socket(where->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (*out >= 0) setsockopt(*out, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (*out >= 0 && bind(*out, (const struct sockaddr *)&where->address, where->bytes) == 0 &&
+        listen(*out, 64) == 0)
+        return FTH_OK;
+    const int code = errno;
+    if (*out >= 0) close(*out);
+    if (code == EADDRINUSE) {
+        FTH_FAIL(err, FTH_E_COMMAND, "port %s of %s is in use", port, where->text);
+        fth_err_hint(err, "choose another with --port; --port 0 takes any that is free");
+    } else {
+        FTH_FAIL(err, FTH_E_COMMAND, "port %s of %s cannot be opened: %s", port, where->text,
+                 strerror(code));
+        fth_err_hint(err, "ports below 1024 belong to the system; --bind takes an address of this "
+                          "machine");
+    }
+    return FTH_E_COMMAND;
+}
+
+static fth_status make_token(char token[33], fth_err *err)
+{
+    unsigned char bytes[16];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return FTH_FAIL(err, FTH_E_STATE, "the system gives no random bytes for a token");
+    for (int i = 0; i < 16; i++) snprintf(token + 2 * i, 3, "%02x", bytes[i]);
+    return FTH_OK;
+}
+
+static fth_status check_token(const char *token, fth_err *err)
+{
+    const size_t n = strlen(token);
+    const size_t plain = strspn(token, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                       "0123456789-._~");
+    if (n >= 8 && n <= 256 && plain == n) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_COMMAND, "--token: expected 8 to 256 letters, digits or -._~");
+}
+
+static void announce(const cli_call *call, const server *s, const place *where, int fd)
+{
+    struct sockaddr_storage real;
+    socklen_t bytes = sizeof real;
+    unsigned port = 0;
+    if (getsockname(fd, (struct sockaddr *)&real, &bytes) == 0)
+        port = ntohs(real.ss_family == AF_INET
+                         ? ((const struct sockaddr_in *)(const void *)&real)->sin_port
+                         : ((const struct sockaddr_in6 *)(const void *)&real)->sin6_port);
+    fprintf(call->out, "http://%s:%u/%s%s\n", where->text, port, s->token ? "?token=" : "",
+            s->token ? s->token : "");
+    if (!cli_get(call, "quiet")) fprintf(stderr, "serving %s, read-only; Ctrl+C ends it\n", s->dir);
+    fflush(call->out);
+}
+
+/* Answer until SIGINT or SIGTERM comes. */
+static fth_status run(const cli_call *call, server *s, const place *where, const char *port,
+                      fth_err *err)
+{
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &ends, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    int fd = -1, got = 0;
+    FTH_TRY(listen_there(&fd, where, port, err));
+    struct MHD_Daemon *daemon = MHD_start_daemon(
+        MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, handle, s, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_CONNECTION_LIMIT, 64u, MHD_OPTION_CONNECTION_TIMEOUT, 30u, MHD_OPTION_END);
+    if (!daemon) {
+        close(fd);
+        return FTH_FAIL(err, FTH_E_STATE, "libmicrohttpd does not start");
+    }
+    announce(call, s, where, fd);
+    sigwait(&ends, &got);
+    MHD_stop_daemon(daemon); /* closes the socket */
+    return FTH_OK;
+}
+
+fth_status cli_run_serve(const cli_call *call, fth_err *err)
+{
+    const char *port = cli_get(call, "port"), *bind_to = cli_get(call, "bind");
+    char token[33];
+    place where = {0};
+    server s = {.dir = call->n_args > 0 ? call->arg[0] : ".", .token = cli_get(call, "token")};
+    if (!port) port = "8700";
+    if (strtoull(port, NULL, 10) > 65535)
+        return FTH_FAIL(err, FTH_E_COMMAND, "--port: expected at most 65535, found %s", port);
+    FTH_TRY(find_place(&where, bind_to ? bind_to : "127.0.0.1", port, err));
+    if (s.token) FTH_TRY(check_token(s.token, err));
+    if (!s.token && !where.loopback) {
+        FTH_TRY(make_token(token, err));
+        s.token = token;
+    }
+    fth_mem_options opt;
+    fth_mem_options_default(&opt);
+    FTH_TRY(fth_mem_create(&s.mem, &opt, err));
+    fth_status status = fth_view_read(&s.view, s.mem, s.dir, err); /* mistakes show at once */
+    s.read_at = clock_now();
+    if (status == FTH_OK) status = run(call, &s, &where, port, err);
+    fth_view_destroy(s.view);
+    const fth_status end = fth_mem_destroy(s.mem, status == FTH_OK ? err : NULL);
+    return status == FTH_OK ? end : status;
+}
