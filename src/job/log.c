@@ -191,7 +191,7 @@ static size_t last_lines(const char *text, size_t n, int lines)
 
 void fth__log_error(const fth__log *log, char *text, size_t bytes)
 {
-    static const char mark[] = "fathom: error ";
+    static const char mark[] = "error FTH-";
     size_t from = last_lines(log->last, log->last_used, ERROR_LINES);
     for (size_t i = 0; i + sizeof mark - 1 <= log->last_used; i++)
         if ((i == 0 || log->last[i - 1] == '\n') &&

@@ -42,7 +42,7 @@ void fth__log_flush(fth__log *log);
  */
 void fth__log_end_text(fth__log *log);
 void fth__log_close(fth__log *log); /* NULL is allowed */
-/* The error at the end of the text: from its first line ("fathom: error ..."), or else the last
+/* The error at the end of the text: from its first line ("error FTH-..."), or else the last
  * lines. Terminated. */
 void fth__log_error(const fth__log *log, char *text, size_t bytes);
 

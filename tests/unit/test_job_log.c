@@ -164,15 +164,15 @@ static void check_error(const char *text, const char *wanted)
 TEST(the_error_is_found_at_the_end)
 {
     check_error("", "");
-    check_error("reading\nfathom: error A\n  hint x\nlater\nfathom: error B\n  hint y\n",
-                "fathom: error B\n  hint y");
+    check_error("reading\nerror FTH-A\n  hint x\nlater\nerror FTH-B\n  hint y\n",
+                "error FTH-B\n  hint y");
     check_error("a\nb\n\n", "a\nb");
     check_error("1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n",
                 "3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14");
     static char long_text[20000];
     memset(long_text, '.', sizeof long_text - 40);
-    strcpy(long_text + sizeof long_text - 40, "\nfathom: error C\n");
-    check_error(long_text, "fathom: error C");
+    strcpy(long_text + sizeof long_text - 40, "\nerror FTH-C\n");
+    check_error(long_text, "error FTH-C");
 }
 
 TEST(a_log_that_cannot_be_made_names_its_path)
