@@ -185,11 +185,14 @@ typedef struct fth_slot {
 } fth_slot;
 
 typedef struct fth_runner_options {
+    fth_mem *mem;
     const char *program;    /* path of the fathom program that runs the stages */
     const char *command;    /* of the runner, for the ledger */
     const char *const *set; /* passed on to every stage */
     int n_sets;
-    const fth_slot *slot; /* slot[0] is the CPU */
+    bool lenient;                   /* passed on */
+    const char *const *environment; /* of the stages: "NAME=value", then NULL; NULL: none */
+    const fth_slot *slot;           /* slot[0] is the CPU */
     int n_slots;
     uint64_t memory_bytes; /* for all tasks together; 0: 90 % of what is free */
     int threads;           /* for all tasks together; 0: one per core that may be used */
@@ -226,6 +229,17 @@ FTH_API FTH_MUST_USE fth_status fth_runner_predict(const fth_jobs *jobs,
  * was stopped, FTH_E_LOCKED when another runner has one of the directories. */
 FTH_API FTH_MUST_USE fth_status fth_runner_run(fth_jobs *jobs, const fth_runner_options *opt,
                                                fth_runner_result *result, fth_err *err);
+/* Where run_status.json of these jobs is, when nothing else is said: in the deepest folder that
+ * holds all their output directories. */
+FTH_API FTH_MUST_USE fth_status fth_jobs_status_path(const fth_jobs *jobs, char *path, size_t bytes,
+                                                     fth_err *err);
+/* Config paths of the jobs that failed or were interrupted, from a run_status.json; stops at the
+ * first `each` that fails. FTH_E_FILE_OPEN when there is no such file. */
+FTH_API FTH_MUST_USE fth_status fth_jobs_failed(fth_mem *mem, const char *path,
+                                                fth_status (*each)(void *user,
+                                                                   const char *config_path,
+                                                                   fth_err *err),
+                                                void *user, fth_err *err);
 /* Ask the runner of a task's directory to end it. */
 FTH_API FTH_MUST_USE fth_status fth_task_cancel(fth_mem *mem, const fth_task *task, fth_err *err);
 /* What interrupted runs left in `dir` and below: temporary files, dead locks, requests; with

@@ -1,0 +1,67 @@
+/* job/graph.h - the tasks of jobs and what each waits for.
+ *
+ * A task is a stage of a job; a shared stage is one task for all jobs of its directory. Task i of
+ * the graph is row i of the view. A task comes after all that it waits for, so one walk from the
+ * first to the last settles everything.
+ */
+#ifndef FTH_JOB_GRAPH_H
+#define FTH_JOB_GRAPH_H
+
+#include "job/pack.h"
+#include "job/view.h"
+
+enum { FTH__GRAPH_SHARED = 8, FTH__GRAPH_STAGES = 32 };
+
+typedef struct fth__dir {
+    const char *path;
+    bool locked;
+    bool begun;   /* its ledger knows of this run */
+    bool crashed; /* the last runner here did not end by itself */
+    int64_t running;
+    int64_t changed; /* tasks whose change is not in the ledger yet */
+    int n_shared;
+    int64_t shared[FTH__GRAPH_SHARED]; /* tasks of shared stages */
+} fth__dir;
+
+typedef enum fth__phase {
+    FTH__PHASE_WAITS, /* for earlier tasks */
+    FTH__PHASE_READY,
+    FTH__PHASE_RUNS,
+    FTH__PHASE_DONE
+} fth__phase;
+
+typedef struct fth__node {
+    const fth_job *job;
+    const fth_stage *stage;
+    int number; /* of the stage in its instrument */
+    int64_t dir;
+    int n_before; /* tasks that it waits for */
+    int64_t before[FTH__GRAPH_STAGES];
+    unsigned missing; /* bit k: stage k is needed and was not asked for */
+    fth__phase phase;
+    bool planned; /* `need` is filled in */
+    fth__pack_task need;
+    fth_state old_state;  /* in the ledger, when the run began */
+    fth_state told;       /* state that the ledger has */
+    bool untold;          /* the view is ahead of the ledger */
+    char old_attempt[48]; /* of one that a dead runner left running */
+} fth__node;
+
+typedef struct fth__graph {
+    fth_mem *mem;
+    fth__dir *dir; /* by path */
+    int64_t n_dirs, cap_dirs;
+    fth__node *node; /* as many as tasks */
+    int64_t cap_nodes;
+} fth__graph;
+
+/* Add the tasks of all jobs to an empty view. */
+fth_status fth__graph_make(fth__graph *graph, fth_mem *mem, const fth_jobs *jobs, fth_view *view,
+                           fth_err *err);
+void fth__graph_clear(fth__graph *graph);
+/* Stage number k of the instrument of a node. */
+const fth_stage *fth__graph_stage(const fth__node *node, int k);
+/* Whether a name is one of those between blanks in `list`; NULL is empty. */
+bool fth__has_word(const char *list, const char *name);
+
+#endif

@@ -1,0 +1,480 @@
+/* runner.c - the run: take all directories, tidy up after who died there, run what is not done.
+ *
+ * One thread, one loop: settle what can be decided, tell the ledgers, start what fits, wait for
+ * the pipes of the processes. Nothing is started before every directory is ours.
+ */
+#include "job/runner.h"
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "mem/heap.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TICKS = 4, WAIT_MS = 100, POLLS = 256 };
+
+int64_t fth__runner_jobs(const fth__runner *r)
+{
+    const fth_job *last = NULL;
+    int64_t n = 0;
+    for (int64_t i = 0; i < r->view->n_tasks; i++) {
+        const fth__node *node = &r->graph.node[i];
+        if (node->phase == FTH__PHASE_DONE || node->job == last) continue;
+        last = node->job;
+        n++;
+    }
+    return n;
+}
+
+/* ---- begin ---- */
+
+static int cores(void)
+{
+    cpu_set_t set;
+    const int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return n > 0 ? n : 1;
+}
+
+static fth_status check_options(const fth_runner_options *opt, fth_err *err)
+{
+    if (!opt->mem || !opt->program || !opt->slot || opt->n_slots < 1)
+        return FTH_FAIL(err, FTH_E_USAGE, "a runner needs memory, a program and a slot");
+    if (opt->n_slots > FTH__PACK_SLOTS)
+        return FTH_FAIL(err, FTH_E_USAGE, "a runner has at most %d slots, not %d", FTH__PACK_SLOTS,
+                        opt->n_slots);
+    if (opt->gpu_only && opt->n_slots < 2) {
+        FTH_FAIL(err, FTH_E_DEVICE, "only GPUs may be used, and there is none that can be");
+        fth_err_hint(err, "leave out --gpu-only, or see what 'fathom doctor' says");
+        return FTH_E_DEVICE;
+    }
+    return FTH_OK;
+}
+
+static fth_status begin(fth__runner *r, const fth_jobs *jobs, const fth_runner_options *opt,
+                        fth_err *err)
+{
+    *r = (fth__runner){.opt = opt, .mem = opt->mem};
+    FTH_TRY(check_options(opt, err));
+    FTH_TRY(fth__who_am_i(&r->me, err));
+    fth__pack_init(&r->pack, opt, cores());
+    FTH_TRY(fth__view_create(&r->view, r->mem, "", err));
+    FTH_TRY(fth__graph_make(&r->graph, r->mem, jobs, r->view, err));
+    char root[FTH__PATH];
+    FTH_TRY(fth_jobs_status_path(jobs, r->status_path, sizeof r->status_path, err));
+    fth__str_copy(root, sizeof root, r->status_path);
+    *strrchr(root, '/') = '\0';
+    FTH_TRY(fth__view_set(r->view, &r->view->root, root, err));
+    FTH_TRY(fth__view_set(r->view, &r->view->host, r->me.host, err));
+    FTH_TRY(fth__view_set(r->view, &r->view->command, opt->command, err));
+    FTH_TRY(fth__view_set(r->view, &r->view->version, fth_version(), err));
+    if (opt->status_path && strlen(opt->status_path) >= sizeof r->status_path)
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "the path of run_status.json is too long");
+    if (opt->status_path) fth__str_copy(r->status_path, sizeof r->status_path, opt->status_path);
+    r->view->started = r->view->now = fth__wall_seconds();
+    r->view->runner_pid = r->me.pid;
+    r->view->budget_bytes = r->pack.slot[0].total_bytes;
+    r->open = r->view->n_tasks;
+    for (int64_t i = 0; i < r->view->n_tasks; i++) r->view->task[i].queued = r->view->started;
+    return FTH_OK;
+}
+
+static void end(fth__runner *r)
+{
+    while (r->n_processes > 0) fth__process_drop(r, r->process[0]);
+    for (int64_t d = r->graph.n_dirs; d-- > 0;)
+        if (r->graph.dir[d].locked) fth__lock_release(r->graph.dir[d].path, &r->me);
+    fth__heap_free(r->mem, r->process);
+    fth__heap_free(r->mem, r->change);
+    fth__heap_free(r->mem, r->ready);
+    fth__heap_free(r->mem, r->ready_task);
+    fth__graph_clear(&r->graph);
+    fth_view_destroy(r->view);
+}
+
+/* ---- the directories ---- */
+
+/* All or none, always in the same order: two runners cannot wait for each other. */
+static fth_status take_locks(fth__runner *r, fth_err *err)
+{
+    for (int64_t d = 0; d < r->graph.n_dirs; d++) {
+        fth__dir *dir = &r->graph.dir[d];
+        fth__who last;
+        const bool crashed = fth__lock_read(dir->path, &last);
+        FTH_TRY(fth__lock_take(dir->path, &r->me, err));
+        dir->locked = true;
+        dir->crashed = crashed;
+    }
+    return FTH_OK;
+}
+
+/* Files of .fathom that no task of this run will want: old requests, locks that were never set. */
+static void tidy_folder(const char *dir)
+{
+    char path[FTH__PATH];
+    if (!fth__fathom_path(path, dir, "")) return;
+    DIR *folder = opendir(path);
+    if (!folder) return;
+    for (const struct dirent *e; (e = readdir(folder)) != NULL;) {
+        const size_t n = strlen(e->d_name);
+        const bool lock =
+            strncmp(e->d_name, "lock.", 5) == 0 && n > 4 && strcmp(e->d_name + n - 4, ".tmp") == 0;
+        if (lock || strncmp(e->d_name, "cancel.", 7) == 0) unlinkat(dirfd(folder), e->d_name, 0);
+    }
+    closedir(folder);
+}
+
+/* What the ledger says of one task of ours. */
+static void remember(fth__runner *r, int64_t i, const fth_task *old, bool *orphans)
+{
+    fth__node *node = &r->graph.node[i];
+    node->old_state = node->told = old->state;
+    if (old->state != FTH_STATE_RUNNING) return;
+    fth__str_copy(node->old_attempt, sizeof node->old_attempt, old->attempt);
+    *orphans = true;
+}
+
+/* The history of a directory; processes that a dead runner left there are ended, whether their
+ * task is asked for now or not. */
+static fth_status recover(fth__runner *r, int64_t d, fth_err *err)
+{
+    fth__dir *dir = &r->graph.dir[d];
+    fth_view *old = NULL;
+    FTH_TRY(fth__view_create(&old, r->mem, dir->path, err));
+    fth_status s = fth__ledger_read(old, dir->path, err);
+    bool orphans = dir->crashed;
+    int64_t from = 0;
+    for (int64_t k = 0; s == FTH_OK && k < old->n_tasks; k++) {
+        const fth_task *task = &old->task[k];
+        if (task->state == FTH_STATE_RUNNING && !fth__attempt_kill(task->pid, task->attempt, 10))
+            s = FTH_FAIL(err, FTH_E_LOCKED,
+                         "%s: process %lld of an earlier run works on %s and cannot be ended",
+                         dir->path, (long long)task->pid, task->id);
+        for (int64_t n = 0; n < r->view->n_tasks; n++, from++) {
+            if (from >= r->view->n_tasks) from = 0; /* both are in much the same order */
+            if (r->graph.node[from].dir != d || strcmp(r->view->task[from].id, task->id) != 0)
+                continue;
+            remember(r, from, task, &orphans);
+            break;
+        }
+    }
+    fth_view_destroy(old);
+    if (s == FTH_OK) tidy_folder(dir->path);
+    if (s == FTH_OK && orphans) fth__leftover_sweep(dir->path, 0);
+    return s;
+}
+
+/* ---- starting ---- */
+
+/* Ready tasks in their order, at most so many that each can be planned at once. */
+static fth_status collect_ready(fth__runner *r, int64_t *n, fth_err *err)
+{
+    const int64_t most = 2 * (int64_t)r->pack.jobs + 8;
+    *n = 0;
+    FTH_TRY(fth__grow(r->mem, &r->ready, &r->cap_ready, most, err));
+    FTH_TRY(fth__grow(r->mem, &r->ready_task, &r->cap_ready_task, most, err));
+    for (int k = 0; k < FTH__GRAPH_STAGES && *n < most; k++)
+        for (int64_t i = 0; i < r->view->n_tasks && *n < most; i++) {
+            fth__node *node = &r->graph.node[i];
+            if (node->phase != FTH__PHASE_READY || node->number != k) continue;
+            fth_err why = {0};
+            if (!node->planned && fth__runner_plan(r, i, &why) != FTH_OK) {
+                char text[4096];
+                fth_err_format(&why, text, sizeof text);
+                FTH_TRY(fth__view_set(r->view, &r->view->task[i].error, text, err));
+                FTH_TRY(fth__view_set(r->view, &r->view->task[i].reason, why.text, err));
+                FTH_TRY(fth__runner_change(r, i, FTH_STATE_FAILED, why.text, err));
+                continue;
+            }
+            r->ready[*n] = node->need;
+            r->ready_task[(*n)++] = i;
+        }
+    return FTH_OK;
+}
+
+static int64_t count_ready(const fth__runner *r)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < r->view->n_tasks; i++) n += r->graph.node[i].phase == FTH__PHASE_READY;
+    return n;
+}
+
+/* Whether somebody asked for the task to be left out. */
+static bool was_cancelled(const fth_task *task)
+{
+    char name[300], path[FTH__PATH];
+    snprintf(name, sizeof name, "cancel.%s", task->id);
+    return fth__fathom_path(path, task->output_dir, name) && unlink(path) == 0;
+}
+
+static fth_status start_ready(fth__runner *r, fth_err *err)
+{
+    for (;;) {
+        int64_t n;
+        fth__reservation held;
+        if (r->pack.running >= r->pack.jobs) return FTH_OK;
+        FTH_TRY(collect_ready(r, &n, err));
+        const int64_t k = fth__pack_next(&r->pack, r->ready, n, count_ready(r), &held);
+        if (k < 0) return FTH_OK;
+        for (int64_t j = 0; j < n; j++)
+            if (j != k && fth__pack_before(&r->ready[j], &r->ready[k]))
+                r->graph.node[r->ready_task[j]].need.passed++;
+        const int64_t i = r->ready_task[k];
+        if (was_cancelled(&r->view->task[i])) {
+            FTH_TRY(fth__view_set(r->view, &r->view->task[i].reason, "cancelled by request", err));
+            FTH_TRY(fth__runner_change(r, i, FTH_STATE_INTERRUPTED, "cancelled by request", err));
+            continue;
+        }
+        FTH_TRY(fth__runner_start(r, i, &held, err));
+        FTH_TRY(fth__runner_flush(r, err)); /* who is killed now is found by the next runner */
+    }
+}
+
+/* ---- waiting ---- */
+
+static void wait_for_pipes(fth__runner *r)
+{
+    struct pollfd polls[POLLS];
+    nfds_t n = 0;
+    for (int64_t k = 0; k < r->n_processes && n + 2 <= POLLS; k++) {
+        const fth__child *child = &r->process[k]->child;
+        if (child->output >= 0) polls[n++] = (struct pollfd){.fd = child->output, .events = POLLIN};
+        if (child->progress >= 0)
+            polls[n++] = (struct pollfd){.fd = child->progress, .events = POLLIN};
+    }
+    poll(polls, n, WAIT_MS); /* a signal ends it early, which is what it is for */
+    for (int64_t k = 0; k < r->n_processes; k++) fth__process_read(r, r->process[k]);
+}
+
+static fth_status reap(fth__runner *r, fth_err *err)
+{
+    for (int64_t k = 0; k < r->n_processes;) {
+        fth__process *p = r->process[k];
+        if (!fth__child_reap(&p->child)) {
+            k++;
+            continue;
+        }
+        FTH_TRY(fth__process_end(r, p, err));
+    }
+    return FTH_OK;
+}
+
+/* Requests to end one task. */
+static void look_for_requests(fth__runner *r)
+{
+    for (int64_t k = 0; k < r->n_processes; k++)
+        if (was_cancelled(&r->view->task[r->process[k]->task]))
+            fth__process_ask(r, r->process[k], "cancelled by request");
+}
+
+static void tick(fth__runner *r)
+{
+    r->view->now = fth__wall_seconds();
+    for (int64_t k = 0; k < r->n_processes; k++) fth__process_show(r, r->process[k]);
+    look_for_requests(r);
+    for (int64_t d = 0; d < r->graph.n_dirs; d++)
+        if (r->graph.dir[d].running > 0) fth__live_write(r->view, r->graph.dir[d].path);
+    if (r->opt->show) r->opt->show(r->opt->user, r->view, -1);
+}
+
+/* ---- stopping ---- */
+
+static void kill_late(fth__runner *r, bool at_once)
+{
+    const double now = fth__clock_seconds();
+    for (int64_t k = 0; k < r->n_processes; k++) {
+        fth__process *p = r->process[k];
+        if (p->killed || (!at_once && (p->kill_at == 0 || now < p->kill_at))) continue;
+        if (!p->why_ended) p->why_ended = "the run was stopped";
+        p->killed = true;
+        fth__child_signal(&p->child, SIGKILL);
+    }
+}
+
+static fth_status stop_all(fth__runner *r, fth_err *err)
+{
+    const char *why = "the run was stopped";
+    for (int64_t k = 0; k < r->n_processes; k++) fth__process_ask(r, r->process[k], why);
+    for (int64_t i = 0; i < r->view->n_tasks; i++) {
+        const fth__phase phase = r->graph.node[i].phase;
+        if (phase != FTH__PHASE_WAITS && phase != FTH__PHASE_READY) continue;
+        FTH_TRY(fth__view_set(r->view, &r->view->task[i].reason, why, err));
+        FTH_TRY(fth__runner_change(r, i, FTH_STATE_INTERRUPTED, why, err));
+    }
+    return FTH_OK;
+}
+
+static fth_status look_for_stop(fth__runner *r, fth_err *err)
+{
+    const int stop = r->opt->stop ? r->opt->stop(r->opt->user) : 0;
+    if (stop > 0 && r->stop == 0) FTH_TRY(stop_all(r, err));
+    if (stop > r->stop) r->stop = stop;
+    kill_late(r, r->stop > 1);
+    return FTH_OK;
+}
+
+/* ---- the loop ---- */
+
+static fth_status loop(fth__runner *r, fth_err *err)
+{
+    double next = fth__clock_seconds();
+    for (;;) {
+        FTH_TRY(look_for_stop(r, err));
+        FTH_TRY(fth__runner_settle(r, err));
+        FTH_TRY(fth__runner_flush(r, err));
+        if (r->stop == 0) FTH_TRY(start_ready(r, err));
+        if (r->n_processes == 0) {
+            if (r->open == 0) return fth__runner_flush(r, err);
+            continue; /* what just failed lets others be settled */
+        }
+        wait_for_pipes(r);
+        FTH_TRY(reap(r, err));
+        if (fth__clock_seconds() < next) continue;
+        tick(r);
+        next = fth__clock_seconds() + 1.0 / TICKS;
+    }
+}
+
+static void count(const fth_view *view, fth_runner_result *result)
+{
+    *result = (fth_runner_result){.seconds = view->now - view->started};
+    for (int64_t i = 0; i < view->n_tasks; i++) {
+        const fth_task *task = &view->task[i];
+        result->cached += task->cached;
+        switch (task->state) {
+        case FTH_STATE_COMPLETED: result->completed++; break;
+        case FTH_STATE_FAILED: result->failed++; break;
+        case FTH_STATE_SKIPPED: result->skipped++; break;
+        case FTH_STATE_BLOCKED: result->blocked++; break;
+        case FTH_STATE_INTERRUPTED: result->interrupted++; break;
+        case FTH_STATE_PENDING:
+        case FTH_STATE_RUNNING:
+        case FTH_STATE_COUNT: break;
+        }
+    }
+}
+
+/* The first few tasks in a state, as "liver_svgp/train, ...". */
+static void list_tasks(const fth_view *view, fth_state state, char *text, size_t bytes)
+{
+    enum { MOST = 4 };
+    fth__text t;
+    int n = 0;
+    fth__text_init(&t, text, bytes);
+    for (int64_t i = 0; i < view->n_tasks && n < MOST; i++)
+        if (view->task[i].state == state)
+            fth__text_add(&t, "%s%s/%s", n++ ? ", " : "", view->task[i].job, view->task[i].stage);
+}
+
+static fth_status verdict(const fth__runner *r, const fth_runner_result *n, fth_err *err)
+{
+    char names[400];
+    if (r->stop > 0)
+        return FTH_FAIL(err, FTH_E_CANCELLED, "the run was stopped: %lld tasks were interrupted",
+                        (long long)n->interrupted);
+    if (n->failed > 0 || n->blocked > 0) {
+        const fth_state state = n->failed ? FTH_STATE_FAILED : FTH_STATE_BLOCKED;
+        const int64_t bad = n->failed ? n->failed : n->blocked;
+        list_tasks(r->view, state, names, sizeof names);
+        return FTH_FAIL(err, FTH_E_JOB_FAILED, "%lld of %lld tasks %s: %s%s", (long long)bad,
+                        (long long)r->view->n_tasks, n->failed ? "failed" : "are blocked", names,
+                        bad > 4 ? ", ..." : "");
+    }
+    if (n->interrupted > 0) {
+        list_tasks(r->view, FTH_STATE_INTERRUPTED, names, sizeof names);
+        return FTH_FAIL(err, FTH_E_CANCELLED, "interrupted: %s", names);
+    }
+    return FTH_OK;
+}
+
+static fth_status prepare(fth__runner *r, fth_jobs *jobs, fth_err *err)
+{
+    fth__runner_point(r, "before_lock");
+    FTH_TRY(take_locks(r, err));
+    fth__runner_point(r, "after_lock");
+    FTH_TRY(fth_jobs_generate(jobs, false, NULL, err));
+    for (int64_t d = 0; d < r->graph.n_dirs; d++) FTH_TRY(recover(r, d, err));
+    return FTH_OK;
+}
+
+static fth_status close_ledgers(fth__runner *r, fth_err *err)
+{
+    fth_status s = FTH_OK;
+    r->view->now = r->view->ended = fth__wall_seconds();
+    for (int64_t d = 0; d < r->graph.n_dirs; d++) {
+        if (!r->graph.dir[d].begun) continue;
+        const fth_status one =
+            fth__ledger_end(r->view, r->graph.dir[d].path, s == FTH_OK ? err : NULL);
+        if (s == FTH_OK) s = one;
+    }
+    r->exported = false;
+    return s == FTH_OK ? fth__runner_flush(r, err) : s;
+}
+
+fth_status fth_runner_run(fth_jobs *jobs, const fth_runner_options *opt, fth_runner_result *result,
+                          fth_err *err)
+{
+    fth__runner r;
+    fth_runner_result n = {0};
+    fth_status s = begin(&r, jobs, opt, err);
+    if (s == FTH_OK) s = prepare(&r, jobs, err);
+    if (s == FTH_OK) s = loop(&r, err);
+    if (s == FTH_OK) s = close_ledgers(&r, err);
+    if (r.view) {
+        r.view->now = fth__wall_seconds();
+        count(r.view, &n);
+        if (s == FTH_OK && opt->show) opt->show(opt->user, r.view, -1);
+        if (s == FTH_OK) s = verdict(&r, &n, err);
+    }
+    if (result) *result = n;
+    if (r.view) fth__runner_point(&r, "before_release");
+    end(&r);
+    if (opt->point) opt->point(opt->user, "at_end");
+    return s;
+}
+
+/* ---- without writing anything ---- */
+
+static fth_status predict_all(fth__runner *r, fth_err *err)
+{
+    FTH_TRY(fth__runner_settle(r, err));
+    for (int64_t i = 0; i < r->view->n_tasks; i++) {
+        fth__node *node = &r->graph.node[i];
+        fth_task *task = &r->view->task[i];
+        fth_err why = {0};
+        if (node->phase == FTH__PHASE_DONE) continue;
+        const fth_status s = fth__runner_plan(r, i, &why);
+        if (s != FTH_OK) FTH_TRY(fth__view_set(r->view, &task->error, why.text, err));
+        if (node->phase == FTH__PHASE_WAITS) {
+            char reason[300];
+            const fth_task *before = &r->view->task[node->before[0]];
+            snprintf(reason, sizeof reason, "after %s/%s", before->job, before->stage);
+            FTH_TRY(fth__view_set(r->view, &task->reason, reason, err));
+        }
+    }
+    return FTH_OK;
+}
+
+fth_status fth_runner_predict(const fth_jobs *jobs, const fth_runner_options *opt, fth_view **out,
+                              fth_err *err)
+{
+    fth__runner r;
+    *out = NULL;
+    fth_status s = begin(&r, jobs, opt, err);
+    r.dry = true;
+    if (s == FTH_OK) s = predict_all(&r, err);
+    if (s == FTH_OK) {
+        *out = r.view;
+        r.view->runner_pid = 0;
+        r.view = NULL;
+    }
+    end(&r);
+    return s;
+}

@@ -1,0 +1,96 @@
+/* job/runner.h - what the files of the runner share.
+ *
+ *   runner.c   the run: locks, the loop, the end
+ *   settle.c   what becomes of a task whose turn has come: cached, blocked, skipped, ready
+ *   process.c  tasks as processes: command line, log, progress, what the end of one means
+ *   change.c   every change of a state: ledger first, then run_status.json, then who looks on
+ *
+ * The view is the truth of the run; the ledgers follow it by one transaction for each change, and
+ * the records of the stages decide what is done when both are gone.
+ */
+#ifndef FTH_JOB_RUNNER_H
+#define FTH_JOB_RUNNER_H
+
+#include "job/graph.h"
+#include "job/ledger.h"
+#include "job/log.h"
+#include "job/progress.h"
+#include "job/record.h"
+#include "job/spawn.h"
+
+/* A task that runs. */
+typedef struct fth__process {
+    int64_t task;
+    fth__child child;
+    int64_t pid; /* also when it was reaped */
+    fth__reservation held;
+    fth__log *log;
+    double started; /* on the clock that only moves forward */
+    double kill_at; /* of a task that was asked to end; 0: it was not */
+    bool killed, heard;
+    const char *why_ended; /* of a task that was asked to end */
+    fth__progress progress;
+    fth__lines text, told; /* of its two pipes */
+    char bar[512];         /* the last line of a bar: it is written when the text ends */
+} fth__process;
+
+typedef struct fth__runner {
+    const fth_runner_options *opt;
+    fth_mem *mem;
+    fth_view *view;
+    fth__graph graph;
+    fth__pack pack;
+    fth__who me;
+    fth__process **process;
+    int64_t n_processes, cap_processes;
+    int64_t open; /* tasks that are not done */
+    int64_t attempts;
+    bool dry; /* nothing is written */
+    bool exported, export_failed;
+    int stop;
+    char status_path[4096];
+    fth__ledger_change *change; /* room for a transaction */
+    int64_t cap_changes;
+    fth__pack_task *ready; /* room for the choice of the next */
+    int64_t *ready_task;
+    int64_t cap_ready, cap_ready_task;
+} fth__runner;
+
+void fth__runner_point(const fth__runner *r, const char *name);
+/* Jobs that have something to do: how many may want memory and threads at a time. */
+int64_t fth__runner_jobs(const fth__runner *r);
+
+/* ---- settle.c ---- */
+
+/* Walk over all tasks once: those that can be decided are. */
+fth_status fth__runner_settle(fth__runner *r, fth_err *err);
+/* Predicted peaks of a ready task. FTH_E_NO_FIT: it never fits. */
+fth_status fth__runner_plan(fth__runner *r, int64_t task, fth_err *err);
+/* Fill in what a record says of a task that completed. */
+fth_status fth__runner_take_record(fth__runner *r, int64_t task, const fth__record *record,
+                                   fth_err *err);
+
+/* ---- process.c ---- */
+
+/* Start a task with what was reserved for it. A task that cannot be started has failed, which is
+ * no error here. */
+fth_status fth__runner_start(fth__runner *r, int64_t task, fth__reservation *held, fth_err *err);
+/* Read what there is of its pipes. */
+void fth__process_read(fth__runner *r, fth__process *p);
+/* After its end was seen: log, record, state; `p` is gone. */
+fth_status fth__process_end(fth__runner *r, fth__process *p, fth_err *err);
+/* Ask it to end; after the grace it is killed. */
+void fth__process_ask(fth__runner *r, fth__process *p, const char *why);
+void fth__process_drop(fth__runner *r, fth__process *p); /* without a word: after an error */
+/* Progress and memory into the view. */
+void fth__process_show(fth__runner *r, fth__process *p);
+
+/* ---- change.c ---- */
+
+/* A new state, with a note for the history; told to the ledger by fth__runner_flush. */
+fth_status fth__runner_change(fth__runner *r, int64_t task, fth_state to, const char *note,
+                              fth_err *err);
+/* Transactions, then the export. */
+fth_status fth__runner_flush(fth__runner *r, fth_err *err);
+
+#endif

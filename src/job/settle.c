@@ -1,0 +1,241 @@
+/* settle.c - what becomes of a task when all it waits for is done.
+ *
+ * Decided late, when the results before it are there: a stage that ran again and left the same
+ * bytes makes nothing after it run. A record decides, not the ledger, which may be one step behind
+ * when its runner was killed.
+ */
+#include "job/runner.h"
+
+#include "base/str.h"
+
+#include <string.h>
+
+enum { REASON = 512 };
+
+/* ---- what a record says ---- */
+
+static fth_status take_files(fth__runner *r, int64_t i, const fth__record *record, fth_err *err)
+{
+    fth__view_drop_files(r->view, i);
+    for (int64_t k = 0; k < record->n_files; k++)
+        FTH_TRY(fth__view_add_file(r->view, i, &record->file[k], err));
+    return FTH_OK;
+}
+
+fth_status fth__runner_take_record(fth__runner *r, int64_t i, const fth__record *record,
+                                   fth_err *err)
+{
+    fth_task *task = &r->view->task[i];
+    const fth_stage_result *from = &record->result;
+    task->started = record->started;
+    task->seconds = from->seconds;
+    task->planned_bytes = from->plan.host_bytes;
+    task->device_planned_bytes = from->plan.device_bytes;
+    task->planned_seconds = from->plan.seconds;
+    task->ledger_bytes = from->ledger_bytes;
+    task->peak_bytes = from->growth_bytes;
+    task->read_bytes = from->read_bytes;
+    task->written_bytes = from->written_bytes;
+    task->io_seconds = from->io_seconds;
+    task->compute_seconds = from->compute_seconds;
+    task->device_seconds = from->device_seconds;
+    task->config_hash = record->config_hash;
+    task->input_hash = record->input_hash;
+    FTH_TRY(fth__view_set(r->view, &task->device, from->device, err));
+    FTH_TRY(fth__view_set(r->view, &task->bound_by, from->bound_by, err));
+    FTH_TRY(fth__view_set(r->view, &task->attempt, record->attempt, err));
+    return take_files(r, i, record, err);
+}
+
+/* ---- decisions ---- */
+
+static fth_status decide(fth__runner *r, int64_t i, fth_state state, const char *reason,
+                         fth_err *err)
+{
+    FTH_TRY(fth__view_set(r->view, &r->view->task[i].reason, reason, err));
+    return fth__runner_change(r, i, state, reason, err);
+}
+
+/* The first task before this one that did not complete, or -1; `wait` when one is not done yet. */
+static int64_t look_before(const fth__runner *r, const fth__node *node, bool *wait)
+{
+    *wait = false;
+    for (int k = 0; k < node->n_before; k++) {
+        const int64_t b = node->before[k];
+        if (r->graph.node[b].phase != FTH__PHASE_DONE)
+            *wait = true;
+        else if (r->view->task[b].state != FTH_STATE_COMPLETED)
+            return b;
+    }
+    return -1;
+}
+
+static fth_status skip(fth__runner *r, int64_t i, int64_t because, fth_err *err)
+{
+    const fth_task *before = &r->view->task[because];
+    static const char *const what[FTH_STATE_COUNT] = {
+        [FTH_STATE_FAILED] = "failed",
+        [FTH_STATE_SKIPPED] = "was skipped",
+        [FTH_STATE_BLOCKED] = "is blocked",
+        [FTH_STATE_INTERRUPTED] = "was interrupted",
+    };
+    char reason[REASON];
+    snprintf(reason, sizeof reason, "%s/%s %s", before->job, before->stage,
+             what[before->state] ? what[before->state] : "did not complete");
+    return decide(r, i, FTH_STATE_SKIPPED, reason, err);
+}
+
+/* A stage that was not asked for has to have left its results. */
+static fth_status check_missing(fth__runner *r, int64_t i, bool *blocked, fth_err *err)
+{
+    const fth__node *node = &r->graph.node[i];
+    *blocked = false;
+    for (int k = 0; node->missing >> k; k++) {
+        if (!(node->missing >> k & 1)) continue;
+        const fth_stage *stage = fth__graph_stage(node, k);
+        char id[256], reason[REASON];
+        fth__task_id(id, sizeof id, stage, node->job->model);
+        fth__record *record = NULL;
+        const fth_status s = fth__record_read(&record, r->mem, node->job->output_dir, id, NULL);
+        const bool found = s == FTH_OK && record;
+        fth__record_destroy(record);
+        if (s == FTH_E_NOMEM) return FTH_FAIL(err, s, "no memory for the record of %s", id);
+        if (found) continue;
+        *blocked = true;
+        snprintf(reason, sizeof reason,
+                 "needs the results of '%s', which has not run; run '%s %s', or 'all'", stage->name,
+                 stage->name, node->stage->name);
+        return decide(r, i, FTH_STATE_BLOCKED, reason, err);
+    }
+    return FTH_OK;
+}
+
+/* ---- cached ---- */
+
+static fth_status complete(fth__runner *r, int64_t i, const fth__record *record, bool adopted,
+                           fth_err *err)
+{
+    fth_task *task = &r->view->task[i];
+    FTH_TRY(fth__runner_take_record(r, i, record, err));
+    task->cached = !adopted;
+    FTH_TRY(decide(r, i, FTH_STATE_COMPLETED,
+                   adopted ? "finished while its runner was gone" : "cached", err));
+    task->ended = record->ended;
+    return FTH_OK;
+}
+
+/* Why a task has to run although a record may be there; "" when the record decides. */
+static const char *forced(const fth__runner *r, const fth__node *node)
+{
+    if (r->opt->force) return "--force";
+    return fth__has_word(r->opt->rerun, node->stage->name) ? "--rerun" : "";
+}
+
+static fth_status check_record(fth__runner *r, int64_t i, char *reason, bool *done, fth_err *err)
+{
+    const fth__node *node = &r->graph.node[i];
+    fth__record *record = NULL;
+    fth_err broken = {0};
+    *done = false;
+    fth_status s =
+        fth__record_read(&record, r->mem, node->job->output_dir, r->view->task[i].id, &broken);
+    if (s == FTH_E_NOMEM) return FTH_FAIL(err, s, "%s", broken.text);
+    if (s != FTH_OK) { /* a damaged record is no record */
+        snprintf(reason, REASON, "its record cannot be read: %.400s", broken.text);
+        return FTH_OK;
+    }
+    if (!record) return FTH_OK;
+    bool same = false;
+    const bool adopted = node->old_attempt[0] && strcmp(node->old_attempt, record->attempt) == 0;
+    snprintf(reason, REASON, "%s", adopted ? "" : forced(r, node));
+    if (!reason[0])
+        s = fth__record_check(record, node->job, node->stage, &same, reason, REASON, err);
+    if (s == FTH_OK && same) {
+        s = complete(r, i, record, adopted, err);
+        *done = s == FTH_OK;
+    }
+    fth__record_destroy(record);
+    return s;
+}
+
+static fth_status settle_one(fth__runner *r, int64_t i, fth_err *err)
+{
+    fth__node *node = &r->graph.node[i];
+    bool wait, done;
+    const int64_t bad = look_before(r, node, &wait);
+    if (bad >= 0) return skip(r, i, bad, err);
+    if (wait) return FTH_OK;
+    FTH_TRY(check_missing(r, i, &done, err));
+    if (done) return FTH_OK;
+    char reason[REASON] = "";
+    FTH_TRY(check_record(r, i, reason, &done, err));
+    if (done) return FTH_OK;
+    node->phase = FTH__PHASE_READY;
+    return fth__view_set(r->view, &r->view->task[i].reason, reason, err);
+}
+
+fth_status fth__runner_settle(fth__runner *r, fth_err *err)
+{
+    for (int64_t i = 0; i < r->view->n_tasks; i++)
+        if (r->graph.node[i].phase == FTH__PHASE_WAITS) FTH_TRY(settle_one(r, i, err));
+    return FTH_OK;
+}
+
+/* ---- predicted peaks ---- */
+
+static fth_status predict(fth__runner *r, int64_t i, const char *device, uint64_t budget,
+                          fth_stage_result *out, fth_err *err)
+{
+    const fth__node *node = &r->graph.node[i];
+    fth_stage_options opt = {.job = node->job, .stage = node->stage};
+    fth_options_default(&opt.engine);
+    opt.engine.mem.budget_bytes = budget;
+    opt.engine.threads = r->pack.threads; /* fewer need less */
+    opt.engine.device = device;
+    opt.engine.scratch_dir = r->opt->scratch;
+    return fth_stage_predict(&opt, NULL, out, err);
+}
+
+/* Within the share of a job when it can be, else with all that there is. What cannot be planned
+ * yet takes its share; when it runs, it says itself what is wrong. */
+static fth_status predict_host(fth__runner *r, int64_t i, const char *device, uint64_t *host,
+                               fth_stage_plan *plan, fth_err *err)
+{
+    const uint64_t share = fth__pack_share(&r->pack, fth__runner_jobs(r));
+    fth_stage_result result = {0};
+    fth_err no = {0};
+    fth_status s = predict(r, i, device, share, &result, &no);
+    if (s == FTH_E_NO_FIT || s == FTH_E_BUDGET) {
+        fth_err_clear(&no);
+        s = predict(r, i, device, r->pack.slot[0].total_bytes, &result, &no);
+    }
+    if (s == FTH_E_NO_FIT) {
+        if (err) *err = no;
+        return s;
+    }
+    *plan = s == FTH_OK ? result.plan : (fth_stage_plan){0};
+    *host = plan->host_bytes ? plan->host_bytes : share;
+    return FTH_OK;
+}
+
+fth_status fth__runner_plan(fth__runner *r, int64_t i, fth_err *err)
+{
+    fth__node *node = &r->graph.node[i];
+    fth_task *task = &r->view->task[i];
+    fth__pack_task *need = &node->need;
+    fth_stage_plan plan = {0};
+    *need = (fth__pack_task){.number = i, .stage = node->number, .passed = need->passed};
+    node->planned = true;
+    if (r->pack.n_slots > 1 &&
+        predict_host(r, i, r->opt->slot[1].device, &need->host_bytes, &plan, NULL) == FTH_OK) {
+        need->gpu_bytes = plan.device_bytes;
+        need->device = plan.device_bytes > 0;
+        task->device_planned_bytes = plan.device_bytes;
+    }
+    const fth_status s = predict_host(r, i, "cpu", &need->cpu_bytes, &plan, err);
+    if (s != FTH_OK && !need->device) return s;
+    if (s != FTH_OK) need->cpu_bytes = UINT64_MAX; /* a GPU, or nothing */
+    task->planned_bytes = need->device ? need->host_bytes : plan.host_bytes;
+    task->planned_seconds = plan.seconds;
+    return fth__pack_fits(&r->pack, need, err) ? FTH_OK : FTH_E_NO_FIT;
+}
