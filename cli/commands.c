@@ -2,6 +2,8 @@
  * and completions are written from it by help.c and tools/gen_cli_docs.c. */
 #include "cli.h"
 #include "doctor.h"
+#include "runs.h"
+#include "stage.h"
 
 #include <string.h>
 
@@ -34,7 +36,66 @@ const fth_flag cli_globals[] = {
 };
 const int cli_n_globals = sizeof cli_globals / sizeof cli_globals[0];
 
+static const fth_flag plan_flags[] = {
+    {.name = "config",
+     .value = FTH_FLAG_PATH,
+     .letter = 'c',
+     .doc = "config of one job or of many, or a folder"},
+    {.name = "set", .value = FTH_FLAG_SET, .many = true, .doc = "change one key of the config"},
+    {.name = "lenient", .doc = "unknown keys of the config are notices"},
+    {0}};
+
+static const fth_flag run_flags[] = {
+    {.name = "config",
+     .value = FTH_FLAG_PATH,
+     .letter = 'c',
+     .many = true,
+     .doc = "config, or folder with configs"},
+    {.name = "config-name",
+     .value = FTH_FLAG_WORD,
+     .doc = "name of the configs to look for in folders; general.yaml by itself"},
+    {.name = "set",
+     .value = FTH_FLAG_SET,
+     .many = true,
+     .doc = "change one key of every config, as in training.max_iter=100"},
+    {.name = "skip-general", .doc = "in folders, take every config that is not general"},
+    {.name = "lenient", .doc = "unknown keys of configs are notices"},
+    {.name = "jobs",
+     .value = FTH_FLAG_COUNT,
+     .letter = 'j',
+     .doc = "most tasks at a time; as many as threads by itself"},
+    {.name = "jobs-per-device",
+     .value = FTH_FLAG_COUNT,
+     .doc = "most tasks on one GPU; as many as fit by itself"},
+    {.name = "gpu-only", .doc = "tasks that can use a GPU wait for one"},
+    {.name = "failed", .doc = "only jobs that failed or were interrupted, from run_status.json"},
+    {.name = "force", .doc = "run everything again, whatever is cached"},
+    {.name = "rerun",
+     .value = FTH_FLAG_WORD,
+     .many = true,
+     .doc = "run this stage again, whatever is cached"},
+    {.name = "dry-run", .doc = "show jobs, paths, order, predicted memory and time; write nothing"},
+    {.name = "no-live", .doc = "one line for each change instead of a table"},
+    {.name = "status", .value = FTH_FLAG_FILE, .doc = "where to write run_status.json"},
+    {0}};
+
 const cli_command cli_commands[] = {
+    {
+        .name = "cancel",
+        .args = "JOB",
+        .max_args = 1,
+        .brief = "end one job that runs, and let the others go on",
+        .doc = "Asks the runner of the job's directory to end its running stage; what can be saved "
+               "is saved, and the stages after it are skipped. The name may be the end of one, as "
+               "long as it fits only one job; 'JOB/STAGE' names a stage.",
+        .example = "fathom cancel liver_svgp\nfathom cancel liver_svgp/train --dir outputs",
+        .globals = "quiet",
+        .own = (const fth_flag[]){{.name = "dir",
+                                   .value = FTH_FLAG_DIR,
+                                   .doc = "folder with the results; the current one by itself"},
+                                  {0}},
+        .run = cli_run_cancel,
+    },
     {
         .name = "doctor",
         .args = "",
@@ -78,6 +139,39 @@ const cli_command cli_commands[] = {
         .example = "fathom help doctor",
         .globals = "",
         .run = cli_run_help,
+    },
+    {
+        .name = "plan",
+        .args = "",
+        .brief = "show what every stage of a config would take, and run none",
+        .doc = "Plans all stages of the jobs of a config within the memory allowed, from metadata "
+               "alone, and writes nothing. The exit code is 4 when one does not fit.",
+        .example = "fathom plan -c configs/liver/svgp.yaml --memory 8G",
+        .globals = "memory device threads seed json scratch log",
+        .own = plan_flags,
+        .run = cli_run_plan,
+    },
+    {
+        .name = "run",
+        .args = "STAGE...|all",
+        .max_args = 16,
+        .brief = "run the stages of all jobs that some configs stand for",
+        .doc = "Finds the configs, expands general ones into one job for each model, and refuses "
+               "two jobs that would write to one place before anything is made. Each stage runs as "
+               "a process of its own with a log in the folder logs of its output directory; as "
+               "many run at a time as their predicted memory allows. What is done and unchanged is "
+               "cached; what changed runs again and says why."
+               "\n\n"
+               "Ctrl-C ends the running stages cleanly and saves the state, exit code 6; a second "
+               "one kills them. A run that was killed in any way goes on when it is started again. "
+               "run_status.json is kept up to date in the folder of the configs, or in the output "
+               "directory when no folder was given.",
+        .example = "fathom run all -c configs/ --config-name general_test.yaml\n"
+                   "fathom run train analyze -c svgp.yaml --set training.max_iter=100\n"
+                   "fathom run all -c configs/ --failed",
+        .globals = "memory device threads seed plan json trace scratch log quiet",
+        .own = run_flags,
+        .run = cli_run_run,
     },
     {
         .name = "report",

@@ -1,0 +1,281 @@
+/* run.c - `fathom run`: all jobs of some configs, here and now. */
+#include "runs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* ---- signals ---- */
+
+static volatile sig_atomic_t asked_to_stop;
+
+static void on_signal(int number)
+{
+    (void)number;
+    if (asked_to_stop < 2) asked_to_stop++;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    signal(SIGPIPE, SIG_IGN); /* a reader that is gone must not end the jobs */
+}
+
+/* ---- what the runner calls ---- */
+
+typedef struct run {
+    const cli_call *call;
+    cli_jobs jobs;
+    cli_slots slots;
+    cli_live live;
+    fth_runner_options opt;
+    char program[PATH_MAX], command[2048], status[PATH_MAX], rerun[512];
+    const char *kill_at; /* FATHOM_KILL_AT: tests end the runner at a named point */
+    int64_t kill_after;  /* times that the point is still passed */
+} run;
+
+static void show(void *user, const fth_view *view, int64_t task)
+{
+    cli_live_show(&((run *)user)->live, view, task);
+}
+
+static int stop(void *user)
+{
+    (void)user;
+    return asked_to_stop;
+}
+
+static void point(void *user, const char *name)
+{
+    run *r = user;
+    const size_t n = strcspn(r->kill_at, ":");
+    if (strlen(name) != n || strncmp(name, r->kill_at, n) != 0) return;
+    if (--r->kill_after <= 0) raise(SIGKILL);
+}
+
+static void prepare_kill(run *r)
+{
+    r->kill_at = getenv("FATHOM_KILL_AT");
+    if (!r->kill_at || !*r->kill_at) return;
+    const char *times = strchr(r->kill_at, ':');
+    r->kill_after = times ? strtoll(times + 1, NULL, 10) : 1;
+    r->opt.point = point;
+}
+
+/* ---- options ---- */
+
+/* The command line as it was given, for the ledger. */
+static void read_command(run *r)
+{
+    FILE *f = fopen("/proc/self/cmdline", "rb");
+    const size_t n = f ? fread(r->command, 1, sizeof r->command - 1, f) : 0;
+    if (f) fclose(f);
+    for (size_t i = 0; i + 1 < n; i++)
+        if (r->command[i] == '\0') r->command[i] = ' ';
+    r->command[n] = '\0';
+}
+
+static fth_status find_program(run *r, fth_err *err)
+{
+    const ssize_t n = readlink("/proc/self/exe", r->program, sizeof r->program - 1);
+    if (n > 0) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_OPEN, "/proc/self/exe cannot be read: %s", strerror(errno));
+}
+
+/* In the folder of the configs for a folder, else where the library puts it. */
+static fth_status find_status(run *r, fth_err *err)
+{
+    const char *given = cli_get(r->call, "status");
+    struct stat st;
+    int n = 0;
+    if (given) {
+        n = snprintf(r->status, sizeof r->status, "%s", given);
+    } else {
+        const char *folder = NULL;
+        for (int i = 0; i < r->jobs.n_paths && !folder; i++)
+            if (stat(r->jobs.path[i], &st) == 0 && S_ISDIR(st.st_mode)) folder = r->jobs.path[i];
+        if (folder)
+            n = snprintf(r->status, sizeof r->status, "%s/run_status.json", folder);
+        else
+            return fth_jobs_status_path(r->jobs.jobs, r->status, sizeof r->status, err);
+    }
+    if (n < 0 || (size_t)n >= sizeof r->status)
+        return FTH_FAIL(err, FTH_E_COMMAND, "the path of run_status.json is too long");
+    return FTH_OK;
+}
+
+static fth_status fill_options(run *r, fth_err *err)
+{
+    const cli_call *call = r->call;
+    fth_runner_options *opt = &r->opt;
+    FTH_TRY(find_program(r, err));
+    read_command(r);
+    FTH_TRY(cli_memory(call, &opt->memory_bytes, err));
+    size_t used = 0;
+    const char *stage;
+    for (int i = 0; (stage = cli_get_at(call, "rerun", i)) != NULL && used < sizeof r->rerun; i++)
+        used +=
+            (size_t)snprintf(r->rerun + used, sizeof r->rerun - used, "%s%s", i ? " " : "", stage);
+    opt->mem = r->jobs.mem;
+    opt->program = r->program;
+    opt->command = r->command;
+    opt->set = r->jobs.set;
+    opt->n_sets = r->jobs.n_sets;
+    opt->lenient = cli_get(call, "lenient");
+    opt->environment = (const char *const *)environ;
+    opt->slot = r->slots.slot;
+    opt->n_slots = r->slots.n;
+    opt->threads = cli_count(call, "threads");
+    opt->jobs = cli_count(call, "jobs");
+    opt->jobs_per_device = cli_count(call, "jobs-per-device");
+    opt->gpu_only = cli_get(call, "gpu-only") || r->slots.gpu_only;
+    opt->scratch = cli_get(call, "scratch");
+    opt->trace = cli_get(call, "trace");
+    opt->seed = cli_get(call, "seed");
+    opt->force = cli_get(call, "force");
+    opt->rerun = r->rerun;
+    opt->status_path = r->status;
+    opt->show = show;
+    opt->stop = stop;
+    opt->user = r;
+    opt->log = cli_log(call, FTH_LOG_WARN);
+    prepare_kill(r);
+    return FTH_OK;
+}
+
+/* ---- --failed ---- */
+
+typedef struct failed {
+    cli_jobs *jobs;
+    int n;
+    char path[CLI_JOBS_LIST][PATH_MAX];
+} failed;
+
+static fth_status add_failed(void *user, const char *config_path, fth_err *err)
+{
+    failed *f = user;
+    for (int i = 0; i < f->n; i++)
+        if (strcmp(f->path[i], config_path) == 0) return FTH_OK;
+    if (f->n == CLI_JOBS_LIST)
+        return FTH_FAIL(err, FTH_E_COMMAND, "more than %d configs failed", CLI_JOBS_LIST);
+    snprintf(f->path[f->n++], PATH_MAX, "%s", config_path);
+    return FTH_OK;
+}
+
+/* Only the configs of jobs that failed or were interrupted; `none` when there are none. */
+static fth_status keep_failed(run *r, failed *f, bool *none, fth_err *err)
+{
+    f->jobs = &r->jobs;
+    FTH_TRY(fth_jobs_failed(r->jobs.mem, r->status, add_failed, f, err));
+    *none = f->n == 0;
+    if (*none) return FTH_OK;
+    for (int i = 0; i < f->n; i++) r->jobs.path[i] = f->path[i];
+    r->jobs.n_paths = f->n;
+    return cli_jobs_reopen(&r->jobs, r->call, err);
+}
+
+/* ---- --dry-run ---- */
+
+static void print_task(FILE *out, const fth_task *task)
+{
+    char bytes[32] = "-", seconds[32] = "-", device[32];
+    if (task->planned_bytes) fth_mem_format_size(task->planned_bytes, bytes, sizeof bytes);
+    if (task->planned_seconds > 0)
+        snprintf(seconds, sizeof seconds, "%.1f s", task->planned_seconds);
+    fprintf(out, "%s/%s: %s%s%s%s\n", task->job, task->stage,
+            task->cached                       ? "cached"
+            : task->state == FTH_STATE_PENDING ? "would run"
+                                               : fth_state_name(task->state),
+            task->reason[0] && !task->cached ? " (" : "", task->cached ? "" : task->reason,
+            task->reason[0] && !task->cached ? ")" : "");
+    fprintf(out, "  in %s, from %s\n", task->output_dir, task->config_path);
+    if (task->cached) return;
+    fprintf(out, "  predicted: memory %s", bytes);
+    if (task->device_planned_bytes)
+        fprintf(out, ", on the device %s",
+                fth_mem_format_size(task->device_planned_bytes, device, sizeof device));
+    fprintf(out, ", time %s\n", seconds);
+    if (task->error[0]) fprintf(out, "  %s\n", task->error);
+}
+
+static fth_status dry_run(run *r, fth_err *err)
+{
+    fth_view *view = NULL;
+    FTH_TRY(fth_runner_predict(r->jobs.jobs, &r->opt, &view, err));
+    FILE *out = r->call->out;
+    fth_status s = FTH_OK;
+    if (cli_get(r->call, "json")) {
+        s = fth_view_print_json(view, out, err);
+    } else {
+        for (int64_t i = 0; i < view->n_tasks; i++) print_task(out, &view->task[i]);
+        fprintf(out, "%" PRId64 " jobs, %" PRId64 " tasks; nothing was written\n",
+                fth_jobs_count(r->jobs.jobs), view->n_tasks);
+    }
+    fth_view_destroy(view);
+    return s;
+}
+
+/* ---- the command ---- */
+
+static void print_summary(const run *r, const fth_runner_result *n)
+{
+    if (cli_get(r->call, "quiet") || cli_get(r->call, "json")) return;
+    FILE *out = r->call->out;
+    fprintf(out, "%" PRId64 " completed", n->completed);
+    if (n->cached) fprintf(out, " (%" PRId64 " cached)", n->cached);
+    if (n->failed) fprintf(out, ", %" PRId64 " failed", n->failed);
+    if (n->skipped) fprintf(out, ", %" PRId64 " skipped", n->skipped);
+    if (n->blocked) fprintf(out, ", %" PRId64 " blocked", n->blocked);
+    if (n->interrupted) fprintf(out, ", %" PRId64 " interrupted", n->interrupted);
+    fprintf(out, " in %.1f s; status in %s\n", n->seconds, r->status);
+}
+
+static fth_status run_jobs(run *r, fth_err *err)
+{
+    static failed f;
+    bool none = false;
+    const bool only_failed = cli_get(r->call, "failed");
+    FTH_TRY(find_status(r, err));
+    if (only_failed) FTH_TRY(keep_failed(r, &f, &none, err));
+    if (none) {
+        fprintf(r->call->out, "nothing to re-run\n");
+        return FTH_OK;
+    }
+    FTH_TRY(fill_options(r, err));
+    if (cli_get(r->call, "dry-run") || cli_get(r->call, "plan")) return dry_run(r, err);
+    fth_runner_result n = {0};
+    catch_signals();
+    cli_live_open(&r->live, r->call);
+    const fth_status s = fth_runner_run(r->jobs.jobs, &r->opt, &n, err);
+    cli_live_close(&r->live);
+    if (n.completed + n.failed + n.skipped + n.blocked + n.interrupted > 0) print_summary(r, &n);
+    return s;
+}
+
+fth_status cli_run_run(const cli_call *call, fth_err *err)
+{
+    static run r; /* paths make it large */
+    r = (run){.call = call};
+    if (call->n_args == 0) {
+        FTH_FAIL(err, FTH_E_COMMAND, "'fathom run' needs the names of stages, or 'all'");
+        fth_err_hint(err, "fathom run all -c CONFIG");
+        return FTH_E_COMMAND;
+    }
+    FTH_TRY(cli_slots_find(&r.slots, call, err)); /* before anything is read */
+    if (!cli_get(call, "quiet") && !cli_get(call, "json")) fprintf(call->out, "%s\n", r.slots.line);
+    fth_status s = cli_jobs_open(&r.jobs, call, (const char *const *)call->arg, call->n_args, err);
+    if (s == FTH_OK) s = run_jobs(&r, err);
+    cli_jobs_close(&r.jobs);
+    return s;
+}
