@@ -1,9 +1,17 @@
 # Completion of fathom for bash. Made from cli/commands.c by make docs; do not edit.
 _fathom() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-    local first='' second='' words='' known="doctor help version sounding" i
+    local first='' second='' words='' known="cancel doctor help plan run report serve version sounding" i
     COMPREPLY=()
     case $before in
+    --dir)
+        mapfile -t COMPREPLY < <(compgen -d -- "$word")
+        return
+        ;;
+    --trace)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
     --path)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
@@ -20,10 +28,6 @@ _fathom() {
         return
         ;;
     --threads)
-        return
-        ;;
-    --trace)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
     --monitor)
@@ -44,13 +48,42 @@ _fathom() {
     --set)
         return
         ;;
+    --seed)
+        return
+        ;;
+    --config-name)
+        return
+        ;;
+    --jobs | -j)
+        return
+        ;;
+    --jobs-per-device)
+        return
+        ;;
+    --rerun)
+        return
+        ;;
+    --status)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
+    --output | -o)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
+    --port)
+        return
+        ;;
+    --bind)
+        return
+        ;;
+    --token)
+        return
+        ;;
     --attempt)
         return
         ;;
     --device-memory)
-        return
-        ;;
-    --seed)
         return
         ;;
     esac
@@ -62,8 +95,13 @@ _fathom() {
     done
     case "$first $second" in
     ' '*) words="$known --help --version" ;;
+    'cancel '*) words="--dir --trace --quiet --help" ;;
     'doctor '*) words="--ops --path --bundle --memory --device --threads --json --trace --monitor --scratch --log --help" ;;
     'help '*) words="--trace --help $known" ;;
+    'plan '*) words="--config --set --lenient --memory --device --threads --seed --json --trace --scratch --log --help" ;;
+    'run '*) words="--config --config-name --set --skip-general --lenient --jobs --jobs-per-device --gpu-only --failed --force --rerun --dry-run --no-live --status --memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
+    'report '*) words="--output --embed --trace --help" ;;
+    'serve '*) words="--port --bind --token --trace --quiet --help" ;;
     'version '*) words="--verbose --json --trace --help" ;;
     'sounding survey'*) words="--config --set --lenient --attempt --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
     'sounding fit'*) words="--config --set --lenient --attempt --fresh --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
