@@ -193,6 +193,11 @@ uint64_t t_seed(void)
     return text ? strtoull(text, NULL, 0) : 20250117u;
 }
 
+bool t_slowed(void)
+{
+    return getenv("FTH_TEST_SLOWED") != NULL;
+}
+
 t_random t_random_make(uint64_t stream)
 {
     t_random r = {t_seed() ^ (stream * 0xd1342543de82ef95u)};

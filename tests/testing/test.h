@@ -74,6 +74,9 @@ typedef struct t_random {
     uint64_t state;
 } t_random;
 uint64_t t_seed(void);
+/* Whether every instruction takes fifty times as long (valgrind): large cases are then thinned out,
+ * so that each kind of case still runs. */
+bool t_slowed(void);
 t_random t_random_make(uint64_t stream); /* from t_seed() and the stream */
 uint64_t t_random_u64(t_random *r);
 int64_t t_random_i64(t_random *r, int64_t low, int64_t high); /* both ends can come */

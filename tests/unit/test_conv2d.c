@@ -127,8 +127,8 @@ TEST(every_layout_stride_and_padding)
         {"b c y x", "o c ky kx", 2, 2, 4, 4, 3, 1, 1, 6, 7, 3, 1, 2, 5},
     };
     for (size_t i = 0; i < sizeof setups / sizeof *setups; i++) {
-        check(&setups[i], FTH_F32);
-        check(&setups[i], FTH_F64);
+        if (!t_slowed() || i % 2 == 0) check(&setups[i], FTH_F32);
+        if (!t_slowed() || i % 2 == 1) check(&setups[i], FTH_F64);
     }
 }
 

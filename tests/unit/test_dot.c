@@ -118,7 +118,8 @@ static const shapes large[] = {
 TEST(large_shapes_of_every_dtype)
 {
     for (size_t i = 0; i < sizeof large / sizeof *large; i++)
-        for (int t = 0; t < N_DTYPES; t++) check(&large[i], dtypes[t], 100 + i);
+        for (int t = 0; t < N_DTYPES; t++)
+            if (!t_slowed() || t == (int)(i % N_DTYPES)) check(&large[i], dtypes[t], 100 + i);
 }
 
 /* 2 by 2, written out. */
