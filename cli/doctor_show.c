@@ -36,7 +36,7 @@ static void show_faults(FILE *out, const doctor_report *r, bool cards, bool colo
 
 static void show_card(FILE *out, const doctor_report *r, int i)
 {
-    char a[32], b[32], name[16];
+    char a[32], b[32], name[24];
     const fth_gpu *g = doctor_gpu(r, i);
     snprintf(name, sizeof name, "cuda:%d", i);
     fprintf(out, "  %-12s %s, %d.%d, %s", name, r->api.card[i].name, r->api.card[i].capability / 10,

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PIECE = 1 << 20, ALIGNED = 4096, ENTRIES = 2000, OPENED = 200 };
+enum { PIECE = 1 << 20, ALIGNED = 4096, OPENED = 1000 };
 static const double longest = 0.5; /* seconds */
 
 static double now(void)
@@ -44,39 +44,41 @@ static double read_rate(const char *path, bool direct)
     return (double)got / (seconds + 1e-9);
 }
 
-/* Seconds to open, look at and close a file. */
-static double open_seconds(const char *path)
+/* Seconds to open and look at a regular file; 0: it is none, or may not be read. Nobody looked at
+ * it before, since that is what takes its time; and what is not a file must not be waited for. */
+static double open_seconds(const char *path, off_t *size)
 {
     struct stat st;
     const double start = now();
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return 0;
-    const int failed = fstat(fd, &st);
+    const bool good = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    const double seconds = now() - start;
     close(fd);
-    return failed ? 0 : now() - start;
+    *size = good ? st.st_size : 0;
+    return good ? seconds : 0;
 }
 
 /* The largest regular file of a folder, and how long its files take to open, in the mean. */
 static bool look_folder(const char *folder, char *largest, size_t bytes, double *open_s)
 {
     DIR *d = opendir(folder);
-    off_t most = 0;
+    off_t most = 0, size = 0;
     int n_opened = 0;
     double sum = 0;
     const double start = now();
     largest[0] = '\0';
-    for (int i = 0; d && i < ENTRIES && now() - start < longest; i++) {
+    while (d && n_opened < OPENED && now() - start < longest) {
         const struct dirent *e = readdir(d);
         if (!e) break;
+        if (e->d_type != DT_REG && e->d_type != DT_UNKNOWN) continue;
         char path[1024];
-        struct stat st;
         snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-        if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) continue;
-        const double seconds = n_opened < OPENED ? open_seconds(path) : 0;
+        const double seconds = open_seconds(path, &size);
         sum += seconds;
         n_opened += seconds > 0;
-        if (seconds > 0 && st.st_size > most) {
-            most = st.st_size;
+        if (seconds > 0 && size > most) {
+            most = size;
             snprintf(largest, bytes, "%s", path);
         }
     }
@@ -89,6 +91,7 @@ bool doctor_look_storage(void *user, const char *path, doctor_storage *out)
 {
     (void)user;
     struct stat st;
+    off_t size;
     if (stat(path, &st) != 0) {
         snprintf(out->why, sizeof out->why, "%s", strerror(errno));
         return false;
@@ -98,7 +101,7 @@ bool doctor_look_storage(void *user, const char *path, doctor_storage *out)
             snprintf(out->why, sizeof out->why, "no file that can be read is in it");
     } else if (S_ISREG(st.st_mode)) {
         snprintf(out->file, sizeof out->file, "%s", path);
-        out->open_s = open_seconds(path);
+        out->open_s = open_seconds(path, &size);
         if (out->open_s <= 0) {
             snprintf(out->why, sizeof out->why, "%s", strerror(errno));
             return false;
@@ -144,6 +147,7 @@ void doctor_show_storage(FILE *out, const doctor_storage *s)
 {
     char a[32];
     if (!s->there) return;
+    fprintf(out, "  %-12s %s\n", "path", s->path);
     fprintf(out, "  %-12s %s%s%s\n", "files on", s->system[0] ? s->system : "unknown",
             s->space_known ? ", free " : "",
             s->space_known ? fth_mem_format_size(s->free_bytes, a, sizeof a) : "");

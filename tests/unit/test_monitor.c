@@ -50,8 +50,16 @@ static bool exists(const char *name)
     return access(t_temp_path(name), F_OK) == 0;
 }
 
-/* A monitor until so many samples were taken. */
-static fth_monitor_summary watch(double period_s, const char *groups, double seconds)
+static int n_lines(const char *name)
+{
+    int n = 0;
+    for (const char *at = read_all(name); (at = strchr(at, '\n')); at++) n++;
+    return n;
+}
+
+/* A monitor for so many seconds, and until there are so many lines of cards. */
+static fth_monitor_summary watch_lines(double period_s, const char *groups, double seconds,
+                                       int lines)
 {
     fth_mem *mem = make_mem();
     fth_monitor *m;
@@ -61,9 +69,15 @@ static fth_monitor_summary watch(double period_s, const char *groups, double sec
         .mem = mem, .folder = t_temp_dir(), .period_s = period_s, .groups = groups};
     OKE(fth_monitor_start(&m, &opt, &err), &err);
     usleep((useconds_t)(1e6 * seconds));
+    while (lines > 0 && n_lines("gpu_monitor.log") < lines) usleep(10000);
     OKE(fth_monitor_stop(m, &s, &err), &err);
     OK(fth_mem_destroy(mem, NULL));
     return s;
+}
+
+static fth_monitor_summary watch(double period_s, const char *groups, double seconds)
+{
+    return watch_lines(period_s, groups, seconds, 0);
 }
 
 TEST(cards_are_told_apart)
@@ -136,7 +150,7 @@ TEST(what_is_not_told_is_a_dash)
 TEST(headers_come_again_every_thirty_rows)
 {
     use_fake(""); /* the load goes 0 10 .. 100 and again */
-    const fth_monitor_summary s = watch(0.005, "uv", 0.8);
+    const fth_monitor_summary s = watch_lines(0.005, "uv", 0.0, 75);
     int rows = 0, heads = 0, held = 0;
     for (const char *at = read_all("gpu_monitor.log"); *at; at = strchr(at, '\n') + 1) {
         const bool head = strncmp(at, "# ", 2) == 0;
