@@ -1,8 +1,7 @@
 /* seconds: 2
  * test_selftest.c - the self-test of doctor, for real.
  *
- * A program of its own: it opens oneDNN, and the leak check of the address sanitizer was seen to
- * crash at exit when the other tests of doctor run in the same process. The cause is not known.
+ * A program of its own, since it loads oneDNN, which the other tests of doctor do without.
  */
 #include "testing/test.h"
 
