@@ -321,7 +321,7 @@ void fth__nvml_sample(fth__nvml *n, int i, int64_t value[FTH__GPU_VALUES])
     value[FTH__GPU_PVIOL] = held_down(n, i, 0);
     const int64_t hot = held_down(n, i, 1);
     value[FTH__GPU_TVIOL] = hot > 0 ? 1 : hot;
-    value[FTH__GPU_FB] = GOT(ask_memory(n, d, &s), s.used / mb);
+    value[FTH__GPU_FB] = GOT(ask_memory(n, d, &s), (s.used + mb / 2) / mb);
     value[FTH__GPU_BAR1] = GOT(ASK(n, bar1, d, &s), s.used / mb);
     value[FTH__GPU_CCPM] = GOT(ASK(n, protected_memory, d, &s), s.used / mb);
     value[FTH__GPU_SBECC] = GOT(ASK(n, ecc_errors, d, 0, 0, &errors), errors);

@@ -249,14 +249,14 @@ int nvmlDeviceGetMemoryInfo(void *card, space *out)
     return refused("memory");
 }
 
-/* Half of a GiB is the driver's own. */
+/* A bit more than half of a GiB is the driver's own. */
 int nvmlDeviceGetMemoryInfo_v2(void *card, space2 *out)
 {
     (void)card;
     if (out->version != (sizeof *out | 2u << 24)) return 25;
     out->total = gib("total", 80);
     out->free = gib("free", 79);
-    out->reserved = 1u << 29;
+    out->reserved = (1u << 29) + (400u << 10); /* the rest is 511.6 MiB */
     out->used = out->total - out->free - out->reserved;
     return refused("memory");
 }

@@ -91,7 +91,7 @@ TEST(cards_are_told_apart)
     EQ_STR(g.gpu[1].uuid, "GPU-0000-1");
     EQ_STR(g.gpu[1].bus_id, "00000000:0C:00.0");
     EQ_U64(g.gpu[0].total_bytes, UINT64_C(80) << 30);
-    EQ_U64(g.gpu[0].used_bytes, UINT64_C(1) << 29); /* without the driver's own */
+    EQ_U64(g.gpu[0].used_bytes, (1 << 29) - (400 << 10)); /* without the driver's own */
     EQ_I64(g.gpu[0].mode, FTH_GPU_ONE_PROCESS);
     EQ_I64(g.gpu[0].mig_instances, 3);
     EQ_I64(g.gpu[0].ecc, -1); /* a function that this driver does not have */
