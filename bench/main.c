@@ -4,8 +4,8 @@
  *
  * One line per case: name, device, shape, seconds, rate, fraction of the measured limit, planned
  * and measured bytes, residual, then the peer and the ratio of its time to ours: median, lower
- * quartile, bar, verdict. Ours and the peer take turns, and the best of three turns counts for each.
- * Exit code 1 when a bar is missed.
+ * quartile, bar, verdict. Ours and the peer take turns, and the best of three turns counts for
+ * each. Exit code 1 when a bar is missed.
  */
 #include "bench.h"
 
