@@ -49,7 +49,8 @@ typedef struct fth_jobs_options {
 
 /* Find, read, expand, check, compare. FTH_E_CONFIG when configs have mistakes (all of them were
  * logged); FTH_E_COLLISION when two jobs would write to one place (the error names both files).
- * Writes nothing. Instruments, and the functions of `opt` with their user, outlive the jobs. */
+ * Writes nothing. Instruments, the log, and the functions of `opt` with their user outlive the
+ * jobs. */
 FTH_API FTH_MUST_USE fth_status fth_jobs_find(fth_jobs **out, const fth_jobs_options *opt,
                                               fth_err *err);
 FTH_API void fth_jobs_destroy(fth_jobs *jobs); /* NULL is allowed */

@@ -184,7 +184,7 @@ static fth_status missing(search *s, const char *shown, const char *place, int w
 {
     const char *leaf = fth__path_leaf(place);
     const char *folder = fth__store_text(&s->jobs->texts, place, fth__path_folder(place));
-    int best = (int)(2 * strlen(leaf) / 3) + 1; /* one edit in three letters */
+    int best = (int)(2 * strlen(leaf) / 3); /* half edits: one in three letters */
     char near[256] = "";
     DIR *dir = folder && why == ENOENT ? opendir(folder[0] ? folder : ".") : NULL;
     for (const struct dirent *e; dir && (e = readdir(dir));) {

@@ -100,7 +100,7 @@ fth_status fth__jobs_parse(fth_jobs *jobs, const char *shown, const char *text, 
 }
 
 fth_status fth__jobs_check(fth_jobs *jobs, fth_config *cfg, const fth_instrument *instrument,
-                           bool *good, fth_err *err)
+                           bool notices, bool *good, fth_err *err)
 {
     const fth_config_options opt = {.lenient = jobs->opt.lenient,
                                     .lookup = jobs->opt.lookup,
@@ -112,7 +112,7 @@ fth_status fth__jobs_check(fth_jobs *jobs, fth_config *cfg, const fth_instrument
     if (s != FTH_OK && s != FTH_E_CONFIG) return FTH_FAIL(err, s, "%s", why.text);
     fth_config_mistake m;
     for (int64_t i = 0; fth_config_get_mistake(cfg, i, &m); i++)
-        FTH_TRY(fth__jobs_say(jobs, &m, err));
+        if (notices || !m.notice) FTH_TRY(fth__jobs_say(jobs, &m, err));
     return FTH_OK;
 }
 
@@ -326,7 +326,7 @@ static fth_status take_file(fth_jobs *jobs, fth__found *file, fth_err *err)
                         .shown = file->shown,
                         .order = fth__jobs_order(jobs, file, 0)};
     bool good = false;
-    FTH_TRY(fth__jobs_check(jobs, file->config, file->instrument, &good, err));
+    FTH_TRY(fth__jobs_check(jobs, file->config, file->instrument, true, &good, err));
     if (good) FTH_TRY(fth__jobs_identify(jobs, &row, &good, err));
     if (!good) return FTH_OK;
     FTH_TRY(fth__jobs_add(jobs, &row, err));

@@ -126,7 +126,7 @@ static fth_status check_general(const general *g, bool *good, fth_err *err)
     fth_status s = add_layers(g, cfg, err);
     for (int i = 0; s == FTH_OK && i < g->jobs->opt.n_sets; i++)
         s = fth_config_set(cfg, g->jobs->opt.set[i], err);
-    if (s == FTH_OK) s = fth__jobs_check(g->jobs, cfg, g->file->instrument, good, err);
+    if (s == FTH_OK) s = fth__jobs_check(g->jobs, cfg, g->file->instrument, true, good, err);
     const fth_status end = fth_config_destroy(cfg, err);
     return s != FTH_OK ? s : end;
 }
@@ -166,14 +166,16 @@ static fth_status make_text(const general *g, const char **out, fth_err *err)
 
 /* ---- rows of variants ---- */
 
-/* Read `text` into the row, and see which job it is. On false the row has no config. */
+/* Read `text` into the row, and see which job it is. Without *good the row has no config. What is
+ * worth a notice in a generated text was said of the general one. */
 static fth_status fill(fth_jobs *jobs, fth__job_row *row, const char *text, size_t bytes,
                        bool *good, fth_err *err)
 {
     *good = false;
     FTH_TRY(fth__jobs_parse(jobs, row->shown_file, text, bytes, &row->config, err));
     if (!row->config) return FTH_OK;
-    fth_status s = fth__jobs_check(jobs, row->config, row->job.instrument, good, err);
+    const bool notices = text != row->text;
+    fth_status s = fth__jobs_check(jobs, row->config, row->job.instrument, notices, good, err);
     if (s == FTH_OK && *good) s = fth__jobs_identify(jobs, row, good, err);
     if (s == FTH_OK && *good) return FTH_OK;
     const fth_status end = fth_config_destroy(row->config, err);
@@ -315,6 +317,10 @@ static fth_status generate(fth_jobs *jobs, fth__job_row *row, bool force, bool *
     *written = false;
     if (!row->text || (row->kept && !force)) return FTH_OK;
     FTH_TRY(inspect(jobs->mem, row->job.config_path, row->text, &state, &text, &bytes, err));
+    const size_t first_line = strcspn(row->text, "\n"); /* names the general config */
+    if (state == OURS && strncmp(text, row->text, first_line) != 0)
+        fth_log_line(&jobs->opt.log, FTH_LOG_WARN, "%s: it was generated from another file, now %s",
+                     row->shown_file, row->shown);
     fth__heap_free(jobs->mem, text);
     if ((state == EDITED || state == FOREIGN) && !force) {
         FTH_FAIL(err, FTH_E_CONFIG, "%s: somebody wrote it while the jobs were being read",

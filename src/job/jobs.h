@@ -62,9 +62,9 @@ fth_status fth__jobs_expand(fth_jobs *jobs, fth_err *err);
  * which is said and counted. */
 fth_status fth__jobs_parse(fth_jobs *jobs, const char *shown, const char *text, size_t bytes,
                            fth_config **out, fth_err *err);
-/* All its mistakes are said and counted; *good is whether it has none. */
+/* All its mistakes are said and counted, and its notices if wanted; *good: it has no mistakes. */
 fth_status fth__jobs_check(fth_jobs *jobs, fth_config *cfg, const fth_instrument *instrument,
-                           bool *good, fth_err *err);
+                           bool notices, bool *good, fth_err *err);
 /* Fill in model and output_dir of a row with a checked config; false: said and counted. */
 fth_status fth__jobs_identify(fth_jobs *jobs, fth__job_row *row, bool *good, fth_err *err);
 fth_status fth__jobs_add(fth_jobs *jobs, const fth__job_row *row, fth_err *err);

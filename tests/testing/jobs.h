@@ -58,6 +58,8 @@ static inline void jt_check(fth_config *cfg, void *user)
     (void)user;
     if (fth_config_bool(cfg, "model.groups") && !fth_config_bool(cfg, "model.spatial"))
         fth_config_complain(cfg, "model.groups", "write spatial: true", "groups needs spatial");
+    if (fth_config_int(cfg, "model.n_components") > 500)
+        fth_config_notify(cfg, "model.n_components", NULL, "that is a lot");
 }
 
 static inline bool jt_general(const fth_config *cfg)

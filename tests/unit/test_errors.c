@@ -4,7 +4,7 @@
  * One function per code, found by the code's own name: a new row in errors.def without a function
  * here does not link.
  */
-#include "testing/test.h"
+#include "testing/jobs.h"
 
 #include "cli/cli.h"
 #include "cpu/fftw.h"
@@ -626,7 +626,12 @@ static fth_status provoke_JOB_FAILED(fth_err *err)
 }
 static fth_status provoke_COLLISION(fth_err *err)
 {
-    return FTH_FAIL(err, FTH_E_COLLISION, "replaced with the code that says it");
+    jt_put("a.yaml", "instrument: echo\nname: a\noutput_dir: out\n");
+    jt_put("b.yaml", "instrument: echo\nname: b\noutput_dir: elsewhere/../out\n");
+    jt_bench b = jt_refused("a.yaml", "b.yaml", FTH_E_COLLISION);
+    *err = b.err;
+    jt_drop(&b);
+    return err->status;
 }
 static fth_status provoke_LOCKED(fth_err *err)
 {

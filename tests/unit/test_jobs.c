@@ -2,9 +2,6 @@
  * seconds: 6 */
 #include "testing/jobs.h"
 
-#include "base/clock.h"
-#include "job/path.h"
-
 #include <sys/wait.h>
 
 static const char general[] = "instrument: spatial\nname: g\nseed: 7\ndataset: liver\n"
@@ -284,6 +281,15 @@ TEST(all_mistakes_of_all_files_are_said_at_once)
     HAS(b.log->text, "c/a.yaml:11:1: unknown key 'extra'");
     HAS(b.log->text, "c/b.yaml:3:33: model.groups: groups needs spatial (write spatial: true)");
     HAS(b.log->text, "c/damaged.yaml:");
+    jt_drop(&b);
+}
+
+TEST(notices_of_a_general_config_are_said_once)
+{
+    jt_clean();
+    jt_put("general.yaml", "instrument: spatial\nname: g\nmodel: {n_components: 600}\n");
+    jt_bench b = jt_found("general.yaml", NULL);
+    EQ_STR(b.log->text, "general.yaml:3:23: model.n_components: that is a lot\n");
     jt_drop(&b);
 }
 
@@ -589,6 +595,23 @@ TEST(what_is_written_meanwhile_is_not_replaced)
     char *text = read_text("c/svgp.yaml");
     EQ_STR(text, "name: mine\n");
     free(text);
+}
+
+TEST(a_second_general_config_takes_over_aloud)
+{
+    jt_clean();
+    jt_put("c/general.yaml", general);
+    jt_put("c/general_test.yaml", general);
+    jt_bench b = jt_found("c/general.yaml", NULL);
+    OK(fth_jobs_generate(b.jobs, false, NULL, NULL));
+    jt_drop(&b);
+    b = jt_found("c/general_test.yaml", NULL);
+    int64_t n = 0;
+    OKE(fth_jobs_generate(b.jobs, false, &n, &b.err), &b.err);
+    EQ_I64(n, 3);
+    EQ_I64(b.log->warnings, 3);
+    HAS(b.log->text, "c/svgp.yaml: it was generated from another file, now c/general_test.yaml");
+    jt_drop(&b);
 }
 
 static void generate_as_nobody(jt_bench *b)
