@@ -1,10 +1,12 @@
 /* commands.c - the one table: every command and flag of the program. Help, man pages, docs/cli.md
  * and completions are written from it by help.c and tools/gen_cli_docs.c. */
 #include "cli.h"
+#include "config.h"
 #include "doctor.h"
 #include "runs.h"
 #include "stage.h"
 
+#include <limits.h>
 #include <string.h>
 
 const fth_flag cli_globals[] = {
@@ -95,6 +97,47 @@ const cli_command cli_commands[] = {
                                    .doc = "folder with the results; the current one by itself"},
                                   {0}},
         .run = cli_run_cancel,
+    },
+    {
+        .name = "config check",
+        .args = "PATH...",
+        .max_args = INT_MAX,
+        .brief = "say everything that is wrong with configs, or what they stand for",
+        .doc =
+            "Reads configs as 'fathom run' would, and says every mistake of every file at once, "
+            "each with its line and column. A folder is searched for general.yaml, or for every "
+            "config when it has none. Configs without mistakes are also compared with each other: "
+            "two jobs that would write to one place are refused."
+            "\n\n"
+            "When all is well, a line for each file says the instrument, the models and the "
+            "output directory. Nothing is written. The exit code is 2 when there are mistakes.",
+        .example = "fathom config check configs/liver.yaml\n"
+                   "fathom config check configs/ --set training.max_iter=100\n"
+                   "fathom config check general.yaml --json",
+        .globals = "json quiet",
+        .own =
+            (const fth_flag[]){
+                {.name = "config-name",
+                 .value = FTH_FLAG_WORD,
+                 .doc = "name of the configs that folders are searched for; general.yaml"},
+                {.name = "set",
+                 .value = FTH_FLAG_SET,
+                 .many = true,
+                 .doc = "change one key of every config, as in training.max_iter=100"},
+                {.name = "lenient", .doc = "unknown keys of configs are notices"},
+                {0}},
+        .run = cli_run_config_check,
+    },
+    {
+        .name = "config docs",
+        .args = "[INSTRUMENT]",
+        .max_args = 1,
+        .brief = "describe every key that the configs of an instrument may have",
+        .doc = "Prints tables of all keys in Markdown: type, range, default, unit and meaning. "
+               "Without a name, the instruments are listed.",
+        .example = "fathom config docs\nfathom config docs spatial > keys.md",
+        .globals = "",
+        .run = cli_run_config_docs,
     },
     {
         .name = "doctor",
