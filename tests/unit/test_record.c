@@ -2,7 +2,6 @@
  * seconds: 3 */
 #include "testing/toy.h"
 
-#include "base/clock.h"
 #include "base/hash.h"
 #include "job/record.h"
 
@@ -267,15 +266,57 @@ TEST(every_fact_is_asked_for)
     toy_close(t);
 }
 
+/* Records by a hostile hand: the hash is right and the rest is not. Nothing worse than a refusal,
+ * or a reason to run again. */
+TEST(random_damage_with_a_right_hash)
+{
+    toy *t = done("hostile", "name: x\nmake: {extra: true}\n");
+    t_random rnd = t_random_make(3);
+    char path[PATH_MAX], hex[17], why[300];
+    toy_path(path, t->dir, ".fathom/use.m.json");
+    size_t bytes;
+    unsigned char *good = t_file_read(path, &bytes);
+    char *data = malloc(bytes);
+    int refused = 0, read = 0;
+    for (int turn = 0; turn < 2000; turn++) {
+        memcpy(data, good, bytes);
+        for (int64_t k = t_random_i64(&rnd, 1, 3); k > 0; k--) {
+            static const char signs[] = "{}[]:,\"\\0123456789-.eE/x \xff";
+            data[t_random_i64(&rnd, 0, (int64_t)bytes - 33)] =
+                signs[t_random_i64(&rnd, 0, sizeof signs - 2)];
+        }
+        fth__hash_hex(fth__hash_bytes(data, bytes - 32, 0), hex);
+        memcpy(data + bytes - 19, hex, 16);
+        t_file_write(path, data, bytes);
+        fth__record *r = NULL;
+        fth_err_clear(&t->err);
+        const fth_status s = fth__record_read(&r, t->mem, t->dir, "use.m", &t->err);
+        if (s == FTH_OK) {
+            bool same = false;
+            OKE(fth__record_check(r, &t->job, &toy_stages[1], &same, why, sizeof why, &t->err),
+                &t->err);
+            read++;
+        } else {
+            if (s != FTH_E_FILE_FORMAT) FAIL("turn %d gave %s", turn, t->err.text);
+            refused++;
+        }
+        fth__record_destroy(r);
+    }
+    IS_TRUE(refused > 100 && read > 100);
+    free(data);
+    free(good);
+    toy_close(t);
+}
+
 /* A thousand cached jobs of four stages are asked at every start of a run. */
 TEST(four_thousand_checks_are_quick)
 {
     toy *t = done("quick", "name: x\nmake: {extra: true}\n");
-    const double start = fth__clock_seconds();
+    const clock_t start = clock(); /* of this process: others may be busy */
     for (int i = 0; i < 4000; i++) EQ_STR(reason(t, 1), "");
-    const double took = fth__clock_seconds() - start;
-    printf("4000 checks: %.3f s\n", took);
-    if (!T_SANITIZED) LE_F64(took, 1.0);
+    const double took = (double)(clock() - start) / CLOCKS_PER_SEC;
+    printf("4000 checks: %.3f s of the processor\n", took);
+    if (!T_SANITIZED) LE_F64(took, 0.8);
     toy_close(t);
 }
 
