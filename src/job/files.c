@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PIECE = 1 << 20, DROP_FROM = 8 << 20 };
+enum { PIECE = 256 << 10, DROP_FROM = 8 << 20 }; /* the piece is growth beside small plans */
 
 void fth__file_list_init(fth_file_list *list, fth_mem *mem)
 {

@@ -271,10 +271,28 @@ static fth_status check_device(const fth__stage_link *link, fth_err *err)
                     link->opt->stage->name, link->result.device);
 }
 
+/* What a stage holds beside the engine is known to its plan alone: it is refused here, before
+ * anything is touched, and not by the allocation that would pass the budget. */
+static fth_status make_plan(fth__stage_link *link, FILE *show, fth_err *err)
+{
+    const fth_stage *stage = link->opt->stage;
+    fth_mem_stats stats;
+    char a[24], b[24];
+    FTH_TRY(stage->plan(&link->call, &link->result.plan, show, err));
+    fth_mem_get_stats(fth_context_mem(link->call.context), &stats);
+    const uint64_t bytes = link->result.plan.host_bytes;
+    if (bytes <= stats.budget_bytes) return FTH_OK;
+    FTH_FAIL(err, FTH_E_NO_FIT, "stage '%s' would take %s, and %s are allowed", stage->name,
+             fth_mem_format_size(bytes, a, sizeof a),
+             fth_mem_format_size(stats.budget_bytes, b, sizeof b));
+    fth_err_hint(err, "would fit: --memory %llu", (unsigned long long)bytes);
+    return FTH_E_NO_FIT;
+}
+
 static fth_status plan_and_run(fth__stage_link *link, fth_err *err)
 {
     const fth_stage *stage = link->opt->stage;
-    FTH_TRY(stage->plan(&link->call, &link->result.plan, NULL, err));
+    FTH_TRY(make_plan(link, NULL, err));
     fth__stage_send_plan(link);
     FTH_TRY(prepare(link, err));
     fth__stage_point(link, "stage_planned");
@@ -317,7 +335,7 @@ fth_status fth_stage_predict(const fth_stage_options *opt, FILE *show, fth_stage
     fth__stage_link link;
     if (out) *out = (fth_stage_result){0};
     fth_status s = begin(&link, opt, err);
-    if (s == FTH_OK) s = opt->stage->plan(&link.call, &link.result.plan, show, err);
+    if (s == FTH_OK) s = make_plan(&link, show, err);
     if (s == FTH_OK && out) *out = link.result;
     return end(&link, s, err);
 }

@@ -124,6 +124,15 @@ class Pipeline(Case):
                                                  "--set", "survey.cells=1e7").stdout)
                 self.assertLessEqual(plan["planned_bytes"], mib << 20)
 
+    def test_what_fits_is_told_and_fits(self):
+        """At the budget that a refusal names a stage runs, and with the same bytes."""
+        for stage in STAGES:
+            r = self.run_stage(stage, "--memory", "2M", expect=4)
+            self.assertIn("FTH-PLAN-002", r.stderr)
+            self.assertFalse(self.has_record(stage))
+            self.run_stage(stage, "--memory", r.stderr.split("would fit: --memory ")[1].split()[0])
+        self.same_bytes()
+
     def test_plan_writes_nothing(self):
         for stage in STAGES:
             r = self.run_stage(stage, "--plan")

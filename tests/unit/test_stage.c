@@ -120,6 +120,14 @@ TEST(what_does_not_fit_touches_nothing)
     IS(toy_run(t, 0, NULL), FTH_E_NO_FIT);
     IS_TRUE(exists(t, ".fathom/make.json") && exists(t, "numbers.npy"));
     toy_close(t);
+    t = toy_open("fits", "name: x\nmake: {n: 3e6}\n"); /* its plan is larger than the budget */
+    IS(toy_run(t, 0, NULL), FTH_E_NO_FIT);
+    HAS(t->err.text, "stage 'make' would take 22.89 MiB, and 16.00 MiB are allowed");
+    HAS(t->err.hint, "--memory 24000000");
+    IS_TRUE(exists(t, ".fathom/make.json"));
+    fth_stage_result r;
+    IS(fth_stage_predict(&t->opt, NULL, &r, &t->err), FTH_E_NO_FIT);
+    toy_close(t);
 }
 
 TEST(a_runner_keeps_others_out)
