@@ -110,7 +110,10 @@ static enum MHD_Result send_view(server *s, struct MHD_Connection *c, bool page)
 
 static enum MHD_Result send_file(server *s, struct MHD_Connection *c, bool log)
 {
-    const char *path = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "path");
+    const char *path = NULL;
+    size_t bytes = 0;
+    MHD_lookup_connection_value_n(c, MHD_GET_ARGUMENT_KIND, "path", 4, &path, &bytes);
+    if (path && strlen(path) != bytes) path = NULL; /* a zero inside hides what follows */
     const fth_view *view = get_view(s);
     uint64_t size = 0, from = 0;
     const int fd = view ? serve_open(view, path, log, &size) : -1;

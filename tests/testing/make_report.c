@@ -1,8 +1,9 @@
 /* make_report.c - a program that writes a sample report, for tests in a browser and for looking.
  *
- *     make_report DIR JOBS FIGURES [embed] [running] [live] [no_figure]
+ *     make_report DIR JOBS FIGURES [embed] [running] [no_figure] [ledgers]
  *
- * DIR must exist; DIR/report.html is written and the seconds it took are printed.
+ * DIR must exist; DIR/report.html is written and the seconds it took are printed. With `ledgers`,
+ * ledgers are written instead of the page.
  */
 #include "testing/files.h"
 #include "testing/sample.h"
@@ -22,8 +23,8 @@ int main(int argc, char **argv)
 {
     char root[PATH_MAX], path[PATH_MAX + 16];
     if (argc < 4 || !realpath(argv[1], root)) {
-        fprintf(stderr,
-                "usage: make_report DIR JOBS FIGURES [embed] [running] [live] [no_figure]\n");
+        fprintf(stderr, "usage: make_report DIR JOBS FIGURES [embed] [running] [no_figure] "
+                        "[ledgers]\n");
         return 2;
     }
     fth_mem *mem = NULL;
@@ -39,9 +40,10 @@ int main(int argc, char **argv)
                                     .no_figure = has(argc, argv, "no_figure")});
     snprintf(path, sizeof path, "%s/report.html", root);
     const double before = fth__clock_seconds();
-    const fth_report_options page = {
-        .path = path, .embed = has(argc, argv, "embed"), .live = has(argc, argv, "live")};
-    if (fth_report_save(view, &page, &err) != FTH_OK) {
+    const fth_report_options page = {.path = path, .embed = has(argc, argv, "embed")};
+    if (has(argc, argv, "ledgers"))
+        t_sample_write(view);
+    else if (fth_report_save(view, &page, &err) != FTH_OK) {
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }

@@ -1,6 +1,8 @@
 /* sample.c - results of many jobs; see sample.h. */
 #include "testing/sample.h"
 
+#include "job/ledger.h"
+
 #include <fathom/plot.h>
 #include <math.h>
 #include <sys/stat.h>
@@ -142,6 +144,7 @@ void t_sample_make(fth_view *view, const t_sample *sample)
     double busy[DEVICES] = {start, start + 2, start + 3};
     mkdir(print(view, "%s/figures", sample->root), 0755);
     mkdir(print(view, "%s/logs", sample->root), 0755);
+    mkdir(print(view, "%s/outputs", sample->root), 0755);
     for (int64_t i = 0; i < sample->jobs; i++) {
         job j = {.model = models[i % 4], .device = (int)(i % DEVICES)};
         j.name = print(view, "%s_%03lld_%s", tissues[i / 4 % 6], (long long)(i / 24), j.model);
@@ -179,4 +182,20 @@ void t_sample_make(fth_view *view, const t_sample *sample)
     view->host = "node17", view->version = "0.1.0";
     view->command = "fathom run all -c configs/atlas --jobs 3";
     view->budget_bytes = 24ull << 30;
+}
+
+void t_sample_write(const fth_view *view)
+{
+    fth_err err = {0};
+    for (int64_t i = 0; i < view->n_tasks; i += 3) {
+        const char *dir = view->task[i].output_dir;
+        fth__ledger_change change[3];
+        for (int k = 0; k < 3; k++)
+            change[k] = (fth__ledger_change){
+                .task = i + k, .from = FTH_STATE_PENDING, .note = "", .files = true};
+        mkdir(dir, 0755);
+        OKE(fth__ledger_begin(view, dir, "sample", &err), &err);
+        OKE(fth__ledger_write(view, dir, change, 3, &err), &err);
+        OKE(fth__ledger_end(view, dir, &err), &err);
+    }
 }

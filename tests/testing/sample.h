@@ -17,5 +17,7 @@ typedef struct t_sample {
 } t_sample;
 /* Fill an empty view with three stages for each job; FAILs what cannot be written. */
 void t_sample_make(fth_view *view, const t_sample *sample);
+/* Write the ledgers of its output directories. */
+void t_sample_write(const fth_view *view);
 
 #endif
