@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "config.h"
 #include "doctor.h"
+#include "ledgers.h"
 #include "runs.h"
 #include "stage.h"
 
@@ -140,6 +141,27 @@ const cli_command cli_commands[] = {
         .run = cli_run_config_docs,
     },
     {
+        .name = "clean",
+        .args = "[DIR]",
+        .max_args = 1,
+        .brief = "remove what interrupted runs left in a folder",
+        .doc = "Removes temporary files of processes that are gone, locks of dead runners and "
+               "requests that nobody will read, in DIR and below. With --all also everything that "
+               "runs made there: results, figures, logs and the ledger, but never inputs or files "
+               "that Fathom did not make. The files are listed first, and on a terminal you are "
+               "asked."
+               "\n\n"
+               "While a runner lives in one of the directories nothing is removed.",
+        .example = "fathom clean outputs --dry-run\nfathom clean outputs/liver --all --yes",
+        .globals = "quiet",
+        .own =
+            (const fth_flag[]){{.name = "all", .doc = "also remove results, logs and the ledger"},
+                               {.name = "dry-run", .doc = "only list what would go"},
+                               {.name = "yes", .doc = "do not ask"},
+                               {0}},
+        .run = cli_run_clean,
+    },
+    {
         .name = "doctor",
         .args = "",
         .brief = "look at this machine: what Fathom can use, and what stands in its way",
@@ -182,6 +204,31 @@ const cli_command cli_commands[] = {
         .example = "fathom help doctor",
         .globals = "",
         .run = cli_run_help,
+    },
+    {
+        .name = "logs",
+        .args = "JOB",
+        .max_args = 1,
+        .brief = "show what a job wrote",
+        .doc =
+            "Shows the log of the stage that runs, or ran last: JOB is a name as 'fathom status' "
+            "shows it, its end if no other job has the same, or JOB/STAGE. Only the part of the "
+            "last run is shown. With -f it goes on until the stage ends.",
+        .example = "fathom logs liver_svgp -f\nfathom logs svgp/train --lines 50 --dir outputs",
+        .globals = "",
+        .own =
+            (const fth_flag[]){
+                {.name = "follow", .letter = 'f', .doc = "go on showing until the stage ends"},
+                {.name = "dir",
+                 .value = FTH_FLAG_DIR,
+                 .doc = "where to look for the job; default: the current folder and below"},
+                {.name = "stage", .value = FTH_FLAG_WORD, .doc = "of this stage"},
+                {.name = "all", .doc = "the whole file, with the parts of earlier runs"},
+                {.name = "lines",
+                 .value = FTH_FLAG_COUNT,
+                 .doc = "only that many lines at the end"},
+                {0}},
+        .run = cli_run_logs,
     },
     {
         .name = "plan",
@@ -268,6 +315,24 @@ const cli_command cli_commands[] = {
                                    .doc = "what others must know, 8 or more letters and digits"},
                                   {0}},
         .run = cli_run_serve,
+    },
+    {
+        .name = "status",
+        .args = "[DIR]",
+        .max_args = 1,
+        .brief = "show the jobs of a folder and how far they are",
+        .doc =
+            "Reads the ledgers in DIR and below and shows a table of all stages of all jobs: what "
+            "runs comes first, then what waits, then what is done. Nothing is written, and it may "
+            "be asked while a run goes on."
+            "\n\n"
+            "With --watch the table is drawn again four times a second until nobody runs any more; "
+            "where the output is no terminal, one line is written for every change.",
+        .example = "fathom status\nfathom status outputs --watch\nfathom status --json | jq .tasks",
+        .globals = "json quiet",
+        .own =
+            (const fth_flag[]){{.name = "watch", .doc = "go on until nobody runs any more"}, {0}},
+        .run = cli_run_status,
     },
     {
         .name = "version",

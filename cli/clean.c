@@ -1,0 +1,77 @@
+/* clean.c - `fathom clean`: lists what would go, asks, and removes it. */
+#include "ledgers.h"
+
+#include <string.h>
+#include <unistd.h>
+
+typedef struct list {
+    FILE *out; /* NULL: only count */
+    int64_t files;
+    uint64_t bytes;
+} list;
+
+static void add(void *user, const char *path, uint64_t bytes)
+{
+    list *l = user;
+    char size[24];
+    l->files++;
+    l->bytes += bytes;
+    if (l->out) fprintf(l->out, "%10s  %s\n", fth_mem_format_size(bytes, size, sizeof size), path);
+}
+
+/* Whether the person at the terminal says yes. */
+static bool agrees(FILE *out)
+{
+    char answer[16];
+    fprintf(out, "Remove them? [y/N] ");
+    fflush(out);
+    return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+/* True: go on; false: leave everything. */
+static fth_status may_remove(const cli_call *call, const list *l, bool *go, fth_err *err)
+{
+    *go = true;
+    if (cli_get(call, "yes")) return FTH_OK;
+    if (isatty(STDIN_FILENO) && isatty(fileno(call->out))) {
+        *go = agrees(call->out);
+        return FTH_OK;
+    }
+    if (!cli_get(call, "all")) return FTH_OK; /* nothing that anybody could miss */
+    FTH_FAIL(err, FTH_E_COMMAND,
+             "--all would remove %lld files with results, and nobody can be asked",
+             (long long)l->files);
+    fth_err_hint(err, "add --yes to remove them, or --dry-run to see them only");
+    return FTH_E_COMMAND;
+}
+
+static fth_status clean(const cli_call *call, fth_mem *mem, fth_err *err)
+{
+    const char *dir = call->n_args > 0 ? call->arg[0] : ".";
+    const bool all = cli_get(call, "all") != NULL, quiet = cli_get(call, "quiet") != NULL;
+    list would = {.out = quiet ? NULL : call->out}, done = {0};
+    char size[24];
+    bool go = false;
+    FTH_TRY(fth_jobs_clean(mem, dir, all, true, add, &would, err));
+    if (!quiet && would.files == 0) fprintf(call->out, "nothing to clean in %s\n", dir);
+    if (!quiet && would.files > 0)
+        fprintf(call->out, "%lld file%s, %s\n", (long long)would.files, would.files == 1 ? "" : "s",
+                fth_mem_format_size(would.bytes, size, sizeof size));
+    if (would.files == 0 || cli_get(call, "dry-run")) return FTH_OK;
+    FTH_TRY(may_remove(call, &would, &go, err));
+    if (!go) return FTH_OK;
+    FTH_TRY(fth_jobs_clean(mem, dir, all, false, add, &done, err));
+    if (!quiet)
+        fprintf(call->out, "removed %lld file%s\n", (long long)done.files,
+                done.files == 1 ? "" : "s");
+    return FTH_OK;
+}
+
+fth_status cli_run_clean(const cli_call *call, fth_err *err)
+{
+    fth_mem *mem = NULL;
+    FTH_TRY(cli_small_mem(&mem, err));
+    const fth_status s = clean(call, mem, err);
+    const fth_status end = fth_mem_destroy(mem, s == FTH_OK ? err : NULL);
+    return s == FTH_OK ? end : s;
+}
