@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cpu/fftw.h"
+#include "job/ledger.h"
 
 #include <fathom/fathom.h>
 #include <fcntl.h>
@@ -633,17 +634,39 @@ static fth_status provoke_COLLISION(fth_err *err)
     jt_drop(&b);
     return err->status;
 }
+/* A lock of this very process, which certainly lives. */
 static fth_status provoke_LOCKED(fth_err *err)
 {
-    return FTH_FAIL(err, FTH_E_LOCKED, "replaced with the code that says it");
+    fth__who me;
+    OK(fth__who_am_i(&me, NULL));
+    OK(fth__lock_take(t_temp_path("locked"), &me, NULL));
+    return fth__lock_take(t_temp_path("locked"), &me, err);
 }
+
 static fth_status provoke_NO_JOB(fth_err *err)
 {
-    return FTH_FAIL(err, FTH_E_NO_JOB, "replaced with the code that says it");
+    world w = make_world(1 << 20);
+    fth_view *view = NULL;
+    OK(fth_view_read(&view, w.mem, t_temp_dir(), NULL));
+    const bool found = fth_view_find(view, "liver_svgp", err) != NULL;
+    fth_view_destroy(view);
+    drop_world(&w);
+    return found ? FTH_OK : err->status;
 }
+
 static fth_status provoke_LEDGER(fth_err *err)
 {
-    return FTH_FAIL(err, FTH_E_LEDGER, "replaced with the code that says it");
+    world w = make_world(1 << 20);
+    char path[FTH__PATH];
+    OK(fth__fathom_make(t_temp_path("damaged"), NULL));
+    IS_TRUE(fth__fathom_path(path, t_temp_path("damaged"), "ledger.sqlite"));
+    FILE *f = fopen(path, "w");
+    fprintf(f, "%2000s", "no database");
+    fclose(f);
+    fth_view *view = NULL;
+    const fth_status s = fth_view_read(&view, w.mem, t_temp_path("damaged"), err);
+    drop_world(&w);
+    return s;
 }
 
 static fth_status (*const provoke[FTH_STATUS_COUNT])(fth_err *) = {
