@@ -167,6 +167,7 @@ void fth__json_real(fth__json_writer *w, const char *key, double value)
     char number[40];
     fth__text t;
     fth__text_init(&t, number, sizeof number);
+    if (value == 0) value = 0; /* "-0" would be read as a whole number, without its sign */
     if (isfinite(value)) fth__number_print(&t, value);
     put_value(w, key, isfinite(value) ? number : "null");
 }
