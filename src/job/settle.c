@@ -85,29 +85,38 @@ static fth_status skip(fth__runner *r, int64_t i, int64_t because, fth_err *err)
     return decide(r, i, FTH_STATE_SKIPPED, reason, err);
 }
 
-/* A stage that was not asked for has to have left its results. */
+/* Whether a stage that was not asked for has left its results. */
+static fth_status has_run(fth__runner *r, const fth__node *node, const fth_stage *stage, bool *out,
+                          fth_err *err)
+{
+    char id[256];
+    fth__record *record = NULL;
+    fth__task_id(id, sizeof id, stage, node->job->model);
+    const fth_status s = fth__record_read(&record, r->mem, node->job->output_dir, id, NULL);
+    *out = s == FTH_OK && record;
+    fth__record_destroy(record);
+    if (s != FTH_E_NOMEM) return FTH_OK;
+    return FTH_FAIL(err, s, "no memory for the record of %s", id);
+}
+
 static fth_status check_missing(fth__runner *r, int64_t i, bool *blocked, fth_err *err)
 {
     const fth__node *node = &r->graph.node[i];
-    *blocked = false;
+    char names[200], reason[REASON];
+    fth__text t;
+    fth__text_init(&t, names, sizeof names);
     for (int k = 0; node->missing >> k; k++) {
-        if (!(node->missing >> k & 1)) continue;
         const fth_stage *stage = fth__graph_stage(node, k);
-        char id[256], reason[REASON];
-        fth__task_id(id, sizeof id, stage, node->job->model);
-        fth__record *record = NULL;
-        const fth_status s = fth__record_read(&record, r->mem, node->job->output_dir, id, NULL);
-        const bool found = s == FTH_OK && record;
-        fth__record_destroy(record);
-        if (s == FTH_E_NOMEM) return FTH_FAIL(err, s, "no memory for the record of %s", id);
-        if (found) continue;
-        *blocked = true;
-        snprintf(reason, sizeof reason,
-                 "needs the results of '%s', which has not run; run '%s %s', or 'all'", stage->name,
-                 stage->name, node->stage->name);
-        return decide(r, i, FTH_STATE_BLOCKED, reason, err);
+        bool found = true;
+        if (node->missing >> k & 1) FTH_TRY(has_run(r, node, stage, &found, err));
+        if (!found) fth__text_add(&t, "%s%s", t.used ? " " : "", stage->name);
     }
-    return FTH_OK;
+    *blocked = t.used > 0;
+    if (!*blocked) return FTH_OK;
+    snprintf(reason, sizeof reason,
+             "needs the results of '%s', which have to be asked for: '%s %s'", names, names,
+             node->stage->name);
+    return decide(r, i, FTH_STATE_BLOCKED, reason, err);
 }
 
 /* ---- cached ---- */
@@ -196,6 +205,14 @@ static fth_status predict(fth__runner *r, int64_t i, const char *device, uint64_
     return fth_stage_predict(&opt, NULL, out, err);
 }
 
+/* What a task may take: a little more than was predicted, for it plans again when it knows more.
+ */
+static uint64_t allow(const fth__pack *pack, uint64_t predicted)
+{
+    const uint64_t most = pack->slot[0].total_bytes, slack = ((uint64_t)16 << 20) + predicted / 8;
+    return predicted > most ? predicted : slack > most - predicted ? most : predicted + slack;
+}
+
 /* Within the share of a job when it can be, else with all that there is. What cannot be planned
  * yet takes its share; when it runs, it says itself what is wrong. */
 static fth_status predict_host(fth__runner *r, int64_t i, const char *device, uint64_t *host,
@@ -214,7 +231,7 @@ static fth_status predict_host(fth__runner *r, int64_t i, const char *device, ui
         return s;
     }
     *plan = s == FTH_OK ? result.plan : (fth_stage_plan){0};
-    *host = plan->host_bytes ? plan->host_bytes : share;
+    *host = allow(&r->pack, plan->host_bytes ? plan->host_bytes : share);
     return FTH_OK;
 }
 
