@@ -284,8 +284,11 @@ typedef struct listener {
 
 static void on_progress(void *user, const char *text, size_t n, char end, bool whole)
 {
+    static const char said[] = "\"event\":\"say\"";
     const listener *l = user;
     (void)end;
+    /* What it says comes as text, too; a stage that talks a lot is not read twice. */
+    if (memmem(text, n < 64 ? n : 64, said, sizeof said - 1)) return;
     if (whole && n > 0)
         (void)fth__progress_json(&l->p->progress, l->r->mem, text, n,
                                  l->r->view->task[l->p->task].figure);

@@ -17,6 +17,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { TICKS = 4, WAIT_MS = 100, POLLS = 256 };
@@ -239,6 +240,16 @@ static fth_status start_ready(fth__runner *r, fth_err *err)
 
 /* ---- waiting ---- */
 
+/* A process that writes line by line would wake us for each of them: let a few come together. */
+static void take_breath(double *last)
+{
+    static const double pause_s = 0.002;
+    const double since = fth__clock_seconds() - *last;
+    if (since < pause_s)
+        nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * (pause_s - since))}, NULL);
+    *last = fth__clock_seconds();
+}
+
 static void wait_for_pipes(fth__runner *r)
 {
     struct pollfd polls[POLLS];
@@ -324,8 +335,9 @@ static fth_status look_for_stop(fth__runner *r, fth_err *err)
 
 static fth_status loop(fth__runner *r, fth_err *err)
 {
-    double next = fth__clock_seconds();
+    double next = fth__clock_seconds(), last = 0;
     for (;;) {
+        take_breath(&last);
         FTH_TRY(look_for_stop(r, err));
         FTH_TRY(fth__runner_settle(r, err));
         FTH_TRY(fth__runner_flush(r, err));
@@ -454,7 +466,9 @@ static fth_status predict_all(fth__runner *r, fth_err *err)
         if (s != FTH_OK) FTH_TRY(fth__view_set(r->view, &task->error, why.text, err));
         if (node->phase == FTH__PHASE_WAITS) {
             char reason[300];
-            const fth_task *before = &r->view->task[node->before[0]];
+            int k = 0;
+            while (r->graph.node[node->before[k]].phase == FTH__PHASE_DONE) k++;
+            const fth_task *before = &r->view->task[node->before[k]];
             snprintf(reason, sizeof reason, "after %s/%s", before->job, before->stage);
             FTH_TRY(fth__view_set(r->view, &task->reason, reason, err));
         }
