@@ -255,7 +255,6 @@ static fth_status run_jobs(run *r, fth_err *err)
     FTH_TRY(fill_options(r, err));
     if (cli_get(r->call, "dry-run") || cli_get(r->call, "plan")) return dry_run(r, err);
     fth_runner_result n = {0};
-    catch_signals();
     cli_live_open(&r->live, r->call);
     const fth_status s = fth_runner_run(r->jobs.jobs, &r->opt, &n, err);
     cli_live_close(&r->live);
@@ -272,6 +271,7 @@ fth_status cli_run_run(const cli_call *call, fth_err *err)
         fth_err_hint(err, "fathom run all -c CONFIG");
         return FTH_E_COMMAND;
     }
+    catch_signals();
     FTH_TRY(cli_slots_find(&r.slots, call, err)); /* before anything is read */
     if (!cli_get(call, "quiet") && !cli_get(call, "json")) fprintf(call->out, "%s\n", r.slots.line);
     fth_status s = cli_jobs_open(&r.jobs, call, (const char *const *)call->arg, call->n_args, err);
