@@ -1,0 +1,342 @@
+"""Many jobs as their users meet them: collisions, devices, full disks, signals, requests.
+seconds: 60"""
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import jobs as t
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.root = tempfile.mkdtemp(prefix="fathom-runner-")
+        self.configs = os.path.join(self.root, "configs")
+
+        self.addCleanup(self.look_behind)
+
+    def look_behind(self):
+        t.wait_for(lambda: not t.processes(self.root), 10, "the end of all stages")
+        self.assertEqual(t.temporary_files(self.root), [])
+        shutil.rmtree(self.root)
+
+    def config(self, name="a", **keys):
+        return t.write_config(self.root, name, **keys)
+
+    def run_all(self, *words, code=0, **options):
+        got, out, err = t.fathom(*words, "--no-live", **options)
+        self.assertEqual(got, code, out + err)
+        return out, err
+
+    def out(self, *parts):
+        return os.path.join(self.root, "out", *parts)
+
+    def read(self, *parts):
+        with open(self.out(*parts)) as f:
+            return f.read()
+
+    def tree(self):
+        return sorted(os.path.join(folder, name) for folder, folders, files in os.walk(self.root)
+                      for name in folders + files)
+
+
+class Collisions(Case): # F4
+    def refused(self, *paths):
+        before = self.tree()
+        words = [word for path in paths for word in ("-c", path)]
+        out, err = self.run_all("run", "all", *words, code=2)
+        for path in paths:
+            self.assertIn(os.path.basename(os.path.dirname(path)), err)
+        self.assertEqual(self.tree(), before)
+        return err
+
+    def test_one_directory_is_two_jobs_only_once(self):
+        a = self.config("a", model="plane")
+        b = self.config("b", model="plane", output_dir=self.out("a"))
+        self.assertIn("FTH-JOB-002", self.refused(a, b))
+
+    def test_links_and_dots_do_not_hide_it(self):
+        a = self.config("a", model="plane")
+        os.makedirs(self.out("a"))
+        os.symlink(self.out("a"), self.out("link"))
+        self.refused(a, self.config("b", model="plane", output_dir=self.out("link")))
+        self.refused(a, self.config("c", model="plane", output_dir=self.out("x", "..", "a")))
+
+    def test_one_survey_has_one_set_of_settings(self):
+        a = self.config("a", model="plane")
+        self.refused(a, self.config("b", model="bowl", output_dir=self.out("a"),
+                                    **{"survey.cells": 65}))
+
+    def test_two_directories_are_two_jobs(self):
+        self.config("a", model="plane")
+        self.config("b", model="plane")
+        out, _ = self.run_all("run", "survey", "-c", self.configs, "--skip-general")
+        self.assertIn("2 completed", out)
+
+
+class Devices(Case): # F9
+    def test_a_gpu_that_is_not_there_is_an_error_before_anything_is_read(self):
+        code, out, err = t.fathom("run", "all", "-c", "/nowhere", "--device", "cuda")
+        self.assertEqual((code, out), (5, ""))
+        self.assertIn("FTH-DEV-001", err)
+        self.config()
+        before = self.tree()
+        self.run_all("run", "all", "-c", self.configs, "--device", "cuda", code=5)
+        self.assertEqual(self.tree(), before)
+
+    def test_auto_says_what_it_chose_and_why(self):
+        self.config(model="plane")
+        out, _ = self.run_all("run", "survey", "-c", self.configs, "--skip-general")
+        line = out.splitlines()[0]
+        self.assertRegex(line, r"^device: (cpu|cuda:\d) \(auto: .+\)$")
+
+    def test_only_gpus_without_one(self):
+        self.config()
+        _, err = self.run_all("run", "all", "-c", self.configs, "--gpu-only", "--device", "cpu",
+                              code=5)
+        self.assertIn("there is none", err)
+
+
+class Caching(Case):
+    def reasons(self, *words):
+        out, _ = self.run_all("run", *words, "-c", self.configs, "--dry-run")
+        return out
+
+    def test_what_changed_runs_again_and_says_why(self):
+        self.config(model="plane")
+        words = ["--skip-general"]
+        self.run_all("run", "all", "-c", self.configs, *words)
+        self.assertEqual(len(t.starts(self.root)), 4)
+        self.assertIn("4 completed (4 cached)",
+                      self.run_all("run", "all", "-c", self.configs, *words)[0])
+        self.assertEqual(len(t.starts(self.root)), 4)
+        self.assertIn("fit: would run (fit.iterations was 4",
+                      self.reasons("all", *words, "--set", "fit.iterations=5"))
+        os.remove(self.out("a", "plane", "map.npy"))
+        out = self.reasons("all", *words)
+        self.assertRegex(out, r"analyze: would run \(.*map.npy")
+        self.assertRegex(out, r"figures: would run \(after a_plane/analyze\)")
+        self.run_all("run", "all", "-c", self.configs, *words)
+        # analyze left the same bytes as before: nothing after it runs
+        self.assertEqual([line[3] for line in t.starts(self.root)[4:]], ["analyze"])
+        self.assertIn("fit: would run (--rerun)", self.reasons("all", *words, "--rerun", "fit"))
+        self.run_all("run", "all", "-c", self.configs, *words, "--force")
+        self.assertEqual(len(t.starts(self.root)), 9)
+
+    def test_a_dry_run_writes_nothing(self):
+        self.config()
+        before = self.tree()
+        out = self.reasons("all")
+        self.assertEqual(self.tree(), before)
+        self.assertIn("3 jobs, 10 tasks; nothing was written", out)
+        self.assertIn("a/survey: would run", out)
+        self.assertIn(self.out("a"), out)
+        self.assertRegex(out, r"predicted: memory \d+\.\d+ [KM]iB")
+        view = json.loads(t.fathom("run", "all", "-c", self.configs, "--dry-run", "--json")[1])
+        self.assertEqual(len(view["tasks"]), 10)
+
+    def test_a_stage_that_was_not_asked_for_must_have_run(self):
+        self.config(model="plane")
+        out, err = self.run_all("run", "analyze", "-c", self.configs, "--skip-general", code=1)
+        self.assertIn("blocked", out)
+        self.assertIn("needs the results of 'survey fit'", out)
+        self.assertEqual(t.starts(self.root), [])
+
+    def test_the_log_has_the_line_that_does_it_by_hand(self):
+        self.config(model="plane", name="it's a name")
+        self.run_all("run", "survey", "-c", self.configs, "--skip-general")
+        log = self.read("it's a name", "logs", "survey.log")
+        line = [x for x in log.splitlines() if x.startswith("==== command: ")][0][14:]
+        record = self.out("it's a name", ".fathom", "survey.json")
+        os.remove(record)
+        done = subprocess.run(["sh", "-c", line], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(os.path.exists(record))
+        self.assertIn("ended: exit 0 after", log)
+
+
+class Failures(Case):
+    def test_others_go_on_and_the_error_is_told(self):
+        self.config(**{"drill.stage": "fit", "drill.kind": "error", "drill.chance": 1})
+        self.config("b")
+        out, err = self.run_all("run", "survey", "fit", "analyze", "-c", self.configs, code=1)
+        self.assertIn("8 completed, 3 failed, 3 skipped", out)
+        self.assertIn("FTH-JOB-001", err)
+        self.assertIn("asked to find a bad file", out)
+        self.assertIn("error FTH-FILE-004", self.read("a", "logs", "plane.log"))
+        # --failed: the configs of those three, and of no other
+        shutil.rmtree(self.out("b"))
+        out, _ = self.run_all("run", "survey", "fit", "-c", self.configs, "--failed", "--set",
+                              "drill.stage=none")
+        self.assertIn("4 completed (1 cached)", out)
+        self.assertFalse(os.path.exists(self.out("b")))
+        out, _ = self.run_all("run", "survey", "fit", "-c", self.configs, "--failed")
+        self.assertIn("nothing to re-run", out)
+
+    def test_failed_without_a_run_before(self):
+        self.config()
+        _, err = self.run_all("run", "all", "-c", self.configs, "--failed", code=3)
+        self.assertIn("run_status.json", err)
+
+    def test_a_crash_is_named_by_its_signal(self):
+        self.config(model="plane", **{"drill.stage": "survey", "drill.kind": "crash"})
+        out, _ = self.run_all("run", "survey", "-c", self.configs, "--skip-general", code=1)
+        self.assertIn("SIGABRT", out)
+        self.assertIn("ended: SIGABRT", self.read("a", "logs", "survey.log"))
+
+    def test_what_never_fits_fails_at_once(self):
+        self.config(model="plane")
+        out, _ = self.run_all("run", "survey", "-c", self.configs, "--skip-general", "--memory",
+                              "1M", code=1)
+        self.assertIn("failed", out)
+        self.assertEqual(t.starts(self.root), [])
+
+    def test_a_missing_input(self):
+        self.config(model="plane")
+        self.run_all("run", "survey", "-c", self.configs, "--skip-general")
+        os.remove(self.out("a", "soundings.safetensors"))
+        out, _ = self.run_all("run", "fit", "-c", self.configs, "--skip-general", code=1)
+        self.assertIn("soundings.safetensors", out)
+
+    def test_a_full_disk(self):
+        def small_files():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 20, 8 << 20))
+        self.config(model="plane", **{"drill.stage": "survey", "drill.kind": "fill",
+                                      "drill.bytes": "64M"})
+        self.config("b", model="plane")
+        done = subprocess.run([t.PROGRAM, "run", "survey", "-c", self.configs, "--skip-general",
+                               "--no-live"], capture_output=True, text=True,
+                              preexec_fn=small_files)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("1 completed, 1 failed", done.stdout)
+        self.assertIn("File too large", self.read("a", "logs", "survey.log"))
+
+    def test_a_disk_without_room(self):
+        mount = os.path.join(self.root, "out")
+        os.makedirs(mount)
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", mount],
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            self.skipTest(f"a small file system cannot be mounted here: {done.stderr.strip()}")
+        try:
+            self.config(model="plane", **{"drill.stage": "survey", "drill.kind": "fill",
+                                          "drill.bytes": "64M"})
+            out, err = self.run_all("run", "survey", "-c", self.configs, "--skip-general", code=1)
+            self.assertIn("No space left on device", out + err)
+            filler = os.open(os.path.join(mount, "filler"), os.O_WRONLY | os.O_CREAT)
+            with self.assertRaises(OSError):
+                while True:
+                    os.write(filler, bytes(4096))
+            os.close(filler)
+            code, out, err = t.fathom("run", "survey", "-c", self.configs, "--skip-general",
+                                      "--no-live")
+            self.assertIn(code, (1, 3), out + err) # the ledger itself has no room
+            os.remove(os.path.join(mount, "filler"))
+            self.run_all("run", "survey", "-c", self.configs, "--skip-general", "--set",
+                         "drill.stage=none")
+        finally:
+            subprocess.run(["umount", mount])
+
+    def test_a_directory_that_cannot_be_written(self):
+        self.config(model="plane", output_dir="/proc/fathom-out")
+        self.config("b", model="plane")
+        _, err = self.run_all("run", "survey", "-c", self.configs, "--skip-general", code=3)
+        self.assertIn("/proc/fathom-out", err)
+        self.assertEqual(t.starts(self.root), [])
+        # the lock of the other one was given back
+        self.assertFalse(os.path.exists(self.out("b", ".fathom", "lock")))
+
+    def test_a_read_only_directory(self):
+        os.makedirs(self.out("a"))
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", self.out("a")],
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            self.skipTest(f"nothing can be mounted read-only here: {done.stderr.strip()}")
+        try:
+            self.config(model="plane")
+            _, err = self.run_all("run", "survey", "-c", self.configs, "--skip-general", code=3)
+            self.assertIn("Read-only file system", err)
+        finally:
+            subprocess.run(["umount", self.out("a")])
+
+
+class Signals(Case):
+    def begin(self, kind, seconds=60, n=1, **environment):
+        for i in range(n):
+            self.config(f"d{i}", model="plane",
+                        **{"drill.stage": "survey", "drill.kind": kind, "drill.seconds": seconds})
+        before = len(t.starts(self.root))
+        runner = t.start("run", "survey", "fit", "-c", self.configs, "--skip-general", "--no-live",
+                         "--jobs", "2", **environment)
+        self.addCleanup(runner.kill)
+        t.wait_for(lambda: len(t.starts(self.root)) >= before + min(n, 2), what="the start of a stage")
+        return runner
+
+    def test_a_stopped_run_saves_its_state_and_goes_on(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            runner = self.begin("slow", n=3)
+            runner.send_signal(number)
+            out, err = runner.communicate(timeout=30)
+            self.assertEqual(runner.returncode, 6, out + err)
+            self.assertIn("6 interrupted", out)
+            self.assertEqual(t.processes(self.root), [])
+            with open(os.path.join(self.configs, "run_status.json")) as f:
+                status = json.load(f)
+            self.assertEqual({job["status"] for job in status["jobs"].values()}, {"failed"})
+        self.run_all("run", "survey", "fit", "-c", self.configs, "--failed", "--skip-general",
+                     "--set", "drill.stage=none")
+        self.assertEqual(len(t.records(self.root)), 6)
+
+    def test_a_second_signal_kills_what_does_not_listen(self):
+        runner = self.begin("hang")
+        runner.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        self.assertIsNone(runner.poll())
+        runner.send_signal(signal.SIGINT)
+        out, err = runner.communicate(timeout=5)
+        self.assertEqual(runner.returncode, 6, out + err)
+
+    def test_children_die_with_the_runner(self):
+        runner = self.begin("hang")
+        runner.kill()
+        runner.communicate()
+        t.wait_for(lambda: not t.processes(self.root), 5, "the end of the stage")
+
+    def test_two_runners_on_one_directory(self):
+        runner = self.begin("slow")
+        _, err = self.run_all("run", "survey", "-c", self.configs, "--skip-general", code=2)
+        self.assertIn("FTH-JOB-003", err)
+        self.assertIn(f"process {runner.pid} ", err)
+        self.assertIsNone(runner.poll())
+        runner.send_signal(signal.SIGTERM)
+        runner.communicate(timeout=30)
+
+    def test_cancel_ends_one_job(self):
+        runner = self.begin("slow", n=2)
+        _, err = self.run_all_cancel("nothing-like-it", code=2)
+        self.run_all_cancel("d0/survey")
+        t.wait_for(lambda: len(t.processes(self.root)) == 1, what="the end of one stage")
+        self.assertIsNone(runner.poll())
+        self.run_all_cancel("d1/survey")
+        out, err = runner.communicate(timeout=30)
+        self.assertEqual(runner.returncode, 6, out + err)
+        self.assertIn("cancelled by request", out)
+        self.assertIn("2 skipped, 2 interrupted", out)
+        self.run_all_cancel("d0/survey", code=2) # nobody runs there now
+
+    def run_all_cancel(self, name, code=0):
+        got, out, err = t.fathom("cancel", name, "--dir", self.out())
+        self.assertEqual(got, code, out + err)
+        return out, err
+
+
+if __name__ == "__main__":
+    unittest.main()
