@@ -79,7 +79,13 @@ static fth_status check_lock(const fth__stage_link *link, fth_err *err)
 {
     fth__who who;
     const char *dir = link->opt->job->output_dir;
-    if (!fth__lock_read(dir, &who) || !fth__who_lives(&who)) return FTH_OK;
+    if (!fth__lock_read(dir, &who)) return FTH_OK;
+    /* The kernel ends a stage with its runner, but not one whose runner was gone before it could
+     * ask for that. */
+    if (!fth__who_lives(&who))
+        return link->call.attempt[0]
+                   ? FTH_FAIL(err, FTH_E_CANCELLED, "the runner that started this stage is gone")
+                   : FTH_OK;
     if (who.pid == getppid() && who.start == fth__process_start(getppid())) return FTH_OK;
     FTH_FAIL(err, FTH_E_LOCKED, "%s: process %lld on %s is running jobs here", dir,
              (long long)who.pid, who.host);

@@ -152,6 +152,24 @@ TEST(a_runner_keeps_others_out)
 
 /* ---- leaves ---- */
 
+/* A stage whose runner died before the stage could ask to die with it. */
+TEST(a_stage_without_its_runner_does_not_run)
+{
+    toy *t = toy_open("orphan", "name: x\n");
+    fth__who dead;
+    OKE(fth__who_am_i(&dead, &t->err), &t->err);
+    dead.start++; /* another process had this pid */
+    OKE(fth__lock_take(t->dir, &dead, &t->err), &t->err);
+    t->opt.attempt = "run.1";
+    IS(toy_run(t, 0, NULL), FTH_E_CANCELLED);
+    HAS(t->err.text, "is gone");
+    IS_TRUE(!exists(t, ".fathom/make.json"));
+    fth_err_clear(&t->err);
+    t->opt.attempt = NULL; /* by hand */
+    OKE(toy_run(t, 0, NULL), &t->err);
+    toy_close(t);
+}
+
 TEST(a_plan_writes_nothing)
 {
     toy *t = toy_open("planned", "name: x\nmake: {n: 77}\n");
