@@ -1,7 +1,7 @@
 # Completion of fathom for bash. Made from cli/commands.c by make docs; do not edit.
 _fathom() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-    local first='' second='' words='' known="cancel doctor help plan run report serve version sounding" i
+    local first='' second='' words='' known="cancel config clean doctor help logs plan run report serve status version sounding" i
     COMPREPLY=()
     case $before in
     --dir)
@@ -10,6 +10,12 @@ _fathom() {
         ;;
     --trace)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
+    --config-name)
+        return
+        ;;
+    --set)
         return
         ;;
     --path)
@@ -41,17 +47,17 @@ _fathom() {
         mapfile -t COMPREPLY < <(compgen -W "error warn info debug" -- "$word")
         return
         ;;
+    --stage)
+        return
+        ;;
+    --lines)
+        return
+        ;;
     --config | -c)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
-    --set)
-        return
-        ;;
     --seed)
-        return
-        ;;
-    --config-name)
         return
         ;;
     --jobs | -j)
@@ -96,12 +102,17 @@ _fathom() {
     case "$first $second" in
     ' '*) words="$known --help --version" ;;
     'cancel '*) words="--dir --trace --quiet --help" ;;
+    'config check'*) words="--config-name --set --lenient --json --trace --quiet --help" ;;
+    'config docs'*) words="--trace --help" ;;
+    'clean '*) words="--all --dry-run --yes --trace --quiet --help" ;;
     'doctor '*) words="--ops --path --bundle --memory --device --threads --json --trace --monitor --scratch --log --help" ;;
     'help '*) words="--trace --help $known" ;;
+    'logs '*) words="--follow --dir --stage --all --lines --trace --help" ;;
     'plan '*) words="--config --set --lenient --memory --device --threads --seed --json --trace --scratch --log --help" ;;
     'run '*) words="--config --config-name --set --skip-general --lenient --jobs --jobs-per-device --gpu-only --failed --force --rerun --dry-run --no-live --status --memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
     'report '*) words="--output --embed --trace --help" ;;
     'serve '*) words="--port --bind --token --trace --quiet --help" ;;
+    'status '*) words="--watch --json --trace --quiet --help" ;;
     'version '*) words="--verbose --json --trace --help" ;;
     'sounding survey'*) words="--config --set --lenient --attempt --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
     'sounding fit'*) words="--config --set --lenient --attempt --fresh --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
@@ -110,6 +121,7 @@ _fathom() {
     'sounding plan'*) words="--config --set --lenient --memory --device-memory --device --threads --seed --json --trace --scratch --log --help" ;;
     'sounding generate'*) words="--config --force --json --trace --quiet --help" ;;
     'sounding depth'*) words="--fathoms --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
+    'config '*) words="check docs" ;;
     'sounding '*) words="survey fit analyze figures plan generate depth" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
