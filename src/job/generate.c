@@ -198,10 +198,10 @@ static fth_status use_kept(fth_jobs *jobs, fth__job_row *row, file_state state, 
     const char *instrument = fth_config_peek(kept.config, "instrument");
     fth_status s = FTH_OK;
     const fth_instrument *i = row->job.instrument;
+    const bool is_general = i->general && i->general(kept.config);
     *good = strcmp(kept.job.output_dir, row->job.output_dir) == 0 &&
             strcmp(kept.job.model, row->job.model) == 0 &&
-            (!instrument || strcmp(instrument, i->name) == 0) &&
-            !(i->general && i->general(kept.config));
+            (!instrument || strcmp(instrument, i->name) == 0) && !is_general;
     if (*good) {
         s = fth__jobs_complain(jobs, true, at, NULL, err, "%s; it is used as it is",
                                state == EDITED ? "it was edited since it was generated"
@@ -211,10 +211,16 @@ static fth_status use_kept(fth_jobs *jobs, fth__job_row *row, file_state state, 
         row->kept = true;
         return s;
     }
-    s = fth__jobs_complain(jobs, false, at, hint, err,
-                           "it stands for '%s' of %s, but is another job: %s in %s, not %s in %s",
-                           row->variant->name, row->shown, kept.job.model, kept.job.output_dir,
-                           row->job.model, row->job.output_dir);
+    if (is_general)
+        s = fth__jobs_complain(jobs, false, at, hint, err,
+                               "it stands for '%s' of %s, but is general itself",
+                               row->variant->name, row->shown);
+    else
+        s = fth__jobs_complain(
+            jobs, false, at, hint, err,
+            "it stands for '%s' of %s, but is another job: %s %s in %s, not %s %s in %s",
+            row->variant->name, row->shown, instrument ? instrument : i->name, kept.job.model,
+            kept.job.output_dir, i->name, row->job.model, row->job.output_dir);
     (void)fth_config_destroy(kept.config, NULL);
     return s;
 }

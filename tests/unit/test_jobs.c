@@ -542,6 +542,19 @@ TEST(an_edited_file_must_not_become_another_job)
     }
 }
 
+/* The stage would expand it again, and run other models than the one it stands for. */
+TEST(a_kept_file_must_not_be_general)
+{
+    jt_clean();
+    jt_put("c/general.yaml", general);
+    jt_put("c/pnmf.yaml", general);
+    jt_bench b = jt_refused("c", NULL, FTH_E_CONFIG);
+    EQ_STR(b.log->text, "c/pnmf.yaml: it stands for 'pnmf' of c/general.yaml, but is general "
+                        "itself (generate it again with force, or give it another name and use it "
+                        "by itself)\n");
+    jt_drop(&b);
+}
+
 TEST(a_generated_file_is_the_job_of_its_general_config)
 {
     jt_clean();

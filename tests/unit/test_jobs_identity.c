@@ -282,6 +282,15 @@ TEST(canonical_paths)
         EQ_STR(c.path, pair[i][1]);
         IS_TRUE(c.block == NULL);
     }
+    jt_clean();
+    jt_put("file", "x");
+    fth__canonical at;
+    OK(fth__path_canonical(&store, t_temp_dir(), "file", &at, NULL));
+    EQ_STR(at.block, at.path); /* there is one, and it is no folder */
+    OK(fth__path_canonical(&store, t_temp_dir(), "file/below", &at, NULL));
+    EQ_STR(fth__path_leaf(at.block), "file");
+    OK(fth__path_canonical(&store, t_temp_dir(), "file/../beside", &at, NULL));
+    IS_TRUE(at.block == NULL);
     char longest[5000];
     memset(longest, 'x', sizeof longest);
     longest[sizeof longest - 1] = '\0';
