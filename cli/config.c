@@ -29,11 +29,19 @@ static const char *look_up(void *user, const char *name)
     return getenv(name);
 }
 
+static const char *const kinds[] = {
+    [FTH_MISTAKE_UNKNOWN] = "unknown",   [FTH_MISTAKE_TWICE] = "twice",
+    [FTH_MISTAKE_MISSING] = "missing",   [FTH_MISTAKE_TYPE] = "type",
+    [FTH_MISTAKE_RANGE] = "range",       [FTH_MISTAKE_CHOICE] = "choice",
+    [FTH_MISTAKE_VARIABLE] = "variable", [FTH_MISTAKE_CHECK] = "check",
+};
+
 static void write_mistake(void *user, const fth_config_mistake *m)
 {
     const checking *c = user;
     if (!c->json) return;
     cli_json_open(c->json, NULL, '{');
+    cli_json_text(c->json, "kind", kinds[m->kind]);
     cli_json_bool(c->json, "notice", m->notice);
     cli_json_text(c->json, "file", m->at.file);
     cli_json_int(c->json, "line", (uint64_t)m->at.line);

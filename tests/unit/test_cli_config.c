@@ -89,6 +89,7 @@ TEST(programs_get_json)
     s = RUN("config", "check", "e.yaml", "--json");
     IS(s->status, FTH_E_CONFIG);
     EQ_STR(s->lines, "");
+    HAS(s->out, "\"kind\": \"unknown\",\n");
     HAS(s->out, "\"notice\": false,\n      \"file\": \"e.yaml\",\n      \"line\": 4,\n"
                 "      \"column\": 1,\n      \"key\": \"sede\",\n      \"expected\": \"\",\n"
                 "      \"found\": \"\",\n      \"nearest\": \"seed\",\n      \"hint\": \"\"\n");
