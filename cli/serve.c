@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <microhttpd.h>
 #include <netdb.h>
 #include <signal.h>
@@ -285,17 +286,30 @@ static void announce(const cli_call *call, const server *s, const place *where, 
     fflush(call->out);
 }
 
+/* A handler, and no blocked signal: libraries have threads that were there before and would get it.
+ */
+static int wake[2];
+static void end_it(int number)
+{
+    const int code = errno;
+    (void)number;
+    if (write(wake[1], "", 1) < 0) { /* the pipe is full of the same */
+    }
+    errno = code;
+}
+
 /* Answer until SIGINT or SIGTERM comes. */
 static fth_status run(const cli_call *call, server *s, const place *where, const char *port,
                       fth_err *err)
 {
-    sigset_t ends;
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &ends, NULL);
+    if (pipe2(wake, O_CLOEXEC) != 0)
+        return FTH_FAIL(err, FTH_E_STATE, "no pipe for signals: %s", strerror(errno));
+    const struct sigaction end = {.sa_handler = end_it};
+    sigaction(SIGINT, &end, NULL);
+    sigaction(SIGTERM, &end, NULL);
     signal(SIGPIPE, SIG_IGN);
-    int fd = -1, got = 0;
+    int fd = -1;
+    char got;
     FTH_TRY(listen_there(&fd, where, port, err));
     struct MHD_Daemon *daemon = MHD_start_daemon(
         MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, handle, s, MHD_OPTION_LISTEN_SOCKET, fd,
@@ -305,7 +319,8 @@ static fth_status run(const cli_call *call, server *s, const place *where, const
         return FTH_FAIL(err, FTH_E_STATE, "libmicrohttpd does not start");
     }
     announce(call, s, where, fd);
-    sigwait(&ends, &got);
+    while (read(wake[0], &got, 1) < 0 && errno == EINTR) {
+    }
     MHD_stop_daemon(daemon); /* closes the socket */
     return FTH_OK;
 }

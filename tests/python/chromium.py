@@ -117,6 +117,10 @@ class Page:
         self.eval("new Promise((f) => requestAnimationFrame(() => setTimeout(f)))")
         return time.monotonic() - start
 
+    def close(self):
+        self.socket.file.close()
+        self.socket.sock.close()
+
     def screenshot(self, path, clip=None):
         more = {"clip": dict(clip, scale=1), "captureBeyondViewport": True} if clip else {}
         data = self.call("Page.captureScreenshot", format="png", **more)["data"]
@@ -125,6 +129,7 @@ class Page:
 
 class Chromium:
     def __enter__(self):
+        self.pages = []
         self.folder = tempfile.mkdtemp(prefix="fathom-chromium-")
         self.process = subprocess.Popen(
             [PROGRAM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
@@ -140,6 +145,8 @@ class Chromium:
         return self
 
     def __exit__(self, *_):
+        for page in self.pages:
+            page.close()
         self.process.terminate()
         try:
             self.process.wait(10)
@@ -152,5 +159,6 @@ class Chromium:
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}/json/new", method="PUT")
         with urllib.request.urlopen(request, timeout=60) as answer:
             page = Page(json.load(answer)["webSocketDebuggerUrl"])
+        self.pages.append(page)
         page.shape(width, height, dark)
         return page
