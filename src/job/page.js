@@ -136,6 +136,7 @@
     at('facts').replaceChildren(...facts.filter((f) => f[1]).map(([k, v]) => el('div', {}, el('dt', {}, k), el('dd', {}, v))));
     if (view.command) at('facts').append(el('div', { class: 'whole' }, el('dt', {}, 'Command'), el('dd', {}, el('code', {}, view.command))));
     at('where').textContent = view.root + (view.runner_pid ? `, a runner is at work (process ${view.runner_pid})` : '');
+    banner('');
     at('kind').textContent = page.live ? 'live' : 'report';
     at('foot').textContent = page.live ? 'Refreshes every two seconds.'
       : `Written ${when(page.made)} by Fathom ${page.fathom}. Links lead to files beside this page: keep them together.`;
@@ -534,7 +535,9 @@
   /* ---- new data ---- */
 
   let last = '';
-  function banner(text) {
+  /* Trouble of the moment, and what the view could not read. */
+  function banner(trouble) {
+    const text = [trouble, view.note].filter(Boolean).join('\n');
     at('banner').hidden = !text;
     at('banner').textContent = text;
   }

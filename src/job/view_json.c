@@ -98,6 +98,7 @@ fth_status fth_view_print_json(const fth_view *view, FILE *file, fth_err *err)
     fth__emit_text(&e, "host", view->host);
     fth__emit_text(&e, "command", view->command);
     fth__emit_text(&e, "version", view->version);
+    fth__emit_text(&e, "note", view->note);
     fth__emit_seconds(&e, "started", view->started);
     fth__emit_seconds(&e, "ended", view->ended);
     fth__emit_seconds(&e, "now", view->now);

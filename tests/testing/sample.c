@@ -58,6 +58,7 @@ static void write_log(const char *path, const char *job, bool failed)
     fclose(f);
 }
 
+static const char *print(fth_view *view, const char *fmt, ...) FTH_PRINTF(2, 3);
 static const char *print(fth_view *view, const char *fmt, ...)
 {
     char text[4096];

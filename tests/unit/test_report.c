@@ -84,7 +84,7 @@ static const char evil[] = "</script><script>alert(1)</script><img src=x onerror
 TEST(no_text_of_a_view_becomes_markup)
 {
     bench b = start();
-    b.view->root = b.view->host = b.view->command = b.view->version = evil;
+    b.view->root = b.view->host = b.view->command = b.view->version = b.view->note = evil;
     fth_task *t = t_view_task(b.view, evil, evil, FTH_STATE_FAILED);
     t->id = t->instrument = t->model = t->doing = t->output_dir = t->config_path = evil;
     t->reason = t->error = t->command = t->device = t->what = t->figure = t->bound_by = evil;
