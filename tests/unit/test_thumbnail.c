@@ -83,7 +83,7 @@ static void make(buffer *b, uint32_t w, uint32_t h, int depth, int kind, uint64_
 static const char *save(const buffer *b)
 {
     const char *path = t_temp_path("figure.png");
-    t_file_write(path, b->data, b->used);
+    t_file_write(path, b->used ? b->data : (const uint8_t *)"", b->used);
     return path;
 }
 
