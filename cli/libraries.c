@@ -23,6 +23,7 @@ const cli_library cli_libraries[] = {
     {"libyaml", "yaml_get_version_string", CLI_RETURNS_TEXT, NULL, "configs", "libyaml-0-2"},
     {"xxHash", "XXH_versionNumber", CLI_RETURNS_NUMBER, NULL, "hashes", "libxxhash0"},
     {"cairo", "cairo_version_string", CLI_RETURNS_TEXT, NULL, "figures", "libcairo2"},
+    {"libmicrohttpd", "MHD_get_version", CLI_RETURNS_TEXT, NULL, "fathom serve", "libmicrohttpd12"},
 };
 const int cli_n_libraries = sizeof cli_libraries / sizeof cli_libraries[0];
 
