@@ -24,8 +24,9 @@ static void put(fth__json_writer *w, const char *s, size_t n)
         return;
     }
     if (w->mem) {
+        const int64_t need = w->used + (int64_t)n + 1;
         const fth_status grown =
-            fth__grow(w->mem, &w->data, &w->bytes, w->used + (int64_t)n + 1, NULL);
+            fth__grow(w->mem, &w->data, &w->bytes, need < 1024 ? 1024 : need, NULL);
         if (grown != FTH_OK) {
             w->status = grown;
             return;
