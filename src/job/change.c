@@ -115,7 +115,10 @@ static void export_status(fth__runner *r)
 {
     fth_err err = {0};
     fth__runner_point(r, "during_export");
-    if (fth__status_write(r->view, r->status_path, &err) == FTH_OK) {
+    fth_status s = FTH_OK;
+    if (!r->status) s = fth__status_open(&r->status, r->mem, r->status_path, &err);
+    if (s == FTH_OK) s = fth__status_save(r->status, r->view, &err);
+    if (s == FTH_OK) {
         fth__runner_point(r, "after_export");
     } else if (!r->export_failed) {
         /* The ledger has it all; the file is a copy for other programs. */

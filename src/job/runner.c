@@ -92,6 +92,7 @@ static void end(fth__runner *r)
     while (r->n_processes > 0) fth__process_drop(r, r->process[0]);
     for (int64_t d = r->graph.n_dirs; d-- > 0;)
         if (r->graph.dir[d].locked) fth__lock_release(r->graph.dir[d].path, &r->me);
+    fth__status_close(r->status);
     fth__heap_free(r->mem, r->process);
     fth__heap_free(r->mem, r->change);
     fth__heap_free(r->mem, r->ready);

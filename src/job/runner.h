@@ -49,6 +49,7 @@ typedef struct fth__runner {
     bool exported, export_failed;
     int stop;
     char status_path[4096];
+    fth__status_file *status;   /* made by the first export */
     fth__ledger_change *change; /* room for a transaction */
     int64_t cap_changes;
     fth__pack_task *ready; /* room for the choice of the next */
