@@ -18,10 +18,11 @@ const cli_library cli_libraries[] = {
     {"HDF5", "H5get_libversion", CLI_FILLS_THREE, NULL, "HDF5 files", "libhdf5-103-1"},
     {"zlib", "zlibVersion", CLI_RETURNS_TEXT, NULL, "packed NPZ files, timelines and images",
      "zlib1g"},
-    {"jansson", "jansson_version_str", CLI_RETURNS_TEXT, NULL, "headers of safetensors files",
-     "libjansson4"},
+    {"jansson", "jansson_version_str", CLI_RETURNS_TEXT, NULL,
+     "JSON files, and headers of safetensors files", "libjansson4"},
     {"libyaml", "yaml_get_version_string", CLI_RETURNS_TEXT, NULL, "configs", "libyaml-0-2"},
     {"xxHash", "XXH_versionNumber", CLI_RETURNS_NUMBER, NULL, "hashes", "libxxhash0"},
+    {"SQLite", "sqlite3_libversion", CLI_RETURNS_TEXT, NULL, "ledgers of jobs", "libsqlite3-0"},
     {"cairo", "cairo_version_string", CLI_RETURNS_TEXT, NULL, "figures", "libcairo2"},
     {"libmicrohttpd", "MHD_get_version", CLI_RETURNS_TEXT, NULL, "fathom serve", "libmicrohttpd12"},
 };
