@@ -5,6 +5,7 @@
  * here does not link.
  */
 #include "testing/jobs.h"
+#include "testing/runs.h"
 
 #include "cli/cli.h"
 #include "cpu/fftw.h"
@@ -621,9 +622,15 @@ static fth_status provoke_COMMAND(fth_err *err)
     return cli_parse(&call, 2, (char *[]){name, word, NULL}, err);
 }
 
+/* A program that fails in place of the one that runs stages. */
 static fth_status provoke_JOB_FAILED(fth_err *err)
 {
-    return FTH_FAIL(err, FTH_E_JOB_FAILED, "replaced with the code that says it");
+    runs r;
+    runs_config("failing", "");
+    runs_open(&r, "survey", "/bin/false");
+    const fth_status s = fth_runner_run(r.jobs, &r.opt, NULL, err);
+    runs_close(&r);
+    return s;
 }
 static fth_status provoke_COLLISION(fth_err *err)
 {
