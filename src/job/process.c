@@ -129,9 +129,9 @@ static void open_log(fth__runner *r, fth__process *p, const fth__reservation *he
     fth_err err = {0};
     char time[64], memory[32], plan[32];
     if (fth__log_open(&p->log, r->mem, task->log_path, r->opt->log_bytes, &err) != FTH_OK) {
+        /* The task goes on; what it says is lost, but for the end, which the error is in. */
         fth_log_line(&r->opt->log, FTH_LOG_WARN, "%s", err.text);
-        (void)fth__view_set(r->view, &task->reason, err.text, NULL);
-        return;
+        if (fth__log_open(&p->log, r->mem, "/dev/null", 0, NULL) != FTH_OK) return;
     }
     format_time(fth__wall_seconds(), time, sizeof time);
     fth_mem_format_size(held->host_bytes, memory, sizeof memory);
@@ -386,7 +386,7 @@ static void drain(fth__runner *r, fth__process *p)
 }
 
 /* What it told at its end; of a completed task the record has it, too. */
-static void take_numbers(fth_task *task, const fth__progress *from)
+static void take_numbers(fth_view *view, fth_task *task, const fth__progress *from)
 {
     task->ledger_bytes = from->ledger_bytes;
     task->peak_bytes = from->peak_bytes;
@@ -395,6 +395,7 @@ static void take_numbers(fth_task *task, const fth__progress *from)
     task->io_seconds = from->io_seconds;
     task->compute_seconds = from->compute_seconds;
     task->device_seconds = from->device_seconds;
+    (void)fth__view_set(view, &task->bound_by, from->bound_by, NULL);
 }
 
 /* The state that its end means, with the reason. */
@@ -479,7 +480,7 @@ fth_status fth__process_end(fth__runner *r, fth__process *p, fth_err *err)
     fth__runner_point(r, "child_exited");
     drain(r, p);
     fth__process_show(r, p);
-    take_numbers(task, &p->progress);
+    take_numbers(r->view, task, &p->progress);
     task->exit_code = p->child.exit_code;
     task->signal = p->child.signal;
     task->pid = 0;

@@ -337,6 +337,7 @@ static fth_status look_for_stop(fth__runner *r, fth_err *err)
 static fth_status loop(fth__runner *r, fth_err *err)
 {
     double next = fth__clock_seconds(), last = 0;
+    int64_t idle = 0;
     for (;;) {
         take_breath(&last);
         FTH_TRY(look_for_stop(r, err));
@@ -345,8 +346,13 @@ static fth_status loop(fth__runner *r, fth_err *err)
         if (r->stop == 0) FTH_TRY(start_ready(r, err));
         if (r->n_processes == 0) {
             if (r->open == 0) return fth__runner_flush(r, err);
-            continue; /* what just failed lets others be settled */
+            /* What just failed lets others be settled; that takes one turn for each stage. */
+            if (++idle > FTH__GRAPH_STAGES)
+                return FTH_FAIL(err, FTH_E_INTERNAL, "%lld tasks wait, and nothing runs",
+                                (long long)r->open);
+            continue;
         }
+        idle = 0;
         wait_for_pipes(r);
         FTH_TRY(reap(r, err));
         if (fth__clock_seconds() < next) continue;
