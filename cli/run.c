@@ -142,7 +142,6 @@ static fth_status fill_options(run *r, fth_err *err)
     opt->gpu_only = cli_get(call, "gpu-only") || r->slots.gpu_only;
     opt->scratch = cli_get(call, "scratch");
     opt->trace = cli_get(call, "trace");
-    opt->seed = cli_get(call, "seed");
     opt->force = cli_get(call, "force");
     opt->rerun = r->rerun;
     opt->status_path = r->status;
@@ -157,9 +156,8 @@ static fth_status fill_options(run *r, fth_err *err)
 /* ---- --failed ---- */
 
 typedef struct failed {
-    cli_jobs *jobs;
-    int n;
-    char path[CLI_JOBS_LIST][PATH_MAX];
+    char **path;
+    int n, room;
 } failed;
 
 static fth_status add_failed(void *user, const char *config_path, fth_err *err)
@@ -167,22 +165,23 @@ static fth_status add_failed(void *user, const char *config_path, fth_err *err)
     failed *f = user;
     for (int i = 0; i < f->n; i++)
         if (strcmp(f->path[i], config_path) == 0) return FTH_OK;
-    if (f->n == CLI_JOBS_LIST)
-        return FTH_FAIL(err, FTH_E_COMMAND, "more than %d configs failed", CLI_JOBS_LIST);
-    snprintf(f->path[f->n++], PATH_MAX, "%s", config_path);
+    if (f->n == f->room) {
+        const int room = 2 * f->room + 64;
+        char **more = realloc(f->path, (size_t)room * sizeof *more);
+        if (!more) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the configs that failed");
+        f->path = more;
+        f->room = room;
+    }
+    f->path[f->n] = strdup(config_path);
+    if (!f->path[f->n]) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a path");
+    f->n++;
     return FTH_OK;
 }
 
-/* Only the configs of jobs that failed or were interrupted; `none` when there are none. */
-static fth_status keep_failed(run *r, failed *f, bool *none, fth_err *err)
+static void free_failed(failed *f)
 {
-    f->jobs = &r->jobs;
-    FTH_TRY(fth_jobs_failed(r->jobs.mem, r->status, add_failed, f, err));
-    *none = f->n == 0;
-    if (*none) return FTH_OK;
-    for (int i = 0; i < f->n; i++) r->jobs.path[i] = f->path[i];
-    r->jobs.n_paths = f->n;
-    return cli_jobs_reopen(&r->jobs, r->call, err);
+    for (int i = 0; i < f->n; i++) free(f->path[i]);
+    free(f->path);
 }
 
 /* ---- --dry-run ---- */
@@ -241,17 +240,8 @@ static void print_summary(const run *r, const fth_runner_result *n)
     fprintf(out, " in %.1f s; status in %s\n", n->seconds, r->status);
 }
 
-static fth_status run_jobs(run *r, fth_err *err)
+static fth_status run_found(run *r, fth_err *err)
 {
-    static failed f;
-    bool none = false;
-    const bool only_failed = cli_get(r->call, "failed");
-    FTH_TRY(find_status(r, err));
-    if (only_failed) FTH_TRY(keep_failed(r, &f, &none, err));
-    if (none) {
-        fprintf(r->call->out, "nothing to re-run\n");
-        return FTH_OK;
-    }
     FTH_TRY(fill_options(r, err));
     if (cli_get(r->call, "dry-run") || cli_get(r->call, "plan")) return dry_run(r, err);
     fth_runner_result n = {0};
@@ -259,6 +249,22 @@ static fth_status run_jobs(run *r, fth_err *err)
     const fth_status s = fth_runner_run(r->jobs.jobs, &r->opt, &n, err);
     cli_live_close(&r->live);
     if (n.completed + n.failed + n.skipped + n.blocked + n.interrupted > 0) print_summary(r, &n);
+    return s;
+}
+
+static fth_status run_jobs(run *r, fth_err *err)
+{
+    failed f = {0};
+    FTH_TRY(find_status(r, err));
+    if (!cli_get(r->call, "failed")) return run_found(r, err);
+    fth_status s = fth_jobs_failed(r->jobs.mem, r->status, add_failed, &f, err);
+    if (s == FTH_OK && f.n == 0) {
+        fprintf(r->call->out, "nothing to re-run\n");
+    } else if (s == FTH_OK) {
+        s = cli_jobs_reopen(&r->jobs, r->call, (const char *const *)f.path, f.n, err);
+        if (s == FTH_OK) s = run_found(r, err);
+    }
+    free_failed(&f);
     return s;
 }
 

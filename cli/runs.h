@@ -10,18 +10,22 @@ enum { CLI_JOBS_LIST = 256 };
 typedef struct cli_jobs {
     fth_mem *mem;
     fth_jobs *jobs;
-    const char *path[CLI_JOBS_LIST], *set[CLI_JOBS_LIST];
+    const char *given[CLI_JOBS_LIST]; /* paths of -c */
+    const char *const *path;          /* those, or others in their place */
+    const char *set[CLI_JOBS_LIST + 1];
     int n_paths, n_sets;
+    char seed[40];
     char stages[512];
     char cwd[4096];
 } cli_jobs;
 
-/* Find the jobs of -c, --config-name, --set, --skip-general and --lenient; close it in any case.
- * Mistakes and notices of configs are written to standard error. */
+/* Find the jobs of -c, --config-name, --set, --seed, --skip-general and --lenient; close it in any
+ * case. Mistakes and notices of configs are written to standard error. */
 fth_status cli_jobs_open(cli_jobs *j, const cli_call *call, const char *const *stages, int n_stages,
                          fth_err *err);
-/* The same jobs with other files in place of those of -c. */
-fth_status cli_jobs_reopen(cli_jobs *j, const cli_call *call, fth_err *err);
+/* The same with other files in place of those of -c; the list lives as long as the jobs. */
+fth_status cli_jobs_reopen(cli_jobs *j, const cli_call *call, const char *const *path, int n,
+                           fth_err *err);
 void cli_jobs_close(cli_jobs *j);
 
 /* Where tasks may run. */

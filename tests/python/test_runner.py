@@ -130,6 +130,13 @@ class Caching(Case):
         self.run_all("run", "all", "-c", self.configs, *words, "--force")
         self.assertEqual(len(t.starts(self.root)), 9)
 
+    def test_the_seed_is_part_of_what_is_cached(self):
+        self.config(model="plane")
+        words = ["run", "survey", "-c", self.configs, "--skip-general"]
+        self.run_all(*words, "--seed", "5")
+        self.assertIn("(1 cached)", self.run_all(*words, "--seed", "5")[0])
+        self.assertIn("seed was 5", self.run_all(*words, "--dry-run")[0])
+
     def test_a_dry_run_writes_nothing(self):
         self.config()
         before = self.tree()
