@@ -4,6 +4,7 @@
  * holds the token of the attempt, which is never given twice.
  */
 #include "base/clock.h"
+#include "base/str.h"
 #include "job/ledger.h"
 #include "job/spawn.h"
 
@@ -109,4 +110,13 @@ static int64_t sweep(int at, const char *name, int64_t pid, int depth)
 int64_t fth__leftover_sweep(const char *dir, int64_t pid)
 {
     return sweep(AT_FDCWD, dir, pid, DEPTH);
+}
+
+int64_t fth__leftover_sweep_beside(const char *path)
+{
+    char folder[FTH__PATH];
+    fth__str_copy(folder, sizeof folder, path);
+    char *slash = strrchr(folder, '/');
+    if (slash) slash[slash == folder] = '\0';
+    return sweep(AT_FDCWD, slash ? folder : ".", 0, 0);
 }

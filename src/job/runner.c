@@ -173,6 +173,24 @@ static fth_status recover(fth__runner *r, int64_t d, fth_err *err)
     return s;
 }
 
+/* What a dead runner was writing outside of the output directories: run_status.json, and configs
+ * that it generated. */
+static void sweep_outside(const fth__runner *r)
+{
+    bool crashed = false;
+    const char *last = "";
+    for (int64_t d = 0; d < r->graph.n_dirs; d++) crashed = crashed || r->graph.dir[d].crashed;
+    if (!crashed) return;
+    fth__leftover_sweep_beside(r->status_path);
+    for (int64_t i = 0; i < r->view->n_tasks; i++) {
+        const fth__node *node = &r->graph.node[i];
+        const char *general = node->job->general_path;
+        if (!r->graph.dir[node->dir].crashed || !general || strcmp(general, last) == 0) continue;
+        fth__leftover_sweep_beside(general);
+        last = general;
+    }
+}
+
 /* ---- starting ---- */
 
 /* Ready tasks in their order, at most so many that each can be planned at once. */
@@ -418,6 +436,7 @@ static fth_status prepare(fth__runner *r, fth_jobs *jobs, fth_err *err)
     fth__runner_point(r, "before_lock");
     FTH_TRY(take_locks(r, err));
     fth__runner_point(r, "after_lock");
+    sweep_outside(r);
     FTH_TRY(fth_jobs_generate(jobs, false, NULL, err));
     for (int64_t d = 0; d < r->graph.n_dirs; d++) FTH_TRY(recover(r, d, err));
     return FTH_OK;

@@ -39,5 +39,7 @@ uint64_t fth__process_bytes(int64_t pid);
 /* Remove temporary files ("*.PID-*.tmp") below `dir` whose process is `pid`, or with 0 any that
  * does not live. What cannot be removed stays. Returns how many were. */
 int64_t fth__leftover_sweep(const char *dir, int64_t pid);
+/* The same of dead processes in the folder of a file, and not below it. */
+int64_t fth__leftover_sweep_beside(const char *path);
 
 #endif

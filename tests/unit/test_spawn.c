@@ -151,6 +151,8 @@ TEST(temporary_files_of_dead_processes_are_swept_and_no_others)
     for (int i = 0; i < 2; i++) t_file_write(t_temp_path(gone[i]), "x", 1);
     for (int i = 0; i < 5; i++) t_file_write(t_temp_path(others[i]), "x", 1);
     EQ_I64(fth__leftover_sweep(t_temp_path("o"), dead + 1), 0);
+    EQ_I64(fth__leftover_sweep_beside(t_temp_path("o/status.json")), 1);
+    t_file_write(t_temp_path(gone[0]), "x", 1);
     EQ_I64(fth__leftover_sweep(t_temp_path("o"), 0), 2);
     for (int i = 0; i < 2; i++) IS_TRUE(!t_file_exists(t_temp_path(gone[i])));
     for (int i = 0; i < 5; i++) IS_TRUE(t_file_exists(t_temp_path(others[i])));
