@@ -149,16 +149,19 @@
 
   /* ---- lists that are drawn in pieces ---- */
 
+  let keeping = false; // new data for the same page: what was opened stays open
   const watch = 'IntersectionObserver' in window ? new IntersectionObserver((seen) => {
     for (const s of seen) if (s.isIntersecting) s.target.click();
   }, { rootMargin: '600px' }) : null;
   /* A button that draws more; in the last list of the page, coming near it presses it. */
   function pieces(holder, button, list, step, make, auto) {
-    let done = 0;
+    let done = 0, now = keeping ? Math.max(step, holder.count || 0) : step;
     holder.replaceChildren();
     const more = () => {
-      const part = list.slice(done, done + step);
+      const part = list.slice(done, done + now);
       done += part.length;
+      holder.count = done;
+      now = step;
       holder.append(...part.flatMap(make));
       if (watch && auto && button.firstChild) watch.unobserve(button.firstChild);
       button.replaceChildren();
@@ -237,7 +240,7 @@
   function toggle(j, button) {
     const row = button.closest('tr'), on = !open.has(j.key);
     button.setAttribute('aria-expanded', String(on));
-    if (on) { open.add(j.key); row.after(detailOf(j)); } else { open.delete(j.key); row.nextElementSibling.remove(); }
+    if (on) { open.add(j.key); row.after(detailOf(j)); } else { open.delete(j.key); details.delete(j.key); row.nextElementSibling.remove(); }
   }
 
   /* ---- details of a job ---- */
@@ -297,7 +300,13 @@
       el('td', {}, pair(t.peak_bytes || t.now_bytes, t.planned_bytes, 'of')),
       el('td', {}, t.bound_by), el('td', {}, t.reason));
   }
+  const details = new Map(); // of open jobs: drawn again only when something of them changed
   function detailOf(j) {
+    const mark = JSON.stringify([j.tasks.map((i) => view.tasks[i]), j.outputs, j.figures]);
+    if (details.get(j.key)?.mark !== mark) details.set(j.key, { mark, row: drawDetail(j) });
+    return details.get(j.key).row;
+  }
+  function drawDetail(j) {
     const first = view.tasks[j.tasks[0]], cell = el('td', { colspan: COLUMNS.length });
     const section = (title, ...more) => cell.append(el('h3', {}, title), ...more);
     section('Stages', el('table', { class: 'stages' },
@@ -330,6 +339,9 @@
     const bad = view.tasks.map((t, i) => [t, i]).filter(([t]) => t.state === 'failed' || t.state === 'interrupted');
     bad.sort(([a], [b]) => (a.state === b.state ? 0 : a.state === 'failed' ? -1 : 1));
     at('failures').hidden = !bad.length;
+    const mark = JSON.stringify(bad);
+    if (mark === at('failure-list').mark) return;
+    at('failure-list').mark = mark;
     const list = at('failure-list'), rest = el('p', {}), holder = el('div', {});
     list.replaceChildren(holder, rest);
     pieces(holder, rest, bad, FAILURES, ([t, i]) => {
@@ -385,6 +397,9 @@
     at('figures').hidden = !view.files.some((f) => f.kind === 'figure');
     if (at('figures').hidden || !near || document.readyState === 'loading') return;
     const groups = shown.filter((j) => j.figures.length);
+    const mark = JSON.stringify(groups.map((j) => j.figures.map((i) => [view.files[i].path, view.files[i].mtime])));
+    if (mark === at('gallery').mark) return;
+    at('gallery').mark = mark;
     pieces(at('gallery'), at('more-figures'), groups, GROUPS, (j) => el('div', { class: 'group' },
       el('h3', {}, j.name), el('div', { class: 'figs' }, ...j.figures.map(figureOf))), true);
     if (!groups.length) at('gallery').append(el('p', { class: 'note' }, 'No figure belongs to these jobs.'));
@@ -534,7 +549,8 @@
 
   /* ---- new data ---- */
 
-  let last = '';
+  const timeless = (text) => text.replace(/"now":[0-9.]+/, ''); // the clock alone is no news
+  let last = timeless(at('data').textContent);
   /* Trouble of the moment, and what the view could not read. */
   function banner(trouble) {
     const text = [trouble, view.note].filter(Boolean).join('\n');
@@ -547,13 +563,15 @@
       if (!r.ok) throw new Error(r.status === 401 ? 'the token is no longer accepted' : 'the server answers ' + r.status);
       const text = await r.text();
       banner('');
-      const still = text.replace(/"now":[0-9.]+/, ''); // the clock alone is no news
+      const still = timeless(text);
       const reading = document.activeElement && document.activeElement.closest('.detail');
       if (still !== last && !document.hidden && !reading && !at('viewer').open) {
         last = still;
         const y = scrollY;
         view = JSON.parse(text);
+        keeping = true;
         draw();
+        keeping = false;
         scrollTo({ top: y, behavior: 'instant' });
       }
     } catch (e) {

@@ -5,9 +5,11 @@ wider than a phone, and 1000 jobs with 5000 figures open in less than three seco
 
 seconds: 120
 """
+import contextlib
 import os
 import pathlib
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -178,8 +180,14 @@ class FromTheServer(Case):
             self.check_jobs(page, 30)
             self.check_figures(page)
             page.eval("document.activeElement.blur()")
-            page.eval("window.old = document.querySelector('#rows tr.job')")
-            page.wait("document.querySelector('#rows tr.job') !== window.old", 20)  # it refreshes
+            page.eval("document.querySelector('.failure details').open = true")
+            ledger = folder / "outputs/brain_000_lcgp/.fathom/ledger.sqlite"
+            with contextlib.closing(sqlite3.connect(ledger)) as db:
+                db.execute("UPDATE tasks SET seconds = 4242")
+                db.commit()
+            page.wait("document.getElementById('rows').innerText.includes('3:32 h')", 20)
+            self.assertTrue(page.eval("document.querySelector('.failure details').open"))
+            self.assertEqual(page.eval("document.querySelectorAll('tr.detail').length"), 1)
             self.quiet(page)
         self.assertEqual(server.code, 0)
         page.wait("document.getElementById('banner').textContent.startsWith('No new data')", 20)
