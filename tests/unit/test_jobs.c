@@ -422,6 +422,19 @@ TEST(a_general_config_becomes_its_variants)
     free(text);
 }
 
+/* General configs are expanded first; the list is still in the order of the files. */
+TEST(jobs_are_in_the_order_of_their_files)
+{
+    jt_clean();
+    put_svgp("own.yaml", "elsewhere");
+    jt_put("c/general.yaml", general);
+    jt_bench b = jt_found("own.yaml", "c");
+    EQ_STR(job(&b, 0)->config_path, below("own.yaml"));
+    EQ_STR(job(&b, 1)->model, "pnmf");
+    EQ_STR(job(&b, 3)->model, "mggp_svgp");
+    jt_drop(&b);
+}
+
 TEST(unchanged_files_are_not_written_again)
 {
     jt_clean();
