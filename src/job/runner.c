@@ -90,8 +90,12 @@ static fth_status begin(fth__runner *r, const fth_jobs *jobs, const fth_runner_o
 static void end(fth__runner *r)
 {
     while (r->n_processes > 0) fth__process_drop(r, r->process[0]);
-    for (int64_t d = r->graph.n_dirs; d-- > 0;)
-        if (r->graph.dir[d].locked) fth__lock_release(r->graph.dir[d].path, &r->me);
+    for (int64_t d = r->graph.n_dirs; d-- > 0;) {
+        if (!r->graph.dir[d].locked) continue;
+        /* Nothing runs there any more, so this removes the file. */
+        if (r->graph.dir[d].begun) fth__live_write(r->view, r->graph.dir[d].path);
+        fth__lock_release(r->graph.dir[d].path, &r->me);
+    }
     fth__status_close(r->status);
     fth__heap_free(r->mem, r->process);
     fth__heap_free(r->mem, r->change);
