@@ -259,7 +259,7 @@ const cli_command cli_commands[] = {
         .example = "fathom run all -c configs/ --config-name general_test.yaml\n"
                    "fathom run train analyze -c svgp.yaml --set training.max_iter=100\n"
                    "fathom run all -c configs/ --failed",
-        .globals = "memory device threads seed plan json trace scratch log quiet",
+        .globals = "memory device threads seed plan json monitor trace scratch log quiet",
         .own = run_flags,
         .run = cli_run_run,
     },

@@ -245,9 +245,16 @@ static fth_status run_found(run *r, fth_err *err)
     FTH_TRY(fill_options(r, err));
     if (cli_get(r->call, "dry-run") || cli_get(r->call, "plan")) return dry_run(r, err);
     fth_runner_result n = {0};
+    cli_monitor monitor;
+    char folder[sizeof r->status];
+    snprintf(folder, sizeof folder, "%s", r->status);
+    char *slash = strrchr(folder, '/');
+    if (slash) *slash = '\0';
+    FTH_TRY(cli_monitor_begin(&monitor, r->call, slash ? folder : ".", err));
     cli_live_open(&r->live, r->call);
-    const fth_status s = fth_runner_run(r->jobs.jobs, &r->opt, &n, err);
+    fth_status s = fth_runner_run(r->jobs.jobs, &r->opt, &n, err);
     cli_live_close(&r->live);
+    s = cli_monitor_end(&monitor, r->call, s, err);
     if (n.completed + n.failed + n.skipped + n.blocked + n.interrupted > 0) print_summary(r, &n);
     return s;
 }

@@ -46,6 +46,8 @@ typedef struct teller {
     size_t kill_name; /* length of the name in it */
     long kill_after;
     char error[32]; /* status of the end, when it is no success */
+    cli_monitor monitor;
+    char folder[4096]; /* of the monitor's files */
 } teller;
 
 /* The runner is gone when nobody reads: then this process has no business either. */
@@ -88,9 +90,18 @@ static bool on_stop(void *user)
     return asked_to_end != 0;
 }
 
+/* The folder of the results is there once the stage is planned. */
+static void start_monitor(teller *t)
+{
+    fth_err err = {0};
+    if (cli_monitor_begin(&t->monitor, t->call, t->folder, &err) != FTH_OK)
+        fprintf(stderr, "monitor: %s\n", err.text);
+}
+
 static void on_point(void *user, const char *name)
 {
     teller *t = user;
+    if (strcmp(name, "stage_planned") == 0) start_monitor(t);
     if (!t->kill_at || strlen(name) != t->kill_name ||
         strncmp(name, t->kill_at, t->kill_name) != 0 || --t->kill_after > 0)
         return;
@@ -197,7 +208,7 @@ static fth_status plan_or_run(const cli_call *call, fth_stage_options *opt, tell
         catch_signals();
         const fth_status s = fth_stage_execute(opt, &result, err);
         cli_bar_clear(&t->bar);
-        FTH_TRY(s);
+        FTH_TRY(cli_monitor_end(&t->monitor, call, s, err));
         if (!json && !t->quiet)
             fprintf(call->out, "%s of %s done in %.3g s\n", opt->stage->name,
                     opt->stage->shared ? opt->job->dir_name : opt->job->name, result.seconds);
@@ -212,6 +223,9 @@ static fth_status run_job(const cli_call *call, const fth_job *job, fth_err *err
     const char *flags[CLI_SET + 1];
     start_teller(&t, call);
     find_flags(call, flags);
+    const bool shared = call->command->of_stage->shared;
+    snprintf(t.folder, sizeof t.folder, "%s%s%s", job->output_dir, shared ? "" : "/",
+             shared ? "" : job->model);
     fth_stage_options opt = {.job = job,
                              .stage = call->command->of_stage,
                              .flags = flags,
@@ -219,7 +233,7 @@ static fth_status run_job(const cli_call *call, const fth_job *job, fth_err *err
                              .progress = on_progress,
                              .stop = on_stop,
                              .say = on_say,
-                             .point = t.kill_at ? on_point : NULL,
+                             .point = on_point,
                              .user = &t};
     FTH_TRY(cli_context_options(call, fth_mem_free_now(), &opt.engine, err));
     if (!opt.engine.scratch_dir) opt.engine.scratch_dir = job->output_dir;

@@ -67,7 +67,7 @@ static void add(const fth_instrument *in, const char *verb, const cli_command *m
 static void add_instrument(const fth_instrument *in)
 {
     static const char computes[] =
-        "memory device-memory device threads seed plan json scratch log quiet";
+        "memory device-memory device threads seed plan json monitor scratch log quiet";
     for (int i = 0; i < in->n_stages; i++)
         add(in, in->stage[i].name,
             &(cli_command){.args = "",

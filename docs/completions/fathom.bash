@@ -109,18 +109,18 @@ _fathom() {
     'help '*) words="--trace --help $known" ;;
     'logs '*) words="--follow --dir --stage --all --lines --trace --help" ;;
     'plan '*) words="--config --set --lenient --memory --device --threads --seed --json --trace --scratch --log --help" ;;
-    'run '*) words="--config --config-name --set --skip-general --lenient --jobs --jobs-per-device --gpu-only --failed --force --rerun --dry-run --no-live --status --memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
+    'run '*) words="--config --config-name --set --skip-general --lenient --jobs --jobs-per-device --gpu-only --failed --force --rerun --dry-run --no-live --status --memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'report '*) words="--output --embed --trace --help" ;;
     'serve '*) words="--port --bind --token --trace --quiet --help" ;;
     'status '*) words="--watch --json --trace --quiet --help" ;;
     'version '*) words="--verbose --json --trace --help" ;;
-    'sounding survey'*) words="--config --set --lenient --attempt --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
-    'sounding fit'*) words="--config --set --lenient --attempt --fresh --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
-    'sounding analyze'*) words="--config --set --lenient --attempt --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
-    'sounding figures'*) words="--config --set --lenient --attempt --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
+    'sounding survey'*) words="--config --set --lenient --attempt --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
+    'sounding fit'*) words="--config --set --lenient --attempt --fresh --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
+    'sounding analyze'*) words="--config --set --lenient --attempt --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
+    'sounding figures'*) words="--config --set --lenient --attempt --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'sounding plan'*) words="--config --set --lenient --memory --device-memory --device --threads --seed --json --trace --scratch --log --help" ;;
     'sounding generate'*) words="--config --force --json --trace --quiet --help" ;;
-    'sounding depth'*) words="--fathoms --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
+    'sounding depth'*) words="--fathoms --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'config '*) words="check docs" ;;
     'sounding '*) words="survey fit analyze figures plan generate depth" ;;
     esac
