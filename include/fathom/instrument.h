@@ -90,6 +90,9 @@ FTH_API bool fth_stage_run_progress(void *call, const fth_progress *progress);
 FTH_API bool fth_stage_is_cancelled(const fth_stage_call *call);
 /* After each fth_run: its memory and time go into the record of the stage. */
 FTH_API void fth_stage_account(const fth_stage_call *call, const fth_run_report *report);
+/* Seconds that so many runs of a plan may take on the context's workers, for plans that have to say
+ * something before anything was measured: a worker is taken to do 2 Gflop/s and to move 4 GB/s. */
+FTH_API double fth_stage_guess(const fth_stage_call *call, const fth_plan *plan, double runs);
 /* After a file was written whole that `files` could not name yet. */
 FTH_API FTH_MUST_USE fth_status fth_stage_wrote(const fth_stage_call *call, fth_file_kind kind,
                                                 const char *path, const char *title, fth_err *err);

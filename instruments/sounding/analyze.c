@@ -152,7 +152,7 @@ static fth_status count_plan(const fth_stage_call *call, fth_graph *g, const fth
                              fth_stage_plan *out, FILE *show, fth_err *err)
 {
     fth_plan *p = fth_plan_make(g, outs, n, NULL, err);
-    const fth_status s = so_count_plan(out, call, p, show, err);
+    const fth_status s = so_count_plan(out, call, p, 1, show, err);
     fth_plan_destroy(p);
     fth_graph_destroy(g);
     return s;

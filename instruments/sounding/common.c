@@ -38,7 +38,7 @@ fth_source so_planned_source(int n_axes, const int64_t *size)
 }
 
 fth_status so_count_plan(fth_stage_plan *out, const fth_stage_call *call, const fth_plan *plan,
-                         FILE *show, fth_err *err)
+                         double runs, FILE *show, fth_err *err)
 {
     if (!plan) return err ? err->status : FTH_E_NO_FIT;
     fth_plan_info info;
@@ -52,6 +52,7 @@ fth_status so_count_plan(fth_stage_plan *out, const fth_stage_call *call, const 
                    rounded = (exact + huge - 1) / huge * huge + beside;
     const uint64_t bytes = rounded <= budget ? rounded : exact + beside;
     if (bytes > out->host_bytes) out->host_bytes = bytes;
+    out->seconds += fth_stage_guess(call, plan, runs);
     if (info.scratch_bytes > out->scratch_bytes) out->scratch_bytes = info.scratch_bytes;
     return show ? fth_plan_print(plan, show) : FTH_OK;
 }

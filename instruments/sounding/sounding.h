@@ -27,10 +27,10 @@ fth_status so_path(char path[SO_PATH], const char *dir, const char *name, fth_er
 /* A source of f32 that has one or two axes and no data yet: a stage is planned before its inputs
  * exist. */
 fth_source so_planned_source(int n_axes, const int64_t *size);
-/* Count one plan of the engine into the plan of a stage, and print it when `show` is given. Plans
- * that run one after another share their memory: the largest counts. */
+/* Count one plan of the engine, run so often, into the plan of a stage, and print it when `show` is
+ * given. Plans that run one after another share their memory: the largest counts. */
 fth_status so_count_plan(fth_stage_plan *out, const fth_stage_call *call, const fth_plan *plan,
-                         FILE *show, fth_err *err);
+                         double runs, FILE *show, fth_err *err);
 
 /* ---- the surface: depth(u, v) = offset - scale * sum_k w_k phi_k(u, v) ----
  *

@@ -59,7 +59,7 @@ fth_status so_survey_plan(const fth_stage_call *call, fth_stage_plan *out, FILE 
     fth_val outs[OUTPUTS];
     fth_graph *g = build(call, outs);
     fth_plan *p = fth_plan_make(g, outs, OUTPUTS, NULL, err);
-    const fth_status s = so_count_plan(out, call, p, show, err);
+    const fth_status s = so_count_plan(out, call, p, 1, show, err);
     snprintf(out->text, sizeof out->text, "cell=%lld",
              (long long)fth_config_int(call->config, "survey.cells"));
     fth_plan_destroy(p);

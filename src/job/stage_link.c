@@ -215,6 +215,14 @@ void fth_stage_account(const fth_stage_call *call, const fth_run_report *r)
     pthread_mutex_unlock(&link->lock);
 }
 
+double fth_stage_guess(const fth_stage_call *call, const fth_plan *plan, double runs)
+{
+    fth_plan_info info;
+    fth_plan_get_info(plan, &info);
+    const double compute = info.flops / 2e9, move = (double)info.moved_bytes / 4e9;
+    return runs * (compute > move ? compute : move) / fth_context_threads(call->context);
+}
+
 fth_status fth_stage_wrote(const fth_stage_call *call, fth_file_kind kind, const char *path,
                            const char *title, fth_err *err)
 {
