@@ -99,7 +99,7 @@ TEST(a_thousand_cached_jobs_take_two_seconds_and_sixty_megabytes)
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 1);
     write_configs();
     do_them();
-    double best = INFINITY;
+    double best = (double)INFINITY;
     for (int rep = 0; rep < 4;
          rep++) { /* the first one makes the ledgers; of the others the best */
         const measured m = run_program();
