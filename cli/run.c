@@ -22,13 +22,15 @@ static void on_signal(int number)
     if (asked_to_stop < 2) asked_to_stop++;
 }
 
+/* What the caller had ignored stays so: that is how nohup works. */
 static void catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_signal}, old;
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &action, NULL);
     signal(SIGPIPE, SIG_IGN); /* a reader that is gone must not end the jobs */
 }
 

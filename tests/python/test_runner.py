@@ -315,6 +315,25 @@ class Signals(Case):
         out, err = runner.communicate(timeout=5)
         self.assertEqual(runner.returncode, 6, out + err)
 
+    def test_a_hangup_ends_it_unless_it_is_ignored(self):
+        self.config(model="plane", **{"drill.stage": "survey", "drill.kind": "slow",
+                                      "drill.seconds": 60})
+        for ignored in (True, False):
+            before = len(t.starts(self.root))
+            runner = subprocess.Popen(
+                [t.PROGRAM, "run", "survey", "-c", self.configs, "--skip-general", "--quiet"],
+                stderr=subprocess.DEVNULL,
+                preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored
+                                                 else signal.SIG_DFL))
+            self.addCleanup(runner.kill)
+            t.wait_for(lambda: len(t.starts(self.root)) > before, what="the start of a stage")
+            runner.send_signal(signal.SIGHUP)
+            if ignored: # as nohup does
+                time.sleep(0.5)
+                self.assertIsNone(runner.poll())
+                runner.send_signal(signal.SIGTERM)
+            self.assertEqual(runner.wait(timeout=30), 6)
+
     def test_children_die_with_the_runner(self):
         self.killed = True
         runner = self.begin("hang")
