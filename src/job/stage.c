@@ -46,7 +46,6 @@ static fth_status begin(fth__stage_link *link, const fth_stage_options *opt, fth
     link->sent_at = -1;
     if (!opt->job || !opt->stage || !opt->stage->plan || !opt->stage->run)
         return FTH_FAIL(err, FTH_E_USAGE, "a job and a stage that can plan and run are needed");
-    fth__mem_process_peak_reset();
     link->resident0 = fth__mem_process_bytes();
     fill_call(link, opt);
     FTH_TRY(fth_context_create(&link->call.context, &opt->engine, err));
@@ -316,6 +315,7 @@ static fth_status plan_and_run(fth__stage_link *link, fth_err *err)
 fth_status fth_stage_execute(const fth_stage_options *opt, fth_stage_result *out, fth_err *err)
 {
     fth__stage_link link;
+    fth__mem_process_peak_reset(); /* not for a prediction: the peak is the caller's then */
     if (out) *out = (fth_stage_result){0};
     fth_status s = begin(&link, opt, err);
     if (s == FTH_OK) {
