@@ -7,7 +7,7 @@
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
-    return "allocator_may_return_null=1";
+    return "allocator_may_return_null=1:max_allocation_size_mb=1024";
 }
 
 /* libhdf5 loses a few bytes of its own on some damaged files (docs/formats.md). What our side
