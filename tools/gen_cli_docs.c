@@ -112,6 +112,24 @@ static void man_command(FILE *f, const cli_command *c)
     fputs(".Sh SEE ALSO\n.Xr fathom 1\n", f);
 }
 
+/* All pages in the order of their names. */
+static void man_others(FILE *f)
+{
+    char last[128] = "", next[128];
+    do {
+        const cli_command *c;
+        next[0] = '\0';
+        for (int i = 0; (c = cli_command_at(i)); i++) {
+            char name[128];
+            page_name(name, sizeof name, c);
+            if (strcmp(name, last) > 0 && (!next[0] || strcmp(name, next) < 0)) strcpy(next, name);
+        }
+        if (next[0]) fprintf(f, "%s.Xr %s 1", last[0] ? " ,\n" : "", next);
+        strcpy(last, next);
+    } while (next[0]);
+    fputc('\n', f);
+}
+
 static void man_program(FILE *f)
 {
     man_head(f, "fathom", "FATHOM", "scientific imaging and spatial data within a memory budget");
@@ -132,11 +150,7 @@ static void man_program(FILE *f)
           f);
     man_exits(f);
     fputs(".Sh SEE ALSO\n", f);
-    for (int i = 0; (c = cli_command_at(i)); i++) {
-        char name[128];
-        page_name(name, sizeof name, c);
-        fprintf(f, ".Xr %s 1%s\n", name, cli_command_at(i + 1) ? " ," : "");
-    }
+    man_others(f);
 }
 
 static bool man_pages(const char *folder)

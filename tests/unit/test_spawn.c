@@ -120,6 +120,9 @@ TEST(an_attempt_is_known_by_its_token)
     fth__child c;
     OK(fth__child_start(&c, mem, argv, NULL, NULL, NULL));
     const int64_t pid = c.pid;
+    /* The kernel lets us go on a moment before the words of the new program can be read. */
+    for (int i = 0; i < 5000 && !fth__attempt_lives(pid, "tok-1"); i++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     IS_TRUE(fth__attempt_lives(pid, "tok-1"));
     IS_TRUE(!fth__attempt_lives(pid, "tok-"));
     IS_TRUE(!fth__attempt_lives(pid, ""));
