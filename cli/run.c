@@ -233,6 +233,7 @@ static void print_summary(const run *r, const fth_runner_result *n)
 {
     if (cli_get(r->call, "quiet") || cli_get(r->call, "json")) return;
     FILE *out = r->call->out;
+    if (n->devices[0]) fprintf(out, "%s\n", n->devices);
     fprintf(out, "%" PRId64 " completed", n->completed);
     if (n->cached) fprintf(out, " (%" PRId64 " cached)", n->cached);
     if (n->failed) fprintf(out, ", %" PRId64 " failed", n->failed);

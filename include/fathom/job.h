@@ -219,6 +219,7 @@ typedef struct fth_runner_options {
 typedef struct fth_runner_result {
     int64_t completed, cached, failed, skipped, blocked, interrupted;
     double seconds;
+    char devices[400]; /* a line for each device that ran something: how long, and bound by what */
 } fth_runner_result;
 
 /* Predict every task: state, reasons, planned bytes and seconds, without writing anything. The

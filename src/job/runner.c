@@ -402,6 +402,41 @@ static void count(const fth_view *view, fth_runner_result *result)
     }
 }
 
+/* What one device did: the sums of the tasks that ran there now. */
+static void add_device(const fth_view *view, const char *device, fth__text *t)
+{
+    int64_t n = 0;
+    double all = 0, storage = 0, compute = 0, card = 0;
+    for (int64_t i = 0; i < view->n_tasks; i++) {
+        const fth_task *task = &view->task[i];
+        if (task->cached || task->seconds <= 0 || strcmp(task->device, device) != 0) continue;
+        n++;
+        all += task->seconds;
+        storage += task->io_seconds;
+        compute += task->compute_seconds;
+        card += task->device_seconds;
+    }
+    const double percent = all > 0 ? 100 / all : 0;
+    fth__text_add(t, "%s%s: %lld tasks, %.3g s", t->used ? "\n" : "", device, (long long)n, all);
+    fth__text_add(t, "; compute %.0f %%, storage %.0f %%", percent * compute, percent * storage);
+    if (strncmp(device, "cuda", 4) == 0) fth__text_add(t, ", kernels %.0f %%", percent * card);
+    fth__text_add(t, ", other %.0f %%", fmax(0, 100 - percent * (compute + storage)));
+}
+
+static void list_devices(const fth_view *view, char *text, size_t bytes)
+{
+    fth__text t;
+    fth__text_init(&t, text, bytes);
+    for (int64_t i = 0; i < view->n_tasks; i++) {
+        const fth_task *task = &view->task[i];
+        bool known = task->cached || task->seconds <= 0 || !task->device[0];
+        for (int64_t k = 0; k < i && !known; k++)
+            known = !view->task[k].cached && view->task[k].seconds > 0 &&
+                    strcmp(view->task[k].device, task->device) == 0;
+        if (!known) add_device(view, task->device, &t);
+    }
+}
+
 /* The first few tasks in a state, as "liver_svgp/train, ...". */
 static void list_tasks(const fth_view *view, fth_state state, char *text, size_t bytes)
 {
@@ -472,6 +507,7 @@ fth_status fth_runner_run(fth_jobs *jobs, const fth_runner_options *opt, fth_run
     if (r.view) {
         r.view->now = fth__wall_seconds();
         count(r.view, &n);
+        list_devices(r.view, n.devices, sizeof n.devices);
         if (s == FTH_OK && opt->show) opt->show(opt->user, r.view, -1);
         if (s == FTH_OK) s = verdict(&r, &n, err);
     }

@@ -100,6 +100,16 @@ class Devices(Case): # F9
         out, _ = self.run_all("run", "survey", "-c", self.configs, "--skip-general")
         line = out.splitlines()[0]
         self.assertRegex(line, r"^device: (cpu|cuda:\d) \(auto: .+\)$")
+        self.assertRegex(out, r"(?m)^(cpu|cuda:\d): 1 tasks, \S+ s; compute \d+ %")
+        out, _ = self.run_all("run", "survey", "-c", self.configs, "--skip-general")
+        self.assertNotIn("tasks,", out) # nothing ran
+
+    def test_a_monitor_writes_beside_the_results(self):
+        self.config(model="plane")
+        self.run_all("run", "survey", "-c", self.configs, "--skip-general", "--monitor", "1")
+        with open(os.path.join(self.configs, "host_monitor.csv")) as table:
+            self.assertEqual(table.readline(), "time,rss,read_bytes,write_bytes,cpu%\n")
+            self.assertGreater(int(table.readline().split(",")[1]), 1 << 20)
 
     def test_only_gpus_without_one(self):
         self.config()
