@@ -24,27 +24,30 @@ enum { FTH__JSON_DEPTH = 64 };
 typedef struct fth__json_writer {
     fth_mem *mem; /* of a growing text; NULL: a buffer of the caller's or a file */
     FILE *file;
-    char *data; /* terminated */
+    const char *what; /* the file is called in errors */
+    char *data;       /* terminated */
     int64_t used, bytes;
-    int depth;
+    int depth, row; /* row: where the object or list that is on one line began; 0: in none */
     bool comma, indent;
     fth_status status;
     char bracket[FTH__JSON_DEPTH]; /* that closes each level */
 } fth__json_writer;
 
-/* Into memory that grows: give it back with fth__json_free. With `indent` for people, else on one
- * line. */
+/* Into memory that grows: give it back with fth__json_free. With `indent` for people: every value
+ * on a line of its own, but what stands in a list whole on one line. Else all on one line. */
 void fth__json_begin(fth__json_writer *w, fth_mem *mem, bool indent);
 /* On one line, into a buffer of the caller's; what does not fit makes fth__json_end fail. */
 void fth__json_begin_fixed(fth__json_writer *w, char *data, size_t bytes);
-/* Into an open file, bit by bit. */
-void fth__json_begin_file(fth__json_writer *w, FILE *file, bool indent);
+/* Into an open file, bit by bit; errors call it `what`. */
+void fth__json_begin_file(fth__json_writer *w, FILE *file, const char *what, bool indent);
 /* In an object every value has a key; in a list, and outermost, it is NULL. */
 void fth__json_open(fth__json_writer *w, const char *key, char bracket); /* '{' or '[' */
 void fth__json_close(fth__json_writer *w);
-/* Bytes that are not UTF-8 become U+FFFD; '<' is escaped, so a page can hold the text. NULL is
- * null. */
+/* Bytes that are not UTF-8 become U+FFFD; '<' is escaped, so no text can end the <script> element
+ * that a page keeps it in. NULL is null. */
 void fth__json_text(fth__json_writer *w, const char *key, const char *value);
+/* The same of n bytes, which need no end. */
+void fth__json_bytes(fth__json_writer *w, const char *key, const char *value, size_t n);
 void fth__json_int(fth__json_writer *w, const char *key, int64_t value);
 /* Above 2^63 - 1, which many readers cannot hold, as a text of digits. */
 void fth__json_u64(fth__json_writer *w, const char *key, uint64_t value);
@@ -52,11 +55,15 @@ void fth__json_u64(fth__json_writer *w, const char *key, uint64_t value);
 void fth__json_hash(fth__json_writer *w, const char *key, uint64_t value);
 /* The shortest text that reads as this number; what is not finite is null. */
 void fth__json_real(fth__json_writer *w, const char *key, double value);
+/* With three decimals, or none where they are 0. */
+void fth__json_seconds(fth__json_writer *w, const char *key, double value);
 void fth__json_bool(fth__json_writer *w, const char *key, bool value);
 void fth__json_null(fth__json_writer *w, const char *key);
 /* What happened: FTH_E_NOMEM, FTH_E_FILE_WRITE of a file, FTH_E_INTERNAL when brackets do not
  * match or the buffer was too small. The text is w->data, w->used bytes. */
 fth_status fth__json_end(fth__json_writer *w, fth_err *err);
+/* FTH_E_FILE_WRITE when anything put into the file before, JSON or not, could not be written. */
+fth_status fth__stream_end(FILE *file, const char *what, fth_err *err);
 /* End, write the text to a file, whole or not at all, and free. */
 fth_status fth__json_save(fth__json_writer *w, const char *path, fth_err *err);
 void fth__json_free(fth__json_writer *w); /* does nothing the second time */

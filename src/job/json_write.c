@@ -20,7 +20,8 @@ static void put(fth__json_writer *w, const char *s, size_t n)
 {
     if (w->status != FTH_OK) return;
     if (w->file) {
-        if (fwrite(s, 1, n, w->file) != n) w->status = FTH_E_FILE_WRITE;
+        const bool written = n == 1 ? putc(*s, w->file) != EOF : fwrite(s, 1, n, w->file) == n;
+        if (!written) w->status = FTH_E_FILE_WRITE;
         return;
     }
     if (w->mem) {
@@ -40,37 +41,44 @@ static void put(fth__json_writer *w, const char *s, size_t n)
     w->data[w->used] = '\0';
 }
 
-static void put_text(fth__json_writer *w, const char *s)
+static bool is_plain(char c)
+{
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\' && c != '<';
+}
+
+/* One character that is not plain; its bytes. */
+static size_t put_special(fth__json_writer *w, const char *s, size_t left)
+{
+    static const char hex[] = "0123456789abcdef";
+    const unsigned char c = (unsigned char)*s;
+    const size_t n = fth__utf8_length(s, left);
+    if (n == 0)
+        put(w, "\xef\xbf\xbd", 3);
+    else if (c >= 0x80)
+        put(w, s, n);
+    else if (c == '"' || c == '\\')
+        put(w, (const char[]){'\\', *s}, 2);
+    else if (c == '\n')
+        put(w, "\\n", 2);
+    else
+        put(w, (const char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
+    return n > 0 ? n : 1;
+}
+
+static void put_text(fth__json_writer *w, const char *s, size_t n)
 {
     put(w, "\"", 1);
-    while (*s && w->status == FTH_OK) {
-        size_t plain = 0, n = 1;
-        for (; s[plain]; plain += n) {
-            const unsigned char c = (unsigned char)s[plain];
-            n = fth__utf8_length(s + plain, 4); /* the terminator ends a character, too */
-            if (n == 0 || c < 0x20 || c == 0x7f || c == '"' || c == '\\' || c == '<') break;
-        }
-        put(w, s, plain);
-        s += plain;
-        if (!*s) break;
-        char escaped[8];
-        if (n == 0)
-            snprintf(escaped, sizeof escaped, "\xef\xbf\xbd");
-        else if (*s == '"' || *s == '\\')
-            snprintf(escaped, sizeof escaped, "\\%c", *s);
-        else if (*s == '\n')
-            snprintf(escaped, sizeof escaped, "\\n");
-        else
-            snprintf(escaped, sizeof escaped, "\\u%04x", (unsigned)(unsigned char)*s);
-        put(w, escaped, strlen(escaped));
-        s++;
+    for (size_t at = 0, end = 0; at < n && w->status == FTH_OK; at = end) {
+        while (end < n && is_plain(s[end])) end++;
+        put(w, s + at, end - at);
+        if (end < n) end += put_special(w, s + end, n - end);
     }
     put(w, "\"", 1);
 }
 
 static void new_line(fth__json_writer *w)
 {
-    if (!w->indent) return;
+    if (!w->indent || w->row > 0) return;
     char blanks[2 * FTH__JSON_DEPTH + 1];
     const int n = snprintf(blanks, sizeof blanks, "\n%*s", 2 * w->depth, "");
     put(w, blanks, (size_t)n);
@@ -87,8 +95,8 @@ static void start_value(fth__json_writer *w, const char *key)
     if (w->depth > 0) new_line(w);
     w->comma = true;
     if (!key) return;
-    put_text(w, key);
-    put(w, ": ", w->indent ? 2 : 1);
+    put_text(w, key, strlen(key));
+    put(w, ": ", w->indent && w->row == 0 ? 2 : 1);
 }
 
 static void put_value(fth__json_writer *w, const char *key, const char *value)
@@ -108,9 +116,9 @@ void fth__json_begin_fixed(fth__json_writer *w, char *data, size_t bytes)
     if (bytes > 0) data[0] = '\0';
 }
 
-void fth__json_begin_file(fth__json_writer *w, FILE *file, bool indent)
+void fth__json_begin_file(fth__json_writer *w, FILE *file, const char *what, bool indent)
 {
-    *w = (fth__json_writer){.file = file, .indent = indent};
+    *w = (fth__json_writer){.file = file, .what = what, .indent = indent};
 }
 
 void fth__json_open(fth__json_writer *w, const char *key, char bracket)
@@ -118,7 +126,9 @@ void fth__json_open(fth__json_writer *w, const char *key, char bracket)
     put_value(w, key, bracket == '{' ? "{" : "[");
     if (w->depth == FTH__JSON_DEPTH && w->status == FTH_OK) w->status = FTH_E_INTERNAL;
     if (w->status != FTH_OK) return;
+    const bool listed = w->depth > 0 && w->bracket[w->depth - 1] == ']';
     w->bracket[w->depth++] = bracket == '{' ? '}' : ']';
+    if (listed && w->row == 0) w->row = w->depth;
     w->comma = false;
 }
 
@@ -129,17 +139,22 @@ void fth__json_close(fth__json_writer *w)
     w->depth--;
     if (w->comma) new_line(w);
     put(w, &w->bracket[w->depth], 1);
+    if (w->depth < w->row) w->row = 0;
     w->comma = true;
 }
 
 void fth__json_text(fth__json_writer *w, const char *key, const char *value)
 {
-    if (!value) {
+    if (value)
+        fth__json_bytes(w, key, value, strlen(value));
+    else
         fth__json_null(w, key);
-        return;
-    }
+}
+
+void fth__json_bytes(fth__json_writer *w, const char *key, const char *value, size_t n)
+{
     start_value(w, key);
-    put_text(w, value);
+    put_text(w, value, n);
 }
 
 void fth__json_int(fth__json_writer *w, const char *key, int64_t value)
@@ -173,6 +188,20 @@ void fth__json_real(fth__json_writer *w, const char *key, double value)
     put_value(w, key, isfinite(value) ? number : "null");
 }
 
+void fth__json_seconds(fth__json_writer *w, const char *key, double value)
+{
+    if (!(fabs(value) < 1e15)) {
+        fth__json_real(w, key, value);
+        return;
+    }
+    char text[40];
+    const long long ms = llround(fabs(value) * 1000);
+    const int n = snprintf(text, sizeof text, "%s%lld.%03lld", value < 0 && ms > 0 ? "-" : "",
+                           ms / 1000, ms % 1000);
+    if (ms % 1000 == 0) text[n - 4] = '\0';
+    put_value(w, key, text);
+}
+
 void fth__json_bool(fth__json_writer *w, const char *key, bool value)
 {
     put_value(w, key, value ? "true" : "false");
@@ -187,16 +216,19 @@ fth_status fth__json_end(fth__json_writer *w, fth_err *err)
 {
     if (w->status == FTH_OK && (w->depth > 0 || !w->comma)) w->status = FTH_E_INTERNAL;
     if (w->indent) put(w, "\n", 1);
-    if (w->file && w->status == FTH_OK && fflush(w->file) != 0) w->status = FTH_E_FILE_WRITE;
-    switch ((int)w->status) {
-    case FTH_OK: return FTH_OK;
-    case FTH_E_FILE_WRITE:
-        return FTH_FAIL(err, FTH_E_FILE_WRITE, "JSON could not be written: %s", strerror(errno));
-    case FTH_E_INTERNAL:
+    if (w->status == FTH_E_INTERNAL)
         return FTH_FAIL(err, FTH_E_INTERNAL,
                         "JSON was put together wrongly, or its buffer is too small");
-    default: return FTH_FAIL(err, w->status, "no memory for a JSON text");
-    }
+    if (w->file) return fth__stream_end(w->file, w->what, err);
+    return w->status == FTH_OK ? FTH_OK : FTH_FAIL(err, w->status, "no memory for a JSON text");
+}
+
+fth_status fth__stream_end(FILE *file, const char *what, fth_err *err)
+{
+    errno = 0;
+    if (fflush(file) == 0 && !ferror(file)) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s could not be written: %s", what,
+                    errno ? strerror(errno) : "an earlier write failed");
 }
 
 fth_status fth__json_save(fth__json_writer *w, const char *path, fth_err *err)

@@ -98,6 +98,63 @@ TEST(a_copy_says_the_same)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+TEST(a_text_of_some_bytes_needs_no_end)
+{
+    static const char bytes[] = {'a', '\0', '&', '<', '\xe2', '\x82', '\xac', '\xe2', '\x82'};
+    char text[80];
+    fth__json_writer w;
+    for (size_t n = 0; n <= sizeof bytes; n++) {
+        char *copy = malloc(n + !n); /* so that a byte too many is noticed */
+        memcpy(copy, bytes, n);
+        fth__json_begin_fixed(&w, text, sizeof text);
+        fth__json_bytes(&w, NULL, copy, n);
+        OK(fth__json_end(&w, NULL));
+        free(copy);
+        if (n == 6) EQ_STR(text, "\"a\\u0000&\\u003c\xef\xbf\xbd\xef\xbf\xbd\"");
+        if (n == 7) EQ_STR(text, "\"a\\u0000&\\u003c\xe2\x82\xac\"");
+    }
+    EQ_STR(text, "\"a\\u0000&\\u003c\xe2\x82\xac\xef\xbf\xbd\xef\xbf\xbd\"");
+}
+
+TEST(seconds_have_three_decimals_or_none)
+{
+    static const double seconds[] = {0,        0.0004, 1.25, -1.9996, -0.0001, 1768435200.125,
+                                     1e15 / 8, 1e15,   NAN,  INFINITY};
+    char text[200];
+    fth__json_writer w;
+    fth__json_begin_fixed(&w, text, sizeof text);
+    fth__json_open(&w, NULL, '[');
+    for (size_t i = 0; i < sizeof seconds / sizeof seconds[0]; i++)
+        fth__json_seconds(&w, NULL, seconds[i]);
+    fth__json_close(&w);
+    OK(fth__json_end(&w, NULL));
+    EQ_STR(text, "[0,0,1.250,-2,0,1768435200.125,125000000000000,1e+15,null,null]");
+}
+
+/* For people: a line for each value, but what stands in a list is short and many. */
+TEST(rows_of_a_list_are_lines)
+{
+    fth_mem *mem = t_mem(1 << 20);
+    fth__json *doc = parse(mem, "{\"a\":[{\"b\":[1,{\"c\":{}}]},[2,[3]],4],\"d\":{\"e\":5}}");
+    fth__json_writer w;
+    fth__json_begin(&w, mem, true);
+    fth__json_copy(&w, NULL, fth__json_root(doc));
+    OK(fth__json_end(&w, NULL));
+    EQ_STR(w.data, "{\n"
+                   "  \"a\": [\n"
+                   "    {\"b\":[1,{\"c\":{}}]},\n"
+                   "    [2,[3]],\n"
+                   "    4\n"
+                   "  ],\n"
+                   "  \"d\": {\n"
+                   "    \"e\": 5\n"
+                   "  }\n"
+                   "}\n");
+    fth__json_free(&w);
+    fth__json_destroy(doc);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 TEST(members_come_in_their_order)
 {
     fth_mem *mem = t_mem(1 << 20);
@@ -220,9 +277,11 @@ TEST(files_are_written_whole_and_read)
     fth__json_destroy(doc);
     IS(fth__json_load(&doc, mem, t_temp_path("none.json"), NULL), FTH_E_FILE_OPEN);
     FILE *full = fopen("/dev/full", "w");
-    fth__json_begin_file(&w, full, true);
+    fth__json_begin_file(&w, full, "a list", true);
     write_all(&w);
-    IS(fth__json_end(&w, NULL), FTH_E_FILE_WRITE);
+    fth_err err = {0};
+    IS(fth__json_end(&w, &err), FTH_E_FILE_WRITE);
+    HAS(err.text, "a list could not be written: No space left");
     fclose(full);
     OK(fth_mem_destroy(mem, NULL));
 }
