@@ -103,25 +103,25 @@ static fth_status find_folder(fth__report *r, fth_err *err)
     return FTH_OK;
 }
 
-static void emit_links(fth__emit *e, const fth__report *r)
+static void put_links(fth__json_writer *w, const fth__report *r)
 {
     char link[4096 * 3];
-    fth__emit_open(e, "links", '[');
+    fth__json_open(w, "links", '[');
     for (int64_t i = 0; i < r->view->n_files; i++) {
         const fth_task_file *f = &r->view->file[i];
         const bool fits = f->kind != FTH_FILE_INPUT && f->path[0] == '/' && !r->opt->live &&
                           fth__link_between(r->folder, f->path, link, sizeof link);
-        fth__emit_text(e, NULL, fits ? link : "");
+        fth__json_text(w, NULL, fits ? link : "");
     }
-    fth__emit_close(e, ']');
-    fth__emit_open(e, "logs", '[');
+    fth__json_close(w);
+    fth__json_open(w, "logs", '[');
     for (int64_t i = 0; i < r->view->n_tasks; i++) {
         const char *path = r->view->task[i].log_path;
         const bool fits = path[0] == '/' && !r->opt->live &&
                           fth__link_between(r->folder, path, link, sizeof link);
-        fth__emit_text(e, NULL, fits ? link : "");
+        fth__json_text(w, NULL, fits ? link : "");
     }
-    fth__emit_close(e, ']');
+    fth__json_close(w);
 }
 
 /* ---- ends of logs ---- */
@@ -151,11 +151,12 @@ size_t fth__log_tail(fth_mem *mem, const char *path, uint64_t from, uint64_t to,
 
 static fth_status put_tails(const fth__report *r, fth_err *err)
 {
-    fth__emit e = {.file = r->file};
     char *text = fth__heap_alloc(r->mem, TAIL_FAILED);
     if (!text) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the ends of logs");
     int64_t left = TAIL_ALL;
-    fth__emit_open(&e, NULL, '{');
+    fth__json_writer w;
+    fth__json_begin_file(&w, r->file, "the report", false);
+    fth__json_open(&w, NULL, '{');
     for (int turn = 0; turn < 2; turn++) /* failures first: they must not be left out */
         for (int64_t i = 0; i < r->view->n_tasks && left > 0; i++) {
             const fth_task *t = &r->view->task[i];
@@ -166,12 +167,12 @@ static fth_status put_tails(const fth__report *r, fth_err *err)
                                            text, (size_t)most);
             char key[24];
             snprintf(key, sizeof key, "%lld", (long long)i);
-            if (n > 0) fth__emit_bytes(&e, key, text, n);
+            if (n > 0) fth__json_bytes(&w, key, text, n);
             left -= (int64_t)n;
         }
-    fth__emit_close(&e, '}');
+    fth__json_close(&w);
     fth__heap_free(r->mem, text);
-    return FTH_OK;
+    return fth__json_end(&w, err);
 }
 
 /* ---- the page ---- */
@@ -181,14 +182,16 @@ static fth_status put_data(const fth__report *r, fth_err *err)
     fputs("<script type=\"application/json\" id=\"data\">", r->file);
     FTH_TRY(fth_view_print_json(r->view, r->file, err));
     fputs("</script>\n<script type=\"application/json\" id=\"page\">", r->file);
-    fth__emit e = {.file = r->file};
-    fth__emit_open(&e, NULL, '{');
-    fth__emit_bool(&e, "live", r->opt->live);
-    fth__emit_bool(&e, "embed", r->opt->embed);
-    fth__emit_seconds(&e, "made", fth__wall_seconds());
-    fth__emit_text(&e, "fathom", fth_version());
-    emit_links(&e, r);
-    fth__emit_close(&e, '}');
+    fth__json_writer w;
+    fth__json_begin_file(&w, r->file, "the report", false);
+    fth__json_open(&w, NULL, '{');
+    fth__json_bool(&w, "live", r->opt->live);
+    fth__json_bool(&w, "embed", r->opt->embed);
+    fth__json_seconds(&w, "made", fth__wall_seconds());
+    fth__json_text(&w, "fathom", fth_version());
+    put_links(&w, r);
+    fth__json_close(&w);
+    FTH_TRY(fth__json_end(&w, err));
     fputs("</script>\n", r->file);
     return FTH_OK;
 }
@@ -230,7 +233,7 @@ fth_status fth_report_print(const fth_view *view, const fth_report_options *opt,
         FTH_TRY(put_mark(&r, mark + 1, (size_t)(end - mark - 1), err));
         at = end + 1;
     }
-    return fth__emit_end(file, "the report", err);
+    return fth__stream_end(file, "the report", err);
 }
 
 /* ---- into a file ---- */

@@ -10,7 +10,7 @@
 #define FTH_JOB_REPORT_H
 
 #include "io/file.h"
-#include "job/emit.h"
+#include "job/json.h"
 #include "job/view.h"
 
 /* Made from the files by cmake/Embed.cmake; the texts are terminated. */

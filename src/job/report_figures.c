@@ -215,15 +215,18 @@ static fth_status put_thumbs(const fth__report *r, const turn *t, int64_t n, fth
     return s;
 }
 
-static void put_missing(const fth__report *r, const turn *t, int64_t n)
+static fth_status put_missing(const fth__report *r, const turn *t, int64_t n, fth_err *err)
 {
-    fth__emit e = {.file = r->file};
+    fth__json_writer w;
     fputs("<script type=\"application/json\" id=\"missing\">", r->file);
-    fth__emit_open(&e, NULL, '[');
+    fth__json_begin_file(&w, r->file, "the report", false);
+    fth__json_open(&w, NULL, '[');
     for (int64_t i = 0; i < n; i++)
-        if (access(r->view->file[t[i].file].path, R_OK) != 0) fth__emit_int(&e, NULL, t[i].file);
-    fth__emit_close(&e, ']');
+        if (access(r->view->file[t[i].file].path, R_OK) != 0) fth__json_int(&w, NULL, t[i].file);
+    fth__json_close(&w);
+    FTH_TRY(fth__json_end(&w, err));
     fputs("</script>\n", r->file);
+    return FTH_OK;
 }
 
 static fth_status put_whole(const fth__report *r, const turn *t, int64_t n, fth_err *err)
@@ -248,10 +251,8 @@ fth_status fth__report_figures(const fth__report *r, fth_err *err)
     turn *t = NULL;
     int64_t n = 0;
     fth_status s = find_turns(r, &t, &n, err);
-    if (s == FTH_OK) {
-        put_missing(r, t, n);
-        s = put_thumbs(r, t, n, err);
-    }
+    if (s == FTH_OK) s = put_missing(r, t, n, err);
+    if (s == FTH_OK) s = put_thumbs(r, t, n, err);
     if (s == FTH_OK && r->opt->embed) s = put_whole(r, t, n, err);
     fth__heap_free(r->mem, t);
     return s;

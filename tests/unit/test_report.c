@@ -401,7 +401,7 @@ TEST(an_empty_view_has_a_page)
 {
     bench b = start();
     const char *page = print(&b, NULL);
-    HAS(page, "\"tasks\":[]");
+    HAS(page, "\"tasks\": []");
     HAS(page, "0 stages");
     drop(&b);
 }
