@@ -3,7 +3,8 @@
  * Progress leaves as lines of JSON, at most ten a second; the last one is kept and always sent.
  */
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/str.h"
+#include "job/json.h"
 #include "job/stage.h"
 #include "job/view.h"
 #include "mem/inject.h"
@@ -21,39 +22,23 @@ static fth__stage_link *link_of(const fth_stage_call *call)
 
 /* ---- lines of JSON ---- */
 
-static void add_number(fth__text *t, const char *key, double v)
+static void begin_line(fth__json_writer *w, char *line, const fth__stage_link *link,
+                       const char *event)
 {
-    fth__text_add(t, ",\"%s\":", key);
-    fth__json_number(t, v, 9);
+    fth__json_begin_fixed(w, line, LINE);
+    fth__json_open(w, NULL, '{');
+    fth__json_seconds(w, "t", fth__wall_seconds());
+    if (event) fth__json_text(w, "event", event);
+    fth__json_text(w, "job", link->call.job);
+    fth__json_text(w, "stage", link->opt->stage->name);
 }
 
-static void add_bytes(fth__text *t, const char *key, uint64_t v)
+/* A line that does not fit is no JSON: rather none. */
+static void send_line(fth__json_writer *w, const fth__stage_link *link)
 {
-    fth__text_add(t, ",\"%s\":%llu", key, (unsigned long long)v);
-}
-
-static void add_text(fth__text *t, const char *key, const char *v)
-{
-    fth__text_add(t, ",\"%s\":", key);
-    fth__json_string(t, v);
-}
-
-static void begin_line(fth__text *t, char *line, const fth__stage_link *link, const char *event)
-{
-    fth__text_init(t, line, LINE);
-    fth__text_add(t, "{\"t\":%.3f", fth__wall_seconds());
-    for (char *c = line; *c; c++)
-        if (*c == ',') *c = '.'; /* the point of some locales */
-    if (event) add_text(t, "event", event);
-    add_text(t, "job", link->call.job);
-    add_text(t, "stage", link->opt->stage->name);
-}
-
-/* A line that was cut is no JSON: rather none. */
-static void send_line(fth__text *t, const fth__stage_link *link)
-{
-    fth__text_add(t, "}");
-    if (link->opt->progress && !fth__text_is_cut(t)) link->opt->progress(link->opt->user, t->data);
+    fth__json_close(w);
+    if (link->opt->progress && fth__json_end(w, NULL) == FTH_OK)
+        link->opt->progress(link->opt->user, w->data);
 }
 
 /* Names that the line has already. */
@@ -77,21 +62,18 @@ static double remaining(const fth__stage_link *link, const fth_stage_progress *p
 static void send_progress(fth__stage_link *link)
 {
     char line[LINE];
-    fth__text t;
+    fth__json_writer w;
     const fth_stage_progress *p = &link->last;
-    begin_line(&t, line, link, NULL);
-    fth__text_add(&t, ",\"iter\":%lld,\"total\":%lld", (long long)p->done, (long long)p->total);
-    if (link->what[0]) add_text(&t, "what", link->what);
-    for (int i = 0; i < FTH_STAGE_NUMBERS && p->number[i].name; i++) {
-        if (is_taken(p->number[i].name) || !isfinite(p->number[i].value)) continue;
-        fth__text_add(&t, ",");
-        fth__json_string(&t, p->number[i].name);
-        fth__text_add(&t, ":");
-        fth__json_number(&t, p->number[i].value, 9);
-    }
-    add_number(&t, "eta_s", remaining(link, p));
-    add_bytes(&t, "bytes", fth__mem_process_bytes());
-    send_line(&t, link);
+    begin_line(&w, line, link, NULL);
+    fth__json_int(&w, "iter", p->done);
+    fth__json_int(&w, "total", p->total);
+    if (link->what[0]) fth__json_text(&w, "what", link->what);
+    for (int i = 0; i < FTH_STAGE_NUMBERS && p->number[i].name; i++)
+        if (!is_taken(p->number[i].name) && isfinite(p->number[i].value))
+            fth__json_real(&w, p->number[i].name, p->number[i].value);
+    fth__json_seconds(&w, "eta_s", remaining(link, p));
+    fth__json_u64(&w, "bytes", fth__mem_process_bytes());
+    send_line(&w, link);
     link->waiting = false;
 }
 
@@ -105,34 +87,34 @@ void fth__stage_send_last(fth__stage_link *link)
 void fth__stage_send_plan(fth__stage_link *link)
 {
     char line[LINE];
-    fth__text t;
+    fth__json_writer w;
     const fth_stage_plan *p = &link->result.plan;
-    begin_line(&t, line, link, "plan");
-    add_bytes(&t, "bytes", p->host_bytes);
-    add_bytes(&t, "device_bytes", p->device_bytes);
-    add_number(&t, "seconds", p->seconds);
-    add_text(&t, "device", link->result.device);
-    add_text(&t, "text", p->text);
-    send_line(&t, link);
+    begin_line(&w, line, link, "plan");
+    fth__json_u64(&w, "bytes", p->host_bytes);
+    fth__json_u64(&w, "device_bytes", p->device_bytes);
+    fth__json_real(&w, "seconds", p->seconds);
+    fth__json_text(&w, "device", link->result.device);
+    fth__json_text(&w, "text", p->text);
+    send_line(&w, link);
 }
 
 void fth__stage_send_end(fth__stage_link *link, fth_status status)
 {
     char line[LINE];
-    fth__text t;
+    fth__json_writer w;
     const fth_stage_result *r = &link->result;
-    begin_line(&t, line, link, "end");
-    add_text(&t, "status", fth_status_get_info(status)->code);
-    add_number(&t, "seconds", r->seconds);
-    add_bytes(&t, "ledger_bytes", r->ledger_bytes);
-    add_bytes(&t, "growth_bytes", r->growth_bytes);
-    add_bytes(&t, "read_bytes", r->read_bytes);
-    add_bytes(&t, "written_bytes", r->written_bytes);
-    add_number(&t, "io_seconds", r->io_seconds);
-    add_number(&t, "compute_seconds", r->compute_seconds);
-    add_number(&t, "device_seconds", r->device_seconds);
-    add_text(&t, "bound_by", r->bound_by);
-    send_line(&t, link);
+    begin_line(&w, line, link, "end");
+    fth__json_text(&w, "status", fth_status_get_info(status)->code);
+    fth__json_real(&w, "seconds", r->seconds);
+    fth__json_u64(&w, "ledger_bytes", r->ledger_bytes);
+    fth__json_u64(&w, "growth_bytes", r->growth_bytes);
+    fth__json_u64(&w, "read_bytes", r->read_bytes);
+    fth__json_u64(&w, "written_bytes", r->written_bytes);
+    fth__json_real(&w, "io_seconds", r->io_seconds);
+    fth__json_real(&w, "compute_seconds", r->compute_seconds);
+    fth__json_real(&w, "device_seconds", r->device_seconds);
+    fth__json_text(&w, "bound_by", r->bound_by);
+    send_line(&w, link);
 }
 
 /* ---- what stages call ---- */
@@ -242,6 +224,7 @@ void fth_stage_say(const fth_stage_call *call, const char *fmt, ...)
     if (!link) return;
     char text[1024], line[LINE];
     fth__text t;
+    fth__json_writer w;
     va_list args;
     va_start(args, fmt);
     fth__text_init(&t, text, sizeof text);
@@ -250,9 +233,9 @@ void fth_stage_say(const fth_stage_call *call, const char *fmt, ...)
     va_end(args);
     pthread_mutex_lock(&link->lock);
     if (link->opt->say) link->opt->say(link->opt->user, text);
-    begin_line(&t, line, link, "say");
-    add_text(&t, "text", text);
-    send_line(&t, link);
+    begin_line(&w, line, link, "say");
+    fth__json_text(&w, "text", text);
+    send_line(&w, link);
     pthread_mutex_unlock(&link->lock);
 }
 
