@@ -172,21 +172,21 @@ static fth_status damaged(const char *path, const char *why, fth_err *err)
     return FTH_E_FILE_FORMAT;
 }
 
-/* The last line holds the hash of everything before it. */
+/* The last value is the hash of everything before it. */
 static bool is_whole(const char *text, size_t bytes)
 {
-    enum { END = 32 }; /* of ,\n "check": "0123456789abcdef"}\n */
+    enum { END = 34 }; /* of ,\n  "check": "0123456789abcdef"\n}\n */
     char end[END + 1], hex[17];
     if (bytes <= END) return false;
     fth__hash_hex(fth__hash_bytes(text, bytes - END, 0), hex);
-    snprintf(end, sizeof end, ",\n \"check\": \"%s\"}\n", hex);
+    snprintf(end, sizeof end, ",\n  \"check\": \"%s\"\n}\n", hex);
     return memcmp(text + bytes - END, end, END) == 0;
 }
 
 static fth_status parse(reader *in, const char *text, size_t bytes, fth_err *err)
 {
     if (!is_whole(text, bytes))
-        return damaged(in->path, "its last line does not match the rest", err);
+        return damaged(in->path, "its last value does not match the rest", err);
     fth__json *doc = NULL;
     FTH_TRY(fth__json_parse(&doc, in->r->mem, in->path, text, bytes, err));
     get_record(in, fth__json_root(doc));

@@ -6,6 +6,7 @@
 #include "job/record.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -207,6 +208,23 @@ TEST(a_moved_folder_keeps_its_records)
     toy_close(t);
 }
 
+/* A plan whose seconds are no number is a poor guess, but its stage is done. */
+TEST(a_guess_that_is_no_number_is_zero)
+{
+    toy *t = done("guess", "name: x\n");
+    fth__record *a = NULL, *b = NULL;
+    OKE(fth__record_read(&a, t->mem, t->dir, "make", &t->err), &t->err);
+    a->result.plan.seconds = (double)NAN;
+    a->result.seconds = 0.1;
+    OKE(fth__record_write(a, t->dir, "make", &t->err), &t->err);
+    OKE(fth__record_read(&b, t->mem, t->dir, "make", &t->err), &t->err);
+    EQ_F64(b->result.plan.seconds, 0);
+    EQ_F64(b->result.seconds, 0.1);
+    fth__record_destroy(a);
+    fth__record_destroy(b);
+    toy_close(t);
+}
+
 /* Whatever byte is changed, and wherever it is cut. */
 TEST(damage_is_found)
 {
@@ -252,9 +270,9 @@ TEST(every_fact_is_asked_for)
         char *at = strstr(data, key);
         if (!at) FAIL("no %s in the record", key);
         at[1] ^= 1; /* another name */
-        char *end = strstr(data, ",\n \"check\"");
+        char *end = strstr(data, ",\n  \"check\"");
         fth__hash_hex(fth__hash_bytes(data, (size_t)(end - data), 0), hex);
-        memcpy(end + 13, hex, 16);
+        memcpy(end + 14, hex, 16);
         t_file_write(path, data, bytes);
         fth__record *r = NULL;
         fth_err_clear(&t->err);
@@ -282,11 +300,11 @@ TEST(random_damage_with_a_right_hash)
         memcpy(data, good, bytes);
         for (int64_t k = t_random_i64(&rnd, 1, 3); k > 0; k--) {
             static const char signs[] = "{}[]:,\"\\0123456789-.eE/x \xff";
-            data[t_random_i64(&rnd, 0, (int64_t)bytes - 33)] =
+            data[t_random_i64(&rnd, 0, (int64_t)bytes - 35)] =
                 signs[t_random_i64(&rnd, 0, sizeof signs - 2)];
         }
-        fth__hash_hex(fth__hash_bytes(data, bytes - 32, 0), hex);
-        memcpy(data + bytes - 19, hex, 16);
+        fth__hash_hex(fth__hash_bytes(data, bytes - 34, 0), hex);
+        memcpy(data + bytes - 20, hex, 16);
         t_file_write(path, data, bytes);
         fth__record *r = NULL;
         fth_err_clear(&t->err);
