@@ -549,7 +549,7 @@
 
   /* ---- new data ---- */
 
-  const timeless = (text) => text.replace(/"now":[0-9.]+/, ''); // the clock alone is no news
+  const timeless = (text) => text.replace(/"now": *[0-9.]+/, ''); // the clock alone is no news
   let last = timeless(at('data').textContent);
   /* Trouble of the moment, and what the view could not read. */
   function banner(trouble) {
