@@ -55,7 +55,8 @@
  * truth of some cases. */
 #define NEEDS_LONG_DOUBLE() t_needs_long_double(T_AT)
 
-/* A sanitizer takes memory of its own: what the process takes cannot be judged. */
+/* A sanitizer takes memory and time of its own, valgrind too: what the process takes cannot be
+ * judged. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define T_SANITIZED 1
 #elif defined(__has_feature)
@@ -65,7 +66,7 @@
 #endif
 #endif
 #ifndef T_SANITIZED
-#define T_SANITIZED 0
+#define T_SANITIZED t_slowed()
 #endif
 
 /* Random numbers of tests: splitmix64, the same on every machine. The seed is
