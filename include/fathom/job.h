@@ -111,9 +111,9 @@ typedef struct fth_task {
     const char *figure;                           /* name of the key figure */
     double value;                                 /* of it; NaN: none yet */
     uint64_t planned_bytes, device_planned_bytes; /* predicted peaks */
-    uint64_t now_bytes;                           /* resident now */
-    uint64_t peak_bytes;                          /* growth of the process, measured */
-    uint64_t ledger_bytes;                        /* peak of the engine's ledger */
+    uint64_t now_bytes;    /* grown by now; all that is resident while it begins */
+    uint64_t peak_bytes;   /* growth of the process, measured */
+    uint64_t ledger_bytes; /* peak of the engine's ledger */
     uint64_t read_bytes, written_bytes;
     double io_seconds, compute_seconds, device_seconds;
     const char *bound_by;      /* what it spent its time with: "storage 91 %, compute 9 %" */

@@ -336,8 +336,9 @@ void fth__process_show(fth__runner *r, fth__process *p)
     task->what = from->what; /* as long as it runs */
     if (from->planned_bytes) task->planned_bytes = from->planned_bytes;
     if (from->device_planned_bytes) task->device_planned_bytes = from->device_planned_bytes;
-    const uint64_t now = fth__process_bytes(p->pid);
-    task->now_bytes = now ? now : from->bytes;
+    uint64_t now = fth__process_bytes(p->pid);
+    if (!now) now = from->bytes;
+    task->now_bytes = now > from->base_bytes ? now - from->base_bytes : 0;
     if (p->log) {
         fth__log_flush(p->log);
         task->log_to = p->log->to;

@@ -83,6 +83,7 @@ bool fth__progress_json(fth__progress *p, fth_mem *mem, const char *line, size_t
     if (strcmp(event, "plan") == 0) {
         p->planned_bytes = fth__json_get_u64(v, "bytes", p->planned_bytes);
         p->device_planned_bytes = fth__json_get_u64(v, "device_bytes", p->device_planned_bytes);
+        p->base_bytes = fth__json_get_u64(v, "base_bytes", 0);
     } else if (strcmp(event, "end") == 0) {
         take_end(p, v);
     } else {

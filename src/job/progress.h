@@ -27,7 +27,8 @@ typedef struct fth__progress {
     double remaining_s;  /* 0: not known */
     double value;        /* of the key figure; NaN: none yet */
     char what[48];
-    uint64_t bytes; /* resident, as the process says; 0: it does not */
+    uint64_t bytes;      /* resident, as the process says; 0: it does not */
+    uint64_t base_bytes; /* resident before it began: no part of the plan */
     uint64_t planned_bytes, device_planned_bytes; /* by the plan that it made itself */
     uint64_t ledger_bytes, peak_bytes, read_bytes, written_bytes; /* told at its end */
     double io_seconds, compute_seconds, device_seconds;

@@ -95,6 +95,7 @@ void fth__stage_send_plan(fth__stage_link *link)
     fth__json_real(&w, "seconds", p->seconds);
     fth__json_text(&w, "device", link->result.device);
     fth__json_text(&w, "text", p->text);
+    fth__json_u64(&w, "base_bytes", link->resident0);
     send_line(&w, link);
 }
 

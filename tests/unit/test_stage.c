@@ -250,7 +250,7 @@ TEST(progress_is_json_and_never_too_often)
     HAS(first, "\"sum\":0");
     HAS(first, "\"bytes\":");
     HAS(find_json("\"event\":\"plan\""), "\"bytes\":8000,\"device_bytes\":0,\"seconds\":0,"
-                                         "\"device\":\"cpu\",\"text\":\"n=1000\"");
+                                         "\"device\":\"cpu\",\"text\":\"n=1000\",\"base_bytes\":");
     HAS(find_json("\"event\":\"end\""), "\"status\":\"FTH-OK\"");
     HAS(find_json("\"event\":\"say\""), "\"text\":\"sum 1000000.0 \\\"quoted\\\"\\n\"");
     toy_close(t);
