@@ -438,8 +438,8 @@ class Child(Case):
         for line in lines:
             self.assertTrue(line["t"] > 1.5e9 and line["stage"] == "fit", line)
         plan, = [line for line in lines if line.get("event") == "plan"]
-        self.assertEqual(set(plan), {"t", "event", "job", "stage", "bytes", "base_bytes", "device_bytes",
-                                     "seconds", "device", "text"})
+        self.assertEqual(set(plan), {"t", "event", "job", "stage", "bytes", "base_bytes",
+                                     "device_bytes", "seconds", "device", "text"})
         end, = [line for line in lines if line.get("event") == "end"]
         self.assertEqual((end, end["status"]), (lines[-1], "FTH-OK"))
         steps = [line for line in lines if "iter" in line]
