@@ -43,6 +43,7 @@ const cli_command *cli_command_at(int i);
 /* Commands of the instruments, made from their structs (verbs.c). */
 const cli_command *cli_verb_at(int i);
 extern const fth_flag cli_globals[];
+extern const fth_flag cli_plan_flags[]; /* of 'plan' and of 'INSTRUMENT plan' */
 extern const int cli_n_globals;
 
 typedef struct cli_exit {

@@ -39,7 +39,7 @@ const fth_flag cli_globals[] = {
 };
 const int cli_n_globals = sizeof cli_globals / sizeof cli_globals[0];
 
-static const fth_flag plan_flags[] = {
+const fth_flag cli_plan_flags[] = {
     {.name = "config",
      .value = FTH_FLAG_PATH,
      .letter = 'c',
@@ -238,7 +238,7 @@ const cli_command cli_commands[] = {
                "alone, and writes nothing. The exit code is 4 when one does not fit.",
         .example = "fathom plan -c configs/liver/svgp.yaml --memory 8G",
         .globals = "memory device threads seed json scratch log",
-        .own = plan_flags,
+        .own = cli_plan_flags,
         .run = cli_run_plan,
     },
     {

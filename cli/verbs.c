@@ -25,15 +25,6 @@ static const fth_flag stage_flags[] = {
      .doc = "given by the runner: progress goes to file descriptor 3, and it dies with its parent"},
     {0}};
 
-static const fth_flag plan_flags[] = {
-    {.name = "config",
-     .value = FTH_FLAG_PATH,
-     .letter = 'c',
-     .doc = "config of one job or of many, or a folder"},
-    {.name = "set", .value = FTH_FLAG_SET, .many = true, .doc = "change one key of the config"},
-    {.name = "lenient", .doc = "unknown keys of the config are notices"},
-    {0}};
-
 static const fth_flag generate_flags[] = {
     {.name = "config", .value = FTH_FLAG_FILE, .letter = 'c', .doc = "general config"},
     {.name = "force", .doc = "also write over files that were edited"},
@@ -88,7 +79,7 @@ static void add_instrument(const fth_instrument *in)
                               "from metadata alone. The exit code is 4 when one does not fit.",
                        .example = "",
                        .globals = "memory device-memory device threads seed json scratch log",
-                       .own = plan_flags,
+                       .own = cli_plan_flags,
                        .run = cli_run_plan});
     if (in->n_variants)
         add(in, "generate",

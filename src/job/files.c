@@ -3,13 +3,13 @@
 
 #include "base/hash.h"
 #include "io/file.h"
+#include "job/path.h"
 #include "mem/heap.h"
 #include "mem/inject.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,60 +40,20 @@ static fth_status no_memory(fth_err *err)
     return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the list of files");
 }
 
-/* Take "a", "." and ".." of `rest` one by one behind what is canonical already. */
-static bool walk(char *path, size_t bytes, const char *rest)
-{
-    size_t used = strcmp(path, "/") == 0 ? 0 : strlen(path);
-    while (*rest) {
-        rest += strspn(rest, "/");
-        const size_t n = strcspn(rest, "/");
-        if (n == 2 && strncmp(rest, "..", 2) == 0) {
-            while (used > 0 && path[--used] != '/') continue;
-        } else if (n > 0 && !(n == 1 && *rest == '.')) {
-            if (used + n + 2 > bytes) return false;
-            path[used++] = '/';
-            memcpy(path + used, rest, n);
-            used += n;
-        }
-        rest += n;
-    }
-    if (used == 0) path[used++] = '/';
-    path[used] = '\0';
-    return true;
-}
-
-/* A folder of which the end may not exist yet: what exists is asked for its links. */
-static bool canonical_folder(const char *folder, char out[PATH_MAX])
-{
-    char head[PATH_MAX];
-    const size_t n = strlen(folder);
-    if (n + 1 > sizeof head) return errno = ENAMETOOLONG, false;
-    memcpy(head, n > 0 ? folder : ".", n > 0 ? n + 1 : 2);
-    for (size_t cut = strlen(head);;) {
-        if (realpath(head, out)) return walk(out, PATH_MAX, folder + (n > 0 ? cut : 0));
-        if (errno != ENOENT) return false;
-        while (cut > 0 && head[cut - 1] == '/') cut--;
-        while (cut > 0 && head[cut - 1] != '/') cut--;
-        if (cut == 0) break;
-        head[cut] = '\0';
-    }
-    return realpath(".", out) && walk(out, PATH_MAX, folder);
-}
-
 /* The canonical form of the first n characters of `path`, kept for the next one. */
 static fth_status find_folder(fth_file_list *list, const char *path, size_t n, fth_err *err)
 {
     if (list->folder && strlen(list->folder) == n && strncmp(list->folder, path, n) == 0)
         return FTH_OK;
-    char canonical[PATH_MAX];
+    char cwd[PATH_MAX];
+    fth__canonical canonical;
     const char *folder = fth__store_text(&list->texts, path, n);
     if (!folder) return no_memory(err);
-    if (!canonical_folder(folder, canonical))
-        return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: %s", path, strerror(errno));
-    const char *copy = fth__store_text(&list->texts, canonical, strlen(canonical));
-    if (!copy) return no_memory(err);
+    if (!getcwd(cwd, sizeof cwd))
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "the current directory: %s", strerror(errno));
+    FTH_TRY(fth__path_canonical(&list->texts, cwd, folder, &canonical, err));
     list->folder = folder;
-    list->canonical = copy;
+    list->canonical = canonical.path;
     return FTH_OK;
 }
 
