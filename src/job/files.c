@@ -52,6 +52,9 @@ static fth_status find_folder(fth_file_list *list, const char *path, size_t n, f
     if (!getcwd(cwd, sizeof cwd))
         return FTH_FAIL(err, FTH_E_FILE_OPEN, "the current directory: %s", strerror(errno));
     FTH_TRY(fth__path_canonical(&list->texts, cwd, folder, &canonical, err));
+    if (canonical.block)
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: %s: %s", path, canonical.block,
+                        strerror(ENOTDIR));
     list->folder = folder;
     list->canonical = canonical.path;
     return FTH_OK;
