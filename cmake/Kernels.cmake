@@ -1,10 +1,11 @@
-# Files named src/cpu/*_kernels.c are compiled once per instruction set, with
+# fth_add_kernels(out name sources...) appends objects to the list `out`. Files named *_kernels.c, in
+# src/cpu and in the ops folders of instruments, are compiled once per instruction set, with
 #   FTH_ISA        base, v3 or v4: to be glued to the names of functions
 #   FTH_ISA_LEVEL  1, 3 or 4: for #if
 # and everything else is told which sets exist, by FTH_HAVE_ISA_V3 and
 # FTH_HAVE_ISA_V4. Which one runs is decided when the program starts.
-function(fth_add_kernels out)
-    file(GLOB sources CONFIGURE_DEPENDS src/cpu/*_kernels.c)
+function(fth_add_kernels out name)
+    set(sources ${ARGN})
     set(sets base)
     if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
         list(APPEND sets v3 v4)
@@ -20,12 +21,12 @@ function(fth_add_kernels out)
         return()
     endif()
     foreach(set IN LISTS sets)
-        add_library(fathom_kernels_${set} OBJECT ${sources})
-        target_link_libraries(fathom_kernels_${set} PRIVATE fathom_flags fathom_dependencies)
-        target_compile_definitions(fathom_kernels_${set} PRIVATE
+        add_library(${name}_${set} OBJECT ${sources})
+        target_link_libraries(${name}_${set} PRIVATE fathom_flags fathom_dependencies)
+        target_compile_definitions(${name}_${set} PRIVATE
             FTH_ISA=${set} FTH_ISA_LEVEL=${level_${set}})
-        target_compile_options(fathom_kernels_${set} PRIVATE ${FTH_HOT_OPTIONS} ${flags_${set}})
-        list(APPEND ${out} $<TARGET_OBJECTS:fathom_kernels_${set}>)
+        target_compile_options(${name}_${set} PRIVATE ${FTH_HOT_OPTIONS} ${flags_${set}})
+        list(APPEND ${out} $<TARGET_OBJECTS:${name}_${set}>)
     endforeach()
     set(${out} "${${out}}" PARENT_SCOPE)
 endfunction()

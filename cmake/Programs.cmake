@@ -14,10 +14,18 @@ if(cli)
     target_include_directories(fathom_cli_objects PRIVATE ${PROJECT_SOURCE_DIR})
     target_compile_definitions(fathom_cli_objects PRIVATE
         CLI_BUILD_TYPE="${CMAKE_BUILD_TYPE}" CLI_SANITIZE="${FTH_SANITIZE}")
+    set(kernels ${instruments})
+    list(FILTER kernels INCLUDE REGEX "_kernels\\.c$")
+    list(FILTER instruments EXCLUDE REGEX "_kernels\\.c$")
     add_library(fathom_instruments OBJECT ${instruments})
     target_link_libraries(fathom_instruments PRIVATE fathom_flags)
+    set(instrument_objects $<TARGET_OBJECTS:fathom_instruments>)
+    fth_add_kernels(instrument_objects fathom_instrument_kernels ${kernels})
+    # Tests and the bench reach into instruments through the static library.
+    add_library(fathom_instruments_static STATIC ${instrument_objects})
+    target_link_libraries(fathom_instruments_static PUBLIC fathom_static m)
     add_executable(fathom_cli cli/main.c $<TARGET_OBJECTS:fathom_cli_objects>
-                   $<TARGET_OBJECTS:fathom_instruments>)
+                   ${instrument_objects})
     set_target_properties(fathom_cli PROPERTIES OUTPUT_NAME fathom)
     target_link_libraries(fathom_cli PRIVATE fathom fathom_flags PkgConfig::MICROHTTPD m
                           ${CMAKE_DL_LIBS})
@@ -27,7 +35,9 @@ if(bench)
     # The peers it times against are the libraries themselves.
     add_executable(fathom_bench ${bench})
     set_target_properties(fathom_bench PROPERTIES OUTPUT_NAME fathom-bench)
-    target_link_libraries(fathom_bench PRIVATE fathom_static fathom_flags fftw3f_threads)
+    target_link_libraries(fathom_bench PRIVATE fathom_instruments_static fathom_static fathom_flags
+                          fftw3f_threads)
+    target_include_directories(fathom_bench PRIVATE ${PROJECT_SOURCE_DIR})
     target_compile_options(fathom_bench PRIVATE ${FTH_HOT_OPTIONS})
     list(APPEND FTH_PROGRAMS fathom_bench)
 endif()

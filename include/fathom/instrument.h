@@ -175,6 +175,31 @@ typedef struct fth_verb {
                       fth_err *err);
 } fth_verb;
 
+/* The instrument itself as a command: `fathom bragg -cell 40 40 40 ...`. Its words are passed on
+ * as they are, negative numbers and single dashes included; only flags that begin with two dashes
+ * are ours, and are taken out first. A link to the program with the name `link` is this command
+ * with `link_flags` given before all others; there every failure has the exit code `link_code`. */
+typedef struct fth_direct_call {
+    fth_context *context;
+    int n_words;
+    char *const *word;
+    const char *(*value)(void *user, const char *flag); /* as of a verb */
+    void *user;
+    bool plan;                 /* --plan: show what it would take, write nothing          */
+    bool by_link;              /* called by the name of the link                           */
+    FILE *out;                 /* the text of the command                                  */
+    fth_progress_fn *progress; /* for fth_run_options; NULL: not wanted */
+    void *progress_user;
+} fth_direct_call;
+typedef struct fth_direct {
+    const char *args, *brief, *doc;
+    const fth_flag *flag; /* ends with a row that has no name; NULL: none */
+    const char *link;     /* "nanoBragg"; NULL: none */
+    const char *link_flags[4];
+    int link_code;
+    fth_status (*run)(const fth_direct_call *call, fth_err *err);
+} fth_direct;
+
 struct fth_instrument {
     const char *name, *brief;
     const fth_schema *schema;
@@ -184,6 +209,7 @@ struct fth_instrument {
     int n_variants;
     const fth_verb *verb;
     int n_verbs;
+    const fth_direct *direct; /* NULL: only stages and verbs */
     /* Whether a config stands for all variants; it was not checked yet, see fth_config_peek. */
     bool (*general)(const fth_config *cfg);
     /* Name of the model of a checked config, a word fit for a folder; NULL: the instrument's. */

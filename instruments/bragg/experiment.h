@@ -1,0 +1,49 @@
+/* experiment.h - an experiment with everything that belongs to it: scene, arrays, files, seeds.
+ *
+ * Made from flags (flags.h) by br_experiment_resolve, which reads all small inputs, checks
+ * everything of section 23 and writes nothing. Then it can be planned, rendered, differentiated.
+ */
+#ifndef BRAGG_EXPERIMENT_H
+#define BRAGG_EXPERIMENT_H
+
+#include "ops/render.h"
+#include "random.h"
+
+enum { BR_PATH = 4096, BR_HEADER = 512 };
+
+/* What is written, and how. A name of "" means: not at all. */
+typedef struct br_outputs {
+    char float_file[BR_PATH], int_file[BR_PATH], noise_file[BR_PATH], pgm_file[BR_PATH];
+    double int_scale, pgm_scale; /* <= 0: chosen from the image */
+    double adc;
+} br_outputs;
+
+typedef struct br_experiment {
+    fth_mem *mem;
+    br_scene scene;
+    double param[BR_PARAMS];
+    br_frame frame;
+    fth_tensor *table;  /* f64 [h k l] */
+    fth_tensor *source; /* f64 [source source_column] */
+    fth_tensor *turn;   /* f64 [mosaic nine] */
+    fth_source mask;    /* u16 [slow fast]; kind NULL: none */
+    br_outputs out;
+    br_ran1 random; /* shuffle table after the mosaic stream, seed = that of the noise */
+    int64_t noise_seed, mosaic_seed, misset_seed; /* as stored: negated */
+    /* what only the console and the headers tell */
+    double xbeam, ybeam, xclose, yclose;
+    double lambda0, dispersion, hdiv_range, hdiv_step, vdiv_range, vdiv_step, mosaic_spread, osc;
+    double sample[3], flux, exposure, beamsize;
+    int64_t hdivs, vdivs, dispsteps, divergence_steps;
+    int64_t roi_typed[4];     /* as the reference prints them */
+    double oversample_wanted; /* before it is rounded up */
+} br_experiment;
+
+/* Declares the axes and the inputs of the render in g. `latch` is left unset. */
+br_inputs br_experiment_inputs(fth_graph *g, const br_experiment *e);
+void br_experiment_clear(br_experiment *e); /* frees the arrays */
+
+/* The 512 bytes in front of an SMV image (15.3). */
+fth_status br_smv_header(const br_experiment *e, char *text, fth_err *err);
+
+#endif
