@@ -1,0 +1,73 @@
+/* inputs.h - what is read from files or drawn before a render: reflections, matrix, headers,
+ * sources, mosaic domains, a random orientation.
+ *
+ * `strict` is what a file is read with where the quirk for lenient reading is off: comments are
+ * known, malformed lines are errors. Every error names the file and the line or byte.
+ */
+#ifndef BRAGG_INPUTS_H
+#define BRAGG_INPUTS_H
+
+#include "random.h"
+#include "scene.h"
+
+/* ---- structure factors (8.1, 8.3) ---- */
+typedef struct br_reflections {
+    fth_tensor *table; /* f64 [h k l], one plane of zeros at the end of each axis */
+    int64_t h_min, h_max, k_min, k_max, l_min, l_max;
+    int64_t hkls;
+    int64_t fractional; /* indices that are not whole: the caller warns */
+} br_reflections;
+fth_status br_hkl_read(br_reflections *out, fth_mem *mem, const char *path, double default_F,
+                       bool strict, fth_err *err);
+fth_status br_dump_read(br_reflections *out, fth_mem *mem, const char *path, fth_err *err);
+fth_status br_dump_write(const br_reflections *r, fth_mem *mem, const char *path, fth_err *err);
+void br_reflections_clear(br_reflections *r);
+
+/* ---- MOSFLM matrix: nine numbers as they stand in the file (7.2) ---- */
+fth_status br_matrix_read(const char *path, fth_mem *mem, double *mat, fth_err *err);
+
+/* ---- columns of numbers (17.1): sources, stol tables ---- */
+typedef struct br_columns {
+    fth_tensor *table; /* f64 [row column]; NaN where a column is missing */
+    int64_t rows;
+} br_columns;
+fth_status br_columns_read(br_columns *out, fth_mem *mem, const char *path, int columns,
+                           bool strict, fth_err *err);
+
+/* ---- headers of SMV images (17.2): NaN (sizes: 0) where a key is missing; SI units ---- */
+typedef struct br_image_header {
+    int64_t fast, slow, bytes; /* bytes: HEADER_BYTES */
+    double pixel, distance, close_distance, lambda, xbeam, ybeam, org[2], phi, osc;
+    bool big_endian, is_u16, is_u32; /* TYPE */
+} br_image_header;
+fth_status br_image_header_read(br_image_header *out, fth_mem *mem, const char *path,
+                                bool substring, fth_err *err);
+/* Its pixels [slow fast], u16; a file that is too short is an error. */
+fth_status br_image_open(fth_source *out, fth_mem *mem, const char *path, const br_image_header *h,
+                         fth_err *err);
+
+/* ---- sources (9): f64 [source source_column] of ops/render.h ---- */
+fth_status br_sources_read(fth_tensor **out, fth_mem *mem, const char *path, const double *beam,
+                           bool strict, fth_err *err);
+typedef struct br_fan {
+    double h_range, h_step, v_range, v_step, dispersion, dispersion_step; /* resolved (5.5) */
+    int64_t hs, vs, wavelengths;
+    bool round; /* the grid is trimmed to an ellipse */
+} br_fan;
+/* `deviation` (may be NULL) is told each pair that is kept, in order: the console prints them. */
+fth_status br_sources_make(fth_tensor **out, fth_mem *mem, const br_scene *scene, const br_fan *fan,
+                           void (*deviation)(void *user, double h, double v), void *user,
+                           fth_err *err);
+
+/* ---- mosaic domains and a random orientation (10) ---- */
+/* f64 [mosaic nine]; advances the stream. */
+fth_status br_mosaic_make(fth_tensor **out, fth_mem *mem, int64_t domains, double spread,
+                          br_ran1 *r, int64_t *seed, fth_err *err);
+/* Misset angles, radians. */
+void br_random_misset(br_ran1 *r, int64_t *seed, bool cap_of_90_radians, double *angle);
+
+/* Cell edges (in the unit of v) and angles (radians) of three vectors, as the console prints them.
+ */
+void br_cell_of(const double v[3][3], double *edge, double *angle);
+
+#endif
