@@ -290,9 +290,15 @@ static fth_status take_command(cli_call *call, const char *word, fth_err *err)
     return FTH_OK;
 }
 
+/* Whether single dashes mean nothing to us. */
+static bool is_raw(const cli_call *call)
+{
+    return call->command && call->command->verb && call->command->verb->raw;
+}
+
 static fth_status check_rest(const cli_call *call, fth_err *err)
 {
-    if (cli_get(call, "help")) return FTH_OK;
+    if (cli_get(call, "help") || is_raw(call)) return FTH_OK;
     if (call->group && !call->command) return no_command(call->group, NULL, err);
     if (!call->command || call->n_args <= call->command->max_args) return FTH_OK;
     FTH_FAIL(err, FTH_E_COMMAND, "'fathom %s' does not take '%.200s'", call->command->name,
@@ -315,7 +321,7 @@ fth_status cli_parse(cli_call *call, int argc, char **argv, fth_err *err)
             call->command = cli_find("version");
         } else if (!ended && strncmp(word, "--", 2) == 0) {
             FTH_TRY(take_flag(call, word + 2, next, &took, err));
-        } else if (!ended && word[0] == '-' && word[1]) {
+        } else if (!ended && word[0] == '-' && word[1] && !is_raw(call)) {
             FTH_TRY(take_letter(call, word, next, &took, err));
         } else if (!call->command) {
             FTH_TRY(take_command(call, word, err));

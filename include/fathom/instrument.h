@@ -167,7 +167,8 @@ typedef struct fth_variant {
 /* A further verb: `fathom spatial toy ...`. */
 typedef struct fth_verb {
     const char *name, *args, *brief;
-    int max_args;
+    int max_args;         /* of no use when raw */
+    bool raw;             /* words with a single dash are arguments too, as many as there are */
     const fth_flag *flag; /* ends with a row that has no name; NULL: none */
     /* `value` gives the value of a flag, "" where it has none, NULL when it was not given. */
     fth_status (*run)(fth_context *ctx, int n_args, char *const *arg,
