@@ -1,0 +1,147 @@
+/* random.c - ran1, gaussdev, poidev, gammln and the rotation of a cap, to the bit of float32.
+ *
+ * The one idea: which products are single and which double decides the deviates, so every cast
+ * below is part of the algorithm (section 16). Do not merge expressions.
+ */
+#include "random.h"
+
+#include <math.h>
+#include <string.h>
+
+#define PI 3.14159265358979323846
+
+enum { TABLE = 32, WARM = 8 };
+static const int64_t A = 16807, M = 2147483647, Q = 127773, R = 2836;
+static const int64_t DIVIDE = 67108864; /* 1 + (M-1)/TABLE */
+
+void br_ran1_clear(br_ran1 *r)
+{
+    memset(r, 0, sizeof *r);
+    r->mean = -1;
+}
+
+static int64_t step(int64_t seed)
+{
+    const int64_t k = seed / Q;
+    const int64_t next = A * (seed - k * Q) - R * k;
+    return next < 0 ? next + M : next;
+}
+
+/* Eight steps bring even a seed of 63 bits below M, so all of the table is in [0, M). */
+static int64_t fill(br_ran1 *r, int64_t seed)
+{
+    seed = seed == INT64_MIN ? INT64_MAX : -seed;
+    if (seed < 1) seed = 1;
+    for (int j = TABLE + WARM - 1; j >= 0; j--) {
+        seed = step(seed);
+        if (j < TABLE) r->table[j] = seed;
+    }
+    r->y = r->table[0];
+    return seed;
+}
+
+float br_uniform(br_ran1 *r, int64_t *seed)
+{
+    if (*seed <= 0 || r->y == 0) *seed = fill(r, *seed);
+    if (*seed > M) *seed %= M; /* a positive one of more than 31 bits would leave the table */
+    *seed = step(*seed);
+    const int j = (int)(r->y / DIVIDE);
+    r->y = r->table[j];
+    r->table[j] = *seed;
+    const float t = (float)((1.0 / (double)M) * (double)r->y);
+    const double most = 1.0 - 1.2e-7;
+    return (double)t > most ? (float)most : t;
+}
+
+float br_gauss(br_ran1 *r, int64_t *seed)
+{
+    if (r->has_spare) {
+        r->has_spare = false;
+        return r->spare;
+    }
+    float v1, v2, s;
+    do {
+        v1 = (float)(2.0 * (double)br_uniform(r, seed) - 1.0);
+        v2 = (float)(2.0 * (double)br_uniform(r, seed) - 1.0);
+        s = v1 * v1 + v2 * v2;
+    } while (s >= 1.0f || s == 0.0f);
+    const float fac = (float)sqrt(-2.0 * log((double)s) / (double)s);
+    r->spare = v1 * fac;
+    r->has_spare = true;
+    return v2 * fac;
+}
+
+float br_log_gamma(float x)
+{
+    static const double c[6] = {76.18009172947146,  -86.50532032941677,    24.01409824083091,
+                                -1.231739572450155, 0.1208650973866179e-2, -0.5395239384953e-5};
+    const double w = (double)x;
+    double y = w, t = w + 5.5, s = 1.000000000190015;
+    t -= (w + 0.5) * log(t);
+    for (int j = 0; j < 6; j++) s += c[j] / ++y;
+    return (float)(-t + log(2.5066282746310005 * s / w));
+}
+
+static float few(br_ran1 *r, float mean, int64_t *seed)
+{
+    if (mean != r->mean) {
+        r->mean = mean;
+        r->g = (float)exp(-(double)mean);
+    }
+    float n = -1, t = 1;
+    do {
+        n += 1;
+        t *= br_uniform(r, seed);
+    } while (t > r->g);
+    return n;
+}
+
+/* Rejection from a Lorentzian. */
+static float many(br_ran1 *r, float mean, int64_t *seed)
+{
+    if (mean != r->mean) {
+        r->mean = mean;
+        r->root = (float)sqrt(2.0 * (double)mean);
+        r->log_mean = (float)log((double)mean);
+        r->g = mean * r->log_mean - br_log_gamma(mean + 1);
+    }
+    float n, t;
+    do {
+        float y;
+        do {
+            y = (float)tan(PI * (double)br_uniform(r, seed));
+            n = r->root * y + mean;
+        } while (n < 0);
+        n = floorf(n);
+        const float power = n * r->log_mean - br_log_gamma(n + 1) - r->g;
+        const float square = y * y;
+        t = (float)(0.9 * (1.0 + (double)square) * exp((double)power));
+    } while (br_uniform(r, seed) > t);
+    return n;
+}
+
+float br_poisson(br_ran1 *r, float mean, int64_t *seed)
+{
+    if (mean > 1e6f) return (float)((double)mean + sqrt((double)mean) * (double)br_gauss(r, seed));
+    return mean < 12 ? few(r, mean, seed) : many(r, mean, seed);
+}
+
+void br_cap_rotation(br_ran1 *r, float m, int64_t *seed, double *u)
+{
+    const double r1 = 2.0 * (double)br_uniform(r, seed) - 1.0;
+    const double r2 = 2.0 * (double)br_uniform(r, seed) - 1.0;
+    const double r3 = 2.0 * (double)br_uniform(r, seed) - 1.0;
+    const double xy = sqrt(1.0 - r2 * r2);
+    const double rot = (double)(m * powf((float)(1.0 - r3 * r3), (float)(1.0 / 3.0)));
+    const double x = xy * sin(PI * r1), y = xy * cos(PI * r1), z = r2;
+    const double c = cos(rot), s = sin(rot), d = 1.0 - c;
+    u[0] = c + d * (x * x);
+    u[1] = d * x * y - s * z;
+    u[2] = d * x * z + s * y;
+    u[3] = d * x * y + s * z;
+    u[4] = c + d * (y * y);
+    u[5] = d * y * z - s * x;
+    u[6] = d * x * z - s * y;
+    u[7] = d * y * z + s * x;
+    u[8] = c + d * (z * z);
+}
