@@ -14,8 +14,12 @@ enum { BR_PATH = 4096, BR_HEADER = 512 };
 /* What is written, and how. A name of "" means: not at all. */
 typedef struct br_outputs {
     char float_file[BR_PATH], int_file[BR_PATH], noise_file[BR_PATH], pgm_file[BR_PATH];
+    char dump_file[BR_PATH];     /* of the reflections, when they were read from text */
     double int_scale, pgm_scale; /* <= 0: chosen from the image */
     double adc;
+    bool progress;             /* -progress, -noprogress */
+    bool printout;             /* print what is inside pixels: */
+    int64_t printout_pixel[2]; /* of this one, fast and slow; negative: of all */
 } br_outputs;
 
 typedef struct br_experiment {
@@ -37,6 +41,7 @@ typedef struct br_experiment {
     int64_t hdivs, vdivs, dispsteps, divergence_steps;
     int64_t roi_typed[4];     /* as the reference prints them */
     double oversample_wanted; /* before it is rounded up */
+    bool compat_c; /* --compat c: the console says what the reference says, and no more */
 } br_experiment;
 
 /* Declares the axes and the inputs of the render in g. `latch` is left unset. */
