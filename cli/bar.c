@@ -121,6 +121,20 @@ void cli_bar_show(cli_bar *bar, const char *json)
     bar->shown_at = now();
 }
 
+void cli_bar_share(cli_bar *bar, const fth_progress *p)
+{
+    static const double apart_s = 0.1;
+    char text[128], clock[32];
+    if (!bar->terminal || now() - bar->shown_at < apart_s) return;
+    int n = snprintf(text, sizeof text, "%.40s", p->what ? p->what : "");
+    if (p->remaining_s > 0)
+        n += snprintf(text + n, sizeof text - (size_t)n, "  %s left",
+                      clock_text(p->remaining_s, clock, sizeof clock));
+    draw(bar, fmin(fmax(p->fraction, 0.0), 1.0), text, n);
+    bar->shown = true;
+    bar->shown_at = now();
+}
+
 void cli_bar_clear(cli_bar *bar)
 {
     if (bar->shown) fprintf(bar->out, "\r\033[K");

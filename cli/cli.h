@@ -34,6 +34,7 @@ typedef struct cli_command {
     const fth_instrument *instrument; /* NULL: none; then also the next two */
     const fth_stage *of_stage;
     const fth_verb *verb;
+    const fth_direct *direct; /* the instrument itself: the command has the name of a group */
 } cli_command;
 
 extern const cli_command cli_commands[]; /* without those of the instruments */
@@ -54,6 +55,8 @@ extern const cli_exit cli_exits[];
 extern const int cli_n_exits;
 
 const cli_command *cli_find(const char *name); /* NULL: no such command */
+/* The command that a group is by itself: `fathom bragg -cell ...`; NULL: it is none. */
+const cli_command *cli_direct_of(const char *group);
 /* Whether commands of two words start with this one; then also what they have in common. */
 bool cli_is_group(const char *word);
 const char *cli_group_brief(const char *word);
@@ -66,6 +69,7 @@ const fth_flag *cli_flag_at(const cli_command *command, int i);
 struct cli_call {
     const cli_command *command; /* NULL: none was named */
     const char *group;          /* first word of a command whose second was not named */
+    bool by_link;               /* called by the name of the link of a direct command */
     int n_set;
     struct {
         const fth_flag *flag;

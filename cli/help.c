@@ -91,11 +91,8 @@ void cli_help_all(FILE *out)
     fprintf(out, "\n'fathom help COMMAND' or 'fathom COMMAND --help' tells more.\n");
 }
 
-void cli_help_group(FILE *out, const char *group)
+static void list_verbs(FILE *out, const char *group)
 {
-    fprintf(out, "usage: fathom %s VERB [FLAGS] [ARGUMENTS]\n\n", group);
-    cli_wrap(out, cli_group_brief(group), 0, 0);
-    fputc('\n', out);
     const cli_command *c;
     for (int i = 0; (c = cli_command_at(i)); i++) {
         const char *verb = cli_verb_of(c, group);
@@ -104,6 +101,14 @@ void cli_help_group(FILE *out, const char *group)
         cli_wrap(out, c->brief, n, n);
     }
     fprintf(out, "\n'fathom help %s VERB' tells more.\n", group);
+}
+
+void cli_help_group(FILE *out, const char *group)
+{
+    fprintf(out, "usage: fathom %s VERB [FLAGS] [ARGUMENTS]\n\n", group);
+    cli_wrap(out, cli_group_brief(group), 0, 0);
+    fputc('\n', out);
+    list_verbs(out, group);
 }
 
 void cli_help_command(FILE *out, const cli_command *command)
@@ -128,6 +133,10 @@ void cli_help_command(FILE *out, const cli_command *command)
         fprintf(out, "  %.*s\n", n, line);
         line += n + (line[n] == '\n');
     }
+    if (command->direct) {
+        fprintf(out, "\nverbs, each a command of its own:\n");
+        list_verbs(out, command->name);
+    }
 }
 
 fth_status cli_run_help(const cli_call *call, fth_err *err)
@@ -141,6 +150,12 @@ fth_status cli_run_help(const cli_call *call, fth_err *err)
     char help[] = "--help";
     char *argv[] = {NULL, call->arg[0], call->n_args > 1 ? call->arg[1] : help, help};
     FTH_TRY(cli_parse(&other, call->n_args > 1 ? 4 : 3, argv, err));
+    if (call->n_args > 1 && other.command && other.command->direct) {
+        FTH_FAIL(err, FTH_E_COMMAND, "'%.200s' is not a verb of 'fathom %s'", call->arg[1],
+                 call->arg[0]);
+        fth_err_hint(err, "'fathom help %s' lists them", call->arg[0]);
+        return FTH_E_COMMAND;
+    }
     if (other.command && strcmp(call->arg[0], "--version") != 0)
         cli_help_command(call->out, other.command);
     else if (other.group)

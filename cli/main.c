@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static int fail(const fth_err *err)
+static int fail(const cli_call *call, const fth_err *err)
 {
     char text[4096];
     fth_err_format(err, text, sizeof text);
     fputs(text, stderr);
-    return fth_status_get_info(err->status)->exit_code;
+    return call->by_link ? call->command->direct->link_code
+                         : fth_status_get_info(err->status)->exit_code;
 }
 
 int main(int argc, char **argv)
@@ -18,7 +19,7 @@ int main(int argc, char **argv)
     cli_call call = {.out = stdout};
     call.colour = isatty(STDOUT_FILENO) && !(no_colour && *no_colour);
     fth_err err = {0};
-    if (cli_parse(&call, argc, argv, &err) != FTH_OK) return fail(&err);
+    if (cli_parse(&call, argc, argv, &err) != FTH_OK) return fail(&call, &err);
     if (!call.command && !cli_get(&call, "help")) {
         cli_help_all(stderr);
         return fth_status_get_info(FTH_E_COMMAND)->exit_code;
@@ -36,5 +37,5 @@ int main(int argc, char **argv)
         s = FTH_FAIL(&err, FTH_E_FILE_WRITE, "standard output could not be written");
         fth_err_hint(&err, "check the disk or the program that reads it");
     }
-    return s == FTH_OK ? 0 : fail(&err);
+    return s == FTH_OK ? 0 : fail(&call, &err);
 }

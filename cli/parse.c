@@ -1,7 +1,8 @@
 /* parse.c - from argv to a call: the command, its flags with checked values, and the rest.
  *
  * Flags may stand anywhere, also before the command. `--` ends them. What is not known is refused
- * with the nearest name that is.
+ * with the nearest name that is. An instrument that is a command by itself gets all words that are
+ * not flags with two dashes as they are: -cell and -0.5 are its own business.
  */
 #include "cli.h"
 
@@ -45,6 +46,12 @@ const char *cli_verb_of(const cli_command *command, const char *group)
     const size_t n = strlen(group);
     const bool inside = strncmp(command->name, group, n) == 0 && command->name[n] == ' ';
     return inside ? command->name + n + 1 : NULL;
+}
+
+const cli_command *cli_direct_of(const char *group)
+{
+    const cli_command *c = group ? cli_find(group) : NULL;
+    return c && c->direct ? c : NULL;
 }
 
 bool cli_is_group(const char *word)
@@ -238,12 +245,31 @@ static fth_status take_value(cli_call *call, const fth_flag *flag, const char *v
     return keep_flag(call, flag, value, err);
 }
 
-/* `text` stands behind the dashes. */
-static fth_status take_flag(cli_call *call, const char *text, const char *next, bool *took,
-                            fth_err *err)
+/* Flags that stood before the command were looked up among all global ones. */
+static fth_status check_early(const cli_call *call, fth_err *err)
 {
+    for (int i = 0; i < call->n_set; i++) {
+        const char *name = call->set[i].flag->name;
+        if (!find_flag(call->command, name, strlen(name))) return no_flag(call->command, name, err);
+    }
+    return FTH_OK;
+}
+
+/* `word` starts with the dashes. */
+static fth_status take_flag(cli_call *call, char *word, const char *next, bool *took, fth_err *err)
+{
+    const char *text = word + 2;
     const size_t n = strcspn(text, "=");
     const fth_flag *flag = find_flag(call->command, text, n);
+    if (!flag && !call->command && cli_direct_of(call->group)) { /* no verb can follow */
+        call->command = cli_direct_of(call->group);
+        FTH_TRY(check_early(call, err));
+        flag = find_flag(call->command, text, n);
+    }
+    if (!flag && call->by_link) { /* the program it stands for knew no such words */
+        call->arg[call->n_args++] = word;
+        return FTH_OK;
+    }
     if (!flag) {
         char name[64];
         snprintf(name, sizeof name, "%.*s", (int)(n < 63 ? n : 63), text);
@@ -257,7 +283,8 @@ static fth_status take_letter(cli_call *call, const char *word, const char *next
                               fth_err *err)
 {
     const fth_flag *flag;
-    if (strcmp(word, "-h") == 0) return take_flag(call, "help", NULL, took, err);
+    char help[] = "--help";
+    if (strcmp(word, "-h") == 0) return take_flag(call, help, NULL, took, err);
     for (int i = 0; call->command && (flag = cli_flag_at(call->command, i)); i++)
         if (flag->letter == word[1] && (flag->value != FTH_FLAG_NONE || !word[2]))
             return take_value(call, flag, word[2] ? word + 2 + (word[2] == '=') : NULL, next, took,
@@ -267,37 +294,67 @@ static fth_status take_letter(cli_call *call, const char *word, const char *next
     return FTH_E_COMMAND;
 }
 
-/* Flags that stood before the command were looked up among all global ones. */
-static fth_status check_early(const cli_call *call, fth_err *err)
-{
-    for (int i = 0; i < call->n_set; i++) {
-        const char *name = call->set[i].flag->name;
-        if (!find_flag(call->command, name, strlen(name))) return no_flag(call->command, name, err);
-    }
-    return FTH_OK;
-}
-
 /* The first word, or the second of a group. */
-static fth_status take_command(cli_call *call, const char *word, fth_err *err)
+static fth_status take_command(cli_call *call, char *word, fth_err *err)
 {
     char name[128];
+    if (!call->group && cli_is_group(word)) {
+        call->group = word;
+        return FTH_OK;
+    }
     snprintf(name, sizeof name, "%s%s%.60s", call->group ? call->group : "", call->group ? " " : "",
              word);
     call->command = cli_find(name);
     if (call->command) return check_early(call, err);
-    if (call->group || !cli_is_group(word)) return no_command(call->group, word, err);
-    call->group = word;
+    call->command = cli_direct_of(call->group);
+    if (!call->command) return no_command(call->group, word, err);
+    call->arg[call->n_args++] = word;
+    return check_early(call, err);
+}
+
+/* The program was called by the name of the link of an instrument. */
+static void take_link(cli_call *call, const char *program)
+{
+    const char *slash = program ? strrchr(program, '/') : NULL;
+    const char *name = slash ? slash + 1 : program;
+    const cli_command *c;
+    for (int i = 0; name && (c = cli_command_at(i)); i++)
+        if (c->direct && c->direct->link && strcmp(c->direct->link, name) == 0) {
+            call->command = c;
+            call->by_link = true;
+        }
+}
+
+/* Flags that the link stands for, unless they were typed. */
+static fth_status take_link_flags(cli_call *call, fth_err *err)
+{
+    enum { MOST = sizeof call->command->direct->link_flags / sizeof(char *) };
+    for (int i = 0; call->by_link && i < MOST; i++) {
+        const char *text = call->command->direct->link_flags[i];
+        if (!text) break;
+        const size_t n = strcspn(text + 2, "=");
+        const fth_flag *flag = find_flag(call->command, text + 2, n);
+        if (!flag) return no_flag(call->command, text + 2, err);
+        if (!cli_get(call, flag->name))
+            FTH_TRY(keep_flag(call, flag, text[2 + n] ? text + 3 + n : NULL, err));
+    }
     return FTH_OK;
 }
 
 /* Whether single dashes mean nothing to us. */
 static bool is_raw(const cli_call *call)
 {
-    return call->command && call->command->verb && call->command->verb->raw;
+    if (!call->command) return cli_direct_of(call->group) != NULL;
+    return call->command->direct || (call->command->verb && call->command->verb->raw);
 }
 
-static fth_status check_rest(const cli_call *call, fth_err *err)
+static fth_status check_rest(cli_call *call, fth_err *err)
 {
+    if (call->group && !call->command && cli_direct_of(call->group)) {
+        call->command = cli_direct_of(call->group);
+        FTH_TRY(check_early(call, err));
+    }
+    FTH_TRY(take_link_flags(call, err));
     if (cli_get(call, "help") || is_raw(call)) return FTH_OK;
     if (call->group && !call->command) return no_command(call->group, NULL, err);
     if (!call->command || call->n_args <= call->command->max_args) return FTH_OK;
@@ -310,6 +367,7 @@ static fth_status check_rest(const cli_call *call, fth_err *err)
 fth_status cli_parse(cli_call *call, int argc, char **argv, fth_err *err)
 {
     call->arg = argv + 1;
+    take_link(call, argv[0]);
     bool ended = false;
     for (int i = 1; i < argc; i++) {
         char *word = argv[i];
@@ -317,10 +375,10 @@ fth_status cli_parse(cli_call *call, int argc, char **argv, fth_err *err)
         bool took = false;
         if (!ended && strcmp(word, "--") == 0) {
             ended = true;
-        } else if (!ended && !call->command && strcmp(word, "--version") == 0) {
+        } else if (!ended && !call->command && !call->group && strcmp(word, "--version") == 0) {
             call->command = cli_find("version");
         } else if (!ended && strncmp(word, "--", 2) == 0) {
-            FTH_TRY(take_flag(call, word + 2, next, &took, err));
+            FTH_TRY(take_flag(call, word, next, &took, err));
         } else if (!ended && word[0] == '-' && word[1] && !is_raw(call)) {
             FTH_TRY(take_letter(call, word, next, &took, err));
         } else if (!call->command) {

@@ -26,13 +26,18 @@ static void on_signal(int number)
     asked_to_end = 1;
 }
 
-static void catch_signals(void)
+void cli_catch_signals(void)
 {
     struct sigaction action = {.sa_handler = on_signal};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     signal(SIGPIPE, SIG_IGN); /* a reader that went away is a failed write */
+}
+
+bool cli_asked_to_end(void)
+{
+    return asked_to_end != 0;
 }
 
 /* ---- what the stage tells us ---- */
@@ -205,7 +210,7 @@ static fth_status plan_or_run(const cli_call *call, fth_stage_options *opt, tell
         FTH_TRY(fth_stage_predict(opt, json ? NULL : call->out, &result, err));
         if (!json) print_plan(call, &result.plan);
     } else {
-        catch_signals();
+        cli_catch_signals();
         const fth_status s = fth_stage_execute(opt, &result, err);
         cli_bar_clear(&t->bar);
         FTH_TRY(cli_monitor_end(&t->monitor, call, s, err));

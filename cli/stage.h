@@ -10,6 +10,11 @@ fth_status cli_run_stage(const cli_call *call, fth_err *err);
 fth_status cli_run_plan(const cli_call *call, fth_err *err);
 fth_status cli_run_generate(const cli_call *call, fth_err *err);
 fth_status cli_run_verb(const cli_call *call, fth_err *err);
+fth_status cli_run_direct(const cli_call *call, fth_err *err);
+
+/* From here on the first SIGINT or SIGTERM only asks to end; a second SIGINT ends at once. */
+void cli_catch_signals(void);
+bool cli_asked_to_end(void);
 
 /* The jobs of -c with the sets of --set and --seed; mistakes go to standard error. `stages` as in
  * fth_jobs_options. */
@@ -27,6 +32,8 @@ typedef struct cli_bar {
 } cli_bar;
 /* One line of progress as fth_stage_options hands it out. */
 void cli_bar_show(cli_bar *bar, const char *json);
+/* The same from the share that is done; a terminal only. */
+void cli_bar_share(cli_bar *bar, const fth_progress *progress);
 /* Take the bar off the terminal: something else is to be written. */
 void cli_bar_clear(cli_bar *bar);
 /* A number of a line of progress; false: it has none of that name. */

@@ -6,6 +6,7 @@
 #include "instruments/list.h"
 #include "stage.h"
 
+#include <limits.h>
 #include <string.h>
 
 enum { VERBS = 128, TEXT = 64 * VERBS };
@@ -41,7 +42,7 @@ static struct {
 static const char *name_of(const char *instrument, const char *verb)
 {
     char *name = built.text + built.used;
-    const int n = snprintf(name, TEXT - built.used, "%s %s", instrument, verb);
+    const int n = snprintf(name, TEXT - built.used, "%s%s%s", instrument, verb[0] ? " " : "", verb);
     built.used += (size_t)n + 1 < TEXT - built.used ? (size_t)n + 1 : 0;
     return name;
 }
@@ -59,6 +60,19 @@ static void add_instrument(const fth_instrument *in)
 {
     static const char computes[] =
         "memory device-memory device threads seed plan json monitor scratch log quiet";
+    static const char direct_globals[] =
+        "memory device-memory device threads seed plan json trace scratch log quiet";
+    if (in->direct)
+        add(in, "",
+            &(cli_command){.args = in->direct->args,
+                           .max_args = INT_MAX,
+                           .brief = in->direct->brief,
+                           .doc = in->direct->doc,
+                           .example = in->direct->example,
+                           .globals = direct_globals,
+                           .stage = in->direct->flag,
+                           .direct = in->direct,
+                           .run = cli_run_direct});
     for (int i = 0; i < in->n_stages; i++)
         add(in, in->stage[i].name,
             &(cli_command){.args = "",

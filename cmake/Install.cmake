@@ -10,6 +10,10 @@ install(TARGETS fathom EXPORT fathomTargets LIBRARY DESTINATION ${CMAKE_INSTALL_
 install(TARGETS fathom_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(FTH_PROGRAMS)
     install(TARGETS ${FTH_PROGRAMS} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    foreach(name IN LISTS FTH_LINKS)
+        install(PROGRAMS $<TARGET_FILE_DIR:fathom_cli>/${name}
+                DESTINATION ${CMAKE_INSTALL_BINDIR})
+    endforeach()
 endif()
 install(DIRECTORY include/fathom DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h" PATTERN "*.def")

@@ -29,6 +29,13 @@ if(cli)
     set_target_properties(fathom_cli PROPERTIES OUTPUT_NAME fathom)
     target_link_libraries(fathom_cli PRIVATE fathom fathom_flags PkgConfig::MICROHTTPD m
                           ${CMAKE_DL_LIBS})
+    # Names under which the program is one of its instruments: fth_direct of instrument.h.
+    set(FTH_LINKS nanoBragg)
+    foreach(name IN LISTS FTH_LINKS)
+        add_custom_command(TARGET fathom_cli POST_BUILD
+            COMMAND ${CMAKE_COMMAND} -E create_symlink fathom
+                    $<TARGET_FILE_DIR:fathom_cli>/${name})
+    endforeach()
     list(APPEND FTH_PROGRAMS fathom_cli)
 endif()
 if(bench)

@@ -270,11 +270,13 @@ static void bash_values(FILE *f)
     fputs("    esac\n", f);
 }
 
-/* The words behind one command; commands of two words stand before their group. */
+/* The words behind one command; commands of two words stand before their group, and so before the
+ * command that a group is by itself. */
 static void bash_command(FILE *f, int i)
 {
     const cli_command *c = cli_command_at(i);
     const fth_flag *flag;
+    if (c->direct) return;
     fprintf(f, "    '%s%s'*) words=\"", c->name, strchr(c->name, ' ') ? "" : " ");
     for (int k = 0; (flag = cli_flag_at(c, k)); k++) fprintf(f, "%s--%s", k ? " " : "", flag->name);
     fprintf(f, "%s\" ;;\n", strcmp(c->args, "[COMMAND]") ? "" : " $known");
@@ -286,9 +288,12 @@ static void bash_groups(FILE *f)
     for (int i = 0; (c = cli_command_at(i)); i++) {
         char group[64];
         snprintf(group, sizeof group, "%.*s", (int)strcspn(c->name, " "), c->name);
-        if (!strchr(c->name, ' ') || !is_first_word(i)) continue;
+        if (!cli_is_group(group) || !is_first_word(i)) continue;
         fprintf(f, "    '%s '*) words=\"", group);
         words(f, group);
+        const fth_flag *flag;
+        for (int k = 0; c->direct && (flag = cli_flag_at(c, k)); k++)
+            fprintf(f, " --%s", flag->name);
         fputs("\" ;;\n", f);
     }
 }
@@ -350,6 +355,7 @@ static void zsh_cases(FILE *f)
     const cli_command *c;
     const fth_flag *flag;
     for (int i = 0; (c = cli_command_at(i)); i++) {
+        if (c->direct) continue;
         fprintf(f, "        '%s%s'*)\n            _arguments", c->name,
                 strchr(c->name, ' ') ? "" : " ");
         for (int k = 0; (flag = cli_flag_at(c, k)); k++) zsh_flag(f, flag);
@@ -363,10 +369,13 @@ static void zsh_cases(FILE *f)
     for (int i = 0; (c = cli_command_at(i)); i++) {
         char group[64];
         snprintf(group, sizeof group, "%.*s", (int)strcspn(c->name, " "), c->name);
-        if (!strchr(c->name, ' ') || !is_first_word(i)) continue;
+        if (!cli_is_group(group) || !is_first_word(i)) continue;
         fprintf(f, "        '%s '*)\n            _arguments '1:verb:(", group);
         words(f, group);
-        fputs(")'\n            ;;\n", f);
+        fputs(")'", f);
+        for (int k = 0; c->direct && (flag = cli_flag_at(c, k)); k++) zsh_flag(f, flag);
+        if (c->direct) fputs(" \\\n                '*:file:_files'", f);
+        fputs("\n            ;;\n", f);
     }
 }
 

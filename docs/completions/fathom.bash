@@ -1,7 +1,7 @@
 # Completion of fathom for bash. Made from cli/commands.c by make docs; do not edit.
 _fathom() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-    local first='' second='' words='' known="cancel config clean doctor help logs plan run report serve status version sounding" i
+    local first='' second='' words='' known="cancel config clean doctor help logs plan run report serve status version bragg sounding" i
     COMPREPLY=()
     case $before in
     --dir)
@@ -86,10 +86,16 @@ _fathom() {
     --token)
         return
         ;;
-    --attempt)
+    --compat)
+        return
+        ;;
+    --quirk)
         return
         ;;
     --device-memory)
+        return
+        ;;
+    --attempt)
         return
         ;;
     esac
@@ -114,6 +120,7 @@ _fathom() {
     'serve '*) words="--port --bind --token --trace --quiet --help" ;;
     'status '*) words="--watch --json --trace --quiet --help" ;;
     'version '*) words="--verbose --json --trace --help" ;;
+    'bragg plan'*) words="--config --set --lenient --memory --device-memory --device --threads --seed --json --trace --scratch --log --help" ;;
     'sounding survey'*) words="--config --set --lenient --attempt --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'sounding fit'*) words="--config --set --lenient --attempt --fresh --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'sounding analyze'*) words="--config --set --lenient --attempt --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
@@ -122,6 +129,7 @@ _fathom() {
     'sounding generate'*) words="--config --force --json --trace --quiet --help" ;;
     'sounding depth'*) words="--fathoms --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'config '*) words="check docs" ;;
+    'bragg '*) words="plan --compat --quirk --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
     'sounding '*) words="survey fit analyze figures plan generate depth" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

@@ -178,13 +178,17 @@ typedef struct fth_verb {
 
 /* The instrument itself as a command: `fathom bragg -cell 40 40 40 ...`. Its words are passed on
  * as they are, negative numbers and single dashes included; only flags that begin with two dashes
- * are ours, and are taken out first. A link to the program with the name `link` is this command
- * with `link_flags` given before all others; there every failure has the exit code `link_code`. */
+ * are ours, and are taken out first. A link to the program with the name `link` is this command,
+ * where the flags of `link_flags`, "--compat=c", are given unless they are typed; there every
+ * failure has the exit code `link_code`, and words with two dashes that are no flags of ours are
+ * passed on like the others. */
 typedef struct fth_direct_call {
     fth_context *context;
     int n_words;
     char *const *word;
     const char *(*value)(void *user, const char *flag); /* as of a verb */
+    /* Value number i of a flag that may be given often; NULL beyond the last. */
+    const char *(*value_at)(void *user, const char *flag, int i);
     void *user;
     bool plan;                 /* --plan: show what it would take, write nothing          */
     bool by_link;              /* called by the name of the link                           */
@@ -194,6 +198,7 @@ typedef struct fth_direct_call {
 } fth_direct_call;
 typedef struct fth_direct {
     const char *args, *brief, *doc;
+    const char *example;  /* lines of shell */
     const fth_flag *flag; /* ends with a row that has no name; NULL: none */
     const char *link;     /* "nanoBragg"; NULL: none */
     const char *link_flags[4];

@@ -7,14 +7,14 @@
 
 #include <math.h>
 
-static char words[16][64];
-static char *argv_[17];
+static char words[32][64];
+static char *argv_[33];
 
 /* Parse the words of a line. */
 static fth_status parse(cli_call *call, const char *line, fth_err *err)
 {
     int n = 1;
-    argv_[0] = words[0];
+    argv_[0] = words[0]; /* what a test left there: "" unless it is called by a link */
     while (*line) {
         const int len = (int)strcspn(line, " ");
         snprintf(words[n], sizeof words[n], "%.*s", len, line);
@@ -90,6 +90,65 @@ TEST(mistakes_are_named_with_the_nearest_name)
         HAS(err.text, lines[i].text);
         HAS(err.hint, lines[i].hint);
     }
+}
+
+/* An instrument that is a command by itself: its words are left alone, ours are taken out. */
+TEST(words_of_a_direct_command_are_passed_on)
+{
+    cli_call call;
+    fth_err err = {0};
+    OKE(parse(&call,
+              "bragg -cell 40 45 50 90 90 90 --threads 2 -misset -10 -h 30 --quirk cstar-z=on "
+              "--quirk=last-layer=off -phi -0.5 --json",
+              &err),
+        &err);
+    EQ_STR(call.command->name, "bragg");
+    IS_TRUE(call.command->direct != NULL && !call.by_link);
+    EQ_I64(call.n_args, 13);
+    static const char *const left[] = {"-cell",   "40",  "45", "50", "90",   "90",  "90",
+                                       "-misset", "-10", "-h", "30", "-phi", "-0.5"};
+    for (int i = 0; i < 13; i++) EQ_STR(call.arg[i], left[i]);
+    EQ_STR(cli_get(&call, "threads"), "2");
+    EQ_STR(cli_get_at(&call, "quirk", 1), "last-layer=off");
+    IS_TRUE(cli_get_at(&call, "quirk", 2) == NULL && cli_get(&call, "compat") == NULL);
+    OKE(parse(&call, "--memory 1G bragg --compat c -- --odd", &err), &err);
+    EQ_I64(call.n_args, 1);
+    EQ_STR(call.arg[0], "--odd");
+    EQ_STR(cli_get(&call, "compat"), "c");
+    OKE(parse(&call, "bragg", &err), &err); /* it tells its usage itself */
+    IS_TRUE(call.command->direct != NULL && call.n_args == 0);
+    OKE(parse(&call, "bragg --memory 1G plan -c a.yaml", &err), &err);
+    EQ_STR(call.command->name, "bragg plan");
+    OKE(parse(&call, "bragg --help", &err), &err);
+    IS_TRUE(call.command && call.command->direct);
+    IS(parse(&call, "bragg --compta c", &err), FTH_E_COMMAND);
+    HAS(err.hint, "did you mean --compat?");
+    IS(parse(&call, "bragg -cell 40 --treads 2", &err), FTH_E_COMMAND);
+    HAS(err.hint, "did you mean --threads?");
+    IS(parse(&call, "bragg --compat c --compat c", &err), FTH_E_COMMAND);
+    HAS(err.text, "--compat is given twice");
+    IS(parse(&call, "--monitor 1 bragg -cell 4", &err), FTH_E_COMMAND);
+    HAS(err.text, "does not take --monitor");
+}
+
+TEST(a_link_is_the_direct_command_with_its_flags)
+{
+    cli_call call;
+    fth_err err = {0};
+    snprintf(words[0], sizeof words[0], "/usr/bin/nanoBragg");
+    OKE(parse(&call, "plan -cell 40 --hkl a.hkl --seed 3", &err), &err);
+    words[0][0] = '\0';
+    IS_TRUE(call.by_link && call.command->direct != NULL);
+    EQ_STR(cli_get(&call, "compat"), "c");
+    EQ_STR(cli_get(&call, "seed"), "3");
+    EQ_I64(call.n_args, 5); /* the other program knows no verbs, and finds -hkl in --hkl */
+    EQ_STR(call.arg[0], "plan");
+    EQ_STR(call.arg[3], "--hkl");
+    EQ_I64(call.command->direct->link_code, 9);
+    snprintf(words[0], sizeof words[0], "nanoBragg");
+    OKE(parse(&call, "--compat spec", &err), &err);
+    words[0][0] = '\0';
+    EQ_STR(cli_get(&call, "compat"), "spec"); /* what is typed wins */
 }
 
 TEST(every_device_and_level_is_taken)

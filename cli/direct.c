@@ -1,0 +1,61 @@
+/* direct.c - an instrument that is a command by itself: `fathom bragg -cell 40 40 40 ...`.
+ *
+ * Its words were left alone by the parser. The bar is drawn on a terminal only; signals are caught
+ * once somebody looks at them, which is when the first progress is told.
+ */
+#include "stage.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char *flag_value(void *user, const char *flag)
+{
+    return cli_get(user, flag);
+}
+
+static const char *flag_value_at(void *user, const char *flag, int i)
+{
+    return cli_get_at(user, flag, i);
+}
+
+typedef struct shown {
+    cli_bar bar;
+    bool caught;
+} shown;
+
+static bool on_progress(void *user, const fth_progress *progress)
+{
+    shown *s = user;
+    if (!s->caught) cli_catch_signals();
+    s->caught = true;
+    cli_bar_share(&s->bar, progress);
+    if (progress->fraction >= 1) cli_bar_clear(&s->bar); /* text may come next */
+    return !cli_asked_to_end();
+}
+
+fth_status cli_run_direct(const cli_call *call, fth_err *err)
+{
+    const char *no_colour = getenv("NO_COLOR");
+    const bool terminal = isatty(STDERR_FILENO) && !cli_get(call, "quiet");
+    shown bar = {.bar = {.out = stderr, .terminal = terminal}};
+    bar.bar.colour = terminal && !(no_colour && *no_colour);
+    fth_options opt;
+    fth_context *ctx = NULL;
+    FTH_TRY(cli_context_options(call, fth_mem_free_now(), &opt, err));
+    FTH_TRY(fth_context_create(&ctx, &opt, err));
+    const fth_direct_call direct = {.context = ctx,
+                                    .n_words = call->n_args,
+                                    .word = call->arg,
+                                    .value = flag_value,
+                                    .value_at = flag_value_at,
+                                    .user = (void *)(uintptr_t)call,
+                                    .plan = cli_get(call, "plan") != NULL,
+                                    .by_link = call->by_link,
+                                    .out = call->out,
+                                    .progress = on_progress,
+                                    .progress_user = &bar};
+    const fth_status s = call->command->direct->run(&direct, err);
+    cli_bar_clear(&bar.bar);
+    const fth_status closed = fth_context_destroy(ctx, s == FTH_OK ? err : NULL);
+    return s == FTH_OK ? closed : s;
+}
