@@ -123,6 +123,9 @@ FTH_API void fth_err_origin(fth_err *err, fth_site origin);
             return fth_err_note((err), FTH_HERE, fth_try_status_, __VA_ARGS__);                    \
     } while (0)
 
+/* xxh64, the one hash of files and results. */
+FTH_API uint64_t fth_hash_bytes(const void *data, size_t bytes, uint64_t seed);
+
 /* Log levels: ERROR the result is lost; WARN the user should know; INFO one
  * line per thing the user asked for; DEBUG for us. */
 typedef enum fth_log_level {

@@ -57,6 +57,10 @@ FTH_API FTH_MUST_USE fth_status fth_file_list_add(fth_file_list *list, fth_file_
                                                   const char *path, const char *title,
                                                   fth_err *err);
 
+/* xxh64 of a file's bytes, as the record of a stage has it. */
+FTH_API FTH_MUST_USE fth_status fth_file_hash(fth_mem *mem, const char *path, uint64_t *hash,
+                                              fth_err *err);
+
 /* ---- plans of a stage ---- */
 
 typedef struct fth_stage_plan {

@@ -193,11 +193,21 @@ FTH_API FTH_MUST_USE fth_status fth_h5_sink(fth_h5_writer *w, const fth_h5_datas
 FTH_API FTH_MUST_USE fth_status fth_h5_put_strings(fth_h5_writer *w, const char *dataset,
                                                    const char *const *text, int64_t n,
                                                    fth_err *err);
+/* One string, not a list of one. */
+FTH_API FTH_MUST_USE fth_status fth_h5_put_text(fth_h5_writer *w, const char *dataset,
+                                                const char *text, fth_err *err);
+/* Attributes of what was made before; a single number is written as one, not as a list. */
 FTH_API FTH_MUST_USE fth_status fth_h5_put_attr_text(fth_h5_writer *w, const char *object,
                                                      const char *name, const char *text,
                                                      fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_h5_put_attr_texts(fth_h5_writer *w, const char *object,
+                                                      const char *name, const char *const *text,
+                                                      int64_t n, fth_err *err);
 FTH_API FTH_MUST_USE fth_status fth_h5_put_attr_i64(fth_h5_writer *w, const char *object,
                                                     const char *name, const int64_t *v, int64_t n,
+                                                    fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_h5_put_attr_f64(fth_h5_writer *w, const char *object,
+                                                    const char *name, const double *v, int64_t n,
                                                     fth_err *err);
 FTH_API FTH_MUST_USE fth_status fth_h5_commit(fth_h5_writer *w, fth_err *err);
 FTH_API void fth_h5_abandon(fth_h5_writer *w);

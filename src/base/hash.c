@@ -1,6 +1,8 @@
 /* hash.c - the only file that knows xxHash. */
 #include "base/hash.h"
 
+#include <fathom/base.h>
+
 #include <string.h>
 
 /* The state is ours to place, so hashing never allocates. Inlining would make
@@ -14,6 +16,11 @@ _Static_assert(_Alignof(XXH64_state_t) <= _Alignof(fth__hash), "align fth__hash"
 uint64_t fth__hash_bytes(const void *data, size_t bytes, uint64_t seed)
 {
     return bytes ? XXH64(data, bytes, seed) : XXH64("", 0, seed);
+}
+
+uint64_t fth_hash_bytes(const void *data, size_t bytes, uint64_t seed)
+{
+    return fth__hash_bytes(data, bytes, seed);
 }
 
 uint64_t fth__hash_str(const char *s, uint64_t seed)

@@ -317,15 +317,11 @@ static hid_t make_string(void)
     return -1;
 }
 
-fth_status fth_h5_put_strings(fth_h5_writer *w, const char *name, const char *const *text,
-                              int64_t n, fth_err *err)
+/* Takes `space`. */
+static fth_status put_texts(fth_h5_writer *w, const char *name, hid_t space,
+                            const char *const *text, int64_t n, fth_err *err)
 {
-    if (!name || n < 0 || (n > 0 && !text))
-        return FTH_FAIL(err, FTH_E_USAGE, "no strings, or no name for them");
-    const fth__h5_quiet q = fth__h5_enter();
-    const hsize_t dims = (hsize_t)n;
-    const hid_t type = make_string(), space = H5Screate_simple(1, &dims, NULL),
-                links = make_links(), create = H5Pcreate(H5P_DATASET_CREATE);
+    const hid_t type = make_string(), links = make_links(), create = H5Pcreate(H5P_DATASET_CREATE);
     hid_t id = -1;
     bool ok = type >= 0 && space >= 0 && links >= 0 && create >= 0 &&
               H5Pset_obj_track_times(create, false) >= 0;
@@ -338,6 +334,26 @@ fth_status fth_h5_put_strings(fth_h5_writer *w, const char *name, const char *co
     if (links >= 0) H5Pclose(links);
     if (space >= 0) H5Sclose(space);
     if (type >= 0) H5Tclose(type);
+    return s;
+}
+
+fth_status fth_h5_put_strings(fth_h5_writer *w, const char *name, const char *const *text,
+                              int64_t n, fth_err *err)
+{
+    if (!name || n < 0 || (n > 0 && !text))
+        return FTH_FAIL(err, FTH_E_USAGE, "no strings, or no name for them");
+    const fth__h5_quiet q = fth__h5_enter();
+    const hsize_t dims = (hsize_t)n;
+    const fth_status s = put_texts(w, name, H5Screate_simple(1, &dims, NULL), text, n, err);
+    fth__h5_leave(q);
+    return s;
+}
+
+fth_status fth_h5_put_text(fth_h5_writer *w, const char *name, const char *text, fth_err *err)
+{
+    if (!name || !text) return FTH_FAIL(err, FTH_E_USAGE, "no string, or no name for it");
+    const fth__h5_quiet q = fth__h5_enter();
+    const fth_status s = put_texts(w, name, H5Screate(H5S_SCALAR), &text, 1, err);
     fth__h5_leave(q);
     return s;
 }
@@ -370,15 +386,40 @@ fth_status fth_h5_put_attr_text(fth_h5_writer *w, const char *object, const char
     return s;
 }
 
-fth_status fth_h5_put_attr_i64(fth_h5_writer *w, const char *object, const char *name,
-                               const int64_t *v, int64_t n, fth_err *err)
+fth_status fth_h5_put_attr_texts(fth_h5_writer *w, const char *object, const char *name,
+                                 const char *const *text, int64_t n, fth_err *err)
+{
+    if (!object || !name || !text || n < 1)
+        return FTH_FAIL(err, FTH_E_USAGE, "no attribute, or no texts for it");
+    const fth__h5_quiet q = fth__h5_enter();
+    const hsize_t dims = (hsize_t)n;
+    const fth_status s =
+        put_attr(w, object, name, make_string(), H5Screate_simple(1, &dims, NULL), text, err);
+    fth__h5_leave(q);
+    return s;
+}
+
+static fth_status put_numbers(fth_h5_writer *w, const char *object, const char *name, hid_t type,
+                              const void *v, int64_t n, fth_err *err)
 {
     if (!object || !name || !v || n < 1)
         return FTH_FAIL(err, FTH_E_USAGE, "no attribute, or no numbers for it");
     const fth__h5_quiet q = fth__h5_enter();
     const hsize_t dims = (hsize_t)n;
     const hid_t space = n == 1 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &dims, NULL);
-    const fth_status s = put_attr(w, object, name, H5Tcopy(H5T_NATIVE_INT64), space, v, err);
+    const fth_status s = put_attr(w, object, name, H5Tcopy(type), space, v, err);
     fth__h5_leave(q);
     return s;
+}
+
+fth_status fth_h5_put_attr_i64(fth_h5_writer *w, const char *object, const char *name,
+                               const int64_t *v, int64_t n, fth_err *err)
+{
+    return put_numbers(w, object, name, H5T_NATIVE_INT64, v, n, err);
+}
+
+fth_status fth_h5_put_attr_f64(fth_h5_writer *w, const char *object, const char *name,
+                               const double *v, int64_t n, fth_err *err)
+{
+    return put_numbers(w, object, name, H5T_NATIVE_DOUBLE, v, n, err);
 }

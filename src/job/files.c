@@ -135,6 +135,14 @@ fth_status fth__file_hash(fth_mem *mem, const char *path, fth_task_file *out, ft
     return s;
 }
 
+fth_status fth_file_hash(fth_mem *mem, const char *path, uint64_t *hash, fth_err *err)
+{
+    fth_task_file file = {0};
+    const fth_status s = fth__file_hash(mem, path, &file, err);
+    *hash = file.hash;
+    return s;
+}
+
 fth_status fth__folder_make(fth_mem *mem, const char *path, fth_err *err)
 {
     char part[PATH_MAX];

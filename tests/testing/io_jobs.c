@@ -107,6 +107,9 @@ fth_status io_write_h5(fth_mem *mem, const char *path, fth_err *err)
     FIRST(fth_h5_put_strings(w, "/g/names", text, 2, err));
     FIRST(fth_h5_put_attr_text(w, "/g", "encoding-type", "dict", err));
     FIRST(fth_h5_put_attr_i64(w, "/g", "shape", shape, 2, err));
+    FIRST(fth_h5_put_text(w, "/g/kind", text[1], err));
+    FIRST(fth_h5_put_attr_f64(w, "/g/kind", "half", &(double){0.5}, 1, err));
+    FIRST(fth_h5_put_attr_texts(w, "/g", "axes", text, 2, err));
     s = fth_h5_commit(w, err);
     w = NULL;
 done:

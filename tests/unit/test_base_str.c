@@ -108,6 +108,7 @@ TEST(xxh64_gives_its_known_answers)
     EQ_U64(fth__hash_bytes("", 0, 0), UINT64_C(0xef46db3751d8e999));
     EQ_U64(fth__hash_bytes(NULL, 0, 0), UINT64_C(0xef46db3751d8e999));
     EQ_U64(fth__hash_bytes("a", 1, 0), UINT64_C(0xd24ec4f1a98c6e5b));
+    EQ_U64(fth_hash_bytes("a", 1, 0), UINT64_C(0xd24ec4f1a98c6e5b));
     EQ_U64(fth__hash_str("abc", 0), UINT64_C(0x44bc2cf5ad770999));
     EQ_U64(fth__hash_str(NULL, 0), UINT64_C(0xef46db3751d8e999));
     IS_TRUE(fth__hash_str("abc", 1) != fth__hash_str("abc", 0));

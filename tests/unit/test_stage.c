@@ -364,4 +364,20 @@ TEST(paths_of_files_are_canonical)
     toy_close(t);
 }
 
+TEST(files_are_hashed_for_instruments)
+{
+    const char *path = t_temp_path("hashed");
+    FILE *f = fopen(path, "wb");
+    IS_TRUE(f && fputs("abc", f) >= 0 && fclose(f) == 0);
+    fth_mem *mem = t_mem(1 << 20);
+    uint64_t hash = 0;
+    fth_err err = {0};
+    OKE(fth_file_hash(mem, path, &hash, &err), &err);
+    EQ_U64(hash, UINT64_C(0x44bc2cf5ad770999));
+    remove(path);
+    IS(fth_file_hash(mem, path, &hash, &err), FTH_E_FILE_OPEN);
+    HAS(err.text, "hashed");
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 TEST_MAIN()
