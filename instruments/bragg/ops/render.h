@@ -32,6 +32,12 @@ fth_val br_render_(fth_site site, const br_scene *scene, const br_inputs *in, ft
 fth_val br_latch_(fth_site site, const br_scene *scene, const br_inputs *in);
 #define br_latch(scene, in) br_latch_(FTH_HERE, (scene), (in))
 
+/* What scene->chain_start has to be: index of the sample at which the spindle chain begins; -1
+ * where there is none. `mask` is read row by row when scene->masked, else not looked at. `source`
+ * is [source source_column]. */
+fth_status br_chain_start(const br_scene *scene, const double *param, const double *source,
+                          const fth_source *mask, fth_mem *mem, int64_t *start, fth_err *err);
+
 /* Derivatives f64 [slow fast param] in internal units; fth_out 1: the image, f64 [slow fast]. */
 fth_val br_jacobian_(fth_site site, const br_scene *scene, const br_inputs *in);
 #define br_jacobian(scene, in) br_jacobian_(FTH_HERE, (scene), (in))

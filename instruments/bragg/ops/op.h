@@ -1,0 +1,30 @@
+/* op.h - what the operations that render have in common: inputs, axes, attribute. */
+#ifndef BRAGG_OPS_OP_H
+#define BRAGG_OPS_OP_H
+
+#include "view.h"
+
+enum { BR_IN_PARAM, BR_IN_TABLE, BR_IN_SOURCE, BR_IN_TURN, BR_IN_LATCH, BR_IN_MASK };
+
+typedef struct br_op_attr {
+    br_scene scene;
+    fth_axis_id slow, fast;
+    int32_t dtype, spare;
+} br_op_attr;
+
+/* The mask follows slow and fast; all other inputs are needed whole. */
+void br_op_relation(const fth_node *node, int in, int dim, fth_relation *out);
+/* Rows are not cut. */
+int64_t br_op_grid(const fth_node *node, int in, int dim);
+/* Inputs as ops/render.h has them. */
+fth_status br_op_check(const fth_node *node, fth_err *err);
+fth_desc br_op_image(const fth_node *node, fth_dtype dtype); /* [slow fast] */
+fth_desc br_op_rows(const fth_node *node, fth_dtype dtype);  /* [slow] */
+double br_op_samples(const fth_call *call);
+/* Fills v in the scratch of the call; returns what is left of it. */
+double *br_op_view(const fth_call *call, br_view *v);
+void br_op_mask(const fth_call *call, br_row *row); /* for row->slow */
+fth_val br_op_add(fth_site site, const fth_op *op, const br_scene *scene, const br_inputs *in,
+                  fth_dtype dtype);
+
+#endif

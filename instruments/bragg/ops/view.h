@@ -1,0 +1,94 @@
+/* view.h - what the loops of a render read: the scene, placed, as plain numbers.
+ *
+ * A call of an operation makes one from its inputs. The cell is turned beforehand for every step of
+ * the spindle and every domain, so a sample costs three dot products. The table of turned cells is
+ * the only thing that grows with the scene, and it has no axis of the image.
+ *
+ * Loops over pixels come in two kinds with one signature: the plain one (render_plain.c), which is
+ * the truth, and those of each instruction set (render_kernels.c). Both compute q and h k l with
+ * the same operations in the same order, to the bit, so they decide alike wherever a sample is cut,
+ * rounded to a reflection, or out of range.
+ */
+#ifndef BRAGG_OPS_VIEW_H
+#define BRAGG_OPS_VIEW_H
+
+#include "render.h"
+
+typedef struct br_view {
+    const br_scene *scene;
+    double pix0[3], fdet[3], sdet[3], odet[3], close, distance;
+    double fbeam, sbeam;       /* of a curved detector that bends about the beam */
+    double arc_f[3], arc_s[3]; /* axes about which it does, for offsets along fast and slow */
+    double lambda, star[3][3];
+    double scale;       /* photons of one unit: r_e^2 fluence */
+    double water;       /* I_bg of 14 */
+    double lattice_sum; /* Na Nb Nc */
+    const double *table;
+    int64_t table_step[3]; /* elements, of h k l */
+    int64_t latch;
+    const double *source; /* [source BR_SRC_COLUMNS] */
+    const double *cells;  /* [phi + 1, mosaic, 9]: a b c; row `phis` is at the angle 0 */
+    int64_t chain; /* index of the group (pixel .. source) that takes row `phis` at phi = 0 */
+    bool interpolate, latched;
+} br_view;
+
+/* A piece of one row of the image. */
+typedef struct br_row {
+    int64_t slow, fast, n;
+    const uint16_t *mask; /* of the first pixel; NULL: none */
+    int64_t mask_step;
+    double *value;   /* [n] */
+    double *omega;   /* [n]: solid angles of the layers and subpixels of a pixel, added up */
+    int64_t outside; /* out: samples that were to be interpolated and were out of range */
+} br_row;
+typedef void br_row_fn(const br_view *v, br_row *row);
+/* Index of the first live sample out of range in the row; INT64_MAX: none. */
+typedef int64_t br_latch_fn(const br_view *v, const br_row *row);
+
+/* What stands when a pixel is done: what -printout tells. Numbers of samples that were skipped are
+ * those of the one before. */
+typedef struct br_pixel {
+    int64_t fast, slow;
+    double pos[3], stol, hkl[3], hkl0[3], F_cell, F_latt, sum, polar, omega, capture, value;
+    double cell[9]; /* a b c, metres, turned */
+} br_pixel;
+typedef struct br_watch {
+    void (*pixel)(void *user, const br_pixel *p);
+    void *user;
+    br_pixel state; /* zero at the start */
+} br_watch;
+
+/* Bytes of work for br_view_make. */
+uint64_t br_view_bytes(const br_scene *scene);
+typedef struct br_arrays {
+    const double *param, *table, *source, *turn; /* source and turn dense */
+    int64_t table_step[3];
+    int64_t latch;
+} br_arrays;
+void br_view_make(br_view *v, const br_scene *scene, const br_arrays *a, double *work);
+
+/* Whether pixel (slow, fast) is inside the region that is rendered. */
+static inline bool br_inside(const br_scene *s, int64_t slow, int64_t fast)
+{
+    return fast >= s->roi[0] && fast <= s->roi[1] && slow >= s->roi[2] && slow <= s->roi[3];
+}
+static inline bool br_rendered(const br_view *v, const br_row *r, int64_t i)
+{
+    return br_inside(v->scene, r->slow, r->fast + i) && !(r->mask && !r->mask[i * r->mask_step]);
+}
+/* Where subpixel (subf, subs) of a layer is (6.5). */
+void br_position(const br_view *v, const br_row *r, int64_t i, const int64_t sub[3], double *pos);
+/* Position, distance and direction of a subpixel; q of a source; false: cut by dmin. */
+double br_unit(const double *v, double *unit);
+bool br_scatter(const br_view *v, int64_t source, const double *d, double *q, double *stol);
+
+br_row_fn br_render_plain;
+br_latch_fn br_latch_plain;
+/* The plain loop that tells `watch` about every pixel it renders. */
+void br_render_watched(const br_view *v, br_row *row, br_watch *watch);
+
+/* Loops of this processor for the scene; the plain one where no other serves it. */
+br_row_fn *br_render_loop(const br_view *v);
+br_latch_fn *br_latch_loop(const br_view *v);
+
+#endif

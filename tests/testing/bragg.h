@@ -1,0 +1,54 @@
+/* testing/bragg.h - scenes for tests of the instrument bragg, set up by hand, and their images.
+ *
+ * A case is a scene with its arrays, without flags and files: what the tests of the render and of
+ * its derivatives start from.
+ */
+#ifndef FATHOM_TESTING_BRAGG_H
+#define FATHOM_TESTING_BRAGG_H
+
+#include "instruments/bragg/ops/view.h"
+#include "testing/test.h"
+
+typedef struct tb_case {
+    br_scene s;
+    double param[BR_PARAMS];
+    double *table, *source, *turn; /* of malloc */
+    uint16_t *mask;                /* NULL: none */
+} tb_case;
+
+/* The crystal, beam and detector of most golden cases: 64 x 64 pixels of 0.4 mm at 61.3 mm, cell
+ * 40 45 50, MOSFLM, no table, default_F 100, compat c. */
+void tb_make(tb_case *c);
+void tb_free(tb_case *c);
+/* Square detector; the beam centre moves along. */
+void tb_detector(tb_case *c, int64_t pixels, double pixel_mm, double distance_mm);
+void tb_cells(tb_case *c, double a, double b, double n);
+void tb_oversample(tb_case *c); /* as the reference chooses it */
+void tb_table(tb_case *c, const char *hkl_file);
+void tb_table_random(tb_case *c, t_random *r, int64_t reach);
+void tb_wavelengths(tb_case *c, double dispersion, int64_t n);
+void tb_domains(tb_case *c, t_random *r, double spread, int64_t n);
+void tb_spindle(tb_case *c, double phi_deg, double osc_deg, int64_t n);
+/* Sets steps and chain_start; to be called last. */
+void tb_ready(tb_case *c);
+/* A scene with every option drawn at random; small. */
+void tb_random(tb_case *c, t_random *r);
+
+typedef struct tb_run {
+    int threads;           /* 0: 1 */
+    uint64_t memory_bytes; /* limit of the plan; 0: none */
+    fth_dtype dtype;       /* FTH_F32 or FTH_F64 */
+    void *image;           /* out */
+    double *omega;         /* out, [slow]; NULL: not wanted */
+    int64_t *outside;      /* out, [slow]; NULL: not wanted */
+    int64_t latch;         /* out */
+    fth_plan_info info;    /* out */
+    fth_run_report report; /* out */
+    bool through_a_file;   /* the image is not written in place */
+} tb_run;
+/* Plans and runs the operation. Fails the case on any error. */
+void tb_render(const tb_case *c, tb_run *run);
+/* The plain loop, without the engine: f64 [slow fast]. Returns samples out of range. */
+int64_t tb_plain(const tb_case *c, double *image, double *omega);
+
+#endif
