@@ -3,19 +3,6 @@
 
 #include <string.h>
 
-void br_spindle_angles(const br_scene *scene, double phi0, double *angle)
-{
-    const bool carry = br_has(scene, BR_QUIRK_PHI_CARRYOVER);
-    double last = 0; /* that is not zero */
-    for (int64_t i = 0; i < scene->phis; i++) {
-        angle[i] = phi0 + scene->phi_step * (double)i;
-        if (angle[i] != 0) last = angle[i];
-    }
-    /* From the end, so that a step before is still its own angle. */
-    for (int64_t i = scene->phis - 1; carry && i >= 0; i--)
-        if (angle[i] == 0) angle[i] = i > 0 ? angle[i - 1] : last;
-}
-
 uint64_t br_view_bytes(const br_scene *s)
 {
     const uint64_t cells = (uint64_t)(s->phis + 1) * (uint64_t)s->mosaics * 9;
