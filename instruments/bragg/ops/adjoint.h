@@ -1,0 +1,38 @@
+/* adjoint.h - what a pixel depends on, and how that depends on the parameters.
+ *
+ * Parameters reach a pixel only through the numbers of the frame that are listed here. A pixel is
+ * differentiated by these; br_slopes says how they move with the 19 parameters, so the rest is one
+ * small product per pixel however many samples it has. The spindle needs nothing of its own: with
+ * x' = R(phi) x and u the axis, dx'/dphi = R (u x x), so phi moves the cell like a turn about u.
+ */
+#ifndef BRAGG_OPS_ADJOINT_H
+#define BRAGG_OPS_ADJOINT_H
+
+#include "view.h"
+
+enum {
+    BR_AD_CELL = 0,   /* a b c, 9 numbers */
+    BR_AD_METRIC = 9, /* products of a* b* c*: see br_lattice */
+    BR_AD_PIX0 = 15,  /* 3 */
+    BR_AD_FDET = 18,  /* 3 */
+    BR_AD_SDET = 21,  /* 3 */
+    BR_AD_ODET = 24,  /* 3 */
+    BR_AD_CLOSE = 27,
+    BR_AD_DISTANCE = 28,
+    BR_AD_LAMBDA = 29,
+    BR_AD_FLUENCE = 30,
+    BR_ADJOINTS = 31
+};
+
+/* d(number of the frame) / d(parameter), only what is not 0, in the order of numbers. */
+typedef struct br_slope {
+    int number, param;
+    double value;
+} br_slope;
+typedef struct br_slopes {
+    int n;
+    br_slope slope[BR_ADJOINTS * BR_PARAMS];
+} br_slopes;
+void br_slopes_make(const br_scene *scene, const br_frame *frame, br_slopes *out);
+
+#endif

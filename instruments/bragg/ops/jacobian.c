@@ -1,0 +1,100 @@
+/* jacobian.c - the operation that gives derivatives of an image by all parameters.
+ *
+ * The same inputs as the render and the same rules of chunks: rows in any pieces, each pixel by
+ * itself.
+ */
+#include "jacobian.h"
+
+#include <string.h>
+
+static fth_status infer(fth_node *node, fth_err *err)
+{
+    FTH_TRY(br_op_check(node, err));
+    node->n_out = 2;
+    node->out[1] = node->out[0] = br_op_image(node, FTH_F64);
+    node->out[0].n_axes = 3;
+    node->out[0].axis[2] = node->in[BR_IN_PARAM].axis[0];
+    node->out[0].size[2] = BR_PARAMS;
+    return FTH_OK;
+}
+
+/* Pixels are made in blocks, so that what a block takes does not grow with the row. */
+enum { BLOCK = 64 };
+typedef struct block {
+    double value[BLOCK], omega[BLOCK], adjoint[BR_ADJOINTS][BLOCK], slope[BR_PARAMS][BLOCK];
+} block;
+
+static uint64_t scratch(const fth_call *call)
+{
+    return br_lab_bytes(&((const br_op_attr *)call->node->attr)->scene) + sizeof(block);
+}
+
+static double flops(const fth_call *call)
+{
+    return 400.0 * br_op_samples(call);
+}
+
+/* slope[param] = sum of adjoint[number] * d(number) / d(param) */
+static void apply(const br_slopes *s, block *b, int64_t n)
+{
+    memset(b->slope, 0, sizeof b->slope);
+    for (int i = 0; i < s->n; i++) {
+        const double *from = b->adjoint[s->slope[i].number], k = s->slope[i].value;
+        double *to = b->slope[s->slope[i].param];
+        for (int64_t x = 0; x < n; x++) to[x] += from[x] * k;
+    }
+}
+
+static void store(const fth_call *call, const block *b, const br_row *row)
+{
+    const fth_tile *out = &call->out[0], *image = &call->out[1];
+    const int64_t y = row->slow - out->origin[0], x0 = row->fast - out->origin[1];
+    for (int64_t x = 0; x < row->n; x++) {
+        double *to = out->data;
+        if (to) to += y * out->stride[0] + (x0 + x) * out->stride[1];
+        for (int64_t p = 0; to && p < out->extent[2]; p++)
+            to[p * out->stride[2]] = b->slope[out->origin[2] + p][x];
+        if (image->data)
+            ((double *)image->data)[y * image->stride[0] + (x0 + x) * image->stride[1]] =
+                b->value[x];
+    }
+}
+
+static fth_status run(const fth_call *call)
+{
+    br_lab *lab;
+    block *b = br_lab_make(call, &lab);
+    const fth_tile *out = &call->out[0];
+    const int64_t end = out->origin[1] + out->extent[1];
+    for (int64_t slow = out->origin[0]; slow < out->origin[0] + out->extent[0]; slow++)
+        for (int64_t fast = out->origin[1]; fast < end; fast += BLOCK) {
+            br_row row = {.slow = slow,
+                          .fast = fast,
+                          .n = end - fast < BLOCK ? end - fast : BLOCK,
+                          .value = b->value,
+                          .omega = b->omega};
+            br_op_mask(call, &row);
+            if (row.mask) row.mask += (fast - out->origin[1]) * row.mask_step;
+            br_jacobian_plain(lab, &row, &b->adjoint[0][0], BLOCK);
+            apply(&lab->slopes, b, row.n);
+            store(call, b, &row);
+        }
+    return FTH_OK;
+}
+
+static const fth_op jacobian = {
+    .name = "bragg_jacobian",
+    .brief = "derivatives of a diffraction image by its parameters",
+    .flags = FTH_OP_FREE_AXES,
+    .infer = infer,
+    .relation = br_op_relation,
+    .grid = br_op_grid,
+    .scratch = scratch,
+    .flops = flops,
+    .run = run,
+};
+
+fth_val br_jacobian_(fth_site site, const br_scene *scene, const br_inputs *in)
+{
+    return br_op_add(site, &jacobian, scene, in, FTH_F64);
+}
