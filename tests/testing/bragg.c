@@ -233,7 +233,7 @@ static fth_source memory(const void *data, fth_dtype dtype, int n_axes, int64_t 
         .kind = "memory", .dtype = dtype, .n_axes = n_axes, .size = {a, b, c}, .data = u.out};
 }
 
-static br_inputs inputs(fth_graph *g, tb_case *c)
+br_inputs tb_inputs(fth_graph *g, tb_case *c)
 {
     const br_scene *s = &c->s;
     const int64_t nh = s->hkls ? s->h_max - s->h_min + 2 : 1;
@@ -300,7 +300,7 @@ void tb_render(const tb_case *c, tb_run *run)
     OKE(fth_context_create(&ctx, &opt, &err), &err);
     fth_graph *g = fth_graph_create(ctx);
     tb_case copy = *c;
-    br_inputs in = inputs(g, &copy);
+    br_inputs in = tb_inputs(g, &copy);
     in.latch = br_latch(&c->s, &in);
     const fth_val image = br_render(&c->s, &in, run->dtype);
     fth_val out[4] = {image};

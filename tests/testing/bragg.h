@@ -34,6 +34,9 @@ void tb_ready(tb_case *c);
 /* A scene with every option drawn at random; small. */
 void tb_random(tb_case *c, t_random *r);
 
+/* Declares the axes of a render and its inputs, all but `latch`; the case outlives the graph. */
+br_inputs tb_inputs(fth_graph *g, tb_case *c);
+
 typedef struct tb_run {
     int threads;           /* 0: 1 */
     uint64_t memory_bytes; /* limit of the plan; 0: none */

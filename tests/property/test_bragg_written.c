@@ -1,0 +1,192 @@
+/* test_bragg_written.c - the render of bragg against the same render written in operations of the
+ * engine, and its derivatives against the engine's own gradients.
+ * seconds: 5
+ *
+ * Scenes are drawn at random from everything the instrument can do; the two share no code.
+ */
+#include "testing/bragg.h"
+#include "testing/bragg_written.h"
+
+#include <math.h>
+
+/* What tb_random leaves alone: conventions, pivots, distances, matrices. */
+static void vary(tb_case *c, t_random *r)
+{
+    br_scene *s = &c->s;
+    static const br_convention convention[] = {BR_ADXV, BR_MOSFLM, BR_DENZO, BR_CUSTOM};
+    s->convention = convention[t_random_i64(r, 0, 3)];
+    s->pivot = t_random_i64(r, 0, 1) ? BR_PIVOT_SAMPLE : BR_PIVOT_BEAM;
+    s->dist_is_close = t_random_i64(r, 0, 2) == 0;
+    if (t_random_i64(r, 0, 3) == 0) {
+        s->pix0_given = 1;
+        s->pix0[0] = c->param[BR_DIST];
+        s->pix0[1] = c->param[BR_XB];
+        s->pix0[2] = -c->param[BR_YB];
+    }
+    if (t_random_i64(r, 0, 3) == 0) { /* a matrix, with or without a cell */
+        s->mat_given = 1;
+        s->cell_given = t_random_i64(r, 0, 1) == 0;
+        for (int i = 0; i < 9; i++) s->mat[i] = (i % 4 == 0 ? 0.02 : 0) + 0.003 * t_random_f64(r);
+    }
+    tb_ready(c);
+}
+
+/* Also where a scene is too large for one value with all its samples. */
+static void shrink(tb_case *c)
+{
+    br_scene *s = &c->s;
+    if (s->fast > 9) s->fast = 9;
+    if (s->slow > 7) s->slow = 7;
+    for (int i = 0; i < 2; i++) {
+        if (s->roi[i] > 8) s->roi[i] = 8;
+        if (s->roi[2 + i] > 6) s->roi[2 + i] = 6;
+    }
+    free(c->mask); /* of other rows now */
+    c->mask = NULL;
+}
+
+typedef struct engine {
+    fth_context *ctx;
+    fth_graph *g;
+} engine;
+
+static engine start(void)
+{
+    fth_err err = {0};
+    fth_options opt;
+    fth_options_default(&opt);
+    opt.threads = 1;
+    engine e = {0};
+    OKE(fth_context_create(&e.ctx, &opt, &err), &err);
+    e.g = fth_graph_create(e.ctx);
+    return e;
+}
+
+static void stop(engine *e)
+{
+    fth_err err = {0};
+    fth_graph_destroy(e->g);
+    OKE(fth_context_destroy(e->ctx, &err), &err);
+}
+
+static void run(engine *e, const fth_val *out, int n, double *const *to)
+{
+    fth_err err = {0};
+    fth_sink sink[8];
+    fth_tensor *t[8] = {0};
+    OKE(fth_graph_check(e->g, &err), &err);
+    for (int i = 0; i < n; i++) {
+        int64_t size[FTH_MAX_AXES] = {0};
+        for (int k = 0; k < fth_val_axes(out[i]); k++) size[k] = fth_val_size(out[i], k);
+        OKE(fth_tensor_wrap(&t[i], fth_context_mem(e->ctx), "out", FTH_F64, fth_val_axes(out[i]),
+                            size, to[i], &err),
+            &err);
+        sink[i] = fth_tensor_sink(t[i]);
+    }
+    fth_plan *p = fth_plan_make(e->g, out, n, &(fth_limits){.sinks = sink}, &err);
+    if (!p) OKE(err.status, &err);
+    OKE(fth_run(p, sink, NULL, NULL, &err), &err);
+    fth_plan_destroy(p);
+    for (int i = 0; i < n; i++) fth_tensor_release(t[i]);
+}
+
+static double largest(const double *v, int64_t n)
+{
+    double most = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (!(fabs(v[i]) <= most)) most = fabs(v[i]);
+    return most;
+}
+
+static void images(uint64_t stream)
+{
+    t_random r = t_random_make(stream);
+    tb_case c;
+    tb_random(&c, &r);
+    shrink(&c);
+    vary(&c, &r);
+    engine e = start();
+    br_inputs in = tb_inputs(e.g, &c);
+    in.latch = br_latch(&c.s, &in);
+    const int64_t n = c.s.slow * c.s.fast;
+    double *a = calloc((size_t)n, sizeof *a), *b = calloc((size_t)n, sizeof *b);
+    const fth_val out[2] = {br_render(&c.s, &in, FTH_F64), tw_render(&c.s, &in, c.param[BR_PHI])};
+    run(&e, out, 2, (double *const[]){a, b});
+    const double most = largest(a, n);
+    for (int64_t i = 0; i < n; i++)
+        if (!(fabs(a[i] - b[i]) <= 1e-12 * most))
+            FAIL("scene %d, pixel %d: rendered %.17g, written %.17g, most %g", (int)stream, (int)i,
+                 a[i], b[i], most);
+    stop(&e);
+    free(a);
+    free(b);
+    tb_free(&c);
+}
+
+/* How far a parameter moves to change everything: differences that cancel are judged by it. */
+static double natural(const tb_case *c, int p)
+{
+    if (p == BR_XB || p == BR_YB) return c->param[BR_DIST];
+    return strcmp(br_params[p].unit, "deg") == 0 ? 1 : c->param[p];
+}
+
+/* The loss is a weighted sum of the image: its gradient is that sum of derivatives. */
+static void gradients(uint64_t stream)
+{
+    t_random r = t_random_make(stream);
+    tb_case c;
+    tb_random(&c, &r);
+    shrink(&c);
+    vary(&c, &r);
+    if (c.s.thickness == 0) c.s.oversample_thick = 0; /* captures nothing, and has no logarithm */
+    engine e = start();
+    br_inputs in = tb_inputs(e.g, &c);
+    in.latch = br_latch(&c.s, &in);
+    const int64_t n = c.s.slow * c.s.fast;
+    double *bar = calloc((size_t)n, sizeof *bar), *image = calloc((size_t)n, sizeof *image);
+    double *jacobian = calloc((size_t)(n * BR_PARAMS), sizeof *jacobian), grad[BR_PARAMS];
+    t_random_fill_f64(&r, bar, n);
+    fth_tensor *t = NULL;
+    fth_err err = {0};
+    OKE(fth_tensor_wrap(&t, fth_context_mem(e.ctx), "bar", FTH_F64, 2,
+                        ((int64_t[]){c.s.slow, c.s.fast}), bar, &err),
+        &err);
+    const fth_val b = fth_input(e.g, "bar", FTH_F64, "slow fast", fth_tensor_source(t));
+    const fth_val loss = fth_sum(fth_mul(b, tw_render(&c.s, &in, c.param[BR_PHI])), "slow fast");
+    fth_val out[3] = {br_jacobian(&c.s, &in)};
+    out[1] = fth_out(out[0], 1);
+    fth_grad(loss, 1, &in.param, &out[2]);
+    run(&e, out, 3, (double *const[]){jacobian, image, grad});
+    double most = 0, sum[BR_PARAMS], size[BR_PARAMS];
+    for (int p = 0; p < BR_PARAMS; p++) {
+        sum[p] = size[p] = 0;
+        for (int64_t i = 0; i < n; i++) {
+            sum[p] += bar[i] * jacobian[i * BR_PARAMS + p];
+            size[p] += fabs(bar[i] * jacobian[i * BR_PARAMS + p]);
+        }
+        most = fmax(most, size[p] * natural(&c, p));
+    }
+    for (int p = 0; p < BR_PARAMS; p++) {
+        if (!(fabs(sum[p] - grad[p]) <= 1e-9 * size[p] + 1e-11 * most / natural(&c, p)))
+            FAIL("scene %d, d/d%s: %.17g by hand, %.17g by the engine, terms add up to %g",
+                 (int)stream, br_params[p].name, sum[p], grad[p], size[p]);
+    }
+    fth_tensor_release(t);
+    stop(&e);
+    free(bar);
+    free(image);
+    free(jacobian);
+    tb_free(&c);
+}
+
+TEST(gradients_agree)
+{
+    for (uint64_t i = 0; i < 25; i++) gradients(i);
+}
+
+TEST(images_agree)
+{
+    for (uint64_t i = 0; i < 40; i++) images(i);
+}
+
+TEST_MAIN()
