@@ -92,6 +92,13 @@ _fathom() {
     --quirk)
         return
         ;;
+    --precision)
+        return
+        ;;
+    --fdump)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
     --device-memory)
         return
         ;;
@@ -129,7 +136,7 @@ _fathom() {
     'sounding generate'*) words="--config --force --json --trace --quiet --help" ;;
     'sounding depth'*) words="--fathoms --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'config '*) words="check docs" ;;
-    'bragg '*) words="plan --compat --quirk --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
+    'bragg '*) words="plan --compat --quirk --precision --fdump --flags --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
     'sounding '*) words="survey fit analyze figures plan generate depth" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

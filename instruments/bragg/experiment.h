@@ -6,8 +6,8 @@
 #ifndef BRAGG_EXPERIMENT_H
 #define BRAGG_EXPERIMENT_H
 
+#include "inputs.h"
 #include "ops/render.h"
-#include "random.h"
 
 enum { BR_PATH = 4096, BR_HEADER = 512 };
 
@@ -40,6 +40,12 @@ typedef struct br_experiment {
     double sample[3], flux, exposure, beamsize;
     int64_t hdivs, vdivs, dispsteps, divergence_steps;
     int64_t roi_typed[4];     /* as the reference prints them */
+    br_fan fan;               /* of the generated sources */
+    char dump_file[BR_PATH];  /* to write from the text list; "": none */
+    bool from_dump;           /* the table was read from a dump */
+    int64_t fractional;       /* indices of the text list that are not whole */
+    int64_t recommended;      /* subpixels that the crystal asks for */
+    double sample_typed[3];   /* before the beam cut it */
     double oversample_wanted; /* before it is rounded up */
     bool compat_c; /* --compat c: the console says what the reference says, and no more */
 } br_experiment;

@@ -1,0 +1,79 @@
+/* flags_table.c - the flags of nanoBragg side by side with what Fathom makes of them. */
+#include "flag_row.h"
+
+#include <string.h>
+
+/* Text of a cell: no bar may end it. */
+static void cell(FILE *out, const char *text)
+{
+    for (; *text; text++) fprintf(out, *text == '|' ? "\\|" : "%c", *text);
+}
+
+/* "`-lambda x`, `-wave`" */
+static void names(FILE *out, const br_flag_info *info)
+{
+    const char *w = info->names;
+    for (int i = 0; *w; i++) {
+        const size_t n = strcspn(w, " ");
+        fprintf(out, "%s`%.*s", i ? ", " : "", (int)n, w);
+        if (i == 0 && info->args[0]) {
+            fputc(' ', out);
+            cell(out, info->args);
+        }
+        fputc('`', out);
+        w += n;
+        w += *w == ' ';
+    }
+}
+
+/* How nanoBragg finds it. */
+static void match(FILE *out, const br_flag_row *row)
+{
+    const char *w = row->info.needles ? row->info.needles : row->info.names;
+    const bool same = !row->info.needles;
+    if (same) {
+        fputs("contains", out);
+        return;
+    }
+    for (int i = 0; *w; i++) {
+        const size_t n = strcspn(w, " ");
+        const bool exact = *w == '=';
+        fprintf(out, "%s%s `%.*s`", i ? ", " : "", exact ? "is" : "contains", (int)n - exact,
+                w + exact);
+        w += n;
+        w += *w == ' ';
+    }
+}
+
+static void effects(FILE *out, const br_flag_row *row)
+{
+    if (row->pivot) fprintf(out, "; asks for the %s pivot", row->pivot == 'B' ? "beam" : "sample");
+    if (row->stop) fputs("; the token is nothing else", out);
+    if (row->follow && !row->info.args[0]) fputs("; not as the last word in c mode", out);
+}
+
+void br_flags_markdown(FILE *out)
+{
+    fputs("| flag | unit | default | in c mode a token | config key | meaning |\n"
+          "|---|---|---|---|---|---|\n",
+          out);
+    for (int i = 0; i < BR_FLAG_COUNT; i++) {
+        const br_flag_row *row = &br_flag_rows[i];
+        fputs("| ", out);
+        names(out, &row->info);
+        fputs(" | ", out);
+        cell(out, row->info.unit);
+        fputs(" | ", out);
+        cell(out, row->info.fallback);
+        fputs(" | ", out);
+        match(out, row);
+        fprintf(out, " | %s%s%s | ", row->info.key[0] ? "`" : "", row->info.key,
+                row->info.key[0] ? "`" : "");
+        cell(out, row->info.doc);
+        effects(out, row);
+        fputs(" |\n", out);
+    }
+    fputs("\n| quirk | on, as in c mode | off, as in spec mode |\n|---|---|---|\n", out);
+    for (int q = 0; q < BR_QUIRKS; q++)
+        fprintf(out, "| `%s` | %s | %s |\n", br_quirks[q].name, br_quirks[q].on, br_quirks[q].off);
+}
