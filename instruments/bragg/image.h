@@ -1,0 +1,124 @@
+/* image.h - one image from an experiment: rendered, measured, written.
+ *
+ * Pass by pass: the latch (where the reference stops to interpolate), the render with its sums,
+ * the spread about the mean, and the pixels as they are stored in the int, PGM and noise files. The
+ * last two read the float image back, so it is never whole in memory. All passes are planned before
+ * the first one runs.
+ */
+#ifndef BRAGG_IMAGE_H
+#define BRAGG_IMAGE_H
+
+#include "experiment.h"
+
+/* v where the ROI is, `outside` elsewhere; v has axes "slow fast". */
+fth_val br_within(const br_scene *scene, fth_val v, fth_val outside);
+
+/* ---- pixels as they are stored (15.3 to 15.5): from image f32 [slow fast] ---- */
+
+/* u16: image * scale + adc, clipped and rounded; 0 outside the ROI. `scale` is f64 []. */
+fth_val br_int_pixels(const br_scene *scene, fth_val image, fth_val scale, double adc);
+/* u8: image * scale, at most 255, cut to whole numbers. */
+fth_val br_pgm_pixels(fth_val image, fth_val scale);
+typedef struct br_noise {
+    fth_val pixels;    /* u16: counts + adc */
+    fth_val photons;   /* f64 []: sum of the counts */
+    fth_val overloads; /* i64 []: pixels that did not fit */
+} br_noise;
+/* With the quirk shared-ran1 the serial stream of `random`, else a function of (seed, pixel). */
+br_noise br_noise_pixels(const br_scene *scene, fth_val image, const br_ran1 *random, int64_t seed,
+                         double adc);
+/* The text in front of a PGM; returns its length, 0 when it does not fit. */
+size_t br_pgm_header(char *text, size_t bytes, int64_t fast, int64_t slow, double scale);
+
+/* ---- numbers of an image (15.1) ---- */
+
+typedef struct br_statistics {
+    double sum, sum_sqr;       /* over rendered pixels */
+    int64_t pixels;            /* rendered */
+    int64_t roi_pixels;        /* of the ROI, masked ones included */
+    double average, rms, rmsd; /* rmsd about the average, over the ROI */
+    float max;                 /* 0 when no pixel is above */
+    int64_t max_fast, max_slow;
+    double max_at[2];     /* m, along fast and slow: last subpixel of the first such pixel */
+    double omega;         /* sum of solid angles of all layers and subpixels */
+    int64_t out_of_range; /* samples that could not be interpolated */
+    double int_scale, pgm_scale;
+    double photons; /* on the noise image */
+    int64_t overloads;
+} br_statistics;
+
+/* From sums to averages and position; then, with rmsd known, to scales. */
+void br_statistics_finish(br_statistics *s, const br_scene *scene);
+void br_statistics_scales(br_statistics *s, const br_outputs *out);
+/* The lines of the console: solid angle; maximum; mean. */
+void br_print_solid_angle(FILE *out, const br_experiment *e, const br_statistics *s);
+void br_print_maximum(FILE *out, const br_statistics *s);
+void br_print_mean(FILE *out, const br_statistics *s);
+
+/* ---- passes ---- */
+
+typedef struct br_passes br_passes;
+/* Builds and plans all passes of an experiment, which outlives them. What does not fit is refused
+ * here. `want` says which files there will be. */
+typedef struct br_wanted {
+    bool ints, pgm, noise;
+} br_wanted;
+fth_status br_passes_create(br_passes **out, fth_context *ctx, const br_experiment *e,
+                            br_wanted want, fth_err *err);
+void br_passes_destroy(br_passes *p); /* NULL is allowed */
+fth_status br_passes_print(const br_passes *p, FILE *file);
+/* Bytes at the peak of the largest pass. */
+uint64_t br_passes_bytes(const br_passes *p);
+/* Index of the first sample that the reference does not interpolate; INT64_MAX: there is none, or
+ * nobody asks. Runs the latch pass. */
+fth_status br_passes_latch(br_passes *p, const fth_run_options *opt, int64_t *latch, fth_err *err);
+/* The image, f32 [slow fast], into `sink`, and its numbers. `report` may be NULL. */
+fth_status br_passes_render(br_passes *p, const fth_sink *sink, const fth_run_options *opt,
+                            fth_run_report *report, br_statistics *out, fth_err *err);
+/* rmsd and scales, from the image that was rendered. */
+fth_status br_passes_measure(br_passes *p, fth_source image, br_statistics *s, fth_err *err);
+/* What was wanted; sinks of what was not are ignored. */
+typedef struct br_pixel_sinks {
+    fth_sink ints, pgm, noise;
+} br_pixel_sinks;
+fth_status br_passes_store(br_passes *p, fth_source image, const br_pixel_sinks *sinks,
+                           br_statistics *s, fth_err *err);
+
+/* ---- files ---- */
+
+/* Refuses a path that could not be written, and two outputs of one name. Writes nothing. */
+fth_status br_outputs_check(const br_outputs *out, fth_mem *mem, fth_err *err);
+
+/* The files of an image while they are made. None has its name before br_files_commit. */
+typedef struct br_files {
+    fth_mem *mem;
+    char part[BR_PATH + 64]; /* the float image, whole, under another name; "": there is none */
+    bool part_there;
+    fth_tensor *held; /* the float image, where it goes to no file */
+    fth_sink image, ints, pgm, noise;
+} br_files;
+/* A sink for the float image; a source of it, once it was written. */
+fth_status br_files_image(br_files *f, const br_experiment *e, fth_sink *out, fth_err *err);
+fth_status br_files_source(br_files *f, const br_experiment *e, fth_source *out, fth_err *err);
+/* Sinks of the other files, which need the scales. */
+fth_status br_files_pixels(br_files *f, const br_experiment *e, const br_statistics *s,
+                           br_pixel_sinks *out, fth_err *err);
+fth_status br_files_commit(br_files *f, const br_experiment *e, fth_err *err);
+void br_files_close(br_files *f); /* leaves nothing behind that was not committed */
+
+/* ---- an image with everything that belongs to it ---- */
+
+typedef struct br_image_job {
+    fth_context *context;
+    const br_experiment *experiment;
+    FILE *out;                 /* the text after that of the experiment */
+    fth_progress_fn *progress; /* NULL: none */
+    void *progress_user;
+} br_image_job;
+fth_status br_image_make(const br_image_job *job, br_statistics *out, fth_err *err);
+
+/* ---- the command ---- */
+
+fth_status br_image_command(const fth_direct_call *call, fth_err *err);
+
+#endif
