@@ -12,7 +12,7 @@
 
 enum {
     BR_AD_CELL = 0,   /* a b c, 9 numbers */
-    BR_AD_METRIC = 9, /* products of a* b* c*: see br_lattice */
+    BR_AD_METRIC = 9, /* products of a* b* c*: see br_lattice_slope */
     BR_AD_PIX0 = 15,  /* 3 */
     BR_AD_FDET = 18,  /* 3 */
     BR_AD_SDET = 21,  /* 3 */

@@ -243,7 +243,7 @@ static bool sample(const pixel *px, int64_t row, int64_t n, const double *q, con
     const double *cell = v->cells + row * 9, *turn = px->lab->turns + row * 9;
     const double lambda = source[BR_SRC_FIXED] + source[BR_SRC_PART] * v->lambda;
     double hkl[3], bar[3] = {0}, along[3];
-    br_lattice lattice;
+    br_lattice_slope lattice;
     br_factor f;
     for (int x = 0; x < 3; x++) hkl[x] = dot(cell + 3 * x, q);
     br_lattice_at(s, px->lab->metric, hkl, &lattice);

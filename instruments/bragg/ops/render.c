@@ -178,6 +178,28 @@ static fth_status run(const fth_call *call)
     return FTH_OK;
 }
 
+/* ---- gradients ---- */
+
+static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
+{
+    const br_scene *s = &((const br_op_attr *)node->attr)->scene;
+    const fth_val *v = node->in_val;
+    if (fth_val_ok(out_bar[1]))
+        return FTH_FAIL(err, FTH_E_GRAPH_GRADIENT,
+                        "bragg_render: the sum of solid angles has no gradient");
+    br_inputs in = {.param = v[BR_IN_PARAM],
+                    .table = v[BR_IN_TABLE],
+                    .source = v[BR_IN_SOURCE],
+                    .turn = v[BR_IN_TURN],
+                    .latch = v[BR_IN_LATCH]};
+    if (s->masked) in.mask = v[BR_IN_MASK];
+    const fth_val bar =
+        node->out[0].dtype == FTH_F64 ? out_bar[0] : fth_cast_(node->site, out_bar[0], FTH_F64);
+    in_bar[BR_IN_PARAM] = fth_dot_(node->site, br_jacobian_(node->site, s, &in), bar, "slow fast");
+    in_bar[BR_IN_TABLE] = br_table_gradient_(node->site, s, &in, bar);
+    return FTH_OK;
+}
+
 static const fth_op render = {.name = "bragg_render",
                               .brief = "diffraction image of a small crystal",
                               .flags = FTH_OP_FREE_AXES,
@@ -186,10 +208,17 @@ static const fth_op render = {.name = "bragg_render",
                               .grid = br_op_grid,
                               .scratch = scratch,
                               .flops = flops,
+                              .vjp = vjp,
                               .run = run};
 
 fth_val br_op_add(fth_site site, const fth_op *op, const br_scene *scene, const br_inputs *in,
                   fth_dtype dtype)
+{
+    return br_op_add_with(site, op, scene, in, dtype, (fth_val){0});
+}
+
+fth_val br_op_add_with(fth_site site, const fth_op *op, const br_scene *scene, const br_inputs *in,
+                       fth_dtype dtype, fth_val more)
 {
     fth_graph *g = in->param.graph;
     br_op_attr attr;
@@ -201,8 +230,11 @@ fth_val br_op_add(fth_site site, const fth_op *op, const br_scene *scene, const 
     if (attr.slow < 0 || attr.fast < 0)
         return fth_poison_(g, site, FTH_E_AXIS_MISSING, "%s: the axes slow and fast are missing",
                            op->name);
-    const fth_val all[] = {in->param, in->table, in->source, in->turn, in->latch, in->mask};
-    return fth_node_add_(g, site, op, scene->masked ? 6 : 5, all, &attr, sizeof attr);
+    fth_val all[7] = {in->param, in->table, in->source, in->turn, in->latch};
+    int n = BR_IN_MASK;
+    if (scene->masked) all[n++] = in->mask;
+    if (more.graph) all[n++] = more;
+    return fth_node_add_(g, site, op, n, all, &attr, sizeof attr);
 }
 
 fth_val br_render_(fth_site site, const br_scene *scene, const br_inputs *in, fth_dtype dtype)

@@ -63,13 +63,13 @@ bool br_scatter(const br_view *v, int64_t source, const double *d, double *q, do
     return !(v->scene->dmin > 0 && *stol > 0 && v->scene->dmin > 0.5 / *stol);
 }
 
-static double capture(const br_view *v, int64_t layer, const double *d)
+double br_capture(const br_view *v, int64_t layer, const double *d)
 {
     const double path = v->scene->layer_step * v->scene->mu / dot(d, v->odet);
     return exp(-(double)layer * path) - exp(-(double)(layer + 1) * path);
 }
 
-static double polarisation(const br_view *v, int64_t source, const double *d)
+double br_polarisation(const br_view *v, int64_t source, const double *d)
 {
     const double *src = v->source + source * BR_SRC_COLUMNS;
     const double in[3] = {-src[0], -src[1], -src[2]};
@@ -99,7 +99,7 @@ static double sinc3(double x)
     return x == 0 ? 1.0 : 3.0 * (sin(x) / x - cos(x)) / (x * x);
 }
 
-static double lattice(const br_view *v, const double *delta)
+double br_lattice(const br_view *v, const double *delta)
 {
     const br_scene *s = v->scene;
     const double *n = s->cells;
@@ -219,7 +219,7 @@ static void sample(pixel *x, const double *cell, int64_t n)
     br_pixel *p = x->p;
     double delta[3];
     indices(x, cell, delta);
-    p->F_latt = lattice(x->v, delta);
+    p->F_latt = br_lattice(x->v, delta);
     if (p->F_latt == 0 && s->water == 0) return;
     structure(x, n);
     double term = p->F_cell * p->F_cell * p->F_latt * p->F_latt * x->weight;
@@ -239,7 +239,7 @@ static void one_source(pixel *x, int64_t source)
     const br_scene *s = v->scene;
     br_pixel *p = x->p;
     if (!br_scatter(v, source, x->d, x->q, &p->stol)) return;
-    if (p->polar == 0 || s->oversample_polar) p->polar = polarisation(v, source, x->d);
+    if (p->polar == 0 || s->oversample_polar) p->polar = br_polarisation(v, source, x->d);
     x->weight = br_has(s, BR_QUIRK_EQUAL_WEIGHTS)
                     ? 1
                     : (double)s->sources * v->source[source * BR_SRC_COLUMNS + BR_SRC_WEIGHT] /
@@ -262,7 +262,7 @@ static void subpixel(pixel *x)
     if (p->omega == 0 || s->oversample_omega)
         p->omega = s->point_pixel ? 1.0 / r / r : s->pixel * s->pixel / r / r * v->close / r;
     x->row->omega[x->i] += p->omega;
-    if (p->capture == 0 || s->oversample_thick) p->capture = capture(v, x->sub[0], x->d);
+    if (p->capture == 0 || s->oversample_thick) p->capture = br_capture(v, x->sub[0], x->d);
     for (int64_t j = 0; j < s->sources; j++, x->group++) one_source(x, j);
 }
 
@@ -330,7 +330,7 @@ static int64_t first_outside(pixel *x)
             double delta[3];
             indices(x, cell, delta);
             if (in_range(s, x->p->hkl)) continue;
-            if (lattice(x->v, delta) != 0 || s->water != 0) return n;
+            if (br_lattice(x->v, delta) != 0 || s->water != 0) return n;
         }
     }
     return -1;

@@ -19,13 +19,13 @@ static double grating(double h, double n, double *slope)
     return t / s;
 }
 
-static void square(const br_scene *scene, const double *hkl, br_lattice *out)
+static void square(const br_scene *scene, const double *hkl, br_lattice_slope *out)
 {
     double v[3] = {1, 1, 1}, d[3] = {0};
     for (int i = 0; i < 3; i++)
         if (scene->cells[i] > 1) v[i] = grating(hkl[i], scene->cells[i], &d[i]);
-    *out = (br_lattice){.v = v[0] * v[1] * v[2],
-                        .d = {d[0] * v[1] * v[2], v[0] * d[1] * v[2], v[0] * v[1] * d[2]}};
+    *out = (br_lattice_slope){.v = v[0] * v[1] * v[2],
+                              .d = {d[0] * v[1] * v[2], v[0] * d[1] * v[2], v[0] * v[1] * d[2]}};
 }
 
 /* 3 (sin x / x - cos x) / x^2 and its slope over x. */
@@ -40,7 +40,7 @@ static double ball(double x, double *slope_over_x)
     return v;
 }
 
-static void round_(const br_scene *scene, const double *delta, br_lattice *out)
+static void round_(const br_scene *scene, const double *delta, br_lattice_slope *out)
 {
     const double *n = scene->cells, scale = n[0] * n[1] * n[2] * 0.723601254558268;
     double r2 = 0, slope;
@@ -60,7 +60,8 @@ static double squared(const double *m, const double *x, double *half)
     return half[0] * x[0] + half[1] * x[1] + half[2] * x[2];
 }
 
-static void gauss(const br_scene *scene, const double *metric, const double *x, br_lattice *out)
+static void gauss(const br_scene *scene, const double *metric, const double *x,
+                  br_lattice_slope *out)
 {
     const double n = scene->cells[0] * scene->cells[1] * scene->cells[2];
     double half[3];
@@ -74,7 +75,8 @@ static void gauss(const br_scene *scene, const double *metric, const double *x, 
     for (int i = 0; i < 6; i++) out->metric[i] = slope * pair[i];
 }
 
-static void tophat(const br_scene *scene, const double *metric, const double *x, br_lattice *out)
+static void tophat(const br_scene *scene, const double *metric, const double *x,
+                   br_lattice_slope *out)
 {
     const double n = scene->cells[0] * scene->cells[1] * scene->cells[2];
     double half[3];
@@ -82,10 +84,11 @@ static void tophat(const br_scene *scene, const double *metric, const double *x,
     out->v = rs * scene->fudge < 0.3969 ? n : 0;
 }
 
-void br_lattice_at(const br_scene *scene, const double *metric, const double *hkl, br_lattice *out)
+void br_lattice_at(const br_scene *scene, const double *metric, const double *hkl,
+                   br_lattice_slope *out)
 {
     double delta[3];
-    *out = (br_lattice){0};
+    *out = (br_lattice_slope){0};
     for (int i = 0; i < 3; i++) delta[i] = hkl[i] - ceil(hkl[i] - 0.5);
     switch ((br_shape)scene->shape) {
     case BR_SQUARE: square(scene, hkl, out); break;
@@ -116,19 +119,28 @@ static bool in_range(const br_scene *s, const double *hkl)
     return in;
 }
 
+/* A place of the table, counted from its first entry. */
+static void put(const br_view *v, const int64_t *index, int i, br_stencil *out)
+{
+    const br_scene *s = v->scene;
+    const int64_t k = s->k_max - s->k_min + 2, l = s->l_max - s->l_min + 2, *step = v->table_step;
+    out->at[i] = index[0] * step[0] + index[1] * step[1] + index[2] * step[2];
+    out->entry[i] = (index[0] * k + index[1]) * l + index[2];
+}
+
 static void nearest(const br_view *v, const double *hkl, br_stencil *out)
 {
     const br_scene *s = v->scene;
     const int64_t lo[3] = {s->h_min, s->k_min, s->l_min}, hi[3] = {s->h_max, s->k_max, s->l_max};
-    int64_t at = 0;
+    int64_t index[3];
     out->n = 0;
     for (int k = 0; k < 3; k++) {
         const double whole = ceil(hkl[k] - 0.5);
         if (s->hkls <= 0 || !(whole >= (double)lo[k] && whole <= (double)hi[k])) return;
-        at += ((int64_t)whole - lo[k]) * v->table_step[k];
+        index[k] = (int64_t)whole - lo[k];
     }
     out->n = 1;
-    out->at[0] = at;
+    put(v, index, 0, out);
     out->weight[0] = 1;
     for (int k = 0; k < 3; k++) out->slope[0][k] = 0;
 }
@@ -151,17 +163,17 @@ static double weights(double x, double *w, double *d)
 void br_stencil_at(const br_view *v, const double *hkl, bool interpolate, br_stencil *out)
 {
     const br_scene *s = v->scene;
-    const int64_t lo[3] = {s->h_min, s->k_min, s->l_min}, *step = v->table_step;
+    const int64_t lo[3] = {s->h_min, s->k_min, s->l_min};
     double w[3][4], d[3][4];
-    int64_t first = 0;
+    int64_t first[3];
     if (!interpolate || !in_range(s, hkl)) {
         nearest(v, hkl, out);
         return;
     }
-    for (int k = 0; k < 3; k++) first += ((int64_t)weights(hkl[k], w[k], d[k]) - lo[k]) * step[k];
+    for (int k = 0; k < 3; k++) first[k] = (int64_t)weights(hkl[k], w[k], d[k]) - lo[k];
     for (int i = 0; i < 64; i++) {
         const int h = i / 16, k = i / 4 % 4, l = i % 4;
-        out->at[i] = first + h * step[0] + k * step[1] + l * step[2];
+        put(v, (int64_t[]){first[0] + h, first[1] + k, first[2] + l}, i, out);
         out->weight[i] = w[0][h] * w[1][k] * w[2][l];
         out->slope[i][0] = d[0][h] * w[1][k] * w[2][l];
         out->slope[i][1] = w[0][h] * d[1][k] * w[2][l];

@@ -10,10 +10,11 @@
 
 /* The lattice factor, its slopes by h k l, and for GAUSS those by the six products of the
  * reciprocal axes a*a* b*b* c*c* a*b* a*c* b*c*. */
-typedef struct br_lattice {
+typedef struct br_lattice_slope {
     double v, d[3], metric[6];
-} br_lattice;
-void br_lattice_at(const br_scene *scene, const double *metric, const double *hkl, br_lattice *out);
+} br_lattice_slope;
+void br_lattice_at(const br_scene *scene, const double *metric, const double *hkl,
+                   br_lattice_slope *out);
 void br_metric(const br_frame *frame, double *metric);
 
 /* Structure factor and its slopes: interpolated where that is wanted and in range. */
@@ -22,11 +23,11 @@ typedef struct br_factor {
 } br_factor;
 void br_factor_at(const br_view *view, const double *hkl, bool interpolate, br_factor *out);
 
-/* Where F comes from, as offsets in the table: n = 1 or 64 entries with the weight of each and its
- * slopes; 0: it is default_F. */
+/* Where F comes from: n = 1 or 64 places of the table with the weight of each and its slopes; 0: it
+ * is default_F. */
 typedef struct br_stencil {
     int n;
-    int64_t at[64];
+    int64_t at[64], entry[64]; /* offset in view->table; number in the order h k l */
     double weight[64], slope[64][3];
 } br_stencil;
 void br_stencil_at(const br_view *view, const double *hkl, bool interpolate, br_stencil *out);

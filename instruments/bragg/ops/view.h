@@ -82,6 +82,11 @@ void br_position(const br_view *v, const br_row *r, int64_t i, const int64_t sub
 double br_unit(const double *v, double *unit);
 bool br_scatter(const br_view *v, int64_t source, const double *d, double *q, double *stol);
 
+/* Factors of the plain loop: capture of a layer, polarisation, lattice at h - h0 (11.5, 11.7). */
+double br_capture(const br_view *v, int64_t layer, const double *d);
+double br_polarisation(const br_view *v, int64_t source, const double *d);
+double br_lattice(const br_view *v, const double *delta);
+
 br_row_fn br_render_plain;
 br_latch_fn br_latch_plain;
 /* The plain loop that tells `watch` about every pixel it renders. */
