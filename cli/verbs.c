@@ -95,7 +95,7 @@ static void add_instrument(const fth_instrument *in)
                        .globals = "memory device-memory device threads seed json scratch log",
                        .own = cli_plan_flags,
                        .run = cli_run_plan});
-    if (in->n_variants)
+    if (in->n_variants || in->expand)
         add(in, "generate",
             &(cli_command){.args = "",
                            .brief = "write the configs that a general config stands for",

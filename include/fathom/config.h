@@ -82,6 +82,10 @@ FTH_API FTH_MUST_USE fth_status fth_config_set(fth_config *cfg, const char *assi
                                                fth_err *err);
 /* A single value as it is written, before any check, to choose the table by; NULL when absent. */
 FTH_API const char *fth_config_peek(const fth_config *cfg, const char *key);
+/* The same of a list: how many elements it has, -1 when it is none; element i, NULL when that is no
+ * single value. */
+FTH_API int64_t fth_config_peek_count(const fth_config *cfg, const char *key);
+FTH_API const char *fth_config_peek_at(const fth_config *cfg, const char *key, int64_t i);
 
 typedef struct fth_config_options {
     bool lenient; /* unknown keys are notices */

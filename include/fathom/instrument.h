@@ -168,6 +168,13 @@ typedef struct fth_variant {
     const char *set[8]; /* "model.spatial=true": what makes it of the general one       */
 } fth_variant;
 
+/* Where the variants of a config depend on what it says: a grid of values. */
+enum { FTH_VARIANT_TEXT = 2000 };
+typedef struct fth_variant_made {
+    fth_variant variant; /* its texts are parts of `text` */
+    char text[FTH_VARIANT_TEXT];
+} fth_variant_made;
+
 /* A further verb: `fathom spatial toy ...`. */
 typedef struct fth_verb {
     const char *name, *args, *brief;
@@ -222,6 +229,8 @@ struct fth_instrument {
     const fth_direct *direct; /* NULL: only stages and verbs */
     /* Whether a config stands for all variants; it was not checked yet, see fth_config_peek. */
     bool (*general)(const fth_config *cfg);
+    /* Instead of `variant`: make number i of a general config; false beyond the last. */
+    bool (*expand)(const fth_config *cfg, int64_t i, fth_variant_made *out);
     /* Name of the model of a checked config, a word fit for a folder; NULL: the instrument's. */
     fth_status (*model)(const fth_config *cfg, char *name, size_t bytes, fth_err *err);
 };

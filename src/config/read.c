@@ -171,6 +171,20 @@ const char *fth_config_peek(const fth_config *cfg, const char *key)
     return is_text ? found->text : NULL;
 }
 
+int64_t fth_config_peek_count(const fth_config *cfg, const char *key)
+{
+    const fth__node *found = last_given(cfg, key);
+    return found && found->kind == FTH__NODE_LIST ? found->n : -1;
+}
+
+const char *fth_config_peek_at(const fth_config *cfg, const char *key, int64_t i)
+{
+    if (i < 0 || i >= fth_config_peek_count(cfg, key)) return NULL;
+    const fth__node *at = last_given(cfg, key)->first;
+    while (i-- > 0) at = at->next;
+    return at->kind == FTH__NODE_SCALAR && !fth__node_is_null(at) ? at->text : NULL;
+}
+
 fth_place fth__config_peek_place(const fth_config *cfg, const char *key)
 {
     const fth__node *found = last_given(cfg, key);

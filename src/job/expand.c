@@ -281,15 +281,48 @@ static fth_status read_text(fth_jobs *jobs, const fth__found *file, char **out, 
     return s;
 }
 
+/* A copy that lives as long as the jobs; NULL when there is no memory. */
+static const fth_variant *keep_variant(fth_jobs *jobs, const fth_variant *v)
+{
+    fth_variant *kept = fth__store_take(&jobs->texts, sizeof *kept);
+    if (!kept || !(kept->name = fth__store_text(&jobs->texts, v->name, strlen(v->name))))
+        return NULL;
+    for (size_t i = 0; i < sizeof v->set / sizeof v->set[0]; i++)
+        if (v->set[i] &&
+            !(kept->set[i] = fth__store_text(&jobs->texts, v->set[i], strlen(v->set[i]))))
+            return NULL;
+    return kept;
+}
+
+/* Variants that the config itself spans. */
+static fth_status expand_made(fth_jobs *jobs, fth__found *file, const char *text, size_t bytes,
+                              fth_err *err)
+{
+    fth_variant_made made;
+    for (int v = 0; file->instrument->expand(file->config, v, &made); v++) {
+        if (v == VARIANTS)
+            return fth__jobs_complain(jobs, false, (fth_place){.file = file->shown}, NULL, err,
+                                      "it stands for more than %d jobs", (int)VARIANTS);
+        const fth_variant *variant = keep_variant(jobs, &made.variant);
+        if (!variant) return fth__jobs_no_memory(err);
+        FTH_TRY(fth__jobs_add_variant(jobs, file, variant, v, text, bytes, err));
+    }
+    return FTH_OK;
+}
+
 static fth_status expand_general(fth_jobs *jobs, fth__found *file, const char *text, size_t bytes,
                                  fth_err *err)
 {
     const fth_instrument *instrument = file->instrument;
-    FTH_TRY(fth_config_destroy(file->config, err));
+    const bool skip = file->searched && jobs->opt.skip_general;
+    fth_status s = FTH_OK;
+    if (!skip && instrument->expand) s = expand_made(jobs, file, text, bytes, err);
+    const fth_status end = fth_config_destroy(file->config, err);
     file->config = NULL;
-    if (file->searched && jobs->opt.skip_general) return FTH_OK;
-    for (int v = 0; v < instrument->n_variants; v++)
-        FTH_TRY(fth__jobs_add_variant(jobs, file, v, text, bytes, err));
+    FTH_TRY(s);
+    FTH_TRY(end);
+    for (int v = 0; !skip && !instrument->expand && v < instrument->n_variants; v++)
+        FTH_TRY(fth__jobs_add_variant(jobs, file, &instrument->variant[v], v, text, bytes, err));
     return FTH_OK;
 }
 

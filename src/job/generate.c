@@ -260,10 +260,9 @@ static fth_status add_row(const general *g, fth__job_row *row, fth_err *err)
     return s;
 }
 
-fth_status fth__jobs_add_variant(fth_jobs *jobs, const fth__found *file, int number,
-                                 const char *text, size_t bytes, fth_err *err)
+fth_status fth__jobs_add_variant(fth_jobs *jobs, const fth__found *file, const fth_variant *variant,
+                                 int number, const char *text, size_t bytes, fth_err *err)
 {
-    const fth_variant *variant = &file->instrument->variant[number];
     const char *path = beside(jobs, file->path, variant->name);
     fth__job_row row = {.job = {.instrument = file->instrument, .general_path = file->path},
                         .shown = file->shown,

@@ -77,9 +77,9 @@ fth_status fth__jobs_complain(fth_jobs *jobs, bool notice, fth_place at, const c
 
 /* ---- generate.c ---- */
 /* Add the row of one variant of a general config with this text: make the text of its file, and
- * read that, or the file that is already there and not ours. */
-fth_status fth__jobs_add_variant(fth_jobs *jobs, const fth__found *file, int number,
-                                 const char *text, size_t bytes, fth_err *err);
+ * read that, or the file that is already there and not ours. `variant` outlives the jobs. */
+fth_status fth__jobs_add_variant(fth_jobs *jobs, const fth__found *file, const fth_variant *variant,
+                                 int number, const char *text, size_t bytes, fth_err *err);
 
 /* ---- identity.c ---- */
 /* FTH_E_COLLISION: two jobs would write to one place. */

@@ -422,6 +422,59 @@ TEST(a_general_config_becomes_its_variants)
     free(text);
 }
 
+/* An instrument whose variants are made from a list in the config. */
+static bool listed(const fth_config *cfg)
+{
+    return fth_config_peek_count(cfg, "preprocessing.scale") >= 0;
+}
+static bool expand_list(const fth_config *cfg, int64_t i, fth_variant_made *out)
+{
+    const char *value = fth_config_peek_at(cfg, "preprocessing.scale", i);
+    if (!value) return false;
+    memset(out, 0, sizeof *out);
+    snprintf(out->text, 100, "scale%s", value);
+    snprintf(out->text + 100, 100, "preprocessing.scale=%s", value);
+    snprintf(out->text + 200, 100, "output_dir=out/%s", value);
+    out->variant.name = out->text;
+    out->variant.set[0] = out->text + 100;
+    out->variant.set[1] = out->text + 200;
+    return true;
+}
+
+TEST(a_config_can_span_its_variants)
+{
+    fth_instrument grid = jt_spatial;
+    grid.n_variants = 0;
+    grid.general = listed;
+    grid.expand = expand_list;
+    const fth_instrument *const instruments[] = {&grid};
+    jt_clean();
+    jt_put("c/a.yaml", "instrument: spatial\nname: g\npreprocessing:\n  scale: [5, 2e1, 70]\n");
+    for (int turn = 0; turn < 2; turn++) { /* once more with the files that were generated */
+        jt_bench b = jt_start();
+        b.opt.instrument = instruments;
+        b.opt.n_instruments = 1;
+        b.path[0] = "c";
+        OKE(jt_find(&b), &b.err);
+        EQ_I64(fth_jobs_count(b.jobs), 3);
+        EQ_STR(job(&b, 1)->config_path, below("c/scale2e1.yaml"));
+        EQ_STR(job(&b, 1)->output_dir, below("out/2e1"));
+        EQ_F64(fth_config_real(job(&b, 1)->config, "preprocessing.scale"), 20);
+        int64_t n = -1;
+        OKE(fth_jobs_generate(b.jobs, false, &n, &b.err), &b.err);
+        EQ_I64(n, turn ? 0 : 3);
+        jt_drop(&b);
+    }
+    jt_put("d/a.yaml", "instrument: spatial\nname: g\npreprocessing:\n  scale: [5, oops]\n");
+    jt_bench b = jt_start();
+    b.opt.instrument = instruments;
+    b.opt.n_instruments = 1;
+    b.path[0] = "d";
+    IS(jt_find(&b), FTH_E_CONFIG);
+    HAS(b.log->text, "preprocessing.scale");
+    jt_drop(&b);
+}
+
 /* General configs are expanded first; the list is still in the order of the files. */
 TEST(jobs_are_in_the_order_of_their_files)
 {
