@@ -42,6 +42,16 @@ static fth_status search(const br_view *v, const fth_source *mask, uint16_t *lin
     return FTH_OK;
 }
 
+/* The cell is not looked at, so there is one. */
+static br_scene one_cell(const br_scene *scene)
+{
+    br_scene one = *scene;
+    one.phis = one.mosaics = 1;
+    one.mosaic_given = 0;
+    one.precision = BR_F64;
+    return one;
+}
+
 fth_status br_chain_start(const br_scene *scene, const double *param, const double *source,
                           const fth_source *mask, fth_mem *mem, int64_t *start, fth_err *err)
 {
@@ -49,18 +59,16 @@ fth_status br_chain_start(const br_scene *scene, const double *param, const doub
     br_frame frame;
     br_place(scene, param, &frame);
     if (!br_has(scene, BR_QUIRK_PHI_CARRYOVER) || frame.phi0.v != 0) return FTH_OK;
-    br_scene one = *scene; /* the cell is not looked at */
-    one.phis = one.mosaics = 1;
-    one.mosaic_given = 0;
-    double work[20];
+    const br_scene one = one_cell(scene);
+    const uint64_t bytes = br_view_bytes(&one);
+    void *work = NULL;
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, bytes + sizeof(uint16_t) * (uint64_t)scene->fast,
+                         "start of the chain", &work, err));
     br_view v;
     br_view_make(&v, &one, &(br_arrays){.param = param, .source = source}, work);
     v.scene = scene;
-    void *line = NULL;
-    if (scene->masked)
-        FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, sizeof(uint16_t) * (uint64_t)scene->fast,
-                             "row of the mask", &line, err));
+    uint16_t *line = scene->masked ? (uint16_t *)(void *)((char *)work + bytes) : NULL;
     const fth_status s = search(&v, mask, line, start, err);
-    fth_mem_release(mem, line, NULL);
+    fth_mem_release(mem, work, NULL);
     return s;
 }

@@ -13,13 +13,6 @@ static double dot(const double *a, const double *b)
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-static void cross(const double *a, const double *b, double *c)
-{
-    c[0] = a[1] * b[2] - a[2] * b[1];
-    c[1] = a[2] * b[0] - a[0] * b[2];
-    c[2] = a[0] * b[1] - a[1] * b[0];
-}
-
 double br_unit(const double *v, double *unit)
 {
     const double r = sqrt(dot(v, v));
@@ -56,9 +49,8 @@ void br_position(const br_view *v, const br_row *r, int64_t i, const int64_t sub
 
 bool br_scatter(const br_view *v, int64_t source, const double *d, double *q, double *stol)
 {
-    const double *src = v->source + source * BR_SRC_COLUMNS;
-    const double lambda = src[BR_SRC_FIXED] + src[BR_SRC_PART] * v->lambda;
-    for (int k = 0; k < 3; k++) q[k] = (d[k] + src[k]) / lambda; /* incident = -direction to it */
+    const br_beam *beam = &v->beams[source]; /* incident = -direction to it */
+    for (int k = 0; k < 3; k++) q[k] = (d[k] + beam->to[k]) / beam->lambda;
     *stol = 0.5 * sqrt(dot(q, q));
     return !(v->scene->dmin > 0 && *stol > 0 && v->scene->dmin > 0.5 / *stol);
 }
@@ -71,18 +63,9 @@ double br_capture(const br_view *v, int64_t layer, const double *d)
 
 double br_polarisation(const br_view *v, int64_t source, const double *d)
 {
-    const double *src = v->source + source * BR_SRC_COLUMNS;
-    const double in[3] = {-src[0], -src[1], -src[2]};
-    const double c2 = dot(in, d), kahn = v->scene->kahn;
-    double psi = 0;
-    if (kahn != 0) {
-        double b[3], e[3];
-        cross(v->scene->polar, in, b);
-        br_unit(b, b);
-        cross(in, b, e);
-        br_unit(e, e);
-        psi = -atan2(dot(d, b), dot(d, e));
-    }
+    const br_beam *beam = &v->beams[source];
+    const double c2 = -dot(beam->to, d), kahn = v->scene->kahn;
+    const double psi = kahn != 0 ? -atan2(dot(d, beam->across), dot(d, beam->along)) : 0;
     return 0.5 * (1.0 + c2 * c2 - kahn * cos(2 * psi) * (1.0 - c2 * c2));
 }
 
@@ -220,7 +203,7 @@ static void sample(pixel *x, const double *cell, int64_t n)
     double delta[3];
     indices(x, cell, delta);
     p->F_latt = br_lattice(x->v, delta);
-    if (p->F_latt == 0 && s->water == 0) return;
+    if (br_dead(s, p->F_latt)) return;
     structure(x, n);
     double term = p->F_cell * p->F_cell * p->F_latt * p->F_latt * x->weight;
     const bool running = br_has(s, BR_QUIRK_RUNNING_SUM);
@@ -240,10 +223,7 @@ static void one_source(pixel *x, int64_t source)
     br_pixel *p = x->p;
     if (!br_scatter(v, source, x->d, x->q, &p->stol)) return;
     if (p->polar == 0 || s->oversample_polar) p->polar = br_polarisation(v, source, x->d);
-    x->weight = br_has(s, BR_QUIRK_EQUAL_WEIGHTS)
-                    ? 1
-                    : (double)s->sources * v->source[source * BR_SRC_COLUMNS + BR_SRC_WEIGHT] /
-                          s->weight_sum;
+    x->weight = v->beams[source].weight;
     for (int64_t phi = 0; phi < s->phis; phi++) {
         const int64_t turned = phi == 0 && x->group == v->chain ? s->phis : phi;
         const double *cell = v->cells + turned * s->mosaics * 9;
@@ -330,7 +310,7 @@ static int64_t first_outside(pixel *x)
             double delta[3];
             indices(x, cell, delta);
             if (in_range(s, x->p->hkl)) continue;
-            if (br_lattice(x->v, delta) != 0 || s->water != 0) return n;
+            if (!br_dead(s, br_lattice(x->v, delta))) return n;
         }
     }
     return -1;

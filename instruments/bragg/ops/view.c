@@ -3,10 +3,18 @@
 
 #include <string.h>
 
+static int64_t cells_of(const br_scene *s)
+{
+    return (s->phis + 1) * s->mosaics * 9;
+}
+
+/* Turned cells, angles, beams, and the cells again as floats. */
 uint64_t br_view_bytes(const br_scene *s)
 {
-    const uint64_t cells = (uint64_t)(s->phis + 1) * (uint64_t)s->mosaics * 9;
-    return (cells + (uint64_t)s->phis) * sizeof(double);
+    const uint64_t cells = (uint64_t)cells_of(s);
+    const uint64_t single = s->precision == BR_F32 ? (cells + 1) / 2 : 0;
+    return (cells + (uint64_t)s->phis + single) * sizeof(double) +
+           (uint64_t)s->sources * sizeof(br_beam);
 }
 
 static void turn_cell(const br_view *v, const double abc[3][3], double angle, const double *turn,
@@ -36,12 +44,25 @@ static void values(const br_dual *from, double *to)
     for (int i = 0; i < 3; i++) to[i] = from[i].v;
 }
 
-/* The axis that moves a point on the beam along `to`. */
-static void arc_axis(const double *beam, const double *to, double *axis)
+static void unit_cross(const double *a, const double *b, double *out)
 {
-    const double c[3] = {beam[1] * to[2] - beam[2] * to[1], beam[2] * to[0] - beam[0] * to[2],
-                         beam[0] * to[1] - beam[1] * to[0]};
-    br_unit(c, axis);
+    const double c[3] = {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2],
+                         a[0] * b[1] - a[1] * b[0]};
+    br_unit(c, out);
+}
+
+static void make_beams(const br_scene *s, const double *source, double lambda, br_beam *beam)
+{
+    for (int64_t j = 0; j < s->sources; j++, source += BR_SRC_COLUMNS, beam++) {
+        const double in[3] = {-source[0], -source[1], -source[2]};
+        memcpy(beam->to, source, sizeof beam->to);
+        beam->lambda = source[BR_SRC_FIXED] + source[BR_SRC_PART] * lambda;
+        beam->weight = br_has(s, BR_QUIRK_EQUAL_WEIGHTS)
+                           ? 1
+                           : (double)s->sources * source[BR_SRC_WEIGHT] / s->weight_sum;
+        unit_cross(s->polar, in, beam->across);
+        unit_cross(in, beam->across, beam->along);
+    }
 }
 
 static void place(br_view *v, const br_frame *f)
@@ -60,8 +81,9 @@ static void place(br_view *v, const br_frame *f)
     v->scale = BR_THOMSON * f->fluence.v;
     v->water = 2.57 * 2.57 * BR_THOMSON * f->fluence.v * s->water * s->water * s->water * 1e6 *
                BR_AVOGADRO / 18.0;
-    arc_axis(s->beam, v->fdet, v->arc_f);
-    arc_axis(s->beam, v->sdet, v->arc_s);
+    /* the axes that move a point on the beam along fast and slow */
+    unit_cross(s->beam, v->fdet, v->arc_f);
+    unit_cross(s->beam, v->sdet, v->arc_s);
 }
 
 void br_view_make(br_view *v, const br_scene *scene, const br_arrays *a, double *work)
@@ -82,10 +104,17 @@ void br_view_make(br_view *v, const br_scene *scene, const br_arrays *a, double 
     if (scene->chain_start >= 0) v->chain = scene->chain_start / (scene->phis * scene->mosaics);
     double abc[3][3];
     for (int k = 0; k < 3; k++) values(frame.abc[k], abc[k]);
-    const int64_t row = scene->mosaics * 9;
-    double *angle = work + (scene->phis + 1) * row;
+    const int64_t row = scene->mosaics * 9, cells = cells_of(scene);
+    double *angle = work + cells;
+    br_beam *beams = (br_beam *)(void *)(angle + scene->phis);
+    make_beams(scene, a->source, frame.lambda.v, beams);
+    v->beams = beams;
     br_spindle_angles(scene, frame.phi0.v, angle);
     for (int64_t i = 0; i < scene->phis; i++)
         turn_cell(v, (const double(*)[3])abc, angle[i], a->turn, work + i * row);
     turn_cell(v, (const double(*)[3])abc, 0, a->turn, work + scene->phis * row);
+    if (scene->precision != BR_F32) return;
+    float *single = (float *)(void *)(beams + scene->sources);
+    for (int64_t i = 0; i < cells; i++) single[i] = (float)work[i];
+    v->cells_f32 = single;
 }

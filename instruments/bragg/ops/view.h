@@ -14,6 +14,14 @@
 
 #include "render.h"
 
+/* A source, ready for use. */
+typedef struct br_beam {
+    double to[3], lambda; /* direction to it; wavelength */
+    double weight;        /* of its samples: 1 where all count alike */
+    double across[3];     /* unit(polar x incident) */
+    double along[3];      /* unit(incident x across) */
+} br_beam;
+
 typedef struct br_view {
     const br_scene *scene;
     double pix0[3], fdet[3], sdet[3], odet[3], close, distance;
@@ -26,8 +34,10 @@ typedef struct br_view {
     const double *table;
     int64_t table_step[3]; /* elements, of h k l */
     int64_t latch;
-    const double *source; /* [source BR_SRC_COLUMNS] */
-    const double *cells;  /* [phi + 1, mosaic, 9]: a b c; row `phis` is at the angle 0 */
+    const double *source;   /* [source BR_SRC_COLUMNS] */
+    const br_beam *beams;   /* [source] */
+    const double *cells;    /* [phi + 1, mosaic, 9]: a b c; row `phis` is at the angle 0 */
+    const float *cells_f32; /* the same; NULL in f64 */
     int64_t chain; /* index of the group (pixel .. source) that takes row `phis` at phi = 0 */
     bool interpolate, latched;
 } br_view;
@@ -75,6 +85,12 @@ static inline bool br_inside(const br_scene *s, int64_t slow, int64_t fast)
 static inline bool br_rendered(const br_view *v, const br_row *r, int64_t i)
 {
     return br_inside(v->scene, r->slow, r->fast + i) && !(r->mask && !r->mask[i * r->mask_step]);
+}
+/* Whether a sample is skipped (11.8). A quotient of sines is never 0 in the reference: multiples of
+ * pi are rounded. */
+static inline bool br_dead(const br_scene *s, double F_latt)
+{
+    return F_latt == 0 && s->water == 0 && s->shape != BR_SQUARE;
 }
 /* Where subpixel (subf, subs) of a layer is (6.5). */
 void br_position(const br_view *v, const br_row *r, int64_t i, const int64_t sub[3], double *pos);
