@@ -313,7 +313,7 @@ void tb_render(const tb_case *c, tb_run *run)
     OKE(fth_context_destroy(ctx, &err), &err);
 }
 
-int64_t tb_plain(const tb_case *c, double *image, double *omega)
+int64_t tb_loops(const tb_case *c, const br_loops *loops, double *image, double *omega)
 {
     const br_scene *s = &c->s;
     double *work = array((int64_t)(br_view_bytes(s) / sizeof(double)), sizeof(double));
@@ -336,10 +336,10 @@ int64_t tb_plain(const tb_case *c, double *image, double *omega)
                           .value = image + y * s->fast,
                           .omega = omega + y * s->fast};
             if (pass == 0) {
-                const int64_t n = br_latch_plain(&v, &row);
+                const int64_t n = loops->latch(&v, &row);
                 if (n < v.latch) v.latch = n;
             } else {
-                br_render_plain(&v, &row);
+                loops->render(&v, &row);
                 outside += row.outside;
             }
         }

@@ -51,7 +51,7 @@ typedef struct tb_run {
 } tb_run;
 /* Plans and runs the operation. Fails the case on any error. */
 void tb_render(const tb_case *c, tb_run *run);
-/* The plain loop, without the engine: f64 [slow fast]. Returns samples out of range. */
-int64_t tb_plain(const tb_case *c, double *image, double *omega);
+/* These loops, without the engine: f64 [slow fast]. Returns samples out of range. */
+int64_t tb_loops(const tb_case *c, const br_loops *loops, double *image, double *omega);
 
 #endif

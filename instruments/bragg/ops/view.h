@@ -108,6 +108,23 @@ br_latch_fn br_latch_plain;
 /* The plain loop that tells `watch` about every pixel it renders. */
 void br_render_watched(const br_view *v, br_row *row, br_watch *watch);
 
+/* The loops of one precision on one instruction set. */
+typedef struct br_loops {
+    br_row_fn *render;
+    br_latch_fn *latch;
+} br_loops;
+#define BR_LOOPS_OF(isa) extern const br_loops br_loops_f64_##isa, br_loops_f32_##isa;
+BR_LOOPS_OF(base)
+#ifdef FTH_HAVE_ISA_V3
+BR_LOOPS_OF(v3)
+#endif
+#ifdef FTH_HAVE_ISA_V4
+BR_LOOPS_OF(v4)
+#endif
+
+/* Those of instruction set 1 (base), 3 or 4; NULL: this build or this processor has not got it. */
+const br_loops *br_loops_at(int level, br_precision precision);
+
 /* Loops of this processor for the scene; the plain one where no other serves it. */
 br_row_fn *br_render_loop(const br_view *v);
 br_latch_fn *br_latch_loop(const br_view *v);

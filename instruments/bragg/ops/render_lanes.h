@@ -1,0 +1,637 @@
+/* render_lanes.h - the loops of a render for a vector of pixels along fast.
+ *
+ * Lanes are pixels; layers, subpixels, sources, spindle steps and domains are loops around them, so
+ * that a turned cell is three broadcast rows and no lane waits for another. A row that does not end
+ * with the vector is rendered past its end and cut. Included by one file per precision; compiled
+ * once per instruction set.
+ *
+ * Everything up to h k l is computed with the operations of the plain loop, in its order.
+ */
+#include "lanes.h"
+#include "view.h"
+
+typedef enum lookup { NO_TABLE, NEAREST, TRICUBIC } lookup;
+
+#if BR_SINGLE
+#define CELLS(v) ((v)->cells_f32)
+#else
+#define CELLS(v) ((v)->cells)
+#endif
+
+/* A vector of pixels on its way through the loops. */
+typedef struct pixels {
+    const br_view *v;
+    br_row *row;
+    int64_t i;         /* of the first lane in the row */
+    uint32_t rendered; /* bits of lanes */
+    vr d[3], q[3];     /* direction, scattering vector */
+    vr polar, omega, capture;
+    vm live;      /* lanes that the source in hand is not cut in */
+    va sum, part; /* of all samples; of the source in hand, before factors */
+    va omega_sum, capture_sum;
+    uint32_t all_cubic;   /* lanes before the latch */
+    int latch_lane;       /* lane of the latch; -1: none */
+    int64_t latch_sample; /* in its pixel */
+    int chain_lane;       /* lane in which the chain begins; -1: none */
+    int64_t chain_group;
+    real star[3][3];
+} pixels;
+
+LANE vr dot(const vr *a, const vr *b)
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+LANE vr dot_with(const vr *a, const double *b)
+{
+    return (real)b[0] * a[0] + (real)b[1] * a[1] + (real)b[2] * a[2];
+}
+
+/* ---- subpixels ---- */
+
+static void bent_position(const pixels *x, const int64_t sub[3], vr *p)
+{
+    real at[3][LANES];
+    for (int i = 0; i < LANES; i++) {
+        double pos[3];
+        br_position(x->v, x->row, x->i + i, sub, pos);
+        for (int k = 0; k < 3; k++) at[k][i] = (real)pos[k];
+    }
+    for (int k = 0; k < 3; k++) p[k] = v_load(at[k]);
+}
+
+LANE vr position(const pixels *x, const int64_t sub[3], vr *p)
+{
+    const br_view *v = x->v;
+    const br_scene *s = v->scene;
+    const real edge = (real)(s->pixel / (double)s->oversample), half = (real)(edge / 2);
+    real first[LANES];
+    for (int i = 0; i < LANES; i++)
+        first[i] = (real)((x->row->fast + x->i + i) * s->oversample + sub[2]);
+    const vr fd = edge * v_load(first) + half;
+    const real sd = edge * (real)(x->row->slow * s->oversample + sub[1]) + half;
+    const real od = (real)sub[0] * (real)s->layer_step;
+    for (int k = 0; k < 3; k++)
+        p[k] = fd * (real)v->fdet[k] + sd * (real)v->sdet[k] + od * (real)v->odet[k] +
+               (real)v->pix0[k];
+    if (s->curved) bent_position(x, sub, p);
+    const vr r = v_sqrt(dot(p, p));
+    const vm zero = v_eq(r, v_set(0));
+    for (int k = 0; k < 3; k++) p[k] = v_pick(zero, v_set(0), p[k] / r);
+    return r;
+}
+
+static void solid_angle(pixels *x, vr r)
+{
+    const br_scene *s = x->v->scene;
+    const vr near = v_set((real)x->v->close);
+    const vr now =
+        s->point_pixel ? 1 / r / r : v_set((real)(s->pixel * s->pixel)) / r / r * near / r;
+    x->omega = s->oversample_omega ? now : v_pick(v_eq(x->omega, v_set(0)), now, x->omega);
+}
+
+static void absorption(pixels *x, int64_t layer)
+{
+    const br_scene *s = x->v->scene;
+    const vm need = v_eq(x->capture, v_set(0));
+    if (!s->oversample_thick && m_bits(need) == 0) return;
+    const vr path = (real)(s->layer_step * s->mu) / dot_with(x->d, x->v->odet);
+    const vr now = v_exp(-(real)layer * path) - v_exp(-(real)(layer + 1) * path);
+    x->capture = s->oversample_thick ? now : v_pick(need, now, x->capture);
+}
+
+/* cos(2 psi) without the angle. */
+static void polarisation(pixels *x, const br_beam *beam)
+{
+    const br_scene *s = x->v->scene;
+    const vm need = s->oversample_polar ? x->live : m_and(x->live, v_eq(x->polar, v_set(0)));
+    if (m_bits(need) == 0) return;
+    const vr c = dot_with(x->d, beam->to), c2 = c * c;
+    vr now = 1 + c2;
+    if (s->kahn != 0) {
+        const vr b = dot_with(x->d, beam->across), e = dot_with(x->d, beam->along);
+        const vr bb = b * b, ee = e * e;
+        const vr twice = v_pick(v_eq(bb + ee, v_set(0)), v_set(1), (ee - bb) / (ee + bb));
+        now = now - (real)s->kahn * twice * (1 - c2);
+    }
+    x->polar = v_pick(need, R(0.5) * now, x->polar);
+}
+
+LANE void scatter(pixels *x, const br_beam *beam)
+{
+    const double dmin = x->v->scene->dmin;
+    for (int k = 0; k < 3; k++) x->q[k] = (x->d[k] + (real)beam->to[k]) / (real)beam->lambda;
+    x->live = m_of(x->rendered);
+    if (dmin > 0) {
+        const vr stol = R(0.5) * v_sqrt(dot(x->q, x->q));
+        const vm cut = m_and(v_lt(v_set(0), stol), v_lt(R(0.5) / stol, v_set((real)dmin)));
+        x->live = m_and(x->live, m_not(cut));
+    }
+}
+
+/* ---- the lattice ---- */
+
+/* Products over the axes of sin(pi N delta) and sin(pi delta). A number too small to matter keeps
+ * their quotient at N where delta is 0. */
+LANE void gratings(const pixels *x, const vr *delta, vr *above, vr *below)
+{
+    const double *n = x->v->scene->cells;
+    const real speck = BR_SINGLE ? (real)0x1p-40 : (real)0x1p-300;
+    *above = *below = v_set(1);
+    for (int k = 0; k < 3; k++) {
+        if (!(n[k] > 1)) continue;
+        const vr N = v_set((real)n[k]), t = delta[k] + speck;
+        const vr r = v_fma(N, t, -v_rint(N * t));
+        *above = *above * (r * v_sin_pi_over(r * r));
+        *below = *below * (t * v_sin_pi_over(t * t));
+    }
+}
+
+/* Terms cancel near 0, and which rounding errors are left is for the plain formula to say. */
+static vr sinc3(vr x, vr turns)
+{
+    const vr t = turns - v_rint(turns), z = t * t;
+    const vr s = t * v_sin_pi_over(z), c = v_cos_pi(z);
+    vr r = 3 * (s / x - c) / (x * x);
+    const uint32_t small = m_bits(v_lt(x, v_set(R(0.05))));
+    if (small == 0) return r;
+    real in[LANES], out[LANES];
+    v_store(in, x);
+    v_store(out, r);
+    for (int i = 0; i < LANES; i++) {
+        const double a = (double)in[i];
+        if (small >> i & 1) out[i] = (real)(a == 0 ? 1 : 3 * (sin(a) / a - cos(a)) / (a * a));
+    }
+    return v_load(out);
+}
+
+LANE vr ball(const pixels *x, const vr *delta)
+{
+    const br_scene *s = x->v->scene;
+    vr r2 = v_set(0);
+    for (int k = 0; k < 3; k++) {
+        const real n = (real)s->cells[k];
+        r2 = r2 + delta[k] * delta[k] * n * n;
+    }
+    const vr turns = v_sqrt(r2 * (real)s->fudge);
+    return (real)(x->v->lattice_sum * 0.723601254558268) * sinc3((real)M_PI * turns, turns);
+}
+
+LANE vr square_radius(const pixels *x, const vr *delta)
+{
+    vr at[3];
+    for (int i = 0; i < 3; i++)
+        at[i] = delta[0] * x->star[0][i] + delta[1] * x->star[1][i] + delta[2] * x->star[2][i];
+    const real n = (real)x->v->lattice_sum;
+    return dot(at, at) * n * n;
+}
+
+LANE vr gauss(const pixels *x, const vr *delta)
+{
+    const vr a = square_radius(x, delta) / R(0.63) * (real)x->v->scene->fudge;
+    const vr none = v_set(BR_SINGLE ? R(103.9) : R(745.13321910194122)); /* exp is 0 */
+    return v_pick(v_lt(none, a), v_set(0), (real)x->v->lattice_sum * v_exp(-a));
+}
+
+LANE vr tophat(const pixels *x, const vr *delta)
+{
+    const vr a = square_radius(x, delta) * (real)x->v->scene->fudge;
+    return v_pick(v_lt(a, v_set(R(0.3969))), v_set((real)x->v->lattice_sum), v_set(0));
+}
+
+/* ---- structure factors ---- */
+
+LANE vm inside_table(const pixels *x, const vr *hkl)
+{
+    const br_scene *s = x->v->scene;
+    const int64_t lo[3] = {s->h_min, s->k_min, s->l_min}, hi[3] = {s->h_max, s->k_max, s->l_max};
+    vm in = m_of(m_all());
+    for (int k = 0; k < 3; k++) {
+        const vr from = v_set((real)lo[k]), n = v_set((real)(hi[k] - lo[k] + 1));
+        in = m_and(in, m_and(v_le(hkl[k] - from + 3, n), v_le(from, hkl[k] - 2)));
+    }
+    return in;
+}
+
+/* Places in the table of lanes `in`; of others the first. A float has too few digits for them. */
+static inline void entries(const pixels *x, vm in, const vr *whole, int64_t shift, int32_t *at)
+{
+    const br_scene *s = x->v->scene;
+    const int64_t lo[3] = {s->h_min + shift, s->k_min + shift, s->l_min + shift};
+    const int64_t *step = x->v->table_step;
+    real index[3][LANES];
+#if BR_SINGLE
+    for (int k = 0; k < 3; k++) v_store(index[k], v_pick(in, whole[k] - (real)lo[k], v_set(0)));
+    for (int i = 0; i < LANES; i++)
+        at[i] = (int32_t)index[0][i] * (int32_t)step[0] + (int32_t)index[1][i] * (int32_t)step[1] +
+                (int32_t)index[2][i];
+#else
+    const vr place = (whole[0] - (real)lo[0]) * (real)step[0] +
+                     (whole[1] - (real)lo[1]) * (real)step[1] + (whole[2] - (real)lo[2]);
+    v_store(index[0], v_pick(in, place, v_set(0)));
+    for (int i = 0; i < LANES; i++) at[i] = (int32_t)index[0][i];
+#endif
+}
+
+LANE vr nearest(const pixels *x, const vr *hkl0)
+{
+    const br_scene *s = x->v->scene;
+    const int64_t lo[3] = {s->h_min, s->k_min, s->l_min}, hi[3] = {s->h_max, s->k_max, s->l_max};
+    vm in = m_of(m_all());
+    for (int k = 0; k < 3; k++)
+        in = m_and(in, m_and(v_le(v_set((real)lo[k]), hkl0[k]), v_le(hkl0[k], v_set((real)hi[k]))));
+    const vr other = v_set((real)s->default_F);
+#if !BR_SINGLE && FTH_ISA_LEVEL >= 3
+    const vr at = (hkl0[0] - (real)lo[0]) * (real)x->v->table_step[0] +
+                  (hkl0[1] - (real)lo[1]) * (real)x->v->table_step[1] + (hkl0[2] - (real)lo[2]);
+#if FTH_ISA_LEVEL >= 4
+    return _mm512_mask_i32gather_pd(other, in, _mm512_cvttpd_epi32(at), x->v->table, 8);
+#else
+    return _mm256_mask_i32gather_pd(other, x->v->table, _mm256_cvttpd_epi32(at), (vr)in, 8);
+#endif
+#else
+    int32_t at[LANES];
+    real found[LANES];
+    entries(x, in, hkl0, 0, at);
+    for (int i = 0; i < LANES; i++) found[i] = (real)x->v->table[at[i]];
+    return v_pick(in, v_load(found), other);
+#endif
+}
+
+LANE void weights(vr t, vr *w)
+{
+    const vr left = t + 1, right = t - 1, far = t - 2, sixth = v_set(R(1.0) / 6);
+    w[0] = t * right * far * -sixth;
+    w[1] = left * right * far * R(0.5);
+    w[2] = left * t * far * R(-0.5);
+    w[3] = left * t * right * sixth;
+}
+
+/* The four entries along l at once; lane by lane, because no two read the same block. */
+typedef double four __attribute__((vector_size(32)));
+LANE void four_fma(double a, const four *b, four *sum)
+{
+#if FTH_ISA_LEVEL >= 3
+    *sum = _mm256_fmadd_pd(_mm256_set1_pd(a), *b, *sum);
+#else
+    *sum = a * *b + *sum;
+#endif
+}
+
+static inline vr tricubic(const pixels *x, vm use, const vr *hkl)
+{
+    real w[3][4][LANES], found[LANES];
+    int32_t at[LANES];
+    vr whole[3];
+    for (int k = 0; k < 3; k++) {
+        vr now[4];
+        whole[k] = v_floor(hkl[k]);
+        weights(hkl[k] - whole[k], now);
+        for (int i = 0; i < 4; i++) v_store(w[k][i], now[i]);
+    }
+    entries(x, use, whole, 1, at);
+    const int64_t *step = x->v->table_step;
+    const uint32_t bits = m_bits(use);
+    for (int i = 0; i < LANES; i++) {
+        four sum = {0};
+        found[i] = 0;
+        if (!(bits >> i & 1)) continue;
+        for (int h = 0; h < 4; h++) {
+            four plane = {0};
+            for (int k = 0; k < 4; k++) {
+                four line;
+                memcpy(&line, x->v->table + at[i] + h * step[0] + k * step[1], sizeof line);
+                four_fma((double)w[1][k][i], &line, &plane);
+            }
+            four_fma((double)w[0][h][i], &plane, &sum);
+        }
+        found[i] = (real)(((double)w[2][0][i] * sum[0] + (double)w[2][1][i] * sum[1]) +
+                          ((double)w[2][2][i] * sum[2] + (double)w[2][3][i] * sum[3]));
+    }
+    return v_load(found);
+}
+
+/* Lanes in which sample n of the pixel may be interpolated. */
+LANE uint32_t may_cubic(const pixels *x, int64_t n)
+{
+    uint32_t may = x->all_cubic;
+    if (x->latch_lane >= 0 && n < x->latch_sample) may |= 1u << x->latch_lane;
+    return may;
+}
+
+static inline vr interpolated(pixels *x, const vr *hkl, const vr *hkl0, uint32_t live, int64_t n)
+{
+    const vm in = inside_table(x, hkl);
+    const uint32_t may = may_cubic(x, n), out = ~m_bits(in) & live;
+    if (!x->v->latched)
+        x->row->outside += __builtin_popcount(out);
+    else if (x->latch_lane >= 0 && n == x->latch_sample)
+        x->row->outside += out >> x->latch_lane & 1;
+    const vm use = m_and(in, m_of(may));
+    const uint32_t all = m_bits(use);
+    if (all == 0) return nearest(x, hkl0);
+    const vr cubic = tricubic(x, use, hkl);
+    return all == m_all() ? cubic : v_pick(use, cubic, nearest(x, hkl0));
+}
+
+/* ---- samples ---- */
+
+LANE void indices(const pixels *x, const real *cell, vr *hkl, vr *hkl0, vr *delta)
+{
+    for (int k = 0; k < 3; k++) {
+        const real *a = cell + 3 * k;
+        hkl[k] = a[0] * x->q[0] + a[1] * x->q[1] + a[2] * x->q[2];
+        hkl0[k] = v_ceil(hkl[k] - R(0.5));
+        delta[k] = hkl[k] - hkl0[k];
+    }
+}
+
+LANE vr lattice(const pixels *x, const vr *delta, br_shape shape)
+{
+    return shape == BR_ROUND   ? ball(x, delta)
+           : shape == BR_GAUSS ? gauss(x, delta)
+                               : tophat(x, delta);
+}
+
+/* The sum so far is multiplied as well (running-sum). */
+LANE void run_on(pixels *x, vr term, uint32_t live)
+{
+    const br_scene *s = x->v->scene;
+    va now = x->sum + v_wide(term);
+    if (s->oversample_thick) now *= v_wide(x->capture);
+    if (s->oversample_polar) now *= v_wide(x->polar);
+    if (s->oversample_omega) now *= v_wide(x->omega);
+    for (int i = 0; i < LANES; i++)
+        if (live >> i & 1) x->sum[i] = now[i];
+}
+
+/* One row of turned cells: samples n, n + 1 .. of the pixel, in the lanes `live`. */
+LANE void domains(pixels *x, const real *cell, uint32_t live, int64_t n, br_shape shape, lookup how,
+                  bool running, vr factor)
+{
+    const br_scene *s = x->v->scene;
+    va part = x->part;
+    for (int64_t m = 0; m < s->mosaics; m++, cell += 9) {
+        vr hkl[3], hkl0[3], delta[3], F = v_set((real)s->default_F), f;
+        uint32_t now = live;
+        indices(x, cell, hkl, hkl0, delta);
+        if (shape != BR_SQUARE) {
+            f = lattice(x, delta, shape);
+            if (s->water == 0) now &= ~m_bits(v_eq(f, v_set(0)));
+        }
+        if (how == NEAREST) F = nearest(x, hkl0);
+        if (how == TRICUBIC) F = interpolated(x, hkl, hkl0, now, n + m);
+        if (shape == BR_SQUARE) {
+            vr below;
+            gratings(x, delta, &f, &below);
+            f = F * f / below;
+        } else {
+            f = F * f;
+        }
+        if (running)
+            run_on(x, f * f * factor, now);
+        else
+            part += v_wide(f * f);
+    }
+    x->part = part;
+}
+
+/* All spindle steps of a source. The lane in which the chain begins has a cell of its own there. */
+LANE void steps(pixels *x, int64_t group, br_shape shape, lookup how, bool running, vr factor)
+{
+    const br_scene *s = x->v->scene;
+    const uint32_t live = m_bits(x->live);
+    const bool begins = x->chain_lane >= 0 && group == x->chain_group;
+    for (int64_t phi = 0; phi < s->phis; phi++) {
+        const int64_t n = (group * s->phis + phi) * s->mosaics;
+        uint32_t rest = live;
+        if (phi == 0 && begins) {
+            const uint32_t one = live & 1u << x->chain_lane;
+            const va before = x->part;
+            domains(x, CELLS(x->v) + s->phis * s->mosaics * 9, one, n, shape, how, running, factor);
+            const double begun = x->part[x->chain_lane];
+            x->part = before;
+            rest &= ~one;
+            domains(x, CELLS(x->v), rest, n, shape, how, running, factor);
+            x->part[x->chain_lane] = begun;
+            continue;
+        }
+        domains(x, CELLS(x->v) + phi * s->mosaics * 9, rest, n, shape, how, running, factor);
+    }
+}
+
+#define STEPS(name, shape, how)                                                                    \
+    static void name(pixels *x, int64_t group)                                                     \
+    {                                                                                              \
+        steps(x, group, shape, how, false, v_set(1));                                              \
+    }
+STEPS(square_none, BR_SQUARE, NO_TABLE)
+STEPS(square_nearest, BR_SQUARE, NEAREST)
+STEPS(square_cubic, BR_SQUARE, TRICUBIC)
+STEPS(round_none, BR_ROUND, NO_TABLE)
+STEPS(round_nearest, BR_ROUND, NEAREST)
+STEPS(round_cubic, BR_ROUND, TRICUBIC)
+STEPS(gauss_none, BR_GAUSS, NO_TABLE)
+STEPS(gauss_nearest, BR_GAUSS, NEAREST)
+STEPS(gauss_cubic, BR_GAUSS, TRICUBIC)
+STEPS(tophat_none, BR_TOPHAT, NO_TABLE)
+STEPS(tophat_nearest, BR_TOPHAT, NEAREST)
+STEPS(tophat_cubic, BR_TOPHAT, TRICUBIC)
+
+static void (*const steps_of[4][3])(pixels *, int64_t) = {
+    [BR_SQUARE] = {square_none, square_nearest, square_cubic},
+    [BR_ROUND] = {round_none, round_nearest, round_cubic},
+    [BR_GAUSS] = {gauss_none, gauss_nearest, gauss_cubic},
+    [BR_TOPHAT] = {tophat_none, tophat_nearest, tophat_cubic}};
+
+static void steps_running(pixels *x, int64_t group, lookup how, vr factor)
+{
+    switch ((br_shape)x->v->scene->shape) {
+    case BR_SQUARE: steps(x, group, BR_SQUARE, how, true, factor); break;
+    case BR_ROUND: steps(x, group, BR_ROUND, how, true, factor); break;
+    case BR_GAUSS: steps(x, group, BR_GAUSS, how, true, factor); break;
+    case BR_TOPHAT: steps(x, group, BR_TOPHAT, how, true, factor); break;
+    }
+}
+
+static void one_source(pixels *x, const br_beam *beam, int64_t group, lookup how)
+{
+    const br_scene *s = x->v->scene;
+    const bool running = br_has(s, BR_QUIRK_RUNNING_SUM) &&
+                         (s->oversample_thick || s->oversample_polar || s->oversample_omega);
+    scatter(x, beam);
+    if (m_bits(x->live) == 0) return;
+    polarisation(x, beam);
+    vr factor = v_set((real)beam->weight);
+    if (s->oversample_thick ? !running : !br_has(s, BR_QUIRK_LAST_LAYER)) factor *= x->capture;
+    if (running) {
+        steps_running(x, group, how, factor);
+        return;
+    }
+    if (s->oversample_polar) factor *= x->polar;
+    if (s->oversample_omega) factor *= x->omega;
+    x->part = (va){0};
+    steps_of[s->shape][how](x, group);
+    const uint32_t live = m_bits(x->live);
+    va part = x->part * v_wide(factor);
+    for (int i = 0; live != m_all() && i < LANES; i++)
+        if (!(live >> i & 1)) part[i] = 0;
+    x->sum += part;
+}
+
+static void layer(pixels *x, int64_t t, lookup how)
+{
+    const br_scene *s = x->v->scene;
+    const int64_t O = s->oversample;
+    x->capture = v_set(s->thickness == 0 ? 1 : 0);
+    for (int64_t at = 0; at < O * O; at++) {
+        const int64_t sub[3] = {t, at / O, at % O};
+        const vr r = position(x, sub, x->d);
+        solid_angle(x, r);
+        x->omega_sum += v_wide(x->omega);
+        absorption(x, t);
+        const int64_t group = (t * O * O + at) * s->sources;
+        for (int64_t j = 0; j < s->sources; j++) one_source(x, &x->v->beams[j], group + j, how);
+    }
+    x->capture_sum += v_wide(x->capture);
+}
+
+/* What is left to be multiplied, as in the plain loop. */
+static void finish(const pixels *x)
+{
+    const br_view *v = x->v;
+    const br_scene *s = v->scene;
+    const va polar = v_wide(x->polar), omega = v_wide(x->omega);
+    va value = v->scale * x->sum / s->steps;
+    if (!s->oversample_thick && br_has(s, BR_QUIRK_LAST_LAYER)) value *= v_wide(x->capture);
+    if (!s->oversample_polar) value *= polar;
+    if (!s->oversample_omega) value *= omega;
+    if (s->water != 0 && !br_has(s, BR_QUIRK_WATER_SCALE))
+        value += v->water * polar * omega * x->capture_sum;
+    for (int i = 0; i < LANES && x->i + i < x->row->n; i++) {
+        const bool on = x->rendered >> i & 1;
+        x->row->value[x->i + i] = on ? value[i] : 0;
+        x->row->omega[x->i + i] = on ? x->omega_sum[i] : 0;
+    }
+}
+
+/* Which of these pixels are rendered, and what is special in one of them. */
+static void begin(pixels *x)
+{
+    const br_view *v = x->v;
+    const br_scene *s = v->scene;
+    const int64_t first = x->row->slow * s->fast + x->row->fast + x->i;
+    const int64_t groups = s->layers * s->oversample * s->oversample * s->sources;
+    const int64_t samples = groups * s->phis * s->mosaics;
+    x->rendered = 0;
+    for (int i = 0; i < LANES && x->i + i < x->row->n; i++)
+        if (br_rendered(v, x->row, x->i + i)) x->rendered |= 1u << i;
+    x->chain_lane = x->latch_lane = -1;
+    if (v->chain >= 0 && v->chain / groups >= first && v->chain / groups < first + LANES) {
+        x->chain_lane = (int)(v->chain / groups - first);
+        x->chain_group = v->chain % groups;
+    }
+    x->all_cubic = v->interpolate ? m_all() : 0;
+    if (!v->interpolate || !v->latched) return;
+    const int64_t before = v->latch / samples - first; /* pixels before that of the latch */
+    if (before < LANES) x->all_cubic = before <= 0 ? 0 : (uint32_t)((1ull << before) - 1);
+    if (before < 0 || before >= LANES) return;
+    x->latch_lane = (int)before;
+    x->latch_sample = v->latch % samples;
+}
+
+static void render(const br_view *v, br_row *row)
+{
+    const br_scene *s = v->scene;
+    pixels x = {.v = v, .row = row};
+    for (int k = 0; k < 9; k++) x.star[k / 3][k % 3] = (real)v->star[k / 3][k % 3];
+    row->outside = 0;
+    const double start = s->water != 0 && br_has(s, BR_QUIRK_WATER_SCALE) ? v->water : 0;
+    for (x.i = 0; x.i < row->n; x.i += LANES) {
+        begin(&x);
+        x.polar = v_set(s->nopolar ? 1 : 0);
+        x.omega = v_set(0);
+        x.sum = start - (va){0};
+        x.omega_sum = x.capture_sum = (va){0};
+        const lookup how = x.all_cubic || x.latch_lane >= 0 ? TRICUBIC
+                           : s->hkls > 0                    ? NEAREST
+                                                            : NO_TABLE;
+        for (int64_t t = 0; x.rendered && t < s->layers; t++) layer(&x, t, how);
+        finish(&x);
+    }
+}
+
+/* ---- the first sample out of range ---- */
+
+static void latch_group(pixels *x, int64_t group, uint32_t *open, int64_t *first)
+{
+    const br_scene *s = x->v->scene;
+    const bool begins = x->chain_lane >= 0 && group == x->chain_group;
+    for (int64_t phi = 0, n = group * s->phis * s->mosaics; phi < s->phis; phi++)
+        for (int64_t m = 0; m < s->mosaics; m++, n++)
+            for (int row = 0; row < (phi == 0 && begins ? 2 : 1); row++) {
+                const uint32_t one = begins && phi == 0 ? 1u << x->chain_lane : 0;
+                const uint32_t lanes = *open & m_bits(x->live) & (row ? one : ~one);
+                const real *cell = CELLS(x->v) + ((row ? s->phis : phi) * s->mosaics + m) * 9;
+                vr hkl[3], hkl0[3], delta[3];
+                indices(x, cell, hkl, hkl0, delta);
+                uint32_t out = lanes & ~m_bits(inside_table(x, hkl));
+                if (out == 0) continue;
+                if (s->shape != BR_SQUARE && s->water == 0)
+                    out &= ~m_bits(v_eq(lattice(x, delta, (br_shape)s->shape), v_set(0)));
+                for (int i = 0; i < LANES; i++)
+                    if (out >> i & 1) first[i] = n;
+                *open &= ~out;
+            }
+}
+
+/* No index can leave the table: |h| <= |a| |q| and |q| <= 2 / lambda. */
+static bool always_inside(const br_view *v)
+{
+    const br_scene *s = v->scene;
+    const int64_t lo[3] = {s->h_min, s->k_min, s->l_min}, hi[3] = {s->h_max, s->k_max, s->l_max};
+    double q = 0;
+    for (int64_t j = 0; j < s->sources; j++) {
+        const double most = 2.0001 / v->beams[j].lambda;
+        if (!(most > 0)) return false;
+        if (most > q) q = most;
+    }
+    bool inside = true;
+    for (int k = 0; k < 3; k++) {
+        const double *a = v->cells + 3 * k;
+        const double h = q * sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]);
+        inside = inside && h <= (double)(hi[k] - 2) && -h >= (double)(lo[k] + 2);
+    }
+    return inside;
+}
+
+static int64_t latch(const br_view *v, const br_row *row)
+{
+    const br_scene *s = v->scene;
+    const int64_t O = s->oversample, groups = s->layers * O * O * s->sources;
+    br_row copy = *row;
+    pixels x = {.v = v, .row = &copy};
+    for (int k = 0; k < 9; k++) x.star[k / 3][k % 3] = (real)v->star[k / 3][k % 3];
+    if (always_inside(v)) return INT64_MAX;
+    for (x.i = 0; x.i < row->n; x.i += LANES) {
+        int64_t first[LANES];
+        begin(&x);
+        uint32_t open = x.rendered;
+        for (int64_t at = 0; open && at < groups; at++) {
+            const int64_t sub[3] = {at / (O * O * s->sources), at / (O * s->sources) % O,
+                                    at / s->sources % O};
+            if (at % s->sources == 0) position(&x, sub, x.d);
+            scatter(&x, &v->beams[at % s->sources]);
+            latch_group(&x, at, &open, first);
+        }
+        const uint32_t hit = x.rendered & ~open;
+        if (hit == 0) continue;
+        const int lane = __builtin_ctz(hit);
+        const int64_t pixel = row->slow * s->fast + row->fast + x.i + lane;
+        return pixel * groups * s->phis * s->mosaics + first[lane];
+    }
+    return INT64_MAX;
+}
+
+#define GLUE3(a, b, c) a##b##_##c
+#define GLUE(a, b, c) GLUE3(a, b, c)
+const br_loops GLUE(br_loops_, PRECISION, FTH_ISA) = {render, latch};
