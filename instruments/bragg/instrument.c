@@ -1,16 +1,6 @@
 /* instrument.c - the instrument in one struct: this is what the program sees. */
 #include "flags.h"
-
-static const fth_config_key keys[] = {
-    FTH_INSTRUMENT_KEYS("1", "outputs/bragg"),
-};
-
-static const fth_schema schema = {
-    .name = "bragg",
-    .brief = "Diffraction images of small crystals.",
-    .key = keys,
-    .n_keys = sizeof keys / sizeof keys[0],
-};
+#include "jobs.h"
 
 /* The settings are read, and nothing else yet. */
 static fth_status direct_run(const fth_direct_call *call, fth_err *err)
@@ -42,6 +32,9 @@ static const fth_direct direct = {
 const fth_instrument fth_instrument_bragg = {
     .name = "bragg",
     .brief = "simulate diffraction images of small crystals",
-    .schema = &schema,
+    .schema = &br_schema,
     .direct = &direct,
+    .general = br_is_general,
+    .expand = br_expand,
+    .model = br_model_name,
 };

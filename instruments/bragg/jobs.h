@@ -1,0 +1,113 @@
+/* jobs.h - the job side of the instrument: config, frames, their container, the stages. */
+#ifndef BRAGG_JOBS_H
+#define BRAGG_JOBS_H
+
+#include "series.h"
+
+extern const fth_schema br_schema;
+fth_status br_model_name(const fth_config *cfg, char *name, size_t bytes, fth_err *err);
+/* Lists where a number is expected: one job for each combination. */
+bool br_is_general(const fth_config *cfg);
+bool br_expand(const fth_config *cfg, int64_t i, fth_variant_made *out);
+
+/* ---- names of files, in the folder of the job ---- */
+
+#define BR_CONTAINER "frames.h5"
+#define BR_PARTS "frames" /* folder of the frames that are done, until all are */
+/* "DIR/NAME"; FTH_E_FILE_OPEN when it is too long. */
+fth_status br_join(char path[BR_PATH], const char *dir, const char *name, fth_err *err);
+/* Frame i while the job runs; with `done` false, while it is being made. */
+fth_status br_part_path(char path[BR_PATH], const char *dir, int64_t i, bool done, fth_err *err);
+/* Files of each frame that a job may leave. */
+typedef enum br_frame_file { BR_FLOAT, BR_INT, BR_NOISE, BR_PGM, BR_FRAME_FILES } br_frame_file;
+fth_status br_frame_path(char path[BR_PATH], const char *dir, br_frame_file kind, int64_t i,
+                         fth_err *err);
+
+/* ---- a job: the config resolved ---- */
+
+typedef struct br_input_file {
+    const char *key, *path; /* of the config */
+    uint64_t hash;          /* xxh64 of its bytes */
+} br_input_file;
+enum { BR_INPUT_FILES = 6 };
+/* Files outside that a config names, as keys and paths; returns how many. */
+int br_job_inputs(const fth_config *cfg, br_input_file input[BR_INPUT_FILES]);
+int64_t br_frame_count(const fth_config *cfg);
+/* The flags that a checked config stands for. */
+struct br_flags;
+fth_status br_job_flags(struct br_flags *flags, const fth_config *cfg, fth_err *err);
+
+/* What is known of a frame once it is there. */
+typedef struct br_fact {
+    uint64_t tie;   /* hash of all that the frame is made from */
+    uint64_t check; /* of its pixels in the container, see br_check_add */
+    double photons, largest;
+    bool old; /* it is in the container of an earlier run */
+} br_fact;
+
+typedef struct br_job {
+    const fth_stage_call *call;
+    br_experiment base; /* before any frame */
+    br_series series;
+    bool wanted[BR_FRAME_FILES];
+    br_input_file input[BR_INPUT_FILES];
+    int n_inputs;
+    uint64_t tie;  /* hash of what all frames have in common */
+    br_fact *fact; /* of each frame */
+} br_job;
+/* Resolve the config; nothing is hashed yet, and there are no facts. */
+fth_status br_job_open(br_job *job, const fth_stage_call *call, fth_err *err);
+/* Hash the inputs and make room for facts: before the first frame. */
+fth_status br_job_start(br_job *job, fth_err *err);
+void br_job_close(br_job *job);
+/* The experiment of frame i: a copy that shares the arrays of the job. */
+fth_status br_job_frame(const br_job *job, int64_t i, br_experiment *out, fth_err *err);
+/* The same for those who only look where everything lies. */
+void br_job_place(const br_job *job, int64_t i, br_experiment *out);
+/* Hash of all that frame is made from. */
+uint64_t br_job_tie(const br_job *job, const br_experiment *frame);
+
+/* ---- one frame: frame.c ---- */
+
+/* Plan the passes of a frame and of its way into the container; with `show` print the plans. */
+fth_status br_frame_plan(const br_job *job, fth_stage_plan *out, FILE *show, fth_err *err);
+/* Render frame i as `e`, write the files that are wanted of it, and leave its part. */
+fth_status br_frame_make(const br_job *job, const br_experiment *e, int64_t i, br_fact *fact,
+                         fth_err *err);
+/* Whether the part of a frame is there and is made of the same; then its fact. */
+bool br_frame_found(const br_job *job, int64_t i, br_fact *fact);
+/* Put frame i into the container, from its part. */
+fth_status br_frame_store(const br_job *job, const br_experiment *e, int64_t i,
+                          const fth_sink *sink, fth_err *err);
+
+/* ---- the container (NXmx) ---- */
+
+typedef struct br_nxmx {
+    const br_job *job;
+    fth_h5_writer *w;
+    fth_sink data; /* [frame slow fast] */
+    int64_t frame; /* the one that is being written */
+    uint64_t check;
+} br_nxmx;
+/* Checksum of pixels that come in any order and in any pieces: a sum of one hash for each. */
+uint64_t br_check_add(uint64_t check, fth_dtype dtype, int64_t first, int64_t n, const void *v);
+fth_h5_dataset br_nxmx_layout(const br_job *job);
+fth_status br_nxmx_create(br_nxmx *x, const br_job *job, const char *path, fth_err *err);
+/* A sink for one frame; valid until the next is asked for. Its checksum is in x->check after. */
+fth_sink br_nxmx_frame(br_nxmx *x, int64_t frame);
+/* Everything beside the pixels, and put the file in place. Ends x either way. */
+fth_status br_nxmx_commit(br_nxmx *x, fth_err *err);
+void br_nxmx_abandon(br_nxmx *x);
+
+/* ---- stages ---- */
+
+#define BR_STAGE(name)                                                                             \
+    fth_status br_##name##_files(const fth_stage_call *call, fth_file_list *list, fth_err *err);   \
+    fth_status br_##name##_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show,       \
+                                fth_err *err);                                                     \
+    fth_status br_##name##_run(const fth_stage_call *call, fth_err *err);
+BR_STAGE(render)
+BR_STAGE(figures)
+#undef BR_STAGE
+
+#endif
