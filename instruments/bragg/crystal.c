@@ -160,6 +160,7 @@ void br_frame_cells(const br_frame *f, double *edge, double *angle, double *edge
             dot(v[(i + 1) % 3], v[(i + 2) % 3]) / (edge_star[(i + 1) % 3] * edge_star[(i + 2) % 3]);
     for (int i = 0; i < 9; i++) v[i / 3][i % 3] = f->abc[i / 3][i % 3].v * 1e10;
     br_cell_of((const double(*)[3])v, edge, angle);
+    for (int i = 0; f->volume < 0 && i < 3; i++) angle[i] = -angle[i]; /* a left-handed matrix */
     for (int i = 0; i < 3; i++) {
         const double s = edge[i] / f->volume / (edge_star[(i + 1) % 3] * edge_star[(i + 2) % 3]);
         const double c = cosine[i];

@@ -1,0 +1,78 @@
+/* experiment.c - an experiment as inputs of a graph.
+ *
+ * The parameters are read from the experiment at every run: who changes e->param between two runs
+ * of a plan gets another image from it.
+ */
+#include "experiment.h"
+
+#include <string.h>
+
+/* A rectangle of one axis of doubles in memory, read anew by every run. */
+static fth_status read_params(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                              fth_err *err)
+{
+    (void)err;
+    memcpy(dst, (const double *)self + lo[0], (size_t)n[0] * sizeof(double));
+    return FTH_OK;
+}
+
+/* In place of a table that is not there. */
+static fth_status read_zeros(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                             fth_err *err)
+{
+    (void)self;
+    (void)lo;
+    (void)err;
+    memset(dst, 0, (size_t)(n[0] * n[1] * n[2]) * sizeof(double));
+    return FTH_OK;
+}
+
+static fth_source params_source(const br_experiment *e)
+{
+    return (fth_source){.kind = "parameters",
+                        .self = (void *)(uintptr_t)e->param,
+                        .dtype = FTH_F64,
+                        .n_axes = 1,
+                        .size = {BR_PARAMS},
+                        .read = read_params};
+}
+
+static fth_source table_source(const br_experiment *e)
+{
+    if (e->table) return fth_tensor_source(e->table);
+    return (fth_source){
+        .kind = "no table", .dtype = FTH_F64, .n_axes = 3, .size = {1, 1, 1}, .read = read_zeros};
+}
+
+br_inputs br_experiment_inputs(fth_graph *g, const br_experiment *e)
+{
+    const fth_source table = table_source(e);
+    fth_axis(g, "slow", e->scene.slow);
+    fth_axis(g, "fast", e->scene.fast);
+    fth_axis(g, "h", table.size[0]);
+    fth_axis(g, "k", table.size[1]);
+    fth_axis(g, "l", table.size[2]);
+    fth_axis(g, "source", fth_tensor_size(e->source, 0));
+    fth_axis(g, "source_column", BR_SRC_COLUMNS);
+    fth_axis(g, "mosaic", fth_tensor_size(e->turn, 0));
+    fth_axis(g, "nine", 9);
+    fth_axis(g, "param", BR_PARAMS);
+    br_inputs in = {
+        .param = fth_input(g, "param", FTH_F64, "param", params_source(e)),
+        .table = fth_input(g, "table", FTH_F64, "h k l", table),
+        .source =
+            fth_input(g, "source", FTH_F64, "source source_column", fth_tensor_source(e->source)),
+        .turn = fth_input(g, "turn", FTH_F64, "mosaic nine", fth_tensor_source(e->turn)),
+    };
+    if (e->mask.kind) in.mask = fth_input(g, "mask", FTH_U16, "slow fast", e->mask);
+    return in;
+}
+
+void br_experiment_clear(br_experiment *e)
+{
+    fth_tensor_release(e->table);
+    fth_tensor_release(e->source);
+    fth_tensor_release(e->turn);
+    fth_source_close(&e->mask);
+    e->table = e->source = e->turn = NULL;
+}
