@@ -47,6 +47,10 @@ fth_status br_image_open(fth_source *out, fth_mem *mem, const char *path, const 
                          fth_err *err);
 
 /* ---- sources (9): f64 [source source_column] of ops/render.h ---- */
+/* Rows X Y Z weight wavelength as they stand in a file, with what is missing filled in: the console
+ * shows them. A missing wavelength stays NaN: that of the beam. */
+fth_status br_source_rows(br_columns *out, fth_mem *mem, const char *path, const double *beam,
+                          bool strict, fth_err *err);
 fth_status br_sources_read(fth_tensor **out, fth_mem *mem, const char *path, const double *beam,
                            bool strict, fth_err *err);
 typedef struct br_fan {

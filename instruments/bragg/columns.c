@@ -1,0 +1,89 @@
+/* columns.c - lines of numbers: sources, stol tables (17.1).
+ *
+ * Without `strict` every word is a number, 0 where it is none: so the reference reads them.
+ */
+#include "inputs.h"
+#include "text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char delimiters[] = " \t,;:!\v\f\r";
+
+/* The numbers of a line into v[0..columns), NaN where there are no more. */
+static fth_status split(const br_text *t, const char *line, double *v, int columns, bool strict,
+                        fth_err *err)
+{
+    const char *at = line + strspn(line, delimiters);
+    for (int i = 0; i < columns; i++) {
+        v[i] = NAN;
+        if (*at == 0 || (strict && *at == '#')) continue;
+        const char *end, *next = at + strcspn(at, delimiters);
+        v[i] = br_strtod(at, &end);
+        if (end == at) v[i] = 0;
+        if (strict && (end != next || !isfinite(v[i])))
+            return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                            "%s:%" PRId64 ": expected a number, found \"%.*s\"", t->path,
+                            t->line - 1, (int)(next - at < 40 ? next - at : 40), at);
+        at = next + strspn(next, delimiters);
+    }
+    return FTH_OK;
+}
+
+/* The next line that is not empty; NULL at the end. */
+static fth_status next_row(br_text *t, char **line, bool strict, fth_err *err)
+{
+    for (;;) {
+        bool whole = true;
+        FTH_TRY(br_text_line(t, line, &whole, err));
+        if (!*line) return FTH_OK;
+        if (strict && !whole)
+            return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                            "%s:%" PRId64 ": expected numbers, found a zero byte", t->path,
+                            t->line - 1);
+        const char first = (*line)[strspn(*line, delimiters)];
+        if (first != 0 && !(strict && first == '#')) return FTH_OK;
+    }
+}
+
+static fth_status read_rows(br_columns *out, fth_mem *mem, br_text *t, int columns, bool strict,
+                            fth_err *err)
+{
+    char *line;
+    for (;;) {
+        FTH_TRY(next_row(t, &line, strict, err));
+        if (!line) break;
+        out->rows++;
+    }
+    if (out->rows == 0)
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                        "%s: expected lines of up to %d numbers, found none", t->path, columns);
+    FTH_TRY_CTX(fth_tensor_create(&out->table, mem, "columns", FTH_F64, 2,
+                                  ((int64_t[2]){out->rows, columns}), err),
+                err, "%s: %" PRId64 " rows", t->path, out->rows);
+    FTH_TRY(br_text_rewind(t, err));
+    double *v = fth_tensor_data(out->table);
+    for (int64_t i = 0; i < out->rows; i++) {
+        FTH_TRY(next_row(t, &line, strict, err));
+        if (!line)
+            return FTH_FAIL(err, FTH_E_FILE_READ, "%s: the file changed while it was read",
+                            t->path);
+        FTH_TRY(split(t, line, v + i * columns, columns, strict, err));
+    }
+    return FTH_OK;
+}
+
+fth_status br_columns_read(br_columns *out, fth_mem *mem, const char *path, int columns,
+                           bool strict, fth_err *err)
+{
+    *out = (br_columns){0};
+    br_text t;
+    FTH_TRY(br_text_open(&t, mem, path, err));
+    const fth_status s = read_rows(out, mem, &t, columns, strict, err);
+    br_text_close(&t);
+    if (s != FTH_OK) {
+        fth_tensor_release(out->table);
+        *out = (br_columns){0};
+    }
+    return s;
+}
