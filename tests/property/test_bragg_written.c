@@ -45,51 +45,6 @@ static void shrink(tb_case *c)
     c->mask = NULL;
 }
 
-typedef struct engine {
-    fth_context *ctx;
-    fth_graph *g;
-} engine;
-
-static engine start(void)
-{
-    fth_err err = {0};
-    fth_options opt;
-    fth_options_default(&opt);
-    opt.threads = 1;
-    engine e = {0};
-    OKE(fth_context_create(&e.ctx, &opt, &err), &err);
-    e.g = fth_graph_create(e.ctx);
-    return e;
-}
-
-static void stop(engine *e)
-{
-    fth_err err = {0};
-    fth_graph_destroy(e->g);
-    OKE(fth_context_destroy(e->ctx, &err), &err);
-}
-
-static void run(engine *e, const fth_val *out, int n, double *const *to)
-{
-    fth_err err = {0};
-    fth_sink sink[8];
-    fth_tensor *t[8] = {0};
-    OKE(fth_graph_check(e->g, &err), &err);
-    for (int i = 0; i < n; i++) {
-        int64_t size[FTH_MAX_AXES] = {0};
-        for (int k = 0; k < fth_val_axes(out[i]); k++) size[k] = fth_val_size(out[i], k);
-        OKE(fth_tensor_wrap(&t[i], fth_context_mem(e->ctx), "out", FTH_F64, fth_val_axes(out[i]),
-                            size, to[i], &err),
-            &err);
-        sink[i] = fth_tensor_sink(t[i]);
-    }
-    fth_plan *p = fth_plan_make(e->g, out, n, &(fth_limits){.sinks = sink}, &err);
-    if (!p) OKE(err.status, &err);
-    OKE(fth_run(p, sink, NULL, NULL, &err), &err);
-    fth_plan_destroy(p);
-    for (int i = 0; i < n; i++) fth_tensor_release(t[i]);
-}
-
 static double largest(const double *v, int64_t n)
 {
     double most = 0;
@@ -105,19 +60,19 @@ static void images(uint64_t stream)
     tb_random(&c, &r);
     shrink(&c);
     vary(&c, &r);
-    engine e = start();
+    tb_engine e = tb_start(1);
     br_inputs in = tb_inputs(e.g, &c);
     in.latch = br_latch(&c.s, &in);
     const int64_t n = c.s.slow * c.s.fast;
     double *a = calloc((size_t)n, sizeof *a), *b = calloc((size_t)n, sizeof *b);
     const fth_val out[2] = {br_render(&c.s, &in, FTH_F64), tw_render(&c.s, &in, c.param[BR_PHI])};
-    run(&e, out, 2, (double *const[]){a, b});
+    tb_eval(&e, out, 2, 0, (double *const[]){a, b});
     const double most = largest(a, n);
     for (int64_t i = 0; i < n; i++)
         if (isfinite(a[i]) ? !(fabs(a[i] - b[i]) <= 1e-12 * most) : isfinite(b[i]) != 0)
             FAIL("scene %d, pixel %d: rendered %.17g, written %.17g, most %g", (int)stream, (int)i,
                  a[i], b[i], most);
-    stop(&e);
+    tb_stop(&e);
     free(a);
     free(b);
     tb_free(&c);
@@ -139,7 +94,7 @@ static void gradients(uint64_t stream)
     shrink(&c);
     vary(&c, &r);
     if (c.s.thickness == 0) c.s.oversample_thick = 0; /* captures nothing, and has no logarithm */
-    engine e = start();
+    tb_engine e = tb_start(1);
     br_inputs in = tb_inputs(e.g, &c);
     in.latch = br_latch(&c.s, &in);
     const int64_t n = c.s.slow * c.s.fast;
@@ -150,18 +105,13 @@ static void gradients(uint64_t stream)
     double *by_hand = calloc((size_t)entries, sizeof *by_hand),
            *by_engine = calloc((size_t)entries, sizeof *by_engine);
     t_random_fill_f64(&r, bar, n);
-    fth_tensor *t = NULL;
-    fth_err err = {0};
-    OKE(fth_tensor_wrap(&t, fth_context_mem(e.ctx), "bar", FTH_F64, 2,
-                        ((int64_t[]){c.s.slow, c.s.fast}), bar, &err),
-        &err);
-    const fth_val b = fth_input(e.g, "bar", FTH_F64, "slow fast", fth_tensor_source(t));
+    const fth_val b = tb_image(&e, &c, "bar", bar);
     const fth_val loss = fth_sum(fth_mul(b, tw_render(&c.s, &in, c.param[BR_PHI])), "slow fast");
     fth_val out[5] = {br_jacobian(&c.s, &in)};
     out[1] = fth_out(out[0], 1);
     out[2] = br_table_gradient(&c.s, &in, b);
     fth_grad(loss, 2, ((fth_val[]){in.param, in.table}), &out[3]);
-    run(&e, out, 5, (double *const[]){jacobian, image, by_hand, grad, by_engine});
+    tb_eval(&e, out, 5, 0, (double *const[]){jacobian, image, by_hand, grad, by_engine});
     const double top = largest(by_hand, entries);
     for (int64_t i = 0; i < entries; i++)
         if (!(fabs(by_hand[i] - by_engine[i]) <= 1e-11 * top))
@@ -181,8 +131,7 @@ static void gradients(uint64_t stream)
             FAIL("scene %d, d/d%s: %.17g by hand, %.17g by the engine, terms add up to %g",
                  (int)stream, br_params[p].name, sum[p], grad[p], size[p]);
     }
-    fth_tensor_release(t);
-    stop(&e);
+    tb_stop(&e);
     free(bar);
     free(image);
     free(jacobian);

@@ -37,6 +37,19 @@ void tb_random(tb_case *c, t_random *r);
 /* Declares the axes of a render and its inputs, all but `latch`; the case outlives the graph. */
 br_inputs tb_inputs(fth_graph *g, tb_case *c);
 
+/* A graph of its own, for what tb_render does not do. */
+typedef struct tb_engine {
+    fth_context *ctx;
+    fth_graph *g;
+} tb_engine;
+tb_engine tb_start(int threads);
+void tb_stop(tb_engine *e);
+/* Computes f64 values, each into memory of its size; memory_bytes as in tb_run. Fails the case on
+ * any error, a mistake in the graph included. */
+void tb_eval(tb_engine *e, const fth_val *out, int n, uint64_t memory_bytes, double *const *to);
+/* An input [slow fast] of the graph that reads the caller's memory. */
+fth_val tb_image(tb_engine *e, const tb_case *c, const char *name, double *data);
+
 typedef struct tb_run {
     int threads;           /* 0: 1 */
     uint64_t memory_bytes; /* limit of the plan; 0: none */

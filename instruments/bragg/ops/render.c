@@ -195,7 +195,7 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
     if (s->masked) in.mask = v[BR_IN_MASK];
     const fth_val bar =
         node->out[0].dtype == FTH_F64 ? out_bar[0] : fth_cast_(node->site, out_bar[0], FTH_F64);
-    in_bar[BR_IN_PARAM] = fth_dot_(node->site, br_jacobian_(node->site, s, &in), bar, "slow fast");
+    in_bar[BR_IN_PARAM] = br_param_gradient_(node->site, s, &in, bar);
     in_bar[BR_IN_TABLE] = br_table_gradient_(node->site, s, &in, bar);
     return FTH_OK;
 }

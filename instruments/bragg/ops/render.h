@@ -42,6 +42,11 @@ fth_status br_chain_start(const br_scene *scene, const double *param, const doub
 fth_val br_jacobian_(fth_site site, const br_scene *scene, const br_inputs *in);
 #define br_jacobian(scene, in) br_jacobian_(FTH_HERE, (scene), (in))
 
+/* Their product with cotangents `bar`, f64 [slow fast], of the image: the gradient, f64 [param]. It
+ * keeps no derivatives of pixels. */
+fth_val br_param_gradient_(fth_site site, const br_scene *scene, const br_inputs *in, fth_val bar);
+#define br_param_gradient(scene, in, bar) br_param_gradient_(FTH_HERE, (scene), (in), (bar))
+
 /* Gradient of the table, f64 [h k l], for cotangents `bar` of the image [slow fast]. */
 fth_val br_table_gradient_(fth_site site, const br_scene *scene, const br_inputs *in, fth_val bar);
 #define br_table_gradient(scene, in, bar) br_table_gradient_(FTH_HERE, (scene), (in), (bar))

@@ -1,50 +1,20 @@
 /* table_gradient.c - the gradient of a loss by every structure factor, for cotangents of the image.
  *
- * Each sample adds 2 F lattice^2 and its factors to the entries that its F came from. Rows are
- * taken in blocks: a block is summed from its first sample to its last, blocks are added in their
- * order, so how rows come and who sums them does not show in the result.
- *
- * Where factors multiply the running sum, a sample is multiplied by those of all later ones;
- * samples are therefore visited from the last to the first.
+ * Each sample adds 2 F lattice^2 and its factors to the entries that its F came from. Where factors
+ * multiply the running sum, a sample is multiplied by those of all later ones; samples are
+ * therefore visited from the last to the first.
  */
-#include "op.h"
+#include "blocks.h"
 #include "slope.h"
 
 #include <string.h>
 
-enum { ROWS = 32 }; /* of a block */
-
-static int bar_of(const fth_node *node)
-{
-    return ((const br_op_attr *)node->attr)->scene.masked ? BR_IN_MASK + 1 : BR_IN_MASK;
-}
-
 static fth_status infer(fth_node *node, fth_err *err)
 {
-    FTH_TRY(br_op_check(node, err));
-    const fth_desc *bar = &node->in[bar_of(node)], want = br_op_image(node, FTH_F64);
-    char text[256];
-    if (bar->dtype != FTH_F64 || bar->n_axes != 2 || bar->axis[0] != want.axis[0] ||
-        bar->axis[1] != want.axis[1])
-        return FTH_FAIL(err, FTH_E_AXIS_MISMATCH,
-                        "%s: cotangents of an image are f64 [slow fast], not %s", node->op->name,
-                        fth_in_format(node, bar_of(node), text, sizeof text));
+    FTH_TRY(br_bar_check(node, err));
     node->n_out = 1;
     node->out[0] = node->in[BR_IN_TABLE];
     return FTH_OK;
-}
-
-static void relation(const fth_node *node, int in, int dim, fth_relation *out)
-{
-    (void)node;
-    *out = (fth_relation){.along = FTH_WHOLE, .out_dim = -1};
-    if (in >= BR_IN_MASK && dim == 0) out->along = FTH_ACCUMULATE;
-}
-
-static int64_t grid(const fth_node *node, int in, int dim)
-{
-    (void)node;
-    return in >= BR_IN_MASK && dim == 0 ? ROWS : 1;
 }
 
 /* The table of a block, dense: one for each worker. */
@@ -62,9 +32,7 @@ static uint64_t scratch(const fth_call *call)
 
 static double flops(const fth_call *call)
 {
-    const br_scene *s = &((const br_op_attr *)call->node->attr)->scene;
-    return 160.0 * s->steps * (double)s->layers * (double)s->fast *
-           (double)call->in[bar_of(call->node)].extent[0];
+    return 160.0 * br_bar_samples(call);
 }
 
 /* ---- one pixel ---- */
@@ -199,33 +167,30 @@ static void one_pixel(pixel *px, double bar)
 /* ---- blocks of rows ---- */
 
 typedef struct work {
-    const fth_call *call;
+    const fth_tile *out;
     br_view view;
-    double *part;    /* a table for each worker */
-    int64_t n, from; /* its entries; first row of the blocks in hand */
+    int64_t entries;
 } work;
 
-static void one_block(void *arg, int64_t b, int worker)
+static void start(void *user, double *part)
 {
-    (void)worker;
-    const work *w = arg;
-    const fth_tile *bar = &w->call->in[bar_of(w->call->node)];
-    const int64_t first = w->from + b * ROWS, end = bar->origin[0] + bar->extent[0];
-    pixel px = {.v = &w->view, .sum = w->part + b * w->n};
-    memset(px.sum, 0, (size_t)w->n * sizeof *px.sum);
-    for (int64_t slow = first; slow < first + ROWS && slow < end; slow++) {
-        br_row row = {.slow = slow, .n = w->view.scene->fast};
-        const double *g = (const double *)bar->data + (slow - bar->origin[0]) * bar->stride[0];
-        br_op_mask(w->call, &row);
-        px.row = &row;
-        for (px.i = 0; px.i < row.n; px.i++)
-            if (br_rendered(&w->view, &row, px.i)) one_pixel(&px, g[px.i * bar->stride[1]]);
-    }
+    const work *w = user;
+    memset(part, 0, (size_t)w->entries * sizeof *part);
+}
+
+static void one_row(void *user, const br_row *row, const double *bar, int64_t bar_step,
+                    double *part)
+{
+    const work *w = user;
+    pixel px = {.v = &w->view, .sum = part, .row = row};
+    for (px.i = 0; px.i < row->n; px.i++)
+        if (br_rendered(&w->view, row, px.i)) one_pixel(&px, bar[px.i * bar_step]);
 }
 
 /* out += part, or out = 0 where there is none */
-static void add_part(const fth_tile *out, const double *part)
+static void add(void *user, const double *part)
 {
+    const fth_tile *out = ((const work *)user)->out;
     for (int64_t h = 0; h < out->extent[0]; h++)
         for (int64_t k = 0; k < out->extent[1]; k++) {
             double *to = (double *)out->data + h * out->stride[0] + k * out->stride[1];
@@ -236,16 +201,16 @@ static void add_part(const fth_tile *out, const double *part)
 
 static fth_status run(const fth_call *call)
 {
-    const fth_tile *bar = &call->in[bar_of(call->node)], *out = &call->out[0];
-    const int64_t end = bar->origin[0] + bar->extent[0], at_once = call->threads;
-    work w = {.call = call, .n = entries(call)};
-    w.part = br_op_view(call, &w.view);
-    if (call->first) add_part(out, NULL);
-    for (w.from = bar->origin[0]; w.from < end; w.from += at_once * ROWS) {
-        const int64_t left = (end - w.from + ROWS - 1) / ROWS, n = left < at_once ? left : at_once;
-        fth_team_run(call->team, n, one_block, &w);
-        for (int64_t b = 0; b < n; b++) add_part(out, w.part + b * w.n);
-    }
+    work w = {.out = &call->out[0], .entries = entries(call)};
+    double *parts = br_op_view(call, &w.view);
+    if (call->first) add(&w, NULL);
+    br_blocks_run(&(br_blocks){.call = call,
+                               .part = parts,
+                               .size = w.entries,
+                               .user = &w,
+                               .start = start,
+                               .row = one_row,
+                               .add = add});
     return FTH_OK;
 }
 
@@ -254,8 +219,8 @@ static const fth_op table_gradient = {
     .brief = "gradient by the structure factors, for cotangents of a diffraction image",
     .flags = FTH_OP_TEAM,
     .infer = infer,
-    .relation = relation,
-    .grid = grid,
+    .relation = br_bar_relation,
+    .grid = br_bar_grid,
     .scratch = scratch,
     .flops = flops,
     .run = run,

@@ -1,0 +1,297 @@
+/* test_bragg_gradient.c - derivatives of bragg against differences of the render.
+ * seconds: 5
+ *
+ * Scenes are drawn at random. Differences are extrapolated from two steps, which also tells how far
+ * to trust them: across an edge (nearest reflection, TOPHAT, dmin) they are not.
+ */
+#include "testing/bragg.h"
+
+#include <fathom/ops.h>
+#include <math.h>
+
+static void *array(int64_t n)
+{
+    void *v = calloc((size_t)n, sizeof(double));
+    if (!v) FAIL("no memory for a test array");
+    return v;
+}
+
+static double largest(const double *v, int64_t n, int64_t step)
+{
+    double most = 0;
+    for (int64_t i = 0; i < n; i++) most = fmax(most, fabs(v[i * step]));
+    return most;
+}
+
+/* ---- against differences ---- */
+
+/* A step that moves reflections by far less than their width. */
+static double step_of(const tb_case *c, int p)
+{
+    if (p == BR_XB || p == BR_YB) return 2e-7 * c->param[BR_DIST];
+    return strcmp(br_params[p].unit, "deg") == 0 ? 2e-7 : 2e-7 * c->param[p];
+}
+
+static void difference(const tb_case *c, int p, double step, double *slope)
+{
+    const int64_t n = c->s.slow * c->s.fast;
+    double *omega = array(n), *below = array(n);
+    tb_case moved = *c;
+    moved.param[p] = c->param[p] - step;
+    tb_plain(&moved, below, omega);
+    moved.param[p] = c->param[p] + step;
+    tb_plain(&moved, slope, omega);
+    for (int64_t i = 0; i < n; i++) slope[i] = (slope[i] - below[i]) / (2 * step);
+    free(omega);
+    free(below);
+}
+
+static void jacobian_of(tb_case *c, double *jacobian, double *image)
+{
+    tb_engine e = tb_start(1);
+    br_inputs in = tb_inputs(e.g, c);
+    in.latch = br_latch(&c->s, &in);
+    const fth_val j = br_jacobian(&c->s, &in);
+    tb_eval(&e, (fth_val[]){j, fth_out(j, 1)}, 2, 0, (double *const[]){jacobian, image});
+    tb_stop(&e);
+}
+
+typedef struct tally {
+    int64_t all, sharp, off; /* differences, those that say something, those that disagree */
+    char text[256];          /* about the last of these */
+} tally;
+
+static void one_parameter(const tb_case *c, uint64_t scene, int p, const double *jacobian,
+                          double brightest, tally *t)
+{
+    const int64_t n = c->s.slow * c->s.fast;
+    double *wide = array(n), *close = array(n);
+    const double step = step_of(c, p), most = largest(jacobian + p, n, BR_PARAMS);
+    difference(c, p, step, wide);
+    difference(c, p, step / 2, close);
+    for (int64_t i = 0; i < n; i++) {
+        const double best = (4 * close[i] - wide[i]) / 3;
+        const double error = fabs(close[i] - wide[i]) + 4e-15 * brightest / step;
+        const double got = jacobian[i * BR_PARAMS + p];
+        if (!(fabs(got - best) <= 1e-6 * most + 5 * error)) {
+            t->off++;
+            snprintf(t->text, sizeof t->text,
+                     "scene %d, pixel %d, d/d%s: %.12g, differences say %.12g (%.2g), most %g",
+                     (int)scene, (int)i, br_params[p].name, got, best, error, most);
+        }
+        t->sharp += error <= 1e-6 * most;
+        t->all++;
+    }
+    free(wide);
+    free(close);
+}
+
+/* A step at exactly 0 takes another's angle, and its own a little beside it. */
+static bool carries(const tb_case *c)
+{
+    bool zero = false;
+    for (int64_t i = 0; i < c->s.phis; i++)
+        zero |= c->param[BR_PHI] + c->s.phi_step * (double)i == 0;
+    return zero && br_has(&c->s, BR_QUIRK_PHI_CARRYOVER);
+}
+
+TEST(differences)
+{
+    tally t = {0};
+    for (uint64_t scene = 0; scene < 30; scene++) {
+        t_random r = t_random_make(scene);
+        tb_case c;
+        tb_random(&c, &r);
+        const int64_t n = c.s.slow * c.s.fast;
+        double *jacobian = array(n * BR_PARAMS), *image = array(n), *plain = array(n),
+               *omega = array(n);
+        jacobian_of(&c, jacobian, image);
+        tb_plain(&c, plain, omega);
+        const double most = largest(plain, n, 1);
+        bool finite = true; /* light from behind a sensor is not */
+        for (int64_t i = 0; i < n; i++) finite = finite && isfinite(plain[i]);
+        for (int64_t i = 0; finite && i < n; i++) NEAR(image[i], plain[i], 1e-13 * most);
+        for (int p = 0; finite && p < BR_PARAMS; p++)
+            if (p != BR_PHI || !carries(&c)) one_parameter(&c, scene, p, jacobian, most, &t);
+        free(jacobian);
+        free(image);
+        free(plain);
+        free(omega);
+        tb_free(&c);
+    }
+    IS_TRUE((double)t.sharp > 0.5 * (double)t.all);
+    if (t.off * 20000 > t.all) /* a slope can change its course between two steps */
+        FAIL("%d of %d derivatives are off, such as %s", (int)t.off, (int)t.all, t.text);
+}
+
+/* ---- the spindle about z turns the crystal as misset z does ---- */
+
+TEST(misset_z_is_phi)
+{
+    enum { SIDE = 64 };
+    static double jacobian[SIDE * SIDE * BR_PARAMS], image[SIDE * SIDE];
+    t_random r = t_random_make(7);
+    tb_case c;
+    tb_make(&c);
+    c.param[BR_MX] = c.param[BR_MY] = 0;
+    tb_domains(&c, &r, 0.01, 3);
+    tb_spindle(&c, 5, 2, 4);
+    tb_ready(&c);
+    jacobian_of(&c, jacobian, image);
+    const double most = largest(jacobian + BR_PHI, SIDE * SIDE, BR_PARAMS);
+    IS_TRUE(most > 0);
+    for (int64_t i = 0; i < SIDE * SIDE; i++)
+        NEAR(jacobian[i * BR_PARAMS + BR_PHI], jacobian[i * BR_PARAMS + BR_MZ], 1e-12 * most);
+    tb_free(&c);
+}
+
+/* ---- through the render, in pieces ---- */
+
+typedef struct grads {
+    double param[BR_PARAMS], *table;
+} grads;
+
+/* Gradients of a weighted sum of the image. */
+static grads through_render(tb_case *c, const double *bar, fth_dtype dtype, int threads,
+                            uint64_t memory)
+{
+    tb_engine e = tb_start(threads);
+    br_inputs in = tb_inputs(e.g, c);
+    int64_t entries = 1;
+    for (int i = 0; i < 3; i++) entries *= fth_val_size(in.table, i);
+    grads g = {.table = array(entries)};
+    double *copy = array(c->s.slow * c->s.fast);
+    memcpy(copy, bar, (size_t)(c->s.slow * c->s.fast) * sizeof *copy);
+    in.latch = br_latch(&c->s, &in);
+    const fth_val image = br_render(&c->s, &in, dtype);
+    const fth_val weight = fth_cast(tb_image(&e, c, "bar", copy), dtype);
+    const fth_val wrt[2] = {in.param, in.table};
+    fth_val grad[2];
+    fth_grad(fth_sum(fth_mul(weight, image), "slow fast"), 2, wrt, grad);
+    tb_eval(&e, grad, 2, memory, (double *const[]){g.param, g.table});
+    tb_stop(&e);
+    free(copy);
+    return g;
+}
+
+static void tall(tb_case *c, t_random *r)
+{
+    tb_make(c);
+    tb_detector(c, 100, 0.3, 61.3);
+    c->s.fast = 20;
+    c->s.roi[1] = 19;
+    tb_table_random(c, r, 9);
+    tb_wavelengths(c, 0.03, 2);
+    c->s.interpolate = 1;
+    c->mask = calloc((size_t)(c->s.slow * c->s.fast), sizeof *c->mask);
+    for (int64_t i = 0; i < c->s.slow * c->s.fast; i++) c->mask[i] = i % 7 != 0;
+    tb_ready(c);
+}
+
+TEST(same_bits_in_pieces)
+{
+    t_random r = t_random_make(11);
+    tb_case c;
+    tall(&c, &r);
+    const int64_t n = c.s.slow * c.s.fast;
+    double *bar = array(n), *jacobian = array(n * BR_PARAMS), *image = array(n);
+    t_random_fill_f64(&r, bar, n);
+    jacobian_of(&c, jacobian, image);
+    grads first = through_render(&c, bar, FTH_F64, 1, 0);
+    for (int p = 0; p < BR_PARAMS; p++) {
+        double sum = 0, size = 0;
+        for (int64_t i = 0; i < n; i++) {
+            sum += bar[i] * jacobian[i * BR_PARAMS + p];
+            size += fabs(bar[i] * jacobian[i * BR_PARAMS + p]);
+        }
+        NEAR(first.param[p], sum, 1e-13 * size);
+    }
+    const int64_t entries = 21 * 21 * 20;
+    const int threads[] = {1, 2, 3, 1};
+    const uint64_t memory[] = {232 << 10, 0, 420 << 10, 260 << 10};
+    for (int i = 0; i < 4; i++) {
+        grads again = through_render(&c, bar, FTH_F64, threads[i], memory[i]);
+        SAME_BYTES(first.param, again.param, sizeof again.param);
+        SAME_BYTES(first.table, again.table, (size_t)entries * sizeof(double));
+        free(again.table);
+    }
+    grads single = through_render(&c, bar, FTH_F32, 1, 0);
+    const double most = largest(first.table, entries, 1);
+    for (int64_t i = 0; i < entries; i++) NEAR(single.table[i], first.table[i], 1e-6 * most);
+    free(single.table);
+    free(first.table);
+    free(bar);
+    free(jacobian);
+    free(image);
+    tb_free(&c);
+}
+
+/* An image is quadratic in each F: a difference over any step is exact. */
+static void entry_difference(tb_case *c, const double *bar, int64_t entry, double got, double most)
+{
+    const int64_t n = c->s.slow * c->s.fast;
+    double *image = array(n), *omega = array(n), loss[2] = {0}, old = c->table[entry];
+    for (int side = 0; side < 2; side++) {
+        c->table[entry] = old + (side ? 10 : -10);
+        tb_plain(c, image, omega);
+        for (int64_t i = 0; i < n; i++) loss[side] += bar[i] * image[i];
+    }
+    c->table[entry] = old;
+    NEAR(got, (loss[1] - loss[0]) / 20, 1e-9 * most);
+    free(image);
+    free(omega);
+}
+
+TEST(structure_factors)
+{
+    for (int interpolate = 0; interpolate < 2; interpolate++) {
+        t_random r = t_random_make(13);
+        tb_case c;
+        tall(&c, &r);
+        c.s.interpolate = interpolate != 0;
+        const int64_t n = c.s.slow * c.s.fast, entries = 21 * 21 * 20;
+        double *bar = array(n);
+        t_random_fill_f64(&r, bar, n);
+        grads g = through_render(&c, bar, FTH_F64, 1, 0);
+        const double most = largest(g.table, entries, 1);
+        int64_t touched = 0, checked = 0;
+        for (int64_t i = 0; i < entries; i++) touched += g.table[i] != 0;
+        for (int64_t i = 0, seen = 0; i < entries; i++)
+            if (g.table[i] != 0 && seen++ % (touched / 20) == 0) {
+                entry_difference(&c, bar, i, g.table[i], most);
+                checked++;
+            }
+        IS_TRUE(checked >= 20);
+        free(g.table);
+        free(bar);
+        tb_free(&c);
+    }
+}
+
+/* ---- what is refused ---- */
+
+TEST(refusals)
+{
+    tb_case c;
+    tb_make(&c);
+    tb_ready(&c);
+    fth_err err = {0};
+    double bar[64 * 64] = {0};
+    fth_val grad;
+    tb_engine e = tb_start(1);
+    br_inputs in = tb_inputs(e.g, &c);
+    in.latch = br_latch(&c.s, &in);
+    br_table_gradient(&c.s, &in, fth_cast(tb_image(&e, &c, "bar", bar), FTH_F32));
+    IS(fth_graph_check(e.g, &err), FTH_E_AXIS_MISMATCH);
+    HAS(err.text, "f64 [slow fast]");
+    fth_graph_clear_errors(e.g);
+    err = (fth_err){0};
+    const fth_val omega = fth_out(br_render(&c.s, &in, FTH_F64), 1);
+    fth_grad(fth_sum(omega, "slow"), 1, &in.param, &grad);
+    IS(fth_graph_check(e.g, &err), FTH_E_GRAPH_GRADIENT);
+    HAS(err.text, "solid angles");
+    tb_stop(&e);
+    tb_free(&c);
+}
+
+TEST_MAIN()
