@@ -379,7 +379,8 @@ fth_status cli_parse(cli_call *call, int argc, char **argv, fth_err *err)
             call->command = cli_find("version");
         } else if (!ended && strncmp(word, "--", 2) == 0) {
             FTH_TRY(take_flag(call, word, next, &took, err));
-        } else if (!ended && word[0] == '-' && word[1] && !is_raw(call)) {
+        } else if (!ended && word[0] == '-' && word[1] &&
+                   (!is_raw(call) || (strcmp(word, "-h") == 0 && !call->by_link))) {
             FTH_TRY(take_letter(call, word, next, &took, err));
         } else if (!call->command) {
             FTH_TRY(take_command(call, word, err));

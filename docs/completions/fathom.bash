@@ -128,6 +128,7 @@ _fathom() {
     'status '*) words="--watch --json --trace --quiet --help" ;;
     'version '*) words="--verbose --json --trace --help" ;;
     'bragg plan'*) words="--config --set --lenient --memory --device-memory --device --threads --seed --json --trace --scratch --log --help" ;;
+    'bragg generate'*) words="--config --force --json --trace --quiet --help" ;;
     'sounding survey'*) words="--config --set --lenient --attempt --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'sounding fit'*) words="--config --set --lenient --attempt --fresh --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'sounding analyze'*) words="--config --set --lenient --attempt --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
@@ -136,7 +137,7 @@ _fathom() {
     'sounding generate'*) words="--config --force --json --trace --quiet --help" ;;
     'sounding depth'*) words="--fathoms --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'config '*) words="check docs" ;;
-    'bragg '*) words="plan --compat --quirk --precision --fdump --flags --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
+    'bragg '*) words="plan generate --compat --quirk --precision --fdump --flags --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
     'sounding '*) words="survey fit analyze figures plan generate depth" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

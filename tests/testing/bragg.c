@@ -346,3 +346,9 @@ int64_t tb_loops(const tb_case *c, const br_loops *loops, double *image, double 
     free(work);
     return outside;
 }
+
+int64_t tb_plain(const tb_case *c, double *image, double *omega)
+{
+    const br_loops plain = {br_render_plain, br_latch_plain};
+    return tb_loops(c, &plain, image, omega);
+}

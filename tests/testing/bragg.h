@@ -67,4 +67,7 @@ void tb_render(const tb_case *c, tb_run *run);
 /* These loops, without the engine: f64 [slow fast]. Returns samples out of range. */
 int64_t tb_loops(const tb_case *c, const br_loops *loops, double *image, double *omega);
 
+/* The plain loop. */
+int64_t tb_plain(const tb_case *c, double *image, double *omega);
+
 #endif
