@@ -1,0 +1,25 @@
+/* resolve.h - the steps between flags and an experiment; each is one section of the rules. */
+#ifndef BRAGG_RESOLVE_H
+#define BRAGG_RESOLVE_H
+
+#include "flags.h"
+
+/* A range that is walked in n steps; negative: not said. */
+typedef struct br_steps {
+    double range, step;
+    int64_t n;
+} br_steps;
+void br_resolve_spindle(br_steps *s);                     /* 5.4 */
+void br_resolve_range(br_steps *s);                       /* 5.5: divergence, dispersion */
+void br_resolve_layers(br_steps *s, bool span_to_end);    /* 5.6 */
+void br_resolve_mosaic(double *spread, int64_t *domains); /* 5.7 */
+
+/* Header values in the place of what was not typed: first of the mask, then of the image. */
+fth_status br_resolve_headers(br_flags *f, br_image_header *mask, fth_mem *mem, fth_err *err);
+
+/* Sizes, ROI, convention, beam centre, pivot (5.1, 5.3, 6.1, 6.2) into scene and parameters. */
+fth_status br_resolve_detector(br_experiment *e, const br_flags *f, fth_err *err);
+/* The axes of a convention before they are turned; CUSTOM: those of the flags. */
+void br_convention_axes(br_scene *scene, const br_flags *f);
+
+#endif
