@@ -1,10 +1,11 @@
 /* gen_cli_docs.c - write the pages of the program from its table of commands.
  *
- * gen_cli_docs FOLDER writes cli.md, man/fathom.1, man/fathom-COMMAND.1, completions/fathom.bash
- * and completions/_fathom there. They are committed, so that they can be read and installed
- * without running this; a test compares.
+ * gen_cli_docs FOLDER writes cli.md, bragg-flags.md, man/fathom.1, man/fathom-COMMAND.1,
+ * completions/fathom.bash and completions/_fathom there. They are committed, so that they can be
+ * read and installed without running this; a test compares.
  */
 #include "../cli/cli.h"
+#include "../instruments/bragg/flags.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -402,6 +403,23 @@ static void zsh(FILE *f)
     fputs("        esac\n        ;;\n    esac\n}\n_fathom \"$@\"\n", f);
 }
 
+/* ---- docs/bragg-flags.md ---- */
+
+static void bragg_flags(FILE *f)
+{
+    fputs("# Flags of nanoBragg in `fathom bragg`\n\n"
+          "Made from `instruments/bragg/flags.def` and `quirks.def` by `make docs`; do not edit. "
+          "`fathom bragg --flags` prints it.\n\n"
+          "Every flag of nanoBragg is taken, with the units and defaults of that program. In c "
+          "mode (`--compat c`,\nor the `nanoBragg` link) a token is a flag when it contains its "
+          "text, unless the table says that it has\nto be the whole token; so one token can be "
+          "several flags, and what nobody knows is passed over. In spec mode,\nthe default, names "
+          "are exact, and a word that belongs to no flag is an error. Jobs set the same things by "
+          "their\nconfig keys ([docs/config.md](config.md)).\n\n",
+          f);
+    br_flags_markdown(f);
+}
+
 static bool one(const char *folder, const char *name, void (*fill)(FILE *f))
 {
     FILE *f = page(folder, name);
@@ -422,6 +440,7 @@ int main(int argc, char **argv)
     snprintf(path, sizeof path, "%s/completions", argv[1]);
     mkdir(path, 0777);
     return man_pages(argv[1]) && one(argv[1], "cli.md", markdown) &&
+                   one(argv[1], "bragg-flags.md", bragg_flags) &&
                    one(argv[1], "completions/fathom.bash", bash) &&
                    one(argv[1], "completions/_fathom", zsh)
                ? 0

@@ -41,7 +41,6 @@ typedef struct br_experiment {
     int64_t hdivs, vdivs, dispsteps, divergence_steps;
     int64_t roi_typed[4];     /* as the reference prints them */
     br_fan fan;               /* of the generated sources */
-    char dump_file[BR_PATH];  /* to write from the text list; "": none */
     bool from_dump;           /* the table was read from a dump */
     int64_t fractional;       /* indices of the text list that are not whole */
     int64_t recommended;      /* subpixels that the crystal asks for */

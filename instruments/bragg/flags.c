@@ -149,7 +149,7 @@ static void set_pivot(br_flags *f, const char *text)
 {
     if (strstr(text, "sample")) f->pivot = BR_PIVOT_SAMPLE;
     if (strstr(text, "beam")) f->pivot = BR_PIVOT_BEAM;
-    f->pivot_explicit = true;
+    f->pivot_typed = f->pivot;
 }
 
 static void set_field(br_flags *f, const br_flag_row *row, const char *const *value)

@@ -58,8 +58,8 @@ typedef struct br_flags {
     double distance, close_distance;
     double beam_centre[2], close_point[2], org[2];
     br_convention convention;
-    br_pivot pivot;      /* last request */
-    bool pivot_explicit; /* -pivot was given */
+    br_pivot pivot;       /* last request */
+    br_pivot pivot_typed; /* of -pivot, where it was given */
     double fdet[3], sdet[3], odet[3], beam[3], polar[3], spindle[3], twotheta_axis[3], pix0[3];
     double rot[3], twotheta;
     bool curved, point_pixel;
@@ -121,7 +121,7 @@ bool br_flags_enough(const br_flags *f);
  * wants them. On failure nothing is held. */
 fth_status br_experiment_resolve(br_experiment *out, fth_mem *mem, const br_flags *f, fth_err *err);
 
-/* The dump file that a text list leaves behind (8.3), where e->dump_file is not "". */
+/* The dump file that a text list leaves behind (8.3), where e->out.dump_file is not "". */
 fth_status br_experiment_dump(const br_experiment *e, fth_err *err);
 
 /* ---- console (console.c): what is printed before the render ---- */

@@ -20,9 +20,9 @@ static fth_status check_typed(const br_flags *f, fth_err *err)
         if (row->kind != BR_KIND_REAL || !f->given[id]) continue;
         const double *v = (const double *)(const void *)((const char *)f + row->offset);
         for (int i = 0; i < row->values * row->copies; i++)
-            if (isnan(v[i])) {
-                FTH_FAIL(err, FTH_E_COMMAND, "%.*s is not a number",
-                         (int)strcspn(row->info.names, " "), row->info.names);
+            if (!isfinite(v[i])) {
+                FTH_FAIL(err, FTH_E_COMMAND, "%.*s is %g", (int)strcspn(row->info.names, " "),
+                         row->info.names, v[i]);
                 fth_err_hint(err, "it is written with %s%s%s", row->info.args,
                              row->info.unit[0] ? " in " : "", row->info.unit);
                 return FTH_E_COMMAND;
@@ -34,6 +34,16 @@ static fth_status check_typed(const br_flags *f, fth_err *err)
         fth_err_hint(err, "0 chooses by the size of the crystal");
         return FTH_E_COMMAND;
     }
+    return FTH_OK;
+}
+
+/* Read by the reference and used for nothing: that it can be read is all that matters. */
+static fth_status check_stol(const br_experiment *e, const br_flags *f, fth_err *err)
+{
+    br_columns c = {0};
+    if (!f->stol) return FTH_OK;
+    FTH_TRY_CTX(br_columns_read(&c, e->mem, f->stol, 2, false, err), err, "reading -stol");
+    fth_tensor_release(c.table);
     return FTH_OK;
 }
 
@@ -60,6 +70,8 @@ static fth_status check_frame(const br_experiment *e, fth_err *err)
     for (int p = 0; p < BR_PARAMS; p++)
         if (!isfinite(e->param[p]))
             return FTH_FAIL(err, FTH_E_COMMAND, "%s is %g", br_params[p].doc, e->param[p]);
+    if (!isfinite(e->scene.mu))
+        return FTH_FAIL(err, FTH_E_COMMAND, "absorption of the sensor is %g per m", e->scene.mu);
     return FTH_OK;
 }
 
@@ -269,7 +281,7 @@ static void cell_of_matrix(br_experiment *e)
     if (e->scene.cell_given) return;
     for (int i = 0; i < 3; i++)
         for (int k = 0; k < 3; k++) v[i][k] = e->frame.abc[i][k].v * 1e10;
-    br_cell_of(v, edge, angle);
+    br_cell_of((const double(*)[3])v, edge, angle);
     for (int i = 0; i < 3; i++) {
         e->param[BR_A + i] = edge[i];
         e->param[BR_AL + i] = angle[i];
@@ -353,6 +365,12 @@ static fth_status resolve_sources(br_experiment *e, const br_flags *f, fth_err *
     const double *row = fth_tensor_data(e->source);
     for (int64_t i = 0; i < s->sources; i++)
         s->weight_sum += row[i * BR_SRC_COLUMNS + BR_SRC_WEIGHT];
+    if (!br_has(s, BR_QUIRK_EQUAL_WEIGHTS) && !(s->weight_sum != 0 && isfinite(s->weight_sum))) {
+        FTH_FAIL(err, FTH_E_COMMAND, "the weights of %lld sources sum to %g", (long long)s->sources,
+                 s->weight_sum);
+        fth_err_hint(err, "give one of them a weight above 0");
+        return FTH_E_COMMAND;
+    }
     s->steps = (double)s->sources * (double)s->mosaics * (double)s->phis * (double)s->oversample *
                (double)s->oversample;
     return FTH_OK;
@@ -436,13 +454,15 @@ static fth_status resolve(br_experiment *e, br_flags *f, fth_err *err)
     FTH_TRY(resolve_mask(e, f, &mask, err));
     FTH_TRY(resolve_outputs(e, f, err));
     FTH_TRY(resolve_factors(e, f, err));
+    FTH_TRY(check_stol(e, f, err));
     FTH_TRY(resolve_sources(e, f, err));
     int64_t seed = e->mosaic_seed;
     FTH_TRY(br_mosaic_make(&e->turn, e->mem, e->scene.mosaics, e->mosaic_spread, &e->random, &seed,
                            err));
     next_stream(e);
     e->random.seed = e->noise_seed;
-    return FTH_OK;
+    return br_chain_start(&e->scene, e->param, fth_tensor_data(e->source), &e->mask, e->mem,
+                          &e->scene.chain_start, err);
 }
 
 fth_status br_experiment_resolve(br_experiment *out, fth_mem *mem, const br_flags *f, fth_err *err)

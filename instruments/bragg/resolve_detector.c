@@ -242,7 +242,7 @@ fth_status br_resolve_detector(br_experiment *e, const br_flags *f, fth_err *err
     FTH_TRY(check_axes(s, err));
     resolve_centre(e, f);
     FTH_TRY(resolve_origin(s, f, err));
-    s->dist_is_close = !isnan(f->close_distance);
+    if (!isnan(f->close_distance)) s->dist_is_close = 1;
     e->param[BR_DIST] = s->dist_is_close ? f->close_distance : f->distance;
     e->param[BR_RX] = f->rot[0];
     e->param[BR_RY] = f->rot[1];
