@@ -96,8 +96,11 @@ void bench_conv(bench *b);
 void bench_streaming(bench *b);
 void bench_planning(bench *b);
 void bench_figures(bench *b);
+void bench_bragg(bench *b);
 
 void peer_add(const float *x, const float *y, float *z, int64_t n, int threads);
+/* Multiply-adds on registers, `gflop` of them on each thread; a number that depends on all. */
+double peer_fma(double gflop, int threads);
 void peer_chain(const float *x, const float *y, float *z, int64_t n);
 void peer_gemm(fth_dtype dtype, int n, const void *a, const void *b, void *c, int threads);
 int peer_potrf(fth_dtype dtype, int n, void *a, int threads);

@@ -53,6 +53,7 @@ int main(int argc, char **argv)
     bench_streaming(&b);
     bench_planning(&b);
     bench_figures(&b);
+    bench_bragg(&b);
     if (b.json)
         printf("%s]\n", b.lines ? "\n" : "[");
     else

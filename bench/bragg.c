@@ -1,0 +1,305 @@
+/* bragg.c - diffraction images: million steps (pixel x wavelength x spindle step x domain) per
+ * second against what is asked for, and two threads against how bare arithmetic scales.
+ *
+ * The limit of a case is the rate at which registers alone could do the operations of one step; how
+ * many those are is counted from the loop (instruments/bragg/ops/render_lanes.h) and written below.
+ */
+#include "bench.h"
+
+#include "instruments/bragg/ops/render.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIXELS = 1024, STEPS = 20, REACH = 18 };
+
+/* Operations of a step: three dot products 15; for each axis a rounding, differences, the two
+ * polynomials of eight terms and what they are multiplied by 42; the quotient, its square, the sum
+ * 8. A wavelength adds its vector q, 6; a table its place in it, 16; the cubic 12 weights, 42
+ * multiply-adds of four, and the sum of four. */
+static const double PLAIN_FLOP = 15 + 3 * 42 + 8, WAVE_FLOP = 6, TABLE_FLOP = 16,
+                    CUBIC_FLOP = 3 * 20 + 20 * 8 + 7;
+
+typedef struct crystal {
+    bench_program p;
+    br_scene s;
+    double param[BR_PARAMS];
+    double *table, *source, *turn;
+    float *image;
+    int64_t latch;
+    const struct crystal *single; /* the same on one thread */
+    double flop, wanted;
+} crystal;
+
+static void vector(double *v, double x, double y, double z)
+{
+    v[0] = x, v[1] = y, v[2] = z;
+}
+
+/* A cell of 40 45 50 A, 5 x 5 x 5 of them, 250 mm from a detector of 0.1 mm pixels. */
+static void make_scene(crystal *c)
+{
+    br_scene *s = &c->s;
+    s->fast = s->slow = PIXELS;
+    s->roi[1] = s->roi[3] = PIXELS - 1;
+    s->pixel = 1e-4;
+    s->detsize[0] = s->detsize[1] = s->pixel * PIXELS;
+    vector(s->beam, 1, 0, 0);
+    vector(s->fdet, 0, 0, 1);
+    vector(s->sdet, 0, -1, 0);
+    vector(s->odet, 1, 0, 0);
+    vector(s->polar, 0, 0, 1);
+    vector(s->vertical, 0, -1, 0);
+    vector(s->spindle, 0, 0, 1);
+    vector(s->twotheta_axis, 0, 0, -1);
+    vector(s->cells, 5, 5, 5);
+    s->convention = BR_MOSFLM;
+    s->layers = s->oversample = s->phis = s->sources = s->mosaics = 1;
+    s->fudge = 1;
+    s->default_F = 100;
+    s->cell_given = s->misset_given = 1;
+    s->quirks = BR_QUIRKS_C;
+    s->chain_start = -1;
+    const double cell[6] = {40, 45, 50, 75, 85, 95}, misset[3] = {10, 20, 30};
+    for (int k = 0; k < 6; k++) c->param[BR_A + k] = k < 3 ? cell[k] : br_radians(cell[k]);
+    for (int k = 0; k < 3; k++) c->param[BR_MX + k] = br_radians(misset[k]);
+    c->param[BR_LAM] = 1e-10;
+    c->param[BR_DIST] = 0.25;
+    c->param[BR_XB] = c->param[BR_YB] = (s->detsize[0] + s->pixel) / 2;
+    c->param[BR_FLU] = BR_FLUENCE;
+    c->param[BR_PHI] = br_radians(1);
+    c->flop = PLAIN_FLOP;
+    c->wanted = 60e6;
+}
+
+static void make_arrays(crystal *c)
+{
+    br_scene *s = &c->s;
+    c->source = bench_array(8ull * BR_SRC_COLUMNS * (uint64_t)s->sources);
+    for (int64_t j = 0; j < s->sources; j++) {
+        double *src = c->source + j * BR_SRC_COLUMNS;
+        vector(src, -1, 0, 0);
+        src[BR_SRC_PART] = 1 + 0.001 * (double)j;
+        src[BR_SRC_WEIGHT] = 1;
+    }
+    s->weight_sum = (double)s->sources;
+    c->turn = bench_array(72ull * (uint64_t)s->mosaics);
+    for (int64_t m = 0; m < s->mosaics; m++)
+        for (int k = 0; k < 3; k++) {
+            double e[3] = {k == 0, k == 1, k == 2};
+            br_rotate(e, 1e-3 * (double)m, 2e-3 * (double)(m % 7), 0, e);
+            for (int i = 0; i < 3; i++) c->turn[9 * m + 3 * i + k] = e[i];
+        }
+    const int64_t n = s->hkls ? 2 * REACH + 2 : 1;
+    c->table = bench_array(8ull * (uint64_t)(n * n * n));
+    bench_fill_f64(c->table, n * n * n, 1, 10, 300);
+    c->image = bench_array(4ull * PIXELS * PIXELS);
+    s->steps = (double)(s->sources * s->mosaics * s->phis);
+}
+
+static void want_table(crystal *c, bool cubic)
+{
+    br_scene *s = &c->s;
+    s->h_min = s->k_min = s->l_min = -REACH;
+    s->h_max = s->k_max = s->l_max = REACH;
+    s->hkls = (2 * REACH + 1) * (2 * REACH + 1) * (2 * REACH + 1);
+    s->interpolate = cubic;
+    c->flop += cubic ? CUBIC_FLOP : TABLE_FLOP;
+}
+
+static void build(crystal *c, int threads)
+{
+    const br_scene *s = &c->s;
+    bench_open(&c->p, threads);
+    fth_graph *g = c->p.g;
+    fth_axis(g, "slow", s->slow);
+    fth_axis(g, "fast", s->fast);
+    fth_axis(g, "param", BR_PARAMS);
+    fth_axis(g, "h", s->hkls ? 2 * REACH + 2 : 1);
+    fth_axis_like(g, "k", "h");
+    fth_axis_like(g, "l", "h");
+    fth_axis(g, "source", s->sources);
+    fth_axis(g, "source_column", BR_SRC_COLUMNS);
+    fth_axis(g, "mosaic", s->mosaics);
+    fth_axis(g, "nine", 9);
+    br_inputs in = {.param = bench_input(&c->p, "param", FTH_F64, "param", c->param),
+                    .table = bench_input(&c->p, "table", FTH_F64, "h k l", c->table),
+                    .source =
+                        bench_input(&c->p, "source", FTH_F64, "source source_column", c->source),
+                    .turn = bench_input(&c->p, "turn", FTH_F64, "mosaic nine", c->turn)};
+    in.latch = br_latch(s, &in);
+    bench_output(&c->p, br_render(s, &in, FTH_F32), c->image);
+    bench_plan(&c->p, 0, true);
+}
+
+static void drop(crystal *c)
+{
+    bench_close(&c->p);
+    free(c->table);
+    free(c->source);
+    free(c->turn);
+    free(c->image);
+}
+
+static double steps_of(const crystal *c)
+{
+    return c->s.steps * PIXELS * PIXELS;
+}
+
+static void render(void *arg)
+{
+    bench_go(&((crystal *)arg)->p);
+}
+
+static double asked_for(void *arg)
+{
+    const crystal *c = arg;
+    return steps_of(c) / c->wanted;
+}
+
+/* Gflop/s of registers alone. */
+static double fma_rate(const bench *b, int threads)
+{
+    double best = 1e30;
+    for (int i = 0; i < 5; i++) {
+        const double start = bench_now(b, threads);
+        volatile double keep = peer_fma(2, threads);
+        (void)keep;
+        const double s = bench_now(b, threads) - start;
+        if (s < best) best = s;
+    }
+    return 2 * threads / best;
+}
+
+static void one(bench *b, const char *name, void (*change)(crystal *c))
+{
+    if (!bench_wants(b, name)) return;
+    crystal c = {0};
+    make_scene(&c);
+    change(&c);
+    make_arrays(&c);
+    build(&c, 1);
+    char shape[48], peer[48];
+    snprintf(shape, sizeof shape, "%d^2 x %.0f", PIXELS, c.s.steps);
+    snprintf(peer, sizeof peer, "%.0f million/s", 1e-6 * c.wanted);
+    const bench_pair pair = {.name = name,
+                             .shape = shape,
+                             .threads = 1,
+                             .amount = 1e-6 * steps_of(&c),
+                             .unit = "Mstep/s",
+                             .limit = 1e3 * fma_rate(b, 1) / c.flop,
+                             .ours = render,
+                             .peer = asked_for,
+                             .peer_name = peer,
+                             .bar = 1,
+                             .arg = &c,
+                             .planned = c.p.planned,
+                             .measured = c.p.measured};
+    if (c.p.status == FTH_OK) bench_pairs(b, &pair);
+    drop(&c);
+}
+
+static void domains(crystal *c)
+{
+    c->s.mosaics = STEPS;
+    c->s.mosaic_given = 1;
+}
+static void spindle(crystal *c)
+{
+    c->s.phis = STEPS;
+    c->s.phi_step = br_radians(0.05);
+}
+static void wavelengths(crystal *c)
+{
+    c->s.sources = STEPS;
+    c->flop += WAVE_FLOP;
+}
+static void nearest(crystal *c)
+{
+    domains(c);
+    want_table(c, false);
+}
+static void tricubic(crystal *c)
+{
+    domains(c);
+    want_table(c, true);
+    c->wanted = 20e6;
+}
+static void ball(crystal *c)
+{
+    domains(c);
+    c->s.shape = BR_ROUND;
+}
+static void single_precision(crystal *c)
+{
+    domains(c);
+    c->s.precision = BR_F32;
+}
+
+/* ---- two threads ---- */
+
+static double scaled_like_registers(void *arg)
+{
+    const crystal *c = arg;
+    const bench wall = {0};
+    double t[4];
+    t[0] = bench_now(&wall, 1);
+    render((void *)(uintptr_t)c->single);
+    t[1] = bench_now(&wall, 1);
+    volatile double keep = peer_fma(2, 1);
+    t[2] = bench_now(&wall, 1);
+    keep = peer_fma(2, 2);
+    (void)keep;
+    t[3] = bench_now(&wall, 1);
+    return (t[1] - t[0]) * (t[3] - t[2]) / (t[2] - t[1]) / 2;
+}
+
+static double difference(void *arg)
+{
+    const crystal *c = arg;
+    return memcmp(c->image, c->single->image, 4ull * PIXELS * PIXELS) != 0;
+}
+
+static void two(bench *b, const char *name)
+{
+    if (!bench_wants(b, name)) return;
+    crystal c = {0}, single = {0};
+    crystal *both[2] = {&single, &c};
+    for (int i = 0; i < 2; i++) {
+        make_scene(both[i]);
+        domains(both[i]);
+        make_arrays(both[i]);
+        build(both[i], i + 1);
+    }
+    c.single = &single;
+    const bench_pair pair = {.name = name,
+                             .shape = "1024^2 x 20",
+                             .threads = 2,
+                             .amount = 1e-6 * steps_of(&c),
+                             .unit = "Mstep/s",
+                             .limit = 1e3 * fma_rate(b, 2) / c.flop,
+                             .ours = render,
+                             .peer = scaled_like_registers,
+                             .peer_name = "1 thread, scaled as FMA",
+                             .residual = difference,
+                             .bar = 0.95,
+                             .arg = &c,
+                             .planned = c.p.planned,
+                             .measured = c.p.measured};
+    if (c.p.status == FTH_OK && single.p.status == FTH_OK) bench_pairs(b, &pair);
+    drop(&c);
+    drop(&single);
+}
+
+void bench_bragg(bench *b)
+{
+    one(b, "bragg_domains", domains);
+    one(b, "bragg_spindle", spindle);
+    one(b, "bragg_wavelengths", wavelengths);
+    one(b, "bragg_nearest", nearest);
+    one(b, "bragg_tricubic", tricubic);
+    one(b, "bragg_round", ball);
+    one(b, "bragg_f32", single_precision);
+    two(b, "bragg_domains_2");
+}
