@@ -10,6 +10,8 @@
 
 #include "experiment.h"
 
+#include <fathom/instrument.h>
+
 /* v where the ROI is, `outside` elsewhere; v has axes "slow fast". */
 fth_val br_within(const br_scene *scene, fth_val v, fth_val outside);
 
@@ -67,6 +69,8 @@ fth_status br_passes_create(br_passes **out, fth_context *ctx, const br_experime
                             br_wanted want, fth_err *err);
 void br_passes_destroy(br_passes *p); /* NULL is allowed */
 fth_status br_passes_print(const br_passes *p, FILE *file);
+int br_passes_count(const br_passes *p);
+const fth_plan *br_passes_plan(const br_passes *p, int i); /* NULL: this pass is not needed */
 /* Bytes at the peak of the largest pass. */
 uint64_t br_passes_bytes(const br_passes *p);
 /* Index of the first sample that the reference does not interpolate; INT64_MAX: there is none, or
@@ -86,7 +90,10 @@ fth_status br_passes_store(br_passes *p, fth_source image, const br_pixel_sinks 
 
 /* ---- files ---- */
 
+/* Which passes the outputs need. */
+br_wanted br_outputs_wanted(const br_outputs *out);
 /* Refuses a path that could not be written, and two outputs of one name. Writes nothing. */
+fth_status br_output_check(const char *path, fth_mem *mem, fth_err *err);
 fth_status br_outputs_check(const br_outputs *out, fth_mem *mem, fth_err *err);
 
 /* The files of an image while they are made. None has its name before br_files_commit. */
@@ -114,6 +121,11 @@ typedef struct br_image_job {
     FILE *out;                 /* the text after that of the experiment */
     fth_progress_fn *progress; /* NULL: none */
     void *progress_user;
+    /* Called once all is checked and planned, before the first pass; NULL: nothing to do. */
+    fth_status (*ready)(void *user, fth_err *err);
+    void *ready_user;
+    const char *preview; /* a picture of the image: .png, .svg or .pdf; NULL: none */
+    bool preview_linear;
 } br_image_job;
 fth_status br_image_make(const br_image_job *job, br_statistics *out, fth_err *err);
 

@@ -1,0 +1,185 @@
+/* files.c - the files of an image: checked before anything is computed, named after everything is.
+ *
+ * Later passes read the float image back, so it is written whole under a hidden name beside its
+ * place; the other files are sinks whose commit is held back. Only when all of them are complete do
+ * they get their names, one after the other: a run that fails, or a disk that is full, leaves the
+ * files of the run before.
+ */
+#include "image.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATHS = 5 };
+static void paths_of(const br_outputs *out, const char *path[PATHS])
+{
+    path[0] = out->float_file;
+    path[1] = out->int_file;
+    path[2] = out->pgm_file;
+    path[3] = out->noise_file;
+    path[4] = out->dump_file;
+}
+
+br_wanted br_outputs_wanted(const br_outputs *out)
+{
+    return (br_wanted){out->int_file[0] != 0, out->pgm_file[0] != 0, out->noise_file[0] != 0};
+}
+
+/* /dev/null and its like: pixels go nowhere. */
+static bool is_device(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISCHR(st.st_mode);
+}
+
+static bool is_file(const char *path)
+{
+    return path[0] && !is_device(path);
+}
+
+fth_status br_output_check(const char *path, fth_mem *mem, fth_err *err)
+{
+    if (!is_file(path)) return FTH_OK;
+    if (access(path, F_OK) == 0 && access(path, W_OK) != 0) {
+        FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: it is there and may not be written: %s", path,
+                 strerror(errno));
+        fth_err_hint(err, "give another name, or make it writable");
+        return FTH_E_FILE_WRITE;
+    }
+    const fth_raw_layout nothing = {.dtype = FTH_U8, .n_axes = 1};
+    fth_sink sink;
+    FTH_TRY(fth_raw_create(&sink, mem, path, &nothing, NULL, err));
+    fth_sink_close(&sink);
+    return FTH_OK;
+}
+
+fth_status br_outputs_check(const br_outputs *out, fth_mem *mem, fth_err *err)
+{
+    const char *path[PATHS];
+    paths_of(out, path);
+    for (int i = 0; i < PATHS; i++)
+        for (int j = 0; j < i; j++)
+            if (is_file(path[i]) && !strcmp(path[i], path[j])) {
+                FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: two outputs would be written there", path[i]);
+                fth_err_hint(err, "give each output a name of its own");
+                return FTH_E_FILE_WRITE;
+            }
+    for (int i = 0; i < PATHS; i++) FTH_TRY(br_output_check(path[i], mem, err));
+    return FTH_OK;
+}
+
+/* ---- sinks ---- */
+
+static fth_status write_nowhere(void *self, const int64_t *lo, const int64_t *n, const void *src,
+                                fth_err *err)
+{
+    (void)self, (void)lo, (void)n, (void)src, (void)err;
+    return FTH_OK;
+}
+
+/* A sink that a run does not commit. */
+static fth_sink held(const fth_sink *sink)
+{
+    fth_sink s = *sink;
+    s.commit = NULL;
+    s.abandon = NULL;
+    return s;
+}
+
+static fth_raw_layout layout_of(const br_scene *s, fth_dtype dtype, uint64_t offset)
+{
+    return (fth_raw_layout){
+        .dtype = dtype, .n_axes = 2, .size = {s->slow, s->fast}, .offset = offset};
+}
+
+/* The file's own sink goes to *own, what a run is given to *out. */
+static fth_status open_pixels(br_files *f, const char *path, const fth_raw_layout *layout,
+                              const char *header, fth_sink *own, fth_sink *out, fth_err *err)
+{
+    *out = (fth_sink){.kind = "none",
+                      .dtype = layout->dtype,
+                      .n_axes = 2,
+                      .size = {layout->size[0], layout->size[1]},
+                      .write = write_nowhere};
+    if (!is_file(path)) return FTH_OK;
+    FTH_TRY(fth_raw_create(own, f->mem, path, layout, header, err));
+    *out = held(own);
+    return FTH_OK;
+}
+
+fth_status br_files_image(br_files *f, const br_experiment *e, fth_sink *out, fth_err *err)
+{
+    const br_scene *s = &e->scene;
+    const char *path = e->out.float_file;
+    if (!is_file(path)) {
+        FTH_TRY(fth_tensor_create(&f->held, f->mem, "image", FTH_F32, 2,
+                                  ((int64_t[]){s->slow, s->fast}), err));
+        *out = fth_tensor_sink(f->held);
+        return FTH_OK;
+    }
+    const char *slash = strrchr(path, '/');
+    const int folder = slash ? (int)(slash - path) + 1 : 0;
+    const int n = snprintf(f->part, sizeof f->part, "%.*s.%s.%ld.part", folder, path, path + folder,
+                           (long)getpid());
+    if (n < 0 || (size_t)n >= sizeof f->part) {
+        f->part[0] = '\0';
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: the path is too long", path);
+    }
+    const fth_raw_layout layout = layout_of(s, FTH_F32, 0);
+    FTH_TRY(fth_raw_create(&f->image, f->mem, f->part, &layout, NULL, err));
+    f->part_there = true;
+    *out = f->image;
+    return FTH_OK;
+}
+
+fth_status br_files_source(br_files *f, const br_experiment *e, fth_source *out, fth_err *err)
+{
+    if (f->held) {
+        *out = fth_tensor_source(f->held);
+        out->data = NULL; /* the passes were planned for a file */
+        return FTH_OK;
+    }
+    const fth_raw_layout layout = layout_of(&e->scene, FTH_F32, 0);
+    return fth_raw_open(out, f->mem, f->part, &layout, err);
+}
+
+fth_status br_files_pixels(br_files *f, const br_experiment *e, const br_statistics *s,
+                           br_pixel_sinks *out, fth_err *err)
+{
+    const br_scene *scene = &e->scene;
+    char smv[BR_HEADER], pgm[128];
+    FTH_TRY(br_smv_header(e, smv, err));
+    const size_t bytes = br_pgm_header(pgm, sizeof pgm, scene->fast, scene->slow, s->pgm_scale);
+    const fth_raw_layout u16 = layout_of(scene, FTH_U16, BR_HEADER),
+                         u8 = layout_of(scene, FTH_U8, bytes);
+    FTH_TRY(open_pixels(f, e->out.int_file, &u16, smv, &f->ints, &out->ints, err));
+    FTH_TRY(open_pixels(f, e->out.pgm_file, &u8, pgm, &f->pgm, &out->pgm, err));
+    return open_pixels(f, e->out.noise_file, &u16, smv, &f->noise, &out->noise, err);
+}
+
+fth_status br_files_commit(br_files *f, const br_experiment *e, fth_err *err)
+{
+    const fth_sink *const sink[] = {&f->ints, &f->pgm, &f->noise};
+    for (size_t i = 0; i < sizeof sink / sizeof sink[0]; i++)
+        if (sink[i]->commit) FTH_TRY(sink[i]->commit(sink[i]->self, err));
+    if (!f->part_there) return FTH_OK;
+    if (rename(f->part, e->out.float_file) != 0)
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: giving the finished file its name: %s",
+                        e->out.float_file, strerror(errno));
+    f->part_there = false;
+    return FTH_OK;
+}
+
+void br_files_close(br_files *f)
+{
+    fth_sink_close(&f->image);
+    fth_sink_close(&f->ints);
+    fth_sink_close(&f->pgm);
+    fth_sink_close(&f->noise);
+    if (f->part_there) (void)unlink(f->part);
+    fth_tensor_release(f->held);
+    *f = (br_files){.mem = f->mem};
+}

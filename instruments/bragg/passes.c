@@ -1,0 +1,322 @@
+/* passes.c - the graphs of an image, planned before the first of them runs.
+ *
+ * Numbers that one pass finds and another needs (latch, average, scales) are inputs without axes,
+ * so plans do not wait for them; the float image is an input whose source is set when it is there.
+ */
+#include "image.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef enum pass_id { LATCH, RENDER, SPREAD, STORE, PASSES } pass_id;
+static const char *const pass_name[PASSES] = {[LATCH] = "latch: where interpolation ends",
+                                              [RENDER] = "render: image and its sums",
+                                              [SPREAD] = "spread: rmsd about the mean",
+                                              [STORE] = "store: int, PGM and noise pixels"};
+
+enum { MOST_OUTS = 10 };
+typedef struct pass {
+    fth_graph *g;
+    fth_plan *plan;
+    fth_val out[MOST_OUTS];
+    fth_sink sink[MOST_OUTS];
+    int n;
+} pass;
+
+struct br_passes {
+    fth_context *ctx;
+    const br_experiment *e;
+    br_wanted want;
+    pass pass[PASSES];
+    int64_t latch;
+    double average, int_scale, pgm_scale;        /* inputs of later passes */
+    double sum, sum_sqr, omega, spread, photons; /* what passes find */
+    float max;
+    int64_t row, out_of_range, rendered, overloads;
+    fth_tensor *column; /* i64 [slow]: where the largest pixel of each row is */
+};
+
+static void add(pass *p, fth_val v, const char *label, fth_sink sink)
+{
+    p->out[p->n] = fth_label(v, label);
+    p->sink[p->n++] = sink;
+}
+
+static fth_status unread(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
+{
+    (void)self, (void)lo, (void)n, (void)dst;
+    return FTH_FAIL(err, FTH_E_INTERNAL, "the float image was read before it was rendered");
+}
+
+static fth_val image_input(fth_graph *g, const br_scene *s)
+{
+    fth_axis(g, "slow", s->slow);
+    fth_axis(g, "fast", s->fast);
+    const fth_source planned = {.kind = "planned",
+                                .dtype = FTH_F32,
+                                .n_axes = 2,
+                                .size = {s->slow, s->fast},
+                                .read = unread};
+    return fth_input(g, "image", FTH_F32, "slow fast", planned);
+}
+
+static bool needs_latch(const br_scene *s)
+{
+    return s->interpolate && br_has(s, BR_QUIRK_INTERP_LATCH);
+}
+
+static void build_latch(br_passes *p)
+{
+    pass *t = &p->pass[LATCH];
+    const br_inputs in = br_experiment_inputs(t->g, p->e);
+    add(t, br_latch(&p->e->scene, &in), "latch", fth_scalar_sink(FTH_I64, &p->latch));
+}
+
+/* The first pixel in serial order that has the largest value, where only a greater one replaces it:
+ * first of the rows, then first in its row. */
+static void build_maximum(br_passes *p, fth_val image)
+{
+    pass *t = &p->pass[RENDER];
+    const fth_val zero = fth_const(t->g, FTH_F32, 0);
+    const fth_val above = fth_select(fth_gt(image, zero), image, zero); /* NaN is not above */
+    const fth_val of_row = fth_label(fth_rmax(above, "fast"), "row maximum");
+    add(t, fth_rmax(of_row, "slow"), "maximum", fth_scalar_sink(FTH_F32, &p->max));
+    add(t, fth_argmax(of_row, "slow"), "its row", fth_scalar_sink(FTH_I64, &p->row));
+    add(t, fth_argmax(above, "fast"), "its column", fth_tensor_sink(p->column));
+}
+
+static void build_render(br_passes *p)
+{
+    const br_scene *s = &p->e->scene;
+    pass *t = &p->pass[RENDER];
+    br_inputs in = br_experiment_inputs(t->g, p->e);
+    in.latch = fth_input(t->g, "latch", FTH_I64, "", fth_scalar_source(FTH_I64, &p->latch));
+    const fth_val image = br_render(s, &in, FTH_F32);
+    add(t, image, "image", (fth_sink){0});
+    const fth_val wide = fth_cast(image, FTH_F64);
+    add(t, fth_sum(wide, "slow fast"), "sum", fth_scalar_sink(FTH_F64, &p->sum));
+    add(t, fth_sum(fth_sqr(wide), "slow fast"), "sum of squares",
+        fth_scalar_sink(FTH_F64, &p->sum_sqr));
+    build_maximum(p, image);
+    add(t, fth_sum(fth_out(image, 1), "slow"), "solid angle", fth_scalar_sink(FTH_F64, &p->omega));
+    add(t, fth_sum(fth_out(image, 2), "slow"), "out of range",
+        fth_scalar_sink(FTH_I64, &p->out_of_range));
+    if (s->masked) {
+        const fth_val open = fth_ne(in.mask, fth_const_i64(t->g, FTH_U16, 0));
+        add(t,
+            fth_sum(br_within(s, fth_cast(open, FTH_I64), fth_const_i64(t->g, FTH_I64, 0)),
+                    "slow fast"),
+            "rendered", fth_scalar_sink(FTH_I64, &p->rendered));
+    }
+}
+
+static void build_spread(br_passes *p)
+{
+    pass *t = &p->pass[SPREAD];
+    const fth_val image = image_input(t->g, &p->e->scene);
+    const fth_val average =
+        fth_input(t->g, "average", FTH_F64, "", fth_scalar_source(FTH_F64, &p->average));
+    const fth_val away = fth_sqr(fth_sub(fth_cast(image, FTH_F64), average));
+    add(t, fth_sum(br_within(&p->e->scene, away, fth_const(t->g, FTH_F64, 0)), "slow fast"),
+        "spread", fth_scalar_sink(FTH_F64, &p->spread));
+}
+
+static void build_store(br_passes *p)
+{
+    const br_experiment *e = p->e;
+    pass *t = &p->pass[STORE];
+    const fth_val image = image_input(t->g, &e->scene);
+    const double adc = e->out.adc;
+    if (p->want.ints) {
+        const fth_val scale =
+            fth_input(t->g, "int scale", FTH_F64, "", fth_scalar_source(FTH_F64, &p->int_scale));
+        add(t, br_int_pixels(&e->scene, image, scale, adc), "int", (fth_sink){.kind = "int"});
+    }
+    if (p->want.pgm) {
+        const fth_val scale =
+            fth_input(t->g, "pgm scale", FTH_F64, "", fth_scalar_source(FTH_F64, &p->pgm_scale));
+        add(t, br_pgm_pixels(image, scale), "pgm", (fth_sink){.kind = "pgm"});
+    }
+    if (p->want.noise) {
+        const int64_t seed = (int64_t)(0 - (uint64_t)e->noise_seed);
+        const br_noise n = br_noise_pixels(&e->scene, image, &e->random, seed, adc);
+        add(t, n.pixels, "noise", (fth_sink){.kind = "noise"});
+        add(t, n.photons, "photons", fth_scalar_sink(FTH_F64, &p->photons));
+        add(t, n.overloads, "overloads", fth_scalar_sink(FTH_I64, &p->overloads));
+    }
+}
+
+/* A sweep over the rows needs a few of them at a time, however much memory there is: more would
+ * only be told about and written later. */
+enum { PIECE_BYTES = 8 << 20 };
+
+static fth_plan *plan_pass(const br_passes *p, const pass *t, fth_err *err)
+{
+    const br_experiment *e = p->e;
+    const uint64_t arrays = (e->table ? fth_tensor_bytes(e->table) : 0) +
+                            fth_tensor_bytes(e->source) + fth_tensor_bytes(e->turn);
+    fth_err small = {0};
+    fth_plan *plan = fth_plan_make(t->g, t->out, t->n,
+                                   &(fth_limits){.memory_bytes = arrays + PIECE_BYTES}, &small);
+    if (plan) return plan;
+    /* rows may be very long: then the budget decides, and refuses */
+    if (small.status == FTH_E_NO_FIT) return fth_plan_make(t->g, t->out, t->n, NULL, err);
+    *err = small;
+    return NULL;
+}
+
+static fth_status plan_all(br_passes *p, fth_err *err)
+{
+    static void (*const build[PASSES])(br_passes *) = {[LATCH] = build_latch,
+                                                       [RENDER] = build_render,
+                                                       [SPREAD] = build_spread,
+                                                       [STORE] = build_store};
+    const bool on[PASSES] = {[LATCH] = needs_latch(&p->e->scene),
+                             [RENDER] = true,
+                             [SPREAD] = true,
+                             [STORE] = p->want.ints || p->want.pgm || p->want.noise};
+    for (int i = 0; i < PASSES; i++) {
+        pass *t = &p->pass[i];
+        if (!on[i]) continue;
+        t->g = fth_graph_create(p->ctx);
+        build[i](p);
+        t->plan = plan_pass(p, t, err);
+        if (!t->plan) return fth_err_note(err, FTH_HERE, err->status, "planning %s", pass_name[i]);
+    }
+    return FTH_OK;
+}
+
+fth_status br_passes_create(br_passes **out, fth_context *ctx, const br_experiment *e,
+                            br_wanted want, fth_err *err)
+{
+    *out = NULL;
+    fth_err own = {0};
+    if (!err) err = &own; /* planning tells its status only there */
+    fth_mem *mem = fth_context_mem(ctx);
+    void *block = NULL;
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_META, sizeof(br_passes), "bragg passes", &block, err));
+    br_passes *p = memset(block, 0, sizeof *p);
+    p->ctx = ctx;
+    p->e = e;
+    p->want = want;
+    p->latch = INT64_MAX;
+    fth_status s =
+        fth_tensor_create(&p->column, mem, "row maximum", FTH_I64, 1, &e->scene.slow, err);
+    if (s == FTH_OK) s = plan_all(p, err);
+    if (s != FTH_OK) {
+        br_passes_destroy(p);
+        return s;
+    }
+    *out = p;
+    return FTH_OK;
+}
+
+void br_passes_destroy(br_passes *p)
+{
+    if (!p) return;
+    for (int i = 0; i < PASSES; i++) {
+        fth_plan_destroy(p->pass[i].plan);
+        fth_graph_destroy(p->pass[i].g);
+    }
+    fth_tensor_release(p->column);
+    fth_mem_release(fth_context_mem(p->ctx), p, NULL);
+}
+
+fth_status br_passes_print(const br_passes *p, FILE *file)
+{
+    for (int i = 0; i < PASSES; i++) {
+        if (!p->pass[i].plan) continue;
+        fprintf(file, "%s\n", pass_name[i]);
+        FTH_TRY(fth_plan_print(p->pass[i].plan, file));
+    }
+    return FTH_OK;
+}
+
+int br_passes_count(const br_passes *p)
+{
+    (void)p;
+    return PASSES;
+}
+
+const fth_plan *br_passes_plan(const br_passes *p, int i)
+{
+    return i >= 0 && i < PASSES ? p->pass[i].plan : NULL;
+}
+
+uint64_t br_passes_bytes(const br_passes *p)
+{
+    uint64_t most = 0;
+    for (int i = 0; i < PASSES; i++) {
+        fth_plan_info info;
+        if (!p->pass[i].plan) continue;
+        fth_plan_get_info(p->pass[i].plan, &info);
+        if (info.peak_bytes + info.foreign_bytes > most)
+            most = info.peak_bytes + info.foreign_bytes;
+    }
+    return most;
+}
+
+fth_status br_passes_latch(br_passes *p, const fth_run_options *opt, int64_t *latch, fth_err *err)
+{
+    pass *t = &p->pass[LATCH];
+    if (t->plan)
+        FTH_TRY_CTX(fth_run(t->plan, t->sink, opt, NULL, err), err, "%s", pass_name[LATCH]);
+    *latch = p->latch;
+    return FTH_OK;
+}
+
+static int64_t span(int64_t lo, int64_t hi)
+{
+    return hi >= lo ? hi - lo + 1 : 0;
+}
+
+fth_status br_passes_render(br_passes *p, const fth_sink *sink, const fth_run_options *opt,
+                            fth_run_report *report, br_statistics *out, fth_err *err)
+{
+    const br_scene *s = &p->e->scene;
+    pass *t = &p->pass[RENDER];
+    t->sink[0] = *sink;
+    FTH_TRY_CTX(fth_run(t->plan, t->sink, opt, report, err), err, "%s", pass_name[RENDER]);
+    const int64_t roi = span(s->roi[0], s->roi[1]) * span(s->roi[2], s->roi[3]);
+    *out = (br_statistics){.sum = p->sum,
+                           .sum_sqr = p->sum_sqr,
+                           .pixels = s->masked ? p->rendered : roi,
+                           .roi_pixels = roi,
+                           .max = p->max,
+                           .max_slow = p->row,
+                           .max_fast = ((const int64_t *)fth_tensor_data(p->column))[p->row],
+                           .omega = p->omega,
+                           .out_of_range = p->out_of_range};
+    br_statistics_finish(out, s);
+    return FTH_OK;
+}
+
+fth_status br_passes_measure(br_passes *p, fth_source image, br_statistics *s, fth_err *err)
+{
+    pass *t = &p->pass[SPREAD];
+    p->average = s->average;
+    FTH_TRY(fth_input_set(t->g, "image", image, err));
+    FTH_TRY_CTX(fth_run(t->plan, t->sink, NULL, NULL, err), err, "%s", pass_name[SPREAD]);
+    const int64_t n = s->roi_pixels > 1 ? s->roi_pixels : 2;
+    s->rmsd = sqrt(p->spread / (double)(n - 1));
+    br_statistics_scales(s, &p->e->out);
+    return FTH_OK;
+}
+
+fth_status br_passes_store(br_passes *p, fth_source image, const br_pixel_sinks *sinks,
+                           br_statistics *s, fth_err *err)
+{
+    pass *t = &p->pass[STORE];
+    if (!t->plan) return FTH_OK;
+    p->int_scale = s->int_scale;
+    p->pgm_scale = s->pgm_scale;
+    int i = 0;
+    if (p->want.ints) t->sink[i++] = sinks->ints;
+    if (p->want.pgm) t->sink[i++] = sinks->pgm;
+    if (p->want.noise) t->sink[i++] = sinks->noise;
+    FTH_TRY(fth_input_set(t->g, "image", image, err));
+    FTH_TRY_CTX(fth_run(t->plan, t->sink, NULL, NULL, err), err, "%s", pass_name[STORE]);
+    s->photons = p->photons;
+    s->overloads = p->overloads;
+    return FTH_OK;
+}
