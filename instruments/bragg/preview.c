@@ -1,0 +1,91 @@
+/* preview.c - the picture of an image: slow goes down, fast to the right, as it lies in the file.
+ *
+ * Pixels are pooled by the figure when there are more than fit, and the largest of a pool is shown:
+ * a spot of one pixel must not vanish.
+ */
+#include "preview.h"
+#include "rings.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { INCHES = 7, DPI = 150 };
+
+/* Limits of the colours. The direct beam and a few spots outshine everything: the upper end is a
+ * multiple of the rms, five decades above the lower one, or above nothing. */
+static fth_colours colours_of(const br_preview *p)
+{
+    fth_colours c = {.map = FTH_MAP_VIRIDIS, .low = p->low, .high = p->high};
+    if (!p->linear) c.scale = FTH_SCALE_LOG;
+    if (c.low != c.high) return c;
+    const double max = p->max > 0 ? p->max : 1, times = p->linear ? 3 : 30;
+    c.high = p->rms > 0 && times * p->rms < max ? times * p->rms : max;
+    c.low = p->linear ? 0 : c.high * 1e-5;
+    return c;
+}
+
+static void draw_rings(fth_panel *panel, const br_rings *r, const br_scene *s)
+{
+    const fth_colour white = fth_rgb(255, 255, 255);
+    if (r->points > 0)
+        fth_panel_line(
+            panel, fth_column_of(FTH_F64, r->fast, r->points),
+            fth_column_of(FTH_F64, r->slow, r->points),
+            &(fth_line){.colour = white, .width = 0.8, .alpha = 0.6, .dash = FTH_DASH_SOLID});
+    for (int i = 0; i < r->n; i++) {
+        char text[32];
+        if (isnan(r->label_at[i][0])) continue;
+        snprintf(text, sizeof text, "%.4g \xc3\x85", r->d[i]);
+        fth_panel_text(panel, r->label_at[i][0], r->label_at[i][1], text,
+                       &(fth_note){.halo = true, .size = 8});
+    }
+    const double *b = r->beam;
+    if (b[0] >= 0 && b[0] < (double)s->fast && b[1] >= 0 && b[1] < (double)s->slow)
+        fth_panel_points(
+            panel, fth_column_of(FTH_F64, &r->beam[0], 1), fth_column_of(FTH_F64, &r->beam[1], 1),
+            &(fth_points){.marker = FTH_MARKER_CROSS, .area = 80, .colour = fth_rgb(255, 60, 60)});
+}
+
+static fth_status draw(const br_preview *p, const br_experiment *e, const fth_source *image,
+                       const br_rings *r, fth_figure *fig, fth_err *err)
+{
+    const br_scene *s = &e->scene;
+    fth_panel *panel = fth_figure_panel(fig, 0);
+    fth_panel_set(panel, &(fth_panel_options){.title = p->title,
+                                              .aspect = FTH_ASPECT_EQUAL,
+                                              .legend = FTH_LEGEND_NONE,
+                                              .colour_bar = "photons per pixel",
+                                              .background = fth_rgb(68, 1, 84)});
+    const fth_axis_options fast = {.label = "fast (pixel)",
+                                   .low = -0.5,
+                                   .high = (double)s->fast - 0.5},
+                           slow = {.label = "slow (pixel)",
+                                   .low = -0.5,
+                                   .high = (double)s->slow - 0.5,
+                                   .direction = FTH_GROW_DOWN};
+    fth_panel_axis(panel, FTH_AXIS_X, &fast);
+    fth_panel_axis(panel, FTH_AXIS_Y, &slow);
+    fth_panel_image(panel, fth_grid_source(image),
+                    &(fth_image){.colours = colours_of(p), .peaks = true});
+    draw_rings(panel, r, s);
+    return fth_figure_save(fig, p->path, err);
+}
+
+fth_status br_preview_draw(const br_preview *p, const br_experiment *e, const fth_source *image,
+                           fth_err *err)
+{
+    br_rings rings;
+    fth_figure *fig = NULL;
+    const double ratio = (double)e->scene.slow / (double)e->scene.fast;
+    const double tall = ratio > 2 ? 2 : ratio < 0.35 ? 0.35 : ratio;
+    FTH_TRY(br_rings_make(&rings, e, err));
+    fth_status s = fth_figure_create(
+        &fig, e->mem,
+        &(fth_figure_options){.width = INCHES + 1.2, .height = INCHES * tall + 0.6, .dpi = DPI},
+        err);
+    if (s == FTH_OK) s = draw(p, e, image, &rings, fig, err);
+    fth_figure_destroy(fig);
+    br_rings_clear(&rings);
+    return s;
+}
