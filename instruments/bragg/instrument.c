@@ -1,17 +1,12 @@
 /* instrument.c - the instrument in one struct: this is what the program sees. */
 #include "flags.h"
+#include "image.h"
 #include "jobs.h"
 
-/* The settings are read, and nothing else yet. */
 static fth_status direct_run(const fth_direct_call *call, fth_err *err)
 {
-    br_flags f;
-    if (call->value(call->user, "flags")) {
-        br_flags_markdown(call->out);
-        return FTH_OK;
-    }
-    FTH_TRY(br_flags_of_call(&f, call, err));
-    fprintf(call->out, "compat %s, %d words\n", f.spec ? "spec" : "c", call->n_words);
+    if (!call->value(call->user, "flags")) return br_image_command(call, err);
+    br_flags_markdown(call->out);
     return FTH_OK;
 }
 

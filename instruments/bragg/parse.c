@@ -136,6 +136,12 @@ const fth_flag br_direct_flags[] = {
     {.name = "fdump",
      .value = FTH_FLAG_FILE,
      .doc = "read the structure factors from this dump file"},
+    {.name = "preview",
+     .value = FTH_FLAG_FILE,
+     .doc = "also draw the image with rings of resolution: a .png, .svg or .pdf"},
+    {.name = "preview-scale",
+     .value = FTH_FLAG_WORD,
+     .doc = "colours of the preview: log, the default, or linear"},
     {.name = "flags", .doc = "show all flags of nanoBragg in one table, and stop"},
     {0}};
 

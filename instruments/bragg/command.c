@@ -1,0 +1,77 @@
+/* command.c - `fathom bragg [nanoBragg flags]`, and the program under the name nanoBragg. */
+#include "flags.h"
+#include "image.h"
+
+#include <string.h>
+
+typedef struct command {
+    const fth_direct_call *call;
+    br_flags flags;
+    br_experiment experiment;
+} command;
+
+static fth_status show_plan(const command *c, fth_err *err)
+{
+    const br_experiment *e = &c->experiment;
+    br_passes *p = NULL;
+    FTH_TRY(br_passes_create(&p, c->call->context, e, br_outputs_wanted(&e->out), err));
+    const fth_status s = br_passes_print(p, c->call->out);
+    br_passes_destroy(p);
+    return s;
+}
+
+/* Nothing can be refused any more: the text begins, and the reflections are kept. */
+static fth_status ready(void *user, fth_err *err)
+{
+    command *c = user;
+    br_console_before(c->call->out, &c->flags, &c->experiment);
+    return br_experiment_dump(&c->experiment, err);
+}
+
+/* --preview FILE, --preview-scale log|linear */
+static fth_status set_preview(const fth_direct_call *call, br_image_job *job, fth_err *err)
+{
+    const char *scale = call->value(call->user, "preview-scale");
+    job->preview = call->value(call->user, "preview");
+    job->preview_linear = scale && !strcmp(scale, "linear");
+    if (!scale || job->preview_linear || !strcmp(scale, "log")) return FTH_OK;
+    FTH_FAIL(err, FTH_E_COMMAND, "--preview-scale takes log or linear, not '%.200s'", scale);
+    fth_err_hint(err, "write --preview-scale=log");
+    return FTH_E_COMMAND;
+}
+
+static fth_status run(command *c, fth_err *err)
+{
+    const fth_direct_call *call = c->call;
+    br_image_job job = {.context = call->context,
+                        .experiment = &c->experiment,
+                        .out = call->out,
+                        .progress = call->progress,
+                        .progress_user = call->progress_user,
+                        .ready = ready,
+                        .ready_user = c};
+    FTH_TRY(set_preview(call, &job, err));
+    FTH_TRY(br_flags_of_call(&c->flags, call, err));
+    if (!br_flags_enough(&c->flags)) {
+        br_console_usage(call->out, &c->flags);
+        return FTH_FAIL(err, FTH_E_COMMAND,
+                        "structure factors (-hkl, -default_F) and a crystal (-cell, -mat) are "
+                        "needed");
+    }
+    FTH_TRY(br_experiment_resolve(&c->experiment, fth_context_mem(call->context), &c->flags, err));
+    const fth_status s = call->plan ? show_plan(c, err) : br_image_make(&job, NULL, err);
+    br_experiment_clear(&c->experiment);
+    return s;
+}
+
+fth_status br_image_command(const fth_direct_call *call, fth_err *err)
+{
+    fth_mem *mem = fth_context_mem(call->context);
+    void *block = NULL;
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_META, sizeof(command), "bragg command", &block, err));
+    command *c = memset(block, 0, sizeof *c);
+    c->call = call;
+    const fth_status s = run(c, err);
+    (void)fth_mem_release(mem, block, NULL);
+    return s;
+}

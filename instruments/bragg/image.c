@@ -1,0 +1,134 @@
+/* image.c - from an experiment to its files and the text about it.
+ *
+ * Everything that can be refused is refused first: files that cannot be written, plans that do not
+ * fit. Then pass by pass, with the lines of the reference between them; the files get their names
+ * at the very end.
+ */
+#include "image.h"
+#include "meter.h"
+#include "preview.h"
+#include "printout.h"
+
+#include <string.h>
+
+typedef struct work {
+    const br_image_job *job;
+    const br_experiment *e;
+    FILE *out;
+    br_passes *passes;
+    br_files files;
+    fth_source image;
+    br_statistics stats;
+    br_meter meter;
+    br_latch_note note;
+    int64_t latch;
+    fth_run_report report;
+} work;
+
+/* ---- passes ---- */
+
+static bool on_progress(void *user, const fth_progress *p)
+{
+    work *w = user;
+    br_meter_tell(&w->meter, p->fraction);
+    return !w->job->progress || w->job->progress(w->job->progress_user, p);
+}
+
+static fth_status render(work *w, fth_err *err)
+{
+    const br_experiment *e = w->e;
+    const fth_run_options quiet = {w->job->progress, w->job->progress_user},
+                          told = {on_progress, w};
+    FTH_TRY(br_passes_latch(w->passes, &quiet, &w->latch, err));
+    FTH_TRY(br_latch_note_make(&w->note, e, w->latch, err));
+    if (!e->out.printout)
+        FTH_TRY(
+            br_meter_start(&w->meter, w->out, e, e->compat_c && e->out.progress, &w->note, err));
+    fth_sink sink;
+    FTH_TRY(br_files_image(&w->files, e, &sink, err));
+    FTH_TRY(br_passes_render(w->passes, &sink, &told, &w->report, &w->stats, err));
+    br_meter_tell(&w->meter, 1);
+    if (e->out.printout) FTH_TRY(br_print_pixels(w->out, e, w->latch, &w->note, err));
+    fprintf(w->out, "\n");
+    br_print_solid_angle(w->out, e, &w->stats);
+    if (!e->compat_c && w->stats.out_of_range > 0)
+        fprintf(w->out, "%lld samples were out of range for interpolation\n",
+                (long long)w->stats.out_of_range);
+    if (e->out.float_file[0])
+        fprintf(w->out, "writing %s as %lld 4-byte floats\n", e->out.float_file,
+                (long long)(e->scene.fast * e->scene.slow));
+    br_print_maximum(w->out, &w->stats);
+    return FTH_OK;
+}
+
+static fth_status store(work *w, fth_err *err)
+{
+    const br_experiment *e = w->e;
+    const br_outputs *o = &e->out;
+    br_statistics *s = &w->stats;
+    br_pixel_sinks sinks;
+    FTH_TRY(br_files_source(&w->files, e, &w->image, err));
+    FTH_TRY(br_passes_measure(w->passes, w->image, s, err));
+    FTH_TRY(br_files_pixels(&w->files, e, s, &sinks, err));
+    FTH_TRY(br_passes_store(w->passes, w->image, &sinks, s, err));
+    br_print_mean(w->out, s);
+    if (o->int_file[0])
+        fprintf(w->out, "intfile_scale = %g\nwriting %s as 2-byte integers\n", s->int_scale,
+                o->int_file);
+    if (o->pgm_file[0])
+        fprintf(w->out, "pgm_scale = %g\nwriting %s as 1-byte integers\n", s->pgm_scale,
+                o->pgm_file);
+    if (o->noise_file[0])
+        fprintf(w->out,
+                "%.0f photons on noise image (%lld overloads)\nwriting %s as 2-byte integers\n",
+                s->photons, (long long)s->overloads, o->noise_file);
+    return FTH_OK;
+}
+
+static fth_status preview(work *w, fth_err *err)
+{
+    const br_image_job *job = w->job;
+    const br_preview p = {.path = job->preview,
+                          .linear = job->preview_linear,
+                          .rms = w->stats.rms,
+                          .max = (double)w->stats.max};
+    return job->preview ? br_preview_draw(&p, w->e, &w->image, err) : FTH_OK;
+}
+
+static fth_status make(work *w, fth_err *err)
+{
+    const br_wanted want = br_outputs_wanted(&w->e->out);
+    FTH_TRY(br_passes_create(&w->passes, w->job->context, w->e, want, err));
+    if (w->job->ready) FTH_TRY(w->job->ready(w->job->ready_user, err));
+    FTH_TRY(render(w, err));
+    FTH_TRY(store(w, err));
+    FTH_TRY(preview(w, err));
+    FTH_TRY(br_files_commit(&w->files, w->e, err));
+    if (!w->e->compat_c) {
+        char text[1000];
+        fth_run_report_format(&w->report, text, sizeof text);
+        fputs(text, w->out);
+    }
+    return FTH_OK;
+}
+
+fth_status br_image_make(const br_image_job *job, br_statistics *out, fth_err *err)
+{
+    fth_mem *mem = fth_context_mem(job->context);
+    void *block = NULL;
+    FTH_TRY(br_outputs_check(&job->experiment->out, mem, err));
+    if (job->preview) FTH_TRY(br_output_check(job->preview, mem, err));
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_META, sizeof(work), "bragg image", &block, err));
+    work *w = memset(block, 0, sizeof *w);
+    w->job = job;
+    w->e = job->experiment;
+    w->out = job->out;
+    w->files.mem = mem;
+    const fth_status s = make(w, err);
+    if (out) *out = w->stats;
+    br_passes_destroy(w->passes);
+    if (!w->files.held) fth_source_close(&w->image);
+    br_files_close(&w->files);
+    (void)fth_mem_release(mem, w, NULL);
+    return s;
+}
