@@ -9,6 +9,8 @@
 #include <fathom/ops.h>
 #include <math.h>
 
+static const br_loops loops = {br_render_plain, br_latch_plain};
+
 static void *array(int64_t n)
 {
     void *v = calloc((size_t)n, sizeof(double));
@@ -38,9 +40,9 @@ static void difference(const tb_case *c, int p, double step, double *slope)
     double *omega = array(n), *below = array(n);
     tb_case moved = *c;
     moved.param[p] = c->param[p] - step;
-    tb_plain(&moved, below, omega);
+    tb_loops(&moved, &loops, below, omega);
     moved.param[p] = c->param[p] + step;
-    tb_plain(&moved, slope, omega);
+    tb_loops(&moved, &loops, slope, omega);
     for (int64_t i = 0; i < n; i++) slope[i] = (slope[i] - below[i]) / (2 * step);
     free(omega);
     free(below);
@@ -106,7 +108,7 @@ TEST(differences)
         double *jacobian = array(n * BR_PARAMS), *image = array(n), *plain = array(n),
                *omega = array(n);
         jacobian_of(&c, jacobian, image);
-        tb_plain(&c, plain, omega);
+        tb_loops(&c, &loops, plain, omega);
         const double most = largest(plain, n, 1);
         bool finite = true; /* light from behind a sensor is not */
         for (int64_t i = 0; i < n; i++) finite = finite && isfinite(plain[i]);
@@ -233,7 +235,7 @@ static void entry_difference(tb_case *c, const double *bar, int64_t entry, doubl
     double *image = array(n), *omega = array(n), loss[2] = {0}, old = c->table[entry];
     for (int side = 0; side < 2; side++) {
         c->table[entry] = old + (side ? 10 : -10);
-        tb_plain(c, image, omega);
+        tb_loops(c, &loops, image, omega);
         for (int64_t i = 0; i < n; i++) loss[side] += bar[i] * image[i];
     }
     c->table[entry] = old;

@@ -22,12 +22,4 @@ void *br_lab_make(const fth_call *call, br_lab **lab);
 typedef void br_jacobian_fn(const br_lab *lab, br_row *row, double *adjoint, int64_t step);
 br_jacobian_fn br_jacobian_plain;
 
-/* Part of a source in the average over them. */
-static inline double br_weight(const br_view *v, int64_t j)
-{
-    const br_scene *s = v->scene;
-    if (br_has(s, BR_QUIRK_EQUAL_WEIGHTS)) return 1;
-    return (double)s->sources * v->source[j * BR_SRC_COLUMNS + BR_SRC_WEIGHT] / s->weight_sum;
-}
-
 #endif

@@ -247,7 +247,7 @@ static bool sample(const pixel *px, int64_t row, int64_t n, const double *q, con
     br_factor f;
     for (int x = 0; x < 3; x++) hkl[x] = dot(cell + 3 * x, q);
     br_lattice_at(s, px->lab->metric, hkl, &lattice);
-    if (lattice.v == 0 && s->water == 0) return false;
+    if (br_dead(s, lattice.v)) return false;
     br_factor_at(v, hkl, v->interpolate && (!v->latched || n < v->latch), &f);
     const double ff = f.v * f.v, ll = lattice.v * lattice.v;
     memset(out, 0, sizeof *out);
@@ -301,7 +301,7 @@ static void one_source(pixel *px, int64_t j)
     for (int64_t i = 0; i < each; i++) {
         const bool start = px->group == v->chain && i < s->mosaics;
         if (sample(px, start ? each + i : i, px->group * each + i, q, source, &term))
-            add(px, &term, br_weight(v, j));
+            add(px, &term, v->beams[j].weight);
     }
 }
 

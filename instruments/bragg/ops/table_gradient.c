@@ -117,7 +117,7 @@ static void sample(pixel *px, const double *cell, int64_t n, const double *q, do
         delta[k] = hkl[k] - ceil(hkl[k] - 0.5);
     }
     const double lattice = br_lattice(v, delta);
-    if (lattice == 0 && s->water == 0) return;
+    if (br_dead(s, lattice)) return;
     if (br_has(s, BR_QUIRK_RUNNING_SUM)) px->later *= factor;
     br_stencil_at(v, hkl, v->interpolate && (!v->latched || n < v->latch), &from);
     for (int i = 0; i < from.n; i++) f += from.weight[i] * v->table[from.at[i]];
@@ -137,9 +137,7 @@ static void one_source(pixel *px, const place *p, int64_t layer, int64_t j, doub
     if (s->oversample_omega) factor *= solid_angle(v, p->r);
     if (!s->oversample_thick && !br_has(s, BR_QUIRK_LAST_LAYER)) weight *= px->capture;
     if (!br_has(s, BR_QUIRK_RUNNING_SUM)) weight *= factor;
-    if (!br_has(s, BR_QUIRK_EQUAL_WEIGHTS))
-        weight *=
-            (double)s->sources * v->source[j * BR_SRC_COLUMNS + BR_SRC_WEIGHT] / s->weight_sum;
+    weight *= v->beams[j].weight;
     for (int64_t i = each - 1; i >= 0; i--) {
         const int64_t row = px->group == v->chain && i < s->mosaics ? each + i : i;
         sample(px, v->cells + 9 * row, px->group * each + i, q, weight, factor);
