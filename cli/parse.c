@@ -348,6 +348,12 @@ static bool is_raw(const cli_call *call)
     return call->command->direct || (call->command->verb && call->command->verb->raw);
 }
 
+/* 'fathom bragg -h' asks us; a -h among the words of the instrument is its own business. */
+static bool is_lone_help(const cli_call *call, const char *word)
+{
+    return strcmp(word, "-h") == 0 && call->n_args == 0 && !call->by_link;
+}
+
 static fth_status check_rest(cli_call *call, fth_err *err)
 {
     if (call->group && !call->command && cli_direct_of(call->group)) {
@@ -380,7 +386,7 @@ fth_status cli_parse(cli_call *call, int argc, char **argv, fth_err *err)
         } else if (!ended && strncmp(word, "--", 2) == 0) {
             FTH_TRY(take_flag(call, word, next, &took, err));
         } else if (!ended && word[0] == '-' && word[1] &&
-                   (!is_raw(call) || (strcmp(word, "-h") == 0 && !call->by_link))) {
+                   (!is_raw(call) || is_lone_help(call, word))) {
             FTH_TRY(take_letter(call, word, next, &took, err));
         } else if (!call->command) {
             FTH_TRY(take_command(call, word, err));
