@@ -161,7 +161,7 @@ TEST(numbers_and_lines_across_the_buffer)
 {
     bench b = start();
     enum { N = 30000 };
-    char *text = malloc(N * 16);
+    char *text = malloc(N * 24);
     size_t at = 0;
     for (int i = 0; i < N; i++)
         at += (size_t)sprintf(text + at, "%d 0 %d %d.5\n", i % 100, i / 100, i);
