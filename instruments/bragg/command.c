@@ -8,7 +8,21 @@ typedef struct command {
     const fth_direct_call *call;
     br_flags flags;
     br_experiment experiment;
+    FILE *out; /* the text; to nowhere with --quiet */
 } command;
+
+/* A stream that takes everything and keeps nothing. */
+static ssize_t forget(void *nothing, const char *text, size_t bytes)
+{
+    (void)nothing;
+    (void)text;
+    return (ssize_t)bytes;
+}
+
+static FILE *nowhere(void)
+{
+    return fopencookie(NULL, "w", (cookie_io_functions_t){.write = forget});
+}
 
 static fth_status show_plan(const command *c, fth_err *err)
 {
@@ -24,7 +38,7 @@ static fth_status show_plan(const command *c, fth_err *err)
 static fth_status ready(void *user, fth_err *err)
 {
     command *c = user;
-    br_console_before(c->call->out, &c->flags, &c->experiment);
+    br_console_before(c->out, &c->flags, &c->experiment);
     return br_experiment_dump(&c->experiment, err);
 }
 
@@ -45,7 +59,7 @@ static fth_status run(command *c, fth_err *err)
     const fth_direct_call *call = c->call;
     br_image_job job = {.context = call->context,
                         .experiment = &c->experiment,
-                        .out = call->out,
+                        .out = c->out,
                         .progress = call->progress,
                         .progress_user = call->progress_user,
                         .ready = ready,
@@ -64,6 +78,15 @@ static fth_status run(command *c, fth_err *err)
     return s;
 }
 
+static fth_status run_quietly(command *c, fth_err *err)
+{
+    c->out = nowhere();
+    if (!c->out) return FTH_FAIL(err, FTH_E_NOMEM, "a stream could not be made");
+    const fth_status s = run(c, err);
+    fclose(c->out);
+    return s;
+}
+
 fth_status br_image_command(const fth_direct_call *call, fth_err *err)
 {
     fth_mem *mem = fth_context_mem(call->context);
@@ -71,7 +94,8 @@ fth_status br_image_command(const fth_direct_call *call, fth_err *err)
     FTH_TRY(fth_mem_take(mem, FTH_MEM_META, sizeof(command), "bragg command", &block, err));
     command *c = memset(block, 0, sizeof *c);
     c->call = call;
-    const fth_status s = run(c, err);
+    c->out = call->out;
+    const fth_status s = call->value(call->user, "quiet") ? run_quietly(c, err) : run(c, err);
     (void)fth_mem_release(mem, block, NULL);
     return s;
 }

@@ -8,7 +8,6 @@
 #include "resolve.h"
 
 #include <string.h>
-#include <unistd.h>
 
 static const char banner[] =
     "nanoBragg nanocrystal diffraction simulator - James Holton and Ken Frankel 5-17-17";
@@ -137,16 +136,6 @@ static void fractions(FILE *out, const char *path)
     if (list) fclose(list);
 }
 
-static bool can_write(const char *path)
-{
-    char folder[BR_PATH];
-    if (access(path, F_OK) == 0) return access(path, W_OK) == 0;
-    snprintf(folder, sizeof folder, "%s", path);
-    char *slash = strrchr(folder, '/');
-    if (slash) slash[slash == folder] = '\0';
-    return access(slash ? folder : ".", W_OK) == 0;
-}
-
 static void factors(FILE *out, const br_flags *f, const br_experiment *e)
 {
     if (f->hkl) {
@@ -155,11 +144,11 @@ static void factors(FILE *out, const br_flags *f, const br_experiment *e)
         if (f->default_F != 0)
             fprintf(out, "initializing to default_F = %g:\ndone initializing:\n", f->default_F);
         fprintf(out, "re-reading %s\n", f->hkl);
-        if (e->out.dump_file[0])
+        if (f->dump)
             fprintf(out,
-                    can_write(e->out.dump_file) ? "writing dump file for next time: %s\n"
-                                                : "WARNING: unable to open dump file: %s\n",
-                    e->out.dump_file);
+                    e->out.dump_file[0] ? "writing dump file for next time: %s\n"
+                                        : "WARNING: unable to open dump file: %s\n",
+                    f->dump);
     } else if (e->from_dump) {
         fprintf(out, "reading Fs from %s\n", f->fdump ? f->fdump : f->dump);
     }

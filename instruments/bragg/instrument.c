@@ -14,7 +14,12 @@ static const fth_direct direct = {
     .args = "[NANOBRAGG FLAGS]",
     .brief = "simulate diffraction images of small crystals",
     .doc = "Takes the command line of nanoBragg: flags with one dash, and their values, are those "
-           "of that program. Flags with two dashes are Fathom's own and may stand anywhere.",
+           "of that program; --flags lists them, and so does docs/bragg-flags.md. Flags with two "
+           "dashes are Fathom's own and may stand anywhere."
+           "\n\n"
+           "Without --compat c the physics is computed as it was meant, names of flags are exact, "
+           "and mistakes are errors. Under the name nanoBragg the program does what nanoBragg "
+           "does, and prints what it prints; there every failure has the exit code 9.",
     .example = "fathom bragg -hkl P1.hkl -cell 70 80 90 75 85 95 -N 5 -lambda 1 -distance 100\n"
                "nanoBragg -hkl P1.hkl -mat A.mat -lambda 0.9795 -distance 231 -N 20",
     .flag = br_direct_flags,

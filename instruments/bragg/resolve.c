@@ -343,6 +343,18 @@ static fth_status resolve_factors(br_experiment *e, const br_flags *f, fth_err *
     return FTH_OK;
 }
 
+/* The grid is walked before it is trimmed. */
+static fth_status check_fan(const br_fan *fan, fth_err *err)
+{
+    const double n = (double)fan->hs * (double)fan->vs * (double)fan->wavelengths;
+    if (n < 2147483648.0) return FTH_OK;
+    FTH_FAIL(err, FTH_E_COMMAND,
+             "%lld x %lld directions with %lld wavelengths are too many sources",
+             (long long)fan->hs, (long long)fan->vs, (long long)fan->wavelengths);
+    fth_err_hint(err, "lower -hdivsteps, -vdivsteps or -dispsteps");
+    return FTH_E_COMMAND;
+}
+
 static void count_deviation(void *user, double h, double v)
 {
     (void)h;
@@ -358,6 +370,7 @@ static fth_status resolve_sources(br_experiment *e, const br_flags *f, fth_err *
         FTH_TRY_CTX(br_sources_read(&e->source, e->mem, f->sources, s->beam, f->spec, err), err,
                     "reading -sourcefile");
     } else {
+        FTH_TRY(check_fan(&e->fan, err));
         FTH_TRY(br_sources_make(&e->source, e->mem, s, &e->fan, count_deviation,
                                 &e->divergence_steps, err));
     }
@@ -401,6 +414,16 @@ static fth_status copy_path(char *to, const char *from, fth_err *err)
     return FTH_FAIL(err, FTH_E_COMMAND, "a file name of %d bytes is too long: %.100s...", n, from);
 }
 
+static bool can_write(const char *path)
+{
+    char folder[BR_PATH];
+    if (access(path, F_OK) == 0) return access(path, W_OK) == 0;
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash) slash[slash == folder] = '\0';
+    return access(slash ? folder : ".", W_OK) == 0;
+}
+
 static fth_status resolve_outputs(br_experiment *e, const br_flags *f, fth_err *err)
 {
     br_outputs *o = &e->out;
@@ -408,7 +431,9 @@ static fth_status resolve_outputs(br_experiment *e, const br_flags *f, fth_err *
     FTH_TRY(copy_path(o->int_file, f->int_file, err));
     FTH_TRY(copy_path(o->noise_file, f->write_noise ? f->noise_file : "", err));
     FTH_TRY(copy_path(o->pgm_file, f->write_pgm ? f->pgm_file : "", err));
-    FTH_TRY(copy_path(o->dump_file, f->hkl ? f->dump : "", err));
+    /* A convenience for the next run: where it cannot be written, the image is made all the same.
+     */
+    if (f->hkl && f->dump && can_write(f->dump)) FTH_TRY(copy_path(o->dump_file, f->dump, err));
     o->int_scale = f->int_scale;
     o->pgm_scale = f->pgm_scale;
     o->adc = f->adc;

@@ -1,0 +1,134 @@
+/* test_bragg_program.c - `fathom bragg` and the link nanoBragg as people call them: files, text,
+ * and exit codes. seconds: 5 */
+#include "testing/files.h"
+#include "testing/test.h"
+
+#include <unistd.h>
+
+#define TINY "-cell 40 45 50 -default_F 10 -N 4 -detpixels 8 -pixel 0.4 -oversample 1 -noprogress"
+
+static char text[200000], home[4096];
+
+/* Run a line in the folder of the test; what it says on both streams is in `text`. */
+static int call(const char *fmt, ...) FTH_PRINTF(1, 2);
+static int call(const char *fmt, ...)
+{
+    char line[3000], command[5000];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    snprintf(command, sizeof command, "cd '%s' && PATH=\"${FATHOM_PROGRAM%%/*}:$PATH\" %s 2>&1",
+             t_temp_dir(), line);
+    FILE *p = popen(command, "r");
+    IS_TRUE(p != NULL);
+    const size_t n = fread(text, 1, sizeof text - 1, p);
+    text[n] = '\0';
+    const int status = pclose(p);
+    return WEXITSTATUS(status);
+}
+
+static void need_program(void)
+{
+    if (!getenv("FATHOM_PROGRAM")) SKIP("FATHOM_PROGRAM is not set");
+    IS_TRUE(getcwd(home, sizeof home) != NULL);
+}
+
+static bool there(const char *name)
+{
+    return t_file_exists(t_temp_path(name));
+}
+
+static void sweep(void)
+{
+    static const char *const files[] = {"floatimage.bin", "intimage.img", "image.pgm",
+                                        "noiseimage.img", "Fdump.bin"};
+    for (int i = 0; i < 5; i++) unlink(t_temp_path(files[i]));
+}
+
+TEST(the_link_does_what_nanobragg_does)
+{
+    need_program();
+    EQ_I64(call("nanoBragg " TINY " -seed 1"), 0);
+    HAS(text, "mosflm convention selected.\n");
+    HAS_NOT(text, "NOTICE");
+    IS_TRUE(there("floatimage.bin") && there("intimage.img") && there("image.pgm"));
+    IS_TRUE(there("noiseimage.img") && !there("Fdump.bin"));
+    sweep();
+    EQ_I64(call("nanoBragg -cell 40 -hkl %s/tests/golden/bragg/inputs/P1_tiny.hkl -N 4 -detpixels "
+                "8 -nopgm -nonoise -unknown 4",
+                home),
+           0);
+    IS_TRUE(there("Fdump.bin") && !there("image.pgm") && !there("noiseimage.img"));
+    EQ_I64(call("nanoBragg -cell 40 -N 4 -detpixels 8"), 0); /* from the dump */
+    HAS(text, "reading Fs from Fdump.bin\n");
+    EQ_I64(call("fathom bragg -cell 40 -N 4 -detpixels 8"), 2); /* not by itself */
+    EQ_I64(call("fathom bragg -cell 40 -N 4 -detpixels 8 --fdump Fdump.bin"), 0);
+    sweep();
+}
+
+TEST(failures_have_the_codes_of_their_program)
+{
+    need_program();
+    static const struct {
+        const char *flags;
+        int code; /* of fathom; the link has one for all */
+        const char *text;
+    } t[] = {
+        {"", 2, "usage: nanoBragg"},
+        {"-cell 40", 2, "no hkl file and no dump file to read.usage: nanoBragg"},
+        {"-default_F 10", 2, "usage: nanoBragg"},
+        {"-cell 40 -hkl none.hkl", 3, "none.hkl"},
+        {"-hkl none.hkl -mat none.mat", 3, "none.mat"},
+        {TINY " -mask none.img", 3, "none.img"},
+        {TINY " -oversample -2", 2, "-oversample -2"},
+        {TINY " -detpixels 0 -detsize 0", 2, "pixels along fast"},
+        {TINY " -floatfile no/such/folder/a.bin", 3, "no/such/folder"},
+        {TINY " --memory lots", 2, "--memory takes a size"},
+        {TINY " --compat x", 2, "--compat takes spec or c"},
+        {TINY " --quirk x=on", 2, "'x=on' is not one of the quirks"},
+        {TINY " --precision f16", 2, "--precision takes f64 or f32"},
+        {TINY " --memory 1M", 4, ""},
+    };
+    for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
+        const int code = call("fathom bragg %s", t[i].flags);
+        if (code != t[i].code) FAIL("fathom bragg %s: code %d\n%s", t[i].flags, code, text);
+        HAS(text, t[i].text);
+        EQ_I64(call("nanoBragg %s", t[i].flags), 9);
+        HAS(text, t[i].text);
+        EQ_I64(t_file_count(), 0);
+    }
+    EQ_I64(call("fathom bragg " TINY " -lamda 1"), 2);
+    HAS(text, "did you mean -lambda?");
+    EQ_I64(call("fathom bragg " TINY " --compta c"), 2);
+    HAS(text, "did you mean --compat?");
+}
+
+TEST(quiet_leaves_only_files)
+{
+    need_program();
+    EQ_I64(call("fathom bragg " TINY " --quiet"), 0);
+    EQ_STR(text, "");
+    IS_TRUE(there("floatimage.bin"));
+    sweep();
+    EQ_I64(call("fathom bragg " TINY " --plan"), 0);
+    IS_TRUE(text[0] != '\0');
+    EQ_I64(t_file_count(), 0);
+}
+
+TEST(help_shows_command_and_verbs)
+{
+    need_program();
+    EQ_I64(call("fathom help bragg"), 0);
+    HAS(text, "usage: fathom bragg");
+    HAS(text, "--compat");
+    HAS(text, "verbs");
+    HAS(text, "  plan ");
+    EQ_I64(call("fathom bragg --help"), 0);
+    HAS(text, "usage: fathom bragg");
+    EQ_I64(call("fathom help bragg nonsense"), 2);
+    EQ_I64(call("fathom bragg --flags"), 0);
+    HAS(text, "| `-lambda x`");
+}
+
+TEST_MAIN()
