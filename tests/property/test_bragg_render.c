@@ -96,4 +96,80 @@ TEST(loops_of_every_instruction_set_agree_with_the_plain_one)
     }
 }
 
+/* ---- pieces ---- */
+
+/* More rows, so that there is something to cut. */
+static void tall(tb_case *c, t_random *r)
+{
+    do {
+        tb_free(c);
+        tb_random(c, r);
+    } while (c->mask);
+    c->s.slow = t_random_i64(r, 100, 200);
+    c->s.roi[3] = c->s.slow - 1;
+    tb_ready(c);
+}
+
+typedef struct outputs {
+    float *image;
+    double *omega;
+    int64_t *outside, latch;
+} outputs;
+
+static outputs render(const tb_case *c, tb_run run, bool *refused)
+{
+    outputs o = {calloc((size_t)(c->s.slow * c->s.fast), sizeof(float)),
+                 calloc((size_t)c->s.slow, sizeof(double)),
+                 calloc((size_t)c->s.slow, sizeof(int64_t)), 0};
+    if (!o.image || !o.omega || !o.outside) FAIL("no memory for outputs");
+    run.dtype = FTH_F32;
+    run.image = o.image;
+    run.omega = o.omega;
+    run.outside = o.outside;
+    tb_render(c, &run);
+    o.latch = run.latch;
+    *refused = run.refused;
+    return o;
+}
+
+static void outputs_free(outputs *o)
+{
+    free(o->image);
+    free(o->omega);
+    free(o->outside);
+}
+
+TEST(any_budget_and_number_of_threads_give_the_same_bytes)
+{
+    t_random r = t_random_make(2);
+    int latched = 0, chained = 0, cut = 0;
+    for (int i = 0; i < (t_slowed() ? 4 : 40); i++) {
+        tb_case c = {0};
+        tall(&c, &r);
+        bool refused;
+        outputs whole = render(&c, (tb_run){.threads = 1}, &refused);
+        latched += whole.latch != INT64_MAX;
+        chained += c.s.chain_start >= 0;
+        for (int k = 0; k < 4; k++) {
+            const tb_run run = {.threads = (int)t_random_i64(&r, 1, 3),
+                                .through_a_file = true,
+                                .may_not_fit = true,
+                                .memory_bytes = (uint64_t)t_random_i64(&r, 4, 80) << 10};
+            outputs piece = render(&c, run, &refused);
+            cut += !refused;
+            if (!refused) {
+                EQ_I64(piece.latch, whole.latch);
+                SAME_BYTES(piece.image, whole.image, c.s.slow * c.s.fast * 4);
+                SAME_BYTES(piece.omega, whole.omega, c.s.slow * 8);
+                SAME_BYTES(piece.outside, whole.outside, c.s.slow * 8);
+            }
+            outputs_free(&piece);
+        }
+        outputs_free(&whole);
+        tb_free(&c);
+    }
+    printf("%d latched, %d with a chain, %d cut\n", latched, chained, cut);
+    IS_TRUE(t_slowed() || (latched > 0 && chained > 0 && cut > 40));
+}
+
 TEST_MAIN()

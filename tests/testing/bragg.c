@@ -171,6 +171,21 @@ void tb_spindle(tb_case *c, double phi_deg, double osc_deg, int64_t n)
     c->s.phi_step = br_radians(osc_deg) / (double)n;
 }
 
+void tb_founding(tb_case *c, int64_t domains, int64_t rows)
+{
+    t_random r = t_random_make(4);
+    tb_make(c);
+    tb_detector(c, 2463, 0.172, 200);
+    c->s.slow = 2527;
+    c->s.roi[2] = (c->s.slow - rows) / 2;
+    c->s.roi[3] = c->s.roi[2] + rows - 1;
+    for (int k = 0; k < 3; k++) c->s.cells[k] = 5;
+    tb_table(c, "tests/golden/bragg/inputs/P1_full.hkl");
+    tb_domains(c, &r, br_radians(0.5), domains);
+    tb_spindle(c, 0, 1, 10);
+    tb_ready(c);
+}
+
 static fth_status read_mask(void *self, const int64_t *lo, const int64_t *n, void *dst,
                             fth_err *err)
 {
@@ -284,9 +299,11 @@ static void plan_and_run(fth_graph *g, const tb_case *c, const fth_val *out, int
     used[m] = fth_scalar_sink(FTH_I64, &run->latch);
     const fth_limits limits = {.memory_bytes = run->memory_bytes, .sinks = used};
     fth_plan *p = fth_plan_make(g, out, n, &limits, &err);
+    run->refused = !p && err.status == FTH_E_NO_FIT && run->may_not_fit;
+    if (run->refused) return;
     if (!p) OKE(err.status, &err);
     fth_plan_get_info(p, &run->info);
-    OKE(fth_run(p, used, NULL, &run->report, &err), &err);
+    if (run->image) OKE(fth_run(p, used, NULL, &run->report, &err), &err);
     fth_plan_destroy(p);
 }
 
@@ -296,6 +313,7 @@ void tb_render(const tb_case *c, tb_run *run)
     fth_options opt;
     fth_options_default(&opt);
     opt.threads = run->threads ? run->threads : 1;
+    if (run->budget_bytes) opt.mem.budget_bytes = run->budget_bytes;
     fth_context *ctx = NULL;
     OKE(fth_context_create(&ctx, &opt, &err), &err);
     fth_graph *g = fth_graph_create(ctx);

@@ -29,6 +29,8 @@ void tb_table_random(tb_case *c, t_random *r, int64_t reach);
 void tb_wavelengths(tb_case *c, double dispersion, int64_t n);
 void tb_domains(tb_case *c, t_random *r, double spread, int64_t n);
 void tb_spindle(tb_case *c, double phi_deg, double osc_deg, int64_t n);
+/* An image of 2463 x 2527 pixels over ten steps of the spindle, of which `rows` are rendered. */
+void tb_founding(tb_case *c, int64_t domains, int64_t rows);
 /* Sets steps and chain_start; to be called last. */
 void tb_ready(tb_case *c);
 /* A scene with every option drawn at random; small. */
@@ -53,16 +55,19 @@ fth_val tb_image(tb_engine *e, const tb_case *c, const char *name, double *data)
 typedef struct tb_run {
     int threads;           /* 0: 1 */
     uint64_t memory_bytes; /* limit of the plan; 0: none */
+    uint64_t budget_bytes; /* of the context; 0: as always */
+    bool may_not_fit;      /* a plan that is refused does not fail the case */
+    bool through_a_file;   /* the image is not written in place */
     fth_dtype dtype;       /* FTH_F32 or FTH_F64 */
-    void *image;           /* out */
+    void *image;           /* out; NULL: planned only */
     double *omega;         /* out, [slow]; NULL: not wanted */
     int64_t *outside;      /* out, [slow]; NULL: not wanted */
     int64_t latch;         /* out */
     fth_plan_info info;    /* out */
     fth_run_report report; /* out */
-    bool through_a_file;   /* the image is not written in place */
+    bool refused;          /* out */
 } tb_run;
-/* Plans and runs the operation. Fails the case on any error. */
+/* Plans and runs the operation, with its latch. Fails the case on any error. */
 void tb_render(const tb_case *c, tb_run *run);
 /* These loops, without the engine: f64 [slow fast]. Returns samples out of range. */
 int64_t tb_loops(const tb_case *c, const br_loops *loops, double *image, double *omega);
