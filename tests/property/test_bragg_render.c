@@ -3,6 +3,7 @@
  * seconds: 20
  */
 #include "testing/bragg.h"
+#include "testing/op_harness.h"
 
 #include <math.h>
 
@@ -96,17 +97,69 @@ TEST(loops_of_every_instruction_set_agree_with_the_plain_one)
     }
 }
 
+/* ---- single precision ---- */
+
+static void single_level(tb_case *c, const pictures *p, int level, int scene)
+{
+    const br_loops *loops = br_loops_at(level, BR_F32);
+    if (!loops) return;
+    c->s.precision = BR_F32;
+    tb_loops(c, loops, p->fast, p->fast_omega);
+    c->s.precision = BR_F64;
+    double xx = 0, yy = 0, xy = 0, x = 0, y = 0;
+    for (int64_t i = 0; i < p->n; i++) {
+        x += p->fast[i], y += p->plain[i];
+        xx += p->fast[i] * p->fast[i], yy += p->plain[i] * p->plain[i];
+        xy += p->fast[i] * p->plain[i];
+    }
+    const double n = (double)p->n;
+    const double r = (xy - x * y / n) / sqrt((xx - x * x / n) * (yy - y * y / n));
+    char text[512];
+    if (!(r >= 0.9999 && fabs(x - y) <= 1e-3 * y))
+        FAIL("scene %d, level %d: correlation %.8g, sum %.8g, not %.8g\n  %s", scene, level, r, x,
+             y, words(c, text, sizeof text));
+}
+
+TEST(single_precision_is_near)
+{
+    t_random r = t_random_make(3);
+    for (int i = 0; i < (t_slowed() ? 4 : 40); i++) {
+        tb_case c;
+        tb_random(&c, &r);
+        tb_detector(&c, 48, 0.5, 80);
+        c.s.quirks = i % 2 ? BR_QUIRKS_C : 0;
+        c.s.oversample_thick = c.s.oversample_polar = c.s.oversample_omega = 0; /* may overflow */
+        c.s.dmin = 0;
+        c.s.shape = BR_SQUARE + i % 3; /* a tophat has edges */
+        c.s.fudge = c.s.shape == BR_GAUSS ? 0.01 : 1;
+        for (int k = 0; k < 3; k++) c.s.cells[k] = (double)t_random_i64(&r, 2, 20);
+        free(c.mask);
+        c.mask = NULL;
+        tb_ready(&c);
+        pictures p = pictures_of(&c);
+        const br_loops plain = {br_render_plain, br_latch_plain};
+        tb_loops(&c, &plain, p.plain, p.plain_omega);
+        for (int level = 1; level <= 4; level++) single_level(&c, &p, level, i);
+        pictures_free(&p);
+        tb_free(&c);
+    }
+}
+
 /* ---- pieces ---- */
 
 /* More rows, so that there is something to cut. */
 static void tall(tb_case *c, t_random *r)
 {
-    do {
-        tb_free(c);
-        tb_random(c, r);
-    } while (c->mask);
+    tb_random(c, r);
     c->s.slow = t_random_i64(r, 100, 200);
     c->s.roi[3] = c->s.slow - 1;
+    if (c->mask) {
+        free(c->mask);
+        c->mask = calloc((size_t)(c->s.slow * c->s.fast), sizeof *c->mask);
+        if (!c->mask) FAIL("no memory for a mask");
+        for (int64_t i = 0; i < c->s.slow * c->s.fast; i++)
+            c->mask[i] = (uint16_t)t_random_i64(r, 0, 2);
+    }
     tb_ready(c);
 }
 
@@ -144,7 +197,7 @@ TEST(any_budget_and_number_of_threads_give_the_same_bytes)
     t_random r = t_random_make(2);
     int latched = 0, chained = 0, cut = 0;
     for (int i = 0; i < (t_slowed() ? 4 : 40); i++) {
-        tb_case c = {0};
+        tb_case c;
         tall(&c, &r);
         bool refused;
         outputs whole = render(&c, (tb_run){.threads = 1}, &refused);
@@ -170,6 +223,40 @@ TEST(any_budget_and_number_of_threads_give_the_same_bytes)
     }
     printf("%d latched, %d with a chain, %d cut\n", latched, chained, cut);
     IS_TRUE(t_slowed() || (latched > 0 && chained > 0 && cut > 40));
+}
+
+/* Every node by itself: cut along rows, in slices of larger boxes, with outputs left out. */
+TEST(pieces_of_the_operations_give_the_same_bits)
+{
+    t_random r = t_random_make(5);
+    for (int i = 0; i < (t_slowed() ? 4 : 30); i++) {
+        tb_case c;
+        tb_random(&c, &r);
+        const br_scene *s = &c.s;
+        const int64_t nh = s->hkls ? s->h_max - s->h_min + 2 : 1;
+        const int64_t nk = s->hkls ? s->k_max - s->k_min + 2 : 1;
+        const int64_t nl = s->hkls ? s->l_max - s->l_min + 2 : 1;
+        char axes[256];
+        snprintf(axes, sizeof axes,
+                 "slow=%d fast=%d param=%d h=%d k=%d l=%d source=%d source_column=%d mosaic=%d "
+                 "nine=9",
+                 (int)s->slow, (int)s->fast, BR_PARAMS, (int)nh, (int)nk, (int)nl, (int)s->sources,
+                 BR_SRC_COLUMNS, (int)s->mosaics);
+        fth_graph *g = t_graph(axes);
+        br_inputs in = {.param = t_input(g, "param", FTH_F64, "param", c.param),
+                        .table = t_input(g, "table", FTH_F64, "h k l", c.table),
+                        .source = t_input(g, "source", FTH_F64, "source source_column", c.source),
+                        .turn = t_input(g, "turn", FTH_F64, "mosaic nine", c.turn)};
+        if (c.mask) in.mask = t_input(g, "mask", FTH_U16, "slow fast", c.mask);
+        in.latch = br_latch(s, &in);
+        const fth_val image = br_render(s, &in, FTH_F64);
+        MADE(image);
+        double *out = numbers(s->slow * s->fast);
+        t_eval(image, out);
+        free(out);
+        t_graph_free(g);
+        tb_free(&c);
+    }
 }
 
 TEST_MAIN()
