@@ -461,6 +461,8 @@ static fth_status resolve_scene(br_experiment *e, const br_flags *f, fth_err *er
     FTH_TRY(br_resolve_detector(e, f, err));
     FTH_TRY(resolve_beam(e, f, err));
     FTH_TRY(resolve_steps(e, f, err));
+    /* Without a thickness all is captured; only the reference computes a capture of 0 anew. */
+    if (s->thickness == 0 && !br_has(s, BR_QUIRK_LAST_LAYER)) s->oversample_thick = 0;
     resolve_seeds(e, f);
     FTH_TRY(resolve_orientation(e, f, err));
     br_place(s, e->param, &e->frame);
