@@ -110,7 +110,7 @@ static void add_instrument(const fth_instrument *in)
             &(cli_command){.args = in->verb[i].args,
                            .max_args = in->verb[i].max_args,
                            .brief = in->verb[i].brief,
-                           .doc = in->verb[i].brief,
+                           .doc = in->verb[i].doc ? in->verb[i].doc : in->verb[i].brief,
                            .example = "",
                            .globals = computes,
                            .stage = in->verb[i].flag,

@@ -178,6 +178,7 @@ typedef struct fth_variant_made {
 /* A further verb: `fathom spatial toy ...`. */
 typedef struct fth_verb {
     const char *name, *args, *brief;
+    const char *doc;      /* paragraphs, an empty line between them; NULL: the brief */
     int max_args;         /* of no use when raw */
     bool raw;             /* words with a single dash are arguments too, as many as there are */
     const fth_flag *flag; /* ends with a row that has no name; NULL: none */
