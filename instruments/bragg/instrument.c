@@ -1,4 +1,5 @@
 /* instrument.c - the instrument in one struct: this is what the program sees. */
+#include "companions.h"
 #include "flags.h"
 #include "image.h"
 #include "jobs.h"
@@ -29,11 +30,23 @@ static const fth_direct direct = {
     .run = direct_run,
 };
 
+static const fth_verb verbs[] = {
+    {.name = "noisify",
+     .args = "-bin FILE [NOISIFY FLAGS]",
+     .brief = "make a detector's noise: counting, smear, read-out",
+     .doc = br_noisify_doc,
+     .raw = true,
+     .flag = br_companion_flags,
+     .run = br_noisify_run},
+};
+
 const fth_instrument fth_instrument_bragg = {
     .name = "bragg",
     .brief = "simulate diffraction images of small crystals",
     .schema = &br_schema,
     .direct = &direct,
+    .verb = verbs,
+    .n_verbs = sizeof verbs / sizeof verbs[0],
     .general = br_is_general,
     .expand = br_expand,
     .model = br_model_name,

@@ -1,0 +1,35 @@
+/* noisify.h - settings of `fathom bragg noisify`, resolved, and the flow of its images. */
+#ifndef BRAGG_NOISIFY_H
+#define BRAGG_NOISIFY_H
+
+#include "companions.h"
+#include "noise.h"
+#include "psf.h"
+
+enum { BR_NOISIFY_PATH = 4096, BR_NOISIFY_HEADER = 512 };
+
+typedef struct br_noisify {
+    char image[BR_NOISIFY_PATH], header[BR_NOISIFY_PATH];
+    char int_file[BR_NOISIFY_PATH], noise_file[BR_NOISIFY_PATH], pgm_file[BR_NOISIFY_PATH];
+    char psf_name[32];
+    int64_t noise, pgm; /* wanted */
+    /* photons = fluence r_e^2 scale times the image */
+    double fluence, scale, gain, adc, readout, flicker, calibration, pgm_scale;
+    double psf_fwhm; /* m */
+    int64_t psf_radius, bits;
+    int64_t seed, calib_seed; /* as the reference stores them: typed ones negated */
+    int64_t seed_given, calib_given, unused;
+    /* geometry, of which only the header of the outputs tells; NaN or 0: not given */
+    double pixel, detsize_f, detsize_s, distance, lambda, xbeam, ybeam; /* m */
+    double phi, osc;                                                    /* degrees */
+    int64_t fast, slow;
+    bool serial; /* the reference's generators */
+    br_psf psf;
+} br_noisify;
+
+/* Defaults; flags; sizes from the image and the header file. Opens nothing for writing. */
+fth_status br_noisify_resolve(br_noisify *n, const br_call *call, fth_err *err);
+/* The bytes in front of its SMV images. */
+fth_status br_noisify_header(const br_noisify *n, char *text, fth_err *err);
+
+#endif

@@ -1,0 +1,248 @@
+/* noisify_flags.c - the flags of noisify, and what follows from them and from the files. */
+#include "inputs.h"
+#include "noisify.h"
+#include "words.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+const char br_noisify_doc[] =
+    "Takes an image of expected photons, float32 without a header as '-floatfile' of a render "
+    "writes it, and the flags of the program noisify. Writes intimage.img without noise, "
+    "noiseimage.img with it, and image.pgm.\n\n"
+    "Image: -bin FILE (also -floatfile), -header FILE (an SMV image that tells what flags do not), "
+    "-detpixels N, -detpixels_x N, -detpixels_y N, -detsize MM, -pixel MM (0.1), -distance MM "
+    "(100), -lambda A (1), -Xbeam MM, -Ybeam MM, -phi DEG (0), -osc DEG (1).\n\n"
+    "Photons: -scale X (1) times -fluence (1/r_e^2) times r_e^2 per unit of the image; -flicker X "
+    "(0) and -calibration X (0.03), relative errors of source and pixels; -seed N, -calib_seed "
+    "N.\n\n"
+    "Detector: -psf gauss|fiber, -psf_fwhm UM (46), -psf_radius PIXELS (0: by the photons of each "
+    "pixel), -gain X (1) ADU per photon, -adc ADU (40), -readout ADU (0), -bits 16|32.\n\n"
+    "Output: -intfile FILE, -noisefile FILE, -pgmfile FILE, -pgmscale X, -nonoise, -nopgm.";
+
+#define AT(member) offsetof(br_noisify, member)
+#define MM .scale = 1e-3
+#define PATH .kind = BR_WORD_TEXT, .scale = BR_NOISIFY_PATH
+
+static const br_word table[] = {
+    {.name = "-bin", PATH, .at = AT(image)},
+    {.name = "-floatfile", PATH, .at = AT(image)},
+    {.name = "-floatimage", PATH, .at = AT(image)},
+    {.name = "-header", PATH, .at = AT(header)},
+    {.name = "-scale", .at = AT(scale)},
+    {.name = "-fluence", .at = AT(fluence)},
+    {.name = "-gain", .at = AT(gain)},
+    {.name = "-adc", .at = AT(adc)},
+    {.name = "-readout", .at = AT(readout)}, /* and whatever follows it, where lenient */
+    {.name = "-readout_noise", .at = AT(readout), .exact = true},
+    {.name = "-flicker", .at = AT(flicker)},
+    {.name = "-calibration", .at = AT(calibration)},
+    {.name = "-seed", .kind = BR_WORD_NEGATED, .at = AT(seed), .also = AT(seed_given)},
+    {.name = "-calib_seed", .kind = BR_WORD_NEGATED, .at = AT(calib_seed), .also = AT(calib_given)},
+    {.name = "-badpix_seed", .kind = BR_WORD_INT, .at = AT(unused)},
+    {.name = "-hotpix_seed", .kind = BR_WORD_INT, .at = AT(unused)},
+    {.name = "-bits", .kind = BR_WORD_INT, .at = AT(bits)},
+    {.name = "-psf", .kind = BR_WORD_TEXT, .at = AT(psf_name), .scale = 32, .exact = true},
+    {.name = "-psf_fwhm", .at = AT(psf_fwhm), .scale = 1e-6},
+    {.name = "-psf_radius", .kind = BR_WORD_INT, .at = AT(psf_radius)},
+    {.name = "-pixel", .at = AT(pixel), MM},
+    {.name = "-detpixels", .kind = BR_WORD_INT, .at = AT(fast), .exact = true},
+    {.name = "-detpixels", .kind = BR_WORD_INT, .at = AT(slow), .exact = true},
+    {.name = "-detpixels_x", .kind = BR_WORD_INT, .at = AT(fast)},
+    {.name = "-detpixels_f", .kind = BR_WORD_INT, .at = AT(fast)},
+    {.name = "-detpixels_y", .kind = BR_WORD_INT, .at = AT(slow)},
+    {.name = "-detpixels_s", .kind = BR_WORD_INT, .at = AT(slow)},
+    {.name = "-detsize", .at = AT(detsize_f), MM, .exact = true},
+    {.name = "-detsize", .at = AT(detsize_s), MM, .exact = true},
+    {.name = "-detsize_f", .at = AT(detsize_f), MM},
+    {.name = "-detsize_s", .at = AT(detsize_s), MM},
+    {.name = "-distance", .at = AT(distance), MM},
+    {.name = "-lambda", .at = AT(lambda), .scale = 1e-10},
+    {.name = "-Xbeam", .at = AT(xbeam), MM},
+    {.name = "-Ybeam", .at = AT(ybeam), MM},
+    {.name = "-phi", .at = AT(phi), .exact = true},
+    {.name = "-osc", .at = AT(osc)},
+    {.name = "-intfile", PATH, .at = AT(int_file)},
+    {.name = "-intimage", PATH, .at = AT(int_file)},
+    {.name = "-noisefile", PATH, .at = AT(noise_file), .also = AT(noise)},
+    {.name = "-noiseimage", PATH, .at = AT(noise_file), .also = AT(noise)},
+    {.name = "-pgmfile", PATH, .at = AT(pgm_file), .also = AT(pgm)},
+    {.name = "-pgmimage", PATH, .at = AT(pgm_file), .also = AT(pgm)},
+    {.name = "-pgmscale", .at = AT(pgm_scale), .also = AT(pgm)},
+    {.name = "-nopgm", .kind = BR_WORD_PUT, .at = AT(pgm)},
+    {.name = "-nonoise", .kind = BR_WORD_PUT, .at = AT(noise)},
+};
+
+static void set_defaults(br_noisify *n)
+{
+    *n = (br_noisify){.int_file = "intimage.img",
+                      .noise_file = "noiseimage.img",
+                      .pgm_file = "image.pgm",
+                      .noise = 1,
+                      .pgm = 1,
+                      .fluence = BR_FLUENCE,
+                      .scale = 1,
+                      .gain = 1,
+                      .adc = 40,
+                      .calibration = 0.03,
+                      .psf_fwhm = 46e-6,
+                      .bits = 16,
+                      .calib_seed = 123456789,
+                      .osc = NAN,
+                      .phi = NAN};
+    n->pixel = n->detsize_f = n->detsize_s = n->distance = n->lambda = n->xbeam = n->ybeam = NAN;
+}
+
+static void set_if_missing(double *v, double other)
+{
+    if (isnan(*v)) *v = other;
+}
+
+/* What the command line leaves open is taken from the header file. */
+static fth_status take_header(br_noisify *n, fth_mem *mem, bool substring, fth_err *err)
+{
+    br_image_header h;
+    if (!*n->header) return FTH_OK;
+    FTH_TRY(br_image_header_read(&h, mem, n->header, substring, err));
+    set_if_missing(&n->pixel, h.pixel);
+    set_if_missing(&n->distance, h.distance);
+    set_if_missing(&n->lambda, h.lambda);
+    set_if_missing(&n->xbeam, h.xbeam);
+    set_if_missing(&n->ybeam, h.ybeam);
+    set_if_missing(&n->phi, h.phi / BR_DEGREE);
+    set_if_missing(&n->osc, h.osc / BR_DEGREE);
+    if (n->fast <= 0 && isnan(n->detsize_f)) n->fast = h.fast;
+    if (n->slow <= 0 && isnan(n->detsize_s)) n->slow = h.slow;
+    return FTH_OK;
+}
+
+/* The pair of factors that is nearest to a square, the smaller one first. */
+static void factor(int64_t pixels, int64_t *fast, int64_t *slow)
+{
+    *fast = (int64_t)sqrt((double)pixels);
+    while (*fast > 1 && pixels % *fast) (*fast)--;
+    *slow = *fast > 0 ? pixels / *fast : 0;
+}
+
+static fth_status find_size(br_noisify *n, fth_err *err)
+{
+    struct stat info;
+    if (stat(n->image, &info) != 0)
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: %s", n->image, strerror(errno));
+    const int64_t pixels = (int64_t)info.st_size / 4;
+    set_if_missing(&n->pixel, 1e-4);
+    if (n->fast <= 0 && !isnan(n->detsize_f))
+        n->fast = (int64_t)ceil(n->detsize_f / n->pixel - 0.5);
+    if (n->slow <= 0 && !isnan(n->detsize_s))
+        n->slow = (int64_t)ceil(n->detsize_s / n->pixel - 0.5);
+    if (n->fast > 0 && n->slow <= 0) n->slow = pixels / n->fast;
+    if (n->slow > 0 && n->fast <= 0) n->fast = pixels / n->slow;
+    if (n->fast <= 0 && n->slow <= 0) factor(pixels, &n->fast, &n->slow);
+    const bool sane = n->fast > 0 && n->slow > 0 && n->fast <= INT32_MAX && n->slow <= INT32_MAX;
+    if (sane && n->fast * n->slow * 4 == (int64_t)info.st_size) return FTH_OK;
+    FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s has %lld bytes, not the 4 x %lld x %lld of its pixels",
+             n->image, (long long)info.st_size, (long long)n->fast, (long long)n->slow);
+    fth_err_hint(err, "give the size with -detpixels_x and -detpixels_y");
+    return FTH_E_FILE_SHAPE;
+}
+
+static fth_status set_psf(br_noisify *n, bool lenient, fth_err *err)
+{
+    static const char *const names[] = {"none", "gauss", "fiber"};
+    const int64_t longer = n->fast > n->slow ? n->fast : n->slow;
+    n->psf = (br_psf){.fwhm = n->psf_fwhm / n->pixel, .radius = n->psf_radius, .most = longer};
+    for (int k = 0; *n->psf_name && k < 3; k++)
+        if (lenient ? strstr(n->psf_name, names[k]) != NULL : strcmp(n->psf_name, names[k]) == 0)
+            n->psf.kind = k;
+    const bool named = !*n->psf_name || n->psf.kind || strcmp(n->psf_name, "none") == 0 || lenient;
+    if (!(n->psf.fwhm > 0)) n->psf.kind = BR_PSF_NONE;
+    if (named) return FTH_OK;
+    FTH_FAIL(err, FTH_E_COMMAND, "-psf takes gauss, fiber or none, not '%s'", n->psf_name);
+    fth_err_hint(err, "leave it out for a detector that smears nothing");
+    return FTH_E_COMMAND;
+}
+
+static fth_status check(const br_noisify *n, fth_err *err)
+{
+    const struct {
+        const char *flag;
+        double value;
+        bool good;
+    } rows[] = {
+        {"-scale", n->scale, isfinite(n->scale)},
+        {"-fluence", n->fluence, isfinite(n->fluence) && n->fluence >= 0},
+        {"-gain", n->gain, isfinite(n->gain)},
+        {"-adc", n->adc, isfinite(n->adc)},
+        {"-readout", n->readout, isfinite(n->readout)},
+        {"-flicker", n->flicker, isfinite(n->flicker)},
+        {"-calibration", n->calibration, isfinite(n->calibration)},
+        {"-pixel", n->pixel, isfinite(n->pixel) && n->pixel > 0},
+        {"-bits", (double)n->bits, n->bits == 16 || n->bits == 32},
+        {"-psf_fwhm", n->psf_fwhm, isfinite(n->psf_fwhm)},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (!rows[i].good)
+            return FTH_FAIL(err, FTH_E_COMMAND, "%s is %g: that makes no image", rows[i].flag,
+                            rows[i].value);
+    return FTH_OK;
+}
+
+static fth_status set_seeds(br_noisify *n, const br_call *call, fth_err *err)
+{
+    int64_t all;
+    FTH_TRY(br_call_int(call, "seed", 0, &all, err));
+    const bool given = call->value(call->user, "seed") != NULL;
+    if (!n->seed_given) n->seed = given ? -all : n->serial ? -(int64_t)time(NULL) : -1;
+    if (!n->calib_given && given) n->calib_seed = -all;
+    return FTH_OK;
+}
+
+fth_status br_noisify_resolve(br_noisify *n, const br_call *call, fth_err *err)
+{
+    uint32_t quirks;
+    set_defaults(n);
+    FTH_TRY(br_call_quirks(call, &quirks, err));
+    const bool lenient = quirks >> BR_QUIRK_SUBSTRING_FLAGS & 1;
+    n->serial = quirks >> BR_QUIRK_SHARED_RAN1 & 1;
+    FTH_TRY(br_words_read(table, sizeof table / sizeof table[0], n, lenient, call->n_words,
+                          call->word, NULL, err));
+    if (!*n->image) {
+        FTH_FAIL(err, FTH_E_COMMAND, "an image is expected: -bin FILE");
+        fth_err_hint(err, "FILE holds float32 pixels, as -floatfile of bragg writes them");
+        return FTH_E_COMMAND;
+    }
+    FTH_TRY(
+        take_header(n, fth_context_mem(call->ctx), quirks >> BR_QUIRK_HEADER_SUBSTRING & 1, err));
+    FTH_TRY(find_size(n, err));
+    FTH_TRY(check(n, err));
+    set_if_missing(&n->distance, 0.1);
+    set_if_missing(&n->lambda, 1e-10);
+    set_if_missing(&n->xbeam, (double)n->fast * n->pixel / 2);
+    set_if_missing(&n->ybeam, (double)n->slow * n->pixel / 2);
+    set_if_missing(&n->phi, 0);
+    set_if_missing(&n->osc, 1);
+    FTH_TRY(set_psf(n, lenient, err));
+    return set_seeds(n, call, err);
+}
+
+fth_status br_noisify_header(const br_noisify *n, char *text, fth_err *err)
+{
+    const bool little = *(const char *)&(const int){1};
+    memset(text, ' ', BR_NOISIFY_HEADER);
+    const int used =
+        snprintf(text, BR_NOISIFY_HEADER,
+                 "{\nHEADER_BYTES=512;\nDIM=2;\nBYTE_ORDER=%s_endian;\nTYPE=%s;\n"
+                 "SIZE1=%lld;\nSIZE2=%lld;\nPIXEL_SIZE=%g;\nDISTANCE=%g;\nWAVELENGTH=%g;\n"
+                 "BEAM_CENTER_X=%g;\nBEAM_CENTER_Y=%g;\nPHI=%g;\nOSC_START=%g;\nOSC_RANGE=%g;\n"
+                 "DETECTOR_SN=000;\nBEAMLINE=fake;\n}\f",
+                 little ? "little" : "big", n->bits == 32 ? "long_integer" : "unsigned_short",
+                 (long long)n->fast, (long long)n->slow, n->pixel * 1000, n->distance * 1000,
+                 n->lambda * 1e10, n->xbeam * 1000, n->ybeam * 1000, n->phi, n->phi, n->osc);
+    if (used < 0 || used >= BR_NOISIFY_HEADER)
+        return FTH_FAIL(err, FTH_E_STATE, "the header of the image has more than 512 bytes");
+    text[used] = ' ';
+    return FTH_OK;
+}

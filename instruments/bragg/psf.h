@@ -1,0 +1,37 @@
+/* psf.h - how a detector smears the photons of one pixel over its neighbours (18.1).
+ *
+ * The share of a pixel is the exact integral over it. Photons are spread inside a circle whose
+ * radius grows with their number, so that what falls outside stays below a tenth of the counting
+ * noise; that rest is pooled and spread evenly over the image. Nothing leaves the image except over
+ * its edges.
+ */
+#ifndef BRAGG_PSF_H
+#define BRAGG_PSF_H
+
+#include <fathom/fathom.h>
+
+typedef enum br_psf_kind { BR_PSF_NONE, BR_PSF_GAUSS, BR_PSF_FIBER } br_psf_kind;
+
+/* Plain bytes: the attribute of the operations. */
+typedef struct br_psf {
+    double fwhm;    /* pixels, > 0 */
+    int64_t radius; /* pixels; 0: of each pixel from its photons */
+    int64_t most;   /* no radius is larger: the longer side of the image */
+    int64_t kind;
+} br_psf;
+
+/* Share of the pixel that lies dx, dy away. */
+double br_psf_share(const br_psf *psf, int64_t dx, int64_t dy);
+/* Circle for this many photons; 0 where there are none: they stay where they are. */
+int64_t br_psf_radius(const br_psf *psf, double photons);
+/* Photons that fall outside that circle. */
+double br_psf_outside(const br_psf *psf, double photons, int64_t radius);
+/* No radius of any pixel is larger. */
+int64_t br_psf_reach(const br_psf *psf);
+
+/* The pool of an image of photons, f32 or f64 [slow fast]: f64 [], per pixel. */
+fth_val br_psf_pool(fth_val photons, const br_psf *psf);
+/* f64 [slow fast]: photons spread, `pool` added. */
+fth_val br_psf_apply(fth_val photons, const br_psf *psf, fth_val pool);
+
+#endif
