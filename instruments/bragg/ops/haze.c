@@ -1,0 +1,287 @@
+/* haze.c - operations of scattering without a lattice: forwards and back.
+ *
+ * Every subpixel of every layer sees every source: amplitude, polarisation, solid angle and capture
+ * are all its own. Backwards a pixel has one amplitude, that which gives its photons with the mean
+ * of those factors.
+ */
+#include "../nonbragg.h"
+#include "view.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { PARAM, SOURCE, STOL, MASK_OR_IMAGE, MASK_TOO };
+
+typedef struct haze_attr {
+    br_scene scene;
+    double molecules;
+    fth_axis_id slow, fast;
+    int32_t amplitude, back;
+} haze_attr;
+
+typedef struct haze {
+    br_view view;
+    const double *stol;
+    int64_t rows;
+} haze;
+
+static uint64_t scratch(const fth_call *call)
+{
+    const haze_attr *a = call->node->attr;
+    return br_view_bytes(&a->scene);
+}
+
+static void make_haze(const fth_call *call, haze *h)
+{
+    const haze_attr *a = call->node->attr;
+    const br_arrays arrays = {.param = call->in[PARAM].data, .source = call->in[SOURCE].data};
+    br_view_make(&h->view, &a->scene, &arrays, call->scratch);
+    h->stol = call->in[STOL].data;
+    h->rows = call->in[STOL].extent[0] - 2 * BR_STOL_GUARD;
+}
+
+static double dot(const double *a, const double *b)
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+static double polarisation(const br_view *v, int64_t source, const double *d)
+{
+    const br_beam *b = &v->beams[source];
+    const double c = -dot(b->to, d), kahn = v->scene->kahn;
+    if (v->scene->nopolar) return 1;
+    const double psi = kahn != 0 ? -atan2(dot(d, b->across), dot(d, b->along)) : 0;
+    return 0.5 * (1 + c * c - kahn * cos(2 * psi) * (1 - c * c));
+}
+
+static double solid_angle(const br_view *v, double R)
+{
+    const br_scene *s = v->scene;
+    return s->point_pixel ? 1 / R / R : s->pixel * s->pixel / R / R * v->close / R;
+}
+
+static double capture(const br_view *v, const double *d, int64_t layer)
+{
+    const br_scene *s = v->scene;
+    if (s->thickness == 0) return 1;
+    const double path = s->layer_step * s->mu / dot(d, v->odet);
+    return exp(-(double)layer * path) - exp(-(double)(layer + 1) * path);
+}
+
+/* Sums over the samples of a pixel. */
+typedef struct sums {
+    double signal; /* sign(F) F^2 times all factors */
+    double factor; /* the factors alone */
+    double stol;   /* times the factors */
+    double F;      /* the same */
+} sums;
+
+static void add_sample(const haze *h, int64_t source, const double *d, double weight, sums *s)
+{
+    double q[3], stol;
+    if (!br_scatter(&h->view, source, d, q, &stol)) return;
+    const double *row = h->view.source + source * BR_SRC_COLUMNS;
+    const double F = br_stol_at(h->stol, h->rows, stol);
+    const double factor = polarisation(&h->view, source, d) * weight * row[BR_SRC_WEIGHT];
+    s->signal += (F < 0 ? -1 : 1) * F * F * factor;
+    s->factor += factor;
+    s->stol += stol * factor;
+    s->F += F * factor;
+}
+
+static sums pixel(const haze *h, const br_row *row, int64_t i)
+{
+    const br_scene *s = h->view.scene;
+    const int64_t over = s->oversample;
+    sums t = {0};
+    for (int64_t layer = 0; layer < s->layers; layer++)
+        for (int64_t k = 0; k < over * over; k++) {
+            const int64_t sub[3] = {layer, k / over, k % over};
+            double pos[3], d[3];
+            br_position(&h->view, row, i, sub, pos);
+            const double R = br_unit(pos, d);
+            const double weight = solid_angle(&h->view, R) * capture(&h->view, d, layer);
+            for (int64_t j = 0; j < s->sources; j++) add_sample(h, j, d, weight, &t);
+        }
+    return t;
+}
+
+/* Photons per unit of a sum. */
+static double scale_of(const haze *h, const haze_attr *a)
+{
+    const br_scene *s = &a->scene;
+    return h->view.scale * a->molecules /
+           ((double)s->sources * (double)s->oversample * (double)s->oversample);
+}
+
+static br_row row_of(const fth_call *call, int mask, int64_t y)
+{
+    const fth_tile *out = &call->out[0];
+    br_row r = {.slow = out->origin[0] + y, .fast = out->origin[1], .n = out->extent[1]};
+    if (mask < call->node->n_in) {
+        r.mask = (const uint16_t *)call->in[mask].data + y * call->in[mask].stride[0];
+        r.mask_step = 1;
+    }
+    return r;
+}
+
+static fth_status infer(fth_node *node, fth_err *err)
+{
+    const haze_attr *a = node->attr;
+    const fth_desc *stol = &node->in[STOL];
+    if (stol->n_axes != 2 || stol->dtype != FTH_F64 || stol->size[0] <= 2 * BR_STOL_GUARD)
+        return FTH_FAIL(err, FTH_E_AXIS_SIZE, "haze: a table of F over stol is expected");
+    fth_desc *d = &node->out[0];
+    *d = (fth_desc){.dtype = FTH_F32,
+                    .n_axes = 2,
+                    .axis = {a->slow, a->fast},
+                    .size = {a->scene.slow, a->scene.fast}};
+    node->n_out = 1;
+    if (!a->back) return FTH_OK;
+    node->out[1] = *d;
+    node->out[1].dtype = FTH_I32;
+    node->n_out = 2;
+    return FTH_OK;
+}
+
+static void relation(const fth_node *node, int in, int dim, fth_relation *out)
+{
+    (void)node;
+    if (in < MASK_OR_IMAGE)
+        *out = (fth_relation){.along = FTH_WHOLE, .out_dim = -1};
+    else
+        *out = (fth_relation){.along = FTH_SAME, .out_dim = dim};
+}
+
+static double flops(const fth_call *call)
+{
+    const haze_attr *a = call->node->attr;
+    const br_scene *s = &a->scene;
+    return (double)call->out[0].extent[0] * (double)call->out[0].extent[1] *
+           (double)(s->layers * s->oversample * s->oversample) * (80 + 120 * (double)s->sources);
+}
+
+static fth_status forward(const fth_call *call)
+{
+    const haze_attr *a = call->node->attr;
+    const fth_tile *out = &call->out[0];
+    haze h;
+    make_haze(call, &h);
+    const double scale = scale_of(&h, a);
+    for (int64_t y = 0; y < out->extent[0]; y++) {
+        const br_row row = row_of(call, MASK_OR_IMAGE, y);
+        float *to = (float *)out->data + y * out->stride[0];
+        for (int64_t x = 0; x < row.n; x++) {
+            to[x] = 0;
+            if (!br_rendered(&h.view, &row, x)) continue;
+            const sums t = pixel(&h, &row, x);
+            to[x] = (float)(!a->amplitude ? t.signal * scale : t.factor > 0 ? t.F / t.factor : 0);
+        }
+    }
+    return FTH_OK;
+}
+
+static fth_status backward(const fth_call *call)
+{
+    const haze_attr *a = call->node->attr;
+    const fth_tile *in = &call->in[MASK_OR_IMAGE], *F = &call->out[0], *bin = &call->out[1];
+    haze h;
+    make_haze(call, &h);
+    const double scale = scale_of(&h, a);
+    for (int64_t y = 0; y < F->extent[0]; y++) {
+        const br_row row = row_of(call, MASK_TOO, y);
+        const double *from = (const double *)in->data + y * in->stride[0];
+        for (int64_t x = 0; x < row.n; x++) {
+            const bool live = br_rendered(&h.view, &row, x) && !isnan(from[x]);
+            const sums t = live ? pixel(&h, &row, x) : (sums){0};
+            const bool good = t.factor > 0 && scale > 0;
+            const double square = good ? fabs(from[x]) / (t.factor * scale) : 0;
+            if (F->data)
+                ((float *)F->data)[y * F->stride[0] + x] =
+                    (float)((from[x] < 0 ? -1 : 1) * sqrt(square));
+            if (bin->data)
+                ((int32_t *)bin->data)[y * bin->stride[0] + x] =
+                    good ? (int32_t)br_stol_nearest(h.stol, h.rows, t.stol / t.factor) : -1;
+        }
+    }
+    return FTH_OK;
+}
+
+static const fth_op forward_op = {
+    .name = "bragg_haze",
+    .brief = "photons scattered without a lattice, from a table of F over sin(theta)/lambda",
+    .flags = FTH_OP_FREE_AXES,
+    .infer = infer,
+    .relation = relation,
+    .scratch = scratch,
+    .flops = flops,
+    .run = forward,
+};
+
+static const fth_op backward_op = {
+    .name = "bragg_haze_amplitude",
+    .brief = "F of each pixel of an image, and its row in a table over sin(theta)/lambda",
+    .infer = infer,
+    .relation = relation,
+    .scratch = scratch,
+    .flops = flops,
+    .run = backward,
+};
+
+static fth_val add(fth_site site, const fth_op *op, const br_scene *scene, const br_haze *in,
+                   fth_val image, haze_attr *a)
+{
+    fth_graph *g = in->stol.graph;
+    fth_val v[MASK_TOO + 1] = {[PARAM] = in->param, [SOURCE] = in->source, [STOL] = in->stol};
+    int n = MASK_OR_IMAGE;
+    if (image.graph) v[n++] = image;
+    if (in->mask.graph) v[n++] = in->mask;
+    memcpy(&a->scene, scene, sizeof a->scene);
+    a->slow = fth_axis_find(g, "slow");
+    a->fast = fth_axis_find(g, "fast");
+    return fth_node_add_(g, site, op, n, v, a, sizeof *a);
+}
+
+br_haze br_haze_inputs(fth_graph *g, const br_experiment *e, const br_stol *stol)
+{
+    br_haze in = {0};
+    fth_axis(g, "slow", e->scene.slow);
+    fth_axis(g, "fast", e->scene.fast);
+    fth_axis(g, "param", BR_PARAMS);
+    fth_axis(g, "source", e->scene.sources);
+    fth_axis(g, "source_column", BR_SRC_COLUMNS);
+    fth_axis(g, "stol_row", fth_tensor_size(stol->table, 0));
+    fth_axis(g, "stol_column", BR_STOL_COLUMNS);
+    in.param = fth_input(g, "param", FTH_F64, "param",
+                         ((fth_source){.kind = "parameters",
+                                       .dtype = FTH_F64,
+                                       .n_axes = 1,
+                                       .size = {BR_PARAMS},
+                                       .self = (void *)(uintptr_t)e->param,
+                                       .data = (void *)(uintptr_t)e->param}));
+    in.source =
+        fth_input(g, "source", FTH_F64, "source source_column", fth_tensor_source(e->source));
+    in.stol = fth_input(g, "stol", FTH_F64, "stol_row stol_column", fth_tensor_source(stol->table));
+    if (e->scene.masked) in.mask = fth_input(g, "mask", FTH_U16, "slow fast", e->mask);
+    return in;
+}
+
+fth_val br_haze_render_(fth_site site, const br_scene *scene, const br_haze *in, double molecules,
+                        bool amplitude)
+{
+    haze_attr a;
+    memset(&a, 0, sizeof a);
+    a.molecules = molecules;
+    a.amplitude = amplitude;
+    return add(site, &forward_op, scene, in, (fth_val){0}, &a);
+}
+
+fth_val br_haze_amplitude_(fth_site site, const br_scene *scene, const br_haze *in, fth_val photons,
+                           double molecules)
+{
+    haze_attr a;
+    memset(&a, 0, sizeof a);
+    a.molecules = molecules;
+    a.back = 1;
+    return add(site, &backward_op, scene, in, photons, &a);
+}
