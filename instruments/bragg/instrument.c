@@ -38,6 +38,13 @@ static const fth_verb verbs[] = {
      .raw = true,
      .flag = br_companion_flags,
      .run = br_noisify_run},
+    {.name = "nonbragg",
+     .args = "-stol FILE [NONBRAGG FLAGS]",
+     .brief = "scattering of air, water and the like from F(stol), or F from an image",
+     .doc = br_nonbragg_doc,
+     .raw = true,
+     .flag = br_companion_flags,
+     .run = br_nonbragg_run},
 };
 
 const fth_instrument fth_instrument_bragg = {

@@ -2,7 +2,7 @@
  * program, and against what must hold for any image. seconds: 10
  */
 #include "instruments/bragg/noisify.h"
-#include "testing/files.h"
+#include "testing/bragg_verbs.h"
 
 #include <fathom/fathom.h>
 
@@ -12,46 +12,17 @@
 #define COMMON                                                                                     \
     "-bin " INPUT " -detpixels 64 -pixel 0.4 -distance 61.3 -lambda 1.0 -seed 7 -calib_seed 11 "   \
     "-scale 10 -nopgm "
-enum { SIDE = 64, PIXELS = SIDE * SIDE, WORDS = 64 };
+enum { SIDE = 64, PIXELS = SIDE * SIDE };
 
 /* ---- running the verb ---- */
 
-typedef struct flags {
-    const char *compat, *plan, *seed;
-} flags;
-
-static const char *flag_value(void *user, const char *flag)
+static fth_status noisify(tv_flags f, const char *line, uint64_t budget, char *said, fth_err *err)
 {
-    const flags *f = user;
-    if (strcmp(flag, "compat") == 0) return f->compat;
-    if (strcmp(flag, "plan") == 0) return f->plan;
-    return strcmp(flag, "seed") == 0 ? f->seed : NULL; /* --quirk is not given */
-}
-
-/* The verb with the words of `line`; `budget` 0: plenty. Its text goes to `said`, if wanted. */
-static fth_status noisify(flags f, const char *line, uint64_t budget, char *said, fth_err *err)
-{
-    char text[4096], *word[WORDS];
-    int n = 0;
-    fth_options opt;
-    fth_context *ctx = NULL;
-    fth_options_default(&opt);
-    opt.threads = 2;
-    opt.mem.budget_bytes = budget ? budget : 256u << 20;
-    snprintf(text, sizeof text, "%s", line);
-    for (char *w = strtok(text, " "); w && n < WORDS; w = strtok(NULL, " ")) word[n++] = w;
-    OK(fth_context_create(&ctx, &opt, err));
-    FILE *out = fopen(t_temp_path("said.txt"), "w+");
-    fth_status s = br_noisify_run(ctx, n, word, flag_value, &f, out, err);
-    rewind(out);
-    if (said) said[fread(said, 1, 8191, out)] = '\0';
-    fclose(out);
-    OKE(fth_context_destroy(ctx, NULL), err);
-    return s;
+    return tv_run(br_noisify_run, f, line, budget, said, err);
 }
 
 /* The noise image of a command, to be freed. */
-static unsigned char *noise_image(flags f, const char *line, uint64_t budget, size_t *bytes)
+static unsigned char *noise_image(tv_flags f, const char *line, uint64_t budget, size_t *bytes)
 {
     char all[4096];
     fth_err err = {0};
@@ -62,7 +33,7 @@ static unsigned char *noise_image(flags f, const char *line, uint64_t budget, si
     return t_file_read(path, bytes);
 }
 
-static const flags c_mode = {.compat = "c"}, spec_mode = {.compat = "spec"};
+static const tv_flags c_mode = {.compat = "c"}, spec_mode = {.compat = "spec"};
 
 static int value16(const unsigned char *image, int i)
 {
@@ -244,7 +215,7 @@ TEST(a_smear_keeps_the_photons)
 /* ---- statistics ---- */
 
 /* Mean and variance of the noise over an even image. */
-static void spread_of(flags f, const char *more, double *mean, double *variance)
+static void spread_of(tv_flags f, const char *more, double *mean, double *variance)
 {
     static float v[4 * PIXELS];
     char in[256], line[1024];
@@ -269,7 +240,7 @@ static void spread_of(flags f, const char *more, double *mean, double *variance)
 TEST(noise_has_the_moments_it_should)
 {
     for (int mode = 0; mode < 2; mode++) {
-        const flags f = mode ? spec_mode : c_mode;
+        const tv_flags f = mode ? spec_mode : c_mode;
         double mean, variance;
         spread_of(f, "-calibration 0 -adc 40", &mean, &variance);
         NEAR(mean, 140, 5 * 10.0 / 128);
@@ -299,9 +270,9 @@ TEST(seeds_give_the_same_numbers_again_and_others_do_not)
     size_t n;
     for (int mode = 0; mode < 2; mode++) {
         const char *compat = mode ? "spec" : "c";
-        unsigned char *a = noise_image((flags){.compat = compat, .seed = "9"}, line, 0, &n),
-                      *b = noise_image((flags){.compat = compat, .seed = "9"}, line, 0, &n),
-                      *c = noise_image((flags){.compat = compat, .seed = "10"}, line, 0, &n);
+        unsigned char *a = noise_image((tv_flags){.compat = compat, .seed = "9"}, line, 0, &n),
+                      *b = noise_image((tv_flags){.compat = compat, .seed = "9"}, line, 0, &n),
+                      *c = noise_image((tv_flags){.compat = compat, .seed = "10"}, line, 0, &n);
         EQ_I64(differing(a, b), 0);
         IS_TRUE(differing(a, c) > 1000);
         free(a);
@@ -432,7 +403,7 @@ TEST(mistakes_are_named_before_anything_is_written)
         EQ_I64(t_file_count(), files);
     }
     fth_err err = {0};
-    IS(noisify((flags){.compat = "C"}, "-bin " INPUT, 0, NULL, &err), FTH_E_COMMAND);
+    IS(noisify((tv_flags){.compat = "C"}, "-bin " INPUT, 0, NULL, &err), FTH_E_COMMAND);
     HAS(err.text, "--compat takes spec or c, not 'C'");
 }
 
@@ -472,7 +443,7 @@ TEST(plan_writes_nothing)
     fth_err err = {0};
     snprintf(line, sizeof line, "-bin " INPUT " -noisefile %s -intfile %s -pgmfile %s",
              t_temp_path("p1"), t_temp_path("p2"), t_temp_path("p3"));
-    OKE(noisify((flags){.plan = ""}, line, 0, said, &err), &err);
+    OKE(noisify((tv_flags){.plan = ""}, line, 0, said, &err), &err);
     HAS(said, "plan on cpu");
     for (int i = 1; i < 4; i++) {
         char name[8];

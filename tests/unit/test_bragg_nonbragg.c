@@ -1,8 +1,9 @@
 /* test_bragg_nonbragg.c - tables of F, scattering without a lattice, and the way back. seconds: 10
  */
+#include "instruments/bragg/companions.h"
 #include "instruments/bragg/nonbragg.h"
 #include "testing/bragg.h"
-#include "testing/files.h"
+#include "testing/bragg_verbs.h"
 
 #include <fathom/fathom.h>
 
@@ -392,5 +393,215 @@ TEST(what_goes_forwards_comes_back)
     ready(&s);
     round_trip(&s, 1e-4); /* F varies within a pixel */
     close_scene(&s);
+}
+
+/* ---- the verb ---- */
+
+static const tv_flags c_mode = {.compat = "c"}, spec_mode = {0};
+
+static fth_status nonbragg(tv_flags f, const char *line, char *said, fth_err *err)
+{
+    return tv_run(br_nonbragg_run, f, line, 0, said, err);
+}
+
+static void same_as_golden(const char *name, const char *flags)
+{
+    char line[2048], out[256], path[256];
+    size_t bytes, wanted;
+    fth_err err = {0};
+    snprintf(out, sizeof out, "%s", t_temp_path("golden.bin"));
+    snprintf(line, sizeof line, "-stol %s %s -floatfile %s -intfile %s -nonoise -nopgm",
+             t_data_path("bragg/shortwater.stol"), flags, out, t_temp_path("golden.img"));
+    OKE(nonbragg(c_mode, line, NULL, &err), &err);
+    snprintf(path, sizeof path, "tests/golden/bragg/aux/nonbragg_%s.float.bin", name);
+    unsigned char *got = t_file_read(out, &bytes), *want = t_file_read(path, &wanted);
+    EQ_U64(bytes, wanted);
+    for (size_t i = 0; i < wanted / 4; i++) {
+        float a, b;
+        memcpy(&a, got + 4 * i, 4);
+        memcpy(&b, want + 4 * i, 4);
+        NEAR(a, b, 1.2e-7 * (double)b);
+    }
+    free(got);
+    free(want);
+}
+
+TEST(command_lines_of_the_original_give_its_images)
+{
+    same_as_golden("b1", "-samplesize 0.05 -density 1 -MW 18 -lambda 1.0 -distance 61.3 -pixel 0.4 "
+                         "-detpixels 64 -fluence 1e20 -noprogress");
+    same_as_golden("b2", "-thick 0.2 -samplesize 0.05 -density 0.92 -MW 18 -lambda 1.2 -distance "
+                         "40 -pixel 0.4 -detpixels 64 -flux 1e12 -exposure 0.1 -beamsize 0.05 "
+                         "-polar 0.9 -detector_rotx 10");
+}
+
+/* A table of our own, over stol, 4 stol or Q. */
+static void write_table(const char *name, double per_stol)
+{
+    static char text[1 << 14];
+    size_t n = (size_t)snprintf(text, sizeof text, "# F of a test\n");
+    for (int i = 0; i <= 200; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%.12g %.12g\n", i * 0.0025 * per_stol,
+                              smooth(i * 0.0025));
+    t_file_write(t_temp_path(name), text, n);
+}
+
+#define GEOMETRY                                                                                   \
+    " -samplesize 0.05 -lambda 1 -distance 61.3 -pixel 0.4 -detpixels 64 -fluence 1e21 -polar "    \
+    "0.5 "
+
+TEST(other_first_columns_are_other_units_of_the_same)
+{
+    static const char *const flag[3] = {"-stol", "-4stol", "-Q"};
+    const double unit[3] = {1, 4, 4 * 3.14159265358979323846};
+    float image[3][64 * 64];
+    fth_err err = {0};
+    for (int k = 0; k < 3; k++) {
+        char line[2048], out[256], table[256];
+        size_t n;
+        snprintf(out, sizeof out, "%s", t_temp_path("unit.bin"));
+        snprintf(table, sizeof table, "%s", t_temp_path("unit.txt"));
+        write_table("unit.txt", unit[k]);
+        snprintf(line, sizeof line, "%s %s" GEOMETRY "-floatfile %s -intfile %s -nonoise -nopgm",
+                 flag[k], table, out, t_temp_path("unit.img"));
+        OKE(nonbragg(spec_mode, line, NULL, &err), &err);
+        unsigned char *file = t_file_read(out, &n);
+        EQ_U64(n, sizeof image[k]);
+        memcpy(image[k], file, n);
+        free(file);
+    }
+    for (int i = 0; i < 64 * 64; i++) {
+        NEAR(image[1][i], image[0][i], 1e-6 * (double)image[0][i]);
+        NEAR(image[2][i], image[0][i], 1e-6 * (double)image[0][i]);
+    }
+}
+
+typedef struct line_of {
+    double stol, mean, rmsd, median, mad;
+    long long n;
+} line_of;
+
+static int read_lines(const char *path, line_of *l, int most)
+{
+    FILE *f = fopen(path, "r");
+    int n = 0;
+    while (n < most && fscanf(f, "%lf %lf %lf %lf %lf %lld", &l[n].stol, &l[n].mean, &l[n].rmsd,
+                              &l[n].median, &l[n].mad, &l[n].n) == 6)
+        n++;
+    fclose(f);
+    return n;
+}
+
+/* An image with noise goes back to the table it was made from. */
+TEST(an_image_gives_its_table_back)
+{
+    char line[2048], table[256], img[256], out[256], said[TV_SAID];
+    line_of l[300];
+    fth_err err = {0};
+    snprintf(table, sizeof table, "%s", t_temp_path("there.txt"));
+    snprintf(img, sizeof img, "%s", t_temp_path("there.img"));
+    snprintf(out, sizeof out, "%s", t_temp_path("back.txt"));
+    write_table("there.txt", 1);
+    snprintf(line, sizeof line,
+             "-stol %s" GEOMETRY "-seed 3 -noisefile %s -floatfile %s -intfile %s -nopgm", table,
+             img, t_temp_path("there.bin"), t_temp_path("there_int.img"));
+    OKE(nonbragg(spec_mode, line, said, &err), &err);
+    HAS(said, "photons on noise image (0 overloads)");
+    snprintf(line, sizeof line,
+             "-img %s -stolout %s -stol %s -samplesize 0.05 -fluence 1e21 "
+             "-polar 0.5",
+             img, out, table);
+    OKE(nonbragg(spec_mode, line, said, &err), &err);
+    HAS(said, "4096 pixels pooled");
+    const int n = read_lines(out, l, 300);
+    IS_TRUE(n > 5);
+    for (int i = 0; i < n; i++) {
+        IS_TRUE(l[i].n > 100);
+        const double want = smooth(l[i].stol);
+        /* counting noise of the mean, and F bends over half a row */
+        NEAR(l[i].mean, want, 5 * l[i].rmsd / sqrt((double)l[i].n) + 0.002);
+        NEAR(l[i].median, want, 7 * l[i].rmsd / sqrt((double)l[i].n) + 0.002);
+    }
+}
+
+/* One bad value in every seventh pixel: ignored, rejected, or all in the mean. */
+TEST(bad_pixels_are_ignored_or_rejected)
+{
+    char line[2048], img[256], out[256];
+    size_t bytes;
+    line_of plain[300], ignored[300], rejected[300], all[300];
+    fth_err err = {0};
+    write_table("bad.txt", 1);
+    snprintf(img, sizeof img, "%s", t_temp_path("bad.img"));
+    snprintf(out, sizeof out, "%s", t_temp_path("bad_out.txt"));
+    char table[256];
+    snprintf(table, sizeof table, "%s", t_temp_path("bad.txt"));
+    snprintf(line, sizeof line,
+             "-stol %s" GEOMETRY "-scale 1 -intfile %s -floatfile %s -nonoise -nopgm", table, img,
+             t_temp_path("bad.bin"));
+    OKE(nonbragg(spec_mode, line, NULL, &err), &err);
+#define BACK(more, into)                                                                           \
+    snprintf(line, sizeof line,                                                                    \
+             "-img %s -stolout %s -samplesize 0.05 -fluence 1e21 -polar 0.5 -gain 1 " more, img,   \
+             out);                                                                                 \
+    OKE(nonbragg(spec_mode, line, NULL, &err), &err);                                              \
+    const int n_##into = read_lines(out, into, 300)
+    BACK("", plain);
+    unsigned char *file = t_file_read(img, &bytes);
+    for (int i = 0; i < 64 * 64; i += 7) file[512 + 2 * i] = file[513 + 2 * i] = 0xff;
+    t_file_write(img, file, bytes);
+    free(file);
+    BACK("-ignore 7 -ignore 65535", ignored);
+    BACK("", rejected);
+    BACK("-noreject", all);
+#undef BACK
+    IS_TRUE(n_plain > 3 && n_all == n_plain && n_rejected == n_plain);
+    IS_TRUE(n_ignored > 0 && n_ignored <= n_plain); /* rows may fall below 101 */
+    for (int i = 0; i < n_plain; i++) {
+        NEAR(rejected[i].mean, plain[i].mean, 0.02);
+        EQ_I64(rejected[i].n, plain[i].n);
+        LE_F64(plain[i].mean + 0.3, all[i].mean);
+    }
+    for (int i = 0; i < n_ignored; i++) {
+        int k = 0;
+        while (plain[k].stol != ignored[i].stol) k++;
+        NEAR(ignored[i].mean, plain[k].mean, 0.02);
+        LE_F64((double)ignored[i].n, 0.95 * (double)plain[k].n);
+    }
+}
+
+TEST(plan_of_both_ways_writes_nothing)
+{
+    char line[2048], table[256], said[TV_SAID];
+    fth_err err = {0};
+    write_table("plan.txt", 1);
+    snprintf(table, sizeof table, "%s", t_temp_path("plan.txt"));
+    snprintf(line, sizeof line, "-stol %s" GEOMETRY "-floatfile %s -intfile %s -nonoise -nopgm",
+             table, t_temp_path("plan.bin"), t_temp_path("plan.img"));
+    OKE(nonbragg((tv_flags){.plan = ""}, line, said, &err), &err);
+    HAS(said, "bragg_haze");
+    IS_TRUE(!t_file_exists(t_temp_path("plan.bin")) && !t_file_exists(t_temp_path("plan.img")));
+}
+
+TEST(mistakes_are_named)
+{
+    static const struct {
+        const char *line, *part;
+        fth_status status;
+    } cases[] = {
+        {"-detpixels 64", "a table of F is expected: -stol FILE", FTH_E_COMMAND},
+        {"-stol /nowhere/x.stol -detpixels 64", "/nowhere/x.stol", FTH_E_FILE_OPEN},
+        {"-stol a -Q b", "one of -stol, -4stol and -Q", FTH_E_COMMAND},
+        {"-stolout x.txt", "-stolout needs an image", FTH_E_COMMAND},
+        {"-stol a -density much", "-density takes a number, not 'much'", FTH_E_COMMAND},
+        {"-stol a -detpixel 64", "-detpixel", FTH_E_COMMAND},
+        {"-stol a -molecules -3", "-3 molecules", FTH_E_COMMAND},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fth_err err = {0};
+        const fth_status s = nonbragg(spec_mode, cases[i].line, NULL, &err);
+        if (s != cases[i].status) FAIL("'%s' gave %d: %s", cases[i].line, (int)s, err.text);
+        HAS(err.text, cases[i].part);
+    }
 }
 TEST_MAIN()

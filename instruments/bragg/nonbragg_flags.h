@@ -1,0 +1,27 @@
+/* nonbragg_flags.h - what is typed to `fathom bragg nonbragg`, and what follows from it. */
+#ifndef BRAGG_NONBRAGG_FLAGS_H
+#define BRAGG_NONBRAGG_FLAGS_H
+
+#include "companions.h"
+#include "nonbragg.h"
+#include "words.h"
+
+typedef struct br_nonbragg {
+    char stol[BR_PATH], stol4[BR_PATH], q[BR_PATH]; /* tables, over stol, 4 stol and Q */
+    char stolout[BR_PATH];                          /* "": forwards */
+    char img[BR_PATH];
+    double sample[3];                  /* m */
+    double density, weight, molecules; /* g/m^3, g/mol; molecules NaN: from the others */
+    double gain;
+    br_word_list ignore; /* pixel values */
+    int64_t keep_all;    /* -noreject */
+    int64_t amplitude;   /* -Fmap */
+    br_experiment e;
+    br_stol table;
+} br_nonbragg;
+
+/* Reads flags and small files; checks everything; writes nothing. Clear it either way. */
+fth_status br_nonbragg_resolve(br_nonbragg *n, const br_call *call, fth_err *err);
+void br_nonbragg_clear(br_nonbragg *n);
+
+#endif
