@@ -54,6 +54,19 @@ static fth_status set_preview(const fth_direct_call *call, br_image_job *job, ft
     return FTH_E_COMMAND;
 }
 
+/* --smv32 FILE, --cbf FILE */
+static fth_status set_photon_files(const fth_direct_call *call, br_outputs *out, fth_err *err)
+{
+    static const char *const flag[2] = {"smv32", "cbf"};
+    char *const to[2] = {out->smv32_file, out->cbf_file};
+    for (int i = 0; i < 2; i++) {
+        const char *path = call->value(call->user, flag[i]);
+        if (path && snprintf(to[i], BR_PATH, "%s", path) >= BR_PATH)
+            return FTH_FAIL(err, FTH_E_COMMAND, "--%s: the path is too long", flag[i]);
+    }
+    return FTH_OK;
+}
+
 static fth_status run(command *c, fth_err *err)
 {
     const fth_direct_call *call = c->call;
@@ -73,7 +86,8 @@ static fth_status run(command *c, fth_err *err)
                         "needed");
     }
     FTH_TRY(br_experiment_resolve(&c->experiment, fth_context_mem(call->context), &c->flags, err));
-    const fth_status s = call->plan ? show_plan(c, err) : br_image_make(&job, NULL, err);
+    fth_status s = set_photon_files(call, &c->experiment.out, err);
+    if (s == FTH_OK) s = call->plan ? show_plan(c, err) : br_image_make(&job, NULL, err);
     br_experiment_clear(&c->experiment);
     return s;
 }

@@ -14,6 +14,7 @@ enum { BR_PATH = 4096, BR_HEADER = 512 };
 /* What is written, and how. A name of "" means: not at all. */
 typedef struct br_outputs {
     char float_file[BR_PATH], int_file[BR_PATH], noise_file[BR_PATH], pgm_file[BR_PATH];
+    char smv32_file[BR_PATH], cbf_file[BR_PATH]; /* photons with 32 bits */
     char dump_file[BR_PATH];     /* of the reflections, when they were read from text */
     double int_scale, pgm_scale; /* <= 0: chosen from the image */
     double adc;

@@ -5,6 +5,7 @@
  * they get their names, one after the other: a run that fails, or a disk that is full, leaves the
  * files of the run before.
  */
+#include "cbf.h"
 #include "image.h"
 
 #include <errno.h>
@@ -13,19 +14,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATHS = 5 };
+enum { PATHS = 7 };
 static void paths_of(const br_outputs *out, const char *path[PATHS])
 {
     path[0] = out->float_file;
     path[1] = out->int_file;
     path[2] = out->pgm_file;
     path[3] = out->noise_file;
-    path[4] = out->dump_file;
+    path[4] = out->smv32_file;
+    path[5] = out->cbf_file;
+    path[6] = out->dump_file;
 }
 
 br_wanted br_outputs_wanted(const br_outputs *out)
 {
-    return (br_wanted){out->int_file[0] != 0, out->pgm_file[0] != 0, out->noise_file[0] != 0};
+    return (br_wanted){.ints = out->int_file[0] != 0,
+                       .pgm = out->pgm_file[0] != 0,
+                       .noise = out->noise_file[0] != 0,
+                       .smv32 = out->smv32_file[0] != 0,
+                       .cbf = out->cbf_file[0] != 0};
 }
 
 /* /dev/null and its like: pixels go nowhere. */
@@ -110,6 +117,17 @@ static fth_status open_pixels(br_files *f, const char *path, const fth_raw_layou
     return FTH_OK;
 }
 
+/* "folder/.name.1234.part" */
+static fth_status hidden_name(char *out, size_t bytes, const char *path, fth_err *err)
+{
+    const char *slash = strrchr(path, '/');
+    const int folder = slash ? (int)(slash - path) + 1 : 0;
+    const int n =
+        snprintf(out, bytes, "%.*s.%s.%ld.part", folder, path, path + folder, (long)getpid());
+    if (n >= 0 && (size_t)n < bytes) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: the path is too long", path);
+}
+
 fth_status br_files_image(br_files *f, const br_experiment *e, fth_sink *out, fth_err *err)
 {
     const br_scene *s = &e->scene;
@@ -120,14 +138,7 @@ fth_status br_files_image(br_files *f, const br_experiment *e, fth_sink *out, ft
         *out = fth_tensor_sink(f->held);
         return FTH_OK;
     }
-    const char *slash = strrchr(path, '/');
-    const int folder = slash ? (int)(slash - path) + 1 : 0;
-    const int n = snprintf(f->part, sizeof f->part, "%.*s.%s.%ld.part", folder, path, path + folder,
-                           (long)getpid());
-    if (n < 0 || (size_t)n >= sizeof f->part) {
-        f->part[0] = '\0';
-        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: the path is too long", path);
-    }
+    FTH_TRY(hidden_name(f->part, sizeof f->part, path, err));
     const fth_raw_layout layout = layout_of(s, FTH_F32, 0);
     FTH_TRY(fth_raw_create(&f->image, f->mem, f->part, &layout, NULL, err));
     f->part_there = true;
@@ -146,23 +157,67 @@ fth_status br_files_source(br_files *f, const br_experiment *e, fth_source *out,
     return fth_raw_open(out, f->mem, f->part, &layout, err);
 }
 
+/* The header of an SMV image with another type of its pixels. */
+static fth_status header_of(const br_experiment *e, const char *type, char *out, fth_err *err)
+{
+    static const char usual[] = "unsigned_short";
+    char text[BR_HEADER + 1];
+    FTH_TRY(br_smv_header(e, text, err));
+    text[BR_HEADER] = '\0';
+    const char *at = strstr(text, usual);
+    const size_t before = at ? (size_t)(at - text) : 0, n = strlen(type);
+    memset(out, ' ', BR_HEADER);
+    memcpy(out, text, before);
+    memcpy(out + before, type, n);
+    const size_t rest = BR_HEADER - before - sizeof usual + 1, room = BR_HEADER - before - n;
+    memcpy(out + before + n, text + before + sizeof usual - 1, rest < room ? rest : room);
+    return FTH_OK;
+}
+
+static fth_status open_smv(br_files *f, const br_experiment *e, br_pixel_sinks *out, fth_err *err)
+{
+    const fth_raw_layout u16 = layout_of(&e->scene, FTH_U16, BR_HEADER),
+                         i32 = layout_of(&e->scene, FTH_I32, BR_HEADER);
+    char text[BR_HEADER];
+    FTH_TRY(br_smv_header(e, text, err));
+    FTH_TRY(open_pixels(f, e->out.int_file, &u16, text, &f->ints, &out->ints, err));
+    FTH_TRY(open_pixels(f, e->out.noise_file, &u16, text, &f->noise, &out->noise, err));
+    FTH_TRY(header_of(e, "long_integer", text, err));
+    return open_pixels(f, e->out.smv32_file, &i32, text, &f->smv32, &out->smv32, err);
+}
+
 fth_status br_files_pixels(br_files *f, const br_experiment *e, const br_statistics *s,
                            br_pixel_sinks *out, fth_err *err)
 {
     const br_scene *scene = &e->scene;
-    char smv[BR_HEADER], pgm[128];
-    FTH_TRY(br_smv_header(e, smv, err));
+    const char *cbf = e->out.cbf_file;
+    char pgm[128];
     const size_t bytes = br_pgm_header(pgm, sizeof pgm, scene->fast, scene->slow, s->pgm_scale);
-    const fth_raw_layout u16 = layout_of(scene, FTH_U16, BR_HEADER),
-                         u8 = layout_of(scene, FTH_U8, bytes);
-    FTH_TRY(open_pixels(f, e->out.int_file, &u16, smv, &f->ints, &out->ints, err));
+    const fth_raw_layout u8 = layout_of(scene, FTH_U8, bytes), i32 = layout_of(scene, FTH_I32, 0);
+    FTH_TRY(open_smv(f, e, out, err));
     FTH_TRY(open_pixels(f, e->out.pgm_file, &u8, pgm, &f->pgm, &out->pgm, err));
-    return open_pixels(f, e->out.noise_file, &u16, smv, &f->noise, &out->noise, err);
+    if (!is_file(cbf)) return open_pixels(f, cbf, &i32, NULL, &f->unpacked, &out->cbf, err);
+    FTH_TRY(hidden_name(f->raw, sizeof f->raw, cbf, err));
+    FTH_TRY(fth_raw_create(&f->unpacked, f->mem, f->raw, &i32, NULL, err));
+    f->raw_there = true;
+    out->cbf = f->unpacked;
+    return FTH_OK;
+}
+
+fth_status br_files_pack(br_files *f, const br_experiment *e, fth_err *err)
+{
+    if (!f->raw_there) return FTH_OK;
+    const fth_raw_layout i32 = layout_of(&e->scene, FTH_I32, 0);
+    fth_source pixels;
+    FTH_TRY(fth_raw_open(&pixels, f->mem, f->raw, &i32, err));
+    const fth_status s = br_cbf_write(&f->cbf, e->out.cbf_file, e, &pixels, err);
+    fth_source_close(&pixels);
+    return s;
 }
 
 fth_status br_files_commit(br_files *f, const br_experiment *e, fth_err *err)
 {
-    const fth_sink *const sink[] = {&f->ints, &f->pgm, &f->noise};
+    const fth_sink *const sink[] = {&f->ints, &f->pgm, &f->noise, &f->smv32, &f->cbf};
     for (size_t i = 0; i < sizeof sink / sizeof sink[0]; i++)
         if (sink[i]->commit) FTH_TRY(sink[i]->commit(sink[i]->self, err));
     if (!f->part_there) return FTH_OK;
@@ -179,6 +234,10 @@ void br_files_close(br_files *f)
     fth_sink_close(&f->ints);
     fth_sink_close(&f->pgm);
     fth_sink_close(&f->noise);
+    fth_sink_close(&f->smv32);
+    fth_sink_close(&f->unpacked);
+    fth_sink_close(&f->cbf);
+    if (f->raw_there) (void)unlink(f->raw);
     if (f->part_there) (void)unlink(f->part);
     fth_tensor_release(f->held);
     *f = (br_files){.mem = f->mem};

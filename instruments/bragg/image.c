@@ -71,6 +71,7 @@ static fth_status store(work *w, fth_err *err)
     FTH_TRY(br_passes_measure(w->passes, w->image, s, err));
     FTH_TRY(br_files_pixels(&w->files, e, s, &sinks, err));
     FTH_TRY(br_passes_store(w->passes, w->image, &sinks, s, err));
+    FTH_TRY(br_files_pack(&w->files, e, err));
     br_print_mean(w->out, s);
     if (o->int_file[0])
         fprintf(w->out, "intfile_scale = %g\nwriting %s as 2-byte integers\n", s->int_scale,
@@ -82,6 +83,8 @@ static fth_status store(work *w, fth_err *err)
         fprintf(w->out,
                 "%.0f photons on noise image (%lld overloads)\nwriting %s as 2-byte integers\n",
                 s->photons, (long long)s->overloads, o->noise_file);
+    if (o->smv32_file[0]) fprintf(w->out, "writing %s as 4-byte integers\n", o->smv32_file);
+    if (o->cbf_file[0]) fprintf(w->out, "writing %s as packed integers\n", o->cbf_file);
     return FTH_OK;
 }
 
@@ -112,12 +115,23 @@ static fth_status make(work *w, fth_err *err)
     return FTH_OK;
 }
 
+/* All that can be wrong with the files, before anything is computed. */
+static fth_status check(const br_image_job *job, fth_err *err)
+{
+    const br_experiment *e = job->experiment;
+    fth_mem *mem = fth_context_mem(job->context);
+    char header[BR_HEADER];
+    if (e->out.int_file[0] || e->out.noise_file[0] || e->out.smv32_file[0])
+        FTH_TRY(br_smv_header(e, header, err));
+    if (job->preview) FTH_TRY(br_output_check(job->preview, mem, err));
+    return br_outputs_check(&e->out, mem, err);
+}
+
 fth_status br_image_make(const br_image_job *job, br_statistics *out, fth_err *err)
 {
     fth_mem *mem = fth_context_mem(job->context);
     void *block = NULL;
-    FTH_TRY(br_outputs_check(&job->experiment->out, mem, err));
-    if (job->preview) FTH_TRY(br_output_check(job->preview, mem, err));
+    FTH_TRY(check(job, err));
     FTH_TRY(fth_mem_take(mem, FTH_MEM_META, sizeof(work), "bragg image", &block, err));
     work *w = memset(block, 0, sizeof *w);
     w->job = job;

@@ -22,6 +22,7 @@ fth_val br_int_pixels(const br_scene *scene, fth_val image, fth_val scale, doubl
 /* u8: image * scale, at most 255, cut to whole numbers. */
 fth_val br_pgm_pixels(fth_val image, fth_val scale);
 typedef struct br_noise {
+    fth_val counts;    /* f64 */
     fth_val pixels;    /* u16: counts + adc */
     fth_val photons;   /* f64 []: sum of the counts */
     fth_val overloads; /* i64 []: pixels that did not fit */
@@ -29,6 +30,10 @@ typedef struct br_noise {
 /* With the quirk shared-ran1 the serial stream of `random`, else a function of (seed, pixel). */
 br_noise br_noise_pixels(const br_scene *scene, fth_val image, const br_ran1 *random, int64_t seed,
                          double adc);
+/* i32: photons, f64 [slow fast], + adc from 0 up; `unseen` outside the ROI and, where there is a
+ * mask (u16; graph NULL: none), where it is 0. */
+fth_val br_photon_pixels(const br_scene *scene, fth_val photons, fth_val mask, double adc,
+                         int64_t unseen);
 /* The text in front of a PGM; returns its length, 0 when it does not fit. */
 size_t br_pgm_header(char *text, size_t bytes, int64_t fast, int64_t slow, double scale);
 
@@ -64,6 +69,7 @@ typedef struct br_passes br_passes;
  * here. `want` says which files there will be. */
 typedef struct br_wanted {
     bool ints, pgm, noise;
+    bool smv32, cbf; /* photons: of the noise image; where none is wanted, the image rounded */
 } br_wanted;
 fth_status br_passes_create(br_passes **out, fth_context *ctx, const br_experiment *e,
                             br_wanted want, fth_err *err);
@@ -83,7 +89,7 @@ fth_status br_passes_render(br_passes *p, const fth_sink *sink, const fth_run_op
 fth_status br_passes_measure(br_passes *p, fth_source image, br_statistics *s, fth_err *err);
 /* What was wanted; sinks of what was not are ignored. */
 typedef struct br_pixel_sinks {
-    fth_sink ints, pgm, noise;
+    fth_sink ints, pgm, noise, smv32, cbf;
 } br_pixel_sinks;
 fth_status br_passes_store(br_passes *p, fth_source image, const br_pixel_sinks *sinks,
                            br_statistics *s, fth_err *err);
@@ -101,8 +107,10 @@ typedef struct br_files {
     fth_mem *mem;
     char part[BR_PATH + 64]; /* the float image, whole, under another name; "": there is none */
     bool part_there;
+    char raw[BR_PATH + 64]; /* pixels of the CBF before they are packed */
+    bool raw_there;
     fth_tensor *held; /* the float image, where it goes to no file */
-    fth_sink image, ints, pgm, noise;
+    fth_sink image, ints, pgm, noise, smv32, unpacked, cbf;
 } br_files;
 /* A sink for the float image; a source of it, once it was written. */
 fth_status br_files_image(br_files *f, const br_experiment *e, fth_sink *out, fth_err *err);
@@ -110,6 +118,8 @@ fth_status br_files_source(br_files *f, const br_experiment *e, fth_source *out,
 /* Sinks of the other files, which need the scales. */
 fth_status br_files_pixels(br_files *f, const br_experiment *e, const br_statistics *s,
                            br_pixel_sinks *out, fth_err *err);
+/* After they were stored: packs what has to be packed. */
+fth_status br_files_pack(br_files *f, const br_experiment *e, fth_err *err);
 fth_status br_files_commit(br_files *f, const br_experiment *e, fth_err *err);
 void br_files_close(br_files *f); /* leaves nothing behind that was not committed */
 

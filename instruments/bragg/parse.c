@@ -136,6 +136,14 @@ const fth_flag br_direct_flags[] = {
     {.name = "fdump",
      .value = FTH_FLAG_FILE,
      .doc = "read the structure factors from this dump file"},
+    {.name = "smv32",
+     .value = FTH_FLAG_FILE,
+     .doc =
+         "also write the photons as an SMV image with 32 bits: those of the noise image, or with "
+         "-nonoise the image itself"},
+    {.name = "cbf",
+     .value = FTH_FLAG_FILE,
+     .doc = "also write the photons as a CBF image, without -adc; -1 where nothing was rendered"},
     {.name = "preview",
      .value = FTH_FLAG_FILE,
      .doc = "also draw the image with rings of resolution: a .png, .svg or .pdf"},

@@ -14,12 +14,16 @@ static const char *const pass_name[PASSES] = {[LATCH] = "latch: where interpolat
                                               [SPREAD] = "spread: rmsd about the mean",
                                               [STORE] = "store: int, PGM and noise pixels"};
 
+/* Whose sink an output goes to: ours, or one of those that br_passes_store is given. */
+typedef enum slot { OWN, INTS, PGM, NOISE, SMV32, CBF, SLOTS } slot;
+
 enum { MOST_OUTS = 10 };
 typedef struct pass {
     fth_graph *g;
     fth_plan *plan;
     fth_val out[MOST_OUTS];
     fth_sink sink[MOST_OUTS];
+    slot slot[MOST_OUTS];
     int n;
 } pass;
 
@@ -40,6 +44,12 @@ static void add(pass *p, fth_val v, const char *label, fth_sink sink)
 {
     p->out[p->n] = fth_label(v, label);
     p->sink[p->n++] = sink;
+}
+
+static void add_given(pass *p, fth_val v, const char *label, slot to)
+{
+    p->slot[p->n] = to;
+    add(p, v, label, (fth_sink){0});
 }
 
 static fth_status unread(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
@@ -121,6 +131,20 @@ static void build_spread(br_passes *p)
         "spread", fth_scalar_sink(FTH_F64, &p->spread));
 }
 
+static void build_photons(br_passes *p, fth_val image, fth_val photons)
+{
+    const br_experiment *e = p->e;
+    pass *t = &p->pass[STORE];
+    fth_val mask = {0};
+    if (!photons.graph)
+        photons = fth_floor(fth_add(fth_cast(image, FTH_F64), fth_const(t->g, FTH_F64, 0.5)));
+    if (p->want.smv32)
+        add_given(t, br_photon_pixels(&e->scene, photons, mask, e->out.adc, 0), "smv32", SMV32);
+    if (!p->want.cbf) return;
+    if (e->scene.masked) mask = fth_input(t->g, "mask", FTH_U16, "slow fast", e->mask);
+    add_given(t, br_photon_pixels(&e->scene, photons, mask, 0, -1), "cbf", CBF);
+}
+
 static void build_store(br_passes *p)
 {
     const br_experiment *e = p->e;
@@ -130,20 +154,23 @@ static void build_store(br_passes *p)
     if (p->want.ints) {
         const fth_val scale =
             fth_input(t->g, "int scale", FTH_F64, "", fth_scalar_source(FTH_F64, &p->int_scale));
-        add(t, br_int_pixels(&e->scene, image, scale, adc), "int", (fth_sink){.kind = "int"});
+        add_given(t, br_int_pixels(&e->scene, image, scale, adc), "int", INTS);
     }
     if (p->want.pgm) {
         const fth_val scale =
             fth_input(t->g, "pgm scale", FTH_F64, "", fth_scalar_source(FTH_F64, &p->pgm_scale));
-        add(t, br_pgm_pixels(image, scale), "pgm", (fth_sink){.kind = "pgm"});
+        add_given(t, br_pgm_pixels(image, scale), "pgm", PGM);
     }
+    fth_val photons = {0};
     if (p->want.noise) {
         const int64_t seed = (int64_t)(0 - (uint64_t)e->noise_seed);
         const br_noise n = br_noise_pixels(&e->scene, image, &e->random, seed, adc);
-        add(t, n.pixels, "noise", (fth_sink){.kind = "noise"});
+        photons = n.counts;
+        add_given(t, n.pixels, "noise", NOISE);
         add(t, n.photons, "photons", fth_scalar_sink(FTH_F64, &p->photons));
         add(t, n.overloads, "overloads", fth_scalar_sink(FTH_I64, &p->overloads));
     }
+    if (p->want.smv32 || p->want.cbf) build_photons(p, image, photons);
 }
 
 /* A sweep over the rows needs a few of them at a time, however much memory there is: more would
@@ -174,7 +201,8 @@ static fth_status plan_all(br_passes *p, fth_err *err)
     const bool on[PASSES] = {[LATCH] = needs_latch(&p->e->scene),
                              [RENDER] = true,
                              [SPREAD] = true,
-                             [STORE] = p->want.ints || p->want.pgm || p->want.noise};
+                             [STORE] = p->want.ints || p->want.pgm || p->want.noise ||
+                                       p->want.smv32 || p->want.cbf};
     for (int i = 0; i < PASSES; i++) {
         pass *t = &p->pass[i];
         if (!on[i]) continue;
@@ -310,10 +338,13 @@ fth_status br_passes_store(br_passes *p, fth_source image, const br_pixel_sinks 
     if (!t->plan) return FTH_OK;
     p->int_scale = s->int_scale;
     p->pgm_scale = s->pgm_scale;
-    int i = 0;
-    if (p->want.ints) t->sink[i++] = sinks->ints;
-    if (p->want.pgm) t->sink[i++] = sinks->pgm;
-    if (p->want.noise) t->sink[i++] = sinks->noise;
+    const fth_sink *const given[SLOTS] = {[INTS] = &sinks->ints,
+                                          [PGM] = &sinks->pgm,
+                                          [NOISE] = &sinks->noise,
+                                          [SMV32] = &sinks->smv32,
+                                          [CBF] = &sinks->cbf};
+    for (int i = 0; i < t->n; i++)
+        if (t->slot[i] != OWN) t->sink[i] = *given[t->slot[i]];
     FTH_TRY(fth_input_set(t->g, "image", image, err));
     FTH_TRY_CTX(fth_run(t->plan, t->sink, NULL, NULL, err), err, "%s", pass_name[STORE]);
     s->photons = p->photons;

@@ -83,11 +83,24 @@ br_noise br_noise_pixels(const br_scene *scene, fth_val image, const br_ran1 *ra
     const fth_val too_many = fth_cast(fth_gt(v, real(g, 65535)), FTH_I64);
     const fth_val pixel = low_bits(fth_min(v, real(g, 65535)), 65535, FTH_U16);
     return (br_noise){
+        .counts = counts,
         .pixels = fth_label(br_within(scene, pixel, fth_const_i64(g, FTH_U16, 0)), "noise pixels"),
         .photons = fth_label(fth_sum(counts, "slow fast"), "photons"),
         .overloads = fth_label(
             fth_sum(br_within(scene, too_many, fth_const_i64(g, FTH_I64, 0)), "slow fast"),
             "overloads")};
+}
+
+fth_val br_photon_pixels(const br_scene *scene, fth_val photons, fth_val mask, double adc,
+                         int64_t unseen)
+{
+    fth_graph *g = photons.graph;
+    const fth_val v = fth_add(photons, real(g, adc)),
+                  from_0 = fth_select(fth_gt(v, real(g, 0)), v, real(g, 0)); /* NaN is 0 */
+    const fth_val nothing = fth_const_i64(g, FTH_I32, unseen);
+    fth_val pixel = fth_cast(fth_min(from_0, real(g, INT32_MAX - 1)), FTH_I32);
+    if (mask.graph) pixel = fth_select(fth_ne(mask, fth_const_i64(g, FTH_U16, 0)), pixel, nothing);
+    return br_within(scene, pixel, nothing);
 }
 
 size_t br_pgm_header(char *text, size_t bytes, int64_t fast, int64_t slow, double scale)

@@ -300,6 +300,85 @@ static int files_here(void)
     return n;
 }
 
+/* Undoes the packing, from its definition. */
+static void unpack(const unsigned char *file, size_t bytes, int64_t n, int32_t *out)
+{
+    const unsigned char *at = NULL;
+    for (size_t i = 0; !at && i + 4 < bytes; i++)
+        if (!memcmp(file + i, "\x0c\x1a\x04\xd5", 4)) at = file + i + 4;
+    IS_TRUE(at != NULL);
+    const unsigned char *start = at;
+    for (int64_t i = 0, v = 0; i < n; i++) {
+        int64_t d = (int8_t)*at++;
+        if (d == INT8_MIN) {
+            d = (int16_t)(at[0] | at[1] << 8);
+            at += 2;
+        }
+        if (d == INT16_MIN) {
+            d = (int32_t)((uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
+                          (uint32_t)at[3] << 24);
+            at += 4;
+        }
+        v += d;
+        out[i] = (int32_t)v;
+    }
+    char line[60];
+    snprintf(line, sizeof line, "X-Binary-Size: %lld\r\n", (long long)(at - start));
+    HAS((const char *)file, line);
+    EQ_I64(file + bytes - at, 4095 + 40); /* padding and the end */
+}
+
+/* Counts of all sizes: bytes, words and long words in the CBF; overloads of 16 bits fit here. */
+TEST(photons_with_32_bits)
+{
+    static const char *const names[] = {"p38", "p35", "p17"};
+    bg_manifest m = bg_open();
+    for (int k = 0; k < 3; k++) {
+        const bg_case *c = find_case(&m, names[k]);
+        char folder[40], args[1000];
+        snprintf(folder, sizeof folder, "photons-%s", names[k]);
+        snprintf(args, sizeof args, "%s%s", c->args, k == 2 ? " -nonoise" : "");
+        bg_run r = {.args = args, .smv32 = "smv32.img", .cbf = "image.cbf"};
+        bg_enter(&r, folder);
+        OKE(bg_go(&r), &r.err);
+        size_t bytes = 0, n = (size_t)c->pixels;
+        unsigned char *smv = t_file_read("smv32.img", &bytes), *noise = NULL;
+        EQ_U64(bytes, 512 + 4 * n);
+        IS_TRUE(strstr((char *)smv, "\nTYPE=long_integer;\nSIZE1=64;\n") != NULL);
+        IS_TRUE(strstr((char *)smv, "\n}\f   ") != NULL);
+        float *image = (float *)t_file_read("floatimage.bin", &bytes);
+        if (k < 2) noise = t_file_read("noiseimage.img", &bytes);
+        unsigned char *cbf = t_file_read("image.cbf", &bytes);
+        int32_t *pixel = malloc(n * sizeof *pixel);
+        unpack(cbf, bytes, c->pixels, pixel);
+        int64_t unseen = 0, wide = 0;
+        for (size_t i = 0; i < n; i++) {
+            uint16_t low;
+            int32_t whole;
+            const double adc = k == 0 ? 10 : 40;
+            memcpy(&whole, smv + 512 + 4 * i, 4);
+            unseen += pixel[i] == -1;
+            wide += pixel[i] > 65535;
+            if (pixel[i] >= 0 && pixel[i] < INT32_MAX - 1) EQ_F64(whole, pixel[i] + adc);
+            if (noise) memcpy(&low, noise + 512 + 2 * i, 2);
+            if (noise && low < 65535) EQ_I64(whole, low);
+            if (!noise)
+                EQ_F64(pixel[i], fmin(floor((double)image[i] + 0.5), (double)(INT32_MAX - 1)));
+        }
+        printf("%s: %lld not rendered, %lld above 16 bits\n", names[k], (long long)unseen,
+               (long long)wide);
+        IS_TRUE((unseen > 0) == (k == 1) && (wide > 0) == (k != 1));
+        free(pixel);
+        free(cbf);
+        free(image);
+        free(noise);
+        free(smv);
+        free(r.text);
+        bg_leave(&r);
+    }
+    bg_close(&m);
+}
+
 /* --plan tells of every pass and touches nothing. */
 TEST(plan_writes_nothing)
 {

@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 typedef struct bg_run {
-    const char *args;      /* words of nanoBragg */
-    const char *compat;    /* "c" or "spec"; NULL: "c" */
-    const char *quirk;     /* "phi-carryover=off"; NULL: none */
-    const char *preview;   /* --preview; NULL: none */
-    int threads;           /* 0: 2 */
-    uint64_t budget_bytes; /* 0: 256 MiB */
+    const char *args;                  /* words of nanoBragg */
+    const char *compat;                /* "c" or "spec"; NULL: "c" */
+    const char *quirk;                 /* "phi-carryover=off"; NULL: none */
+    const char *preview, *smv32, *cbf; /* flags of these names; NULL: none */
+    int threads;                       /* 0: 2 */
+    uint64_t budget_bytes;             /* 0: 256 MiB */
     bool plan;
     fth_err err; /* out */
     char *text;  /* out: what was printed; to be freed */
@@ -30,6 +30,8 @@ static inline const char *bg_value_at(void *user, const char *flag, int i)
     if (!strcmp(flag, "compat")) return i == 0 ? (r->compat ? r->compat : "c") : NULL;
     if (!strcmp(flag, "quirk")) return i == 0 ? r->quirk : NULL;
     if (!strcmp(flag, "preview")) return i == 0 ? r->preview : NULL;
+    if (!strcmp(flag, "smv32")) return i == 0 ? r->smv32 : NULL;
+    if (!strcmp(flag, "cbf")) return i == 0 ? r->cbf : NULL;
     return NULL;
 }
 
