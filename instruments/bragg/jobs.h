@@ -6,6 +6,8 @@
 
 extern const fth_schema br_schema;
 fth_status br_model_name(const fth_config *cfg, char *name, size_t bytes, fth_err *err);
+/* Whether a value was written for a key: not left out, and not taken back with ~. */
+bool br_given(const fth_config *cfg, const char *key);
 /* Lists where a number is expected: one job for each combination. */
 bool br_is_general(const fth_config *cfg);
 bool br_expand(const fth_config *cfg, int64_t i, fth_variant_made *out);
@@ -26,8 +28,8 @@ fth_status br_frame_path(char path[BR_PATH], const char *dir, br_frame_file kind
 /* ---- a job: the config resolved ---- */
 
 typedef struct br_input_file {
-    const char *key, *path; /* of the config */
-    uint64_t hash;          /* xxh64 of its bytes */
+    const char *key, *path, *written; /* of the config; written: as it stands there */
+    uint64_t hash;                    /* xxh64 of its bytes */
 } br_input_file;
 enum { BR_INPUT_FILES = 6 };
 /* Files outside that a config names, as keys and paths; returns how many. */
@@ -54,12 +56,18 @@ typedef struct br_job {
     int n_inputs;
     uint64_t tie;  /* hash of what all frames have in common */
     br_fact *fact; /* of each frame */
+    void *apart;   /* memory that plans leave to files and libraries */
+    uint64_t apart_bytes;
 } br_job;
 /* Resolve the config; nothing is hashed yet, and there are no facts. */
 fth_status br_job_open(br_job *job, const fth_stage_call *call, fth_err *err);
 /* Hash the inputs and make room for facts: before the first frame. */
 fth_status br_job_start(br_job *job, fth_err *err);
 void br_job_close(br_job *job);
+/* Set memory apart for so many containers while frames are planned and rendered; then it is used.
+ */
+fth_status br_job_set_apart(br_job *job, int files, fth_err *err);
+void br_job_use_apart(br_job *job);
 /* The experiment of frame i: a copy that shares the arrays of the job. */
 fth_status br_job_frame(const br_job *job, int64_t i, br_experiment *out, fth_err *err);
 /* The same for those who only look where everything lies. */

@@ -448,6 +448,11 @@ static const fth_config_key keys[] = {
 #undef BR_QUIRK
 };
 
+bool br_given(const fth_config *cfg, const char *key)
+{
+    return fth_config_is_given(cfg, key) && fth_config_has(cfg, key);
+}
+
 /* ---- what one row cannot say ---- */
 
 /* Keys with a fixed number of elements: the least and the most. */
@@ -493,7 +498,7 @@ static void check_lengths(fth_config *cfg)
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         const struct length *l = &lengths[i];
         const int64_t n = fth_config_count(cfg, l->key);
-        if (!fth_config_is_given(cfg, l->key)) continue;
+        if (!br_given(cfg, l->key)) continue;
         if (n < l->least || n > l->most || (l->least == 1 && l->most == 3 && n == 2))
             fth_config_complain(cfg, l->key, NULL, "%s is %s, not %lld", l->key, l->wanted,
                                 (long long)n);
@@ -504,8 +509,7 @@ static void check_pairs(fth_config *cfg)
 {
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         char both[80];
-        if (!fth_config_is_given(cfg, pairs[i].a) || !fth_config_is_given(cfg, pairs[i].b))
-            continue;
+        if (!br_given(cfg, pairs[i].a) || !br_given(cfg, pairs[i].b)) continue;
         snprintf(both, sizeof both, "%s %s", pairs[i].b, pairs[i].a);
         fth_config_complain(cfg, both, "leave one of them out",
                             "%s and %s say the same thing twice", pairs[i].a, pairs[i].b);
@@ -521,11 +525,10 @@ static void check(fth_config *cfg, void *user)
     if (stills && fth_config_int(cfg, "scan.frames") > 1)
         fth_config_complain(cfg, "scan.frames stills.count", "leave one of them out",
                             "a job is a rotation series or a set of stills, not both");
-    if (stills &&
-        (fth_config_is_given(cfg, "crystal.misset") || fth_config_is_given(cfg, "crystal.random")))
+    if (stills && (br_given(cfg, "crystal.misset") || br_given(cfg, "crystal.random")))
         fth_config_complain(cfg, "stills.count crystal.misset crystal.random", NULL,
                             "stills draw the orientation of every frame by stills.seed");
-    if (!stills && fth_config_int(cfg, "scan.frames") > 1 && !fth_config_is_given(cfg, "scan.osc"))
+    if (!stills && fth_config_int(cfg, "scan.frames") > 1 && !br_given(cfg, "scan.osc"))
         fth_config_complain(cfg, "scan.frames",
                             "write scan.osc, the rotation of one frame in degrees",
                             "a series of %lld frames needs scan.osc",
@@ -536,11 +539,11 @@ static void check(fth_config *cfg, void *user)
         fth_config_complain(cfg, "output.dtype output.counts", "write output.counts: true, or f32",
                             "expected photons are no whole numbers, so %s is only for counts",
                             dtype);
-    if (!fth_config_is_given(cfg, "crystal.cell") && !fth_config_is_given(cfg, "crystal.mat"))
+    if (!br_given(cfg, "crystal.cell") && !br_given(cfg, "crystal.mat"))
         fth_config_complain(cfg, "crystal.cell crystal.mat", NULL,
                             "crystal.cell or crystal.mat is needed");
-    if (!fth_config_is_given(cfg, "crystal.hkl") && !fth_config_is_given(cfg, "crystal.fdump") &&
-        !fth_config_is_given(cfg, "crystal.default_F"))
+    if (!br_given(cfg, "crystal.hkl") && !br_given(cfg, "crystal.fdump") &&
+        !br_given(cfg, "crystal.default_F"))
         fth_config_complain(cfg, "crystal.hkl crystal.fdump crystal.default_F", NULL,
                             "crystal.hkl, crystal.fdump or crystal.default_F is needed");
 }

@@ -99,7 +99,7 @@ static fth_status set_quirks(br_flags *f, const fth_config *cfg, fth_err *err)
     for (int q = 0; q < BR_QUIRKS; q++) {
         char key[60], setting[60];
         snprintf(key, sizeof key, "quirks.%s", br_quirks[q].name);
-        if (!fth_config_is_given(cfg, key)) continue;
+        if (!br_given(cfg, key)) continue;
         snprintf(setting, sizeof setting, "%s=%s", br_quirks[q].name,
                  fth_config_bool(cfg, key) ? "on" : "off");
         FTH_TRY(br_flags_quirk(f, setting, err));
@@ -111,7 +111,7 @@ static fth_status set_quirks(br_flags *f, const fth_config *cfg, fth_err *err)
 static void set_seeds(br_flags *f, const fth_config *cfg)
 {
     f->clock = fth_config_int(cfg, "seed");
-    if (fth_config_is_given(cfg, "seed")) f->seed_all = fth_config_int(cfg, "seed");
+    if (br_given(cfg, "seed")) f->seed_all = fth_config_int(cfg, "seed");
 }
 
 /* The order of flags means something: vectors change a convention that was named before, and the
@@ -128,18 +128,18 @@ fth_status br_job_flags(br_flags *f, const fth_config *cfg, fth_err *err)
     FTH_TRY(set_quirks(f, cfg, err));
     set_seeds(f, cfg);
     f->precision = strcmp(fth_config_text(cfg, "sampling.precision"), "f32") == 0 ? BR_F32 : BR_F64;
-    if (fth_config_is_given(cfg, "crystal.fdump")) f->fdump = fth_config_text(cfg, "crystal.fdump");
+    if (br_given(cfg, "crystal.fdump")) f->fdump = fth_config_text(cfg, "crystal.fdump");
     for (int turn = 0; turn < TURNS; turn++)
         for (int64_t i = 0; i < br_schema.n_keys; i++) {
             const fth_config_key *key = &br_schema.key[i];
             if (key->type == FTH_CONFIG_SECTION || turn_of(key->name) != turn ||
-                !fth_config_is_given(cfg, key->name))
+                !br_given(cfg, key->name))
                 continue;
             const fth_place at = fth_config_where(cfg, key->name);
             FTH_TRY_CTX(set_flag(f, cfg, key, err), err, "%s:%d:%d: %s", at.file, at.line,
                         at.column, key->name);
         }
-    if (fth_config_is_given(cfg, "crystal.random") && fth_config_bool(cfg, "crystal.random"))
+    if (br_given(cfg, "crystal.random") && fth_config_bool(cfg, "crystal.random"))
         FTH_TRY(br_flags_set(f, "-misset", &(const char *){"random"}, 1, err));
     return FTH_OK;
 }
