@@ -21,13 +21,18 @@ fth_val br_within(const br_scene *scene, fth_val v, fth_val outside);
 fth_val br_int_pixels(const br_scene *scene, fth_val image, fth_val scale, double adc);
 /* u8: image * scale, at most 255, cut to whole numbers. */
 fth_val br_pgm_pixels(fth_val image, fth_val scale);
+/* f64: a Poisson count for each pixel, 0 outside the ROI. With the quirk shared-ran1 the serial
+ * stream of `random`, else a function of (seed, shot, pixel). */
+fth_val br_counts(const br_scene *scene, fth_val image, const br_ran1 *random, int64_t seed,
+                  int64_t shot);
 typedef struct br_noise {
     fth_val counts;    /* f64 */
     fth_val pixels;    /* u16: counts + adc */
     fth_val photons;   /* f64 []: sum of the counts */
     fth_val overloads; /* i64 []: pixels that did not fit */
 } br_noise;
-/* With the quirk shared-ran1 the serial stream of `random`, else a function of (seed, pixel). */
+br_noise br_noise_of(const br_scene *scene, fth_val counts, double adc);
+/* The same of an image, as shot 0. */
 br_noise br_noise_pixels(const br_scene *scene, fth_val image, const br_ran1 *random, int64_t seed,
                          double adc);
 /* i32: photons, f64 [slow fast], + adc from 0 up; `unseen` outside the ROI and, where there is a

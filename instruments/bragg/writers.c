@@ -58,8 +58,8 @@ fth_val br_pgm_pixels(fth_val image, fth_val scale)
 
 enum { NOISE_STREAM = 1 };
 
-/* f64 counts; 0 outside the ROI, where the image is 0. */
-static fth_val draw(const br_scene *scene, fth_val image, const br_ran1 *random, int64_t seed)
+fth_val br_counts(const br_scene *scene, fth_val image, const br_ran1 *random, int64_t seed,
+                  int64_t shot)
 {
     fth_graph *g = image.graph;
     if (br_has(scene, BR_QUIRK_SHARED_RAN1))
@@ -68,16 +68,21 @@ static fth_val draw(const br_scene *scene, fth_val image, const br_ran1 *random,
     const fth_val mean = fth_cast(image, FTH_F64);
     const fth_val positive = fth_select(fth_gt(mean, real(g, 0)), mean, real(g, 0));
     const fth_val most = fth_min(positive, real(g, 1e15));
-    return fth_cast(fth_poisson(most, fth_const_i64(g, FTH_I64, seed), fth_const_i64(g, FTH_I64, 0),
-                                NOISE_STREAM),
+    return fth_cast(fth_poisson(most, fth_const_i64(g, FTH_I64, seed),
+                                fth_const_i64(g, FTH_I64, shot), NOISE_STREAM),
                     FTH_F64);
 }
 
 br_noise br_noise_pixels(const br_scene *scene, fth_val image, const br_ran1 *random, int64_t seed,
                          double adc)
 {
-    fth_graph *g = image.graph;
-    const fth_val counts = fth_label(draw(scene, image, random, seed), "counts");
+    return br_noise_of(scene, br_counts(scene, image, random, seed, 0), adc);
+}
+
+br_noise br_noise_of(const br_scene *scene, fth_val drawn, double adc)
+{
+    fth_graph *g = drawn.graph;
+    const fth_val counts = fth_label(drawn, "counts");
     fth_val v = fth_add(counts, real(g, adc));
     if (!br_has(scene, BR_QUIRK_SHARED_RAN1)) v = fth_max(v, real(g, 0));
     const fth_val too_many = fth_cast(fth_gt(v, real(g, 65535)), FTH_I64);
