@@ -48,7 +48,7 @@ typedef struct br_experiment {
     double sample_typed[3];   /* before the beam cut it */
     double oversample_wanted; /* before it is rounded up */
     bool compat_c; /* --compat c: the console says what the reference says, and no more */
-    int64_t shot; /* number of the frame in a series: part of the key of its noise */
+    int64_t shot;  /* number of the frame in a series: part of the key of its noise */
 } br_experiment;
 
 /* Declares the axes and the inputs of the render in g. `latch` is left unset. */

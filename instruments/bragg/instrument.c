@@ -11,6 +11,31 @@ static fth_status direct_run(const fth_direct_call *call, fth_err *err)
     return FTH_OK;
 }
 
+static const fth_flag render_flags[] = {
+    {.name = "fresh", .doc = "render every frame, even those that are there"}, {0}};
+
+/* `keys` are what a stage depends on: nothing else makes it run again. */
+static const fth_stage stages[] = {
+    {.name = "render",
+     .doing = "rendering",
+     .brief = "render the frames of a job",
+     .keys = "name seed compat crystal beam detector scan stills sampling output seeds quirks",
+     .after = "",
+     .figure = "photons",
+     .flag = render_flags,
+     .files = br_render_files,
+     .plan = br_render_plan,
+     .run = br_render_run},
+    {.name = "figures",
+     .doing = "drawing",
+     .brief = "draw frames, their average and their photons",
+     .keys = "figures stills.count",
+     .after = "render",
+     .files = br_figures_files,
+     .plan = br_figures_plan,
+     .run = br_figures_run},
+};
+
 static const fth_direct direct = {
     .args = "[NANOBRAGG FLAGS]",
     .brief = "simulate diffraction images of small crystals",
@@ -51,6 +76,8 @@ const fth_instrument fth_instrument_bragg = {
     .name = "bragg",
     .brief = "simulate diffraction images of small crystals",
     .schema = &br_schema,
+    .stage = stages,
+    .n_stages = sizeof stages / sizeof stages[0],
     .direct = &direct,
     .verb = verbs,
     .n_verbs = sizeof verbs / sizeof verbs[0],

@@ -164,7 +164,8 @@ static void build_store(br_passes *p)
     fth_val photons = {0};
     if (p->want.noise) {
         const int64_t seed = (int64_t)(0 - (uint64_t)e->noise_seed);
-        const br_noise n = br_noise_pixels(&e->scene, image, &e->random, seed, adc);
+        const br_noise n =
+            br_noise_of(&e->scene, br_counts(&e->scene, image, &e->random, seed, e->shot), adc);
         photons = n.counts;
         add_given(t, n.pixels, "noise", NOISE);
         add(t, n.photons, "photons", fth_scalar_sink(FTH_F64, &p->photons));

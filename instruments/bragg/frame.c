@@ -1,0 +1,393 @@
+/* frame.c - one frame of a job: rendered into a file of its own, then copied into the container.
+ *
+ * The file is the frame's part: photons as f32 and a hash of all they are made from. It gets its
+ * name when everything that is wanted of the frame is on the disk, so a job that was killed finds
+ * what is done by names and hashes alone, and goes on with the rest.
+ */
+#include "image.h"
+#include "jobs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- names ---- */
+
+fth_status br_join(char path[BR_PATH], const char *dir, const char *name, fth_err *err)
+{
+    const int n = snprintf(path, BR_PATH, "%s/%s", dir, name);
+    if (n >= 0 && n < BR_PATH) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: the path is too long", dir);
+}
+
+fth_status br_part_path(char path[BR_PATH], const char *dir, int64_t i, bool done, fth_err *err)
+{
+    char name[64];
+    snprintf(name, sizeof name, BR_PARTS "/%05" PRId64 ".%s", i + 1, done ? "safetensors" : "new");
+    return br_join(path, dir, name, err);
+}
+
+fth_status br_frame_path(char path[BR_PATH], const char *dir, br_frame_file kind, int64_t i,
+                         fth_err *err)
+{
+    static const char *const form[BR_FRAME_FILES][2] = {[BR_FLOAT] = {"floatimage", "bin"},
+                                                        [BR_INT] = {"intimage", "img"},
+                                                        [BR_NOISE] = {"noiseimage", "img"},
+                                                        [BR_PGM] = {"image", "pgm"}};
+    char name[64];
+    snprintf(name, sizeof name, "%s_%05" PRId64 ".%s", form[kind][0], i + 1, form[kind][1]);
+    return br_join(path, dir, name, err);
+}
+
+/* ---- parts ---- */
+
+static fth_mem *mem_of(const br_job *job)
+{
+    return fth_context_mem(job->call->context);
+}
+
+static void hex_of(uint64_t v, char text[20])
+{
+    snprintf(text, 20, "%016" PRIx64, v);
+}
+
+static bool files_are_there(const br_job *job, int64_t i)
+{
+    char path[BR_PATH];
+    for (int k = 0; k < BR_FRAME_FILES; k++)
+        if (job->wanted[k] &&
+            (br_frame_path(path, job->call->model_dir, (br_frame_file)k, i, NULL) != FTH_OK ||
+             access(path, F_OK) != 0))
+            return false;
+    return true;
+}
+
+static fth_status open_part(const br_job *job, const char *path, const char *tensor,
+                            fth_source *out, fth_err *err)
+{
+    fth_safetensors *f = NULL;
+    *out = (fth_source){0};
+    FTH_TRY(fth_safetensors_open(&f, mem_of(job), path, err));
+    const fth_status s = fth_safetensors_source(f, tensor, out, err);
+    fth_safetensors_close(f);
+    return s;
+}
+
+static bool read_numbers(fth_safetensors *f, br_fact *fact)
+{
+    fth_source source;
+    const int64_t lo = 0, n = 2;
+    double v[2];
+    if (fth_safetensors_source(f, "numbers", &source, NULL) != FTH_OK) return false;
+    const bool ok = source.dtype == FTH_F64 && source.n_axes == 1 && source.size[0] == n &&
+                    source.read(source.self, &lo, &n, v, NULL) == FTH_OK;
+    fth_source_close(&source);
+    if (ok) fact->photons = v[0], fact->largest = v[1];
+    return ok;
+}
+
+bool br_frame_found(const br_job *job, int64_t i, br_fact *fact)
+{
+    char path[BR_PATH], tie[20];
+    fth_safetensors *f = NULL;
+    if (br_part_path(path, job->call->model_dir, i, true, NULL) != FTH_OK ||
+        access(path, F_OK) != 0 || !files_are_there(job, i))
+        return false;
+    if (fth_safetensors_open(&f, mem_of(job), path, NULL) != FTH_OK) return false;
+    const char *then = fth_safetensors_meta(f, "tie");
+    hex_of(fact->tie, tie);
+    const bool same = then && strcmp(then, tie) == 0 &&
+                      fth_safetensors_verify(f, NULL, NULL) == FTH_OK && read_numbers(f, fact);
+    fth_safetensors_close(f);
+    return same;
+}
+
+/* ---- rendering ---- */
+
+static bool go_on(void *user, const fth_progress *progress)
+{
+    (void)progress;
+    return !fth_stage_is_cancelled(user);
+}
+
+static br_wanted wanted(const br_job *job)
+{
+    return (br_wanted){
+        .ints = job->wanted[BR_INT], .pgm = job->wanted[BR_PGM], .noise = job->wanted[BR_NOISE]};
+}
+
+static fth_status render_into(const br_job *job, br_passes *p, fth_safetensors_writer *w,
+                              br_statistics *st, fth_err *err)
+{
+    fth_sink image, numbers;
+    int64_t latch;
+    fth_run_report report;
+    const fth_run_options opt = {go_on, (void *)(uintptr_t)job->call};
+    FTH_TRY(fth_safetensors_sink(w, "photons", &image, err));
+    FTH_TRY(fth_safetensors_sink(w, "numbers", &numbers, err));
+    FTH_TRY(br_passes_latch(p, &opt, &latch, err));
+    FTH_TRY(br_passes_render(p, &image, &opt, &report, st, err));
+    fth_stage_account(job->call, &report);
+    const double v[2] = {st->sum, (double)st->max};
+    const int64_t lo = 0, n = 2;
+    FTH_TRY(numbers.write(numbers.self, &lo, &n, v, err));
+    return numbers.commit(numbers.self, err);
+}
+
+static fth_status make_part(const br_job *job, const br_experiment *e, br_passes *p,
+                            const char *path, const br_fact *fact, br_statistics *st, fth_err *err)
+{
+    char tie[20];
+    const fth_file_item item[2] = {
+        {"photons", FTH_F32, 2, {e->scene.slow, e->scene.fast}, "slow fast"},
+        {"numbers", FTH_F64, 1, {2}, NULL}};
+    hex_of(fact->tie, tie);
+    const fth_file_meta meta = {"tie", tie};
+    const fth_safetensors_options opt = {.meta = &meta, .n_meta = 1};
+    fth_safetensors_writer *w = NULL;
+    FTH_TRY(fth_safetensors_create(&w, mem_of(job), path, item, 2, &opt, err));
+    const fth_status s = render_into(job, p, w, st, err);
+    if (s == FTH_OK) return fth_safetensors_commit(w, err);
+    fth_safetensors_abandon(w);
+    return s;
+}
+
+/* ---- files of a frame ---- */
+
+static fth_status copy_rows(const br_job *job, const fth_source *from, const fth_sink *to,
+                            fth_err *err)
+{
+    void *row = NULL;
+    const int64_t size[2] = {1, from->size[1]};
+    FTH_TRY(fth_mem_take(mem_of(job), FTH_MEM_ANY,
+                         (uint64_t)(size[1] * fth_dtype_size(from->dtype)), "row", &row, err));
+    fth_status s = FTH_OK;
+    for (int64_t r = 0; s == FTH_OK && r < from->size[0]; r++) {
+        const int64_t lo[2] = {r, 0};
+        s = from->read(from->self, lo, size, row, err);
+        if (s == FTH_OK) s = to->write(to->self, lo, size, row, err);
+    }
+    if (s == FTH_OK && to->commit) s = to->commit(to->self, err);
+    const fth_status end = fth_mem_release(mem_of(job), row, err);
+    return s != FTH_OK ? s : end;
+}
+
+static fth_status create_file(const br_job *job, const br_experiment *e, br_frame_file kind,
+                              int64_t i, const br_statistics *st, fth_sink *out, fth_err *err)
+{
+    static const fth_dtype dtype[BR_FRAME_FILES] = {
+        [BR_FLOAT] = FTH_F32, [BR_INT] = FTH_U16, [BR_NOISE] = FTH_U16, [BR_PGM] = FTH_U8};
+    char path[BR_PATH], header[BR_HEADER + 1] = "";
+    fth_raw_layout layout = {
+        .dtype = dtype[kind], .n_axes = 2, .size = {e->scene.slow, e->scene.fast}};
+    *out = (fth_sink){0};
+    if (!job->wanted[kind]) return FTH_OK;
+    FTH_TRY(br_frame_path(path, job->call->model_dir, kind, i, err));
+    if (kind == BR_PGM)
+        layout.offset =
+            br_pgm_header(header, sizeof header, e->scene.fast, e->scene.slow, st->pgm_scale);
+    else if (kind != BR_FLOAT) {
+        FTH_TRY(br_smv_header(e, header, err));
+        layout.offset = BR_HEADER;
+    }
+    return fth_raw_create(out, mem_of(job), path, &layout, header, err);
+}
+
+static fth_status write_files(const br_job *job, const br_experiment *e, br_passes *p, int64_t i,
+                              fth_source image, br_statistics *st, fth_err *err)
+{
+    fth_sink sink[BR_FRAME_FILES] = {{0}};
+    fth_status s = br_passes_measure(p, image, st, err);
+    for (int k = 0; s == FTH_OK && k < BR_FRAME_FILES; k++)
+        s = create_file(job, e, (br_frame_file)k, i, st, &sink[k], err);
+    const br_pixel_sinks pixels = {
+        .ints = sink[BR_INT], .pgm = sink[BR_PGM], .noise = sink[BR_NOISE]};
+    if (s == FTH_OK) s = br_passes_store(p, image, &pixels, st, err);
+    if (s == FTH_OK && job->wanted[BR_FLOAT]) s = copy_rows(job, &image, &sink[BR_FLOAT], err);
+    for (int k = 0; k < BR_FRAME_FILES; k++) fth_sink_close(&sink[k]);
+    return s;
+}
+
+static bool wants_files(const br_job *job)
+{
+    return job->wanted[BR_FLOAT] || job->wanted[BR_INT] || job->wanted[BR_NOISE] ||
+           job->wanted[BR_PGM];
+}
+
+static fth_status make(const br_job *job, const br_experiment *e, br_passes *p, int64_t i,
+                       br_fact *fact, fth_err *err)
+{
+    char new[BR_PATH], path[BR_PATH];
+    br_statistics st;
+    fth_source image;
+    FTH_TRY(br_part_path(new, job->call->model_dir, i, false, err));
+    FTH_TRY(br_part_path(path, job->call->model_dir, i, true, err));
+    FTH_TRY(make_part(job, e, p, new, fact, &st, err));
+    fact->photons = st.sum;
+    fact->largest = (double)st.max;
+    if (wants_files(job)) {
+        FTH_TRY(open_part(job, new, "photons", &image, err));
+        const fth_status s = write_files(job, e, p, i, image, &st, err);
+        fth_source_close(&image);
+        FTH_TRY(s);
+    }
+    if (rename(new, path) == 0) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: %s", path, strerror(errno));
+}
+
+fth_status br_frame_make(const br_job *job, const br_experiment *e, int64_t i, br_fact *fact,
+                         fth_err *err)
+{
+    br_passes *p = NULL;
+    FTH_TRY(br_passes_create(&p, job->call->context, e, wanted(job), err));
+    const fth_status s = make(job, e, p, i, fact, err);
+    br_passes_destroy(p);
+    return s;
+}
+
+/* ---- into the container ---- */
+
+static fth_graph *build(const br_job *job, const br_experiment *e, fth_source photons, fth_val *out)
+{
+    static const double most[FTH_DTYPE_COUNT] = {
+        [FTH_I32] = 2147483647.0, [FTH_U16] = 65535.0, [FTH_F32] = 1e15};
+    fth_graph *g = fth_graph_create(job->call->context);
+    fth_axis(g, "slow", e->scene.slow);
+    fth_axis(g, "fast", e->scene.fast);
+    *out = fth_input(g, "photons", FTH_F32, "slow fast", photons);
+    if (job->series.counts) {
+        const fth_val counts = br_counts(&e->scene, *out, &e->random, -e->noise_seed, e->shot);
+        const fth_val top = fth_const(g, FTH_F64, most[job->series.dtype]);
+        *out = fth_cast(fth_min(counts, top), job->series.dtype);
+    }
+    return g;
+}
+
+fth_status br_frame_store(const br_job *job, const br_experiment *e, int64_t i,
+                          const fth_sink *sink, fth_err *err)
+{
+    char path[BR_PATH];
+    fth_source photons;
+    fth_val out;
+    fth_run_report report;
+    FTH_TRY(br_part_path(path, job->call->model_dir, i, true, err));
+    FTH_TRY(open_part(job, path, "photons", &photons, err));
+    fth_graph *g = build(job, e, photons, &out);
+    fth_plan *plan = fth_plan_make(g, &out, 1, &(fth_limits){.sinks = sink}, err);
+    const fth_run_options opt = {go_on, (void *)(uintptr_t)job->call};
+    const fth_status s = plan ? fth_run(plan, sink, &opt, &report, err) : err->status;
+    if (s == FTH_OK) fth_stage_account(job->call, &report);
+    fth_plan_destroy(plan);
+    fth_graph_destroy(g);
+    fth_source_close(&photons);
+    return s;
+}
+
+/* ---- plans ---- */
+
+enum { BESIDE = 2 << 20 }; /* code, graphs and texts of the stage itself */
+
+/* A chunk that HDF5 holds, three when it is packed. */
+static uint64_t chunk_bytes(const br_job *job)
+{
+    const fth_h5_dataset l = br_nxmx_layout(job);
+    const uint64_t one = (uint64_t)(l.chunk[1] * l.chunk[2]) * (uint64_t)fth_dtype_size(l.dtype);
+    return l.gzip ? 3 * one : one;
+}
+
+fth_status br_job_set_apart(br_job *job, int files, fth_err *err)
+{
+    fth_err own = {0};
+    const uint64_t bytes =
+        BESIDE + (uint64_t)files * chunk_bytes(job) +
+        fth_library_allowance(1u << FTH_LIB_HDF5, fth_context_threads(job->call->context));
+    const fth_status s =
+        fth_mem_take(mem_of(job), FTH_MEM_DIRECT, bytes, "for files", &job->apart, &own);
+    job->apart_bytes = bytes;
+    if (s == FTH_OK) return FTH_OK;
+    return FTH_FAIL(err, s == FTH_E_BUDGET ? FTH_E_NO_FIT : s,
+                    "%llu bytes are needed beside the image, for its container",
+                    (unsigned long long)bytes);
+}
+
+void br_job_use_apart(br_job *job)
+{
+    if (job->apart) (void)fth_mem_release(mem_of(job), job->apart, NULL);
+    job->apart = NULL;
+}
+
+/* What a plan takes of its own: its allowance is in `beside`, of which the largest counts. */
+static fth_status count_plan(const br_job *job, const fth_plan *plan, fth_stage_plan *out,
+                             uint64_t *beside, FILE *show, fth_err *err)
+{
+    fth_plan_info info;
+    fth_mem_stats stats;
+    if (!plan) return err ? err->status : FTH_E_NO_FIT;
+    fth_mem_get_stats(mem_of(job), &stats);
+    fth_plan_get_info(plan, &info);
+    /* The kernel may back the arena with pages of 2 MiB, as far as the budget goes. */
+    const uint64_t huge = 2u << 20,
+                   all = info.foreign_bytes + info.allowance_bytes + stats.used_bytes,
+                   rounded = (info.peak_bytes + huge - 1) / huge * huge,
+                   bytes = info.foreign_bytes +
+                           (rounded + all <= stats.budget_bytes ? rounded : info.peak_bytes);
+    if (bytes > out->host_bytes) out->host_bytes = bytes;
+    if (info.allowance_bytes > *beside) *beside = info.allowance_bytes;
+    if (info.scratch_bytes > out->scratch_bytes) out->scratch_bytes = info.scratch_bytes;
+    out->seconds += fth_stage_guess(job->call, plan, (double)job->series.frames);
+    return show ? fth_plan_print(plan, show) : FTH_OK;
+}
+
+static fth_status unread(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
+{
+    (void)self, (void)lo, (void)n, (void)dst;
+    return FTH_FAIL(err, FTH_E_INTERNAL, "a frame was read before it was rendered");
+}
+
+static fth_status unwritten(void *self, const int64_t *lo, const int64_t *n, const void *src,
+                            fth_err *err)
+{
+    (void)self, (void)lo, (void)n, (void)src;
+    return FTH_FAIL(err, FTH_E_INTERNAL, "a frame was written while it was only planned");
+}
+
+static fth_status plan_store(const br_job *job, fth_stage_plan *out, uint64_t *beside, FILE *show,
+                             fth_err *err)
+{
+    const br_scene *scene = &job->base.scene;
+    const fth_sink sink = {.kind = "hdf5",
+                           .dtype = job->series.dtype,
+                           .n_axes = 2,
+                           .size = {scene->slow, scene->fast},
+                           .write = unwritten};
+    const fth_source photons = {.kind = "planned",
+                                .dtype = FTH_F32,
+                                .n_axes = 2,
+                                .size = {scene->slow, scene->fast},
+                                .read = unread};
+    fth_val v;
+    fth_graph *g = build(job, &job->base, photons, &v);
+    fth_plan *plan = fth_plan_make(g, &v, 1, &(fth_limits){.sinks = &sink}, err);
+    const fth_status s = count_plan(job, plan, out, beside, show, err);
+    fth_plan_destroy(plan);
+    fth_graph_destroy(g);
+    return s;
+}
+
+fth_status br_frame_plan(const br_job *job, fth_stage_plan *out, FILE *show, fth_err *err)
+{
+    br_passes *p = NULL;
+    br_experiment e;
+    uint64_t beside = 0;
+    FTH_TRY(br_job_frame(job, 0, &e, err));
+    FTH_TRY(br_passes_create(&p, job->call->context, &e, wanted(job), err));
+    fth_status s = FTH_OK;
+    const fth_plan *plan;
+    for (int i = 0; s == FTH_OK && i < br_passes_count(p); i++)
+        if ((plan = br_passes_plan(p, i))) s = count_plan(job, plan, out, &beside, show, err);
+    br_passes_destroy(p);
+    if (s == FTH_OK) s = plan_store(job, out, &beside, show, err);
+    out->host_bytes += beside + job->apart_bytes + (uint64_t)job->series.frames * sizeof(br_fact);
+    return s;
+}

@@ -1,0 +1,550 @@
+/* nxmx.c - the container of a job: all frames and all that is known of them, as NeXus NXmx in HDF5.
+ *
+ * Vectors are turned into the axes of NeXus: z along the beam, y along beam x polarisation, x so
+ * that they are right-handed. The group /entry/fathom holds what NeXus has no name for, so that a
+ * file tells by itself how it was made. Times, hosts, budgets and threads are left out: equal jobs
+ * give equal bytes.
+ */
+#include "jobs.h"
+
+#include "inputs.h"
+
+#include <string.h>
+
+enum { PIECE = 256 }; /* frames whose matrices are made at a time */
+
+/* ---- pixels ---- */
+
+static uint64_t mix(uint64_t z)
+{
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+uint64_t br_check_add(uint64_t check, fth_dtype dtype, int64_t first, int64_t n, const void *v)
+{
+    const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
+    if (dtype == FTH_U16) {
+        const uint16_t *p = v;
+        for (int64_t i = 0; i < n; i++) check += mix((uint64_t)(first + i + 1) * golden ^ p[i]);
+    } else {
+        const uint32_t *p = v; /* the bits of i32 and f32 */
+        for (int64_t i = 0; i < n; i++) check += mix((uint64_t)(first + i + 1) * golden ^ p[i]);
+    }
+    return check;
+}
+
+/* One frame, or less of a large one, is a chunk: about 1 MiB. */
+fth_h5_dataset br_nxmx_layout(const br_job *job)
+{
+    const br_scene *s = &job->base.scene;
+    const int64_t row = s->fast * fth_dtype_size(job->series.dtype), want = (1 << 20) / row,
+                  rows = want < 1         ? 1
+                         : want > s->slow ? s->slow
+                                          : want;
+    return (fth_h5_dataset){.name = "/entry/data/data",
+                            .dtype = job->series.dtype,
+                            .n_axes = 3,
+                            .size = {job->series.frames, s->slow, s->fast},
+                            .chunk = {1, rows, s->fast},
+                            .gzip = job->series.gzip};
+}
+
+static fth_status write_frame(void *self, const int64_t *lo, const int64_t *n, const void *src,
+                              fth_err *err)
+{
+    br_nxmx *x = self;
+    const int64_t fast = x->data.size[2], lo3[3] = {x->frame, lo[0], lo[1]},
+                  n3[3] = {1, n[0], n[1]};
+    const char *from = src;
+    for (int64_t r = 0; r < n[0]; r++)
+        x->check = br_check_add(x->check, x->data.dtype, (lo[0] + r) * fast + lo[1], n[1],
+                                from + r * n[1] * fth_dtype_size(x->data.dtype));
+    return x->data.write(x->data.self, lo3, n3, src, err);
+}
+
+fth_sink br_nxmx_frame(br_nxmx *x, int64_t frame)
+{
+    x->frame = frame;
+    x->check = 0;
+    return (fth_sink){.kind = "hdf5",
+                      .self = x,
+                      .dtype = x->data.dtype,
+                      .n_axes = 2,
+                      .size = {x->data.size[1], x->data.size[2]},
+                      .write = write_frame,
+                      .libraries = x->data.libraries,
+                      .billed_bytes = x->data.billed_bytes};
+}
+
+fth_status br_nxmx_create(br_nxmx *x, const br_job *job, const char *path, fth_err *err)
+{
+    *x = (br_nxmx){.job = job};
+    const fth_h5_dataset layout = br_nxmx_layout(job);
+    FTH_TRY(fth_h5_create(&x->w, fth_context_mem(job->call->context), path, err));
+    const fth_status s = fth_h5_sink(x->w, &layout, &x->data, err);
+    if (s != FTH_OK) br_nxmx_abandon(x);
+    return s;
+}
+
+void br_nxmx_abandon(br_nxmx *x)
+{
+    fth_h5_abandon(x->w);
+    *x = (br_nxmx){0};
+}
+
+/* ---- small things of a file: the first failure is kept, and nothing is done after it ---- */
+
+typedef struct out {
+    fth_h5_writer *w;
+    fth_status status;
+    fth_err *err;
+} out;
+
+static void put(out *o, const char *name, fth_dtype dtype, int n_axes, const int64_t *size,
+                const void *v)
+{
+    fth_sink sink;
+    fth_h5_dataset want = {.name = name, .dtype = dtype, .n_axes = n_axes};
+    const int64_t zero[3] = {0};
+    for (int a = 0; a < n_axes; a++) want.size[a] = size[a];
+    if (o->status == FTH_OK) o->status = fth_h5_sink(o->w, &want, &sink, o->err);
+    if (o->status == FTH_OK) o->status = sink.write(sink.self, zero, want.size, v, o->err);
+    if (o->status == FTH_OK) o->status = sink.commit(sink.self, o->err);
+}
+
+static void put_text(out *o, const char *name, const char *text)
+{
+    if (o->status == FTH_OK) o->status = fth_h5_put_text(o->w, name, text, o->err);
+}
+
+static void note(out *o, const char *object, const char *name, const char *text)
+{
+    if (o->status == FTH_OK) o->status = fth_h5_put_attr_text(o->w, object, name, text, o->err);
+}
+
+static void put_number(out *o, const char *name, double v, const char *units)
+{
+    put(o, name, FTH_F64, 0, NULL, &v);
+    if (units) note(o, name, "units", units);
+}
+
+static void put_count(out *o, const char *name, int64_t v)
+{
+    put(o, name, FTH_I64, 0, NULL, &v);
+}
+
+/* One step of a chain of transformations (NXtransformations). */
+static void axis(out *o, const char *name, const char *type, const double *vector,
+                 const char *depends_on, const char *units)
+{
+    note(o, name, "transformation_type", type);
+    note(o, name, "depends_on", depends_on);
+    note(o, name, "units", units);
+    if (o->status == FTH_OK)
+        o->status = fth_h5_put_attr_f64(o->w, name, "vector", vector, 3, o->err);
+}
+
+/* ---- vectors in the axes of NeXus ---- */
+
+typedef struct turn {
+    double row[3][3];
+} turn;
+
+static double dot(const double *a, const double *b)
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+static void cross(const double *a, const double *b, double *r)
+{
+    for (int i = 0; i < 3; i++)
+        r[i] = a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3];
+}
+
+static void scale_to_unit(double *v)
+{
+    const double n = sqrt(dot(v, v));
+    for (int i = 0; i < 3; i++) v[i] = n > 0 ? v[i] / n : 0;
+}
+
+static turn to_nexus(const br_scene *s)
+{
+    turn t;
+    memcpy(t.row[2], s->beam, sizeof t.row[2]);
+    memcpy(t.row[1], s->vertical, sizeof t.row[1]);
+    cross(t.row[1], t.row[2], t.row[0]);
+    for (int i = 0; i < 3; i++) scale_to_unit(t.row[i]);
+    return t;
+}
+
+static void apply(const turn *t, const double *v, double *out3)
+{
+    for (int i = 0; i < 3; i++) out3[i] = dot(t->row[i], v);
+}
+
+static void values(const br_dual *v, double *out3)
+{
+    for (int i = 0; i < 3; i++) out3[i] = v[i].v;
+}
+
+/* ---- groups ---- */
+
+static void put_detector(out *o, const br_job *job, const turn *t)
+{
+    static const char group[] = "/entry/instrument/detector";
+    const br_experiment *e = &job->base;
+    const br_scene *s = &e->scene;
+    double v[3], pix0[3], fast[3], slow[3], along[3];
+    values(e->frame.pix0, v);
+    apply(t, v, pix0);
+    values(e->frame.fdet, v);
+    apply(t, v, fast);
+    values(e->frame.sdet, v);
+    apply(t, v, slow);
+    memcpy(along, pix0, sizeof along);
+    scale_to_unit(along);
+#define IN_DETECTOR(name) "/entry/instrument/detector/" name
+    put_number(o, IN_DETECTOR("distance"), e->frame.distance.v, "m");
+    put_number(o, IN_DETECTOR("beam_center_x"), e->frame.fbeam / s->pixel, "pixel");
+    put_number(o, IN_DETECTOR("beam_center_y"), e->frame.sbeam / s->pixel, "pixel");
+    put_number(o, IN_DETECTOR("x_pixel_size"), s->pixel, "m");
+    put_number(o, IN_DETECTOR("y_pixel_size"), s->pixel, "m");
+    put_number(o, IN_DETECTOR("sensor_thickness"), s->thickness, "m");
+    put_number(o, IN_DETECTOR("count_time"), e->exposure, "s");
+    put_text(o, IN_DETECTOR("description"), "simulated");
+    put_text(o, IN_DETECTOR("depends_on"), IN_DETECTOR("transformations/translation"));
+    put_number(o, IN_DETECTOR("transformations/translation"), sqrt(dot(pix0, pix0)), NULL);
+    axis(o, IN_DETECTOR("transformations/translation"), "translation", along, ".", "m");
+    const int64_t origin[2] = {0, 0}, size[2] = {s->slow, s->fast}, two = 2;
+    put(o, IN_DETECTOR("module/data_origin"), FTH_I64, 1, &two, origin);
+    put(o, IN_DETECTOR("module/data_size"), FTH_I64, 1, &two, size);
+    put_number(o, IN_DETECTOR("module/module_offset"), 0, NULL);
+    axis(o, IN_DETECTOR("module/module_offset"), "translation", along,
+         IN_DETECTOR("transformations/translation"), "m");
+    put_number(o, IN_DETECTOR("module/fast_pixel_direction"), s->pixel, NULL);
+    axis(o, IN_DETECTOR("module/fast_pixel_direction"), "translation", fast,
+         IN_DETECTOR("module/module_offset"), "m");
+    put_number(o, IN_DETECTOR("module/slow_pixel_direction"), s->pixel, NULL);
+    axis(o, IN_DETECTOR("module/slow_pixel_direction"), "translation", slow,
+         IN_DETECTOR("module/module_offset"), "m");
+    note(o, group, "NX_class", "NXdetector");
+    note(o, IN_DETECTOR("transformations"), "NX_class", "NXtransformations");
+    note(o, IN_DETECTOR("module"), "NX_class", "NXdetector_module");
+#undef IN_DETECTOR
+}
+
+static void put_beam(out *o, const br_job *job)
+{
+    const br_experiment *e = &job->base;
+    const int64_t two = 2;
+    const double size[2] = {e->beamsize, e->beamsize};
+    put_number(o, "/entry/instrument/beam/incident_wavelength", e->param[BR_LAM] * 1e10,
+               "angstrom");
+    put_number(o, "/entry/instrument/beam/incident_wavelength_spread",
+               e->param[BR_LAM] * e->dispersion * 1e10, "angstrom");
+    put_number(o, "/entry/instrument/beam/total_flux", e->flux, "Hz");
+    put(o, "/entry/instrument/beam/incident_beam_size", FTH_F64, 1, &two, size);
+    note(o, "/entry/instrument/beam/incident_beam_size", "units", "m");
+    note(o, "/entry/instrument/beam", "NX_class", "NXbeam");
+    note(o, "/entry/instrument", "NX_class", "NXinstrument");
+    put_text(o, "/entry/source/name", "simulated");
+    note(o, "/entry/source", "NX_class", "NXsource");
+}
+
+/* B of Busing and Levy from the cell: UB = U B. */
+static void reciprocal(const double *edge, const double *angle, double b[3][3])
+{
+    const double ca = cos(angle[0]), cb = cos(angle[1]), cg = cos(angle[2]), sa = sin(angle[0]),
+                 sb = sin(angle[1]), sg = sin(angle[2]);
+    const double v = sqrt(1 - ca * ca - cb * cb - cg * cg + 2 * ca * cb * cg);
+    const double as = sa / (edge[0] * v), bs = sb / (edge[1] * v), cs = sg / (edge[2] * v);
+    const double cbs = (ca * cg - cb) / (sa * sg), cgs = (ca * cb - cg) / (sa * sb),
+                 sbs = sqrt(1 - cbs * cbs), sgs = sqrt(1 - cgs * cgs);
+    memset(b, 0, 9 * sizeof(double));
+    b[0][0] = as;
+    b[0][1] = bs * cgs;
+    b[1][1] = bs * sgs;
+    b[0][2] = cs * cbs;
+    b[1][2] = -cs * sbs * ca;
+    b[2][2] = 1 / edge[2];
+}
+
+/* U = UB B^-1, where B is upper triangular; UB has a*, b*, c* as columns. */
+static void orientation(const double ub[3][3], const double b[3][3], double *u)
+{
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            double r = ub[i][j];
+            for (int k = 0; k < j; k++) r -= u[3 * i + k] * b[k][j];
+            u[3 * i + j] = r / b[j][j];
+        }
+}
+
+typedef struct placed {
+    double ub[9], u[9];
+} placed;
+
+static void place_frame(const br_job *job, const turn *t, int64_t i, placed *p)
+{
+    br_experiment e;
+    double abc[3][3], edge[3], angle[3], star[3][3], column[3], ub[3][3], b[3][3];
+    br_job_place(job, i, &e);
+    for (int k = 0; k < 3; k++) values(e.frame.abc[k], abc[k]);
+    br_cell_of((const double(*)[3])abc, edge, angle);
+    for (int k = 0; k < 3; k++) edge[k] *= 1e10;
+    reciprocal(edge, angle, b);
+    for (int k = 0; k < 3; k++) { /* from a, b, c themselves: they are what is rendered */
+        cross(abc[(k + 1) % 3], abc[(k + 2) % 3], star[k]);
+        const double volume = dot(abc[k], star[k]);
+        for (int c = 0; c < 3; c++) star[k][c] *= 1e-10 / volume;
+        apply(t, star[k], column);
+        for (int c = 0; c < 3; c++) ub[c][k] = column[c];
+    }
+    memcpy(p->ub, ub, sizeof p->ub);
+    orientation((const double(*)[3])ub, (const double(*)[3])b, p->u);
+}
+
+/* [frame 3 3], a piece at a time. */
+static void put_matrices(out *o, const br_job *job, const turn *t, const char *name, bool pure)
+{
+    const int64_t frames = job->series.frames;
+    const fth_h5_dataset want = {
+        .name = name, .dtype = FTH_F64, .n_axes = 3, .size = {frames, 3, 3}};
+    fth_sink sink;
+    if (o->status == FTH_OK) o->status = fth_h5_sink(o->w, &want, &sink, o->err);
+    for (int64_t i = 0; o->status == FTH_OK && i < frames; i += PIECE) {
+        double m[PIECE][9];
+        const int64_t n = frames - i < PIECE ? frames - i : PIECE;
+        for (int64_t k = 0; k < n; k++) {
+            placed p;
+            place_frame(job, t, i + k, &p);
+            memcpy(m[k], pure ? p.u : p.ub, sizeof m[k]);
+        }
+        const int64_t lo[3] = {i, 0, 0}, size[3] = {n, 3, 3};
+        o->status = sink.write(sink.self, lo, size, m, o->err);
+    }
+    if (o->status == FTH_OK) o->status = sink.commit(sink.self, o->err);
+}
+
+/* One number of each frame. */
+static void put_list(out *o, const br_job *job, const char *name, const char *units,
+                     double (*get)(const br_job *job, int64_t i))
+{
+    const int64_t frames = job->series.frames;
+    const fth_h5_dataset want = {.name = name, .dtype = FTH_F64, .n_axes = 1, .size = {frames}};
+    fth_sink sink;
+    if (o->status == FTH_OK) o->status = fth_h5_sink(o->w, &want, &sink, o->err);
+    for (int64_t i = 0; o->status == FTH_OK && i < frames; i += PIECE) {
+        double v[PIECE];
+        const int64_t n = frames - i < PIECE ? frames - i : PIECE;
+        for (int64_t k = 0; k < n; k++) v[k] = get(job, i + k);
+        o->status = sink.write(sink.self, &i, &n, v, o->err);
+    }
+    if (o->status == FTH_OK) o->status = sink.commit(sink.self, o->err);
+    if (units) note(o, name, "units", units);
+}
+
+static double get_omega(const br_job *job, int64_t i)
+{
+    return br_series_shot(&job->series, &job->base, i).phi;
+}
+static double get_omega_end(const br_job *job, int64_t i)
+{
+    return get_omega(job, i) + job->base.osc * BR_RTD;
+}
+static double get_fluence(const br_job *job, int64_t i)
+{
+    return br_series_shot(&job->series, &job->base, i).fluence;
+}
+static double get_photons(const br_job *job, int64_t i)
+{
+    return job->fact[i].photons;
+}
+static double get_largest(const br_job *job, int64_t i)
+{
+    return job->fact[i].largest;
+}
+
+static void put_sample(out *o, const br_job *job, const turn *t)
+{
+    static const char omega[] = "/entry/sample/transformations/omega",
+                      end[] = "/entry/sample/transformations/omega_end";
+    const br_experiment *e = &job->base;
+    double abc[3][3], edge[3], angle[3], spindle[3];
+    for (int k = 0; k < 3; k++) values(e->frame.abc[k], abc[k]);
+    br_cell_of((const double(*)[3])abc, edge, angle);
+    const int64_t six = 6;
+    const double cell[6] = {edge[0] * 1e10,    edge[1] * 1e10,    edge[2] * 1e10,
+                            angle[0] * BR_RTD, angle[1] * BR_RTD, angle[2] * BR_RTD};
+    put_text(o, "/entry/sample/name", "crystal");
+    put_text(o, "/entry/sample/depends_on", omega);
+    put(o, "/entry/sample/unit_cell", FTH_F64, 1, &six, cell);
+    note(o, "/entry/sample/unit_cell", "units", "angstrom, degree");
+    put_number(o, "/entry/sample/unit_cell_volume", e->frame.volume, "angstrom^3");
+    put_matrices(o, job, t, "/entry/sample/orientation_matrix", true);
+    put_matrices(o, job, t, "/entry/sample/ub_matrix", false);
+    note(o, "/entry/sample/ub_matrix", "units", "1/angstrom");
+    put_list(o, job, omega, NULL, get_omega);
+    put_list(o, job, end, "degree", get_omega_end);
+    apply(t, e->scene.spindle, spindle);
+    axis(o, omega, "rotation", spindle, ".", "degree");
+    note(o, "/entry/sample/transformations", "NX_class", "NXtransformations");
+    note(o, "/entry/sample", "NX_class", "NXsample");
+    put_list(o, job, "/entry/data/omega", "degree", get_omega);
+}
+
+/* ---- what makes it self-describing ---- */
+
+static void put_settings(out *o, const br_job *job)
+{
+    fth_mem *mem = fth_context_mem(job->call->context);
+    const size_t n = fth_config_canonical(job->call->config, NULL, 0) + 1;
+    void *text = NULL;
+    if (o->status == FTH_OK)
+        o->status = fth_mem_take(mem, FTH_MEM_META, n, "settings", &text, o->err);
+    if (o->status != FTH_OK) return;
+    fth_config_canonical(job->call->config, text, n);
+    put_text(o, "/entry/fathom/settings", text);
+    const fth_status s = fth_mem_release(mem, text, o->err);
+    if (o->status == FTH_OK) o->status = s;
+}
+
+static void put_parameters(out *o, const br_job *job)
+{
+    const br_experiment *e = &job->base;
+    char name[80];
+    for (int p = 0; p < BR_PARAMS; p++) {
+        snprintf(name, sizeof name, "/entry/fathom/parameters/%s", br_params[p].name);
+        put_number(o, name, e->param[p] / br_params[p].scale, br_params[p].unit);
+        note(o, name, "meaning", br_params[p].doc);
+    }
+    const struct {
+        const char *name;
+        double v;
+    } number[] = {
+        {"oversample", (double)e->scene.oversample},
+        {"phi_steps", (double)e->scene.phis},
+        {"sources", (double)e->scene.sources},
+        {"mosaic_domains", (double)e->scene.mosaics},
+        {"layers", (double)e->scene.layers},
+        {"cells_a", e->scene.cells[0]},
+        {"cells_b", e->scene.cells[1]},
+        {"cells_c", e->scene.cells[2]},
+        {"polarisation", e->scene.kahn},
+        {"default_F", e->scene.default_F},
+        {"reflections", (double)e->scene.hkls},
+        {"mosaic_spread_deg", e->mosaic_spread * BR_RTD},
+    };
+    for (size_t i = 0; i < sizeof number / sizeof number[0]; i++) {
+        snprintf(name, sizeof name, "/entry/fathom/resolved/%s", number[i].name);
+        put_number(o, name, number[i].v, NULL);
+    }
+}
+
+static void put_quirks(out *o, const br_job *job)
+{
+    const char *on[BR_QUIRKS];
+    int n = 0;
+    put_count(o, "/entry/fathom/quirks", (int64_t)job->base.scene.quirks);
+    for (int q = 0; q < BR_QUIRKS; q++)
+        if (br_has(&job->base.scene, (br_quirk)q)) on[n++] = br_quirks[q].name;
+    if (o->status == FTH_OK)
+        o->status = fth_h5_put_strings(o->w, "/entry/fathom/quirk_names", on, n, o->err);
+}
+
+static void put_inputs(out *o, const br_job *job)
+{
+    for (int i = 0; i < job->n_inputs; i++) {
+        char name[80], hex[20];
+        snprintf(name, sizeof name, "/entry/fathom/inputs/%s", job->input[i].key);
+        snprintf(hex, sizeof hex, "%016llx", (unsigned long long)job->input[i].hash);
+        put_text(o, name, job->input[i].written ? job->input[i].written : job->input[i].path);
+        note(o, name, "xxh64", hex);
+    }
+}
+
+static void put_facts(out *o, const br_job *job)
+{
+    const int64_t frames = job->series.frames;
+    fth_sink tie, check;
+    const fth_h5_dataset ties = {.name = "/entry/fathom/frame_tie",
+                                 .dtype = FTH_I64,
+                                 .n_axes = 1,
+                                 .size = {frames}},
+                         checks = {.name = "/entry/fathom/frame_checksum",
+                                   .dtype = FTH_I64,
+                                   .n_axes = 1,
+                                   .size = {frames}};
+    if (o->status == FTH_OK) o->status = fth_h5_sink(o->w, &ties, &tie, o->err);
+    if (o->status == FTH_OK) o->status = fth_h5_sink(o->w, &checks, &check, o->err);
+    for (int64_t i = 0; o->status == FTH_OK && i < frames; i++) {
+        const int64_t one = 1;
+        o->status = tie.write(tie.self, &i, &one, &job->fact[i].tie, o->err);
+        if (o->status == FTH_OK)
+            o->status = check.write(check.self, &i, &one, &job->fact[i].check, o->err);
+    }
+    if (o->status == FTH_OK) o->status = tie.commit(tie.self, o->err);
+    if (o->status == FTH_OK) o->status = check.commit(check.self, o->err);
+    put_list(o, job, "/entry/fathom/photons", "photons", get_photons);
+    put_list(o, job, "/entry/fathom/largest", "photons", get_largest);
+    put_list(o, job, "/entry/fathom/fluence", "photons/m2", get_fluence);
+}
+
+static void put_fathom(out *o, const br_job *job, const turn *t)
+{
+    const int64_t nine[2] = {3, 3};
+    put_text(o, "/entry/fathom/version", fth_version());
+    put_text(o, "/entry/fathom/kind", job->series.stills ? "stills" : "rotation");
+    put_text(o, "/entry/fathom/signal", job->series.counts ? "counts" : "photons");
+    put_settings(o, job);
+    put_parameters(o, job);
+    put_quirks(o, job);
+    put_count(o, "/entry/fathom/seeds/noise", -job->base.noise_seed);
+    put_count(o, "/entry/fathom/seeds/mosaic", -job->base.mosaic_seed);
+    put_count(o, "/entry/fathom/seeds/misset", -job->base.misset_seed);
+    put_count(o, "/entry/fathom/seeds/stills", job->series.seed);
+    put_inputs(o, job);
+    put_facts(o, job);
+    put(o, "/entry/fathom/lab_to_nexus", FTH_F64, 2, nine, t->row);
+    note(o, "/entry/fathom", "NX_class", "NXcollection");
+}
+
+static fth_status put_all(br_nxmx *x, fth_err *err)
+{
+    out o = {x->w, FTH_OK, err};
+    const br_job *job = x->job;
+    const turn t = to_nexus(&job->base.scene);
+    put_text(&o, "/entry/definition", "NXmx");
+    put_text(&o, "/entry/title", fth_config_text(job->call->config, "name"));
+    put_detector(&o, job, &t);
+    put_beam(&o, job);
+    put_sample(&o, job, &t);
+    put_fathom(&o, job, &t);
+    note(&o, "/entry/data/data", "units", job->series.counts ? "counts" : "photons");
+    note(&o, "/entry/data/data", "long_name", "photons per pixel");
+    note(&o, "/entry/data", "NX_class", "NXdata");
+    note(&o, "/entry/data", "signal", "data");
+    static const char *const axes[3] = {"omega", ".", "."};
+    if (o.status == FTH_OK)
+        o.status = fth_h5_put_attr_texts(o.w, "/entry/data", "axes", axes, 3, err);
+    note(&o, "/entry", "NX_class", "NXentry");
+    note(&o, "/entry", "default", "data");
+    note(&o, "/", "NX_class", "NXroot");
+    note(&o, "/", "default", "entry");
+    return o.status;
+}
+
+fth_status br_nxmx_commit(br_nxmx *x, fth_err *err)
+{
+    fth_status s = x->data.commit(x->data.self, err);
+    if (s == FTH_OK) s = put_all(x, err);
+    if (s != FTH_OK) {
+        br_nxmx_abandon(x);
+        return s;
+    }
+    s = fth_h5_commit(x->w, err);
+    *x = (br_nxmx){0};
+    return s;
+}
