@@ -142,8 +142,12 @@ _fathom() {
     'serve '*) words="--port --bind --token --trace --quiet --help" ;;
     'status '*) words="--watch --json --trace --quiet --help" ;;
     'version '*) words="--verbose --json --trace --help" ;;
+    'bragg render'*) words="--config --set --lenient --attempt --fresh --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
+    'bragg figures'*) words="--config --set --lenient --attempt --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'bragg plan'*) words="--config --set --lenient --memory --device-memory --device --threads --seed --json --trace --scratch --log --help" ;;
     'bragg generate'*) words="--config --force --json --trace --quiet --help" ;;
+    'bragg noisify'*) words="--compat --quirk --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
+    'bragg nonbragg'*) words="--compat --quirk --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'sounding survey'*) words="--config --set --lenient --attempt --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'sounding fit'*) words="--config --set --lenient --attempt --fresh --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'sounding analyze'*) words="--config --set --lenient --attempt --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
@@ -152,7 +156,7 @@ _fathom() {
     'sounding generate'*) words="--config --force --json --trace --quiet --help" ;;
     'sounding depth'*) words="--fathoms --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'config '*) words="check docs" ;;
-    'bragg '*) words="plan generate --compat --quirk --precision --fdump --smv32 --cbf --preview --preview-scale --flags --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
+    'bragg '*) words="render figures plan generate noisify nonbragg --compat --quirk --precision --fdump --smv32 --cbf --preview --preview-scale --flags --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
     'sounding '*) words="survey fit analyze figures plan generate depth" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
