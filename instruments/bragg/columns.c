@@ -20,7 +20,6 @@ static fth_status split(const br_text *t, const char *line, double *v, int colum
         if (*at == 0 || (strict && *at == '#')) continue;
         const char *end, *next = at + strcspn(at, delimiters);
         v[i] = br_strtod(at, &end);
-        if (end == at) v[i] = 0;
         if (strict && (end != next || !isfinite(v[i])))
             return FTH_FAIL(err, FTH_E_FILE_FORMAT,
                             "%s:%" PRId64 ": expected a number, found \"%.*s\"", t->path,

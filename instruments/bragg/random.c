@@ -43,9 +43,10 @@ static int64_t fill(br_ran1 *r, int64_t seed)
 float br_uniform(br_ran1 *r, int64_t *seed)
 {
     if (*seed <= 0 || r->y == 0) *seed = fill(r, *seed);
-    if (*seed > M) *seed %= M; /* a positive one of more than 31 bits would leave the table */
     *seed = step(*seed);
-    const int j = (int)(r->y / DIVIDE);
+    /* A positive seed of more than 31 bits steps below 0 and puts that in the table; the next call
+     * fills it anew. The mask matters only if another stream looks in between. */
+    const int j = (int)(r->y / DIVIDE) & (TABLE - 1);
     r->y = r->table[j];
     r->table[j] = *seed;
     const float t = (float)((1.0 / (double)M) * (double)r->y);

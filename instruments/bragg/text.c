@@ -83,6 +83,19 @@ static bool space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
+/* How far scanf reads where strtod stops at `end`: it does not step back over the e of "1e", and
+ * the x of "0x" is one too many. NULL: it takes no number. */
+static const char *scanned(const char *text, const char *end)
+{
+    const char *digits = text + (*text == '+' || *text == '-');
+    const bool zero = end == digits + 1 && *digits == '0';
+    const bool hex = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X') && !zero;
+    if (end == text || (zero && (*end == 'x' || *end == 'X'))) return NULL;
+    const bool exponent = hex ? *end == 'p' || *end == 'P' : *end == 'e' || *end == 'E';
+    if (!exponent || !strchr("0123456789.", end[-1])) return end; /* not after inf and nan */
+    return end + 1 + (end[1] == '+' || end[1] == '-');
+}
+
 fth_status br_text_number(br_text *t, double *v, bool *found, bool *digits, fth_err *err)
 {
     *found = *digits = false;
@@ -93,12 +106,12 @@ fth_status br_text_number(br_text *t, double *v, bool *found, bool *digits, fth_
     }
     const char *text = t->buffer + t->at, *end;
     *v = br_strtod(text, &end);
-    const size_t length = (size_t)(end - text);
+    end = scanned(text, end);
+    const size_t length = end ? (size_t)(end - text) : 0;
     if (length >= BR_TEXT_NUMBER - 1)
         return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s:%lld: a number has more than %d characters",
                         t->path, (long long)t->line, BR_TEXT_NUMBER - 2);
-    /* scanf does not go back over the e of "1e" */
-    *found = length > 0 && !(*end != 0 && strchr("eEpPxX", *end));
+    *found = end != NULL;
     *digits = *found && strspn(text, "+-0123456789") >= length;
     if (*found) t->at += length;
     return FTH_OK;

@@ -4,6 +4,9 @@
 #include "testing/files.h"
 
 #include "instruments/bragg/ops/render.h"
+#include "instruments/bragg/text.h"
+
+#include <unistd.h>
 
 #define INPUT(name) "tests/golden/bragg/inputs/" name
 #define LOG(name) "tests/golden/bragg/public/" name ".stdout.txt"
@@ -96,10 +99,37 @@ TEST(four_at_a_time_wherever_lines_end)
     /* it ends at the first word; an entry that is cut short does not count */
     OKE(hkl(&b, "1 2 3 4\n1 2 4 5\nend 1 1 1", 0, false), &b.err);
     EQ_I64(b.r.hkls, 2);
-    OKE(hkl(&b, "1 2 3 4\n1 2 4 5e 6 7 8 9", 0, false), &b.err);
+    OKE(hkl(&b, "1 2 3 4x 1 2 3 4", 0, false), &b.err);
     EQ_I64(b.r.hkls, 1);
+    EQ_F64(F(&b, 1, 2, 3), 4);
+    OKE(hkl(&b, "1 2 3 0x1p3 1 2 3 4p", 0, false), &b.err);
+    EQ_I64(b.r.hkls, 2);
     OKE(hkl(&b, "1-2-3 4", 0, false), &b.err);
     EQ_F64(F(&b, 1, -2, -3), 4);
+    end(&b);
+}
+
+/* Numbers end where those of scanf end. */
+TEST(numbers_are_those_of_scanf)
+{
+    static const char *const texts[] = {
+        "5e",    "5e+",     "5e+x", "0x",     "0x1p", "0x1pz", "-0X",  "1.5E", "4x",  "1e5",
+        "0x1fe", "inf",     "nan",  "infe",   "nane", "-.5e",  ".e",   "1..2", "--1", "+",
+        "1-2",   "0x1.8p1", "1,5",  "12e3.5", "1e-",  "0e",    "00x1", "e5"};
+    bench b = start();
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        double want = 0, got = 0;
+        int length = 0;
+        const int n = sscanf(texts[i], "%lg%n", &want, &length);
+        br_text t;
+        bool found, digits;
+        OKE(br_text_open(&t, b.mem, file(texts[i]), &b.err), &b.err);
+        OKE(br_text_number(&t, &got, &found, &digits, &b.err), &b.err);
+        if (found != (n == 1) || (found && (int)t.at != length))
+            FAIL("\"%s\": found %d at %zu; scanf %d at %d", texts[i], found, t.at, n, length);
+        if (found) EQ_F64(got, want);
+        br_text_close(&t);
+    }
     end(&b);
 }
 
@@ -154,6 +184,23 @@ TEST(lists_without_sense_are_errors)
        FTH_E_SIZE_OVERFLOW);
     IS(br_hkl_read(&b.r, b.mem, t_temp_path("none"), 0, false, NULL), FTH_E_FILE_OPEN);
     IS(br_hkl_read(&b.r, b.mem, t_temp_dir(), 0, false, NULL), FTH_E_FILE_READ);
+    end(&b);
+}
+
+/* The list is read twice. */
+TEST(a_pipe_is_no_list)
+{
+    bench b = start();
+    int fd[2];
+    EQ_I64(pipe(fd), 0);
+    EQ_I64(write(fd[1], "1 2 3 4\n", 8), 8);
+    close(fd[1]);
+    char path[40];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd[0]);
+    IS(br_hkl_read(&b.r, b.mem, path, 0, false, &b.err), FTH_E_FILE_READ);
+    HAS(b.err.text, "read twice");
+    IS_TRUE(b.r.table == NULL);
+    close(fd[0]);
     end(&b);
 }
 
@@ -463,6 +510,18 @@ TEST(trimming_needs_both_ranges)
     EQ_I64(count(&f), 2 * 13); /* of 25: 4 (h^2 + v^2) <= 1.1 */
     f.round = false;
     EQ_I64(count(&f), 50);
+    f = (br_fan){.h_range = 0.1,
+                 .h_step = 0.005,
+                 .v_range = 0.1,
+                 .v_step = 0.005,
+                 .hs = 21,
+                 .vs = 21,
+                 .wavelengths = 1,
+                 .round = true};
+    int64_t inside = 0; /* of 4 (h^2 + v^2) <= 1.1 in steps of a twentieth of the range */
+    for (int i = -10; i <= 10; i++)
+        for (int j = -10; j <= 10; j++) inside += i * i + j * j < 110;
+    EQ_I64(count(&f), inside);
 }
 
 TEST(grids_that_no_memory_holds_are_refused_at_once)

@@ -260,6 +260,86 @@ TEST(an_impossible_cell_has_the_smallest_volume)
     IS_TRUE(f.volume > 0 && f.volume < 1e-300);
 }
 
+/* 7.1 written out for cells that cannot be: the roots of absolute values and the bounds act. */
+TEST(impossible_cells_follow_the_formula)
+{
+    static const double cells[3][3] = {{30, 30, 90}, {60, 60, 150}, {100, 20, 40}};
+    for (int c = 0; c < 3; c++) {
+        br_scene s;
+        double p[BR_PARAMS], sn[3], cs[3];
+        br_frame f;
+        t_scene(&s, p, BR_MOSFLM);
+        p[BR_MX] = p[BR_MY] = p[BR_MZ] = 0;
+        for (int i = 0; i < 3; i++) {
+            p[BR_AL + i] = br_radians(cells[c][i]);
+            sn[i] = sin(p[BR_AL + i]);
+            cs[i] = cos(p[BR_AL + i]);
+        }
+        const double a = 40, b = 45, k = 50, sig = (p[BR_AL] + p[BR_BE] + p[BR_GA]) / 2;
+        const double skew =
+            sin(sig) * sin(sig - p[BR_AL]) * sin(sig - p[BR_BE]) * sin(sig - p[BR_GA]);
+        IS_TRUE(skew < 0);
+        const double v = 2 * a * b * k * sqrt(-skew);
+        const double as = b * k * sn[0] / v, bs = k * a * sn[1] / v, ks = a * b * sn[2] / v;
+        const double sin_ga = fmin(k / v / (as * bs), 1);
+        double star[3]; /* cosines of the reciprocal angles */
+        for (int i = 0; i < 3; i++) {
+            const int j = (i + 1) % 3, l = (i + 2) % 3;
+            star[i] = (cs[j] * cs[l] - cs[i]) / (sn[j] * sn[l]);
+            if (star[i] * star[i] > 1) star[i] = 1;
+        }
+        const double B[3] = {bs * star[2], bs * sin_ga, 0};
+        const double C[3] = {ks * star[1], ks * (star[0] - star[1] * star[2]) / sin_ga,
+                             ks * v / (a * b * k * sin_ga)};
+        const double x[3] = {B[1] * C[2] - B[2] * C[1], B[2] * C[0] - B[0] * C[2],
+                             B[0] * C[1] - B[1] * C[0]};
+        const double m = sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2]);
+        const double y[3] = {0, as * C[2], -as * C[1]}; /* C* x A* = (0, ..) with A* along x */
+        const double n = sqrt(y[1] * y[1] + y[2] * y[2]);
+        br_place(&s, p, &f);
+        NEAR(f.volume, v, 1e-9 * v);
+        for (int i = 0; i < 3; i++) {
+            NEAR(f.abc[0][i].v * 1e10, a * x[i] / m, 1e-12 * a);
+            NEAR(f.abc[1][i].v * 1e10, b * y[i] / n, 1e-12 * b);
+        }
+    }
+}
+
+TEST(a_left_handed_matrix_has_negative_angles)
+{
+    br_scene s;
+    double p[BR_PARAMS], e[3], a[3], e_star[3], a_star[3];
+    br_frame f;
+    t_scene(&s, p, BR_MOSFLM);
+    s.cell_given = 0;
+    s.mat_given = 1;
+    s.mat[0] = 0.02;
+    s.mat[4] = 0.01;
+    s.mat[8] = -0.01;
+    br_place(&s, p, &f);
+    NEAR(f.volume, -500000, 1e-6);
+    br_frame_cells(&f, e, a, e_star, a_star);
+    NEAR(e[0], 50, 1e-10);
+    for (int i = 0; i < 3; i++) {
+        NEAR(a[i] * BR_RTD, -90, 1e-10);
+        NEAR(a_star[i] * BR_RTD, -90, 1e-10);
+    }
+}
+
+/* close = |ratio distance|, so the distance changes its sign with the detector. */
+TEST(a_detector_that_looks_away_is_behind)
+{
+    br_scene s;
+    double p[BR_PARAMS];
+    br_frame f;
+    t_scene(&s, p, BR_MOSFLM);
+    t_set3(s.odet, -1, 0, 0);
+    br_place(&s, p, &f);
+    EQ_F64(f.pix0[0].v, -0.0613);
+    EQ_F64(f.distance.v, -0.0613);
+    EQ_F64(f.close.v, 0.0613);
+}
+
 TEST(pix0_is_used_without_the_quirk)
 {
     br_scene s;

@@ -201,6 +201,16 @@ TEST(a_positive_seed_without_a_table_starts_at_one)
     EQ_I64(five, one);
 }
 
+TEST(the_largest_number_is_below_one)
+{
+    br_ran1 r;
+    br_ran1_clear(&r);
+    int64_t seed = -1;
+    br_uniform(&r, &seed);
+    for (int j = 0; j < 32; j++) r.table[j] = 2147483646;
+    EQ_F64(br_uniform(&r, &seed), (float)(1 - 1.2e-7));
+}
+
 TEST(seeds_of_any_size_stay_in_the_table)
 {
     static const int64_t seeds[] = {INT64_MIN,  INT64_MAX,   -INT64_MAX,  2147483647,

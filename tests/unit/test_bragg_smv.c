@@ -138,7 +138,8 @@ TEST(keys_by_last_substring_or_exactly)
 {
     static const char text[] = "{\nHEADER_BYTES= 512;\n SIZE1 = 3;SIZE2=2;\nPIXEL_SIZE=0.1;\n"
                                "DISTANCE=100;\nCLOSE_DISTANCE=99;\nXDS_ORGX=7.5;\n"
-                               "PHI=10;\nCOMMENT=PHI here=20;\nBYTE_ORDER=big_endian;\n}\n";
+                               "PHI=10;\nCOMMENT=PHI here=20;\nBYTE_ORDER=big_endian;\n"
+                               "DETECTOR_TYPE=CCD;\n}\n";
     fth_mem *mem = t_mem(1 << 20);
     fth_err err = {0};
     br_image_header h;
@@ -263,8 +264,9 @@ TEST(inputs_of_a_graph)
                                fth_scalar_sink(FTH_F64, &sum[1])};
     memset(e.param, 0, sizeof e.param);
     for (int run = 0; run < 2; run++) {
+        e.param[BR_A] = 100;
         e.param[BR_TT] = 5 + run;
-        want = 5 + run;
+        want = 105 + run;
         OKE(fth_run(plan, sinks, NULL, NULL, &err), &err);
         EQ_F64(sum[0], want);
         EQ_F64(sum[1], 0);
