@@ -347,7 +347,7 @@ static fth_status resolve_factors(br_experiment *e, const br_flags *f, fth_err *
 static fth_status check_fan(const br_fan *fan, fth_err *err)
 {
     const double n = (double)fan->hs * (double)fan->vs * (double)fan->wavelengths;
-    if (n < 2147483648.0) return FTH_OK;
+    if (n <= 1e8) return FTH_OK;
     FTH_FAIL(err, FTH_E_COMMAND,
              "%lld x %lld directions with %lld wavelengths are too many sources",
              (long long)fan->hs, (long long)fan->vs, (long long)fan->wavelengths);
