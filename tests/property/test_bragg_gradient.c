@@ -4,6 +4,7 @@
  * Scenes are drawn at random. Differences are extrapolated from two steps, which also tells how far
  * to trust them: across an edge (nearest reflection, TOPHAT, dmin) they are not.
  */
+#include "instruments/bragg/ops/jacobian.h"
 #include "testing/bragg.h"
 
 #include <fathom/ops.h>
@@ -124,6 +125,96 @@ TEST(differences)
     IS_TRUE((double)t.sharp > 0.5 * (double)t.all);
     if (t.off * 20000 > t.all) /* a slope can change its course between two steps */
         FAIL("%d of %d derivatives are off, such as %s", (int)t.off, (int)t.all, t.text);
+}
+
+/* ---- loops of every instruction set against the plain one ---- */
+
+typedef struct bench {
+    br_lab lab;
+    double *work, *more, *value, *omega, *adjoint;
+} bench;
+
+static void bench_make(const tb_case *c, bench *b)
+{
+    const br_scene *s = &c->s;
+    const int64_t nk = s->k_max - s->k_min + 2, nl = s->l_max - s->l_min + 2;
+    const br_arrays a = {.param = c->param,
+                         .table = c->table,
+                         .source = c->source,
+                         .turn = c->turn,
+                         .table_step = {nk * nl, nl, 1},
+                         .latch = s->slow * s->fast * 7 / 3}; /* somewhere in the image */
+    b->work = array((int64_t)(br_view_bytes(s) / sizeof(double)));
+    b->more = array(br_lab_numbers(s));
+    b->value = array(s->fast);
+    b->omega = array(s->fast);
+    b->adjoint = array(s->fast * BR_ADJOINTS);
+    br_view_make(&b->lab.view, s, &a, b->work);
+    br_lab_fill(&b->lab, c->param, c->turn, b->more);
+}
+
+static void bench_free(bench *b)
+{
+    free(b->work);
+    free(b->more);
+    free(b->value);
+    free(b->omega);
+    free(b->adjoint);
+}
+
+static void one_row(const tb_case *c, bench *b, int64_t slow, const br_jacobian_loops *loop,
+                    double *to)
+{
+    br_row row = {.slow = slow,
+                  .n = c->s.fast,
+                  .mask = c->mask ? c->mask + slow * c->s.fast : NULL,
+                  .mask_step = 1,
+                  .value = b->value,
+                  .omega = b->omega};
+    loop->pixels(&b->lab, &row, b->adjoint, c->s.fast);
+    memcpy(to, b->adjoint, sizeof(double) * (size_t)(c->s.fast * BR_ADJOINTS));
+    memcpy(to + c->s.fast * BR_ADJOINTS, b->value, sizeof(double) * (size_t)c->s.fast);
+}
+
+static void compare_rows(uint64_t scene, int level, const double *got, const double *want,
+                         int64_t n, double *top)
+{
+    for (int k = 0; k <= BR_ADJOINTS; k++) {
+        const double most = largest(want + k * n, n, 1);
+        if (isfinite(most) && most > top[k]) top[k] = most;
+        for (int64_t i = k * n; i < (k + 1) * n; i++)
+            if (isfinite(want[i]) && !(fabs(got[i] - want[i]) <= 1e-10 * top[k]))
+                FAIL("scene %d, level %d, number %d, pixel %d: %.17g, plain %.17g, most %g",
+                     (int)scene, level, k, (int)(i - k * n), got[i], want[i], top[k]);
+    }
+}
+
+TEST(loops_agree)
+{
+    for (uint64_t scene = 0; scene < 150; scene++) {
+        t_random r = t_random_make(scene + 1000);
+        tb_case c;
+        bench b;
+        double top[BR_ADJOINTS + 1] = {0};
+        tb_random(&c, &r);
+        c.s.quirks &= ~(1u << BR_QUIRK_RUNNING_SUM); /* only the plain loop does it */
+        bench_make(&c, &b);
+        const int64_t n = c.s.fast;
+        double *plain = array(n * (BR_ADJOINTS + 1)), *fast = array(n * (BR_ADJOINTS + 1));
+        for (int64_t slow = 0; slow < c.s.slow; slow++) {
+            one_row(&c, &b, slow, &br_jacobian_plain, plain);
+            for (int level = 1; level <= 4; level++) {
+                const br_jacobian_loops *loop = br_jacobian_at(level);
+                if (!loop) continue;
+                one_row(&c, &b, slow, loop, fast);
+                compare_rows(scene, level, fast, plain, n, top);
+            }
+        }
+        free(plain);
+        free(fast);
+        bench_free(&b);
+        tb_free(&c);
+    }
 }
 
 /* ---- the spindle about z turns the crystal as misset z does ---- */

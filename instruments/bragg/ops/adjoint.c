@@ -1,46 +1,54 @@
 /* adjoint.c - derivatives of the frame, gathered from its duals. */
 #include "adjoint.h"
 
-/* Adds a row; `phi` is the slope by the angle of the spindle, which moves with phi0. */
-static void row(br_slopes *out, const br_frame *frame, int number, const double *d, double phi)
+typedef double matrix[BR_ADJOINTS][BR_PARAMS];
+
+static void rows(matrix m, int number, const br_dual *v, int n)
 {
-    for (int p = 0; p < BR_PARAMS; p++) {
-        const double v = d[p] + phi * frame->phi0.d[p];
-        if (v != 0) out->slope[out->n++] = (br_slope){.number = number, .param = p, .value = v};
-    }
+    for (int i = 0; i < n; i++)
+        for (int p = 0; p < BR_PARAMS; p++) m[number + i][p] = v[i].d[p];
 }
 
-static void rows(br_slopes *out, const br_frame *frame, int number, const br_dual *v)
+/* The cell also turns about the spindle as phi0 moves. */
+static void cell(matrix m, const br_scene *scene, const br_frame *f)
 {
-    for (int i = 0; i < 3; i++) row(out, frame, number + i, v[i].d, 0);
+    const double *u = scene->spindle;
+    for (int x = 0; x < 3; x++)
+        for (int i = 0; i < 3; i++) {
+            const int j = (i + 1) % 3, k = (i + 2) % 3;
+            const double turn = u[j] * f->abc[x][k].v - u[k] * f->abc[x][j].v;
+            for (int p = 0; p < BR_PARAMS; p++)
+                m[BR_AD_CELL + 3 * x + i][p] = f->abc[x][i].d[p] + turn * f->phi0.d[p];
+        }
+}
+
+static void metric(matrix m, const br_frame *f)
+{
+    static const int pair[6][2] = {{0, 0}, {1, 1}, {2, 2}, {0, 1}, {0, 2}, {1, 2}};
+    for (int i = 0; i < 6; i++) {
+        const br_dual *a = f->star[pair[i][0]], *b = f->star[pair[i][1]];
+        for (int p = 0; p < BR_PARAMS; p++)
+            for (int k = 0; k < 3; k++)
+                m[BR_AD_METRIC + i][p] += a[k].v * b[k].d[p] + a[k].d[p] * b[k].v;
+    }
 }
 
 void br_slopes_make(const br_scene *scene, const br_frame *f, br_slopes *out)
 {
-    static const int pair[6][2] = {{0, 0}, {1, 1}, {2, 2}, {0, 1}, {0, 2}, {1, 2}};
-    const double *u = scene->spindle;
+    matrix m = {{0}};
+    cell(m, scene, f);
+    if (scene->shape == BR_GAUSS) metric(m, f);
+    rows(m, BR_AD_PIX0, f->pix0, 3);
+    rows(m, BR_AD_FDET, f->fdet, 3);
+    rows(m, BR_AD_SDET, f->sdet, 3);
+    rows(m, BR_AD_ODET, f->odet, 3);
+    rows(m, BR_AD_CLOSE, &f->close, 1);
+    if (scene->curved) rows(m, BR_AD_DISTANCE, &f->distance, 1);
+    rows(m, BR_AD_LAMBDA, &f->lambda, 1);
+    rows(m, BR_AD_FLUENCE, &f->fluence, 1);
     out->n = 0;
-    for (int x = 0; x < 3; x++)
-        for (int i = 0; i < 3; i++) {
-            const int j = (i + 1) % 3, k = (i + 2) % 3;
-            row(out, f, BR_AD_CELL + 3 * x + i, f->abc[x][i].d,
-                u[j] * f->abc[x][k].v - u[k] * f->abc[x][j].v);
-        }
-    for (int i = 0; i < 6; i++) {
-        const br_dual *a = f->star[pair[i][0]], *b = f->star[pair[i][1]];
-        double d[BR_PARAMS];
-        for (int p = 0; p < BR_PARAMS; p++) {
-            d[p] = 0;
-            for (int k = 0; k < 3; k++) d[p] += a[k].v * b[k].d[p] + a[k].d[p] * b[k].v;
-        }
-        row(out, f, BR_AD_METRIC + i, d, 0);
-    }
-    rows(out, f, BR_AD_PIX0, f->pix0);
-    rows(out, f, BR_AD_FDET, f->fdet);
-    rows(out, f, BR_AD_SDET, f->sdet);
-    rows(out, f, BR_AD_ODET, f->odet);
-    row(out, f, BR_AD_CLOSE, f->close.d, 0);
-    row(out, f, BR_AD_DISTANCE, f->distance.d, 0);
-    row(out, f, BR_AD_LAMBDA, f->lambda.d, 0);
-    row(out, f, BR_AD_FLUENCE, f->fluence.d, 0);
+    for (int p = 0; p < BR_PARAMS; p++)
+        for (int i = 0; i < BR_ADJOINTS; i++)
+            if (m[i][p] != 0)
+                out->slope[out->n++] = (br_slope){.number = i, .param = p, .value = m[i][p]};
 }

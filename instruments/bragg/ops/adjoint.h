@@ -24,7 +24,8 @@ enum {
     BR_ADJOINTS = 31
 };
 
-/* d(number of the frame) / d(parameter), only what is not 0, in the order of numbers. */
+/* d(number of the frame) / d(parameter), only what the scene uses and is not 0, by
+ * parameters. */
 typedef struct br_slope {
     int number, param;
     double value;

@@ -20,14 +20,19 @@ const br_loops *br_loops_at(int level, br_precision precision)
 
 /* The loops of vectors count places in the table in 32 bits, and read it along l. Larger tables
  * (16 GiB) are left to the plain loop. */
+bool br_table_fits(const br_view *v)
+{
+    const br_scene *s = v->scene;
+    return s->hkls <= 0 ||
+           (v->table_step[2] == 1 &&
+            (double)(s->h_max - s->h_min + 2) * (double)v->table_step[0] <= (double)INT32_MAX);
+}
+
 static const br_loops *loops_for(const br_view *v)
 {
     static const br_loops plain = {br_render_plain, br_latch_plain};
     const br_scene *s = v->scene;
-    if (s->hkls > 0 &&
-        (v->table_step[2] != 1 ||
-         (double)(s->h_max - s->h_min + 2) * (double)v->table_step[0] > (double)INT32_MAX))
-        return &plain;
+    if (!br_table_fits(v)) return &plain;
     const br_loops *best = NULL;
     for (int level = 4; !best; level--) best = br_loops_at(level, (br_precision)s->precision);
     return best;

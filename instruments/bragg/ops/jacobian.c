@@ -18,10 +18,9 @@ static fth_status infer(fth_node *node, fth_err *err)
     return FTH_OK;
 }
 
-/* Pixels are made in blocks, so that what a block takes does not grow with the row. */
-enum { BLOCK = 64 };
 typedef struct block {
-    double value[BLOCK], omega[BLOCK], adjoint[BR_ADJOINTS][BLOCK], slope[BR_PARAMS][BLOCK];
+    double value[BR_BLOCK], omega[BR_BLOCK];
+    double adjoint[BR_ADJOINTS][BR_BLOCK], slope[BR_PARAMS][BR_BLOCK];
 } block;
 
 static uint64_t scratch(const fth_call *call)
@@ -32,17 +31,6 @@ static uint64_t scratch(const fth_call *call)
 static double flops(const fth_call *call)
 {
     return 400.0 * br_op_samples(call);
-}
-
-/* slope[param] = sum of adjoint[number] * d(number) / d(param) */
-static void apply(const br_slopes *s, block *b, int64_t n)
-{
-    memset(b->slope, 0, sizeof b->slope);
-    for (int i = 0; i < s->n; i++) {
-        const double *from = b->adjoint[s->slope[i].number], k = s->slope[i].value;
-        double *to = b->slope[s->slope[i].param];
-        for (int64_t x = 0; x < n; x++) to[x] += from[x] * k;
-    }
 }
 
 static void store(const fth_call *call, const block *b, const br_row *row)
@@ -66,17 +54,18 @@ static fth_status run(const fth_call *call)
     block *b = br_lab_make(call, &lab);
     const fth_tile *out = &call->out[0];
     const int64_t end = out->origin[1] + out->extent[1];
+    const br_jacobian_loops *loop = br_jacobian_for(lab);
     for (int64_t slow = out->origin[0]; slow < out->origin[0] + out->extent[0]; slow++)
-        for (int64_t fast = out->origin[1]; fast < end; fast += BLOCK) {
+        for (int64_t fast = out->origin[1]; fast < end; fast += BR_BLOCK) {
             br_row row = {.slow = slow,
                           .fast = fast,
-                          .n = end - fast < BLOCK ? end - fast : BLOCK,
+                          .n = end - fast < BR_BLOCK ? end - fast : BR_BLOCK,
                           .value = b->value,
                           .omega = b->omega};
             br_op_mask(call, &row);
             if (row.mask) row.mask += (fast - out->origin[1]) * row.mask_step;
-            br_jacobian_plain(lab, &row, &b->adjoint[0][0], BLOCK);
-            apply(&lab->slopes, b, row.n);
+            loop->pixels(lab, &row, &b->adjoint[0][0], BR_BLOCK);
+            loop->apply(&lab->slopes, &b->adjoint[0][0], BR_BLOCK, row.n, &b->slope[0][0]);
             store(call, b, &row);
         }
     return FTH_OK;

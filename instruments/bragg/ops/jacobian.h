@@ -16,10 +16,36 @@ typedef struct br_lab {
 /* Bytes of scratch, and the lab in the scratch of a call; returns what is left of it. */
 uint64_t br_lab_bytes(const br_scene *scene);
 void *br_lab_make(const fth_call *call, br_lab **lab);
+/* What stands beside lab->view, in `work` of br_lab_numbers doubles. */
+int64_t br_lab_numbers(const br_scene *scene);
+void br_lab_fill(br_lab *lab, const double *param, const double *turn, double *work);
 
-/* Values of a piece of a row, and adjoint[number * step + pixel]: their slopes by each number of
- * adjoint.h. What is not rendered is 0. */
-typedef void br_jacobian_fn(const br_lab *lab, br_row *row, double *adjoint, int64_t step);
-br_jacobian_fn br_jacobian_plain;
+/* Pixels are made in blocks, so that what a block takes does not grow with the row. */
+enum { BR_BLOCK = 64 };
+
+/* Loops of one instruction set, over at most BR_BLOCK pixels of a row. */
+typedef struct br_jacobian_loops {
+    /* Values, and adjoint[number * step + pixel]: their slopes by each number of adjoint.h. What is
+     * not rendered is 0. */
+    void (*pixels)(const br_lab *lab, br_row *row, double *adjoint, int64_t step);
+    /* slope[param * step + pixel], from these. Arrays have room for whole vectors. */
+    void (*apply)(const br_slopes *s, const double *adjoint, int64_t step, int64_t n,
+                  double *slope);
+} br_jacobian_loops;
+extern const br_jacobian_loops br_jacobian_plain, br_jacobian_base;
+#ifdef FTH_HAVE_ISA_V3
+extern const br_jacobian_loops br_jacobian_v3;
+#endif
+#ifdef FTH_HAVE_ISA_V4
+extern const br_jacobian_loops br_jacobian_v4;
+#endif
+/* Those of instruction set 1 (base), 3 or 4, as br_loops_at. */
+const br_jacobian_loops *br_jacobian_at(int level);
+/* The loops of this processor for the scene; the plain ones where no others serve it. */
+const br_jacobian_loops *br_jacobian_for(const br_lab *lab);
+
+/* Adds to adjoint[BR_ADJOINTS] what a cotangent of the place of a subpixel gives. */
+void br_push_place(const br_view *v, int64_t slow, int64_t fast, const int64_t sub[3],
+                   const double *bar, double *adjoint);
 
 #endif

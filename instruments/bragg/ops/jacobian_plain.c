@@ -159,6 +159,16 @@ static void push_place(const br_view *v, const spot *p, const double *bar, numbe
     }
 }
 
+void br_push_place(const br_view *v, int64_t slow, int64_t fast, const int64_t sub[3],
+                   const double *bar, double *adjoint)
+{
+    number out = {0};
+    spot p;
+    spot_at(v, slow, fast, sub, &p);
+    push_place(v, &p, bar, &out);
+    for (int i = 0; i < BR_ADJOINTS; i++) adjoint[i] += out.d[i];
+}
+
 /* d = P / |P| */
 static void push_direction(const br_view *v, const spot *p, const double *bar, number *out)
 {
@@ -355,7 +365,7 @@ static void render(pixel *px, int64_t slow, int64_t fast)
     finish(px);
 }
 
-void br_jacobian_plain(const br_lab *lab, br_row *row, double *adjoint, int64_t step)
+static void pixels(const br_lab *lab, br_row *row, double *adjoint, int64_t step)
 {
     for (int64_t i = 0; i < row->n; i++) {
         pixel px = {.lab = lab, .v = &lab->view};
@@ -364,3 +374,14 @@ void br_jacobian_plain(const br_lab *lab, br_row *row, double *adjoint, int64_t 
         for (int k = 0; k < BR_ADJOINTS; k++) adjoint[k * step + i] = px.sum.d[k];
     }
 }
+
+static void apply(const br_slopes *s, const double *adjoint, int64_t step, int64_t n, double *slope)
+{
+    memset(slope, 0, sizeof *slope * (size_t)(BR_PARAMS * step));
+    for (int i = 0; i < s->n; i++)
+        for (int64_t x = 0; x < n; x++)
+            slope[s->slope[i].param * step + x] +=
+                adjoint[s->slope[i].number * step + x] * s->slope[i].value;
+}
+
+const br_jacobian_loops br_jacobian_plain = {pixels, apply};

@@ -3,10 +3,14 @@
 
 #include <string.h>
 
+int64_t br_lab_numbers(const br_scene *s)
+{
+    return (s->phis + 1) * s->mosaics * 9 + s->phis;
+}
+
 uint64_t br_lab_bytes(const br_scene *s)
 {
-    const uint64_t turns = (uint64_t)(s->phis + 1) * (uint64_t)s->mosaics * 9;
-    return br_view_bytes(s) + (turns + (uint64_t)s->phis) * sizeof(double) + sizeof(br_lab);
+    return br_view_bytes(s) + (uint64_t)br_lab_numbers(s) * sizeof(double) + sizeof(br_lab);
 }
 
 /* Rotations of all domains at an angle of the spindle: its three columns are turned unit vectors.
@@ -26,22 +30,53 @@ static void turns_make(const br_scene *s, double angle, const double *domain, do
         }
 }
 
+void br_lab_fill(br_lab *lab, const double *param, const double *turn, double *work)
+{
+    const br_scene *s = lab->view.scene;
+    const int64_t row = s->mosaics * 9;
+    double *angle = work + (s->phis + 1) * row;
+    br_frame frame;
+    br_place(s, param, &frame);
+    br_spindle_angles(s, frame.phi0.v, angle);
+    for (int64_t i = 0; i < s->phis; i++) turns_make(s, angle[i], turn, work + i * row);
+    turns_make(s, 0, turn, work + s->phis * row);
+    lab->turns = work;
+    lab->fluence = frame.fluence.v;
+    br_metric(&frame, lab->metric);
+    br_slopes_make(s, &frame, &lab->slopes);
+}
+
 void *br_lab_make(const fth_call *call, br_lab **out)
 {
     const br_scene *s = &((const br_op_attr *)call->node->attr)->scene;
-    const int64_t row = s->mosaics * 9;
-    const double *turn = call->in[BR_IN_TURN].data;
     br_view view;
-    br_frame frame;
-    double *turns = br_op_view(call, &view), *angle = turns + (s->phis + 1) * row;
-    br_lab *lab = (br_lab *)(void *)(angle + s->phis);
-    br_place(s, call->in[BR_IN_PARAM].data, &frame);
-    br_spindle_angles(s, frame.phi0.v, angle);
-    for (int64_t i = 0; i < s->phis; i++) turns_make(s, angle[i], turn, turns + i * row);
-    turns_make(s, 0, turn, turns + s->phis * row);
-    *lab = (br_lab){.view = view, .turns = turns, .fluence = frame.fluence.v};
-    br_metric(&frame, lab->metric);
-    br_slopes_make(s, &frame, &lab->slopes);
+    double *work = br_op_view(call, &view);
+    br_lab *lab = (br_lab *)(void *)(work + br_lab_numbers(s));
+    lab->view = view;
+    br_lab_fill(lab, call->in[BR_IN_PARAM].data, call->in[BR_IN_TURN].data, work);
     *out = lab;
     return lab + 1;
+}
+
+const br_jacobian_loops *br_jacobian_at(int level)
+{
+    if (!br_loops_at(level, BR_F64)) return NULL;
+#ifdef FTH_HAVE_ISA_V4
+    if (level == 4) return &br_jacobian_v4;
+#endif
+#ifdef FTH_HAVE_ISA_V3
+    if (level == 3) return &br_jacobian_v3;
+#endif
+    return &br_jacobian_base;
+}
+
+const br_jacobian_loops *br_jacobian_for(const br_lab *lab)
+{
+    const br_scene *s = lab->view.scene;
+    const bool running = br_has(s, BR_QUIRK_RUNNING_SUM) &&
+                         (s->oversample_thick || s->oversample_polar || s->oversample_omega);
+    if (running || !br_table_fits(&lab->view)) return &br_jacobian_plain;
+    const br_jacobian_loops *best = NULL;
+    for (int level = 4; !best; level--) best = br_jacobian_at(level);
+    return best;
 }

@@ -8,13 +8,13 @@
 
 #include <string.h>
 
-enum { WIDTH = 64 }; /* pixels at once */
 typedef struct part {
-    double sum[BR_ADJOINTS], value[WIDTH], omega[WIDTH], adjoint[BR_ADJOINTS][WIDTH];
+    double sum[BR_ADJOINTS], value[BR_BLOCK], omega[BR_BLOCK], adjoint[BR_ADJOINTS][BR_BLOCK];
 } part;
 
 typedef struct work {
     br_lab *lab;
+    const br_jacobian_loops *loop;
     const fth_tile *out;
 } work;
 
@@ -47,14 +47,14 @@ static void row(void *user, const br_row *all, const double *bar, int64_t bar_st
 {
     const work *w = user;
     part *p = (part *)(void *)to;
-    for (int64_t x = 0; x < all->n; x += WIDTH) {
+    for (int64_t x = 0; x < all->n; x += BR_BLOCK) {
         br_row some = *all;
         some.fast += x;
-        some.n = all->n - x < WIDTH ? all->n - x : WIDTH;
+        some.n = all->n - x < BR_BLOCK ? all->n - x : BR_BLOCK;
         if (some.mask) some.mask += x * some.mask_step;
         some.value = p->value;
         some.omega = p->omega;
-        br_jacobian_plain(w->lab, &some, &p->adjoint[0][0], WIDTH);
+        w->loop->pixels(w->lab, &some, &p->adjoint[0][0], BR_BLOCK);
         for (int k = 0; k < BR_ADJOINTS; k++)
             for (int64_t i = 0; i < some.n; i++)
                 p->sum[k] += bar[(x + i) * bar_step] * p->adjoint[k][i];
@@ -74,6 +74,7 @@ static fth_status run(const fth_call *call)
 {
     work w = {.out = &call->out[0]};
     void *parts = br_lab_make(call, &w.lab);
+    w.loop = br_jacobian_for(w.lab);
     for (int p = 0; call->first && p < BR_PARAMS; p++)
         ((double *)w.out->data)[p * w.out->stride[0]] = 0;
     br_blocks_run(&(br_blocks){.call = call,

@@ -125,6 +125,8 @@ BR_LOOPS_OF(v4)
 /* Those of instruction set 1 (base), 3 or 4; NULL: this build or this processor has not got it. */
 const br_loops *br_loops_at(int level, br_precision precision);
 
+/* Whether loops of vectors can read the table. */
+bool br_table_fits(const br_view *v);
 /* Loops of this processor for the scene; the plain one where no other serves it. */
 br_row_fn *br_render_loop(const br_view *v);
 br_latch_fn *br_latch_loop(const br_view *v);

@@ -1,0 +1,582 @@
+/* jacobian_kernels.c - derivatives of a vector of pixels along fast, per instruction set.
+ *
+ * As jacobian_plain.c, with everything taken out of the loop over samples that does not depend on
+ * them. A sample only gives slopes by h k l; its sums are those by the cell in the frame of the
+ * crystal and by the scattering vector. A source carries the latter on to the direction, a subpixel
+ * to the detector, and what multiplies the sum at its end is multiplied at the end.
+ *
+ * Where factors multiply the running sum, the plain loop does it.
+ */
+#define BR_SINGLE 0
+#include "jacobian.h"
+#include "jacobian_lanes.h"
+
+/* The numbers of adjoint.h that describe the detector: pix0 fdet sdet odet close distance. */
+enum { SENSOR = BR_AD_DISTANCE - BR_AD_PIX0 + 1 };
+
+/* A factor with its slopes by these. */
+typedef struct factor {
+    vr v, d[SENSOR];
+} factor;
+
+/* Slopes of the samples of one source, before its factors. */
+typedef struct slopes {
+    vr sum, cell[9], metric[6], q[3];
+} slopes;
+
+typedef struct lab {
+    pixels x;
+    const br_lab *b;
+    double series[3][2]; /* of the slope of a grating near its top, by t and t^3 */
+    int64_t sub[3];
+    vr r, fd;
+    double sd, od;
+    slopes now;
+    factor polar, omega, capture, capture_sum;
+    vr layer_sum; /* of terms that the capture fraction of the layer multiplies */
+    vr sum, bar[3], cell[9], metric[6], lambda, sensor[SENSOR];
+} lab;
+
+LANE vr zero(void)
+{
+    return v_set(0);
+}
+
+/* ---- from a place back to the detector ---- */
+
+/* Curved sensors lane by lane, by the plain code. */
+static void push_bent(const lab *l, const vr *bar, vr *to)
+{
+    double in[3][LANES], out[SENSOR][LANES];
+    for (int k = 0; k < 3; k++) v_store(in[k], bar[k]);
+    for (int i = 0; i < LANES; i++) {
+        double one[BR_ADJOINTS] = {0};
+        br_push_place(l->x.v, l->x.row->slow, l->x.row->fast + l->x.i + i, l->sub,
+                      (double[]){in[0][i], in[1][i], in[2][i]}, one);
+        for (int k = 0; k < SENSOR; k++) out[k][i] = one[BR_AD_PIX0 + k];
+    }
+    for (int k = 0; k < SENSOR; k++) to[k] += v_load(out[k]);
+}
+
+LANE void push_place(const lab *l, const vr *bar, vr *to)
+{
+    if (l->x.v->scene->curved) {
+        push_bent(l, bar, to);
+        return;
+    }
+    for (int i = 0; i < 3; i++) {
+        to[i] += bar[i];
+        to[3 + i] = v_fma(bar[i], l->fd, to[3 + i]);
+        to[6 + i] = v_fma(bar[i], v_set(l->sd), to[6 + i]);
+        to[9 + i] = v_fma(bar[i], v_set(l->od), to[9 + i]);
+    }
+}
+
+LANE void push_direction(const lab *l, const vr *bar, vr *to)
+{
+    const vr *d = l->x.d, along = dot(d, bar);
+    vr place[3];
+    for (int i = 0; i < 3; i++) place[i] = (bar[i] - d[i] * along) / l->r;
+    push_place(l, place, to);
+}
+
+/* ---- factors ---- */
+
+/* f becomes `now` in the lanes that need it. */
+static void replace(factor *f, vm need, const factor *now)
+{
+    f->v = v_pick(need, now->v, f->v);
+    for (int k = 0; k < SENSOR; k++) f->d[k] = v_pick(need, now->d[k], f->d[k]);
+}
+
+static void set_factor(factor *f, double v)
+{
+    *f = (factor){.v = v_set(v)};
+}
+
+static void solid_angle(lab *l)
+{
+    const br_scene *s = l->x.v->scene;
+    const vm need = s->oversample_omega ? m_of(m_all()) : v_eq(l->omega.v, zero());
+    if (m_bits(need) == 0) return;
+    const vr r = l->r, pp = v_set(s->pixel * s->pixel), near = v_set(l->x.v->close);
+    factor now = {.v = s->point_pixel ? 1 / r / r : pp / r / r * near / r};
+    const vr slope = (s->point_pixel ? -2.0 : -3.0) * now.v / r;
+    push_place(l, (vr[]){slope * l->x.d[0], slope * l->x.d[1], slope * l->x.d[2]}, now.d);
+    if (!s->point_pixel) now.d[BR_AD_CLOSE - BR_AD_PIX0] = pp / (r * r * r);
+    replace(&l->omega, need, &now);
+}
+
+static void absorption(lab *l, int64_t layer)
+{
+    const br_view *v = l->x.v;
+    const br_scene *s = v->scene;
+    const vm need = s->oversample_thick ? m_of(m_all()) : v_eq(l->capture.v, zero());
+    if (m_bits(need) == 0) return;
+    const vr rho = dot_with(l->x.d, v->odet), path = s->layer_step * s->mu / rho;
+    const vr near = (double)layer * path, far = (double)(layer + 1) * path;
+    const vr in = v_exp(-near), left = v_exp(-far), slope = (near * in - far * left) / rho;
+    factor now = {.v = in - left};
+    vr bar[3];
+    for (int i = 0; i < 3; i++) {
+        bar[i] = slope * v->odet[i];
+        now.d[BR_AD_ODET - BR_AD_PIX0 + i] = slope * l->x.d[i];
+    }
+    push_direction(l, bar, now.d);
+    replace(&l->capture, need, &now);
+}
+
+static void polarisation(lab *l, const br_beam *beam)
+{
+    const br_scene *s = l->x.v->scene;
+    const vm need = s->oversample_polar ? l->x.live : m_and(l->x.live, v_eq(l->polar.v, zero()));
+    if (m_bits(need) == 0) return;
+    const vr c = dot_with(l->x.d, beam->to), rest = 1 - c * c; /* the beam comes the other way */
+    vr twice = v_set(1), by_b = zero(), by_e = zero(), bar[3];
+    if (s->kahn != 0) {
+        const vr b = dot_with(l->x.d, beam->across), e = dot_with(l->x.d, beam->along);
+        const vr n = b * b + e * e;
+        const vm none = v_eq(n, zero());
+        twice = v_pick(none, v_set(1), (e * e - b * b) / n);
+        by_b = v_pick(none, zero(), -4 * b * e * e / (n * n));
+        by_e = v_pick(none, zero(), 4 * e * b * b / (n * n));
+    }
+    factor now = {.v = 0.5 * (1 + c * c - s->kahn * twice * rest)};
+    for (int i = 0; i < 3; i++)
+        bar[i] = c * (1 + s->kahn * twice) * beam->to[i] -
+                 0.5 * s->kahn * rest * (by_e * beam->along[i] + by_b * beam->across[i]);
+    push_direction(l, bar, now.d);
+    replace(&l->polar, need, &now);
+}
+
+/* ---- lattice: value and slopes ---- */
+
+/* sin(pi N t) / sin(pi t) and the slope of each axis. Where both are near 0 the terms of the slope
+ * cancel, and its series is taken. */
+LANE void square(const lab *l, const vr *delta, vr *value, vr *d)
+{
+    const double *cells = l->x.v->scene->cells, pi = 3.14159265358979323846;
+    vr above[3], below[3], slope[3];
+    for (int k = 0; k < 3; k++) {
+        above[k] = below[k] = v_set(1);
+        slope[k] = zero();
+        if (!(cells[k] > 1)) continue;
+        const vr n = v_set(cells[k]), t = delta[k] + 0x1p-300, u = n * t;
+        const vr r = v_fma(n, t, -v_rint(u)), tt = t * t, rr = r * r;
+        below[k] = t * v_sin_pi_over(tt);
+        above[k] = r * v_sin_pi_over(rr);
+        const vr far = v_fma(n * v_cos_pi(rr), below[k], -(above[k] * v_cos_pi(tt)));
+        const vr near = v_fma(tt, v_set(l->series[k][1]), v_set(l->series[k][0])) * t;
+        const vm top = v_lt(u * u, v_set(1e-5));
+        slope[k] = v_pick(top, near * (below[k] * below[k]), pi * far);
+    }
+    const vr inverse = 1 / (below[0] * below[1] * below[2]);
+    vr one[3], f[3];
+    one[0] = below[1] * below[2] * inverse;
+    one[1] = below[0] * below[2] * inverse;
+    one[2] = below[0] * below[1] * inverse;
+    for (int k = 0; k < 3; k++) {
+        f[k] = above[k] * one[k];
+        slope[k] = slope[k] * one[k] * one[k];
+    }
+    *value = f[0] * f[1] * f[2];
+    d[0] = slope[0] * f[1] * f[2];
+    d[1] = f[0] * slope[1] * f[2];
+    d[2] = f[0] * f[1] * slope[2];
+}
+
+/* Terms cancel near 0: the value is left to the plain formula, its slope to a series. */
+static void sinc3(vr x, vr turns, vr *value, vr *slope_over_x)
+{
+    const vr t = turns - v_rint(turns), z = t * t, xx = x * x;
+    const vr s = t * v_sin_pi_over(z) / x, c = v_cos_pi(z);
+    *value = 3 * (s - c) / xx;
+    *slope_over_x = 3 * (s - *value) / xx;
+    const vm near = v_lt(x, v_set(0.05));
+    const uint32_t small = m_bits(near);
+    if (small == 0) return;
+    double in[LANES], out[LANES];
+    v_store(in, x);
+    v_store(out, *value);
+    for (int i = 0; i < LANES; i++)
+        if (small >> i & 1)
+            out[i] = in[i] == 0 ? 1 : 3 * (sin(in[i]) / in[i] - cos(in[i])) / (in[i] * in[i]);
+    *value = v_load(out);
+    *slope_over_x = v_pick(near, xx / 70 - 0.2 - xx * xx / 2520, *slope_over_x);
+}
+
+LANE void ball(const lab *l, const vr *delta, vr *value, vr *d)
+{
+    const br_scene *s = l->x.v->scene;
+    const double *n = s->cells, scale = l->x.v->lattice_sum * 0.723601254558268;
+    vr r2 = zero(), slope;
+    for (int k = 0; k < 3; k++) r2 = r2 + delta[k] * delta[k] * n[k] * n[k];
+    const vr turns = v_sqrt(r2 * s->fudge);
+    sinc3(M_PI * turns, turns, value, &slope);
+    *value = scale * *value;
+    slope = scale * M_PI * M_PI * s->fudge * slope;
+    for (int k = 0; k < 3; k++) d[k] = slope * (delta[k] * (n[k] * n[k]));
+}
+
+/* `by_square` is the slope by the squared length of delta . (a* b* c*). */
+LANE void gauss(const lab *l, const vr *x, vr *value, vr *d, vr *by_square)
+{
+    const br_scene *s = l->x.v->scene;
+    const double n = l->x.v->lattice_sum, k = s->fudge / 0.63 * (n * n), *m = l->b->metric;
+    vr half[3];
+    half[0] = m[0] * x[0] + m[3] * x[1] + m[4] * x[2];
+    half[1] = m[3] * x[0] + m[1] * x[1] + m[5] * x[2];
+    half[2] = m[4] * x[0] + m[5] * x[1] + m[2] * x[2];
+    const vr a = k * (half[0] * x[0] + half[1] * x[1] + half[2] * x[2]);
+    *value = v_pick(v_lt(v_set(745.13321910194122), a), zero(), n * v_exp(-a));
+    *by_square = -k * *value;
+    for (int i = 0; i < 3; i++) d[i] = 2 * *by_square * half[i];
+}
+
+LANE void tophat(const lab *l, const vr *x, vr *value, vr *d)
+{
+    const double n = l->x.v->lattice_sum;
+    vr at[3];
+    for (int i = 0; i < 3; i++)
+        at[i] = x[0] * l->x.star[0][i] + x[1] * l->x.star[1][i] + x[2] * l->x.star[2][i];
+    const vr a = dot(at, at) * n * n * l->x.v->scene->fudge;
+    *value = v_pick(v_lt(a, v_set(0.3969)), v_set(n), zero());
+    d[0] = d[1] = d[2] = zero();
+}
+
+/* ---- interpolated structure factors with slopes ---- */
+
+LANE void weight_slopes(vr t, vr *d)
+{
+    const vr tt = t * t;
+    d[0] = -(3 * tt - 6 * t + 2) / 6;
+    d[1] = (3 * tt - 4 * t - 1) * 0.5;
+    d[2] = -(3 * tt - 2 * t - 2) * 0.5;
+    d[3] = (3 * tt - 1) / 6;
+}
+
+static inline double four_dot(const four *a, const double (*w)[LANES], int i)
+{
+    return (w[0][i] * (*a)[0] + w[1][i] * (*a)[1]) + (w[2][i] * (*a)[2] + w[3][i] * (*a)[3]);
+}
+
+static void tricubic(const lab *l, vm use, const vr *hkl, vr *F, vr *dF)
+{
+    double w[3][4][LANES], d[3][4][LANES], found[4][LANES] = {{0}};
+    int32_t at[LANES];
+    vr whole[3], now[4];
+    for (int k = 0; k < 3; k++) {
+        whole[k] = v_floor(hkl[k]);
+        weights(hkl[k] - whole[k], now);
+        for (int i = 0; i < 4; i++) v_store(w[k][i], now[i]);
+        weight_slopes(hkl[k] - whole[k], now);
+        for (int i = 0; i < 4; i++) v_store(d[k][i], now[i]);
+    }
+    entries(&l->x, use, whole, 1, at);
+    const int64_t *step = l->x.v->table_step;
+    const uint32_t bits = m_bits(use);
+    for (int i = 0; i < LANES; i++) {
+        four sum = {0}, by_h = {0}, by_k = {0};
+        if (!(bits >> i & 1)) continue;
+        for (int h = 0; h < 4; h++) {
+            four plane = {0}, slope = {0};
+            for (int k = 0; k < 4; k++) {
+                four line;
+                memcpy(&line, l->x.v->table + at[i] + h * step[0] + k * step[1], sizeof line);
+                four_fma(w[1][k][i], &line, &plane);
+                four_fma(d[1][k][i], &line, &slope);
+            }
+            four_fma(w[0][h][i], &plane, &sum);
+            four_fma(d[0][h][i], &plane, &by_h);
+            four_fma(w[0][h][i], &slope, &by_k);
+        }
+        found[0][i] = four_dot(&by_h, (const double(*)[LANES])w[2], i);
+        found[1][i] = four_dot(&by_k, (const double(*)[LANES])w[2], i);
+        found[2][i] = four_dot(&sum, (const double(*)[LANES])d[2], i);
+        found[3][i] = four_dot(&sum, (const double(*)[LANES])w[2], i);
+    }
+    *F = v_load(found[3]);
+    for (int k = 0; k < 3; k++) dF[k] = v_load(found[k]);
+}
+
+static void interpolated(const lab *l, const vr *hkl, const vr *hkl0, int64_t n, vr *F, vr *dF)
+{
+    const vm use = m_and(inside_table(&l->x, hkl), m_of(may_cubic(&l->x, n)));
+    const uint32_t all = m_bits(use);
+    dF[0] = dF[1] = dF[2] = zero();
+    if (all) tricubic(l, use, hkl, F, dF);
+    if (all != m_all()) *F = all ? v_pick(use, *F, nearest(&l->x, hkl0)) : nearest(&l->x, hkl0);
+}
+
+/* ---- samples ---- */
+
+/* One row of turned cells: samples n, n + 1 .. of the pixels, in the lanes `live`. */
+LANE void domains(lab *l, int64_t row, vm live, int64_t n, br_shape shape, lookup how)
+{
+    const br_scene *s = l->x.v->scene;
+    const double *cell = l->x.v->cells + row * 9, *turn = l->b->turns + row * 9;
+    const vr *q = l->x.q;
+    slopes a = l->now;
+    for (int64_t m = 0; m < s->mosaics; m++, cell += 9, turn += 9) {
+        vr hkl[3], hkl0[3], delta[3], F = v_set(s->default_F), dF[3], L, d[3], by_square, g[3];
+        indices(&l->x, cell, hkl, hkl0, delta);
+        if (shape == BR_SQUARE) square(l, delta, &L, d);
+        if (shape == BR_ROUND) ball(l, delta, &L, d);
+        if (shape == BR_GAUSS) gauss(l, delta, &L, d, &by_square);
+        if (shape == BR_TOPHAT) tophat(l, delta, &L, d);
+        if (how == NEAREST) F = nearest(&l->x, hkl0);
+        if (how == TRICUBIC) interpolated(l, hkl, hkl0, n + m, &F, dF);
+        const vr f = v_pick(live, F * L, zero()), twice = 2 * f;
+        a.sum = v_fma(f, f, a.sum);
+        for (int k = 0; k < 3; k++) {
+            g[k] = F * d[k];
+            if (how == TRICUBIC) g[k] = v_fma(dF[k], L, g[k]);
+            g[k] = twice * g[k];
+        }
+        for (int i = 0; i < 3; i++) {
+            const vr along = turn[i] * q[0] + turn[3 + i] * q[1] + turn[6 + i] * q[2];
+            for (int k = 0; k < 3; k++) {
+                a.cell[3 * k + i] = v_fma(g[k], along, a.cell[3 * k + i]);
+                a.q[i] = v_fma(g[k], v_set(cell[3 * k + i]), a.q[i]);
+            }
+        }
+        if (shape == BR_GAUSS) {
+            const vr k = twice * F * by_square;
+            for (int i = 0; i < 3; i++) {
+                a.metric[i] += k * delta[i] * delta[i];
+                a.metric[3 + i] += 2 * k * delta[i < 2 ? 0 : 1] * delta[i < 1 ? 1 : 2];
+            }
+        }
+    }
+    l->now = a;
+}
+
+LANE void steps(lab *l, int64_t group, br_shape shape, lookup how)
+{
+    const br_scene *s = l->x.v->scene;
+    const bool begins = l->x.chain_lane >= 0 && group == l->x.chain_group;
+    for (int64_t phi = 0; phi < s->phis; phi++) {
+        const int64_t n = (group * s->phis + phi) * s->mosaics;
+        vm rest = l->x.live;
+        if (phi == 0 && begins) { /* one lane has a cell of its own */
+            const vm one = m_of(1u << l->x.chain_lane);
+            domains(l, s->phis * s->mosaics, m_and(rest, one), n, shape, how);
+            rest = m_and(rest, m_not(one));
+        }
+        domains(l, phi * s->mosaics, rest, n, shape, how);
+    }
+}
+
+#define STEPS(name, shape, how)                                                                    \
+    static void name(lab *l, int64_t group)                                                        \
+    {                                                                                              \
+        steps(l, group, shape, how);                                                               \
+    }
+STEPS(square_none, BR_SQUARE, NO_TABLE)
+STEPS(square_nearest, BR_SQUARE, NEAREST)
+STEPS(square_cubic, BR_SQUARE, TRICUBIC)
+STEPS(round_none, BR_ROUND, NO_TABLE)
+STEPS(round_nearest, BR_ROUND, NEAREST)
+STEPS(round_cubic, BR_ROUND, TRICUBIC)
+STEPS(gauss_none, BR_GAUSS, NO_TABLE)
+STEPS(gauss_nearest, BR_GAUSS, NEAREST)
+STEPS(gauss_cubic, BR_GAUSS, TRICUBIC)
+STEPS(tophat_none, BR_TOPHAT, NO_TABLE)
+STEPS(tophat_nearest, BR_TOPHAT, NEAREST)
+STEPS(tophat_cubic, BR_TOPHAT, TRICUBIC)
+
+static void (*const steps_of[4][3])(lab *, int64_t) = {
+    [BR_SQUARE] = {square_none, square_nearest, square_cubic},
+    [BR_ROUND] = {round_none, round_nearest, round_cubic},
+    [BR_GAUSS] = {gauss_none, gauss_nearest, gauss_cubic},
+    [BR_TOPHAT] = {tophat_none, tophat_nearest, tophat_cubic}};
+
+/* ---- sources, subpixels, layers ---- */
+
+LANE void add_sensor(lab *l, vr k, const factor *f)
+{
+    for (int i = 0; i < SENSOR; i++) l->sensor[i] = v_fma(k, f->d[i], l->sensor[i]);
+}
+
+/* Whether each term is multiplied by the capture fraction, not the sum at its end. */
+static bool captures_terms(const br_scene *s)
+{
+    return s->oversample_thick || !br_has(s, BR_QUIRK_LAST_LAYER);
+}
+
+static void one_source(lab *l, int64_t j, int64_t group, lookup how, vr *omega_sum)
+{
+    const br_view *v = l->x.v;
+    const br_scene *s = v->scene;
+    const br_beam *beam = &v->beams[j];
+    scatter(&l->x, beam);
+    if (m_bits(l->x.live) == 0) return;
+    polarisation(l, beam);
+    l->now = (slopes){0};
+    steps_of[s->shape][how](l, group);
+    const slopes *a = &l->now;
+    const vr one = v_set(1), capture = captures_terms(s) ? l->capture.v : one,
+             polar = s->oversample_polar ? l->polar.v : one,
+             omega = s->oversample_omega ? l->omega.v : one,
+             k = beam->weight * capture * polar * omega, sum = beam->weight * a->sum;
+    l->sum = v_fma(a->sum, k, l->sum);
+    for (int i = 0; i < 9; i++) l->cell[i] = v_fma(a->cell[i], k, l->cell[i]);
+    for (int i = 0; s->shape == BR_GAUSS && i < 6; i++)
+        l->metric[i] = v_fma(a->metric[i], k, l->metric[i]);
+    const vr by_lambda = k / beam->lambda;
+    for (int i = 0; i < 3; i++) l->bar[i] = v_fma(a->q[i], by_lambda, l->bar[i]);
+    l->lambda -= v->source[j * BR_SRC_COLUMNS + BR_SRC_PART] * by_lambda * dot(l->x.q, a->q);
+    l->layer_sum += sum * polar * omega;
+    *omega_sum += sum * polar * capture;
+    if (s->oversample_polar) add_sensor(l, sum * capture * omega, &l->polar);
+}
+
+static void subpixel(lab *l, const int64_t *sub, lookup how)
+{
+    const br_scene *s = l->x.v->scene;
+    const double edge = s->pixel / (double)s->oversample, half = edge / 2;
+    vr omega_sum = zero();
+    double first[LANES];
+    for (int i = 0; i < LANES; i++)
+        first[i] = (double)((l->x.row->fast + l->x.i + i) * s->oversample + sub[2]);
+    memcpy(l->sub, sub, sizeof l->sub);
+    l->fd = edge * v_load(first) + half;
+    l->sd = edge * (double)(l->x.row->slow * s->oversample + sub[1]) + half;
+    l->od = (double)sub[0] * s->layer_step;
+    l->r = position(&l->x, sub, l->x.d);
+    solid_angle(l);
+    absorption(l, sub[0]);
+    for (int i = 0; i < 3; i++) l->bar[i] = zero();
+    const int64_t group = ((sub[0] * s->oversample + sub[1]) * s->oversample + sub[2]) * s->sources;
+    for (int64_t j = 0; j < s->sources; j++) one_source(l, j, group + j, how, &omega_sum);
+    push_direction(l, l->bar, l->sensor);
+    if (s->oversample_omega) add_sensor(l, omega_sum, &l->omega);
+    if (!s->oversample_thick) return;
+    add_sensor(l, l->layer_sum, &l->capture);
+    l->layer_sum = zero();
+}
+
+static void layer(lab *l, int64_t t, lookup how)
+{
+    const br_scene *s = l->x.v->scene;
+    const int64_t o = s->oversample;
+    set_factor(&l->capture, s->thickness == 0 ? 1 : 0);
+    l->layer_sum = zero();
+    for (int64_t at = 0; at < o * o; at++) subpixel(l, (int64_t[]){t, at / o, at % o}, how);
+    if (captures_terms(s)) add_sensor(l, l->layer_sum, &l->capture);
+    l->capture_sum.v += l->capture.v;
+    for (int i = 0; i < SENSOR; i++) l->capture_sum.d[i] += l->capture.d[i];
+}
+
+/* ---- pixels ---- */
+
+/* x y z with its slopes added to the sensor. */
+static vr add_product(lab *l, vr k, const factor *x, const factor *y, const factor *z)
+{
+    add_sensor(l, k * y->v * z->v, x);
+    add_sensor(l, k * x->v * z->v, y);
+    add_sensor(l, k * x->v * y->v, z);
+    return k * x->v * y->v * z->v;
+}
+
+/* The first n lanes. */
+LANE void store(double *to, int64_t n, vr a)
+{
+    if (n == LANES)
+        v_store(to, a);
+    else
+        for (int64_t i = 0; i < n; i++) to[i] = a[i];
+}
+
+/* What multiplies the sum at its end, and water that is added after it. */
+static void finish(lab *l, double *adjoint, int64_t step)
+{
+    const br_view *v = l->x.v;
+    const br_scene *s = v->scene;
+    const bool in_sum = br_has(s, BR_QUIRK_WATER_SCALE);
+    const double k = v->scale / s->steps;
+    factor one;
+    set_factor(&one, 1);
+    const factor *capture = captures_terms(s) ? &one : &l->capture,
+                 *polar = s->oversample_polar ? &one : &l->polar,
+                 *omega = s->oversample_omega ? &one : &l->omega;
+    const vr end = capture->v * polar->v * omega->v, all = k * end;
+    for (int i = 0; i < SENSOR; i++) l->sensor[i] *= all;
+    vr value = add_product(l, k * l->sum, capture, polar, omega);
+    vr fluence = (BR_THOMSON / s->steps) * l->sum * end;
+    if (s->water != 0 && in_sum) fluence += all * (v->water / l->b->fluence);
+    if (s->water != 0 && !in_sum) {
+        const vr water = add_product(l, v_set(v->water), &l->capture_sum, &l->polar, &l->omega);
+        value += water;
+        fluence += water / l->b->fluence;
+    }
+    vr out[BR_ADJOINTS];
+    for (int i = 0; i < 9; i++) out[BR_AD_CELL + i] = all * l->cell[i];
+    for (int i = 0; i < 6; i++) out[BR_AD_METRIC + i] = all * l->metric[i];
+    for (int i = 0; i < SENSOR; i++) out[BR_AD_PIX0 + i] = l->sensor[i];
+    out[BR_AD_LAMBDA] = all * l->lambda;
+    out[BR_AD_FLUENCE] = fluence;
+    const vm on = m_of(l->x.rendered);
+    const int64_t left = l->x.row->n - l->x.i, n = left < LANES ? left : LANES;
+    store(l->x.row->value + l->x.i, n, v_pick(on, value, zero()));
+    for (int i = 0; i < BR_ADJOINTS; i++)
+        store(adjoint + i * step + l->x.i, n, v_pick(on, out[i], zero()));
+}
+
+/* sin(N x) / sin(x) = N (1 - (m-1) x^2/6 + (3m^2-10m+7) x^4/360 ..), m = N^2, x = pi t */
+static void make_series(lab *l)
+{
+    const double p2 = M_PI * M_PI;
+    for (int k = 0; k < 3; k++) {
+        const double n = l->b->view.scene->cells[k], m = n * n;
+        l->series[k][0] = -p2 * (m - 1) * n / 3;
+        l->series[k][1] = p2 * p2 * (3 * m * m - 10 * m + 7) * n / 90;
+    }
+}
+
+static void pixels_of_row(const br_lab *b, br_row *row, double *adjoint, int64_t step)
+{
+    const br_view *v = &b->view;
+    const br_scene *s = v->scene;
+    lab l = {.b = b};
+    make_series(&l);
+    for (int64_t i = 0; i < row->n; i += LANES) {
+        memset(&l.x, 0, sizeof l.x);
+        l.x.v = v;
+        l.x.row = row;
+        l.x.i = i;
+        memcpy(l.x.star, v->star, sizeof l.x.star);
+        begin(&l.x);
+        l.sum = v_set(s->water != 0 && br_has(s, BR_QUIRK_WATER_SCALE) ? v->water : 0);
+        set_factor(&l.polar, s->nopolar ? 1 : 0);
+        set_factor(&l.omega, 0);
+        set_factor(&l.capture_sum, 0);
+        for (int k = 0; k < 9; k++) l.cell[k] = zero();
+        for (int k = 0; k < 6; k++) l.metric[k] = zero();
+        for (int k = 0; k < SENSOR; k++) l.sensor[k] = zero();
+        l.lambda = zero();
+        const lookup how = l.x.all_cubic || l.x.latch_lane >= 0 ? TRICUBIC
+                           : s->hkls > 0                        ? NEAREST
+                                                                : NO_TABLE;
+        for (int64_t t = 0; l.x.rendered && t < s->layers; t++) layer(&l, t, how);
+        finish(&l, adjoint, step);
+    }
+}
+
+/* ---- from numbers of the frame to parameters ---- */
+
+static void apply(const br_slopes *s, const double *adjoint, int64_t step, int64_t n, double *slope)
+{
+    for (int64_t x = 0; x < n; x += LANES)
+        for (int p = 0, i = 0; p < BR_PARAMS; p++) {
+            vr sum = zero();
+            for (; i < s->n && s->slope[i].param == p; i++)
+                sum = v_fma(v_load(adjoint + s->slope[i].number * step + x),
+                            v_set(s->slope[i].value), sum);
+            v_store(slope + p * step + x, sum);
+        }
+}
+
+#define GLUE2(a, b) a##b
+#define GLUE(a, b) GLUE2(a, b)
+const br_jacobian_loops GLUE(br_jacobian_, FTH_ISA) = {pixels_of_row, apply};

@@ -1,0 +1,203 @@
+/* jacobian_lanes.h - a vector of pixels along fast on its way to a sample: where they are, what
+ * they scatter, which reflections that is.
+ *
+ * Everything up to h k l is computed with the operations of the plain loop, in its order, so that
+ * derivatives are those of the samples that an image is made of.
+ */
+#ifndef BRAGG_OPS_JACOBIAN_LANES_H
+#define BRAGG_OPS_JACOBIAN_LANES_H
+
+#include "lanes.h"
+#include "view.h"
+
+typedef enum lookup { NO_TABLE, NEAREST, TRICUBIC } lookup;
+
+/* A vector of pixels on its way through the loops. */
+typedef struct pixels {
+    const br_view *v;
+    br_row *row;
+    int64_t i;            /* of the first lane in the row */
+    uint32_t rendered;    /* bits of lanes */
+    vr d[3], q[3];        /* direction, scattering vector */
+    vm live;              /* lanes that the source in hand is not cut in */
+    uint32_t all_cubic;   /* lanes before the latch */
+    int latch_lane;       /* lane of the latch; -1: none */
+    int64_t latch_sample; /* in its pixel */
+    int chain_lane;       /* lane in which the chain begins; -1: none */
+    int64_t chain_group;
+    real star[3][3];
+} pixels;
+
+LANE vr dot(const vr *a, const vr *b)
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+LANE vr dot_with(const vr *a, const double *b)
+{
+    return (real)b[0] * a[0] + (real)b[1] * a[1] + (real)b[2] * a[2];
+}
+
+/* ---- subpixels ---- */
+
+static void bent_position(const pixels *x, const int64_t sub[3], vr *p)
+{
+    real at[3][LANES];
+    for (int i = 0; i < LANES; i++) {
+        double pos[3];
+        br_position(x->v, x->row, x->i + i, sub, pos);
+        for (int k = 0; k < 3; k++) at[k][i] = (real)pos[k];
+    }
+    for (int k = 0; k < 3; k++) p[k] = v_load(at[k]);
+}
+
+LANE vr position(const pixels *x, const int64_t sub[3], vr *p)
+{
+    const br_view *v = x->v;
+    const br_scene *s = v->scene;
+    const real edge = (real)(s->pixel / (double)s->oversample), half = (real)(edge / 2);
+    real first[LANES];
+    for (int i = 0; i < LANES; i++)
+        first[i] = (real)((x->row->fast + x->i + i) * s->oversample + sub[2]);
+    const vr fd = edge * v_load(first) + half;
+    const real sd = edge * (real)(x->row->slow * s->oversample + sub[1]) + half;
+    const real od = (real)sub[0] * (real)s->layer_step;
+    for (int k = 0; k < 3; k++)
+        p[k] = fd * (real)v->fdet[k] + sd * (real)v->sdet[k] + od * (real)v->odet[k] +
+               (real)v->pix0[k];
+    if (s->curved) bent_position(x, sub, p);
+    const vr r = v_sqrt(dot(p, p));
+    const vm zero = v_eq(r, v_set(0));
+    for (int k = 0; k < 3; k++) p[k] = v_pick(zero, v_set(0), p[k] / r);
+    return r;
+}
+
+LANE void scatter(pixels *x, const br_beam *beam)
+{
+    const double dmin = x->v->scene->dmin;
+    for (int k = 0; k < 3; k++) x->q[k] = (x->d[k] + (real)beam->to[k]) / (real)beam->lambda;
+    x->live = m_of(x->rendered);
+    if (dmin > 0) {
+        const vr stol = R(0.5) * v_sqrt(dot(x->q, x->q));
+        const vm cut = m_and(v_lt(v_set(0), stol), v_lt(R(0.5) / stol, v_set((real)dmin)));
+        x->live = m_and(x->live, m_not(cut));
+    }
+}
+
+/* ---- structure factors ---- */
+
+LANE vm inside_table(const pixels *x, const vr *hkl)
+{
+    const br_scene *s = x->v->scene;
+    const int64_t lo[3] = {s->h_min, s->k_min, s->l_min}, hi[3] = {s->h_max, s->k_max, s->l_max};
+    vm in = m_of(m_all());
+    for (int k = 0; k < 3; k++) {
+        const vr from = v_set((real)lo[k]), n = v_set((real)(hi[k] - lo[k] + 1));
+        in = m_and(in, m_and(v_le(hkl[k] - from + 3, n), v_le(from, hkl[k] - 2)));
+    }
+    return in;
+}
+
+/* Places in the table of lanes `in`; of others the first. */
+static inline void entries(const pixels *x, vm in, const vr *whole, int64_t shift, int32_t *at)
+{
+    const br_scene *s = x->v->scene;
+    const int64_t lo[3] = {s->h_min + shift, s->k_min + shift, s->l_min + shift};
+    const int64_t *step = x->v->table_step;
+    real index[LANES];
+    const vr place = (whole[0] - (real)lo[0]) * (real)step[0] +
+                     (whole[1] - (real)lo[1]) * (real)step[1] + (whole[2] - (real)lo[2]);
+    v_store(index, v_pick(in, place, v_set(0)));
+    for (int i = 0; i < LANES; i++) at[i] = (int32_t)index[i];
+}
+
+LANE vr nearest(const pixels *x, const vr *hkl0)
+{
+    const br_scene *s = x->v->scene;
+    const int64_t lo[3] = {s->h_min, s->k_min, s->l_min}, hi[3] = {s->h_max, s->k_max, s->l_max};
+    vm in = m_of(m_all());
+    for (int k = 0; k < 3; k++)
+        in = m_and(in, m_and(v_le(v_set((real)lo[k]), hkl0[k]), v_le(hkl0[k], v_set((real)hi[k]))));
+    const vr other = v_set((real)s->default_F);
+#if FTH_ISA_LEVEL >= 3
+    const vr at = (hkl0[0] - (real)lo[0]) * (real)x->v->table_step[0] +
+                  (hkl0[1] - (real)lo[1]) * (real)x->v->table_step[1] + (hkl0[2] - (real)lo[2]);
+#if FTH_ISA_LEVEL >= 4
+    return _mm512_mask_i32gather_pd(other, in, _mm512_cvttpd_epi32(at), x->v->table, 8);
+#else
+    return _mm256_mask_i32gather_pd(other, x->v->table, _mm256_cvttpd_epi32(at), (vr)in, 8);
+#endif
+#else
+    int32_t at[LANES];
+    real found[LANES];
+    entries(x, in, hkl0, 0, at);
+    for (int i = 0; i < LANES; i++) found[i] = (real)x->v->table[at[i]];
+    return v_pick(in, v_load(found), other);
+#endif
+}
+
+LANE void weights(vr t, vr *w)
+{
+    const vr left = t + 1, right = t - 1, far = t - 2, sixth = v_set(R(1.0) / 6);
+    w[0] = t * right * far * -sixth;
+    w[1] = left * right * far * R(0.5);
+    w[2] = left * t * far * R(-0.5);
+    w[3] = left * t * right * sixth;
+}
+
+/* The four entries along l at once; lane by lane, because no two read the same block. */
+typedef double four __attribute__((vector_size(32)));
+LANE void four_fma(double a, const four *b, four *sum)
+{
+#if FTH_ISA_LEVEL >= 3
+    *sum = _mm256_fmadd_pd(_mm256_set1_pd(a), *b, *sum);
+#else
+    *sum = a * *b + *sum;
+#endif
+}
+
+/* Lanes in which sample n of the pixel may be interpolated. */
+LANE uint32_t may_cubic(const pixels *x, int64_t n)
+{
+    uint32_t may = x->all_cubic;
+    if (x->latch_lane >= 0 && n < x->latch_sample) may |= 1u << x->latch_lane;
+    return may;
+}
+
+/* ---- samples ---- */
+
+LANE void indices(const pixels *x, const real *cell, vr *hkl, vr *hkl0, vr *delta)
+{
+    for (int k = 0; k < 3; k++) {
+        const real *a = cell + 3 * k;
+        hkl[k] = a[0] * x->q[0] + a[1] * x->q[1] + a[2] * x->q[2];
+        hkl0[k] = v_ceil(hkl[k] - R(0.5));
+        delta[k] = hkl[k] - hkl0[k];
+    }
+}
+
+/* Which of these pixels are rendered, and what is special in one of them. */
+static void begin(pixels *x)
+{
+    const br_view *v = x->v;
+    const br_scene *s = v->scene;
+    const int64_t first = x->row->slow * s->fast + x->row->fast + x->i;
+    const int64_t groups = s->layers * s->oversample * s->oversample * s->sources;
+    const int64_t samples = groups * s->phis * s->mosaics;
+    x->rendered = 0;
+    for (int i = 0; i < LANES && x->i + i < x->row->n; i++)
+        if (br_rendered(v, x->row, x->i + i)) x->rendered |= 1u << i;
+    x->chain_lane = x->latch_lane = -1;
+    if (v->chain >= 0 && v->chain / groups >= first && v->chain / groups < first + LANES) {
+        x->chain_lane = (int)(v->chain / groups - first);
+        x->chain_group = v->chain % groups;
+    }
+    x->all_cubic = v->interpolate ? m_all() : 0;
+    if (!v->interpolate || !v->latched) return;
+    const int64_t before = v->latch / samples - first; /* pixels before that of the latch */
+    if (before < LANES) x->all_cubic = before <= 0 ? 0 : (uint32_t)((1ull << before) - 1);
+    if (before < 0 || before >= LANES) return;
+    x->latch_lane = (int)before;
+    x->latch_sample = v->latch % samples;
+}
+
+#endif
