@@ -6,6 +6,7 @@
  */
 #include "instruments/bragg/ops/jacobian.h"
 #include "testing/bragg.h"
+#include "testing/op_harness.h"
 
 #include <fathom/ops.h>
 #include <math.h>
@@ -357,6 +358,72 @@ TEST(structure_factors)
         IS_TRUE(checked >= 20);
         free(g.table);
         free(bar);
+        tb_free(&c);
+    }
+}
+
+/* Cotangents are zero where nobody looks; without a mask they are the last input, in its place. */
+TEST(zero_cotangents)
+{
+    t_random r = t_random_make(17);
+    tb_case c;
+    tall(&c, &r);
+    free(c.mask);
+    c.mask = NULL;
+    tb_ready(&c);
+    const int64_t n = c.s.slow * c.s.fast;
+    double *bar = array(n), *jacobian = array(n * BR_PARAMS), *image = array(n);
+    for (int64_t i = 0; i < n; i++) bar[i] = i % 5 == 0;
+    jacobian_of(&c, jacobian, image);
+    grads g = through_render(&c, bar, FTH_F64, 1, 0);
+    for (int p = 0; p < BR_PARAMS; p++) {
+        double sum = 0, size = 0;
+        for (int64_t i = 0; i < n; i += 5) {
+            sum += jacobian[i * BR_PARAMS + p];
+            size += fabs(jacobian[i * BR_PARAMS + p]);
+        }
+        NEAR(g.param[p], sum, 1e-13 * size);
+    }
+    free(g.table);
+    free(bar);
+    free(jacobian);
+    free(image);
+    tb_free(&c);
+}
+
+/* Every node by itself: cut along rows, in slices of larger boxes, with outputs left out. */
+TEST(pieces)
+{
+    t_random r = t_random_make(19);
+    for (int i = 0; i < 12; i++) {
+        tb_case c;
+        tb_random(&c, &r);
+        const br_scene *s = &c.s;
+        const int64_t n = s->slow * s->fast, nh = s->hkls ? s->h_max - s->h_min + 2 : 1,
+                      nk = s->hkls ? s->k_max - s->k_min + 2 : 1,
+                      nl = s->hkls ? s->l_max - s->l_min + 2 : 1;
+        char axes[256];
+        snprintf(axes, sizeof axes,
+                 "slow=%d fast=%d param=%d h=%d k=%d l=%d source=%d source_column=%d mosaic=%d "
+                 "nine=9",
+                 (int)s->slow, (int)s->fast, BR_PARAMS, (int)nh, (int)nk, (int)nl, (int)s->sources,
+                 BR_SRC_COLUMNS, (int)s->mosaics);
+        fth_graph *g = t_graph(axes);
+        br_inputs in = {.param = t_input(g, "param", FTH_F64, "param", c.param),
+                        .table = t_input(g, "table", FTH_F64, "h k l", c.table),
+                        .source = t_input(g, "source", FTH_F64, "source source_column", c.source),
+                        .turn = t_input(g, "turn", FTH_F64, "mosaic nine", c.turn)};
+        if (c.mask) in.mask = t_input(g, "mask", FTH_U16, "slow fast", c.mask);
+        in.latch = br_latch(s, &in);
+        const fth_val bar = t_noise(g, "bar", FTH_F64, "slow fast", &r);
+        double *jacobian = array(n * BR_PARAMS), *table = array(nh * nk * nl), param[BR_PARAMS];
+        t_cuts(3);
+        t_eval(br_jacobian(s, &in), jacobian);
+        t_eval(br_param_gradient(s, &in, bar), param);
+        t_eval(br_table_gradient(s, &in, bar), table);
+        free(jacobian);
+        free(table);
+        t_graph_free(g);
         tb_free(&c);
     }
 }

@@ -109,7 +109,7 @@ double *br_op_view(const fth_call *call, br_view *v)
 
 void br_op_mask(const fth_call *call, br_row *row)
 {
-    if (call->node->n_in <= BR_IN_MASK) return;
+    if (!((const br_op_attr *)call->node->attr)->scene.masked) return;
     const fth_tile *t = &call->in[BR_IN_MASK];
     row->mask = (const uint16_t *)t->data + (row->slow - t->origin[0]) * t->stride[0];
     row->mask_step = t->stride[1];
