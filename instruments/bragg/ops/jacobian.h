@@ -28,7 +28,8 @@ typedef struct br_jacobian_loops {
     /* Values, and adjoint[number * step + pixel]: their slopes by each number of adjoint.h. What is
      * not rendered is 0. */
     void (*pixels)(const br_lab *lab, br_row *row, double *adjoint, int64_t step);
-    /* slope[param * step + pixel], from these. Arrays have room for whole vectors. */
+    /* slope[param * step + pixel], from these; step is BR_BLOCK, and what stands behind
+     * pixel n is read and made as well. */
     void (*apply)(const br_slopes *s, const double *adjoint, int64_t step, int64_t n,
                   double *slope);
 } br_jacobian_loops;

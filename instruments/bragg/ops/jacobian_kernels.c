@@ -8,6 +8,9 @@
  * Where factors multiply the running sum, the plain loop does it.
  */
 #define BR_SINGLE 0
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-tree-loop-distribute-patterns") /* few zeros are set sooner one by one */
+#endif
 #include "jacobian.h"
 #include "jacobian_lanes.h"
 
@@ -29,7 +32,7 @@ typedef struct lab {
     const br_lab *b;
     double series[3][2]; /* of the slope of a grating near its top, by t and t^3 */
     int64_t sub[3];
-    vr r, fd;
+    vr over, fd; /* 1 / distance; place along fast */
     double sd, od;
     slopes now;
     factor polar, omega, capture, capture_sum;
@@ -58,6 +61,11 @@ static void push_bent(const lab *l, const vr *bar, vr *to)
     for (int k = 0; k < SENSOR; k++) to[k] += v_load(out[k]);
 }
 
+LANE void clear(vr *v, int n)
+{
+    for (int i = 0; i < n; i++) v[i] = zero();
+}
+
 LANE void push_place(const lab *l, const vr *bar, vr *to)
 {
     if (l->x.v->scene->curved) {
@@ -76,22 +84,24 @@ LANE void push_direction(const lab *l, const vr *bar, vr *to)
 {
     const vr *d = l->x.d, along = dot(d, bar);
     vr place[3];
-    for (int i = 0; i < 3; i++) place[i] = (bar[i] - d[i] * along) / l->r;
+    for (int i = 0; i < 3; i++) place[i] = (bar[i] - d[i] * along) * l->over;
     push_place(l, place, to);
 }
 
 /* ---- factors ---- */
 
 /* f becomes `now` in the lanes that need it. */
-static void replace(factor *f, vm need, const factor *now)
+LANE void replace(factor *f, vm need, const factor *now)
 {
+    const bool all = m_bits(need) == m_all();
     f->v = v_pick(need, now->v, f->v);
-    for (int k = 0; k < SENSOR; k++) f->d[k] = v_pick(need, now->d[k], f->d[k]);
+    for (int k = 0; k < SENSOR; k++) f->d[k] = all ? now->d[k] : v_pick(need, now->d[k], f->d[k]);
 }
 
 static void set_factor(factor *f, double v)
 {
-    *f = (factor){.v = v_set(v)};
+    f->v = v_set(v);
+    clear(f->d, SENSOR);
 }
 
 static void solid_angle(lab *l)
@@ -99,11 +109,13 @@ static void solid_angle(lab *l)
     const br_scene *s = l->x.v->scene;
     const vm need = s->oversample_omega ? m_of(m_all()) : v_eq(l->omega.v, zero());
     if (m_bits(need) == 0) return;
-    const vr r = l->r, pp = v_set(s->pixel * s->pixel), near = v_set(l->x.v->close);
-    factor now = {.v = s->point_pixel ? 1 / r / r : pp / r / r * near / r};
-    const vr slope = (s->point_pixel ? -2.0 : -3.0) * now.v / r;
+    const vr y = l->over, one = s->pixel * s->pixel * (y * y * y);
+    factor now;
+    now.v = s->point_pixel ? y * y : one * l->x.v->close;
+    clear(now.d, SENSOR);
+    const vr slope = (s->point_pixel ? -2.0 : -3.0) * now.v * y;
     push_place(l, (vr[]){slope * l->x.d[0], slope * l->x.d[1], slope * l->x.d[2]}, now.d);
-    if (!s->point_pixel) now.d[BR_AD_CLOSE - BR_AD_PIX0] = pp / (r * r * r);
+    if (!s->point_pixel) now.d[BR_AD_CLOSE - BR_AD_PIX0] = one;
     replace(&l->omega, need, &now);
 }
 
@@ -116,8 +128,10 @@ static void absorption(lab *l, int64_t layer)
     const vr rho = dot_with(l->x.d, v->odet), path = s->layer_step * s->mu / rho;
     const vr near = (double)layer * path, far = (double)(layer + 1) * path;
     const vr in = v_exp(-near), left = v_exp(-far), slope = (near * in - far * left) / rho;
-    factor now = {.v = in - left};
+    factor now;
     vr bar[3];
+    now.v = in - left;
+    clear(now.d, SENSOR);
     for (int i = 0; i < 3; i++) {
         bar[i] = slope * v->odet[i];
         now.d[BR_AD_ODET - BR_AD_PIX0 + i] = slope * l->x.d[i];
@@ -135,13 +149,15 @@ static void polarisation(lab *l, const br_beam *beam)
     vr twice = v_set(1), by_b = zero(), by_e = zero(), bar[3];
     if (s->kahn != 0) {
         const vr b = dot_with(l->x.d, beam->across), e = dot_with(l->x.d, beam->along);
-        const vr n = b * b + e * e;
+        const vr n = b * b + e * e, y = 1 / n;
         const vm none = v_eq(n, zero());
-        twice = v_pick(none, v_set(1), (e * e - b * b) / n);
-        by_b = v_pick(none, zero(), -4 * b * e * e / (n * n));
-        by_e = v_pick(none, zero(), 4 * e * b * b / (n * n));
+        twice = v_pick(none, v_set(1), (e * e - b * b) * y);
+        by_b = v_pick(none, zero(), -4 * b * e * e * (y * y));
+        by_e = v_pick(none, zero(), 4 * e * b * b * (y * y));
     }
-    factor now = {.v = 0.5 * (1 + c * c - s->kahn * twice * rest)};
+    factor now;
+    now.v = 0.5 * (1 + c * c - s->kahn * twice * rest);
+    clear(now.d, SENSOR);
     for (int i = 0; i < 3; i++)
         bar[i] = c * (1 + s->kahn * twice) * beam->to[i] -
                  0.5 * s->kahn * rest * (by_e * beam->along[i] + by_b * beam->across[i]);
@@ -311,12 +327,13 @@ static void interpolated(const lab *l, const vr *hkl, const vr *hkl0, int64_t n,
 /* ---- samples ---- */
 
 /* One row of turned cells: samples n, n + 1 .. of the pixels, in the lanes `live`. */
-LANE void domains(lab *l, int64_t row, vm live, int64_t n, br_shape shape, lookup how)
+LANE void domains(const lab *l, int64_t row, vm live, int64_t n, br_shape shape, lookup how,
+                  slopes *sums)
 {
     const br_scene *s = l->x.v->scene;
     const double *cell = l->x.v->cells + row * 9, *turn = l->b->turns + row * 9;
     const vr *q = l->x.q;
-    slopes a = l->now;
+    slopes a = *sums;
     for (int64_t m = 0; m < s->mosaics; m++, cell += 9, turn += 9) {
         vr hkl[3], hkl0[3], delta[3], F = v_set(s->default_F), dF[3], L, d[3], by_square, g[3];
         indices(&l->x, cell, hkl, hkl0, delta);
@@ -348,23 +365,29 @@ LANE void domains(lab *l, int64_t row, vm live, int64_t n, br_shape shape, looku
             }
         }
     }
-    l->now = a;
+    *sums = a;
 }
 
 LANE void steps(lab *l, int64_t group, br_shape shape, lookup how)
 {
     const br_scene *s = l->x.v->scene;
     const bool begins = l->x.chain_lane >= 0 && group == l->x.chain_group;
+    slopes a;
+    a.sum = zero();
+    clear(a.cell, 9);
+    clear(a.metric, 6);
+    clear(a.q, 3);
     for (int64_t phi = 0; phi < s->phis; phi++) {
         const int64_t n = (group * s->phis + phi) * s->mosaics;
         vm rest = l->x.live;
         if (phi == 0 && begins) { /* one lane has a cell of its own */
             const vm one = m_of(1u << l->x.chain_lane);
-            domains(l, s->phis * s->mosaics, m_and(rest, one), n, shape, how);
+            domains(l, s->phis * s->mosaics, m_and(rest, one), n, shape, how, &a);
             rest = m_and(rest, m_not(one));
         }
-        domains(l, phi * s->mosaics, rest, n, shape, how);
+        domains(l, phi * s->mosaics, rest, n, shape, how, &a);
     }
+    l->now = a;
 }
 
 #define STEPS(name, shape, how)                                                                    \
@@ -412,7 +435,6 @@ static void one_source(lab *l, int64_t j, int64_t group, lookup how, vr *omega_s
     scatter(&l->x, beam);
     if (m_bits(l->x.live) == 0) return;
     polarisation(l, beam);
-    l->now = (slopes){0};
     steps_of[s->shape][how](l, group);
     const slopes *a = &l->now;
     const vr one = v_set(1), capture = captures_terms(s) ? l->capture.v : one,
@@ -423,7 +445,7 @@ static void one_source(lab *l, int64_t j, int64_t group, lookup how, vr *omega_s
     for (int i = 0; i < 9; i++) l->cell[i] = v_fma(a->cell[i], k, l->cell[i]);
     for (int i = 0; s->shape == BR_GAUSS && i < 6; i++)
         l->metric[i] = v_fma(a->metric[i], k, l->metric[i]);
-    const vr by_lambda = k / beam->lambda;
+    const vr by_lambda = k * (1 / beam->lambda);
     for (int i = 0; i < 3; i++) l->bar[i] = v_fma(a->q[i], by_lambda, l->bar[i]);
     l->lambda -= v->source[j * BR_SRC_COLUMNS + BR_SRC_PART] * by_lambda * dot(l->x.q, a->q);
     l->layer_sum += sum * polar * omega;
@@ -443,7 +465,7 @@ static void subpixel(lab *l, const int64_t *sub, lookup how)
     l->fd = edge * v_load(first) + half;
     l->sd = edge * (double)(l->x.row->slow * s->oversample + sub[1]) + half;
     l->od = (double)sub[0] * s->layer_step;
-    l->r = position(&l->x, sub, l->x.d);
+    position(&l->x, sub, l->x.d, &l->over);
     solid_angle(l);
     absorption(l, sub[0]);
     for (int i = 0; i < 3; i++) l->bar[i] = zero();
@@ -460,23 +482,25 @@ static void layer(lab *l, int64_t t, lookup how)
 {
     const br_scene *s = l->x.v->scene;
     const int64_t o = s->oversample;
-    set_factor(&l->capture, s->thickness == 0 ? 1 : 0);
+    l->capture.v = v_set(s->thickness == 0 ? 1 : 0); /* and its slopes are 0, or will be made */
     l->layer_sum = zero();
     for (int64_t at = 0; at < o * o; at++) subpixel(l, (int64_t[]){t, at / o, at % o}, how);
     if (captures_terms(s)) add_sensor(l, l->layer_sum, &l->capture);
+    if (s->water == 0) return; /* nobody asks */
     l->capture_sum.v += l->capture.v;
     for (int i = 0; i < SENSOR; i++) l->capture_sum.d[i] += l->capture.d[i];
 }
 
 /* ---- pixels ---- */
 
-/* x y z with its slopes added to the sensor. */
+/* k x y z with its slopes, which are added to the sensor; NULL is 1. */
 static vr add_product(lab *l, vr k, const factor *x, const factor *y, const factor *z)
 {
-    add_sensor(l, k * y->v * z->v, x);
-    add_sensor(l, k * x->v * z->v, y);
-    add_sensor(l, k * x->v * y->v, z);
-    return k * x->v * y->v * z->v;
+    const vr one = v_set(1), a = x ? x->v : one, b = y ? y->v : one, c = z ? z->v : one;
+    if (x) add_sensor(l, k * b * c, x);
+    if (y) add_sensor(l, k * a * c, y);
+    if (z) add_sensor(l, k * a * b, z);
+    return a * b * c;
 }
 
 /* The first n lanes. */
@@ -495,20 +519,21 @@ static void finish(lab *l, double *adjoint, int64_t step)
     const br_scene *s = v->scene;
     const bool in_sum = br_has(s, BR_QUIRK_WATER_SCALE);
     const double k = v->scale / s->steps;
-    factor one;
-    set_factor(&one, 1);
-    const factor *capture = captures_terms(s) ? &one : &l->capture,
-                 *polar = s->oversample_polar ? &one : &l->polar,
-                 *omega = s->oversample_omega ? &one : &l->omega;
-    const vr end = capture->v * polar->v * omega->v, all = k * end;
+    const factor *capture = captures_terms(s) ? NULL : &l->capture,
+                 *polar = s->oversample_polar ? NULL : &l->polar,
+                 *omega = s->oversample_omega ? NULL : &l->omega;
+    const vr one = v_set(1), end = (capture ? capture->v : one) * (polar ? polar->v : one) *
+                                   (omega ? omega->v : one);
+    const vr all = k * end;
     for (int i = 0; i < SENSOR; i++) l->sensor[i] *= all;
-    vr value = add_product(l, k * l->sum, capture, polar, omega);
-    vr fluence = (BR_THOMSON / s->steps) * l->sum * end;
+    add_product(l, k * l->sum, capture, polar, omega);
+    vr value = l->sum * all, fluence = (BR_THOMSON / s->steps) * l->sum * end;
     if (s->water != 0 && in_sum) fluence += all * (v->water / l->b->fluence);
     if (s->water != 0 && !in_sum) {
-        const vr water = add_product(l, v_set(v->water), &l->capture_sum, &l->polar, &l->omega);
+        const vr water =
+            v->water * add_product(l, v_set(v->water), &l->capture_sum, &l->polar, &l->omega);
         value += water;
-        fluence += water / l->b->fluence;
+        fluence += water * (1 / l->b->fluence);
     }
     vr out[BR_ADJOINTS];
     for (int i = 0; i < 9; i++) out[BR_AD_CELL + i] = all * l->cell[i];
@@ -538,23 +563,19 @@ static void pixels_of_row(const br_lab *b, br_row *row, double *adjoint, int64_t
 {
     const br_view *v = &b->view;
     const br_scene *s = v->scene;
-    lab l = {.b = b};
+    const bool kept = !s->nopolar && s->dmin <= 0; /* the first source makes it, with its slopes */
+    lab l = {.b = b, .x = {.v = v, .row = row}};
+    memcpy(l.x.star, v->star, sizeof l.x.star);
     make_series(&l);
-    for (int64_t i = 0; i < row->n; i += LANES) {
-        memset(&l.x, 0, sizeof l.x);
-        l.x.v = v;
-        l.x.row = row;
-        l.x.i = i;
-        memcpy(l.x.star, v->star, sizeof l.x.star);
+    for (l.x.i = 0; l.x.i < row->n; l.x.i += LANES) {
         begin(&l.x);
         l.sum = v_set(s->water != 0 && br_has(s, BR_QUIRK_WATER_SCALE) ? v->water : 0);
-        set_factor(&l.polar, s->nopolar ? 1 : 0);
-        set_factor(&l.omega, 0);
-        set_factor(&l.capture_sum, 0);
-        for (int k = 0; k < 9; k++) l.cell[k] = zero();
-        for (int k = 0; k < 6; k++) l.metric[k] = zero();
-        for (int k = 0; k < SENSOR; k++) l.sensor[k] = zero();
-        l.lambda = zero();
+        l.omega.v = l.polar.v = l.lambda = zero();
+        if (!kept) set_factor(&l.polar, s->nopolar ? 1 : 0);
+        if (s->water != 0) set_factor(&l.capture_sum, 0);
+        clear(l.cell, 9);
+        clear(l.metric, 6);
+        clear(l.sensor, SENSOR);
         const lookup how = l.x.all_cubic || l.x.latch_lane >= 0 ? TRICUBIC
                            : s->hkls > 0                        ? NEAREST
                                                                 : NO_TABLE;
@@ -565,15 +586,22 @@ static void pixels_of_row(const br_lab *b, br_row *row, double *adjoint, int64_t
 
 /* ---- from numbers of the frame to parameters ---- */
 
+enum { ABREAST = 4 };
+_Static_assert(BR_BLOCK % (ABREAST * LANES) == 0, "vectors of a block come in full groups");
+
 static void apply(const br_slopes *s, const double *adjoint, int64_t step, int64_t n, double *slope)
 {
-    for (int64_t x = 0; x < n; x += LANES)
+    for (int64_t x = 0; x < n; x += ABREAST * LANES)
         for (int p = 0, i = 0; p < BR_PARAMS; p++) {
-            vr sum = zero();
-            for (; i < s->n && s->slope[i].param == p; i++)
-                sum = v_fma(v_load(adjoint + s->slope[i].number * step + x),
-                            v_set(s->slope[i].value), sum);
-            v_store(slope + p * step + x, sum);
+            vr sum[ABREAST];
+            clear(sum, ABREAST);
+            for (; i < s->n && s->slope[i].param == p; i++) {
+                const double *from = adjoint + s->slope[i].number * step + x;
+                const vr k = v_set(s->slope[i].value);
+                for (int j = 0; j < ABREAST; j++)
+                    sum[j] = v_fma(v_load(from + j * LANES), k, sum[j]);
+            }
+            for (int j = 0; j < ABREAST; j++) v_store(slope + p * step + x + j * LANES, sum[j]);
         }
 }
 

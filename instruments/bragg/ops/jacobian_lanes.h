@@ -37,6 +37,18 @@ LANE vr dot_with(const vr *a, const double *b)
     return (real)b[0] * a[0] + (real)b[1] * a[1] + (real)b[2] * a[2];
 }
 
+/* a / b to the bit, from y = 1 / b: the remainder of a first quotient is exact, and corrects it. */
+LANE vr quotient(vr a, vr b, vr y)
+{
+#if FTH_ISA_LEVEL >= 3
+    const vr q = a * y;
+    return v_fma(v_fma(-q, b, a), y, q);
+#else
+    (void)y;
+    return a / b;
+#endif
+}
+
 /* ---- subpixels ---- */
 
 static void bent_position(const pixels *x, const int64_t sub[3], vr *p)
@@ -50,7 +62,8 @@ static void bent_position(const pixels *x, const int64_t sub[3], vr *p)
     for (int k = 0; k < 3; k++) p[k] = v_load(at[k]);
 }
 
-LANE vr position(const pixels *x, const int64_t sub[3], vr *p)
+/* Direction p, distance, and one over it. */
+LANE vr position(const pixels *x, const int64_t sub[3], vr *p, vr *over)
 {
     const br_view *v = x->v;
     const br_scene *s = v->scene;
@@ -65,16 +78,18 @@ LANE vr position(const pixels *x, const int64_t sub[3], vr *p)
         p[k] = fd * (real)v->fdet[k] + sd * (real)v->sdet[k] + od * (real)v->odet[k] +
                (real)v->pix0[k];
     if (s->curved) bent_position(x, sub, p);
-    const vr r = v_sqrt(dot(p, p));
-    const vm zero = v_eq(r, v_set(0));
-    for (int k = 0; k < 3; k++) p[k] = v_pick(zero, v_set(0), p[k] / r);
+    const vr r = v_sqrt(dot(p, p)), y = 1 / r;
+    const vm none = v_eq(r, v_set(0));
+    for (int k = 0; k < 3; k++) p[k] = v_pick(none, v_set(0), quotient(p[k], r, y));
+    *over = y;
     return r;
 }
 
 LANE void scatter(pixels *x, const br_beam *beam)
 {
     const double dmin = x->v->scene->dmin;
-    for (int k = 0; k < 3; k++) x->q[k] = (x->d[k] + (real)beam->to[k]) / (real)beam->lambda;
+    const vr lambda = v_set(beam->lambda), y = v_set(1 / beam->lambda);
+    for (int k = 0; k < 3; k++) x->q[k] = quotient(x->d[k] + beam->to[k], lambda, y);
     x->live = m_of(x->rendered);
     if (dmin > 0) {
         const vr stol = R(0.5) * v_sqrt(dot(x->q, x->q));
