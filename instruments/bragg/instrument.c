@@ -3,6 +3,7 @@
 #include "flags.h"
 #include "image.h"
 #include "jobs.h"
+#include "refine.h"
 
 static fth_status direct_run(const fth_direct_call *call, fth_err *err)
 {
@@ -56,6 +57,13 @@ static const fth_direct direct = {
 };
 
 static const fth_verb verbs[] = {
+    {.name = "refine",
+     .args = "IMAGE [NANOBRAGG FLAGS]",
+     .brief = "recover cell, orientation, detector and scale from an image",
+     .doc = br_refine_doc,
+     .raw = true,
+     .flag = br_refine_flags,
+     .run = br_refine_run},
     {.name = "noisify",
      .args = "-bin FILE [NOISIFY FLAGS]",
      .brief = "make a detector's noise: counting, smear, read-out",

@@ -18,8 +18,8 @@ typedef struct request {
     br_refine_options refine;
     br_observed_options observed;
     br_flags flags;
-    int n_words;
-    char *const *word;
+    br_words words;
+    bool json; /* to standard output, in place of the text */
 } request;
 
 /* ---- flags ---- */
@@ -43,7 +43,7 @@ static fth_status name_figure(request *r, const char *typed, fth_err *err)
     return FTH_FAIL(err, FTH_E_COMMAND, "the path of the figure is too long");
 }
 
-static fth_status read_request(request *r, value_fn *value, void *user, fth_err *err)
+static fth_status read_request(request *r, value_fn *value, void *user, FILE *stream, fth_err *err)
 {
     const char *iterations = value(user, "iterations"), *frame = value(user, "frame"),
                *out = value(user, "out");
@@ -60,6 +60,9 @@ static fth_status read_request(request *r, value_fn *value, void *user, fth_err 
     r->observed.frame = frame ? atoll(frame) : 0;
     r->refine.iterations = iterations ? atoll(iterations) : 50;
     r->refine.no_lattice = value(user, "no-lattice") != NULL;
+    r->json = value(user, "json") != NULL;
+    if (r->json || value(user, "quiet")) r->refine.out = NULL;
+    if (value(user, "plan")) r->refine.plan = stream;
     return FTH_OK;
 }
 
@@ -72,7 +75,7 @@ static fth_status find_image(request *r, int n_words, char *const *word, fth_err
         return FTH_E_COMMAND;
     }
     r->image = word[0];
-    r->n_words = n_words - 1, r->word = word + 1;
+    r->words = (br_words){.n = n_words - 1, .word = word + 1};
     return FTH_OK;
 }
 
@@ -97,8 +100,9 @@ static fth_status read_flags(request *r, value_fn *value, void *user, fth_err *e
     br_flags_default(&r->flags, !c);
     FTH_TRY(read_quirks(&r->flags, value(user, "quirk"), err));
     if (seed) r->flags.seed_all = atoll(seed);
-    r->flags.fdump = value(user, "fdump");
-    FTH_TRY(br_flags_parse(&r->flags, r->n_words, r->word, err));
+    r->words.fdump = r->flags.fdump = value(user, "fdump");
+    FTH_TRY(br_flags_parse(&r->flags, r->words.n, r->words.word, err));
+    for (int i = 0; i < 3; i++) r->words.sized |= r->flags.sample[i] > 0;
     if (br_flags_enough(&r->flags)) return FTH_OK;
     FTH_FAIL(err, FTH_E_COMMAND, "there is no model to start from");
     fth_err_hint(err, "give structure factors (-hkl or -default_F) and a cell (-cell or -mat)");
@@ -107,39 +111,44 @@ static fth_status read_flags(request *r, value_fn *value, void *user, fth_err *e
 
 /* ---- answer ---- */
 
-static fth_status tell(const br_refined *r, const request *q, const br_experiment *e,
-                       bool was_matrix, FILE *out, fth_err *err)
+static fth_status tell_all(const br_refined *r, const request *q, fth_mem *mem, const char *command,
+                           FILE *out, fth_err *err)
 {
     const br_variables *v = &q->refine.variables;
-    const size_t n =
-        br_refined_command(e, v, q->flags.fdump, q->n_words, q->word, was_matrix, NULL, 0) + 1;
+    if (!q->json) FTH_TRY(br_refined_print(r, v, out, err));
+    FTH_TRY(br_refined_save(r, v, mem, q->out, NULL, command, err));
+    FTH_TRY(br_refined_draw(r, v, mem, q->figure, err));
+    if (q->json) return br_refined_save(r, v, mem, NULL, out, command, err);
+    fprintf(out, "wrote %s and %s\n\n%s:\n%s\n", q->out, q->figure,
+            r->converged ? "the refined model" : "it did not converge; the model so far", command);
+    return FTH_OK;
+}
+
+static fth_status tell(const br_refined *r, const request *q, const br_experiment *e, FILE *out,
+                       fth_err *err)
+{
+    const br_variables *v = &q->refine.variables;
+    const size_t n = br_refined_command(e, v, &q->words, NULL, 0) + 1;
     void *command = NULL;
-    FTH_TRY(br_refined_print(r, v, out, err));
     FTH_TRY(fth_mem_take(e->mem, FTH_MEM_ANY, n, "command", &command, err));
-    br_refined_command(e, v, q->flags.fdump, q->n_words, q->word, was_matrix, command, n);
-    fth_status s = br_refined_save(r, v, e->mem, q->out, command, err);
-    if (s == FTH_OK) s = br_refined_draw(r, v, e->mem, q->figure, err);
-    if (s == FTH_OK)
-        fprintf(out, "wrote %s and %s\n\nthe refined model:\n%s\n", q->out, q->figure,
-                (const char *)command);
+    br_refined_command(e, v, &q->words, command, n);
+    const fth_status s = tell_all(r, q, e->mem, command, out, err);
     fth_mem_release(e->mem, command, NULL);
     return s;
 }
 
 /* A refinement that failed late has come somewhere: that is told too. */
-static fth_status refine(const request *q, fth_context *ctx, br_experiment *e, FILE *out,
-                         fth_err *err)
+static fth_status refine(request *q, fth_context *ctx, br_experiment *e, FILE *out, fth_err *err)
 {
     br_observed o;
     br_refined r;
-    const bool was_matrix = e->scene.mat_given;
-    if (was_matrix) FTH_TRY(br_matrix_to_cell(e, err));
+    q->words.matrix = e->scene.mat_given;
+    if (q->words.matrix) FTH_TRY(br_matrix_to_cell(e, err));
     FTH_TRY(br_observed_open(&o, e->mem, q->image, e, &q->observed, err));
     fth_status s = br_refine(&r, ctx, e, &o, &q->refine, err);
-    const bool some = s == FTH_OK || (s == FTH_E_NUMERIC && r.expected > 0);
-    if (some) {
+    if (r.expected > 0 && (s == FTH_OK || s == FTH_E_NUMERIC)) {
         fth_err other = {0};
-        const fth_status told = tell(&r, q, e, was_matrix, out, s == FTH_OK ? err : &other);
+        const fth_status told = tell(&r, q, e, out, s == FTH_OK ? err : &other);
         if (s == FTH_OK) s = told;
     }
     br_refined_clear(&r);
@@ -153,13 +162,25 @@ fth_status br_refine_run(fth_context *ctx, int n_words, char *const *word, value
     request q = {.refine = {.out = out}};
     br_experiment e;
     FTH_TRY(find_image(&q, n_words, word, err));
-    FTH_TRY(read_request(&q, value, user, err));
+    FTH_TRY(read_request(&q, value, user, out, err));
     FTH_TRY(read_flags(&q, value, user, err));
     FTH_TRY(br_experiment_resolve(&e, fth_context_mem(ctx), &q.flags, err));
     const fth_status s = refine(&q, ctx, &e, out, err);
     br_experiment_clear(&e);
     return s;
 }
+
+const char br_refine_doc[] =
+    "Fits a model to an image: first the places of the brightest spots, then all pixels, by "
+    "maximum "
+    "likelihood for counted photons. The flags with one dash are those of 'fathom bragg' and "
+    "describe the model to start from; half a degree, half a percent of the cell and a few pixels "
+    "off will do. The image is SMV, NPY, HDF5 or plain float32, of the size of the detector."
+    "\n\n"
+    "Shows chi-square and the largest step at every iteration, then each parameter with its start, "
+    "value and standard error, and the command that makes the image of the refined model. Leaves "
+    "values, errors, correlations and history in refine.json, and a figure of how it converged in "
+    "refine.png. The exit code is 7 when it does not converge.";
 
 const fth_flag br_refine_flags[] = {
     {"free", FTH_FLAG_WORD, "parameters to refine, as a,b,c,mx (default: " BR_REFINE_FREE ")", 0,
@@ -180,7 +201,6 @@ const fth_flag br_refine_flags[] = {
      false},
     {"quirk", FTH_FLAG_SET, "defects of nanoBragg on or off, as phi-carryover=on,cstar-z=off", 0,
      false},
-    {"seed", FTH_FLAG_COUNT, "of all random numbers", 0, false},
     {"fdump", FTH_FLAG_FILE, "structure factors from a dump file", 0, false},
     {0},
 };

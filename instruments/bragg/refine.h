@@ -78,7 +78,7 @@ void br_spots_clear(br_spots *s);
 int64_t br_lattice_fit(const br_scene *scene, const double *source, const br_variables *v,
                        br_spots *spots, double mosaic, double reach, bool widely, double *param);
 
-/* One step of the history. */
+/* One step of the history: the start, what the image fit started from, then its iterations. */
 typedef struct br_refine_step {
     double floor; /* smallest variance of a pixel */
     double chi2, expected;
@@ -91,6 +91,7 @@ typedef struct br_refine_options {
     br_variables variables;
     int64_t iterations; /* most */
     bool no_lattice;    /* only the image fit */
+    FILE *plan;         /* show the plan there, and do nothing else; NULL: refine */
     FILE *out;          /* progress in lines; NULL: none */
     fth_progress_fn *progress;
     void *user;
@@ -122,18 +123,27 @@ fth_status br_matrix_to_cell(br_experiment *e, fth_err *err);
 /* ---- what is told ---- */
 
 fth_status br_refined_print(const br_refined *r, const br_variables *v, FILE *out, fth_err *err);
+/* All of it as JSON, into a file that appears whole; `path` NULL: to `out`. */
 fth_status br_refined_save(const br_refined *r, const br_variables *v, fth_mem *mem,
-                           const char *path, const char *command, fth_err *err);
+                           const char *path, FILE *out, const char *command, fth_err *err);
 fth_status br_refined_draw(const br_refined *r, const br_variables *v, fth_mem *mem,
                            const char *path, fth_err *err);
-/* Words that give the model of `e`: `word` as it was typed, less what is replaced, and the refined
+/* The command line that a model came from. */
+typedef struct br_words {
+    int n;
+    char *const *word; /* flags of nanoBragg, as they were typed */
+    const char *fdump; /* NULL: none */
+    bool matrix;       /* with -mat, which is cell and misset now */
+    bool sized;        /* the crystal was given by its size */
+} br_words;
+/* Words that give the model of `e`: those that were typed, less what is replaced, and the refined
  * flags. Like snprintf. */
-size_t br_refined_command(const br_experiment *e, const br_variables *v, const char *fdump,
-                          int n_words, char *const *word, bool was_matrix, char *text,
-                          size_t bytes);
+size_t br_refined_command(const br_experiment *e, const br_variables *v, const br_words *words,
+                          char *text, size_t bytes);
 
 /* The verb. */
 extern const fth_flag br_refine_flags[];
+extern const char br_refine_doc[];
 fth_status br_refine_run(fth_context *ctx, int n_words, char *const *word,
                          const char *(*value)(void *user, const char *flag), void *user, FILE *out,
                          fth_err *err);

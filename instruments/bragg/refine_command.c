@@ -61,18 +61,19 @@ static bool any(const br_variables *v, int first, int last)
     return false;
 }
 
-static void add_crystal(line *l, const br_experiment *e, const br_variables *v, bool was_matrix)
+static void add_crystal(line *l, const br_experiment *e, const br_variables *v,
+                        const br_words *words)
 {
     const br_scene *s = &e->scene;
-    if (was_matrix || any(v, BR_A, BR_GA)) {
+    if (words->matrix || any(v, BR_A, BR_GA)) {
         add(l, " -cell");
         for (int p = BR_A; p <= BR_GA; p++) add(l, " %.13g", typed(e, p));
     }
-    if (was_matrix || any(v, BR_MX, BR_MZ)) {
+    if (words->matrix || any(v, BR_MX, BR_MZ)) {
         add(l, " -misset");
         for (int p = BR_MX; p <= BR_MZ; p++) add(l, " %.13g", typed(e, p));
     }
-    if (e->sample[0] > 0 || e->sample[1] > 0 || e->sample[2] > 0)
+    if (words->sized)
         add(l, " -xtalsize 0 -Na %.0f -Nb %.0f -Nc %.0f %s", s->cells[0], s->cells[1], s->cells[2],
             s->interpolate ? "-interpolate" : "-nointerpolate");
 }
@@ -110,28 +111,28 @@ static void add_mode(line *l, const br_experiment *e)
     }
 }
 
-size_t br_refined_command(const br_experiment *e, const br_variables *v, const char *fdump,
-                          int n_words, char *const *word, bool was_matrix, char *text, size_t bytes)
+size_t br_refined_command(const br_experiment *e, const br_variables *v, const br_words *words,
+                          char *text, size_t bytes)
 {
     line l = {.text = text, .bytes = bytes};
     if (bytes) text[0] = '\0';
     add(&l, "fathom bragg");
-    for (int i = 0; i < n_words; i++) {
-        if (was_matrix && strncmp(word[i], "-mat", 4) == 0 && i + 1 < n_words)
+    for (int i = 0; i < words->n; i++) {
+        if (words->matrix && strncmp(words->word[i], "-mat", 4) == 0)
             i++;
         else
-            add_word(&l, word[i]);
+            add_word(&l, words->word[i]);
     }
-    add_crystal(&l, e, v, was_matrix);
+    add_crystal(&l, e, v, words);
     if (v->of[BR_LAM] >= 0) add_value(&l, e, "-lambda", BR_LAM);
     add_detector(&l, e, v);
     if (v->of[BR_PHI] >= 0) add_value(&l, e, "-phi", BR_PHI);
     if (v->of[BR_FLU] >= 0) add(&l, " -flux 0 -fluence %.13g", e->param[BR_FLU]);
     add(&l, " -oversample %lld", (long long)e->scene.oversample);
     add_mode(&l, e);
-    if (fdump) {
+    if (words->fdump) {
         add(&l, " --fdump");
-        add_word(&l, fdump);
+        add_word(&l, words->fdump);
     }
     return l.n;
 }

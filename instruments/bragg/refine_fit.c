@@ -79,8 +79,10 @@ static void build(br_fit *f, fth_val *out)
     out[BR_FIT_MODEL2] = fth_sum(fth_sqr(model), pixels);
     out[BR_FIT_BOTH] = fth_sum(fth_mul(photons, model), pixels);
     out[BR_FIT_USED] = fth_sum(fth_cast(used, FTH_F64), pixels);
-    out[BR_FIT_GRADIENT] = fth_dot(weighted, off, pixels);
-    out[BR_FIT_NORMAL] = fth_dot(slope, fth_rename(weighted, "param", "param2"), pixels);
+    /* Row by row, then over the rows: so that rows can come one after the other. */
+    out[BR_FIT_GRADIENT] = fth_sum(fth_dot(weighted, off, "fast"), "slow");
+    out[BR_FIT_NORMAL] =
+        fth_sum(fth_dot(slope, fth_rename(weighted, "param", "param2"), "fast"), "slow");
 }
 
 static fth_status make_tensors(br_fit *f, fth_err *err)

@@ -192,7 +192,7 @@ static fth_status write_text(fth_mem *mem, const char *path, const text *t, fth_
 }
 
 fth_status br_refined_save(const br_refined *r, const br_variables *v, fth_mem *mem,
-                           const char *path, const char *command, fth_err *err)
+                           const char *path, FILE *out, const char *command, fth_err *err)
 {
     text t = {0};
     void *block = NULL;
@@ -200,7 +200,11 @@ fth_status br_refined_save(const br_refined *r, const br_variables *v, fth_mem *
     FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, t.n + 1, "report", &block, err));
     t.at = block, t.bytes = t.n + 1;
     put_all(&t, r, v, command);
-    const fth_status s = write_text(mem, path, &t, err);
+    fth_status s = FTH_OK;
+    if (path)
+        s = write_text(mem, path, &t, err);
+    else if (fwrite(t.at, 1, t.n, out) != t.n)
+        s = FTH_FAIL(err, FTH_E_FILE_WRITE, "the answer could not be written");
     fth_mem_release(mem, block, NULL);
     return s;
 }
@@ -236,8 +240,9 @@ static fth_status draw(const br_refined *r, const br_variables *v, fth_mem *mem,
     fth_panel_set(p, &(fth_panel_options){.title = "chi-square over its expected value"});
     fth_panel_axis(p, FTH_AXIS_X, &(fth_axis_options){.label = "iteration"});
     fth_panel_axis(p, FTH_AXIS_Y, &(fth_axis_options){.label = "ratio", .scale = FTH_SCALE_LOG});
-    fth_panel_line(p, x, fth_column_of(FTH_F64, column + n, n), NULL);
-    fth_panel_points(p, x, fth_column_of(FTH_F64, column + n, n), NULL);
+    const fth_colour colour = fth_colour_category(0, 10);
+    fth_panel_line(p, x, fth_column_of(FTH_F64, column + n, n), &(fth_line){.colour = colour});
+    fth_panel_points(p, x, fth_column_of(FTH_F64, column + n, n), &(fth_points){.colour = colour});
     fth_panel_reference(p, FTH_AXIS_Y, 1, &(fth_line){.dash = FTH_DASH_DASHED});
     p = fth_figure_panel(fig, 1);
     fth_panel_set(p, &(fth_panel_options){.title = "distance to the refined value",

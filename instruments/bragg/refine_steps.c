@@ -26,6 +26,7 @@ typedef struct work {
     br_fit_point *now, *trial; /* two of them, exchanged when a step is taken */
     br_normal normal;
     double damping, first_floor, last_floor;
+    int64_t taken; /* iterations */
     fth_run_options run;
 } work;
 
@@ -119,6 +120,7 @@ static fth_status choose_start(work *w, br_spots *spots, fth_err *err)
     FTH_TRY(add_start(w, spots, 0, false, err));
     for (int i = 0; i < 6 && !w->opt->no_lattice && !is_like(w->now, GOOD); i++)
         FTH_TRY(add_start(w, spots, reach[i % 3], i >= 3, err));
+    remember(w, w->now, (double)NAN);
     return FTH_OK;
 }
 
@@ -172,10 +174,10 @@ static fth_status walk(work *w, double floor, double until, bool *done, fth_err 
         memcpy(param, w->now->param, sizeof param);
         FTH_TRY(at(w, param, floor, w->now, err));
     }
-    while (!*done && w->out->n_steps <= w->opt->iterations) {
+    while (!*done && w->taken < w->opt->iterations) {
         double largest = 0;
         FTH_TRY(take_step(w, &largest, err));
-        snprintf(name, sizeof name, "%lld", (long long)w->out->n_steps);
+        snprintf(name, sizeof name, "%lld", (long long)++w->taken);
         say(w, name, w->now, largest);
         remember(w, w->now, largest);
         *done = largest < until;
@@ -214,22 +216,22 @@ static fth_status conclude(work *w, fth_err *err)
 static fth_status refuse(const work *w, bool done, fth_err *err)
 {
     const br_fit_point *p = w->now;
-    if (!done) {
-        FTH_FAIL(err, FTH_E_NUMERIC,
-                 "the refinement did not converge in %lld iterations: chi-square is %.4g of "
-                 "what it should be, the correlation with the image %.4f",
-                 (long long)w->opt->iterations, p->chi2 / p->expected, p->match);
-        fth_err_hint(err, "give more --iterations, free fewer parameters with --free, or start "
-                          "closer (-misset, -cell, -Xbeam)");
+    if (!is_like(p, MATCH)) {
+        FTH_FAIL(
+            err, FTH_E_NUMERIC,
+            "the refinement came to a model that is not the image: after %lld iterations their "
+            "correlation is %.4f where noise alone would allow %.4f",
+            (long long)w->taken, p->match, p->best_match);
+        fth_err_hint(err, "start closer (-misset, -cell, -Xbeam); check -hkl, -lambda, -distance, "
+                          "the convention, and --adc and --gain of the image");
         return FTH_E_NUMERIC;
     }
-    if (is_like(p, MATCH)) return FTH_OK;
+    if (done) return FTH_OK;
     FTH_FAIL(err, FTH_E_NUMERIC,
-             "the refinement ended at a model that is not the image: their correlation is %.4f "
-             "where noise alone would allow %.4f",
-             p->match, p->best_match);
-    fth_err_hint(err, "start closer (-misset, -cell, -Xbeam); check -hkl, -lambda, -distance, "
-                      "the convention, and --adc and --gain of the image");
+             "the refinement did not converge in %lld iterations: chi-square is %.4g of what it "
+             "should be, the correlation with the image %.4f",
+             (long long)w->taken, p->chi2 / p->expected, p->match);
+    fth_err_hint(err, "give more --iterations, or free fewer parameters with --free and --fix");
     return FTH_E_NUMERIC;
 }
 
@@ -256,6 +258,8 @@ static fth_status begin(work *w, br_spots *spots, fth_context *ctx, fth_err *err
 {
     br_refined *r = w->out;
     void *block = NULL;
+    FTH_TRY(br_fit_open(&w->fit, ctx, w->e, w->o, err));
+    if (w->opt->plan) return fth_plan_print(w->fit.plan, w->opt->plan);
     FTH_TRY(br_spots_find(spots, w->o, w->e, spot_half(w->e), SPOTS, err));
     r->photons = spots->photons, r->pixels = spots->pixels;
     FTH_TRY(fth_mem_take(r->mem, FTH_MEM_ANY, (uint64_t)(w->opt->iterations + 2) * sizeof *r->step,
@@ -266,7 +270,6 @@ static fth_status begin(work *w, br_spots *spots, fth_context *ctx, fth_err *err
     const double mean = spots->photons / (double)spots->pixels;
     w->first_floor = mean;
     w->last_floor = 0.05 * fmin(1, mean);
-    FTH_TRY(br_fit_open(&w->fit, ctx, w->e, w->o, err));
     return br_solver_open(&w->solver, ctx, w->opt->variables.n, err);
 }
 
@@ -297,7 +300,7 @@ fth_status br_refine(br_refined *out, fth_context *ctx, br_experiment *e, const 
     memcpy(out->param, e->param, sizeof out->param);
     fth_status s = begin(&w, &spots, ctx, err);
     br_fit_point *points = w.now;
-    if (s == FTH_OK) s = follow(&w, &spots, err);
+    if (s == FTH_OK && !opt->plan) s = follow(&w, &spots, err);
     if (points) fth_mem_release(e->mem, points, NULL);
     br_spots_clear(&spots);
     br_fit_close(&w.fit);

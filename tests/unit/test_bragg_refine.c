@@ -247,9 +247,9 @@ TEST(too_few_iterations_and_another_crystal)
     tr_make(&s, &c, 1e6, &(tr_off){.rotation = 0.2}, 14);
     opt.iterations = 1;
     fails(&s, &opt, "did not converge in 1 iterations", "--iterations");
-    opt.iterations = 200;
+    opt = options("flu", NULL); /* converges, but to what? */
     for (int k = 0; k < 3; k++) s.e.param[BR_MX + k] += br_radians(20);
-    fails(&s, &opt, "correlation", "start closer");
+    fails(&s, &opt, "a model that is not the image", "start closer");
     tr_free(&s);
 }
 
