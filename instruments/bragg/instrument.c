@@ -1,5 +1,6 @@
 /* instrument.c - the instrument in one struct: this is what the program sees. */
 #include "companions.h"
+#include "figures.h"
 #include "flags.h"
 #include "image.h"
 #include "jobs.h"
@@ -78,6 +79,13 @@ static const fth_verb verbs[] = {
      .raw = true,
      .flag = br_companion_flags,
      .run = br_nonbragg_run},
+    {.name = "draw",
+     .args = "[NANOBRAGG FLAGS]",
+     .brief = "draw figures of an image: spots, radial average, derivatives, quirks",
+     .doc = br_figures_doc,
+     .raw = true,
+     .flag = br_figures_flags,
+     .run = br_figures_run_verb},
 };
 
 const fth_instrument fth_instrument_bragg = {

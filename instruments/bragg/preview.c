@@ -25,28 +25,6 @@ static fth_colours colours_of(const br_preview *p)
     return c;
 }
 
-static void draw_rings(fth_panel *panel, const br_rings *r, const br_scene *s)
-{
-    const fth_colour white = fth_rgb(255, 255, 255);
-    if (r->points > 0)
-        fth_panel_line(
-            panel, fth_column_of(FTH_F64, r->fast, r->points),
-            fth_column_of(FTH_F64, r->slow, r->points),
-            &(fth_line){.colour = white, .width = 0.8, .alpha = 0.6, .dash = FTH_DASH_SOLID});
-    for (int i = 0; i < r->n; i++) {
-        char text[32];
-        if (isnan(r->label_at[i][0])) continue;
-        snprintf(text, sizeof text, "%.4g \xc3\x85", r->d[i]);
-        fth_panel_text(panel, r->label_at[i][0], r->label_at[i][1], text,
-                       &(fth_note){.halo = true, .size = 8});
-    }
-    const double *b = r->beam;
-    if (b[0] >= 0 && b[0] < (double)s->fast && b[1] >= 0 && b[1] < (double)s->slow)
-        fth_panel_points(
-            panel, fth_column_of(FTH_F64, &r->beam[0], 1), fth_column_of(FTH_F64, &r->beam[1], 1),
-            &(fth_points){.marker = FTH_MARKER_CROSS, .area = 80, .colour = fth_rgb(255, 60, 60)});
-}
-
 static fth_status draw(const br_preview *p, const br_experiment *e, const fth_source *image,
                        const br_rings *r, fth_figure *fig, fth_err *err)
 {
@@ -68,7 +46,7 @@ static fth_status draw(const br_preview *p, const br_experiment *e, const fth_so
     fth_panel_axis(panel, FTH_AXIS_Y, &slow);
     fth_panel_image(panel, fth_grid_source(image),
                     &(fth_image){.colours = colours_of(p), .peaks = true});
-    draw_rings(panel, r, s);
+    br_rings_draw(r, panel, s);
     return fth_figure_save(fig, p->path, err);
 }
 

@@ -8,6 +8,7 @@
 #include "ops/view.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { CELLS = 128, NODES = CELLS + 1 };
@@ -190,4 +191,26 @@ void br_rings_clear(br_rings *r)
 {
     if (r->mem) (void)fth_mem_release(r->mem, r->fast, NULL);
     *r = (br_rings){0};
+}
+
+void br_rings_draw(const br_rings *r, fth_panel *panel, const br_scene *s)
+{
+    const fth_colour white = fth_rgb(255, 255, 255);
+    if (r->points > 0)
+        fth_panel_line(
+            panel, fth_column_of(FTH_F64, r->fast, r->points),
+            fth_column_of(FTH_F64, r->slow, r->points),
+            &(fth_line){.colour = white, .width = 0.8, .alpha = 0.6, .dash = FTH_DASH_SOLID});
+    for (int i = 0; i < r->n; i++) {
+        char text[32];
+        if (isnan(r->label_at[i][0])) continue;
+        snprintf(text, sizeof text, "%.4g \xc3\x85", r->d[i]);
+        fth_panel_text(panel, r->label_at[i][0], r->label_at[i][1], text,
+                       &(fth_note){.halo = true, .size = 8});
+    }
+    const double *b = r->beam;
+    if (b[0] >= 0 && b[0] < (double)s->fast && b[1] >= 0 && b[1] < (double)s->slow)
+        fth_panel_points(
+            panel, fth_column_of(FTH_F64, &r->beam[0], 1), fth_column_of(FTH_F64, &r->beam[1], 1),
+            &(fth_points){.marker = FTH_MARKER_CROSS, .area = 80, .colour = fth_rgb(255, 60, 60)});
 }

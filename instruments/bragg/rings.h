@@ -22,5 +22,8 @@ typedef struct br_rings {
 /* Up to five rings at round numbers. */
 fth_status br_rings_make(br_rings *out, const br_experiment *e, fth_err *err);
 void br_rings_clear(br_rings *r);
+/* Lines, their resolutions, and a cross where the beam hits, into a panel with axes in pixels. The
+ * rings live until the figure is saved. */
+void br_rings_draw(const br_rings *r, fth_panel *panel, const br_scene *s);
 
 #endif

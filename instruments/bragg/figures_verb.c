@@ -1,0 +1,130 @@
+/* figures_verb.c - `fathom bragg figures`: renders what the flags say and draws it. */
+#include "companions.h"
+#include "figures.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+const fth_flag br_figures_flags[] = {
+    {.name = "compat",
+     .value = FTH_FLAG_WORD,
+     .doc = "spec, the default: the physics as intended; c: as nanoBragg computes it"},
+    {.name = "quirk",
+     .value = FTH_FLAG_SET,
+     .doc = "switch one defect of nanoBragg on or off: phi-carryover=on"},
+    {.name = "out", .value = FTH_FLAG_DIR, .doc = "folder of the figures; the default is ."},
+    {.name = "only",
+     .value = FTH_FLAG_WORD,
+     .doc = "names of figures, between commas; the default is all of them"},
+    {.name = "format", .value = FTH_FLAG_WORD, .doc = "png, the default, svg or pdf"},
+    {0}};
+
+const char br_figures_doc[] =
+    "Takes the flags of a render, renders, and draws: image_log and image_linear, the image with "
+    "rings of resolution; spots, predicted reflections over it; radial, mean and largest pixel by "
+    "resolution; shapes, the profile of a spot for every shape of crystal; derivatives, what each "
+    "parameter does around the strongest pixel; quirks, what the defects of nanoBragg do to this "
+    "image, one by one; budget, memory and time within smaller and smaller budgets, as planned and "
+    "as measured. No image files are written.";
+
+/* Whether `name` is one of the words between commas; no list: all are. */
+static bool is_wanted(const char *list, const char *name)
+{
+    const size_t n = strlen(name);
+    if (!list) return true;
+    for (const char *at = list; *at;) {
+        const size_t len = strcspn(at, ",");
+        if (len == n && strncmp(at, name, n) == 0) return true;
+        at += len + (at[len] == ',');
+    }
+    return false;
+}
+
+static bool is_figure(const char *word, size_t n)
+{
+    for (int i = 0; i < BR_FIGURES; i++)
+        if (strlen(br_figure_list[i].name) == n && strncmp(br_figure_list[i].name, word, n) == 0)
+            return true;
+    return false;
+}
+
+static fth_status check_only(const char *list, fth_err *err)
+{
+    for (const char *at = list; at && *at;) {
+        const size_t n = strcspn(at, ",");
+        if (!is_figure(at, n)) {
+            char names[400] = "";
+            for (int i = 0; i < BR_FIGURES; i++) {
+                const size_t used = strlen(names);
+                snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                         br_figure_list[i].name);
+            }
+            FTH_FAIL(err, FTH_E_COMMAND, "'%.*s' is not a figure", (int)(n < 60 ? n : 60), at);
+            fth_err_hint(err, "they are: %s", names);
+            return FTH_E_COMMAND;
+        }
+        at += n + (at[n] == ',');
+    }
+    return FTH_OK;
+}
+
+static fth_status draw_all(const br_call *call, const br_drawing *d, fth_err *err)
+{
+    const char *dir = call->value(call->user, "out"), *only = call->value(call->user, "only"),
+               *format = call->value(call->user, "format");
+    if (dir && mkdir(dir, 0777) != 0 && errno != EEXIST)
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: %s", dir, strerror(errno));
+    for (int i = 0; i < BR_FIGURES; i++) {
+        char path[BR_PATH];
+        if (!is_wanted(only, br_figure_list[i].name)) continue;
+        const int n = snprintf(path, sizeof path, "%s/%s.%s", dir ? dir : ".",
+                               br_figure_list[i].name, format ? format : "png");
+        if (n < 0 || (size_t)n >= sizeof path)
+            return FTH_FAIL(err, FTH_E_COMMAND, "--out is too long");
+        FTH_TRY(br_figure_draw(d, (br_figure)i, path, err));
+        fprintf(call->out, "wrote %s: %s\n", path, br_figure_list[i].title);
+        for (int k = 0; i == BR_FIGURE_QUIRKS && k < BR_QUIRKS; k++)
+            if (d->share[k] > 0)
+                fprintf(call->out, "  %s: %.3g %% of the photons\n", br_quirks[k].name,
+                        100 * d->share[k]);
+    }
+    return FTH_OK;
+}
+
+static fth_status render_and_draw(const br_call *call, const br_flags *f, const br_experiment *e,
+                                  fth_err *err)
+{
+    double share[BR_QUIRKS] = {0};
+    br_drawing d = {.context = call->ctx, .e = e, .flags = f, .share = share};
+    fth_tensor *image = NULL;
+    FTH_TRY(br_drawing_render(call->ctx, e, &image, &d, err));
+    d.image = fth_tensor_source(image);
+    const fth_status s = draw_all(call, &d, err);
+    fth_tensor_release(image);
+    return s;
+}
+
+fth_status br_figures_run_verb(fth_context *ctx, int n_args, char *const *arg,
+                               const char *(*value)(void *user, const char *flag), void *user,
+                               FILE *out, fth_err *err)
+{
+    const br_call call = {
+        .ctx = ctx, .n_words = n_args, .word = arg, .value = value, .user = user, .out = out};
+    const fth_direct_call direct = br_call_direct(&call, n_args, arg);
+    fth_mem *mem = fth_context_mem(ctx);
+    br_flags f;
+    void *block = NULL;
+    FTH_TRY(check_only(value(user, "only"), err));
+    FTH_TRY(br_flags_of_call(&f, &direct, err));
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_META, sizeof(br_experiment), "experiment", &block, err));
+    br_experiment *e = block;
+    fth_status s = br_experiment_resolve(e, mem, &f, err);
+    if (s == FTH_OK) {
+        s = render_and_draw(&call, &f, e, err);
+        br_experiment_clear(e);
+    }
+    (void)fth_mem_release(mem, block, NULL);
+    return s;
+}
