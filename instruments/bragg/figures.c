@@ -90,8 +90,12 @@ fth_status br_drawing_render(fth_context *ctx, const br_experiment *e, fth_tenso
 
 static fth_status draw_image(const br_drawing *d, const char *path, bool linear, fth_err *err)
 {
-    const br_preview p = {
-        .path = path, .linear = linear, .title = d->title, .rms = d->rms, .max = d->max};
+    const br_preview p = {.path = path,
+                          .linear = linear,
+                          .title = d->title,
+                          .rms = d->rms,
+                          .max = d->max,
+                          .dpi = d->dpi};
     return br_preview_draw(&p, d->e, &d->image, err);
 }
 

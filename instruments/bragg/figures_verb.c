@@ -18,6 +18,7 @@ const fth_flag br_figures_flags[] = {
     {.name = "only",
      .value = FTH_FLAG_WORD,
      .doc = "names of figures, between commas; the default is all of them"},
+    {.name = "dpi", .value = FTH_FLAG_COUNT, .doc = "dots per inch, 30 to 600"},
     {.name = "format", .value = FTH_FLAG_WORD, .doc = "png, the default, svg or pdf"},
     {0}};
 
@@ -99,6 +100,11 @@ static fth_status render_and_draw(const br_call *call, const br_flags *f, const 
     double share[BR_QUIRKS] = {0};
     br_drawing d = {.context = call->ctx, .e = e, .flags = f, .share = share};
     fth_tensor *image = NULL;
+    int64_t dpi;
+    FTH_TRY(br_call_int(call, "dpi", 0, &dpi, err));
+    if (dpi != 0 && (dpi < 30 || dpi > 600))
+        return FTH_FAIL(err, FTH_E_COMMAND, "--dpi is %lld: 30 to 600 is expected", (long long)dpi);
+    d.dpi = (double)dpi;
     FTH_TRY(br_drawing_render(call->ctx, e, &image, &d, err));
     d.image = fth_tensor_source(image);
     const fth_status s = draw_all(call, &d, err);

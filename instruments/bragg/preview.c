@@ -58,10 +58,11 @@ fth_status br_preview_draw(const br_preview *p, const br_experiment *e, const ft
     const double ratio = (double)e->scene.slow / (double)e->scene.fast;
     const double tall = ratio > 2 ? 2 : ratio < 0.35 ? 0.35 : ratio;
     FTH_TRY(br_rings_make(&rings, e, err));
-    fth_status s = fth_figure_create(
-        &fig, e->mem,
-        &(fth_figure_options){.width = INCHES + 1.2, .height = INCHES * tall + 0.6, .dpi = DPI},
-        err);
+    fth_status s = fth_figure_create(&fig, e->mem,
+                                     &(fth_figure_options){.width = INCHES + 1.2,
+                                                           .height = INCHES * tall + 0.6,
+                                                           .dpi = p->dpi > 0 ? p->dpi : DPI},
+                                     err);
     if (s == FTH_OK) s = draw(p, e, image, &rings, fig, err);
     fth_figure_destroy(fig);
     br_rings_clear(&rings);

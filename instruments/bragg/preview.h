@@ -10,6 +10,7 @@ typedef struct br_preview {
     const char *title; /* NULL: none */
     double low, high;  /* photons; equal: from `rms` and `max` */
     double rms, max;   /* of the image */
+    double dpi;        /* 0: 150 */
 } br_preview;
 /* Draws `image`, f32 [slow fast], which is read in pieces. */
 fth_status br_preview_draw(const br_preview *p, const br_experiment *e, const fth_source *image,
