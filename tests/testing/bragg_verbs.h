@@ -29,9 +29,15 @@ static inline const char *tv_value(void *user, const char *flag)
     return NULL;
 }
 
-/* The verb with the words of `line` on two workers; `budget` 0: plenty. What it writes goes to
- * `said`, of TV_SAID bytes, if wanted. Fails the case when something is left allocated. */
-static inline fth_status tv_run(tv_verb *verb, tv_flags f, const char *line, uint64_t budget,
+/* What a run is given beside its flags; zero: plenty, never. */
+typedef struct tv_limits {
+    uint64_t budget;
+    int64_t fail_alloc, fail_write;
+} tv_limits;
+
+/* The verb with the words of `line` on two workers. What it writes goes to `said`, of TV_SAID
+ * bytes, if wanted. Fails the case when something is left allocated. */
+static inline fth_status tv_try(tv_verb *verb, tv_flags f, const char *line, tv_limits limits,
                                 char *said, fth_err *err)
 {
     char text[4096], *word[TV_WORDS];
@@ -40,17 +46,27 @@ static inline fth_status tv_run(tv_verb *verb, tv_flags f, const char *line, uin
     fth_context *ctx = NULL;
     fth_options_default(&opt);
     opt.threads = 2;
-    opt.mem.budget_bytes = budget ? budget : 256u << 20;
+    opt.mem.budget_bytes = limits.budget ? limits.budget : 256u << 20;
+    opt.mem.fail_alloc = limits.fail_alloc;
+    opt.mem.fail_write = limits.fail_write;
     snprintf(text, sizeof text, "%s", line);
     for (char *w = strtok(text, " "); w && n < TV_WORDS; w = strtok(NULL, " ")) word[n++] = w;
-    OK(fth_context_create(&ctx, &opt, err));
+    fth_status s = fth_context_create(&ctx, &opt, err);
+    if (s != FTH_OK) return s;
     FILE *out = fopen(t_temp_path("said.txt"), "w+");
-    const fth_status s = verb(ctx, n, word, tv_value, &f, out, err);
+    s = verb(ctx, n, word, tv_value, &f, out, err);
     rewind(out);
     if (said) said[fread(said, 1, TV_SAID - 1, out)] = '\0';
     fclose(out);
-    OKE(fth_context_destroy(ctx, NULL), err);
+    fth_err leak = {0};
+    OKE(fth_context_destroy(ctx, &leak), &leak);
     return s;
+}
+
+static inline fth_status tv_run(tv_verb *verb, tv_flags f, const char *line, uint64_t budget,
+                                char *said, fth_err *err)
+{
+    return tv_try(verb, f, line, (tv_limits){.budget = budget}, said, err);
 }
 
 #endif
