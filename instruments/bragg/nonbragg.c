@@ -304,7 +304,13 @@ static fth_status open_image(backward *b, fth_err *err)
         fth_err_hint(err, "leave -detpixels out: the image says its size");
         return FTH_E_FILE_SHAPE;
     }
-    FTH_TRY(br_image_open(&b->image, mem, n->img, &h, err));
+    const fth_raw_layout wide = {.dtype = FTH_I32,
+                                 .n_axes = 2,
+                                 .size = {h.slow, h.fast},
+                                 .offset = (uint64_t)h.bytes,
+                                 .big_endian = h.big_endian};
+    FTH_TRY(h.is_u32 ? fth_raw_open(&b->image, mem, n->img, &wide, err)
+                     : br_image_open(&b->image, mem, n->img, &h, err));
     FTH_TRY(fth_tensor_create(&b->F, mem, "F", FTH_F32, 2, size, err));
     return fth_tensor_create(&b->row, mem, "row", FTH_I32, 2, size, err);
 }

@@ -119,7 +119,8 @@ static fth_status parse(br_image_header *out, header *h, const char *path, fth_e
     h->substring = false; /* the reference asks neither, so an exact match is ours to choose */
     out->big_endian = says(h, "BYTE_ORDER", "big_endian");
     out->is_u16 = says(h, "TYPE", "unsigned_short") || !value_of(h, "TYPE");
-    out->is_u32 = says(h, "TYPE", "unsigned_long") || says(h, "TYPE", "unsigned_int");
+    out->is_u32 = says(h, "TYPE", "unsigned_long") || says(h, "TYPE", "unsigned_int") ||
+                  says(h, "TYPE", "long_integer"); /* noisify's, with a sign */
     return FTH_OK;
 }
 
