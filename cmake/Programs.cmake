@@ -24,6 +24,12 @@ if(cli)
     # Tests and the bench reach into instruments through the static library.
     add_library(fathom_instruments_static STATIC ${instrument_objects})
     target_link_libraries(fathom_instruments_static PUBLIC fathom_static m)
+    # What other languages reach of them: the few functions of their python.h.
+    add_library(fathom_instruments_shared SHARED ${instrument_objects})
+    set_target_properties(fathom_instruments_shared PROPERTIES OUTPUT_NAME fathom_instruments
+        LINKER_LANGUAGE C VERSION ${PROJECT_VERSION}
+        SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+    target_link_libraries(fathom_instruments_shared PRIVATE fathom fathom_flags fathom_link_flags m)
     add_executable(fathom_cli cli/main.c $<TARGET_OBJECTS:fathom_cli_objects>
                    ${instrument_objects})
     set_target_properties(fathom_cli PROPERTIES OUTPUT_NAME fathom)

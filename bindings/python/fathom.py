@@ -273,6 +273,7 @@ class _Library:
         for path in _places():
             try:
                 self._dll = C.CDLL(path)
+                self._path = path
                 break
             except OSError as e:
                 tried.append(str(e))
@@ -1715,3 +1716,120 @@ def free_memory():
 def version():
     """The version of the library that is running."""
     return _text(_lib.fth_version())
+
+
+# ---- diffraction images: the instrument bragg ---------------------------------------------------
+
+_BRAGG = {
+    "fth_bragg_create": (I, [C.POINTER(P), P, S, _PE]), "fth_bragg_destroy": (None, [P]),
+    "fth_bragg_set": (I, [P, S, C.POINTER(S), I, _PE]), "fth_bragg_resolve": (I, [P, _PE]),
+    "fth_bragg_size": (None, [P, C.POINTER(L), C.POINTER(L)]),
+    "fth_bragg_render": (I, [P, P, _PE]),
+    "fth_bragg_jacobian": (I, [P, C.POINTER(S), I, P, _PE]),
+    "fth_bragg_param": (S, [I, C.POINTER(S)]),
+}
+
+
+def _words(value):
+    """The values of one flag as they would be typed; None: it is not given."""
+    if value is None or value is False:
+        return None
+    if value is True:
+        return []
+    if isinstance(value, (str, os.PathLike)):
+        return [os.fsencode(value)]
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [w for v in value for w in _words(v)]
+    if isinstance(value, (int, np.integer)):
+        return [str(int(value)).encode()]
+    return [repr(float(value)).encode()]
+
+
+class _Experiment:
+    def __init__(self, library, context, compat, quirks, flags):
+        self._lib, self.context, self._p, err, out = library, context, None, Err(), P()
+        _check(library.fth_bragg_create(C.byref(out), context._p, compat.encode(), C.byref(err)),
+               err)
+        self._p = out.value
+        self._life = _Life(self, context._life, library.fth_bragg_destroy, self._p)
+        for name, on in quirks.items():
+            self._set("quirk", f"{name}={'on' if on else 'off'}")
+        for name, value in flags.items():
+            self._set(name[:-1] if name.endswith("_") else name, value)
+        _check(library.fth_bragg_resolve(self._p, C.byref(err)), err)
+        slow, fast = L(), L()
+        library.fth_bragg_size(self._p, C.byref(slow), C.byref(fast))
+        self.shape = (slow.value, fast.value)
+
+    def _set(self, name, value):
+        words, err = _words(value), Err()
+        if words is None:
+            return
+        _check(self._lib.fth_bragg_set(self._p, name.encode(), (S * len(words))(*words),
+                                       len(words), C.byref(err)), err)
+
+
+class _Bragg:
+    """Diffraction images of small crystals. Every flag of nanoBragg is a keyword, without its
+    dash; a switch is True, several values are a list, and `lambda_` is lambda:
+
+        image = fathom.bragg(cell=[70, 80, 90, 75, 85, 95], default_F=100, N=5, lambda_=1.0,
+                             distance=100, detpixels=1024)
+
+    compat="c" is nanoBragg with its defects, quirks={"phi-carryover": True} switches one of
+    them; seed is that of all random streams; precision="f32" is faster. Memory, threads and device
+    are as in Context."""
+
+    def __init__(self):
+        self._library = None
+
+    def __getattr__(self, name):
+        if name not in _BRAGG:
+            raise AttributeError(name)
+        if self._library is None:
+            path = os.path.join(os.path.dirname(_lib._path), "libfathom_instruments.so")
+            try:
+                self._library = C.CDLL(path)
+            except OSError as e:
+                raise ImportError(f"the instruments are not beside {_lib._path}: {e}") from None
+        function = getattr(self._library, name)
+        function.restype, function.argtypes = _BRAGG[name]
+        setattr(self, name, function)
+        return function
+
+    def _open(self, compat, quirks, context, memory, threads, device, flags):
+        if context is None:
+            context = Context(memory=memory, threads=threads, device=device)
+        return _Experiment(self, context, compat, quirks or {}, flags)
+
+    def __call__(self, compat="spec", quirks=None, context=None, memory=None, threads=0,
+                 device=None, **flags):
+        """Expected photons per pixel: float32 [slow, fast]."""
+        e, err = self._open(compat, quirks, context, memory, threads, device, flags), Err()
+        image = np.empty(e.shape, np.float32)
+        _check(self.fth_bragg_render(e._p, image.ctypes.data, C.byref(err)), err)
+        return image
+
+    def jacobian(self, params, compat="spec", quirks=None, context=None, memory=None, threads=0,
+                 device=None, **flags):
+        """Derivatives of the image by parameters such as "a", "mx" or "dist", each in the unit in
+        which it is typed (see `params`): float64 [slow, fast, parameter]."""
+        names = [params] if isinstance(params, str) else list(params)
+        e, err = self._open(compat, quirks, context, memory, threads, device, flags), Err()
+        out = np.empty(e.shape + (len(names),), np.float64)
+        _check(self.fth_bragg_jacobian(e._p, (S * len(names))(*[n.encode() for n in names]),
+                                       len(names), out.ctypes.data, C.byref(err)), err)
+        return out
+
+    @property
+    def params(self):
+        """{"a": "A", ...}: what an image can be differentiated by, and the units."""
+        found, unit = {}, S()
+        while True:
+            name = self.fth_bragg_param(len(found), C.byref(unit))
+            if name is None:
+                return found
+            found[_text(name)] = _text(unit.value)
+
+
+bragg = _Bragg()
