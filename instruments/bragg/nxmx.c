@@ -214,6 +214,10 @@ static void put_detector(out *o, const br_job *job, const turn *t)
     put_number(o, IN_DETECTOR("sensor_thickness"), s->thickness, "m");
     put_number(o, IN_DETECTOR("count_time"), e->exposure, "s");
     put_text(o, IN_DETECTOR("description"), "simulated");
+    put_text(o, IN_DETECTOR("sensor_material"), "not said");
+    if (job->series.counts && job->series.dtype != FTH_F32)
+        put_count(o, IN_DETECTOR("saturation_value"),
+                  job->series.dtype == FTH_U16 ? UINT16_MAX : INT32_MAX);
     put_text(o, IN_DETECTOR("depends_on"), IN_DETECTOR("transformations/translation"));
     put_number(o, IN_DETECTOR("transformations/translation"), sqrt(dot(pix0, pix0)), NULL);
     axis(o, IN_DETECTOR("transformations/translation"), "translation", along, ".", "m");
@@ -328,16 +332,22 @@ static void put_matrices(out *o, const br_job *job, const turn *t, const char *n
     if (o->status == FTH_OK) o->status = sink.commit(sink.self, o->err);
 }
 
-/* One number of each frame. */
-static void put_list(out *o, const br_job *job, const char *name, const char *units,
-                     double (*get)(const br_job *job, int64_t i))
+/* One number of eight bytes for each frame. */
+typedef union number {
+    double f64;
+    int64_t i64;
+} number;
+typedef number number_of(const br_job *job, int64_t i);
+
+static void put_list(out *o, const br_job *job, const char *name, fth_dtype dtype,
+                     const char *units, number_of *get)
 {
     const int64_t frames = job->series.frames;
-    const fth_h5_dataset want = {.name = name, .dtype = FTH_F64, .n_axes = 1, .size = {frames}};
+    const fth_h5_dataset want = {.name = name, .dtype = dtype, .n_axes = 1, .size = {frames}};
     fth_sink sink;
     if (o->status == FTH_OK) o->status = fth_h5_sink(o->w, &want, &sink, o->err);
     for (int64_t i = 0; o->status == FTH_OK && i < frames; i += PIECE) {
-        double v[PIECE];
+        number v[PIECE];
         const int64_t n = frames - i < PIECE ? frames - i : PIECE;
         for (int64_t k = 0; k < n; k++) v[k] = get(job, i + k);
         o->status = sink.write(sink.self, &i, &n, v, o->err);
@@ -346,25 +356,33 @@ static void put_list(out *o, const br_job *job, const char *name, const char *un
     if (units) note(o, name, "units", units);
 }
 
-static double get_omega(const br_job *job, int64_t i)
+static number get_omega(const br_job *job, int64_t i)
 {
-    return br_series_shot(&job->series, &job->base, i).phi;
+    return (number){.f64 = br_series_shot(&job->series, &job->base, i).phi};
 }
-static double get_omega_end(const br_job *job, int64_t i)
+static number get_omega_end(const br_job *job, int64_t i)
 {
-    return get_omega(job, i) + job->base.osc * BR_RTD;
+    return (number){.f64 = get_omega(job, i).f64 + job->base.osc * BR_RTD};
 }
-static double get_fluence(const br_job *job, int64_t i)
+static number get_fluence(const br_job *job, int64_t i)
 {
-    return br_series_shot(&job->series, &job->base, i).fluence;
+    return (number){.f64 = br_series_shot(&job->series, &job->base, i).fluence};
 }
-static double get_photons(const br_job *job, int64_t i)
+static number get_photons(const br_job *job, int64_t i)
 {
-    return job->fact[i].photons;
+    return (number){.f64 = job->fact[i].photons};
 }
-static double get_largest(const br_job *job, int64_t i)
+static number get_largest(const br_job *job, int64_t i)
 {
-    return job->fact[i].largest;
+    return (number){.f64 = job->fact[i].largest};
+}
+static number get_tie(const br_job *job, int64_t i)
+{
+    return (number){.i64 = (int64_t)job->fact[i].tie};
+}
+static number get_check(const br_job *job, int64_t i)
+{
+    return (number){.i64 = (int64_t)job->fact[i].check};
 }
 
 static void put_sample(out *o, const br_job *job, const turn *t)
@@ -386,13 +404,13 @@ static void put_sample(out *o, const br_job *job, const turn *t)
     put_matrices(o, job, t, "/entry/sample/orientation_matrix", true);
     put_matrices(o, job, t, "/entry/sample/ub_matrix", false);
     note(o, "/entry/sample/ub_matrix", "units", "1/angstrom");
-    put_list(o, job, omega, NULL, get_omega);
-    put_list(o, job, end, "degree", get_omega_end);
+    put_list(o, job, omega, FTH_F64, NULL, get_omega);
+    put_list(o, job, end, FTH_F64, "degree", get_omega_end);
     apply(t, e->scene.spindle, spindle);
     axis(o, omega, "rotation", spindle, ".", "degree");
     note(o, "/entry/sample/transformations", "NX_class", "NXtransformations");
     note(o, "/entry/sample", "NX_class", "NXsample");
-    put_list(o, job, "/entry/data/omega", "degree", get_omega);
+    put_list(o, job, "/entry/data/omega", FTH_F64, "degree", get_omega);
 }
 
 /* ---- what makes it self-describing ---- */
@@ -423,7 +441,7 @@ static void put_parameters(out *o, const br_job *job)
     const struct {
         const char *name;
         double v;
-    } number[] = {
+    } count[] = {
         {"oversample", (double)e->scene.oversample},
         {"phi_steps", (double)e->scene.phis},
         {"sources", (double)e->scene.sources},
@@ -437,9 +455,9 @@ static void put_parameters(out *o, const br_job *job)
         {"reflections", (double)e->scene.hkls},
         {"mosaic_spread_deg", e->mosaic_spread * BR_RTD},
     };
-    for (size_t i = 0; i < sizeof number / sizeof number[0]; i++) {
-        snprintf(name, sizeof name, "/entry/fathom/resolved/%s", number[i].name);
-        put_number(o, name, number[i].v, NULL);
+    for (size_t i = 0; i < sizeof count / sizeof count[0]; i++) {
+        snprintf(name, sizeof name, "/entry/fathom/resolved/%s", count[i].name);
+        put_number(o, name, count[i].v, NULL);
     }
 }
 
@@ -467,29 +485,11 @@ static void put_inputs(out *o, const br_job *job)
 
 static void put_facts(out *o, const br_job *job)
 {
-    const int64_t frames = job->series.frames;
-    fth_sink tie, check;
-    const fth_h5_dataset ties = {.name = "/entry/fathom/frame_tie",
-                                 .dtype = FTH_I64,
-                                 .n_axes = 1,
-                                 .size = {frames}},
-                         checks = {.name = "/entry/fathom/frame_checksum",
-                                   .dtype = FTH_I64,
-                                   .n_axes = 1,
-                                   .size = {frames}};
-    if (o->status == FTH_OK) o->status = fth_h5_sink(o->w, &ties, &tie, o->err);
-    if (o->status == FTH_OK) o->status = fth_h5_sink(o->w, &checks, &check, o->err);
-    for (int64_t i = 0; o->status == FTH_OK && i < frames; i++) {
-        const int64_t one = 1;
-        o->status = tie.write(tie.self, &i, &one, &job->fact[i].tie, o->err);
-        if (o->status == FTH_OK)
-            o->status = check.write(check.self, &i, &one, &job->fact[i].check, o->err);
-    }
-    if (o->status == FTH_OK) o->status = tie.commit(tie.self, o->err);
-    if (o->status == FTH_OK) o->status = check.commit(check.self, o->err);
-    put_list(o, job, "/entry/fathom/photons", "photons", get_photons);
-    put_list(o, job, "/entry/fathom/largest", "photons", get_largest);
-    put_list(o, job, "/entry/fathom/fluence", "photons/m2", get_fluence);
+    put_list(o, job, "/entry/fathom/frame_tie", FTH_I64, NULL, get_tie);
+    put_list(o, job, "/entry/fathom/frame_checksum", FTH_I64, NULL, get_check);
+    put_list(o, job, "/entry/fathom/photons", FTH_F64, "photons", get_photons);
+    put_list(o, job, "/entry/fathom/largest", FTH_F64, "photons", get_largest);
+    put_list(o, job, "/entry/fathom/fluence", FTH_F64, "photons/m2", get_fluence);
 }
 
 static void put_fathom(out *o, const br_job *job, const turn *t)

@@ -1,6 +1,6 @@
 """Jobs of the instrument bragg as people run them: series and stills against single images of the
 program, the container through h5py, kills and resumes to the byte.
-seconds: 30"""
+seconds: 40"""
 import json
 import os
 import pathlib
@@ -103,6 +103,35 @@ class Series(Case):
                                  compat=compat)
                 self.assertEqual(one.tobytes(), f["entry/data/data"][i].tobytes(), (compat, i))
             f.close()
+
+    def test_frames_with_other_settings(self):
+        turn = ["-misset", 10, 20, 30, "-osc", 1, "-phisteps", 3]
+        self.image(*turn, "-intfile", "mask.img", "-adc", 0, "-scale", 1)
+        pixels = np.fromfile(self.dir / "mask.img", "<u2", offset=512)
+        pixels[:] = np.arange(len(pixels)) % 7 > 1  # two of seven pixels are masked
+        header = (self.dir / "mask.img").read_bytes()[:512]
+        (self.dir / "mask.img").write_bytes(header + pixels.tobytes())
+        for config, flags in (
+                (["crystal.N=2"], ["-N", 2]),  # interpolated; in c mode until the first gap
+                (["detector.mask=mask.img"], ["-mask", "mask.img"]),
+                (["detector.roi=[10, 70, 5, 60]", "sampling.dmin=4"], ["-roi", 10, 70, 5, 60, "-dmin", 4]),
+                (["crystal.shape=gauss", "beam.dispersion=2", "beam.dispsteps=3", "beam.polar=0.9"],
+                 ["-gauss_xtal", "-dispersion", 2, "-dispsteps", 3, "-polar", 0.9]),
+                (["detector.thick=300", "detector.abs=200", "detector.layers=3", "crystal.water=0.01",
+                  "detector.convention=xds", "detector.rot=[1, 2, 3]", "detector.org=[40, 50]"],
+                 ["-detector_thick", 300, "-detector_abs", 200, "-detector_thicksteps", 3, "-water", 0.01,
+                  "-xds", "-detector_rotx", 1, "-detector_roty", 2, "-detector_rotz", 3, "-ORGX", 40,
+                  "-ORGY", 50])):
+            for compat in ("spec", "c"):
+                sets = [w for c in [*config, "scan.frames=2", f"compat={compat}"] for w in ("--set", c)]
+                self.stage("render", *sets)
+                f = self.h5()
+                for i in range(2):
+                    one = self.image(*turn, "-phi", i, *flags, compat=compat)
+                    self.assertGreater(one.max(), 0)
+                    self.assertEqual(one.tobytes(), f["entry/data/data"][i].tobytes(),
+                                     (config, compat, i))
+                f.close()
 
     def test_the_container_describes_itself(self):
         self.stage("render")
