@@ -120,6 +120,47 @@ _fathom() {
     --attempt)
         return
         ;;
+    --free)
+        return
+        ;;
+    --fix)
+        return
+        ;;
+    --tie)
+        return
+        ;;
+    --iterations)
+        return
+        ;;
+    --adc)
+        return
+        ;;
+    --gain)
+        return
+        ;;
+    --dataset)
+        return
+        ;;
+    --frame)
+        return
+        ;;
+    --out)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
+    --figure)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
+    --only)
+        return
+        ;;
+    --dpi)
+        return
+        ;;
+    --format)
+        return
+        ;;
     esac
     for ((i = 1; i < COMP_CWORD; i++)); do
         if [ -n "$first" ]; then
@@ -146,8 +187,10 @@ _fathom() {
     'bragg figures'*) words="--config --set --lenient --attempt --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'bragg plan'*) words="--config --set --lenient --memory --device-memory --device --threads --seed --json --trace --scratch --log --help" ;;
     'bragg generate'*) words="--config --force --json --trace --quiet --help" ;;
+    'bragg refine'*) words="--free --fix --tie --iterations --adc --gain --dataset --frame --no-lattice --out --figure --compat --quirk --fdump --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'bragg noisify'*) words="--compat --quirk --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'bragg nonbragg'*) words="--compat --quirk --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
+    'bragg draw'*) words="--compat --quirk --out --only --dpi --format --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'sounding survey'*) words="--config --set --lenient --attempt --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'sounding fit'*) words="--config --set --lenient --attempt --fresh --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'sounding analyze'*) words="--config --set --lenient --attempt --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
@@ -156,7 +199,7 @@ _fathom() {
     'sounding generate'*) words="--config --force --json --trace --quiet --help" ;;
     'sounding depth'*) words="--fathoms --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'config '*) words="check docs" ;;
-    'bragg '*) words="render figures plan generate noisify nonbragg --compat --quirk --precision --fdump --smv32 --cbf --preview --preview-scale --flags --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
+    'bragg '*) words="render figures plan generate refine noisify nonbragg draw --compat --quirk --precision --fdump --smv32 --cbf --preview --preview-scale --flags --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
     'sounding '*) words="survey fit analyze figures plan generate depth" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
