@@ -16,6 +16,7 @@ typedef struct br_outputs {
     char float_file[BR_PATH], int_file[BR_PATH], noise_file[BR_PATH], pgm_file[BR_PATH];
     char smv32_file[BR_PATH], cbf_file[BR_PATH]; /* photons with 32 bits */
     char dump_file[BR_PATH];     /* of the reflections, when they were read from text */
+    char list_file[BR_PATH];     /* that text; "": nothing is noted beside the dump */
     double int_scale, pgm_scale; /* <= 0: chosen from the image */
     double adc;
     bool progress;             /* -progress, -noprogress */

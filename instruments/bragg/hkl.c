@@ -4,12 +4,14 @@
  * of the table is known to be sensible.
  */
 #include "inputs.h"
+#include "sha256.h"
 #include "text.h"
 
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Of an index. A crystal with a cell of 0.1 mm would need more. */
@@ -255,8 +257,16 @@ fth_status br_dump_read(br_reflections *out, fth_mem *mem, const char *path, fth
     return FTH_OK;
 }
 
+/* /dev/null and its like: a file put in their place would be there for everybody. */
+static bool is_device(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISCHR(st.st_mode);
+}
+
 fth_status br_dump_write(const br_reflections *r, fth_mem *mem, const char *path, fth_err *err)
 {
+    if (is_device(path)) return FTH_OK;
     char header[LONGEST];
     const int n =
         snprintf(header, sizeof header,
@@ -267,6 +277,24 @@ fth_status br_dump_write(const br_reflections *r, fth_mem *mem, const char *path
     fth_sink sink;
     FTH_TRY(fth_raw_create(&sink, mem, path, &l, header, err));
     const fth_status s = fth_sink_store(&sink, r->table, err);
+    fth_sink_close(&sink);
+    return s;
+}
+
+fth_status br_dump_note(const char *path, const char *list, fth_mem *mem, fth_err *err)
+{
+    char text[BR_SHA256_HEX + 5000], place[5000];
+    if (is_device(path)) return FTH_OK;
+    FTH_TRY(br_sha256_file(list, mem, text, err));
+    const int n = snprintf(text + BR_SHA256_HEX - 1, sizeof text - BR_SHA256_HEX, "  %s\n", list);
+    const int m = snprintf(place, sizeof place, "%s.sha256", path);
+    if (n >= 5000 || m >= (int)sizeof place)
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%.100s...: the name is too long", path);
+    const fth_raw_layout nothing = {
+        .dtype = FTH_U8, .n_axes = 1, .offset = (uint64_t)(BR_SHA256_HEX - 1 + n)};
+    fth_sink sink;
+    FTH_TRY(fth_raw_create(&sink, mem, place, &nothing, text, err));
+    const fth_status s = sink.commit(sink.self, err);
     fth_sink_close(&sink);
     return s;
 }

@@ -21,6 +21,8 @@ fth_status br_hkl_read(br_reflections *out, fth_mem *mem, const char *path, doub
                        bool strict, fth_err *err);
 fth_status br_dump_read(br_reflections *out, fth_mem *mem, const char *path, fth_err *err);
 fth_status br_dump_write(const br_reflections *r, fth_mem *mem, const char *path, fth_err *err);
+/* "PATH.sha256" beside a dump: the list it was made from, as sha256sum writes and checks it. */
+fth_status br_dump_note(const char *path, const char *list, fth_mem *mem, fth_err *err);
 void br_reflections_clear(br_reflections *r);
 
 /* ---- MOSFLM matrix: nine numbers as they stand in the file (7.2) ---- */

@@ -434,6 +434,7 @@ static fth_status resolve_outputs(br_experiment *e, const br_flags *f, fth_err *
     /* A convenience for the next run: where it cannot be written, the image is made all the same.
      */
     if (f->hkl && f->dump && can_write(f->dump)) FTH_TRY(copy_path(o->dump_file, f->dump, err));
+    FTH_TRY(copy_path(o->list_file, f->spec && o->dump_file[0] ? f->hkl : "", err));
     o->int_scale = f->int_scale;
     o->pgm_scale = f->pgm_scale;
     o->adc = f->adc;
@@ -514,5 +515,7 @@ fth_status br_experiment_dump(const br_experiment *e, fth_err *err)
                               .l_min = s->l_min,
                               .l_max = s->l_max,
                               .hkls = s->hkls};
-    return br_dump_write(&r, e->mem, e->out.dump_file, err);
+    FTH_TRY(br_dump_write(&r, e->mem, e->out.dump_file, err));
+    if (!e->out.list_file[0]) return FTH_OK;
+    return br_dump_note(e->out.dump_file, e->out.list_file, e->mem, err);
 }

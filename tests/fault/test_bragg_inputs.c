@@ -108,11 +108,18 @@ static fth_status write_dump(fth_mem *mem, fth_err *err)
     return s;
 }
 
+static fth_status note(fth_mem *mem, fth_err *err)
+{
+    return br_dump_note(t_temp_path("noted"), INPUT("P1_tiny.hkl"), mem, err);
+}
+
 TEST(every_reader_without_memory)
 {
     fail_each(write_dump, 3);
     fail_each(list, 2);
     fail_each(dump, 3);
+    fail_each(note, 2);
+    remove(t_temp_path("noted.sha256"));
     fail_each(matrix, 1);
     fail_each(columns, 2);
     fail_each(sources, 3);

@@ -4,6 +4,7 @@
 #include "testing/files.h"
 
 #include "instruments/bragg/ops/render.h"
+#include "instruments/bragg/sha256.h"
 #include "instruments/bragg/text.h"
 
 #include <unistd.h>
@@ -291,6 +292,56 @@ TEST(dumps_that_lie_are_errors)
         IS_TRUE(b.r.table == NULL);
     }
     IS(br_dump_read(&b.r, b.mem, t_temp_path("none"), NULL), FTH_E_FILE_OPEN);
+    end(&b);
+}
+
+/* By a link, so that a mistake here does not cost the machine its /dev/null. */
+TEST(a_dump_to_a_device_goes_nowhere)
+{
+    bench b = start();
+    const char *path = t_temp_path("null");
+    EQ_I64(symlink("/dev/null", path), 0);
+    OKE(hkl(&b, "1 0 2 5\n", 0, false), &b.err);
+    OKE(br_dump_write(&b.r, b.mem, path, &b.err), &b.err);
+    OKE(br_dump_note(path, t_temp_path("input.txt"), b.mem, &b.err), &b.err);
+    char to[20] = {0};
+    EQ_I64(readlink(path, to, sizeof to), 9);
+    EQ_STR(to, "/dev/null");
+    IS_TRUE(!t_file_exists(t_temp_path("null.sha256")));
+    end(&b);
+}
+
+/* FIPS 180-4 and the lengths around the end of a block; a hash of 70000 bytes by sha256sum. */
+TEST(hashes_of_lists)
+{
+    static const struct known {
+        const char *text, *hex;
+    } known[] = {{"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+                 {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+                 {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+                  "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"}};
+    bench b = start();
+    char hex[BR_SHA256_HEX];
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        OKE(br_sha256_file(file(known[i].text), b.mem, hex, &b.err), &b.err);
+        EQ_STR(hex, known[i].hex);
+    }
+    char *text = malloc(70001);
+    memset(text, 'a', 70000);
+    text[70000] = 0;
+    OKE(br_sha256_file(file(text), b.mem, hex, &b.err), &b.err);
+    EQ_STR(hex, "66915c0872933db504e7578828dd85b7e74a4e0a061f9756793b89c4151bd4b5");
+    free(text);
+    const char *path = file("abc");
+    OKE(br_dump_note(t_temp_path("Fdump.bin"), path, b.mem, &b.err), &b.err);
+    char want[400];
+    const int n = snprintf(want, sizeof want, "%s  %s\n", known[1].hex, path);
+    size_t bytes;
+    unsigned char *data = t_file_read(t_temp_path("Fdump.bin.sha256"), &bytes);
+    EQ_I64((int64_t)bytes, n);
+    SAME_BYTES(data, want, bytes);
+    free(data);
+    IS(br_dump_note(path, t_temp_path("none"), b.mem, NULL), FTH_E_FILE_OPEN);
     end(&b);
 }
 

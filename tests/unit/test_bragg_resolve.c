@@ -412,6 +412,23 @@ TEST(a_close_distance_of_a_header_beats_a_typed_distance)
 
 /* ---- dump files ---- */
 
+TEST(spec_mode_notes_the_list_beside_the_dump)
+{
+    const char *path = t_temp_path("noted.bin"), *note = t_temp_path("noted.bin.sha256");
+    char args[600];
+    snprintf(args, sizeof args, "-cell 40 -hkl P1_tiny.hkl -dump %s", path);
+    for (int spec = 0; spec < 2; spec++) {
+        static bgr b;
+        bgr_start(&b, args, spec, NULL);
+        OKE(b.status, &b.err);
+        OKE(br_experiment_dump(&b.e, &b.err), &b.err);
+        IS_TRUE(t_file_exists(note) == (spec == 1));
+        bgr_end(&b);
+        remove(path);
+    }
+    remove(note);
+}
+
 TEST(a_dump_is_read_silently_only_with_the_quirk)
 {
     char args[1000], path[500];
