@@ -241,19 +241,16 @@ static size_t write_lines(const backward *b, const int64_t *end, float *sorted, 
 }
 
 static fth_status store_bytes(fth_mem *mem, const char *path, fth_dtype dtype, int n_axes,
-                              const int64_t *size, void *data, fth_err *err)
+                              const int64_t *size, const void *data, fth_err *err)
 {
+    static const int64_t first[2] = {0, 0};
     fth_raw_layout layout = {.dtype = dtype, .n_axes = n_axes};
-    fth_tensor *t = NULL;
     fth_sink sink;
     memcpy(layout.size, size, sizeof *size * (size_t)n_axes);
-    FTH_TRY(fth_tensor_wrap(&t, mem, "file", dtype, n_axes, size, data, err));
-    fth_status s = fth_raw_create(&sink, mem, path, &layout, NULL, err);
-    if (s == FTH_OK) {
-        s = fth_sink_store(&sink, t, err);
-        fth_sink_close(&sink);
-    }
-    fth_tensor_release(t);
+    FTH_TRY(fth_raw_create(&sink, mem, path, &layout, NULL, err));
+    fth_status s = sink.write(sink.self, first, size, data, err);
+    if (s == FTH_OK) s = sink.commit(sink.self, err);
+    fth_sink_close(&sink);
     return s;
 }
 

@@ -310,6 +310,59 @@ TEST(budget_changes_no_bit)
     close_scene(&s);
 }
 
+/* A sensor keeps 1 - exp(-mu T / cos) of the photons, in however many layers it is cut. */
+TEST(layers_of_a_sensor_keep_what_they_should)
+{
+    static float bare[64 * 64], thick[64 * 64];
+    for (int layers = 1; layers <= 3; layers++) {
+        scene s;
+        open_scene(&s);
+        smooth_table(&s);
+        ready(&s);
+        render(&s, 1e15, false, 0, bare);
+        s.e.scene.thickness = 30e-6; /* thin: all layers are at nearly one place */
+        s.e.scene.layers = layers;
+        s.e.scene.layer_step = 30e-6 / layers;
+        s.e.scene.mu = 1 / 20e-6;
+        render(&s, 1e15, false, 0, thick);
+        for (int i = 0; i < 64 * 64; i += 11) {
+            const double f = (i % 64) * 4e-4 + 2e-4 - (s.c.param[BR_YB] + 2e-4),
+                         o = (i / 64) * 4e-4 + 2e-4 - (s.c.param[BR_XB] + 2e-4), d = 0.0613;
+            const double cosine = d / sqrt(f * f + o * o + d * d);
+            NEAR(thick[i] / bare[i], 1 - exp(-30.0 / 20 / cosine), 2e-3);
+        }
+        close_scene(&s);
+    }
+}
+
+/* Two by two subpixels are four pixels of half the edge. */
+TEST(subpixels_are_smaller_pixels)
+{
+    static float fine[64 * 64], coarse[32 * 32];
+    scene s;
+    open_scene(&s);
+    smooth_table(&s);
+    s.c.s.kahn = 0.7;
+    s.c.param[BR_RY] = br_radians(10);
+    ready(&s);
+    render(&s, 1e15, false, 0, fine);
+    s.e.scene.fast = s.e.scene.slow = s.c.s.fast = s.c.s.slow = 32;
+    s.e.scene.pixel = 8e-4;
+    s.e.scene.oversample = 2;
+    s.e.scene.roi[1] = s.e.scene.roi[3] = 31;
+    /* the half pixel that MOSFLM adds to the centre is another one now */
+    s.e.param[BR_XB] -= 2e-4;
+    s.e.param[BR_YB] -= 2e-4;
+    render(&s, 1e15, false, 0, coarse);
+    for (int i = 0; i < 32 * 32; i++) {
+        const int at = i / 32 * 128 + i % 32 * 2;
+        const double sum =
+            (double)fine[at] + (double)fine[at + 1] + (double)fine[at + 64] + (double)fine[at + 65];
+        NEAR(coarse[i], sum, 1e-6 * sum);
+    }
+    close_scene(&s);
+}
+
 /* Weights count as they are; an image of one source twice as strong is the sum. */
 TEST(weights_of_sources_are_used)
 {
@@ -584,6 +637,42 @@ TEST(bad_pixels_are_ignored_or_rejected)
         NEAR(ignored[i].mean, plain[k].mean, 0.02);
         LE_F64((double)ignored[i].n, 0.95 * (double)plain[k].n);
     }
+}
+
+/* -Fmap: the float image is F itself, in both directions. */
+TEST(amplitudes_can_be_written_as_an_image)
+{
+    char line[2048], table[256], map[256], img[256], back[256];
+    size_t n;
+    fth_err err = {0};
+    write_table("map.txt", 1);
+    snprintf(table, sizeof table, "%s", t_temp_path("map.txt"));
+    snprintf(map, sizeof map, "%s", t_temp_path("map.bin"));
+    snprintf(back, sizeof back, "%s", t_temp_path("map_back.bin"));
+    snprintf(img, sizeof img, "%s", t_temp_path("map.img"));
+    snprintf(line, sizeof line,
+             "-stol %s" GEOMETRY "-Fmap -floatfile %s -intfile %s -nonoise -nopgm", table, map,
+             t_temp_path("map_int.img"));
+    OKE(nonbragg(spec_mode, line, NULL, &err), &err);
+    snprintf(line, sizeof line,
+             "-stol %s" GEOMETRY "-floatfile %s -intfile %s -scale 1 -nonoise -nopgm", table,
+             t_temp_path("map_photons.bin"), img);
+    OKE(nonbragg(spec_mode, line, NULL, &err), &err);
+    snprintf(line, sizeof line,
+             "-img %s -stolout %s -Fmap -floatfile %s -samplesize 0.05 -fluence 1e21 -polar 0.5",
+             img, t_temp_path("map_out.txt"), back);
+    OKE(nonbragg(spec_mode, line, NULL, &err), &err);
+    unsigned char *a = t_file_read(map, &n), *b = t_file_read(back, &n);
+    EQ_U64(n, 4 * 64 * 64);
+    for (int i = 0; i < 64 * 64; i++) {
+        float x, y;
+        memcpy(&x, a + 4 * i, 4);
+        memcpy(&y, b + 4 * i, 4);
+        NEAR(x, y, 1e-3); /* photons were rounded to whole ones */
+        IS_TRUE(x > 2.9f && x < 4);
+    }
+    free(a);
+    free(b);
 }
 
 TEST(plan_of_both_ways_writes_nothing)
