@@ -28,7 +28,7 @@ static void fill(profiles *p, const br_experiment *e, double lobes)
     const double n = e->scene.cells[0];
     for (int k = 0; k < SHAPES; k++) {
         br_scene s = e->scene;
-        s.shape = shapes[k].shape;
+        s.shape = (int32_t)shapes[k].shape;
         br_view v = {.scene = &s, .lattice_sum = s.cells[0] * s.cells[1] * s.cells[2]};
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 3; j++) v.star[i][j] = e->frame.star[i][j].v;

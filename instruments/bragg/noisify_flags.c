@@ -91,9 +91,10 @@ static void set_defaults(br_noisify *n)
                       .psf_fwhm = 46e-6,
                       .bits = 16,
                       .calib_seed = 123456789,
-                      .osc = NAN,
-                      .phi = NAN};
-    n->pixel = n->detsize_f = n->detsize_s = n->distance = n->lambda = n->xbeam = n->ybeam = NAN;
+                      .osc = (double)NAN,
+                      .phi = (double)NAN};
+    n->pixel = n->detsize_f = n->detsize_s = n->distance = n->lambda = n->xbeam = n->ybeam =
+        (double)NAN;
 }
 
 static void set_if_missing(double *v, double other)

@@ -74,7 +74,7 @@ static void set_defaults(br_nonbragg *n)
     for (int k = 0; k < 3; k++) n->sample[k] = 1e-4;
     n->density = 1e6;
     n->weight = 18;
-    n->molecules = NAN;
+    n->molecules = (double)NAN;
     n->gain = 1;
 }
 

@@ -166,7 +166,7 @@ TEST(circles_grow_with_the_photons_up_to_the_image)
                  fiber = {.fwhm = 1.5, .most = 64, .kind = BR_PSF_FIBER};
     EQ_I64(br_psf_radius(&gauss, 0), 0);
     EQ_I64(br_psf_radius(&gauss, -1), 0);
-    EQ_I64(br_psf_radius(&gauss, NAN), 0);
+    EQ_I64(br_psf_radius(&gauss, (double)NAN), 0);
     EQ_I64(br_psf_radius(&gauss, 1e-9), 1);
     EQ_I64(br_psf_radius(&gauss, 1), 1 + 2);   /* 1.5 sqrt(ln 10 / ln 16) = 1.37 */
     EQ_I64(br_psf_radius(&gauss, 1e8), 1 + 4); /* 1.5 sqrt(ln 1e5 / ln 16) = 3.06 */
