@@ -56,6 +56,11 @@ LANE vr v_rint(vr a)
 {
     return M512(roundscale)(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
+/* a - v_rint(a) */
+LANE vr v_rest(vr a)
+{
+    return M512(reduce)(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
 LANE vr v_ceil(vr a)
 {
     return M512(roundscale)(a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
@@ -186,6 +191,10 @@ LANE vr v_pick(vm m, vr a, vr b)
 {
     return M256(blendv)(b, a, (vr)m);
 }
+LANE vr v_rest(vr a)
+{
+    return a - v_rint(a);
+}
 LANE uint32_t m_bits(vm a)
 {
     return (uint32_t)M256(movemask)((vr)a);
@@ -210,6 +219,10 @@ LANE vr v_rint(vr a)
 {
     const vr limit = v_set(MAGIC / 4), r = (a + MAGIC) - MAGIC;
     return v_pick(m_and(v_lt(a, limit), v_lt(-a, limit)), r, a);
+}
+LANE vr v_rest(vr a)
+{
+    return a - v_rint(a);
 }
 LANE vr v_ceil(vr a)
 {
@@ -253,6 +266,19 @@ LANE void v_store(real *to, vr a)
 LANE uint32_t m_all(void)
 {
     return (uint32_t)((1ull << LANES) - 1);
+}
+
+/* a / b to the bit, from y = 1 / b: the remainder of a first quotient is exact, and corrects it.
+ * Not where b is 0 or no number. */
+LANE vr v_over(vr a, vr b, vr y)
+{
+#if FTH_ISA_LEVEL >= 3
+    const vr q = a * y;
+    return v_fma(v_fma(-q, b, a), y, q);
+#else
+    (void)y;
+    return a / b;
+#endif
 }
 
 /* c[0] + c[1] x + .. */

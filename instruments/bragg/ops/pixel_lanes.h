@@ -18,23 +18,29 @@ typedef enum lookup { NO_TABLE, NEAREST, TRICUBIC } lookup;
 #endif
 
 /* A vector of pixels on its way through the loops. */
-typedef struct pixels {
+typedef struct pixels pixels;
+struct pixels {
+    void (*loop)(pixels *x, int64_t source, int64_t n, int64_t group, vr factor);
     const br_view *v;
     br_row *row;
-    int64_t i;         /* of the first lane in the row */
+    int64_t i; /* of the first lane in the row */
+    vr at;     /* first subpixel of each lane along fast */
+    lookup how;
     uint32_t rendered; /* bits of lanes */
-    vr d[3], q[3];     /* direction, scattering vector */
+    vr d[3], q[3];     /* direction; scattering vector of the source in hand */
     vr polar, omega, capture;
     vm live;      /* lanes that the source in hand is not cut in */
-    va sum, part; /* of all samples; of the source in hand, before factors */
+    va sum, part; /* of all samples; of those in hand, before factors */
     va omega_sum, capture_sum;
     uint32_t all_cubic;   /* lanes before the latch */
     int latch_lane;       /* lane of the latch; -1: none */
     int64_t latch_sample; /* in its pixel */
     int chain_lane;       /* lane in which the chain begins; -1: none */
-    int64_t chain_group;
+    int64_t chain_group, chain_pixel, latch_pixel;
+    bool running; /* factors multiply the sum so far */
+    bool pooled;  /* all sources of a subpixel have the same factor, and none is cut */
     real star[3][3];
-} pixels;
+};
 
 LANE vr dot(const vr *a, const vr *b)
 {
@@ -58,31 +64,38 @@ static void bent_position(const pixels *x, const int64_t sub[3], vr *p)
     for (int k = 0; k < 3; k++) p[k] = v_load(at[k]);
 }
 
-LANE vr position(const pixels *x, const int64_t sub[3], vr *p)
+/* Direction p, distance, and one over it. */
+LANE vr position(const pixels *x, const int64_t sub[3], vr *p, vr *over)
 {
     const br_view *v = x->v;
     const br_scene *s = v->scene;
     const real edge = (real)(s->pixel / (double)s->oversample), half = (real)(edge / 2);
-    real first[LANES];
-    for (int i = 0; i < LANES; i++)
-        first[i] = (real)((x->row->fast + x->i + i) * s->oversample + sub[2]);
-    const vr fd = edge * v_load(first) + half;
+    const vr fd = edge * (x->at + (real)sub[2]) + half;
     const real sd = edge * (real)(x->row->slow * s->oversample + sub[1]) + half;
     const real od = (real)sub[0] * (real)s->layer_step;
     for (int k = 0; k < 3; k++)
         p[k] = fd * (real)v->fdet[k] + sd * (real)v->sdet[k] + od * (real)v->odet[k] +
                (real)v->pix0[k];
     if (s->curved) bent_position(x, sub, p);
-    const vr r = v_sqrt(dot(p, p));
+    const vr r = v_sqrt(dot(p, p)), y = 1 / r;
     const vm zero = v_eq(r, v_set(0));
-    for (int k = 0; k < 3; k++) p[k] = v_pick(zero, v_set(0), p[k] / r);
+    for (int k = 0; k < 3; k++) p[k] = v_pick(zero, v_set(0), v_over(p[k], r, y));
+    *over = y;
     return r;
 }
 
+LANE void scattering(const pixels *x, const br_beam *beam, vr *q)
+{
+    const real lambda = (real)beam->lambda;
+    const vr b = v_set(lambda), y = v_set(1 / lambda);
+    for (int k = 0; k < 3; k++) q[k] = v_over(x->d[k] + (real)beam->to[k], b, y);
+}
+
+/* q of a source, and the lanes in which dmin does not cut it. */
 LANE void scatter(pixels *x, const br_beam *beam)
 {
     const double dmin = x->v->scene->dmin;
-    for (int k = 0; k < 3; k++) x->q[k] = (x->d[k] + (real)beam->to[k]) / (real)beam->lambda;
+    scattering(x, beam, x->q);
     x->live = m_of(x->rendered);
     if (dmin > 0) {
         const vr stol = R(0.5) * v_sqrt(dot(x->q, x->q));
@@ -91,7 +104,21 @@ LANE void scatter(pixels *x, const br_beam *beam)
     }
 }
 
-/* ---- structure factors ---- */
+/* ---- indices and the table ---- */
+
+LANE void indices(const vr *q, const real *cell, vr *hkl)
+{
+    for (int k = 0; k < 3; k++) {
+        const real *a = cell + 3 * k;
+        hkl[k] = a[0] * q[0] + a[1] * q[1] + a[2] * q[2];
+    }
+}
+
+/* The nearest reflection; halves go down. */
+LANE void reflection(const vr *hkl, vr *hkl0)
+{
+    for (int k = 0; k < 3; k++) hkl0[k] = v_ceil(hkl[k] - R(0.5));
+}
 
 LANE vm inside_table(const pixels *x, const vr *hkl)
 {
@@ -178,16 +205,34 @@ LANE uint32_t may_cubic(const pixels *x, int64_t n)
     return may;
 }
 
-/* ---- samples ---- */
+/* ---- begin ---- */
 
-LANE void indices(const pixels *x, const real *cell, vr *hkl, vr *hkl0, vr *delta)
+/* What is the same for all pixels. */
+static pixels prepared(const br_view *v, br_row *row)
 {
-    for (int k = 0; k < 3; k++) {
-        const real *a = cell + 3 * k;
-        hkl[k] = a[0] * x->q[0] + a[1] * x->q[1] + a[2] * x->q[2];
-        hkl0[k] = v_ceil(hkl[k] - R(0.5));
-        delta[k] = hkl[k] - hkl0[k];
+    const br_scene *s = v->scene;
+    const int64_t groups = s->layers * s->oversample * s->oversample * s->sources;
+    const int64_t samples = groups * s->phis * s->mosaics;
+    pixels x = {.v = v, .row = row, .chain_pixel = -1, .latch_pixel = v->latch / samples};
+    x.latch_sample = v->latch % samples;
+    if (v->chain >= 0) {
+        x.chain_pixel = v->chain / groups;
+        x.chain_group = v->chain % groups;
     }
+    x.running = br_has(s, BR_QUIRK_RUNNING_SUM) &&
+                (s->oversample_thick || s->oversample_polar || s->oversample_omega);
+    x.pooled =
+        s->dmin <= 0 && !x.running && !s->oversample_polar && br_has(s, BR_QUIRK_EQUAL_WEIGHTS);
+    for (int k = 0; k < 9; k++) x.star[k / 3][k % 3] = (real)v->star[k / 3][k % 3];
+    return x;
+}
+
+/* Lanes from..to-1. */
+LANE uint32_t span(int64_t from, int64_t to)
+{
+    if (from < 0) from = 0;
+    if (to > LANES) to = LANES;
+    return from < to ? (uint32_t)(((1ull << to) - 1) & ~((1ull << from) - 1)) : 0;
 }
 
 /* Which of these pixels are rendered, and what is special in one of them. */
@@ -195,24 +240,22 @@ static void begin(pixels *x)
 {
     const br_view *v = x->v;
     const br_scene *s = v->scene;
-    const int64_t first = x->row->slow * s->fast + x->row->fast + x->i;
-    const int64_t groups = s->layers * s->oversample * s->oversample * s->sources;
-    const int64_t samples = groups * s->phis * s->mosaics;
-    x->rendered = 0;
-    for (int i = 0; i < LANES && x->i + i < x->row->n; i++)
-        if (br_rendered(v, x->row, x->i + i)) x->rendered |= 1u << i;
+    const int64_t fast = x->row->fast + x->i, first = x->row->slow * s->fast + fast;
+    real at[LANES];
+    for (int i = 0; i < LANES; i++) at[i] = (real)((fast + i) * s->oversample);
+    x->at = v_load(at);
+    x->rendered = span(s->roi[0] - fast, s->roi[1] - fast + 1) & span(0, x->row->n - x->i);
+    if (x->row->slow < s->roi[2] || x->row->slow > s->roi[3]) x->rendered = 0;
+    for (int i = 0; x->row->mask && i < LANES && x->i + i < x->row->n; i++)
+        if (!x->row->mask[(x->i + i) * x->row->mask_step]) x->rendered &= ~(1u << i);
     x->chain_lane = x->latch_lane = -1;
-    if (v->chain >= 0 && v->chain / groups >= first && v->chain / groups < first + LANES) {
-        x->chain_lane = (int)(v->chain / groups - first);
-        x->chain_group = v->chain % groups;
-    }
+    if (x->chain_pixel >= first && x->chain_pixel < first + LANES)
+        x->chain_lane = (int)(x->chain_pixel - first);
     x->all_cubic = v->interpolate ? m_all() : 0;
     if (!v->interpolate || !v->latched) return;
-    const int64_t before = v->latch / samples - first; /* pixels before that of the latch */
-    if (before < LANES) x->all_cubic = before <= 0 ? 0 : (uint32_t)((1ull << before) - 1);
-    if (before < 0 || before >= LANES) return;
-    x->latch_lane = (int)before;
-    x->latch_sample = v->latch % samples;
+    x->all_cubic = span(0, x->latch_pixel - first);
+    if (x->latch_pixel >= first && x->latch_pixel < first + LANES)
+        x->latch_lane = (int)(x->latch_pixel - first);
 }
 
 #endif

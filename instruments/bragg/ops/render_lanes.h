@@ -9,15 +9,25 @@
  */
 #include "pixel_lanes.h"
 
+/* What a loop is made for. */
+typedef struct kind {
+    br_shape shape;
+    lookup how;
+    bool every;   /* axis has more than one cell */
+    bool running; /* factors multiply the sum so far */
+} kind;
+
 /* ---- factors ---- */
 
 static void solid_angle(pixels *x, vr r)
 {
     const br_scene *s = x->v->scene;
+    const vm need = v_eq(x->omega, v_set(0));
+    if (!s->oversample_omega && m_bits(need) == 0) return;
     const vr near = v_set((real)x->v->close);
     const vr now =
         s->point_pixel ? 1 / r / r : v_set((real)(s->pixel * s->pixel)) / r / r * near / r;
-    x->omega = s->oversample_omega ? now : v_pick(v_eq(x->omega, v_set(0)), now, x->omega);
+    x->omega = s->oversample_omega ? now : v_pick(need, now, x->omega);
 }
 
 static void absorption(pixels *x, int64_t layer)
@@ -51,15 +61,14 @@ static void polarisation(pixels *x, const br_beam *beam)
 
 /* Products over the axes of sin(pi N delta) and sin(pi delta). A number too small to matter keeps
  * their quotient at N where delta is 0. */
-LANE void gratings(const pixels *x, const vr *delta, vr *above, vr *below)
+LANE void gratings(const pixels *x, const vr *delta, bool every, vr *above, vr *below)
 {
     const double *n = x->v->scene->cells;
     const real speck = BR_SINGLE ? (real)0x1p-40 : (real)0x1p-300;
     *above = *below = v_set(1);
     for (int k = 0; k < 3; k++) {
-        if (!(n[k] > 1)) continue;
-        const vr N = v_set((real)n[k]), t = delta[k] + speck;
-        const vr r = v_fma(N, t, -v_rint(N * t));
+        if (!every && !(n[k] > 1)) continue;
+        const vr t = delta[k] + speck, r = v_rest((real)n[k] * t);
         *above = *above * (r * v_sin_pi_over(r * r));
         *below = *below * (t * v_sin_pi_over(t * t));
     }
@@ -152,7 +161,7 @@ static inline vr tricubic(const pixels *x, vm use, const vr *hkl)
     return v_load(found);
 }
 
-static inline vr interpolated(pixels *x, const vr *hkl, const vr *hkl0, uint32_t live, int64_t n)
+static inline vr interpolated(pixels *x, const vr *hkl, uint32_t live, int64_t n)
 {
     const vm in = inside_table(x, hkl);
     const uint32_t may = may_cubic(x, n), out = ~m_bits(in) & live;
@@ -162,9 +171,11 @@ static inline vr interpolated(pixels *x, const vr *hkl, const vr *hkl0, uint32_t
         x->row->outside += out >> x->latch_lane & 1;
     const vm use = m_and(in, m_of(may));
     const uint32_t all = m_bits(use);
-    if (all == 0) return nearest(x, hkl0);
-    const vr cubic = tricubic(x, use, hkl);
-    return all == m_all() ? cubic : v_pick(use, cubic, nearest(x, hkl0));
+    if (all == m_all()) return tricubic(x, use, hkl);
+    vr hkl0[3];
+    reflection(hkl, hkl0);
+    const vr F = nearest(x, hkl0);
+    return all == 0 ? F : v_pick(use, tricubic(x, use, hkl), F);
 }
 
 /* ---- samples ---- */
@@ -189,29 +200,32 @@ LANE void run_on(pixels *x, vr term, uint32_t live)
 }
 
 /* One row of turned cells: samples n, n + 1 .. of the pixel, in the lanes `live`. */
-LANE void domains(pixels *x, const real *cell, uint32_t live, int64_t n, br_shape shape, lookup how,
-                  bool running, vr factor)
+LANE void domains(pixels *x, const vr *q, const real *cell, uint32_t live, int64_t n,
+                  const kind *kd, vr factor)
 {
     const br_scene *s = x->v->scene;
+    const bool whole = kd->how == NEAREST || kd->shape == BR_GAUSS || kd->shape == BR_TOPHAT;
     va part = x->part;
     for (int64_t m = 0; m < s->mosaics; m++, cell += 9) {
-        vr hkl[3], hkl0[3], delta[3], F = v_set((real)s->default_F), f;
+        vr hkl[3], hkl0[3], delta[3], F = v_set((real)s->default_F), f, below = v_set(1);
         uint32_t now = live;
-        indices(x, cell, hkl, hkl0, delta);
-        if (shape != BR_SQUARE) {
-            f = lattice(x, delta, shape);
+        indices(q, cell, hkl);
+        for (int k = 0; k < 3; k++) delta[k] = v_rest(hkl[k]);
+        if (whole) {
+            reflection(hkl, hkl0);
+            for (int k = 0; k < 3; k++) delta[k] = hkl[k] - hkl0[k];
+        }
+        if (kd->how == NEAREST) F = nearest(x, hkl0);
+        if (kd->shape == BR_SQUARE) {
+            gratings(x, delta, kd->every, &f, &below);
+        } else {
+            f = lattice(x, delta, kd->shape);
             if (s->water == 0) now &= ~m_bits(v_eq(f, v_set(0)));
         }
-        if (how == NEAREST) F = nearest(x, hkl0);
-        if (how == TRICUBIC) F = interpolated(x, hkl, hkl0, now, n + m);
-        if (shape == BR_SQUARE) {
-            vr below;
-            gratings(x, delta, &f, &below);
-            f = F * f / below;
-        } else {
-            f = F * f;
-        }
-        if (running)
+        if (kd->how == TRICUBIC) F = interpolated(x, hkl, now, n + m);
+        f = F * f;
+        if (kd->shape == BR_SQUARE) f = f / below;
+        if (kd->running)
             run_on(x, f * f * factor, now);
         else
             part += v_wide(f * f);
@@ -219,82 +233,92 @@ LANE void domains(pixels *x, const real *cell, uint32_t live, int64_t n, br_shap
     x->part = part;
 }
 
-/* All spindle steps of a source. The lane in which the chain begins has a cell of its own there. */
-LANE void steps(pixels *x, int64_t group, br_shape shape, lookup how, bool running, vr factor)
+/* All spindle steps of a source. The lane in which the chain begins has a cell of its own there: it
+ * goes first, alone, and is left out of the first step. */
+LANE void turns(pixels *x, const vr *q, int64_t group, const kind *kd, vr factor)
 {
     const br_scene *s = x->v->scene;
     const uint32_t live = m_bits(x->live);
     const bool begins = x->chain_lane >= 0 && group == x->chain_group;
-    for (int64_t phi = 0; phi < s->phis; phi++) {
+    const uint32_t one = begins ? 1u << x->chain_lane : 0;
+    const va before = x->part;
+    double begun = 0;
+    for (int64_t at = begins ? -1 : 0; at < s->phis; at++) {
+        const int64_t turned = at < 0 ? s->phis : at, phi = at < 0 ? 0 : at;
+        const uint32_t lanes = live & (at < 0 ? one : at == 0 ? ~one : ~0u);
         const int64_t n = (group * s->phis + phi) * s->mosaics;
-        uint32_t rest = live;
-        if (phi == 0 && begins) {
-            const uint32_t one = live & 1u << x->chain_lane;
-            const va before = x->part;
-            domains(x, CELLS(x->v) + s->phis * s->mosaics * 9, one, n, shape, how, running, factor);
-            const double begun = x->part[x->chain_lane];
+        domains(x, q, CELLS(x->v) + turned * s->mosaics * 9, lanes, n, kd, factor);
+        if (at < 0) {
+            begun = x->part[x->chain_lane];
             x->part = before;
-            rest &= ~one;
-            domains(x, CELLS(x->v), rest, n, shape, how, running, factor);
+        } else if (at == 0 && begins) {
             x->part[x->chain_lane] = begun;
-            continue;
         }
-        domains(x, CELLS(x->v) + phi * s->mosaics * 9, rest, n, shape, how, running, factor);
     }
 }
 
-#define STEPS(name, shape, how)                                                                    \
-    static void name(pixels *x, int64_t group)                                                     \
-    {                                                                                              \
-        steps(x, group, shape, how, false, v_set(1));                                              \
+/* Sources source, source + 1 ..: groups group, group + 1 .. */
+LANE void steps(pixels *x, int64_t source, int64_t n, int64_t group, const kind *kd, vr factor)
+{
+    for (int64_t j = 0; j < n; j++) {
+        vr q[3];
+        scattering(x, &x->v->beams[source + j], q);
+        turns(x, q, group + j, kd, factor);
     }
-STEPS(square_none, BR_SQUARE, NO_TABLE)
-STEPS(square_nearest, BR_SQUARE, NEAREST)
-STEPS(square_cubic, BR_SQUARE, TRICUBIC)
-STEPS(round_none, BR_ROUND, NO_TABLE)
-STEPS(round_nearest, BR_ROUND, NEAREST)
-STEPS(round_cubic, BR_ROUND, TRICUBIC)
-STEPS(gauss_none, BR_GAUSS, NO_TABLE)
-STEPS(gauss_nearest, BR_GAUSS, NEAREST)
-STEPS(gauss_cubic, BR_GAUSS, TRICUBIC)
-STEPS(tophat_none, BR_TOPHAT, NO_TABLE)
-STEPS(tophat_nearest, BR_TOPHAT, NEAREST)
-STEPS(tophat_cubic, BR_TOPHAT, TRICUBIC)
+}
 
-static void (*const steps_of[4][3])(pixels *, int64_t) = {
-    [BR_SQUARE] = {square_none, square_nearest, square_cubic},
+#define STEPS(name, shape, how, every)                                                             \
+    static void name(pixels *x, int64_t source, int64_t n, int64_t group, vr factor)               \
+    {                                                                                              \
+        static const kind kd = {shape, how, every, false};                                         \
+        steps(x, source, n, group, &kd, factor);                                                   \
+    }
+STEPS(square_none, BR_SQUARE, NO_TABLE, true)
+STEPS(square_nearest, BR_SQUARE, NEAREST, true)
+STEPS(square_cubic, BR_SQUARE, TRICUBIC, true)
+STEPS(some_none, BR_SQUARE, NO_TABLE, false)
+STEPS(some_nearest, BR_SQUARE, NEAREST, false)
+STEPS(some_cubic, BR_SQUARE, TRICUBIC, false)
+STEPS(round_none, BR_ROUND, NO_TABLE, false)
+STEPS(round_nearest, BR_ROUND, NEAREST, false)
+STEPS(round_cubic, BR_ROUND, TRICUBIC, false)
+STEPS(gauss_none, BR_GAUSS, NO_TABLE, false)
+STEPS(gauss_nearest, BR_GAUSS, NEAREST, false)
+STEPS(gauss_cubic, BR_GAUSS, TRICUBIC, false)
+STEPS(tophat_none, BR_TOPHAT, NO_TABLE, false)
+STEPS(tophat_nearest, BR_TOPHAT, NEAREST, false)
+STEPS(tophat_cubic, BR_TOPHAT, TRICUBIC, false)
+
+static void (*const steps_of[5][3])(pixels *, int64_t, int64_t, int64_t, vr) = {
+    [BR_SQUARE] = {some_none, some_nearest, some_cubic},
     [BR_ROUND] = {round_none, round_nearest, round_cubic},
     [BR_GAUSS] = {gauss_none, gauss_nearest, gauss_cubic},
-    [BR_TOPHAT] = {tophat_none, tophat_nearest, tophat_cubic}};
+    [BR_TOPHAT] = {tophat_none, tophat_nearest, tophat_cubic},
+    {square_none, square_nearest, square_cubic}};
 
-static void steps_running(pixels *x, int64_t group, lookup how, vr factor)
+static void steps_running(pixels *x, int64_t source, int64_t group, vr factor)
 {
-    switch ((br_shape)x->v->scene->shape) {
-    case BR_SQUARE: steps(x, group, BR_SQUARE, how, true, factor); break;
-    case BR_ROUND: steps(x, group, BR_ROUND, how, true, factor); break;
-    case BR_GAUSS: steps(x, group, BR_GAUSS, how, true, factor); break;
-    case BR_TOPHAT: steps(x, group, BR_TOPHAT, how, true, factor); break;
-    }
+    const kind kd = {(br_shape)x->v->scene->shape, x->how, false, true};
+    steps(x, source, 1, group, &kd, factor);
 }
 
-static void one_source(pixels *x, const br_beam *beam, int64_t group, lookup how)
+static void one_source(pixels *x, int64_t j, int64_t group)
 {
     const br_scene *s = x->v->scene;
-    const bool running = br_has(s, BR_QUIRK_RUNNING_SUM) &&
-                         (s->oversample_thick || s->oversample_polar || s->oversample_omega);
+    const br_beam *beam = &x->v->beams[j];
     scatter(x, beam);
     if (m_bits(x->live) == 0) return;
     polarisation(x, beam);
     vr factor = v_set((real)beam->weight);
-    if (s->oversample_thick ? !running : !br_has(s, BR_QUIRK_LAST_LAYER)) factor *= x->capture;
-    if (running) {
-        steps_running(x, group, how, factor);
+    if (s->oversample_thick ? !x->running : !br_has(s, BR_QUIRK_LAST_LAYER)) factor *= x->capture;
+    if (x->running) {
+        steps_running(x, j, group, factor);
         return;
     }
     if (s->oversample_polar) factor *= x->polar;
     if (s->oversample_omega) factor *= x->omega;
     x->part = (va){0};
-    steps_of[s->shape][how](x, group);
+    x->loop(x, j, 1, group, factor);
     const uint32_t live = m_bits(x->live);
     va part = x->part * v_wide(factor);
     for (int i = 0; live != m_all() && i < LANES; i++)
@@ -302,20 +326,36 @@ static void one_source(pixels *x, const br_beam *beam, int64_t group, lookup how
     x->sum += part;
 }
 
-static void layer(pixels *x, int64_t t, lookup how)
+static void all_sources(pixels *x, int64_t group)
+{
+    const br_scene *s = x->v->scene;
+    x->live = m_of(x->rendered);
+    for (int64_t j = 0; j < s->sources && m_bits(v_eq(x->polar, v_set(0))) & x->rendered; j++)
+        polarisation(x, &x->v->beams[j]);
+    x->part = (va){0};
+    x->loop(x, 0, s->sources, group, v_set(1));
+    if (s->oversample_thick || !br_has(s, BR_QUIRK_LAST_LAYER)) x->part *= v_wide(x->capture);
+    if (s->oversample_omega) x->part *= v_wide(x->omega);
+    x->sum += x->part;
+}
+
+static void layer(pixels *x, int64_t t)
 {
     const br_scene *s = x->v->scene;
     const int64_t O = s->oversample;
+    int64_t group = t * O * O * s->sources;
     x->capture = v_set(s->thickness == 0 ? 1 : 0);
-    for (int64_t at = 0; at < O * O; at++) {
-        const int64_t sub[3] = {t, at / O, at % O};
-        const vr r = position(x, sub, x->d);
-        solid_angle(x, r);
-        x->omega_sum += v_wide(x->omega);
-        absorption(x, t);
-        const int64_t group = (t * O * O + at) * s->sources;
-        for (int64_t j = 0; j < s->sources; j++) one_source(x, &x->v->beams[j], group + j, how);
-    }
+    for (int64_t subs = 0; subs < O; subs++)
+        for (int64_t subf = 0; subf < O; subf++, group += s->sources) {
+            vr over;
+            solid_angle(x, position(x, (int64_t[3]){t, subs, subf}, x->d, &over));
+            x->omega_sum += v_wide(x->omega);
+            absorption(x, t);
+            if (x->pooled)
+                all_sources(x, group);
+            else
+                for (int64_t j = 0; j < s->sources; j++) one_source(x, j, group + j);
+        }
     x->capture_sum += v_wide(x->capture);
 }
 
@@ -341,20 +381,20 @@ static void finish(const pixels *x)
 static void render(const br_view *v, br_row *row)
 {
     const br_scene *s = v->scene;
-    pixels x = {.v = v, .row = row};
-    for (int k = 0; k < 9; k++) x.star[k / 3][k % 3] = (real)v->star[k / 3][k % 3];
-    row->outside = 0;
+    pixels x = prepared(v, row);
+    const double *n = s->cells;
+    const bool every = s->shape == BR_SQUARE && n[0] > 1 && n[1] > 1 && n[2] > 1;
     const double start = s->water != 0 && br_has(s, BR_QUIRK_WATER_SCALE) ? v->water : 0;
+    row->outside = 0;
     for (x.i = 0; x.i < row->n; x.i += LANES) {
         begin(&x);
         x.polar = v_set(s->nopolar ? 1 : 0);
         x.omega = v_set(0);
         x.sum = start - (va){0};
         x.omega_sum = x.capture_sum = (va){0};
-        const lookup how = x.all_cubic || x.latch_lane >= 0 ? TRICUBIC
-                           : s->hkls > 0                    ? NEAREST
-                                                            : NO_TABLE;
-        for (int64_t t = 0; x.rendered && t < s->layers; t++) layer(&x, t, how);
+        x.how = x.all_cubic || x.latch_lane >= 0 ? TRICUBIC : s->hkls > 0 ? NEAREST : NO_TABLE;
+        x.loop = steps_of[every ? 4 : s->shape][x.how];
+        for (int64_t t = 0; x.rendered && t < s->layers; t++) layer(&x, t);
         finish(&x);
     }
 }
@@ -372,9 +412,11 @@ static void latch_group(pixels *x, int64_t group, uint32_t *open, int64_t *first
                 const uint32_t lanes = *open & m_bits(x->live) & (row ? one : ~one);
                 const real *cell = CELLS(x->v) + ((row ? s->phis : phi) * s->mosaics + m) * 9;
                 vr hkl[3], hkl0[3], delta[3];
-                indices(x, cell, hkl, hkl0, delta);
+                indices(x->q, cell, hkl);
                 uint32_t out = lanes & ~m_bits(inside_table(x, hkl));
                 if (out == 0) continue;
+                reflection(hkl, hkl0);
+                for (int k = 0; k < 3; k++) delta[k] = hkl[k] - hkl0[k];
                 if (s->shape != BR_SQUARE && s->water == 0)
                     out &= ~m_bits(v_eq(lattice(x, delta, (br_shape)s->shape), v_set(0)));
                 for (int i = 0; i < LANES; i++)
@@ -408,8 +450,7 @@ static int64_t latch(const br_view *v, const br_row *row)
     const br_scene *s = v->scene;
     const int64_t O = s->oversample, groups = s->layers * O * O * s->sources;
     br_row copy = *row;
-    pixels x = {.v = v, .row = &copy};
-    for (int k = 0; k < 9; k++) x.star[k / 3][k % 3] = (real)v->star[k / 3][k % 3];
+    pixels x = prepared(v, &copy);
     if (always_inside(v)) return INT64_MAX;
     for (x.i = 0; x.i < row->n; x.i += LANES) {
         int64_t first[LANES];
@@ -418,7 +459,8 @@ static int64_t latch(const br_view *v, const br_row *row)
         for (int64_t at = 0; open && at < groups; at++) {
             const int64_t sub[3] = {at / (O * O * s->sources), at / (O * s->sources) % O,
                                     at / s->sources % O};
-            if (at % s->sources == 0) position(&x, sub, x.d);
+            vr over;
+            if (at % s->sources == 0) position(&x, sub, x.d, &over);
             scatter(&x, &v->beams[at % s->sources]);
             latch_group(&x, at, &open, first);
         }

@@ -74,7 +74,7 @@ static double grating(double delta, double n)
 {
     if (delta == 0) return n;
     const double turns = n * delta;
-    return sin(M_PI * fma(n, delta, -rint(turns))) / sin(M_PI * delta);
+    return sin(M_PI * (turns - rint(turns))) / sin(M_PI * delta);
 }
 
 static double sinc3(double x)
