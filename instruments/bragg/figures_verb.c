@@ -1,6 +1,7 @@
 /* figures_verb.c - `fathom bragg figures`: renders what the flags say and draws it. */
 #include "companions.h"
 #include "figures.h"
+#include "image.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -94,6 +95,16 @@ static fth_status draw_all(const br_call *call, const br_drawing *d, fth_err *er
     return FTH_OK;
 }
 
+/* --plan: what the render takes; figures are drawn in what is left. */
+static fth_status show_plan(const br_call *call, const br_experiment *e, fth_err *err)
+{
+    br_passes *p = NULL;
+    FTH_TRY(br_passes_create(&p, call->ctx, e, (br_wanted){0}, err));
+    const fth_status s = br_passes_print(p, call->out);
+    br_passes_destroy(p);
+    return s;
+}
+
 static fth_status render_and_draw(const br_call *call, const br_flags *f, const br_experiment *e,
                                   fth_err *err)
 {
@@ -105,6 +116,7 @@ static fth_status render_and_draw(const br_call *call, const br_flags *f, const 
     if (dpi != 0 && (dpi < 30 || dpi > 600))
         return FTH_FAIL(err, FTH_E_COMMAND, "--dpi is %lld: 30 to 600 is expected", (long long)dpi);
     d.dpi = (double)dpi;
+    if (call->value(call->user, "plan")) return show_plan(call, e, err);
     FTH_TRY(br_drawing_render(call->ctx, e, &image, &d, err));
     d.image = fth_tensor_source(image);
     const fth_status s = draw_all(call, &d, err);

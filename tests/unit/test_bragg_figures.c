@@ -1,4 +1,4 @@
-/* test_bragg_figures.c - predicted spots, radial averages, and every figure drawn. seconds: 20
+/* test_bragg_figures.c - predicted spots, radial averages, and every figure drawn. seconds: 10
  *
  * Where spots should be is checked against the render itself: h k l of the place where a spot is
  * predicted, and photons there.
@@ -275,6 +275,18 @@ TEST(images_without_quirks_and_without_photons_are_drawn_too)
     char path[512];
     snprintf(path, sizeof path, "%s/quirks.png", dir);
     check_png(path);
+}
+
+TEST(plan_draws_nothing)
+{
+    char said[TV_SAID];
+    fth_err err = {0};
+    const tv_flags f = {.out = t_temp_path("never"), .plan = ""};
+    OKE(tv_run(br_figures_run_verb, f, CRYSTAL "-detpixels 32 -pixel 0.4 -distance 60", 0, said,
+               &err),
+        &err);
+    HAS(said, "plan on cpu");
+    IS_TRUE(!t_file_exists(t_temp_path("never")));
 }
 
 TEST(mistakes_are_named)
