@@ -296,19 +296,25 @@ static uint64_t chunk_bytes(const br_job *job)
     return l.gzip ? 3 * one : one;
 }
 
-fth_status br_job_set_apart(br_job *job, int files, fth_err *err)
+/* Untouched: it is in the ledger, so that plans leave room, and in no page. */
+fth_status br_job_set_apart(br_job *job, int files, bool library, fth_err *err)
 {
+    char text[24];
     fth_err own = {0};
-    const uint64_t bytes =
-        BESIDE + (uint64_t)files * chunk_bytes(job) +
-        fth_library_allowance(1u << FTH_LIB_HDF5, fth_context_threads(job->call->context));
+    const int threads = fth_context_threads(job->call->context);
+    const uint64_t bytes = BESIDE + (uint64_t)files * chunk_bytes(job) +
+                           (library ? fth_library_allowance(1u << FTH_LIB_HDF5, threads) : 0);
+    br_job_use_apart(job);
     const fth_status s =
         fth_mem_take(mem_of(job), FTH_MEM_DIRECT, bytes, "for files", &job->apart, &own);
     job->apart_bytes = bytes;
     if (s == FTH_OK) return FTH_OK;
-    return FTH_FAIL(err, s == FTH_E_BUDGET ? FTH_E_NO_FIT : s,
-                    "%llu bytes are needed beside the image, for its container",
-                    (unsigned long long)bytes);
+    if (s != FTH_E_BUDGET) return FTH_FAIL(err, s, "%s", own.text);
+    fth_mem_format_size(bytes, text, sizeof text);
+    FTH_FAIL(err, FTH_E_NO_FIT, "%s are needed beside the rows of an image, for its container",
+             text);
+    fth_err_hint(err, "allow more memory: 16 MiB more than that are enough for most jobs");
+    return FTH_E_NO_FIT;
 }
 
 void br_job_use_apart(br_job *job)

@@ -64,9 +64,10 @@ fth_status br_job_open(br_job *job, const fth_stage_call *call, fth_err *err);
 /* Hash the inputs and make room for facts: before the first frame. */
 fth_status br_job_start(br_job *job, fth_err *err);
 void br_job_close(br_job *job);
-/* Set memory apart for so many containers while frames are planned and rendered; then it is used.
- */
-fth_status br_job_set_apart(br_job *job, int files, fth_err *err);
+/* Set memory apart while frames are planned, rendered and put into the container: for the stage
+ * itself, so many containers, and the library that no plan knows of yet. In place of what was set
+ * apart before. */
+fth_status br_job_set_apart(br_job *job, int files, bool library, fth_err *err);
 void br_job_use_apart(br_job *job);
 /* The experiment of frame i: a copy that shares the arrays of the job. */
 fth_status br_job_frame(const br_job *job, int64_t i, br_experiment *out, fth_err *err);

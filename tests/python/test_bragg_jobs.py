@@ -397,6 +397,18 @@ class Resume(Case):
         self.assertIn("FTH-PLAN-002", self.stage("render", *big, "--memory", "5M", expect=4).stderr)
         self.assertEqual(sorted(p.name for p in self.dir.iterdir()), ["job.yaml", "small.hkl"])
 
+    def test_what_fits_is_told_and_fits(self):
+        args = ("--set", "output.counts=true", "--set", "detector.pixels=600", "--set", "scan.frames=2")
+        r = self.stage("render", *args, "--memory", "13M", expect=4)
+        self.assertIn("FTH-PLAN-002", r.stderr)
+        self.stage("render", *args, "--memory", r.stderr.split("would fit: --memory ")[1].split()[0])
+        small = (self.dir / "out/series/frames.h5").read_bytes()
+        record = json.loads((self.dir / "out/.fathom/render.series.json").read_text())
+        self.assertGreaterEqual(record["planned_bytes"], record["growth_bytes"])
+        shutil.rmtree(self.dir / "out")
+        self.stage("render", *args)
+        self.assertEqual(small, (self.dir / "out/series/frames.h5").read_bytes())
+
     def test_mistakes(self):
         self.assertIn("scan.osc", self.stage("render", "--set", "scan.osc=-1", expect=2).stderr)
         self.assertIn("nothing.hkl", self.stage("render", "--set", "crystal.hkl=nothing.hkl",
