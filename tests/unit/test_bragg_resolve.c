@@ -418,7 +418,6 @@ TEST(spec_mode_notes_the_list_beside_the_dump)
     char args[600];
     snprintf(args, sizeof args, "-cell 40 -hkl P1_tiny.hkl -dump %s", path);
     for (int spec = 0; spec < 2; spec++) {
-        static bgr b;
         bgr_start(&b, args, spec, NULL);
         OKE(b.status, &b.err);
         OKE(br_experiment_dump(&b.e, &b.err), &b.err);
