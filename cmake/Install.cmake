@@ -23,6 +23,10 @@ install(DIRECTORY include/fathom DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
 install(FILES LICENSE README.md CHANGELOG.md docs/licenses/DejaVu.txt DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+if(FTH_PROGRAMS)
+    install(CODE "file(CREATE_LINK fathom-bragg.1
+        \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man1/nanoBragg.1\" SYMBOLIC)")
+endif()
 install(FILES docs/completions/fathom.bash RENAME fathom
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES docs/completions/_fathom
