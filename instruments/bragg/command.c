@@ -1,6 +1,7 @@
 /* command.c - `fathom bragg [nanoBragg flags]`, and the program under the name nanoBragg. */
 #include "flags.h"
 #include "image.h"
+#include "summary.h"
 
 #include <string.h>
 
@@ -8,7 +9,7 @@ typedef struct command {
     const fth_direct_call *call;
     br_flags flags;
     br_experiment experiment;
-    FILE *out; /* the text; to nowhere with --quiet */
+    FILE *out; /* the text; to nowhere with --quiet and --json */
 } command;
 
 /* A stream that takes everything and keeps nothing. */
@@ -87,7 +88,10 @@ static fth_status run(command *c, fth_err *err)
     }
     FTH_TRY(br_experiment_resolve(&c->experiment, fth_context_mem(call->context), &c->flags, err));
     fth_status s = set_photon_files(call, &c->experiment.out, err);
-    if (s == FTH_OK) s = call->plan ? show_plan(c, err) : br_image_make(&job, NULL, err);
+    br_statistics stats;
+    if (s == FTH_OK) s = call->plan ? show_plan(c, err) : br_image_make(&job, &stats, err);
+    if (s == FTH_OK && !call->plan && call->value(call->user, "json"))
+        br_summary_json(call->out, &c->experiment, &stats);
     br_experiment_clear(&c->experiment);
     return s;
 }
@@ -109,7 +113,8 @@ fth_status br_image_command(const fth_direct_call *call, fth_err *err)
     command *c = memset(block, 0, sizeof *c);
     c->call = call;
     c->out = call->out;
-    const fth_status s = call->value(call->user, "quiet") ? run_quietly(c, err) : run(c, err);
+    const bool quiet = call->value(call->user, "quiet") || call->value(call->user, "json");
+    const fth_status s = quiet ? run_quietly(c, err) : run(c, err);
     (void)fth_mem_release(mem, block, NULL);
     return s;
 }

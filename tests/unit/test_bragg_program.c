@@ -3,6 +3,7 @@
 #include "testing/files.h"
 #include "testing/test.h"
 
+#include <jansson.h>
 #include <unistd.h>
 
 #define TINY "-cell 40 45 50 -default_F 10 -N 4 -detpixels 8 -pixel 0.4 -oversample 1 -noprogress"
@@ -114,6 +115,35 @@ TEST(quiet_leaves_only_files)
     EQ_I64(call("fathom bragg " TINY " --plan"), 0);
     IS_TRUE(text[0] != '\0');
     EQ_I64(t_file_count(), 0);
+}
+
+TEST(json_holds_everything_that_was_resolved)
+{
+    need_program();
+    EQ_I64(call("fathom bragg " TINY " --json -lambda 1.25 -floatfile 'a \"b\".bin'"), 0);
+    json_error_t error;
+    json_t *root = json_loads(text, 0, &error);
+    if (!root) FAIL("line %d: %s\n%s", error.line, error.text, text);
+    double lambda = 0, distance = 0, sum = 0;
+    const char *unit = NULL, *file = NULL, *compat = NULL;
+    int fast = 0, seed = 0;
+    OK(json_unpack(root, "{s:s, s:{s:{s:F, s:s}}, s:{s:i, s:F}, s:{s:i}, s:{s:s}, s:{s:F}}",
+                   "compat", &compat, "parameters", "lam", "value", &lambda, "unit", &unit,
+                   "detector", "fast", &fast, "distance_mm", &distance, "seeds", "noise", &seed,
+                   "files", "float", &file, "image", "sum", &sum) == 0
+           ? FTH_OK
+           : FTH_E_INTERNAL);
+    EQ_STR(compat, "spec");
+    NEAR(lambda, 1.25, 1e-14);
+    EQ_STR(unit, "A");
+    EQ_I64(fast, 8);
+    NEAR(distance, 100, 1e-12);
+    EQ_I64(seed, 1);
+    EQ_STR(file, "a \"b\".bin");
+    IS_TRUE(sum > 0);
+    json_decref(root);
+    unlink(t_temp_path("a \"b\".bin"));
+    sweep();
 }
 
 TEST(help_shows_command_and_verbs)

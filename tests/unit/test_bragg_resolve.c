@@ -425,6 +425,7 @@ TEST(spec_mode_notes_the_list_beside_the_dump)
         bgr_end(&b);
         remove(path);
     }
+    b.mem = NULL;
     remove(note);
 }
 
