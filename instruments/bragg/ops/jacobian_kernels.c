@@ -12,7 +12,7 @@
 #pragma GCC optimize("no-tree-loop-distribute-patterns") /* few zeros are set sooner one by one */
 #endif
 #include "jacobian.h"
-#include "jacobian_lanes.h"
+#include "pixel_lanes.h"
 
 /* The numbers of adjoint.h that describe the detector: pix0 fdet sdet odet close distance. */
 enum { SENSOR = BR_AD_DISTANCE - BR_AD_PIX0 + 1 };
@@ -336,7 +336,9 @@ LANE void domains(const lab *l, int64_t row, vm live, int64_t n, br_shape shape,
     slopes a = *sums;
     for (int64_t m = 0; m < s->mosaics; m++, cell += 9, turn += 9) {
         vr hkl[3], hkl0[3], delta[3], F = v_set(s->default_F), dF[3], L, d[3], by_square, g[3];
-        indices(&l->x, cell, hkl, hkl0, delta);
+        indices(l->x.q, cell, hkl);
+        reflection(hkl, hkl0);
+        for (int k = 0; k < 3; k++) delta[k] = hkl[k] - hkl0[k];
         if (shape == BR_SQUARE) square(l, delta, &L, d);
         if (shape == BR_ROUND) ball(l, delta, &L, d);
         if (shape == BR_GAUSS) gauss(l, delta, &L, d, &by_square);
@@ -564,8 +566,7 @@ static void pixels_of_row(const br_lab *b, br_row *row, double *adjoint, int64_t
     const br_view *v = &b->view;
     const br_scene *s = v->scene;
     const bool kept = !s->nopolar && s->dmin <= 0; /* the first source makes it, with its slopes */
-    lab l = {.b = b, .x = {.v = v, .row = row}};
-    memcpy(l.x.star, v->star, sizeof l.x.star);
+    lab l = {.b = b, .x = prepared(v, row)};
     make_series(&l);
     for (l.x.i = 0; l.x.i < row->n; l.x.i += LANES) {
         begin(&l.x);
