@@ -99,6 +99,9 @@ _fathom() {
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
+    --checkpoint)
+        return
+        ;;
     --smv32)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
@@ -199,7 +202,7 @@ _fathom() {
     'sounding generate'*) words="--config --force --json --trace --quiet --help" ;;
     'sounding depth'*) words="--fathoms --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'config '*) words="check docs" ;;
-    'bragg '*) words="render figures plan generate refine noisify nonbragg draw --compat --quirk --precision --fdump --smv32 --cbf --preview --preview-scale --flags --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
+    'bragg '*) words="render figures plan generate refine noisify nonbragg draw --compat --quirk --precision --fdump --checkpoint --smv32 --cbf --preview --preview-scale --flags --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
     'sounding '*) words="survey fit analyze figures plan generate depth" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

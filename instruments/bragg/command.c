@@ -3,6 +3,7 @@
 #include "image.h"
 #include "summary.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct command {
@@ -78,6 +79,8 @@ static fth_status run(command *c, fth_err *err)
                         .progress_user = call->progress_user,
                         .ready = ready,
                         .ready_user = c};
+    const char *rows = call->value(call->user, "checkpoint"); /* a number: the table says so */
+    job.checkpoint = rows ? strtoll(rows, NULL, 10) : 0;
     FTH_TRY(set_preview(call, &job, err));
     FTH_TRY(br_flags_of_call(&c->flags, call, err));
     if (!br_flags_enough(&c->flags)) {

@@ -42,14 +42,14 @@ static bool is_device(const char *path)
     return stat(path, &st) == 0 && S_ISCHR(st.st_mode);
 }
 
-static bool is_file(const char *path)
+bool br_output_is_file(const char *path)
 {
     return path[0] && !is_device(path);
 }
 
 fth_status br_output_check(const char *path, fth_mem *mem, fth_err *err)
 {
-    if (!is_file(path)) return FTH_OK;
+    if (!br_output_is_file(path)) return FTH_OK;
     if (access(path, F_OK) == 0 && access(path, W_OK) != 0) {
         FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: it is there and may not be written: %s", path,
                  strerror(errno));
@@ -69,7 +69,7 @@ fth_status br_outputs_check(const br_outputs *out, fth_mem *mem, fth_err *err)
     paths_of(out, path);
     for (int i = 0; i < PATHS; i++)
         for (int j = 0; j < i; j++)
-            if (is_file(path[i]) && !strcmp(path[i], path[j])) {
+            if (br_output_is_file(path[i]) && !strcmp(path[i], path[j])) {
                 FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: two outputs would be written there", path[i]);
                 fth_err_hint(err, "give each output a name of its own");
                 return FTH_E_FILE_WRITE;
@@ -111,7 +111,7 @@ static fth_status open_pixels(br_files *f, const char *path, const fth_raw_layou
                       .n_axes = 2,
                       .size = {layout->size[0], layout->size[1]},
                       .write = write_nowhere};
-    if (!is_file(path)) return FTH_OK;
+    if (!br_output_is_file(path)) return FTH_OK;
     FTH_TRY(fth_raw_create(own, f->mem, path, layout, header, err));
     *out = held(own);
     return FTH_OK;
@@ -132,7 +132,7 @@ fth_status br_files_image(br_files *f, const br_experiment *e, fth_sink *out, ft
 {
     const br_scene *s = &e->scene;
     const char *path = e->out.float_file;
-    if (!is_file(path)) {
+    if (!br_output_is_file(path)) {
         FTH_TRY(fth_tensor_create(&f->held, f->mem, "image", FTH_F32, 2,
                                   ((int64_t[]){s->slow, s->fast}), err));
         *out = fth_tensor_sink(f->held);
@@ -196,7 +196,8 @@ fth_status br_files_pixels(br_files *f, const br_experiment *e, const br_statist
     const fth_raw_layout u8 = layout_of(scene, FTH_U8, bytes), i32 = layout_of(scene, FTH_I32, 0);
     FTH_TRY(open_smv(f, e, out, err));
     FTH_TRY(open_pixels(f, e->out.pgm_file, &u8, pgm, &f->pgm, &out->pgm, err));
-    if (!is_file(cbf)) return open_pixels(f, cbf, &i32, NULL, &f->unpacked, &out->cbf, err);
+    if (!br_output_is_file(cbf))
+        return open_pixels(f, cbf, &i32, NULL, &f->unpacked, &out->cbf, err);
     FTH_TRY(hidden_name(f->raw, sizeof f->raw, cbf, err));
     FTH_TRY(fth_raw_create(&f->unpacked, f->mem, f->raw, &i32, NULL, err));
     f->raw_there = true;

@@ -23,6 +23,7 @@ typedef struct work {
     br_latch_note note;
     int64_t latch;
     fth_run_report report;
+    br_checkpoint *checkpoint; /* NULL: none */
 } work;
 
 /* ---- passes ---- */
@@ -34,19 +35,70 @@ static bool on_progress(void *user, const fth_progress *p)
     return !w->job->progress || w->job->progress(w->job->progress_user, p);
 }
 
+static fth_status find_latch(work *w, const fth_run_options *opt, fth_err *err)
+{
+    br_checkpoint *c = w->checkpoint;
+    if (c && br_checkpoint_latch(c, &w->latch)) {
+        br_passes_set_latch(w->passes, w->latch);
+        return FTH_OK;
+    }
+    FTH_TRY(br_passes_latch(w->passes, opt, &w->latch, err));
+    return c ? br_checkpoint_set_latch(c, w->latch, err) : FTH_OK;
+}
+
+/* Row by row from one to the other. */
+static fth_status copy(const br_experiment *e, const fth_source *from, const fth_sink *to,
+                       fth_err *err)
+{
+    const br_scene *s = &e->scene;
+    void *row = NULL;
+    FTH_TRY(fth_mem_take(e->mem, FTH_MEM_ANY, (uint64_t)s->fast * sizeof(float), "row", &row, err));
+    fth_status st = FTH_OK;
+    for (int64_t i = 0; st == FTH_OK && i < s->slow; i++) {
+        const int64_t lo[2] = {i, 0}, n[2] = {1, s->fast};
+        st = from->read(from->self, lo, n, row, err);
+        if (st == FTH_OK) st = to->write(to->self, lo, n, row, err);
+    }
+    (void)fth_mem_release(e->mem, row, NULL);
+    return st == FTH_OK ? to->commit(to->self, err) : st;
+}
+
+/* The rows that are still missing, then the image out of the checkpoint. */
+static fth_status render_rows(work *w, const fth_run_options *opt, fth_err *err)
+{
+    br_checkpoint *c = w->checkpoint;
+    const br_row_sinks sinks = br_checkpoint_sinks(c);
+    if (br_checkpoint_rows(c) < w->e->scene.slow)
+        FTH_TRY(br_passes_render_rows(w->passes, &sinks, opt, &w->report, err));
+    fth_sink sink;
+    fth_source image;
+    FTH_TRY(br_files_image(&w->files, w->e, &sink, err));
+    FTH_TRY(br_checkpoint_image(c, &image, err));
+    fth_status s = copy(w->e, &image, &sink, err);
+    if (s == FTH_OK)
+        s = br_passes_sum(w->passes, image, br_checkpoint_omega(c), br_checkpoint_outside(c),
+                          &w->stats, err);
+    fth_source_close(&image);
+    return s;
+}
+
 static fth_status render(work *w, fth_err *err)
 {
     const br_experiment *e = w->e;
     const fth_run_options quiet = {w->job->progress, w->job->progress_user},
                           told = {on_progress, w};
-    FTH_TRY(br_passes_latch(w->passes, &quiet, &w->latch, err));
+    FTH_TRY(find_latch(w, &quiet, err));
     FTH_TRY(br_latch_note_make(&w->note, e, w->latch, err));
     if (!e->out.printout)
         FTH_TRY(
             br_meter_start(&w->meter, w->out, e, e->compat_c && e->out.progress, &w->note, err));
-    fth_sink sink;
-    FTH_TRY(br_files_image(&w->files, e, &sink, err));
-    FTH_TRY(br_passes_render(w->passes, &sink, &told, &w->report, &w->stats, err));
+    if (w->checkpoint) {
+        FTH_TRY(render_rows(w, &told, err));
+    } else {
+        fth_sink sink;
+        FTH_TRY(br_files_image(&w->files, e, &sink, err));
+        FTH_TRY(br_passes_render(w->passes, &sink, &told, &w->report, &w->stats, err));
+    }
     br_meter_tell(&w->meter, 1);
     if (e->out.printout) FTH_TRY(br_print_pixels(w->out, e, w->latch, &w->note, err));
     fprintf(w->out, "\n");
@@ -100,18 +152,37 @@ static fth_status preview(work *w, fth_err *err)
 
 static fth_status make(work *w, fth_err *err)
 {
-    const br_wanted want = br_outputs_wanted(&w->e->out);
+    br_wanted want = br_outputs_wanted(&w->e->out);
+    if (w->checkpoint) {
+        want.by_rows = true;
+        want.first_row = br_checkpoint_rows(w->checkpoint);
+        want.rows_each = w->job->checkpoint;
+    }
     FTH_TRY(br_passes_create(&w->passes, w->job->context, w->e, want, err));
     if (w->job->ready) FTH_TRY(w->job->ready(w->job->ready_user, err));
     FTH_TRY(render(w, err));
     FTH_TRY(store(w, err));
     FTH_TRY(preview(w, err));
     FTH_TRY(br_files_commit(&w->files, w->e, err));
+    if (w->checkpoint) br_checkpoint_remove(w->checkpoint);
     if (!w->e->compat_c) {
         char text[1000];
         fth_run_report_format(&w->report, text, sizeof text);
         fputs(text, w->out);
     }
+    return FTH_OK;
+}
+
+static fth_status open_checkpoint(work *w, fth_err *err)
+{
+    char path[BR_PATH + 32];
+    if (w->job->checkpoint <= 0) return FTH_OK;
+    snprintf(path, sizeof path, "%s.checkpoint", w->e->out.float_file);
+    FTH_TRY(br_checkpoint_open(&w->checkpoint, w->e, path, w->job->checkpoint, err));
+    const int64_t rows = br_checkpoint_rows(w->checkpoint);
+    if (rows > 0 && !w->e->compat_c)
+        fprintf(w->out, "NOTICE: %lld of %lld rows are there already: %s\n", (long long)rows,
+                (long long)w->e->scene.slow, path);
     return FTH_OK;
 }
 
@@ -124,6 +195,11 @@ static fth_status check(const br_image_job *job, fth_err *err)
     if (e->out.int_file[0] || e->out.noise_file[0] || e->out.smv32_file[0])
         FTH_TRY(br_smv_header(e, header, err));
     if (job->preview) FTH_TRY(br_output_check(job->preview, mem, err));
+    if (job->checkpoint > 0 && !br_output_is_file(e->out.float_file)) {
+        FTH_FAIL(err, FTH_E_COMMAND, "a checkpoint belongs to a float image, and there is none");
+        fth_err_hint(err, "give a file with -floatfile, or leave --checkpoint out");
+        return FTH_E_COMMAND;
+    }
     return br_outputs_check(&e->out, mem, err);
 }
 
@@ -138,7 +214,11 @@ fth_status br_image_make(const br_image_job *job, br_statistics *out, fth_err *e
     w->e = job->experiment;
     w->out = job->out;
     w->files.mem = mem;
-    const fth_status s = make(w, err);
+    fth_status s = open_checkpoint(w, err);
+    if (s == FTH_OK) s = make(w, err);
+    if (s != FTH_OK && w->checkpoint && br_checkpoint_rows(w->checkpoint) == 0)
+        br_checkpoint_remove(w->checkpoint); /* nothing to go on from */
+    br_checkpoint_close(w->checkpoint);
     if (out) *out = w->stats;
     br_passes_destroy(w->passes);
     if (!w->files.held) fth_source_close(&w->image);

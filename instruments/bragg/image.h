@@ -8,6 +8,7 @@
 #ifndef BRAGG_IMAGE_H
 #define BRAGG_IMAGE_H
 
+#include "checkpoint.h"
 #include "experiment.h"
 
 #include <fathom/instrument.h>
@@ -74,7 +75,10 @@ typedef struct br_passes br_passes;
  * here. `want` says which files there will be. */
 typedef struct br_wanted {
     bool ints, pgm, noise;
-    bool smv32, cbf; /* photons: of the noise image; where none is wanted, the image rounded */
+    bool smv32, cbf;   /* photons: of the noise image; where none is wanted, the image rounded */
+    bool by_rows;      /* the render gives rows that are kept, and is summed up afterwards: */
+    int64_t first_row; /* from this one on; those before it are there; */
+    int64_t rows_each; /* about so many at a time */
 } br_wanted;
 fth_status br_passes_create(br_passes **out, fth_context *ctx, const br_experiment *e,
                             br_wanted want, fth_err *err);
@@ -90,6 +94,12 @@ fth_status br_passes_latch(br_passes *p, const fth_run_options *opt, int64_t *la
 /* The image, f32 [slow fast], into `sink`, and its numbers. `report` may be NULL. */
 fth_status br_passes_render(br_passes *p, const fth_sink *sink, const fth_run_options *opt,
                             fth_run_report *report, br_statistics *out, fth_err *err);
+/* The same in two steps, with `by_rows`: rows into their sinks, then the numbers from all rows. */
+void br_passes_set_latch(br_passes *p, int64_t latch);
+fth_status br_passes_render_rows(br_passes *p, const br_row_sinks *sinks,
+                                 const fth_run_options *opt, fth_run_report *report, fth_err *err);
+fth_status br_passes_sum(br_passes *p, fth_source image, fth_source omega, fth_source outside,
+                         br_statistics *out, fth_err *err);
 /* rmsd and scales, from the image that was rendered. */
 fth_status br_passes_measure(br_passes *p, fth_source image, br_statistics *s, fth_err *err);
 /* What was wanted; sinks of what was not are ignored. */
@@ -103,6 +113,7 @@ fth_status br_passes_store(br_passes *p, fth_source image, const br_pixel_sinks 
 
 /* Which passes the outputs need. */
 br_wanted br_outputs_wanted(const br_outputs *out);
+bool br_output_is_file(const char *path); /* neither "" nor a device such as /dev/null */
 /* Refuses a path that could not be written, and two outputs of one name. Writes nothing. */
 fth_status br_output_check(const char *path, fth_mem *mem, fth_err *err);
 fth_status br_outputs_check(const br_outputs *out, fth_mem *mem, fth_err *err);
@@ -139,6 +150,7 @@ typedef struct br_image_job {
     /* Called once all is checked and planned, before the first pass; NULL: nothing to do. */
     fth_status (*ready)(void *user, fth_err *err);
     void *ready_user;
+    int64_t checkpoint;  /* rows after which the image is kept to go on from; 0: never */
     const char *preview; /* a picture of the image: .png, .svg or .pdf; NULL: none */
     bool preview_linear;
 } br_image_job;

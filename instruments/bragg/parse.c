@@ -136,6 +136,10 @@ const fth_flag br_direct_flags[] = {
     {.name = "fdump",
      .value = FTH_FLAG_FILE,
      .doc = "read the structure factors from this dump file"},
+    {.name = "checkpoint",
+     .value = FTH_FLAG_COUNT,
+     .doc = "keep the image after every so many rows, beside the float image, and go on from there "
+            "when the command is given again"},
     {.name = "smv32",
      .value = FTH_FLAG_FILE,
      .doc =

@@ -8,9 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-typedef enum pass_id { LATCH, RENDER, SPREAD, STORE, PASSES } pass_id;
+typedef enum pass_id { LATCH, RENDER, SUMS, SPREAD, STORE, PASSES } pass_id;
 static const char *const pass_name[PASSES] = {[LATCH] = "latch: where interpolation ends",
                                               [RENDER] = "render: image and its sums",
+                                              [SUMS] = "sums: of all rows",
                                               [SPREAD] = "spread: rmsd about the mean",
                                               [STORE] = "store: int, PGM and noise pixels"};
 
@@ -84,9 +85,8 @@ static void build_latch(br_passes *p)
 
 /* The first pixel in serial order that has the largest value, where only a greater one replaces it:
  * first of the rows, then first in its row. */
-static void build_maximum(br_passes *p, fth_val image)
+static void build_maximum(br_passes *p, pass *t, fth_val image)
 {
-    pass *t = &p->pass[RENDER];
     const fth_val zero = fth_const(t->g, FTH_F32, 0);
     const fth_val above = fth_select(fth_gt(image, zero), image, zero); /* NaN is not above */
     const fth_val of_row = fth_label(fth_rmax(above, "fast"), "row maximum");
@@ -95,29 +95,56 @@ static void build_maximum(br_passes *p, fth_val image)
     add(t, fth_argmax(above, "fast"), "its column", fth_tensor_sink(p->column));
 }
 
-static void build_render(br_passes *p)
+static void build_numbers(br_passes *p, pass *t, fth_val image, fth_val omega, fth_val outside,
+                          fth_val mask)
 {
     const br_scene *s = &p->e->scene;
-    pass *t = &p->pass[RENDER];
-    br_inputs in = br_experiment_inputs(t->g, p->e);
-    in.latch = fth_input(t->g, "latch", FTH_I64, "", fth_scalar_source(FTH_I64, &p->latch));
-    const fth_val image = br_render(s, &in, FTH_F32);
-    add(t, image, "image", (fth_sink){0});
     const fth_val wide = fth_cast(image, FTH_F64);
     add(t, fth_sum(wide, "slow fast"), "sum", fth_scalar_sink(FTH_F64, &p->sum));
     add(t, fth_sum(fth_sqr(wide), "slow fast"), "sum of squares",
         fth_scalar_sink(FTH_F64, &p->sum_sqr));
-    build_maximum(p, image);
-    add(t, fth_sum(fth_out(image, 1), "slow"), "solid angle", fth_scalar_sink(FTH_F64, &p->omega));
-    add(t, fth_sum(fth_out(image, 2), "slow"), "out of range",
-        fth_scalar_sink(FTH_I64, &p->out_of_range));
-    if (s->masked) {
-        const fth_val open = fth_ne(in.mask, fth_const_i64(t->g, FTH_U16, 0));
-        add(t,
-            fth_sum(br_within(s, fth_cast(open, FTH_I64), fth_const_i64(t->g, FTH_I64, 0)),
-                    "slow fast"),
-            "rendered", fth_scalar_sink(FTH_I64, &p->rendered));
+    build_maximum(p, t, image);
+    add(t, fth_sum(omega, "slow"), "solid angle", fth_scalar_sink(FTH_F64, &p->omega));
+    add(t, fth_sum(outside, "slow"), "out of range", fth_scalar_sink(FTH_I64, &p->out_of_range));
+    if (!s->masked) return;
+    const fth_val open = fth_cast(fth_ne(mask, fth_const_i64(t->g, FTH_U16, 0)), FTH_I64);
+    add(t, fth_sum(br_within(s, open, fth_const_i64(t->g, FTH_I64, 0)), "slow fast"), "rendered",
+        fth_scalar_sink(FTH_I64, &p->rendered));
+}
+
+static void build_render(br_passes *p)
+{
+    br_scene s = p->e->scene;
+    pass *t = &p->pass[RENDER];
+    br_inputs in = br_experiment_inputs(t->g, p->e);
+    in.latch = fth_input(t->g, "latch", FTH_I64, "", fth_scalar_source(FTH_I64, &p->latch));
+    if (p->want.by_rows && s.roi[2] < p->want.first_row) s.roi[2] = p->want.first_row;
+    const fth_val image = br_render(&s, &in, FTH_F32);
+    add(t, image, "image", (fth_sink){0});
+    if (p->want.by_rows) {
+        add(t, fth_out(image, 1), "solid angles", (fth_sink){0});
+        add(t, fth_out(image, 2), "out of range", (fth_sink){0});
+    } else {
+        build_numbers(p, t, image, fth_out(image, 1), fth_out(image, 2), in.mask);
     }
+}
+
+static fth_val rows_input(fth_graph *g, const char *name, fth_dtype dtype, const br_scene *s)
+{
+    const fth_source planned = {
+        .kind = "planned", .dtype = dtype, .n_axes = 1, .size = {s->slow}, .read = unread};
+    return fth_input(g, name, dtype, "slow", planned);
+}
+
+static void build_sums(br_passes *p)
+{
+    const br_scene *s = &p->e->scene;
+    pass *t = &p->pass[SUMS];
+    const fth_val image = image_input(t->g, s), omega = rows_input(t->g, "omega", FTH_F64, s),
+                  outside = rows_input(t->g, "outside", FTH_I64, s);
+    fth_val mask = {0};
+    if (s->masked) mask = fth_input(t->g, "mask", FTH_U16, "slow fast", p->e->mask);
+    build_numbers(p, t, image, omega, outside, mask);
 }
 
 static void build_spread(br_passes *p)
@@ -178,29 +205,44 @@ static void build_store(br_passes *p)
  * only be told about and written later. */
 enum { PIECE_BYTES = 8 << 20 };
 
+/* With rows that are kept, two pieces of them: one is written while the next is rendered. */
+static uint64_t piece_bytes(const br_passes *p, const pass *t)
+{
+    const br_scene *s = &p->e->scene;
+    if (!p->want.by_rows || t != &p->pass[RENDER]) return PIECE_BYTES;
+    const double bytes = 2.0 * sizeof(float) * (double)p->want.rows_each * (double)s->fast + 16384;
+    return bytes < PIECE_BYTES ? (uint64_t)bytes : (uint64_t)PIECE_BYTES;
+}
+
 static fth_plan *plan_pass(const br_passes *p, const pass *t, fth_err *err)
 {
     const br_experiment *e = p->e;
     const uint64_t arrays = (e->table ? fth_tensor_bytes(e->table) : 0) +
                             fth_tensor_bytes(e->source) + fth_tensor_bytes(e->turn);
-    fth_err small = {0};
-    fth_plan *plan = fth_plan_make(t->g, t->out, t->n,
-                                   &(fth_limits){.memory_bytes = arrays + PIECE_BYTES}, &small);
-    if (plan) return plan;
-    /* rows may be very long: then the budget decides, and refuses */
-    if (small.status == FTH_E_NO_FIT) return fth_plan_make(t->g, t->out, t->n, NULL, err);
-    *err = small;
-    return NULL;
+    /* more than wanted where a row needs it; where even that is too little, because rows are very
+     * long, the budget decides and refuses */
+    for (uint64_t bytes = piece_bytes(p, t); bytes <= PIECE_BYTES; bytes *= 2) {
+        fth_err small = {0};
+        fth_plan *plan = fth_plan_make(t->g, t->out, t->n,
+                                       &(fth_limits){.memory_bytes = arrays + bytes}, &small);
+        if (plan) return plan;
+        if (small.status == FTH_E_NO_FIT) continue;
+        *err = small;
+        return NULL;
+    }
+    return fth_plan_make(t->g, t->out, t->n, NULL, err);
 }
 
 static fth_status plan_all(br_passes *p, fth_err *err)
 {
     static void (*const build[PASSES])(br_passes *) = {[LATCH] = build_latch,
                                                        [RENDER] = build_render,
+                                                       [SUMS] = build_sums,
                                                        [SPREAD] = build_spread,
                                                        [STORE] = build_store};
     const bool on[PASSES] = {[LATCH] = needs_latch(&p->e->scene),
                              [RENDER] = true,
+                             [SUMS] = p->want.by_rows,
                              [SPREAD] = true,
                              [STORE] = p->want.ints || p->want.pgm || p->want.noise ||
                                        p->want.smv32 || p->want.cbf};
@@ -299,13 +341,9 @@ static int64_t span(int64_t lo, int64_t hi)
     return hi >= lo ? hi - lo + 1 : 0;
 }
 
-fth_status br_passes_render(br_passes *p, const fth_sink *sink, const fth_run_options *opt,
-                            fth_run_report *report, br_statistics *out, fth_err *err)
+static void take_numbers(br_passes *p, br_statistics *out)
 {
     const br_scene *s = &p->e->scene;
-    pass *t = &p->pass[RENDER];
-    t->sink[0] = *sink;
-    FTH_TRY_CTX(fth_run(t->plan, t->sink, opt, report, err), err, "%s", pass_name[RENDER]);
     const int64_t roi = span(s->roi[0], s->roi[1]) * span(s->roi[2], s->roi[3]);
     *out = (br_statistics){.sum = p->sum,
                            .sum_sqr = p->sum_sqr,
@@ -317,6 +355,50 @@ fth_status br_passes_render(br_passes *p, const fth_sink *sink, const fth_run_op
                            .omega = p->omega,
                            .out_of_range = p->out_of_range};
     br_statistics_finish(out, s);
+}
+
+fth_status br_passes_render(br_passes *p, const fth_sink *sink, const fth_run_options *opt,
+                            fth_run_report *report, br_statistics *out, fth_err *err)
+{
+    pass *t = &p->pass[RENDER];
+    t->sink[0] = *sink;
+    FTH_TRY_CTX(fth_run(t->plan, t->sink, opt, report, err), err, "%s", pass_name[RENDER]);
+    take_numbers(p, out);
+    return FTH_OK;
+}
+
+void br_passes_set_latch(br_passes *p, int64_t latch)
+{
+    p->latch = latch;
+}
+
+fth_status br_passes_render_rows(br_passes *p, const br_row_sinks *sinks,
+                                 const fth_run_options *opt, fth_run_report *report, fth_err *err)
+{
+    pass *t = &p->pass[RENDER];
+    t->sink[0] = sinks->image;
+    t->sink[1] = sinks->omega;
+    t->sink[2] = sinks->outside;
+    FTH_TRY_CTX(fth_run(t->plan, t->sink, opt, report, err), err, "%s", pass_name[RENDER]);
+    return FTH_OK;
+}
+
+/* Plans were made for what has to be read. */
+static fth_source read_only(fth_source s)
+{
+    s.data = NULL;
+    return s;
+}
+
+fth_status br_passes_sum(br_passes *p, fth_source image, fth_source omega, fth_source outside,
+                         br_statistics *out, fth_err *err)
+{
+    pass *t = &p->pass[SUMS];
+    FTH_TRY(fth_input_set(t->g, "image", read_only(image), err));
+    FTH_TRY(fth_input_set(t->g, "omega", read_only(omega), err));
+    FTH_TRY(fth_input_set(t->g, "outside", read_only(outside), err));
+    FTH_TRY_CTX(fth_run(t->plan, t->sink, NULL, NULL, err), err, "%s", pass_name[SUMS]);
+    take_numbers(p, out);
     return FTH_OK;
 }
 

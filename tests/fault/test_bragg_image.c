@@ -25,6 +25,7 @@ typedef struct bench {
     int threads;
     uint64_t budget;
     bool preview;
+    int64_t checkpoint;
 } bench;
 
 /* A small scene with a mask, interpolation and its latch: every pass is needed. */
@@ -73,6 +74,7 @@ static fth_status run(bench *b, int64_t fail_alloc, int64_t fail_write, void (*c
     const br_image_job job = {.context = b->ctx,
                               .experiment = &b->e,
                               .out = out,
+                              .checkpoint = b->checkpoint,
                               .preview = b->preview ? t_temp_path("preview.png") : NULL};
     if (s == FTH_OK) s = br_image_make(&job, &stats, &b->err);
     fclose(out);
@@ -177,6 +179,33 @@ TEST(every_failure_leaves_whole_files)
     }
     IS_TRUE(t_file_exists(t_temp_path("preview.png")));
     remove(t_temp_path("preview.png"));
+    forget(&want);
+    drop(b);
+}
+
+/* With checkpoints: one stays only when rows are in it, and what comes after is the same. */
+TEST(failures_with_checkpoints)
+{
+    bench *b = the_bench(16);
+    OKE(run(b, 0, 0, NULL), &b->err);
+    folder want = look();
+    const char *state = "image.bin.checkpoint";
+    int64_t failed = 0, kept = 0, quiet = 0;
+    b->checkpoint = 4;
+    for (int64_t n = 1; quiet < 3; n += 1 + n / 30) {
+        set_old();
+        const fth_status s = run(b, n, 0, NULL);
+        quiet = s == FTH_OK ? quiet + 1 : 0;
+        failed += s != FTH_OK;
+        if (s != FTH_OK) IS(s, FTH_E_NOMEM);
+        const bool there = t_file_exists(t_temp_path(state));
+        kept += there;
+        IS_TRUE(!there || s != FTH_OK);
+        EQ_I64(t_file_count(), FILES + there);
+        if (s == FTH_OK) EQ_I64(new_files(&want), FILES);
+    }
+    printf("%lld requests failed, %lld left a checkpoint\n", (long long)failed, (long long)kept);
+    IS_TRUE(failed > 50 && kept > 0);
     forget(&want);
     drop(b);
 }

@@ -12,12 +12,13 @@
 #include <unistd.h>
 
 typedef struct bg_run {
-    const char *args;                  /* words of nanoBragg */
-    const char *compat;                /* "c" or "spec"; NULL: "c" */
-    const char *quirk;                 /* "phi-carryover=off"; NULL: none */
-    const char *preview, *smv32, *cbf; /* flags of these names; NULL: none */
-    int threads;                       /* 0: 2 */
-    uint64_t budget_bytes;             /* 0: 256 MiB */
+    const char *args;                               /* words of nanoBragg */
+    const char *compat;                             /* "c" or "spec"; NULL: "c" */
+    const char *quirk;                              /* "phi-carryover=off"; NULL: none */
+    const char *preview, *smv32, *cbf, *checkpoint; /* flags of these names; NULL: none */
+    fth_progress_fn *progress;                      /* NULL: none */
+    int threads;                                    /* 0: 2 */
+    uint64_t budget_bytes;                          /* 0: 256 MiB */
     bool plan;
     fth_err err; /* out */
     char *text;  /* out: what was printed; to be freed */
@@ -32,6 +33,7 @@ static inline const char *bg_value_at(void *user, const char *flag, int i)
     if (!strcmp(flag, "preview")) return i == 0 ? r->preview : NULL;
     if (!strcmp(flag, "smv32")) return i == 0 ? r->smv32 : NULL;
     if (!strcmp(flag, "cbf")) return i == 0 ? r->cbf : NULL;
+    if (!strcmp(flag, "checkpoint")) return i == 0 ? r->checkpoint : NULL;
     return NULL;
 }
 
@@ -83,7 +85,8 @@ static inline fth_status bg_go(bg_run *r)
                                   .value_at = bg_value_at,
                                   .user = r,
                                   .plan = r->plan,
-                                  .out = out};
+                                  .out = out,
+                                  .progress = r->progress};
     const fth_status s = br_image_command(&call, &r->err);
     fclose(out);
     fth_err leak = {0};
