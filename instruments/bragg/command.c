@@ -31,7 +31,9 @@ static fth_status show_plan(const command *c, fth_err *err)
     const br_experiment *e = &c->experiment;
     br_passes *p = NULL;
     FTH_TRY(br_passes_create(&p, c->call->context, e, br_outputs_wanted(&e->out), err));
-    const fth_status s = br_passes_print(p, c->call->out);
+    const bool json = c->call->value(c->call->user, "json") != NULL;
+    const fth_status s =
+        json ? br_passes_print_json(p, c->call->out) : br_passes_print(p, c->call->out);
     br_passes_destroy(p);
     return s;
 }

@@ -84,6 +84,7 @@ fth_status br_passes_create(br_passes **out, fth_context *ctx, const br_experime
                             br_wanted want, fth_err *err);
 void br_passes_destroy(br_passes *p); /* NULL is allowed */
 fth_status br_passes_print(const br_passes *p, FILE *file);
+fth_status br_passes_print_json(const br_passes *p, FILE *file);
 int br_passes_count(const br_passes *p);
 const fth_plan *br_passes_plan(const br_passes *p, int i); /* NULL: this pass is not needed */
 /* Bytes at the peak of the largest pass. */

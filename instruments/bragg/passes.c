@@ -303,6 +303,21 @@ fth_status br_passes_print(const br_passes *p, FILE *file)
     return FTH_OK;
 }
 
+fth_status br_passes_print_json(const br_passes *p, FILE *file)
+{
+    const char *between = "";
+    fprintf(file, "{\"passes\":[");
+    for (int i = 0; i < PASSES; i++) {
+        if (!p->pass[i].plan) continue;
+        fprintf(file, "%s{\"pass\":\"%s\",\"plan\":", between, pass_name[i]);
+        FTH_TRY(fth_plan_print_json(p->pass[i].plan, file));
+        fprintf(file, "}");
+        between = ",";
+    }
+    fprintf(file, "]}\n");
+    return FTH_OK;
+}
+
 int br_passes_count(const br_passes *p)
 {
     (void)p;

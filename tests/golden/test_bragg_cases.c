@@ -393,6 +393,17 @@ TEST(plan_writes_nothing)
     HAS(r.text, "spread: ");
     HAS(r.text, "store: ");
     free(r.text);
+    r.json = true;
+    OKE(bg_go(&r), &r.err);
+    json_error_t wrong;
+    json_t *plan = json_loads(r.text, 0, &wrong);
+    if (!plan) FAIL("%s", wrong.text);
+    const json_t *passes = json_object_get(plan, "passes");
+    EQ_I64((int64_t)json_array_size(passes), 4);
+    IS_TRUE(json_is_object(json_object_get(json_array_get(passes, 1), "plan")));
+    json_decref(plan);
+    free(r.text);
+    r.json = false;
     r.budget_bytes = 1 << 20;
     IS(bg_go(&r), FTH_E_NO_FIT);
     r.plan = false;

@@ -19,7 +19,7 @@ typedef struct bg_run {
     fth_progress_fn *progress;                      /* NULL: none */
     int threads;                                    /* 0: 2 */
     uint64_t budget_bytes;                          /* 0: 256 MiB */
-    bool plan;
+    bool plan, json;
     fth_err err; /* out */
     char *text;  /* out: what was printed; to be freed */
     char cwd[PATH_MAX];
@@ -33,6 +33,7 @@ static inline const char *bg_value_at(void *user, const char *flag, int i)
     if (!strcmp(flag, "preview")) return i == 0 ? r->preview : NULL;
     if (!strcmp(flag, "smv32")) return i == 0 ? r->smv32 : NULL;
     if (!strcmp(flag, "cbf")) return i == 0 ? r->cbf : NULL;
+    if (!strcmp(flag, "json")) return i == 0 && r->json ? "" : NULL;
     if (!strcmp(flag, "checkpoint")) return i == 0 ? r->checkpoint : NULL;
     return NULL;
 }
