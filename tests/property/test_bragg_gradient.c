@@ -391,6 +391,49 @@ TEST(zero_cotangents)
     tb_free(&c);
 }
 
+/* Against sums over the derivatives; and the same bits in pieces. */
+TEST(normal_matrix)
+{
+    t_random r = t_random_make(23);
+    tb_case c;
+    tall(&c, &r);
+    const int64_t n = c.s.slow * c.s.fast;
+    double *weight = array(n), *lack = array(n), *jacobian = array(n * BR_PARAMS),
+           *image = array(n), first[BR_PARAMS * BR_PARAMS], second[BR_PARAMS],
+           again[BR_PARAMS * BR_PARAMS], vector[BR_PARAMS];
+    for (int64_t i = 0; i < n; i++) weight[i] = i / c.s.fast % 9 == 4 ? 0 : t_random_f64(&r);
+    t_random_fill_f64(&r, lack, n);
+    jacobian_of(&c, jacobian, image);
+    for (int k = 0; k < 3; k++) {
+        tb_engine e = tb_start(1 + k);
+        br_inputs in = tb_inputs(e.g, &c);
+        in.latch = br_latch(&c.s, &in);
+        fth_axis_like(e.g, "param2", "param");
+        const fth_val m = br_normal(&c.s, &in, tb_image(&e, &c, "weight", weight),
+                                    tb_image(&e, &c, "lack", lack));
+        tb_eval(&e, (fth_val[]){m, fth_out(m, 1)}, 2, (uint64_t)k * 220 << 10,
+                (double *const[]){k ? again : first, k ? vector : second});
+        tb_stop(&e);
+        if (k) SAME_BYTES(first, again, sizeof again);
+        if (k) SAME_BYTES(second, vector, sizeof vector);
+    }
+    for (int p = 0; p < BR_PARAMS * (BR_PARAMS + 1); p++) {
+        double sum = 0, size = 0;
+        for (int64_t i = 0; i < n; i++) {
+            const double *j = jacobian + i * BR_PARAMS, a = weight[i] * j[p % BR_PARAMS];
+            const double b = p / BR_PARAMS < BR_PARAMS ? j[p / BR_PARAMS] : lack[i];
+            sum += a * b;
+            size += fabs(a * b);
+        }
+        NEAR(p / BR_PARAMS < BR_PARAMS ? first[p] : second[p % BR_PARAMS], sum, 1e-13 * size);
+    }
+    free(weight);
+    free(lack);
+    free(jacobian);
+    free(image);
+    tb_free(&c);
+}
+
 /* Every node by itself: cut along rows, in slices of larger boxes, with outputs left out. */
 TEST(pieces)
 {
@@ -416,11 +459,14 @@ TEST(pieces)
         if (c.mask) in.mask = t_input(g, "mask", FTH_U16, "slow fast", c.mask);
         in.latch = br_latch(s, &in);
         const fth_val bar = t_noise(g, "bar", FTH_F64, "slow fast", &r);
-        double *jacobian = array(n * BR_PARAMS), *table = array(nh * nk * nl), param[BR_PARAMS];
+        double *jacobian = array(n * BR_PARAMS), *table = array(nh * nk * nl), param[BR_PARAMS],
+               normal[BR_PARAMS * BR_PARAMS];
         t_cuts(3);
         t_eval(br_jacobian(s, &in), jacobian);
         t_eval(br_param_gradient(s, &in, bar), param);
         t_eval(br_table_gradient(s, &in, bar), table);
+        fth_axis_like(g, "param2", "param");
+        t_eval(br_normal(s, &in, bar, bar), normal);
         free(jacobian);
         free(table);
         t_graph_free(g);
@@ -443,7 +489,7 @@ TEST(refusals)
     in.latch = br_latch(&c.s, &in);
     br_table_gradient(&c.s, &in, fth_cast(tb_image(&e, &c, "bar", bar), FTH_F32));
     IS(fth_graph_check(e.g, &err), FTH_E_AXIS_MISMATCH);
-    HAS(err.text, "f64 [slow fast]");
+    HAS(err.text, "images are f64 [slow fast]");
     fth_graph_clear_errors(e.g);
     err = (fth_err){0};
     const fth_val omega = fth_out(br_render(&c.s, &in, FTH_F64), 1);

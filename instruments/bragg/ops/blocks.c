@@ -11,14 +11,16 @@ int br_bar_in(const fth_node *node)
 fth_status br_bar_check(const fth_node *node, fth_err *err)
 {
     FTH_TRY(br_op_check(node, err));
-    const fth_desc *bar = &node->in[br_bar_in(node)], want = br_op_image(node, FTH_F64);
+    const fth_desc want = br_op_image(node, FTH_F64);
     char text[256];
-    if (bar->dtype == FTH_F64 && bar->n_axes == 2 && bar->axis[0] == want.axis[0] &&
-        bar->axis[1] == want.axis[1])
-        return FTH_OK;
-    return FTH_FAIL(err, FTH_E_AXIS_MISMATCH,
-                    "%s: cotangents of an image are f64 [slow fast], not %s", node->op->name,
-                    fth_in_format(node, br_bar_in(node), text, sizeof text));
+    for (int i = br_bar_in(node); i < node->n_in; i++) {
+        const fth_desc *bar = &node->in[i];
+        if (bar->dtype != FTH_F64 || bar->n_axes != 2 || bar->axis[0] != want.axis[0] ||
+            bar->axis[1] != want.axis[1])
+            return FTH_FAIL(err, FTH_E_AXIS_MISMATCH, "%s: images are f64 [slow fast], not %s",
+                            node->op->name, fth_in_format(node, i, text, sizeof text));
+    }
+    return FTH_OK;
 }
 
 void br_bar_relation(const fth_node *node, int in, int dim, fth_relation *out)
@@ -58,9 +60,13 @@ static void one_block(void *arg, int64_t i, int worker)
     for (int64_t slow = first; slow < first + ROWS && slow < end; slow++) {
         br_row row = {.slow = slow, .n = bar->extent[1]};
         br_op_mask(call, &row);
-        w->b->row(w->b->user, &row,
-                  (const double *)bar->data + (slow - bar->origin[0]) * bar->stride[0],
-                  bar->stride[1], part);
+        br_bars bars = {{NULL}, {0}};
+        for (int k = 0; k < call->node->n_in - br_bar_in(call->node); k++) {
+            const fth_tile *t = bar + k;
+            bars.data[k] = (const double *)t->data + (slow - t->origin[0]) * t->stride[0];
+            bars.step[k] = t->stride[1];
+        }
+        w->b->row(w->b->user, &row, &bars, part);
     }
 }
 

@@ -24,6 +24,12 @@ void br_lab_fill(br_lab *lab, const double *param, const double *turn, double *w
 enum { BR_BLOCK = 64 };
 
 /* Loops of one instruction set, over at most BR_BLOCK pixels of a row. */
+/* Sums of the normal matrix, each spread over lanes that are added at the end: rows of the lower
+ * triangle, and behind each row the sum of the gradient. */
+enum {
+    BR_NORMAL_LANES = 8,
+    BR_NORMAL = (BR_PARAMS * (BR_PARAMS + 1) / 2 + BR_PARAMS) * BR_NORMAL_LANES
+};
 typedef struct br_jacobian_loops {
     /* Values, and adjoint[number * step + pixel]: their slopes by each number of adjoint.h. What is
      * not rendered is 0. */
@@ -32,6 +38,8 @@ typedef struct br_jacobian_loops {
      * pixel n is read and made as well. */
     void (*apply)(const br_slopes *s, const double *adjoint, int64_t step, int64_t n,
                   double *slope);
+    /* Adds a block of weighted slopes to sum[BR_NORMAL]. */
+    void (*normal)(const double *slope, const double *weight, const double *error, double *sum);
 } br_jacobian_loops;
 extern const br_jacobian_loops br_jacobian_plain, br_jacobian_base;
 #ifdef FTH_HAVE_ISA_V3

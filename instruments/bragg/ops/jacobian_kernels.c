@@ -606,6 +606,33 @@ static void apply(const br_slopes *s, const double *adjoint, int64_t step, int64
         }
 }
 
+/* ---- a normal matrix ---- */
+
+enum { VECTORS = BR_BLOCK / LANES };
+_Static_assert(BR_NORMAL_LANES % LANES == 0, "sums are whole vectors");
+
+/* sum += w . v, over the lanes of a sum */
+LANE void add_dot(const vr *w, const double *v, double *sum)
+{
+    enum { EACH = BR_NORMAL_LANES / LANES };
+    vr s[EACH];
+    for (int j = 0; j < EACH; j++) s[j] = v_load(sum + j * LANES);
+    for (int i = 0; i < VECTORS; i++) s[i % EACH] = v_fma(w[i], v_load(v + i * LANES), s[i % EACH]);
+    for (int j = 0; j < EACH; j++) v_store(sum + j * LANES, s[j]);
+}
+
+static void normal(const double *slope, const double *weight, const double *error, double *sum)
+{
+    for (int p = 0; p < BR_PARAMS; p++) {
+        vr w[VECTORS];
+        for (int i = 0; i < VECTORS; i++)
+            w[i] = v_load(weight + i * LANES) * v_load(slope + p * BR_BLOCK + i * LANES);
+        for (int q = 0; q <= p; q++, sum += BR_NORMAL_LANES) add_dot(w, slope + q * BR_BLOCK, sum);
+        add_dot(w, error, sum);
+        sum += BR_NORMAL_LANES;
+    }
+}
+
 #define GLUE2(a, b) a##b
 #define GLUE(a, b) GLUE2(a, b)
-const br_jacobian_loops GLUE(br_jacobian_, FTH_ISA) = {pixels_of_row, apply};
+const br_jacobian_loops GLUE(br_jacobian_, FTH_ISA) = {pixels_of_row, apply, normal};

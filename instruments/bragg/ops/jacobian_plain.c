@@ -384,4 +384,16 @@ static void apply(const br_slopes *s, const double *adjoint, int64_t step, int64
                 adjoint[s->slope[i].number * step + x] * s->slope[i].value;
 }
 
-const br_jacobian_loops br_jacobian_plain = {pixels, apply};
+static void normal(const double *slope, const double *weight, const double *error, double *sum)
+{
+    for (int p = 0; p < BR_PARAMS; p++) {
+        const double *a = slope + p * BR_BLOCK;
+        for (int q = 0; q <= p; q++, sum += BR_NORMAL_LANES)
+            for (int i = 0; i < BR_BLOCK; i++)
+                sum[i % BR_NORMAL_LANES] += weight[i] * a[i] * slope[q * BR_BLOCK + i];
+        for (int i = 0; i < BR_BLOCK; i++) sum[i % BR_NORMAL_LANES] += weight[i] * a[i] * error[i];
+        sum += BR_NORMAL_LANES;
+    }
+}
+
+const br_jacobian_loops br_jacobian_plain = {pixels, apply, normal};

@@ -26,8 +26,8 @@ double *br_op_view(const fth_call *call, br_view *v);
 void br_op_mask(const fth_call *call, br_row *row); /* for row->slow */
 fth_val br_op_add(fth_site site, const fth_op *op, const br_scene *scene, const br_inputs *in,
                   fth_dtype dtype);
-/* With one more input, after the mask where there is one. */
+/* With one or two more inputs, after the mask where there is one. */
 fth_val br_op_add_with(fth_site site, const fth_op *op, const br_scene *scene, const br_inputs *in,
-                       fth_dtype dtype, fth_val more);
+                       fth_dtype dtype, int n_more, const fth_val *more);
 
 #endif

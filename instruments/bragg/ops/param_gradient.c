@@ -43,7 +43,7 @@ static void start(void *user, double *to)
     memset(to, 0, sizeof(double) * BR_ADJOINTS);
 }
 
-static void row(void *user, const br_row *all, const double *bar, int64_t bar_step, double *to)
+static void row(void *user, const br_row *all, const br_bars *bars, double *to)
 {
     const work *w = user;
     part *p = (part *)(void *)to;
@@ -57,7 +57,7 @@ static void row(void *user, const br_row *all, const double *bar, int64_t bar_st
         w->loop->pixels(w->lab, &some, &p->adjoint[0][0], BR_BLOCK);
         for (int k = 0; k < BR_ADJOINTS; k++)
             for (int64_t i = 0; i < some.n; i++)
-                p->sum[k] += bar[(x + i) * bar_step] * p->adjoint[k][i];
+                p->sum[k] += bars->data[0][(x + i) * bars->step[0]] * p->adjoint[k][i];
     }
 }
 
@@ -101,5 +101,5 @@ static const fth_op param_gradient = {
 
 fth_val br_param_gradient_(fth_site site, const br_scene *scene, const br_inputs *in, fth_val bar)
 {
-    return br_op_add_with(site, &param_gradient, scene, in, FTH_F64, bar);
+    return br_op_add_with(site, &param_gradient, scene, in, FTH_F64, 1, &bar);
 }

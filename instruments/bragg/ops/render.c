@@ -214,11 +214,11 @@ static const fth_op render = {.name = "bragg_render",
 fth_val br_op_add(fth_site site, const fth_op *op, const br_scene *scene, const br_inputs *in,
                   fth_dtype dtype)
 {
-    return br_op_add_with(site, op, scene, in, dtype, (fth_val){0});
+    return br_op_add_with(site, op, scene, in, dtype, 0, NULL);
 }
 
 fth_val br_op_add_with(fth_site site, const fth_op *op, const br_scene *scene, const br_inputs *in,
-                       fth_dtype dtype, fth_val more)
+                       fth_dtype dtype, int n_more, const fth_val *more)
 {
     fth_graph *g = in->param.graph;
     br_op_attr attr;
@@ -230,10 +230,10 @@ fth_val br_op_add_with(fth_site site, const fth_op *op, const br_scene *scene, c
     if (attr.slow < 0 || attr.fast < 0)
         return fth_poison_(g, site, FTH_E_AXIS_MISSING, "%s: the axes slow and fast are missing",
                            op->name);
-    fth_val all[7] = {in->param, in->table, in->source, in->turn, in->latch};
+    fth_val all[8] = {in->param, in->table, in->source, in->turn, in->latch};
     int n = BR_IN_MASK;
     if (scene->masked) all[n++] = in->mask;
-    if (more.graph) all[n++] = more;
+    for (int i = 0; i < n_more; i++) all[n++] = more[i];
     return fth_node_add_(g, site, op, n, all, &attr, sizeof attr);
 }
 

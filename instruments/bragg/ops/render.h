@@ -47,6 +47,13 @@ fth_val br_jacobian_(fth_site site, const br_scene *scene, const br_inputs *in);
 fth_val br_param_gradient_(fth_site site, const br_scene *scene, const br_inputs *in, fth_val bar);
 #define br_param_gradient(scene, in, bar) br_param_gradient_(FTH_HERE, (scene), (in), (bar))
 
+/* Sums of a least-squares step for weights w and errors e (what the model lacks), both f64 [slow
+ * fast]: sum of w J J^T, f64 [param param2], and fth_out 1: sum of w e J, f64 [param]. The axis
+ * param2 is declared by the caller. */
+fth_val br_normal_(fth_site site, const br_scene *scene, const br_inputs *in, fth_val weight,
+                   fth_val error);
+#define br_normal(scene, in, weight, error) br_normal_(FTH_HERE, (scene), (in), (weight), (error))
+
 /* Gradient of the table, f64 [h k l], for cotangents `bar` of the image [slow fast]. */
 fth_val br_table_gradient_(fth_site site, const br_scene *scene, const br_inputs *in, fth_val bar);
 #define br_table_gradient(scene, in, bar) br_table_gradient_(FTH_HERE, (scene), (in), (bar))

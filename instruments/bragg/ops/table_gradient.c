@@ -176,13 +176,12 @@ static void start(void *user, double *part)
     memset(part, 0, (size_t)w->entries * sizeof *part);
 }
 
-static void one_row(void *user, const br_row *row, const double *bar, int64_t bar_step,
-                    double *part)
+static void one_row(void *user, const br_row *row, const br_bars *bars, double *part)
 {
     const work *w = user;
     pixel px = {.v = &w->view, .sum = part, .row = row};
     for (px.i = 0; px.i < row->n; px.i++)
-        if (br_rendered(&w->view, row, px.i)) one_pixel(&px, bar[px.i * bar_step]);
+        if (br_rendered(&w->view, row, px.i)) one_pixel(&px, bars->data[0][px.i * bars->step[0]]);
 }
 
 /* out += part, or out = 0 where there is none */
@@ -226,5 +225,5 @@ static const fth_op table_gradient = {
 
 fth_val br_table_gradient_(fth_site site, const br_scene *scene, const br_inputs *in, fth_val bar)
 {
-    return br_op_add_with(site, &table_gradient, scene, in, FTH_F64, bar);
+    return br_op_add_with(site, &table_gradient, scene, in, FTH_F64, 1, &bar);
 }
