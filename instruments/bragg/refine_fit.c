@@ -2,7 +2,7 @@
  * parameters.
  *
  * A run gives, for the parameters it is told, the likelihood, its gradient and the normal matrix.
- * The derivatives of the image never exist as a whole: they are made for a few rows and summed up.
+ * The derivatives of the image never exist: br_normal makes them for a few pixels and sums up.
  * Pixels that the model leaves almost dark would count without bound when the model is off, so the
  * variance of a pixel has a floor; it starts near the mean of the image and ends far below it.
  */
@@ -63,11 +63,12 @@ static void build(br_fit *f, fth_val *out)
                                      fth_const(g, FTH_F64, f->o->gain)),
                              zero),
                   "photons");
-    const fth_val slope = fth_label(br_jacobian(&f->e->scene, &in), "slope");
-    const fth_val model = fth_label(fth_select(used, fth_out(slope, 1), zero), "model");
+    const fth_val image = br_render(&f->e->scene, &in, FTH_F64);
+    const fth_val model = fth_label(fth_select(used, image, zero), "model");
     const fth_val raised = fth_max(model, floor);
     const fth_val weight = fth_label(fth_select(used, fth_recip(raised), zero), "weight");
-    const fth_val off = fth_sub(photons, model), weighted = fth_mul(slope, weight);
+    const fth_val off = fth_sub(photons, model);
+    const fth_val normal = fth_label(br_normal(&f->e->scene, &in, weight, off), "normal");
     const char *const pixels = "slow fast";
     out[BR_FIT_DEVIANCE] =
         fth_sum(fth_select(used, deviance_of(photons, model, raised, floor), zero), pixels);
@@ -79,10 +80,8 @@ static void build(br_fit *f, fth_val *out)
     out[BR_FIT_MODEL2] = fth_sum(fth_sqr(model), pixels);
     out[BR_FIT_BOTH] = fth_sum(fth_mul(photons, model), pixels);
     out[BR_FIT_USED] = fth_sum(fth_cast(used, FTH_F64), pixels);
-    /* Row by row, then over the rows: so that rows can come one after the other. */
-    out[BR_FIT_GRADIENT] = fth_sum(fth_dot(weighted, off, "fast"), "slow");
-    out[BR_FIT_NORMAL] =
-        fth_sum(fth_dot(slope, fth_rename(weighted, "param", "param2"), "fast"), "slow");
+    out[BR_FIT_GRADIENT] = fth_out(normal, 1);
+    out[BR_FIT_NORMAL] = normal;
 }
 
 static fth_status make_tensors(br_fit *f, fth_err *err)
