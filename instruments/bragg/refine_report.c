@@ -152,7 +152,8 @@ static void put_history(text *t, const br_refined *r, const br_variables *v)
         put_pair(t, "largest_step", s->largest, "");
         for (int k = 0; k < v->n; k++) {
             put(t, ", ");
-            put_pair(t, br_params[v->head[k]].name, typed(s->param[v->head[k]], v->head[k]), "");
+            put_pair(t, br_params[v->head[k]].name, typed(s->param[v->head[k]], (int)v->head[k]),
+                     "");
         }
         put(t, "}");
     }
