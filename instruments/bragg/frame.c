@@ -286,7 +286,7 @@ fth_status br_frame_store(const br_job *job, const br_experiment *e, int64_t i,
 
 /* ---- plans ---- */
 
-enum { BESIDE = 2 << 20 }; /* code, graphs and texts of the stage itself */
+enum { BESIDE = 3 << 20 }; /* code, graphs and texts of the stage itself */
 
 /* A chunk that HDF5 holds, three when it is packed. */
 static uint64_t chunk_bytes(const br_job *job)
