@@ -21,6 +21,11 @@ fth_status br_join(char path[BR_PATH], const char *dir, const char *name, fth_er
     return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: the path is too long", dir);
 }
 
+fth_status br_container_path(char path[BR_PATH], const fth_stage_call *call, fth_err *err)
+{
+    return br_join(path, call->model_dir, fth_config_text(call->config, "output.container"), err);
+}
+
 fth_status br_part_path(char path[BR_PATH], const char *dir, int64_t i, bool done, fth_err *err)
 {
     char name[64];

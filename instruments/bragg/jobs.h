@@ -14,10 +14,11 @@ bool br_expand(const fth_config *cfg, int64_t i, fth_variant_made *out);
 
 /* ---- names of files, in the folder of the job ---- */
 
-#define BR_CONTAINER "frames.h5"
 #define BR_PARTS "frames" /* folder of the frames that are done, until all are */
 /* "DIR/NAME"; FTH_E_FILE_OPEN when it is too long. */
 fth_status br_join(char path[BR_PATH], const char *dir, const char *name, fth_err *err);
+/* The container of a job: output.container in its folder. */
+fth_status br_container_path(char path[BR_PATH], const fth_stage_call *call, fth_err *err);
 /* Frame i while the job runs; with `done` false, while it is being made. */
 fth_status br_part_path(char path[BR_PATH], const char *dir, int64_t i, bool done, fth_err *err);
 /* Files of each frame that a job may leave. */

@@ -67,8 +67,8 @@ static void open_old(old *o, const br_job *job)
     *o = (old){0};
     for (int k = 0; k < BR_FRAME_FILES; k++)
         if (job->wanted[k]) return;
-    if (br_join(path, job->call->model_dir, BR_CONTAINER, NULL) != FTH_OK ||
-        access(path, F_OK) != 0 || fth_h5_open(&o->file, mem_of(job), path, NULL) != FTH_OK)
+    if (br_container_path(path, job->call, NULL) != FTH_OK || access(path, F_OK) != 0 ||
+        fth_h5_open(&o->file, mem_of(job), path, NULL) != FTH_OK)
         return;
     if (!open_sources(o, job)) close_old(o);
 }
@@ -207,7 +207,7 @@ static fth_status assemble(br_job *job, old *o, fth_err *err)
 {
     char path[BR_PATH];
     br_nxmx x;
-    FTH_TRY(br_join(path, job->call->model_dir, BR_CONTAINER, err));
+    FTH_TRY(br_container_path(path, job->call, err));
     FTH_TRY(br_nxmx_create(&x, job, path, err));
     fth_status s = br_job_set_apart(job, o->file ? 0 : 1, false, err); /* as it was planned */
     if (s == FTH_OK) s = fill(job, o, &x, err);
@@ -229,7 +229,7 @@ fth_status br_render_files(const fth_stage_call *call, fth_file_list *list, fth_
     const int n = br_job_inputs(call->config, input);
     for (int i = 0; i < n; i++)
         FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, input[i].path, input[i].key, err));
-    FTH_TRY(br_join(path, call->model_dir, BR_CONTAINER, err));
+    FTH_TRY(br_container_path(path, call, err));
     FTH_TRY(fth_file_list_add(list, FTH_FILE_OUTPUT, path, "frames", err));
     const int64_t frames = br_frame_count(call->config);
     for (int k = 0; k < BR_FRAME_FILES; k++)

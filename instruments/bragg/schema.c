@@ -374,6 +374,10 @@ static const fth_config_key keys[] = {
      .type = FTH_CONFIG_SECTION,
      .doc = "What is written beside the figures: a container with all frames, and files of each "
             "frame."},
+    {.name = "output.container",
+     .type = FTH_CONFIG_TEXT,
+     .value = "frames.h5",
+     .doc = "name of the container, in the folder of the job"},
     {.name = "output.counts",
      .type = FTH_CONFIG_BOOL,
      .value = "false",
@@ -539,6 +543,10 @@ static void check(fth_config *cfg, void *user)
         fth_config_complain(cfg, "output.dtype output.counts", "write output.counts: true, or f32",
                             "expected photons are no whole numbers, so %s is only for counts",
                             dtype);
+    const char *file = fth_config_text(cfg, "output.container");
+    if (!file[0] || file[0] == '.' || strchr(file, '/') || strcmp(file, BR_PARTS) == 0)
+        fth_config_complain(cfg, "output.container", NULL,
+                            "output.container is the name of a file, not '%s'", file);
     if (!br_given(cfg, "crystal.cell") && !br_given(cfg, "crystal.mat"))
         fth_config_complain(cfg, "crystal.cell crystal.mat", NULL,
                             "crystal.cell or crystal.mat is needed");

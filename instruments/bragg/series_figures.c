@@ -116,7 +116,7 @@ static fth_status get_list(drawing *d, const char *name, fth_tensor **out, fth_e
 static fth_status open_file(drawing *d, fth_err *err)
 {
     char path[BR_PATH];
-    FTH_TRY(br_join(path, d->call->model_dir, BR_CONTAINER, err));
+    FTH_TRY(br_container_path(path, d->call, err));
     FTH_TRY(fth_h5_open(&d->file, mem_of(d), path, err));
     FTH_TRY(fth_h5_source(d->file, "/entry/data/data", &d->data, err));
     if (d->data.n_axes != 3)

@@ -226,6 +226,11 @@ class Series(Case):
             a, b = ((self.dir / f"out/series/noiseimage_{i:05d}.img").read_bytes() for i in (1, 2))
             self.assertNotEqual(a, b)
 
+    def test_another_name_of_the_container(self):
+        for stage in ("render", "figures"):
+            self.stage(stage, "--set", "output.container=scan_0001.nxs", "--set", "scan.frames=1")
+        self.assertEqual(self.h5("out/series/scan_0001.nxs")["entry/data/data"].shape, (1, 80, 96))
+
     def test_grid(self):
         self.config = CONFIG.replace("distance: 100", "distance: [100, 150]")
         (self.dir / "job.yaml").write_text(self.config)

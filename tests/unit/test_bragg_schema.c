@@ -97,9 +97,10 @@ TEST(every_flag_with_a_key_is_set_by_it)
 }
 
 /* Keys of jobs alone. */
-static const char own[] = " instrument paths name seed output_dir model compat crystal.random "
-                          "crystal.fdump scan.frames stills.count stills.seed stills.spread "
-                          "sampling.precision output.counts output.dtype output.gzip ";
+static const char own[] =
+    " instrument paths name seed output_dir model compat crystal.random "
+    "crystal.fdump scan.frames stills.count stills.seed stills.spread "
+    "sampling.precision output.container output.counts output.dtype output.gzip ";
 
 TEST(every_key_belongs_to_a_flag_or_to_jobs)
 {
@@ -167,6 +168,7 @@ TEST(what_cannot_be_is_said)
          "not both"},
         {"crystal: {cell: 1, default_F: 1}\noutput.dtype: u16", "only for counts"},
         {"crystal: {cell: 1, default_F: 1}\nbeam: {lambda: 1, energy: 12000}", "twice"},
+        {"crystal: {cell: 1, default_F: 1}\noutput.container: a/b.h5", "name of a file"},
         {"crystal: {cell: 1, default_F: 1}\ndetector.convention: xsd", "did you mean 'xds'"},
         {"crystal: {cell: 1, default_F: 1}\ndetector.distnace: 1", "detector.distance"},
     };
