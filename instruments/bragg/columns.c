@@ -10,21 +10,24 @@
 
 static const char delimiters[] = " \t,;:!\v\f\r";
 
-/* The numbers of a line into v[0..columns), NaN where there are no more. */
+/* The numbers of a line into v[0..columns), NaN where there are no more. In the reference a line
+ * that ends with a word has no end: what is missing after it is 0. */
 static fth_status split(const br_text *t, const char *line, double *v, int columns, bool strict,
                         fth_err *err)
 {
     const char *at = line + strspn(line, delimiters);
+    bool word = false;
     for (int i = 0; i < columns; i++) {
-        v[i] = NAN;
+        v[i] = word ? 0 : (double)NAN;
         if (*at == 0 || (strict && *at == '#')) continue;
-        const char *end, *next = at + strcspn(at, delimiters);
+        const char *end, *number = at, *next = at + strcspn(at, delimiters);
         v[i] = br_strtod(at, &end);
         if (strict && (end != next || !isfinite(v[i])))
             return FTH_FAIL(err, FTH_E_FILE_FORMAT,
                             "%s:%" PRId64 ": expected a number, found \"%.*s\"", t->path,
                             t->line - 1, (int)(next - at < 40 ? next - at : 40), at);
         at = next + strspn(next, delimiters);
+        word = !strict && *at == 0 && number + strspn(number, "0123456789-+.EGeg") < next;
     }
     return FTH_OK;
 }

@@ -34,6 +34,8 @@ static void reciprocal(const br_dual *edge, const angles *cell, br_dual v_star, 
     for (int i = 0; i < 3; i++) {
         const int j = (i + 1) % 3, k = (i + 2) % 3;
         star[i] = br_mul(br_mul(br_mul(edge[j], edge[k]), cell->sin[i]), v_star);
+        if (star[i].v < 0) star[i] = br_neg(star[i]); /* of an angle beyond 180 degrees */
+        if (star[i].v == 0) star[i] = br_num(DBL_MIN);
     }
     for (int i = 0; i < 3; i++) {
         const int j = (i + 1) % 3, k = (i + 2) % 3;

@@ -66,7 +66,7 @@ static const char *value_of(const header *h, const char *key)
     }
     if (!found) return NULL;
     const char *equal = strchr(found + n, '=');
-    return equal ? equal + 1 : NULL;
+    return equal ? equal + 1 : ""; /* a key without a value is 0 to the reference */
 }
 
 static double number_of(header *h, const char *key, double unit)

@@ -376,12 +376,15 @@ TEST(columns_have_delimiters_and_holes)
     for (int i = 0; i < 9; i++) EQ_F64(v[i], want[i]);
     fth_tensor_release(c.table);
     /* no comments: every word is a number, 0 where it is none */
-    OKE(br_columns_read(&c, b.mem, file("# a 3x\n"), 4, false, &b.err), &b.err);
+    OKE(br_columns_read(&c, b.mem, file("# a 3x 5\n# 3x \n7x\n"), 5, false, &b.err), &b.err);
     v = fth_tensor_data(c.table);
     EQ_F64(v[0], 0);
     EQ_F64(v[1], 0);
     EQ_F64(v[2], 3);
-    IS_TRUE(isnan(v[3]));
+    EQ_F64(v[3], 5);
+    IS_TRUE(isnan(v[4]));
+    /* and after a last word that is none, 0 where columns are missing */
+    for (int i = 0; i < 10; i++) EQ_F64(v[5 + i], i == 1 ? 3 : i == 5 ? 7 : 0);
     fth_tensor_release(c.table);
     OKE(br_columns_read(&c, b.mem, file("# a\n1 2 # b\n"), 4, true, &b.err), &b.err);
     EQ_I64(c.rows, 1);

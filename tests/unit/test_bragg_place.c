@@ -305,6 +305,21 @@ TEST(impossible_cells_follow_the_formula)
     }
 }
 
+/* Lengths of the reciprocal cell are never negative, so 190 degrees is a cell like another. */
+TEST(angles_beyond_180_have_positive_lengths)
+{
+    br_scene s;
+    double p[BR_PARAMS];
+    br_frame f;
+    t_scene(&s, p, BR_MOSFLM);
+    p[BR_MX] = p[BR_MY] = p[BR_MZ] = 0;
+    p[BR_GA] = br_radians(190);
+    br_place(&s, p, &f);
+    for (int i = 0; i < 9; i++) IS_TRUE(isfinite(f.abc[i / 3][i % 3].v));
+    /* c* = a b |sin ga| / V, and with it c along +z */
+    IS_TRUE(f.abc[2][2].v > 0);
+}
+
 TEST(a_left_handed_matrix_has_negative_angles)
 {
     br_scene s;

@@ -167,6 +167,20 @@ TEST(keys_by_last_substring_or_exactly)
     OKE(fth_mem_destroy(mem, &err), &err);
 }
 
+/* What atof makes of it is what the reference takes. */
+TEST(values_that_are_no_numbers_are_0_by_substring)
+{
+    static const char text[] = "{\nHEADER_BYTES=64;\nDISTANCE=far;\nWAVELENGTH";
+    fth_mem *mem = t_mem(1 << 20);
+    fth_err err = {0};
+    br_image_header h;
+    OKE(br_image_header_read(&h, mem, file(text, 64), true, &err), &err);
+    EQ_F64(h.distance, 0);
+    EQ_F64(h.lambda, 0);
+    IS_TRUE(isnan(h.phi));
+    OKE(fth_mem_destroy(mem, &err), &err);
+}
+
 TEST(files_that_are_no_images)
 {
     static const struct wrong {
