@@ -316,8 +316,8 @@ TEST(angles_beyond_180_have_positive_lengths)
     p[BR_GA] = br_radians(190);
     br_place(&s, p, &f);
     for (int i = 0; i < 9; i++) IS_TRUE(isfinite(f.abc[i / 3][i % 3].v));
-    /* c* = a b |sin ga| / V, and with it c along +z */
-    IS_TRUE(f.abc[2][2].v > 0);
+    /* c* = a b |sin ga| / V has a z above 0, and so has the x of B* x C* */
+    IS_TRUE(f.abc[0][0].v > 0);
 }
 
 TEST(a_left_handed_matrix_has_negative_angles)
