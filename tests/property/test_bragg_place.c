@@ -122,6 +122,21 @@ TEST(derivatives_are_those_of_the_values)
         }
 }
 
+/* At 90 degrees the sines are at their bound, and rounding decides on which side. */
+TEST(derivatives_at_right_angles)
+{
+    static const double edges[3][3] = {{40, 45, 50}, {100, 100, 100}, {33.3, 77.7, 123.4}};
+    for (int e = 0; e < 3; e++)
+        for (int spec = 0; spec < 2; spec++) {
+            br_scene s;
+            double p[BR_PARAMS];
+            t_scene(&s, p, BR_MOSFLM);
+            for (int i = 0; i < 3; i++) p[BR_A + i] = edges[e][i];
+            s.quirks = spec ? 0 : BR_QUIRKS_C;
+            check(&s, p, "right angles");
+        }
+}
+
 /* The distance of an inverted detector is |ratio distance| / ratio. */
 TEST(a_detector_that_looks_away)
 {
