@@ -116,19 +116,26 @@ static void add_word(char *list, size_t bytes, const char *word)
     snprintf(list + n, bytes - n, "%s%s", n ? " " : "", word);
 }
 
-/* A first word that is neither command nor group, or a verb that its group does not have. */
-static fth_status no_command(const char *group, const char *name, fth_err *err)
+/* The verbs of a group; the first words of all commands where it is NULL. */
+static void list_words(const char *group, char *list, size_t bytes)
 {
-    char list[4096] = "", near[64];
     const cli_command *c;
+    list[0] = '\0';
     for (int i = 0; (c = cli_command_at(i)); i++) {
         const char *verb = group ? cli_verb_of(c, group) : NULL;
-        if (verb) add_word(list, sizeof list, verb);
+        if (verb) add_word(list, bytes, verb);
         if (group) continue;
         char first[64];
         snprintf(first, sizeof first, "%.*s", (int)strcspn(c->name, " "), c->name);
-        if (!has_word(list, first)) add_word(list, sizeof list, first);
+        if (!has_word(list, first)) add_word(list, bytes, first);
     }
+}
+
+/* A first word that is neither command nor group, or a verb that its group does not have. */
+static fth_status no_command(const char *group, const char *name, fth_err *err)
+{
+    char list[4096], near[64];
+    list_words(group, list, sizeof list);
     if (!group)
         FTH_FAIL(err, FTH_E_COMMAND, "'%.200s' is not a command of fathom", name);
     else if (!name)
@@ -308,6 +315,10 @@ static fth_status take_command(cli_call *call, char *word, fth_err *err)
     if (call->command) return check_early(call, err);
     call->command = cli_direct_of(call->group);
     if (!call->command) return no_command(call->group, word, err);
+    char list[4096], near[64]; /* a verb with a slip is no word to pass on */
+    list_words(call->group, list, sizeof list);
+    if (word[0] != '-' && nearest(list, word, near, sizeof near))
+        return no_command(call->group, word, err);
     call->arg[call->n_args++] = word;
     return check_early(call, err);
 }

@@ -52,6 +52,32 @@ static void effects(FILE *out, const br_flag_row *row)
     if (row->follow && !row->info.args[0]) fputs("; not as the last word in c mode", out);
 }
 
+/* What the mode changes beside the quirks. */
+static const struct {
+    const char *what, *c, *spec;
+} modes[] = {
+    {"seeds that are not given", "the clock, for the noise and a random orientation",
+     "1, and it is printed; a random orientation takes the seed of the noise"},
+    {"`-hkl`", "numbers are taken four at a time, whatever the lines are",
+     "one reflection per line, `#` comments, a malformed line is an error with its number"},
+    {"`-sourcefile`", "a `#` line is a source like any other",
+     "`#` comments; a wavelength of 0 or less is an error"},
+    {"dump file", "written after every list", "the same, and `FILE.sha256` says from which list"},
+    {"`-twotheta_axis`", "used as typed", "made a unit vector"},
+    {"`-hdivsteps`, `-vdivsteps`, `-dispsteps` without a range", "1 radian; one wavelength",
+     "an error"},
+    {"`-pix0_vector` with a beam centre", "both are taken, and the origin is ignored", "an error"},
+    {"printed solid angle", "divided by all steps", "divided by layers and subpixels"},
+    {"console", "the lines of nanoBragg, and no other", "the same lines, and notices"},
+};
+
+static void print_modes(FILE *out)
+{
+    fputs("\n| beside the quirks | c mode | spec mode |\n|---|---|---|\n", out);
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
+        fprintf(out, "| %s | %s | %s |\n", modes[i].what, modes[i].c, modes[i].spec);
+}
+
 void br_flags_markdown(FILE *out)
 {
     fputs("| flag | unit | default | in c mode a token | config key | meaning |\n"
@@ -76,4 +102,5 @@ void br_flags_markdown(FILE *out)
     fputs("\n| quirk | on, as in c mode | off, as in spec mode |\n|---|---|---|\n", out);
     for (int q = 0; q < BR_QUIRKS; q++)
         fprintf(out, "| `%s` | %s | %s |\n", br_quirks[q].name, br_quirks[q].on, br_quirks[q].off);
+    print_modes(out);
 }

@@ -140,7 +140,7 @@ static fth_status resolve_beam(br_experiment *e, const br_flags *f, fth_err *err
 static fth_status refuse_count(const char *count, int n, const char *range, fth_err *err)
 {
     FTH_FAIL(err, FTH_E_COMMAND, "count without range: %s %d, but no %s", count, n, range);
-    fth_err_hint(err, "give %s as well; --compat c takes 1 radian, or 100 %%", range);
+    fth_err_hint(err, "give %s as well", range);
     return FTH_E_COMMAND;
 }
 

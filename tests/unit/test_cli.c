@@ -125,6 +125,8 @@ TEST(words_of_a_direct_command_are_passed_on)
     HAS(err.hint, "did you mean --compat?");
     IS(parse(&call, "bragg -cell 40 --treads 2", &err), FTH_E_COMMAND);
     HAS(err.hint, "did you mean --threads?");
+    IS(parse(&call, "bragg plann -c a.yaml", &err), FTH_E_COMMAND);
+    HAS(err.hint, "did you mean 'fathom bragg plan'?");
     IS(parse(&call, "bragg --compat c --compat c", &err), FTH_E_COMMAND);
     HAS(err.text, "--compat is given twice");
     IS(parse(&call, "--monitor 1 bragg -cell 4", &err), FTH_E_COMMAND);
