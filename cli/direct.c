@@ -33,6 +33,13 @@ static bool on_progress(void *user, const fth_progress *progress)
     return !cli_asked_to_end();
 }
 
+static void hide_progress(void *user)
+{
+    shown *s = user;
+    cli_bar_clear(&s->bar);
+    s->bar.terminal = false;
+}
+
 fth_status cli_run_direct(const cli_call *call, fth_err *err)
 {
     const char *no_colour = getenv("NO_COLOR");
@@ -53,7 +60,8 @@ fth_status cli_run_direct(const cli_call *call, fth_err *err)
                                     .by_link = call->by_link,
                                     .out = call->out,
                                     .progress = on_progress,
-                                    .progress_user = &bar};
+                                    .progress_user = &bar,
+                                    .hide_progress = hide_progress};
     const fth_status s = call->command->direct->run(&direct, err);
     cli_bar_clear(&bar.bar);
     const fth_status closed = fth_context_destroy(ctx, s == FTH_OK ? err : NULL);

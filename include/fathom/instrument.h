@@ -207,6 +207,8 @@ typedef struct fth_direct_call {
     FILE *out;                 /* the text of the command                                  */
     fth_progress_fn *progress; /* for fth_run_options; NULL: not wanted */
     void *progress_user;
+    /* From here on progress only asks whether to go on, and shows nothing; may be NULL. */
+    void (*hide_progress)(void *progress_user);
 } fth_direct_call;
 typedef struct fth_direct {
     const char *args, *brief, *doc;
