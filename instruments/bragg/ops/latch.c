@@ -30,24 +30,34 @@ static double flops(const fth_call *call)
     return 40.0 * br_op_samples(call);
 }
 
+typedef struct latch_job {
+    const fth_call *call;
+    br_view view;
+    br_latch_fn *loop;
+} latch_job;
+
+static void latch_row(void *arg, int64_t r, int worker)
+{
+    (void)worker;
+    const latch_job *job = arg;
+    const fth_tile *out = &job->call->out[0];
+    br_row row = {.slow = out->origin[0] + r, .n = job->view.scene->fast};
+    br_op_mask(job->call, &row);
+    ((int64_t *)out->data)[r * out->stride[0]] = job->loop(&job->view, &row);
+}
+
 static fth_status run(const fth_call *call)
 {
-    const br_op_attr *a = call->node->attr;
-    const fth_tile *out = &call->out[0];
-    br_view v;
-    br_op_view(call, &v);
-    br_latch_fn *loop = br_latch_loop(&v);
-    for (int64_t r = 0; r < out->extent[0]; r++) {
-        br_row row = {.slow = out->origin[0] + r, .n = a->scene.fast};
-        br_op_mask(call, &row);
-        ((int64_t *)out->data)[r * out->stride[0]] = loop(&v, &row);
-    }
+    latch_job job = {.call = call};
+    br_op_view(call, &job.view);
+    job.loop = br_latch_loop(&job.view);
+    br_op_rows_run(call, latch_row, &job);
     return FTH_OK;
 }
 
 static const fth_op latch = {.name = "bragg_latch",
                              .brief = "first sample of each row that cannot be interpolated",
-                             .flags = FTH_OP_FREE_AXES,
+                             .flags = FTH_OP_FREE_AXES | FTH_OP_TEAM | FTH_OP_NO_SPLIT,
                              .infer = infer,
                              .relation = relation,
                              .scratch = scratch,

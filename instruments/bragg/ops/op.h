@@ -24,6 +24,8 @@ double br_op_samples(const fth_call *call);
 /* Fills v in the scratch of the call; returns what is left of it. */
 double *br_op_view(const fth_call *call, br_view *v);
 void br_op_mask(const fth_call *call, br_row *row); /* for row->slow */
+/* row(arg, r, worker) for every row of the call, on its team. */
+void br_op_rows_run(const fth_call *call, void (*row)(void *arg, int64_t r, int worker), void *arg);
 fth_val br_op_add(fth_site site, const fth_op *op, const br_scene *scene, const br_inputs *in,
                   fth_dtype dtype);
 /* With one or two more inputs, after the mask where there is one. */

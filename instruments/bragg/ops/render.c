@@ -115,6 +115,30 @@ void br_op_mask(const fth_call *call, br_row *row)
     row->mask_step = t->stride[1];
 }
 
+/* So many rows at a time that handing them out costs nothing beside them. */
+enum { SAMPLES_AT_ONCE = 4096 };
+
+typedef struct batch {
+    void (*row)(void *arg, int64_t r, int worker);
+    void *arg;
+    int64_t rows, at_once;
+} batch;
+
+static void some_rows(void *arg, int64_t i, int worker)
+{
+    const batch *b = arg;
+    const int64_t from = i * b->at_once, to = from + b->at_once;
+    for (int64_t r = from; r < to && r < b->rows; r++) b->row(b->arg, r, worker);
+}
+
+void br_op_rows_run(const fth_call *call, void (*row)(void *arg, int64_t r, int worker), void *arg)
+{
+    batch b = {.row = row, .arg = arg, .rows = call->out[0].extent[0]};
+    if (b.rows == 0) return;
+    b.at_once = 1 + (int64_t)(SAMPLES_AT_ONCE * (double)b.rows / br_op_samples(call));
+    fth_team_run(call->team, (b.rows + b.at_once - 1) / b.at_once, some_rows, &b);
+}
+
 /* ---- the image ---- */
 
 static fth_status infer(fth_node *node, fth_err *err)
@@ -131,10 +155,17 @@ static fth_status infer(fth_node *node, fth_err *err)
     return FTH_OK;
 }
 
+/* Two numbers per pixel of a row, in lines of memory that no other worker writes. */
+static int64_t row_work(const br_scene *s)
+{
+    return (2 * s->fast + 7) / 8 * 8;
+}
+
 static uint64_t scratch(const fth_call *call)
 {
     const br_scene *s = &((const br_op_attr *)call->node->attr)->scene;
-    return br_view_bytes(s) + 2 * sizeof(double) * (uint64_t)s->fast;
+    return br_view_bytes(s) + sizeof(double) * (uint64_t)row_work(s) *
+                                  (uint64_t)(call->threads > 0 ? call->threads : 1);
 }
 
 static double flops(const fth_call *call)
@@ -154,27 +185,41 @@ static void store(const fth_tile *t, bool single, int64_t r, const double *value
     }
 }
 
-static fth_status run(const fth_call *call)
+typedef struct render_job {
+    const fth_call *call;
+    br_view view;
+    br_row_fn *loop;
+    double *work;
+} render_job;
+
+static void render_row(void *arg, int64_t r, int worker)
 {
+    const render_job *job = arg;
+    const fth_call *call = job->call;
     const br_op_attr *a = call->node->attr;
     const fth_tile *image = &call->out[0], *omega = &call->out[1], *outside = &call->out[2];
-    br_view v;
-    double *work = br_op_view(call, &v);
-    br_row_fn *loop = br_render_loop(&v);
-    for (int64_t r = 0; r < image->extent[0]; r++) {
-        br_row row = {.slow = image->origin[0] + r,
-                      .fast = image->origin[1],
-                      .n = image->extent[1],
-                      .value = work,
-                      .omega = work + image->extent[1]};
-        br_op_mask(call, &row);
-        loop(&v, &row);
-        if (image->data) store(image, a->dtype == FTH_F32, r, row.value);
-        double sum = 0;
-        for (int64_t i = 0; i < row.n; i++) sum += row.omega[i];
-        if (omega->data) ((double *)omega->data)[r * omega->stride[0]] = sum;
-        if (outside->data) ((int64_t *)outside->data)[r * outside->stride[0]] = row.outside;
-    }
+    double *work = job->work + worker * row_work(&a->scene);
+    br_row row = {.slow = image->origin[0] + r,
+                  .fast = image->origin[1],
+                  .n = image->extent[1],
+                  .value = work,
+                  .omega = work + image->extent[1]};
+    br_op_mask(call, &row);
+    job->loop(&job->view, &row);
+    if (image->data) store(image, a->dtype == FTH_F32, r, row.value);
+    double sum = 0;
+    for (int64_t i = 0; i < row.n; i++) sum += row.omega[i];
+    if (omega->data) ((double *)omega->data)[r * omega->stride[0]] = sum;
+    if (outside->data) ((int64_t *)outside->data)[r * outside->stride[0]] = row.outside;
+}
+
+/* Rows are handed out one by one: a region of interest may be all in one part of the image. */
+static fth_status run(const fth_call *call)
+{
+    render_job job = {.call = call};
+    job.work = br_op_view(call, &job.view);
+    job.loop = br_render_loop(&job.view);
+    br_op_rows_run(call, render_row, &job);
     return FTH_OK;
 }
 
@@ -202,7 +247,7 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
 
 static const fth_op render = {.name = "bragg_render",
                               .brief = "diffraction image of a small crystal",
-                              .flags = FTH_OP_FREE_AXES,
+                              .flags = FTH_OP_FREE_AXES | FTH_OP_TEAM | FTH_OP_NO_SPLIT,
                               .infer = infer,
                               .relation = br_op_relation,
                               .grid = br_op_grid,
