@@ -258,4 +258,51 @@ TEST(water)
     golden(&c, "p36_water");
 }
 
+/* Beam, fast, slow, normal as the conventions have them. */
+static const double frames[][4][3] = {
+    [BR_ADXV] = {{0, 0, 1}, {1, 0, 0}, {0, -1, 0}, {0, 0, 1}},
+    [BR_MOSFLM] = {{1, 0, 0}, {0, 0, 1}, {0, -1, 0}, {1, 0, 0}},
+    [BR_DENZO] = {{1, 0, 0}, {0, 0, 1}, {0, -1, 0}, {1, 0, 0}},
+    [BR_XDS] = {{0, 0, 1}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
+    [BR_DIALS] = {{0, 0, 1}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
+};
+
+TEST(a_bent_detector_touches_the_flat_one_at_the_beam)
+{
+    for (int convention = BR_ADXV; convention <= BR_DIALS; convention++) {
+        tb_case c;
+        tb_make(&c);
+        br_scene *s = &c.s;
+        s->quirks &= ~(1u << BR_QUIRK_CURVED_LABYZ);
+        s->convention = convention;
+        s->pivot = convention >= BR_XDS ? BR_PIVOT_SAMPLE : BR_PIVOT_BEAM;
+        memcpy(s->beam, frames[convention][0], sizeof s->beam);
+        memcpy(s->fdet, frames[convention][1], sizeof s->fdet);
+        memcpy(s->sdet, frames[convention][2], sizeof s->sdet);
+        memcpy(s->odet, frames[convention][3], sizeof s->odet);
+        double work[64];
+        LE_F64(br_view_bytes(s), sizeof work);
+        br_view v;
+        br_view_make(&v, s, &(br_arrays){.param = c.param, .source = c.source, .turn = c.turn},
+                     work);
+        for (int64_t y = 30; y < 36; y++)
+            for (int64_t x = 30; x < 36; x++) {
+                const br_row row = {.slow = y};
+                double flat[3], bent[3], apart = 0, from_beam = 0, r = 0;
+                s->curved = 0;
+                br_position(&v, &row, x, (int64_t[3]){0, 0, 0}, flat);
+                s->curved = 1;
+                br_position(&v, &row, x, (int64_t[3]){0, 0, 0}, bent);
+                for (int k = 0; k < 3; k++) {
+                    apart += (flat[k] - bent[k]) * (flat[k] - bent[k]);
+                    from_beam += pow(flat[k] - v.distance * s->beam[k], 2);
+                    r += bent[k] * bent[k];
+                }
+                NEAR(sqrt(r), v.distance, 1e-15);
+                LE_F64(sqrt(apart), from_beam / v.distance);
+            }
+        tb_free(&c);
+    }
+}
+
 TEST_MAIN()
