@@ -140,14 +140,16 @@ static fth_status store(work *w, fth_err *err)
     return FTH_OK;
 }
 
+static br_preview preview_of(const br_image_job *job, const br_statistics *s)
+{
+    return (br_preview){
+        .path = job->preview, .linear = job->preview_linear, .rms = s->rms, .max = (double)s->max};
+}
+
 static fth_status preview(work *w, fth_err *err)
 {
-    const br_image_job *job = w->job;
-    const br_preview p = {.path = job->preview,
-                          .linear = job->preview_linear,
-                          .rms = w->stats.rms,
-                          .max = (double)w->stats.max};
-    return job->preview ? br_preview_draw(&p, w->e, &w->image, err) : FTH_OK;
+    const br_preview p = preview_of(w->job, &w->stats);
+    return p.path ? br_preview_draw(&p, w->e, &w->image, err) : FTH_OK;
 }
 
 static fth_status make(work *w, fth_err *err)
@@ -194,7 +196,11 @@ static fth_status check(const br_image_job *job, fth_err *err)
     char header[BR_HEADER];
     if (e->out.int_file[0] || e->out.noise_file[0] || e->out.smv32_file[0])
         FTH_TRY(br_smv_header(e, header, err));
-    if (job->preview) FTH_TRY(br_output_check(job->preview, mem, err));
+    if (job->preview) {
+        const br_preview p = preview_of(job, &(br_statistics){0});
+        FTH_TRY(br_output_check(p.path, mem, err));
+        FTH_TRY(br_preview_check(&p, e, err));
+    }
     if (job->checkpoint > 0 && !br_output_is_file(e->out.float_file)) {
         FTH_FAIL(err, FTH_E_COMMAND, "a checkpoint belongs to a float image, and there is none");
         fth_err_hint(err, "give a file with -floatfile, or leave --checkpoint out");

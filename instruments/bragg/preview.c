@@ -25,8 +25,8 @@ static fth_colours colours_of(const br_preview *p)
     return c;
 }
 
-static fth_status draw(const br_preview *p, const br_experiment *e, const fth_source *image,
-                       const br_rings *r, fth_figure *fig, fth_err *err)
+static void describe(const br_preview *p, const br_experiment *e, const fth_source *image,
+                     const br_rings *r, fth_figure *fig)
 {
     const br_scene *s = &e->scene;
     fth_panel *panel = fth_figure_panel(fig, 0);
@@ -47,24 +47,63 @@ static fth_status draw(const br_preview *p, const br_experiment *e, const fth_so
     fth_panel_image(panel, fth_grid_source(image),
                     &(fth_image){.colours = colours_of(p), .peaks = true});
     br_rings_draw(r, panel, s);
-    return fth_figure_save(fig, p->path, err);
 }
 
-fth_status br_preview_draw(const br_preview *p, const br_experiment *e, const fth_source *image,
-                           fth_err *err)
+/* Draws it, or with `bytes` only says what that would take. */
+static fth_status make(const br_preview *p, const br_experiment *e, const fth_source *image,
+                       uint64_t *bytes, fth_err *err)
 {
     br_rings rings;
     fth_figure *fig = NULL;
     const double ratio = (double)e->scene.slow / (double)e->scene.fast;
     const double tall = ratio > 2 ? 2 : ratio < 0.35 ? 0.35 : ratio;
-    FTH_TRY(br_rings_make(&rings, e, err));
-    fth_status s = fth_figure_create(&fig, e->mem,
-                                     &(fth_figure_options){.width = INCHES + 1.2,
-                                                           .height = INCHES * tall + 0.6,
-                                                           .dpi = p->dpi > 0 ? p->dpi : DPI},
-                                     err);
-    if (s == FTH_OK) s = draw(p, e, image, &rings, fig, err);
+    fth_status s = br_rings_make(&rings, e, err);
+    if (s == FTH_OK)
+        s = fth_figure_create(&fig, e->mem,
+                              &(fth_figure_options){.width = INCHES + 1.2,
+                                                    .height = INCHES * tall + 0.6,
+                                                    .dpi = p->dpi > 0 ? p->dpi : DPI},
+                              err);
+    if (s == FTH_OK) {
+        describe(p, e, image, &rings, fig);
+        s = bytes ? fth_figure_plan(fig, p->path, bytes, err) : fth_figure_save(fig, p->path, err);
+    }
     fth_figure_destroy(fig);
     br_rings_clear(&rings);
     return s;
+}
+
+fth_status br_preview_draw(const br_preview *p, const br_experiment *e, const fth_source *image,
+                           fth_err *err)
+{
+    return make(p, e, image, NULL, err);
+}
+
+static fth_status unread(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
+{
+    (void)self, (void)lo, (void)n, (void)dst;
+    return FTH_FAIL(err, FTH_E_INTERNAL, "a preview was planned with an image that is not there");
+}
+
+fth_status br_preview_check(const br_preview *p, const br_experiment *e, fth_err *err)
+{
+    const fth_source none = {.kind = "planned",
+                             .dtype = FTH_F32,
+                             .n_axes = 2,
+                             .size = {e->scene.slow, e->scene.fast},
+                             .read = unread};
+    br_preview bounded = *p;
+    bounded.low = 1; /* limits that are given need no look at the image */
+    bounded.high = 10;
+    uint64_t bytes = 0;
+    fth_mem_stats now;
+    FTH_TRY(make(&bounded, e, &none, &bytes, err));
+    fth_mem_get_stats(e->mem, &now);
+    if (bytes <= now.budget_bytes - now.used_bytes) return FTH_OK;
+    char need[24], have[24];
+    FTH_FAIL(err, FTH_E_NO_FIT, "drawing %s needs %s, and %s of the budget are left", p->path,
+             fth_mem_format_size(bytes, need, sizeof need),
+             fth_mem_format_size(now.budget_bytes - now.used_bytes, have, sizeof have));
+    fth_err_hint(err, "allow more with --memory, or leave the preview out");
+    return FTH_E_NO_FIT;
 }

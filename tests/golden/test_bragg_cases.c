@@ -416,6 +416,27 @@ TEST(plan_writes_nothing)
     bg_close(&m);
 }
 
+/* Also a picture is only begun when it can be drawn. */
+TEST(previews_in_too_little_memory)
+{
+    bg_manifest m = bg_open();
+    bg_run r = {
+        .args = find_case(&m, "p03")->args, .preview = "image.png", .budget_bytes = 5 << 20};
+    bg_enter(&r, "preview");
+    const int before = files_here();
+    IS(bg_go(&r), FTH_E_NO_FIT);
+    HAS(r.err.text, "drawing image.png needs ");
+    EQ_STR(r.text, "");
+    EQ_I64(files_here(), before);
+    free(r.text);
+    r.budget_bytes = 32 << 20;
+    OKE(bg_go(&r), &r.err);
+    EQ_I64(files_here(), before + 6);
+    free(r.text);
+    bg_leave(&r);
+    bg_close(&m);
+}
+
 /* Refused before anything is printed or written. */
 TEST(outputs_that_cannot_be_written)
 {
