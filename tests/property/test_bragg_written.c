@@ -13,7 +13,7 @@
 static void vary(tb_case *c, t_random *r)
 {
     br_scene *s = &c->s;
-    static const br_convention convention[] = {BR_ADXV, BR_MOSFLM, BR_DENZO, BR_CUSTOM};
+    static const int32_t convention[] = {BR_ADXV, BR_MOSFLM, BR_DENZO, BR_CUSTOM};
     s->convention = convention[t_random_i64(r, 0, 3)];
     s->pivot = t_random_i64(r, 0, 1) ? BR_PIVOT_SAMPLE : BR_PIVOT_BEAM;
     s->dist_is_close = t_random_i64(r, 0, 2) == 0;
