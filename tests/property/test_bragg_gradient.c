@@ -218,6 +218,34 @@ TEST(loops_agree)
     }
 }
 
+/* A pixel in the direct beam scatters nothing: h k l are 0, every slope by the cell is 0. */
+TEST(direct_beam)
+{
+    for (int shape = BR_SQUARE; shape <= BR_TOPHAT; shape++) {
+        tb_case c;
+        bench b;
+        tb_make(&c);
+        c.s.shape = shape;
+        c.s.kahn = 0.5;
+        c.param[BR_XB] = c.param[BR_YB] = 32 * c.s.pixel; /* the middle of pixel 32, 32 */
+        tb_ready(&c);
+        bench_make(&c, &b);
+        const int64_t n = c.s.fast;
+        double *plain = array(n * (BR_ADJOINTS + 1)), *fast = array(n * (BR_ADJOINTS + 1));
+        double top[BR_ADJOINTS + 1] = {0};
+        one_row(&c, &b, 32, &br_jacobian_plain, plain);
+        one_row(&c, &b, 32, br_jacobian_for(&b.lab), fast);
+        compare_rows((uint64_t)shape, 0, fast, plain, n, top);
+        IS_TRUE(plain[BR_ADJOINTS * n + 32] > 0);
+        for (int k = 0; k < BR_ADJOINTS; k++) IS_TRUE(isfinite(fast[k * n + 32]));
+        for (int k = 0; k < 9; k++) EQ_F64(plain[k * n + 32], 0.0);
+        free(plain);
+        free(fast);
+        bench_free(&b);
+        tb_free(&c);
+    }
+}
+
 /* ---- the spindle about z turns the crystal as misset z does ---- */
 
 TEST(misset_z_is_phi)
