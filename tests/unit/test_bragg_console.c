@@ -86,6 +86,22 @@ TEST(lines_of_rarer_flags)
         "\n  skipping zero-flagged pixels in mask64.img\n");
 }
 
+TEST(lists_that_are_odd_and_dumps_that_cannot_be_written)
+{
+    static const char list[] = "0 0 0 5\n1.5 0 0 6\n0 2 -1.25 7\n2 0 0 8\n";
+    char args[1000];
+    t_file_write(t_temp_path("odd.hkl"), list, sizeof list - 1);
+    snprintf(args, sizeof args, "-cell 40 -hkl %s -default_F 2 -N 4 -detpixels 8 -dump no/F.bin",
+             t_temp_path("odd.hkl"));
+    char *text = console(args, false, NULL);
+    HAS(text, "odd.hkl\nWARNING: non-integer value for h (1.5) at line 1\n"
+              "WARNING: non-integer value for l (-1.25) at line 2\n"
+              "initializing to default_F = 2:\ndone initializing:\nre-reading ");
+    HAS(text, "odd.hkl\nWARNING: unable to open dump file: no/F.bin\nthick0 = 0 um\n");
+    EQ_STR(b.e.out.dump_file, "");
+    free(text);
+}
+
 TEST(spec_mode_adds_notices)
 {
     has("-fdet_vector 0 0 1", true, "NOTICE: a vector flag made the convention custom");
