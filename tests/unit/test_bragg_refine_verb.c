@@ -27,16 +27,23 @@ static void split(words *w, const char *line)
         w->word[w->n++] = at;
 }
 
-/* Flags with two dashes, as "name=value name=value". */
+/* Flags with two dashes, as "name=value name=value", and their values, which live as long. */
+typedef struct given {
+    const char *text;
+    char value[16][128];
+    int n;
+} given;
+
 static const char *value_of(void *user, const char *flag)
 {
-    static char value[512];
+    given *g = user;
     const size_t n = strlen(flag);
-    for (const char *at = user; *at; at += strcspn(at, " "), at += strspn(at, " ")) {
+    for (const char *at = g->text; *at; at += strcspn(at, " "), at += strspn(at, " ")) {
         if (strncmp(at, flag, n) != 0 || at[n] != '=') continue;
-        snprintf(value, sizeof value, "%.*s", (int)strcspn(at + n + 1, " "), at + n + 1);
-        char *kept = strdup(value); /* flags outlive the call; freed with the process */
-        return kept;
+        if (g->n == 16) FAIL("too many flags");
+        char *value = g->value[g->n++];
+        snprintf(value, sizeof g->value[0], "%.*s", (int)strcspn(at + n + 1, " "), at + n + 1);
+        return value;
     }
     return NULL;
 }
@@ -108,7 +115,8 @@ static fth_status refine(const char *image, const char *line, const char *flags,
     snprintf(typed, sizeof typed, "%s %s", image, line);
     snprintf(all, sizeof all, "out=%s %s", t_temp_path("refine.json"), flags);
     split(w, typed);
-    const fth_status s = br_refine_run(ctx, w->n, w->word, value_of, all, out, err);
+    given g = {.text = all};
+    const fth_status s = br_refine_run(ctx, w->n, w->word, value_of, &g, out, err);
     fclose(out);
     free(w);
     OKE(fth_context_destroy(ctx, &other), &other);
