@@ -17,9 +17,11 @@ enum { PIXELS = 1024, STEPS = 20, REACH = 18 };
 /* Operations of a step: three dot products 15; for each axis two roundings, the two polynomials of
  * eight terms and what they are multiplied by 40; the quotient, its square, the sum 4. A wavelength
  * adds its vector q, 18; a subpixel its direction and q, 50; a table the place in it, 23; the cubic
- * 13 for the weights of each axis, 20 multiply-adds of four, and the sum of four. */
+ * 13 for the weights of each axis, 20 multiply-adds of four, and the sum of four. Derivatives add
+ * two polynomials of nine terms and the slope for each axis 46, products of the axes 21, the vector
+ * in the frame of the crystal 15 and 18 sums. */
 static const double PLAIN_FLOP = 15 + 3 * 40 + 4, WAVE_FLOP = 18, SUB_FLOP = 50, TABLE_FLOP = 23,
-                    CUBIC_FLOP = 3 * 13 + 20 * 8 + 7;
+                    CUBIC_FLOP = 3 * 13 + 20 * 8 + 7, SLOPE_FLOP = 3 * 46 + 21 + 15 + 2 * 18;
 
 typedef struct crystal {
     bench_program p;
@@ -31,6 +33,7 @@ typedef struct crystal {
     const struct crystal *single; /* the same on one thread */
     const bench *b;
     double flop, wanted;
+    bool fit; /* sums of a least-squares step, not an image */
 } crystal;
 
 static void vector(double *v, double x, double y, double z)
@@ -130,7 +133,13 @@ static void build(crystal *c, int threads)
                         bench_input(&c->p, "source", FTH_F64, "source source_column", c->source),
                     .turn = bench_input(&c->p, "turn", FTH_F64, "mosaic nine", c->turn)};
     in.latch = br_latch(s, &in);
-    bench_output(&c->p, br_render(s, &in, FTH_F32), c->image);
+    if (c->fit) {
+        const fth_val one = fth_expand(fth_const(g, FTH_F64, 1), "slow fast");
+        fth_axis_like(g, "param2", "param");
+        bench_output(&c->p, br_normal(s, &in, one, one), c->image);
+    } else {
+        bench_output(&c->p, br_render(s, &in, FTH_F32), c->image);
+    }
     bench_plan(&c->p, 0, true);
 }
 
@@ -242,6 +251,14 @@ static void single_precision(crystal *c)
     domains(c);
     c->s.precision = BR_F32;
 }
+/* A quarter of what is asked of an image. */
+static void fit(crystal *c)
+{
+    domains(c);
+    c->fit = true;
+    c->flop += SLOPE_FLOP;
+    c->wanted /= 4;
+}
 
 /* ---- two threads ---- */
 
@@ -309,5 +326,6 @@ void bench_bragg(bench *b)
     one(b, "bragg_tricubic", tricubic);
     one(b, "bragg_round", ball);
     one(b, "bragg_f32", single_precision);
+    one(b, "bragg_fit", fit);
     two(b, "bragg_domains_2");
 }
