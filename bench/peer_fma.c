@@ -37,7 +37,7 @@ static double base(int64_t n)
 DEFINE(v3, "avx2,fma", __m256d, _mm256_set1_pd, _mm256_fmadd_pd, FIRST)
 #endif
 #ifdef FTH_HAVE_ISA_V4
-DEFINE(v4, "avx512f,prefer-vector-width=512", __m512d, _mm512_set1_pd, _mm512_fmadd_pd, FIRST)
+DEFINE(v4, "avx512f", __m512d, _mm512_set1_pd, _mm512_fmadd_pd, FIRST)
 #endif
 
 typedef struct loop {

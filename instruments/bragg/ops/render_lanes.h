@@ -270,7 +270,7 @@ LANE void steps(pixels *x, int64_t source, int64_t n, int64_t group, const kind 
 #define STEPS(name, shape, how, every)                                                             \
     static void name(pixels *x, int64_t source, int64_t n, int64_t group, vr factor)               \
     {                                                                                              \
-        static const kind kd = {shape, how, every, false};                                         \
+        const kind kd = {shape, how, every, false};                                                \
         steps(x, source, n, group, &kd, factor);                                                   \
     }
 STEPS(square_none, BR_SQUARE, NO_TABLE, true)
@@ -279,22 +279,16 @@ STEPS(square_cubic, BR_SQUARE, TRICUBIC, true)
 STEPS(some_none, BR_SQUARE, NO_TABLE, false)
 STEPS(some_nearest, BR_SQUARE, NEAREST, false)
 STEPS(some_cubic, BR_SQUARE, TRICUBIC, false)
-STEPS(round_none, BR_ROUND, NO_TABLE, false)
-STEPS(round_nearest, BR_ROUND, NEAREST, false)
-STEPS(round_cubic, BR_ROUND, TRICUBIC, false)
-STEPS(gauss_none, BR_GAUSS, NO_TABLE, false)
-STEPS(gauss_nearest, BR_GAUSS, NEAREST, false)
-STEPS(gauss_cubic, BR_GAUSS, TRICUBIC, false)
-STEPS(tophat_none, BR_TOPHAT, NO_TABLE, false)
-STEPS(tophat_nearest, BR_TOPHAT, NEAREST, false)
-STEPS(tophat_cubic, BR_TOPHAT, TRICUBIC, false)
+/* Shapes that few ask for look up what they find in the scene. */
+STEPS(round_any, BR_ROUND, x->how, false)
+STEPS(gauss_any, BR_GAUSS, x->how, false)
+STEPS(tophat_any, BR_TOPHAT, x->how, false)
 
-static void (*const steps_of[5][3])(pixels *, int64_t, int64_t, int64_t, vr) = {
-    [BR_SQUARE] = {some_none, some_nearest, some_cubic},
-    [BR_ROUND] = {round_none, round_nearest, round_cubic},
-    [BR_GAUSS] = {gauss_none, gauss_nearest, gauss_cubic},
-    [BR_TOPHAT] = {tophat_none, tophat_nearest, tophat_cubic},
-    {square_none, square_nearest, square_cubic}};
+typedef void steps_fn(pixels *x, int64_t source, int64_t n, int64_t group, vr factor);
+static steps_fn *const square_of[2][3] = {{some_none, some_nearest, some_cubic},
+                                          {square_none, square_nearest, square_cubic}};
+static steps_fn *const others[] = {
+    [BR_ROUND] = round_any, [BR_GAUSS] = gauss_any, [BR_TOPHAT] = tophat_any};
 
 static void steps_running(pixels *x, int64_t source, int64_t group, vr factor)
 {
@@ -383,7 +377,7 @@ static void render(const br_view *v, br_row *row)
     const br_scene *s = v->scene;
     pixels x = prepared(v, row);
     const double *n = s->cells;
-    const bool every = s->shape == BR_SQUARE && n[0] > 1 && n[1] > 1 && n[2] > 1;
+    const bool every = n[0] > 1 && n[1] > 1 && n[2] > 1;
     const double start = s->water != 0 && br_has(s, BR_QUIRK_WATER_SCALE) ? v->water : 0;
     row->outside = 0;
     for (x.i = 0; x.i < row->n; x.i += LANES) {
@@ -393,7 +387,7 @@ static void render(const br_view *v, br_row *row)
         x.sum = start - (va){0};
         x.omega_sum = x.capture_sum = (va){0};
         x.how = x.all_cubic || x.latch_lane >= 0 ? TRICUBIC : s->hkls > 0 ? NEAREST : NO_TABLE;
-        x.loop = steps_of[every ? 4 : s->shape][x.how];
+        x.loop = s->shape == BR_SQUARE ? square_of[every][x.how] : others[s->shape];
         for (int64_t t = 0; x.rendered && t < s->layers; t++) layer(&x, t);
         finish(&x);
     }
