@@ -168,15 +168,15 @@ static void polarisation(lab *l, const br_beam *beam)
 /* ---- lattice: value and slopes ---- */
 
 /* sin(pi N t) / sin(pi t) and the slope of each axis. Where both are near 0 the terms of the slope
- * cancel, and its series is taken. */
-LANE void square(const lab *l, const vr *delta, vr *value, vr *d)
+ * cancel, and its series is taken. `every`: no axis has one cell only. */
+LANE void square(const lab *l, const vr *delta, bool every, vr *value, vr *d)
 {
     const double *cells = l->x.v->scene->cells, pi = 3.14159265358979323846;
     vr above[3], below[3], slope[3];
     for (int k = 0; k < 3; k++) {
         above[k] = below[k] = v_set(1);
         slope[k] = zero();
-        if (!(cells[k] > 1)) continue;
+        if (!every && !(cells[k] > 1)) continue;
         const vr n = v_set(cells[k]), t = delta[k] + 0x1p-300, u = n * t;
         const vr r = v_fma(n, t, -v_rint(u)), tt = t * t, rr = r * r;
         below[k] = t * v_sin_pi_over(tt);
@@ -328,7 +328,7 @@ static void interpolated(const lab *l, const vr *hkl, const vr *hkl0, int64_t n,
 
 /* One row of turned cells: samples n, n + 1 .. of the pixels, in the lanes `live`. */
 LANE void domains(const lab *l, int64_t row, vm live, int64_t n, br_shape shape, lookup how,
-                  slopes *sums)
+                  bool every, slopes *sums)
 {
     const br_scene *s = l->x.v->scene;
     const double *cell = l->x.v->cells + row * 9, *turn = l->b->turns + row * 9;
@@ -339,7 +339,7 @@ LANE void domains(const lab *l, int64_t row, vm live, int64_t n, br_shape shape,
         indices(l->x.q, cell, hkl);
         reflection(hkl, hkl0);
         for (int k = 0; k < 3; k++) delta[k] = hkl[k] - hkl0[k];
-        if (shape == BR_SQUARE) square(l, delta, &L, d);
+        if (shape == BR_SQUARE) square(l, delta, every, &L, d);
         if (shape == BR_ROUND) ball(l, delta, &L, d);
         if (shape == BR_GAUSS) gauss(l, delta, &L, d, &by_square);
         if (shape == BR_TOPHAT) tophat(l, delta, &L, d);
@@ -370,7 +370,7 @@ LANE void domains(const lab *l, int64_t row, vm live, int64_t n, br_shape shape,
     *sums = a;
 }
 
-LANE void steps(lab *l, int64_t group, br_shape shape, lookup how)
+LANE void steps(lab *l, int64_t group, br_shape shape, lookup how, bool every)
 {
     const br_scene *s = l->x.v->scene;
     const bool begins = l->x.chain_lane >= 0 && group == l->x.chain_group;
@@ -384,10 +384,10 @@ LANE void steps(lab *l, int64_t group, br_shape shape, lookup how)
         vm rest = l->x.live;
         if (phi == 0 && begins) { /* one lane has a cell of its own */
             const vm one = m_of(1u << l->x.chain_lane);
-            domains(l, s->phis * s->mosaics, m_and(rest, one), n, shape, how, &a);
+            domains(l, s->phis * s->mosaics, m_and(rest, one), n, shape, how, every, &a);
             rest = m_and(rest, m_not(one));
         }
-        domains(l, phi * s->mosaics, rest, n, shape, how, &a);
+        domains(l, phi * s->mosaics, rest, n, shape, how, every, &a);
     }
     l->now = a;
 }
@@ -395,7 +395,11 @@ LANE void steps(lab *l, int64_t group, br_shape shape, lookup how)
 #define STEPS(name, shape, how)                                                                    \
     static void name(lab *l, int64_t group)                                                        \
     {                                                                                              \
-        steps(l, group, shape, how);                                                               \
+        const double *n = l->x.v->scene->cells;                                                    \
+        if (shape == BR_SQUARE && n[0] > 1 && n[1] > 1 && n[2] > 1)                                \
+            steps(l, group, shape, how, true);                                                     \
+        else                                                                                       \
+            steps(l, group, shape, how, false);                                                    \
     }
 STEPS(square_none, BR_SQUARE, NO_TABLE)
 STEPS(square_nearest, BR_SQUARE, NEAREST)
