@@ -2,7 +2,7 @@
  *
  * 512 x 512 pixels, N = 8, 1e7 photons, distance and wavelength known; off by half a degree, half a
  * percent of every edge, a pixel of both centres.
- * seconds: 90
+ * seconds: 15
  */
 #include "testing/refining.h"
 
