@@ -25,6 +25,7 @@ static void tame(br_flags *f)
         f->div_step[i] = -1;
     }
     if (f->phi_step > 0) f->phi_step = 1;
+    if (f->osc > 10) f->osc = 10; /* the console has a line for each step; a plan would refuse */
 }
 
 static void resolve(fth_mem *mem, br_flags *f)
