@@ -1,4 +1,5 @@
 /* refine_report.c - what a refinement found: a table, a file, a figure, a command. */
+#include "json.h"
 #include "refine.h"
 
 #include <inttypes.h>
@@ -75,26 +76,15 @@ static void put(text *t, const char *fmt, ...)
     t->n += n > 0 ? (size_t)n : 0;
 }
 
-/* JSON has no word for what is not finite. */
 static void put_number(text *t, double v)
 {
-    if (isfinite(v))
-        put(t, "%.17g", v);
-    else
-        put(t, "null");
+    put(t, "%s", br_json_number(v).text);
 }
 
 static void put_string(text *t, const char *s)
 {
     put(t, "\"");
-    for (; *s; s++) {
-        if (*s == '"' || *s == '\\')
-            put(t, "\\%c", *s);
-        else if ((unsigned char)*s < 0x20)
-            put(t, "\\u%04x", (unsigned char)*s);
-        else
-            put(t, "%c", *s);
-    }
+    for (; *s; s++) put(t, "%s", br_json_char(*s).text);
     put(t, "\"");
 }
 

@@ -4,6 +4,7 @@
  * the units in which they are typed.
  */
 #include "summary.h"
+#include "json.h"
 
 typedef struct json {
     FILE *out;
@@ -14,14 +15,7 @@ typedef struct json {
 static void quoted(FILE *out, const char *text)
 {
     fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            fprintf(out, "\\%c", *text);
-        else if ((unsigned char)*text < 0x20)
-            fprintf(out, "\\u%04x", (unsigned)*text);
-        else
-            fputc(*text, out);
-    }
+    for (; *text; text++) fputs(br_json_char(*text).text, out);
     fputc('"', out);
 }
 
@@ -53,10 +47,7 @@ static void close(json *j, char bracket)
 static void real(json *j, const char *key, double v)
 {
     begin(j, key);
-    if (isfinite(v))
-        fprintf(j->out, "%.17g", v);
-    else
-        fputs("null", j->out);
+    fputs(br_json_number(v).text, j->out);
 }
 
 static void whole(json *j, const char *key, int64_t v)
