@@ -279,6 +279,11 @@ FTH_API fth_val fth_random_(fth_site site, fth_random_kind kind, fth_dtype dtype
 /* One Poisson draw per element of `rate` (f32 or f64), as i64. */
 FTH_API fth_val fth_poisson_(fth_site site, fth_val rate, fth_val seed, fth_val iteration,
                              int64_t stream);
+/* Single numbers for the host: element `index` of what fth_random_ gives in f64. */
+FTH_API uint64_t fth_random_bits_at(int64_t seed, int64_t iteration, int64_t stream, int64_t index);
+FTH_API double fth_random_uniform_at(int64_t seed, int64_t iteration, int64_t stream,
+                                     int64_t index);
+FTH_API double fth_random_normal_at(int64_t seed, int64_t iteration, int64_t stream, int64_t index);
 #define fth_uniform(dtype, axes, seed, iteration, stream)                                          \
     fth_random_(FTH_HERE, FTH_RANDOM_UNIFORM, (dtype), (axes), (seed), (iteration), (stream))
 #define fth_normal(dtype, axes, seed, iteration, stream)                                           \

@@ -37,6 +37,29 @@ static fth_val draw(fth_graph *g, fth_random_kind kind, fth_dtype t, const char 
                        fth_const_i64(g, FTH_I64, iteration), stream);
 }
 
+/* The host draws the numbers of a graph. */
+TEST(host_draws_the_same)
+{
+    double want[64];
+    for (int kind = FTH_RANDOM_BITS; kind <= FTH_RANDOM_NORMAL; kind++) {
+        fth_graph *g = t_graph("a=64");
+        t_cuts(1);
+        const fth_dtype t = kind == FTH_RANDOM_BITS ? FTH_I64 : FTH_F64;
+        fth_val v = draw(g, (fth_random_kind)kind, t, "a", 42, 7, 3);
+        if (kind == FTH_RANDOM_BITS)
+            v = fth_cast(fth_and(v, fth_const_i64(g, FTH_I64, (1ll << 50) - 1)), FTH_F64);
+        t_eval_f64(v, want);
+        for (int64_t i = 0; i < 64; i++) {
+            const double got =
+                kind == FTH_RANDOM_BITS
+                    ? (double)(int64_t)(fth_random_bits_at(42, 7, 3, i) & ((1ull << 50) - 1))
+                : kind == FTH_RANDOM_UNIFORM ? fth_random_uniform_at(42, 7, 3, i)
+                                             : fth_random_normal_at(42, 7, 3, i);
+            SAME_BYTES(&got, &want[i], sizeof got);
+        }
+    }
+}
+
 enum { N = 1 << 18 };
 
 static void moments(const double *v, int64_t n, double *m)

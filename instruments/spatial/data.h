@@ -1,0 +1,63 @@
+/* data.h - a preprocessed folder, opened: positions and groups in memory, counts on the disk. */
+#ifndef SPATIAL_DATA_H
+#define SPATIAL_DATA_H
+
+#include "spatial.h"
+
+/* Cells are those of the folder, or some of them (sp_data_choose): then cell i of everything here
+ * is row[i] of the folder, ascending. */
+typedef struct sp_data {
+    fth_mem *mem;
+    sp_sizes size;
+    fth_tensor *xy;    /* f32 [cell dim] */
+    fth_tensor *group; /* i32 [cell] */
+    fth_npz *npz;
+    fth_csr *counts; /* of all rows of the folder, f32; nothing of it is held but row pointers */
+    fth_texts *gene_names, *cell_names, *group_names; /* cell_names: NULL when there are none */
+    int64_t rows;                                     /* of the folder */
+    int64_t *row;                                     /* NULL: all of them, in order */
+    int64_t *absent; /* with `row`: those that were not chosen, ascending; rows - cells of them */
+    uint64_t hash;   /* of the payloads of X.npy and C.npy: ties a model to its data */
+    uint64_t genes_hash; /* of the gene names */
+    double extent;       /* larger of the two extents of the positions */
+    char dir[SP_PATH];
+} sp_data;
+
+/* Reads and checks the folder `dir` (.../preprocessed, or one that toy or a user wrote). Errors
+ * name the file and what is expected. On failure `d` is empty. */
+fth_status sp_data_open(sp_data *d, fth_mem *mem, const char *dir, fth_err *err);
+void sp_data_close(sp_data *d); /* an empty one is allowed */
+/* Keep only these rows of the folder (ascending, n of them) and note the others as absent. */
+fth_status sp_data_choose(sp_data *d, const int64_t *row, int64_t n, fth_err *err);
+/* Leave out the held-out cells of the settings (holdout_fraction, holdout, seed): spec 11.12. */
+fth_status sp_data_hold_out(sp_data *d, double fraction, sp_holdout how, int64_t seed,
+                            fth_err *err);
+/* The sizes alone, for plans: of the folder when it is there, else bounds from the source file's
+ * header or from the config. */
+fth_status sp_data_sizes(sp_sizes *out, const fth_stage_call *call, fth_err *err);
+
+/* ---- batches of counts ---- */
+
+/* Counts of some cells and genes, as rows of cells: host memory that stays where it is. Entries
+ * beyond row_ptr[n] are not counted. */
+typedef struct sp_counts {
+    fth_tensor *row_ptr; /* i64 [cellb + 1] */
+    fth_tensor *gene;    /* i32 [entry]: place in the gene batch */
+    fth_tensor *value;   /* f32 [entry] */
+    double constant;     /* sum of lgamma(y + 1) */
+} sp_counts;
+
+/* A reader that gathers the next batch in a thread of its own. Two buffers: a batch stays until the
+ * one after the next is asked for. Rows come from memory when all counts fit into `resident_bytes`,
+ * else from the file; the batches are the same. */
+typedef struct sp_reader sp_reader;
+uint64_t sp_reader_bytes(const sp_sizes *size, int64_t cells, int64_t genes,
+                         uint64_t resident_bytes);
+fth_status sp_reader_create(sp_reader **out, const sp_data *data, int64_t cells, int64_t genes,
+                            uint64_t resident_bytes, fth_err *err);
+void sp_reader_destroy(sp_reader *r); /* NULL is allowed */
+/* cell[0..cells) are cells of the data, gene[0..genes) genes; NULL: all of them. Copied. */
+fth_status sp_reader_ask(sp_reader *r, const int64_t *cell, const int64_t *gene, fth_err *err);
+fth_status sp_reader_take(sp_reader *r, sp_counts *out, fth_err *err);
+
+#endif

@@ -1,0 +1,12 @@
+/* init.h - where parameters start (spec 6.5). */
+#ifndef SPATIAL_INIT_H
+#define SPATIAL_INIT_H
+
+#include "model.h"
+
+/* Fills every parameter of a model, by the streams of its seed. `data` are the training cells; the
+ * neighbour lists of a local model are there already (init_mu: smooth reads them). Moments of the
+ * optimiser become zero. */
+fth_status sp_init_params(sp_model *m, fth_context *ctx, const sp_data *data, fth_err *err);
+
+#endif

@@ -1,0 +1,35 @@
+/* likelihood.h - the expected log-likelihood of Poisson counts, from stored counts alone.
+ *
+ * Rates are needed only where a count is stored: the linear terms collapse to sums over cells and
+ * genes of their own. So no value has both cells and genes (spec 6.1, 6.4).
+ */
+#ifndef SPATIAL_LIKELIHOOD_H
+#define SPATIAL_LIKELIHOOD_H
+
+#include "model.h"
+
+/* Values of one batch in a graph. */
+typedef struct sp_likelihood {
+    fth_val f, s;    /* real [factor cellb] */
+    fth_val eps;     /* real [draw factor cellb]; poison for lower-bound */
+    fth_val W;       /* real [geneb factor] */
+    fth_val row_ptr; /* i64 [cellb1], where cellb1 has one element more than cellb */
+    fth_val gene;    /* i32 [entry] */
+    fth_val value;   /* f32 [entry] */
+    sp_mode mode;
+} sp_likelihood;
+/* Inputs row_ptr, gene and value of a graph from a batch in memory; declares cellb1 and entry. */
+fth_status sp_likelihood_inputs(sp_likelihood *l, fth_graph *g, const sp_counts *counts,
+                                fth_err *err);
+/* The next batch, in the same graph. */
+fth_status sp_likelihood_set(fth_graph *g, const sp_counts *counts, fth_err *err);
+
+/* ell: f64 without axes, without the constant; df, ds: its slopes, real [factor cellb]. */
+fth_status sp_likelihood_cells(const sp_likelihood *l, fth_val *ell, fth_val *df, fth_val *ds,
+                               fth_err *err);
+/* Slope in W: real [geneb factor]. */
+fth_val sp_likelihood_slope_W(const sp_likelihood *l);
+/* The rows of the batch after the multiplicative update (spec 6.2): real [geneb factor]. */
+fth_val sp_likelihood_update_W(const sp_likelihood *l);
+
+#endif

@@ -1,0 +1,56 @@
+/* model.h - a model: its settings, its tensors, its file. */
+#ifndef SPATIAL_MODEL_H
+#define SPATIAL_MODEL_H
+
+#include "data.h"
+
+typedef enum sp_param {
+#define SP_PARAM(id, name, axes, whose) SP_P_##id,
+#include "params.def"
+#undef SP_PARAM
+    SP_PARAMS
+} sp_param;
+typedef struct sp_param_info {
+    const char *name, *axes;
+} sp_param_info;
+/* Axes as this model has them: "factor cell" for mu of a local model, and so on. NULL: none. */
+const char *sp_param_axes(const sp_settings *s, sp_param p);
+const char *sp_param_name(sp_param p);
+
+typedef struct sp_model {
+    fth_mem *mem;
+    sp_settings set;
+    fth_dtype real;               /* of the parameters: f32, and f64 in tests */
+    fth_tensor *param[SP_PARAMS]; /* NULL: the model has none such */
+    /* What the optimiser carries; NULL where it carries nothing, or keeps it on a scratch file. */
+    fth_tensor *first[SP_PARAMS], *second[SP_PARAMS];
+    /* Fixed by the data and the settings. The local models have Z = positions, groupsZ = groups. */
+    fth_tensor *Z;        /* f32 [induce dim]; NULL: pnmf */
+    fth_tensor *groupsZ;  /* i32 [induce]; NULL: not a multi-group model */
+    fth_tensor *distance; /* f64 [group group2], squared; NULL: all groups equally far apart */
+    fth_tensor *nbr_kl;   /* i32 [cell nbr]: the others nearest to each; local models */
+    fth_tensor *nbr_inf;  /* i32 [cell nbr]: itself, then the nearest; local models */
+    fth_texts *group_names;
+    int64_t iterations;      /* done, over all runs */
+    int64_t optimizer_steps; /* of the moments above */
+    double elbo;
+    uint64_t data_hash, genes_hash;
+} sp_model;
+
+/* Tensors of the right sizes, their contents undefined and their pages untouched: a plan costs no
+ * memory. `moments`: those of the optimiser too. Neighbours, Z and groupsZ included. */
+fth_status sp_model_create(sp_model *m, fth_mem *mem, const sp_settings *set, fth_dtype real,
+                           bool moments, fth_err *err);
+void sp_model_clear(sp_model *m);
+
+/* The file alone gives the model (spec 10); `data` (may be NULL) is what it is to be used with: a
+ * model of other genes or cells is refused unless `other_data`. Every length is checked against
+ * every tensor. With `moments`, those of the optimiser are read too when they are there. */
+fth_status sp_model_read(sp_model *m, fth_mem *mem, const char *path, const sp_data *data,
+                         bool other_data, bool moments, fth_err *err);
+/* Under a temporary name, then renamed; the file before becomes model.prev.safetensors. Equal
+ * models give equal bytes. `extra` is more metadata, for an unfinished run. */
+fth_status sp_model_write(const sp_model *m, const char *path, bool moments,
+                          const fth_file_meta *extra, int64_t n_extra, fth_err *err);
+
+#endif

@@ -1,0 +1,88 @@
+/* prior.h - what the three families of priors have in common: pnmf, svgp, lcgp.
+ *
+ * A step of training is one graph: the prior gives mean f and deviation s of every factor at every
+ * cell of the batch; the likelihood (likelihood.h) gives the slopes of the objective in f and s;
+ * the prior turns these into gradients of its parameters, and adds those of its own divergence.
+ * Nothing of size factor x cell x induce, or factor x cell x nbr x nbr, is ever whole: see svgp.c,
+ * local.c.
+ */
+#ifndef SPATIAL_PRIOR_H
+#define SPATIAL_PRIOR_H
+
+#include "model.h"
+
+/* A graph under construction, and the parameters in it. Axes factor, cell, gene, dim and what the
+ * model needs (induce, induce2, nbr, nbr2, rank, group) are declared by sp_net_create; cellb and
+ * geneb by whoever makes a step. */
+typedef struct sp_net {
+    fth_context *ctx;
+    fth_graph *g;
+    fth_dtype real;
+    sp_model *model;
+    fth_val
+        param[SP_PARAMS]; /* parameters when training, else inputs; poison where there is none */
+    fth_val Z;            /* f32 [induce dim] */
+    fth_val groupsZ;      /* i32 [induce] */
+    fth_val idx;          /* i64 [cellb]: the batch, places in the training cells; of steps */
+} sp_net;
+/* `cells`: length of the axis cell; the training cells in a step, the places asked for in a
+ * prediction (the axis of the training cells of a local model is then "induce"). */
+fth_status sp_net_create(sp_net *net, fth_context *ctx, sp_model *m, bool training, int64_t cells,
+                         fth_err *err);
+void sp_net_destroy(sp_net *net);
+
+/* ---- training ---- */
+
+typedef struct sp_prior sp_prior;
+typedef struct sp_prior_ops {
+    const char *name;
+    /* Computes once what does not change while training: projections of the cells, conditional
+     * weights; in memory where the budget has room, else on the scratch file; the bits are the
+     * same. When `planning`, memory is set apart and nothing is computed. */
+    fth_status (*open)(sp_prior *p, fth_err *err);
+    /* f and s [factor cellb] of the batch, in net->real. */
+    fth_status (*marginals)(sp_prior *p, sp_net *net, fth_val *f, fth_val *s, fth_err *err);
+    /* From the slopes of the loss in f and s: its gradient in every parameter of the prior (those
+     * of KL, weighted with b, included), and KL itself, f64 without axes. Called once, after
+     * `marginals`, in the same graph. */
+    fth_status (*gradients)(sp_prior *p, sp_net *net, fth_val gf, fth_val gs, double b, fth_val *kl,
+                            fth_val grad[SP_PARAMS], fth_err *err);
+    /* Before each run: the batch whose turn comes after the one in use; may read ahead. */
+    fth_status (*ask)(sp_prior *p, const int64_t *cell, int64_t n, fth_err *err);
+    /* The inputs of the graph become those of the batch asked for last. */
+    fth_status (*take)(sp_prior *p, sp_net *net, fth_err *err);
+    void (*close)(sp_prior *p);
+} sp_prior_ops;
+struct sp_prior {
+    const sp_prior_ops *ops;
+    fth_context *ctx;
+    sp_model *model;
+    const sp_data *data;        /* NULL when planning */
+    const fth_stage_call *call; /* for progress and accounts; NULL in tests */
+    bool planning;
+    uint64_t scratch_bytes; /* out of open: file in place of memory */
+    void *self;
+};
+extern const sp_prior_ops sp_prior_pnmf, sp_prior_svgp, sp_prior_local;
+const sp_prior_ops *sp_prior_of(sp_kind kind);
+
+/* ---- predictions ---- */
+
+/* Places to predict at, axis cell. */
+typedef struct sp_query {
+    fth_val xy;    /* f32 [cell dim]; poison for pnmf, whose cells are its own */
+    fth_val group; /* i32 [cell]; poison when the model has no groups */
+    fth_val nbr;   /* i32 [cell nbr]: training cells to condition on; local models */
+} sp_query;
+/* f and s [factor cell]; the graph can be cut along cell, and the bits do not depend on how. */
+fth_status sp_predict(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err);
+fth_status sp_predict_pnmf(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err);
+fth_status sp_predict_svgp(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err);
+fth_status sp_predict_local(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err);
+/* The mean alone, as if every cell were of group g: f [group factor cell] for all groups. What does
+ * not depend on the group is done once (spec 5.5). */
+fth_status sp_predict_groups(sp_net *net, const sp_query *q, fth_val *f, fth_err *err);
+fth_status sp_predict_groups_svgp(sp_net *net, const sp_query *q, fth_val *f, fth_err *err);
+fth_status sp_predict_groups_local(sp_net *net, const sp_query *q, fth_val *f, fth_err *err);
+
+#endif

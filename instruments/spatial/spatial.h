@@ -1,0 +1,201 @@
+/* spatial.h - what all files of this instrument share: models, settings, sizes, file names.
+ *
+ * Counts Y[cell, gene] of a tissue section are explained by L factors: Y ~ Poisson(exp(F) W^T).
+ * W[gene factor] >= 0 are loadings, F[factor cell] latent log-factors with the prior of one of five
+ * models. The names of axes are those of the whole instrument:
+ *
+ *   cell   N   cells or spots           induce, induce2  M  inducing points
+ *   cellb  Nb  cells of the batch       nbr, nbr2        K  conditioning neighbours
+ *   gene   D   genes                    rank             R  columns of the local covariance factor
+ *   geneb  Db  genes of the batch       group            G  cell types
+ *   factor L   latent factors           draw             E  Monte Carlo draws
+ *   entry      stored counts            dim              2  coordinates
+ */
+#ifndef SPATIAL_H
+#define SPATIAL_H
+
+#include <fathom/fathom.h>
+
+enum { SP_PATH = 4096, SP_NAME = 64 };
+
+/* ---- models ---- */
+
+typedef enum sp_kind {
+#define SP_MODEL(id, name, spatial, groups, local, prior) SP_##id,
+#include "models.def"
+#undef SP_MODEL
+    SP_KIND_COUNT
+} sp_kind;
+typedef struct sp_kind_info {
+    const char *name;
+    bool spatial, groups, local;
+    const char *prior;
+} sp_kind_info;
+extern const sp_kind_info sp_kinds[SP_KIND_COUNT];
+
+/* ---- words of choices, in the order of the config's rows (schema.c) ---- */
+
+typedef enum sp_mode { SP_EXPANDED, SP_SIMPLE, SP_LOWER_BOUND } sp_mode;
+typedef enum sp_loadings {
+    SP_PROJECTED,
+    SP_MULTIPLICATIVE,
+    SP_LOADINGS_SOFTPLUS,
+    SP_LOADINGS_EXP
+} sp_loadings;
+typedef enum sp_kernel {
+#define SP_KERNEL(id, name, root, power) SP_##id,
+#include "kernels.def"
+#undef SP_KERNEL
+    SP_KERNEL_COUNT
+} sp_kernel;
+typedef enum sp_cholesky { SP_CHOLESKY_EXP, SP_CHOLESKY_SOFTPLUS } sp_cholesky;
+typedef enum sp_parametrization { SP_RAW, SP_WHITENED } sp_parametrization;
+typedef enum sp_allocation { SP_PROPORTIONAL, SP_EQUAL, SP_DERIVED } sp_allocation;
+typedef enum sp_neighbours { SP_KNN, SP_PROBABILISTIC } sp_neighbours;
+typedef enum sp_init {
+    SP_INIT_RANDOM,
+    SP_INIT_NNDSVD,
+    SP_INIT_NNDSVDA,
+    SP_INIT_NNDSVDAR,
+    SP_INIT_KMEANS,
+    SP_INIT_AUTO /* nndsvd when L <= min(N, D), else random */
+} sp_init;
+typedef enum sp_init_mu { SP_MU_RANDOM, SP_MU_SMOOTH } sp_init_mu;
+typedef enum sp_optimizer { SP_ADAM, SP_ADAMW, SP_NADAM, SP_SGD, SP_RMSPROP } sp_optimizer;
+typedef enum sp_scheduler { SP_ONE_CYCLE, SP_PLATEAU, SP_NO_SCHEDULE } sp_scheduler;
+typedef enum sp_adam { SP_ADAM_DENSE, SP_ADAM_LAZY } sp_adam;
+typedef enum sp_holdout { SP_HOLDOUT_RANDOM, SP_HOLDOUT_LAST } sp_holdout;
+
+/* ---- settings: what a model is made with, after clamping ---- */
+
+/* Fields of SP_SETTING; checkpoints hold those of the family MODEL. */
+#define SP_FIELD_INT int64_t
+#define SP_FIELD_CHOICE int64_t
+#define SP_FIELD_REAL double
+#define SP_FIELD_BOOL bool
+typedef struct sp_settings {
+#define SP_SETTING(field, type, key, family) SP_FIELD_##type field;
+#include "settings.def"
+#undef SP_SETTING
+    sp_kind kind;
+    bool trainable_W; /* W is moved by the optimiser: every loadings_mode but multiplicative */
+} sp_settings;
+
+/* Lengths that the data decide. */
+typedef struct sp_sizes {
+    int64_t cells, genes, groups;
+    int64_t entries;      /* stored counts, of all cells; a bound when `bound` */
+    int64_t most_entries; /* stored counts of the fullest row; a bound when `bound` */
+    bool bound;           /* the data are not there yet: lengths are at most these */
+} sp_sizes;
+
+/* From a checked config and the data; lengths are clamped to the data (spec 8.5), and `note`, which
+ * may be NULL, gets one line for each that was. `extent` is the larger extent of the positions, for
+ * rank: spectral (0: not known yet, K is assumed). FTH_E_CONFIG when they do not fit together. */
+typedef struct sp_notes {
+    char text[8][160];
+    int n;
+} sp_notes;
+fth_status sp_settings_from(sp_settings *out, const fth_config *cfg, const sp_sizes *sizes,
+                            double extent, sp_notes *notes, fth_err *err);
+/* The smallest R whose eigenvalues hold 90 % of their sum (spec 5.4), in [1, cells]. */
+int64_t sp_spectral_rank(double lengthscale, double extent, int64_t cells);
+/* Weights of the objective: loss = b KL - a ELL (spec 4). */
+double sp_weight_ell(const sp_settings *s);
+double sp_weight_kl(const sp_settings *s);
+
+/* One setting as text, and back: for checkpoints, training.json and messages. */
+typedef enum sp_family { SP_FAMILY_MODEL, SP_FAMILY_TRAIN } sp_family;
+int sp_settings_count(void);
+const char *sp_setting_name(int i);
+const char *sp_setting_key(int i);
+sp_family sp_setting_family(int i);
+bool sp_setting_is_text(int i); /* a word: in quotes in JSON */
+const char *sp_setting_get(const sp_settings *s, int i, char *text, size_t bytes);
+/* false: not a value of that setting. */
+bool sp_setting_set(sp_settings *s, int i, const char *text);
+/* After setting all fields by hand or from a file: kind and trainable_W follow. */
+void sp_settings_derive(sp_settings *s);
+
+/* ---- the config ---- */
+
+extern const fth_schema sp_schema;
+extern const fth_variant sp_variants[];
+bool sp_is_general(const fth_config *cfg);
+fth_status sp_model_name(const fth_config *cfg, char *name, size_t bytes, fth_err *err);
+
+/* ---- random numbers: streams (spec 8.6). (seed, stream, iteration, index) gives the number ----
+ */
+
+enum {
+    SP_STREAM_W = 1,
+    SP_STREAM_F,
+    SP_STREAM_MU,
+    SP_STREAM_LU,
+    SP_STREAM_CELLS,
+    SP_STREAM_GENES,
+    SP_STREAM_NOISE,
+    SP_STREAM_KMEANS,
+    SP_STREAM_NEIGHBOURS,
+    SP_STREAM_TRANSFORM,
+    SP_STREAM_HOLDOUT,
+    SP_STREAM_TOY /* and those behind it */
+};
+
+/* ---- files ---- */
+
+/* "DIR/NAME" into `path`; FTH_E_FILE_OPEN when it is too long. */
+fth_status sp_path(char path[SP_PATH], const char *dir, const char *name, fth_err *err);
+#define SP_PREPROCESSED "preprocessed" /* folder in the output directory, with these */
+#define SP_X "X.npy"
+#define SP_Y "Y.npz"
+#define SP_C "C.npy"
+#define SP_METADATA "metadata.json"
+#define SP_CHECKPOINT "model.safetensors" /* these in the folder of the model */
+#define SP_TRAINING "training.json"
+#define SP_ELBO_CSV "elbo_history.csv"
+#define SP_ELBO_NPY "elbo_history.npy"
+#define SP_CONFIG "config.yaml"
+#define SP_FRAMES "video_frames.npy"
+#define SP_FRAME_ITERS "video_frame_iters.npy"
+#define SP_FACTORS "factors.npy"
+#define SP_SCALES "scales.npy"
+#define SP_LOADINGS "loadings.npy"
+#define SP_Z "Z.npy"
+#define SP_GROUPS_Z "groupsZ.npy"
+#define SP_LU "Lu.npy"
+#define SP_MORAN "moran_i.csv"
+#define SP_ENRICHMENT "gene_enrichment.json"
+#define SP_METRICS "metrics.json"
+#define SP_PCA "pca_gene_order.npy"
+#define SP_PCA_GROUP "pca_gene_order_by_celltype.npy"
+#define SP_GROUPWISE "groupwise_factors"
+#define SP_FIGURES "figures"
+
+/* ---- stages ---- */
+
+#define SP_STAGE(name)                                                                             \
+    fth_status sp_##name##_files(const fth_stage_call *call, fth_file_list *list, fth_err *err);   \
+    fth_status sp_##name##_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show,       \
+                                fth_err *err);                                                     \
+    fth_status sp_##name##_run(const fth_stage_call *call, fth_err *err);
+SP_STAGE(preprocess)
+SP_STAGE(train)
+SP_STAGE(analyze)
+SP_STAGE(figures)
+#undef SP_STAGE
+extern const fth_flag sp_preprocess_flags[], sp_train_flags[], sp_analyze_flags[],
+    sp_figures_flags[];
+
+/* ---- verbs ---- */
+
+#define SP_VERB(name) extern const fth_verb sp_verb_##name;
+SP_VERB(toy)
+SP_VERB(info)
+SP_VERB(multianalyze)
+SP_VERB(project)
+SP_VERB(export)
+SP_VERB(sweep)
+#undef SP_VERB
+
+#endif
