@@ -121,6 +121,8 @@ void sp_settings_derive(sp_settings *s);
 
 extern const fth_schema sp_schema;
 extern const fth_variant sp_variants[];
+extern const int sp_n_variants;
+sp_kind sp_kind_of(const fth_config *cfg);
 bool sp_is_general(const fth_config *cfg);
 fth_status sp_model_name(const fth_config *cfg, char *name, size_t bytes, fth_err *err);
 

@@ -1,0 +1,140 @@
+/* test_spatial_settings.c - settings of the instrument spatial: from configs, clamped, as text.
+ *
+ * seconds: 2
+ */
+#include "instruments/spatial/spatial.h"
+#include "testing/test.h"
+
+#include <string.h>
+
+static fth_config *config_of(fth_mem *mem, const char *text)
+{
+    fth_config *cfg = NULL;
+    fth_err err = {0};
+    OK(fth_config_create(&cfg, mem, &err));
+    OK(fth_config_parse(cfg, "test", text, strlen(text), &err));
+    return cfg;
+}
+
+static fth_mem *memory(void)
+{
+    fth_mem *mem = NULL;
+    fth_err err = {0};
+    fth_mem_options opt;
+    fth_mem_options_default(&opt);
+    opt.budget_bytes = 64 << 20;
+    OK(fth_mem_create(&mem, &opt, &err));
+    return mem;
+}
+
+TEST(spectral_rank)
+{
+    static const struct {
+        double lengthscale;
+        int64_t rank;
+    } row[] = {{4, 1292}, {8, 324}, {16, 82}, {40, 14}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        EQ_I64(sp_spectral_rank(row[i].lengthscale, 200, 1 << 20), row[i].rank);
+    EQ_I64(sp_spectral_rank(8, 200, 100), 100);
+}
+
+TEST(lengths_follow_the_data)
+{
+    fth_mem *mem = memory();
+    fth_err err = {0};
+    fth_config *cfg = config_of(mem, "name: a\nmodel: {spatial: true, local: true, K: 50}\n"
+                                     "training: {batch_size: 13000}\n");
+    OK(fth_config_check(cfg, &sp_schema, &(fth_config_options){0}, &err));
+    sp_settings s;
+    sp_notes notes;
+    const sp_sizes z = {.cells = 4839, .genes = 33, .groups = 3};
+    OK(sp_settings_from(&s, cfg, &z, 200, &notes, &err));
+    EQ_I64(s.kind, SP_LCGP);
+    EQ_I64(s.batch_size, 4839);
+    EQ_I64(s.y_batch_size, 33);
+    EQ_I64(s.K, 50);
+    EQ_I64(s.R, 50);
+    EQ_I64(s.M, 4839);
+    EQ_I64(notes.n, 1);
+    EQ_STR(notes.text[0], "note: batch_size 13000 -> 4839 (cells)");
+    const sp_sizes few = {.cells = 30, .genes = 5, .groups = 1};
+    OK(sp_settings_from(&s, cfg, &few, 200, &notes, &err));
+    EQ_I64(s.K, 29);
+    OK(fth_config_destroy(cfg, &err));
+    OK(fth_mem_destroy(mem, &err));
+}
+
+/* Every setting reads back as it was written, at values of its own. */
+TEST(text_and_back)
+{
+    sp_settings a = {0}, b = {0};
+    char text[100], again[100];
+    for (int i = 0; i < sp_settings_count(); i++) {
+        const char *word = sp_setting_is_text(i) ? NULL : "1";
+        if (word && !sp_setting_set(&a, i, word)) IS_TRUE(sp_setting_set(&a, i, "true"));
+        sp_setting_get(&a, i, text, sizeof text);
+        IS_TRUE(text[0] != '\0');
+        IS_TRUE(sp_setting_set(&b, i, text));
+        EQ_STR(sp_setting_get(&b, i, again, sizeof again), text);
+        IS_TRUE(!sp_setting_set(&b, i, "no such word"));
+    }
+    a.lengthscale = 0.1;
+    for (int i = 0; i < sp_settings_count(); i++)
+        if (strcmp(sp_setting_name(i), "lengthscale") == 0)
+            EQ_STR(sp_setting_get(&a, i, text, sizeof text), "0.1");
+}
+
+static void refused(const char *text, const char *about)
+{
+    fth_mem *mem = memory();
+    fth_err err = {0};
+    fth_config *cfg = config_of(mem, text);
+    IS(fth_config_check(cfg, &sp_schema, &(fth_config_options){0}, &err), FTH_E_CONFIG);
+    fth_config_mistake m;
+    char line[400];
+    IS_TRUE(fth_config_get_mistake(cfg, 0, &m));
+    fth_config_mistake_format(&m, line, sizeof line);
+    HAS(line, about);
+    (void)fth_config_destroy(cfg, &err);
+    OK(fth_mem_destroy(mem, &err));
+}
+
+TEST(contradictions_are_refused)
+{
+    refused("name: a\nmodel: {spatial: false, local: true}\n", "spatial is false");
+    refused("name: a\nmodel: {spatial: false, groups: true}\n", "spatial is false");
+    refused("name: a\nmodel: {spatial: true, prior: LCGP}\n", "make it SVGP");
+    refused("name: a\nmodel: {spatial: true, rank: many}\n", "neither K nor spectral");
+    refused("name: a\nmodel: {spatial: true, train_lengthscale: true}\n", "not trained");
+    refused("name: a\nmodel: {spatial: true, lenghtscale: 8}\n", "lengthscale");
+    refused("name: a\nmodel: {spatial: true}\ntraining: {device: tpu}\n", "no device");
+}
+
+TEST(one_group_is_not_groups)
+{
+    fth_mem *mem = memory();
+    fth_err err = {0};
+    fth_config *cfg = config_of(mem, "name: a\nmodel: {spatial: true, groups: true}\n");
+    OK(fth_config_check(cfg, &sp_schema, &(fth_config_options){0}, &err));
+    sp_settings s;
+    const sp_sizes z = {.cells = 100, .genes = 33, .groups = 1};
+    IS(sp_settings_from(&s, cfg, &z, 200, NULL, &err), FTH_E_CONFIG);
+    HAS(err.text, "1 group");
+    OK(fth_config_destroy(cfg, &err));
+    OK(fth_mem_destroy(mem, &err));
+}
+
+TEST(weights_of_the_objective)
+{
+    sp_settings s = {.cells = 300, .genes = 24, .batch_size = 120, .y_batch_size = 16, .M = 30};
+    s.scale_ll_D = s.scale_kl_NM = true;
+    NEAR(sp_weight_ell(&s), 24.0 / 16 * 300 / 120, 1e-15);
+    NEAR(sp_weight_kl(&s), 300.0 / 120, 1e-15);
+    s.spatial = true;
+    NEAR(sp_weight_kl(&s), 10, 1e-15);
+    s.scale_kl_NM = s.scale_ll_D = false;
+    NEAR(sp_weight_kl(&s), 1, 0);
+    NEAR(sp_weight_ell(&s), 2.5, 1e-15);
+}
+
+TEST_MAIN()
