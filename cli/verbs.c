@@ -106,15 +106,15 @@ static void add_instrument(const fth_instrument *in)
                            .own = generate_flags,
                            .run = cli_run_generate});
     for (int i = 0; i < in->n_verbs; i++)
-        add(in, in->verb[i].name,
-            &(cli_command){.args = in->verb[i].args,
-                           .max_args = in->verb[i].max_args,
-                           .brief = in->verb[i].brief,
-                           .doc = in->verb[i].doc ? in->verb[i].doc : in->verb[i].brief,
+        add(in, in->verb[i]->name,
+            &(cli_command){.args = in->verb[i]->args,
+                           .max_args = in->verb[i]->max_args,
+                           .brief = in->verb[i]->brief,
+                           .doc = in->verb[i]->doc ? in->verb[i]->doc : in->verb[i]->brief,
                            .example = "",
                            .globals = computes,
-                           .stage = in->verb[i].flag,
-                           .verb = &in->verb[i],
+                           .stage = in->verb[i]->flag,
+                           .verb = in->verb[i],
                            .run = cli_run_verb});
 }
 

@@ -227,7 +227,7 @@ struct fth_instrument {
     int n_stages;
     const fth_variant *variant; /* of general configs; NULL: there are none */
     int n_variants;
-    const fth_verb *verb;
+    const fth_verb *const *verb; /* n_verbs of them */
     int n_verbs;
     const fth_direct *direct; /* NULL: only stages and verbs */
     /* Whether a config stands for all variants; it was not checked yet, see fth_config_peek. */
@@ -236,6 +236,9 @@ struct fth_instrument {
     bool (*expand)(const fth_config *cfg, int64_t i, fth_variant_made *out);
     /* Name of the model of a checked config, a word fit for a folder; NULL: the instrument's. */
     fth_status (*model)(const fth_config *cfg, char *name, size_t bytes, fth_err *err);
+    /* Keys of the config that stand for --device ("gpu" is cuda) and --memory where these are not
+     * given; NULL: none. */
+    const char *device_key, *memory_key;
 };
 
 FTH_END_DECLS

@@ -87,6 +87,7 @@ static const fth_verb verbs[] = {
      .flag = br_figures_flags,
      .run = br_figures_run_verb},
 };
+static const fth_verb *const verb_list[] = {&verbs[0], &verbs[1], &verbs[2], &verbs[3]};
 
 const fth_instrument fth_instrument_bragg = {
     .name = "bragg",
@@ -95,8 +96,8 @@ const fth_instrument fth_instrument_bragg = {
     .stage = stages,
     .n_stages = sizeof stages / sizeof stages[0],
     .direct = &direct,
-    .verb = verbs,
-    .n_verbs = sizeof verbs / sizeof verbs[0],
+    .verb = verb_list,
+    .n_verbs = sizeof verb_list / sizeof verb_list[0],
     .general = br_is_general,
     .expand = br_expand,
     .model = br_model_name,

@@ -44,12 +44,13 @@ static const fth_stage stages[] = {
 };
 
 static const fth_flag depth_flags[] = {{.name = "fathoms", .doc = "answer in fathoms"}, {0}};
-static const fth_verb verbs[] = {{.name = "depth",
-                                  .args = "MODEL X Y",
-                                  .brief = "tell the fitted depth at a place, in km",
-                                  .max_args = 3,
-                                  .flag = depth_flags,
-                                  .run = so_depth_run}};
+static const fth_verb depth = {.name = "depth",
+                               .args = "MODEL X Y",
+                               .brief = "tell the fitted depth at a place, in km",
+                               .max_args = 3,
+                               .flag = depth_flags,
+                               .run = so_depth_run};
+static const fth_verb *const verbs[] = {&depth};
 
 const fth_instrument fth_instrument_sounding = {
     .name = "sounding",

@@ -37,6 +37,19 @@ static void fill_call(fth__stage_link *link, const fth_stage_options *opt)
                                   .link = link};
 }
 
+/* What the command line leaves open, the config may say. */
+static void take_from_config(fth_options *engine, const fth_job *job)
+{
+    const fth_instrument *in = job->instrument;
+    if (in->device_key && !engine->device && fth_config_is_given(job->config, in->device_key)) {
+        const char *device = fth_config_text(job->config, in->device_key);
+        engine->device = strcmp(device, "gpu") == 0 ? "cuda" : device;
+    }
+    if (in->memory_key && engine->mem.budget_bytes == 0 &&
+        fth_config_has(job->config, in->memory_key))
+        engine->mem.budget_bytes = fth_config_size(job->config, in->memory_key, fth_mem_free_now());
+}
+
 /* The device is resolved here, before anything of the job is looked at. */
 static fth_status begin(fth__stage_link *link, const fth_stage_options *opt, fth_err *err)
 {
@@ -48,7 +61,9 @@ static fth_status begin(fth__stage_link *link, const fth_stage_options *opt, fth
         return FTH_FAIL(err, FTH_E_USAGE, "a job and a stage that can plan and run are needed");
     link->resident0 = fth__mem_process_bytes();
     fill_call(link, opt);
-    FTH_TRY(fth_context_create(&link->call.context, &opt->engine, err));
+    fth_options engine = opt->engine;
+    take_from_config(&engine, opt->job);
+    FTH_TRY(fth_context_create(&link->call.context, &engine, err));
     pthread_mutex_init(&link->lock, NULL);
     fth__file_list_init(&link->list, fth_context_mem(link->call.context));
     snprintf(link->result.device, sizeof link->result.device, "%s",
