@@ -143,6 +143,10 @@ FTH_API void fth_safetensors_abandon(fth_safetensors_writer *w);
 /* ---- a list of strings ---- */
 
 typedef struct fth_texts fth_texts;
+FTH_API FTH_MUST_USE fth_status fth_texts_create(fth_texts **out, fth_mem *mem, fth_err *err);
+/* Copies n bytes, which need no end. FTH_E_BUDGET when the list would pass the memory budget. */
+FTH_API FTH_MUST_USE fth_status fth_texts_add(fth_texts *t, const char *chars, uint64_t n,
+                                              fth_err *err);
 FTH_API int64_t fth_texts_count(const fth_texts *t);
 FTH_API const char *fth_texts_get(const fth_texts *t, int64_t i); /* NULL past the end */
 FTH_API void fth_texts_free(fth_texts *t);                        /* NULL is allowed */

@@ -5,7 +5,6 @@
  */
 #include "base/checked.h"
 #include "io/h5.h"
-#include "io/texts.h"
 #include "mem/heap.h"
 
 #include <inttypes.h>
@@ -23,7 +22,7 @@ static fth_status list_names(fth_h5 *h5, const char *group, hid_t id, fth_texts 
         const ssize_t n = H5Lget_name_by_idx(id, ".", H5_INDEX_NAME, H5_ITER_INC, i, name,
                                              sizeof name, H5P_DEFAULT);
         if (n < 0) return H5_FAIL(err, FTH_E_FILE_READ, h5->path, group, "reading a name in it");
-        FTH_TRY(fth__texts_add(t, name, fth__min_u64((uint64_t)n, sizeof name - 1), err));
+        FTH_TRY(fth_texts_add(t, name, fth__min_u64((uint64_t)n, sizeof name - 1), err));
     }
     return FTH_OK;
 }
@@ -43,7 +42,7 @@ fth_status fth_h5_list(fth_h5 *h5, const char *group, fth_texts **out, fth_err *
     *out = NULL;
     if (!group) return FTH_FAIL(err, FTH_E_USAGE, "no group was named");
     fth_texts *t = NULL;
-    FTH_TRY(fth__texts_create(&t, h5->mem, err));
+    FTH_TRY(fth_texts_create(&t, h5->mem, err));
     const fth__h5_quiet q = fth__h5_enter();
     const hid_t id = H5Gopen2(h5->file, group, H5P_DEFAULT);
     const fth_status s = id < 0 ? H5_FAIL(err, FTH_E_FILE_KEY, h5->path, group, "opening the group")
@@ -103,7 +102,7 @@ static fth_status add_strings(const strings *s, const void *buffer, int64_t m, f
             s->variable ? ((char *const *)buffer)[i] : (const char *)buffer + (size_t)i * s->item;
         size_t n = !text ? 0 : s->variable ? strlen(text) : strnlen(text, s->item);
         while (spaces && n > 0 && text[n - 1] == ' ') n--;
-        FTH_TRY(fth__texts_add(t, text, n, err));
+        FTH_TRY(fth_texts_add(t, text, n, err));
     }
     return FTH_OK;
 }
@@ -167,7 +166,7 @@ fth_status fth_h5_strings(fth_h5 *h5, const char *name, fth_texts **out, fth_err
     *out = NULL;
     if (!name) return FTH_FAIL(err, FTH_E_USAGE, "no dataset was named");
     fth_texts *t = NULL;
-    FTH_TRY(fth__texts_create(&t, h5->mem, err));
+    FTH_TRY(fth_texts_create(&t, h5->mem, err));
     const fth__h5_quiet q = fth__h5_enter();
     strings s = {.h5 = h5, .object = name, .type = -1, .space = -1, .memory = -1};
     s.id = H5Dopen2(h5->file, name, H5P_DEFAULT);
@@ -215,7 +214,7 @@ fth_status fth_h5_attr_text(fth_h5 *h5, const char *object, const char *name, ft
 {
     *out = NULL;
     fth_texts *t = NULL;
-    FTH_TRY(fth__texts_create(&t, h5->mem, err));
+    FTH_TRY(fth_texts_create(&t, h5->mem, err));
     const fth__h5_quiet q = fth__h5_enter();
     strings s = {.h5 = h5,
                  .object = object,

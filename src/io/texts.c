@@ -1,5 +1,5 @@
 /* texts.c - a list of strings: one run of characters, and where each starts. */
-#include "io/texts.h"
+#include <fathom/io.h>
 
 #include "mem/heap.h"
 
@@ -13,7 +13,7 @@ struct fth_texts {
     uint64_t most; /* names are bookkeeping, but not without limit: a file may repeat one forever */
 };
 
-fth_status fth__texts_create(fth_texts **out, fth_mem *mem, fth_err *err)
+fth_status fth_texts_create(fth_texts **out, fth_mem *mem, fth_err *err)
 {
     *out = NULL;
     void *block = NULL;
@@ -27,7 +27,7 @@ fth_status fth__texts_create(fth_texts **out, fth_mem *mem, fth_err *err)
     return FTH_OK;
 }
 
-fth_status fth__texts_add(fth_texts *t, const char *chars, uint64_t n, fth_err *err)
+fth_status fth_texts_add(fth_texts *t, const char *chars, uint64_t n, fth_err *err)
 {
     if (n >= t->most || (uint64_t)t->n_chars + n >= t->most)
         return FTH_FAIL(err, FTH_E_BUDGET,
