@@ -9,6 +9,8 @@
 #include <fathom/instrument.h>
 #include <fathom/io.h>
 #include <fathom/job.h>
+#include <fathom/json.h>
+#include <fathom/lines.h>
 #include <fathom/memory.h>
 #include <fathom/monitor.h>
 #include <fathom/op.h>

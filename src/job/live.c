@@ -3,8 +3,8 @@
  * It is worth nothing once the runner is gone, so it is not synced and not kept in the ledger;
  * readers believe it only while the holder of the lock lives.
  */
-#include "job/json.h"
 #include "job/ledger.h"
+#include <fathom/json.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,22 +12,22 @@
 #include <string.h>
 #include <unistd.h>
 
-static void put_task(fth__json_writer *w, const fth_task *t)
+static void put_task(fth_json_writer *w, const fth_task *t)
 {
-    fth__json_open(w, NULL, '{');
-    fth__json_text(w, "id", t->id);
-    fth__json_int(w, "pid", t->pid);
-    fth__json_text(w, "device", t->device);
-    fth__json_real(w, "started", t->started);
-    fth__json_int(w, "done", t->done);
-    fth__json_int(w, "total", t->total);
-    fth__json_text(w, "what", t->what);
-    fth__json_text(w, "figure", t->figure);
-    fth__json_real(w, "value", t->value);
-    fth__json_real(w, "remaining_s", t->remaining_s);
-    fth__json_u64(w, "now_bytes", t->now_bytes);
-    fth__json_u64(w, "peak_bytes", t->peak_bytes);
-    fth__json_close(w);
+    fth_json_open(w, NULL, '{');
+    fth_json_text(w, "id", t->id);
+    fth_json_int(w, "pid", t->pid);
+    fth_json_text(w, "device", t->device);
+    fth_json_real(w, "started", t->started);
+    fth_json_int(w, "done", t->done);
+    fth_json_int(w, "total", t->total);
+    fth_json_text(w, "what", t->what);
+    fth_json_text(w, "figure", t->figure);
+    fth_json_real(w, "value", t->value);
+    fth_json_real(w, "remaining_s", t->remaining_s);
+    fth_json_u64(w, "now_bytes", t->now_bytes);
+    fth_json_u64(w, "peak_bytes", t->peak_bytes);
+    fth_json_close(w);
 }
 
 /* Under another name, then renamed: readers see the old or the new one. */
@@ -46,42 +46,42 @@ void fth__live_write(const fth_view *view, const char *output_dir)
     char path[FTH__PATH];
     int64_t running = 0;
     if (!fth__fathom_path(path, output_dir, "live.json")) return;
-    fth__json_writer w;
-    fth__json_begin(&w, view->mem, false);
-    fth__json_open(&w, NULL, '{');
-    fth__json_int(&w, "pid", view->runner_pid);
-    fth__json_real(&w, "at", fth__wall_seconds());
-    fth__json_open(&w, "tasks", '[');
+    fth_json_writer w;
+    fth_json_begin(&w, view->mem, false);
+    fth_json_open(&w, NULL, '{');
+    fth_json_int(&w, "pid", view->runner_pid);
+    fth_json_real(&w, "at", fth__wall_seconds());
+    fth_json_open(&w, "tasks", '[');
     for (int64_t i = 0; i < view->n_tasks; i++) {
         const fth_task *t = &view->task[i];
         if (t->state != FTH_STATE_RUNNING || strcmp(t->output_dir, output_dir) != 0) continue;
         put_task(&w, t);
         running++;
     }
-    fth__json_close(&w);
-    fth__json_close(&w);
+    fth_json_close(&w);
+    fth_json_close(&w);
     if (running == 0)
         unlink(path);
-    else if (fth__json_end(&w, NULL) == FTH_OK)
+    else if (fth_json_end(&w, NULL) == FTH_OK)
         put_file(path, w.data, (size_t)w.used);
-    fth__json_free(&w);
+    fth_json_free(&w);
 }
 
-static void take_task(fth_view *view, fth_task *t, const fth__json_value *v)
+static void take_task(fth_view *view, fth_task *t, const fth_json_value *v)
 {
-    t->pid = fth__json_get_int(v, "pid", t->pid);
-    t->started = fth__json_get_real(v, "started", t->started);
-    t->done = fth__json_get_int(v, "done", t->done);
-    t->total = fth__json_get_int(v, "total", t->total);
-    t->value = fth__json_get_real(v, "value", (double)NAN);
-    t->remaining_s = fth__json_get_real(v, "remaining_s", 0);
-    t->now_bytes = fth__json_get_u64(v, "now_bytes", 0);
-    t->peak_bytes = fth__json_get_u64(v, "peak_bytes", t->peak_bytes);
+    t->pid = fth_json_get_int(v, "pid", t->pid);
+    t->started = fth_json_get_real(v, "started", t->started);
+    t->done = fth_json_get_int(v, "done", t->done);
+    t->total = fth_json_get_int(v, "total", t->total);
+    t->value = fth_json_get_real(v, "value", (double)NAN);
+    t->remaining_s = fth_json_get_real(v, "remaining_s", 0);
+    t->now_bytes = fth_json_get_u64(v, "now_bytes", 0);
+    t->peak_bytes = fth_json_get_u64(v, "peak_bytes", t->peak_bytes);
     /* Without memory for a word the old one stays. */
-    if (fth__view_set(view, &t->what, fth__json_get_text(v, "what", t->what), NULL) != FTH_OK ||
-        fth__view_set(view, &t->device, fth__json_get_text(v, "device", t->device), NULL) !=
+    if (fth__view_set(view, &t->what, fth_json_get_text(v, "what", t->what), NULL) != FTH_OK ||
+        fth__view_set(view, &t->device, fth_json_get_text(v, "device", t->device), NULL) !=
             FTH_OK ||
-        fth__view_set(view, &t->figure, fth__json_get_text(v, "figure", t->figure), NULL) != FTH_OK)
+        fth__view_set(view, &t->figure, fth_json_get_text(v, "figure", t->figure), NULL) != FTH_OK)
         return;
 }
 
@@ -89,16 +89,16 @@ void fth__live_read(fth_view *view, const char *output_dir, int64_t first_task)
 {
     char path[FTH__PATH];
     fth__who who;
-    fth__json *doc = NULL;
+    fth_json *doc = NULL;
     if (!fth__lock_read(output_dir, &who) || !fth__who_lives(&who)) return;
     if (!fth__fathom_path(path, output_dir, "live.json")) return;
-    if (access(path, F_OK) != 0 || fth__json_load(&doc, view->mem, path, NULL) != FTH_OK) return;
-    const fth__json_value *root = fth__json_root(doc), *tasks = fth__json_get(root, "tasks");
-    const bool same = fth__json_get_int(root, "pid", 0) == who.pid &&
-                      fth__json_get_real(root, "at", 0) >= who.since; /* not of an earlier run */
-    for (int64_t i = 0; same && i < fth__json_count(tasks); i++) {
-        const fth__json_value *v = fth__json_at(tasks, i);
-        const char *id = fth__json_get_text(v, "id", "");
+    if (access(path, F_OK) != 0 || fth_json_load(&doc, view->mem, path, NULL) != FTH_OK) return;
+    const fth_json_value *root = fth_json_root(doc), *tasks = fth_json_get(root, "tasks");
+    const bool same = fth_json_get_int(root, "pid", 0) == who.pid &&
+                      fth_json_get_real(root, "at", 0) >= who.since; /* not of an earlier run */
+    for (int64_t i = 0; same && i < fth_json_count(tasks); i++) {
+        const fth_json_value *v = fth_json_at(tasks, i);
+        const char *id = fth_json_get_text(v, "id", "");
         for (int64_t k = first_task; k < view->n_tasks; k++) {
             fth_task *t = &view->task[k];
             if (t->state == FTH_STATE_RUNNING && strcmp(t->id, id) == 0 &&
@@ -106,5 +106,5 @@ void fth__live_read(fth_view *view, const char *output_dir, int64_t first_task)
                 take_task(view, t, v);
         }
     }
-    fth__json_destroy(doc);
+    fth_json_destroy(doc);
 }

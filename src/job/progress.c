@@ -3,7 +3,7 @@
 
 #include "base/str.h"
 #include "config/number.h"
-#include "job/json.h"
+#include <fathom/json.h>
 
 #include <string.h>
 
@@ -61,42 +61,42 @@ void fth__lines_flush(fth__lines *lines, fth__line_fn *each, void *user)
 
 /* ---- lines of our own stages ---- */
 
-static void take_end(fth__progress *p, const fth__json_value *v)
+static void take_end(fth__progress *p, const fth_json_value *v)
 {
-    p->ledger_bytes = fth__json_get_u64(v, "ledger_bytes", p->ledger_bytes);
-    p->peak_bytes = fth__json_get_u64(v, "growth_bytes", p->peak_bytes);
-    p->read_bytes = fth__json_get_u64(v, "read_bytes", p->read_bytes);
-    p->written_bytes = fth__json_get_u64(v, "written_bytes", p->written_bytes);
-    p->io_seconds = fth__json_get_real(v, "io_seconds", p->io_seconds);
-    p->compute_seconds = fth__json_get_real(v, "compute_seconds", p->compute_seconds);
-    p->device_seconds = fth__json_get_real(v, "device_seconds", p->device_seconds);
-    fth__str_copy(p->bound_by, sizeof p->bound_by, fth__json_get_text(v, "bound_by", ""));
+    p->ledger_bytes = fth_json_get_u64(v, "ledger_bytes", p->ledger_bytes);
+    p->peak_bytes = fth_json_get_u64(v, "growth_bytes", p->peak_bytes);
+    p->read_bytes = fth_json_get_u64(v, "read_bytes", p->read_bytes);
+    p->written_bytes = fth_json_get_u64(v, "written_bytes", p->written_bytes);
+    p->io_seconds = fth_json_get_real(v, "io_seconds", p->io_seconds);
+    p->compute_seconds = fth_json_get_real(v, "compute_seconds", p->compute_seconds);
+    p->device_seconds = fth_json_get_real(v, "device_seconds", p->device_seconds);
+    fth__str_copy(p->bound_by, sizeof p->bound_by, fth_json_get_text(v, "bound_by", ""));
 }
 
 bool fth__progress_json(fth__progress *p, fth_mem *mem, const char *line, size_t n,
                         const char *figure)
 {
-    fth__json *doc = NULL;
-    if (fth__json_parse(&doc, mem, "progress", line, n, NULL) != FTH_OK) return false;
-    const fth__json_value *v = fth__json_root(doc);
-    const char *event = fth__json_get_text(v, "event", "");
+    fth_json *doc = NULL;
+    if (fth_json_parse(&doc, mem, "progress", line, n, NULL) != FTH_OK) return false;
+    const fth_json_value *v = fth_json_root(doc);
+    const char *event = fth_json_get_text(v, "event", "");
     if (strcmp(event, "plan") == 0) {
-        p->planned_bytes = fth__json_get_u64(v, "bytes", p->planned_bytes);
-        p->device_planned_bytes = fth__json_get_u64(v, "device_bytes", p->device_planned_bytes);
-        p->base_bytes = fth__json_get_u64(v, "base_bytes", 0);
+        p->planned_bytes = fth_json_get_u64(v, "bytes", p->planned_bytes);
+        p->device_planned_bytes = fth_json_get_u64(v, "device_bytes", p->device_planned_bytes);
+        p->base_bytes = fth_json_get_u64(v, "base_bytes", 0);
     } else if (strcmp(event, "end") == 0) {
         take_end(p, v);
     } else {
-        p->done = fth__json_get_int(v, "iter", p->done);
-        p->total = fth__json_get_int(v, "total", p->total);
-        p->remaining_s = fth__json_get_real(v, "eta_s", p->remaining_s);
-        p->bytes = fth__json_get_u64(v, "bytes", p->bytes);
-        if (figure[0]) p->value = fth__json_get_real(v, figure, p->value);
-        const char *what = fth__json_get_text(v, "what", NULL);
+        p->done = fth_json_get_int(v, "iter", p->done);
+        p->total = fth_json_get_int(v, "total", p->total);
+        p->remaining_s = fth_json_get_real(v, "eta_s", p->remaining_s);
+        p->bytes = fth_json_get_u64(v, "bytes", p->bytes);
+        if (figure[0]) p->value = fth_json_get_real(v, figure, p->value);
+        const char *what = fth_json_get_text(v, "what", NULL);
         if (what) fth__str_copy(p->what, sizeof p->what, what);
     }
-    const bool object = fth__json_is_object(v);
-    fth__json_destroy(doc);
+    const bool object = fth_json_is_object(v);
+    fth_json_destroy(doc);
     return object;
 }
 

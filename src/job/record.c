@@ -5,8 +5,8 @@
 #include "base/str.h"
 #include "config/store.h"
 #include "io/file.h"
-#include "job/json.h"
 #include "mem/heap.h"
+#include <fathom/json.h>
 
 #include <errno.h>
 #include <limits.h>
@@ -21,8 +21,8 @@ typedef struct reader {
     fth__record *r;
     fth__store *store;
     const char *path;
-    const fth__json_value *object; /* being read */
-    const char *missing;           /* first key that is not there or of another type */
+    const fth_json_value *object; /* being read */
+    const char *missing;          /* first key that is not there or of another type */
     bool no_memory;
 } reader;
 
@@ -33,7 +33,7 @@ static void miss(reader *in, const char *key)
 
 static const char *get_text(reader *in, const char *key)
 {
-    const char *text = fth__json_get_text(in->object, key, NULL);
+    const char *text = fth_json_get_text(in->object, key, NULL);
     if (!text) miss(in, key);
     return text ? text : "";
 }
@@ -47,14 +47,14 @@ static const char *keep_text(reader *in, const char *text)
 
 static double get_real(reader *in, const char *key)
 {
-    const double v = fth__json_get_real(in->object, key, (double)NAN);
+    const double v = fth_json_get_real(in->object, key, (double)NAN);
     if (isnan(v)) miss(in, key);
     return v;
 }
 
 static int64_t get_int(reader *in, const char *key)
 {
-    const int64_t v = fth__json_get_int(in->object, key, INT64_MIN);
+    const int64_t v = fth_json_get_int(in->object, key, INT64_MIN);
     if (v == INT64_MIN) miss(in, key);
     return v;
 }
@@ -123,17 +123,17 @@ static void get_file(reader *in, fth_task_file *out)
 
 /* Room for the elements of a list; their number. */
 static int64_t get_list(reader *in, const char *key, uint64_t element, void **out,
-                        const fth__json_value **list)
+                        const fth_json_value **list)
 {
-    *list = fth__json_get(in->object, key);
-    if (!*list || fth__json_is_object(*list)) miss(in, key);
-    const int64_t n = fth__json_count(*list);
+    *list = fth_json_get(in->object, key);
+    if (!*list || fth_json_is_object(*list)) miss(in, key);
+    const int64_t n = fth_json_count(*list);
     *out = fth__store_take(in->store, ((uint64_t)n + 1) * element);
     if (!*out) in->no_memory = true;
     return *out ? n : 0;
 }
 
-static void get_record(reader *in, const fth__json_value *root)
+static void get_record(reader *in, const fth_json_value *root)
 {
     fth__record *r = in->r;
     in->object = root;
@@ -146,20 +146,20 @@ static void get_record(reader *in, const fth__json_value *root)
     r->config_hash = get_hash(in, "config_hash");
     r->input_hash = get_hash(in, "input_hash");
     get_result(in, &r->result);
-    const fth__json_value *before, *files;
+    const fth_json_value *before, *files;
     void *block = NULL;
     r->n_before = get_list(in, "before", sizeof *r->before, &block, &before);
     r->before = block;
     r->n_files = get_list(in, "files", sizeof *r->file, &block, &files);
     r->file = block;
     for (int64_t i = 0; i < r->n_before; i++) {
-        in->object = fth__json_at(before, i);
+        in->object = fth_json_at(before, i);
         r->before[i].id = keep_text(in, get_text(in, "id"));
         r->before[i].bytes = get_bytes(in, "bytes");
         r->before[i].mtime_ns = get_int(in, "mtime_ns");
     }
     for (int64_t i = 0; i < r->n_files; i++) {
-        in->object = fth__json_at(files, i);
+        in->object = fth_json_at(files, i);
         get_file(in, &r->file[i]);
     }
 }
@@ -187,10 +187,10 @@ static fth_status parse(reader *in, const char *text, size_t bytes, fth_err *err
 {
     if (!is_whole(text, bytes))
         return damaged(in->path, "its last value does not match the rest", err);
-    fth__json *doc = NULL;
-    FTH_TRY(fth__json_parse(&doc, in->r->mem, in->path, text, bytes, err));
-    get_record(in, fth__json_root(doc));
-    fth__json_destroy(doc);
+    fth_json *doc = NULL;
+    FTH_TRY(fth_json_parse(&doc, in->r->mem, in->path, text, bytes, err));
+    get_record(in, fth_json_root(doc));
+    fth_json_destroy(doc);
     char why[80];
     snprintf(why, sizeof why, "'%s' is missing or of another type", in->missing ? in->missing : "");
     if (in->no_memory) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for %s", in->path);

@@ -4,8 +4,8 @@
  * its records.
  */
 #include "base/hash.h"
-#include "job/json.h"
 #include "job/record.h"
+#include <fathom/json.h>
 
 #include <limits.h>
 #include <math.h>
@@ -31,75 +31,75 @@ uint64_t fth__record_input_hash(const fth_task_file *file, int64_t n)
 }
 
 /* A guess of a stage that is no number must not make its record one that cannot be read. */
-static void put_real(fth__json_writer *w, const char *key, double v)
+static void put_real(fth_json_writer *w, const char *key, double v)
 {
-    fth__json_real(w, key, isfinite(v) ? v : 0);
+    fth_json_real(w, key, isfinite(v) ? v : 0);
 }
 
-static void put_result(fth__json_writer *w, const fth_stage_result *r)
+static void put_result(fth_json_writer *w, const fth_stage_result *r)
 {
-    fth__json_text(w, "device", r->device);
-    fth__json_text(w, "bound_by", r->bound_by);
-    fth__json_text(w, "plan", r->plan.text);
-    fth__json_u64(w, "planned_bytes", r->plan.host_bytes);
-    fth__json_u64(w, "device_planned_bytes", r->plan.device_bytes);
-    fth__json_u64(w, "scratch_bytes", r->plan.scratch_bytes);
+    fth_json_text(w, "device", r->device);
+    fth_json_text(w, "bound_by", r->bound_by);
+    fth_json_text(w, "plan", r->plan.text);
+    fth_json_u64(w, "planned_bytes", r->plan.host_bytes);
+    fth_json_u64(w, "device_planned_bytes", r->plan.device_bytes);
+    fth_json_u64(w, "scratch_bytes", r->plan.scratch_bytes);
     put_real(w, "planned_seconds", r->plan.seconds);
-    fth__json_u64(w, "ledger_bytes", r->ledger_bytes);
-    fth__json_u64(w, "growth_bytes", r->growth_bytes);
-    fth__json_u64(w, "read_bytes", r->read_bytes);
-    fth__json_u64(w, "written_bytes", r->written_bytes);
+    fth_json_u64(w, "ledger_bytes", r->ledger_bytes);
+    fth_json_u64(w, "growth_bytes", r->growth_bytes);
+    fth_json_u64(w, "read_bytes", r->read_bytes);
+    fth_json_u64(w, "written_bytes", r->written_bytes);
     put_real(w, "seconds", r->seconds);
     put_real(w, "io_seconds", r->io_seconds);
     put_real(w, "compute_seconds", r->compute_seconds);
     put_real(w, "device_seconds", r->device_seconds);
 }
 
-static void put_before(fth__json_writer *w, const fth__record *r)
+static void put_before(fth_json_writer *w, const fth__record *r)
 {
-    fth__json_open(w, "before", '[');
+    fth_json_open(w, "before", '[');
     for (int64_t i = 0; i < r->n_before; i++) {
-        fth__json_open(w, NULL, '{');
-        fth__json_text(w, "id", r->before[i].id);
-        fth__json_u64(w, "bytes", r->before[i].bytes);
-        fth__json_int(w, "mtime_ns", r->before[i].mtime_ns);
-        fth__json_close(w);
+        fth_json_open(w, NULL, '{');
+        fth_json_text(w, "id", r->before[i].id);
+        fth_json_u64(w, "bytes", r->before[i].bytes);
+        fth_json_int(w, "mtime_ns", r->before[i].mtime_ns);
+        fth_json_close(w);
     }
-    fth__json_close(w);
+    fth_json_close(w);
 }
 
-static void put_file(fth__json_writer *w, const fth_task_file *f, const char *output_dir)
+static void put_file(fth_json_writer *w, const fth_task_file *f, const char *output_dir)
 {
     static const char *const kinds[FTH_FILE_KIND_COUNT] = {
         [FTH_FILE_INPUT] = "input", [FTH_FILE_OUTPUT] = "output", [FTH_FILE_FIGURE] = "figure"};
     const size_t n = strlen(output_dir);
     const bool inside = strncmp(f->path, output_dir, n) == 0 && f->path[n] == '/';
-    fth__json_open(w, NULL, '{');
-    fth__json_text(w, "kind", kinds[f->kind]);
-    fth__json_text(w, "path", inside ? f->path + n + 1 : f->path);
-    fth__json_text(w, "title", f->title);
-    fth__json_int(w, "before", f->task);
-    fth__json_u64(w, "bytes", f->bytes);
-    fth__json_int(w, "mtime_ns", f->mtime_ns);
-    fth__json_hash(w, "xxh64", f->hash);
-    fth__json_close(w);
+    fth_json_open(w, NULL, '{');
+    fth_json_text(w, "kind", kinds[f->kind]);
+    fth_json_text(w, "path", inside ? f->path + n + 1 : f->path);
+    fth_json_text(w, "title", f->title);
+    fth_json_int(w, "before", f->task);
+    fth_json_u64(w, "bytes", f->bytes);
+    fth_json_int(w, "mtime_ns", f->mtime_ns);
+    fth_json_hash(w, "xxh64", f->hash);
+    fth_json_close(w);
 }
 
-static void put_record(fth__json_writer *w, const fth__record *r, const char *output_dir)
+static void put_record(fth_json_writer *w, const fth__record *r, const char *output_dir)
 {
-    fth__json_int(w, "record", 1);
-    fth__json_text(w, "version", r->version);
-    fth__json_text(w, "attempt", r->attempt);
+    fth_json_int(w, "record", 1);
+    fth_json_text(w, "version", r->version);
+    fth_json_text(w, "attempt", r->attempt);
     put_real(w, "started", r->started);
     put_real(w, "ended", r->ended);
-    fth__json_text(w, "config", r->config);
-    fth__json_hash(w, "config_hash", r->config_hash);
-    fth__json_hash(w, "input_hash", r->input_hash);
+    fth_json_text(w, "config", r->config);
+    fth_json_hash(w, "config_hash", r->config_hash);
+    fth_json_hash(w, "input_hash", r->input_hash);
     put_result(w, &r->result);
     put_before(w, r);
-    fth__json_open(w, "files", '[');
+    fth_json_open(w, "files", '[');
     for (int64_t i = 0; i < r->n_files; i++) put_file(w, &r->file[i], output_dir);
-    fth__json_close(w);
+    fth_json_close(w);
 }
 
 fth_status fth__record_write(const fth__record *r, const char *output_dir, const char *task_id,
@@ -108,11 +108,11 @@ fth_status fth__record_write(const fth__record *r, const char *output_dir, const
     char path[PATH_MAX];
     if (!fth__record_path(path, sizeof path, output_dir, task_id))
         return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: the path is too long", output_dir);
-    fth__json_writer w;
-    fth__json_begin(&w, r->mem, true);
-    fth__json_open(&w, NULL, '{');
+    fth_json_writer w;
+    fth_json_begin(&w, r->mem, true);
+    fth_json_open(&w, NULL, '{');
     put_record(&w, r, output_dir);
-    fth__json_hash(&w, "check", fth__hash_bytes(w.data, (size_t)w.used, 0)); /* of all before it */
-    fth__json_close(&w);
-    return fth__json_save(&w, path, err);
+    fth_json_hash(&w, "check", fth__hash_bytes(w.data, (size_t)w.used, 0)); /* of all before it */
+    fth_json_close(&w);
+    return fth_json_save(&w, path, err);
 }

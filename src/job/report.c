@@ -103,25 +103,25 @@ static fth_status find_folder(fth__report *r, fth_err *err)
     return FTH_OK;
 }
 
-static void put_links(fth__json_writer *w, const fth__report *r)
+static void put_links(fth_json_writer *w, const fth__report *r)
 {
     char link[4096 * 3];
-    fth__json_open(w, "links", '[');
+    fth_json_open(w, "links", '[');
     for (int64_t i = 0; i < r->view->n_files; i++) {
         const fth_task_file *f = &r->view->file[i];
         const bool fits = f->kind != FTH_FILE_INPUT && f->path[0] == '/' && !r->opt->live &&
                           fth__link_between(r->folder, f->path, link, sizeof link);
-        fth__json_text(w, NULL, fits ? link : "");
+        fth_json_text(w, NULL, fits ? link : "");
     }
-    fth__json_close(w);
-    fth__json_open(w, "logs", '[');
+    fth_json_close(w);
+    fth_json_open(w, "logs", '[');
     for (int64_t i = 0; i < r->view->n_tasks; i++) {
         const char *path = r->view->task[i].log_path;
         const bool fits = path[0] == '/' && !r->opt->live &&
                           fth__link_between(r->folder, path, link, sizeof link);
-        fth__json_text(w, NULL, fits ? link : "");
+        fth_json_text(w, NULL, fits ? link : "");
     }
-    fth__json_close(w);
+    fth_json_close(w);
 }
 
 /* ---- ends of logs ---- */
@@ -154,9 +154,9 @@ static fth_status put_tails(const fth__report *r, fth_err *err)
     char *text = fth__heap_alloc(r->mem, TAIL_FAILED);
     if (!text) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the ends of logs");
     int64_t left = TAIL_ALL;
-    fth__json_writer w;
-    fth__json_begin_file(&w, r->file, "the report", false);
-    fth__json_open(&w, NULL, '{');
+    fth_json_writer w;
+    fth_json_begin_file(&w, r->file, "the report", false);
+    fth_json_open(&w, NULL, '{');
     for (int turn = 0; turn < 2; turn++) /* failures first: they must not be left out */
         for (int64_t i = 0; i < r->view->n_tasks && left > 0; i++) {
             const fth_task *t = &r->view->task[i];
@@ -167,12 +167,12 @@ static fth_status put_tails(const fth__report *r, fth_err *err)
                                            text, (size_t)most);
             char key[24];
             snprintf(key, sizeof key, "%lld", (long long)i);
-            if (n > 0) fth__json_bytes(&w, key, text, n);
+            if (n > 0) fth_json_bytes(&w, key, text, n);
             left -= (int64_t)n;
         }
-    fth__json_close(&w);
+    fth_json_close(&w);
     fth__heap_free(r->mem, text);
-    return fth__json_end(&w, err);
+    return fth_json_end(&w, err);
 }
 
 /* ---- the page ---- */
@@ -182,16 +182,16 @@ static fth_status put_data(const fth__report *r, fth_err *err)
     fputs("<script type=\"application/json\" id=\"data\">", r->file);
     FTH_TRY(fth_view_print_json(r->view, r->file, err));
     fputs("</script>\n<script type=\"application/json\" id=\"page\">", r->file);
-    fth__json_writer w;
-    fth__json_begin_file(&w, r->file, "the report", false);
-    fth__json_open(&w, NULL, '{');
-    fth__json_bool(&w, "live", r->opt->live);
-    fth__json_bool(&w, "embed", r->opt->embed);
-    fth__json_seconds(&w, "made", fth__wall_seconds());
-    fth__json_text(&w, "fathom", fth_version());
+    fth_json_writer w;
+    fth_json_begin_file(&w, r->file, "the report", false);
+    fth_json_open(&w, NULL, '{');
+    fth_json_bool(&w, "live", r->opt->live);
+    fth_json_bool(&w, "embed", r->opt->embed);
+    fth_json_seconds(&w, "made", fth__wall_seconds());
+    fth_json_text(&w, "fathom", fth_version());
     put_links(&w, r);
-    fth__json_close(&w);
-    FTH_TRY(fth__json_end(&w, err));
+    fth_json_close(&w);
+    FTH_TRY(fth_json_end(&w, err));
     fputs("</script>\n", r->file);
     return FTH_OK;
 }
@@ -233,7 +233,7 @@ fth_status fth_report_print(const fth_view *view, const fth_report_options *opt,
         FTH_TRY(put_mark(&r, mark + 1, (size_t)(end - mark - 1), err));
         at = end + 1;
     }
-    return fth__stream_end(file, "the report", err);
+    return fth_stream_end(file, "the report", err);
 }
 
 /* ---- into a file ---- */

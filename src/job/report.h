@@ -10,8 +10,8 @@
 #define FTH_JOB_REPORT_H
 
 #include "io/file.h"
-#include "job/json.h"
 #include "job/view.h"
+#include <fathom/json.h>
 
 /* Made from the files by cmake/Embed.cmake; the texts are terminated. */
 extern const char fth__page_html[], fth__page_css[], fth__page_js[];

@@ -217,14 +217,14 @@ static fth_status put_thumbs(const fth__report *r, const turn *t, int64_t n, fth
 
 static fth_status put_missing(const fth__report *r, const turn *t, int64_t n, fth_err *err)
 {
-    fth__json_writer w;
+    fth_json_writer w;
     fputs("<script type=\"application/json\" id=\"missing\">", r->file);
-    fth__json_begin_file(&w, r->file, "the report", false);
-    fth__json_open(&w, NULL, '[');
+    fth_json_begin_file(&w, r->file, "the report", false);
+    fth_json_open(&w, NULL, '[');
     for (int64_t i = 0; i < n; i++)
-        if (access(r->view->file[t[i].file].path, R_OK) != 0) fth__json_int(&w, NULL, t[i].file);
-    fth__json_close(&w);
-    FTH_TRY(fth__json_end(&w, err));
+        if (access(r->view->file[t[i].file].path, R_OK) != 0) fth_json_int(&w, NULL, t[i].file);
+    fth_json_close(&w);
+    FTH_TRY(fth_json_end(&w, err));
     fputs("</script>\n", r->file);
     return FTH_OK;
 }

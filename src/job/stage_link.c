@@ -4,10 +4,10 @@
  */
 #include "base/clock.h"
 #include "base/str.h"
-#include "job/json.h"
 #include "job/stage.h"
 #include "job/view.h"
 #include "mem/inject.h"
+#include <fathom/json.h>
 
 #include <math.h>
 #include <string.h>
@@ -22,22 +22,22 @@ static fth__stage_link *link_of(const fth_stage_call *call)
 
 /* ---- lines of JSON ---- */
 
-static void begin_line(fth__json_writer *w, char *line, const fth__stage_link *link,
+static void begin_line(fth_json_writer *w, char *line, const fth__stage_link *link,
                        const char *event)
 {
-    fth__json_begin_fixed(w, line, LINE);
-    fth__json_open(w, NULL, '{');
-    fth__json_seconds(w, "t", fth__wall_seconds());
-    if (event) fth__json_text(w, "event", event);
-    fth__json_text(w, "job", link->call.job);
-    fth__json_text(w, "stage", link->opt->stage->name);
+    fth_json_begin_fixed(w, line, LINE);
+    fth_json_open(w, NULL, '{');
+    fth_json_seconds(w, "t", fth__wall_seconds());
+    if (event) fth_json_text(w, "event", event);
+    fth_json_text(w, "job", link->call.job);
+    fth_json_text(w, "stage", link->opt->stage->name);
 }
 
 /* A line that does not fit is no JSON: rather none. */
-static void send_line(fth__json_writer *w, const fth__stage_link *link)
+static void send_line(fth_json_writer *w, const fth__stage_link *link)
 {
-    fth__json_close(w);
-    if (link->opt->progress && fth__json_end(w, NULL) == FTH_OK)
+    fth_json_close(w);
+    if (link->opt->progress && fth_json_end(w, NULL) == FTH_OK)
         link->opt->progress(link->opt->user, w->data);
 }
 
@@ -62,17 +62,17 @@ static double remaining(const fth__stage_link *link, const fth_stage_progress *p
 static void send_progress(fth__stage_link *link)
 {
     char line[LINE];
-    fth__json_writer w;
+    fth_json_writer w;
     const fth_stage_progress *p = &link->last;
     begin_line(&w, line, link, NULL);
-    fth__json_int(&w, "iter", p->done);
-    fth__json_int(&w, "total", p->total);
-    if (link->what[0]) fth__json_text(&w, "what", link->what);
+    fth_json_int(&w, "iter", p->done);
+    fth_json_int(&w, "total", p->total);
+    if (link->what[0]) fth_json_text(&w, "what", link->what);
     for (int i = 0; i < FTH_STAGE_NUMBERS && p->number[i].name; i++)
         if (!is_taken(p->number[i].name) && isfinite(p->number[i].value))
-            fth__json_real(&w, p->number[i].name, p->number[i].value);
-    fth__json_seconds(&w, "eta_s", remaining(link, p));
-    fth__json_u64(&w, "bytes", fth__mem_process_bytes());
+            fth_json_real(&w, p->number[i].name, p->number[i].value);
+    fth_json_seconds(&w, "eta_s", remaining(link, p));
+    fth_json_u64(&w, "bytes", fth__mem_process_bytes());
     send_line(&w, link);
     link->waiting = false;
 }
@@ -87,34 +87,34 @@ void fth__stage_send_last(fth__stage_link *link)
 void fth__stage_send_plan(fth__stage_link *link)
 {
     char line[LINE];
-    fth__json_writer w;
+    fth_json_writer w;
     const fth_stage_plan *p = &link->result.plan;
     begin_line(&w, line, link, "plan");
-    fth__json_u64(&w, "bytes", p->host_bytes);
-    fth__json_u64(&w, "device_bytes", p->device_bytes);
-    fth__json_real(&w, "seconds", p->seconds);
-    fth__json_text(&w, "device", link->result.device);
-    fth__json_text(&w, "text", p->text);
-    fth__json_u64(&w, "base_bytes", link->resident0);
+    fth_json_u64(&w, "bytes", p->host_bytes);
+    fth_json_u64(&w, "device_bytes", p->device_bytes);
+    fth_json_real(&w, "seconds", p->seconds);
+    fth_json_text(&w, "device", link->result.device);
+    fth_json_text(&w, "text", p->text);
+    fth_json_u64(&w, "base_bytes", link->resident0);
     send_line(&w, link);
 }
 
 void fth__stage_send_end(fth__stage_link *link, fth_status status)
 {
     char line[LINE];
-    fth__json_writer w;
+    fth_json_writer w;
     const fth_stage_result *r = &link->result;
     begin_line(&w, line, link, "end");
-    fth__json_text(&w, "status", fth_status_get_info(status)->code);
-    fth__json_real(&w, "seconds", r->seconds);
-    fth__json_u64(&w, "ledger_bytes", r->ledger_bytes);
-    fth__json_u64(&w, "growth_bytes", r->growth_bytes);
-    fth__json_u64(&w, "read_bytes", r->read_bytes);
-    fth__json_u64(&w, "written_bytes", r->written_bytes);
-    fth__json_real(&w, "io_seconds", r->io_seconds);
-    fth__json_real(&w, "compute_seconds", r->compute_seconds);
-    fth__json_real(&w, "device_seconds", r->device_seconds);
-    fth__json_text(&w, "bound_by", r->bound_by);
+    fth_json_text(&w, "status", fth_status_get_info(status)->code);
+    fth_json_real(&w, "seconds", r->seconds);
+    fth_json_u64(&w, "ledger_bytes", r->ledger_bytes);
+    fth_json_u64(&w, "growth_bytes", r->growth_bytes);
+    fth_json_u64(&w, "read_bytes", r->read_bytes);
+    fth_json_u64(&w, "written_bytes", r->written_bytes);
+    fth_json_real(&w, "io_seconds", r->io_seconds);
+    fth_json_real(&w, "compute_seconds", r->compute_seconds);
+    fth_json_real(&w, "device_seconds", r->device_seconds);
+    fth_json_text(&w, "bound_by", r->bound_by);
     send_line(&w, link);
 }
 
@@ -225,7 +225,7 @@ void fth_stage_say(const fth_stage_call *call, const char *fmt, ...)
     if (!link) return;
     char text[1024], line[LINE];
     fth__text t;
-    fth__json_writer w;
+    fth_json_writer w;
     va_list args;
     va_start(args, fmt);
     fth__text_init(&t, text, sizeof text);
@@ -235,7 +235,7 @@ void fth_stage_say(const fth_stage_call *call, const char *fmt, ...)
     pthread_mutex_lock(&link->lock);
     if (link->opt->say) link->opt->say(link->opt->user, text);
     begin_line(&w, line, link, "say");
-    fth__json_text(&w, "text", text);
+    fth_json_text(&w, "text", text);
     send_line(&w, link);
     pthread_mutex_unlock(&link->lock);
 }

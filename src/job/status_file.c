@@ -4,9 +4,9 @@
  * of a directory share is listed in every job of that directory. Entries of jobs that this run
  * does not have are copied from the file that was there.
  */
-#include "job/json.h"
 #include "job/ledger.h"
 #include "mem/heap.h"
+#include <fathom/json.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 struct fth__status_file {
     fth_mem *mem;
     char *path;
-    fth__json *old;             /* what earlier runs left; NULL: nothing */
+    fth_json *old;              /* what earlier runs left; NULL: nothing */
     uint64_t inode, changed_ns; /* of the file as it was read or written last; 0: there was none */
 };
 
@@ -99,35 +99,35 @@ static const char *judge(const job_tasks *j, bool over, const char **error)
 /* ---- writing ---- */
 
 /* "2026-11-15T09:04:26Z"; 0 is null. */
-static void put_time(fth__json_writer *w, const char *key, double at)
+static void put_time(fth_json_writer *w, const char *key, double at)
 {
     char text[40];
     const time_t seconds = (time_t)at;
     struct tm utc;
     if (at <= 0 || !gmtime_r(&seconds, &utc) ||
         strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
-        fth__json_null(w, key);
+        fth_json_null(w, key);
     else
-        fth__json_text(w, key, text);
+        fth_json_text(w, key, text);
 }
 
-static void put_stage(fth__json_writer *w, const fth_task *t)
+static void put_stage(fth_json_writer *w, const fth_task *t)
 {
     const bool ended = t->state == FTH_STATE_COMPLETED || t->state == FTH_STATE_FAILED ||
                        (t->state == FTH_STATE_INTERRUPTED && t->started > 0);
-    fth__json_open(w, t->stage, '{');
-    fth__json_text(w, "status", fth_state_name(t->state));
-    fth__json_real(w, "elapsed", t->seconds);
-    fth__json_text(w, "device", *t->device ? t->device : NULL);
+    fth_json_open(w, t->stage, '{');
+    fth_json_text(w, "status", fth_state_name(t->state));
+    fth_json_real(w, "elapsed", t->seconds);
+    fth_json_text(w, "device", *t->device ? t->device : NULL);
     if (ended)
-        fth__json_int(w, "exit_code", t->signal ? -t->signal : t->exit_code);
+        fth_json_int(w, "exit_code", t->signal ? -t->signal : t->exit_code);
     else
-        fth__json_null(w, "exit_code");
-    fth__json_u64(w, "peak_bytes", t->peak_bytes);
-    fth__json_close(w);
+        fth_json_null(w, "exit_code");
+    fth_json_u64(w, "peak_bytes", t->peak_bytes);
+    fth_json_close(w);
 }
 
-static void put_job(fth__json_writer *w, const job_tasks *j, bool over)
+static void put_job(fth_json_writer *w, const job_tasks *j, bool over)
 {
     const char *error = "";
     const char *status = judge(j, over, &error);
@@ -135,15 +135,15 @@ static void put_job(fth__json_writer *w, const job_tasks *j, bool over)
     double elapsed = 0;
     for (int64_t i = 0; i < j->n_shared + j->n_own; i++)
         if (!task_at(j, i)->cached) elapsed += task_at(j, i)->seconds;
-    fth__json_open(w, first->job, '{');
-    fth__json_text(w, "config_path", first->config_path);
-    fth__json_text(w, "status", status);
-    if (*error) fth__json_text(w, "error", error);
-    fth__json_real(w, "elapsed", elapsed);
-    fth__json_open(w, "stages", '{');
+    fth_json_open(w, first->job, '{');
+    fth_json_text(w, "config_path", first->config_path);
+    fth_json_text(w, "status", status);
+    if (*error) fth_json_text(w, "error", error);
+    fth_json_real(w, "elapsed", elapsed);
+    fth_json_open(w, "stages", '{');
     for (int64_t i = 0; i < j->n_shared + j->n_own; i++) put_stage(w, task_at(j, i));
-    fth__json_close(w);
-    fth__json_close(w);
+    fth_json_close(w);
+    fth_json_close(w);
 }
 
 static int by_text(const void *a, const void *b)
@@ -152,21 +152,21 @@ static int by_text(const void *a, const void *b)
 }
 
 /* Jobs of earlier runs, unless this one has them. */
-static void put_old(fth__json_writer *w, const fth__status_file *f, const char **name, int64_t n)
+static void put_old(fth_json_writer *w, const fth__status_file *f, const char **name, int64_t n)
 {
     const void *at = NULL;
     const char *key = NULL;
-    const fth__json_value *value = NULL;
-    const fth__json_value *jobs = fth__json_get(fth__json_root(f->old), "jobs");
-    if (!fth__json_is_object(jobs)) return;
+    const fth_json_value *value = NULL;
+    const fth_json_value *jobs = fth_json_get(fth_json_root(f->old), "jobs");
+    if (!fth_json_is_object(jobs)) return;
     if (n > 1) qsort(name, (size_t)n, sizeof *name, by_text);
-    while (fth__json_next(jobs, &at, &key, &value)) {
+    while (fth_json_next(jobs, &at, &key, &value)) {
         const bool mine = n > 0 && bsearch(&key, name, (size_t)n, sizeof *name, by_text);
-        if (!mine && fth__json_is_object(value)) fth__json_copy(w, key, value);
+        if (!mine && fth_json_is_object(value)) fth_json_copy(w, key, value);
     }
 }
 
-static fth_status put_jobs(fth__json_writer *w, const fth__status_file *f, const fth_view *view,
+static fth_status put_jobs(fth_json_writer *w, const fth__status_file *f, const fth_view *view,
                            fth_err *err)
 {
     const int64_t n = view->n_tasks;
@@ -205,16 +205,16 @@ static void take_look(const char *path, uint64_t *inode, uint64_t *changed_ns)
 static fth_status read_old(fth__status_file *f, fth_err *err)
 {
     fth_err why = {0};
-    fth__json *old = NULL;
+    fth_json *old = NULL;
     take_look(f->path, &f->inode, &f->changed_ns);
-    const fth_status s = fth__json_load(&old, f->mem, f->path, &why);
+    const fth_status s = fth_json_load(&old, f->mem, f->path, &why);
     if (s == FTH_E_NOMEM) return FTH_FAIL(err, s, "no memory to read %s", f->path);
     if (s == FTH_E_FILE_FORMAT) {
         char aside[FTH__PATH];
         const int n = snprintf(aside, sizeof aside, "%s.damaged", f->path);
         if (n < FTH__PATH && rename(f->path, aside) != 0) f->inode = 0;
     }
-    fth__json_destroy(f->old);
+    fth_json_destroy(f->old);
     f->old = old;
     return FTH_OK;
 }
@@ -240,7 +240,7 @@ fth_status fth__status_open(fth__status_file **out, fth_mem *mem, const char *pa
 void fth__status_close(fth__status_file *f)
 {
     if (!f) return;
-    fth__json_destroy(f->old);
+    fth_json_destroy(f->old);
     fth__heap_free(f->mem, f->path);
     fth__heap_free(f->mem, f);
 }
@@ -251,22 +251,22 @@ fth_status fth__status_save(fth__status_file *f, const fth_view *view, fth_err *
     take_look(f->path, &inode, &changed_ns);
     if (inode != f->inode || changed_ns != f->changed_ns) FTH_TRY(read_old(f, err));
     const double now = view->ended > 0 ? view->ended : fth__wall_seconds();
-    fth__json_writer w;
-    fth__json_begin(&w, view->mem, true);
-    fth__json_open(&w, NULL, '{');
+    fth_json_writer w;
+    fth_json_begin(&w, view->mem, true);
+    fth_json_open(&w, NULL, '{');
     put_time(&w, "start_time", view->started);
     put_time(&w, "end_time", view->ended);
-    fth__json_real(&w, "elapsed_seconds",
-                   view->started > 0 && now > view->started ? now - view->started : 0);
-    fth__json_open(&w, "jobs", '{');
+    fth_json_real(&w, "elapsed_seconds",
+                  view->started > 0 && now > view->started ? now - view->started : 0);
+    fth_json_open(&w, "jobs", '{');
     const fth_status s = put_jobs(&w, f, view, err);
-    fth__json_close(&w);
-    fth__json_close(&w);
+    fth_json_close(&w);
+    fth_json_close(&w);
     if (s != FTH_OK) {
-        fth__json_free(&w);
+        fth_json_free(&w);
         return s;
     }
-    FTH_TRY(fth__json_save(&w, f->path, err));
+    FTH_TRY(fth_json_save(&w, f->path, err));
     take_look(f->path, &f->inode, &f->changed_ns);
     return FTH_OK;
 }
@@ -285,25 +285,25 @@ fth__status_read_failed(fth_mem *mem, const char *path,
                         fth_status (*each)(void *user, const char *config_path, fth_err *err),
                         void *user, fth_err *err)
 {
-    fth__json *doc = NULL;
+    fth_json *doc = NULL;
     const void *at = NULL;
     const char *key = NULL;
-    const fth__json_value *job = NULL;
-    FTH_TRY(fth__json_load(&doc, mem, path, err));
-    const fth__json_value *root = fth__json_root(doc);
-    const fth__json_value *jobs = fth__json_get(root, "jobs");
-    const bool killed = !fth__json_get_text(root, "end_time", NULL);
+    const fth_json_value *job = NULL;
+    FTH_TRY(fth_json_load(&doc, mem, path, err));
+    const fth_json_value *root = fth_json_root(doc);
+    const fth_json_value *jobs = fth_json_get(root, "jobs");
+    const bool killed = !fth_json_get_text(root, "end_time", NULL);
     fth_status s = FTH_OK;
-    if (!fth__json_is_object(jobs))
+    if (!fth_json_is_object(jobs))
         s = FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: it has no list of jobs", path);
-    while (s == FTH_OK && fth__json_next(jobs, &at, &key, &job)) {
-        const char *status = fth__json_get_text(job, "status", "");
-        const char *config = fth__json_get_text(job, "config_path", "");
+    while (s == FTH_OK && fth_json_next(jobs, &at, &key, &job)) {
+        const char *status = fth_json_get_text(job, "status", "");
+        const char *config = fth_json_get_text(job, "config_path", "");
         const bool open = strcmp(status, "running") == 0 || strcmp(status, "pending") == 0;
         if (*config && (strcmp(status, "failed") == 0 || strcmp(status, "interrupted") == 0 ||
                         (killed && open)))
             s = each(user, config, err);
     }
-    fth__json_destroy(doc);
+    fth_json_destroy(doc);
     return s;
 }

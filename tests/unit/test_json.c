@@ -2,41 +2,41 @@
  * seconds: 2 */
 #include "testing/files.h"
 
-#include "job/json.h"
 #include "mem/inject.h"
+#include <fathom/json.h>
 
 #include <math.h>
 
-static fth__json *parse(fth_mem *mem, const char *text)
+static fth_json *parse(fth_mem *mem, const char *text)
 {
-    fth__json *doc = NULL;
+    fth_json *doc = NULL;
     fth_err err = {0};
-    OKE(fth__json_parse(&doc, mem, "test", text, strlen(text), &err), &err);
+    OKE(fth_json_parse(&doc, mem, "test", text, strlen(text), &err), &err);
     return doc;
 }
 
-static void write_all(fth__json_writer *w)
+static void write_all(fth_json_writer *w)
 {
-    fth__json_open(w, NULL, '{');
-    fth__json_text(w, "text", "a\"b\\c\n\t\x01\x7f<\xc3\xa9 \xff\xe2\x82");
-    fth__json_text(w, "none", NULL);
-    fth__json_int(w, "least", INT64_MIN);
-    fth__json_int(w, "most", INT64_MAX);
-    fth__json_u64(w, "bytes", INT64_MAX);
-    fth__json_u64(w, "huge", UINT64_MAX);
-    fth__json_hash(w, "hash", 0xfedcba9876543210u);
-    fth__json_open(w, "list", '[');
-    fth__json_real(w, NULL, 0.1);
-    fth__json_real(w, NULL, (double)NAN);
-    fth__json_real(w, NULL, -(double)INFINITY);
-    fth__json_open(w, NULL, '[');
-    fth__json_close(w);
-    fth__json_bool(w, NULL, true);
-    fth__json_close(w);
-    fth__json_open(w, "o", '{');
-    fth__json_close(w);
-    fth__json_real(w, "time", 1789459200.123456);
-    fth__json_close(w);
+    fth_json_open(w, NULL, '{');
+    fth_json_text(w, "text", "a\"b\\c\n\t\x01\x7f<\xc3\xa9 \xff\xe2\x82");
+    fth_json_text(w, "none", NULL);
+    fth_json_int(w, "least", INT64_MIN);
+    fth_json_int(w, "most", INT64_MAX);
+    fth_json_u64(w, "bytes", INT64_MAX);
+    fth_json_u64(w, "huge", UINT64_MAX);
+    fth_json_hash(w, "hash", 0xfedcba9876543210u);
+    fth_json_open(w, "list", '[');
+    fth_json_real(w, NULL, 0.1);
+    fth_json_real(w, NULL, (double)NAN);
+    fth_json_real(w, NULL, -(double)INFINITY);
+    fth_json_open(w, NULL, '[');
+    fth_json_close(w);
+    fth_json_bool(w, NULL, true);
+    fth_json_close(w);
+    fth_json_open(w, "o", '{');
+    fth_json_close(w);
+    fth_json_real(w, "time", 1789459200.123456);
+    fth_json_close(w);
 }
 
 static const char wanted[] =
@@ -50,51 +50,51 @@ static const char wanted[] =
 TEST(what_is_written_is_read_back)
 {
     fth_mem *mem = t_mem(1 << 20);
-    fth__json_writer w;
-    fth__json_begin(&w, mem, false);
+    fth_json_writer w;
+    fth_json_begin(&w, mem, false);
     write_all(&w);
-    OK(fth__json_end(&w, NULL));
+    OK(fth_json_end(&w, NULL));
     EQ_STR(w.data, wanted);
-    fth__json *doc = parse(mem, w.data);
-    fth__json_free(&w);
-    const fth__json_value *v = fth__json_root(doc);
-    EQ_I64(fth__json_get_int(v, "least", 0), INT64_MIN);
-    EQ_I64(fth__json_get_int(v, "most", 0), INT64_MAX);
-    EQ_U64(fth__json_get_u64(v, "bytes", 0), INT64_MAX);
-    EQ_U64(fth__json_get_u64(v, "huge", 0), UINT64_MAX);
-    EQ_U64(fth__json_get_hash(v, "hash", 0), 0xfedcba9876543210u);
-    EQ_F64(fth__json_get_real(v, "time", 0), 1789459200.123456);
-    EQ_STR(fth__json_get_text(v, "text", ""),
+    fth_json *doc = parse(mem, w.data);
+    fth_json_free(&w);
+    const fth_json_value *v = fth_json_root(doc);
+    EQ_I64(fth_json_get_int(v, "least", 0), INT64_MIN);
+    EQ_I64(fth_json_get_int(v, "most", 0), INT64_MAX);
+    EQ_U64(fth_json_get_u64(v, "bytes", 0), INT64_MAX);
+    EQ_U64(fth_json_get_u64(v, "huge", 0), UINT64_MAX);
+    EQ_U64(fth_json_get_hash(v, "hash", 0), 0xfedcba9876543210u);
+    EQ_F64(fth_json_get_real(v, "time", 0), 1789459200.123456);
+    EQ_STR(fth_json_get_text(v, "text", ""),
            "a\"b\\c\n\t\x01\x7f<\xc3\xa9 \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
-    const fth__json_value *list = fth__json_get(v, "list");
-    EQ_I64(fth__json_count(list), 5);
-    EQ_F64(fth__json_get_real(fth__json_at(list, 0), NULL, 7), 0.1);
-    IS_TRUE(isnan(fth__json_get_real(fth__json_at(list, 1), NULL, (double)NAN)));
-    IS_TRUE(fth__json_get_bool(fth__json_at(list, 4), NULL, false));
-    IS_TRUE(!fth__json_at(list, 5) && !fth__json_at(list, -1));
-    fth__json_destroy(doc);
+    const fth_json_value *list = fth_json_get(v, "list");
+    EQ_I64(fth_json_count(list), 5);
+    EQ_F64(fth_json_get_real(fth_json_at(list, 0), NULL, 7), 0.1);
+    IS_TRUE(isnan(fth_json_get_real(fth_json_at(list, 1), NULL, (double)NAN)));
+    IS_TRUE(fth_json_get_bool(fth_json_at(list, 4), NULL, false));
+    IS_TRUE(!fth_json_at(list, 5) && !fth_json_at(list, -1));
+    fth_json_destroy(doc);
     OK(fth_mem_destroy(mem, NULL));
 }
 
 TEST(a_copy_says_the_same)
 {
     fth_mem *mem = t_mem(1 << 20);
-    fth__json *doc = parse(mem, wanted);
-    fth__json_writer w;
-    fth__json_begin(&w, mem, true);
-    fth__json_copy(&w, NULL, fth__json_root(doc));
-    OK(fth__json_end(&w, NULL));
+    fth_json *doc = parse(mem, wanted);
+    fth_json_writer w;
+    fth_json_begin(&w, mem, true);
+    fth_json_copy(&w, NULL, fth_json_root(doc));
+    OK(fth_json_end(&w, NULL));
     HAS(w.data, "\n  \"list\": [\n    0.1,\n");
-    fth__json *again = parse(mem, w.data);
-    fth__json_writer one;
-    fth__json_begin(&one, mem, false);
-    fth__json_copy(&one, NULL, fth__json_root(again));
-    OK(fth__json_end(&one, NULL));
+    fth_json *again = parse(mem, w.data);
+    fth_json_writer one;
+    fth_json_begin(&one, mem, false);
+    fth_json_copy(&one, NULL, fth_json_root(again));
+    OK(fth_json_end(&one, NULL));
     EQ_STR(one.data, wanted);
-    fth__json_free(&one);
-    fth__json_free(&w);
-    fth__json_destroy(doc);
-    fth__json_destroy(again);
+    fth_json_free(&one);
+    fth_json_free(&w);
+    fth_json_destroy(doc);
+    fth_json_destroy(again);
     OK(fth_mem_destroy(mem, NULL));
 }
 
@@ -102,13 +102,13 @@ TEST(a_text_of_some_bytes_needs_no_end)
 {
     static const char bytes[] = {'a', '\0', '&', '<', '\xe2', '\x82', '\xac', '\xe2', '\x82'};
     char text[80];
-    fth__json_writer w;
+    fth_json_writer w;
     for (size_t n = 0; n <= sizeof bytes; n++) {
         char *copy = malloc(n + !n); /* so that a byte too many is noticed */
         memcpy(copy, bytes, n);
-        fth__json_begin_fixed(&w, text, sizeof text);
-        fth__json_bytes(&w, NULL, copy, n);
-        OK(fth__json_end(&w, NULL));
+        fth_json_begin_fixed(&w, text, sizeof text);
+        fth_json_bytes(&w, NULL, copy, n);
+        OK(fth_json_end(&w, NULL));
         free(copy);
         if (n == 6) EQ_STR(text, "\"a\\u0000&\\u003c\xef\xbf\xbd\xef\xbf\xbd\"");
         if (n == 7) EQ_STR(text, "\"a\\u0000&\\u003c\xe2\x82\xac\"");
@@ -121,25 +121,56 @@ TEST(seconds_have_three_decimals_or_none)
     static const double seconds[] = {0,        0.0004, 1.25, -1.9996, -0.0001, 1768435200.125,
                                      1e15 / 8, 1e15,   NAN,  INFINITY};
     char text[200];
-    fth__json_writer w;
-    fth__json_begin_fixed(&w, text, sizeof text);
-    fth__json_open(&w, NULL, '[');
+    fth_json_writer w;
+    fth_json_begin_fixed(&w, text, sizeof text);
+    fth_json_open(&w, NULL, '[');
     for (size_t i = 0; i < sizeof seconds / sizeof seconds[0]; i++)
-        fth__json_seconds(&w, NULL, seconds[i]);
-    fth__json_close(&w);
-    OK(fth__json_end(&w, NULL));
+        fth_json_seconds(&w, NULL, seconds[i]);
+    fth_json_close(&w);
+    OK(fth_json_end(&w, NULL));
     EQ_STR(text, "[0,0,1.250,-2,0,1768435200.125,125000000000000,1e+15,null,null]");
+}
+
+/* Python's json module writes these words; to a reader of ours they are numbers that are missing.
+ */
+TEST(what_is_not_finite_has_words_when_asked_for)
+{
+    fth_mem *mem = t_mem(1 << 20);
+    fth_json_writer w;
+    fth_json_begin(&w, mem, false);
+    w.nan = true;
+    fth_json_open(&w, NULL, '[');
+    fth_json_real(&w, NULL, (double)NAN);
+    fth_json_real(&w, NULL, (double)INFINITY);
+    fth_json_real(&w, NULL, -(double)INFINITY);
+    fth_json_real(&w, NULL, -1);
+    fth_json_text(&w, NULL, "\"NaN\\");
+    fth_json_text(&w, NULL, "Infinity");
+    fth_json_close(&w);
+    OK(fth_json_end(&w, NULL));
+    EQ_STR(w.data, "[NaN,Infinity,-Infinity,-1,\"\\\"NaN\\\\\",\"Infinity\"]");
+    fth_json *doc = parse(mem, w.data);
+    const fth_json_value *v = fth_json_root(doc);
+    for (int64_t i = 0; i < 3; i++) EQ_F64(fth_json_get_real(fth_json_at(v, i), NULL, 7), 7);
+    EQ_F64(fth_json_get_real(fth_json_at(v, 3), NULL, 7), -1);
+    EQ_STR(fth_json_get_text(fth_json_at(v, 4), NULL, ""), "\"NaN\\");
+    EQ_STR(fth_json_get_text(fth_json_at(v, 5), NULL, ""), "Infinity");
+    fth_json_destroy(doc);
+    fth_json_free(&w);
+    IS(fth_json_parse(&doc, mem, "test", "NaNa", 4, NULL), FTH_E_FILE_FORMAT);
+    IS(fth_json_parse(&doc, mem, "test", "[-Infinite]", 11, NULL), FTH_E_FILE_FORMAT);
+    OK(fth_mem_destroy(mem, NULL));
 }
 
 /* For people: a line for each value, but what stands in a list is short and many. */
 TEST(rows_of_a_list_are_lines)
 {
     fth_mem *mem = t_mem(1 << 20);
-    fth__json *doc = parse(mem, "{\"a\":[{\"b\":[1,{\"c\":{}}]},[2,[3]],4],\"d\":{\"e\":5}}");
-    fth__json_writer w;
-    fth__json_begin(&w, mem, true);
-    fth__json_copy(&w, NULL, fth__json_root(doc));
-    OK(fth__json_end(&w, NULL));
+    fth_json *doc = parse(mem, "{\"a\":[{\"b\":[1,{\"c\":{}}]},[2,[3]],4],\"d\":{\"e\":5}}");
+    fth_json_writer w;
+    fth_json_begin(&w, mem, true);
+    fth_json_copy(&w, NULL, fth_json_root(doc));
+    OK(fth_json_end(&w, NULL));
     EQ_STR(w.data, "{\n"
                    "  \"a\": [\n"
                    "    {\"b\":[1,{\"c\":{}}]},\n"
@@ -150,45 +181,45 @@ TEST(rows_of_a_list_are_lines)
                    "    \"e\": 5\n"
                    "  }\n"
                    "}\n");
-    fth__json_free(&w);
-    fth__json_destroy(doc);
+    fth_json_free(&w);
+    fth_json_destroy(doc);
     OK(fth_mem_destroy(mem, NULL));
 }
 
 TEST(members_come_in_their_order)
 {
     fth_mem *mem = t_mem(1 << 20);
-    fth__json *doc = parse(mem, "{\"z\":1,\"a\":2,\"m\":3}");
+    fth_json *doc = parse(mem, "{\"z\":1,\"a\":2,\"m\":3}");
     const void *at = NULL;
     const char *key = NULL;
-    const fth__json_value *value = NULL;
+    const fth_json_value *value = NULL;
     char order[8] = "";
-    while (fth__json_next(fth__json_root(doc), &at, &key, &value)) strcat(order, key);
+    while (fth_json_next(fth_json_root(doc), &at, &key, &value)) strcat(order, key);
     EQ_STR(order, "zam");
-    fth__json_destroy(doc);
+    fth_json_destroy(doc);
     OK(fth_mem_destroy(mem, NULL));
 }
 
 TEST(what_is_missing_or_of_another_type_is_the_default)
 {
     fth_mem *mem = t_mem(1 << 20);
-    fth__json *doc = parse(mem, "{\"t\":\"x\",\"n\":-1,\"r\":2.5,\"w\":3.0,\"b\":true,\"l\":[]}");
-    const fth__json_value *v = fth__json_root(doc);
-    EQ_I64(fth__json_get_int(v, "t", 5), 5);
-    EQ_I64(fth__json_get_int(v, "r", 5), 5);
-    EQ_I64(fth__json_get_int(v, "w", 5), 3);
-    EQ_I64(fth__json_get_int(v, "nothing", 5), 5);
-    EQ_U64(fth__json_get_u64(v, "n", 6), 6);
-    EQ_U64(fth__json_get_hash(v, "t", 6), 6);
-    EQ_STR(fth__json_get_text(v, "n", "d"), "d");
-    EQ_F64(fth__json_get_real(v, "b", 1.5), 1.5);
-    EQ_F64(fth__json_get_real(v, "n", 1.5), -1);
-    IS_TRUE(!fth__json_get_bool(v, "n", false) && fth__json_get_bool(v, "b", false));
-    IS_TRUE(!fth__json_get(fth__json_get(v, "l"), "x") && !fth__json_get(NULL, "x"));
-    EQ_I64(fth__json_count(fth__json_get(v, "t")), 0);
-    EQ_I64(fth__json_count(NULL), 0);
-    IS_TRUE(!fth__json_is_object(fth__json_get(v, "l")) && fth__json_is_object(v));
-    fth__json_destroy(doc);
+    fth_json *doc = parse(mem, "{\"t\":\"x\",\"n\":-1,\"r\":2.5,\"w\":3.0,\"b\":true,\"l\":[]}");
+    const fth_json_value *v = fth_json_root(doc);
+    EQ_I64(fth_json_get_int(v, "t", 5), 5);
+    EQ_I64(fth_json_get_int(v, "r", 5), 5);
+    EQ_I64(fth_json_get_int(v, "w", 5), 3);
+    EQ_I64(fth_json_get_int(v, "nothing", 5), 5);
+    EQ_U64(fth_json_get_u64(v, "n", 6), 6);
+    EQ_U64(fth_json_get_hash(v, "t", 6), 6);
+    EQ_STR(fth_json_get_text(v, "n", "d"), "d");
+    EQ_F64(fth_json_get_real(v, "b", 1.5), 1.5);
+    EQ_F64(fth_json_get_real(v, "n", 1.5), -1);
+    IS_TRUE(!fth_json_get_bool(v, "n", false) && fth_json_get_bool(v, "b", false));
+    IS_TRUE(!fth_json_get(fth_json_get(v, "l"), "x") && !fth_json_get(NULL, "x"));
+    EQ_I64(fth_json_count(fth_json_get(v, "t")), 0);
+    EQ_I64(fth_json_count(NULL), 0);
+    IS_TRUE(!fth_json_is_object(fth_json_get(v, "l")) && fth_json_is_object(v));
+    fth_json_destroy(doc);
     OK(fth_mem_destroy(mem, NULL));
 }
 
@@ -208,9 +239,9 @@ TEST(hostile_texts_are_refused)
                                       "\"\\ud800\""};
     fth_mem *mem = t_mem(1 << 20);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        fth__json *doc = NULL;
+        fth_json *doc = NULL;
         fth_err err = {0};
-        IS(fth__json_parse(&doc, mem, "bad.json", bad[i], strlen(bad[i]), &err), FTH_E_FILE_FORMAT);
+        IS(fth_json_parse(&doc, mem, "bad.json", bad[i], strlen(bad[i]), &err), FTH_E_FILE_FORMAT);
         HAS(err.text, "bad.json:");
         IS_TRUE(doc == NULL);
     }
@@ -223,18 +254,18 @@ TEST(depth_and_number_of_values_are_bounded)
     const size_t n = 5000000;
     char *text = malloc(n);
     fth_err err = {0};
-    fth__json *doc = NULL;
+    fth_json *doc = NULL;
     memset(text, '[', n);
-    IS(fth__json_parse(&doc, mem, "deep", text, n, &err), FTH_E_FILE_FORMAT);
+    IS(fth_json_parse(&doc, mem, "deep", text, n, &err), FTH_E_FILE_FORMAT);
     HAS(err.text, "64 brackets");
     for (size_t i = 0; i < n; i++) text[i] = i == 0 ? '[' : i == n - 1 ? ']' : i % 2 ? '0' : ',';
     fth_err_clear(&err);
-    IS(fth__json_parse(&doc, mem, "long", text, n, &err), FTH_E_FILE_FORMAT);
+    IS(fth_json_parse(&doc, mem, "long", text, n, &err), FTH_E_FILE_FORMAT);
     HAS(err.text, "two million");
     memset(text, ',', n); /* inside a text they count for nothing */
     text[0] = text[n - 1] = '"';
-    OK(fth__json_parse(&doc, mem, "text", text, n, NULL));
-    fth__json_destroy(doc);
+    OK(fth_json_parse(&doc, mem, "text", text, n, NULL));
+    fth_json_destroy(doc);
     free(text);
     OK(fth_mem_destroy(mem, NULL));
 }
@@ -242,24 +273,24 @@ TEST(depth_and_number_of_values_are_bounded)
 TEST(a_buffer_that_is_too_small_and_wrong_brackets_are_noticed)
 {
     char buffer[400];
-    fth__json_writer w;
+    fth_json_writer w;
     for (size_t bytes = 0; bytes <= sizeof wanted; bytes++) {
         memset(buffer, 'x', sizeof buffer);
-        fth__json_begin_fixed(&w, buffer, bytes);
+        fth_json_begin_fixed(&w, buffer, bytes);
         write_all(&w);
-        IS(fth__json_end(&w, NULL), bytes < sizeof wanted ? FTH_E_INTERNAL : FTH_OK);
+        IS(fth_json_end(&w, NULL), bytes < sizeof wanted ? FTH_E_INTERNAL : FTH_OK);
         IS_TRUE(buffer[bytes] == 'x');
     }
     EQ_STR(buffer, (buffer[sizeof wanted] = '\0', wanted));
     for (int how = 0; how < 5; how++) {
-        fth__json_begin_fixed(&w, buffer, sizeof buffer);
-        if (how > 0) fth__json_open(&w, NULL, '{');
-        if (how == 1) fth__json_int(&w, NULL, 1); /* no key */
-        if (how == 2) fth__json_open(&w, "l", '['), fth__json_int(&w, "k", 1), fth__json_close(&w);
-        if (how == 3) fth__json_close(&w), fth__json_close(&w);
-        if (how == 4) fth__json_close(&w), fth__json_int(&w, NULL, 1); /* two texts */
-        if (how < 3 && how > 0) fth__json_close(&w);
-        IS(fth__json_end(&w, NULL), FTH_E_INTERNAL);
+        fth_json_begin_fixed(&w, buffer, sizeof buffer);
+        if (how > 0) fth_json_open(&w, NULL, '{');
+        if (how == 1) fth_json_int(&w, NULL, 1); /* no key */
+        if (how == 2) fth_json_open(&w, "l", '['), fth_json_int(&w, "k", 1), fth_json_close(&w);
+        if (how == 3) fth_json_close(&w), fth_json_close(&w);
+        if (how == 4) fth_json_close(&w), fth_json_int(&w, NULL, 1); /* two texts */
+        if (how < 3 && how > 0) fth_json_close(&w);
+        IS(fth_json_end(&w, NULL), FTH_E_INTERNAL);
     }
 }
 
@@ -267,20 +298,20 @@ TEST(files_are_written_whole_and_read)
 {
     fth_mem *mem = t_mem(1 << 20);
     const char *path = t_temp_path("a.json");
-    fth__json_writer w;
-    fth__json_begin(&w, mem, true);
+    fth_json_writer w;
+    fth_json_begin(&w, mem, true);
     write_all(&w);
-    OK(fth__json_save(&w, path, NULL));
-    fth__json *doc = NULL;
-    OK(fth__json_load(&doc, mem, path, NULL));
-    EQ_I64(fth__json_count(fth__json_root(doc)), 10);
-    fth__json_destroy(doc);
-    IS(fth__json_load(&doc, mem, t_temp_path("none.json"), NULL), FTH_E_FILE_OPEN);
+    OK(fth_json_save(&w, path, NULL));
+    fth_json *doc = NULL;
+    OK(fth_json_load(&doc, mem, path, NULL));
+    EQ_I64(fth_json_count(fth_json_root(doc)), 10);
+    fth_json_destroy(doc);
+    IS(fth_json_load(&doc, mem, t_temp_path("none.json"), NULL), FTH_E_FILE_OPEN);
     FILE *full = fopen("/dev/full", "w");
-    fth__json_begin_file(&w, full, "a list", true);
+    fth_json_begin_file(&w, full, "a list", true);
     write_all(&w);
     fth_err err = {0};
-    IS(fth__json_end(&w, &err), FTH_E_FILE_WRITE);
+    IS(fth_json_end(&w, &err), FTH_E_FILE_WRITE);
     HAS(err.text, "a list could not be written: No space left");
     fclose(full);
     OK(fth_mem_destroy(mem, NULL));
@@ -291,14 +322,14 @@ TEST(no_memory_is_reported_at_the_end)
     for (int64_t n = 1;; n++) {
         fth_mem *mem = t_mem(1 << 20);
         fth__mem_inject(mem, n, 0);
-        fth__json_writer w;
-        fth__json *doc = NULL;
-        fth__json_begin(&w, mem, false);
+        fth_json_writer w;
+        fth_json *doc = NULL;
+        fth_json_begin(&w, mem, false);
         write_all(&w);
-        fth_status s = fth__json_end(&w, NULL);
-        if (s == FTH_OK) s = fth__json_parse(&doc, mem, "x", w.data, (size_t)w.used, NULL);
-        fth__json_free(&w);
-        fth__json_destroy(doc);
+        fth_status s = fth_json_end(&w, NULL);
+        if (s == FTH_OK) s = fth_json_parse(&doc, mem, "x", w.data, (size_t)w.used, NULL);
+        fth_json_free(&w);
+        fth_json_destroy(doc);
         const bool over = fth__mem_alloc_count(mem) < n;
         IS(s, over ? FTH_OK : FTH_E_NOMEM);
         OK(fth_mem_destroy(mem, NULL));

@@ -2,7 +2,7 @@
  * seconds: 5 */
 #include "testing/ledger_bench.h"
 
-#include "job/json.h"
+#include <fathom/json.h>
 
 #include <math.h>
 #include <time.h>
@@ -17,27 +17,27 @@ static fth_view *start(fth_mem **mem, const char *name)
     return lb_view(*mem, "/out");
 }
 
-static fth__json *load(fth_mem *mem)
+static fth_json *load(fth_mem *mem)
 {
-    fth__json *doc = NULL;
+    fth_json *doc = NULL;
     fth_err err = {0};
-    OKE(fth__json_load(&doc, mem, path, &err), &err);
+    OKE(fth_json_load(&doc, mem, path, &err), &err);
     return doc;
 }
 
-static const fth__json_value *job_of(const fth__json *doc, const char *name)
+static const fth_json_value *job_of(const fth_json *doc, const char *name)
 {
-    return fth__json_get(fth__json_get(fth__json_root(doc), "jobs"), name);
+    return fth_json_get(fth_json_get(fth_json_root(doc), "jobs"), name);
 }
 
-static const char *status_of(const fth__json *doc, const char *name)
+static const char *status_of(const fth_json *doc, const char *name)
 {
-    return fth__json_get_text(job_of(doc, name), "status", "(none)");
+    return fth_json_get_text(job_of(doc, name), "status", "(none)");
 }
 
-static const char *error_of(const fth__json *doc, const char *name)
+static const char *error_of(const fth_json *doc, const char *name)
 {
-    return fth__json_get_text(job_of(doc, name), "error", "(none)");
+    return fth_json_get_text(job_of(doc, name), "error", "(none)");
 }
 
 TEST(the_file_has_the_fields_of_its_description)
@@ -145,16 +145,16 @@ TEST(a_job_is_what_its_worst_stage_is)
         lb_task(view, "/out/a", "a_svgp", "figures", "svgp", row[i].second);
         OK(fth__view_set(view, &view->task[0].reason, "the reason", NULL));
         OK(fth__status_write(view, path, NULL));
-        fth__json *doc = load(mem);
+        fth_json *doc = load(mem);
         EQ_STR(status_of(doc, "a_svgp"), row[i].during);
-        IS_TRUE(!fth__json_get_text(fth__json_root(doc), "end_time", NULL));
-        fth__json_destroy(doc);
+        IS_TRUE(!fth_json_get_text(fth_json_root(doc), "end_time", NULL));
+        fth_json_destroy(doc);
         view->ended = view->started + 1;
         OK(fth__status_write(view, path, NULL));
         doc = load(mem);
         EQ_STR(status_of(doc, "a_svgp"), row[i].after);
         EQ_STR(error_of(doc, "a_svgp"), row[i].error);
-        fth__json_destroy(doc);
+        fth_json_destroy(doc);
         lb_end(view, mem);
     }
 }
@@ -167,11 +167,11 @@ TEST(only_shared_stages_are_a_job_of_their_directory)
     lb_task(view, "/out/b", "b", "preprocess", "", FTH_STATE_FAILED);
     lb_task(view, "/out/b", "b_svgp", "train", "svgp", FTH_STATE_SKIPPED);
     OK(fth__status_write(view, path, NULL));
-    fth__json *doc = load(mem);
-    EQ_I64(fth__json_count(fth__json_get(fth__json_root(doc), "jobs")), 2);
+    fth_json *doc = load(mem);
+    EQ_I64(fth_json_count(fth_json_get(fth_json_root(doc), "jobs")), 2);
     EQ_STR(status_of(doc, "a"), "completed");
     EQ_STR(status_of(doc, "b_svgp"), "failed");
-    fth__json_destroy(doc);
+    fth_json_destroy(doc);
     lb_end(view, mem);
 }
 
@@ -188,14 +188,14 @@ TEST(earlier_jobs_stay_and_present_ones_are_replaced)
     OK(fth__status_open(&f, mem, path, NULL));
     for (int turn = 0; turn < 2; turn++) {
         OK(fth__status_save(f, view, NULL));
-        fth__json *doc = load(mem);
-        EQ_I64(fth__json_count(fth__json_get(fth__json_root(doc), "jobs")), 2);
+        fth_json *doc = load(mem);
+        EQ_I64(fth_json_count(fth_json_get(fth_json_root(doc), "jobs")), 2);
         EQ_STR(status_of(doc, "old"), "failed");
-        EQ_F64(fth__json_get_real(fth__json_at(fth__json_get(job_of(doc, "old"), "extra"), 1), NULL,
-                                  0),
-               2.5);
+        EQ_F64(
+            fth_json_get_real(fth_json_at(fth_json_get(job_of(doc, "old"), "extra"), 1), NULL, 0),
+            2.5);
         EQ_STR(status_of(doc, "a_svgp"), "running");
-        fth__json_destroy(doc);
+        fth_json_destroy(doc);
     }
     /* Another run wrote in between: its job stays as well. */
     fth_view *other = lb_view(mem, "/out");
@@ -203,10 +203,10 @@ TEST(earlier_jobs_stay_and_present_ones_are_replaced)
     OK(fth__status_write(other, path, NULL));
     fth_view_destroy(other);
     OK(fth__status_save(f, view, NULL));
-    fth__json *doc = load(mem);
+    fth_json *doc = load(mem);
     EQ_STR(status_of(doc, "z_svgp"), "completed");
     EQ_STR(status_of(doc, "old"), "failed");
-    fth__json_destroy(doc);
+    fth_json_destroy(doc);
     fth__status_close(f);
     lb_end(view, mem);
 }
@@ -218,9 +218,9 @@ TEST(a_damaged_file_is_put_aside)
     t_file_write(path, "{\"jobs\": {\"a\"", 13);
     lb_task(view, "/out/a", "a_svgp", "train", "svgp", FTH_STATE_RUNNING);
     OK(fth__status_write(view, path, NULL));
-    fth__json *doc = load(mem);
+    fth_json *doc = load(mem);
     EQ_STR(status_of(doc, "a_svgp"), "running");
-    fth__json_destroy(doc);
+    fth_json_destroy(doc);
     IS_TRUE(t_file_exists(t_temp_path("bad.json.damaged")));
     lb_end(view, mem);
 }

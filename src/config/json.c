@@ -3,7 +3,7 @@
  * A quick look over the text counts values and depth: jansson then needs at most about 100 bytes
  * for each value and a few kilobytes of stack, whatever the text holds.
  */
-#include "job/json.h"
+#include <fathom/json.h>
 
 #include "io/file.h"
 #include "mem/heap.h"
@@ -16,7 +16,7 @@
 
 enum { MAX_BYTES = 64 << 20, MAX_VALUES = 2000000 };
 
-struct fth__json {
+struct fth_json {
     fth_mem *mem;
     json_t *root;
 };
@@ -39,25 +39,75 @@ static const char *find_excess(const char *text, size_t bytes)
             values++;
         else if (!quoted && (c == '[' || c == '{')) {
             values++;
-            if (++depth > FTH__JSON_DEPTH) return "more than 64 brackets are open at once";
+            if (++depth > FTH_JSON_DEPTH) return "more than 64 brackets are open at once";
         } else if (!quoted && (c == ']' || c == '}'))
             depth--;
     }
     return values > MAX_VALUES ? "it has more than two million values" : NULL;
 }
 
-fth_status fth__json_parse(fth__json **out, fth_mem *mem, const char *name, const char *text,
-                           size_t bytes, fth_err *err)
+/* NaN, Infinity and -Infinity, which others write, become null in a copy. *copy stays NULL when
+ * there are none. Letters outside quotes are only ever true, false, null, e and E in JSON. */
+static fth_status replace_words(fth_mem *mem, const char *text, size_t bytes, char **copy,
+                                size_t *copied, fth_err *err)
+{
+    static const struct {
+        const char *word;
+        size_t n;
+    } words[] = {{"NaN", 3}, {"-Infinity", 9}, {"Infinity", 8}};
+    size_t n = 0;
+    bool quoted = false;
+    *copy = NULL;
+    for (size_t i = 0; i < bytes; i++) {
+        const char c = text[i];
+        size_t skip = 0;
+        for (size_t k = 0; k < 3 && !quoted && (c == 'N' || c == 'I' || c == '-') && !skip; k++)
+            if (words[k].n <= bytes - i && memcmp(text + i, words[k].word, words[k].n) == 0)
+                skip = words[k].n;
+        if (skip && !*copy) {
+            void *block = NULL;
+            FTH_TRY(fth__heap_take(mem, (int64_t)(bytes + bytes / 3 + 4), 1, &block, err));
+            *copy = block;
+            memcpy(*copy, text, i);
+            n = i;
+        }
+        if (skip) {
+            memcpy(*copy + n, "null", 4);
+            n += 4;
+            i += skip - 1;
+            continue;
+        }
+        if (c == '"') quoted = !quoted;
+        const size_t take = quoted && c == '\\' && i + 1 < bytes ? 2 : 1;
+        if (*copy) memcpy(*copy + n, text + i, take);
+        n += take;
+        i += take - 1;
+    }
+    *copied = n;
+    return FTH_OK;
+}
+
+fth_status fth_json_parse(fth_json **out, fth_mem *mem, const char *name, const char *text,
+                          size_t bytes, fth_err *err)
 {
     *out = NULL;
     const char *excess = find_excess(text, bytes);
     if (excess) return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: too much JSON: %s", name, excess);
     void *block = NULL;
-    FTH_TRY(fth__heap_take(mem, 1, sizeof(fth__json), &block, err));
-    fth__json *doc = block;
+    FTH_TRY(fth__heap_take(mem, 1, sizeof(fth_json), &block, err));
+    fth_json *doc = block;
     doc->mem = mem;
     json_error_t why;
-    doc->root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
+    char *copy = NULL;
+    size_t copied = 0;
+    const fth_status s = replace_words(mem, text, bytes, &copy, &copied, err);
+    if (s != FTH_OK) {
+        fth__heap_free(mem, doc);
+        return s;
+    }
+    doc->root = json_loadb(copy ? copy : text, copy ? copied : bytes,
+                           JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
+    fth__heap_free(mem, copy);
     if (doc->root) {
         *out = doc;
         return FTH_OK;
@@ -69,7 +119,7 @@ fth_status fth__json_parse(fth__json **out, fth_mem *mem, const char *name, cons
                     why.column, why.text);
 }
 
-fth_status fth__json_load(fth__json **out, fth_mem *mem, const char *path, fth_err *err)
+fth_status fth_json_load(fth_json **out, fth_mem *mem, const char *path, fth_err *err)
 {
     *out = NULL;
     fth__file *file = NULL;
@@ -83,13 +133,13 @@ fth_status fth__json_load(fth__json **out, fth_mem *mem, const char *path, fth_e
     const uint64_t bytes = file->bytes;
     if (s == FTH_OK) s = fth__heap_take(mem, (int64_t)bytes, 1, &text, err);
     if (s == FTH_OK) s = fth__file_read(file, 0, bytes, text, "the text", err);
-    if (s == FTH_OK) s = fth__json_parse(out, mem, path, text, (size_t)bytes, err);
+    if (s == FTH_OK) s = fth_json_parse(out, mem, path, text, (size_t)bytes, err);
     fth__heap_free(mem, text);
     fth__file_close(file);
     return s;
 }
 
-void fth__json_destroy(fth__json *doc)
+void fth_json_destroy(fth_json *doc)
 {
     if (!doc) return;
     json_decref(doc->root);
@@ -98,55 +148,55 @@ void fth__json_destroy(fth__json *doc)
 
 /* ---- values: the opaque pointers are jansson's ---- */
 
-static const fth__json_value *wrap(const json_t *v)
+static const fth_json_value *wrap(const json_t *v)
 {
-    return (const fth__json_value *)v;
+    return (const fth_json_value *)v;
 }
 
-static const json_t *unwrap(const fth__json_value *v)
+static const json_t *unwrap(const fth_json_value *v)
 {
     return (const json_t *)v;
 }
 
-const fth__json_value *fth__json_root(const fth__json *doc)
+const fth_json_value *fth_json_root(const fth_json *doc)
 {
     return doc ? wrap(doc->root) : NULL;
 }
 
-const fth__json_value *fth__json_get(const fth__json_value *object, const char *key)
+const fth_json_value *fth_json_get(const fth_json_value *object, const char *key)
 {
     return object ? wrap(json_object_get(unwrap(object), key)) : NULL;
 }
 
-const fth__json_value *fth__json_at(const fth__json_value *list, int64_t i)
+const fth_json_value *fth_json_at(const fth_json_value *list, int64_t i)
 {
     return list && i >= 0 ? wrap(json_array_get(unwrap(list), (size_t)i)) : NULL;
 }
 
-int64_t fth__json_count(const fth__json_value *v)
+int64_t fth_json_count(const fth_json_value *v)
 {
     if (!v) return 0;
     return (int64_t)(json_is_object(unwrap(v)) ? json_object_size(unwrap(v))
                                                : json_array_size(unwrap(v)));
 }
 
-bool fth__json_is_object(const fth__json_value *v)
+bool fth_json_is_object(const fth_json_value *v)
 {
     return v && json_is_object(unwrap(v));
 }
 
 /* jansson's iterators are not const, but only move. */
-static json_t *moving(const fth__json_value *v)
+static json_t *moving(const fth_json_value *v)
 {
     union {
-        const fth__json_value *in;
+        const fth_json_value *in;
         json_t *out;
     } same = {.in = v};
     return same.out;
 }
 
-bool fth__json_next(const fth__json_value *object, const void **at, const char **key,
-                    const fth__json_value **value)
+bool fth_json_next(const fth_json_value *object, const void **at, const char **key,
+                   const fth_json_value **value)
 {
     if (!object) return false;
     union {
@@ -162,18 +212,18 @@ bool fth__json_next(const fth__json_value *object, const void **at, const char *
     return true;
 }
 
-static const json_t *pick(const fth__json_value *v, const char *key)
+static const json_t *pick(const fth_json_value *v, const char *key)
 {
-    return unwrap(key ? fth__json_get(v, key) : v);
+    return unwrap(key ? fth_json_get(v, key) : v);
 }
 
-const char *fth__json_get_text(const fth__json_value *v, const char *key, const char *otherwise)
+const char *fth_json_get_text(const fth_json_value *v, const char *key, const char *otherwise)
 {
     const char *text = json_string_value(pick(v, key));
     return text ? text : otherwise;
 }
 
-int64_t fth__json_get_int(const fth__json_value *v, const char *key, int64_t otherwise)
+int64_t fth_json_get_int(const fth_json_value *v, const char *key, int64_t otherwise)
 {
     const json_t *n = pick(v, key);
     if (json_is_integer(n)) return json_integer_value(n);
@@ -199,55 +249,54 @@ static bool read_digits(const char *text, int base, uint64_t *out)
     return true;
 }
 
-uint64_t fth__json_get_u64(const fth__json_value *v, const char *key, uint64_t otherwise)
+uint64_t fth_json_get_u64(const fth_json_value *v, const char *key, uint64_t otherwise)
 {
     uint64_t value = 0;
     if (read_digits(json_string_value(pick(v, key)), 10, &value)) return value;
-    const int64_t n = fth__json_get_int(v, key, -1);
+    const int64_t n = fth_json_get_int(v, key, -1);
     return n >= 0 ? (uint64_t)n : otherwise;
 }
 
-uint64_t fth__json_get_hash(const fth__json_value *v, const char *key, uint64_t otherwise)
+uint64_t fth_json_get_hash(const fth_json_value *v, const char *key, uint64_t otherwise)
 {
     uint64_t value = 0;
     return read_digits(json_string_value(pick(v, key)), 16, &value) ? value : otherwise;
 }
 
-double fth__json_get_real(const fth__json_value *v, const char *key, double otherwise)
+double fth_json_get_real(const fth_json_value *v, const char *key, double otherwise)
 {
     const json_t *n = pick(v, key);
     return json_is_number(n) ? json_number_value(n) : otherwise;
 }
 
-bool fth__json_get_bool(const fth__json_value *v, const char *key, bool otherwise)
+bool fth_json_get_bool(const fth_json_value *v, const char *key, bool otherwise)
 {
     const json_t *b = pick(v, key);
     return json_is_boolean(b) ? json_is_true(b) : otherwise;
 }
 
-void fth__json_copy(fth__json_writer *w, const char *key, const fth__json_value *v)
+void fth_json_copy(fth_json_writer *w, const char *key, const fth_json_value *v)
 {
     const json_t *value = unwrap(v);
     if (json_is_object(value)) {
         const void *at = NULL;
         const char *name = NULL;
-        const fth__json_value *member = NULL;
-        fth__json_open(w, key, '{');
-        while (fth__json_next(v, &at, &name, &member)) fth__json_copy(w, name, member);
-        fth__json_close(w);
+        const fth_json_value *member = NULL;
+        fth_json_open(w, key, '{');
+        while (fth_json_next(v, &at, &name, &member)) fth_json_copy(w, name, member);
+        fth_json_close(w);
     } else if (json_is_array(value)) {
-        fth__json_open(w, key, '[');
-        for (int64_t i = 0; i < fth__json_count(v); i++)
-            fth__json_copy(w, NULL, fth__json_at(v, i));
-        fth__json_close(w);
+        fth_json_open(w, key, '[');
+        for (int64_t i = 0; i < fth_json_count(v); i++) fth_json_copy(w, NULL, fth_json_at(v, i));
+        fth_json_close(w);
     } else if (json_is_string(value))
-        fth__json_text(w, key, json_string_value(value));
+        fth_json_text(w, key, json_string_value(value));
     else if (json_is_integer(value))
-        fth__json_int(w, key, json_integer_value(value));
+        fth_json_int(w, key, json_integer_value(value));
     else if (json_is_real(value))
-        fth__json_real(w, key, json_real_value(value));
+        fth_json_real(w, key, json_real_value(value));
     else if (json_is_boolean(value))
-        fth__json_bool(w, key, json_is_true(value));
+        fth_json_bool(w, key, json_is_true(value));
     else
-        fth__json_null(w, key);
+        fth_json_null(w, key);
 }

@@ -3,7 +3,7 @@
  * Nothing is checked by the callers on the way: the first failure is kept, and nothing is added
  * after it.
  */
-#include "job/json.h"
+#include <fathom/json.h>
 
 #include "base/hash.h"
 #include "base/str.h"
@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-static void put(fth__json_writer *w, const char *s, size_t n)
+static void put(fth_json_writer *w, const char *s, size_t n)
 {
     if (w->status != FTH_OK) return;
     if (w->file) {
@@ -47,7 +47,7 @@ static bool is_plain(char c)
 }
 
 /* One character that is not plain; its bytes. */
-static size_t put_special(fth__json_writer *w, const char *s, size_t left)
+static size_t put_special(fth_json_writer *w, const char *s, size_t left)
 {
     static const char hex[] = "0123456789abcdef";
     const unsigned char c = (unsigned char)*s;
@@ -65,7 +65,7 @@ static size_t put_special(fth__json_writer *w, const char *s, size_t left)
     return n > 0 ? n : 1;
 }
 
-static void put_text(fth__json_writer *w, const char *s, size_t n)
+static void put_text(fth_json_writer *w, const char *s, size_t n)
 {
     put(w, "\"", 1);
     for (size_t at = 0, end = 0; at < n && w->status == FTH_OK; at = end) {
@@ -76,15 +76,15 @@ static void put_text(fth__json_writer *w, const char *s, size_t n)
     put(w, "\"", 1);
 }
 
-static void new_line(fth__json_writer *w)
+static void new_line(fth_json_writer *w)
 {
     if (!w->indent || w->row > 0) return;
-    char blanks[2 * FTH__JSON_DEPTH + 1];
+    char blanks[2 * FTH_JSON_DEPTH + 1];
     const int n = snprintf(blanks, sizeof blanks, "\n%*s", 2 * w->depth, "");
     put(w, blanks, (size_t)n);
 }
 
-static void start_value(fth__json_writer *w, const char *key)
+static void start_value(fth_json_writer *w, const char *key)
 {
     const bool object = w->depth > 0 && w->bracket[w->depth - 1] == '}';
     if (object != (key != NULL) || (w->depth == 0 && w->comma)) {
@@ -99,32 +99,32 @@ static void start_value(fth__json_writer *w, const char *key)
     put(w, ": ", w->indent && w->row == 0 ? 2 : 1);
 }
 
-static void put_value(fth__json_writer *w, const char *key, const char *value)
+static void put_value(fth_json_writer *w, const char *key, const char *value)
 {
     start_value(w, key);
     put(w, value, strlen(value));
 }
 
-void fth__json_begin(fth__json_writer *w, fth_mem *mem, bool indent)
+void fth_json_begin(fth_json_writer *w, fth_mem *mem, bool indent)
 {
-    *w = (fth__json_writer){.mem = mem, .indent = indent};
+    *w = (fth_json_writer){.mem = mem, .indent = indent};
 }
 
-void fth__json_begin_fixed(fth__json_writer *w, char *data, size_t bytes)
+void fth_json_begin_fixed(fth_json_writer *w, char *data, size_t bytes)
 {
-    *w = (fth__json_writer){.data = data, .bytes = (int64_t)bytes};
+    *w = (fth_json_writer){.data = data, .bytes = (int64_t)bytes};
     if (bytes > 0) data[0] = '\0';
 }
 
-void fth__json_begin_file(fth__json_writer *w, FILE *file, const char *what, bool indent)
+void fth_json_begin_file(fth_json_writer *w, FILE *file, const char *what, bool indent)
 {
-    *w = (fth__json_writer){.file = file, .what = what, .indent = indent};
+    *w = (fth_json_writer){.file = file, .what = what, .indent = indent};
 }
 
-void fth__json_open(fth__json_writer *w, const char *key, char bracket)
+void fth_json_open(fth_json_writer *w, const char *key, char bracket)
 {
     put_value(w, key, bracket == '{' ? "{" : "[");
-    if (w->depth == FTH__JSON_DEPTH && w->status == FTH_OK) w->status = FTH_E_INTERNAL;
+    if (w->depth == FTH_JSON_DEPTH && w->status == FTH_OK) w->status = FTH_E_INTERNAL;
     if (w->status != FTH_OK) return;
     const bool listed = w->depth > 0 && w->bracket[w->depth - 1] == ']';
     w->bracket[w->depth++] = bracket == '{' ? '}' : ']';
@@ -132,7 +132,7 @@ void fth__json_open(fth__json_writer *w, const char *key, char bracket)
     w->comma = false;
 }
 
-void fth__json_close(fth__json_writer *w)
+void fth_json_close(fth_json_writer *w)
 {
     if (w->depth == 0 && w->status == FTH_OK) w->status = FTH_E_INTERNAL;
     if (w->status != FTH_OK) return;
@@ -143,55 +143,62 @@ void fth__json_close(fth__json_writer *w)
     w->comma = true;
 }
 
-void fth__json_text(fth__json_writer *w, const char *key, const char *value)
+void fth_json_text(fth_json_writer *w, const char *key, const char *value)
 {
     if (value)
-        fth__json_bytes(w, key, value, strlen(value));
+        fth_json_bytes(w, key, value, strlen(value));
     else
-        fth__json_null(w, key);
+        fth_json_null(w, key);
 }
 
-void fth__json_bytes(fth__json_writer *w, const char *key, const char *value, size_t n)
+void fth_json_bytes(fth_json_writer *w, const char *key, const char *value, size_t n)
 {
     start_value(w, key);
     put_text(w, value, n);
 }
 
-void fth__json_int(fth__json_writer *w, const char *key, int64_t value)
+void fth_json_int(fth_json_writer *w, const char *key, int64_t value)
 {
     char text[24];
     snprintf(text, sizeof text, "%" PRId64, value);
     put_value(w, key, text);
 }
 
-void fth__json_u64(fth__json_writer *w, const char *key, uint64_t value)
+void fth_json_u64(fth_json_writer *w, const char *key, uint64_t value)
 {
     char text[24];
     snprintf(text, sizeof text, value > INT64_MAX ? "\"%" PRIu64 "\"" : "%" PRIu64, value);
     put_value(w, key, text);
 }
 
-void fth__json_hash(fth__json_writer *w, const char *key, uint64_t value)
+void fth_json_hash(fth_json_writer *w, const char *key, uint64_t value)
 {
     char hex[17];
     fth__hash_hex(value, hex);
-    fth__json_text(w, key, hex);
+    fth_json_text(w, key, hex);
 }
 
-void fth__json_real(fth__json_writer *w, const char *key, double value)
+void fth_json_real(fth_json_writer *w, const char *key, double value)
 {
     char number[40];
     fth__text t;
     fth__text_init(&t, number, sizeof number);
     if (value == 0) value = 0; /* "-0" would be read as a whole number, without its sign */
-    if (isfinite(value)) fth__number_print(&t, value);
-    put_value(w, key, isfinite(value) ? number : "null");
+    if (isfinite(value))
+        fth__number_print(&t, value);
+    else
+        fth__text_add(&t, "%s",
+                      !w->nan          ? "null"
+                      : value != value ? "NaN"
+                      : value > 0      ? "Infinity"
+                                       : "-Infinity");
+    put_value(w, key, number);
 }
 
-void fth__json_seconds(fth__json_writer *w, const char *key, double value)
+void fth_json_seconds(fth_json_writer *w, const char *key, double value)
 {
     if (!(fabs(value) < 1e15)) {
-        fth__json_real(w, key, value);
+        fth_json_real(w, key, value);
         return;
     }
     char text[40];
@@ -202,28 +209,28 @@ void fth__json_seconds(fth__json_writer *w, const char *key, double value)
     put_value(w, key, text);
 }
 
-void fth__json_bool(fth__json_writer *w, const char *key, bool value)
+void fth_json_bool(fth_json_writer *w, const char *key, bool value)
 {
     put_value(w, key, value ? "true" : "false");
 }
 
-void fth__json_null(fth__json_writer *w, const char *key)
+void fth_json_null(fth_json_writer *w, const char *key)
 {
     put_value(w, key, "null");
 }
 
-fth_status fth__json_end(fth__json_writer *w, fth_err *err)
+fth_status fth_json_end(fth_json_writer *w, fth_err *err)
 {
     if (w->status == FTH_OK && (w->depth > 0 || !w->comma)) w->status = FTH_E_INTERNAL;
     if (w->indent) put(w, "\n", 1);
     if (w->status == FTH_E_INTERNAL)
         return FTH_FAIL(err, FTH_E_INTERNAL,
                         "JSON was put together wrongly, or its buffer is too small");
-    if (w->file) return fth__stream_end(w->file, w->what, err);
+    if (w->file) return fth_stream_end(w->file, w->what, err);
     return w->status == FTH_OK ? FTH_OK : FTH_FAIL(err, w->status, "no memory for a JSON text");
 }
 
-fth_status fth__stream_end(FILE *file, const char *what, fth_err *err)
+fth_status fth_stream_end(FILE *file, const char *what, fth_err *err)
 {
     errno = 0;
     if (fflush(file) == 0 && !ferror(file)) return FTH_OK;
@@ -231,9 +238,9 @@ fth_status fth__stream_end(FILE *file, const char *what, fth_err *err)
                     errno ? strerror(errno) : "an earlier write failed");
 }
 
-fth_status fth__json_save(fth__json_writer *w, const char *path, fth_err *err)
+fth_status fth_json_save(fth_json_writer *w, const char *path, fth_err *err)
 {
-    fth_status s = fth__json_end(w, err);
+    fth_status s = fth_json_end(w, err);
     fth__writer out = {0};
     if (s == FTH_OK) s = fth__writer_open(&out, w->mem, path, err);
     if (s == FTH_OK) s = fth__writer_write(&out, 0, (uint64_t)w->used, w->data, err);
@@ -241,11 +248,11 @@ fth_status fth__json_save(fth__json_writer *w, const char *path, fth_err *err)
         s = fth__writer_commit(&out, NULL, err);
     else
         fth__writer_abandon(&out);
-    fth__json_free(w);
+    fth_json_free(w);
     return s;
 }
 
-void fth__json_free(fth__json_writer *w)
+void fth_json_free(fth_json_writer *w)
 {
     if (!w->mem) return;
     fth__heap_free(w->mem, w->data);

@@ -1,0 +1,96 @@
+/* lines.c - a text of lines that grows, and becomes a file in one step. */
+#include <fathom/lines.h>
+
+#include "base/str.h"
+#include "config/number.h"
+#include "io/file.h"
+#include "mem/heap.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Room for n more characters and the terminator. */
+static bool make_room(fth_lines *t, size_t n)
+{
+    if (t->status != FTH_OK) return false;
+    const int64_t need = t->used + (int64_t)n + 1;
+    t->status = fth__grow(t->mem, &t->data, &t->bytes, need < 1024 ? 1024 : need, NULL);
+    return t->status == FTH_OK;
+}
+
+static void put(fth_lines *t, const char *s, size_t n)
+{
+    if (!make_room(t, n)) return;
+    memcpy(t->data + t->used, s, n);
+    t->used += (int64_t)n;
+    t->data[t->used] = '\0';
+}
+
+void fth_lines_begin(fth_lines *t, fth_mem *mem)
+{
+    *t = (fth_lines){.mem = mem};
+}
+
+void fth_lines_add(fth_lines *t, const char *fmt, ...)
+{
+    va_list args, again;
+    va_start(args, fmt);
+    va_copy(again, args);
+    const int n = vsnprintf(NULL, 0, fmt, args);
+    if (n >= 0 && make_room(t, (size_t)n)) {
+        vsnprintf(t->data + t->used, (size_t)n + 1, fmt, again);
+        t->used += n;
+    }
+    va_end(again);
+    va_end(args);
+}
+
+void fth_lines_real(fth_lines *t, double v)
+{
+    char number[40];
+    fth__text text;
+    fth__text_init(&text, number, sizeof number);
+    if (isfinite(v))
+        fth__number_print(&text, v);
+    else
+        fth__text_add(&text, "%s", isnan(v) ? "nan" : v > 0 ? "inf" : "-inf");
+    put(t, number, strlen(number));
+}
+
+void fth_lines_field(fth_lines *t, const char *text)
+{
+    const size_t n = text ? strlen(text) : 0;
+    if (n == 0 || strcspn(text, ",\"\r\n") == n) {
+        if (n) put(t, text, n);
+        return;
+    }
+    put(t, "\"", 1);
+    for (size_t i = 0; i < n; i++)
+        put(t, text[i] == '"' ? "\"\"" : text + i, text[i] == '"' ? 2 : 1);
+    put(t, "\"", 1);
+}
+
+fth_status fth_lines_save(fth_lines *t, const char *path, fth_err *err)
+{
+    fth__writer out = {0};
+    fth_status s = t->status;
+    if (s != FTH_OK)
+        s = FTH_FAIL(err, s, "no memory for the text of %s", path);
+    else
+        s = fth__writer_open(&out, t->mem, path, err);
+    if (s == FTH_OK && t->used > 0) s = fth__writer_write(&out, 0, (uint64_t)t->used, t->data, err);
+    if (s == FTH_OK)
+        s = fth__writer_commit(&out, NULL, err);
+    else
+        fth__writer_abandon(&out);
+    fth_lines_free(t);
+    return s;
+}
+
+void fth_lines_free(fth_lines *t)
+{
+    if (!t->mem) return;
+    fth__heap_free(t->mem, t->data);
+    t->data = NULL;
+    t->used = t->bytes = 0;
+}
