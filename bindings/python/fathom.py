@@ -146,7 +146,8 @@ class AdamStruct(C.Structure):
 
 class ScheduleStruct(C.Structure):
     _c_name_ = "fth_schedule"
-    _fields_ = [("kind", I), ("rate", D), ("last", D), ("steps", L), ("warmup", L)]
+    _fields_ = [("kind", I), ("rate", D), ("last", D), ("steps", L), ("warmup", L),
+                ("rise", D)]
 
 
 # ---- numbers of the headers' enums, in order --------------------------------------------------
@@ -159,7 +160,7 @@ RED = {name: i for i, name in enumerate("sum prod min max any all logsumexp".spl
 TRIANGLE = {"full": 0, "lower": 1, "upper": 2}
 FFT = {"forward": 0, "inverse": 1, "real": 2, "real_inverse": 3}
 RANDOM = {"bits": 0, "uniform": 1, "normal": 2}
-SCHEDULE = {"constant": 0, "exponential": 1, "cosine": 2, "linear": 3}
+SCHEDULE = {"constant": 0, "exponential": 1, "cosine": 2, "linear": 3, "one_cycle": 4}
 
 # dtype: number, NumPy's, DLPack code. bf16 travels through NumPy as uint16 bits.
 DTYPES = {"bool": (0, "?", 6), "u8": (1, "u1", 1), "u16": (2, "u2", 1), "i32": (3, "i4", 0),
@@ -1702,9 +1703,10 @@ def adam(param, gradient, rate, step, beta1=0.9, beta2=0.999, eps=1e-8, decay=0.
     return [Value(g, x.id) for x in out]
 
 
-def schedule(kind, step, rate, last=0.0, steps=1, warmup=0):
-    """The learning rate at a step (from 0): "constant", "exponential", "cosine" or "linear"."""
-    s = ScheduleStruct(SCHEDULE[kind], rate, last, steps, warmup)
+def schedule(kind, step, rate, last=0.0, steps=1, warmup=0, rise=0.3):
+    """The learning rate at a step (from 0): "constant", "exponential", "cosine", "linear" or
+    "one_cycle", which rises for the fraction `rise` of the steps."""
+    s = ScheduleStruct(SCHEDULE[kind], rate, last, steps, warmup, rise)
     return _lib.fth_schedule_rate(C.byref(s), step)
 
 

@@ -41,11 +41,16 @@ typedef struct fth_optim {
     double beta2; /* Adam, AdamW, NAdam: 0.999; RMSprop: alpha, 0.99 */
     double eps;   /* 1e-8 */
     double decay; /* AdamW: 0.01 */
+    /* NAdam alone: the product of its momenta up to this step, a 0-axis f64 that the host keeps
+     * with fth_nadam_product. After some sixty steps it is too small to matter. */
+    fth_val product;
 } fth_optim;
 FTH_API fth_optim fth_optim_default(fth_optim_kind kind);
 FTH_API const char *fth_optim_name(fth_optim_kind kind); /* "adam" */
 /* Bit 0: it carries `first`; bit 1: `second`. */
 FTH_API int fth_optim_carries(fth_optim_kind kind);
+/* The product of NAdam's momenta with that of `step` (from 1) in it; before step 1 it is 1. */
+FTH_API double fth_nadam_product(double before, double beta1, int64_t step);
 /* New values of the parameter and of what is carried: out[0..3) (poison where nothing is carried),
  * to be given to fth_assign, or to sinks where the moments live in a file. `rate` and `beta1` are
  * 0-axis f64 (beta1 is the momentum of SGD), `step` a 0-axis i64 that counts from 1: they may
