@@ -1,4 +1,4 @@
-/* fathom/plot.h - figures: panels in a grid, drawn to PNG, SVG or PDF.
+/* fathom/plot.h - figures: panels in a grid, drawn to PNG, SVG or PDF, or as frames of a GIF.
  *
  * A figure is described first and drawn when it is saved. Panels hold layers (points, lines, bars,
  * images, histograms, text), drawn in the order they were added. Every option struct may be all
@@ -281,6 +281,29 @@ FTH_API void fth_panel_reference_(fth_panel *p, fth_site at, fth_axis_side side,
 /* A straight line across the panel at x = value or y = value. */
 #define fth_panel_reference(p, side, value, ...)                                                   \
     fth_panel_reference_((p), FTH_HERE, (side), (value), __VA_ARGS__)
+
+/* ---- animations ---- */
+
+/* Figures of one size, shown one after the other: a GIF file. It has 255 colours, 200 of them from
+ * a colour map and the others grey, and every pixel gets the nearest. A frame is drawn and written
+ * when it is added; what stays is one byte for each pixel. The same frames give the same bytes. */
+typedef struct fth_animation fth_animation;
+typedef struct fth_animation_options {
+    fth_colour_map map;
+    int delay_ms; /* of each frame, in steps of 10; 0: 100 */
+    int loops;    /* 0: for ever */
+} fth_animation_options;
+FTH_API FTH_MUST_USE fth_status fth_animation_create(fth_animation **out, fth_mem *mem,
+                                                     const char *path,
+                                                     const fth_animation_options *opt,
+                                                     fth_err *err);
+/* The first figure decides the size. After a failure the animation can only be abandoned. */
+FTH_API FTH_MUST_USE fth_status fth_animation_add(fth_animation *a, fth_figure *fig, fth_err *err);
+/* Finish the file, which appears now. Ends the animation either way. */
+FTH_API FTH_MUST_USE fth_status fth_animation_commit(fth_animation *a, fth_err *err);
+FTH_API void fth_animation_abandon(fth_animation *a); /* NULL is allowed */
+/* Bytes held while such a figure is added: its own, and those of the animation. */
+FTH_API FTH_MUST_USE fth_status fth_animation_plan(fth_figure *fig, uint64_t *bytes, fth_err *err);
 
 FTH_END_DECLS
 #endif /* FATHOM_PLOT_H */

@@ -197,6 +197,17 @@ fth_status fth__draw_layer(fth__drawing *d, fth_panel *p, fth__layer *l,
 void fth__draw_marker(fth__pen *pen, const fth__layer *l, double x, double y, fth_colour c);
 void fth__draw_legend(fth__pen *pen, const fth_panel *p); /* legend.c */
 
+/* ---- pixels for another writer (save.c) ---- */
+
+typedef struct fth__pixels {
+    int64_t width, height;
+    uint64_t bytes; /* that drawing holds */
+} fth__pixels;
+typedef void fth__row_fn(void *user, const uint32_t *px);
+fth_status fth__figure_measure(fth_figure *fig, fth__pixels *out, fth_err *err);
+/* Draw, and hand over each row of opaque pixels from top to bottom. */
+fth_status fth__figure_rows(fth_figure *fig, fth__row_fn *row, void *user, fth_err *err);
+
 /* ---- sizes shared by layout and drawing ---- */
 
 typedef struct fth__sizes {

@@ -147,18 +147,30 @@ static fth_status draw_band(job *j, int64_t row, int64_t top, int64_t bottom, ft
     return s;
 }
 
-static fth_status save_png(job *j, fth_err *err)
+static fth_status draw_bands(job *j, fth__row_fn *row, void *user, fth_err *err)
 {
     const sizes *z = j->z;
-    fth__png *png = fth__png_begin(j->packing, fth__stream_put, &j->out, z->width, z->height, false,
-                                   j->fig->dpi);
     fth_status s = FTH_OK;
     for (int64_t r = 0; s == FTH_OK && r < j->fig->rows; r++) {
         const int64_t top = band_top(j->fig, r, z), bottom = band_bottom(j->fig, r, z);
         if (bottom > top) s = draw_band(j, r, top, bottom, err);
         for (int64_t y = top; s == FTH_OK && y < bottom; y++)
-            fth__png_row(png, j->px + (y - top) * z->width);
+            row(user, j->px + (y - top) * z->width);
     }
+    return s;
+}
+
+static void put_png_row(void *png, const uint32_t *px)
+{
+    fth__png_row(png, px);
+}
+
+static fth_status save_png(job *j, fth_err *err)
+{
+    const sizes *z = j->z;
+    fth__png *png = fth__png_begin(j->packing, fth__stream_put, &j->out, z->width, z->height, false,
+                                   j->fig->dpi);
+    fth_status s = draw_bands(j, put_png_row, png, err);
     const bool packed = fth__png_end(png);
     if (s == FTH_OK && !packed)
         s = FTH_FAIL(err, FTH_E_LIBRARY, "zlib could not compress a figure");
@@ -208,15 +220,19 @@ static fth_status save_svg(job *j, fth_err *err)
     return s;
 }
 
-/* ---- the two doors ---- */
+/* ---- the doors ---- */
+
+static fth_status check(const fth_figure *fig, fth_err *err)
+{
+    if (!fig) return FTH_FAIL(err, FTH_E_USAGE, "there is no figure");
+    if (fig->err.status == FTH_OK) return FTH_OK;
+    if (err && err->status == FTH_OK) *err = fig->err;
+    return fig->err.status;
+}
 
 static fth_status prepare(fth_figure *fig, const char *path, format *f, fth_err *err)
 {
-    if (!fig) return FTH_FAIL(err, FTH_E_USAGE, "there is no figure");
-    if (fig->err.status != FTH_OK) {
-        if (err && err->status == FTH_OK) *err = fig->err;
-        return fig->err.status;
-    }
+    FTH_TRY(check(fig, err));
     *f = format_of(path);
     if (*f == NO_FORMAT) {
         const fth_status s =
@@ -264,6 +280,33 @@ fth_status fth_figure_save(fth_figure *fig, const char *path, fth_err *err)
         else
             fth__writer_abandon(&writer);
     }
+    (void)fth_mem_release(fig->mem, block, NULL);
+    return s;
+}
+
+fth_status fth__figure_measure(fth_figure *fig, fth__pixels *out, fth_err *err)
+{
+    FTH_TRY(check(fig, err));
+    FTH_TRY(fth__figure_resolve(fig, err));
+    fth__figure_layout(fig);
+    const sizes z = measure(fig, PNG);
+    *out = (fth__pixels){.width = z.width, .height = z.height, .bytes = z.total};
+    return FTH_OK;
+}
+
+fth_status fth__figure_rows(fth_figure *fig, fth__row_fn *row, void *user, fth_err *err)
+{
+    fth__pixels p;
+    FTH_TRY(fth__figure_measure(fig, &p, err));
+    const sizes z = measure(fig, PNG);
+    void *block = NULL;
+    FTH_TRY(fth_mem_take(fig->mem, FTH_MEM_ANY, z.total, "figure", &block, err));
+    char *at = block;
+    job j = {.fig = fig, .z = &z};
+    j.px = cut(&at, (uint64_t)z.surface * 4);
+    j.work = carve(&z, &at);
+    fig->skipped = 0;
+    const fth_status s = draw_bands(&j, row, user, err);
     (void)fth_mem_release(fig->mem, block, NULL);
     return s;
 }
