@@ -171,6 +171,17 @@ FTH_API FTH_MUST_USE fth_status fth_h5_source(fth_h5 *h5, const char *dataset, f
 /* A dataset of strings: one string, or a list of them. */
 FTH_API FTH_MUST_USE fth_status fth_h5_strings(fth_h5 *h5, const char *dataset, fth_texts **out,
                                                fth_err *err);
+/* Names of the fields of a dataset of records (a compound type); an empty list when it is none. */
+FTH_API FTH_MUST_USE fth_status fth_h5_fields(fth_h5 *h5, const char *dataset, fth_texts **out,
+                                              fth_err *err);
+/* One field of such a dataset, as above; a field that is a list gives a second axis. With NULL the
+ * dataset itself. */
+FTH_API FTH_MUST_USE fth_status fth_h5_field_source(fth_h5 *h5, const char *dataset,
+                                                    const char *field, fth_source *out,
+                                                    fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_h5_field_strings(fth_h5 *h5, const char *dataset,
+                                                     const char *field, fth_texts **out,
+                                                     fth_err *err);
 /* Attributes of a group or dataset: FTH_E_FILE_KEY when there is none of that name. Up to `max`
  * numbers go to `v`; *n is how many there are. */
 FTH_API bool fth_h5_attr_exists(fth_h5 *h5, const char *object, const char *name);
@@ -180,6 +191,10 @@ FTH_API FTH_MUST_USE fth_status fth_h5_attr_i64(fth_h5 *h5, const char *object, 
                                                 int64_t *v, int64_t max, int64_t *n, fth_err *err);
 FTH_API FTH_MUST_USE fth_status fth_h5_attr_f64(fth_h5 *h5, const char *object, const char *name,
                                                 double *v, int64_t max, int64_t *n, fth_err *err);
+/* Where the object is that an attribute refers to: "/obs/__categories/x". */
+FTH_API FTH_MUST_USE fth_status fth_h5_attr_reference(fth_h5 *h5, const char *object,
+                                                      const char *name, char *place, size_t bytes,
+                                                      fth_err *err);
 
 typedef struct fth_h5_writer fth_h5_writer;
 typedef struct fth_h5_dataset {
@@ -225,6 +240,14 @@ typedef struct fth_csr fth_csr;
 FTH_API FTH_MUST_USE fth_status fth_csr_open_h5(fth_csr **out, fth_h5 *h5, const char *group,
                                                 fth_err *err);
 FTH_API FTH_MUST_USE fth_status fth_csr_open_npz(fth_csr **out, fth_npz *npz, fth_err *err);
+/* Three arrays of any file. Sparse columns are the rows of the transposed matrix. `label` stands in
+ * errors. The sources pass over, also on failure. */
+typedef struct fth_csr_parts {
+    fth_source data, indices, indptr;
+    int64_t rows, cols;
+} fth_csr_parts;
+FTH_API FTH_MUST_USE fth_status fth_csr_open_parts(fth_csr **out, fth_mem *mem, const char *label,
+                                                   fth_csr_parts *parts, fth_err *err);
 FTH_API void fth_csr_close(fth_csr *csr); /* NULL is allowed */
 FTH_API int64_t fth_csr_rows(const fth_csr *csr);
 FTH_API int64_t fth_csr_cols(const fth_csr *csr);
@@ -248,6 +271,19 @@ FTH_API fth_source fth_csr_columns(fth_csr *csr); /* i32 */
 FTH_API fth_source fth_csr_values(fth_csr *csr);
 /* The same matrix, dense; entries of one place are added. Valid until the csr is closed. */
 FTH_API fth_source fth_csr_source(fth_csr *csr);
+
+/* A file as scipy.sparse.save_npz writes it, but with stored members, so that rows are read in
+ * place. Sizes are fixed when it is created; rows are then appended from the first to the last. */
+typedef struct fth_csr_writer fth_csr_writer;
+FTH_API FTH_MUST_USE fth_status fth_csr_create_npz(fth_csr_writer **out, fth_mem *mem,
+                                                   const char *path, int64_t rows, int64_t cols,
+                                                   int64_t entries, fth_dtype dtype, fth_err *err);
+/* n rows: row_ptr[0..n] of any start, their columns and values. */
+FTH_API FTH_MUST_USE fth_status fth_csr_append(fth_csr_writer *w, int64_t n, const int64_t *row_ptr,
+                                               const int32_t *col, const void *val, fth_err *err);
+/* Finish the file; refused unless every row and entry is there. Ends the writer either way. */
+FTH_API FTH_MUST_USE fth_status fth_csr_commit(fth_csr_writer *w, fth_err *err);
+FTH_API void fth_csr_abandon(fth_csr_writer *w); /* NULL is allowed */
 
 /* ---- mini-batches, read one step ahead ---- */
 

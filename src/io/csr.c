@@ -459,6 +459,31 @@ fth_status fth_csr_open_npz(fth_csr **out, fth_npz *npz, fth_err *err)
     return s;
 }
 
+fth_status fth_csr_open_parts(fth_csr **out, fth_mem *mem, const char *label, fth_csr_parts *parts,
+                              fth_err *err)
+{
+    *out = NULL;
+    fth_csr *c = NULL;
+    fth_status s = make(&c, mem, label, "", err);
+    if (s == FTH_OK) {
+        c->data = parts->data;
+        c->indices = parts->indices;
+        c->rows = parts->rows;
+        c->cols = parts->cols;
+        parts->data = parts->indices = (fth_source){0};
+        s = take_pointers(c, &parts->indptr, err);
+    }
+    if (s == FTH_OK) s = take_pieces(c, err);
+    fth_source_close(&parts->data);
+    fth_source_close(&parts->indices);
+    fth_source_close(&parts->indptr);
+    if (s != FTH_OK)
+        fth_csr_close(c);
+    else
+        *out = c;
+    return s;
+}
+
 int64_t fth_csr_rows(const fth_csr *c)
 {
     return c->rows;

@@ -46,6 +46,7 @@ typedef struct fth__h5_dataset {
     char *name;
     fth_dtype dtype;
     int n_axes;
+    int inner; /* of them, the last ones: axes of a field of a record, not of the dataset */
     int64_t size[FTH_MAX_AXES];
 } fth__h5_dataset;
 /* Everything but the struct itself. */
@@ -55,6 +56,11 @@ hid_t fth__h5_select(fth__h5_dataset *d, const int64_t *lo, const int64_t *n);
 /* Access with a cache of one chunk, billed with what packing it needs. */
 fth_status fth__h5_bill_chunk(fth__h5_dataset *d, hid_t create, uint64_t item, hid_t *access,
                               const char *path, fth_err *err);
+/* The member `field` of a compound type, to be closed; -1 and an error when there is none. */
+hid_t fth__h5_member(hid_t type, const char *field, const char *path, const char *object,
+                     fth_err *err);
+/* A record in memory that has this one field at its start; closes `member`. -1 on failure. */
+hid_t fth__h5_record(const char *field, hid_t member);
 fth_status fth__h5_check_filters(hid_t create, const char *path, const char *object, fth_err *err);
 
 #endif

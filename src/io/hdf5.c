@@ -349,14 +349,48 @@ static void close_source(void *self)
 
 hid_t fth__h5_select(fth__h5_dataset *d, const int64_t *lo, const int64_t *n)
 {
-    if (d->n_axes == 0) return H5Screate(H5S_SCALAR);
+    const int outer = d->n_axes - d->inner;
+    if (outer == 0) return H5Screate(H5S_SCALAR);
     hsize_t start[FTH_MAX_AXES], count[FTH_MAX_AXES];
-    for (int a = 0; a < d->n_axes; a++) {
+    for (int a = 0; a < outer; a++) {
         start[a] = (hsize_t)lo[a];
         count[a] = (hsize_t)n[a];
     }
     if (H5Sselect_hyperslab(d->space, H5S_SELECT_SET, start, NULL, count, NULL) < 0) return -1;
-    return H5Screate_simple(d->n_axes, count, NULL);
+    return H5Screate_simple(outer, count, NULL);
+}
+
+/* Elements [lo, lo+n), where axes of a field are whole. */
+static fth_status read_whole(fth__h5_dataset *d, const int64_t *lo, const int64_t *n, void *dst,
+                             fth_err *err)
+{
+    const fth__h5_quiet q = fth__h5_enter();
+    const hid_t memory = fth__h5_select(d, lo, n);
+    const bool ok = memory >= 0 && H5Dread(d->id, d->type, memory, d->space, d->transfer, dst) >= 0;
+    const fth_status s =
+        ok ? FTH_OK : H5_FAIL(err, FTH_E_FILE_READ, d->h5->path, d->name, "reading a rectangle");
+    if (memory >= 0) H5Sclose(memory);
+    fth__h5_leave(q);
+    return s;
+}
+
+/* Part of a field that is a list: HDF5 reads fields whole, so rows go through a copy. */
+static fth_status read_cut(fth__h5_dataset *d, const int64_t *lo, const int64_t *n, void *dst,
+                           fth_err *err)
+{
+    const int64_t item = fth_dtype_size(d->dtype), width = d->size[1];
+    void *row = NULL;
+    FTH_TRY(fth__heap_take(d->mem, width, (uint64_t)item, &row, err));
+    fth_status s = FTH_OK;
+    for (int64_t i = 0; s == FTH_OK && i < n[0]; i++) {
+        const int64_t at[2] = {lo[0] + i, 0}, one[2] = {1, width};
+        s = read_whole(d, at, one, row, err);
+        if (s == FTH_OK)
+            memcpy((char *)dst + i * n[1] * item, (char *)row + lo[1] * item,
+                   (size_t)(n[1] * item));
+    }
+    fth__heap_free(d->mem, row);
+    return s;
 }
 
 static fth_status source_read(void *self, const int64_t *lo, const int64_t *n, void *dst,
@@ -366,16 +400,11 @@ static fth_status source_read(void *self, const int64_t *lo, const int64_t *n, v
     FTH_TRY(fth__rect_check(d->name, d->n_axes, d->size, lo, n, err));
     const int64_t count = fth__rect_count(d->n_axes, n);
     if (count == 0) return FTH_OK;
-    const fth__h5_quiet q = fth__h5_enter();
-    const hid_t memory = fth__h5_select(d, lo, n);
-    const bool ok = memory >= 0 && H5Dread(d->id, d->type, memory, d->space, d->transfer, dst) >= 0;
-    const fth_status s =
-        ok ? FTH_OK : H5_FAIL(err, FTH_E_FILE_READ, d->h5->path, d->name, "reading a rectangle");
-    if (memory >= 0) H5Sclose(memory);
-    fth__h5_leave(q);
+    const bool cut = d->inner > 0 && n[1] < d->size[1];
+    FTH_TRY(cut ? read_cut(d, lo, n, dst, err) : read_whole(d, lo, n, dst, err));
     uint8_t *truth = dst;
-    for (int64_t i = 0; ok && d->dtype == FTH_BOOL && i < count; i++) truth[i] = truth[i] != 0;
-    return s;
+    for (int64_t i = 0; d->dtype == FTH_BOOL && i < count; i++) truth[i] = truth[i] != 0;
+    return FTH_OK;
 }
 
 static fth_status source_read_rows(void *self, const int64_t *index, int64_t n, void *dst,
@@ -464,16 +493,74 @@ static fth_status take_shape(fth__h5_dataset *d, fth_err *err)
     if (rank > FTH_MAX_AXES)
         return FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s, %s: it has %d axes; at most %d are read",
                         path, d->name, rank, FTH_MAX_AXES);
-    d->n_axes = rank;
+    if (d->inner > 0 && rank != 1)
+        return FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s, %s: a field that is a list in %d axes", path,
+                        d->name, rank);
+    d->n_axes = rank + d->inner;
     for (int a = 0; a < rank; a++)
         if (!fth__u64_to_i64(dims[a], &d->size[a])) d->size[a] = -1;
-    if (fth__shape_check(d->dtype, rank, d->size, NULL, NULL, NULL) != FTH_OK)
+    if (fth__shape_check(d->dtype, d->n_axes, d->size, NULL, NULL, NULL) != FTH_OK)
         return FTH_FAIL(err, FTH_E_FILE_FORMAT,
                         "%s, %s: its shape has more bytes than 63 bits can count", path, d->name);
     return FTH_OK;
 }
 
-static fth_status open_dataset(fth__h5_dataset *d, const char *name, fth_err *err)
+/* ---- fields of records ---- */
+
+hid_t fth__h5_member(hid_t type, const char *field, const char *path, const char *object,
+                     fth_err *err)
+{
+    const int k = H5Tget_class(type) == H5T_COMPOUND ? H5Tget_member_index(type, field) : -1;
+    if (k >= 0) return H5Tget_member_type(type, (unsigned)k);
+    (void)FTH_FAIL(err, FTH_E_FILE_KEY, "%s, %s: it has no field '%s'", path, object, field);
+    return -1;
+}
+
+hid_t fth__h5_record(const char *field, hid_t member)
+{
+    const hid_t t = member < 0 ? -1 : H5Tcreate(H5T_COMPOUND, H5Tget_size(member));
+    const bool ok = t >= 0 && H5Tinsert(t, field, 0, member) >= 0;
+    if (member >= 0) H5Tclose(member);
+    if (ok) return t;
+    if (t >= 0) H5Tclose(t);
+    return -1;
+}
+
+/* The dtype of a field, and a record with this field alone to read it with. */
+static fth_status map_field(fth__h5_dataset *d, hid_t type, const char *field, fth_err *err)
+{
+    const char *path = d->h5->path;
+    hid_t member = fth__h5_member(type, field, path, d->name, err);
+    if (member < 0) return FTH_E_FILE_KEY;
+    hsize_t length = 0;
+    if (H5Tget_class(member) == H5T_ARRAY) {
+        const hid_t element = H5Tget_super(member);
+        const bool flat =
+            H5Tget_array_ndims(member) == 1 && H5Tget_array_dims2(member, &length) > 0;
+        H5Tclose(member);
+        member = element;
+        if (!flat || element < 0 || !fth__u64_to_i64(length, &d->size[1])) {
+            if (element >= 0) H5Tclose(element);
+            return FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s, %s: the field '%s' has several axes",
+                            path, d->name, field);
+        }
+        d->inner = 1;
+    }
+    hid_t memory = -1;
+    const fth_status s = map_type(member, &d->dtype, &memory, path, d->name, err);
+    H5Tclose(member);
+    if (s != FTH_OK) return fth_err_note(err, FTH_HERE, s, "field '%s'", field);
+    if (d->inner) {
+        const hid_t list = H5Tarray_create2(memory, 1, &length);
+        H5Tclose(memory);
+        memory = list;
+    }
+    d->type = fth__h5_record(field, memory);
+    return d->type < 0 ? H5_FAIL(err, FTH_E_LIBRARY, path, d->name, "making a type") : FTH_OK;
+}
+
+static fth_status open_dataset(fth__h5_dataset *d, const char *name, const char *field,
+                               fth_err *err)
 {
     const char *path = d->h5->path;
     d->name = fth__heap_strdup(d->mem, name);
@@ -485,7 +572,9 @@ static fth_status open_dataset(fth__h5_dataset *d, const char *name, fth_err *er
     fth_status s = type < 0 || create < 0
                        ? H5_FAIL(err, FTH_E_FILE_FORMAT, path, name, "reading what it is")
                        : FTH_OK;
-    if (s == FTH_OK) s = map_type(type, &d->dtype, &d->type, path, name, err);
+    if (s == FTH_OK)
+        s = field ? map_field(d, type, field, err)
+                  : map_type(type, &d->dtype, &d->type, path, name, err);
     if (s == FTH_OK) s = take_shape(d, err);
     if (s == FTH_OK) s = fth__h5_check_filters(create, path, name, err);
     if (s == FTH_OK) s = fth__h5_bill_chunk(d, create, H5Tget_size(type), &access, path, err);
@@ -505,6 +594,12 @@ static fth_status open_dataset(fth__h5_dataset *d, const char *name, fth_err *er
 
 fth_status fth_h5_source(fth_h5 *h5, const char *name, fth_source *out, fth_err *err)
 {
+    return fth_h5_field_source(h5, name, NULL, out, err);
+}
+
+fth_status fth_h5_field_source(fth_h5 *h5, const char *name, const char *field, fth_source *out,
+                               fth_err *err)
+{
     *out = (fth_source){0};
     if (!name) return FTH_FAIL(err, FTH_E_USAGE, "no dataset was named");
     void *block = NULL;
@@ -519,7 +614,7 @@ fth_status fth_h5_source(fth_h5 *h5, const char *name, fth_source *out, fth_err 
                            .transfer = -1};
     atomic_fetch_add_explicit(&h5->refs, 1, memory_order_relaxed);
     const fth__h5_quiet q = fth__h5_enter();
-    const fth_status s = open_dataset(d, name, err);
+    const fth_status s = open_dataset(d, name, field, err);
     fth__h5_leave(q);
     if (s != FTH_OK) {
         close_source(d);

@@ -58,6 +58,7 @@ typedef struct strings {
     fth_h5 *h5;
     const char *object;
     hid_t id, type, space, memory; /* `type` of the file, `memory` to read with */
+    const char *field;             /* of a dataset of records; NULL: none */
     bool is_attr;
     bool variable;
     size_t item; /* bytes of one element in memory */
@@ -82,6 +83,8 @@ static fth_status check_strings(strings *s, uint64_t stored, fth_err *err)
     s->memory = H5Tcopy(s->variable ? H5T_C_S1 : s->type);
     if (s->memory < 0 || (s->variable && (H5Tset_size(s->memory, H5T_VARIABLE) < 0 ||
                                           H5Tset_cset(s->memory, H5Tget_cset(s->type)) < 0)))
+        return H5_FAIL(err, FTH_E_LIBRARY, path, s->object, "making a type for strings");
+    if (s->field && (s->memory = fth__h5_record(s->field, s->memory)) < 0)
         return H5_FAIL(err, FTH_E_LIBRARY, path, s->object, "making a type for strings");
     s->item = s->variable ? sizeof(char *) : H5Tget_size(s->type);
     /* Elements that were never stored cost nothing in a file, and forever to read. */
@@ -163,24 +166,75 @@ static fth_status check_string_filters(const strings *s, fth_err *err)
 
 fth_status fth_h5_strings(fth_h5 *h5, const char *name, fth_texts **out, fth_err *err)
 {
+    return fth_h5_field_strings(h5, name, NULL, out, err);
+}
+
+/* The type of a field takes the place of the type of the records. */
+static fth_status take_field(strings *s, fth_err *err)
+{
+    if (!s->field || s->type < 0) return FTH_OK;
+    const hid_t member = fth__h5_member(s->type, s->field, s->h5->path, s->object, err);
+    H5Tclose(s->type);
+    s->type = member;
+    return member < 0 ? FTH_E_FILE_KEY : FTH_OK;
+}
+
+fth_status fth_h5_field_strings(fth_h5 *h5, const char *name, const char *field, fth_texts **out,
+                                fth_err *err)
+{
     *out = NULL;
     if (!name) return FTH_FAIL(err, FTH_E_USAGE, "no dataset was named");
     fth_texts *t = NULL;
     FTH_TRY(fth_texts_create(&t, h5->mem, err));
     const fth__h5_quiet q = fth__h5_enter();
-    strings s = {.h5 = h5, .object = name, .type = -1, .space = -1, .memory = -1};
+    strings s = {.h5 = h5, .object = name, .field = field, .type = -1, .space = -1, .memory = -1};
     s.id = H5Dopen2(h5->file, name, H5P_DEFAULT);
     fth_status status = s.id < 0
                             ? H5_FAIL(err, FTH_E_FILE_KEY, h5->path, name, "opening the dataset")
                             : check_string_filters(&s, err);
     if (status == FTH_OK) {
         s.type = H5Dget_type(s.id);
+        status = take_field(&s, err);
+    }
+    if (status == FTH_OK) {
         s.space = H5Dget_space(s.id);
         status = read_strings(&s, H5Dget_storage_size(s.id), t, err);
     }
     if (s.id >= 0) H5Dclose(s.id);
     fth__h5_leave(q);
     return give_texts(status, t, out);
+}
+
+static fth_status list_fields(fth_h5 *h5, const char *name, hid_t type, fth_texts *t, fth_err *err)
+{
+    if (type < 0) return H5_FAIL(err, FTH_E_FILE_FORMAT, h5->path, name, "reading what it is");
+    const int n = H5Tget_class(type) == H5T_COMPOUND ? H5Tget_nmembers(type) : 0;
+    for (int i = 0; i < n; i++) {
+        char *field = H5Tget_member_name(type, (unsigned)i);
+        const fth_status s =
+            field ? fth_texts_add(t, field, strlen(field), err)
+                  : H5_FAIL(err, FTH_E_FILE_READ, h5->path, name, "reading a name in it");
+        H5free_memory(field);
+        FTH_TRY(s);
+    }
+    return FTH_OK;
+}
+
+fth_status fth_h5_fields(fth_h5 *h5, const char *name, fth_texts **out, fth_err *err)
+{
+    *out = NULL;
+    if (!name) return FTH_FAIL(err, FTH_E_USAGE, "no dataset was named");
+    fth_texts *t = NULL;
+    FTH_TRY(fth_texts_create(&t, h5->mem, err));
+    const fth__h5_quiet q = fth__h5_enter();
+    const hid_t id = H5Dopen2(h5->file, name, H5P_DEFAULT), type = id < 0 ? -1 : H5Dget_type(id);
+    const fth_status s = id < 0
+                             ? H5_FAIL(err, FTH_E_FILE_KEY, h5->path, name, "opening the dataset")
+                             : list_fields(h5, name, type, t, err);
+    if (type >= 0) H5Tclose(type);
+    if (id >= 0) H5Dclose(id);
+    fth__h5_leave(q);
+    return give_texts(s, t, out);
 }
 
 /* ---- attributes ---- */
@@ -284,6 +338,43 @@ fth_status fth_h5_attr_f64(fth_h5 *h5, const char *object, const char *name, dou
     *n = 0;
     const fth__h5_quiet q = fth__h5_enter();
     const fth_status s = read_numbers(h5, object, name, true, v, max, n, err);
+    fth__h5_leave(q);
+    return s;
+}
+
+static fth_status find_reference(fth_h5 *h5, const char *object, const char *name, hid_t id,
+                                 char *place, size_t bytes, fth_err *err)
+{
+    const hid_t type = H5Aget_type(id), space = H5Aget_space(id);
+    const bool single = type >= 0 && space >= 0 && H5Tget_class(type) == H5T_REFERENCE &&
+                        H5Tequal(type, H5T_STD_REF_OBJ) > 0 &&
+                        H5Sget_simple_extent_npoints(space) == 1;
+    if (type >= 0) H5Tclose(type);
+    if (space >= 0) H5Sclose(space);
+    if (!single)
+        return FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                        "%s, %s: the attribute '%s' should refer to an object", h5->path, object,
+                        name);
+    hobj_ref_t ref = 0;
+    const bool read = H5Aread(id, H5T_STD_REF_OBJ, &ref) >= 0;
+    const hid_t goal = read ? H5Rdereference2(id, H5P_DEFAULT, H5R_OBJECT, &ref) : -1;
+    const ssize_t n = goal < 0 ? -1 : H5Iget_name(goal, place, bytes);
+    fth_status s = FTH_OK;
+    if (n <= 0 || (size_t)n >= bytes)
+        s = H5_FAIL(err, FTH_E_FILE_FORMAT, h5->path, object, "following a reference");
+    if (goal >= 0) H5Oclose(goal);
+    return s;
+}
+
+fth_status fth_h5_attr_reference(fth_h5 *h5, const char *object, const char *name, char *place,
+                                 size_t bytes, fth_err *err)
+{
+    if (bytes > 0) place[0] = '\0';
+    const fth__h5_quiet q = fth__h5_enter();
+    hid_t id = -1;
+    fth_status s = open_attr(h5, object, name, &id, err);
+    if (s == FTH_OK) s = find_reference(h5, object, name, id, place, bytes, err);
+    if (id >= 0) H5Aclose(id);
     fth__h5_leave(q);
     return s;
 }

@@ -250,23 +250,14 @@ fth_status fth__npy_layout(const fth__npy *npy, uint64_t total, const char *path
     return FTH_OK;
 }
 
-fth_status fth__npy_make(fth_dtype dtype, int n_axes, const int64_t *size, char head[FTH__NPY_HEAD],
-                         uint64_t *head_bytes, fth_err *err)
+/* The header of elements that NumPy calls `descr`; its length. */
+static uint64_t make_head(const char *descr, int n_axes, const int64_t *size,
+                          char head[FTH__NPY_HEAD])
 {
-    FTH_TRY(fth__shape_check(dtype, n_axes, size, NULL, NULL, err));
-    int k = 0;
-    while (k < NAMES && names[k].dtype != dtype) k++;
-    if (k == NAMES) {
-        const fth_status s =
-            FTH_FAIL(err, FTH_E_DTYPE_OP, "NPY has no name for %s", fth_dtype_name(dtype));
-        fth_err_hint(err, "write safetensors, or cast to f32");
-        return s;
-    }
     enum { PREFIX_1 = PREFIX + 2 };
     fth__text t;
     fth__text_init(&t, head + PREFIX_1, FTH__NPY_HEAD - PREFIX_1);
-    fth__text_add(&t, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
-                  fth_dtype_size(dtype) > 1 ? '<' : '|', names[k].text);
+    fth__text_add(&t, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
     for (int a = 0; a < n_axes; a++)
         fth__text_add(&t,
                       a + 1 < n_axes ? "%" PRId64 ", "
@@ -279,8 +270,32 @@ fth_status fth__npy_make(fth_dtype dtype, int n_axes, const int64_t *size, char 
     memcpy(head, "\x93NUMPY\x01", PREFIX); /* the terminator is the minor version */
     head[PREFIX] = (char)(t.used & 0xff);
     head[PREFIX + 1] = (char)(t.used >> 8);
-    *head_bytes = PREFIX_1 + t.used;
+    return PREFIX_1 + t.used;
+}
+
+fth_status fth__npy_make(fth_dtype dtype, int n_axes, const int64_t *size, char head[FTH__NPY_HEAD],
+                         uint64_t *head_bytes, fth_err *err)
+{
+    FTH_TRY(fth__shape_check(dtype, n_axes, size, NULL, NULL, err));
+    int k = 0;
+    while (k < NAMES && names[k].dtype != dtype) k++;
+    if (k == NAMES) {
+        const fth_status s =
+            FTH_FAIL(err, FTH_E_DTYPE_OP, "NPY has no name for %s", fth_dtype_name(dtype));
+        fth_err_hint(err, "write safetensors, or cast to f32");
+        return s;
+    }
+    char descr[24];
+    snprintf(descr, sizeof descr, "%c%s", fth_dtype_size(dtype) > 1 ? '<' : '|', names[k].text);
+    *head_bytes = make_head(descr, n_axes, size, head);
     return FTH_OK;
+}
+
+uint64_t fth__npy_make_text(size_t bytes, char head[FTH__NPY_HEAD])
+{
+    char descr[24];
+    snprintf(descr, sizeof descr, "|S%zu", bytes);
+    return make_head(descr, 0, NULL, head);
 }
 
 /* ---- files ---- */

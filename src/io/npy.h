@@ -24,5 +24,7 @@ fth_status fth__npy_layout(const fth__npy *npy, uint64_t total, const char *path
  * FTH_E_DTYPE_OP for bf16, which NumPy does not have. */
 fth_status fth__npy_make(fth_dtype dtype, int n_axes, const int64_t *size, char head[FTH__NPY_HEAD],
                          uint64_t *head_bytes, fth_err *err);
+/* The same for one string of so many bytes, at least one. */
+uint64_t fth__npy_make_text(size_t bytes, char head[FTH__NPY_HEAD]);
 
 #endif

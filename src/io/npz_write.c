@@ -8,6 +8,7 @@
  */
 #include "base/checked.h"
 #include "io/npy.h"
+#include "io/npz.h"
 #include "io/zip.h"
 #include "mem/heap.h"
 
@@ -47,10 +48,28 @@ static uint64_t name_bytes(const fth__member *m)
     return strlen(m->name) + 4; /* ".npy" */
 }
 
-static fth_status lay_out(fth_npz_writer *w, const fth_file_item *items, fth_err *err)
+/* The header of a member, and its place with the checksum so far; the place is moved later. */
+static fth_status start_member(fth_npz_writer *w, const fth_file_item *item, const char *text,
+                               fth__place *place, char head[FTH__NPY_HEAD], uint64_t *head_bytes,
+                               fth_err *err)
+{
+    const int64_t length = text ? (int64_t)strlen(text) : 0;
+    if (text)
+        *head_bytes = fth__npy_make_text((size_t)length, head);
+    else
+        FTH_TRY(fth__npy_make(item->dtype, item->n_axes, item->size, head, head_bytes, err));
+    const uint32_t crc = (uint32_t)crc32_z(0, (const unsigned char *)head, (z_size_t)*head_bytes);
+    /* init checks offsets; the real one is known when the size of the extra field is */
+    return fth__place_init(place, &w->members.writer, text ? FTH_U8 : item->dtype,
+                           text ? 1 : item->n_axes, text ? &length : item->size,
+                           w->directory + 2 * LONGEST_NAME, FTH__SUM_CRC32, crc, err);
+}
+
+/* `directory` grows from member to member. */
+static fth_status lay_out(fth_npz_writer *w, const fth_file_item *items, const char *const *text,
+                          fth_err *err)
 {
     fth__members *m = &w->members;
-    uint64_t at = 0;
     for (int64_t i = 0; i < m->n; i++) {
         fth__member *member = &m->member[i];
         slot *s = &w->slot[i];
@@ -58,16 +77,11 @@ static fth_status lay_out(fth_npz_writer *w, const fth_file_item *items, fth_err
             return FTH_FAIL(err, FTH_E_USAGE, "%s: a name of an array has more than %d bytes",
                             m->writer.path, (int)LONGEST_NAME);
         char head[FTH__NPY_HEAD];
-        uint64_t head_bytes = 0, bytes = 0;
-        FTH_TRY(
-            fth__npy_make(items[i].dtype, items[i].n_axes, items[i].size, head, &head_bytes, err));
-        const uint32_t crc =
-            (uint32_t)crc32_z(0, (const unsigned char *)head, (z_size_t)head_bytes);
-        /* init checks offsets; the real one is known when the size of the extra field is */
-        FTH_TRY(fth__place_init(&member->place, &m->writer, items[i].dtype, items[i].n_axes,
-                                items[i].size, at + 2 * LONGEST_NAME, FTH__SUM_CRC32, crc, err));
-        bytes = head_bytes + member->place.bytes;
-        *s = (slot){.header = at, .bytes = bytes};
+        uint64_t head_bytes = 0;
+        FTH_TRY(start_member(w, &items[i], text ? text[i] : NULL, &member->place, head, &head_bytes,
+                             err));
+        const uint64_t at = w->directory;
+        *s = (slot){.header = at, .bytes = head_bytes + member->place.bytes};
         s->extra = is_big(s) ? ZIP64_LOCAL : 0;
         const uint64_t over = (at + FTH__ZIP_LOCAL + name_bytes(member) + s->extra) % ALIGN;
         uint64_t pad = over ? ALIGN - over : 0;
@@ -76,9 +90,13 @@ static fth_status lay_out(fth_npz_writer *w, const fth_file_item *items, fth_err
         s->data = at + FTH__ZIP_LOCAL + name_bytes(member) + s->extra;
         member->place.offset = s->data + head_bytes;
         FTH_TRY(fth__writer_write(&m->writer, s->data, head_bytes, head, err));
-        at = s->data + bytes;
+        w->directory = s->data + s->bytes;
+        if (!text || !text[i]) continue;
+        const int64_t lo = 0;
+        FTH_TRY(fth__place_write(&member->place, &lo, member->place.size, text[i], err));
+        FTH_TRY(fth__place_finish(&member->place, err));
+        member->done = true;
     }
-    w->directory = at;
     return FTH_OK;
 }
 
@@ -93,6 +111,13 @@ static void end_writer(fth_npz_writer *w)
 fth_status fth_npz_create(fth_npz_writer **out, fth_mem *mem, const char *path,
                           const fth_file_item *items, int64_t n_items, fth_err *err)
 {
+    return fth__npz_create(out, mem, path, items, n_items, NULL, err);
+}
+
+fth_status fth__npz_create(fth_npz_writer **out, fth_mem *mem, const char *path,
+                           const fth_file_item *items, int64_t n_items, const char *const *text,
+                           fth_err *err)
+{
     *out = NULL;
     if (!mem) return FTH_FAIL(err, FTH_E_USAGE, "a file needs memory to be created");
     void *block = NULL;
@@ -102,7 +127,7 @@ fth_status fth_npz_create(fth_npz_writer **out, fth_mem *mem, const char *path,
     if (s == FTH_OK) s = fth__heap_take(mem, n_items, sizeof(slot), &block, err);
     if (s == FTH_OK) {
         w->slot = block;
-        s = lay_out(w, items, err);
+        s = lay_out(w, items, text, err);
     }
     if (s != FTH_OK) {
         end_writer(w);

@@ -27,6 +27,17 @@ static void read_object(fth_h5 *h5, fth_mem *mem, const char *name)
     if (fth_h5_source(h5, name, &s, NULL) == FTH_OK) fuzz_source(&s, mem);
     fth_source_close(&s);
     if (fth_h5_strings(h5, name, &t, NULL) == FTH_OK) fth_texts_free(t);
+    fth_texts *fields = NULL;
+    if (fth_h5_fields(h5, name, &fields, NULL) == FTH_OK)
+        for (int64_t i = 0; i < fth_texts_count(fields) && i < 20; i++) {
+            const char *field = fth_texts_get(fields, i);
+            if (fth_h5_field_source(h5, name, field, &s, NULL) == FTH_OK) fuzz_source(&s, mem);
+            fth_source_close(&s);
+            if (fth_h5_field_strings(h5, name, field, &t, NULL) == FTH_OK) fth_texts_free(t);
+        }
+    fth_texts_free(fields);
+    char place[64];
+    (void)!fth_h5_attr_reference(h5, name, "categories", place, sizeof place, NULL);
     if (fth_h5_attr_text(h5, name, "encoding-type", &t, NULL) == FTH_OK) fth_texts_free(t);
     if (fth_h5_attr_i64(h5, name, "shape", v, 2, &n, NULL) == FTH_OK && n < 0) abort();
     if (fth_csr_open_h5(&csr, h5, name, NULL) == FTH_OK) {

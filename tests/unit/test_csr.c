@@ -266,6 +266,42 @@ static void check_public(const char *path, const char *group)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+TEST(rows_written_in_parts_are_read_back)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    const char *path = t_temp_path("written.npz");
+    const int64_t ptr[5] = {7, 8, 8, 10, 11}; /* any start */
+    const int32_t col[4] = {1, 0, 3, 2};
+    const float val[4] = {2, 1, 3, 4};
+    fth_err err = {0};
+    fth_csr_writer *w = NULL;
+    OKE(fth_csr_create_npz(&w, mem, path, 4, 4, 4, FTH_F32, &err), &err);
+    OKE(fth_csr_append(w, 3, ptr, col, val, &err), &err);
+    OK(fth_csr_append(w, 0, ptr, col, val, NULL));
+    OKE(fth_csr_append(w, 1, ptr + 3, col + 3, val + 3, &err), &err);
+    IS(fth_csr_append(w, 1, ptr + 3, col + 3, val + 3, NULL), FTH_E_USAGE); /* a fifth row */
+    OKE(fth_csr_commit(w, &err), &err);
+    fth_npz *npz = NULL;
+    fth_csr *csr = NULL;
+    OKE(fth_npz_open(&npz, mem, path, &err), &err);
+    OKE(fth_csr_open_npz(&csr, npz, &err), &err);
+    fth_npz_close(npz);
+    fth_source s = fth_csr_source(csr);
+    t_source_check(&s, golden, 1, 60);
+    fth_csr_close(csr);
+
+    OKE(fth_csr_create_npz(&w, mem, path, 2, 4, 3, FTH_F32, &err), &err);
+    IS(fth_csr_append(w, 1, (int64_t[]){0, 1}, (int32_t[]){4}, val, NULL), FTH_E_INDEX_RANGE);
+    IS(fth_csr_append(w, 1, (int64_t[]){0, 4}, col, val, NULL), FTH_E_USAGE);
+    OK(fth_csr_append(w, 2, (int64_t[]){0, 1, 2}, col, val, NULL));
+    IS(fth_csr_commit(w, NULL), FTH_E_STATE); /* an entry is missing */
+    IS(fth_csr_create_npz(&w, mem, path, 2, -1, 3, FTH_F32, NULL), FTH_E_USAGE);
+    fth_csr_abandon(NULL);
+    EQ_I64(t_file_count(), 1);
+    remove(path);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 TEST(public_files_of_three_versions_of_anndata)
 {
     check_public(t_data_path("spatial/anndata/v0.7.8.h5ad"), "X");

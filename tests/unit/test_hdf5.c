@@ -498,6 +498,68 @@ TEST(the_same_data_give_the_same_file)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+TEST(fields_of_records)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    fth_h5 *h5 = open_file(mem, GOLDEN("records.h5"));
+    fth_texts *t = NULL;
+    fth_source s;
+    fth_err err = {0};
+    OKE(fth_h5_fields(h5, "/table", &t, &err), &err);
+    EQ_I64(fth_texts_count(t), 4);
+    EQ_STR(fth_texts_get(t, 3), "xyz");
+    fth_texts_free(t);
+    static const struct {
+        const char *field;
+        fth_dtype dtype;
+        int64_t n;
+    } wanted[3] = {{"count", FTH_I64, 5}, {"flag", FTH_BOOL, 5}, {"xyz", FTH_F32, 15}};
+    for (int k = 0; k < 3; k++) {
+        char whole[15 * 8];
+        const int64_t lo[2] = {0, 0};
+        OKE(fth_h5_field_source(h5, "/table", wanted[k].field, &s, &err), &err);
+        EQ_I64(s.dtype, wanted[k].dtype);
+        EQ_I64(s.n_axes, wanted[k].n == 15 ? 2 : 1);
+        OKE(s.read(s.self, lo, s.size, whole, &err), &err);
+        t_golden_check(s.dtype, wanted[k].n, whole);
+        t_source_check(&s, whole, 3, 40);
+        fth_source_close(&s);
+    }
+    OKE(fth_h5_field_strings(h5, "/table", "name", &t, &err), &err);
+    EQ_I64(fth_texts_count(t), 5);
+    EQ_STR(fth_texts_get(t, 2), "");
+    EQ_STR(fth_texts_get(t, 3), "dddd");
+    fth_texts_free(t);
+    OKE(fth_h5_field_strings(h5, "/g/words", "word", &t, &err), &err);
+    EQ_STR(fth_texts_get(t, 1), "zwei");
+    fth_texts_free(t);
+    fth_h5_close(h5);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(fields_and_references_that_are_not_there)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    fth_h5 *h5 = open_file(mem, GOLDEN("records.h5"));
+    fth_texts *t = NULL;
+    fth_source s;
+    fth_err err = {0};
+    char place[64], tiny[4];
+    OKE(fth_h5_attr_reference(h5, "/g", "refers", place, sizeof place, &err), &err);
+    EQ_STR(place, "/table");
+    IS(fth_h5_attr_reference(h5, "/g", "refers", tiny, sizeof tiny, NULL), FTH_E_FILE_FORMAT);
+    IS(fth_h5_attr_reference(h5, "/g", "number", place, sizeof place, NULL), FTH_E_FILE_SHAPE);
+    IS(fth_h5_attr_reference(h5, "/g", "nothing", place, sizeof place, NULL), FTH_E_FILE_KEY);
+    IS(fth_h5_field_source(h5, "/table", "nothing", &s, &err), FTH_E_FILE_KEY);
+    HAS(err.text, "no field 'nothing'");
+    IS(fth_h5_field_source(h5, "/table", "name", &s, NULL), FTH_E_FILE_SHAPE);
+    IS(fth_h5_field_strings(h5, "/table", "count", &t, NULL), FTH_E_FILE_SHAPE);
+    IS(fth_h5_field_strings(h5, "/table", "nothing", &t, NULL), FTH_E_FILE_KEY);
+    IS(fth_h5_fields(h5, "/g", &t, NULL), FTH_E_FILE_KEY);
+    fth_h5_close(h5);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 TEST(a_public_h5ad_file)
 {
     const char *path = t_data_path("spatial/nsf_S1.h5ad");

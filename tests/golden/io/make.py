@@ -8,6 +8,7 @@ import pathlib
 import struct
 import zipfile
 
+import h5py
 import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -95,6 +96,23 @@ def safetensors():
     (HERE / "plain.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
+def records():
+    """Records with fields of numbers, lists and strings, and an attribute that refers to them."""
+    fields = [("name", "S4"), ("count", "<i8"), ("flag", "?"), ("xyz", "<f4", (3,))]
+    with h5py.File(HERE / "records.h5", "w") as f:
+        table = np.zeros(5, fields)
+        table["name"] = [b"a", b"bb", b"", b"dddd", b"e"]
+        table["count"], table["flag"] = values("<i8", (5,)), values("b1", (5,))
+        table["xyz"] = values("<f4", (5, 3))
+        f.create_dataset("table", data=table, chunks=(2,), compression="gzip", track_times=False)
+        words = np.zeros(3, [("word", h5py.string_dtype()), ("n", "u1")])
+        words["word"] = ["one", "zwei", "trois"]
+        f.create_dataset("g/words", data=words, track_times=False)
+        f["g"].attrs["refers"] = f["table"].ref
+        f["g"].attrs["number"] = 3
+
+
 npy()
 npz()
 safetensors()
+records()
