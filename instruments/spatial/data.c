@@ -1,0 +1,286 @@
+/* data.c - a preprocessed folder, opened and checked: positions and groups in memory, counts not.
+ */
+#include "data.h"
+
+#include "metadata.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static fth_status path_in(char path[SP_PATH], const char *dir, const char *name, fth_err *err)
+{
+    const int n = snprintf(path, SP_PATH, "%s/%s", dir, name);
+    if (n < 0 || n >= SP_PATH)
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "the path of %s in %s is too long", name, dir);
+    return FTH_OK;
+}
+
+static fth_status hint(fth_err *err, fth_status s)
+{
+    if (err && err->hint[0]) return s;
+    fth_err_hint(err,
+                 "write the folder again with `fathom spatial preprocess --force`; what each file "
+                 "of it holds is in docs/spatial.md");
+    return s;
+}
+
+/* ---- positions and groups ---- */
+
+static fth_status check_places(const sp_data *d, const char *path, fth_err *err)
+{
+    const float *xy = fth_tensor_data(d->xy);
+    for (int64_t i = 0; i < 2 * d->rows; i++)
+        if (!isfinite(xy[i]))
+            return hint(err, FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                                      "%s: cell %" PRId64 " has the coordinate %g on axis %d; all "
+                                      "have to be finite",
+                                      path, i / 2, (double)xy[i], (int)(i % 2)));
+    return FTH_OK;
+}
+
+/* f64 is taken too: it is what Python makes without being told. */
+static fth_status load_places(sp_data *d, const fth_source *s, float *to, fth_err *err)
+{
+    enum { PIECE = 8192 };
+    const int64_t all[2] = {d->rows, 2}, zero[2] = {0, 0};
+    if (s->dtype == FTH_F32) return s->read(s->self, zero, all, to, err);
+    double piece[PIECE];
+    for (int64_t at = 0; at < d->rows;) {
+        const int64_t left = d->rows - at, m = left < PIECE / 2 ? left : PIECE / 2;
+        FTH_TRY(s->read(s->self, (int64_t[2]){at, 0}, (int64_t[2]){m, 2}, piece, err));
+        for (int64_t i = 0; i < 2 * m; i++) to[2 * at + i] = (float)piece[i];
+        at += m;
+    }
+    return FTH_OK;
+}
+
+static fth_status open_places(sp_data *d, fth_err *err)
+{
+    char path[SP_PATH];
+    fth_source s = {0};
+    FTH_TRY(path_in(path, d->dir, SP_X, err));
+    FTH_TRY(fth_npy_open(&s, d->mem, path, err));
+    fth_status status = FTH_OK;
+    if (s.n_axes != 2 || s.size[1] != 2 || s.size[0] < 1 ||
+        (s.dtype != FTH_F32 && s.dtype != FTH_F64))
+        status = hint(err, FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                                    "%s: positions are f32 [cell 2]; this is %s with %d axes, the "
+                                    "last of %" PRId64,
+                                    path, fth_dtype_name(s.dtype), s.n_axes,
+                                    s.n_axes > 0 ? s.size[s.n_axes - 1] : 1));
+    d->rows = s.size[0];
+    if (status == FTH_OK)
+        status = fth_tensor_create(&d->xy, d->mem, "positions", FTH_F32, 2, s.size, err);
+    if (status == FTH_OK) status = load_places(d, &s, fth_tensor_data(d->xy), err);
+    if (status == FTH_OK) status = check_places(d, path, err);
+    if (status == FTH_OK) d->hash = fth_hash_bytes(fth_tensor_data(d->xy), (size_t)d->rows * 8, 0);
+    fth_source_close(&s);
+    return status;
+}
+
+/* The hash is of i64, as the file has them. */
+static fth_status take_codes(sp_data *d, const char *path, const int64_t *code, fth_err *err)
+{
+    int32_t *group = fth_tensor_data(d->group);
+    for (int64_t i = 0; i < d->rows; i++) {
+        if (code[i] < 0 || code[i] >= d->size.groups)
+            return hint(err, FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                                      "%s: cell %" PRId64 " has the group %" PRId64
+                                      "; groups are 0 to %" PRId64 " by %s",
+                                      path, i, code[i], d->size.groups - 1, SP_METADATA));
+        group[i] = (int32_t)code[i];
+    }
+    d->hash = fth_hash_bytes(code, (size_t)d->rows * 8, d->hash);
+    return FTH_OK;
+}
+
+static fth_status open_groups(sp_data *d, fth_err *err)
+{
+    char path[SP_PATH];
+    fth_source s = {0};
+    FTH_TRY(path_in(path, d->dir, SP_C, err));
+    FTH_TRY(fth_npy_open(&s, d->mem, path, err));
+    fth_status status = FTH_OK;
+    fth_tensor *code = NULL;
+    if (s.n_axes != 1 || s.dtype != FTH_I64)
+        status = hint(err, FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                                    "%s: groups are i64 [cell]; this is %s with %d axes", path,
+                                    fth_dtype_name(s.dtype), s.n_axes));
+    else if (s.size[0] != d->rows)
+        status =
+            hint(err, FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: %" PRId64 " cells, but %s has %" PRId64,
+                               path, s.size[0], SP_X, d->rows));
+    if (status == FTH_OK)
+        status = fth_tensor_create(&d->group, d->mem, "groups", FTH_I32, 1, s.size, err);
+    if (status == FTH_OK) status = fth_source_load(&s, d->mem, "group codes", &code, err);
+    if (status == FTH_OK) status = take_codes(d, path, fth_tensor_data(code), err);
+    fth_tensor_release(code);
+    fth_source_close(&s);
+    return status;
+}
+
+/* ---- counts ---- */
+
+/* What depends on which cells there are. */
+static void measure(sp_data *d)
+{
+    const int64_t *ptr = fth_csr_row_ptr(d->counts);
+    const float *xy = fth_tensor_data(d->xy);
+    float low[2] = {xy[0], xy[1]}, high[2] = {xy[0], xy[1]};
+    d->size.entries = d->size.most_entries = 0;
+    for (int64_t i = 0; i < d->size.cells; i++) {
+        const int64_t r = d->row ? d->row[i] : i, n = ptr[r + 1] - ptr[r];
+        d->size.entries += n;
+        if (n > d->size.most_entries) d->size.most_entries = n;
+        for (int a = 0; a < 2; a++) {
+            low[a] = fminf(low[a], xy[2 * i + a]);
+            high[a] = fmaxf(high[a], xy[2 * i + a]);
+        }
+    }
+    d->extent = fmax((double)high[0] - (double)low[0], (double)high[1] - (double)low[1]);
+}
+
+static fth_status open_counts(sp_data *d, fth_err *err)
+{
+    char path[SP_PATH];
+    FTH_TRY(path_in(path, d->dir, SP_Y, err));
+    FTH_TRY(fth_npz_open(&d->npz, d->mem, path, err));
+    FTH_TRY(fth_csr_open_npz(&d->counts, d->npz, err));
+    if (fth_csr_dtype(d->counts) != FTH_F32)
+        return hint(err, FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: counts are f32, these are %s", path,
+                                  fth_dtype_name(fth_csr_dtype(d->counts))));
+    if (fth_csr_rows(d->counts) != d->rows || fth_csr_cols(d->counts) != d->size.genes)
+        return hint(err, FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                                  "%s: %" PRId64 " cells and %" PRId64 " genes, but %s has %" PRId64
+                                  " cells and %s %" PRId64 " genes",
+                                  path, fth_csr_rows(d->counts), fth_csr_cols(d->counts), SP_X,
+                                  d->rows, SP_METADATA, d->size.genes));
+    return FTH_OK;
+}
+
+/* ---- all of it ---- */
+
+static fth_status open_names(sp_data *d, fth_err *err)
+{
+    char path[SP_PATH];
+    sp_metadata m;
+    FTH_TRY(path_in(path, d->dir, SP_METADATA, err));
+    FTH_TRY(sp_metadata_read(&m, d->mem, path, err));
+    d->gene_names = m.gene_names;
+    d->cell_names = m.cell_names;
+    d->group_names = m.group_names;
+    d->size.genes = m.genes;
+    d->size.groups = m.groups;
+    for (int64_t i = 0; i < m.genes; i++) {
+        const char *name = fth_texts_get(d->gene_names, i);
+        d->genes_hash = fth_hash_bytes(name, strlen(name) + 1, d->genes_hash);
+    }
+    if (m.cells == d->rows) return FTH_OK;
+    return hint(err, FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                              "%s: n_spots is %" PRId64 ", but %s has %" PRId64 " cells", path,
+                              m.cells, SP_X, d->rows));
+}
+
+fth_status sp_data_open(sp_data *d, fth_mem *mem, const char *dir, fth_err *err)
+{
+    *d = (sp_data){.mem = mem};
+    fth_status s = FTH_OK;
+    if (snprintf(d->dir, sizeof d->dir, "%s", dir) >= (int)sizeof d->dir)
+        s = FTH_FAIL(err, FTH_E_FILE_OPEN, "the path %.60s... is too long", dir);
+    if (s == FTH_OK) s = open_places(d, err);
+    if (s == FTH_OK) s = open_names(d, err);
+    if (s == FTH_OK) s = open_groups(d, err);
+    if (s == FTH_OK) s = open_counts(d, err);
+    d->size.cells = d->rows;
+    if (s == FTH_E_FILE_OPEN) s = hint(err, s);
+    if (s == FTH_OK)
+        measure(d);
+    else
+        sp_data_close(d);
+    return s;
+}
+
+void sp_data_close(sp_data *d)
+{
+    fth_tensor_release(d->xy);
+    fth_tensor_release(d->group);
+    fth_csr_close(d->counts);
+    fth_npz_close(d->npz);
+    fth_texts_free(d->gene_names);
+    fth_texts_free(d->cell_names);
+    fth_texts_free(d->group_names);
+    if (d->mem) {
+        (void)fth_mem_release(d->mem, d->row, NULL);
+        (void)fth_mem_release(d->mem, d->absent, NULL);
+    }
+    *d = (sp_data){0};
+}
+
+/* ---- some of the cells ---- */
+
+static fth_status check_choice(const sp_data *d, const int64_t *row, int64_t n, fth_err *err)
+{
+    if (d->row) return FTH_FAIL(err, FTH_E_USAGE, "cells of %s were chosen before", d->dir);
+    for (int64_t i = 0; i < n; i++)
+        if (row[i] < 0 || row[i] >= d->rows || (i > 0 && row[i] <= row[i - 1]))
+            return FTH_FAIL(err, FTH_E_USAGE,
+                            "row %" PRId64 " of %" PRId64 " cells was chosen at place %" PRId64
+                            "; rows ascend",
+                            row[i], d->rows, i);
+    return n > 0 ? FTH_OK : FTH_FAIL(err, FTH_E_USAGE, "no cell of %s was chosen", d->dir);
+}
+
+/* Both lists, in blocks of their own. */
+static fth_status make_lists(sp_data *d, const int64_t *row, int64_t n, fth_err *err)
+{
+    void *kept = NULL, *left = NULL;
+    const uint64_t others = (uint64_t)(d->rows - n);
+    FTH_TRY(fth_mem_take(d->mem, FTH_MEM_ANY, (uint64_t)n * 8, "chosen cells", &kept, err));
+    const fth_status s = fth_mem_take(d->mem, FTH_MEM_ANY, others * 8, "other cells", &left, err);
+    if (s != FTH_OK) {
+        (void)fth_mem_release(d->mem, kept, NULL);
+        return s;
+    }
+    d->row = kept;
+    d->absent = left;
+    memcpy(d->row, row, (size_t)n * 8);
+    int64_t at = 0, k = 0;
+    for (int64_t r = 0; r < d->rows; r++) {
+        if (at < n && row[at] == r)
+            at++;
+        else
+            d->absent[k++] = r;
+    }
+    return FTH_OK;
+}
+
+fth_status sp_data_choose(sp_data *d, const int64_t *row, int64_t n, fth_err *err)
+{
+    FTH_TRY(check_choice(d, row, n, err));
+    fth_tensor *xy = NULL, *group = NULL;
+    const int64_t size[2] = {n, 2};
+    fth_status s = fth_tensor_create(&xy, d->mem, "positions", FTH_F32, 2, size, err);
+    if (s == FTH_OK) s = fth_tensor_create(&group, d->mem, "groups", FTH_I32, 1, &n, err);
+    if (s == FTH_OK) s = make_lists(d, row, n, err);
+    if (s != FTH_OK) {
+        fth_tensor_release(xy);
+        fth_tensor_release(group);
+        return s;
+    }
+    const float *from = fth_tensor_data(d->xy);
+    const int32_t *code = fth_tensor_data(d->group);
+    float *to = fth_tensor_data(xy);
+    int32_t *to_code = fth_tensor_data(group);
+    for (int64_t i = 0; i < n; i++) {
+        memcpy(to + 2 * i, from + 2 * row[i], 2 * sizeof *to);
+        to_code[i] = code[row[i]];
+    }
+    fth_tensor_release(d->xy);
+    fth_tensor_release(d->group);
+    d->xy = xy;
+    d->group = group;
+    d->size.cells = n;
+    measure(d);
+    return FTH_OK;
+}
