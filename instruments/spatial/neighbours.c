@@ -1,0 +1,103 @@
+/* neighbours.c - lists of nearest cells for all cells at once, on the workers of the context.
+ *
+ * One search gives both kinds of lists: the nearest others of a cell are its conditional list, and
+ * behind the cell itself its inference list. Cells are taken in the order of the grid, so that
+ * searches one after the other walk over the same squares.
+ */
+#include "grid.h"
+#include "workers.h"
+
+enum { PIECE = 512 };
+
+typedef struct job {
+    const sp_grid *grid;
+    const float *at; /* places asked about; NULL: those of the grid themselves */
+    int64_t n, k;
+    int32_t *out;
+    bool self; /* each list starts with its own place */
+    char *room;
+    size_t room_bytes; /* of one worker */
+} job;
+
+static void search(void *arg, int64_t piece, int worker)
+{
+    const job *j = arg;
+    void *room = j->room + (size_t)worker * j->room_bytes;
+    const int64_t end = (piece + 1) * PIECE < j->n ? (piece + 1) * PIECE : j->n;
+    for (int64_t i = piece * PIECE; i < end; i++) {
+        if (j->at) {
+            sp_grid_nearest(j->grid, j->at + 2 * i, j->k, -1, j->out + i * j->k, NULL, room);
+            continue;
+        }
+        const int32_t cell = j->grid->id[i];
+        int32_t *list = j->out + (int64_t)cell * j->k;
+        if (j->self) *list++ = cell;
+        sp_grid_nearest(j->grid, j->grid->at[i], j->k - j->self, cell, list, NULL, room);
+    }
+}
+
+static fth_status search_all(job *j, fth_context *ctx, fth_mem *mem, fth_err *err)
+{
+    j->room_bytes = (sp_grid_room(j->k) + 63) / 64 * 64;
+    const uint64_t bytes = j->room_bytes * (uint64_t)fth_context_threads(ctx);
+    FTH_TRY(
+        fth_mem_take(mem, FTH_MEM_ANY, bytes, "neighbours being sorted", (void **)&j->room, err));
+    const fth_status s =
+        sp_workers_run(ctx, "neighbours", (j->n + PIECE - 1) / PIECE, search, j, err);
+    fth_mem_release(mem, j->room, NULL);
+    return s;
+}
+
+static fth_status search_in(job *j, fth_context *ctx, fth_mem *mem, const float *xy, int64_t cells,
+                            fth_err *err)
+{
+    sp_grid *grid = NULL;
+    FTH_TRY(sp_grid_create(&grid, mem, xy, cells, err));
+    j->grid = grid;
+    const fth_status s = search_all(j, ctx, mem, err);
+    sp_grid_destroy(grid);
+    return s;
+}
+
+static fth_status too_few(int64_t k, int64_t cells, const char *what, fth_err *err)
+{
+    const fth_status s = FTH_FAIL(err, FTH_E_USAGE, "%lld neighbours of %lld cells: %s",
+                                  (long long)k, (long long)cells, what);
+    fth_err_hint(err, "set model.K to at most %lld", (long long)(cells - 1));
+    return s;
+}
+
+static fth_status lists(fth_tensor *list, bool self, fth_context *ctx, const float *xy,
+                        fth_err *err)
+{
+    const int64_t n = fth_tensor_size(list, 0), k = fth_tensor_size(list, 1);
+    if (k - self >= n)
+        return too_few(k, n, self ? "there are not as many" : "a cell is not its own neighbour",
+                       err);
+    job j = {.n = n, .k = k, .out = fth_tensor_data(list), .self = self};
+    return search_in(&j, ctx, fth_context_mem(ctx), xy, n, err);
+}
+
+fth_status sp_neighbours_conditional(sp_nbr_conditional *out, fth_context *ctx, const sp_model *m,
+                                     const float *xy, const int32_t *group, fth_err *err)
+{
+    (void)group;
+    *out = (sp_nbr_conditional){.list = m->nbr_kl};
+    return lists(m->nbr_kl, false, ctx, xy, err);
+}
+
+fth_status sp_neighbours_inference(sp_nbr_inference *out, fth_context *ctx, const sp_model *m,
+                                   const float *xy, const int32_t *group, fth_err *err)
+{
+    (void)group;
+    *out = (sp_nbr_inference){.list = m->nbr_inf};
+    return lists(m->nbr_inf, true, ctx, xy, err);
+}
+
+fth_status sp_neighbours_of(int32_t *out, fth_context *ctx, fth_mem *mem, const float *xy,
+                            int64_t cells, const float *at, int64_t n, int64_t k, fth_err *err)
+{
+    if (k > cells) return too_few(k, cells, "there are not as many", err);
+    job j = {.at = at, .n = n, .k = k, .out = out};
+    return search_in(&j, ctx, mem, xy, cells, err);
+}
