@@ -42,6 +42,8 @@ FTH_API const char *fth_context_device(const fth_context *ctx); /* "cpu": what w
 /* Why that one, in words: "auto: this build has no CUDA backend". As long as the context. */
 FTH_API const char *fth_context_device_reason(const fth_context *ctx);
 FTH_API int fth_context_threads(const fth_context *ctx);
+/* Where files that stand in for memory may lie; NULL: nowhere. As long as the context. */
+FTH_API const char *fth_context_scratch_dir(const fth_context *ctx);
 
 /* NULL when there is no memory; every builder accepts NULL and gives poison. */
 FTH_API fth_graph *fth_graph_create(fth_context *ctx);

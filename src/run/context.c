@@ -135,3 +135,8 @@ int fth_context_threads(const fth_context *ctx)
 {
     return ctx->threads;
 }
+
+const char *fth_context_scratch_dir(const fth_context *ctx)
+{
+    return ctx->scratch_dir[0] ? ctx->scratch_dir : NULL;
+}
