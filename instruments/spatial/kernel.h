@@ -17,6 +17,7 @@ typedef struct sp_cov {
     bool groups;
     double alpha;           /* group_diff_param */
     const double *distance; /* squared distances [G][G]; NULL: 1.000002 between any two */
+    fth_tensor *table;      /* what `distance` lies in: graphs read it there */
     int64_t n_groups;
 } sp_cov;
 sp_cov sp_cov_of(const sp_model *m);
@@ -28,6 +29,12 @@ double sp_cov_at(const sp_cov *c, const float a[2], int64_t g, const float b[2],
  * i32 [cols] where there are groups, else poison. */
 fth_val sp_cov_block(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val a, fth_val ga,
                      const char *rows, fth_val b, fth_val gb, const char *cols);
+/* Between points whose groups have this nu (1: the same group). */
+fth_val sp_cov_block_nu(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val a, const char *rows,
+                        fth_val b, double nu);
+/* As if the points a were of each group in turn: real [group rows cols]. */
+fth_val sp_cov_block_groups(fth_graph *g, const sp_cov *c, fth_dtype real, fth_val a,
+                            const char *rows, fth_val b, fth_val gb, const char *cols);
 /* Squared distances of the embedding of a matrix of distances between groups (spec 5.1), f64
  * [G][G]: read from a .npy or .csv file, checked for symmetry and a zero diagonal. */
 fth_status sp_group_distance_read(fth_tensor **out, fth_mem *mem, const char *path, int64_t groups,

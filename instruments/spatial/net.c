@@ -1,0 +1,80 @@
+/* net.c - the graph of a step or of a prediction: its axes, and the parameters in it. */
+#include "prior.h"
+
+#include <string.h>
+
+static const sp_param_info params[SP_PARAMS] = {
+#define SP_PARAM(id, name, axes, whose) {name, axes},
+#include "params.def"
+#undef SP_PARAM
+};
+
+/* Training cells of a local model are the axis cell in a step; in a prediction that is the axis of
+ * the places asked for, and they are the inducing points. */
+static const char *axes_of(const sp_settings *s, sp_param p, bool training)
+{
+    if (p == SP_P_MU && s->local && training) return "factor cell";
+    if (p == SP_P_LAM && !training) return "factor induce rank";
+    if (p == SP_P_LU && s->diagonal_only) return "factor induce";
+    return params[p].axes;
+}
+
+/* Lengths are those of tensors, wherever there is one. */
+static void declare_axes(fth_graph *g, const sp_model *m, int64_t cells)
+{
+    const sp_settings *s = &m->set;
+    fth_axis(g, "factor", s->n_components);
+    fth_axis(g, "cell", cells);
+    fth_axis(g, "gene", s->genes);
+    fth_axis(g, "dim", 2);
+    if (!s->spatial) return;
+    fth_axis(g, "induce", fth_tensor_size(m->Z, 0));
+    fth_axis_like(g, "induce2", "induce");
+    if (s->local) {
+        fth_axis(g, "nbr", m->nbr_inf ? fth_tensor_size(m->nbr_inf, 1) : s->K);
+        fth_axis_like(g, "nbr2", "nbr");
+        fth_axis(g, "rank", fth_tensor_size(m->param[SP_P_LAM], 2));
+    }
+    if (s->groups) {
+        fth_axis(g, "group", s->n_groups);
+        fth_axis_like(g, "group2", "group");
+    }
+}
+
+static void add_values(sp_net *net, bool training)
+{
+    sp_model *m = net->model;
+    const bool local_step = m->set.local && training;
+    for (int i = 0; i < SP_PARAMS; i++) {
+        if (!m->param[i]) continue;
+        const char *axes = axes_of(&m->set, (sp_param)i, training);
+        net->param[i] = training ? fth_param(net->g, params[i].name, axes, m->param[i])
+                                 : fth_input(net->g, params[i].name, m->real, axes,
+                                             fth_tensor_source(m->param[i]));
+    }
+    if (!m->set.spatial) return;
+    net->Z = fth_input(net->g, "Z", FTH_F32, local_step ? "cell dim" : "induce dim",
+                       fth_tensor_source(m->Z));
+    if (m->set.groups)
+        net->groupsZ = fth_input(net->g, "groupsZ", FTH_I32, local_step ? "cell" : "induce",
+                                 fth_tensor_source(m->groupsZ));
+}
+
+fth_status sp_net_create(sp_net *net, fth_context *ctx, sp_model *m, bool training, int64_t cells,
+                         fth_err *err)
+{
+    *net = (sp_net){.ctx = ctx, .real = m->real, .model = m};
+    net->g = fth_graph_create(ctx);
+    if (!net->g) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the graph of a model");
+    declare_axes(net->g, m, cells);
+    add_values(net, training);
+    const fth_status s = fth_graph_check(net->g, err);
+    if (s != FTH_OK) sp_net_destroy(net);
+    return s;
+}
+
+void sp_net_destroy(sp_net *net)
+{
+    fth_graph_destroy(net->g);
+    *net = (sp_net){0};
+}

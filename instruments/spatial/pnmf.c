@@ -1,0 +1,87 @@
+/* pnmf.c - the prior without space: every factor of every cell is N(0, 1) by itself.
+ *
+ * Mean and softplus(raw) are the parameters, one of each per factor and cell; a batch takes its
+ * columns, and its gradients go back into zeros.
+ */
+#include "prior.h"
+
+typedef struct pnmf {
+    fth_val raw, f, s; /* of the batch */
+} pnmf;
+
+static fth_status open_prior(sp_prior *p, fth_err *err)
+{
+    void *self = NULL;
+    FTH_TRY(fth_mem_take(p->model->mem, FTH_MEM_META, sizeof(pnmf), "pnmf", &self, err));
+    *(pnmf *)self = (pnmf){0};
+    p->self = self;
+    return FTH_OK;
+}
+
+static void close_prior(sp_prior *p)
+{
+    if (p->self) fth_mem_release(p->model->mem, p->self, NULL);
+    p->self = NULL;
+}
+
+static fth_status marginals(sp_prior *p, sp_net *net, fth_val *f, fth_val *s, fth_err *err)
+{
+    pnmf *self = p->self;
+    self->raw = fth_gather(net->param[SP_P_RAW], "cell", net->idx);
+    self->f = *f = fth_gather(net->param[SP_P_MEAN], "cell", net->idx);
+    self->s = *s = fth_softplus(self->raw);
+    return fth_graph_check(net->g, err);
+}
+
+/* (s^2 + f^2 - 1)/2 - ln s, summed in f64. */
+static fth_val divergence(const pnmf *b)
+{
+    fth_graph *g = b->f.graph;
+    const fth_val f = fth_cast(b->f, FTH_F64), s = fth_cast(b->s, FTH_F64);
+    const fth_val squares = fth_sub(fth_add(fth_sqr(s), fth_sqr(f)), fth_const(g, FTH_F64, 1.0));
+    const fth_val each = fth_sub(fth_mul(squares, fth_const(g, FTH_F64, 0.5)), fth_log(s));
+    return fth_sum(each, "factor cellb");
+}
+
+static fth_status gradients(sp_prior *p, sp_net *net, fth_val gf, fth_val gs, double b, fth_val *kl,
+                            fth_val grad[SP_PARAMS], fth_err *err)
+{
+    const pnmf *self = p->self;
+    const fth_val weight = fth_const(net->g, net->real, b);
+    const fth_val df = fth_add(gf, fth_mul(weight, self->f));
+    const fth_val ds = fth_add(gs, fth_mul(weight, fth_sub(self->s, fth_recip(self->s))));
+    const fth_val draw = fth_mul(ds, fth_sigmoid(self->raw));
+    *kl = divergence(self);
+    grad[SP_P_MEAN] = fth_scatter_add(df, "cellb", net->idx, "cell");
+    grad[SP_P_RAW] = fth_scatter_add(draw, "cellb", net->idx, "cell");
+    return fth_graph_check(net->g, err);
+}
+
+/* The batch is all in net->idx. */
+static fth_status ask(sp_prior *p, const int64_t *cell, int64_t n, fth_err *err)
+{
+    (void)p, (void)cell, (void)n, (void)err;
+    return FTH_OK;
+}
+
+static fth_status take(sp_prior *p, sp_net *net, fth_err *err)
+{
+    (void)p, (void)net, (void)err;
+    return FTH_OK;
+}
+
+const sp_prior_ops sp_prior_pnmf = {.name = "pnmf",
+                                    .open = open_prior,
+                                    .marginals = marginals,
+                                    .gradients = gradients,
+                                    .ask = ask,
+                                    .take = take,
+                                    .close = close_prior};
+
+fth_status sp_predict_pnmf(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err)
+{
+    (void)q;
+    *f = net->param[SP_P_MEAN];
+    *s = fth_softplus(net->param[SP_P_RAW]);
+    return fth_graph_check(net->g, err);
+}

@@ -1,0 +1,35 @@
+/* predict.c - which prior a model has, and which prediction. */
+#include "prior.h"
+
+typedef struct family {
+    const sp_prior_ops *prior;
+    fth_status (*predict)(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err);
+    fth_status (*groups)(sp_net *net, const sp_query *q, fth_val *f, fth_err *err);
+} family;
+
+static const family families[SP_KIND_COUNT] = {
+    [SP_PNMF] = {&sp_prior_pnmf, sp_predict_pnmf, NULL},
+};
+
+const sp_prior_ops *sp_prior_of(sp_kind kind)
+{
+    return families[kind].prior;
+}
+
+/* A mistake in the graph is found here, with its line, not when the caller plans. */
+fth_status sp_predict(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err)
+{
+    const sp_kind kind = net->model->set.kind;
+    if (!families[kind].predict)
+        return FTH_FAIL(err, FTH_E_USAGE, "no prediction for models of kind %d", (int)kind);
+    return families[kind].predict(net, q, f, s, err);
+}
+
+fth_status sp_predict_groups(sp_net *net, const sp_query *q, fth_val *f, fth_err *err)
+{
+    const sp_kind kind = net->model->set.kind;
+    if (!families[kind].groups)
+        return FTH_FAIL(err, FTH_E_USAGE,
+                        "as if of one group: asked of a model without groups (kind %d)", (int)kind);
+    return families[kind].groups(net, q, f, err);
+}
