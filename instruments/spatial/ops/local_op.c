@@ -1,0 +1,40 @@
+/* local_op.c - refusals of the local operations. */
+#include "local_op.h"
+
+fth_status sp_local_need(const fth_node *node, int in, fth_dtype dtype, int n_axes, fth_err *err)
+{
+    char text[256];
+    if (node->in[in].dtype == dtype && node->in[in].n_axes == n_axes) return FTH_OK;
+    return FTH_FAIL(err, node->in[in].dtype == dtype ? FTH_E_AXIS_MISMATCH : FTH_E_DTYPE_OP,
+                    "%s: expected %s with %d axes, found %s", node->op->name, fth_dtype_name(dtype),
+                    n_axes, fth_in_format(node, in, text, sizeof text));
+}
+
+fth_status sp_local_like(const fth_node *node, int in, int dim, int other, int other_dim,
+                         fth_err *err)
+{
+    char a[256], b[256];
+    if (node->in[in].axis[dim] == node->in[other].axis[other_dim]) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_AXIS_MISMATCH, "%s: axis '%s' of %s should be axis '%s' of %s",
+                    node->op->name, fth_axis_name(node->graph, node->in[in].axis[dim]),
+                    fth_in_format(node, in, a, sizeof a),
+                    fth_axis_name(node->graph, node->in[other].axis[other_dim]),
+                    fth_in_format(node, other, b, sizeof b));
+}
+
+fth_status sp_local_real(const fth_node *node, fth_dtype real, fth_err *err)
+{
+    if (real == FTH_F32 || real == FTH_F64) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_DTYPE_OP, "%s: expected f32 or f64, found %s", node->op->name,
+                    fth_dtype_name(real));
+}
+
+fth_status sp_local_outside(const fth_call *call, const char *what, int64_t cell, int64_t index,
+                            int64_t size)
+{
+    const fth_status s =
+        FTH_FAIL(call->err, FTH_E_INDEX_RANGE, "%s: %s of cell %lld is %lld, but there are %lld",
+                 call->node->op->name, what, (long long)cell, (long long)index, (long long)size);
+    fth_err_origin(call->err, call->node->site);
+    return s;
+}

@@ -1,0 +1,45 @@
+/* local_op.h - what the local operations check and how they find their tiles. */
+#ifndef SPATIAL_OPS_LOCAL_OP_H
+#define SPATIAL_OPS_LOCAL_OP_H
+
+#include "local.h"
+
+/* Input `in` has this dtype and that many axes; otherwise says what it has. */
+fth_status sp_local_need(const fth_node *node, int in, fth_dtype dtype, int n_axes, fth_err *err);
+/* Both axes are the same one. */
+fth_status sp_local_like(const fth_node *node, int in, int dim, int other, int other_dim,
+                         fth_err *err);
+fth_status sp_local_real(const fth_node *node, fth_dtype real, fth_err *err);
+/* An index of the call lies outside its axis. */
+fth_status sp_local_outside(const fth_call *call, const char *what, int64_t cell, int64_t index,
+                            int64_t size);
+/* Element (i, j, k) of a tile, by global places. */
+static inline int64_t sp_at1(const fth_tile *t, int64_t i)
+{
+    return (i - t->origin[0]) * t->stride[0];
+}
+static inline int64_t sp_at2(const fth_tile *t, int64_t i, int64_t j)
+{
+    return sp_at1(t, i) + (j - t->origin[1]) * t->stride[1];
+}
+static inline int64_t sp_at3(const fth_tile *t, int64_t i, int64_t j, int64_t k)
+{
+    return sp_at2(t, i, j) + (k - t->origin[2]) * t->stride[2];
+}
+static inline void sp_put(void *data, fth_dtype real, int64_t at, double x)
+{
+    if (real == FTH_F32)
+        ((float *)data)[at] = (float)x;
+    else
+        ((double *)data)[at] = x;
+}
+static inline double sp_get(const void *data, fth_dtype real, int64_t at)
+{
+    return real == FTH_F32 ? (double)((const float *)data)[at] : ((const double *)data)[at];
+}
+static inline void *sp_to(void *data, fth_dtype real, int64_t at)
+{
+    return (char *)data + at * fth_dtype_size(real);
+}
+
+#endif

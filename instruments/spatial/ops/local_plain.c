@@ -1,0 +1,106 @@
+/* local_plain.c - the problem of one cell as obvious loops: what the vectors are tested against. */
+#include "local.h"
+
+#include <math.h>
+
+/* By columns of LANES rows in the widest vector, for all loops alike: the matrix, and six vectors.
+ */
+int64_t sp_local_room(int64_t k, int64_t asked, int64_t r)
+{
+    const int64_t p = (k + asked + 7) / 8 * 8;
+    return p * p + 6 * p + p * r;
+}
+
+void sp_local_table_fill(sp_local_table *t, double *room, const sp_local_cov *cov, int64_t groups,
+                         const double *distance)
+{
+    static const double root[] = {
+#define SP_KERNEL(id, name, root, power) root,
+#include "../kernels.def"
+#undef SP_KERNEL
+    };
+    static const double power[] = {
+#define SP_KERNEL(id, name, root, power) power,
+#include "../kernels.def"
+#undef SP_KERNEL
+    };
+    *t = (sp_local_table){.groups = groups,
+                          .scale_gain = room,
+                          .kernel = (sp_kernel)cov->kernel,
+                          .sigma2 = cov->sigma * cov->sigma,
+                          .jitter = cov->jitter};
+    for (int64_t g = 0; g < groups; g++)
+        for (int64_t h = 0; h < groups; h++) {
+            const double d2 = distance ? distance[g * groups + h] : g == h ? 0 : 1.000002;
+            const double nu = 1 / (fabs(cov->alpha) * d2 + 1);
+            double *pair = room + SP_LOCAL_PAIR * (g * groups + h);
+            pair[0] = root[cov->kernel] / fabs(cov->lengthscale) * sqrt(nu);
+            pair[1] = t->sigma2 * pow(nu, power[cov->kernel]);
+        }
+}
+
+static double covariance(const sp_local_table *t, const float *a, int32_t g, const float *b,
+                         int32_t h)
+{
+    const double *pair = t->scale_gain + SP_LOCAL_PAIR * (t->groups * g + h);
+    const double dx = (double)a[0] - (double)b[0], dy = (double)a[1] - (double)b[1],
+                 d2 = dx * dx + dy * dy;
+    if (t->kernel == SP_RBF) return pair[1] * exp(-0.5 * d2 * pair[0] * pair[0]);
+    const double v = sqrt(d2 + 1e-12) * pair[0];
+    return pair[1] * (t->kernel == SP_MATERN32 ? 1 + v : 1 + v + v * v / 3) * exp(-v);
+}
+
+/* Lower factor of m [n][n] in place. */
+static bool factor(double *m, int64_t n)
+{
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = j; i < n; i++) {
+            double sum = m[i * n + j];
+            for (int64_t k = 0; k < j; k++) sum -= m[i * n + k] * m[j * n + k];
+            if (i == j && !(sum > 0)) return false;
+            m[i * n + j] = i == j ? sqrt(sum) : sum / m[j * n + j];
+        }
+    return true;
+}
+
+/* x of L L^T x = x. */
+static void solve(const double *l, int64_t n, double *x)
+{
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t k = 0; k < i; k++) x[i] -= l[i * n + k] * x[k];
+        x[i] /= l[i * n + i];
+    }
+    for (int64_t i = n - 1; i >= 0; i--) {
+        for (int64_t k = i + 1; k < n; k++) x[i] -= l[k * n + i] * x[k];
+        x[i] /= l[i * n + i];
+    }
+}
+
+static bool weights(const sp_local_cell *c, double *room, double *a, double *var)
+{
+    const sp_local_table *t = c->table;
+    const int64_t k = c->k;
+    double *m = room, *kx = room + k * k;
+    for (int64_t i = 0; i < k; i++)
+        for (int64_t j = 0; j <= i; j++) {
+            const int64_t u = c->nbr[i], v = c->nbr[j];
+            m[i * k + j] = i == j
+                               ? t->sigma2 + t->jitter
+                               : covariance(t, c->Z + u * c->Z_step, c->group ? c->groupsZ[u] : 0,
+                                            c->Z + v * c->Z_step, c->group ? c->groupsZ[v] : 0);
+        }
+    if (!factor(m, k)) return false;
+    for (int64_t q = 0; q < c->asked; q++, a += k) {
+        for (int64_t i = 0; i < k; i++) {
+            const int64_t u = c->nbr[i];
+            a[i] = kx[i] = covariance(t, c->Z + u * c->Z_step, c->group ? c->groupsZ[u] : 0, c->at,
+                                      c->group ? c->group[q] : 0);
+        }
+        solve(m, k, a);
+        var[q] = t->sigma2;
+        for (int64_t i = 0; i < k; i++) var[q] -= kx[i] * a[i];
+    }
+    return true;
+}
+
+const sp_local_loops sp_local_plain = {weights};

@@ -1,0 +1,253 @@
+/* local_weights.c - the operation that conditions cells on their neighbours, given the covariance.
+ *
+ * The neighbours' matrix is factored once for a cell and serves all groups it is asked about.
+ */
+#include "local_op.h"
+
+#include <math.h>
+
+enum { NBR, AT, Z, GROUPS_Z, MORE };
+
+typedef struct attr {
+    sp_local_cov cov;
+    double lo;
+    int32_t real, every;     /* every: one set of weights for each group */
+    int32_t group, distance; /* inputs; -1: absent */
+    fth_axis_id axis, spare; /* of the groups, for `every` */
+} attr;
+
+sp_local_cov sp_local_cov_of(const sp_model *m)
+{
+    const sp_settings *s = &m->set;
+    return (sp_local_cov){.sigma = s->sigma,
+                          .lengthscale = s->lengthscale,
+                          .alpha = s->group_diff_param,
+                          .jitter = s->jitter,
+                          .kernel = (int32_t)s->kernel,
+                          .groups = s->groups ? (int32_t)s->n_groups : 0};
+}
+
+static fth_status infer(fth_node *node, fth_err *err)
+{
+    const attr *a = node->attr;
+    FTH_TRY(sp_local_real(node, (fth_dtype)a->real, err));
+    FTH_TRY(sp_local_need(node, NBR, FTH_I32, 2, err));
+    FTH_TRY(sp_local_need(node, AT, FTH_F32, 2, err));
+    FTH_TRY(sp_local_need(node, Z, FTH_F32, 2, err));
+    FTH_TRY(sp_local_like(node, AT, 0, NBR, 0, err));
+    FTH_TRY(sp_local_like(node, AT, 1, Z, 1, err));
+    if (a->cov.groups > 0) {
+        FTH_TRY(sp_local_need(node, GROUPS_Z, FTH_I32, 1, err));
+        FTH_TRY(sp_local_like(node, GROUPS_Z, 0, Z, 0, err));
+    }
+    if (a->group >= 0) {
+        FTH_TRY(sp_local_need(node, a->group, FTH_I32, 1, err));
+        FTH_TRY(sp_local_like(node, a->group, 0, NBR, 0, err));
+    }
+    if (a->distance >= 0) FTH_TRY(sp_local_need(node, a->distance, FTH_F64, 2, err));
+    if (node->in[Z].size[1] != 2 ||
+        (a->distance >= 0 && (node->in[a->distance].size[0] != a->cov.groups ||
+                              node->in[a->distance].size[1] != a->cov.groups)))
+        return FTH_FAIL(err, FTH_E_AXIS_SIZE, "%s: expected 2 coordinates and %d groups",
+                        node->op->name, (int)a->cov.groups);
+    const fth_desc *n = &node->in[NBR];
+    fth_desc d = {.dtype = (fth_dtype)a->real,
+                  .n_axes = 2,
+                  .axis = {n->axis[0], n->axis[1]},
+                  .size = {n->size[0], n->size[1]}};
+    node->n_out = a->every ? 1 : 2;
+    node->out[0] = node->out[1] = d;
+    node->out[1].n_axes = 1;
+    if (!a->every) return FTH_OK;
+    node->out[0] = (fth_desc){.dtype = (fth_dtype)a->real,
+                              .n_axes = 3,
+                              .axis = {a->axis, n->axis[0], n->axis[1]},
+                              .size = {a->cov.groups, n->size[0], n->size[1]}};
+    return FTH_OK;
+}
+
+static void relation(const fth_node *node, int in, int dim, fth_relation *out)
+{
+    const attr *a = node->attr;
+    *out = (fth_relation){.along = FTH_WHOLE, .out_dim = -1};
+    if (dim == 0 && (in == NBR || in == AT || in == a->group))
+        *out = (fth_relation){.along = FTH_SAME, .out_dim = a->every ? 1 : 0};
+}
+
+static int64_t asked(const attr *a)
+{
+    return a->every ? a->cov.groups : 1;
+}
+
+static int64_t table_room(const attr *a)
+{
+    const int64_t g = a->cov.groups > 0 ? a->cov.groups : 1;
+    return SP_LOCAL_PAIR * g * g;
+}
+
+static uint64_t scratch(const fth_call *call)
+{
+    const attr *a = call->node->attr;
+    const int64_t k = call->node->in[NBR].size[1], q = asked(a);
+    /* the table, distances without gaps, groups to ask about, results, the problem */
+    return sizeof(double) *
+           (uint64_t)(table_room(a) * 3 / 2 + q + 8 + q * (k + 1) + sp_local_room(k, q, 0) + 8);
+}
+
+static double flops(const fth_call *call)
+{
+    const double k = (double)call->node->in[NBR].size[1], q = (double)asked(call->node->attr);
+    return (double)call->in[NBR].extent[0] * (k * k * k / 3 + 20 * k * k + q * 2 * k * k);
+}
+
+typedef struct work {
+    const fth_call *call;
+    const attr *a;
+    const sp_local_loops *loop;
+    sp_local_table table;
+    int32_t *group;
+    double *weight, *var, *room;
+} work;
+
+static double *aligned(double *p)
+{
+    return p + (64 - (uintptr_t)p % 64) % 64 / sizeof *p;
+}
+
+static void prepare(work *w, const fth_call *call)
+{
+    const attr *a = call->node->attr;
+    const int64_t g = a->cov.groups > 0 ? a->cov.groups : 1, q = asked(a);
+    double *at = call->scratch, *distance = NULL;
+    *w = (work){.call = call, .a = a, .loop = sp_local_best()};
+    double *table = at;
+    at += table_room(a);
+    if (a->distance >= 0) {
+        const fth_tile *t = &call->in[a->distance];
+        distance = at;
+        for (int64_t i = 0; i < g; i++)
+            for (int64_t j = 0; j < g; j++)
+                distance[i * g + j] = ((const double *)t->data)[sp_at2(t, i, j)];
+    }
+    at += table_room(a) / 2;
+    sp_local_table_fill(&w->table, table, &a->cov, g, distance);
+    w->group = (int32_t *)(void *)at;
+    for (int64_t i = 0; i < q; i++) w->group[i] = (int32_t)i;
+    at = aligned(at + q);
+    w->weight = at;
+    w->var = at + q * call->node->in[NBR].size[1];
+    w->room = aligned(w->var + q);
+}
+
+static fth_status check(const work *w, const sp_local_cell *c, int64_t cell)
+{
+    const int64_t cells = w->call->node->in[Z].size[0], groups = w->a->cov.groups;
+    for (int64_t i = 0; i < c->k; i++) {
+        if (c->nbr[i] < 0 || c->nbr[i] >= cells)
+            return sp_local_outside(w->call, "a neighbour", cell, c->nbr[i], cells);
+        if (groups > 0 && (c->groupsZ[c->nbr[i]] < 0 || c->groupsZ[c->nbr[i]] >= groups))
+            return sp_local_outside(w->call, "the group of a neighbour", cell,
+                                    c->groupsZ[c->nbr[i]], groups);
+    }
+    if (groups > 0 && (c->group[0] < 0 || c->group[0] >= groups))
+        return sp_local_outside(w->call, "the group", cell, c->group[0], groups);
+    return FTH_OK;
+}
+
+static fth_status not_definite(const fth_call *call, int64_t cell)
+{
+    const fth_status s =
+        FTH_FAIL(call->err, FTH_E_NUMERIC,
+                 "%s: the covariance of the neighbours of cell %lld is not positive definite",
+                 call->node->op->name, (long long)cell);
+    fth_err_hint(call->err, "raise model.jitter; cells at equal places need one above 0");
+    fth_err_origin(call->err, call->node->site);
+    return s;
+}
+
+static void store(const work *w, int64_t cell)
+{
+    const fth_tile *out = &w->call->out[0], *var = &w->call->out[1];
+    const int64_t k = w->call->node->in[NBR].size[1];
+    const fth_dtype real = (fth_dtype)w->a->real;
+    for (int64_t g = 0; w->a->every && g < asked(w->a); g++)
+        for (int64_t i = 0; i < k; i++)
+            sp_put(out->data, real, sp_at3(out, g, cell, i), w->weight[g * k + i]);
+    if (w->a->every) return;
+    for (int64_t i = 0; out->data && i < k; i++)
+        sp_put(out->data, real, sp_at2(out, cell, i), w->weight[i]);
+    if (var->data) sp_put(var->data, real, sp_at1(var, cell), fmin(fmax(w->var[0], w->a->lo), 100));
+}
+
+static fth_status run(const fth_call *call)
+{
+    const attr *a = call->node->attr;
+    const fth_tile *nbr = &call->in[NBR], *at = &call->in[AT], *z = &call->in[Z];
+    work w;
+    prepare(&w, call);
+    for (int64_t i = nbr->origin[0]; i < nbr->origin[0] + nbr->extent[0]; i++) {
+        sp_local_cell c = {.table = &w.table,
+                           .k = call->node->in[NBR].size[1],
+                           .asked = asked(a),
+                           .at = (const float *)at->data + sp_at1(at, i),
+                           .nbr = (const int32_t *)nbr->data + sp_at1(nbr, i),
+                           .Z = z->data,
+                           .Z_step = z->stride[0]};
+        if (a->cov.groups > 0) c.groupsZ = call->in[GROUPS_Z].data;
+        if (a->cov.groups > 0) c.group = w.group;
+        if (a->group >= 0)
+            c.group = (const int32_t *)call->in[a->group].data + sp_at1(&call->in[a->group], i);
+        FTH_TRY(check(&w, &c, i));
+        if (!w.loop->weights(&c, w.room, w.weight, w.var)) return not_definite(call, i);
+        store(&w, i);
+    }
+    return FTH_OK;
+}
+
+static const fth_op weights = {
+    .name = "spatial_local_weights",
+    .brief = "weights of neighbours in the conditional mean of a Gaussian process",
+    .flags = FTH_OP_MAY_FAIL,
+    .infer = infer,
+    .relation = relation,
+    .scratch = scratch,
+    .flops = flops,
+    .run = run,
+};
+
+static fth_val build(fth_site site, attr *a, const sp_local_places *p)
+{
+    fth_val in[FTH_MAX_IN] = {[NBR] = p->nbr, [AT] = p->at, [Z] = p->Z};
+    int n = GROUPS_Z;
+    a->group = a->distance = -1;
+    if (a->cov.groups > 0) in[n++] = p->groupsZ;
+    if (a->cov.groups > 0 && !a->every) {
+        a->group = n;
+        in[n++] = p->group;
+    }
+    if (a->cov.groups > 0 && p->distance.id != 0) {
+        a->distance = n;
+        in[n++] = p->distance;
+    }
+    return fth_node_add_(p->nbr.graph, site, &weights, n, in, a, sizeof *a);
+}
+
+fth_val sp_local_weights_(fth_site site, const sp_local_cov *cov, const sp_local_places *p,
+                          fth_dtype real, double lo)
+{
+    attr a = {.cov = *cov, .real = (int32_t)real, .lo = lo};
+    return build(site, &a, p);
+}
+
+fth_val sp_local_weights_groups_(fth_site site, const sp_local_cov *cov, const sp_local_places *p,
+                                 fth_dtype real)
+{
+    attr a = {.cov = *cov, .real = (int32_t)real, .every = 1};
+    a.axis = fth_axis_find(p->nbr.graph, "group");
+    if (cov->groups < 1 || a.axis < 0)
+        return fth_poison_(p->nbr.graph, site, FTH_E_AXIS_MISSING,
+                           "spatial_local_weights: expected an axis 'group' and a model with "
+                           "groups, found %d groups",
+                           (int)cov->groups);
+    return build(site, &a, p);
+}
