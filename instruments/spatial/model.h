@@ -31,17 +31,25 @@ typedef struct sp_model {
     fth_tensor *nbr_kl;   /* i32 [cell nbr]: the others nearest to each; local models */
     fth_tensor *nbr_inf;  /* i32 [cell nbr]: itself, then the nearest; local models */
     fth_texts *group_names;
+    /* Moments that live in files while training; a file of the model takes them from here. */
+    fth_source first_at[SP_PARAMS], second_at[SP_PARAMS];
+    fth_tensor *history;     /* f64 [iteration]: the objective; may have room beyond those done */
     int64_t iterations;      /* done, over all runs */
     int64_t optimizer_steps; /* of the moments above */
     double elbo;
     uint64_t data_hash, genes_hash;
 } sp_model;
 
+/* Length of an axis as the settings have it; -1: no such axis. */
+int64_t sp_axis_length(const sp_settings *s, const char *axis);
+
 /* Tensors of the right sizes, their contents undefined and their pages untouched: a plan costs no
  * memory. `moments`: those of the optimiser too. Neighbours, Z and groupsZ included. */
 fth_status sp_model_create(sp_model *m, fth_mem *mem, const sp_settings *set, fth_dtype real,
                            bool moments, fth_err *err);
 void sp_model_clear(sp_model *m);
+/* Names, data and hashes of what it is trained on become its own. */
+fth_status sp_model_tie(sp_model *m, const sp_data *data, fth_err *err);
 
 /* The file alone gives the model (spec 10); `data` (may be NULL) is what it is to be used with: a
  * model of other genes or cells is refused unless `other_data`. Every length is checked against
@@ -49,7 +57,8 @@ void sp_model_clear(sp_model *m);
 fth_status sp_model_read(sp_model *m, fth_mem *mem, const char *path, const sp_data *data,
                          bool other_data, bool moments, fth_err *err);
 /* Under a temporary name, then renamed; the file before becomes model.prev.safetensors. Equal
- * models give equal bytes. `extra` is more metadata, for an unfinished run. */
+ * models give equal bytes. `extra` is more metadata, for an unfinished run; its keys start with
+ * "run.", and a reader takes no notice of them. */
 fth_status sp_model_write(const sp_model *m, const char *path, bool moments,
                           const fth_file_meta *extra, int64_t n_extra, fth_err *err);
 

@@ -1,0 +1,179 @@
+/* checkpoint.c - writing a model: every setting and every tensor, and nothing of the day it was
+ * made, so that equal runs give equal bytes.
+ */
+#include "checkpoint.h"
+
+#include <inttypes.h>
+
+enum { FACTS = 96, VALUE = 96 };
+
+typedef struct facts {
+    fth_file_meta meta[FACTS];
+    char key[FACTS][32], value[FACTS][VALUE];
+    int64_t n;
+    bool full;
+} facts;
+
+static void add(facts *f, const char *prefix, const char *key, const char *value)
+{
+    if (f->n == FACTS) {
+        f->full = true;
+        return;
+    }
+    const int64_t i = f->n++;
+    snprintf(f->key[i], sizeof f->key[i], "%s%s", prefix, key);
+    snprintf(f->value[i], sizeof f->value[i], "%s", value);
+    f->meta[i] = (fth_file_meta){f->key[i], f->value[i]};
+}
+
+static void add_number(facts *f, const char *key, int64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%" PRId64, value);
+    add(f, "", key, text);
+}
+
+static void add_hash(facts *f, const char *key, uint64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%016" PRIx64, value);
+    add(f, "", key, text);
+}
+
+static void add_model(facts *f, const sp_model *m, bool moments)
+{
+    char text[VALUE];
+    add(f, "", "format", SP_FORMAT);
+    add(f, "", "model", sp_kinds[m->set.kind].name);
+    add(f, "", "version", fth_version());
+    for (int i = 0; i < sp_settings_count(); i++)
+        add(f, sp_setting_family(i) == SP_FAMILY_MODEL ? "" : SP_TRAIN_PREFIX, sp_setting_name(i),
+            sp_setting_get(&m->set, i, text, sizeof text));
+    add(f, "", "group_distance", m->distance ? "matrix" : SP_EQUIDISTANT);
+    add(f, "", "packed", "false");
+    add_number(f, "gene_count", m->set.genes);
+    add_hash(f, "genes_hash", m->genes_hash);
+    add_hash(f, "data_hash", m->data_hash);
+    add_number(f, "iterations", m->iterations);
+    if (moments) add_number(f, "step", m->optimizer_steps);
+    snprintf(text, sizeof text, "%.17g", m->elbo);
+    add(f, "", "elbo", text);
+}
+
+static fth_status list_names(const sp_model *m, fth_json_writer *w, fth_err *err)
+{
+    fth_json_begin(w, m->mem, false);
+    fth_json_open(w, NULL, '[');
+    for (int64_t i = 0; m->group_names && i < fth_texts_count(m->group_names); i++)
+        fth_json_text(w, NULL, fth_texts_get(m->group_names, i));
+    fth_json_close(w);
+    return fth_json_end(w, err);
+}
+
+/* ---- tensors ---- */
+
+typedef struct items {
+    fth_file_item item[SP_SLOTS];
+    const sp_slot *slot[SP_SLOTS];
+    int64_t n;
+} items;
+
+static bool is_moment(const sp_slot *slot)
+{
+    return slot->use == SP_SLOT_FIRST || slot->use == SP_SLOT_SECOND;
+}
+
+static void choose(items *list, const sp_model *m, const sp_slot *slot, bool moments)
+{
+    for (int i = 0; i < SP_SLOTS; i++) {
+        const bool filed = slot[i].file && slot[i].file->read;
+        if (!slot[i].axes || !(*slot[i].at || filed) || (is_moment(&slot[i]) && !moments)) continue;
+        fth_file_item *to = &list->item[list->n];
+        *to = (fth_file_item){
+            .name = slot[i].name, .dtype = slot[i].dtype, .axes = slot[i].axes, .n_axes = 1};
+        if (slot[i].use == SP_SLOT_HISTORY)
+            to->size[0] = m->iterations;
+        else
+            to->n_axes = sp_slot_sizes(&m->set, slot[i].axes, to->size);
+        list->slot[list->n++] = &slot[i];
+    }
+}
+
+/* From file to file, a piece at a time. */
+static fth_status copy(fth_mem *mem, const fth_source *from, const fth_sink *to, fth_err *err)
+{
+    enum { PIECE = 1 << 20 };
+    int64_t row = fth_dtype_size(from->dtype), lo[FTH_MAX_AXES] = {0}, n[FTH_MAX_AXES];
+    for (int a = 0; a < from->n_axes; a++) n[a] = from->size[a];
+    for (int a = 2; a < from->n_axes; a++) row *= n[a];
+    const int64_t rows = row < PIECE ? PIECE / row : 1;
+    void *piece = NULL;
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)(rows * row), "copy", &piece, err));
+    fth_status s = FTH_OK;
+    n[0] = 1;
+    for (; s == FTH_OK && lo[0] < from->size[0]; lo[0]++)
+        for (lo[1] = 0; s == FTH_OK && lo[1] < from->size[1]; lo[1] += n[1]) {
+            n[1] = from->size[1] - lo[1] < rows ? from->size[1] - lo[1] : rows;
+            s = from->read(from->self, lo, n, piece, err);
+            if (s == FTH_OK) s = to->write(to->self, lo, n, piece, err);
+        }
+    const fth_status released = fth_mem_release(mem, piece, s == FTH_OK ? err : NULL);
+    if (s == FTH_OK) s = released;
+    return s == FTH_OK && to->commit ? to->commit(to->self, err) : s;
+}
+
+static fth_status store(const sp_model *m, const sp_slot *slot, const fth_sink *sink, fth_err *err)
+{
+    if (!*slot->at) return copy(m->mem, slot->file, sink, err);
+    if (slot->use != SP_SLOT_HISTORY) return fth_sink_store(sink, *slot->at, err);
+    const int64_t lo = 0;
+    FTH_TRY(sink->write(sink->self, &lo, &m->iterations, fth_tensor_data(*slot->at), err));
+    return sink->commit ? sink->commit(sink->self, err) : FTH_OK;
+}
+
+static fth_status write_file(const sp_model *m, const char *path, const facts *f, const items *list,
+                             fth_err *err)
+{
+    const fth_safetensors_options opt = {.meta = f->meta, .n_meta = f->n, .keep_previous = true};
+    fth_safetensors_writer *w;
+    FTH_TRY(fth_safetensors_create(&w, m->mem, path, list->item, list->n, &opt, err));
+    fth_status s = FTH_OK;
+    for (int64_t i = 0; s == FTH_OK && i < list->n; i++) {
+        fth_sink sink;
+        s = fth_safetensors_sink(w, list->item[i].name, &sink, err);
+        if (s == FTH_OK) s = store(m, list->slot[i], &sink, err);
+    }
+    if (s == FTH_OK) return fth_safetensors_commit(w, err);
+    fth_safetensors_abandon(w);
+    return s;
+}
+
+static fth_status seal(facts *f, fth_err *err)
+{
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < f->n; i++) sum += sp_seal_entry(f->meta[i].key, f->meta[i].value);
+    add_hash(f, SP_SEAL, sum);
+    return f->full ? FTH_FAIL(err, FTH_E_INTERNAL, "a model has more settings than its file takes")
+                   : FTH_OK;
+}
+
+fth_status sp_model_write(const sp_model *m, const char *path, bool moments,
+                          const fth_file_meta *extra, int64_t n_extra, fth_err *err)
+{
+    facts f = {.n = 0};
+    items list = {.n = 0};
+    sp_slot slot[SP_SLOTS];
+    sp_model_slots((sp_model *)(uintptr_t)m, slot); /* the list is only read here */
+    choose(&list, m, slot, moments);
+    add_model(&f, m, moments);
+    for (int64_t i = 0; i < n_extra; i++) add(&f, "", extra[i].key, extra[i].value);
+    fth_json_writer names;
+    fth_status s = list_names(m, &names, err);
+    if (s == FTH_OK) {
+        if (f.n < FACTS) f.meta[f.n++] = (fth_file_meta){"group_names", names.data};
+        s = seal(&f, err);
+    }
+    if (s == FTH_OK) s = write_file(m, path, &f, &list, err);
+    fth_json_free(&names);
+    return s == FTH_OK ? FTH_OK : fth_err_note(err, FTH_HERE, s, "writing the model %s", path);
+}
