@@ -1,0 +1,255 @@
+/* group_loadings.c - multiplicative updates of small problems, one for each group of cells. */
+#include "group_loadings.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ITERATIONS = 1000, EACH = 8 /* first iterations that are all looked at */ };
+
+/* Where a group stands. After iteration `low` the rule did not hold; after `high` it did. */
+typedef struct track {
+    int64_t at, low, high; /* at: iterations in its loadings; high: 0 while none is known */
+    bool done;
+} track;
+
+typedef struct work {
+    const sp_group_problem *p;
+    sp_group_result *r;
+    int64_t each, most; /* numbers of loadings of a group; iterations */
+    double tol;
+    double *before, *saved; /* [group][gene][factor]: one iteration earlier; at `low` */
+    double *a, *b;          /* [group] */
+    double *nll;            /* [group] of the iteration before; Poisson rule */
+    double *row;            /* [factor] */
+    track *track;
+} work;
+
+uint64_t sp_group_bytes(int64_t groups, int64_t genes, int64_t factors)
+{
+    const uint64_t G = (uint64_t)groups;
+    return 3 * G * (uint64_t)(genes * factors) * sizeof(double) +
+           (G * 4 + (uint64_t)factors) * sizeof(double) + G * (sizeof(int64_t) + sizeof(track));
+}
+
+/* ---- sums ---- */
+
+double sp_residual(const double *YF, const double *FF, double yy, const double *W, int64_t genes,
+                   int64_t factors)
+{
+    double cross = 0, square = 0;
+    for (int64_t d = 0; d < genes; d++) {
+        const double *w = W + d * factors;
+        for (int64_t l = 0; l < factors; l++) {
+            double row = 0;
+            for (int64_t k = 0; k < factors; k++) row += FF[l * factors + k] * w[k];
+            square += w[l] * row;
+            cross += YF[d * factors + l] * w[l];
+        }
+    }
+    return fmax(yy - 2 * cross + square, 0);
+}
+
+static double sum_rates(const sp_group_problem *p, const double *W, const double *F)
+{
+    double sum = 0;
+    for (int64_t d = 0; d < p->genes; d++)
+        for (int64_t l = 0; l < p->factors; l++) sum += W[d * p->factors + l] * F[l];
+    return sum;
+}
+
+/* ---- least squares ---- */
+
+/* One update of the loadings of a group. A gene without counts is zero after the first. */
+static void update(const work *w, int64_t g, double *W)
+{
+    const int64_t L = w->p->factors;
+    const double *YF = w->p->YF + g * w->each, *FF = w->p->FF + g * L * L;
+    for (int64_t d = 0; d < w->p->genes; d++, W += L, YF += L) {
+        for (int64_t l = 0; l < L; l++) {
+            double below = 0;
+            for (int64_t k = 0; k < L; k++) below += W[k] * FF[l * L + k];
+            w->row[l] = W[l] * YF[l] / (below + 1e-8);
+        }
+        memcpy(W, w->row, (size_t)L * sizeof *W);
+    }
+}
+
+static void advance(const work *w, int64_t g, int64_t to)
+{
+    track *t = &w->track[g];
+    double *W = w->r->W + g * w->each;
+    for (; t->at < to; t->at++) {
+        if (t->at + 1 == to) memcpy(w->before + g * w->each, W, (size_t)w->each * sizeof *W);
+        update(w, g, W);
+    }
+}
+
+static void go_back(const work *w, int64_t g)
+{
+    memcpy(w->r->W + g * w->each, w->saved + g * w->each, (size_t)w->each * sizeof(double));
+    w->track[g].at = w->track[g].low;
+}
+
+/* The iteration that is to be looked at next; 0: none, the group is done. */
+static int64_t choose(const work *w, const track *t)
+{
+    if (t->done) return 0;
+    const int64_t low = t->low > 1 ? t->low : 1; /* the first that has one before it is 2 */
+    if (t->high > 0) return t->high - low > 1 ? low + (t->high - low) / 2 : 0;
+    if (t->low >= w->most) return 0;
+    int64_t next = low + 1;
+    if (next > EACH && !w->p->every) next = 2 * t->low;
+    return next > w->most ? w->most : next;
+}
+
+static bool start_probe(const work *w)
+{
+    bool any = false;
+    for (int64_t g = 0; g < w->p->groups; g++) {
+        track *t = &w->track[g];
+        const int64_t next = choose(w, t);
+        if (t->done) continue;
+        if (next == 0) {
+            const int64_t end = t->high > 0 ? t->high : t->low;
+            if (t->at > end) go_back(w, g);
+            advance(w, g, end);
+            t->done = true;
+            continue;
+        }
+        if (t->at > next) go_back(w, g);
+        advance(w, g, next);
+        any = true;
+    }
+    return any;
+}
+
+static void end_probe(const work *w)
+{
+    const sp_group_problem *p = w->p;
+    for (int64_t g = 0; g < p->groups; g++) {
+        track *t = &w->track[g];
+        if (t->done) continue;
+        const double *W = w->r->W + g * w->each, *before = w->before + g * w->each;
+        const double *F = p->F + g * p->factors;
+        const double change = (sum_rates(p, W, F) - w->b[g]) - (sum_rates(p, before, F) - w->a[g]);
+        if (fabs(change) < w->tol) {
+            t->high = t->at;
+            continue;
+        }
+        t->low = t->at;
+        memcpy(w->saved + g * w->each, W, (size_t)w->each * sizeof *W);
+    }
+}
+
+static fth_status solve_squares(const work *w, fth_err *err)
+{
+    /* The least there is to look at are two iterations; with one, take it unseen. */
+    if (w->most < 2) {
+        for (int64_t g = 0; g < w->p->groups; g++)
+            if (!w->track[g].done) advance(w, g, w->most);
+        return FTH_OK;
+    }
+    while (start_probe(w)) {
+        FTH_TRY(w->p->fit(w->p->user, w->before, w->r->W, w->a, w->b, err));
+        w->r->passes++;
+        end_probe(w);
+    }
+    return FTH_OK;
+}
+
+/* ---- the Poisson rule ---- */
+
+static void update_poisson(const work *w, int64_t g)
+{
+    const int64_t L = w->p->factors;
+    const double *F = w->p->F + g * L;
+    for (int64_t i = 0; i < w->each; i++)
+        if (F[i % L] > 0) w->r->W[g * w->each + i] *= w->before[g * w->each + i] / F[i % L];
+    w->track[g].at++;
+}
+
+static fth_status solve_poisson(const work *w, fth_err *err)
+{
+    const sp_group_problem *p = w->p;
+    for (bool any = true; any;) {
+        FTH_TRY(p->ratio(p->user, w->r->W, w->before, w->a, err));
+        w->r->passes++;
+        any = false;
+        for (int64_t g = 0; g < p->groups; g++) {
+            track *t = &w->track[g];
+            if (t->done) continue;
+            const double nll = sum_rates(p, w->r->W + g * w->each, p->F + g * p->factors) - w->a[g];
+            t->done = t->at >= w->most || (t->at >= 2 && fabs(nll - w->nll[g]) < w->tol);
+            w->nll[g] = nll;
+            if (!t->done) update_poisson(w, g);
+            any |= !t->done;
+        }
+    }
+    return FTH_OK;
+}
+
+/* ---- all of it ---- */
+
+static void start(const work *w)
+{
+    const sp_group_problem *p = w->p;
+    for (int64_t g = 0; g < p->groups; g++) {
+        double *W = w->r->W + g * w->each;
+        w->track[g] = (track){.done = p->cells[g] < p->factors};
+        for (int64_t i = 0; i < w->each; i++)
+            W[i] = w->track[g].done ? (double)p->W[i]
+                   : p->start > 0   ? p->start
+                                  : 0.1 * fth_random_uniform_at(p->seed, g, SP_STREAM_TRANSFORM, i);
+    }
+    memcpy(w->before, w->r->W, (size_t)(p->groups * w->each) * sizeof(double));
+    memcpy(w->saved, w->r->W, (size_t)(p->groups * w->each) * sizeof(double));
+}
+
+static void measure(const work *w)
+{
+    const sp_group_problem *p = w->p;
+    const int64_t L = p->factors;
+    for (int64_t g = 0; g < p->groups; g++) {
+        const double left = sp_residual(p->YF + g * w->each, p->FF + g * L * L, p->yy[g],
+                                        w->r->W + g * w->each, p->genes, L);
+        w->r->steps[g] = w->track[g].at;
+        w->r->error[g] = p->cells[g] < L || !(p->yy[g] > 0) ? (double)NAN : sqrt(left / p->yy[g]);
+    }
+}
+
+fth_status sp_group_solve(sp_group_result *out, fth_mem *mem, const sp_group_problem *p,
+                          fth_err *err)
+{
+    const int64_t each = p->genes * p->factors, all = p->groups * each;
+    *out = (sp_group_result){.mem = mem};
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, sp_group_bytes(p->groups, p->genes, p->factors),
+                         "group loadings", &out->block, err));
+    out->W = out->block;
+    work w = {.p = p,
+              .r = out,
+              .each = each,
+              .most = p->iterations > 0 ? p->iterations : ITERATIONS,
+              .tol = p->tol > 0 ? p->tol : 1e-4,
+              .before = out->W + all,
+              .saved = out->W + 2 * all,
+              .a = out->W + 3 * all};
+    w.b = w.a + p->groups;
+    w.nll = w.b + p->groups;
+    out->error = w.nll + p->groups;
+    w.row = out->error + p->groups;
+    out->steps = (int64_t *)(void *)(w.row + p->factors);
+    w.track = (track *)(void *)(out->steps + p->groups);
+    start(&w);
+    const fth_status s = p->poisson ? solve_poisson(&w, err) : solve_squares(&w, err);
+    if (s == FTH_OK)
+        measure(&w);
+    else
+        sp_group_clear(out);
+    return s;
+}
+
+void sp_group_clear(sp_group_result *r)
+{
+    if (r->mem) fth_mem_release(r->mem, r->block, NULL);
+    *r = (sp_group_result){0};
+}
