@@ -3,18 +3,11 @@
 #include "data.h"
 
 #include "metadata.h"
+#include "permute.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-
-static fth_status path_in(char path[SP_PATH], const char *dir, const char *name, fth_err *err)
-{
-    const int n = snprintf(path, SP_PATH, "%s/%s", dir, name);
-    if (n < 0 || n >= SP_PATH)
-        return FTH_FAIL(err, FTH_E_FILE_OPEN, "the path of %s in %s is too long", name, dir);
-    return FTH_OK;
-}
 
 static fth_status hint(fth_err *err, fth_status s)
 {
@@ -59,7 +52,7 @@ static fth_status open_places(sp_data *d, fth_err *err)
 {
     char path[SP_PATH];
     fth_source s = {0};
-    FTH_TRY(path_in(path, d->dir, SP_X, err));
+    FTH_TRY(sp_path(path, d->dir, SP_X, err));
     FTH_TRY(fth_npy_open(&s, d->mem, path, err));
     fth_status status = FTH_OK;
     if (s.n_axes != 2 || s.size[1] != 2 || s.size[0] < 1 ||
@@ -99,7 +92,7 @@ static fth_status open_groups(sp_data *d, fth_err *err)
 {
     char path[SP_PATH];
     fth_source s = {0};
-    FTH_TRY(path_in(path, d->dir, SP_C, err));
+    FTH_TRY(sp_path(path, d->dir, SP_C, err));
     FTH_TRY(fth_npy_open(&s, d->mem, path, err));
     fth_status status = FTH_OK;
     fth_tensor *code = NULL;
@@ -144,7 +137,7 @@ static void measure(sp_data *d)
 static fth_status open_counts(sp_data *d, fth_err *err)
 {
     char path[SP_PATH];
-    FTH_TRY(path_in(path, d->dir, SP_Y, err));
+    FTH_TRY(sp_path(path, d->dir, SP_Y, err));
     FTH_TRY(fth_npz_open(&d->npz, d->mem, path, err));
     FTH_TRY(fth_csr_open_npz(&d->counts, d->npz, err));
     if (fth_csr_dtype(d->counts) != FTH_F32)
@@ -165,7 +158,7 @@ static fth_status open_names(sp_data *d, fth_err *err)
 {
     char path[SP_PATH];
     sp_metadata m;
-    FTH_TRY(path_in(path, d->dir, SP_METADATA, err));
+    FTH_TRY(sp_path(path, d->dir, SP_METADATA, err));
     FTH_TRY(sp_metadata_read(&m, d->mem, path, err));
     d->gene_names = m.gene_names;
     d->cell_names = m.cell_names;
@@ -283,4 +276,33 @@ fth_status sp_data_choose(sp_data *d, const int64_t *row, int64_t n, fth_err *er
     d->size.cells = n;
     measure(d);
     return FTH_OK;
+}
+
+/* Training cells are round((1 - fraction) N) of N, halves to even as the field's scripts do it. */
+fth_status sp_data_hold_out(sp_data *d, double fraction, sp_holdout how, int64_t seed, fth_err *err)
+{
+    const int64_t n = d->rows, keep = (int64_t)nearbyint((1 - fraction) * (double)n);
+    if (fraction <= 0 || keep >= n) return FTH_OK;
+    if (keep < 1)
+        return FTH_FAIL(err, FTH_E_CONFIG,
+                        "training.holdout_fraction %g leaves none of the %" PRId64 " cells of %s",
+                        fraction, n, d->dir);
+    void *block = NULL;
+    FTH_TRY(fth_mem_take(d->mem, FTH_MEM_ANY, (uint64_t)n * 8, "held-out cells", &block, err));
+    int64_t *row = block, at = 0;
+    if (how == SP_HOLDOUT_RANDOM) {
+        /* the held-out ones at the end of the block; kept rows never run past them */
+        int64_t *out = row + keep, k = 0;
+        sp_permute_first(out, n - keep, n, seed, SP_STREAM_HOLDOUT, 0);
+        for (int64_t r = 0; r < n; r++) {
+            if (k < n - keep && out[k] == r)
+                k++;
+            else
+                row[at++] = r;
+        }
+    } else
+        for (; at < keep; at++) row[at] = at;
+    const fth_status s = sp_data_choose(d, row, keep, err);
+    (void)fth_mem_release(d->mem, block, NULL);
+    return s;
 }

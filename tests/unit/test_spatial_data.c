@@ -93,6 +93,34 @@ TEST(chosen_cells_keep_their_rows)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+TEST(held_out_cells_are_the_same_for_a_seed)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    sp_data d[3];
+    fth_err err = {0};
+    const char *dir = folder();
+    for (int k = 0; k < 3; k++) {
+        OKE(sp_data_open(&d[k], mem, dir, &err), &err);
+        OKE(sp_data_hold_out(&d[k], 0, SP_HOLDOUT_RANDOM, 1, &err), &err);
+        IS_TRUE(d[k].row == NULL);
+        OKE(sp_data_hold_out(&d[k], 0.05, SP_HOLDOUT_RANDOM, k < 2 ? 42 : 7, &err), &err);
+        EQ_I64(d[k].size.cells, 285);
+    }
+    SAME_BYTES(d[0].absent, d[1].absent, 15 * 8);
+    SAME_BYTES(d[0].row, d[1].row, 285 * 8);
+    IS_TRUE(memcmp(d[0].absent, d[2].absent, 15 * 8) != 0);
+    for (int k = 0; k < 3; k++) sp_data_close(&d[k]);
+    OKE(sp_data_open(&d[0], mem, dir, &err), &err);
+    OKE(sp_data_hold_out(&d[0], 0.05, SP_HOLDOUT_LAST, 42, &err), &err);
+    for (int64_t i = 0; i < 285; i++) EQ_I64(d[0].row[i], i);
+    for (int64_t i = 0; i < 15; i++) EQ_I64(d[0].absent[i], 285 + i);
+    sp_data_close(&d[0]);
+    OKE(sp_data_open(&d[0], mem, dir, &err), &err);
+    IS(sp_data_hold_out(&d[0], 0.999, SP_HOLDOUT_LAST, 42, &err), FTH_E_CONFIG);
+    sp_data_close(&d[0]);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 static void write_text(const char *dir, const char *text)
 {
     char path[4096];
