@@ -1,0 +1,84 @@
+/* anndata.h - h5ad files of all versions: frames, columns, positions, where counts are.
+ *
+ * A frame (obs, var, a frame in obsm) is a group with a dataset for each column or, before version
+ * 0.7, one dataset of records. Everything here takes either.
+ */
+#ifndef SPATIAL_ANNDATA_H
+#define SPATIAL_ANNDATA_H
+
+#include "matrix.h"
+
+typedef struct sp_anndata {
+    fth_mem *mem;
+    fth_h5 *h5;
+    char path[SP_PATH];
+} sp_anndata;
+
+fth_status sp_anndata_open(sp_anndata *a, fth_mem *mem, const char *path, fth_err *err);
+void sp_anndata_close(sp_anndata *a); /* an empty one is allowed */
+
+/* Where counts are: `what` is "X", "raw" or the name of a layer. `var` is the frame of its genes.
+ */
+fth_status sp_anndata_counts(const sp_anndata *a, const char *what, char object[SP_PATH],
+                             const char **var, fth_err *err);
+
+/* ---- frames ---- */
+
+/* A column: a dataset or group of its own, or a field of records. */
+typedef struct sp_column {
+    char object[SP_PATH];
+    char field[256]; /* "": none */
+} sp_column;
+static inline const char *sp_column_field(const sp_column *c)
+{
+    return c->field[0] ? c->field : NULL;
+}
+bool sp_anndata_has(const sp_anndata *a, const char *frame, const char *column);
+/* An error lists the columns that are there. */
+fth_status sp_anndata_column(const sp_anndata *a, const char *frame, const char *column,
+                             sp_column *out, fth_err *err);
+/* The index of a frame; `n` names are expected. */
+fth_status sp_anndata_names(const sp_anndata *a, const char *frame, int64_t n, fth_texts **out,
+                            fth_err *err);
+/* Texts of a column; numbers become texts. */
+fth_status sp_column_texts(const sp_anndata *a, const sp_column *c, fth_texts **out, fth_err *err);
+/* n numbers of a column, which has as many. */
+fth_status sp_column_numbers(const sp_anndata *a, const sp_column *c, int64_t n, double *to,
+                             fth_dtype *dtype, fth_err *err);
+/* A number as Python prints it: 3, 2.0, True. */
+void sp_number_text(fth_dtype dtype, double v, char text[32]);
+
+/* ---- labels ---- */
+
+/* A column of labels: which of `names` each row has; -1 is missing. Stored categories keep their
+ * order, used or not; other columns are sorted: texts by code point, numbers by value. */
+typedef struct sp_labels {
+    fth_mem *mem;
+    int64_t n;
+    int32_t *code;
+    fth_texts *names;
+} sp_labels;
+fth_status sp_anndata_labels(const sp_anndata *a, const char *frame, const char *column, int64_t n,
+                             sp_labels *out, fth_err *err);
+/* The same of texts; `missing`, which may be NULL, says which rows have none. */
+fth_status sp_labels_of(sp_labels *out, fth_mem *mem, const fth_texts *texts, const bool *missing,
+                        fth_err *err);
+void sp_labels_free(sp_labels *l); /* an empty one is allowed */
+/* Whether a name stands for no name: "", nan. */
+bool sp_name_is_missing(const char *name);
+
+/* ---- positions ---- */
+
+/* f32 [n][2] of obsm; a frame there gives its first two columns, and `is_frame` says so. */
+fth_status sp_anndata_places(const sp_anndata *a, const char *key, int64_t n, float *xy,
+                             bool *is_frame, fth_err *err);
+/* Of two columns of obs. */
+fth_status sp_anndata_places_of(const sp_anndata *a, const char *x, const char *y, int64_t n,
+                                float *xy, fth_err *err);
+
+/* ---- names ---- */
+
+/* Names without doubles: the second "a" becomes "a-1", as anndata does; *changed of them. */
+fth_status sp_names_unique(fth_texts **names, fth_mem *mem, int64_t *changed, fth_err *err);
+
+#endif

@@ -1,0 +1,67 @@
+/* matrix.h - counts of a source file, in whichever layout, read as blocks of sparse rows of f32.
+ *
+ * Sparse rows are read as they are. Sparse columns are turned: a block of rows is filled by one
+ * walk over all columns, so blocks should be as large as the budget allows. Dense rows are read
+ * through a piece of fixed size. In every case a row comes out with its columns ascending, entries
+ * of one place added up and zeros left out.
+ */
+#ifndef SPATIAL_MATRIX_H
+#define SPATIAL_MATRIX_H
+
+#include "spatial.h"
+
+/* Element i of an array of real numbers, integers or truth values. */
+double sp_number_at(fth_dtype t, const void *raw, int64_t i);
+
+typedef enum sp_layout { SP_LAYOUT_ROWS, SP_LAYOUT_COLUMNS, SP_LAYOUT_DENSE } sp_layout;
+
+typedef struct sp_matrix {
+    fth_mem *mem;
+    char label[SP_PATH + SP_NAME]; /* "file, /X" */
+    sp_layout layout;
+    int64_t rows, cols;
+    int64_t entries; /* stored; a bound where it is dense */
+    fth_dtype dtype;
+    fth_csr *csr;     /* of rows, or of columns: then its rows are our columns */
+    fth_source dense; /* [rows cols] */
+    int64_t *row_ptr; /* of columns, once counted; else NULL */
+} sp_matrix;
+
+/* The matrix at `object` of an HDF5 file: a dataset, or a group with data, indices and indptr. */
+fth_status sp_matrix_open(sp_matrix *m, fth_mem *mem, fth_h5 *h5, const char *path,
+                          const char *object, fth_err *err);
+/* Sparse rows of Y.npz. */
+fth_status sp_matrix_open_npz(sp_matrix *m, fth_mem *mem, const char *path, fth_err *err);
+/* The matrix of a 10x file: sparse columns of [gene cell], which are rows of cells. */
+fth_status sp_matrix_open_tenx(sp_matrix *m, fth_mem *mem, fth_h5 *h5, const char *path,
+                               const char *group, fth_err *err);
+void sp_matrix_close(sp_matrix *m); /* an empty one is allowed */
+
+/* Before the first block: counts the entries of each row where the file does not say. */
+fth_status sp_matrix_prepare(sp_matrix *m, fth_err *err);
+/* Entries of rows [first, end), at most. */
+int64_t sp_matrix_entries(const sp_matrix *m, int64_t first, int64_t end);
+/* How many rows from `first` on, at least one, have at most `room` entries together. */
+int64_t sp_matrix_fit(const sp_matrix *m, int64_t first, int64_t room);
+
+/* Room for a block, and what reading needs beside it. */
+typedef struct sp_block {
+    fth_mem *mem;
+    int64_t rows, room; /* at most */
+    int64_t *ptr;       /* [rows + 1], from 0 */
+    int32_t *col;
+    float *val;
+    void *raw;         /* values as they are in the file */
+    int64_t *part_ptr; /* of columns or dense pieces; NULL where not needed */
+    int32_t *part_col;
+    int64_t part;
+} sp_block;
+/* What a block of so many entries takes from the budget. `rows` is how many it can have. */
+uint64_t sp_block_bytes(const sp_matrix *m, int64_t rows, int64_t room);
+fth_status sp_block_create(sp_block *b, const sp_matrix *m, int64_t rows, int64_t room,
+                           fth_err *err);
+void sp_block_free(sp_block *b); /* an empty one is allowed */
+/* Rows [first, first + n). */
+fth_status sp_matrix_read(sp_matrix *m, int64_t first, int64_t n, sp_block *b, fth_err *err);
+
+#endif
