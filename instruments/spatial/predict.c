@@ -9,6 +9,8 @@ typedef struct family {
 
 static const family families[SP_KIND_COUNT] = {
     [SP_PNMF] = {&sp_prior_pnmf, sp_predict_pnmf, NULL},
+    [SP_SVGP] = {&sp_prior_svgp, sp_predict_svgp, NULL},
+    [SP_MGGP_SVGP] = {&sp_prior_svgp, sp_predict_svgp, sp_predict_groups_svgp},
 };
 
 const sp_prior_ops *sp_prior_of(sp_kind kind)

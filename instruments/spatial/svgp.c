@@ -1,0 +1,440 @@
+/* svgp.c - the prior of the inducing-point models: what a step of training computes.
+ *
+ * Kernel and inducing points do not move, so the rows of A = Kzz^-1 k(Z, x) are made once for all
+ * cells, and a step only reads those of its batch. The gradient in Lu is that of one matrix per
+ * factor:
+ *
+ *   dLu = tril((sum over cells of 2 gv A A^T + b Kzz^-1) Lu) - b diag(1 / Lu)
+ *
+ * so A Lu, with an element for every factor, cell and inducing point, is needed in no gradient:
+ * forward it is squared and summed tile by tile, backward it does not occur. All products have a
+ * triangular operand or result, of which only the triangle is computed.
+ */
+#include "svgp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct svgp {
+    bool cached;              /* A is made once; else in each step */
+    fth_tensor *A;            /* real [cell induce]; NULL: on the file */
+    fth_source file;          /* the same, where there is no memory for it */
+    fth_tensor *c;            /* real [cell] */
+    fth_batches *batch;       /* rows of A */
+    fth_tensor *set_apart[2]; /* when planning: as much memory as inputs of steps take */
+    fth_tensor *Lc;           /* f64 [induce induce2], when A is made in each step */
+    fth_tensor *Linv, *Kinv;  /* of Lc and Kzz, real [induce induce2]; NULL: whitened */
+    fth_tensor *diagonal;     /* of Kinv, real [induce]; diagonal_only */
+    double log_det;           /* sum of ln Lc_kk */
+    /* of the step's graph */
+    fth_val a, Lu, variance, s;
+} svgp;
+
+static bool is_whitened(const sp_model *m)
+{
+    return m->set.parametrization == SP_WHITENED;
+}
+
+static int64_t points(const sp_model *m)
+{
+    return fth_tensor_size(m->Z, 0);
+}
+
+/* ---- what is made once ---- */
+
+static uint64_t bytes_free(fth_mem *mem)
+{
+    fth_mem_stats now;
+    fth_mem_get_stats(mem, &now);
+    return now.used_bytes < now.budget_bytes ? now.budget_bytes - now.used_bytes : 0;
+}
+
+/* In memory when that leaves half of what is free to the steps, or when there is no directory. */
+static fth_status place_projection(sp_prior *p, svgp *v, fth_err *err)
+{
+    sp_model *m = p->model;
+    const int64_t size[2] = {m->set.cells, points(m)};
+    const uint64_t bytes = (uint64_t)(size[0] * size[1] * fth_dtype_size(m->real));
+    FTH_TRY(fth_tensor_create(&v->c, m->mem, "rest of the variance", m->real, 1, size, err));
+    if (bytes <= bytes_free(m->mem) / 2 || !fth_context_scratch_dir(p->ctx))
+        return fth_tensor_create(&v->A, m->mem, "projections", m->real, 2, size, err);
+    p->scratch_bytes = bytes;
+    return FTH_OK;
+}
+
+static fth_status place_constants(const sp_prior *p, svgp *v, fth_err *err)
+{
+    sp_model *m = p->model;
+    const int64_t size[2] = {points(m), points(m)};
+    if (!v->cached) FTH_TRY(fth_tensor_create(&v->Lc, m->mem, "Lc", FTH_F64, 2, size, err));
+    if (is_whitened(m)) return FTH_OK;
+    FTH_TRY(fth_tensor_create(&v->Linv, m->mem, "Lc^-1", m->real, 2, size, err));
+    FTH_TRY(fth_tensor_create(&v->Kinv, m->mem, "Kzz^-1", m->real, 2, size, err));
+    if (!m->set.diagonal_only) return FTH_OK;
+    return fth_tensor_create(&v->diagonal, m->mem, "diagonal of Kzz^-1", m->real, 1, size, err);
+}
+
+typedef struct wanted {
+    fth_val val[8];
+    fth_sink sink[8];
+    int n;
+} wanted;
+
+static void want(wanted *w, fth_val val, fth_sink sink)
+{
+    w->val[w->n] = val;
+    w->sink[w->n++] = sink;
+}
+
+static void want_constants(fth_graph *g, const sp_model *m, svgp *v, fth_val Lc, wanted *w)
+{
+    const fth_val on = sp_compare_index(g, FTH_EW_EQ, "induce", "induce2");
+    const fth_val zero = fth_const(g, FTH_F64, 0.0);
+    const fth_val diagonal = fth_sum(fth_select(on, Lc, zero), "induce2");
+    want(w, fth_sum(fth_log(diagonal), "induce"), fth_scalar_sink(FTH_F64, &v->log_det));
+    if (v->Lc) want(w, Lc, fth_tensor_sink(v->Lc));
+    if (is_whitened(m)) return;
+    const fth_val one = fth_cast(sp_compare_index(g, FTH_EW_EQ, "induce", "induce3"), FTH_F64);
+    const fth_val Linv = fth_solve(Lc, one, "induce", "induce2");
+    const fth_val Kinv = fth_solve_t(Lc, Linv, "induce", "induce2");
+    want(w, fth_cast(Linv, m->real), fth_tensor_sink(v->Linv));
+    want(w, fth_cast(Kinv, m->real), fth_tensor_sink(v->Kinv));
+    if (v->diagonal)
+        want(w, fth_cast(fth_sum(fth_sqr(Linv), "induce2"), m->real), fth_tensor_sink(v->diagonal));
+}
+
+/* The graph of everything that is made once. */
+static fth_status build_once(sp_prior *p, svgp *v, fth_graph *g, fth_sink *file, wanted *w,
+                             fth_err *err)
+{
+    const sp_model *m = p->model;
+    fth_val gz = {0}, gx = {0}, A, c;
+    fth_axis(g, "cell", m->set.cells);
+    fth_axis(g, "induce", points(m));
+    fth_axis_like(g, "induce2", "induce");
+    fth_axis_like(g, "induce3", "induce");
+    fth_axis(g, "dim", 2);
+    if (m->set.groups) {
+        fth_axis(g, "group", m->set.n_groups);
+        fth_axis_like(g, "group2", "group");
+        gz = fth_input(g, "groupsZ", FTH_I32, "induce", fth_tensor_source(m->groupsZ));
+    }
+    const fth_val Z = fth_input(g, "Z", FTH_F32, "induce dim", fth_tensor_source(m->Z));
+    const fth_val Lc = sp_svgp_factor(g, m, Z, gz);
+    want_constants(g, m, v, Lc, w);
+    if (v->cached) {
+        const fth_val xy = fth_input(g, "xy", FTH_F32, "cell dim", fth_tensor_source(p->data->xy));
+        if (m->set.groups)
+            gx = fth_input(g, "group", FTH_I32, "cell", fth_tensor_source(p->data->group));
+        sp_svgp_project(g, m, Lc, Z, gz, xy, gx, "cell", &A, &c);
+        want(w, A, v->A ? fth_tensor_sink(v->A) : *file);
+        want(w, c, fth_tensor_sink(v->c));
+    }
+    return fth_graph_check(g, err);
+}
+
+static fth_status run_once(sp_prior *p, const wanted *w, fth_graph *g, fth_err *err)
+{
+    const fth_limits limits = {.sinks = w->sink};
+    fth_plan *plan = fth_plan_make(g, w->val, w->n, &limits, err);
+    if (!plan) return err ? err->status : FTH_E_NO_FIT;
+    fth_run_report report = {0};
+    const fth_run_options opt = {.progress = p->call ? fth_stage_run_progress : NULL,
+                                 .user = (void *)(uintptr_t)p->call};
+    const fth_status s = fth_run(plan, w->sink, &opt, &report, err);
+    if (s == FTH_OK && p->call) fth_stage_account(p->call, &report);
+    if (s == FTH_E_NUMERIC)
+        fth_err_hint(err, "inducing points lie too close together for this kernel: raise "
+                          "model.jitter, or ask for fewer of them");
+    fth_plan_destroy(plan);
+    return s;
+}
+
+/* A name for the file, reserved in the scratch directory. */
+static fth_status reserve(char path[SP_PATH], const char *dir, fth_err *err)
+{
+    FTH_TRY(sp_path(path, dir, "fathom-projections-XXXXXX", err));
+    const int fd = mkstemp(path);
+    if (fd < 0)
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: a file was to be made there: %s", path,
+                        strerror(errno));
+    close(fd);
+    return FTH_OK;
+}
+
+static fth_status compute_with(sp_prior *p, svgp *v, fth_sink *file, fth_err *err)
+{
+    wanted w = {.n = 0};
+    fth_graph *g = fth_graph_create(p->ctx);
+    fth_status s = build_once(p, v, g, file, &w, err);
+    if (s == FTH_OK) s = run_once(p, &w, g, err);
+    fth_graph_destroy(g);
+    return s;
+}
+
+static fth_status compute(sp_prior *p, svgp *v, fth_err *err)
+{
+    if (!v->cached || v->A) return compute_with(p, v, NULL, err);
+    sp_model *m = p->model;
+    char path[SP_PATH];
+    fth_sink sink = {0};
+    const fth_raw_layout layout = {
+        .dtype = m->real, .n_axes = 2, .size = {m->set.cells, points(m)}};
+    FTH_TRY(reserve(path, fth_context_scratch_dir(p->ctx), err));
+    fth_status s = fth_raw_create(&sink, m->mem, path, &layout, NULL, err);
+    if (s == FTH_OK) s = compute_with(p, v, &sink, err);
+    fth_sink_close(&sink);
+    if (s == FTH_OK) s = fth_raw_open(&v->file, m->mem, path, &layout, err);
+    unlink(path); /* what is open stays; the file is gone with the process */
+    return s;
+}
+
+static fth_status make_batches(sp_prior *p, svgp *v, fth_err *err)
+{
+    const fth_source base = v->A ? fth_tensor_source(v->A) : v->file;
+    return fth_batches_create(&v->batch, p->model->mem, &base, p->model->set.batch_size, err);
+}
+
+/* When planning: memory in place of the batches, or of the data that a step would read. */
+static fth_status set_apart(sp_prior *p, svgp *v, fth_err *err)
+{
+    sp_model *m = p->model;
+    const int64_t rows[2] = {m->set.batch_size, points(m)}, xy[2] = {m->set.cells, 2};
+    fth_tensor **t = v->set_apart;
+    if (!v->cached) {
+        FTH_TRY(fth_tensor_create(&t[0], m->mem, "positions", FTH_F32, 2, xy, err));
+        return fth_tensor_create(&t[1], m->mem, "groups", FTH_I32, 1, xy, err);
+    }
+    FTH_TRY(fth_tensor_create(&t[0], m->mem, "batch", m->real, 2, rows, err));
+    return fth_tensor_create(&t[1], m->mem, "next batch", m->real, 2, rows, err);
+}
+
+static void close_prior(sp_prior *p)
+{
+    svgp *v = p->self;
+    if (!v) return;
+    fth_batches_destroy(v->batch);
+    fth_source_close(&v->file);
+    fth_tensor *const held[] = {v->A,  v->c,    v->set_apart[0], v->set_apart[1],
+                                v->Lc, v->Linv, v->Kinv,         v->diagonal};
+    for (size_t i = 0; i < sizeof held / sizeof held[0]; i++) fth_tensor_release(held[i]);
+    fth_mem_release(p->model->mem, v, NULL);
+    p->self = NULL;
+}
+
+/* Whether A is worth keeping follows from the settings alone, never from the budget: the two ways
+ * may differ in the last bits. */
+static bool pays(const sp_settings *s)
+{
+    return (double)s->max_iter * (double)s->batch_size >= (double)s->cells;
+}
+
+static fth_status open_prior(sp_prior *p, fth_err *err)
+{
+    void *self = NULL;
+    FTH_TRY(fth_mem_take(p->model->mem, FTH_MEM_META, sizeof(svgp), "svgp", &self, err));
+    svgp *v = p->self = self;
+    *v = (svgp){.cached = pays(&p->model->set)};
+    fth_status s = place_constants(p, v, err);
+    if (s == FTH_OK && v->cached) s = place_projection(p, v, err);
+    if (s == FTH_OK && p->planning) s = set_apart(p, v, err);
+    if (s == FTH_OK && !p->planning) s = compute(p, v, err);
+    if (s == FTH_OK && !p->planning && v->cached) s = make_batches(p, v, err);
+    if (s != FTH_OK) close_prior(p);
+    return s;
+}
+
+/* ---- the step ---- */
+
+/* Memory of the size of a batch, for the graph: the first rows, until a batch is taken. */
+static fth_status first_rows(sp_prior *p, svgp *v, fth_source *out, fth_err *err)
+{
+    if (p->planning) {
+        *out = fth_tensor_source(v->set_apart[0]);
+        return FTH_OK;
+    }
+    void *room = NULL;
+    fth_mem *mem = p->model->mem;
+    const int64_t n = p->model->set.batch_size;
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)n * sizeof(int64_t), "rows", &room, err));
+    for (int64_t i = 0; i < n; i++) ((int64_t *)room)[i] = i;
+    fth_status s = fth_batches_ask(v->batch, room, n, err);
+    if (s == FTH_OK) s = fth_batches_take(v->batch, out, err);
+    fth_mem_release(mem, room, NULL);
+    return s;
+}
+
+static fth_val constant(const sp_net *net, const char *name, const char *axes, fth_tensor *t)
+{
+    return fth_input(net->g, name, fth_tensor_dtype(t), axes, fth_tensor_source(t));
+}
+
+/* A [cellb induce] and c [cellb] from the positions of the batch. */
+static void project_batch(const sp_prior *p, svgp *v, sp_net *net, fth_val *c)
+{
+    const fth_val Lc =
+        fth_mark(constant(net, "Lc", "induce induce2", v->Lc), FTH_LOWER, "induce", "induce2");
+    fth_tensor *at = p->planning ? v->set_apart[0] : p->data->xy;
+    fth_tensor *of = p->planning ? v->set_apart[1] : p->data->group;
+    const fth_val xy = fth_gather(constant(net, "xy", "cell dim", at), "cell", net->idx);
+    fth_val gx = {0};
+    if (p->model->set.groups) gx = fth_gather(constant(net, "group", "cell", of), "cell", net->idx);
+    sp_svgp_project(net->g, p->model, Lc, net->Z, net->groupsZ, xy, gx, "cellb", &v->a, c);
+}
+
+static fth_status marginals(sp_prior *p, sp_net *net, fth_val *f, fth_val *s, fth_err *err)
+{
+    svgp *v = p->self;
+    fth_val c;
+    fth_axis_like(net->g, "induce3", "induce");
+    if (v->cached) {
+        fth_source rows = {0};
+        FTH_TRY(first_rows(p, v, &rows, err));
+        v->a = fth_input(net->g, "A", net->real, "cellb induce", rows);
+        c = fth_gather(constant(net, "c", "cell", v->c), "cell", net->idx);
+    } else
+        project_batch(p, v, net, &c);
+    v->Lu = sp_svgp_lu(net);
+    sp_svgp_marginals(net, v->Lu, v->a, c, f, &v->variance);
+    v->s = *s = sp_svgp_deviation(v->variance);
+    return fth_graph_check(net->g, err);
+}
+
+/* 2 gv: zero where the clamp of the variance holds. */
+static fth_val twice_gv(const svgp *v, fth_val gs)
+{
+    fth_graph *g = gs.graph;
+    const fth_dtype real = fth_val_dtype(gs);
+    const fth_val floored = fth_max(v->s, fth_const(g, real, 1e-6));
+    const fth_val free = fth_le(v->variance, fth_const(g, real, SP_SVGP_MOST));
+    return fth_select(free, fth_div(gs, floored), fth_const(g, real, 0.0));
+}
+
+static fth_val f64_sum_sqr(fth_val v, const char *axes)
+{
+    return fth_sum(fth_sqr(fth_cast(v, FTH_F64)), axes);
+}
+
+/* Slope in the diagonal d of Lu: d (sum over cells of 2 gv A^2 + b kappa) - b / d, where kappa is
+ * the diagonal of Kzz^-1. KL has kappa d^2. */
+static fth_val slope_of_diagonal(const sp_prior *p, sp_net *net, fth_val g2v, double b,
+                                 fth_val *square)
+{
+    const svgp *v = p->self;
+    const fth_val weight = fth_const(net->g, net->real, b);
+    const fth_val kappa = v->diagonal ? constant(net, "kappa", "induce", v->diagonal)
+                                      : fth_const(net->g, net->real, 1.0);
+    const fth_val sum = fth_dot(g2v, fth_sqr(v->a), "cellb"); /* [factor induce] */
+    *square = fth_sum(fth_cast(fth_mul(fth_sqr(v->Lu), kappa), FTH_F64), "factor induce");
+    const fth_val slope = fth_mul(v->Lu, fth_add(sum, fth_mul(weight, kappa)));
+    return fth_sub(slope, fth_div(weight, v->Lu));
+}
+
+/* Slope in Lu, without -b/Lu on the diagonal and with anything above it: one product with Lu. */
+static fth_val slope_of_lower(const sp_prior *p, sp_net *net, fth_val g2v, double b,
+                              fth_val *square)
+{
+    const svgp *v = p->self;
+    fth_graph *g = net->g;
+    const fth_val scaled =
+        fth_mul(fth_expand(fth_rename(v->a, "induce", "induce2"), "factor"), g2v);
+    const fth_val half = fth_dot(v->a, scaled, "cellb"); /* [factor induce induce2] */
+    const fth_val other =
+        fth_layout(fth_rename(half, "induce induce2", "induce2 induce"), "factor induce induce2");
+    fth_val middle = fth_select(sp_compare_index(g, FTH_EW_GE, "induce", "induce2"), half, other);
+    const fth_val Lu3 = fth_rename(v->Lu, "induce induce2", "induce2 induce3");
+    const fth_val weight = fth_const(g, net->real, b);
+    fth_val slope;
+    if (v->Kinv) {
+        const fth_val Kinv = constant(net, "Kinv", "induce induce2", v->Kinv);
+        const fth_val Linv = fth_mark(constant(net, "Linv", "induce induce2", v->Linv), FTH_LOWER,
+                                      "induce", "induce2");
+        *square = f64_sum_sqr(fth_dot(Linv, Lu3, "induce2"), "factor induce induce3");
+        slope = fth_dot(fth_add(middle, fth_mul(weight, Kinv)), Lu3, "induce2");
+        return fth_rename(slope, "induce3", "induce2");
+    }
+    *square = f64_sum_sqr(v->Lu, "factor induce induce2");
+    slope = fth_rename(fth_dot(middle, Lu3, "induce2"), "induce3", "induce2");
+    return fth_add(slope, fth_mul(weight, v->Lu));
+}
+
+/* From slopes in Lu to slopes in its raw parameter; sum of ln Lu_kk. */
+static fth_val slope_of_raw(sp_net *net, fth_val Lu, fth_val slope, double b, fth_val *logs)
+{
+    fth_graph *g = net->g;
+    const sp_settings *set = &net->model->set;
+    const fth_val raw = net->param[SP_P_LU], zero = fth_const(g, net->real, 0.0);
+    const bool softplus = set->cholesky_mode == SP_CHOLESKY_SOFTPLUS;
+    const fth_val turn = softplus ? fth_sigmoid(raw) : Lu;
+    const fth_val ln = fth_cast(softplus ? fth_log(Lu) : raw, FTH_F64);
+    if (set->diagonal_only) {
+        *logs = fth_sum(ln, "factor induce");
+        return fth_mul(slope, turn);
+    }
+    const fth_val on = sp_compare_index(g, FTH_EW_EQ, "induce", "induce2");
+    const fth_val below = sp_compare_index(g, FTH_EW_GT, "induce", "induce2");
+    *logs = fth_sum(fth_select(on, ln, fth_const(g, FTH_F64, 0.0)), "factor induce induce2");
+    const fth_val diagonal = fth_mul(fth_sub(slope, fth_div(fth_const(g, net->real, b), Lu)), turn);
+    return fth_select(on, diagonal, fth_select(below, slope, zero));
+}
+
+static fth_val slope_of_mu(const sp_prior *p, sp_net *net, fth_val gf, double b, fth_val *square)
+{
+    const svgp *v = p->self;
+    const fth_val mu = net->param[SP_P_MU], weight = fth_const(net->g, net->real, b);
+    const fth_val data = fth_dot(gf, v->a, "cellb"); /* [factor induce] */
+    if (!v->Kinv) {
+        *square = f64_sum_sqr(mu, "factor induce");
+        return fth_add(data, fth_mul(weight, mu));
+    }
+    const fth_val mu2 = fth_rename(mu, "induce", "induce2");
+    const fth_val Kinv = constant(net, "Kinv of mu", "induce induce2", v->Kinv);
+    const fth_val Linv = constant(net, "Linv of mu", "induce induce2", v->Linv);
+    *square = f64_sum_sqr(fth_dot(Linv, mu2, "induce2"), "factor induce");
+    return fth_add(data, fth_mul(weight, fth_dot(Kinv, mu2, "induce2")));
+}
+
+static fth_status gradients(sp_prior *p, sp_net *net, fth_val gf, fth_val gs, double b, fth_val *kl,
+                            fth_val grad[SP_PARAMS], fth_err *err)
+{
+    svgp *v = p->self;
+    const sp_model *m = p->model;
+    const fth_val g2v = twice_gv(v, gs);
+    fth_val spread, mean, logs;
+    fth_val slope = m->set.diagonal_only ? slope_of_diagonal(p, net, g2v, b, &spread)
+                                         : slope_of_lower(p, net, g2v, b, &spread);
+    grad[SP_P_LU] = fth_label(slope_of_raw(net, v->Lu, slope, b, &logs), "dLu_raw");
+    grad[SP_P_MU] = fth_label(slope_of_mu(p, net, gf, b, &mean), "dmu");
+    /* 1/2 sum over factors of (2 ln|Lc| - 2 ln|Lu| + |Lc^-1 Lu|^2 + |Lc^-1 mu|^2 - M) */
+    const double det = is_whitened(m) ? 0.0 : 2.0 * v->log_det;
+    const double fixed = (double)m->set.n_components * (det - (double)points(m));
+    const fth_val half = fth_const(net->g, FTH_F64, 0.5);
+    const fth_val sum = fth_add(fth_add(spread, mean), fth_const(net->g, FTH_F64, fixed));
+    *kl = fth_label(fth_sub(fth_mul(half, sum), logs), "KL");
+    return fth_graph_check(net->g, err);
+}
+
+static fth_status ask(sp_prior *p, const int64_t *cell, int64_t n, fth_err *err)
+{
+    svgp *v = p->self;
+    return v->cached ? fth_batches_ask(v->batch, cell, n, err) : FTH_OK;
+}
+
+static fth_status take(sp_prior *p, sp_net *net, fth_err *err)
+{
+    svgp *v = p->self;
+    fth_source rows = {0};
+    if (!v->cached) return FTH_OK;
+    FTH_TRY(fth_batches_take(v->batch, &rows, err));
+    return fth_input_set(net->g, "A", rows, err);
+}
+
+const sp_prior_ops sp_prior_svgp = {.name = "svgp",
+                                    .open = open_prior,
+                                    .marginals = marginals,
+                                    .gradients = gradients,
+                                    .ask = ask,
+                                    .take = take,
+                                    .close = close_prior};

@@ -1,0 +1,29 @@
+/* svgp.h - values that steps and predictions of the inducing-point models have in common. */
+#ifndef SPATIAL_SVGP_H
+#define SPATIAL_SVGP_H
+
+#include "kernel.h"
+#include "prior.h"
+
+/* bool [row col]: global index of row `cmp` global index of col. */
+fth_val sp_compare_index(fth_graph *g, fth_ew cmp, const char *row, const char *col);
+
+/* Lower factor of Kzz = k(Z,Z) + jitter, f64 [induce induce2]. */
+fth_val sp_svgp_factor(fth_graph *g, const sp_model *m, fth_val Z, fth_val groupsZ);
+/* Rows of the projection at places xy [cells dim] of groups gx: Kzz^-1 k(Z,x), or Lc^-1 k(Z,x)
+ * where the parameters are whitened, real [cells induce]; and what of the variance they leave,
+ * c = max(sigma^2 - |Lc^-1 k|^2, 0), real [cells]. Solved in f64 for every real: Kzz is close to
+ * singular by nature. */
+void sp_svgp_project(fth_graph *g, const sp_model *m, fth_val Lc, fth_val Z, fth_val groupsZ,
+                     fth_val xy, fth_val gx, const char *cells, fth_val *A, fth_val *c);
+/* The lower factor of the posterior from its raw parameter, [factor induce induce2], marked; or its
+ * diagonal [factor induce]. */
+fth_val sp_svgp_lu(const sp_net *net);
+/* f and, before it is clamped, s^2: [factor cells]. */
+void sp_svgp_marginals(const sp_net *net, fth_val Lu, fth_val A, fth_val c, fth_val *f,
+                       fth_val *variance);
+/* sqrt(clamp(variance, 0, 100)). */
+fth_val sp_svgp_deviation(fth_val variance);
+#define SP_SVGP_MOST 100.0
+
+#endif

@@ -1,0 +1,72 @@
+/* svgp_values.c - Kzz, projections and marginals of the inducing-point models.
+ *
+ * The one idea: A Lu, which has an element for every factor, cell and inducing point, is only ever
+ * squared and summed. It is a product followed by a reduction, which the engine makes tile by tile.
+ */
+#include "svgp.h"
+
+fth_val sp_compare_index(fth_graph *g, fth_ew cmp, const char *row, const char *col)
+{
+    return fth_map2(cmp, fth_index(g, row), fth_expand(fth_index(g, col), row));
+}
+
+fth_val sp_svgp_factor(fth_graph *g, const sp_model *m, fth_val Z, fth_val groupsZ)
+{
+    const sp_cov cov = sp_cov_of(m);
+    const fth_val Z2 = fth_rename(Z, "induce", "induce2");
+    const fth_val g2 = cov.groups ? fth_rename(groupsZ, "induce", "induce2") : groupsZ;
+    const fth_val k = sp_cov_block(g, &cov, FTH_F64, Z, groupsZ, "induce", Z2, g2, "induce2");
+    const fth_val diagonal = sp_compare_index(g, FTH_EW_EQ, "induce", "induce2");
+    const fth_val jitter =
+        fth_mul(fth_cast(diagonal, FTH_F64), fth_const(g, FTH_F64, m->set.jitter));
+    return fth_label(fth_cholesky(fth_label(fth_add(k, jitter), "Kzz"), "induce", "induce2"), "Lc");
+}
+
+void sp_svgp_project(fth_graph *g, const sp_model *m, fth_val Lc, fth_val Z, fth_val groupsZ,
+                     fth_val xy, fth_val gx, const char *cells, fth_val *A, fth_val *c)
+{
+    const sp_cov cov = sp_cov_of(m);
+    const fth_val k = sp_cov_block(g, &cov, FTH_F64, xy, gx, cells, Z, groupsZ, "induce");
+    const fth_val w = fth_label(fth_solve(Lc, fth_label(k, "Kxz"), "induce", "induce2"), "w");
+    const fth_val rest =
+        fth_sub(fth_const(g, FTH_F64, cov.sigma * cov.sigma), fth_sum(fth_sqr(w), "induce2"));
+    *c = fth_cast(fth_max(rest, fth_const(g, FTH_F64, 0.0)), m->real);
+    const fth_val solved = m->set.parametrization == SP_WHITENED
+                               ? fth_rename(w, "induce2", "induce")
+                               : fth_solve_t(Lc, w, "induce", "induce2");
+    *A = fth_label(fth_cast(solved, m->real), "A");
+}
+
+fth_val sp_svgp_lu(const sp_net *net)
+{
+    fth_graph *g = net->g;
+    const fth_val raw = net->param[SP_P_LU];
+    const fth_val positive =
+        net->model->set.cholesky_mode == SP_CHOLESKY_EXP ? fth_exp(raw) : fth_softplus(raw);
+    if (net->model->set.diagonal_only) return fth_label(positive, "Lu");
+    const fth_val below = sp_compare_index(g, FTH_EW_GT, "induce", "induce2");
+    const fth_val on = sp_compare_index(g, FTH_EW_EQ, "induce", "induce2");
+    const fth_val zero = fth_const(g, net->real, 0.0);
+    const fth_val lower = fth_select(below, raw, fth_select(on, positive, zero));
+    return fth_label(fth_mark(lower, FTH_LOWER, "induce", "induce2"), "Lu");
+}
+
+void sp_svgp_marginals(const sp_net *net, fth_val Lu, fth_val A, fth_val c, fth_val *f,
+                       fth_val *variance)
+{
+    fth_val spread;
+    if (net->model->set.diagonal_only)
+        spread = fth_dot(fth_sqr(A), fth_sqr(Lu), "induce");
+    else
+        spread = fth_sum(fth_sqr(fth_label(fth_dot(A, Lu, "induce"), "U")), "induce2");
+    *f = fth_label(fth_dot(A, net->param[SP_P_MU], "induce"), "f");
+    *variance = fth_label(fth_add(spread, c), "variance");
+}
+
+fth_val sp_svgp_deviation(fth_val variance)
+{
+    fth_graph *g = variance.graph;
+    const fth_dtype real = fth_val_dtype(variance);
+    const fth_val low = fth_const(g, real, 0.0), high = fth_const(g, real, SP_SVGP_MOST);
+    return fth_label(fth_sqrt(fth_min(fth_max(variance, low), high)), "s");
+}
