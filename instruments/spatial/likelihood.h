@@ -7,6 +7,7 @@
 #define SPATIAL_LIKELIHOOD_H
 
 #include "model.h"
+#include "ops/poisson.h"
 
 /* Values of one batch in a graph. */
 typedef struct sp_likelihood {
@@ -17,6 +18,12 @@ typedef struct sp_likelihood {
     fth_val gene;    /* i32 [entry] */
     fth_val value;   /* f32 [entry] */
     sp_mode mode;
+    sp_poisson_path path; /* SP_PATH_AUTO but in tests: dense loops above a quarter of places */
+    /* Made once, by whichever function below needs them first: leave them zero. Means are those
+     * over draws; lower-bound has one draw, exp(f). */
+    fth_val phi;      /* exp(f) exp(eps s), real [draw factor cellb], or [factor cellb] */
+    fth_val linear;   /* what stands with -c_l in the sum: exp(f + s^2/2), or the mean of phi */
+    fth_val linear_s; /* its slope in s */
 } sp_likelihood;
 /* Inputs row_ptr, gene and value of a graph from a batch in memory; declares cellb1 and entry. */
 fth_status sp_likelihood_inputs(sp_likelihood *l, fth_graph *g, const sp_counts *counts,
@@ -25,11 +32,11 @@ fth_status sp_likelihood_inputs(sp_likelihood *l, fth_graph *g, const sp_counts 
 fth_status sp_likelihood_set(fth_graph *g, const sp_counts *counts, fth_err *err);
 
 /* ell: f64 without axes, without the constant; df, ds: its slopes, real [factor cellb]. */
-fth_status sp_likelihood_cells(const sp_likelihood *l, fth_val *ell, fth_val *df, fth_val *ds,
+fth_status sp_likelihood_cells(sp_likelihood *l, fth_val *ell, fth_val *df, fth_val *ds,
                                fth_err *err);
 /* Slope in W: real [geneb factor]. */
-fth_val sp_likelihood_slope_W(const sp_likelihood *l);
+fth_val sp_likelihood_slope_W(sp_likelihood *l);
 /* The rows of the batch after the multiplicative update (spec 6.2): real [geneb factor]. */
-fth_val sp_likelihood_update_W(const sp_likelihood *l);
+fth_val sp_likelihood_update_W(sp_likelihood *l);
 
 #endif

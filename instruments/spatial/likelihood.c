@@ -1,0 +1,125 @@
+/* likelihood.c - the expected log-likelihood of a batch as values of a graph (spec 6.1, 6.2).
+ *
+ * Two operations go through the stored counts (ops/poisson.h); exponentials and the linear terms,
+ * which need no counts, are ordinary elementwise values and sums beside them.
+ */
+#include "likelihood.h"
+
+static const double floor_rate = 1e-8;
+
+static fth_source counts_source(const sp_counts *c, int i)
+{
+    return fth_tensor_source(i == 0 ? c->row_ptr : i == 1 ? c->gene : c->value);
+}
+
+static const char *const input_name[] = {"counts.row_ptr", "counts.gene", "counts.value"};
+
+fth_status sp_likelihood_inputs(sp_likelihood *l, fth_graph *g, const sp_counts *counts,
+                                fth_err *err)
+{
+    fth_axis(g, "cellb1", fth_tensor_size(counts->row_ptr, 0));
+    fth_axis(g, "entry", fth_tensor_size(counts->gene, 0));
+    l->row_ptr = fth_input(g, input_name[0], FTH_I64, "cellb1", counts_source(counts, 0));
+    l->gene = fth_input(g, input_name[1], FTH_I32, "entry", counts_source(counts, 1));
+    l->value = fth_input(g, input_name[2], FTH_F32, "entry", counts_source(counts, 2));
+    return fth_graph_check(g, err);
+}
+
+fth_status sp_likelihood_set(fth_graph *g, const sp_counts *counts, fth_err *err)
+{
+    for (int i = 0; i < 3; i++)
+        FTH_TRY(fth_input_set(g, input_name[i], counts_source(counts, i), err));
+    return FTH_OK;
+}
+
+static fth_val number(const sp_likelihood *l, double x)
+{
+    return fth_const(l->f.graph, fth_val_dtype(l->f), x);
+}
+
+/* phi, and what is linear in W. */
+static void prepare(sp_likelihood *l)
+{
+    if (l->phi.graph) return;
+    const fth_val base = fth_exp(l->f);
+    l->phi = l->mode == SP_LOWER_BOUND ? base : fth_mul(fth_exp(fth_mul(l->eps, l->s)), base);
+    fth_label(l->phi, "phi");
+    if (l->mode == SP_SIMPLE) {
+        l->linear = fth_mean(l->phi, "draw");
+        l->linear_s = fth_mean(fth_mul(l->eps, l->phi), "draw");
+    } else {
+        l->linear = fth_exp(fth_fma(fth_sqr(l->s), number(l, 0.5), l->f));
+        l->linear_s = fth_mul(l->s, l->linear);
+    }
+    fth_label(l->linear, "mhat");
+}
+
+static sp_poisson_in operands(const sp_likelihood *l)
+{
+    return (sp_poisson_in){.phi = l->phi,
+                           .W = l->W,
+                           .row_ptr = l->row_ptr,
+                           .gene = l->gene,
+                           .value = l->value,
+                           .path = l->path};
+}
+
+static double draws(const sp_likelihood *l)
+{
+    return l->mode == SP_LOWER_BOUND ? 1.0 : (double)fth_val_size(l->phi, 0);
+}
+
+/* Sum over factors and cells of c_l linear[l, n], in f64. */
+static fth_val linear_sum(const sp_likelihood *l)
+{
+    const fth_val c = fth_sum(fth_cast(l->W, FTH_F64), "geneb");
+    return fth_sum(fth_mul(fth_sum(fth_cast(l->linear, FTH_F64), "cellb"), c), "factor");
+}
+
+fth_status sp_likelihood_cells(sp_likelihood *l, fth_val *ell, fth_val *df, fth_val *ds,
+                               fth_err *err)
+{
+    prepare(l);
+    const sp_poisson_in in = operands(l);
+    const bool drawn = l->mode != SP_LOWER_BOUND;
+    const fth_val by_cell =
+        sp_poisson_cells_(FTH_HERE, &in, drawn ? l->eps : (fth_val){l->f.graph, 0});
+    const fth_val c = fth_sum(l->W, "geneb");
+    *ell = fth_label(fth_sub(fth_sum(by_cell, "cellb"), linear_sum(l)), "ell");
+    *df = fth_sub(fth_out(by_cell, 1), fth_mul(l->linear, c));
+    const fth_val slope = fth_mul(l->linear_s, c);
+    *ds = drawn ? fth_sub(fth_out(by_cell, 2), slope) : fth_neg(slope);
+    return fth_graph_check(l->f.graph, err);
+}
+
+/* Sums over the cells of what stands with -1 in the slope of W: f64 [factor]. */
+static fth_val linear_by_factor(const sp_likelihood *l)
+{
+    return fth_sum(fth_cast(l->linear, FTH_F64), "cellb");
+}
+
+fth_val sp_likelihood_slope_W(sp_likelihood *l)
+{
+    prepare(l);
+    const sp_poisson_in in = operands(l);
+    const fth_val sum = sp_poisson_genes_(FTH_HERE, &in, false);
+    const fth_val mean = fth_mul(sum, fth_const(l->f.graph, FTH_F64, 1.0 / draws(l)));
+    return fth_cast(fth_sub(mean, linear_by_factor(l)), fth_val_dtype(l->W));
+}
+
+fth_val sp_likelihood_update_W(sp_likelihood *l)
+{
+    prepare(l);
+    fth_graph *g = l->f.graph;
+    const sp_poisson_in in = operands(l);
+    const fth_val sum = sp_poisson_genes_(FTH_HERE, &in, true);
+    /* simple has sums over draws above and below, the others means: with the mean of phi below, the
+     * floor that is added there is worth `draws` times as much. */
+    const double share = l->mode == SP_SIMPLE ? 1.0 : 1.0 / draws(l);
+    const double below = l->mode == SP_SIMPLE ? draws(l) : 1.0;
+    const fth_val num = fth_mul(sum, fth_const(g, FTH_F64, share));
+    const fth_val den = fth_add(fth_mul(linear_by_factor(l), fth_const(g, FTH_F64, below)),
+                                fth_const(g, FTH_F64, floor_rate));
+    const fth_val next = fth_div(fth_mul(fth_cast(l->W, FTH_F64), num), den);
+    return fth_cast(fth_max(next, fth_const(g, FTH_F64, floor_rate)), fth_val_dtype(l->W));
+}

@@ -1,0 +1,73 @@
+/* poisson_cells.c - the likelihood of each cell of a batch, with its slopes in the factors. */
+#include "poisson.h"
+
+static fth_status infer(fth_node *node, fth_err *err)
+{
+    FTH_TRY(sp_poisson_check(node, err));
+    const fth_desc *phi = &node->in[SP_IN_PHI];
+    node->n_out = node->n_in > SP_IN_EPS ? 3 : 2;
+    node->out[1] = *phi;
+    if (phi->n_axes == 3) fth_desc_drop(&node->out[1], 0);
+    node->out[0] = node->out[2] = node->out[1];
+    node->out[0].dtype = FTH_F64;
+    fth_desc_drop(&node->out[0], 0);
+    return FTH_OK;
+}
+
+/* A cell needs its own factors; the counts and W are there whole. */
+static void relation(const fth_node *node, int in, int dim, fth_relation *out)
+{
+    *out = (fth_relation){.along = FTH_WHOLE, .out_dim = -1};
+    if ((in == SP_IN_PHI || in == SP_IN_EPS) && dim == sp_poisson_cell_dim(node))
+        *out = (fth_relation){.along = FTH_SAME, .out_dim = 0};
+}
+
+static uint64_t numbers(const fth_node *node)
+{
+    const int64_t genes = node->in[SP_IN_W].size[0], factors = node->in[SP_IN_W].size[1];
+    return (uint64_t)sp_poisson_work(genes, factors, sp_poisson_draws(node));
+}
+
+static uint64_t scratch(const fth_call *call)
+{
+    const fth_desc *W = &call->node->in[SP_IN_W];
+    return (numbers(call->node) + (uint64_t)sp_poisson_part(W->size[0], W->size[1])) *
+           (uint64_t)fth_dtype_size(W->dtype);
+}
+
+static fth_status run(const fth_call *call)
+{
+    const fth_dtype real = call->node->in[SP_IN_W].dtype;
+    const sp_poisson_loops *loops = sp_poisson_best(real);
+    sp_poisson_piece p = sp_poisson_of(call);
+    const fth_tile *ell = &call->out[0], *df = &call->out[1], *ds = &call->out[2];
+    if (p.dense) {
+        void *turned = (char *)call->scratch + numbers(call->node) * (uint64_t)fth_dtype_size(real);
+        loops->turn(turned, &p);
+        p.turned = turned;
+    }
+    const bool slopes = call->node->n_out > 2;
+    loops->cells(&p,
+                 &(sp_poisson_out){.ell = ell->data,
+                                   .df = df->data,
+                                   .ds = slopes ? ds->data : NULL,
+                                   .df_step = df->stride[0],
+                                   .ds_step = slopes ? ds->stride[0] : 0},
+                 call->scratch);
+    return FTH_OK;
+}
+
+static const fth_op cells = {
+    .name = "poisson_cells",
+    .brief = "log-likelihood of stored counts by cells, and its slopes in the factors",
+    .infer = infer,
+    .relation = relation,
+    .scratch = scratch,
+    .flops = sp_poisson_flops,
+    .run = run,
+};
+
+fth_val sp_poisson_cells_(fth_site site, const sp_poisson_in *in, fth_val eps)
+{
+    return sp_poisson_add(site, &cells, in, eps, false);
+}

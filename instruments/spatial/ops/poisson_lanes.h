@@ -1,0 +1,344 @@
+/* poisson_lanes.h - the loops of the likelihood, lanes over the stored counts of one cell.
+ *
+ * Counts are taken sixteen (f64: eight) at a time: their rows of W are turned so that a vector
+ * holds one factor of all of them, and rates, logarithms and quotients need no sum across lanes.
+ * Vectors have 64 bytes on every instruction set and nothing is contracted, so all sets give the
+ * same bits. Where many genes are stored, whole rows of genes are lanes and W is turned once.
+ */
+#include "poisson.h"
+
+#include <float.h>
+#include <string.h>
+
+/* Vectors are handed over by address: gcc has something to say about every other way of passing
+ * those that are wider than a register. All is inlined. */
+#pragma GCC diagnostic ignored "-Wpsabi"
+#define LANE static inline __attribute__((always_inline))
+
+#if SP_SINGLE
+typedef float real;
+typedef int32_t whole;
+#define R(x) x##f
+#define PRECISION f32
+#else
+typedef double real;
+typedef int64_t whole;
+#define R(x) x
+#define PRECISION f64
+#endif
+
+enum { LANES = 64 / (int)sizeof(real) };
+typedef real vr __attribute__((vector_size(64)));
+typedef whole vi __attribute__((vector_size(64)));
+typedef double vd __attribute__((vector_size(8 * LANES))); /* a double per lane */
+
+static const real floor_rate = R(1e-8);
+
+LANE vr v_load(const real *from)
+{
+    vr r;
+    memcpy(&r, from, sizeof r);
+    return r;
+}
+
+LANE void v_store(real *to, const vr *a)
+{
+    memcpy(to, a, sizeof *a);
+}
+
+#define PICK(m, a, b) ((vr)(((m) & (vi)(a)) | (~(m) & (vi)(b))))
+
+/* ln x for normal x > 0, inf and NaN: x = 2^k m with m about 1, and with s = (m-1)/(m+1)
+ * ln m = 2 s + s^3 P(s^2). Relative error 3e-16, in single 1.5e-7. */
+LANE vr v_log(const vr *of)
+{
+    const vr x = *of;
+#if SP_SINGLE
+    const whole half_root = 0x3f3504f3, one = 0x3f800000, mantissa = 0x7fffff;
+    static const real c[] = {0.66666687f, 0.3998878f, 0.2957995f};
+    const vi bits = (vi)x + (one - half_root);
+    const vr k = __builtin_convertvector((bits >> 23) - 127, vr);
+#else
+    const whole half_root = 0x3fe6a09e667f3bcd, one = 0x3ff0000000000000,
+                mantissa = 0xfffffffffffff;
+    static const real c[] = {0x1.5555555555558p-1, 0x1.99999999952e2p-2, 0x1.2492492df148dp-2,
+                             0x1.c71c62e5800a1p-3, 0x1.7462b4ab2ef6bp-3, 0x1.39fe606542ddep-3,
+                             0x1.2b584aae78a57p-3};
+    const vi bits = (vi)x + (one - half_root);
+    /* the exponent as the last bits of 2^52, so that no instruction for 64-bit integers is used */
+    const vr k = (vr)((bits >> 52) | 0x4330000000000000) - (0x1p52 + 1023);
+#endif
+    const vr m = (vr)((bits & mantissa) + half_root);
+    const vr s = (m - 1) / (m + 1), z = s * s;
+    vr p = (vr){0} + c[sizeof c / sizeof *c - 1];
+    for (int i = (int)(sizeof c / sizeof *c) - 2; i >= 0; i--) p = p * z + c[i];
+#if SP_SINGLE
+    const vr low = k * -0x1.05c61p-29f + s * z * p, high = k * 0x1.62e43p-1f;
+#else
+    const vr low = k * 0x1.ef35793c76730p-45 + s * z * p, high = k * 0x1.62e42fefa3800p-1;
+#endif
+    const vr ln = high + (low + (s + s));
+    const real most = sizeof(real) == 4 ? (real)FLT_MAX : (real)DBL_MAX;
+    return PICK(x <= most, ln, x);
+}
+
+LANE double v_sum(const real *a)
+{
+    real t[LANES];
+    memcpy(t, a, sizeof t);
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++) t[i] += t[i + half];
+    return (double)t[0];
+}
+
+LANE double d_sum(const vd *a)
+{
+    double t[LANES];
+    memcpy(t, a, sizeof t);
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++) t[i] += t[i + half];
+    return t[0];
+}
+
+/* A vector of counts of one cell, and the rows of W that belong to them. */
+typedef struct tile {
+    const real *w; /* factor l at w + l * step */
+    int64_t step;
+    vr y;
+} tile;
+
+/* The `n` counts from entry `at` on; `w` is room for their rows. Lanes behind the last are 0. */
+LANE tile tile_of_entries(const sp_poisson_piece *p, int64_t at, int64_t n, real *w)
+{
+    const real *W = p->W;
+    real y[LANES] = {0};
+    if (n < LANES) memset(w, 0, sizeof(real) * LANES * (size_t)p->factors);
+    for (int64_t i = 0; i < n; i++) {
+        const real *row = W + p->gene[at + i] * p->w_step;
+        y[i] = (real)p->value[at + i];
+        for (int64_t l = 0; l < p->factors; l++) w[l * LANES + i] = row[l];
+    }
+    return (tile){w, LANES, v_load(y)};
+}
+
+LANE tile tile_of_genes(const sp_poisson_piece *p, int64_t gene, const real *y)
+{
+    const int64_t step = (p->genes + LANES - 1) / LANES * LANES;
+    return (tile){(const real *)p->turned + gene, step, v_load(y + gene)};
+}
+
+LANE vr rates(const tile *t, const real *phi, int64_t factors)
+{
+    vr r = {0};
+    for (int64_t l = 0; l < factors; l++) r += v_load(t->w + l * t->step) * phi[l];
+    return r;
+}
+
+/* y / rho, 0 where no count is and where the rate is at its floor */
+LANE vr quotient(const vr *y, const vr *rho)
+{
+    const vr q = *y / *rho;
+    return (vr)((vi)q & (*y > 0) & ~(*rho < floor_rate));
+}
+
+/* ---- a dense row of counts ---- */
+
+LANE void fill_row(const sp_poisson_piece *p, int64_t cell, real *y)
+{
+    for (int64_t i = p->row_ptr[cell]; i < p->row_ptr[cell + 1]; i++)
+        y[p->gene[i]] += (real)p->value[i];
+}
+
+LANE void clear_row(const sp_poisson_piece *p, int64_t cell, real *y)
+{
+    for (int64_t i = p->row_ptr[cell]; i < p->row_ptr[cell + 1]; i++) y[p->gene[i]] = 0;
+}
+
+/* Factors of `n` cells from `cell` on, a cell beside the other: to[cell][draw][step]. */
+LANE void turn_cells(real *to, int64_t step, const real *from, int64_t draw, int64_t factor,
+                     const sp_poisson_piece *p, int64_t cell, int64_t n)
+{
+    for (int64_t e = 0; e < p->draws; e++)
+        for (int64_t l = 0; l < p->factors; l++) {
+            const real *row = from + e * draw + l * factor + cell;
+            real *put = to + e * step + l;
+            for (int64_t c = 0; c < n; c++) put[c * p->draws * step] = row[c];
+        }
+}
+
+/* ---- by cells ---- */
+
+/* What a call works with, in the caller's memory. */
+typedef struct desk {
+    real *acc;       /* [draw][factor][LANES]: sums of W Q */
+    real *w;         /* rows of a tile */
+    real *q;         /* [draw][LANES] */
+    real *phi, *eps; /* [cell][draw][factor] of a group of cells */
+    real *y;         /* a dense row */
+} desk;
+
+LANE desk desk_of(const sp_poisson_piece *p, void *work)
+{
+    desk d = {.acc = work};
+    const int64_t padded = (p->factors + LANES - 1) / LANES * LANES;
+    d.w = d.acc + p->draws * p->factors * LANES;
+    d.q = d.w + p->factors * LANES;
+    d.phi = d.q + p->draws * LANES;
+    d.eps = d.phi + SP_POISSON_GROUP * p->draws * padded;
+    d.y = d.eps + SP_POISSON_GROUP * p->draws * padded;
+    if (p->dense) memset(d.y, 0, sizeof(real) * (size_t)((p->genes + LANES - 1) / LANES * LANES));
+    return d;
+}
+
+/* One vector of counts: adds to the logarithms and to acc. */
+LANE void add_tile(const sp_poisson_piece *p, const tile *t, const real *phi, real *acc, vd *sum)
+{
+    for (int64_t e = 0; e < p->draws; e++) {
+        const vr rho = rates(t, phi + e * p->factors, p->factors);
+        const vr least = PICK(rho < floor_rate, (vr){0} + floor_rate, rho);
+        const vr term = (vr)((vi)(t->y * v_log(&least)) & (t->y > 0)), q = quotient(&t->y, &rho);
+#if SP_SINGLE
+        *sum += __builtin_convertvector(term, vd);
+#else
+        *sum += term;
+#endif
+        real *to = acc + e * p->factors * LANES;
+        for (int64_t l = 0; l < p->factors; l++) {
+            const vr more = v_load(to + l * LANES) + q * v_load(t->w + l * t->step);
+            v_store(to + l * LANES, &more);
+        }
+    }
+}
+
+LANE double one_cell(const sp_poisson_piece *p, int64_t cell, const real *phi, const desk *d)
+{
+    vd sum = {0};
+    memset(d->acc, 0, sizeof(real) * LANES * (size_t)(p->draws * p->factors));
+    if (p->dense) {
+        fill_row(p, cell, d->y);
+        for (int64_t g = 0; g < p->genes; g += LANES) {
+            const tile t = tile_of_genes(p, g, d->y);
+            add_tile(p, &t, phi, d->acc, &sum);
+        }
+        clear_row(p, cell, d->y);
+    } else {
+        const int64_t end = p->row_ptr[cell + 1];
+        for (int64_t i = p->row_ptr[cell]; i < end; i += LANES) {
+            const tile t = tile_of_entries(p, i, end - i < LANES ? end - i : LANES, d->w);
+            add_tile(p, &t, phi, d->acc, &sum);
+        }
+    }
+    return d_sum(&sum);
+}
+
+static void cells(const sp_poisson_piece *p, const sp_poisson_out *out, void *work)
+{
+    const desk d = desk_of(p, work);
+    const int64_t L = p->factors, E = p->draws;
+    const double share = 1.0 / (double)E;
+    for (int64_t first = 0; first < p->cells; first += SP_POISSON_GROUP) {
+        const int64_t left = p->cells - first,
+                      n = left < SP_POISSON_GROUP ? left : SP_POISSON_GROUP;
+        turn_cells(d.phi, L, p->phi, p->phi_draw, p->phi_factor, p, first, n);
+        if (out->ds) turn_cells(d.eps, L, p->eps, p->eps_draw, p->eps_factor, p, first, n);
+        for (int64_t c = 0; c < n; c++) {
+            const real *phi = d.phi + c * E * L, *eps = d.eps + c * E * L;
+            const double ell = one_cell(p, first + c, phi, &d);
+            if (out->ell) out->ell[first + c] = share * ell;
+            for (int64_t l = 0; l < L; l++) {
+                double f = 0.0, s = 0.0;
+                for (int64_t e = 0; e < E; e++) {
+                    const double h = (double)phi[e * L + l] * v_sum(d.acc + (e * L + l) * LANES);
+                    f += h;
+                    if (out->ds) s += (double)eps[e * L + l] * h;
+                }
+                if (out->df) ((real *)out->df)[l * out->df_step + first + c] = (real)(share * f);
+                if (out->ds) ((real *)out->ds)[l * out->ds_step + first + c] = (real)(share * s);
+            }
+        }
+    }
+}
+
+/* ---- by genes ---- */
+
+/* Quotients of a tile for every draw, in q. */
+LANE void weigh(const sp_poisson_piece *p, const tile *t, const real *phi, int64_t step, real *q)
+{
+    for (int64_t e = 0; e < p->draws; e++) {
+        const vr rho = rates(t, phi + e * step, p->factors);
+        const vr smooth = (vr)((vi)(t->y / (rho + floor_rate)) & (t->y > 0));
+        const vr put = p->update ? smooth : quotient(&t->y, &rho);
+        v_store(q + e * LANES, &put);
+    }
+}
+
+LANE void tile_to_genes(const sp_poisson_piece *p, int64_t at, int64_t n, const real *phi,
+                        int64_t step, const desk *d, real *part)
+{
+    const tile t = tile_of_entries(p, at, n, d->w);
+    weigh(p, &t, phi, step, d->q);
+    for (int64_t i = 0; i < n; i++) {
+        real *row = part + p->gene[at + i] * step;
+        for (int64_t l = 0; l < step; l += LANES) {
+            vr add = {0};
+            for (int64_t e = 0; e < p->draws; e++)
+                add += v_load(phi + e * step + l) * d->q[e * LANES + i];
+            add += v_load(row + l);
+            v_store(row + l, &add);
+        }
+    }
+}
+
+LANE void row_to_genes(const sp_poisson_piece *p, int64_t cell, const real *phi, int64_t step,
+                       const desk *d, real *part)
+{
+    fill_row(p, cell, d->y);
+    for (int64_t g = 0; g < p->genes; g += LANES) {
+        const tile t = tile_of_genes(p, g, d->y);
+        weigh(p, &t, phi, step, d->q);
+        for (int64_t l = 0; l < p->factors; l++) {
+            real *sum = part + l * t.step + g;
+            vr add = {0};
+            for (int64_t e = 0; e < p->draws; e++)
+                add += v_load(d->q + e * LANES) * phi[e * step + l];
+            add += v_load(sum);
+            v_store(sum, &add);
+        }
+    }
+    clear_row(p, cell, d->y);
+}
+
+static void genes(const sp_poisson_piece *p, void *part, void *work)
+{
+    const desk d = desk_of(p, work);
+    const int64_t step = (p->factors + LANES - 1) / LANES * LANES; /* zeros behind the factors */
+    memset(d.phi, 0, sizeof(real) * (size_t)(SP_POISSON_GROUP * p->draws * step));
+    for (int64_t first = 0; first < p->cells; first += SP_POISSON_GROUP) {
+        const int64_t left = p->cells - first,
+                      n = left < SP_POISSON_GROUP ? left : SP_POISSON_GROUP;
+        turn_cells(d.phi, step, p->phi, p->phi_draw, p->phi_factor, p, first, n);
+        for (int64_t c = 0; c < n; c++) {
+            const real *phi = d.phi + c * p->draws * step;
+            const int64_t end = p->row_ptr[first + c + 1];
+            if (p->dense)
+                row_to_genes(p, first + c, phi, step, &d, part);
+            else
+                for (int64_t i = p->row_ptr[first + c]; i < end; i += LANES)
+                    tile_to_genes(p, i, end - i < LANES ? end - i : LANES, phi, step, &d, part);
+        }
+    }
+}
+
+static void turn(void *to, const sp_poisson_piece *p)
+{
+    real *put = to;
+    const int64_t step = (p->genes + LANES - 1) / LANES * LANES;
+    memset(put, 0, sizeof(real) * (size_t)(step * p->factors));
+    for (int64_t g = 0; g < p->genes; g++)
+        for (int64_t l = 0; l < p->factors; l++)
+            put[l * step + g] = ((const real *)p->W)[g * p->w_step + l];
+}
+
+#define GLUE_(a, b, c) a##b##_##c
+#define GLUE(a, b, c) GLUE_(a, b, c)
+const sp_poisson_loops GLUE(sp_poisson_, PRECISION, FTH_ISA) = {LANES, turn, cells, genes};
