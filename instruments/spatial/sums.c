@@ -1,0 +1,197 @@
+/* sums.c - graphs over cells and their stored counts that end in sums of bins. */
+#include "sums.h"
+
+#include <string.h>
+
+sp_sums_input sp_sums_of(const sp_data *data, int64_t factors)
+{
+    return (sp_sums_input){.gene = fth_csr_columns(data->counts),
+                           .value = fth_csr_values(data->counts),
+                           .row_ptr = fth_csr_row_ptr(data->counts),
+                           .cells = data->rows,
+                           .genes = data->size.genes,
+                           .factors = factors};
+}
+
+/* ---- values that all passes share ---- */
+
+typedef struct values {
+    fth_graph *g;
+    fth_val F;       /* f64 [cell factor] */
+    fth_val at;      /* f64 [entry factor]: F of the entry's cell */
+    fth_val bin;     /* i32 [cell] */
+    fth_val gene, y; /* i32 and f64 [entry] */
+    fth_val slot;    /* i64 [entry] */
+} values;
+
+static fth_val number(fth_graph *g, double v)
+{
+    return fth_const(g, FTH_F64, v);
+}
+
+static values begin(fth_context *ctx, const sp_sums_input *in)
+{
+    fth_graph *g = fth_graph_create(ctx);
+    fth_axis(g, "cell", in->cells);
+    fth_axis(g, "factor", in->factors);
+    fth_axis_like(g, "factor2", "factor");
+    fth_axis(g, "gene", in->genes);
+    fth_axis(g, "bin", in->bins);
+    fth_axis(g, "slot", in->bins * in->genes);
+    fth_axis_ragged(g, "entry", "cell", in->row_ptr);
+    values v = {.g = g};
+    v.F = fth_cast(fth_input(g, "F", FTH_F32, "cell factor", in->F), FTH_F64);
+    if (in->spread.kind) {
+        const fth_val s = fth_cast(fth_input(g, "s", FTH_F32, "cell factor", in->spread), FTH_F64);
+        v.F = fth_mul(v.F, fth_exp(fth_mul(fth_sqr(s), number(g, 0.5))));
+    }
+    v.at = fth_spread(v.F, "entry");
+    v.bin = fth_input(g, "bin", FTH_I32, "cell", in->bin);
+    v.gene = fth_input(g, "gene", FTH_I32, "entry", in->gene);
+    v.y = fth_cast(fth_input(g, "y", FTH_F32, "entry", in->value), FTH_F64);
+    const fth_val first = fth_mul(fth_cast(v.bin, FTH_I64), fth_const_i64(g, FTH_I64, in->genes));
+    v.slot = fth_add(fth_spread(first, "entry"), fth_cast(v.gene, FTH_I64));
+    return v;
+}
+
+/* Sum over the entries of every bin, by way of cells. */
+static fth_val by_bin(const values *v, fth_val of_entry)
+{
+    return fth_scatter_add(fth_collect(of_entry, "entry"), "cell", v->bin, "bin");
+}
+
+static fth_val rate(const values *v, fth_val loadings, const char *axis, fth_val index)
+{
+    return fth_sum(fth_mul(v->at, fth_gather(loadings, axis, index)), "factor");
+}
+
+/* ---- plans ---- */
+
+void sp_pass_clear(sp_pass *p)
+{
+    fth_plan_destroy(p->plan);
+    fth_graph_destroy(p->g);
+    *p = (sp_pass){0};
+}
+
+fth_status sp_pass_run(sp_pass *p, const fth_stage_call *call, fth_err *err)
+{
+    fth_run_report report;
+    const fth_run_options opt = {fth_stage_run_progress, (void *)(uintptr_t)call};
+    FTH_TRY(fth_run(p->plan, p->sink, call ? &opt : NULL, &report, err));
+    if (call) fth_stage_account(call, &report);
+    return FTH_OK;
+}
+
+static fth_status make_plan(sp_pass *p, const fth_val *out, const fth_limits *limits, fth_err *err)
+{
+    fth_limits l = limits ? *limits : (fth_limits){0};
+    l.sinks = p->sink;
+    p->plan = fth_plan_make(p->g, out, p->n_sinks, &l, err);
+    if (p->plan) return FTH_OK;
+    const fth_status s = err && err->status != FTH_OK ? err->status : fth_graph_check(p->g, NULL);
+    sp_pass_clear(p);
+    return s != FTH_OK ? s : FTH_E_NO_FIT;
+}
+
+static void add(sp_pass *p, fth_val *out, fth_val v, fth_tensor *to)
+{
+    out[p->n_sinks] = v;
+    p->sink[p->n_sinks++] = fth_tensor_sink(to);
+}
+
+/* ---- the first pass ---- */
+
+void sp_sums_clear(sp_sums *s)
+{
+    for (int k = 0; k < SP_SUM_KINDS; k++) fth_tensor_release(s->kind[k]);
+    fth_tensor_release(s->YF);
+    fth_tensor_release(s->FF);
+    fth_tensor_release(s->F);
+    fth_tensor_release(s->least);
+    *s = (sp_sums){0};
+}
+
+static fth_status make_tensors(sp_sums *s, fth_mem *mem, const sp_sums_input *in, bool whole,
+                               fth_err *err)
+{
+    static const char *const name[SP_SUM_KINDS] = {"y", "y^2", "y ln y/mu", "y > 0"};
+    const int64_t B = in->bins, L = in->factors;
+    for (int k = 0; k < SP_SUM_KINDS; k++)
+        FTH_TRY(fth_tensor_create(&s->kind[k], mem, name[k], FTH_F64, 1, &B, err));
+    FTH_TRY(fth_tensor_create(&s->F, mem, "F of bins", FTH_F64, 2, ((int64_t[]){B, L}), err));
+    FTH_TRY(fth_tensor_create(&s->least, mem, "least F", FTH_F64, 0, &B, err));
+    if (!whole) return FTH_OK;
+    FTH_TRY(
+        fth_tensor_create(&s->YF, mem, "Y^T F", FTH_F64, 2, ((int64_t[]){B * in->genes, L}), err));
+    return fth_tensor_create(&s->FF, mem, "F^T F", FTH_F64, 3, ((int64_t[]){L, B, L}), err);
+}
+
+static int build_sums(sp_pass *p, const sp_sums *s, const values *v, fth_val W, bool whole,
+                      fth_val *out)
+{
+    fth_graph *g = v->g;
+    const fth_val zero = number(g, 0), is_more = fth_gt(v->y, zero);
+    const fth_val mu = fth_max(rate(v, fth_cast(W, FTH_F64), "gene", v->gene), number(g, 1e-10));
+    const fth_val ylog = fth_mul(v->y, fth_log(fth_div(v->y, mu)));
+    add(p, out, by_bin(v, v->y), s->kind[SP_SUM_Y]);
+    add(p, out, by_bin(v, fth_sqr(v->y)), s->kind[SP_SUM_YY]);
+    add(p, out, by_bin(v, fth_select(is_more, ylog, fth_mul(v->y, zero))), s->kind[SP_SUM_YLOG]);
+    add(p, out, by_bin(v, fth_cast(is_more, FTH_F64)), s->kind[SP_SUM_STORED]);
+    add(p, out, fth_scatter_add(v->F, "cell", v->bin, "bin"), s->F);
+    add(p, out, fth_rmin(fth_sum(v->F, "factor"), "cell"), s->least);
+    if (!whole) return p->n_sinks;
+    const fth_val yF = fth_mul(v->at, v->y);
+    add(p, out, fth_scatter_add(yF, "entry", v->slot, "slot"), s->YF);
+    const fth_val square =
+        fth_mul(fth_expand(v->F, "factor2"), fth_rename(v->F, "factor", "factor2"));
+    add(p, out, fth_scatter_add(square, "cell", v->bin, "bin"), s->FF);
+    return p->n_sinks;
+}
+
+fth_status sp_sums_plan(sp_sums *out, sp_pass *pass, fth_context *ctx, const sp_sums_input *in,
+                        fth_tensor *W, bool whole, const fth_limits *limits, fth_err *err)
+{
+    *out = (sp_sums){0};
+    *pass = (sp_pass){0};
+    fth_status s = make_tensors(out, fth_context_mem(ctx), in, whole, err);
+    if (s == FTH_OK) {
+        fth_val outs[SP_SUM_KINDS + 4];
+        const values v = begin(ctx, in);
+        const fth_val w = fth_input(v.g, "W", FTH_F32, "gene factor", fth_tensor_source(W));
+        pass->g = v.g;
+        build_sums(pass, out, &v, w, whole, outs);
+        s = make_plan(pass, outs, limits, err);
+    }
+    if (s != FTH_OK) sp_sums_clear(out);
+    return s;
+}
+
+/* ---- further passes ---- */
+
+/* y ln max(rate, 1e-8), by bin. */
+static fth_val fit(const values *v, fth_val rate_of_entry)
+{
+    const fth_val ln = fth_log(fth_max(rate_of_entry, number(v->g, 1e-8)));
+    return by_bin(v, fth_mul(v->y, ln));
+}
+
+fth_status sp_fit_plan(sp_pass *pass, fth_context *ctx, const sp_sums_input *in, fth_tensor *A,
+                       fth_tensor *B, fth_tensor *a, fth_tensor *b, fth_tensor *QF,
+                       const fth_limits *limits, fth_err *err)
+{
+    fth_val outs[2];
+    const values v = begin(ctx, in);
+    *pass = (sp_pass){.g = v.g};
+    const fth_val loadings = fth_input(v.g, "A", FTH_F64, "slot factor", fth_tensor_source(A));
+    const fth_val r = rate(&v, loadings, "slot", v.slot);
+    add(pass, outs, fit(&v, r), a);
+    if (B) {
+        const fth_val other = fth_input(v.g, "B", FTH_F64, "slot factor", fth_tensor_source(B));
+        add(pass, outs, fit(&v, rate(&v, other, "slot", v.slot)), b);
+    } else {
+        const fth_val q = fth_div(v.y, fth_max(r, number(v.g, 1e-8)));
+        add(pass, outs, fth_scatter_add(fth_mul(v.at, q), "entry", v.slot, "slot"), QF);
+    }
+    return make_plan(pass, outs, limits, err);
+}

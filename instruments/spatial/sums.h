@@ -1,0 +1,68 @@
+/* sums.h - what analysis needs of the counts, in passes over what is stored of them.
+ *
+ * Cells fall into bins: one for each group, and one more for those that were held out. With the
+ * factors F[cell factor] and the loadings W[gene factor] a first pass gives, for every bin, sums
+ * over its cells of all that reconstruction error, deviance and loadings of groups are made of;
+ * later passes look at rates with other loadings. Rates are made where a count is stored, in f64,
+ * and never for all genes of a cell; the graphs are cut along cells. All sums are f64, in the order
+ * of the cells.
+ */
+#ifndef SPATIAL_SUMS_H
+#define SPATIAL_SUMS_H
+
+#include "data.h"
+
+/* Where the numbers come from: all cells of a folder, or shapes alone for a plan. */
+typedef struct sp_sums_input {
+    fth_source F;      /* f32 [cell factor] */
+    fth_source spread; /* f32 [cell factor]: F is multiplied by exp(spread^2 / 2); kind NULL: not
+                          at all */
+    fth_source bin;    /* i32 [cell] */
+    fth_source gene, value; /* i32 and f32 [entry]: as fth_csr_columns, fth_csr_values */
+    const int64_t *row_ptr; /* cells + 1 */
+    int64_t cells, genes, factors, bins;
+} sp_sums_input;
+/* Of opened data, all rows of the folder; F, spread and bin are left to the caller. */
+sp_sums_input sp_sums_of(const sp_data *data, int64_t factors);
+
+/* Numbers of each bin, by kind. */
+typedef enum sp_sum {
+    SP_SUM_Y,      /* counts */
+    SP_SUM_YY,     /* their squares */
+    SP_SUM_YLOG,   /* y ln(y / mu), where y > 0; mu = max(F W^T, 1e-10) */
+    SP_SUM_STORED, /* entries with y > 0 */
+    SP_SUM_KINDS
+} sp_sum;
+
+typedef struct sp_sums {
+    fth_tensor *kind[SP_SUM_KINDS]; /* f64 [bin] */
+    fth_tensor *YF;                 /* f64 [slot factor], slot = bin * genes + gene: Y^T F */
+    fth_tensor *FF;                 /* f64 [factor2 bin factor]: F^T F */
+    fth_tensor *F;                  /* f64 [bin factor] */
+    fth_tensor *least;              /* f64 []: smallest sum of the factors of a cell */
+} sp_sums;
+
+/* A graph and its plan. What is read (sources, loadings) outlives it. */
+typedef struct sp_pass {
+    fth_graph *g;
+    fth_plan *plan;
+    fth_sink sink[SP_SUM_KINDS + 4];
+    int n_sinks;
+} sp_pass;
+void sp_pass_clear(sp_pass *p); /* an empty one is allowed */
+/* Runs it and counts it; `call` may be NULL. */
+fth_status sp_pass_run(sp_pass *p, const fth_stage_call *call, fth_err *err);
+
+/* Tensors of the sums, and the pass that fills them. W is f32 [gene factor]. `whole`: YF, FF and F
+ * too; else the kinds, F and `least` alone, for deviances. */
+fth_status sp_sums_plan(sp_sums *out, sp_pass *pass, fth_context *ctx, const sp_sums_input *in,
+                        fth_tensor *W, bool whole, const fth_limits *limits, fth_err *err);
+void sp_sums_clear(sp_sums *s);
+
+/* Sums of y ln max(rate, 1e-8) of every bin, for two sets of loadings A and B, f64 [slot factor];
+ * into a and b, f64 [bin]. With B NULL: for A alone, and QF [slot factor] = sum of y / rate * F. */
+fth_status sp_fit_plan(sp_pass *pass, fth_context *ctx, const sp_sums_input *in, fth_tensor *A,
+                       fth_tensor *B, fth_tensor *a, fth_tensor *b, fth_tensor *QF,
+                       const fth_limits *limits, fth_err *err);
+
+#endif
