@@ -51,7 +51,8 @@ typedef enum fth_colour_map {
 FTH_API const char *fth_colour_map_name(fth_colour_map map);              /* "viridis" */
 FTH_API bool fth_colour_map_parse(const char *text, fth_colour_map *out); /* false: unknown */
 FTH_API fth_colour fth_colour_map_get(fth_colour_map map, int index);     /* index 0..255 */
-/* The colour of category i of n: tab10 up to 10, tab20 up to 20, then evenly over gist_ncar. */
+/* The colour of category i of n: tab10 up to 10, tab20 up to 20, then evenly over gist_ncar, but
+ * for its white end. */
 FTH_API fth_colour fth_colour_category(int64_t i, int64_t n);
 
 /* ---- data ---- */

@@ -133,5 +133,6 @@ fth_colour fth_colour_category(int64_t i, int64_t n)
     if (n <= 0 || i < 0) return fth_rgb(127, 127, 127);
     if (n <= 10) return 0xff000000u | tab10[i % 10];
     if (n <= 20) return 0xff000000u | tab20[i % 20];
-    return colour_at(find(FTH_MAP_GIST_NCAR), (double)(i % n) / (double)(n - 1));
+    /* its last part fades into the white of the page */
+    return colour_at(find(FTH_MAP_GIST_NCAR), 240.0 / 255 * (double)(i % n) / (double)(n - 1));
 }

@@ -106,11 +106,11 @@ static void draw_axes(fth__pen *pen, const fth_panel *p)
     }
 }
 
-/* A title wider than its panel is written smaller, down to two thirds. */
+/* A title wider than the place of its panel is written smaller, down to two thirds. */
 static double title_size(const fth_panel *p)
 {
     const double size = fth__sizes_of(p->fig).title_font;
-    const double room = p->box.w + 2 * fmin(p->left, p->right) + p->fig->font;
+    const double room = p->share + 2 * fmin(p->left, p->right) + p->fig->font;
     return size * fmin(1, fmax(room / fth__text_width(p->title, size), 0.67));
 }
 

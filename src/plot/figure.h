@@ -118,6 +118,7 @@ struct fth_panel {
     int cycle;                       /* colours of the cycle used so far */
     fth__box box;                    /* where data are drawn */
     double left, right, top, bottom; /* what stands around the box */
+    double share;                    /* of the figure's width; a title may use it */
 };
 
 struct fth_figure {

@@ -238,6 +238,7 @@ static void place(grid *g)
                 fth_panel *p = &fig->panel[i];
                 const double more = g->cell > 0 ? right - p->right : 0;
                 p->box = (fth__box){x + left, y + top, box_width(g, c) + more, g->h};
+                p->share = p->box.w;
                 fit(p);
             }
             x += left + box_width(g, c) + right + g->gap_x;

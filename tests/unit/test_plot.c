@@ -50,7 +50,7 @@ TEST(categories_take_the_smallest_map_that_has_enough)
     EQ_U64(fth_colour_category(1, 10), fth_rgb(0xff, 0x7f, 0x0e));
     EQ_U64(fth_colour_category(1, 11), fth_rgb(0xae, 0xc7, 0xe8));
     EQ_U64(fth_colour_category(0, 21), fth_colour_map_get(FTH_MAP_GIST_NCAR, 0));
-    EQ_U64(fth_colour_category(20, 21), fth_colour_map_get(FTH_MAP_GIST_NCAR, 255));
+    EQ_U64(fth_colour_category(20, 21), fth_colour_map_get(FTH_MAP_GIST_NCAR, 240));
 }
 
 /* ---- columns ---- */
