@@ -144,6 +144,11 @@ class AdamStruct(C.Structure):
     _fields_ = [("beta1", D), ("beta2", D), ("eps", D), ("decay", D)]
 
 
+class OptimStruct(C.Structure):
+    _c_name_ = "fth_optim"
+    _fields_ = [("kind", I), ("beta2", D), ("eps", D), ("decay", D), ("product", Val)]
+
+
 class ScheduleStruct(C.Structure):
     _c_name_ = "fth_schedule"
     _fields_ = [("kind", I), ("rate", D), ("last", D), ("steps", L), ("warmup", L),
@@ -160,6 +165,7 @@ RED = {name: i for i, name in enumerate("sum prod min max any all logsumexp".spl
 TRIANGLE = {"full": 0, "lower": 1, "upper": 2}
 FFT = {"forward": 0, "inverse": 1, "real": 2, "real_inverse": 3}
 RANDOM = {"bits": 0, "uniform": 1, "normal": 2}
+OPTIM = {"adam": 0, "adamw": 1, "nadam": 2, "sgd": 3, "rmsprop": 4}
 SCHEDULE = {"constant": 0, "exponential": 1, "cosine": 2, "linear": 3, "one_cycle": 4}
 
 # dtype: number, NumPy's, DLPack code. bf16 travels through NumPy as uint16 bits.
@@ -262,6 +268,9 @@ _FUNCTIONS = {
     "fth_run": (I, [P, C.POINTER(SinkStruct), C.POINTER(RunOptions), C.POINTER(RunReport), _PE]),
     "fth_show": (I, [_V, L, P, _PE]),
     "fth_adam_": (I, [_O, C.POINTER(AdamStruct), _V, _V, _V, _V, _V, _V, _PV]),
+    "fth_optim_default": (OptimStruct, [I]),
+    "fth_optim_carries": (I, [I]),
+    "fth_optim_": (I, [_O, C.POINTER(OptimStruct), _V, _V, _V, _V, _V, _V, _V, _PV]),
     "fth_schedule_rate": (D, [C.POINTER(ScheduleStruct), L]),
 }
 
@@ -1701,6 +1710,27 @@ def adam(param, gradient, rate, step, beta1=0.9, beta2=0.999, eps=1e-8, decay=0.
     if status != 0 or any(x.id == 0 for x in out):
         raise g._last_error()
     return [Value(g, x.id) for x in out]
+
+
+def optimizer(kind, param, gradient, rate, beta1, step, product=None):
+    """The assigns of one step of "adam", "adamw", "nadam", "sgd" or "rmsprop". `rate` and `beta1`
+    (f64; the momentum of sgd) and `step` (i64, from 1) are scalars of the graph, which may change
+    from run to run; nadam needs the product of its momenta too. What is carried becomes the
+    parameters "<name>.first" and "<name>.second"."""
+    g, number = param.graph, OPTIM[kind]
+    carries = _lib.fth_optim_carries(number)
+    state = [g.param(f"{param.name}.{x}", np.zeros_like(param.array), param.axes)
+             if carries & bit else None for bit, x in ((1, "first"), (2, "second"))]
+    opt, out, none = _lib.fth_optim_default(number), (Val * 3)(), Val()
+    if product is not None:
+        opt.product = Val(g._p, product.id)
+    values = [none if x is None else x for x in state]
+    status = _lib.fth_optim_(_site(), C.byref(opt), param, gradient, *values, rate, beta1, step,
+                             out)
+    if status != 0 or out[0].id == 0:
+        raise g._last_error()
+    old = [param] + state
+    return [assign(x, Value(g, v.id)) for x, v in zip(old, out) if x is not None]
 
 
 def schedule(kind, step, rate, last=0.0, steps=1, warmup=0, rise=0.3):

@@ -186,6 +186,8 @@ static fth_status check(const making *m)
         return FTH_E_DTYPE_OP;
     }
     const int scalars = m->opt->kind == FTH_OPTIM_NADAM ? 3 : 2;
+    /* a poisoned one has its own error, of another cause */
+    FTH_TRY(fth_graph_check(g, NULL));
     for (int i = 0; i < scalars; i++)
         if (!fth_val_ok(scalar[i]) || fth_val_dtype(scalar[i]) != FTH_F64 ||
             fth_val_axes(scalar[i]) != 0) {

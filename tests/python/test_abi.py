@@ -38,6 +38,9 @@ def enumerators():
     for name, number in fathom.SCHEDULE.items():
         yield f"FTH_SCHEDULE_{name.upper()}", number
     yield "FTH_SCHEDULE_COUNT", len(fathom.SCHEDULE)
+    for name, number in fathom.OPTIM.items():
+        yield f"FTH_OPTIM_{name.upper()}", number
+    yield "FTH_OPTIM_COUNT", len(fathom.OPTIM)
     for name, (number, _, _) in fathom.DTYPES.items():
         yield f"FTH_{name.upper()}", number
     yield "FTH_DTYPE_COUNT", len(fathom.DTYPES)

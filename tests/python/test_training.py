@@ -91,6 +91,21 @@ class Training(unittest.TestCase):
         np.testing.assert_allclose(w, np.arange(1.0, 6), atol=0.05)
         self.assertEqual(set(g.params), {"w", "b", "w.m", "w.v", "b.m", "b.v"})
 
+    def test_optimizers(self):
+        """One step of each, from the formula."""
+        for kind, move in {"sgd": lambda g: 0.1 * g, "adam": lambda g: 0.1 * g / (abs(g) + 1e-8),
+                           "rmsprop": lambda g: 0.1 * g / (0.1 * abs(g) + 1e-8)}.items():
+            with self.subTest(kind=kind):
+                g, loss, w, b, x, y = regression()
+                start = w.array.copy()
+                d = fathom.grad(loss, w)
+                rate, beta = g.scalar("rate", 0.1), g.scalar("beta", 0.9)
+                step = g.scalar("step", 1, "i64")
+                updates = fathom.optimizer(kind, w, d, rate, beta, step)
+                slope = np.array(g.plan(d).run(), dtype=float)
+                g.plan(loss, updates).run()
+                np.testing.assert_allclose(w.array, start - move(slope), rtol=1e-5)
+
     def test_schedule(self):
         self.assertEqual(fathom.schedule("constant", 5, 0.1), 0.1)
         self.assertAlmostEqual(fathom.schedule("linear", 10, 1.0, 0.0, 10), 0.0)
