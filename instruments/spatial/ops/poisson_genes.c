@@ -89,6 +89,16 @@ static void one_block(void *arg, int64_t i, int worker)
 
 enum { GENES = 256 }; /* added by one worker at a time */
 
+/* to[l * step] += from[l * by] */
+static void add_row(double *to, int64_t step, const void *from, int64_t at, int64_t by, int64_t n,
+                    bool single)
+{
+    if (single)
+        for (int64_t l = 0; l < n; l++) to[l * step] += (double)((const float *)from)[at + l * by];
+    else
+        for (int64_t l = 0; l < n; l++) to[l * step] += ((const double *)from)[at + l * by];
+}
+
 /* Adds the blocks at hand to genes [GENES i, GENES (i + 1)) of the result. */
 static void add_genes(void *arg, int64_t i, int worker)
 {
@@ -99,14 +109,12 @@ static void add_genes(void *arg, int64_t i, int worker)
     const int64_t end = (i + 1) * GENES < p->genes ? (i + 1) * GENES : p->genes;
     const int64_t gene = p->dense ? 1 : sp_poisson_padded(p->factors, w->loops->lanes);
     const int64_t factor = p->dense ? sp_poisson_padded(p->genes, w->loops->lanes) : 1;
-    for (int64_t b = 0; b < w->blocks; b++)
+    for (int64_t b = 0; b < w->blocks; b++) {
+        const void *part = part_of(w, b);
         for (int64_t d = i * GENES; d < end; d++)
-            for (int64_t l = 0; l < p->factors; l++) {
-                const int64_t at = d * gene + l * factor;
-                ((double *)out->data)[d * out->stride[0] + l * out->stride[1]] +=
-                    w->real == FTH_F32 ? (double)((const float *)(const void *)part_of(w, b))[at]
-                                       : ((const double *)(const void *)part_of(w, b))[at];
-            }
+            add_row((double *)out->data + d * out->stride[0], out->stride[1], part, d * gene,
+                    factor, p->factors, w->real == FTH_F32);
+    }
 }
 
 static void clear(const fth_tile *out)

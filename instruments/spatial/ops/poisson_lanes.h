@@ -82,7 +82,7 @@ LANE vr v_log(const vr *of)
     return PICK(x <= most, ln, x);
 }
 
-LANE double v_sum(const real *a)
+LANE double v_sum(const vr *a)
 {
     real t[LANES];
     memcpy(t, a, sizeof t);
@@ -246,14 +246,15 @@ static void cells(const sp_poisson_piece *p, const sp_poisson_out *out, void *wo
             const double ell = one_cell(p, first + c, phi, &d);
             if (out->ell) out->ell[first + c] = share * ell;
             for (int64_t l = 0; l < L; l++) {
-                double f = 0.0, s = 0.0;
+                vr f = {0}, s = {0};
                 for (int64_t e = 0; e < E; e++) {
-                    const double h = (double)phi[e * L + l] * v_sum(d.acc + (e * L + l) * LANES);
+                    const vr h = v_load(d.acc + (e * L + l) * LANES) * phi[e * L + l];
                     f += h;
-                    if (out->ds) s += (double)eps[e * L + l] * h;
+                    if (out->ds) s += h * eps[e * L + l];
                 }
-                if (out->df) ((real *)out->df)[l * out->df_step + first + c] = (real)(share * f);
-                if (out->ds) ((real *)out->ds)[l * out->ds_step + first + c] = (real)(share * s);
+                const int64_t at = first + c;
+                if (out->df) ((real *)out->df)[l * out->df_step + at] = (real)(share * v_sum(&f));
+                if (out->ds) ((real *)out->ds)[l * out->ds_step + at] = (real)(share * v_sum(&s));
             }
         }
     }
