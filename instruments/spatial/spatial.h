@@ -198,6 +198,7 @@ SP_VERB(multianalyze)
 SP_VERB(project)
 SP_VERB(export)
 SP_VERB(sweep)
+SP_VERB(recovery)
 #undef SP_VERB
 
 #endif
