@@ -207,6 +207,15 @@ typedef struct fth_h5_dataset {
 } fth_h5_dataset;
 FTH_API FTH_MUST_USE fth_status fth_h5_create(fth_h5_writer **out, fth_mem *mem, const char *path,
                                               fth_err *err);
+/* A copy of the file `source`, byte for byte, that more is put into. Both may be one path: the old
+ * file stays until the commit. */
+FTH_API FTH_MUST_USE fth_status fth_h5_edit(fth_h5_writer **out, fth_mem *mem, const char *source,
+                                            const char *path, fth_err *err);
+/* Take an object away, with all below it; nothing there is no mistake. Its room in the file is not
+ * given back. */
+FTH_API FTH_MUST_USE fth_status fth_h5_remove(fth_h5_writer *w, const char *object, fth_err *err);
+/* A group, where there is none yet; those above it too. */
+FTH_API FTH_MUST_USE fth_status fth_h5_put_group(fth_h5_writer *w, const char *group, fth_err *err);
 FTH_API FTH_MUST_USE fth_status fth_h5_sink(fth_h5_writer *w, const fth_h5_dataset *dataset,
                                             fth_sink *out, fth_err *err);
 FTH_API FTH_MUST_USE fth_status fth_h5_put_strings(fth_h5_writer *w, const char *dataset,
@@ -215,7 +224,8 @@ FTH_API FTH_MUST_USE fth_status fth_h5_put_strings(fth_h5_writer *w, const char 
 /* One string, not a list of one. */
 FTH_API FTH_MUST_USE fth_status fth_h5_put_text(fth_h5_writer *w, const char *dataset,
                                                 const char *text, fth_err *err);
-/* Attributes of what was made before; a single number is written as one, not as a list. */
+/* Attributes of what is there; one of that name is replaced. A single number is written as one, not
+ * as a list. */
 FTH_API FTH_MUST_USE fth_status fth_h5_put_attr_text(fth_h5_writer *w, const char *object,
                                                      const char *name, const char *text,
                                                      fth_err *err);
@@ -225,6 +235,8 @@ FTH_API FTH_MUST_USE fth_status fth_h5_put_attr_texts(fth_h5_writer *w, const ch
 FTH_API FTH_MUST_USE fth_status fth_h5_put_attr_i64(fth_h5_writer *w, const char *object,
                                                     const char *name, const int64_t *v, int64_t n,
                                                     fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_h5_put_attr_bool(fth_h5_writer *w, const char *object,
+                                                     const char *name, bool v, fth_err *err);
 FTH_API FTH_MUST_USE fth_status fth_h5_put_attr_f64(fth_h5_writer *w, const char *object,
                                                     const char *name, const double *v, int64_t n,
                                                     fth_err *err);

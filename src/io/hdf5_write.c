@@ -13,7 +13,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { AUTO_CHUNK = 1 << 20 };
+enum { AUTO_CHUNK = 1 << 20, COPY_PIECE = 4 << 20 };
 
 typedef struct sink {
     fth__h5_dataset d; /* first: its opened is how a sink is closed */
@@ -80,7 +80,38 @@ static fth_status create_file(fth_h5_writer *w, const char *path, fth_err *err)
     return s;
 }
 
-fth_status fth_h5_create(fth_h5_writer **out, fth_mem *mem, const char *path, fth_err *err)
+/* The bytes of another file, in pieces. */
+static fth_status copy_bytes(fth_h5_writer *w, const char *source, fth_err *err)
+{
+    fth__file *from = NULL;
+    void *piece = NULL;
+    FTH_TRY(fth__file_open(&from, w->mem, source, err));
+    fth_status s = fth_mem_take(w->mem, FTH_MEM_ANY, COPY_PIECE, "piece of a file", &piece, err);
+    for (uint64_t at = 0; s == FTH_OK && at < from->bytes; at += COPY_PIECE) {
+        const uint64_t n = fth__min_u64(COPY_PIECE, from->bytes - at);
+        s = fth__file_read(from, at, n, piece, "its bytes", err);
+        if (s == FTH_OK) s = fth__writer_write(&w->writer, at, n, piece, err);
+    }
+    (void)fth_mem_release(w->mem, piece, NULL);
+    fth__file_close(from);
+    return s;
+}
+
+static fth_status open_copy(fth_h5_writer *w, const char *source, const char *path, fth_err *err)
+{
+    FTH_TRY(fth__writer_open(&w->writer, w->mem, path, err));
+    FTH_TRY(copy_bytes(w, source, err));
+    const hid_t access = fth__h5_access();
+    const bool ok = access >= 0 && H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 &&
+                    !must_fail(w) && (w->file = H5Fopen(w->writer.temp, H5F_ACC_RDWR, access)) >= 0;
+    const fth_status s =
+        ok ? FTH_OK : H5_FAIL(err, FTH_E_FILE_FORMAT, source, "/", "opening a copy to add to it");
+    if (access >= 0) H5Pclose(access);
+    return s;
+}
+
+static fth_status start(fth_h5_writer **out, fth_mem *mem, const char *source, const char *path,
+                        fth_err *err)
 {
     *out = NULL;
     if (!mem) return FTH_FAIL(err, FTH_E_USAGE, "a file needs memory to be created");
@@ -89,13 +120,26 @@ fth_status fth_h5_create(fth_h5_writer **out, fth_mem *mem, const char *path, ft
     fth_h5_writer *w = block;
     *w = (fth_h5_writer){.mem = mem, .file = -1};
     const fth__h5_quiet q = fth__h5_enter();
-    const fth_status s = create_file(w, path, err);
+    const fth_status s = source ? open_copy(w, source, path, err) : create_file(w, path, err);
     if (s == FTH_OK)
         *out = w;
     else
         end_writer(w);
     fth__h5_leave(q);
     return s;
+}
+
+fth_status fth_h5_create(fth_h5_writer **out, fth_mem *mem, const char *path, fth_err *err)
+{
+    return start(out, mem, NULL, path, err);
+}
+
+fth_status fth_h5_edit(fth_h5_writer **out, fth_mem *mem, const char *source, const char *path,
+                       fth_err *err)
+{
+    if (out) *out = NULL;
+    if (!out || !source) return FTH_FAIL(err, FTH_E_USAGE, "no file to make a copy of");
+    return start(out, mem, source, path, err);
 }
 
 static fth_status finish(fth_h5_writer *w, fth_err *err)
@@ -307,6 +351,52 @@ fth_status fth_h5_sink(fth_h5_writer *w, const fth_h5_dataset *want, fth_sink *o
     return FTH_OK;
 }
 
+/* ---- objects ---- */
+
+/* Is there something at every part of a place? H5Lexists alone fails where a part is missing. */
+static bool is_there(fth_h5_writer *w, const char *object)
+{
+    char part[1024];
+    const size_t n = strlen(object);
+    if (n >= sizeof part) return false;
+    for (size_t i = 1; i <= n; i++) {
+        if (object[i] != '/' && object[i] != '\0') continue;
+        memcpy(part, object, i);
+        part[i] = '\0';
+        if (strcmp(part, "/") != 0 && H5Lexists(w->file, part, H5P_DEFAULT) <= 0) return false;
+    }
+    return true;
+}
+
+fth_status fth_h5_remove(fth_h5_writer *w, const char *object, fth_err *err)
+{
+    if (!object || !object[0] || strcmp(object, "/") == 0)
+        return FTH_FAIL(err, FTH_E_USAGE, "no object to take away");
+    const fth__h5_quiet q = fth__h5_enter();
+    fth_status s = FTH_OK;
+    if (is_there(w, object) && (must_fail(w) || H5Ldelete(w->file, object, H5P_DEFAULT) < 0))
+        s = failed(w, object, "taking an object away", err);
+    fth__h5_leave(q);
+    return s;
+}
+
+fth_status fth_h5_put_group(fth_h5_writer *w, const char *group, fth_err *err)
+{
+    if (!group || !group[0]) return FTH_FAIL(err, FTH_E_USAGE, "no name for a group");
+    const fth__h5_quiet q = fth__h5_enter();
+    fth_status s = FTH_OK;
+    if (!is_there(w, group)) {
+        const hid_t links = make_links();
+        const hid_t id = must_fail(w) || links < 0
+                             ? -1
+                             : H5Gcreate2(w->file, group, links, H5P_DEFAULT, H5P_DEFAULT);
+        if (id < 0 || H5Gclose(id) < 0) s = failed(w, group, "making a group", err);
+        if (links >= 0) H5Pclose(links);
+    }
+    fth__h5_leave(q);
+    return s;
+}
+
 /* ---- strings and attributes ---- */
 
 static hid_t make_string(void)
@@ -363,7 +453,9 @@ static fth_status put_attr(fth_h5_writer *w, const char *object, const char *nam
                            hid_t space, const void *v, fth_err *err)
 {
     hid_t id = -1;
+    const bool old = H5Aexists_by_name(w->file, object, name, H5P_DEFAULT) > 0;
     bool ok = type >= 0 && space >= 0 && !must_fail(w) &&
+              (!old || H5Adelete_by_name(w->file, object, name, H5P_DEFAULT) >= 0) &&
               (id = H5Acreate_by_name(w->file, object, name, type, space, H5P_DEFAULT, H5P_DEFAULT,
                                       H5P_DEFAULT)) >= 0 &&
               H5Awrite(id, type, v) >= 0;
@@ -389,12 +481,13 @@ fth_status fth_h5_put_attr_text(fth_h5_writer *w, const char *object, const char
 fth_status fth_h5_put_attr_texts(fth_h5_writer *w, const char *object, const char *name,
                                  const char *const *text, int64_t n, fth_err *err)
 {
-    if (!object || !name || !text || n < 1)
+    if (!object || !name || n < 0 || (n > 0 && !text))
         return FTH_FAIL(err, FTH_E_USAGE, "no attribute, or no texts for it");
     const fth__h5_quiet q = fth__h5_enter();
     const hsize_t dims = (hsize_t)n;
-    const fth_status s =
-        put_attr(w, object, name, make_string(), H5Screate_simple(1, &dims, NULL), text, err);
+    const char *const none[1] = {""}; /* HDF5 wants a place to read nothing from */
+    const fth_status s = put_attr(w, object, name, make_string(), H5Screate_simple(1, &dims, NULL),
+                                  n > 0 ? text : none, err);
     fth__h5_leave(q);
     return s;
 }
@@ -416,6 +509,18 @@ fth_status fth_h5_put_attr_i64(fth_h5_writer *w, const char *object, const char 
                                const int64_t *v, int64_t n, fth_err *err)
 {
     return put_numbers(w, object, name, H5T_NATIVE_INT64, v, n, err);
+}
+
+fth_status fth_h5_put_attr_bool(fth_h5_writer *w, const char *object, const char *name, bool v,
+                                fth_err *err)
+{
+    if (!object || !name) return FTH_FAIL(err, FTH_E_USAGE, "no attribute");
+    const fth__h5_quiet q = fth__h5_enter();
+    const int8_t byte = v;
+    const fth_status s =
+        put_attr(w, object, name, fth__h5_type(FTH_BOOL), H5Screate(H5S_SCALAR), &byte, err);
+    fth__h5_leave(q);
+    return s;
 }
 
 fth_status fth_h5_put_attr_f64(fth_h5_writer *w, const char *object, const char *name,

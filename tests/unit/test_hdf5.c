@@ -468,6 +468,90 @@ TEST(an_unfinished_file_never_appears)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+/* What an edited file holds: a text that was there, and a number that may be. */
+static void check_edited(fth_mem *mem, const char *path, const char *kept, bool removed,
+                         int64_t added)
+{
+    fth_h5 *h5 = open_file(mem, path);
+    fth_texts *t = NULL;
+    int64_t n = 0, v = 0;
+    OK(fth_h5_strings(h5, "/g/kept", &t, NULL));
+    EQ_STR(fth_texts_get(t, 0), kept);
+    fth_texts_free(t);
+    EQ_I64(fth_h5_kind_of(h5, "/g/gone"), removed ? FTH_H5_NONE : FTH_H5_DATASET);
+    EQ_I64(fth_h5_kind_of(h5, "/new/group"), removed ? FTH_H5_GROUP : FTH_H5_NONE);
+    OK(fth_h5_attr_i64(h5, "/g", "n", &v, 1, &n, NULL));
+    EQ_I64(v, added);
+    fth_h5_close(h5);
+}
+
+static fth_status edit(fth_mem *mem, const char *source, const char *path, fth_err *err)
+{
+    fth_h5_writer *w = NULL;
+    FTH_TRY(fth_h5_edit(&w, mem, source, path, err));
+    fth_status s = fth_h5_remove(w, "/g/gone", err);
+    if (s == FTH_OK) s = fth_h5_remove(w, "/g/gone", err); /* the second time it is not there */
+    if (s == FTH_OK) s = fth_h5_remove(w, "/nowhere/at/all", err);
+    if (s == FTH_OK) s = fth_h5_put_group(w, "/new/group", err);
+    if (s == FTH_OK) s = fth_h5_put_group(w, "/new/group", err);
+    if (s == FTH_OK) s = fth_h5_put_attr_i64(w, "/g", "n", &(int64_t){2}, 1, err);
+    if (s == FTH_OK) s = fth_h5_put_text(w, "/new/group/text", "added", err);
+    if (s == FTH_OK) s = fth_h5_put_attr_bool(w, "/new/group", "ordered", true, err);
+    if (s == FTH_OK) s = fth_h5_put_attr_texts(w, "/new/group", "nothing", NULL, 0, err);
+    if (s == FTH_OK) return fth_h5_commit(w, err);
+    fth_h5_abandon(w);
+    return s;
+}
+
+TEST(a_copy_of_a_file_can_be_added_to)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    const char *from = t_temp_path("from.h5"), *to = t_temp_path("to.h5");
+    fth_h5_writer *w = NULL;
+    fth_err err = {0};
+    OK(fth_h5_create(&w, mem, from, NULL));
+    OK(fth_h5_put_text(w, "/g/kept", "kept", NULL));
+    OK(fth_h5_put_text(w, "/g/gone", "gone", NULL));
+    OK(fth_h5_put_attr_i64(w, "/g", "n", &(int64_t){1}, 1, NULL));
+    OK(fth_h5_commit(w, NULL));
+    OKE(edit(mem, from, to, &err), &err);
+    check_edited(mem, from, "kept", false, 1);
+    check_edited(mem, to, "kept", true, 2);
+
+    /* Each write and each request fails once: the old file stays, nothing is left behind. */
+    for (int kind = 0; kind < 2; kind++) {
+        fth_status s = FTH_E_NOMEM;
+        for (int64_t n = 1; s != FTH_OK; n++) {
+            fth_mem_options opt;
+            fth_mem *poor = NULL;
+            fth_mem_options_default(&opt);
+            opt.budget_bytes = 1 << 24;
+            opt.fail_alloc = kind == 0 ? n : 0;
+            opt.fail_write = kind == 1 ? n : 0;
+            s = fth_mem_create(&poor, &opt, NULL);
+            if (s == FTH_OK) s = edit(poor, from, from, NULL);
+            if (s != FTH_OK) check_edited(mem, from, "kept", false, 1);
+            OK(fth_mem_destroy(poor, NULL));
+            EQ_I64(t_file_count(), 2);
+        }
+        check_edited(mem, from, "kept", true, 2);
+        if (kind == 1) break;
+        OK(fth_h5_edit(&w, mem, from, from, NULL));
+        OK(fth_h5_remove(w, "/new", NULL));
+        OK(fth_h5_put_text(w, "/g/gone", "again", NULL));
+        OK(fth_h5_put_attr_i64(w, "/g", "n", &(int64_t){1}, 1, NULL));
+        OK(fth_h5_commit(w, NULL));
+    }
+    IS(fth_h5_edit(&w, mem, t_temp_path("none.h5"), to, NULL), FTH_E_FILE_OPEN);
+    t_file_write(from, "no HDF5 at all", 14);
+    IS(fth_h5_edit(&w, mem, from, to, &err), FTH_E_FILE_FORMAT);
+    HAS(err.text, "from.h5");
+    check_edited(mem, to, "kept", true, 2);
+    remove(from);
+    remove(to);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 /* Equal data, equal bytes: no time is kept. */
 TEST(the_same_data_give_the_same_file)
 {
