@@ -250,7 +250,8 @@ _FUNCTIONS = {
     "fth_count_": (_V, [_O, _V, S]), "fth_mean_": (_V, [_O, _V, S]),
     "fth_variance_": (_V, [_O, _V, S]), "fth_arg_": (_V, [_O, B, _V, S]),
     "fth_histogram_": (_V, [_O, _V, S, S, D, D]), "fth_scan_": (_V, [_O, I, _V, S, B, B]),
-    "fth_dot_": (_V, [_O, _V, _V, S]), "fth_cholesky_": (_V, [_O, _V, S, S]),
+    "fth_dot_": (_V, [_O, _V, _V, S]),
+    "fth_dot_triangle_": (_V, [_O, _V, _V, S, I, S, S]), "fth_cholesky_": (_V, [_O, _V, S, S]),
     "fth_solve_": (_V, [_O, _V, _V, S, S, B]), "fth_eigh_": (_V, [_O, _V, S, S]),
     "fth_inverse_": (_V, [_O, _V, S, S]), "fth_gather_": (_V, [_O, _V, S, _V]),
     "fth_scatter_add_": (_V, [_O, _V, S, _V, S]),
@@ -1508,6 +1509,13 @@ def cumsum(v, axis):
 def dot(a, b, axes):
     """Sum of a*b over the axes; others that both have are batches."""
     return a.graph._build("fth_dot_", a, b, _axes(axes))
+
+
+@_method
+def dot_triangle(a, b, axes, triangle, row, col):
+    """A dot of which only the "lower" or "upper" triangle over (row, col) is wanted."""
+    return a.graph._build("fth_dot_triangle_", a, b, _axes(axes), TRIANGLE[triangle], row.encode(),
+                          col.encode())
 
 
 @_method

@@ -153,6 +153,12 @@ FTH_API fth_val fth_scan_(fth_site site, fth_red red, fth_val v, const char *axi
  * axes with the first summed one replaced by a's own axes: "a acts on b". */
 FTH_API fth_val fth_dot_(fth_site site, fth_val a, fth_val b, const char *summed);
 #define fth_dot(a, b, summed) fth_dot_(FTH_HERE, (a), (b), (summed))
+/* The same where only one triangle over axes row and col of the product is wanted: the other side
+ * is zero, takes no work, and the product has that mark. */
+FTH_API fth_val fth_dot_triangle_(fth_site site, fth_val a, fth_val b, const char *summed,
+                                  fth_triangle t, const char *row, const char *col);
+#define fth_dot_triangle(a, b, summed, t, row, col)                                                \
+    fth_dot_triangle_(FTH_HERE, (a), (b), (summed), (t), (row), (col))
 /* Lower Cholesky factor over (row, col), batched over the rest; marked FTH_LOWER. Upper part of the
  * input is not read. */
 FTH_API fth_val fth_cholesky_(fth_site site, fth_val a, const char *row, const char *col);

@@ -197,16 +197,6 @@ static plane plane_of(const fth__dot_shape *s, const spot *at, int64_t dm, int64
     return (plane){at->m, at->n, dm, dn, sm, sn};
 }
 
-static bool skips(const fth_call *call, const fth__dot_shape *s, const spot *at, int64_t k0,
-                  int64_t k)
-{
-    const fth_node *node = call->node;
-    const int64_t m0 = fth__tile_origin(&call->in[0], s->m.a) + at->m0;
-    const int64_t n0 = fth__tile_origin(&call->in[1], s->n.b) + at->n0;
-    return fth__dot_zero(&node->in[0], s->m.a, s->k.a, m0, at->m, k0, k) ||
-           fth__dot_zero(&node->in[1], s->k.b, s->n.b, k0, k, n0, at->n);
-}
-
 /* Add the product of one tile of k (in scratch, dense) to where it belongs. */
 static void add_product(const fth__dot_work *w, const spot *at, int64_t k0, int64_t k1)
 {
@@ -245,25 +235,81 @@ static void add_product(const fth__dot_work *w, const spot *at, int64_t k0, int6
     }
 }
 
+/* The whole tile in global indices, or what of it is to be computed. */
+static fth__dot_part part_of(const fth_call *call, const fth__dot_shape *s, const spot *at,
+                             int64_t k0, int64_t k1, bool trim)
+{
+    const int64_t m = fth__tile_origin(&call->in[0], s->m.a) + at->m0;
+    const int64_t n = fth__tile_origin(&call->in[1], s->n.b) + at->n0;
+    const fth__dot_part whole = {m, m + at->m, n, n + at->n, k0, k1};
+    return trim ? fth__dot_trim(s, whole) : whole;
+}
+
+/* Zeros on the side of the product that nobody asked for; all-zero bytes are 0 in every dtype. */
+static void clear_side(const fth_call *call, const fth__dot_shape *s, const spot *at)
+{
+    const fth__dot_part p = part_of(call, s, at, 0, 0, false);
+    const int64_t size = fth_dtype_size(s->dtype);
+    const int64_t sm = fth__tile_stride(&call->out[0], s->m.out) * size,
+                  sn = fth__tile_stride(&call->out[0], s->n.out) * size;
+    for (int64_t i = 0; i < at->m; i++) {
+        /* columns [from, to) of this row */
+        const int64_t diagonal = p.m0 + i - p.n0;
+        const bool below = s->side == FTH__DOT_BELOW;
+        const int64_t from = below ? fth__max_i64(diagonal + 1, 0) : 0;
+        const int64_t to = below ? at->n : fth__min_i64(diagonal, at->n);
+        if (from < to && sn == size)
+            memset(at->out + i * sm + from * sn, 0, (size_t)((to - from) * size));
+        else
+            for (int64_t j = from; j < to; j++) memset(at->out + i * sm + j * sn, 0, (size_t)size);
+    }
+}
+
+/* One tile of k added where the product lies: BLAS does it. */
+static void run_direct(const fth__dot_work *w, const spot *at, int64_t k0, int64_t k1,
+                       int64_t local_k)
+{
+    const fth__dot_shape *s = w->shape;
+    const fth_call *call = w->call;
+    const int64_t size = fth_dtype_size(s->dtype);
+    const fth__dot_part whole = part_of(call, s, at, k0, k1, false), p = fth__dot_trim(s, whole);
+    const int64_t dm = p.m0 - whole.m0, dn = p.n0 - whole.n0, dk = local_k + p.k0 - k0;
+    const int64_t om = fth__tile_stride(&call->out[0], s->m.out),
+                  on = fth__tile_stride(&call->out[0], s->n.out);
+    const bool cols = s->out == FTH__DOT_COLS, empty = p.k0 >= p.k1;
+    if (p.m0 < p.m1 && p.n0 < p.n1 && (k0 == 0 || !empty))
+        fth__cpu_dot_tile(
+            w,
+            at->a + (dm * fth__tile_stride(&call->in[0], s->m.a) +
+                     dk * fth__tile_stride(&call->in[0], s->k.a)) *
+                        size,
+            at->b + (dn * fth__tile_stride(&call->in[1], s->n.b) +
+                     dk * fth__tile_stride(&call->in[1], s->k.b)) *
+                        size,
+            p.m1 - p.m0, p.n1 - p.n0, empty ? 0 : p.k1 - p.k0, k0 > 0 ? 1.0 : 0.0,
+            (fth__matrix_out){at->out + (dm * om + dn * on) * size, cols ? on : om, cols});
+    if (s->side != FTH__DOT_FULL && k1 == s->k.size) clear_side(call, s, at);
+}
+
 static void run_tile(const fth__dot_work *w, const spot *at, int64_t k0, int64_t k1,
                      int64_t local_k)
 {
     const fth__dot_shape *s = w->shape;
     const fth_call *call = w->call;
-    const int64_t size = fth_dtype_size(s->dtype);
-    const bool cols = s->out == FTH__DOT_COLS;
-    const char *a = at->a + local_k * fth__tile_stride(&call->in[0], s->k.a) * size;
-    const char *b = at->b + local_k * fth__tile_stride(&call->in[1], s->k.b) * size;
-    fth__matrix_out c = {w->room_p, cols ? at->m : at->n, cols};
-    const bool many = fth__dot_many(s), direct = goes_direct(s) && !many;
-    if (direct) {
-        c.data = at->out;
-        c.ld = fth__tile_stride(&call->out[0], cols ? s->n.out : s->m.out);
+    if (goes_direct(s) && !fth__dot_many(s)) {
+        run_direct(w, at, k0, k1, local_k);
+        return;
     }
-    const int64_t k = skips(call, s, at, k0, k1 - k0) ? 0 : k1 - k0;
+    const int64_t size = fth_dtype_size(s->dtype);
+    const bool cols = s->out == FTH__DOT_COLS, many = fth__dot_many(s);
+    const fth__dot_part p = part_of(call, s, at, k0, k1, true);
+    const int64_t k = p.k0 < p.k1 ? p.k1 - p.k0 : 0, dk = k > 0 ? local_k + p.k0 - k0 : local_k;
     if (k == 0 && k0 > 0 && !many && (!is_half(s) || k1 != s->k.size)) return; /* adds nothing */
-    fth__cpu_dot_tile(w, a, b, at->m, at->n, k, direct && k0 > 0 ? 1.0 : 0.0, c);
-    if (!direct) add_product(w, at, k0, k1);
+    fth__cpu_dot_tile(w, at->a + dk * fth__tile_stride(&call->in[0], s->k.a) * size,
+                      at->b + dk * fth__tile_stride(&call->in[1], s->k.b) * size, at->m, at->n, k,
+                      0.0, (fth__matrix_out){w->room_p, cols ? at->m : at->n, cols});
+    add_product(w, at, k0, k1);
+    if (s->side != FTH__DOT_FULL && k1 == s->k.size) clear_side(call, s, at);
 }
 
 static void run_matrix(const fth__dot_work *w, const char *a, const char *b, char *out, char *state)

@@ -11,16 +11,6 @@ static uint64_t room(const fth_call *call, const fth__dot_shape *s)
     return z.a + z.b;
 }
 
-static bool skips(const fth_call *call, const fth__dot_shape *s, int64_t m0, int64_t m, int64_t n0,
-                  int64_t n, int64_t k0, int64_t k)
-{
-    const fth_node *node = call->node;
-    const int64_t row = fth__tile_origin(&call->in[0], s->m.a) + m0,
-                  col = fth__tile_origin(&call->in[1], s->n.b) + n0;
-    return fth__dot_zero(&node->in[0], s->m.a, s->k.a, row, m, k0, k) ||
-           fth__dot_zero(&node->in[1], s->k.b, s->n.b, k0, k, col, n);
-}
-
 static void product(const fth_call *call, const fth__dot_shape *s, const char *a, const char *b,
                     int64_t m0, int64_t m, int64_t n0, int64_t n, bool cols, void *p, void *space)
 {
@@ -35,13 +25,17 @@ static void product(const fth_call *call, const fth__dot_shape *s, const char *a
     const fth__matrix_out c = {p, cols ? m : n, cols};
     a += m0 * fth__tile_stride(&call->in[0], s->m.a) * size;
     b += n0 * fth__tile_stride(&call->in[1], s->n.b) * size;
+    const int64_t row = fth__tile_origin(&call->in[0], s->m.a) + m0,
+                  col = fth__tile_origin(&call->in[1], s->n.b) + n0;
     double beta = 0.0;
     for (int64_t k0 = 0; k0 < k; k0 += s->tile_k) {
-        const int64_t part = fth__min_i64(s->tile_k, k - k0);
-        if (skips(call, s, m0, m, n0, n, k0, part)) continue;
-        fth__cpu_dot_tile(&w, a + k0 * fth__tile_stride(&call->in[0], s->k.a) * size,
-                          b + k0 * fth__tile_stride(&call->in[1], s->k.b) * size, m, n, part, beta,
-                          c);
+        const fth__dot_part whole = {row,     row + m, col,
+                                     col + n, k0,      fth__min_i64(k0 + s->tile_k, k)};
+        const fth__dot_part part = fth__dot_trim(s, whole);
+        if (part.k0 >= part.k1) continue;
+        fth__cpu_dot_tile(&w, a + part.k0 * fth__tile_stride(&call->in[0], s->k.a) * size,
+                          b + part.k0 * fth__tile_stride(&call->in[1], s->k.b) * size, m, n,
+                          part.k1 - part.k0, beta, c);
         beta = 1.0;
     }
     if (beta == 0.0) fth__cpu_dot_tile(&w, a, b, m, n, 0, 0.0, c);

@@ -10,7 +10,12 @@
 
 #include <stdint.h>
 
-enum { FTH__SUPERBLOCKS = 64, FTH__REDUCE_BLOCK = 1024, FTH__PRODUCT_TILE = 1024 };
+enum {
+    FTH__SUPERBLOCKS = 64,
+    FTH__REDUCE_BLOCK = 1024,
+    FTH__PRODUCT_TILE = 1024,
+    FTH__TRIANGLE_TILE = 256
+};
 
 /* Block of a reduction along an axis of n elements: a power of two, 1 to 1024. */
 static inline int64_t fth__grid_reduce(int64_t n)
@@ -34,6 +39,18 @@ static inline int64_t fth__grid_product_inner(int64_t n)
 {
     int64_t tile = 1;
     while (tile < 2 * FTH__PRODUCT_TILE && tile < n) tile *= 2;
+    return tile;
+}
+
+/* The same along an axis whose place decides what is zero, by the mark of an operand or of the
+ * product: of a triangle of n elements a side, about n/2 and half a tile are computed. Never less
+ * than a block of a reduction, which may follow the product. */
+static inline int64_t fth__grid_triangle(int64_t n)
+{
+    int64_t tile = 1;
+    const int64_t block = fth__grid_reduce(n);
+    const int64_t most = block > FTH__TRIANGLE_TILE ? block : FTH__TRIANGLE_TILE;
+    while (tile < most && tile < n) tile *= 2;
     return tile;
 }
 

@@ -78,6 +78,26 @@ static void push_own(fth_desc *d, const fth_desc *a, const fth_desc *b)
         if (fth_desc_find(b, a->axis[i]) < 0) push(d, a->axis[i], a->size[i]);
 }
 
+static fth_status mark_product(const fth_node *node, const fth__dot_attr *attr, fth_desc *product,
+                               fth_err *err)
+{
+    char why[200];
+    const int row = fth_desc_find(product, attr->row), col = fth_desc_find(product, attr->col);
+    if (attr->triangle != FTH_LOWER && attr->triangle != FTH_UPPER)
+        return refuse(node, FTH_E_GRAPH_ATTR, "the triangle is not FTH_LOWER or FTH_UPPER", err);
+    if (row >= 0 && col >= 0 && row != col && product->size[row] == product->size[col]) {
+        product->triangle = (fth_triangle)attr->triangle;
+        product->row = row;
+        product->col = col;
+        return FTH_OK;
+    }
+    fth__text t;
+    fth__text_init(&t, why, sizeof why);
+    fth__text_add(&t, "'%s' and '%s' are not two axes of one size of the product",
+                  fth_axis_name(node->graph, attr->row), fth_axis_name(node->graph, attr->col));
+    return refuse(node, FTH_E_AXIS_MISMATCH, why, err);
+}
+
 fth_status fth__dot_infer(const fth_node *node, const fth__dot_attr *attr, fth_desc *product,
                           fth_err *err)
 {
@@ -94,7 +114,7 @@ fth_status fth__dot_infer(const fth_node *node, const fth__dot_attr *attr, fth_d
     if (d.n_axes > FTH_MAX_AXES)
         return refuse(node, FTH_E_AXIS_LIMIT, "the product has more than 8 axes", err);
     *product = d;
-    return FTH_OK;
+    return attr->triangle == FTH_FULL ? FTH_OK : mark_product(node, attr, product, err);
 }
 
 static fth__dot_axis find_axis(fth_axis_id axis, int64_t size, const fth_desc *a, const fth_desc *b,
@@ -138,16 +158,51 @@ static fth__dot_order order_of(const fth_desc *d, int first, int second)
 
 /* Cutting the product between its columns makes BLAS copy the left operand again for each piece, in
  * the dear direction: 7 % of 2048^3, against 1 % for a cut between rows. So where both free axes
- * are long only the outer one is cut every 1024; unless zero tiles of a mark are to be skipped, or
- * tiles are held in scratch, where they should stay small. */
+ * are long only the outer one is cut every 1024; unless a mark leaves things out, or tiles are held
+ * in scratch, where they should stay small. */
 static void widen_inner(const fth_desc *a, const fth_desc *b, fth__dot_shape *s)
 {
     const bool in_place = s->acc == s->dtype && s->a != FTH__DOT_PACK && s->b != FTH__DOT_PACK;
     if (!in_place || fth__dot_many(s) || s->m.size <= s->tile_m || s->n.size <= s->tile_n) return;
+    if (s->side != FTH__DOT_FULL) return;
     if (s->out == FTH__DOT_ROWS && b->triangle == FTH_FULL)
         s->tile_n = fth__grid_product_inner(s->n.size);
     if (s->out == FTH__DOT_COLS && a->triangle == FTH_FULL)
         s->tile_m = fth__grid_product_inner(s->m.size);
+}
+
+static fth__dot_side side_of(const fth_desc *d, int row, int col)
+{
+    if (d->triangle == FTH_FULL || row < 0 || col < 0) return FTH__DOT_FULL;
+    const bool as_marked = d->row == row && d->col == col, turned = d->row == col && d->col == row;
+    if (!as_marked && !turned) return FTH__DOT_FULL;
+    return (d->triangle == FTH_LOWER) == as_marked ? FTH__DOT_BELOW : FTH__DOT_ABOVE;
+}
+
+/* Small tiles where they decide what is left out. A tile of few columns is cut along m and k to
+ * what its columns need; rows are only cut short where nothing else would be. */
+static void narrow_tiles(fth__dot_shape *s)
+{
+    if (s->side_b != FTH__DOT_FULL || (s->side != FTH__DOT_FULL && s->side_a == FTH__DOT_FULL))
+        s->tile_n = fth__grid_triangle(s->n.size);
+    if (s->side_a != FTH__DOT_FULL) s->tile_m = fth__grid_triangle(s->m.size);
+}
+
+fth__dot_part fth__dot_trim(const fth__dot_shape *s, fth__dot_part t)
+{
+    fth__dot_part r = t;
+    if (s->side == FTH__DOT_BELOW) { /* m >= n */
+        r.m0 = fth__max_i64(r.m0, t.n0);
+        r.n1 = fth__min_i64(r.n1, t.m1);
+    } else if (s->side == FTH__DOT_ABOVE) {
+        r.n0 = fth__max_i64(r.n0, t.m0);
+        r.m1 = fth__min_i64(r.m1, t.n1);
+    }
+    if (s->side_a == FTH__DOT_BELOW) r.k1 = fth__min_i64(r.k1, t.m1); /* m >= k */
+    if (s->side_a == FTH__DOT_ABOVE) r.k0 = fth__max_i64(r.k0, t.m0);
+    if (s->side_b == FTH__DOT_BELOW) r.k0 = fth__max_i64(r.k0, t.n0); /* k >= n */
+    if (s->side_b == FTH__DOT_ABOVE) r.k1 = fth__min_i64(r.k1, t.n1);
+    return r;
 }
 
 void fth__dot_shape_get(const fth__dot_attr *attr, const fth_desc *a, const fth_desc *b,
@@ -181,7 +236,11 @@ void fth__dot_shape_get(const fth__dot_attr *attr, const fth_desc *a, const fth_
     if (s.k.size <= FTH__DOT_ONE_SUM * s.tile_k)
         s.super_k = s.k.size; /* adding in place is faster */
     s.acc = a->dtype == FTH_F16 || a->dtype == FTH_BF16 ? FTH_F32 : a->dtype;
+    s.side_a = side_of(a, s.m.a, s.k.a);
+    s.side_b = side_of(b, s.k.b, s.n.b);
+    s.side = attr->triangle == FTH_FULL ? FTH__DOT_FULL : side_of(product, s.m.out, s.n.out);
     if (keep < 0) widen_inner(a, b, &s);
+    narrow_tiles(&s);
     *out = s;
 }
 
@@ -190,16 +249,6 @@ uint64_t fth__dot_state(const fth__dot_shape *s)
     if (s->k.size <= s->tile_k) return 0;
     const bool partial = fth__dot_many(s), running = s->acc != s->dtype;
     return (uint64_t)fth_dtype_size(s->acc) * ((uint64_t)partial + (uint64_t)running);
-}
-
-bool fth__dot_zero(const fth_desc *d, int row, int col, int64_t row_lo, int64_t row_n,
-                   int64_t col_lo, int64_t col_n)
-{
-    if (d->triangle == FTH_FULL || row < 0 || col < 0) return false;
-    const bool as_marked = d->row == row && d->col == col, turned = d->row == col && d->col == row;
-    if (!as_marked && !turned) return false;
-    const bool lower = (d->triangle == FTH_LOWER) == as_marked;
-    return lower ? col_lo > row_lo + row_n - 1 : row_lo > col_lo + col_n - 1;
 }
 
 static void shape_of(const fth_node *node, fth__dot_shape *s)
@@ -244,6 +293,13 @@ static uint64_t state(const fth_node *node)
     return fth__dot_state(&s);
 }
 
+double fth__dot_share(const fth__dot_shape *s)
+{
+    const int marks =
+        (s->side_a != FTH__DOT_FULL) + (s->side_b != FTH__DOT_FULL) + (s->side != FTH__DOT_FULL);
+    return marks == 0 ? 1.0 : marks == 1 ? 0.5 : 1.0 / 3.0;
+}
+
 static double flops(const fth_call *call)
 {
     fth__dot_shape s;
@@ -251,7 +307,7 @@ static double flops(const fth_call *call)
     double n = fth_dtype_is_complex(s.dtype) ? 8.0 : 2.0;
     for (int i = 0; i < call->node->out[0].n_axes; i++) n *= (double)call->out[0].extent[i];
     for (int i = 0; i < s.n_sum; i++) n *= (double)s.sum[i].size;
-    return n * (double)fth__tile_extent(&call->in[0], s.k.a);
+    return n * fth__dot_share(&s) * (double)fth__tile_extent(&call->in[0], s.k.a);
 }
 
 /* Names of the axes of `d` that `other` lacks: what the cotangent of `other` is summed over. */
@@ -279,11 +335,12 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
 {
     (void)err;
     char axes[FTH_MAX_AXES * FTH__NAME];
+    const fth_val out = fth__keep_triangle(node->site, out_bar[0], &node->out[0]);
     for (int i = 0; i < 2; i++) {
         const int other = 1 - i;
         own_axes(node->graph, &node->in[other], &node->in[i], axes, sizeof axes);
         const fth_val bar =
-            fth_dot_(node->site, conj_of(node->site, node->in_val[other]), out_bar[0], axes);
+            fth_dot_(node->site, conj_of(node->site, node->in_val[other]), out, axes);
         in_bar[i] = fth__keep_triangle(node->site, bar, &node->in[i]);
     }
     return FTH_OK;
@@ -406,6 +463,16 @@ static void run_element(const fth_call *call, const fth__dot_shape *s, const cha
     if (half && call->last) store_half(s->dtype, out, *(const float *)(const void *)running);
 }
 
+/* On the side of the diagonal that nobody asked for. */
+static bool is_left_out(const fth_call *call, const int64_t *index)
+{
+    const fth_desc *d = &call->node->out[0];
+    if (d->triangle == FTH_FULL) return false;
+    const int64_t row = call->out[0].origin[d->row] + index[d->row];
+    const int64_t col = call->out[0].origin[d->col] + index[d->col];
+    return d->triangle == FTH_LOWER ? row < col : row > col;
+}
+
 static fth_status run(const fth_call *call)
 {
     fth__dot_shape s;
@@ -420,10 +487,15 @@ static fth_status run(const fth_call *call)
                       fth__tile_stride(b, fth_desc_find(&call->node->in[1], axis)), out->stride[i],
                       call->state.stride[i]);
     }
-    for (bool go = fth__loop_start(&l); go; go = fth__loop_next(&l))
-        run_element(call, &s, (const char *)a->data + l.at[0] * size,
-                    (const char *)b->data + l.at[1] * size, (char *)out->data + l.at[2] * size,
-                    state_size ? (char *)call->state.data + l.at[3] * state_size : NULL);
+    for (bool go = fth__loop_start(&l); go; go = fth__loop_next(&l)) {
+        char *at = (char *)out->data + l.at[2] * size;
+        if (is_left_out(call, l.index))
+            memset(at, 0, (size_t)size);
+        else
+            run_element(call, &s, (const char *)a->data + l.at[0] * size,
+                        (const char *)b->data + l.at[1] * size, at,
+                        state_size ? (char *)call->state.data + l.at[3] * state_size : NULL);
+    }
     return FTH_OK;
 }
 
@@ -439,10 +511,9 @@ const fth_op fth__op_dot = {
     .run = run,
 };
 
-fth_val fth_dot_(fth_site site, fth_val a, fth_val b, const char *summed)
+static fth_val build(fth_site site, fth_val a, fth_val b, const char *summed, fth__dot_attr attr)
 {
     fth_graph *g = a.graph ? a.graph : b.graph;
-    fth__dot_attr attr = {0};
     fth_err err = {0};
     int n = 0;
     if (!g) return (fth_val){0};
@@ -450,4 +521,26 @@ fth_val fth_dot_(fth_site site, fth_val a, fth_val b, const char *summed)
         return fth__graph_fail(g, site, &err);
     attr.n_summed = n;
     return fth_node_add_(g, site, &fth__op_dot, 2, (fth_val[]){a, b}, &attr, sizeof attr);
+}
+
+fth_val fth_dot_(fth_site site, fth_val a, fth_val b, const char *summed)
+{
+    return build(site, a, b, summed, (fth__dot_attr){0});
+}
+
+fth_val fth_dot_triangle_(fth_site site, fth_val a, fth_val b, const char *summed, fth_triangle t,
+                          const char *row, const char *col)
+{
+    fth_graph *g = a.graph ? a.graph : b.graph;
+    fth__dot_attr attr = {.triangle = (int32_t)t};
+    fth_err err = {0};
+    fth_axis_id axis[FTH_MAX_AXES];
+    int n = 0;
+    if (!g) return (fth_val){0};
+    if (fth_axes_parse(g, row, &n, axis, &err) != FTH_OK) return fth__graph_fail(g, site, &err);
+    attr.row = axis[0];
+    if (fth_axes_parse(g, col, &n, axis, &err) != FTH_OK) return fth__graph_fail(g, site, &err);
+    attr.col = axis[0];
+    if (t == FTH_FULL) attr.row = attr.col = 0;
+    return build(site, a, b, summed, attr);
 }

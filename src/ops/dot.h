@@ -16,6 +16,8 @@
 typedef struct fth__dot_attr {
     int32_t n_summed;
     fth_axis_id summed[FTH_MAX_AXES]; /* as named; the first decides where a's own axes go */
+    int32_t triangle;     /* of the product: what lies on the other side is zero, not computed */
+    fth_axis_id row, col; /* of it; 0 when there is none */
 } fth__dot_attr;
 
 /* An axis of a product: its position in a, in b and in the product; -1: not there. */
@@ -31,12 +33,21 @@ typedef enum fth__dot_order {
     FTH__DOT_PACK  /* BLAS cannot take it in place: copied, as FTH__DOT_ROWS */
 } fth__dot_order;
 
+/* Where a matrix of the product can be other than zero, by its mark: rows and columns as they are
+ * named in m by k, k by n, m by n. */
+typedef enum fth__dot_side {
+    FTH__DOT_FULL,
+    FTH__DOT_BELOW, /* row >= column */
+    FTH__DOT_ABOVE  /* row <= column */
+} fth__dot_side;
+
 typedef struct fth__dot_shape {
     fth__dot_axis m, n, k; /* free of a, free of b, summed */
     int n_loop, n_sum;
     fth__dot_axis loop[FTH_MAX_AXES]; /* other axes of the product: free or shared */
     fth__dot_axis sum[FTH_MAX_AXES];  /* other summed axes */
     fth__dot_order a, b, out;
+    fth__dot_side side_a, side_b, side; /* of the operands, and asked for of the product */
     int64_t tile_m, tile_n, tile_k, super_k;
     fth_dtype dtype; /* of operands and product */
     fth_dtype acc;   /* what sums are held in: f32 for f16 and bf16 */
@@ -58,13 +69,17 @@ static inline bool fth__dot_many(const fth__dot_shape *s)
 {
     return s->super_k > s->tile_k && s->super_k < s->k.size;
 }
+/* What part of all products is made, about, where marks leave things out. */
+double fth__dot_share(const fth__dot_shape *s);
 /* Bytes carried per element of the product from one piece of k to the next. */
 uint64_t fth__dot_state(const fth__dot_shape *s);
 
-/* Is this tile of the operand nothing but zeros, by its mark? (row, col) are its two axes of the
- * matrix; lo and n their ranges. */
-bool fth__dot_zero(const fth_desc *d, int row, int col, int64_t row_lo, int64_t row_n,
-                   int64_t col_lo, int64_t col_n);
+/* The part of a tile of the product that has to be computed, and the part of k that is not zeros by
+ * the marks; global indices, ends excluded. Empty when there is nothing to do. */
+typedef struct fth__dot_part {
+    int64_t m0, m1, n0, n1, k0, k1;
+} fth__dot_part;
+fth__dot_part fth__dot_trim(const fth__dot_shape *s, fth__dot_part tile);
 
 static inline int64_t fth__tile_stride(const fth_tile *t, int dim)
 {

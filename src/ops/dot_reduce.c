@@ -61,6 +61,7 @@ bool fth__dot_reduce_make(const fth_node *dot, const fth__program *program,
                           const fth_desc *extra_in, int n_extra, fth__dot_reduce_attr *attr,
                           fth_node *out)
 {
+    if (((const fth__dot_attr *)dot->attr)->triangle != FTH_FULL) return false;
     if (program->tail_dim < 0 || program->n_out != 1 || program->n_in != n_extra + 1 ||
         n_extra + 2 > FTH_MAX_IN)
         return false;
@@ -151,7 +152,7 @@ static double flops(const fth_call *call)
     fth_tile piece;
     shape_of(call->node, &space, &s);
     piece_of(call, &space, &piece);
-    double n = (fth_dtype_is_complex(s.dtype) ? 8.0 : 2.0) * (double)s.k.size;
+    double n = (fth_dtype_is_complex(s.dtype) ? 8.0 : 2.0) * (double)s.k.size * fth__dot_share(&s);
     for (int i = 0; i < s.n_sum; i++) n *= (double)s.sum[i].size;
     n += (double)((const fth__dot_reduce_attr *)call->node->attr)->program.n_instr + 1.0;
     for (int i = 0; i < space.n_axes; i++) n *= (double)piece.extent[i];

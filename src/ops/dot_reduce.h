@@ -12,7 +12,6 @@
 
 typedef struct fth__dot_reduce_attr {
     fth__dot_attr dot;
-    int32_t zero; /* keeps the bytes that follow where every compiler puts them */
     fth__program program;
 } fth__dot_reduce_attr;
 

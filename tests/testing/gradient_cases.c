@@ -263,6 +263,11 @@ static fth_val c_dot_lower(gc_bench *b)
     return fth_dot(fth_mark(fth_cholesky(spd(b, "m n", "m", "n"), "m", "n"), FTH_LOWER, "m", "n"),
                    gc_real_in(b, "n s", -1, 1), "n");
 }
+static fth_val c_dot_triangle(gc_bench *b)
+{
+    return fth_dot_triangle(gc_real_in(b, "s m", -1, 1), gc_real_in(b, "s n", -1, 1), "s",
+                            FTH_LOWER, "m", "n");
+}
 static fth_val c_cholesky(gc_bench *b)
 {
     return fth_cholesky(spd(b, "m n", "m", "n"), "m", "n");
@@ -496,6 +501,7 @@ const gc_row gc_rows[] = {
     ROW(dot_batch),
     ROW(dot_reduce),
     ROW(dot_lower),
+    ROW(dot_triangle),
     {"cholesky", c_cholesky, ""},
     ROW(cholesky_batch),
     {"cholesky_complex", c_cholesky_complex, ""},
