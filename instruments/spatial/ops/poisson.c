@@ -131,7 +131,8 @@ int64_t sp_poisson_part(int64_t genes, int64_t factors)
 
 int64_t sp_poisson_work(int64_t genes, int64_t factors, int64_t draws)
 {
-    const int64_t tile = MOST_LANES * (factors + draws + draws * factors);
+    const int64_t bunch = SP_POISSON_BUNCH * (factors + draws + 1);
+    const int64_t tile = MOST_LANES * (bunch + draws * factors);
     const int64_t group = 2 * SP_POISSON_GROUP * draws * sp_poisson_padded(factors, MOST_LANES);
     return tile + group + sp_poisson_padded(genes, MOST_LANES);
 }

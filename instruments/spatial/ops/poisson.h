@@ -33,7 +33,10 @@ fth_val sp_poisson_genes_(fth_site site, const sp_poisson_in *in, bool update);
 
 /* ---- loops: one set per instruction set, the same bits from all ---- */
 
-enum { SP_POISSON_GROUP = 16 }; /* cells whose factors are turned at a time */
+enum {
+    SP_POISSON_GROUP = 16, /* cells whose factors are turned at a time */
+    SP_POISSON_BUNCH = 4   /* vectors of counts whose rows of W are */
+};
 
 /* A piece of a batch, as the loops see it. Numbers of type void are of the type of the loops. */
 typedef struct sp_poisson_piece {

@@ -82,13 +82,24 @@ LANE vr v_log(const vr *of)
     return PICK(x <= most, ln, x);
 }
 
+/* Halves are added to halves. */
 LANE double v_sum(const vr *a)
 {
-    real t[LANES];
-    memcpy(t, a, sizeof t);
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++) t[i] += t[i + half];
-    return (double)t[0];
+    typedef real half __attribute__((vector_size(32)));
+    typedef real quarter __attribute__((vector_size(16)));
+    half h[2];
+    quarter q[2];
+    real t[LANES / 4];
+    memcpy(h, a, sizeof h);
+    h[0] += h[1];
+    memcpy(q, h, sizeof q);
+    q[0] += q[1];
+    memcpy(t, q, sizeof t);
+#if SP_SINGLE
+    return (double)((t[0] + t[2]) + (t[1] + t[3]));
+#else
+    return t[0] + t[1];
+#endif
 }
 
 LANE double d_sum(const vd *a)
@@ -107,18 +118,32 @@ typedef struct tile {
     vr y;
 } tile;
 
-/* The `n` counts from entry `at` on; `w` is room for their rows. Lanes behind the last are 0. */
-LANE tile tile_of_entries(const sp_poisson_piece *p, int64_t at, int64_t n, real *w)
+/* Rows of W of a bunch of counts are turned before any is used: a vector read right behind the
+ * single numbers it was written as would have to wait for them. */
+enum { BUNCH = SP_POISSON_BUNCH };
+
+/* The `n` counts from entry `at` on, at most BUNCH tiles of them, to y[tile][LANES] and
+ * w[tile][factor][LANES]; lanes behind the last are 0. Returns how many tiles. */
+LANE int64_t fetch(const sp_poisson_piece *p, int64_t at, int64_t n, real *y, real *w)
 {
     const real *W = p->W;
-    real y[LANES] = {0};
-    if (n < LANES) memset(w, 0, sizeof(real) * LANES * (size_t)p->factors);
+    const int64_t L = p->factors, tiles = (n + LANES - 1) / LANES;
+    if (n % LANES != 0) {
+        memset(w + (tiles - 1) * L * LANES, 0, sizeof(real) * (size_t)L * LANES);
+        memset(y + (tiles - 1) * LANES, 0, sizeof(real) * LANES);
+    }
     for (int64_t i = 0; i < n; i++) {
         const real *row = W + p->gene[at + i] * p->w_step;
+        real *to = w + i / LANES * L * LANES + i % LANES;
         y[i] = (real)p->value[at + i];
-        for (int64_t l = 0; l < p->factors; l++) w[l * LANES + i] = row[l];
+        for (int64_t l = 0; l < L; l++) to[l * LANES] = row[l];
     }
-    return (tile){w, LANES, v_load(y)};
+    return tiles;
+}
+
+LANE tile tile_of_bunch(const sp_poisson_piece *p, int64_t k, const real *y, const real *w)
+{
+    return (tile){w + k * p->factors * LANES, LANES, v_load(y + k * LANES)};
 }
 
 LANE tile tile_of_genes(const sp_poisson_piece *p, int64_t gene, const real *y)
@@ -171,10 +196,10 @@ LANE void turn_cells(real *to, int64_t step, const real *from, int64_t draw, int
 /* What a call works with, in the caller's memory. */
 typedef struct desk {
     real *acc;       /* [draw][factor][LANES]: sums of W Q */
-    real *w;         /* rows of a tile */
-    real *q;         /* [draw][LANES] */
+    real *w, *y;     /* rows and counts of a bunch of tiles */
+    real *q;         /* [tile][draw][LANES] */
     real *phi, *eps; /* [cell][draw][factor] of a group of cells */
-    real *y;         /* a dense row */
+    real *dense;     /* a row of counts */
 } desk;
 
 LANE desk desk_of(const sp_poisson_piece *p, void *work)
@@ -182,11 +207,13 @@ LANE desk desk_of(const sp_poisson_piece *p, void *work)
     desk d = {.acc = work};
     const int64_t padded = (p->factors + LANES - 1) / LANES * LANES;
     d.w = d.acc + p->draws * p->factors * LANES;
-    d.q = d.w + p->factors * LANES;
-    d.phi = d.q + p->draws * LANES;
+    d.y = d.w + BUNCH * p->factors * LANES;
+    d.q = d.y + BUNCH * LANES;
+    d.phi = d.q + BUNCH * p->draws * LANES;
     d.eps = d.phi + SP_POISSON_GROUP * p->draws * padded;
-    d.y = d.eps + SP_POISSON_GROUP * p->draws * padded;
-    if (p->dense) memset(d.y, 0, sizeof(real) * (size_t)((p->genes + LANES - 1) / LANES * LANES));
+    d.dense = d.eps + SP_POISSON_GROUP * p->draws * padded;
+    const int64_t row = (p->genes + LANES - 1) / LANES * LANES;
+    if (p->dense) memset(d.dense, 0, sizeof(real) * (size_t)row);
     return d;
 }
 
@@ -215,17 +242,20 @@ LANE double one_cell(const sp_poisson_piece *p, int64_t cell, const real *phi, c
     vd sum = {0};
     memset(d->acc, 0, sizeof(real) * LANES * (size_t)(p->draws * p->factors));
     if (p->dense) {
-        fill_row(p, cell, d->y);
+        fill_row(p, cell, d->dense);
         for (int64_t g = 0; g < p->genes; g += LANES) {
-            const tile t = tile_of_genes(p, g, d->y);
+            const tile t = tile_of_genes(p, g, d->dense);
             add_tile(p, &t, phi, d->acc, &sum);
         }
-        clear_row(p, cell, d->y);
+        clear_row(p, cell, d->dense);
     } else {
-        const int64_t end = p->row_ptr[cell + 1];
-        for (int64_t i = p->row_ptr[cell]; i < end; i += LANES) {
-            const tile t = tile_of_entries(p, i, end - i < LANES ? end - i : LANES, d->w);
-            add_tile(p, &t, phi, d->acc, &sum);
+        const int64_t end = p->row_ptr[cell + 1], most = BUNCH * LANES;
+        for (int64_t i = p->row_ptr[cell]; i < end; i += most) {
+            const int64_t tiles = fetch(p, i, end - i < most ? end - i : most, d->y, d->w);
+            for (int64_t k = 0; k < tiles; k++) {
+                const tile t = tile_of_bunch(p, k, d->y, d->w);
+                add_tile(p, &t, phi, d->acc, &sum);
+            }
         }
     }
     return d_sum(&sum);
@@ -273,17 +303,21 @@ LANE void weigh(const sp_poisson_piece *p, const tile *t, const real *phi, int64
     }
 }
 
-LANE void tile_to_genes(const sp_poisson_piece *p, int64_t at, int64_t n, const real *phi,
-                        int64_t step, const desk *d, real *part)
+/* A bunch of counts to the sums of their genes. */
+LANE void bunch_to_genes(const sp_poisson_piece *p, int64_t at, int64_t n, const real *phi,
+                         int64_t step, const desk *d, real *part)
 {
-    const tile t = tile_of_entries(p, at, n, d->w);
-    weigh(p, &t, phi, step, d->q);
+    const int64_t tiles = fetch(p, at, n, d->y, d->w);
+    for (int64_t k = 0; k < tiles; k++) {
+        const tile t = tile_of_bunch(p, k, d->y, d->w);
+        weigh(p, &t, phi, step, d->q + k * p->draws * LANES);
+    }
     for (int64_t i = 0; i < n; i++) {
         real *row = part + p->gene[at + i] * step;
+        const real *q = d->q + i / LANES * p->draws * LANES + i % LANES;
         for (int64_t l = 0; l < step; l += LANES) {
             vr add = {0};
-            for (int64_t e = 0; e < p->draws; e++)
-                add += v_load(phi + e * step + l) * d->q[e * LANES + i];
+            for (int64_t e = 0; e < p->draws; e++) add += v_load(phi + e * step + l) * q[e * LANES];
             add += v_load(row + l);
             v_store(row + l, &add);
         }
@@ -293,9 +327,9 @@ LANE void tile_to_genes(const sp_poisson_piece *p, int64_t at, int64_t n, const 
 LANE void row_to_genes(const sp_poisson_piece *p, int64_t cell, const real *phi, int64_t step,
                        const desk *d, real *part)
 {
-    fill_row(p, cell, d->y);
+    fill_row(p, cell, d->dense);
     for (int64_t g = 0; g < p->genes; g += LANES) {
-        const tile t = tile_of_genes(p, g, d->y);
+        const tile t = tile_of_genes(p, g, d->dense);
         weigh(p, &t, phi, step, d->q);
         for (int64_t l = 0; l < p->factors; l++) {
             real *sum = part + l * t.step + g;
@@ -306,7 +340,7 @@ LANE void row_to_genes(const sp_poisson_piece *p, int64_t cell, const real *phi,
             v_store(sum, &add);
         }
     }
-    clear_row(p, cell, d->y);
+    clear_row(p, cell, d->dense);
 }
 
 static void genes(const sp_poisson_piece *p, void *part, void *work)
@@ -324,8 +358,9 @@ static void genes(const sp_poisson_piece *p, void *part, void *work)
             if (p->dense)
                 row_to_genes(p, first + c, phi, step, &d, part);
             else
-                for (int64_t i = p->row_ptr[first + c]; i < end; i += LANES)
-                    tile_to_genes(p, i, end - i < LANES ? end - i : LANES, phi, step, &d, part);
+                for (int64_t i = p->row_ptr[first + c]; i < end; i += BUNCH * LANES)
+                    bunch_to_genes(p, i, end - i < BUNCH * LANES ? end - i : BUNCH * LANES, phi,
+                                   step, &d, part);
         }
     }
 }
