@@ -51,13 +51,20 @@ typedef struct sp_counts {
  * one after the next is asked for. Rows come from memory when all counts fit into `resident_bytes`,
  * else from the file; the batches are the same. */
 typedef struct sp_reader sp_reader;
+/* Length of `gene` and `value` of batches of so many cells and genes: no batch has more. Those of a
+ * reader are at most as long. */
+int64_t sp_reader_entries(const sp_sizes *size, int64_t cells, int64_t genes);
+/* The most memory a reader takes. */
 uint64_t sp_reader_bytes(const sp_sizes *size, int64_t cells, int64_t genes,
                          uint64_t resident_bytes);
 fth_status sp_reader_create(sp_reader **out, const sp_data *data, int64_t cells, int64_t genes,
                             uint64_t resident_bytes, fth_err *err);
 void sp_reader_destroy(sp_reader *r); /* NULL is allowed */
-/* cell[0..cells) are cells of the data, gene[0..genes) genes; NULL: all of them. Copied. */
+/* cell[0..cells) are cells of the data, gene[0..genes) distinct genes; NULL: all of them, and when
+ * both are, they are gathered once. Copied. Stored zeros are left out and entries of one place are
+ * added. A count that is negative or not finite ends in FTH_E_FILE_FORMAT, from take. */
 fth_status sp_reader_ask(sp_reader *r, const int64_t *cell, const int64_t *gene, fth_err *err);
+/* The batch asked for; the tensors stay the reader's. */
 fth_status sp_reader_take(sp_reader *r, sp_counts *out, fth_err *err);
 
 #endif
