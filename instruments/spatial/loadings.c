@@ -54,5 +54,5 @@ double sp_loadings_raw(sp_loadings mode, double W)
     if (mode != SP_LOADINGS_SOFTPLUS && mode != SP_LOADINGS_EXP) return W;
     const double w = fmax(W, 1e-8);
     /* ln(e^w - 1), without the overflow of a large w */
-    return mode == SP_LOADINGS_EXP ? log(w) : w + log1p(-exp(-w));
+    return mode == SP_LOADINGS_EXP ? log(w) : w + log(-expm1(-w));
 }
