@@ -1,0 +1,282 @@
+/* init.c - where parameters start (spec 6.5), as planned graphs that write into the parameters.
+ *
+ * Factors F0 and loadings W0 are random or made from the counts; the logarithms of F0 are then
+ * standardised over all cells and factors, and W0 takes up the change of scale. Random numbers are
+ * those of (seed, stream, 0, place in the tensor), so a parameter of any size is filled in pieces.
+ */
+#include "init.h"
+
+#include "init_parts.h"
+#include "loadings.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- a graph whose outputs are tensors ----
+ *
+ * Random numbers go by the order in which axes are declared: that of the tensor. */
+
+enum { MOST = 4 };
+
+typedef struct filling {
+    fth_context *ctx;
+    fth_graph *g;
+    sp_model *m;
+    fth_val seed, zero;
+    fth_val out[MOST];
+    fth_sink sink[MOST];
+    int n;
+} filling;
+
+static fth_status filling_open(filling *f, fth_context *ctx, sp_model *m, fth_err *err)
+{
+    *f = (filling){.ctx = ctx, .m = m, .g = fth_graph_create(ctx)};
+    if (!f->g) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the graph of start values");
+    f->seed = fth_const_i64(f->g, FTH_I64, m->set.seed);
+    f->zero = fth_const_i64(f->g, FTH_I64, 0);
+    return FTH_OK;
+}
+
+static void put(filling *f, sp_param p, fth_val v)
+{
+    f->out[f->n] = fth_cast(v, f->m->real);
+    f->sink[f->n++] = fth_tensor_sink(f->m->param[p]);
+}
+
+/* Plans, runs and ends the graph. */
+static fth_status filling_run(filling *f, fth_status s, fth_err *err)
+{
+    if (s == FTH_OK) {
+        fth_plan *p = fth_plan_make(f->g, f->out, f->n, &(fth_limits){.sinks = f->sink}, err);
+        s = p ? fth_run(p, f->sink, NULL, NULL, err) : err->status;
+        fth_plan_destroy(p);
+    }
+    fth_graph_destroy(f->g);
+    return s;
+}
+
+static fth_val normal(const filling *f, fth_dtype t, const char *axes, int64_t stream)
+{
+    return fth_normal(t, axes, f->seed, f->zero, stream);
+}
+
+static fth_val num(const filling *f, double x)
+{
+    return fth_const(f->g, FTH_F64, x);
+}
+
+/* ---- factors and loadings ---- */
+
+/* What is needed of the counts, and start values made from them (NULL: random). */
+typedef struct begin {
+    double mean; /* of all counts, zeros included */
+    fth_tensor *F, *W;
+} begin;
+
+static void add_counts(void *user, const sp_walk_row *r)
+{
+    for (int64_t i = 0; i < r->n; i++) *(double *)user += (double)r->value[i];
+}
+
+static sp_init kind_of(const sp_settings *s)
+{
+    const int64_t least = s->cells < s->genes ? s->cells : s->genes;
+    if ((sp_init)s->init != SP_INIT_AUTO) return (sp_init)s->init;
+    return s->n_components <= least ? SP_INIT_NNDSVD : SP_INIT_RANDOM;
+}
+
+static fth_status check_kind(const sp_settings *s, sp_init kind, fth_err *err)
+{
+    const bool svd = kind == SP_INIT_NNDSVD || kind == SP_INIT_NNDSVDA || kind == SP_INIT_NNDSVDAR;
+    const int64_t most = svd && s->genes < s->cells ? s->genes : s->cells;
+    if (kind == SP_INIT_RANDOM || s->n_components <= most) return FTH_OK;
+    const fth_status status = FTH_FAIL(err, FTH_E_CONFIG,
+                                       "model.init: %" PRId64 " factors from %" PRId64
+                                       " cells and %" PRId64 " genes; there can be %" PRId64,
+                                       s->n_components, s->cells, s->genes, most);
+    fth_err_hint(err, "set model.init to random, or model.n_components to less");
+    return status;
+}
+
+static fth_status from_counts(begin *b, sp_model *m, sp_walk *walk, fth_err *err)
+{
+    const sp_settings *s = &m->set;
+    const sp_init kind = kind_of(s);
+    FTH_TRY(check_kind(s, kind, err));
+    FTH_TRY(sp_walk_each(walk, add_counts, &b->mean, err));
+    b->mean /= (double)s->cells * (double)s->genes;
+    if (!(b->mean >= 0.0 && isfinite(b->mean)))
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s/%s: the mean of the counts is %g",
+                        walk->data->dir, SP_Y, b->mean);
+    if (kind == SP_INIT_RANDOM) return FTH_OK;
+    const int64_t f[2] = {s->cells, s->n_components}, w[2] = {s->genes, s->n_components};
+    FTH_TRY(fth_tensor_create(&b->F, m->mem, "first factors", FTH_F64, 2, f, err));
+    FTH_TRY(fth_tensor_create(&b->W, m->mem, "first loadings", FTH_F64, 2, w, err));
+    const sp_init_parts parts = {.mem = m->mem,
+                                 .walk = walk,
+                                 .cells = s->cells,
+                                 .genes = s->genes,
+                                 .factors = s->n_components,
+                                 .seed = s->seed,
+                                 .mean = b->mean,
+                                 .F = fth_tensor_data(b->F),
+                                 .W = fth_tensor_data(b->W),
+                                 .kind = kind};
+    return kind == SP_INIT_KMEANS ? sp_init_kmeans(&parts, err) : sp_init_nndsvd(&parts, err);
+}
+
+/* F0 [cell factor] or W0 [gene factor], f64. */
+static fth_val first_of(const filling *f, const begin *b, fth_tensor *made, const char *axes,
+                        int64_t stream)
+{
+    if (made)
+        return fth_input(f->g, made == b->F ? "F0" : "W0", FTH_F64, axes, fth_tensor_source(made));
+    const double size = sqrt(b->mean / (double)f->m->set.n_components);
+    return fth_mul(fth_abs(normal(f, FTH_F64, axes, stream)), num(f, size));
+}
+
+/* ln(F0 + 1e-8), standardised over everything: ln F1 [cell factor]. */
+static fth_val standard_log(const filling *f, fth_val F0)
+{
+    const fth_val z = fth_log(fth_add(F0, num(f, 1e-8)));
+    const fth_val mean = fth_mean(z, "cell factor");
+    const fth_val sd = fth_sqrt(fth_variance(z, "cell factor"));
+    const fth_val flat = fth_lt(sd, num(f, 1e-6));
+    const fth_val by = fth_select(flat, num(f, 1.0), sd);
+    return fth_div(fth_sub(z, fth_select(flat, num(f, 0.0), mean)), by);
+}
+
+/* The parameter that gives W: sp_loadings_raw as values. */
+static fth_val raw_of(const filling *f, fth_val W)
+{
+    const sp_loadings mode = (sp_loadings)f->m->set.loadings_mode;
+    const fth_val w = fth_max(W, num(f, 1e-8));
+    if (mode == SP_LOADINGS_EXP) return fth_log(w);
+    if (mode == SP_LOADINGS_SOFTPLUS) return fth_add(w, fth_log(fth_neg(fth_expm1(fth_neg(w)))));
+    return W;
+}
+
+/* Means of ln F1 over the neighbours of each cell, standardised for each factor: [factor cell]. */
+static fth_val smooth(const filling *f, fth_val log_F1)
+{
+    fth_axis_like(f->g, "other", "cell");
+    fth_axis(f->g, "nbr", fth_tensor_size(f->m->nbr_kl, 1));
+    const fth_val list =
+        fth_input(f->g, "nbr_kl", FTH_I32, "cell nbr", fth_tensor_source(f->m->nbr_kl));
+    const fth_val from = fth_rename(fth_layout(log_F1, "factor cell"), "cell", "other");
+    const fth_val mu = fth_mean(fth_gather(from, "other", list), "nbr");
+    const fth_val sd = fth_sqrt(fth_variance(mu, "cell"));
+    const fth_val by = fth_select(fth_lt(sd, num(f, 1e-6)), num(f, 1.0), sd);
+    return fth_div(fth_sub(mu, fth_mean(mu, "cell")), by);
+}
+
+static fth_status fill_factors(sp_model *m, fth_context *ctx, const begin *b, fth_err *err)
+{
+    const sp_settings *s = &m->set;
+    filling f;
+    FTH_TRY(filling_open(&f, ctx, m, err));
+    fth_axis(f.g, "cell", s->cells);
+    fth_axis(f.g, "gene", s->genes);
+    fth_axis(f.g, "factor", s->n_components);
+    const fth_val F0 = first_of(&f, b, b->F, "cell factor", SP_STREAM_F);
+    const fth_val W0 = first_of(&f, b, b->W, "gene factor", SP_STREAM_W);
+    const fth_val log_F1 = standard_log(&f, F0), F1 = fth_exp(log_F1);
+    const fth_val grown =
+        fth_div(fth_mean(F1, "cell factor"), fth_add(fth_mean(F0, "cell factor"), num(&f, 1e-12)));
+    put(&f, SP_P_W, raw_of(&f, fth_div(W0, grown)));
+    if (m->param[SP_P_MEAN])
+        put(&f, SP_P_MEAN, fth_layout(fth_log(fth_add(F1, num(&f, 1e-8))), "factor cell"));
+    if (s->local && (sp_init_mu)s->init_mu == SP_MU_SMOOTH) put(&f, SP_P_MU, smooth(&f, log_F1));
+    return filling_run(&f, fth_graph_check(f.g, err), err);
+}
+
+/* ---- what the priors start with ---- */
+
+/* raw of a diagonal that is uniform, at least 1e-4. */
+static fth_val diagonal(const filling *f, const char *axes)
+{
+    const fth_dtype t = f->m->real;
+    const fth_val u =
+        fth_max(fth_uniform(t, axes, f->seed, f->zero, SP_STREAM_LU), fth_const(f->g, t, 1e-4));
+    if ((sp_cholesky)f->m->set.cholesky_mode == SP_CHOLESKY_EXP) return fth_log(u);
+    return fth_log(fth_expm1(u));
+}
+
+/* Lu_raw: small below the diagonal, nothing above it. */
+static fth_val lower(const filling *f)
+{
+    const fth_dtype t = f->m->real;
+    const fth_val row = fth_expand(fth_index(f->g, "induce"), "induce2"),
+                  col = fth_expand(fth_index(f->g, "induce2"), "induce");
+    const char *axes = "factor induce induce2";
+    const fth_val small = fth_mul(normal(f, t, axes, SP_STREAM_LU), fth_const(f->g, t, 0.01));
+    const fth_val below = fth_select(fth_gt(row, col), small, fth_const(f->g, t, 0.0));
+    return fth_select(fth_eq(row, col), diagonal(f, axes), below);
+}
+
+static fth_status fill_prior(sp_model *m, fth_context *ctx, fth_err *err)
+{
+    const sp_settings *s = &m->set;
+    filling f;
+    FTH_TRY(filling_open(&f, ctx, m, err));
+    fth_axis(f.g, "factor", s->n_components);
+    const bool drawn = !s->local || (sp_init_mu)s->init_mu == SP_MU_RANDOM;
+    fth_axis(f.g, s->local ? "cell" : "induce", fth_tensor_size(m->param[SP_P_MU], 1));
+    if (drawn)
+        put(&f, SP_P_MU,
+            normal(&f, m->real, s->local ? "factor cell" : "factor induce", SP_STREAM_MU));
+    if (s->local) {
+        fth_axis(f.g, "rank", fth_tensor_size(m->param[SP_P_LAM], 2));
+        put(&f, SP_P_LAM,
+            fth_mul(normal(&f, m->real, "factor cell rank", SP_STREAM_LU),
+                    fth_const(f.g, m->real, 0.1)));
+    } else if (s->diagonal_only) {
+        put(&f, SP_P_LU, diagonal(&f, "factor induce"));
+    } else {
+        fth_axis_like(f.g, "induce2", "induce");
+        put(&f, SP_P_LU, lower(&f));
+    }
+    return filling_run(&f, fth_graph_check(f.g, err), err);
+}
+
+/* pnmf: every deviation starts at softplus(-2.2), about 0.105. */
+static void fill_raw(const sp_model *m)
+{
+    fth_tensor *t = m->param[SP_P_RAW];
+    const int64_t n = m->set.n_components * m->set.cells;
+    for (int64_t i = 0; i < n; i++)
+        if (m->real == FTH_F32)
+            ((float *)fth_tensor_data(t))[i] = -2.2f;
+        else
+            ((double *)fth_tensor_data(t))[i] = -2.2;
+}
+
+static void clear_moments(sp_model *m)
+{
+    for (int i = 0; i < SP_PARAMS; i++) {
+        fth_tensor *const both[] = {m->first[i], m->second[i]};
+        for (int k = 0; k < 2; k++)
+            if (both[k]) memset(fth_tensor_data(both[k]), 0, (size_t)fth_tensor_bytes(both[k]));
+    }
+    m->optimizer_steps = 0;
+}
+
+fth_status sp_init_params(sp_model *m, fth_context *ctx, const sp_data *data, fth_err *err)
+{
+    fth_err own = {0};
+    if (!err) err = &own; /* plans answer with it */
+    begin b = {0};
+    sp_walk walk;
+    FTH_TRY(sp_walk_open(&walk, data, err));
+    fth_status s = from_counts(&b, m, &walk, err);
+    sp_walk_close(&walk);
+    if (s == FTH_OK) s = fill_factors(m, ctx, &b, err);
+    fth_tensor_release(b.F);
+    fth_tensor_release(b.W);
+    if (s == FTH_OK && m->set.spatial) s = fill_prior(m, ctx, err);
+    if (s != FTH_OK) return s;
+    if (m->param[SP_P_RAW]) fill_raw(m);
+    clear_moments(m);
+    return FTH_OK;
+}

@@ -1,0 +1,99 @@
+/* walk.c - see walk.h. */
+#include "walk.h"
+
+#include <string.h>
+
+enum { PIECE = 1 << 16 }; /* entries, or one row when that has more */
+
+static fth_status take(sp_walk *w, void **out, int64_t n, size_t each, const char *label,
+                       fth_err *err)
+{
+    return fth_mem_take(w->data->mem, FTH_MEM_ANY, (uint64_t)(n + 1) * each, label, out, err);
+}
+
+static int64_t row_of(const sp_walk *w, int64_t cell)
+{
+    return w->data->row ? w->data->row[cell] : cell;
+}
+
+static fth_status make(sp_walk *w, fth_err *err)
+{
+    void *block = NULL;
+    FTH_TRY(take(w, &block, w->rows, sizeof *w->ptr, "rows of counts", err));
+    w->ptr = block;
+    FTH_TRY(take(w, &block, w->rows, sizeof *w->row, "rows to read", err));
+    w->row = block;
+    FTH_TRY(take(w, &block, w->entries, sizeof *w->col, "genes of counts", err));
+    w->col = block;
+    FTH_TRY(take(w, &block, w->entries, sizeof *w->val, "counts", err));
+    w->val = block;
+    if (!w->resident) return FTH_OK;
+    for (int64_t i = 0; i < w->rows; i++) w->row[i] = row_of(w, i);
+    return fth_csr_read_rows(w->data->counts, w->row, w->rows, w->entries, w->ptr, w->col, w->val,
+                             err);
+}
+
+fth_status sp_walk_open(sp_walk *w, const sp_data *data, fth_err *err)
+{
+    const sp_sizes *size = &data->size;
+    fth_mem_stats stats;
+    fth_mem_get_stats(data->mem, &stats);
+    *w = (sp_walk){.data = data};
+    const uint64_t all = 8 * (uint64_t)size->entries + 16 * (uint64_t)size->cells;
+    w->resident = all < (stats.budget_bytes - stats.used_bytes) / 4;
+    const int64_t piece = size->most_entries >= PIECE ? size->most_entries : PIECE;
+    w->rows = w->resident || size->cells < PIECE ? size->cells : PIECE;
+    w->entries = w->resident ? size->entries : piece;
+    const fth_status s = make(w, err);
+    if (s != FTH_OK) sp_walk_close(w);
+    return s;
+}
+
+void sp_walk_close(sp_walk *w)
+{
+    void *const blocks[] = {w->ptr, w->row, w->col, w->val};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        if (blocks[i]) (void)fth_mem_release(w->data->mem, blocks[i], NULL);
+    *w = (sp_walk){0};
+}
+
+/* Rows from `cell` on into the arrays; returns how many. */
+static fth_status read_piece(sp_walk *w, int64_t cell, int64_t *n, fth_err *err)
+{
+    int64_t entries = 0;
+    for (*n = 0; cell + *n < w->data->size.cells && *n < w->rows; ++*n) {
+        const int64_t row = row_of(w, cell + *n);
+        entries += fth_csr_entries(w->data->counts, row, row + 1);
+        if (entries > w->entries) break;
+        w->row[*n] = row;
+    }
+    return fth_csr_read_rows(w->data->counts, w->row, *n, w->entries, w->ptr, w->col, w->val, err);
+}
+
+fth_status sp_walk_each(sp_walk *w, void (*fn)(void *user, const sp_walk_row *row), void *user,
+                        fth_err *err)
+{
+    for (int64_t cell = 0, n = w->rows; cell < w->data->size.cells; cell += n) {
+        if (!w->resident) FTH_TRY(read_piece(w, cell, &n, err));
+        for (int64_t i = 0; i < n; i++)
+            fn(user, &(sp_walk_row){.cell = cell + i,
+                                    .n = w->ptr[i + 1] - w->ptr[i],
+                                    .gene = w->col + w->ptr[i],
+                                    .value = w->val + w->ptr[i]});
+    }
+    return FTH_OK;
+}
+
+fth_status sp_walk_get(sp_walk *w, int64_t cell, double *to, fth_err *err)
+{
+    memset(to, 0, (size_t)w->data->size.genes * sizeof *to);
+    int64_t at = cell;
+    if (!w->resident) {
+        const int64_t row = row_of(w, cell);
+        FTH_TRY(
+            fth_csr_read_rows(w->data->counts, &row, 1, w->entries, w->ptr, w->col, w->val, err));
+        at = 0;
+    }
+    for (int64_t i = w->ptr[at]; i < w->ptr[at + 1]; i++) to[w->col[i]] += (double)w->val[i];
+    return FTH_OK;
+}

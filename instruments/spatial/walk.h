@@ -1,0 +1,32 @@
+/* walk.h - the counts of the training cells, row by row from the first to the last.
+ *
+ * For what goes through all counts again and again and is no graph: start values. Counts are kept
+ * in memory when they take less than a quarter of what the budget has left, else read in pieces.
+ */
+#ifndef SPATIAL_WALK_H
+#define SPATIAL_WALK_H
+
+#include "data.h"
+
+typedef struct sp_walk {
+    const sp_data *data;
+    bool resident;
+    int64_t rows, entries; /* room of the arrays */
+    int64_t *ptr, *row;
+    int32_t *col;
+    float *val;
+} sp_walk;
+typedef struct sp_walk_row {
+    int64_t cell, n;
+    const int32_t *gene;
+    const float *value;
+} sp_walk_row;
+
+fth_status sp_walk_open(sp_walk *w, const sp_data *data, fth_err *err);
+void sp_walk_close(sp_walk *w); /* an empty one is allowed */
+fth_status sp_walk_each(sp_walk *w, void (*fn)(void *user, const sp_walk_row *row), void *user,
+                        fth_err *err);
+/* The counts of one cell, dense: to[genes]. */
+fth_status sp_walk_get(sp_walk *w, int64_t cell, double *to, fth_err *err);
+
+#endif
