@@ -38,6 +38,53 @@ fth_val sp_local_weights_groups_(fth_site site, const sp_local_cov *cov, const s
                                  fth_dtype real);
 #define sp_local_weights_groups(cov, p, real) sp_local_weights_groups_(FTH_HERE, (cov), (p), (real))
 
+/* ---- training: a batch of cells, the axis cellb ---- */
+
+typedef struct sp_local_batch {
+    fth_val idx;     /* i64 [cellb]: which cells */
+    fth_val nbr;     /* i32 [cellb nbr]: their neighbours */
+    fth_val a, cp;   /* real [cellb nbr] and [cellb]: their weights */
+    fth_val mu, Lam; /* real [factor cell] and [factor cell rank] */
+    double jitter;
+} sp_local_batch;
+/* The divergence of each cell, and what its gradient is made of (spec 5.4). Outputs
+ *   0  eq/cq [factor cellb rank], zero where cq was clamped   3  dj/cp [factor cellb]
+ *   1  ep/cp [factor cellb rank]                              4  KL_j, f64 [factor cellb]
+ *   2  h     [factor cellb nbr] */
+enum { SP_TERM_EQ, SP_TERM_EP, SP_TERM_H, SP_TERM_D, SP_TERM_KL };
+fth_val sp_local_terms_(fth_site site, const sp_local_batch *b);
+#define sp_local_terms(b) sp_local_terms_(FTH_HERE, (b))
+/* f and s of the batch: mu, and the root of the clamped sum of squares of Lam; [factor cellb]. */
+fth_val sp_local_marginals_(fth_site site, const sp_local_batch *b);
+#define sp_local_marginals(b) sp_local_marginals_(FTH_HERE, (b))
+
+/* Who touches a cell: row i owns items [ptr[i], ptr[i+1]), each (place in the batch) (K + 1) +
+ * slot, ascending; slot K is the cell itself. */
+typedef struct sp_local_touched {
+    fth_val ptr;   /* i32 [cell1], one element more than cell */
+    fth_val items; /* i32 [item], at least Nb (K + 1) */
+} sp_local_touched;
+/* Slopes of b KL, and of what has the slopes gf and gs [factor cellb] in f and s: by Lam
+ * [factor cell rank], and fth_out(.., 1): by mu [factor cell]. */
+fth_val sp_local_scatter_(fth_site site, const sp_local_batch *b, fth_val terms,
+                          const sp_local_touched *t, fth_val gf, fth_val gs, double weight);
+#define sp_local_scatter(b, terms, t, gf, gs, weight)                                              \
+    sp_local_scatter_(FTH_HERE, (b), (terms), (t), (gf), (gs), (weight))
+/* The lists of a batch, on the host: ptr has cells + 1 places, items n (k + 1). */
+void sp_local_touch_lists(int32_t *ptr, int32_t *items, int64_t cells, const int64_t *idx,
+                          int64_t n, const int32_t *nbr, int64_t k);
+
+/* ---- prediction ---- */
+
+/* f and, as output 1, s [factor cell] from weights a [cell nbr] and what they leave, c [cell]. */
+fth_val sp_local_predict_(fth_site site, fth_val a, fth_val c, fth_val nbr, fth_val mu, fth_val Lam,
+                          double jitter);
+#define sp_local_predict(a, c, nbr, mu, Lam, jitter)                                               \
+    sp_local_predict_(FTH_HERE, (a), (c), (nbr), (mu), (Lam), (jitter))
+/* The mean alone: [factor cell], or [group factor cell] for weights [group cell nbr]. */
+fth_val sp_local_means_(fth_site site, fth_val a, fth_val nbr, fth_val mu);
+#define sp_local_means(a, nbr, mu) sp_local_means_(FTH_HERE, (a), (nbr), (mu))
+
 /* ---- loops, one set for each instruction set ---- */
 
 /* What the covariance of a pair is multiplied by: for groups g and h at 2 (g G + h). */
@@ -65,9 +112,40 @@ typedef struct sp_local_cell {
 /* Doubles of scratch: for K neighbours and `asked` right-hand sides; R columns, 0 for weights. */
 int64_t sp_local_room(int64_t k, int64_t asked, int64_t r);
 
+/* One cell and one factor. Rows are f32 (`single`) or f64. */
+typedef struct sp_local_term {
+    int64_t k, r;
+    double jitter, cp;
+    bool single;
+    const int32_t *nbr;
+    int64_t cell;
+    const void *mu, *lam; /* of the factor: element i, and row i at i * lam_step */
+    int64_t lam_step;
+    const void *a;     /* [k] */
+    void *eq, *ep, *h; /* out: [r] [r] [k]; NULL: not wanted */
+    double kl, d;      /* out */
+    double f, s;       /* out, of a prediction; cp is then what the weights leave */
+} sp_local_term;
+/* One row of the gradient, for one factor: what the items add up to. */
+typedef struct sp_local_touch {
+    int64_t k, r, n;
+    const int32_t *item;
+    bool single;
+    double weight;
+    const void *eq, *ep, *h, *a; /* by places in the batch, these elements apart: */
+    int64_t eq_step, ep_step, h_step, a_step;
+    const void *d, *gf, *gs, *lam; /* [cellb], and the row of Lam */
+    void *slope;                   /* out: [r]; NULL: not wanted */
+    double slope_mu;               /* out */
+} sp_local_touch;
+
 typedef struct sp_local_loops {
     /* a [asked][k], var [asked]; false: the matrix is not positive definite. */
     bool (*weights)(const sp_local_cell *c, double *room, double *a, double *var);
+    void (*terms)(sp_local_term *t, double *room);
+    void (*predict)(sp_local_term *t, double *room);
+    void (*touch)(sp_local_touch *t, double *room);
+    double (*norm2)(const void *row, bool single, int64_t n); /* sum of squares */
 } sp_local_loops;
 extern const sp_local_loops sp_local_plain, sp_local_base;
 #ifdef FTH_HAVE_ISA_V3

@@ -209,6 +209,235 @@ static bool weights(const sp_local_cell *cell, double *room, double *a, double *
     return true;
 }
 
+/* ---- terms ---- */
+
+static double one(const void *row, bool single, int64_t i)
+{
+    return single ? (double)((const float *)row)[i] : ((const double *)row)[i];
+}
+
+/* Rows of Lam, those of the neighbours and then the cell's own, as columns: t [r][p]. */
+LANE void stand_up(const sp_local_term *m, bool single, double *t, int64_t p)
+{
+    const size_t size = single ? sizeof(float) : sizeof(double);
+    for (int64_t i = 0; i < p; i += LANES) {
+        const char *row[LANES];
+        for (int l = 0; l < LANES; l++) {
+            const int64_t n = i + l < m->k ? m->nbr[i + l] : m->cell;
+            row[l] = (const char *)m->lam + (size_t)(n * m->lam_step) * size;
+        }
+        for (int64_t c = 0; c < m->r; c += LANES) {
+            vr x[LANES];
+            for (int l = 0; l < LANES; l++) x[l] = v_row(row[l], single, c, m->r);
+            v_transpose(x);
+            for (int l = 0; l < LANES; l++) v_store(t + (c + l) * p + i, x[l]);
+        }
+    }
+}
+
+enum { WIDE = 4 }; /* vectors of a row in registers */
+
+/* From element c on, n vectors: eq = l - sum h row, ep = l - sum a row. Returns their squares. */
+LANE void residual(const sp_local_term *m, bool single, int64_t c, int n, const double *h,
+                   const double *a, double *eq, double *ep, vr square[2])
+{
+    const size_t size = single ? sizeof(float) : sizeof(double);
+    vr q[WIDE], p[WIDE];
+    const char *own = (const char *)m->lam + (size_t)(m->cell * m->lam_step) * size;
+    for (int v = 0; v < n; v++) q[v] = p[v] = v_row(own, single, c + v * LANES, m->r);
+    for (int64_t i = 0; i < m->k; i++) {
+        const char *row = (const char *)m->lam + (size_t)(m->nbr[i] * m->lam_step) * size;
+        const vr hi = v_set(h[i]), ai = v_set(a[i]);
+        for (int v = 0; v < n; v++) {
+            const vr x = v_row(row, single, c + v * LANES, m->r);
+            q[v] = v_fnma(x, hi, q[v]);
+            p[v] = v_fnma(x, ai, p[v]);
+        }
+    }
+    for (int v = 0; v < n; v++) {
+        square[0] = v_fma(q[v], q[v], square[0]);
+        square[1] = v_fma(p[v], p[v], square[1]);
+        v_store(eq + c + v * LANES, q[v]);
+        v_store(ep + c + v * LANES, p[v]);
+    }
+}
+
+LANE void residuals(const sp_local_term *m, bool single, const double *h, const double *a,
+                    double *eq, double *ep, vr square[2])
+{
+    int64_t c = 0;
+    for (; m->r - c > (WIDE - 1) * LANES; c += WIDE * LANES)
+        residual(m, single, c, WIDE, h, a, eq, ep, square);
+    const int64_t left = (m->r - c + LANES - 1) / LANES;
+    if (left == 3) residual(m, single, c, 3, h, a, eq, ep, square);
+    if (left == 2) residual(m, single, c, 2, h, a, eq, ep, square);
+    if (left == 1) residual(m, single, c, 1, h, a, eq, ep, square);
+}
+
+LANE void put_row(void *to, bool single, int64_t n, const double *from, double by)
+{
+    if (!to) return;
+    for (int64_t c = 0; c < n; c += LANES) v_put(to, single, c, n, v_load(from + c) * v_set(by));
+}
+
+LANE void term(sp_local_term *m, bool single, double *room)
+{
+    const int64_t k = m->k, p = padded(k + 1), wide = padded(m->r);
+    double *c = room, *t = c + p * p, *by = t + p * wide, *h = by + p, *a = h + p, *eq = a + p,
+           *ep = eq + wide;
+    stand_up(m, single, t, p);
+    factor(c, k, p, m->jitter, t, m->r, by);
+    back(c, k, p, k, by, h);
+    double d = one(m->mu, single, m->cell), hh = 0, aa = 0;
+    for (int64_t i = 0; i < k; i++) {
+        a[i] = one(m->a, single, i);
+        d -= a[i] * one(m->mu, single, m->nbr[i]);
+        hh += h[i] * h[i];
+        aa += a[i] * a[i];
+    }
+    vr square[2] = {v_set(0), v_set(0)};
+    residuals(m, single, h, a, eq, ep, square);
+    const double cq = v_total(square[0]) + m->jitter * hh,
+                 trace = v_total(square[1]) + m->jitter * aa,
+                 safe = cq < 1e-6  ? 1e-6
+                        : cq > 100 ? 100
+                                   : cq;
+    put_row(m->eq, single, m->r, eq, cq < 1e-6 || cq > 100 ? 0 : 1 / cq);
+    put_row(m->ep, single, m->r, ep, 1 / m->cp);
+    put_row(m->h, single, k, h, 1);
+    m->d = d / m->cp;
+    m->kl = 0.5 * (log(m->cp) - log(safe) - 1 + (d * d + trace) / m->cp);
+}
+
+static void terms(sp_local_term *m, double *room)
+{
+    if (m->single)
+        term(m, true, room);
+    else
+        term(m, false, room);
+}
+
+/* ---- prediction ---- */
+
+LANE vr spread_of(const sp_local_term *m, bool single, int64_t c, int n)
+{
+    const size_t size = single ? sizeof(float) : sizeof(double);
+    vr u[WIDE], sum = v_set(0);
+    for (int v = 0; v < n; v++) u[v] = v_set(0);
+    for (int64_t i = 0; i < m->k; i++) {
+        const char *row = (const char *)m->lam + (size_t)(m->nbr[i] * m->lam_step) * size;
+        const vr a = v_set(one(m->a, single, i));
+        for (int v = 0; v < n; v++) u[v] = v_fma(v_row(row, single, c + v * LANES, m->r), a, u[v]);
+    }
+    for (int v = 0; v < n; v++) sum = v_fma(u[v], u[v], sum);
+    return sum;
+}
+
+LANE void guess(sp_local_term *m, bool single)
+{
+    double f = 0, aa = 0;
+    for (int64_t i = 0; i < m->k; i++) {
+        const double a = one(m->a, single, i);
+        f += a * one(m->mu, single, m->nbr[i]);
+        aa += a * a;
+    }
+    vr sum = v_set(0);
+    int64_t c = 0;
+    for (; m->r - c > (WIDE - 1) * LANES; c += WIDE * LANES) sum += spread_of(m, single, c, WIDE);
+    const int64_t left = (m->r - c + LANES - 1) / LANES;
+    if (left == 3) sum += spread_of(m, single, c, 3);
+    if (left == 2) sum += spread_of(m, single, c, 2);
+    if (left == 1) sum += spread_of(m, single, c, 1);
+    const double s2 = m->cp + v_total(sum) + m->jitter * aa;
+    m->f = f;
+    m->s = sqrt(s2 < 0 ? 0 : s2 > 100 ? 100 : s2);
+}
+
+static void predict(sp_local_term *m, double *room)
+{
+    (void)room;
+    if (m->single)
+        guess(m, true);
+    else
+        guess(m, false);
+}
+
+/* ---- gradient ---- */
+
+LANE double squares(const void *row, bool single, int64_t n)
+{
+    vr sum = v_set(0);
+    for (int64_t c = 0; c < n; c += LANES) {
+        const vr x = v_row(row, single, c, n);
+        sum = v_fma(x, x, sum);
+    }
+    return v_total(sum);
+}
+
+static double norm2(const void *row, bool single, int64_t n)
+{
+    return single ? squares(row, true, n) : squares(row, false, n);
+}
+
+/* n vectors of a row of the gradient; own: what the row itself is multiplied by. */
+LANE void touch_some(const sp_local_touch *t, bool single, int64_t c, int n, double own)
+{
+    const size_t size = single ? sizeof(float) : sizeof(double);
+    vr sum[WIDE];
+    for (int v = 0; v < n; v++) sum[v] = v_set(0);
+    for (int64_t i = 0; i < t->n; i++) {
+        const int64_t b = t->item[i] / (t->k + 1), slot = t->item[i] % (t->k + 1);
+        const bool self = slot == t->k;
+        const vr h = v_set(self ? -1 : one(t->h, single, b * t->h_step + slot)),
+                 a = v_set(self ? -1 : one(t->a, single, b * t->a_step + slot));
+        const char *eq = (const char *)t->eq + (size_t)(b * t->eq_step) * size,
+                   *ep = (const char *)t->ep + (size_t)(b * t->ep_step) * size;
+        for (int v = 0; v < n; v++) {
+            sum[v] = v_fma(h, v_row(eq, single, c + v * LANES, t->r), sum[v]);
+            sum[v] = v_fnma(a, v_row(ep, single, c + v * LANES, t->r), sum[v]);
+        }
+    }
+    for (int v = 0; v < n; v++) {
+        const vr x = own == 0 ? v_set(0) : v_row(t->lam, single, c + v * LANES, t->r);
+        v_put(t->slope, single, c + v * LANES, t->r,
+              v_fma(x, v_set(own), sum[v] * v_set(t->weight)));
+    }
+}
+
+LANE void touch_row(sp_local_touch *t, bool single)
+{
+    double own = 0, mu = 0;
+    t->slope_mu = 0;
+    for (int64_t i = 0; i < t->n; i++) {
+        const int64_t b = t->item[i] / (t->k + 1), slot = t->item[i] % (t->k + 1);
+        if (slot < t->k) {
+            mu -= one(t->a, single, b * t->a_step + slot) * one(t->d, single, b);
+            continue;
+        }
+        mu += one(t->d, single, b);
+        t->slope_mu += one(t->gf, single, b);
+        const double s2 = squares(t->lam, single, t->r);
+        if (s2 >= 1e-3 && s2 <= 100) own += one(t->gs, single, b) / sqrt(s2);
+    }
+    t->slope_mu += t->weight * mu;
+    if (!t->slope) return;
+    int64_t c = 0;
+    for (; t->r - c > (WIDE - 1) * LANES; c += WIDE * LANES) touch_some(t, single, c, WIDE, own);
+    const int64_t left = (t->r - c + LANES - 1) / LANES;
+    if (left == 3) touch_some(t, single, c, 3, own);
+    if (left == 2) touch_some(t, single, c, 2, own);
+    if (left == 1) touch_some(t, single, c, 1, own);
+}
+
+static void touch(sp_local_touch *t, double *room)
+{
+    (void)room;
+    if (t->single)
+        touch_row(t, true);
+    else
+        touch_row(t, false);
+}
+
 #define GLUE2(a, b) a##b
 #define GLUE(a, b) GLUE2(a, b)
-const sp_local_loops GLUE(sp_local_, FTH_ISA) = {weights};
+const sp_local_loops GLUE(sp_local_, FTH_ISA) = {weights, terms, predict, touch, norm2};

@@ -8,7 +8,7 @@
 int64_t sp_local_room(int64_t k, int64_t asked, int64_t r)
 {
     const int64_t p = (k + asked + 7) / 8 * 8;
-    return p * p + 6 * p + p * r;
+    return p * p + 6 * p + (p + 4) * ((r + 7) / 8 * 8);
 }
 
 void sp_local_table_fill(sp_local_table *t, double *room, const sp_local_cov *cov, int64_t groups,
@@ -103,4 +103,117 @@ static bool weights(const sp_local_cell *c, double *room, double *a, double *var
     return true;
 }
 
-const sp_local_loops sp_local_plain = {weights};
+static double at(const void *row, bool single, int64_t i)
+{
+    return single ? (double)((const float *)row)[i] : ((const double *)row)[i];
+}
+
+static void put(void *row, bool single, int64_t i, double x)
+{
+    if (single)
+        ((float *)row)[i] = (float)x;
+    else
+        ((double *)row)[i] = x;
+}
+
+static double clamped(double x, double lo, double hi)
+{
+    return x < lo ? lo : x > hi ? hi : x;
+}
+
+static void terms(sp_local_term *t, double *room)
+{
+    const int64_t k = t->k, r = t->r;
+    const bool single = t->single;
+    double *m = room, *h = m + k * k;
+#define LAM(i, c) at(t->lam, single, (i)*t->lam_step + (c))
+    for (int64_t i = 0; i < k; i++) {
+        for (int64_t j = 0; j <= i; j++) {
+            m[i * k + j] = i == j ? t->jitter : 0;
+            for (int64_t c = 0; c < r; c++) m[i * k + j] += LAM(t->nbr[i], c) * LAM(t->nbr[j], c);
+        }
+        h[i] = 0;
+        for (int64_t c = 0; c < r; c++) h[i] += LAM(t->nbr[i], c) * LAM(t->cell, c);
+    }
+    if (factor(m, k))
+        solve(m, k, h);
+    else
+        for (int64_t i = 0; i < k; i++) h[i] = (double)NAN;
+    double cq = 0, trace = 0, d = at(t->mu, single, t->cell);
+    for (int64_t i = 0; i < k; i++) {
+        const double a = at(t->a, single, i);
+        cq += t->jitter * h[i] * h[i];
+        trace += t->jitter * a * a;
+        d -= a * at(t->mu, single, t->nbr[i]);
+        if (t->h) put(t->h, single, i, h[i]);
+    }
+    double *eq = h + k, *ep = eq + r;
+    for (int64_t c = 0; c < r; c++) {
+        eq[c] = ep[c] = LAM(t->cell, c);
+        for (int64_t i = 0; i < k; i++) {
+            eq[c] -= LAM(t->nbr[i], c) * h[i];
+            ep[c] -= LAM(t->nbr[i], c) * at(t->a, single, i);
+        }
+        cq += eq[c] * eq[c];
+        trace += ep[c] * ep[c];
+    }
+#undef LAM
+    const double by_q = cq < 1e-6 || cq > 100 ? 0 : 1 / cq;
+    for (int64_t c = 0; c < r; c++) {
+        if (t->eq) put(t->eq, single, c, eq[c] * by_q);
+        if (t->ep) put(t->ep, single, c, ep[c] / t->cp);
+    }
+    t->d = d / t->cp;
+    t->kl = 0.5 * (log(t->cp) - log(clamped(cq, 1e-6, 100)) - 1 + (d * d + trace) / t->cp);
+}
+
+static void predict(sp_local_term *t, double *room)
+{
+    (void)room;
+    double f = 0, s2 = t->cp;
+    for (int64_t i = 0; i < t->k; i++) {
+        const double a = at(t->a, t->single, i);
+        f += a * at(t->mu, t->single, t->nbr[i]);
+        s2 += t->jitter * a * a;
+    }
+    for (int64_t c = 0; c < t->r; c++) {
+        double u = 0;
+        for (int64_t i = 0; i < t->k; i++)
+            u += at(t->lam, t->single, t->nbr[i] * t->lam_step + c) * at(t->a, t->single, i);
+        s2 += u * u;
+    }
+    t->f = f;
+    t->s = sqrt(clamped(s2, 0, 100));
+}
+
+static double norm2(const void *row, bool single, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += at(row, single, i) * at(row, single, i);
+    return sum;
+}
+
+static void touch(sp_local_touch *t, double *room)
+{
+    const bool single = t->single;
+    for (int64_t c = 0; c < t->r; c++) room[c] = 0;
+    t->slope_mu = 0;
+    for (int64_t i = 0; i < t->n; i++) {
+        const int64_t b = t->item[i] / (t->k + 1), slot = t->item[i] % (t->k + 1);
+        const bool own = slot == t->k;
+        const double d = at(t->d, single, b), a = own ? -1 : at(t->a, single, b * t->a_step + slot),
+                     h = own ? -1 : at(t->h, single, b * t->h_step + slot);
+        for (int64_t c = 0; c < t->r; c++)
+            room[c] += t->weight * (h * at(t->eq, single, b * t->eq_step + c) -
+                                    a * at(t->ep, single, b * t->ep_step + c));
+        t->slope_mu -= t->weight * a * d;
+        if (!own) continue;
+        t->slope_mu += at(t->gf, single, b);
+        const double s2 = norm2(t->lam, single, t->r);
+        for (int64_t c = 0; s2 >= 1e-3 && s2 <= 100 && c < t->r; c++)
+            room[c] += at(t->gs, single, b) * at(t->lam, single, c) / sqrt(s2);
+    }
+    for (int64_t c = 0; t->slope && c < t->r; c++) put(t->slope, single, c, room[c]);
+}
+
+const sp_local_loops sp_local_plain = {weights, terms, predict, touch, norm2};
