@@ -11,6 +11,8 @@ static const family families[SP_KIND_COUNT] = {
     [SP_PNMF] = {&sp_prior_pnmf, sp_predict_pnmf, NULL},
     [SP_SVGP] = {&sp_prior_svgp, sp_predict_svgp, NULL},
     [SP_MGGP_SVGP] = {&sp_prior_svgp, sp_predict_svgp, sp_predict_groups_svgp},
+    [SP_LCGP] = {&sp_prior_local, sp_predict_local, NULL},
+    [SP_MGGP_LCGP] = {&sp_prior_local, sp_predict_local, sp_predict_groups_local},
 };
 
 const sp_prior_ops *sp_prior_of(sp_kind kind)

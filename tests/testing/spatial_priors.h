@@ -55,12 +55,21 @@ static inline sg_world sg_open(sp_kind kind, const char *name, fth_dtype real, f
     if (kind == SP_PNMF) {
         w.model.param[SP_P_MEAN] = sg_load(w.mem, w.file, "init_mu", real);
         w.model.param[SP_P_RAW] = sg_load(w.mem, w.file, "init_sd_raw", real);
+    } else if (w.model.set.local) {
+        w.model.set.M = SG_CELLS;
+        w.model.param[SP_P_MU] = sg_load(w.mem, w.file, "init_mu", real);
+        w.model.param[SP_P_LAM] = sg_load(w.mem, w.file, "init_Lu", real);
+        w.model.Z = sg_load(w.mem, "data", "X", FTH_F32);
+        w.model.nbr_kl = sg_load(w.mem, w.file, "nb_for_kl", FTH_I32);
+        w.model.nbr_inf = sg_load(w.mem, w.file, "nb_inference", FTH_I32);
     } else {
         w.model.param[SP_P_MU] = sg_load(w.mem, w.file, "init_mu", real);
         w.model.param[SP_P_LU] = sg_load(w.mem, w.file, "init_Lu_raw", real);
         w.model.Z = sg_load(w.mem, w.file, "Z", FTH_F32);
     }
-    if (w.model.set.groups) w.model.groupsZ = sg_load(w.mem, w.file, "gZ", FTH_I32);
+    const bool local = w.model.set.local;
+    if (w.model.set.groups)
+        w.model.groupsZ = sg_load(w.mem, local ? "data" : w.file, local ? "C" : "gZ", FTH_I32);
     w.data.xy = sg_load(w.mem, "data", "X", FTH_F32);
     w.data.group = sg_load(w.mem, "data", "C", FTH_I32);
     w.idx = sg_load(w.mem, w.file, "idx", FTH_I64);
@@ -73,6 +82,8 @@ static inline void sg_close(sg_world *w)
     fth_tensor_release(w->model.Z);
     fth_tensor_release(w->model.groupsZ);
     fth_tensor_release(w->model.distance);
+    fth_tensor_release(w->model.nbr_kl);
+    fth_tensor_release(w->model.nbr_inf);
     fth_tensor_release(w->data.xy);
     fth_tensor_release(w->data.group);
     fth_tensor_release(w->idx);
@@ -210,9 +221,9 @@ static inline void sg_step_close(sg_step *t)
     fth_tensor_release(t->gs);
 }
 
-/* f and s at places, as [factor cell] tensors. */
-static inline void sg_predict(sg_world *w, fth_tensor *xy, fth_tensor *group, uint64_t memory,
-                              fth_tensor *out[2])
+/* f and s at places, as [factor cell] tensors; a local model is given their neighbours. */
+static inline void sg_predict_given(sg_world *w, fth_tensor *xy, fth_tensor *group, fth_tensor *nbr,
+                                    uint64_t memory, fth_tensor *out[2])
 {
     sp_net net;
     fth_err err = {0};
@@ -223,9 +234,16 @@ static inline void sg_predict(sg_world *w, fth_tensor *xy, fth_tensor *group, ui
         q.xy = fth_input(net.g, "query.xy", FTH_F32, "cell dim", fth_tensor_source(xy));
     if (w->model.set.groups)
         q.group = fth_input(net.g, "query.group", FTH_I32, "cell", fth_tensor_source(group));
+    if (nbr) q.nbr = fth_input(net.g, "query.nbr", FTH_I32, "cell nbr", fth_tensor_source(nbr));
     OKE(sp_predict(&net, &q, &v[0], &v[1], &err), &err);
     sg_run(w->mem, net.g, v, 2, memory, out);
     sp_net_destroy(&net);
+}
+
+static inline void sg_predict(sg_world *w, fth_tensor *xy, fth_tensor *group, uint64_t memory,
+                              fth_tensor *out[2])
+{
+    sg_predict_given(w, xy, group, w->model.nbr_inf, memory, out);
 }
 
 #endif

@@ -1,0 +1,246 @@
+/* local.c - the prior in which every cell is conditioned on its K nearest: lcgp and mggp_lcgp.
+ *
+ * Weights of the neighbours depend on positions alone: they are computed once, 4 N (K + 1) bytes.
+ * A step makes terms of the batch's cells, then every training cell gathers what touches it; who
+ * touches whom is listed on the host, one batch ahead, into two buffers.
+ */
+#include "local.h"
+
+typedef struct lists {
+    fth_tensor *ptr, *items;
+} lists;
+
+typedef struct local {
+    fth_tensor *a, *cp; /* real [cell nbr] and [cell] */
+    lists slot[2];
+    int next;      /* the slot that the next batch is written to; the other one is in use */
+    int64_t asked; /* cells of that batch; 0: none was asked for */
+    sp_local_batch batch;
+} local;
+
+static fth_status take_memory(sp_prior *p, local *self, fth_err *err)
+{
+    sp_model *m = p->model;
+    const int64_t cells = fth_tensor_size(m->nbr_kl, 0), k = fth_tensor_size(m->nbr_kl, 1),
+                  n = m->set.batch_size * (k + 1);
+    if (m->set.batch_size > INT32_MAX / (k + 1))
+        return FTH_FAIL(err, FTH_E_CONFIG,
+                        "model.K %lld with batches of %lld cells: at most %d neighbours in a batch",
+                        (long long)k, (long long)m->set.batch_size, INT32_MAX);
+    FTH_TRY(fth_tensor_create(&self->a, m->mem, "weights of neighbours", m->real, 2,
+                              ((int64_t[]){cells, k}), err));
+    FTH_TRY(fth_tensor_create(&self->cp, m->mem, "conditional variances", m->real, 1, &cells, err));
+    for (int i = 0; i < 2; i++) {
+        FTH_TRY(fth_tensor_create(&self->slot[i].ptr, m->mem, "who touches a cell", FTH_I32, 1,
+                                  ((int64_t[]){cells + 1}), err));
+        FTH_TRY(fth_tensor_create(&self->slot[i].items, m->mem, "who touches a cell", FTH_I32, 1,
+                                  &n, err));
+    }
+    return FTH_OK;
+}
+
+/* ---- weights, once ---- */
+
+static fth_val build_weights(fth_graph *g, const sp_model *m, double lo)
+{
+    const int64_t cells = fth_tensor_size(m->nbr_kl, 0);
+    fth_axis(g, "cell", cells);
+    fth_axis_like(g, "induce", "cell");
+    fth_axis(g, "nbr", fth_tensor_size(m->nbr_kl, 1));
+    fth_axis(g, "dim", 2);
+    sp_local_places w = {
+        .at = fth_input(g, "at", FTH_F32, "cell dim", fth_tensor_source(m->Z)),
+        .Z = fth_input(g, "Z", FTH_F32, "induce dim", fth_tensor_source(m->Z)),
+        .nbr = fth_input(g, "nbr_kl", FTH_I32, "cell nbr", fth_tensor_source(m->nbr_kl))};
+    if (m->set.groups) {
+        w.group = fth_input(g, "group", FTH_I32, "cell", fth_tensor_source(m->groupsZ));
+        w.groupsZ = fth_input(g, "groupsZ", FTH_I32, "induce", fth_tensor_source(m->groupsZ));
+    }
+    if (m->set.groups && m->distance) {
+        fth_axis(g, "group", m->set.n_groups);
+        fth_axis_like(g, "group2", "group");
+        w.distance =
+            fth_input(g, "distance", FTH_F64, "group group2", fth_tensor_source(m->distance));
+    }
+    const sp_local_cov cov = sp_local_cov_of(m);
+    return sp_local_weights(&cov, &w, m->real, lo);
+}
+
+static fth_status compute_weights(sp_prior *p, local *self, fth_err *err)
+{
+    fth_graph *g = fth_graph_create(p->ctx);
+    if (!g) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the graph of a prior");
+    const fth_val a = build_weights(g, p->model, 1e-6), out[2] = {a, fth_out(a, 1)};
+    const fth_sink sink[2] = {fth_tensor_sink(self->a), fth_tensor_sink(self->cp)};
+    const fth_limits limits = {.sinks = sink};
+    fth_plan *plan = fth_plan_make(g, out, 2, &limits, err);
+    fth_status s = plan ? FTH_OK : err->status;
+    if (plan && !p->planning) {
+        const fth_run_options how = {fth_stage_run_progress,
+                                     (void *)(uintptr_t)(const void *)p->call};
+        fth_run_report report = {0};
+        s = fth_run(plan, sink, p->call ? &how : NULL, &report, err);
+        if (s == FTH_OK && p->call) fth_stage_account(p->call, &report);
+    }
+    fth_plan_destroy(plan);
+    fth_graph_destroy(g);
+    return s;
+}
+
+static void close_prior(sp_prior *p)
+{
+    local *self = p->self;
+    if (!self) return;
+    fth_tensor_release(self->a);
+    fth_tensor_release(self->cp);
+    for (int i = 0; i < 2; i++) {
+        fth_tensor_release(self->slot[i].ptr);
+        fth_tensor_release(self->slot[i].items);
+    }
+    fth_mem_release(p->model->mem, self, NULL);
+    p->self = NULL;
+}
+
+static fth_status open_prior(sp_prior *p, fth_err *err)
+{
+    void *self = NULL;
+    FTH_TRY(fth_mem_take(p->model->mem, FTH_MEM_META, sizeof(local), "lcgp", &self, err));
+    *(local *)self = (local){0};
+    p->self = self;
+    fth_status s = take_memory(p, self, err);
+    if (s == FTH_OK) s = compute_weights(p, self, err);
+    if (s != FTH_OK) close_prior(p);
+    return s;
+}
+
+/* ---- a step ---- */
+
+static fth_status marginals(sp_prior *p, sp_net *net, fth_val *f, fth_val *s, fth_err *err)
+{
+    local *self = p->self;
+    const fth_val a = fth_input(net->g, "weights", net->real, "cell nbr",
+                                fth_tensor_source(self->a)),
+                  cp = fth_input(net->g, "cp", net->real, "cell", fth_tensor_source(self->cp)),
+                  nbr = fth_input(net->g, "nbr_kl", FTH_I32, "cell nbr",
+                                  fth_tensor_source(p->model->nbr_kl));
+    self->batch = (sp_local_batch){.idx = net->idx,
+                                   .nbr = fth_gather(nbr, "cell", net->idx),
+                                   .a = fth_gather(a, "cell", net->idx),
+                                   .cp = fth_gather(cp, "cell", net->idx),
+                                   .mu = net->param[SP_P_MU],
+                                   .Lam = net->param[SP_P_LAM],
+                                   .jitter = p->model->set.jitter};
+    *f = sp_local_marginals(&self->batch);
+    *s = fth_out(*f, 1);
+    return fth_graph_check(net->g, err);
+}
+
+static fth_status gradients(sp_prior *p, sp_net *net, fth_val gf, fth_val gs, double b, fth_val *kl,
+                            fth_val grad[SP_PARAMS], fth_err *err)
+{
+    local *self = p->self;
+    const lists *now = &self->slot[0];
+    fth_axis(net->g, "cell1", fth_tensor_size(now->ptr, 0));
+    fth_axis(net->g, "touch", fth_tensor_size(now->items, 0));
+    const sp_local_touched t = {
+        .ptr = fth_input(net->g, "touch_ptr", FTH_I32, "cell1", fth_tensor_source(now->ptr)),
+        .items = fth_input(net->g, "touch", FTH_I32, "touch", fth_tensor_source(now->items))};
+    const fth_val terms = sp_local_terms(&self->batch);
+    *kl = fth_sum(fth_out(terms, SP_TERM_KL), "factor cellb");
+    grad[SP_P_LAM] = fth_label(sp_local_scatter(&self->batch, terms, &t, gf, gs, b), "dLam");
+    grad[SP_P_MU] = fth_label(fth_out(grad[SP_P_LAM], 1), "dmu");
+    return fth_graph_check(net->g, err);
+}
+
+static fth_status ask(sp_prior *p, const int64_t *cell, int64_t n, fth_err *err)
+{
+    local *self = p->self;
+    const lists *to = &self->slot[self->next];
+    const int64_t k = fth_tensor_size(p->model->nbr_kl, 1),
+                  cells = fth_tensor_size(p->model->nbr_kl, 0);
+    if (n * (k + 1) != fth_tensor_size(to->items, 0))
+        return FTH_FAIL(err, FTH_E_USAGE, "a batch of %lld cells, expected %lld", (long long)n,
+                        (long long)p->model->set.batch_size);
+    const int32_t *nbr = fth_tensor_data(p->model->nbr_kl);
+    for (int64_t t = 0; t < n; t++) { /* what the lists are indexed with */
+        if (cell[t] < 0 || cell[t] >= cells)
+            return FTH_FAIL(err, FTH_E_INDEX_RANGE, "cell %lld of a batch, of %lld cells",
+                            (long long)cell[t], (long long)cells);
+        for (int64_t j = 0; j < k; j++)
+            if (nbr[cell[t] * k + j] < 0 || nbr[cell[t] * k + j] >= cells)
+                return FTH_FAIL(err, FTH_E_INDEX_RANGE,
+                                "neighbour %lld of cell %lld is %d, of %lld cells", (long long)j,
+                                (long long)cell[t], nbr[cell[t] * k + j], (long long)cells);
+    }
+    sp_local_touch_lists(fth_tensor_data(to->ptr), fth_tensor_data(to->items), cells, cell, n, nbr,
+                         k);
+    self->asked = n;
+    return FTH_OK;
+}
+
+static fth_status take(sp_prior *p, sp_net *net, fth_err *err)
+{
+    local *self = p->self;
+    if (self->asked == 0) return FTH_FAIL(err, FTH_E_STATE, "no batch was asked for");
+    const lists *now = &self->slot[self->next];
+    FTH_TRY(fth_input_set(net->g, "touch_ptr", fth_tensor_source(now->ptr), err));
+    FTH_TRY(fth_input_set(net->g, "touch", fth_tensor_source(now->items), err));
+    self->next = 1 - self->next;
+    self->asked = 0;
+    return FTH_OK;
+}
+
+const sp_local_batch *sp_local_batch_of(const sp_prior *p)
+{
+    return &((const local *)p->self)->batch;
+}
+
+const sp_prior_ops sp_prior_local = {.name = "lcgp",
+                                     .open = open_prior,
+                                     .marginals = marginals,
+                                     .gradients = gradients,
+                                     .ask = ask,
+                                     .take = take,
+                                     .close = close_prior};
+
+/* ---- predictions ---- */
+
+static sp_local_places places(sp_net *net, const sp_query *q)
+{
+    const sp_model *m = net->model;
+    sp_local_places w = {
+        .at = q->xy, .group = q->group, .nbr = q->nbr, .Z = net->Z, .groupsZ = net->groupsZ};
+    if (m->set.groups && m->distance)
+        w.distance =
+            fth_input(net->g, "distance", FTH_F64, "group group2", fth_tensor_source(m->distance));
+    return w;
+}
+
+fth_status sp_predict_local(sp_net *net, const sp_query *q, fth_val *f, fth_val *s, fth_err *err)
+{
+    const sp_local_cov cov = sp_local_cov_of(net->model);
+    const sp_local_places w = places(net, q);
+    const fth_val a = sp_local_weights(&cov, &w, net->real, 0);
+    *f = sp_local_predict(a, fth_out(a, 1), q->nbr, net->param[SP_P_MU], net->param[SP_P_LAM],
+                          net->model->set.jitter);
+    *s = fth_out(*f, 1);
+    return fth_graph_check(net->g, err);
+}
+
+fth_status sp_predict_mean_local(sp_net *net, const sp_query *q, fth_val *f, fth_err *err)
+{
+    const sp_local_cov cov = sp_local_cov_of(net->model);
+    const sp_local_places w = places(net, q);
+    const fth_val a = sp_local_weights(&cov, &w, net->real, 0);
+    *f = sp_local_means(a, q->nbr, net->param[SP_P_MU]);
+    return fth_graph_check(net->g, err);
+}
+
+fth_status sp_predict_groups_local(sp_net *net, const sp_query *q, fth_val *f, fth_err *err)
+{
+    const sp_local_cov cov = sp_local_cov_of(net->model);
+    const sp_local_places w = places(net, q);
+    const fth_val a = sp_local_weights_groups(&cov, &w, net->real);
+    *f = sp_local_means(a, q->nbr, net->param[SP_P_MU]);
+    return fth_graph_check(net->g, err);
+}
