@@ -1,0 +1,180 @@
+/* moran.c - Moran's I on the graph of six nearest neighbours, its variance under normality, q.
+ *
+ * All factors go through the cells together, so a row of factors is read once for each neighbour.
+ * Sums are f64, in the order of the cells.
+ */
+#include "moran.h"
+#include "neighbours.h"
+#include "order.h"
+#include "workers.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { K = SP_MORAN_NEIGHBOURS, PIECE = 1024 /* cells of a worker at a time */ };
+
+/* A line of the cache each at least, so that workers do not share one. */
+static uint64_t room_bytes(void)
+{
+    return (sp_grid_room(K) + 63) / 64 * 64;
+}
+
+uint64_t sp_moran_bytes(int64_t cells, int threads)
+{
+    return sp_grid_bytes(cells) + (uint64_t)cells * (K + 1) * sizeof(int32_t) +
+           (uint64_t)threads * room_bytes() + 4096;
+}
+
+/* ---- neighbours ---- */
+
+typedef struct graph {
+    int64_t n, k;    /* cells, neighbours of each */
+    int32_t *list;   /* [n][K] */
+    int32_t *arrows; /* [n]: how many have it as a neighbour */
+    double s1, s2;   /* of the variance */
+} graph;
+
+static void find_moments(graph *g)
+{
+    const double k = (double)g->k;
+    int64_t mutual = 0;
+    memset(g->arrows, 0, (size_t)g->n * sizeof *g->arrows);
+    for (int64_t i = 0; i < g->n; i++)
+        for (int64_t a = 0; a < g->k; a++) {
+            const int64_t j = g->list[i * K + a];
+            g->arrows[j]++;
+            for (int64_t b = 0; b < g->k; b++) mutual += g->list[j * K + b] == i;
+        }
+    g->s1 = (double)g->n / k + (double)mutual / (k * k);
+    for (int64_t i = 0; i < g->n; i++) {
+        const double both = 1 + (double)g->arrows[i] / k;
+        g->s2 += both * both;
+    }
+}
+
+typedef struct search {
+    const graph *g;
+    const sp_grid *grid;
+    const float *xy;
+    char *room; /* room_bytes() of each worker */
+} search;
+
+static void search_piece(void *arg, int64_t piece, int worker)
+{
+    const search *of = arg;
+    const int64_t end = (piece + 1) * PIECE < of->g->n ? (piece + 1) * PIECE : of->g->n;
+    for (int64_t i = piece * PIECE; i < end; i++)
+        sp_grid_nearest(of->grid, of->xy + 2 * i, K, i, of->g->list + i * K, NULL,
+                        of->room + (uint64_t)worker * room_bytes());
+}
+
+static fth_status find_neighbours(const graph *g, fth_context *ctx, const float *xy, fth_err *err)
+{
+    fth_mem *mem = fth_context_mem(ctx);
+    sp_grid *grid = NULL;
+    void *room = NULL;
+    fth_status s = sp_grid_create(&grid, mem, xy, g->n, err);
+    if (s == FTH_OK)
+        s = fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)fth_context_threads(ctx) * room_bytes(),
+                         "nearest", &room, err);
+    search of = {g, grid, xy, room};
+    if (s == FTH_OK)
+        s = sp_workers_run(ctx, "moran", (g->n + PIECE - 1) / PIECE, search_piece, &of, err);
+    fth_mem_release(mem, room, NULL);
+    sp_grid_destroy(grid);
+    return s;
+}
+
+/* ---- the statistic ---- */
+
+static void find_means(double *mean, bool *constant, const float *x, int64_t n, int64_t factors)
+{
+    for (int64_t l = 0; l < factors; l++) mean[l] = 0, constant[l] = true;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t l = 0; l < factors; l++) {
+            mean[l] += (double)x[i * factors + l];
+            if (x[i * factors + l] != x[l]) constant[l] = false;
+        }
+    for (int64_t l = 0; l < factors; l++) mean[l] /= (double)n;
+}
+
+static void find_statistic(const sp_moran *m, const graph *g, const float *x, double *mean,
+                           double *square, bool *constant)
+{
+    const int64_t L = m->factors;
+    find_means(mean, constant, x, g->n, L);
+    for (int64_t l = 0; l < L; l++) m->I[l] = square[l] = 0;
+    for (int64_t i = 0; i < g->n; i++) {
+        const int32_t *to = g->list + i * K;
+        for (int64_t l = 0; l < L; l++) {
+            const double z = (double)x[i * L + l] - mean[l];
+            double lag = 0;
+            for (int64_t a = 0; a < g->k; a++) lag += (double)x[to[a] * L + l] - mean[l];
+            m->I[l] += z * (lag / (double)g->k);
+            square[l] += z * z;
+        }
+    }
+    for (int64_t l = 0; l < L; l++)
+        m->I[l] = constant[l] || g->k == 0 ? (double)NAN : m->I[l] / square[l];
+}
+
+/* S0 is n: rows of weights add up to 1. */
+static void find_chances(const sp_moran *m, const graph *g)
+{
+    const double n = (double)g->n, expected = -1 / (n - 1);
+    const double variance =
+        (n * n * g->s1 - n * g->s2 + 3 * n * n) / ((n * n - 1) * n * n) - expected * expected;
+    for (int64_t l = 0; l < m->factors; l++)
+        m->p[l] = 0.5 * erfc((m->I[l] - expected) / sqrt(variance) / sqrt(2.0));
+}
+
+static fth_status take_room(sp_moran *m, fth_mem *mem, int64_t factors, double **mean,
+                            double **square, bool **constant, fth_err *err)
+{
+    const uint64_t L = (uint64_t)factors;
+    *m = (sp_moran){.factors = factors, .mem = mem};
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, L * (6 * sizeof(double) + sizeof(bool)), "moran",
+                         &m->block, err));
+    m->I = m->block;
+    m->p = m->I + L;
+    m->q = m->p + L;
+    *mean = m->q + L;
+    *square = *mean + L;
+    m->order = (int64_t *)(void *)(*square + L);
+    *constant = (bool *)(void *)(m->order + L);
+    return FTH_OK;
+}
+
+fth_status sp_moran_run(sp_moran *out, fth_context *ctx, const float *xy, const float *x,
+                        int64_t cells, int64_t factors, fth_err *err)
+{
+    fth_mem *mem = fth_context_mem(ctx);
+    double *mean, *square;
+    bool *constant;
+    FTH_TRY(take_room(out, mem, factors, &mean, &square, &constant, err));
+    graph g = {.n = cells, .k = cells - 1 < K ? cells - 1 : K};
+    void *block = NULL;
+    fth_status s = fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)cells * (K + 1) * sizeof(int32_t),
+                                "neighbours", &block, err);
+    if (s == FTH_OK) {
+        g.list = block;
+        g.arrows = g.list + cells * K;
+        s = find_neighbours(&g, ctx, xy, err);
+    }
+    if (s == FTH_OK) {
+        find_moments(&g);
+        find_statistic(out, &g, x, mean, square, constant);
+        find_chances(out, &g);
+        sp_benjamini_hochberg(out->q, out->p, factors, out->order);
+        sp_order(out->order, out->I, factors, true);
+    }
+    fth_mem_release(mem, block, NULL);
+    if (s != FTH_OK) sp_moran_clear(out);
+    return s;
+}
+
+void sp_moran_clear(sp_moran *m)
+{
+    if (m->mem) fth_mem_release(m->mem, m->block, NULL);
+    *m = (sp_moran){0};
+}

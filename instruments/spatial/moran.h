@@ -1,0 +1,26 @@
+/* moran.h - how far factors are patterns in space: Moran's I (spec 11.2). */
+#ifndef SPATIAL_MORAN_H
+#define SPATIAL_MORAN_H
+
+#include "spatial.h"
+
+enum { SP_MORAN_NEIGHBOURS = 6 };
+
+typedef struct sp_moran {
+    int64_t factors;
+    double *I;      /* [factor] as they are in the model; NaN: a constant one */
+    double *p, *q;  /* one-sided under normality; after Benjamini and Hochberg */
+    int64_t *order; /* [factor] of the model, descending I; ties by number, NaN last */
+    void *block;    /* that all of them are in */
+    fth_mem *mem;
+} sp_moran;
+
+/* Bytes beside the factors and positions, for plans. */
+uint64_t sp_moran_bytes(int64_t cells, int threads);
+/* x is f32 [cell][factor]. The graph has a directed edge from each cell to its six nearest others
+ * (all of them where there are fewer), each with the weight 1/6. */
+fth_status sp_moran_run(sp_moran *out, fth_context *ctx, const float *xy, const float *x,
+                        int64_t cells, int64_t factors, fth_err *err);
+void sp_moran_clear(sp_moran *m); /* an empty one is allowed */
+
+#endif
