@@ -352,3 +352,20 @@ fth_status sp_model_read(sp_model *m, fth_mem *mem, const char *path, const sp_d
     name_file(err, path);
     return s;
 }
+
+fth_status sp_model_peek(sp_settings *set, fth_mem *mem, const char *path, fth_err *err)
+{
+    sp_model m = {.mem = mem};
+    fth_safetensors *f = NULL;
+    FTH_TRY(fth_safetensors_open(&f, mem, path, err));
+    fth_status s = check_format(f, err);
+    if (s == FTH_OK) s = check_seal(f, err);
+    if (s == FTH_OK) s = read_settings(&m, f, err);
+    if (s == FTH_OK) s = check_lengths(&m.set, err);
+    fth_safetensors_close(f);
+    if (s != FTH_OK)
+        name_file(err, path);
+    else
+        *set = m.set;
+    return s;
+}
