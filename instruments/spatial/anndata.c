@@ -158,7 +158,7 @@ fth_status sp_anndata_names(const sp_anndata *a, const char *frame, int64_t n, f
     fth_texts *t = NULL;
     FTH_TRY(find_index(a, frame, &c, err));
     FTH_TRY(sp_column_texts(a, &c, &t, err));
-    if (fth_texts_count(t) == n) {
+    if (n < 0 || fth_texts_count(t) == n) {
         *out = t;
         return FTH_OK;
     }

@@ -37,7 +37,7 @@ bool sp_anndata_has(const sp_anndata *a, const char *frame, const char *column);
 /* An error lists the columns that are there. */
 fth_status sp_anndata_column(const sp_anndata *a, const char *frame, const char *column,
                              sp_column *out, fth_err *err);
-/* The index of a frame; `n` names are expected. */
+/* The index of a frame; `n` names are expected, any number where it is negative. */
 fth_status sp_anndata_names(const sp_anndata *a, const char *frame, int64_t n, fth_texts **out,
                             fth_err *err);
 /* Texts of a column; numbers become texts. */

@@ -1,0 +1,337 @@
+/* export.c - results of models in one h5ad file: `fathom spatial export`.
+ *
+ * The source is copied byte for byte, so everything in it stays as it is, in whatever layout it
+ * has; then this is added: obsm/fathom_MODEL_factors, _scales   a row for each cell of the file;
+ * NaN: it was dropped varm/fathom_MODEL_loadings           a row for each gene; raw/varm where raw
+ * has the genes obs/fathom_kept                      which cells were kept uns/fathom/MODEL
+ * settings, moran, metrics Before version 0.7, frames and maps were single datasets of records,
+ * which take no more members; there the arrays go to uns/fathom/MODEL too, and the mark to
+ * uns/fathom/kept.
+ */
+#include "export.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct job {
+    const sp_export *e;
+    fth_mem *mem;
+    sp_data data;
+    sp_places places;
+    fth_h5 *h5; /* the source; NULL: there is none */
+    fth_h5_writer *w;
+} job;
+
+static fth_status exists_in(const char *dir, const char *name, char path[SP_PATH], bool *there,
+                            fth_err *err)
+{
+    FTH_TRY(sp_path(path, dir, name, err));
+    *there = access(path, F_OK) == 0;
+    return FTH_OK;
+}
+
+static bool is_records(job *j, const char *place)
+{
+    return j->h5 && fth_h5_kind_of(j->h5, place) == FTH_H5_DATASET;
+}
+
+/* A group that anndata reads as a dictionary. One that is there keeps its attributes. */
+static fth_status need_dict(job *j, const char *place, fth_err *err)
+{
+    if (j->h5 && fth_h5_kind_of(j->h5, place) == FTH_H5_GROUP) return FTH_OK;
+    return sp_h5ad_put_dict(j->w, place, err);
+}
+
+/* ---- arrays ---- */
+
+/* "obsm/fathom_svgp_factors", or where obsm takes nothing, "uns/fathom/svgp/factors". */
+static fth_status place_of(job *j, const char *axis, const char *model, const char *what,
+                           char place[SP_PATH], fth_err *err)
+{
+    if (is_records(j, axis)) {
+        snprintf(place, SP_PATH, "/uns/fathom/%s/%s", model, what);
+        return FTH_OK;
+    }
+    FTH_TRY(need_dict(j, axis, err));
+    snprintf(place, SP_PATH, "%s/fathom_%s_%s", axis, model, what);
+    return fth_h5_remove(j->w, place, err); /* of an export before */
+}
+
+static fth_status put_cells(job *j, const char *model, const char *dir, const char *file,
+                            const char *what, fth_err *err)
+{
+    char path[SP_PATH], place[SP_PATH];
+    bool there = false;
+    FTH_TRY(exists_in(dir, file, path, &there, err));
+    if (!there) return FTH_OK;
+    FTH_TRY(place_of(j, "/obsm", model, what, place, err));
+    return sp_h5ad_put_rows(j->w, j->mem, place, path, j->places.cell, j->places.rows, err);
+}
+
+static fth_status put_genes(job *j, const char *model, const char *dir, fth_err *err)
+{
+    char path[SP_PATH], place[SP_PATH];
+    bool there = false;
+    FTH_TRY(exists_in(dir, SP_LOADINGS, path, &there, err));
+    if (!there) return FTH_OK;
+    FTH_TRY(place_of(j, "/varm", model, "loadings", place, err));
+    FTH_TRY(sp_h5ad_put_rows(j->w, j->mem, place, path, j->places.gene, j->places.genes, err));
+    if (j->places.raw_genes == 0 || is_records(j, "/raw/varm")) return FTH_OK;
+    FTH_TRY(place_of(j, "/raw/varm", model, "loadings", place, err));
+    return sp_h5ad_put_rows(j->w, j->mem, place, path, j->places.raw_gene, j->places.raw_genes,
+                            err);
+}
+
+/* ---- what the model is ---- */
+
+/* A number where the text is one. */
+static fth_status put_setting(fth_h5_writer *w, const char *place, const char *text, fth_err *err)
+{
+    char *end = NULL;
+    const long long whole = strtoll(text, &end, 10);
+    if (*text && *end == '\0') return sp_h5ad_put_number(w, place, FTH_I64, &(int64_t){whole}, err);
+    const double real = strtod(text, &end);
+    if (*text && *end == '\0') return sp_h5ad_put_number(w, place, FTH_F64, &real, err);
+    if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
+        return sp_h5ad_put_number(w, place, FTH_BOOL, &(uint8_t){text[0] == 't'}, err);
+    return sp_h5ad_put_text(w, place, text, err);
+}
+
+static bool is_setting(const char *key)
+{
+    return strchr(key, '/') == NULL && strncmp(key, "axes.", 5) != 0 &&
+           strncmp(key, "xxh64.", 6) != 0 && strlen(key) < 100;
+}
+
+static fth_status put_settings(job *j, const char *at, const char *dir, fth_err *err)
+{
+    char path[SP_PATH], place[SP_PATH];
+    bool there = false;
+    fth_safetensors *file = NULL;
+    FTH_TRY(exists_in(dir, SP_CHECKPOINT, path, &there, err));
+    if (!there) return FTH_OK;
+    FTH_TRY(fth_safetensors_open(&file, j->mem, path, err));
+    snprintf(place, sizeof place, "%.300s/settings", at);
+    fth_status s = sp_h5ad_put_dict(j->w, place, err);
+    for (int64_t i = 0; s == FTH_OK && i < fth_safetensors_meta_count(file); i++) {
+        const char *key = NULL, *value = fth_safetensors_meta_at(file, i, &key);
+        if (!is_setting(key)) continue;
+        snprintf(place, sizeof place, "%.300s/settings/%s", at, key);
+        s = put_setting(j->w, place, value, err);
+    }
+    fth_safetensors_close(file);
+    return s;
+}
+
+/* Numbers of the second column. */
+static fth_status put_moran(job *j, const char *at, const char *dir, fth_err *err)
+{
+    enum { MOST = 4096 };
+    char path[SP_PATH], place[SP_PATH], line[256];
+    bool there = false;
+    double value[MOST];
+    int64_t n = 0;
+    FTH_TRY(exists_in(dir, SP_MORAN, path, &there, err));
+    FILE *file = there ? fopen(path, "r") : NULL;
+    if (!file) return FTH_OK;
+    while (n < MOST && fgets(line, sizeof line, file)) {
+        const char *comma = strchr(line, ',');
+        char *end = NULL;
+        const double v = comma ? strtod(comma + 1, &end) : 0;
+        if (comma && end != comma + 1) value[n++] = v;
+    }
+    fclose(file);
+    snprintf(place, sizeof place, "%.300s/moran", at);
+    return sp_h5ad_put_array(j->w, place, FTH_F64, 1, &n, value, err);
+}
+
+static fth_status put_metrics(job *j, const char *at, const char *dir, fth_err *err)
+{
+    char path[SP_PATH], place[SP_PATH];
+    bool there = false;
+    fth_json *doc = NULL;
+    FTH_TRY(exists_in(dir, SP_METRICS, path, &there, err));
+    if (!there) return FTH_OK;
+    FTH_TRY(fth_json_load(&doc, j->mem, path, err));
+    snprintf(place, sizeof place, "%.300s/metrics", at);
+    const fth_status s = sp_h5ad_put_json(j->w, j->mem, place, fth_json_root(doc), err);
+    fth_json_destroy(doc);
+    return s;
+}
+
+static fth_status put_model(job *j, const char *model, fth_err *err)
+{
+    char dir[SP_PATH], at[SP_PATH];
+    FTH_TRY(sp_path(dir, j->e->dir, model, err));
+    snprintf(at, sizeof at, "/uns/fathom/%.200s", model);
+    FTH_TRY(need_dict(j, "/uns", err));
+    FTH_TRY(sp_h5ad_put_dict(j->w, "/uns/fathom", err));
+    FTH_TRY(fth_h5_remove(j->w, at, err));
+    FTH_TRY(sp_h5ad_put_dict(j->w, at, err));
+    FTH_TRY(put_cells(j, model, dir, SP_FACTORS, "factors", err));
+    FTH_TRY(put_cells(j, model, dir, SP_SCALES, "scales", err));
+    FTH_TRY(put_genes(j, model, dir, err));
+    FTH_TRY(put_settings(j, at, dir, err));
+    FTH_TRY(put_moran(j, at, dir, err));
+    return put_metrics(j, at, dir, err);
+}
+
+/* ---- obs ---- */
+
+/* The list of columns, and one more. */
+static fth_status add_column(job *j, const char *name, fth_err *err)
+{
+    fth_texts *old = NULL;
+    void *block = NULL;
+    int64_t n = 0;
+    bool there = false;
+    if (!fth_h5_attr_exists(j->h5, "/obs", "column-order")) return FTH_OK; /* all are columns */
+    if (fth_h5_attr_text(j->h5, "/obs", "column-order", &old, NULL) == FTH_OK)
+        n = fth_texts_count(old); /* an empty list may be one of numbers */
+    fth_status s = fth_mem_take(j->mem, FTH_MEM_ANY, (uint64_t)(n + 1) * sizeof(char *), "columns",
+                                &block, err);
+    const char **text = block;
+    for (int64_t i = 0; s == FTH_OK && i < n; i++) {
+        text[i] = fth_texts_get(old, i);
+        there = there || strcmp(text[i], name) == 0;
+    }
+    if (s == FTH_OK) text[n] = name;
+    if (s == FTH_OK && !there)
+        s = fth_h5_put_attr_texts(j->w, "/obs", "column-order", text, n + 1, err);
+    (void)fth_mem_release(j->mem, block, NULL);
+    fth_texts_free(old);
+    return s;
+}
+
+static fth_status put_kept(job *j, const char *place, fth_err *err)
+{
+    void *block = NULL;
+    const int64_t n = j->places.rows;
+    FTH_TRY(fth_h5_remove(j->w, place, err));
+    FTH_TRY(fth_mem_take(j->mem, FTH_MEM_ANY, (uint64_t)n + 1, "kept", &block, err));
+    uint8_t *kept = block;
+    for (int64_t i = 0; i < n; i++) kept[i] = !j->places.cell || j->places.cell[i] >= 0;
+    const fth_status s = sp_h5ad_put_array(j->w, place, FTH_BOOL, 1, &n, kept, err);
+    (void)fth_mem_release(j->mem, block, NULL);
+    return s;
+}
+
+static fth_status mark_cells(job *j, fth_err *err)
+{
+    if (is_records(j, "/obs")) return put_kept(j, "/uns/fathom/kept", err);
+    FTH_TRY(put_kept(j, "/obs/fathom_kept", err));
+    return j->h5 ? add_column(j, "fathom_kept", err) : FTH_OK;
+}
+
+/* ---- the file ---- */
+
+/* How many cells have results; -1: no model says. */
+static fth_status count_results(job *j, int64_t *rows, fth_err *err)
+{
+    char dir[SP_PATH], path[SP_PATH];
+    bool there = false;
+    fth_source file;
+    *rows = -1;
+    for (int i = 0; i < j->e->n_models; i++) {
+        FTH_TRY(sp_path(dir, j->e->dir, j->e->model[i], err));
+        FTH_TRY(exists_in(dir, SP_FACTORS, path, &there, err));
+        if (!there) continue;
+        FTH_TRY(fth_npy_open(&file, j->mem, path, err));
+        const int64_t n = file.size[0];
+        fth_source_close(&file);
+        if (*rows >= 0 && n != *rows)
+            return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s has %lld cells, another model %lld", path,
+                            (long long)n, (long long)*rows);
+        *rows = n;
+    }
+    return FTH_OK;
+}
+
+/* Results of fewer cells than there are are those of training: the others were held out. */
+static fth_status find_training(job *j, sp_data *training, fth_err *err)
+{
+    const fth_config *cfg = j->e->config;
+    int64_t rows = 0;
+    FTH_TRY(count_results(j, &rows, err));
+    if (rows < 0 || rows == j->data.rows) return FTH_OK;
+    const double fraction = fth_config_real(cfg, "training.holdout_fraction");
+    FTH_TRY(sp_data_open(training, j->mem, j->e->preprocessed, err));
+    if (fraction > 0)
+        FTH_TRY(sp_data_hold_out(training, fraction,
+                                 (sp_holdout)fth_config_choice(cfg, "training.holdout"),
+                                 fth_config_int(cfg, "seed"), err));
+    if (training->size.cells == rows) return FTH_OK;
+    const fth_status s = FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                                  "%s has results of %lld cells, the preprocessed folder %lld",
+                                  j->e->dir, (long long)rows, (long long)training->size.cells);
+    fth_err_hint(err, "run analyze again: the data were preprocessed after it");
+    return s;
+}
+
+/* Places point at cells of the folder; now at those with results. */
+static fth_status leave_out(job *j, const sp_data *training, fth_err *err)
+{
+    void *block = NULL;
+    if (!training->row) return FTH_OK;
+    if (!j->places.cell) { /* a new file: its rows are those of the folder */
+        FTH_TRY(fth_mem_take(j->mem, FTH_MEM_ANY, (uint64_t)j->data.rows * sizeof(int64_t),
+                             "places", &block, err));
+        j->places.cell = block;
+        j->places.mem = j->mem;
+        for (int64_t i = 0; i < j->data.rows; i++) j->places.cell[i] = i;
+    }
+    FTH_TRY(fth_mem_take(j->mem, FTH_MEM_ANY, (uint64_t)j->data.rows * sizeof(int64_t), "training",
+                         &block, err));
+    int64_t *number = block;
+    for (int64_t i = 0; i < j->data.rows; i++) number[i] = -1;
+    for (int64_t i = 0; i < training->size.cells; i++) number[training->row[i]] = i;
+    for (int64_t i = 0; i < j->places.rows; i++)
+        if (j->places.cell[i] >= 0) j->places.cell[i] = number[j->places.cell[i]];
+    (void)fth_mem_release(j->mem, block, NULL);
+    return FTH_OK;
+}
+
+static fth_status fill(job *j, fth_err *err)
+{
+    for (int i = 0; i < j->e->n_models; i++) FTH_TRY(put_model(j, j->e->model[i], err));
+    return mark_cells(j, err);
+}
+
+static fth_status add_to_copy(job *j, const sp_data *training, fth_err *err)
+{
+    const sp_export *e = j->e;
+    FTH_TRY(sp_places_find(&j->places, j->mem, e->source, &j->data, err));
+    FTH_TRY(leave_out(j, training, err));
+    FTH_TRY(fth_h5_open(&j->h5, j->mem, e->source, err));
+    FTH_TRY(fth_h5_edit(&j->w, j->mem, e->source, e->path, err));
+    return fill(j, err);
+}
+
+static fth_status make_new(job *j, const sp_data *training, fth_err *err)
+{
+    j->places.rows = j->data.rows;
+    j->places.genes = j->data.size.genes;
+    FTH_TRY(leave_out(j, training, err));
+    FTH_TRY(fth_h5_create(&j->w, j->mem, j->e->path, err));
+    FTH_TRY(sp_h5ad_put_data(j->w, j->mem, &j->data, err));
+    return fill(j, err);
+}
+
+fth_status sp_export_write(const sp_export *e, fth_err *err)
+{
+    job j = {.e = e, .mem = fth_context_mem(e->context)};
+    sp_data training = {0};
+    FTH_TRY(sp_data_open(&j.data, j.mem, e->preprocessed, err));
+    fth_status s = find_training(&j, &training, err);
+    if (s == FTH_OK) s = e->source ? add_to_copy(&j, &training, err) : make_new(&j, &training, err);
+    fth_h5_close(j.h5);
+    if (s == FTH_OK)
+        s = fth_h5_commit(j.w, err);
+    else
+        fth_h5_abandon(j.w);
+    sp_places_clear(&j.places);
+    sp_data_close(&training);
+    sp_data_close(&j.data);
+    return s;
+}
