@@ -170,15 +170,15 @@ fth_status sp_anndata_names(const sp_anndata *a, const char *frame, int64_t n, f
 /* ---- columns ---- */
 
 /* As Python's str(): whole numbers of a float have a ".0". */
-void sp_number_text(fth_dtype dtype, double v, char text[32])
+void sp_number_text(fth_dtype dtype, double v, char text[SP_NUMBER])
 {
     if (dtype == FTH_BOOL)
-        snprintf(text, 32, "%s", v != 0 ? "True" : "False");
+        snprintf(text, SP_NUMBER, "%s", v != 0 ? "True" : "False");
     else if (fth_dtype_is_int(dtype))
-        snprintf(text, 32, "%" PRId64, (int64_t)v);
+        snprintf(text, SP_NUMBER, "%" PRId64, (int64_t)v);
     else {
         for (int digits = dtype == FTH_F32 ? 6 : 15; digits <= 17; digits++) {
-            snprintf(text, 32, "%.*g", digits, v);
+            snprintf(text, SP_NUMBER, "%.*g", digits, v);
             const double back = strtod(text, NULL);
             if (dtype == FTH_F32 ? (float)back == (float)v : back == v) break;
         }
@@ -235,7 +235,7 @@ static fth_status number_texts(const sp_anndata *a, const sp_column *c, fth_text
     const double *v = block;
     fth_status status = sp_column_numbers(a, c, n, block, &dtype, err);
     for (int64_t i = 0; status == FTH_OK && i < n; i++) {
-        char text[32];
+        char text[SP_NUMBER];
         sp_number_text(dtype, v[i], text);
         status = fth_texts_add(t, text, strlen(text), err);
     }

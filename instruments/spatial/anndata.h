@@ -46,7 +46,8 @@ fth_status sp_column_texts(const sp_anndata *a, const sp_column *c, fth_texts **
 fth_status sp_column_numbers(const sp_anndata *a, const sp_column *c, int64_t n, double *to,
                              fth_dtype *dtype, fth_err *err);
 /* A number as Python prints it: 3, 2.0, True. */
-void sp_number_text(fth_dtype dtype, double v, char text[32]);
+enum { SP_NUMBER = 40 };
+void sp_number_text(fth_dtype dtype, double v, char text[SP_NUMBER]);
 
 /* ---- labels ---- */
 
@@ -60,9 +61,10 @@ typedef struct sp_labels {
 } sp_labels;
 fth_status sp_anndata_labels(const sp_anndata *a, const char *frame, const char *column, int64_t n,
                              sp_labels *out, fth_err *err);
-/* The same of texts; `missing`, which may be NULL, says which rows have none. */
+/* The same of texts; `missing`, which may be NULL, says which rows have none. With `numbers`, as
+ * of a table, texts that are all whole numbers are sorted as such. */
 fth_status sp_labels_of(sp_labels *out, fth_mem *mem, const fth_texts *texts, const bool *missing,
-                        fth_err *err);
+                        bool numbers, fth_err *err);
 void sp_labels_free(sp_labels *l); /* an empty one is allowed */
 /* Whether a name stands for no name: "", nan. */
 bool sp_name_is_missing(const char *name);

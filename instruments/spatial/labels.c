@@ -57,7 +57,7 @@ static fth_status number_items(sp_labels *l, item *v, int64_t n,
     int64_t names = 0;
     for (int64_t i = 0; i < n; i++) {
         if (i == 0 || order(&v[i - 1], &v[i]) != 0) {
-            char text[32] = "";
+            char text[SP_NUMBER] = "";
             if (!v[i].text) sp_number_text(dtype, v[i].value, text);
             const char *name = v[i].text ? v[i].text : text;
             FTH_TRY(fth_texts_add(l->names, name, strlen(name), err));
@@ -77,8 +77,19 @@ static fth_status take_items(fth_mem *mem, int64_t n, item **out, fth_err *err)
     return FTH_OK;
 }
 
+/* Whether all are whole numbers; they go into `value`. */
+static bool are_numbers(item *v, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        char *end = NULL;
+        v[i].value = (double)strtoll(v[i].text, &end, 10);
+        if (end == v[i].text || *end) return false;
+    }
+    return true;
+}
+
 fth_status sp_labels_of(sp_labels *out, fth_mem *mem, const fth_texts *texts, const bool *missing,
-                        fth_err *err)
+                        bool numbers, fth_err *err)
 {
     const int64_t n = fth_texts_count(texts);
     item *v = NULL;
@@ -89,7 +100,9 @@ fth_status sp_labels_of(sp_labels *out, fth_mem *mem, const fth_texts *texts, co
         out->code[i] = -1;
         if (!missing || !missing[i]) v[m++] = (item){.text = fth_texts_get(texts, i), .row = i};
     }
-    if (s == FTH_OK) s = number_items(out, v, m, by_text, FTH_F64, err);
+    if (s == FTH_OK)
+        s = number_items(out, v, m, numbers && are_numbers(v, m) ? by_value : by_text, FTH_F64,
+                         err);
     (void)fth_mem_release(mem, v, NULL);
     if (s != FTH_OK) sp_labels_free(out);
     return s;
@@ -216,7 +229,7 @@ static fth_status labels_of_values(sp_labels *out, const sp_anndata *a, const sp
             s = FTH_FAIL(err, FTH_E_FILE_FORMAT,
                          "%s, %s: it has %" PRId64 " rows where the counts have %" PRId64, a->path,
                          c->object, fth_texts_count(texts), n);
-        if (s == FTH_OK) s = sp_labels_of(out, a->mem, texts, missing, err);
+        if (s == FTH_OK) s = sp_labels_of(out, a->mem, texts, missing, false, err);
     } else if (s != FTH_OK && err)
         *err = why;
     fth_texts_free(texts);

@@ -261,13 +261,18 @@ static fth_status take_count(const document *d, const char *key, int64_t *out, f
     return FTH_OK;
 }
 
+static fth_status take_counts(sp_metadata *m, const document *d, fth_err *err)
+{
+    FTH_TRY(take_count(d, "n_spots", &m->cells, err));
+    FTH_TRY(take_count(d, "n_genes", &m->genes, err));
+    return take_count(d, "n_groups", &m->groups, err);
+}
+
 /* All places first: lists are unpacked where they stand, and then the text is no longer JSON. */
 static fth_status take_all(sp_metadata *m, const document *d, fth_err *err)
 {
     span genes, cells, groups;
-    FTH_TRY(take_count(d, "n_spots", &m->cells, err));
-    FTH_TRY(take_count(d, "n_genes", &m->genes, err));
-    FTH_TRY(take_count(d, "n_groups", &m->groups, err));
+    FTH_TRY(take_counts(m, d, err));
     FTH_TRY(find_member(d, "gene_names", &genes, err));
     FTH_TRY(find_member(d, "spot_names", &cells, err));
     FTH_TRY(find_member(d, "group_names", &groups, err));
@@ -295,6 +300,16 @@ fth_status sp_metadata_read(sp_metadata *m, fth_mem *mem, const char *path, fth_
     if (s == FTH_OK) s = take_all(m, &d, err);
     (void)fth_mem_release(mem, d.text, NULL);
     if (s != FTH_OK) sp_metadata_clear(m);
+    return s;
+}
+
+fth_status sp_metadata_counts(sp_metadata *m, fth_mem *mem, const char *path, fth_err *err)
+{
+    *m = (sp_metadata){0};
+    document d = {.mem = mem, .path = path};
+    fth_status s = read_text(&d, err);
+    if (s == FTH_OK) s = take_counts(m, &d, err);
+    (void)fth_mem_release(mem, d.text, NULL);
     return s;
 }
 

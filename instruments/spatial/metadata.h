@@ -11,6 +11,8 @@ typedef struct sp_metadata {
 
 /* Counts and names must agree. Errors name the file and the key. On failure `m` is empty. */
 fth_status sp_metadata_read(sp_metadata *m, fth_mem *mem, const char *path, fth_err *err);
+/* The numbers alone. */
+fth_status sp_metadata_counts(sp_metadata *m, fth_mem *mem, const char *path, fth_err *err);
 void sp_metadata_clear(sp_metadata *m);
 /* The object at a top key ("fathom", "preprocessing"), parsed; *out is NULL when it is not there.
  */

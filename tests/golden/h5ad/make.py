@@ -132,6 +132,23 @@ def middle_file():
         sparse(f, "X", Y, False, compression="lzf")
 
 
+def tenx_file():
+    """A 10x file: sparse columns of [gene spot]; the table of positions has spots beside, in another order."""
+    (HERE / "tenx").mkdir(exist_ok=True)
+    with h5py.File(HERE / "tenx" / "filtered_feature_bc_matrix.h5", "w") as f:
+        m = f.create_group("matrix")
+        put(m, "barcodes", np.array([f"cell{i}-1" for i in range(N)], "S10"))
+        put(m, "data", Y[Y != 0].astype("<i4"), chunks=(16,), compression="gzip")
+        put(m, "indices", np.nonzero(Y)[1].astype("<i8"))
+        put(m, "indptr", np.concatenate([[0], np.cumsum((Y != 0).sum(1))]).astype("<i8"))
+        put(m, "shape", np.array([D, N], "<i4"))
+        put(m.create_group("features"), "name", np.array(GENES, "S8"))
+    rows = [f"cell{i}-1,1,{i},{i},{int(3 * (i % 4))},{10 * i}" for i in reversed(range(N))]
+    rows.insert(3, "none-1,0,0,0,7,7")
+    (HERE / "tenx" / "tissue_positions_list.csv").write_text("\n".join(rows) + "\n")
+
+
 new_files()
+tenx_file()
 old_file()
 middle_file()

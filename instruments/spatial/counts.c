@@ -1,0 +1,363 @@
+/* counts.c - the walks over the counts of a source. */
+#include "counts.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { ROWS = 1 << 16, ROOM = 1 << 20 }; /* of a block, where its size is free */
+
+/* ---- start and end ---- */
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t sp_walk_bytes(const sp_source *s)
+{
+    const uint64_t pages = 8 * 4096; /* each is rounded up */
+    const uint64_t rows = (uint64_t)s->counts.rows, cols = (uint64_t)s->counts.cols;
+    return rows * (1 + 1 + 1 + 4) + cols * (8 + 4) + pages;
+}
+
+/* Sparse columns are walked once for each block: it takes what there is. */
+void sp_walk_block(const sp_source *s, uint64_t free_bytes, int64_t *rows, int64_t *room)
+{
+    const sp_matrix *m = &s->counts;
+    int64_t largest = m->cols;
+    if (m->layout == SP_LAYOUT_ROWS) {
+        largest = 1;
+        for (int64_t r = 0; r < m->rows; r++)
+            largest = most(largest, sp_matrix_entries(m, r, r + 1));
+    }
+    *rows = least(m->rows, ROWS);
+    *room = most(ROOM, largest);
+    if (m->layout == SP_LAYOUT_COLUMNS) {
+        *rows = m->rows;
+        const uint64_t beside = sp_block_bytes(m, *rows, 0);
+        const uint64_t left = free_bytes > beside ? (free_bytes - beside) / 8 : 0;
+        *room = most(largest, left < (uint64_t)m->entries ? (int64_t)left : m->entries);
+    }
+    *room = most(largest, least(*room, m->entries));
+}
+
+static fth_status take(sp_walk *w, uint64_t bytes, const char *label, void **out, fth_err *err)
+{
+    FTH_TRY(fth_mem_take(w->s->mem, FTH_MEM_ANY, bytes, label, out, err));
+    memset(*out, 0, bytes);
+    return FTH_OK;
+}
+
+static fth_status take_all(sp_walk *w, fth_err *err)
+{
+    const uint64_t n = (uint64_t)w->s->counts.rows, d = (uint64_t)w->s->counts.cols;
+    void *block = NULL;
+    FTH_TRY(take(w, n, "cells wanted", &block, err));
+    w->wanted = block;
+    FTH_TRY(take(w, n, "cells with a gap", &block, err));
+    w->bad = block;
+    FTH_TRY(take(w, n, "cells judged", &block, err));
+    w->low = block;
+    FTH_TRY(take(w, n * 4, "entries of cells", &block, err));
+    w->entries = block;
+    FTH_TRY(take(w, d * 8, "cells of genes", &block, err));
+    w->gene_cells = block;
+    FTH_TRY(take(w, d * 4, "genes", &block, err));
+    w->gene_map = block;
+    return FTH_OK;
+}
+
+fth_status sp_walk_start(sp_walk *w, sp_source *s, const sp_cells *c, uint64_t free_bytes,
+                         const fth_stage_call *call, fth_err *err)
+{
+    *w = (sp_walk){.s = s, .call = call, .genes = s->counts.cols, .free_bytes = free_bytes};
+    fth_status status = sp_matrix_prepare(&s->counts, err);
+    if (status == FTH_OK) status = take_all(w, err);
+    if (status == FTH_OK) {
+        int64_t rows, room;
+        for (int64_t i = 0; i < c->n; i++) w->wanted[c->row[i]] = true;
+        for (int64_t g = 0; g < w->genes; g++) w->gene_map[g] = (int32_t)g;
+        sp_walk_block(s, free_bytes, &rows, &room);
+        status = sp_block_create(&w->block, &s->counts, rows, room, err);
+    }
+    if (status != FTH_OK) sp_walk_end(w);
+    return status;
+}
+
+void sp_walk_end(sp_walk *w)
+{
+    sp_block_free(&w->block);
+    if (w->s) {
+        void *all[] = {w->wanted, w->bad, w->low, w->entries, w->gene_cells, w->gene_map};
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+            (void)fth_mem_release(w->s->mem, all[i], NULL);
+    }
+    *w = (sp_walk){0};
+}
+
+/* ---- walking ---- */
+
+/* Rows [first, first + n) of the source are in the block. */
+typedef fth_status block_fn(sp_walk *w, void *user, int64_t first, int64_t n, fth_err *err);
+
+static fth_status each_block(sp_walk *w, const char *what, block_fn *fn, void *user, fth_err *err)
+{
+    sp_matrix *m = &w->s->counts;
+    for (int64_t first = 0; first < m->rows;) {
+        const int64_t n = least(w->block.rows, sp_matrix_fit(m, first, w->block.room));
+        FTH_TRY(sp_matrix_read(m, first, n, &w->block, err));
+        FTH_TRY(fn(w, user, first, n, err));
+        first += n;
+        const fth_stage_progress p = {.done = first, .total = m->rows, .what = what};
+        if (w->call && !fth_stage_report(w->call, &p))
+            return FTH_FAIL(err, FTH_E_CANCELLED, "stopped while %s", what);
+    }
+    return FTH_OK;
+}
+
+/* ---- looking ---- */
+
+static fth_status bad_count(const sp_walk *w, int64_t row, int32_t gene, float v, fth_err *err)
+{
+    const fth_texts *cells = w->s->cells;
+    const fth_status s = FTH_FAIL(
+        err, FTH_E_FILE_FORMAT,
+        "%s: cell %" PRId64 "%s%s%s has the count %g of gene '%s'; counts are finite and "
+        "not negative",
+        w->s->counts.label, row, cells ? " ('" : "", cells ? fth_texts_get(cells, row) : "",
+        cells ? "')" : "", (double)v, fth_texts_get(w->s->genes, gene));
+    fth_err_hint(err, "these may be counts that were scaled or centred; say where the raw ones are "
+                      "with preprocessing.counts: X, raw, or a layer");
+    return s;
+}
+
+static void first_fraction(const sp_walk *w, int64_t row, int32_t gene, float v)
+{
+    if (w->call)
+        fth_stage_say(w->call,
+                      "note: %s holds counts that are not whole numbers, %g of gene '%s' in cell "
+                      "%" PRId64 " for one; they are taken as they are",
+                      w->s->counts.label, (double)v, fth_texts_get(w->s->genes, gene), row);
+}
+
+typedef struct look {
+    int64_t min_counts; /* below 0: cells are not judged */
+    const bool *mt;     /* by gene */
+} look;
+
+/* Strict: a share of exactly 20 % is too much; no counts at all have no share. */
+static uint8_t judge(const look *l, double total, double mt)
+{
+    if (!(100 * mt / total < 20)) return 1 + SP_DROP_MT;
+    return total >= (double)l->min_counts ? 0 : 1 + SP_DROP_COUNTS;
+}
+
+static fth_status look_at(sp_walk *w, void *user, int64_t first, int64_t n, fth_err *err)
+{
+    const look *l = user;
+    const sp_block *b = &w->block;
+    for (int64_t r = 0; r < n; r++) {
+        const int64_t row = first + r;
+        if (!w->wanted[row]) continue;
+        double total = 0, mt = 0;
+        for (int64_t i = b->ptr[r]; i < b->ptr[r + 1]; i++) {
+            const float v = b->val[i];
+            if (isnan(v)) w->bad[row] = true;
+            if (v < 0 || isinf(v)) return bad_count(w, row, b->col[i], v, err);
+            if (v != truncf(v) && !isnan(v) && w->fractions++ == 0)
+                first_fraction(w, row, b->col[i], v);
+            total += (double)v;
+            if (l->mt && l->mt[b->col[i]]) mt += (double)v;
+        }
+        w->entries[row] = (int32_t)(b->ptr[r + 1] - b->ptr[r]);
+        if (!l->mt) continue;
+        w->low[row] = judge(l, total, mt);
+        for (int64_t i = b->ptr[r]; i < b->ptr[r + 1] && !w->low[row]; i++)
+            w->gene_cells[b->col[i]] += b->val[i] > 0;
+    }
+    return FTH_OK;
+}
+
+fth_status sp_walk_look(sp_walk *w, int64_t min_counts, fth_err *err)
+{
+    void *mt = NULL;
+    look l = {.min_counts = min_counts};
+    if (min_counts >= 0) {
+        FTH_TRY(take(w, (uint64_t)w->s->counts.cols, "mitochondrial genes", &mt, err));
+        for (int64_t g = 0; g < w->s->counts.cols; g++)
+            ((bool *)mt)[g] = sp_is_mitochondrial(fth_texts_get(w->s->genes, g));
+        l.mt = mt;
+    }
+    const fth_status s = each_block(w, "looking at counts", look_at, &l, err);
+    (void)fth_mem_release(w->s->mem, mt, NULL);
+    return s;
+}
+
+fth_status sp_walk_choose_genes(sp_walk *w, int64_t min_cells, bool filter_mt, fth_err *err)
+{
+    w->genes = 0;
+    for (int64_t g = 0; g < w->s->counts.cols; g++) {
+        const bool stay = w->gene_cells[g] >= min_cells &&
+                          !(filter_mt && sp_is_mitochondrial(fth_texts_get(w->s->genes, g)));
+        w->gene_map[g] = stay ? (int32_t)w->genes++ : -1;
+    }
+    if (w->genes > 0) return FTH_OK;
+    const fth_status s =
+        FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                 "%s: none of the %" PRId64 " genes is there in %" PRId64 " cells that pass",
+                 w->s->counts.label, w->s->counts.cols, min_cells);
+    fth_err_hint(err, "lower preprocessing.min_cells or preprocessing.min_counts");
+    return s;
+}
+
+/* ---- sizes ---- */
+
+static fth_status size_of(sp_walk *w, void *user, int64_t first, int64_t n, fth_err *err)
+{
+    (void)user, (void)err;
+    const sp_block *b = &w->block;
+    for (int64_t r = 0; r < n; r++) {
+        int32_t stay = 0;
+        for (int64_t i = b->ptr[r]; i < b->ptr[r + 1]; i++) stay += w->gene_map[b->col[i]] >= 0;
+        w->entries[first + r] = stay;
+    }
+    return FTH_OK;
+}
+
+fth_status sp_walk_size(sp_walk *w, const sp_cells *c, int64_t *total, fth_err *err)
+{
+    if (w->genes < w->s->counts.cols)
+        FTH_TRY(each_block(w, "counting entries", size_of, NULL, err));
+    *total = 0;
+    for (int64_t i = 0; i < c->n; i++) *total += w->entries[c->row[i]];
+    return FTH_OK;
+}
+
+/* ---- writing ---- */
+
+/* Entries [from, to) of the block with the genes that stay, to `col` and `val`, which may be in the
+ * block before them. */
+static int64_t put_row(const sp_walk *w, int64_t from, int64_t to, int32_t *col, float *val)
+{
+    const sp_block *b = &w->block;
+    int64_t n = 0;
+    for (int64_t i = from; i < to; i++) {
+        const int32_t g = w->gene_map[b->col[i]];
+        const float v = b->val[i];
+        if (g < 0) continue;
+        col[n] = g;
+        val[n++] = v;
+    }
+    return n;
+}
+
+typedef struct in_order {
+    fth_csr_writer *npz;
+    const sp_cells *c;
+    int64_t next; /* cell */
+} in_order;
+
+/* Cells ascend: rows move together inside the block, then go out at once. */
+static fth_status write_ascending(sp_walk *w, void *user, int64_t first, int64_t n, fth_err *err)
+{
+    in_order *o = user;
+    sp_block *b = &w->block;
+    int64_t k = 0, end = 0, from = b->ptr[0];
+    for (int64_t r = 0; r < n && o->next < o->c->n; r++) {
+        const int64_t begin = from;
+        from = b->ptr[r + 1]; /* before k, which is at most r, comes by */
+        if (o->c->row[o->next] != first + r) continue;
+        end += put_row(w, begin, from, b->col + end, b->val + end);
+        b->ptr[++k] = end;
+        o->next++;
+    }
+    b->ptr[0] = 0;
+    return fth_csr_append(o->npz, k, b->ptr, b->col, b->val, err);
+}
+
+/* Cells in another order: as many as there is room for are collected in a walk of their own. */
+typedef struct collect {
+    int32_t *place; /* by row of the source: number of the cell, -1: none */
+    int64_t first, n;
+    int64_t *ptr; /* of the cells collected */
+    int32_t *col;
+    float *val;
+} collect;
+
+static fth_status collect_rows(sp_walk *w, void *user, int64_t first, int64_t n, fth_err *err)
+{
+    (void)err;
+    const collect *o = user;
+    const sp_block *b = &w->block;
+    for (int64_t r = 0; r < n; r++) {
+        const int64_t k = o->place[first + r] - o->first;
+        if (o->place[first + r] < 0 || k < 0 || k >= o->n) continue;
+        put_row(w, b->ptr[r], b->ptr[r + 1], o->col + o->ptr[k], o->val + o->ptr[k]);
+    }
+    return FTH_OK;
+}
+
+static fth_status write_collected(sp_walk *w, const sp_cells *c, collect *o, int64_t room,
+                                  fth_csr_writer *npz, fth_err *err)
+{
+    memset(o->place, 0xff, (size_t)w->s->counts.rows * 4);
+    for (int64_t i = 0; i < c->n; i++) o->place[c->row[i]] = (int32_t)i;
+    for (o->first = 0; o->first < c->n; o->first += o->n) {
+        o->ptr[0] = 0;
+        for (o->n = 0; o->first + o->n < c->n; o->n++) {
+            const int64_t end = o->ptr[o->n] + w->entries[c->row[o->first + o->n]];
+            if (end > room && o->n > 0) break;
+            o->ptr[o->n + 1] = end;
+        }
+        FTH_TRY(each_block(w, "writing counts", collect_rows, o, err));
+        FTH_TRY(fth_csr_append(npz, o->n, o->ptr, o->col, o->val, err));
+    }
+    return FTH_OK;
+}
+
+static fth_status write_any_order(sp_walk *w, const sp_cells *c, int64_t total, fth_csr_writer *npz,
+                                  fth_err *err)
+{
+    collect o = {0};
+    fth_mem *mem = w->s->mem;
+    void *block[4] = {NULL};
+    int64_t room = 1;
+    for (int64_t i = 0; i < c->n; i++) room = most(room, w->entries[c->row[i]]);
+    room = most(room, least(total, (int64_t)(w->free_bytes / 8)));
+    fth_status s = fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)w->s->counts.rows * 4,
+                                "places of cells", &block[0], err);
+    if (s == FTH_OK)
+        s = fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)(c->n + 1) * 8, "rows in order", &block[1],
+                         err);
+    if (s == FTH_OK)
+        s = fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)room * 4, "genes in order", &block[2], err);
+    if (s == FTH_OK)
+        s = fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)room * 4, "counts in order", &block[3], err);
+    o.place = block[0];
+    o.ptr = block[1];
+    o.col = block[2];
+    o.val = block[3];
+    if (s == FTH_OK) s = write_collected(w, c, &o, room, npz, err);
+    for (int i = 0; i < 4; i++) (void)fth_mem_release(mem, block[i], NULL);
+    return s;
+}
+
+fth_status sp_walk_write(sp_walk *w, const sp_cells *c, int64_t total, const char *path,
+                         fth_err *err)
+{
+    bool ascending = true;
+    for (int64_t i = 1; i < c->n; i++) ascending = ascending && c->row[i - 1] < c->row[i];
+    in_order o = {.c = c};
+    FTH_TRY(fth_csr_create_npz(&o.npz, w->s->mem, path, c->n, w->genes, total, FTH_F32, err));
+    const fth_status s = ascending ? each_block(w, "writing counts", write_ascending, &o, err)
+                                   : write_any_order(w, c, total, o.npz, err);
+    if (s == FTH_OK) return fth_csr_commit(o.npz, err);
+    fth_csr_abandon(o.npz);
+    return s;
+}

@@ -1,0 +1,45 @@
+/* filter.h - which cells and genes stay, and the common scale of positions (spec 3.1 to 3.3). */
+#ifndef SPATIAL_FILTER_H
+#define SPATIAL_FILTER_H
+
+#include "loaders.h"
+
+/* Bring positions to an extent of about 4 * scale around 0, in f32 as the field's scripts do it:
+ * the order of every operation counts. `label` names them in errors. */
+fth_status sp_rescale(float *xy, int64_t n, double scale, const char *label, fth_err *err);
+
+/* Cells on their way: in this order; groups may be none. All arrays shrink together. */
+typedef struct sp_cells {
+    int64_t n;
+    int64_t *row;  /* of the source */
+    float *xy;     /* [n][2] */
+    int32_t *code; /* NULL: no groups */
+} sp_cells;
+
+/* Why cells were dropped, in the order of the filters. */
+typedef enum sp_drop {
+    SP_DROP_REGION,   /* no label, where one has to be there */
+    SP_DROP_MT,       /* too large a share of mitochondrial counts, or no counts at all */
+    SP_DROP_COUNTS,   /* too few counts */
+    SP_DROP_POSITION, /* no position */
+    SP_DROP_COUNT,    /* a count is missing */
+    SP_DROP_LABEL,    /* no group */
+    SP_DROP_GROUP,    /* of a small group */
+    SP_DROP_KINDS
+} sp_drop;
+extern const char *const sp_drop_names[SP_DROP_KINDS];
+
+/* Step 1 of spec 3.3: positions, counts (`bad` by row of the source) and labels that are missing.
+ */
+void sp_filter_missing(sp_cells *c, const bool *bad, const fth_texts *names,
+                       int64_t dropped[SP_DROP_KINDS]);
+/* Step 2: groups below the threshold go with their cells, the others keep their order. map[G] gets
+ * the new number of each, -1 for none; returns how many groups stay. */
+int64_t sp_filter_small(sp_cells *c, int64_t groups, int64_t threshold, int32_t *map,
+                        int64_t dropped[SP_DROP_KINDS]);
+/* max(1, round_half_even(fraction n)) */
+int64_t sp_group_threshold(double fraction, int64_t n);
+
+bool sp_is_mitochondrial(const char *gene);
+
+#endif

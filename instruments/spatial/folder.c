@@ -1,0 +1,332 @@
+/* folder.c - the preprocessed folder, written under another name and renamed when it is whole. */
+#include "metadata.h"
+#include "preprocess.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- folders ---- */
+
+/* A folder without folders in it, such as ours. */
+static void remove_folder(const char *dir)
+{
+    DIR *d = opendir(dir);
+    if (!d) return;
+    for (const struct dirent *e = readdir(d); e; e = readdir(d)) {
+        char path[SP_PATH];
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
+        if (sp_path(path, dir, e->d_name, NULL) == FTH_OK) unlink(path);
+    }
+    closedir(d);
+    rmdir(dir);
+}
+
+/* The names of an unfinished and of a replaced folder, beside it. */
+static fth_status beside(char path[SP_PATH], const char *dir, const char *ending, fth_err *err)
+{
+    if (snprintf(path, SP_PATH, "%s.%s", dir, ending) < SP_PATH) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_OPEN, "the path %.60s... is too long", dir);
+}
+
+static fth_status put_in_place(const char *made, const char *dir, fth_err *err)
+{
+    char old[SP_PATH];
+    FTH_TRY(beside(old, dir, "old", err));
+    remove_folder(old);
+    if (rename(dir, old) != 0 && errno != ENOENT)
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s cannot be replaced: %s", dir, strerror(errno));
+    if (rename(made, dir) != 0) {
+        const int why = errno;
+        (void)rename(old, dir);
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s cannot be made: %s", dir, strerror(why));
+    }
+    remove_folder(old);
+    return FTH_OK;
+}
+
+/* ---- arrays ---- */
+
+static fth_status write_places(const sp_prepared *p, const char *path, fth_err *err)
+{
+    const int64_t size[2] = {p->cells.n, 2}, zero[2] = {0, 0};
+    fth_sink sink = {0};
+    FTH_TRY(fth_npy_create(&sink, p->source.mem, path, FTH_F32, 2, size, err));
+    fth_status s = sink.write(sink.self, zero, size, p->cells.xy, err);
+    if (s == FTH_OK) s = sink.commit(sink.self, err);
+    fth_sink_close(&sink);
+    return s;
+}
+
+static fth_status write_groups(const sp_prepared *p, const char *path, fth_err *err)
+{
+    enum { PIECE = 4096 };
+    int64_t piece[PIECE] = {0};
+    fth_sink sink = {0};
+    FTH_TRY(fth_npy_create(&sink, p->source.mem, path, FTH_I64, 1, &p->cells.n, err));
+    fth_status s = FTH_OK;
+    for (int64_t at = 0; s == FTH_OK && at < p->cells.n;) {
+        const int64_t left = p->cells.n - at, n = left < PIECE ? left : PIECE;
+        for (int64_t i = 0; p->cells.code && i < n; i++) piece[i] = p->cells.code[at + i];
+        s = sink.write(sink.self, &at, &n, piece, err);
+        at += n;
+    }
+    if (s == FTH_OK) s = sink.commit(sink.self, err);
+    fth_sink_close(&sink);
+    return s;
+}
+
+/* ---- metadata ---- */
+
+/* One key of the config as JSON. */
+static void put_key(fth_json_writer *w, const fth_config *cfg, const fth_config_key *key,
+                    const char *name)
+{
+    const int64_t n = fth_config_count(cfg, key->name);
+    if (key->list) fth_json_open(w, name, '[');
+    for (int64_t i = 0; i < n; i++) {
+        const char *as = key->list ? NULL : name;
+        switch (key->type) {
+        case FTH_CONFIG_BOOL: fth_json_bool(w, as, fth_config_bool_at(cfg, key->name, i)); break;
+        case FTH_CONFIG_INT: fth_json_int(w, as, fth_config_int_at(cfg, key->name, i)); break;
+        case FTH_CONFIG_REAL: fth_json_real(w, as, fth_config_real_at(cfg, key->name, i)); break;
+        case FTH_CONFIG_SECTION:
+        case FTH_CONFIG_TEXT:
+        case FTH_CONFIG_PATH:
+        case FTH_CONFIG_SIZE:
+        case FTH_CONFIG_CHOICE:
+        case FTH_CONFIG_TYPE_COUNT:
+            fth_json_text(w, as, fth_config_text_at(cfg, key->name, i));
+            break;
+        }
+    }
+    if (key->list) fth_json_close(w);
+}
+
+static const char section[] = "preprocessing.";
+
+/* The name of a key of the section, without it; NULL: another key, or one without a value. */
+static const char *own_name(const fth_config *cfg, const fth_config_key *key)
+{
+    const size_t n = sizeof section - 1;
+    if (key->type == FTH_CONFIG_SECTION || strncmp(key->name, section, n) != 0) return NULL;
+    return fth_config_has(cfg, key->name) ? key->name + n : NULL;
+}
+
+static void put_section(fth_json_writer *w, const char *name, const fth_config *cfg, bool all)
+{
+    fth_json_open(w, name, '{');
+    for (int64_t i = 0; i < sp_schema.n_keys; i++) {
+        const fth_config_key *key = &sp_schema.key[i];
+        const char *own = own_name(cfg, key);
+        if (own && (all || fth_config_is_given(cfg, key->name))) put_key(w, cfg, key, own);
+    }
+    fth_json_close(w);
+}
+
+static void put_names(fth_json_writer *w, const sp_prepared *p)
+{
+    const sp_source *s = &p->source;
+    fth_json_open(w, "gene_names", '[');
+    for (int64_t g = 0; g < s->counts.cols; g++)
+        if (p->walk.gene_map[g] >= 0) fth_json_text(w, NULL, fth_texts_get(s->genes, g));
+    fth_json_close(w);
+    if (s->cells) {
+        fth_json_open(w, "spot_names", '[');
+        for (int64_t i = 0; i < p->cells.n; i++)
+            fth_json_text(w, NULL, fth_texts_get(s->cells, p->cells.row[i]));
+        fth_json_close(w);
+    } else
+        fth_json_null(w, "spot_names");
+    fth_json_open(w, "group_names", '[');
+    if (!p->group_map) fth_json_text(w, NULL, "All");
+    for (int64_t g = 0; p->group_map && g < fth_texts_count(s->group.names); g++)
+        if (p->group_map[g] >= 0) fth_json_text(w, NULL, fth_texts_get(s->group.names, g));
+    fth_json_close(w);
+}
+
+static void put_origin(fth_json_writer *w, const sp_prepared *p, const fth_config *cfg)
+{
+    fth_json_open(w, "fathom", '{');
+    fth_json_text(w, "version", fth_version());
+    fth_json_text(w, "source", p->source.path);
+    fth_json_int(w, "source_bytes", p->bytes);
+    fth_json_hash(w, "source_xxh64", p->hash);
+    fth_json_open(w, "removed_cells", '{');
+    for (int k = 0; k < SP_DROP_KINDS; k++) fth_json_int(w, sp_drop_names[k], p->dropped[k]);
+    fth_json_close(w);
+    fth_json_int(w, "removed_genes", p->source.counts.cols - p->walk.genes);
+    fth_json_int(w, "renamed_genes", p->source.renamed);
+    fth_json_text(w, "dataset", p->source.loader->name);
+    put_section(w, "preprocessing", cfg, true);
+    fth_json_close(w);
+}
+
+static fth_status put_metadata(const sp_prepared *p, const fth_config *cfg, FILE *f,
+                               const char *path, fth_err *err)
+{
+    fth_json_writer w;
+    char now[32] = "";
+    const time_t seconds = time(NULL);
+    struct tm date;
+    if (gmtime_r(&seconds, &date)) strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%S", &date);
+    fth_json_begin_file(&w, f, path, true);
+    fth_json_open(&w, NULL, '{');
+    fth_json_int(&w, "n_spots", p->cells.n);
+    fth_json_int(&w, "n_genes", p->walk.genes);
+    fth_json_int(&w, "n_groups", p->groups);
+    put_names(&w, p);
+    fth_json_text(&w, "dataset", p->source.loader->name);
+    put_section(&w, "preprocessing", cfg, false);
+    fth_json_text(&w, "timestamp", now);
+    put_origin(&w, p, cfg);
+    fth_json_close(&w);
+    return fth_json_end(&w, err);
+}
+
+/* Names may be many: they go to the file one by one. */
+static fth_status write_metadata(const sp_prepared *p, const fth_config *cfg, const char *path,
+                                 fth_err *err)
+{
+    FILE *f = fopen(path, "w");
+    if (!f)
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s cannot be written: %s", path, strerror(errno));
+    fth_status s = put_metadata(p, cfg, f, path, err);
+    if (s == FTH_OK && fsync(fileno(f)) != 0)
+        s = FTH_FAIL(err, FTH_E_FILE_WRITE, "%s cannot be written: %s", path, strerror(errno));
+    if (fclose(f) != 0 && s == FTH_OK)
+        s = FTH_FAIL(err, FTH_E_FILE_WRITE, "%s cannot be written: %s", path, strerror(errno));
+    return s;
+}
+
+/* ---- all of it ---- */
+
+static fth_status write_files(sp_prepared *p, const fth_config *cfg, const char *dir, fth_err *err)
+{
+    char path[SP_PATH];
+    FTH_TRY(sp_path(path, dir, SP_X, err));
+    FTH_TRY(write_places(p, path, err));
+    FTH_TRY(sp_path(path, dir, SP_C, err));
+    FTH_TRY(write_groups(p, path, err));
+    FTH_TRY(sp_path(path, dir, SP_Y, err));
+    FTH_TRY(sp_walk_write(&p->walk, &p->cells, p->entries, path, err));
+    FTH_TRY(sp_path(path, dir, SP_METADATA, err));
+    return write_metadata(p, cfg, path, err);
+}
+
+fth_status sp_folder_write(sp_prepared *p, const fth_stage_call *call, const char *dir,
+                           fth_err *err)
+{
+    char made[SP_PATH];
+    FTH_TRY(beside(made, dir, "tmp", err));
+    remove_folder(made);
+    if (mkdir(made, 0777) != 0)
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "the folder %s cannot be made: %s", made,
+                        strerror(errno));
+    fth_status s = write_files(p, call->config, made, err);
+    if (s == FTH_OK) {
+        fth_stage_point(call, "before_outputs");
+        s = put_in_place(made, dir, err);
+    }
+    if (s != FTH_OK) remove_folder(made);
+    return s;
+}
+
+/* ---- what a folder was made with ---- */
+
+typedef struct diff {
+    char *text;
+    size_t bytes, used;
+} diff;
+
+static void add_diff(diff *d, const char *key, const char *old, const char *now)
+{
+    const int n =
+        snprintf(d->text + d->used, d->bytes - d->used, "%s%s: %.100s in the folder, %.100s now",
+                 d->used ? "; " : "", key, old, now);
+    d->used += n > 0 ? (size_t)n : 0;
+    if (d->used >= d->bytes) d->used = d->bytes - 1;
+}
+
+/* One value as JSON, for comparing. */
+static void value_text(char text[512], const fth_config *cfg, const fth_config_key *key)
+{
+    fth_json_writer w;
+    fth_json_begin_fixed(&w, text, 512);
+    put_key(&w, cfg, key, NULL);
+    if (fth_json_end(&w, NULL) != FTH_OK) snprintf(text, 512, "(long)");
+}
+
+static void json_text(char text[512], const fth_json_value *v)
+{
+    fth_json_writer w;
+    fth_json_begin_fixed(&w, text, 512);
+    fth_json_copy(&w, NULL, v);
+    if (fth_json_end(&w, NULL) != FTH_OK) snprintf(text, 512, "(long)");
+}
+
+/* Which file it is, its hash says better than its path. */
+static bool is_source_path(const char *key)
+{
+    return strcmp(key, "path") == 0 || strcmp(key, "h5ad_path") == 0;
+}
+
+static void compare_keys(diff *d, const fth_config *cfg, const fth_json_value *old)
+{
+    for (int64_t i = 0; i < sp_schema.n_keys; i++) {
+        const fth_config_key *key = &sp_schema.key[i];
+        const size_t n = sizeof section - 1;
+        if (key->type == FTH_CONFIG_SECTION || strncmp(key->name, section, n) != 0 ||
+            is_source_path(key->name + n))
+            continue;
+        char was[512] = "not given", is[512] = "not given";
+        const fth_json_value *v = fth_json_get(old, key->name + n);
+        const bool has = fth_config_has(cfg, key->name);
+        if (v) json_text(was, v);
+        if (has) value_text(is, cfg, key);
+        /* a key that was not there when the folder was made had its default */
+        const bool same = !v && has ? !fth_config_is_given(cfg, key->name) : strcmp(was, is) == 0;
+        if (!same) add_diff(d, key->name, was, is);
+    }
+}
+
+static void compare_source(diff *d, const sp_prepared *now, const fth_json_value *old)
+{
+    if (fth_json_get_int(old, "source_bytes", -1) == now->bytes &&
+        fth_json_get_hash(old, "source_xxh64", 0) == now->hash)
+        return;
+    add_diff(d, "source", fth_json_get_text(old, "source", "another file"), now->source.path);
+}
+
+fth_status sp_folder_compare(const sp_prepared *now, const fth_config *cfg, const char *dir,
+                             char *text, size_t bytes, fth_err *err)
+{
+    char path[SP_PATH];
+    fth_json *doc = NULL;
+    diff d = {text, bytes, 0};
+    text[0] = '\0';
+    FTH_TRY(sp_path(path, dir, SP_METADATA, err));
+    FTH_TRY(sp_metadata_member(&doc, now->source.mem, path, "fathom", err));
+    const fth_json_value *old = fth_json_root(doc);
+    if (!old)
+        snprintf(text, bytes, "it was not written by this program");
+    else {
+        const char *dataset = fth_json_get_text(old, "dataset", "");
+        if (strcmp(dataset, fth_config_text(cfg, "dataset")) != 0)
+            add_diff(&d, "dataset", dataset, fth_config_text(cfg, "dataset"));
+        compare_keys(&d, cfg, fth_json_get(old, "preprocessing"));
+        compare_source(&d, now, old);
+    }
+    fth_json_destroy(doc);
+    return FTH_OK;
+}
+
+bool sp_folder_exists(const char *dir)
+{
+    char path[SP_PATH];
+    return sp_path(path, dir, SP_Y, NULL) == FTH_OK && access(path, F_OK) == 0;
+}

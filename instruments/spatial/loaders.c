@@ -1,0 +1,407 @@
+/* loaders.c - the presets of `dataset`, and everything of an h5ad file that is not counts. */
+#include "loaders.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- presets ---- */
+
+static const sp_loader loaders[] = {
+#define NONE SP_LOAD_NONE
+#define QC SP_LOAD_QC
+#define GROUPS SP_LOAD_GROUPS
+#define DROP SP_LOAD_DROP
+#define ORDER SP_LOAD_ORDER
+#define TENX SP_LOAD_TENX
+#define ARRAYS SP_LOAD_ARRAYS
+#define SP_LOADER(name, file, coords, counts, column, columns, flags)                              \
+    {name, file, coords, counts, column, columns, flags},
+#include "loaders.def"
+#undef SP_LOADER
+#undef NONE
+#undef QC
+#undef GROUPS
+#undef DROP
+#undef ORDER
+#undef TENX
+#undef ARRAYS
+};
+
+const sp_loader *sp_loader_of(const fth_config *cfg)
+{
+    const char *name = fth_config_text(cfg, "dataset");
+    for (size_t i = 0; i < sizeof loaders / sizeof loaders[0]; i++)
+        if (strcmp(loaders[i].name, name) == 0) return &loaders[i];
+    return NULL;
+}
+
+/* A text of `preprocessing` that was given; NULL when it was not. */
+static const char *given(const sp_source *s, const char *key)
+{
+    char name[SP_NAME];
+    snprintf(name, sizeof name, "preprocessing.%s", key);
+    return key[0] && fth_config_has(s->cfg, name) ? fth_config_text(s->cfg, name) : NULL;
+}
+
+static void say(const sp_source *s, const char *text, const char *what)
+{
+    if (s->call) fth_stage_say(s->call, "%s%s", text, what);
+}
+
+/* ---- opening ---- */
+
+static fth_status find_file(sp_source *s, fth_err *err)
+{
+    s->loader = sp_loader_of(s->cfg);
+    if (!s->loader) return FTH_FAIL(err, FTH_E_INTERNAL, "a dataset without a row in loaders.def");
+    s->path = given(s, s->loader->file);
+    if (!s->path) s->path = given(s, "path");
+    if (s->path && s->path[0]) return FTH_OK;
+    const fth_status status =
+        FTH_FAIL(err, FTH_E_CONFIG, "the dataset '%s' needs the key preprocessing.%s",
+                 s->loader->name, s->loader->file);
+    fth_err_hint(err, "write the path of the %s there",
+                 s->loader->flags & SP_LOAD_ARRAYS ? "folder with X.npy and Y.npz"
+                 : s->loader->flags & SP_LOAD_TENX ? ".h5 file"
+                                                   : ".h5ad file");
+    return status;
+}
+
+static fth_status open_h5ad(sp_source *s, fth_err *err)
+{
+    char object[SP_PATH];
+    const char *var = NULL, *what = given(s, "counts");
+    FTH_TRY(sp_anndata_open(&s->h5ad, s->mem, s->path, err));
+    FTH_TRY(sp_anndata_counts(&s->h5ad, what ? what : s->loader->counts, object, &var, err));
+    s->var = var;
+    return sp_matrix_open(&s->counts, s->mem, s->h5ad.h5, s->path, object, err);
+}
+
+fth_status sp_source_open(sp_source *s, fth_mem *mem, const fth_config *cfg,
+                          const fth_stage_call *call, fth_err *err)
+{
+    *s = (sp_source){.mem = mem, .cfg = cfg, .call = call};
+    fth_status status = find_file(s, err);
+    if (status == FTH_OK)
+        status = s->loader->flags & SP_LOAD_ARRAYS ? sp_arrays_open(s, err)
+                 : s->loader->flags & SP_LOAD_TENX ? sp_tenx_open(s, err)
+                                                   : open_h5ad(s, err);
+    if (status == FTH_OK && (s->counts.rows < 1 || s->counts.cols < 1))
+        status =
+            FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: there are %" PRId64 " cells and %" PRId64 " genes",
+                     s->counts.label, s->counts.rows, s->counts.cols);
+    if (status != FTH_OK) sp_source_close(s);
+    return status;
+}
+
+void sp_source_close(sp_source *s)
+{
+    sp_matrix_close(&s->counts);
+    sp_anndata_close(&s->h5ad);
+    sp_labels_free(&s->group);
+    fth_texts_free(s->genes);
+    fth_texts_free(s->cells);
+    if (s->mem) {
+        (void)fth_mem_release(s->mem, s->xy, NULL);
+        (void)fth_mem_release(s->mem, s->row, NULL);
+    }
+    *s = (sp_source){0};
+}
+
+/* ---- positions and order of an h5ad file ---- */
+
+static fth_status read_columns(sp_source *s, const char *x, const char *y, fth_err *err)
+{
+    snprintf(s->where, sizeof s->where, "obs columns '%.60s' and '%.60s'", x, y);
+    return sp_anndata_places_of(&s->h5ad, x, y, s->counts.rows, s->xy, err);
+}
+
+static fth_status read_obsm(sp_source *s, const char *key, bool *is_frame, fth_err *err)
+{
+    snprintf(s->where, sizeof s->where, "obsm '%.200s'", key);
+    snprintf(s->obsm, sizeof s->obsm, "/obsm/%.200s", key);
+    return sp_anndata_places(&s->h5ad, key, s->counts.rows, s->xy, is_frame, err);
+}
+
+/* "center_x,center_y spatial": the columns where both are there, else the key. */
+static fth_status read_preset(sp_source *s, bool *is_frame, fth_err *err)
+{
+    char text[SP_NAME];
+    snprintf(text, sizeof text, "%s", s->loader->coords);
+    char *comma = strchr(text, ','), *key = text;
+    if (comma) {
+        key = strchr(comma, ' ');
+        *comma++ = '\0';
+        *key++ = '\0';
+        if (sp_anndata_has(&s->h5ad, "/obs", text) && sp_anndata_has(&s->h5ad, "/obs", comma))
+            return read_columns(s, text, comma, err);
+    }
+    return read_obsm(s, key, is_frame, err);
+}
+
+static fth_status read_places(sp_source *s, bool *is_frame, fth_err *err)
+{
+    const char *key = given(s, "coord_key");
+    void *block = NULL;
+    *is_frame = false;
+    FTH_TRY(
+        fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)s->counts.rows * 8, "positions", &block, err));
+    s->xy = block;
+    if (fth_config_has(s->cfg, "preprocessing.coord_columns"))
+        return read_columns(s, fth_config_text_at(s->cfg, "preprocessing.coord_columns", 0),
+                            fth_config_text_at(s->cfg, "preprocessing.coord_columns", 1), err);
+    return key ? read_obsm(s, key, is_frame, err) : read_preset(s, is_frame, err);
+}
+
+typedef struct keyed {
+    const char *name;
+    int64_t row;
+} keyed;
+
+static int by_name(const void *a, const void *b)
+{
+    const keyed *x = a, *y = b;
+    const int order = strcmp(x->name, y->name);
+    return order ? order : (x->row > y->row) - (x->row < y->row);
+}
+
+/* All cells, by ascending index of the frame that their positions are from, or as in the file. */
+static fth_status make_order(sp_source *s, bool by_frame, fth_err *err)
+{
+    void *block = NULL;
+    s->n = s->counts.rows;
+    FTH_TRY(fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)s->n * 8, "cells", &block, err));
+    s->row = block;
+    for (int64_t i = 0; i < s->n; i++) s->row[i] = i;
+    if (!by_frame) return FTH_OK;
+    fth_texts *names = NULL;
+    FTH_TRY(sp_anndata_names(&s->h5ad, s->obsm, s->n, &names, err));
+    const fth_status status = fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)s->n * sizeof(keyed),
+                                           "cells to be sorted", &block, err);
+    if (status == FTH_OK) {
+        keyed *k = block;
+        for (int64_t i = 0; i < s->n; i++) k[i] = (keyed){fth_texts_get(names, i), i};
+        qsort(k, (size_t)s->n, sizeof *k, by_name);
+        for (int64_t i = 0; i < s->n; i++) s->row[i] = k[i].row;
+        (void)fth_mem_release(s->mem, block, NULL);
+    }
+    fth_texts_free(names);
+    return status;
+}
+
+/* ---- groups ---- */
+
+/* The column of cell types: given, or the first of the preset's that is there; "" for none. */
+static fth_status find_column(const sp_source *s, char column[256],
+                              bool (*has)(const void *, const char *), const void *in,
+                              const char *where, fth_err *err)
+{
+    const char *name = given(s, s->loader->column);
+    if (!name) name = given(s, "group_column");
+    column[0] = '\0';
+    if (name) {
+        snprintf(column, 256, "%s", name);
+        return FTH_OK; /* whether it is there is found out when it is read */
+    }
+    char words[SP_NAME * 2];
+    snprintf(words, sizeof words, "%s", s->loader->columns);
+    for (char *word = words; *word;) {
+        const size_t n = strcspn(word, " ");
+        const bool last = word[n] == '\0';
+        word[n] = '\0';
+        if (has(in, word)) {
+            snprintf(column, 256, "%s", word);
+            return FTH_OK;
+        }
+        if (last) break;
+        word += n + 1;
+    }
+    if (!(s->loader->flags & SP_LOAD_GROUPS)) return FTH_OK;
+    const fth_status status =
+        FTH_FAIL(err, FTH_E_FILE_KEY, "%s has none of the columns '%s', which hold the cell types",
+                 where, s->loader->columns);
+    fth_err_hint(err, "name the column with preprocessing.%s", s->loader->column);
+    return status;
+}
+
+static bool obs_has(const void *in, const char *name)
+{
+    return sp_anndata_has(in, "/obs", name);
+}
+
+static int64_t csv_column(const sp_csv *c, const char *name)
+{
+    for (int64_t k = 1; k < c->width; k++) /* the first is the index */
+        if (strcmp(sp_csv_at(c, 0, k), name) == 0) return k;
+    return -1;
+}
+
+static bool csv_has(const void *in, const char *name)
+{
+    return csv_column(in, name) > 0;
+}
+
+/* Rows of the table are the cells in the order they are loaded in. */
+static fth_status spread_labels(sp_source *s, const sp_csv *c, int64_t column, fth_err *err)
+{
+    fth_texts *texts = NULL;
+    void *missing = NULL;
+    sp_labels l = {0};
+    const int64_t n = c->rows - 1;
+    FTH_TRY(fth_texts_create(&texts, s->mem, err));
+    fth_status status =
+        fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)n, "labels that are missing", &missing, err);
+    for (int64_t i = 0; status == FTH_OK && i < n; i++) {
+        const char *text = sp_csv_at(c, i + 1, column);
+        ((bool *)missing)[i] = sp_name_is_missing(text);
+        status = fth_texts_add(texts, text, strlen(text), err);
+    }
+    if (status == FTH_OK) status = sp_labels_of(&l, s->mem, texts, missing, true, err);
+    (void)fth_mem_release(s->mem, missing, NULL);
+    fth_texts_free(texts);
+    FTH_TRY(status);
+    void *code = NULL;
+    status = fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)s->counts.rows * 4, "labels", &code, err);
+    if (status != FTH_OK) {
+        sp_labels_free(&l);
+        return status;
+    }
+    for (int64_t i = 0; i < n; i++) ((int32_t *)code)[s->row[i]] = l.code[i];
+    (void)fth_mem_release(s->mem, l.code, NULL);
+    l.code = code;
+    sp_labels_free(&s->group);
+    s->group = l;
+    return FTH_OK;
+}
+
+static fth_status read_csv_labels(sp_source *s, const char *path, fth_err *err)
+{
+    sp_csv c;
+    char column[256];
+    FTH_TRY(sp_csv_read(&c, s->mem, path, err));
+    fth_status status = find_column(s, column, csv_has, &c, path, err);
+    const int64_t k = status == FTH_OK && column[0] ? csv_column(&c, column) : -1;
+    if (status == FTH_OK && column[0] && k < 0) {
+        status = FTH_FAIL(err, FTH_E_FILE_KEY, "%s: there is no column '%s'", path, column);
+        fth_err_hint(err, "its columns start with '%s'; name one with preprocessing.%s",
+                     c.width > 1 ? sp_csv_at(&c, 0, 1) : "", s->loader->column);
+    }
+    if (status == FTH_OK && k > 0 && c.rows - 1 != s->n)
+        status = FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                          "%s: it has %" PRId64 " rows of labels, %s has %" PRId64 " cells", path,
+                          c.rows - 1, s->path, s->n);
+    if (status == FTH_OK && k > 0) status = spread_labels(s, &c, k, err);
+    sp_csv_free(&c);
+    return status;
+}
+
+fth_status sp_source_labels(sp_source *s, fth_err *err)
+{
+    const char *path = given(s, "labels_path");
+    if (path) return read_csv_labels(s, path, err);
+    if (!s->h5ad.h5 || s->loader->flags & SP_LOAD_TENX) return FTH_OK;
+    char column[256];
+    FTH_TRY(find_column(s, column, obs_has, &s->h5ad, s->path, err));
+    if (column[0])
+        return sp_anndata_labels(&s->h5ad, "/obs", column, s->counts.rows, &s->group, err);
+    say(s, "no column of cell types: all cells are one group", "");
+    return FTH_OK;
+}
+
+/* ---- which cells ---- */
+
+static fth_status unknown_sample(const sp_source *s, const char *id, const sp_labels *l,
+                                 fth_err *err)
+{
+    char known[300] = "";
+    size_t used = 0;
+    for (int64_t i = 0; i < fth_texts_count(l->names) && used + 8 < sizeof known; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
+                                 fth_texts_get(l->names, i));
+    const fth_status status =
+        FTH_FAIL(err, FTH_E_FILE_KEY, "%s: no cell has the sample_id '%s'", s->path, id);
+    fth_err_hint(err, "preprocessing.sample_id is one of: %s", known);
+    return status;
+}
+
+static fth_status keep_sample(sp_source *s, const char *id, fth_err *err)
+{
+    sp_labels l;
+    FTH_TRY(sp_anndata_labels(&s->h5ad, "/obs", "sample_id", s->counts.rows, &l, err));
+    int64_t want = 0, n = 0;
+    while (want < fth_texts_count(l.names) && strcmp(fth_texts_get(l.names, want), id) != 0) want++;
+    for (int64_t i = 0; i < s->n; i++)
+        if (l.code[s->row[i]] == want) s->row[n++] = s->row[i];
+    const fth_status status = n > 0 ? FTH_OK : unknown_sample(s, id, &l, err);
+    s->n = n;
+    sp_labels_free(&l);
+    return status;
+}
+
+/* Cells without a label, where they have to have one. */
+static fth_status drop_unlabelled(sp_source *s, fth_err *err)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < s->n; i++) {
+        const int32_t code = s->group.code[s->row[i]];
+        if (code >= 0 && !sp_name_is_missing(fth_texts_get(s->group.names, code)))
+            s->row[n++] = s->row[i];
+    }
+    s->dropped = s->n - n;
+    s->n = n;
+    return n > 0
+               ? FTH_OK
+               : FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: no cell has a label in its column", s->path);
+}
+
+static fth_status choose_cells(sp_source *s, fth_err *err)
+{
+    const char *id = given(s, "sample_id");
+    if (id) FTH_TRY(keep_sample(s, id, err));
+    if (s->loader->flags & SP_LOAD_DROP) FTH_TRY(drop_unlabelled(s, err));
+    if (!fth_config_has(s->cfg, "preprocessing.subsample")) return FTH_OK;
+    const int64_t step = fth_config_int(s->cfg, "preprocessing.subsample");
+    int64_t n = 0;
+    for (int64_t i = 0; i < s->n; i += step) s->row[n++] = s->row[i];
+    s->n = n;
+    return FTH_OK;
+}
+
+/* ---- everything ---- */
+
+static fth_status load_h5ad(sp_source *s, fth_err *err)
+{
+    bool is_frame = false;
+    FTH_TRY(read_places(s, &is_frame, err));
+    FTH_TRY(sp_anndata_names(&s->h5ad, s->var, s->counts.cols, &s->genes, err));
+    FTH_TRY(sp_anndata_names(&s->h5ad, "/obs", s->counts.rows, &s->cells, err));
+    return make_order(s, is_frame && s->loader->flags & SP_LOAD_ORDER, err);
+}
+
+fth_status sp_source_load(sp_source *s, fth_err *err)
+{
+    if (s->loader->flags & SP_LOAD_ARRAYS)
+        FTH_TRY(sp_arrays_load(s, err));
+    else if (s->loader->flags & SP_LOAD_TENX)
+        FTH_TRY(sp_tenx_load(s, err));
+    else
+        FTH_TRY(load_h5ad(s, err));
+    if (!s->row) FTH_TRY(make_order(s, false, err));
+    FTH_TRY(sp_source_labels(s, err));
+    FTH_TRY(sp_names_unique(&s->genes, s->mem, &s->renamed, err));
+    if (s->renamed > 0 && s->call)
+        fth_stage_say(s->call,
+                      "note: %" PRId64 " genes had the name of another and got a number behind it",
+                      s->renamed);
+    return choose_cells(s, err);
+}
+
+fth_status sp_source_groups(sp_source *s, int64_t *groups, fth_err *err)
+{
+    if (s->loader->flags & SP_LOAD_ARRAYS) FTH_TRY(sp_arrays_load(s, err));
+    FTH_TRY(make_order(s, false, err)); /* which order does not matter to how many there are */
+    FTH_TRY(sp_source_labels(s, err));
+    *groups = s->group.names ? fth_texts_count(s->group.names) : 1;
+    return FTH_OK;
+}

@@ -1,0 +1,80 @@
+/* loaders.h - a source of cells: positions, groups and names in memory, counts open.
+ *
+ * Cells are in the order of the file; `row` lists those that are loaded, in the order they are
+ * loaded in. What the key `dataset` means is a row of loaders.def.
+ */
+#ifndef SPATIAL_LOADERS_H
+#define SPATIAL_LOADERS_H
+
+#include "anndata.h"
+
+enum {
+    SP_LOAD_NONE = 0,
+    SP_LOAD_QC = 1,
+    SP_LOAD_GROUPS = 2,
+    SP_LOAD_DROP = 4,
+    SP_LOAD_ORDER = 8,
+    SP_LOAD_TENX = 16,
+    SP_LOAD_ARRAYS = 32
+};
+typedef struct sp_loader {
+    const char *name, *file, *coords, *counts, *column, *columns;
+    unsigned flags;
+} sp_loader;
+const sp_loader *sp_loader_of(const fth_config *cfg);
+
+typedef struct sp_source {
+    fth_mem *mem;
+    const fth_config *cfg;
+    const fth_stage_call *call; /* for notices; NULL: none are given */
+    const sp_loader *loader;
+    const char *path;    /* of the file or folder, from the config */
+    char where[SP_PATH]; /* "obsm 'spatial'": for messages about positions */
+    char obsm[256];      /* and where they are: "/obsm/spatial" */
+    const char *var;     /* frame of the genes */
+    sp_anndata h5ad;     /* empty for folders */
+    sp_matrix counts;
+    /* by sp_source_load: */
+    float *xy;                /* [cells of the file][2], as they are there */
+    sp_labels group;          /* of cells of the file; no names: there are no groups */
+    fth_texts *genes, *cells; /* cells: NULL when there are no names */
+    int64_t *row, n;          /* cells that are loaded */
+    int64_t dropped;          /* without a label, where the loader drops these */
+    int64_t renamed;          /* genes whose name stood there before */
+} sp_source;
+
+/* The file of the config, and the header of its counts. */
+fth_status sp_source_open(sp_source *s, fth_mem *mem, const fth_config *cfg,
+                          const fth_stage_call *call, fth_err *err);
+/* Everything but the counts. */
+fth_status sp_source_load(sp_source *s, fth_err *err);
+/* The column of cell types alone, in the order of `row` where labels are a table. */
+fth_status sp_source_labels(sp_source *s, fth_err *err);
+/* How many groups there are before any filter, in place of sp_source_load: for plans. */
+fth_status sp_source_groups(sp_source *s, int64_t *groups, fth_err *err);
+void sp_source_close(sp_source *s); /* an empty one is allowed */
+
+/* ---- parts, in files of their own ---- */
+
+/* Positions and names of a 10x file; of a folder of arrays. */
+fth_status sp_tenx_open(sp_source *s, fth_err *err);
+fth_status sp_tenx_load(sp_source *s, fth_err *err);
+fth_status sp_arrays_open(sp_source *s, fth_err *err);
+fth_status sp_arrays_load(sp_source *s, fth_err *err);
+
+/* A CSV file: fields of lines, quotes taken off. */
+typedef struct sp_csv {
+    fth_mem *mem;
+    char *text;          /* fields end with \0 */
+    int64_t *field;      /* where each starts, row after row */
+    int64_t rows, width; /* all rows have as many fields */
+    const char *path;
+} sp_csv;
+fth_status sp_csv_read(sp_csv *c, fth_mem *mem, const char *path, fth_err *err);
+void sp_csv_free(sp_csv *c); /* an empty one is allowed */
+static inline const char *sp_csv_at(const sp_csv *c, int64_t row, int64_t column)
+{
+    return c->text + c->field[row * c->width + column];
+}
+
+#endif

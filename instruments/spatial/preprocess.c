@@ -1,0 +1,322 @@
+/* preprocess.c - the stage: from a source to a preprocessed folder (spec 3). */
+#include "preprocess.h"
+
+#include "data.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+const fth_flag sp_preprocess_flags[] = {
+    {.name = "force", .doc = "build the folder again, whatever is in it"},
+    {.name = "keep", .doc = "use the folder as it is, also when it was made with other settings"},
+    {.name = NULL}};
+
+/* ---- files ---- */
+
+/* The file that stands for the source: of a folder of arrays, its counts. */
+static fth_status source_file(char path[SP_PATH], const fth_config *cfg, fth_err *err)
+{
+    const sp_loader *l = sp_loader_of(cfg);
+    char key[SP_NAME];
+    snprintf(key, sizeof key, "preprocessing.%s", l ? l->file : "path");
+    const char *file = fth_config_has(cfg, key) ? fth_config_text(cfg, key)
+                       : fth_config_has(cfg, "preprocessing.path")
+                           ? fth_config_text(cfg, "preprocessing.path")
+                           : "";
+    if (l && l->flags & SP_LOAD_ARRAYS) return sp_path(path, file, SP_Y, err);
+    snprintf(path, SP_PATH, "%s", file);
+    return FTH_OK;
+}
+
+fth_status sp_preprocess_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
+{
+    static const char *const outputs[] = {SP_PREPROCESSED "/" SP_X, SP_PREPROCESSED "/" SP_Y,
+                                          SP_PREPROCESSED "/" SP_C,
+                                          SP_PREPROCESSED "/" SP_METADATA};
+    static const char *const tables[] = {"preprocessing.labels_path",
+                                         "preprocessing.positions_path"};
+    char path[SP_PATH];
+    FTH_TRY(source_file(path, call->config, err));
+    if (path[0]) FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, path, "source", err));
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+        if (fth_config_has(call->config, tables[i]))
+            FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT,
+                                      fth_config_text(call->config, tables[i]), "table", err));
+    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
+        FTH_TRY(sp_path(path, call->output_dir, outputs[i], err));
+        FTH_TRY(fth_file_list_add(list, FTH_FILE_OUTPUT, path, NULL, err));
+    }
+    return FTH_OK;
+}
+
+/* ---- what it takes ---- */
+
+enum {
+    BYTES_PER_CELL = 8 + 8 + 8 + 4 + 4, /* positions twice, the row, the group twice */
+    BYTES_TO_SORT = 4 + 8 + 24,         /* and of a column while it is made of categories */
+    BYTES_PER_NAME = 64,
+    CHUNKS = 8 << 20 /* of the small datasets of the source, one at a time */
+};
+
+static uint64_t file_bytes(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
+}
+
+/* Everything but the counts and what they are read through. */
+static uint64_t fixed_bytes(const sp_source *s)
+{
+    const uint64_t n = (uint64_t)s->counts.rows, d = (uint64_t)s->counts.cols;
+    uint64_t tables = 0;
+    if (fth_config_has(s->cfg, "preprocessing.labels_path"))
+        tables += 5 * file_bytes(fth_config_text(s->cfg, "preprocessing.labels_path")) + n * 9;
+    if (s->loader->flags & SP_LOAD_TENX) tables += n * 512;
+    if (s->loader->flags & SP_LOAD_ARRAYS) {
+        char path[SP_PATH];
+        if (sp_path(path, s->path, SP_METADATA, NULL) == FTH_OK) tables += file_bytes(path);
+    }
+    if (s->loader->flags & SP_LOAD_ORDER) tables += n * (16 + 4 + 8);
+    const uint64_t csc = s->counts.layout == SP_LAYOUT_COLUMNS ? n * 8 + (4 << 18) : 0;
+    return n * (BYTES_PER_CELL + BYTES_TO_SORT) + (n + d) * BYTES_PER_NAME + d * 128 + CHUNKS +
+           csc + tables + sp_walk_bytes(s);
+}
+
+static uint64_t free_bytes(const sp_source *s)
+{
+    fth_mem_stats stats;
+    fth_mem_get_stats(s->mem, &stats);
+    const uint64_t held = stats.used_bytes + fixed_bytes(s);
+    return stats.budget_bytes > held ? (stats.budget_bytes - held) / 2 : 0;
+}
+
+fth_status sp_preprocess_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show,
+                              fth_err *err)
+{
+    fth_mem *mem = fth_context_mem(call->context);
+    fth_mem_stats before, after;
+    sp_source s;
+    int64_t rows, room;
+    char bytes[3][24];
+    fth_mem_get_stats(mem, &before);
+    FTH_TRY(sp_source_open(&s, mem, call->config, NULL, err));
+    fth_mem_get_stats(mem, &after);
+    const uint64_t spare = free_bytes(&s), fixed = fixed_bytes(&s);
+    sp_walk_block(&s, spare, &rows, &room);
+    uint64_t block = sp_block_bytes(&s.counts, rows, room);
+    if (s.loader->flags & SP_LOAD_ORDER) {
+        const uint64_t all = (uint64_t)s.counts.entries * 8;
+        block += all < spare ? all : spare;
+    }
+    const uint64_t opened = after.used_bytes - before.used_bytes;
+    *out = (fth_stage_plan){.bound = true};
+    out->host_bytes = opened + fixed + block +
+                      fth_library_allowance(1u << FTH_LIB_FATHOM | 1u << FTH_LIB_HDF5,
+                                            fth_context_threads(call->context));
+    out->seconds = 1 + 3e-8 * (double)s.counts.entries * 3 + 2e-6 * (double)s.counts.rows;
+    snprintf(out->text, sizeof out->text,
+             "cell<=%" PRId64 ", gene<=%" PRId64 ", %" PRId64 " entries", s.counts.rows,
+             s.counts.cols, s.counts.entries);
+    if (show)
+        fprintf(show, "  source %s, cells and names %s, block of counts %s\n",
+                fth_mem_format_size(opened, bytes[0], sizeof bytes[0]),
+                fth_mem_format_size(fixed, bytes[1], sizeof bytes[1]),
+                fth_mem_format_size(block, bytes[2], sizeof bytes[2]));
+    sp_source_close(&s);
+    return FTH_OK;
+}
+
+/* ---- from the source to what is written ---- */
+
+static void prepared_free(sp_prepared *p)
+{
+    fth_mem *mem = p->source.mem;
+    sp_walk_end(&p->walk);
+    if (mem) {
+        (void)fth_mem_release(mem, p->cells.xy, NULL);
+        (void)fth_mem_release(mem, p->cells.code, NULL);
+        (void)fth_mem_release(mem, p->group_map, NULL);
+    }
+    sp_source_close(&p->source);
+    *p = (sp_prepared){0};
+}
+
+/* Positions and groups of the cells that were loaded, in their order. */
+static fth_status take_cells(sp_prepared *p, fth_err *err)
+{
+    sp_source *s = &p->source;
+    sp_cells *c = &p->cells;
+    void *block = NULL;
+    *c = (sp_cells){.n = s->n, .row = s->row};
+    FTH_TRY(fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)c->n * 8, "positions", &block, err));
+    c->xy = block;
+    if (s->group.names) {
+        FTH_TRY(fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)c->n * 4, "groups", &block, err));
+        c->code = block;
+    }
+    for (int64_t i = 0; i < c->n; i++) {
+        memcpy(c->xy + 2 * i, s->xy + 2 * c->row[i], 2 * sizeof *c->xy);
+        if (c->code) c->code[i] = s->group.code[c->row[i]];
+    }
+    return FTH_OK;
+}
+
+/* Cells that quality control passed, and the genes that are left (spec 3.2). */
+static fth_status control_quality(sp_prepared *p, fth_err *err)
+{
+    const fth_config *cfg = p->source.cfg;
+    sp_cells *c = &p->cells;
+    int64_t n = 0;
+    for (int64_t i = 0; i < c->n; i++) {
+        const uint8_t low = p->walk.low[c->row[i]];
+        if (low) {
+            p->dropped[low - 1]++;
+            continue;
+        }
+        c->row[n] = c->row[i];
+        memmove(c->xy + 2 * n, c->xy + 2 * i, 2 * sizeof *c->xy);
+        if (c->code) c->code[n] = c->code[i];
+        n++;
+    }
+    c->n = n;
+    if (n == 0) {
+        const fth_status s =
+            FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                     "%s: no cell has %" PRId64 " counts of which less than 20 %% are "
+                     "mitochondrial",
+                     p->source.counts.label, fth_config_int(cfg, "preprocessing.min_counts"));
+        fth_err_hint(err, "lower preprocessing.min_counts, or name the raw counts with "
+                          "preprocessing.counts");
+        return s;
+    }
+    return sp_walk_choose_genes(&p->walk, fth_config_int(cfg, "preprocessing.min_cells"),
+                                fth_config_bool(cfg, "preprocessing.filter_mt"), err);
+}
+
+static fth_status no_cells(const sp_prepared *p, fth_err *err)
+{
+    const fth_status s =
+        FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                 "%s: no cell is left: %" PRId64 " have no position, %" PRId64
+                 " a missing count, %" PRId64 " no group, %" PRId64 " are of small groups",
+                 p->source.path, p->dropped[SP_DROP_POSITION], p->dropped[SP_DROP_COUNT],
+                 p->dropped[SP_DROP_LABEL], p->dropped[SP_DROP_GROUP]);
+    fth_err_hint(err, "lower preprocessing.min_group_size or min_group_fraction, or name another "
+                      "column of cell types");
+    return s;
+}
+
+/* The filters of every dataset (spec 3.3). */
+static fth_status filter(sp_prepared *p, fth_err *err)
+{
+    const fth_config *cfg = p->source.cfg;
+    sp_filter_missing(&p->cells, p->walk.bad, p->source.group.names, p->dropped);
+    p->groups = 1;
+    if (p->cells.n == 0) return no_cells(p, err);
+    if (!p->cells.code) return FTH_OK;
+    const int64_t groups = fth_texts_count(p->source.group.names);
+    const int64_t threshold =
+        fth_config_has(cfg, "preprocessing.min_group_fraction")
+            ? sp_group_threshold(fth_config_real(cfg, "preprocessing.min_group_fraction"),
+                                 p->cells.n)
+            : fth_config_int(cfg, "preprocessing.min_group_size");
+    void *map = NULL;
+    FTH_TRY(fth_mem_take(p->source.mem, FTH_MEM_ANY, (uint64_t)groups * 4, "groups that stay", &map,
+                         err));
+    p->group_map = map;
+    p->groups = sp_filter_small(&p->cells, groups, threshold, map, p->dropped);
+    return p->cells.n > 0 ? FTH_OK : no_cells(p, err);
+}
+
+static void report(const sp_prepared *p, const fth_stage_call *call)
+{
+    static const char *const why[SP_DROP_KINDS] = {
+        [SP_DROP_REGION] = "without a region",
+        [SP_DROP_MT] = "with 20 % mitochondrial counts or more",
+        [SP_DROP_COUNTS] = "with too few counts",
+        [SP_DROP_POSITION] = "without a position",
+        [SP_DROP_COUNT] = "with a missing count",
+        [SP_DROP_LABEL] = "without a group",
+        [SP_DROP_GROUP] = "of small groups"};
+    for (int k = 0; k < SP_DROP_KINDS; k++)
+        if (p->dropped[k] > 0)
+            fth_stage_say(call, "removed %" PRId64 " cells %s", p->dropped[k], why[k]);
+    const int64_t genes = p->source.counts.cols - p->walk.genes;
+    if (genes > 0) fth_stage_say(call, "removed %" PRId64 " genes", genes);
+    const int64_t had = p->group_map ? fth_texts_count(p->source.group.names) : 1;
+    if (had > p->groups) fth_stage_say(call, "removed %" PRId64 " groups", had - p->groups);
+    fth_stage_say(call,
+                  "%" PRId64 " cells, %" PRId64 " genes, %" PRId64 " groups, %" PRId64
+                  " counts above 0",
+                  p->cells.n, p->walk.genes, p->groups, p->entries);
+}
+
+static fth_status prepare(sp_prepared *p, const fth_stage_call *call, fth_err *err)
+{
+    const fth_config *cfg = call->config;
+    sp_source *s = &p->source;
+    char label[2 * SP_PATH];
+    FTH_TRY(sp_source_open(s, fth_context_mem(call->context), cfg, call, err));
+    const uint64_t spare = free_bytes(s);
+    FTH_TRY(sp_source_load(s, err));
+    p->dropped[SP_DROP_REGION] = s->dropped;
+    FTH_TRY(take_cells(p, err));
+    FTH_TRY(sp_walk_start(&p->walk, s, &p->cells, spare, call, err));
+    const bool qc = s->loader->flags & SP_LOAD_QC;
+    FTH_TRY(sp_walk_look(&p->walk, qc ? fth_config_int(cfg, "preprocessing.min_counts") : -1, err));
+    if (qc) FTH_TRY(control_quality(p, err));
+    snprintf(label, sizeof label, "%s, %s", s->path, s->where);
+    if (fth_config_bool(cfg, "preprocessing.rescale"))
+        FTH_TRY(sp_rescale(p->cells.xy, p->cells.n,
+                           fth_config_real(cfg, "preprocessing.spatial_scale"), label, err));
+    FTH_TRY(filter(p, err));
+    FTH_TRY(sp_walk_size(&p->walk, &p->cells, &p->entries, err));
+    report(p, call);
+    return FTH_OK;
+}
+
+/* ---- the stage ---- */
+
+/* Whether the folder that is there serves; *done then. */
+static fth_status look_at_folder(const sp_prepared *p, const fth_stage_call *call, const char *dir,
+                                 bool *done, fth_err *err)
+{
+    char text[700];
+    *done = false;
+    if (!sp_folder_exists(dir) || fth_stage_flag(call, "force")) return FTH_OK;
+    FTH_TRY(sp_folder_compare(p, call->config, dir, text, sizeof text, err));
+    *done = true;
+    if (!text[0]) {
+        fth_stage_say(call, "kept %s: it was made with these settings", dir);
+        return FTH_OK;
+    }
+    const fth_status s = FTH_FAIL(err, FTH_E_CONFIG, "%s was made otherwise: %s", dir, text);
+    fth_err_hint(err, "--force builds it again, --keep uses it as it is");
+    return s;
+}
+
+fth_status sp_preprocess_run(const fth_stage_call *call, fth_err *err)
+{
+    char dir[SP_PATH], file[SP_PATH];
+    sp_prepared p = {0};
+    bool done = false;
+    fth_mem *mem = fth_context_mem(call->context);
+    FTH_TRY(sp_path(dir, call->output_dir, SP_PREPROCESSED, err));
+    if (fth_stage_flag(call, "keep") && sp_folder_exists(dir)) {
+        fth_stage_say(call, "kept %s as it is", dir);
+        return FTH_OK;
+    }
+    FTH_TRY(source_file(file, call->config, err));
+    FTH_TRY(fth_file_hash(mem, file, &p.hash, err));
+    p.bytes = (int64_t)file_bytes(file);
+    p.source.mem = mem;
+    p.source.path = file;
+    FTH_TRY(look_at_folder(&p, call, dir, &done, err));
+    if (done) return FTH_OK;
+    fth_status s = prepare(&p, call, err);
+    if (s == FTH_OK) s = sp_folder_write(&p, call, dir, err);
+    prepared_free(&p);
+    return s;
+}

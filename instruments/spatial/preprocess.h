@@ -1,0 +1,30 @@
+/* preprocess.h - what the files of the stage share. */
+#ifndef SPATIAL_PREPROCESS_H
+#define SPATIAL_PREPROCESS_H
+
+#include "counts.h"
+
+/* A source after all filters, ready to be written. */
+typedef struct sp_prepared {
+    sp_source source;
+    sp_cells cells;
+    sp_walk walk;
+    int64_t groups, entries;
+    int32_t *group_map; /* new number of each group of the source; NULL: there are none */
+    int64_t dropped[SP_DROP_KINDS];
+    uint64_t hash; /* of the source file; 0 for folders */
+    int64_t bytes;
+} sp_prepared;
+
+/* The folder `dir`, whole or not at all: under another name first, then renamed. */
+fth_status sp_folder_write(sp_prepared *p, const fth_stage_call *call, const char *dir,
+                           fth_err *err);
+
+/* Whether there is a folder with counts. */
+bool sp_folder_exists(const char *dir);
+/* What it was made with that differs from the config and the source of now, of which only path,
+ * hash and bytes are read: "" when nothing does. */
+fth_status sp_folder_compare(const sp_prepared *now, const fth_config *cfg, const char *dir,
+                             char *text, size_t bytes, fth_err *err);
+
+#endif

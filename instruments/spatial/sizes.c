@@ -1,0 +1,61 @@
+/* sizes.c - how large the data are, for plans that are made before they are there. */
+#include "data.h"
+#include "loaders.h"
+#include "metadata.h"
+#include "preprocess.h"
+
+/* The folder: exact. */
+static fth_status of_folder(sp_sizes *out, fth_mem *mem, const char *dir, fth_err *err)
+{
+    char path[SP_PATH];
+    sp_metadata m;
+    sp_matrix counts;
+    FTH_TRY(sp_path(path, dir, SP_METADATA, err));
+    FTH_TRY(sp_metadata_counts(&m, mem, path, err));
+    FTH_TRY(sp_path(path, dir, SP_Y, err));
+    FTH_TRY(sp_matrix_open_npz(&counts, mem, path, err));
+    *out = (sp_sizes){
+        .cells = counts.rows, .genes = counts.cols, .groups = m.groups, .entries = counts.entries};
+    for (int64_t r = 0; r < counts.rows; r++) {
+        const int64_t n = sp_matrix_entries(&counts, r, r + 1);
+        if (n > out->most_entries) out->most_entries = n;
+    }
+    sp_matrix_close(&counts);
+    return FTH_OK;
+}
+
+/* The header of the source: filters only make it smaller. */
+static fth_status of_source(sp_sizes *out, const fth_stage_call *call, fth_err *err)
+{
+    sp_source s;
+    FTH_TRY(sp_source_open(&s, fth_context_mem(call->context), call->config, NULL, err));
+    const sp_matrix *m = &s.counts;
+    *out = (sp_sizes){.cells = m->rows,
+                      .genes = m->cols,
+                      .entries = m->entries,
+                      .most_entries = m->cols,
+                      .bound = true};
+    if (m->layout == SP_LAYOUT_ROWS) {
+        out->most_entries = 0;
+        for (int64_t r = 0; r < m->rows; r++) {
+            const int64_t n = sp_matrix_entries(m, r, r + 1);
+            if (n > out->most_entries) out->most_entries = n;
+        }
+    }
+    if (fth_config_has(call->config, "preprocessing.subsample")) {
+        const int64_t step = fth_config_int(call->config, "preprocessing.subsample");
+        out->cells = (m->rows + step - 1) / step;
+    }
+    const fth_status status = sp_source_groups(&s, &out->groups, err);
+    sp_source_close(&s);
+    return status;
+}
+
+fth_status sp_data_sizes(sp_sizes *out, const fth_stage_call *call, fth_err *err)
+{
+    char dir[SP_PATH];
+    *out = (sp_sizes){0};
+    FTH_TRY(sp_path(dir, call->output_dir, SP_PREPROCESSED, err));
+    return sp_folder_exists(dir) ? of_folder(out, fth_context_mem(call->context), dir, err)
+                                 : of_source(out, call, err);
+}

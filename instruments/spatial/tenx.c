@@ -1,0 +1,153 @@
+/* tenx.c - a 10x .h5 file and the table of its spots.
+ *
+ * Counts are sparse columns of [gene spot], which are rows of spots as we want them. Positions are
+ * in tissue_positions.csv (with a header) or tissue_positions_list.csv (without): barcode, in
+ * tissue, row and column of the array, then row and column of the image in pixels.
+ */
+#include "loaders.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PIXEL_ROW = 4, PIXEL_COLUMN = 5, FIELDS = 6 };
+
+/* "/matrix", or the one group of a file of version 2. */
+static fth_status find_matrix(sp_source *s, fth_err *err)
+{
+    fth_texts *groups = NULL;
+    char name[SP_PATH];
+    snprintf(s->obsm, sizeof s->obsm, "/matrix");
+    if (fth_h5_kind_of(s->h5ad.h5, "/matrix/indptr") == FTH_H5_DATASET) return FTH_OK;
+    FTH_TRY(fth_h5_list(s->h5ad.h5, "/", &groups, err));
+    bool found = false;
+    for (int64_t i = 0; !found && i < fth_texts_count(groups); i++) {
+        snprintf(s->obsm, sizeof s->obsm, "/%.200s", fth_texts_get(groups, i));
+        snprintf(name, sizeof name, "%s/barcodes", s->obsm);
+        found = fth_h5_kind_of(s->h5ad.h5, name) == FTH_H5_DATASET;
+    }
+    fth_texts_free(groups);
+    if (found) return FTH_OK;
+    const fth_status status =
+        FTH_FAIL(err, FTH_E_FILE_KEY, "%s: there is no /matrix as in 10x files", s->path);
+    fth_err_hint(err, "for an h5ad file write dataset: anndata");
+    return status;
+}
+
+fth_status sp_tenx_open(sp_source *s, fth_err *err)
+{
+    FTH_TRY(sp_anndata_open(&s->h5ad, s->mem, s->path, err));
+    FTH_TRY(find_matrix(s, err));
+    return sp_matrix_open_tenx(&s->counts, s->mem, s->h5ad.h5, s->path, s->obsm, err);
+}
+
+static fth_status read_names(sp_source *s, const char *one, const char *other, int64_t n,
+                             fth_texts **out, fth_err *err)
+{
+    char name[SP_PATH];
+    snprintf(name, sizeof name, "%s/%s", s->obsm, one);
+    if (other && fth_h5_kind_of(s->h5ad.h5, name) == FTH_H5_NONE)
+        snprintf(name, sizeof name, "%s/%s", s->obsm, other);
+    FTH_TRY(fth_h5_strings(s->h5ad.h5, name, out, err));
+    if (fth_texts_count(*out) == n) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                    "%s, %s: %" PRId64 " names where the matrix has %" PRId64, s->path, name,
+                    fth_texts_count(*out), n);
+}
+
+/* The table beside the file: two names, in its folder or in spatial/. */
+static fth_status find_table(const sp_source *s, char path[SP_PATH], fth_err *err)
+{
+    static const char *const names[] = {"tissue_positions.csv", "tissue_positions_list.csv",
+                                        "spatial/tissue_positions.csv",
+                                        "spatial/tissue_positions_list.csv"};
+    if (fth_config_has(s->cfg, "preprocessing.positions_path")) {
+        snprintf(path, SP_PATH, "%s", fth_config_text(s->cfg, "preprocessing.positions_path"));
+        return FTH_OK;
+    }
+    const char *slash = strrchr(s->path, '/');
+    const int dir = slash ? (int)(slash - s->path) + 1 : 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (snprintf(path, SP_PATH, "%.*s%s", dir, s->path, names[i]) < SP_PATH &&
+            access(path, R_OK) == 0)
+            return FTH_OK;
+    const fth_status status =
+        FTH_FAIL(err, FTH_E_FILE_OPEN, "there is no tissue_positions.csv beside %s", s->path);
+    fth_err_hint(err, "name the table of positions with preprocessing.positions_path");
+    return status;
+}
+
+typedef struct spot {
+    const char *barcode;
+    int64_t row; /* of the table */
+} spot;
+
+static int by_barcode(const void *a, const void *b)
+{
+    return strcmp(((const spot *)a)->barcode, ((const spot *)b)->barcode);
+}
+
+/* A number of the table; false: it is none. */
+static bool read_number(const char *text, float *out)
+{
+    char *end = NULL;
+    *out = strtof(text, &end);
+    return end != text && *end == '\0';
+}
+
+/* x is the column of the image, y its row, as other readers have it. */
+static fth_status match(sp_source *s, const sp_csv *t, spot *list, int64_t n, fth_err *err)
+{
+    qsort(list, (size_t)n, sizeof *list, by_barcode);
+    for (int64_t i = 0; i < s->counts.rows; i++) {
+        const spot want = {.barcode = fth_texts_get(s->cells, i)};
+        const spot *found = bsearch(&want, list, (size_t)n, sizeof *list, by_barcode);
+        if (!found)
+            return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: it has no spot '%s', which %s has",
+                            t->path, want.barcode, s->path);
+        if (!read_number(sp_csv_at(t, found->row, PIXEL_COLUMN), &s->xy[2 * i]) ||
+            !read_number(sp_csv_at(t, found->row, PIXEL_ROW), &s->xy[2 * i + 1]))
+            return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: row %" PRId64 " has no position", t->path,
+                            found->row + 1);
+    }
+    return FTH_OK;
+}
+
+static fth_status read_table(sp_source *s, const char *path, fth_err *err)
+{
+    sp_csv t;
+    void *list = NULL;
+    FTH_TRY(sp_csv_read(&t, s->mem, path, err));
+    snprintf(s->where, sizeof s->where, "%.200s", path);
+    fth_status status = FTH_OK;
+    if (t.width < FIELDS)
+        status = FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                          "%s: a table of positions has %d columns, this has %" PRId64, path,
+                          (int)FIELDS, t.width);
+    if (status == FTH_OK)
+        status = fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)t.rows * sizeof(spot),
+                              "spots by barcode", &list, err);
+    if (status == FTH_OK) {
+        const int64_t head = strcmp(sp_csv_at(&t, 0, 0), "barcode") == 0;
+        spot *spots = list;
+        for (int64_t i = head; i < t.rows; i++) spots[i - head] = (spot){sp_csv_at(&t, i, 0), i};
+        status = match(s, &t, spots, t.rows - head, err);
+    }
+    (void)fth_mem_release(s->mem, list, NULL);
+    sp_csv_free(&t);
+    return status;
+}
+
+fth_status sp_tenx_load(sp_source *s, fth_err *err)
+{
+    char path[SP_PATH];
+    void *block = NULL;
+    FTH_TRY(read_names(s, "features/name", "gene_names", s->counts.cols, &s->genes, err));
+    FTH_TRY(read_names(s, "barcodes", NULL, s->counts.rows, &s->cells, err));
+    FTH_TRY(find_table(s, path, err));
+    FTH_TRY(
+        fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)s->counts.rows * 8, "positions", &block, err));
+    s->xy = block;
+    return read_table(s, path, err);
+}
