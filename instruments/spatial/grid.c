@@ -6,6 +6,8 @@
  */
 #include "grid.h"
 
+#include "found.h"
+
 #include <math.h>
 
 /* A coordinate may lie this part of an edge outside of its square, by rounding. */
@@ -123,61 +125,14 @@ void sp_grid_destroy(sp_grid *g)
 
 /* ---- searching ---- */
 
-/* The k best so far; when full, a heap with the worst on top. */
-typedef struct near {
-    double d2;
-    int32_t id;
-} near;
-typedef struct found {
-    near *v;
-    int64_t n, k;
-} found;
-
 size_t sp_grid_room(int64_t k)
 {
-    return sizeof(near) * (size_t)(k > 0 ? k : 1);
-}
-
-static bool before(double d2, int32_t id, const near *b)
-{
-    return d2 < b->d2 || (d2 == b->d2 && id < b->id);
-}
-
-static void sink(near *v, int64_t n, near x)
-{
-    int64_t at = 0;
-    for (int64_t child = 1; child < n; child = 2 * at + 1) {
-        if (child + 1 < n && before(v[child].d2, v[child].id, &v[child + 1])) child++;
-        if (!before(x.d2, x.id, &v[child])) break;
-        v[at] = v[child];
-        at = child;
-    }
-    v[at] = x;
-}
-
-static void rise(near *v, int64_t at, near x)
-{
-    while (at > 0) {
-        const int64_t up = (at - 1) / 2;
-        if (!before(v[up].d2, v[up].id, &x)) break;
-        v[at] = v[up];
-        at = up;
-    }
-    v[at] = x;
-}
-
-static void offer(found *f, double d2, int32_t id)
-{
-    const near x = {.d2 = d2, .id = id};
-    if (f->n < f->k)
-        rise(f->v, f->n++, x);
-    else if (before(d2, id, &f->v[0]))
-        sink(f->v, f->n, x);
+    return sizeof(sp_near) * (size_t)(k > 0 ? k : 1);
 }
 
 /* Squares [from, to] of a row; their places lie one after the other. */
 static void look(const sp_grid *g, int64_t row, int64_t from, int64_t to, const double q[2],
-                 int32_t except, found *f)
+                 int32_t except, sp_found *f)
 {
     if (from < 0) from = 0;
     if (to >= g->nx) to = g->nx - 1;
@@ -187,7 +142,7 @@ static void look(const sp_grid *g, int64_t row, int64_t from, int64_t to, const 
         const double dx = (double)g->at[i][0] - q[0], dy = (double)g->at[i][1] - q[1];
         const double d2 = dx * dx + dy * dy;
         if (f->n == f->k && d2 > f->v[0].d2) continue;
-        if (g->id[i] != except) offer(f, d2, g->id[i]);
+        if (g->id[i] != except) sp_found_offer(f, d2, g->id[i]);
     }
 }
 
@@ -203,20 +158,10 @@ static double beyond(double x, double x0, double edge, int64_t c, int64_t r, int
     return least > 0 ? least : 0;
 }
 
-static void take_sorted(found *f, int32_t *out, double *d2)
-{
-    while (f->n > 0) {
-        const near worst = f->v[0], last = f->v[--f->n];
-        out[f->n] = worst.id;
-        if (d2) d2[f->n] = worst.d2;
-        if (f->n > 0) sink(f->v, f->n, last);
-    }
-}
-
 void sp_grid_nearest(const sp_grid *g, const float xy[2], int64_t k, int64_t except, int32_t *out,
                      double *d2, void *room)
 {
-    found f = {.v = room, .k = k};
+    sp_found f = {.v = room, .k = k};
     const double q[2] = {(double)xy[0], (double)xy[1]};
     const int64_t cx = sp_grid_index(q[0], g->x0, g->inv, g->nx);
     const int64_t cy = sp_grid_index(q[1], g->y0, g->inv, g->ny);
@@ -237,5 +182,5 @@ void sp_grid_nearest(const sp_grid *g, const float xy[2], int64_t k, int64_t exc
         const double least = x < y ? x : y;
         if (isinf(least) || (f.n == k && least * least > f.v[0].d2)) break;
     }
-    take_sorted(&f, out, d2);
+    sp_found_take(&f, out, d2);
 }

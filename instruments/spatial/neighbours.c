@@ -5,6 +5,7 @@
  * searches one after the other walk over the same squares.
  */
 #include "grid.h"
+#include "neighbours_drawn.h"
 #include "workers.h"
 
 enum { PIECE = 512 };
@@ -14,7 +15,8 @@ typedef struct job {
     const float *at; /* places asked about; NULL: those of the grid themselves */
     int64_t n, k;
     int32_t *out;
-    bool self; /* each list starts with its own place */
+    bool self;                 /* each list starts with its own place */
+    const sp_drawing *drawing; /* NULL: the nearest are taken */
     char *room;
     size_t room_bytes; /* of one worker */
 } job;
@@ -32,7 +34,9 @@ static void search(void *arg, int64_t piece, int worker)
         const int32_t cell = j->grid->id[i];
         int32_t *list = j->out + (int64_t)cell * j->k;
         if (j->self) *list++ = cell;
-        sp_grid_nearest(j->grid, j->grid->at[i], j->k - j->self, cell, list, NULL, room);
+        const int64_t k = j->k - j->self;
+        sp_grid_nearest(j->grid, j->grid->at[i], k, cell, list, NULL, room);
+        if (j->drawing && k > 0) sp_draw_neighbours(j->drawing, cell, k, list, list, room);
     }
 }
 
@@ -67,31 +71,35 @@ static fth_status too_few(int64_t k, int64_t cells, const char *what, fth_err *e
     return s;
 }
 
-static fth_status lists(fth_tensor *list, bool self, fth_context *ctx, const float *xy,
-                        fth_err *err)
+static fth_status lists(fth_tensor *list, bool self, fth_context *ctx, const sp_model *m,
+                        const float *xy, const int32_t *group, fth_err *err)
 {
     const int64_t n = fth_tensor_size(list, 0), k = fth_tensor_size(list, 1);
     if (k - self >= n)
         return too_few(k, n, self ? "there are not as many" : "a cell is not its own neighbour",
                        err);
-    job j = {.n = n, .k = k, .out = fth_tensor_data(list), .self = self};
+    const sp_drawing drawing = {
+        .cov = sp_cov_of(m), .xy = xy, .group = group, .cells = n, .seed = m->set.seed};
+    job j = {.n = n,
+             .k = k,
+             .out = fth_tensor_data(list),
+             .self = self,
+             .drawing = m->set.neighbors == SP_PROBABILISTIC ? &drawing : NULL};
     return search_in(&j, ctx, fth_context_mem(ctx), xy, n, err);
 }
 
 fth_status sp_neighbours_conditional(sp_nbr_conditional *out, fth_context *ctx, const sp_model *m,
                                      const float *xy, const int32_t *group, fth_err *err)
 {
-    (void)group;
     *out = (sp_nbr_conditional){.list = m->nbr_kl};
-    return lists(m->nbr_kl, false, ctx, xy, err);
+    return lists(m->nbr_kl, false, ctx, m, xy, group, err);
 }
 
 fth_status sp_neighbours_inference(sp_nbr_inference *out, fth_context *ctx, const sp_model *m,
                                    const float *xy, const int32_t *group, fth_err *err)
 {
-    (void)group;
     *out = (sp_nbr_inference){.list = m->nbr_inf};
-    return lists(m->nbr_inf, true, ctx, xy, err);
+    return lists(m->nbr_inf, true, ctx, m, xy, group, err);
 }
 
 fth_status sp_neighbours_of(int32_t *out, fth_context *ctx, fth_mem *mem, const float *xy,

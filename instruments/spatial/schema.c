@@ -262,6 +262,13 @@ static const fth_config_key keys[] = {
      .value = "false",
      .applies = "mggp_svgp",
      .doc = "cell types may be left without inducing points when there are too few"},
+    {.name = "model.missing_group_rule",
+     .type = FTH_CONFIG_CHOICE,
+     .choices = "shares donors",
+     .value = "shares",
+     .applies = "mggp_svgp",
+     .doc = "derived: whom points of cell types without any are taken from; those above their "
+            "share, or one from each"},
     {.name = "model.posterior_K",
      .type = FTH_CONFIG_INT,
      .range = "[1, 4096]",

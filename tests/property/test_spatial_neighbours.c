@@ -193,6 +193,95 @@ TEST(lists_of_all_cells_are_those_of_brute_force)
     for (int i = 0; i < 3 * KINDS; i++) check_lists(&r, i % KINDS, 1 + i % 3);
 }
 
+/* ---- drawn lists ---- */
+
+static double drawn_key(const sp_cov *cov, const float *xy, const int32_t *group, int64_t n,
+                        int64_t i, int64_t j)
+{
+    const double u = fth_random_uniform_at(42, 0, SP_STREAM_NEIGHBOURS, i * n + j);
+    const double w = sp_cov_at(cov, xy + 2 * i, group[i], xy + 2 * j, group[j]);
+    return log(w > 1e-20 ? w : 1e-20) - log(-log(u + 1e-20) + 1e-20);
+}
+
+/* The largest keys of all pairs, one after the other. */
+static void largest_keys(const sp_cov *cov, const float *xy, const int32_t *group, int64_t n,
+                         int64_t i, int64_t k, int32_t *out)
+{
+    double before = INFINITY;
+    for (int64_t j = 0; j < k; j++) {
+        double most = -INFINITY;
+        for (int64_t c = 0; c < n; c++) {
+            const double key = drawn_key(cov, xy, group, n, i, c);
+            if (c != i && key < before && key > most) most = key, out[j] = (int32_t)c;
+        }
+        before = most;
+    }
+}
+
+TEST(drawn_lists_hold_the_largest_keys)
+{
+    t_random r = t_random_make(21);
+    for (int round = 0; round < 6; round++) {
+        const int64_t n = t_random_i64(&r, 9, 150), k = t_random_i64(&r, 1, 8);
+        float *xy = bytes(8 * n);
+        int32_t *group = bytes(4 * n), *want = bytes(4 * k);
+        place(&r, round % KINDS, xy, n);
+        for (int64_t i = 0; i < n; i++) group[i] = (int32_t)t_random_i64(&r, 0, 2);
+        fth_context *ctx = context(1 + round % 3);
+        sp_model m = lists_of(ctx, n, k);
+        m.set.seed = 42;
+        m.set.neighbors = SP_PROBABILISTIC;
+        m.set.lengthscale = round % 2 ? 8 : 60;
+        m.set.sigma = 1.3;
+        m.set.groups = true;
+        m.set.n_groups = 3;
+        m.set.group_diff_param = 0.7;
+        const sp_cov cov = sp_cov_of(&m);
+        sp_nbr_conditional kl;
+        sp_nbr_inference inf;
+        OK(sp_neighbours_conditional(&kl, ctx, &m, xy, group, NULL));
+        OK(sp_neighbours_inference(&inf, ctx, &m, xy, group, NULL));
+        const int32_t *a = fth_tensor_data(kl.list), *b = fth_tensor_data(inf.list);
+        for (int64_t i = 0; i < n; i++) {
+            largest_keys(&cov, xy, group, n, i, k, want);
+            SAME_BYTES(a + i * k, want, 4 * k);
+            EQ_I64(b[i * k], i);
+            SAME_BYTES(b + i * k + 1, want, 4 * (k - 1));
+        }
+        drop_lists(&m);
+        drop(ctx);
+        free(xy), free(group), free(want);
+    }
+}
+
+/* Four cells, of which the first draws one: as often as their weights say. */
+TEST(draws_follow_the_weights)
+{
+    enum { DRAWS = 4000 };
+    const float xy[8] = {0, 0, 5, 0, 0, 12, -30, 0};
+    fth_context *ctx = context(1);
+    sp_model m = lists_of(ctx, 4, 1);
+    m.set.neighbors = SP_PROBABILISTIC;
+    m.set.lengthscale = 20;
+    m.set.sigma = 2;
+    const sp_cov cov = sp_cov_of(&m);
+    double weight[4] = {0}, sum = 0, hits[4] = {0};
+    for (int j = 1; j < 4; j++) sum += weight[j] = sp_cov_at(&cov, xy, 0, xy + 2 * j, 0);
+    for (int64_t seed = 0; seed < DRAWS; seed++) {
+        sp_nbr_conditional kl;
+        m.set.seed = seed;
+        OK(sp_neighbours_conditional(&kl, ctx, &m, xy, NULL, NULL));
+        hits[*(const int32_t *)fth_tensor_data(kl.list)]++;
+    }
+    EQ_F64(hits[0], 0);
+    for (int j = 1; j < 4; j++) {
+        const double p = weight[j] / sum;
+        NEAR(hits[j] / DRAWS, p, 5 * sqrt(p * (1 - p) / DRAWS));
+    }
+    drop_lists(&m);
+    drop(ctx);
+}
+
 TEST(a_cell_needs_enough_others)
 {
     fth_context *ctx = context(1);

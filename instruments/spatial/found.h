@@ -1,0 +1,67 @@
+/* found.h - the k smallest of what comes along, ties by lower number: a heap with the worst on top.
+ */
+#ifndef SPATIAL_FOUND_H
+#define SPATIAL_FOUND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct sp_near {
+    double d2; /* or whatever is to be small */
+    int32_t id;
+} sp_near;
+typedef struct sp_found {
+    sp_near *v; /* room for k */
+    int64_t n, k;
+} sp_found;
+
+static inline bool sp_near_before(double d2, int32_t id, const sp_near *b)
+{
+    return d2 < b->d2 || (d2 == b->d2 && id < b->id);
+}
+
+/* Put x in the place of the top. */
+static inline void sp_found_sink(sp_near *v, int64_t n, sp_near x)
+{
+    int64_t at = 0;
+    for (int64_t child = 1; child < n; child = 2 * at + 1) {
+        if (child + 1 < n && sp_near_before(v[child].d2, v[child].id, &v[child + 1])) child++;
+        if (!sp_near_before(x.d2, x.id, &v[child])) break;
+        v[at] = v[child];
+        at = child;
+    }
+    v[at] = x;
+}
+
+static inline void sp_found_rise(sp_near *v, int64_t at, sp_near x)
+{
+    while (at > 0) {
+        const int64_t up = (at - 1) / 2;
+        if (!sp_near_before(v[up].d2, v[up].id, &x)) break;
+        v[at] = v[up];
+        at = up;
+    }
+    v[at] = x;
+}
+
+static inline void sp_found_offer(sp_found *f, double d2, int32_t id)
+{
+    const sp_near x = {.d2 = d2, .id = id};
+    if (f->n < f->k)
+        sp_found_rise(f->v, f->n++, x);
+    else if (sp_near_before(d2, id, &f->v[0]))
+        sp_found_sink(f->v, f->n, x);
+}
+
+/* All of them, the smallest first; none are left. d2 may be NULL. */
+static inline void sp_found_take(sp_found *f, int32_t *out, double *d2)
+{
+    while (f->n > 0) {
+        const sp_near worst = f->v[0], last = f->v[--f->n];
+        out[f->n] = worst.id;
+        if (d2) d2[f->n] = worst.d2;
+        if (f->n > 0) sp_found_sink(f->v, f->n, last);
+    }
+}
+
+#endif

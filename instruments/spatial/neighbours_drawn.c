@@ -1,0 +1,62 @@
+/* neighbours_drawn.c - neighbours drawn at random, nearer and kindred ones with better odds.
+ *
+ * Each other cell gets the key ln(weight) plus a Gumbel number of its own; the K largest keys are a
+ * draw without replacement with odds of the weights. Keys follow from (seed, pair), so the lists do
+ * not depend on who computes them. All pairs have to be looked at, but few in full: a weight is at
+ * most sigma^2, so a uniform number below a bound cannot win whatever the weight is, and the keys
+ * of the K nearest give that bound at once.
+ */
+#include "neighbours_drawn.h"
+#include "found.h"
+
+#include <math.h>
+
+static const double TINY = 1e-20;
+
+typedef struct row {
+    const sp_drawing *d;
+    int64_t i;
+    double below; /* uniform numbers under this cannot win */
+} row;
+
+static double uniform(const row *r, int64_t j)
+{
+    return fth_random_uniform_at(r->d->seed, 0, SP_STREAM_NEIGHBOURS, r->i * r->d->cells + j);
+}
+
+static double key(const row *r, int64_t j, double u)
+{
+    const sp_drawing *d = r->d;
+    const double w = sp_cov_at(&d->cov, d->xy + 2 * r->i, d->group ? d->group[r->i] : 0,
+                               d->xy + 2 * j, d->group ? d->group[j] : 0);
+    return log(w > TINY ? w : TINY) - log(-log(u + TINY) + TINY);
+}
+
+/* Keys under `least` cannot win: what u has to be for the best weight there is. */
+static void raise_bound(row *r, double least)
+{
+    const double most = 2 * log(fabs(r->d->cov.sigma) + TINY);
+    r->below = exp(-exp(most - least)) - 1e-9;
+}
+
+void sp_draw_neighbours(const sp_drawing *d, int64_t i, int64_t k, const int32_t *nearest,
+                        int32_t *out, void *room)
+{
+    row r = {.d = d, .i = i};
+    sp_found f = {.v = room, .k = k};
+    double least = INFINITY;
+    for (int64_t j = 0; j < k; j++) {
+        const double one = key(&r, nearest[j], uniform(&r, nearest[j]));
+        if (one < least) least = one;
+    }
+    raise_bound(&r, least);
+    for (int64_t j = 0; j < d->cells; j++) {
+        const double u = uniform(&r, j);
+        if (j == i || u < r.below) continue;
+        const double one = key(&r, j, u);
+        if (one < least || (f.n == k && -one >= f.v[0].d2)) continue;
+        sp_found_offer(&f, -one, (int32_t)j);
+        if (f.n == k) raise_bound(&r, -f.v[0].d2);
+    }
+    sp_found_take(&f, out, NULL);
+}

@@ -1,0 +1,19 @@
+/* neighbours_drawn.h - neighbours drawn at random, one cell at a time. */
+#ifndef SPATIAL_NEIGHBOURS_DRAWN_H
+#define SPATIAL_NEIGHBOURS_DRAWN_H
+
+#include "neighbours.h"
+
+typedef struct sp_drawing {
+    sp_cov cov;
+    const float *xy;
+    const int32_t *group; /* NULL: of no use */
+    int64_t cells, seed;
+} sp_drawing;
+
+/* k of the other cells of cell i, the largest key first. `nearest` are k others near it; they only
+ * save time, and may be `out` itself. `room` is sp_grid_room(k) bytes. */
+void sp_draw_neighbours(const sp_drawing *d, int64_t i, int64_t k, const int32_t *nearest,
+                        int32_t *out, void *room);
+
+#endif
