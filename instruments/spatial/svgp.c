@@ -332,7 +332,7 @@ static fth_val slope_of_diagonal(const sp_prior *p, sp_net *net, fth_val g2v, do
     return fth_sub(slope, fth_div(weight, v->Lu));
 }
 
-/* Slope in Lu, without -b/Lu on the diagonal and with anything above it: one product with Lu. */
+/* Slope in Lu, without -b/Lu on the diagonal: one product with Lu. */
 static fth_val slope_of_lower(const sp_prior *p, sp_net *net, fth_val g2v, double b,
                               fth_val *square)
 {
@@ -340,7 +340,7 @@ static fth_val slope_of_lower(const sp_prior *p, sp_net *net, fth_val g2v, doubl
     fth_graph *g = net->g;
     const fth_val scaled =
         fth_mul(fth_expand(fth_rename(v->a, "induce", "induce2"), "factor"), g2v);
-    const fth_val half = fth_dot(v->a, scaled, "cellb"); /* [factor induce induce2] */
+    const fth_val half = fth_dot_triangle(v->a, scaled, "cellb", FTH_LOWER, "induce", "induce2");
     const fth_val other =
         fth_layout(fth_rename(half, "induce induce2", "induce2 induce"), "factor induce induce2");
     fth_val middle = fth_select(sp_compare_index(g, FTH_EW_GE, "induce", "induce2"), half, other);
@@ -352,11 +352,13 @@ static fth_val slope_of_lower(const sp_prior *p, sp_net *net, fth_val g2v, doubl
         const fth_val Linv = fth_mark(constant(net, "Linv", "induce induce2", v->Linv), FTH_LOWER,
                                       "induce", "induce2");
         *square = f64_sum_sqr(fth_dot(Linv, Lu3, "induce2"), "factor induce induce3");
-        slope = fth_dot(fth_add(middle, fth_mul(weight, Kinv)), Lu3, "induce2");
+        slope = fth_dot_triangle(fth_add(middle, fth_mul(weight, Kinv)), Lu3, "induce2", FTH_LOWER,
+                                 "induce", "induce3");
         return fth_rename(slope, "induce3", "induce2");
     }
     *square = f64_sum_sqr(v->Lu, "factor induce induce2");
-    slope = fth_rename(fth_dot(middle, Lu3, "induce2"), "induce3", "induce2");
+    slope = fth_dot_triangle(middle, Lu3, "induce2", FTH_LOWER, "induce", "induce3");
+    slope = fth_rename(slope, "induce3", "induce2");
     return fth_add(slope, fth_mul(weight, v->Lu));
 }
 
