@@ -7,6 +7,7 @@
 #include "stage.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,13 +156,31 @@ static fth_status pick_job(const cli_call *call, const fth_jobs *jobs, const fth
     return FTH_E_COMMAND;
 }
 
-static void find_flags(const cli_call *call, const char *names[CLI_SET + 1])
+/* Flags of the stage as it is told of them, "resume" or "replay=FILE". */
+typedef struct flag_list {
+    const char *given[CLI_SET + 1];
+    char text[4 * PATH_MAX];
+} flag_list;
+
+static fth_status find_flags(const cli_call *call, flag_list *list, fth_err *err)
 {
     int n = 0;
+    size_t used = 0;
     const fth_flag *flag = call->command->of_stage->flag;
-    for (; flag && flag->name && n < CLI_SET; flag++)
-        if (cli_get(call, flag->name)) names[n++] = flag->name;
-    names[n] = NULL;
+    for (; flag && flag->name && n < CLI_SET; flag++) {
+        const char *value = cli_get(call, flag->name);
+        if (!value) continue;
+        list->given[n++] = flag->name;
+        if (flag->value == FTH_FLAG_NONE) continue;
+        const size_t left = sizeof list->text - used;
+        const int length = snprintf(list->text + used, left, "%s=%s", flag->name, value);
+        if (length < 0 || (size_t)length >= left)
+            return FTH_FAIL(err, FTH_E_COMMAND, "the value of --%s is too long", flag->name);
+        list->given[n - 1] = list->text + used;
+        used += (size_t)length + 1;
+    }
+    list->given[n] = NULL;
+    return FTH_OK;
 }
 
 static void print_json(const cli_call *call, const fth_job *job, const fth_stage_result *r,
@@ -225,15 +244,15 @@ static fth_status plan_or_run(const cli_call *call, fth_stage_options *opt, tell
 static fth_status run_job(const cli_call *call, const fth_job *job, fth_err *err)
 {
     teller t;
-    const char *flags[CLI_SET + 1];
+    flag_list flags;
+    FTH_TRY(find_flags(call, &flags, err));
     start_teller(&t, call);
-    find_flags(call, flags);
     const bool shared = call->command->of_stage->shared;
     snprintf(t.folder, sizeof t.folder, "%s%s%s", job->output_dir, shared ? "" : "/",
              shared ? "" : job->model);
     fth_stage_options opt = {.job = job,
                              .stage = call->command->of_stage,
-                             .flags = flags,
+                             .flags = flags.given,
                              .attempt = cli_get(call, "attempt"),
                              .progress = on_progress,
                              .stop = on_stop,

@@ -137,13 +137,15 @@ struct fth_stage_call {
     const char *output_dir;   /* canonical; exists while running */
     const char *model_dir;    /* output_dir/model; output_dir in a shared stage */
     fth_context *context;     /* device, budget, threads, scratch, trace, log */
-    const char *const *flags; /* names of the flags that were given, then NULL: see `flag` */
+    const char *const *flags; /* flags that were given, "resume" or "replay=FILE", then NULL */
     const char *job;          /* name for people */
     const char *attempt;      /* token of this start, unique; "" when started by hand */
     void *link;               /* of the functions above */
 };
 /* Whether a flag of the stage was given. */
 FTH_API bool fth_stage_flag(const fth_stage_call *call, const char *name);
+/* Its value: "" for a flag without one, NULL when it was not given. */
+FTH_API const char *fth_stage_flag_value(const fth_stage_call *call, const char *name);
 
 struct fth_stage {
     const char *name;     /* "train": also the verb of the command line                           */

@@ -258,7 +258,7 @@ typedef struct fth_stage_options {
     const fth_job *job;
     const fth_stage *stage;
     fth_options engine;       /* device, budget, threads, scratch, trace, log */
-    const char *const *flags; /* names given on the command line, then NULL */
+    const char *const *flags; /* given on the command line, "resume" or "replay=FILE", then NULL */
     const char *attempt;      /* given by the runner; NULL: started by hand */
     /* Progress, at most ten times a second, as one line of JSON without its end; may be NULL. */
     void (*progress)(void *user, const char *json);

@@ -251,11 +251,18 @@ void fth_stage_point(const fth_stage_call *call, const char *name)
     if (link) fth__stage_point(link, name);
 }
 
+const char *fth_stage_flag_value(const fth_stage_call *call, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *const *f = call->flags; f && *f; f++)
+        if (strncmp(*f, name, n) == 0 && ((*f)[n] == '\0' || (*f)[n] == '='))
+            return *f + n + ((*f)[n] == '=');
+    return NULL;
+}
+
 bool fth_stage_flag(const fth_stage_call *call, const char *name)
 {
-    for (const char *const *f = call->flags; f && *f; f++)
-        if (strcmp(*f, name) == 0) return true;
-    return false;
+    return fth_stage_flag_value(call, name) != NULL;
 }
 
 /* ---- the end ---- */

@@ -70,6 +70,21 @@ static const char *find_json(const char *part)
     FAIL("no line with %s", part);
 }
 
+/* ---- flags ---- */
+
+TEST(flags_have_values)
+{
+    static const char *const given[] = {"resume", "replay=a=b.npz", "record=", NULL};
+    const fth_stage_call call = {.flags = given};
+    IS_TRUE(fth_stage_flag(&call, "resume") && fth_stage_flag(&call, "replay"));
+    IS_TRUE(!fth_stage_flag(&call, "res") && !fth_stage_flag(&call, "resume-optimizer"));
+    EQ_STR(fth_stage_flag_value(&call, "resume"), "");
+    EQ_STR(fth_stage_flag_value(&call, "replay"), "a=b.npz");
+    EQ_STR(fth_stage_flag_value(&call, "record"), "");
+    IS_TRUE(fth_stage_flag_value(&call, "video") == NULL);
+    IS_TRUE(!fth_stage_flag(&(fth_stage_call){0}, "resume"));
+}
+
 /* ---- needs ---- */
 
 TEST(a_missing_stage_is_named)
