@@ -99,8 +99,8 @@ static void choose(items *list, const sp_model *m, const sp_slot *slot, bool mom
     }
 }
 
-/* From file to file, a piece at a time. */
-static fth_status copy(fth_mem *mem, const fth_source *from, const fth_sink *to, fth_err *err)
+/* Rows of the second axis, as many as fit into a piece. */
+fth_status sp_copy(fth_mem *mem, const fth_source *from, const fth_sink *to, fth_err *err)
 {
     enum { PIECE = 1 << 20 };
     int64_t row = fth_dtype_size(from->dtype), lo[FTH_MAX_AXES] = {0}, n[FTH_MAX_AXES];
@@ -117,17 +117,18 @@ static fth_status copy(fth_mem *mem, const fth_source *from, const fth_sink *to,
             s = from->read(from->self, lo, n, piece, err);
             if (s == FTH_OK) s = to->write(to->self, lo, n, piece, err);
         }
-    const fth_status released = fth_mem_release(mem, piece, s == FTH_OK ? err : NULL);
-    if (s == FTH_OK) s = released;
-    return s == FTH_OK && to->commit ? to->commit(to->self, err) : s;
+    (void)fth_mem_release(mem, piece, NULL);
+    return s;
 }
 
 static fth_status store(const sp_model *m, const sp_slot *slot, const fth_sink *sink, fth_err *err)
 {
-    if (!*slot->at) return copy(m->mem, slot->file, sink, err);
-    if (slot->use != SP_SLOT_HISTORY) return fth_sink_store(sink, *slot->at, err);
+    if (*slot->at && slot->use != SP_SLOT_HISTORY) return fth_sink_store(sink, *slot->at, err);
     const int64_t lo = 0;
-    FTH_TRY(sink->write(sink->self, &lo, &m->iterations, fth_tensor_data(*slot->at), err));
+    if (!*slot->at)
+        FTH_TRY(sp_copy(m->mem, slot->file, sink, err));
+    else
+        FTH_TRY(sink->write(sink->self, &lo, &m->iterations, fth_tensor_data(*slot->at), err));
     return sink->commit ? sink->commit(sink->self, err) : FTH_OK;
 }
 

@@ -1,0 +1,276 @@
+/* step.c - see step.h. The parts are those of prior.h, likelihood.h and loadings.h; here they are
+ * put together, in the order of the reference.
+ */
+#include "step.h"
+
+#include "loadings.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- the graph ---- */
+
+static fth_status make_indices(sp_step *st, fth_err *err)
+{
+    const sp_settings *s = &st->opt.model->set;
+    fth_mem *mem = st->opt.model->mem;
+    fth_axis(st->net.g, "cellb", s->batch_size);
+    fth_axis(st->net.g, "geneb", s->y_batch_size);
+    FTH_TRY(
+        fth_tensor_create(&st->idx, mem, "cells of the batch", FTH_I64, 1, &s->batch_size, err));
+    st->net.idx = fth_input(st->net.g, "idx", FTH_I64, "cellb", fth_tensor_source(st->idx));
+    if (s->y_batch_size == s->genes) return FTH_OK;
+    return fth_tensor_create(&st->idy, mem, "genes of the batch", FTH_I64, 1, &s->y_batch_size,
+                             err);
+}
+
+static fth_val scalar(sp_step *st, const char *name, fth_dtype dtype, const void *value)
+{
+    return fth_input(st->net.g, name, dtype, "", fth_scalar_source(dtype, value));
+}
+
+static fth_val noise(sp_step *st)
+{
+    fth_graph *g = st->net.g;
+    const sp_settings *s = &st->opt.model->set;
+    if (s->mode == SP_LOWER_BOUND) return (fth_val){g, 0};
+    fth_axis(g, "draw", s->E);
+    if (!st->opt.eps)
+        return fth_normal(st->net.real, "draw factor cellb", fth_const_i64(g, FTH_I64, s->seed),
+                          scalar(st, "iteration", FTH_I64, &st->iteration), SP_STREAM_NOISE);
+    const fth_val eps =
+        fth_input(g, "eps", FTH_F32, "draw factor cellb", fth_tensor_source(st->opt.eps));
+    return st->net.real == FTH_F32 ? eps : fth_cast(eps, st->net.real);
+}
+
+static void put(sp_step *st, fth_val value, fth_sink sink)
+{
+    st->out[st->n_out] = value;
+    st->sink[st->n_out++] = sink;
+}
+
+/* A moment is a parameter, or a file that is read and written in place: each element once. */
+static fth_val moment(sp_step *st, int p, bool second)
+{
+    sp_model *m = st->opt.model;
+    fth_tensor *t = second ? m->second[p] : m->first[p];
+    const fth_source *file = second ? &m->second_at[p] : &m->first_at[p];
+    const char *axes = sp_param_axes(&m->set, (sp_param)p);
+    char name[40];
+    snprintf(name, sizeof name, "%s.%s", second ? "adam_v" : "adam_m", sp_param_name((sp_param)p));
+    if (t) return fth_param(st->net.g, name, axes, t);
+    return file->read ? fth_input(st->net.g, name, m->real, axes, *file) : (fth_val){st->net.g, 0};
+}
+
+static void keep(sp_step *st, fth_val old, fth_val next, fth_val ok, fth_tensor *at,
+                 const fth_sink *file)
+{
+    if (!fth_val_ok(next) || !fth_val_ok(old)) return;
+    const fth_val value = fth_select(ok, next, old);
+    if (at)
+        put(st, fth_assign(old, value), (fth_sink){0});
+    else
+        put(st, value, *file);
+}
+
+static void move(sp_step *st, int p, fth_val grad, fth_val ok, const fth_val number[4])
+{
+    sp_model *m = st->opt.model;
+    fth_optim opt = fth_optim_default((fth_optim_kind)m->set.optimizer);
+    opt.product = number[3];
+    const fth_val param = st->net.param[p], first = moment(st, p, false),
+                  second = moment(st, p, true);
+    fth_val next[3];
+    fth_optim_step(&opt, param, grad, first, second, number[0], number[1], number[2], next);
+    if (p == SP_P_W) next[0] = sp_loadings_settle((sp_loadings)m->set.loadings_mode, next[0]);
+    put(st, fth_assign(param, fth_select(ok, next[0], param)), (fth_sink){0});
+    keep(st, first, next[1], ok, m->first[p], st->opt.first_to ? &st->opt.first_to[p] : NULL);
+    keep(st, second, next[2], ok, m->second[p], st->opt.second_to ? &st->opt.second_to[p] : NULL);
+}
+
+static fth_val weighted(sp_step *st, fth_val slope, double weight)
+{
+    return fth_mul(slope, fth_const(st->net.g, st->net.real, weight));
+}
+
+static void update_loadings(sp_step *st, fth_val idy, fth_val ok)
+{
+    const fth_val W = st->net.param[SP_P_W], rows = sp_likelihood_update_W(&st->like);
+    const fth_val next = sp_loadings_replace(W, idy, rows);
+    put(st, fth_assign(W, fth_select(ok, next, W)), (fth_sink){0});
+}
+
+static void put_numbers(sp_step *st, fth_val ell, fth_val kl)
+{
+    const fth_val f = fth_all(fth_isfinite(st->like.f), "factor cellb"),
+                  s = fth_all(fth_isfinite(st->like.s), "factor cellb");
+    put(st, ell, fth_scalar_sink(FTH_F64, &st->ell));
+    put(st, kl, fth_scalar_sink(FTH_F64, &st->kl));
+    put(st, f, fth_scalar_sink(FTH_BOOL, &st->f_finite));
+    put(st, s, fth_scalar_sink(FTH_BOOL, &st->s_finite));
+    if (st->opt.eps_to && fth_val_ok(st->like.eps)) {
+        const fth_val eps = st->like.eps;
+        put(st, st->net.real == FTH_F32 ? eps : fth_cast(eps, FTH_F32),
+            fth_tensor_sink(st->opt.eps_to));
+    }
+}
+
+static fth_status build(sp_step *st, fth_err *err)
+{
+    sp_net *net = &st->net;
+    const sp_settings *set = &st->opt.model->set;
+    const sp_loadings mode = (sp_loadings)set->loadings_mode;
+    const double a = sp_weight_ell(set), b = sp_weight_kl(set);
+    sp_likelihood *l = &st->like;
+    fth_val ell, df, ds, kl, grad[SP_PARAMS] = {{0}};
+    FTH_TRY(make_indices(st, err));
+    FTH_TRY(sp_likelihood_inputs(l, net->g, &st->opt.counts, err));
+    const fth_val idy = st->idy
+                            ? fth_input(net->g, "idy", FTH_I64, "geneb", fth_tensor_source(st->idy))
+                            : (fth_val){net->g, 0};
+    FTH_TRY(st->prior.ops->marginals(&st->prior, net, &l->f, &l->s, err));
+    l->mode = (sp_mode)set->mode;
+    l->W = sp_loadings_rows(mode, net->param[SP_P_W], idy);
+    l->eps = noise(st);
+    FTH_TRY(sp_likelihood_cells(l, &ell, &df, &ds, err));
+    FTH_TRY(st->prior.ops->gradients(&st->prior, net, weighted(st, df, -a), weighted(st, ds, -a), b,
+                                     &kl, grad, err));
+    put_numbers(st, ell, kl);
+    const fth_val ok = fth_and(fth_isfinite(ell), fth_isfinite(kl));
+    if (set->trainable_W)
+        grad[SP_P_W] = sp_loadings_gradient(mode, net->param[SP_P_W], idy,
+                                            weighted(st, sp_likelihood_slope_W(l), -a));
+    const fth_val number[4] = {
+        scalar(st, "rate", FTH_F64, &st->rate), scalar(st, "beta1", FTH_F64, &st->beta1),
+        scalar(st, "step", FTH_I64, &st->steps),
+        set->optimizer == SP_NADAM ? scalar(st, "product", FTH_F64, &st->product)
+                                   : (fth_val){net->g, 0}};
+    for (int p = 0; p < SP_PARAMS; p++)
+        if (st->opt.model->param[p] && (p != SP_P_W || set->trainable_W))
+            move(st, p, grad[p], ok, number);
+    if (!set->trainable_W) update_loadings(st, idy, ok);
+    return fth_graph_check(net->g, err);
+}
+
+/* ---- opening and closing ---- */
+
+static fth_status open_parts(sp_step *st, fth_err *err)
+{
+    const sp_step_options *o = &st->opt;
+    st->prior = (sp_prior){.ops = sp_prior_of(o->model->set.kind),
+                           .ctx = o->ctx,
+                           .model = o->model,
+                           .data = o->data,
+                           .call = o->call,
+                           .planning = o->planning};
+    FTH_TRY(st->prior.ops->open(&st->prior, err));
+    FTH_TRY(sp_net_create(&st->net, o->ctx, o->model, true, o->model->set.cells, err));
+    FTH_TRY(build(st, err));
+    const fth_limits limits = {.sinks = st->sink};
+    st->plan = fth_plan_make(st->net.g, st->out, st->n_out, &limits, err);
+    return st->plan ? FTH_OK : err ? err->status : FTH_E_NO_FIT;
+}
+
+fth_status sp_step_open(sp_step *st, const sp_step_options *opt, fth_err *err)
+{
+    *st = (sp_step){.opt = *opt, .product = 1.0};
+    const fth_status s = open_parts(st, err);
+    if (s != FTH_OK) sp_step_close(st);
+    return s;
+}
+
+void sp_step_close(sp_step *st)
+{
+    fth_plan_destroy(st->plan);
+    if (st->net.g) sp_net_destroy(&st->net);
+    if (st->prior.self) st->prior.ops->close(&st->prior);
+    fth_tensor_release(st->idx);
+    fth_tensor_release(st->idy);
+    *st = (sp_step){0};
+}
+
+/* ---- running ---- */
+
+static void set_index(fth_tensor *t, const int64_t *index)
+{
+    if (!t) return;
+    int64_t *to = fth_tensor_data(t);
+    const int64_t n = fth_tensor_size(t, 0);
+    if (index)
+        memcpy(to, index, (size_t)n * sizeof *to);
+    else
+        for (int64_t i = 0; i < n; i++) to[i] = i;
+}
+
+fth_status sp_step_ask(sp_step *st, const int64_t *cell, fth_err *err)
+{
+    if (!cell && st->all_asked) return FTH_OK;
+    if (!cell) set_index(st->idx, NULL);
+    st->all_asked = !cell;
+    return st->prior.ops->ask(&st->prior, cell ? cell : fth_tensor_data(st->idx),
+                              fth_tensor_size(st->idx, 0), err);
+}
+
+fth_status sp_step_take(sp_step *st, const int64_t *cell, const int64_t *gene,
+                        const sp_counts *counts, fth_err *err)
+{
+    set_index(st->idx, cell);
+    set_index(st->idy, gene);
+    st->constant = counts->constant;
+    FTH_TRY(sp_likelihood_set(st->net.g, counts, err));
+    if (!cell && st->all_taken) return FTH_OK;
+    st->all_taken = !cell;
+    return st->prior.ops->take(&st->prior, &st->net, err);
+}
+
+static bool is_finite(fth_tensor *t)
+{
+    const bool wide = fth_tensor_dtype(t) == FTH_F64;
+    const int64_t n = (int64_t)(fth_tensor_bytes(t) / (wide ? 8 : 4));
+    const float *f = fth_tensor_data(t);
+    const double *d = fth_tensor_data(t);
+    for (int64_t i = 0; i < n; i++)
+        if (!(wide ? isfinite(d[i]) : isfinite(f[i]))) return false;
+    return true;
+}
+
+/* The first tensor of the step, in the order of its computation, that is not finite. */
+static const char *find_culprit(const sp_step *st)
+{
+    static const int order[SP_PARAMS] = {SP_P_MEAN, SP_P_RAW, SP_P_MU, SP_P_LU, SP_P_LAM, SP_P_W};
+    for (int i = 0; i < SP_PARAMS; i++) {
+        fth_tensor *t = st->opt.model->param[order[i]];
+        if (t && !is_finite(t)) return sp_param_name((sp_param)order[i]);
+    }
+    return !st->f_finite        ? "f, the means of the factors"
+           : !st->s_finite      ? "s, the deviations of the factors"
+           : !isfinite(st->ell) ? "the expected log-likelihood"
+                                : "KL, the divergence from the prior";
+}
+
+fth_status sp_step_run(sp_step *st, double rate, double beta1, int64_t iteration, fth_err *err)
+{
+    sp_model *m = st->opt.model;
+    st->rate = rate;
+    st->beta1 = beta1;
+    st->iteration = iteration;
+    st->steps = m->optimizer_steps + 1;
+    const double before = st->product;
+    if (m->set.optimizer == SP_NADAM) st->product = fth_nadam_product(before, beta1, st->steps);
+    FTH_TRY(fth_run(st->plan, st->sink, NULL, &st->report, err));
+    const double ell = sp_weight_ell(&m->set) * (st->ell - st->constant);
+    const bool inducing = m->set.spatial && !m->set.local;
+    st->elbo = ell - sp_weight_kl(&m->set) * st->kl;
+    st->bound = ell - (inducing ? 1.0 : sp_weight_kl(&m->set)) * st->kl;
+    if (isfinite(st->elbo)) {
+        m->optimizer_steps++;
+        return FTH_OK;
+    }
+    FTH_FAIL(err, FTH_E_NUMERIC,
+             "the loss is not finite in iteration %" PRId64 ": %s is the first "
+             "that is not",
+             iteration + 1, find_culprit(st));
+    fth_err_hint(err, "lower training.learning_rate, which was %g in this step", rate);
+    return FTH_E_NUMERIC;
+}

@@ -1,0 +1,64 @@
+/* step.h - one iteration of training as one graph and one plan (spec 8.1).
+ *
+ *   prior -> f, s -> noise -> likelihood -> slopes -> prior -> gradients -> optimiser -> loadings
+ *
+ * What changes from step to step is an input: the batch, rate and momentum, the number of the
+ * iteration that the noise is drawn by. A step whose loss is not finite changes nothing.
+ */
+#ifndef SPATIAL_STEP_H
+#define SPATIAL_STEP_H
+
+#include "likelihood.h"
+#include "prior.h"
+
+typedef struct sp_step_options {
+    fth_context *ctx;
+    sp_model *model;            /* moments in memory, or read from model->first_at and second_at */
+    const sp_data *data;        /* NULL when planning */
+    const fth_stage_call *call; /* NULL in tests */
+    bool planning;
+    sp_counts counts;   /* a batch, for its sizes; taken again before the first run */
+    fth_tensor *eps;    /* f32 [draw factor cellb]: noise from outside; NULL: it is drawn */
+    fth_tensor *eps_to; /* the same: gets the noise of every step; NULL: not wanted */
+    const fth_sink *first_to, *second_to; /* [SP_PARAMS], where moments are in files; else NULL */
+} sp_step_options;
+
+enum { SP_STEP_OUTPUTS = 5 + 3 * SP_PARAMS };
+typedef struct sp_step {
+    sp_step_options opt;
+    sp_net net;
+    sp_prior prior;
+    sp_likelihood like;
+    fth_tensor *idx, *idy; /* i64: the batch */
+    fth_val out[SP_STEP_OUTPUTS];
+    fth_sink sink[SP_STEP_OUTPUTS];
+    int n_out;
+    fth_plan *plan;
+    /* read at every run */
+    double rate, beta1, constant;
+    int64_t steps, iteration;
+    bool all_asked, all_taken; /* the batch is all cells, and the prior has it already */
+    double product;            /* NAdam's, of the steps done: to be set where a run goes on */
+    /* what a run gives */
+    double ell, kl; /* ell without the constant */
+    bool f_finite, s_finite;
+    double elbo;  /* a ELL - b KL: what is maximised */
+    double bound; /* the textbook bound: b is 1 for models with inducing points */
+    fth_run_report report;
+} sp_step;
+
+/* Opens the prior, builds the graph, plans. On failure nothing is held. */
+fth_status sp_step_open(sp_step *st, const sp_step_options *opt, fth_err *err);
+void sp_step_close(sp_step *st); /* an empty one is allowed */
+
+/* Ahead of a run: the cells of the batch after the one in use (NULL: all, in order). */
+fth_status sp_step_ask(sp_step *st, const int64_t *cell, fth_err *err);
+/* The next run is on the cells asked for last and on these genes (NULL: all), whose counts these
+ * are. */
+fth_status sp_step_take(sp_step *st, const int64_t *cell, const int64_t *gene,
+                        const sp_counts *counts, fth_err *err);
+/* One iteration; `iteration` counts over all runs, for the noise. FTH_E_NUMERIC when the loss is
+ * not finite, naming the first tensor that is not: nothing has changed then. */
+fth_status sp_step_run(sp_step *st, double rate, double beta1, int64_t iteration, fth_err *err);
+
+#endif

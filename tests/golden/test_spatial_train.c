@@ -1,0 +1,223 @@
+/* test_spatial_train.c - twelve steps of every model, batches and noise given, against the golden
+ * trajectories: Adam, one cycle, multiplicative loadings.
+ *
+ * seconds: 5
+ */
+#include "instruments/spatial/step.h"
+
+#include "testing/spatial_golden.h"
+
+enum { STEPS = 12, CELLS = 300, GENES = 24, FACTORS = 3, GROUPS = 4, BATCH = 120, GENE_BATCH = 16 };
+
+static sp_settings golden_settings(sp_kind kind)
+{
+    const sp_kind_info *k = &sp_kinds[kind];
+    sp_settings s = {.seed = 42,
+                     .cells = CELLS,
+                     .genes = GENES,
+                     .n_groups = GROUPS,
+                     .n_components = FACTORS,
+                     .loadings_mode = SP_MULTIPLICATIVE,
+                     .E = 3,
+                     .spatial = k->spatial,
+                     .groups = k->groups,
+                     .local = k->local,
+                     .sigma = 1.0,
+                     .lengthscale = 8.0,
+                     .jitter = 1e-5,
+                     .group_diff_param = 1.0,
+                     .M = !k->spatial ? 0
+                          : k->local  ? CELLS
+                                      : 30,
+                     .K = k->local ? 6 : 0,
+                     .R = k->local ? 6 : 0,
+                     .scale_ll_D = true,
+                     .scale_kl_NM = true,
+                     .max_iter = STEPS,
+                     .learning_rate = 2e-3,
+                     .batch_size = BATCH,
+                     .y_batch_size = GENE_BATCH};
+    sp_settings_derive(&s);
+    return s;
+}
+
+typedef struct bench {
+    fth_context *ctx;
+    fth_mem *mem;
+    fth_err err;
+    char train[32], start[32]; /* golden files */
+    sp_model m;
+    sp_data data;
+    fth_tensor *Y, *idx, *idy, *eps, *noise;
+    sp_step step;
+} bench;
+
+static void copy_into(fth_tensor *to, fth_tensor *from)
+{
+    EQ_U64(fth_tensor_bytes(to), fth_tensor_bytes(from));
+    memcpy(fth_tensor_data(to), fth_tensor_data(from), (size_t)fth_tensor_bytes(to));
+    fth_tensor_release(from);
+}
+
+static void start_param(bench *b, sp_param p, const char *file, const char *name)
+{
+    if (b->m.param[p]) copy_into(b->m.param[p], sg_load(b->mem, file, name, b->m.real));
+}
+
+static void start_model(bench *b)
+{
+    const sp_settings *s = &b->m.set;
+    start_param(b, SP_P_W, b->train, "W_init");
+    start_param(b, SP_P_MEAN, b->train, "init_mu");
+    start_param(b, SP_P_RAW, b->train, "init_sd_raw");
+    start_param(b, SP_P_MU, b->train, "init_mu");
+    start_param(b, SP_P_LU, b->train, "init_Lu_raw");
+    /* the trajectory's own copy is rounded to f32 */
+    start_param(b, SP_P_LAM, b->start, "init_Lu");
+    for (int p = 0; p < SP_PARAMS; p++)
+        for (int i = 0; i < 2; i++) {
+            fth_tensor *t = i ? b->m.first[p] : b->m.second[p];
+            if (t) memset(fth_tensor_data(t), 0, (size_t)fth_tensor_bytes(t));
+        }
+    if (!s->spatial) return;
+    copy_into(b->m.Z, s->local ? sg_load(b->mem, "data", "X", FTH_F32)
+                               : sg_load(b->mem, b->start, "Z", FTH_F32));
+    if (s->groups)
+        copy_into(b->m.groupsZ, s->local ? sg_load(b->mem, "data", "C", FTH_I32)
+                                         : sg_load(b->mem, b->start, "gZ", FTH_I32));
+    if (!s->local) return;
+    copy_into(b->m.nbr_kl, sg_load(b->mem, b->start, "nb_for_kl", FTH_I32));
+    copy_into(b->m.nbr_inf, sg_load(b->mem, b->start, "nb_inference", FTH_I32));
+}
+
+/* Counts of the batch of a step, in tensors that have room for every place. */
+static sp_counts make_counts(bench *b)
+{
+    const int64_t rows = BATCH + 1, room = BATCH * GENE_BATCH;
+    sp_counts c = {0};
+    OKE(fth_tensor_create(&c.row_ptr, b->mem, "row_ptr", FTH_I64, 1, &rows, &b->err), &b->err);
+    OKE(fth_tensor_create(&c.gene, b->mem, "gene", FTH_I32, 1, &room, &b->err), &b->err);
+    OKE(fth_tensor_create(&c.value, b->mem, "value", FTH_F32, 1, &room, &b->err), &b->err);
+    return c;
+}
+
+static void fill_counts(const bench *b, sp_counts *c, const int64_t *idx, const int64_t *idy)
+{
+    const double *Y = fth_tensor_data(b->Y);
+    int64_t *ptr = fth_tensor_data(c->row_ptr), n = 0;
+    int32_t *gene = fth_tensor_data(c->gene);
+    float *value = fth_tensor_data(c->value);
+    c->constant = 0.0;
+    for (int64_t i = 0; i < BATCH; i++) {
+        ptr[i] = n;
+        for (int32_t d = 0; d < GENE_BATCH; d++) {
+            const double y = Y[idx[i] * GENES + idy[d]];
+            if (y == 0.0) continue;
+            gene[n] = d;
+            value[n++] = (float)y;
+            c->constant += lgamma(y + 1.0);
+        }
+    }
+    ptr[BATCH] = n;
+}
+
+static void set_up(bench *b, sp_kind kind, fth_dtype real)
+{
+    *b = (bench){.ctx = sg_context(2, 0, NULL)};
+    b->mem = fth_context_mem(b->ctx);
+    snprintf(b->train, sizeof b->train, "train_%s", sp_kinds[kind].name);
+    snprintf(b->start, sizeof b->start, "model_%s", sp_kinds[kind].name);
+    const sp_settings set = golden_settings(kind);
+    OKE(sp_model_create(&b->m, b->mem, &set, real, true, &b->err), &b->err);
+    start_model(b);
+    b->Y = sg_load(b->mem, "data", "Y", FTH_F64);
+    b->idx = sg_load(b->mem, b->train, "idx", FTH_I64);
+    b->idy = sg_load(b->mem, b->train, "idy", FTH_I64);
+    b->eps = sg_load(b->mem, b->train, "eps", FTH_F32);
+    const int64_t size[3] = {3, FACTORS, BATCH};
+    OKE(fth_tensor_create(&b->noise, b->mem, "noise", FTH_F32, 3, size, &b->err), &b->err);
+    b->data = (sp_data){.mem = b->mem,
+                        .size = {.cells = CELLS, .genes = GENES, .groups = GROUPS},
+                        .xy = sg_load(b->mem, "data", "X", FTH_F32),
+                        .group = sg_load(b->mem, "data", "C", FTH_I32),
+                        .rows = CELLS};
+}
+
+static void tear_down(bench *b)
+{
+    fth_tensor *held[] = {b->Y, b->idx, b->idy, b->eps, b->noise, b->data.xy, b->data.group};
+    for (size_t i = 0; i < sizeof held / sizeof held[0]; i++) fth_tensor_release(held[i]);
+    sp_model_clear(&b->m);
+    OKE(fth_context_destroy(b->ctx, &b->err), &b->err);
+}
+
+static void take_steps(bench *b, sp_counts *c, double elbo[STEPS])
+{
+    const fth_schedule cycle = {
+        .kind = FTH_SCHEDULE_ONE_CYCLE, .rate = b->m.set.learning_rate, .steps = STEPS};
+    const uint64_t bytes = fth_tensor_bytes(b->noise);
+    for (int64_t t = 0; t < STEPS; t++) {
+        const int64_t *idx = (const int64_t *)fth_tensor_data(b->idx) + t * BATCH,
+                      *idy = (const int64_t *)fth_tensor_data(b->idy) + t * GENE_BATCH;
+        memcpy(fth_tensor_data(b->noise),
+               (const char *)fth_tensor_data(b->eps) + (uint64_t)t * bytes, (size_t)bytes);
+        fill_counts(b, c, idx, idy);
+        OKE(sp_step_ask(&b->step, idx, &b->err), &b->err);
+        OKE(sp_step_take(&b->step, idx, idy, c, &b->err), &b->err);
+        OKE(sp_step_run(&b->step, fth_schedule_rate(&cycle, t),
+                        fth_schedule_momentum(&cycle, t, 0.9), t, &b->err),
+            &b->err);
+        elbo[t] = b->step.elbo;
+    }
+}
+
+static void run(sp_kind kind, fth_dtype real)
+{
+    bench b;
+    double elbo[STEPS];
+    set_up(&b, kind, real);
+    sp_counts c = make_counts(&b);
+    const sp_step_options opt = {
+        .ctx = b.ctx, .model = &b.m, .data = &b.data, .counts = c, .eps = b.noise};
+    OKE(sp_step_open(&b.step, &opt, &b.err), &b.err);
+    take_steps(&b, &c, elbo);
+    const bool wide = real == FTH_F64;
+    fth_tensor *want = sg_load(b.mem, b.train, "elbo", FTH_F64);
+    for (int t = 0; t < STEPS; t++) NEAR(elbo[t] / sg_at(want, t), 1.0, wide ? 1e-9 : 1e-4);
+    fth_tensor_release(want);
+    static const struct {
+        sp_param p;
+        const char *name;
+    } final[] = {{SP_P_W, "W_final"},   {SP_P_MEAN, "final_mu"},   {SP_P_RAW, "final_sd_raw"},
+                 {SP_P_MU, "final_mu"}, {SP_P_LU, "final_Lu_raw"}, {SP_P_LAM, "final_Lu"}};
+    for (size_t i = 0; i < sizeof final / sizeof final[0]; i++) {
+        if (!b.m.param[final[i].p]) continue;
+        want = sg_load(b.mem, b.train, final[i].name, FTH_F64);
+        /* but for W the golden ends are f32 */
+        sg_near(final[i].name, b.m.param[final[i].p], want,
+                !wide                  ? 1e-4
+                : final[i].p == SP_P_W ? 1e-9
+                                       : 1e-7);
+        fth_tensor_release(want);
+    }
+    fth_tensor_release(c.row_ptr);
+    fth_tensor_release(c.gene);
+    fth_tensor_release(c.value);
+    sp_step_close(&b.step);
+    tear_down(&b);
+}
+
+#define TRAJECTORY(name, kind)                                                                     \
+    TEST(name##_trajectory)                                                                        \
+    {                                                                                              \
+        run(kind, FTH_F64);                                                                        \
+        run(kind, FTH_F32);                                                                        \
+    }
+
+TRAJECTORY(pnmf, SP_PNMF)
+TRAJECTORY(svgp, SP_SVGP)
+TRAJECTORY(mggp_svgp, SP_MGGP_SVGP)
+TRAJECTORY(lcgp, SP_LCGP)
+TRAJECTORY(mggp_lcgp, SP_MGGP_LCGP)
+
+TEST_MAIN()
