@@ -1,7 +1,7 @@
 # Completion of fathom for bash. Made from cli/commands.c by make docs; do not edit.
 _fathom() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-    local first='' second='' words='' known="cancel config clean doctor help logs plan run report serve status version bragg sounding" i
+    local first='' second='' words='' known="cancel config clean doctor help logs plan run report serve status version bragg sounding spatial" i
     COMPREPLY=()
     case $before in
     --dir)
@@ -164,6 +164,13 @@ _fathom() {
     --format)
         return
         ;;
+    --truth)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
+    --key)
+        return
+        ;;
     esac
     for ((i = 1; i < COMP_CWORD; i++)); do
         if [ -n "$first" ]; then
@@ -201,9 +208,15 @@ _fathom() {
     'sounding plan'*) words="--config --set --lenient --memory --device-memory --device --threads --seed --json --trace --scratch --log --help" ;;
     'sounding generate'*) words="--config --force --json --trace --quiet --help" ;;
     'sounding depth'*) words="--fathoms --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
+    'spatial preprocess'*) words="--config --set --lenient --attempt --force --keep --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
+    'spatial plan'*) words="--config --set --lenient --memory --device-memory --device --threads --seed --json --trace --scratch --log --help" ;;
+    'spatial generate'*) words="--config --force --json --trace --quiet --help" ;;
+    'spatial export'*) words="--config --output --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
+    'spatial recovery'*) words="--truth --key --log --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'config '*) words="check docs" ;;
     'bragg '*) words="render figures plan generate refine noisify nonbragg draw --compat --quirk --precision --fdump --checkpoint --smv32 --cbf --preview --preview-scale --flags --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
     'sounding '*) words="survey fit analyze figures plan generate depth" ;;
+    'spatial '*) words="preprocess plan generate export recovery" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
 }

@@ -22,16 +22,19 @@ FTH_BEGIN_DECLS
 /* Rows that the table of an instrument starts with, after FTH_CONFIG_COMMON_KEYS. The runner
  * reads output_dir; seed can be given with --seed. */
 #define FTH_INSTRUMENT_KEYS(seed_default, dir_default)                                             \
+    FTH_INSTRUMENT_NAME_KEYS(seed_default), FTH_INSTRUMENT_DIR_KEY(dir_default)
+/* The same in two parts, for a table that has a row of its own between them. */
+#define FTH_INSTRUMENT_NAME_KEYS(seed_default)                                                     \
     FTH_CONFIG_COMMON_KEYS,                                                                        \
         {.name = "name",                                                                           \
          .type = FTH_CONFIG_TEXT,                                                                  \
          .required = true,                                                                         \
          .doc = "name for people; never part of a path or of a job's identity"},                   \
-        {.name = "seed",                                                                           \
-         .type = FTH_CONFIG_INT,                                                                   \
-         .value = seed_default,                                                                    \
-         .range = "[0, inf)",                                                                      \
-         .doc = "seed of all random numbers"},                                                     \
+    {                                                                                              \
+        .name = "seed", .type = FTH_CONFIG_INT, .value = seed_default, .range = "[0, inf)",        \
+        .doc = "seed of all random numbers"                                                        \
+    }
+#define FTH_INSTRUMENT_DIR_KEY(dir_default)                                                        \
     {                                                                                              \
         .name = "output_dir", .type = FTH_CONFIG_PATH, .value = dir_default,                       \
         .doc = "folder of the results", .aliases = "output.dir"                                    \

@@ -14,12 +14,13 @@
 #define GROUPED "mggp_svgp mggp_lcgp"
 
 static const fth_config_key keys[] = {
-    FTH_INSTRUMENT_KEYS("42", "outputs"),
+    FTH_INSTRUMENT_NAME_KEYS("42"),
     {.name = "dataset",
      .type = FTH_CONFIG_CHOICE,
      .choices = "slideseq tenxvisium sdmbench liver merfish osmfish colon anndata tenx toy arrays",
      .value = "slideseq",
      .doc = "what the data are: a preset of places in the file; anndata is the general one"},
+    FTH_INSTRUMENT_DIR_KEY("outputs"),
 
     {.name = "preprocessing",
      .type = FTH_CONFIG_SECTION,

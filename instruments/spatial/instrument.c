@@ -1,0 +1,34 @@
+/* instrument.c - the instrument in one struct: this is what the program sees. */
+#include "spatial.h"
+
+/* `keys` are what a stage depends on: nothing else makes it run again. */
+static const fth_stage stages[] = {
+    {.name = "preprocess",
+     .doing = "preparing",
+     .brief = "read counts, positions and cell types, filter them, and write them down",
+     .keys = "dataset preprocessing",
+     .after = "",
+     .shared = true,
+     .flag = sp_preprocess_flags,
+     .files = sp_preprocess_files,
+     .plan = sp_preprocess_plan,
+     .run = sp_preprocess_run},
+};
+
+static const fth_verb *const verbs[] = {&sp_verb_export, &sp_verb_recovery};
+
+const fth_instrument fth_instrument_spatial = {
+    .name = "spatial",
+    .brief = "factor models of spatial transcriptomics",
+    .schema = &sp_schema,
+    .stage = stages,
+    .n_stages = sizeof stages / sizeof stages[0],
+    .variant = sp_variants,
+    .n_variants = SP_KIND_COUNT,
+    .verb = verbs,
+    .n_verbs = sizeof verbs / sizeof verbs[0],
+    .general = sp_is_general,
+    .model = sp_model_name,
+    .device_key = "training.device",
+    .memory_key = "training.memory_budget",
+};
