@@ -27,7 +27,11 @@ typedef struct filling {
     fth_val out[MOST];
     fth_sink sink[MOST];
     int n;
+    uint64_t held; /* bytes of tensors in it */
 } filling;
+
+/* Pieces of random numbers and of what is made of them. */
+static const uint64_t room = 32u << 20;
 
 static fth_status filling_open(filling *f, fth_context *ctx, sp_model *m, fth_err *err)
 {
@@ -41,14 +45,17 @@ static fth_status filling_open(filling *f, fth_context *ctx, sp_model *m, fth_er
 static void put(filling *f, sp_param p, fth_val v)
 {
     f->out[f->n] = fth_cast(v, f->m->real);
+    f->held += fth_tensor_bytes(f->m->param[p]);
     f->sink[f->n++] = fth_tensor_sink(f->m->param[p]);
 }
 
-/* Plans, runs and ends the graph. */
-static fth_status filling_run(filling *f, fth_status s, fth_err *err)
+/* Plans, runs and ends the graph, in `more` bytes beside the tensors: a plan would take all that is
+ * left, and training is to need the most memory. */
+static fth_status filling_run(filling *f, fth_status s, uint64_t more, fth_err *err)
 {
     if (s == FTH_OK) {
-        fth_plan *p = fth_plan_make(f->g, f->out, f->n, &(fth_limits){.sinks = f->sink}, err);
+        const fth_limits limits = {.memory_bytes = f->held + more, .sinks = f->sink};
+        fth_plan *p = fth_plan_make(f->g, f->out, f->n, &limits, err);
         s = p ? fth_run(p, f->sink, NULL, NULL, err) : err->status;
         fth_plan_destroy(p);
     }
@@ -127,9 +134,10 @@ static fth_status from_counts(begin *b, sp_model *m, sp_walk *walk, fth_err *err
 }
 
 /* F0 [cell factor] or W0 [gene factor], f64. */
-static fth_val first_of(const filling *f, const begin *b, fth_tensor *made, const char *axes,
+static fth_val first_of(filling *f, const begin *b, fth_tensor *made, const char *axes,
                         int64_t stream)
 {
+    if (made) f->held += fth_tensor_bytes(made);
     if (made)
         return fth_input(f->g, made == b->F ? "F0" : "W0", FTH_F64, axes, fth_tensor_source(made));
     const double size = sqrt(b->mean / (double)f->m->set.n_components);
@@ -158,8 +166,9 @@ static fth_val raw_of(const filling *f, fth_val W)
 }
 
 /* Means of ln F1 over the neighbours of each cell, standardised for each factor: [factor cell]. */
-static fth_val smooth(const filling *f, fth_val log_F1)
+static fth_val smooth(filling *f, fth_val log_F1)
 {
+    f->held += fth_tensor_bytes(f->m->nbr_kl);
     fth_axis_like(f->g, "other", "cell");
     fth_axis(f->g, "nbr", fth_tensor_size(f->m->nbr_kl, 1));
     const fth_val list =
@@ -169,6 +178,18 @@ static fth_val smooth(const filling *f, fth_val log_F1)
     const fth_val sd = fth_sqrt(fth_variance(mu, "cell"));
     const fth_val by = fth_select(fth_lt(sd, num(f, 1e-6)), num(f, 1.0), sd);
     return fth_div(fth_sub(mu, fth_mean(mu, "cell")), by);
+}
+
+static bool is_smooth(const sp_settings *s)
+{
+    return s->local && (sp_init_mu)s->init_mu == SP_MU_SMOOTH;
+}
+
+/* Neighbours may be anywhere: their logarithms, and the means before they are standardised, are
+ * there whole. */
+static uint64_t factors_room(const sp_settings *s)
+{
+    return room + (is_smooth(s) ? 16 * (uint64_t)(s->cells * s->n_components) : 0);
 }
 
 static fth_status fill_factors(sp_model *m, fth_context *ctx, const begin *b, fth_err *err)
@@ -187,8 +208,8 @@ static fth_status fill_factors(sp_model *m, fth_context *ctx, const begin *b, ft
     put(&f, SP_P_W, raw_of(&f, fth_div(W0, grown)));
     if (m->param[SP_P_MEAN])
         put(&f, SP_P_MEAN, fth_layout(fth_log(fth_add(F1, num(&f, 1e-8))), "factor cell"));
-    if (s->local && (sp_init_mu)s->init_mu == SP_MU_SMOOTH) put(&f, SP_P_MU, smooth(&f, log_F1));
-    return filling_run(&f, fth_graph_check(f.g, err), err);
+    if (is_smooth(s)) put(&f, SP_P_MU, smooth(&f, log_F1));
+    return filling_run(&f, fth_graph_check(f.g, err), factors_room(s), err);
 }
 
 /* ---- what the priors start with ---- */
@@ -221,7 +242,7 @@ static fth_status fill_prior(sp_model *m, fth_context *ctx, fth_err *err)
     filling f;
     FTH_TRY(filling_open(&f, ctx, m, err));
     fth_axis(f.g, "factor", s->n_components);
-    const bool drawn = !s->local || (sp_init_mu)s->init_mu == SP_MU_RANDOM;
+    const bool drawn = !is_smooth(s);
     fth_axis(f.g, s->local ? "cell" : "induce", fth_tensor_size(m->param[SP_P_MU], 1));
     if (drawn)
         put(&f, SP_P_MU,
@@ -237,7 +258,7 @@ static fth_status fill_prior(sp_model *m, fth_context *ctx, fth_err *err)
         fth_axis_like(f.g, "induce2", "induce");
         put(&f, SP_P_LU, lower(&f));
     }
-    return filling_run(&f, fth_graph_check(f.g, err), err);
+    return filling_run(&f, fth_graph_check(f.g, err), room, err);
 }
 
 /* pnmf: every deviation starts at softplus(-2.2), about 0.105. */
@@ -260,6 +281,18 @@ static void clear_moments(sp_model *m)
             if (both[k]) memset(fth_tensor_data(both[k]), 0, (size_t)fth_tensor_bytes(both[k]));
     }
     m->optimizer_steps = 0;
+}
+
+uint64_t sp_init_bytes(const sp_settings *s, const sp_sizes *size)
+{
+    const sp_init kind = kind_of(s);
+    const int64_t L = s->n_components;
+    const uint64_t made = 8 * (uint64_t)(L * (s->cells + s->genes)) + 8192;
+    uint64_t most = sp_walk_bytes(size);
+    if (kind == SP_INIT_RANDOM) return most > factors_room(s) ? most : factors_room(s);
+    most += kind == SP_INIT_KMEANS ? sp_init_kmeans_bytes(s->cells, s->genes, L)
+                                   : sp_init_nndsvd_bytes(s->cells, s->genes, L);
+    return made + (most > factors_room(s) ? most : factors_room(s));
 }
 
 fth_status sp_init_params(sp_model *m, fth_context *ctx, const sp_data *data, fth_err *err)

@@ -248,12 +248,18 @@ static void finish(clusters *c)
 
 /* ---- all of it ---- */
 
+uint64_t sp_init_kmeans_bytes(int64_t cells, int64_t genes, int64_t factors)
+{
+    return 8 * (uint64_t)(3 * genes * factors + 3 * factors + 2 * cells +
+                          (MOST_TRIALS + 1) * genes + 2 * MOST_TRIALS) +
+           4096;
+}
+
 static fth_status make(clusters *c, void **block, fth_err *err)
 {
     const int64_t g = c->p->genes, k = c->k, n = c->p->cells;
-    const int64_t numbers = 3 * g * k + 3 * k + n + MOST_TRIALS * g + 2 * MOST_TRIALS + g + n;
-    FTH_TRY(fth_mem_take(c->p->mem, FTH_MEM_ANY, (uint64_t)numbers * sizeof(double), "k-means",
-                         block, err));
+    FTH_TRY(
+        fth_mem_take(c->p->mem, FTH_MEM_ANY, sp_init_kmeans_bytes(n, g, k), "k-means", block, err));
     double *at = *block;
     double **const part[] = {&c->centre,       &c->next,      &c->best,    &c->length,
                              &c->count,        &c->dot,       &c->nearest, &c->trial,

@@ -169,15 +169,25 @@ static void fill(const sp_init_parts *p, double *x, int64_t n, int64_t stream)
 
 /* ---- all of it ---- */
 
+static int64_t columns(int64_t cells, int64_t genes, int64_t factors)
+{
+    const int64_t least = cells < genes ? cells : genes;
+    return factors + MORE < least ? factors + MORE : least;
+}
+
+uint64_t sp_init_nndsvd_bytes(int64_t cells, int64_t genes, int64_t factors)
+{
+    const int64_t k = columns(cells, genes, factors);
+    return 8 * (uint64_t)(2 * genes * k + 2 * k * k + 2 * k + 2 * factors) + 4096;
+}
+
 static fth_status make(svd *s, fth_err *err)
 {
     const sp_init_parts *p = s->p;
-    const int64_t least = p->cells < p->genes ? p->cells : p->genes;
-    s->k = p->factors + MORE < least ? p->factors + MORE : least;
-    const int64_t k = s->k, numbers = 2 * p->genes * k + 2 * k * k + k + 2 * p->factors + k;
+    const int64_t k = s->k = columns(p->cells, p->genes, p->factors);
+    const uint64_t bytes = sp_init_nndsvd_bytes(p->cells, p->genes, p->factors);
     void *block = NULL;
-    FTH_TRY(
-        fth_mem_take(p->mem, FTH_MEM_ANY, (uint64_t)numbers * sizeof(double), "svd", &block, err));
+    FTH_TRY(fth_mem_take(p->mem, FTH_MEM_ANY, bytes, "svd", &block, err));
     s->Q = block;
     s->Z = s->Q + p->genes * k;
     s->small = s->Z + p->genes * k;

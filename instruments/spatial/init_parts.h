@@ -17,6 +17,9 @@ typedef struct sp_init_parts {
     sp_init kind;
 } sp_init_parts;
 
+/* Memory they take beside F and W, at most. */
+uint64_t sp_init_nndsvd_bytes(int64_t cells, int64_t genes, int64_t factors);
+uint64_t sp_init_kmeans_bytes(int64_t cells, int64_t genes, int64_t factors);
 /* Non-negative double SVD (Boutsidis & Gallopoulos 2008): parts of singular vectors of one sign. */
 fth_status sp_init_nndsvd(const sp_init_parts *p, fth_err *err);
 /* Centres of cells, and how near each cell is to them. */

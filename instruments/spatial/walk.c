@@ -27,23 +27,27 @@ static fth_status make(sp_walk *w, fth_err *err)
     w->col = block;
     FTH_TRY(take(w, &block, w->entries, sizeof *w->val, "counts", err));
     w->val = block;
-    if (!w->resident) return FTH_OK;
-    for (int64_t i = 0; i < w->rows; i++) w->row[i] = row_of(w, i);
-    return fth_csr_read_rows(w->data->counts, w->row, w->rows, w->entries, w->ptr, w->col, w->val,
-                             err);
+    return FTH_OK;
+}
+
+static int64_t rows_of(const sp_sizes *size)
+{
+    return size->cells < PIECE ? size->cells : PIECE;
+}
+
+static int64_t entries_of(const sp_sizes *size)
+{
+    return size->most_entries >= PIECE ? size->most_entries : PIECE;
+}
+
+uint64_t sp_walk_bytes(const sp_sizes *size)
+{
+    return 16 * (uint64_t)(rows_of(size) + 1) + 8 * (uint64_t)(entries_of(size) + 1) + 4 * 4096;
 }
 
 fth_status sp_walk_open(sp_walk *w, const sp_data *data, fth_err *err)
 {
-    const sp_sizes *size = &data->size;
-    fth_mem_stats stats;
-    fth_mem_get_stats(data->mem, &stats);
-    *w = (sp_walk){.data = data};
-    const uint64_t all = 8 * (uint64_t)size->entries + 16 * (uint64_t)size->cells;
-    w->resident = all < (stats.budget_bytes - stats.used_bytes) / 4;
-    const int64_t piece = size->most_entries >= PIECE ? size->most_entries : PIECE;
-    w->rows = w->resident || size->cells < PIECE ? size->cells : PIECE;
-    w->entries = w->resident ? size->entries : piece;
+    *w = (sp_walk){.data = data, .rows = rows_of(&data->size), .entries = entries_of(&data->size)};
     const fth_status s = make(w, err);
     if (s != FTH_OK) sp_walk_close(w);
     return s;
@@ -73,8 +77,8 @@ static fth_status read_piece(sp_walk *w, int64_t cell, int64_t *n, fth_err *err)
 fth_status sp_walk_each(sp_walk *w, void (*fn)(void *user, const sp_walk_row *row), void *user,
                         fth_err *err)
 {
-    for (int64_t cell = 0, n = w->rows; cell < w->data->size.cells; cell += n) {
-        if (!w->resident) FTH_TRY(read_piece(w, cell, &n, err));
+    for (int64_t cell = 0, n = 0; cell < w->data->size.cells; cell += n) {
+        FTH_TRY(read_piece(w, cell, &n, err));
         for (int64_t i = 0; i < n; i++)
             fn(user, &(sp_walk_row){.cell = cell + i,
                                     .n = w->ptr[i + 1] - w->ptr[i],
@@ -86,14 +90,9 @@ fth_status sp_walk_each(sp_walk *w, void (*fn)(void *user, const sp_walk_row *ro
 
 fth_status sp_walk_get(sp_walk *w, int64_t cell, double *to, fth_err *err)
 {
+    const int64_t row = row_of(w, cell);
     memset(to, 0, (size_t)w->data->size.genes * sizeof *to);
-    int64_t at = cell;
-    if (!w->resident) {
-        const int64_t row = row_of(w, cell);
-        FTH_TRY(
-            fth_csr_read_rows(w->data->counts, &row, 1, w->entries, w->ptr, w->col, w->val, err));
-        at = 0;
-    }
-    for (int64_t i = w->ptr[at]; i < w->ptr[at + 1]; i++) to[w->col[i]] += (double)w->val[i];
+    FTH_TRY(fth_csr_read_rows(w->data->counts, &row, 1, w->entries, w->ptr, w->col, w->val, err));
+    for (int64_t i = 0; i < w->ptr[1]; i++) to[w->col[i]] += (double)w->val[i];
     return FTH_OK;
 }

@@ -1,7 +1,7 @@
 /* walk.h - the counts of the training cells, row by row from the first to the last.
  *
- * For what goes through all counts again and again and is no graph: start values. Counts are kept
- * in memory when they take less than a quarter of what the budget has left, else read in pieces.
+ * For what goes through all counts again and again and is no graph: start values. Rows are read in
+ * pieces, so a walk takes the same little memory for any data.
  */
 #ifndef SPATIAL_WALK_H
 #define SPATIAL_WALK_H
@@ -10,7 +10,6 @@
 
 typedef struct sp_walk {
     const sp_data *data;
-    bool resident;
     int64_t rows, entries; /* room of the arrays */
     int64_t *ptr, *row;
     int32_t *col;
@@ -22,6 +21,7 @@ typedef struct sp_walk_row {
     const float *value;
 } sp_walk_row;
 
+uint64_t sp_walk_bytes(const sp_sizes *size); /* the most it takes */
 fth_status sp_walk_open(sp_walk *w, const sp_data *data, fth_err *err);
 void sp_walk_close(sp_walk *w); /* an empty one is allowed */
 fth_status sp_walk_each(sp_walk *w, void (*fn)(void *user, const sp_walk_row *row), void *user,
