@@ -54,6 +54,7 @@ int main(int argc, char **argv)
     bench_planning(&b);
     bench_figures(&b);
     bench_bragg(&b);
+    bench_spatial_likelihood(&b);
     if (b.json)
         printf("%s]\n", b.lines ? "\n" : "[");
     else
