@@ -24,7 +24,7 @@ typedef struct work {
     track *track;
 } work;
 
-uint64_t sp_group_bytes(int64_t groups, int64_t genes, int64_t factors)
+static uint64_t bytes_of(int64_t groups, int64_t genes, int64_t factors)
 {
     const uint64_t G = (uint64_t)groups;
     return 3 * G * (uint64_t)(genes * factors) * sizeof(double) +
@@ -217,13 +217,17 @@ static void measure(const work *w)
     }
 }
 
-fth_status sp_group_solve(sp_group_result *out, fth_mem *mem, const sp_group_problem *p,
-                          fth_err *err)
+fth_status sp_group_reserve(sp_group_result *out, fth_mem *mem, int64_t groups, int64_t genes,
+                            int64_t factors, fth_err *err)
+{
+    *out = (sp_group_result){.mem = mem};
+    return fth_mem_take(mem, FTH_MEM_ANY, bytes_of(groups, genes, factors), "group loadings",
+                        &out->block, err);
+}
+
+fth_status sp_group_solve(sp_group_result *out, const sp_group_problem *p, fth_err *err)
 {
     const int64_t each = p->genes * p->factors, all = p->groups * each;
-    *out = (sp_group_result){.mem = mem};
-    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, sp_group_bytes(p->groups, p->genes, p->factors),
-                         "group loadings", &out->block, err));
     out->W = out->block;
     work w = {.p = p,
               .r = out,
@@ -240,12 +244,9 @@ fth_status sp_group_solve(sp_group_result *out, fth_mem *mem, const sp_group_pro
     out->steps = (int64_t *)(void *)(w.row + p->factors);
     w.track = (track *)(void *)(out->steps + p->groups);
     start(&w);
-    const fth_status s = p->poisson ? solve_poisson(&w, err) : solve_squares(&w, err);
-    if (s == FTH_OK)
-        measure(&w);
-    else
-        sp_group_clear(out);
-    return s;
+    FTH_TRY(p->poisson ? solve_poisson(&w, err) : solve_squares(&w, err));
+    measure(&w);
+    return FTH_OK;
 }
 
 void sp_group_clear(sp_group_result *r)

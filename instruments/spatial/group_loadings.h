@@ -42,9 +42,10 @@ typedef struct sp_group_result {
     int64_t passes; /* over the counts */
 } sp_group_result;
 
-uint64_t sp_group_bytes(int64_t groups, int64_t genes, int64_t factors);
-fth_status sp_group_solve(sp_group_result *out, fth_mem *mem, const sp_group_problem *p,
-                          fth_err *err);
+/* Memory for a result and the work on it; held until sp_group_clear. */
+fth_status sp_group_reserve(sp_group_result *out, fth_mem *mem, int64_t groups, int64_t genes,
+                            int64_t factors, fth_err *err);
+fth_status sp_group_solve(sp_group_result *out, const sp_group_problem *p, fth_err *err);
 void sp_group_clear(sp_group_result *r); /* an empty one is allowed */
 
 /* |Y - F W^T|^2 from sums of some cells: yy - 2 <YF, W> + tr(FF W^T W), never below 0. */

@@ -76,18 +76,32 @@ void sp_pass_clear(sp_pass *p)
 
 fth_status sp_pass_run(sp_pass *p, const fth_stage_call *call, fth_err *err)
 {
-    fth_run_report report;
     const fth_run_options opt = {fth_stage_run_progress, (void *)(uintptr_t)call};
-    FTH_TRY(fth_run(p->plan, p->sink, call ? &opt : NULL, &report, err));
-    if (call) fth_stage_account(call, &report);
+    FTH_TRY(fth_run(p->plan, p->sink, call ? &opt : NULL, &p->report, err));
+    if (call) fth_stage_account(call, &p->report);
     return FTH_OK;
+}
+
+/* Entries with their factors stay in the caches when chunks are small. */
+static fth_plan *plan_small(const sp_pass *p, const fth_val *out, fth_limits *l, fth_err *err)
+{
+    enum { ENOUGH = 128 << 20 };
+    fth_plan *plan = fth_plan_make(p->g, out, p->n_sinks, l, err);
+    fth_plan_info info;
+    if (!plan || l->memory_bytes > 0) return plan;
+    fth_plan_get_info(plan, &info);
+    if (info.peak_bytes <= ENOUGH) return plan;
+    l->memory_bytes = info.foreign_bytes + ENOUGH;
+    fth_plan *small = fth_plan_make(p->g, out, p->n_sinks, l, NULL);
+    fth_plan_destroy(small ? plan : NULL);
+    return small ? small : plan;
 }
 
 static fth_status make_plan(sp_pass *p, const fth_val *out, const fth_limits *limits, fth_err *err)
 {
     fth_limits l = limits ? *limits : (fth_limits){0};
     l.sinks = p->sink;
-    p->plan = fth_plan_make(p->g, out, p->n_sinks, &l, err);
+    p->plan = plan_small(p, out, &l, err);
     if (p->plan) return FTH_OK;
     const fth_status s = err && err->status != FTH_OK ? err->status : fth_graph_check(p->g, NULL);
     sp_pass_clear(p);
@@ -127,8 +141,7 @@ static fth_status make_tensors(sp_sums *s, fth_mem *mem, const sp_sums_input *in
     return fth_tensor_create(&s->FF, mem, "F^T F", FTH_F64, 3, ((int64_t[]){L, B, L}), err);
 }
 
-static int build_sums(sp_pass *p, const sp_sums *s, const values *v, fth_val W, bool whole,
-                      fth_val *out)
+static void build_sums(sp_pass *p, const sp_sums *s, const values *v, fth_val W, fth_val *out)
 {
     fth_graph *g = v->g;
     const fth_val zero = number(g, 0), is_more = fth_gt(v->y, zero);
@@ -140,31 +153,32 @@ static int build_sums(sp_pass *p, const sp_sums *s, const values *v, fth_val W, 
     add(p, out, by_bin(v, fth_cast(is_more, FTH_F64)), s->kind[SP_SUM_STORED]);
     add(p, out, fth_scatter_add(v->F, "cell", v->bin, "bin"), s->F);
     add(p, out, fth_rmin(fth_sum(v->F, "factor"), "cell"), s->least);
-    if (!whole) return p->n_sinks;
+    if (!s->YF) return;
     const fth_val yF = fth_mul(v->at, v->y);
     add(p, out, fth_scatter_add(yF, "entry", v->slot, "slot"), s->YF);
     const fth_val square =
         fth_mul(fth_expand(v->F, "factor2"), fth_rename(v->F, "factor", "factor2"));
     add(p, out, fth_scatter_add(square, "cell", v->bin, "bin"), s->FF);
-    return p->n_sinks;
 }
 
-fth_status sp_sums_plan(sp_sums *out, sp_pass *pass, fth_context *ctx, const sp_sums_input *in,
-                        fth_tensor *W, bool whole, const fth_limits *limits, fth_err *err)
+fth_status sp_sums_create(sp_sums *out, fth_mem *mem, const sp_sums_input *in, bool whole,
+                          fth_err *err)
 {
     *out = (sp_sums){0};
-    *pass = (sp_pass){0};
-    fth_status s = make_tensors(out, fth_context_mem(ctx), in, whole, err);
-    if (s == FTH_OK) {
-        fth_val outs[SP_SUM_KINDS + 4];
-        const values v = begin(ctx, in);
-        const fth_val w = fth_input(v.g, "W", FTH_F32, "gene factor", fth_tensor_source(W));
-        pass->g = v.g;
-        build_sums(pass, out, &v, w, whole, outs);
-        s = make_plan(pass, outs, limits, err);
-    }
+    const fth_status s = make_tensors(out, mem, in, whole, err);
     if (s != FTH_OK) sp_sums_clear(out);
     return s;
+}
+
+fth_status sp_sums_plan(sp_pass *pass, fth_context *ctx, const sp_sums_input *in, fth_tensor *W,
+                        const sp_sums *to, const fth_limits *limits, fth_err *err)
+{
+    fth_val outs[SP_SUM_KINDS + 4];
+    const values v = begin(ctx, in);
+    *pass = (sp_pass){.g = v.g};
+    const fth_val w = fth_input(v.g, "W", FTH_F32, "gene factor", fth_tensor_source(W));
+    build_sums(pass, to, &v, w, outs);
+    return make_plan(pass, outs, limits, err);
 }
 
 /* ---- further passes ---- */

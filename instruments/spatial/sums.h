@@ -42,21 +42,26 @@ typedef struct sp_sums {
     fth_tensor *least;              /* f64 []: smallest sum of the factors of a cell */
 } sp_sums;
 
-/* A graph and its plan. What is read (sources, loadings) outlives it. */
+/* A graph and its plan. What is read (sources, loadings) outlives it. A pass over counts gains
+ * nothing from large chunks: unless `limits` say what it may take, it takes 128 MiB where that is
+ * enough. */
 typedef struct sp_pass {
     fth_graph *g;
     fth_plan *plan;
     fth_sink sink[SP_SUM_KINDS + 4];
     int n_sinks;
+    fth_run_report report; /* of the last run */
 } sp_pass;
 void sp_pass_clear(sp_pass *p); /* an empty one is allowed */
 /* Runs it and counts it; `call` may be NULL. */
 fth_status sp_pass_run(sp_pass *p, const fth_stage_call *call, fth_err *err);
 
-/* Tensors of the sums, and the pass that fills them. W is f32 [gene factor]. `whole`: YF, FF and F
- * too; else the kinds, F and `least` alone, for deviances. */
-fth_status sp_sums_plan(sp_sums *out, sp_pass *pass, fth_context *ctx, const sp_sums_input *in,
-                        fth_tensor *W, bool whole, const fth_limits *limits, fth_err *err);
+/* Tensors of the sums. `whole`: YF and FF too; else what deviances need. */
+fth_status sp_sums_create(sp_sums *out, fth_mem *mem, const sp_sums_input *in, bool whole,
+                          fth_err *err);
+/* The pass that fills them. W is f32 [gene factor]. */
+fth_status sp_sums_plan(sp_pass *pass, fth_context *ctx, const sp_sums_input *in, fth_tensor *W,
+                        const sp_sums *to, const fth_limits *limits, fth_err *err);
 void sp_sums_clear(sp_sums *s);
 
 /* Sums of y ln max(rate, 1e-8) of every bin, for two sets of loadings A and B, f64 [slot factor];

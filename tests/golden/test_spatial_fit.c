@@ -108,8 +108,8 @@ static sp_sums sums(bench *b, bool whole, uint64_t budget)
     sp_sums s;
     sp_pass p;
     fth_err err = {0};
-    OKE(sp_sums_plan(&s, &p, b->ctx, &b->in, b->W, whole, &(fth_limits){.memory_bytes = budget},
-                     &err),
+    OKE(sp_sums_create(&s, b->mem, &b->in, whole, &err), &err);
+    OKE(sp_sums_plan(&p, b->ctx, &b->in, b->W, &s, &(fth_limits){.memory_bytes = budget}, &err),
         &err);
     fth_plan_info info;
     fth_plan_get_info(p.plan, &info);
@@ -312,11 +312,11 @@ TEST(loadings_of_groups_end_as_with_dense_counts)
                           .ratio = look_once,
                           .user = &l};
     sp_group_result r;
-    OK(sp_group_solve(&r, b->mem, &p, NULL));
+    OK(sp_group_reserve(&r, b->mem, G, D, L, NULL));
+    OK(sp_group_solve(&r, &p, NULL));
     for (int g = 0; g < G; g++) EQ_I64(r.steps[g], steps[g]);
-    sp_group_clear(&r);
     p.poisson = true;
-    OK(sp_group_solve(&r, b->mem, &p, NULL));
+    OK(sp_group_solve(&r, &p, NULL));
     for (int g = 0; g < G; g++) {
         double rates = 0, counts = ((double *)fth_tensor_data(s.kind[SP_SUM_Y]))[g];
         for (int i = 0; i < D * L; i++) rates += r.W[g * D * L + i] * p.F[g * L + i % L];

@@ -226,6 +226,12 @@ static void drop(cells *c)
     free(c);
 }
 
+static void solve(sp_group_result *r, fth_mem *mem, const sp_group_problem *p)
+{
+    OK(sp_group_reserve(r, mem, G, D, L, NULL));
+    OK(sp_group_solve(r, p, NULL));
+}
+
 TEST(loadings_of_groups_pass_through_the_golden_ones)
 {
     static const int64_t iterations[G] = {549, 567, 127, 353};
@@ -238,7 +244,7 @@ TEST(loadings_of_groups_pass_through_the_golden_ones)
         double *golden = t_npz_f64(ANALYSIS, name, NULL);
         sp_group_result r;
         c->problem.iterations = iterations[g];
-        OK(sp_group_solve(&r, mem, &c->problem, NULL));
+        solve(&r, mem, &c->problem);
         EQ_I64(r.steps[g], iterations[g]);
         for (int i = 0; i < D * L; i++) NEAR(r.W[g * D * L + i], golden[i], 3e-5);
         NEAR(r.error[g], errors[g], 1e-6);
@@ -258,9 +264,9 @@ TEST(the_end_is_found_with_few_looks_where_all_looks_find_it)
     cells *c = load();
     fth_mem *mem = t_mem(1 << 20);
     sp_group_result few, all;
-    OK(sp_group_solve(&few, mem, &c->problem, NULL));
+    solve(&few, mem, &c->problem);
     c->problem.every = true;
-    OK(sp_group_solve(&all, mem, &c->problem, NULL));
+    solve(&all, mem, &c->problem);
     for (int g = 0; g < G; g++) {
         EQ_I64(few.steps[g], steps[g]);
         EQ_I64(all.steps[g], steps[g]);
@@ -283,7 +289,7 @@ TEST(a_group_with_fewer_cells_than_factors_has_the_global_loadings)
     c->problem.start = 0;
     c->problem.seed = 7;
     c->problem.iterations = 1;
-    OK(sp_group_solve(&r, mem, &c->problem, NULL));
+    solve(&r, mem, &c->problem);
     for (int i = 0; i < D * L; i++) EQ_F64(r.W[3 * D * L + i], c->W[i]);
     IS_TRUE(isnan(r.error[3]) && !isnan(r.error[2]));
     EQ_I64(r.steps[3], 0);
@@ -306,9 +312,9 @@ TEST(the_poisson_rule_fits_better)
     cells *c = load();
     fth_mem *mem = t_mem(1 << 20);
     sp_group_result squares, poisson;
-    OK(sp_group_solve(&squares, mem, &c->problem, NULL));
+    solve(&squares, mem, &c->problem);
     c->problem.poisson = true;
-    OK(sp_group_solve(&poisson, mem, &c->problem, NULL));
+    solve(&poisson, mem, &c->problem);
     double a[G], b[G];
     OK(fit(c, squares.W, poisson.W, a, b, NULL));
     for (int g = 0; g < G; g++) {

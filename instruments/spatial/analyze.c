@@ -1,0 +1,147 @@
+/* analyze.c - the stage: from a checkpoint to factor maps, gene lists and numbers (spec 11).
+ *
+ * The order of things: predict, Moran's I (which gives the order of the factors), fit, loadings of
+ * groups, then files. The checkpoint itself is never permuted.
+ */
+#include "analyze.h"
+
+#include <string.h>
+#include <time.h>
+
+const char *const sp_part_names[SP_PARTS] = {[SP_PART_OPEN] = "open",
+                                             [SP_PART_PREDICT] = "predict",
+                                             [SP_PART_MORAN] = "moran",
+                                             [SP_PART_FIT] = "fit",
+                                             [SP_PART_GROUPS] = "group_loadings",
+                                             [SP_PART_GROUPWISE] = "groupwise",
+                                             [SP_PART_WRITE] = "write"};
+
+/* ---- what it takes ---- */
+
+typedef struct total {
+    uint64_t peak, allowance, scratch;
+    double seconds;
+} total;
+
+static fth_status count(total *t, const sp_analysis *a, const sp_pass *p, double runs, FILE *show)
+{
+    if (!p->plan) return FTH_OK;
+    fth_plan_info info;
+    fth_plan_get_info(p->plan, &info);
+    if (info.peak_bytes > t->peak) t->peak = info.peak_bytes;
+    if (info.allowance_bytes > t->allowance) t->allowance = info.allowance_bytes;
+    if (info.scratch_bytes > t->scratch) t->scratch = info.scratch_bytes;
+    t->seconds += fth_stage_guess(a->call, p->plan, runs);
+    return show ? fth_plan_print(p->plan, show) : FTH_OK;
+}
+
+static fth_status add_up(sp_analysis *a, fth_stage_plan *out, FILE *show, fth_err *err)
+{
+    const sp_pass *pass[] = {&a->predict,   &a->predict_held, &a->groupwise, &a->lu,
+                             &a->sums_pass, &a->mean_pass,    &a->fit,       &a->ratio};
+    total t = {0};
+    for (size_t i = 0; i < sizeof pass / sizeof *pass; i++)
+        FTH_TRY(count(&t, a, pass[i], pass[i] == &a->fit || pass[i] == &a->ratio ? 30 : 1, show));
+    fth_mem_stats stats;
+    fth_mem_get_stats(a->mem, &stats);
+    /* Moran's I is no graph: its neighbours are held while no pass runs. */
+    const uint64_t moran = sp_moran_bytes(a->cells, fth_context_threads(a->ctx));
+    const uint64_t held = stats.used_bytes + t.allowance, huge = 2u << 20;
+    const uint64_t most = t.peak > moran ? t.peak : moran;
+    const uint64_t rounded = (most + huge - 1) / huge * huge;
+    const uint64_t bytes = held + (held + rounded <= stats.budget_bytes ? rounded : most);
+    a->planned_bytes = bytes;
+    a->guess_s = t.seconds;
+    if (out) {
+        out->host_bytes = bytes;
+        out->scratch_bytes = t.scratch;
+        out->seconds = t.seconds;
+    }
+    if (bytes <= stats.budget_bytes) return FTH_OK;
+    char need[24], allowed[24];
+    const fth_status s =
+        FTH_FAIL(err, FTH_E_NO_FIT, "analyze of %lld cells needs %s and %s are allowed",
+                 (long long)a->rows, fth_mem_format_size(bytes, need, sizeof need),
+                 fth_mem_format_size(stats.budget_bytes, allowed, sizeof allowed));
+    fth_err_hint(err, "allow --memory %lld", (long long)bytes);
+    return s;
+}
+
+fth_status sp_analyze_plan_for(const fth_stage_call *call, const sp_sizes *sizes,
+                               fth_stage_plan *out, FILE *show, fth_err *err)
+{
+    sp_analysis a;
+    FTH_TRY(sp_analysis_open(&a, call, sizes, err));
+    const fth_status s = add_up(&a, out, show, err);
+    fth_plan_info info;
+    fth_plan_get_info(a.predict.plan, &info);
+    out->bound = sizes->bound;
+    snprintf(out->text, sizeof out->text, "%s%lld cells, %lld factors, %lld chunks",
+             sizes->bound ? "at most " : "", (long long)a.rows, (long long)a.factors,
+             (long long)(info.chunks > 0 ? info.chunks : 1));
+    sp_analysis_close(&a);
+    return s;
+}
+
+/* ---- the stage ---- */
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static fth_status find_order(sp_analysis *a, fth_err *err)
+{
+    FTH_TRY(sp_moran_run(&a->moran, a->ctx, fth_tensor_data(a->xy), fth_tensor_data(a->F), a->cells,
+                         a->factors, err));
+    memcpy(fth_tensor_data(a->order), a->moran.order, (size_t)a->factors * sizeof(int64_t));
+    return FTH_OK;
+}
+
+static fth_status write_arrays(sp_analysis *a, fth_err *err)
+{
+    fth_stage_point(a->call, "before_outputs");
+    FTH_TRY(sp_analysis_write_arrays(a, err));
+    FTH_TRY(sp_analysis_lu(a, err));
+    return sp_analysis_write_genes(a, err);
+}
+
+static fth_status run_part(sp_analysis *a, sp_part part, fth_err *err)
+{
+    switch (part) {
+    case SP_PART_OPEN: return add_up(a, NULL, NULL, err);
+    case SP_PART_PREDICT: return sp_analysis_predict(a, err);
+    case SP_PART_MORAN: return find_order(a, err);
+    case SP_PART_FIT: return sp_analysis_fit(a, err);
+    case SP_PART_GROUPS: return sp_analysis_group_loadings(a, err);
+    case SP_PART_GROUPWISE: return sp_analysis_groupwise(a, err);
+    case SP_PART_WRITE: return write_arrays(a, err);
+    case SP_PARTS: break;
+    }
+    return FTH_OK;
+}
+
+fth_status sp_analyze_run(const fth_stage_call *call, fth_err *err)
+{
+    sp_analysis a;
+    double start = now_s();
+    FTH_TRY(sp_analysis_open(&a, call, NULL, err));
+    fth_status s = FTH_OK;
+    for (int part = 0; s == FTH_OK && part < SP_PARTS; part++) {
+        const fth_stage_progress p = {.done = part, .total = SP_PARTS, .what = sp_part_names[part]};
+        if (!fth_stage_report(call, &p))
+            s = FTH_FAIL(err, FTH_E_CANCELLED, "stopped before %s", sp_part_names[part]);
+        if (s == FTH_OK) s = run_part(&a, (sp_part)part, err);
+        fth_mem_stats stats;
+        fth_mem_get_stats(a.mem, &stats);
+        if (stats.peak_bytes > a.peak_bytes) a.peak_bytes = stats.peak_bytes;
+        const double end = now_s();
+        a.seconds[part] = end - start;
+        start = end;
+    }
+    if (s == FTH_OK) s = sp_analysis_write_metrics(&a, err);
+    sp_analysis_close(&a);
+    return s;
+}

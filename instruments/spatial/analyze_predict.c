@@ -1,0 +1,257 @@
+/* analyze_predict.c - factors and their deviations at all cells, maps as if of one group, Lu.
+ *
+ * Each is one graph that is cut along cells. analyze_batch_size is an upper bound of a chunk, not
+ * its size: the memory allowed may ask for less, and the bits are the same.
+ */
+#include "analyze.h"
+#include "svgp.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- plans ---- */
+
+static fth_plan *make_plan(const sp_pass *p, const fth_val *out, uint64_t bytes, fth_err *err)
+{
+    const bool known = p->sink[0].kind != NULL;
+    const fth_limits l = {.memory_bytes = bytes, .sinks = known ? p->sink : NULL};
+    return fth_plan_make(p->g, out, p->n_sinks, &l, err);
+}
+
+static int64_t chunks_of(const fth_plan *plan, uint64_t *bytes)
+{
+    fth_plan_info info;
+    fth_plan_get_info(plan, &info);
+    *bytes = info.peak_bytes + info.foreign_bytes;
+    return info.chunks > 0 ? info.chunks : 1;
+}
+
+/* The largest chunks that are not more than `most` cells: less memory gives more of them. */
+static fth_status plan_in_batches(sp_pass *p, const fth_val *out, int64_t cells, int64_t most,
+                                  fth_err *err)
+{
+    const int64_t need = (cells + most - 1) / most;
+    uint64_t high, low = 0;
+    p->plan = make_plan(p, out, 0, err);
+    if (!p->plan) return err && err->status != FTH_OK ? err->status : FTH_E_NO_FIT;
+    int64_t chunks = chunks_of(p->plan, &high);
+    for (int turn = 0; turn < 24 && chunks < need && high - low > (1u << 16); turn++) {
+        const uint64_t middle = low + (high - low) / 2;
+        fth_plan *plan = make_plan(p, out, middle, NULL);
+        uint64_t bytes;
+        const int64_t n = plan ? chunks_of(plan, &bytes) : 0;
+        if (plan && n < need) high = middle;
+        if (!plan || n >= need) low = middle;
+        if (plan && n >= need) { /* few enough: look whether fewer would do */
+            fth_plan_destroy(p->plan);
+            p->plan = plan;
+            if (n <= need + need / 8 + 1) break;
+            continue;
+        }
+        fth_plan_destroy(plan);
+    }
+    return FTH_OK;
+}
+
+/* ---- factors ---- */
+
+static sp_query query_of(sp_net *net, fth_tensor *xy, fth_tensor *group, fth_tensor *nbr)
+{
+    const sp_settings *set = &net->model->set;
+    sp_query q = {0};
+    if (set->spatial) q.xy = fth_input(net->g, "xy", FTH_F32, "cell dim", fth_tensor_source(xy));
+    if (set->groups)
+        q.group = fth_input(net->g, "group of cell", FTH_I32, "cell", fth_tensor_source(group));
+    if (set->local)
+        q.nbr = fth_input(net->g, "nbr of cell", FTH_I32, "cell nbr", fth_tensor_source(nbr));
+    return q;
+}
+
+static fth_status plan_factors(sp_analysis *a, sp_pass *p, fth_tensor *xy, fth_tensor *group,
+                               fth_tensor *nbr, fth_tensor *F, fth_tensor *S, fth_err *err)
+{
+    sp_net net;
+    const int64_t cells = fth_tensor_size(F, 0);
+    FTH_TRY(sp_net_create(&net, a->ctx, &a->model, false, cells, err));
+    *p = (sp_pass){.g = net.g, .n_sinks = 2, .sink = {fth_tensor_sink(F), fth_tensor_sink(S)}};
+    const sp_query q = query_of(&net, xy, group, nbr);
+    fth_val f, s;
+    FTH_TRY(sp_predict(&net, &q, &f, &s, err));
+    if (!a->model.set.spatial) s = fth_max(s, fth_const(net.g, net.real, 1e-8));
+    const fth_val out[2] = {fth_layout(fth_cast(fth_exp(f), FTH_F32), "cell factor"),
+                            fth_layout(fth_cast(s, FTH_F32), "cell factor")};
+    return plan_in_batches(p, out, cells,
+                           fth_config_int(a->call->config, "training.analyze_batch_size"), err);
+}
+
+/* Factors in the order of Moran's I, as the axis `place`. */
+static fth_val permuted(const sp_analysis *a, fth_val v)
+{
+    fth_graph *g = v.graph;
+    fth_axis_like(g, "place", "factor");
+    return fth_gather(v, "factor",
+                      fth_input(g, "order", FTH_I64, "place", fth_tensor_source(a->order)));
+}
+
+static fth_status plan_groupwise(sp_analysis *a, fth_err *err)
+{
+    sp_net net;
+    FTH_TRY(sp_net_create(&net, a->ctx, &a->model, false, a->cells, err));
+    a->groupwise = (sp_pass){.g = net.g, .n_sinks = 1};
+    const sp_query q = query_of(&net, a->xy, a->group, a->nbr);
+    fth_val f;
+    FTH_TRY(sp_predict_groups(&net, &q, &f, err));
+    const fth_val out = fth_layout(permuted(a, fth_cast(fth_exp(f), FTH_F32)), "group cell place");
+    return plan_in_batches(&a->groupwise, &out, a->cells,
+                           fth_config_int(a->call->config, "training.analyze_batch_size"), err);
+}
+
+/* The lower factor of the posterior over u in its own coordinates, whichever it was trained in. */
+static fth_val lu_of(sp_net *net)
+{
+    const sp_settings *set = &net->model->set;
+    fth_graph *g = net->g;
+    fth_val lu = sp_svgp_lu(net);
+    if (set->diagonal_only) {
+        const fth_val on = fth_cast(sp_compare_index(g, FTH_EW_EQ, "induce", "induce2"), net->real);
+        lu = fth_mul(fth_layout(fth_expand(lu, "induce2"), "factor induce induce2"), on);
+    }
+    if (set->parametrization != SP_WHITENED) return lu;
+    fth_axis_like(g, "induce3", "induce");
+    const fth_val Lc =
+        fth_rename(sp_svgp_factor(g, net->model, net->Z, net->groupsZ), "induce2", "induce3");
+    const fth_val V = fth_rename(fth_cast(lu, FTH_F64), "induce", "induce3");
+    return fth_cast(fth_dot(Lc, V, "induce3"), net->real);
+}
+
+static fth_status plan_lu(sp_analysis *a, fth_err *err)
+{
+    sp_net net;
+    const bool local = a->model.set.local;
+    FTH_TRY(sp_net_create(&net, a->ctx, &a->model, false, a->cells, err));
+    a->lu = (sp_pass){.g = net.g, .n_sinks = 1};
+    const fth_val v = local ? net.param[SP_P_LAM] : lu_of(&net);
+    const fth_val out = fth_layout(fth_cast(permuted(a, v), FTH_F32),
+                                   local ? "place induce rank" : "place induce induce2");
+    a->lu.plan = make_plan(&a->lu, &out, 0, err);
+    if (a->lu.plan) return FTH_OK;
+    return err && err->status != FTH_OK ? err->status : FTH_E_NO_FIT;
+}
+
+fth_status sp_analysis_plan_predict(sp_analysis *a, fth_err *err)
+{
+    FTH_TRY(plan_factors(a, &a->predict, a->xy, a->group, a->nbr, a->F, a->S, err));
+    if (a->held > 0 && a->model.set.spatial)
+        FTH_TRY(plan_factors(a, &a->predict_held, a->held_xy, a->held_group, a->held_nbr, a->held_F,
+                             a->held_S, err));
+    if (a->model.set.groups) FTH_TRY(plan_groupwise(a, err));
+    return a->model.set.spatial ? plan_lu(a, err) : FTH_OK;
+}
+
+fth_status sp_analysis_predict(sp_analysis *a, fth_err *err)
+{
+    FTH_TRY(sp_analysis_run_pass(a, &a->predict, err));
+    sp_pass_clear(&a->predict);
+    if (a->predict_held.plan) FTH_TRY(sp_analysis_run_pass(a, &a->predict_held, err));
+    sp_pass_clear(&a->predict_held);
+    return FTH_OK;
+}
+
+/* ---- one array, a file for each group ---- */
+
+typedef struct files {
+    fth_mem *mem;
+    fth_sink *file;      /* [group] */
+    int64_t groups, row; /* row: elements of a cell */
+} files;
+
+static fth_status files_write(void *self, const int64_t *lo, const int64_t *n, const void *src,
+                              fth_err *err)
+{
+    const files *f = self;
+    const float *from = src;
+    for (int64_t g = 0; g < n[0]; g++) {
+        const fth_sink *to = &f->file[lo[0] + g];
+        FTH_TRY(to->write(to->self, lo + 1, n + 1, from + g * n[1] * n[2], err));
+    }
+    return FTH_OK;
+}
+
+static fth_status files_commit(void *self, fth_err *err)
+{
+    const files *f = self;
+    for (int64_t g = 0; g < f->groups; g++) FTH_TRY(f->file[g].commit(f->file[g].self, err));
+    return FTH_OK;
+}
+
+static void files_close(files *f)
+{
+    for (int64_t g = 0; f->file && g < f->groups; g++) fth_sink_close(&f->file[g]);
+    fth_mem_release(f->mem, f->file, NULL);
+}
+
+static fth_status group_path(char path[SP_PATH], const sp_analysis *a, int64_t g, fth_err *err)
+{
+    char name[64];
+    snprintf(name, sizeof name, SP_GROUPWISE "/group_%lld.npy", (long long)g);
+    return sp_path(path, a->call->model_dir, name, err);
+}
+
+static fth_status files_open(files *f, const sp_analysis *a, fth_err *err)
+{
+    char path[SP_PATH];
+    void *block = NULL;
+    const int64_t size[2] = {a->cells, a->factors};
+    *f = (files){.mem = a->mem, .groups = a->model.set.n_groups};
+    FTH_TRY(sp_path(path, a->call->model_dir, SP_GROUPWISE, err));
+    if (mkdir(path, 0777) != 0 && errno != EEXIST)
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s could not be made: %s", path, strerror(errno));
+    const uint64_t bytes = (uint64_t)f->groups * sizeof(fth_sink);
+    FTH_TRY(fth_mem_take(a->mem, FTH_MEM_META, bytes, "files of groups", &block, err));
+    f->file = memset(block, 0, (size_t)bytes);
+    for (int64_t g = 0; g < f->groups; g++) {
+        FTH_TRY(group_path(path, a, g, err));
+        FTH_TRY(fth_npy_create(&f->file[g], a->mem, path, FTH_F32, 2, size, err));
+    }
+    return FTH_OK;
+}
+
+fth_status sp_analysis_groupwise(sp_analysis *a, fth_err *err)
+{
+    if (!a->groupwise.plan) return FTH_OK;
+    files f;
+    fth_status s = files_open(&f, a, err);
+    a->groupwise.sink[0] = (fth_sink){.kind = "files of groups",
+                                      .self = &f,
+                                      .dtype = FTH_F32,
+                                      .n_axes = 3,
+                                      .size = {f.groups, a->cells, a->factors},
+                                      .write = files_write,
+                                      .commit = files_commit};
+    if (s == FTH_OK) s = sp_analysis_run_pass(a, &a->groupwise, err);
+    files_close(&f);
+    for (int64_t g = 0; s == FTH_OK && g < a->model.set.n_groups; g++) {
+        char path[SP_PATH];
+        s = group_path(path, a, g, err);
+        if (s == FTH_OK)
+            s = fth_stage_wrote(a->call, FTH_FILE_OUTPUT, path, "factors as of one group", err);
+    }
+    sp_pass_clear(&a->groupwise);
+    return s;
+}
+
+fth_status sp_analysis_lu(sp_analysis *a, fth_err *err)
+{
+    if (!a->lu.plan) return FTH_OK;
+    char path[SP_PATH];
+    const sp_settings *set = &a->model.set;
+    const int64_t M = fth_tensor_size(a->model.Z, 0);
+    const int64_t size[3] = {a->factors, M, set->local ? set->R : M};
+    FTH_TRY(sp_path(path, a->call->model_dir, SP_LU, err));
+    FTH_TRY(fth_npy_create(&a->lu.sink[0], a->mem, path, FTH_F32, 3, size, err));
+    const fth_status s = sp_analysis_run_pass(a, &a->lu, err);
+    fth_sink_close(&a->lu.sink[0]);
+    sp_pass_clear(&a->lu);
+    return s;
+}

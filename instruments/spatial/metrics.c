@@ -1,0 +1,162 @@
+/* metrics.c - metrics.json and moran_i.csv: the numbers of an analysis. */
+#include "analyze.h"
+
+#include <math.h>
+#include <time.h>
+
+static void put_deviance(fth_json_writer *w, const char *key, const sp_fit *f)
+{
+    fth_json_open(w, key, '{');
+    fth_json_real(w, "total", f->total);
+    fth_json_real(w, "mean", f->mean);
+    fth_json_real(w, "mean_per_gene", f->mean_per_gene);
+    fth_json_close(w);
+}
+
+/* In the new order. Mean, largest and smallest are of those that have a value. */
+static void put_moran(fth_json_writer *w, const sp_moran *m)
+{
+    const double *of[] = {m->I, m->p, m->q};
+    static const char *const name[] = {"values", "p_values", "q_values"};
+    double sum = 0, most = (double)NAN, least = (double)NAN;
+    int64_t n = 0;
+    fth_json_open(w, "moran_i", '{');
+    for (int k = 0; k < 3; k++) {
+        fth_json_open(w, name[k], '[');
+        for (int64_t l = 0; l < m->factors; l++) fth_json_real(w, NULL, of[k][m->order[l]]);
+        fth_json_close(w);
+        if (k > 0) continue;
+        fth_json_open(w, "sorted_indices", '[');
+        for (int64_t l = 0; l < m->factors; l++) fth_json_int(w, NULL, m->order[l]);
+        fth_json_close(w);
+    }
+    for (int64_t l = 0; l < m->factors; l++) {
+        if (isnan(m->I[l])) continue;
+        sum += m->I[l];
+        most = fmax(most, m->I[l]);
+        least = fmin(least, m->I[l]);
+        n++;
+    }
+    fth_json_real(w, "mean", n > 0 ? sum / (double)n : (double)NAN);
+    fth_json_real(w, "max", most);
+    fth_json_real(w, "min", least);
+    fth_json_close(w);
+}
+
+static void put_groups(fth_json_writer *w, const sp_analysis *a)
+{
+    fth_json_open(w, "group_loadings", '{');
+    fth_json_int(w, "n_groups", a->groups);
+    fth_json_open(w, "group_names", '[');
+    for (int64_t g = 0; g < a->groups; g++)
+        fth_json_text(w, NULL, fth_texts_get(a->data.group_names, g));
+    fth_json_close(w);
+    fth_json_open(w, "reconstruction_errors", '{');
+    for (int64_t g = 0; g < a->groups; g++) {
+        char key[24];
+        if (a->cells_of[g] == 0) continue;
+        snprintf(key, sizeof key, "%lld", (long long)g);
+        fth_json_real(w, key, a->group_result.error[g]);
+    }
+    fth_json_close(w);
+    fth_json_close(w);
+}
+
+/* ---- held-out cells ---- */
+
+static void put_pair(fth_json_writer *w, const char *key, double held, double seen)
+{
+    fth_json_open(w, key, '{');
+    fth_json_real(w, "mean", held);
+    fth_json_real(w, "training_mean", seen);
+    fth_json_close(w);
+}
+
+/* `mean` is the number to choose models by: with the expectation of the rate as its estimate. */
+static void put_holdout(fth_json_writer *w, const sp_analysis *a)
+{
+    fth_json_open(w, "holdout", '{');
+    fth_json_int(w, "n_cells", a->held);
+    fth_json_int(w, "n_training_cells", a->cells);
+    fth_json_real(w, "mean", a->held_mean.mean);
+    fth_json_real(w, "training_mean", a->seen_mean.mean);
+    put_pair(w, "exp_f_plus_half_s2", a->held_mean.mean, a->seen_mean.mean);
+    put_pair(w, "exp_f", a->held_fit.mean, a->seen_fit.mean);
+    fth_json_open(w, "nsf", '{');
+    put_pair(w, "exp_f_plus_half_s2", a->held_mean.nsf, a->seen_mean.nsf);
+    put_pair(w, "exp_f", a->held_fit.nsf, a->seen_fit.nsf);
+    fth_json_close(w);
+    fth_json_close(w);
+}
+
+/* ---- how it went ---- */
+
+static void put_own(fth_json_writer *w, const sp_analysis *a)
+{
+    fth_json_open(w, "fathom", '{');
+    fth_json_text(w, "version", fth_version());
+    fth_json_text(w, "device", fth_context_device(a->ctx));
+    fth_json_u64(w, "planned_bytes", a->planned_bytes);
+    fth_json_u64(w, "peak_bytes", a->peak_bytes);
+    fth_json_open(w, "seconds", '{');
+    for (int i = 0; i < SP_PARTS; i++) fth_json_seconds(w, sp_part_names[i], a->seconds[i]);
+    fth_json_close(w);
+    if (sp_analysis_has_groups(a)) {
+        fth_json_open(w, "group_iterations", '[');
+        for (int64_t g = 0; g < a->groups; g++) fth_json_int(w, NULL, a->group_result.steps[g]);
+        fth_json_close(w);
+        fth_json_int(w, "group_passes", a->group_result.passes);
+    }
+    fth_json_close(w);
+}
+
+static bool wants_nsf(const sp_analysis *a)
+{
+    return fth_config_choice(a->call->config, "analyze.deviance") == 1;
+}
+
+static fth_status write_json(const sp_analysis *a, fth_err *err)
+{
+    char path[SP_PATH], now[32] = "";
+    const time_t seconds = time(NULL);
+    struct tm date;
+    if (gmtime_r(&seconds, &date)) strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%S", &date);
+    FTH_TRY(sp_path(path, a->call->model_dir, SP_METRICS, err));
+    fth_json_writer w;
+    fth_json_begin(&w, a->mem, true);
+    w.nan = !fth_stage_flag(a->call, "strict-json");
+    fth_json_open(&w, NULL, '{');
+    fth_json_real(&w, "reconstruction_error", a->seen_fit.error);
+    put_deviance(&w, "poisson_deviance", &a->seen_fit);
+    if (wants_nsf(a)) fth_json_real(&w, "nsf_deviance", a->seen_fit.nsf);
+    put_moran(&w, &a->moran);
+    fth_json_int(&w, "n_factors", a->factors);
+    fth_json_int(&w, "n_spots", a->cells);
+    fth_json_text(&w, "timestamp", now);
+    if (sp_analysis_has_groups(a)) put_groups(&w, a);
+    if (a->held > 0) put_holdout(&w, a);
+    put_own(&w, a);
+    fth_json_close(&w);
+    return fth_json_save(&w, path, err);
+}
+
+static fth_status write_csv(const sp_analysis *a, fth_err *err)
+{
+    char path[SP_PATH];
+    FTH_TRY(sp_path(path, a->call->model_dir, SP_MORAN, err));
+    fth_lines t;
+    fth_lines_begin(&t, a->mem);
+    fth_lines_add(&t, "factor_idx,moran_i\n");
+    for (int64_t l = 0; l < a->factors; l++) {
+        fth_lines_add(&t, "%lld,", (long long)l);
+        fth_lines_real(&t, a->moran.I[a->moran.order[l]]);
+        fth_lines_add(&t, "\n");
+    }
+    return fth_lines_save(&t, path, err);
+}
+
+fth_status sp_analysis_write_metrics(sp_analysis *a, fth_err *err)
+{
+    FTH_TRY(write_csv(a, err));
+    return write_json(a, err);
+}
