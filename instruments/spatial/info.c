@@ -1,0 +1,213 @@
+/* info.c - `fathom spatial info`: finds out what a path is, and describes folders and models. */
+#include "info.h"
+
+#include "data.h"
+
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool has(const char *dir, const char *name)
+{
+    char path[SP_PATH];
+    return sp_path(path, dir, name, NULL) == FTH_OK && access(path, F_OK) == 0;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/* ---- a preprocessed folder ---- */
+
+static void print_groups(const sp_data *d, FILE *out)
+{
+    enum { SHOWN = 40 };
+    const int32_t *group = fth_tensor_data(d->group);
+    for (int64_t g = 0; g < d->size.groups && g < SHOWN; g++) {
+        int64_t n = 0;
+        for (int64_t i = 0; i < d->size.cells; i++) n += group[i] == g;
+        fprintf(out, "  %10lld  %s\n", (long long)n, fth_texts_get(d->group_names, g));
+    }
+    if (d->size.groups > SHOWN)
+        fprintf(out, "  and %lld more\n", (long long)(d->size.groups - SHOWN));
+}
+
+fth_status sp_info_preprocessed(fth_mem *mem, const char *dir, FILE *out, fth_err *err)
+{
+    sp_data d;
+    char bytes[24];
+    FTH_TRY(sp_data_open(&d, mem, dir, err));
+    const double all = (double)d.size.cells * (double)d.size.genes;
+    fprintf(out, "%s: a preprocessed dataset\n", dir);
+    fprintf(out, "cells    %lld%s\n", (long long)d.size.cells,
+            d.cell_names ? "" : ", without names");
+    fprintf(out, "genes    %lld\n", (long long)d.size.genes);
+    fprintf(out, "counts   %lld stored, %.3g %% of all, %s; at most %lld in one cell\n",
+            (long long)d.size.entries, 100 * (double)d.size.entries / all,
+            fth_mem_format_size((uint64_t)d.size.entries * 8, bytes, sizeof bytes),
+            (long long)d.size.most_entries);
+    fprintf(out, "extent   %.6g\n", d.extent);
+    fprintf(out, "groups   %lld\n", (long long)d.size.groups);
+    print_groups(&d, out);
+    sp_data_close(&d);
+    return FTH_OK;
+}
+
+/* ---- a model's file ---- */
+
+static fth_status print_tensor(const fth_safetensors *file, fth_safetensors *open, int64_t i,
+                               FILE *out, uint64_t *total, fth_err *err)
+{
+    fth_source s;
+    char key[128], shape[128] = "", size[24];
+    const char *name = fth_safetensors_name(file, i);
+    size_t used = 0;
+    FTH_TRY(fth_safetensors_source(open, name, &s, err));
+    uint64_t bytes = (uint64_t)fth_dtype_size(s.dtype);
+    for (int a = 0; a < s.n_axes; a++) {
+        bytes *= (uint64_t)s.size[a];
+        const int n = snprintf(shape + used, sizeof shape - used, "%s%lld", a ? " x " : "",
+                               (long long)s.size[a]);
+        used += n > 0 && used + (size_t)n < sizeof shape ? (size_t)n : 0;
+    }
+    snprintf(key, sizeof key, "axes.%.100s", name);
+    const char *axes = fth_safetensors_meta(file, key);
+    fprintf(out, "  %-16s %-5s %-24s %12s  %s\n", name, fth_dtype_name(s.dtype), shape,
+            fth_mem_format_size(bytes, size, sizeof size), axes ? axes : "");
+    *total += bytes;
+    fth_source_close(&s);
+    return FTH_OK;
+}
+
+fth_status sp_info_model(fth_mem *mem, const char *path, FILE *out, fth_err *err)
+{
+    fth_safetensors *file = NULL;
+    uint64_t total = 0;
+    char size[24];
+    FTH_TRY(fth_safetensors_open(&file, mem, path, err));
+    fprintf(out, "%s: a model\nsettings\n", path);
+    for (int64_t i = 0; i < fth_safetensors_meta_count(file); i++) {
+        const char *key = NULL, *value = fth_safetensors_meta_at(file, i, &key);
+        if (strncmp(key, "axes.", 5) == 0 || strncmp(key, "xxh64.", 6) == 0) continue;
+        fprintf(out, "  %-24s %.100s%s\n", key, value, strlen(value) > 100 ? " ..." : "");
+    }
+    fprintf(out, "tensors\n");
+    fth_status s = FTH_OK;
+    for (int64_t i = 0; s == FTH_OK && i < fth_safetensors_count(file); i++)
+        s = print_tensor(file, file, i, out, &total, err);
+    fprintf(out, "  all together %s\n", fth_mem_format_size(total, size, sizeof size));
+    fth_safetensors_close(file);
+    return s;
+}
+
+/* ---- results ---- */
+
+static fth_status print_json(fth_mem *mem, const char *dir, const char *name,
+                             void (*print)(const fth_json_value *v, FILE *out), FILE *out,
+                             fth_err *err)
+{
+    char path[SP_PATH];
+    fth_json *doc = NULL;
+    if (!has(dir, name)) return FTH_OK;
+    FTH_TRY(sp_path(path, dir, name, err));
+    FTH_TRY(fth_json_load(&doc, mem, path, err));
+    print(fth_json_root(doc), out);
+    fth_json_destroy(doc);
+    return FTH_OK;
+}
+
+static void print_training(const fth_json_value *v, FILE *out)
+{
+    fprintf(out, "  trained   %lld iterations, %s, ELBO %.8g, %.4g s\n",
+            (long long)fth_json_get_int(v, "n_iterations", 0),
+            fth_json_get_bool(v, "converged", false) ? "converged" : "not converged",
+            fth_json_get_real(v, "elbo", (double)NAN),
+            fth_json_get_real(v, "training_time", (double)NAN));
+}
+
+static void print_metrics(const fth_json_value *v, FILE *out)
+{
+    const fth_json_value *moran = fth_json_get(v, "moran_i"), *hold = fth_json_get(v, "holdout");
+    fprintf(out, "  analyzed  %lld factors, reconstruction error %.4g, mean deviance %.4g\n",
+            (long long)fth_json_get_int(v, "n_factors", 0),
+            fth_json_get_real(v, "reconstruction_error", (double)NAN),
+            fth_json_get_real(fth_json_get(v, "poisson_deviance"), "mean", (double)NAN));
+    fprintf(out, "  Moran's I %.3f to %.3f, mean %.3f\n",
+            fth_json_get_real(moran, "min", (double)NAN),
+            fth_json_get_real(moran, "max", (double)NAN),
+            fth_json_get_real(moran, "mean", (double)NAN));
+    if (hold)
+        fprintf(out, "  held out  mean deviance %.4g\n",
+                fth_json_get_real(hold, "mean", (double)NAN));
+}
+
+static fth_status print_model(fth_mem *mem, const char *dir, const char *name, FILE *out,
+                              fth_err *err)
+{
+    fprintf(out, "%s\n", name);
+    FTH_TRY(print_json(mem, dir, SP_TRAINING, print_training, out, err));
+    FTH_TRY(print_json(mem, dir, SP_METRICS, print_metrics, out, err));
+    if (has(dir, SP_FIGURES)) fprintf(out, "  drawn     %s/" SP_FIGURES "\n", dir);
+    return FTH_OK;
+}
+
+fth_status sp_info_results(fth_mem *mem, const char *dir, FILE *out, fth_err *err)
+{
+    char path[SP_PATH];
+    int n = 0;
+    if (has(dir, SP_CHECKPOINT) || has(dir, SP_FACTORS))
+        return print_model(mem, dir, dir, out, err);
+    if (has(dir, SP_PREPROCESSED)) {
+        FTH_TRY(sp_path(path, dir, SP_PREPROCESSED, err));
+        FTH_TRY(sp_info_preprocessed(mem, path, out, err));
+        n++;
+    }
+    for (int i = 0; i < SP_KIND_COUNT; i++) {
+        FTH_TRY(sp_path(path, dir, sp_kinds[i].name, err));
+        if (!has(path, SP_CHECKPOINT) && !has(path, SP_FACTORS)) continue;
+        FTH_TRY(print_model(mem, path, sp_kinds[i].name, out, err));
+        n++;
+    }
+    if (n > 0) return FTH_OK;
+    const fth_status s = FTH_FAIL(err, FTH_E_FILE_OPEN,
+                                  "%s: there is no dataset, model or result in this folder", dir);
+    fth_err_hint(err, "give an .h5ad or .safetensors file, a folder with X.npy, or an output_dir");
+    return s;
+}
+
+/* ---- the verb ---- */
+
+static fth_status run(fth_context *ctx, int n_args, char *const *arg,
+                      const char *(*value)(void *user, const char *flag), void *user, FILE *out,
+                      fth_err *err)
+{
+    (void)value, (void)user;
+    fth_mem *mem = fth_context_mem(ctx);
+    struct stat st;
+    if (n_args != 1) {
+        const fth_status s = FTH_FAIL(err, FTH_E_COMMAND, "one path was expected");
+        fth_err_hint(err, "fathom spatial info PATH");
+        return s;
+    }
+    if (stat(arg[0], &st) != 0)
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: there is no such file or folder", arg[0]);
+    if (S_ISDIR(st.st_mode))
+        return has(arg[0], SP_X) ? sp_info_preprocessed(mem, arg[0], out, err)
+                                 : sp_info_results(mem, arg[0], out, err);
+    if (ends_with(arg[0], ".safetensors")) return sp_info_model(mem, arg[0], out, err);
+    return sp_info_h5ad(mem, arg[0], out, err);
+}
+
+const fth_verb sp_verb_info = {
+    .name = "info",
+    .args = "PATH",
+    .brief = "what an h5ad file, a dataset, a model or a folder of results holds",
+    .doc = "Of an h5ad file: shape and layout of the counts, layers, obsm, columns of obs with "
+           "their categories, and a config that would read it. Of a preprocessed folder: cells, "
+           "genes, groups. Of a model: its settings and tensors. Of a folder of results: what was "
+           "trained, analyzed and drawn.",
+    .max_args = 1,
+    .run = run};

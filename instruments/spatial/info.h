@@ -1,0 +1,16 @@
+/* info.h - what a file or folder is, in a few lines for people. */
+#ifndef SPATIAL_INFO_H
+#define SPATIAL_INFO_H
+
+#include "spatial.h"
+
+/* An h5ad file: its parts, and a config that would read it. */
+fth_status sp_info_h5ad(fth_mem *mem, const char *path, FILE *out, fth_err *err);
+/* A folder of X.npy, Y.npz, C.npy and metadata.json. */
+fth_status sp_info_preprocessed(fth_mem *mem, const char *dir, FILE *out, fth_err *err);
+/* A model's file. */
+fth_status sp_info_model(fth_mem *mem, const char *path, FILE *out, fth_err *err);
+/* The folder of one model; one with folders of models in it. */
+fth_status sp_info_results(fth_mem *mem, const char *dir, FILE *out, fth_err *err);
+
+#endif

@@ -1,0 +1,255 @@
+/* info_h5ad.c - what is in an h5ad file, and which keys of a config would read it. */
+#include "anndata.h"
+#include "info.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { COLUMNS = 200, CATEGORIES = 8, WIDE = 120 };
+
+/* What a config would be made of. */
+typedef struct guess {
+    char coords[128], counts[128], groups[128];
+    int coords_rank, counts_rank, groups_rank; /* the larger the better */
+    int64_t cells;
+} guess;
+
+static void better(char *best, int *best_rank, const char *name, int rank)
+{
+    if (rank <= *best_rank || strlen(name) >= 128) return;
+    snprintf(best, 128, "%s", name);
+    *best_rank = rank;
+}
+
+/* Place of a name in a list of words, counted from its end; 0: it is not there. */
+static int rank_of(const char *words, const char *name)
+{
+    int rank = 0;
+    const size_t n = strlen(name);
+    for (const char *at = words; *at;) {
+        const size_t len = strcspn(at, " ");
+        rank = rank > 0 ? rank + 1 : len == n && strncmp(at, name, n) == 0;
+        at += len + (at[len] == ' ');
+    }
+    return rank;
+}
+
+/* ---- counts ---- */
+
+/* What the first rows look like: 3 counts, 2 not whole but not negative either, 1 negative, 0 they
+ * cannot be read. */
+static int judge(sp_matrix *m, fth_err *err)
+{
+    enum { ROWS = 64, ROOM = 1 << 18 };
+    sp_block b;
+    int good = 3;
+    const int64_t want = m->rows < ROWS ? m->rows : ROWS;
+    if (m->layout == SP_LAYOUT_COLUMNS || want == 0) return 3; /* a row would take a whole walk */
+    if (sp_block_create(&b, m, want, ROOM, err) != FTH_OK) return 0;
+    const int64_t fit = sp_matrix_fit(m, 0, ROOM), n = fit < want ? fit : want;
+    if (sp_matrix_read(m, 0, n, &b, err) != FTH_OK) good = 0;
+    for (int64_t i = 0; good > 1 && i < b.ptr[n]; i++) {
+        if (b.val[i] < 0)
+            good = 1;
+        else if (good == 3 && b.val[i] != floorf(b.val[i]))
+            good = 2;
+    }
+    sp_block_free(&b);
+    return good;
+}
+
+static fth_status print_matrix(const sp_anndata *a, const char *object, const char *word, int rank,
+                               guess *g, FILE *out, fth_err *err)
+{
+    static const char *const layout[] = {"sparse rows", "sparse columns", "dense"};
+    sp_matrix m;
+    fth_err why = {0};
+    if (fth_h5_kind_of(a->h5, object) == FTH_H5_NONE) return FTH_OK;
+    FTH_TRY(sp_matrix_open(&m, a->mem, a->h5, a->path, object, err));
+    const int good = judge(&m, &why);
+    fprintf(out, "  %-16s %lld x %lld, %s of %s", object, (long long)m.rows, (long long)m.cols,
+            layout[m.layout], fth_dtype_name(m.dtype));
+    if (m.layout != SP_LAYOUT_DENSE)
+        fprintf(out, ", %.3g %% stored",
+                100 * (double)m.entries / fmax((double)m.rows * (double)m.cols, 1));
+    if (good == 0)
+        fprintf(out, "; it cannot be read: %.200s\n", why.text);
+    else
+        fprintf(out, "%s\n", good == 1 ? "; negative numbers" : good == 2 ? "; fractions" : "");
+    if (good > 1) better(g->counts, &g->counts_rank, word, rank + 10 * (good - 2));
+    g->cells = m.rows;
+    sp_matrix_close(&m);
+    return FTH_OK;
+}
+
+static fth_status print_counts(const sp_anndata *a, guess *g, FILE *out, fth_err *err)
+{
+    fth_texts *layers = NULL;
+    fprintf(out, "counts\n");
+    FTH_TRY(print_matrix(a, "/X", "X", 2, g, out, err));
+    FTH_TRY(print_matrix(a, "/raw/X", "raw", 3, g, out, err));
+    if (fth_h5_kind_of(a->h5, "/layers") != FTH_H5_GROUP) return FTH_OK;
+    FTH_TRY(fth_h5_list(a->h5, "/layers", &layers, err));
+    fth_status s = FTH_OK;
+    for (int64_t i = 0; s == FTH_OK && i < fth_texts_count(layers); i++) {
+        char object[SP_PATH];
+        const char *name = fth_texts_get(layers, i);
+        snprintf(object, sizeof object, "/layers/%s", name);
+        s = print_matrix(a, object, name, rank_of("raw_counts count counts", name) ? 4 : 1, g, out,
+                         err);
+    }
+    fth_texts_free(layers);
+    return s;
+}
+
+/* ---- positions ---- */
+
+static fth_status print_obsm(const sp_anndata *a, guess *g, FILE *out, fth_err *err)
+{
+    fth_texts *keys = NULL;
+    const fth_h5_kind kind = fth_h5_kind_of(a->h5, "/obsm");
+    if (kind == FTH_H5_NONE) return FTH_OK;
+    FTH_TRY(kind == FTH_H5_GROUP ? fth_h5_list(a->h5, "/obsm", &keys, err)
+                                 : fth_h5_fields(a->h5, "/obsm", &keys, err));
+    fprintf(out, "obsm\n");
+    for (int64_t i = 0; i < fth_texts_count(keys); i++) {
+        const char *key = fth_texts_get(keys, i);
+        char object[SP_PATH];
+        fth_source s;
+        snprintf(object, sizeof object, "/obsm/%s", key);
+        const bool frame = kind == FTH_H5_GROUP && fth_h5_kind_of(a->h5, object) == FTH_H5_GROUP;
+        int64_t width = frame ? 2 : 0;
+        if (!frame) {
+            const fth_status read = kind == FTH_H5_GROUP
+                                        ? fth_h5_source(a->h5, object, &s, NULL)
+                                        : fth_h5_field_source(a->h5, "/obsm", key, &s, NULL);
+            if (read == FTH_OK) {
+                width = s.n_axes == 2 ? s.size[1] : 0;
+                fth_source_close(&s);
+            }
+        }
+        const int named = rank_of("centroids xy coordinates coords X_spatial spatial", key);
+        if (frame)
+            fprintf(out, "  %-16s a frame\n", key);
+        else
+            fprintf(out, "  %-16s %lld columns\n", key, (long long)width);
+        if (width >= 2 && (named || width == 2))
+            better(g->coords, &g->coords_rank, key, 1 + 2 * named);
+    }
+    fth_texts_free(keys);
+    return FTH_OK;
+}
+
+/* ---- columns of obs ---- */
+
+/* Names of columns: the list that a frame keeps, or what is in it. */
+static fth_status list_columns(const sp_anndata *a, fth_texts **out, fth_err *err)
+{
+    if (fth_h5_kind_of(a->h5, "/obs") != FTH_H5_GROUP)
+        return fth_h5_fields(a->h5, "/obs", out, err);
+    if (fth_h5_attr_exists(a->h5, "/obs", "column-order") &&
+        fth_h5_attr_text(a->h5, "/obs", "column-order", out, NULL) == FTH_OK)
+        return FTH_OK;
+    return fth_h5_list(a->h5, "/obs", out, err);
+}
+
+static void print_categories(const sp_labels *l, FILE *out)
+{
+    int used = 0;
+    const int64_t n = fth_texts_count(l->names);
+    for (int64_t i = 0; i < n && i < CATEGORIES; i++) {
+        const char *name = fth_texts_get(l->names, i);
+        if (used + (int)strlen(name) > WIDE) break;
+        used += fprintf(out, "%s%s", i ? ", " : "", name);
+    }
+    fprintf(out, "%s\n", n > CATEGORIES ? ", ..." : "");
+}
+
+static void print_column(const sp_anndata *a, const char *name, guess *g, FILE *out)
+{
+    sp_column c;
+    sp_labels l;
+    fth_source s;
+    fth_dtype dtype = FTH_DTYPE_COUNT;
+    if (sp_anndata_column(a, "/obs", name, &c, NULL) != FTH_OK) return;
+    if (fth_h5_kind_of(a->h5, c.object) == FTH_H5_DATASET &&
+        fth_h5_field_source(a->h5, c.object, sp_column_field(&c), &s, NULL) == FTH_OK) {
+        dtype = s.dtype;
+        fth_source_close(&s);
+    }
+    const bool coded =
+        dtype != FTH_DTYPE_COUNT && fth_h5_attr_exists(a->h5, c.object, "categories");
+    /* whole numbers in records may be the codes of categories that are kept elsewhere */
+    const bool number = dtype != FTH_DTYPE_COUNT && !coded;
+    if (number && (c.field[0] == '\0' || fth_dtype_is_real(dtype))) {
+        fprintf(out, "  %-28s %s\n", name, fth_dtype_name(dtype));
+        return;
+    }
+    if (sp_anndata_labels(a, "/obs", name, g->cells, &l, NULL) != FTH_OK) {
+        fprintf(out, "  %-28s not read\n", name);
+        return;
+    }
+    const int64_t n = fth_texts_count(l.names);
+    const int named = rank_of("louvain leiden Cluster cluster celltype cell_type cell_class "
+                              "Cell_class Cell_Type Region cl46v1SubShort_ds ClusterName",
+                              name);
+    fprintf(out, "  %-28s %lld categories: ", name, (long long)n);
+    print_categories(&l, out);
+    if (n >= 2 && n <= 200 && n <= g->cells / 2)
+        better(g->groups, &g->groups_rank, name, 1 + 2 * named);
+    sp_labels_free(&l);
+}
+
+static fth_status print_obs(const sp_anndata *a, guess *g, FILE *out, fth_err *err)
+{
+    fth_texts *columns = NULL;
+    FTH_TRY(list_columns(a, &columns, err));
+    fprintf(out, "columns of obs\n");
+    const int64_t n = fth_texts_count(columns);
+    for (int64_t i = 0; i < n && i < COLUMNS; i++) {
+        const char *name = fth_texts_get(columns, i);
+        if (!rank_of("__categories _index index", name)) print_column(a, name, g, out);
+    }
+    if (n > COLUMNS) fprintf(out, "  and %lld more\n", (long long)(n - COLUMNS));
+    fth_texts_free(columns);
+    return FTH_OK;
+}
+
+/* ---- a config ---- */
+
+static void print_config(const char *path, const guess *g, FILE *out)
+{
+    if (!g->counts_rank || !g->coords_rank) {
+        fprintf(out, "no config is suggested: %s\n",
+                g->counts_rank ? "obsm has no positions; name two columns of obs in "
+                                 "preprocessing.coord_columns"
+                               : "there are no counts");
+        return;
+    }
+    fprintf(out,
+            "a config that reads it\n"
+            "  name: my_data\n"
+            "  dataset: anndata\n"
+            "  output_dir: outputs/my_data\n"
+            "  preprocessing:\n"
+            "    path: %s\n"
+            "    coord_key: %s\n"
+            "    counts: %s\n",
+            path, g->coords, g->counts);
+    if (g->groups_rank) fprintf(out, "    group_column: %s\n", g->groups);
+    fprintf(out, "  model: {n_components: 10, lengthscale: 8.0, loadings_mode: multiplicative}\n");
+}
+
+fth_status sp_info_h5ad(fth_mem *mem, const char *path, FILE *out, fth_err *err)
+{
+    sp_anndata a;
+    guess g = {.cells = 0};
+    FTH_TRY(sp_anndata_open(&a, mem, path, err));
+    fprintf(out, "%s: an h5ad file\n", path);
+    fth_status s = print_counts(&a, &g, out, err);
+    if (s == FTH_OK) s = print_obsm(&a, &g, out, err);
+    if (s == FTH_OK) s = print_obs(&a, &g, out, err);
+    if (s == FTH_OK) print_config(path, &g, out);
+    sp_anndata_close(&a);
+    return s;
+}
