@@ -19,7 +19,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-uint64_t sp_walk_bytes(const sp_source *s)
+uint64_t sp_counts_walk_bytes(const sp_source *s)
 {
     const uint64_t pages = 8 * 4096; /* each is rounded up */
     const uint64_t rows = (uint64_t)s->counts.rows, cols = (uint64_t)s->counts.cols;

@@ -25,7 +25,7 @@ typedef struct sp_walk {
 } sp_walk;
 
 /* What a walk holds beside the block; the block itself, which may take so much. */
-uint64_t sp_walk_bytes(const sp_source *s);
+uint64_t sp_counts_walk_bytes(const sp_source *s);
 void sp_walk_block(const sp_source *s, uint64_t free_bytes, int64_t *rows, int64_t *room);
 
 /* Starts with all genes. `c` are the cells that are looked at. `free_bytes` is what a block may

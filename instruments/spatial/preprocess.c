@@ -81,7 +81,7 @@ static uint64_t fixed_bytes(const sp_source *s)
     if (s->loader->flags & SP_LOAD_ORDER) tables += n * (16 + 4 + 8);
     const uint64_t csc = s->counts.layout == SP_LAYOUT_COLUMNS ? n * 8 + (4 << 18) : 0;
     return n * (BYTES_PER_CELL + BYTES_TO_SORT) + (n + d) * BYTES_PER_NAME + d * 128 + CHUNKS +
-           csc + tables + sp_walk_bytes(s);
+           csc + tables + sp_counts_walk_bytes(s);
 }
 
 static uint64_t free_bytes(const sp_source *s)
