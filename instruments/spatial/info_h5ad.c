@@ -21,17 +21,17 @@ static void better(char *best, int *best_rank, const char *name, int rank)
     *best_rank = rank;
 }
 
-/* Place of a name in a list of words, counted from its end; 0: it is not there. */
+/* Place of a name in a list of words, counted from 1; 0: it is not there. */
 static int rank_of(const char *words, const char *name)
 {
-    int rank = 0;
     const size_t n = strlen(name);
-    for (const char *at = words; *at;) {
+    int rank = 1;
+    for (const char *at = words; *at; rank++) {
         const size_t len = strcspn(at, " ");
-        rank = rank > 0 ? rank + 1 : len == n && strncmp(at, name, n) == 0;
+        if (len == n && strncmp(at, name, n) == 0) return rank;
         at += len + (at[len] == ' ');
     }
-    return rank;
+    return 0;
 }
 
 /* ---- counts ---- */

@@ -65,6 +65,15 @@ TEST(the_suggestion_is_a_config)
     free(t);
 }
 
+TEST(the_column_of_cell_types_is_known_by_its_name)
+{
+    fth_err err = {0};
+    char *t = text_of(t_data_path("spatial/osmfish.h5ad"), FTH_OK, &err);
+    HAS(t, "4839 x 33, dense of f32; fractions\n");
+    HAS(t, "    group_column: ClusterName\n");
+    free(t);
+}
+
 TEST(files_of_other_layouts_are_described)
 {
     static const char *const file[] = {"tests/golden/h5ad/middle.h5ad",
