@@ -1,0 +1,162 @@
+/* figures.h - what the figures share: the results of a model, read a column at a time.
+ *
+ * A drawing is a model's results and the cells they belong to. Everything with one number for each
+ * cell is a row of sp_rows: made when the figure reads it, some rows at a time, and forgotten. So
+ * drawing holds the positions, a few such rows and one row of panels, however many cells there are.
+ *
+ * The same functions plan: they describe every figure, and instead of saving it add up what that
+ * would hold.
+ */
+#ifndef SPATIAL_FIGURES_H
+#define SPATIAL_FIGURES_H
+
+#include "data.h"
+
+/* When a figure is drawn. */
+typedef enum sp_figure_when {
+    SP_ALWAYS,
+    SP_SPATIAL, /* models with a spatial prior */
+    SP_MULTI,   /* models with groups */
+    SP_GROUPS,  /* data with more than one group, any model */
+    SP_HEATMAP, /* likewise, unless --no-heatmap */
+    SP_VIDEO    /* training with --video */
+} sp_figure_when;
+
+typedef struct sp_drawing {
+    const fth_stage_call *call;
+    fth_mem *mem;
+    bool planning;
+    bool spatial, multi, local; /* of the model */
+    sp_data data;               /* empty when planning */
+    int64_t cells, genes, factors, groups;
+    int64_t points, lu_columns, iterations; /* planning: rows and columns of Lu; of training */
+    double shape[2];                        /* width and height of a panel in a grid, of 1 inch */
+    const float *xy;                        /* [cell][2]; NULL when planning */
+    const int32_t *group;                   /* [cell] */
+    double low[2], high[2];                 /* positions, with a margin */
+    const char **group_names;               /* [group] */
+    const char **gene_names;                /* [gene] */
+    char (*group_files)[64];                /* [group]: names fit for files */
+    double *moran;                          /* [factor]; NaN where it is not known */
+    float *loadings;                        /* [gene][factor] */
+    fth_source factor_file;                 /* factors.npy, f32 [cell factor] */
+    uint64_t held, most;                    /* planning: bytes now, and the most with a figure */
+    int64_t done, total;                    /* files */
+} sp_drawing;
+
+typedef fth_status sp_figure_fn(sp_drawing *d, fth_err *err);
+#define SP_FIGURE(name, file, title, when) sp_figure_fn sp_figure_##name;
+#include "figures.def"
+#undef SP_FIGURE
+typedef struct sp_figure_info {
+    const char *name, *file, *title; /* file: in the folder of figures, %s for factors and groups */
+    sp_figure_when when;
+    sp_figure_fn *draw;
+} sp_figure_info;
+extern const sp_figure_info sp_figure_list[];
+extern const int sp_figure_count;
+
+/* ---- rows of numbers (figures_rows.c) ---- */
+
+/* f32 [rows][n], of which `room` are in memory. */
+typedef struct sp_rows sp_rows;
+typedef fth_status sp_rows_fn(void *user, int64_t first, int64_t count, float *to, fth_err *err);
+struct sp_rows {
+    fth_source source; /* the same, for columns of figures */
+    sp_drawing *d;
+    sp_rows_fn *make;
+    void *user;
+    int64_t together; /* rows that are made at a time are multiples of so many */
+    int64_t room, first, count;
+    float *block;
+    uint64_t bytes; /* counted in the plan */
+};
+/* `scratch` are bytes that `make` takes for itself. */
+void sp_rows_open(sp_rows *r, sp_drawing *d, int64_t rows, int64_t n, int64_t together,
+                  uint64_t scratch, sp_rows_fn *make, void *user);
+void sp_rows_close(sp_rows *r);
+fth_column sp_rows_get(const sp_rows *r, int64_t row);
+
+/* Columns of an f32 file [cell factor], or of frame number `frame` of one [frame cell factor]. */
+typedef struct sp_transposed {
+    sp_rows rows;
+    const fth_source *file;
+    int64_t frame;
+} sp_transposed;
+void sp_transposed_open(sp_transposed *t, sp_drawing *d, const fth_source *file, int64_t frame);
+
+/* Conditional factors of chosen groups: row i * factors + l is factor l as group[i]. */
+typedef struct sp_groupwise {
+    sp_rows rows;
+    const int64_t *group;
+} sp_groupwise;
+void sp_groupwise_open(sp_groupwise *w, sp_drawing *d, const int64_t *group, int64_t n);
+
+/* Counts of chosen genes: row i is gene[i]. */
+typedef struct sp_gene_rows {
+    sp_rows rows;
+    const int64_t *gene;
+    bool log1p;
+} sp_gene_rows;
+void sp_gene_rows_open(sp_gene_rows *g, sp_drawing *d, const int64_t *gene, int64_t n, bool log1p);
+
+/* The percentile of rows [first, first + n), but at least `least`: for limits of colours. */
+fth_status sp_rows_limit(const sp_rows *r, int64_t first, int64_t n, double percent, double least,
+                         double *out, fth_err *err);
+
+/* ---- describing (figures_draw.c) ---- */
+
+/* Small memory of a figure, counted in the plan; zeros. */
+fth_status sp_draw_take(sp_drawing *d, uint64_t bytes, void *out, fth_err *err);
+void sp_draw_give(sp_drawing *d, void *block, uint64_t bytes);
+/* A file of the model's folder. */
+fth_status sp_draw_open(sp_drawing *d, const char *name, fth_source *out, fth_err *err);
+/* One that has a number for each cell and factor. */
+fth_status sp_draw_open_cells(sp_drawing *d, const char *name, fth_source *out, fth_err *err);
+
+/* A figure at the resolution of the config, or at less where it would have too many pixels. */
+fth_status sp_draw_figure(sp_drawing *d, fth_figure_options opt, fth_figure **out, fth_err *err);
+
+typedef struct sp_map {
+    const char *title;
+    fth_column values;
+    fth_colours colours;
+    double inches;          /* of the panel; 0: 3 */
+    const char *colour_bar; /* of the panel alone; NULL: none */
+} sp_map;
+/* Cells in their places, y down, on grey. */
+void sp_draw_map(const sp_drawing *d, fth_panel *p, const sp_map *m);
+/* Axes and background of such a panel. */
+void sp_draw_ground(const sp_drawing *d, fth_panel *p, const char *title, const char *colour_bar);
+double sp_draw_area(int64_t points, double inches);
+/* "Factor 3" and, where it is known, a line "I=0.123". */
+const char *sp_draw_factor(const sp_drawing *d, int64_t factor, bool moran, char text[64]);
+/* The texts "Factor 1", ...: to be given back with *bytes. */
+fth_status sp_draw_factors(sp_drawing *d, const char ***out, uint64_t *bytes, fth_err *err);
+/* The first characters of a text, with dots when some are missing. */
+const char *sp_draw_short(const char *text, int most, char *out, size_t bytes);
+/* Save (or plan) and destroy the figure; `name` in the folder of figures. */
+fth_status sp_draw_save(sp_drawing *d, fth_figure *fig, const char *name, const char *title,
+                        fth_err *err);
+/* The same for a file that was written otherwise: progress, and a line in the record. */
+fth_status sp_draw_saved(sp_drawing *d, const char *path, const char *name, const char *title,
+                         fth_err *err);
+/* A map for each row of `rows`, five side by side, with one bar: most figures of factors. */
+fth_status sp_draw_page(sp_drawing *d, const sp_rows *rows, fth_colours colours, const char *bar,
+                        const char *name, const char *title, fth_err *err);
+
+/* ---- genes (figures_genes.c) ---- */
+
+/* How loadings of a group differ, log2 of shares, into lfc[factor][gene] (spec 11.8). */
+fth_status sp_draw_lfc(sp_drawing *d, int64_t group, float *lfc, fth_err *err);
+/* Loadings of a group, [gene][factor]. */
+fth_status sp_draw_group_loadings(sp_drawing *d, int64_t group, float *to, fth_err *err);
+/* Numbers of the `n` largest of v (smallest when not `largest`), ties by lower number. */
+void sp_draw_top(const float *v, int64_t stride, int64_t count, bool largest, int64_t *out,
+                 int64_t n);
+
+/* File names for groups: bytes outside [A-Za-z0-9.-] become '_', 50 bytes at most, and "_<g>" where
+ * two would be one: the first keeps the plain name. */
+void sp_draw_file_names(char (*out)[64], const char *const *name, int64_t n);
+
+#endif

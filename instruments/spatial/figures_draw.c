@@ -1,0 +1,252 @@
+/* figures_draw.c - what most figures are made of: panels of cells, pages of them, saving. */
+#include "figures.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- memory ---- */
+
+fth_status sp_draw_take(sp_drawing *d, uint64_t bytes, void *out, fth_err *err)
+{
+    void *block = NULL;
+    FTH_TRY(fth_mem_take(d->mem, FTH_MEM_ANY, bytes, "figure", &block, err));
+    memset(block, 0, bytes);
+    memcpy(out, &block, sizeof block);
+    d->held += bytes + 64;
+    return FTH_OK;
+}
+
+void sp_draw_give(sp_drawing *d, void *block, uint64_t bytes)
+{
+    if (!block) return;
+    (void)fth_mem_release(d->mem, block, NULL);
+    d->held -= bytes + 64;
+}
+
+fth_status sp_draw_open(sp_drawing *d, const char *name, fth_source *out, fth_err *err)
+{
+    char path[SP_PATH];
+    FTH_TRY(sp_path(path, d->call->model_dir, name, err));
+    const fth_status s = fth_npy_open(out, d->mem, path, err);
+    if (s == FTH_E_FILE_OPEN)
+        fth_err_hint(err, "the figures are drawn from files of train and analyze: run them first");
+    return s;
+}
+
+fth_status sp_draw_open_cells(sp_drawing *d, const char *name, fth_source *out, fth_err *err)
+{
+    FTH_TRY(sp_draw_open(d, name, out, err));
+    if (out->n_axes == 2 && out->size[0] == d->cells && out->size[1] == d->factors &&
+        (out->dtype == FTH_F32 || out->dtype == FTH_F64))
+        return FTH_OK;
+    const fth_status s = FTH_FAIL(
+        err, FTH_E_FILE_SHAPE,
+        "%s/%s: f32 [cell=%lld, factor=%lld] was expected, not %s [%lld, %lld]", d->call->model_dir,
+        name, (long long)d->cells, (long long)d->factors, fth_dtype_name(out->dtype),
+        (long long)out->size[0], (long long)(out->n_axes > 1 ? out->size[1] : 0));
+    fth_err_hint(err, "it was written for other data or another model: run analyze again");
+    fth_source_close(out);
+    return s;
+}
+
+/* ---- texts ---- */
+
+const char *sp_draw_factor(const sp_drawing *d, int64_t factor, bool moran, char text[64])
+{
+    if (moran && d->moran && isfinite(d->moran[factor]))
+        snprintf(text, 64, "Factor %lld\nI=%.3f", (long long)factor + 1, d->moran[factor]);
+    else
+        snprintf(text, 64, "Factor %lld", (long long)factor + 1);
+    return text;
+}
+
+const char *sp_draw_short(const char *text, int most, char *out, size_t bytes)
+{
+    int characters = 0;
+    size_t n = 0, cut = 0;
+    for (; text[n] && n + 4 < bytes; n++) {
+        if (((unsigned char)text[n] & 0xc0) == 0x80) continue; /* inside a character */
+        if (characters == most - 1) cut = n;
+        if (++characters > most) break;
+    }
+    if (!text[n] && characters <= most)
+        snprintf(out, bytes, "%s", text);
+    else
+        snprintf(out, bytes, "%.*s\xe2\x80\xa6", (int)cut, text);
+    return out;
+}
+
+fth_status sp_draw_factors(sp_drawing *d, const char ***out, uint64_t *bytes, fth_err *err)
+{
+    enum { TEXT = 32 };
+    *bytes = (uint64_t)d->factors * (sizeof(char *) + TEXT);
+    FTH_TRY(sp_draw_take(d, *bytes, out, err));
+    char *text = (char *)(*out + d->factors);
+    for (int64_t l = 0; l < d->factors; l++, text += TEXT) {
+        snprintf(text, TEXT, "Factor %lld", (long long)l + 1);
+        (*out)[l] = text;
+    }
+    return FTH_OK;
+}
+
+/* ---- panels ---- */
+
+enum { MOST_PIXELS = 31000 }; /* a side of a figure has up to 32000 */
+
+fth_status sp_draw_figure(sp_drawing *d, fth_figure_options opt, fth_figure **out, fth_err *err)
+{
+    const double columns = (double)(opt.columns ? opt.columns : opt.panels < 5 ? opt.panels : 5);
+    const double rows = ceil((double)opt.panels / columns);
+    const double w =
+        opt.width > 0 ? opt.width : columns * (opt.panel_width > 0 ? opt.panel_width : 3);
+    const double h =
+        opt.height > 0 ? opt.height : rows * (opt.panel_height > 0 ? opt.panel_height : 3);
+    if (opt.dpi == 0) opt.dpi = fth_config_real(d->call->config, "figures.dpi");
+    opt.dpi = fmin(opt.dpi, MOST_PIXELS / fmax(w, h));
+    if (opt.width == 0) opt.width = w;
+    if (opt.height == 0) opt.height = h;
+    return fth_figure_create(out, d->mem, &opt, err);
+}
+
+double sp_draw_area(int64_t points, double inches)
+{
+    const double part = inches > 0 ? inches / 3 : 1;
+    return fmin(100 / sqrt((double)(points > 0 ? points : 1)), 100) * part * part;
+}
+
+void sp_draw_ground(const sp_drawing *d, fth_panel *p, const char *title, const char *colour_bar)
+{
+    fth_panel_set(p, &(fth_panel_options){.title = title,
+                                          .background = fth_rgb(128, 128, 128),
+                                          .aspect = FTH_ASPECT_EQUAL,
+                                          .colour_bar = colour_bar});
+    fth_panel_axis(p, FTH_AXIS_X,
+                   &(fth_axis_options){.low = d->low[0], .high = d->high[0], .no_ticks = true});
+    fth_panel_axis(
+        p, FTH_AXIS_Y,
+        &(fth_axis_options){
+            .low = d->low[1], .high = d->high[1], .direction = FTH_GROW_DOWN, .no_ticks = true});
+}
+
+void sp_draw_map(const sp_drawing *d, fth_panel *p, const sp_map *m)
+{
+    fth_column x = fth_column_of(FTH_F32, d->xy, d->cells);
+    fth_column y = fth_column_of(FTH_F32, d->xy ? d->xy + 1 : NULL, d->cells);
+    x.stride = y.stride = 2;
+    sp_draw_ground(d, p, m->title, m->colour_bar);
+    fth_panel_points(p, x, y,
+                     &(fth_points){.area = sp_draw_area(d->cells, m->inches),
+                                   .alpha = 0.8,
+                                   .values = m->values,
+                                   .colours = m->colours});
+}
+
+/* ---- files ---- */
+
+/* The folder of a file, which may be in a folder of figures. */
+static fth_status make_folder(const char *path, fth_err *err)
+{
+    char dir[SP_PATH];
+    snprintf(dir, sizeof dir, "%s", path);
+    char *slash = strrchr(dir, '/');
+    if (!slash) return FTH_OK;
+    *slash = '\0';
+    if (mkdir(dir, 0777) == 0 || errno == EEXIST) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: making the folder: %s", dir, strerror(errno));
+}
+
+/* Whether the file is in the list that the stage gave before it ran. */
+static bool is_listed(const sp_drawing *d, const char *name)
+{
+    for (int i = 0; i < sp_figure_count; i++) {
+        const sp_figure_info *f = &sp_figure_list[i];
+        const bool listed = f->when == SP_ALWAYS || (f->when == SP_SPATIAL && d->spatial) ||
+                            (f->when == SP_MULTI && d->multi);
+        if (strcmp(f->file, name) == 0) return listed;
+    }
+    return false;
+}
+
+fth_status sp_draw_saved(sp_drawing *d, const char *path, const char *name, const char *title,
+                         fth_err *err)
+{
+    if (!is_listed(d, name)) FTH_TRY(fth_stage_wrote(d->call, FTH_FILE_FIGURE, path, title, err));
+    d->done++;
+    const fth_stage_progress progress = {.done = d->done, .total = d->total, .what = name};
+    if (!fth_stage_report(d->call, &progress) && d->done < d->total)
+        return FTH_FAIL(err, FTH_E_CANCELLED, "drawing was stopped after %s", name);
+    return FTH_OK;
+}
+
+fth_status sp_draw_save(sp_drawing *d, fth_figure *fig, const char *name, const char *title,
+                        fth_err *err)
+{
+    char path[SP_PATH], in[SP_PATH];
+    uint64_t bytes = 0;
+    fth_status s = sp_path(path, SP_FIGURES, name, err);
+    if (s == FTH_OK) s = sp_path(in, d->call->model_dir, path, err);
+    if (s == FTH_OK && d->planning) {
+        s = fth_figure_plan(fig, in, &bytes, err);
+        if (d->held + bytes > d->most) d->most = d->held + bytes;
+        d->done++;
+    } else if (s == FTH_OK) {
+        s = make_folder(in, err);
+        if (s == FTH_OK) s = fth_figure_save(fig, in, err);
+    }
+    fth_figure_destroy(fig);
+    if (s == FTH_OK && !d->planning) s = sp_draw_saved(d, in, name, title, err);
+    return s;
+}
+
+fth_status sp_draw_page(sp_drawing *d, const sp_rows *rows, fth_colours colours, const char *bar,
+                        const char *name, const char *title, fth_err *err)
+{
+    fth_figure *fig = NULL;
+    const int64_t n = rows->source.size[0];
+    FTH_TRY(sp_draw_figure(d, (fth_figure_options){.panels = n, .colour_bar = bar}, &fig, err));
+    for (int64_t i = 0; i < n; i++) {
+        char text[64];
+        sp_draw_map(d, fth_figure_panel(fig, i),
+                    &(sp_map){.title = sp_draw_factor(d, i, true, text),
+                              .values = sp_rows_get(rows, i),
+                              .colours = colours});
+    }
+    return sp_draw_save(d, fig, name, title, err);
+}
+
+/* ---- file names ---- */
+
+static bool is_plain(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '-';
+}
+
+static bool is_taken(char (*out)[64], int64_t n, int64_t g)
+{
+    for (int64_t h = 0; h < n; h++)
+        if (h != g && strcmp(out[h], out[g]) == 0) return true;
+    return false;
+}
+
+void sp_draw_file_names(char (*out)[64], const char *const *name, int64_t n)
+{
+    for (int64_t g = 0; g < n; g++) {
+        size_t k = 0;
+        for (; name[g][k] && k < 50; k++) out[g][k] = is_plain(name[g][k]) ? name[g][k] : '_';
+        out[g][k] = '\0';
+    }
+    /* The last of those that collide gets its number until one is left; again, because a name with
+     * a number may be another group's. */
+    for (bool again = true; again;) {
+        again = false;
+        for (int64_t g = n; g-- > 0;) {
+            if (!is_taken(out, n, g) || strlen(out[g]) >= 62) continue;
+            const size_t used = strlen(out[g]);
+            snprintf(out[g] + used, 64 - used, "_%lld", (long long)g);
+            again = true;
+        }
+    }
+}

@@ -1,0 +1,140 @@
+/* figures_video.c - the factors while they were trained, as a film. */
+#include "figures.h"
+
+#include <string.h>
+#include <unistd.h>
+
+typedef struct film {
+    sp_drawing *d;
+    fth_source frames, iters; /* [frame cell factor]; [frame], may be empty */
+    double high;
+    int64_t iteration; /* of the frame being drawn; -1: not known */
+    char title[64];
+} film;
+
+static fth_status describe(film *f, const sp_rows *rows, fth_figure **out, fth_err *err)
+{
+    sp_drawing *d = f->d;
+    const fth_figure_options opt = {.panels = d->factors,
+                                    .panel_width = 2.2,
+                                    .panel_height = 2.2,
+                                    .dpi = 100,
+                                    .font_size = 8,
+                                    .title = f->title,
+                                    .colour_bar = "factor"};
+    FTH_TRY(sp_draw_figure(d, opt, out, err));
+    for (int64_t i = 0; i < d->factors; i++) {
+        char text[64];
+        fth_panel *p = fth_figure_panel(*out, i);
+        fth_column x = fth_column_of(FTH_F32, d->xy, d->cells);
+        fth_column y = fth_column_of(FTH_F32, d->xy ? d->xy + 1 : NULL, d->cells);
+        x.stride = y.stride = 2;
+        sp_draw_ground(d, p, sp_draw_factor(d, i, false, text), NULL);
+        /* opaque: a palette has no room for mixtures */
+        fth_panel_points(p, x, y,
+                         &(fth_points){.area = sp_draw_area(d->cells, 2.2),
+                                       .values = sp_rows_get(rows, i),
+                                       .colours = {.map = FTH_MAP_TURBO, .high = f->high}});
+    }
+    return FTH_OK;
+}
+
+static fth_status read_iteration(film *f, int64_t frame, fth_err *err)
+{
+    int64_t iteration = frame;
+    const bool known = f->iters.read != NULL;
+    if (known) FTH_TRY(f->iters.read(f->iters.self, &frame, (int64_t[]){1}, &iteration, err));
+    snprintf(f->title, sizeof f->title, known ? "Iteration %lld" : "Frame %lld",
+             (long long)iteration);
+    return FTH_OK;
+}
+
+static fth_status add_frame(film *f, fth_animation *a, int64_t frame, fth_err *err)
+{
+    sp_transposed t;
+    fth_figure *fig = NULL;
+    FTH_TRY(read_iteration(f, frame, err));
+    sp_transposed_open(&t, f->d, &f->frames, frame);
+    fth_status s = describe(f, &t.rows, &fig, err);
+    if (s == FTH_OK) s = fth_animation_add(a, fig, err);
+    fth_figure_destroy(fig);
+    sp_rows_close(&t.rows);
+    if (s == FTH_OK && fth_stage_is_cancelled(f->d->call))
+        s = FTH_FAIL(err, FTH_E_CANCELLED, "drawing was stopped in the animation");
+    return s;
+}
+
+static fth_status limit(film *f, fth_err *err)
+{
+    sp_transposed t;
+    sp_transposed_open(&t, f->d, &f->frames, f->frames.size[0] - 1);
+    const fth_status s = sp_rows_limit(&t.rows, 0, f->d->factors, 99, 1e-12, &f->high, err);
+    sp_rows_close(&t.rows);
+    return s;
+}
+
+static fth_status plan_film(film *f, fth_err *err)
+{
+    sp_transposed t;
+    fth_figure *fig = NULL;
+    uint64_t bytes = 0;
+    sp_transposed_open(&t, f->d, &f->frames, 0);
+    fth_status s = describe(f, &t.rows, &fig, err);
+    if (s == FTH_OK) s = fth_animation_plan(fig, &bytes, err);
+    if (f->d->held + bytes > f->d->most) f->d->most = f->d->held + bytes;
+    f->d->done++;
+    fth_figure_destroy(fig);
+    sp_rows_close(&t.rows);
+    return s;
+}
+
+static fth_status draw_film(film *f, fth_err *err)
+{
+    char path[SP_PATH];
+    fth_animation *a = NULL;
+    FTH_TRY(sp_path(path, f->d->call->model_dir, "training_animation.gif", err));
+    FTH_TRY(limit(f, err));
+    FTH_TRY(fth_animation_create(
+        &a, f->d->mem, path, &(fth_animation_options){.map = FTH_MAP_TURBO, .delay_ms = 100}, err));
+    fth_status s = FTH_OK;
+    for (int64_t i = 0; s == FTH_OK && i < f->frames.size[0]; i++) s = add_frame(f, a, i, err);
+    if (s == FTH_OK)
+        s = fth_animation_commit(a, err);
+    else
+        fth_animation_abandon(a);
+    FTH_TRY(s);
+    return sp_draw_saved(f->d, path, "../training_animation.gif", "factors while training", err);
+}
+
+static fth_status open_film(film *f, fth_err *err)
+{
+    sp_drawing *d = f->d;
+    char path[SP_PATH];
+    FTH_TRY(sp_draw_open(d, SP_FRAMES, &f->frames, err));
+    if (f->frames.n_axes != 3 || f->frames.size[1] != d->cells || f->frames.size[2] != d->factors ||
+        f->frames.size[0] < 1 || f->frames.dtype != FTH_F32)
+        return FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                        SP_FRAMES ": f32 [frame, cell=%lld, factor=%lld] was expected",
+                        (long long)d->cells, (long long)d->factors);
+    FTH_TRY(sp_path(path, d->call->model_dir, SP_FRAME_ITERS, err));
+    if (access(path, F_OK) != 0) return FTH_OK;
+    FTH_TRY(fth_npy_open(&f->iters, d->mem, path, err));
+    if (f->iters.n_axes == 1 && f->iters.dtype == FTH_I64 && f->iters.size[0] == f->frames.size[0])
+        return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: i64 [frame=%lld] was expected", path,
+                    (long long)f->frames.size[0]);
+}
+
+fth_status sp_figure_animation(sp_drawing *d, fth_err *err)
+{
+    film f = {.d = d, .high = 1};
+    if (d->planning) {
+        f.frames = d->factor_file;
+        return plan_film(&f, err);
+    }
+    fth_status s = open_film(&f, err);
+    if (s == FTH_OK) s = draw_film(&f, err);
+    fth_source_close(&f.frames);
+    fth_source_close(&f.iters);
+    return s;
+}

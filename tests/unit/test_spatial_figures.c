@@ -1,0 +1,332 @@
+/* test_spatial_figures.c - the stage that draws: which files, the same bytes, the right pixels.
+ *
+ * seconds: 30 */
+#include "instruments/spatial/figures.h"
+#include "testing/pictures.h"
+#include "testing/spatial_results.h"
+
+#include <unistd.h>
+
+static const t_results small = {.model = "mggp_svgp",
+                                .cells = 60,
+                                .genes = 9,
+                                .factors = 3,
+                                .groups = 3,
+                                .points = 8,
+                                .frames = 3};
+
+static const char *const multi = "spatial: true, groups: true, prior: SVGP";
+
+static fth_mem_options plain(void)
+{
+    fth_mem_options opt;
+    fth_mem_options_default(&opt);
+    opt.budget_bytes = 1 << 28;
+    return opt;
+}
+
+static fth_status draw(const t_results *r, const char *kind, const char *flag, fth_err *err)
+{
+    t_stage s;
+    const fth_mem_options opt = plain();
+    t_stage_open(&s, r, kind, &opt);
+    s.flags[0] = flag;
+    const fth_status status = sp_figures_run(&s.call, err);
+    t_stage_close(&s);
+    return status;
+}
+
+static bool exists(const t_results *r, const char *name)
+{
+    char path[SP_PATH];
+    snprintf(path, sizeof path, "%s/%s/%s", r->dir, r->model, name);
+    return access(path, F_OK) == 0;
+}
+
+/* The same folder for every case of a model; drawn into afresh. */
+static t_results made(t_results r, const char *name)
+{
+    static char dir[8][SP_PATH];
+    static int next;
+    char *path = dir[next++ % 8];
+    snprintf(path, SP_PATH, "%s", t_temp_path(name));
+    r.dir = path;
+    t_results_make(&r);
+    return r;
+}
+
+/* ---- files ---- */
+
+static const char *const all[] = {"factors_spatial.png",
+                                  "scales_spatial.png",
+                                  "elbo_curve.png",
+                                  "points.png",
+                                  "top_genes.png",
+                                  "factors_with_genes.png",
+                                  "factors_spatial_3d.png",
+                                  "lu_scales_inducing.png",
+                                  "groupwise_factors.png",
+                                  "groupwise_factors_3d.png",
+                                  "groupwise_factors_3d_complete.png",
+                                  "gene_enrichment.png",
+                                  "enrichment_factor_1.png",
+                                  "enrichment_factor_2.png",
+                                  "enrichment_factor_3.png",
+                                  "enrichment_by_group/top_genes_group_0.png",
+                                  "enrichment_by_group/top_genes_group_2.png",
+                                  "celltype_gene_loadings/factor_1.png",
+                                  "celltype_gene_loadings/factor_3.png",
+                                  "factor_gene_loadings/celltype_group_1.png",
+                                  "celltype_summary/celltype_group_0.png",
+                                  "celltype_summary_Wc/celltype_group_2.png",
+                                  "../training_animation.gif"};
+enum { ALL = sizeof all / sizeof all[0] };
+
+static char *read_all(const t_results *r, const char *name, size_t *bytes)
+{
+    char path[SP_PATH];
+    snprintf(path, sizeof path, "%s/%s/figures/%s", r->dir, r->model, name);
+    return (char *)t_file_read(path, bytes);
+}
+
+TEST(every_figure_is_drawn_twice_with_the_same_bytes)
+{
+    const t_results r = made(small, "all");
+    fth_err err = {0};
+    char *first[ALL];
+    size_t bytes[ALL];
+    OKE(draw(&r, multi, NULL, &err), &err);
+    for (int i = 0; i < ALL; i++) first[i] = read_all(&r, all[i], &bytes[i]);
+    OKE(draw(&r, multi, NULL, &err), &err);
+    for (int i = 0; i < ALL; i++) {
+        size_t again = 0;
+        char *second = read_all(&r, all[i], &again);
+        EQ_U64(again, bytes[i]);
+        SAME_BYTES(first[i], second, again);
+        free(first[i]);
+        free(second);
+    }
+    IS_TRUE(!exists(&r, "figures/enrichment_factor_4.png"));
+}
+
+TEST(heat_maps_can_be_left_out)
+{
+    const t_results r = made(small, "plain");
+    OK(draw(&r, multi, "no-heatmap", NULL));
+    IS_TRUE(exists(&r, "figures/gene_enrichment.png"));
+    IS_TRUE(!exists(&r, "figures/celltype_gene_loadings"));
+    IS_TRUE(!exists(&r, "figures/factor_gene_loadings"));
+}
+
+TEST(a_model_gets_the_figures_that_it_has)
+{
+    t_results r = small;
+    r.model = "pnmf";
+    r.groups = 1;
+    r.frames = 0;
+    r = made(r, "pnmf_run");
+    fth_err err = {0};
+    OKE(draw(&r, "spatial: false", NULL, &err), &err);
+    IS_TRUE(exists(&r, "figures/points.png"));
+    IS_TRUE(!exists(&r, "figures/lu_scales_inducing.png"));
+    IS_TRUE(!exists(&r, "figures/groupwise_factors.png"));
+    IS_TRUE(!exists(&r, "figures/gene_enrichment.png"));
+    IS_TRUE(!exists(&r, "training_animation.gif"));
+}
+
+/* ---- pixels ---- */
+
+typedef struct box {
+    int64_t x0, y0, x1, y1;
+} box;
+
+/* Where the grey ground of the only panel is; a letter may have a grey pixel, but not many. */
+static box ground_of(const t_picture *p)
+{
+    box b = {p->w, p->h, 0, 0};
+    for (int64_t y = 0; y < p->h; y++) {
+        int64_t first = p->w, last = 0, n = 0;
+        for (int64_t x = 0; x < p->w && (n == 0 || x < last + 20); x++)
+            if (t_pixel(p, (double)x, (double)y) == fth_rgb(128, 128, 128)) {
+                first = x < first ? x : first;
+                last = x + 1, n++;
+            }
+        if (n < p->w / 4) continue;
+        b.x0 = first < b.x0 ? first : b.x0, b.x1 = last > b.x1 ? last : b.x1;
+        b.y0 = y < b.y0 ? y : b.y0, b.y1 = y + 1;
+    }
+    return b;
+}
+
+static int mixed(fth_colour c, int shift)
+{
+    return (int)lround(0.8 * (c >> shift & 255) + 0.2 * 128);
+}
+
+/* Every cell in its place, y down, in the colour of its factor. */
+TEST(a_map_shows_each_cell_where_it_is)
+{
+    t_results r = small;
+    r.model = "pnmf";
+    r.cells = 25, r.factors = 1, r.groups = 1, r.frames = 0, r.dpi = 150;
+    r = made(r, "map");
+    OK(draw(&r, "spatial: false", NULL, NULL));
+    char path[SP_PATH];
+    snprintf(path, sizeof path, "%s/pnmf/figures/factors_spatial.png", r.dir);
+    const t_picture p = t_png_read(path);
+    const box b = ground_of(&p);
+    float low[2] = {1e9f, 1e9f}, high[2] = {-1e9f, -1e9f}, top[25];
+    for (int64_t i = 0; i < r.cells; i++) {
+        float xy[2];
+        t_results_place(&r, i, xy);
+        for (int k = 0; k < 2; k++) low[k] = fminf(low[k], xy[k]), high[k] = fmaxf(high[k], xy[k]);
+        top[i] = t_results_factor(&r, i, 0);
+    }
+    for (int64_t i = 1; i < 25; i++) /* sorted, for the percentile */
+        for (int64_t k = i; k > 0 && top[k] < top[k - 1]; k--) {
+            const float swap = top[k];
+            top[k] = top[k - 1], top[k - 1] = swap;
+        }
+    const double most = (double)top[23] + 0.76 * ((double)top[24] - (double)top[23]);
+    for (int64_t i = 0; i < r.cells; i++) {
+        float xy[2];
+        t_results_place(&r, i, xy);
+        double at[2];
+        for (int k = 0; k < 2; k++) {
+            const double margin = 0.02 * (double)(high[k] - low[k]);
+            at[k] = ((double)xy[k] - (double)low[k] + margin) /
+                    ((double)(high[k] - low[k]) + 2 * margin);
+        }
+        const fth_colour seen = t_pixel(&p, (double)b.x0 + at[0] * (double)(b.x1 - b.x0),
+                                        (double)b.y0 + at[1] * (double)(b.y1 - b.y0));
+        const double part = (double)t_results_factor(&r, i, 0) / most * 256;
+        const fth_colour wanted = fth_colour_map_get(FTH_MAP_TURBO, (int)fmin(part, 255));
+        for (int shift = 0; shift <= 16; shift += 8)
+            NEAR(seen >> shift & 255, mixed(wanted, shift), 6);
+    }
+    free(p.px);
+}
+
+/* ---- names ---- */
+
+TEST(names_of_groups_become_names_of_files)
+{
+    const char *const name[] = {"T/cell 1",
+                                "T_cell_1",
+                                "b.c-d",
+                                "T cell 1",
+                                "T_cell_1_3",
+                                "\xc3\xa4",
+                                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
+    char file[7][64];
+    sp_draw_file_names(file, name, 7);
+    EQ_STR(file[0], "T_cell_1");
+    EQ_STR(file[1], "T_cell_1_1");
+    EQ_STR(file[2], "b.c-d");
+    EQ_STR(file[3], "T_cell_1_3");
+    EQ_STR(file[4], "T_cell_1_3_4");
+    EQ_STR(file[5], "__");
+    EQ_U64(strlen(file[6]), 50);
+}
+
+TEST(groups_with_one_file_name_get_two_files)
+{
+    const char *const names[] = {"a b", "a_b", "c"};
+    t_results r = small;
+    r.group_names = names;
+    r = made(r, "collide");
+    OK(draw(&r, multi, NULL, NULL));
+    IS_TRUE(exists(&r, "figures/celltype_summary/celltype_a_b.png"));
+    IS_TRUE(exists(&r, "figures/celltype_summary/celltype_a_b_1.png"));
+    IS_TRUE(exists(&r, "figures/celltype_summary/celltype_c.png"));
+}
+
+/* ---- numbers ---- */
+
+TEST(the_top_of_a_list_goes_to_the_lower_number_on_ties)
+{
+    const float v[] = {1, 5, NAN, 5, 0, 7, 0};
+    int64_t out[3];
+    sp_draw_top(v, 1, 7, true, out, 3);
+    EQ_I64(out[0], 5);
+    EQ_I64(out[1], 1);
+    EQ_I64(out[2], 3);
+    sp_draw_top(v, 1, 7, false, out, 3);
+    EQ_I64(out[0], 4);
+    EQ_I64(out[1], 6);
+    EQ_I64(out[2], 0);
+}
+
+TEST(a_long_text_is_cut_at_a_character)
+{
+    char out[32];
+    EQ_STR(sp_draw_short("short", 10, out, sizeof out), "short");
+    EQ_STR(sp_draw_short("a longer text", 6, out, sizeof out), "a lon\xe2\x80\xa6");
+    EQ_STR(sp_draw_short("\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4", 3, out, sizeof out),
+           "\xc3\xa4\xc3\xa4\xe2\x80\xa6");
+}
+
+/* ---- memory ---- */
+
+static void check_memory(const t_results *r, const char *kind)
+{
+    t_stage s;
+    fth_err err = {0};
+    fth_stage_plan plan = {0};
+    fth_mem_stats stats;
+    const fth_mem_options opt = plain();
+    t_stage_open(&s, r, kind, &opt);
+    OKE(sp_figures_plan(&s.call, &plan, NULL, &err), &err);
+    fth_mem_mark(fth_context_mem(s.ctx));
+    OKE(sp_figures_run(&s.call, &err), &err);
+    fth_mem_get_stats(fth_context_mem(s.ctx), &stats);
+    LE_F64(stats.peak_bytes, plan.host_bytes);
+    EQ_U64(stats.used_bytes, 0);
+    t_stage_close(&s);
+}
+
+TEST(memory_is_as_planned)
+{
+    t_results r = small;
+    r.cells = 20000;
+    r.frames = 0;
+    r = made(r, "many");
+    check_memory(&r, multi);
+    r.model = "svgp";
+    r.cells = 300;
+    r.genes = 200;
+    r = made(r, "genes");
+    check_memory(&r, "spatial: true, prior: SVGP");
+}
+
+/* ---- what is missing ---- */
+
+static void spoil(const t_results *r, const char *name, int64_t rows, int64_t cols)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    t_results_pattern(r, mem, name, rows, cols, 0);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(what_does_not_fit_is_named)
+{
+    const t_results r = made(small, "broken");
+    char path[SP_PATH];
+    fth_err err = {0};
+    spoil(&r, SP_SCALES, r.cells, r.factors + 1);
+    IS(draw(&r, multi, NULL, &err), FTH_E_FILE_SHAPE);
+    HAS(err.text, SP_SCALES);
+    HAS(err.text, "factor=3");
+    spoil(&r, SP_FACTORS, r.cells - 1, r.factors);
+    fth_err_clear(&err);
+    IS(draw(&r, multi, NULL, &err), FTH_E_FILE_SHAPE);
+    HAS(err.text, "cell=60");
+    snprintf(path, sizeof path, "%s/%s/" SP_FACTORS, r.dir, r.model);
+    OK(unlink(path) == 0 ? FTH_OK : FTH_E_INTERNAL);
+    fth_err_clear(&err);
+    IS(draw(&r, multi, NULL, &err), FTH_E_FILE_OPEN);
+    HAS(err.text, SP_FACTORS);
+    HAS(err.hint, "analyze");
+}
+
+TEST_MAIN()
