@@ -128,11 +128,9 @@ def rates_of(o, step):
     def between(a, b, q):
         return b + (a - b) / 2 * (1 + math.cos(math.pi * q))
 
-    if step <= t1:
-        q = step / t1 if t1 > 0 else 1
-        return between(first, top, q), between(0.95, 0.85, q)
-    t1 = max(t1, 0) if t1 > 0 else 0
-    q = (step - t1) / (t2 - t1) if t2 > t1 else 1
+    if step <= t1:  # with three steps or fewer t1 lies before the first
+        return between(first, top, step / t1), between(0.95, 0.85, step / t1)
+    q = (step - t1) / (t2 - t1)
     return between(top, last, q), between(0.85, 0.95, q)
 
 
