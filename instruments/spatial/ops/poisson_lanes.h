@@ -122,22 +122,60 @@ typedef struct tile {
  * single numbers it was written as would have to wait for them. */
 enum { BUNCH = SP_POISSON_BUNCH };
 
+/* Factors of one count, to every LANES-th number. */
+LANE void spread_row(real *to, const real *row, int64_t from, int64_t L)
+{
+    for (int64_t l = from; l < L; l++) to[l * LANES] = row[l];
+}
+
+#if SP_SINGLE
+/* Four factors of four counts, in registers. */
+LANE void turn_four(real *to, const real *const row[4])
+{
+    typedef real four __attribute__((vector_size(16)));
+    four a, b, c, d;
+    memcpy(&a, row[0], sizeof a);
+    memcpy(&b, row[1], sizeof b);
+    memcpy(&c, row[2], sizeof c);
+    memcpy(&d, row[3], sizeof d);
+    const four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+               cd = __builtin_shufflevector(c, d, 0, 4, 1, 5),
+               ef = __builtin_shufflevector(a, b, 2, 6, 3, 7),
+               gh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    const four out[4] = {
+        __builtin_shufflevector(ab, cd, 0, 1, 4, 5), __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
+        __builtin_shufflevector(ef, gh, 0, 1, 4, 5), __builtin_shufflevector(ef, gh, 2, 3, 6, 7)};
+    for (int k = 0; k < 4; k++) memcpy(to + k * LANES, &out[k], sizeof out[k]);
+}
+#endif
+
 /* The `n` counts from entry `at` on, at most BUNCH tiles of them, to y[tile][LANES] and
  * w[tile][factor][LANES]; lanes behind the last are 0. Returns how many tiles. */
 LANE int64_t fetch(const sp_poisson_piece *p, int64_t at, int64_t n, real *y, real *w)
 {
     const real *W = p->W;
+    const int32_t *gene = p->gene + at;
     const int64_t L = p->factors, tiles = (n + LANES - 1) / LANES;
     if (n % LANES != 0) {
         memset(w + (tiles - 1) * L * LANES, 0, sizeof(real) * (size_t)L * LANES);
         memset(y + (tiles - 1) * LANES, 0, sizeof(real) * LANES);
     }
-    for (int64_t i = 0; i < n; i++) {
-        const real *row = W + p->gene[at + i] * p->w_step;
+    for (int64_t i = 0; i < n; i++) y[i] = (real)p->value[at + i];
+    int64_t i = 0;
+#if SP_SINGLE
+    for (; i + 4 <= n; i += 4) {
+        const real *row[4];
         real *to = w + i / LANES * L * LANES + i % LANES;
-        y[i] = (real)p->value[at + i];
-        for (int64_t l = 0; l < L; l++) to[l * LANES] = row[l];
+        int64_t l = 0;
+        for (int k = 0; k < 4; k++) row[k] = W + gene[i + k] * p->w_step;
+        for (; l + 4 <= L; l += 4)
+            turn_four(to + l * LANES,
+                      (const real *const[4]){row[0] + l, row[1] + l, row[2] + l, row[3] + l});
+        for (int k = 0; k < 4; k++) spread_row(to + k, row[k], l, L);
     }
+#endif
+    for (; i < n; i++)
+        spread_row(w + i / LANES * L * LANES + i % LANES, W + gene[i] * p->w_step, 0, L);
     return tiles;
 }
 
