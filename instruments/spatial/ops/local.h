@@ -118,6 +118,7 @@ typedef struct sp_local_term {
     double jitter, cp;
     bool single;
     const int32_t *nbr;
+    const int32_t *ahead; /* neighbours of the cell that comes next, to be fetched; NULL: none */
     int64_t cell;
     const void *mu, *lam; /* of the factor: element i, and row i at i * lam_step */
     int64_t lam_step;

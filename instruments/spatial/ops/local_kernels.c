@@ -7,6 +7,8 @@
 #include "local.h"
 #include "local_lanes.h"
 
+#include <float.h>
+
 enum { TALL = LANES == 8 ? 3 : 2 }; /* vectors of rows in registers, by LANES columns */
 
 static int64_t padded(int64_t n)
@@ -69,37 +71,63 @@ static void tiles(double *c, int64_t p, int64_t col, const double *t, int64_t r)
     for (; row < p; row += LANES) tile_one(c, p, col, row, t, r);
 }
 
-/* The triangle at (col, col), n <= LANES columns of it; by: what each column was divided by. */
-LANE bool triangle(double *c, int64_t p, int64_t col, int n, double jitter, double *by)
+/* Column j of a triangle of LANES columns, and what it takes from those behind it. Written as a
+ * function with a constant j, so that all columns stay in registers. */
+LANE void divide(vr *x, int j, double *by)
+{
+    if (j >= LANES) return;
+    by[j] = 1 / sqrt(x[j][j]);
+    x[j] *= v_set(by[j]);
+    for (int i = j + 1; i < LANES; i++) x[i] = v_fnma(x[j], v_set(x[j][i]), x[i]);
+}
+
+/* The triangle at (col, col), of which n columns are the matrix's own: what comes of the others is
+ * not looked at. by: 1 / the diagonal. */
+static bool triangle(double *c, int64_t p, int64_t col, int64_t n, double jitter, double *by)
 {
     vr x[LANES];
     bool ok = true;
-    for (int j = 0; j < n; j++) {
+    for (int j = 0; j < LANES; j++) {
         c[(col + j) * p + col + j] += jitter;
         x[j] = v_load(c + (col + j) * p + col);
     }
-    for (int j = 0; j < n; j++) {
-        const double d = x[j][j];
-        ok &= d > 0;
-        by[j] = 1 / sqrt(d);
-        x[j] *= v_set(by[j]);
-        for (int i = j + 1; i < n; i++) x[i] = v_fnma(x[j], v_set(x[j][i]), x[i]);
+    divide(x, 0, by);
+    divide(x, 1, by);
+    divide(x, 2, by);
+    divide(x, 3, by);
+    divide(x, 4, by);
+    divide(x, 5, by);
+    divide(x, 6, by);
+    divide(x, 7, by);
+    for (int j = 0; j < LANES; j++) {
+        v_store(c + (col + j) * p + col, x[j]);
+        ok &= j >= n || (by[j] > 0 && by[j] <= DBL_MAX); /* the root of a negative number is none */
     }
-    for (int j = 0; j < n; j++) v_store(c + (col + j) * p + col, x[j]);
     return ok;
 }
 
+LANE void divide_below(vr *x, int j, const double *c, int64_t p, const double *by)
+{
+    if (j >= LANES) return;
+    x[j] *= v_set(by[j]);
+    for (int i = j + 1; i < LANES; i++) x[i] = v_fnma(x[j], v_set(c[j * p + i]), x[i]);
+}
+
 /* A vector of rows below that triangle. */
-LANE void below(double *c, int64_t p, int64_t col, int n, int64_t row, const double *by)
+LANE void below(double *c, int64_t p, int64_t col, int64_t row, const double *by)
 {
     vr x[LANES];
-    for (int j = 0; j < n; j++) x[j] = v_load(c + (col + j) * p + row);
-    for (int j = 0; j < n; j++) {
-        x[j] *= v_set(by[j]);
-        for (int i = j + 1; i < n; i++)
-            x[i] = v_fnma(x[j], v_set(c[(col + j) * p + col + i]), x[i]);
-        v_store(c + (col + j) * p + row, x[j]);
-    }
+    const double *own = c + col * p + col;
+    for (int j = 0; j < LANES; j++) x[j] = v_load(c + (col + j) * p + row);
+    divide_below(x, 0, own, p, by);
+    divide_below(x, 1, own, p, by);
+    divide_below(x, 2, own, p, by);
+    divide_below(x, 3, own, p, by);
+    divide_below(x, 4, own, p, by);
+    divide_below(x, 5, own, p, by);
+    divide_below(x, 6, own, p, by);
+    divide_below(x, 7, own, p, by);
+    for (int j = 0; j < LANES; j++) v_store(c + (col + j) * p + row, x[j]);
 }
 
 /* The factor, in place; by[k]: 1 / its diagonal. false: not positive definite. */
@@ -107,18 +135,11 @@ static bool factor(double *c, int64_t k, int64_t p, double jitter, const double 
                    double *by)
 {
     bool ok = true;
-    int64_t col = 0;
-    for (; col + LANES <= k; col += LANES) {
+    for (int64_t col = 0; col < k; col += LANES) {
         tiles(c, p, col, t, r);
-        ok &= triangle(c, p, col, LANES, jitter, by + col);
-        for (int64_t row = col + LANES; row < p; row += LANES)
-            below(c, p, col, LANES, row, by + col);
+        ok &= triangle(c, p, col, k - col, jitter, by + col);
+        for (int64_t row = col + LANES; row < p; row += LANES) below(c, p, col, row, by + col);
     }
-    if (col == k) return ok;
-    const int n = (int)(k - col);
-    tiles(c, p, col, t, r);
-    ok &= triangle(c, p, col, n, jitter, by + col);
-    for (int64_t row = col + LANES; row < p; row += LANES) below(c, p, col, n, row, by + col);
     return ok;
 }
 
@@ -157,7 +178,7 @@ LANE void columns(const sp_local_cell *cell, sp_kernel kernel, double *c, int64_
                   const double *x, const double *y, const int32_t *group)
 {
     const sp_local_table *t = cell->table;
-    for (int64_t j = 0; j < cell->k; j++) {
+    for (int64_t j = 0; j < padded(cell->k); j++) { /* whole blocks of columns */
         const double *pair = t->scale_gain + SP_LOCAL_PAIR * t->groups * (group ? group[j] : 0);
         for (int64_t i = j / LANES * LANES; i < p; i += LANES) {
             const vr dx = v_load(x + i) - x[j], dy = v_load(y + i) - y[j];
@@ -280,25 +301,42 @@ LANE void put_row(void *to, bool single, int64_t n, const double *from, double b
     for (int64_t c = 0; c < n; c += LANES) v_put(to, single, c, n, v_load(from + c) * v_set(by));
 }
 
+/* Rows of the next cell lie anywhere: ask for them while this one is computed. */
+LANE void fetch_ahead(const sp_local_term *m, bool single)
+{
+    const int64_t size = single ? (int64_t)sizeof(float) : (int64_t)sizeof(double);
+    for (int64_t i = 0; i < m->k; i++) {
+        const char *row = (const char *)m->lam + m->ahead[i] * m->lam_step * size;
+        for (int64_t at = 0; at < m->r * size; at += 64) __builtin_prefetch(row + at);
+        __builtin_prefetch((const char *)m->mu + m->ahead[i] * size);
+    }
+}
+
 LANE void term(sp_local_term *m, bool single, double *room)
 {
     const int64_t k = m->k, p = padded(k + 1), wide = padded(m->r);
-    double *c = room, *t = c + p * p, *by = t + p * wide, *h = by + p, *a = h + p, *eq = a + p,
-           *ep = eq + wide;
+    double *c = room, *t = c + p * p, *by = t + p * wide, *h = by + p, *a = h + p, *mu = a + p,
+           *eq = mu + p, *ep = eq + wide;
     stand_up(m, single, t, p);
+    if (m->ahead) fetch_ahead(m, single);
     factor(c, k, p, m->jitter, t, m->r, by);
     back(c, k, p, k, by, h);
-    double d = one(m->mu, single, m->cell), hh = 0, aa = 0;
-    for (int64_t i = 0; i < k; i++) {
-        a[i] = one(m->a, single, i);
-        d -= a[i] * one(m->mu, single, m->nbr[i]);
-        hh += h[i] * h[i];
-        aa += a[i] * a[i];
+    for (int64_t i = 0; i < p; i++) {
+        a[i] = i < k ? one(m->a, single, i) : 0;
+        mu[i] = i < k ? one(m->mu, single, m->nbr[i]) : 0;
     }
+    vr am = v_set(0), hh = am, aa = am;
+    for (int64_t i = 0; i < p; i += LANES) {
+        const vr ai = v_load(a + i), hi = v_load(h + i);
+        am = v_fma(ai, v_load(mu + i), am);
+        hh = v_fma(hi, hi, hh);
+        aa = v_fma(ai, ai, aa);
+    }
+    const double d = one(m->mu, single, m->cell) - v_total(am);
     vr square[2] = {v_set(0), v_set(0)};
     residuals(m, single, h, a, eq, ep, square);
-    const double cq = v_total(square[0]) + m->jitter * hh,
-                 trace = v_total(square[1]) + m->jitter * aa,
+    const double cq = v_total(square[0]) + m->jitter * v_total(hh),
+                 trace = v_total(square[1]) + m->jitter * v_total(aa),
                  safe = cq < 1e-6  ? 1e-6
                         : cq > 100 ? 100
                                    : cq;

@@ -107,7 +107,7 @@ typedef struct work {
     int64_t blocks; /* of cells */
 } work;
 
-static void one_cell(const work *w, int64_t l, int64_t t, double *scratch_room)
+static void one_cell(const work *w, int64_t l, int64_t t, bool more, double *scratch_room)
 {
     const fth_call *c = w->call;
     const fth_node *node = c->node;
@@ -124,6 +124,7 @@ static void one_cell(const work *w, int64_t l, int64_t t, double *scratch_room)
                        .lam = sp_to(in[LAM].data, real, sp_at3(&in[LAM], l, 0, 0)),
                        .lam_step = in[LAM].stride[1],
                        .a = sp_to(in[A].data, real, sp_at1(&in[A], t))};
+    if (more) m.ahead = m.nbr + in[NBR].stride[0];
     void **const to[] = {&m.eq, &m.ep, &m.h};
     for (int o = SP_TERM_EQ; o <= SP_TERM_H; o++)
         if (out[o].data) *to[o] = sp_to(out[o].data, real, sp_at3(&out[o], l, t, 0));
@@ -142,7 +143,7 @@ static void task(void *arg, int64_t i, int worker)
                   end = out->origin[1] + out->extent[1],
                   to = end - from < CELLS_PER_TASK ? end : from + CELLS_PER_TASK;
     double *mine = (double *)w->call->scratch + worker * room(w->call->node);
-    for (int64_t t = from; t < to; t++) one_cell(w, l, t, mine);
+    for (int64_t t = from; t < to; t++) one_cell(w, l, t, t + 1 < to, mine);
 }
 
 static fth_status run(const fth_call *call)
