@@ -44,6 +44,8 @@ typedef struct fth_optim {
     /* NAdam alone: the product of its momenta up to this step, a 0-axis f64 that the host keeps
      * with fth_nadam_product. After some sixty steps it is too small to matter. */
     fth_val product;
+    /* A 0-axis bool: a step where it is false changes nothing. Zero: there is none. */
+    fth_val go;
 } fth_optim;
 FTH_API fth_optim fth_optim_default(fth_optim_kind kind);
 FTH_API const char *fth_optim_name(fth_optim_kind kind); /* "adam" */

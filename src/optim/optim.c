@@ -76,12 +76,19 @@ static fth_val minus(const making *m, fth_val from, fth_val x, fth_val scale)
     return map2(m, FTH_EW_SUB, from, map2(m, FTH_EW_MUL, x, real(m, scale)));
 }
 
+/* `next`, unless the step is told to change nothing. Moments are kept before they are used, so that
+ * the parameter reads the value that is assigned; its own move has a rate of 0 then. */
+static fth_val keep(const making *m, fth_val next, fth_val old)
+{
+    return fth_val_ok(m->opt->go) ? fth_map_(m->site, FTH_EW_SELECT, m->opt->go, next, old) : next;
+}
+
 /* Adam (Kingma & Ba 2015); with decoupled decay (Loshchilov & Hutter 2019) where decay is not 0. */
 static void make_adam(const making *m, fth_val out[3])
 {
     const fth_val beta2 = num(m, m->rate, m->opt->beta2);
-    out[1] = average(m, m->first, m->grad, m->beta1);
-    out[2] = squares(m, beta2);
+    out[1] = keep(m, average(m, m->first, m->grad, m->beta1), m->first);
+    out[2] = keep(m, squares(m, beta2), m->second);
     const fth_val scale = real(m, map2(m, FTH_EW_MUL, m->rate, correction(m, m->beta1)));
     const fth_val move =
         map2(m, FTH_EW_DIV, map2(m, FTH_EW_MUL, out[1], scale), denominator(m, out[2], beta2));
@@ -113,8 +120,8 @@ static void make_nadam(const making *m, fth_val out[3])
     const fth_val beta2 = num(m, m->rate, m->opt->beta2), product = m->opt->product;
     const fth_val mu = nadam_mu(m, m->step);
     const fth_val next = nadam_mu(m, map2(m, FTH_EW_ADD, m->step, num(m, m->step, 1.0)));
-    out[1] = average(m, m->first, m->grad, m->beta1);
-    out[2] = squares(m, beta2);
+    out[1] = keep(m, average(m, m->first, m->grad, m->beta1), m->first);
+    out[2] = keep(m, squares(m, beta2), m->second);
     const fth_val bottom = denominator(m, out[2], beta2);
     const fth_val now =
         map2(m, FTH_EW_MUL, m->rate, map2(m, FTH_EW_DIV, from_one(m, mu), from_one(m, product)));
@@ -130,12 +137,13 @@ static void make_nadam(const making *m, fth_val out[3])
 static void make_sgd(const making *m, fth_val out[3])
 {
     out[1] = map2(m, FTH_EW_ADD, map2(m, FTH_EW_MUL, real(m, m->beta1), m->first), m->grad);
+    out[1] = keep(m, out[1], m->first);
     out[0] = minus(m, m->param, out[1], m->rate);
 }
 
 static void make_rmsprop(const making *m, fth_val out[3])
 {
-    out[2] = squares(m, num(m, m->rate, m->opt->beta2));
+    out[2] = keep(m, squares(m, num(m, m->rate, m->opt->beta2)), m->second);
     const fth_val bottom =
         map2(m, FTH_EW_ADD, map1(m, FTH_EW_SQRT, out[2]), num(m, out[2], m->opt->eps));
     const fth_val top = map2(m, FTH_EW_MUL, m->grad, real(m, m->rate));
@@ -205,9 +213,12 @@ fth_status fth_optim_(fth_site site, const fth_optim *opt, fth_val param, fth_va
     fth_graph *g = param.graph;
     for (int i = 0; i < 3; i++) out[i] = (fth_val){g, 0};
     if (!fth_val_ok(param) || !fth_val_ok(grad)) return fth_graph_check(g, NULL);
-    const making m = {
-        site, opt, param, grad, first, second, rate, beta1, fth_cast_(site, step, FTH_F64)};
+    making m = {site, opt, param, grad, first, second, rate, beta1, fth_cast_(site, step, FTH_F64)};
     FTH_TRY(check(&m));
+    if (fth_val_ok(opt->go)) { /* a gradient that may be NaN is not looked at */
+        m.rate = keep(&m, rate, num(&m, rate, 0.0));
+        m.grad = keep(&m, grad, num(&m, grad, 0.0));
+    }
     kinds[opt->kind].make(&m, out);
     return fth_graph_check(g, NULL);
 }

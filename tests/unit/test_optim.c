@@ -99,6 +99,7 @@ typedef struct trainer {
     fth_tensor *param, *first, *second;
     double rate, beta1, product;
     int64_t step;
+    bool can_stop, go;
     fth_plan *plan;
 } trainer;
 
@@ -129,6 +130,8 @@ static void trainer_plan(trainer *t, fth_optim_kind kind, const char *axes, fth_
         fth_input(t->g, "beta1", FTH_F64, "", fth_scalar_source(FTH_F64, &t->beta1));
     const fth_val step = fth_input(t->g, "step", FTH_I64, "", fth_scalar_source(FTH_I64, &t->step));
     opt.product = fth_input(t->g, "product", FTH_F64, "", fth_scalar_source(FTH_F64, &t->product));
+    if (t->can_stop)
+        opt.go = fth_input(t->g, "go", FTH_BOOL, "", fth_scalar_source(FTH_BOOL, &t->go));
     fth_val out[3];
     OK(fth_optim_step(&opt, p, grad, m, v, rate, beta1, step, out));
     const int carries = fth_optim_carries(kind);
@@ -195,6 +198,35 @@ TEST(optimisers_step_like_torch)
     for (int k = 0; k < FTH_OPTIM_COUNT; k++) {
         same_as_torch((fth_optim_kind)k, FTH_F64, 1e-13);
         same_as_torch((fth_optim_kind)k, FTH_F32, 1e-5);
+    }
+}
+
+/* As after a loss that is not a number: nothing changes, not even through NaN. */
+TEST(a_step_can_be_told_to_change_nothing)
+{
+    for (int k = 0; k < FTH_OPTIM_COUNT; k++) {
+        fth_err err = {0};
+        trainer t;
+        trainer_open(&t, FTH_F32, "i", 1, (int64_t[]){N});
+        fth_tensor *gt = zeros(t.ctx, "g", FTH_F32, 1, (int64_t[]){N});
+        t.can_stop = true;
+        trainer_plan(&t, (fth_optim_kind)k, "i",
+                     fth_input(t.g, "g", FTH_F32, "i", fth_tensor_source(gt)));
+        fth_tensor *held[] = {t.param, t.first, t.second};
+        float was[3][N];
+        for (int go = 1; go >= 0; go--) {
+            t.go = go, t.step++, t.rate = 0.1, t.beta1 = 0.9;
+            t.product = fth_nadam_product(t.product, t.beta1, t.step);
+            for (int i = 0; i < N; i++) ((float *)fth_tensor_data(gt))[i] = go ? 1.5f : NAN;
+            OKE(fth_run(t.plan, NULL, NULL, NULL, &err), &err);
+            for (int i = 0; i < 3; i++) {
+                if (go) memcpy(was[i], fth_tensor_data(held[i]), sizeof was[i]);
+                SAME_BYTES(was[i], fth_tensor_data(held[i]), sizeof was[i]);
+            }
+        }
+        IS_TRUE(was[0][0] != 0.0f);
+        fth_tensor_release(gt);
+        trainer_close(&t);
     }
 }
 
