@@ -76,7 +76,15 @@ static fth_status run(bench *b, int stage, int64_t fail_alloc, int64_t fail_writ
 static struct {
     int temporary;
     uint64_t hash; /* of names and contents, without records */
+    const char *except;
 } seen;
+
+static bool is_excepted(const char *name)
+{
+    char word[256];
+    snprintf(word, sizeof word, " %s ", name);
+    return seen.except && strstr(seen.except, word);
+}
 
 static int look(const char *path, const struct stat *st, int kind, struct FTW *at)
 {
@@ -84,7 +92,7 @@ static int look(const char *path, const struct stat *st, int kind, struct FTW *a
     if (kind != FTW_F) return 0;
     const size_t n = strlen(path);
     seen.temporary += n > 4 && strcmp(path + n - 4, ".tmp") == 0;
-    if (strstr(path, "/.fathom/")) return 0;
+    if (strstr(path, "/.fathom/") || is_excepted(path + at->base)) return 0;
     size_t bytes;
     unsigned char *data = t_file_read(path, &bytes);
     seen.hash += fth__hash_str(path + at->base, fth__hash_bytes(data, bytes, 0)); /* in any order */
@@ -95,6 +103,7 @@ static int look(const char *path, const struct stat *st, int kind, struct FTW *a
 static uint64_t folder_hash(const bench *b)
 {
     memset(&seen, 0, sizeof seen);
+    seen.except = b->of->except;
     if (nftw(b->dir, look, 8, FTW_PHYS) != 0) return 0;
     return seen.hash;
 }

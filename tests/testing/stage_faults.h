@@ -13,6 +13,8 @@ typedef struct t_stage_faults {
     const char *model, *config; /* of a small job */
     uint64_t budget;
     int64_t request_step, write_step; /* after failure n comes n + 1 + n / step */
+    /* Names of files that hold times, or what was there before: " a.json b.bin "; NULL: none. */
+    const char *except;
 } t_stage_faults;
 
 /* At least so many requests and writes of the stage must fail. Stages before it are run first. */
