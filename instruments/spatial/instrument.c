@@ -13,6 +13,19 @@ static const fth_stage stages[] = {
      .files = sp_preprocess_files,
      .plan = sp_preprocess_plan,
      .run = sp_preprocess_run},
+    {.name = "train",
+     .doing = "training",
+     .brief = "fit a factor model to the counts",
+     .keys = "seed model training.max_iter training.learning_rate training.optimizer "
+             "training.scheduler training.adam training.tol training.batch_size "
+             "training.y_batch_size training.video training.video_interval "
+             "training.holdout_fraction training.holdout",
+     .after = "preprocess",
+     .figure = "elbo",
+     .flag = sp_train_flags,
+     .files = sp_train_files,
+     .plan = sp_train_plan,
+     .run = sp_train_run},
 };
 
 static const fth_verb *const verbs[] = {&sp_verb_info, &sp_verb_export, &sp_verb_recovery};

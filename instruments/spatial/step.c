@@ -63,15 +63,13 @@ static fth_val moment(sp_step *st, int p, bool second)
     return file->read ? fth_input(st->net.g, name, m->real, axes, *file) : (fth_val){st->net.g, 0};
 }
 
-static void keep(sp_step *st, fth_val old, fth_val next, fth_val ok, fth_tensor *at,
-                 const fth_sink *file)
+static void keep(sp_step *st, fth_val old, fth_val next, fth_tensor *at, const fth_sink *file)
 {
     if (!fth_val_ok(next) || !fth_val_ok(old)) return;
-    const fth_val value = fth_select(ok, next, old);
     if (at)
-        put(st, fth_assign(old, value), (fth_sink){0});
+        put(st, fth_assign(old, next), (fth_sink){0});
     else
-        put(st, value, *file);
+        put(st, next, *file);
 }
 
 static void move(sp_step *st, int p, fth_val grad, fth_val ok, const fth_val number[4])
@@ -79,14 +77,15 @@ static void move(sp_step *st, int p, fth_val grad, fth_val ok, const fth_val num
     sp_model *m = st->opt.model;
     fth_optim opt = fth_optim_default((fth_optim_kind)m->set.optimizer);
     opt.product = number[3];
+    opt.go = ok;
     const fth_val param = st->net.param[p], first = moment(st, p, false),
                   second = moment(st, p, true);
     fth_val next[3];
     fth_optim_step(&opt, param, grad, first, second, number[0], number[1], number[2], next);
     if (p == SP_P_W) next[0] = sp_loadings_settle((sp_loadings)m->set.loadings_mode, next[0]);
-    put(st, fth_assign(param, fth_select(ok, next[0], param)), (fth_sink){0});
-    keep(st, first, next[1], ok, m->first[p], st->opt.first_to ? &st->opt.first_to[p] : NULL);
-    keep(st, second, next[2], ok, m->second[p], st->opt.second_to ? &st->opt.second_to[p] : NULL);
+    put(st, fth_assign(param, next[0]), (fth_sink){0});
+    keep(st, first, next[1], m->first[p], st->opt.first_to ? &st->opt.first_to[p] : NULL);
+    keep(st, second, next[2], m->second[p], st->opt.second_to ? &st->opt.second_to[p] : NULL);
 }
 
 static fth_val weighted(sp_step *st, fth_val slope, double weight)
@@ -138,7 +137,8 @@ static fth_status build(sp_step *st, fth_err *err)
                                      &kl, grad, err));
     put_numbers(st, ell, kl);
     const fth_val ok = fth_and(fth_isfinite(ell), fth_isfinite(kl));
-    if (set->trainable_W)
+    const bool moves_W = set->trainable_W && !st->opt.fixed_W;
+    if (moves_W)
         grad[SP_P_W] = sp_loadings_gradient(mode, net->param[SP_P_W], idy,
                                             weighted(st, sp_likelihood_slope_W(l), -a));
     const fth_val number[4] = {
@@ -147,9 +147,8 @@ static fth_status build(sp_step *st, fth_err *err)
         set->optimizer == SP_NADAM ? scalar(st, "product", FTH_F64, &st->product)
                                    : (fth_val){net->g, 0}};
     for (int p = 0; p < SP_PARAMS; p++)
-        if (st->opt.model->param[p] && (p != SP_P_W || set->trainable_W))
-            move(st, p, grad[p], ok, number);
-    if (!set->trainable_W) update_loadings(st, idy, ok);
+        if (st->opt.model->param[p] && (p != SP_P_W || moves_W)) move(st, p, grad[p], ok, number);
+    if (!set->trainable_W && !st->opt.fixed_W) update_loadings(st, idy, ok);
     return fth_graph_check(net->g, err);
 }
 

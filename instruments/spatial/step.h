@@ -17,6 +17,7 @@ typedef struct sp_step_options {
     const sp_data *data;        /* NULL when planning */
     const fth_stage_call *call; /* NULL in tests */
     bool planning;
+    bool fixed_W;       /* loadings stay as they are */
     sp_counts counts;   /* a batch, for its sizes; taken again before the first run */
     fth_tensor *eps;    /* f32 [draw factor cellb]: noise from outside; NULL: it is drawn */
     fth_tensor *eps_to; /* the same: gets the noise of every step; NULL: not wanted */

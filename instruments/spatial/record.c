@@ -1,0 +1,166 @@
+/* record.c - batches, noise and starting values into an .npz file, for --replay.
+ *
+ * How many iterations there will be is only known at the end, so rows are spooled to files without
+ * a name and copied from there.
+ */
+#include "replay.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { IDX, IDY, EPS, SPOOLS };
+static const char *const spool_name[SPOOLS] = {"idx", "idy", "eps"};
+
+static fth_status open_spool(FILE **out, const char *dir, fth_err *err)
+{
+    char path[SP_PATH];
+    FTH_TRY(sp_path(path, dir, "fathom-record-XXXXXX", err));
+    const int fd = mkstemp(path);
+    if (fd >= 0) unlink(path);
+    *out = fd >= 0 ? fdopen(fd, "w+b") : NULL;
+    if (*out) return FTH_OK;
+    const int why = errno;
+    if (fd >= 0) close(fd);
+    return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: a file was to be made there: %s", path,
+                    strerror(why));
+}
+
+static fth_status copy_start(sp_record *r, const char *name, fth_tensor *t, fth_err *err)
+{
+    if (!t) return FTH_OK;
+    int64_t size[FTH_MAX_AXES];
+    for (int a = 0; a < fth_tensor_axes(t); a++) size[a] = fth_tensor_size(t, a);
+    fth_tensor **to = &r->start[r->n_start];
+    FTH_TRY(
+        fth_tensor_create(to, r->mem, name, fth_tensor_dtype(t), fth_tensor_axes(t), size, err));
+    memcpy(fth_tensor_data(*to), fth_tensor_data(t), (size_t)fth_tensor_bytes(t));
+    r->name[r->n_start++] = name;
+    return FTH_OK;
+}
+
+static fth_status open_all(sp_record *r, const sp_model *m, const char *dir, fth_err *err)
+{
+    FTH_TRY(copy_start(r, "W_init", m->param[SP_P_W], err));
+    FTH_TRY(copy_start(r, "init_mu", m->param[SP_P_MEAN], err));
+    FTH_TRY(copy_start(r, "init_mu", m->param[SP_P_MU], err));
+    FTH_TRY(copy_start(r, "init_sd_raw", m->param[SP_P_RAW], err));
+    FTH_TRY(copy_start(r, "init_Lu_raw", m->param[SP_P_LU], err));
+    FTH_TRY(copy_start(r, "init_Lu", m->param[SP_P_LAM], err));
+    if (!m->set.local) {
+        FTH_TRY(copy_start(r, "Z", m->Z, err));
+        FTH_TRY(copy_start(r, "gZ", m->groupsZ, err));
+    }
+    FTH_TRY(copy_start(r, "nb_inference", m->nbr_inf, err));
+    FTH_TRY(copy_start(r, "nb_for_kl", m->nbr_kl, err));
+    for (int i = 0; i < SPOOLS; i++) FTH_TRY(open_spool(&r->spool[i], dir, err));
+    const int64_t size[3] = {m->set.E, m->set.n_components, r->cells};
+    if (m->set.mode == SP_LOWER_BOUND) return FTH_OK;
+    return fth_tensor_create(&r->eps, r->mem, "noise", FTH_F32, 3, size, err);
+}
+
+fth_status sp_record_open(sp_record *r, const sp_model *m, const char *path, const char *dir,
+                          fth_err *err)
+{
+    *r = (sp_record){.mem = m->mem, .cells = m->set.batch_size, .genes = m->set.y_batch_size};
+    snprintf(r->path, sizeof r->path, "%s", path);
+    const fth_status s = open_all(r, m, dir, err);
+    if (s != FTH_OK) sp_record_close(r);
+    return s;
+}
+
+void sp_record_close(sp_record *r)
+{
+    for (int i = 0; i < SPOOLS; i++)
+        if (r->spool[i]) fclose(r->spool[i]);
+    for (int i = 0; i < r->n_start; i++) fth_tensor_release(r->start[i]);
+    fth_tensor_release(r->eps);
+    *r = (sp_record){0};
+}
+
+static bool put_list(FILE *file, const int64_t *list, int64_t n)
+{
+    bool ok = true;
+    for (int64_t i = 0; ok && i < n; i++) {
+        const int32_t v = (int32_t)(list ? list[i] : i);
+        ok = fwrite(&v, sizeof v, 1, file) == 1;
+    }
+    return ok;
+}
+
+fth_status sp_record_add(sp_record *r, const int64_t *cell, const int64_t *gene, fth_err *err)
+{
+    if (!r->path[0]) return FTH_OK;
+    bool ok = put_list(r->spool[IDX], cell, r->cells) && put_list(r->spool[IDY], gene, r->genes);
+    if (ok && r->eps)
+        ok = fwrite(fth_tensor_data(r->eps), (size_t)fth_tensor_bytes(r->eps), 1, r->spool[EPS]) ==
+             1;
+    r->n++;
+    return ok ? FTH_OK
+              : FTH_FAIL(err, FTH_E_FILE_WRITE, "what is recorded could not be kept: %s",
+                         strerror(errno));
+}
+
+static int list_items(const sp_record *r, fth_file_item item[SPOOLS + 8])
+{
+    int n = 0;
+    item[n++] =
+        (fth_file_item){.name = "idx", .dtype = FTH_I32, .n_axes = 2, .size = {r->n, r->cells}};
+    item[n++] =
+        (fth_file_item){.name = "idy", .dtype = FTH_I32, .n_axes = 2, .size = {r->n, r->genes}};
+    if (r->eps)
+        item[n++] = (fth_file_item){
+            .name = "eps",
+            .dtype = FTH_F32,
+            .n_axes = 4,
+            .size = {r->n, fth_tensor_size(r->eps, 0), fth_tensor_size(r->eps, 1), r->cells}};
+    for (int i = 0; i < r->n_start; i++, n++) {
+        item[n] = (fth_file_item){.name = r->name[i],
+                                  .dtype = fth_tensor_dtype(r->start[i]),
+                                  .n_axes = fth_tensor_axes(r->start[i])};
+        for (int a = 0; a < item[n].n_axes; a++) item[n].size[a] = fth_tensor_size(r->start[i], a);
+    }
+    return n;
+}
+
+static fth_status copy_spool(const sp_record *r, int which, const fth_file_item *item,
+                             const fth_sink *to, fth_err *err)
+{
+    uint64_t row = 4;
+    for (int a = 1; a < item->n_axes; a++) row *= (uint64_t)item->size[a];
+    void *room = NULL;
+    FTH_TRY(fth_mem_take(r->mem, FTH_MEM_ANY, row, "record", &room, err));
+    fth_status s = FTH_OK;
+    rewind(r->spool[which]);
+    for (int64_t i = 0; s == FTH_OK && i < r->n; i++) {
+        const int64_t lo[4] = {i, 0, 0, 0}, n[4] = {1, item->size[1], item->size[2], item->size[3]};
+        if (fread(room, (size_t)row, 1, r->spool[which]) != 1)
+            s = FTH_FAIL(err, FTH_E_FILE_READ, "what was recorded cannot be read again");
+        if (s == FTH_OK) s = to->write(to->self, lo, n, room, err);
+    }
+    (void)fth_mem_release(r->mem, room, NULL);
+    return s == FTH_OK && to->commit ? to->commit(to->self, err) : s;
+}
+
+fth_status sp_record_save(sp_record *r, fth_err *err)
+{
+    if (!r->path[0]) return FTH_OK;
+    fth_file_item item[SPOOLS + 8];
+    const int n = list_items(r, item);
+    fth_npz_writer *w = NULL;
+    FTH_TRY(fth_npz_create(&w, r->mem, r->path, item, n, err));
+    fth_status s = FTH_OK;
+    for (int i = 0; s == FTH_OK && i < n; i++) {
+        fth_sink sink;
+        int which = 0;
+        while (which < SPOOLS && strcmp(item[i].name, spool_name[which]) != 0) which++;
+        s = fth_npz_sink(w, item[i].name, &sink, err);
+        if (s != FTH_OK) break;
+        s = which < SPOOLS ? copy_spool(r, which, &item[i], &sink, err)
+                           : fth_sink_store(&sink, r->start[i - (n - r->n_start)], err);
+    }
+    if (s == FTH_OK) return fth_npz_commit(w, err);
+    fth_npz_abandon(w);
+    return s;
+}

@@ -1,0 +1,68 @@
+/* train.h - the stage train, in parts: what a run holds, where it starts, its loop, its files. */
+#ifndef SPATIAL_TRAIN_H
+#define SPATIAL_TRAIN_H
+
+#include "moments.h"
+#include "replay.h"
+#include "step.h"
+#include "video.h"
+
+/* A run of training goes through one cycle of `max_iter` iterations. A cycle that was interrupted
+ * goes on from its checkpoint, and ends with the bytes of one that was not; --resume begins another
+ * cycle with the parameters of the one before. */
+typedef struct sp_train {
+    const fth_stage_call *call;
+    fth_context *ctx;
+    fth_mem *mem;
+    bool planning, wants_video;
+    sp_data data; /* data.mem is NULL when planning before it is there */
+    sp_sizes size;
+    sp_settings set;
+    sp_model m;
+    sp_moments moments; /* in files, when they are not in memory */
+    bool on_scratch;
+    sp_reader *reader;
+    sp_counts counts[2]; /* [0]: the batch in use; when planning both are stand-ins */
+    void *set_apart[2];  /* when planning: memory of the reader and of the data */
+    fth_tensor *eps;     /* replayed noise */
+    sp_step step;
+    sp_replay replay;
+    sp_record record;
+    sp_video video;
+    int64_t *cell, *gene; /* of the next batch; NULL: all */
+    int64_t first;        /* iterations before this cycle */
+    fth_plateau plateau;
+    double product;  /* NAdam's */
+    double previous; /* objective of the iteration before; NaN: there is none */
+    double bound;    /* textbook bound of the last iteration */
+    bool converged, resumed;
+    double started_s;
+    fth_stage_plan plan;
+} sp_train;
+
+/* ---- train_setup.c: what a step stands on ---- */
+
+/* The reader of counts, and the step with its prior; `m` is there. Stand-ins when planning. */
+fth_status sp_train_open_step(sp_train *t, fth_err *err);
+void sp_train_close_step(sp_train *t);
+/* What training takes, and whether the moments of the optimiser go to files: as the config says, or
+ * when nothing else fits. Nothing is read or computed. */
+fth_status sp_train_plan_step(sp_train *t, fth_stage_plan *out, FILE *show, fth_err *err);
+
+/* ---- train_start.c: a fresh model, a cycle that goes on, or one more ---- */
+
+fth_status sp_train_start(sp_train *t, fth_err *err);
+/* The model, with what is needed to go on. */
+fth_status sp_train_save(sp_train *t, bool finished, fth_err *err);
+
+/* ---- train_loop.c ---- */
+
+/* The lists of the batch of an iteration, into t->cell and t->gene. */
+fth_status sp_train_next(sp_train *t, int64_t iteration, fth_err *err);
+fth_status sp_train_loop(sp_train *t, fth_err *err);
+
+/* ---- train_files.c: everything beside the model ---- */
+
+fth_status sp_train_write(sp_train *t, fth_err *err);
+
+#endif

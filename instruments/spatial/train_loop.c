@@ -1,0 +1,126 @@
+/* train_loop.c - iterations: the next batch is read while a step is taken (spec 8.1). */
+#include "permute.h"
+#include "train.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+fth_status sp_train_next(sp_train *t, int64_t iteration, fth_err *err)
+{
+    const sp_settings *s = &t->set;
+    if (t->cell && !t->replay.idx.read)
+        sp_permute_first(t->cell, s->batch_size, s->cells, s->seed, SP_STREAM_CELLS, iteration);
+    if (t->gene && !t->replay.idy.read)
+        sp_permute_first(t->gene, s->y_batch_size, s->genes, s->seed, SP_STREAM_GENES, iteration);
+    return sp_replay_batch(&t->replay, iteration - t->first, t->cell, t->gene, s, err);
+}
+
+/* ---- the rate ---- */
+
+static void find_rate(const sp_train *t, int64_t i, double *rate, double *momentum)
+{
+    const fth_schedule cycle = {
+        .kind = FTH_SCHEDULE_ONE_CYCLE, .rate = t->set.learning_rate, .steps = t->set.max_iter};
+    const bool cycles = t->set.scheduler == SP_ONE_CYCLE;
+    *rate = cycles                           ? fth_schedule_rate(&cycle, i)
+            : t->set.scheduler == SP_PLATEAU ? t->plateau.rate
+                                             : t->set.learning_rate;
+    *momentum = cycles ? fth_schedule_momentum(&cycle, i, 0.9) : 0.9;
+}
+
+/* ---- one iteration ---- */
+
+static fth_status ask_ahead(sp_train *t, fth_err *err)
+{
+    FTH_TRY(sp_train_next(t, t->m.iterations + 1, err));
+    FTH_TRY(sp_reader_ask(t->reader, t->cell, t->gene, err));
+    return sp_step_ask(&t->step, t->cell, err);
+}
+
+static fth_status take_over(sp_train *t, fth_err *err)
+{
+    FTH_TRY(sp_reader_take(t->reader, &t->counts[0], err));
+    return sp_step_take(&t->step, t->cell, t->gene, &t->counts[0], err);
+}
+
+/* What was found, and whether it still changes. At convergence the reported objective is that of
+ * the iteration before, as in the reference; the history has both. */
+static void note_result(sp_train *t)
+{
+    const double elbo = t->step.elbo;
+    ((double *)fth_tensor_data(t->m.history))[t->m.iterations++] = elbo;
+    t->converged = fabs(elbo - t->previous) < t->set.tol;
+    if (!t->converged) t->m.elbo = elbo;
+    t->previous = elbo;
+    t->bound = t->step.bound;
+    t->product = t->step.product;
+    if (t->set.scheduler == SP_PLATEAU) fth_plateau_step(&t->plateau, elbo);
+}
+
+static fth_status take_step(sp_train *t, int64_t i, double *rate, fth_err *err)
+{
+    double momentum;
+    const bool more = i + 1 < t->set.max_iter;
+    find_rate(t, i, rate, &momentum);
+    if (more) FTH_TRY(ask_ahead(t, err));
+    if (t->eps) FTH_TRY(sp_replay_noise(&t->replay, i, t->eps, err));
+    FTH_TRY(sp_step_run(&t->step, *rate, momentum, t->m.iterations, err));
+    fth_stage_account(t->call, &t->step.report);
+    const int64_t *cell = fth_tensor_data(t->step.idx),
+                  *gene = t->step.idy ? fth_tensor_data(t->step.idy) : NULL;
+    FTH_TRY(sp_record_add(&t->record, cell, gene, err));
+    note_result(t);
+    if (t->m.iterations % t->set.video_interval == 0) FTH_TRY(sp_video_add(&t->video, err));
+    return more ? take_over(t, err) : FTH_OK;
+}
+
+/* ---- all of them ---- */
+
+static fth_status stopped(sp_train *t, int64_t done, fth_err *err)
+{
+    FTH_TRY(sp_train_save(t, false, err));
+    FTH_FAIL(err, FTH_E_CANCELLED, "training was stopped after iteration %" PRId64 " of %" PRId64,
+             done, t->set.max_iter);
+    fth_err_hint(err, "start it again: it goes on from there");
+    return FTH_E_CANCELLED;
+}
+
+/* The state before the step that failed is whole: it is kept, to look at or to resume from. */
+static fth_status failed(sp_train *t, fth_status s)
+{
+    if (s != FTH_E_NUMERIC || t->m.iterations == t->first) return s;
+    fth_err other = {0};
+    if (sp_train_save(t, false, &other) != FTH_OK)
+        fth_stage_say(t->call, "the checkpoint could not be written: %s", other.text);
+    return s;
+}
+
+static bool report(const sp_train *t, int64_t done, double rate)
+{
+    if (fth_config_bool(t->call->config, "training.verbose") && done % 100 == 0)
+        fth_stage_say(t->call, "Iteration %" PRId64 ": ELBO = %.4f", done, t->step.elbo);
+    return fth_stage_report(
+        t->call, &(fth_stage_progress){.done = done,
+                                       .total = t->set.max_iter,
+                                       .what = "iteration",
+                                       .number = {{"elbo", t->step.elbo}, {"lr", rate}}});
+}
+
+fth_status sp_train_loop(sp_train *t, fth_err *err)
+{
+    const int64_t every = t->set.checkpoint_interval;
+    for (int64_t i = t->m.iterations - t->first; i < t->set.max_iter && !t->converged; i++) {
+        double rate;
+        const fth_status s = take_step(t, i, &rate, err);
+        if (s != FTH_OK) return failed(t, s);
+        fth_stage_point(t->call, "iteration");
+        const bool go_on = report(t, i + 1, rate), last = t->converged || i + 1 == t->set.max_iter;
+        if (last) break;
+        if (!go_on) return stopped(t, i + 1, err);
+        if ((i + 1) % every == 0) {
+            FTH_TRY(sp_train_save(t, false, err));
+            fth_stage_point(t->call, "after_checkpoint");
+        }
+    }
+    return FTH_OK;
+}

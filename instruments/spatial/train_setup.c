@@ -1,0 +1,204 @@
+/* train_setup.c - everything that a step stands on, made for real or only for its plan.
+ *
+ * Both ways go through the same calls, and tensors of a plan are never touched: so a plan costs
+ * nothing, and says what a run will take.
+ */
+#include "train.h"
+
+#include <string.h>
+
+enum { MOMENTS_AUTO, MOMENTS_MEMORY, MOMENTS_SCRATCH }; /* as the config's row has them */
+
+/* Counts are kept in memory when they take no more of the budget than this. */
+static uint64_t resident_bytes(const sp_train *t)
+{
+    fth_mem_stats stats;
+    fth_mem_get_stats(t->mem, &stats);
+    return stats.budget_bytes / 8;
+}
+
+/* ---- stand-ins for what a plan does not open ---- */
+
+static uint64_t counts_bytes(const sp_counts *c)
+{
+    return fth_tensor_bytes(c->row_ptr) + fth_tensor_bytes(c->gene) + fth_tensor_bytes(c->value);
+}
+
+static fth_status plan_counts(sp_train *t, sp_counts *c, fth_err *err)
+{
+    const sp_settings *s = &t->set;
+    const int64_t rows = s->batch_size + 1,
+                  room = sp_reader_entries(&t->size, s->batch_size, s->y_batch_size);
+    FTH_TRY(fth_tensor_create(&c->row_ptr, t->mem, "counts, rows", FTH_I64, 1, &rows, err));
+    FTH_TRY(fth_tensor_create(&c->gene, t->mem, "counts, genes", FTH_I32, 1, &room, err));
+    return fth_tensor_create(&c->value, t->mem, "counts", FTH_F32, 1, &room, err);
+}
+
+static fth_status plan_reader(sp_train *t, fth_err *err)
+{
+    const uint64_t all =
+        sp_reader_bytes(&t->size, t->set.batch_size, t->set.y_batch_size, resident_bytes(t));
+    for (int i = 0; i < 2; i++) FTH_TRY(plan_counts(t, &t->counts[i], err));
+    const uint64_t made = counts_bytes(&t->counts[0]) + counts_bytes(&t->counts[1]);
+    return fth_mem_take(t->mem, FTH_MEM_ANY, all > made ? all - made : 0, "reader of counts",
+                        &t->set_apart[0], err);
+}
+
+/* Positions, groups, row pointers, and lists of what is held out. */
+static fth_status plan_data(sp_train *t, fth_err *err)
+{
+    if (t->data.mem) return FTH_OK;
+    const uint64_t bytes = (8 + 4 + 8 + 16) * (uint64_t)t->size.cells;
+    return fth_mem_take(t->mem, FTH_MEM_ANY, bytes, "data", &t->set_apart[1], err);
+}
+
+/* ---- the step ---- */
+
+static fth_status make_lists(sp_train *t, fth_err *err)
+{
+    const sp_settings *s = &t->set;
+    void *block = NULL;
+    if (s->batch_size < s->cells || t->replay.idx.read) {
+        FTH_TRY(fth_mem_take(t->mem, FTH_MEM_ANY, 8 * (uint64_t)s->batch_size, "next cells", &block,
+                             err));
+        t->cell = block;
+    }
+    if (s->y_batch_size == s->genes && !t->replay.idy.read) return FTH_OK;
+    FTH_TRY(fth_mem_take(t->mem, FTH_MEM_ANY, 8 * (uint64_t)s->y_batch_size, "next genes", &block,
+                         err));
+    t->gene = block;
+    return FTH_OK;
+}
+
+static fth_status open_counts(sp_train *t, fth_err *err)
+{
+    if (t->planning) return plan_reader(t, err);
+    FTH_TRY(sp_reader_create(&t->reader, &t->data, t->set.batch_size, t->set.y_batch_size,
+                             resident_bytes(t), err));
+    FTH_TRY(sp_train_next(t, t->m.iterations, err));
+    FTH_TRY(sp_reader_ask(t->reader, t->cell, t->gene, err));
+    return sp_reader_take(t->reader, &t->counts[0], err);
+}
+
+static fth_status open_noise(sp_train *t, fth_err *err)
+{
+    if (!t->replay.eps.read) return FTH_OK;
+    const int64_t size[3] = {t->set.E, t->set.n_components, t->set.batch_size};
+    return fth_tensor_create(&t->eps, t->mem, "noise", FTH_F32, 3, size, err);
+}
+
+fth_status sp_train_open_step(sp_train *t, fth_err *err)
+{
+    if (t->planning) FTH_TRY(plan_data(t, err));
+    FTH_TRY(make_lists(t, err));
+    FTH_TRY(open_counts(t, err));
+    FTH_TRY(open_noise(t, err));
+    const sp_step_options opt = {.ctx = t->ctx,
+                                 .model = &t->m,
+                                 .data = t->planning ? NULL : &t->data,
+                                 .call = t->call,
+                                 .planning = t->planning,
+                                 .counts = t->counts[0],
+                                 .eps = t->eps,
+                                 .eps_to = t->record.eps,
+                                 .first_to = t->on_scratch ? t->moments.first_to : NULL,
+                                 .second_to = t->on_scratch ? t->moments.second_to : NULL};
+    FTH_TRY(sp_step_open(&t->step, &opt, err));
+    t->step.product = t->product;
+    if (t->planning) return FTH_OK;
+    FTH_TRY(sp_step_ask(&t->step, t->cell, err));
+    return sp_step_take(&t->step, t->cell, t->gene, &t->counts[0], err);
+}
+
+void sp_train_close_step(sp_train *t)
+{
+    sp_step_close(&t->step);
+    if (t->planning)
+        for (int i = 0; i < 2; i++) {
+            fth_tensor_release(t->counts[i].row_ptr);
+            fth_tensor_release(t->counts[i].gene);
+            fth_tensor_release(t->counts[i].value);
+        }
+    sp_reader_destroy(t->reader);
+    fth_tensor_release(t->eps);
+    void *const block[] = {t->cell, t->gene, t->set_apart[0], t->set_apart[1]};
+    for (size_t i = 0; i < sizeof block / sizeof block[0]; i++)
+        if (block[i]) (void)fth_mem_release(t->mem, block[i], NULL);
+    t->reader = NULL;
+    t->eps = NULL;
+    t->cell = t->gene = NULL;
+    t->set_apart[0] = t->set_apart[1] = NULL;
+    t->counts[0] = t->counts[1] = (sp_counts){0};
+}
+
+/* ---- what it takes ---- */
+
+static uint64_t plan_bytes(const sp_train *t, const fth_plan *plan, uint64_t *scratch)
+{
+    fth_plan_info info;
+    fth_mem_stats now;
+    fth_plan_get_info(plan, &info);
+    fth_mem_get_stats(t->mem, &now);
+    if (info.scratch_bytes > *scratch) *scratch = info.scratch_bytes;
+    /* The kernel may back the arena with pages of 2 MiB, as far as the budget goes. */
+    const uint64_t huge = 2u << 20, beside = now.used_bytes + info.allowance_bytes,
+                   rounded = (info.peak_bytes + huge - 1) / huge * huge + beside;
+    return rounded <= now.budget_bytes ? rounded : info.peak_bytes + beside;
+}
+
+/* One way to hold the moments, planned and forgotten again. */
+static fth_status plan_once(sp_train *t, bool scratch, fth_stage_plan *out, FILE *show,
+                            fth_err *err)
+{
+    sp_train p = {.call = t->call,
+                  .ctx = t->ctx,
+                  .mem = t->mem,
+                  .planning = true,
+                  .data = {.mem = t->data.mem}, /* held already, or not */
+                  .size = t->size,
+                  .set = t->set,
+                  .on_scratch = scratch};
+    p.record.eps = NULL;
+    uint64_t spilled = 0;
+    fth_status s = sp_model_create(&p.m, t->mem, &t->set, FTH_F32, !scratch, err);
+    if (s == FTH_OK && scratch)
+        s = sp_moments_open(&p.moments, &p.m, fth_context_scratch_dir(t->ctx), true, err);
+    if (s == FTH_OK) s = sp_train_open_step(&p, err);
+    if (s == FTH_OK) {
+        out->host_bytes = plan_bytes(&p, p.step.plan, &spilled);
+        out->seconds = fth_stage_guess(t->call, p.step.plan, (double)t->set.max_iter);
+        if (show) s = fth_plan_print(p.step.plan, show);
+    }
+    if (s == FTH_OK && t->wants_video) {
+        s = sp_video_open(&p.video, t->ctx, t->call, &p.m, NULL, 0, err);
+        const uint64_t bytes = s == FTH_OK ? plan_bytes(&p, p.video.plan, &spilled) : 0;
+        if (bytes > out->host_bytes) out->host_bytes = bytes;
+        if (s == FTH_OK && show) s = fth_plan_print(p.video.plan, show);
+    }
+    out->scratch_bytes = spilled + p.moments.bytes + p.step.prior.scratch_bytes;
+    sp_video_close(&p.video);
+    sp_train_close_step(&p);
+    sp_moments_close(&p.moments);
+    sp_model_clear(&p.m);
+    return s;
+}
+
+fth_status sp_train_plan_step(sp_train *t, fth_stage_plan *out, FILE *show, fth_err *err)
+{
+    const int where = fth_config_choice(t->call->config, "training.moments");
+    const bool dir = fth_context_scratch_dir(t->ctx) != NULL;
+    t->on_scratch = where == MOMENTS_SCRATCH;
+    if (t->on_scratch && !dir) {
+        FTH_FAIL(err, FTH_E_CONFIG, "training.moments is scratch, but there is no scratch folder");
+        fth_err_hint(err, "name one with --scratch");
+        return FTH_E_CONFIG;
+    }
+    fth_err first = {0};
+    const fth_status s = plan_once(t, t->on_scratch, out, show, &first);
+    if (where == MOMENTS_AUTO && dir && (s == FTH_E_NO_FIT || s == FTH_E_BUDGET)) {
+        t->on_scratch = true;
+        return plan_once(t, true, out, show, err);
+    }
+    if (s != FTH_OK && err) *err = first;
+    return s;
+}
