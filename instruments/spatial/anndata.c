@@ -90,31 +90,32 @@ fth_status sp_anndata_counts(const sp_anndata *a, const char *what, char object[
 
 /* ---- frames ---- */
 
-static bool has_field(const sp_anndata *a, const char *frame, const char *column)
+fth_status sp_anndata_has(const sp_anndata *a, const char *frame, const char *column, bool *found,
+                          fth_err *err)
 {
-    fth_texts *t = NULL;
-    if (fth_h5_fields(a->h5, frame, &t, NULL) != FTH_OK) return false;
-    bool found = false;
-    for (int64_t i = 0; i < fth_texts_count(t); i++)
-        found = found || strcmp(fth_texts_get(t, i), column) == 0;
-    fth_texts_free(t);
-    return found;
-}
-
-bool sp_anndata_has(const sp_anndata *a, const char *frame, const char *column)
-{
-    if (fth_h5_kind_of(a->h5, frame) == FTH_H5_DATASET) return has_field(a, frame, column);
     char object[SP_PATH];
-    return column[0] && join(object, frame, column, NULL) == FTH_OK &&
-           fth_h5_kind_of(a->h5, object) != FTH_H5_NONE;
+    fth_texts *t = NULL;
+    *found = false;
+    if (fth_h5_kind_of(a->h5, frame) != FTH_H5_DATASET) {
+        *found = column[0] && join(object, frame, column, NULL) == FTH_OK &&
+                 fth_h5_kind_of(a->h5, object) != FTH_H5_NONE;
+        return FTH_OK;
+    }
+    FTH_TRY(fth_h5_fields(a->h5, frame, &t, err));
+    for (int64_t i = 0; i < fth_texts_count(t); i++)
+        *found = *found || strcmp(fth_texts_get(t, i), column) == 0;
+    fth_texts_free(t);
+    return FTH_OK;
 }
 
 fth_status sp_anndata_column(const sp_anndata *a, const char *frame, const char *column,
                              sp_column *out, fth_err *err)
 {
     char keys[300];
+    bool found = false;
     out->object[0] = out->field[0] = '\0';
-    if (!sp_anndata_has(a, frame, column) || strlen(column) >= sizeof out->field) {
+    FTH_TRY(sp_anndata_has(a, frame, column, &found, err));
+    if (!found || strlen(column) >= sizeof out->field) {
         const fth_status s =
             FTH_FAIL(err, FTH_E_FILE_KEY, "%s: %s has no column '%s'", a->path, frame, column);
         fth_err_hint(err, "columns of %s: %s", frame, list_keys(a, frame, keys, sizeof keys));
@@ -139,9 +140,11 @@ static fth_status find_index(const sp_anndata *a, const char *frame, sp_column *
 {
     if (fth_h5_kind_of(a->h5, frame) == FTH_H5_NONE)
         return FTH_FAIL(err, FTH_E_FILE_KEY, "%s: there is no %s", a->path, frame);
-    if (!fth_h5_attr_exists(a->h5, frame, "_index"))
-        return sp_anndata_column(a, frame, sp_anndata_has(a, frame, "index") ? "index" : "_index",
-                                 out, err);
+    if (!fth_h5_attr_exists(a->h5, frame, "_index")) {
+        bool plain = false;
+        FTH_TRY(sp_anndata_has(a, frame, "index", &plain, err));
+        return sp_anndata_column(a, frame, plain ? "index" : "_index", out, err);
+    }
     fth_texts *t = NULL;
     FTH_TRY(fth_h5_attr_text(a->h5, frame, "_index", &t, err));
     const char *name = fth_texts_count(t) > 0 ? fth_texts_get(t, 0) : "";
@@ -339,8 +342,10 @@ fth_status sp_anndata_places(const sp_anndata *a, const char *key, int64_t n, fl
                              bool *is_frame, fth_err *err)
 {
     sp_column c;
+    bool found = false;
     *is_frame = false;
-    if (!sp_anndata_has(a, "/obsm", key)) return no_places(a, key, err);
+    FTH_TRY(sp_anndata_has(a, "/obsm", key, &found, err));
+    if (!found) return no_places(a, key, err);
     FTH_TRY(sp_anndata_column(a, "/obsm", key, &c, err));
     if (c.field[0] || fth_h5_kind_of(a->h5, c.object) == FTH_H5_DATASET)
         return read_places(a, &c, n, xy, err);

@@ -33,7 +33,8 @@ static inline const char *sp_column_field(const sp_column *c)
 {
     return c->field[0] ? c->field : NULL;
 }
-bool sp_anndata_has(const sp_anndata *a, const char *frame, const char *column);
+fth_status sp_anndata_has(const sp_anndata *a, const char *frame, const char *column, bool *found,
+                          fth_err *err);
 /* An error lists the columns that are there. */
 fth_status sp_anndata_column(const sp_anndata *a, const char *frame, const char *column,
                              sp_column *out, fth_err *err);

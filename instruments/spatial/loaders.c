@@ -134,8 +134,10 @@ static fth_status read_preset(sp_source *s, bool *is_frame, fth_err *err)
         key = strchr(comma, ' ');
         *comma++ = '\0';
         *key++ = '\0';
-        if (sp_anndata_has(&s->h5ad, "/obs", text) && sp_anndata_has(&s->h5ad, "/obs", comma))
-            return read_columns(s, text, comma, err);
+        bool x = false, y = false;
+        FTH_TRY(sp_anndata_has(&s->h5ad, "/obs", text, &x, err));
+        FTH_TRY(sp_anndata_has(&s->h5ad, "/obs", comma, &y, err));
+        if (x && y) return read_columns(s, text, comma, err);
     }
     return read_obsm(s, key, is_frame, err);
 }
@@ -193,8 +195,8 @@ static fth_status make_order(sp_source *s, bool by_frame, fth_err *err)
 /* ---- groups ---- */
 
 /* The column of cell types: given, or the first of the preset's that is there; "" for none. */
-static fth_status find_column(const sp_source *s, char column[256],
-                              bool (*has)(const void *, const char *), const void *in,
+typedef fth_status has_fn(const void *in, const char *name, bool *found, fth_err *err);
+static fth_status find_column(const sp_source *s, char column[256], has_fn *has, const void *in,
                               const char *where, fth_err *err)
 {
     const char *name = given(s, s->loader->column);
@@ -210,7 +212,9 @@ static fth_status find_column(const sp_source *s, char column[256],
         const size_t n = strcspn(word, " ");
         const bool last = word[n] == '\0';
         word[n] = '\0';
-        if (has(in, word)) {
+        bool found = false;
+        FTH_TRY(has(in, word, &found, err));
+        if (found) {
             snprintf(column, 256, "%s", word);
             return FTH_OK;
         }
@@ -225,9 +229,9 @@ static fth_status find_column(const sp_source *s, char column[256],
     return status;
 }
 
-static bool obs_has(const void *in, const char *name)
+static fth_status obs_has(const void *in, const char *name, bool *found, fth_err *err)
 {
-    return sp_anndata_has(in, "/obs", name);
+    return sp_anndata_has(in, "/obs", name, found, err);
 }
 
 static int64_t csv_column(const sp_csv *c, const char *name)
@@ -237,9 +241,11 @@ static int64_t csv_column(const sp_csv *c, const char *name)
     return -1;
 }
 
-static bool csv_has(const void *in, const char *name)
+static fth_status csv_has(const void *in, const char *name, bool *found, fth_err *err)
 {
-    return csv_column(in, name) > 0;
+    (void)err;
+    *found = csv_column(in, name) > 0;
+    return FTH_OK;
 }
 
 /* Rows of the table are the cells in the order they are loaded in. */

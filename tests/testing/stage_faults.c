@@ -58,9 +58,9 @@ static void drop(bench *b)
 
 static fth_status run(bench *b, int stage, int64_t fail_alloc, int64_t fail_write)
 {
-    static const char *const none[] = {"fresh", NULL};
+    static const char *const again[] = {"fresh", "force", NULL}; /* whatever lies there */
     fth_stage_options opt = {
-        .job = &b->job, .stage = &b->of->instrument->stage[stage], .flags = none};
+        .job = &b->job, .stage = &b->of->instrument->stage[stage], .flags = again};
     fth_options_default(&opt.engine);
     opt.engine.mem.budget_bytes = b->of->budget;
     opt.engine.mem.fail_alloc = fail_alloc;
@@ -79,11 +79,21 @@ static struct {
     const char *except;
 } seen;
 
+<<<<<<< HEAD
 static bool is_excepted(const char *name)
 {
     char word[256];
     snprintf(word, sizeof word, " %s ", name);
     return seen.except && strstr(seen.except, word);
+=======
+/* The time of a file of JSON is no difference. */
+static void hide_time(unsigned char *data, size_t bytes)
+{
+    static const char key[] = "\"timestamp\": \"";
+    for (size_t i = 0; i + sizeof key < bytes; i++)
+        if (memcmp(data + i, key, sizeof key - 1) == 0)
+            for (i += sizeof key - 1; i < bytes && data[i] != '"'; i++) data[i] = '0';
+>>>>>>> e4ac548 (spatial: preprocess without memory and without room)
 }
 
 static int look(const char *path, const struct stat *st, int kind, struct FTW *at)
@@ -95,6 +105,7 @@ static int look(const char *path, const struct stat *st, int kind, struct FTW *a
     if (strstr(path, "/.fathom/") || is_excepted(path + at->base)) return 0;
     size_t bytes;
     unsigned char *data = t_file_read(path, &bytes);
+    hide_time(data, bytes);
     seen.hash += fth__hash_str(path + at->base, fth__hash_bytes(data, bytes, 0)); /* in any order */
     free(data);
     return 0;

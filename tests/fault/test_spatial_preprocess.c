@@ -1,0 +1,85 @@
+/* test_spatial_preprocess.c - preprocess without memory and without room on the disk.
+ * seconds: 30 */
+#include "testing/files.h"
+#include "testing/spatial_data.h"
+#include "testing/stage_faults.h"
+
+#include "instruments/spatial/spatial.h"
+
+static const fth_stage stages[] = {{.name = "preprocess",
+                                    .doing = "preprocessing",
+                                    .brief = "positions, counts and groups",
+                                    .keys = "dataset preprocessing",
+                                    .after = "",
+                                    .shared = true,
+                                    .flag = sp_preprocess_flags,
+                                    .files = sp_preprocess_files,
+                                    .plan = sp_preprocess_plan,
+                                    .run = sp_preprocess_run}};
+static const fth_instrument instrument = {
+    .name = "spatial", .brief = "", .schema = &sp_schema, .stage = stages, .n_stages = 1};
+
+/* Sparse columns, a frame whose index gives the order, duplicate names. */
+static const char columns[] = "name: faults\n"
+                              "dataset: colon\n"
+                              "preprocessing:\n"
+                              "  h5ad_path: tests/golden/h5ad/csc.h5ad\n"
+                              "  coord_key: places\n"
+                              "  group_column: word\n"
+                              "  min_group_size: 2\n";
+/* Records, quality control that leaves genes out. */
+static const char records[] = "name: faults\n"
+                              "dataset: slideseq\n"
+                              "preprocessing:\n"
+                              "  path: tests/golden/h5ad/old.h5ad\n"
+                              "  group_column: type\n"
+                              "  min_counts: 3\n"
+                              "  min_cells: 2\n"
+                              "  min_group_size: 1\n";
+static const char tenx[] = "name: faults\n"
+                           "dataset: tenx\n"
+                           "preprocessing:\n"
+                           "  path: tests/golden/h5ad/tenx/filtered_feature_bc_matrix.h5\n";
+
+static void fail_all(const char *config, int64_t requests)
+{
+    const t_stage_faults of = {.instrument = &instrument,
+                               .model = "svgp",
+                               .config = config,
+                               .budget = 1 << 27,
+                               .request_step = 60,
+                               .write_step = 60};
+    t_stage_fail(&of, 0, requests, 10);
+    char command[4200];
+    snprintf(command, sizeof command, "rm -rf '%s'/good '%s'/preprocess", t_temp_dir(),
+             t_temp_dir());
+    if (system(command) != 0) FAIL("cannot tidy up");
+}
+
+TEST(sparse_columns_in_another_order)
+{
+    fail_all(columns, 60);
+}
+
+TEST(records_and_quality_control)
+{
+    fail_all(records, 50);
+}
+
+TEST(a_10x_file)
+{
+    fail_all(tenx, 40);
+}
+
+TEST(the_record_goes_first)
+{
+    const t_stage_faults of = {.instrument = &instrument,
+                               .model = "svgp",
+                               .config = columns,
+                               .budget = 1 << 27,
+                               .request_step = 60,
+                               .write_step = 60};
+    t_stage_fail_record(&of);
+}
+
+TEST_MAIN()
