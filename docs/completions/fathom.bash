@@ -164,6 +164,14 @@ _fathom() {
     --format)
         return
         ;;
+    --replay)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
+    --record)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
     --truth)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
@@ -209,6 +217,7 @@ _fathom() {
     'sounding generate'*) words="--config --force --json --trace --quiet --help" ;;
     'sounding depth'*) words="--fathoms --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'spatial preprocess'*) words="--config --set --lenient --attempt --force --keep --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
+    'spatial train'*) words="--config --set --lenient --attempt --resume --resume-optimizer --video --probabilistic --replay --record --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'spatial plan'*) words="--config --set --lenient --memory --device-memory --device --threads --seed --json --trace --scratch --log --help" ;;
     'spatial generate'*) words="--config --force --json --trace --quiet --help" ;;
     'spatial info'*) words="--memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
@@ -217,7 +226,7 @@ _fathom() {
     'config '*) words="check docs" ;;
     'bragg '*) words="render figures plan generate refine noisify nonbragg draw --compat --quirk --precision --fdump --checkpoint --smv32 --cbf --preview --preview-scale --flags --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
     'sounding '*) words="survey fit analyze figures plan generate depth" ;;
-    'spatial '*) words="preprocess plan generate info export recovery" ;;
+    'spatial '*) words="preprocess train plan generate info export recovery" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
 }

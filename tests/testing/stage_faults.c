@@ -79,13 +79,13 @@ static struct {
     const char *except;
 } seen;
 
-<<<<<<< HEAD
 static bool is_excepted(const char *name)
 {
     char word[256];
     snprintf(word, sizeof word, " %s ", name);
     return seen.except && strstr(seen.except, word);
-=======
+}
+
 /* The time of a file of JSON is no difference. */
 static void hide_time(unsigned char *data, size_t bytes)
 {
@@ -93,7 +93,6 @@ static void hide_time(unsigned char *data, size_t bytes)
     for (size_t i = 0; i + sizeof key < bytes; i++)
         if (memcmp(data + i, key, sizeof key - 1) == 0)
             for (i += sizeof key - 1; i < bytes && data[i] != '"'; i++) data[i] = '0';
->>>>>>> e4ac548 (spatial: preprocess without memory and without room)
 }
 
 static int look(const char *path, const struct stat *st, int kind, struct FTW *at)
