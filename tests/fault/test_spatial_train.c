@@ -2,7 +2,7 @@
  *
  * seconds: 20
  */
-#include "testing/spatial_train.h"
+#include "testing/spatial_training.h"
 #include "testing/stage_faults.h"
 
 static void fail_train(sp_kind kind, int64_t requests, int64_t writes)

@@ -5,7 +5,7 @@
  */
 #include "instruments/spatial/train.h"
 
-#include "testing/spatial_train.h"
+#include "testing/spatial_training.h"
 
 typedef struct wish {
     sp_kind kind;

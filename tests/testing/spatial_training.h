@@ -1,9 +1,9 @@
-/* testing/spatial_train.h - the stage train on the golden cells, without the stages before it.
+/* testing/spatial_training.h - the stage train on the golden cells, without the stages before it.
  *
  * The instrument here has two stages: one that only puts the golden folder into place, and train.
  */
-#ifndef TESTING_SPATIAL_TRAIN_H
-#define TESTING_SPATIAL_TRAIN_H
+#ifndef TESTING_SPATIAL_TRAINING_H
+#define TESTING_SPATIAL_TRAINING_H
 
 #include "instruments/spatial/spatial.h"
 
