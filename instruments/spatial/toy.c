@@ -1,0 +1,155 @@
+/* toy.c - `fathom spatial toy`: synthetic cells with known factors, for trying everything. */
+#include "toy.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_EXACT = 20000, MOST_CELLS = 2000000 };
+
+typedef struct options {
+    const char *(*value)(void *user, const char *flag);
+    void *user;
+    fth_err *err;
+} options;
+
+static fth_status get_int(const options *o, const char *flag, int64_t low, int64_t high,
+                          int64_t *out)
+{
+    const char *text = o->value(o->user, flag);
+    if (!text) return FTH_OK;
+    char *end = NULL;
+    const long long v = strtoll(text, &end, 10);
+    if (end == text || *end || v < low || v > high)
+        return FTH_FAIL(o->err, FTH_E_COMMAND,
+                        "--%s: a number from %" PRId64 " to %" PRId64 " is expected, not '%.60s'",
+                        flag, low, high, text);
+    *out = v;
+    return FTH_OK;
+}
+
+/* Above zero and at most `high`. */
+static fth_status get_real(const options *o, const char *flag, double high, double *out)
+{
+    const char *text = o->value(o->user, flag);
+    if (!text) return FTH_OK;
+    char *end = NULL;
+    const double v = strtod(text, &end);
+    if (end == text || *end || !(v > 0) || v > high)
+        return FTH_FAIL(o->err, FTH_E_COMMAND,
+                        "--%s: a number above 0 and at most %g is expected, not '%.60s'", flag,
+                        high, text);
+    *out = v;
+    return FTH_OK;
+}
+
+static fth_status get_sizes(const options *o, sp_toy *t)
+{
+    t->side = 100;
+    FTH_TRY(get_int(o, "side", 2, 1414, &t->side));
+    t->cells = t->side * t->side;
+    if (o->value(o->user, "cells")) {
+        if (o->value(o->user, "side"))
+            return FTH_FAIL(o->err, FTH_E_COMMAND, "--cells and --side say the same: give one");
+        FTH_TRY(get_int(o, "cells", 4, MOST_CELLS, &t->cells));
+        t->side = (int64_t)ceil(sqrt((double)t->cells));
+    }
+    FTH_TRY(get_int(o, "genes", 1, 100000, &t->genes));
+    FTH_TRY(get_int(o, "factors", 1, 1000, &t->factors));
+    FTH_TRY(get_int(o, "groups", 1, 1000, &t->groups));
+    FTH_TRY(get_int(o, "missing-groups", 0, 1000, &t->missing));
+    if (t->missing > t->cells / 8)
+        return FTH_FAIL(o->err, FTH_E_COMMAND,
+                        "--missing-groups: %" PRId64 " of them are too many for %" PRId64 " cells",
+                        t->missing, t->cells);
+    t->groups += t->missing;
+    return get_int(o, "seed", 0, INT64_MAX, &t->seed);
+}
+
+static fth_status get_sampler(const options *o, sp_toy *t)
+{
+    const char *text = o->value(o->user, "sampler");
+    t->exact = text ? strcmp(text, "exact") == 0 : t->cells <= MOST_EXACT;
+    if (text && !t->exact && strcmp(text, "near") != 0)
+        return FTH_FAIL(o->err, FTH_E_COMMAND, "--sampler: exact or near is expected, not '%.60s'",
+                        text);
+    return FTH_OK;
+}
+
+static fth_status get_options(const options *o, sp_toy *t)
+{
+    FTH_TRY(get_sizes(o, t));
+    FTH_TRY(get_real(o, "lengthscale", 1e6, &t->lengthscale));
+    FTH_TRY(get_real(o, "alpha", 1e6, &t->alpha));
+    FTH_TRY(get_real(o, "jitter", 1, &t->jitter));
+    FTH_TRY(get_real(o, "density", 0.999, &t->density));
+    return get_sampler(o, t);
+}
+
+static fth_status run(fth_context *ctx, int n_args, char *const *arg,
+                      const char *(*value)(void *user, const char *flag), void *user, FILE *out,
+                      fth_err *err)
+{
+    (void)n_args, (void)arg;
+    sp_toy t = {.ctx = ctx,
+                .mem = fth_context_mem(ctx),
+                .genes = 200,
+                .factors = 10,
+                .groups = 3,
+                .seed = 42,
+                .lengthscale = 100,
+                .alpha = 0.1,
+                .jitter = 7e-5};
+    FTH_TRY(get_options(&(options){value, user, err}, &t));
+    const char *dir = value(user, "output");
+    if (!dir) dir = "toy";
+    FTH_TRY(sp_toy_make(&t, dir, value(user, "h5ad"), err));
+    fprintf(out,
+            "%s: %" PRId64 " cells, %" PRId64 " genes, %" PRId64 " factors, %" PRId64
+            " groups, %.2f %% of counts above zero\n",
+            dir, t.cells, t.genes, t.factors, t.groups,
+            100 * (double)t.entries / ((double)t.cells * (double)t.genes));
+    return FTH_OK;
+}
+
+static const fth_flag flags[] = {
+    {.name = "output",
+     .value = FTH_FLAG_DIR,
+     .letter = 'o',
+     .doc = "folder to write; toy by itself"},
+    {.name = "cells", .value = FTH_FLAG_COUNT, .doc = "cells, up to 2000000; 10000 by itself"},
+    {.name = "side", .value = FTH_FLAG_COUNT, .doc = "instead of --cells: cells of a side"},
+    {.name = "genes", .value = FTH_FLAG_COUNT, .doc = "genes; 200 by itself"},
+    {.name = "factors", .value = FTH_FLAG_COUNT, .doc = "factors; 10 by itself"},
+    {.name = "groups", .value = FTH_FLAG_COUNT, .doc = "cell types; 3 by itself"},
+    {.name = "missing-groups",
+     .value = FTH_FLAG_COUNT,
+     .doc = "further cell types of a few scattered cells each"},
+    {.name = "lengthscale",
+     .value = FTH_FLAG_WORD,
+     .doc = "of the factors; the cells fill a square of 200; 100 by itself"},
+    {.name = "alpha",
+     .value = FTH_FLAG_WORD,
+     .doc = "how different factors are between cell types; 0.1 by itself"},
+    {.name = "jitter", .value = FTH_FLAG_WORD, .doc = "variance of noise of each cell; 7e-5"},
+    {.name = "density",
+     .value = FTH_FLAG_WORD,
+     .doc = "scale the rates so that about this share of counts is above zero"},
+    {.name = "sampler",
+     .value = FTH_FLAG_WORD,
+     .doc = "exact (up to 20000 cells by itself), or near: each cell given those around it"},
+    {.name = "h5ad", .value = FTH_FLAG_FILE, .doc = "also write it all as one h5ad file"},
+    {0}};
+
+const fth_verb sp_verb_toy = {
+    .name = "toy",
+    .args = "",
+    .brief = "make synthetic cells with known factors",
+    .doc = "Cells lie on a lattice in sectors of cell types, half of them mixed. Log-factors are "
+           "drawn from the prior of the multi-group models, loadings are uniform, counts Poisson. "
+           "The folder is read by 'dataset: toy'; the truth lies beside it in ground_truth_*.npy.\n"
+           "\n"
+           "The same options and seed give the same numbers, with any number of workers.",
+    .flag = flags,
+    .run = run};

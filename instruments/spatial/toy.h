@@ -1,0 +1,58 @@
+/* toy.h - synthetic cells with known factors: what the files of the verb share. */
+#ifndef SPATIAL_TOY_H
+#define SPATIAL_TOY_H
+
+#include "kernel.h"
+
+typedef struct sp_toy {
+    fth_context *ctx;
+    fth_mem *mem;
+    int64_t cells, side; /* places are those of a lattice of `side` columns, row by row */
+    int64_t genes, factors;
+    int64_t groups;  /* all of them */
+    int64_t missing; /* of those: a few cells each, far from each other */
+    int64_t seed;
+    double lengthscale, alpha, jitter;
+    double density; /* share of counts above zero; 0: as the rates come */
+    bool exact;     /* by the factor of the whole covariance; else neighbour by neighbour */
+    /* Made: */
+    float *xy;             /* [cells][2] */
+    int32_t *group;        /* [cells], by descending size */
+    int64_t *size_of;      /* [groups] */
+    float *factor;         /* [cells][factors]: log-factors */
+    float *loading;        /* [genes][factors] */
+    fth_tensor *projected; /* exact: inverse covariance times factors, f64 [cell2 factor] */
+    double scale;          /* of all rates */
+    int64_t entries;       /* counts above zero */
+} sp_toy;
+
+enum {
+    SP_TOY_HALF = SP_STREAM_TOY, /* which cells change their group */
+    SP_TOY_GROUP,                /* to which */
+    SP_TOY_MISSING,              /* cells of the missing groups */
+    SP_TOY_NOISE,                /* factors */
+    SP_TOY_LOADING,
+    SP_TOY_SAMPLE, /* rates that the scale is found from */
+    SP_TOY_COUNT,
+    SP_TOY_LARGE /* counts of very large rates */
+};
+
+sp_cov sp_toy_cov(const sp_toy *t);
+
+/* xy, group and size_of. */
+fth_status sp_toy_place(sp_toy *t, fth_err *err);
+/* factor, each with a positive sum; `projected` where exact. */
+fth_status sp_toy_draw(sp_toy *t, fth_err *err);
+fth_status sp_toy_draw_exact(sp_toy *t, fth_err *err);
+fth_status sp_toy_draw_near(sp_toy *t, fth_err *err);
+/* Log-factors as if every cell were of group g: f32 [cell factor] into a .npy file. */
+fth_status sp_toy_write_group(const sp_toy *t, int64_t g, const char *path, fth_err *err);
+fth_status sp_toy_write_group_exact(const sp_toy *t, int64_t g, const fth_sink *sink, fth_err *err);
+fth_status sp_toy_write_group_near(const sp_toy *t, int64_t g, const fth_sink *sink, fth_err *err);
+/* loading and scale; then the counts, into a file of sparse rows; sets entries. */
+fth_status sp_toy_load(sp_toy *t, fth_err *err);
+fth_status sp_toy_write_counts(sp_toy *t, const char *path, fth_err *err);
+/* All of it into the folder `dir`, which is made. `h5ad` (may be NULL): the same as one file. */
+fth_status sp_toy_make(sp_toy *t, const char *dir, const char *h5ad, fth_err *err);
+
+#endif

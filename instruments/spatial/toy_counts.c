@@ -1,0 +1,226 @@
+/* toy_counts.c - counts of synthetic cells: Poisson numbers of sparse rows, written as they come.
+ *
+ * A count follows from (seed, cell, gene) alone. The file has to know its number of entries before
+ * the first is written, so all counts are drawn twice: once to be counted, once to be kept.
+ */
+#include "toy.h"
+
+#include "workers.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    PIECE = 16,       /* rows of a worker at a time */
+    BLOCK = 32 << 20, /* bytes of entries that are held, about */
+    SAMPLE = 1 << 17, /* rates that the scale is found from */
+    LARGE_RATE = 500, /* from here on a count is a rounded normal number */
+};
+
+/* ---- one row ---- */
+
+typedef struct rows {
+    const sp_toy *t;
+    const float *across; /* loadings [factor][gene] */
+    int64_t from, n;     /* rows [from, from + n) */
+    int64_t width;       /* genes */
+    float *rate;         /* [workers][width] */
+    int32_t *gene;       /* [n][width]; NULL: entries are only counted */
+    float *value;
+    int64_t *count; /* [n] */
+} rows;
+
+static void rates_of(const sp_toy *t, const float *across, int64_t cell, float *rate)
+{
+    memset(rate, 0, sizeof *rate * (size_t)t->genes);
+    for (int64_t l = 0; l < t->factors; l++) {
+        const float *w = across + l * t->genes;
+        const double f = exp((double)t->factor[cell * t->factors + l]);
+        const float e = (float)(f * t->scale);
+        for (int64_t d = 0; d < t->genes; d++) rate[d] += e * w[d];
+    }
+}
+
+static double large_count(const sp_toy *t, double rate, int64_t index)
+{
+    const double z = fth_random_normal_at(t->seed, 0, SP_TOY_LARGE, index);
+    const double v = floor(rate + sqrt(rate) * z + 0.5);
+    return v > 0 ? v : 0;
+}
+
+/* The count whose share of the distribution u falls into. */
+static double count_of(const sp_toy *t, double rate, double u, int64_t index)
+{
+    if (u <= 1 - rate) return 0; /* e^-rate is not below that */
+    if (rate > LARGE_RATE) return large_count(t, rate, index);
+    double p = exp(-rate), sum = p, k = 0;
+    while (u > sum && p > 0) {
+        k++;
+        p *= rate / k;
+        sum += p;
+    }
+    return k;
+}
+
+static void draw_row(const rows *r, int64_t row, float *rate)
+{
+    const sp_toy *t = r->t;
+    const int64_t cell = r->from + row, pairs = (t->genes + 1) / 2;
+    int64_t n = 0;
+    uint64_t bits = 0;
+    rates_of(t, r->across, cell, rate);
+    for (int64_t d = 0; d < t->genes; d++) {
+        if (d % 2 == 0) bits = fth_random_bits_at(t->seed, 0, SP_TOY_COUNT, cell * pairs + d / 2);
+        const double u = ((double)(uint32_t)bits + 0.5) * 0x1p-32;
+        bits >>= 32;
+        const double y = count_of(t, (double)rate[d], u, cell * t->genes + d);
+        if (!(y > 0)) continue;
+        if (r->gene) {
+            r->gene[row * r->width + n] = (int32_t)d;
+            r->value[row * r->width + n] = (float)y;
+        }
+        n++;
+    }
+    r->count[row] = n;
+}
+
+static void draw_piece(void *arg, int64_t piece, int worker)
+{
+    const rows *r = arg;
+    const int64_t end = (piece + 1) * PIECE < r->n ? (piece + 1) * PIECE : r->n;
+    for (int64_t row = piece * PIECE; row < end; row++)
+        draw_row(r, row, r->rate + worker * r->width);
+}
+
+/* ---- all rows ---- */
+
+/* Entries of rows lie apart, each row at the start of its room: close the gaps. */
+static void pack(rows *r)
+{
+    int64_t at = 0;
+    for (int64_t row = 0; row < r->n; row++) {
+        const size_t n = (size_t)r->count[row];
+        memmove(r->gene + at, r->gene + row * r->width, sizeof *r->gene * n);
+        memmove(r->value + at, r->value + row * r->width, sizeof *r->value * n);
+        at += r->count[row];
+    }
+}
+
+/* Counts of rows become their ends. */
+static fth_status append(rows *r, fth_csr_writer *w, fth_err *err)
+{
+    pack(r);
+    int64_t end = 0;
+    for (int64_t row = 0; row <= r->n; row++) {
+        const int64_t n = row < r->n ? r->count[row] : 0;
+        r->count[row] = end;
+        end += n;
+    }
+    return fth_csr_append(w, r->n, r->count, r->gene, r->value, err);
+}
+
+static fth_status all_rows(rows *r, int64_t block, fth_csr_writer *w, int64_t *entries,
+                           fth_err *err)
+{
+    *entries = 0;
+    for (r->from = 0; r->from < r->t->cells; r->from += block) {
+        const int64_t left = r->t->cells - r->from;
+        r->n = left < block ? left : block;
+        FTH_TRY(
+            sp_workers_run(r->t->ctx, "counts", (r->n + PIECE - 1) / PIECE, draw_piece, r, err));
+        for (int64_t row = 0; row < r->n; row++) *entries += r->count[row];
+        if (w) FTH_TRY(append(r, w, err));
+    }
+    return FTH_OK;
+}
+
+static fth_status write_rows(sp_toy *t, rows *r, int64_t block, const char *path, fth_err *err)
+{
+    int32_t *gene = r->gene;
+    r->gene = NULL;
+    FTH_TRY(all_rows(r, block, NULL, &t->entries, err));
+    r->gene = gene;
+    fth_csr_writer *w = NULL;
+    int64_t again = 0;
+    FTH_TRY(fth_csr_create_npz(&w, t->mem, path, t->cells, t->genes, t->entries, FTH_F32, err));
+    const fth_status s = all_rows(r, block, w, &again, err);
+    if (s == FTH_OK) return fth_csr_commit(w, err);
+    fth_csr_abandon(w);
+    return s;
+}
+
+fth_status sp_toy_write_counts(sp_toy *t, const char *path, fth_err *err)
+{
+    const uint64_t D = (uint64_t)t->genes, L = (uint64_t)t->factors;
+    const uint64_t workers = (uint64_t)fth_context_threads(t->ctx);
+    int64_t block = BLOCK / (8 * t->genes);
+    if (block < 1) block = 1;
+    if (block > t->cells) block = t->cells;
+    rows r = {.t = t, .width = t->genes};
+    void *memory = NULL;
+    FTH_TRY(fth_mem_take(t->mem, FTH_MEM_ANY,
+                         (uint64_t)(block + 1) * sizeof(int64_t) +
+                             D * (8 * (uint64_t)block + sizeof(float) * (workers + L)),
+                         "counts of cells", &memory, err));
+    r.count = memory;
+    r.gene = (int32_t *)(void *)(r.count + block + 1);
+    r.value = (float *)(void *)(r.gene + block * t->genes);
+    r.rate = r.value + block * t->genes;
+    float *across = r.rate + workers * D;
+    for (int64_t l = 0; l < t->factors; l++)
+        for (int64_t d = 0; d < t->genes; d++)
+            across[l * t->genes + d] = t->loading[d * t->factors + l];
+    r.across = across;
+    const fth_status s = write_rows(t, &r, block, path, err);
+    fth_mem_release(t->mem, memory, NULL);
+    return s;
+}
+
+/* ---- loadings, and the scale of all rates ---- */
+
+static double rate_at(const sp_toy *t, int64_t cell, int64_t gene)
+{
+    double sum = 0;
+    for (int64_t l = 0; l < t->factors; l++)
+        sum += (double)t->loading[gene * t->factors + l] *
+               exp((double)t->factor[cell * t->factors + l]);
+    return sum;
+}
+
+static double share_above_zero(const double *rate, int64_t n, double scale)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum -= expm1(-rate[i] * scale);
+    return sum / (double)n;
+}
+
+static void find_scale(sp_toy *t, double *rate)
+{
+    for (int64_t i = 0; i < SAMPLE; i++) {
+        const uint64_t bits = fth_random_bits_at(t->seed, 0, SP_TOY_SAMPLE, i);
+        rate[i] = rate_at(t, (int64_t)((bits >> 32) % (uint64_t)t->cells),
+                          (int64_t)((bits & UINT32_MAX) % (uint64_t)t->genes));
+    }
+    double low = 1e-12, high = 1e12;
+    for (int i = 0; i < 100; i++) {
+        const double middle = sqrt(low * high);
+        if (share_above_zero(rate, SAMPLE, middle) < t->density)
+            low = middle;
+        else
+            high = middle;
+    }
+    t->scale = sqrt(low * high);
+}
+
+fth_status sp_toy_load(sp_toy *t, fth_err *err)
+{
+    for (int64_t i = 0; i < t->genes * t->factors; i++)
+        t->loading[i] = (float)fth_random_uniform_at(t->seed, 0, SP_TOY_LOADING, i);
+    t->scale = 0.1;
+    if (!(t->density > 0)) return FTH_OK;
+    double *rate = NULL;
+    FTH_TRY(fth_mem_take(t->mem, FTH_MEM_ANY, sizeof *rate * SAMPLE, "rates", (void **)&rate, err));
+    find_scale(t, rate);
+    fth_mem_release(t->mem, rate, NULL);
+    return FTH_OK;
+}

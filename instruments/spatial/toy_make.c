@@ -1,0 +1,226 @@
+/* toy_make.c - synthetic cells as a folder that stages read, with the truth beside them. */
+#include "toy.h"
+
+#include "export.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+sp_cov sp_toy_cov(const sp_toy *t)
+{
+    return (sp_cov){.kernel = SP_MATERN32,
+                    .sigma = 1,
+                    .lengthscale = t->lengthscale,
+                    .groups = true,
+                    .alpha = t->alpha,
+                    .n_groups = t->groups};
+}
+
+/* ---- factors ---- */
+
+/* A factor and its opposite are the same to the prior: the sum is made positive. */
+static void flip(sp_toy *t)
+{
+    double *projected = t->projected ? fth_tensor_data(t->projected) : NULL;
+    for (int64_t l = 0; l < t->factors; l++) {
+        double sum = 0;
+        for (int64_t i = 0; i < t->cells; i++) sum += (double)t->factor[i * t->factors + l];
+        for (int64_t i = l; sum < 0 && i < t->cells * t->factors; i += t->factors) {
+            t->factor[i] = -t->factor[i];
+            if (projected) projected[i] = -projected[i];
+        }
+    }
+}
+
+fth_status sp_toy_draw(sp_toy *t, fth_err *err)
+{
+    FTH_TRY(t->exact ? sp_toy_draw_exact(t, err) : sp_toy_draw_near(t, err));
+    flip(t);
+    return FTH_OK;
+}
+
+fth_status sp_toy_write_group(const sp_toy *t, int64_t g, const char *path, fth_err *err)
+{
+    fth_sink sink = {0};
+    const int64_t size[2] = {t->cells, t->factors};
+    FTH_TRY(fth_npy_create(&sink, t->mem, path, FTH_F32, 2, size, err));
+    fth_status s;
+    if (t->exact) {
+        s = sp_toy_write_group_exact(t, g, &sink, err); /* a run commits its sinks */
+    } else {
+        s = sp_toy_write_group_near(t, g, &sink, err);
+        if (s == FTH_OK) s = sink.commit(sink.self, err);
+    }
+    fth_sink_close(&sink);
+    return s;
+}
+
+/* ---- files ---- */
+
+static fth_status write_array(const sp_toy *t, const char *dir, const char *name, fth_dtype dtype,
+                              int n_axes, const int64_t *size, const void *data, fth_err *err)
+{
+    char path[SP_PATH];
+    const int64_t zero[2] = {0, 0};
+    fth_sink sink = {0};
+    FTH_TRY(sp_path(path, dir, name, err));
+    FTH_TRY(fth_npy_create(&sink, t->mem, path, dtype, n_axes, size, err));
+    fth_status s = sink.write(sink.self, zero, size, data, err);
+    if (s == FTH_OK) s = sink.commit(sink.self, err);
+    fth_sink_close(&sink);
+    return s;
+}
+
+static fth_status write_codes(const sp_toy *t, const char *dir, fth_err *err)
+{
+    int64_t *wide = NULL;
+    FTH_TRY(fth_mem_take(t->mem, FTH_MEM_ANY, sizeof *wide * (uint64_t)t->cells, "codes",
+                         (void **)&wide, err));
+    for (int64_t i = 0; i < t->cells; i++) wide[i] = t->group[i];
+    const fth_status s = write_array(t, dir, SP_C, FTH_I64, 1, &t->cells, wide, err);
+    fth_mem_release(t->mem, wide, NULL);
+    return s;
+}
+
+static void put_names(fth_json_writer *w, const char *key, const char *stem, int64_t n)
+{
+    char name[48];
+    fth_json_open(w, key, '[');
+    for (int64_t i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "%s_%lld", stem, (long long)i);
+        fth_json_text(w, NULL, name);
+    }
+    fth_json_close(w);
+}
+
+/* How it was made: everything that these bytes follow from. */
+static void put_options(fth_json_writer *w, const sp_toy *t)
+{
+    fth_json_open(w, "toy", '{');
+    fth_json_int(w, "side", t->side);
+    fth_json_int(w, "factors", t->factors);
+    fth_json_int(w, "missing_groups", t->missing);
+    fth_json_real(w, "lengthscale", t->lengthscale);
+    fth_json_real(w, "alpha", t->alpha);
+    fth_json_real(w, "jitter", t->jitter);
+    fth_json_real(w, "scale", t->scale);
+    fth_json_int(w, "seed", t->seed);
+    fth_json_text(w, "sampler", t->exact ? "exact" : "near");
+    fth_json_close(w);
+}
+
+static fth_status write_metadata(const sp_toy *t, const char *dir, fth_err *err)
+{
+    char path[SP_PATH], now[32] = "";
+    const time_t seconds = time(NULL);
+    struct tm date;
+    fth_json_writer w;
+    FTH_TRY(sp_path(path, dir, SP_METADATA, err));
+    if (gmtime_r(&seconds, &date)) strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%S", &date);
+    fth_json_begin(&w, t->mem, true);
+    fth_json_open(&w, NULL, '{');
+    fth_json_int(&w, "n_spots", t->cells);
+    fth_json_int(&w, "n_genes", t->genes);
+    fth_json_int(&w, "n_groups", t->groups);
+    put_names(&w, "gene_names", "gene", t->genes);
+    fth_json_null(&w, "spot_names");
+    put_names(&w, "group_names", "group", t->groups);
+    fth_json_text(&w, "dataset", "toy");
+    fth_json_open(&w, "preprocessing", '{');
+    fth_json_close(&w);
+    fth_json_text(&w, "timestamp", now);
+    put_options(&w, t);
+    fth_json_close(&w);
+    return fth_json_save(&w, path, err);
+}
+
+static fth_status write_truth(const sp_toy *t, const char *dir, fth_err *err)
+{
+    const int64_t factors[2] = {t->cells, t->factors}, loadings[2] = {t->genes, t->factors};
+    FTH_TRY(write_array(t, dir, "ground_truth_factors.npy", FTH_F32, 2, factors, t->factor, err));
+    FTH_TRY(
+        write_array(t, dir, "ground_truth_loadings.npy", FTH_F32, 2, loadings, t->loading, err));
+    for (int64_t g = 0; g < t->groups; g++) {
+        char name[64], path[SP_PATH];
+        snprintf(name, sizeof name, "ground_truth_factors_group_%lld.npy", (long long)g);
+        FTH_TRY(sp_path(path, dir, name, err));
+        FTH_TRY(sp_toy_write_group(t, g, path, err));
+    }
+    return FTH_OK;
+}
+
+/* The folder that was written, as one file. */
+static fth_status put_h5ad(fth_h5_writer *w, const sp_toy *t, const char *dir, fth_err *err)
+{
+    sp_data data;
+    void *kept = NULL;
+    FTH_TRY(sp_data_open(&data, t->mem, dir, err));
+    fth_status s = sp_h5ad_put_data(w, t->mem, &data, err);
+    if (s == FTH_OK) /* the frame of cells says which of them were kept: all */
+        s = fth_mem_take(t->mem, FTH_MEM_ANY, (uint64_t)t->cells, "kept", &kept, err);
+    if (s == FTH_OK) {
+        memset(kept, 1, (size_t)t->cells);
+        s = sp_h5ad_put_array(w, "/obs/fathom_kept", FTH_BOOL, 1, &t->cells, kept, err);
+    }
+    fth_mem_release(t->mem, kept, NULL);
+    sp_data_close(&data);
+    return s;
+}
+
+static fth_status write_h5ad(const sp_toy *t, const char *dir, const char *path, fth_err *err)
+{
+    fth_h5_writer *w = NULL;
+    FTH_TRY(fth_h5_create(&w, t->mem, path, err));
+    const fth_status s = put_h5ad(w, t, dir, err);
+    if (s == FTH_OK) return fth_h5_commit(w, err);
+    fth_h5_abandon(w);
+    return s;
+}
+
+/* ---- all of it ---- */
+
+static fth_status write_all(sp_toy *t, const char *dir, const char *h5ad, fth_err *err)
+{
+    char path[SP_PATH];
+    FTH_TRY(sp_path(path, dir, SP_Y, err));
+    /* Stages take a folder with counts for a whole one: those of another run go first. */
+    if (unlink(path) != 0 && errno != ENOENT)
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s cannot be replaced: %s", path, strerror(errno));
+    FTH_TRY(sp_toy_place(t, err));
+    FTH_TRY(sp_toy_draw(t, err));
+    FTH_TRY(sp_toy_load(t, err));
+    FTH_TRY(write_array(t, dir, SP_X, FTH_F32, 2, (int64_t[]){t->cells, 2}, t->xy, err));
+    FTH_TRY(write_codes(t, dir, err));
+    FTH_TRY(write_truth(t, dir, err));
+    FTH_TRY(write_metadata(t, dir, err));
+    FTH_TRY(sp_toy_write_counts(t, path, err));
+    return h5ad ? write_h5ad(t, dir, h5ad, err) : FTH_OK;
+}
+
+fth_status sp_toy_make(sp_toy *t, const char *dir, const char *h5ad, fth_err *err)
+{
+    const uint64_t N = (uint64_t)t->cells, G = (uint64_t)t->groups, L = (uint64_t)t->factors;
+    void *memory = NULL;
+    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "the folder %s cannot be made: %s", dir,
+                        strerror(errno));
+    FTH_TRY(fth_mem_take(t->mem, FTH_MEM_ANY,
+                         sizeof(int64_t) * G +
+                             sizeof(float) * (2 * N + N * L + L * (uint64_t)t->genes) +
+                             sizeof(int32_t) * N,
+                         "synthetic cells", &memory, err));
+    t->size_of = memory;
+    t->xy = (float *)(void *)(t->size_of + G);
+    t->factor = t->xy + 2 * N;
+    t->loading = t->factor + N * L;
+    t->group = (int32_t *)(void *)(t->loading + L * (uint64_t)t->genes);
+    const fth_status s = write_all(t, dir, h5ad, err);
+    fth_tensor_release(t->projected);
+    t->projected = NULL;
+    fth_mem_release(t->mem, memory, NULL);
+    return s;
+}
