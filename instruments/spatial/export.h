@@ -14,7 +14,7 @@ typedef struct sp_places {
     int64_t *gene;                  /* [genes]: gene of the folder, -1: dropped */
     int64_t *raw_gene;              /* [raw_genes] */
 } sp_places;
-/* By rows.npy and genes.npy of the folder where they are there, else by the names of both. */
+/* Cells by rows.npy of the folder, where it is there, else by name; genes by name. */
 fth_status sp_places_find(sp_places *p, fth_mem *mem, const char *path, const sp_data *data,
                           fth_err *err);
 void sp_places_clear(sp_places *p); /* an empty one is allowed */

@@ -125,7 +125,7 @@ static fth_status find_cells(sp_places *p, const sp_anndata *a, const sp_data *d
     fth_tensor *kept = NULL;
     FTH_TRY(frame_length(a, "/obs", &p->rows, &names, err));
     fth_status s = take(p->mem, p->rows, &p->cell, err);
-    if (s == FTH_OK) s = read_kept(p->mem, data, "rows.npy", data->rows, p->rows, &kept, err);
+    if (s == FTH_OK) s = read_kept(p->mem, data, SP_ROWS, data->rows, p->rows, &kept, err);
     if (s == FTH_OK && !kept) s = match_cells(p, a, data, names, err);
     const int64_t *row = kept ? fth_tensor_data(kept) : NULL;
     for (int64_t i = 0; s == FTH_OK && row && i < data->rows; i++) p->cell[row[i]] = i;

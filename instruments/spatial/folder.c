@@ -62,6 +62,17 @@ static fth_status write_places(const sp_prepared *p, const char *path, fth_err *
     return s;
 }
 
+/* Names may be there twice; with this, results find their way back to the file. */
+static fth_status write_rows(const sp_prepared *p, const char *path, fth_err *err)
+{
+    fth_sink sink = {0};
+    FTH_TRY(fth_npy_create(&sink, p->source.mem, path, FTH_I64, 1, &p->cells.n, err));
+    fth_status s = sink.write(sink.self, (int64_t[1]){0}, &p->cells.n, p->cells.row, err);
+    if (s == FTH_OK) s = sink.commit(sink.self, err);
+    fth_sink_close(&sink);
+    return s;
+}
+
 static fth_status write_groups(const sp_prepared *p, const char *path, fth_err *err)
 {
     enum { PIECE = 4096 };
@@ -212,6 +223,8 @@ static fth_status write_files(sp_prepared *p, const fth_config *cfg, const char 
     FTH_TRY(write_places(p, path, err));
     FTH_TRY(sp_path(path, dir, SP_C, err));
     FTH_TRY(write_groups(p, path, err));
+    FTH_TRY(sp_path(path, dir, SP_ROWS, err));
+    FTH_TRY(write_rows(p, path, err));
     FTH_TRY(sp_path(path, dir, SP_Y, err));
     FTH_TRY(sp_walk_write(&p->walk, &p->cells, p->entries, path, err));
     FTH_TRY(sp_path(path, dir, SP_METADATA, err));

@@ -146,6 +146,37 @@ TEST(the_sample_becomes_the_golden_data)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+/* Each cell knows its row of the file: the counts there are its counts. */
+TEST(cells_know_their_rows)
+{
+    fth_mem *mem = t_mem(1 << 26);
+    char path[5000];
+    fth_source file;
+    fth_tensor *rows = NULL;
+    run("every_third", "dataset: anndata\n"
+                       "preprocessing:\n"
+                       "  path: " T_SPATIAL_GOLDEN "sample_v0_8.h5ad\n"
+                       "  subsample: 3\n");
+    sp_data d = opened(mem);
+    fth_tensor *y = t_spatial_golden(mem, T_SPATIAL_GOLDEN "data.npz", "Y");
+    EQ_I64(d.size.cells, 100);
+    snprintf(path, sizeof path, "%s/" SP_ROWS, dir);
+    OK(fth_npy_open(&file, mem, path, NULL));
+    OK(fth_source_load(&file, mem, "rows", &rows, NULL));
+    fth_source_close(&file);
+    EQ_I64(fth_tensor_size(rows, 0), 100);
+    for (int64_t i = 0; i < 100; i++) {
+        const int64_t row = ((int64_t *)fth_tensor_data(rows))[i];
+        EQ_I64(row, 3 * i);
+        for (int64_t g = 0; g < 24; g++)
+            EQ_F64(count_at(&d, i, g), ((float *)fth_tensor_data(y))[24 * row + g]);
+    }
+    fth_tensor_release(rows);
+    fth_tensor_release(y);
+    sp_data_close(&d);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 /* The same counts in three layouts, at two budgets, give the same bytes. */
 TEST(layouts_and_budgets_give_the_same_folder)
 {
