@@ -4,6 +4,7 @@
 #include "testing/files.h"
 #include "testing/spatial_data.h"
 
+#include "instruments/spatial/counts.h"
 #include "instruments/spatial/data.h"
 #include "instruments/spatial/metadata.h"
 
@@ -482,6 +483,113 @@ TEST(a_folder_of_another_program_is_kept_only_when_asked)
     HAS(err.text, "not written by this program");
     fth_err_clear(&err);
     OKE(run_in("foreign", "dataset: anndata\n" CSC, "keep", 1 << 28, NULL, &err), &err);
+}
+
+/* ---- sizes for plans ---- */
+
+static sp_sizes sizes_in(const char *name, const char *text)
+{
+    fth_options opt;
+    fth_context *ctx = NULL;
+    fth_config *cfg = NULL;
+    fth_err err = {0};
+    char config[4096], out[4096];
+    sp_sizes size;
+    fth_options_default(&opt);
+    opt.mem.budget_bytes = 1 << 26;
+    OKE(fth_context_create(&ctx, &opt, &err), &err);
+    OK(fth_config_create(&cfg, fth_context_mem(ctx), NULL));
+    snprintf(config, sizeof config, "name: test\n%s", text);
+    OK(fth_config_parse(cfg, "c.yaml", config, strlen(config), NULL));
+    OK(fth_config_check(cfg, &sp_schema, NULL, NULL));
+    snprintf(out, sizeof out, "%s/%s", t_temp_dir(), name);
+    const fth_stage_call call = {.config = cfg, .output_dir = out, .context = ctx};
+    OKE(sp_data_sizes(&size, &call, &err), &err);
+    OK(fth_config_destroy(cfg, NULL));
+    OK(fth_context_destroy(ctx, NULL));
+    return size;
+}
+
+TEST(sizes_are_bounds_until_the_folder_is_there)
+{
+    static const char text[] = "dataset: anndata\n" CSC "  group_column: type\n"
+                               "  min_group_size: 4\n";
+    sp_sizes s = sizes_in("sizes", text);
+    IS_TRUE(s.bound);
+    EQ_I64(s.cells, 12);
+    EQ_I64(s.genes, 6);
+    EQ_I64(s.groups, 4);
+    EQ_I64(s.entries, 43);
+    EQ_I64(s.most_entries, 6); /* sparse columns do not say */
+    s = sizes_in("sizes", "dataset: anndata\n" CSC "  counts: rows\n  subsample: 5\n");
+    EQ_I64(s.cells, 3);
+    EQ_I64(s.groups, 1);
+    EQ_I64(s.most_entries, 4);
+    run("sizes", text);
+    s = sizes_in("sizes", text);
+    IS_TRUE(!s.bound);
+    EQ_I64(s.cells, 8);
+    EQ_I64(s.groups, 2);
+    fth_mem *mem = t_mem(1 << 26);
+    sp_data d = opened(mem);
+    EQ_I64(s.entries, d.size.entries);
+    EQ_I64(s.most_entries, d.size.most_entries);
+    sp_data_close(&d);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* ---- walks with little room ---- */
+
+/* Cells backwards, with room for one row at a time, are the same as with room for all. */
+TEST(cells_in_any_order_with_little_room)
+{
+    static const char *const counts[] = {"X", "rows", "dense"};
+    for (int k = 0; k < 6; k++) {
+        fth_mem *mem = t_mem(1 << 28);
+        fth_config *cfg = NULL;
+        fth_err err = {0};
+        sp_source s;
+        sp_walk w;
+        char text[400];
+        int64_t total = 0;
+        OK(fth_config_create(&cfg, mem, NULL));
+        const int n = snprintf(text, sizeof text,
+                               "name: x\ndataset: anndata\n" CSC "  counts: %s\n", counts[k / 2]);
+        OK(fth_config_parse(cfg, "c.yaml", text, (size_t)n, NULL));
+        OK(fth_config_check(cfg, &sp_schema, NULL, NULL));
+        OKE(sp_source_open(&s, mem, cfg, NULL, &err), &err);
+        OKE(sp_source_load(&s, &err), &err);
+        for (int64_t i = 0; i < 12; i++) s.row[i] = 11 - i;
+        const sp_cells c = {.n = 10, .row = s.row, .xy = s.xy};
+        OKE(sp_walk_start(&w, &s, &c, k % 2 ? 0 : 1 << 20, NULL, &err), &err);
+        OKE(sp_walk_look(&w, -1, &err), &err);
+        OKE(sp_walk_size(&w, &c, &total, &err), &err);
+        const char *path = t_temp_path("walk.npz");
+        OKE(sp_walk_write(&w, &c, total, path, &err), &err);
+        sp_matrix m;
+        sp_block b;
+        OKE(sp_matrix_open_npz(&m, mem, path, &err), &err);
+        EQ_I64(m.rows, 10);
+        EQ_I64(m.entries, total);
+        OKE(sp_block_create(&b, &m, 10, total, &err), &err);
+        OKE(sp_matrix_read(&m, 0, 10, &b, &err), &err);
+        for (int64_t r = 0; r < 10; r++) {
+            int64_t at = b.ptr[r];
+            for (int64_t g = 0; g < 6; g++) {
+                const int64_t v = ((11 - r) * 7 + g * 3) % 5;
+                if (v < 2) continue;
+                EQ_I64(b.col[at], g);
+                EQ_F64(b.val[at++], v);
+            }
+            EQ_I64(at, b.ptr[r + 1]);
+        }
+        sp_block_free(&b);
+        sp_matrix_close(&m);
+        sp_walk_end(&w);
+        sp_source_close(&s);
+        OK(fth_config_destroy(cfg, NULL));
+        OK(fth_mem_destroy(mem, NULL));
+    }
 }
 
 /* ---- what is refused ---- */
