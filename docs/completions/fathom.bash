@@ -172,6 +172,43 @@ _fathom() {
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
+    --cells)
+        return
+        ;;
+    --side)
+        return
+        ;;
+    --genes)
+        return
+        ;;
+    --factors)
+        return
+        ;;
+    --groups)
+        return
+        ;;
+    --missing-groups)
+        return
+        ;;
+    --lengthscale)
+        return
+        ;;
+    --alpha)
+        return
+        ;;
+    --jitter)
+        return
+        ;;
+    --density)
+        return
+        ;;
+    --sampler)
+        return
+        ;;
+    --h5ad)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
     --truth)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
@@ -221,12 +258,13 @@ _fathom() {
     'spatial plan'*) words="--config --set --lenient --memory --device-memory --device --threads --seed --json --trace --scratch --log --help" ;;
     'spatial generate'*) words="--config --force --json --trace --quiet --help" ;;
     'spatial info'*) words="--memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
+    'spatial toy'*) words="--output --cells --side --genes --factors --groups --missing-groups --lengthscale --alpha --jitter --density --sampler --h5ad --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'spatial export'*) words="--config --output --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'spatial recovery'*) words="--truth --key --log --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'config '*) words="check docs" ;;
     'bragg '*) words="render figures plan generate refine noisify nonbragg draw --compat --quirk --precision --fdump --checkpoint --smv32 --cbf --preview --preview-scale --flags --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
     'sounding '*) words="survey fit analyze figures plan generate depth" ;;
-    'spatial '*) words="preprocess train plan generate info export recovery" ;;
+    'spatial '*) words="preprocess train plan generate info toy export recovery" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
 }

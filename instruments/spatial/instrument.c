@@ -28,7 +28,8 @@ static const fth_stage stages[] = {
      .run = sp_train_run},
 };
 
-static const fth_verb *const verbs[] = {&sp_verb_info, &sp_verb_export, &sp_verb_recovery};
+static const fth_verb *const verbs[] = {&sp_verb_info, &sp_verb_toy, &sp_verb_export,
+                                        &sp_verb_recovery};
 
 const fth_instrument fth_instrument_spatial = {
     .name = "spatial",
