@@ -75,6 +75,7 @@ static fth_status compute_weights(sp_prior *p, local *self, fth_err *err)
     const fth_limits limits = {.sinks = sink};
     fth_plan *plan = fth_plan_make(g, out, 2, &limits, err);
     fth_status s = plan ? FTH_OK : err->status;
+    if (plan) p->once_bytes = sp_held_while(p->model->mem, plan, NULL);
     if (plan && !p->planning) {
         const fth_run_options how = {fth_stage_run_progress,
                                      (void *)(uintptr_t)(const void *)p->call};

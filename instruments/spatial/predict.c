@@ -37,3 +37,16 @@ fth_status sp_predict_groups(sp_net *net, const sp_query *q, fth_val *f, fth_err
                         "as if of one group: asked of a model without groups (kind %d)", (int)kind);
     return families[kind].groups(net, q, f, err);
 }
+
+uint64_t sp_held_while(fth_mem *mem, const fth_plan *plan, uint64_t *scratch)
+{
+    fth_plan_info info;
+    fth_mem_stats now;
+    fth_plan_get_info(plan, &info);
+    fth_mem_get_stats(mem, &now);
+    if (scratch && info.scratch_bytes > *scratch) *scratch = info.scratch_bytes;
+    /* The kernel may back the arena with pages of 2 MiB, as far as the budget goes. */
+    const uint64_t huge = 2u << 20, beside = now.used_bytes + info.allowance_bytes,
+                   rounded = (info.peak_bytes + huge - 1) / huge * huge + beside;
+    return rounded <= now.budget_bytes ? rounded : info.peak_bytes + beside;
+}

@@ -61,10 +61,14 @@ struct sp_prior {
     const fth_stage_call *call; /* for progress and accounts; NULL in tests */
     bool planning;
     uint64_t scratch_bytes; /* out of open: file in place of memory */
+    uint64_t once_bytes;    /* out of open: the most that is held while it computes */
+    uint64_t once_scratch;  /* and spilled meanwhile */
     void *self;
 };
 extern const sp_prior_ops sp_prior_pnmf, sp_prior_svgp, sp_prior_local;
 const sp_prior_ops *sp_prior_of(sp_kind kind);
+/* What is held while a plan runs: all there is now, the plan, and what libraries may take. */
+uint64_t sp_held_while(fth_mem *mem, const fth_plan *plan, uint64_t *scratch);
 
 /* ---- predictions ---- */
 

@@ -105,6 +105,31 @@ static void want_constants(fth_graph *g, const sp_model *m, svgp *v, fth_val Lc,
         want(w, fth_cast(fth_sum(fth_sqr(Linv), "induce2"), m->real), fth_tensor_sink(v->diagonal));
 }
 
+/* Where a plan would read and write what is not there yet. */
+static fth_status nothing_there(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                                fth_err *err)
+{
+    (void)self, (void)lo, (void)n, (void)dst;
+    return FTH_FAIL(err, FTH_E_INTERNAL, "a plan was run that was made to be looked at");
+}
+
+static fth_status nowhere_to(void *self, const int64_t *lo, const int64_t *n, const void *src,
+                             fth_err *err)
+{
+    (void)src;
+    return nothing_there(self, lo, n, NULL, err);
+}
+
+static fth_source places_of(const sp_prior *p, bool groups)
+{
+    if (!p->planning) return fth_tensor_source(groups ? p->data->group : p->data->xy);
+    return (fth_source){.kind = "planned",
+                        .dtype = groups ? FTH_I32 : FTH_F32,
+                        .n_axes = groups ? 1 : 2,
+                        .size = {p->model->set.cells, 2},
+                        .read = nothing_there};
+}
+
 /* The graph of everything that is made once. */
 static fth_status build_once(sp_prior *p, svgp *v, fth_graph *g, fth_sink *file, wanted *w,
                              fth_err *err)
@@ -125,9 +150,8 @@ static fth_status build_once(sp_prior *p, svgp *v, fth_graph *g, fth_sink *file,
     const fth_val Lc = sp_svgp_factor(g, m, Z, gz);
     want_constants(g, m, v, Lc, w);
     if (v->cached) {
-        const fth_val xy = fth_input(g, "xy", FTH_F32, "cell dim", fth_tensor_source(p->data->xy));
-        if (m->set.groups)
-            gx = fth_input(g, "group", FTH_I32, "cell", fth_tensor_source(p->data->group));
+        const fth_val xy = fth_input(g, "xy", FTH_F32, "cell dim", places_of(p, false));
+        if (m->set.groups) gx = fth_input(g, "group", FTH_I32, "cell", places_of(p, true));
         sp_svgp_project(g, m, Lc, Z, gz, xy, gx, "cell", &A, &c);
         want(w, A, v->A ? fth_tensor_sink(v->A) : *file);
         want(w, c, fth_tensor_sink(v->c));
@@ -140,6 +164,11 @@ static fth_status run_once(sp_prior *p, const wanted *w, fth_graph *g, fth_err *
     const fth_limits limits = {.sinks = w->sink};
     fth_plan *plan = fth_plan_make(g, w->val, w->n, &limits, err);
     if (!plan) return err ? err->status : FTH_E_NO_FIT;
+    p->once_bytes = sp_held_while(p->model->mem, plan, &p->once_scratch);
+    if (p->planning) {
+        fth_plan_destroy(plan);
+        return FTH_OK;
+    }
     fth_run_report report = {0};
     const fth_run_options opt = {.progress = p->call ? fth_stage_run_progress : NULL,
                                  .user = (void *)(uintptr_t)p->call};
@@ -182,6 +211,11 @@ static fth_status compute(sp_prior *p, svgp *v, fth_err *err)
     fth_sink sink = {0};
     const fth_raw_layout layout = {
         .dtype = m->real, .n_axes = 2, .size = {m->set.cells, points(m)}};
+    if (p->planning) {
+        sink = (fth_sink){.kind = "planned", .dtype = m->real, .n_axes = 2, .write = nowhere_to};
+        memcpy(sink.size, layout.size, sizeof sink.size);
+        return compute_with(p, v, &sink, err);
+    }
     FTH_TRY(reserve(path, fth_context_scratch_dir(p->ctx), err));
     fth_status s = fth_raw_create(&sink, m->mem, path, &layout, NULL, err);
     if (s == FTH_OK) s = compute_with(p, v, &sink, err);
@@ -239,8 +273,8 @@ static fth_status open_prior(sp_prior *p, fth_err *err)
     *v = (svgp){.cached = pays(&p->model->set)};
     fth_status s = place_constants(p, v, err);
     if (s == FTH_OK && v->cached) s = place_projection(p, v, err);
+    if (s == FTH_OK) s = compute(p, v, err);
     if (s == FTH_OK && p->planning) s = set_apart(p, v, err);
-    if (s == FTH_OK && !p->planning) s = compute(p, v, err);
     if (s == FTH_OK && !p->planning && v->cached) s = make_batches(p, v, err);
     if (s != FTH_OK) close_prior(p);
     return s;

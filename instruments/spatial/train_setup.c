@@ -133,19 +133,6 @@ void sp_train_close_step(sp_train *t)
 
 /* ---- what it takes ---- */
 
-static uint64_t plan_bytes(const sp_train *t, const fth_plan *plan, uint64_t *scratch)
-{
-    fth_plan_info info;
-    fth_mem_stats now;
-    fth_plan_get_info(plan, &info);
-    fth_mem_get_stats(t->mem, &now);
-    if (info.scratch_bytes > *scratch) *scratch = info.scratch_bytes;
-    /* The kernel may back the arena with pages of 2 MiB, as far as the budget goes. */
-    const uint64_t huge = 2u << 20, beside = now.used_bytes + info.allowance_bytes,
-                   rounded = (info.peak_bytes + huge - 1) / huge * huge + beside;
-    return rounded <= now.budget_bytes ? rounded : info.peak_bytes + beside;
-}
-
 /* One way to hold the moments, planned and forgotten again. */
 static fth_status plan_once(sp_train *t, bool scratch, fth_stage_plan *out, FILE *show,
                             fth_err *err)
@@ -165,16 +152,18 @@ static fth_status plan_once(sp_train *t, bool scratch, fth_stage_plan *out, FILE
         s = sp_moments_open(&p.moments, &p.m, fth_context_scratch_dir(t->ctx), true, err);
     if (s == FTH_OK) s = sp_train_open_step(&p, err);
     if (s == FTH_OK) {
-        out->host_bytes = plan_bytes(&p, p.step.plan, &spilled);
+        out->host_bytes = sp_held_while(p.mem, p.step.plan, &spilled);
+        if (p.step.prior.once_bytes > out->host_bytes) out->host_bytes = p.step.prior.once_bytes;
         out->seconds = fth_stage_guess(t->call, p.step.plan, (double)t->set.max_iter);
         if (show) s = fth_plan_print(p.step.plan, show);
     }
     if (s == FTH_OK && t->wants_video) {
         s = sp_video_open(&p.video, t->ctx, t->call, &p.m, NULL, 0, err);
-        const uint64_t bytes = s == FTH_OK ? plan_bytes(&p, p.video.plan, &spilled) : 0;
+        const uint64_t bytes = s == FTH_OK ? sp_held_while(p.mem, p.video.plan, &spilled) : 0;
         if (bytes > out->host_bytes) out->host_bytes = bytes;
         if (s == FTH_OK && show) s = fth_plan_print(p.video.plan, show);
     }
+    if (p.step.prior.once_scratch > spilled) spilled = p.step.prior.once_scratch;
     out->scratch_bytes = spilled + p.moments.bytes + p.step.prior.scratch_bytes;
     sp_video_close(&p.video);
     sp_train_close_step(&p);
