@@ -11,7 +11,7 @@
 
 typedef struct bench {
     const char *filter; /* part of a case's name; NULL: all */
-    const char *peers;  /* folder of peer_numpy.py */
+    const char *peers;  /* folder of the peers in Python */
     int pairs;
     bool json, cpu_clock;
     int lines, failed;
@@ -98,6 +98,7 @@ void bench_planning(bench *b);
 void bench_figures(bench *b);
 void bench_bragg(bench *b);
 void bench_spatial_likelihood(bench *b);
+void bench_spatial(bench *b);
 
 void peer_add(const float *x, const float *y, float *z, int64_t n, int threads);
 /* Multiply-adds on registers, `gflop` of them on each thread; a number that depends on all. */
@@ -118,9 +119,13 @@ typedef struct peer_conv_plan peer_conv_plan;
 peer_conv_plan *peer_conv_make(const peer_conv *c, int threads, const char **why);
 void peer_conv_run(peer_conv_plan *p);
 void peer_conv_drop(peer_conv_plan *p);
-typedef struct peer_numpy peer_numpy;
-peer_numpy *peer_numpy_start(const char *folder, int64_t n, bool cpu_clock, const char **why);
-double peer_numpy_run(peer_numpy *p); /* seconds by its own clock */
-void peer_numpy_stop(peer_numpy *p);
+/* A script of the folder with these arguments, NULL after the last, run once already. NULL with a
+ * reason when it does not start. */
+typedef struct peer_python peer_python;
+peer_python *peer_python_start(const char *folder, const char *script, const char *const *arg,
+                               const char **why);
+double peer_python_run(peer_python *p);           /* seconds by its own clock */
+uint64_t peer_python_bytes(const peer_python *p); /* it grew by at most; 0: it does not say */
+void peer_python_stop(peer_python *p);
 
 #endif

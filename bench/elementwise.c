@@ -9,7 +9,7 @@ enum { N = 64 << 20 };
 typedef struct chain {
     bench_program p;
     float *x, *y, *z, *other;
-    peer_numpy *numpy;
+    peer_python *numpy;
     int threads;
 } chain;
 
@@ -35,7 +35,7 @@ static double run_add(void *arg)
 }
 static double run_numpy(void *arg)
 {
-    return peer_numpy_run(((chain *)arg)->numpy);
+    return peer_python_run(((chain *)arg)->numpy);
 }
 static double against_fused(void *arg)
 {
@@ -86,7 +86,10 @@ static void one_thread(bench *b, chain *c)
     }
     const char *why = NULL;
     if (c->p.status == FTH_OK && bench_wants(b, "chain_numpy")) {
-        c->numpy = peer_numpy_start(b->peers, N, b->cpu_clock, &why);
+        char count[24];
+        snprintf(count, sizeof count, "%lld", (long long)N);
+        const char *const args[] = {count, b->cpu_clock ? "cpu" : "wall", NULL};
+        c->numpy = peer_python_start(b->peers, "peer_numpy.py", args, &why);
         pair.name = "chain_numpy";
         pair.peer_name = "NumPy out=";
         pair.peer = run_numpy;
@@ -94,7 +97,7 @@ static void one_thread(bench *b, chain *c)
         pair.bar = 2.0;
         if (c->numpy) {
             bench_pairs(b, &pair);
-            peer_numpy_stop(c->numpy);
+            peer_python_stop(c->numpy);
         } else
             bench_note(b, "SKIP chain_numpy: %s", why);
     }

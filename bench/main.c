@@ -55,6 +55,7 @@ int main(int argc, char **argv)
     bench_figures(&b);
     bench_bragg(&b);
     bench_spatial_likelihood(&b);
+    bench_spatial(&b);
     if (b.json)
         printf("%s]\n", b.lines ? "\n" : "[");
     else
