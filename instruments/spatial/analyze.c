@@ -5,8 +5,11 @@
  */
 #include "analyze.h"
 
+#include "export.h"
+
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 const char *const sp_part_names[SP_PARTS] = {[SP_PART_OPEN] = "open",
                                              [SP_PART_PREDICT] = "predict",
@@ -123,6 +126,21 @@ static fth_status run_part(sp_analysis *a, sp_part part, fth_err *err)
     return FTH_OK;
 }
 
+/* Files that are there when there is something to put into them. */
+static fth_status name_exports(const fth_stage_call *call, fth_err *err)
+{
+    static const char *const name[] = {SP_RESULTS, "top_genes.csv", "enriched_genes.csv"};
+    static const char *const title[] = {"results in a copy of the counts", "genes of factors",
+                                        "genes of groups"};
+    for (int i = 0; i < 3; i++) {
+        char path[SP_PATH];
+        FTH_TRY(sp_path(path, call->model_dir, name[i], err));
+        if (access(path, F_OK) == 0)
+            FTH_TRY(fth_stage_wrote(call, FTH_FILE_OUTPUT, path, title[i], err));
+    }
+    return FTH_OK;
+}
+
 fth_status sp_analyze_run(const fth_stage_call *call, fth_err *err)
 {
     sp_analysis a;
@@ -142,6 +160,9 @@ fth_status sp_analyze_run(const fth_stage_call *call, fth_err *err)
         start = end;
     }
     if (s == FTH_OK) s = sp_analysis_write_metrics(&a, err);
+    const bool whole = fth_config_bool(call->config, "analyze.export");
+    if (s == FTH_OK && !whole) s = sp_export_genes(a.ctx, &a.data, call->model_dir, err);
     sp_analysis_close(&a);
-    return s;
+    if (s == FTH_OK && whole) s = sp_export_stage(call, err);
+    return s == FTH_OK ? name_exports(call, err) : s;
 }

@@ -115,9 +115,18 @@ static fth_status check_use(const sp_analysis *a, fth_err *err)
     return s;
 }
 
+static fth_status check_flags(const fth_stage_call *call, fth_err *err)
+{
+    const char *deviance = fth_stage_flag_value(call, "deviance");
+    if (!deviance || strcmp(deviance, "nsf") == 0 || strcmp(deviance, "poisson") == 0)
+        return FTH_OK;
+    return FTH_FAIL(err, FTH_E_USAGE, "--deviance is poisson or nsf, not '%s'", deviance);
+}
+
 static fth_status open_files(sp_analysis *a, fth_err *err)
 {
     char path[SP_PATH];
+    FTH_TRY(check_flags(a->call, err));
     FTH_TRY(sp_path(path, a->call->output_dir, SP_PREPROCESSED, err));
     FTH_TRY(sp_data_open(&a->data, a->mem, path, err));
     FTH_TRY(sp_path(path, a->call->model_dir, SP_CHECKPOINT, err));

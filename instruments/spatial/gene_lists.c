@@ -1,4 +1,4 @@
-/* gene_lists.c - genes of factors and groups: enrichment as JSON and CSV, the order for heat maps.
+/* gene_lists.c - genes of factors and groups: enrichment as JSON, the order for heat maps.
  *
  * Loadings of all groups become log ratios in place of the loadings they were compared with: by now
  * these have served.
@@ -169,101 +169,13 @@ static fth_status write_json(const lists *l, fth_err *err)
     return fth_stage_wrote(a->call, FTH_FILE_OUTPUT, path, "gene enrichment", err);
 }
 
-/* ---- CSV ---- */
-
-static fth_status save_lines(fth_lines *t, const sp_analysis *a, const char *name,
-                             const char *title, fth_err *err)
-{
-    char path[SP_PATH];
-    const fth_status s = sp_path(path, a->call->model_dir, name, err);
-    if (s != FTH_OK) {
-        fth_lines_free(t);
-        return s;
-    }
-    FTH_TRY(fth_lines_save(t, path, err));
-    return fth_stage_wrote(a->call, FTH_FILE_OUTPUT, path, title, err);
-}
-
-static void put_list(fth_lines *t, const lists *l, int64_t k, const sp_enriched *e, bool top)
-{
-    for (int i = 0; i < e->n; i++) {
-        fth_lines_add(t, "%lld,%s,%d,", (long long)k, top ? "enriched" : "depleted", i + 1);
-        fth_lines_field(t, gene_name(l, top ? e->top[i].gene : e->bottom[i].gene));
-        fth_lines_add(t, ",");
-        fth_lines_real(t, top ? e->top[i].lfc : e->bottom[i].lfc);
-        fth_lines_add(t, "\n");
-    }
-}
-
-static fth_status write_group_lists(const lists *l, fth_err *err)
-{
-    const sp_analysis *a = l->a;
-    for (int64_t g = 0; g < a->groups; g++) {
-        if (!is_present(l, g)) continue;
-        char name[64];
-        fth_lines t;
-        fth_lines_begin(&t, a->mem);
-        fth_lines_add(&t, "factor_idx,list,rank,gene,lfc\n");
-        for (int64_t k = 0; k < a->factors; k++) {
-            put_list(&t, l, k, &l->found[k * a->groups + g], true);
-            put_list(&t, l, k, &l->found[k * a->groups + g], false);
-        }
-        snprintf(name, sizeof name, "genes_group_%lld.csv", (long long)g);
-        FTH_TRY(save_lines(&t, a, name, "genes of a group", err));
-    }
-    return FTH_OK;
-}
-
-/* All genes by their loading; `share` is that of the gene's loadings on all factors. */
-static fth_status write_factor_list(const sp_analysis *a, int64_t k, double *value, int64_t *order,
-                                    fth_err *err)
-{
-    const int64_t L = a->factors, at = ((const int64_t *)fth_tensor_data(a->order))[k];
-    const float *W = fth_tensor_data(a->W);
-    char name[64];
-    for (int64_t d = 0; d < a->genes; d++) value[d] = (double)W[d * L + at];
-    sp_order(order, value, a->genes, true);
-    fth_lines t;
-    fth_lines_begin(&t, a->mem);
-    fth_lines_add(&t, "rank,gene,loading,share\n");
-    for (int64_t r = 0; r < a->genes; r++) {
-        const int64_t d = order[r];
-        double all = 0;
-        for (int64_t l = 0; l < L; l++) all += (double)W[d * L + l];
-        fth_lines_add(&t, "%lld,", (long long)r + 1);
-        fth_lines_field(&t, fth_texts_get(a->data.gene_names, d));
-        fth_lines_add(&t, ",");
-        fth_lines_real(&t, value[d]);
-        fth_lines_add(&t, ",");
-        fth_lines_real(&t, all > 0 ? value[d] / all : 0);
-        fth_lines_add(&t, "\n");
-    }
-    snprintf(name, sizeof name, "genes_factor_%lld.csv", (long long)k);
-    return save_lines(&t, a, name, "genes of a factor", err);
-}
-
-static fth_status write_factor_lists(const sp_analysis *a, fth_err *err)
-{
-    void *block = NULL;
-    FTH_TRY(fth_mem_take(a->mem, FTH_MEM_META, (uint64_t)a->genes * 16, "genes", &block, err));
-    double *value = block;
-    int64_t *order = (int64_t *)(void *)(value + a->genes);
-    fth_status s = FTH_OK;
-    for (int64_t k = 0; s == FTH_OK && k < a->factors; k++)
-        s = write_factor_list(a, k, value, order, err);
-    fth_mem_release(a->mem, block, NULL);
-    return s;
-}
-
 fth_status sp_analysis_write_genes(sp_analysis *a, fth_err *err)
 {
-    FTH_TRY(write_factor_lists(a, err));
     if (!sp_analysis_has_groups(a)) return FTH_OK;
     lists l;
     FTH_TRY(open_lists(&l, a, err));
     compare_groups(&l);
     fth_status s = write_json(&l, err);
-    if (s == FTH_OK) s = write_group_lists(&l, err);
     if (s == FTH_OK) s = write_order(&l, SP_PCA, false, err);
     if (s == FTH_OK) s = write_order(&l, SP_PCA_GROUP, true, err);
     fth_mem_release(a->mem, l.block, NULL);

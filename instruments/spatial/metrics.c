@@ -2,6 +2,7 @@
 #include "analyze.h"
 
 #include <math.h>
+#include <string.h>
 #include <time.h>
 
 static void put_deviance(fth_json_writer *w, const char *key, const sp_fit *f)
@@ -112,6 +113,8 @@ static void put_own(fth_json_writer *w, const sp_analysis *a)
 
 static bool wants_nsf(const sp_analysis *a)
 {
+    const char *asked = fth_stage_flag_value(a->call, "deviance");
+    if (asked) return strcmp(asked, "nsf") == 0;
     return fth_config_choice(a->call->config, "analyze.deviance") == 1;
 }
 

@@ -52,7 +52,10 @@ static inline t_job t_job_start(sp_kind kind, const char *name, int threads, uin
     sg_world w = sg_open(kind, sp_kinds[kind].name, FTH_F32, j.ctx);
     w.model.set.loadings_mode = SP_MULTIPLICATIVE;
     if (!w.model.set.spatial) w.model.set.M = w.model.set.K = w.model.set.R = 0;
-    if (!w.model.set.local) w.model.set.K = w.model.set.R = 0;
+    if (w.model.set.local)
+        w.model.set.M = SG_CELLS;
+    else
+        w.model.set.K = w.model.set.R = 0;
     sp_data data;
     OKE(sp_data_open(&data, w.mem, path, &err), &err);
     OKE(sp_model_tie(&w.model, &data, &err), &err);
