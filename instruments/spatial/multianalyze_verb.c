@@ -1,0 +1,182 @@
+/* multianalyze_verb.c - `fathom spatial multianalyze -c CFG MODEL...` */
+#include "multianalyze.h"
+
+#include "data.h"
+#include "model.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct request {
+    const char *against; /* NULL: the second */
+    const char *dir;     /* NULL: figures in the output directory */
+    int64_t pairs;
+} request;
+
+/* ---- files ---- */
+
+static fth_status load_factors(sp_comparison *c, int i, const char *dir, fth_err *err)
+{
+    char in[SP_PATH], path[SP_PATH];
+    fth_source file = {0};
+    FTH_TRY(sp_path(in, dir, c->model[i], err));
+    FTH_TRY(sp_path(path, in, SP_FACTORS, err));
+    fth_status s = fth_npy_open(&file, c->mem, path, err);
+    if (s != FTH_OK) {
+        fth_err_hint(err, "analyze the model %s first: 'fathom spatial analyze -c CONFIG'",
+                     c->model[i]);
+        return s;
+    }
+    if (file.n_axes != 2 || file.dtype != FTH_F32)
+        s = FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: f32 [cell factor] is expected", path);
+    else if (i > 0 && file.size[0] != fth_tensor_size(c->F[0], 0)) {
+        s = FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s has %" PRId64 " cells, but %s has %" PRId64, path,
+                     file.size[0], c->model[0], fth_tensor_size(c->F[0], 0));
+        fth_err_hint(err, "compare models that were trained on the same cells");
+    }
+    if (s == FTH_OK) s = fth_source_load(&file, c->mem, "factors", &c->F[i], err);
+    fth_source_close(&file);
+    return s;
+}
+
+/* Positions of the cells that the first model was trained on. */
+static fth_status load_places(sp_comparison *c, const char *dir, fth_err *err)
+{
+    char in[SP_PATH], path[SP_PATH];
+    sp_data data;
+    sp_settings set;
+    FTH_TRY(sp_path(path, dir, SP_PREPROCESSED, err));
+    FTH_TRY(sp_data_open(&data, c->mem, path, err));
+    fth_status s = sp_path(in, dir, c->model[0], err);
+    if (s == FTH_OK) s = sp_path(path, in, SP_CHECKPOINT, err);
+    const int64_t cells = fth_tensor_size(c->F[0], 0);
+    if (s == FTH_OK && data.rows != cells) s = sp_model_peek(&set, c->mem, path, err);
+    if (s == FTH_OK && data.rows != cells)
+        s = sp_data_hold_out(&data, set.holdout_fraction, (sp_holdout)set.holdout, set.seed, err);
+    if (s == FTH_OK && data.size.cells != cells)
+        s = FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                     "%s has %" PRId64 " cells, but the factors of %s are of %" PRId64, data.dir,
+                     data.size.cells, c->model[0], cells);
+    if (s == FTH_OK) c->xy = fth_tensor_retain(data.xy);
+    sp_data_close(&data);
+    return s;
+}
+
+/* ---- the command ---- */
+
+static fth_status check_names(sp_comparison *c, const request *r, fth_err *err)
+{
+    c->against = 1;
+    for (int i = 0; i < c->n; i++) {
+        for (int j = 0; j < i; j++)
+            if (strcmp(c->model[i], c->model[j]) == 0)
+                return FTH_FAIL(err, FTH_E_COMMAND, "the model %s was given twice", c->model[i]);
+        if (!r->against || strcmp(c->model[i], r->against) != 0) continue;
+        if (i == 0)
+            return FTH_FAIL(err, FTH_E_COMMAND,
+                            "--match-against names the first model; it is matched with another");
+        c->against = i;
+    }
+    if (!r->against || strcmp(c->model[c->against], r->against) == 0) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_COMMAND, "--match-against %s is none of the models given",
+                    r->against);
+}
+
+static fth_status compare(sp_comparison *c, const fth_config *cfg, const request *r, FILE *out,
+                          fth_err *err)
+{
+    char figures[SP_PATH];
+    const char *dir = fth_config_text(cfg, "output_dir");
+    for (int i = 0; i < c->n; i++) FTH_TRY(load_factors(c, i, dir, err));
+    FTH_TRY(load_places(c, dir, err));
+    FTH_TRY(sp_compare(c, r->pairs, err));
+    FTH_TRY(sp_path(figures, dir, SP_FIGURES, err));
+    const char *to = r->dir ? r->dir : figures;
+    if (mkdir(to, 0777) != 0 && errno != EEXIST)
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s could not be made: %s", to, strerror(errno));
+    for (int64_t row = 0; row < c->rows; row++) {
+        for (int j = 0; j < c->n; j++)
+            fprintf(out, "%s%s %" PRId64, j ? "  " : "", c->model[j], c->shown[row * c->n + j] + 1);
+        fprintf(out, "  distance %.4f\n", c->away[row * c->n + c->against]);
+    }
+    return sp_comparison_write(c, to, out, err);
+}
+
+static const fth_flag flags[] = {
+    {.name = "config",
+     .value = FTH_FLAG_FILE,
+     .letter = 'c',
+     .doc = "config of any of the models; it says where the results are"},
+    {.name = "n-pairs", .value = FTH_FLAG_COUNT, .doc = "pairs of factors to draw (default: 2)"},
+    {.name = "match-against",
+     .value = FTH_FLAG_WORD,
+     .doc = "model that the first is paired with (default: the second)"},
+    {.name = "assignment",
+     .value = FTH_FLAG_WORD,
+     .doc = "greedy: the nearest pair first; hungarian: the least sum of distances"},
+    {.name = "output",
+     .value = FTH_FLAG_DIR,
+     .letter = 'o',
+     .doc = "folder for the files (default: figures in the output directory)"},
+    {0}};
+
+static fth_status read_request(sp_comparison *c, request *r, int n_args, char *const *arg,
+                               const char *(*value)(void *user, const char *flag), void *user,
+                               fth_err *err)
+{
+    const char *how = value(user, "assignment"), *pairs = value(user, "n-pairs");
+    fth_status s = FTH_OK;
+    if (!value(user, "config"))
+        s = FTH_FAIL(err, FTH_E_COMMAND, "no config was given");
+    else if (n_args < 2 || n_args > SP_COMPARED)
+        s = FTH_FAIL(err, FTH_E_COMMAND, "two to %d models are compared; %d were given",
+                     (int)SP_COMPARED, n_args);
+    else if (how && strcmp(how, "greedy") != 0 && strcmp(how, "hungarian") != 0)
+        s = FTH_FAIL(err, FTH_E_COMMAND, "--assignment is greedy or hungarian, not '%s'", how);
+    if (s != FTH_OK) {
+        fth_err_hint(err, "fathom spatial multianalyze -c CONFIG svgp lcgp");
+        return s;
+    }
+    *r = (request){.against = value(user, "match-against"),
+                   .dir = value(user, "output"),
+                   .pairs = pairs ? strtoll(pairs, NULL, 10) : 2};
+    if (r->pairs < 1) r->pairs = 1;
+    c->n = n_args;
+    c->best = how && strcmp(how, "hungarian") == 0;
+    for (int i = 0; i < n_args; i++) c->model[i] = arg[i];
+    return check_names(c, r, err);
+}
+
+static fth_status run(fth_context *ctx, int n_args, char *const *arg,
+                      const char *(*value)(void *user, const char *flag), void *user, FILE *out,
+                      fth_err *err)
+{
+    sp_comparison c = {.mem = fth_context_mem(ctx)};
+    request r;
+    fth_config *cfg = NULL;
+    FTH_TRY(read_request(&c, &r, n_args, arg, value, user, err));
+    FTH_TRY(fth_config_create(&cfg, c.mem, err));
+    fth_status s = fth_config_read(cfg, value(user, "config"), err);
+    if (s == FTH_OK)
+        s = fth_config_check(cfg, &sp_schema, &(fth_config_options){.lenient = true}, err);
+    if (s == FTH_OK) s = compare(&c, cfg, &r, out, err);
+    sp_comparison_clear(&c);
+    const fth_status end = fth_config_destroy(cfg, s == FTH_OK ? err : NULL);
+    return s == FTH_OK ? end : s;
+}
+
+const fth_verb sp_verb_multianalyze = {
+    .name = "multianalyze",
+    .args = "-c CONFIG MODEL MODEL...",
+    .brief = "compare the factors of models",
+    .doc = "Pairs factors of the first model with those of the second (or of --match-against): the "
+           "nearest two columns of factors.npy, each divided by its length, then the nearest of "
+           "those left. Of further models, the factor nearest to that of the first is shown.\n\n"
+           "Writes comparison_A_vs_B.png with maps of the pairs side by side, "
+           "distance_heatmap_A_vs_B.png, and distances and matches as comparison_A_vs_B.json.",
+    .max_args = SP_COMPARED,
+    .flag = flags,
+    .run = run};
