@@ -1,6 +1,7 @@
 /* plan.c - what the jobs of a config would take; the files of a general config; further verbs. */
 #include "stage.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- plan ---- */
@@ -133,9 +134,14 @@ fth_status cli_run_generate(const cli_call *call, fth_err *err)
 
 /* ---- further verbs ---- */
 
+/* "over#1" is the second value of a flag that may be given often. */
 static const char *flag_value(void *user, const char *flag)
 {
-    return cli_get(user, flag);
+    char name[64];
+    const char *number = strchr(flag, '#');
+    if (!number) return cli_get(user, flag);
+    snprintf(name, sizeof name, "%.*s", (int)(number - flag), flag);
+    return cli_get_at(user, name, (int)strtol(number + 1, NULL, 10));
 }
 
 fth_status cli_run_verb(const cli_call *call, fth_err *err)

@@ -187,7 +187,8 @@ typedef struct fth_verb {
     int max_args;         /* of no use when raw */
     bool raw;             /* words with a single dash are arguments too, as many as there are */
     const fth_flag *flag; /* ends with a row that has no name; NULL: none */
-    /* `value` gives the value of a flag, "" where it has none, NULL when it was not given. */
+    /* `value` gives the value of a flag, "" where it has none, NULL when it was not given; "over#1"
+     * the second one of a flag that may be given often. */
     fth_status (*run)(fth_context *ctx, int n_args, char *const *arg,
                       const char *(*value)(void *user, const char *flag), void *user, FILE *out,
                       fth_err *err);
