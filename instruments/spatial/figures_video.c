@@ -1,4 +1,8 @@
-/* figures_video.c - the factors while they were trained, as a film. */
+/* figures_video.c - the factors while they were trained, as a film.
+ *
+ * Frames are as training saw the factors. Analysis put these in another order, and says so in its
+ * metrics: panels follow that, so that "Factor 1" is the same everywhere.
+ */
 #include "figures.h"
 
 #include <string.h>
@@ -8,7 +12,7 @@ typedef struct film {
     sp_drawing *d;
     fth_source frames, iters; /* [frame cell factor]; [frame], may be empty */
     double high;
-    int64_t iteration; /* of the frame being drawn; -1: not known */
+    int64_t *order; /* [panel]: factor of the frames */
     char title[64];
 } film;
 
@@ -33,7 +37,7 @@ static fth_status describe(film *f, const sp_rows *rows, fth_figure **out, fth_e
         /* opaque: a palette has no room for mixtures */
         fth_panel_points(p, x, y,
                          &(fth_points){.area = sp_draw_area(d->cells, 2.2),
-                                       .values = sp_rows_get(rows, i),
+                                       .values = sp_rows_get(rows, f->order[i]),
                                        .colours = {.map = FTH_MAP_TURBO, .high = f->high}});
     }
     return FTH_OK;
@@ -125,16 +129,45 @@ static fth_status open_film(film *f, fth_err *err)
                     (long long)f->frames.size[0]);
 }
 
+static fth_status find_order(film *f, fth_err *err)
+{
+    const int64_t n = f->d->factors;
+    char path[SP_PATH];
+    fth_json *doc = NULL;
+    for (int64_t i = 0; i < n; i++) f->order[i] = i;
+    FTH_TRY(sp_path(path, f->d->call->model_dir, SP_METRICS, err));
+    if (f->d->planning || access(path, F_OK) != 0) return FTH_OK;
+    FTH_TRY(fth_json_load(&doc, f->d->mem, path, err));
+    const fth_json_value *moran = fth_json_get(fth_json_root(doc), "moran_i"),
+                         *list = fth_json_get(moran, "sorted_indices");
+    fth_status s = FTH_OK;
+    for (int64_t i = 0; s == FTH_OK && i < n && fth_json_count(list) == n; i++) {
+        f->order[i] = fth_json_get_int(fth_json_at(list, i), NULL, -1);
+        if (f->order[i] < 0 || f->order[i] >= n)
+            s = FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                         "%s: moran_i.sorted_indices: numbers below %lld "
+                         "were expected",
+                         path, (long long)n);
+    }
+    fth_json_destroy(doc);
+    return s;
+}
+
 fth_status sp_figure_animation(sp_drawing *d, fth_err *err)
 {
     film f = {.d = d, .high = 1};
-    if (d->planning) {
+    const uint64_t bytes = (uint64_t)d->factors * sizeof *f.order;
+    FTH_TRY(sp_draw_take(d, bytes, &f.order, err));
+    fth_status s = find_order(&f, err);
+    if (s == FTH_OK && d->planning) {
         f.frames = d->factor_file;
-        return plan_film(&f, err);
+        s = plan_film(&f, err);
+    } else if (s == FTH_OK) {
+        s = open_film(&f, err);
+        if (s == FTH_OK) s = draw_film(&f, err);
+        fth_source_close(&f.frames);
+        fth_source_close(&f.iters);
     }
-    fth_status s = open_film(&f, err);
-    if (s == FTH_OK) s = draw_film(&f, err);
-    fth_source_close(&f.frames);
-    fth_source_close(&f.iters);
+    sp_draw_give(d, f.order, bytes);
     return s;
 }

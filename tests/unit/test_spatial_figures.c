@@ -134,6 +134,36 @@ TEST(a_model_gets_the_figures_that_it_has)
     IS_TRUE(!exists(&r, "training_animation.gif"));
 }
 
+/* Frames are as training had the factors; analysis says in which order they are shown. */
+TEST(the_film_follows_the_order_of_the_analysis)
+{
+    static const int64_t order[3] = {2, 0, 1};
+    static const char metrics[] = "{\"moran_i\": {\"sorted_indices\": [2, 0, 1]}}";
+    const t_results r = made(small, "film");
+    const int64_t n = r.cells * r.factors, size[3] = {r.frames, r.cells, r.factors};
+    char path[SP_PATH];
+    size_t bytes[2];
+    OK(draw(&r, multi, "no-heatmap", NULL));
+    char *plain_film = read_all(&r, "../training_animation.gif", &bytes[0]);
+    /* factor order[i] of the frames becomes panel i: put factor i there */
+    float *v = malloc((size_t)(r.frames * n) * sizeof *v);
+    for (int64_t k = 0; k < r.frames * n; k++)
+        for (int64_t i = 0; i < 3; i++)
+            if (order[i] == k % 3) v[k] = (float)(k / n + 1) * t_results_factor(&r, k % n / 3, i);
+    fth_mem *mem = t_mem(1 << 24);
+    t_results_npy(&r, mem, r.model, SP_FRAMES, FTH_F32, 3, size, v);
+    OK(fth_mem_destroy(mem, NULL));
+    free(v);
+    snprintf(path, sizeof path, "%s/%s/" SP_METRICS, r.dir, r.model);
+    t_file_write(path, metrics, sizeof metrics - 1);
+    OK(draw(&r, multi, "no-heatmap", NULL));
+    char *film = read_all(&r, "../training_animation.gif", &bytes[1]);
+    EQ_U64(bytes[0], bytes[1]);
+    SAME_BYTES(plain_film, film, bytes[0]);
+    free(plain_film);
+    free(film);
+}
+
 /* ---- pixels ---- */
 
 typedef struct box {
