@@ -172,6 +172,9 @@ _fathom() {
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
+    --deviance)
+        return
+        ;;
     --cells)
         return
         ;;
@@ -207,6 +210,18 @@ _fathom() {
         ;;
     --h5ad)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
+    --n-pairs)
+        return
+        ;;
+    --match-against)
+        return
+        ;;
+    --assignment)
+        return
+        ;;
+    --over)
         return
         ;;
     --truth)
@@ -255,16 +270,20 @@ _fathom() {
     'sounding depth'*) words="--fathoms --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'spatial preprocess'*) words="--config --set --lenient --attempt --force --keep --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'spatial train'*) words="--config --set --lenient --attempt --resume --resume-optimizer --video --probabilistic --replay --record --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
+    'spatial analyze'*) words="--config --set --lenient --attempt --probabilistic --strict-json --allow-other-data --strict --deviance --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
+    'spatial figures'*) words="--config --set --lenient --attempt --no-heatmap --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'spatial plan'*) words="--config --set --lenient --memory --device-memory --device --threads --seed --json --trace --scratch --log --help" ;;
     'spatial generate'*) words="--config --force --json --trace --quiet --help" ;;
     'spatial info'*) words="--memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'spatial toy'*) words="--output --cells --side --genes --factors --groups --missing-groups --lengthscale --alpha --jitter --density --sampler --h5ad --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'spatial export'*) words="--config --output --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
+    'spatial multianalyze'*) words="--config --n-pairs --match-against --assignment --output --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
+    'spatial sweep'*) words="--config --over --output --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'spatial recovery'*) words="--truth --key --log --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'config '*) words="check docs" ;;
     'bragg '*) words="render figures plan generate refine noisify nonbragg draw --compat --quirk --precision --fdump --checkpoint --smv32 --cbf --preview --preview-scale --flags --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
     'sounding '*) words="survey fit analyze figures plan generate depth" ;;
-    'spatial '*) words="preprocess train plan generate info toy export recovery" ;;
+    'spatial '*) words="preprocess train analyze figures plan generate info toy export multianalyze sweep recovery" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
 }

@@ -26,10 +26,28 @@ static const fth_stage stages[] = {
      .files = sp_train_files,
      .plan = sp_train_plan,
      .run = sp_train_run},
+    {.name = "analyze",
+     .doing = "analyzing",
+     .brief = "work out factor maps, gene lists and goodness of fit",
+     .keys = "analyze model.posterior_K training.analyze_batch_size",
+     .after = "preprocess train",
+     .flag = sp_analyze_flags,
+     .files = sp_analyze_files,
+     .plan = sp_analyze_plan,
+     .run = sp_analyze_run},
+    {.name = "figures",
+     .doing = "drawing",
+     .brief = "draw maps, gene lists, uncertainty and the course of training",
+     .keys = "figures",
+     .after = "preprocess train analyze",
+     .flag = sp_figures_flags,
+     .files = sp_figures_files,
+     .plan = sp_figures_plan,
+     .run = sp_figures_run},
 };
 
-static const fth_verb *const verbs[] = {&sp_verb_info, &sp_verb_toy, &sp_verb_export,
-                                        &sp_verb_recovery};
+static const fth_verb *const verbs[] = {&sp_verb_info,         &sp_verb_toy,   &sp_verb_export,
+                                        &sp_verb_multianalyze, &sp_verb_sweep, &sp_verb_recovery};
 
 const fth_instrument fth_instrument_spatial = {
     .name = "spatial",
