@@ -113,7 +113,9 @@ fth_status sp_draw_figure(sp_drawing *d, fth_figure_options opt, fth_figure **ou
 double sp_draw_area(int64_t points, double inches)
 {
     const double part = inches > 0 ? inches / 3 : 1;
-    return fmin(100 / sqrt((double)(points > 0 ? points : 1)), 100) * part * part;
+    /* few points would be lost in their panel: together they fill half of it */
+    const double n = (double)(points > 0 ? points : 1), filled = 0.5 * 180 * 180 / n;
+    return fmin(fmax(100 / sqrt(n), filled), 100) * part * part;
 }
 
 void sp_draw_ground(const sp_drawing *d, fth_panel *p, const char *title, const char *colour_bar)
