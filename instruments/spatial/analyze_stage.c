@@ -1,5 +1,6 @@
 /* analyze_stage.c - analyze as the program sees it: flags, files, the plan. */
 #include "analyze.h"
+#include "export.h"
 
 const fth_flag sp_analyze_flags[] = {
     {.name = "probabilistic", .doc = "condition on neighbours drawn by their covariance"},
@@ -34,5 +35,11 @@ fth_status sp_analyze_plan(const fth_stage_call *call, fth_stage_plan *out, FILE
 {
     sp_sizes sizes;
     FTH_TRY(sp_data_sizes(&sizes, call, err));
-    return sp_analyze_plan_for(call, &sizes, out, show, err);
+    FTH_TRY(sp_analyze_plan_for(call, &sizes, out, show, err));
+    if (!fth_config_bool(call->config, "analyze.export")) return FTH_OK;
+    const uint64_t after = /* everything else is given back before */
+        sp_export_bytes(&sizes, fth_config_int(call->config, "model.n_components"),
+                        fth_context_threads(call->context));
+    if (after > out->host_bytes) out->host_bytes = after;
+    return FTH_OK;
 }

@@ -335,3 +335,11 @@ fth_status sp_export_write(const sp_export *e, fth_err *err)
     sp_data_close(&j.data);
     return s;
 }
+
+uint64_t sp_export_bytes(const sp_sizes *size, int64_t factors, int threads)
+{
+    const uint64_t a_cell = 240, a_gene = 240 + 16 * (uint64_t)(factors + 2), pieces = 14u << 20;
+    const uint32_t libraries = 1u << FTH_LIB_FATHOM | 1u << FTH_LIB_HDF5;
+    return a_cell * (uint64_t)size->cells + a_gene * (uint64_t)size->genes + pieces +
+           fth_library_allowance(libraries, threads);
+}
