@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { LEAST = 256, MOST = 4096, BLOCKS = 64 };
+enum { LEAST = 256, MOST = 4096, BLOCKS = 64, AT_ONCE = 16 };
 
 /* Cells of a block: a function of the size of the batch alone. */
 static int64_t block_of(const fth_node *node)
@@ -40,7 +40,7 @@ static int64_t grid(const fth_node *node, int in, int dim)
     return in == SP_IN_PHI && dim == sp_poisson_cell_dim(node) ? block_of(node) : 1;
 }
 
-/* Scratch: W turned, then for each worker its sums and its work. */
+/* Scratch: W turned, then for each block at hand its sums and its work. */
 typedef struct room {
     int64_t part, work; /* numbers */
 } room;
@@ -52,10 +52,16 @@ static room room_of(const fth_node *node)
                   sp_poisson_padded(sp_poisson_work(genes, factors, sp_poisson_draws(node)), 16)};
 }
 
+/* Blocks that are summed at a time: their sums take memory, so not one for each of many workers. */
+static int64_t at_once(const fth_call *call)
+{
+    return call->threads < AT_ONCE ? call->threads : AT_ONCE;
+}
+
 static uint64_t scratch(const fth_call *call)
 {
     const room r = room_of(call->node);
-    const int64_t numbers = r.part + call->threads * (r.part + r.work);
+    const int64_t numbers = r.part + at_once(call) * (r.part + r.work);
     return (uint64_t)(numbers * fth_dtype_size(call->node->in[SP_IN_W].dtype));
 }
 
@@ -140,7 +146,7 @@ static fth_status run(const fth_call *call)
     }
     for (; w.from < w.piece.cells; w.from += w.blocks * w.block) {
         const int64_t left = (w.piece.cells - w.from + w.block - 1) / w.block;
-        w.blocks = left < call->threads ? left : call->threads;
+        w.blocks = left < at_once(call) ? left : at_once(call);
         fth_team_run(call->team, w.blocks, one_block, &w);
         fth_team_run(call->team, (w.piece.genes + GENES - 1) / GENES, add_genes, &w);
     }
