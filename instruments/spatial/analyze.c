@@ -163,6 +163,7 @@ fth_status sp_analyze_run(const fth_stage_call *call, fth_err *err)
     const bool whole = fth_config_bool(call->config, "analyze.export");
     if (s == FTH_OK && !whole) s = sp_export_genes(a.ctx, &a.data, call->model_dir, err);
     sp_analysis_close(&a);
+    (void)fth_mem_trim(fth_context_mem(call->context));
     if (s == FTH_OK && whole) s = sp_export_stage(call, err);
     return s == FTH_OK ? name_exports(call, err) : s;
 }

@@ -85,6 +85,7 @@ static fth_status compute_weights(sp_prior *p, local *self, fth_err *err)
     }
     fth_plan_destroy(plan);
     fth_graph_destroy(g);
+    if (!p->planning) (void)fth_mem_trim(p->model->mem); /* no step needs as much */
     return s;
 }
 

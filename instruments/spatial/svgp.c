@@ -178,6 +178,7 @@ static fth_status run_once(sp_prior *p, const wanted *w, fth_graph *g, fth_err *
         fth_err_hint(err, "inducing points lie too close together for this kernel: raise "
                           "model.jitter, or ask for fewer of them");
     fth_plan_destroy(plan);
+    (void)fth_mem_trim(p->model->mem); /* no step needs as much */
     return s;
 }
 
