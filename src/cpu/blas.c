@@ -139,6 +139,24 @@ void fth__blas_gemm(fth_dtype t, int64_t m, int64_t n, int64_t k, double alpha, 
     denormals_back(before);
 }
 
+void fth__blas_times_lower(fth_dtype t, int64_t m, int64_t n, fth__matrix b, fth__matrix_out c)
+{
+    if (m <= 0 || n <= 0) return;
+    const bool as_is = b.cols == c.cols;
+    const CBLAS_ORDER order = order_of(c.cols);
+    const CBLAS_UPLO side = as_is ? CblasLower : CblasUpper;
+    const CBLAS_TRANSPOSE turn = as_is ? CblasNoTrans : CblasTrans;
+    const int ldb = leading(b.ld, n), ldc = leading(c.ld, c.cols ? m : n), mi = (int)m, ni = (int)n;
+    const unsigned before = denormals_off();
+    if (t == FTH_F32)
+        cblas_strmm(order, CblasRight, side, turn, CblasNonUnit, mi, ni, 1.0f, b.data, ldb, c.data,
+                    ldc);
+    else
+        cblas_dtrmm(order, CblasRight, side, turn, CblasNonUnit, mi, ni, 1.0, b.data, ldb, c.data,
+                    ldc);
+    denormals_back(before);
+}
+
 void fth__blas_rank_k(fth_dtype t, int64_t n, int64_t k, fth__matrix a, fth__matrix_out c)
 {
     const CBLAS_ORDER order = order_of(c.cols);

@@ -151,6 +151,15 @@ static void multiply(const fth__dot_shape *s, int64_t m, int64_t n, int64_t k, f
         fth__blas_gemm(s->acc, m, n, k, 1.0, a, b, false, beta, c);
 }
 
+/* Lines of src, one after the other at a distance of `ld` in dst. */
+static void pack_into(fth_dtype t, void *dst, int64_t ld, const char *src, int64_t outer,
+                      int64_t s_outer, int64_t inner, int64_t s_inner)
+{
+    const int64_t size = fth_dtype_size(t);
+    for (int64_t o = 0; o < outer; o++)
+        pack[t]((char *)dst + o * ld * size, src + o * s_outer * size, 1, 0, inner, s_inner);
+}
+
 void fth__cpu_dot_tile(const fth__dot_work *w, const char *a, const char *b, int64_t m, int64_t n,
                        int64_t k, double beta, fth__matrix_out c)
 {
@@ -177,6 +186,21 @@ void fth__cpu_dot_tile(const fth__dot_work *w, const char *a, const char *b, int
         for (int64_t i = 0; i < rows; i++)
             memset((char *)c.data + i * c.ld * acc, 0, (size_t)(cols * acc));
     }
+}
+
+void fth__cpu_dot_lower(const fth__dot_work *w, const char *a, const char *b, int64_t m, int64_t n,
+                        fth__matrix_out c)
+{
+    const fth__dot_shape *s = w->shape;
+    const fth_tile *ta = &w->call->in[0], *tb = &w->call->in[1];
+    const int64_t sm = fth__tile_stride(ta, s->m.a), sk = fth__tile_stride(ta, s->k.a);
+    if (c.cols)
+        pack_into(s->dtype, c.data, c.ld, a, n, sk, m, sm);
+    else
+        pack_into(s->dtype, c.data, c.ld, a, m, sm, n, sk);
+    const bool cols = s->b == FTH__DOT_COLS;
+    const fth__matrix mb = {b, fth__tile_stride(tb, cols ? s->n.b : s->k.b), cols};
+    fth__blas_times_lower(s->dtype, m, n, mb, c);
 }
 
 /* ---- the sum over k ---- */
@@ -277,6 +301,12 @@ static void run_direct(const fth__dot_work *w, const spot *at, int64_t k0, int64
     const int64_t om = fth__tile_stride(&call->out[0], s->m.out),
                   on = fth__tile_stride(&call->out[0], s->n.out);
     const bool cols = s->out == FTH__DOT_COLS, empty = p.k0 >= p.k1;
+    if (s->by_lower && k0 == whole.n0 && k0 < k1) {
+        fth__cpu_dot_lower(w, at->a + local_k * fth__tile_stride(&call->in[0], s->k.a) * size,
+                           at->b + local_k * fth__tile_stride(&call->in[1], s->k.b) * size, at->m,
+                           at->n, (fth__matrix_out){at->out, cols ? on : om, cols});
+        return;
+    }
     if (p.m0 < p.m1 && p.n0 < p.n1 && (k0 == 0 || !empty))
         fth__cpu_dot_tile(
             w,

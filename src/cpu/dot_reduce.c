@@ -33,6 +33,12 @@ static void product(const fth_call *call, const fth__dot_shape *s, const char *a
                                      col + n, k0,      fth__min_i64(k0 + s->tile_k, k)};
         const fth__dot_part part = fth__dot_trim(s, whole);
         if (part.k0 >= part.k1) continue;
+        if (s->by_lower && k0 == col) {
+            fth__cpu_dot_lower(&w, a + k0 * fth__tile_stride(&call->in[0], s->k.a) * size,
+                               b + k0 * fth__tile_stride(&call->in[1], s->k.b) * size, m, n, c);
+            beta = 1.0;
+            continue;
+        }
         fth__cpu_dot_tile(&w, a + part.k0 * fth__tile_stride(&call->in[0], s->k.a) * size,
                           b + part.k0 * fth__tile_stride(&call->in[1], s->k.b) * size, m, n,
                           part.k1 - part.k0, beta, c);

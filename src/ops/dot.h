@@ -48,6 +48,7 @@ typedef struct fth__dot_shape {
     fth__dot_axis sum[FTH_MAX_AXES];  /* other summed axes */
     fth__dot_order a, b, out;
     fth__dot_side side_a, side_b, side; /* of the operands, and asked for of the product */
+    bool by_lower; /* b is zero above its diagonal, and tiles on it can be multiplied in place */
     int64_t tile_m, tile_n, tile_k, super_k;
     fth_dtype dtype; /* of operands and product */
     fth_dtype acc;   /* what sums are held in: f32 for f16 and bf16 */

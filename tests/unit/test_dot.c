@@ -249,6 +249,10 @@ TEST(triangles_of_operands_and_product)
 /* Several tiles of k; a sum in superblocks; sums of half precision. */
 TEST(triangles_of_long_sums)
 {
+    for (int layout = 0; layout < 4; layout++) { /* two tiles of a lower matrix on the right */
+        const triangles right = {FTH_FULL, FTH_LOWER, FTH_FULL, "m=40 k=1100 n=1100", layout};
+        check_triangles(&right, layout == 1 ? FTH_F64 : FTH_F32);
+    }
     const triangles lower = {FTH_FULL, FTH_FULL, FTH_LOWER, "m=300 k=1100 n=300", 1},
                     upper = {FTH_FULL, FTH_FULL, FTH_UPPER, "m=270 k=2100 n=270", 3},
                     many = {FTH_FULL, FTH_FULL, FTH_LOWER, "m=5 k=66000 n=5", 0};
@@ -336,7 +340,7 @@ TEST(relations_and_grids)
         {"induce cell", "induce induce2", "cell induce2", FTH_FULL, {1024, 2048}},
         {"induce2 induce", "induce cell", "induce2 cell", FTH_FULL, {1024, 2048}},
         {"induce2 induce", "cell induce", "cell induce2", FTH_FULL, {1024, 2048}},
-        {"induce cell", "induce induce2", "cell induce2", FTH_LOWER, {1024, 256}}, /* skips */
+        {"induce cell", "induce induce2", "cell induce2", FTH_LOWER, {1024, 1024}}, /* halves */
         {"factor induce", "induce cell", "factor cell", FTH_FULL, {16, 1024}}, /* one long axis */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
