@@ -1,0 +1,207 @@
+/* project.c - the verb project: factors of new cells by a model that is done.
+ *
+ * Spatial models are asked at the new positions, in pieces that fit the budget; of counts they need
+ * nothing. pnmf has nothing but counts: project_counts.c.
+ */
+#include "project.h"
+
+#include "neighbours.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- groups of the new data, by name ---- */
+
+static fth_status unknown_group(const sp_model *m, const sp_data *d, int64_t g, fth_err *err)
+{
+    char known[400] = "";
+    for (int64_t i = 0; i < fth_texts_count(m->group_names) && strlen(known) < 300; i++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%.60s", i ? ", " : "",
+                 fth_texts_get(m->group_names, i));
+    FTH_FAIL(err, FTH_E_FILE_KEY, "%s: cells of group \"%.80s\", which the model does not know",
+             d->dir, fth_texts_get(d->group_names, g));
+    fth_err_hint(err, "groups of the model are %s", known);
+    return FTH_E_FILE_KEY;
+}
+
+/* The codes of the model for the groups of the data: i32 [cell]. */
+static fth_status translate(const sp_model *m, const sp_data *d, fth_tensor **out, fth_err *err)
+{
+    const int32_t *from = fth_tensor_data(d->group);
+    FTH_TRY(fth_tensor_create(out, m->mem, "groups", FTH_I32, 1, &d->size.cells, err));
+    int32_t *to = fth_tensor_data(*out);
+    for (int64_t i = 0; i < d->size.cells; i++) {
+        const char *name = fth_texts_get(d->group_names, from[i]);
+        int64_t g = 0;
+        while (g < m->set.n_groups && strcmp(fth_texts_get(m->group_names, g), name) != 0) g++;
+        if (g == m->set.n_groups) return unknown_group(m, d, from[i], err);
+        to[i] = (int32_t)g;
+    }
+    return FTH_OK;
+}
+
+static fth_status find_neighbours(const sp_project *p, fth_tensor **out, fth_err *err)
+{
+    const sp_model *m = p->model;
+    const int64_t size[2] = {p->data->size.cells, m->set.K};
+    FTH_TRY(fth_tensor_create(out, m->mem, "neighbours", FTH_I32, 2, size, err));
+    return sp_neighbours_of(fth_tensor_data(*out), p->ctx, m->mem, fth_tensor_data(m->Z),
+                            fth_tensor_size(m->Z, 0), fth_tensor_data(p->data->xy), size[0],
+                            size[1], err);
+}
+
+/* ---- at places ---- */
+
+static fth_status predict(sp_project *p, fth_tensor *group, fth_tensor *nbr, fth_err *err)
+{
+    sp_net net;
+    sp_query q = {0};
+    fth_val f, s, out[2];
+    fth_plan *plan = NULL;
+    FTH_TRY(sp_net_create(&net, p->ctx, p->model, false, p->data->size.cells, err));
+    q.xy = fth_input(net.g, "xy", FTH_F32, "cell dim", fth_tensor_source(p->data->xy));
+    if (group) q.group = fth_input(net.g, "group", FTH_I32, "cell", fth_tensor_source(group));
+    if (nbr) q.nbr = fth_input(net.g, "nbr", FTH_I32, "cell nbr", fth_tensor_source(nbr));
+    fth_status st = sp_predict(&net, &q, &f, &s, err);
+    if (st == FTH_OK) {
+        out[0] = fth_cast(fth_layout(fth_exp(f), "cell factor"), FTH_F32);
+        out[1] = fth_cast(fth_layout(s, "cell factor"), FTH_F32);
+        const fth_sink sinks[2] = {p->factors, p->scales};
+        const fth_limits limits = {.sinks = sinks};
+        plan = fth_plan_make(net.g, out, 2, &limits, err);
+        st = !plan ? (err ? err->status : FTH_E_NO_FIT) : fth_run(plan, sinks, NULL, NULL, err);
+    }
+    fth_plan_destroy(plan);
+    sp_net_destroy(&net);
+    return st;
+}
+
+static fth_status project_places(sp_project *p, fth_err *err)
+{
+    fth_tensor *group = NULL, *nbr = NULL;
+    fth_status s = FTH_OK;
+    if (p->model->set.groups) s = translate(p->model, p->data, &group, err);
+    if (s == FTH_OK && p->model->set.local) s = find_neighbours(p, &nbr, err);
+    if (s == FTH_OK) s = predict(p, group, nbr, err);
+    fth_tensor_release(group);
+    fth_tensor_release(nbr);
+    return s;
+}
+
+/* ---- the verb ---- */
+
+static fth_status make_folder(const char *dir, fth_err *err)
+{
+    if (mkdir(dir, 0777) == 0 || errno == EEXIST) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: %s", dir, strerror(errno));
+}
+
+static fth_status write_to(sp_project *p, const char *dir, bool least_squares, fth_err *err)
+{
+    char path[SP_PATH];
+    const int64_t size[2] = {p->data->size.cells, p->model->set.n_components};
+    FTH_TRY(make_folder(dir, err));
+    FTH_TRY(sp_path(path, dir, SP_FACTORS, err));
+    fth_status s = fth_npy_create(&p->factors, p->model->mem, path, FTH_F32, 2, size, err);
+    if (s == FTH_OK && !least_squares) {
+        s = sp_path(path, dir, SP_SCALES, err);
+        if (s == FTH_OK) s = fth_npy_create(&p->scales, p->model->mem, path, FTH_F32, 2, size, err);
+    }
+    if (s == FTH_OK)
+        s = p->model->set.spatial ? project_places(p, err)
+                                  : sp_project_counts(p, least_squares, err);
+    fth_sink_close(&p->factors);
+    fth_sink_close(&p->scales);
+    return s;
+}
+
+/* The folder itself, or the preprocessed one in it. */
+static fth_status open_data(sp_data *d, fth_mem *mem, const char *dir, fth_err *err)
+{
+    char path[SP_PATH];
+    FTH_TRY(sp_path(path, dir, SP_PREPROCESSED "/" SP_X, err));
+    const bool inside = access(path, F_OK) == 0;
+    FTH_TRY(sp_path(path, dir, SP_PREPROCESSED, err));
+    return sp_data_open(d, mem, inside ? path : dir, err);
+}
+
+/* "DIR/projected" of the model's own folder. */
+static fth_status default_dir(char path[SP_PATH], const char *model, fth_err *err)
+{
+    const char *slash = strrchr(model, '/');
+    char dir[SP_PATH];
+    snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - model) : 1, slash ? model : ".");
+    return sp_path(path, dir, "projected", err);
+}
+
+static fth_status check_genes(const sp_model *m, const sp_data *d, fth_err *err)
+{
+    if (m->set.spatial || (m->set.genes == d->size.genes && m->genes_hash == d->genes_hash))
+        return FTH_OK;
+    FTH_FAIL(err, FTH_E_FILE_SHAPE,
+             "%s has %" PRId64 " genes that are not the %" PRId64 " of the model, or in another "
+             "order",
+             d->dir, d->size.genes, m->set.genes);
+    fth_err_hint(err, "pnmf is fitted to counts: give it the genes it was trained on");
+    return FTH_E_FILE_SHAPE;
+}
+
+static fth_status run(fth_context *ctx, int n_args, char *const *arg,
+                      const char *(*value)(void *user, const char *flag), void *user, FILE *out,
+                      fth_err *err)
+{
+    (void)n_args, (void)arg;
+    fth_mem *mem = fth_context_mem(ctx);
+    const char *model = value(user, "model"), *dir = value(user, "data"),
+               *to = value(user, "output");
+    char path[SP_PATH];
+    sp_model m = {0};
+    sp_data d = {0};
+    if (!model || !dir) {
+        FTH_FAIL(err, FTH_E_COMMAND, "a model and a folder of data are expected");
+        fth_err_hint(err, "write 'fathom spatial project -m MODEL --data DIR'");
+        return FTH_E_COMMAND;
+    }
+    if (!to) FTH_TRY(default_dir(path, model, err));
+    FTH_TRY(open_data(&d, mem, dir, err));
+    fth_status s = sp_model_read(&m, mem, model, &d, true, false, err);
+    const bool least_squares = value(user, "least-squares") != NULL;
+    if (s == FTH_OK && least_squares && m.set.spatial)
+        s = FTH_FAIL(err, FTH_E_COMMAND, "--least-squares is for pnmf; %s is asked at positions",
+                     sp_kinds[m.set.kind].name);
+    if (s == FTH_OK) s = check_genes(&m, &d, err);
+    sp_project p = {.ctx = ctx, .model = &m, .data = &d};
+    if (s == FTH_OK) s = write_to(&p, to ? to : path, least_squares, err);
+    if (s == FTH_OK)
+        fprintf(out, "%" PRId64 " cells, %" PRId64 " factors: %s\n", d.size.cells,
+                m.set.n_components, to ? to : path);
+    sp_model_clear(&m);
+    sp_data_close(&d);
+    return s;
+}
+
+static const fth_flag flags[] = {
+    {.name = "model", .value = FTH_FLAG_FILE, .letter = 'm', .doc = "model.safetensors"},
+    {.name = "data",
+     .value = FTH_FLAG_DIR,
+     .doc = "preprocessed folder of the new cells, or the folder it is in"},
+    {.name = "output",
+     .value = FTH_FLAG_PATH,
+     .letter = 'o',
+     .doc = "folder of the results; not given: projected, beside the model"},
+    {.name = "least-squares",
+     .doc = "pnmf: 100 multiplicative updates in place of the variational fit"},
+    {0}};
+
+const fth_verb sp_verb_project = {
+    .name = "project",
+    .args = "",
+    .brief = "factors of new cells by a trained model",
+    .doc = "Models with positions predict at those of the new cells, and of their groups, by name. "
+           "pnmf is fitted to the counts of the new cells with its loadings as they are.\n\n"
+           "factors.npy holds exp(f), scales.npy the standard deviation of f: f32, a row per cell.",
+    .flag = flags,
+    .run = run};

@@ -1,0 +1,182 @@
+/* test_spatial_project.c - factors of cells by a model that is done.
+ *
+ * seconds: 10
+ */
+#include "instruments/spatial/model.h"
+
+#include "testing/spatial_training.h"
+
+#include <math.h>
+#include <sys/stat.h>
+
+typedef struct words {
+    char model[PATH_MAX + 64], data[PATH_MAX + 64], output[PATH_MAX + 64];
+    bool least_squares;
+} words;
+
+static const char *value_of(void *user, const char *flag)
+{
+    const words *w = user;
+    if (strcmp(flag, "model") == 0) return w->model;
+    if (strcmp(flag, "data") == 0) return w->data;
+    if (strcmp(flag, "output") == 0) return w->output[0] ? w->output : NULL;
+    return w->least_squares ? "" : NULL;
+}
+
+static fth_status project(words *w, uint64_t budget, fth_err *err)
+{
+    fth_context *ctx = NULL;
+    fth_options opt;
+    fth_options_default(&opt);
+    opt.mem.budget_bytes = budget;
+    opt.threads = 2;
+    FILE *out = fopen("/dev/null", "w");
+    OKE(fth_context_create(&ctx, &opt, err), err);
+    const fth_status s = sp_verb_project.run(ctx, 0, NULL, value_of, w, out, err);
+    fclose(out);
+    OK(fth_context_destroy(ctx, NULL));
+    return s;
+}
+
+/* A trained model, and words that project its own cells. */
+static ss_bench *trained(const char *name, sp_kind kind, words *w)
+{
+    static const char *const video[] = {"video", NULL};
+    ss_bench *b = ss_open(name, kind, NULL);
+    OK(fth_config_destroy(b->cfg, NULL));
+    char text[4000];
+    ss_config(text, sizeof text, kind, NULL);
+    OK(fth_config_create(&b->cfg, b->mem, NULL));
+    OK(fth_config_parse(b->cfg, "c.yaml", text, strlen(text), NULL));
+    OK(fth_config_set(b->cfg, "training.video_interval=12", NULL));
+    OKE(fth_config_check(b->cfg, &sp_schema, NULL, &b->err), &b->err);
+    b->job.config = b->cfg;
+    b->flags = video;
+    OKE(ss_train(b), &b->err);
+    *w = (words){0};
+    snprintf(w->model, sizeof w->model, "%s/%s/" SP_CHECKPOINT, b->dir, b->job.model);
+    snprintf(w->data, sizeof w->data, "%s", b->dir);
+    return b;
+}
+
+static float *load(const ss_bench *b, const char *name, size_t count)
+{
+    size_t n;
+    unsigned char *file = ss_file(b, name, &n);
+    float *v = malloc(count * sizeof *v);
+    IS_TRUE(n > count * sizeof *v);
+    memcpy(v, file + n - count * sizeof *v, count * sizeof *v);
+    free(file);
+    return v;
+}
+
+/* The last frame of the animation is exp(f) at the cells: predictions at their places are that. */
+static void own_places(sp_kind kind)
+{
+    words w;
+    ss_bench *b = trained(sp_kinds[kind].name, kind, &w);
+    for (int i = 0; i < 2; i++) {
+        OKE(project(&w, (uint64_t)(i ? 64 : 16) << 20, &b->err), &b->err);
+        float *frame = load(b, SP_FRAMES, 900), *factors = load(b, "projected/" SP_FACTORS, 900),
+              *scales = load(b, "projected/" SP_SCALES, 900);
+        SAME_BYTES(frame, factors, 900 * sizeof *frame);
+        for (int k = 0; k < 900; k++) IS_TRUE(scales[k] > 0 && scales[k] < 10);
+        free(frame);
+        free(factors);
+        free(scales);
+    }
+    ss_close(b);
+}
+
+TEST(spatial_models_predict_at_places)
+{
+    own_places(SP_SVGP);
+    own_places(SP_MGGP_SVGP);
+    own_places(SP_LCGP);
+    own_places(SP_MGGP_LCGP);
+}
+
+/* Relative difference of the counts of a cell from the sum of its rates, over all cells. */
+static double misfit(const ss_bench *b, const words *w, const float *factors)
+{
+    sp_model m;
+    sp_data d;
+    fth_err err = {0};
+    char path[PATH_MAX + 128];
+    snprintf(path, sizeof path, "%s/" SP_PREPROCESSED, b->dir);
+    OKE(sp_data_open(&d, b->mem, path, &err), &err);
+    OKE(sp_model_read(&m, b->mem, w->model, &d, false, false, &err), &err);
+    const float *W = fth_tensor_data(m.param[SP_P_W]);
+    float *counts = malloc(300 * 24 * sizeof *counts);
+    const fth_source all = fth_csr_source(d.counts);
+    OK(all.read(all.self, (int64_t[]){0, 0}, (int64_t[]){300, 24}, counts, NULL));
+    double off = 0, total = 0;
+    for (int n = 0; n < 300; n++) {
+        double sum = 0, rate = 0;
+        for (int g = 0; g < 24; g++) {
+            sum += (double)counts[n * 24 + g];
+            for (int l = 0; l < 3; l++) rate += (double)(W[g * 3 + l] * factors[n * 3 + l]);
+        }
+        off += fabs(sum - rate);
+        total += sum;
+    }
+    free(counts);
+    sp_model_clear(&m);
+    sp_data_close(&d);
+    return off / total;
+}
+
+TEST(pnmf_is_fitted_to_counts)
+{
+    words w;
+    ss_bench *b = trained("counts", SP_PNMF, &w);
+    for (int i = 0; i < 2; i++) {
+        w.least_squares = i == 1;
+        snprintf(w.output, sizeof w.output, "%s/pnmf/p%d", b->dir, i);
+        OKE(project(&w, (uint64_t)64 << 20, &b->err), &b->err);
+        float *factors = load(b, i ? "p1/" SP_FACTORS : "p0/" SP_FACTORS, 900);
+        LE_F64(misfit(b, &w, factors), 0.3);
+        free(factors);
+    }
+    char path[PATH_MAX + 128];
+    snprintf(path, sizeof path, "%s/pnmf/p1/" SP_SCALES, b->dir);
+    IS_TRUE(!t_file_exists(path)); /* least squares have none */
+    ss_close(b);
+}
+
+TEST(what_does_not_fit_is_refused)
+{
+    words w;
+    ss_bench *b = trained("wrong", SP_MGGP_SVGP, &w);
+    w.least_squares = true;
+    IS(project(&w, (uint64_t)64 << 20, &b->err), FTH_E_COMMAND);
+    HAS(b->err.text, "--least-squares is for pnmf");
+    fth_err_clear(&b->err);
+    w.least_squares = false;
+    /* a group of another name */
+    char path[PATH_MAX + 128];
+    size_t n;
+    snprintf(path, sizeof path, "%s/" SP_PREPROCESSED "/" SP_METADATA, b->dir);
+    unsigned char *text = t_file_read(path, &n), *at = memmem(text, n, "type2", 5);
+    IS_TRUE(at != NULL);
+    memcpy(at, "typeX", 5);
+    t_file_write(path, text, n);
+    free(text);
+    IS(project(&w, (uint64_t)64 << 20, &b->err), FTH_E_FILE_KEY);
+    HAS(b->err.text, "group \"typeX\", which the model does not know");
+    HAS(b->err.hint, "type0, type1, type2, type3");
+    ss_close(b);
+    fth_err err = {0};
+    b = trained("genes", SP_PNMF, &w);
+    snprintf(path, sizeof path, "%s/" SP_PREPROCESSED "/" SP_METADATA, b->dir);
+    text = t_file_read(path, &n), at = memmem(text, n, "gene7", 5);
+    IS_TRUE(at != NULL);
+    memcpy(at, "geneX", 5);
+    t_file_write(path, text, n);
+    free(text);
+    IS(project(&w, (uint64_t)64 << 20, &err), FTH_E_FILE_SHAPE);
+    HAS(err.text, "24 genes that are not the 24 of the model");
+    ss_close(b);
+}
+
+TEST_MAIN()
