@@ -83,6 +83,9 @@ static void move(sp_step *st, int p, fth_val grad, fth_val ok, const fth_val num
     fth_val next[3];
     fth_optim_step(&opt, param, grad, first, second, number[0], number[1], number[2], next);
     if (p == SP_P_W) next[0] = sp_loadings_settle((sp_loadings)m->set.loadings_mode, next[0]);
+    /* Moments of rows that the batch does not touch decay as always, but do not move them. */
+    if (m->set.adam == SP_ADAM_LAZY && m->set.local && p != SP_P_W)
+        next[0] = fth_select(fth_ne(grad, fth_const(st->net.g, st->net.real, 0.0)), next[0], param);
     put(st, fth_assign(param, next[0]), (fth_sink){0});
     keep(st, first, next[1], m->first[p], st->opt.first_to ? &st->opt.first_to[p] : NULL);
     keep(st, second, next[2], m->second[p], st->opt.second_to ? &st->opt.second_to[p] : NULL);

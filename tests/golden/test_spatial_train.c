@@ -151,12 +151,12 @@ static void tear_down(bench *b)
     OKE(fth_context_destroy(b->ctx, &b->err), &b->err);
 }
 
-static void take_steps(bench *b, sp_counts *c, double elbo[STEPS])
+static void take_steps(bench *b, sp_counts *c, int64_t from, int64_t to, double elbo[STEPS])
 {
     const fth_schedule cycle = {
         .kind = FTH_SCHEDULE_ONE_CYCLE, .rate = b->m.set.learning_rate, .steps = STEPS};
     const uint64_t bytes = fth_tensor_bytes(b->noise);
-    for (int64_t t = 0; t < STEPS; t++) {
+    for (int64_t t = from; t < to; t++) {
         const int64_t *idx = (const int64_t *)fth_tensor_data(b->idx) + t * BATCH,
                       *idy = (const int64_t *)fth_tensor_data(b->idy) + t * GENE_BATCH;
         memcpy(fth_tensor_data(b->noise),
@@ -180,7 +180,7 @@ static void run(sp_kind kind, fth_dtype real)
     const sp_step_options opt = {
         .ctx = b.ctx, .model = &b.m, .data = &b.data, .counts = c, .eps = b.noise};
     OKE(sp_step_open(&b.step, &opt, &b.err), &b.err);
-    take_steps(&b, &c, elbo);
+    take_steps(&b, &c, 0, STEPS, elbo);
     const bool wide = real == FTH_F64;
     fth_tensor *want = sg_load(b.mem, b.train, "elbo", FTH_F64);
     for (int t = 0; t < STEPS; t++) NEAR(elbo[t] / sg_at(want, t), 1.0, wide ? 1e-9 : 1e-4);
@@ -219,5 +219,47 @@ TRAJECTORY(svgp, SP_SVGP)
 TRAJECTORY(mggp_svgp, SP_MGGP_SVGP)
 TRAJECTORY(lcgp, SP_LCGP)
 TRAJECTORY(mggp_lcgp, SP_MGGP_LCGP)
+
+/* How many means of cells move in the second step. */
+static int64_t moved(bool lazy)
+{
+    bench b;
+    set_up(&b, SP_LCGP, FTH_F64);
+    b.m.set.adam = lazy ? SP_ADAM_LAZY : SP_ADAM_DENSE;
+    sp_counts c = make_counts(&b);
+    const sp_step_options opt = {
+        .ctx = b.ctx, .model = &b.m, .data = &b.data, .counts = c, .eps = b.noise};
+    OKE(sp_step_open(&b.step, &opt, &b.err), &b.err);
+    double was[CELLS], elbo[STEPS];
+    const double *mu = fth_tensor_data(b.m.param[SP_P_MU]);
+    take_steps(&b, &c, 0, 1, elbo);
+    memcpy(was, mu, sizeof was);
+    take_steps(&b, &c, 1, 2, elbo);
+    const int64_t *idx = (const int64_t *)fth_tensor_data(b.idx) + BATCH;
+    const int32_t *nbr = fth_tensor_data(b.m.nbr_kl);
+    bool touched[CELLS] = {false};
+    for (int i = 0; i < BATCH; i++) {
+        touched[idx[i]] = true;
+        for (int k = 0; k < 6; k++) touched[nbr[idx[i] * 6 + k]] = true;
+    }
+    int64_t n = 0, drifted = 0;
+    for (int i = 0; i < CELLS; i++) {
+        n += mu[i] != was[i];
+        drifted += mu[i] != was[i] && !touched[i];
+    }
+    IS_TRUE(lazy ? drifted == 0 : drifted > 0);
+    fth_tensor_release(c.row_ptr);
+    fth_tensor_release(c.gene);
+    fth_tensor_release(c.value);
+    sp_step_close(&b.step);
+    tear_down(&b);
+    return n;
+}
+
+TEST(lazy_adam_moves_only_what_the_batch_touches)
+{
+    const int64_t dense = moved(false), lazy = moved(true);
+    IS_TRUE(lazy >= BATCH && lazy < dense);
+}
 
 TEST_MAIN()
