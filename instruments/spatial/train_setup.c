@@ -3,8 +3,11 @@
  * Both ways go through the same calls, and tensors of a plan are never touched: so a plan costs
  * nothing, and says what a run will take.
  */
+#include "init.h"
+#include "neighbours.h"
 #include "train.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { MOMENTS_AUTO, MOMENTS_MEMORY, MOMENTS_SCRATCH }; /* as the config's row has them */
@@ -89,7 +92,6 @@ static fth_status open_noise(sp_train *t, fth_err *err)
 
 fth_status sp_train_open_step(sp_train *t, fth_err *err)
 {
-    if (t->planning) FTH_TRY(plan_data(t, err));
     FTH_TRY(make_lists(t, err));
     FTH_TRY(open_counts(t, err));
     FTH_TRY(open_noise(t, err));
@@ -133,6 +135,23 @@ void sp_train_close_step(sp_train *t)
 
 /* ---- what it takes ---- */
 
+/* Start values, and an index over the cells, are made before the step and are gone by then. */
+static fth_status plan_start(const sp_train *t, fth_stage_plan *out, fth_err *err)
+{
+    const uint64_t init = sp_init_bytes(&t->set, &t->size),
+                   grid = t->set.spatial ? sp_grid_bytes(t->size.cells) : 0;
+    fth_mem_stats now;
+    fth_mem_get_stats(t->mem, &now);
+    out->host_bytes = now.used_bytes + (init > grid ? init : grid);
+    if (out->host_bytes <= now.budget_bytes) return FTH_OK;
+    char need[24], have[24];
+    FTH_FAIL(err, FTH_E_NO_FIT, "start values take %s with the model beside them; %s are allowed",
+             fth_mem_format_size(out->host_bytes, need, sizeof need),
+             fth_mem_format_size(now.budget_bytes, have, sizeof have));
+    fth_err_hint(err, "would fit: --memory %" PRIu64, out->host_bytes);
+    return FTH_E_NO_FIT;
+}
+
 /* One way to hold the moments, planned and forgotten again. */
 static fth_status plan_once(sp_train *t, bool scratch, fth_stage_plan *out, FILE *show,
                             fth_err *err)
@@ -145,14 +164,16 @@ static fth_status plan_once(sp_train *t, bool scratch, fth_stage_plan *out, FILE
                   .size = t->size,
                   .set = t->set,
                   .on_scratch = scratch};
-    p.record.eps = NULL;
     uint64_t spilled = 0;
     fth_status s = sp_model_create(&p.m, t->mem, &t->set, FTH_F32, !scratch, err);
     if (s == FTH_OK && scratch)
         s = sp_moments_open(&p.moments, &p.m, fth_context_scratch_dir(t->ctx), true, err);
+    if (s == FTH_OK) s = plan_data(&p, err);
+    if (s == FTH_OK) s = plan_start(&p, out, err);
     if (s == FTH_OK) s = sp_train_open_step(&p, err);
     if (s == FTH_OK) {
-        out->host_bytes = sp_held_while(p.mem, p.step.plan, &spilled);
+        const uint64_t bytes = sp_held_while(p.mem, p.step.plan, &spilled);
+        if (bytes > out->host_bytes) out->host_bytes = bytes;
         if (p.step.prior.once_bytes > out->host_bytes) out->host_bytes = p.step.prior.once_bytes;
         out->seconds = fth_stage_guess(t->call, p.step.plan, (double)t->set.max_iter);
         if (show) s = fth_plan_print(p.step.plan, show);

@@ -14,7 +14,7 @@ typedef struct sp_video {
     sp_net net;
     fth_plan *plan;
     int fd;
-    int64_t n;  /* frames of this cycle, in the file */
+    int64_t n; /* frames of this cycle, in the file */
     char part[SP_PATH];
     fth_run_report report;
 } sp_video;
