@@ -212,6 +212,14 @@ _fathom() {
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
+    --model | -m)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
+    --data)
+        mapfile -t COMPREPLY < <(compgen -d -- "$word")
+        return
+        ;;
     --n-pairs)
         return
         ;;
@@ -277,13 +285,14 @@ _fathom() {
     'spatial info'*) words="--memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'spatial toy'*) words="--output --cells --side --genes --factors --groups --missing-groups --lengthscale --alpha --jitter --density --sampler --h5ad --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'spatial export'*) words="--config --output --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
+    'spatial project'*) words="--model --data --output --least-squares --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'spatial multianalyze'*) words="--config --n-pairs --match-against --assignment --output --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'spatial sweep'*) words="--config --over --output --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'spatial recovery'*) words="--truth --key --log --memory --device-memory --device --threads --seed --plan --json --trace --monitor --scratch --log --quiet --help" ;;
     'config '*) words="check docs" ;;
     'bragg '*) words="render figures plan generate refine noisify nonbragg draw --compat --quirk --precision --fdump --checkpoint --smv32 --cbf --preview --preview-scale --flags --memory --device-memory --device --threads --seed --plan --json --trace --scratch --log --quiet --help" ;;
     'sounding '*) words="survey fit analyze figures plan generate depth" ;;
-    'spatial '*) words="preprocess train analyze figures plan generate info toy export multianalyze sweep recovery" ;;
+    'spatial '*) words="preprocess train analyze figures plan generate info toy export project multianalyze sweep recovery" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
 }
