@@ -153,7 +153,7 @@ fth_status sp_path(char path[SP_PATH], const char *dir, const char *name, fth_er
 #define SP_Y "Y.npz"
 #define SP_C "C.npy"
 #define SP_METADATA "metadata.json"
-#define SP_ROWS "rows.npy" /* i64 [cell]: which row of the source each cell is */
+#define SP_ROWS "rows.npy"                /* i64 [cell]: which row of the source each cell is */
 #define SP_CHECKPOINT "model.safetensors" /* these in the folder of the model */
 #define SP_TRAINING "training.json"
 #define SP_ELBO_CSV "elbo_history.csv"
