@@ -186,9 +186,10 @@ static void narrow_tiles(fth__dot_shape *s)
 {
     const bool in_place = s->acc == s->dtype && s->a != FTH__DOT_PACK && s->b != FTH__DOT_PACK &&
                           s->out != FTH__DOT_PACK;
-    s->by_lower = in_place && !fth_dtype_is_complex(s->dtype) && s->n_sum == 0 &&
-                  !fth__dot_many(s) && s->m.a >= 0 && s->side_b == FTH__DOT_BELOW &&
-                  s->side_a == FTH__DOT_FULL && s->side == FTH__DOT_FULL;
+    s->by_lower = in_place && s->n.size > FTH__TRIANGLE_TILE && /* else not worth it */
+                  !fth_dtype_is_complex(s->dtype) && s->n_sum == 0 && !fth__dot_many(s) &&
+                  s->m.a >= 0 && s->side_b == FTH__DOT_BELOW && s->side_a == FTH__DOT_FULL &&
+                  s->side == FTH__DOT_FULL;
     if (s->by_lower) return;
     if (s->side_b != FTH__DOT_FULL || (s->side != FTH__DOT_FULL && s->side_a == FTH__DOT_FULL))
         s->tile_n = fth__grid_triangle(s->n.size);
