@@ -1,22 +1,13 @@
 /* net.c - the graph of a step or of a prediction: its axes, and the parameters in it. */
 #include "prior.h"
 
-#include <string.h>
-
-static const sp_param_info params[SP_PARAMS] = {
-#define SP_PARAM(id, name, axes, whose) {name, axes},
-#include "params.def"
-#undef SP_PARAM
-};
-
 /* Training cells of a local model are the axis cell in a step; in a prediction that is the axis of
  * the places asked for, and they are the inducing points. */
 static const char *axes_of(const sp_settings *s, sp_param p, bool training)
 {
-    if (p == SP_P_MU && s->local && training) return "factor cell";
-    if (p == SP_P_LAM && !training) return "factor induce rank";
-    if (p == SP_P_LU && s->diagonal_only) return "factor induce";
-    return params[p].axes;
+    if (s->local && !training && p == SP_P_MU) return "factor induce";
+    if (s->local && !training && p == SP_P_LAM) return "factor induce rank";
+    return sp_param_axes(s, p);
 }
 
 /* Lengths are those of tensors, wherever there is one. */
@@ -48,8 +39,8 @@ static void add_values(sp_net *net, bool training)
     for (int i = 0; i < SP_PARAMS; i++) {
         if (!m->param[i]) continue;
         const char *axes = axes_of(&m->set, (sp_param)i, training);
-        net->param[i] = training ? fth_param(net->g, params[i].name, axes, m->param[i])
-                                 : fth_input(net->g, params[i].name, m->real, axes,
+        net->param[i] = training ? fth_param(net->g, sp_param_name((sp_param)i), axes, m->param[i])
+                                 : fth_input(net->g, sp_param_name((sp_param)i), m->real, axes,
                                              fth_tensor_source(m->param[i]));
     }
     if (!m->set.spatial) return;
