@@ -114,7 +114,7 @@ double sp_draw_area(int64_t points, double inches)
 {
     const double part = inches > 0 ? inches / 3 : 1;
     /* few points would be lost in their panel: together they fill half of it */
-    const double n = (double)(points > 0 ? points : 1), filled = 0.5 * 180 * 180 / n;
+    const double n = (double)(points > 0 ? points : 1), filled = fmin(0.5 * 180 * 180 / n, 20);
     return fmin(fmax(100 / sqrt(n), filled), 100) * part * part;
 }
 
