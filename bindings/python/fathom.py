@@ -146,7 +146,7 @@ class AdamStruct(C.Structure):
 
 class OptimStruct(C.Structure):
     _c_name_ = "fth_optim"
-    _fields_ = [("kind", I), ("beta2", D), ("eps", D), ("decay", D), ("product", Val)]
+    _fields_ = [("kind", I), ("beta2", D), ("eps", D), ("decay", D), ("product", Val), ("go", Val)]
 
 
 class ScheduleStruct(C.Structure):

@@ -315,11 +315,11 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
                                       "the folder of a model and --truth FILE "
                                       "are needed");
         fth_err_hint(err, "fathom spatial recovery outputs/toy/svgp --truth "
-                          "data/toy/ground_truth_factors.npy --log");
+                          "data/toy/ground_truth_factors.npy --log-space");
         return s;
     }
     recovery r = {.ctx = ctx, .mem = fth_context_mem(ctx), .dir = arg[0]};
-    r.log = value(user, "log") != NULL;
+    r.log = value(user, "log-space") != NULL;
     const fth_status s = recover(&r, truth, value(user, "key"), out, err);
     (void)fth_mem_release(r.mem, r.truth, NULL);
     (void)fth_mem_release(r.mem, r.row, NULL);
@@ -333,7 +333,7 @@ static const fth_flag flags[] = {
     {.name = "key",
      .value = FTH_FLAG_WORD,
      .doc = "where they are in the .h5ad file; /obsm/spfac by itself"},
-    {.name = "log", .doc = "the truth is that of log-factors"},
+    {.name = "log-space", .doc = "the truth is that of log-factors"},
     {0}};
 
 const fth_verb sp_verb_recovery = {
