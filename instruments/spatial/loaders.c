@@ -51,13 +51,20 @@ static void say(const sp_source *s, const char *text, const char *what)
 
 /* ---- opening ---- */
 
+const char *sp_source_path(const fth_config *cfg)
+{
+    const sp_source s = {.cfg = cfg, .loader = sp_loader_of(cfg)};
+    const char *path = s.loader ? given(&s, s.loader->file) : NULL;
+    if (!path) path = given(&s, "path");
+    return path ? path : "";
+}
+
 static fth_status find_file(sp_source *s, fth_err *err)
 {
     s->loader = sp_loader_of(s->cfg);
     if (!s->loader) return FTH_FAIL(err, FTH_E_INTERNAL, "a dataset without a row in loaders.def");
-    s->path = given(s, s->loader->file);
-    if (!s->path) s->path = given(s, "path");
-    if (s->path && s->path[0]) return FTH_OK;
+    s->path = sp_source_path(s->cfg);
+    if (s->path[0]) return FTH_OK;
     const fth_status status =
         FTH_FAIL(err, FTH_E_CONFIG, "the dataset '%s' needs the key preprocessing.%s",
                  s->loader->name, s->loader->file);

@@ -22,6 +22,8 @@ typedef struct sp_loader {
     unsigned flags;
 } sp_loader;
 const sp_loader *sp_loader_of(const fth_config *cfg);
+/* The file or folder of the config; "": none is given. */
+const char *sp_source_path(const fth_config *cfg);
 
 typedef struct sp_source {
     fth_mem *mem;

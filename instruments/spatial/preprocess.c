@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 const fth_flag sp_preprocess_flags[] = {
     {.name = "force", .doc = "build the folder again, whatever is in it"},
@@ -15,18 +16,42 @@ const fth_flag sp_preprocess_flags[] = {
 
 /* ---- files ---- */
 
-/* The file that stands for the source: of a folder of arrays, its counts. */
-static fth_status source_file(char path[SP_PATH], const fth_config *cfg, fth_err *err)
+enum { INPUTS = 6 };
+typedef struct inputs {
+    char path[INPUTS][SP_PATH];
+    int n;
+} inputs;
+
+static fth_status add_input(inputs *in, const char *dir, const char *name, bool optional,
+                            fth_err *err)
 {
+    char *path = in->path[in->n];
+    if (dir)
+        FTH_TRY(sp_path(path, dir, name, err));
+    else if (snprintf(path, SP_PATH, "%s", name) >= SP_PATH)
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "the path %.60s... is too long", name);
+    if (!optional || access(path, F_OK) == 0) in->n++;
+    return FTH_OK;
+}
+
+/* Everything that is read: the file or the arrays of a folder, and tables beside. */
+static fth_status list_inputs(inputs *in, const fth_config *cfg, fth_err *err)
+{
+    static const char *const tables[] = {"preprocessing.labels_path",
+                                         "preprocessing.positions_path"};
     const sp_loader *l = sp_loader_of(cfg);
-    char key[SP_NAME];
-    snprintf(key, sizeof key, "preprocessing.%s", l ? l->file : "path");
-    const char *file = fth_config_has(cfg, key) ? fth_config_text(cfg, key)
-                       : fth_config_has(cfg, "preprocessing.path")
-                           ? fth_config_text(cfg, "preprocessing.path")
-                           : "";
-    if (l && l->flags & SP_LOAD_ARRAYS) return sp_path(path, file, SP_Y, err);
-    snprintf(path, SP_PATH, "%s", file);
+    const char *file = sp_source_path(cfg);
+    in->n = 0;
+    if (file[0] && l && l->flags & SP_LOAD_ARRAYS) {
+        FTH_TRY(add_input(in, file, SP_Y, false, err));
+        FTH_TRY(add_input(in, file, SP_X, false, err));
+        FTH_TRY(add_input(in, file, SP_C, true, err));
+        FTH_TRY(add_input(in, file, SP_METADATA, true, err));
+    } else if (file[0])
+        FTH_TRY(add_input(in, NULL, file, false, err));
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+        if (fth_config_has(cfg, tables[i]))
+            FTH_TRY(add_input(in, NULL, fth_config_text(cfg, tables[i]), false, err));
     return FTH_OK;
 }
 
@@ -35,15 +60,11 @@ fth_status sp_preprocess_files(const fth_stage_call *call, fth_file_list *list, 
     static const char *const outputs[] = {SP_PREPROCESSED "/" SP_X, SP_PREPROCESSED "/" SP_Y,
                                           SP_PREPROCESSED "/" SP_C,
                                           SP_PREPROCESSED "/" SP_METADATA};
-    static const char *const tables[] = {"preprocessing.labels_path",
-                                         "preprocessing.positions_path"};
     char path[SP_PATH];
-    FTH_TRY(source_file(path, call->config, err));
-    if (path[0]) FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, path, "source", err));
-    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
-        if (fth_config_has(call->config, tables[i]))
-            FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT,
-                                      fth_config_text(call->config, tables[i]), "table", err));
+    inputs in;
+    FTH_TRY(list_inputs(&in, call->config, err));
+    for (int i = 0; i < in.n; i++)
+        FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, in.path[i], NULL, err));
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
         FTH_TRY(sp_path(path, call->output_dir, outputs[i], err));
         FTH_TRY(fth_file_list_add(list, FTH_FILE_OUTPUT, path, NULL, err));
@@ -279,6 +300,20 @@ static fth_status prepare(sp_prepared *p, const fth_stage_call *call, fth_err *e
 
 /* ---- the stage ---- */
 
+/* Of one file its own hash, which others can make too; of several, one over theirs. */
+static fth_status hash_inputs(sp_prepared *p, const fth_config *cfg, fth_mem *mem, fth_err *err)
+{
+    inputs in;
+    uint64_t hash[INPUTS] = {0};
+    FTH_TRY(list_inputs(&in, cfg, err));
+    for (int i = 0; i < in.n; i++) {
+        FTH_TRY(fth_file_hash(mem, in.path[i], &hash[i], err));
+        p->bytes += (int64_t)file_bytes(in.path[i]);
+    }
+    p->hash = in.n == 1 ? hash[0] : fth_hash_bytes(hash, (size_t)in.n * sizeof hash[0], 0);
+    return FTH_OK;
+}
+
 /* Whether the folder that is there serves; *done then. */
 static fth_status look_at_folder(const sp_prepared *p, const fth_stage_call *call, const char *dir,
                                  bool *done, fth_err *err)
@@ -299,7 +334,7 @@ static fth_status look_at_folder(const sp_prepared *p, const fth_stage_call *cal
 
 fth_status sp_preprocess_run(const fth_stage_call *call, fth_err *err)
 {
-    char dir[SP_PATH], file[SP_PATH];
+    char dir[SP_PATH];
     sp_prepared p = {0};
     bool done = false;
     fth_mem *mem = fth_context_mem(call->context);
@@ -308,11 +343,9 @@ fth_status sp_preprocess_run(const fth_stage_call *call, fth_err *err)
         fth_stage_say(call, "kept %s as it is", dir);
         return FTH_OK;
     }
-    FTH_TRY(source_file(file, call->config, err));
-    FTH_TRY(fth_file_hash(mem, file, &p.hash, err));
-    p.bytes = (int64_t)file_bytes(file);
+    FTH_TRY(hash_inputs(&p, call->config, mem, err));
     p.source.mem = mem;
-    p.source.path = file;
+    p.source.path = sp_source_path(call->config);
     FTH_TRY(look_at_folder(&p, call, dir, &done, err));
     if (done) return FTH_OK;
     fth_status s = prepare(&p, call, err);

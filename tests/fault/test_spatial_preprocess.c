@@ -4,20 +4,7 @@
 #include "testing/spatial_data.h"
 #include "testing/stage_faults.h"
 
-#include "instruments/spatial/spatial.h"
-
-static const fth_stage stages[] = {{.name = "preprocess",
-                                    .doing = "preprocessing",
-                                    .brief = "positions, counts and groups",
-                                    .keys = "dataset preprocessing",
-                                    .after = "",
-                                    .shared = true,
-                                    .flag = sp_preprocess_flags,
-                                    .files = sp_preprocess_files,
-                                    .plan = sp_preprocess_plan,
-                                    .run = sp_preprocess_run}};
-static const fth_instrument instrument = {
-    .name = "spatial", .brief = "", .schema = &sp_schema, .stage = stages, .n_stages = 1};
+extern const fth_instrument fth_instrument_spatial;
 
 /* Sparse columns, a frame whose index gives the order, duplicate names. */
 static const char columns[] = "name: faults\n"
@@ -43,7 +30,7 @@ static const char tenx[] = "name: faults\n"
 
 static void fail_all(const char *config, int64_t requests)
 {
-    const t_stage_faults of = {.instrument = &instrument,
+    const t_stage_faults of = {.instrument = &fth_instrument_spatial,
                                .model = "svgp",
                                .config = config,
                                .budget = 1 << 27,
@@ -73,7 +60,7 @@ TEST(a_10x_file)
 
 TEST(the_record_goes_first)
 {
-    const t_stage_faults of = {.instrument = &instrument,
+    const t_stage_faults of = {.instrument = &fth_instrument_spatial,
                                .model = "svgp",
                                .config = columns,
                                .budget = 1 << 27,

@@ -13,18 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const fth_stage stages[] = {{.name = "preprocess",
-                                    .doing = "preprocessing",
-                                    .brief = "positions, counts and groups",
-                                    .keys = "dataset preprocessing",
-                                    .after = "",
-                                    .shared = true,
-                                    .flag = sp_preprocess_flags,
-                                    .files = sp_preprocess_files,
-                                    .plan = sp_preprocess_plan,
-                                    .run = sp_preprocess_run}};
-static const fth_instrument instrument = {
-    .name = "spatial", .brief = "", .schema = &sp_schema, .stage = stages, .n_stages = 1};
+extern const fth_instrument fth_instrument_spatial;
 
 static char lines[8192]; /* what the stage said */
 
@@ -54,12 +43,13 @@ static fth_status run_in(const char *name, const char *text, const char *flag, u
     strcat(dir, name);
     const fth_job job = {.name = name,
                          .dir_name = name,
-                         .instrument = &instrument,
+                         .instrument = &fth_instrument_spatial,
                          .model = "",
                          .output_dir = dir,
                          .config_path = "c.yaml",
                          .config = cfg};
-    fth_stage_options opt = {.job = &job, .stage = &stages[0], .flags = flag ? flags : flags + 1};
+    fth_stage_options opt = {
+        .job = &job, .stage = &fth_instrument_spatial.stage[0], .flags = flag ? flags : flags + 1};
     fth_options_default(&opt.engine);
     opt.engine.mem.budget_bytes = budget;
     opt.engine.threads = 1;
@@ -299,6 +289,11 @@ TEST(order_of_a_frame_labels_of_a_table_and_every_second_cell)
         }
     }
     sp_data_close(&d);
+    fth_err err = {0};
+    text[strlen(text) - 3] = '9'; /* the last label */
+    t_file_write(table, text, strlen(text));
+    IS(run_in("colon", config, NULL, 1 << 28, NULL, &err), FTH_E_CONFIG);
+    HAS(err.text, "source: ");
     OK(fth_mem_destroy(mem, NULL));
 }
 
