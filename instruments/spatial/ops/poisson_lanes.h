@@ -18,11 +18,13 @@
 #if SP_SINGLE
 typedef float real;
 typedef int32_t whole;
+typedef uint32_t natural;
 #define R(x) x##f
 #define PRECISION f32
 #else
 typedef double real;
 typedef int64_t whole;
+typedef uint64_t natural;
 #define R(x) x
 #define PRECISION f64
 #endif
@@ -30,6 +32,7 @@ typedef int64_t whole;
 enum { LANES = 64 / (int)sizeof(real) };
 typedef real vr __attribute__((vector_size(64)));
 typedef whole vi __attribute__((vector_size(64)));
+typedef natural vu __attribute__((vector_size(64)));
 typedef double vd __attribute__((vector_size(8 * LANES))); /* a double per lane */
 
 static const real floor_rate = R(1e-8);
@@ -54,17 +57,17 @@ LANE vr v_log(const vr *of)
 {
     const vr x = *of;
 #if SP_SINGLE
-    const whole half_root = 0x3f3504f3, one = 0x3f800000, mantissa = 0x7fffff;
+    const natural half_root = 0x3f3504f3, one = 0x3f800000, mantissa = 0x7fffff;
     static const real c[] = {0.66666687f, 0.3998878f, 0.2957995f};
-    const vi bits = (vi)x + (one - half_root);
-    const vr k = __builtin_convertvector((bits >> 23) - 127, vr);
+    const vu bits = (vu)x + (one - half_root);
+    const vr k = __builtin_convertvector((vi)(bits >> 23) - 127, vr);
 #else
-    const whole half_root = 0x3fe6a09e667f3bcd, one = 0x3ff0000000000000,
-                mantissa = 0xfffffffffffff;
+    const natural half_root = 0x3fe6a09e667f3bcd, one = 0x3ff0000000000000,
+                  mantissa = 0xfffffffffffff;
     static const real c[] = {0x1.5555555555558p-1, 0x1.99999999952e2p-2, 0x1.2492492df148dp-2,
                              0x1.c71c62e5800a1p-3, 0x1.7462b4ab2ef6bp-3, 0x1.39fe606542ddep-3,
                              0x1.2b584aae78a57p-3};
-    const vi bits = (vi)x + (one - half_root);
+    const vu bits = (vu)x + (one - half_root);
     /* the exponent as the last bits of 2^52, so that no instruction for 64-bit integers is used */
     const vr k = (vr)((bits >> 52) | 0x4330000000000000) - (0x1p52 + 1023);
 #endif
