@@ -247,4 +247,40 @@ TEST(gradients_have_the_same_bits_in_any_memory)
     OK(fth_context_destroy(keep, NULL));
 }
 
+/* While a batch is in use the next one is asked for: neither disturbs the other. */
+TEST(batches_asked_for_ahead)
+{
+    fth_context *ctx = sg_context(2, 0, NULL);
+    sg_world w = sg_open(SP_LCGP, "lcgp", FTH_F64, ctx);
+    int64_t *idx = fth_tensor_data(w.idx), other[SG_BATCH];
+    fth_tensor *out[2][2];
+    sg_step t;
+    fth_err err = {0};
+    sg_step_open(&t, &w, 2.5);
+    memset(fth_tensor_data(t.gf), 0, (size_t)fth_tensor_bytes(t.gf));
+    memset(fth_tensor_data(t.gs), 0, (size_t)fth_tensor_bytes(t.gs));
+    IS(t.prior.ops->ask(&t.prior, idx, SG_BATCH - 1, &err), FTH_E_USAGE);
+    for (int64_t i = 0; i < SG_BATCH; i++) other[i] = 2 * i + 1;
+    const fth_val grad[2] = {t.grad[SP_P_MU], t.grad[SP_P_LAM]};
+    sg_run(w.mem, t.net.g, grad, 2, 0, out[0]);
+    OKE(t.prior.ops->ask(&t.prior, other, SG_BATCH, &err), &err);
+    sg_run(w.mem, t.net.g, grad, 2, 0, out[1]);
+    for (int i = 0; i < 2; i++)
+        SAME_BYTES(fth_tensor_data(out[0][i]), fth_tensor_data(out[1][i]),
+                   fth_tensor_bytes(out[0][i]));
+    for (int i = 0; i < 2; i++) fth_tensor_release(out[1][i]);
+    OKE(t.prior.ops->take(&t.prior, &t.net, &err), &err);
+    IS(t.prior.ops->take(&t.prior, &t.net, &err), FTH_E_STATE);
+    memcpy(idx, other, sizeof other);
+    sg_run(w.mem, t.net.g, grad, 2, 0, out[1]);
+    double apart = 0;
+    for (int64_t i = 0; i < sg_count(out[0][0]); i++)
+        apart = fmax(apart, fabs(sg_at(out[0][0], i) - sg_at(out[1][0], i)));
+    IS_TRUE(apart > 0.1);
+    for (int i = 0; i < 4; i++) fth_tensor_release(out[i / 2][i % 2]);
+    sg_step_close(&t);
+    sg_close(&w);
+    OK(fth_context_destroy(ctx, NULL));
+}
+
 TEST_MAIN()
