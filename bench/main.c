@@ -56,6 +56,7 @@ int main(int argc, char **argv)
     bench_bragg(&b);
     bench_spatial_likelihood(&b);
     bench_spatial(&b);
+    bench_spatial_local(&b);
     if (b.json)
         printf("%s]\n", b.lines ? "\n" : "[");
     else
