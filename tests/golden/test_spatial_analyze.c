@@ -137,7 +137,7 @@ TEST(lists_of_genes_are_of_the_written_loadings)
     EQ_I64(fth_json_get_int(root, "n_groups", 0), G);
     double lfc[G][D * L], x[D * G], score[D], room[2 * G * G];
     for (int g = 0; g < G; g++) {
-        char name[40], factor[16], group[16];
+        char name[40], factor[32], group[32];
         snprintf(name, sizeof name, "loadings_group_%d.npy", g);
         fth_tensor *Wg = t_job_array(&j, name);
         sp_lfc(lfc[g], fth_tensor_data(Wg), fth_tensor_data(W), D, L, true);

@@ -39,7 +39,7 @@ TEST(order_and_q_are_those_of_the_textbook)
 
 static double *lfc_of(int g, const float *W, bool floor)
 {
-    char name[8];
+    char name[16];
     snprintf(name, sizeof name, "Wg%d", g);
     float *Wg = t_npz_f32(ANALYSIS, name, NULL);
     double *lfc = malloc((size_t)(D * L) * sizeof *lfc);
@@ -77,7 +77,7 @@ TEST(enriched_genes_are_the_golden_ones)
             NEAR(plain[i], golden[i * G + g], 1e-6 * fmax(1, fabs(golden[i * G + g])));
         free(plain);
         for (int l = 0; l < L; l++) {
-            char factor[16], group[2] = {(char)('A' + g), 0};
+            char factor[32], group[2] = {(char)('A' + g), 0};
             snprintf(factor, sizeof factor, "factor_%d", l);
             const fth_json_value *of =
                 fth_json_get(fth_json_get(fth_json_get(factors, factor), "groups"), group);
@@ -239,7 +239,7 @@ TEST(loadings_of_groups_pass_through_the_golden_ones)
     fth_mem *mem = t_mem(1 << 20);
     double *errors = t_npz_f64(ANALYSIS, "group_recon", NULL);
     for (int g = 0; g < G; g++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "Wg%d", g);
         double *golden = t_npz_f64(ANALYSIS, name, NULL);
         sp_group_result r;
