@@ -57,6 +57,7 @@ int main(int argc, char **argv)
     bench_spatial_likelihood(&b);
     bench_spatial(&b);
     bench_spatial_local(&b);
+    bench_spatial_places(&b);
     if (b.json)
         printf("%s]\n", b.lines ? "\n" : "[");
     else
