@@ -149,7 +149,7 @@ static void look(const sp_grid *g, int64_t row, int64_t from, int64_t to, const 
 /* How far at least everything outside of squares [c - r, c + r] of one axis is. */
 static double beyond(double x, double x0, double edge, int64_t c, int64_t r, int64_t n)
 {
-    double least = INFINITY;
+    double least = HUGE_VAL;
     if (c - r > 0) least = x - (x0 + ((double)(c - r) + SLACK) * edge);
     if (c + r < n - 1) {
         const double right = x0 + ((double)(c + r + 1) - SLACK) * edge - x;
@@ -167,7 +167,7 @@ void sp_grid_nearest(const sp_grid *g, const float xy[2], int64_t k, int64_t exc
     const int64_t cy = sp_grid_index(q[1], g->y0, g->inv, g->ny);
     const int32_t not_this = except >= 0 ? (int32_t)except : -1;
     for (int64_t i = 0; i < k; i++) out[i] = -1;
-    for (int64_t i = 0; d2 && i < k; i++) d2[i] = INFINITY;
+    for (int64_t i = 0; d2 && i < k; i++) d2[i] = HUGE_VAL;
     if (k <= 0 || g->n == 0) return;
     for (int64_t r = 0;; r++) {
         look(g, cy - r, cx - r, cx + r, q, not_this, &f);

@@ -58,7 +58,7 @@ static void gather(placing *p, int64_t g)
 /* The cell of a group nearest to its mean; ties: the first. */
 static void middle(const float *xy, int64_t n, float z[2])
 {
-    double mean[2] = {0, 0}, least = INFINITY;
+    double mean[2] = {0, 0}, least = HUGE_VAL;
     for (int64_t i = 0; i < n; i++)
         for (int d = 0; d < 2; d++) mean[d] += (double)xy[2 * i + d] / (double)n;
     for (int64_t i = 0; i < n; i++) {
@@ -154,7 +154,7 @@ typedef struct close_pair {
 
 static void find_close(const placing *p, close_pair *pair, int64_t i)
 {
-    pair[i] = (close_pair){.d2 = INFINITY, .other = -1};
+    pair[i] = (close_pair){.d2 = HUGE_VAL, .other = -1};
     for (int64_t j = 0; j < p->M; j++)
         if (j != i && p->of[j] == p->of[i] && between(p, i, j) < pair[i].d2)
             pair[i] = (close_pair){.d2 = between(p, i, j), .other = (int32_t)j};

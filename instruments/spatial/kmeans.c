@@ -33,7 +33,7 @@ static bool hopeless(const sp_tree_node *b, const double z[2], const double best
 static int32_t nearest_to(const sp_restart *r, const double at[2], const int32_t *list, int64_t n)
 {
     int32_t best = list[0];
-    double least = INFINITY;
+    double least = HUGE_VAL;
     for (int64_t i = 0; i < n; i++) {
         const double *z = r->centre[list[i]];
         const double dx = z[0] - at[0], dy = z[1] - at[1], d2 = dx * dx + dy * dy;

@@ -102,8 +102,8 @@ int64_t sp_kmeans_seed(sp_restart *r)
 {
     const sp_tree *t = r->tree;
     const int64_t k = r->opt->k, trials = 2 + (int64_t)log((double)k);
-    for (int64_t i = 0; i < t->n; i++) r->d2[i] = INFINITY;
-    for (int64_t i = 0; i < t->nodes; i++) r->node_max[i] = INFINITY;
+    for (int64_t i = 0; i < t->n; i++) r->d2[i] = HUGE_VAL;
+    for (int64_t i = 0; i < t->nodes; i++) r->node_max[i] = HUGE_VAL;
     const int64_t first = (int64_t)(uniform(r, 0) * (double)t->n);
     settle(r, 0, first < t->n ? first : t->n - 1);
     for (int64_t made = 1; made < k; made++) {

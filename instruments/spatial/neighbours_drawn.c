@@ -44,7 +44,7 @@ void sp_draw_neighbours(const sp_drawing *d, int64_t i, int64_t k, const int32_t
 {
     row r = {.d = d, .i = i};
     sp_found f = {.v = room, .k = k};
-    double least = INFINITY;
+    double least = HUGE_VAL;
     for (int64_t j = 0; j < k; j++) {
         const double one = key(&r, nearest[j], uniform(&r, nearest[j]));
         if (one < least) least = one;

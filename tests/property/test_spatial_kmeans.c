@@ -89,7 +89,7 @@ static void start_plain(t_random *r, const float *xy, int64_t n, double *c, int6
 
 static double plain(t_random *r, const float *xy, int64_t n, int64_t k)
 {
-    double *c = bytes(16 * k), *sum = bytes(24 * k), best = INFINITY;
+    double *c = bytes(16 * k), *sum = bytes(24 * k), best = HUGE_VAL;
     int32_t *to = bytes(4 * n);
     for (int restart = 0; restart < 10; restart++) {
         start_plain(r, xy, n, c, k);

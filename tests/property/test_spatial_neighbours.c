@@ -106,7 +106,7 @@ static void check_search(t_random *r, fth_mem *mem, int kind)
             if (got[j] != want[j])
                 FAIL("kind %d, %lld places: neighbour %lld of %lld is %d, not %d", kind,
                      (long long)n, (long long)j, (long long)k, got[j], want[j]);
-            EQ_F64(d2[j], want[j] < 0 ? (double)INFINITY : square(xy + 2 * want[j], at));
+            EQ_F64(d2[j], want[j] < 0 ? HUGE_VAL : square(xy + 2 * want[j], at));
         }
     }
     sp_grid_destroy(grid);
@@ -207,9 +207,9 @@ static double drawn_key(const sp_cov *cov, const float *xy, const int32_t *group
 static void largest_keys(const sp_cov *cov, const float *xy, const int32_t *group, int64_t n,
                          int64_t i, int64_t k, int32_t *out)
 {
-    double before = INFINITY;
+    double before = HUGE_VAL;
     for (int64_t j = 0; j < k; j++) {
-        double most = -INFINITY;
+        double most = -HUGE_VAL;
         for (int64_t c = 0; c < n; c++) {
             const double key = drawn_key(cov, xy, group, n, i, c);
             if (c != i && key < before && key > most) most = key, out[j] = (int32_t)c;

@@ -190,7 +190,7 @@ TEST(what_is_taken_away_lay_closest_to_another)
     OK(sp_kmeans_run(all, b.ctx, b.xy, CELLS, &(sp_kmeans){.k = 60, .seed = 42, .stream = 8}, NULL,
                      NULL));
     int64_t gone = 0;
-    double least = INFINITY;
+    double least = HUGE_VAL;
     for (int64_t i = 0; i < 60; i++)
         for (int64_t j = 0; j < 60; j++) {
             const double dx = (double)all[2 * i] - (double)all[2 * j];

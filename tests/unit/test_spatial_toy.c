@@ -246,7 +246,7 @@ TEST(counts_follow_the_rates)
     make(&t, dir, NULL);
     float *F = array(t.mem, in(dir, "ground_truth_factors.npy"), FTH_F32, N, L);
     float *W = array(t.mem, in(dir, "ground_truth_loadings.npy"), FTH_F32, D, L);
-    double rate[D] = {0}, sum[D] = {0}, spread = 0, all = 0, large = 0;
+    double rate[D] = {0}, sum[D] = {0}, spread = 0;
     counts c = read_counts(t.mem, dir);
     for (int i = 0; i < N; i++) {
         double of[D] = {0};
@@ -254,8 +254,6 @@ TEST(counts_follow_the_rates)
             for (int l = 0; l < L; l++)
                 of[d] += (double)W[L * d + l] * exp((double)F[L * i + l]) / 10;
             rate[d] += of[d];
-            all += of[d];
-            large = of[d] > large ? of[d] : large;
         }
         double seen[D] = {0};
         for (int64_t e = c.ptr[i]; e < c.ptr[i + 1]; e++) {
