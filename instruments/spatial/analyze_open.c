@@ -24,6 +24,7 @@ fth_status sp_analysis_run_pass(sp_analysis *a, sp_pass *p, fth_err *err)
 {
     FTH_TRY(sp_pass_run(p, a->call, err));
     if (p->report.ledger_bytes > a->peak_bytes) a->peak_bytes = p->report.ledger_bytes;
+    if (!p->report.kept) a->broken = true;
     return FTH_OK;
 }
 

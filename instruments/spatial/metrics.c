@@ -99,6 +99,7 @@ static void put_own(fth_json_writer *w, const sp_analysis *a)
     fth_json_text(w, "device", fth_context_device(a->ctx));
     fth_json_u64(w, "planned_bytes", a->planned_bytes);
     fth_json_u64(w, "peak_bytes", a->peak_bytes);
+    fth_json_bool(w, "plans_kept", !a->broken);
     fth_json_open(w, "seconds", '{');
     for (int i = 0; i < SP_PARTS; i++) fth_json_seconds(w, sp_part_names[i], a->seconds[i]);
     fth_json_close(w);

@@ -16,8 +16,9 @@ typedef struct t_job {
     fth_stage_call call;
 } t_job;
 
-/* The config of a golden model; `more` are further lines. */
-static inline fth_config *t_spatial_config(fth_mem *mem, const sp_settings *set, const char *more)
+/* The config of a golden model; `keys` are further ones of the model, `more` further lines. */
+static inline fth_config *t_spatial_config_more(fth_mem *mem, const sp_settings *set,
+                                                const char *keys, const char *more)
 {
     char text[3000];
     fth_config *cfg = NULL;
@@ -25,15 +26,20 @@ static inline fth_config *t_spatial_config(fth_mem *mem, const sp_settings *set,
     snprintf(text, sizeof text,
              "name: golden\nseed: 42\ndataset: arrays\npreprocessing: {path: nowhere}\n"
              "model: {n_components: %lld, spatial: %s, groups: %s, local: %s, lengthscale: 8.0, "
-             "loadings_mode: multiplicative%s%s%s}\n%s",
+             "loadings_mode: multiplicative%s%s%s%s}\n%s",
              (long long)set->n_components, set->spatial ? "true" : "false",
              set->groups ? "true" : "false", set->local ? "true" : "false",
              set->spatial && !set->local ? ", num_inducing: 30" : "", set->local ? ", K: 6" : "",
-             set->groups ? ", group_diff_param: 1.0" : "", more);
+             set->groups ? ", group_diff_param: 1.0" : "", keys, more);
     OK(fth_config_create(&cfg, mem, NULL));
     OKE(fth_config_parse(cfg, "job.yaml", text, strlen(text), &err), &err);
     OKE(fth_config_check(cfg, &sp_schema, NULL, &err), &err);
     return cfg;
+}
+
+static inline fth_config *t_spatial_config(fth_mem *mem, const sp_settings *set, const char *more)
+{
+    return t_spatial_config_more(mem, set, "", more);
 }
 
 /* Folder NAME with the golden data, and in it the golden model of that kind. `change` (may be NULL)
