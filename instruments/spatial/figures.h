@@ -40,8 +40,9 @@ typedef struct sp_drawing {
     double *moran;                          /* [factor]; NaN where it is not known */
     float *loadings;                        /* [gene][factor] */
     fth_source factor_file;                 /* factors.npy, f32 [cell factor] */
-    uint64_t held, most;                    /* planning: bytes now, and the most with a figure */
-    int64_t done, total;                    /* files */
+    uint64_t room;       /* bytes of rows that are in memory at once; 0: 64 MiB */
+    uint64_t held, most; /* planning: bytes now, and the most with a figure */
+    int64_t done, total; /* files */
 } sp_drawing;
 
 typedef fth_status sp_figure_fn(sp_drawing *d, fth_err *err);

@@ -53,7 +53,8 @@ static fth_status read_rows(void *self, const int64_t *lo, const int64_t *n, voi
 void sp_rows_open(sp_rows *r, sp_drawing *d, int64_t rows, int64_t n, int64_t together,
                   uint64_t scratch, sp_rows_fn *make, void *user)
 {
-    const int64_t fit = ROOM / (int64_t)sizeof(float) / (n > 0 ? n : 1) / together * together;
+    const int64_t room = d->room ? (int64_t)d->room : ROOM,
+                  fit = room / (int64_t)sizeof(float) / (n > 0 ? n : 1) / together * together;
     *r = (sp_rows){.d = d, .make = make, .user = user, .together = together};
     r->room = smaller(fit > together ? fit : together, rows);
     r->source = (fth_source){.kind = "rows of a figure",

@@ -296,6 +296,73 @@ TEST(a_long_text_is_cut_at_a_character)
            "\xc3\xa4\xc3\xa4\xe2\x80\xa6");
 }
 
+/* ---- rows ---- */
+
+/* Rows of a drawing whose room is two of them: every row is made, in any order. */
+static void check_rows(const sp_rows *rows, float (*wanted)(const t_results *r, int64_t, int64_t),
+                       const t_results *r)
+{
+    const fth_source *s = &rows->source;
+    float *v = malloc((size_t)s->size[1] * sizeof *v);
+    EQ_I64(rows->room, 2);
+    for (int64_t k = 0; k < s->size[0]; k++) {
+        const int64_t row = (k * 5 + 1) % s->size[0];
+        OK(s->read(s->self, (int64_t[]){row, 0}, (int64_t[]){1, s->size[1]}, v, NULL));
+        for (int64_t i = 0; i < s->size[1]; i++) EQ_F64(v[i], wanted(r, i, row));
+    }
+    free(v);
+}
+
+static float as_group(const t_results *r, int64_t cell, int64_t row)
+{
+    const int64_t group[2] = {2, 0};
+    return (0.5f + 0.25f * (float)group[row / 3]) * t_results_factor(r, cell, row % 3);
+}
+
+static float log_count(const t_results *r, int64_t cell, int64_t row)
+{
+    static const int64_t gene[4] = {8, 0, 3, 8};
+    (void)r;
+    return log1pf(t_results_count(cell, gene[row]));
+}
+
+TEST(rows_are_made_when_they_are_read)
+{
+    static const int64_t groups[2] = {2, 0}, genes[4] = {8, 0, 3, 8};
+    const t_results r = made(small, "rows");
+    const fth_mem_options opt = plain();
+    t_stage s;
+    fth_err err = {0};
+    char dir[SP_PATH];
+    t_stage_open(&s, &r, multi, &opt);
+    sp_drawing d = {.call = &s.call,
+                    .mem = fth_context_mem(s.ctx),
+                    .cells = r.cells,
+                    .genes = r.genes,
+                    .factors = r.factors,
+                    .groups = r.groups,
+                    .room = 2 * (uint64_t)r.cells * sizeof(float)};
+    snprintf(dir, sizeof dir, "%s/" SP_PREPROCESSED, r.dir);
+    OKE(sp_data_open(&d.data, d.mem, dir, &err), &err);
+    OKE(sp_draw_open_cells(&d, SP_FACTORS, &d.factor_file, &err), &err);
+    sp_transposed t;
+    sp_groupwise w;
+    sp_gene_rows g;
+    sp_transposed_open(&t, &d, &d.factor_file, 0);
+    check_rows(&t.rows, t_results_factor, &r);
+    sp_rows_close(&t.rows);
+    sp_groupwise_open(&w, &d, groups, 2);
+    check_rows(&w.rows, as_group, &r);
+    sp_rows_close(&w.rows);
+    sp_gene_rows_open(&g, &d, genes, 4, true);
+    check_rows(&g.rows, log_count, &r);
+    sp_rows_close(&g.rows);
+    EQ_U64(d.held, 0);
+    fth_source_close(&d.factor_file);
+    sp_data_close(&d.data);
+    t_stage_close(&s);
+}
+
 /* ---- memory ---- */
 
 static void check_memory(const t_results *r, const char *kind)
