@@ -70,7 +70,7 @@ typedef struct sp_analysis {
     sp_fit seen_fit, seen_mean, held_fit, held_mean;
     double seconds[SP_PARTS];
     uint64_t planned_bytes, peak_bytes; /* of the ledger; the largest of all runs and steps */
-    bool broken; /* a run took more than its plan */
+    bool broken;                        /* a run took more than its plan */
     double guess_s;
     int64_t chunks; /* of the prediction */
 } sp_analysis;
