@@ -1,5 +1,6 @@
 """The program spatial from outside: configs that it writes, and stages on the sample data.
 seconds: 40"""
+import json
 import os
 import pathlib
 import shutil
@@ -7,8 +8,11 @@ import subprocess
 import tempfile
 import unittest
 
+import numpy as np
+
 PROGRAM = os.path.abspath(os.environ.get("FATHOM_PROGRAM") or "build/bin/fathom")
 GOLDEN = pathlib.Path("tests/golden/spatial").resolve()
+DEMO = pathlib.Path("configs/demo/spatial").resolve()
 MODELS = ("pnmf", "svgp", "mggp_svgp", "lcgp", "mggp_lcgp")
 
 
@@ -59,6 +63,33 @@ class Generate(Folder):
         edited.write_text(edited.read_text().replace("num_inducing: 500", "num_inducing: 50"))
         self.fathom("spatial", "generate", "-c", str(general))
         self.assertIn("num_inducing: 50\n", edited.read_text())
+
+
+class Demo(Folder):
+    """All five models on the tissue of the demo: what they leave, and what it says."""
+
+    def test_all_models(self):
+        general = self.folder / "general.yaml"
+        general.write_text((DEMO / "general.yaml").read_text())
+        out = self.folder / "out"
+        self.fathom("run", "all", "-c", str(general), "--set", f"output_dir={out}", "--set", "figures.dpi=75", "--no-live")
+        for model in MODELS:
+            with self.subTest(model=model):
+                folder = out / model
+                factors, scales = (np.load(folder / f"{name}.npy") for name in ("factors", "scales"))
+                self.assertEqual((factors.shape, factors.dtype), ((1296, 4), np.float32))
+                self.assertTrue((factors > 0).all() and (scales > 0).all())
+                metrics = json.loads((folder / "metrics.json").read_text())
+                moran = metrics["moran_i"]["values"]
+                self.assertEqual(moran, sorted(moran, reverse=True))
+                self.assertLess(metrics["poisson_deviance"]["mean"], 1.2)
+                self.assertLessEqual(metrics["fathom"]["peak_bytes"], metrics["fathom"]["planned_bytes"])
+                for figure in ("factors_spatial", "scales_spatial", "elbo_curve", "points", "top_genes", "gene_enrichment"):
+                    self.assertTrue((folder / "figures" / f"{figure}.png").stat().st_size > 2000, figure)
+                self.assertTrue((folder / "results.h5ad").exists())
+        if os.environ.get("FATHOM_DOCS"):  # the pictures of docs/spatial.md
+            for figure in ("factors_spatial", "groupwise_factors", "top_genes"):
+                shutil.copy(out / "mggp_svgp" / "figures" / f"{figure}.png", pathlib.Path(os.environ["FATHOM_DOCS"]) / f"{figure}.png")
 
 
 if __name__ == "__main__":
