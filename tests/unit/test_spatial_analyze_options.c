@@ -70,21 +70,30 @@ static void nearest(int *list, const float *xy, int i, int k)
     }
 }
 
-/* Means of spec 5.4 with twice as many neighbours, at every twentieth cell. */
+/* Means of spec 5.4 with twice as many neighbours, at every twentieth cell, as if of group 1: at a
+ * cell itself the others hardly count. */
 TEST(more_neighbours_can_be_asked_for)
 {
     enum { MORE = 12 };
-    t_job j = t_job_start(SP_LCGP, "more", 2, 0, "", NULL);
+    t_job j = t_job_start(SP_MGGP_LCGP, "more", 2, 0, "", NULL);
     fth_mem *mem = fth_context_mem(j.ctx);
     OK(fth_config_destroy(j.cfg, NULL));
-    const sp_settings set = sg_settings(SP_LCGP);
+    const sp_settings set = sg_settings(SP_MGGP_LCGP);
     j.cfg = t_spatial_config_more(mem, &set, ", posterior_K: 12", "analyze: {export: false}\n");
     int64_t order[L];
     analyze(&j, NULL);
     read_order(&j, order);
-    fth_tensor *F = t_job_array(&j, SP_FACTORS), *X = sg_load(mem, "data", "X", FTH_F32);
-    fth_tensor *mu = sg_load(mem, "model_lcgp", "init_mu", FTH_F32);
-    const sp_cov cov = {.kernel = SP_MATERN32, .sigma = 1, .lengthscale = 8};
+    fth_tensor *F = t_job_array(&j, SP_GROUPWISE "/group_1.npy"),
+               *X = sg_load(mem, "data", "X", FTH_F32);
+    fth_tensor *mu = sg_load(mem, "model_mggp_lcgp", "init_mu", FTH_F32);
+    fth_tensor *C = sg_load(mem, "data", "C", FTH_I32);
+    const int32_t *of = fth_tensor_data(C);
+    const sp_cov cov = {.kernel = SP_MATERN32,
+                        .sigma = 1,
+                        .lengthscale = 8,
+                        .groups = true,
+                        .alpha = 1,
+                        .n_groups = 4};
     const float *xy = fth_tensor_data(X);
     for (int i = 0; i < N; i += 20) {
         int list[MORE];
@@ -93,8 +102,9 @@ TEST(more_neighbours_can_be_asked_for)
         for (int r = 0; r < MORE; r++) {
             for (int c = 0; c < MORE; c++)
                 K[r * MORE + c] =
-                    sp_cov_at(&cov, xy + 2 * list[r], 0, xy + 2 * list[c], 0) + (r == c ? 1e-5 : 0);
-            a[r] = sp_cov_at(&cov, xy + 2 * list[r], 0, xy + 2 * i, 0);
+                    sp_cov_at(&cov, xy + 2 * list[r], of[list[r]], xy + 2 * list[c], of[list[c]]) +
+                    (r == c ? 1e-5 : 0);
+            a[r] = sp_cov_at(&cov, xy + 2 * list[r], of[list[r]], xy + 2 * i, 1);
         }
         solve(K, a, MORE);
         for (int l = 0; l < L; l++) {
@@ -105,6 +115,7 @@ TEST(more_neighbours_can_be_asked_for)
     }
     fth_tensor_release(F);
     fth_tensor_release(X);
+    fth_tensor_release(C);
     fth_tensor_release(mu);
     t_job_end(&j);
 }
