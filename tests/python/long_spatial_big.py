@@ -1,0 +1,63 @@
+"""1.2 million cells with 492 genes: ten steps of every model within 8 GiB.
+FATHOM_BIG_TOY names a folder that 'fathom spatial toy' made before, FATHOM_BIG_MODELS some of the models.
+seconds: 2400"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+
+PROGRAM = os.path.abspath(os.environ.get("FATHOM_PROGRAM") or "build/bin/fathom")
+CELLS = int(os.environ.get("FATHOM_BIG_CELLS", "1200000"))
+MODELS = {"pnmf": "spatial: false", "svgp": "spatial: true", "mggp_svgp": "spatial: true, groups: true, inducing_allocation: derived",
+          "lcgp": "spatial: true, local: true", "mggp_lcgp": "spatial: true, local: true, groups: true"}
+CHOSEN = (os.environ.get("FATHOM_BIG_MODELS") or " ".join(MODELS)).split()
+CONFIG = """
+instrument: spatial
+name: big
+dataset: toy
+output_dir: {folder}/out
+preprocessing: {{path: {toy}, rescale: false}}
+model: {{{model}, n_components: 10, loadings_mode: multiplicative, lengthscale: 8.0}}
+training: {{max_iter: 10, learning_rate: 2e-3, batch_size: 7000, y_batch_size: 2000}}
+"""
+
+
+class Big(unittest.TestCase):
+    def fathom(self, *words):
+        start = time.time()
+        done = subprocess.run([PROGRAM, "spatial", *words, "--memory", "8G"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+        return done.stdout + done.stderr, time.time() - start
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="fathom-big-", dir=os.environ.get("FATHOM_BIG_DIR")))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.toy = os.environ.get("FATHOM_BIG_TOY")
+        if not self.toy:
+            self.toy = self.folder / "toy"
+            self.fathom("toy", "-o", str(self.toy), "--cells", str(CELLS), "--genes", "492", "--density", "0.05")
+
+    def test_ten_steps(self):
+        for i, model in enumerate(CHOSEN):
+            with self.subTest(model=model):
+                config = self.folder / f"{model}.yaml"
+                config.write_text(CONFIG.format(folder=self.folder, toy=self.toy, model=MODELS[model]))
+                if i == 0:
+                    self.fathom("preprocess", "-c", str(config))
+                text, seconds = self.fathom("train", "-c", str(config))
+                found = json.loads((self.folder / "out" / model / "training.json").read_text())
+                process = re.search(r"process .*", text)
+                print(f"{model}: {seconds:.0f} s, held {found['peak_bytes']}, planned {found['planned_bytes']}; {process and process[0]}", flush=True)
+                self.assertEqual(found["n_iterations"], 10)
+                self.assertLessEqual(found["planned_bytes"], 8 << 30)
+                self.assertLessEqual(found["peak_bytes"], found["planned_bytes"])
+                shutil.rmtree(self.folder / "out" / model)
+
+
+if __name__ == "__main__":
+    unittest.main()
