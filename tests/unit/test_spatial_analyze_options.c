@@ -255,7 +255,7 @@ TEST(other_data_have_to_be_allowed)
 {
     static const sp_kind kinds[] = {SP_SVGP, SP_MGGP_LCGP, SP_PNMF};
     for (int k = 0; k < 3; k++) {
-        char name[16], path[700];
+        char name[32], path[700];
         snprintf(name, sizeof name, "other%d", k);
         t_job j = t_job_start(kinds[k], name, 2, 0, "analyze: {export: false}\n", NULL);
         fth_err err = {0};
