@@ -155,6 +155,7 @@ fth_status sp_analyze_run(const fth_stage_call *call, fth_err *err)
         fth_mem_stats stats;
         fth_mem_get_stats(a.mem, &stats);
         if (stats.peak_bytes > a.peak_bytes) a.peak_bytes = stats.peak_bytes;
+        (void)fth_mem_trim(a.mem); /* parts need memory of different kinds */
         const double end = now_s();
         a.seconds[part] = end - start;
         start = end;

@@ -37,9 +37,7 @@ fth_status sp_analyze_plan(const fth_stage_call *call, fth_stage_plan *out, FILE
     FTH_TRY(sp_data_sizes(&sizes, call, err));
     FTH_TRY(sp_analyze_plan_for(call, &sizes, out, show, err));
     if (!fth_config_bool(call->config, "analyze.export")) return FTH_OK;
-    /* everything else is given back before, but the system may see its pages a while longer */
-    out->host_bytes += fth_library_allowance(1u << FTH_LIB_HDF5, 1) + (4u << 20);
-    const uint64_t after =
+    const uint64_t after = /* everything else is given back before */
         sp_export_bytes(&sizes, fth_config_int(call->config, "model.n_components"),
                         fth_context_threads(call->context));
     if (after > out->host_bytes) out->host_bytes = after;
