@@ -57,6 +57,7 @@ TEST(host_draws_the_same)
                                              : fth_random_normal_at(42, 7, 3, i);
             SAME_BYTES(&got, &want[i], sizeof got);
         }
+        t_graph_free(g);
     }
 }
 
