@@ -142,6 +142,7 @@ static fth_status fill_options(run *r, fth_err *err)
     opt->jobs = cli_count(call, "jobs");
     opt->jobs_per_device = cli_count(call, "jobs-per-device");
     opt->gpu_only = cli_get(call, "gpu-only") || r->slots.gpu_only;
+    opt->device_given = cli_get(call, "device") != NULL;
     opt->scratch = cli_get(call, "scratch");
     opt->trace = cli_get(call, "trace");
     opt->force = cli_get(call, "force");

@@ -200,6 +200,7 @@ typedef struct fth_runner_options {
     int jobs;              /* most tasks at a time; 0: as many as there are threads */
     int jobs_per_device;   /* GPU; 0: as many as fit */
     bool gpu_only;
+    bool device_given; /* with --device: what configs say about devices does not count */
     const char *scratch, *trace, *seed; /* passed on; NULL: not given */
     bool force;                         /* nothing is cached */
     const char *rerun;                  /* names of stages that are not cached; NULL: none */

@@ -1,6 +1,8 @@
 /* analyze_fit.c - passes over the counts: goodness of fit, loadings of groups, held-out cells. */
 #include "analyze.h"
 
+#include "plans.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -46,18 +48,9 @@ fth_source sp_both_source(sp_both *b, int64_t rows)
 /* ---- plans ---- */
 
 /* Shapes of the counts, before there are any. */
-static fth_status read_nothing(void *self, const int64_t *lo, const int64_t *n, void *dst,
-                               fth_err *err)
-{
-    (void)self, (void)lo, (void)err;
-    memset(dst, 0, (size_t)n[0] * 4);
-    return FTH_OK;
-}
-
 static fth_source shape_of(fth_dtype dtype, int64_t n)
 {
-    return (fth_source){
-        .kind = "planned", .dtype = dtype, .n_axes = 1, .size = {n}, .read = read_nothing};
+    return sp_planned_source(dtype, 1, &n);
 }
 
 static void describe_input(sp_analysis *a)

@@ -19,7 +19,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-uint64_t sp_counts_walk_bytes(const sp_source *s)
+uint64_t sp_count_walk_bytes(const sp_source *s)
 {
     const uint64_t pages = 8 * 4096; /* each is rounded up */
     const uint64_t rows = (uint64_t)s->counts.rows, cols = (uint64_t)s->counts.cols;
@@ -27,7 +27,7 @@ uint64_t sp_counts_walk_bytes(const sp_source *s)
 }
 
 /* Sparse columns are walked once for each block: it takes what there is. */
-void sp_walk_block(const sp_source *s, uint64_t free_bytes, int64_t *rows, int64_t *room)
+void sp_count_walk_block(const sp_source *s, uint64_t free_bytes, int64_t *rows, int64_t *room)
 {
     const sp_matrix *m = &s->counts;
     int64_t largest = m->cols;
@@ -47,14 +47,15 @@ void sp_walk_block(const sp_source *s, uint64_t free_bytes, int64_t *rows, int64
     *room = most(largest, least(*room, m->entries));
 }
 
-static fth_status take(sp_walk *w, uint64_t bytes, const char *label, void **out, fth_err *err)
+static fth_status take(sp_count_walk *w, uint64_t bytes, const char *label, void **out,
+                       fth_err *err)
 {
     FTH_TRY(fth_mem_take(w->s->mem, FTH_MEM_ANY, bytes, label, out, err));
     memset(*out, 0, bytes);
     return FTH_OK;
 }
 
-static fth_status take_all(sp_walk *w, fth_err *err)
+static fth_status take_all(sp_count_walk *w, fth_err *err)
 {
     const uint64_t n = (uint64_t)w->s->counts.rows, d = (uint64_t)w->s->counts.cols;
     void *block = NULL;
@@ -73,24 +74,24 @@ static fth_status take_all(sp_walk *w, fth_err *err)
     return FTH_OK;
 }
 
-fth_status sp_walk_start(sp_walk *w, sp_source *s, const sp_cells *c, uint64_t free_bytes,
-                         const fth_stage_call *call, fth_err *err)
+fth_status sp_count_walk_start(sp_count_walk *w, sp_source *s, const sp_cells *c,
+                               uint64_t free_bytes, const fth_stage_call *call, fth_err *err)
 {
-    *w = (sp_walk){.s = s, .call = call, .genes = s->counts.cols, .free_bytes = free_bytes};
+    *w = (sp_count_walk){.s = s, .call = call, .genes = s->counts.cols, .free_bytes = free_bytes};
     fth_status status = sp_matrix_prepare(&s->counts, err);
     if (status == FTH_OK) status = take_all(w, err);
     if (status == FTH_OK) {
         int64_t rows, room;
         for (int64_t i = 0; i < c->n; i++) w->wanted[c->row[i]] = true;
         for (int64_t g = 0; g < w->genes; g++) w->gene_map[g] = (int32_t)g;
-        sp_walk_block(s, free_bytes, &rows, &room);
+        sp_count_walk_block(s, free_bytes, &rows, &room);
         status = sp_block_create(&w->block, &s->counts, rows, room, err);
     }
-    if (status != FTH_OK) sp_walk_end(w);
+    if (status != FTH_OK) sp_count_walk_end(w);
     return status;
 }
 
-void sp_walk_end(sp_walk *w)
+void sp_count_walk_end(sp_count_walk *w)
 {
     sp_block_free(&w->block);
     if (w->s) {
@@ -98,15 +99,16 @@ void sp_walk_end(sp_walk *w)
         for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
             (void)fth_mem_release(w->s->mem, all[i], NULL);
     }
-    *w = (sp_walk){0};
+    *w = (sp_count_walk){0};
 }
 
 /* ---- walking ---- */
 
 /* Rows [first, first + n) of the source are in the block. */
-typedef fth_status block_fn(sp_walk *w, void *user, int64_t first, int64_t n, fth_err *err);
+typedef fth_status block_fn(sp_count_walk *w, void *user, int64_t first, int64_t n, fth_err *err);
 
-static fth_status each_block(sp_walk *w, const char *what, block_fn *fn, void *user, fth_err *err)
+static fth_status each_block(sp_count_walk *w, const char *what, block_fn *fn, void *user,
+                             fth_err *err)
 {
     sp_matrix *m = &w->s->counts;
     for (int64_t first = 0; first < m->rows;) {
@@ -123,7 +125,8 @@ static fth_status each_block(sp_walk *w, const char *what, block_fn *fn, void *u
 
 /* ---- looking ---- */
 
-static fth_status bad_count(const sp_walk *w, int64_t row, int32_t gene, float v, fth_err *err)
+static fth_status bad_count(const sp_count_walk *w, int64_t row, int32_t gene, float v,
+                            fth_err *err)
 {
     const fth_texts *cells = w->s->cells;
     const fth_status s = FTH_FAIL(
@@ -137,7 +140,7 @@ static fth_status bad_count(const sp_walk *w, int64_t row, int32_t gene, float v
     return s;
 }
 
-static void first_fraction(const sp_walk *w, int64_t row, int32_t gene, float v)
+static void first_fraction(const sp_count_walk *w, int64_t row, int32_t gene, float v)
 {
     if (w->call)
         fth_stage_say(w->call,
@@ -158,7 +161,7 @@ static uint8_t judge(const look *l, double total, double mt)
     return total >= (double)l->min_counts ? 0 : 1 + SP_DROP_COUNTS;
 }
 
-static fth_status look_at(sp_walk *w, void *user, int64_t first, int64_t n, fth_err *err)
+static fth_status look_at(sp_count_walk *w, void *user, int64_t first, int64_t n, fth_err *err)
 {
     const look *l = user;
     const sp_block *b = &w->block;
@@ -184,7 +187,7 @@ static fth_status look_at(sp_walk *w, void *user, int64_t first, int64_t n, fth_
     return FTH_OK;
 }
 
-fth_status sp_walk_look(sp_walk *w, int64_t min_counts, fth_err *err)
+fth_status sp_count_walk_look(sp_count_walk *w, int64_t min_counts, fth_err *err)
 {
     void *mt = NULL;
     look l = {.min_counts = min_counts};
@@ -199,7 +202,8 @@ fth_status sp_walk_look(sp_walk *w, int64_t min_counts, fth_err *err)
     return s;
 }
 
-fth_status sp_walk_choose_genes(sp_walk *w, int64_t min_cells, bool filter_mt, fth_err *err)
+fth_status sp_count_walk_choose_genes(sp_count_walk *w, int64_t min_cells, bool filter_mt,
+                                      fth_err *err)
 {
     w->genes = 0;
     for (int64_t g = 0; g < w->s->counts.cols; g++) {
@@ -218,7 +222,7 @@ fth_status sp_walk_choose_genes(sp_walk *w, int64_t min_cells, bool filter_mt, f
 
 /* ---- sizes ---- */
 
-static fth_status size_of(sp_walk *w, void *user, int64_t first, int64_t n, fth_err *err)
+static fth_status size_of(sp_count_walk *w, void *user, int64_t first, int64_t n, fth_err *err)
 {
     (void)user, (void)err;
     const sp_block *b = &w->block;
@@ -230,7 +234,7 @@ static fth_status size_of(sp_walk *w, void *user, int64_t first, int64_t n, fth_
     return FTH_OK;
 }
 
-fth_status sp_walk_size(sp_walk *w, const sp_cells *c, int64_t *total, fth_err *err)
+fth_status sp_count_walk_size(sp_count_walk *w, const sp_cells *c, int64_t *total, fth_err *err)
 {
     if (w->genes < w->s->counts.cols)
         FTH_TRY(each_block(w, "counting entries", size_of, NULL, err));
@@ -243,7 +247,7 @@ fth_status sp_walk_size(sp_walk *w, const sp_cells *c, int64_t *total, fth_err *
 
 /* Entries [from, to) of the block with the genes that stay, to `col` and `val`, which may be in the
  * block before them. */
-static int64_t put_row(const sp_walk *w, int64_t from, int64_t to, int32_t *col, float *val)
+static int64_t put_row(const sp_count_walk *w, int64_t from, int64_t to, int32_t *col, float *val)
 {
     const sp_block *b = &w->block;
     int64_t n = 0;
@@ -264,7 +268,8 @@ typedef struct in_order {
 } in_order;
 
 /* Cells ascend: rows move together inside the block, then go out at once. */
-static fth_status write_ascending(sp_walk *w, void *user, int64_t first, int64_t n, fth_err *err)
+static fth_status write_ascending(sp_count_walk *w, void *user, int64_t first, int64_t n,
+                                  fth_err *err)
 {
     in_order *o = user;
     sp_block *b = &w->block;
@@ -290,7 +295,7 @@ typedef struct collect {
     float *val;
 } collect;
 
-static fth_status collect_rows(sp_walk *w, void *user, int64_t first, int64_t n, fth_err *err)
+static fth_status collect_rows(sp_count_walk *w, void *user, int64_t first, int64_t n, fth_err *err)
 {
     (void)err;
     const collect *o = user;
@@ -303,7 +308,7 @@ static fth_status collect_rows(sp_walk *w, void *user, int64_t first, int64_t n,
     return FTH_OK;
 }
 
-static fth_status write_collected(sp_walk *w, const sp_cells *c, collect *o, int64_t room,
+static fth_status write_collected(sp_count_walk *w, const sp_cells *c, collect *o, int64_t room,
                                   fth_csr_writer *npz, fth_err *err)
 {
     memset(o->place, 0xff, (size_t)w->s->counts.rows * 4);
@@ -321,8 +326,8 @@ static fth_status write_collected(sp_walk *w, const sp_cells *c, collect *o, int
     return FTH_OK;
 }
 
-static fth_status write_any_order(sp_walk *w, const sp_cells *c, int64_t total, fth_csr_writer *npz,
-                                  fth_err *err)
+static fth_status write_any_order(sp_count_walk *w, const sp_cells *c, int64_t total,
+                                  fth_csr_writer *npz, fth_err *err)
 {
     collect o = {0};
     fth_mem *mem = w->s->mem;
@@ -348,8 +353,8 @@ static fth_status write_any_order(sp_walk *w, const sp_cells *c, int64_t total, 
     return s;
 }
 
-fth_status sp_walk_write(sp_walk *w, const sp_cells *c, int64_t total, const char *path,
-                         fth_err *err)
+fth_status sp_count_walk_write(sp_count_walk *w, const sp_cells *c, int64_t total, const char *path,
+                               fth_err *err)
 {
     bool ascending = true;
     for (int64_t i = 1; i < c->n; i++) ascending = ascending && c->row[i - 1] < c->row[i];

@@ -9,7 +9,7 @@
 
 #include "filter.h"
 
-typedef struct sp_walk {
+typedef struct sp_count_walk {
     sp_source *s;
     const fth_stage_call *call; /* may be NULL */
     sp_block block;
@@ -22,27 +22,28 @@ typedef struct sp_walk {
     int32_t *gene_map;   /* new number of each gene, -1: left out */
     int64_t genes;       /* that stay */
     int64_t fractions;   /* counts that are not whole numbers */
-} sp_walk;
+} sp_count_walk;
 
 /* What a walk holds beside the block; the block itself, which may take so much. */
-uint64_t sp_counts_walk_bytes(const sp_source *s);
-void sp_walk_block(const sp_source *s, uint64_t free_bytes, int64_t *rows, int64_t *room);
+uint64_t sp_count_walk_bytes(const sp_source *s);
+void sp_count_walk_block(const sp_source *s, uint64_t free_bytes, int64_t *rows, int64_t *room);
 
 /* Starts with all genes. `c` are the cells that are looked at. `free_bytes` is what a block may
  * take, and once more what cells take that are written in another order than the file's. */
-fth_status sp_walk_start(sp_walk *w, sp_source *s, const sp_cells *c, uint64_t free_bytes,
-                         const fth_stage_call *call, fth_err *err);
-void sp_walk_end(sp_walk *w); /* an empty one is allowed */
+fth_status sp_count_walk_start(sp_count_walk *w, sp_source *s, const sp_cells *c,
+                               uint64_t free_bytes, const fth_stage_call *call, fth_err *err);
+void sp_count_walk_end(sp_count_walk *w); /* an empty one is allowed */
 
 /* Every count of the cells: refused when it is negative or not finite, NaN makes the cell bad. With
  * `min_counts` >= 0 cells are judged, and genes counted over those that pass. */
-fth_status sp_walk_look(sp_walk *w, int64_t min_counts, fth_err *err);
+fth_status sp_count_walk_look(sp_count_walk *w, int64_t min_counts, fth_err *err);
 /* Genes with enough cells stay; without mitochondrial ones where those are to go. */
-fth_status sp_walk_choose_genes(sp_walk *w, int64_t min_cells, bool filter_mt, fth_err *err);
+fth_status sp_count_walk_choose_genes(sp_count_walk *w, int64_t min_cells, bool filter_mt,
+                                      fth_err *err);
 /* Entries of cells that stay: `entries` is then of the genes that stay. */
-fth_status sp_walk_size(sp_walk *w, const sp_cells *c, int64_t *total, fth_err *err);
+fth_status sp_count_walk_size(sp_count_walk *w, const sp_cells *c, int64_t *total, fth_err *err);
 /* Y.npz of these cells, in their order. */
-fth_status sp_walk_write(sp_walk *w, const sp_cells *c, int64_t total, const char *path,
-                         fth_err *err);
+fth_status sp_count_walk_write(sp_count_walk *w, const sp_cells *c, int64_t total, const char *path,
+                               fth_err *err);
 
 #endif

@@ -226,7 +226,7 @@ static fth_status write_files(sp_prepared *p, const fth_config *cfg, const char 
     FTH_TRY(sp_path(path, dir, SP_ROWS, err));
     FTH_TRY(write_rows(p, path, err));
     FTH_TRY(sp_path(path, dir, SP_Y, err));
-    FTH_TRY(sp_walk_write(&p->walk, &p->cells, p->entries, path, err));
+    FTH_TRY(sp_count_walk_write(&p->walk, &p->cells, p->entries, path, err));
     FTH_TRY(sp_path(path, dir, SP_METADATA, err));
     return write_metadata(p, cfg, path, err);
 }

@@ -6,6 +6,8 @@
  */
 #include "local.h"
 
+#include "plans.h"
+
 typedef struct lists {
     fth_tensor *ptr, *items;
 } lists;

@@ -3,79 +3,7 @@
 
 #include "slots.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
-
-/* ---- rectangles of a file ---- */
-
-static fth_status move_bytes(const sp_moment_file *f, void *data, uint64_t bytes, uint64_t at,
-                             bool write, fth_err *err)
-{
-    char *p = data;
-    while (bytes > 0) {
-        const ssize_t n = write ? pwrite(f->fd, p, (size_t)bytes, (off_t)at)
-                                : pread(f->fd, p, (size_t)bytes, (off_t)at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0)
-            return FTH_FAIL(err, write ? FTH_E_FILE_WRITE : FTH_E_FILE_READ,
-                            "%s, which stands in for memory: %s", f->path,
-                            n < 0 ? strerror(errno) : "it ends too early");
-        p += n, at += (uint64_t)n, bytes -= (uint64_t)n;
-    }
-    return FTH_OK;
-}
-
-/* Rows of the last axis, or more where the rectangle has them whole. */
-static fth_status move_rect(const sp_moment_file *f, const int64_t *lo, const int64_t *n,
-                            void *data, bool write, fth_err *err)
-{
-    int last = f->n_axes - 1; /* axes behind it are whole, and move together with it */
-    int64_t run = f->item, count = 1;
-    while (last > 0 && n[last] == f->size[last]) run *= f->size[last--];
-    for (int a = 0; a < f->n_axes; a++) count *= n[a];
-    if (count == 0) return FTH_OK;
-    const int64_t piece = run * n[last];
-    int64_t at[FTH_MAX_AXES] = {0};
-    for (char *p = data;; p += piece) {
-        uint64_t offset = 0;
-        for (int a = 0; a <= last; a++)
-            offset = offset * (uint64_t)f->size[a] + (uint64_t)(lo[a] + at[a]);
-        FTH_TRY(move_bytes(f, p, (uint64_t)piece, offset * (uint64_t)run, write, err));
-        int a = last - 1;
-        while (a >= 0 && ++at[a] == n[a]) at[a--] = 0;
-        if (a < 0) return FTH_OK;
-    }
-}
-
-static fth_status read_rect(void *self, const int64_t *lo, const int64_t *n, void *dst,
-                            fth_err *err)
-{
-    return move_rect(self, lo, n, dst, false, err);
-}
-
-static fth_status write_rect(void *self, const int64_t *lo, const int64_t *n, const void *src,
-                             fth_err *err)
-{
-    return move_rect(self, lo, n, (void *)(uintptr_t)src, true, err);
-}
-
-/* ---- files ---- */
-
-static fth_status make_file(sp_moment_file *f, const char *dir, uint64_t bytes, fth_err *err)
-{
-    FTH_TRY(sp_path(f->path, dir, "fathom-moments-XXXXXX", err));
-    f->fd = mkstemp(f->path);
-    if (f->fd < 0)
-        return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: a file was to be made there: %s", f->path,
-                        strerror(errno));
-    unlink(f->path); /* gone with the process, however that ends */
-    if (ftruncate(f->fd, (off_t)bytes) == 0) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: %s", f->path, strerror(errno));
-}
 
 static fth_status check_room(const sp_moments *s, const char *dir, fth_err *err)
 {
@@ -95,18 +23,13 @@ static fth_status add(sp_moments *s, int which, int p, const char *dir, fth_err 
 {
     sp_model *m = s->model;
     fth_tensor *like = m->param[p];
-    sp_moment_file *f = &s->file[which][p];
-    f->n_axes = fth_tensor_axes(like);
-    f->item = fth_dtype_size(m->real);
-    for (int a = 0; a < f->n_axes; a++) f->size[a] = fth_tensor_size(like, a);
-    if (!s->planning) FTH_TRY(make_file(f, dir, fth_tensor_bytes(like), err));
-    fth_source *from = which ? &m->second_at[p] : &m->first_at[p];
-    fth_sink *to = which ? &s->second_to[p] : &s->first_to[p];
-    *from = (fth_source){
-        .kind = "moments", .self = f, .dtype = m->real, .n_axes = f->n_axes, .read = read_rect};
-    *to = (fth_sink){
-        .kind = "moments", .self = f, .dtype = m->real, .n_axes = f->n_axes, .write = write_rect};
-    for (int a = 0; a < f->n_axes; a++) from->size[a] = to->size[a] = f->size[a];
+    sp_scratch *f = &s->file[which][p];
+    int64_t size[FTH_MAX_AXES];
+    for (int a = 0; a < fth_tensor_axes(like); a++) size[a] = fth_tensor_size(like, a);
+    FTH_TRY(
+        sp_scratch_open(f, dir, "moments", m->real, fth_tensor_axes(like), size, s->planning, err));
+    *(which ? &m->second_at[p] : &m->first_at[p]) = sp_scratch_source(f);
+    *(which ? &s->second_to[p] : &s->first_to[p]) = sp_scratch_sink(f);
     return FTH_OK;
 }
 
@@ -161,8 +84,7 @@ void sp_moments_close(sp_moments *s)
 {
     if (!s->open) return;
     for (int i = 0; i < 2 * SP_PARAMS; i++)
-        if (s->file[i / SP_PARAMS][i % SP_PARAMS].fd >= 0)
-            close(s->file[i / SP_PARAMS][i % SP_PARAMS].fd);
+        sp_scratch_close(&s->file[i / SP_PARAMS][i % SP_PARAMS]);
     for (int p = 0; p < SP_PARAMS; p++)
         s->model->first_at[p] = s->model->second_at[p] = (fth_source){0};
     *s = (sp_moments){0};

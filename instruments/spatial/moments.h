@@ -1,23 +1,17 @@
 /* moments.h - what the optimiser carries, in files in the place of memory.
  *
- * Each moment is a file without a name in the scratch directory, zero where nothing was written.
  * A step reads every element once and writes it back to the same place, so one file is enough.
  */
 #ifndef SPATIAL_MOMENTS_H
 #define SPATIAL_MOMENTS_H
 
 #include "model.h"
+#include "scratch.h"
 
-typedef struct sp_moment_file {
-    int fd; /* -1: none */
-    int n_axes;
-    int64_t size[FTH_MAX_AXES], item;
-    char path[SP_PATH]; /* for messages */
-} sp_moment_file;
 typedef struct sp_moments {
     sp_model *model;
     bool open, planning;
-    sp_moment_file file[2][SP_PARAMS];
+    sp_scratch file[2][SP_PARAMS];
     fth_sink first_to[SP_PARAMS], second_to[SP_PARAMS];
     uint64_t bytes;
 } sp_moments;

@@ -37,34 +37,3 @@ fth_status sp_predict_groups(sp_net *net, const sp_query *q, fth_val *f, fth_err
                         "as if of one group: asked of a model without groups (kind %d)", (int)kind);
     return families[kind].groups(net, q, f, err);
 }
-
-static uint64_t up_to_pages(uint64_t bytes)
-{
-    const uint64_t page = 2u << 20;
-    return (bytes + page - 1) / page * page;
-}
-
-/* The kernel may back large blocks with pages of 2 MiB: what that adds to those that are held. */
-static uint64_t rounding(const fth_mem *mem)
-{
-    fth_mem_block block[64];
-    uint64_t more = 0;
-    int64_t n = fth_mem_list(mem, block, 64);
-    if (n > 64) n = 64;
-    for (int64_t i = 0; i < n; i++)
-        if (block[i].got_bytes >= 1u << 20)
-            more += up_to_pages(block[i].got_bytes) - block[i].got_bytes;
-    return more;
-}
-
-uint64_t sp_held_while(fth_mem *mem, const fth_plan *plan, uint64_t *scratch)
-{
-    fth_plan_info info;
-    fth_mem_stats now;
-    fth_plan_get_info(plan, &info);
-    fth_mem_get_stats(mem, &now);
-    if (scratch && info.scratch_bytes > *scratch) *scratch = info.scratch_bytes;
-    const uint64_t beside = now.used_bytes + info.allowance_bytes,
-                   rounded = up_to_pages(info.peak_bytes) + rounding(mem) + beside;
-    return rounded <= now.budget_bytes ? rounded : info.peak_bytes + beside;
-}

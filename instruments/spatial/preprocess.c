@@ -102,7 +102,7 @@ static uint64_t fixed_bytes(const sp_source *s)
     if (s->loader->flags & SP_LOAD_ORDER) tables += n * (16 + 4 + 8);
     const uint64_t csc = s->counts.layout == SP_LAYOUT_COLUMNS ? n * 8 + (4 << 18) : 0;
     return n * (BYTES_PER_CELL + BYTES_TO_SORT) + (n + d) * BYTES_PER_NAME + d * 128 + CHUNKS +
-           csc + tables + sp_counts_walk_bytes(s);
+           csc + tables + sp_count_walk_bytes(s);
 }
 
 static uint64_t free_bytes(const sp_source *s)
@@ -125,7 +125,7 @@ fth_status sp_preprocess_plan(const fth_stage_call *call, fth_stage_plan *out, F
     FTH_TRY(sp_source_open(&s, mem, call->config, NULL, err));
     fth_mem_get_stats(mem, &after);
     const uint64_t spare = free_bytes(&s), fixed = fixed_bytes(&s);
-    sp_walk_block(&s, spare, &rows, &room);
+    sp_count_walk_block(&s, spare, &rows, &room);
     uint64_t block = sp_block_bytes(&s.counts, rows, room);
     if (s.loader->flags & SP_LOAD_ORDER) {
         const uint64_t all = (uint64_t)s.counts.entries * 8;
@@ -154,7 +154,7 @@ fth_status sp_preprocess_plan(const fth_stage_call *call, fth_stage_plan *out, F
 static void prepared_free(sp_prepared *p)
 {
     fth_mem *mem = p->source.mem;
-    sp_walk_end(&p->walk);
+    sp_count_walk_end(&p->walk);
     if (mem) {
         (void)fth_mem_release(mem, p->cells.xy, NULL);
         (void)fth_mem_release(mem, p->cells.code, NULL);
@@ -212,8 +212,8 @@ static fth_status control_quality(sp_prepared *p, fth_err *err)
                           "preprocessing.counts");
         return s;
     }
-    return sp_walk_choose_genes(&p->walk, fth_config_int(cfg, "preprocessing.min_cells"),
-                                fth_config_bool(cfg, "preprocessing.filter_mt"), err);
+    return sp_count_walk_choose_genes(&p->walk, fth_config_int(cfg, "preprocessing.min_cells"),
+                                      fth_config_bool(cfg, "preprocessing.filter_mt"), err);
 }
 
 static fth_status no_cells(const sp_prepared *p, fth_err *err)
@@ -284,16 +284,17 @@ static fth_status prepare(sp_prepared *p, const fth_stage_call *call, fth_err *e
     FTH_TRY(sp_source_load(s, err));
     p->dropped[SP_DROP_REGION] = s->dropped;
     FTH_TRY(take_cells(p, err));
-    FTH_TRY(sp_walk_start(&p->walk, s, &p->cells, spare, call, err));
+    FTH_TRY(sp_count_walk_start(&p->walk, s, &p->cells, spare, call, err));
     const bool qc = s->loader->flags & SP_LOAD_QC;
-    FTH_TRY(sp_walk_look(&p->walk, qc ? fth_config_int(cfg, "preprocessing.min_counts") : -1, err));
+    FTH_TRY(sp_count_walk_look(&p->walk, qc ? fth_config_int(cfg, "preprocessing.min_counts") : -1,
+                               err));
     if (qc) FTH_TRY(control_quality(p, err));
     snprintf(label, sizeof label, "%s, %s", s->path, s->where);
     if (fth_config_bool(cfg, "preprocessing.rescale"))
         FTH_TRY(sp_rescale(p->cells.xy, p->cells.n,
                            fth_config_real(cfg, "preprocessing.spatial_scale"), label, err));
     FTH_TRY(filter(p, err));
-    FTH_TRY(sp_walk_size(&p->walk, &p->cells, &p->entries, err));
+    FTH_TRY(sp_count_walk_size(&p->walk, &p->cells, &p->entries, err));
     report(p, call);
     return FTH_OK;
 }

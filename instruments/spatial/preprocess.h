@@ -8,7 +8,7 @@
 typedef struct sp_prepared {
     sp_source source;
     sp_cells cells;
-    sp_walk walk;
+    sp_count_walk walk;
     int64_t groups, entries;
     int32_t *group_map; /* new number of each group of the source; NULL: there are none */
     int64_t dropped[SP_DROP_KINDS];

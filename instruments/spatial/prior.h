@@ -67,8 +67,6 @@ struct sp_prior {
 };
 extern const sp_prior_ops sp_prior_pnmf, sp_prior_svgp, sp_prior_local;
 const sp_prior_ops *sp_prior_of(sp_kind kind);
-/* What is held while a plan runs: all there is now, the plan, and what libraries may take. */
-uint64_t sp_held_while(fth_mem *mem, const fth_plan *plan, uint64_t *scratch);
 
 /* ---- predictions ---- */
 

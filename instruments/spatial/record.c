@@ -4,6 +4,7 @@
  * a name and copied from there.
  */
 #include "replay.h"
+#include "scratch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,15 +17,13 @@ static const char *const spool_name[SPOOLS] = {"idx", "idy", "eps"};
 static fth_status open_spool(FILE **out, const char *dir, fth_err *err)
 {
     char path[SP_PATH];
-    FTH_TRY(sp_path(path, dir, "fathom-record-XXXXXX", err));
-    const int fd = mkstemp(path);
-    if (fd >= 0) unlink(path);
-    *out = fd >= 0 ? fdopen(fd, "w+b") : NULL;
+    int fd = -1;
+    FTH_TRY(sp_scratch_file(&fd, path, dir, "record", err));
+    *out = fdopen(fd, "w+b");
     if (*out) return FTH_OK;
-    const int why = errno;
-    if (fd >= 0) close(fd);
-    return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: a file was to be made there: %s", path,
-                    strerror(why));
+    const fth_status s = FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: %s", path, strerror(errno));
+    close(fd);
+    return s;
 }
 
 static fth_status copy_start(sp_record *r, const char *name, fth_tensor *t, fth_err *err)

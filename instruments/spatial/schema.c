@@ -323,8 +323,8 @@ static const fth_config_key keys[] = {
      .doc = "a line in the log every hundred steps"},
     {.name = "training.device",
      .type = FTH_CONFIG_TEXT,
-     .value = "cpu",
-     .doc = "cpu, gpu or cuda:N; --device wins"},
+     .value = "auto",
+     .doc = "auto, cpu, cuda or cuda:N; gpu is auto with a notice; --device wins"},
     {.name = "training.batch_size",
      .type = FTH_CONFIG_INT,
      .range = "[1, inf)",
@@ -441,7 +441,7 @@ static void check_device(fth_config *cfg)
     const bool known = strcmp(device, "cpu") == 0 || strcmp(device, "gpu") == 0 ||
                        strcmp(device, "auto") == 0 || strncmp(device, "cuda", 4) == 0;
     if (!known)
-        fth_config_complain(cfg, "training.device", "write cpu, gpu or cuda:N",
+        fth_config_complain(cfg, "training.device", "write auto, cpu, gpu or cuda:N",
                             "device is '%s', which is no device", device);
 }
 

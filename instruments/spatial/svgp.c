@@ -12,15 +12,13 @@
  */
 #include "svgp.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "plans.h"
+#include "scratch.h"
 
 typedef struct svgp {
     bool cached;              /* A is made once; else in each step */
     fth_tensor *A;            /* real [cell induce]; NULL: on the file */
-    fth_source file;          /* the same, where there is no memory for it */
+    sp_scratch file;          /* the same, where there is no memory for it */
     fth_tensor *c;            /* real [cell] */
     fth_batches *batch;       /* rows of A */
     fth_tensor *set_apart[2]; /* when planning: as much memory as inputs of steps take */
@@ -105,29 +103,11 @@ static void want_constants(fth_graph *g, const sp_model *m, svgp *v, fth_val Lc,
         want(w, fth_cast(fth_sum(fth_sqr(Linv), "induce2"), m->real), fth_tensor_sink(v->diagonal));
 }
 
-/* Where a plan would read and write what is not there yet. */
-static fth_status nothing_there(void *self, const int64_t *lo, const int64_t *n, void *dst,
-                                fth_err *err)
-{
-    (void)self, (void)lo, (void)n, (void)dst;
-    return FTH_FAIL(err, FTH_E_INTERNAL, "a plan was run that was made to be looked at");
-}
-
-static fth_status nowhere_to(void *self, const int64_t *lo, const int64_t *n, const void *src,
-                             fth_err *err)
-{
-    (void)src;
-    return nothing_there(self, lo, n, NULL, err);
-}
-
 static fth_source places_of(const sp_prior *p, bool groups)
 {
     if (!p->planning) return fth_tensor_source(groups ? p->data->group : p->data->xy);
-    return (fth_source){.kind = "planned",
-                        .dtype = groups ? FTH_I32 : FTH_F32,
-                        .n_axes = groups ? 1 : 2,
-                        .size = {p->model->set.cells, 2},
-                        .read = nothing_there};
+    return groups ? sp_planned_source(FTH_I32, 1, (int64_t[]){p->model->set.cells})
+                  : sp_planned_source(FTH_F32, 2, (int64_t[]){p->model->set.cells, 2});
 }
 
 /* The graph of everything that is made once. */
@@ -182,18 +162,6 @@ static fth_status run_once(sp_prior *p, const wanted *w, fth_graph *g, fth_err *
     return s;
 }
 
-/* A name for the file, reserved in the scratch directory. */
-static fth_status reserve(char path[SP_PATH], const char *dir, fth_err *err)
-{
-    FTH_TRY(sp_path(path, dir, "fathom-projections-XXXXXX", err));
-    const int fd = mkstemp(path);
-    if (fd < 0)
-        return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: a file was to be made there: %s", path,
-                        strerror(errno));
-    close(fd);
-    return FTH_OK;
-}
-
 static fth_status compute_with(sp_prior *p, svgp *v, fth_sink *file, fth_err *err)
 {
     wanted w = {.n = 0};
@@ -207,28 +175,16 @@ static fth_status compute_with(sp_prior *p, svgp *v, fth_sink *file, fth_err *er
 static fth_status compute(sp_prior *p, svgp *v, fth_err *err)
 {
     if (!v->cached || v->A) return compute_with(p, v, NULL, err);
-    sp_model *m = p->model;
-    char path[SP_PATH];
-    fth_sink sink = {0};
-    const fth_raw_layout layout = {
-        .dtype = m->real, .n_axes = 2, .size = {m->set.cells, points(m)}};
-    if (p->planning) {
-        sink = (fth_sink){.kind = "planned", .dtype = m->real, .n_axes = 2, .write = nowhere_to};
-        memcpy(sink.size, layout.size, sizeof sink.size);
-        return compute_with(p, v, &sink, err);
-    }
-    FTH_TRY(reserve(path, fth_context_scratch_dir(p->ctx), err));
-    fth_status s = fth_raw_create(&sink, m->mem, path, &layout, NULL, err);
-    if (s == FTH_OK) s = compute_with(p, v, &sink, err);
-    fth_sink_close(&sink);
-    if (s == FTH_OK) s = fth_raw_open(&v->file, m->mem, path, &layout, err);
-    unlink(path); /* what is open stays; the file is gone with the process */
-    return s;
+    const int64_t size[2] = {p->model->set.cells, points(p->model)};
+    FTH_TRY(sp_scratch_open(&v->file, fth_context_scratch_dir(p->ctx), "projections",
+                            p->model->real, 2, size, p->planning, err));
+    fth_sink sink = sp_scratch_sink(&v->file);
+    return compute_with(p, v, &sink, err);
 }
 
 static fth_status make_batches(sp_prior *p, svgp *v, fth_err *err)
 {
-    const fth_source base = v->A ? fth_tensor_source(v->A) : v->file;
+    const fth_source base = v->A ? fth_tensor_source(v->A) : sp_scratch_source(&v->file);
     return fth_batches_create(&v->batch, p->model->mem, &base, p->model->set.batch_size, err);
 }
 
@@ -251,7 +207,7 @@ static void close_prior(sp_prior *p)
     svgp *v = p->self;
     if (!v) return;
     fth_batches_destroy(v->batch);
-    fth_source_close(&v->file);
+    sp_scratch_close(&v->file);
     fth_tensor *const held[] = {v->A,  v->c,    v->set_apart[0], v->set_apart[1],
                                 v->Lc, v->Linv, v->Kinv,         v->diagonal};
     for (size_t i = 0; i < sizeof held / sizeof held[0]; i++) fth_tensor_release(held[i]);
@@ -271,7 +227,7 @@ static fth_status open_prior(sp_prior *p, fth_err *err)
     void *self = NULL;
     FTH_TRY(fth_mem_take(p->model->mem, FTH_MEM_META, sizeof(svgp), "svgp", &self, err));
     svgp *v = p->self = self;
-    *v = (svgp){.cached = pays(&p->model->set)};
+    *v = (svgp){.cached = pays(&p->model->set), .file = {.fd = -1}};
     fth_status s = place_constants(p, v, err);
     if (s == FTH_OK && v->cached) s = place_projection(p, v, err);
     if (s == FTH_OK) s = compute(p, v, err);

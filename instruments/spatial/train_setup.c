@@ -5,6 +5,7 @@
  */
 #include "init.h"
 #include "neighbours.h"
+#include "plans.h"
 #include "train.h"
 
 #include <inttypes.h>

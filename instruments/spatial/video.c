@@ -1,6 +1,7 @@
 /* video.c - see video.h. */
 #include "video.h"
 
+#include "plans.h"
 #include "slots.h"
 
 #include <errno.h>
@@ -79,20 +80,10 @@ static fth_status open_part(sp_video *v, int64_t kept, fth_err *err)
 
 /* ---- the graph ---- */
 
-static fth_status no_read(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
-{
-    (void)self, (void)lo, (void)n, (void)dst;
-    return FTH_FAIL(err, FTH_E_INTERNAL, "a plan of a plan was run");
-}
-
 static fth_val place(sp_video *v, const char *name, fth_dtype dtype, const char *axes,
                      fth_tensor *t, int64_t cells, int64_t more)
 {
-    const fth_source none = {.kind = "planned",
-                             .dtype = dtype,
-                             .n_axes = more ? 2 : 1,
-                             .size = {cells, more},
-                             .read = no_read};
+    const fth_source none = sp_planned_source(dtype, more ? 2 : 1, (int64_t[]){cells, more});
     return fth_input(v->net.g, name, dtype, axes, t ? fth_tensor_source(t) : none);
 }
 

@@ -5,6 +5,7 @@
  * when its runner was killed.
  */
 #include "job/runner.h"
+#include "job/stage.h"
 
 #include "base/str.h"
 
@@ -218,13 +219,17 @@ static uint64_t allow(const fth__pack *pack, uint64_t predicted)
 static fth_status predict_host(fth__runner *r, int64_t i, const char *device, uint64_t *host,
                                fth_stage_plan *plan, fth_err *err)
 {
-    const uint64_t share = fth__pack_share(&r->pack, fth__runner_jobs(r));
+    const uint64_t own = fth__job_memory(r->graph.node[i].job),
+                   most =
+                       own && own < r->pack.slot[0].total_bytes ? own : r->pack.slot[0].total_bytes,
+                   part = fth__pack_share(&r->pack, fth__runner_jobs(r)),
+                   share = part < most ? part : most;
     fth_stage_result result = {0};
     fth_err no = {0};
     fth_status s = predict(r, i, device, share, &result, &no);
     if (s == FTH_E_NO_FIT || s == FTH_E_BUDGET) {
         fth_err_clear(&no);
-        s = predict(r, i, device, r->pack.slot[0].total_bytes, &result, &no);
+        s = predict(r, i, device, most, &result, &no);
     }
     if (s == FTH_E_NO_FIT) {
         if (err) *err = no;
@@ -232,7 +237,22 @@ static fth_status predict_host(fth__runner *r, int64_t i, const char *device, ui
     }
     *plan = s == FTH_OK ? result.plan : (fth_stage_plan){0};
     *host = allow(&r->pack, plan->host_bytes ? plan->host_bytes : share);
+    if (*host > most) *host = most;
     return FTH_OK;
+}
+
+/* What a config insists on is never replaced by what there is. */
+static fth_status check_device(const fth__runner *r, const fth_job *job, bool *on_gpu, fth_err *err)
+{
+    bool any_gpu;
+    const char *device = r->opt->device_given ? NULL : fth__job_device(job, &any_gpu);
+    *on_gpu = r->pack.n_slots > 1 && !(device && strcmp(device, "cpu") == 0);
+    if (!device || strncmp(device, "cuda", 4) != 0 || *on_gpu) return FTH_OK;
+    const fth_status s =
+        FTH_FAIL(err, FTH_E_DEVICE, "%s: %s is %s, and there is no GPU that can be used",
+                 job->config_path, job->instrument->device_key, device);
+    fth_err_hint(err, "write auto there, or give --device cpu; 'fathom doctor' tells the reason");
+    return s;
 }
 
 fth_status fth__runner_plan(fth__runner *r, int64_t i, fth_err *err)
@@ -241,9 +261,11 @@ fth_status fth__runner_plan(fth__runner *r, int64_t i, fth_err *err)
     fth_task *task = &r->view->task[i];
     fth__pack_task *need = &node->need;
     fth_stage_plan plan = {0};
+    bool on_gpu;
+    FTH_TRY(check_device(r, node->job, &on_gpu, err));
     *need = (fth__pack_task){.number = i, .stage = node->number, .passed = need->passed};
     node->planned = true;
-    if (r->pack.n_slots > 1 &&
+    if (on_gpu &&
         predict_host(r, i, r->opt->slot[1].device, &need->host_bytes, &plan, NULL) == FTH_OK) {
         need->gpu_bytes = plan.device_bytes;
         need->device = plan.device_bytes > 0;

@@ -37,17 +37,32 @@ static void fill_call(fth__stage_link *link, const fth_stage_options *opt)
                                   .link = link};
 }
 
-/* What the command line leaves open, the config may say. */
-static void take_from_config(fth_options *engine, const fth_job *job)
+const char *fth__job_device(const fth_job *job, bool *any_gpu)
 {
-    const fth_instrument *in = job->instrument;
-    if (in->device_key && !engine->device && fth_config_is_given(job->config, in->device_key)) {
-        const char *device = fth_config_text(job->config, in->device_key);
-        engine->device = strcmp(device, "gpu") == 0 ? "cuda" : device;
-    }
-    if (in->memory_key && engine->mem.budget_bytes == 0 &&
-        fth_config_has(job->config, in->memory_key))
-        engine->mem.budget_bytes = fth_config_size(job->config, in->memory_key, fth_mem_free_now());
+    const char *key = job->instrument->device_key;
+    *any_gpu = false;
+    if (!key || !fth_config_is_given(job->config, key)) return NULL;
+    const char *device = fth_config_text(job->config, key);
+    *any_gpu = strcmp(device, "gpu") == 0;
+    return *any_gpu || strcmp(device, "auto") == 0 ? NULL : device;
+}
+
+uint64_t fth__job_memory(const fth_job *job)
+{
+    const char *key = job->instrument->memory_key;
+    return key && fth_config_has(job->config, key)
+               ? fth_config_size(job->config, key, fth_mem_free_now())
+               : 0;
+}
+
+/* What the command line leaves open, the config may say. True: it asks for some GPU, which is no
+ * more than auto, but worth a word. */
+static bool take_from_config(fth_options *engine, const fth_job *job)
+{
+    bool any_gpu = false;
+    if (!engine->device) engine->device = fth__job_device(job, &any_gpu);
+    if (engine->mem.budget_bytes == 0) engine->mem.budget_bytes = fth__job_memory(job);
+    return any_gpu;
 }
 
 /* The device is resolved here, before anything of the job is looked at. */
@@ -62,7 +77,7 @@ static fth_status begin(fth__stage_link *link, const fth_stage_options *opt, fth
     link->resident0 = fth__mem_process_bytes();
     fill_call(link, opt);
     fth_options engine = opt->engine;
-    take_from_config(&engine, opt->job);
+    link->any_gpu = take_from_config(&engine, opt->job);
     FTH_TRY(fth_context_create(&link->call.context, &engine, err));
     pthread_mutex_init(&link->lock, NULL);
     fth__file_list_init(&link->list, fth_context_mem(link->call.context));
@@ -335,6 +350,10 @@ fth_status fth_stage_execute(const fth_stage_options *opt, fth_stage_result *out
     fth_status s = begin(&link, opt, err);
     if (s == FTH_OK) {
         fth__stage_point(&link, "stage_start");
+        if (link.any_gpu)
+            fth_stage_say(&link.call, "note: %s: gpu is taken as auto: %s (%s)",
+                          opt->job->instrument->device_key, link.result.device,
+                          fth_context_device_reason(link.call.context));
         s = check_lock(&link, err);
         if (s == FTH_OK) s = add_inputs(&link, err);
         if (s == FTH_OK) s = plan_and_run(&link, err);

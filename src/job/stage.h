@@ -19,6 +19,7 @@ typedef struct fth__stage_link {
     fth__record_before *before; /* of the stages before it */
     int64_t n_before;
     double started; /* seconds since 1970 */
+    bool any_gpu;   /* the config asks for some GPU: it gets what auto finds */
     double clock0;  /* the same moment on the clock that only moves forward */
     uint64_t resident0;
     fth_stage_result result;
@@ -42,5 +43,9 @@ void fth__stage_send_end(fth__stage_link *link, fth_status status);
 void fth__stage_measure(fth__stage_link *link);
 /* What the device did, and the numbers of memory, through opt->say. */
 void fth__stage_say_end(fth__stage_link *link);
+/* The device that the config of a job insists on; NULL: any. *any_gpu: it asks for some GPU. */
+const char *fth__job_device(const fth_job *job, bool *any_gpu);
+/* The budget that the config of a job gives; 0: none. */
+uint64_t fth__job_memory(const fth_job *job);
 
 #endif

@@ -65,6 +65,36 @@ class Generate(Folder):
         self.assertIn("num_inducing: 50\n", edited.read_text())
 
 
+class Settings(Folder):
+    """Device and budget of a config: the flags win, and asking for a device is never forgotten."""
+
+    def config(self, device):
+        path = self.folder / "pnmf.yaml"
+        path.write_text(f"instrument: spatial\nname: a\ndataset: anndata\noutput_dir: {self.folder}/out\n"
+                        f"preprocessing: {{path: {DEMO}/tissue.h5ad, coord_key: spatial}}\n"
+                        f"model: {{spatial: false}}\ntraining: {{max_iter: 2, {device}}}\n")
+        return str(path)
+
+    def test_gpu_is_auto_with_a_notice(self):
+        config = self.config("device: gpu")
+        self.assertIn("gpu is taken as auto", self.fathom("spatial", "preprocess", "-c", config))
+        self.fathom("run", "train", "-c", config, "--no-live")
+
+    @unittest.skipIf(shutil.which("nvidia-smi"), "there is a GPU")
+    def test_cuda_is_never_replaced(self):
+        config = self.config("device: cuda:0")
+        self.fathom("spatial", "preprocess", "-c", config, code=5)
+        text = self.fathom("run", "all", "-c", config, "--no-live", code=1)
+        self.assertIn("cuda:0", text)
+        self.fathom("run", "preprocess", "-c", config, "--no-live", "--device", "cpu")
+
+    def test_budget(self):
+        config = self.config("memory_budget: 1M")
+        self.fathom("spatial", "preprocess", "-c", config, code=4)
+        self.assertNotEqual(subprocess.run([PROGRAM, "run", "preprocess", "-c", config, "--no-live"], capture_output=True).returncode, 0)
+        self.fathom("spatial", "preprocess", "-c", config, "--memory", "1G")
+
+
 class Demo(Folder):
     """All five models on the tissue of the demo: what they leave, and what it says."""
 

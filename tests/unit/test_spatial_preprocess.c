@@ -544,7 +544,7 @@ TEST(cells_in_any_order_with_little_room)
         fth_config *cfg = NULL;
         fth_err err = {0};
         sp_source s;
-        sp_walk w;
+        sp_count_walk w;
         char text[400];
         int64_t total = 0;
         OK(fth_config_create(&cfg, mem, NULL));
@@ -556,11 +556,11 @@ TEST(cells_in_any_order_with_little_room)
         OKE(sp_source_load(&s, &err), &err);
         for (int64_t i = 0; i < 12; i++) s.row[i] = 11 - i;
         const sp_cells c = {.n = 10, .row = s.row, .xy = s.xy};
-        OKE(sp_walk_start(&w, &s, &c, k % 2 ? 0 : 1 << 20, NULL, &err), &err);
-        OKE(sp_walk_look(&w, -1, &err), &err);
-        OKE(sp_walk_size(&w, &c, &total, &err), &err);
+        OKE(sp_count_walk_start(&w, &s, &c, k % 2 ? 0 : 1 << 20, NULL, &err), &err);
+        OKE(sp_count_walk_look(&w, -1, &err), &err);
+        OKE(sp_count_walk_size(&w, &c, &total, &err), &err);
         const char *path = t_temp_path("walk.npz");
-        OKE(sp_walk_write(&w, &c, total, path, &err), &err);
+        OKE(sp_count_walk_write(&w, &c, total, path, &err), &err);
         sp_matrix m;
         sp_block b;
         OKE(sp_matrix_open_npz(&m, mem, path, &err), &err);
@@ -580,7 +580,7 @@ TEST(cells_in_any_order_with_little_room)
         }
         sp_block_free(&b);
         sp_matrix_close(&m);
-        sp_walk_end(&w);
+        sp_count_walk_end(&w);
         sp_source_close(&s);
         OK(fth_config_destroy(cfg, NULL));
         OK(fth_mem_destroy(mem, NULL));
