@@ -3,6 +3,7 @@
 #define FATHOM_FATHOM_H
 
 #include <fathom/array.h>
+#include <fathom/backend.h>
 #include <fathom/base.h>
 #include <fathom/config.h>
 #include <fathom/graph.h>

@@ -20,6 +20,8 @@ typedef struct fth_op fth_op;
 typedef struct fth_node fth_node;
 typedef struct fth_call fth_call;
 typedef struct fth_team fth_team;
+typedef struct fth_device fth_device; /* fathom/backend.h */
+typedef struct fth_fault fth_fault;
 
 /* A triangular mark: entries on the other side of the diagonal of (row, col) are zero. */
 typedef enum fth_triangle { FTH_FULL, FTH_LOWER, FTH_UPPER } fth_triangle;
@@ -81,6 +83,10 @@ struct fth_call {
     int threads;    /* size of the team; 1 when team is NULL */
     fth_team *team; /* workers, for operations with FTH_OP_TEAM; may be NULL */
     fth_err *err;
+    /* On a device other than the CPU (fathom/backend.h); NULL otherwise. */
+    fth_device *device;
+    void *stream;     /* work is queued here */
+    fth_fault *fault; /* complaints of FTH_OP_MAY_FAIL go there, in the device's memory */
 };
 
 enum {
@@ -154,6 +160,11 @@ typedef struct fth_kernel {
     /* Libraries whose own memory a call may grow: a mask of 1u << FTH_LIB_...; *more (0 before) is
      * what each worker's call may take beyond their rows of libraries.def. NULL: none. */
     uint32_t (*libraries)(const fth_node *node, uint64_t *more);
+    /* Devices: called before a plan runs for the first time, outside of what is measured, to load
+     * or compile what the kernel needs. NULL: nothing. */
+    fth_status (*prepare)(const fth_node *node, fth_device *device, fth_err *err);
+    /* Devices: the error behind what a call left in call->fault (never FTH_OK). */
+    fth_status (*explain)(const fth_node *node, const fth_fault *fault, fth_err *err);
 } fth_kernel;
 
 FTH_END_DECLS

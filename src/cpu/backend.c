@@ -17,4 +17,10 @@ static const fth_kernel *find(const fth_node *node)
     return NULL;
 }
 
-const fth_backend fth__cpu_backend = {.abi = FTH_BACKEND_ABI, .name = "cpu", .find = find};
+static const fth_kernel *kernel(int i)
+{
+    return i >= 0 && i < (int)(sizeof kernels / sizeof *kernels) ? kernels[i] : NULL;
+}
+
+const fth_backend fth__cpu_backend = {
+    .abi = FTH_BACKEND_ABI, .name = "cpu", .find = find, .kernel = kernel};

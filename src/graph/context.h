@@ -6,20 +6,8 @@
 #ifndef FTH_GRAPH_CONTEXT_H
 #define FTH_GRAPH_CONTEXT_H
 
+#include <fathom/backend.h>
 #include <fathom/graph.h>
-#include <fathom/op.h>
-
-/* A device's table of kernels; the CPU's is linked in, others come from dlopen. A device with
- * memory of its own will add here how to take and release it, how to copy, and its streams: src/run
- * and src/mem then ask this table where they call the system today. A member is added with its use.
- */
-typedef struct fth_backend {
-    uint32_t abi;
-    const char *name; /* "cpu" */
-    /* The kernel for this node; NULL: none, which is an error while planning. */
-    const fth_kernel *(*find)(const fth_node *node);
-} fth_backend;
-enum { FTH_BACKEND_ABI = 1 };
 
 struct fth_context {
     fth_mem *mem;
@@ -29,6 +17,9 @@ struct fth_context {
     char reason[128];      /* why that device */
     char scratch_dir[512]; /* empty: never spill */
     const fth_backend *backend;
+    fth_device *gpu;               /* opened; NULL on the CPU */
+    fth_mem *gpu_mem;              /* the ledger of its memory; NULL on the CPU */
+    void *library;                 /* of the backend, from dlopen; NULL: linked in */
     struct fth__plan_cache *plans; /* decisions of earlier searches */
     fth_team *team;                /* workers; made and joined with the context */
     fth_trace *trace;

@@ -1,0 +1,48 @@
+# The CUDA backend, lib/libfathom_cuda.so: src/cuda/*.cu and instruments/*/ops/*.cu. A machine
+# without nvcc builds everything else and says so; whoever runs the program finds the backend, or
+# the reason why there is none, when it starts.
+#
+# The CUDA runtime is linked in; the driver, cuBLASLt and NVRTC are opened by name where they are
+# needed, so the library loads everywhere. Functions of src/ that kernels share with the CPU come
+# from the static library.
+option(FTH_CUDA "Build the CUDA backend where nvcc is found" ON)
+set(FTH_CUDA_WHY "")
+if(NOT FTH_CUDA)
+    set(FTH_CUDA_WHY "FTH_CUDA is off")
+elseif(FTH_SANITIZE OR FTH_FUZZ OR NOT CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    set(FTH_CUDA_WHY "only plain builds with gcc have it")
+else()
+    include(CheckLanguage)
+    check_language(CUDA)
+    if(NOT CMAKE_CUDA_COMPILER)
+        set(FTH_CUDA_WHY "no nvcc was found")
+    endif()
+endif()
+if(FTH_CUDA_WHY)
+    message(STATUS "CUDA backend: left out, ${FTH_CUDA_WHY}")
+    return()
+endif()
+
+set(CMAKE_CUDA_ARCHITECTURES 90) # machine code for sm_90, and PTX for later chips
+set(CMAKE_CUDA_VISIBILITY_PRESET hidden)
+enable_language(CUDA)
+if(CCACHE)
+    set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
+endif()
+message(STATUS "CUDA backend: nvcc ${CMAKE_CUDA_COMPILER_VERSION}")
+file(GLOB cuda CONFIGURE_DEPENDS src/cuda/*.cu instruments/*/ops/*.cu)
+add_library(fathom_cuda SHARED ${cuda})
+target_include_directories(fathom_cuda PRIVATE ${PROJECT_SOURCE_DIR}/include
+                           ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+target_compile_definitions(fathom_cuda PRIVATE _GNU_SOURCE)
+# -fmad=false: a*b+c has two roundings, as on the CPU; fma is a written operation.
+target_compile_options(fathom_cuda PRIVATE -std=c++20 -O3 -fmad=false --expt-relaxed-constexpr
+    -Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers,-fno-math-errno,-ffp-contract=off
+    -Xcompiler=-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+if(FTH_WERROR)
+    target_compile_options(fathom_cuda PRIVATE -Werror=all-warnings)
+endif()
+set_target_properties(fathom_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static
+    CUDA_SEPARABLE_COMPILATION OFF)
+target_link_libraries(fathom_cuda PRIVATE fathom fathom_static ${CMAKE_DL_LIBS})
+target_link_options(fathom_cuda PRIVATE -Wl,--no-undefined -Wl,--exclude-libs,ALL)

@@ -1,0 +1,98 @@
+/* fathom/cuda.h - for kernels of the CUDA backend: the record, tiles as kernel arguments, errors.
+ *
+ * Included by .cu files alone (of the engine, of instruments, of plugins). A kernel never
+ * allocates, never waits, uses no float atomics, and gives the same bits however its axes are cut.
+ */
+#ifndef FATHOM_CUDA_H
+#define FATHOM_CUDA_H
+
+#include <fathom/backend.h>
+
+#include <cuda_runtime.h>
+
+/* Defines a record that the backend finds by itself. */
+#define FTH_CUDA_KERNEL(name)                                                                      \
+    extern "C" const fth_kernel fth__cuda_##name;                                                  \
+    __attribute__((section("fth_kernels"), used)) static const fth_kernel *const                   \
+        fth__cuda_entry_##name = &fth__cuda_##name;                                                \
+    extern "C" const fth_kernel fth__cuda_##name
+
+/* An error of the CUDA runtime as ours: out of memory and a lost device are told apart. */
+static inline fth_status fth_cuda_fail(cudaError_t code, const char *what, fth_site site,
+                                       fth_err *err)
+{
+    const fth_status s = code == cudaErrorMemoryAllocation ? FTH_E_NOMEM : FTH_E_DEVICE;
+    return fth_err_set(err, site, s, "%s: %s (%s)", what, cudaGetErrorString(code),
+                       cudaGetErrorName(code));
+}
+#define FTH_CUDA_TRY(call, what, err)                                                              \
+    do {                                                                                           \
+        const cudaError_t fth_code_ = (call);                                                      \
+        if (fth_code_ != cudaSuccess) return fth_cuda_fail(fth_code_, (what), FTH_HERE, (err));    \
+    } while (0)
+/* After a launch: was it queued? */
+#define FTH_CUDA_LAUNCHED(call) FTH_CUDA_TRY(cudaGetLastError(), (call)->node->op->name, (call)->err)
+
+/* A tile as kernels take it: by value, no host pointers inside. */
+typedef struct fth_cuda_tile {
+    void *data;
+    int32_t n_axes, element; /* bytes per element */
+    int64_t extent[FTH_MAX_AXES], stride[FTH_MAX_AXES], origin[FTH_MAX_AXES];
+} fth_cuda_tile;
+
+static inline fth_cuda_tile fth_cuda_tile_of(const fth_desc *d, const fth_tile *t)
+{
+    fth_cuda_tile o = {};
+    o.data = t->data;
+    o.n_axes = d->n_axes;
+    o.element = (int32_t)fth_dtype_size(d->dtype);
+    for (int i = 0; i < d->n_axes; i++) {
+        o.extent[i] = t->extent[i];
+        o.stride[i] = t->stride[i];
+        o.origin[i] = t->origin[i];
+    }
+    return o;
+}
+
+static inline int64_t fth_cuda_count(const fth_desc *d, const fth_tile *t)
+{
+    int64_t n = 1;
+    for (int i = 0; i < d->n_axes; i++) n *= t->extent[i];
+    return n;
+}
+
+static inline cudaStream_t fth_cuda_stream(const fth_call *call)
+{
+    return (cudaStream_t)call->stream;
+}
+
+/* Blocks for a loop over n elements with a stride of the whole grid. */
+static inline unsigned fth_cuda_blocks(int64_t n, int threads)
+{
+    const int64_t most = 132 * 16, want = (n + threads - 1) / threads;
+    return (unsigned)(want < 1 ? 1 : want < most ? want : most);
+}
+
+#ifdef __CUDACC__
+/* Leave a complaint about the element with this linear index in the whole value. */
+static __device__ inline void fth_cuda_complain(fth_fault *fault, uint64_t where, int64_t value,
+                                                uint32_t code)
+{
+    volatile fth_fault *f = fault;
+    if (where >= f->where) return;
+    bool done = false;
+    while (!done) {
+        if (atomicCAS(&fault->lock, 0u, 1u) != 0u) continue;
+        if (where < f->where) {
+            f->where = where;
+            f->value = value;
+            f->code = code;
+        }
+        __threadfence();
+        atomicExch(&fault->lock, 0u);
+        done = true;
+    }
+}
+#endif
+
+#endif /* FATHOM_CUDA_H */

@@ -1,0 +1,229 @@
+/* device.cu - opening a GPU; its lanes, copies, marks and recordings. */
+#include "cuda/device.h"
+
+#include <new>
+#include <stdio.h>
+#include <string.h>
+
+static int count(fth_err *err)
+{
+    int n = 0;
+    const cudaError_t code = cudaGetDeviceCount(&n);
+    if (code != cudaSuccess) {
+        (void)cudaGetLastError();
+        (void)fth_cuda_fail(code, "the CUDA driver gives no device", FTH_HERE, err);
+        return -1;
+    }
+    if (n == 0) (void)FTH_FAIL(err, FTH_E_DEVICE, "the CUDA driver knows no device");
+    return n > 0 ? n : -1;
+}
+
+static fth_status make_lanes(fth_device *d, fth_err *err)
+{
+    for (int i = 0; i < FTH_LANE_COUNT; i++)
+        FTH_CUDA_TRY(cudaStreamCreateWithFlags(&d->lane[i], cudaStreamNonBlocking), "a stream",
+                     err);
+    return FTH_OK;
+}
+
+static fth_status fill_info(fth_device *d, uint64_t free_before, fth_err *err)
+{
+    cudaDeviceProp p;
+    size_t free_bytes = 0, total = 0;
+    FTH_CUDA_TRY(cudaGetDeviceProperties(&p, d->index), "the device's properties", err);
+    FTH_CUDA_TRY(cudaMemGetInfo(&free_bytes, &total), "the device's memory", err);
+    fth_device_info *o = &d->info;
+    snprintf(o->name, sizeof o->name, "%s", p.name);
+    o->index = d->index;
+    o->major = p.major;
+    o->minor = p.minor;
+    o->multiprocessors = d->multiprocessors = p.multiProcessorCount;
+    (void)cudaDriverGetVersion(&o->driver);
+    (void)cudaRuntimeGetVersion(&o->runtime);
+    o->total_bytes = total;
+    o->free_bytes = free_bytes;
+    o->context_bytes = free_before > free_bytes ? free_before - free_bytes : 0;
+    o->l2_bytes = (uint64_t)p.l2CacheSize;
+    return FTH_OK;
+}
+
+static void close_device(fth_device *d)
+{
+    if (!d) return;
+    (void)cudaSetDevice(d->index);
+    (void)cudaDeviceSynchronize();
+    for (int i = 0; i < FTH__CUDA_SLOTS; i++)
+        if (d->slot[i].drop) d->slot[i].drop(d->slot[i].thing);
+    fth__cuda_memory_close(d);
+    for (int i = 0; i < FTH_LANE_COUNT; i++)
+        if (d->lane[i]) (void)cudaStreamDestroy(d->lane[i]);
+    pthread_mutex_destroy(&d->lock);
+    delete d;
+}
+
+static fth_status set_up(fth_device *d, fth_err *err)
+{
+    FTH_CUDA_TRY(cudaSetDevice(d->index), "the device", err);
+    FTH_CUDA_TRY(cudaFree(0), "the device's context", err);
+    FTH_TRY(make_lanes(d, err));
+    FTH_TRY(fill_info(d, 0, err));
+    return fth__cuda_memory_open(d, err);
+}
+
+static fth_status open_device(fth_device **out, int index, fth_err *err)
+{
+    *out = NULL;
+    const int n = count(err);
+    if (n < 0) return FTH_E_DEVICE;
+    if (index < 0 || index >= n)
+        return FTH_FAIL(err, FTH_E_DEVICE, "there is no device %d: the driver knows %d", index, n);
+    fth_device *d = new (std::nothrow) fth_device();
+    if (!d) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a device");
+    d->index = index;
+    pthread_mutex_init(&d->lock, NULL);
+    const fth_status s = set_up(d, err);
+    if (s == FTH_OK)
+        *out = d;
+    else
+        close_device(d);
+    return s;
+}
+
+static void get_info(fth_device *d, fth_device_info *out)
+{
+    *out = d->info;
+    size_t free_bytes = 0, total = 0;
+    if (cudaMemGetInfo(&free_bytes, &total) == cudaSuccess) out->free_bytes = free_bytes;
+}
+
+static fth_status pin(fth_device *, void *block, uint64_t bytes, fth_err *err)
+{
+    FTH_CUDA_TRY(cudaHostRegister(block, bytes, cudaHostRegisterDefault),
+                 "memory of the host for copies", err);
+    return FTH_OK;
+}
+
+static void unpin(fth_device *, void *block)
+{
+    (void)cudaHostUnregister(block);
+}
+
+static fth_status copy(fth_device *d, fth_lane lane, void *to, const void *from, uint64_t bytes,
+                       fth_err *err)
+{
+    FTH_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, d->lane[lane]), "a copy", err);
+    return FTH_OK;
+}
+
+static fth_status fill(fth_device *d, fth_lane lane, void *to, int byte, uint64_t bytes,
+                       fth_err *err)
+{
+    FTH_CUDA_TRY(cudaMemsetAsync(to, byte, bytes, d->lane[lane]), "filling memory", err);
+    return FTH_OK;
+}
+
+static fth_status mark_create(fth_device *, fth_mark **out, fth_err *err)
+{
+    cudaEvent_t event = NULL;
+    *out = NULL;
+    FTH_CUDA_TRY(cudaEventCreateWithFlags(&event, cudaEventBlockingSync), "an event", err);
+    *out = (fth_mark *)event;
+    return FTH_OK;
+}
+
+static void mark_destroy(fth_device *, fth_mark *mark)
+{
+    if (mark) (void)cudaEventDestroy((cudaEvent_t)mark);
+}
+
+static fth_status mark_set(fth_device *d, fth_lane lane, fth_mark *mark, fth_err *err)
+{
+    FTH_CUDA_TRY(cudaEventRecord((cudaEvent_t)mark, d->lane[lane]), "an event", err);
+    return FTH_OK;
+}
+
+static fth_status lane_wait(fth_device *d, fth_lane lane, fth_mark *mark, fth_err *err)
+{
+    FTH_CUDA_TRY(cudaStreamWaitEvent(d->lane[lane], (cudaEvent_t)mark, 0), "waiting", err);
+    return FTH_OK;
+}
+
+static fth_status host_wait(fth_device *, fth_mark *mark, fth_err *err)
+{
+    FTH_CUDA_TRY(cudaEventSynchronize((cudaEvent_t)mark), "work on the device", err);
+    return FTH_OK;
+}
+
+static fth_status drain(fth_device *d, fth_lane lane, fth_err *err)
+{
+    FTH_CUDA_TRY(cudaStreamSynchronize(d->lane[lane]), "work on the device", err);
+    return FTH_OK;
+}
+
+static double seconds(fth_device *, fth_mark *from, fth_mark *to)
+{
+    float ms = 0.0f;
+    const cudaError_t code = cudaEventElapsedTime(&ms, (cudaEvent_t)from, (cudaEvent_t)to);
+    return code == cudaSuccess ? (double)ms * 1e-3 : 0.0;
+}
+
+static void *stream(fth_device *d, fth_lane lane)
+{
+    return d->lane[lane];
+}
+
+static fth_status record(fth_device *d, fth_err *err)
+{
+    FTH_CUDA_TRY(cudaStreamBeginCapture(d->lane[FTH_LANE_COMPUTE], cudaStreamCaptureModeThreadLocal),
+                 "recording", err);
+    return FTH_OK;
+}
+
+static fth_status recorded(fth_device *d, fth_recording **out, fth_err *err)
+{
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t exec = NULL;
+    *out = NULL;
+    FTH_CUDA_TRY(cudaStreamEndCapture(d->lane[FTH_LANE_COMPUTE], &graph), "recording", err);
+    const cudaError_t code = cudaGraphInstantiate(&exec, graph, 0);
+    (void)cudaGraphDestroy(graph);
+    FTH_CUDA_TRY(code, "a recording", err);
+    *out = (fth_recording *)exec;
+    return FTH_OK;
+}
+
+static fth_status replay(fth_device *d, fth_recording *recording, fth_err *err)
+{
+    FTH_CUDA_TRY(cudaGraphLaunch((cudaGraphExec_t)recording, d->lane[FTH_LANE_COMPUTE]),
+                 "a recording", err);
+    return FTH_OK;
+}
+
+static void forget(fth_device *, fth_recording *recording)
+{
+    if (recording) (void)cudaGraphExecDestroy((cudaGraphExec_t)recording);
+}
+
+extern const fth_device_table fth__cuda_table = {
+    .count = count,
+    .open = open_device,
+    .close = close_device,
+    .get_info = get_info,
+    .get_memory = fth__cuda_get_memory,
+    .pin = pin,
+    .unpin = unpin,
+    .copy = copy,
+    .fill = fill,
+    .mark_create = mark_create,
+    .mark_destroy = mark_destroy,
+    .mark_set = mark_set,
+    .lane_wait = lane_wait,
+    .host_wait = host_wait,
+    .drain = drain,
+    .seconds = seconds,
+    .stream = stream,
+    .record = record,
+    .recorded = recorded,
+    .replay = replay,
+    .forget = forget,
+};
