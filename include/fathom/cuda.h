@@ -30,6 +30,12 @@ static inline fth_status fth_cuda_fail(cudaError_t code, const char *what, fth_s
         const cudaError_t fth_code_ = (call);                                                      \
         if (fth_code_ != cudaSuccess) return fth_cuda_fail(fth_code_, (what), FTH_HERE, (err));    \
     } while (0)
+/* Queue a kernel; a template with commas goes in parentheses. Written as a macro so that the kernels
+ * can also be compiled for the CPU and tried there, thread by thread. */
+#ifndef FTH_LAUNCH
+#define FTH_LAUNCH(kernel, blocks, threads, stream, ...)                                           \
+    kernel<<<(blocks), (threads), 0, (stream)>>>(__VA_ARGS__)
+#endif
 /* After a launch: was it queued? */
 #define FTH_CUDA_LAUNCHED(call) FTH_CUDA_TRY(cudaGetLastError(), (call)->node->op->name, (call)->err)
 

@@ -26,8 +26,8 @@ static __global__ void put(fth__const_attr a, void *p)
 
 static fth_status run(const fth_call *call)
 {
-    put<<<1, 1, 0, fth_cuda_stream(call)>>>(*(const fth__const_attr *)call->node->attr,
-                                            call->out[0].data);
+    FTH_LAUNCH(put, 1, 1, fth_cuda_stream(call), *(const fth__const_attr *)call->node->attr,
+               call->out[0].data);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }
