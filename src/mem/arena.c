@@ -4,7 +4,8 @@
  * holes seldom make a request fail that the budget allows. Pages become
  * usable as blocks need them. Neighbouring holes merge; the smallest hole that
  * fits is used. A hole remembers which of its bytes may still be resident: they
- * count as cached, and are what trimming can give back.
+ * count as cached, and are what trimming can give back. On a device the pages
+ * themselves are counted instead (device.c); holes there know nothing of them.
  */
 #include "base/bits.h"
 #include "base/checked.h"
@@ -57,6 +58,13 @@ static char *reserve_addresses(uint64_t *bytes)
     return NULL;
 }
 
+static bool reserve_host(fth__arena *a, uint64_t *bytes)
+{
+    a->base = reserve_addresses(bytes);
+    if (a->base) (void)madvise(a->base, *bytes, MADV_HUGEPAGE); /* a wish; small pages serve too */
+    return a->base != NULL;
+}
+
 static bool reserve(fth_mem *mem)
 {
     fth__arena *a = &mem->arena;
@@ -65,12 +73,10 @@ static bool reserve(fth_mem *mem)
     bytes = fth__max_u64(fth__round_down_u64(bytes, FTH__HUGE), least_range);
     fth__segment *all = fth__raw_alloc(mem, sizeof *all);
     if (!all) return false;
-    a->base = reserve_addresses(&bytes);
-    if (!a->base) {
+    if (!(mem->on_device ? fth__device_reserve(mem, &bytes) : reserve_host(a, &bytes))) {
         fth__raw_free(mem, all, sizeof *all);
         return false;
     }
-    (void)madvise(a->base, bytes, MADV_HUGEPAGE); /* a wish; small pages serve too */
     a->bytes = all->bytes = bytes;
     a->first = all;
     link_hole(a, all);
@@ -102,8 +108,11 @@ static fth__segment *best_hole(const fth__arena *a, uint64_t bytes, uint64_t ali
     return best;
 }
 
-static bool commit(fth__arena *a, uint64_t end)
+bool fth__arena_back(fth_mem *mem, const fth__segment *segment)
 {
+    fth__arena *a = &mem->arena;
+    if (mem->on_device) return fth__device_back(mem, segment);
+    const uint64_t end = segment->offset + segment->bytes;
     if (end <= a->committed) return true;
     uint64_t target = a->bytes;
     if (fth__round_up_u64(end, commit_step, &target)) target = fth__min_u64(target, a->bytes);
@@ -148,7 +157,7 @@ fth__segment *fth__arena_take(fth_mem *mem, uint64_t bytes, uint64_t align)
     const bool has_tail = s->bytes - skip > bytes;
     fth__segment *before = skip ? fth__raw_alloc(mem, sizeof *before) : NULL;
     fth__segment *spare = has_tail ? fth__raw_alloc(mem, sizeof *spare) : NULL;
-    if ((skip && !before) || (has_tail && !spare) || !commit(a, s->offset + skip + bytes)) {
+    if ((skip && !before) || (has_tail && !spare)) {
         fth__raw_free(mem, before, sizeof *before);
         fth__raw_free(mem, spare, sizeof *spare);
         return NULL;
@@ -162,6 +171,7 @@ fth__segment *fth__arena_take(fth_mem *mem, uint64_t bytes, uint64_t align)
     if (before) link_hole(a, before);
     if (has_tail) link_hole(a, s);
     block->live = true;
+    if (mem->on_device) fth__device_enter(mem, block);
     return block;
 }
 
@@ -181,9 +191,10 @@ static void absorb_right(fth_mem *mem, fth__segment *s)
 void fth__arena_give(fth_mem *mem, fth__segment *s)
 {
     fth__arena *a = &mem->arena;
+    if (mem->on_device) fth__device_leave(mem, s);
     s->from = s->offset;
-    s->to = s->offset + s->bytes;
-    s->dirty = s->bytes;
+    s->to = s->offset + (mem->on_device ? 0 : s->bytes);
+    s->dirty = s->to - s->from;
     if (s->right && !s->right->live) {
         unlink_hole(a, s->right);
         absorb_right(mem, s);
@@ -199,6 +210,7 @@ void fth__arena_give(fth_mem *mem, fth__segment *s)
 uint64_t fth__arena_trim(fth_mem *mem)
 {
     fth__arena *a = &mem->arena;
+    if (mem->on_device) return fth__device_trim(mem);
     uint64_t given = 0;
     for (fth__segment *s = a->first; s; s = s->right) {
         if (s->live || s->dirty == 0) continue;
@@ -227,7 +239,10 @@ uint64_t fth__arena_largest(const fth__arena *a)
 void fth__arena_clear(fth_mem *mem)
 {
     fth__arena *a = &mem->arena;
-    if (a->base) (void)munmap(a->base, a->bytes);
+    if (mem->on_device)
+        fth__device_unreserve(mem);
+    else if (a->base)
+        (void)munmap(a->base, a->bytes);
     for (fth__segment *s = a->first, *next; s; s = next) {
         next = s->right;
         fth__raw_free(mem, s, sizeof *s);

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "mem/inject.h"
 #include "mem/state.h"
+#include "mem/system.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,20 +23,40 @@ void fth_mem_options_default(fth_mem_options *opt)
     *opt = (fth_mem_options){.arena_below = (uint64_t)100 << 20, .direct_above = (uint64_t)1 << 30};
 }
 
-fth_status fth_mem_create(fth_mem **out, const fth_mem_options *opt, fth_err *err)
+/* What a budget is made of when none was asked for. */
+static fth_status choose_budget(fth_mem_options *opt, const fth_mem_system *system,
+                                uint64_t *free_bytes, fth_err *err)
 {
-    if (!out) return FTH_FAIL(err, FTH_E_USAGE, "fth_mem_create needs somewhere to put the result");
+    *free_bytes = 0;
+    if (opt->budget_bytes > 0) return FTH_OK;
+    *free_bytes = system ? system->free_now(system->self) : fth_mem_free_now();
+    opt->budget_bytes = *free_bytes / 10 * 9;
+    if (opt->budget_bytes > 0) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_NOMEM, "no memory%s is free, so there is no budget to share",
+                    system ? " of the device" : "");
+}
+
+static void log_budget(const fth_mem *mem, uint64_t free_bytes)
+{
+    char budget[24], from[24];
+    const char *what = mem->on_device ? "device memory" : "memory";
+    fth_mem_format_size(mem->opt.budget_bytes, budget, sizeof budget);
+    if (free_bytes > 0)
+        fth_log_line(&mem->log, FTH_LOG_INFO, "%s budget %s: 90 %% of the %s that are free", what,
+                     budget, fth_mem_format_size(free_bytes, from, sizeof from));
+    else
+        fth_log_line(&mem->log, FTH_LOG_INFO, "%s budget %s: as asked", what, budget);
+}
+
+static fth_status create(fth_mem **out, const fth_mem_options *opt, const fth_mem_system *system,
+                         fth_err *err)
+{
     *out = NULL;
     fth_mem_options o;
     fth_mem_options_default(&o);
     if (opt) o = *opt;
-    uint64_t free_bytes = 0;
-    if (o.budget_bytes == 0) {
-        free_bytes = fth_mem_free_now();
-        o.budget_bytes = free_bytes / 10 * 9;
-        if (o.budget_bytes == 0)
-            return FTH_FAIL(err, FTH_E_NOMEM, "no memory is free, so there is no budget to share");
-    }
+    uint64_t free_bytes;
+    FTH_TRY(choose_budget(&o, system, &free_bytes, err));
     fth_mem *mem = calloc(1, sizeof *mem);
     if (!mem) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the ledger itself");
     if (pthread_mutex_init(&mem->mutex, NULL) != 0) {
@@ -44,32 +65,62 @@ fth_status fth_mem_create(fth_mem **out, const fth_mem_options *opt, fth_err *er
     }
     mem->lock = &mem->mutex;
     mem->opt = o;
+    mem->on_device = system != NULL;
+    if (system) mem->system = *system;
     if (o.log) mem->log = *o.log;
     mem->opt.log = NULL; /* the caller's pointer need not stay valid */
-    char budget[24], from[24];
-    fth_mem_format_size(o.budget_bytes, budget, sizeof budget);
-    if (free_bytes > 0)
-        fth_log_line(&mem->log, FTH_LOG_INFO, "memory budget %s: 90 %% of the %s that are free",
-                     budget, fth_mem_format_size(free_bytes, from, sizeof from));
-    else
-        fth_log_line(&mem->log, FTH_LOG_INFO, "memory budget %s: as asked", budget);
+    log_budget(mem, free_bytes);
     *out = mem;
     return FTH_OK;
 }
 
-static fth_how choose(const fth_mem *mem, uint64_t bytes)
+fth_status fth_mem_create(fth_mem **out, const fth_mem_options *opt, fth_err *err)
+{
+    if (!out) return FTH_FAIL(err, FTH_E_USAGE, "fth_mem_create needs somewhere to put the result");
+    return create(out, opt, NULL, err);
+}
+
+fth_status fth_mem_create_on(fth_mem **out, const fth_mem_options *opt,
+                             const fth_mem_system *system, fth_err *err)
+{
+    if (!out) return FTH_FAIL(err, FTH_E_USAGE, "fth_mem_create_on needs somewhere to put it");
+    *out = NULL;
+    const bool ranges = system && system->reserve;
+    if (!system || !system->map || !system->unmap || !system->free_now || system->page == 0 ||
+        system->page % FTH__PAGE != 0)
+        return FTH_FAIL(err, FTH_E_USAGE, "a ledger needs a system with pages, map and unmap");
+    if (ranges && (!system->unreserve || !system->commit || !system->decommit))
+        return FTH_FAIL(err, FTH_E_USAGE, "a system that reserves must commit and give back too");
+    return create(out, opt, system, err);
+}
+
+static fth_how by_size(const fth_mem *mem, uint64_t bytes)
 {
     if (bytes < mem->opt.arena_below) return FTH_MEM_ARENA;
     return bytes < mem->opt.direct_above ? FTH_MEM_POOL : FTH_MEM_DIRECT;
 }
 
+/* How a block is got when it was asked for as `how`. */
+static fth_how choose(const fth_mem *mem, fth_how how, uint64_t bytes)
+{
+    if (how == FTH_MEM_ANY) how = by_size(mem, bytes);
+    const bool no_range = mem->on_device && !mem->system.reserve;
+    return how == FTH_MEM_ARENA && no_range ? FTH_MEM_DIRECT : how;
+}
+
+/* What whole blocks are made of. A device's driver puts several small ones into one page. */
+static uint64_t block_unit(const fth_mem *mem, uint64_t bytes)
+{
+    return mem->on_device && bytes > mem->system.page / 2 ? mem->system.page : FTH__PAGE;
+}
+
 uint64_t fth__mem_cost(const fth_mem *mem, fth_how how, uint64_t bytes)
 {
-    if (how == FTH_MEM_ANY) how = choose(mem, bytes);
+    how = choose(mem, how, bytes);
     if (how == FTH_MEM_FOREIGN) return bytes;
     const bool small = how == FTH_MEM_ARENA || how == FTH_MEM_META;
     uint64_t cost;
-    if (!fth__round_up_u64(bytes ? bytes : 1, small ? FTH__ALIGN : FTH__PAGE, &cost))
+    if (!fth__round_up_u64(bytes ? bytes : 1, small ? FTH__ALIGN : block_unit(mem, bytes), &cost))
         return UINT64_MAX;
     return cost;
 }
@@ -84,6 +135,10 @@ static uint64_t shrink_caches(fth_mem *mem, uint64_t excess)
         given += bytes;
     }
     if (given < excess) given += fth__arena_trim(mem);
+    /* What was dropped may now lie with the driver, or something from before. */
+    const uint64_t kept =
+        mem->on_device && mem->system.trim ? mem->system.trim(mem->system.self) : 0;
+    if (given == 0) given = kept;
     if (given) mem->trims++;
     return given;
 }
@@ -96,25 +151,30 @@ static void make_room(fth_mem *mem, uint64_t cost)
     shrink_caches(mem, cached + cost - free_bytes);
 }
 
+/* A block of the arena: addresses first, then room in the budget, then memory behind them. */
+static char *obtain_arena(fth_mem *mem, fth__record *r)
+{
+    r->segment = fth__arena_take(mem, r->b.got_bytes,
+                                 r->b.got_bytes >= page_aligned_from ? FTH__PAGE : FTH__ALIGN);
+    if (!r->segment) return NULL;
+    /* The hole may have been cached pages already: only now is it known what is too much. */
+    make_room(mem, r->b.got_bytes);
+    if (fth__arena_back(mem, r->segment)) return mem->arena.base + r->segment->offset;
+    fth__arena_give(mem, r->segment);
+    r->segment = NULL;
+    return NULL;
+}
+
 /* Ask for the memory of one record. Its how and got_bytes are set; false when there is none. */
 static bool obtain(fth_mem *mem, fth__record *r)
 {
     switch (r->b.how) {
-    case FTH_MEM_ARENA:
-        r->segment = fth__arena_take(mem, r->b.got_bytes,
-                                     r->b.got_bytes >= page_aligned_from ? FTH__PAGE : FTH__ALIGN);
-        r->memory = r->segment ? mem->arena.base + r->segment->offset : NULL;
-        /* The hole may have been cached pages already: only now is it known what is too much. */
-        if (r->memory) make_room(mem, r->b.got_bytes);
-        break;
+    case FTH_MEM_ARENA: r->memory = obtain_arena(mem, r); break;
     case FTH_MEM_POOL:
     case FTH_MEM_DIRECT:
-        make_room(mem, r->b.got_bytes);
-        r->memory = fth__pages_map(r->b.got_bytes, true);
-        break;
     case FTH_MEM_MAPPED:
         make_room(mem, r->b.got_bytes);
-        r->memory = fth__pages_map(r->b.got_bytes, false);
+        r->memory = fth__block_map(mem, r->b.how, r->b.got_bytes);
         break;
     case FTH_MEM_PINNED:
         make_room(mem, r->b.got_bytes);
@@ -143,7 +203,7 @@ static void give_back(fth_mem *mem, fth__record *r)
     case FTH_MEM_DIRECT:
     case FTH_MEM_MAPPED:
     case FTH_MEM_PINNED: /* unmapping unlocks */
-        (void)fth__pages_unmap(r->memory, r->b.got_bytes);
+        fth__block_unmap(mem, r->b.how, r->memory, r->b.got_bytes);
         break;
     case FTH_MEM_META: free(r->memory); break;
     case FTH_MEM_FOREIGN:
@@ -179,9 +239,12 @@ static fth_status refuse_system(fth_mem *mem, fth_site site, fth_how how, uint64
     fth__text_init(&t, list, sizeof list);
     fth__report_largest(mem, &t);
     fth_mem_format_size(bytes, wants, sizeof wants);
-    const fth_status status = fth_err_set(
-        err, site, FTH_E_NOMEM, "%s wants %s (%s); %s%s", label, wants, fth__how_names[how],
-        how == FTH_MEM_PINNED ? "the pages could not be locked" : "the system gave none", list);
+    const fth_status status = fth_err_set(err, site, FTH_E_NOMEM, "%s wants %s (%s); %s%s", label,
+                                          wants, fth__how_names[how],
+                                          how == FTH_MEM_PINNED ? "the pages could not be locked"
+                                          : mem->on_device      ? "the device gave none"
+                                                                : "the system gave none",
+                                          list);
     struct rlimit limit;
     if (how == FTH_MEM_PINNED && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
         limit.rlim_cur != RLIM_INFINITY)
@@ -228,6 +291,7 @@ static fth__record *make_record(fth_mem *mem, fth_how how, uint64_t cost, void *
     r = fth__raw_alloc(mem, sizeof *r);
     if (!r) return NULL;
     r->b.how = how;
+    r->b.device = mem->on_device ? mem->system.device : 0;
     r->b.got_bytes = cost;
     r->memory = foreign;
     if (foreign) {
@@ -247,7 +311,7 @@ static fth_status take_locked(fth_mem *mem, fth_site site, fth_how how, uint64_t
                               const char *label, void *foreign, void **out, fth_err *err)
 {
     const bool any = how == FTH_MEM_ANY;
-    if (any) how = choose(mem, bytes);
+    how = choose(mem, how, bytes);
     if (fth__request_fails(mem))
         return fth_err_set(err, site, FTH_E_NOMEM, "%s: request %lld failed on purpose", label,
                            (long long)mem->n_allocs);
@@ -294,6 +358,9 @@ fth_status fth_mem_take_(fth_mem *mem, fth_site site, fth_how how, uint64_t byte
                            "a block cannot be taken as %d; foreign memory is "
                            "registered with fth_mem_adopt",
                            (int)how);
+    if (mem->on_device && (how == FTH_MEM_PINNED || how == FTH_MEM_MAPPED))
+        return fth_err_set(err, site, FTH_E_USAGE, "a device has no %s blocks; take %s of the host",
+                           fth__how_names[how], label ? label : "it");
     pthread_mutex_lock(mem->lock);
     const fth_status status =
         take_locked(mem, site, how, bytes, label ? label : "unnamed", NULL, out, err);

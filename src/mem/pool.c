@@ -2,7 +2,8 @@
  *
  * A cached mapping serves a request of at least half its size. The tail it does
  * not need goes back to the system, so a block always costs exactly its own
- * pages and the ledger does not depend on what was cached before.
+ * pages and the ledger does not depend on what was cached before. Blocks of a
+ * device cannot be cut: one serves requests that cost exactly what it does.
  */
 #include "mem/state.h"
 
@@ -19,7 +20,7 @@ fth__record *fth__pool_reuse(fth_mem *mem, uint64_t bytes)
     fth__record *best = NULL;
     for (fth__record *r = mem->pool.newest; r; r = r->older) {
         const uint64_t have = r->b.got_bytes;
-        if (have < bytes || have / 2 > bytes) continue;
+        if (have < bytes || have / 2 > bytes || (mem->on_device && have != bytes)) continue;
         if (!best || have < best->b.got_bytes) best = r;
     }
     if (!best) return NULL;
@@ -44,7 +45,21 @@ uint64_t fth__pool_drop_oldest(fth_mem *mem)
     if (!r) return 0;
     const uint64_t bytes = r->b.got_bytes;
     unlink_record(&mem->pool, r);
-    (void)fth__pages_unmap(r->memory, bytes);
+    fth__block_unmap(mem, FTH_MEM_POOL, r->memory, bytes);
     fth__raw_free(mem, r, sizeof *r);
     return bytes;
+}
+
+void *fth__block_map(fth_mem *mem, fth_how how, uint64_t bytes)
+{
+    if (mem->on_device) return mem->system.map(mem->system.self, how, bytes);
+    return fth__pages_map(bytes, how == FTH_MEM_POOL || how == FTH_MEM_DIRECT);
+}
+
+void fth__block_unmap(fth_mem *mem, fth_how how, void *block, uint64_t bytes)
+{
+    if (mem->on_device)
+        (void)mem->system.unmap(mem->system.self, how, block, bytes);
+    else
+        (void)fth__pages_unmap(block, bytes);
 }

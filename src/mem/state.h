@@ -8,7 +8,7 @@
 #ifndef FTH_MEM_STATE_H
 #define FTH_MEM_STATE_H
 
-#include <fathom/memory.h>
+#include <fathom/backend.h>
 
 #include "base/str.h"
 
@@ -65,17 +65,32 @@ typedef struct fth__segment {
     struct fth__segment *left, *right;    /* neighbours by address            */
     struct fth__segment *previous, *next; /* others of the same class (holes) */
 } fth__segment;
+typedef struct fth__page fth__page;
 typedef struct fth__arena {
     char *base; /* NULL until the first block */
     uint64_t bytes, committed, dirty;
     fth__segment *first;
     fth__segment *hole[FTH__SIZE_CLASSES];
+    fth__page *page; /* on a device: every page of the range */
+    uint64_t n_pages, reserved;
 } fth__arena;
+/* Addresses for a block, and memory behind them: false leaves nothing but the addresses. */
 fth__segment *fth__arena_take(fth_mem *mem, uint64_t bytes, uint64_t align);
+bool fth__arena_back(fth_mem *mem, const fth__segment *segment);
 void fth__arena_give(fth_mem *mem, fth__segment *segment);
 uint64_t fth__arena_trim(fth_mem *mem);
 uint64_t fth__arena_largest(const fth__arena *arena);
 void fth__arena_clear(fth_mem *mem);
+
+/* ---- the pages of a device's range (device.c) ---- */
+/* Sets base and the pages of the arena; *bytes becomes what there is. */
+bool fth__device_reserve(fth_mem *mem, uint64_t *bytes);
+void fth__device_unreserve(fth_mem *mem);
+/* A block comes to lie in its pages, memory is put behind them, the block leaves. */
+void fth__device_enter(fth_mem *mem, const fth__segment *block);
+bool fth__device_back(fth_mem *mem, const fth__segment *block);
+void fth__device_leave(fth_mem *mem, const fth__segment *block);
+uint64_t fth__device_trim(fth_mem *mem);
 
 /* ---- records (mem.c, pool.c) ---- */
 typedef struct fth__record {
@@ -94,11 +109,15 @@ typedef struct fth__pool {
     fth__record *oldest, *newest;
     uint64_t bytes;
 } fth__pool;
-/* A cached block that serves `bytes` (its tail goes back to the system), or NULL. */
+/* A cached block that serves `bytes` (its tail goes back to the system; on a device only one of
+ * exactly that size does), or NULL. */
 fth__record *fth__pool_reuse(fth_mem *mem, uint64_t bytes);
 void fth__pool_keep(fth_mem *mem, fth__record *record);
 /* Hand back the oldest cached block; returns its bytes, 0 when there is none. */
 uint64_t fth__pool_drop_oldest(fth_mem *mem);
+/* Whole blocks from where this ledger gets them: the host's pages, or a device. */
+void *fth__block_map(fth_mem *mem, fth_how how, uint64_t bytes);
+void fth__block_unmap(fth_mem *mem, fth_how how, void *block, uint64_t bytes);
 
 /* ---- words about blocks (report.c) ---- */
 /* "\nlargest  W 1.00 GiB (a.c:3) | ..." of up to 8 live blocks; nothing when there are none. */
@@ -117,6 +136,8 @@ struct fth_mem {
     pthread_mutex_t *lock; /* &mutex: lets functions on a const fth_mem lock it */
     fth_mem_options opt;
     fth_log log;
+    bool on_device; /* and then: */
+    fth_mem_system system;
 
     fth__addresses blocks; /* address -> fth__record    */
     fth__addresses heap;   /* address -> bookkeeping    */
