@@ -69,7 +69,11 @@ FTH_API FTH_MUST_USE fth_status fth_tensor_wrap_(fth_tensor **out, fth_mem *mem,
                      (err))
 FTH_API fth_tensor *fth_tensor_retain(fth_tensor *t);
 FTH_API void fth_tensor_release(fth_tensor *t); /* NULL is allowed */
+/* Its memory. A parameter that runs on a device update lives there: this brings it up to date, and
+ * what is then written is seen by the next run; so ask again after every run. NULL: the device did
+ * not answer; fth_tensor_sync says why. */
 FTH_API void *fth_tensor_data(fth_tensor *t);
+FTH_API fth_status fth_tensor_sync(fth_tensor *t, fth_err *err);
 FTH_API fth_dtype fth_tensor_dtype(const fth_tensor *t);
 FTH_API int fth_tensor_axes(const fth_tensor *t);
 FTH_API int64_t fth_tensor_size(const fth_tensor *t, int axis);

@@ -32,13 +32,13 @@ typedef struct fth_mark fth_mark;
 typedef struct fth_recording fth_recording;
 
 /* A complaint of kernels that cannot return one: FTH_OP_MAY_FAIL on a device. Lies in the device's
- * memory and is read when the run is over; the lowest place wins, so it does not depend on timing.
- */
+ * memory, every bit set before the run, and is read when the run is over; the lowest place wins, so
+ * it does not depend on timing. */
 typedef struct fth_fault {
     uint64_t where; /* linear index of the element in the whole value; UINT64_MAX: all is well */
     int64_t value;  /* what was found there */
     uint32_t code;  /* the kernel's own */
-    uint32_t lock;
+    uint32_t lock;  /* all bits set: free */
 } fth_fault;
 
 typedef struct fth_device_info {

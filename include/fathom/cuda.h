@@ -13,8 +13,9 @@
 /* Defines a record that the backend finds by itself. */
 #define FTH_CUDA_KERNEL(name)                                                                      \
     extern "C" const fth_kernel fth__cuda_##name;                                                  \
-    __attribute__((section("fth_kernels"), used)) static const fth_kernel *const                   \
-        fth__cuda_entry_##name = &fth__cuda_##name;                                                \
+    __attribute__((section("fth_kernels"),                                                         \
+                   used)) static const fth_kernel *const fth__cuda_entry_##name =                  \
+        &fth__cuda_##name;                                                                         \
     extern "C" const fth_kernel fth__cuda_##name
 
 /* An error of the CUDA runtime as ours: out of memory and a lost device are told apart. */
@@ -30,14 +31,15 @@ static inline fth_status fth_cuda_fail(cudaError_t code, const char *what, fth_s
         const cudaError_t fth_code_ = (call);                                                      \
         if (fth_code_ != cudaSuccess) return fth_cuda_fail(fth_code_, (what), FTH_HERE, (err));    \
     } while (0)
-/* Queue a kernel; a template with commas goes in parentheses. Written as a macro so that the kernels
- * can also be compiled for the CPU and tried there, thread by thread. */
+/* Queue a kernel; a template with commas goes in parentheses. Written as a macro so that the
+ * kernels can also be compiled for the CPU and tried there, thread by thread. */
 #ifndef FTH_LAUNCH
 #define FTH_LAUNCH(kernel, blocks, threads, stream, ...)                                           \
     kernel<<<(blocks), (threads), 0, (stream)>>>(__VA_ARGS__)
 #endif
 /* After a launch: was it queued? */
-#define FTH_CUDA_LAUNCHED(call) FTH_CUDA_TRY(cudaGetLastError(), (call)->node->op->name, (call)->err)
+#define FTH_CUDA_LAUNCHED(call)                                                                    \
+    FTH_CUDA_TRY(cudaGetLastError(), (call)->node->op->name, (call)->err)
 
 /* A tile as kernels take it: by value, no host pointers inside. */
 typedef struct fth_cuda_tile {
@@ -88,14 +90,14 @@ static __device__ inline void fth_cuda_complain(fth_fault *fault, uint64_t where
     if (where >= f->where) return;
     bool done = false;
     while (!done) {
-        if (atomicCAS(&fault->lock, 0u, 1u) != 0u) continue;
+        if (atomicCAS(&fault->lock, ~0u, 0u) != ~0u) continue;
         if (where < f->where) {
             f->where = where;
             f->value = value;
             f->code = code;
         }
         __threadfence();
-        atomicExch(&fault->lock, 0u);
+        atomicExch(&fault->lock, ~0u);
         done = true;
     }
 }

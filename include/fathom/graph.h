@@ -28,9 +28,12 @@ typedef struct fth_options {
     fth_mem_options mem;
     int threads; /* workers; 0: one per core we may use */
     fth_log log;
-    const char *device;      /* "auto", "cpu", "cuda", "cuda:1"; resolved once; NULL: "auto" */
-    const char *scratch_dir; /* where values may be spilled; NULL: never */
-    fth_trace *trace;        /* NULL: no timeline; owned by the caller */
+    const char *device;           /* "auto", "cpu", "cuda", "cuda:1"; resolved once; NULL: "cpu" */
+    uint64_t device_memory_bytes; /* budget on a device of its own; 0: 90 % of what is free there */
+    const char *backend_path;     /* of a backend's shared object; NULL: found beside ours */
+    const struct fth_backend *backend; /* one that is linked in instead; NULL: look for it */
+    const char *scratch_dir;           /* where values may be spilled; NULL: never */
+    fth_trace *trace;                  /* NULL: no timeline; owned by the caller */
 } fth_options;
 FTH_API void fth_options_default(fth_options *opt);
 FTH_API FTH_MUST_USE fth_status fth_context_create(fth_context **out, const fth_options *opt,
@@ -38,6 +41,8 @@ FTH_API FTH_MUST_USE fth_status fth_context_create(fth_context **out, const fth_
 /* FTH_E_LEAK lists what is still held; the context is gone all the same. NULL is allowed. */
 FTH_API fth_status fth_context_destroy(fth_context *ctx, fth_err *err);
 FTH_API fth_mem *fth_context_mem(fth_context *ctx);
+/* The ledger of the device's own memory; NULL on the CPU. */
+FTH_API fth_mem *fth_context_device_mem(fth_context *ctx);
 FTH_API const char *fth_context_device(const fth_context *ctx); /* "cpu": what was resolved */
 /* Why that one, in words: "auto: this build has no CUDA backend". As long as the context. */
 FTH_API const char *fth_context_device_reason(const fth_context *ctx);

@@ -19,6 +19,7 @@ typedef struct fth_limits {
      * The context's budget is for everything: what is held already and what libraries may take
      * (allowance_bytes below) are set apart from it first. */
     uint64_t memory_bytes;
+    uint64_t device_bytes;  /* the same on a device with memory of its own; 0: what is left there */
     uint64_t scratch_bytes; /* most that may be spilled to the scratch directory; 0: what is free
                                there */
     int threads;            /* 0: the context's */
@@ -83,6 +84,11 @@ typedef struct fth_run_report {
                   that and the allowance */
     double seconds, io_seconds, compute_seconds;
     uint64_t read_bytes, written_bytes;
+    /* On a device with memory of its own, the bytes planned and in the ledger are those of its
+     * memory, and growth is what its driver counts. */
+    bool on_device;
+    double device_seconds; /* kernels were queued or running */
+    const char *bound_by;  /* "kernels", "reading and copying" or "launching"; NULL on the CPU */
 } fth_run_report;
 
 /* Run the plan; sinks[i] takes outs[i] (sinks of assigns are ignored). On failure parameters are

@@ -4,11 +4,15 @@
  * The struct is bookkeeping, the data a block of the pool or the caller's own.
  * The last release gives both back; a wrapped block is only forgotten.
  */
+#include "array/tensor.h"
+
 #include "array/rect.h"
 #include "mem/heap.h"
 
 #include <stdatomic.h>
 #include <string.h>
+
+typedef enum newer { HOST_NEWER, SAME, DEVICE_NEWER } newer;
 
 struct fth_tensor {
     fth_mem *mem;
@@ -21,6 +25,9 @@ struct fth_tensor {
     bool has_record; /* `data` is known to `mem` */
     void (*drop)(void *user);
     void *user;
+    fth__mirror_place place; /* of the mirror */
+    void *mirror;            /* NULL: there is none */
+    newer newer;
 };
 
 /* A tensor without data yet. */
@@ -94,13 +101,65 @@ fth_tensor *fth_tensor_retain(fth_tensor *t)
 void fth_tensor_release(fth_tensor *t)
 {
     if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1) return;
+    if (t->mirror) (void)fth_mem_release(t->place.mem, t->mirror, NULL);
     if (t->has_record) (void)fth_mem_release(t->mem, t->data, NULL);
     if (t->drop) t->drop(t->user);
     fth__heap_free(t->mem, t);
 }
 
+/* ---- the copy on a device ---- */
+
+void *fth__tensor_mirror(const fth_tensor *t)
+{
+    return t ? t->mirror : NULL;
+}
+
+static fth_status take_mirror(fth_tensor *t, const fth__mirror_place *place, const char *label,
+                              fth_err *err)
+{
+    if (t->mirror && t->place.mem == place->mem) return FTH_OK;
+    FTH_TRY(fth_tensor_sync(t, err));
+    if (t->mirror) FTH_TRY(fth_mem_release(t->place.mem, t->mirror, err));
+    t->mirror = NULL;
+    t->newer = HOST_NEWER;
+    FTH_TRY(fth_mem_take(place->mem, FTH_MEM_ANY, t->bytes, label, &t->mirror, err));
+    t->place = *place;
+    return FTH_OK;
+}
+
+fth_status fth__tensor_to_device(fth_tensor *t, const fth__mirror_place *place, const char *label,
+                                 void **out, fth_err *err)
+{
+    FTH_TRY(take_mirror(t, place, label, err));
+    if (t->newer == HOST_NEWER) {
+        FTH_TRY(
+            place->table->copy(place->device, FTH_LANE_COMPUTE, t->mirror, t->data, t->bytes, err));
+        FTH_TRY(place->table->drain(place->device, FTH_LANE_COMPUTE, err));
+        t->newer = SAME;
+    }
+    *out = t->mirror;
+    return FTH_OK;
+}
+
+void fth__tensor_changed(fth_tensor *t)
+{
+    if (t->mirror) t->newer = DEVICE_NEWER;
+}
+
+fth_status fth_tensor_sync(fth_tensor *t, fth_err *err)
+{
+    if (!t->mirror || t->newer != DEVICE_NEWER) return FTH_OK;
+    const fth__mirror_place *at = &t->place;
+    FTH_TRY(at->table->copy(at->device, FTH_LANE_OUT, t->data, t->mirror, t->bytes, err));
+    FTH_TRY(at->table->drain(at->device, FTH_LANE_OUT, err));
+    t->newer = SAME;
+    return FTH_OK;
+}
+
 void *fth_tensor_data(fth_tensor *t)
 {
+    if (fth_tensor_sync(t, NULL) != FTH_OK) return NULL;
+    t->newer = HOST_NEWER; /* it may be changed */
     return t->data;
 }
 
@@ -129,8 +188,9 @@ uint64_t fth_tensor_bytes(const fth_tensor *t)
 static fth_status tensor_read(void *self, const int64_t *lo, const int64_t *n, void *dst,
                               fth_err *err)
 {
-    const fth_tensor *t = self;
+    fth_tensor *t = self;
     FTH_TRY(fth__rect_check("memory", t->n_axes, t->size, lo, n, err));
+    FTH_TRY(fth_tensor_sync(t, err));
     const size_t item = (size_t)fth_dtype_size(t->dtype);
     const char *from = t->data;
     char *to = dst;
@@ -154,8 +214,10 @@ static fth_status tensor_read_rows(void *self, const int64_t *index, int64_t n, 
 static fth_status tensor_write(void *self, const int64_t *lo, const int64_t *n, const void *src,
                                fth_err *err)
 {
-    const fth_tensor *t = self;
+    fth_tensor *t = self;
     FTH_TRY(fth__rect_check("memory", t->n_axes, t->size, lo, n, err));
+    FTH_TRY(fth_tensor_sync(t, err)); /* what is not written stays */
+    t->newer = HOST_NEWER;
     const size_t item = (size_t)fth_dtype_size(t->dtype);
     const char *from = src;
     char *to = t->data;
@@ -170,6 +232,7 @@ static fth_status tensor_write(void *self, const int64_t *lo, const int64_t *n, 
 
 fth_source fth_tensor_source(fth_tensor *t)
 {
+    (void)fth_tensor_sync(t, NULL); /* who uses the memory in place finds it up to date */
     fth_source s = {.kind = "memory",
                     .self = t,
                     .dtype = t->dtype,

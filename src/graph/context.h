@@ -19,6 +19,7 @@ struct fth_context {
     const fth_backend *backend;
     fth_device *gpu;               /* opened; NULL on the CPU */
     fth_mem *gpu_mem;              /* the ledger of its memory; NULL on the CPU */
+    struct fth__stage *stage;      /* pinned memory that copies go through; made by the first run */
     void *library;                 /* of the backend, from dlopen; NULL: linked in */
     struct fth__plan_cache *plans; /* decisions of earlier searches */
     fth_team *team;                /* workers; made and joined with the context */

@@ -122,7 +122,7 @@ fth_status fth_batches_create_(fth_batches **out, fth_mem *mem, fth_site site,
     b->rows = rows;
     b->reader = (fth_source){.kind = "batches", .self = b, .read = read_batch};
     fth_status s = take_memory(b, site, size, err);
-    if (s == FTH_OK) s = fth__io_create(&b->io, mem, 1, NULL, err);
+    if (s == FTH_OK) s = fth__io_create(&b->io, mem, NULL, NULL, err);
     if (s != FTH_OK)
         fth_batches_destroy(b);
     else

@@ -231,8 +231,11 @@ fth_status fth__plan_layout(fth_plan *p, bool hard, fth_err *err)
             }
         }
         if (hard && n <= MANY) improve(p, b, n, placed);
+        p->faults = p->peak; /* complaints of kernels lie behind everything else */
+        p->peak += (uint64_t)p->n_faults * FTH__ALIGN;
+        p->lower += (uint64_t)p->n_faults * FTH__ALIGN;
         /* as the ledger will count it: large arenas are whole pages */
-        if (p->peak > 0) p->peak = fth__mem_cost(p->mem, FTH_MEM_ANY, p->peak);
+        if (p->peak > 0) p->peak = fth__mem_cost(p->pool, FTH_MEM_ANY, p->peak);
     }
     fth__heap_free(p->mem, b);
     fth__heap_free(p->mem, placed);

@@ -1,6 +1,7 @@
 /* plan.c - making, asking and destroying a plan. */
 #include "plan/plan.h"
 
+#include "array/tensor.h"
 #include "mem/heap.h"
 
 #include <string.h>
@@ -49,7 +50,8 @@ static fth_status take_outputs(fth_plan *p, const fth_val *outs, int n, fth_err 
         const fth_node *n_out = fth__val_node(outs[i]);
         const bool computed = n_out->op != &fth__op_input && !(n_out->op->flags & FTH_OP_ALIAS);
         const fth_sink *sink = p->limits.sinks ? &p->limits.sinks[i] : NULL;
-        p->out_direct[i] = sink && sink->data && computed && n_out->op != &fth__op_assign;
+        p->out_direct[i] =
+            !p->apart && sink && sink->data && computed && n_out->op != &fth__op_assign;
     }
     return FTH_OK;
 }
@@ -60,7 +62,12 @@ static void add_foreign(fth_plan *p, const fth_desc *d, const void *data, uint64
     if (d->n_axes == 0) return;
     const uint64_t bytes = (uint64_t)fth_desc_count(d) * (uint64_t)fth_dtype_size(d->dtype);
     p->foreign += bytes;
-    if (fth_mem_find(p->mem, data, &(fth_mem_block){0})) *known += bytes;
+    if (fth_mem_find(p->pool, data, &(fth_mem_block){0})) *known += bytes;
+}
+
+bool fth__plan_in_place(const fth_plan *p, const fth__input *in)
+{
+    return p->apart ? in->param != NULL : in->source.data != NULL;
 }
 
 /* The caller's memory that the plan uses in place counts against the budget; whatever else the
@@ -72,21 +79,23 @@ static void count_memory(fth_plan *p)
     uint64_t known = 0;
     for (int64_t i = 0; i < g->n_inputs; i++) {
         const fth__input *in = &g->input[i];
-        if (in->source.data && fth__plan_reads(p, in->value))
-            add_foreign(p, &in->desc, in->source.data, &known);
+        if (!fth__plan_in_place(p, in) || !fth__plan_reads(p, in->value)) continue;
+        const void *data = p->apart ? fth__tensor_mirror(in->param) : in->source.data;
+        add_foreign(p, &in->desc, data, &known);
     }
     for (int i = 0; i < p->n_outs; i++)
         if (p->out_direct[i])
             add_foreign(p, fth__val_desc(fth__val_at(g, p->out_value[i])), p->limits.sinks[i].data,
                         &known);
     fth_mem_stats stats;
-    fth_mem_get_stats(p->mem, &stats);
+    fth_mem_get_stats(p->pool, &stats);
     const uint64_t held = stats.used_bytes > known ? stats.used_bytes - known : 0;
     p->allow = fth__plan_allowance(p, p->limits.sinks);
-    p->apart = held + p->allow.bytes;
-    p->room = stats.budget_bytes > p->apart ? stats.budget_bytes - p->apart : 0;
-    p->by_context = p->limits.memory_bytes == 0 || p->limits.memory_bytes > p->room;
-    p->budget = p->by_context ? p->room : p->limits.memory_bytes;
+    p->held = held + (p->apart ? 0 : p->allow.bytes); /* libraries of the host take the host's */
+    p->room = stats.budget_bytes > p->held ? stats.budget_bytes - p->held : 0;
+    const uint64_t limit = p->apart ? p->limits.device_bytes : p->limits.memory_bytes;
+    p->by_context = limit == 0 || limit > p->room;
+    p->budget = p->by_context ? p->room : limit;
 }
 
 static fth_status make(fth_plan *p, const fth_val *outs, int n_outs, fth_err *err)
@@ -118,7 +127,7 @@ static void log_plan(const fth_plan *p, fth_status s, const fth_err *err)
         p->site.line, fth_mem_format_size(info.peak_bytes, a, sizeof a),
         fth_mem_format_size(info.foreign_bytes, b, sizeof b),
         fth_mem_format_size(info.allowance_bytes, c, sizeof c),
-        fth_mem_format_size(p->by_context ? p->room + p->apart : p->budget, d, sizeof d),
+        fth_mem_format_size(p->by_context ? p->room + p->held : p->budget, d, sizeof d),
         (long long)info.steps, (long long)info.passes);
 }
 
@@ -141,6 +150,9 @@ fth_plan *fth_plan_make_(fth_graph *g, fth_site site, const fth_val *outs, int n
     if (limits) p->limits = *limits;
     p->graph_nodes = g->n_nodes;
     p->threads = p->limits.threads > 0 ? p->limits.threads : g->ctx->threads;
+    p->apart = g->ctx->gpu != NULL;
+    p->pool = p->apart ? g->ctx->gpu_mem : g->mem;
+    if (p->apart) p->threads = 1; /* its kernels spread their own work */
     const fth_status s = make(p, outs, n_outs, err);
     log_plan(p, s, err);
     if (s == FTH_OK) return p;

@@ -18,6 +18,7 @@ enum { FTH__MAX_DEPTH = 2, FTH__ALIGN = 64, FTH__SAMPLES = 128 };
 typedef struct fth__unit {
     const fth_node *node;
     bool synthetic;                    /* made by fusion: the plan owns the node */
+    int fault;                         /* number of its complaint; -1: it cannot leave one */
     bool update;                       /* all it makes goes into parameters: it waits for the end */
     const fth_kernel *kernel;          /* NULL: the reference loop of the operation */
     fth_relation (*rel)[FTH_MAX_AXES]; /* of every input axis, asked once; the plan owns it */
@@ -124,7 +125,10 @@ typedef struct fth__allowance {
 struct fth_plan {
     fth_graph *graph;
     fth_context *ctx;
-    fth_mem *mem;
+    fth_mem *mem;  /* bookkeeping */
+    fth_mem *pool; /* where the arena is: the host's memory or the device's */
+    bool apart;    /* the device has memory of its own: nothing of the host's is used in place */
+    bool prepared; /* kernels of the device are loaded */
     fth_limits limits;
     fth_site site;
     int threads;
@@ -152,7 +156,9 @@ struct fth_plan {
 
     uint64_t peak, lower, foreign;
     fth__allowance allow; /* with the sinks known while planning */
-    uint64_t apart;       /* of the context's budget, not for this plan: held blocks, allowance */
+    uint64_t held;        /* of the context's budget, not for this plan: held blocks, allowance */
+    uint64_t faults;      /* offset of the complaints of kernels; at the end of the arena */
+    int64_t n_faults;     /* one per unit that may fail, on devices of their own */
     uint64_t room;        /* the rest of it */
     bool by_context;      /* that room is the budget, not limits.memory_bytes */
     int64_t recomputed, spilled;
@@ -165,6 +171,9 @@ fth_status fth__plan_collect(fth_plan *p, fth_err *err);
 fth_status fth__plan_fuse(fth_plan *p, const bool *needed, fth_err *err);
 /* Append a unit; takes ownership of a synthetic node even when it fails. */
 fth_status fth__plan_add_unit(fth_plan *p, const fth_node *node, bool synthetic, fth_err *err);
+
+/* The input's memory is used where it is, without a copy in the arena. */
+bool fth__plan_in_place(const fth_plan *p, const fth__input *in);
 
 /* ---- schedule.c: items, loops and buffers for given streaming axes (-1: none) ---- */
 fth_status fth__plan_schedule(fth_plan *p, const fth_axis_id axis[FTH__MAX_DEPTH], fth_err *err);

@@ -33,7 +33,7 @@ fth_status fth__plan_refuse(fth_plan *p, uint64_t smallest, fth_err *err)
     if (p->foreign > 0)
         fth__text_add(&t, "; %s of it are tensors of the caller",
                       fth_mem_format_size(p->foreign, foreign, sizeof foreign));
-    if (p->by_context) {
+    if (p->by_context && !p->apart) {
         fth__text_add(&t, "; of the budget, set apart for libraries: ");
         fth__plan_allowance_add(p, &t);
     }
@@ -60,8 +60,9 @@ fth_status fth__plan_refuse(fth_plan *p, uint64_t smallest, fth_err *err)
     }
     const fth_status s = FTH_FAIL(err, FTH_E_NO_FIT, "%s", text);
     /* a plan's own limit is about its data; the context's budget about everything */
-    const uint64_t enough = p->by_context || total > p->room ? total + p->apart : total;
-    fth_err_hint(err, "would fit: --memory %llu", (unsigned long long)enough);
+    const uint64_t enough = p->by_context || total > p->room ? total + p->held : total;
+    fth_err_hint(err, "would fit: --%smemory %llu", p->apart ? "device-" : "",
+                 (unsigned long long)enough);
     if (last >= 0) fth_err_origin(err, p->site);
     return s;
 }

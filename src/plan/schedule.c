@@ -126,7 +126,7 @@ static fth_status bind_input(maker *m, uint32_t value, int loop, fth_err *err)
     const fth__input *in = graph_input(p, value);
     int path[FTH__MAX_DEPTH], buf;
     const int depth = fth__sweep_path(p, loop, path);
-    if (in->source.data) {
+    if (fth__plan_in_place(p, in)) {
         FTH_TRY(add_buf(p, FTH__BUF_FOREIGN, value, -1, &buf, err));
         p->buf[buf].input = (int)(in - p->graph->input);
         m->bound[value] = buf;

@@ -5,11 +5,16 @@
 #include "cpu/backend.h"
 #include "cpu/blas.h"
 #include "mem/heap.h"
+#include "mem/system.h"
 #include "plan/cache.h"
+#include "run/backend.h"
+#include "run/stage.h"
 #include "run/team.h"
 #include "trace/record.h"
 
+#include <dlfcn.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 void fth_options_default(fth_options *opt)
@@ -27,37 +32,87 @@ static int usable_cores(void)
     return n > 0 ? n : 1;
 }
 
-static const char no_cuda[] = "this build has no CUDA backend";
-
-/* "cuda" or "cuda:N". */
-static bool names_cuda(const char *want)
+/* "cuda" or "cuda:N": the number of the device; -1: neither. */
+static int cuda_index(const char *want)
 {
-    if (strncmp(want, "cuda", 4) != 0) return false;
+    if (strncmp(want, "cuda", 4) != 0) return -1;
     const char *number = want + 4;
-    if (!*number) return true;
-    return *number++ == ':' && *number && strlen(number) < 4 &&
-           strspn(number, "0123456789") == strlen(number);
+    if (!*number) return 0;
+    if (*number++ != ':' || !*number || strlen(number) > 3 ||
+        strspn(number, "0123456789") != strlen(number))
+        return -1;
+    return (int)strtol(number, NULL, 10);
+}
+
+static void use_cpu(fth_context *ctx)
+{
+    fth__str_copy(ctx->device, sizeof ctx->device, "cpu");
+    ctx->backend = &fth__cpu_backend;
+}
+
+static void close_gpu(fth_context *ctx)
+{
+    fth__stage_destroy(ctx->stage);
+    fth_mem_destroy(ctx->gpu_mem, NULL);
+    if (ctx->gpu) ctx->backend->device->close(ctx->gpu);
+    if (ctx->library) dlclose(ctx->library);
+    ctx->stage = NULL;
+    ctx->gpu_mem = NULL;
+    ctx->gpu = NULL;
+    ctx->library = NULL;
+}
+
+static fth_status open_gpu(fth_context *ctx, const fth_options *opt, int index, fth_err *err)
+{
+    ctx->backend = opt->backend;
+    if (!ctx->backend)
+        FTH_TRY(fth__backend_load(opt->backend_path, &ctx->backend, &ctx->library, err));
+    FTH_TRY(ctx->backend->device->open(&ctx->gpu, index, err));
+    fth_mem_system system;
+    ctx->backend->device->get_memory(ctx->gpu, &system);
+    fth_mem_options mo = opt->mem;
+    mo.budget_bytes = opt->device_memory_bytes;
+    mo.fail_alloc = mo.fail_write = 0; /* on purpose in the host's memory alone */
+    mo.log = &ctx->log;
+    FTH_TRY(fth_mem_create_on(&ctx->gpu_mem, &mo, &system, err));
+    snprintf(ctx->device, sizeof ctx->device, "%s:%d", ctx->backend->name, index);
+    return FTH_OK;
 }
 
 /* Once, and never something else than what was asked for. */
-static fth_status resolve_device(fth_context *ctx, const char *asked, fth_err *err)
+static fth_status resolve_device(fth_context *ctx, const fth_options *opt, fth_err *err)
 {
-    const char *want = asked ? asked : "auto";
+    const char *want = opt->device ? opt->device : "cpu";
     const bool any = strcmp(want, "auto") == 0;
-    if (any || strcmp(want, "cpu") == 0) {
-        snprintf(ctx->reason, sizeof ctx->reason, "%s%s", any ? "auto: " : "",
-                 any ? no_cuda : "asked for");
-        fth__str_copy(ctx->device, sizeof ctx->device, "cpu");
-        ctx->backend = &fth__cpu_backend;
+    const int index = any ? 0 : cuda_index(want);
+    fth_err why = {0};
+    if (strcmp(want, "cpu") == 0) {
+        use_cpu(ctx);
+        fth__str_copy(ctx->reason, sizeof ctx->reason, "asked for");
         return FTH_OK;
     }
-    const bool cuda = names_cuda(want);
-    const fth_status s =
-        cuda ? FTH_FAIL(err, FTH_E_DEVICE, "device '%s' was asked for: %s", want, no_cuda)
-             : FTH_FAIL(err, FTH_E_DEVICE, "'%s' is not a device", want);
-    fth_err_hint(err, cuda ? "ask for cpu, or for auto to take what there is"
-                           : "devices are auto, cpu, cuda and cuda:N");
-    return s;
+    if (index < 0) {
+        const fth_status s = FTH_FAIL(err, FTH_E_DEVICE, "'%s' is not a device", want);
+        fth_err_hint(err, "devices are auto, cpu, cuda and cuda:N");
+        return s;
+    }
+    const fth_status s = open_gpu(ctx, opt, index, &why);
+    if (s == FTH_OK) {
+        fth_device_info info;
+        ctx->backend->device->get_info(ctx->gpu, &info);
+        snprintf(ctx->reason, sizeof ctx->reason, "%s: %.90s", any ? "auto" : "asked for",
+                 info.name);
+        return FTH_OK;
+    }
+    close_gpu(ctx);
+    if (any) {
+        use_cpu(ctx);
+        snprintf(ctx->reason, sizeof ctx->reason, "auto: %.110s", why.text);
+        return FTH_OK;
+    }
+    (void)FTH_FAIL(err, FTH_E_DEVICE, "device '%s' was asked for: %s", want, why.text);
+    fth_err_hint(err, "ask for cpu, or for auto to take what there is; 'fathom doctor' tells more");
+    return FTH_E_DEVICE;
 }
 
 static fth_status fill(fth_context *ctx, const fth_options *opt, fth_err *err)
@@ -68,7 +123,7 @@ static fth_status fill(fth_context *ctx, const fth_options *opt, fth_err *err)
         return FTH_FAIL(err, FTH_E_USAGE, "threads must be 0 to 4096, not %d", opt->threads);
     ctx->threads = opt->threads > 0 ? opt->threads : usable_cores();
     fth__str_copy(ctx->scratch_dir, sizeof ctx->scratch_dir, opt->scratch_dir);
-    FTH_TRY(resolve_device(ctx, opt->device, err));
+    FTH_TRY(resolve_device(ctx, opt, err));
     FTH_TRY(fth__cpu_blas_init(err));
     fth_log_line(&ctx->log, FTH_LOG_INFO, "device %s (%s), %d worker%s, OpenBLAS for %s",
                  ctx->device, ctx->reason, ctx->threads, ctx->threads == 1 ? "" : "s",
@@ -96,6 +151,7 @@ fth_status fth_context_create(fth_context **out, const fth_options *opt, fth_err
         s = fill(ctx, opt, err);
         if (s != FTH_OK) {
             fth__plan_cache_destroy(ctx->plans);
+            close_gpu(ctx);
             fth__heap_free(mem, ctx);
         }
     }
@@ -109,16 +165,25 @@ fth_status fth_context_create(fth_context **out, const fth_options *opt, fth_err
 fth_status fth_context_destroy(fth_context *ctx, fth_err *err)
 {
     if (!ctx) return FTH_OK;
-    fth_mem *mem = ctx->mem;
+    fth_mem *mem = ctx->mem, *gpu_mem = ctx->gpu_mem;
     fth__team_destroy(ctx->team);
     fth__plan_cache_destroy(ctx->plans);
+    ctx->gpu_mem = NULL;
+    fth_status held = fth_mem_destroy(gpu_mem, err); /* while its device is still open */
+    close_gpu(ctx);
     fth__heap_free(mem, ctx);
-    return fth_mem_destroy(mem, err);
+    const fth_status s = fth_mem_destroy(mem, held == FTH_OK ? err : NULL);
+    return held == FTH_OK ? s : held;
 }
 
 fth_mem *fth_context_mem(fth_context *ctx)
 {
     return ctx->mem;
+}
+
+fth_mem *fth_context_device_mem(fth_context *ctx)
+{
+    return ctx->gpu_mem;
 }
 
 const char *fth_context_device(const fth_context *ctx)

@@ -8,16 +8,17 @@
 
 #include "base/clock.h"
 #include "mem/heap.h"
+#include "run/stage.h"
 
 #include <pthread.h>
 
 struct fth__io {
     fth_mem *mem;
+    struct fth__stage *stage; /* NULL: jobs are about memory of the host */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t posted, done;
     fth__io_job *job; /* ring */
-    int slots;
     int64_t n_posted, n_done;
     bool stop, started;
     fth_trace *trace; /* may be NULL */
@@ -28,8 +29,9 @@ struct fth__io {
     fth_err err;
 };
 
-static fth_status serve(const fth__io_job *j, fth_err *err)
+static fth_status serve(const fth__io *io, const fth__io_job *j, fth_err *err)
 {
+    if (io->stage) return fth__stage_serve(io->stage, j, err);
     if (j->source) return j->source->read(j->source->self, j->lo, j->n, j->data, err);
     return j->sink->write(j->sink->self, j->lo, j->n, j->data, err);
 }
@@ -57,13 +59,13 @@ static void *work(void *arg)
     for (;;) {
         while (!io->stop && io->n_done == io->n_posted) pthread_cond_wait(&io->posted, &io->lock);
         if (io->stop) break;
-        const fth__io_job j = io->job[io->n_done % io->slots];
+        const fth__io_job j = io->job[io->n_done % FTH__IO_SLOTS];
         const bool dead = io->status != FTH_OK;
         pthread_mutex_unlock(&io->lock);
         fth_err err = {0};
         const int64_t began = fth_trace_now(io->trace);
         const double t0 = fth__clock_seconds();
-        const fth_status s = dead ? FTH_OK : serve(&j, &err);
+        const fth_status s = dead ? FTH_OK : serve(io, &j, &err);
         const double t1 = fth__clock_seconds();
         if (!dead) trace_job(io, &j, began);
         pthread_mutex_lock(&io->lock);
@@ -80,19 +82,20 @@ static void *work(void *arg)
     return NULL;
 }
 
-fth_status fth__io_create(fth__io **out, fth_mem *mem, int slots, fth_trace *trace, fth_err *err)
+fth_status fth__io_create(fth__io **out, fth_mem *mem, struct fth__stage *stage, fth_trace *trace,
+                          fth_err *err)
 {
     *out = NULL;
     fth__io *io = fth__heap_alloc(mem, sizeof *io);
     if (!io) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the I/O queue");
     io->mem = mem;
-    io->slots = slots;
+    io->stage = stage;
     io->trace = trace;
     io->track = fth_trace_track(trace, "files");
     pthread_mutex_init(&io->lock, NULL);
     pthread_cond_init(&io->posted, NULL);
     pthread_cond_init(&io->done, NULL);
-    fth_status s = fth__heap_take(mem, slots, sizeof *io->job, (void **)&io->job, err);
+    fth_status s = fth__heap_take(mem, FTH__IO_SLOTS, sizeof *io->job, (void **)&io->job, err);
     if (s == FTH_OK && pthread_create(&io->thread, NULL, work, io) != 0)
         s = FTH_FAIL(err, FTH_E_THREAD, "the I/O thread could not be started");
     io->started = s == FTH_OK;
@@ -123,8 +126,8 @@ void fth__io_destroy(fth__io *io)
 int64_t fth__io_post(fth__io *io, const fth__io_job *job)
 {
     pthread_mutex_lock(&io->lock);
-    while (io->n_posted - io->n_done >= io->slots) pthread_cond_wait(&io->done, &io->lock);
-    io->job[io->n_posted % io->slots] = *job;
+    while (io->n_posted - io->n_done >= FTH__IO_SLOTS) pthread_cond_wait(&io->done, &io->lock);
+    io->job[io->n_posted % FTH__IO_SLOTS] = *job;
     const int64_t ticket = ++io->n_posted;
     pthread_cond_signal(&io->posted);
     pthread_mutex_unlock(&io->lock);

@@ -5,20 +5,26 @@
 #include "graph/graph.h"
 
 #include <fathom/array.h>
+#include <fathom/backend.h>
 #include <fathom/trace.h>
 
 typedef struct fth__io fth__io;
+struct fth__stage;
+
+enum { FTH__IO_SLOTS = 64 }; /* jobs in flight */
 
 typedef struct fth__io_job {
     const fth_source *source; /* read from here, or */
     const fth_sink *sink;     /* write to there */
     int64_t lo[FTH_MAX_AXES], n[FTH_MAX_AXES];
     void *data;
+    fth_mark *after;      /* data on a device: not before what is queued up to here is done */
     char name[FTH__NAME]; /* for the timeline; "": the kind */
 } fth__io_job;
 
-/* `slots` jobs can be in flight; `trace` may be NULL. */
-fth_status fth__io_create(fth__io **out, fth_mem *mem, int slots, fth_trace *trace, fth_err *err);
+/* `stage`: the data of jobs are on its device; NULL: they are the host's. `trace` may be NULL. */
+fth_status fth__io_create(fth__io **out, fth_mem *mem, struct fth__stage *stage, fth_trace *trace,
+                          fth_err *err);
 void fth__io_destroy(fth__io *io); /* waits for the job in hand, drops the rest; NULL is allowed */
 /* Queue a job and return its ticket. Jobs run in order. */
 int64_t fth__io_post(fth__io *io, const fth__io_job *job);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "mem/inject.h"
+#include "run/device.h"
 #include "run/run.h"
 #include "trace/record.h"
 
@@ -46,8 +47,42 @@ static uint64_t foreign_pages(const fth__runner *r)
     return bytes;
 }
 
+static uint64_t free_on_device(const fth_plan *p)
+{
+    fth_mem_system system;
+    p->ctx->backend->device->get_memory(p->ctx->gpu, &system);
+    return system.free_now(system.self);
+}
+
+/* Which of the three took the time that the other two could not hide. */
+static const char *bound_by(const fth__runner *r, const fth_run_report *out)
+{
+    if (out->device_seconds >= 0.5 * out->seconds && out->device_seconds >= out->io_seconds)
+        return "kernels";
+    return r->io_wait >= 0.5 * (out->seconds - out->device_seconds) ? "reading and copying"
+                                                                    : "launching";
+}
+
+static void report_device(const fth__runner *r, fth_run_report *out)
+{
+    const fth_plan *p = r->p;
+    const uint64_t now = free_on_device(p), slack = (uint64_t)4 << 20;
+    out->on_device = true;
+    out->device_seconds = fth__device_seconds(r);
+    out->bound_by = bound_by(r, out);
+    out->growth_known = r->free0 > 0 && now > 0;
+    if (out->growth_known && r->free0 > now) out->growth_bytes = r->free0 - now;
+    out->kept =
+        out->ledger_bytes == out->planned_bytes && out->growth_bytes <= out->planned_bytes + slack;
+}
+
 void fth__report_begin(fth__runner *r)
 {
+    if (r->p->apart) { /* its driver is asked; caches would be in the way of its answer */
+        fth_mem_trim(r->p->pool);
+        r->free0 = free_on_device(r->p);
+        return;
+    }
     r->foreign0 = foreign_pages(r);
     r->growth_known = fth__mem_process_peak_reset();
     r->resident0 = fth__mem_process_bytes();
@@ -58,11 +93,12 @@ void fth__report_end(const fth__runner *r, fth_run_report *out)
     const fth_plan *p = r->p;
     const double seconds = fth__clock_seconds() - r->t_start; /* asking for pages takes time too */
     fth_mem_stats stats;
-    fth_mem_get_stats(p->mem, &stats);
+    fth_mem_get_stats(p->pool, &stats);
     *out = (fth_run_report){
         .planned_bytes = p->peak,
         .ledger_bytes = stats.peak_bytes - r->used0,
-        .touched_bytes = r->arena != r->nothing ? fth_mem_touched(r->arena, p->peak) : 0,
+        .touched_bytes =
+            r->arena != r->nothing && !p->apart ? fth_mem_touched(r->arena, p->peak) : 0,
         .seconds = seconds,
         .io_seconds = r->io ? fth__io_busy(r->io) : 0.0,
         .read_bytes = r->read_bytes,
@@ -70,6 +106,10 @@ void fth__report_end(const fth__runner *r, fth_run_report *out)
         .growth_known = r->growth_known,
     };
     out->compute_seconds = seconds - r->io_wait;
+    if (p->apart) {
+        report_device(r, out);
+        return;
+    }
     const fth__allowance allow = fth__plan_allowance(p, r->sinks);
     out->allowance_bytes = allow.bytes + allow.billed;
     const uint64_t peak = fth__mem_process_peak(), foreign = foreign_pages(r),
@@ -78,6 +118,24 @@ void fth__report_end(const fth__runner *r, fth_run_report *out)
     out->kept = out->ledger_bytes == out->planned_bytes &&
                 out->touched_bytes <= huge_pages(out->planned_bytes) &&
                 out->growth_bytes <= huge_pages(out->planned_bytes) + out->allowance_bytes;
+}
+
+static void format_device(const fth_run_report *r, fth__text *t)
+{
+    char a[24], b[24];
+    if (!r->growth_known)
+        fth__text_add(t, "growth  unknown: the driver does not tell\n");
+    else
+        fth__text_add(t, "growth  %s on the device, as its driver counts%s\n",
+                      fth_mem_format_size(r->growth_bytes, a, sizeof a),
+                      r->kept ? "" : ": NOT AS PLANNED");
+    fth__text_add(t, "device  %.3f s of kernels in %.3f s (%.0f %%), bound by %s\n",
+                  r->device_seconds, r->seconds,
+                  r->seconds > 0.0 ? 100.0 * r->device_seconds / r->seconds : 0.0, r->bound_by);
+    fth__text_add(t, "time    %.3f s, %.3f s of it waiting for data; read %s, written %s\n",
+                  r->seconds, r->seconds - r->compute_seconds,
+                  fth_mem_format_size(r->read_bytes, a, sizeof a),
+                  fth_mem_format_size(r->written_bytes, b, sizeof b));
 }
 
 size_t fth_run_report_format(const fth_run_report *r, char *text, size_t bytes)
@@ -89,6 +147,10 @@ size_t fth_run_report_format(const fth_run_report *r, char *text, size_t bytes)
     fth__text_add(&t, "ledger  %llu bytes, planned %llu%s\n", (unsigned long long)r->ledger_bytes,
                   (unsigned long long)r->planned_bytes,
                   r->ledger_bytes == r->planned_bytes ? "" : ": NOT AS PLANNED");
+    if (r->on_device) {
+        format_device(r, &t);
+        return t.wanted;
+    }
     fth__text_add(&t, "pages   %s touched of at most %s%s\n",
                   fth_mem_format_size(r->touched_bytes, a, sizeof a),
                   fth_mem_format_size(pages, b, sizeof b),

@@ -7,18 +7,25 @@
  */
 #include "run/run.h"
 
+#include "array/tensor.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "mem/heap.h"
+#include "run/device.h"
 #include "run/scratch.h"
+#include "run/stage.h"
 #include "run/team.h"
 
 #include <fathom/trace.h>
 #include <string.h>
 
-enum { IO_SLOTS = 64 };
-
 /* ---- reading ahead and writing behind ---- */
+
+int64_t fth__run_post(fth__runner *r, fth__io_job *job)
+{
+    if (r->dev) job->after = fth__device_now(r);
+    return fth__io_post(r->io, job);
+}
 
 void fth__job_name(const fth__runner *r, const fth__buf *b, fth__io_job *job)
 {
@@ -77,7 +84,7 @@ static int64_t post_reads(fth__runner *r, int loop, int64_t k, int64_t spin)
         fth__job_name(r, b, &job);
         if (is_empty(b, &job)) continue;
         r->read_bytes += job_bytes(b, job.n);
-        ticket = fth__io_post(r->io, &job);
+        ticket = fth__run_post(r, &job);
     }
     r->turn[depth] = now;
     return ticket;
@@ -112,7 +119,7 @@ static int64_t post_rect(fth__runner *r, const fth__buf *b, const fth_sink *sink
         job.data = data;
         if (!is_empty(b, &job)) {
             r->written_bytes += job_bytes(b, job.n);
-            ticket = fth__io_post(r->io, &job);
+            ticket = fth__run_post(r, &job);
         }
         int d = split - 1;
         while (d >= 0 && ++index[d] == t.extent[d]) index[d--] = 0;
@@ -241,14 +248,22 @@ static fth_status run_loop(fth__runner *r, int loop)
     return FTH_OK;
 }
 
+/* A parameter that lives on the device is copied there. */
+static fth_status copy_param(fth__runner *r, const fth__buf *b)
+{
+    const fth_tensor *param = r->p->graph->input[b->input].param;
+    return fth__device_copy(r, r->arena + b->offset, fth__tensor_mirror(param), b->bytes);
+}
+
 static fth_status read_whole(fth__runner *r, const fth__buf *b)
 {
+    if (r->dev && r->p->graph->input[b->input].param) return copy_param(r, b);
     fth__io_job job = make_job(r, b, 0, false);
     job.source = &r->p->graph->input[b->input].source;
     fth__job_name(r, b, &job);
     if (is_empty(b, &job)) return FTH_OK;
     r->read_bytes += job_bytes(b, job.n);
-    return wait_io(r, fth__io_post(r->io, &job));
+    return wait_io(r, fth__run_post(r, &job));
 }
 
 /* What the plan says is alive now, the arena it asked for, and what the ledger really holds. */
@@ -257,10 +272,30 @@ static void trace_memory(const fth__runner *r, int64_t item)
     fth_trace *trace = r->p->ctx->trace;
     if (!trace) return;
     fth_mem_stats stats;
-    fth_mem_get_stats(r->p->mem, &stats);
+    fth_mem_get_stats(r->p->pool, &stats);
     const int64_t now = fth_trace_now(trace);
     fth_trace_add_memory(trace, r->p->ctx->device, now, r->p->peak, stats.used_bytes - r->used0);
     fth_trace_add_counter(trace, "bytes alive", now, (double)r->p->live[item]);
+}
+
+/* Where the steps that follow each other from item i on end. */
+static int64_t last_step(const fth__runner *r, int64_t i, int64_t to)
+{
+    while (i < to && r->p->item[i].kind == FTH__STEP) i++;
+    return i;
+}
+
+static fth_status run_steps(fth__runner *r, int64_t from, int64_t to)
+{
+    const fth_plan *p = r->p;
+    const bool burst = r->dev && !p->ctx->trace; /* with a timeline each step has its own clock */
+    if (burst) FTH_TRY(fth__device_clock_start(r));
+    for (int64_t i = from; i < to; i++) {
+        trace_memory(r, i);
+        FTH_TRY(fth__run_step(r, &p->item[i]));
+        r->done += item_work(&p->item[i]) / turns_of(p, p->item[i].loop);
+    }
+    return burst ? fth__device_clock_stop(r, NULL) : FTH_OK;
 }
 
 static fth_status run_items(fth__runner *r, int64_t from, int64_t to)
@@ -269,11 +304,12 @@ static fth_status run_items(fth__runner *r, int64_t from, int64_t to)
     for (int64_t i = from; i < to; i++) {
         const fth__item *it = &p->item[i];
         switch (it->kind) {
-        case FTH__STEP:
-            trace_memory(r, i);
-            FTH_TRY(fth__run_step(r, it));
-            r->done += item_work(it) / turns_of(p, it->loop);
+        case FTH__STEP: {
+            const int64_t next = last_step(r, i, to);
+            FTH_TRY(run_steps(r, i, next));
+            i = next - 1;
             break;
+        }
         case FTH__READ: FTH_TRY(read_whole(r, &p->buf[it->out[0]])); break;
         case FTH__WRITE: FTH_TRY(wait_io(r, post_write(r, &p->buf[it->in[0]], it->unit, 0))); break;
         case FTH__SPILL: FTH_TRY(fth__scratch_write(r, &p->buf[it->in[0]], it->unit)); break;
@@ -290,8 +326,9 @@ static fth_status run_items(fth__runner *r, int64_t from, int64_t to)
     return FTH_OK;
 }
 
-/* Put assigned values into their parameters: copies between resident blocks, nothing can fail. */
-static void commit_params(fth__runner *r)
+/* Put assigned values into their parameters: copies between resident blocks; on the CPU nothing can
+ * fail. */
+static fth_status commit_params(fth__runner *r)
 {
     const fth_plan *p = r->p;
     for (int64_t i = 0; i < p->n_items; i++) {
@@ -304,9 +341,17 @@ static void commit_params(fth__runner *r)
         for (int d = 0; d < b->desc.n_axes; d++) all[d] = (fth__range){0, b->desc.size[d]};
         fth_tile t;
         fth__tile_of(r, b, all, 0, &t);
-        memmove(p->graph->input[a->index].source.data, t.data,
-                (size_t)fth_desc_count(&b->desc) * (size_t)fth_dtype_size(b->desc.dtype));
+        const fth__input *in = &p->graph->input[a->index];
+        const uint64_t bytes =
+            (uint64_t)fth_desc_count(&b->desc) * (uint64_t)fth_dtype_size(b->desc.dtype);
+        if (r->dev)
+            FTH_TRY(fth__device_copy(r, fth__tensor_mirror(in->param), t.data, bytes));
+        else
+            memmove(in->source.data, t.data, (size_t)bytes);
     }
+    FTH_TRY(fth__device_settle(r));
+    fth__device_commit(r);
+    return FTH_OK;
 }
 
 bool fth__plan_is_assign(const fth_plan *p, int out)
@@ -359,7 +404,7 @@ static fth_status check_sources(const fth_plan *p, fth_err *err)
         if (b->input < 0) continue;
         const fth__input *in = &p->graph->input[b->input];
         if (in->param) continue; /* never another; and it may be copied */
-        const bool memory = in->source.data != NULL;
+        const bool memory = fth__plan_in_place(p, in);
         if (memory != (b->kind == FTH__BUF_FOREIGN))
             return FTH_FAIL(err, FTH_E_PLAN_STALE,
                             "input '%s' was %s when it was planned and is %s now", in->name,
@@ -399,15 +444,20 @@ static fth_status run_all(fth__runner *r)
     fth_plan *p = r->p;
     FTH_TRY(find_team(r));
     FTH_TRY(fth__heap_take(p->mem, p->n_loops + 1, sizeof *r->spins, (void **)&r->spins, r->err));
-    FTH_TRY(fth__io_create(&r->io, p->mem, IO_SLOTS, p->ctx->trace, r->err));
+    struct fth__stage *stage = NULL;
+    if (p->apart) FTH_TRY(fth__stage_of(p->ctx, &stage, r->err));
+    FTH_TRY(fth__device_begin(r));
+    FTH_TRY(fth__io_create(&r->io, p->mem, stage, p->ctx->trace, r->err));
     FTH_TRY(fth__scratch_open(r));
     if (p->peak > 0) {
         void *arena;
-        FTH_TRY(fth_mem_take(p->mem, FTH_MEM_ANY, p->peak, "plan", &arena, r->err));
+        FTH_TRY(fth_mem_take(p->pool, FTH_MEM_ANY, p->peak, "plan", &arena, r->err));
         r->arena = arena;
     }
+    FTH_TRY(fth__device_arena(r));
     for (int64_t i = 0; i < p->n_items; i++) r->total += item_work(&p->item[i]);
-    return run_items(r, 0, p->late);
+    FTH_TRY(run_items(r, 0, p->late));
+    return fth__device_settle(r);
 }
 
 static void log_run(const fth__runner *r, fth_status s)
@@ -439,9 +489,10 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     FTH_TRY(check_bounds(p, err));
     FTH_TRY(check_sinks(p, sinks, err));
     FTH_TRY(check_sources(p, err));
+    FTH_TRY(fth__device_prepare(p, err));
     fth_mem_stats stats;
-    fth_mem_mark(p->mem);
-    fth_mem_get_stats(p->mem, &stats);
+    fth_mem_mark(p->pool);
+    fth_mem_get_stats(p->pool, &stats);
     r.used0 = stats.used_bytes;
     if (report) fth__report_begin(&r);
     r.t_start = fth__clock_seconds();
@@ -450,13 +501,14 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     s = finish_sinks(&r, s);
     r.opt.progress = NULL; /* too late to cancel */
     if (s == FTH_OK) s = run_items(&r, p->late, p->n_items);
-    if (s == FTH_OK) commit_params(&r);
+    if (s == FTH_OK) s = commit_params(&r);
     if (report) fth__report_end(&r, report);
     log_run(&r, s);
     fth__io_destroy(r.io);
+    fth__device_end(&r);
     fth__scratch_close(&r);
     fth__team_destroy(r.own_team);
-    if (r.arena != r.nothing) fth_mem_release(p->mem, r.arena, NULL);
+    if (r.arena != r.nothing) fth_mem_release(p->pool, r.arena, NULL);
     fth__heap_free(p->mem, r.spins);
     return s;
 }

@@ -13,13 +13,15 @@ typedef struct fth__runner {
     int64_t turn[FTH__MAX_DEPTH]; /* chunk number of the loop around us, per depth */
     int64_t *spins; /* per loop: turns begun since the run began; parity picks the copy */
     fth__io *io;
-    int scratch;        /* file descriptor; -1: none */
-    fth_team *team;     /* NULL: one thread */
-    fth_team *own_team; /* made for this run; NULL: the context's */
+    int scratch;                 /* file descriptor; -1: none */
+    fth_team *team;              /* NULL: one thread */
+    struct fth__device_run *dev; /* NULL: steps are done when they return */
+    fth_team *own_team;          /* made for this run; NULL: the context's */
     fth_run_options opt;
     double done, total; /* planned work */
     double t_start, io_wait;
     uint64_t read_bytes, written_bytes;
+    uint64_t free0;                      /* on the device, before the arena was taken */
     uint64_t used0, resident0, foreign0; /* before the run: ledger, process, the caller's pages */
     bool growth_known;
     int track;
@@ -34,6 +36,9 @@ int64_t fth__spin_of(const fth__runner *r, const fth__buf *b);
 
 /* Name a job for the timeline, where there is one, after the value it carries. */
 void fth__job_name(const fth__runner *r, const fth__buf *b, fth__io_job *job);
+
+/* Queue a job about memory of the arena. */
+int64_t fth__run_post(fth__runner *r, fth__io_job *job);
 
 /* Output `out` of the plan is an assign: it has no sink. */
 bool fth__plan_is_assign(const fth_plan *p, int out);

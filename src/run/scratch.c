@@ -14,7 +14,7 @@ enum { PAGE = 4096 };
 
 typedef struct slot {
     fth__runner *r;
-    uint64_t offset, bytes;
+    uint64_t offset;
 } slot;
 
 static uint64_t slot_offset(const fth_plan *p, int number)
@@ -52,18 +52,18 @@ void fth__scratch_close(fth__runner *r)
 static fth_status write_slot(void *self, const int64_t *lo, const int64_t *n, const void *src,
                              fth_err *err)
 {
-    (void)lo, (void)n;
     const slot *s = self;
-    for (uint64_t done = 0; done < s->bytes;) {
+    const uint64_t offset = s->offset + (uint64_t)lo[0], bytes = (uint64_t)n[0];
+    for (uint64_t done = 0; done < bytes;) {
         const bool fail = fth__mem_write_fails(s->r->p->mem);
         if (fail) errno = ENOSPC;
         const ssize_t k = fail ? -1
                                : pwrite(s->r->scratch, (const char *)src + done,
-                                        (size_t)(s->bytes - done), (off_t)(s->offset + done));
+                                        (size_t)(bytes - done), (off_t)(offset + done));
         if (k < 0 && errno == EINTR) continue;
         if (k <= 0)
             return FTH_FAIL(err, FTH_E_SCRATCH, "writing %llu bytes to the scratch file: %s",
-                            (unsigned long long)s->bytes, strerror(errno));
+                            (unsigned long long)bytes, strerror(errno));
         done += (uint64_t)k;
     }
     return FTH_OK;
@@ -72,11 +72,11 @@ static fth_status write_slot(void *self, const int64_t *lo, const int64_t *n, co
 static fth_status read_slot(void *self, const int64_t *lo, const int64_t *n, void *dst,
                             fth_err *err)
 {
-    (void)lo, (void)n;
     const slot *s = self;
-    for (uint64_t done = 0; done < s->bytes;) {
-        const ssize_t k = pread(s->r->scratch, (char *)dst + done, (size_t)(s->bytes - done),
-                                (off_t)(s->offset + done));
+    const uint64_t offset = s->offset + (uint64_t)lo[0], bytes = (uint64_t)n[0];
+    for (uint64_t done = 0; done < bytes;) {
+        const ssize_t k = pread(s->r->scratch, (char *)dst + done, (size_t)(bytes - done),
+                                (off_t)(offset + done));
         if (k < 0 && errno == EINTR) continue;
         if (k <= 0)
             return FTH_FAIL(err, FTH_E_FILE_READ, "reading the scratch file: %s",
@@ -88,7 +88,7 @@ static fth_status read_slot(void *self, const int64_t *lo, const int64_t *n, voi
 
 static fth_status transfer(fth__runner *r, const fth__buf *b, int number, bool out)
 {
-    slot s = {.r = r, .offset = slot_offset(r->p, number), .bytes = b->bytes};
+    slot s = {.r = r, .offset = slot_offset(r->p, number)};
     const fth_source source = {
         .kind = "scratch", .self = &s, .dtype = FTH_U8, .n_axes = 1, .read = read_slot};
     const fth_sink sink = {
@@ -98,7 +98,7 @@ static fth_status transfer(fth__runner *r, const fth__buf *b, int number, bool o
                        .n = {(int64_t)b->bytes},
                        .data = r->arena + b->offset};
     fth__job_name(r, b, &job);
-    return fth__io_wait(r->io, fth__io_post(r->io, &job), r->err);
+    return fth__io_wait(r->io, fth__run_post(r, &job), r->err);
 }
 
 fth_status fth__scratch_write(fth__runner *r, const fth__buf *b, int number)

@@ -4,6 +4,7 @@
  * message does not depend on timing.
  */
 #include "base/checked.h"
+#include "run/device.h"
 #include "run/run.h"
 
 #include <fathom/trace.h>
@@ -128,10 +129,10 @@ static void fill_state(const fth__runner *r, const fth__item *it, const fth__ran
     fth__tile_of(r, b, region, fth__spin_of(r, b), &call->state);
 }
 
-static void trace_step(const fth__runner *r, const fth__item *it, const fth_call *call, int64_t t0)
+static fth_status trace_step(fth__runner *r, const fth__item *it, const fth_call *call, int64_t t0)
 {
     fth_trace *trace = r->p->ctx->trace;
-    if (!trace) return;
+    if (!trace) return FTH_OK;
     const fth_node *n = r->p->unit[it->unit].node;
     uint64_t bytes = 0;
     for (int k = 0; k < n->n_in + n->n_out; k++) {
@@ -156,7 +157,9 @@ static void trace_step(const fth__runner *r, const fth__item *it, const fth_call
                                  .bytes = bytes,
                                  .flops = fth__unit_flops(&r->p->unit[it->unit], call),
                                  .site = n->site};
+    if (r->dev) return fth__device_clock_stop(r, &span);
     fth_trace_add_span(trace, &span);
+    return FTH_OK;
 }
 
 fth_status fth__run_step(fth__runner *r, const fth__item *it)
@@ -184,9 +187,12 @@ fth_status fth__run_step(fth__runner *r, const fth__item *it)
         fth__tile_of(r, b, in, fth__spin_of(r, b), &call.in[k]);
     }
     char *scratch = r->arena + p->buf[it->scratch].offset;
+    fth__device_call(r, u, &call);
+    if (r->dev && p->ctx->trace) FTH_TRY(fth__device_clock_start(r));
     const int64_t t0 = fth_trace_now(p->ctx->trace);
-    const fth_status s = run_call(r, it, &call, scratch);
-    trace_step(r, it, &call, t0);
+    fth_status s = run_call(r, it, &call, scratch);
+    const fth_status traced = trace_step(r, it, &call, t0);
+    if (s == FTH_OK) s = traced;
     if (s == FTH_OK) return FTH_OK;
     if (r->err && !r->err->origin.file) fth_err_origin(r->err, n->site);
     return fth_err_note(r->err, FTH_HERE, s, "in %s, chunk %lld", n->op->name,

@@ -5,6 +5,8 @@
  */
 #include "run/run.h"
 
+#include "array/tensor.h"
+
 static void dense_tile(char *base, const fth_desc *d, int64_t element, const fth__range *box,
                        const fth__range *region, fth_tile *out)
 {
@@ -99,8 +101,9 @@ void fth__tile_of(const fth__runner *r, const fth__buf *b, const fth__range *reg
     }
     case FTH__BUF_FOREIGN:
     case FTH__BUF_DIRECT: {
-        char *base = b->kind == FTH__BUF_FOREIGN ? p->graph->input[b->input].source.data
-                                                 : r->sinks[b->output].data;
+        char *base = b->kind == FTH__BUF_DIRECT ? r->sinks[b->output].data
+                     : p->apart ? fth__tensor_mirror(p->graph->input[b->input].param)
+                                : p->graph->input[b->input].source.data;
         for (int d = 0; d < b->desc.n_axes; d++) box[d] = (fth__range){0, b->desc.size[d]};
         dense_tile(base, &b->desc, b->element, box, region, out);
         return;

@@ -132,6 +132,7 @@ static fth_plan *plan_of(trial *t, const fth_limits *limits, taker *into, fth_si
 {
     fth_val outs[RG_OUTS];
     fth_limits l = *limits;
+    l.device_bytes = l.memory_bytes;
     for (int i = 0; i < t->n_outs; i++) {
         outs[i] = t->into[i] >= 0 ? t->g->param[t->into[i]].assign : rg_val(t->g, t->out[i]);
         sinks[i] = sink_of(&into[i], t->direct[i]);
@@ -330,7 +331,8 @@ static bool check_floor(trial *t, int threads, const char *stream, uint64_t *flo
     fth_plan_destroy(p);
     if (p) return true; /* nothing to place */
     unsigned long long bytes = 0;
-    if (err.status != FTH_E_NO_FIT || sscanf(err.hint, "would fit: --memory %llu", &bytes) != 1)
+    const char *memory = strstr(err.hint, "memory "); /* --memory, or --device-memory */
+    if (err.status != FTH_E_NO_FIT || !memory || sscanf(memory, "memory %llu", &bytes) != 1)
         return fails(t, "a budget of 1 byte: %s", shown(&err, text, sizeof text));
     *floor = bytes;
     l.memory_bytes = bytes - 1;
@@ -430,10 +432,10 @@ static bool check_stops(trial *t, uint64_t budget)
 
 /* What the reference loops make of outputs from..to-1, each into a sink: what is assigned must be
  * the same, so it is evaluated as a plain output of its own. */
-static bool run_reference(trial *t, int from, int to, bool assigned)
+static bool run_reference(trial *t, rg *g, int from, int to, bool assigned)
 {
     const fth_limits l = {.memory_bytes = UNLIMITED, .threads = 1, .no_fuse = true};
-    trial part = {.g = t->g, .stats = t->stats, .why = t->why};
+    trial part = {.g = g, .stats = t->stats, .why = t->why};
     for (int i = from; i < to; i++) {
         if ((t->into[i] >= 0) != assigned) continue;
         part.out[part.n_outs] = t->out[i];
@@ -442,6 +444,20 @@ static bool run_reference(trial *t, int from, int to, bool assigned)
         part.truth[part.n_outs++] = t->truth[i];
     }
     return part.n_outs == 0 || try_limits(&part, &l, part.truth, "reference");
+}
+
+/* The truth is the CPU's, also about a device: the same seed gives the same graph there. */
+static bool run_references(trial *t)
+{
+    const rg_device device = rg_use_device((rg_device){0});
+    const bool apart = device.backend || device.path;
+    char why[WHY];
+    rg *twin = apart ? rg_make(t->g->seed, why, sizeof why) : t->g;
+    bool ok = twin != NULL && run_reference(t, twin, 0, t->n_outs, false);
+    for (int i = 0; ok && i < t->n_outs; i++) ok = run_reference(t, twin, i, i + 1, true);
+    if (apart) rg_free(twin);
+    rg_use_device(device);
+    return ok;
 }
 
 static bool check_all(trial *t)
@@ -454,9 +470,7 @@ static bool check_all(trial *t)
         taker_make(&t->got[i], rg_val(t->g, t->out[i]));
         taker_make(&t->truth[i], rg_val(t->g, t->out[i]));
     }
-    if (!run_reference(t, 0, t->n_outs, false)) return false;
-    for (int i = 0; i < t->n_outs; i++)
-        if (!run_reference(t, i, i + 1, true)) return false;
+    if (!run_references(t)) return false;
     if (!try_limits(t, &l, t->want, "unlimited") || !near_truth(t)) return false;
     fth_plan *p = plan_of(t, &l, t->got, sinks, &err);
     fth_plan_info info = {0};

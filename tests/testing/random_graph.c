@@ -486,14 +486,25 @@ static void add_all(rg *g, bool gradient)
     count_features(g);
 }
 
+static rg_device device_used; /* by graphs made from now on */
+
+rg_device rg_use_device(rg_device device)
+{
+    const rg_device before = device_used;
+    device_used = device;
+    return before;
+}
+
 static fth_status build(rg **out, uint64_t seed, bool gradient, fth_err *err)
 {
     rg *g = *out = calloc(1, sizeof *g);
     fth_options opt;
     fth_options_default(&opt);
     opt.threads = 2;
-    opt.device = "cpu";
-    opt.mem.budget_bytes = (uint64_t)4 << 30;
+    opt.device = device_used.backend || device_used.path ? "cuda" : "cpu";
+    opt.backend = device_used.backend;
+    opt.backend_path = device_used.path;
+    opt.mem.budget_bytes = opt.device_memory_bytes = (uint64_t)4 << 30;
     opt.scratch_dir = t_temp_dir();
     g->seed = seed;
     g->op = -1;

@@ -34,6 +34,13 @@ typedef enum rg_feature {
 } rg_feature;
 const char *rg_feature_name(int feature);
 
+/* Graphs made from now on run on this device: a backend, or the path of one; both NULL: the CPU. */
+typedef struct rg_device {
+    const struct fth_backend *backend;
+    const char *path;
+} rg_device;
+rg_device rg_use_device(rg_device device); /* returns the one before */
+
 /* Numbers behind an input; a function source keeps its own. */
 typedef struct rg_data {
     fth_dtype dtype;

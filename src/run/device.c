@@ -1,0 +1,252 @@
+/* device.c - marks, clocks, complaints and parameters of a run on a device. */
+#include "run/device.h"
+
+#include "array/tensor.h"
+#include "base/str.h"
+#include "mem/heap.h"
+
+#include <string.h>
+
+enum {
+    JOB_MARKS = FTH__IO_SLOTS + 1, /* a mark is used again when its job is surely done */
+    CLOCKS = 128
+};
+
+typedef struct stretch {
+    fth_mark *from, *to;
+    bool used, has_span;
+    fth_trace_span span;
+    char name[96];
+} stretch;
+
+struct fth__device_run {
+    const fth_device_table *table;
+    fth_device *device;
+    fth_mark *job[JOB_MARKS];
+    int64_t n_jobs;
+    stretch clock[CLOCKS];
+    int64_t n_clocks;
+    fth_mark *start;  /* of the run, */
+    int64_t start_ns; /* and when that was in the timeline */
+    int track;
+    double seconds;
+    fth_status status; /* of marks that could not be set */
+    fth_err err;
+};
+
+static fth_status load_kernels(fth_plan *p, fth_err *err)
+{
+    for (int64_t i = 0; i < p->n_units && !p->prepared; i++) {
+        const fth__unit *u = &p->unit[i];
+        if (!u->kernel || !u->kernel->prepare) continue;
+        const fth_status s = u->kernel->prepare(u->node, p->ctx->gpu, err);
+        if (s == FTH_OK) continue;
+        if (err && !err->origin.file) fth_err_origin(err, u->node->site);
+        return fth_err_note(err, FTH_HERE, s, "preparing %s on %s", u->node->op->name,
+                            p->ctx->device);
+    }
+    p->prepared = true;
+    return FTH_OK;
+}
+
+/* Those that are read, in place or copied, and those that are assigned. */
+static fth_status bring_params(const fth_plan *p, fth_err *err)
+{
+    const fth__mirror_place place = {p->ctx->backend->device, p->ctx->gpu, p->pool};
+    for (int64_t i = 0; i < p->n_bufs + p->n_units; i++) {
+        const fth_node *n = i < p->n_bufs ? NULL : p->unit[i - p->n_bufs].node;
+        int input = n ? -1 : p->buf[i].input;
+        if (n && n->op == &fth__op_assign)
+            input = ((const fth__input_attr *)fth__val_node(n->in_val[0])->attr)->index;
+        if (input < 0 || !p->graph->input[input].param) continue;
+        const fth__input *in = &p->graph->input[input];
+        void *block;
+        FTH_TRY(fth__tensor_to_device(in->param, &place, in->name, &block, err));
+    }
+    return FTH_OK;
+}
+
+fth_status fth__device_prepare(fth_plan *p, fth_err *err)
+{
+    if (!p->apart) return FTH_OK;
+    FTH_TRY(load_kernels(p, err));
+    return bring_params(p, err);
+}
+
+static fth_status make_marks(fth__device_run *d, fth_err *err)
+{
+    for (int i = 0; i < JOB_MARKS; i++) FTH_TRY(d->table->mark_create(d->device, &d->job[i], err));
+    for (int i = 0; i < CLOCKS; i++) {
+        FTH_TRY(d->table->mark_create(d->device, &d->clock[i].from, err));
+        FTH_TRY(d->table->mark_create(d->device, &d->clock[i].to, err));
+    }
+    return d->table->mark_create(d->device, &d->start, err);
+}
+
+fth_status fth__device_begin(fth__runner *r)
+{
+    const fth_context *ctx = r->p->ctx;
+    if (!r->p->apart) return FTH_OK;
+    r->dev = fth__heap_alloc(r->p->mem, sizeof *r->dev);
+    if (!r->dev) return FTH_FAIL(r->err, FTH_E_NOMEM, "no memory for a run on %s", ctx->device);
+    fth__device_run *d = r->dev;
+    d->table = ctx->backend->device;
+    d->device = ctx->gpu;
+    d->track = fth_trace_track(ctx->trace, ctx->device);
+    FTH_TRY(make_marks(d, r->err));
+    FTH_TRY(d->table->drain(d->device, FTH_LANE_COMPUTE, r->err));
+    FTH_TRY(d->table->mark_set(d->device, FTH_LANE_COMPUTE, d->start, r->err));
+    FTH_TRY(d->table->host_wait(d->device, d->start, r->err));
+    d->start_ns = fth_trace_now(ctx->trace);
+    return FTH_OK;
+}
+
+fth_status fth__device_arena(fth__runner *r)
+{
+    const fth_plan *p = r->p;
+    if (!r->dev || p->n_faults == 0) return FTH_OK;
+    return r->dev->table->fill(r->dev->device, FTH_LANE_COMPUTE, r->arena + p->faults, 0xff,
+                               (uint64_t)p->n_faults * FTH__ALIGN, r->err);
+}
+
+/* ---- clocks ---- */
+
+static void finish_stretch(fth__runner *r, stretch *s)
+{
+    fth__device_run *d = r->dev;
+    if (!s->used) return;
+    s->used = false;
+    if (d->table->host_wait(d->device, s->to, NULL) != FTH_OK) return; /* settling says why */
+    const double seconds = d->table->seconds(d->device, s->from, s->to);
+    d->seconds += seconds;
+    if (!s->has_span) return;
+    s->span.name = s->name;
+    s->span.track = d->track;
+    s->span.start_ns =
+        d->start_ns + (int64_t)(1e9 * d->table->seconds(d->device, d->start, s->from));
+    s->span.end_ns = s->span.start_ns + (int64_t)(1e9 * seconds);
+    fth_trace_add_span(r->p->ctx->trace, &s->span);
+}
+
+fth_status fth__device_clock_start(fth__runner *r)
+{
+    fth__device_run *d = r->dev;
+    stretch *s = &d->clock[d->n_clocks % CLOCKS];
+    finish_stretch(r, s);
+    return d->table->mark_set(d->device, FTH_LANE_COMPUTE, s->from, r->err);
+}
+
+fth_status fth__device_clock_stop(fth__runner *r, const fth_trace_span *span)
+{
+    fth__device_run *d = r->dev;
+    stretch *s = &d->clock[d->n_clocks++ % CLOCKS];
+    s->has_span = span != NULL;
+    if (span) {
+        s->span = *span;
+        fth__str_copy(s->name, sizeof s->name, span->name);
+    }
+    s->used = true;
+    return d->table->mark_set(d->device, FTH_LANE_COMPUTE, s->to, r->err);
+}
+
+double fth__device_seconds(const fth__runner *r)
+{
+    return r->dev ? r->dev->seconds : 0.0;
+}
+
+/* ---- the end ---- */
+
+/* The complaint of the first unit that left one. */
+static fth_status read_faults(fth__runner *r)
+{
+    const fth_plan *p = r->p;
+    fth__device_run *d = r->dev;
+    for (int64_t i = 0; i < p->n_units; i++) {
+        const fth__unit *u = &p->unit[i];
+        if (u->fault < 0) continue;
+        fth_fault f;
+        const char *from = r->arena + p->faults + (uint64_t)u->fault * FTH__ALIGN;
+        FTH_TRY(d->table->copy(d->device, FTH_LANE_COMPUTE, &f, from, sizeof f, r->err));
+        FTH_TRY(d->table->drain(d->device, FTH_LANE_COMPUTE, r->err));
+        if (f.where == UINT64_MAX) continue;
+        const fth_status s = u->kernel->explain
+                                 ? u->kernel->explain(u->node, &f, r->err)
+                                 : FTH_FAIL(r->err, FTH_E_NUMERIC, "%s refused the value %lld",
+                                            u->node->op->name, (long long)f.value);
+        if (r->err && !r->err->origin.file) fth_err_origin(r->err, u->node->site);
+        return fth_err_note(r->err, FTH_HERE, s, "in %s, element %llu", u->node->op->name,
+                            (unsigned long long)f.where);
+    }
+    return FTH_OK;
+}
+
+fth_status fth__device_settle(fth__runner *r)
+{
+    fth__device_run *d = r->dev;
+    if (!d) return FTH_OK;
+    FTH_TRY(d->table->drain(d->device, FTH_LANE_COMPUTE, r->err));
+    if (d->status != FTH_OK) {
+        *r->err = d->err;
+        return d->status;
+    }
+    for (int i = 0; i < CLOCKS; i++) finish_stretch(r, &d->clock[(d->n_clocks + i) % CLOCKS]);
+    return read_faults(r);
+}
+
+void fth__device_commit(fth__runner *r)
+{
+    const fth_plan *p = r->p;
+    for (int64_t i = 0; r->dev && i < p->n_units; i++) {
+        const fth_node *n = p->unit[i].node;
+        if (n->op != &fth__op_assign) continue;
+        const fth__input_attr *a = fth__val_node(n->in_val[0])->attr;
+        fth__tensor_changed(p->graph->input[a->index].param);
+    }
+}
+
+void fth__device_end(fth__runner *r)
+{
+    fth__device_run *d = r->dev;
+    if (!d) return;
+    for (int i = 0; i < FTH_LANE_COUNT; i++) (void)d->table->drain(d->device, (fth_lane)i, NULL);
+    for (int i = 0; i < JOB_MARKS; i++) d->table->mark_destroy(d->device, d->job[i]);
+    for (int i = 0; i < CLOCKS; i++) {
+        d->table->mark_destroy(d->device, d->clock[i].from);
+        d->table->mark_destroy(d->device, d->clock[i].to);
+    }
+    d->table->mark_destroy(d->device, d->start);
+    fth__heap_free(r->p->mem, d);
+    r->dev = NULL;
+}
+
+/* ---- while it runs ---- */
+
+fth_mark *fth__device_now(fth__runner *r)
+{
+    fth__device_run *d = r->dev;
+    fth_mark *mark = d->job[d->n_jobs++ % JOB_MARKS];
+    fth_err err = {0};
+    const fth_status s = d->table->mark_set(d->device, FTH_LANE_COMPUTE, mark, &err);
+    if (s == FTH_OK) return mark;
+    if (d->status == FTH_OK) {
+        d->status = s;
+        d->err = err;
+    }
+    return NULL;
+}
+
+fth_status fth__device_copy(fth__runner *r, void *to, const void *from, uint64_t bytes)
+{
+    return r->dev->table->copy(r->dev->device, FTH_LANE_COMPUTE, to, from, bytes, r->err);
+}
+
+void fth__device_call(const fth__runner *r, const fth__unit *u, fth_call *call)
+{
+    const fth__device_run *d = r->dev;
+    if (!d) return;
+    call->device = d->device;
+    call->stream = d->table->stream(d->device, FTH_LANE_COMPUTE);
+    if (u->fault >= 0)
+        call->fault =
+            (fth_fault *)(void *)(r->arena + r->p->faults + (uint64_t)u->fault * FTH__ALIGN);
+}

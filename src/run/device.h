@@ -1,0 +1,40 @@
+/* device.h - what a run does beside its steps when the device has memory of its own.
+ *
+ * Steps are queued and return at once. Reads into the arena wait, on their lane, for everything
+ * that was queued before them; writes likewise; the runner waits for files and copies as it does on
+ * the CPU. Time is measured by marks before and after each burst of steps, or each step when there
+ * is a timeline. Complaints of kernels are read when all is done.
+ */
+#ifndef FTH_RUN_DEVICE_H
+#define FTH_RUN_DEVICE_H
+
+#include "run/run.h"
+
+typedef struct fth__device_run fth__device_run;
+
+/* Load what kernels need, and bring parameters to the device: before anything is measured. */
+fth_status fth__device_prepare(fth_plan *p, fth_err *err);
+/* Sets r->dev. */
+fth_status fth__device_begin(fth__runner *r);
+/* The arena is there: no complaints yet. */
+fth_status fth__device_arena(fth__runner *r);
+/* Everything queued is done, and nobody complained. */
+fth_status fth__device_settle(fth__runner *r);
+/* Parameters that were assigned are newer on the device now. */
+void fth__device_commit(fth__runner *r);
+void fth__device_end(fth__runner *r); /* waits for all lanes; NULL dev is allowed */
+
+/* A mark of everything queued so far, for the next job; NULL: the device failed, and settling will
+ * say why. */
+fth_mark *fth__device_now(fth__runner *r);
+/* Copies on the device itself, in order with the steps. */
+fth_status fth__device_copy(fth__runner *r, void *to, const void *from, uint64_t bytes);
+/* Fill the call's device fields. */
+void fth__device_call(const fth__runner *r, const fth__unit *u, fth_call *call);
+/* Before and after steps are queued; `span` (may be NULL) goes into the timeline with the time it
+ * really took. */
+fth_status fth__device_clock_start(fth__runner *r);
+fth_status fth__device_clock_stop(fth__runner *r, const fth_trace_span *span);
+double fth__device_seconds(const fth__runner *r);
+
+#endif
