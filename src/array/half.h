@@ -5,29 +5,31 @@
 #ifndef FTH_ARRAY_HALF_H
 #define FTH_ARRAY_HALF_H
 
+#include "base/both.h"
+
 #include <stdint.h>
 #include <string.h>
 
-static inline uint32_t fth__f32_bits(float f)
+static inline FTH__BOTH uint32_t fth__f32_bits(float f)
 {
     uint32_t u;
     memcpy(&u, &f, sizeof u);
     return u;
 }
 
-static inline float fth__f32_from_bits(uint32_t u)
+static inline FTH__BOTH float fth__f32_from_bits(uint32_t u)
 {
     float f;
     memcpy(&f, &u, sizeof f);
     return f;
 }
 
-static inline float fth__bf16_to_f32(uint16_t h)
+static inline FTH__BOTH float fth__bf16_to_f32(uint16_t h)
 {
     return fth__f32_from_bits((uint32_t)h << 16);
 }
 
-static inline uint16_t fth__f32_to_bf16(float f)
+static inline FTH__BOTH uint16_t fth__f32_to_bf16(float f)
 {
     const uint32_t u = fth__f32_bits(f);
     const uint32_t nan = (u >> 16) | 0x40u; /* keep a NaN a NaN */
@@ -35,7 +37,7 @@ static inline uint16_t fth__f32_to_bf16(float f)
     return (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
 }
 
-static inline float fth__f16_to_f32(uint16_t h)
+static inline FTH__BOTH float fth__f16_to_f32(uint16_t h)
 {
     const uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
     const uint32_t rest = h & 0x7fffu;
@@ -46,7 +48,7 @@ static inline float fth__f16_to_f32(uint16_t h)
     return fth__f32_from_bits(sign | (rest < 0x400u ? small : rest < 0x7c00u ? normal : special));
 }
 
-static inline uint16_t fth__f32_to_f16(float f)
+static inline FTH__BOTH uint16_t fth__f32_to_f16(float f)
 {
     const uint32_t u = fth__f32_bits(f);
     const uint32_t sign = (u >> 16) & 0x8000u;

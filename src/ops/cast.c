@@ -7,8 +7,7 @@
 #include "ops/build.h"
 #include "ops/elementwise.h"
 #include "ops/loop.h"
-
-#include "base/str.h"
+#include "ops/misfit.h"
 
 static fth_dtype target(const fth_node *node)
 {
@@ -38,21 +37,13 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
     fth__rel_same(out, dim);
 }
 
-/* "[cell=12 factor=3]" for the place the walk stands at. */
 static fth_status fail_range(const fth_call *call, const fth__loop *l, const fth__cell *v)
 {
-    const fth_node *node = call->node;
-    const fth_dtype from = node->in[0].dtype;
-    char place[FTH__SHAPE_TEXT], a[FTH__SHAPE_TEXT];
+    const fth_desc *in = &call->node->in[0];
     fth__cell f = {0};
-    fth__text t;
-    fth__text_init(&t, place, sizeof place);
-    for (int k = 0; k < node->in[0].n_axes; k++)
-        fth__text_add(&t, "%s%s=%lld", k ? " " : "", fth__name_of(node, node->in[0].axis[k]),
-                      (long long)(call->in[0].origin[k] + l->index[k]));
-    (void)fth__cell_cast(from, FTH_F64, v, &f);
-    return FTH_FAIL(call->err, FTH_E_CAST_RANGE, "cast: %.17g at [%s] of %s does not fit %s", f.f64,
-                    place, fth_in_format(node, 0, a, sizeof a), fth_dtype_name(node->out[0].dtype));
+    (void)fth__cell_cast(in->dtype, FTH_F64, v, &f);
+    return fth__misfit_cast(call->node, fth__misfit_place(in, &call->in[0], l->index), f.f64,
+                            call->err);
 }
 
 static fth_status run(const fth_call *call)

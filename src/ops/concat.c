@@ -7,14 +7,9 @@
 #include "ops/build.h"
 #include "ops/move.h"
 
-typedef struct concat_attr {
-    fth_axis_id into;
-    fth_axis_id axis[FTH_MAX_IN];
-} concat_attr;
-
 static int dim_of(const fth_node *node, int in)
 {
-    const concat_attr *attr = node->attr;
+    const fth__concat_attr *attr = node->attr;
     return fth_desc_find(&node->in[in], attr->axis[in]);
 }
 
@@ -47,7 +42,7 @@ static fth_status check_operand(const fth_node *node, int i, const fth_desc *d, 
 
 static fth_status infer(fth_node *node, fth_err *err)
 {
-    const concat_attr *attr = node->attr;
+    const fth__concat_attr *attr = node->attr;
     fth_desc d = node->in[0];
     char a[FTH__SHAPE_TEXT];
     int64_t total = 0;
@@ -107,7 +102,7 @@ static fth_status run(const fth_call *call)
 
 static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
 {
-    const concat_attr *attr = node->attr;
+    const fth__concat_attr *attr = node->attr;
     (void)err;
     for (int i = 0; i < node->n_in; i++)
         in_bar[i] = fth_slice_(node->site, out_bar[0], fth_axis_name(node->graph, attr->into),
@@ -140,7 +135,7 @@ static fth_val arrange(fth_site site, fth_val v, fth_axis_id own, fth_val first,
 fth_val fth_concat_(fth_site site, int n, const fth_val *v, const char *const *axis,
                     const char *into)
 {
-    concat_attr attr = {0};
+    fth__concat_attr attr = {0};
     fth_val in[FTH_MAX_IN];
     if (n < 1 || !v || !axis) return (fth_val){0};
     if (!fth_val_ok(v[0])) return fth__poison(v[0]);

@@ -48,4 +48,28 @@ typedef struct fth__scatter_attr {
     fth_axis_id from[FTH_MAX_AXES];
 } fth__scatter_attr;
 
+/* Of what moves data: `into` takes the place of `axis`. */
+typedef struct fth__slice_attr {
+    int64_t from;
+    fth_axis_id axis, into;
+} fth__slice_attr;
+typedef struct fth__pad_attr {
+    int64_t before;
+    double value;
+    fth_axis_id axis, into;
+} fth__pad_attr;
+typedef struct fth__concat_attr {
+    fth_axis_id into;
+    fth_axis_id axis[FTH_MAX_IN];
+} fth__concat_attr;
+typedef struct fth__pool_attr {
+    int64_t factor;
+    int32_t red, mean;
+    fth_axis_id axis, into;
+} fth__pool_attr;
+typedef struct fth__upsample_attr {
+    int64_t factor;
+    fth_axis_id axis, into;
+} fth__upsample_attr;
+
 #endif

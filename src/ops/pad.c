@@ -3,15 +3,9 @@
 #include "ops/move.h"
 #include "ops/scalar.h"
 
-typedef struct pad_attr {
-    int64_t before;
-    double value;
-    fth_axis_id axis, into;
-} pad_attr;
-
 static int dim_of(const fth_node *node)
 {
-    const pad_attr *attr = node->attr;
+    const fth__pad_attr *attr = node->attr;
     return fth_desc_find(&node->in[0], attr->axis);
 }
 
@@ -38,7 +32,7 @@ static bool fits(fth_dtype t, double value)
 
 static fth_status infer(fth_node *node, fth_err *err)
 {
-    const pad_attr *attr = node->attr;
+    const fth__pad_attr *attr = node->attr;
     fth_desc d = node->in[0];
     char a[FTH__SHAPE_TEXT];
     int dim;
@@ -61,7 +55,7 @@ static fth_status infer(fth_node *node, fth_err *err)
 
 static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 {
-    const pad_attr *attr = node->attr;
+    const fth__pad_attr *attr = node->attr;
     (void)in;
     if (dim == dim_of(node))
         fth__rel_halo(out, dim, 1, 1, attr->before, -attr->before);
@@ -71,7 +65,7 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 
 static fth_status run(const fth_call *call)
 {
-    const pad_attr *attr = call->node->attr;
+    const fth__pad_attr *attr = call->node->attr;
     const fth_tile *in = &call->in[0], *out = &call->out[0];
     const int dim = dim_of(call->node);
     const fth_dtype t = call->node->out[0].dtype;
@@ -99,7 +93,7 @@ static fth_status run(const fth_call *call)
 
 static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
 {
-    const pad_attr *attr = node->attr;
+    const fth__pad_attr *attr = node->attr;
     (void)err;
     in_bar[0] = fth_slice_(node->site, out_bar[0], fth_axis_name(node->graph, attr->into),
                            attr->before, fth_axis_name(node->graph, attr->axis));
@@ -117,7 +111,7 @@ const fth_op fth__op_pad = {.name = "pad",
 fth_val fth_pad_(fth_site site, fth_val v, const char *axis, int64_t before, const char *into,
                  double value)
 {
-    pad_attr attr = {.before = before, .value = value};
+    fth__pad_attr attr = {.before = before, .value = value};
     if (!fth__build_axis(v, site, "pad", axis, &attr.axis)) return fth__poison(v);
     if (!fth__build_axis(v, site, "pad", into, &attr.into)) return fth__poison(v);
     return fth_node_add_(v.graph, site, &fth__op_pad, 1, &v, &attr, sizeof attr);

@@ -37,7 +37,8 @@ typedef struct fth__random_key {
     uint32_t key0, key1, iteration, stream;
 } fth__random_key;
 
-static inline fth__random_key fth__random_key_make(int64_t seed, int64_t iteration, int64_t stream)
+static inline FTH__BOTH fth__random_key fth__random_key_make(int64_t seed, int64_t iteration,
+                                                             int64_t stream)
 {
     const uint64_t i = (uint64_t)iteration, s = (uint64_t)stream;
     const uint64_t key = (uint64_t)seed ^ fth__mix_u64((i >> 32 << 32) | s >> 32);

@@ -10,26 +10,20 @@
 
 #include <string.h>
 
-typedef struct pool_attr {
-    int64_t factor;
-    int32_t red, mean;
-    fth_axis_id axis, into;
-} pool_attr;
-
 static int dim_of(const fth_node *node)
 {
-    const pool_attr *attr = node->attr;
+    const fth__pool_attr *attr = node->attr;
     return fth_desc_find(&node->in[0], attr->axis);
 }
 
-static bool chooses(const pool_attr *attr)
+static bool chooses(const fth__pool_attr *attr)
 {
     return attr->red == FTH_RED_MIN || attr->red == FTH_RED_MAX;
 }
 
 static fth_status check_attr(const fth_node *node, int dim, fth_err *err)
 {
-    const pool_attr *attr = node->attr;
+    const fth__pool_attr *attr = node->attr;
     const fth_desc *in = &node->in[0];
     char a[FTH__SHAPE_TEXT];
     if (attr->red != FTH_RED_SUM && (!chooses(attr) || attr->mean))
@@ -48,7 +42,7 @@ static fth_status check_attr(const fth_node *node, int dim, fth_err *err)
 
 static fth_status infer(fth_node *node, fth_err *err)
 {
-    const pool_attr *attr = node->attr;
+    const fth__pool_attr *attr = node->attr;
     fth_desc d = node->in[0];
     int dim;
     FTH_TRY(fth__need_axis(node, 0, attr->axis, &dim, err));
@@ -67,7 +61,7 @@ static fth_status infer(fth_node *node, fth_err *err)
 
 static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 {
-    const pool_attr *attr = node->attr;
+    const fth__pool_attr *attr = node->attr;
     (void)in;
     if (dim == dim_of(node))
         fth__rel_halo(out, dim, attr->factor, 1, 0, 0);
@@ -118,7 +112,7 @@ static void divide(acc *a, int64_t n, fth__kind kind, double by)
 static void blocks(const fth_node *node, acc *a, const char *in, int64_t next, int64_t step,
                    int64_t n)
 {
-    const pool_attr *attr = node->attr;
+    const fth__pool_attr *attr = node->attr;
     const fth__kind kind = fth__kind_of(node->in[0].dtype);
     fth__run x;
     for (int64_t k = 0; k < attr->factor; k++) {
@@ -134,7 +128,7 @@ static void blocks(const fth_node *node, acc *a, const char *in, int64_t next, i
 static fth_status run(const fth_call *call)
 {
     const fth_node *node = call->node;
-    const pool_attr *attr = node->attr;
+    const fth__pool_attr *attr = node->attr;
     const fth_tile *in = &call->in[0], *out = &call->out[0], *at = &call->out[1];
     const int64_t size = fth_dtype_size(node->in[0].dtype),
                   out_size = fth_dtype_size(node->out[0].dtype);
@@ -168,7 +162,7 @@ static fth_status run(const fth_call *call)
 
 static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
 {
-    const pool_attr *attr = node->attr;
+    const fth__pool_attr *attr = node->attr;
     const fth_site site = node->site;
     const char *axis = fth_axis_name(node->graph, attr->axis),
                *into = fth_axis_name(node->graph, attr->into);
@@ -203,7 +197,7 @@ const fth_op fth__op_pool = {.name = "pool",
 fth_val fth_pool_(fth_site site, fth_red red, bool mean, fth_val v, const char *axis,
                   int64_t factor, const char *into)
 {
-    pool_attr attr = {.factor = factor, .red = (int32_t)red, .mean = mean};
+    fth__pool_attr attr = {.factor = factor, .red = (int32_t)red, .mean = mean};
     if (!fth__build_axis(v, site, "pool", axis, &attr.axis)) return fth__poison(v);
     if (!fth__build_axis(v, site, "pool", into, &attr.into)) return fth__poison(v);
     return fth_node_add_(v.graph, site, &fth__op_pool, 1, &v, &attr, sizeof attr);

@@ -9,22 +9,6 @@
 #include "ops/build.h"
 #include "ops/loop.h"
 
-void fth__random_steps(const fth_desc *d, uint64_t *step)
-{
-    for (int k = 0; k < d->n_axes; k++) {
-        step[k] = 1;
-        for (int i = 0; i < d->n_axes; i++)
-            if (d->axis[i] > d->axis[k]) step[k] *= (uint64_t)d->size[i];
-    }
-}
-
-uint64_t fth__random_first(const fth_desc *d, const fth_tile *t, const uint64_t *step)
-{
-    uint64_t first = 0;
-    for (int k = 0; k < d->n_axes; k++) first += (uint64_t)t->origin[k] * step[k];
-    return first;
-}
-
 fth__random_key fth__random_call_key(const fth_tile *seed, const fth_tile *iteration,
                                      int64_t stream)
 {

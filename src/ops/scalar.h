@@ -11,7 +11,7 @@
 
 #include <fathom/array.h>
 
-static inline float fth__f64_to_f32_odd(double d)
+static inline FTH__BOTH float fth__f64_to_f32_odd(double d)
 {
     const float f = (float)d;
     const double back = (double)f;
@@ -20,11 +20,11 @@ static inline float fth__f64_to_f32_odd(double d)
     if ((back < 0 ? -back : back) > (d < 0 ? -d : d)) bits--;
     return fth__f32_from_bits(bits | 1u);
 }
-static inline uint16_t fth__f64_to_f16(double d)
+static inline FTH__BOTH uint16_t fth__f64_to_f16(double d)
 {
     return fth__f32_to_f16(fth__f64_to_f32_odd(d));
 }
-static inline uint16_t fth__f64_to_bf16(double d)
+static inline FTH__BOTH uint16_t fth__f64_to_bf16(double d)
 {
     return fth__f32_to_bf16(fth__f64_to_f32_odd(d));
 }

@@ -2,20 +2,15 @@
 #include "ops/build.h"
 #include "ops/move.h"
 
-typedef struct slice_attr {
-    int64_t from;
-    fth_axis_id axis, into;
-} slice_attr;
-
 static int dim_of(const fth_node *node)
 {
-    const slice_attr *attr = node->attr;
+    const fth__slice_attr *attr = node->attr;
     return fth_desc_find(&node->in[0], attr->axis);
 }
 
 static fth_status infer(fth_node *node, fth_err *err)
 {
-    const slice_attr *attr = node->attr;
+    const fth__slice_attr *attr = node->attr;
     fth_desc d = node->in[0];
     int dim;
     FTH_TRY(fth__need_axis(node, 0, attr->axis, &dim, err));
@@ -38,7 +33,7 @@ static fth_status infer(fth_node *node, fth_err *err)
 
 static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 {
-    const slice_attr *attr = node->attr;
+    const fth__slice_attr *attr = node->attr;
     (void)in;
     if (dim == dim_of(node))
         fth__rel_halo(out, dim, 1, 1, -attr->from, attr->from);
@@ -48,7 +43,7 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 
 static fth_status run(const fth_call *call)
 {
-    const slice_attr *attr = call->node->attr;
+    const fth__slice_attr *attr = call->node->attr;
     const int dim = dim_of(call->node);
     fth__move m;
     fth__move_init(&m, call, 0, 0);
@@ -59,7 +54,7 @@ static fth_status run(const fth_call *call)
 
 static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
 {
-    const slice_attr *attr = node->attr;
+    const fth__slice_attr *attr = node->attr;
     (void)err;
     in_bar[0] = fth_pad_(node->site, out_bar[0], fth_axis_name(node->graph, attr->into), attr->from,
                          fth_axis_name(node->graph, attr->axis), 0.0);
@@ -76,7 +71,7 @@ const fth_op fth__op_slice = {.name = "slice",
 
 fth_val fth_slice_(fth_site site, fth_val v, const char *axis, int64_t from, const char *into)
 {
-    slice_attr attr = {.from = from};
+    fth__slice_attr attr = {.from = from};
     if (!fth__build_axis(v, site, "slice", axis, &attr.axis)) return fth__poison(v);
     if (!fth__build_axis(v, site, "slice", into, &attr.into)) return fth__poison(v);
     return fth_node_add_(v.graph, site, &fth__op_slice, 1, &v, &attr, sizeof attr);

@@ -3,20 +3,15 @@
 #include "ops/build.h"
 #include "ops/move.h"
 
-typedef struct upsample_attr {
-    int64_t factor;
-    fth_axis_id axis, into;
-} upsample_attr;
-
 static int dim_of(const fth_node *node)
 {
-    const upsample_attr *attr = node->attr;
+    const fth__upsample_attr *attr = node->attr;
     return fth_desc_find(&node->in[0], attr->axis);
 }
 
 static fth_status infer(fth_node *node, fth_err *err)
 {
-    const upsample_attr *attr = node->attr;
+    const fth__upsample_attr *attr = node->attr;
     fth_desc d = node->in[0];
     int dim;
     int64_t want = -1;
@@ -37,7 +32,7 @@ static fth_status infer(fth_node *node, fth_err *err)
 
 static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 {
-    const upsample_attr *attr = node->attr;
+    const fth__upsample_attr *attr = node->attr;
     (void)in;
     if (dim == dim_of(node))
         fth__rel_halo(out, dim, 1, attr->factor, 0, 0);
@@ -49,7 +44,7 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 static void part(const fth_call *call, const fth__move *all, int dim, int64_t lo, int64_t groups,
                  int64_t each)
 {
-    const upsample_attr *attr = call->node->attr;
+    const fth__upsample_attr *attr = call->node->attr;
     fth__move m = *all;
     if (groups <= 0 || each <= 0) return;
     for (int i = m.n; i > dim + 1; i--) {
@@ -70,7 +65,7 @@ static void part(const fth_call *call, const fth__move *all, int dim, int64_t lo
 
 static fth_status run(const fth_call *call)
 {
-    const upsample_attr *attr = call->node->attr;
+    const fth__upsample_attr *attr = call->node->attr;
     const int dim = dim_of(call->node);
     const int64_t f = attr->factor, begin = call->out[0].origin[dim],
                   end = begin + call->out[0].extent[dim];
@@ -90,7 +85,7 @@ static fth_status run(const fth_call *call)
 
 static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
 {
-    const upsample_attr *attr = node->attr;
+    const fth__upsample_attr *attr = node->attr;
     (void)err;
     in_bar[0] = fth_pool_(node->site, FTH_RED_SUM, false, out_bar[0],
                           fth_axis_name(node->graph, attr->into), attr->factor,
@@ -108,7 +103,7 @@ const fth_op fth__op_upsample = {.name = "upsample",
 
 fth_val fth_upsample_(fth_site site, fth_val v, const char *axis, int64_t factor, const char *into)
 {
-    upsample_attr attr = {.factor = factor};
+    fth__upsample_attr attr = {.factor = factor};
     if (!fth__build_axis(v, site, "upsample", axis, &attr.axis)) return fth__poison(v);
     if (!fth__build_axis(v, site, "upsample", into, &attr.into)) return fth__poison(v);
     return fth_node_add_(v.graph, site, &fth__op_upsample, 1, &v, &attr, sizeof attr);

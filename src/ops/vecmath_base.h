@@ -3,6 +3,8 @@
 #ifndef FTH_OPS_VECMATH_BASE_H
 #define FTH_OPS_VECMATH_BASE_H
 
+#include "base/both.h"
+
 #include <fathom/array.h>
 
 #include <math.h>
@@ -10,7 +12,14 @@
 #include <string.h>
 
 /* Inlined always: a call left in a loop would keep the loop scalar. */
-#define FTH__MATH static inline __attribute__((always_inline, unused))
+#define FTH__MATH static inline __attribute__((always_inline, unused)) FTH__BOTH
+
+/* On a GPU these are its own functions, which round as the host's do. */
+#ifdef __CUDA_ARCH__
+#define FTH__LIBM(name) name
+#else
+#define FTH__LIBM(name) __builtin_##name
+#endif
 
 FTH__MATH uint32_t fth__bits_f32(float x)
 {
@@ -39,11 +48,11 @@ FTH__MATH double fth__from_bits_f64(uint64_t u)
 
 FTH__MATH float fth__fabs_f32(float x)
 {
-    return __builtin_fabsf(x);
+    return FTH__LIBM(fabsf)(x);
 }
 FTH__MATH double fth__fabs_f64(double x)
 {
-    return __builtin_fabs(x);
+    return FTH__LIBM(fabs)(x);
 }
 FTH__MATH float fth__copysign_f32(float x, float sign)
 {
@@ -57,27 +66,27 @@ FTH__MATH double fth__copysign_f64(double x, double sign)
 }
 FTH__MATH float fth__sqrt_f32(float x)
 {
-    return __builtin_sqrtf(x);
+    return FTH__LIBM(sqrtf)(x);
 }
 FTH__MATH double fth__sqrt_f64(double x)
 {
-    return __builtin_sqrt(x);
+    return FTH__LIBM(sqrt)(x);
 }
 FTH__MATH float fth__fma_f32(float x, float y, float z)
 {
-    return __builtin_fmaf(x, y, z);
+    return FTH__LIBM(fmaf)(x, y, z);
 }
 FTH__MATH double fth__fma_f64(double x, double y, double z)
 {
-    return __builtin_fma(x, y, z);
+    return FTH__LIBM(fma)(x, y, z);
 }
 FTH__MATH float fth__fmod_f32(float x, float y)
 {
-    return __builtin_fmodf(x, y);
+    return FTH__LIBM(fmodf)(x, y);
 }
 FTH__MATH double fth__fmod_f64(double x, double y)
 {
-    return __builtin_fmod(x, y);
+    return FTH__LIBM(fmod)(x, y);
 }
 
 /* To the nearest integer, halves to even: adding 2^23 (2^52) leaves no room for a fraction. */

@@ -101,7 +101,7 @@ MUTANTS = [
     ("partials_added_by_arrival", "src/cpu/fused_team.c",
      "for (int64_t b = 0; b < v.n_blocks; b++) {", "for (int64_t b = v.n_blocks - 1; b >= 0; b--) {",
      "unit/test_fused"),
-    ("random_counts_from_the_tile", "src/ops/random.c",
+    ("random_counts_from_the_tile", "src/ops/random.h",
      "first += (uint64_t)t->origin[k] * step[k];", "first += 0 * (uint64_t)t->origin[k] * step[k];",
      "unit/test_random"),
     ("gradient_keeps_the_last_term", "src/graph/grad.c",
