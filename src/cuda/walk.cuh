@@ -1,0 +1,155 @@
+/* walk.cuh - from the number of a thread to places in several arrays at once.
+ *
+ * The device's counterpart of ops/loop.h. The host lists axes, outermost first, with how far apart
+ * neighbours are in each of K arrays (elements, bytes, or whatever the kernel counts; a "place in
+ * the whole value" is an array like any other). Axes that follow each other without a gap in all
+ * of them are joined, and spaces of more than 2^30 places are cut, so kernels divide 32-bit numbers
+ * by multiplying, and only offsets have 64 bits.
+ */
+#ifndef FTH_CUDA_WALK_CUH
+#define FTH_CUDA_WALK_CUH
+
+#include "cuda/device.h"
+
+/* n / d for n < 2^31 as a product: mul holds the bits of 2^(32 + shift) / d below the leading one.
+ */
+typedef struct fth__div {
+    uint32_t d, mul, shift;
+} fth__div;
+
+static inline fth__div fth__div_make(int64_t d)
+{
+    uint32_t shift = 0;
+    while (((int64_t)1 << shift) < d) shift++;
+    const uint64_t top = (((uint64_t)1 << shift) - (uint64_t)d) << 32;
+    return fth__div{(uint32_t)d, (uint32_t)(top / (uint64_t)d + 1), shift};
+}
+
+static __device__ inline uint32_t fth__div_by(uint32_t n, fth__div d)
+{
+    return ((uint32_t)(((uint64_t)n * d.mul) >> 32) + n) >> d.shift;
+}
+
+enum { FTH__WALK_AXES = FTH_MAX_AXES + 2, FTH__WALK_MOST = 1 << 30, FTH__WALK_THREADS = 256 };
+
+/* What a kernel gets. */
+template <int K> struct fth__walk {
+    int32_t n;
+    uint32_t count;
+    fth__div extent[FTH__WALK_AXES];
+    int64_t step[FTH__WALK_AXES][K];
+};
+
+/* Offsets of place i < count in each array. */
+template <int K>
+static __device__ __forceinline__ void fth__walk_at(const fth__walk<K> &w, uint32_t i, int64_t *at)
+{
+    for (int k = 0; k < K; k++) at[k] = 0;
+    for (int d = w.n - 1; d > 0; d--) {
+        const uint32_t q = fth__div_by(i, w.extent[d]), r = i - q * w.extent[d].d;
+        for (int k = 0; k < K; k++) at[k] += (int64_t)r * w.step[d][k];
+        i = q;
+    }
+    for (int k = 0; k < K; k++) at[k] += (int64_t)i * w.step[0][k];
+}
+
+/* The place of this thread, and the places after it that are its own too:
+ * for (FTH__WALK_EACH(w, i)) */
+#define FTH__WALK_EACH(w, i)                                                                       \
+    uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;                                            \
+    i < (w).count;                                                                                 \
+    i += gridDim.x * blockDim.x
+
+/* What the host fills. */
+template <int K> struct fth__space {
+    int n = 0;
+    int64_t extent[FTH__WALK_AXES];
+    int64_t step[FTH__WALK_AXES][K];
+    int64_t base[K] = {}; /* where the first place lies, counted as the steps are */
+
+    template <class... S> void add(int64_t e, S... steps)
+    {
+        static_assert(sizeof...(S) == K, "one step for each array");
+        const int64_t s[K] = {(int64_t)steps...};
+        extent[n] = e;
+        for (int k = 0; k < K; k++) step[n][k] = s[k];
+        n++;
+    }
+    int64_t count() const
+    {
+        int64_t c = 1;
+        for (int i = 0; i < n; i++) c *= extent[i];
+        return c;
+    }
+    void drop(int d)
+    {
+        n--;
+        for (int i = d; i < n; i++) {
+            extent[i] = extent[i + 1];
+            for (int k = 0; k < K; k++) step[i][k] = step[i + 1][k];
+        }
+    }
+    /* Join what follows itself without a gap; drop axes of one element. At least one axis is left.
+     */
+    void join()
+    {
+        for (int i = n - 1; i >= 0; i--)
+            if (extent[i] == 1) drop(i);
+        for (int i = n - 1; i > 0; i--) {
+            bool same = true;
+            for (int k = 0; k < K; k++) same &= step[i - 1][k] == extent[i] * step[i][k];
+            if (!same) continue;
+            extent[i] *= extent[i - 1];
+            drop(i - 1);
+        }
+        if (n > 0) return;
+        extent[0] = 1;
+        for (int k = 0; k < K; k++) step[0][k] = 0;
+        n = 1;
+    }
+    fth__walk<K> walk() const
+    {
+        fth__walk<K> w = {};
+        w.n = n;
+        w.count = (uint32_t)count();
+        for (int i = 0; i < n; i++) {
+            w.extent[i] = fth__div_make(extent[i]);
+            for (int k = 0; k < K; k++) w.step[i][k] = step[i][k];
+        }
+        return w;
+    }
+};
+
+/* launch(walk, base) for pieces that have numbers of 32 bits; the space is joined already. */
+template <int K, class F> static void fth__space_pieces(const fth__space<K> &s, F launch)
+{
+    const int64_t count = s.count();
+    if (count == 0) return;
+    if (count <= FTH__WALK_MOST) {
+        launch(s.walk(), s.base);
+        return;
+    }
+    int d = 0;
+    while (s.extent[d] == 1) d++;
+    fth__space<K> a = s, b = s;
+    a.extent[d] /= 2;
+    b.extent[d] -= a.extent[d];
+    for (int k = 0; k < K; k++) b.base[k] += a.extent[d] * s.step[d][k];
+    fth__space_pieces(a, launch);
+    fth__space_pieces(b, launch);
+}
+template <int K, class F> static void fth__space_each(fth__space<K> s, F launch)
+{
+    if (s.count() == 0) return;
+    s.join();
+    fth__space_pieces(s, launch);
+}
+
+/* Blocks of FTH__WALK_THREADS for a walk in which each thread takes about `each` places. */
+static inline unsigned fth__walk_blocks(uint32_t count, int each)
+{
+    const uint32_t per = FTH__WALK_THREADS * (uint32_t)each;
+    return (unsigned)((count + per - 1) / per);
+}
+
+#endif
