@@ -1,0 +1,279 @@
+/* turn.cu - transpositions: bricks of up to three axes go through shared memory.
+ *
+ * A brick is read in the order of the source and written in the order of the destination, both in
+ * long runs. It has the axis the source runs along, the one the destination runs along, and where
+ * these are short a third one. In shared memory it lies in the destination's order, with rows of an
+ * odd length, so that neither side meets the same bank twice. Elements of one and two bytes are
+ * read and written in groups of four bytes where their places allow it.
+ */
+#include "cuda/turn.cuh"
+
+enum { SIDE = 32, LONG_RUN = 64 };
+
+typedef struct brick {
+    fth__walk<5> blocks;        /* destination, source, first place along each axis of the brick */
+    int64_t extent[3];          /* of those axes, whole; in the order of the destination */
+    uint32_t length[3];         /* of the brick along them */
+    int64_t dst_step[3];        /* bytes */
+    int64_t src_step[3];        /* bytes */
+    uint32_t place_step[3];     /* elements of shared memory */
+    int32_t order[3];           /* the axes as the source has them, fastest last */
+    uint32_t units;             /* groups of the whole brick */
+    fth__div read[2], write[2]; /* units along the two inner axes of either order, fastest first */
+} brick;
+
+template <int BYTES> struct bits_of;
+template <> struct bits_of<1> {
+    typedef uint8_t type;
+};
+template <> struct bits_of<2> {
+    typedef uint16_t type;
+};
+template <> struct bits_of<4> {
+    typedef uint32_t type;
+};
+template <> struct bits_of<8> {
+    typedef uint2 type;
+};
+template <> struct bits_of<16> {
+    typedef uint4 type;
+};
+
+/* G elements at once. */
+template <class T, int G> union group {
+    typename bits_of<(int)sizeof(T) * G>::type all;
+    T one[G];
+};
+
+/* Where unit q of a brick stands: along its fastest axis x, y, z. */
+static __device__ __forceinline__ void digits(uint32_t q, const fth__div *by, uint32_t *x,
+                                              uint32_t *y, uint32_t *z)
+{
+    const uint32_t a = fth__div_by(q, by[0]);
+    *x = q - a * by[0].d;
+    *z = fth__div_by(a, by[1]);
+    *y = a - *z * by[1].d;
+}
+
+template <class T, int G>
+static __global__ void __launch_bounds__(FTH__WALK_THREADS)
+    turn(const __grid_constant__ brick b, char *dst, const char *src, int64_t first0,
+         int64_t first1, int64_t first2)
+{
+    constexpr int MOST = SIDE * G * SIDE * G, U = MOST / G / FTH__WALK_THREADS;
+    __shared__ T place[MOST + MOST / 2];
+    int64_t at[5];
+    fth__walk_at(b.blocks, blockIdx.x, at);
+    const int64_t left[3] = {b.extent[0] - first0 - at[2], b.extent[1] - first1 - at[3],
+                             b.extent[2] - first2 - at[4]};
+    dst += at[0];
+    src += at[1];
+    const int i = b.order[2], j = b.order[1], k = b.order[0];
+    const int64_t left_i = i == 0   ? left[0]
+                           : i == 1 ? left[1]
+                                    : left[2],
+                  left_j = j == 0   ? left[0]
+                           : j == 1 ? left[1]
+                                    : left[2],
+                  left_k = k == 0   ? left[0]
+                           : k == 1 ? left[1]
+                                    : left[2];
+    group<T, G> v[U];
+    uint32_t to[U];
+#pragma unroll
+    for (int u = 0; u < U; u++) {
+        const uint32_t q = threadIdx.x + u * FTH__WALK_THREADS;
+        uint32_t x, y, z;
+        digits(q, b.read, &x, &y, &z);
+        x *= G;
+        to[u] = UINT32_MAX;
+        if (q >= b.units || x >= left_i || y >= left_j || z >= left_k) continue;
+        v[u].all = *(const decltype(v[u].all) *)(src + x * b.src_step[i] + y * b.src_step[j] +
+                                                 z * b.src_step[k]);
+        to[u] = x * b.place_step[i] + y * b.place_step[j] + z * b.place_step[k];
+    }
+#pragma unroll
+    for (int u = 0; u < U; u++)
+        for (int g = 0; g < G && to[u] != UINT32_MAX; g++)
+            place[to[u] + g * b.place_step[i]] = v[u].one[g];
+    __syncthreads();
+#pragma unroll
+    for (int u = 0; u < U; u++) {
+        const uint32_t q = threadIdx.x + u * FTH__WALK_THREADS;
+        uint32_t x, y, z;
+        digits(q, b.write, &x, &y, &z);
+        x *= G;
+        if (q >= b.units || x >= left[2] || y >= left[1] || z >= left[0]) continue;
+        group<T, G> w;
+        for (int g = 0; g < G; g++)
+            w.one[g] = place[x + g + y * b.place_step[1] + z * b.place_step[0]];
+        *(decltype(w.all) *)(dst + x * b.dst_step[2] + y * b.dst_step[1] + z * b.dst_step[0]) =
+            w.all;
+    }
+}
+
+/* ---- which axes ------------------------------------------------------------------------ */
+
+typedef struct choice {
+    int axis[3]; /* positions in the space, in its order; -1: none */
+    int from;    /* the one the source runs along; the destination runs along the last */
+} choice;
+
+/* The axis with the smallest step of array k that is none of a and b; -1: none. */
+static int nearest(const fth__space<2> &s, int k, int a, int b)
+{
+    int best = -1;
+    for (int i = 0; i < s.n; i++) {
+        const int64_t step = s.step[i][k] < 0 ? -s.step[i][k] : s.step[i][k];
+        if (i == a || i == b || step == 0) continue;
+        if (best < 0 || step < (s.step[best][k] < 0 ? -s.step[best][k] : s.step[best][k])) best = i;
+    }
+    return best;
+}
+
+static bool choose_axes(const fth__space<2> &s, int64_t size, choice *c)
+{
+    const int last = s.n - 1;
+    if (s.n < 2 || s.step[last][0] != size || s.step[last][1] == 0) return false;
+    const int from = nearest(s, 1, -1, -1);
+    int third = -1, second = from;
+    if (from == last) { /* short runs that both sides have, but in another order */
+        if (s.step[last][1] != size || s.extent[last] * size >= LONG_RUN) return false;
+        second = nearest(s, 1, last, -1);
+        third = nearest(s, 0, last, -1);
+        if (second == third || second < 0 || third < 0) return false;
+    } else if (s.step[from][1] != size) {
+        return false;
+    } else if (s.extent[last] < SIDE) {
+        third = nearest(s, 0, last, from);
+    } else if (s.extent[from] < SIDE) {
+        third = nearest(s, 1, last, from);
+    }
+    c->axis[0] = third < 0 ? -1 : third < second ? third : second;
+    c->axis[1] = third < 0 || third < second ? second : third;
+    c->axis[2] = last;
+    c->from = from;
+    return true;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How long a brick is along its axes: both runs first, then a third axis where they are short, then
+ * whatever room is left goes to one run when the other cannot grow. */
+static void choose_lengths(const fth__space<2> &s, const choice *c, int64_t group, brick *b)
+{
+    const int64_t side = SIDE * group, most = side * side;
+    const int to = 2, from = c->axis[0] == c->from ? 0 : 1, third = 1 - from;
+    int64_t n[3] = {1, 1, 1};
+    for (int i = 0; i < 3; i++) b->extent[i] = c->axis[i] < 0 ? 1 : s.extent[c->axis[i]];
+    if (c->from == c->axis[to]) {
+        n[to] = b->extent[to];
+        while ((n[from] + 1) * (n[from] + 1) * n[to] <= most) n[from]++;
+        n[from] = least(b->extent[from], n[from]);
+    } else {
+        n[to] = least(b->extent[to], side);
+        n[from] = least(b->extent[from], side);
+    }
+    n[third] = least(b->extent[third], most / (n[from] * n[to]));
+    if (n[from] == b->extent[from])
+        n[to] = least(b->extent[to], most / (n[from] * n[third]) / group * group);
+    if (n[to] == b->extent[to])
+        n[from] = least(b->extent[from], most / (n[to] * n[third]) / group * group);
+    for (int i = 0; i < 3; i++) b->length[i] = (uint32_t)n[i];
+}
+
+static void sort_by_source(brick *b)
+{
+    int32_t *o = b->order;
+    for (int i = 0; i < 3; i++) o[i] = i;
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 2; j++) {
+            const int64_t p = b->src_step[o[j]], q = b->src_step[o[j + 1]];
+            const bool far = p == 0 || (q != 0 && (p < 0 ? -p : p) >= (q < 0 ? -q : q));
+            if (far) continue;
+            const int32_t t = o[j];
+            o[j] = o[j + 1];
+            o[j + 1] = t;
+        }
+}
+
+/* Fill everything the kernel needs but the walk over bricks, which is returned as a space. */
+static fth__space<5> lay_out(const fth__space<2> &s, const choice *c, int64_t group, brick *b)
+{
+    fth__space<5> blocks;
+    for (int i = 0; i < 3; i++) {
+        b->dst_step[i] = c->axis[i] < 0 ? 0 : s.step[c->axis[i]][0];
+        b->src_step[i] = c->axis[i] < 0 ? 0 : s.step[c->axis[i]][1];
+    }
+    b->place_step[2] = 1;
+    b->place_step[1] = b->length[2] | 1;
+    b->place_step[0] = b->length[1] * b->place_step[1];
+    sort_by_source(b);
+    const uint32_t *n = b->length;
+    b->units = n[0] * n[1] * n[2] / (uint32_t)group;
+    b->read[0] = fth__div_make(n[b->order[2]] / group);
+    b->read[1] = fth__div_make(n[b->order[1]]);
+    b->write[0] = fth__div_make(n[2] / group);
+    b->write[1] = fth__div_make(n[1]);
+    for (int i = 0; i < s.n; i++) {
+        int k = 0;
+        while (k < 3 && c->axis[k] != i) k++;
+        const int64_t each = k < 3 ? n[k] : 1;
+        blocks.add((s.extent[i] + each - 1) / each, each * s.step[i][0], each * s.step[i][1],
+                   k == 0 ? each : 0, k == 1 ? each : 0, k == 2 ? each : 0);
+    }
+    return blocks;
+}
+
+template <class T, int G>
+static void queue(const fth_call *call, const fth__space<2> &s, const choice *c, char *dst,
+                  const char *src)
+{
+    brick b = {};
+    choose_lengths(s, c, G, &b);
+    fth__space_each(lay_out(s, c, G, &b), [&](const fth__walk<5> &w, const int64_t *base) {
+        b.blocks = w;
+        FTH_LAUNCH((turn<T, G>), w.count, FTH__WALK_THREADS, fth_cuda_stream(call), b,
+                   dst + base[0], src + base[1], base[2], base[3], base[4]);
+    });
+}
+
+/* May `bytes` be moved at once, along the destination's axis and along the source's? */
+static bool may_group(const fth__space<2> &s, const choice *c, int64_t size, int64_t bytes,
+                      const char *dst, const char *src)
+{
+    const int to = c->axis[2], from = c->from;
+    if (from == to) return false;
+    uint64_t all = (uintptr_t)dst | (uintptr_t)src | (uint64_t)(s.extent[to] * size) |
+                   (uint64_t)(s.extent[from] * size);
+    for (int i = 0; i < s.n; i++) {
+        if (i != to) all |= (uint64_t)s.step[i][0];
+        if (i != from) all |= (uint64_t)s.step[i][1];
+    }
+    return all % (uint64_t)bytes == 0;
+}
+
+bool fth__cuda_turn(const fth_call *call, const fth__space<2> &space, int64_t size, char *dst,
+                    const char *src)
+{
+    choice c;
+    if (!choose_axes(space, size, &c)) return false;
+    const bool four = size < 4 && may_group(space, &c, size, 4, dst, src);
+    switch (size) {
+    case 1:
+        four ? queue<uint8_t, 4>(call, space, &c, dst, src)
+             : queue<uint8_t, 1>(call, space, &c, dst, src);
+        break;
+    case 2:
+        four ? queue<uint16_t, 2>(call, space, &c, dst, src)
+             : queue<uint16_t, 1>(call, space, &c, dst, src);
+        break;
+    case 4: queue<uint32_t, 1>(call, space, &c, dst, src); break;
+    case 8: queue<uint2, 1>(call, space, &c, dst, src); break;
+    default: queue<uint4, 1>(call, space, &c, dst, src); break;
+    }
+    return true;
+}
