@@ -29,7 +29,7 @@ static fth_status run(const fth_call *call)
         offset += node->in[i].size[p.dim];
         p.end[i] = fth__max_i64(0, fth__min_i64(offset, out->extent[p.dim]));
     }
-    fth__cuda_join(call, &p);
+    fth__cuda_put_together(call, &p);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }

@@ -8,32 +8,32 @@
 /* Each thread takes U places, a block's width apart: all of them are read before the first is
  * written. */
 template <class T, int U>
-static __global__ void copy_units(const __grid_constant__ fth__walk<2> w, char *dst,
+static __global__ void copy_units(const __grid_constant__ fth__places<2> w, char *dst,
                                   const char *src)
 {
-    const uint32_t first = blockIdx.x * (FTH__WALK_THREADS * U) + threadIdx.x;
+    const uint32_t first = blockIdx.x * (FTH__SPACE_THREADS * U) + threadIdx.x;
     T v[U];
     int64_t to[U];
 #pragma unroll
     for (int u = 0; u < U; u++) {
-        const uint32_t i = first + u * FTH__WALK_THREADS;
+        const uint32_t i = first + u * FTH__SPACE_THREADS;
         if (i >= w.count) continue;
         int64_t at[2];
-        fth__walk_at(w, i, at);
+        fth__place_at(w, i, at);
         v[u] = *(const T *)(src + at[1]);
         to[u] = at[0];
     }
 #pragma unroll
     for (int u = 0; u < U; u++)
-        if (first + u * FTH__WALK_THREADS < w.count) *(T *)(dst + to[u]) = v[u];
+        if (first + u * FTH__SPACE_THREADS < w.count) *(T *)(dst + to[u]) = v[u];
 }
 
 template <class T>
-static __global__ void fill_units(const __grid_constant__ fth__walk<1> w, char *dst, T v)
+static __global__ void fill_units(const __grid_constant__ fth__places<1> w, char *dst, T v)
 {
-    for (FTH__WALK_EACH(w, i)) {
+    for (FTH__EACH_PLACE(w, i)) {
         int64_t at[1];
-        fth__walk_at(w, i, at);
+        fth__place_at(w, i, at);
         *(T *)(dst + at[0]) = v;
     }
 }
@@ -41,8 +41,8 @@ static __global__ void fill_units(const __grid_constant__ fth__walk<1> w, char *
 template <class T, int U>
 static void queue_copy(const fth_call *call, const fth__space<2> &s, char *dst, const char *src)
 {
-    fth__space_pieces(s, [&](const fth__walk<2> &w, const int64_t *base) {
-        FTH_LAUNCH((copy_units<T, U>), fth__walk_blocks(w.count, U), FTH__WALK_THREADS,
+    fth__space_pieces(s, [&](const fth__places<2> &w, const int64_t *base) {
+        FTH_LAUNCH((copy_units<T, U>), fth__place_blocks(w.count, U), FTH__SPACE_THREADS,
                    fth_cuda_stream(call), w, dst + base[0], src + base[1]);
     });
 }
@@ -52,8 +52,8 @@ static void queue_fill(const fth_call *call, const fth__space<1> &s, char *dst, 
 {
     T v;
     memcpy(&v, element, sizeof v);
-    fth__space_pieces(s, [&](const fth__walk<1> &w, const int64_t *base) {
-        FTH_LAUNCH((fill_units<T>), fth__walk_blocks(w.count, 4), FTH__WALK_THREADS,
+    fth__space_pieces(s, [&](const fth__places<1> &w, const int64_t *base) {
+        FTH_LAUNCH((fill_units<T>), fth__place_blocks(w.count, 4), FTH__SPACE_THREADS,
                    fth_cuda_stream(call), w, dst + base[0], v);
     });
 }

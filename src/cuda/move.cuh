@@ -7,7 +7,7 @@
 #ifndef FTH_CUDA_MOVE_CUH
 #define FTH_CUDA_MOVE_CUH
 
-#include "cuda/walk.cuh"
+#include "cuda/space.cuh"
 
 extern "C" {
 #include "ops/move.h"
@@ -30,6 +30,6 @@ typedef struct fth__cuda_parts {
     unsigned char element[16];
 } fth__cuda_parts;
 
-void fth__cuda_join(const fth_call *call, const fth__cuda_parts *parts);
+void fth__cuda_put_together(const fth_call *call, const fth__cuda_parts *parts);
 
 #endif

@@ -40,7 +40,7 @@ static fth_status run(const fth_call *call)
         const int64_t from = k == p.dim ? fth__max_i64(0, -begin) : out->origin[k];
         p.src[1] += (from - in->origin[k]) * p.step[1][k];
     }
-    fth__cuda_join(call, &p);
+    fth__cuda_put_together(call, &p);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }

@@ -1,20 +1,20 @@
 /* random.cu - uniform and normal numbers and raw bits: the very numbers of the CPU, because both
  * sides compile the same philox.h and vecmath.h. */
-#include "cuda/walk.cuh"
+#include "cuda/space.cuh"
 
 extern "C" {
 #include "ops/random.h"
 }
 
-/* An array of the walk is the counter. */
+/* The second array is the counter. */
 template <class T, int KIND>
-static __global__ void draw(fth__walk<2> w, T *out, uint64_t first, const int64_t *seed,
+static __global__ void draw(fth__places<2> w, T *out, uint64_t first, const int64_t *seed,
                             const int64_t *iteration, int64_t stream)
 {
     const fth__random_key key = fth__random_key_make(*seed, *iteration, stream);
-    for (FTH__WALK_EACH(w, i)) {
+    for (FTH__EACH_PLACE(w, i)) {
         int64_t at[2];
-        fth__walk_at(w, i, at);
+        fth__place_at(w, i, at);
         const fth__philox p = fth__random_bits(&key, first + (uint64_t)at[1]);
         T v;
         if constexpr (KIND == FTH_RANDOM_BITS)
@@ -41,8 +41,8 @@ template <class T, int KIND> static void queue(const fth_call *call)
     const uint64_t first = fth__random_first(d, t, step);
     fth__space<2> s;
     for (int k = 0; k < d->n_axes; k++) s.add(t->extent[k], t->stride[k], step[k]);
-    fth__space_each(s, [&](const fth__walk<2> &w, const int64_t *base) {
-        FTH_LAUNCH((draw<T, KIND>), fth__walk_blocks(w.count, 4), FTH__WALK_THREADS,
+    fth__space_each(s, [&](const fth__places<2> &w, const int64_t *base) {
+        FTH_LAUNCH((draw<T, KIND>), fth__place_blocks(w.count, 4), FTH__SPACE_THREADS,
                    fth_cuda_stream(call), w, (T *)t->data + base[0], first + (uint64_t)base[1],
                    (const int64_t *)call->in[0].data, (const int64_t *)call->in[1].data,
                    attr->stream);

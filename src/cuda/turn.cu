@@ -11,7 +11,7 @@
 enum { SIDE = 32, LONG_RUN = 64 };
 
 typedef struct brick {
-    fth__walk<5> blocks;        /* destination, source, first place along each axis of the brick */
+    fth__places<5> blocks;        /* destination, source, first place along each axis of the brick */
     int64_t extent[3];          /* of those axes, whole; in the order of the destination */
     uint32_t length[3];         /* of the brick along them */
     int64_t dst_step[3];        /* bytes */
@@ -56,14 +56,14 @@ static __device__ __forceinline__ void digits(uint32_t q, const fth__div *by, ui
 }
 
 template <class T, int G>
-static __global__ void __launch_bounds__(FTH__WALK_THREADS)
+static __global__ void __launch_bounds__(FTH__SPACE_THREADS)
     turn(const __grid_constant__ brick b, char *dst, const char *src, int64_t first0,
          int64_t first1, int64_t first2)
 {
-    constexpr int MOST = SIDE * G * SIDE * G, U = MOST / G / FTH__WALK_THREADS;
+    constexpr int MOST = SIDE * G * SIDE * G, U = MOST / G / FTH__SPACE_THREADS;
     __shared__ T place[MOST + MOST / 2];
     int64_t at[5];
-    fth__walk_at(b.blocks, blockIdx.x, at);
+    fth__place_at(b.blocks, blockIdx.x, at);
     const int64_t left[3] = {b.extent[0] - first0 - at[2], b.extent[1] - first1 - at[3],
                              b.extent[2] - first2 - at[4]};
     dst += at[0];
@@ -82,7 +82,7 @@ static __global__ void __launch_bounds__(FTH__WALK_THREADS)
     uint32_t to[U];
 #pragma unroll
     for (int u = 0; u < U; u++) {
-        const uint32_t q = threadIdx.x + u * FTH__WALK_THREADS;
+        const uint32_t q = threadIdx.x + u * FTH__SPACE_THREADS;
         uint32_t x, y, z;
         digits(q, b.read, &x, &y, &z);
         x *= G;
@@ -99,7 +99,7 @@ static __global__ void __launch_bounds__(FTH__WALK_THREADS)
     __syncthreads();
 #pragma unroll
     for (int u = 0; u < U; u++) {
-        const uint32_t q = threadIdx.x + u * FTH__WALK_THREADS;
+        const uint32_t q = threadIdx.x + u * FTH__SPACE_THREADS;
         uint32_t x, y, z;
         digits(q, b.write, &x, &y, &z);
         x *= G;
@@ -200,7 +200,7 @@ static void sort_by_source(brick *b)
         }
 }
 
-/* Fill everything the kernel needs but the walk over bricks, which is returned as a space. */
+/* Fill everything the kernel needs but the places of the bricks, which are returned as a space. */
 static fth__space<5> lay_out(const fth__space<2> &s, const choice *c, int64_t group, brick *b)
 {
     fth__space<5> blocks;
@@ -234,9 +234,9 @@ static void queue(const fth_call *call, const fth__space<2> &s, const choice *c,
 {
     brick b = {};
     choose_lengths(s, c, G, &b);
-    fth__space_each(lay_out(s, c, G, &b), [&](const fth__walk<5> &w, const int64_t *base) {
+    fth__space_each(lay_out(s, c, G, &b), [&](const fth__places<5> &w, const int64_t *base) {
         b.blocks = w;
-        FTH_LAUNCH((turn<T, G>), w.count, FTH__WALK_THREADS, fth_cuda_stream(call), b,
+        FTH_LAUNCH((turn<T, G>), w.count, FTH__SPACE_THREADS, fth_cuda_stream(call), b,
                    dst + base[0], src + base[1], base[2], base[3], base[4]);
     });
 }

@@ -8,7 +8,7 @@
 
 #include "ops/ops.h"
 
-enum { FTH__AXES_TEXT = FTH_MAX_AXES * FTH__NAME, FTH__SHAPE_TEXT = 512 };
+enum { FTH__AXES_TEXT = (int)FTH_MAX_AXES * (int)FTH__NAME, FTH__SHAPE_TEXT = 512 };
 
 /* ---- builders ---- */
 /* Names to ids; false: v is poison, or the mistake was recorded. */

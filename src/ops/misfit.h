@@ -4,6 +4,12 @@
 
 #include <fathom/op.h>
 
+/* How much the place grows per step along each axis. */
+static inline void fth__misfit_steps(const fth_desc *d, int64_t *step)
+{
+    for (int i = d->n_axes - 1; i >= 0; i--)
+        step[i] = i == d->n_axes - 1 ? 1 : step[i + 1] * d->size[i + 1];
+}
 /* Where an element of a tile stands in the whole value: row-major over the axes of `d`; `index`
  * counts from the tile's first element. */
 static inline uint64_t fth__misfit_place(const fth_desc *d, const fth_tile *t, const int64_t *index)

@@ -1,4 +1,4 @@
-/* walk.cuh - from the number of a thread to places in several arrays at once.
+/* space.cuh - from the number of a thread to places in several arrays at once.
  *
  * The device's counterpart of ops/loop.h. The host lists axes, outermost first, with how far apart
  * neighbours are in each of K arrays (elements, bytes, or whatever the kernel counts; a "place in
@@ -6,8 +6,8 @@
  * of them are joined, and spaces of more than 2^30 places are cut, so kernels divide 32-bit numbers
  * by multiplying, and only offsets have 64 bits.
  */
-#ifndef FTH_CUDA_WALK_CUH
-#define FTH_CUDA_WALK_CUH
+#ifndef FTH_CUDA_SPACE_CUH
+#define FTH_CUDA_SPACE_CUH
 
 #include "cuda/device.h"
 
@@ -30,19 +30,19 @@ static __device__ inline uint32_t fth__div_by(uint32_t n, fth__div d)
     return ((uint32_t)(((uint64_t)n * d.mul) >> 32) + n) >> d.shift;
 }
 
-enum { FTH__WALK_AXES = FTH_MAX_AXES + 2, FTH__WALK_MOST = 1 << 30, FTH__WALK_THREADS = 256 };
+enum { FTH__SPACE_AXES = FTH_MAX_AXES + 2, FTH__SPACE_MOST = 1 << 30, FTH__SPACE_THREADS = 256 };
 
 /* What a kernel gets. */
-template <int K> struct fth__walk {
+template <int K> struct fth__places {
     int32_t n;
     uint32_t count;
-    fth__div extent[FTH__WALK_AXES];
-    int64_t step[FTH__WALK_AXES][K];
+    fth__div extent[FTH__SPACE_AXES];
+    int64_t step[FTH__SPACE_AXES][K];
 };
 
 /* Offsets of place i < count in each array. */
 template <int K>
-static __device__ __forceinline__ void fth__walk_at(const fth__walk<K> &w, uint32_t i, int64_t *at)
+static __device__ __forceinline__ void fth__place_at(const fth__places<K> &w, uint32_t i, int64_t *at)
 {
     for (int k = 0; k < K; k++) at[k] = 0;
     for (int d = w.n - 1; d > 0; d--) {
@@ -54,8 +54,8 @@ static __device__ __forceinline__ void fth__walk_at(const fth__walk<K> &w, uint3
 }
 
 /* The place of this thread, and the places after it that are its own too:
- * for (FTH__WALK_EACH(w, i)) */
-#define FTH__WALK_EACH(w, i)                                                                       \
+ * for (FTH__EACH_PLACE(w, i)) */
+#define FTH__EACH_PLACE(w, i)                                                                       \
     uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;                                            \
     i < (w).count;                                                                                 \
     i += gridDim.x * blockDim.x
@@ -63,8 +63,8 @@ static __device__ __forceinline__ void fth__walk_at(const fth__walk<K> &w, uint3
 /* What the host fills. */
 template <int K> struct fth__space {
     int n = 0;
-    int64_t extent[FTH__WALK_AXES];
-    int64_t step[FTH__WALK_AXES][K];
+    int64_t extent[FTH__SPACE_AXES];
+    int64_t step[FTH__SPACE_AXES][K];
     int64_t base[K] = {}; /* where the first place lies, counted as the steps are */
 
     template <class... S> void add(int64_t e, S... steps)
@@ -107,9 +107,9 @@ template <int K> struct fth__space {
         for (int k = 0; k < K; k++) step[0][k] = 0;
         n = 1;
     }
-    fth__walk<K> walk() const
+    fth__places<K> places() const
     {
-        fth__walk<K> w = {};
+        fth__places<K> w = {};
         w.n = n;
         w.count = (uint32_t)count();
         for (int i = 0; i < n; i++) {
@@ -120,13 +120,13 @@ template <int K> struct fth__space {
     }
 };
 
-/* launch(walk, base) for pieces that have numbers of 32 bits; the space is joined already. */
+/* launch(places, base) for pieces that have numbers of 32 bits; the space is joined already. */
 template <int K, class F> static void fth__space_pieces(const fth__space<K> &s, F launch)
 {
     const int64_t count = s.count();
     if (count == 0) return;
-    if (count <= FTH__WALK_MOST) {
-        launch(s.walk(), s.base);
+    if (count <= FTH__SPACE_MOST) {
+        launch(s.places(), s.base);
         return;
     }
     int d = 0;
@@ -145,10 +145,10 @@ template <int K, class F> static void fth__space_each(fth__space<K> s, F launch)
     fth__space_pieces(s, launch);
 }
 
-/* Blocks of FTH__WALK_THREADS for a walk in which each thread takes about `each` places. */
-static inline unsigned fth__walk_blocks(uint32_t count, int each)
+/* Blocks of FTH__SPACE_THREADS for a space in which each thread takes about `each` places. */
+static inline unsigned fth__place_blocks(uint32_t count, int each)
 {
-    const uint32_t per = FTH__WALK_THREADS * (uint32_t)each;
+    const uint32_t per = FTH__SPACE_THREADS * (uint32_t)each;
     return (unsigned)((count + per - 1) / per);
 }
 

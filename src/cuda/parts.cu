@@ -1,4 +1,4 @@
-/* join.cu - a value put together from parts along an axis: concat, and pad, whose outer parts are
+/* parts.cu - a value put together from parts along an axis: concat, and pad, whose outer parts are
  * one number.
  *
  * Long parts are copies of their own. Short ones (columns of a table) are written by one kernel in
@@ -13,7 +13,7 @@ enum {
     AXES = FTH_MAX_AXES,
     LONG_PART = 512,
     SMALL = 1 << 20,
-    THREADS = FTH__WALK_THREADS,
+    THREADS = FTH__SPACE_THREADS,
     EACH = 4
 };
 
@@ -30,7 +30,7 @@ typedef struct seam {
 } seam;
 
 template <class T>
-static __global__ void join_units(const __grid_constant__ seam s, char *dst, T element)
+static __global__ void put_parts(const __grid_constant__ seam s, char *dst, T element)
 {
     const uint32_t first = blockIdx.x * (THREADS * EACH) + threadIdx.x;
     T v[EACH];
@@ -158,7 +158,7 @@ template <class T> static void queue(const fth_call *call, const plan *m, const 
     const seam s = seam_of(m);
     T element;
     memcpy(&element, fill, sizeof element);
-    FTH_LAUNCH((join_units<T>), fth__walk_blocks(s.count, EACH), THREADS, fth_cuda_stream(call), s,
+    FTH_LAUNCH((put_parts<T>), fth__place_blocks(s.count, EACH), THREADS, fth_cuda_stream(call), s,
                m->dst, element);
 }
 
@@ -211,7 +211,7 @@ static void drop_empty(fth__cuda_parts *p)
     p->n = n;
 }
 
-void fth__cuda_join(const fth_call *call, const fth__cuda_parts *parts)
+void fth__cuda_put_together(const fth_call *call, const fth__cuda_parts *parts)
 {
     const fth_desc *d = &call->node->out[0];
     const fth_tile *t = &call->out[0];
@@ -230,7 +230,7 @@ void fth__cuda_join(const fth_call *call, const fth__cuda_parts *parts)
         const int64_t part = (m.p.end[k] - (k ? m.p.end[k - 1] : 0)) * m.dst_step[m.p.dim];
         shortest = part < shortest ? part : shortest;
     }
-    if (bytes / m.size > FTH__WALK_MOST || (bytes > SMALL && shortest >= LONG_PART))
+    if (bytes / m.size > FTH__SPACE_MOST || (bytes > SMALL && shortest >= LONG_PART))
         one_by_one(call, &m);
     else
         at_once(call, &m);

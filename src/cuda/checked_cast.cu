@@ -1,0 +1,107 @@
+/* checked_cast.cu - reals and wider integers to integers; a value that does not fit is left as a
+ * complaint. The dtypes are looked at by every thread: one kernel does all pairs. */
+#include "cuda/space.cuh"
+#include "cuda/wide.cuh"
+
+extern "C" {
+#include "ops/misfit.h"
+}
+
+/* Integer targets: the first and last value that fit. */
+typedef struct range {
+    int64_t first, last;
+} range;
+
+static range range_of(fth_dtype t)
+{
+    return t == FTH_U8    ? range{0, UINT8_MAX}
+           : t == FTH_U16 ? range{0, UINT16_MAX}
+           : t == FTH_I32 ? range{INT32_MIN, INT32_MAX}
+                          : range{INT64_MIN, INT64_MAX};
+}
+
+static __device__ __forceinline__ double get_real(fth_dtype t, const char *p)
+{
+    switch (t) {
+    case FTH_F16: return FTH__GET_F16(*(const uint16_t *)p);
+    case FTH_BF16: return FTH__GET_BF16(*(const uint16_t *)p);
+    case FTH_F32: return (double)*(const float *)p;
+    default: return *(const double *)p;
+    }
+}
+static __device__ __forceinline__ int64_t get_int(fth_dtype t, const char *p)
+{
+    switch (t) {
+    case FTH_U8: return *(const uint8_t *)p;
+    case FTH_U16: return *(const uint16_t *)p;
+    case FTH_I32: return *(const int32_t *)p;
+    default: return *(const int64_t *)p;
+    }
+}
+static __device__ __forceinline__ void put_int(fth_dtype t, char *p, int64_t v)
+{
+    switch (t) {
+    case FTH_U8: *(uint8_t *)p = (uint8_t)v; break;
+    case FTH_U16: *(uint16_t *)p = (uint16_t)v; break;
+    case FTH_I32: *(int32_t *)p = (int32_t)v; break;
+    default: *(int64_t *)p = v; break;
+    }
+}
+
+/* Places in the operand and in the result, in bytes, and in the whole value. */
+template <bool REAL>
+static __global__ void convert(const __grid_constant__ fth__places<3> w, char *out, const char *in,
+                               fth_dtype to, fth_dtype from, range fit, uint64_t place,
+                               fth_fault *fault)
+{
+    for (FTH__EACH_PLACE(w, i)) {
+        int64_t at[3], v = 0;
+        double f = 0.0;
+        bool fits = true;
+        fth__place_at(w, i, at);
+        if constexpr (REAL) { /* both ends are powers of two in double */
+            f = get_real(from, in + at[0]);
+            fits = (f > (double)fit.first - 1.0 || f == (double)fit.first) &&
+                   f < (double)fit.last + 1.0;
+            if (fits) v = (int64_t)f;
+        } else {
+            v = get_int(from, in + at[0]);
+            f = (double)v;
+        }
+        fits = fits && v >= fit.first && v <= fit.last;
+        if (!fits) fth_cuda_complain(fault, place + (uint64_t)at[2], __double_as_longlong(f), 0);
+        put_int(to, out + at[1], fits ? v : 0);
+    }
+}
+
+static fth_status run(const fth_call *call)
+{
+    const fth_desc *d = &call->node->in[0];
+    const fth_tile *in = &call->in[0], *out = &call->out[0];
+    const fth_dtype from = d->dtype, to = call->node->out[0].dtype;
+    const int64_t from_size = fth_dtype_size(from), to_size = fth_dtype_size(to);
+    int64_t place[FTH_MAX_AXES];
+    fth__misfit_steps(d, place);
+    fth__space<3> s;
+    for (int k = 0; k < d->n_axes; k++) {
+        s.add(out->extent[k], in->stride[k] * from_size, out->stride[k] * to_size, place[k]);
+        s.base[2] += in->origin[k] * place[k];
+    }
+    fth__space_each(s, [&](const fth__places<3> &w, const int64_t *base) {
+        FTH_LAUNCH((fth_dtype_is_real(from) ? convert<true> : convert<false>),
+                   fth__place_blocks(w.count, 4), FTH__SPACE_THREADS, fth_cuda_stream(call), w,
+                   (char *)out->data + base[1], (const char *)in->data + base[0], to, from,
+                   range_of(to), (uint64_t)base[2], call->fault);
+    });
+    FTH_CUDA_LAUNCHED(call);
+    return FTH_OK;
+}
+
+static fth_status explain(const fth_node *node, const fth_fault *fault, fth_err *err)
+{
+    double value;
+    memcpy(&value, &fault->value, sizeof value);
+    return fth__misfit_cast(node, fault->where, value, err);
+}
+
+FTH_CUDA_KERNEL(checked_cast) = {.op = "checked_cast", .run = run, .explain = explain};
