@@ -3,13 +3,16 @@
  * A bench holds a memory, a context and a graph. oc_run computes the outputs of a node from dense
  * arrays with the reference loop or with a kernel; oc_run_cut does the same through tiles cut at
  * random places of the declared grids, as slices of larger arrays full of other numbers, with
- * pieces of the accumulated axis in order. Both must give the same bits.
+ * pieces of the accumulated axis in order. Both must give the same bits. When oc_run is asked for
+ * the reference and there is a device (testing/op_device.h), its kernel has to agree, whole and
+ * cut.
  */
 #ifndef FATHOM_TESTING_OP_CUT_H
 #define FATHOM_TESTING_OP_CUT_H
 
 #include "cpu/blas.h"
 #include "graph/graph.h"
+#include "testing/op_device.h"
 #include "testing/test.h"
 
 #include <fathom/ops.h>
@@ -123,6 +126,7 @@ __attribute__((unused)) static double oc_error(const fth_desc *d, const void *x,
 /* Where a tile of `d` lies: in a dense array of the whole, or in a padded copy. */
 typedef struct oc_buffer {
     char *block;
+    size_t bytes;
     fth_tile tile;
 } oc_buffer;
 
@@ -159,9 +163,10 @@ __attribute__((unused)) static oc_buffer oc_tile(const fth_desc *d, int64_t elem
         first += pad * count;
         count *= n[i] + 2 * pad;
     }
-    b.block = aligned_alloc(64, (size_t)(((count + 1) * element + 127) / 64 * 64));
+    b.bytes = (size_t)((count + 1) * element);
+    b.block = aligned_alloc(64, (b.bytes + 127) / 64 * 64);
     IS_TRUE(b.block != NULL);
-    memset(b.block, noise, (size_t)((count + 1) * element));
+    memset(b.block, noise, b.bytes);
     b.tile.data = b.block + first * element;
     return b;
 }
@@ -171,14 +176,24 @@ __attribute__((unused)) static oc_buffer oc_tile(const fth_desc *d, int64_t elem
 typedef struct oc_case {
     const fth_node *node;
     const fth_kernel *kernel; /* NULL: the reference */
+    bool device;              /* the kernel is one of the device */
     void *in[FTH_MAX_IN];     /* dense and whole */
     void *out[FTH_MAX_OUT];
     fth_err err;
 } oc_case;
 
-__attribute__((unused)) static fth_status oc_invoke(oc_case *c, fth_call *call)
+/* What the tiles of a call lie in. */
+typedef struct oc_spans {
+    t_span in[FTH_MAX_IN], out[FTH_MAX_OUT], state;
+} oc_spans;
+
+__attribute__((unused)) static fth_status oc_invoke(oc_case *c, fth_call *call,
+                                                    const oc_spans *lies)
 {
     const fth_op *op = c->node->op;
+    call->err = &c->err;
+    call->threads = 1;
+    if (c->device) return t_device_run(c->kernel, call, lies->in, lies->out, lies->state);
     uint64_t (*scratch)(const fth_call *) = c->kernel ? c->kernel->scratch : op->scratch;
     fth_call probe = *call; /* while planning there is no data */
     for (int i = 0; i < FTH_MAX_IN; i++) probe.in[i].data = NULL;
@@ -189,8 +204,6 @@ __attribute__((unused)) static fth_status oc_invoke(oc_case *c, fth_call *call)
     IS_TRUE(room != NULL);
     memset(room, 0x5a, (bytes / 64 + 2) * 64);
     call->scratch = room;
-    call->err = &c->err;
-    call->threads = 1;
     const fth_status s = c->kernel ? c->kernel->run(call) : op->run(call);
     for (uint64_t i = bytes; i < (bytes / 64 + 2) * 64; i++)
         if (room[i] != 0x5a)
@@ -231,6 +244,7 @@ __attribute__((unused)) static fth_status oc_rectangle(oc_case *c, const int64_t
     oc_buffer out[FTH_MAX_OUT], carried = oc_tile(&node->out[0], (int64_t)state, lo, n, 0, 0x33);
     fth_status s = FTH_OK;
     fth_call call = {.node = node, .state = carried.tile};
+    oc_spans lies = {.state = {carried.block, carried.bytes}};
     for (int i = 0; i < node->n_out; i++) {
         int64_t olo[FTH_MAX_AXES], on[FTH_MAX_AXES];
         for (int d = 0; d < node->out[i].n_axes; d++) {
@@ -240,6 +254,7 @@ __attribute__((unused)) static fth_status oc_rectangle(oc_case *c, const int64_t
         }
         out[i] = oc_tile(&node->out[i], fth_dtype_size(node->out[i].dtype), olo, on, pad, 0x77);
         call.out[i] = out[i].tile;
+        lies.out[i] = (t_span){out[i].block, out[i].bytes};
     }
     for (int piece = 0; piece < n_cut && s == FTH_OK; piece++) {
         oc_buffer in[FTH_MAX_IN];
@@ -251,10 +266,11 @@ __attribute__((unused)) static fth_status oc_rectangle(oc_case *c, const int64_t
             in[i] = oc_tile(&node->in[i], fth_dtype_size(node->in[i].dtype), ilo, in_n, pad, 0x7f);
             oc_copy(&node->in[i], 0, &in[i].tile, 0, c->in[i], 0, false);
             call.in[i] = in[i].tile;
+            lies.in[i] = (t_span){in[i].block, in[i].bytes};
         }
         call.first = piece == 0;
         call.last = piece == n_cut - 1;
-        s = oc_invoke(c, &call);
+        s = oc_invoke(c, &call, &lies);
         for (int i = 0; i < node->n_in; i++) free(in[i].block);
     }
     for (int i = 0; i < node->n_out; i++) {
@@ -292,7 +308,7 @@ __attribute__((unused)) static bool oc_cuttable(const fth_node *node, int dim)
     return any;
 }
 
-__attribute__((unused)) static fth_status oc_run(oc_case *c)
+__attribute__((unused)) static fth_status oc_run_whole(oc_case *c)
 {
     const int64_t lo[FTH_MAX_AXES] = {0};
     int64_t grid, size = oc_summed(c->node, &grid);
@@ -336,6 +352,47 @@ __attribute__((unused)) static fth_status oc_run_cut(oc_case *c, t_random *r)
         while (d >= 0 && ++at[d] == n_end[d]) at[d--] = 0;
         if (d < 0) return FTH_OK;
     }
+}
+
+/* The device against what the reference gave or said: near it whole, and the same bits cut. */
+__attribute__((unused)) static void oc_device(const oc_case *reference, fth_status status)
+{
+    static const double most[FTH_DTYPE_COUNT] = {
+        [FTH_F16] = 2e-3,  [FTH_BF16] = 2e-2, [FTH_F32] = 1e-5,
+        [FTH_F64] = 1e-12, [FTH_C64] = 1e-5,  [FTH_C128] = 1e-12};
+    const fth_node *node = reference->node;
+    oc_case whole = *reference, cut;
+    whole.kernel = t_device_find(node);
+    if (!whole.kernel) return;
+    whole.device = true;
+    fth_err_clear(&whole.err);
+    cut = whole;
+    for (int k = 0; k < node->n_out; k++) {
+        whole.out[k] = calloc(1, (size_t)oc_bytes(&node->out[k]) + 1);
+        cut.out[k] = calloc(1, (size_t)oc_bytes(&node->out[k]) + 1);
+    }
+    t_random r = t_random_make(4711);
+    t_status(oc_run_whole(&whole), status, "the kernel of the device", &whole.err, T_AT);
+    if (status == FTH_OK)
+        OKE(oc_run_cut(&cut, &r), &cut.err);
+    else
+        EQ_STR(whole.err.text, reference->err.text);
+    for (int k = 0; k < node->n_out; k++) {
+        const fth_desc *d = &node->out[k];
+        if (status == FTH_OK) {
+            SAME_BYTES(whole.out[k], cut.out[k], oc_bytes(d));
+            LE_F64(oc_error(d, whole.out[k], reference->out[k]), most[d->dtype]);
+        }
+        free(whole.out[k]);
+        free(cut.out[k]);
+    }
+}
+
+__attribute__((unused)) static fth_status oc_run(oc_case *c)
+{
+    const fth_status s = oc_run_whole(c);
+    if (!c->kernel && t_device()) oc_device(c, s);
+    return s;
 }
 
 #endif /* FATHOM_TESTING_OP_CUT_H */

@@ -9,6 +9,7 @@
 #include "graph/graph.h"
 #include "mem/heap.h"
 #include "ops/scalar.h"
+#include "testing/op_device.h"
 
 #include <math.h>
 
@@ -279,7 +280,8 @@ typedef struct job {
     const fth_node *node;
     fth_status (*run)(const fth_call *call);
     uint64_t (*scratch)(const fth_call *call);
-    char **in, **out; /* dense and whole */
+    const fth_kernel *device; /* run there instead; NULL: here */
+    char **in, **out;         /* dense and whole */
     bool want[FTH_MAX_OUT];
     cuts axis[FTH_MAX_AXES]; /* of out[0] */
     fth_axis_id sum_axis;    /* accumulated and cut; -1 none */
@@ -368,6 +370,35 @@ static box output_box(const job *j, int k, const box *out)
     return b;
 }
 
+static t_span span_of(const held *h)
+{
+    if (h->own) return (t_span){h->own, h->own_bytes};
+    return (t_span){h->full, (size_t)(fth_desc_count(h->desc) * h->size)};
+}
+
+static fth_status call_device(const job *j, const fth_call *call, const held *ins, const held *outs,
+                              const held *state)
+{
+    t_span in[FTH_MAX_IN], out[FTH_MAX_OUT];
+    for (int i = 0; i < j->node->n_in; i++) in[i] = span_of(&ins[i]);
+    for (int k = 0; k < j->node->n_out; k++) out[k] = span_of(&outs[k]);
+    return t_device_run(j->device, call, in, out, span_of(state));
+}
+
+static fth_status call_host(const job *j, fth_call *call)
+{
+    const uint64_t bytes = j->scratch ? j->scratch(call) : 0;
+    void *scratch = aligned_alloc(64, (bytes + 64 + 63) / 64 * 64);
+    memset(scratch, GUARD, bytes + 64);
+    call->scratch = bytes ? scratch : NULL;
+    const fth_status s = j->run(call);
+    for (uint64_t i = 0; i < 64; i++)
+        if (((const uint8_t *)scratch)[bytes + i] != GUARD)
+            FAIL("%s wrote outside its scratch", j->node->op->name);
+    free(scratch);
+    return s;
+}
+
 /* One call: tiles of the inputs are made for it, outputs and state are given. */
 static fth_status call_once(job *j, const box *out, held *outs, const held *state, int64_t sum_lo,
                             int64_t sum_hi, bool first, bool last)
@@ -386,15 +417,7 @@ static fth_status call_once(job *j, const box *out, held *outs, const held *stat
         if (!j->want[k]) call.out[k].data = NULL;
     }
     call.state = state->tile;
-    const uint64_t bytes = j->scratch ? j->scratch(&call) : 0;
-    void *scratch = aligned_alloc(64, (bytes + 64 + 63) / 64 * 64);
-    memset(scratch, GUARD, bytes + 64);
-    call.scratch = bytes ? scratch : NULL;
-    const fth_status s = j->run(&call);
-    for (uint64_t i = 0; i < 64; i++)
-        if (((const uint8_t *)scratch)[bytes + i] != GUARD)
-            FAIL("%s wrote outside its scratch", node->op->name);
-    free(scratch);
+    const fth_status s = j->device ? call_device(j, &call, ins, outs, state) : call_host(j, &call);
     for (int i = 0; i < node->n_in; i++) free(ins[i].own);
     return s;
 }
@@ -516,26 +539,16 @@ static void check_cuttings(const job *base, const char *what)
         OKE(run_pieces(&j), j.err);
         for (int k = 0; k < node->n_out; k++) {
             if (j.want[k] && memcmp(out[k], base->out[k], bytes_of(&node->out[k])) != 0)
-                FAIL("%s of %s: output %d differs when cut (cutting %d)", what, node->op->name, k,
+                FAIL("%s %s: output %d differs when cut (cutting %d)", what, node->op->name, k,
                      rep);
             free(out[k]);
         }
     }
 }
 
-static void check_variant(const job *base, const fth_kernel *kernel)
+/* Near the reference in the scale of its numbers; integers, and what is said to be exact, equal. */
+static void check_near(const fth_node *node, char **want, char **got, bool exact, const char *what)
 {
-    const fth_node *node = base->node;
-    char *out[FTH_MAX_OUT];
-    t_random r = t_random_make(0);
-    job j = *base;
-    j.out = out;
-    j.r = &r;
-    j.run = kernel->run;
-    j.scratch = kernel->scratch;
-    for (int k = 0; k < node->n_out; k++) out[k] = malloc(bytes_of(&node->out[k]) + 1);
-    choose_cuts(&j, false);
-    OKE(run_pieces(&j), j.err);
     static const double tol[FTH_DTYPE_COUNT] = {
         [FTH_F16] = 2e-3,  [FTH_BF16] = 2e-2, [FTH_F32] = 1e-5,
         [FTH_F64] = 1e-12, [FTH_C64] = 1e-5,  [FTH_C128] = 1e-12};
@@ -543,20 +556,57 @@ static void check_variant(const job *base, const fth_kernel *kernel)
         const fth_dtype t = node->out[k].dtype;
         double scale = 1.0;
         for (int64_t i = 0; i < fth_desc_count(&node->out[k]); i++)
-            if (isfinite(t_get(t, base->out[k], i)))
-                scale = fmax(scale, fabs(t_get(t, base->out[k], i)));
+            if (isfinite(t_get(t, want[k], i))) scale = fmax(scale, fabs(t_get(t, want[k], i)));
+        const double most = exact ? 0.0 : tol[t] * scale;
         for (int64_t i = 0; i < fth_desc_count(&node->out[k]); i++) {
-            const fth_c128 a = get(t, base->out[k], i), b = get(t, out[k], i);
+            const fth_c128 a = get(t, want[k], i), b = get(t, got[k], i);
             const bool same =
                 (a.re == b.re || (isnan(a.re) && isnan(b.re))) && (a.im == b.im || isnan(a.im));
-            if (!same &&
-                !(fabs(a.re - b.re) <= tol[t] * scale && fabs(a.im - b.im) <= tol[t] * scale))
-                FAIL("fast %s: element %lld is %g, the reference gives %g", node->op->name,
-                     (long long)i, b.re, a.re);
+            if (!same && !(fabs(a.re - b.re) <= most && fabs(a.im - b.im) <= most))
+                FAIL("%s %s: element %lld of output %d (%s) is %.17g, the reference gives %.17g",
+                     what, node->op->name, (long long)i, k, fth_dtype_name(t), b.re, a.re);
         }
     }
-    check_cuttings(&j, "fast variant");
+}
+
+/* Another kernel than the reference, whose job `j` is, here or on the device. */
+static void check_variant(job j, const char *what)
+{
+    const fth_node *node = j.node;
+    char *out[FTH_MAX_OUT], **want = j.out;
+    t_random r = t_random_make(0);
+    j.out = out;
+    j.r = &r;
+    for (int k = 0; k < node->n_out; k++) {
+        out[k] = malloc(bytes_of(&node->out[k]) + 1);
+        memset(out[k], GUARD, bytes_of(&node->out[k]));
+    }
+    choose_cuts(&j, false);
+    OKE(run_pieces(&j), j.err);
+    check_near(node, want, out, j.device && t_device_exact(node), what);
+    check_cuttings(&j, what);
     for (int k = 0; k < node->n_out; k++) free(out[k]);
+}
+
+static void check_cpu(job j)
+{
+    const fth_kernel *kernel = fth__cpu_backend.find(j.node);
+    if (!kernel) return;
+    j.run = kernel->run;
+    j.scratch = kernel->scratch;
+    check_variant(j, "fast");
+}
+
+/* The reference has failed with j->err: the device must say the same. */
+static void check_failure(job j, fth_status status)
+{
+    fth_err err = {0};
+    const fth_err *want = j.err;
+    j.device = t_device_find(j.node);
+    if (!j.device) return;
+    j.err = &err;
+    t_status(run_pieces(&j), status, "the call on the device", &err, T_AT);
+    EQ_STR(err.text, want->text);
 }
 
 static fth_status compute(eval *e, uint32_t id);
@@ -584,11 +634,15 @@ static fth_status compute_node(eval *e, const fth_node *node)
              .err = e->err};
     for (int k = 0; k < node->n_out; k++) j.want[k] = true;
     choose_cuts(&j, false);
-    FTH_TRY(run_pieces(&j));
-    if (!e->check || node->n_in == 0) return FTH_OK;
-    check_cuttings(&j, "reference");
-    const fth_kernel *kernel = fth__cpu_backend.find(node);
-    if (kernel) check_variant(&j, kernel);
+    const fth_status s = run_pieces(&j);
+    if (s != FTH_OK) check_failure(j, s);
+    if (s != FTH_OK || !e->check) return s;
+    if (node->n_in > 0) {
+        check_cuttings(&j, "reference");
+        check_cpu(j);
+    }
+    j.device = t_device_find(node);
+    if (j.device) check_variant(j, "device");
     return FTH_OK;
 }
 

@@ -4,7 +4,8 @@
  * t_eval computes it with the reference kernels, node by node, whole; and at every node checks
  * what kernels promise: the same bits when axes are cut on their grid, when tiles are slices of
  * larger boxes and when nobody wants some output; nothing written outside a tile; and the fast
- * variant near the reference. A promise that is broken fails the case.
+ * variant near the reference. A promise that is broken fails the case. Where FATHOM_TEST_DEVICE
+ * names a backend (testing/op_device.h), its kernels have to keep the same promises.
  */
 #ifndef FATHOM_TESTING_OP_HARNESS_H
 #define FATHOM_TESTING_OP_HARNESS_H
@@ -29,7 +30,8 @@ void *t_data(fth_val input); /* its memory */
 void t_eval(fth_val v, void *out);
 /* The same as numbers; the real part of complex ones. Integers above 2^53 lose digits. */
 void t_eval_f64(fth_val v, double *out);
-/* One run of the reference kernels without the checks; for kernels that fail. */
+/* One run of the reference kernels without the checks; for kernels that fail: a device's must fail
+ * with the same words. */
 fth_status t_try(fth_val v, void *out, fth_err *err);
 /* How many cuttings t_eval tries at every node; 8 unless set. */
 void t_cuts(int n);

@@ -1,0 +1,229 @@
+/* op_device.c - opens the device that the environment names, and runs kernels on it call by call.
+ */
+#include "testing/op_device.h"
+
+#include <dlfcn.h>
+
+enum { GUARD = 0xA5, TAIL = 64, MISSING = 128 };
+
+typedef struct missing {
+    char name[96];
+    int64_t count;
+} missing;
+
+static struct {
+    bool tried;
+    const fth_backend *backend;
+    fth_device *device;
+    fth_mem_system memory;
+    char why[512]; /* there is no device because of this */
+    int64_t nodes, calls, without;
+    int n_missing;
+    missing missing[MISSING];
+} dev;
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static void say_what_ran(void)
+{
+    printf("device %s: %lld nodes in %lld calls, %lld nodes without a kernel\n", dev.backend->name,
+           (long long)dev.nodes, (long long)dev.calls, (long long)dev.without);
+    for (int i = 0; i < dev.n_missing; i++)
+        printf("%s%s%s", i ? ", " : "no device kernel: ", dev.missing[i].name,
+               i + 1 < dev.n_missing ? "" : "\n");
+    dev.backend->device->close(dev.device);
+}
+
+static void open_device(const char *path)
+{
+    fth_err err = {0};
+    union {
+        void *object;
+        fth_backend_get_fn *function;
+    } get;
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) FAIL("FATHOM_TEST_DEVICE: %s", dlerror());
+    get.object = dlsym(library, FTH_BACKEND_SYMBOL);
+    if (!get.object) FAIL("FATHOM_TEST_DEVICE: %s has no " FTH_BACKEND_SYMBOL, path);
+    const fth_backend *b = get.function();
+    EQ_U64(b->abi, FTH_BACKEND_ABI);
+    EQ_STR(b->version, FTH_VERSION_TEXT);
+    IS_TRUE(b->device != NULL);
+    dev.tried = true;
+    if (b->device->count(&err) < 1) {
+        snprintf(dev.why, sizeof dev.why, "%.60s has no device: %.400s", b->name, err.text);
+        return;
+    }
+    OKE(b->device->open(&dev.device, 0, &err), &err);
+    dev.backend = b;
+    b->device->get_memory(dev.device, &dev.memory);
+    atexit(say_what_ran);
+}
+
+bool t_device(void)
+{
+    const char *path = getenv("FATHOM_TEST_DEVICE");
+    if (!path || !path[0]) return false;
+    if (!dev.tried) open_device(path);
+    if (!dev.device) SKIP("%s", dev.why);
+    return true;
+}
+
+static void count_missing(const fth_node *node)
+{
+    const fth_desc *d = node->n_in ? &node->in[0] : &node->out[0];
+    char name[sizeof dev.missing[0].name];
+    snprintf(name, sizeof name, "%s %s", node->op->name, fth_dtype_name(d->dtype));
+    dev.without++;
+    int i = 0;
+    while (i < dev.n_missing && strcmp(dev.missing[i].name, name) != 0) i++;
+    if (i == MISSING) return;
+    if (i == dev.n_missing) memcpy(dev.missing[dev.n_missing++].name, name, sizeof name);
+    dev.missing[i].count++;
+}
+
+const fth_kernel *t_device_find(const fth_node *node)
+{
+    if (!t_device() || (node->op->flags & FTH_OP_ALIAS)) return NULL;
+    const fth_kernel *kernel = dev.backend->find(node);
+    if (!kernel) {
+        count_missing(node);
+        return NULL;
+    }
+    fth_err err = {0};
+    if (kernel->prepare) OKE(kernel->prepare(node, dev.device, &err), &err);
+    dev.nodes++;
+    return kernel;
+}
+
+bool t_device_exact(const fth_node *node)
+{
+    static const char *const names[] = {"cast",   "checked_cast", "index",  "random", "poisson",
+                                        "expand", "layout",       "gather", "spread", "compact",
+                                        "concat", "slice",        "pad",    "window", "flip",
+                                        "sort",   "topk",         "const"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(node->op->name, names[i]) == 0) return true;
+    return false;
+}
+
+/* ---- one call ------------------------------------------------------------------------------- */
+
+static void copy(void *to, const void *from, size_t bytes)
+{
+    fth_err err = {0};
+    if (bytes)
+        OKE(dev.backend->device->copy(dev.device, FTH_LANE_COMPUTE, to, from, bytes, &err), &err);
+}
+
+static void drain(void)
+{
+    fth_err err = {0};
+    OKE(dev.backend->device->drain(dev.device, FTH_LANE_COMPUTE, &err), &err);
+}
+
+static char *to_device(t_span s)
+{
+    char *block = dev.memory.map(dev.memory.self, FTH_MEM_DIRECT, s.bytes ? s.bytes : 1);
+    if (!block) FAIL("the device gives no %zu bytes", s.bytes);
+    copy(block, s.base, s.bytes);
+    return block;
+}
+
+static void forget(char *block, size_t bytes)
+{
+    IS_TRUE(dev.memory.unmap(dev.memory.self, FTH_MEM_DIRECT, block, bytes ? bytes : 1));
+}
+
+/* The same place of the block's copy. */
+static void *moved(const fth_tile *t, t_span s, char *block)
+{
+    return t->data ? block + ((char *)t->data - (char *)s.base) : NULL;
+}
+
+/* Workspace from extents alone, as a planner asks for it. */
+static uint64_t scratch_of(const fth_kernel *kernel, const fth_call *call)
+{
+    fth_call probe = *call;
+    for (int i = 0; i < FTH_MAX_IN; i++) probe.in[i].data = NULL;
+    for (int k = 0; k < FTH_MAX_OUT; k++) probe.out[k].data = NULL;
+    probe.state.data = NULL;
+    probe.scratch = NULL;
+    return kernel->scratch ? kernel->scratch(&probe) : 0;
+}
+
+static void check_input(const fth_node *node, t_span s, const char *block)
+{
+    void *now = malloc(s.bytes + 1);
+    copy(now, block, s.bytes);
+    drain();
+    const bool same = memcmp(now, s.base, s.bytes) == 0;
+    free(now);
+    if (!same) FAIL("%s changed its input on the device", node->op->name);
+}
+
+static fth_status explain(const fth_kernel *kernel, const fth_call *call, const fth_fault *fault)
+{
+    if (fault->where == UINT64_MAX) return FTH_OK;
+    if (!kernel->explain) FAIL("%s complains and cannot explain it", kernel->op);
+    const fth_status s = kernel->explain(call->node, fault, call->err);
+    if (s == FTH_OK) FAIL("%s explains a complaint as no error", kernel->op);
+    return s;
+}
+
+/* The call itself: everything is on the device, and is there when this returns. */
+static fth_status queue(const fth_kernel *kernel, fth_call *call)
+{
+    fth_fault fault = {.where = UINT64_MAX};
+    const uint64_t bytes = scratch_of(kernel, call);
+    t_span room = {.base = malloc(bytes + TAIL), .bytes = bytes + TAIL};
+    memset(room.base, GUARD, room.bytes);
+    char *scratch = to_device(room);
+    char *complaint = to_device((t_span){&fault, sizeof fault});
+    call->device = dev.device;
+    call->stream = dev.backend->device->stream(dev.device, FTH_LANE_COMPUTE);
+    call->scratch = bytes ? scratch : NULL;
+    call->fault = (void *)complaint;
+    fth_status s = kernel->run(call);
+    copy(room.base, scratch, room.bytes);
+    copy(&fault, complaint, sizeof fault);
+    drain();
+    dev.calls++;
+    for (uint64_t i = 0; i < TAIL; i++)
+        if (((const uint8_t *)room.base)[bytes + i] != GUARD)
+            FAIL("%s wrote outside its scratch on the device", kernel->op);
+    if (s == FTH_OK) s = explain(kernel, call, &fault);
+    forget(scratch, room.bytes);
+    forget(complaint, sizeof fault);
+    free(room.base);
+    return s;
+}
+
+fth_status t_device_run(const fth_kernel *kernel, const fth_call *call, const t_span *in,
+                        const t_span *out, t_span state)
+{
+    const fth_node *node = call->node;
+    char *ins[FTH_MAX_IN], *outs[FTH_MAX_OUT], *states = to_device(state);
+    fth_call there = *call;
+    for (int i = 0; i < node->n_in; i++) {
+        ins[i] = to_device(in[i]);
+        there.in[i].data = moved(&call->in[i], in[i], ins[i]);
+    }
+    for (int k = 0; k < node->n_out; k++) {
+        outs[k] = to_device(out[k]);
+        there.out[k].data = moved(&call->out[k], out[k], outs[k]);
+    }
+    there.state.data = moved(&call->state, state, states);
+    drain(); /* memory of the host may be read until then */
+    const fth_status s = queue(kernel, &there);
+    for (int i = 0; i < node->n_in; i++) {
+        check_input(node, in[i], ins[i]);
+        forget(ins[i], in[i].bytes);
+    }
+    for (int k = 0; k < node->n_out; k++) copy(out[k].base, outs[k], out[k].bytes);
+    copy(state.base, states, state.bytes);
+    drain();
+    for (int k = 0; k < node->n_out; k++) forget(outs[k], out[k].bytes);
+    forget(states, state.bytes);
+    return s;
+}
