@@ -1,5 +1,4 @@
 /* crystal.c - the cell in the laboratory (section 7), and the place of everything (br_place). */
-#include "inputs.h"
 #include "place.h"
 
 #include <float.h>
@@ -9,7 +8,7 @@ typedef struct angles { /* of one cell, direct or reciprocal: al be ga */
 } angles;
 
 /* Of the typed cell, A^3. */
-static br_dual cell_volume(const br_dual *p)
+static BR_BOTH br_dual cell_volume(const br_dual *p)
 {
     const br_dual al = p[BR_AL], be = p[BR_BE], ga = p[BR_GA];
     const br_dual sig = br_scale(br_add(br_add(al, be), ga), 0.5);
@@ -22,14 +21,14 @@ static br_dual cell_volume(const br_dual *p)
 }
 
 /* Where a bound holds the value it is a constant. */
-static br_dual clamp(br_dual a)
+static BR_BOTH br_dual clamp(br_dual a)
 {
     return a.v > 1 ? br_num(1) : a.v < -1 ? br_num(-1) : a;
 }
 
 /* Edges and angles of the reciprocal cell. `edge` is a b c, `star` a* b* c*. */
-static void reciprocal(const br_dual *edge, const angles *cell, br_dual v_star, br_dual *star,
-                       angles *out)
+static BR_BOTH void reciprocal(const br_dual *edge, const angles *cell, br_dual v_star,
+                               br_dual *star, angles *out)
 {
     for (int i = 0; i < 3; i++) {
         const int j = (i + 1) % 3, k = (i + 2) % 3;
@@ -49,7 +48,8 @@ static void reciprocal(const br_dual *edge, const angles *cell, br_dual v_star, 
 }
 
 /* a* b* c* of the typed cell in the standard orientation (7.1). */
-static void from_cell(const br_scene *scene, const br_dual *p, br_dual v, br_dual star[3][3])
+static BR_BOTH void from_cell(const br_scene *scene, const br_dual *p, br_dual v,
+                              br_dual star[3][3])
 {
     const br_dual edge[3] = {p[BR_A], p[BR_B], p[BR_C]};
     angles cell, recip;
@@ -75,7 +75,7 @@ static void from_cell(const br_scene *scene, const br_dual *p, br_dual v, br_dua
 }
 
 /* a* b* c* of the matrix: its wavelength is taken out (7.2). */
-static void from_matrix(const br_scene *scene, const br_dual *p, br_dual star[3][3])
+static BR_BOTH void from_matrix(const br_scene *scene, const br_dual *p, br_dual star[3][3])
 {
     const br_dual k = br_div(br_num(1e-10), p[BR_LAM]);
     for (int i = 0; i < 3; i++)
@@ -83,14 +83,14 @@ static void from_matrix(const br_scene *scene, const br_dual *p, br_dual star[3]
 }
 
 /* v made as long as `length`. */
-static void rescale(br_dual *v, br_dual length)
+static BR_BOTH void rescale(br_dual *v, br_dual length)
 {
     br_dual old = br_sqrt(br_dot3(v, v));
     if (old.v <= 0) old = br_num(1);
     br_scale3(v, br_div(length, old));
 }
 
-void br_place_crystal(const br_scene *scene, const br_dual *p, br_frame *out)
+BR_BOTH void br_place_crystal(const br_scene *scene, const br_dual *p, br_frame *out)
 {
     br_dual(*star)[3] = out->star, (*abc)[3] = out->abc;
     const br_dual typed = scene->cell_given ? cell_volume(p) : br_num(0);
@@ -116,7 +116,7 @@ void br_place_crystal(const br_scene *scene, const br_dual *p, br_frame *out)
     out->volume = v.v;
 }
 
-void br_place(const br_scene *scene, const double *param, br_frame *out)
+BR_BOTH void br_place(const br_scene *scene, const double *param, br_frame *out)
 {
     br_dual p[BR_PARAMS];
     for (int i = 0; i < BR_PARAMS; i++) p[i] = br_var(param[i], (br_param)i);
@@ -125,47 +125,4 @@ void br_place(const br_scene *scene, const double *param, br_frame *out)
     out->phi0 = p[BR_PHI];
     br_place_detector(scene, p, out);
     br_place_crystal(scene, p, out);
-}
-
-static double dot(const double *a, const double *b)
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
-void br_cell_of(const double v[3][3], double *edge, double *angle)
-{
-    for (int i = 0; i < 3; i++) edge[i] = sqrt(dot(v[i], v[i]));
-    for (int i = 0; i < 3; i++) {
-        const double *a = v[(i + 1) % 3], *b = v[(i + 2) % 3];
-        double cross[3];
-        for (int x = 0; x < 3; x++) {
-            const int y = (x + 1) % 3, z = (x + 2) % 3;
-            cross[x] = a[y] * b[z] - a[z] * b[y];
-        }
-        const double over = edge[(i + 1) % 3] * edge[(i + 2) % 3];
-        const double s = sqrt(dot(cross, cross)) / over, c = dot(a, b) / over;
-        angle[i] = atan2(s > 1 ? 1 : s, c > 1 ? 1 : c < -1 ? -1 : c);
-    }
-}
-
-/* The sine of a reciprocal angle is made of the volume that was typed, which with cstar-z is not
- * quite that of the vectors: the console of the reference shows these angles. */
-void br_frame_cells(const br_frame *f, double *edge, double *angle, double *edge_star,
-                    double *angle_star)
-{
-    double v[3][3];
-    for (int i = 0; i < 9; i++) v[i / 3][i % 3] = f->star[i / 3][i % 3].v;
-    br_cell_of((const double(*)[3])v, edge_star, angle_star);
-    double cosine[3];
-    for (int i = 0; i < 3; i++)
-        cosine[i] =
-            dot(v[(i + 1) % 3], v[(i + 2) % 3]) / (edge_star[(i + 1) % 3] * edge_star[(i + 2) % 3]);
-    for (int i = 0; i < 9; i++) v[i / 3][i % 3] = f->abc[i / 3][i % 3].v * 1e10;
-    br_cell_of((const double(*)[3])v, edge, angle);
-    for (int i = 0; f->volume < 0 && i < 3; i++) angle[i] = -angle[i]; /* a left-handed matrix */
-    for (int i = 0; i < 3; i++) {
-        const double s = edge[i] / f->volume / (edge_star[(i + 1) % 3] * edge_star[(i + 2) % 3]);
-        const double c = cosine[i];
-        angle_star[i] = atan2(s > 1 ? 1 : s < -1 ? -1 : s, c > 1 ? 1 : c < -1 ? -1 : c);
-    }
 }

@@ -3,20 +3,20 @@
 
 #include <float.h>
 
-static br_dual absolute(br_dual a)
+static BR_BOTH br_dual absolute(br_dual a)
 {
     return a.v < 0 ? br_neg(a) : br_chain(fabs(a.v), 1, &a);
 }
 
 /* R and then W of section 6.3. */
-static void swing(const br_scene *scene, const br_dual *p, br_dual *v)
+static BR_BOTH void swing(const br_scene *scene, const br_dual *p, br_dual *v)
 {
     br_turn3(v, &p[BR_RX]);
     br_turn_axis3(v, scene->twotheta_axis, p[BR_TT]);
 }
 
 /* The direct beam on the detector along fast and slow, from the beam centre of the convention. */
-static void beam_spot(const br_scene *scene, const br_dual *p, br_dual *fast, br_dual *slow)
+static BR_BOTH void beam_spot(const br_scene *scene, const br_dual *p, br_dual *fast, br_dual *slow)
 {
     const br_dual half = br_num(0.5 * scene->pixel);
     *fast = p[BR_XB];
@@ -33,8 +33,8 @@ static void beam_spot(const br_scene *scene, const br_dual *p, br_dual *fast, br
 }
 
 /* -fast f - slow s + far o */
-static void corner(const br_dual *fast, const br_dual *slow, const br_dual *far, const br_dual *f,
-                   const br_dual *s, const br_dual *o, br_dual *out)
+static BR_BOTH void corner(const br_dual *fast, const br_dual *slow, const br_dual *far,
+                           const br_dual *f, const br_dual *s, const br_dual *o, br_dual *out)
 {
     for (int i = 0; i < 3; i++) {
         const br_dual in = br_sub(br_mul(br_neg(*fast), f[i]), br_mul(*slow, s[i]));
@@ -43,7 +43,7 @@ static void corner(const br_dual *fast, const br_dual *slow, const br_dual *far,
 }
 
 /* What follows from the final pix0 and the axes. */
-static void derive(const br_scene *scene, const br_dual *beam, br_dual ratio, br_frame *out)
+static BR_BOTH void derive(const br_scene *scene, const br_dual *beam, br_dual ratio, br_frame *out)
 {
     out->fclose = -br_dot3(out->pix0, out->fdet).v;
     out->sclose = -br_dot3(out->pix0, out->sdet).v;
@@ -63,7 +63,7 @@ static void derive(const br_scene *scene, const br_dual *beam, br_dual ratio, br
     out->dials_origin[2] = 1000.0 * (x * -1.0 + y * 0.0 + z * 0.0);
 }
 
-void br_place_detector(const br_scene *scene, const br_dual *p, br_frame *out)
+BR_BOTH void br_place_detector(const br_scene *scene, const br_dual *p, br_frame *out)
 {
     br_dual beam[3], normal[3];
     br_num3(scene->beam, beam);

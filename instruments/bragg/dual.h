@@ -8,6 +8,15 @@
 
 #include <math.h>
 
+/* Before functions that are also compiled for a device (ops/device.h). */
+#ifndef BR_BOTH
+#define BR_BOTH
+#endif
+/* How many derivatives a dual carries. A device that only wants values takes none. */
+#ifndef BR_SLOPES
+#define BR_SLOPES BR_PARAMS
+#endif
+
 #define BR_DEGREE                                                                                  \
     (1.0 / (180.0 * 0.31830988618379067154)) /* radians; typed degrees are DIVIDED                 \
                                                 by BR_RTD, see br_radians */
@@ -29,72 +38,73 @@ extern const br_param_info br_params[BR_PARAMS];
 
 typedef struct br_dual {
     double v;
-    double d[BR_PARAMS];
+    double d[BR_SLOPES > 0 ? BR_SLOPES : 1];
 } br_dual;
 
-static inline double br_radians(double degrees)
+static inline BR_BOTH double br_radians(double degrees)
 {
     return degrees / BR_RTD;
 }
 
 /* A constant; a parameter. */
-static inline br_dual br_num(double v)
+static inline BR_BOTH br_dual br_num(double v)
 {
     return (br_dual){.v = v};
 }
-static inline br_dual br_var(double v, br_param p)
+static inline BR_BOTH br_dual br_var(double v, br_param p)
 {
     br_dual x = {.v = v};
-    x.d[p] = 1;
+    if (p < BR_SLOPES) x.d[p] = 1;
     return x;
 }
 /* A function of one number with value v and slope s at x; of two. */
-static inline br_dual br_chain(double v, double s, const br_dual *x)
+static inline BR_BOTH br_dual br_chain(double v, double s, const br_dual *x)
 {
     br_dual r = {.v = v};
-    for (int p = 0; p < BR_PARAMS; p++) r.d[p] = s * x->d[p];
+    for (int p = 0; p < BR_SLOPES; p++) r.d[p] = s * x->d[p];
     return r;
 }
-static inline br_dual br_chain2(double v, double s, const br_dual *x, double t, const br_dual *y)
+static inline BR_BOTH br_dual br_chain2(double v, double s, const br_dual *x, double t,
+                                        const br_dual *y)
 {
     br_dual r = {.v = v};
-    for (int p = 0; p < BR_PARAMS; p++) r.d[p] = s * x->d[p] + t * y->d[p];
+    for (int p = 0; p < BR_SLOPES; p++) r.d[p] = s * x->d[p] + t * y->d[p];
     return r;
 }
-static inline br_dual br_add(br_dual a, br_dual b)
+static inline BR_BOTH br_dual br_add(br_dual a, br_dual b)
 {
     return br_chain2(a.v + b.v, 1, &a, 1, &b);
 }
-static inline br_dual br_sub(br_dual a, br_dual b)
+static inline BR_BOTH br_dual br_sub(br_dual a, br_dual b)
 {
     return br_chain2(a.v - b.v, 1, &a, -1, &b);
 }
-static inline br_dual br_mul(br_dual a, br_dual b)
+static inline BR_BOTH br_dual br_mul(br_dual a, br_dual b)
 {
     return br_chain2(a.v * b.v, b.v, &a, a.v, &b);
 }
-static inline br_dual br_div(br_dual a, br_dual b)
+static inline BR_BOTH br_dual br_div(br_dual a, br_dual b)
 {
     return br_chain2(a.v / b.v, 1 / b.v, &a, -a.v / (b.v * b.v), &b);
 }
-static inline br_dual br_scale(br_dual a, double k)
+static inline BR_BOTH br_dual br_scale(br_dual a, double k)
 {
     return br_chain(a.v * k, k, &a);
 }
-static inline br_dual br_neg(br_dual a)
+static inline BR_BOTH br_dual br_neg(br_dual a)
 {
     return br_chain(-a.v, -1, &a);
 }
-static inline br_dual br_sqrt(br_dual a)
+static inline BR_BOTH br_dual br_sqrt(br_dual a)
 {
     const double r = sqrt(a.v);
     return br_chain(r, r > 0 ? 0.5 / r : 0, &a);
 }
-static inline br_dual br_sin(br_dual a)
+static inline BR_BOTH br_dual br_sin(br_dual a)
 {
     return br_chain(sin(a.v), cos(a.v), &a);
 }
-static inline br_dual br_cos(br_dual a)
+static inline BR_BOTH br_dual br_cos(br_dual a)
 {
     return br_chain(cos(a.v), -sin(a.v), &a);
 }

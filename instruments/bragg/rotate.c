@@ -6,7 +6,7 @@
 #include "place.h"
 
 /* out = the rotation about one lab axis; v may be out. */
-static void about(const double *v, int axis, double angle, double *out)
+static BR_BOTH void about(const double *v, int axis, double angle, double *out)
 {
     if (angle == 0) {
         for (int i = 0; i < 3; i++) out[i] = v[i];
@@ -25,14 +25,14 @@ static void about(const double *v, int axis, double angle, double *out)
     for (int i = 0; i < 3; i++) out[i] = r[i];
 }
 
-void br_rotate(const double *v, double x, double y, double z, double *out)
+BR_BOTH void br_rotate(const double *v, double x, double y, double z, double *out)
 {
     about(v, 0, x, out);
     about(out, 1, y, out);
     about(out, 2, z, out);
 }
 
-void br_rotate_axis(const double *v, const double *axis, double angle, double *out)
+BR_BOTH void br_rotate_axis(const double *v, const double *axis, double angle, double *out)
 {
     const double c = cos(angle), s = sin(angle);
     const double along = (axis[0] * v[0] + axis[1] * v[1] + axis[2] * v[2]) * (1.0 - c);
@@ -44,7 +44,7 @@ void br_rotate_axis(const double *v, const double *axis, double angle, double *o
     for (int i = 0; i < 3; i++) out[i] = r[i];
 }
 
-void br_turn3(br_dual *v, const br_dual *angle)
+BR_BOTH void br_turn3(br_dual *v, const br_dual *angle)
 {
     const double start[3] = {v[0].v, v[1].v, v[2].v};
     double value[3];
@@ -59,7 +59,7 @@ void br_turn3(br_dual *v, const br_dual *angle)
     for (int i = 0; i < 3; i++) v[i].v = value[i];
 }
 
-void br_turn_axis3(br_dual *v, const double *axis, br_dual angle)
+BR_BOTH void br_turn_axis3(br_dual *v, const double *axis, br_dual angle)
 {
     const double start[3] = {v[0].v, v[1].v, v[2].v};
     double value[3];
@@ -76,7 +76,7 @@ void br_turn_axis3(br_dual *v, const double *axis, br_dual angle)
     for (int i = 0; i < 3; i++) v[i].v = value[i];
 }
 
-void br_spindle_angles(const br_scene *scene, double phi0, double *angle)
+BR_BOTH void br_spindle_angles(const br_scene *scene, double phi0, double *angle)
 {
     double last = 0; /* the last that is not 0: what the step before the first leaves behind */
     for (int64_t i = 0; i < scene->phis; i++) {

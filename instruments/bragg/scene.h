@@ -88,7 +88,7 @@ typedef struct br_scene {
     uint8_t spare[2];
 } br_scene;
 
-static inline bool br_has(const br_scene *s, br_quirk q)
+static inline BR_BOTH bool br_has(const br_scene *s, br_quirk q)
 {
     return s->quirks >> q & 1;
 }
@@ -108,14 +108,14 @@ typedef struct br_frame {
 
 /* Sections 6.1 to 6.4 and 7 of the geometry, from the scene and its parameters. NaN where they make
  * no sense; the caller checks. */
-void br_place(const br_scene *scene, const double *param, br_frame *out);
+BR_BOTH void br_place(const br_scene *scene, const double *param, br_frame *out);
 
 /* Effective spindle angle of each step (12): n = scene->phis values. With the quirk, a step at
  * exactly 0 keeps the angle of the step before it. */
-void br_spindle_angles(const br_scene *scene, double phi0, double *angle);
+BR_BOTH void br_spindle_angles(const br_scene *scene, double phi0, double *angle);
 
 /* v turned: X first, then Y, then Z, angles of 0 skipped; about a unit axis. */
-void br_rotate(const double *v, double x, double y, double z, double *out);
-void br_rotate_axis(const double *v, const double *axis, double angle, double *out);
+BR_BOTH void br_rotate(const double *v, double x, double y, double z, double *out);
+BR_BOTH void br_rotate_axis(const double *v, const double *axis, double angle, double *out);
 
 #endif

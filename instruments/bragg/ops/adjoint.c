@@ -3,14 +3,14 @@
 
 typedef double matrix[BR_ADJOINTS][BR_PARAMS];
 
-static void rows(matrix m, int number, const br_dual *v, int n)
+static BR_BOTH void rows(matrix m, int number, const br_dual *v, int n)
 {
     for (int i = 0; i < n; i++)
         for (int p = 0; p < BR_PARAMS; p++) m[number + i][p] = v[i].d[p];
 }
 
 /* The cell also turns about the spindle as phi0 moves. */
-static void cell(matrix m, const br_scene *scene, const br_frame *f)
+static BR_BOTH void cell(matrix m, const br_scene *scene, const br_frame *f)
 {
     const double *u = scene->spindle;
     for (int x = 0; x < 3; x++)
@@ -22,7 +22,7 @@ static void cell(matrix m, const br_scene *scene, const br_frame *f)
         }
 }
 
-static void metric(matrix m, const br_frame *f)
+static BR_BOTH void metric(matrix m, const br_frame *f)
 {
     static const int pair[6][2] = {{0, 0}, {1, 1}, {2, 2}, {0, 1}, {0, 2}, {1, 2}};
     for (int i = 0; i < 6; i++) {
@@ -33,7 +33,7 @@ static void metric(matrix m, const br_frame *f)
     }
 }
 
-void br_slopes_make(const br_scene *scene, const br_frame *f, br_slopes *out)
+BR_BOTH void br_slopes_make(const br_scene *scene, const br_frame *f, br_slopes *out)
 {
     matrix m = {{0}};
     cell(m, scene, f);

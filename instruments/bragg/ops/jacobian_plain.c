@@ -12,30 +12,30 @@ typedef struct number {
     double v, d[BR_ADJOINTS];
 } number;
 
-static double dot(const double *a, const double *b)
+static BR_BOTH double dot(const double *a, const double *b)
 {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-static void cross(const double *a, const double *b, double *out)
+static BR_BOTH void cross(const double *a, const double *b, double *out)
 {
     for (int i = 0; i < 3; i++)
         out[i] = a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3];
 }
 
-static void scale(number *x, double k)
+static BR_BOTH void scale(number *x, double k)
 {
     x->v *= k;
     for (int i = 0; i < BR_ADJOINTS; i++) x->d[i] *= k;
 }
 
-static void times(number *x, const number *y)
+static BR_BOTH void times(number *x, const number *y)
 {
     for (int i = 0; i < BR_ADJOINTS; i++) x->d[i] = x->d[i] * y->v + x->v * y->d[i];
     x->v *= y->v;
 }
 
-static void plus(number *x, const number *y)
+static BR_BOTH void plus(number *x, const number *y)
 {
     x->v += y->v;
     for (int i = 0; i < BR_ADJOINTS; i++) x->d[i] += y->d[i];
@@ -56,7 +56,7 @@ typedef struct bow {
     double angle[2];
 } bow;
 
-static bow bow_at(const br_view *v, const spot *p)
+static BR_BOTH bow bow_at(const br_view *v, const spot *p)
 {
     if (br_has(v->scene, BR_QUIRK_CURVED_LABYZ))
         return (bow){{v->sdet, v->fdet}, {p->flat[1] / v->distance, p->flat[2] / v->distance}};
@@ -64,7 +64,8 @@ static bow bow_at(const br_view *v, const spot *p)
                  {(p->sd - v->sbeam) / v->distance, (p->fd - v->fbeam) / v->distance}};
 }
 
-static void spot_at(const br_view *v, int64_t slow, int64_t fast, const int64_t sub[3], spot *p)
+static BR_BOTH void spot_at(const br_view *v, int64_t slow, int64_t fast, const int64_t sub[3],
+                            spot *p)
 {
     const br_scene *s = v->scene;
     const double edge = s->pixel / (double)s->oversample;
@@ -85,8 +86,8 @@ static void spot_at(const br_view *v, int64_t slow, int64_t fast, const int64_t 
 }
 
 /* Cotangents of r = rotation of v about u by t, for that of r. */
-static void turn_back(const double *v, const double *u, double t, const double *bar, double *v_bar,
-                      double *u_bar, double *t_bar)
+static BR_BOTH void turn_back(const double *v, const double *u, double t, const double *bar,
+                              double *v_bar, double *u_bar, double *t_bar)
 {
     const double c = cos(t), s = sin(t), uv = dot(u, v), ub = dot(u, bar);
     double uxv[3], uxb[3], vxb[3];
@@ -103,8 +104,8 @@ static void turn_back(const double *v, const double *u, double t, const double *
 
 /* An arc of the sensor about the beam: its axis is the unit vector of beam x side, its angle
  * (place - side . (distance beam - pix0)) / distance. `side` is the number of FDET or SDET. */
-static void push_arc(const br_view *v, int side, const double *vector, const double *axis_bar,
-                     double angle_bar, number *out)
+static BR_BOTH void push_arc(const br_view *v, int side, const double *vector,
+                             const double *axis_bar, double angle_bar, number *out)
 {
     const double *b = v->scene->beam, offset_bar = -angle_bar / v->distance;
     double w[3], u[3], w_bar[3], side_bar[3];
@@ -120,7 +121,8 @@ static void push_arc(const br_view *v, int side, const double *vector, const dou
 }
 
 /* The curved sensor: the cotangent of the flat place, the rest goes to `out`. */
-static void unbend(const br_view *v, const spot *p, const double *bar, double *flat, number *out)
+static BR_BOTH void unbend(const br_view *v, const spot *p, const double *bar, double *flat,
+                           number *out)
 {
     const double *b = v->scene->beam;
     const double beam[3] = {v->distance * b[0], v->distance * b[1], v->distance * b[2]};
@@ -144,7 +146,7 @@ static void unbend(const br_view *v, const spot *p, const double *bar, double *f
     }
 }
 
-static void push_place(const br_view *v, const spot *p, const double *bar, number *out)
+static BR_BOTH void push_place(const br_view *v, const spot *p, const double *bar, number *out)
 {
     double flat[3];
     if (v->scene->curved)
@@ -159,8 +161,8 @@ static void push_place(const br_view *v, const spot *p, const double *bar, numbe
     }
 }
 
-void br_push_place(const br_view *v, int64_t slow, int64_t fast, const int64_t sub[3],
-                   const double *bar, double *adjoint)
+BR_BOTH void br_push_place(const br_view *v, int64_t slow, int64_t fast, const int64_t sub[3],
+                           const double *bar, double *adjoint)
 {
     number out = {0};
     spot p;
@@ -170,7 +172,7 @@ void br_push_place(const br_view *v, int64_t slow, int64_t fast, const int64_t s
 }
 
 /* d = P / |P| */
-static void push_direction(const br_view *v, const spot *p, const double *bar, number *out)
+static BR_BOTH void push_direction(const br_view *v, const spot *p, const double *bar, number *out)
 {
     const double along = dot(p->d, bar);
     double place[3];
@@ -180,7 +182,7 @@ static void push_direction(const br_view *v, const spot *p, const double *bar, n
 
 /* ---- factors ---- */
 
-static void solid_angle(const br_view *v, const spot *p, number *out)
+static BR_BOTH void solid_angle(const br_view *v, const spot *p, number *out)
 {
     const br_scene *s = v->scene;
     const double r = p->r, close = v->close;
@@ -193,7 +195,7 @@ static void solid_angle(const br_view *v, const spot *p, number *out)
     if (!s->point_pixel) out->d[BR_AD_CLOSE] = s->pixel * s->pixel / (r * r * r);
 }
 
-static void captured(const br_view *v, const spot *p, int64_t layer, number *out)
+static BR_BOTH void captured(const br_view *v, const spot *p, int64_t layer, number *out)
 {
     const br_scene *s = v->scene;
     const double rho = dot(p->d, v->odet), depth = s->layer_step * s->mu;
@@ -211,7 +213,7 @@ static void captured(const br_view *v, const spot *p, int64_t layer, number *out
 }
 
 /* `source` is the direction to it: light comes the other way. */
-static void polarisation(const br_view *v, const spot *p, const double *source, number *out)
+static BR_BOTH void polarisation(const br_view *v, const spot *p, const double *source, number *out)
 {
     const double in[3] = {-source[BR_SRC_X], -source[BR_SRC_Y], -source[BR_SRC_Z]};
     const double *d = p->d, kahn = v->scene->kahn, c2 = dot(in, d);
@@ -245,8 +247,8 @@ typedef struct pixel {
 } pixel;
 
 /* One sample: F^2 * lattice^2. false: it is skipped. */
-static bool sample(const pixel *px, int64_t row, int64_t n, const double *q, const double *source,
-                   number *out)
+static BR_BOTH bool sample(const pixel *px, int64_t row, int64_t n, const double *q,
+                           const double *source, number *out)
 {
     const br_view *v = px->v;
     const br_scene *s = v->scene;
@@ -277,7 +279,7 @@ static bool sample(const pixel *px, int64_t row, int64_t n, const double *q, con
 }
 
 /* How a term enters the sum (11.6). */
-static void add(pixel *px, number *term, double weight)
+static BR_BOTH void add(pixel *px, number *term, double weight)
 {
     const br_scene *s = px->v->scene;
     const bool running = br_has(s, BR_QUIRK_RUNNING_SUM);
@@ -292,13 +294,13 @@ static void add(pixel *px, number *term, double weight)
     if (s->oversample_omega && running) times(&px->sum, &px->omega);
 }
 
-static void one(number *x)
+static BR_BOTH void one(number *x)
 {
     memset(x, 0, sizeof *x);
     x->v = 1;
 }
 
-static void one_source(pixel *px, int64_t j)
+static BR_BOTH void one_source(pixel *px, int64_t j)
 {
     const br_view *v = px->v;
     const br_scene *s = v->scene;
@@ -315,7 +317,7 @@ static void one_source(pixel *px, int64_t j)
     }
 }
 
-static void subpixel(pixel *px, int64_t layer)
+static BR_BOTH void subpixel(pixel *px, int64_t layer)
 {
     const br_view *v = px->v;
     const br_scene *s = v->scene;
@@ -324,7 +326,7 @@ static void subpixel(pixel *px, int64_t layer)
     for (int64_t j = 0; j < s->sources; j++, px->group++) one_source(px, j);
 }
 
-static void finish(pixel *px)
+static BR_BOTH void finish(pixel *px)
 {
     const br_scene *s = px->v->scene;
     number k = {.v = px->v->scale / s->steps};
@@ -342,7 +344,7 @@ static void finish(pixel *px)
     plus(&px->sum, &water);
 }
 
-static void render(pixel *px, int64_t slow, int64_t fast)
+static BR_BOTH void render(pixel *px, int64_t slow, int64_t fast)
 {
     const br_view *v = px->v;
     const br_scene *s = v->scene;
@@ -365,7 +367,7 @@ static void render(pixel *px, int64_t slow, int64_t fast)
     finish(px);
 }
 
-static void pixels(const br_lab *lab, br_row *row, double *adjoint, int64_t step)
+static BR_BOTH void pixels(const br_lab *lab, br_row *row, double *adjoint, int64_t step)
 {
     for (int64_t i = 0; i < row->n; i++) {
         pixel px = {.lab = lab, .v = &lab->view};
@@ -375,7 +377,8 @@ static void pixels(const br_lab *lab, br_row *row, double *adjoint, int64_t step
     }
 }
 
-static void apply(const br_slopes *s, const double *adjoint, int64_t step, int64_t n, double *slope)
+static BR_BOTH void apply(const br_slopes *s, const double *adjoint, int64_t step, int64_t n,
+                          double *slope)
 {
     memset(slope, 0, sizeof *slope * (size_t)(BR_PARAMS * step));
     for (int i = 0; i < s->n; i++)
@@ -384,7 +387,8 @@ static void apply(const br_slopes *s, const double *adjoint, int64_t step, int64
                 adjoint[s->slope[i].number * step + x] * s->slope[i].value;
 }
 
-static void normal(const double *slope, const double *weight, const double *error, double *sum)
+static BR_BOTH void normal(const double *slope, const double *weight, const double *error,
+                           double *sum)
 {
     for (int p = 0; p < BR_PARAMS; p++) {
         const double *a = slope + p * BR_BLOCK;

@@ -8,19 +8,19 @@
 
 #include <math.h>
 
-static double dot(const double *a, const double *b)
+static BR_BOTH double dot(const double *a, const double *b)
 {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-double br_unit(const double *v, double *unit)
+BR_BOTH double br_unit(const double *v, double *unit)
 {
     const double r = sqrt(dot(v, v));
     for (int i = 0; i < 3; i++) unit[i] = r != 0 ? v[i] / r : 0;
     return r;
 }
 
-static void bend(const br_view *v, double fd, double sd, double *p)
+static BR_BOTH void bend(const br_view *v, double fd, double sd, double *p)
 {
     const br_scene *s = v->scene;
     double beam[3], once[3];
@@ -35,7 +35,8 @@ static void bend(const br_view *v, double fd, double sd, double *p)
     }
 }
 
-void br_position(const br_view *v, const br_row *r, int64_t i, const int64_t sub[3], double *p)
+BR_BOTH void br_position(const br_view *v, const br_row *r, int64_t i, const int64_t sub[3],
+                         double *p)
 {
     const br_scene *s = v->scene;
     const double edge = s->pixel / (double)s->oversample;
@@ -47,7 +48,7 @@ void br_position(const br_view *v, const br_row *r, int64_t i, const int64_t sub
     if (s->curved) bend(v, fd, sd, p);
 }
 
-bool br_scatter(const br_view *v, int64_t source, const double *d, double *q, double *stol)
+BR_BOTH bool br_scatter(const br_view *v, int64_t source, const double *d, double *q, double *stol)
 {
     const br_beam *beam = &v->beams[source]; /* incident = -direction to it */
     for (int k = 0; k < 3; k++) q[k] = (d[k] + beam->to[k]) / beam->lambda;
@@ -55,13 +56,13 @@ bool br_scatter(const br_view *v, int64_t source, const double *d, double *q, do
     return !(v->scene->dmin > 0 && *stol > 0 && v->scene->dmin > 0.5 / *stol);
 }
 
-double br_capture(const br_view *v, int64_t layer, const double *d)
+BR_BOTH double br_capture(const br_view *v, int64_t layer, const double *d)
 {
     const double path = v->scene->layer_step * v->scene->mu / dot(d, v->odet);
     return exp(-(double)layer * path) - exp(-(double)(layer + 1) * path);
 }
 
-double br_polarisation(const br_view *v, int64_t source, const double *d)
+BR_BOTH double br_polarisation(const br_view *v, int64_t source, const double *d)
 {
     const br_beam *beam = &v->beams[source];
     const double c2 = -dot(beam->to, d), kahn = v->scene->kahn;
@@ -70,19 +71,19 @@ double br_polarisation(const br_view *v, int64_t source, const double *d)
 }
 
 /* sin(pi N h) / sin(pi h) up to its sign, which nobody asks for: h - h0 and N are whole apart. */
-static double grating(double delta, double n)
+static BR_BOTH double grating(double delta, double n)
 {
     if (delta == 0) return n;
     const double turns = n * delta;
     return sin(M_PI * (turns - rint(turns))) / sin(M_PI * delta);
 }
 
-static double sinc3(double x)
+static BR_BOTH double sinc3(double x)
 {
     return x == 0 ? 1.0 : 3.0 * (sin(x) / x - cos(x)) / (x * x);
 }
 
-double br_lattice(const br_view *v, const double *delta)
+BR_BOTH double br_lattice(const br_view *v, const double *delta)
 {
     const br_scene *s = v->scene;
     const double *n = s->cells;
@@ -107,7 +108,7 @@ double br_lattice(const br_view *v, const double *delta)
 
 /* ---- structure factors ---- */
 
-static bool in_range(const br_scene *s, const double *hkl)
+static BR_BOTH bool in_range(const br_scene *s, const double *hkl)
 {
     const int64_t lo[3] = {s->h_min, s->k_min, s->l_min}, hi[3] = {s->h_max, s->k_max, s->l_max};
     bool in = true; /* NaN is out of range */
@@ -117,7 +118,7 @@ static bool in_range(const br_scene *s, const double *hkl)
     return in;
 }
 
-static double nearest(const br_view *v, const double *hkl0)
+static BR_BOTH double nearest(const br_view *v, const double *hkl0)
 {
     const br_scene *s = v->scene;
     const int64_t lo[3] = {s->h_min, s->k_min, s->l_min}, hi[3] = {s->h_max, s->k_max, s->l_max};
@@ -130,7 +131,7 @@ static double nearest(const br_view *v, const double *hkl0)
     return *at;
 }
 
-static void weights(double t, double *w)
+static BR_BOTH void weights(double t, double *w)
 {
     w[0] = -t * (t - 1) * (t - 2) / 6;
     w[1] = (t + 1) * (t - 1) * (t - 2) / 2;
@@ -138,7 +139,7 @@ static void weights(double t, double *w)
     w[3] = (t + 1) * t * (t - 1) / 6;
 }
 
-static double tricubic(const br_view *v, const double *hkl)
+static BR_BOTH double tricubic(const br_view *v, const double *hkl)
 {
     const int64_t lo[3] = {v->scene->h_min, v->scene->k_min, v->scene->l_min};
     const double *at = v->table;
@@ -173,7 +174,7 @@ typedef struct pixel {
     br_pixel *p;
 } pixel;
 
-static void indices(pixel *x, const double *cell, double *delta)
+static BR_BOTH void indices(pixel *x, const double *cell, double *delta)
 {
     br_pixel *p = x->p;
     for (int k = 0; k < 3; k++) {
@@ -184,7 +185,7 @@ static void indices(pixel *x, const double *cell, double *delta)
     for (int k = 0; k < 9; k++) p->cell[k] = cell[k];
 }
 
-static void structure(pixel *x, int64_t n)
+static BR_BOTH void structure(pixel *x, int64_t n)
 {
     const br_view *v = x->v;
     br_pixel *p = x->p;
@@ -196,7 +197,7 @@ static void structure(pixel *x, int64_t n)
         p->F_cell = nearest(v, p->hkl0);
 }
 
-static void sample(pixel *x, const double *cell, int64_t n)
+static BR_BOTH void sample(pixel *x, const double *cell, int64_t n)
 {
     const br_scene *s = x->v->scene;
     br_pixel *p = x->p;
@@ -216,7 +217,7 @@ static void sample(pixel *x, const double *cell, int64_t n)
     if (s->oversample_omega && running) p->sum *= p->omega;
 }
 
-static void one_source(pixel *x, int64_t source)
+static BR_BOTH void one_source(pixel *x, int64_t source)
 {
     const br_view *v = x->v;
     const br_scene *s = v->scene;
@@ -232,7 +233,7 @@ static void one_source(pixel *x, int64_t source)
     }
 }
 
-static void subpixel(pixel *x)
+static BR_BOTH void subpixel(pixel *x)
 {
     const br_view *v = x->v;
     const br_scene *s = v->scene;
@@ -246,7 +247,7 @@ static void subpixel(pixel *x)
     for (int64_t j = 0; j < s->sources; j++, x->group++) one_source(x, j);
 }
 
-static double finish(const pixel *x)
+static BR_BOTH double finish(const pixel *x)
 {
     const br_scene *s = x->v->scene;
     const br_pixel *p = x->p;
@@ -259,11 +260,11 @@ static double finish(const pixel *x)
     return value;
 }
 
-static void render(const br_view *v, br_row *row, int64_t i, br_pixel *p)
+static BR_BOTH void render(const br_view *v, br_row *row, int64_t i, br_pixel *p)
 {
     const br_scene *s = v->scene;
     const int64_t O = s->oversample, pix = row->slow * s->fast + row->fast + i;
-    pixel x = {.v = v, .row = row, .i = i, .p = p, .group = pix * s->layers * O * O * s->sources};
+    pixel x = {.v = v, .row = row, .i = i, .group = pix * s->layers * O * O * s->sources, .p = p};
     p->fast = row->fast + i;
     p->slow = row->slow;
     p->polar = s->nopolar ? 1 : 0;
@@ -279,7 +280,7 @@ static void render(const br_view *v, br_row *row, int64_t i, br_pixel *p)
     row->value[i] = p->value;
 }
 
-void br_render_watched(const br_view *v, br_row *row, br_watch *watch)
+BR_BOTH void br_render_watched(const br_view *v, br_row *row, br_watch *watch)
 {
     br_pixel p = watch ? watch->state : (br_pixel){0};
     row->outside = 0;
@@ -292,7 +293,7 @@ void br_render_watched(const br_view *v, br_row *row, br_watch *watch)
     if (watch) watch->state = p;
 }
 
-void br_render_plain(const br_view *v, br_row *row)
+BR_BOTH void br_render_plain(const br_view *v, br_row *row)
 {
     br_render_watched(v, row, NULL);
 }
@@ -300,7 +301,7 @@ void br_render_plain(const br_view *v, br_row *row)
 /* ---- the first sample out of range ---- */
 
 /* Sample number in [0, phis * mosaics) of the group; -1: none. */
-static int64_t first_outside(pixel *x)
+static BR_BOTH int64_t first_outside(pixel *x)
 {
     const br_scene *s = x->v->scene;
     for (int64_t phi = 0, n = 0; phi < s->phis; phi++) {
@@ -316,12 +317,12 @@ static int64_t first_outside(pixel *x)
     return -1;
 }
 
-static int64_t latch_of_pixel(const br_view *v, const br_row *row, int64_t i)
+static BR_BOTH int64_t latch_of_pixel(const br_view *v, const br_row *row, int64_t i)
 {
     const br_scene *s = v->scene;
     const int64_t O = s->oversample, pix = row->slow * s->fast + row->fast + i;
     br_pixel p = {0};
-    pixel x = {.v = v, .i = i, .p = &p, .group = pix * s->layers * O * O * s->sources};
+    pixel x = {.v = v, .i = i, .group = pix * s->layers * O * O * s->sources, .p = &p};
     for (int64_t at = 0; at < s->layers * O * O; at++) {
         const int64_t sub[3] = {at / (O * O), at / O % O, at % O};
         br_position(v, row, i, sub, p.pos);
@@ -335,7 +336,7 @@ static int64_t latch_of_pixel(const br_view *v, const br_row *row, int64_t i)
     return INT64_MAX;
 }
 
-int64_t br_latch_plain(const br_view *v, const br_row *row)
+BR_BOTH int64_t br_latch_plain(const br_view *v, const br_row *row)
 {
     for (int64_t i = 0; i < row->n; i++) {
         const int64_t n = br_rendered(v, row, i) ? latch_of_pixel(v, row, i) : INT64_MAX;

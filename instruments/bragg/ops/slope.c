@@ -6,7 +6,7 @@ static const double pi = 3.14159265358979323846;
 /* sin(N x) / sin(x) at x = pi h and its slope by h. Near a whole h the two terms of the slope
  * cancel; there it is taken from its series, which is 0 at the top. The sign of the pair is lost by
  * taking h - round(h), and vanishes in the square. */
-static double grating(double h, double n, double *slope)
+static BR_BOTH double grating(double h, double n, double *slope)
 {
     const double delta = h - rint(h), x = pi * delta, u = n * x;
     const double s = sin(x), t = sin(u);
@@ -19,7 +19,7 @@ static double grating(double h, double n, double *slope)
     return t / s;
 }
 
-static void square(const br_scene *scene, const double *hkl, br_lattice_slope *out)
+static BR_BOTH void square(const br_scene *scene, const double *hkl, br_lattice_slope *out)
 {
     double v[3] = {1, 1, 1}, d[3] = {0};
     for (int i = 0; i < 3; i++)
@@ -29,7 +29,7 @@ static void square(const br_scene *scene, const double *hkl, br_lattice_slope *o
 }
 
 /* 3 (sin x / x - cos x) / x^2 and its slope over x. */
-static double ball(double x, double *slope_over_x)
+static BR_BOTH double ball(double x, double *slope_over_x)
 {
     if (x == 0) {
         *slope_over_x = -1.0 / 5;
@@ -40,7 +40,7 @@ static double ball(double x, double *slope_over_x)
     return v;
 }
 
-static void round_(const br_scene *scene, const double *delta, br_lattice_slope *out)
+static BR_BOTH void round_(const br_scene *scene, const double *delta, br_lattice_slope *out)
 {
     const double *n = scene->cells, scale = n[0] * n[1] * n[2] * 0.723601254558268;
     double r2 = 0, slope;
@@ -52,7 +52,7 @@ static void round_(const br_scene *scene, const double *delta, br_lattice_slope 
 }
 
 /* |delta . (a* b* c*)|^2 from the products of the axes, and half its slopes. */
-static double squared(const double *m, const double *x, double *half)
+static BR_BOTH double squared(const double *m, const double *x, double *half)
 {
     half[0] = m[0] * x[0] + m[3] * x[1] + m[4] * x[2];
     half[1] = m[3] * x[0] + m[1] * x[1] + m[5] * x[2];
@@ -60,8 +60,8 @@ static double squared(const double *m, const double *x, double *half)
     return half[0] * x[0] + half[1] * x[1] + half[2] * x[2];
 }
 
-static void gauss(const br_scene *scene, const double *metric, const double *x,
-                  br_lattice_slope *out)
+static BR_BOTH void gauss(const br_scene *scene, const double *metric, const double *x,
+                          br_lattice_slope *out)
 {
     const double n = scene->cells[0] * scene->cells[1] * scene->cells[2];
     double half[3];
@@ -75,8 +75,8 @@ static void gauss(const br_scene *scene, const double *metric, const double *x,
     for (int i = 0; i < 6; i++) out->metric[i] = slope * pair[i];
 }
 
-static void tophat(const br_scene *scene, const double *metric, const double *x,
-                   br_lattice_slope *out)
+static BR_BOTH void tophat(const br_scene *scene, const double *metric, const double *x,
+                           br_lattice_slope *out)
 {
     const double n = scene->cells[0] * scene->cells[1] * scene->cells[2];
     double half[3];
@@ -84,8 +84,8 @@ static void tophat(const br_scene *scene, const double *metric, const double *x,
     out->v = rs * scene->fudge < 0.3969 ? n : 0;
 }
 
-void br_lattice_at(const br_scene *scene, const double *metric, const double *hkl,
-                   br_lattice_slope *out)
+BR_BOTH void br_lattice_at(const br_scene *scene, const double *metric, const double *hkl,
+                           br_lattice_slope *out)
 {
     double delta[3];
     *out = (br_lattice_slope){0};
@@ -98,7 +98,7 @@ void br_lattice_at(const br_scene *scene, const double *metric, const double *hk
     }
 }
 
-void br_metric(const br_frame *frame, double *metric)
+BR_BOTH void br_metric(const br_frame *frame, double *metric)
 {
     static const int pair[6][2] = {{0, 0}, {1, 1}, {2, 2}, {0, 1}, {0, 2}, {1, 2}};
     for (int i = 0; i < 6; i++) {
@@ -109,7 +109,7 @@ void br_metric(const br_frame *frame, double *metric)
 
 /* ---- structure factors ---- */
 
-static bool in_range(const br_scene *s, const double *hkl)
+static BR_BOTH bool in_range(const br_scene *s, const double *hkl)
 {
     const int64_t lo[3] = {s->h_min, s->k_min, s->l_min}, hi[3] = {s->h_max, s->k_max, s->l_max};
     bool in = true; /* NaN is out of range */
@@ -120,7 +120,7 @@ static bool in_range(const br_scene *s, const double *hkl)
 }
 
 /* A place of the table, counted from its first entry. */
-static void put(const br_view *v, const int64_t *index, int i, br_stencil *out)
+static BR_BOTH void put(const br_view *v, const int64_t *index, int i, br_stencil *out)
 {
     const br_scene *s = v->scene;
     const int64_t k = s->k_max - s->k_min + 2, l = s->l_max - s->l_min + 2, *step = v->table_step;
@@ -128,7 +128,7 @@ static void put(const br_view *v, const int64_t *index, int i, br_stencil *out)
     out->entry[i] = (index[0] * k + index[1]) * l + index[2];
 }
 
-static void nearest(const br_view *v, const double *hkl, br_stencil *out)
+static BR_BOTH void nearest(const br_view *v, const double *hkl, br_stencil *out)
 {
     const br_scene *s = v->scene;
     const int64_t lo[3] = {s->h_min, s->k_min, s->l_min}, hi[3] = {s->h_max, s->k_max, s->l_max};
@@ -146,7 +146,7 @@ static void nearest(const br_view *v, const double *hkl, br_stencil *out)
 }
 
 /* Weights of nodes floor(x)-1 .. floor(x)+2 and their slopes. Returns floor(x) - 1. */
-static double weights(double x, double *w, double *d)
+static BR_BOTH double weights(double x, double *w, double *d)
 {
     const double whole = floor(x), t = x - whole;
     w[0] = -t * (t - 1) * (t - 2) / 6;
@@ -160,7 +160,7 @@ static double weights(double x, double *w, double *d)
     return whole - 1;
 }
 
-void br_stencil_at(const br_view *v, const double *hkl, bool interpolate, br_stencil *out)
+BR_BOTH void br_stencil_at(const br_view *v, const double *hkl, bool interpolate, br_stencil *out)
 {
     const br_scene *s = v->scene;
     const int64_t lo[3] = {s->h_min, s->k_min, s->l_min};
@@ -182,7 +182,7 @@ void br_stencil_at(const br_view *v, const double *hkl, bool interpolate, br_ste
     out->n = 64;
 }
 
-void br_factor_at(const br_view *v, const double *hkl, bool interpolate, br_factor *out)
+BR_BOTH void br_factor_at(const br_view *v, const double *hkl, bool interpolate, br_factor *out)
 {
     br_stencil s;
     br_stencil_at(v, hkl, interpolate, &s);

@@ -69,44 +69,54 @@ typedef struct br_watch {
 } br_watch;
 
 /* Bytes of work for br_view_make. */
-uint64_t br_view_bytes(const br_scene *scene);
+BR_BOTH uint64_t br_view_bytes(const br_scene *scene);
 typedef struct br_arrays {
     const double *param, *table, *source, *turn; /* source and turn dense */
     int64_t table_step[3];
     int64_t latch;
 } br_arrays;
-void br_view_make(br_view *v, const br_scene *scene, const br_arrays *a, double *work);
+BR_BOTH void br_view_make(br_view *v, const br_scene *scene, const br_arrays *a, double *work);
+/* The same in parts, for those who make cells and beams side by side. The first part sets all but
+ * cells, beams and their pointers, and gives the cell before it is turned and the angles [phi]. */
+BR_BOTH void br_view_begin(br_view *v, const br_scene *scene, const br_arrays *a, double abc[3][3],
+                           double *angle);
+/* The cell at an angle of the spindle; of one domain; `turn` as in br_arrays. */
+BR_BOTH void br_view_spin(const br_scene *scene, double abc[3][3], double angle, double spun[3][3]);
+BR_BOTH void br_view_turn(const br_scene *scene, double spun[3][3], const double *turn,
+                          int64_t domain, double *out);
+BR_BOTH void br_view_beam(const br_view *v, int64_t source, br_beam *out);
 
 /* Whether pixel (slow, fast) is inside the region that is rendered. */
-static inline bool br_inside(const br_scene *s, int64_t slow, int64_t fast)
+static inline BR_BOTH bool br_inside(const br_scene *s, int64_t slow, int64_t fast)
 {
     return fast >= s->roi[0] && fast <= s->roi[1] && slow >= s->roi[2] && slow <= s->roi[3];
 }
-static inline bool br_rendered(const br_view *v, const br_row *r, int64_t i)
+static inline BR_BOTH bool br_rendered(const br_view *v, const br_row *r, int64_t i)
 {
     return br_inside(v->scene, r->slow, r->fast + i) && !(r->mask && !r->mask[i * r->mask_step]);
 }
 /* Whether a sample is skipped (11.8). A quotient of sines is never 0 in the reference: multiples of
  * pi are rounded. */
-static inline bool br_dead(const br_scene *s, double F_latt)
+static inline BR_BOTH bool br_dead(const br_scene *s, double F_latt)
 {
     return F_latt == 0 && s->water == 0 && s->shape != BR_SQUARE;
 }
 /* Where subpixel (subf, subs) of a layer is (6.5). */
-void br_position(const br_view *v, const br_row *r, int64_t i, const int64_t sub[3], double *pos);
+BR_BOTH void br_position(const br_view *v, const br_row *r, int64_t i, const int64_t sub[3],
+                         double *pos);
 /* Position, distance and direction of a subpixel; q of a source; false: cut by dmin. */
-double br_unit(const double *v, double *unit);
-bool br_scatter(const br_view *v, int64_t source, const double *d, double *q, double *stol);
+BR_BOTH double br_unit(const double *v, double *unit);
+BR_BOTH bool br_scatter(const br_view *v, int64_t source, const double *d, double *q, double *stol);
 
 /* Factors of the plain loop: capture of a layer, polarisation, lattice at h - h0 (11.5, 11.7). */
-double br_capture(const br_view *v, int64_t layer, const double *d);
-double br_polarisation(const br_view *v, int64_t source, const double *d);
-double br_lattice(const br_view *v, const double *delta);
+BR_BOTH double br_capture(const br_view *v, int64_t layer, const double *d);
+BR_BOTH double br_polarisation(const br_view *v, int64_t source, const double *d);
+BR_BOTH double br_lattice(const br_view *v, const double *delta);
 
-br_row_fn br_render_plain;
-br_latch_fn br_latch_plain;
+BR_BOTH void br_render_plain(const br_view *v, br_row *row);
+BR_BOTH int64_t br_latch_plain(const br_view *v, const br_row *row);
 /* The plain loop that tells `watch` about every pixel it renders. */
-void br_render_watched(const br_view *v, br_row *row, br_watch *watch);
+BR_BOTH void br_render_watched(const br_view *v, br_row *row, br_watch *watch);
 
 /* The loops of one precision on one instruction set. */
 typedef struct br_loops {

@@ -1,0 +1,71 @@
+/* device.h - the plain C code of the instrument, compiled for a device.
+ *
+ * Included by the .cu files. Functions marked BR_BOTH are built here once more, as functions of the
+ * device, from the very files that the CPU's are built from: what a view, a position or a lattice
+ * factor is, is written once. A file that wants derivatives of the frame sets BR_SLOPES to
+ * BR_PARAMS before; the others carry values only.
+ *
+ * Everything is in a namespace of the including file; between files only bytes are passed.
+ */
+#ifndef BRAGG_OPS_DEVICE_H
+#define BRAGG_OPS_DEVICE_H
+
+#include <fathom/cuda.h>
+#include <fathom/fathom.h>
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#define BR_BOTH __attribute__((unused)) __device__
+#ifndef BR_SLOPES
+#define BR_SLOPES 0
+#endif
+
+namespace
+{
+#include "op.h"
+
+/* What a call knows about its scene, at the start of its scratch. `view` points into the rest. */
+typedef struct bench_top {
+    br_scene scene;
+    br_view view;
+    double abc[3][3]; /* before it is turned */
+} bench_top;
+
+/* Cells of the fast loops lie so that they are read sixteen bytes at a time. */
+enum { CELL_F64 = 10, CELL_F32 = 12 };
+
+/* Where things are in the scratch, in bytes. */
+typedef struct bench_map {
+    uint64_t angle, cells, wide, beams, turns, end;
+} bench_map;
+
+static inline bench_map bench_map_of(const br_scene *s, bool turns)
+{
+    const uint64_t cells = (uint64_t)((s->phis + 1) * s->mosaics), line = 128;
+    const uint64_t wide =
+        s->precision == BR_F32 ? CELL_F32 * sizeof(float) : CELL_F64 * sizeof(double);
+    bench_map m = {};
+    const uint64_t size[] = {sizeof(bench_top),
+                             (uint64_t)s->phis * sizeof(double),
+                             cells * 9 * sizeof(double),
+                             cells * wide,
+                             (uint64_t)s->sources * sizeof(br_beam),
+                             turns ? cells * 9 * sizeof(double) : 0};
+    uint64_t *const at[] = {&m.angle, &m.cells, &m.wide, &m.beams, &m.turns, &m.end};
+    uint64_t to = 0;
+    for (int i = 0; i < 6; i++) *at[i] = to += (size[i] + line - 1) / line * line;
+    return m;
+}
+} // namespace
+
+/* view.cu: puts a bench_top and what it points to into call->scratch; `scene` is a br_scene, the
+ * inputs are in the order of op.h; those that are not there are -1. */
+typedef struct br_device_inputs {
+    int param, table, source, turn, latch;
+} br_device_inputs;
+extern "C" fth_status fth__bragg_view(const fth_call *call, const void *scene,
+                                      const br_device_inputs *in, bool turns);
+
+#endif
