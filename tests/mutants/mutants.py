@@ -268,7 +268,7 @@ MUTANTS = [
     ("resume_keeps_the_optimiser", "instruments/spatial/train_start.c",
      "FTH_TRY(read_model(t, path, optimizer, err));", "FTH_TRY(read_model(t, path, true, err));",
      "unit/test_spatial_train"),
-    ("moments_of_a_file_lost", "instruments/spatial/moments.c",
+    ("moments_of_a_file_lost", "instruments/spatial/scratch.c",
      "return move_rect(self, lo, n, (void *)(uintptr_t)src, true, err);", "return (void)self, (void)lo, (void)n, (void)src, (void)err, FTH_OK;",
      "unit/test_spatial_train"),
     ("header_not_sealed", "instruments/spatial/checkpoint_read.c",
