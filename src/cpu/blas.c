@@ -139,12 +139,13 @@ void fth__blas_gemm(fth_dtype t, int64_t m, int64_t n, int64_t k, double alpha, 
     denormals_back(before);
 }
 
-void fth__blas_times_lower(fth_dtype t, int64_t m, int64_t n, fth__matrix b, fth__matrix_out c)
+void fth__blas_times_triangle(fth_dtype t, int64_t m, int64_t n, fth__matrix b, bool lower,
+                              fth__matrix_out c)
 {
     if (m <= 0 || n <= 0) return;
     const bool as_is = b.cols == c.cols;
     const CBLAS_ORDER order = order_of(c.cols);
-    const CBLAS_UPLO side = as_is ? CblasLower : CblasUpper;
+    const CBLAS_UPLO side = lower == as_is ? CblasLower : CblasUpper;
     const CBLAS_TRANSPOSE turn = as_is ? CblasNoTrans : CblasTrans;
     const int ldb = leading(b.ld, n), ldc = leading(c.ld, c.cols ? m : n), mi = (int)m, ni = (int)n;
     const unsigned before = denormals_off();

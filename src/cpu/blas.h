@@ -40,9 +40,11 @@ const char *fth__cpu_blas_name(void);
  * with b lying the other way than c (BLAS can conjugate only what it transposes). */
 void fth__blas_gemm(fth_dtype t, int64_t m, int64_t n, int64_t k, double alpha, fth__matrix a,
                     fth__matrix b, bool conj_b, double beta, fth__matrix_out c);
+/* c = c b for triangular b, n by n: zero where its row is less than its column, or with `lower`
+ * false where it is more; m rows of c. f32 and f64. */
+void fth__blas_times_triangle(fth_dtype t, int64_t m, int64_t n, fth__matrix b, bool lower,
+                              fth__matrix_out c);
 /* Lower triangle of c -= a a^H, with a n by k; both lie the same way. */
-/* c = c b for b square, n by n, and zero where its row is less than its column; m rows of c. */
-void fth__blas_times_lower(fth_dtype t, int64_t m, int64_t n, fth__matrix b, fth__matrix_out c);
 void fth__blas_rank_k(fth_dtype t, int64_t n, int64_t k, fth__matrix a, fth__matrix_out c);
 
 /* How the triangular matrix of a solve is used. */

@@ -151,13 +151,18 @@ static void multiply(const fth__dot_shape *s, int64_t m, int64_t n, int64_t k, f
         fth__blas_gemm(s->acc, m, n, k, 1.0, a, b, false, beta, c);
 }
 
-/* Lines of src, one after the other at a distance of `ld` in dst. */
+/* Lines of src, f32 or f64, one after the other at a distance of `ld` in dst. */
 static void pack_into(fth_dtype t, void *dst, int64_t ld, const char *src, int64_t outer,
                       int64_t s_outer, int64_t inner, int64_t s_inner)
 {
     const int64_t size = fth_dtype_size(t);
-    for (int64_t o = 0; o < outer; o++)
-        pack[t]((char *)dst + o * ld * size, src + o * s_outer * size, 1, 0, inner, s_inner);
+    for (int64_t o = 0; o < outer; o++) {
+        char *to = (char *)dst + o * ld * size;
+        if (s_inner == 1)
+            memcpy(to, src + o * s_outer * size, (size_t)(inner * size));
+        else
+            pack[t](to, src + o * s_outer * size, 1, 0, inner, s_inner);
+    }
 }
 
 void fth__cpu_dot_tile(const fth__dot_work *w, const char *a, const char *b, int64_t m, int64_t n,
@@ -188,19 +193,29 @@ void fth__cpu_dot_tile(const fth__dot_work *w, const char *a, const char *b, int
     }
 }
 
-void fth__cpu_dot_lower(const fth__dot_work *w, const char *a, const char *b, int64_t m, int64_t n,
-                        fth__matrix_out c)
+/* A triangular a is seen as the right operand of the product turned over: c^T = b^T a^T. */
+void fth__cpu_dot_diagonal(const fth__dot_work *w, const char *a, const char *b, int64_t m,
+                           int64_t n, fth__matrix_out c)
 {
     const fth__dot_shape *s = w->shape;
     const fth_tile *ta = &w->call->in[0], *tb = &w->call->in[1];
-    const int64_t sm = fth__tile_stride(ta, s->m.a), sk = fth__tile_stride(ta, s->k.a);
+    const bool turned = s->side_a != FTH__DOT_FULL;
+    const int64_t rows = turned ? n : m, cols = turned ? m : n;
+    const int64_t s_row = turned ? fth__tile_stride(tb, s->n.b) : fth__tile_stride(ta, s->m.a);
+    const int64_t s_col = turned ? fth__tile_stride(tb, s->k.b) : fth__tile_stride(ta, s->k.a);
+    const bool by_cols = s->b == FTH__DOT_COLS, a_by_cols = s->a == FTH__DOT_COLS;
+    fth__matrix triangle = {b, fth__tile_stride(tb, by_cols ? s->n.b : s->k.b), by_cols};
+    if (turned) {
+        triangle = (fth__matrix){a, fth__tile_stride(ta, a_by_cols ? s->k.a : s->m.a), !a_by_cols};
+        c.cols = !c.cols;
+    }
+    const char *plain = turned ? b : a;
     if (c.cols)
-        pack_into(s->dtype, c.data, c.ld, a, n, sk, m, sm);
+        pack_into(s->dtype, c.data, c.ld, plain, cols, s_col, rows, s_row);
     else
-        pack_into(s->dtype, c.data, c.ld, a, m, sm, n, sk);
-    const bool cols = s->b == FTH__DOT_COLS;
-    const fth__matrix mb = {b, fth__tile_stride(tb, cols ? s->n.b : s->k.b), cols};
-    fth__blas_times_lower(s->dtype, m, n, mb, c);
+        pack_into(s->dtype, c.data, c.ld, plain, rows, s_row, cols, s_col);
+    const bool lower = turned ? s->side_a == FTH__DOT_ABOVE : s->side_b == FTH__DOT_BELOW;
+    fth__blas_times_triangle(s->dtype, rows, cols, triangle, lower, c);
 }
 
 /* ---- the sum over k ---- */
@@ -289,6 +304,28 @@ static void clear_side(const fth_call *call, const fth__dot_shape *s, const spot
     }
 }
 
+/* Whether the product of a tile on the diagonal is made in scratch: something was added before. */
+static bool adds_diagonal(const fth__dot_shape *s)
+{
+    return s->by_triangle && s->k.size > s->tile_k && fth__dot_diagonal_last(s);
+}
+
+static void run_diagonal(const fth__dot_work *w, const spot *at, int64_t k0, int64_t k1,
+                         int64_t local_k)
+{
+    const fth__dot_shape *s = w->shape;
+    const fth_call *call = w->call;
+    const int64_t size = fth_dtype_size(s->dtype);
+    const bool cols = s->out == FTH__DOT_COLS, add = adds_diagonal(s) && k0 > 0;
+    const int64_t ld = fth__tile_stride(&call->out[0], cols ? s->n.out : s->m.out);
+    fth__cpu_dot_diagonal(w, at->a + local_k * fth__tile_stride(&call->in[0], s->k.a) * size,
+                          at->b + local_k * fth__tile_stride(&call->in[1], s->k.b) * size, at->m,
+                          at->n,
+                          add ? (fth__matrix_out){w->room_p, cols ? at->m : at->n, cols}
+                              : (fth__matrix_out){at->out, ld, cols});
+    if (add) add_product(w, at, k0, k1);
+}
+
 /* One tile of k added where the product lies: BLAS does it. */
 static void run_direct(const fth__dot_work *w, const spot *at, int64_t k0, int64_t k1,
                        int64_t local_k)
@@ -301,10 +338,8 @@ static void run_direct(const fth__dot_work *w, const spot *at, int64_t k0, int64
     const int64_t om = fth__tile_stride(&call->out[0], s->m.out),
                   on = fth__tile_stride(&call->out[0], s->n.out);
     const bool cols = s->out == FTH__DOT_COLS, empty = p.k0 >= p.k1;
-    if (s->by_lower && k0 == whole.n0 && k0 < k1) {
-        fth__cpu_dot_lower(w, at->a + local_k * fth__tile_stride(&call->in[0], s->k.a) * size,
-                           at->b + local_k * fth__tile_stride(&call->in[1], s->k.b) * size, at->m,
-                           at->n, (fth__matrix_out){at->out, cols ? on : om, cols});
+    if (s->by_triangle && fth__dot_on_diagonal(s, whole)) {
+        run_diagonal(w, at, k0, k1, local_k);
         return;
     }
     if (p.m0 < p.m1 && p.n0 < p.n1 && (k0 == 0 || !empty))
@@ -379,7 +414,7 @@ static uint64_t scratch(const fth_call *call)
     fth__dot_shape_get(call->node->attr, &call->node->in[0], &call->node->in[1],
                        &call->node->out[0], -1, &s);
     const fth__dot_sizes z = fth__cpu_dot_sizes(&s, call);
-    const bool needs_p = !goes_direct(&s) || fth__dot_many(&s);
+    const bool needs_p = !goes_direct(&s) || fth__dot_many(&s) || adds_diagonal(&s);
     return z.a + z.b + (needs_p ? z.p : 0);
 }
 

@@ -25,9 +25,9 @@ typedef struct fth__dot_work {
  * and b point at the first elements of the tile. k = 0 with beta = 0 makes zeros. */
 void fth__cpu_dot_tile(const fth__dot_work *w, const char *a, const char *b, int64_t m, int64_t n,
                        int64_t k, double beta, fth__matrix_out c);
-/* The same for a tile on the diagonal of a lower b (shape->by_lower), n by n: c = a b. It is the
- * first of its columns that is not zero, so there is nothing to add to. */
-void fth__cpu_dot_lower(const fth__dot_work *w, const char *a, const char *b, int64_t m, int64_t n,
-                        fth__matrix_out c);
+/* c = a b for a tile on the diagonal of the triangular operand (shape->by_triangle): half the
+ * work, done where c lies. */
+void fth__cpu_dot_diagonal(const fth__dot_work *w, const char *a, const char *b, int64_t m,
+                           int64_t n, fth__matrix_out c);
 
 #endif

@@ -27,21 +27,17 @@ static void product(const fth_call *call, const fth__dot_shape *s, const char *a
     b += n0 * fth__tile_stride(&call->in[1], s->n.b) * size;
     const int64_t row = fth__tile_origin(&call->in[0], s->m.a) + m0,
                   col = fth__tile_origin(&call->in[1], s->n.b) + n0;
-    double beta = 0.0;
+    const int64_t sa = fth__tile_stride(&call->in[0], s->k.a) * size,
+                  sb = fth__tile_stride(&call->in[1], s->k.b) * size;
+    const int64_t diagonal = !s->by_triangle ? -1 : s->side_a != FTH__DOT_FULL ? row : col;
+    if (diagonal >= 0) fth__cpu_dot_diagonal(&w, a + diagonal * sa, b + diagonal * sb, m, n, c);
+    double beta = diagonal >= 0 ? 1.0 : 0.0;
     for (int64_t k0 = 0; k0 < k; k0 += s->tile_k) {
         const fth__dot_part whole = {row,     row + m, col,
                                      col + n, k0,      fth__min_i64(k0 + s->tile_k, k)};
         const fth__dot_part part = fth__dot_trim(s, whole);
-        if (part.k0 >= part.k1) continue;
-        if (s->by_lower && k0 == col) {
-            fth__cpu_dot_lower(&w, a + k0 * fth__tile_stride(&call->in[0], s->k.a) * size,
-                               b + k0 * fth__tile_stride(&call->in[1], s->k.b) * size, m, n, c);
-            beta = 1.0;
-            continue;
-        }
-        fth__cpu_dot_tile(&w, a + part.k0 * fth__tile_stride(&call->in[0], s->k.a) * size,
-                          b + part.k0 * fth__tile_stride(&call->in[1], s->k.b) * size, m, n,
-                          part.k1 - part.k0, beta, c);
+        if (part.k0 >= part.k1 || k0 == diagonal) continue;
+        fth__cpu_dot_tile(&w, a + part.k0 * sa, b + part.k0 * sb, m, n, part.k1 - part.k0, beta, c);
         beta = 1.0;
     }
     if (beta == 0.0) fth__cpu_dot_tile(&w, a, b, m, n, 0, 0.0, c);

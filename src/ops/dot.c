@@ -180,17 +180,17 @@ static fth__dot_side side_of(const fth_desc *d, int row, int col)
 }
 
 /* Small tiles where they decide what is left out. A tile of few columns is cut along m and k to
- * what its columns need; rows are only cut short where nothing else would be. A plain matrix times
- * a lower one keeps its tiles: BLAS multiplies by those on the diagonal in half the time. */
+ * what its columns need; rows are only cut short where nothing else would be. A plain matrix and a
+ * triangular one keep their tiles: BLAS multiplies by those on the diagonal in half the time. */
 static void narrow_tiles(fth__dot_shape *s)
 {
     const bool in_place = s->acc == s->dtype && s->a != FTH__DOT_PACK && s->b != FTH__DOT_PACK &&
                           s->out != FTH__DOT_PACK;
-    s->by_lower = in_place && s->n.size > FTH__TRIANGLE_TILE && /* else not worth it */
-                  !fth_dtype_is_complex(s->dtype) && s->n_sum == 0 && !fth__dot_many(s) &&
-                  s->m.a >= 0 && s->side_b == FTH__DOT_BELOW && s->side_a == FTH__DOT_FULL &&
-                  s->side == FTH__DOT_FULL;
-    if (s->by_lower) return;
+    const bool one = (s->side_a == FTH__DOT_FULL) != (s->side_b == FTH__DOT_FULL);
+    s->by_triangle = one && in_place && s->k.size > FTH__TRIANGLE_TILE && /* else not worth it */
+                     !fth_dtype_is_complex(s->dtype) && s->n_sum == 0 && !fth__dot_many(s) &&
+                     s->m.a >= 0 && s->n.b >= 0 && s->side == FTH__DOT_FULL;
+    if (s->by_triangle) return;
     if (s->side_b != FTH__DOT_FULL || (s->side != FTH__DOT_FULL && s->side_a == FTH__DOT_FULL))
         s->tile_n = fth__grid_triangle(s->n.size);
     if (s->side_a != FTH__DOT_FULL) s->tile_m = fth__grid_triangle(s->m.size);

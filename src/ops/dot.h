@@ -48,7 +48,8 @@ typedef struct fth__dot_shape {
     fth__dot_axis sum[FTH_MAX_AXES];  /* other summed axes */
     fth__dot_order a, b, out;
     fth__dot_side side_a, side_b, side; /* of the operands, and asked for of the product */
-    bool by_lower; /* b is zero above its diagonal, and tiles on it can be multiplied in place */
+    bool
+        by_triangle; /* one operand is triangular, and BLAS can multiply by tiles on its diagonal */
     int64_t tile_m, tile_n, tile_k, super_k;
     fth_dtype dtype; /* of operands and product */
     fth_dtype acc;   /* what sums are held in: f32 for f16 and bf16 */
@@ -81,6 +82,17 @@ typedef struct fth__dot_part {
     int64_t m0, m1, n0, n1, k0, k1;
 } fth__dot_part;
 fth__dot_part fth__dot_trim(const fth__dot_shape *s, fth__dot_part tile);
+
+/* by_triangle: the tile of k that starts at k0 is on the diagonal. */
+static inline bool fth__dot_on_diagonal(const fth__dot_shape *s, fth__dot_part tile)
+{
+    return tile.k0 == (s->side_a != FTH__DOT_FULL ? tile.m0 : tile.n0) && tile.k0 < tile.k1;
+}
+/* by_triangle: whether the tile on the diagonal is the last one of its sum, or the first. */
+static inline bool fth__dot_diagonal_last(const fth__dot_shape *s)
+{
+    return s->side_a == FTH__DOT_BELOW || s->side_b == FTH__DOT_ABOVE;
+}
 
 static inline int64_t fth__tile_stride(const fth_tile *t, int dim)
 {

@@ -32,6 +32,13 @@ MUTANTS = [
      "if (st->outer[d].map[axis].in) return true;", "if (axis < 0) return true;", "property/test_random_graphs"),
     ("last_chunk_not_stretched", "src/plan/region.c",
      "k == l->n_chunks - 1 ? size :", "k == l->n_chunks ? size :", "property/test_random_graphs"),
+    # ---- products with triangles ----
+    ("diagonal_tile_over_the_others", "src/cpu/dot.c",
+     "add = adds_diagonal(s) && k0 > 0;", "add = false;", "unit/test_dot"),
+    ("triangle_on_the_left_not_turned", "src/cpu/dot.c",
+     "turned ? s->side_a == FTH__DOT_ABOVE :", "turned ? s->side_a == FTH__DOT_BELOW :", "unit/test_dot"),
+    ("diagonal_tile_counted_twice", "src/cpu/dot_reduce.c",
+     "if (part.k0 >= part.k1 || k0 == diagonal) continue;", "if (part.k0 >= part.k1) continue;", "unit/test_dot_reduce"),
     # ---- plan: bytes ----
     ("freed_block_reused", "src/plan/layout.c",
      "if (o->t1 < b->t0 || b->t1 < o->t0) continue;", "if (o->t1 <= b->t0 || b->t1 <= o->t0) continue;",

@@ -249,9 +249,12 @@ TEST(triangles_of_operands_and_product)
 /* Several tiles of k; a sum in superblocks; sums of half precision. */
 TEST(triangles_of_long_sums)
 {
-    for (int layout = 0; layout < 4; layout++) { /* two tiles of a lower matrix on the right */
-        const triangles right = {FTH_FULL, FTH_LOWER, FTH_FULL, "m=40 k=1100 n=1100", layout};
-        check_triangles(&right, layout == 1 ? FTH_F64 : FTH_F32);
+    for (int i = 0; i < 8; i++) { /* two tiles of a triangle on the right, on the left */
+        const fth_triangle mark = i & 4 ? FTH_UPPER : FTH_LOWER;
+        const triangles right = {FTH_FULL, mark, FTH_FULL, "m=9 k=1100 n=1100", i % 4},
+                        left = {mark, FTH_FULL, FTH_FULL, "m=1100 k=1100 n=9", i % 4};
+        check_triangles(&right, i % 4 == 1 ? FTH_F64 : FTH_F32);
+        check_triangles(&left, i % 4 == 2 ? FTH_F64 : FTH_F32);
     }
     const triangles lower = {FTH_FULL, FTH_FULL, FTH_LOWER, "m=300 k=1100 n=300", 1},
                     upper = {FTH_FULL, FTH_FULL, FTH_UPPER, "m=270 k=2100 n=270", 3},

@@ -62,13 +62,34 @@ static void *room(const fth_desc *d)
     return p;
 }
 
-static void check(const setup *s, fth_dtype t)
+static fth_val operand(oc_bench *b, const char *name, fth_dtype t, const char *axes,
+                       fth_triangle mark)
+{
+    char row[16], col[16];
+    const fth_val v = oc_in(b, name, t, axes);
+    if (mark == FTH_FULL) return v;
+    EQ_I64(sscanf(axes, "%15s %15s", row, col), 2);
+    return fth_mark(v, mark, row, col);
+}
+
+static void clear_other_side(const fth_desc *d, void *data)
+{
+    const int64_t size = fth_dtype_size(d->dtype);
+    for (int64_t i = 0; d->triangle != FTH_FULL && i < d->size[0] * d->size[1]; i++) {
+        const int64_t row = i / d->size[1], col = i % d->size[1];
+        if (d->triangle == FTH_LOWER ? row < col : row > col)
+            memset((char *)data + i * size, 0, (size_t)size);
+    }
+}
+
+/* Marks of a and b: of matrices whose first axis is the row. */
+static void check_marked(const setup *s, fth_triangle mark_a, fth_triangle mark_b, fth_dtype t)
 {
     oc_bench b;
     oc_open(&b);
     declare(&b, s->axes);
-    const fth_node *dot =
-        oc_node(&b, fth_dot(oc_in(&b, "a", t, s->a), oc_in(&b, "b", t, s->b), s->summed));
+    const fth_node *dot = oc_node(&b, fth_dot(operand(&b, "a", t, s->a, mark_a),
+                                              operand(&b, "b", t, s->b, mark_b), s->summed));
     const fth_val extra = s->extra ? oc_in(&b, "w", t, s->extra) : (fth_val){0};
     const fth__program program = squares(dot, s->tail, s->extra != NULL);
     fth__dot_reduce_attr *attr = malloc(sizeof *attr);
@@ -80,7 +101,10 @@ static void check(const setup *s, fth_dtype t)
 
     t_random r = t_random_make(7);
     oc_case c = {.node = &node};
-    for (int i = 0; i < node.n_in; i++) oc_fill(&r, &node.in[i], c.in[i] = room(&node.in[i]));
+    for (int i = 0; i < node.n_in; i++) {
+        oc_fill(&r, &node.in[i], c.in[i] = room(&node.in[i]));
+        clear_other_side(&node.in[i], c.in[i]);
+    }
     void *result[4];
     for (int i = 0; i < 4; i++) {
         c.kernel = i < 2 ? NULL : &fth__cpu_dot_reduce;
@@ -106,6 +130,11 @@ static void check(const setup *s, fth_dtype t)
     oc_close(&b);
 }
 
+static void check(const setup *s, fth_dtype t)
+{
+    check_marked(s, FTH_FULL, FTH_FULL, t);
+}
+
 TEST(equals_the_product_made_whole)
 {
     static const setup setups[] = {
@@ -126,6 +155,19 @@ TEST(equals_the_product_made_whole)
     };
     for (size_t i = 0; i < sizeof setups / sizeof *setups; i++)
         for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; t++) check(&setups[i], dtypes[t]);
+}
+
+/* One operand is a triangle of two tiles, which BLAS multiplies by in place. */
+TEST(triangles)
+{
+    for (int i = 0; i < 8; i++) {
+        const fth_triangle mark = i & 4 ? FTH_UPPER : FTH_LOWER;
+        const char *const tail = i & 2 ? "n" : "m";
+        const setup left = {"k=1100 m=1100 n=9", i & 1 ? "k m" : "m k", "k n", "k", tail, NULL},
+                    right = {"k=1100 m=9 n=1100", "m k", i & 1 ? "n k" : "k n", "k", tail, NULL};
+        check_marked(&left, mark, FTH_FULL, i == 1 ? FTH_F64 : FTH_F32);
+        check_marked(&right, FTH_FULL, mark, i == 2 ? FTH_F64 : FTH_F32);
+    }
 }
 
 /* Superblocks of the reduction: pieces carry f64 sums from tile to tile. */
