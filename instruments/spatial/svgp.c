@@ -22,7 +22,7 @@ typedef struct svgp {
     fth_tensor *c;            /* real [cell] */
     fth_batches *batch;       /* rows of A */
     fth_tensor *set_apart[2]; /* when planning: as much memory as inputs of steps take */
-    fth_tensor *Lc;           /* f64 [induce induce2], when A is made in each step */
+    fth_tensor *inverse;      /* of Lc, f64 [induce2 induce], when A is made in each step */
     fth_tensor *Linv, *Kinv;  /* of Lc and Kzz, real [induce induce2]; NULL: whitened */
     fth_tensor *diagonal;     /* of Kinv, real [induce]; diagonal_only */
     double log_det;           /* sum of ln Lc_kk */
@@ -66,7 +66,8 @@ static fth_status place_constants(const sp_prior *p, svgp *v, fth_err *err)
 {
     sp_model *m = p->model;
     const int64_t size[2] = {points(m), points(m)};
-    if (!v->cached) FTH_TRY(fth_tensor_create(&v->Lc, m->mem, "Lc", FTH_F64, 2, size, err));
+    if (!v->cached)
+        FTH_TRY(fth_tensor_create(&v->inverse, m->mem, "f64 Lc^-1", FTH_F64, 2, size, err));
     if (is_whitened(m)) return FTH_OK;
     FTH_TRY(fth_tensor_create(&v->Linv, m->mem, "Lc^-1", m->real, 2, size, err));
     FTH_TRY(fth_tensor_create(&v->Kinv, m->mem, "Kzz^-1", m->real, 2, size, err));
@@ -86,16 +87,16 @@ static void want(wanted *w, fth_val val, fth_sink sink)
     w->sink[w->n++] = sink;
 }
 
-static void want_constants(fth_graph *g, const sp_model *m, svgp *v, fth_val Lc, wanted *w)
+static void want_constants(fth_graph *g, const sp_model *m, svgp *v, fth_val Lc, fth_val inverse,
+                           wanted *w)
 {
     const fth_val on = sp_compare_index(g, FTH_EW_EQ, "induce", "induce2");
     const fth_val zero = fth_const(g, FTH_F64, 0.0);
     const fth_val diagonal = fth_sum(fth_select(on, Lc, zero), "induce2");
     want(w, fth_sum(fth_log(diagonal), "induce"), fth_scalar_sink(FTH_F64, &v->log_det));
-    if (v->Lc) want(w, Lc, fth_tensor_sink(v->Lc));
+    if (v->inverse) want(w, inverse, fth_tensor_sink(v->inverse));
     if (is_whitened(m)) return;
-    const fth_val one = fth_cast(sp_compare_index(g, FTH_EW_EQ, "induce", "induce3"), FTH_F64);
-    const fth_val Linv = fth_solve(Lc, one, "induce", "induce2");
+    const fth_val Linv = fth_rename(inverse, "induce", "induce3");
     const fth_val Kinv = fth_solve_t(Lc, Linv, "induce", "induce2");
     want(w, fth_cast(Linv, m->real), fth_tensor_sink(v->Linv));
     want(w, fth_cast(Kinv, m->real), fth_tensor_sink(v->Kinv));
@@ -119,7 +120,6 @@ static fth_status build_once(sp_prior *p, svgp *v, fth_graph *g, fth_sink *file,
     fth_axis(g, "cell", m->set.cells);
     fth_axis(g, "induce", points(m));
     fth_axis_like(g, "induce2", "induce");
-    fth_axis_like(g, "induce3", "induce");
     fth_axis(g, "dim", 2);
     if (m->set.groups) {
         fth_axis(g, "group", m->set.n_groups);
@@ -127,12 +127,12 @@ static fth_status build_once(sp_prior *p, svgp *v, fth_graph *g, fth_sink *file,
         gz = fth_input(g, "groupsZ", FTH_I32, "induce", fth_tensor_source(m->groupsZ));
     }
     const fth_val Z = fth_input(g, "Z", FTH_F32, "induce dim", fth_tensor_source(m->Z));
-    const fth_val Lc = sp_svgp_factor(g, m, Z, gz);
-    want_constants(g, m, v, Lc, w);
+    const fth_val Lc = sp_svgp_factor(g, m, Z, gz), Linv = sp_svgp_inverse(Lc);
+    want_constants(g, m, v, Lc, Linv, w);
     if (v->cached) {
         const fth_val xy = fth_input(g, "xy", FTH_F32, "cell dim", places_of(p, false));
         if (m->set.groups) gx = fth_input(g, "group", FTH_I32, "cell", places_of(p, true));
-        sp_svgp_project(g, m, Lc, Z, gz, xy, gx, "cell", &A, &c);
+        sp_svgp_project(g, m, Linv, Z, gz, xy, gx, "cell", &A, &c);
         want(w, A, v->A ? fth_tensor_sink(v->A) : *file);
         want(w, c, fth_tensor_sink(v->c));
     }
@@ -208,8 +208,8 @@ static void close_prior(sp_prior *p)
     if (!v) return;
     fth_batches_destroy(v->batch);
     sp_scratch_close(&v->file);
-    fth_tensor *const held[] = {v->A,  v->c,    v->set_apart[0], v->set_apart[1],
-                                v->Lc, v->Linv, v->Kinv,         v->diagonal};
+    fth_tensor *const held[] = {v->A,       v->c,    v->set_apart[0], v->set_apart[1],
+                                v->inverse, v->Linv, v->Kinv,         v->diagonal};
     for (size_t i = 0; i < sizeof held / sizeof held[0]; i++) fth_tensor_release(held[i]);
     fth_mem_release(p->model->mem, v, NULL);
     p->self = NULL;
@@ -265,14 +265,14 @@ static fth_val constant(const sp_net *net, const char *name, const char *axes, f
 /* A [cellb induce] and c [cellb] from the positions of the batch. */
 static void project_batch(const sp_prior *p, svgp *v, sp_net *net, fth_val *c)
 {
-    const fth_val Lc =
-        fth_mark(constant(net, "Lc", "induce induce2", v->Lc), FTH_LOWER, "induce", "induce2");
+    const fth_val Linv = fth_mark(constant(net, "f64 Linv", "induce2 induce", v->inverse),
+                                  FTH_LOWER, "induce2", "induce");
     fth_tensor *at = p->planning ? v->set_apart[0] : p->data->xy;
     fth_tensor *of = p->planning ? v->set_apart[1] : p->data->group;
     const fth_val xy = fth_gather(constant(net, "xy", "cell dim", at), "cell", net->idx);
     fth_val gx = {0};
     if (p->model->set.groups) gx = fth_gather(constant(net, "group", "cell", of), "cell", net->idx);
-    sp_svgp_project(net->g, p->model, Lc, net->Z, net->groupsZ, xy, gx, "cellb", &v->a, c);
+    sp_svgp_project(net->g, p->model, Linv, net->Z, net->groupsZ, xy, gx, "cellb", &v->a, c);
 }
 
 static fth_status marginals(sp_prior *p, sp_net *net, fth_val *f, fth_val *s, fth_err *err)

@@ -10,11 +10,13 @@ fth_val sp_compare_index(fth_graph *g, fth_ew cmp, const char *row, const char *
 
 /* Lower factor of Kzz = k(Z,Z) + jitter, f64 [induce induce2]. */
 fth_val sp_svgp_factor(fth_graph *g, const sp_model *m, fth_val Z, fth_val groupsZ);
+/* Lc^-1, f64 [induce2 induce], lower: rows are induce2. */
+fth_val sp_svgp_inverse(fth_val Lc);
 /* Rows of the projection at places xy [cells dim] of groups gx: Kzz^-1 k(Z,x), or Lc^-1 k(Z,x)
  * where the parameters are whitened, real [cells induce]; and what of the variance they leave,
- * c = max(sigma^2 - |Lc^-1 k|^2, 0), real [cells]. Solved in f64 for every real: Kzz is close to
- * singular by nature. */
-void sp_svgp_project(fth_graph *g, const sp_model *m, fth_val Lc, fth_val Z, fth_val groupsZ,
+ * c = max(sigma^2 - |Lc^-1 k|^2, 0), real [cells]. In f64 for every real: Kzz is close to singular
+ * by nature. Linv is sp_svgp_inverse of the factor. */
+void sp_svgp_project(fth_graph *g, const sp_model *m, fth_val Linv, fth_val Z, fth_val groupsZ,
                      fth_val xy, fth_val gx, const char *cells, fth_val *A, fth_val *c);
 /* The lower factor of the posterior from its raw parameter, [factor induce induce2], marked; or its
  * diagonal [factor induce]. */
