@@ -13,7 +13,8 @@
 
 typedef struct rg_stats {
     int64_t graphs, plans, runs;
-    int64_t chunky; /* graphs with three or more numbers of chunks */
+    int64_t lacking; /* graphs with an operation that the device has no kernel for: not run */
+    int64_t chunky;  /* graphs with three or more numbers of chunks */
     int64_t passes, nested, recomputed, spilled;
     int64_t op[RG_OPS], feature[RG_FEATURES];
     int64_t ratios;
