@@ -4,21 +4,18 @@
  * axis with that size. The run checks that both agree.
  */
 #include "ops/build.h"
+#include "ops/indexing.h"
 #include "ops/move.h"
-
-typedef struct compact_attr {
-    fth_axis_id axis, into;
-} compact_attr;
 
 static int dim_of(const fth_node *node)
 {
-    const compact_attr *attr = node->attr;
+    const fth__compact_attr *attr = node->attr;
     return fth_desc_find(&node->in[0], attr->axis);
 }
 
 static fth_status infer(fth_node *node, fth_err *err)
 {
-    const compact_attr *attr = node->attr;
+    const fth__compact_attr *attr = node->attr;
     fth_desc d = node->in[0];
     const fth_desc *mask = &node->in[1];
     int dim;
@@ -45,18 +42,17 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
         fth__rel_same(out, dim);
 }
 
-static fth_status wrong_count(const fth_call *call, int64_t n, int64_t found)
+fth_status fth__compact_fail(const fth_node *node, int64_t found, fth_err *err)
 {
-    const compact_attr *attr = call->node->attr;
+    const fth__compact_attr *attr = node->attr;
     char a[FTH__SHAPE_TEXT];
     const fth_status s =
-        FTH_FAIL(call->err, FTH_E_INDEX_RANGE,
+        FTH_FAIL(err, FTH_E_INDEX_RANGE,
                  "compact: '%s' was declared with %lld elements, but %lld of mask %s are true",
-                 fth__name_of(call->node, attr->into), (long long)n, (long long)found,
-                 fth_in_format(call->node, 1, a, sizeof a));
-    fth_err_hint(call->err,
-                 "count the mask in a run of its own and declare the axis with that number");
-    fth_err_origin(call->err, call->node->site);
+                 fth__name_of(node, attr->into), (long long)node->out[0].size[dim_of(node)],
+                 (long long)found, fth_in_format(node, 1, a, sizeof a));
+    fth_err_hint(err, "count the mask in a run of its own and declare the axis with that number");
+    fth_err_origin(err, node->site);
     return s;
 }
 
@@ -67,7 +63,7 @@ static fth_status run(const fth_call *call)
     const int64_t n = call->in[1].extent[0], want = call->out[0].extent[dim];
     int64_t found = 0, to = 0;
     for (int64_t i = 0; i < n; i++) found += mask[i] != 0;
-    if (found != want) return wrong_count(call, want, found);
+    if (found != want) return fth__compact_fail(call->node, found, call->err);
     fth__move m;
     fth__move_init(&m, call, 0, 0);
     for (int i = 0; i < m.n; i++)
@@ -90,7 +86,7 @@ static fth_status run(const fth_call *call)
 /* Row i came from place number (trues before i); rows that were dropped get zero. */
 static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_bar, fth_err *err)
 {
-    const compact_attr *attr = node->attr;
+    const fth__compact_attr *attr = node->attr;
     const fth_site site = node->site;
     const int64_t n = fth__size_of(node->graph, attr->into);
     (void)err;
@@ -118,7 +114,7 @@ const fth_op fth__op_compact = {.name = "compact",
 
 fth_val fth_compact_(fth_site site, fth_val v, const char *axis, fth_val mask, const char *into)
 {
-    compact_attr attr = {0};
+    fth__compact_attr attr = {0};
     if (!fth_val_ok(mask)) return fth__poison(v);
     if (!fth__build_axis(v, site, "compact", axis, &attr.axis)) return fth__poison(v);
     if (!fth__build_axis(v, site, "compact", into, &attr.into)) return fth__poison(v);

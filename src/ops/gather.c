@@ -4,30 +4,23 @@
  * have; axes both have are batches. The index may have the indexed axis itself (a permutation):
  * then it is an axis of the result and not a batch.
  */
+#include "ops/gather.h"
 #include "ops/build.h"
 #include "ops/indexing.h"
 #include "ops/loop.h"
 
 #include <string.h>
 
-/* What a gather is made of. */
-typedef struct shape {
-    int dim;                       /* the indexed axis in v */
-    int n_own;                     /* axes of the index that are new */
-    int index_to[FTH_MAX_AXES];    /* position in the result of each axis of the index */
-    fth_axis_id own[FTH_MAX_AXES]; /* the new ones */
-} shape;
-
-static int v_to(const shape *s, int dim)
+static int v_to(const fth__gather *s, int dim)
 {
     return dim < s->dim ? dim : dim + s->n_own - 1;
 }
 
-static void shape_get(const fth_node *node, shape *s)
+void fth__gather_get(const fth_node *node, fth__gather *s)
 {
     const fth__axis_attr *attr = node->attr;
     const fth_desc *v = &node->in[0], *index = &node->in[1];
-    *s = (shape){.dim = fth_desc_find(v, attr->axis)};
+    *s = (fth__gather){.dim = fth_desc_find(v, attr->axis)};
     for (int i = 0; i < index->n_axes; i++) {
         const int at = fth_desc_find(v, index->axis[i]);
         if (at < 0 || at == s->dim) s->own[s->n_own++] = index->axis[i];
@@ -45,10 +38,10 @@ static fth_status infer(fth_node *node, fth_err *err)
     const fth_desc *v = &node->in[0];
     char a[FTH__SHAPE_TEXT], b[FTH__SHAPE_TEXT];
     int dim;
-    shape s;
+    fth__gather s;
     FTH_TRY(fth__need_axis(node, 0, attr->axis, &dim, err));
     FTH_TRY(fth__index_check(node, 1, err));
-    shape_get(node, &s);
+    fth__gather_get(node, &s);
     if (v->n_axes - 1 + s.n_own > FTH_MAX_AXES)
         return FTH_FAIL(err, FTH_E_AXIS_LIMIT,
                         "gather: %s at %s would have %d axes, at most %d are possible",
@@ -71,8 +64,8 @@ static fth_status infer(fth_node *node, fth_err *err)
 
 static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 {
-    shape s;
-    shape_get(node, &s);
+    fth__gather s;
+    fth__gather_get(node, &s);
     if (in == 1)
         fth__rel_same(out, s.index_to[dim]);
     else if (dim == s.dim)
@@ -81,20 +74,14 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
         fth__rel_same(out, v_to(&s, dim));
 }
 
-/* Bytes from one element to the next along each axis of the result, in v and in the index. */
-typedef struct steps {
-    int64_t out[FTH_MAX_AXES], v[FTH_MAX_AXES], index[FTH_MAX_AXES];
-    char *v_at, *index_at;
-    int64_t axis; /* along the indexed axis of v */
-} steps;
-
-static void steps_get(const fth_call *call, const shape *s, steps *w)
+void fth__gather_steps_get(const fth_call *call, const fth__gather *s, fth__gather_steps *w)
 {
     const fth_node *node = call->node;
     const fth_tile *v = &call->in[0], *index = &call->in[1], *out = &call->out[0];
     const int64_t size = fth_dtype_size(node->in[0].dtype),
                   index_size = fth_dtype_size(node->in[1].dtype);
-    *w = (steps){.v_at = v->data, .index_at = index->data, .axis = v->stride[s->dim] * size};
+    *w = (fth__gather_steps){
+        .v_at = v->data, .index_at = index->data, .axis = v->stride[s->dim] * size};
     for (int i = 0; i < node->out[0].n_axes; i++) w->out[i] = out->stride[i] * size;
     for (int i = 0; i < node->in[0].n_axes; i++) {
         if (i == s->dim) continue;
@@ -110,8 +97,8 @@ static void steps_get(const fth_call *call, const shape *s, steps *w)
 }
 
 /* n elements along the innermost axis of the result. */
-static fth_status row(const fth_call *call, const shape *s, const steps *w, int last, int64_t n,
-                      char *out, const char *v, const char *index)
+static fth_status row(const fth_call *call, const fth__gather *s, const fth__gather_steps *w,
+                      int last, int64_t n, char *out, const char *v, const char *index)
 {
     const fth_node *node = call->node;
     const fth_dtype t = node->in[1].dtype;
@@ -137,10 +124,10 @@ static fth_status run(const fth_call *call)
     const fth_node *node = call->node;
     const fth_tile *out = &call->out[0];
     const int last = node->out[0].n_axes - 1;
-    shape s;
-    steps w;
-    shape_get(node, &s);
-    steps_get(call, &s, &w);
+    fth__gather s;
+    fth__gather_steps w;
+    fth__gather_get(node, &s);
+    fth__gather_steps_get(call, &s, &w);
     fth__loop l = {0};
     for (int i = 0; i < last; i++)
         fth__loop_add(&l, out->extent[i], w.out[i], w.v[i], w.index[i], 0);
@@ -156,9 +143,9 @@ static fth_status vjp(const fth_node *node, const fth_val *out_bar, fth_val *in_
 {
     const fth__axis_attr *attr = node->attr;
     char own[FTH__AXES_TEXT];
-    shape s;
+    fth__gather s;
     (void)err;
-    shape_get(node, &s);
+    fth__gather_get(node, &s);
     if (s.n_own > 0) {
         in_bar[0] = fth_scatter_add_(node->site, out_bar[0],
                                      fth__axes_text(node->graph, s.n_own, s.own, own, sizeof own),

@@ -10,20 +10,15 @@
 
 #include <math.h>
 
-typedef struct histogram_attr {
-    double lo, hi;
-    fth_axis_id axis, bin;
-} histogram_attr;
-
 static int dim_of(const fth_node *node)
 {
-    const histogram_attr *attr = node->attr;
+    const fth__histogram_attr *attr = node->attr;
     return fth_desc_find(&node->in[0], attr->axis);
 }
 
 static fth_status infer(fth_node *node, fth_err *err)
 {
-    const histogram_attr *attr = node->attr;
+    const fth__histogram_attr *attr = node->attr;
     fth_desc d = node->in[0];
     char a[FTH__SHAPE_TEXT];
     int dim;
@@ -57,8 +52,8 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
         fth__rel_same(out, dim < reduced ? dim : dim - 1);
 }
 
-static void count(const histogram_attr *attr, fth_dtype t, const char *in, int64_t step, int64_t n,
-                  int64_t *bins, int64_t n_bins)
+static void count(const fth__histogram_attr *attr, fth_dtype t, const char *in, int64_t step,
+                  int64_t n, int64_t *bins, int64_t n_bins)
 {
     const double scale = (double)n_bins / (attr->hi - attr->lo);
     fth__run run;
@@ -77,7 +72,7 @@ static void count(const histogram_attr *attr, fth_dtype t, const char *in, int64
 static fth_status run(const fth_call *call)
 {
     const fth_node *node = call->node;
-    const histogram_attr *attr = node->attr;
+    const fth__histogram_attr *attr = node->attr;
     const fth_dtype t = node->in[0].dtype;
     const int64_t size = fth_dtype_size(t), n_bins = call->out[0].extent[node->out[0].n_axes - 1];
     fth__lines l;
@@ -103,7 +98,7 @@ const fth_op fth__op_histogram = {.name = "histogram",
 fth_val fth_histogram_(fth_site site, fth_val v, const char *axis, const char *bin_axis, double lo,
                        double hi)
 {
-    histogram_attr attr = {.lo = lo, .hi = hi};
+    fth__histogram_attr attr = {.lo = lo, .hi = hi};
     if (!fth__build_axis(v, site, "histogram", axis, &attr.axis)) return fth__poison(v);
     if (!fth__build_axis(v, site, "histogram", bin_axis, &attr.bin)) return fth__poison(v);
     return fth_node_add_(v.graph, site, &fth__op_histogram, 1, &v, &attr, sizeof attr);

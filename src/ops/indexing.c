@@ -11,27 +11,36 @@ fth_status fth__index_check(const fth_node *node, int in, fth_err *err)
                                         : fth__fail_dtype(node, in, "an index of i32 or i64", err);
 }
 
+fth_status fth__index_fail_at(const fth_node *node, int in, const int64_t *place, int64_t found,
+                              fth_axis_id axis, int64_t size, fth_err *err)
+{
+    const fth_desc *d = &node->in[in];
+    char where[256], a[FTH__SHAPE_TEXT];
+    fth__text text;
+    fth__text_init(&text, where, sizeof where);
+    for (int i = 0; i < d->n_axes; i++)
+        fth__text_add(&text, "%s%s=%lld", i ? " " : "", fth__name_of(node, d->axis[i]),
+                      (long long)place[i]);
+    const fth_status s =
+        FTH_FAIL(err, FTH_E_INDEX_RANGE,
+                 "%s: the index at [%s] of %s is %lld, but axis '%s' has %lld elements",
+                 node->op->name, where, fth_in_format(node, in, a, sizeof a), (long long)found,
+                 fth__name_of(node, axis), (long long)size);
+    fth_err_origin(err, node->site);
+    return s;
+}
+
 fth_status fth__index_fail(const fth_call *call, int in, const char *at, fth_axis_id axis,
                            int64_t size)
 {
-    const fth_node *node = call->node;
-    const fth_desc *d = &node->in[in];
+    const fth_desc *d = &call->node->in[in];
     const fth_tile *t = &call->in[in];
-    char place[256], a[FTH__SHAPE_TEXT];
-    fth__text text;
-    fth__text_init(&text, place, sizeof place);
-    int64_t left = (at - (const char *)t->data) / fth_dtype_size(d->dtype);
+    int64_t place[FTH_MAX_AXES], left = (at - (const char *)t->data) / fth_dtype_size(d->dtype);
     for (int i = 0; i < d->n_axes;
          i++) { /* strides fall from axis to axis, so each digit is a quotient */
-        fth__text_add(&text, "%s%s=%lld", i ? " " : "", fth__name_of(node, d->axis[i]),
-                      (long long)(t->origin[i] + left / t->stride[i]));
+        place[i] = t->origin[i] + left / t->stride[i];
         left %= t->stride[i];
     }
-    const fth_status s = FTH_FAIL(
-        call->err, FTH_E_INDEX_RANGE,
-        "%s: the index at [%s] of %s is %lld, but axis '%s' has %lld elements", node->op->name,
-        place, fth_in_format(node, in, a, sizeof a), (long long)fth__index_get(d->dtype, at),
-        fth__name_of(node, axis), (long long)size);
-    fth_err_origin(call->err, node->site);
-    return s;
+    return fth__index_fail_at(call->node, in, place, fth__index_get(d->dtype, at), axis, size,
+                              call->err);
 }

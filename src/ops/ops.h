@@ -41,6 +41,15 @@ typedef struct fth__topk_attr {
     int32_t largest, zero;
 } fth__topk_attr;
 
+typedef struct fth__compact_attr {
+    fth_axis_id axis, into;
+} fth__compact_attr;
+
+typedef struct fth__histogram_attr {
+    double lo, hi;
+    fth_axis_id axis, bin;
+} fth__histogram_attr;
+
 /* `into` takes the place of n axes of the operand (gather: none of them named here). */
 typedef struct fth__scatter_attr {
     int32_t n;
