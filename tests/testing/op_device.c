@@ -174,7 +174,8 @@ static fth_status explain(const fth_kernel *kernel, const fth_call *call, const 
 /* The call itself: everything is on the device, and is there when this returns. */
 static fth_status queue(const fth_kernel *kernel, fth_call *call)
 {
-    fth_fault fault = {.where = UINT64_MAX};
+    fth_fault fault;
+    memset(&fault, 0xff, sizeof fault); /* as a run does: no complaint, the lock free */
     const uint64_t bytes = scratch_of(kernel, call);
     t_span room = {.base = malloc(bytes + TAIL), .bytes = bytes + TAIL};
     memset(room.base, GUARD, room.bytes);
