@@ -17,7 +17,7 @@
 
 FTH_BEGIN_DECLS
 
-enum { FTH_BACKEND_ABI = 2 };
+enum { FTH_BACKEND_ABI = 3 };
 
 typedef enum fth_lane {
     FTH_LANE_COMPUTE, /* kernels */
@@ -52,8 +52,9 @@ typedef struct fth_device_info {
     uint64_t l2_bytes;
     bool address_ranges; /* reserved ranges with pages of their own are there */
     bool stream_pool;    /* stream-ordered allocation is there */
-    char compiler[64];   /* of kernels at run time: "NVRTC 13.0", or why there is none */
-    char products[64];   /* library of matrix products: "cuBLASLt 13.0.2", or why there is none */
+    /* These two by get_libraries alone. */
+    char compiler[64]; /* of kernels at run time: "NVRTC 13.0", or why there is none */
+    char products[64]; /* library of matrix products: "cuBLASLt 13.0.2", or why there is none */
 } fth_device_info;
 
 /* Where a ledger gets its memory from when it is not the host's. All functions take `self`. */
@@ -107,6 +108,9 @@ typedef struct fth_device_table {
     fth_status (*recorded)(fth_device *device, fth_recording **out, fth_err *err);
     fth_status (*replay)(fth_device *device, fth_recording *recording, fth_err *err);
     void (*forget)(fth_device *device, fth_recording *recording);
+    /* Fill compiler and products of the info, by opening those libraries: it takes a while. NULL:
+     * there are none. */
+    void (*get_libraries)(fth_device *device, fth_device_info *out);
 } fth_device_table;
 
 typedef struct fth_backend {

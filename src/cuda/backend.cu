@@ -1,5 +1,5 @@
-/* backend.cu - the CUDA backend as others see it: every kernel record of this library, and the table
- * of the device. */
+/* backend.cu - the CUDA backend as others see it: every kernel record of this library, and the
+ * table of the device. */
 #include "cuda/device.h"
 
 #include <string.h>

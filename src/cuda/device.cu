@@ -1,6 +1,8 @@
 /* device.cu - opening a GPU; its lanes, copies, marks and recordings. */
 #include "cuda/device.h"
+#include "cuda/library.h"
 
+#include <cuda.h>
 #include <new>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +28,38 @@ static fth_status make_lanes(fth_device *d, fth_err *err)
     return FTH_OK;
 }
 
-static fth_status fill_info(fth_device *d, uint64_t free_before, fth_err *err)
+/* Whether this process uses the card already, by another handle or another library. */
+static bool has_context(int index)
+{
+    decltype(&cuDevicePrimaryCtxGetState) state = NULL;
+    cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+    unsigned flags = 0;
+    int active = 0;
+    if (cudaGetDriverEntryPointByVersion("cuDevicePrimaryCtxGetState", (void **)&state, 7000,
+                                         cudaEnableDefault, &found) != cudaSuccess)
+        (void)cudaGetLastError();
+    return state && state(index, &flags, &active) == CUDA_SUCCESS && active;
+}
+
+/* Makes the context, and says what it took on the card. The driver tells what is free only to those
+ * who have a context, so the count before it comes from NVML: all that was taken in between is
+ * ours unless another process starts or ends just then. Where a context is there already, NVML's
+ * count for this process is taken; where there is no NVML it is not known, and 0. */
+static fth_status make_context(fth_device *d, fth_err *err)
+{
+    uint64_t before = 0, after = 0;
+    const bool old = has_context(d->index);
+    const bool counted = !old && fth__cuda_used_by_all(d->index, &before);
+    FTH_CUDA_TRY(cudaSetDevice(d->index), "the device", err);
+    FTH_CUDA_TRY(cudaFree(0), "the device's context", err);
+    if (counted && fth__cuda_used_by_all(d->index, &after) && after > before)
+        d->info.context_bytes = after - before;
+    else if (old && fth__cuda_used_by_us(d->index, &after))
+        d->info.context_bytes = after;
+    return FTH_OK;
+}
+
+static fth_status fill_info(fth_device *d, fth_err *err)
 {
     cudaDeviceProp p;
     size_t free_bytes = 0, total = 0;
@@ -42,7 +75,6 @@ static fth_status fill_info(fth_device *d, uint64_t free_before, fth_err *err)
     (void)cudaRuntimeGetVersion(&o->runtime);
     o->total_bytes = total;
     o->free_bytes = free_bytes;
-    o->context_bytes = free_before > free_bytes ? free_before - free_bytes : 0;
     o->l2_bytes = (uint64_t)p.l2CacheSize;
     return FTH_OK;
 }
@@ -63,10 +95,9 @@ static void close_device(fth_device *d)
 
 static fth_status set_up(fth_device *d, fth_err *err)
 {
-    FTH_CUDA_TRY(cudaSetDevice(d->index), "the device", err);
-    FTH_CUDA_TRY(cudaFree(0), "the device's context", err);
+    FTH_TRY(make_context(d, err));
     FTH_TRY(make_lanes(d, err));
-    FTH_TRY(fill_info(d, 0, err));
+    FTH_TRY(fill_info(d, err));
     return fth__cuda_memory_open(d, err);
 }
 
@@ -92,8 +123,15 @@ static fth_status open_device(fth_device **out, int index, fth_err *err)
 static void get_info(fth_device *d, fth_device_info *out)
 {
     *out = d->info;
+    (void)cudaSetDevice(d->index);
     size_t free_bytes = 0, total = 0;
     if (cudaMemGetInfo(&free_bytes, &total) == cudaSuccess) out->free_bytes = free_bytes;
+}
+
+static void get_libraries(fth_device *, fth_device_info *out)
+{
+    fth__cuda_describe_compiler(out->compiler, sizeof out->compiler);
+    fth__cuda_describe_products(out->products, sizeof out->products);
 }
 
 static fth_status pin(fth_device *, void *block, uint64_t bytes, fth_err *err)
@@ -174,8 +212,9 @@ static void *stream(fth_device *d, fth_lane lane)
 
 static fth_status record(fth_device *d, fth_err *err)
 {
-    FTH_CUDA_TRY(cudaStreamBeginCapture(d->lane[FTH_LANE_COMPUTE], cudaStreamCaptureModeThreadLocal),
-                 "recording", err);
+    FTH_CUDA_TRY(
+        cudaStreamBeginCapture(d->lane[FTH_LANE_COMPUTE], cudaStreamCaptureModeThreadLocal),
+        "recording", err);
     return FTH_OK;
 }
 
@@ -226,4 +265,5 @@ extern const fth_device_table fth__cuda_table = {
     .recorded = recorded,
     .replay = replay,
     .forget = forget,
+    .get_libraries = get_libraries,
 };

@@ -16,8 +16,8 @@ static fth_status run(const fth_call *call)
     fth__space<2> s;
     s.add(t->extent[0], t->stride[0], 1);
     fth__space_each(s, [&](const fth__places<2> &w, const int64_t *base) {
-        FTH_LAUNCH(count_up, fth__place_blocks(w.count, 4), FTH__SPACE_THREADS, fth_cuda_stream(call),
-                   w, (int64_t *)t->data + base[0], t->origin[0] + base[1]);
+        FTH_LAUNCH(count_up, fth__place_blocks(w.count, 4), FTH__SPACE_THREADS,
+                   fth_cuda_stream(call), w, (int64_t *)t->data + base[0], t->origin[0] + base[1]);
     });
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;

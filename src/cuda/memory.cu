@@ -1,47 +1,272 @@
-/* memory.cu - where a device's ledger gets its memory: plain allocations. */
+/* memory.cu - where a device's ledger gets its memory from.
+ *
+ * Small blocks lie in a range of addresses that is reserved once; pages of 2 MiB are put behind it
+ * one by one, so that each can be taken away again. Middle-sized blocks come from a stream-ordered
+ * pool of our own and large ones from plain allocations. What the driver does not offer is done
+ * with plain allocations. Functions of the driver are asked for by name: libcuda is never linked.
+ *
+ * Taking memory away waits until the lanes are done with it: pages that are gone while a kernel
+ * uses them are a fault of the whole context.
+ */
 #include "cuda/device.h"
 
-static void *map(void *, fth_how, uint64_t bytes)
+#include <cuda.h>
+#include <new>
+
+typedef struct driver {
+    decltype(&cuMemAddressReserve) reserve;
+    decltype(&cuMemAddressFree) unreserve;
+    decltype(&cuMemCreate) create;
+    decltype(&cuMemRelease) release;
+    decltype(&cuMemMap) map;
+    decltype(&cuMemUnmap) unmap;
+    decltype(&cuMemSetAccess) set_access;
+    decltype(&cuMemGetAllocationGranularity) granularity;
+} driver;
+
+typedef struct memory {
+    fth_device *device;
+    driver api;
+    uint64_t page;
+    CUmemAllocationProp property;
+    cudaMemPool_t pool;  /* NULL: there are none */
+    cudaStream_t stream; /* takes and gives back of the pool are ordered here */
+    cudaEvent_t done[FTH_LANE_COUNT];
+} memory;
+
+static const uint64_t usual_page = 2 << 20;
+static const uint64_t least_range = 64 << 20;
+
+/* ---- the reserved range ---- */
+
+static char *reserve(void *self, uint64_t *bytes)
 {
+    const memory *m = (const memory *)self;
+    (void)cudaSetDevice(m->device->index);
+    for (; *bytes >= least_range; *bytes = *bytes / 2 / m->page * m->page) {
+        CUdeviceptr base = 0;
+        if (m->api.reserve(&base, *bytes, m->page, 0, 0) == CUDA_SUCCESS) return (char *)base;
+    }
+    return NULL;
+}
+
+static void unreserve(void *self, char *base, uint64_t bytes)
+{
+    const memory *m = (const memory *)self;
+    (void)cudaSetDevice(m->device->index);
+    (void)m->api.unreserve((CUdeviceptr)base, bytes);
+}
+
+/* One page of memory behind its address. The mapping alone keeps it: there is no handle to hold. */
+static bool back_page(const memory *m, CUdeviceptr at)
+{
+    CUmemGenericAllocationHandle handle = 0;
+    if (m->api.create(&handle, m->page, &m->property, 0) != CUDA_SUCCESS) return false;
+    const bool ok = m->api.map(at, m->page, 0, handle, 0) == CUDA_SUCCESS;
+    (void)m->api.release(handle);
+    return ok;
+}
+
+static bool commit(void *self, char *base, uint64_t bytes)
+{
+    const memory *m = (const memory *)self;
+    const CUdeviceptr from = (CUdeviceptr)base;
+    (void)cudaSetDevice(m->device->index);
+    uint64_t done = 0;
+    while (done < bytes && back_page(m, from + done)) done += m->page;
+    CUmemAccessDesc access = {};
+    access.location = m->property.location;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    if (done == bytes && m->api.set_access(from, bytes, &access, 1) == CUDA_SUCCESS) return true;
+    if (done > 0) (void)m->api.unmap(from, done);
+    return false;
+}
+
+static void wait_for_lanes(const memory *m)
+{
+    for (int i = 0; i < FTH_LANE_COUNT; i++) (void)cudaStreamSynchronize(m->device->lane[i]);
+}
+
+static bool decommit(void *self, char *base, uint64_t bytes)
+{
+    const memory *m = (const memory *)self;
+    (void)cudaSetDevice(m->device->index);
+    wait_for_lanes(m);
+    return m->api.unmap((CUdeviceptr)base, bytes) == CUDA_SUCCESS;
+}
+
+/* ---- blocks of their own ---- */
+
+static void *map(void *self, fth_how how, uint64_t bytes)
+{
+    const memory *m = (const memory *)self;
     void *block = NULL;
-    if (cudaMalloc(&block, bytes) == cudaSuccess) return block;
+    (void)cudaSetDevice(m->device->index);
+    const bool pooled = how == FTH_MEM_POOL && m->pool;
+    const cudaError_t code = pooled ? cudaMallocFromPoolAsync(&block, bytes, m->pool, m->stream)
+                                    : cudaMalloc(&block, bytes);
+    if (code == cudaSuccess) {
+        /* Every lane may use it at once: none of them has to wait for this stream. */
+        if (pooled) (void)cudaStreamSynchronize(m->stream);
+        return block;
+    }
     (void)cudaGetLastError(); /* it is told by the NULL */
     return NULL;
 }
 
-static bool unmap(void *, fth_how, void *block, uint64_t)
+static bool unmap(void *self, fth_how how, void *block, uint64_t)
 {
-    return cudaFree(block) == cudaSuccess;
+    const memory *m = (const memory *)self;
+    (void)cudaSetDevice(m->device->index);
+    if (how != FTH_MEM_POOL || !m->pool) return cudaFree(block) == cudaSuccess; /* waits itself */
+    for (int i = 0; i < FTH_LANE_COUNT; i++)
+        if (cudaEventRecord(m->done[i], m->device->lane[i]) != cudaSuccess ||
+            cudaStreamWaitEvent(m->stream, m->done[i], 0) != cudaSuccess) {
+            (void)cudaGetLastError();
+            wait_for_lanes(m);
+        }
+    return cudaFreeAsync(block, m->stream) == cudaSuccess;
 }
 
-static uint64_t trim(void *)
+static uint64_t kept_in_pool(const memory *m)
 {
-    return 0;
+    uint64_t reserved = 0, used = 0;
+    (void)cudaMemPoolGetAttribute(m->pool, cudaMemPoolAttrReservedMemCurrent, &reserved);
+    (void)cudaMemPoolGetAttribute(m->pool, cudaMemPoolAttrUsedMemCurrent, &used);
+    return reserved > used ? reserved - used : 0;
 }
 
-static uint64_t free_now(void *)
+static uint64_t trim(void *self)
 {
+    const memory *m = (const memory *)self;
+    if (!m->pool) return 0;
+    (void)cudaSetDevice(m->device->index);
+    (void)cudaStreamSynchronize(m->stream); /* what was given back really is */
+    const uint64_t before = kept_in_pool(m);
+    (void)cudaMemPoolTrimTo(m->pool, 0);
+    const uint64_t after = kept_in_pool(m);
+    return before > after ? before - after : 0;
+}
+
+static uint64_t free_now(void *self)
+{
+    const memory *m = (const memory *)self;
     size_t free_bytes = 0, total = 0;
+    (void)cudaSetDevice(m->device->index);
     return cudaMemGetInfo(&free_bytes, &total) == cudaSuccess ? free_bytes : 0;
+}
+
+/* ---- what the driver offers ---- */
+
+/* A function of the driver as it has been since that version of CUDA; false: it is not there. */
+static bool find(const char *name, unsigned version, void *function)
+{
+    cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+    const cudaError_t code = cudaGetDriverEntryPointByVersion(name, (void **)function, version,
+                                                              cudaEnableDefault, &found);
+    if (code != cudaSuccess) (void)cudaGetLastError();
+    return code == cudaSuccess && found == cudaDriverEntryPointSuccess && *(void **)function;
+}
+
+static bool find_ranges(memory *m)
+{
+    driver *d = &m->api;
+    const unsigned since = 10020; /* CUDA 10.2 */
+    decltype(&cuDeviceGetAttribute) attribute = NULL;
+    int there = 0;
+    if (!find("cuDeviceGetAttribute", 2000, &attribute) ||
+        attribute(&there, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+                  m->device->index) != CUDA_SUCCESS ||
+        !there)
+        return false;
+    if (!find("cuMemAddressReserve", since, &d->reserve) ||
+        !find("cuMemAddressFree", since, &d->unreserve) ||
+        !find("cuMemCreate", since, &d->create) || !find("cuMemRelease", since, &d->release) ||
+        !find("cuMemMap", since, &d->map) || !find("cuMemUnmap", since, &d->unmap) ||
+        !find("cuMemSetAccess", since, &d->set_access) ||
+        !find("cuMemGetAllocationGranularity", since, &d->granularity))
+        return false;
+    m->property.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    m->property.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    m->property.location.id = m->device->index;
+    size_t unit = 0;
+    if (d->granularity(&unit, &m->property, CU_MEM_ALLOC_GRANULARITY_MINIMUM) != CUDA_SUCCESS ||
+        unit == 0)
+        return false;
+    m->page = (usual_page + unit - 1) / unit * unit;
+    return true;
+}
+
+/* A pool of our own: what others in this process put into the default one is not trimmed by us.
+ * It keeps nothing: the ledger caches blocks itself, within the budget. */
+static bool make_pool(memory *m)
+{
+    int there = 0;
+    uint64_t keep = 0;
+    cudaMemPoolProps props = {};
+    props.allocType = cudaMemAllocationTypePinned;
+    props.location.type = cudaMemLocationTypeDevice;
+    props.location.id = m->device->index;
+    bool ok = cudaDeviceGetAttribute(&there, cudaDevAttrMemoryPoolsSupported, m->device->index) ==
+                  cudaSuccess &&
+              there && cudaStreamCreateWithFlags(&m->stream, cudaStreamNonBlocking) == cudaSuccess;
+    for (int i = 0; ok && i < FTH_LANE_COUNT; i++)
+        ok = cudaEventCreateWithFlags(&m->done[i], cudaEventDisableTiming) == cudaSuccess;
+    ok = ok && cudaMemPoolCreate(&m->pool, &props) == cudaSuccess &&
+         cudaMemPoolSetAttribute(m->pool, cudaMemPoolAttrReleaseThreshold, &keep) == cudaSuccess;
+    (void)cudaGetLastError();
+    return ok;
+}
+
+static void drop_pool(memory *m)
+{
+    if (m->stream) (void)cudaStreamSynchronize(m->stream);
+    if (m->pool) (void)cudaMemPoolDestroy(m->pool);
+    for (int i = 0; i < FTH_LANE_COUNT; i++)
+        if (m->done[i]) (void)cudaEventDestroy(m->done[i]);
+    if (m->stream) (void)cudaStreamDestroy(m->stream);
+    m->pool = NULL;
+    m->stream = NULL;
+    for (int i = 0; i < FTH_LANE_COUNT; i++) m->done[i] = NULL;
 }
 
 void fth__cuda_get_memory(fth_device *device, fth_mem_system *out)
 {
+    const memory *m = (const memory *)device->memory;
     *out = fth_mem_system{};
-    out->self = device;
+    out->self = device->memory;
     out->device = device->index + 1;
-    out->page = 2 << 20;
+    out->page = m->page;
+    if (device->info.address_ranges) {
+        out->reserve = reserve;
+        out->unreserve = unreserve;
+        out->commit = commit;
+        out->decommit = decommit;
+    }
     out->map = map;
     out->unmap = unmap;
     out->trim = trim;
     out->free_now = free_now;
 }
 
-fth_status fth__cuda_memory_open(fth_device *, fth_err *)
+fth_status fth__cuda_memory_open(fth_device *device, fth_err *err)
 {
+    memory *m = new (std::nothrow) memory();
+    if (!m) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the books of a device");
+    m->device = device;
+    m->page = usual_page;
+    device->memory = m;
+    device->info.address_ranges = find_ranges(m);
+    device->info.stream_pool = make_pool(m);
+    if (!device->info.stream_pool) drop_pool(m);
     return FTH_OK;
 }
 
-void fth__cuda_memory_close(fth_device *)
+void fth__cuda_memory_close(fth_device *device)
 {
+    memory *m = (memory *)device->memory;
+    if (!m) return;
+    drop_pool(m);
+    delete m;
+    device->memory = NULL;
 }

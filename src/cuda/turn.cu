@@ -11,7 +11,7 @@
 enum { SIDE = 32, LONG_RUN = 64 };
 
 typedef struct brick {
-    fth__places<5> blocks;        /* destination, source, first place along each axis of the brick */
+    fth__places<5> blocks;      /* destination, source, first place along each axis of the brick */
     int64_t extent[3];          /* of those axes, whole; in the order of the destination */
     uint32_t length[3];         /* of the brick along them */
     int64_t dst_step[3];        /* bytes */

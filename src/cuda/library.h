@@ -1,0 +1,24 @@
+/* library.h - libraries of the machine that are opened by name, and what the card's driver counts.
+ *
+ * Nothing of the CUDA toolkit is linked or shipped: it is found where it is installed, by its
+ * version of 13 or 12, and whoever needs it says in words when it is not there.
+ */
+#ifndef FTH_CUDA_LIBRARY_H
+#define FTH_CUDA_LIBRARY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* dlopen of "libNAME.so.13" or ".12" ("nvrtc", "cublasLt"): where the system looks, then where the
+ * toolkit is put by default. NULL: `why` says it. */
+void *fth__cuda_library(const char *name, char *why, size_t bytes);
+/* "NVRTC 13.0" and "cuBLASLt 13.0.2", or why there is none: for fth_device_info. */
+void fth__cuda_describe_compiler(char *text, size_t bytes);
+void fth__cuda_describe_products(char *text, size_t bytes);
+
+/* Bytes in use on a card, by all its processes and by this one alone; false: the driver's library
+ * for counting (NVML) is not there or does not say. No context is needed. */
+bool fth__cuda_used_by_all(int index, uint64_t *bytes);
+bool fth__cuda_used_by_us(int index, uint64_t *bytes);
+
+#endif
