@@ -77,6 +77,18 @@ static void write_log(void *user, fth_log_level level, const char *line)
     fprintf(user, "%s\n", line);
 }
 
+/* Not in percent: what is free on a device is known only when it is open. */
+static fth_status read_device_memory(const char *text, fth_options *opt, fth_err *err)
+{
+    if (strchr(text, '%')) {
+        FTH_FAIL(err, FTH_E_USAGE, "--device-memory %s: a share of a device is not known yet",
+                 text);
+        fth_err_hint(err, "write a size, 512M or 1.5G; without one it is 90 %% of what is free");
+        return FTH_E_USAGE;
+    }
+    return fth_mem_parse_size(text, 0, &opt->device_memory_bytes, err);
+}
+
 fth_status cli_context_options(const cli_call *call, uint64_t free_bytes, fth_options *opt,
                                fth_err *err)
 {
@@ -84,6 +96,7 @@ fth_status cli_context_options(const cli_call *call, uint64_t free_bytes, fth_op
     fth_options_default(opt);
     if ((v = cli_get(call, "memory")))
         FTH_TRY(fth_mem_parse_size(v, free_bytes, &opt->mem.budget_bytes, err));
+    if ((v = cli_get(call, "device-memory"))) FTH_TRY(read_device_memory(v, opt, err));
     if ((v = cli_get(call, "threads"))) opt->threads = (int)strtol(v, NULL, 10);
     if ((v = cli_get(call, "log"))) {
         static const char letters[] = "ewid";

@@ -308,20 +308,29 @@ static fth_status check_device(const fth__stage_link *link, fth_err *err)
 
 /* What a stage holds beside the engine is known to its plan alone: it is refused here, before
  * anything is touched, and not by the allocation that would pass the budget. */
-static fth_status make_plan(fth__stage_link *link, FILE *show, fth_err *err)
+static fth_status check_fit(const fth__stage_link *link, const fth_mem *mem, uint64_t bytes,
+                            bool device, fth_err *err)
 {
-    const fth_stage *stage = link->opt->stage;
     fth_mem_stats stats;
     char a[24], b[24];
-    FTH_TRY(stage->plan(&link->call, &link->result.plan, show, err));
-    fth_mem_get_stats(fth_context_mem(link->call.context), &stats);
-    const uint64_t bytes = link->result.plan.host_bytes;
+    fth_mem_get_stats(mem, &stats);
     if (bytes <= stats.budget_bytes) return FTH_OK;
-    FTH_FAIL(err, FTH_E_NO_FIT, "stage '%s' would take %s, and %s are allowed", stage->name,
-             fth_mem_format_size(bytes, a, sizeof a),
-             fth_mem_format_size(stats.budget_bytes, b, sizeof b));
-    fth_err_hint(err, "would fit: --memory %llu", (unsigned long long)bytes);
+    FTH_FAIL(err, FTH_E_NO_FIT, "stage '%s' would take %s%s, and %s are allowed",
+             link->opt->stage->name, fth_mem_format_size(bytes, a, sizeof a),
+             device ? " on the device" : "", fth_mem_format_size(stats.budget_bytes, b, sizeof b));
+    fth_err_hint(err, "would fit: --%smemory %llu", device ? "device-" : "",
+                 (unsigned long long)bytes);
     return FTH_E_NO_FIT;
+}
+
+static fth_status make_plan(fth__stage_link *link, FILE *show, fth_err *err)
+{
+    const fth_stage_plan *plan = &link->result.plan;
+    fth_context *ctx = link->call.context;
+    FTH_TRY(link->opt->stage->plan(&link->call, &link->result.plan, show, err));
+    FTH_TRY(check_fit(link, fth_context_mem(ctx), plan->host_bytes, false, err));
+    const fth_mem *device = fth_context_device_mem(ctx);
+    return device ? check_fit(link, device, plan->device_bytes, true, err) : FTH_OK;
 }
 
 static fth_status plan_and_run(fth__stage_link *link, fth_err *err)

@@ -191,6 +191,9 @@ void fth_stage_account(const fth_stage_call *call, const fth_run_report *r)
     m->seconds += r->seconds;
     m->io_seconds += r->io_seconds;
     m->compute_seconds += r->compute_seconds;
+    m->device_seconds += r->device_seconds;
+    m->on_device |= r->on_device;
+    if (r->bound_by) m->bound_by = r->bound_by;
     m->read_bytes += r->read_bytes;
     m->written_bytes += r->written_bytes;
     link->runs++;
@@ -272,11 +275,12 @@ static void format_bound(const fth__stage_link *link, char *text, size_t bytes)
 {
     const fth_run_report *m = &link->most;
     const double total = link->result.seconds > m->seconds ? link->result.seconds : m->seconds;
+    const double busy = m->on_device ? m->device_seconds : m->compute_seconds;
     struct {
         const char *name;
         double seconds;
-    } part[3] = {{"compute", m->compute_seconds},
-                 {"storage", m->seconds - m->compute_seconds},
+    } part[3] = {{m->on_device ? "kernels" : "compute", busy},
+                 {m->on_device ? "copies and storage" : "storage", m->seconds - busy},
                  {"outside the engine", total - m->seconds}};
     fth__text t;
     fth__text_init(&t, text, bytes);
@@ -303,6 +307,7 @@ void fth__stage_measure(fth__stage_link *link)
     r->written_bytes = link->most.written_bytes;
     r->io_seconds = link->most.io_seconds;
     r->compute_seconds = link->most.compute_seconds;
+    r->device_seconds = link->most.device_seconds;
     format_bound(link, r->bound_by, sizeof r->bound_by);
 }
 
