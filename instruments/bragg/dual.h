@@ -6,12 +6,10 @@
 #ifndef BRAGG_DUAL_H
 #define BRAGG_DUAL_H
 
+#include "both.h"
+
 #include <math.h>
 
-/* Before functions that are also compiled for a device (ops/device.h). */
-#ifndef BR_BOTH
-#define BR_BOTH
-#endif
 /* How many derivatives a dual carries. A device that only wants values takes none. */
 #ifndef BR_SLOPES
 #define BR_SLOPES BR_PARAMS

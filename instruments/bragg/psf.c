@@ -10,7 +10,7 @@ static const double fiber_of_fwhm = 0.652383013252053;
 static const double pi = 3.14159265358979323846;
 
 /* Integral over the quadrant from the centre to the corner (x, y). */
-static double corner(const br_psf *psf, double x, double y)
+static BR_BOTH double corner(const br_psf *psf, double x, double y)
 {
     if (psf->kind == BR_PSF_GAUSS)
         return 0.25 * erf(2 * x * root_ln2 / psf->fwhm) * erf(2 * y * root_ln2 / psf->fwhm);
@@ -18,7 +18,7 @@ static double corner(const br_psf *psf, double x, double y)
     return atan(x * y / (g * sqrt(g * g + x * x + y * y))) / (2 * pi);
 }
 
-double br_psf_share(const br_psf *psf, int64_t dx, int64_t dy)
+BR_BOTH double br_psf_share(const br_psf *psf, int64_t dx, int64_t dy)
 {
     const double x = fabs((double)dx), y = fabs((double)dy); /* exactly symmetric */
     const double left = x - 0.5, right = x + 0.5, low = y - 0.5, high = y + 0.5;
@@ -26,12 +26,12 @@ double br_psf_share(const br_psf *psf, int64_t dx, int64_t dy)
            corner(psf, left, low);
 }
 
-static int64_t capped(const br_psf *psf, double radius)
+static BR_BOTH int64_t capped(const br_psf *psf, double radius)
 {
     return radius < (double)psf->most ? (int64_t)radius : psf->most;
 }
 
-int64_t br_psf_radius(const br_psf *psf, double photons)
+BR_BOTH int64_t br_psf_radius(const br_psf *psf, double photons)
 {
     if (!(photons > 0)) return 0;
     if (psf->radius > 0) return capped(psf, (double)psf->radius);
@@ -43,7 +43,7 @@ int64_t br_psf_radius(const br_psf *psf, double photons)
     return capped(psf, 1 + ceil(psf->fwhm * sqrt(folds)));
 }
 
-double br_psf_outside(const br_psf *psf, double photons, int64_t radius)
+BR_BOTH double br_psf_outside(const br_psf *psf, double photons, int64_t radius)
 {
     const double r = (double)radius, g = fiber_of_fwhm * psf->fwhm;
     if (radius == 0) return 0;
@@ -51,7 +51,7 @@ double br_psf_outside(const br_psf *psf, double photons, int64_t radius)
     return photons * exp(-ln16 * (r / psf->fwhm) * (r / psf->fwhm));
 }
 
-int64_t br_psf_reach(const br_psf *psf)
+BR_BOTH int64_t br_psf_reach(const br_psf *psf)
 {
     /* radii of a fiber have no bound below that of the image */
     if (psf->radius <= 0 && psf->kind == BR_PSF_FIBER) return psf->most;

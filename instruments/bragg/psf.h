@@ -8,6 +8,8 @@
 #ifndef BRAGG_PSF_H
 #define BRAGG_PSF_H
 
+#include "both.h"
+
 #include <fathom/fathom.h>
 
 typedef enum br_psf_kind { BR_PSF_NONE, BR_PSF_GAUSS, BR_PSF_FIBER } br_psf_kind;
@@ -21,13 +23,13 @@ typedef struct br_psf {
 } br_psf;
 
 /* Share of the pixel that lies dx, dy away. */
-double br_psf_share(const br_psf *psf, int64_t dx, int64_t dy);
+BR_BOTH double br_psf_share(const br_psf *psf, int64_t dx, int64_t dy);
 /* Circle for this many photons; 0 where there are none: they stay where they are. */
-int64_t br_psf_radius(const br_psf *psf, double photons);
+BR_BOTH int64_t br_psf_radius(const br_psf *psf, double photons);
 /* Photons that fall outside that circle. */
-double br_psf_outside(const br_psf *psf, double photons, int64_t radius);
+BR_BOTH double br_psf_outside(const br_psf *psf, double photons, int64_t radius);
 /* No radius of any pixel is larger. */
-int64_t br_psf_reach(const br_psf *psf);
+BR_BOTH int64_t br_psf_reach(const br_psf *psf);
 
 /* The pool of an image of photons, f32 or f64 [slow fast]: f64 [], per pixel. */
 fth_val br_psf_pool(fth_val photons, const br_psf *psf);

@@ -14,13 +14,13 @@ enum { TABLE = 32, WARM = 8 };
 static const int64_t A = 16807, M = 2147483647, Q = 127773, R = 2836;
 static const int64_t DIVIDE = 67108864; /* 1 + (M-1)/TABLE */
 
-void br_ran1_clear(br_ran1 *r)
+BR_BOTH void br_ran1_clear(br_ran1 *r)
 {
     memset(r, 0, sizeof *r);
     r->mean = -1;
 }
 
-static int64_t step(int64_t seed)
+static BR_BOTH int64_t step(int64_t seed)
 {
     const int64_t k = seed / Q;
     const int64_t next = A * (seed - k * Q) - R * k;
@@ -28,7 +28,7 @@ static int64_t step(int64_t seed)
 }
 
 /* Eight steps bring even a seed of 63 bits below M, so all of the table is in [0, M). */
-static int64_t fill(br_ran1 *r, int64_t seed)
+static BR_BOTH int64_t fill(br_ran1 *r, int64_t seed)
 {
     seed = seed == INT64_MIN ? INT64_MAX : -seed;
     if (seed < 1) seed = 1;
@@ -40,7 +40,7 @@ static int64_t fill(br_ran1 *r, int64_t seed)
     return seed;
 }
 
-float br_uniform(br_ran1 *r, int64_t *seed)
+BR_BOTH float br_uniform(br_ran1 *r, int64_t *seed)
 {
     if (*seed <= 0 || r->y == 0) *seed = fill(r, *seed);
     *seed = step(*seed);
@@ -54,7 +54,7 @@ float br_uniform(br_ran1 *r, int64_t *seed)
     return (double)t > most ? (float)most : t;
 }
 
-float br_gauss(br_ran1 *r, int64_t *seed)
+BR_BOTH float br_gauss(br_ran1 *r, int64_t *seed)
 {
     if (r->has_spare) {
         r->has_spare = false;
@@ -72,7 +72,7 @@ float br_gauss(br_ran1 *r, int64_t *seed)
     return v2 * fac;
 }
 
-float br_log_gamma(float x)
+BR_BOTH float br_log_gamma(float x)
 {
     static const double c[6] = {76.18009172947146,  -86.50532032941677,    24.01409824083091,
                                 -1.231739572450155, 0.1208650973866179e-2, -0.5395239384953e-5};
@@ -83,7 +83,7 @@ float br_log_gamma(float x)
     return (float)(-t + log(2.5066282746310005 * s / w));
 }
 
-static float few(br_ran1 *r, float mean, int64_t *seed)
+static BR_BOTH float few(br_ran1 *r, float mean, int64_t *seed)
 {
     if (mean != r->mean) {
         r->mean = mean;
@@ -98,7 +98,7 @@ static float few(br_ran1 *r, float mean, int64_t *seed)
 }
 
 /* Rejection from a Lorentzian. */
-static float many(br_ran1 *r, float mean, int64_t *seed)
+static BR_BOTH float many(br_ran1 *r, float mean, int64_t *seed)
 {
     if (mean != r->mean) {
         r->mean = mean;
@@ -121,13 +121,13 @@ static float many(br_ran1 *r, float mean, int64_t *seed)
     return n;
 }
 
-float br_poisson(br_ran1 *r, float mean, int64_t *seed)
+BR_BOTH float br_poisson(br_ran1 *r, float mean, int64_t *seed)
 {
     if (mean > 1e6f) return (float)((double)mean + sqrt((double)mean) * (double)br_gauss(r, seed));
     return mean < 12 ? few(r, mean, seed) : many(r, mean, seed);
 }
 
-void br_cap_rotation(br_ran1 *r, float m, int64_t *seed, double *u)
+BR_BOTH void br_cap_rotation(br_ran1 *r, float m, int64_t *seed, double *u)
 {
     const double r1 = 2.0 * (double)br_uniform(r, seed) - 1.0;
     const double r2 = 2.0 * (double)br_uniform(r, seed) - 1.0;

@@ -6,6 +6,8 @@
 #ifndef BRAGG_RANDOM_H
 #define BRAGG_RANDOM_H
 
+#include "both.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -18,13 +20,13 @@ typedef struct br_ran1 {
     float mean, root, log_mean, g;
 } br_ran1;
 
-void br_ran1_clear(br_ran1 *r); /* as at the start of a program; seed 0, mean -1 */
-float br_uniform(br_ran1 *r, int64_t *seed);
-float br_gauss(br_ran1 *r, int64_t *seed);
-float br_poisson(br_ran1 *r, float mean, int64_t *seed);
-float br_log_gamma(float x);
+BR_BOTH void br_ran1_clear(br_ran1 *r); /* as at the start of a program; seed 0, mean -1 */
+BR_BOTH float br_uniform(br_ran1 *r, int64_t *seed);
+BR_BOTH float br_gauss(br_ran1 *r, int64_t *seed);
+BR_BOTH float br_poisson(br_ran1 *r, float mean, int64_t *seed);
+BR_BOTH float br_log_gamma(float x);
 
 /* A rotation of a cap of `m` radians, 3x3 by rows (10.1). */
-void br_cap_rotation(br_ran1 *r, float m, int64_t *seed, double *u);
+BR_BOTH void br_cap_rotation(br_ran1 *r, float m, int64_t *seed, double *u);
 
 #endif

@@ -7,6 +7,8 @@
 #ifndef BRAGG_STOL_H
 #define BRAGG_STOL_H
 
+#include "both.h"
+
 #include <fathom/fathom.h>
 
 enum { BR_STOL_GUARD = 2 };
@@ -34,8 +36,8 @@ void br_stol_clear(br_stol *s);
 void br_stol_finish(br_stol *s);
 
 /* F at x, from `rows` + 4 rows; NaN stays NaN. */
-double br_stol_at(const double *table, int64_t rows, double x);
+BR_BOTH double br_stol_at(const double *table, int64_t rows, double x);
 /* Row nearest to x, without the guards: 0 to rows - 1. */
-int64_t br_stol_nearest(const double *table, int64_t rows, double x);
+BR_BOTH int64_t br_stol_nearest(const double *table, int64_t rows, double x);
 
 #endif

@@ -1,7 +1,7 @@
 /* device.h - the plain C code of the instrument, compiled for a device.
  *
- * Included by the .cu files. Functions marked BR_BOTH are built here once more, as functions of the
- * device, from the very files that the CPU's are built from: what a view, a position or a lattice
+ * Included by the .cu files. Functions marked BR_BOTH are built here once more, for the device
+ * too, from the very files that the CPU's are built from: what a view, a position or a lattice
  * factor is, is written once. A file that wants derivatives of the frame sets BR_SLOPES to
  * BR_PARAMS before; the others carry values only.
  *
@@ -17,7 +17,7 @@
 #include <math.h>
 #include <string.h>
 
-#define BR_BOTH __attribute__((unused)) __device__
+#define BR_BOTH __attribute__((unused)) __host__ __device__
 #ifndef BR_SLOPES
 #define BR_SLOPES 0
 #endif
@@ -58,6 +58,43 @@ static inline bench_map bench_map_of(const br_scene *s, bool turns)
     for (int i = 0; i < 6; i++) *at[i] = to += (size[i] + line - 1) / line * line;
     return m;
 }
+
+/* Pixels of a tile [slow fast], and which of them are masked. */
+typedef struct window {
+    int64_t rows, cols, slow, fast;
+    const uint16_t *mask; /* of the first pixel; NULL: none */
+    int64_t mask_stride[2];
+} window;
+
+static inline window window_of(const fth_tile *tile, const fth_tile *mask)
+{
+    window w = {};
+    w.rows = tile->extent[0];
+    w.cols = tile->extent[1];
+    w.slow = tile->origin[0];
+    w.fast = tile->origin[1];
+    if (!mask) return w;
+    w.mask_stride[0] = mask->stride[0];
+    w.mask_stride[1] = mask->stride[1];
+    w.mask = (const uint16_t *)mask->data + (w.slow - mask->origin[0]) * mask->stride[0] +
+             (w.fast - mask->origin[1]) * mask->stride[1];
+    return w;
+}
+
+BR_BOTH inline bool is_rendered(const br_scene *s, const window &w, int64_t y, int64_t x)
+{
+    return br_inside(s, w.slow + y, w.fast + x) &&
+           !(w.mask && !w.mask[y * w.mask_stride[0] + x * w.mask_stride[1]]);
+}
+
+/* Blocks with a thread for each of n. */
+static inline unsigned blocks_for(int64_t n, int threads)
+{
+    const int64_t want = (n + threads - 1) / threads, most = 1 << 30;
+    return (unsigned)(want < 1 ? 1 : want < most ? want : most);
+}
+#define THREAD_INDEX ((int64_t)blockIdx.x * blockDim.x + threadIdx.x)
+#define THREAD_COUNT ((int64_t)gridDim.x * blockDim.x)
 } // namespace
 
 /* view.cu: puts a bench_top and what it points to into call->scratch; `scene` is a br_scene, the

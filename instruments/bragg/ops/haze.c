@@ -4,26 +4,11 @@
  * are all its own. Backwards a pixel has one amplitude, that which gives its photons with the mean
  * of those factors.
  */
+#include "haze.h"
 #include "../nonbragg.h"
-#include "view.h"
 
 #include <math.h>
 #include <string.h>
-
-enum { PARAM, SOURCE, STOL, MASK_OR_IMAGE, MASK_TOO };
-
-typedef struct haze_attr {
-    br_scene scene;
-    double molecules;
-    fth_axis_id slow, fast;
-    int32_t amplitude, back;
-} haze_attr;
-
-typedef struct haze {
-    br_view view;
-    const double *stol;
-    int64_t rows;
-} haze;
 
 static uint64_t scratch(const fth_call *call)
 {
@@ -38,80 +23,6 @@ static void make_haze(const fth_call *call, haze *h)
     br_view_make(&h->view, &a->scene, &arrays, call->scratch);
     h->stol = call->in[STOL].data;
     h->rows = call->in[STOL].extent[0] - 2 * BR_STOL_GUARD;
-}
-
-static double dot(const double *a, const double *b)
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
-static double polarisation(const br_view *v, int64_t source, const double *d)
-{
-    const br_beam *b = &v->beams[source];
-    const double c = -dot(b->to, d), kahn = v->scene->kahn;
-    if (v->scene->nopolar) return 1;
-    const double psi = kahn != 0 ? -atan2(dot(d, b->across), dot(d, b->along)) : 0;
-    return 0.5 * (1 + c * c - kahn * cos(2 * psi) * (1 - c * c));
-}
-
-static double solid_angle(const br_view *v, double R)
-{
-    const br_scene *s = v->scene;
-    return s->point_pixel ? 1 / R / R : s->pixel * s->pixel / R / R * v->close / R;
-}
-
-static double capture(const br_view *v, const double *d, int64_t layer)
-{
-    const br_scene *s = v->scene;
-    if (s->thickness == 0) return 1;
-    const double path = s->layer_step * s->mu / dot(d, v->odet);
-    return exp(-(double)layer * path) - exp(-(double)(layer + 1) * path);
-}
-
-/* Sums over the samples of a pixel. */
-typedef struct sums {
-    double signal; /* sign(F) F^2 times all factors */
-    double factor; /* the factors alone */
-    double stol;   /* times the factors */
-    double F;      /* the same */
-} sums;
-
-static void add_sample(const haze *h, int64_t source, const double *d, double weight, sums *s)
-{
-    double q[3], stol;
-    if (!br_scatter(&h->view, source, d, q, &stol)) return;
-    const double *row = h->view.source + source * BR_SRC_COLUMNS;
-    const double F = br_stol_at(h->stol, h->rows, stol);
-    const double factor = polarisation(&h->view, source, d) * weight * row[BR_SRC_WEIGHT];
-    s->signal += (F < 0 ? -1 : 1) * F * F * factor;
-    s->factor += factor;
-    s->stol += stol * factor;
-    s->F += F * factor;
-}
-
-static sums pixel(const haze *h, const br_row *row, int64_t i)
-{
-    const br_scene *s = h->view.scene;
-    const int64_t over = s->oversample;
-    sums t = {0};
-    for (int64_t layer = 0; layer < s->layers; layer++)
-        for (int64_t k = 0; k < over * over; k++) {
-            const int64_t sub[3] = {layer, k / over, k % over};
-            double pos[3], d[3];
-            br_position(&h->view, row, i, sub, pos);
-            const double R = br_unit(pos, d);
-            const double weight = solid_angle(&h->view, R) * capture(&h->view, d, layer);
-            for (int64_t j = 0; j < s->sources; j++) add_sample(h, j, d, weight, &t);
-        }
-    return t;
-}
-
-/* Photons per unit of a sum. */
-static double scale_of(const haze *h, const haze_attr *a)
-{
-    const br_scene *s = &a->scene;
-    return h->view.scale * a->molecules /
-           ((double)s->sources * (double)s->oversample * (double)s->oversample);
 }
 
 static br_row row_of(const fth_call *call, int mask, int64_t y)
@@ -174,7 +85,7 @@ static fth_status forward(const fth_call *call)
         for (int64_t x = 0; x < row.n; x++) {
             to[x] = 0;
             if (!br_rendered(&h.view, &row, x)) continue;
-            const sums t = pixel(&h, &row, x);
+            const sums t = haze_pixel(&h, &row, x);
             to[x] = (float)(!a->amplitude ? t.signal * scale : t.factor > 0 ? t.F / t.factor : 0);
         }
     }
@@ -193,7 +104,7 @@ static fth_status backward(const fth_call *call)
         const double *from = (const double *)in->data + y * in->stride[0];
         for (int64_t x = 0; x < row.n; x++) {
             const bool live = br_rendered(&h.view, &row, x) && !isnan(from[x]);
-            const sums t = live ? pixel(&h, &row, x) : (sums){0};
+            const sums t = live ? haze_pixel(&h, &row, x) : (sums){0};
             const bool good = t.factor > 0 && scale > 0;
             const double square = good ? fabs(from[x]) / (t.factor * scale) : 0;
             if (F->data)

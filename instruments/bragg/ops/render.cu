@@ -21,13 +21,12 @@ namespace
 enum lookup { NO_TABLE, NEAREST, TRICUBIC };
 enum { THREADS = 128, SEGMENT = 32 };
 
-/* What is made: pixels of a tile. */
+/* What is made. */
 struct frame {
+    window w;
     void *image;
     bool single;
-    int64_t rows, cols, slow, fast, stride[2];
-    const uint16_t *mask; /* of the first pixel; NULL: none */
-    int64_t mask_stride[2];
+    int64_t stride[2];
     unsigned long long *outside; /* of the first row; NULL: not wanted */
     int64_t outside_stride;
     const void *cells; /* bench_map.wide */
@@ -371,12 +370,6 @@ __device__ double value_of(const br_view *v, const crystal<real> &c, const real 
     return value;
 }
 
-__device__ inline bool is_rendered(const br_scene *s, const frame &f, int64_t y, int64_t x)
-{
-    return br_inside(s, f.slow + y, f.fast + x) &&
-           !(f.mask && !f.mask[y * f.mask_stride[0] + x * f.mask_stride[1]]);
-}
-
 /* The reference adds a double to a pixel that is 0, a float. */
 __device__ inline void put(const frame &f, int64_t y, int64_t x, double value)
 {
@@ -410,14 +403,14 @@ __global__ void __launch_bounds__(THREADS) square(const bench_top *top, frame f)
 {
     const br_view *v = &top->view;
     const crystal<real> c = crystal_of<real>(v);
-    const int64_t n = f.rows * f.cols, step = (int64_t)gridDim.x * THREADS;
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += step) {
-        const int64_t y = i / f.cols, x = i % f.cols;
+    const int64_t n = f.w.rows * f.w.cols, step = THREAD_COUNT;
+    for (int64_t i = THREAD_INDEX; i < n; i += step) {
+        const int64_t y = i / f.w.cols, x = i % f.w.cols;
         int64_t outside = 0;
         double value = 0;
-        if (is_rendered(v->scene, f, y, x))
-            value =
-                value_of<real, how>(v, c, (const real *)f.cells, f.slow + y, f.fast + x, &outside);
+        if (is_rendered(v->scene, f.w, y, x))
+            value = value_of<real, how>(v, c, (const real *)f.cells, f.w.slow + y, f.w.fast + x,
+                                        &outside);
         if (f.image) put(f, y, x, value);
         if (outside && f.outside)
             atomicAdd(f.outside + y * f.outside_stride, (unsigned long long)outside);
@@ -428,15 +421,15 @@ __global__ void __launch_bounds__(THREADS) square(const bench_top *top, frame f)
 __global__ void __launch_bounds__(THREADS) plain(const bench_top *top, frame f)
 {
     const br_view *v = &top->view;
-    const int64_t n = f.rows * f.cols, step = (int64_t)gridDim.x * THREADS;
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += step) {
-        const int64_t y = i / f.cols, x = i % f.cols;
+    const int64_t n = f.w.rows * f.w.cols, step = THREAD_COUNT;
+    for (int64_t i = THREAD_INDEX; i < n; i += step) {
+        const int64_t y = i / f.w.cols, x = i % f.w.cols;
         double value = 0, omega = 0;
         br_pixel p = {};
-        br_row row = {.slow = f.slow + y, .fast = f.fast + x, .n = 1};
+        br_row row = {.slow = f.w.slow + y, .fast = f.w.fast + x, .n = 1};
         row.value = &value;
         row.omega = &omega;
-        if (is_rendered(v->scene, f, y, x)) render(v, &row, 0, &p);
+        if (is_rendered(v->scene, f.w, y, x)) render(v, &row, 0, &p);
         if (f.image) put(f, y, x, value);
         if (row.outside && f.outside)
             atomicAdd(f.outside + y * f.outside_stride, (unsigned long long)row.outside);
@@ -466,20 +459,20 @@ __device__ double omegas_of(const br_view *v, int64_t slow, int64_t fast)
 
 __global__ void segment_sums(const bench_top *top, frame f, int64_t segments, double *sums)
 {
-    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= f.rows * segments) return;
+    const int64_t i = THREAD_INDEX;
+    if (i >= f.w.rows * segments) return;
     const int64_t y = i / segments, first = i % segments * SEGMENT;
     double sum = 0;
-    for (int64_t x = first; x < first + SEGMENT && x < f.cols; x++)
-        if (is_rendered(top->view.scene, f, y, x))
-            sum += omegas_of(&top->view, f.slow + y, f.fast + x);
+    for (int64_t x = first; x < first + SEGMENT && x < f.w.cols; x++)
+        if (is_rendered(top->view.scene, f.w, y, x))
+            sum += omegas_of(&top->view, f.w.slow + y, f.w.fast + x);
     sums[i] = sum;
 }
 
 __global__ void row_sums(const double *sums, int64_t segments, int64_t rows, double *out,
                          int64_t stride)
 {
-    const int64_t y = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    const int64_t y = THREAD_INDEX;
     if (y >= rows) return;
     double sum = 0;
     for (int64_t i = 0; i < segments; i++) sum += sums[y * segments + i];
@@ -488,7 +481,7 @@ __global__ void row_sums(const double *sums, int64_t segments, int64_t rows, dou
 
 __global__ void clear(unsigned long long *to, int64_t n, int64_t stride)
 {
-    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    const int64_t i = THREAD_INDEX;
     if (i < n) to[i * stride] = 0;
 }
 
@@ -515,23 +508,14 @@ frame frame_of(const fth_call *call)
     const br_scene *s = scene_of(call);
     const fth_tile *t = &call->out[0], *outside = &call->out[2];
     frame f = {};
+    f.w = window_of(t, s->masked ? &call->in[BR_IN_MASK] : NULL);
     f.image = t->data;
     f.single = call->node->out[0].dtype == FTH_F32;
-    f.rows = t->extent[0];
-    f.cols = t->extent[1];
-    f.slow = t->origin[0];
-    f.fast = t->origin[1];
     f.stride[0] = t->stride[0];
     f.stride[1] = t->stride[1];
     f.outside = (unsigned long long *)outside->data;
     f.outside_stride = outside->stride[0];
     f.cells = (const char *)call->scratch + bench_map_of(s, false).wide;
-    if (!s->masked) return f;
-    const fth_tile *m = &call->in[BR_IN_MASK];
-    f.mask_stride[0] = m->stride[0];
-    f.mask_stride[1] = m->stride[1];
-    f.mask = (const uint16_t *)m->data + (f.slow - m->origin[0]) * m->stride[0] +
-             (f.fast - m->origin[1]) * m->stride[1];
     return f;
 }
 
@@ -571,23 +555,17 @@ void launch(const fth_call *call, const frame &f, unsigned blocks)
         FTH_LAUNCH((square<double, TRICUBIC>), blocks, THREADS, stream, top, f);
 }
 
-unsigned blocks_for(int64_t n, int threads)
-{
-    const int64_t want = (n + threads - 1) / threads, most = 1 << 30;
-    return (unsigned)(want < most ? want : most);
-}
-
 fth_status omegas(const fth_call *call, const frame &f)
 {
     const bench_top *top = (const bench_top *)call->scratch;
     const int64_t segments = segments_of(call);
     double *sums = (double *)((char *)call->scratch + bench_map_of(scene_of(call), false).end);
     const fth_tile *out = &call->out[1];
-    FTH_LAUNCH(segment_sums, blocks_for(f.rows * segments, 64), 64, fth_cuda_stream(call), top, f,
+    FTH_LAUNCH(segment_sums, blocks_for(f.w.rows * segments, 64), 64, fth_cuda_stream(call), top, f,
                segments, sums);
     FTH_CUDA_LAUNCHED(call);
-    FTH_LAUNCH(row_sums, blocks_for(f.rows, 64), 64, fth_cuda_stream(call), sums, segments, f.rows,
-               (double *)out->data, out->stride[0]);
+    FTH_LAUNCH(row_sums, blocks_for(f.w.rows, 64), 64, fth_cuda_stream(call), sums, segments,
+               f.w.rows, (double *)out->data, out->stride[0]);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }
@@ -596,15 +574,15 @@ fth_status run(const fth_call *call)
 {
     const br_device_inputs in = {BR_IN_PARAM, BR_IN_TABLE, BR_IN_SOURCE, BR_IN_TURN, BR_IN_LATCH};
     const frame f = frame_of(call);
-    if (f.rows == 0 || f.cols == 0) return FTH_OK;
+    if (f.w.rows == 0 || f.w.cols == 0) return FTH_OK;
     FTH_TRY(fth__bragg_view(call, scene_of(call), &in, false));
     if (f.outside) {
-        FTH_LAUNCH(clear, blocks_for(f.rows, 64), 64, fth_cuda_stream(call), f.outside, f.rows,
+        FTH_LAUNCH(clear, blocks_for(f.w.rows, 64), 64, fth_cuda_stream(call), f.outside, f.w.rows,
                    f.outside_stride);
         FTH_CUDA_LAUNCHED(call);
     }
     if (f.image || f.outside) {
-        launch(call, f, blocks_for(f.rows * f.cols, THREADS));
+        launch(call, f, blocks_for(f.w.rows * f.w.cols, THREADS));
         FTH_CUDA_LAUNCHED(call);
     }
     return call->out[1].data ? omegas(call, f) : FTH_OK;

@@ -419,33 +419,13 @@ static void latch_group(pixels *x, int64_t group, uint32_t *open, int64_t *first
             }
 }
 
-/* No index can leave the table: |h| <= |a| |q| and |q| <= 2 / lambda. */
-static bool always_inside(const br_view *v)
-{
-    const br_scene *s = v->scene;
-    const int64_t lo[3] = {s->h_min, s->k_min, s->l_min}, hi[3] = {s->h_max, s->k_max, s->l_max};
-    double q = 0;
-    for (int64_t j = 0; j < s->sources; j++) {
-        const double most = 2.0001 / v->beams[j].lambda;
-        if (!(most > 0)) return false;
-        if (most > q) q = most;
-    }
-    bool inside = true;
-    for (int k = 0; k < 3; k++) {
-        const double *a = v->cells + 3 * k;
-        const double h = q * sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]);
-        inside = inside && h <= (double)(hi[k] - 2) && -h >= (double)(lo[k] + 2);
-    }
-    return inside;
-}
-
 static int64_t latch(const br_view *v, const br_row *row)
 {
     const br_scene *s = v->scene;
     const int64_t O = s->oversample, groups = s->layers * O * O * s->sources;
     br_row copy = *row;
     pixels x = prepared(v, &copy);
-    if (always_inside(v)) return INT64_MAX;
+    if (br_always_inside(v)) return INT64_MAX;
     for (x.i = 0; x.i < row->n; x.i += LANES) {
         int64_t first[LANES];
         begin(&x);

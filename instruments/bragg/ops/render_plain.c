@@ -336,6 +336,26 @@ static BR_BOTH int64_t latch_of_pixel(const br_view *v, const br_row *row, int64
     return INT64_MAX;
 }
 
+/* No index can leave the table: |h| <= |a| |q| and |q| <= 2 / lambda. */
+BR_BOTH bool br_always_inside(const br_view *v)
+{
+    const br_scene *s = v->scene;
+    const int64_t lo[3] = {s->h_min, s->k_min, s->l_min}, hi[3] = {s->h_max, s->k_max, s->l_max};
+    double q = 0;
+    for (int64_t j = 0; j < s->sources; j++) {
+        const double most = 2.0001 / v->beams[j].lambda;
+        if (!(most > 0)) return false;
+        if (most > q) q = most;
+    }
+    bool inside = true;
+    for (int k = 0; k < 3; k++) {
+        const double *a = v->cells + 3 * k;
+        const double h = q * sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]);
+        inside = inside && h <= (double)(hi[k] - 2) && -h >= (double)(lo[k] + 2);
+    }
+    return inside;
+}
+
 BR_BOTH int64_t br_latch_plain(const br_view *v, const br_row *row)
 {
     for (int64_t i = 0; i < row->n; i++) {

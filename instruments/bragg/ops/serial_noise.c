@@ -3,18 +3,11 @@
  * Rows are carried: the generator is the state. It is smaller than a row of the image needs to
  * hold, so each element of the row carries a part of it.
  */
-#include "../noise.h"
+#include "serial.h"
 
 #include <math.h>
 #include <string.h>
 
-/* One generator with both of its seeds. */
-typedef struct stream {
-    br_ran1 random;
-    int64_t seed, calib_seed;
-} stream;
-
-enum { WORDS = BR_NOISE_WORDS };
 _Static_assert(sizeof(stream) <= 8 * WORDS, "a stream is carried in words");
 
 static void image_relation(const fth_node *node, int in, int dim, fth_relation *out)

@@ -4,17 +4,12 @@
  * order: rows are a carried axis, and the state of the generator is what is carried. A mean that is
  * not drawn (outside the ROI) takes nothing of the stream.
  */
-#include "../random.h"
 #include "render.h"
+#include "serial.h"
 
 #include <string.h>
 
 enum { SLOW, FAST };
-
-typedef struct serial_attr {
-    int64_t roi[4]; /* as in br_scene */
-    br_ran1 start;
-} serial_attr;
 
 static fth_status infer(fth_node *node, fth_err *err)
 {

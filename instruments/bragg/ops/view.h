@@ -115,6 +115,8 @@ BR_BOTH double br_lattice(const br_view *v, const double *delta);
 
 BR_BOTH void br_render_plain(const br_view *v, br_row *row);
 BR_BOTH int64_t br_latch_plain(const br_view *v, const br_row *row);
+/* No index can leave the table that is interpolated. */
+BR_BOTH bool br_always_inside(const br_view *v);
 /* The plain loop that tells `watch` about every pixel it renders. */
 BR_BOTH void br_render_watched(const br_view *v, br_row *row, br_watch *watch);
 
