@@ -11,8 +11,9 @@ static uint64_t room(const fth_call *call, const fth__dot_shape *s)
     return z.a + z.b;
 }
 
-static void product(const fth_call *call, const fth__dot_shape *s, const char *a, const char *b,
-                    int64_t m0, int64_t m, int64_t n0, int64_t n, bool cols, void *p, void *space)
+static fth_status product(const fth_call *call, const fth__dot_shape *s, const char *a,
+                          const char *b, int64_t m0, int64_t m, int64_t n0, int64_t n, bool cols,
+                          void *p, void *space)
 {
     const fth__dot_sizes z = fth__cpu_dot_sizes(s, call);
     const fth__dot_work w = {
@@ -41,6 +42,7 @@ static void product(const fth_call *call, const fth__dot_shape *s, const char *a
         beta = 1.0;
     }
     if (beta == 0.0) fth__cpu_dot_tile(&w, a, b, m, n, 0, 0.0, c);
+    return FTH_OK;
 }
 
 /* The interpreter when it takes this program, else the fused operation's own loop. */
@@ -50,8 +52,12 @@ static fth__dot_reduce_how how_of(const fth_node *node)
     fth__dot_reduce_fused(node, &fused);
     const fth_kernel *fast = fth__cpu_backend.find(&fused);
     if (!fast)
-        return (fth__dot_reduce_how){room, product, fth__op_fused.scratch, fth__op_fused.run};
-    return (fth__dot_reduce_how){room, product, fast->scratch, fast->run};
+        return (fth__dot_reduce_how){.room = room,
+                                     .product = product,
+                                     .scratch = fth__op_fused.scratch,
+                                     .run = fth__op_fused.run};
+    return (fth__dot_reduce_how){
+        .room = room, .product = product, .scratch = fast->scratch, .run = fast->run};
 }
 
 static uint64_t scratch(const fth_call *call)

@@ -168,6 +168,7 @@ typedef struct walk {
     fth__dot_shape s;
     fth_node fused;
     fth_tile piece;
+    int64_t tile_m, tile_n;
     bool cols;                             /* m turns fastest in a tile of the product */
     uint64_t product, half, room, scratch; /* bytes of each part of the workspace */
 } walk;
@@ -199,7 +200,12 @@ static void sub_call(const walk *w, const int64_t *lo, const int64_t *n, void *p
 {
     const fth_call *call = w->call;
     const int tail = ((const fth__dot_reduce_attr *)call->node->attr)->program.tail_dim;
-    *sub = (fth_call){.node = &w->fused, .threads = 1, .err = call->err};
+    *sub = (fth_call){.node = &w->fused,
+                      .threads = 1,
+                      .err = call->err,
+                      .device = call->device,
+                      .stream = call->stream,
+                      .fault = call->fault};
     int64_t stride = 1;
     sub->in[0].data = product;
     for (int i = w->space.n_axes - 1; i >= 0; i--) {
@@ -230,7 +236,11 @@ static void walk_init(walk *w, const fth_call *call, const fth__dot_reduce_how *
     fth__dot_reduce_fused(call->node, &w->fused);
     piece_of(call, &w->space, &w->piece);
     w->cols = w->s.m.out > w->s.n.out;
-    const int64_t m = largest(w, w->s.m.out, w->s.tile_m), n = largest(w, w->s.n.out, w->s.tile_n);
+    const int tail = ((const fth__dot_reduce_attr *)call->node->attr)->program.tail_dim;
+    w->tile_m = w->s.tile_m;
+    w->tile_n = w->s.tile_n;
+    if (how->tiles) how->tiles(&w->s, tail == w->s.m.out, &w->tile_m, &w->tile_n);
+    const int64_t m = largest(w, w->s.m.out, w->tile_m), n = largest(w, w->s.n.out, w->tile_n);
     w->product = round64((uint64_t)(m * n * fth_dtype_size(w->s.acc)));
     w->half = w->s.acc != w->s.dtype ? round64((uint64_t)(m * n * fth_dtype_size(w->s.dtype))) : 0;
     w->room = how->room ? round64(how->room(call, &w->s)) : 0;
@@ -249,10 +259,14 @@ uint64_t fth__dot_reduce_scratch(const fth_call *call, const fth__dot_reduce_how
     return w.product + w.half + w.room + w.scratch;
 }
 
-static void to_half(fth_dtype t, uint16_t *dst, const float *src, int64_t n)
+static fth_status to_half(const fth_call *call, fth_dtype t, void *to, const void *from, int64_t n)
 {
+    (void)call;
+    uint16_t *dst = to;
+    const float *src = from;
     for (int64_t i = 0; i < n; i++)
         dst[i] = t == FTH_F16 ? fth__f32_to_f16(src[i]) : fth__f32_to_bf16(src[i]);
+    return FTH_OK;
 }
 
 /* One tile: product, then program and reduction. a and b point at the current batch. */
@@ -262,10 +276,10 @@ static fth_status run_tile(const walk *w, const char *a, const char *b, const in
     const int mo = w->s.m.out, no = w->s.n.out;
     const int64_t m = mo < 0 ? 1 : n[mo], cols = no < 0 ? 1 : n[no];
     char *p = w->call->scratch, *half = p + w->product, *room = half + w->half;
-    w->how->product(w->call, &w->s, a, b, mo < 0 ? 0 : lo[mo], m, no < 0 ? 0 : lo[no], cols,
-                    w->cols, p, room);
+    FTH_TRY(w->how->product(w->call, &w->s, a, b, mo < 0 ? 0 : lo[mo], m, no < 0 ? 0 : lo[no], cols,
+                            w->cols, p, room));
     if (w->half)
-        to_half(w->s.dtype, (uint16_t *)(void *)half, (const float *)(const void *)p, m * cols);
+        FTH_TRY((w->how->round ? w->how->round : to_half)(w->call, w->s.dtype, half, p, m * cols));
     fth_call sub;
     sub_call(w, lo, n, w->half ? half : p, &sub);
     sub.scratch = room + w->room;
@@ -277,8 +291,8 @@ static fth_status run_batch(const walk *w, const char *a, const char *b, int64_t
 {
     const int tail = ((const fth__dot_reduce_attr *)w->call->node->attr)->program.tail_dim;
     const int other = tail == w->s.m.out ? w->s.n.out : w->s.m.out;
-    const int64_t tile = tail == w->s.m.out ? w->s.tile_m : w->s.tile_n;
-    const int64_t other_tile = tail == w->s.m.out ? w->s.tile_n : w->s.tile_m;
+    const int64_t tile = tail == w->s.m.out ? w->tile_m : w->tile_n;
+    const int64_t other_tile = tail == w->s.m.out ? w->tile_n : w->tile_m;
     const int64_t n_other = other < 0 ? 1 : w->piece.extent[other], n_tail = w->piece.extent[tail];
     for (int64_t i = 0; i < n_other; i += other_tile)
         for (int64_t j = 0; j < (n_tail > 0 ? n_tail : 1); j += tile) {
@@ -312,8 +326,9 @@ fth_status fth__dot_reduce_run(const fth_call *call, const fth__dot_reduce_how *
 
 /* ---- the obvious loop ---- */
 
-static void product(const fth_call *call, const fth__dot_shape *s, const char *a, const char *b,
-                    int64_t m0, int64_t m, int64_t n0, int64_t n, bool cols, void *p, void *room)
+static fth_status product(const fth_call *call, const fth__dot_shape *s, const char *a,
+                          const char *b, int64_t m0, int64_t m, int64_t n0, int64_t n, bool cols,
+                          void *p, void *room)
 {
     (void)room;
     const int64_t size = fth_dtype_size(s->dtype), k = fth__tile_extent(&call->in[0], s->k.a);
@@ -333,6 +348,7 @@ static void product(const fth_call *call, const fth__dot_shape *s, const char *a
                     ((float *)p)[at] = (float)v[q];
             }
         }
+    return FTH_OK;
 }
 
 static fth__dot_reduce_how reference(void)

@@ -30,11 +30,17 @@ typedef struct fth__dot_reduce_how {
      * the accumulator's dtype: m by n, by columns when `cols`. m0 and n0 are offsets in the
      * operands' tiles. */
     uint64_t (*room)(const fth_call *call, const fth__dot_shape *s);
-    void (*product)(const fth_call *call, const fth__dot_shape *s, const char *a, const char *b,
-                    int64_t m0, int64_t m, int64_t n0, int64_t n, bool cols, void *p, void *room);
+    fth_status (*product)(const fth_call *call, const fth__dot_shape *s, const char *a,
+                          const char *b, int64_t m0, int64_t m, int64_t n0, int64_t n, bool cols,
+                          void *p, void *room);
     /* The fused operation. */
     uint64_t (*scratch)(const fth_call *call);
     fth_status (*run)(const fth_call *call);
+    /* Larger tiles than the shape's, from whole sizes: the reduced axis in multiples of it, the
+     * other as is. NULL: the shape's. */
+    void (*tiles)(const fth__dot_shape *s, bool reduces_m, int64_t *m, int64_t *n);
+    /* n numbers of a product become f16 or bf16. NULL: here and now. */
+    fth_status (*round)(const fth_call *call, fth_dtype t, void *dst, const void *src, int64_t n);
 } fth__dot_reduce_how;
 uint64_t fth__dot_reduce_scratch(const fth_call *call, const fth__dot_reduce_how *how);
 fth_status fth__dot_reduce_run(const fth_call *call, const fth__dot_reduce_how *how);

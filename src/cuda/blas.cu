@@ -1,0 +1,266 @@
+/* blas.cu - cuBLASLt behind dlopen, and the algorithms chosen so far. */
+#include "cuda/blas.h"
+
+#include "cuda/device.h"
+
+#include <cublasLt.h>
+#include <dlfcn.h>
+#include <new>
+#include <stdio.h>
+#include <string.h>
+
+enum { KINDS = 512 };
+
+/* The functions that are used, by the types of the header. */
+#define FUNCTIONS(F)                                                                               \
+    F(cublasLtCreate)                                                                              \
+    F(cublasLtDestroy)                                                                             \
+    F(cublasLtGetVersion)                                                                          \
+    F(cublasLtMatmul)                                                                              \
+    F(cublasLtMatmulAlgoGetHeuristic)                                                              \
+    F(cublasLtMatmulDescInit_internal)                                                             \
+    F(cublasLtMatmulDescSetAttribute)                                                              \
+    F(cublasLtMatrixLayoutInit_internal)                                                           \
+    F(cublasLtMatrixLayoutSetAttribute)                                                            \
+    F(cublasLtMatmulPreferenceInit_internal)                                                       \
+    F(cublasLtMatmulPreferenceSetAttribute)
+
+struct chosen {
+    fth__cuda_kind kind;
+    bool there;
+    cublasLtMatmulAlgo_t algorithm;
+};
+
+struct blas {
+#define DECLARE(name) decltype(&name) p_##name;
+    FUNCTIONS(DECLARE)
+#undef DECLARE
+    void *library;
+    cublasLtHandle_t handle; /* NULL: there is no library */
+    char name[64];
+    int n;
+    chosen known[KINDS];
+};
+
+/* ---- opening ---- */
+
+static void drop(void *thing)
+{
+    blas *b = static_cast<blas *>(thing);
+    if (b->handle) (void)b->p_cublasLtDestroy(b->handle);
+    if (b->library) dlclose(b->library);
+    delete b;
+}
+
+static bool load(blas *b)
+{
+    static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
+    for (int i = 0; i < 2 && !b->library; i++) b->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    if (!b->library) {
+        snprintf(b->name, sizeof b->name, "libcublasLt.so.13 (or .12) was not found");
+        return false;
+    }
+#define FIND(symbol)                                                                               \
+    b->p_##symbol = reinterpret_cast<decltype(b->p_##symbol)>(dlsym(b->library, #symbol));         \
+    if (!b->p_##symbol) {                                                                          \
+        snprintf(b->name, sizeof b->name, "libcublasLt has no " #symbol);                          \
+        return false;                                                                              \
+    }
+    FUNCTIONS(FIND)
+#undef FIND
+    const cublasStatus_t s = b->p_cublasLtCreate(&b->handle);
+    if (s != CUBLAS_STATUS_SUCCESS) {
+        b->handle = NULL;
+        snprintf(b->name, sizeof b->name, "cuBLASLt does not start (status %d)", (int)s);
+        return false;
+    }
+    const size_t v = b->p_cublasLtGetVersion();
+    snprintf(b->name, sizeof b->name, "cuBLASLt %zu.%zu.%zu", v / 10000, v / 100 % 100, v % 100);
+    return true;
+}
+
+/* The device's lock is held. NULL: no memory. */
+static blas *opened(fth_device *device)
+{
+    fth__cuda_slot *slot = &device->slot[FTH__CUDA_BLAS];
+    if (!slot->thing) {
+        blas *b = new (std::nothrow) blas();
+        if (!b) return NULL;
+        (void)load(b);
+        slot->thing = b;
+        slot->drop = drop;
+    }
+    return static_cast<blas *>(slot->thing);
+}
+
+const char *fth__cuda_blas_name(fth_device *device)
+{
+    pthread_mutex_lock(&device->lock);
+    const blas *b = opened(device);
+    pthread_mutex_unlock(&device->lock);
+    return b ? b->name : "no memory for cuBLASLt";
+}
+
+/* ---- one product as the library wants it ---- */
+
+struct problem {
+    cublasLtMatmulDescOpaque_t desc;
+    cublasLtMatrixLayoutOpaque_t a, b, c;
+};
+
+static cudaDataType_t type_of(fth_dtype t)
+{
+    return t == FTH_F16    ? CUDA_R_16F
+           : t == FTH_BF16 ? CUDA_R_16BF
+           : t == FTH_F32  ? CUDA_R_32F
+           : t == FTH_F64  ? CUDA_R_64F
+           : t == FTH_C64  ? CUDA_C_32F
+                           : CUDA_C_64F;
+}
+
+static bool is_wide(fth_dtype t)
+{
+    return t == FTH_F64 || t == FTH_C128;
+}
+
+static bool lay_out(const blas *b, cublasLtMatrixLayoutOpaque_t *l, fth_dtype t, int64_t rows,
+                    int64_t cols, int64_t ld, int64_t batch, int64_t step)
+{
+    const int32_t count = (int32_t)batch;
+    if (ld < rows) ld = rows; /* of a single column it says nothing */
+    return b->p_cublasLtMatrixLayoutInit_internal(l, sizeof *l, type_of(t), (uint64_t)rows,
+                                                  (uint64_t)cols, ld) == CUBLAS_STATUS_SUCCESS &&
+           b->p_cublasLtMatrixLayoutSetAttribute(l, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
+                                                 sizeof count) == CUBLAS_STATUS_SUCCESS &&
+           b->p_cublasLtMatrixLayoutSetAttribute(l, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                                 &step, sizeof step) == CUBLAS_STATUS_SUCCESS;
+}
+
+static bool describe(const blas *b, const fth__cuda_kind *kind, const fth__cuda_gemm *g, problem *p)
+{
+    const int32_t turn_a = kind->turn_a ? CUBLAS_OP_T : CUBLAS_OP_N,
+                  turn_b = kind->turn_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const fth_dtype scale = kind->out == FTH_F16 || kind->out == FTH_BF16 ? FTH_F32 : kind->out;
+    return b->p_cublasLtMatmulDescInit_internal(&p->desc, sizeof p->desc,
+                                                is_wide(kind->dtype) ? CUBLAS_COMPUTE_64F
+                                                                     : CUBLAS_COMPUTE_32F,
+                                                type_of(scale)) == CUBLAS_STATUS_SUCCESS &&
+           b->p_cublasLtMatmulDescSetAttribute(&p->desc, CUBLASLT_MATMUL_DESC_TRANSA, &turn_a,
+                                               sizeof turn_a) == CUBLAS_STATUS_SUCCESS &&
+           b->p_cublasLtMatmulDescSetAttribute(&p->desc, CUBLASLT_MATMUL_DESC_TRANSB, &turn_b,
+                                               sizeof turn_b) == CUBLAS_STATUS_SUCCESS &&
+           lay_out(b, &p->a, kind->dtype, kind->turn_a ? g->k : g->m, kind->turn_a ? g->m : g->k,
+                   g->ld_a, g->batch, g->step_a) &&
+           lay_out(b, &p->b, kind->dtype, kind->turn_b ? g->n : g->k, kind->turn_b ? g->k : g->n,
+                   g->ld_b, g->batch, g->step_b) &&
+           lay_out(b, &p->c, kind->out, g->m, g->n, g->ld_c, g->batch, g->step_c);
+}
+
+/* ---- choosing ---- */
+
+static bool prefer(const blas *b, cublasLtMatmulPreferenceOpaque_t *p, uint32_t bytes_in,
+                   uint32_t bytes_out)
+{
+    const uint64_t workspace = 0;
+    const uint32_t none = CUBLASLT_REDUCTION_SCHEME_NONE; /* k is never split */
+    const struct {
+        cublasLtMatmulPreferenceAttributes_t what;
+        const void *value;
+        size_t size;
+    } wish[] = {{CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace},
+                {CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &none, sizeof none},
+                {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &bytes_in, sizeof bytes_in},
+                {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &bytes_in, sizeof bytes_in},
+                {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &bytes_out, sizeof bytes_out},
+                {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &bytes_out, sizeof bytes_out}};
+    if (b->p_cublasLtMatmulPreferenceInit_internal(p, sizeof *p) != CUBLAS_STATUS_SUCCESS)
+        return false;
+    for (size_t i = 0; i < sizeof wish / sizeof *wish; i++)
+        if (b->p_cublasLtMatmulPreferenceSetAttribute(p, wish[i].what, wish[i].value,
+                                                      wish[i].size) != CUBLAS_STATUS_SUCCESS)
+            return false;
+    return true;
+}
+
+/* Pieces begin anywhere and rows have any distance, so nothing but whole elements is promised. */
+static bool choose(const blas *b, const fth__cuda_kind *kind, cublasLtMatmulAlgo_t *out)
+{
+    problem p;
+    cublasLtMatmulPreferenceOpaque_t preference;
+    cublasLtMatmulHeuristicResult_t found;
+    int n = 0;
+    fth__cuda_gemm g = {};
+    g.m = kind->m, g.n = kind->n, g.k = kind->k, g.batch = 1;
+    g.ld_a = kind->turn_a ? g.k : g.m, g.ld_b = kind->turn_b ? g.n : g.k, g.ld_c = g.m;
+    if (!describe(b, kind, &g, &p) || !prefer(b, &preference, (uint32_t)fth_dtype_size(kind->dtype),
+                                              (uint32_t)fth_dtype_size(kind->out)))
+        return false;
+    if (b->p_cublasLtMatmulAlgoGetHeuristic(b->handle, &p.desc, &p.a, &p.b, &p.c, &p.c, &preference,
+                                            1, &found, &n) != CUBLAS_STATUS_SUCCESS ||
+        n < 1)
+        return false;
+    *out = found.algo;
+    return true;
+}
+
+static bool same(const fth__cuda_kind *x, const fth__cuda_kind *y)
+{
+    return x->dtype == y->dtype && x->out == y->out && x->turn_a == y->turn_a &&
+           x->turn_b == y->turn_b && x->m == y->m && x->n == y->n && x->k == y->k;
+}
+
+/* Chosen before, or now; when the table is full the choice is made again each time. */
+static bool lookup(fth_device *device, const fth__cuda_kind *kind, cublasLtMatmulAlgo_t *out)
+{
+    pthread_mutex_lock(&device->lock);
+    blas *b = opened(device);
+    bool there = false;
+    int i = 0;
+    if (b && b->handle) {
+        while (i < b->n && !same(&b->known[i].kind, kind)) i++;
+        chosen one = {};
+        if (i < b->n)
+            one = b->known[i];
+        else {
+            one.kind = *kind;
+            one.there = choose(b, kind, &one.algorithm);
+            if (b->n < KINDS) b->known[b->n++] = one;
+        }
+        there = one.there;
+        *out = one.algorithm;
+    }
+    pthread_mutex_unlock(&device->lock);
+    return there;
+}
+
+bool fth__cuda_blas_knows(fth_device *device, const fth__cuda_kind *kind)
+{
+    cublasLtMatmulAlgo_t algorithm;
+    return lookup(device, kind, &algorithm);
+}
+
+fth_status fth__cuda_blas_run(fth_device *device, cudaStream_t stream, const fth__cuda_kind *kind,
+                              const fth__cuda_gemm *g, fth_err *err)
+{
+    static const struct {
+        float f32[2];
+        double f64[2];
+    } number[2] = {{{0, 0}, {0, 0}}, {{1, 0}, {1, 0}}};
+    cublasLtMatmulAlgo_t algorithm;
+    problem p;
+    if (!lookup(device, kind, &algorithm))
+        return FTH_FAIL(err, FTH_E_DEVICE, "cuBLASLt has no algorithm for this product: %s",
+                        fth__cuda_blas_name(device));
+    const blas *b = static_cast<const blas *>(device->slot[FTH__CUDA_BLAS].thing);
+    const bool wide = is_wide(kind->dtype);
+    const void *alpha = wide ? (const void *)number[1].f64 : (const void *)number[1].f32,
+               *beta = wide ? (const void *)number[g->add].f64 : (const void *)number[g->add].f32;
+    cublasStatus_t s = CUBLAS_STATUS_INVALID_VALUE;
+    if (describe(b, kind, g, &p))
+        s = b->p_cublasLtMatmul(b->handle, &p.desc, alpha, g->a, &p.a, g->b, &p.b, beta, g->c, &p.c,
+                                g->c, &p.c, &algorithm, NULL, 0, stream);
+    if (s == CUBLAS_STATUS_SUCCESS) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_DEVICE,
+                    "cuBLASLt refuses a product of %lld by %lld by %lld (status %d)",
+                    (long long)g->m, (long long)g->n, (long long)g->k, (int)s);
+}

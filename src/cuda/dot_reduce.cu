@@ -1,0 +1,134 @@
+/* dot_reduce.cu - a product with a program and a reduction behind it, a slab at a time.
+ *
+ * A slab of the product is made in scratch over all of k, as long along the reduced axis as it gets
+ * and about as large as the device's cache, and the fused kernel maps and reduces it from there. So
+ * the product costs no more memory than one slab, and reading it back costs little.
+ */
+#include "cuda/device.h"
+#include "cuda/product.h"
+
+extern "C" {
+#include "graph/program.h"
+#include "ops/dot_reduce.h"
+}
+
+#include <string.h>
+
+static constexpr int64_t SLAB = 12 << 20; /* elements */
+static constexpr int64_t ALONG = 8192;    /* of the reduced axis, unless its tile is longer */
+static constexpr int64_t ACROSS =
+    33 * 128; /* of the other: 24 by 33 tiles of 128 fill 132 processors */
+static constexpr int64_t TILE_K = 4096; /* k that one product takes */
+
+/* The record of the fused operation, as the backend would find it. */
+extern "C" {
+extern const fth_kernel *const __start_fth_kernels[] __attribute__((visibility("hidden")));
+extern const fth_kernel *const __stop_fth_kernels[] __attribute__((visibility("hidden")));
+}
+static const fth_kernel *fused_kernel(const fth_node *fused)
+{
+    for (const fth_kernel *const *k = __start_fth_kernels; k < __stop_fth_kernels; k++)
+        if (strcmp((*k)->op, "fused") == 0)
+            return !(*k)->supports || (*k)->supports(fused) ? *k : NULL;
+    return NULL;
+}
+
+static void tiles(const fth__dot_shape *s, bool reduces_m, int64_t *m, int64_t *n)
+{
+    int64_t *along = reduces_m ? m : n, *across = reduces_m ? n : m;
+    const int64_t whole = reduces_m ? s->m.size : s->n.size;
+    const int64_t most = whole < ALONG ? whole : ALONG;
+    if (*along < most) *along = (most + *along - 1) / *along * *along;
+    const int64_t rows = *along < whole ? *along : whole;
+    const int64_t fit = SLAB / (rows > 0 ? rows : 1) / 128 * 128;
+    *across = fit < 128 ? 128 : fit < ACROSS || whole < 2048 ? fit : ACROSS;
+}
+
+static fth_status product(const fth_call *call, const fth__dot_shape *s, const char *a,
+                          const char *b, int64_t m0, int64_t m, int64_t n0, int64_t n, bool cols,
+                          void *c, void *)
+{
+    const fth_tile *ta = &call->in[0], *tb = &call->in[1];
+    const int64_t size = fth_dtype_size(s->dtype), k = fth__tile_extent(ta, s->k.a);
+    fth__cuda_product p = {};
+    p.am = fth__tile_stride(ta, s->m.a), p.ak = fth__tile_stride(ta, s->k.a);
+    p.bk = fth__tile_stride(tb, s->k.b), p.bn = fth__tile_stride(tb, s->n.b);
+    p.cm = cols ? 1 : n, p.cn = cols ? m : 1;
+    p.m = m, p.n = n;
+    p.m0 = fth__tile_origin(ta, s->m.a) + m0, p.n0 = fth__tile_origin(tb, s->n.b) + n0;
+    p.c = (char *)c;
+    p.batch = 1;
+    p.out = s->acc;
+    p.c_cols = cols;
+    p.c_matrix = true;
+    p.sums = fth__cuda_sums_of(call, s);
+    for (int64_t k0 = 0; k0 < k || k0 == 0; k0 += TILE_K) {
+        p.a = a + (m0 * p.am + k0 * p.ak) * size;
+        p.b = b + (n0 * p.bn + k0 * p.bk) * size;
+        p.k0 = k0;
+        p.k = k - k0 < TILE_K ? k - k0 : TILE_K;
+        p.add = k0 > 0;
+        FTH_TRY(fth__cuda_product_run(call, s, &p));
+    }
+    return FTH_OK;
+}
+
+static fth_status round_product(const fth_call *call, fth_dtype t, void *dst, const void *src,
+                                int64_t n)
+{
+    fth__cuda_plane p = {};
+    p.dst = (char *)dst, p.src = (const char *)src;
+    p.m = 1, p.n = n, p.batch = 1;
+    p.dst_n = p.src_n = 1;
+    return fth__cuda_to_half(call, t, &p);
+}
+
+static fth__dot_reduce_how how_of(const fth_node *node)
+{
+    fth_node fused;
+    fth__dot_reduce_fused(node, &fused);
+    const fth_kernel *k = fused_kernel(&fused);
+    fth__dot_reduce_how how = {};
+    how.product = product;
+    how.tiles = tiles;
+    how.round = round_product;
+    how.scratch = k ? k->scratch : NULL;
+    how.run = k ? k->run : NULL;
+    return how;
+}
+
+static bool supports(const fth_node *node)
+{
+    fth_node fused;
+    fth__dot_reduce_fused(node, &fused);
+    return fused_kernel(&fused) != NULL;
+}
+
+static uint64_t scratch(const fth_call *call)
+{
+    const fth__dot_reduce_how how = how_of(call->node);
+    return fth__dot_reduce_scratch(call, &how);
+}
+
+static fth_status run(const fth_call *call)
+{
+    const fth__dot_reduce_how how = how_of(call->node);
+    return fth__dot_reduce_run(call, &how);
+}
+
+static fth_status prepare(const fth_node *node, fth_device *device, fth_err *err)
+{
+    const fth__dot_reduce_attr *attr = (const fth__dot_reduce_attr *)node->attr;
+    fth_node fused;
+    fth__dot_reduce_fused(node, &fused);
+    const fth_desc *space = &fused.in[0];
+    fth__dot_shape s;
+    fth__dot_shape_get(&attr->dot, &node->in[0], &node->in[1], space,
+                       space->axis[attr->program.tail_dim], &s);
+    fth__cuda_product_prepare(device, &s, s.acc, s.m.out > s.n.out, true);
+    const fth_kernel *k = fused_kernel(&fused);
+    return k && k->prepare ? k->prepare(&fused, device, err) : FTH_OK;
+}
+
+FTH_CUDA_KERNEL(dot_reduce) = {
+    .op = "dot_reduce", .supports = supports, .scratch = scratch, .run = run, .prepare = prepare};

@@ -1,0 +1,363 @@
+/* product.cu - products by cuBLASLt where it can take the matrices, and by our own loop elsewhere.
+ *
+ * The loop: a block of threads makes 64 by 64 elements, 4 by 4 a thread, over slices of 16 of k in
+ * shared memory. Each element is one chain of fma in the order of k, and chains of 1024 are added
+ * in order, so it does not matter where in a block an element lies.
+ */
+#include "cuda/product.h"
+
+#include "cuda/blas.h"
+#include "cuda/device.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+enum { TILE = 64, SLICE = 16, SIDE = 16, EACH = TILE / SIDE, CHAIN = 1024, BLOCK = 512 };
+
+/* ---- numbers ---- */
+
+static __device__ inline float load(const __half *p)
+{
+    return __half2float(*p);
+}
+static __device__ inline float load(const __nv_bfloat16 *p)
+{
+    return __bfloat162float(*p);
+}
+template <typename T> static __device__ inline T load(const T *p)
+{
+    return *p;
+}
+static __device__ inline void madd(float &s, float a, float b)
+{
+    s = fmaf(a, b, s);
+}
+static __device__ inline void madd(double &s, double a, double b)
+{
+    s = fma(a, b, s);
+}
+static __device__ inline void madd(fth_c64 &s, fth_c64 a, fth_c64 b)
+{
+    s.re = fmaf(-a.im, b.im, fmaf(a.re, b.re, s.re));
+    s.im = fmaf(a.im, b.re, fmaf(a.re, b.im, s.im));
+}
+static __device__ inline void madd(fth_c128 &s, fth_c128 a, fth_c128 b)
+{
+    s.re = fma(-a.im, b.im, fma(a.re, b.re, s.re));
+    s.im = fma(a.im, b.re, fma(a.re, b.im, s.im));
+}
+template <typename T> static __device__ inline T plus(T a, T b)
+{
+    return a + b;
+}
+static __device__ inline fth_c64 plus(fth_c64 a, fth_c64 b)
+{
+    return {a.re + b.re, a.im + b.im};
+}
+static __device__ inline fth_c128 plus(fth_c128 a, fth_c128 b)
+{
+    return {a.re + b.re, a.im + b.im};
+}
+template <typename T> static __device__ inline T rounded(float v);
+template <> __device__ inline __half rounded<__half>(float v)
+{
+    return __float2half_rn(v);
+}
+template <> __device__ inline __nv_bfloat16 rounded<__nv_bfloat16>(float v)
+{
+    return __float2bfloat16_rn(v);
+}
+template <typename A>
+static __device__ inline void store(char *c, int64_t at, fth_dtype t, bool add, A v)
+{
+    A *p = (A *)c + at;
+    *p = add ? plus(*p, v) : v;
+    (void)t;
+}
+static __device__ inline void store(char *c, int64_t at, fth_dtype t, bool add, float v)
+{
+    if (t == FTH_F16)
+        ((__half *)c)[at] = rounded<__half>(add ? load((const __half *)c + at) + v : v);
+    else if (t == FTH_BF16)
+        ((__nv_bfloat16 *)c)[at] =
+            rounded<__nv_bfloat16>(add ? load((const __nv_bfloat16 *)c + at) + v : v);
+    else
+        ((float *)c)[at] = add ? ((const float *)c)[at] + v : v;
+}
+
+/* ---- our own loop ---- */
+
+/* Where the operands of one place of the other summed axes begin. */
+static __device__ inline void sum_offsets(const fth__cuda_sums &s, int64_t i, int64_t *a,
+                                          int64_t *b)
+{
+    *a = *b = 0;
+    for (int d = s.n - 1; d >= 0; d--) {
+        const int64_t at = i % s.extent[d];
+        i /= s.extent[d];
+        *a += at * s.a[d];
+        *b += at * s.b[d];
+    }
+}
+
+template <typename T, typename A>
+static __device__ void slice(const fth__cuda_product &p, const T *a, const T *b, int64_t m0,
+                             int64_t n0, int64_t k0, int64_t k1, A (*as)[TILE + 1],
+                             A (*bs)[TILE + 1])
+{
+    const int t = (int)threadIdx.x;
+    /* neighbours of threads along the axis that lies next to itself */
+    for (int i = t; i < TILE * SLICE; i += SIDE * SIDE) {
+        const int k = p.ak == 1 ? i % SLICE : i / TILE, m = p.ak == 1 ? i / SLICE : i % TILE;
+        const bool in = m0 + m < p.m && k0 + k < k1;
+        as[k][m] = in ? load(a + (m0 + m) * p.am + (k0 + k) * p.ak) : A{};
+    }
+    for (int i = t; i < TILE * SLICE; i += SIDE * SIDE) {
+        const int k = p.bk == 1 ? i % SLICE : i / TILE, n = p.bk == 1 ? i / SLICE : i % TILE;
+        const bool in = n0 + n < p.n && k0 + k < k1;
+        bs[k][n] = in ? load(b + (n0 + n) * p.bn + (k0 + k) * p.bk) : A{};
+    }
+}
+
+template <typename A>
+static __device__ inline void chain(A (*as)[TILE + 1], A (*bs)[TILE + 1], int64_t left,
+                                    A (&sum)[EACH][EACH])
+{
+    const int tm = (int)threadIdx.x / SIDE, tn = (int)threadIdx.x % SIDE;
+    const int most = left < SLICE ? (int)left : SLICE;
+    for (int k = 0; k < most; k++)
+#pragma unroll
+        for (int i = 0; i < EACH; i++)
+#pragma unroll
+            for (int j = 0; j < EACH; j++)
+                madd(sum[i][j], as[k][tm + i * SIDE], bs[k][tn + j * SIDE]);
+}
+
+template <typename T, typename A>
+static __device__ void make_tile(const fth__cuda_product &p, int64_t m0, int64_t n0, int64_t z)
+{
+    __shared__ A as[SLICE][TILE + 1], bs[SLICE][TILE + 1];
+    A total[EACH][EACH] = {};
+    for (int64_t s = 0; s < p.sums.count; s++) {
+        int64_t sa, sb;
+        sum_offsets(p.sums, s, &sa, &sb);
+        const T *a = (const T *)p.a + z * p.step_a + sa, *b = (const T *)p.b + z * p.step_b + sb;
+        for (int64_t c0 = 0; c0 < p.k; c0 += CHAIN) {
+            const int64_t c1 = c0 + CHAIN < p.k ? c0 + CHAIN : p.k;
+            A sum[EACH][EACH] = {};
+            for (int64_t k0 = c0; k0 < c1; k0 += SLICE) {
+                slice<T, A>(p, a, b, m0, n0, k0, c1, as, bs);
+                __syncthreads();
+                chain(as, bs, c1 - k0, sum);
+                __syncthreads();
+            }
+            for (int i = 0; i < EACH; i++)
+                for (int j = 0; j < EACH; j++) total[i][j] = plus(total[i][j], sum[i][j]);
+        }
+    }
+    for (int i = 0; i < EACH; i++)
+        for (int j = 0; j < EACH; j++) {
+            const int64_t m = m0 + (int)threadIdx.x / SIDE + i * SIDE,
+                          n = n0 + (int)threadIdx.x % SIDE + j * SIDE;
+            if (m < p.m && n < p.n)
+                store(p.c, z * p.step_c + m * p.cm + n * p.cn, p.out, p.add, total[i][j]);
+        }
+}
+
+template <typename T, typename A>
+static __global__ void __launch_bounds__(SIDE *SIDE) multiply(const fth__cuda_product p)
+{
+    const int64_t across = (p.n + TILE - 1) / TILE, down = (p.m + TILE - 1) / TILE;
+    for (int64_t i = blockIdx.x; i < across * down * p.batch; i += gridDim.x)
+        make_tile<T, A>(p, i / across % down * TILE, i % across * TILE, i / across / down);
+}
+
+static fth_status run_own(const fth_call *call, const fth__dot_shape *s, const fth__cuda_product &p)
+{
+    const int64_t tiles = (p.m + TILE - 1) / TILE * ((p.n + TILE - 1) / TILE) * p.batch;
+    const unsigned blocks = (unsigned)(tiles < 1 << 30 ? tiles : 1 << 30);
+    cudaStream_t stream = fth_cuda_stream(call);
+    switch (s->dtype) {
+    case FTH_F16: FTH_LAUNCH((multiply<__half, float>), blocks, SIDE * SIDE, stream, p); break;
+    case FTH_BF16:
+        FTH_LAUNCH((multiply<__nv_bfloat16, float>), blocks, SIDE * SIDE, stream, p);
+        break;
+    case FTH_F32: FTH_LAUNCH((multiply<float, float>), blocks, SIDE * SIDE, stream, p); break;
+    case FTH_F64: FTH_LAUNCH((multiply<double, double>), blocks, SIDE * SIDE, stream, p); break;
+    case FTH_C64: FTH_LAUNCH((multiply<fth_c64, fth_c64>), blocks, SIDE * SIDE, stream, p); break;
+    default: FTH_LAUNCH((multiply<fth_c128, fth_c128>), blocks, SIDE * SIDE, stream, p); break;
+    }
+    FTH_CUDA_LAUNCHED(call);
+    return FTH_OK;
+}
+
+/* ---- cuBLASLt ---- */
+
+/* Does the operation as a whole consist of matrices that lie next to themselves along one side, and
+ * are they worth a call? */
+static bool is_matrices(const fth__dot_shape *s, bool c_matrix)
+{
+    enum { LEAST = 16 };
+    const bool halves = s->acc != s->dtype;
+    return c_matrix && s->a != FTH__DOT_PACK && s->b != FTH__DOT_PACK && s->m.a >= 0 &&
+           s->n.b >= 0 && s->k.a >= 0 && s->m.size >= LEAST && s->n.size >= LEAST &&
+           s->k.size >= LEAST && !(halves && s->n_sum > 0);
+}
+
+/* BLAS counts columns: a product that lies by rows is the turned one of turned operands. */
+static fth__cuda_kind kind_of(const fth__dot_shape *s, fth_dtype out, bool c_cols)
+{
+    fth__cuda_kind kind = {};
+    const bool a_rows = s->a == FTH__DOT_ROWS, b_rows = s->b == FTH__DOT_ROWS;
+    kind.dtype = s->dtype;
+    kind.out = out;
+    kind.turn_a = c_cols ? a_rows : !b_rows;
+    kind.turn_b = c_cols ? b_rows : !a_rows;
+    kind.m = c_cols ? s->m.size : s->n.size;
+    kind.n = c_cols ? s->n.size : s->m.size;
+    kind.k = s->k.size;
+    return kind;
+}
+
+void fth__cuda_product_prepare(fth_device *device, const fth__dot_shape *s, fth_dtype out,
+                               bool c_cols, bool c_matrix)
+{
+    const fth__cuda_kind kind = kind_of(s, out, c_cols);
+    if (is_matrices(s, c_matrix)) (void)fth__cuda_blas_knows(device, &kind);
+}
+
+static fth_status run_blas(const fth_call *call, const fth__cuda_kind *kind,
+                           const fth__dot_shape *s, const fth__cuda_product &p)
+{
+    const int64_t size = fth_dtype_size(s->dtype);
+    const int64_t ld_a = s->a == FTH__DOT_ROWS ? p.am : p.ak,
+                  ld_b = s->b == FTH__DOT_ROWS ? p.bk : p.bn;
+    fth__cuda_gemm g = {};
+    g.c = p.c;
+    g.k = p.k;
+    g.batch = p.batch;
+    g.m = p.c_cols ? p.m : p.n;
+    g.n = p.c_cols ? p.n : p.m;
+    g.ld_a = p.c_cols ? ld_a : ld_b;
+    g.ld_b = p.c_cols ? ld_b : ld_a;
+    g.ld_c = p.c_cols ? p.cn : p.cm;
+    g.step_a = p.c_cols ? p.step_a : p.step_b;
+    g.step_b = p.c_cols ? p.step_b : p.step_a;
+    g.step_c = p.step_c;
+    g.add = p.add;
+    int64_t at[FTH_MAX_AXES] = {};
+    for (int64_t i = 0; i < p.sums.count; i++) {
+        int64_t a = 0, b = 0;
+        for (int d = 0; d < p.sums.n; d++) a += at[d] * p.sums.a[d], b += at[d] * p.sums.b[d];
+        g.a = p.c_cols ? p.a + a * size : p.b + b * size;
+        g.b = p.c_cols ? p.b + b * size : p.a + a * size;
+        FTH_TRY(fth__cuda_blas_run(call->device, fth_cuda_stream(call), kind, &g, call->err));
+        g.add = true;
+        for (int d = p.sums.n - 1; d >= 0 && ++at[d] == p.sums.extent[d]; d--) at[d] = 0;
+    }
+    return FTH_OK;
+}
+
+/* ---- marks ---- */
+
+/* The part [lo, hi) of the whole axis that a block of it takes. */
+struct span {
+    int64_t lo, hi;
+};
+
+static span block_at(int64_t i, bool cut, int64_t size)
+{
+    if (!cut) return {0, size};
+    const int64_t lo = i / BLOCK * BLOCK;
+    return {lo, lo + BLOCK < size ? lo + BLOCK : size};
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static fth_status run_part(const fth_call *call, const fth__dot_shape *s,
+                           const fth__cuda_kind *kind, const fth__cuda_product &p, span m, span n,
+                           span k)
+{
+    const int64_t in = fth_dtype_size(s->dtype), out = fth_dtype_size(p.out);
+    fth__cuda_product q = p;
+    q.m = m.hi - m.lo;
+    q.n = n.hi - n.lo;
+    q.k = most(k.hi - k.lo, 0);
+    if (q.m <= 0 || q.n <= 0 || q.batch <= 0) return FTH_OK;
+    if ((q.k == 0 || p.sums.count == 0) && p.add) return FTH_OK;
+    const int64_t dm = m.lo - p.m0, dn = n.lo - p.n0, dk = q.k > 0 ? k.lo - p.k0 : 0;
+    q.a += (dm * p.am + dk * p.ak) * in;
+    q.b += (dn * p.bn + dk * p.bk) * in;
+    q.c += (dm * p.cm + dn * p.cn) * out;
+    return kind && q.k > 0 && p.sums.count > 0 ? run_blas(call, kind, s, q) : run_own(call, s, q);
+}
+
+fth_status fth__cuda_product_run(const fth_call *call, const fth__dot_shape *s,
+                                 const fth__cuda_product *p)
+{
+    const fth__cuda_kind kind = kind_of(s, p->out, p->c_cols);
+    const fth__cuda_kind *by_blas =
+        is_matrices(s, p->c_matrix) && fth__cuda_blas_knows(call->device, &kind) ? &kind : NULL;
+    /* a mark of the product is answered by cutting one of its axes and shortening the other */
+    const bool cut_m = s->side_a != FTH__DOT_FULL;
+    const bool cut_n = s->side_b != FTH__DOT_FULL || (s->side != FTH__DOT_FULL && !cut_m);
+    for (int64_t i = p->m0; i < p->m0 + p->m;) {
+        const span bm = block_at(i, cut_m, s->m.size);
+        for (int64_t j = p->n0; j < p->n0 + p->n;) {
+            const span bn = block_at(j, cut_n, s->n.size);
+            const fth__dot_part t =
+                fth__dot_trim(s, fth__dot_part{bm.lo, bm.hi, bn.lo, bn.hi, p->k0, p->k0 + p->k});
+            FTH_TRY(run_part(call, s, by_blas, *p, {most(t.m0, p->m0), least(t.m1, p->m0 + p->m)},
+                             {most(t.n0, p->n0), least(t.n1, p->n0 + p->n)}, {t.k0, t.k1}));
+            j = bn.hi;
+        }
+        i = bm.hi;
+    }
+    return FTH_OK;
+}
+
+fth__cuda_sums fth__cuda_sums_of(const fth_call *call, const fth__dot_shape *s)
+{
+    fth__cuda_sums o = {};
+    o.n = s->n_sum;
+    o.count = 1;
+    for (int i = 0; i < s->n_sum; i++) {
+        o.extent[i] = call->in[0].extent[s->sum[i].a];
+        o.a[i] = call->in[0].stride[s->sum[i].a];
+        o.b[i] = call->in[1].stride[s->sum[i].b];
+        o.count *= o.extent[i];
+    }
+    return o;
+}
+
+/* ---- rounding ---- */
+
+template <typename T> static __global__ void to_half(const fth__cuda_plane p)
+{
+    const int64_t count = p.m * p.n * p.batch, step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
+        const int64_t n = i % p.n, m = i / p.n % p.m, z = i / p.n / p.m;
+        ((T *)p.dst)[z * p.dst_step + m * p.dst_m + n * p.dst_n] =
+            rounded<T>(((const float *)p.src)[z * p.src_step + m * p.src_m + n * p.src_n]);
+    }
+}
+
+fth_status fth__cuda_to_half(const fth_call *call, fth_dtype dtype, const fth__cuda_plane *p)
+{
+    const int64_t count = p->m * p->n * p->batch;
+    if (count == 0) return FTH_OK;
+    if (dtype == FTH_F16)
+        FTH_LAUNCH(to_half<__half>, fth_cuda_blocks(count, 256), 256, fth_cuda_stream(call), *p);
+    else
+        FTH_LAUNCH(to_half<__nv_bfloat16>, fth_cuda_blocks(count, 256), 256, fth_cuda_stream(call),
+                   *p);
+    FTH_CUDA_LAUNCHED(call);
+    return FTH_OK;
+}

@@ -1,0 +1,57 @@
+/* cuda/product.h - one product of matrices (or a row of them), shared by dot and dot_reduce.
+ *
+ * Matrices that lie as BLAS can take them go to cuBLASLt; everything else (vectors, small ones,
+ * axes that lie elsewhere) to a loop of our own that takes any strides. Which one it is depends on
+ * the operation alone, never on a tile. What marks leave out is skipped block by block; blocks are
+ * fixed places of the whole axes.
+ */
+#ifndef FTH_CUDA_PRODUCT_H
+#define FTH_CUDA_PRODUCT_H
+
+#include <fathom/cuda.h>
+
+extern "C" {
+#include "ops/dot.h"
+}
+
+/* Other summed axes, inside every tile of k. */
+typedef struct fth__cuda_sums {
+    int32_t n;
+    int64_t count; /* places of all of them together */
+    int64_t extent[FTH_MAX_AXES], a[FTH_MAX_AXES], b[FTH_MAX_AXES];
+} fth__cuda_sums;
+
+/* c = a b, or c += a b. Strides and steps count elements of each array's own dtype. */
+typedef struct fth__cuda_product {
+    const char *a, *b;
+    char *c;
+    int64_t am, ak, bk, bn, cm, cn;
+    int64_t m, n, k;    /* extents */
+    int64_t m0, n0, k0; /* where they begin in the whole axes */
+    int64_t batch, step_a, step_b, step_c;
+    fth_dtype out; /* of c: the operands', or what sums are held in */
+    bool c_cols;   /* m lies next to itself in c, not n */
+    bool c_matrix; /* and BLAS can write there */
+    bool add;
+    fth__cuda_sums sums;
+} fth__cuda_product;
+
+/* The other summed axes of a call. */
+fth__cuda_sums fth__cuda_sums_of(const fth_call *call, const fth__dot_shape *s);
+/* Queue it. k = 0 makes zeros, unless it is added. */
+fth_status fth__cuda_product_run(const fth_call *call, const fth__dot_shape *s,
+                                 const fth__cuda_product *p);
+/* Choose algorithms now; `c_cols`, `out` and c_matrix as they will be. */
+void fth__cuda_product_prepare(fth_device *device, const fth__dot_shape *s, fth_dtype out,
+                               bool c_cols, bool c_matrix);
+
+/* dst (f16 or bf16) = src (f32), m by n and a batch of them. */
+typedef struct fth__cuda_plane {
+    char *dst;
+    const char *src;
+    int64_t m, n, batch;
+    int64_t dst_m, dst_n, dst_step, src_m, src_n, src_step;
+} fth__cuda_plane;
+fth_status fth__cuda_to_half(const fth_call *call, fth_dtype dtype, const fth__cuda_plane *p);
+
+#endif
