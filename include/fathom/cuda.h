@@ -81,7 +81,7 @@ static inline unsigned fth_cuda_blocks(int64_t n, int threads)
     return (unsigned)(want < 1 ? 1 : want < most ? want : most);
 }
 
-#if defined __CUDACC__ || defined FTH_EMULATED /* tests/emulate */
+#ifdef __CUDACC__
 /* Leave a complaint about the element with this linear index in the whole value. */
 static __device__ inline void fth_cuda_complain(fth_fault *fault, uint64_t where, int64_t value,
                                                 uint32_t code)

@@ -2,7 +2,8 @@
  *
  * The loop: a block of threads makes 64 by 64 elements, 4 by 4 a thread, over slices of 16 of k in
  * shared memory. Each element is one chain of fma in the order of k, and chains of 1024 are added
- * in order, so it does not matter where in a block an element lies.
+ * in order, so it does not matter where in a block an element lies. Products of at most 8 columns
+ * (or rows) are made by a warp or a thread for each row.
  */
 #include "cuda/product.h"
 
@@ -12,7 +13,9 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-enum { TILE = 64, SLICE = 16, SIDE = 16, EACH = TILE / SIDE, CHAIN = 1024, BLOCK = 512 };
+enum { TILE = 64, SLICE = 16, SIDE = 16, EACH = TILE / SIDE, CHAIN = 1024 };
+enum { THIN = 8, LONG = 256, WARPS = 8 };
+static constexpr int64_t BLOCK = 512; /* what marks leave out */
 
 /* ---- numbers ---- */
 
@@ -172,20 +175,129 @@ static __global__ void __launch_bounds__(SIDE *SIDE) multiply(const fth__cuda_pr
         make_tile<T, A>(p, i / across % down * TILE, i % across * TILE, i / across / down);
 }
 
-static fth_status run_own(const fth_call *call, const fth__dot_shape *s, const fth__cuda_product &p)
+/* ---- few columns ---- */
+
+static __device__ inline float other(float v, int by)
+{
+    return __shfl_xor_sync(~0u, v, by);
+}
+static __device__ inline double other(double v, int by)
+{
+    return __shfl_xor_sync(~0u, v, by);
+}
+static __device__ inline fth_c64 other(fth_c64 v, int by)
+{
+    return {other(v.re, by), other(v.im, by)};
+}
+static __device__ inline fth_c128 other(fth_c128 v, int by)
+{
+    return {other(v.re, by), other(v.im, by)};
+}
+
+/* Sums of one row over every `step`-th k from `first` on. */
+template <typename T, typename A>
+static __device__ inline void thin_sums(const fth__cuda_product &p, int64_t m, int64_t z, int first,
+                                        int step, A (&sum)[THIN])
+{
+    for (int64_t s = 0; s < p.sums.count; s++) {
+        int64_t sa, sb;
+        sum_offsets(p.sums, s, &sa, &sb);
+        const T *a = (const T *)p.a + z * p.step_a + sa + m * p.am;
+        const T *b = (const T *)p.b + z * p.step_b + sb;
+        for (int64_t k = first; k < p.k; k += step) {
+            const A v = load(a + k * p.ak);
+#pragma unroll
+            for (int j = 0; j < THIN; j++)
+                if (j < p.n) madd(sum[j], v, load(b + j * p.bn + k * p.bk));
+        }
+    }
+}
+
+template <typename A>
+static __device__ inline void thin_store(const fth__cuda_product &p, int64_t m, int64_t z,
+                                         const A (&sum)[THIN])
+{
+#pragma unroll
+    for (int j = 0; j < THIN; j++)
+        if (j < p.n) store(p.c, z * p.step_c + m * p.cm + j * p.cn, p.out, p.add, sum[j]);
+}
+
+/* A warp a row, lanes along k. */
+template <typename T, typename A>
+static __global__ void __launch_bounds__(WARPS * 32) thin_rows(const fth__cuda_product p)
+{
+    const int lane = (int)threadIdx.x % 32;
+    const int64_t count = p.m * p.batch, step = (int64_t)gridDim.x * WARPS;
+    for (int64_t i = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; i < count; i += step) {
+        A sum[THIN] = {};
+        thin_sums<T, A>(p, i % p.m, i / p.m, lane, 32, sum);
+        for (int by = 16; by > 0; by /= 2)
+#pragma unroll
+            for (int j = 0; j < THIN; j++) sum[j] = plus(sum[j], other(sum[j], by));
+        if (lane == 0) thin_store(p, i % p.m, i / p.m, sum);
+    }
+}
+
+/* A thread a row, neighbours next to each other. */
+template <typename T, typename A>
+static __global__ void __launch_bounds__(WARPS * 32) thin_columns(const fth__cuda_product p)
+{
+    const int64_t count = p.m * p.batch, step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
+        A sum[THIN] = {};
+        thin_sums<T, A>(p, i % p.m, i / p.m, 0, 1, sum);
+        thin_store(p, i % p.m, i / p.m, sum);
+    }
+}
+
+/* ---- which of them ---- */
+
+enum how { TILES, ROWS, COLUMNS };
+
+template <typename T, typename A>
+static void queue(const fth__cuda_product &p, how way, cudaStream_t stream)
 {
     const int64_t tiles = (p.m + TILE - 1) / TILE * ((p.n + TILE - 1) / TILE) * p.batch;
-    const unsigned blocks = (unsigned)(tiles < 1 << 30 ? tiles : 1 << 30);
+    const int64_t rows = p.m * p.batch;
+    if (way == TILES)
+        FTH_LAUNCH((multiply<T, A>), (unsigned)(tiles < 1 << 30 ? tiles : 1 << 30), SIDE * SIDE,
+                   stream, p);
+    else if (way == ROWS)
+        FTH_LAUNCH((thin_rows<T, A>), fth_cuda_blocks(rows, WARPS), WARPS * 32, stream, p);
+    else
+        FTH_LAUNCH((thin_columns<T, A>), fth_cuda_blocks(rows, WARPS * 32), WARPS * 32, stream, p);
+}
+
+/* The product of turned operands is the turned product. */
+static fth__cuda_product turned(const fth__cuda_product &p)
+{
+    fth__cuda_product q = p;
+    q.a = p.b, q.b = p.a;
+    q.am = p.bn, q.ak = p.bk, q.bn = p.am, q.bk = p.ak;
+    q.cm = p.cn, q.cn = p.cm;
+    q.m = p.n, q.n = p.m;
+    q.step_a = p.step_b, q.step_b = p.step_a;
+    for (int i = 0; i < p.sums.n; i++) q.sums.a[i] = p.sums.b[i], q.sums.b[i] = p.sums.a[i];
+    return q;
+}
+
+static fth_status run_own(const fth_call *call, const fth__dot_shape *s, const fth__cuda_product &p)
+{
+    const bool few_n = s->n.size <= THIN, few_m = !few_n && s->m.size <= THIN;
+    const bool side =
+        few_m ? s->b == FTH__DOT_ROWS : s->a == FTH__DOT_COLS; /* rows are neighbours */
+    const how way = !few_n && !few_m                             ? TILES
+                    : side && (few_m ? s->n : s->m).size >= LONG ? COLUMNS
+                                                                 : ROWS;
+    const fth__cuda_product q = few_m ? turned(p) : p;
     cudaStream_t stream = fth_cuda_stream(call);
     switch (s->dtype) {
-    case FTH_F16: FTH_LAUNCH((multiply<__half, float>), blocks, SIDE * SIDE, stream, p); break;
-    case FTH_BF16:
-        FTH_LAUNCH((multiply<__nv_bfloat16, float>), blocks, SIDE * SIDE, stream, p);
-        break;
-    case FTH_F32: FTH_LAUNCH((multiply<float, float>), blocks, SIDE * SIDE, stream, p); break;
-    case FTH_F64: FTH_LAUNCH((multiply<double, double>), blocks, SIDE * SIDE, stream, p); break;
-    case FTH_C64: FTH_LAUNCH((multiply<fth_c64, fth_c64>), blocks, SIDE * SIDE, stream, p); break;
-    default: FTH_LAUNCH((multiply<fth_c128, fth_c128>), blocks, SIDE * SIDE, stream, p); break;
+    case FTH_F16: queue<__half, float>(q, way, stream); break;
+    case FTH_BF16: queue<__nv_bfloat16, float>(q, way, stream); break;
+    case FTH_F32: queue<float, float>(q, way, stream); break;
+    case FTH_F64: queue<double, double>(q, way, stream); break;
+    case FTH_C64: queue<fth_c64, fth_c64>(q, way, stream); break;
+    default: queue<fth_c128, fth_c128>(q, way, stream); break;
     }
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;

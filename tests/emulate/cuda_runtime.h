@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FTH_EMULATED 1
+#define __CUDACC__ 1
 #define __global__
 #define __device__
 #define __host__
@@ -423,6 +423,10 @@ static inline float __fsqrt_rn(float a)
 static inline double __dsqrt_rn(double a)
 {
     return sqrt(a);
+}
+static inline float __fdividef(float a, float b)
+{
+    return a / b;
 }
 static inline float rsqrtf(float a)
 {
