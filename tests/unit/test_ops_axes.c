@@ -1,6 +1,6 @@
 /* test_ops_axes.c - expand, rename, layout, merge, split, mark.
  *
- * seconds: 2
+ * seconds: 3
  */
 #include "graph/graph.h"
 #include "testing/op_harness.h"
@@ -116,6 +116,61 @@ TEST(layout_moves_every_element_size)
                     for (int64_t d = 0; d < 2; d++)
                         SAME_BYTES(out + (((c * 3 + a) * 2 + d) * 41 + b) * size,
                                    x + (((a * 41 + b) * 37 + c) * 2 + d) * size, size);
+        free(out);
+        t_graph_free(g);
+    }
+}
+
+/* `out` in the order `to` against x in the order `from`; names of axes are single letters. */
+static void same_turned(fth_graph *g, const char *from, const char *to, int64_t size, const char *x,
+                        const char *out)
+{
+    const int n = (int)(strlen(from) + 1) / 2;
+    int64_t count = 1, extent[FTH_MAX_AXES], step[FTH_MAX_AXES];
+    for (int i = n - 1; i >= 0; i--) {
+        const char name[2] = {from[2 * i], 0};
+        step[strchr(to, from[2 * i]) - to >> 1] = count;
+        count *= fth_axis_size(g, name);
+    }
+    for (int i = 0; i < n; i++) extent[i] = fth_axis_size(g, (const char[2]){to[2 * i], 0});
+    for (int64_t o = 0; o < count; o++) {
+        int64_t left = o, at = 0;
+        for (int i = n - 1; i >= 0; i--) {
+            at += left % extent[i] * step[i];
+            left /= extent[i];
+        }
+        if (memcmp(out + o * size, x + at * size, (size_t)size) != 0)
+            FAIL("%s to %s: element %lld is not element %lld", from, to, (long long)o,
+                 (long long)at);
+    }
+}
+
+/* What decides how a copy is made: how long runs are on either side, and whether they are the same.
+ */
+TEST(layout_of_long_and_short_runs)
+{
+    static const struct {
+        const char *axes, *from, *to;
+    } turn[] = {{"a=132 b=76", "a b", "b a"},
+                {"a=133 b=75", "a b", "b a"},
+                {"a=700 b=3", "a b", "b a"},
+                {"a=700 b=4", "b a", "a b"},
+                {"a=90 b=3 c=4", "a b c", "a c b"},
+                {"a=5 b=36 c=70", "a b c", "c b a"},
+                {"a=40 b=50 c=3", "a b c", "b a c"},
+                {"a=3 b=4 c=5 d=6 e=7", "a b c d e", "e c a d b"},
+                {"a=2 b=3 c=2 d=3 e=2 f=3 g=2 h=5", "a b c d e f g h", "h g f e d c b a"},
+                {"a=2 b=3 c=2 d=3 e=2 f=3 g=2 h=5", "a b c d e f g h", "b a d c f e h g"}};
+    static const fth_dtype sizes[] = {FTH_U8, FTH_BF16, FTH_F32, FTH_C64, FTH_C128};
+    for (size_t k = 0; k < 5 * sizeof turn / sizeof *turn; k++) {
+        const char *from = turn[k / 5].from, *to = turn[k / 5].to;
+        const fth_dtype t = sizes[k % 5];
+        fth_graph *g = t_graph(turn[k / 5].axes);
+        t_random r = t_random_make(k);
+        const fth_val v = t_noise(g, "x", t, from, &r);
+        char *out = malloc((size_t)(t_count(v) * fth_dtype_size(t)));
+        t_eval(fth_layout(v, to), out);
+        same_turned(g, from, to, fth_dtype_size(t), t_data(v), out);
         free(out);
         t_graph_free(g);
     }
