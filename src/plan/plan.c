@@ -10,6 +10,7 @@ void fth_plan_destroy(fth_plan *p)
 {
     if (!p) return;
     fth_mem *mem = p->mem;
+    if (p->drop_tapes) p->drop_tapes(p);
     fth__plan_unschedule(p);
     for (int64_t i = 0; i < p->n_units; i++) {
         fth__heap_free(mem, p->unit[i].rel);

@@ -129,6 +129,9 @@ struct fth_plan {
     fth_mem *pool; /* where the arena is: the host's memory or the device's */
     bool apart;    /* the device has memory of its own: nothing of the host's is used in place */
     bool prepared; /* kernels of the device are loaded */
+    int64_t runs;  /* that were begun */
+    struct fth__tapes *tapes; /* recordings of its steps, made by runs; NULL */
+    void (*drop_tapes)(struct fth_plan *p);
     fth_limits limits;
     fth_site site;
     int threads;

@@ -47,11 +47,15 @@ static uint64_t foreign_pages(const fth__runner *r)
     return bytes;
 }
 
+/* What others could take, as the driver counts, and what we keep for later. */
 static uint64_t free_on_device(const fth_plan *p)
 {
     fth_mem_system system;
+    fth_mem_stats stats;
     p->ctx->backend->device->get_memory(p->ctx->gpu, &system);
-    return system.free_now(system.self);
+    fth_mem_get_stats(p->pool, &stats);
+    const uint64_t bytes = system.free_now(system.self);
+    return bytes > 0 ? bytes + stats.cached_bytes : 0;
 }
 
 /* Which of the three took the time that the other two could not hide. */
@@ -78,8 +82,7 @@ static void report_device(const fth__runner *r, fth_run_report *out)
 
 void fth__report_begin(fth__runner *r)
 {
-    if (r->p->apart) { /* its driver is asked; caches would be in the way of its answer */
-        fth_mem_trim(r->p->pool);
+    if (r->p->apart) {
         r->free0 = free_on_device(r->p);
         return;
     }

@@ -14,6 +14,7 @@
 #include "run/device.h"
 #include "run/scratch.h"
 #include "run/stage.h"
+#include "run/tape.h"
 #include "run/team.h"
 
 #include <fathom/trace.h>
@@ -285,16 +286,26 @@ static int64_t last_step(const fth__runner *r, int64_t i, int64_t to)
     return i;
 }
 
+static fth_status queue_steps(fth__runner *r, int64_t from, int64_t to)
+{
+    for (int64_t i = from; i < to; i++) {
+        trace_memory(r, i);
+        FTH_TRY(fth__run_step(r, &r->p->item[i]));
+    }
+    return FTH_OK;
+}
+
 static fth_status run_steps(fth__runner *r, int64_t from, int64_t to)
 {
     const fth_plan *p = r->p;
     const bool burst = r->dev && !p->ctx->trace; /* with a timeline each step has its own clock */
     if (burst) FTH_TRY(fth__device_clock_start(r));
-    for (int64_t i = from; i < to; i++) {
-        trace_memory(r, i);
-        FTH_TRY(fth__run_step(r, &p->item[i]));
+    if (r->dev && p->item[from].loop < 0)
+        FTH_TRY(fth__tape_run(r, from, to, queue_steps));
+    else
+        FTH_TRY(queue_steps(r, from, to));
+    for (int64_t i = from; i < to; i++)
         r->done += item_work(&p->item[i]) / turns_of(p, p->item[i].loop);
-    }
     return burst ? fth__device_clock_stop(r, NULL) : FTH_OK;
 }
 
@@ -490,6 +501,7 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     FTH_TRY(check_sinks(p, sinks, err));
     FTH_TRY(check_sources(p, err));
     FTH_TRY(fth__device_prepare(p, err));
+    p->runs++;
     fth_mem_stats stats;
     fth_mem_mark(p->pool);
     fth_mem_get_stats(p->pool, &stats);

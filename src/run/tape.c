@@ -1,0 +1,99 @@
+/* tape.c - recordings of one plan, by where their steps begin. */
+#include "run/tape.h"
+
+#include "array/tensor.h"
+#include "base/hash.h"
+#include "mem/heap.h"
+
+enum { TAPES = 8, SHORTEST = 2 }; /* a single step is queued as fast as a recording */
+
+typedef struct tape {
+    int64_t from, to;
+    uint64_t places; /* of everything it touches, when it was made */
+    fth_recording *recording;
+} tape;
+
+struct fth__tapes {
+    const fth_device_table *table;
+    fth_device *device;
+    bool never; /* some step cannot be recorded */
+    int n;
+    tape tape[TAPES];
+};
+
+static void drop(fth_plan *p)
+{
+    struct fth__tapes *t = p->tapes;
+    for (int i = 0; t && i < t->n; i++) t->table->forget(t->device, t->tape[i].recording);
+    fth__heap_free(p->mem, t);
+    p->tapes = NULL;
+}
+
+static struct fth__tapes *tapes_of(fth_plan *p)
+{
+    if (p->tapes || !p->ctx->backend->device->record) return p->tapes;
+    struct fth__tapes *t = fth__heap_alloc(p->mem, sizeof *t);
+    if (!t) return NULL; /* then nothing is recorded */
+    t->table = p->ctx->backend->device;
+    t->device = p->ctx->gpu;
+    p->tapes = t;
+    p->drop_tapes = drop;
+    return t;
+}
+
+static uint64_t places(const fth__runner *r)
+{
+    const fth_plan *p = r->p;
+    fth__hash h;
+    fth__hash_init(&h, 0);
+    fth__hash_add(&h, &r->arena, sizeof r->arena);
+    for (int64_t i = 0; i < p->graph->n_inputs; i++) {
+        const void *mirror = fth__tensor_mirror(p->graph->input[i].param);
+        fth__hash_add(&h, &mirror, sizeof mirror);
+    }
+    return fth__hash_get(&h);
+}
+
+static tape *find(struct fth__tapes *t, int64_t from, int64_t to)
+{
+    for (int i = 0; i < t->n; i++)
+        if (t->tape[i].from == from && t->tape[i].to == to) return &t->tape[i];
+    return NULL;
+}
+
+/* Queue into a recording. Whatever goes wrong, nothing was done yet: it can be queued plainly. */
+static fth_recording *make(fth__runner *r, struct fth__tapes *t, int64_t from, int64_t to,
+                           fth__queue_fn *queue)
+{
+    fth_err *told = r->err, err = {0};
+    fth_recording *recording = NULL;
+    if (t->table->record(t->device, NULL) != FTH_OK) return NULL;
+    r->err = &err;
+    const fth_status queued = queue(r, from, to);
+    r->err = told;
+    if (t->table->recorded(t->device, &recording, NULL) != FTH_OK) return NULL;
+    if (queued == FTH_OK) return recording;
+    t->table->forget(t->device, recording);
+    return NULL;
+}
+
+fth_status fth__tape_run(fth__runner *r, int64_t from, int64_t to, fth__queue_fn *queue)
+{
+    struct fth__tapes *t = to - from < SHORTEST || r->p->ctx->trace ? NULL : tapes_of(r->p);
+    if (!t || t->never || r->p->runs < 2) return queue(r, from, to);
+    const uint64_t now = places(r);
+    tape *known = find(t, from, to);
+    if (known && known->places != now) {
+        t->table->forget(t->device, known->recording);
+        *known = t->tape[--t->n];
+        known = NULL;
+    }
+    if (!known && t->n < TAPES) {
+        fth_recording *recording = make(r, t, from, to, queue);
+        t->never = recording == NULL;
+        if (t->never) return queue(r, from, to);
+        known = &t->tape[t->n++];
+        *known = (tape){from, to, now, recording};
+    }
+    return known ? t->table->replay(t->device, known->recording, r->err) : queue(r, from, to);
+}

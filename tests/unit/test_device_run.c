@@ -1,0 +1,266 @@
+/* test_device_run.c - runs on a device with memory of its own: parameters, recordings, complaints,
+ * refusals, and a device that fails at every single call.
+ * seconds: 6
+ */
+#include "testing/host_device.h"
+#include "testing/test.h"
+
+#include <fathom/fathom.h>
+
+enum { N = 1000 };
+
+typedef struct bench {
+    fth_context *ctx;
+    fth_graph *g;
+    fth_tensor *weight;
+    float step, sum;
+    fth_val next, total;
+} bench;
+
+static fth_status open_bench(bench *b, uint64_t device_bytes, fth_err *err)
+{
+    memset(b, 0, sizeof *b);
+    fth_options opt;
+    fth_options_default(&opt);
+    opt.threads = 1;
+    opt.device = "cuda";
+    opt.backend = &t_host_backend;
+    opt.mem.budget_bytes = (uint64_t)256 << 20;
+    opt.device_memory_bytes = device_bytes;
+    return fth_context_create(&b->ctx, &opt, err);
+}
+
+/* weight := weight + step, and the sum of weight times x before that; whole numbers, so exact. */
+static fth_status build(bench *b, fth_err *err)
+{
+    const int64_t size[1] = {N};
+    FTH_TRY(fth_tensor_create(&b->weight, fth_context_mem(b->ctx), "weight", FTH_F32, 1, size, err));
+    float *w = fth_tensor_data(b->weight);
+    for (int i = 0; i < N; i++) w[i] = (float)(i % 7);
+    b->step = 1.0f;
+    b->g = fth_graph_create(b->ctx);
+    fth_axis(b->g, "row", N);
+    const fth_val weight = fth_param(b->g, "weight", "row", b->weight);
+    const fth_val step = fth_input(b->g, "step", FTH_F32, "", fth_scalar_source(FTH_F32, &b->step));
+    const fth_val twice = fth_add(weight, weight);
+    b->total = fth_sum(fth_sort(twice, "row", false), "row");
+    b->next = fth_assign(weight, fth_add(weight, step));
+    return fth_graph_check(b->g, err);
+}
+
+static void close_bench(bench *b)
+{
+    fth_graph_destroy(b->g);
+    fth_tensor_release(b->weight);
+    OK(fth_context_destroy(b->ctx, NULL));
+}
+
+static fth_plan *plan(bench *b, fth_sink *sinks, fth_err *err)
+{
+    const fth_val outs[2] = {b->total, b->next};
+    sinks[0] = fth_scalar_sink(FTH_F32, &b->sum);
+    sinks[1] = (fth_sink){0};
+    const fth_limits limits = {.sinks = sinks};
+    return fth_plan_make(b->g, outs, 2, &limits, err);
+}
+
+static double sum_of_start(void)
+{
+    double s = 0.0;
+    for (int i = 0; i < N; i++) s += 2.0 * (i % 7);
+    return s;
+}
+
+TEST(parameters_stay_on_the_device)
+{
+    bench b;
+    fth_err err = {0};
+    OKE(open_bench(&b, 0, &err), &err);
+    OKE(build(&b, &err), &err);
+    fth_sink sinks[2];
+    fth_plan *p = plan(&b, sinks, &err);
+    IS_TRUE(p != NULL);
+    fth_run_report report;
+    for (int i = 0; i < 5; i++) {
+        OKE(fth_run(p, sinks, NULL, &report, &err), &err);
+        EQ_F64(b.sum, sum_of_start() + 2.0 * N * i);
+        IS_TRUE(report.kept && report.on_device && report.device_seconds > 0.0);
+        HAS_NOT(report.bound_by, "?");
+    }
+    const t_host_seen seen = t_host_device_seen();
+    EQ_I64(seen.recordings, 1);
+    EQ_I64(seen.replays, 4);
+    float *w = fth_tensor_data(b.weight);
+    for (int i = 0; i < N; i++) EQ_F64(w[i], i % 7 + 5);
+    for (int i = 0; i < N; i++) w[i] = 0.0f; /* and what the host writes is seen */
+    OKE(fth_run(p, sinks, NULL, NULL, &err), &err);
+    EQ_F64(b.sum, 0.0);
+    fth_plan_destroy(p);
+    close_bench(&b);
+    EQ_U64(t_host_device_seen().mapped, 0);
+}
+
+TEST(a_report_says_what_the_device_did)
+{
+    bench b;
+    fth_err err = {0};
+    OKE(open_bench(&b, 0, &err), &err);
+    OKE(build(&b, &err), &err);
+    fth_sink sinks[2];
+    fth_plan *p = plan(&b, sinks, &err);
+    fth_run_report report;
+    OKE(fth_run(p, sinks, NULL, &report, &err), &err);
+    char text[1024];
+    fth_run_report_format(&report, text, sizeof text);
+    HAS(text, "device  ");
+    HAS(text, "of kernels");
+    HAS(text, "bound by");
+    HAS_NOT(text, "NOT AS PLANNED");
+    EQ_STR(fth_context_device(b.ctx), "host:0");
+    IS_TRUE(fth_context_device_mem(b.ctx) != NULL);
+    fth_plan_destroy(p);
+    close_bench(&b);
+}
+
+TEST(an_operation_without_a_kernel_is_refused_while_planning)
+{
+    bench b;
+    fth_err err = {0};
+    OKE(open_bench(&b, 0, &err), &err);
+    OKE(build(&b, &err), &err);
+    fth_sink sinks[2];
+    t_host_device_lacks("sort");
+    fth_plan *p = plan(&b, sinks, &err);
+    t_host_device_lacks(NULL);
+    IS_TRUE(p == NULL);
+    EQ_I64(err.status, FTH_E_NO_KERNEL);
+    HAS(err.text, "host:0 has no kernel for operation sort on f32");
+    close_bench(&b);
+}
+
+TEST(a_budget_of_the_device_is_refused_with_what_would_fit)
+{
+    bench b;
+    fth_err err = {0};
+    OKE(open_bench(&b, 5000, &err), &err);
+    OKE(build(&b, &err), &err);
+    fth_sink sinks[2];
+    IS_TRUE(plan(&b, sinks, &err) == NULL);
+    EQ_I64(err.status, FTH_E_NO_FIT);
+    HAS(err.hint, "--device-memory ");
+    close_bench(&b);
+}
+
+TEST(complaints_of_kernels_become_errors_and_nothing_changes)
+{
+    bench b;
+    fth_err err = {0};
+    OKE(open_bench(&b, 0, &err), &err);
+    OKE(build(&b, &err), &err);
+    fth_axis(b.g, "pick", 1);
+    static const int64_t beyond = N;
+    fth_source s = fth_scalar_source(FTH_I64, &beyond);
+    s.n_axes = 1;
+    s.size[0] = 1;
+    const fth_val index = fth_input(b.g, "index", FTH_I64, "pick", s);
+    const fth_val weight = fth_param(b.g, "again", "row", b.weight);
+    const fth_val outs[2] = {fth_gather(weight, "row", index), b.next};
+    OKE(fth_graph_check(b.g, &err), &err);
+    float got = 0.0f;
+    fth_sink sinks[2] = {fth_scalar_sink(FTH_F32, &got), {0}};
+    sinks[0].n_axes = 1;
+    sinks[0].size[0] = 1;
+    fth_plan *p = fth_plan_make(b.g, outs, 2, &(fth_limits){.sinks = sinks}, &err);
+    IS_TRUE(p != NULL);
+    IS(fth_run(p, sinks, NULL, NULL, &err), FTH_E_INDEX_RANGE);
+    HAS(err.text, "gather");
+    const float *w = fth_tensor_data(b.weight);
+    for (int i = 0; i < N; i++) EQ_F64(w[i], i % 7);
+    fth_plan_destroy(p);
+    close_bench(&b);
+}
+
+/* One attempt; the n-th call of the device fails. True: it came through. */
+static bool attempt(int64_t n)
+{
+    bench b;
+    fth_err err = {0};
+    fth_sink sinks[2];
+    t_host_device_fail(n);
+    fth_status s = open_bench(&b, 0, &err);
+    if (s == FTH_OK) s = build(&b, &err);
+    fth_plan *p = s == FTH_OK ? plan(&b, sinks, &err) : NULL;
+    for (int i = 0; p && s == FTH_OK && i < 3; i++) s = fth_run(p, sinks, NULL, NULL, &err);
+    t_host_device_fail(0);
+    if (s != FTH_OK) IS_TRUE(s == FTH_E_DEVICE || s == FTH_E_NOMEM);
+    if (s == FTH_OK) EQ_F64(b.sum, sum_of_start() + 4.0 * N);
+    fth_plan_destroy(p);
+    if (b.ctx) close_bench(&b);
+    EQ_U64(t_host_device_seen().mapped, 0);
+    return s == FTH_OK;
+}
+
+TEST(every_call_of_the_device_may_fail)
+{
+    int64_t n = 1, came_through = 0;
+    for (; n < 20000 && came_through < 30; n++) came_through += attempt(n);
+    IS_TRUE(n > 200 && n < 20000);
+}
+
+TEST(devices_that_are_not_there_are_errors)
+{
+    fth_context *ctx;
+    fth_err err = {0};
+    fth_options opt;
+    fth_options_default(&opt);
+    opt.backend = &t_host_backend;
+    opt.device = "cuda:3";
+    IS(fth_context_create(&ctx, &opt, &err), FTH_E_DEVICE);
+    HAS(err.text, "there is no device 3");
+    err = (fth_err){0};
+    opt.device = "gpu";
+    IS(fth_context_create(&ctx, &opt, &err), FTH_E_DEVICE);
+    HAS(err.text, "'gpu' is not a device");
+    err = (fth_err){0};
+    opt.backend = NULL;
+    opt.backend_path = "/nowhere/libfathom_none.so";
+    opt.device = "cuda";
+    IS(fth_context_create(&ctx, &opt, &err), FTH_E_DEVICE);
+    HAS(err.text, "/nowhere/libfathom_none.so");
+}
+
+TEST(a_timeline_has_the_kernels_on_a_track_of_the_device)
+{
+    bench b;
+    fth_err err = {0};
+    fth_options opt;
+    fth_options_default(&opt);
+    fth_trace *trace;
+    fth_mem *mem;
+    OKE(fth_mem_create(&mem, NULL, &err), &err);
+    OKE(fth_trace_create(&trace, mem, 1 << 20, &err), &err);
+    memset(&b, 0, sizeof b);
+    opt.device = "cuda";
+    opt.backend = &t_host_backend;
+    opt.trace = trace;
+    OKE(fth_context_create(&b.ctx, &opt, &err), &err);
+    OKE(build(&b, &err), &err);
+    fth_sink sinks[2];
+    fth_plan *p = plan(&b, sinks, &err);
+    OKE(fth_run(p, sinks, NULL, NULL, &err), &err);
+    fth_plan_destroy(p);
+    close_bench(&b);
+    const char *path = t_temp_path("trace.json");
+    OKE(fth_trace_write(trace, path, &err), &err);
+    char text[1 << 16] = "";
+    FILE *f = fopen(path, "r");
+    IS_TRUE(f != NULL);
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    fclose(f);
+    HAS(text, "host:0");
+    HAS(text, "sort ");
+    fth_trace_destroy(trace);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST_MAIN()
