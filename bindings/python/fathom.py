@@ -75,7 +75,7 @@ LEVELS = ["error", "warn", "info", "debug"]
 class Options(C.Structure):
     _c_name_ = "fth_options"
     _fields_ = [("mem", MemOptions), ("threads", I), ("log", Log), ("device", S),
-                ("scratch_dir", S), ("trace", P)]
+                ("scratch_dir", S), ("trace", P), ("cache_dir", S)]
 
 
 READ_FN = C.CFUNCTYPE(I, P, C.POINTER(L), C.POINTER(L), P, C.POINTER(Err))

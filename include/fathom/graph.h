@@ -34,6 +34,7 @@ typedef struct fth_options {
     const struct fth_backend *backend; /* one that is linked in instead; NULL: look for it */
     const char *scratch_dir;           /* where values may be spilled; NULL: never */
     fth_trace *trace;                  /* NULL: no timeline; owned by the caller */
+    const char *cache_dir; /* of compiled kernels of a device; NULL: they are not kept */
 } fth_options;
 FTH_API void fth_options_default(fth_options *opt);
 FTH_API FTH_MUST_USE fth_status fth_context_create(fth_context **out, const fth_options *opt,
@@ -49,6 +50,8 @@ FTH_API const char *fth_context_device_reason(const fth_context *ctx);
 FTH_API int fth_context_threads(const fth_context *ctx);
 /* Where files that stand in for memory may lie; NULL: nowhere. As long as the context. */
 FTH_API const char *fth_context_scratch_dir(const fth_context *ctx);
+/* Where compiled kernels are kept; NULL: nowhere. As long as the context. */
+FTH_API const char *fth_context_cache_dir(const fth_context *ctx);
 
 /* NULL when there is no memory; every builder accepts NULL and gives poison. */
 FTH_API fth_graph *fth_graph_create(fth_context *ctx);

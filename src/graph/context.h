@@ -16,6 +16,7 @@ struct fth_context {
     char device[32];
     char reason[128];      /* why that device */
     char scratch_dir[512]; /* empty: never spill */
+    char cache_dir[512];   /* of compiled kernels; empty: none is kept */
     const fth_backend *backend;
     fth_device *gpu;               /* opened; NULL on the CPU */
     fth_mem *gpu_mem;              /* the ledger of its memory; NULL on the CPU */

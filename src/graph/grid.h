@@ -49,7 +49,7 @@ static inline int64_t fth__grid_triangle(int64_t n)
 {
     int64_t tile = 1;
     const int64_t block = fth__grid_reduce(n);
-    const int64_t most = block > FTH__TRIANGLE_TILE ? block : FTH__TRIANGLE_TILE;
+    const int64_t least = FTH__TRIANGLE_TILE, most = block > least ? block : least;
     while (tile < most && tile < n) tile *= 2;
     return tile;
 }

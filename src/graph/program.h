@@ -9,6 +9,8 @@
 
 #include <fathom/ops.h>
 
+FTH_BEGIN_DECLS
+
 enum { FTH_PROGRAM_INPUTS = FTH_MAX_IN, FTH_PROGRAM_CONSTS = 24, FTH_PROGRAM_INSTRS = 48 };
 
 typedef struct fth__instr {
@@ -39,4 +41,5 @@ typedef struct fth__program {
 /* The fused operation: in[] are the program's inputs, attr is the program (zero padded). */
 extern const fth_op fth__op_fused;
 
+FTH_END_DECLS
 #endif

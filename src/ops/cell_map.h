@@ -3,8 +3,8 @@
  * Before: what elementwise_type.h wants, MEMBER of fth__cell, its TYPE as CAST (empty for structs),
  * and the members REAL_MEMBER and COMPLEX_MEMBER of results that change kind.
  */
-static void FTH__EW_GLUE(map_, MEMBER)(int op, const fth__cell *px, const fth__cell *py,
-                                       const fth__cell *pz, fth__cell *out)
+FTH__CELL_FN void FTH__EW_GLUE(map_, MEMBER)(int op, const fth__cell *px, const fth__cell *py,
+                                             const fth__cell *pz, fth__cell *out)
 {
     switch (op) {
 #define FTH__EW_ROW(name, arity, result, expr)                                                     \

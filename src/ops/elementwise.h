@@ -32,6 +32,8 @@
 #define FTH__EW_GLUE(a, b) FTH__EW_GLUE_(a, b)
 #define FTH__EW_GLUE_(a, b) a##b
 
+FTH_BEGIN_DECLS
+
 typedef enum fth__ew_result {
     FTH__EW_SAME,
     FTH__EW_PICK,
@@ -77,4 +79,5 @@ bool fth__cell_cast(fth_dtype from, fth_dtype to, const fth__cell *v, fth__cell 
 bool fth__cast_allowed(fth_dtype from, fth_dtype to);
 bool fth__cast_may_fail(fth_dtype from, fth_dtype to);
 
+FTH_END_DECLS
 #endif

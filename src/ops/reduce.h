@@ -14,13 +14,13 @@ enum { FTH__REDUCE_SMALL = 16 };
 
 static inline int64_t fth__reduce_block(int64_t n)
 {
-    return n <= FTH__REDUCE_SMALL ? FTH__REDUCE_SMALL : fth__grid_reduce(n);
+    return n <= FTH__REDUCE_SMALL ? (int64_t)FTH__REDUCE_SMALL : fth__grid_reduce(n);
 }
 
 /* Position of the reduced axis in in[0]. */
 static inline int fth__reduce_dim(const fth_node *node)
 {
-    const fth__reduce_attr *attr = node->attr;
+    const fth__reduce_attr *attr = (const fth__reduce_attr *)node->attr;
     return fth_desc_find(&node->in[0], attr->axis);
 }
 

@@ -11,8 +11,17 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Inlined always: a call left in a loop would keep the loop scalar. */
+/* Inlined always: a call left in a loop would keep the loop scalar. Whoever compiles these for a
+ * device says before what functions are there. */
+#ifndef FTH__MATH
 #define FTH__MATH static inline __attribute__((always_inline, unused)) FTH__BOTH
+#endif
+/* A struct with these members, in C and in C++. */
+#ifdef __cplusplus
+#define FTH__MAKE(type) type
+#else
+#define FTH__MAKE(type) (type)
+#endif
 
 /* On a GPU these are its own functions, which round as the host's do. */
 #ifdef __CUDA_ARCH__

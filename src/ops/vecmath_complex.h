@@ -25,32 +25,32 @@ FTH__MATH double fth__flip_f64(double x)
 #define FTH__DEFINE_COMPLEX(S, C, R, r)                                                            \
     FTH__MATH C fth__cmake_##r(R re, R im)                                                         \
     {                                                                                              \
-        return (C){re, im};                                                                        \
+        return FTH__MAKE(C){re, im};                                                               \
     }                                                                                              \
     FTH__MATH C fth__cadd_##S(C x, C y)                                                            \
     {                                                                                              \
-        return (C){x.re + y.re, x.im + y.im};                                                      \
+        return FTH__MAKE(C){x.re + y.re, x.im + y.im};                                             \
     }                                                                                              \
     FTH__MATH C fth__csub_##S(C x, C y)                                                            \
     {                                                                                              \
-        return (C){x.re - y.re, x.im - y.im};                                                      \
+        return FTH__MAKE(C){x.re - y.re, x.im - y.im};                                             \
     }                                                                                              \
     FTH__MATH C fth__cmul_##S(C x, C y)                                                            \
     {                                                                                              \
         const R minus = fth__flip_##r(x.im);                                                       \
-        return (C){x.re * y.re + minus * y.im, x.re * y.im + x.im * y.re};                         \
+        return FTH__MAKE(C){x.re * y.re + minus * y.im, x.re * y.im + x.im * y.re};                \
     }                                                                                              \
     FTH__MATH C fth__cneg_##S(C x)                                                                 \
     {                                                                                              \
-        return (C){-x.re, -x.im};                                                                  \
+        return FTH__MAKE(C){-x.re, -x.im};                                                         \
     }                                                                                              \
     FTH__MATH C fth__conj_##S(C x)                                                                 \
     {                                                                                              \
-        return (C){x.re, -x.im};                                                                   \
+        return FTH__MAKE(C){x.re, -x.im};                                                          \
     }                                                                                              \
     FTH__MATH C fth__cselect_##S(int x, C y, C z)                                                  \
     {                                                                                              \
-        return (C){x ? y.re : z.re, x ? y.im : z.im};                                              \
+        return FTH__MAKE(C){x ? y.re : z.re, x ? y.im : z.im};                                     \
     }                                                                                              \
     FTH__MATH R fth__carg_##S(C x)                                                                 \
     {                                                                                              \
@@ -60,7 +60,7 @@ FTH__MATH double fth__flip_f64(double x)
     {                                                                                              \
         const R e = fth__exp_##r(x.re);                                                            \
         const R im = e * fth__sin_##r(x.im);                                                       \
-        return (C){e * fth__cos_##r(x.im), x.im == 0 ? x.im : im};                                 \
+        return FTH__MAKE(C){e * fth__cos_##r(x.im), x.im == 0 ? x.im : im};                        \
     }
 FTH__DEFINE_COMPLEX(c64, fth_c64, float, f32)
 FTH__DEFINE_COMPLEX(c128, fth_c128, double, f64)
@@ -82,12 +82,12 @@ FTH__MATH fth_c64 fth__cdiv_c64(fth_c64 x, fth_c64 y)
     const double d = fth__square_sum_c64(y);
     const double re = (double)x.re * (double)y.re + (double)x.im * (double)y.im;
     const double im = (double)x.im * (double)y.re + (double)fth__flip_f32(x.re) * (double)y.im;
-    return (fth_c64){(float)(re / d), (float)(im / d)};
+    return FTH__MAKE(fth_c64){(float)(re / d), (float)(im / d)};
 }
 FTH__MATH fth_c64 fth__crecip_c64(fth_c64 x)
 {
     const double d = fth__square_sum_c64(x);
-    return (fth_c64){(float)((double)x.re / d), (float)(-(double)x.im / d)};
+    return FTH__MAKE(fth_c64){(float)((double)x.re / d), (float)(-(double)x.im / d)};
 }
 FTH__MATH fth_c64 fth__csign_c64(fth_c64 x)
 {
@@ -97,7 +97,8 @@ FTH__MATH fth_c64 fth__csign_c64(fth_c64 x)
 }
 FTH__MATH fth_c64 fth__clog_c64(fth_c64 x)
 {
-    return (fth_c64){(float)(0.5 * fth__log_f64(fth__square_sum_c64(x))), fth__carg_c64(x)};
+    return FTH__MAKE(fth_c64){(float)(0.5 * fth__log_f64(fth__square_sum_c64(x))),
+                              fth__carg_c64(x)};
 }
 
 /* A power of two near 1/max(|re|, |im|): what it multiplies neither overflows nor underflows. */
@@ -130,22 +131,22 @@ FTH__MATH fth_c128 fth__cdiv_c128(fth_c128 x, fth_c128 y)
     const double s = fth__cscale_c128(y);
     const double re = y.re * s, im = y.im * s;
     const double d = re * re + im * im;
-    return (fth_c128){(x.re * re + x.im * im) / d * s,
-                      (x.im * re + fth__flip_f64(x.re) * im) / d * s};
+    return FTH__MAKE(fth_c128){(x.re * re + x.im * im) / d * s,
+                               (x.im * re + fth__flip_f64(x.re) * im) / d * s};
 }
 FTH__MATH fth_c128 fth__crecip_c128(fth_c128 x)
 {
     const double s = fth__cscale_c128(x);
     const double re = x.re * s, im = x.im * s;
     const double d = re * re + im * im;
-    return (fth_c128){re / d * s, -im / d * s};
+    return FTH__MAKE(fth_c128){re / d * s, -im / d * s};
 }
 FTH__MATH fth_c128 fth__csign_c128(fth_c128 x)
 {
     const double s = fth__cscale_c128(x);
     const double re = x.re * s, im = x.im * s;
     const double r = fth__sqrt_f64(re * re + im * im);
-    return fth__cselect_c128(r == 0.0, x, (fth_c128){re / r, im / r});
+    return fth__cselect_c128(r == 0.0, x, FTH__MAKE(fth_c128){re / r, im / r});
 }
 FTH__MATH fth_c128 fth__clog_c128(fth_c128 x)
 {
@@ -154,7 +155,7 @@ FTH__MATH fth_c128 fth__clog_c128(fth_c128 x)
     const double near = 0.5 * fth__log1p_f64((big - 1.0) * (big + 1.0) + small * small);
     const double r = fth__cabs_finite_c128(x);
     const double re = ((r > 0.7) & (r < 1.5)) ? near : fth__log_f64(r);
-    return (fth_c128){fth__cwide_c128(x) ? (double)INFINITY : re, fth__carg_c128(x)};
+    return FTH__MAKE(fth_c128){fth__cwide_c128(x) ? (double)INFINITY : re, fth__carg_c128(x)};
 }
 
 #define FTH__DEFINE_CSQRT(S, C, R, r)                                                              \
@@ -163,7 +164,8 @@ FTH__MATH fth_c128 fth__clog_c128(fth_c128 x)
         const R half = (R)0.5;                                                                     \
         const R t = fth__sqrt_##r(half * fth__fabs_##r(x.re) + half * fth__cabs_##S(x));           \
         const R u = t == 0 ? t : half * x.im / t;                                                  \
-        const C y = x.re < 0 ? (C){fth__fabs_##r(u), fth__copysign_##r(t, x.im)} : (C){t, u};      \
+        const C y = x.re < 0 ? FTH__MAKE(C){fth__fabs_##r(u), fth__copysign_##r(t, x.im)}          \
+                             : FTH__MAKE(C){t, u};                                                 \
         return y;                                                                                  \
     }
 FTH__DEFINE_CSQRT(c64, fth_c64, float, f32)

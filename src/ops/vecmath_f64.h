@@ -229,7 +229,7 @@ FTH__MATH fth__two fth__two_product(double a, double b)
     const double ah = as - (as - a), bh = bs - (bs - b);
     const double al = a - ah, bl = b - bh;
     const double p = a * b;
-    return (fth__two){p, ((ah * bh - p) + ah * bl + al * bh) + al * bl};
+    return FTH__MAKE(fth__two){p, ((ah * bh - p) + ah * bl + al * bh) + al * bl};
 }
 /* log of a positive finite number, about 65 bits of it. */
 FTH__MATH fth__two fth__log_two_f64(double x)
@@ -261,7 +261,7 @@ FTH__MATH fth__two fth__log_two_f64(double x)
     const double low = lost + (k * 0x1.ef35793c7673p-45 +
                                (2.0 * s_low * (1.0 + w.hi) + (third_low + cube.hi * w.hi * p)));
     const double hi = sum + low;
-    return (fth__two){hi, (sum - hi) + low};
+    return FTH__MAKE(fth__two){hi, (sum - hi) + low};
 }
 FTH__MATH double fth__pow_f64(double x, double y)
 {

@@ -123,6 +123,7 @@ static fth_status fill(fth_context *ctx, const fth_options *opt, fth_err *err)
         return FTH_FAIL(err, FTH_E_USAGE, "threads must be 0 to 4096, not %d", opt->threads);
     ctx->threads = opt->threads > 0 ? opt->threads : usable_cores();
     fth__str_copy(ctx->scratch_dir, sizeof ctx->scratch_dir, opt->scratch_dir);
+    fth__str_copy(ctx->cache_dir, sizeof ctx->cache_dir, opt->cache_dir);
     FTH_TRY(resolve_device(ctx, opt, err));
     FTH_TRY(fth__cpu_blas_init(err));
     fth_log_line(&ctx->log, FTH_LOG_INFO, "device %s (%s), %d worker%s, OpenBLAS for %s",
@@ -199,6 +200,11 @@ const char *fth_context_device_reason(const fth_context *ctx)
 int fth_context_threads(const fth_context *ctx)
 {
     return ctx->threads;
+}
+
+const char *fth_context_cache_dir(const fth_context *ctx)
+{
+    return ctx->cache_dir[0] ? ctx->cache_dir : NULL;
 }
 
 const char *fth_context_scratch_dir(const fth_context *ctx)

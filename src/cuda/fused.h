@@ -1,0 +1,42 @@
+/* fused.h - running a program on the device: what fused, map, cast, expand and reduce share. */
+#ifndef FTH_CUDA_FUSED_H
+#define FTH_CUDA_FUSED_H
+
+#include "cuda/device.h"
+#include "cuda/fused_args.h"
+#include "cuda/source.h"
+
+/* How the tail of a program adds: fused's own way, or the one of reduce. */
+typedef struct fth__ew_order {
+    int64_t whole, block, super; /* elements */
+    uint64_t state;              /* bytes per output */
+    int lanes;
+    bool total_in_out, has_super;
+} fth__ew_order;
+
+/* A program with what a call needs to know of it. */
+typedef struct fth__ew_program {
+    fth__program p;
+    fth__ew_shape shape;
+    fth__ew_order order; /* with a tail */
+} fth__ew_program;
+
+/* Fills in the shape, and the order of fused, for a node's program. */
+void fth__ew_program_init(fth__ew_program *e, const fth_node *node);
+
+uint64_t fth__ew_scratch(const fth_call *call, const fth__ew_program *e);
+fth_status fth__ew_run(const fth_call *call, const fth__ew_program *e);
+fth_status fth__ew_prepare(const fth_node *node, const fth__ew_program *e, fth_device *device,
+                           fth_err *err);
+
+/* ---- tail.cu: partials in memory become totals ---- */
+/* args: count items, axes and steps; operand[n_in] is the output, the next one the state. */
+fth_status fth__ew_finish(const fth_call *call, const fth__ew_args *args, int n_in, fth_dtype from);
+/* Bytes of totals of superblocks that finishing takes beside the partials. */
+uint64_t fth__ew_finish_bytes(const fth__ew_order *order, int64_t n, int64_t items, uint64_t wide);
+
+/* ---- interpreter.cu: the same kernels, where there is no compiler ---- */
+fth_status fth__ew_interpret(const fth_call *call, const fth__ew_program *e,
+                             const fth__ew_args *args);
+
+#endif

@@ -1,0 +1,69 @@
+/* fused_args.h - what a kernel of a fused program gets: operands as addresses and steps.
+ *
+ * Plain data, the same for code compiled here and at run time. Axes are those of the work:
+ * neighbours that lie as one are one, so a dense array has a single axis. An item is what one
+ * thread makes: a vector of neighbours, or one element.
+ */
+#ifndef FTH_CUDA_FUSED_ARGS_H
+#define FTH_CUDA_FUSED_ARGS_H
+
+#include <stdint.h>
+
+enum { FTH__EW_AXES = 8, FTH__EW_OPERANDS = 20, FTH__EW_CONSTS = 24 };
+
+typedef struct fth__ew_operand {
+    char *data;
+    int64_t stride[FTH__EW_AXES]; /* elements from one item to the next; 0: it lacks the axis */
+    int64_t step;                 /* elements between neighbours inside an item */
+    int64_t along;                /* elements from one place of the tail's axis to the next */
+} fth__ew_operand;
+
+/* A number of the program, by the member its dtype is computed in. */
+typedef union fth__ew_const {
+    double f64[2];
+    float f32[2];
+    int64_t i64;
+    int32_t i32;
+    uint16_t u16;
+    uint8_t u8;
+} fth__ew_const;
+
+/* Where a running total lives and how blocks are gathered: ops/fused.h. */
+typedef struct fth__ew_tail {
+    uint8_t red, to;      /* fth_red; dtype of the result */
+    uint8_t first, last;  /* piece of the axis */
+    uint8_t total_in_out; /* the running total lies in the output, not in the state */
+    uint8_t has_super;
+    uint8_t lanes;
+    uint8_t spare;
+    int32_t state;    /* bytes per output */
+    int64_t n, lo;    /* length of the piece, where it begins in the axis */
+    int64_t whole;    /* length of the axis */
+    int64_t block;    /* elements */
+    int64_t super;    /* elements */
+    int64_t segments; /* blocks of the piece; 0: there are no partials */
+    char *partial;    /* segments x items, wide numbers; NULL: totals are finished at once */
+} fth__ew_tail;
+
+typedef struct fth__ew_args {
+    uint32_t count; /* items of this launch */
+    int32_t n_axes;
+    uint32_t extent[FTH__EW_AXES]; /* in items, innermost last */
+    uint32_t magic[FTH__EW_AXES], shift[FTH__EW_AXES];
+    /* Tail along the innermost axis: how the elements of a block of threads lie in shared memory.
+     */
+    uint32_t rows;      /* rows per block of threads, or 1 */
+    uint32_t chunks;    /* blocks of threads per row, when a row is longer than one of them takes */
+    uint32_t seg_len;   /* elements of a segment: a block of the axis, or the whole row */
+    uint32_t seg_log;   /* its logarithm, when it is a block */
+    uint32_t segs;      /* segments of a row that one block of threads takes */
+    uint32_t pitch;     /* elements from one segment to the next */
+    uint32_t part_at;   /* bytes: where partials lie */
+    uint32_t row_items; /* loads that one row (or chunk of it) takes */
+    uint32_t row_magic, row_shift;
+    fth__ew_operand operand[FTH__EW_OPERANDS]; /* inputs, then outputs, then the state */
+    fth__ew_const constant[FTH__EW_CONSTS];
+    fth__ew_tail tail;
+} fth__ew_args;
+
+#endif

@@ -1,0 +1,274 @@
+/* interpreter.cu - fused programs where there is no compiler at run time.
+ *
+ * One element per thread, one instruction at a time, registers in memory: slow, and the same bits
+ * as compiled code, because expressions, functions and the order of sums are the same texts.
+ */
+#define FTH__MATH static __device__ __noinline__ __attribute__((unused))
+#define FTH__CELL_FN static __device__ __noinline__
+#include "cuda/fused.h"
+#include "cuda/join.h"
+#include "ops/cell_types.h"
+
+namespace
+{
+
+enum { THREADS = 256, REGISTERS = FTH_PROGRAM_INPUTS + FTH_PROGRAM_CONSTS + FTH_PROGRAM_INSTRS };
+
+struct code {
+    int32_t n_in, n_const, n_instr, n_out;
+    uint8_t dtype[REGISTERS];
+    int16_t out_reg[FTH_MAX_OUT];
+    fth__instr instr[FTH_PROGRAM_INSTRS];
+};
+/* The launch carries both by value. */
+struct both {
+    fth__ew_args a;
+    code c;
+};
+static_assert(sizeof(both) <= 4096, "arguments of a kernel");
+
+struct place {
+    int64_t off[FTH__EW_OPERANDS];
+};
+
+__device__ void locate(const both &b, int n_ops, uint32_t i, place &p)
+{
+    for (int j = 0; j < n_ops; j++) p.off[j] = 0;
+    for (int k = b.a.n_axes - 1; k >= 0; k--) {
+        const uint32_t q = (__umulhi(i, b.a.magic[k]) + i) >> b.a.shift[k];
+        const uint32_t r = k > 0 ? i - q * b.a.extent[k] : i;
+        for (int j = 0; j < n_ops; j++) p.off[j] += (int64_t)r * b.a.operand[j].stride[k];
+        i = q;
+    }
+}
+
+__device__ int bytes_of(int dtype)
+{
+    switch (dtype) {
+    case FTH__D_BOOL:
+    case FTH__D_U8: return 1;
+    case FTH__D_U16:
+    case FTH__D_F16:
+    case FTH__D_BF16: return 2;
+    case FTH__D_I32:
+    case FTH__D_F32: return 4;
+    case FTH__D_C128: return 16;
+    default: return 8;
+    }
+}
+
+__device__ __noinline__ void load(int dtype, const char *p, fth__cell *v)
+{
+    switch (dtype) {
+    case FTH__D_BOOL:
+    case FTH__D_U8: v->u8 = *(const uint8_t *)p; break;
+    case FTH__D_U16: v->u16 = *(const uint16_t *)p; break;
+    case FTH__D_I32: v->i32 = *(const int32_t *)p; break;
+    case FTH__D_I64: v->i64 = *(const int64_t *)p; break;
+    case FTH__D_F16: v->f32 = fth__dev_f16_to_f32(*(const uint16_t *)p); break;
+    case FTH__D_BF16: v->f32 = fth__dev_bf16_to_f32(*(const uint16_t *)p); break;
+    case FTH__D_F32: v->f32 = *(const float *)p; break;
+    case FTH__D_F64: v->f64 = *(const double *)p; break;
+    case FTH__D_C64: v->c64 = *(const fth_c64 *)p; break;
+    case FTH__D_C128: v->c128 = *(const fth_c128 *)p; break;
+    }
+}
+
+__device__ __noinline__ void store(int dtype, char *p, const fth__cell *v)
+{
+    switch (dtype) {
+    case FTH__D_BOOL:
+    case FTH__D_U8: *(uint8_t *)p = v->u8; break;
+    case FTH__D_U16: *(uint16_t *)p = v->u16; break;
+    case FTH__D_I32: *(int32_t *)p = v->i32; break;
+    case FTH__D_I64: *(int64_t *)p = v->i64; break;
+    case FTH__D_F16: *(uint16_t *)p = fth__dev_f32_to_f16(v->f32); break;
+    case FTH__D_BF16: *(uint16_t *)p = fth__dev_f32_to_bf16(v->f32); break;
+    case FTH__D_F32: *(float *)p = v->f32; break;
+    case FTH__D_F64: *(double *)p = v->f64; break;
+    case FTH__D_C64: *(fth_c64 *)p = v->c64; break;
+    case FTH__D_C128: *(fth_c128 *)p = v->c128; break;
+    }
+}
+
+__device__ float round_16(int dtype, float v)
+{
+    return dtype == FTH__D_F16 ? fth__round_f16(v) : fth__round_bf16(v);
+}
+
+__device__ void map(int op, int dtype, const fth__cell *x, const fth__cell *y, const fth__cell *z,
+                    fth__cell *out)
+{
+    switch (dtype) {
+    case FTH__D_BOOL: map_b(op, x, y, z, out); break;
+    case FTH__D_U8: map_u8(op, x, y, z, out); break;
+    case FTH__D_U16: map_u16(op, x, y, z, out); break;
+    case FTH__D_I32: map_i32(op, x, y, z, out); break;
+    case FTH__D_I64: map_i64(op, x, y, z, out); break;
+    case FTH__D_F64: map_f64(op, x, y, z, out); break;
+    case FTH__D_C64: map_c64(op, x, y, z, out); break;
+    case FTH__D_C128: map_c128(op, x, y, z, out); break;
+    default: map_f32(op, x, y, z, out); break;
+    }
+}
+
+/* Whole numbers, logic and reals as they are; the cast then is one of a few conversions. */
+__device__ __noinline__ void cast(int from, int to, const fth__cell *x, fth__cell *out)
+{
+    const bool whole = from <= FTH__D_I64, complex = from >= FTH__D_C64;
+    const int64_t i = from == FTH__D_BOOL  ? x->b != 0
+                      : from == FTH__D_U8  ? x->u8
+                      : from == FTH__D_U16 ? x->u16
+                      : from == FTH__D_I32 ? x->i32
+                      : whole              ? x->i64
+                                           : 0;
+    const double f = whole ? (double)i : from == FTH__D_F64 ? x->f64 : complex ? 0.0 : x->f32;
+    const fth_c128 c = from == FTH__D_C128  ? x->c128
+                       : from == FTH__D_C64 ? fth__to_c128(x->c64)
+                                            : fth_c128{f, 0.0};
+    switch (to) {
+    case FTH__D_BOOL: out->b = (uint8_t)(whole ? i != 0 : f != 0.0); break;
+    case FTH__D_U8: out->u8 = (uint8_t)i; break;
+    case FTH__D_U16: out->u16 = (uint16_t)i; break;
+    case FTH__D_I32: out->i32 = (int32_t)i; break;
+    case FTH__D_I64: out->i64 = i; break;
+    case FTH__D_F16:
+    case FTH__D_BF16: out->f32 = round_16(to, fth__odd_f32(f)); break;
+    case FTH__D_F32: out->f32 = whole ? (float)i : (float)f; break;
+    case FTH__D_F64: out->f64 = f; break;
+    case FTH__D_C64: out->c64 = fth_c64{whole ? (float)i : (float)c.re, (float)c.im}; break;
+    case FTH__D_C128: out->c128 = c; break;
+    }
+}
+
+/* Registers for the element at p. */
+__device__ __noinline__ void evaluate(const both &b, const place &p, fth__cell *reg)
+{
+    for (int i = 0; i < b.c.n_in; i++)
+        load(b.c.dtype[i], b.a.operand[i].data + p.off[i] * bytes_of(b.c.dtype[i]), &reg[i]);
+    for (int i = 0; i < b.c.n_const; i++)
+        memcpy(&reg[b.c.n_in + i], &b.a.constant[i], sizeof reg[0]);
+    for (int i = 0; i < b.c.n_instr; i++) {
+        const fth__instr in = b.c.instr[i];
+        const fth__cell *x = &reg[in.src[0]];
+        if (in.op == FTH__INSTR_CAST) {
+            cast(in.from, in.to, x, &reg[in.dst]);
+            continue;
+        }
+        map(in.op, in.from, x, in.src[1] >= 0 ? &reg[in.src[1]] : x,
+            in.src[2] >= 0 ? &reg[in.src[2]] : x, &reg[in.dst]);
+        if (in.to == FTH__D_F16 || in.to == FTH__D_BF16)
+            reg[in.dst].f32 = round_16(in.to, reg[in.dst].f32);
+    }
+}
+
+__global__ void __launch_bounds__(THREADS) interpret_map(const __grid_constant__ both b)
+{
+    fth__cell reg[REGISTERS];
+    place p;
+    for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < b.a.count; i += gridDim.x * THREADS) {
+        locate(b, b.c.n_in + b.c.n_out, i, p);
+        evaluate(b, p, reg);
+        for (int k = 0; k < b.c.n_out; k++) {
+            const int j = b.c.n_in + k, r = b.c.out_reg[k];
+            if (!b.a.operand[j].data) continue;
+            store(b.c.dtype[r], b.a.operand[j].data + p.off[j] * bytes_of(b.c.dtype[r]), &reg[r]);
+        }
+    }
+}
+
+__device__ void widen(int dtype, const fth__cell *v, double *w)
+{
+    *w = dtype == FTH__D_F64 ? v->f64 : (double)v->f32;
+}
+__device__ void widen(int dtype, const fth__cell *v, int64_t *w)
+{
+    fth__load_wide(dtype, (const char *)v, w);
+}
+__device__ void widen(int dtype, const fth__cell *v, fth_c128 *w)
+{
+    fth__load_wide(dtype, (const char *)v, w);
+}
+
+/* One block of the axis in its order; p is at the first place of the piece. */
+template <class W>
+__device__ W join_block(const both &b, const place &p, int64_t from, int64_t to, fth__cell *reg)
+{
+    const fth__ew_tail &t = b.a.tail;
+    W lane[8], v;
+    const int lanes = b.a.tail.lanes;
+    for (int l = 0; l < lanes; l++) fth__join_start(t.red, &lane[l]);
+    for (int64_t i = from; i < to; i++) {
+        place at;
+        for (int j = 0; j < b.c.n_in; j++) at.off[j] = p.off[j] + i * b.a.operand[j].along;
+        evaluate(b, at, reg);
+        widen(b.c.dtype[b.c.out_reg[0]], &reg[b.c.out_reg[0]], &v);
+        const int l = (int)((i - from) % lanes);
+        lane[l] = fth__join(t.red, lane[l], v);
+    }
+    for (int half = lanes / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++) lane[l] = fth__join(t.red, lane[l], lane[l + half]);
+    return lane[0];
+}
+
+template <class W>
+__global__ void __launch_bounds__(THREADS) interpret_tail(const __grid_constant__ both b)
+{
+    fth__cell reg[REGISTERS];
+    place p;
+    const fth__ew_tail &t = b.a.tail;
+    const int out = b.c.n_in, kept = out + 1;
+    for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < b.a.count; i += gridDim.x * THREADS) {
+        locate(b, kept + 1, i, p);
+        fth__total<W> total;
+        if (!t.partial)
+            total.begin(t.red, t, b.a.operand[out].data + p.off[out] * bytes_of(t.to),
+                        b.a.operand[kept].data + p.off[kept] * t.state);
+        for (int64_t s = blockIdx.y; s < t.segments; s += gridDim.y) {
+            const int64_t from = s * t.block, to = from + t.block < t.n ? from + t.block : t.n;
+            const W v = join_block<W>(b, p, from, to, reg);
+            if (t.partial)
+                ((W *)t.partial)[s * b.a.count + i] = v;
+            else
+                total.add(t, v, t.lo + to);
+        }
+        if (!t.partial) total.end(t);
+    }
+}
+
+void queue_tail(const fth_call *call, const both *b, fth_dtype from)
+{
+    const dim3 blocks(fth_cuda_blocks(b->a.count, THREADS), !b->a.tail.partial ? 1
+                                                            : b->a.tail.segments < 0x7fff
+                                                                ? (unsigned)b->a.tail.segments
+                                                                : 0x7fff);
+    if (fth_dtype_is_complex(from))
+        FTH_LAUNCH((interpret_tail<fth_c128>), blocks, THREADS, fth_cuda_stream(call), *b);
+    else if (fth_dtype_is_real(from))
+        FTH_LAUNCH((interpret_tail<double>), blocks, THREADS, fth_cuda_stream(call), *b);
+    else
+        FTH_LAUNCH((interpret_tail<int64_t>), blocks, THREADS, fth_cuda_stream(call), *b);
+}
+
+} // namespace
+
+fth_status fth__ew_interpret(const fth_call *call, const fth__ew_program *e,
+                             const fth__ew_args *args)
+{
+    both b;
+    b.a = *args;
+    b.c.n_in = e->p.n_in;
+    b.c.n_const = e->p.n_const;
+    b.c.n_instr = e->p.n_instr;
+    b.c.n_out = e->p.n_out;
+    memcpy(b.c.dtype, e->p.reg_dtype, sizeof b.c.dtype);
+    memcpy(b.c.out_reg, e->p.out_reg, sizeof b.c.out_reg);
+    memcpy(b.c.instr, e->p.instr, sizeof b.c.instr);
+    if (e->p.tail_dim >= 0)
+        queue_tail(call, &b, (fth_dtype)e->p.reg_dtype[e->p.out_reg[0]]);
+    else
+        FTH_LAUNCH(interpret_map, fth_cuda_blocks(args->count, THREADS), THREADS,
+                   fth_cuda_stream(call), b);
+    FTH_CUDA_LAUNCHED(call);
+    return FTH_OK;
+}

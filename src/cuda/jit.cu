@@ -1,0 +1,182 @@
+/* jit.cu - programs become machine code: in memory, in the folder of kept code, or by NVRTC.
+ *
+ * What is compiled is found again by what it depends on: operations, dtypes and how operands lie.
+ * Compiling happens while a plan is prepared; a run finds the code there.
+ */
+#include "cuda/jit.h"
+
+#include "cuda/nvrtc.h"
+
+extern "C" {
+#include "base/hash.h"
+#include "graph/graph.h"
+}
+
+#include <new>
+#include <stdlib.h>
+#include <string.h>
+
+namespace
+{
+
+struct loaded {
+    uint64_t key;
+    cudaLibrary_t library;
+    fth__jit_code code;
+    loaded *next;
+};
+
+struct jit {
+    fth__nvrtc nvrtc;
+    loaded *first;
+};
+
+enum { SOURCE_BYTES = 1 << 17 };
+
+uint64_t key_of(const fth__program *p, const fth__ew_shape *shape)
+{
+    const int32_t head[8] = {p->n_in,  p->n_const, p->n_instr,    p->n_reg,
+                             p->n_out, shape->vec, shape->unroll, shape->rows};
+    const int32_t tail[2] = {p->tail_dim >= 0, p->tail_dim >= 0 ? p->tail_red : 0};
+    uint64_t h = fth__hash_bytes(head, sizeof head, 0);
+    h = fth__hash_bytes(tail, sizeof tail, h);
+    h = fth__hash_bytes(shape->where, sizeof shape->where, h);
+    h = fth__hash_bytes(p->reg_dtype, sizeof p->reg_dtype, h);
+    h = fth__hash_bytes(p->instr, sizeof p->instr, h);
+    return fth__hash_bytes(p->out_reg, sizeof p->out_reg, h);
+}
+
+void drop(void *thing)
+{
+    jit *j = (jit *)thing;
+    while (j->first) {
+        loaded *const m = j->first;
+        j->first = m->next;
+        (void)cudaLibraryUnload(m->library);
+        delete m;
+    }
+    fth__nvrtc_close(&j->nvrtc);
+    delete j;
+}
+
+/* The device's slot; its lock is held. */
+jit *jit_of(fth_device *device)
+{
+    fth__cuda_slot *slot = &device->slot[FTH__CUDA_JIT];
+    if (slot->thing) return (jit *)slot->thing;
+    jit *const j = new (std::nothrow) jit();
+    if (!j) return NULL;
+    fth__nvrtc_open(&j->nvrtc);
+    slot->thing = j;
+    slot->drop = drop;
+    return j;
+}
+
+fth_status load(loaded *m, const char *code, const fth__program *p, const fth__ew_shape *shape,
+                fth_err *err)
+{
+    const char *const vec = p->tail_dim < 0 ? "fth_map_vec"
+                            : shape->rows   ? "fth_rows_vec"
+                                            : "fth_columns_vec";
+    const char *const any = p->tail_dim < 0 ? "fth_map_any"
+                            : shape->rows   ? "fth_rows_any"
+                                            : "fth_columns_any";
+    FTH_CUDA_TRY(cudaLibraryLoadData(&m->library, code, NULL, NULL, 0, NULL, NULL, 0),
+                 "a compiled kernel", err);
+    FTH_CUDA_TRY(cudaLibraryGetKernel(&m->code.vec, m->library, vec), "a compiled kernel", err);
+    FTH_CUDA_TRY(cudaLibraryGetKernel(&m->code.any, m->library, any), "a compiled kernel", err);
+    return FTH_OK;
+}
+
+/* Kept code, if it is there and loads. */
+bool load_kept(loaded *m, const char *dir, const char *key, const fth__program *p,
+               const fth__ew_shape *shape)
+{
+    const size_t bytes = fth__code_find(dir, key);
+    char *const code = bytes > 0 ? (char *)malloc(bytes) : NULL;
+    fth_err ignored = {};
+    const bool good = code && fth__code_read(dir, key, code, bytes) &&
+                      load(m, code, p, shape, &ignored) == FTH_OK;
+    free(code);
+    if (good) return true;
+    if (m->library) (void)cudaLibraryUnload(m->library);
+    m->library = NULL;
+    return false;
+}
+
+fth_status compile(const jit *j, const fth_device *device, loaded *m, const char *source,
+                   const char *dir, const char *key, const fth__program *p,
+                   const fth__ew_shape *shape, fth_err *err)
+{
+    void *program = NULL;
+    size_t bytes = 0;
+    fth_status s = fth__nvrtc_compile(&j->nvrtc, source, device->info.major, device->info.minor,
+                                      &program, &bytes, err);
+    char *const code = s == FTH_OK ? (char *)malloc(bytes + 1) : NULL;
+    if (s == FTH_OK && !code) s = FTH_FAIL(err, FTH_E_NOMEM, "no memory for a compiled kernel");
+    if (s == FTH_OK) s = fth__nvrtc_code(&j->nvrtc, program, code, err);
+    if (s == FTH_OK) s = load(m, code, p, shape, err);
+    if (s == FTH_OK) (void)fth__code_write(dir, key, code, bytes);
+    free(code);
+    fth__nvrtc_release(&j->nvrtc, program);
+    return s;
+}
+
+fth_status make(const jit *j, fth_device *device, const fth_node *node, loaded *m,
+                const fth__program *p, const fth__ew_shape *shape, fth_err *err)
+{
+    char key[FTH__CODE_KEY];
+    const char *const dir =
+        node->graph && node->graph->ctx ? fth_context_cache_dir(node->graph->ctx) : NULL;
+    char *const source = (char *)malloc(SOURCE_BYTES);
+    if (!source) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the text of a kernel");
+    fth_status s = FTH_OK;
+    if (fth__cuda_source(p, shape, source, SOURCE_BYTES) > SOURCE_BYTES)
+        s = FTH_FAIL(err, FTH_E_INTERNAL, "the text of a kernel takes more than %d bytes",
+                     (int)SOURCE_BYTES);
+    fth__code_key(key, source, device->info.major, device->info.minor, &j->nvrtc,
+                  device->info.driver);
+    if (s == FTH_OK && !load_kept(m, dir, key, p, shape))
+        s = compile(j, device, m, source, dir, key, p, shape, err);
+    free(source);
+    return s;
+}
+
+fth_status find(fth_device *device, const fth_node *node, const fth__program *p,
+                const fth__ew_shape *shape, const fth__jit_code **out, fth_err *err)
+{
+    const uint64_t key = key_of(p, shape);
+    jit *const j = jit_of(device);
+    if (!j) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for compiled kernels");
+    for (loaded *m = j->first; m; m = m->next)
+        if (m->key == key) {
+            *out = &m->code;
+            return FTH_OK;
+        }
+    if (!j->nvrtc.library) return FTH_OK;
+    loaded *const m = new (std::nothrow) loaded();
+    if (!m) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a compiled kernel");
+    const fth_status s = make(j, device, node, m, p, shape, err);
+    if (s != FTH_OK) {
+        if (m->library) (void)cudaLibraryUnload(m->library);
+        delete m;
+        return s;
+    }
+    m->key = key;
+    m->next = j->first;
+    j->first = m;
+    *out = &m->code;
+    return FTH_OK;
+}
+
+} // namespace
+
+fth_status fth__jit_get(fth_device *device, const fth_node *node, const fth__program *p,
+                        const fth__ew_shape *shape, const fth__jit_code **out, fth_err *err)
+{
+    *out = NULL;
+    pthread_mutex_lock(&device->lock);
+    const fth_status s = find(device, node, p, shape, out, err);
+    pthread_mutex_unlock(&device->lock);
+    return s;
+}

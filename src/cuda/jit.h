@@ -1,0 +1,18 @@
+/* jit.h - compiled programs of one device: made once, kept as long as it is open. */
+#ifndef FTH_CUDA_JIT_H
+#define FTH_CUDA_JIT_H
+
+#include "cuda/device.h"
+#include "cuda/source.h"
+
+/* The kernels of a program; `vec` for items of neighbours, `any` for single elements. */
+typedef struct fth__jit_code {
+    cudaKernel_t vec, any;
+} fth__jit_code;
+
+/* Loads the code of this program, compiling it where nobody did yet. *out is NULL where there is no
+ * compiler: then cuda/interpreter.cu does the work. */
+fth_status fth__jit_get(fth_device *device, const fth_node *node, const fth__program *p,
+                        const fth__ew_shape *shape, const fth__jit_code **out, fth_err *err);
+
+#endif

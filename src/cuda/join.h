@@ -1,0 +1,101 @@
+/* join.h - two wide numbers of a reduction become one, on the device: as ops/fused.c does it.
+ *
+ * Which reduction it is is known when compiled wherever speed matters. Wide numbers are double,
+ * int64_t and fth_c128. Included by kernels compiled here and at run time.
+ */
+#ifndef FTH_CUDA_JOIN_H
+#define FTH_CUDA_JOIN_H
+
+#include "cuda/fused_args.h"
+#include "cuda/number.h"
+
+/* As fth_red counts them. */
+enum { FTH__JOIN_SUM, FTH__JOIN_PROD, FTH__JOIN_MIN, FTH__JOIN_MAX, FTH__JOIN_ANY, FTH__JOIN_ALL };
+
+FTH__MATH double fth__join(int red, double a, double b)
+{
+    if (red == FTH__JOIN_SUM) return a + b;
+    if (red == FTH__JOIN_PROD) return a * b;
+    /* the first NaN stays; of equal numbers the first stays */
+    const bool better = red == FTH__JOIN_MIN ? b < a : b > a;
+    return better || (b != b && a == a) ? b : a;
+}
+FTH__MATH int64_t fth__join(int red, int64_t a, int64_t b)
+{
+    return red == FTH__JOIN_SUM    ? (int64_t)((uint64_t)a + (uint64_t)b)
+           : red == FTH__JOIN_PROD ? (int64_t)((uint64_t)a * (uint64_t)b)
+           : red == FTH__JOIN_MIN  ? (b < a ? b : a)
+           : red == FTH__JOIN_MAX  ? (b > a ? b : a)
+           : red == FTH__JOIN_ANY  ? (a | (int64_t)(b != 0))
+                                   : (a & (int64_t)(b != 0));
+}
+FTH__MATH fth_c128 fth__join(int red, fth_c128 a, fth_c128 b)
+{
+    return red == FTH__JOIN_SUM ? fth__cadd_c128(a, b) : fth__cmul_c128(a, b);
+}
+
+FTH__MATH void fth__join_start(int red, double *v)
+{
+    *v = red == FTH__JOIN_PROD  ? 1.0
+         : red == FTH__JOIN_MIN ? (double)INFINITY
+         : red == FTH__JOIN_MAX ? -(double)INFINITY
+                                : 0.0;
+}
+FTH__MATH void fth__join_start(int red, int64_t *v)
+{
+    const int64_t most = 0x7fffffffffffffffll;
+    *v = red == FTH__JOIN_PROD || red == FTH__JOIN_ALL ? 1
+         : red == FTH__JOIN_MIN                        ? most
+         : red == FTH__JOIN_MAX                        ? -most - 1
+                                                       : 0;
+}
+FTH__MATH void fth__join_start(int red, fth_c128 *v)
+{
+    *v = fth_c128{red == FTH__JOIN_PROD ? 1.0 : 0.0, 0.0};
+}
+
+/* The running total of one output, and of the superblock it is in. */
+template <class W> struct fth__total {
+    int red;
+    W total, super;
+    char *out, *kept;
+
+    FTH__METHOD void begin(int by, const fth__ew_tail &t, char *out_at, char *kept_at)
+    {
+        red = by;
+        out = out_at;
+        kept = kept_at;
+        fth__join_start(red, &total);
+        fth__join_start(red, &super);
+        if (t.first) return;
+        if (t.total_in_out)
+            fth__load_wide(t.to, out, &total);
+        else
+            total = *(const W *)kept;
+        if (t.has_super) super = *(const W *)(kept + (t.total_in_out ? 0 : sizeof(W)));
+    }
+    /* The block that ends at this place of the axis. */
+    FTH__METHOD void add(const fth__ew_tail &t, W partial, int64_t end)
+    {
+        if (!t.has_super) {
+            total = fth__join(red, total, partial);
+            return;
+        }
+        super = fth__join(red, super, partial);
+        if (end % t.super == 0 || end == t.whole) close();
+    }
+    FTH__METHOD void close()
+    {
+        total = fth__join(red, total, super);
+        fth__join_start(red, &super);
+    }
+    FTH__METHOD void end(const fth__ew_tail &t) const
+    {
+        if (t.last || t.total_in_out) fth__store_wide(t.to, out, total);
+        if (t.last) return;
+        if (!t.total_in_out) *(W *)kept = total;
+        if (t.has_super) *(W *)(kept + (t.total_in_out ? 0 : sizeof(W))) = super;
+    }
+};
+
+#endif

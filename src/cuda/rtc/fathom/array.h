@@ -1,0 +1,8 @@
+/* fathom/array.h - complex numbers, for a compiler that sees only device code. */
+#include <stdint.h>
+typedef struct fth_c64 {
+    float re, im;
+} fth_c64;
+typedef struct fth_c128 {
+    double re, im;
+} fth_c128;

@@ -1,0 +1,1 @@
+/* string.h - memcpy is there without it. */

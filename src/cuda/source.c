@@ -1,0 +1,291 @@
+/* source.c - from a program to CUDA C++.
+ *
+ * Registers become variables r0, r1, ..; an operation on a dtype becomes one small function around
+ * its expression.
+ */
+#include "cuda/source.h"
+
+#include "base/str.h"
+#include "ops/elementwise.h"
+#include "ops/ops.h"
+
+#include <string.h>
+
+/* ---- tables --------------------------------------------------------------------------- */
+
+/* The columns of elementwise.def as text: bool, integer, real, complex. */
+static const char *const expressions[FTH_EW_COUNT][4] = {
+#define FTH_EW(name, text, arity, result, b, i, r, c, dx, dy, dz)                                  \
+    [FTH_EW_##name] = {#b, #i, #r, #c},
+#include <fathom/elementwise.def>
+#undef FTH_EW
+};
+
+/* Types of a dtype: in memory, in a register, in expressions; FTH_U and FTH_FN of expressions; the
+ * constant of a program; how elements become registers and back. */
+typedef struct type_row {
+    const char *memory, *reg, *expr, *wrap, *fn, *constant, *load, *store, *round;
+} type_row;
+static const type_row types[FTH_DTYPE_COUNT] = {
+    [FTH_BOOL] = {"uint8_t", "uint8_t", "uint8_t", "uint32_t", "i32", ".u8", "", "", ""},
+    [FTH_U8] = {"uint8_t", "uint8_t", "int32_t", "uint32_t", "i32", ".u8", "", "", ""},
+    [FTH_U16] = {"uint16_t", "uint16_t", "int32_t", "uint32_t", "i32", ".u16", "", "", ""},
+    [FTH_I32] = {"int32_t", "int32_t", "int32_t", "uint32_t", "i32", ".i32", "", "", ""},
+    [FTH_I64] = {"int64_t", "int64_t", "int64_t", "uint64_t", "i64", ".i64", "", "", ""},
+    [FTH_F16] = {"uint16_t", "float", "float", "", "f32", ".f32[0]", "fth__dev_f16_to_f32",
+                 "fth__dev_f32_to_f16", "fth__round_f16"},
+    [FTH_BF16] = {"uint16_t", "float", "float", "", "f32", ".f32[0]", "fth__dev_bf16_to_f32",
+                  "fth__dev_f32_to_bf16", "fth__round_bf16"},
+    [FTH_F32] = {"float", "float", "float", "", "f32", ".f32[0]", "", "", ""},
+    [FTH_F64] = {"double", "double", "double", "", "f64", ".f64[0]", "", "", ""},
+    [FTH_C64] = {"fth_c64", "fth_c64", "fth_c64", "", "c64", "", "", "", ""},
+    [FTH_C128] = {"fth_c128", "fth_c128", "fth_c128", "", "c128", "", "", "", ""},
+};
+_Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it a row above and in cuda/number.h");
+
+static const char *expression(int op, fth_dtype t)
+{
+    const unsigned class = fth__dtype_class(t);
+    return expressions[op][class == FTH__CLASS_BOOL   ? 0
+                           : class == FTH__CLASS_INT  ? 1
+                           : class == FTH__CLASS_REAL ? 2
+                                                      : 3];
+}
+
+/* ---- how operands lie ------------------------------------------------------------------ */
+
+static bool is_long(const fth__program *p, fth_axis_id axis)
+{
+    for (int k = 0; k < p->n_axes; k++)
+        if (p->axis[k] == axis) return p->size[k] > 1;
+    return false;
+}
+
+static int where_lies(const fth__program *p, const fth_desc *d, int inner)
+{
+    int last = -1;
+    for (int k = 0; k < d->n_axes; k++)
+        if (is_long(p, d->axis[k])) last = k;
+    if (last < 0) return FTH__EW_HELD;
+    if (inner < 0 || fth_desc_find(d, p->axis[inner]) < 0) return FTH__EW_SPREAD;
+    return d->axis[last] == p->axis[inner] ? FTH__EW_DENSE : FTH__EW_FAR;
+}
+
+void fth__ew_shape_of(const fth__program *p, const fth_desc *in, fth__ew_shape *out)
+{
+    int last = -1, column = -1;
+    for (int k = 0; k < p->n_axes; k++) {
+        if (p->size[k] <= 1) continue;
+        last = k;
+        if (k != p->tail_dim) column = k;
+    }
+    memset(out, 0, sizeof *out);
+    out->rows = p->tail_dim >= 0 && (last == p->tail_dim || column < 0);
+    out->inner = out->rows ? p->tail_dim : column;
+    int64_t widest = 1;
+    int streams = 0;
+    for (int i = 0; i < p->n_in; i++) {
+        out->where[i] = (uint8_t)where_lies(p, &in[i], out->inner);
+        if (out->where[i] != FTH__EW_DENSE && out->where[i] != FTH__EW_FAR) continue;
+        const int64_t size = fth_dtype_size((fth_dtype)p->reg_dtype[i]);
+        widest = size > widest ? size : widest;
+        streams++;
+    }
+    for (int i = 0; i < p->n_out && p->tail_dim < 0; i++) {
+        const int64_t size = fth_dtype_size((fth_dtype)p->reg_dtype[p->out_reg[i]]);
+        widest = size > widest ? size : widest;
+    }
+    out->vec = (int)(16 / widest);
+    out->unroll = streams <= 2 ? 4 : streams <= 5 ? 2 : 1;
+}
+
+/* ---- text ------------------------------------------------------------------------------ */
+
+static const type_row *row_of(const fth__program *p, int reg)
+{
+    return &types[p->reg_dtype[reg]];
+}
+
+static void write_operation(fth__text *t, const fth__instr *in)
+{
+    const type_row *from = &types[in->from], *to = &types[in->to];
+    const fth__ew_row *info = fth__ew_info((fth_ew)in->op);
+    const bool is_struct = fth_dtype_is_complex((fth_dtype)in->to);
+    fth__text_add(t,
+                  "#define FTH_T %s\n#define FTH_U(v) ((%s)(v))\n#define FTH_FN(f) fth__##f##_%s\n",
+                  from->expr, from->wrap, from->fn);
+    fth__text_add(t, "FTH__MATH %s op%d_%d(%s x", to->reg, in->op, in->from,
+                  info->result == FTH__EW_PICK ? "uint8_t" : from->expr);
+    for (int k = 1; k < info->arity; k++)
+        fth__text_add(t, ", %s %c", from->expr, k == 1 ? 'y' : 'z');
+    fth__text_add(t, ")\n{\n    return ");
+    if (!is_struct) fth__text_add(t, "(%s)", to->reg);
+    fth__text_add(t, "%s;\n}\n#undef FTH_T\n#undef FTH_U\n#undef FTH_FN\n",
+                  expression(in->op, (fth_dtype)in->from));
+}
+
+static void write_operations(fth__text *t, const fth__program *p)
+{
+    for (int i = 0; i < p->n_instr; i++) {
+        const fth__instr *in = &p->instr[i];
+        bool known = in->op == FTH__INSTR_CAST;
+        for (int k = 0; k < i && !known; k++)
+            known = p->instr[k].op == in->op && p->instr[k].from == in->from;
+        if (!known) write_operation(t, in);
+    }
+}
+
+static bool is_one(const fth__ew_shape *s, int i)
+{
+    return s->where[i] == FTH__EW_HELD || s->where[i] == FTH__EW_SPREAD;
+}
+
+static void write_batch(fth__text *t, const fth__program *p, const fth__ew_shape *s)
+{
+    fth__text_add(t, "template <int W>\nstruct batch {\n");
+    for (int i = 0; i < p->n_in; i++)
+        fth__text_add(t, "    %s a%d[%s];\n", row_of(p, i)->memory, i, is_one(s, i) ? "1" : "W");
+    fth__text_add(t, "    FTH__METHOD void held(const batch &o)\n    {\n");
+    for (int i = 0; i < p->n_in; i++)
+        if (s->where[i] == FTH__EW_HELD) fth__text_add(t, "        a%d[0] = o.a%d[0];\n", i, i);
+    fth__text_add(t, "    }\n};\ntemplate <int W>\nFTH__MATH void fth__hold(const fth__ew_args &a, "
+                     "batch<W> &b)\n{\n");
+    for (int i = 0; i < p->n_in; i++)
+        if (s->where[i] == FTH__EW_HELD)
+            fth__text_add(t, "    b.a%d[0] = *(const %s *)a.operand[%d].data;\n", i,
+                          row_of(p, i)->memory, i);
+    fth__text_add(t, "}\ntemplate <int W>\nFTH__MATH void fth__fetch(const fth__ew_args &a, const "
+                     "place &p, batch<W> &b)\n{\n");
+    for (int i = 0; i < p->n_in; i++) {
+        if (s->where[i] == FTH__EW_HELD) continue;
+        fth__text_add(t, "    const %s *i%d = (const %s *)a.operand[%d].data + p.off[%d];\n",
+                      row_of(p, i)->memory, i, row_of(p, i)->memory, i, i);
+        if (s->where[i] == FTH__EW_DENSE)
+            fth__text_add(t, "    fth__read<%s, W>(b.a%d, i%d);\n", row_of(p, i)->memory, i, i);
+        else if (s->where[i] == FTH__EW_SPREAD)
+            fth__text_add(t, "    b.a%d[0] = *i%d;\n", i, i);
+        else
+            fth__text_add(t,
+                          "#pragma unroll\n    for (int e = 0; e < W; e++) b.a%d[e] = i%d[e * "
+                          "a.operand[%d].step];\n",
+                          i, i, i);
+    }
+    fth__text_add(t, "}\n");
+}
+
+static void write_cast(fth__text *t, const fth__instr *in)
+{
+    const fth_dtype to = (fth_dtype)in->to;
+    const char *reg = types[to].reg;
+    if (to == FTH_BOOL)
+        fth__text_add(t, "(uint8_t)(r%d != 0)", in->src[0]);
+    else if (to == FTH_F16 || to == FTH_BF16)
+        fth__text_add(t, "%s(fth__near_f32(r%d))", types[to].round, in->src[0]);
+    else if (fth_dtype_is_complex(to))
+        fth__text_add(t, "fth__to_%s(r%d)", types[to].fn, in->src[0]);
+    else
+        fth__text_add(t, "(%s)r%d", reg, in->src[0]);
+}
+
+static void write_constant(fth__text *t, const fth__program *p, int i)
+{
+    const int reg = p->n_in + i;
+    const type_row *row = row_of(p, reg);
+    const char *name = row->fn;
+    if (fth_dtype_is_complex((fth_dtype)p->reg_dtype[reg])) {
+        const char *member = strcmp(name, "c64") == 0 ? "f32" : "f64";
+        fth__text_add(t, "    const %s r%d = {a.constant[%d].%s[0], a.constant[%d].%s[1]};\n",
+                      row->reg, reg, i, member, i, member);
+        return;
+    }
+    fth__text_add(t, "    const %s r%d = a.constant[%d]%s;\n", row->reg, reg, i, row->constant);
+}
+
+/* The program itself: inputs and constants to registers, then one line per instruction. */
+static void write_registers(fth__text *t, const fth__program *p, const fth__ew_shape *s)
+{
+    for (int i = 0; i < p->n_in; i++)
+        fth__text_add(t, "    const %s r%d = %s(b.a%d[%s]);\n", row_of(p, i)->reg, i,
+                      row_of(p, i)->load, i, is_one(s, i) ? "0" : "e");
+    for (int i = 0; i < p->n_const; i++) write_constant(t, p, i);
+    for (int i = 0; i < p->n_instr; i++) {
+        const fth__instr *in = &p->instr[i];
+        fth__text_add(t, "    const %s r%d = ", types[in->to].reg, in->dst);
+        if (in->op == FTH__INSTR_CAST) {
+            write_cast(t, in);
+        } else {
+            fth__text_add(t, "%s(op%d_%d(r%d", types[in->to].round, in->op, in->from, in->src[0]);
+            for (int k = 1; k < fth__ew_info((fth_ew)in->op)->arity; k++)
+                fth__text_add(t, ", r%d", in->src[k]);
+            fth__text_add(t, "))");
+        }
+        fth__text_add(t, ";\n");
+    }
+}
+
+static void write_map(fth__text *t, const fth__program *p, const fth__ew_shape *s)
+{
+    fth__text_add(t, "struct results {\n");
+    for (int i = 0; i < p->n_out; i++)
+        fth__text_add(t, "    %s o%d;\n", row_of(p, p->out_reg[i])->memory, i);
+    fth__text_add(t,
+                  "};\ntemplate <int W>\nFTH__MATH void fth__compute(const fth__ew_args &a, const "
+                  "batch<W> &b, int e, results &o)\n{\n");
+    write_registers(t, p, s);
+    for (int i = 0; i < p->n_out; i++)
+        fth__text_add(t, "    o.o%d = %s(r%d);\n", i, row_of(p, p->out_reg[i])->store,
+                      p->out_reg[i]);
+    fth__text_add(t, "}\ntemplate <int W>\nFTH__MATH void fth__put(const fth__ew_args &a, const "
+                     "place &p, const results (&r)[W])\n{\n");
+    for (int i = 0; i < p->n_out; i++) {
+        const char *memory = row_of(p, p->out_reg[i])->memory;
+        if (p->n_out > 1) fth__text_add(t, "    if (a.operand[N_IN + %d].data)", i);
+        fth__text_add(
+            t,
+            "    {\n        %s v[W];\n#pragma unroll\n        for (int e = 0; e < W; e++) "
+            "v[e] = r[e].o%d;\n        fth__write<%s, W>((%s *)a.operand[N_IN + %d].data "
+            "+ p.off[N_IN + %d], v);\n    }\n",
+            memory, i, memory, memory, i, i);
+    }
+    fth__text_add(t, "}\n");
+}
+
+static void write_reduced(fth__text *t, const fth__program *p, const fth__ew_shape *s)
+{
+    const fth_dtype from = (fth_dtype)p->reg_dtype[p->out_reg[0]];
+    const unsigned class = fth__dtype_class(from);
+    fth__text_add(t, "typedef %s wide;\ntypedef %s value;\n",
+                  class == FTH__CLASS_REAL      ? "double"
+                  : class == FTH__CLASS_COMPLEX ? "fth_c128"
+                                                : "int64_t",
+                  types[from].reg);
+    fth__text_add(t, "template <int W>\nFTH__MATH value fth__reduced(const fth__ew_args &a, const "
+                     "batch<W> &b, int e)\n{\n");
+    write_registers(t, p, s);
+    fth__text_add(t, "    return r%d;\n}\n", p->out_reg[0]);
+}
+
+size_t fth__cuda_source(const fth__program *p, const fth__ew_shape *shape, char *text, size_t bytes)
+{
+    const bool tail = p->tail_dim >= 0;
+    fth__text t;
+    fth__text_init(&t, text, bytes);
+    fth__text_add(&t, "#define N_IN %d\n#define N_OUT %d\n#define HAS_TAIL %d\n", p->n_in, p->n_out,
+                  tail);
+    fth__text_add(&t, "#define VEC %d\n#define UNROLL %d\n", shape->vec, shape->unroll);
+    if (tail) {
+        const fth_dtype to =
+            fth__reduce_dtype((fth_red)p->tail_red, (fth_dtype)p->reg_dtype[p->out_reg[0]]);
+        fth__text_add(&t, "#define TAIL_RED %d\n#define OUT_BYTES %d\n#define ROWS %d\n",
+                      p->tail_red, (int)fth_dtype_size(to), shape->rows);
+    }
+    fth__text_add(&t, "#include \"cuda/item.h\"\n");
+    write_operations(&t, p);
+    write_batch(&t, p, shape);
+    if (tail)
+        write_reduced(&t, p, shape);
+    else
+        write_map(&t, p, shape);
+    fth__text_add(&t, "#include \"cuda/fused_body.h\"\n");
+    return t.wanted + 1;
+}

@@ -1,0 +1,38 @@
+/* source.h - a fused program as text in CUDA C++, for a compiler at run time.
+ *
+ * Every operation's expression is the column of elementwise.def itself, every function the CPU's
+ * own header; the loops are cuda/fused_body.h. What is written here is only what differs from one
+ * program to the next. The text depends on operations, dtypes and on how operands lie, never on
+ * sizes or constants, so that programs of one kind share it.
+ */
+#ifndef FTH_CUDA_SOURCE_H
+#define FTH_CUDA_SOURCE_H
+
+#include "graph/program.h"
+
+FTH_BEGIN_DECLS
+
+/* How an operand lies along the axis that items go along. */
+enum { FTH__EW_HELD, FTH__EW_DENSE, FTH__EW_SPREAD, FTH__EW_FAR };
+
+typedef struct fth__ew_shape {
+    int vec, unroll;
+    int inner; /* axis of the space that items go along; -1: there is none */
+    bool rows; /* the tail reduces along that axis */
+    uint8_t where[FTH_MAX_IN];
+} fth__ew_shape;
+void fth__ew_shape_of(const fth__program *p, const fth_desc *in, fth__ew_shape *out);
+
+/* Writes the text; how many bytes it takes, terminator included (more than `bytes`: it was cut). */
+size_t fth__cuda_source(const fth__program *p, const fth__ew_shape *shape, char *text,
+                        size_t bytes);
+
+/* The headers that the text includes, by the names it uses. */
+typedef struct fth__cuda_header {
+    const char *name, *text;
+} fth__cuda_header;
+extern const fth__cuda_header fth__cuda_headers[];
+extern const int fth__cuda_n_headers;
+
+FTH_END_DECLS
+#endif

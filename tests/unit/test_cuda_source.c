@@ -1,0 +1,157 @@
+/* test_cuda_source - programs as CUDA C++: every operation, dtype, tail and shape compiles.
+ *
+ * NVRTC needs no GPU; where there is none, the cases that compile are skipped.
+ * seconds: 60 */
+#include "testing/test.h"
+
+#include "cuda/nvrtc.h"
+#include "cuda/source.h"
+#include "ops/elementwise.h"
+#include "ops/ops.h"
+
+enum { TEXT = 1 << 17 };
+
+static fth__nvrtc nvrtc;
+
+static bool have_compiler(void)
+{
+    if (!nvrtc.library) fth__nvrtc_open(&nvrtc);
+    return nvrtc.library != NULL;
+}
+
+/* A program over axes "row col" with inputs of these dtypes, all of them of both axes. */
+static void start(fth__program *p, fth_desc *in, int n_in, const fth_dtype *dtype)
+{
+    memset(p, 0, sizeof *p);
+    p->n_axes = 2;
+    p->axis[0] = 0, p->axis[1] = 1;
+    p->size[0] = 300, p->size[1] = 400;
+    p->n_in = p->n_reg = n_in;
+    p->tail_dim = -1;
+    p->n_out = 1;
+    for (int i = 0; i < n_in; i++) {
+        p->reg_dtype[i] = (uint8_t)dtype[i];
+        in[i] = (fth_desc){.dtype = dtype[i], .n_axes = 2, .axis = {0, 1}, .size = {300, 400}};
+    }
+}
+
+static int16_t add(fth__program *p, int op, fth_dtype from, fth_dtype to, int x, int y, int z)
+{
+    fth__instr *in = &p->instr[p->n_instr++];
+    *in = (fth__instr){.op = (int16_t)op,
+                       .from = (uint8_t)from,
+                       .to = (uint8_t)to,
+                       .dst = (int16_t)p->n_reg,
+                       .src = {(int16_t)x, (int16_t)y, (int16_t)z}};
+    p->reg_dtype[p->n_reg] = (uint8_t)to;
+    p->out_reg[0] = (int16_t)p->n_reg;
+    return (int16_t)p->n_reg++;
+}
+
+static void compiles(const fth__program *p, const fth_desc *in)
+{
+    char *text = malloc(TEXT);
+    IS_TRUE(text != NULL);
+    fth__ew_shape shape;
+    fth_err err = {0};
+    void *program;
+    size_t bytes;
+    fth__ew_shape_of(p, in, &shape);
+    IS_TRUE(fth__cuda_source(p, &shape, text, TEXT) <= TEXT);
+    const fth_status s = fth__nvrtc_compile(&nvrtc, text, 9, 0, &program, &bytes, &err);
+    if (s != FTH_OK) fputs(text, stderr);
+    fth__nvrtc_release(&nvrtc, program);
+    free(text);
+    OKE(s, &err);
+    IS_TRUE(bytes > 1000);
+}
+
+/* One program per dtype with every operation that has it: as many as instructions fit. */
+TEST(every_operation)
+{
+    if (!have_compiler()) SKIP("%s", nvrtc.why);
+    for (int t = 0; t < FTH_DTYPE_COUNT; t++) {
+        int op = 0;
+        while (op < FTH_EW_COUNT) {
+            const fth_dtype dt = (fth_dtype)t, dtype[4] = {FTH_BOOL, dt, dt, dt};
+            fth__program p;
+            fth_desc in[4];
+            start(&p, in, 4, dtype);
+            p.n_out = 0;
+            for (; op < FTH_EW_COUNT && p.n_out < FTH_MAX_OUT; op++) {
+                const fth_dtype to = fth__ew_dtype((fth_ew)op, dt);
+                if (to == FTH_DTYPE_COUNT) continue;
+                const int first = op == FTH_EW_SELECT ? 0 : 1;
+                const int16_t reg = add(&p, op, dt, to, first, 2, 3);
+                p.out_reg[p.n_out++] = reg;
+            }
+            if (p.n_out > 0) compiles(&p, in);
+        }
+    }
+}
+
+TEST(every_cast)
+{
+    if (!have_compiler()) SKIP("%s", nvrtc.why);
+    for (int t = 0; t < FTH_DTYPE_COUNT; t++)
+        for (int to = 0; to < FTH_DTYPE_COUNT;) {
+            const fth_dtype dtype[1] = {(fth_dtype)t};
+            fth__program p;
+            fth_desc in[1];
+            start(&p, in, 1, dtype);
+            p.n_out = 0;
+            for (; to < FTH_DTYPE_COUNT && p.n_out < FTH_MAX_OUT; to++) {
+                const fth_dtype from = (fth_dtype)t, goal = (fth_dtype)to;
+                if (to == t || !fth__cast_allowed(from, goal) || fth__cast_may_fail(from, goal))
+                    continue;
+                const int16_t reg = add(&p, FTH__INSTR_CAST, from, goal, 0, -1, -1);
+                p.out_reg[p.n_out++] = reg;
+            }
+            if (p.n_out > 0) compiles(&p, in);
+        }
+}
+
+TEST(every_tail)
+{
+    if (!have_compiler()) SKIP("%s", nvrtc.why);
+    for (int t = 0; t < FTH_DTYPE_COUNT; t++)
+        for (int red = 0; red < FTH_RED_LOGSUMEXP; red++) {
+            const fth_dtype dtype[1] = {(fth_dtype)t};
+            if (fth__reduce_dtype((fth_red)red, dtype[0]) == FTH_DTYPE_COUNT) continue;
+            fth__program p;
+            fth_desc in[1];
+            start(&p, in, 1, dtype);
+            p.tail_red = red;
+            p.tail_dim = (t + red) % 2;
+            compiles(&p, in);
+        }
+}
+
+/* Operands of every shape beside each other: whole, lacking an axis, transposed, one number. */
+TEST(every_shape)
+{
+    if (!have_compiler()) SKIP("%s", nvrtc.why);
+    for (int tail = -1; tail < 2; tail++) {
+        const fth_dtype dtype[5] = {FTH_F32, FTH_F32, FTH_F32, FTH_F32, FTH_F32};
+        fth__program p;
+        fth_desc in[5];
+        fth__ew_shape shape;
+        start(&p, in, 5, dtype);
+        in[1] = (fth_desc){.dtype = FTH_F32, .n_axes = 1, .axis = {0}, .size = {300}};
+        in[2] = (fth_desc){.dtype = FTH_F32, .n_axes = 1, .axis = {1}, .size = {400}};
+        in[3] = (fth_desc){.dtype = FTH_F32, .n_axes = 2, .axis = {1, 0}, .size = {400, 300}};
+        in[4] = (fth_desc){.dtype = FTH_F32};
+        int16_t reg = 0;
+        for (int i = 1; i < 5; i++) reg = add(&p, FTH_EW_ADD, FTH_F32, FTH_F32, reg, i, -1);
+        p.tail_dim = tail;
+        fth__ew_shape_of(&p, in, &shape);
+        EQ_I64(shape.where[0], FTH__EW_DENSE);
+        EQ_I64(shape.where[1], FTH__EW_SPREAD);
+        EQ_I64(shape.where[3], FTH__EW_FAR);
+        EQ_I64(shape.where[4], FTH__EW_HELD);
+        EQ_I64(shape.vec, 4);
+        compiles(&p, in);
+    }
+}
+
+TEST_MAIN()
