@@ -5,7 +5,7 @@
  * number per tile.
  */
 #include "cuda/device.h"
-#include "cuda/walk.h"
+#include "cuda/walk.cuh"
 
 extern "C" {
 #include "ops/indexing.h"

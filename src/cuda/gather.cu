@@ -5,7 +5,7 @@
  * on their way at a time.
  */
 #include "cuda/device.h"
-#include "cuda/walk.h"
+#include "cuda/walk.cuh"
 
 extern "C" {
 #include "graph/graph.h"

@@ -1,10 +1,14 @@
 /* scan.c - running sum, product, minimum or maximum along an axis.
  *
- * Computed one after the other in wide numbers and rounded when stored, so the last element of a
- * running sum is as good as its sum. Forwards the running value is carried from piece to piece;
- * backwards the end of the axis must be there first, so the axis is needed whole.
+ * In wide numbers, rounded when stored, so the last element of a running sum is as good as its sum.
+ * The axis has blocks, those of a reduction (graph/grid.h): an element is what came before its
+ * block and what came before it inside, put together; so blocks can be worked on beside each other.
+ * Forwards the running value is carried from piece to piece; backwards the end of the axis must be
+ * there first, so the axis is needed whole.
  */
+#include "ops/scan.h"
 #include "base/checked.h"
+#include "graph/grid.h"
 #include "ops/build.h"
 #include "ops/lines.h"
 #include "ops/scalar.h"
@@ -51,6 +55,16 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
         out->along = FTH_CARRY;
 }
 
+/* Where order cannot change a bit the axis may be cut anywhere. */
+static int64_t grid(const fth_node *node, int in, int dim)
+{
+    const fth__scan_attr *attr = node->attr;
+    const fth_dtype t = node->in[0].dtype;
+    if (in >= 0 || dim != dim_of(node) || attr->reverse) return 1;
+    if (attr->red > FTH_RED_PROD || fth__kind_of(t) == FTH__KIND_INT) return 1;
+    return fth__grid_reduce(node->in[0].size[dim]);
+}
+
 static uint64_t state(const fth_node *node)
 {
     const fth__scan_attr *attr = node->attr;
@@ -58,7 +72,7 @@ static uint64_t state(const fth_node *node)
     return fth_dtype_is_complex(node->in[0].dtype) ? sizeof(fth_c128) : sizeof(double);
 }
 
-static fth__wide start(fth_red red, fth_dtype t)
+fth__wide fth__scan_none(fth_red red, fth_dtype t)
 {
     static const int64_t lowest[FTH_DTYPE_COUNT] = {[FTH_I32] = INT32_MIN, [FTH_I64] = INT64_MIN};
     static const int64_t highest[FTH_DTYPE_COUNT] = {
@@ -91,33 +105,75 @@ static inline fth_c128 mul_c(fth_c128 a, fth_c128 x)
     return (fth_c128){a.re * x.re - a.im * x.im, a.re * x.im + a.im * x.re};
 }
 
+/* A line so far: what the blocks behind it give, and this block. `none` changes nothing. */
+typedef struct running {
+    fth__wide before, inside, none;
+    int64_t block, at; /* global index of the next element */
+    bool exclusive, reverse;
+    bool any; /* something is inside */
+} running;
+
+/* Does a block begin with the element of this index? */
+static inline bool begins(const running *r, int64_t at)
+{
+    return (at & (r->block - 1)) == (r->reverse ? r->block - 1 : 0);
+}
+
 /* One run in place: x[i] becomes the running value after it, or before it. */
-typedef void step_fn(fth__run *x, int64_t n, fth__wide *carry, bool exclusive, bool reverse);
-#define DEFINE_STEP(name, wide, member, expression)                                                \
-    static void name(fth__run *run, int64_t n, fth__wide *carry, bool exclusive, bool reverse)     \
+typedef void step_fn(fth__run *x, int64_t n, running *r);
+#define DEFINE_STEP(name, wide, member, COMBINE)                                                   \
+    static void name(fth__run *run, int64_t n, running *r)                                         \
     {                                                                                              \
-        wide a = carry->member;                                                                    \
+        wide before = r->before.member, a = r->inside.member;                                      \
         for (int64_t k = 0; k < n; k++) {                                                          \
-            wide *at = &run->member[reverse ? n - 1 - k : k];                                      \
-            const wide x = *at, before = a;                                                        \
-            a = expression;                                                                        \
-            *at = exclusive ? before : a;                                                          \
+            wide *at = &run->member[r->reverse ? n - 1 - k : k];                                   \
+            const wide x = *at;                                                                    \
+            if (r->any && begins(r, r->reverse ? r->at - k : r->at + k)) {                         \
+                before = COMBINE(before, a);                                                       \
+                a = r->none.member;                                                                \
+            }                                                                                      \
+            r->any = true;                                                                         \
+            const wide last = a;                                                                   \
+            a = COMBINE(a, x);                                                                     \
+            *at = COMBINE(before, r->exclusive ? last : a);                                        \
         }                                                                                          \
-        carry->member = a;                                                                         \
+        r->before.member = before;                                                                 \
+        r->inside.member = a;                                                                      \
+        r->at += r->reverse ? -n : n;                                                              \
+    }                                                                                              \
+    static void name##_end(running *r)                                                             \
+    {                                                                                              \
+        if (r->any) r->before.member = COMBINE(r->before.member, r->inside.member);                \
     }
-DEFINE_STEP(sum_f, double, f, a + x)
-DEFINE_STEP(prod_f, double, f, a *x)
-DEFINE_STEP(least_f, double, f, min_f(a, x))
-DEFINE_STEP(most_f, double, f, max_f(a, x))
-DEFINE_STEP(sum_i, int64_t, i, (int64_t)((uint64_t)a + (uint64_t)x))
-DEFINE_STEP(prod_i, int64_t, i, (int64_t)((uint64_t)a *(uint64_t)x))
-DEFINE_STEP(least_i, int64_t, i, x < a ? x : a)
-DEFINE_STEP(most_i, int64_t, i, x > a ? x : a)
-DEFINE_STEP(sum_c, fth_c128, c, add_c(a, x))
-DEFINE_STEP(prod_c, fth_c128, c, mul_c(a, x))
-static step_fn *const steps[3][4] = {[FTH__KIND_INT] = {sum_i, prod_i, least_i, most_i},
-                                     [FTH__KIND_REAL] = {sum_f, prod_f, least_f, most_f},
-                                     [FTH__KIND_COMPLEX] = {sum_c, prod_c, NULL, NULL}};
+#define ADD(a, x) ((a) + (x))
+#define MUL(a, x) ((a) * (x))
+#define ADD_I(a, x) ((int64_t)((uint64_t)(a) + (uint64_t)(x)))
+#define MUL_I(a, x) ((int64_t)((uint64_t)(a) * (uint64_t)(x)))
+#define MIN_I(a, x) ((x) < (a) ? (x) : (a))
+#define MAX_I(a, x) ((x) > (a) ? (x) : (a))
+DEFINE_STEP(sum_f, double, f, ADD)
+DEFINE_STEP(prod_f, double, f, MUL)
+DEFINE_STEP(least_f, double, f, min_f)
+DEFINE_STEP(most_f, double, f, max_f)
+DEFINE_STEP(sum_i, int64_t, i, ADD_I)
+DEFINE_STEP(prod_i, int64_t, i, MUL_I)
+DEFINE_STEP(least_i, int64_t, i, MIN_I)
+DEFINE_STEP(most_i, int64_t, i, MAX_I)
+DEFINE_STEP(sum_c, fth_c128, c, add_c)
+DEFINE_STEP(prod_c, fth_c128, c, mul_c)
+static const struct {
+    step_fn *step;
+    void (*end)(running *r);
+} steps[3][4] = {
+    [FTH__KIND_INT] = {{sum_i, sum_i_end},
+                       {prod_i, prod_i_end},
+                       {least_i, least_i_end},
+                       {most_i, most_i_end}},
+    [FTH__KIND_REAL] = {{sum_f, sum_f_end},
+                        {prod_f, prod_f_end},
+                        {least_f, least_f_end},
+                        {most_f, most_f_end}},
+    [FTH__KIND_COMPLEX] = {{sum_c, sum_c_end}, {prod_c, prod_c_end}, {NULL, NULL}, {NULL, NULL}}};
 
 /* Up to a group of lanes, in runs, so that lines of cache are read once. */
 static void group(const fth_call *call, const fth__lines *l, int64_t first, int64_t n)
@@ -130,12 +186,18 @@ static void group(const fth_call *call, const fth__lines *l, int64_t first, int6
     const char *in = fth__lines_in(l) + first * l->lane_step * size;
     char *out = fth__lines_out(l) + first * l->out_lane_step,
          *carry = fth__lines_state(l) + first * l->state_lane_step;
-    step_fn *const step = steps[fth__kind_of(from)][attr->red];
-    fth__wide a[FTH__LINES_GROUP];
+    const fth__wide none = fth__scan_none((fth_red)attr->red, from);
+    running a[FTH__LINES_GROUP];
     fth__run x;
     for (int64_t k = 0; k < n; k++) {
-        a[k] = start((fth_red)attr->red, from);
-        if (held && !call->first) memcpy(&a[k], carry + k * l->state_lane_step, held);
+        a[k] = (running){.before = none,
+                         .inside = none,
+                         .none = none,
+                         .block = fth__grid_reduce(node->in[0].size[dim_of(node)]),
+                         .at = attr->reverse ? l->axis_lo + l->n_axis - 1 : l->axis_lo,
+                         .exclusive = attr->exclusive != 0,
+                         .reverse = attr->reverse != 0};
+        if (held && !call->first) memcpy(&a[k].before, carry + k * l->state_lane_step, held);
     }
     for (int64_t done = 0; done < l->n_axis; done += FTH__RUN)
         for (int64_t k = 0; k < n; k++) {
@@ -143,12 +205,14 @@ static void group(const fth_call *call, const fth__lines *l, int64_t first, int6
             const int64_t lo = attr->reverse ? l->n_axis - done - m : done;
             fth__load_run(from, in + (lo * l->axis_step + k * l->lane_step) * size,
                           l->axis_step * size, m, &x);
-            step(&x, m, &a[k], attr->exclusive != 0, attr->reverse != 0);
+            steps[fth__kind_of(from)][attr->red].step(&x, m, &a[k]);
             fth__store_run(to, out + lo * l->out_axis_step + k * l->out_lane_step, l->out_axis_step,
                            m, &x);
         }
-    for (int64_t k = 0; held && !call->last && k < n; k++)
-        memcpy(carry + k * l->state_lane_step, &a[k], held);
+    for (int64_t k = 0; held && !call->last && k < n; k++) {
+        steps[fth__kind_of(from)][attr->red].end(&a[k]);
+        memcpy(carry + k * l->state_lane_step, &a[k].before, held);
+    }
 }
 
 static fth_status run(const fth_call *call)
@@ -183,6 +247,7 @@ const fth_op fth__op_scan = {.name = "scan",
                              .brief = "running sum, prod, min or max along an axis",
                              .infer = infer,
                              .relation = relation,
+                             .grid = grid,
                              .state = state,
                              .vjp = vjp,
                              .run = run};

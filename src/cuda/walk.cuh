@@ -1,10 +1,10 @@
-/* walk.h - several arrays walked over at once, by threads: the place of the k-th step in each.
+/* walk.cuh - several arrays walked over at once, by threads: the place of the k-th step in each.
  *
  * Axes are added outermost first; neighbours that lie without a gap in every array become one, so
  * most walks need no division at all. Only for .cu files.
  */
-#ifndef FTH_CUDA_WALK_H
-#define FTH_CUDA_WALK_H
+#ifndef FTH_CUDA_WALK_CUH
+#define FTH_CUDA_WALK_CUH
 
 #include <fathom/cuda.h>
 

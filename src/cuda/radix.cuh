@@ -1,0 +1,26 @@
+/* radix.cuh - a stable sort of keys, line by line, that gives where each came from (radix.cu).
+ *
+ * Keys are unsigned numbers of 32 or 64 bits, lines of n of them lie one behind the other. What
+ * comes out depends on the keys alone: no order is left to chance.
+ */
+#ifndef FTH_CUDA_RADIX_CUH
+#define FTH_CUDA_RADIX_CUH
+
+#include <fathom/cuda.h>
+
+typedef struct fth__radix {
+    void *key[2]; /* the caller fills key[0] */
+    uint32_t *value[2];
+    uint32_t *counts, *totals;
+    int64_t lines, n; /* n < 2^32 */
+    bool wide;        /* 64 bits */
+} fth__radix;
+
+/* Bytes of workspace for so many lines, and the arrays inside it. */
+uint64_t fth__radix_bytes(bool wide, int64_t lines, int64_t n);
+fth__radix fth__radix_in(void *scratch, bool wide, int64_t lines, int64_t n);
+/* By the lowest `bits` bits. Afterwards key[k] is in order and value[k] says the position in its
+ * line that each had; k is returned. */
+int fth__radix_sort(const fth__radix *r, int bits, cudaStream_t stream);
+
+#endif

@@ -1,0 +1,141 @@
+/* variance.cu - variance along one axis, divided by n, in the order of the CPU's loop.
+ *
+ * A thread computes the moments of one block; a warp then joins the blocks of a line in order. The
+ * quotients of a join depend on counts alone, so its lanes divide for 32 blocks at once and only
+ * short sums are left to the chain. Lines are taken in rounds, so the workspace stays small.
+ */
+#include "cuda/device.h"
+#include "cuda/lines.cuh"
+
+extern "C" {
+#include "ops/reduce.h"
+}
+
+enum { THREADS = 256 };
+static constexpr int64_t ROUND = 1 << 20; /* blocks in a round, one line at least */
+
+typedef struct moments {
+    double mean, m2;
+} moments;
+
+typedef struct args {
+    fth__dev_lines l;
+    moments *parts;
+    int64_t block, blocks;   /* elements of a block; blocks of a line */
+    int64_t line_lo, line_n; /* this round's */
+    int64_t size;            /* of the whole axis */
+    int dtype;
+    bool first, last;
+} args;
+
+template <int T> static __global__ void of_blocks(const args a)
+{
+    typedef typename fth__elem<T>::type type;
+    const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (k >= a.line_n * a.blocks) return;
+    const int64_t by = a.l.near ? a.blocks : a.line_n;
+    const int64_t q = (int64_t)fth__walk_div((uint64_t)k, (uint64_t)by), r = k - q * by;
+    const int64_t line = a.l.near ? q : r, block = a.l.near ? r : q;
+    const char *in =
+        a.l.in + fth__walk_at(a.l.line, a.line_lo + line).at[0] + block * a.block * a.l.step;
+    const int64_t left = a.l.n - block * a.block, n = left < a.block ? left : a.block;
+    double sum = 0.0, m2 = 0.0;
+    for (int64_t i = 0; i < n; i++) sum += fth__elem<T>::get(*(const type *)(in + i * a.l.step));
+    const double mean = sum / (double)n;
+    for (int64_t i = 0; i < n; i++) {
+        const double d = fth__elem<T>::get(*(const type *)(in + i * a.l.step)) - mean;
+        m2 += d * d;
+    }
+    a.parts[line * a.blocks + block] = moments{mean, m2};
+}
+
+static __global__ void join(const args a)
+{
+    const int lane = (int)threadIdx.x & 31;
+    const int64_t line = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / 32;
+    if (line >= a.line_n) return;
+    const fth__place p = fth__walk_at(a.l.line, a.line_lo + line);
+    moments s = {0.0, 0.0};
+    if (!a.first) s = *(const moments *)(a.l.state + p.at[2]);
+    for (int64_t at = 0; at < a.blocks; at += 32) {
+        const int64_t b = at + lane, left = a.l.n - b * a.block;
+        moments part = {0.0, 0.0};
+        if (b < a.blocks) part = a.parts[line * a.blocks + b];
+        /* n elements before the block, m in it */
+        const double n = (double)(a.l.lo + b * a.block),
+                     m = (double)(left < a.block ? left : a.block);
+        const double all = n + m, share = m / all, weight = n * m / all;
+        for (int i = 0; i < 32 && at + i < a.blocks; i++) {
+            const moments x = {__shfl_sync(~0u, part.mean, i), __shfl_sync(~0u, part.m2, i)};
+            const double by = __shfl_sync(~0u, share, i), of = __shfl_sync(~0u, weight, i);
+            const double d = x.mean - s.mean;
+            const bool none = a.l.lo + at + i == 0;
+            s = none ? x : moments{s.mean + d * by, s.m2 + x.m2 + d * d * of};
+        }
+    }
+    if (lane > 0) return;
+    if (a.last)
+        fth__wide_store(a.dtype, a.l.out + p.at[1], s.m2 / (double)a.size);
+    else
+        *(moments *)(a.l.state + p.at[2]) = s;
+}
+
+static int64_t block_of(const fth_node *node)
+{
+    return fth__reduce_block(node->in[0].size[fth__reduce_dim(node)]);
+}
+
+static int64_t blocks_of(const fth_call *call)
+{
+    const int64_t per = block_of(call->node);
+    return (call->in[0].extent[fth__reduce_dim(call->node)] + per - 1) / per;
+}
+
+static int64_t lines_at_once(const fth_call *call)
+{
+    const int64_t lines = fth_cuda_count(&call->node->out[0], &call->out[0]);
+    const int64_t blocks = blocks_of(call), most = blocks < ROUND ? ROUND / (blocks + 1) + 1 : 1;
+    return lines < most ? lines : most;
+}
+
+static uint64_t scratch(const fth_call *call)
+{
+    return (uint64_t)(lines_at_once(call) * blocks_of(call)) * sizeof(moments);
+}
+
+template <int T> static void run_as(const args &a, cudaStream_t stream)
+{
+    const int64_t items = a.line_n * a.blocks;
+    if (items > 0)
+        FTH_LAUNCH(of_blocks<T>, (unsigned)((items + THREADS - 1) / THREADS), THREADS, stream, a);
+}
+
+static fth_status run(const fth_call *call)
+{
+    const fth_node *node = call->node;
+    const cudaStream_t stream = fth_cuda_stream(call);
+    const int dim = fth__reduce_dim(node);
+    args a = {};
+    fth__dev_lines_init(&a.l, call, dim, false);
+    a.parts = (moments *)call->scratch;
+    a.block = block_of(node);
+    a.blocks = blocks_of(call);
+    a.size = node->in[0].size[dim];
+    a.dtype = (int)node->in[0].dtype;
+    a.first = call->first;
+    a.last = call->last;
+    const int64_t round = lines_at_once(call);
+    for (a.line_lo = 0; a.line_lo < a.l.line.count; a.line_lo += round) {
+        const int64_t left = a.l.line.count - a.line_lo;
+        a.line_n = left < round ? left : round;
+        switch (node->in[0].dtype) {
+            FTH__CASE_REAL(run_as, a, stream)
+        default: break;
+        }
+        FTH_LAUNCH(join, (unsigned)((a.line_n * 32 + THREADS - 1) / THREADS), THREADS, stream, a);
+    }
+    FTH_CUDA_LAUNCHED(call);
+    return FTH_OK;
+}
+
+FTH_CUDA_KERNEL(variance) = {.op = "variance", .scratch = scratch, .run = run};
