@@ -299,7 +299,7 @@ static fth_status leave_record(fth__stage_link *link, fth_err *err)
 /* A device that was asked for and did nothing is a failure, whatever the results are. */
 static fth_status check_device(const fth__stage_link *link, fth_err *err)
 {
-    if (link->runs == 0 || strncmp(link->result.device, "cuda", 4) != 0 ||
+    if (link->runs == 0 || strcmp(link->result.device, "cpu") == 0 ||
         link->result.device_seconds > 0)
         return FTH_OK;
     return FTH_FAIL(err, FTH_E_DEVICE, "stage '%s' ran on %s, which did no work",

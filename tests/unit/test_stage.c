@@ -1,5 +1,6 @@
 /* test_stage.c - one stage in this process: what it needs, what it leaves, what it says.
  * seconds: 3 */
+#include "testing/host_device.h"
 #include "testing/toy.h"
 
 #include "base/clock.h"
@@ -119,7 +120,8 @@ TEST(a_device_that_is_not_there_comes_before_everything)
 {
     toy *t = toy_open("device", "name: x\n");
     t->opt.engine.device = "cuda";
-    IS(toy_run(t, 1, NULL), FTH_E_DEVICE); /* its inputs are missing, too */
+    t->opt.engine.backend_path = "/no/backend.so"; /* also where there is one */
+    IS(toy_run(t, 1, NULL), FTH_E_DEVICE);         /* its inputs are missing, too */
     fth_stage_result r;
     fth_err_clear(&t->err);
     IS(fth_stage_predict(&t->opt, NULL, &r, &t->err), FTH_E_DEVICE);
@@ -329,6 +331,55 @@ TEST(the_end_says_what_the_device_did)
         process |= strncmp(ear.said[i], "process ", 8) == 0;
     }
     IS_TRUE(device && ledger && process);
+    toy_close(t);
+}
+
+TEST(a_device_tells_how_long_it_worked)
+{
+    toy *t = listen("device_end", "name: x\nmake: {n: 100000}\n");
+    fth_stage_result r;
+    OKE(toy_run(t, 0, NULL), &t->err); /* on the CPU */
+    t->opt.engine.device = "cuda";
+    t->opt.engine.backend = &t_host_backend;
+    t->opt.engine.device_memory_bytes = 64 << 20;
+    OKE(toy_run(t, 1, &r), &t->err);
+    EQ_STR(r.device, "host:0");
+    IS_TRUE(r.device_seconds > 0 && r.device_seconds <= r.seconds);
+    HAS_NOT(r.bound_by, "compute");
+    toy_close(t);
+}
+
+/* A stage whose runs never reached the device: what it left is not taken for a result of it. */
+static fth_status idle(const fth_stage_call *call, fth_err *err)
+{
+    const fth_run_report report = {.seconds = 1, .on_device = true};
+    fth_stage_account(call, &report);
+    (void)err;
+    return FTH_OK;
+}
+
+static fth_status wide(const fth_stage_call *call, fth_stage_plan *plan, FILE *show, fth_err *err)
+{
+    (void)call, (void)show, (void)err;
+    *plan = (fth_stage_plan){.device_bytes = (uint64_t)1 << 40};
+    return FTH_OK;
+}
+
+TEST(a_device_that_does_nothing_is_a_failure)
+{
+    toy *t = toy_open("device_idle", "name: x\n");
+    t->opt.engine.device = "cuda";
+    t->opt.engine.backend = &t_host_backend;
+    fth_stage stage = {.name = "idle", .plan = wide, .run = idle};
+    t->opt.stage = &stage;
+    t->opt.engine.device_memory_bytes = 64 << 20;
+    IS(fth_stage_execute(&t->opt, NULL, &t->err), FTH_E_NO_FIT);
+    HAS(t->err.text, "would take 1.00 TiB on the device, and 64.00 MiB are allowed");
+    HAS(t->err.hint, "--device-memory 1099511627776");
+    fth_err_clear(&t->err);
+    t->opt.engine.device_memory_bytes = (uint64_t)1 << 41;
+    IS(fth_stage_execute(&t->opt, NULL, &t->err), FTH_E_DEVICE);
+    HAS(t->err.text, "which did no work");
     toy_close(t);
 }
 
