@@ -96,6 +96,11 @@ const fth_kernel *t_device_find(const fth_node *node)
     return kernel;
 }
 
+bool t_device_has(const fth_node *node)
+{
+    return t_device() && dev.backend->find(node) != NULL;
+}
+
 bool t_device_exact(const fth_node *node)
 {
     static const char *const names[] = {"cast",   "checked_cast", "index",  "random", "poisson",

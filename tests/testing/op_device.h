@@ -22,6 +22,8 @@ typedef struct t_span {
 bool t_device(void);
 /* The prepared kernel for this node; NULL: there is none, which is counted and told at the end. */
 const fth_kernel *t_device_find(const fth_node *node);
+/* Does the device have one? (Not counted.) */
+bool t_device_has(const fth_node *node);
 /* Run it with addresses of the host. Outputs that are wanted, and the state, are copied back;
  * scratch is the kernel's own size, with guards. What was left in call->fault is explained. */
 fth_status t_device_run(const fth_kernel *kernel, const fth_call *call, const t_span *in,
