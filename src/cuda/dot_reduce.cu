@@ -14,7 +14,7 @@ extern "C" {
 
 #include <string.h>
 
-static constexpr int64_t SLAB = 12 << 20; /* elements */
+static constexpr int64_t SLAB = 13 << 20; /* elements */
 static constexpr int64_t ALONG = 8192;    /* of the reduced axis, unless its tile is longer */
 static constexpr int64_t ACROSS =
     33 * 128; /* of the other: 24 by 33 tiles of 128 fill 132 processors */

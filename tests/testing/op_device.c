@@ -96,6 +96,12 @@ const fth_kernel *t_device_find(const fth_node *node)
     return kernel;
 }
 
+const fth_backend *t_device_backend(fth_device **device)
+{
+    *device = t_device() ? dev.device : NULL;
+    return dev.backend;
+}
+
 bool t_device_has(const fth_node *node)
 {
     return t_device() && dev.backend->find(node) != NULL;
