@@ -216,7 +216,7 @@ static fth_status follow(const recovery *r, const fth_source *frames, const fth_
         s = read_matrix(r, frames, i, &v, err);
         if (s == FTH_OK) s = match(r, v, frames->size[1], frames->size[2], &m, err);
         (void)fth_mem_release(r->mem, v, NULL);
-        c->mean[i] = m.mean;
+        if (s == FTH_OK) c->mean[i] = m.mean;
         c->seconds[i] = r->seconds * (double)iteration[i] / fmax((double)r->iterations, 1);
     }
     c->n = n;
