@@ -222,7 +222,9 @@ fth_status run_map(const job *b, const walk *w)
     const bool use = well && rest == 0;
     fill_args(&a, w, b->e, use ? vec : 1);
     if (use) a.count /= (uint32_t)vec;
-    return launch(b, &a, use, blocks_for(a.count, THREADS * (use ? b->e->shape.unroll : 4)), 1, 0);
+    return launch(
+        b, &a, use,
+        blocks_for(a.count, THREADS * (use ? b->e->shape.unroll : b->e->shape.unroll_any)), 1, 0);
 }
 
 /* ---- tails ---- */

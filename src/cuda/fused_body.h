@@ -2,7 +2,8 @@
  *
  * Before it stand (cuda/source.c, or interpreter.cu):
  *   N_IN N_OUT    operands
- *   VEC           neighbours in one item of the fast kernel; UNROLL items under way per thread
+ *   VEC           neighbours in one item of the fast kernel; UNROLL items under way per thread,
+ *                 UNROLL_ANY of single elements
  *   HAS_TAIL, and with it TAIL_RED (fth_red), OUT_BYTES, ROWS (the axis of items is the one that is
  *                 reduced), wide (double, int64_t, fth_c128) and value, the type of an element
  *   struct batch<W>   operands of one item of W neighbours
@@ -74,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 extern "C" __global__ void __launch_bounds__(THREADS)
     fth_map_any(const __grid_constant__ fth__ew_args a)
 {
-    fth__map<1, 4>(a);
+    fth__map<1, UNROLL_ANY>(a);
 }
 
 #else
@@ -173,7 +174,7 @@ FTH__MATH void fth__column_plain(const fth__ew_args &a, const place &p, batch<W>
 
 template <int W> FTH__MATH void fth__columns(const fth__ew_args &a)
 {
-    enum { U = W >= 8 ? 2 : 4 };
+    enum { U = W == 1 ? UNROLL_ANY : W >= 8 && UNROLL > 2 ? 2 : UNROLL };
     const uint32_t i = blockIdx.x * (uint32_t)THREADS + threadIdx.x;
     if (i >= a.count / W) return;
     const fth__ew_tail &t = a.tail;
@@ -366,7 +367,7 @@ FTH__MATH void fth__finish_rows(const fth__ew_args &a, uint32_t row0, uint32_t r
 template <int W> FTH__MATH void fth__rows(const fth__ew_args &a)
 {
     extern __shared__ uint4 memory[];
-    enum { U = W * sizeof(value) > 16 ? 2 : 4 };
+    enum { U = W == 1 ? UNROLL_ANY : UNROLL };
     value *shared = (value *)memory;
     wide *part = (wide *)((char *)memory + a.part_at);
     const fth__ew_tail &t = a.tail;

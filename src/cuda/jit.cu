@@ -35,8 +35,14 @@ enum { SOURCE_BYTES = 1 << 17 };
 
 uint64_t key_of(const fth__program *p, const fth__ew_shape *shape)
 {
-    const int32_t head[8] = {p->n_in,  p->n_const, p->n_instr,    p->n_reg,
-                             p->n_out, shape->vec, shape->unroll, shape->rows};
+    const int32_t head[8] = {p->n_in,
+                             p->n_const,
+                             p->n_instr,
+                             p->n_reg,
+                             p->n_out,
+                             shape->vec,
+                             shape->unroll + 16 * shape->unroll_any,
+                             shape->rows};
     const int32_t tail[2] = {p->tail_dim >= 0, p->tail_dim >= 0 ? p->tail_red : 0};
     uint64_t h = fth__hash_bytes(head, sizeof head, 0);
     h = fth__hash_bytes(tail, sizeof tail, h);

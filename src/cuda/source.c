@@ -54,6 +54,8 @@ static const char *expression(int op, fth_dtype t)
 
 /* ---- how operands lie ------------------------------------------------------------------ */
 
+enum { LONG_ENOUGH = 800 };
+
 static bool is_long(const fth__program *p, fth_axis_id axis)
 {
     for (int k = 0; k < p->n_axes; k++)
@@ -69,6 +71,40 @@ static int where_lies(const fth__program *p, const fth_desc *d, int inner)
     if (last < 0) return FTH__EW_HELD;
     if (inner < 0 || fth_desc_find(d, p->axis[inner]) < 0) return FTH__EW_SPREAD;
     return d->axis[last] == p->axis[inner] ? FTH__EW_DENSE : FTH__EW_FAR;
+}
+
+/* About how many instructions an operation takes: what is long already has enough under way, and
+ * copies of it only take time to compile. */
+static int weight(const fth__instr *in)
+{
+    const fth_dtype t = (fth_dtype)in->from;
+    int n = 1;
+    switch (in->op) {
+    case FTH_EW_POW:
+    case FTH_EW_LGAMMA:
+    case FTH_EW_DIGAMMA:
+    case FTH_EW_TRIGAMMA: n = 150; break;
+    case FTH_EW_ATAN2:
+    case FTH_EW_ARG:
+    case FTH_EW_ERF:
+    case FTH_EW_TANH:
+    case FTH_EW_SOFTPLUS:
+    case FTH_EW_MOD:
+    case FTH_EW_IDIV: n = 60; break;
+    case FTH_EW_EXP:
+    case FTH_EW_EXPM1:
+    case FTH_EW_LOG:
+    case FTH_EW_LOG1P:
+    case FTH_EW_SIN:
+    case FTH_EW_COS:
+    case FTH_EW_SIGMOID: n = 35; break;
+    case FTH_EW_DIV:
+    case FTH_EW_SQRT:
+    case FTH_EW_RSQRT:
+    case FTH_EW_RECIP: n = 12; break;
+    default: break;
+    }
+    return fth_dtype_is_complex(t) ? 4 * n : t == FTH_F64 ? 2 * n : n;
 }
 
 void fth__ew_shape_of(const fth__program *p, const fth_desc *in, fth__ew_shape *out)
@@ -96,7 +132,12 @@ void fth__ew_shape_of(const fth__program *p, const fth_desc *in, fth__ew_shape *
         widest = size > widest ? size : widest;
     }
     out->vec = (int)(16 / widest);
-    out->unroll = streams <= 2 ? 4 : streams <= 5 ? 2 : 1;
+    int heavy = 1;
+    for (int i = 0; i < p->n_instr; i++) heavy += weight(&p->instr[i]);
+    const int most = streams <= 2 ? 4 : streams <= 5 ? 2 : 1;
+    out->unroll = LONG_ENOUGH / (heavy * out->vec);
+    out->unroll = out->unroll < 1 ? 1 : out->unroll < most ? out->unroll : most;
+    out->unroll_any = heavy * 4 <= LONG_ENOUGH / 4 ? 4 : 1;
 }
 
 /* ---- text ------------------------------------------------------------------------------ */
@@ -272,7 +313,8 @@ size_t fth__cuda_source(const fth__program *p, const fth__ew_shape *shape, char 
     fth__text_init(&t, text, bytes);
     fth__text_add(&t, "#define N_IN %d\n#define N_OUT %d\n#define HAS_TAIL %d\n", p->n_in, p->n_out,
                   tail);
-    fth__text_add(&t, "#define VEC %d\n#define UNROLL %d\n", shape->vec, shape->unroll);
+    fth__text_add(&t, "#define VEC %d\n#define UNROLL %d\n#define UNROLL_ANY %d\n", shape->vec,
+                  shape->unroll, shape->unroll_any);
     if (tail) {
         const fth_dtype to =
             fth__reduce_dtype((fth_red)p->tail_red, (fth_dtype)p->reg_dtype[p->out_reg[0]]);

@@ -16,9 +16,10 @@ FTH_BEGIN_DECLS
 enum { FTH__EW_HELD, FTH__EW_DENSE, FTH__EW_SPREAD, FTH__EW_FAR };
 
 typedef struct fth__ew_shape {
-    int vec, unroll;
-    int inner; /* axis of the space that items go along; -1: there is none */
-    bool rows; /* the tail reduces along that axis */
+    int vec;                /* neighbours in an item */
+    int unroll, unroll_any; /* items under way per thread: of neighbours, of one element */
+    int inner;              /* axis of the space that items go along; -1: there is none */
+    bool rows;              /* the tail reduces along that axis */
     uint8_t where[FTH_MAX_IN];
 } fth__ew_shape;
 void fth__ew_shape_of(const fth__program *p, const fth_desc *in, fth__ew_shape *out);
