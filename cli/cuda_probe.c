@@ -1,7 +1,7 @@
 /* cuda_probe.c - asking the CUDA driver's library what there is, without using a card.
  *
- * No context is made: that costs seconds and memory on the card. The library stays open, since
- * its threads outlive a dlclose.
+ * No context is made there: that costs seconds and memory on the card. The library stays open,
+ * since its threads outlive a dlclose. Our own backend is asked as well, and opens one card.
  */
 #include "doctor.h"
 
@@ -77,25 +77,33 @@ void doctor_look_cuda(void *user, doctor_cuda *out)
     for (int i = 0; i < out->n; i++) look_card(&f, i, out);
 }
 
-/* Beside libfathom.so, or where the linker looks. It is not kept: the engine opens its own. */
-bool doctor_look_backend(void *user, char *file, size_t bytes)
+static void look_opened(fth_device *card, const fth_device_table *t, doctor_backend *out)
+{
+    out->opened = true;
+    t->get_info(card, &out->card);
+    if (t->get_libraries) t->get_libraries(card, &out->card);
+    t->close(card);
+}
+
+/* It stays open, as the driver's library does. */
+void doctor_look_backend(void *user, int index, doctor_backend *out)
 {
     (void)user;
-    const char *(*const version)(void) = fth_version;
-    void *address = NULL;
-    memcpy(&address, &version, sizeof address);
-    Dl_info info;
-    void *so = NULL;
-    if (dladdr(address, &info) && info.dli_fname && strrchr(info.dli_fname, '/')) {
-        const int n = (int)(strrchr(info.dli_fname, '/') - info.dli_fname);
-        snprintf(file, bytes, "%.*s/libfathom_cuda.so", n, info.dli_fname);
-        so = dlopen(file, RTLD_LAZY | RTLD_LOCAL);
+    fth_backend_found found;
+    fth_err err = {0};
+    *out = (doctor_backend){0};
+    if (fth_backend_probe(NULL, &found, &err) != FTH_OK) {
+        snprintf(out->why, sizeof out->why, "%.790s", err.text);
+        return;
     }
-    if (!so) {
-        snprintf(file, bytes, "libfathom_cuda.so");
-        so = dlopen(file, RTLD_LAZY | RTLD_LOCAL);
-    }
-    if (!so) file[0] = '\0';
-    if (so) dlclose(so);
-    return so != NULL;
+    const fth_device_table *t = found.backend->device;
+    out->table = found.backend;
+    out->driver_needed = t->driver_needed;
+    out->capability_needed = t->capability_needed;
+    snprintf(out->file, sizeof out->file, "%s", found.file);
+    fth_device *card = NULL;
+    if (t->open(&card, index, &err) == FTH_OK)
+        look_opened(card, t, out);
+    else
+        snprintf(out->refusal, sizeof out->refusal, "%.390s", err.text);
 }

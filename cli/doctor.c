@@ -168,13 +168,27 @@ static void look_system(const cli_probes *p, doctor_report *r)
     r->own_pid = p->own_pid(p->user);
 }
 
-/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.14  Thu Feb 22" */
+/* Whether a word such as "550.54.14" starts here; "x86_64" is none. */
+static bool is_version(const char *at)
+{
+    const size_t n = strspn(at, "0123456789");
+    return at[-1] == ' ' && n > 0 && at[n] == '.';
+}
+
+/* N of "cuda:N", or the first. */
+static int asked_card(const doctor_report *r)
+{
+    return r->asked && strncmp(r->asked, "cuda:", 5) == 0 ? atoi(r->asked + 5) : 0;
+}
+
+/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.14  Thu Feb 22", and with the open module
+ * "... Open Kernel Module for x86_64  580.159.03  Release Build". */
 static void look_cards(const cli_probes *p, doctor_report *r)
 {
     char text[512];
     if (p->read(p->user, "/proc/driver/nvidia/version", text, sizeof text)) {
         const char *at = strstr(text, "Kernel Module");
-        for (at = at ? at + 13 : ""; *at && !(*at >= '0' && *at <= '9'); at++) continue;
+        for (at = at ? at + 13 : ""; *at && !is_version(at); at++) continue;
         snprintf(r->cuda_driver, sizeof r->cuda_driver, "%.*s", (int)strcspn(at, " \n"), at);
     }
     r->card_file = p->exists(p->user, "/dev/nvidia0");
@@ -182,7 +196,7 @@ static void look_cards(const cli_probes *p, doctor_report *r)
     p->gpus(p->user, &r->gpus);
     if (!r->cuda_driver[0])
         snprintf(r->cuda_driver, sizeof r->cuda_driver, "%.60s", r->gpus.driver);
-    r->backend = p->backend(p->user, r->backend_file, sizeof r->backend_file);
+    p->backend(p->user, asked_card(r), &r->backend);
 }
 
 static void look_machine(const cli_call *call, const cli_probes *p, doctor_report *r)
@@ -289,6 +303,7 @@ fth_status doctor_examine(const cli_call *call, const cli_probes *probes, doctor
     r->asked = cli_get(call, "device");
     look_machine(call, probes, r);
     FTH_TRY(cli_context_options(call, r->memory_free, &opt, err));
+    if (!opt.device) opt.device = "auto"; /* what it would choose is worth knowing */
     cli_phase(call, "look", start);
     start = cli_now(call);
     measure(probes, r);
@@ -323,6 +338,31 @@ fth_status doctor_examine(const cli_call *call, const cli_probes *probes, doctor
     return FTH_E_FILE_OPEN;
 }
 
+static fth_status both(fth_status first, fth_status second)
+{
+    return first == FTH_OK ? second : first;
+}
+
+/* The support table, of the CPU and of a card where one can be used. */
+static fth_status show_support(const cli_call *call, const cli_probes *p, const doctor_report *r,
+                               cli_json *j, fth_err *err)
+{
+    fth_options opt;
+    fth_context *cpu = NULL, *cuda = NULL;
+    fth_options_default(&opt);
+    opt.threads = 1;
+    opt.device = "cpu";
+    FTH_TRY(p->context(p->user, &cpu, &opt, err));
+    opt.device = "cuda";
+    if (r->cuda) (void)p->context(p->user, &cuda, &opt, NULL); /* without it a list is shown */
+    if (j)
+        doctor_show_support_json(j, cpu, cuda, r->backend.table);
+    else
+        doctor_show_support(call->out, cpu, cuda, r->backend.table);
+    fth_context_destroy(cuda, NULL);
+    return fth_context_destroy(cpu, err);
+}
+
 fth_status cli_run_doctor(const cli_call *call, fth_err *err)
 {
     static doctor_report report;
@@ -339,11 +379,11 @@ fth_status cli_run_doctor(const cli_call *call, fth_err *err)
         cli_json j = {.out = call->out};
         cli_json_open(&j, NULL, '{');
         doctor_show_json(&j, &report);
-        if (ops && ctx) doctor_show_support_json(&j, ctx);
+        if (ops && ctx) s = both(s, show_support(call, probes, &report, &j, err));
         cli_json_close(&j, '}');
     } else {
         doctor_show(call->out, &report, call->colour);
-        if (ops && ctx) doctor_show_support(call->out, ctx);
+        if (ops && ctx) s = both(s, show_support(call, probes, &report, NULL, err));
     }
     if (bundle) {
         const fth_status written = doctor_bundle(probes, &report, bundle, s == FTH_OK ? err : NULL);

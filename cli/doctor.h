@@ -8,6 +8,8 @@
 
 #include "cli.h"
 
+#include <fathom/backend.h>
+
 typedef struct doctor_case {
     char name[32];
     fth_status status; /* of the two runs */
@@ -30,11 +32,17 @@ typedef struct doctor_cuda {
         fth_gpu_mode mode;
     } card[FTH_GPUS];
 } doctor_cuda;
-enum {
-    DOCTOR_NO_DEVICE = 100,      /* of cuInit */
-    DOCTOR_CUDA_VERSION = 12000, /* oldest that the backend runs with */
-    DOCTOR_CAPABILITY = 90,      /* of the cards it has kernels for, and later ones */
-};
+enum { DOCTOR_NO_DEVICE = 100 }; /* of cuInit */
+
+/* Our own backend, and the one card that was opened with it: a context costs memory of the card. */
+typedef struct doctor_backend {
+    const fth_backend *table; /* NULL: not found, or it does not fit */
+    char file[512], why[800];
+    int driver_needed, capability_needed; /* 0: not known */
+    bool opened;
+    fth_device_info card;
+    char refusal[400]; /* why it could not be opened */
+} doctor_backend;
 
 /* What was found at a path (--path). */
 typedef struct doctor_storage {
@@ -74,8 +82,8 @@ struct cli_probes {
     void (*system)(void *user, char *kernel, size_t kernel_bytes, char *libc, size_t libc_bytes);
     void (*cuda)(void *user, doctor_cuda *out);
     bool (*gpus)(void *user, fth_gpus *out);
-    /* The file of the CUDA backend; false: not found. */
-    bool (*backend)(void *user, char *file, size_t bytes);
+    /* The CUDA backend, and card `index` as it sees it. */
+    void (*backend)(void *user, int index, doctor_backend *out);
     bool (*find_library)(void *user, const cli_library *which, char *version, size_t bytes);
     fth_status (*context)(void *user, fth_context **out, const fth_options *opt, fth_err *err);
     /* Case i: its name, the largest difference and what is allowed; false beyond the last. */
@@ -103,8 +111,7 @@ typedef struct doctor_report {
     char cuda_driver[64];
     doctor_cuda api;
     fth_gpus gpus;
-    bool backend;
-    char backend_file[512];
+    doctor_backend backend;
     bool card_file; /* /dev/nvidia0 is there */
     int64_t own_pid;
     const char *asked; /* device */
@@ -142,7 +149,7 @@ void doctor_judge(doctor_report *r);
 void doctor_judge_cuda(doctor_report *r, const char *refusal);
 /* The real probe of libcuda.so.1 and of the backend. */
 void doctor_look_cuda(void *user, doctor_cuda *out);
-bool doctor_look_backend(void *user, char *file, size_t bytes);
+void doctor_look_backend(void *user, int index, doctor_backend *out);
 /* Whether files of that system come over a network. */
 bool doctor_is_remote(const char *file_system);
 
@@ -171,8 +178,12 @@ bool doctor_selftest(void *user, fth_context *ctx, int i, doctor_case *out);
  * and whether the context's device takes it for a dtype: asked by planning it. */
 bool doctor_support(int i, const char **name, const char **op);
 bool doctor_supports(fth_context *ctx, int i, fth_dtype dtype);
-void doctor_show_support(FILE *out, fth_context *ctx);
-void doctor_show_support_json(cli_json *j, fth_context *ctx);
+/* A table for each backend. `cuda` is a context on a card; NULL: then the backend's list of kernels
+ * tells what it can. */
+void doctor_show_support(FILE *out, fth_context *cpu, fth_context *cuda,
+                         const fth_backend *backend);
+void doctor_show_support_json(cli_json *j, fth_context *cpu, fth_context *cuda,
+                              const fth_backend *backend);
 
 fth_status cli_run_doctor(const cli_call *call, fth_err *err);
 

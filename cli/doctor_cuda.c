@@ -148,12 +148,12 @@ static void judge_no_card(doctor_report *r)
 
 static bool judge_age(doctor_report *r)
 {
-    if (r->api.version == 0 || r->api.version >= DOCTOR_CUDA_VERSION) return false;
+    const int needed = r->backend.driver_needed;
+    if (r->api.version == 0 || r->api.version >= needed) return false;
     doctor_add(r, "cuda", "update the driver: https://www.nvidia.com/drivers",
                "The NVIDIA driver%s%s supports CUDA %d.%d, and this build needs %d.%d or later.",
                r->cuda_driver[0] ? " " : "", r->cuda_driver, r->api.version / 1000,
-               r->api.version / 10 % 100, DOCTOR_CUDA_VERSION / 1000,
-               DOCTOR_CUDA_VERSION / 10 % 100);
+               r->api.version / 10 % 100, needed / 1000, needed / 10 % 100);
     return true;
 }
 
@@ -177,8 +177,8 @@ static bool is_usable(const doctor_report *r, int i)
 {
     const fth_gpu_mode mode = r->api.card[i].mode;
     const fth_gpu *g = doctor_gpu(r, i);
-    return r->api.card[i].capability >= DOCTOR_CAPABILITY && mode != FTH_GPU_PROHIBITED &&
-           !(is_exclusive(mode) && n_others(r, g) > 0);
+    return r->api.card[i].capability >= r->backend.capability_needed &&
+           mode != FTH_GPU_PROHIBITED && !(is_exclusive(mode) && n_others(r, g) > 0);
 }
 
 static void judge_busy(doctor_report *r, int i, const char *about)
@@ -209,15 +209,14 @@ static void judge_busy(doctor_report *r, int i, const char *about)
 static void judge_card(doctor_report *r, int i, const char *about)
 {
     const char *name = r->api.card[i].name;
-    const int capability = r->api.card[i].capability;
+    const int capability = r->api.card[i].capability, needed = r->backend.capability_needed;
     const fth_gpu *g = doctor_gpu(r, i);
     char a[32], b[32];
-    if (capability < DOCTOR_CAPABILITY)
+    if (capability < needed)
         doctor_add(r, about, "choose a newer card, or --device cpu",
                    "GPU %d (%s) has compute capability %d.%d, and this build has kernels for %d.%d "
                    "and later.",
-                   i, name, capability / 10, capability % 10, DOCTOR_CAPABILITY / 10,
-                   DOCTOR_CAPABILITY % 10);
+                   i, name, capability / 10, capability % 10, needed / 10, needed % 10);
     if (r->api.card[i].mode == FTH_GPU_PROHIBITED)
         doctor_add(r, about, "lift the mode as root: nvidia-smi -c DEFAULT",
                    "GPU %d (%s) is closed to computations (mode 'prohibited').", i, name);
@@ -258,11 +257,11 @@ void doctor_judge_cuda(doctor_report *r, const char *refusal)
     if (judge_age(r)) return;
     judge_cards(r);
     if (!refusal) return;
-    if (!r->backend)
+    if (!r->backend.table)
         doctor_add(r, "cuda",
                    "build Fathom where nvcc is found, and put libfathom_cuda.so beside "
                    "libfathom.so; or --device cpu",
-                   "The CUDA backend is missing: libfathom_cuda.so was not found.");
+                   "The CUDA backend is missing: %.300s.", r->backend.why);
     else
         doctor_add(r, "cuda", "compute on the CPU: --device cpu, or auto to take what there is",
                    "The engine refuses: %s.", refusal);

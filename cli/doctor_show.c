@@ -51,6 +51,31 @@ static void show_card(FILE *out, const doctor_report *r, int i)
     fputc('\n', out);
 }
 
+/* The backend, and what its card said when it was opened. */
+static void show_backend(FILE *out, const doctor_backend *b)
+{
+    char a[32];
+    if (!b->table) {
+        fprintf(out, "  %-12s ", "backend");
+        cli_wrap(out, b->why, 15, 15);
+        return;
+    }
+    fprintf(out, "  %-12s %s, for drivers of CUDA %d.%d and cards of %d.%d or later\n", "backend",
+            b->file, b->driver_needed / 1000, b->driver_needed / 10 % 100,
+            b->capability_needed / 10, b->capability_needed % 10);
+    if (!b->opened) {
+        fprintf(out, "  %-12s ", "");
+        cli_wrap(out, b->refusal, 15, 15);
+        return;
+    }
+    fprintf(out, "  %-12s %s for itself on cuda:%d, %s; %s; %s\n", "",
+            b->card.context_bytes ? fth_mem_format_size(b->card.context_bytes, a, sizeof a)
+                                  : "an unknown size",
+            b->card.index,
+            b->card.address_ranges ? "pages of a reserved range" : "plain allocations",
+            b->card.compiler, b->card.products);
+}
+
 static void limit(FILE *out, const char *name, uint64_t value, bool bytes)
 {
     char a[32];
@@ -93,6 +118,7 @@ static void show_devices(FILE *out, const doctor_report *r, bool colour)
         fprintf(out, " supports CUDA %d.%d", r->api.version / 1000, r->api.version / 10 % 100);
     fputc('\n', out);
     for (int i = 0; i < r->api.n; i++) show_card(out, r, i);
+    show_backend(out, &r->backend);
     if (r->device[0])
         fprintf(out, "  %-12s %s (%s), %d worker%s\n", "used", r->device, r->reason, r->threads,
                 r->threads == 1 ? "" : "s");
@@ -195,13 +221,31 @@ static void json_card(cli_json *j, const doctor_report *r, int i)
     cli_json_close(j, '}');
 }
 
+static void json_backend(cli_json *j, const doctor_backend *b)
+{
+    cli_json_text(j, "backend", b->table ? b->file : NULL);
+    cli_json_text(j, "backend_error", b->table ? b->opened ? NULL : b->refusal : b->why);
+    if (!b->opened) return;
+    cli_json_open(j, "opened", '{');
+    cli_json_int(j, "index", (uint64_t)b->card.index);
+    cli_json_text(j, "name", b->card.name);
+    cli_json_int(j, "total_bytes", b->card.total_bytes);
+    cli_json_int(j, "free_bytes", b->card.free_bytes);
+    cli_json_int(j, "context_bytes", b->card.context_bytes);
+    cli_json_bool(j, "address_ranges", b->card.address_ranges);
+    cli_json_bool(j, "stream_pool", b->card.stream_pool);
+    cli_json_text(j, "compiler", b->card.compiler);
+    cli_json_text(j, "products", b->card.products);
+    cli_json_close(j, '}');
+}
+
 static void json_cuda(cli_json *j, const doctor_report *r)
 {
     cli_json_open(j, "cuda", '{');
     cli_json_bool(j, "usable", r->cuda);
     cli_json_text(j, "driver", r->cuda_driver[0] ? r->cuda_driver : NULL);
     cli_json_int(j, "driver_supports", (uint64_t)r->api.version);
-    cli_json_text(j, "backend", r->backend ? r->backend_file : NULL);
+    json_backend(j, &r->backend);
     cli_json_text(j, "init", r->api.library ? r->api.init ? r->api.init_name : "good" : NULL);
     cli_json_open(j, "cards", '[');
     for (int i = 0; i < r->api.n; i++) json_card(j, r, i);

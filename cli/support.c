@@ -1,9 +1,12 @@
 /* support.c - which operation takes which dtype: not a list, but the engine's own answer.
  *
  * Every row builds the operation on a small value of the dtype and plans it. Inference refuses
- * what is not defined, planning what the device has no kernel for.
+ * what is not defined, planning what the device has no kernel for. A backend without a card to
+ * plan for can only tell which operations it has kernels of.
  */
 #include "doctor.h"
+
+#include <string.h>
 
 static const struct {
     const char *name;
@@ -174,10 +177,19 @@ bool doctor_supports(fth_context *ctx, int i, fth_dtype dtype)
     return p != NULL;
 }
 
-void doctor_show_support(FILE *out, fth_context *ctx)
+/* Whether a backend has a kernel of that operation at all; elementwise ones are maps. */
+static bool has_kernel(const fth_backend *b, const char *op)
+{
+    const fth_kernel *k;
+    for (int i = 0; (k = b->kernel(i)) != NULL; i++)
+        if (strcmp(k->op, op ? op : "map") == 0) return true;
+    return false;
+}
+
+static void show_table(FILE *out, fth_context *ctx)
 {
     const char *name, *op;
-    fprintf(out, "\n%-12s", "operations");
+    fprintf(out, "\noperations on %s\n%-12s", fth_context_device(ctx), "");
     for (int t = 0; t < FTH_DTYPE_COUNT; t++) fprintf(out, " %-5s", fth_dtype_name((fth_dtype)t));
     fputc('\n', out);
     for (int i = 0; doctor_support(i, &name, &op); i++) {
@@ -189,18 +201,54 @@ void doctor_show_support(FILE *out, fth_context *ctx)
     }
 }
 
-void doctor_show_support_json(cli_json *j, fth_context *ctx)
+/* Without a card: operations with a kernel, and those without one. */
+static void show_kernels(FILE *out, const fth_backend *b)
+{
+    static const char *const titles[] = {"no kernels for", "kernels for"};
+    const char *name, *op;
+    fprintf(out, "\noperations on %s, as far as can be told without a card\n", b->name);
+    for (int has = 1; has >= 0; has--) {
+        int column = fprintf(out, "  %-14s", titles[has]);
+        for (int i = 0; doctor_support(i, &name, &op); i++) {
+            if (has_kernel(b, op) != (has == 1)) continue;
+            if (column + (int)strlen(name) + 1 > 98) column = fprintf(out, "\n%16s", "") - 1;
+            column += fprintf(out, " %s", name);
+        }
+        fputc('\n', out);
+    }
+}
+
+void doctor_show_support(FILE *out, fth_context *cpu, fth_context *cuda, const fth_backend *backend)
+{
+    show_table(out, cpu);
+    if (cuda)
+        show_table(out, cuda);
+    else if (backend)
+        show_kernels(out, backend);
+}
+
+static void json_dtypes(cli_json *j, const char *key, fth_context *ctx, int i)
+{
+    cli_json_open(j, key, '[');
+    for (int t = 0; t < FTH_DTYPE_COUNT; t++)
+        if (doctor_supports(ctx, i, (fth_dtype)t))
+            cli_json_text(j, NULL, fth_dtype_name((fth_dtype)t));
+    cli_json_close(j, ']');
+}
+
+void doctor_show_support_json(cli_json *j, fth_context *cpu, fth_context *cuda,
+                              const fth_backend *backend)
 {
     const char *name, *op;
     cli_json_open(j, "operations", '[');
     for (int i = 0; doctor_support(i, &name, &op); i++) {
         cli_json_open(j, NULL, '{');
         cli_json_text(j, "name", name);
-        cli_json_open(j, "dtypes", '[');
-        for (int t = 0; t < FTH_DTYPE_COUNT; t++)
-            if (doctor_supports(ctx, i, (fth_dtype)t))
-                cli_json_text(j, NULL, fth_dtype_name((fth_dtype)t));
-        cli_json_close(j, ']');
+        json_dtypes(j, "dtypes", cpu, i);
+        if (cuda)
+            json_dtypes(j, "cuda_dtypes", cuda, i);
+        else if (backend)
+            cli_json_bool(j, "cuda_kernel", has_kernel(backend, op));
         cli_json_close(j, '}');
     }
     cli_json_close(j, ']');

@@ -79,6 +79,8 @@ typedef struct fth_mem_system {
 } fth_mem_system;
 
 typedef struct fth_device_table {
+    int driver_needed;     /* least version that its driver must support: 13000 is CUDA 13.0 */
+    int capability_needed; /* least compute capability with kernels here: 90 is 9.0 */
     /* How many devices there are; -1: none can be used, and why. */
     int (*count)(fth_err *err);
     fth_status (*open)(fth_device **out, int index, fth_err *err);
@@ -127,6 +129,18 @@ typedef struct fth_backend {
 /* The one symbol of a backend's shared object. */
 typedef const fth_backend *fth_backend_get_fn(void);
 #define FTH_BACKEND_SYMBOL "fth_backend_get"
+
+/* A shared object that was found and fits, for programs that tell what there is. */
+typedef struct fth_backend_found {
+    const fth_backend *backend;
+    void *library;
+    char file[512];
+} fth_backend_found;
+/* Looks as a context does: at `path`, or (NULL) beside our own library, in lib/ beside its folder,
+ * and where the system looks. The error has the reason for each place. */
+FTH_API FTH_MUST_USE fth_status fth_backend_probe(const char *path, fth_backend_found *out,
+                                                  fth_err *err);
+FTH_API void fth_backend_forget(fth_backend_found *found);
 
 FTH_END_DECLS
 #endif /* FATHOM_BACKEND_H */

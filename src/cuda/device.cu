@@ -243,7 +243,11 @@ static void forget(fth_device *, fth_recording *recording)
     if (recording) (void)cudaGraphExecDestroy((cudaGraphExec_t)recording);
 }
 
+/* Machine code is for 9.0, and drivers compile our PTX for what comes later. The runtime that is
+ * linked in works with every driver of its own major version. */
 extern const fth_device_table fth__cuda_table = {
+    .driver_needed = CUDART_VERSION / 1000 * 1000,
+    .capability_needed = 90,
     .count = count,
     .open = open_device,
     .close = close_device,

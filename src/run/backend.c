@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char file_name[] = "libfathom_cuda.so";
 
@@ -23,31 +24,30 @@ static void beside_us(char *path, size_t bytes)
     snprintf(path, bytes, "%.*s/%s", (int)(slash - here.dli_fname), here.dli_fname, file_name);
 }
 
-/* The last error of dlopen, on one line. */
-static void *open_one(const char *path, char *why, size_t bytes)
+/* Opened for good: the driver behind a backend has threads that outlive a dlclose. */
+static void *open_one(const char *path, fth__text *why)
 {
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     const char *text = library ? NULL : dlerror();
-    if (text) snprintf(why, bytes, "%s", text);
+    if (text && why) fth__text_add(why, "%s%s", why->used ? "; " : "", text);
     return library;
 }
 
-static void *open_any(const char *path, char *why, size_t bytes)
+/* `why` gets the reason for each place that was tried and has something to say. */
+static void *open_any(const char *path, fth__text *why)
 {
-    char beside[4096], lib[4096 + 16], first[512] = "";
-    if (path) return open_one(path, why, bytes);
+    char beside[4096], lib[4096 + 32];
+    if (path) return open_one(path, why);
     beside_us(beside, sizeof beside);
-    void *library = beside[0] ? open_one(beside, first, sizeof first) : NULL;
-    if (!library && beside[0]) { /* a program that took the static library: bin/ beside lib/ */
-        char *slash = strrchr(beside, '/');
-        *slash = 0;
+    void *library = NULL;
+    if (beside[0]) {
+        library = open_one(beside, why);
+        if (library) return library;
+        *strrchr(beside, '/') = 0; /* a program that took the static library: bin/ beside lib/ */
         snprintf(lib, sizeof lib, "%s/../lib/%s", beside, file_name);
-        char other[512];
-        library = open_one(lib, other, sizeof other);
+        library = open_one(lib, access(lib, F_OK) == 0 ? why : NULL);
     }
-    if (!library) library = open_one(file_name, why, bytes);
-    if (!library && first[0]) snprintf(why, bytes, "%s", first);
-    return library;
+    return library ? library : open_one(file_name, why);
 }
 
 static fth_status check(const fth_backend *b, fth_err *err)
@@ -63,26 +63,54 @@ static fth_status check(const fth_backend *b, fth_err *err)
     return FTH_OK;
 }
 
-fth_status fth__backend_load(const char *path, const fth_backend **out, void **library,
-                             fth_err *err)
+/* The file that a symbol came from. */
+static void name_file(void *symbol, char *file, size_t bytes)
 {
-    char why[512] = "";
-    *out = NULL;
-    *library = open_any(path, why, sizeof why);
-    if (!*library) return FTH_FAIL(err, FTH_E_DEVICE, "no CUDA backend: %s", why);
+    Dl_info info;
+    const bool known = symbol && dladdr(symbol, &info) != 0 && info.dli_fname;
+    fth__str_copy(file, bytes, known ? info.dli_fname : file_name);
+}
+
+fth_status fth_backend_probe(const char *path, fth_backend_found *out, fth_err *err)
+{
+    char words[800];
+    fth__text why;
+    fth__text_init(&why, words, sizeof words);
+    *out = (fth_backend_found){0};
+    out->library = open_any(path, &why);
+    if (!out->library) return FTH_FAIL(err, FTH_E_DEVICE, "no CUDA backend: %s", words);
     union {
         void *symbol;
         fth_backend_get_fn *get;
-    } entry = {dlsym(*library, FTH_BACKEND_SYMBOL)};
+    } entry = {dlsym(out->library, FTH_BACKEND_SYMBOL)};
+    name_file(entry.symbol, out->file, sizeof out->file);
     const fth_backend *b = entry.symbol ? entry.get() : NULL;
-    fth_status s = entry.symbol ? check(b, err)
-                                : FTH_FAIL(err, FTH_E_DEVICE, "%s has no symbol %s",
-                                           path ? path : file_name, FTH_BACKEND_SYMBOL);
-    if (s == FTH_OK) {
-        *out = b;
-        return FTH_OK;
-    }
-    dlclose(*library);
-    *library = NULL;
+    const fth_status s = entry.symbol ? check(b, err)
+                                      : FTH_FAIL(err, FTH_E_DEVICE, "%s has no symbol %s",
+                                                 path ? path : file_name, FTH_BACKEND_SYMBOL);
+    if (s == FTH_OK)
+        out->backend = b;
+    else
+        fth_backend_forget(out);
     return s;
+}
+
+void fth_backend_forget(fth_backend_found *found)
+{
+    if (!found || !found->library) return;
+    dlclose(found->library);
+    found->library = NULL;
+    found->backend = NULL;
+}
+
+fth_status fth__backend_load(const char *path, const fth_backend **out, void **library,
+                             fth_err *err)
+{
+    fth_backend_found found;
+    *out = NULL;
+    *library = NULL;
+    FTH_TRY(fth_backend_probe(path, &found, err));
+    *out = found.backend;
+    *library = found.library;
+    return FTH_OK;
 }

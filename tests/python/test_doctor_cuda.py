@@ -1,4 +1,5 @@
 """What doctor says of graphics cards, with a driver of ours in the place of NVIDIA's. seconds: 20"""
+import glob
 import json
 import os
 import subprocess
@@ -10,13 +11,27 @@ FAKES = os.environ["FATHOM_FAKES"]
 # Variables that would reach the program from outside.
 CLEAN = {k: v for k, v in os.environ.items()
          if k not in ("CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "FAKE_CUDA")}
+# Libraries of ours with a backend beside them that is made for tests, and with none.
+HOMES = tempfile.TemporaryDirectory()
+BESIDE, ALONE = (os.path.join(HOMES.name, name) for name in ("beside", "alone"))
+for home in BESIDE, ALONE:
+    os.mkdir(home)
+    for library in glob.glob(os.path.join(os.path.dirname(os.environ["FATHOM_LIBRARY"]),
+                                          "libfathom.so*")):
+        os.symlink(os.path.realpath(library), os.path.join(home, os.path.basename(library)))
+os.symlink(os.path.join(FAKES, "backend", "libfathom_cuda.so"),
+           os.path.join(BESIDE, "libfathom_cuda.so"))
 
 
-def doctor(fake="", *words, folder=FAKES, **environment):
+def environment_of(fake, home=BESIDE, folder=FAKES, **more):
+    return {**CLEAN, "LD_LIBRARY_PATH": f"{home}:{folder}", "FAKE_CUDA": fake, **more}
+
+
+def doctor(fake="", *words, **environment):
     """Exit code, JSON and standard error."""
     done = subprocess.run(
         [PROGRAM, "doctor", "--json", "--threads", "1", *words], capture_output=True, text=True,
-        timeout=60, env={**CLEAN, "LD_LIBRARY_PATH": folder, "FAKE_CUDA": fake, **environment})
+        timeout=60, env=environment_of(fake, **environment))
     return done.returncode, json.loads(done.stdout), done.stderr
 
 
@@ -69,7 +84,7 @@ class Faults(unittest.TestCase):
                    CUDA_VISIBLE_DEVICES="GPU-9")
 
     def test_a_driver_too_old(self):
-        page = self.fault("driver 550.54.14 supports CUDA 11.2, and this build needs 12.0",
+        page = self.fault("driver 550.54.14 supports CUDA 11.2, and this build needs 13.0",
                           "update the driver", "version=11020")
         self.assertEqual(page["cuda"]["driver_supports"], 11020)
 
@@ -100,12 +115,58 @@ class Faults(unittest.TestCase):
                    "libnvidia-ml.so.1", "nvml=18", about="gpu")
 
     def test_the_backend_is_missing(self):
-        page = self.fault("libfathom_cuda.so was not found", "nvcc", "cards=2")
+        page = self.fault("libfathom_cuda.so: cannot open shared object file", "nvcc", "cards=2",
+                          home=ALONE)
         self.assertIsNone(page["cuda"]["backend"])
+        self.assertIn(f"{ALONE}/libfathom_cuda.so: cannot open", page["cuda"]["backend_error"])
         self.assertEqual(len(page["cuda"]["cards"]), 2)
         cards = page["cuda"]["cards"]  # matched by bus, not by number
         self.assertEqual([card["uuid"] for card in cards], ["GPU-0000-1", "GPU-0000-0"])
         self.assertEqual(cards[0]["free_bytes"], 79 << 30)
+
+    def test_a_backend_that_does_not_fit(self):
+        self.fault("the backend speaks version 99 and", "nvcc", "abi=99")
+        self.fault("the backend is of Fathom 7.8.9 and this is", "nvcc", "release=7.8.9")
+
+    def test_a_card_that_cannot_be_opened(self):
+        page = self.fault("The engine refuses: device 'cuda' was asked for: the fake card 0 is "
+                          "locked", "--device cpu")
+        self.assertEqual(page["cuda"]["backend"], os.path.join(BESIDE, "libfathom_cuda.so"))
+        self.assertEqual(page["cuda"]["backend_error"], "the fake card 0 is locked")
+        self.assertNotIn("opened", page["cuda"])
+
+    def test_a_card_that_is_opened(self):
+        code, page, err = doctor("open=1", "--device=cpu")
+        self.assertEqual((code, err), (0, ""))
+        self.assertTrue(page["cuda"]["usable"])
+        card = page["cuda"]["opened"]
+        self.assertEqual((card["index"], card["name"], card["context_bytes"], card["compiler"]),
+                         (0, "Fake Card", 321 << 20, "NVRTC 13.0"))
+        self.assertIn("is not there", card["products"])
+
+    def test_what_auto_takes(self):
+        for fake, home, reason in [("", BESIDE, "auto: the fake card 0 is locked"),
+                                   ("abi=1", BESIDE, "auto: the backend speaks version 1"),
+                                   ("", ALONE, "auto: no CUDA backend: ")]:
+            _, page, _ = doctor(fake, home=home)
+            self.assertEqual(page["device"]["used"], "cpu")
+            self.assertIn(reason, page["device"]["reason"])
+
+    def test_the_support_table(self):
+        rows = {row["name"]: row for row in doctor("", "--ops")[1]["operations"]}
+        self.assertIn("f64", rows["add"]["dtypes"])
+        self.assertTrue(rows["add"]["cuda_kernel"] and rows["gather"]["cuda_kernel"])
+        self.assertFalse(rows["sort"]["cuda_kernel"])
+        _, page, _ = doctor("open=1", "--ops", "--device=cpu")  # planned: it finds none
+        self.assertEqual({tuple(row["cuda_dtypes"]) for row in page["operations"]}, {()})
+        rows = doctor("", "--ops", home=ALONE)[1]["operations"]
+        self.assertFalse(any("cuda" in key for row in rows for key in row))
+        done = subprocess.run([PROGRAM, "doctor", "--ops", "--threads=1"], capture_output=True,
+                              text=True, env=environment_of(""))
+        self.assertIn("operations on cpu\n", done.stdout)
+        self.assertIn("operations on cuda, as far as can be told without a card\n  kernels for",
+                      done.stdout)
+        self.assertRegex(done.stdout, r"no kernels for [^,]* sort\b")
 
     def test_a_card_beyond_the_last(self):
         code, page, _ = doctor("cards=2", "--device=cuda:2")
@@ -115,10 +176,16 @@ class Faults(unittest.TestCase):
 
     def test_for_people(self):
         done = subprocess.run([PROGRAM, "doctor", "--threads=1"], capture_output=True, text=True,
-                              env={**CLEAN, "LD_LIBRARY_PATH": FAKES, "FAKE_CUDA": "cards=1"})
+                              env=environment_of("cards=1"))
         self.assertEqual(done.returncode, 0)
         self.assertIn("cuda:0       Fake Card, 9.0, 80.00 GiB, 79.00 GiB free", done.stdout)
-        self.assertIn("driver 550.54.14 supports CUDA 12.4", done.stdout)
+        self.assertIn("driver 550.54.14 supports CUDA 13.0", done.stdout)
+        self.assertIn("libfathom_cuda.so, for drivers of CUDA 13.0 and cards of 9.0 or later\n"
+                      "               the fake card 0 is locked", done.stdout)
+        done = subprocess.run([PROGRAM, "doctor", "--threads=1", "--device=cpu"],
+                              capture_output=True, text=True, env=environment_of("open=1"))
+        self.assertIn("321.00 MiB for itself on cuda:0, pages of a reserved range; NVRTC 13.0; ",
+                      done.stdout)
 
 
 class Monitor(unittest.TestCase):
@@ -126,7 +193,7 @@ class Monitor(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run([os.path.abspath(PROGRAM), "doctor", "--monitor=1", *words],
                                   capture_output=True, text=True, timeout=60, cwd=folder,
-                                  env={**CLEAN, "LD_LIBRARY_PATH": FAKES, "FAKE_CUDA": fake})
+                                  env=environment_of(fake))
             files = {}
             for name in os.listdir(folder):
                 with open(os.path.join(folder, name)) as file:

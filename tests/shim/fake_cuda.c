@@ -56,7 +56,7 @@ int cuInit(unsigned flags)
 
 int cuDriverGetVersion(int *version)
 {
-    *version = (int)number("version", 12040);
+    *version = (int)number("version", 13000);
     return 0;
 }
 
@@ -205,7 +205,7 @@ int nvmlSystemGetDriverVersion(char *text, unsigned bytes)
 
 int nvmlSystemGetCudaDriverVersion_v2(int *version)
 {
-    *version = (int)number("version", 12040);
+    *version = (int)number("version", 13000);
     return 0;
 }
 

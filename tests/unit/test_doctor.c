@@ -162,10 +162,17 @@ static bool gpus(void *user, fth_gpus *out)
     return out->n > 0;
 }
 
-static bool backend(void *user, char *file, size_t bytes)
+static void backend(void *user, int index, doctor_backend *out)
 {
-    snprintf(file, bytes, "libfathom_cuda.so");
-    return ((const machine *)user)->backend;
+    static const fth_backend table = {.name = "cuda"};
+    *out = (doctor_backend){.why = "libfathom_cuda.so: cannot open shared object file"};
+    if (!((const machine *)user)->backend) return;
+    *out = (doctor_backend){.table = &table,
+                            .file = "libfathom_cuda.so",
+                            .driver_needed = 12000,
+                            .capability_needed = 90,
+                            .opened = true,
+                            .card = {.index = index, .name = "A Card"}};
 }
 
 static double copy_rate(void *user, uint64_t bytes)
@@ -268,6 +275,16 @@ TEST(a_healthy_machine_has_no_faults)
     EQ_U64(report.memory_total, UINT64_C(16) << 30);
     EQ_STR(report.scratch, "/tmp");
     IS_TRUE(report.budget > 0 && report.threads == 1);
+}
+
+TEST(the_driver_is_named_by_either_module)
+{
+    machine m = healthy;
+    fth_err err = {0};
+    m.driver = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.03  Release\n";
+    OKE(examine(&m, "--device=cuda:1", &err), &err);
+    EQ_STR(report.cuda_driver, "580.159.03");
+    EQ_I64(report.backend.card.index, 1); /* the one that was asked for is opened */
 }
 
 TEST(faults_of_the_cpu)
@@ -557,7 +574,7 @@ TEST(faults_of_the_backend)
 {
     machine m = healthy;
     m.backend = false;
-    cuda_fault(&m, "The CUDA backend is missing: libfathom_cuda.so was not found", "nvcc");
+    cuda_fault(&m, "The CUDA backend is missing: libfathom_cuda.so: cannot open", "nvcc");
     m.backend = true;
     cuda_fault(&m, "The engine refuses", "--device cpu");
     m.cuda = false;

@@ -87,7 +87,7 @@ TEST(cards_are_told_apart)
     IS_TRUE(fth_gpus_read(&g));
     EQ_I64(g.n, 2);
     EQ_STR(g.driver, "550.54.14");
-    EQ_I64(g.cuda_version, 12040);
+    EQ_I64(g.cuda_version, 13000);
     EQ_STR(g.gpu[1].uuid, "GPU-0000-1");
     EQ_STR(g.gpu[1].bus_id, "00000000:0C:00.0");
     EQ_U64(g.gpu[0].total_bytes, UINT64_C(80) << 30);
