@@ -129,7 +129,7 @@ static void same_turned(fth_graph *g, const char *from, const char *to, int64_t 
     int64_t count = 1, extent[FTH_MAX_AXES], step[FTH_MAX_AXES];
     for (int i = n - 1; i >= 0; i--) {
         const char name[2] = {from[2 * i], 0};
-        step[strchr(to, from[2 * i]) - to >> 1] = count;
+        step[(strchr(to, from[2 * i]) - to) / 2] = count;
         count *= fth_axis_size(g, name);
     }
     for (int i = 0; i < n; i++) extent[i] = fth_axis_size(g, (const char[2]){to[2 * i], 0});
