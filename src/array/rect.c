@@ -1,6 +1,8 @@
 /* rect.c - shapes that make sense, and rectangles as contiguous runs. */
 #include "array/rect.h"
 
+#include <string.h>
+
 #include "base/checked.h"
 #include "base/str.h"
 
@@ -146,4 +148,22 @@ fth_status fth__rows_by_read(const char *what, fth__read_fn *read, void *self, f
         i += m;
     }
     return FTH_OK;
+}
+
+void fth__rect_get(void *dense, const void *box, int64_t element, int n_axes, const int64_t *size,
+                   const int64_t *lo, const int64_t *n)
+{
+    char *to = dense;
+    fth__runs r;
+    for (fth__runs_start(&r, n_axes, size, lo, n); fth__runs_next(&r); to += r.length * element)
+        memcpy(to, (const char *)box + r.start * element, (size_t)(r.length * element));
+}
+
+void fth__rect_put(void *box, const void *dense, int64_t element, int n_axes, const int64_t *size,
+                   const int64_t *lo, const int64_t *n)
+{
+    const char *from = dense;
+    fth__runs r;
+    for (fth__runs_start(&r, n_axes, size, lo, n); fth__runs_next(&r); from += r.length * element)
+        memcpy((char *)box + r.start * element, from, (size_t)(r.length * element));
 }

@@ -39,6 +39,12 @@ void fth__runs_start(fth__runs *r, int n_axes, const int64_t *size, const int64_
                      const int64_t *n);
 bool fth__runs_next(fth__runs *r);
 
+/* Copy a rectangle of a box to dense memory, and back; `element` bytes each. */
+void fth__rect_get(void *dense, const void *box, int64_t element, int n_axes, const int64_t *size,
+                   const int64_t *lo, const int64_t *n);
+void fth__rect_put(void *box, const void *dense, int64_t element, int n_axes, const int64_t *size,
+                   const int64_t *lo, const int64_t *n);
+
 typedef fth_status fth__read_fn(void *self, const int64_t *lo, const int64_t *n, void *dst,
                                 fth_err *err);
 /* Serve read_rows by read: neighbours in the index become one rectangle. FTH_E_INDEX_RANGE for

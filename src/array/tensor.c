@@ -191,15 +191,7 @@ static fth_status tensor_read(void *self, const int64_t *lo, const int64_t *n, v
     fth_tensor *t = self;
     FTH_TRY(fth__rect_check("memory", t->n_axes, t->size, lo, n, err));
     FTH_TRY(fth_tensor_sync(t, err));
-    const size_t item = (size_t)fth_dtype_size(t->dtype);
-    const char *from = t->data;
-    char *to = dst;
-    fth__runs r;
-    for (fth__runs_start(&r, t->n_axes, t->size, lo, n); fth__runs_next(&r);) {
-        const size_t bytes = (size_t)r.length * item;
-        memcpy(to, from + (size_t)r.start * item, bytes);
-        to += bytes;
-    }
+    fth__rect_get(dst, t->data, fth_dtype_size(t->dtype), t->n_axes, t->size, lo, n);
     return FTH_OK;
 }
 
@@ -218,15 +210,7 @@ static fth_status tensor_write(void *self, const int64_t *lo, const int64_t *n, 
     FTH_TRY(fth__rect_check("memory", t->n_axes, t->size, lo, n, err));
     FTH_TRY(fth_tensor_sync(t, err)); /* what is not written stays */
     t->newer = HOST_NEWER;
-    const size_t item = (size_t)fth_dtype_size(t->dtype);
-    const char *from = src;
-    char *to = t->data;
-    fth__runs r;
-    for (fth__runs_start(&r, t->n_axes, t->size, lo, n); fth__runs_next(&r);) {
-        const size_t bytes = (size_t)r.length * item;
-        memcpy(to + (size_t)r.start * item, from, bytes);
-        from += bytes;
-    }
+    fth__rect_put(t->data, src, fth_dtype_size(t->dtype), t->n_axes, t->size, lo, n);
     return FTH_OK;
 }
 

@@ -378,7 +378,7 @@ static fth_status check_sinks(const fth_plan *p, const fth_sink *sinks, fth_err 
         const fth_sink *s = sinks ? &sinks[i] : NULL;
         char text[384];
         fth_val_format(fth__val_at(p->graph, p->out_value[i]), text, sizeof text);
-        if (!s || !(s->write || (s->data && p->out_direct[i])))
+        if (!s || !(s->write || (s->data && (p->out_direct[i] || p->apart))))
             return FTH_FAIL(err, FTH_E_NO_SINK, "output %d, %s, has no sink", i, text);
         bool same = s->dtype == d->dtype && s->n_axes == d->n_axes;
         for (int k = 0; same && k < d->n_axes; k++) same = s->size[k] == d->size[k];
@@ -521,6 +521,7 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     fth__scratch_close(&r);
     fth__team_destroy(r.own_team);
     if (r.arena != r.nothing) fth_mem_release(p->pool, r.arena, NULL);
+    if (report && p->apart) fth__report_released(&r, report);
     fth__heap_free(p->mem, r.spins);
     return s;
 }
