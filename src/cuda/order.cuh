@@ -78,7 +78,7 @@ static inline unsigned fth__short_size(int64_t n)
 }
 static inline unsigned fth__short_threads(unsigned size)
 {
-    return size / 2 < 32 ? 32 : size / 2 > 512 ? 512 : size / 2;
+    return size / 8 < 32 ? 32 : size / 8;
 }
 
 /* Lines and outputs of sort and topk: outputs have one axis instead of the sorted one. */

@@ -8,15 +8,9 @@
 #include "ops/indexing.h"
 #include "ops/loop.h"
 #include "ops/scalar.h"
+#include "ops/scatter.h"
 
 #include <string.h>
-
-typedef struct shape {
-    int v_to[FTH_MAX_AXES];     /* position in the result of each axis of v; -1: scattered */
-    int index_to[FTH_MAX_AXES]; /* and of the index */
-    int from[FTH_MAX_AXES];     /* positions of the scattered axes in v, as named */
-    int at;                     /* position of `into` in the result */
-} shape;
 
 static int named(const fth__scatter_attr *attr, fth_axis_id axis)
 {
@@ -25,7 +19,7 @@ static int named(const fth__scatter_attr *attr, fth_axis_id axis)
     return -1;
 }
 
-static void shape_get(const fth_node *node, shape *s)
+void fth__scatter_get(const fth_node *node, fth__scatter *s)
 {
     const fth__scatter_attr *attr = node->attr;
     const fth_desc *v = &node->in[0], *index = &node->in[1];
@@ -68,9 +62,9 @@ static fth_status infer(fth_node *node, fth_err *err)
 {
     const fth__scatter_attr *attr = node->attr;
     const fth_desc *v = &node->in[0];
-    shape s;
+    fth__scatter s;
     FTH_TRY(check_index(node, err));
-    shape_get(node, &s);
+    fth__scatter_get(node, &s);
     fth_desc d = {.dtype = fth__reduce_dtype(FTH_RED_SUM, v->dtype),
                   .n_axes = v->n_axes - attr->n + 1};
     for (int i = 0; i < v->n_axes; i++) {
@@ -94,8 +88,8 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 {
     const fth__scatter_attr *attr = node->attr;
     const int k = named(attr, node->in[in].axis[dim]);
-    shape s;
-    shape_get(node, &s);
+    fth__scatter s;
+    fth__scatter_get(node, &s);
     if (k == 0)
         fth__rel_accumulate(out);
     else if (k > 0)
@@ -177,8 +171,8 @@ typedef struct walk {
     int64_t into_step;
 } walk;
 
-static void add_axis(walk *w, const fth_call *call, const shape *s, int dim, const fth_tile *sums,
-                     int64_t wide)
+static void add_axis(walk *w, const fth_call *call, const fth__scatter *s, int dim,
+                     const fth_tile *sums, int64_t wide)
 {
     const fth_node *node = call->node;
     const fth_tile *v = &call->in[0], *index = &call->in[1];
@@ -196,7 +190,7 @@ static void add_axis(walk *w, const fth_call *call, const shape *s, int dim, con
     fth__loop_add(&w->loop, extent, v_step, sum_step, index_step, 0);
 }
 
-static void walk_init(walk *w, const fth_call *call, const shape *s, const fth_tile *sums,
+static void walk_init(walk *w, const fth_call *call, const fth__scatter *s, const fth_tile *sums,
                       int64_t wide)
 {
     const fth_node *node = call->node;
@@ -234,9 +228,9 @@ static fth_status run(const fth_call *call)
     const uint64_t carried = state(node);
     const fth_tile *sums = carried ? &call->state : &call->out[0];
     const int64_t wide = carried ? (int64_t)carried : fth_dtype_size(node->out[0].dtype);
-    shape s;
+    fth__scatter s;
     walk w;
-    shape_get(node, &s);
+    fth__scatter_get(node, &s);
     if (call->first) each_sum(call, sums, wide, false);
     walk_init(&w, call, &s, sums, wide);
     for (bool more = fth__loop_start(&w.loop) && w.n > 0; more; more = fth__loop_next(&w.loop))

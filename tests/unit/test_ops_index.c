@@ -85,6 +85,39 @@ TEST(gather_permutes)
     t_graph_free(g);
 }
 
+/* Rows of 236 bytes, single elements, and rows of many: devices move each in another way. */
+TEST(gather_of_many_rows)
+{
+    t_cuts(2);
+    fth_graph *g = t_graph("row=900 c=59 i=700 b=3 k=40000 wide=20001 few=5");
+    t_random r = t_random_make(8);
+    const fth_val v = t_noise(g, "x", FTH_F32, "row c", &r), n = t_noise(g, "n", FTH_I32, "i", &r),
+                  m = t_noise(g, "m", FTH_I64, "b k", &r),
+                  w = t_noise(g, "w", FTH_U8, "i wide", &r),
+                  f = t_noise(g, "f", FTH_I64, "few", &r);
+    int32_t *index = t_data(n);
+    int64_t *columns = t_data(m), *rows = t_data(f);
+    for (int i = 0; i < 700; i++) index[i] = (int32_t)t_random_i64(&r, 0, 899);
+    for (int i = 0; i < 120000; i++) columns[i] = t_random_i64(&r, 0, 699);
+    for (int i = 0; i < 5; i++) rows[i] = t_random_i64(&r, 0, 699);
+    float *got = malloc(700 * 59 * sizeof *got);
+    t_eval(fth_gather(v, "row", n), got);
+    for (int64_t i = 0; i < 700; i++)
+        SAME_BYTES(got + i * 59, (float *)t_data(v) + index[i] * 59, 236);
+    int32_t *taken = malloc(120000 * sizeof *taken);
+    t_eval(fth_gather(n, "i", m), taken);
+    for (int i = 0; i < 120000; i++) EQ_I64(taken[i], index[columns[i]]);
+    uint8_t *bytes = malloc(5 * 20001);
+    t_eval(fth_gather(w, "i", f), bytes);
+    for (int i = 0; i < 5; i++)
+        SAME_BYTES(bytes + i * 20001, (uint8_t *)t_data(w) + rows[i] * 20001, 20001);
+    free(got);
+    free(taken);
+    free(bytes);
+    t_graph_free(g);
+    t_cuts(8);
+}
+
 TEST(an_index_outside_is_an_error_of_the_run_with_its_place)
 {
     static const int64_t bad[2] = {7, -1};
@@ -172,6 +205,71 @@ TEST(scatter_add_of_elements_batches_and_several_axes)
     t_graph_free(g);
 }
 
+/* Sums of `rows` rows of `c` columns for each of `b` batches: exactly those of a plain loop. */
+static void scatter_long(fth_dtype t, int64_t b, int64_t rows, int64_t c, int64_t into)
+{
+    char axes[96];
+    snprintf(axes, sizeof axes, "b=%lld i=%lld c=%lld into=%lld", (long long)b, (long long)rows,
+             (long long)c, (long long)into);
+    fth_graph *g = t_graph(axes);
+    t_random r = t_random_make(9);
+    const fth_val v = t_noise(g, "x", t, "b i c", &r), n = t_noise(g, "n", FTH_I64, "b i", &r);
+    int64_t *index = t_data(n);
+    for (int64_t i = 0; i < b * rows; i++) index[i] = t_random_i64(&r, 0, into - 1);
+    const fth_val out = fth_scatter_add(v, "i", n, "into");
+    const int64_t count = b * into * c;
+    double *want = calloc((size_t)count, sizeof *want);
+    char *got = malloc((size_t)count * 16);
+    t_eval(out, got);
+    for (int64_t i = 0; i < b * rows; i++)
+        for (int64_t k = 0; k < c; k++)
+            want[(i / rows * into + index[i]) * c + k] += t_get(t, t_data(v), i * c + k);
+    for (int64_t i = 0; i < count; i++) {
+        const double x = t_get(fth_val_dtype(out), got, i);
+        EQ_F64(x, fth_dtype_size(t) == 4 || t == FTH_C64 ? (double)(float)want[i] : want[i]);
+    }
+    free(want);
+    free(got);
+    t_graph_free(g);
+}
+
+/* Few results of many rows, many of few, targets of more than 16 bits: devices have a way for each.
+ */
+TEST(scatter_add_of_many_rows_is_the_sum_in_order)
+{
+    static const fth_dtype dtypes[] = {FTH_F32, FTH_F64, FTH_C64, FTH_I64};
+    t_cuts(2);
+    for (int k = 0; k < 4; k++) {
+        scatter_long(dtypes[k], 1, 50001, 2, 37);
+        scatter_long(dtypes[k], 3, 1000, 5, 300);
+        scatter_long(dtypes[k], 2, 70, 9000, 3);
+        scatter_long(dtypes[k], 1, 3000, 1, 70000);
+    }
+    scatter_long(FTH_F64, 1, 150001, 1, 2);
+    t_cuts(8);
+}
+
+TEST(the_first_index_outside_is_told_of_many)
+{
+    enum { N = 20000 };
+    fth_graph *g = t_graph("i=20000 out=5 c=2");
+    t_random r = t_random_make(10);
+    const fth_val x = t_noise(g, "x", FTH_F32, "i c", &r), y = t_noise(g, "y", FTH_F32, "out", &r),
+                  n = t_noise(g, "n", FTH_I32, "i", &r);
+    int32_t *index = t_data(n);
+    for (int i = 0; i < N; i++) index[i] = i < 7000 ? i % 5 : 5 + i;
+    float *got = malloc(N * sizeof *got);
+    fth_err err = {0};
+    IS(t_try(fth_scatter_add(x, "i", n, "out"), got, &err), FTH_E_INDEX_RANGE);
+    HAS(err.text, "[i=7000]");
+    HAS(err.text, "is 7005");
+    fth_err_clear(&err);
+    IS(t_try(fth_gather(y, "out", n), got, &err), FTH_E_INDEX_RANGE);
+    HAS(err.text, "[i=7000]");
+    free(got);
+    t_graph_free(g);
+}
+
 TEST(scatter_add_of_nothing_is_zero)
 {
     fth_graph *g = t_graph("i=0 c=2 into=3");
@@ -217,6 +315,41 @@ TEST(compact_keeps_rows_in_order)
                            2 * size);
         t_graph_free(g);
     }
+}
+
+/* More rows than one group of threads counts; short rows, rows of bytes, and rows of many. */
+static void compact_long(fth_dtype t, int64_t a, int64_t rows, int64_t c)
+{
+    t_random r = t_random_make(11);
+    uint8_t *mask = malloc((size_t)rows);
+    int64_t kept = 0, size = fth_dtype_size(t);
+    for (int64_t i = 0; i < rows; i++) kept += mask[i] = t_random_i64(&r, 0, 9) < (i < rows / 2);
+    for (int64_t i = rows / 3; i < rows / 3 + 9 && i < rows; i++) kept += !mask[i], mask[i] = 1;
+    char axes[96];
+    snprintf(axes, sizeof axes, "a=%lld row=%lld c=%lld kept=%lld", (long long)a, (long long)rows,
+             (long long)c, (long long)kept);
+    fth_graph *g = t_graph(axes);
+    const fth_val v = t_noise(g, "x", t, "a row c", &r);
+    char *got = malloc((size_t)(a * kept * c * size)), *to = got;
+    t_eval(fth_compact(v, "row", t_input(g, "mask", FTH_BOOL, "row", mask), "kept"), got);
+    for (int64_t i = 0; i < a * rows; i++) {
+        if (!mask[i % rows]) continue;
+        SAME_BYTES(to, (char *)t_data(v) + i * c * size, c * size);
+        to += c * size;
+    }
+    free(got);
+    t_graph_free(g);
+    free(mask);
+}
+
+TEST(compact_of_many_rows)
+{
+    t_cuts(2);
+    compact_long(FTH_F32, 1, 20000, 45);
+    compact_long(FTH_U8, 2, 150001, 1);
+    compact_long(FTH_F64, 1, 6000, 2);
+    compact_long(FTH_U16, 1, 30, 20001);
+    t_cuts(8);
 }
 
 TEST(compact_checks_the_count)

@@ -3,6 +3,7 @@
  * seconds: 4
  */
 #include "graph/graph.h"
+#include "graph/grid.h"
 #include "testing/op_harness.h"
 
 #include <math.h>
@@ -132,6 +133,69 @@ TEST(sort_of_long_lines)
     t_graph_free(g);
 }
 
+/* The first k of two lines along y of [y=n c=2] in order: nothing taken twice, ties as they stood.
+ * How many come before each is not counted here: the lines are long. */
+static void check_long(fth_dtype t, const void *x, const char *got, const int64_t *order, int64_t n,
+                       int64_t k, bool down)
+{
+    char *seen = calloc((size_t)n, 1);
+    for (int64_t c = 0; c < 2; c++) {
+        memset(seen, 0, (size_t)n);
+        for (int64_t i = 0; i < k; i++) {
+            const int64_t from = order[i * 2 + c];
+            IS_TRUE(from >= 0 && from < n && !seen[from]);
+            seen[from] = 1;
+            const double e = t_get(t, got, i * 2 + c);
+            SAME_BYTES(got + (i * 2 + c) * fth_dtype_size(t),
+                       (const char *)x + (from * 2 + c) * fth_dtype_size(t), fth_dtype_size(t));
+            if (i == 0) continue;
+            const double b = t_get(t, got, i * 2 - 2 + c);
+            const bool tie = b == e || (isnan(b) && isnan(e));
+            IS_TRUE(tie ? order[i * 2 - 2 + c] < from : isnan(e) || (down ? b > e : b < e));
+        }
+        const double last = t_get(t, got, k * 2 - 2 + c);
+        for (int64_t i = 0; i < n; i++) { /* nothing better was left out */
+            const double e = t_get(t, x, i * 2 + c);
+            IS_TRUE(seen[i] || isnan(e) || (!isnan(last) && !(down ? e > last : e < last)));
+        }
+    }
+    free(seen);
+}
+
+static void try_long(fth_dtype t, bool down, int64_t n, int64_t k)
+{
+    char axes[64];
+    snprintf(axes, sizeof axes, "y=%lld c=2 top=%lld", (long long)n, (long long)k);
+    fth_graph *g = t_graph(axes);
+    t_random r = t_random_make(12);
+    const fth_val v = t_noise(g, "x", t, "y c", &r);
+    fill_hard(t, t_data(v), n * 2, &r);
+    const fth_val s = k == n ? fth_sort(v, "y", down) : fth_topk(v, "y", "top", down);
+    char *got = malloc((size_t)(k * 2 * fth_dtype_size(t)));
+    int64_t *order = malloc((size_t)k * 2 * sizeof *order);
+    t_eval(s, got);
+    t_eval(fth_out(s, 1), order);
+    check_long(t, t_data(v), got, order, n, k, down);
+    free(got);
+    free(order);
+    t_graph_free(g);
+}
+
+TEST(long_sort_and_topk_of_every_dtype)
+{
+    t_cuts(2);
+    for (int k = 0; k < FTH_DTYPE_COUNT; k++) {
+        if (!ordered((fth_dtype)k)) continue;
+        try_long((fth_dtype)k, k % 2, 2500, 2500);
+        try_long((fth_dtype)k, !(k % 2), 9000, 20);
+    }
+    try_long(FTH_F32, false, 60001, 60001);
+    try_long(FTH_F64, true, 20001, 700); /* more than are chosen in rounds */
+    try_long(FTH_F32, true, 150001, 500);
+    try_long(FTH_U16, false, 1500, 1000);
+    t_cuts(8);
+}
+
 TEST(sort_and_topk_of_empty_and_single)
 {
     fth_graph *g = t_graph("none=0 one=1 c=3");
@@ -188,6 +252,40 @@ TEST(argmin_and_argmax_of_every_dtype)
     IS_TRUE(!fth_val_ok(fth_argmax(t_input(g, "x", FTH_F32, "y", NULL), "y")));
     REFUSED(g, FTH_E_AXIS_SIZE, "largest");
     t_graph_free(g);
+}
+
+/* [a n c] along n, long: the best comes twice, and of the two the first counts. */
+static void arg_long(fth_dtype t, int64_t a, int64_t n, int64_t c)
+{
+    char axes[64];
+    snprintf(axes, sizeof axes, "a=%lld n=%lld c=%lld", (long long)a, (long long)n, (long long)c);
+    fth_graph *g = t_graph(axes);
+    t_random r = t_random_make(13);
+    const fth_val v = t_noise(g, "x", t, "a n c", &r);
+    int64_t *at = malloc((size_t)(a * c) * sizeof *at),
+            *got = malloc((size_t)(a * c) * sizeof *got);
+    for (int64_t i = 0; i < a * c; i++) {
+        at[i] = t_random_i64(&r, 0, n - 2);
+        const int64_t again = t_random_i64(&r, at[i] + 1, n - 1), base = i / c * n;
+        const double best = i % 3 == 2 && fth_dtype_is_real(t) ? (double)NAN : 100.0;
+        t_put(t, t_data(v), (base + at[i]) * c + i % c, best, 0);
+        t_put(t, t_data(v), (base + again) * c + i % c, best, 0);
+    }
+    t_eval(fth_argmax(v, "n"), got);
+    SAME_BYTES(got, at, (size_t)(a * c) * sizeof *at);
+    free(at);
+    free(got);
+    t_graph_free(g);
+}
+
+TEST(argmax_of_long_lines)
+{
+    t_cuts(3);
+    arg_long(FTH_F32, 1, 150001, 1);
+    arg_long(FTH_I32, 2, 30001, 3);
+    arg_long(FTH_F64, 700, 200, 1);
+    arg_long(FTH_U8, 3, 50, 900);
+    t_cuts(8);
 }
 
 TEST(histogram_counts_what_is_inside)
@@ -290,6 +388,80 @@ TEST(lines_longer_than_a_run)
         if (x[i] < 20) bins[(x[i] + 20) / 8]++;
     SAME_BYTES(got, bins, sizeof bins);
     t_graph_free(g);
+}
+
+/* Running sums are defined bit by bit: what came before the block, and what came before inside. */
+static void scan_long(int64_t a, int64_t n, int64_t c, bool exclusive, bool reverse)
+{
+    char axes[64];
+    snprintf(axes, sizeof axes, "a=%lld n=%lld c=%lld", (long long)a, (long long)n, (long long)c);
+    fth_graph *g = t_graph(axes);
+    t_random r = t_random_make(14);
+    const fth_val v = t_noise(g, "x", FTH_F64, "a n c", &r);
+    const double *x = t_data(v);
+    double *got = malloc((size_t)(a * n * c) * sizeof *got);
+    t_eval(fth_scan(FTH_RED_SUM, v, "n", exclusive, reverse), got);
+    const int64_t block = fth__grid_reduce(n);
+    for (int64_t line = 0; line < a * c; line++) {
+        double before = 0, inside = 0;
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t y = reverse ? n - 1 - i : i, at = (line / c * n + y) * c + line % c;
+            if (i > 0 && (reverse ? y + 1 : y) % block == 0) {
+                before += inside;
+                inside = 0;
+            }
+            const double last = inside;
+            inside += x[at];
+            EQ_F64(got[at], before + (exclusive ? last : inside));
+        }
+    }
+    free(got);
+    t_graph_free(g);
+}
+
+TEST(long_running_sums_follow_their_definition)
+{
+    t_cuts(3);
+    scan_long(1, 150001, 1, false, false);
+    scan_long(2, 5001, 3, true, true);
+    scan_long(2, 5001, 1, true, false);
+    scan_long(1, 70000, 1, false, true);
+    scan_long(17000, 9, 1, false, false); /* many lines of neighbours */
+    scan_long(2, 70, 9000, false, true);  /* many side by side */
+    t_cuts(8);
+}
+
+TEST(long_running_extremes_and_counts)
+{
+    enum { N = 120001 };
+    t_cuts(3);
+    fth_graph *g = t_graph("n=120001 bin=5000 few=7");
+    t_random r = t_random_make(15);
+    const fth_val v = t_noise(g, "x", FTH_F32, "n", &r), m = t_noise(g, "m", FTH_BOOL, "n", &r);
+    float *x = t_data(v), *least = malloc(N * sizeof *least), low = HUGE_VALF;
+    const uint8_t *mask = t_data(m);
+    int64_t *trues = malloc(N * sizeof *trues), count = 0, bins[5000], some[7], want[7] = {0};
+    x[N - 9] = NAN;
+    t_eval(fth_scan(FTH_RED_MIN, v, "n", false, false), least);
+    t_eval(fth_scan(FTH_RED_SUM, m, "n", true, false), trues);
+    for (int i = 0; i < N; i++) {
+        EQ_I64(trues[i], count);
+        count += mask[i];
+        low = isnan(low) || isnan(x[i]) ? NAN : fminf(low, x[i]);
+        IS_TRUE(least[i] == low || (isnan(low) && isnan(least[i])));
+    }
+    t_eval(fth_histogram(v, "n", "bin", -8, 8), bins);
+    t_eval(fth_histogram(v, "n", "few", -8, 8), some);
+    count = 0;
+    for (int i = 0; i < 5000; i++) count += bins[i];
+    EQ_I64(count, N - 1);
+    for (int i = 0; i < N; i++)
+        if (!isnan(x[i])) want[(int)(((double)x[i] + 8) * (7.0 / 16))]++;
+    SAME_BYTES(some, want, sizeof want);
+    free(least);
+    free(trues);
+    t_graph_free(g);
+    t_cuts(8);
 }
 
 TEST(scan_edges_and_refusals)

@@ -333,6 +333,34 @@ TEST(mean_and_variance_over_one_and_several_axes)
     }
 }
 
+TEST(variance_of_long_lines_and_of_many)
+{
+    static const int64_t shape[4][3] = {{1, 150001, 1}, {2, 3001, 3}, {5000, 40, 1}, {1, 70, 9000}};
+    t_cuts(3);
+    for (int k = 0; k < 4; k++) {
+        const int64_t a = shape[k][0], n = shape[k][1], c = shape[k][2];
+        char axes[64];
+        snprintf(axes, sizeof axes, "a=%lld n=%lld c=%lld", (long long)a, (long long)n,
+                 (long long)c);
+        fth_graph *g = t_graph(axes);
+        t_random r = t_random_make(11);
+        const fth_val x = t_noise(g, "x", FTH_F64, "a n c", &r);
+        const double *e = t_data(x);
+        double *got = malloc((size_t)(a * c) * sizeof *got);
+        t_eval(fth_variance(x, "n"), got);
+        for (int64_t line = 0; line < a * c; line++) {
+            double sum = 0, sum2 = 0;
+            for (int64_t i = 0; i < n; i++) sum += e[(line / c * n + i) * c + line % c];
+            for (int64_t i = 0; i < n; i++)
+                sum2 += pow(e[(line / c * n + i) * c + line % c] - sum / (double)n, 2);
+            NEAR(got[line], sum2 / (double)n, 1e-12);
+        }
+        free(got);
+        t_graph_free(g);
+    }
+    t_cuts(8);
+}
+
 /* Subtracting the square of the mean would leave nothing of this variance. */
 TEST(variance_survives_a_large_mean)
 {
