@@ -11,6 +11,7 @@ install: all
 	cmake --install build --prefix $(PREFIX)
 
 dist: all
+	cmake --build build --target all_tests
 	tools/dist
 
 check:

@@ -19,7 +19,7 @@ sanitized() { # tool program...
     shift
     for program in "$@"; do
         echo "== $program"
-        compute-sanitizer --tool "$tool" --error-exitcode 9 "$program" || [ $? -eq 77 ] || return 1
+        FATHOM_TEST_DEVICE=$backend compute-sanitizer --tool "$tool" --error-exitcode 9 "$program" || [ $? -eq 77 ] || return 1
     done
 }
 
@@ -27,7 +27,6 @@ echo "gpu"
 if reason=$(no_card); then
     echo "  skip  everything: $reason"
 else
-    export FATHOM_TEST_DEVICE=$backend
     step gpu gpu run_tests gpu build -j 1 -L '^gpu$'
     if command -v compute-sanitizer >/dev/null; then
         for tool in memcheck racecheck; do

@@ -15,11 +15,12 @@
 
 #include <cmocka.h>
 
-enum { MAX_CASES = 512, PATHS = 8, PATH_BYTES = 4096, EXIT_SKIPPED = 77 };
+enum { MAX_CASES = 4096, PATHS = 8, PATH_BYTES = 4096, EXIT_SKIPPED = 77 };
 
 typedef struct entry {
     const char *name;
     t_case_fn *run;
+    const char *file;
     int line;
 } entry;
 
@@ -29,13 +30,13 @@ static int n_skipped;
 static char temp_dir[PATH_BYTES];
 static pid_t temp_owner;
 
-void t_register(const char *name, t_case_fn *run, int line)
+void t_register(const char *name, t_case_fn *run, const char *file, int line)
 {
     if (n_entries == MAX_CASES) {
-        fprintf(stderr, "more than %d cases in one file\n", MAX_CASES);
+        fprintf(stderr, "more than %d cases in one program\n", MAX_CASES);
         exit(EXIT_FAILURE);
     }
-    entries[n_entries++] = (entry){name, run, line};
+    entries[n_entries++] = (entry){name, run, file, line};
 }
 
 static int by_line(const void *a, const void *b)
@@ -55,6 +56,7 @@ int t_main(int argc, char **argv, const char *file)
     setvbuf(stdout, NULL, _IOLBF, 0); /* keeps the order of lines when a case crashes */
     qsort(entries, n_entries, sizeof entries[0], by_line);
     for (size_t i = 0; i < n_entries; i++) {
+        if (strcmp(entries[i].file, file) != 0) continue; /* of another test in this program */
         if (argc > 1 && !strstr(entries[i].name, argv[1])) continue;
         cases[n++] = (struct CMUnitTest){
             .name = entries[i].name, .test_func = run_entry, .initial_state = &entries[i]};
@@ -68,6 +70,18 @@ int t_main(int argc, char **argv, const char *file)
            n_skipped);
     if (failed) return EXIT_FAILURE;
     return n_skipped == (int)n ? EXIT_SKIPPED : EXIT_SUCCESS;
+}
+
+const char *t_file_of(const char *program)
+{
+    const size_t n = strlen(program);
+    for (size_t i = 0; i < n_entries; i++) {
+        const char *file = entries[i].file;
+        const size_t m = strlen(file);
+        if (m < n + 3 || strncmp(file + m - n - 2, program, n) != 0) continue;
+        if (file[m - n - 3] == '/') return file;
+    }
+    return NULL;
 }
 
 _Noreturn void t_fail(t_place at, const char *fmt, ...)

@@ -22,13 +22,14 @@
     static void test_##name(void);                                                                 \
     __attribute__((constructor)) static void register_##name(void)                                 \
     {                                                                                              \
-        t_register(#name, test_##name, __LINE__);                                                  \
+        t_register(#name, test_##name, __BASE_FILE__, __LINE__);                                   \
     }                                                                                              \
     static void test_##name(void)
+/* Weak: one program can hold every test of all files, and has a main of its own (all.c). */
 #define TEST_MAIN()                                                                                \
-    int main(int argc, char **argv)                                                                \
+    __attribute__((weak)) int main(int argc, char **argv)                                          \
     {                                                                                              \
-        return t_main(argc, argv, __FILE__);                                                       \
+        return t_main(argc, argv, __BASE_FILE__);                                                  \
     }
 
 /* A status that must be FTH_OK; OKE shows the error object as well. */
@@ -102,8 +103,11 @@ typedef struct t_place {
 } t_place;
 #define T_AT ((t_place){__FILE__, __LINE__})
 typedef void t_case_fn(void);
-void t_register(const char *name, t_case_fn *run, int line);
+void t_register(const char *name, t_case_fn *run, const char *file, int line);
+/* Runs the cases that were written in `file`. */
 int t_main(int argc, char **argv, const char *file);
+/* A file with cases whose path without ".c" ends as `program` does; NULL: none. */
+const char *t_file_of(const char *program);
 void t_status(fth_status got, fth_status wanted, const char *text, const fth_err *err, t_place at);
 void t_one_of(fth_status got, fth_status one, fth_status other, const char *text, t_place at);
 void t_true(bool got, const char *text, t_place at);
