@@ -1,9 +1,15 @@
-/* both.h - BR_BOTH stands before functions that are also compiled for a device (ops/device.h). */
+/* both.h - BR_BOTH stands before functions that are also compiled for a device (ops/device.h).
+ *
+ * BR_APART as well, before those that are called seldom and would cost the loops there registers.
+ */
 #ifndef BRAGG_BOTH_H
 #define BRAGG_BOTH_H
 
 #ifndef BR_BOTH
 #define BR_BOTH
+#endif
+#ifndef BR_APART
+#define BR_APART
 #endif
 
 #endif

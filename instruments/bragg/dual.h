@@ -14,6 +14,11 @@
 #ifndef BR_SLOPES
 #define BR_SLOPES BR_PARAMS
 #endif
+/* Makes x the parameter p. */
+#ifndef BR_SEED
+#define BR_SEED(x, p)                                                                              \
+    if ((p) < BR_SLOPES) (x).d[p] = 1
+#endif
 
 #define BR_DEGREE                                                                                  \
     (1.0 / (180.0 * 0.31830988618379067154)) /* radians; typed degrees are DIVIDED                 \
@@ -52,7 +57,7 @@ static inline BR_BOTH br_dual br_num(double v)
 static inline BR_BOTH br_dual br_var(double v, br_param p)
 {
     br_dual x = {.v = v};
-    if (p < BR_SLOPES) x.d[p] = 1;
+    BR_SEED(x, p);
     return x;
 }
 /* A function of one number with value v and slope s at x; of two. */

@@ -32,8 +32,11 @@ typedef struct br_slope {
 } br_slope;
 typedef struct br_slopes {
     int n;
-    br_slope slope[BR_ADJOINTS * BR_PARAMS];
+    br_slope slope[(int)BR_ADJOINTS * (int)BR_PARAMS];
 } br_slopes;
-void br_slopes_make(const br_scene *scene, const br_frame *frame, br_slopes *out);
+/* The same with all zeros. */
+BR_BOTH void br_slopes_matrix(const br_scene *scene, const br_frame *frame,
+                              double m[BR_ADJOINTS][BR_SLOPES]);
+BR_BOTH void br_slopes_make(const br_scene *scene, const br_frame *frame, br_slopes *out);
 
 #endif

@@ -17,9 +17,15 @@
 #include <math.h>
 #include <string.h>
 
+#define BR_ON_DEVICE 1
+#define BR_APART __noinline__
+#ifndef BR_BOTH
 #define BR_BOTH __attribute__((unused)) __host__ __device__
+
+#endif
 #ifndef BR_SLOPES
 #define BR_SLOPES 0
+
 #endif
 
 namespace
@@ -104,5 +110,13 @@ typedef struct br_device_inputs {
 } br_device_inputs;
 extern "C" fth_status fth__bragg_view(const fth_call *call, const void *scene,
                                       const br_device_inputs *in, bool turns);
+
+/* lab.cu: how the numbers of adjoint.h move with the parameters, and what else derivatives need. */
+typedef struct br_device_slopes {
+    double slope[19][31]; /* by parameter and number */
+    double metric[6], fluence;
+} br_device_slopes;
+extern "C" fth_status fth__bragg_slopes(const fth_call *call, const void *scene, int param,
+                                        br_device_slopes *out);
 
 #endif

@@ -54,7 +54,7 @@ const br_jacobian_loops *br_jacobian_at(int level);
 const br_jacobian_loops *br_jacobian_for(const br_lab *lab);
 
 /* Adds to adjoint[BR_ADJOINTS] what a cotangent of the place of a subpixel gives. */
-void br_push_place(const br_view *v, int64_t slow, int64_t fast, const int64_t sub[3],
-                   const double *bar, double *adjoint);
+BR_BOTH BR_APART void br_push_place(const br_view *v, int64_t slow, int64_t fast,
+                                    const int64_t sub[3], const double *bar, double *adjoint);
 
 #endif

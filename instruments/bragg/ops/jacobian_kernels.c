@@ -8,11 +8,13 @@
  * Where factors multiply the running sum, the plain loop does it.
  */
 #define BR_SINGLE 0
-#if defined(__GNUC__) && !defined(__clang__)
+#if defined(__GNUC__) && !defined(__clang__) && !defined(BR_ON_DEVICE)
 #pragma GCC optimize("no-tree-loop-distribute-patterns") /* few zeros are set sooner one by one */
 #endif
 #include "jacobian.h"
 #include "pixel_lanes.h"
+
+#include <assert.h>
 
 /* The numbers of adjoint.h that describe the detector: pix0 fdet sdet odet close distance. */
 enum { SENSOR = BR_AD_DISTANCE - BR_AD_PIX0 + 1 };
@@ -48,14 +50,14 @@ LANE vr zero(void)
 /* ---- from a place back to the detector ---- */
 
 /* Curved sensors lane by lane, by the plain code. */
-static void push_bent(const lab *l, const vr *bar, vr *to)
+static BR_BOTH BR_APART void push_bent(const lab *l, const vr *bar, vr *to)
 {
     double in[3][LANES], out[SENSOR][LANES];
     for (int k = 0; k < 3; k++) v_store(in[k], bar[k]);
     for (int i = 0; i < LANES; i++) {
         double one[BR_ADJOINTS] = {0};
-        br_push_place(l->x.v, l->x.row->slow, l->x.row->fast + l->x.i + i, l->sub,
-                      (double[]){in[0][i], in[1][i], in[2][i]}, one);
+        const double at[3] = {in[0][i], in[1][i], in[2][i]};
+        br_push_place(l->x.v, l->x.row->slow, l->x.row->fast + l->x.i + i, l->sub, at, one);
         for (int k = 0; k < SENSOR; k++) out[k][i] = one[BR_AD_PIX0 + k];
     }
     for (int k = 0; k < SENSOR; k++) to[k] += v_load(out[k]);
@@ -98,13 +100,13 @@ LANE void replace(factor *f, vm need, const factor *now)
     for (int k = 0; k < SENSOR; k++) f->d[k] = all ? now->d[k] : v_pick(need, now->d[k], f->d[k]);
 }
 
-static void set_factor(factor *f, double v)
+static BR_BOTH void set_factor(factor *f, double v)
 {
     f->v = v_set(v);
     clear(f->d, SENSOR);
 }
 
-static void solid_angle(lab *l)
+static BR_BOTH BR_APART void solid_angle(lab *l)
 {
     const br_scene *s = l->x.v->scene;
     const vm need = s->oversample_omega ? m_of(m_all()) : v_eq(l->omega.v, zero());
@@ -114,12 +116,13 @@ static void solid_angle(lab *l)
     now.v = s->point_pixel ? y * y : one * l->x.v->close;
     clear(now.d, SENSOR);
     const vr slope = (s->point_pixel ? -2.0 : -3.0) * now.v * y;
-    push_place(l, (vr[]){slope * l->x.d[0], slope * l->x.d[1], slope * l->x.d[2]}, now.d);
+    const vr bar[3] = {slope * l->x.d[0], slope * l->x.d[1], slope * l->x.d[2]};
+    push_place(l, bar, now.d);
     if (!s->point_pixel) now.d[BR_AD_CLOSE - BR_AD_PIX0] = one;
     replace(&l->omega, need, &now);
 }
 
-static void absorption(lab *l, int64_t layer)
+static BR_BOTH BR_APART void absorption(lab *l, int64_t layer)
 {
     const br_view *v = l->x.v;
     const br_scene *s = v->scene;
@@ -140,7 +143,7 @@ static void absorption(lab *l, int64_t layer)
     replace(&l->capture, need, &now);
 }
 
-static void polarisation(lab *l, const br_beam *beam)
+static BR_BOTH BR_APART void polarisation(lab *l, const br_beam *beam)
 {
     const br_scene *s = l->x.v->scene;
     const vm need = s->oversample_polar ? l->x.live : m_and(l->x.live, v_eq(l->polar.v, zero()));
@@ -202,7 +205,7 @@ LANE void square(const lab *l, const vr *delta, bool every, vr *value, vr *d)
 }
 
 /* Terms cancel near 0: the value is left to the plain formula, its slope to a series. */
-static void sinc3(vr x, vr turns, vr *value, vr *slope_over_x)
+static BR_BOTH BR_APART void sinc3(vr x, vr turns, vr *value, vr *slope_over_x)
 {
     const vr t = turns - v_rint(turns), z = t * t, xx = x * x;
     const vr s = t * v_sin_pi_over(z) / x, c = v_cos_pi(z);
@@ -271,12 +274,13 @@ LANE void weight_slopes(vr t, vr *d)
     d[3] = (3 * tt - 1) / 6;
 }
 
-static inline double four_dot(const four *a, const double (*w)[LANES], int i)
+static inline BR_BOTH double four_dot(const four *a, const double (*w)[LANES], int i)
 {
-    return (w[0][i] * (*a)[0] + w[1][i] * (*a)[1]) + (w[2][i] * (*a)[2] + w[3][i] * (*a)[3]);
+    return (w[0][i] * four_at(a, 0) + w[1][i] * four_at(a, 1)) +
+           (w[2][i] * four_at(a, 2) + w[3][i] * four_at(a, 3));
 }
 
-static void tricubic(const lab *l, vm use, const vr *hkl, vr *F, vr *dF)
+static BR_BOTH BR_APART void tricubic(const lab *l, vm use, const vr *hkl, vr *F, vr *dF)
 {
     double w[3][4][LANES], d[3][4][LANES], found[4][LANES] = {{0}};
     int32_t at[LANES];
@@ -315,7 +319,8 @@ static void tricubic(const lab *l, vm use, const vr *hkl, vr *F, vr *dF)
     for (int k = 0; k < 3; k++) dF[k] = v_load(found[k]);
 }
 
-static void interpolated(const lab *l, const vr *hkl, const vr *hkl0, int64_t n, vr *F, vr *dF)
+static BR_BOTH void interpolated(const lab *l, const vr *hkl, const vr *hkl0, int64_t n, vr *F,
+                                 vr *dF)
 {
     const vm use = m_and(inside_table(&l->x, hkl), m_of(may_cubic(&l->x, n)));
     const uint32_t all = m_bits(use);
@@ -379,19 +384,36 @@ LANE void steps(lab *l, int64_t group, br_shape shape, lookup how, bool every)
     clear(a.cell, 9);
     clear(a.metric, 6);
     clear(a.q, 3);
-    for (int64_t phi = 0; phi < s->phis; phi++) {
-        const int64_t n = (group * s->phis + phi) * s->mosaics;
-        vm rest = l->x.live;
-        if (phi == 0 && begins) { /* one lane has a cell of its own */
+    /* the lane in which the chain begins has a cell of its own in the first step: it goes first */
+    for (int64_t at = begins ? -1 : 0; at < s->phis; at++) {
+        const int64_t phi = at < 0 ? 0 : at, n = (group * s->phis + phi) * s->mosaics;
+        vm lanes = l->x.live;
+        if (begins && at <= 0) {
             const vm one = m_of(1u << l->x.chain_lane);
-            domains(l, s->phis * s->mosaics, m_and(rest, one), n, shape, how, every, &a);
-            rest = m_and(rest, m_not(one));
+            lanes = m_and(lanes, at < 0 ? one : m_not(one));
         }
-        domains(l, phi * s->mosaics, rest, n, shape, how, every, &a);
+        domains(l, (at < 0 ? s->phis : at) * s->mosaics, lanes, n, shape, how, every, &a);
     }
     l->now = a;
 }
 
+/* A loop for each kind of sample; on a device, where code is dear, fewer. */
+#ifdef BR_ON_DEVICE
+static BR_BOTH BR_APART void all_steps(lab *l, int64_t group, lookup how)
+{
+    switch ((br_shape)l->x.v->scene->shape) {
+    case BR_SQUARE:
+        if (how == NO_TABLE)
+            steps(l, group, BR_SQUARE, NO_TABLE, false);
+        else
+            steps(l, group, BR_SQUARE, how, false);
+        break;
+    case BR_ROUND: steps(l, group, BR_ROUND, how, false); break;
+    case BR_GAUSS: steps(l, group, BR_GAUSS, how, false); break;
+    case BR_TOPHAT: steps(l, group, BR_TOPHAT, how, false); break;
+    }
+}
+#else
 #define STEPS(name, shape, how)                                                                    \
     static void name(lab *l, int64_t group)                                                        \
     {                                                                                              \
@@ -420,6 +442,12 @@ static void (*const steps_of[4][3])(lab *, int64_t) = {
     [BR_GAUSS] = {gauss_none, gauss_nearest, gauss_cubic},
     [BR_TOPHAT] = {tophat_none, tophat_nearest, tophat_cubic}};
 
+static void all_steps(lab *l, int64_t group, lookup how)
+{
+    steps_of[l->x.v->scene->shape][how](l, group);
+}
+#endif
+
 /* ---- sources, subpixels, layers ---- */
 
 LANE void add_sensor(lab *l, vr k, const factor *f)
@@ -428,12 +456,12 @@ LANE void add_sensor(lab *l, vr k, const factor *f)
 }
 
 /* Whether each term is multiplied by the capture fraction, not the sum at its end. */
-static bool captures_terms(const br_scene *s)
+static BR_BOTH bool captures_terms(const br_scene *s)
 {
     return s->oversample_thick || !br_has(s, BR_QUIRK_LAST_LAYER);
 }
 
-static void one_source(lab *l, int64_t j, int64_t group, lookup how, vr *omega_sum)
+static BR_BOTH void one_source(lab *l, int64_t j, int64_t group, lookup how, vr *omega_sum)
 {
     const br_view *v = l->x.v;
     const br_scene *s = v->scene;
@@ -441,7 +469,7 @@ static void one_source(lab *l, int64_t j, int64_t group, lookup how, vr *omega_s
     scatter(&l->x, beam);
     if (m_bits(l->x.live) == 0) return;
     polarisation(l, beam);
-    steps_of[s->shape][how](l, group);
+    all_steps(l, group, how);
     const slopes *a = &l->now;
     const vr one = v_set(1), capture = captures_terms(s) ? l->capture.v : one,
              polar = s->oversample_polar ? l->polar.v : one,
@@ -459,7 +487,7 @@ static void one_source(lab *l, int64_t j, int64_t group, lookup how, vr *omega_s
     if (s->oversample_polar) add_sensor(l, sum * capture * omega, &l->polar);
 }
 
-static void subpixel(lab *l, const int64_t *sub, lookup how)
+static BR_BOTH void subpixel(lab *l, const int64_t *sub, lookup how)
 {
     const br_scene *s = l->x.v->scene;
     const double edge = s->pixel / (double)s->oversample, half = edge / 2;
@@ -484,13 +512,16 @@ static void subpixel(lab *l, const int64_t *sub, lookup how)
     l->layer_sum = zero();
 }
 
-static void layer(lab *l, int64_t t, lookup how)
+static BR_BOTH void layer(lab *l, int64_t t, lookup how)
 {
     const br_scene *s = l->x.v->scene;
     const int64_t o = s->oversample;
     l->capture.v = v_set(s->thickness == 0 ? 1 : 0); /* and its slopes are 0, or will be made */
     l->layer_sum = zero();
-    for (int64_t at = 0; at < o * o; at++) subpixel(l, (int64_t[]){t, at / o, at % o}, how);
+    for (int64_t at = 0; at < o * o; at++) {
+        const int64_t sub[3] = {t, at / o, at % o};
+        subpixel(l, sub, how);
+    }
     if (captures_terms(s)) add_sensor(l, l->layer_sum, &l->capture);
     if (s->water == 0) return; /* nobody asks */
     l->capture_sum.v += l->capture.v;
@@ -500,7 +531,8 @@ static void layer(lab *l, int64_t t, lookup how)
 /* ---- pixels ---- */
 
 /* k x y z with its slopes, which are added to the sensor; NULL is 1. */
-static vr add_product(lab *l, vr k, const factor *x, const factor *y, const factor *z)
+static BR_BOTH BR_APART vr add_product(lab *l, vr k, const factor *x, const factor *y,
+                                       const factor *z)
 {
     const vr one = v_set(1), a = x ? x->v : one, b = y ? y->v : one, c = z ? z->v : one;
     if (x) add_sensor(l, k * b * c, x);
@@ -514,12 +546,15 @@ LANE void store(double *to, int64_t n, vr a)
 {
     if (n == LANES)
         v_store(to, a);
-    else
-        for (int64_t i = 0; i < n; i++) to[i] = a[i];
+    else {
+        double all[LANES];
+        v_store(all, a);
+        for (int64_t i = 0; i < n; i++) to[i] = all[i];
+    }
 }
 
 /* What multiplies the sum at its end, and water that is added after it. */
-static void finish(lab *l, double *adjoint, int64_t step)
+static BR_BOTH BR_APART void finish(lab *l, double *adjoint, int64_t step)
 {
     const br_view *v = l->x.v;
     const br_scene *s = v->scene;
@@ -555,7 +590,7 @@ static void finish(lab *l, double *adjoint, int64_t step)
 }
 
 /* sin(N x) / sin(x) = N (1 - (m-1) x^2/6 + (3m^2-10m+7) x^4/360 ..), m = N^2, x = pi t */
-static void make_series(lab *l)
+static BR_BOTH void make_series(lab *l)
 {
     const double p2 = M_PI * M_PI;
     for (int k = 0; k < 3; k++) {
@@ -565,12 +600,15 @@ static void make_series(lab *l)
     }
 }
 
-static void pixels_of_row(const br_lab *b, br_row *row, double *adjoint, int64_t step)
+static BR_BOTH void pixels_of_row(const br_lab *b, br_row *row, double *adjoint, int64_t step)
 {
     const br_view *v = &b->view;
     const br_scene *s = v->scene;
     const bool kept = !s->nopolar && s->dmin <= 0; /* the first source makes it, with its slopes */
-    lab l = {.b = b, .x = prepared(v, row)};
+    lab l;
+    memset(&l, 0, sizeof l);
+    l.x = prepared(v, row);
+    l.b = b;
     make_series(&l);
     for (l.x.i = 0; l.x.i < row->n; l.x.i += LANES) {
         begin(&l.x);
@@ -592,9 +630,10 @@ static void pixels_of_row(const br_lab *b, br_row *row, double *adjoint, int64_t
 /* ---- from numbers of the frame to parameters ---- */
 
 enum { ABREAST = 4 };
-_Static_assert(BR_BLOCK % (ABREAST * LANES) == 0, "vectors of a block come in full groups");
+static_assert(BR_BLOCK % (ABREAST * LANES) == 0, "vectors of a block come in full groups");
 
-static void apply(const br_slopes *s, const double *adjoint, int64_t step, int64_t n, double *slope)
+static BR_BOTH void apply(const br_slopes *s, const double *adjoint, int64_t step, int64_t n,
+                          double *slope)
 {
     for (int64_t x = 0; x < n; x += ABREAST * LANES)
         for (int p = 0, i = 0; p < BR_PARAMS; p++) {
@@ -613,7 +652,7 @@ static void apply(const br_slopes *s, const double *adjoint, int64_t step, int64
 /* ---- a normal matrix ---- */
 
 enum { VECTORS = BR_BLOCK / LANES };
-_Static_assert(BR_NORMAL_LANES % LANES == 0, "sums are whole vectors");
+static_assert(BR_NORMAL_LANES % LANES == 0, "sums are whole vectors");
 
 /* sum += w . v, over the lanes of a sum */
 LANE void add_dot(const vr *w, const double *v, double *sum)
@@ -625,7 +664,8 @@ LANE void add_dot(const vr *w, const double *v, double *sum)
     for (int j = 0; j < EACH; j++) v_store(sum + j * LANES, s[j]);
 }
 
-static void normal(const double *slope, const double *weight, const double *error, double *sum)
+static BR_BOTH void normal(const double *slope, const double *weight, const double *error,
+                           double *sum)
 {
     for (int p = 0; p < BR_PARAMS; p++) {
         vr w[VECTORS];
@@ -637,6 +677,8 @@ static void normal(const double *slope, const double *weight, const double *erro
     }
 }
 
+#ifndef BR_ON_DEVICE
 #define GLUE2(a, b) a##b
 #define GLUE(a, b) GLUE2(a, b)
 const br_jacobian_loops GLUE(br_jacobian_, FTH_ISA) = {pixels_of_row, apply, normal};
+#endif

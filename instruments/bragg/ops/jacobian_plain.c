@@ -64,8 +64,8 @@ static BR_BOTH bow bow_at(const br_view *v, const spot *p)
                  {(p->sd - v->sbeam) / v->distance, (p->fd - v->fbeam) / v->distance}};
 }
 
-static BR_BOTH void spot_at(const br_view *v, int64_t slow, int64_t fast, const int64_t sub[3],
-                            spot *p)
+static BR_BOTH BR_APART void spot_at(const br_view *v, int64_t slow, int64_t fast,
+                                     const int64_t sub[3], spot *p)
 {
     const br_scene *s = v->scene;
     const double edge = s->pixel / (double)s->oversample;
@@ -121,8 +121,8 @@ static BR_BOTH void push_arc(const br_view *v, int side, const double *vector,
 }
 
 /* The curved sensor: the cotangent of the flat place, the rest goes to `out`. */
-static BR_BOTH void unbend(const br_view *v, const spot *p, const double *bar, double *flat,
-                           number *out)
+static BR_BOTH BR_APART void unbend(const br_view *v, const spot *p, const double *bar,
+                                    double *flat, number *out)
 {
     const double *b = v->scene->beam;
     const double beam[3] = {v->distance * b[0], v->distance * b[1], v->distance * b[2]};
@@ -161,8 +161,8 @@ static BR_BOTH void push_place(const br_view *v, const spot *p, const double *ba
     }
 }
 
-BR_BOTH void br_push_place(const br_view *v, int64_t slow, int64_t fast, const int64_t sub[3],
-                           const double *bar, double *adjoint)
+BR_BOTH BR_APART void br_push_place(const br_view *v, int64_t slow, int64_t fast,
+                                    const int64_t sub[3], const double *bar, double *adjoint)
 {
     number out = {0};
     spot p;
@@ -172,7 +172,8 @@ BR_BOTH void br_push_place(const br_view *v, int64_t slow, int64_t fast, const i
 }
 
 /* d = P / |P| */
-static BR_BOTH void push_direction(const br_view *v, const spot *p, const double *bar, number *out)
+static BR_BOTH BR_APART void push_direction(const br_view *v, const spot *p, const double *bar,
+                                            number *out)
 {
     const double along = dot(p->d, bar);
     double place[3];
@@ -182,7 +183,7 @@ static BR_BOTH void push_direction(const br_view *v, const spot *p, const double
 
 /* ---- factors ---- */
 
-static BR_BOTH void solid_angle(const br_view *v, const spot *p, number *out)
+static BR_BOTH BR_APART void solid_angle(const br_view *v, const spot *p, number *out)
 {
     const br_scene *s = v->scene;
     const double r = p->r, close = v->close;
@@ -195,7 +196,7 @@ static BR_BOTH void solid_angle(const br_view *v, const spot *p, number *out)
     if (!s->point_pixel) out->d[BR_AD_CLOSE] = s->pixel * s->pixel / (r * r * r);
 }
 
-static BR_BOTH void captured(const br_view *v, const spot *p, int64_t layer, number *out)
+static BR_BOTH BR_APART void captured(const br_view *v, const spot *p, int64_t layer, number *out)
 {
     const br_scene *s = v->scene;
     const double rho = dot(p->d, v->odet), depth = s->layer_step * s->mu;
@@ -213,7 +214,8 @@ static BR_BOTH void captured(const br_view *v, const spot *p, int64_t layer, num
 }
 
 /* `source` is the direction to it: light comes the other way. */
-static BR_BOTH void polarisation(const br_view *v, const spot *p, const double *source, number *out)
+static BR_BOTH BR_APART void polarisation(const br_view *v, const spot *p, const double *source,
+                                          number *out)
 {
     const double in[3] = {-source[BR_SRC_X], -source[BR_SRC_Y], -source[BR_SRC_Z]};
     const double *d = p->d, kahn = v->scene->kahn, c2 = dot(in, d);
@@ -238,17 +240,17 @@ static BR_BOTH void polarisation(const br_view *v, const spot *p, const double *
 
 /* ---- samples ---- */
 
-typedef struct pixel {
+typedef struct sloped {
     const br_lab *lab;
     const br_view *v;
-    spot spot;
+    spot place;
     number sum, polar, omega, captured, all_captured;
     int64_t group; /* index of (pixel, layer, subs, subf, source) */
-} pixel;
+} sloped;
 
 /* One sample: F^2 * lattice^2. false: it is skipped. */
-static BR_BOTH bool sample(const pixel *px, int64_t row, int64_t n, const double *q,
-                           const double *source, number *out)
+static BR_BOTH BR_APART bool sample(const sloped *px, int64_t row, int64_t n, const double *q,
+                                    const double *source, number *out)
 {
     const br_view *v = px->v;
     const br_scene *s = v->scene;
@@ -274,12 +276,12 @@ static BR_BOTH bool sample(const pixel *px, int64_t row, int64_t n, const double
     }
     for (int i = 0; i < 6; i++) out->d[BR_AD_METRIC + i] = ff * 2 * lattice.v * lattice.metric[i];
     out->d[BR_AD_LAMBDA] = -dot(q, bar) * source[BR_SRC_PART];
-    push_direction(v, &px->spot, bar, out);
+    push_direction(v, &px->place, bar, out);
     return true;
 }
 
 /* How a term enters the sum (11.6). */
-static BR_BOTH void add(pixel *px, number *term, double weight)
+static BR_BOTH void add(sloped *px, number *term, double weight)
 {
     const br_scene *s = px->v->scene;
     const bool running = br_has(s, BR_QUIRK_RUNNING_SUM);
@@ -300,7 +302,7 @@ static BR_BOTH void one(number *x)
     x->v = 1;
 }
 
-static BR_BOTH void one_source(pixel *px, int64_t j)
+static BR_BOTH void one_source(sloped *px, int64_t j)
 {
     const br_view *v = px->v;
     const br_scene *s = v->scene;
@@ -308,8 +310,8 @@ static BR_BOTH void one_source(pixel *px, int64_t j)
     const int64_t each = s->phis * s->mosaics;
     double q[3], stol;
     number term;
-    if (!br_scatter(v, j, px->spot.d, q, &stol)) return;
-    if (px->polar.v == 0 || s->oversample_polar) polarisation(v, &px->spot, source, &px->polar);
+    if (!br_scatter(v, j, px->place.d, q, &stol)) return;
+    if (px->polar.v == 0 || s->oversample_polar) polarisation(v, &px->place, source, &px->polar);
     for (int64_t i = 0; i < each; i++) {
         const bool start = px->group == v->chain && i < s->mosaics;
         if (sample(px, start ? each + i : i, px->group * each + i, q, source, &term))
@@ -317,16 +319,16 @@ static BR_BOTH void one_source(pixel *px, int64_t j)
     }
 }
 
-static BR_BOTH void subpixel(pixel *px, int64_t layer)
+static BR_BOTH void subpixel(sloped *px, int64_t layer)
 {
     const br_view *v = px->v;
     const br_scene *s = v->scene;
-    if (px->omega.v == 0 || s->oversample_omega) solid_angle(v, &px->spot, &px->omega);
-    if (px->captured.v == 0 || s->oversample_thick) captured(v, &px->spot, layer, &px->captured);
+    if (px->omega.v == 0 || s->oversample_omega) solid_angle(v, &px->place, &px->omega);
+    if (px->captured.v == 0 || s->oversample_thick) captured(v, &px->place, layer, &px->captured);
     for (int64_t j = 0; j < s->sources; j++, px->group++) one_source(px, j);
 }
 
-static BR_BOTH void finish(pixel *px)
+static BR_BOTH void finish(sloped *px)
 {
     const br_scene *s = px->v->scene;
     number k = {.v = px->v->scale / s->steps};
@@ -344,7 +346,7 @@ static BR_BOTH void finish(pixel *px)
     plus(&px->sum, &water);
 }
 
-static BR_BOTH void render(pixel *px, int64_t slow, int64_t fast)
+static BR_BOTH void render(sloped *px, int64_t slow, int64_t fast)
 {
     const br_view *v = px->v;
     const br_scene *s = v->scene;
@@ -359,7 +361,8 @@ static BR_BOTH void render(pixel *px, int64_t slow, int64_t fast)
         memset(&px->captured, 0, sizeof px->captured);
         if (s->thickness == 0) one(&px->captured);
         for (int64_t at = 0; at < o * o; at++) {
-            spot_at(v, slow, fast, (int64_t[]){layer, at / o, at % o}, &px->spot);
+            const int64_t sub[3] = {layer, at / o, at % o};
+            spot_at(v, slow, fast, sub, &px->place);
             subpixel(px, layer);
         }
         plus(&px->all_captured, &px->captured);
@@ -370,7 +373,7 @@ static BR_BOTH void render(pixel *px, int64_t slow, int64_t fast)
 static BR_BOTH void pixels(const br_lab *lab, br_row *row, double *adjoint, int64_t step)
 {
     for (int64_t i = 0; i < row->n; i++) {
-        pixel px = {.lab = lab, .v = &lab->view};
+        sloped px = {.lab = lab, .v = &lab->view};
         if (br_rendered(&lab->view, row, i)) render(&px, row->slow, row->fast + i);
         row->value[i] = px.sum.v;
         for (int k = 0; k < BR_ADJOINTS; k++) adjoint[k * step + i] = px.sum.d[k];
@@ -400,4 +403,6 @@ static BR_BOTH void normal(const double *slope, const double *weight, const doub
     }
 }
 
+#ifndef BR_ON_DEVICE
 const br_jacobian_loops br_jacobian_plain = {pixels, apply, normal};
+#endif

@@ -281,6 +281,21 @@ LANE vr v_over(vr a, vr b, vr y)
 #endif
 }
 
+/* The four entries along l at once; lane by lane, because no two read the same block. */
+typedef double four __attribute__((vector_size(32)));
+LANE void four_fma(double a, const four *b, four *sum)
+{
+#if FTH_ISA_LEVEL >= 3
+    *sum = _mm256_fmadd_pd(_mm256_set1_pd(a), *b, *sum);
+#else
+    *sum = a * *b + *sum;
+#endif
+}
+LANE double four_at(const four *a, int i)
+{
+    return (*a)[i];
+}
+
 /* c[0] + c[1] x + .. */
 LANE vr v_poly(vr x, const real *c, int n)
 {

@@ -53,7 +53,7 @@ LANE vr dot_with(const vr *a, const double *b)
 
 /* ---- subpixels ---- */
 
-static void bent_position(const pixels *x, const int64_t sub[3], vr *p)
+static BR_BOTH void bent_position(const pixels *x, const int64_t sub[3], vr *p)
 {
     real at[3][LANES];
     for (int i = 0; i < LANES; i++) {
@@ -133,7 +133,8 @@ LANE vm inside_table(const pixels *x, const vr *hkl)
 }
 
 /* Places in the table of lanes `in`; of others the first. A float has too few digits for them. */
-static inline void entries(const pixels *x, vm in, const vr *whole, int64_t shift, int32_t *at)
+static inline BR_BOTH void entries(const pixels *x, vm in, const vr *whole, int64_t shift,
+                                   int32_t *at)
 {
     const br_scene *s = x->v->scene;
     const int64_t lo[3] = {s->h_min + shift, s->k_min + shift, s->l_min + shift};
@@ -186,17 +187,6 @@ LANE void weights(vr t, vr *w)
     w[3] = left * t * right * sixth;
 }
 
-/* The four entries along l at once; lane by lane, because no two read the same block. */
-typedef double four __attribute__((vector_size(32)));
-LANE void four_fma(double a, const four *b, four *sum)
-{
-#if FTH_ISA_LEVEL >= 3
-    *sum = _mm256_fmadd_pd(_mm256_set1_pd(a), *b, *sum);
-#else
-    *sum = a * *b + *sum;
-#endif
-}
-
 /* Lanes in which sample n of the pixel may be interpolated. */
 LANE uint32_t may_cubic(const pixels *x, int64_t n)
 {
@@ -208,12 +198,17 @@ LANE uint32_t may_cubic(const pixels *x, int64_t n)
 /* ---- begin ---- */
 
 /* What is the same for all pixels. */
-static pixels prepared(const br_view *v, br_row *row)
+static BR_BOTH pixels prepared(const br_view *v, br_row *row)
 {
     const br_scene *s = v->scene;
     const int64_t groups = s->layers * s->oversample * s->oversample * s->sources;
     const int64_t samples = groups * s->phis * s->mosaics;
-    pixels x = {.v = v, .row = row, .chain_pixel = -1, .latch_pixel = v->latch / samples};
+    pixels x;
+    memset(&x, 0, sizeof x);
+    x.v = v;
+    x.row = row;
+    x.chain_pixel = -1;
+    x.latch_pixel = v->latch / samples;
     x.latch_sample = v->latch % samples;
     if (v->chain >= 0) {
         x.chain_pixel = v->chain / groups;
@@ -236,7 +231,7 @@ LANE uint32_t span(int64_t from, int64_t to)
 }
 
 /* Which of these pixels are rendered, and what is special in one of them. */
-static void begin(pixels *x)
+static BR_BOTH void begin(pixels *x)
 {
     const br_view *v = x->v;
     const br_scene *s = v->scene;

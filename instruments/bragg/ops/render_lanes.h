@@ -155,8 +155,9 @@ static inline vr tricubic(const pixels *x, vm use, const vr *hkl)
             }
             four_fma((double)w[0][h][i], &plane, &sum);
         }
-        found[i] = (real)(((double)w[2][0][i] * sum[0] + (double)w[2][1][i] * sum[1]) +
-                          ((double)w[2][2][i] * sum[2] + (double)w[2][3][i] * sum[3]));
+        found[i] =
+            (real)(((double)w[2][0][i] * four_at(&sum, 0) + (double)w[2][1][i] * four_at(&sum, 1)) +
+                   ((double)w[2][2][i] * four_at(&sum, 2) + (double)w[2][3][i] * four_at(&sum, 3)));
     }
     return v_load(found);
 }

@@ -84,8 +84,8 @@ static BR_BOTH void tophat(const br_scene *scene, const double *metric, const do
     out->v = rs * scene->fudge < 0.3969 ? n : 0;
 }
 
-BR_BOTH void br_lattice_at(const br_scene *scene, const double *metric, const double *hkl,
-                           br_lattice_slope *out)
+BR_BOTH BR_APART void br_lattice_at(const br_scene *scene, const double *metric, const double *hkl,
+                                    br_lattice_slope *out)
 {
     double delta[3];
     *out = (br_lattice_slope){0};
@@ -160,7 +160,8 @@ static BR_BOTH double weights(double x, double *w, double *d)
     return whole - 1;
 }
 
-BR_BOTH void br_stencil_at(const br_view *v, const double *hkl, bool interpolate, br_stencil *out)
+BR_BOTH BR_APART void br_stencil_at(const br_view *v, const double *hkl, bool interpolate,
+                                    br_stencil *out)
 {
     const br_scene *s = v->scene;
     const int64_t lo[3] = {s->h_min, s->k_min, s->l_min};
@@ -173,7 +174,8 @@ BR_BOTH void br_stencil_at(const br_view *v, const double *hkl, bool interpolate
     for (int k = 0; k < 3; k++) first[k] = (int64_t)weights(hkl[k], w[k], d[k]) - lo[k];
     for (int i = 0; i < 64; i++) {
         const int h = i / 16, k = i / 4 % 4, l = i % 4;
-        put(v, (int64_t[]){first[0] + h, first[1] + k, first[2] + l}, i, out);
+        const int64_t at[3] = {first[0] + h, first[1] + k, first[2] + l};
+        put(v, at, i, out);
         out->weight[i] = w[0][h] * w[1][k] * w[2][l];
         out->slope[i][0] = d[0][h] * w[1][k] * w[2][l];
         out->slope[i][1] = w[0][h] * d[1][k] * w[2][l];
@@ -182,7 +184,8 @@ BR_BOTH void br_stencil_at(const br_view *v, const double *hkl, bool interpolate
     out->n = 64;
 }
 
-BR_BOTH void br_factor_at(const br_view *v, const double *hkl, bool interpolate, br_factor *out)
+BR_BOTH BR_APART void br_factor_at(const br_view *v, const double *hkl, bool interpolate,
+                                   br_factor *out)
 {
     br_stencil s;
     br_stencil_at(v, hkl, interpolate, &s);

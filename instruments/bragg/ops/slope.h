@@ -13,15 +13,16 @@
 typedef struct br_lattice_slope {
     double v, d[3], metric[6];
 } br_lattice_slope;
-void br_lattice_at(const br_scene *scene, const double *metric, const double *hkl,
-                   br_lattice_slope *out);
-void br_metric(const br_frame *frame, double *metric);
+BR_BOTH BR_APART void br_lattice_at(const br_scene *scene, const double *metric, const double *hkl,
+                                    br_lattice_slope *out);
+BR_BOTH void br_metric(const br_frame *frame, double *metric);
 
 /* Structure factor and its slopes: interpolated where that is wanted and in range. */
 typedef struct br_factor {
     double v, d[3];
 } br_factor;
-void br_factor_at(const br_view *view, const double *hkl, bool interpolate, br_factor *out);
+BR_BOTH BR_APART void br_factor_at(const br_view *view, const double *hkl, bool interpolate,
+                                   br_factor *out);
 
 /* Where F comes from: n = 1 or 64 places of the table with the weight of each and its slopes; 0: it
  * is default_F. */
@@ -30,6 +31,7 @@ typedef struct br_stencil {
     int64_t at[64], entry[64]; /* offset in view->table; number in the order h k l */
     double weight[64], slope[64][3];
 } br_stencil;
-void br_stencil_at(const br_view *view, const double *hkl, bool interpolate, br_stencil *out);
+BR_BOTH BR_APART void br_stencil_at(const br_view *view, const double *hkl, bool interpolate,
+                                    br_stencil *out);
 
 #endif

@@ -1,0 +1,44 @@
+/* lab.cu - derivatives of the frame on a device: one thread for each parameter.
+ *
+ * A dual here carries one derivative, that by the thread's own parameter.
+ */
+#define BR_SLOPES 1
+#define BR_SEED(x, p) (x).d[0] = (int)(p) == (int)threadIdx.x ? 1 : 0
+#define BR_BOTH __attribute__((unused)) __device__
+#include "device.h"
+
+namespace
+{
+#include "adjoint.h"
+#include "slope.h"
+
+#include "../crystal.c"
+#include "../detector.c"
+#include "../rotate.c"
+#include "adjoint.c"
+#include "slope.c"
+
+static_assert(BR_PARAMS == 19 && BR_ADJOINTS == 31, "sizes of br_device_slopes");
+
+__global__ void make(br_scene scene, const double *param, br_device_slopes *out)
+{
+    const int p = (int)threadIdx.x;
+    br_frame frame;
+    double m[BR_ADJOINTS][BR_SLOPES];
+    br_place(&scene, param, &frame);
+    br_slopes_matrix(&scene, &frame, m);
+    for (int i = 0; i < BR_ADJOINTS; i++) out->slope[p][i] = m[i][0];
+    if (p > 0) return;
+    br_metric(&frame, out->metric);
+    out->fluence = frame.fluence.v;
+}
+} // namespace
+
+extern "C" fth_status fth__bragg_slopes(const fth_call *call, const void *scene, int param,
+                                        br_device_slopes *out)
+{
+    FTH_LAUNCH(make, 1, BR_PARAMS, fth_cuda_stream(call), *(const br_scene *)scene,
+               (const double *)call->in[param].data, out);
+    FTH_CUDA_LAUNCHED(call);
+    return FTH_OK;
+}
