@@ -2,6 +2,7 @@
 #include "cuda/blas.h"
 
 #include "cuda/device.h"
+#include "cuda/library.h"
 
 #include <cublasLt.h>
 #include <dlfcn.h>
@@ -54,12 +55,8 @@ static void drop(void *thing)
 
 static bool load(blas *b)
 {
-    static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
-    for (int i = 0; i < 2 && !b->library; i++) b->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    if (!b->library) {
-        snprintf(b->name, sizeof b->name, "libcublasLt.so.13 (or .12) was not found");
-        return false;
-    }
+    b->library = fth__cuda_library("cublasLt", b->name, sizeof b->name);
+    if (!b->library) return false;
 #define FIND(symbol)                                                                               \
     b->p_##symbol = reinterpret_cast<decltype(b->p_##symbol)>(dlsym(b->library, #symbol));         \
     if (!b->p_##symbol) {                                                                          \

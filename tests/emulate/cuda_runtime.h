@@ -82,6 +82,7 @@ typedef enum cudaError {
 } cudaError_t;
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
+typedef struct CUkern_st *cudaKernel_t;
 enum cudaMemcpyKind {
     cudaMemcpyHostToHost,
     cudaMemcpyHostToDevice,
@@ -143,6 +144,11 @@ static inline cudaError_t cudaSetDevice(int)
 template <typename K> cudaError_t cudaFuncSetAttribute(K *, cudaFuncAttribute, int)
 {
     return cudaSuccess;
+}
+/* Code that was compiled at run time: there is none. */
+template <typename K> cudaError_t cudaLaunchKernel(K, dim3, dim3, void **, size_t, cudaStream_t)
+{
+    return cudaErrorNotSupported;
 }
 template <typename K>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, K *, int, size_t)

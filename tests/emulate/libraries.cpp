@@ -1,5 +1,7 @@
-/* blas.cpp - there is no library of products on the emulated device: the kernels' own loops run. */
+/* libraries.cpp - libraries that the emulated device lacks: products are made by the kernels' own
+ * loops, and programs are interpreted. */
 #include "cuda/blas.h"
+#include "cuda/jit.h"
 
 bool fth__cuda_blas_knows(fth_device *, const fth__cuda_kind *)
 {
@@ -15,4 +17,11 @@ fth_status fth__cuda_blas_run(fth_device *, cudaStream_t, const fth__cuda_kind *
 const char *fth__cuda_blas_name(fth_device *)
 {
     return "none on the emulated device";
+}
+
+fth_status fth__jit_get(fth_device *, const fth_node *, const fth__program *, const fth__ew_shape *,
+                        const fth__jit_code **out, fth_err *)
+{
+    *out = NULL;
+    return FTH_OK;
 }
