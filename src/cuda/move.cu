@@ -1,6 +1,7 @@
 /* move.cu - the copies behind every operation that only moves data. */
 #include "cuda/move.cuh"
 
+#include "cuda/shift.cuh"
 #include "cuda/turn.cuh"
 
 #include <string.h>
@@ -92,6 +93,7 @@ void fth__cuda_move(const fth_call *call, const fth__move *m)
     s.join();
     if (s.count() == 1) s.step[0][0] = s.step[0][1] = m->size;
     if (fth__cuda_turn(call, s, m->size, m->dst, m->src)) return;
+    if (fth__cuda_shift(call, s, m->size, m->dst, m->src)) return;
     switch (choose_unit(&s, m->size, m->dst, m->src)) {
     case 1: queue_copy<uint8_t, 8>(call, s, m->dst, m->src); break;
     case 2: queue_copy<uint16_t, 8>(call, s, m->dst, m->src); break;

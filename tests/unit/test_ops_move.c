@@ -93,6 +93,26 @@ TEST(slice_pad_flip_upsample_of_any_axis)
     }
 }
 
+/* Runs that begin anywhere in a vector and end anywhere in another. */
+TEST(slice_of_long_runs)
+{
+    static const fth_dtype sizes[] = {FTH_U8, FTH_BF16, FTH_F32, FTH_C64};
+    for (int64_t k = 0; k < 4 * 16; k++) {
+        const int64_t from = k / 4;
+        fth_graph *g = t_graph("a=3 y=1200 part=1104 odd=1107");
+        t_random r = t_random_make((uint64_t)k);
+        const fth_val v = t_noise(g, "x", sizes[k % 4], "a y", &r),
+                      w = t_noise(g, "w", sizes[k % 4], "y", &r);
+        t_cuts(2);
+        against_all(v, 3, 1, 1200, fth_slice(v, "y", from, "part"), 1104, shifted,
+                    (int64_t[]){from, 1200}, 0);
+        against_all(w, 1, 1, 1200, fth_slice(w, "y", from, "odd"), 1107, shifted,
+                    (int64_t[]){from, 1200}, 0);
+        t_cuts(8);
+        t_graph_free(g);
+    }
+}
+
 TEST(pad_of_an_empty_axis_is_all_padding)
 {
     fth_graph *g = t_graph("a=0 b=7 c=2");
