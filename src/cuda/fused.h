@@ -39,4 +39,8 @@ uint64_t fth__ew_finish_bytes(const fth__ew_order *order, int64_t n, int64_t ite
 fth_status fth__ew_interpret(const fth_call *call, const fth__ew_program *e,
                              const fth__ew_args *args);
 
+/* ---- logsumexp.cu: the reduction that is no sum ---- */
+uint64_t fth__cuda_logsumexp_scratch(const fth_call *call);
+fth_status fth__cuda_logsumexp(const fth_call *call);
+
 #endif

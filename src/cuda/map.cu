@@ -95,9 +95,24 @@ fth_status prepare(const fth_node *node, fth_device *device, fth_err *err)
     return fth__ew_prepare(node, &e, device, err);
 }
 
-bool is_plain(const fth_node *node)
+bool is_logsumexp(const fth_node *node)
 {
-    return ((const fth__reduce_attr *)node->attr)->red != FTH_RED_LOGSUMEXP;
+    return ((const fth__reduce_attr *)node->attr)->red == FTH_RED_LOGSUMEXP;
+}
+
+uint64_t reduce_scratch(const fth_call *call)
+{
+    return is_logsumexp(call->node) ? fth__cuda_logsumexp_scratch(call) : scratch(call);
+}
+
+fth_status reduce_run(const fth_call *call)
+{
+    return is_logsumexp(call->node) ? fth__cuda_logsumexp(call) : run(call);
+}
+
+fth_status reduce_prepare(const fth_node *node, fth_device *device, fth_err *err)
+{
+    return is_logsumexp(node) ? FTH_OK : prepare(node, device, err);
 }
 
 } // namespace
@@ -106,4 +121,4 @@ FTH_CUDA_KERNEL(map) = {.op = "map", .run = run, .prepare = prepare};
 FTH_CUDA_KERNEL(cast) = {.op = "cast", .run = run, .prepare = prepare};
 FTH_CUDA_KERNEL(expand) = {.op = "expand", .run = run, .prepare = prepare};
 FTH_CUDA_KERNEL(reduce) = {
-    .op = "reduce", .supports = is_plain, .scratch = scratch, .run = run, .prepare = prepare};
+    .op = "reduce", .scratch = reduce_scratch, .run = reduce_run, .prepare = reduce_prepare};
