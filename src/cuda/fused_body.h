@@ -20,6 +20,10 @@
 #include "cuda/join.h"
 
 enum { THREADS = 256 };
+/* Shared memory whose size the launch says. */
+#ifndef FTH__SHARED
+#define FTH__SHARED(name) extern __shared__ uint4 name[]
+#endif
 
 FTH__MATH uint32_t fth__divide(uint32_t n, uint32_t magic, uint32_t shift)
 {
@@ -366,7 +370,7 @@ FTH__MATH void fth__finish_rows(const fth__ew_args &a, uint32_t row0, uint32_t r
 
 template <int W> FTH__MATH void fth__rows(const fth__ew_args &a)
 {
-    extern __shared__ uint4 memory[];
+    FTH__SHARED(memory);
     enum { U = W == 1 ? UNROLL_ANY : UNROLL };
     value *shared = (value *)memory;
     wide *part = (wide *)((char *)memory + a.part_at);
