@@ -75,6 +75,7 @@ LEVELS = ["error", "warn", "info", "debug"]
 class Options(C.Structure):
     _c_name_ = "fth_options"
     _fields_ = [("mem", MemOptions), ("threads", I), ("log", Log), ("device", S),
+                ("device_memory_bytes", U), ("backend_path", S), ("backend", P),
                 ("scratch_dir", S), ("trace", P), ("cache_dir", S)]
 
 

@@ -185,11 +185,7 @@ struct job {
 fth_status launch(const job *b, fth__ew_args *a, bool vec, unsigned x, unsigned y, unsigned shared)
 {
     if (!b->code) return fth__ew_interpret(b->call, b->e, a);
-    void *args[] = {a};
-    FTH_CUDA_TRY(cudaLaunchKernel((const void *)(vec ? b->code->vec : b->code->any), dim3(x, y),
-                                  dim3(THREADS), args, shared, fth_cuda_stream(b->call)),
-                 b->call->node->op->name, b->call->err);
-    return FTH_OK;
+    return fth__jit_launch(b->call, b->code, vec, dim3(x, y), THREADS, shared, a);
 }
 
 unsigned blocks_for(int64_t n, int64_t each)

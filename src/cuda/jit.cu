@@ -16,6 +16,10 @@ extern "C" {
 #include <stdlib.h>
 #include <string.h>
 
+struct fth__jit_code {
+    cudaKernel_t vec, any;
+};
+
 namespace
 {
 
@@ -185,4 +189,14 @@ fth_status fth__jit_get(fth_device *device, const fth_node *node, const fth__pro
     const fth_status s = find(device, node, p, shape, out, err);
     pthread_mutex_unlock(&device->lock);
     return s;
+}
+
+fth_status fth__jit_launch(const fth_call *call, const fth__jit_code *code, bool vec, dim3 blocks,
+                           unsigned threads, unsigned shared, const fth__ew_args *args)
+{
+    void *list[] = {const_cast<fth__ew_args *>(args)};
+    FTH_CUDA_TRY(cudaLaunchKernel((const void *)(vec ? code->vec : code->any), blocks,
+                                  dim3(threads), list, shared, fth_cuda_stream(call)),
+                 call->node->op->name, call->err);
+    return FTH_OK;
 }

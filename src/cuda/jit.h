@@ -3,16 +3,19 @@
 #define FTH_CUDA_JIT_H
 
 #include "cuda/device.h"
+#include "cuda/fused_args.h"
 #include "cuda/source.h"
 
 /* The kernels of a program; `vec` for items of neighbours, `any` for single elements. */
-typedef struct fth__jit_code {
-    cudaKernel_t vec, any;
-} fth__jit_code;
+typedef struct fth__jit_code fth__jit_code;
 
 /* Loads the code of this program, compiling it where nobody did yet. *out is NULL where there is no
  * compiler: then cuda/interpreter.cu does the work. */
 fth_status fth__jit_get(fth_device *device, const fth_node *node, const fth__program *p,
                         const fth__ew_shape *shape, const fth__jit_code **out, fth_err *err);
+
+/* Queues it. */
+fth_status fth__jit_launch(const fth_call *call, const fth__jit_code *code, bool vec, dim3 blocks,
+                           unsigned threads, unsigned shared, const fth__ew_args *args);
 
 #endif

@@ -20,7 +20,7 @@
 #include "array/half.h"
 #include "ops/vecmath.h"
 
-#ifdef __CUDACC__
+#ifdef __CUDA_ARCH__
 FTH__MATH float fth__dev_f16_to_f32(uint16_t h)
 {
     float f;

@@ -25,3 +25,9 @@ fth_status fth__jit_get(fth_device *, const fth_node *, const fth__program *, co
     *out = NULL;
     return FTH_OK;
 }
+
+fth_status fth__jit_launch(const fth_call *call, const fth__jit_code *, bool, dim3, unsigned,
+                           unsigned, const fth__ew_args *)
+{
+    return FTH_FAIL(call->err, FTH_E_INTERNAL, "nothing is compiled here");
+}
