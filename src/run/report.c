@@ -67,31 +67,34 @@ static const char *bound_by(const fth__runner *r, const fth_run_report *out)
                                                                     : "launching";
 }
 
-static void report_device(const fth__runner *r, fth_run_report *out)
+static void report_device(fth__runner *r, fth_run_report *out)
 {
-    const fth_plan *p = r->p;
-    const uint64_t now = free_on_device(p), slack = (uint64_t)4 << 20;
     out->on_device = true;
     out->device_seconds = fth__device_seconds(r);
     out->bound_by = bound_by(r, out);
+    r->free0 = free_on_device(r->p);
+}
+
+/* The driver loads code when it is first used and keeps it: that belongs to the context. So the
+ * growth of a run is what is free again after it. */
+void fth__report_released(const fth__runner *r, fth_run_report *out)
+{
+    const uint64_t now = free_on_device(r->p), slack = (uint64_t)4 << 20;
     out->growth_known = r->free0 > 0 && now > 0;
-    if (out->growth_known && r->free0 > now) out->growth_bytes = r->free0 - now;
+    if (out->growth_known && now > r->free0) out->growth_bytes = now - r->free0;
     out->kept =
         out->ledger_bytes == out->planned_bytes && out->growth_bytes <= out->planned_bytes + slack;
 }
 
 void fth__report_begin(fth__runner *r)
 {
-    if (r->p->apart) {
-        r->free0 = free_on_device(r->p);
-        return;
-    }
+    if (r->p->apart) return;
     r->foreign0 = foreign_pages(r);
     r->growth_known = fth__mem_process_peak_reset();
     r->resident0 = fth__mem_process_bytes();
 }
 
-void fth__report_end(const fth__runner *r, fth_run_report *out)
+void fth__report_end(fth__runner *r, fth_run_report *out)
 {
     const fth_plan *p = r->p;
     const double seconds = fth__clock_seconds() - r->t_start; /* asking for pages takes time too */

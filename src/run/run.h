@@ -21,7 +21,7 @@ typedef struct fth__runner {
     double done, total; /* planned work */
     double t_start, io_wait;
     uint64_t read_bytes, written_bytes;
-    uint64_t free0;                      /* on the device, before the arena was taken */
+    uint64_t free0;                      /* on the device, while the arena was taken */
     uint64_t used0, resident0, foreign0; /* before the run: ledger, process, the caller's pages */
     bool growth_known;
     int track;
@@ -45,7 +45,9 @@ bool fth__plan_is_assign(const fth_plan *p, int out);
 
 /* ---- report.c: before the run, and at its end while the arena is still there ---- */
 void fth__report_begin(fth__runner *r);
-void fth__report_end(const fth__runner *r, fth_run_report *out);
+void fth__report_end(fth__runner *r, fth_run_report *out);
+/* On a device, when the arena was given back: what it really took is what came free. */
+void fth__report_released(const fth__runner *r, fth_run_report *out);
 
 fth_status fth__run_step(fth__runner *r, const fth__item *it);
 
