@@ -1,6 +1,8 @@
 /* blas.c - OpenBLAS and LAPACK behind one narrow face. No other file includes their headers. */
 #include "cpu/blas.h"
 
+#include "cpu/amx.h"
+
 #include <cblas.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -56,6 +58,7 @@ fth_status fth__cpu_blas_init(fth_err *err)
     pthread_mutex_lock(&lock);
     if (!ready && choose_kernels()) {
         openblas_set_num_threads(1);
+        fth__amx_init();
         ready = true;
     }
     const bool ok = ready;

@@ -2,13 +2,41 @@
 #include "ops/dot_reduce.h"
 
 #include "base/checked.h"
+#include "cpu/amx.h"
 #include "cpu/backend.h"
 #include "cpu/dot.h"
+
+/* On the tile unit, where there is one and the product is not small; from whole sizes only. */
+static bool by_tiles(const fth__dot_shape *s)
+{
+    return fth__amx_there() && s->dtype == FTH_F32 && s->n_sum == 0 && s->k.size >= 256 &&
+           s->m.size >= 64 && s->n.size >= 64;
+}
 
 static uint64_t room(const fth_call *call, const fth__dot_shape *s)
 {
     const fth__dot_sizes z = fth__cpu_dot_sizes(s, call);
-    return z.a + z.b;
+    return by_tiles(s) ? fth__amx_room(z.m, z.n, z.k) : z.a + z.b;
+}
+
+/* One tile of k, on the diagonal of a triangular operand or not. */
+static void tile_product(const fth__dot_work *w, const char *a, const char *b, int64_t m, int64_t n,
+                         int64_t k, bool diagonal, double beta, fth__matrix_out c)
+{
+    const fth__dot_shape *s = w->shape;
+    const fth_tile *ta = &w->call->in[0], *tb = &w->call->in[1];
+    if (by_tiles(s)) {
+        const fth__amx_operand x = {(const float *)(const void *)a, fth__tile_stride(ta, s->m.a),
+                                    fth__tile_stride(ta, s->k.a),
+                                    diagonal ? s->side_a : FTH__DOT_FULL};
+        const fth__amx_operand y = {(const float *)(const void *)b, fth__tile_stride(tb, s->k.b),
+                                    fth__tile_stride(tb, s->n.b),
+                                    diagonal ? s->side_b : FTH__DOT_FULL};
+        fth__amx_product(m, n, k, x, y, beta != 0.0, c, w->room_p);
+    } else if (diagonal)
+        fth__cpu_dot_diagonal(w, a, b, m, n, c);
+    else
+        fth__cpu_dot_tile(w, a, b, m, n, k, beta, c);
 }
 
 static fth_status product(const fth_call *call, const fth__dot_shape *s, const char *a,
@@ -21,6 +49,7 @@ static fth_status product(const fth_call *call, const fth__dot_shape *s, const c
         .shape = s,
         .room_a = z.a ? space : NULL,
         .room_b = z.b ? (char *)space + z.a : NULL,
+        .room_p = space,
     };
     const int64_t size = fth_dtype_size(s->dtype), k = fth__tile_extent(&call->in[0], s->k.a);
     const fth__matrix_out c = {p, cols ? m : n, cols};
@@ -31,14 +60,17 @@ static fth_status product(const fth_call *call, const fth__dot_shape *s, const c
     const int64_t sa = fth__tile_stride(&call->in[0], s->k.a) * size,
                   sb = fth__tile_stride(&call->in[1], s->k.b) * size;
     const int64_t diagonal = !s->by_triangle ? -1 : s->side_a != FTH__DOT_FULL ? row : col;
-    if (diagonal >= 0) fth__cpu_dot_diagonal(&w, a + diagonal * sa, b + diagonal * sb, m, n, c);
+    if (diagonal >= 0)
+        tile_product(&w, a + diagonal * sa, b + diagonal * sb, m, n,
+                     fth__min_i64(s->tile_k, k - diagonal), true, 0.0, c);
     double beta = diagonal >= 0 ? 1.0 : 0.0;
     for (int64_t k0 = 0; k0 < k; k0 += s->tile_k) {
         const fth__dot_part whole = {row,     row + m, col,
                                      col + n, k0,      fth__min_i64(k0 + s->tile_k, k)};
         const fth__dot_part part = fth__dot_trim(s, whole);
         if (part.k0 >= part.k1 || k0 == diagonal) continue;
-        fth__cpu_dot_tile(&w, a + part.k0 * sa, b + part.k0 * sb, m, n, part.k1 - part.k0, beta, c);
+        tile_product(&w, a + part.k0 * sa, b + part.k0 * sb, m, n, part.k1 - part.k0, false, beta,
+                     c);
         beta = 1.0;
     }
     if (beta == 0.0) fth__cpu_dot_tile(&w, a, b, m, n, 0, 0.0, c);

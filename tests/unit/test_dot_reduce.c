@@ -157,17 +157,32 @@ TEST(equals_the_product_made_whole)
         for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; t++) check(&setups[i], dtypes[t]);
 }
 
-/* One operand is a triangle of two tiles, which BLAS multiplies by in place. */
+/* One operand is a triangle of two tiles: few lines of the other one for BLAS, more of them for the
+ * tile unit, where there is one. */
 TEST(triangles)
 {
-    for (int i = 0; i < 8; i++) {
+    static const char *const left[] = {"k=1100 m=1100 n=9", "k=1100 m=1100 n=70"},
+                             *const right[] = {"k=1100 m=9 n=1100", "k=1100 m=70 n=1100"};
+    for (int i = 0; i < 16; i++) {
         const fth_triangle mark = i & 4 ? FTH_UPPER : FTH_LOWER;
         const char *const tail = i & 2 ? "n" : "m";
-        const setup left = {"k=1100 m=1100 n=9", i & 1 ? "k m" : "m k", "k n", "k", tail, NULL},
-                    right = {"k=1100 m=9 n=1100", "m k", i & 1 ? "n k" : "k n", "k", tail, NULL};
-        check_marked(&left, mark, FTH_FULL, i == 1 ? FTH_F64 : FTH_F32);
-        check_marked(&right, FTH_FULL, mark, i == 2 ? FTH_F64 : FTH_F32);
+        if (i >= 8 && i & 2) continue;
+        const setup a = {left[i / 8], i & 1 ? "k m" : "m k", "k n", "k", tail, NULL},
+                    b = {right[i / 8], "m k", i & 1 ? "n k" : "k n", "k", tail, NULL};
+        check_marked(&a, mark, FTH_FULL, i == 1 ? FTH_F64 : FTH_F32);
+        check_marked(&b, FTH_FULL, mark, i == 2 ? FTH_F64 : FTH_F32);
     }
+}
+
+/* Parts of rows, columns and of the sum, and numbers of any size, on the tile unit. */
+TEST(edges_of_tiles)
+{
+    const setup setups[] = {
+        {"k=1500 m=300 n=97", "m k", "k n", "k", "n", NULL},
+        {"k=257 m=1025 n=65", "k m", "n k", "k", "m", NULL},
+        {"k=513 m=64 n=1060 l=2", "l k m", "k n", "k", "n", "n"},
+    };
+    for (size_t i = 0; i < sizeof setups / sizeof *setups; i++) check(&setups[i], FTH_F32);
 }
 
 /* Superblocks of the reduction: pieces carry f64 sums from tile to tile. */
