@@ -6,11 +6,11 @@
 #include "cpu/backend.h"
 #include "cpu/dot.h"
 
-/* On the tile unit, where there is one and the product is not small; from whole sizes only. */
+/* On the tile unit, where there is one and sums are long. How many rows and columns there are does
+ * not matter, so that a row's bits do not depend on how many are asked for. */
 static bool by_tiles(const fth__dot_shape *s)
 {
-    return fth__amx_there() && s->dtype == FTH_F32 && s->n_sum == 0 && s->k.size >= 256 &&
-           s->m.size >= 64 && s->n.size >= 64;
+    return fth__amx_there() && s->dtype == FTH_F32 && s->n_sum == 0 && s->k.size >= 256;
 }
 
 static uint64_t room(const fth_call *call, const fth__dot_shape *s)

@@ -327,4 +327,58 @@ TEST(predictions_of_1_7_and_300_cells_at_once)
     OK(fth_context_destroy(ctx, NULL));
 }
 
+/* ---- more inducing points than one tile of a product holds ---- */
+
+enum { POINTS = 1100, PLACES = 2200 };
+
+/* The golden model with other points, and parameters that f32 and f64 hold alike. */
+static void enlarge(sg_world *w)
+{
+    sp_model *m = &w->model;
+    t_random r = t_random_make(21);
+    fth_tensor **const part[3] = {&m->Z, &m->param[SP_P_MU], &m->param[SP_P_LU]};
+    const int64_t size[3][3] = {{POINTS, 2}, {SG_FACTORS, POINTS}, {SG_FACTORS, POINTS, POINTS}};
+    for (int k = 0; k < 3; k++) {
+        const fth_dtype t = fth_tensor_dtype(*part[k]);
+        fth_tensor_release(*part[k]);
+        *part[k] = sg_tensor(w->mem, "enlarged", t, k < 2 ? 2 : 3, size[k]);
+        const double scale = k == 0 ? 200.0 : k == 1 ? 2.0 : 0.02;
+        for (int64_t i = 0; i < sg_count(*part[k]); i++)
+            set_real(*part[k], i, (double)(float)(scale * (t_random_f64(&r) - 0.5)));
+    }
+    m->set.M = POINTS;
+}
+
+static void predict_large(fth_dtype real, int threads, uint64_t memory, double *out)
+{
+    fth_context *ctx = sg_context(threads, 0, NULL);
+    sg_world w = sg_open(SP_SVGP, "svgp", real, ctx);
+    fth_tensor *xy = sg_tensor(w.mem, "xy", FTH_F32, 2, (int64_t[]){PLACES, 2}), *got[2];
+    t_random r = t_random_make(22);
+    enlarge(&w);
+    for (int64_t i = 0; i < 2 * PLACES; i++) set_real(xy, i, 200.0 * (t_random_f64(&r) - 0.5));
+    sg_predict(&w, xy, NULL, memory, got);
+    for (int k = 0; k < 2; k++) {
+        for (int64_t i = 0; i < SG_FACTORS * PLACES; i++)
+            out[k * SG_FACTORS * PLACES + i] = sg_at(got[k], i);
+        fth_tensor_release(got[k]);
+    }
+    fth_tensor_release(xy);
+    sg_close(&w);
+    OK(fth_context_destroy(ctx, NULL));
+}
+
+TEST(several_tiles_of_points_in_any_budget)
+{
+    enum { N = 2 * SG_FACTORS * PLACES };
+    static double wide[N], one[N], two[N];
+    predict_large(FTH_F64, 2, 0, wide);
+    predict_large(FTH_F32, 2, 0, two);
+    predict_large(FTH_F32, 1, (uint64_t)64 << 20, one);
+    SAME_BYTES(one, two, sizeof one);
+    double most[2] = {0, 0};
+    for (int i = 0; i < N; i++) most[i / (N / 2)] = fmax(most[i / (N / 2)], fabs(wide[i]));
+    for (int i = 0; i < N; i++) LE_F64(fabs(two[i] - wide[i]), 2e-5 * most[i / (N / 2)]);
+}
+
 TEST_MAIN()
