@@ -2,6 +2,7 @@
 #include "graph/context.h"
 
 #include "base/str.h"
+#include "cpu/amx.h"
 #include "cpu/backend.h"
 #include "cpu/blas.h"
 #include "mem/heap.h"
@@ -126,9 +127,9 @@ static fth_status fill(fth_context *ctx, const fth_options *opt, fth_err *err)
     fth__str_copy(ctx->cache_dir, sizeof ctx->cache_dir, opt->cache_dir);
     FTH_TRY(resolve_device(ctx, opt, err));
     FTH_TRY(fth__cpu_blas_init(err));
-    fth_log_line(&ctx->log, FTH_LOG_INFO, "device %s (%s), %d worker%s, OpenBLAS for %s",
+    fth_log_line(&ctx->log, FTH_LOG_INFO, "device %s (%s), %d worker%s, OpenBLAS for %s%s",
                  ctx->device, ctx->reason, ctx->threads, ctx->threads == 1 ? "" : "s",
-                 fth__cpu_blas_name());
+                 fth__cpu_blas_name(), fth__amx_there() ? ", AMX" : "");
     if (strcmp(ctx->device, "cpu") == 0) /* who looks for kernels in the timeline finds this */
         fth__trace_note(ctx->trace, "no device activity: run on cpu");
     FTH_TRY(fth__plan_cache_create(&ctx->plans, ctx->mem, err));
