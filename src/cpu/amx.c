@@ -39,6 +39,19 @@ uint64_t fth__amx_room(int64_t m, int64_t n, int64_t k)
     return packed(fth__min_i64(m, STRIPE), k) + packed(n, k);
 }
 
+bool fth__amx_finite(fth__amx_operand o, int64_t rows, int64_t cols)
+{
+    const bool down = o.row < o.col; /* walk along what lies close together */
+    const int64_t n = down ? cols : rows, length = down ? rows : cols;
+    const int64_t far = down ? o.col : o.row, near = down ? o.row : o.col;
+    for (int64_t i = 0; i < n; i++) {
+        float zero = 0.0f;
+        for (int64_t j = 0; j < length; j++) zero += o.at[i * far + j * near] * 0.0f;
+        if (zero != 0.0f) return false; /* NaN */
+    }
+    return true;
+}
+
 #if defined(__x86_64__) && defined(__linux__)
 
 #include <cpuid.h>

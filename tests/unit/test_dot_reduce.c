@@ -4,6 +4,10 @@
 #include "ops/dot_reduce.h"
 #include "testing/op_cut.h"
 
+#include <fathom/plan.h>
+
+#include <math.h>
+
 extern const fth_kernel fth__cpu_dot_reduce;
 
 static const fth_dtype dtypes[] = {FTH_F16, FTH_BF16, FTH_F32, FTH_F64, FTH_C128};
@@ -187,6 +191,46 @@ TEST(long_reductions)
     const setup s = {"k=2 m=2 n=70000", "m k", "k n", "k", "n", NULL};
     check(&s, FTH_F32);
     check(&s, FTH_F64);
+}
+
+/* An infinite operand makes its own results infinite, not others, and none of them NaN. */
+TEST(infinite_numbers_stay_infinite)
+{
+    enum { M = 40, K = 300, N = 1200 };
+    fth_context *ctx;
+    fth_options opt;
+    fth_options_default(&opt);
+    opt.threads = 1;
+    OK(fth_context_create(&ctx, &opt, NULL));
+    fth_mem *mem = fth_context_mem(ctx);
+    const int64_t sa[2] = {M, K}, sb[2] = {K, N}, so[1] = {M};
+    fth_tensor *a, *b, *o;
+    OK(fth_tensor_create(&a, mem, "a", FTH_F32, 2, sa, NULL));
+    OK(fth_tensor_create(&b, mem, "b", FTH_F32, 2, sb, NULL));
+    OK(fth_tensor_create(&o, mem, "o", FTH_F32, 1, so, NULL));
+    float *x = fth_tensor_data(a), *y = fth_tensor_data(b), *z = fth_tensor_data(o);
+    for (int i = 0; i < M * K; i++) x[i] = 1.0f;
+    for (int i = 0; i < K * N; i++) y[i] = 1.0f;
+    x[3 * K + 5] = (float)INFINITY;
+    fth_graph *g = fth_graph_create(ctx);
+    fth_axis(g, "m", M), fth_axis(g, "k", K), fth_axis(g, "n", N);
+    const fth_val va = fth_input(g, "a", FTH_F32, "m k", fth_tensor_source(a)),
+                  vb = fth_input(g, "b", FTH_F32, "k n", fth_tensor_source(b)),
+                  out = fth_sum(fth_sqr(fth_dot(va, vb, "k")), "n");
+    const fth_sink sink = fth_tensor_sink(o);
+    fth_err err = {0};
+    fth_plan *p = fth_plan_make(g, &out, 1, &(fth_limits){.sinks = &sink}, &err);
+    OKE(fth_run(p, &sink, NULL, NULL, &err), &err);
+    for (int i = 0; i < M; i++) {
+        if (i == 3)
+            IS_TRUE(isinf(z[i]) && z[i] > 0.0f);
+        else
+            EQ_F64(z[i], (double)K * K * N);
+    }
+    fth_plan_destroy(p);
+    fth_graph_destroy(g);
+    fth_tensor_release(a), fth_tensor_release(b), fth_tensor_release(o);
+    OK(fth_context_destroy(ctx, NULL));
 }
 
 TEST(what_cannot_be_joined_is_refused)
