@@ -274,7 +274,7 @@ static fth_status self_test(const cli_probes *p, fth_context *ctx, doctor_report
     for (int i = 0; i < DOCTOR_CASES && p->selftest(p->user, ctx, i, &r->cases[i]); i++) {
         const doctor_case c = r->cases[i];
         r->n_cases = i + 1;
-        if (c.status == FTH_OK && c.difference <= c.allowed) continue;
+        if (c.absent || (c.status == FTH_OK && c.difference <= c.allowed)) continue;
         static const char remedy[] = "please report it with the output of 'fathom doctor --json'";
         if (c.status != FTH_OK)
             doctor_add(r, "selftest", remedy, "The self-test '%s' could not run: %s.", c.name,

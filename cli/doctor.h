@@ -13,6 +13,7 @@
 typedef struct doctor_case {
     char name[32];
     fth_status status; /* of the two runs */
+    bool absent;       /* the device has no kernel for it: nothing was tested */
     double difference; /* largest, relative to the largest reference value */
     double allowed;
 } doctor_case;

@@ -160,7 +160,9 @@ void doctor_show(FILE *out, const doctor_report *r, bool colour)
     for (int i = 0; i < r->n_cases; i++) {
         const doctor_case *c = &r->cases[i];
         fprintf(out, "  %-14s", c->name);
-        if (c->status == FTH_OK)
+        if (c->absent)
+            fprintf(out, " has no kernel on this device\n");
+        else if (c->status == FTH_OK)
             fprintf(out, " %-8.2g of %-6.0e %s\n", c->difference, c->allowed,
                     c->difference <= c->allowed ? "good" : "TOO MUCH");
         else
@@ -305,6 +307,7 @@ void doctor_show_json(cli_json *j, const doctor_report *r)
         cli_json_open(j, NULL, '{');
         cli_json_text(j, "name", c->name);
         cli_json_bool(j, "passed", c->status == FTH_OK && c->difference <= c->allowed);
+        if (c->absent) cli_json_bool(j, "absent", true);
         cli_json_real(j, "difference", c->difference);
         cli_json_real(j, "allowed", c->allowed);
         cli_json_close(j, '}');

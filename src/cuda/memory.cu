@@ -2,8 +2,12 @@
  *
  * Small blocks lie in a range of addresses that is reserved once; pages of 2 MiB are put behind it
  * one by one, so that each can be taken away again. Middle-sized blocks come from a stream-ordered
- * pool of our own and large ones from plain allocations. What the driver does not offer is done
- * with plain allocations. Functions of the driver are asked for by name: libcuda is never linked.
+ * pool of our own where that wastes nothing, and large ones from plain allocations. What the driver
+ * does not offer is done with plain allocations. Functions of the driver are asked for by name:
+ * libcuda is never linked.
+ *
+ * Seen on an H200 (driver 580): 50 pages of the range take 2.2 ms and go in 1.6; a block of 101 MiB
+ * takes 57 us plainly, to the next 2 MiB, and 168 us from the pool, to the next 32 MiB.
  *
  * Taking memory away waits until the lanes are done with it: pages that are gone while a kernel
  * uses them are a fault of the whole context.
@@ -97,12 +101,19 @@ static bool decommit(void *self, char *base, uint64_t bytes)
 
 /* ---- blocks of their own ---- */
 
+/* The pool grows in steps of 32 MiB: what does not fill them would be held beside the ledger. */
+static bool is_pooled(const memory *m, fth_how how, uint64_t bytes)
+{
+    const uint64_t step = 32 << 20, rest = bytes % step;
+    return how == FTH_MEM_POOL && m->pool && (rest == 0 || step - rest <= usual_page);
+}
+
 static void *map(void *self, fth_how how, uint64_t bytes)
 {
     const memory *m = (const memory *)self;
     void *block = NULL;
     (void)cudaSetDevice(m->device->index);
-    const bool pooled = how == FTH_MEM_POOL && m->pool;
+    const bool pooled = is_pooled(m, how, bytes);
     const cudaError_t code = pooled ? cudaMallocFromPoolAsync(&block, bytes, m->pool, m->stream)
                                     : cudaMalloc(&block, bytes);
     if (code == cudaSuccess) {
@@ -114,11 +125,11 @@ static void *map(void *self, fth_how how, uint64_t bytes)
     return NULL;
 }
 
-static bool unmap(void *self, fth_how how, void *block, uint64_t)
+static bool unmap(void *self, fth_how how, void *block, uint64_t bytes)
 {
     const memory *m = (const memory *)self;
     (void)cudaSetDevice(m->device->index);
-    if (how != FTH_MEM_POOL || !m->pool) return cudaFree(block) == cudaSuccess; /* waits itself */
+    if (!is_pooled(m, how, bytes)) return cudaFree(block) == cudaSuccess; /* waits itself */
     for (int i = 0; i < FTH_LANE_COUNT; i++)
         if (cudaEventRecord(m->done[i], m->device->lane[i]) != cudaSuccess ||
             cudaStreamWaitEvent(m->stream, m->done[i], 0) != cudaSuccess) {

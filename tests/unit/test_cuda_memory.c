@@ -103,8 +103,8 @@ TEST(the_driver_counts_what_the_ledger_does)
     check_count(&c, "20 small blocks");
     void *a = take(&c, FTH_MEM_ANY, 99 * MiB);
     check_count(&c, "with 99 MiB of the range");
-    void *b = take(&c, FTH_MEM_ANY, 101 * MiB + 5), *d = take(&c, FTH_MEM_ANY, 130 * MiB);
-    check_count(&c, "with 101 and 130 MiB of the pool");
+    void *b = take(&c, FTH_MEM_ANY, 101 * MiB + 5), *d = take(&c, FTH_MEM_ANY, 128 * MiB);
+    check_count(&c, "with 101 and 128 MiB as of the pool");
     void *e = take(&c, FTH_MEM_ANY, 1100 * MiB);
     check_count(&c, "with 1100 MiB");
     fth_mem_block block;

@@ -4,6 +4,7 @@
  * A program of its own, since it loads oneDNN, which the other tests of doctor do without.
  */
 #include "testing/test.h"
+#include "testing/host_device.h"
 
 #include "cli/doctor.h"
 
@@ -28,6 +29,29 @@ TEST(the_fast_kernels_agree_with_the_reference)
         IS_TRUE(most > 0); /* two ways were taken, not one twice */
         OK(fth_context_destroy(ctx, NULL));
     }
+}
+
+TEST(a_device_is_held_against_the_cpu)
+{
+    fth_options opt;
+    fth_context *ctx = NULL;
+    doctor_case c;
+    fth_options_default(&opt);
+    opt.threads = 1;
+    opt.device = "cuda";
+    opt.backend = &t_host_backend;
+    OK(fth_context_create(&ctx, &opt, NULL));
+    const int64_t before = t_host_device_seen().kernels;
+    t_host_device_lacks("sort");
+    for (int i = 0; doctor_selftest(NULL, ctx, i, &c); i++) {
+        const bool sorts = strncmp(c.name, "sort", 4) == 0;
+        EQ_I64(c.absent, sorts);
+        EQ_I64(c.status, sorts ? FTH_E_NO_KERNEL : FTH_OK);
+        LE_F64(c.difference, c.allowed);
+    }
+    t_host_device_lacks(NULL);
+    IS_TRUE(t_host_device_seen().kernels > before);
+    OK(fth_context_destroy(ctx, NULL));
 }
 
 TEST_MAIN()
