@@ -89,6 +89,18 @@ static fth_status read_device_memory(const char *text, fth_options *opt, fth_err
     return fth_mem_parse_size(text, 0, &opt->device_memory_bytes, err);
 }
 
+/* Where kernels that were compiled for a device are kept: $XDG_CACHE_HOME/fathom, or ~/.cache. */
+static const char *kernel_cache(void)
+{
+    static char path[480];
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const bool own = cache && *cache == '/';
+    if (!own && !(home && *home == '/')) return NULL;
+    const int n =
+        snprintf(path, sizeof path, "%s%s/fathom", own ? cache : home, own ? "" : "/.cache");
+    return n > 0 && (size_t)n < sizeof path ? path : NULL;
+}
+
 fth_status cli_context_options(const cli_call *call, uint64_t free_bytes, fth_options *opt,
                                fth_err *err)
 {
@@ -105,6 +117,7 @@ fth_status cli_context_options(const cli_call *call, uint64_t free_bytes, fth_op
     }
     opt->device = cli_get(call, "device");
     opt->scratch_dir = cli_get(call, "scratch");
+    opt->cache_dir = kernel_cache();
     opt->trace = call->trace;
     return FTH_OK;
 }

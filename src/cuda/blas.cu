@@ -1,5 +1,6 @@
 /* blas.cu - cuBLASLt behind dlopen, and the algorithms chosen so far. */
 #include "cuda/blas.h"
+#include "cuda/library.h"
 
 #include "cuda/device.h"
 #include "cuda/library.h"
