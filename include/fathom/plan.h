@@ -40,7 +40,11 @@ FTH_API fth_plan *fth_plan_make_(fth_graph *g, fth_site site, const fth_val *out
     fth_plan_make_((g), FTH_HERE, (outs), (n_outs), __VA_ARGS__)
 FTH_API void fth_plan_destroy(fth_plan *plan);
 
+/* Most that copies to and from a device take on the host. */
+enum { FTH_STAGING_BYTES = 16 << 20 };
+
 typedef struct fth_plan_info {
+    bool on_device;           /* peak and foreign bytes are of a device's own memory */
     uint64_t peak_bytes;      /* arena: what this plan takes, to the byte            */
     uint64_t foreign_bytes;   /* the caller's tensors, counted against the budget    */
     uint64_t lower_bytes;     /* largest sum of live bytes: no layout can be smaller */

@@ -342,8 +342,11 @@ static fth_status count_plan(const br_job *job, const fth_plan *plan, fth_stage_
                    all = info.foreign_bytes + info.allowance_bytes + stats.used_bytes,
                    rounded = (info.peak_bytes + huge - 1) / huge * huge,
                    bytes = info.foreign_bytes +
-                           (rounded + all <= stats.budget_bytes ? rounded : info.peak_bytes);
-    if (bytes > out->host_bytes) out->host_bytes = bytes;
+                           (rounded + all <= stats.budget_bytes ? rounded : info.peak_bytes),
+                   host = info.on_device ? FTH_STAGING_BYTES : bytes,
+                   device = info.on_device ? info.foreign_bytes + info.peak_bytes : 0;
+    if (host > out->host_bytes) out->host_bytes = host;
+    if (device > out->device_bytes) out->device_bytes = device;
     if (info.allowance_bytes > *beside) *beside = info.allowance_bytes;
     if (info.scratch_bytes > out->scratch_bytes) out->scratch_bytes = info.scratch_bytes;
     out->seconds += fth_stage_guess(job->call, plan, (double)job->series.frames);

@@ -50,8 +50,12 @@ fth_status so_count_plan(fth_stage_plan *out, const fth_stage_call *call, const 
     const uint64_t huge = 2u << 20, exact = info.peak_bytes,
                    beside = info.foreign_bytes + info.allowance_bytes,
                    rounded = (exact + huge - 1) / huge * huge + beside;
-    const uint64_t bytes = rounded <= budget ? rounded : exact + beside;
+    const uint64_t bytes = info.on_device      ? FTH_STAGING_BYTES
+                           : rounded <= budget ? rounded
+                                               : exact + beside,
+                   device = info.on_device ? exact + info.foreign_bytes : 0;
     if (bytes > out->host_bytes) out->host_bytes = bytes;
+    if (device > out->device_bytes) out->device_bytes = device;
     out->seconds += fth_stage_guess(call, plan, runs);
     if (info.scratch_bytes > out->scratch_bytes) out->scratch_bytes = info.scratch_bytes;
     return show ? fth_plan_print(plan, show) : FTH_OK;

@@ -164,7 +164,8 @@ fth_plan *fth_plan_make_(fth_graph *g, fth_site site, const fth_val *outs, int n
 
 void fth_plan_get_info(const fth_plan *p, fth_plan_info *out)
 {
-    *out = (fth_plan_info){.peak_bytes = p->peak,
+    *out = (fth_plan_info){.on_device = p->apart,
+                           .peak_bytes = p->peak,
                            .foreign_bytes = p->foreign,
                            .lower_bytes = p->lower,
                            .allowance_bytes = p->allow.bytes,

@@ -4,9 +4,10 @@
 #include "array/rect.h"
 #include "mem/heap.h"
 
+#include <fathom/plan.h>
 #include <string.h>
 
-static const uint64_t most_bytes = 8 << 20, least_bytes = 64 << 10;
+static const uint64_t most_bytes = FTH_STAGING_BYTES / 2, least_bytes = 64 << 10;
 
 struct fth__stage {
     fth_mem *mem;
