@@ -12,6 +12,7 @@
 typedef struct bench {
     const char *filter; /* part of a case's name; NULL: all */
     const char *peers;  /* folder of the peers in Python */
+    const char *device; /* cases of this device alone; NULL: those of the CPU */
     int pairs;
     bool json, cpu_clock;
     int lines, failed;
@@ -41,6 +42,7 @@ typedef struct bench_program {
 } bench_program;
 
 void bench_open(bench_program *p, int threads);
+void bench_open_on(bench_program *p, int threads, const char *device);
 /* Memory of ours, used in place, with the sizes of the axes. */
 fth_val bench_input(bench_program *p, const char *name, fth_dtype dtype, const char *axes,
                     void *data);
@@ -48,6 +50,8 @@ void bench_output(bench_program *p, fth_val v, void *data);
 /* Plan (memory_bytes 0: no limit) and run once, filling planned and measured. */
 void bench_plan(bench_program *p, uint64_t memory_bytes, bool in_place);
 void bench_go(bench_program *p);
+/* The same; seconds in which kernels were queued or running on the device. */
+double bench_go_kernels(bench_program *p);
 /* Prints what went wrong, if anything; true when all went well. */
 bool bench_close(bench_program *p);
 
@@ -97,6 +101,7 @@ void bench_streaming(bench *b);
 void bench_planning(bench *b);
 void bench_figures(bench *b);
 void bench_bragg(bench *b);
+void bench_bragg_device(bench *b);
 void bench_spatial_likelihood(bench *b);
 void bench_spatial(bench *b);
 void bench_spatial_local(bench *b);

@@ -33,7 +33,8 @@ typedef struct crystal {
     const struct crystal *single; /* the same on one thread */
     const bench *b;
     double flop, wanted;
-    bool fit; /* sums of a least-squares step, not an image */
+    int64_t pixels, steps; /* along an edge; of the case */
+    bool fit;              /* sums of a least-squares step, not an image */
 } crystal;
 
 static void vector(double *v, double x, double y, double z)
@@ -45,10 +46,11 @@ static void vector(double *v, double x, double y, double z)
 static void make_scene(crystal *c)
 {
     br_scene *s = &c->s;
-    s->fast = s->slow = PIXELS;
-    s->roi[1] = s->roi[3] = PIXELS - 1;
-    s->pixel = 1e-4;
-    s->detsize[0] = s->detsize[1] = s->pixel * PIXELS;
+    if (c->pixels == 0) c->pixels = PIXELS, c->steps = STEPS;
+    s->fast = s->slow = c->pixels;
+    s->roi[1] = s->roi[3] = c->pixels - 1;
+    s->pixel = 1e-4 * PIXELS / (double)c->pixels;
+    s->detsize[0] = s->detsize[1] = s->pixel * (double)c->pixels;
     vector(s->beam, 1, 0, 0);
     vector(s->fdet, 0, 0, 1);
     vector(s->sdet, 0, -1, 0);
@@ -98,7 +100,7 @@ static void make_arrays(crystal *c)
     const int64_t n = s->hkls ? 2 * REACH + 2 : 1;
     c->table = bench_array(8ull * (uint64_t)(n * n * n));
     bench_fill_f64(c->table, n * n * n, 1, 10, 300);
-    c->image = bench_array(4ull * PIXELS * PIXELS);
+    c->image = bench_array(4ull * (uint64_t)(c->pixels * c->pixels));
     s->steps = (double)(s->sources * s->mosaics * s->phis * s->oversample * s->oversample);
 }
 
@@ -112,10 +114,10 @@ static void want_table(crystal *c, bool cubic)
     c->flop += cubic ? CUBIC_FLOP : TABLE_FLOP;
 }
 
-static void build(crystal *c, int threads)
+static void build(crystal *c, int threads, const char *device)
 {
     const br_scene *s = &c->s;
-    bench_open(&c->p, threads);
+    bench_open_on(&c->p, threads, device);
     fth_graph *g = c->p.g;
     fth_axis(g, "slow", s->slow);
     fth_axis(g, "fast", s->fast);
@@ -154,7 +156,7 @@ static void drop(crystal *c)
 
 static double steps_of(const crystal *c)
 {
-    return c->s.steps * PIXELS * PIXELS;
+    return c->s.steps * (double)c->pixels * (double)c->pixels;
 }
 
 static void render(void *arg)
@@ -189,7 +191,7 @@ static void one(bench *b, const char *name, void (*change)(crystal *c))
     make_scene(&c);
     change(&c);
     make_arrays(&c);
-    build(&c, 1);
+    build(&c, 1, NULL);
     char shape[48], peer[48];
     snprintf(shape, sizeof shape, "%d^2 x %.0f", PIXELS, c.s.steps);
     snprintf(peer, sizeof peer, "%.0f million/s", 1e-6 * c.wanted);
@@ -212,17 +214,17 @@ static void one(bench *b, const char *name, void (*change)(crystal *c))
 
 static void domains(crystal *c)
 {
-    c->s.mosaics = STEPS;
+    c->s.mosaics = c->steps;
     c->s.mosaic_given = 1;
 }
 static void spindle(crystal *c)
 {
-    c->s.phis = STEPS;
+    c->s.phis = c->steps;
     c->s.phi_step = br_radians(0.05);
 }
 static void wavelengths(crystal *c)
 {
-    c->s.sources = STEPS;
+    c->s.sources = c->steps;
     c->flop += WAVE_FLOP;
 }
 static void subpixels(crystal *c)
@@ -293,7 +295,7 @@ static void two(bench *b, const char *name)
         make_scene(both[i]);
         domains(both[i]);
         make_arrays(both[i]);
-        build(both[i], i + 1);
+        build(both[i], i + 1, NULL);
     }
     c.single = &single;
     c.b = b;
@@ -314,6 +316,52 @@ static void two(bench *b, const char *name)
     if (c.p.status == FTH_OK && single.p.status == FTH_OK) bench_pairs(b, &pair);
     drop(&c);
     drop(&single);
+}
+
+/* ---- a device ---- */
+
+/* What the fast loop of a device does in a step (instruments/bragg/ops/render.cu), fused ones
+ * counted twice: 58 multiply-adds, 20 products and 12 sums in f64; 46, 20 and 12 in f32. */
+static const double F64_FLOP = 2 * 58 + 20 + 12, F32_FLOP = 2 * 46 + 20 + 12;
+/* Peaks that are given for the H200, flop/s outside of its matrix units. */
+static const double F64_PEAK = 34e12, F32_PEAK = 67e12;
+
+/* Kernels alone: seconds against those of `bar` steps per second. */
+static void on_device(bench *b, const char *name, int64_t pixels, int64_t steps,
+                      br_precision precision, double bar)
+{
+    enum { TIMES = 9 };
+    double seconds[TIMES], best = 1e30;
+    char shape[48], what[48];
+    if (!bench_wants(b, name)) return;
+    crystal c = {.pixels = pixels, .steps = steps};
+    make_scene(&c);
+    domains(&c);
+    c.s.precision = precision;
+    make_arrays(&c);
+    build(&c, 1, b->device);
+    for (int i = 0; i < TIMES; i++) {
+        seconds[i] = bench_go_kernels(&c.p);
+        if (seconds[i] < best) best = seconds[i];
+    }
+    const bool single = precision == BR_F32;
+    const double rate = steps_of(&c) / best, flop = single ? F32_FLOP : F64_FLOP;
+    snprintf(shape, sizeof shape, "%lld^2 x %lld", (long long)pixels, (long long)steps);
+    snprintf(what, sizeof what, "%.2g steps/s", bar);
+    if (c.p.status == FTH_OK) {
+        bench_single(b, name, shape, seconds, TIMES, steps_of(&c) / bar, what);
+        bench_note(b, "%s: %.3g pixel-steps/s, %.0f %% of %.0f Tflop/s; planned %.1f MiB", name,
+                   rate, 100 * rate * flop / (single ? F32_PEAK : F64_PEAK),
+                   1e-12 * (single ? F32_PEAK : F64_PEAK), (double)c.p.planned / (1 << 20));
+    }
+    drop(&c);
+}
+
+void bench_bragg_device(bench *b)
+{
+    on_device(b, "bragg_device_f64", 4096, 1000, BR_F64, 1.0e11);
+    on_device(b, "bragg_device_f32", 4096, 1000, BR_F32, 1.5e11);
+    on_device(b, "bragg_device_small", 1024, 20, BR_F64, 3e10);
 }
 
 void bench_bragg(bench *b)

@@ -1,11 +1,12 @@
 /* main.c - fathom-bench: how fast, against whom, and with how much memory.
  *
  * usage: fathom-bench [--filter TEXT] [--json] [--pairs N] [--clock wall|cpu] [--peers DIR]
+ *                     [--device NAME]
  *
  * One line per case: name, device, shape, seconds, rate, fraction of the measured limit, planned
  * and measured bytes, residual, then the peer and the ratio of its time to ours: median, lower
  * quartile, bar, verdict. Ours and the peer take turns, and the best of three turns counts for
- * each. Exit code 1 when a bar is missed.
+ * each. Exit code 1 when a bar is missed. With --device only the cases of that device run.
  */
 #include "bench.h"
 
@@ -17,9 +18,26 @@ static int usage(const char *wrong)
     fprintf(stderr,
             "fathom-bench: unknown or incomplete argument '%s'\nusage: fathom-bench [--filter "
             "TEXT] [--json] "
-            "[--pairs N] [--clock wall|cpu] [--peers DIR]\n",
+            "[--pairs N] [--clock wall|cpu] [--peers DIR] [--device NAME]\n",
             wrong);
     return 2;
+}
+
+static void on_the_cpu(bench *b)
+{
+    bench_elementwise(b);
+    bench_product(b);
+    bench_cholesky(b);
+    bench_fft(b);
+    bench_conv(b);
+    bench_streaming(b);
+    bench_planning(b);
+    bench_figures(b);
+    bench_bragg(b);
+    bench_spatial_likelihood(b);
+    bench_spatial(b);
+    bench_spatial_local(b);
+    bench_spatial_places(b);
 }
 
 int main(int argc, char **argv)
@@ -41,23 +59,16 @@ int main(int argc, char **argv)
             b.cpu_clock = value[0] == 'c';
         else if (strcmp(argv[i], "--peers") == 0)
             b.peers = value;
+        else if (strcmp(argv[i], "--device") == 0)
+            b.device = value;
         else
             return usage(argv[i]);
         i++;
     }
-    bench_elementwise(&b);
-    bench_product(&b);
-    bench_cholesky(&b);
-    bench_fft(&b);
-    bench_conv(&b);
-    bench_streaming(&b);
-    bench_planning(&b);
-    bench_figures(&b);
-    bench_bragg(&b);
-    bench_spatial_likelihood(&b);
-    bench_spatial(&b);
-    bench_spatial_local(&b);
-    bench_spatial_places(&b);
+    if (b.device)
+        bench_bragg_device(&b);
+    else
+        on_the_cpu(&b);
     if (b.json)
         printf("%s]\n", b.lines ? "\n" : "[");
     else

@@ -64,10 +64,16 @@ double bench_diff_f64(const double *a, const double *b, int64_t n)
 
 void bench_open(bench_program *p, int threads)
 {
+    bench_open_on(p, threads, NULL);
+}
+
+void bench_open_on(bench_program *p, int threads, const char *device)
+{
     memset(p, 0, sizeof *p);
     fth_options opt;
     fth_options_default(&opt);
     opt.threads = threads;
+    if (device) opt.device = device;
     p->status = fth_context_create(&p->ctx, &opt, &p->err);
     if (p->status == FTH_OK) p->g = fth_graph_create(p->ctx);
 }
@@ -127,6 +133,13 @@ void bench_plan(bench_program *p, uint64_t memory_bytes, bool in_place)
 void bench_go(bench_program *p)
 {
     if (p->status == FTH_OK) p->status = fth_run(p->plan, p->sink, NULL, NULL, &p->err);
+}
+
+double bench_go_kernels(bench_program *p)
+{
+    fth_run_report report = {0};
+    if (p->status == FTH_OK) p->status = fth_run(p->plan, p->sink, NULL, &report, &p->err);
+    return report.device_seconds;
 }
 
 bool bench_close(bench_program *p)

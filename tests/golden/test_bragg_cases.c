@@ -3,6 +3,8 @@
  * c mode, f64. Every pixel within 1e-5 of the reference (+ 1e-9 of the largest), the sum within
  * 1e-6; of p20, whose spots have sharp edges, 0.1 % of the pixels may differ. Headers and text are
  * compared exactly. Where all floats are those of the reference, so are all files, by their hashes.
+ * On a device (FATHOM_TEST_DEVICE) the same images, from any budget.
+ * labels: gpu
  * seconds: 20 */
 #include "testing/bragg_run.h"
 
@@ -193,6 +195,11 @@ TEST(spindle_without_the_carry_over)
     bg_close(&m);
 }
 
+static void only_on_the_cpu(void)
+{
+    if (t_device()) SKIP("this is about the memory of the host and its files");
+}
+
 typedef struct output {
     unsigned char *data[4];
     size_t bytes[4];
@@ -232,6 +239,7 @@ static void free_output(output *o)
  * detectors without a mask have more and smaller pixels, so that the passes are cut. */
 TEST(budget_and_workers_change_no_byte)
 {
+    only_on_the_cpu();
     static const char *const names[] = {"p21", "p06", "p37", "p31", "p45", "p35"};
     bg_manifest m = bg_open();
     char folder[40], args[1000];
@@ -255,9 +263,33 @@ TEST(budget_and_workers_change_no_byte)
     bg_close(&m);
 }
 
+/* Rows come in other pieces, and the run is another one. */
+TEST(budgets_of_a_device_change_no_byte)
+{
+    static const char *const names[] = {"p21", "p06", "p37", "p31", "p45", "p35"};
+    if (!t_device()) SKIP("FATHOM_TEST_DEVICE names no device");
+    bg_manifest m = bg_open();
+    char folder[40], args[1000];
+    for (int k = 0; k < 6; k++) {
+        snprintf(args, sizeof args, "%s%s", find_case(&m, names[k])->args,
+                 k < 5 ? " -detpixels 1000 -pixel 0.0256" : "");
+        output o[2];
+        for (int way = 0; way < 2; way++) {
+            bg_run r = {.args = args, .device_bytes = way ? 4 << 20 : 1 << 30};
+            snprintf(folder, sizeof folder, "device-%s-%d", names[k], way);
+            o[way] = run_in(folder, &r);
+        }
+        same_output(&o[0], &o[1], true);
+        free_output(&o[0]);
+        free_output(&o[1]);
+    }
+    bg_close(&m);
+}
+
 /* The dump of a list is what its reader reads back, and what the reference takes without a list. */
 TEST(dump_is_read_back)
 {
+    only_on_the_cpu();
     bg_manifest m = bg_open();
     const bg_case *c = find_case(&m, "p04");
     bg_run r = {.args = c->args};
@@ -331,6 +363,7 @@ static void unpack(const unsigned char *file, size_t bytes, int64_t n, int32_t *
 /* Counts of all sizes: bytes, words and long words in the CBF; overloads of 16 bits fit here. */
 TEST(photons_with_32_bits)
 {
+    only_on_the_cpu();
     static const char *const names[] = {"p38", "p35", "p17"};
     bg_manifest m = bg_open();
     for (int k = 0; k < 3; k++) {
@@ -382,6 +415,7 @@ TEST(photons_with_32_bits)
 /* --plan tells of every pass and touches nothing. */
 TEST(plan_writes_nothing)
 {
+    only_on_the_cpu();
     bg_manifest m = bg_open();
     bg_run r = {.args = find_case(&m, "p06")->args, .plan = true};
     bg_enter(&r, "plan");
@@ -419,6 +453,7 @@ TEST(plan_writes_nothing)
 /* Also a picture is only begun when it can be drawn. */
 TEST(previews_in_too_little_memory)
 {
+    only_on_the_cpu();
     bg_manifest m = bg_open();
     bg_run r = {
         .args = find_case(&m, "p03")->args, .preview = "image.png", .budget_bytes = 5 << 20};
@@ -440,6 +475,7 @@ TEST(previews_in_too_little_memory)
 /* Refused before anything is printed or written. */
 TEST(outputs_that_cannot_be_written)
 {
+    only_on_the_cpu();
     bg_manifest m = bg_open();
     char args[1000];
     snprintf(args, sizeof args, "%s -intfile nowhere/int.img", find_case(&m, "p03")->args);

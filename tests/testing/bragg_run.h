@@ -6,6 +6,7 @@
 
 #include "instruments/bragg/image.h"
 #include "testing/bragg_golden.h"
+#include "testing/op_device.h"
 
 #include <limits.h>
 #include <sys/stat.h>
@@ -19,6 +20,7 @@ typedef struct bg_run {
     fth_progress_fn *progress;                      /* NULL: none */
     int threads;                                    /* 0: 2 */
     uint64_t budget_bytes;                          /* 0: 256 MiB */
+    uint64_t device_bytes;                          /* budget on a device; 0: as always */
     bool plan, json;
     fth_err err; /* out */
     char *text;  /* out: what was printed; to be freed */
@@ -64,7 +66,7 @@ static inline void bg_leave(bg_run *r)
     if (chdir(r->cwd) != 0) FAIL("%s is gone", r->cwd);
 }
 
-/* One command in the current folder. */
+/* One command in the current folder; on the device that FATHOM_TEST_DEVICE names, where it does. */
 static inline fth_status bg_go(bg_run *r)
 {
     char words[2000], *word[BG_WORDS];
@@ -73,6 +75,11 @@ static inline fth_status bg_go(bg_run *r)
     fth_options_default(&opt);
     opt.threads = r->threads ? r->threads : 2;
     opt.mem.budget_bytes = r->budget_bytes ? r->budget_bytes : 256 << 20;
+    if (t_device()) {
+        opt.device = "cuda";
+        opt.backend_path = getenv("FATHOM_TEST_DEVICE");
+        opt.device_memory_bytes = r->device_bytes;
+    }
     fth_context *ctx = NULL;
     fth_err_clear(&r->err);
     OKE(fth_context_create(&ctx, &opt, &r->err), &r->err);
