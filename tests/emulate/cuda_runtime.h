@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define __CUDACC__ 1
+#define FTH_EMULATED 1
 #define __global__
 #define __device__
 #define __host__
