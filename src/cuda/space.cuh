@@ -42,7 +42,8 @@ template <int K> struct fth__places {
 
 /* Offsets of place i < count in each array. */
 template <int K>
-static __device__ __forceinline__ void fth__place_at(const fth__places<K> &w, uint32_t i, int64_t *at)
+static __device__ __forceinline__ void fth__place_at(const fth__places<K> &w, uint32_t i,
+                                                     int64_t *at)
 {
     for (int k = 0; k < K; k++) at[k] = 0;
     for (int d = w.n - 1; d > 0; d--) {
@@ -55,7 +56,7 @@ static __device__ __forceinline__ void fth__place_at(const fth__places<K> &w, ui
 
 /* The place of this thread, and the places after it that are its own too:
  * for (FTH__EACH_PLACE(w, i)) */
-#define FTH__EACH_PLACE(w, i)                                                                       \
+#define FTH__EACH_PLACE(w, i)                                                                      \
     uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;                                            \
     i < (w).count;                                                                                 \
     i += gridDim.x * blockDim.x
