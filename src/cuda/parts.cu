@@ -14,7 +14,8 @@ enum {
     LONG_PART = 512,
     SMALL = 1 << 20,
     THREADS = FTH__SPACE_THREADS,
-    EACH = 4
+    EACH = 8,
+    TABLE = 1024
 };
 
 /* What the kernel gets; steps are in bytes, counts in units. */
@@ -29,9 +30,28 @@ typedef struct seam {
     int64_t step[FTH__CUDA_PARTS][AXES];
 } seam;
 
+/* What differs from part to part lies in shared memory, because neighbouring threads look at
+ * different parts: where they begin, their steps, and which one a short axis has at each place. */
 template <class T>
 static __global__ void put_parts(const __grid_constant__ seam s, char *dst, T element)
 {
+    __shared__ uint32_t end[FTH__CUDA_PARTS];
+    __shared__ const char *source[FTH__CUDA_PARTS];
+    __shared__ int64_t step[FTH__CUDA_PARTS][AXES];
+    __shared__ uint8_t part[TABLE];
+    const bool table = s.joined.d <= TABLE;
+    for (int k = threadIdx.x; k < s.n * AXES; k += THREADS)
+        step[k / AXES][k % AXES] = s.step[k / AXES][k % AXES];
+    for (int k = threadIdx.x; k < s.n; k += THREADS) {
+        end[k] = s.end[k];
+        source[k] = s.src[k];
+    }
+    for (uint32_t k = threadIdx.x; table && k < s.joined.d; k += THREADS) {
+        int p = 0;
+        while (k >= s.end[p]) p++;
+        part[k] = (uint8_t)p;
+    }
+    __syncthreads();
     const uint32_t first = blockIdx.x * (THREADS * EACH) + threadIdx.x;
     T v[EACH];
     int64_t to[EACH];
@@ -41,17 +61,18 @@ static __global__ void put_parts(const __grid_constant__ seam s, char *dst, T el
         if (i >= s.count) continue;
         const uint32_t row = fth__div_by(i, s.inner);
         const uint32_t at = row - fth__div_by(row, s.joined) * s.joined.d;
-        int p = 0;
-        while (at >= s.end[p]) p++;
-        int64_t from = 0;
+        int p = table ? part[at] : 0;
+        while (!table && at >= end[p]) p++;
+        const char *from = source[p];
+        const bool there = from != NULL;
         to[u] = 0;
         for (int d = s.n_axes - 1; d >= 0; d--) {
             const uint32_t q = fth__div_by(i, s.extent[d]), r = i - q * s.extent[d].d;
             to[u] += (int64_t)r * s.dst_step[d];
-            from += (int64_t)r * s.step[p][d];
+            from += (int64_t)r * step[p][d];
             i = q;
         }
-        v[u] = s.src[p] ? *(const T *)(s.src[p] + from) : element;
+        v[u] = there ? *(const T *)from : element;
     }
 #pragma unroll
     for (int u = 0; u < EACH; u++)
