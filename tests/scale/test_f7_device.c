@@ -218,11 +218,18 @@ TEST(ten_million_rows)
 
 /* ---- counts ---- */
 
-/* How many of n numbers leave 2 when divided by 7: counted at once, and in a mask that is kept. */
+/* Leaves 2 when divided by 7. */
+static fth_val chosen(fth_graph *g, fth_val i)
+{
+    return fth_eq(fth_mod(i, whole(g, 7)), whole(g, 2));
+}
+
+/* How many of n numbers are chosen: counted at once, and in a mask that is kept; and the mask
+ * backwards is what it should be. */
 static void try_count(fth_context *ctx, int64_t n)
 {
     fth_err err = {0};
-    int64_t at_once = -1, kept = -1;
+    int64_t at_once = -1, kept = -1, differ = -1;
     const int64_t want = n / 7 + (n % 7 > 2);
     fth_tensor *mask = NULL;
     fth_plan_info info;
@@ -230,12 +237,15 @@ static void try_count(fth_context *ctx, int64_t n)
     OKE(fth_tensor_create(&mask, fth_context_mem(ctx), "mask", FTH_BOOL, 1, &n, &err), &err);
     fth_graph *g = fth_graph_create(ctx);
     fth_axis(g, "n", n);
-    const fth_val is = fth_eq(fth_mod(fth_index(g, "n"), whole(g, 7)), whole(g, 2));
+    const fth_val i = fth_index(g, "n"), is = chosen(g, i);
     const fth_val p = fth_param(g, "mask", "n", mask), set = fth_assign(p, is);
     OKE(fth_fetch_i64(fth_sum(is, "n"), &at_once, &err), &err);
     run_assigns(g, &set, 1, 1, &info, &report);
     OKE(fth_fetch_i64(fth_sum(p, "n"), &kept, &err), &err);
+    const fth_val back = chosen(g, fth_sub(whole(g, n - 1), i));
+    OKE(fth_fetch_i64(fth_sum(fth_ne(fth_flip(p, "n"), back), "n"), &differ, &err), &err);
     EQ_I64(at_once, want);
+    EQ_I64(differ, 0);
     EQ_I64(kept, want);
     fth_graph_destroy(g);
     fth_tensor_release(mask);
