@@ -307,8 +307,6 @@ static fth_status check_data(const sp_model *m, const sp_data *data, fth_err *er
     return s;
 }
 
-/* ---- all of it ---- */
-
 /* Every message starts with the file. */
 static void name_file(fth_err *err, const char *path)
 {
@@ -317,6 +315,15 @@ static void name_file(fth_err *err, const char *path)
     memcpy(text, err->text, sizeof text);
     snprintf(err->text, sizeof err->text, "%.400s: %.900s", path, text);
 }
+
+fth_status sp_model_check(const sp_model *m, const char *path, fth_err *err)
+{
+    const fth_status s = check_values(m, err);
+    if (s != FTH_OK) name_file(err, path);
+    return s;
+}
+
+/* ---- all of it ---- */
 
 static fth_status read_file(sp_model *m, fth_safetensors *f, const sp_data *data, bool moments,
                             fth_err *err)

@@ -56,6 +56,8 @@ fth_status sp_model_tie(sp_model *m, const sp_data *data, fth_err *err);
  * every tensor. With `moments`, those of the optimiser are read too when they are there. */
 fth_status sp_model_read(sp_model *m, fth_mem *mem, const char *path, const sp_data *data,
                          bool other_data, bool moments, fth_err *err);
+/* Groups and neighbours are those of cells that there are; `path` is where they come from. */
+fth_status sp_model_check(const sp_model *m, const char *path, fth_err *err);
 /* The settings alone, for plans: reads no tensor. */
 fth_status sp_model_peek(sp_settings *set, fth_mem *mem, const char *path, fth_err *err);
 /* Under a temporary name, then renamed; the file before becomes model.prev.safetensors. Equal

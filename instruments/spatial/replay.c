@@ -139,7 +139,7 @@ static void put_values(fth_tensor *to, fth_dtype from, const void *v)
         const double x = value_at(from, v, i);
         if (t == FTH_F64) ((double *)d)[i] = x;
         if (t == FTH_F32) ((float *)d)[i] = (float)x;
-        if (t == FTH_I32) ((int32_t *)d)[i] = (int32_t)x;
+        if (t == FTH_I32) ((int32_t *)d)[i] = fabs(x) <= INT32_MAX ? (int32_t)x : -1;
     }
 }
 
@@ -180,7 +180,7 @@ fth_status sp_replay_start(sp_replay *r, sp_model *m, fth_err *err)
                {"nb_for_kl", m->nbr_kl}};
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
         FTH_TRY(replace(r, row[i].name, row[i].to, err));
-    return FTH_OK;
+    return r->npz ? sp_model_check(m, r->path, err) : FTH_OK;
 }
 
 /* ---- iterations ---- */

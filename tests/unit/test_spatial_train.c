@@ -321,6 +321,35 @@ TEST(a_replay_of_a_record_is_the_same_run)
     replay(SP_MGGP_LCGP);
 }
 
+/* They are not used before predictions: a checkpoint with them would be refused, after the run. */
+TEST(a_replay_with_neighbours_that_are_not_there_is_refused)
+{
+    char record[PATH_MAX + 32], again[PATH_MAX + 32];
+    ss_bench *b = ss_open("far", SP_LCGP, NULL);
+    snprintf(record, sizeof record, "record=%s/far.npz", t_temp_dir());
+    snprintf(again, sizeof again, "replay=%s/bad.npz", t_temp_dir());
+    b->flags = (const char *const[]){record, NULL};
+    OKE(ss_train(b), &b->err);
+    fth_tensor *t = t_spatial_golden(b->mem, t_temp_path("far.npz"), "nb_inference");
+    ((int32_t *)fth_tensor_data(t))[5 * fth_tensor_size(t, 1) + 1] = 300;
+    const fth_file_item item = {.name = "nb_inference",
+                                .dtype = FTH_I32,
+                                .n_axes = 2,
+                                .size = {fth_tensor_size(t, 0), fth_tensor_size(t, 1)}};
+    fth_npz_writer *w = NULL;
+    fth_sink to = {0};
+    OK(fth_npz_create(&w, b->mem, t_temp_path("bad.npz"), &item, 1, NULL));
+    OK(fth_npz_sink(w, "nb_inference", &to, NULL));
+    OK(fth_sink_store(&to, t, NULL));
+    fth_sink_close(&to);
+    OK(fth_npz_commit(w, NULL));
+    fth_tensor_release(t);
+    b->flags = (const char *const[]){again, NULL};
+    IS(ss_train(b), FTH_E_FILE_FORMAT);
+    HAS(b->err.text, "bad.npz: nbr_inf names the neighbour 300 of cell 5; there are 300 cells");
+    ss_close(b);
+}
+
 TEST(the_golden_run_can_be_replayed)
 {
     static const char *const flag[] = {"replay=" T_SPATIAL_GOLDEN "train_pnmf.npz", NULL},
