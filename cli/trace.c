@@ -115,7 +115,10 @@ fth_status cli_context_options(const cli_call *call, uint64_t free_bytes, fth_op
         opt->log = (fth_log){.write = write_log, .user = stderr};
         opt->log.level = (fth_log_level)(strchr(letters, *v) - letters);
     }
+    const fth_instrument *instrument = call->command->instrument;
     opt->device = cli_get(call, "device");
+    /* Under the original's name an image has the original's bits: those of the CPU. */
+    if (!opt->device && instrument && instrument->gpu && !call->by_link) opt->device = "auto";
     opt->scratch_dir = cli_get(call, "scratch");
     opt->cache_dir = kernel_cache();
     opt->trace = call->trace;

@@ -245,6 +245,8 @@ struct fth_instrument {
     /* Keys of the config that stand for --device ("gpu" is cuda) and --memory where these are not
      * given; NULL: none. */
     const char *device_key, *memory_key;
+    /* Its operations have kernels for GPUs: where no device is asked for, a GPU may be taken. */
+    bool gpu;
 };
 
 FTH_END_DECLS

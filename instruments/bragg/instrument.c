@@ -101,4 +101,5 @@ const fth_instrument fth_instrument_bragg = {
     .general = br_is_general,
     .expand = br_expand,
     .model = br_model_name,
+    .gpu = true,
 };

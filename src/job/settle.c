@@ -231,7 +231,7 @@ static fth_status predict_host(fth__runner *r, int64_t i, const char *device, ui
         fth_err_clear(&no);
         s = predict(r, i, device, most, &result, &no);
     }
-    if (s == FTH_E_NO_FIT) {
+    if (s == FTH_E_NO_FIT || s == FTH_E_NO_KERNEL) {
         if (err) *err = no;
         return s;
     }
@@ -265,8 +265,15 @@ fth_status fth__runner_plan(fth__runner *r, int64_t i, fth_err *err)
     FTH_TRY(check_device(r, node->job, &on_gpu, err));
     *need = (fth__pack_task){.number = i, .stage = node->number, .passed = need->passed};
     node->planned = true;
-    if (on_gpu &&
-        predict_host(r, i, r->opt->slot[1].device, &need->host_bytes, &plan, NULL) == FTH_OK) {
+    fth_err no = {0};
+    const fth_status gpu =
+        on_gpu ? predict_host(r, i, r->opt->slot[1].device, &need->host_bytes, &plan, &no)
+               : FTH_E_DEVICE;
+    if (on_gpu && gpu != FTH_OK && r->opt->device_given) { /* asking never falls back */
+        if (err) *err = no;
+        return gpu;
+    }
+    if (gpu == FTH_OK) {
         need->gpu_bytes = plan.device_bytes;
         need->device = plan.device_bytes > 0;
         task->device_planned_bytes = plan.device_bytes;
