@@ -204,14 +204,12 @@ static void build_store(br_passes *p)
 /* A sweep over the rows needs a few of them at a time, however much memory there is: more would
  * only be told about and written later. */
 enum { PIECE_BYTES = 8 << 20 };
-/* On a device a piece has to fill it, and its kernels wait for nobody to be told. */
-enum { DEVICE_BYTES = 48 << 20 };
+enum { DEVICE_PIECES = 6 }; /* so many more at a time fill a device */
 
 /* With rows that are kept, two pieces of them: one is written while the next is rendered. */
 static uint64_t piece_bytes(const br_passes *p, const pass *t)
 {
     const br_scene *s = &p->e->scene;
-    if (fth_context_device_mem(p->ctx)) return DEVICE_BYTES;
     if (!p->want.by_rows || t != &p->pass[RENDER]) return PIECE_BYTES;
     const double bytes = 2.0 * sizeof(float) * (double)p->want.rows_each * (double)s->fast + 16384;
     return bytes < PIECE_BYTES ? (uint64_t)bytes : (uint64_t)PIECE_BYTES;
@@ -224,11 +222,11 @@ static fth_plan *plan_pass(const br_passes *p, const pass *t, fth_err *err)
                             fth_tensor_bytes(e->source) + fth_tensor_bytes(e->turn);
     /* more than wanted where a row needs it; where even that is too little, because rows are very
      * long, the budget decides and refuses */
-    for (uint64_t bytes = piece_bytes(p, t), most = bytes > PIECE_BYTES ? bytes : PIECE_BYTES;
-         bytes <= most; bytes *= 2) {
+    for (uint64_t bytes = piece_bytes(p, t); bytes <= PIECE_BYTES; bytes *= 2) {
         fth_err small = {0};
-        fth_plan *plan = fth_plan_make(t->g, t->out, t->n,
-                                       &(fth_limits){.memory_bytes = arrays + bytes}, &small);
+        const fth_limits limits = {.memory_bytes = arrays + bytes,
+                                   .device_bytes = arrays + DEVICE_PIECES * bytes};
+        fth_plan *plan = fth_plan_make(t->g, t->out, t->n, &limits, &small);
         if (plan) return plan;
         if (small.status == FTH_E_NO_FIT) continue;
         *err = small;
