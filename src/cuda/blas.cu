@@ -1,4 +1,10 @@
-/* blas.cu - cuBLASLt behind dlopen, and the algorithms chosen so far. */
+/* blas.cu - cuBLASLt behind dlopen, and the algorithms chosen so far.
+ *
+ * Where k is not split, all its algorithms for f32, f64 and complex numbers add along k in the same
+ * order: on the H200 their bits were equal for every tile, stage and alignment tried. So f64 may
+ * take the faster one that wants 16 bytes when a piece lies so. Those of f16 and bf16 are not
+ * equal, and theirs is always the one that takes any element.
+ */
 #include "cuda/blas.h"
 #include "cuda/library.h"
 
@@ -11,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KINDS = 512 };
+enum { KINDS = 512, GUESSES = 8, ENOUGH_TILES = 128 };
 
 /* The functions that are used, by the types of the header. */
 #define FUNCTIONS(F)                                                                               \
@@ -19,6 +25,7 @@ enum { KINDS = 512 };
     F(cublasLtDestroy)                                                                             \
     F(cublasLtGetVersion)                                                                          \
     F(cublasLtMatmul)                                                                              \
+    F(cublasLtMatmulAlgoConfigGetAttribute)                                                        \
     F(cublasLtMatmulAlgoGetHeuristic)                                                              \
     F(cublasLtMatmulDescInit_internal)                                                             \
     F(cublasLtMatmulDescSetAttribute)                                                              \
@@ -27,10 +34,12 @@ enum { KINDS = 512 };
     F(cublasLtMatmulPreferenceInit_internal)                                                       \
     F(cublasLtMatmulPreferenceSetAttribute)
 
+/* For pieces that begin anywhere, and for those that lie at multiples of 16 bytes. */
+enum place { ANYWHERE, ALIGNED, PLACES };
 struct chosen {
     fth__cuda_kind kind;
-    bool there;
-    cublasLtMatmulAlgo_t algorithm;
+    bool there[PLACES];
+    cublasLtMatmulAlgo_t algorithm[PLACES];
 };
 
 struct blas {
@@ -180,61 +189,92 @@ static bool prefer(const blas *b, cublasLtMatmulPreferenceOpaque_t *p, uint32_t 
     return true;
 }
 
-/* Pieces begin anywhere and rows have any distance, so nothing but whole elements is promised. */
-static bool choose(const blas *b, const fth__cuda_kind *kind, cublasLtMatmulAlgo_t *out)
+/* The library's first guess, but tiles of 128 by 128 where they fill the device and it knows such
+ * an algorithm: its guess for turned matrices is up to a fifth slower. */
+static int best_of(const blas *b, const fth__cuda_kind *kind,
+                   const cublasLtMatmulHeuristicResult_t *found, int n)
+{
+    const int64_t tiles = (kind->m + 127) / 128 * ((kind->n + 127) / 128) * kind->batch;
+    for (int i = 0; i < n && kind->dtype == FTH_F32 && tiles >= ENOUGH_TILES; i++) {
+        uint32_t tile = 0;
+        size_t written;
+        if (b->p_cublasLtMatmulAlgoConfigGetAttribute(&found[i].algo, CUBLASLT_ALGO_CONFIG_TILE_ID,
+                                                      &tile, sizeof tile,
+                                                      &written) == CUBLAS_STATUS_SUCCESS &&
+            tile == CUBLASLT_MATMUL_TILE_128x128)
+            return i;
+    }
+    return 0;
+}
+
+static bool choose(const blas *b, const fth__cuda_kind *kind, place at, cublasLtMatmulAlgo_t *out)
 {
     problem p;
     cublasLtMatmulPreferenceOpaque_t preference;
-    cublasLtMatmulHeuristicResult_t found;
+    cublasLtMatmulHeuristicResult_t found[GUESSES];
     int n = 0;
     fth__cuda_gemm g = {};
-    g.m = kind->m, g.n = kind->n, g.k = kind->k, g.batch = 1;
+    const uint32_t in = at == ALIGNED ? 16 : (uint32_t)fth_dtype_size(kind->dtype),
+                   out_bytes = at == ALIGNED ? 16 : (uint32_t)fth_dtype_size(kind->out);
+    g.m = kind->m, g.n = kind->n, g.k = kind->k, g.batch = kind->batch;
     g.ld_a = kind->turn_a ? g.k : g.m, g.ld_b = kind->turn_b ? g.n : g.k, g.ld_c = g.m;
-    if (!describe(b, kind, &g, &p) || !prefer(b, &preference, (uint32_t)fth_dtype_size(kind->dtype),
-                                              (uint32_t)fth_dtype_size(kind->out)))
-        return false;
+    if (at == ALIGNED) /* sizes that could be: every line as long as the next multiple */
+        g.ld_a = (g.ld_a + 15) / 16 * 16, g.ld_b = (g.ld_b + 15) / 16 * 16,
+        g.ld_c = (g.ld_c + 15) / 16 * 16;
+    g.step_a = g.ld_a * (kind->turn_a ? g.m : g.k), g.step_b = g.ld_b * (kind->turn_b ? g.k : g.n);
+    g.step_c = g.ld_c * g.n;
+    if (!describe(b, kind, &g, &p) || !prefer(b, &preference, in, out_bytes)) return false;
     if (b->p_cublasLtMatmulAlgoGetHeuristic(b->handle, &p.desc, &p.a, &p.b, &p.c, &p.c, &preference,
-                                            1, &found, &n) != CUBLAS_STATUS_SUCCESS ||
+                                            GUESSES, found, &n) != CUBLAS_STATUS_SUCCESS ||
         n < 1)
         return false;
-    *out = found.algo;
+    *out = found[best_of(b, kind, found, n)].algo;
     return true;
 }
 
 static bool same(const fth__cuda_kind *x, const fth__cuda_kind *y)
 {
     return x->dtype == y->dtype && x->out == y->out && x->turn_a == y->turn_a &&
-           x->turn_b == y->turn_b && x->m == y->m && x->n == y->n && x->k == y->k;
+           x->turn_b == y->turn_b && x->m == y->m && x->n == y->n && x->k == y->k &&
+           x->batch == y->batch;
 }
 
 /* Chosen before, or now; when the table is full the choice is made again each time. */
-static bool lookup(fth_device *device, const fth__cuda_kind *kind, cublasLtMatmulAlgo_t *out)
+static bool lookup(fth_device *device, const fth__cuda_kind *kind, chosen *out)
 {
     pthread_mutex_lock(&device->lock);
     blas *b = opened(device);
-    bool there = false;
     int i = 0;
+    *out = chosen{};
     if (b && b->handle) {
         while (i < b->n && !same(&b->known[i].kind, kind)) i++;
-        chosen one = {};
         if (i < b->n)
-            one = b->known[i];
+            *out = b->known[i];
         else {
-            one.kind = *kind;
-            one.there = choose(b, kind, &one.algorithm);
-            if (b->n < KINDS) b->known[b->n++] = one;
+            out->kind = *kind;
+            for (int at = 0; at < (kind->dtype == FTH_F64 ? PLACES : 1); at++)
+                out->there[at] = choose(b, kind, (place)at, &out->algorithm[at]);
+            if (b->n < KINDS) b->known[b->n++] = *out;
         }
-        there = one.there;
-        *out = one.algorithm;
     }
     pthread_mutex_unlock(&device->lock);
-    return there;
+    return out->there[ANYWHERE];
 }
 
 bool fth__cuda_blas_knows(fth_device *device, const fth__cuda_kind *kind)
 {
-    cublasLtMatmulAlgo_t algorithm;
-    return lookup(device, kind, &algorithm);
+    chosen one;
+    return lookup(device, kind, &one);
+}
+
+/* Everything at multiples of 16 bytes? */
+static bool is_aligned(const fth__cuda_kind *kind, const fth__cuda_gemm *g)
+{
+    const uint64_t size = (uint64_t)fth_dtype_size(kind->dtype),
+                   out = (uint64_t)fth_dtype_size(kind->out);
+    const uint64_t steps = (uint64_t)(g->ld_a | g->ld_b | g->step_a | g->step_b) * size |
+                           (uint64_t)(g->ld_c | g->step_c) * out;
+    return ((steps | (uintptr_t)g->a | (uintptr_t)g->b | (uintptr_t)g->c) & 15u) == 0;
 }
 
 fth_status fth__cuda_blas_run(fth_device *device, cudaStream_t stream, const fth__cuda_kind *kind,
@@ -244,19 +284,20 @@ fth_status fth__cuda_blas_run(fth_device *device, cudaStream_t stream, const fth
         float f32[2];
         double f64[2];
     } number[2] = {{{0, 0}, {0, 0}}, {{1, 0}, {1, 0}}};
-    cublasLtMatmulAlgo_t algorithm;
+    chosen one;
     problem p;
-    if (!lookup(device, kind, &algorithm))
+    if (!lookup(device, kind, &one))
         return FTH_FAIL(err, FTH_E_DEVICE, "cuBLASLt has no algorithm for this product: %s",
                         fth__cuda_blas_name(device));
     const blas *b = static_cast<const blas *>(device->slot[FTH__CUDA_BLAS].thing);
     const bool wide = is_wide(kind->dtype);
     const void *alpha = wide ? (const void *)number[1].f64 : (const void *)number[1].f32,
                *beta = wide ? (const void *)number[g->add].f64 : (const void *)number[g->add].f32;
+    const place at = one.there[ALIGNED] && is_aligned(kind, g) ? ALIGNED : ANYWHERE;
     cublasStatus_t s = CUBLAS_STATUS_INVALID_VALUE;
     if (describe(b, kind, g, &p))
         s = b->p_cublasLtMatmul(b->handle, &p.desc, alpha, g->a, &p.a, g->b, &p.b, beta, g->c, &p.c,
-                                g->c, &p.c, &algorithm, NULL, 0, stream);
+                                g->c, &p.c, &one.algorithm[at], NULL, 0, stream);
     if (s == CUBLAS_STATUS_SUCCESS) return FTH_OK;
     return FTH_FAIL(err, FTH_E_DEVICE,
                     "cuBLASLt refuses a product of %lld by %lld by %lld (status %d)",

@@ -12,9 +12,9 @@
 
 /* A product as BLAS counts: columns next to each other, c = op(a) op(b). */
 typedef struct fth__cuda_kind {
-    fth_dtype dtype, out; /* of the operands; of c: the same, or f32 for f16 and bf16 */
-    bool turn_a, turn_b;  /* a lies as k by m, b as n by k */
-    int64_t m, n, k;      /* of the whole operation, not of a piece */
+    fth_dtype dtype, out;   /* of the operands; of c: the same, or f32 for f16 and bf16 */
+    bool turn_a, turn_b;    /* a lies as k by m, b as n by k */
+    int64_t m, n, k, batch; /* of the whole operation, not of a piece */
 } fth__cuda_kind;
 
 /* One piece: addresses, distances of columns, and of matrices when there are several. */

@@ -45,6 +45,14 @@ static int longest(const around *o)
     return best;
 }
 
+/* Matrices that the whole operation makes at once, about. */
+static int64_t batches_of(const fth__dot_shape *s)
+{
+    int64_t n = 1;
+    for (int i = 0; i < s->n_loop; i++) n *= s->loop[i].size;
+    return n;
+}
+
 static void shape_of(const fth_node *node, fth__dot_shape *s)
 {
     fth__dot_shape_get((const fth__dot_attr *)node->attr, &node->in[0], &node->in[1], &node->out[0],
@@ -122,6 +130,7 @@ static fth__cuda_product product_of(const fth_call *call, const fth__dot_shape *
     p.m = fth__tile_extent(out, s->m.out), p.n = fth__tile_extent(out, s->n.out);
     p.m0 = fth__tile_origin(out, s->m.out), p.n0 = fth__tile_origin(out, s->n.out);
     p.batch = w->count;
+    p.batches = batches_of(s);
     p.step_a = w->step_a, p.step_b = w->step_b;
     p.step_c = held ? cells * w->step_state : w->step_out;
     p.c = held ? w->state : w->out;
@@ -198,7 +207,7 @@ static fth_status prepare(const fth_node *node, fth_device *device, fth_err *)
     fth__dot_shape s;
     shape_of(node, &s);
     fth__cuda_product_prepare(device, &s, in_state(&s) ? s.acc : s.dtype, s.out == FTH__DOT_COLS,
-                              takes_matrix(&s));
+                              takes_matrix(&s), batches_of(&s));
     return FTH_OK;
 }
 

@@ -1,8 +1,8 @@
 /* dot_reduce.cu - a product with a program and a reduction behind it, a slab at a time.
  *
- * A slab of the product is made in scratch over all of k, as long along the reduced axis as it gets
- * and about as large as the device's cache, and the fused kernel maps and reduces it from there. So
- * the product costs no more memory than one slab, and reading it back costs little.
+ * A slab of the product is made in scratch over all of k, as long along the reduced axis as it
+ * gets, and the fused kernel maps and reduces it from there. So the product costs no more memory
+ * than one slab, and reading it back once costs little beside k multiplications an element.
  */
 #include "cuda/device.h"
 #include "cuda/product.h"
@@ -14,10 +14,11 @@ extern "C" {
 
 #include <string.h>
 
-static constexpr int64_t SLAB = 13 << 20; /* elements */
+static constexpr int64_t SLAB = 26 << 20; /* elements */
 static constexpr int64_t ALONG = 8192;    /* of the reduced axis, unless its tile is longer */
-static constexpr int64_t ACROSS =
-    33 * 128; /* of the other: 24 by 33 tiles of 128 fill 132 processors */
+/* Of the other: 66 tiles of 128, which with any number of them along the reduced axis fill the
+ * turns of 132 processors. */
+static constexpr int64_t ACROSS = 66 * 128;
 static constexpr int64_t TILE_K = 4096; /* k that one product takes */
 
 /* The record of the fused operation, as the backend would find it. */
@@ -57,7 +58,7 @@ static fth_status product(const fth_call *call, const fth__dot_shape *s, const c
     p.m = m, p.n = n;
     p.m0 = fth__tile_origin(ta, s->m.a) + m0, p.n0 = fth__tile_origin(tb, s->n.b) + n0;
     p.c = (char *)c;
-    p.batch = 1;
+    p.batch = p.batches = 1;
     p.out = s->acc;
     p.c_cols = cols;
     p.c_matrix = true;
@@ -125,7 +126,7 @@ static fth_status prepare(const fth_node *node, fth_device *device, fth_err *err
     fth__dot_shape s;
     fth__dot_shape_get(&attr->dot, &node->in[0], &node->in[1], space,
                        space->axis[attr->program.tail_dim], &s);
-    fth__cuda_product_prepare(device, &s, s.acc, s.m.out > s.n.out, true);
+    fth__cuda_product_prepare(device, &s, s.acc, s.m.out > s.n.out, true, 1);
     const fth_kernel *k = fused_kernel(&fused);
     return k && k->prepare ? k->prepare(&fused, device, err) : FTH_OK;
 }

@@ -16,6 +16,7 @@
 enum { TILE = 64, SLICE = 16, SIDE = 16, EACH = TILE / SIDE, CHAIN = 1024 };
 enum { THIN = 8, LONG = 256, WARPS = 8 };
 static constexpr int64_t BLOCK = 512; /* what marks leave out */
+static constexpr int64_t MOST_BATCHES = 1024;
 
 /* ---- numbers ---- */
 
@@ -195,57 +196,58 @@ static __device__ inline fth_c128 other(fth_c128 v, int by)
 }
 
 /* Sums of one row over every `step`-th k from `first` on. */
-template <typename T, typename A>
+template <typename T, typename A, int N>
 static __device__ inline void thin_sums(const fth__cuda_product &p, int64_t m, int64_t z, int first,
-                                        int step, A (&sum)[THIN])
+                                        int step, A (&sum)[N])
 {
     for (int64_t s = 0; s < p.sums.count; s++) {
         int64_t sa, sb;
         sum_offsets(p.sums, s, &sa, &sb);
         const T *a = (const T *)p.a + z * p.step_a + sa + m * p.am;
         const T *b = (const T *)p.b + z * p.step_b + sb;
-        for (int64_t k = first; k < p.k; k += step) {
+#pragma unroll 8
+        for (int k = first; k < (int)p.k; k += step) {
             const A v = load(a + k * p.ak);
 #pragma unroll
-            for (int j = 0; j < THIN; j++)
-                if (j < p.n) madd(sum[j], v, load(b + j * p.bn + k * p.bk));
+            for (int j = 0; j < N; j++)
+                if (N == 1 || j < p.n) madd(sum[j], v, load(b + j * p.bn + k * p.bk));
         }
     }
 }
 
-template <typename A>
+template <typename A, int N>
 static __device__ inline void thin_store(const fth__cuda_product &p, int64_t m, int64_t z,
-                                         const A (&sum)[THIN])
+                                         const A (&sum)[N])
 {
 #pragma unroll
-    for (int j = 0; j < THIN; j++)
+    for (int j = 0; j < N; j++)
         if (j < p.n) store(p.c, z * p.step_c + m * p.cm + j * p.cn, p.out, p.add, sum[j]);
 }
 
 /* A warp a row, lanes along k. */
-template <typename T, typename A>
+template <typename T, typename A, int N>
 static __global__ void __launch_bounds__(WARPS * 32) thin_rows(const fth__cuda_product p)
 {
     const int lane = (int)threadIdx.x % 32;
     const int64_t count = p.m * p.batch, step = (int64_t)gridDim.x * WARPS;
     for (int64_t i = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; i < count; i += step) {
-        A sum[THIN] = {};
-        thin_sums<T, A>(p, i % p.m, i / p.m, lane, 32, sum);
+        A sum[N] = {};
+        thin_sums<T, A, N>(p, i % p.m, i / p.m, lane, 32, sum);
         for (int by = 16; by > 0; by /= 2)
 #pragma unroll
-            for (int j = 0; j < THIN; j++) sum[j] = plus(sum[j], other(sum[j], by));
+            for (int j = 0; j < N; j++) sum[j] = plus(sum[j], other(sum[j], by));
         if (lane == 0) thin_store(p, i % p.m, i / p.m, sum);
     }
 }
 
 /* A thread a row, neighbours next to each other. */
-template <typename T, typename A>
+template <typename T, typename A, int N>
 static __global__ void __launch_bounds__(WARPS * 32) thin_columns(const fth__cuda_product p)
 {
     const int64_t count = p.m * p.batch, step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
-        A sum[THIN] = {};
-        thin_sums<T, A>(p, i % p.m, i / p.m, 0, 1, sum);
+        A sum[N] = {};
+        thin_sums<T, A, N>(p, i % p.m, i / p.m, 0, 1, sum);
         thin_store(p, i % p.m, i / p.m, sum);
     }
 }
@@ -254,18 +256,28 @@ static __global__ void __launch_bounds__(WARPS * 32) thin_columns(const fth__cud
 
 enum how { TILES, ROWS, COLUMNS };
 
+template <typename T, typename A, int N>
+static void queue_thin(const fth__cuda_product &p, how way, cudaStream_t stream)
+{
+    const int64_t rows = p.m * p.batch;
+    if (way == ROWS)
+        FTH_LAUNCH((thin_rows<T, A, N>), fth_cuda_blocks(rows, WARPS), WARPS * 32, stream, p);
+    else
+        FTH_LAUNCH((thin_columns<T, A, N>), fth_cuda_blocks(rows, WARPS * 32), WARPS * 32, stream,
+                   p);
+}
+
 template <typename T, typename A>
 static void queue(const fth__cuda_product &p, how way, cudaStream_t stream)
 {
     const int64_t tiles = (p.m + TILE - 1) / TILE * ((p.n + TILE - 1) / TILE) * p.batch;
-    const int64_t rows = p.m * p.batch;
     if (way == TILES)
         FTH_LAUNCH((multiply<T, A>), (unsigned)(tiles < 1 << 30 ? tiles : 1 << 30), SIDE * SIDE,
                    stream, p);
-    else if (way == ROWS)
-        FTH_LAUNCH((thin_rows<T, A>), fth_cuda_blocks(rows, WARPS), WARPS * 32, stream, p);
+    else if (p.n == 1)
+        queue_thin<T, A, 1>(p, way, stream);
     else
-        FTH_LAUNCH((thin_columns<T, A>), fth_cuda_blocks(rows, WARPS * 32), WARPS * 32, stream, p);
+        queue_thin<T, A, THIN>(p, way, stream);
 }
 
 /* The product of turned operands is the turned product. */
@@ -317,7 +329,7 @@ static bool is_matrices(const fth__dot_shape *s, bool c_matrix)
 }
 
 /* BLAS counts columns: a product that lies by rows is the turned one of turned operands. */
-static fth__cuda_kind kind_of(const fth__dot_shape *s, fth_dtype out, bool c_cols)
+static fth__cuda_kind kind_of(const fth__dot_shape *s, fth_dtype out, bool c_cols, int64_t batches)
 {
     fth__cuda_kind kind = {};
     const bool a_rows = s->a == FTH__DOT_ROWS, b_rows = s->b == FTH__DOT_ROWS;
@@ -328,13 +340,14 @@ static fth__cuda_kind kind_of(const fth__dot_shape *s, fth_dtype out, bool c_col
     kind.m = c_cols ? s->m.size : s->n.size;
     kind.n = c_cols ? s->n.size : s->m.size;
     kind.k = s->k.size;
+    kind.batch = batches < MOST_BATCHES ? batches : MOST_BATCHES;
     return kind;
 }
 
 void fth__cuda_product_prepare(fth_device *device, const fth__dot_shape *s, fth_dtype out,
-                               bool c_cols, bool c_matrix)
+                               bool c_cols, bool c_matrix, int64_t batches)
 {
-    const fth__cuda_kind kind = kind_of(s, out, c_cols);
+    const fth__cuda_kind kind = kind_of(s, out, c_cols, batches);
     if (is_matrices(s, c_matrix)) (void)fth__cuda_blas_knows(device, &kind);
 }
 
@@ -414,7 +427,7 @@ static fth_status run_part(const fth_call *call, const fth__dot_shape *s,
 fth_status fth__cuda_product_run(const fth_call *call, const fth__dot_shape *s,
                                  const fth__cuda_product *p)
 {
-    const fth__cuda_kind kind = kind_of(s, p->out, p->c_cols);
+    const fth__cuda_kind kind = kind_of(s, p->out, p->c_cols, p->batches);
     const fth__cuda_kind *by_blas =
         is_matrices(s, p->c_matrix) && fth__cuda_blas_knows(call->device, &kind) ? &kind : NULL;
     /* a mark of the product is answered by cutting one of its axes and shortening the other */

@@ -29,9 +29,10 @@ typedef struct fth__cuda_product {
     int64_t m, n, k;    /* extents */
     int64_t m0, n0, k0; /* where they begin in the whole axes */
     int64_t batch, step_a, step_b, step_c;
-    fth_dtype out; /* of c: the operands', or what sums are held in */
-    bool c_cols;   /* m lies next to itself in c, not n */
-    bool c_matrix; /* and BLAS can write there */
+    int64_t batches; /* of the whole operation that are made at once, for choosing how */
+    fth_dtype out;   /* of c: the operands', or what sums are held in */
+    bool c_cols;     /* m lies next to itself in c, not n */
+    bool c_matrix;   /* and BLAS can write there */
     bool add;
     fth__cuda_sums sums;
 } fth__cuda_product;
@@ -41,9 +42,9 @@ fth__cuda_sums fth__cuda_sums_of(const fth_call *call, const fth__dot_shape *s);
 /* Queue it. k = 0 makes zeros, unless it is added. */
 fth_status fth__cuda_product_run(const fth_call *call, const fth__dot_shape *s,
                                  const fth__cuda_product *p);
-/* Choose algorithms now; `c_cols`, `out` and c_matrix as they will be. */
+/* Choose algorithms now; the rest as it will be. */
 void fth__cuda_product_prepare(fth_device *device, const fth__dot_shape *s, fth_dtype out,
-                               bool c_cols, bool c_matrix);
+                               bool c_cols, bool c_matrix, int64_t batches);
 
 /* dst (f16 or bf16) = src (f32), m by n and a batch of them. */
 typedef struct fth__cuda_plane {
