@@ -7,10 +7,27 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The runtime's words for both are about versions. */
+static void explain_driver(fth_err *err)
+{
+    int driver = 0;
+    const int needed = CUDART_VERSION / 1000 * 1000;
+    if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
+        (void)FTH_FAIL(err, FTH_E_DEVICE, "there is no CUDA driver (libcuda.so.1)");
+    else
+        (void)FTH_FAIL(err, FTH_E_DEVICE, "the driver supports CUDA %d.%d, and %d.%d is needed",
+                       driver / 1000, driver / 10 % 100, needed / 1000, needed / 10 % 100);
+}
+
 static int count(fth_err *err)
 {
     int n = 0;
     const cudaError_t code = cudaGetDeviceCount(&n);
+    if (code == cudaErrorInsufficientDriver) {
+        (void)cudaGetLastError();
+        explain_driver(err);
+        return -1;
+    }
     if (code != cudaSuccess) {
         (void)cudaGetLastError();
         (void)fth_cuda_fail(code, "the CUDA driver gives no device", FTH_HERE, err);

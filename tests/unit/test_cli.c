@@ -42,6 +42,21 @@ TEST(values_come_with_or_without_an_equals_sign)
     EQ_STR(cli_get(&call, "threads"), "4");
 }
 
+TEST(budgets_reach_the_engine)
+{
+    cli_call call;
+    fth_err err = {0};
+    fth_options opt;
+    OKE(parse(&call, "bragg plan -c a.yaml --memory 1G --device-memory=1.5G", &err), &err);
+    OKE(cli_context_options(&call, 0, &opt, &err), &err);
+    EQ_U64(opt.mem.budget_bytes, UINT64_C(1) << 30);
+    EQ_U64(opt.device_memory_bytes, UINT64_C(3) << 29);
+    OKE(parse(&call, "bragg plan -c a.yaml --device-memory 50%", &err), &err);
+    IS(cli_context_options(&call, 0, &opt, &err), FTH_E_USAGE);
+    HAS(err.text, "a share of a device is not known yet");
+    HAS(err.hint, "1.5G");
+}
+
 TEST(two_dashes_end_the_flags)
 {
     cli_call call;
