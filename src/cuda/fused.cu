@@ -30,6 +30,8 @@ enum {
     LONG_ROW = 4096,      /* elements of a row worth being cut then */
     MOST_ITEMS = 1 << 30, /* of one launch */
     MOST_BLOCKS_Y = 65535,
+    EIGHT_FROM = 64, /* elements of a block that eight threads join */
+    SMALL = 4 << 20, /* elements that are not worth compiling for */
 };
 
 /* The work of one launch. Operands are inputs, outputs, and with a tail the state. */
@@ -179,13 +181,32 @@ bool lies_well(const walk *w, const fth__ew_program *e)
 struct job {
     const fth_call *call;
     const fth__ew_program *e;
-    const fth__jit_code *code; /* NULL: interpreted */
+    bool small; /* interpreted: compiling would take longer than it is ever worth */
 };
 
-fth_status launch(const job *b, fth__ew_args *a, bool vec, unsigned x, unsigned y, unsigned shared)
+/* Whether the whole of a value is so little that nothing is compiled for it. A function of sizes,
+ * like everything that decides. */
+bool is_small(const fth__program *p)
 {
-    if (!b->code) return fth__ew_interpret(b->call, b->e, a);
-    return fth__jit_launch(b->call, b->code, vec, dim3(x, y), THREADS, shared, a);
+    int64_t n = 1;
+    for (int k = 0; k < p->n_axes; k++) n *= p->size[k];
+    return n < SMALL;
+}
+
+/* The compiled kernel for items of neighbours or of single elements; NULL: interpreted. */
+fth_status code_for(const job *b, bool vec, const fth__jit_code **code)
+{
+    *code = NULL;
+    if (b->small) return FTH_OK;
+    return fth__jit_get(b->call->device, b->call->node, &b->e->p, &b->e->shape, vec, code,
+                        b->call->err);
+}
+
+fth_status launch(const job *b, const fth__jit_code *code, const fth__ew_args *a, unsigned x,
+                  unsigned y, unsigned shared)
+{
+    return code ? fth__jit_launch(b->call, code, dim3(x, y), THREADS, shared, a)
+                : fth__ew_interpret(b->call, b->e, a);
 }
 
 unsigned blocks_for(int64_t n, int64_t each)
@@ -206,21 +227,24 @@ walk part_of(const walk *w, int64_t from, int64_t n)
 fth_status run_map(const job *b, const walk *w)
 {
     const int vec = b->e->shape.vec, last = w->n_axes - 1;
-    const bool well = b->code && lies_well(w, b->e);
-    const int64_t rest = well ? w->extent[last] % vec : 0;
-    fth__ew_args a;
-    if (well && rest > 0 && w->n_axes == 1 && w->extent[0] > vec) {
+    bool use = !b->small && lies_well(w, b->e);
+    const int64_t rest = use ? w->extent[last] % vec : 0;
+    if (use && rest > 0 && w->n_axes == 1 && w->extent[0] > vec) {
         const walk most = part_of(w, 0, w->extent[0] - rest),
                    few = part_of(w, w->extent[0] - rest, rest);
+        const job interpreted = {b->call, b->e, true};
         FTH_TRY(run_map(b, &most));
-        return run_map(b, &few);
+        return run_map(&interpreted, &few);
     }
-    const bool use = well && rest == 0;
+    use = use && rest == 0;
+    const fth__jit_code *code;
+    FTH_TRY(code_for(b, use, &code));
+    use = use && code;
+    fth__ew_args a;
     fill_args(&a, w, b->e, use ? vec : 1);
     if (use) a.count /= (uint32_t)vec;
-    return launch(
-        b, &a, use,
-        blocks_for(a.count, THREADS * (use ? b->e->shape.unroll : b->e->shape.unroll_any)), 1, 0);
+    const int each = THREADS * (use ? b->e->shape.unroll : b->e->shape.unroll_any);
+    return launch(b, code, &a, blocks_for(a.count, each), 1, 0);
 }
 
 /* ---- tails ---- */
@@ -243,10 +267,10 @@ uint64_t wide_of(const fth__ew_program *e)
 void plan_rows(tail_plan *t, const fth__ew_program *e, int64_t n, int64_t rows)
 {
     const fth_dtype from = (fth_dtype)e->p.reg_dtype[e->p.out_reg[0]];
-    const bool brief = e->order.block == 1;
+    const bool brief = e->shape.brief;
     t->value = from == FTH_F16 || from == FTH_BF16 ? 4 : (uint64_t)fth_dtype_size(from);
     t->seg_len = (uint32_t)(brief ? (n > 0 ? n : 1) : e->order.block);
-    t->pitch = e->order.lanes == 8 && t->seg_len >= 64 ? t->seg_len + 8 : t->seg_len | 1u;
+    t->pitch = e->shape.eight ? t->seg_len + 8 : t->seg_len | 1u;
     t->segs = (uint32_t)(brief || t->segments < 1 ? 1 : t->segments);
     const uint64_t row = (uint64_t)t->segs * (t->pitch * t->value + t->wide);
     t->partial = n > LONG_ROW * 4 || row > SHARED || (rows < FEW_ROWS && n >= LONG_ROW);
@@ -273,7 +297,7 @@ tail_plan plan_tail(const fth__ew_program *e, int64_t n, int64_t outputs)
         return t;
     }
     const bool busy = outputs >= (e->order.block >= 64 ? MANY : SOME);
-    t.partial = t.segments > 1 && !busy;
+    t.partial = t.segments > 1 && !busy && !e->shape.brief;
     return t;
 }
 
@@ -304,18 +328,26 @@ void fill_tail(fth__ew_args *a, const walk *w, const fth__ew_program *e, const t
     while (((uint32_t)1 << a->seg_log) < t->seg_len && t->segs > 1) a->seg_log++;
 }
 
+/* Single columns where vectors of them would leave threads without work. */
+bool takes_vectors(const tail_plan *t, int64_t outputs, int64_t inner, int vec)
+{
+    return inner % vec == 0 && outputs / vec * (t->partial ? t->segments : 1) >= SOME;
+}
+
 fth_status run_columns(const job *b, const walk *w, const tail_plan *t)
 {
-    const int vec = b->e->shape.vec, last = w->n_axes - 1;
+    const int vec = b->e->shape.vec;
     const int64_t outputs = items_of(w);
-    /* single columns where vectors of them would leave threads without work */
-    const int64_t threads = outputs / vec * (t->partial ? t->segments : 1);
-    const bool use = b->code && w->extent[last] % vec == 0 && threads >= SOME && lies_well(w, b->e);
+    bool use =
+        !b->small && takes_vectors(t, outputs, w->extent[w->n_axes - 1], vec) && lies_well(w, b->e);
+    const fth__jit_code *code;
+    FTH_TRY(code_for(b, use, &code));
+    use = use && code;
     fth__ew_args a;
     fill_args(&a, w, b->e, use ? vec : 1);
     fill_tail(&a, w, b->e, t, b->call);
     const int64_t most = MOST_BLOCKS_Y, y = t->partial ? t->segments : 1;
-    return launch(b, &a, use, blocks_for(outputs / (use ? vec : 1), THREADS),
+    return launch(b, code, &a, blocks_for(outputs / (use ? vec : 1), THREADS),
                   (unsigned)(y < most ? y : most), 0);
 }
 
@@ -323,17 +355,20 @@ fth_status run_rows(const job *b, const walk *w, const tail_plan *t)
 {
     const int vec = b->e->shape.vec;
     const int64_t rows = items_of(w);
-    const bool use = b->code && w->n % vec == 0 && lies_well(w, b->e);
+    bool use = !b->small && w->n % vec == 0 && lies_well(w, b->e);
+    const fth__jit_code *code;
+    FTH_TRY(code_for(b, use, &code));
+    use = use && code;
     fth__ew_args a;
     fill_args(&a, w, b->e, 1);
     fill_tail(&a, w, b->e, t, b->call);
     const uint64_t values = (uint64_t)t->rows * t->segs * t->pitch * t->value;
     a.part_at = (uint32_t)((values + 15) / 16 * 16);
-    a.row_items = (uint32_t)(w->n / (use ? vec : 1));
-    if (a.row_items > 0) set_magic(a.row_items, &a.row_magic, &a.row_shift);
+    const uint32_t row_items = (uint32_t)(w->n / (use ? vec : 1));
+    if (row_items > 0) set_magic(row_items, &a.row_magic, &a.row_shift);
     const unsigned shared = a.part_at + (unsigned)(t->rows * t->segs * t->wide);
     const int64_t blocks = t->partial ? rows * t->chunks : blocks_for(rows, t->rows);
-    return launch(b, &a, use, (unsigned)blocks, 1, shared);
+    return launch(b, code, &a, (unsigned)blocks, 1, shared);
 }
 
 fth_status run_tail(const job *b, const walk *w)
@@ -390,6 +425,14 @@ void fth__ew_program_init(fth__ew_program *e, const fth_node *node)
     e->order.lanes = t.exact && e->shape.rows && t.n > FTH__TAIL_SHORT ? FTH__TAIL_LANES : t.lanes;
     e->order.total_in_out = t.total_in_out;
     e->order.has_super = t.has_super;
+    fth__ew_settle(e);
+}
+
+void fth__ew_settle(fth__ew_program *e)
+{
+    e->shape.brief = e->order.block == 1 && !e->order.has_super;
+    e->shape.lanes = e->order.lanes;
+    e->shape.eight = e->order.lanes == FTH__TAIL_LANES && e->order.block >= EIGHT_FROM;
 }
 
 uint64_t fth__ew_scratch(const fth_call *call, const fth__ew_program *e)
@@ -408,17 +451,38 @@ uint64_t fth__ew_scratch(const fth_call *call, const fth__ew_program *e)
 fth_status fth__ew_run(const fth_call *call, const fth__ew_program *e)
 {
     walk w;
-    job b = {call, e, NULL};
-    FTH_TRY(fth__jit_get(call->device, call->node, &e->p, &e->shape, &b.code, call->err));
+    const job b = {call, e, is_small(&e->p)};
     walk_init(&w, call, e);
     return run_walk(&b, &w);
+}
+
+/* Whether calls on the whole value take items of neighbours; pieces nearly always do the same. */
+static bool expects_vectors(const fth__ew_program *e)
+{
+    const fth__program *p = &e->p;
+    const int vec = e->shape.vec, inner = e->shape.inner;
+    if (vec == 1 || inner < 0) return false;
+    int64_t outputs = 1, all = 1;
+    for (int k = 0; k < p->n_axes; k++) {
+        all *= p->size[k];
+        outputs *= k == p->tail_dim ? 1 : p->size[k];
+    }
+    if (has_tail(e) && !e->shape.rows) {
+        const tail_plan t = plan_tail(e, p->size[p->tail_dim], outputs);
+        return takes_vectors(&t, outputs, p->size[inner], vec);
+    }
+    if (has_tail(e) || p->size[inner] % vec == 0) return p->size[inner] % vec == 0;
+    for (int i = 0; i < p->n_in; i++) /* dense operands of all axes are one long line */
+        if (e->shape.where[i] != FTH__EW_HELD && e->shape.where[i] != FTH__EW_DENSE) return false;
+    return true;
 }
 
 fth_status fth__ew_prepare(const fth_node *node, const fth__ew_program *e, fth_device *device,
                            fth_err *err)
 {
     const fth__jit_code *code;
-    return fth__jit_get(device, node, &e->p, &e->shape, &code, err);
+    if (is_small(&e->p)) return FTH_OK;
+    return fth__jit_get(device, node, &e->p, &e->shape, expects_vectors(e), &code, err);
 }
 
 static void make(fth__ew_program *e, const fth_node *node)

@@ -59,8 +59,7 @@ typedef struct fth__ew_args {
     uint32_t segs;      /* segments of a row that one block of threads takes */
     uint32_t pitch;     /* elements from one segment to the next */
     uint32_t part_at;   /* bytes: where partials lie */
-    uint32_t row_items; /* loads that one row (or chunk of it) takes */
-    uint32_t row_magic, row_shift;
+    uint32_t row_magic, row_shift; /* of the items of a whole row */
     fth__ew_operand operand[FTH__EW_OPERANDS]; /* inputs, then outputs, then the state */
     fth__ew_const constant[FTH__EW_CONSTS];
     fth__ew_tail tail;

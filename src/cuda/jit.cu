@@ -17,7 +17,7 @@ extern "C" {
 #include <string.h>
 
 struct fth__jit_code {
-    cudaKernel_t vec, any;
+    cudaKernel_t kernel;
 };
 
 namespace
@@ -37,17 +37,14 @@ struct jit {
 
 enum { SOURCE_BYTES = 1 << 17 };
 
-uint64_t key_of(const fth__program *p, const fth__ew_shape *shape)
+uint64_t key_of(const fth__program *p, const fth__ew_shape *shape, bool vec)
 {
-    const int32_t head[8] = {p->n_in,
-                             p->n_const,
-                             p->n_instr,
-                             p->n_reg,
-                             p->n_out,
-                             shape->vec,
-                             shape->unroll + 16 * shape->unroll_any,
-                             shape->rows};
-    const int32_t tail[2] = {p->tail_dim >= 0, p->tail_dim >= 0 ? p->tail_red : 0};
+    const int32_t head[10] = {
+        p->n_in,     p->n_const,  p->n_instr,           p->n_reg,
+        p->n_out,    vec,         vec ? shape->vec : 1, vec ? shape->unroll : shape->unroll_any,
+        shape->rows, shape->brief};
+    const int32_t tail[4] = {p->tail_dim >= 0, p->tail_dim >= 0 ? p->tail_red : 0, shape->lanes,
+                             shape->eight};
     uint64_t h = fth__hash_bytes(head, sizeof head, 0);
     h = fth__hash_bytes(tail, sizeof tail, h);
     h = fth__hash_bytes(shape->where, sizeof shape->where, h);
@@ -82,31 +79,31 @@ jit *jit_of(fth_device *device)
     return j;
 }
 
-fth_status load(loaded *m, const char *code, const fth__program *p, const fth__ew_shape *shape,
-                fth_err *err)
+/* What is to be compiled, and where it is kept. */
+struct order {
+    const fth__program *p;
+    const fth__ew_shape *shape;
+    bool vec;
+    const char *dir;
+};
+
+fth_status load(loaded *m, const char *code, fth_err *err)
 {
-    const char *const vec = p->tail_dim < 0 ? "fth_map_vec"
-                            : shape->rows   ? "fth_rows_vec"
-                                            : "fth_columns_vec";
-    const char *const any = p->tail_dim < 0 ? "fth_map_any"
-                            : shape->rows   ? "fth_rows_any"
-                                            : "fth_columns_any";
     FTH_CUDA_TRY(cudaLibraryLoadData(&m->library, code, NULL, NULL, 0, NULL, NULL, 0),
                  "a compiled kernel", err);
-    FTH_CUDA_TRY(cudaLibraryGetKernel(&m->code.vec, m->library, vec), "a compiled kernel", err);
-    FTH_CUDA_TRY(cudaLibraryGetKernel(&m->code.any, m->library, any), "a compiled kernel", err);
+    FTH_CUDA_TRY(cudaLibraryGetKernel(&m->code.kernel, m->library, "fth_kernel"),
+                 "a compiled kernel", err);
     return FTH_OK;
 }
 
 /* Kept code, if it is there and loads. */
-bool load_kept(loaded *m, const char *dir, const char *key, const fth__program *p,
-               const fth__ew_shape *shape)
+bool load_kept(loaded *m, const char *dir, const char *key)
 {
     const size_t bytes = fth__code_find(dir, key);
     char *const code = bytes > 0 ? (char *)malloc(bytes) : NULL;
     fth_err ignored = {};
-    const bool good = code && fth__code_read(dir, key, code, bytes) &&
-                      load(m, code, p, shape, &ignored) == FTH_OK;
+    const bool good =
+        code && fth__code_read(dir, key, code, bytes) && load(m, code, &ignored) == FTH_OK;
     free(code);
     if (good) return true;
     if (m->library) (void)cudaLibraryUnload(m->library);
@@ -115,8 +112,7 @@ bool load_kept(loaded *m, const char *dir, const char *key, const fth__program *
 }
 
 fth_status compile(const jit *j, const fth_device *device, loaded *m, const char *source,
-                   const char *dir, const char *key, const fth__program *p,
-                   const fth__ew_shape *shape, fth_err *err)
+                   const char *dir, const char *key, fth_err *err)
 {
     void *program = NULL;
     size_t bytes = 0;
@@ -125,37 +121,33 @@ fth_status compile(const jit *j, const fth_device *device, loaded *m, const char
     char *const code = s == FTH_OK ? (char *)malloc(bytes + 1) : NULL;
     if (s == FTH_OK && !code) s = FTH_FAIL(err, FTH_E_NOMEM, "no memory for a compiled kernel");
     if (s == FTH_OK) s = fth__nvrtc_code(&j->nvrtc, program, code, err);
-    if (s == FTH_OK) s = load(m, code, p, shape, err);
+    if (s == FTH_OK) s = load(m, code, err);
     if (s == FTH_OK) (void)fth__code_write(dir, key, code, bytes);
     free(code);
     fth__nvrtc_release(&j->nvrtc, program);
     return s;
 }
 
-fth_status make(const jit *j, fth_device *device, const fth_node *node, loaded *m,
-                const fth__program *p, const fth__ew_shape *shape, fth_err *err)
+fth_status make(const jit *j, const fth_device *device, const order *o, loaded *m, fth_err *err)
 {
     char key[FTH__CODE_KEY];
-    const char *const dir =
-        node->graph && node->graph->ctx ? fth_context_cache_dir(node->graph->ctx) : NULL;
     char *const source = (char *)malloc(SOURCE_BYTES);
     if (!source) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the text of a kernel");
     fth_status s = FTH_OK;
-    if (fth__cuda_source(p, shape, source, SOURCE_BYTES) > SOURCE_BYTES)
+    if (fth__cuda_source(o->p, o->shape, o->vec, source, SOURCE_BYTES) > SOURCE_BYTES)
         s = FTH_FAIL(err, FTH_E_INTERNAL, "the text of a kernel takes more than %d bytes",
                      (int)SOURCE_BYTES);
     fth__code_key(key, source, device->info.major, device->info.minor, &j->nvrtc,
                   device->info.driver);
-    if (s == FTH_OK && !load_kept(m, dir, key, p, shape))
-        s = compile(j, device, m, source, dir, key, p, shape, err);
+    if (s == FTH_OK && !load_kept(m, o->dir, key))
+        s = compile(j, device, m, source, o->dir, key, err);
     free(source);
     return s;
 }
 
-fth_status find(fth_device *device, const fth_node *node, const fth__program *p,
-                const fth__ew_shape *shape, const fth__jit_code **out, fth_err *err)
+fth_status find(fth_device *device, const order *o, const fth__jit_code **out, fth_err *err)
 {
-    const uint64_t key = key_of(p, shape);
+    const uint64_t key = key_of(o->p, o->shape, o->vec);
     jit *const j = jit_of(device);
     if (!j) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for compiled kernels");
     for (loaded *m = j->first; m; m = m->next)
@@ -166,7 +158,7 @@ fth_status find(fth_device *device, const fth_node *node, const fth__program *p,
     if (!j->nvrtc.library) return FTH_OK;
     loaded *const m = new (std::nothrow) loaded();
     if (!m) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a compiled kernel");
-    const fth_status s = make(j, device, node, m, p, shape, err);
+    const fth_status s = make(j, device, o, m, err);
     if (s != FTH_OK) {
         if (m->library) (void)cudaLibraryUnload(m->library);
         delete m;
@@ -182,21 +174,25 @@ fth_status find(fth_device *device, const fth_node *node, const fth__program *p,
 } // namespace
 
 fth_status fth__jit_get(fth_device *device, const fth_node *node, const fth__program *p,
-                        const fth__ew_shape *shape, const fth__jit_code **out, fth_err *err)
+                        const fth__ew_shape *shape, bool vec, const fth__jit_code **out,
+                        fth_err *err)
 {
+    const order o = {p, shape, vec,
+                     node->graph && node->graph->ctx ? fth_context_cache_dir(node->graph->ctx)
+                                                     : NULL};
     *out = NULL;
     pthread_mutex_lock(&device->lock);
-    const fth_status s = find(device, node, p, shape, out, err);
+    const fth_status s = find(device, &o, out, err);
     pthread_mutex_unlock(&device->lock);
     return s;
 }
 
-fth_status fth__jit_launch(const fth_call *call, const fth__jit_code *code, bool vec, dim3 blocks,
+fth_status fth__jit_launch(const fth_call *call, const fth__jit_code *code, dim3 blocks,
                            unsigned threads, unsigned shared, const fth__ew_args *args)
 {
     void *list[] = {const_cast<fth__ew_args *>(args)};
-    FTH_CUDA_TRY(cudaLaunchKernel((const void *)(vec ? code->vec : code->any), blocks,
-                                  dim3(threads), list, shared, fth_cuda_stream(call)),
+    FTH_CUDA_TRY(cudaLaunchKernel((const void *)code->kernel, blocks, dim3(threads), list, shared,
+                                  fth_cuda_stream(call)),
                  call->node->op->name, call->err);
     return FTH_OK;
 }

@@ -6,16 +6,16 @@
 #include "cuda/fused_args.h"
 #include "cuda/source.h"
 
-/* The kernels of a program; `vec` for items of neighbours, `any` for single elements. */
+/* The kernel of a program, for items of neighbours or for single elements at any distance. */
 typedef struct fth__jit_code fth__jit_code;
 
-/* Loads the code of this program, compiling it where nobody did yet. *out is NULL where there is no
- * compiler: then cuda/interpreter.cu does the work. */
+/* Loads it, compiling it where nobody did yet. *out is NULL where there is no compiler: then
+ * cuda/interpreter.cu does the work. */
 fth_status fth__jit_get(fth_device *device, const fth_node *node, const fth__program *p,
-                        const fth__ew_shape *shape, const fth__jit_code **out, fth_err *err);
-
+                        const fth__ew_shape *shape, bool vec, const fth__jit_code **out,
+                        fth_err *err);
 /* Queues it. */
-fth_status fth__jit_launch(const fth_call *call, const fth__jit_code *code, bool vec, dim3 blocks,
+fth_status fth__jit_launch(const fth_call *call, const fth__jit_code *code, dim3 blocks,
                            unsigned threads, unsigned shared, const fth__ew_args *args);
 
 #endif

@@ -54,6 +54,12 @@ FTH__MATH void fth__join_start(int red, fth_c128 *v)
     *v = fth_c128{red == FTH__JOIN_PROD ? 1.0 : 0.0, 0.0};
 }
 
+/* A division of 64 bits is a long piece of code. */
+FTH__CALL bool fth__is_multiple(int64_t n, int64_t of)
+{
+    return (uint64_t)n % (uint64_t)of == 0;
+}
+
 /* The running total of one output, and of the superblock it is in. */
 template <class W> struct fth__total {
     int red;
@@ -82,7 +88,7 @@ template <class W> struct fth__total {
             return;
         }
         super = fth__join(red, super, partial);
-        if (end % t.super == 0 || end == t.whole) close();
+        if (fth__is_multiple(end, t.super) || end == t.whole) close();
     }
     FTH__METHOD void close()
     {

@@ -72,11 +72,12 @@ __device__ void finish(const work &w, int64_t out, int64_t kept, pair p)
         w.state[kept] = p;
 }
 
-template <int D> __device__ double element(const char *p)
+template <int D> __device__ __forceinline__ double element(const char *p)
 {
-    double v;
-    fth__load_wide(D, p, &v);
-    return v;
+    return D == FTH__D_F16    ? (double)fth__dev_f16_to_f32(*(const uint16_t *)p)
+           : D == FTH__D_BF16 ? (double)fth__dev_bf16_to_f32(*(const uint16_t *)p)
+           : D == FTH__D_F32  ? (double)*(const float *)p
+                              : *(const double *)p;
 }
 
 /* A block by one thread. */

@@ -66,6 +66,7 @@ void make(fth__ew_program *e, const fth_node *node)
         e->p.tail_red = attr->red;
         fth__ew_program_init(e, node);
         set_order(&e->order, node, (fth_red)attr->red, e->p.tail_dim);
+        fth__ew_settle(e);
         return;
     }
     set_space(&e->p, node, &node->out[0]);

@@ -13,8 +13,10 @@
 #define FTH__MATH static __device__ __forceinline__
 #endif
 #define FTH__METHOD __device__ __forceinline__
+#define FTH__CALL static __device__ __noinline__ __attribute__((unused))
 #else
 #define FTH__METHOD inline
+#define FTH__CALL static inline
 #endif
 
 #include "array/half.h"
@@ -81,14 +83,14 @@ enum {
     FTH__D_C64,
     FTH__D_C128
 };
-FTH__MATH void fth__load_wide(int dtype, const char *p, double *v)
+FTH__CALL void fth__load_wide(int dtype, const char *p, double *v)
 {
     *v = dtype == FTH__D_F16    ? (double)fth__dev_f16_to_f32(*(const uint16_t *)p)
          : dtype == FTH__D_BF16 ? (double)fth__dev_bf16_to_f32(*(const uint16_t *)p)
          : dtype == FTH__D_F32  ? (double)*(const float *)p
                                 : *(const double *)p;
 }
-FTH__MATH void fth__load_wide(int dtype, const char *p, int64_t *v)
+FTH__CALL void fth__load_wide(int dtype, const char *p, int64_t *v)
 {
     *v = dtype == FTH__D_BOOL  ? (int64_t)(*(const uint8_t *)p != 0)
          : dtype == FTH__D_U8  ? (int64_t) * (const uint8_t *)p
@@ -96,7 +98,7 @@ FTH__MATH void fth__load_wide(int dtype, const char *p, int64_t *v)
          : dtype == FTH__D_I32 ? (int64_t) * (const int32_t *)p
                                : *(const int64_t *)p;
 }
-FTH__MATH void fth__load_wide(int dtype, const char *p, fth_c128 *v)
+FTH__CALL void fth__load_wide(int dtype, const char *p, fth_c128 *v)
 {
     if (dtype == FTH__D_C128) {
         *v = *(const fth_c128 *)p;
@@ -105,14 +107,14 @@ FTH__MATH void fth__load_wide(int dtype, const char *p, fth_c128 *v)
     const fth_c64 c = *(const fth_c64 *)p;
     *v = fth_c128{(double)c.re, (double)c.im};
 }
-FTH__MATH void fth__store_wide(int dtype, char *p, double v)
+FTH__CALL void fth__store_wide(int dtype, char *p, double v)
 {
     if (dtype == FTH__D_F16) *(uint16_t *)p = fth__dev_f32_to_f16(fth__odd_f32(v));
     if (dtype == FTH__D_BF16) *(uint16_t *)p = fth__dev_f32_to_bf16(fth__odd_f32(v));
     if (dtype == FTH__D_F32) *(float *)p = (float)v;
     if (dtype == FTH__D_F64) *(double *)p = v;
 }
-FTH__MATH void fth__store_wide(int dtype, char *p, int64_t v)
+FTH__CALL void fth__store_wide(int dtype, char *p, int64_t v)
 {
     if (dtype == FTH__D_BOOL) *(uint8_t *)p = (uint8_t)(v != 0);
     if (dtype == FTH__D_U8) *(uint8_t *)p = (uint8_t)v;
@@ -120,7 +122,7 @@ FTH__MATH void fth__store_wide(int dtype, char *p, int64_t v)
     if (dtype == FTH__D_I32) *(int32_t *)p = (int32_t)v;
     if (dtype == FTH__D_I64) *(int64_t *)p = v;
 }
-FTH__MATH void fth__store_wide(int dtype, char *p, fth_c128 v)
+FTH__CALL void fth__store_wide(int dtype, char *p, fth_c128 v)
 {
     if (dtype == FTH__D_C128) *(fth_c128 *)p = v;
     if (dtype == FTH__D_C64) *(fth_c64 *)p = fth_c64{(float)v.re, (float)v.im};

@@ -183,31 +183,31 @@ static bool is_one(const fth__ew_shape *s, int i)
 
 static void write_batch(fth__text *t, const fth__program *p, const fth__ew_shape *s)
 {
-    fth__text_add(t, "template <int W>\nstruct batch {\n");
+    fth__text_add(t, "struct batch {\n");
     for (int i = 0; i < p->n_in; i++)
-        fth__text_add(t, "    %s a%d[%s];\n", row_of(p, i)->memory, i, is_one(s, i) ? "1" : "W");
+        fth__text_add(t, "    %s a%d[%s];\n", row_of(p, i)->memory, i, is_one(s, i) ? "1" : "VEC");
     fth__text_add(t, "    FTH__METHOD void held(const batch &o)\n    {\n");
     for (int i = 0; i < p->n_in; i++)
         if (s->where[i] == FTH__EW_HELD) fth__text_add(t, "        a%d[0] = o.a%d[0];\n", i, i);
-    fth__text_add(t, "    }\n};\ntemplate <int W>\nFTH__MATH void fth__hold(const fth__ew_args &a, "
-                     "batch<W> &b)\n{\n");
+    fth__text_add(t, "    }\n};\nFTH__MATH void fth__hold(const fth__ew_args &a, "
+                     "batch &b)\n{\n");
     for (int i = 0; i < p->n_in; i++)
         if (s->where[i] == FTH__EW_HELD)
             fth__text_add(t, "    b.a%d[0] = *(const %s *)a.operand[%d].data;\n", i,
                           row_of(p, i)->memory, i);
-    fth__text_add(t, "}\ntemplate <int W>\nFTH__MATH void fth__fetch(const fth__ew_args &a, const "
-                     "place &p, batch<W> &b)\n{\n");
+    fth__text_add(t, "}\nFTH__MATH void fth__fetch(const fth__ew_args &a, const "
+                     "place &p, batch &b)\n{\n");
     for (int i = 0; i < p->n_in; i++) {
         if (s->where[i] == FTH__EW_HELD) continue;
         fth__text_add(t, "    const %s *i%d = (const %s *)a.operand[%d].data + p.off[%d];\n",
                       row_of(p, i)->memory, i, row_of(p, i)->memory, i, i);
         if (s->where[i] == FTH__EW_DENSE)
-            fth__text_add(t, "    fth__read<%s, W>(b.a%d, i%d);\n", row_of(p, i)->memory, i, i);
+            fth__text_add(t, "    fth__read<%s, VEC>(b.a%d, i%d);\n", row_of(p, i)->memory, i, i);
         else if (s->where[i] == FTH__EW_SPREAD)
             fth__text_add(t, "    b.a%d[0] = *i%d;\n", i, i);
         else
             fth__text_add(t,
-                          "#pragma unroll\n    for (int e = 0; e < W; e++) b.a%d[e] = i%d[e * "
+                          "#pragma unroll\n    for (int e = 0; e < VEC; e++) b.a%d[e] = i%d[e * "
                           "a.operand[%d].step];\n",
                           i, i, i);
     }
@@ -269,22 +269,21 @@ static void write_map(fth__text *t, const fth__program *p, const fth__ew_shape *
     fth__text_add(t, "struct results {\n");
     for (int i = 0; i < p->n_out; i++)
         fth__text_add(t, "    %s o%d;\n", row_of(p, p->out_reg[i])->memory, i);
-    fth__text_add(t,
-                  "};\ntemplate <int W>\nFTH__MATH void fth__compute(const fth__ew_args &a, const "
-                  "batch<W> &b, int e, results &o)\n{\n");
+    fth__text_add(t, "};\nFTH__MATH void fth__compute(const fth__ew_args &a, const "
+                     "batch &b, int e, results &o)\n{\n");
     write_registers(t, p, s);
     for (int i = 0; i < p->n_out; i++)
         fth__text_add(t, "    o.o%d = %s(r%d);\n", i, row_of(p, p->out_reg[i])->store,
                       p->out_reg[i]);
-    fth__text_add(t, "}\ntemplate <int W>\nFTH__MATH void fth__put(const fth__ew_args &a, const "
-                     "place &p, const results (&r)[W])\n{\n");
+    fth__text_add(t, "}\nFTH__MATH void fth__put(const fth__ew_args &a, const "
+                     "place &p, const results (&r)[VEC])\n{\n");
     for (int i = 0; i < p->n_out; i++) {
         const char *memory = row_of(p, p->out_reg[i])->memory;
         if (p->n_out > 1) fth__text_add(t, "    if (a.operand[N_IN + %d].data)", i);
         fth__text_add(
             t,
-            "    {\n        %s v[W];\n#pragma unroll\n        for (int e = 0; e < W; e++) "
-            "v[e] = r[e].o%d;\n        fth__write<%s, W>((%s *)a.operand[N_IN + %d].data "
+            "    {\n        %s v[VEC];\n#pragma unroll\n        for (int e = 0; e < VEC; e++) "
+            "v[e] = r[e].o%d;\n        fth__write<%s, VEC>((%s *)a.operand[N_IN + %d].data "
             "+ p.off[N_IN + %d], v);\n    }\n",
             memory, i, memory, memory, i, i);
     }
@@ -300,26 +299,29 @@ static void write_reduced(fth__text *t, const fth__program *p, const fth__ew_sha
                   : class == FTH__CLASS_COMPLEX ? "fth_c128"
                                                 : "int64_t",
                   types[from].reg);
-    fth__text_add(t, "template <int W>\nFTH__MATH value fth__reduced(const fth__ew_args &a, const "
-                     "batch<W> &b, int e)\n{\n");
+    fth__text_add(t, "FTH__MATH value fth__reduced(const fth__ew_args &a, const "
+                     "batch &b, int e)\n{\n");
     write_registers(t, p, s);
     fth__text_add(t, "    return r%d;\n}\n", p->out_reg[0]);
 }
 
-size_t fth__cuda_source(const fth__program *p, const fth__ew_shape *shape, char *text, size_t bytes)
+size_t fth__cuda_source(const fth__program *p, const fth__ew_shape *shape, bool vec, char *text,
+                        size_t bytes)
 {
     const bool tail = p->tail_dim >= 0;
     fth__text t;
     fth__text_init(&t, text, bytes);
     fth__text_add(&t, "#define N_IN %d\n#define N_OUT %d\n#define HAS_TAIL %d\n", p->n_in, p->n_out,
                   tail);
-    fth__text_add(&t, "#define VEC %d\n#define UNROLL %d\n#define UNROLL_ANY %d\n", shape->vec,
-                  shape->unroll, shape->unroll_any);
+    fth__text_add(&t, "#define VEC %d\n#define UNROLL %d\n", vec ? shape->vec : 1,
+                  vec ? shape->unroll : shape->unroll_any);
     if (tail) {
         const fth_dtype to =
             fth__reduce_dtype((fth_red)p->tail_red, (fth_dtype)p->reg_dtype[p->out_reg[0]]);
         fth__text_add(&t, "#define TAIL_RED %d\n#define OUT_BYTES %d\n#define ROWS %d\n",
                       p->tail_red, (int)fth_dtype_size(to), shape->rows);
+        fth__text_add(&t, "#define TAIL_BRIEF %d\n#define TAIL_LANES %d\n#define TAIL_EIGHT %d\n",
+                      shape->brief, shape->lanes, shape->eight);
     }
     fth__text_add(&t, "#include \"cuda/item.h\"\n");
     write_operations(&t, p);

@@ -18,14 +18,19 @@ enum { FTH__EW_HELD, FTH__EW_DENSE, FTH__EW_SPREAD, FTH__EW_FAR };
 typedef struct fth__ew_shape {
     int vec;                /* neighbours in an item */
     int unroll, unroll_any; /* items under way per thread: of neighbours, of one element */
-    int inner;              /* axis of the space that items go along; -1: there is none */
-    bool rows;              /* the tail reduces along that axis */
+    /* With a tail: how it adds, as far as the code depends on it. */
+    bool brief; /* blocks are single elements, and are never cut */
+    bool eight; /* eight threads join a block */
+    int lanes;
+    int inner; /* axis of the space that items go along; -1: there is none */
+    bool rows; /* the tail reduces along that axis */
     uint8_t where[FTH_MAX_IN];
 } fth__ew_shape;
 void fth__ew_shape_of(const fth__program *p, const fth_desc *in, fth__ew_shape *out);
 
-/* Writes the text; how many bytes it takes, terminator included (more than `bytes`: it was cut). */
-size_t fth__cuda_source(const fth__program *p, const fth__ew_shape *shape, char *text,
+/* Writes the text of the kernel for items of neighbours (vec) or of single elements at any
+ * distance; how many bytes it takes, terminator included (more than `bytes`: it was cut). */
+size_t fth__cuda_source(const fth__program *p, const fth__ew_shape *shape, bool vec, char *text,
                         size_t bytes);
 
 /* The headers that the text includes, by the names it uses. */

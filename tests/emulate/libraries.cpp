@@ -20,14 +20,14 @@ const char *fth__cuda_blas_name(fth_device *)
 }
 
 fth_status fth__jit_get(fth_device *, const fth_node *, const fth__program *, const fth__ew_shape *,
-                        const fth__jit_code **out, fth_err *)
+                        bool, const fth__jit_code **out, fth_err *)
 {
     *out = NULL;
     return FTH_OK;
 }
 
-fth_status fth__jit_launch(const fth_call *call, const fth__jit_code *, bool, dim3, unsigned,
-                           unsigned, const fth__ew_args *)
+fth_status fth__jit_launch(const fth_call *call, const fth__jit_code *, dim3, unsigned, unsigned,
+                           const fth__ew_args *)
 {
     return FTH_FAIL(call->err, FTH_E_INTERNAL, "nothing is compiled here");
 }

@@ -48,7 +48,8 @@ static int16_t add(fth__program *p, int op, fth_dtype from, fth_dtype to, int x,
     return (int16_t)p->n_reg++;
 }
 
-static void compiles(const fth__program *p, const fth_desc *in)
+/* vec: the kernel for items of neighbours; lanes of a tail, 0: blocks are single elements. */
+static void compiles(const fth__program *p, const fth_desc *in, bool vec, int lanes)
 {
     char *text = malloc(TEXT);
     IS_TRUE(text != NULL);
@@ -57,7 +58,10 @@ static void compiles(const fth__program *p, const fth_desc *in)
     void *program;
     size_t bytes;
     fth__ew_shape_of(p, in, &shape);
-    IS_TRUE(fth__cuda_source(p, &shape, text, TEXT) <= TEXT);
+    shape.lanes = lanes;
+    shape.eight = lanes == 8;
+    shape.brief = lanes == 0;
+    IS_TRUE(fth__cuda_source(p, &shape, vec, text, TEXT) <= TEXT);
     const fth_status s = fth__nvrtc_compile(&nvrtc, text, 9, 0, &program, &bytes, &err);
     if (s != FTH_OK) fputs(text, stderr);
     fth__nvrtc_release(&nvrtc, program);
@@ -85,7 +89,7 @@ TEST(every_operation)
                 const int16_t reg = add(&p, op, dt, to, first, 2, 3);
                 p.out_reg[p.n_out++] = reg;
             }
-            if (p.n_out > 0) compiles(&p, in);
+            if (p.n_out > 0) compiles(&p, in, op % 2, 1);
         }
     }
 }
@@ -107,7 +111,7 @@ TEST(every_cast)
                 const int16_t reg = add(&p, FTH__INSTR_CAST, from, goal, 0, -1, -1);
                 p.out_reg[p.n_out++] = reg;
             }
-            if (p.n_out > 0) compiles(&p, in);
+            if (p.n_out > 0) compiles(&p, in, t % 2, 1);
         }
 }
 
@@ -122,8 +126,9 @@ TEST(every_tail)
             fth_desc in[1];
             start(&p, in, 1, dtype);
             p.tail_red = red;
+            static const int lanes[] = {8, 1, 0};
             p.tail_dim = (t + red) % 2;
-            compiles(&p, in);
+            compiles(&p, in, red % 3 != 0, lanes[t % 3]);
         }
 }
 
@@ -150,7 +155,8 @@ TEST(every_shape)
         EQ_I64(shape.where[3], FTH__EW_FAR);
         EQ_I64(shape.where[4], FTH__EW_HELD);
         EQ_I64(shape.vec, 4);
-        compiles(&p, in);
+        compiles(&p, in, true, tail == 1 ? 8 : 1);
+        compiles(&p, in, false, 1);
     }
 }
 
