@@ -29,11 +29,18 @@ static void *open_one(const char *path, fth__text *why)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     const char *text = library ? NULL : dlerror();
-    if (text && why) fth__text_add(why, "%s%s", why->used ? "; " : "", text);
-    return library;
+    if (!text) return library;
+    fth__text_add(why, "%s", why->used ? "; " : "");
+    if (strchr(path, '/') && access(path, F_OK) != 0)
+        fth__text_add(why, "%s is not there", path);
+    else if (strstr(text, "libfathom_cuda.so: cannot open shared object file: No such file"))
+        fth__text_add(why, "%s is not where the system looks", path);
+    else
+        fth__text_add(why, "%s", text);
+    return NULL;
 }
 
-/* `why` gets the reason for each place that was tried and has something to say. */
+/* `why` gets the reason for each place that was tried. */
 static void *open_any(const char *path, fth__text *why)
 {
     char beside[4096], lib[4096 + 32];
@@ -45,7 +52,7 @@ static void *open_any(const char *path, fth__text *why)
         if (library) return library;
         *strrchr(beside, '/') = 0; /* a program that took the static library: bin/ beside lib/ */
         snprintf(lib, sizeof lib, "%s/../lib/%s", beside, file_name);
-        library = open_one(lib, access(lib, F_OK) == 0 ? why : NULL);
+        if (access(lib, F_OK) == 0) library = open_one(lib, why);
     }
     return library ? library : open_one(file_name, why);
 }

@@ -115,14 +115,26 @@ class Faults(unittest.TestCase):
                    "libnvidia-ml.so.1", "nvml=18", about="gpu")
 
     def test_the_backend_is_missing(self):
-        page = self.fault("libfathom_cuda.so: cannot open shared object file", "nvcc", "cards=2",
+        page = self.fault("The CUDA backend is missing: no CUDA backend: ", "nvcc", "cards=2",
                           home=ALONE)
         self.assertIsNone(page["cuda"]["backend"])
-        self.assertIn(f"{ALONE}/libfathom_cuda.so: cannot open", page["cuda"]["backend_error"])
+        self.assertEqual(page["cuda"]["backend_error"],
+                         f"no CUDA backend: {ALONE}/libfathom_cuda.so is not there; "
+                         "libfathom_cuda.so is not where the system looks")
         self.assertEqual(len(page["cuda"]["cards"]), 2)
         cards = page["cuda"]["cards"]  # matched by bus, not by number
         self.assertEqual([card["uuid"] for card in cards], ["GPU-0000-1", "GPU-0000-0"])
         self.assertEqual(cards[0]["free_bytes"], 79 << 30)
+
+    def test_a_backend_that_is_no_library(self):
+        with tempfile.TemporaryDirectory() as home:
+            for name in os.listdir(ALONE):
+                os.symlink(os.path.realpath(os.path.join(ALONE, name)), os.path.join(home, name))
+            with open(os.path.join(home, "libfathom_cuda.so"), "w"):
+                pass
+            page = self.fault("libfathom_cuda.so: file too short", "nvcc", home=home)
+            self.assertIn(f"{home}/libfathom_cuda.so: file too short",
+                          page["cuda"]["backend_error"])
 
     def test_a_backend_that_does_not_fit(self):
         self.fault("the backend speaks version 99 and", "nvcc", "abi=99")
