@@ -54,6 +54,7 @@ static inline void bg_enter(bg_run *r, const char *folder)
     char path[PATH_MAX + 100];
     if (!getcwd(r->cwd, sizeof r->cwd)) FAIL("no current folder");
     snprintf(path, sizeof path, "%s/%s", t_temp_dir(), folder);
+    (void)t_device(); /* skips the case, while we are still at home, when there is none */
     if (mkdir(path, 0777) != 0 || chdir(path) != 0) FAIL("no folder %s", path);
     for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
         snprintf(path, sizeof path, "%s/" BG_INPUTS "%s", r->cwd, inputs[i]);
