@@ -101,16 +101,17 @@ class SinkStruct(C.Structure):
 
 class Limits(C.Structure):
     _c_name_ = "fth_limits"
-    _fields_ = [("memory_bytes", U), ("scratch_bytes", U), ("threads", I), ("stream", S),
-                ("sinks", C.POINTER(SinkStruct)), ("no_recompute", B), ("no_spill", B),
-                ("no_fuse", B)]
+    _fields_ = [("memory_bytes", U), ("device_bytes", U), ("scratch_bytes", U), ("threads", I),
+                ("stream", S), ("sinks", C.POINTER(SinkStruct)), ("no_recompute", B),
+                ("no_spill", B), ("no_fuse", B)]
 
 
 class PlanInfo(C.Structure):
     _c_name_ = "fth_plan_info"
     _fields_ = [("peak_bytes", U), ("foreign_bytes", U), ("lower_bytes", U), ("scratch_bytes", U),
                 ("allowance_bytes", U), ("passes", L), ("chunks", L), ("steps", L), ("nested", L),
-                ("recomputed", L), ("spilled", L), ("flops", D), ("moved_bytes", U)]
+                ("recomputed", L), ("spilled", L), ("flops", D), ("moved_bytes", U),
+                ("on_device", B)]
 
 
 class ProgressStruct(C.Structure):
@@ -131,7 +132,8 @@ class RunReport(C.Structure):
     _fields_ = [("planned_bytes", U), ("ledger_bytes", U), ("touched_bytes", U),
                 ("growth_bytes", U), ("allowance_bytes", U), ("growth_known", B), ("kept", B),
                 ("seconds", D), ("io_seconds", D), ("compute_seconds", D),
-                ("read_bytes", U), ("written_bytes", U)]
+                ("read_bytes", U), ("written_bytes", U), ("on_device", B), ("device_seconds", D),
+                ("bound_by", S)]
 
 
 class Conv(C.Structure):
@@ -458,14 +460,16 @@ class Context:
     """Memory budget, workers and device; shared by graphs."""
 
     def __init__(self, memory=None, threads=0, device=None, scratch=None, trace=None, log=None,
-                 log_level="info"):
-        """memory="8G" is for everything: data, and what libraries may take. `trace` is a Trace;
-        log(level, line) gets lines up to log_level: "error", "warn", "info" or "debug"."""
+                 log_level="info", device_memory=None):
+        """memory="8G" is for everything: data, and what libraries may take; device_memory="8G" is
+        the same on a GPU (device="cuda"). `trace` is a Trace; log(level, line) gets lines up to
+        log_level: "error", "warn", "info" or "debug"."""
         self._p = None
         self.trace = trace  # must outlive the context
         opt, err, out = Options(), Err(), P()
         _lib.fth_options_default(C.byref(opt))
         opt.mem.budget_bytes = _bytes(memory)
+        opt.device_memory_bytes = _bytes(device_memory)
         opt.threads = threads
         opt.device = device.encode() if device else None
         opt.scratch_dir = os.fsencode(scratch) if scratch else None
@@ -1341,6 +1345,8 @@ class Plan:
             raise cause
         _check(status, err, cause)
         self.report = {name: getattr(report, name) for name, _ in RunReport._fields_}
+        if report.bound_by:
+            self.report["bound_by"] = _text(report.bound_by)
         if isinstance(self._form, Value):
             return results[0]
         if isinstance(self._form, dict):

@@ -44,7 +44,6 @@ FTH_API void fth_plan_destroy(fth_plan *plan);
 enum { FTH_STAGING_BYTES = 16 << 20 };
 
 typedef struct fth_plan_info {
-    bool on_device;           /* peak and foreign bytes are of a device's own memory */
     uint64_t peak_bytes;      /* arena: what this plan takes, to the byte            */
     uint64_t foreign_bytes;   /* the caller's tensors, counted against the budget    */
     uint64_t lower_bytes;     /* largest sum of live bytes: no layout can be smaller */
@@ -57,6 +56,7 @@ typedef struct fth_plan_info {
         spilled; /* loops inside loops, values made more than once, values on file */
     double flops;
     uint64_t moved_bytes; /* by kernels                                          */
+    bool on_device;       /* peak and foreign bytes are of a device's own memory */
 } fth_plan_info;
 FTH_API void fth_plan_get_info(const fth_plan *plan, fth_plan_info *out);
 /* Passes, chunks, bytes by label, a lifetime chart, what bounds each step. */
