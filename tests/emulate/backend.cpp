@@ -93,6 +93,7 @@ static void close_device(fth_device *d)
     for (int i = 0; i < FTH__CUDA_SLOTS; i++)
         if (d->slot[i].drop) d->slot[i].drop(d->slot[i].thing);
     pthread_mutex_destroy(&d->lock);
+    emulate::end();
     delete d;
 }
 

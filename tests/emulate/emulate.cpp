@@ -264,6 +264,16 @@ void run_block()
 namespace emulate
 {
 
+void end()
+{
+    for (fiber *f : fibers) {
+        free(f->stack);
+        delete f;
+    }
+    fibers.clear();
+    idle.clear();
+}
+
 bool refused()
 {
     const bool was = was_refused;

@@ -29,6 +29,8 @@ namespace emulate
 /* What lanes of a warp do together. */
 enum meeting { SYNC, SHUFFLE, BALLOT, MATCH };
 
+/* Give back what launches have taken; nothing runs. */
+void end();
 void launch(dim3 blocks, dim3 threads, void (*body)(void *), void *arg);
 bool refused(); /* was there a launch that a device refuses, since this was asked? */
 /* Wait for the block; how many threads came with `yes`. */
