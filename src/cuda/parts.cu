@@ -32,7 +32,7 @@ typedef struct seam {
 
 /* What differs from part to part lies in shared memory, because neighbouring threads look at
  * different parts: where they begin, their steps, and which one a short axis has at each place. */
-template <class T>
+template <class T, bool INNER>
 static __global__ void put_parts(const __grid_constant__ seam s, char *dst, T element)
 {
     __shared__ uint32_t end[FTH__CUDA_PARTS];
@@ -59,18 +59,28 @@ static __global__ void put_parts(const __grid_constant__ seam s, char *dst, T el
     for (int u = 0; u < EACH; u++) {
         uint32_t i = first + u * THREADS;
         if (i >= s.count) continue;
-        const uint32_t row = fth__div_by(i, s.inner);
-        const uint32_t at = row - fth__div_by(row, s.joined) * s.joined.d;
+        const uint32_t row = INNER ? fth__div_by(i, s.inner) : i, line = fth__div_by(row, s.joined);
+        const uint32_t at = row - line * s.joined.d;
         int p = table ? part[at] : 0;
         while (!table && at >= end[p]) p++;
         const char *from = source[p];
         const bool there = from != NULL;
+        int d = s.n_axes - 1;
         to[u] = 0;
-        for (int d = s.n_axes - 1; d >= 0; d--) {
+        if (!INNER) { /* the joined axis is the innermost */
+            to[u] = (int64_t)at * s.dst_step[d];
+            from += (int64_t)at * step[p][d--];
+            i = line;
+        }
+        for (; d > 0; d--) {
             const uint32_t q = fth__div_by(i, s.extent[d]), r = i - q * s.extent[d].d;
             to[u] += (int64_t)r * s.dst_step[d];
             from += (int64_t)r * step[p][d];
             i = q;
+        }
+        if (d == 0) {
+            to[u] += (int64_t)i * s.dst_step[0];
+            from += (int64_t)i * step[p][0];
         }
         v[u] = there ? *(const T *)from : element;
     }
@@ -179,8 +189,12 @@ template <class T> static void queue(const fth_call *call, const plan *m, const 
     const seam s = seam_of(m);
     T element;
     memcpy(&element, fill, sizeof element);
-    FTH_LAUNCH((put_parts<T>), fth__place_blocks(s.count, EACH), THREADS, fth_cuda_stream(call), s,
-               m->dst, element);
+    if (m->p.dim == m->n - 1)
+        FTH_LAUNCH((put_parts<T, false>), fth__place_blocks(s.count, EACH), THREADS,
+                   fth_cuda_stream(call), s, m->dst, element);
+    else
+        FTH_LAUNCH((put_parts<T, true>), fth__place_blocks(s.count, EACH), THREADS,
+                   fth_cuda_stream(call), s, m->dst, element);
 }
 
 static void at_once(const fth_call *call, plan *m)
