@@ -52,14 +52,14 @@ typedef struct fth__ew_args {
     uint32_t magic[FTH__EW_AXES], shift[FTH__EW_AXES];
     /* Tail along the innermost axis: how the elements of a block of threads lie in shared memory.
      */
-    uint32_t rows;      /* rows per block of threads, or 1 */
-    uint32_t chunks;    /* blocks of threads per row, when a row is longer than one of them takes */
-    uint32_t seg_len;   /* elements of a segment: a block of the axis, or the whole row */
-    uint32_t seg_log;   /* its logarithm, when it is a block */
-    uint32_t segs;      /* segments of a row that one block of threads takes */
-    uint32_t pitch;     /* elements from one segment to the next */
-    uint32_t part_at;   /* bytes: where partials lie */
-    uint32_t row_magic, row_shift; /* of the items of a whole row */
+    uint32_t rows;    /* rows per block of threads, or 1 */
+    uint32_t chunks;  /* blocks of threads per row, when a row is longer than one of them takes */
+    uint32_t seg_len; /* elements of a segment: a block of the axis, or the whole row */
+    uint32_t seg_log; /* its logarithm, when it is a block */
+    uint32_t segs;    /* segments of a row that one block of threads takes */
+    uint32_t pitch;   /* elements from one segment to the next */
+    uint32_t part_at; /* bytes: where partials lie */
+    uint32_t row_magic, row_shift;             /* of the items of a whole row */
     fth__ew_operand operand[FTH__EW_OPERANDS]; /* inputs, then outputs, then the state */
     fth__ew_const constant[FTH__EW_CONSTS];
     fth__ew_tail tail;

@@ -34,7 +34,8 @@ static fth_status open_bench(bench *b, uint64_t device_bytes, fth_err *err)
 static fth_status build(bench *b, fth_err *err)
 {
     const int64_t size[1] = {N};
-    FTH_TRY(fth_tensor_create(&b->weight, fth_context_mem(b->ctx), "weight", FTH_F32, 1, size, err));
+    FTH_TRY(
+        fth_tensor_create(&b->weight, fth_context_mem(b->ctx), "weight", FTH_F32, 1, size, err));
     float *w = fth_tensor_data(b->weight);
     for (int i = 0; i < N; i++) w[i] = (float)(i % 7);
     b->step = 1.0f;
