@@ -63,6 +63,15 @@ static void close_gpu(fth_context *ctx)
     ctx->library = NULL;
 }
 
+/* Whether there is a driver at all: asking costs nothing, and loading the backend in vain does. */
+static fth_status find_driver(fth_err *err)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (!driver) return FTH_FAIL(err, FTH_E_DEVICE, "there is no NVIDIA driver");
+    dlclose(driver);
+    return FTH_OK;
+}
+
 static fth_status open_gpu(fth_context *ctx, const fth_options *opt, int index, fth_err *err)
 {
     ctx->backend = opt->backend;
@@ -97,7 +106,8 @@ static fth_status resolve_device(fth_context *ctx, const fth_options *opt, fth_e
         fth_err_hint(err, "devices are auto, cpu, cuda and cuda:N");
         return s;
     }
-    const fth_status s = open_gpu(ctx, opt, index, &why);
+    fth_status s = any && !opt->backend && !opt->backend_path ? find_driver(&why) : FTH_OK;
+    if (s == FTH_OK) s = open_gpu(ctx, opt, index, &why);
     if (s == FTH_OK) {
         fth_device_info info;
         ctx->backend->device->get_info(ctx->gpu, &info);
