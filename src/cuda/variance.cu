@@ -1,8 +1,10 @@
 /* variance.cu - variance along one axis, divided by n, in the order of the CPU's loop.
  *
- * A thread computes the moments of one block; a warp then joins the blocks of a line in order. The
- * quotients of a join depend on counts alone, so its lanes divide for 32 blocks at once and only
- * short sums are left to the chain. Lines are taken in rounds, so the workspace stays small.
+ * A thread computes the moments of one block (along an innermost axis 32 of them swap elements in
+ * shared memory, so that it is read in whole lines); a warp then joins the blocks of a line in
+ * order. The quotients of a join depend on counts alone, so its lanes divide for 32 blocks at once
+ * and only short sums are left to the chain. Lines are taken in rounds, so the workspace stays
+ * small.
  */
 #include "cuda/device.h"
 #include "cuda/lines.cuh"
@@ -11,7 +13,8 @@ extern "C" {
 #include "ops/reduce.h"
 }
 
-enum { THREADS = 256 };
+enum { THREADS = 256, WARPS = 2 };
+static constexpr int64_t SIDE = 32;       /* of a square: lanes of a warp */
 static constexpr int64_t ROUND = 1 << 20; /* blocks in a round, one line at least */
 
 typedef struct moments {
@@ -47,6 +50,48 @@ template <int T> static __global__ void of_blocks(const args a)
         m2 += d * d;
     }
     a.parts[line * a.blocks + block] = moments{mean, m2};
+}
+
+/* One pass over the blocks of a warp's lanes: f(element) for each of a lane's own, in order. */
+template <typename type, class F>
+static __device__ inline void each_own(const char *in, int64_t n, int64_t step, int64_t block,
+                                       type (*square)[SIDE + 1], F f)
+{
+    const int lane = (int)threadIdx.x & 31;
+    for (int64_t c = 0; c < block; c += SIDE) {
+        for (int r = 0; r < SIDE; r++) {
+            const char *row = (const char *)__shfl_sync(~0u, (uint64_t)in, r);
+            if (c + lane < __shfl_sync(~0u, n, r))
+                square[r][lane] = *(const type *)(row + (c + lane) * step);
+        }
+        __syncwarp();
+        for (int i = 0; i < SIDE && c + i < n; i++) f(square[lane][i]);
+        __syncwarp();
+    }
+}
+
+template <int T> static __global__ void of_near_blocks(const args a)
+{
+    typedef typename fth__elem<T>::type type;
+    __shared__ type squares[WARPS][SIDE][SIDE + 1];
+    const int64_t k = (int64_t)blockIdx.x * (WARPS * SIDE) + threadIdx.x;
+    const int64_t line = (int64_t)fth__walk_div((uint64_t)k, (uint64_t)a.blocks);
+    const int64_t block = k - line * a.blocks, left = a.l.n - block * a.block;
+    const char *in = NULL;
+    int64_t n = 0;
+    if (k < a.line_n * a.blocks) {
+        n = left < a.block ? left : a.block;
+        in = a.l.in + fth__walk_at(a.l.line, a.line_lo + line).at[0] + block * a.block * a.l.step;
+    }
+    type(*square)[SIDE + 1] = squares[threadIdx.x / 32];
+    double sum = 0.0, m2 = 0.0;
+    each_own<type>(in, n, a.l.step, a.block, square, [&](type x) { sum += fth__elem<T>::get(x); });
+    const double mean = sum / (double)n;
+    each_own<type>(in, n, a.l.step, a.block, square, [&](type x) {
+        const double d = fth__elem<T>::get(x) - mean;
+        m2 += d * d;
+    });
+    if (n > 0) a.parts[line * a.blocks + block] = moments{mean, m2};
 }
 
 static __global__ void join(const args a)
@@ -105,8 +150,12 @@ static uint64_t scratch(const fth_call *call)
 
 template <int T> static void run_as(const args &a, cudaStream_t stream)
 {
-    const int64_t items = a.line_n * a.blocks;
-    if (items > 0)
+    const int64_t items = a.line_n * a.blocks, each = WARPS * SIDE;
+    if (items == 0) return;
+    if (a.l.near && a.block >= SIDE)
+        FTH_LAUNCH(of_near_blocks<T>, (unsigned)((items + each - 1) / each), (unsigned)each, stream,
+                   a);
+    else
         FTH_LAUNCH(of_blocks<T>, (unsigned)((items + THREADS - 1) / THREADS), THREADS, stream, a);
 }
 
