@@ -30,7 +30,7 @@ else
     step gpu gpu run_tests gpu build -j 1 -L '^gpu$'
     if command -v compute-sanitizer >/dev/null; then
         for tool in memcheck racecheck; do
-            step $tool $tool sanitized $tool build/tests/parity/test_* build/tests/unit/test_ops_*
+            step $tool $tool sanitized $tool build/tests/parity/test_device
         done
     else
         echo "  skip  memcheck, racecheck: compute-sanitizer was not found"

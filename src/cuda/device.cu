@@ -64,15 +64,20 @@ static bool has_context(int index)
  * count for this process is taken; where there is no NVML it is not known, and 0. */
 static fth_status make_context(fth_device *d, fth_err *err)
 {
-    uint64_t before = 0, after = 0;
-    const bool old = has_context(d->index);
-    const bool counted = !old && fth__cuda_used_by_all(d->index, &before);
-    FTH_CUDA_TRY(cudaSetDevice(d->index), "the device", err);
-    FTH_CUDA_TRY(cudaFree(0), "the device's context", err);
-    if (counted && fth__cuda_used_by_all(d->index, &after) && after > before)
-        d->info.context_bytes = after - before;
-    else if (old && fth__cuda_used_by_us(d->index, &after))
-        d->info.context_bytes = after;
+    fth__cuda_counter counter;
+    const bool old = has_context(d->index), counts = fth__cuda_counter_begin(&counter, d->index);
+    const uint64_t before = counts ? fth__cuda_used_by_all(&counter) : 0;
+    cudaError_t code = cudaSetDevice(d->index);
+    if (code == cudaSuccess) code = cudaFree(0);
+    if (counts && code == cudaSuccess) {
+        const uint64_t after = fth__cuda_used_by_all(&counter);
+        if (old)
+            d->info.context_bytes = fth__cuda_used_by_us(&counter);
+        else if (before > 0 && after > before)
+            d->info.context_bytes = after - before;
+    }
+    if (counts) fth__cuda_counter_end(&counter);
+    FTH_CUDA_TRY(code, "the device's context", err);
     return FTH_OK;
 }
 

@@ -65,64 +65,50 @@ typedef struct nvml_process {
     unsigned instance, compute_instance;
 } nvml_process;
 
-/* The library and the card in it; whoever got true calls nvml_end. */
-typedef struct nvml {
-    void *library, *card;
-} nvml;
-
-static void nvml_end(nvml *n)
+void fth__cuda_counter_end(fth__cuda_counter *c)
 {
-    auto *end = find<int(void)>(n->library, "nvmlShutdown");
+    auto *end = find<int(void)>(c->library, "nvmlShutdown");
     if (end) (void)end();
-    dlclose(n->library);
+    dlclose(c->library);
+    *c = fth__cuda_counter{};
 }
 
-static bool nvml_begin(nvml *n, int index)
+bool fth__cuda_counter_begin(fth__cuda_counter *c, int index)
 {
     char bus[32] = "";
-    n->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!n->library) return false;
-    auto *begin = find<int(void)>(n->library, "nvmlInit_v2");
+    *c = fth__cuda_counter{};
+    c->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!c->library) return false;
+    auto *begin = find<int(void)>(c->library, "nvmlInit_v2");
     if (!begin || begin() != 0) {
-        dlclose(n->library);
+        dlclose(c->library);
         return false;
     }
-    auto *get = find<int(const char *, void **)>(n->library, "nvmlDeviceGetHandleByPciBusId_v2");
+    auto *get = find<int(const char *, void **)>(c->library, "nvmlDeviceGetHandleByPciBusId_v2");
     if (get && cudaDeviceGetPCIBusId(bus, sizeof bus, index) == cudaSuccess &&
-        get(bus, &n->card) == 0)
+        get(bus, &c->card) == 0)
         return true;
     (void)cudaGetLastError();
-    nvml_end(n);
+    fth__cuda_counter_end(c);
     return false;
 }
 
-bool fth__cuda_used_by_all(int index, uint64_t *bytes)
+uint64_t fth__cuda_used_by_all(const fth__cuda_counter *c)
 {
-    nvml n = {};
     nvml_memory m = {};
-    if (!nvml_begin(&n, index)) return false;
-    auto *get = find<int(void *, nvml_memory *)>(n.library, "nvmlDeviceGetMemoryInfo");
-    const bool ok = get && get(n.card, &m) == 0;
-    nvml_end(&n);
-    if (ok) *bytes = m.used;
-    return ok;
+    auto *get = find<int(void *, nvml_memory *)>(c->library, "nvmlDeviceGetMemoryInfo");
+    return get && get(c->card, &m) == 0 ? m.used : 0;
 }
 
-bool fth__cuda_used_by_us(int index, uint64_t *bytes)
+uint64_t fth__cuda_used_by_us(const fth__cuda_counter *c)
 {
     enum { MOST = 256 };
-    nvml n = {};
     unsigned count = MOST;
     nvml_process list[MOST];
-    if (!nvml_begin(&n, index)) return false;
     auto *get = find<int(void *, unsigned *, nvml_process *)>(
-        n.library, "nvmlDeviceGetComputeRunningProcesses_v3");
-    const bool ok = get && get(n.card, &count, list) == 0 && count <= MOST;
-    nvml_end(&n);
-    for (unsigned i = 0; ok && i < count; i++)
-        if (list[i].pid == (unsigned)getpid() && list[i].bytes != ~0ull) {
-            *bytes = list[i].bytes;
-            return true;
-        }
-    return false;
+        c->library, "nvmlDeviceGetComputeRunningProcesses_v3");
+    if (!get || get(c->card, &count, list) != 0 || count > MOST) return 0;
+    for (unsigned i = 0; i < count; i++)
+        if (list[i].pid == (unsigned)getpid() && list[i].bytes != ~0ull) return list[i].bytes;
+    return 0;
 }

@@ -16,9 +16,16 @@ void *fth__cuda_library(const char *name, char *why, size_t bytes);
 void fth__cuda_describe_compiler(char *text, size_t bytes);
 void fth__cuda_describe_products(char *text, size_t bytes);
 
-/* Bytes in use on a card, by all its processes and by this one alone; false: the driver's library
- * for counting (NVML) is not there or does not say. No context is needed. */
-bool fth__cuda_used_by_all(int index, uint64_t *bytes);
-bool fth__cuda_used_by_us(int index, uint64_t *bytes);
+/* What the driver's library for counting (NVML) knows of a card; no context is needed. Starting it
+ * takes a while, so it is started once for several questions. */
+typedef struct fth__cuda_counter {
+    void *library, *card;
+} fth__cuda_counter;
+/* False: it is not there. Whoever got true calls end. */
+bool fth__cuda_counter_begin(fth__cuda_counter *c, int index);
+void fth__cuda_counter_end(fth__cuda_counter *c);
+/* Bytes in use, by all processes and by this one alone; 0: it does not say. */
+uint64_t fth__cuda_used_by_all(const fth__cuda_counter *c);
+uint64_t fth__cuda_used_by_us(const fth__cuda_counter *c);
 
 #endif
