@@ -29,6 +29,7 @@ uint64_t sp_held_while(fth_mem *mem, const fth_plan *plan, uint64_t *scratch)
     fth_plan_get_info(plan, &info);
     fth_mem_get_stats(mem, &now);
     if (scratch && info.scratch_bytes > *scratch) *scratch = info.scratch_bytes;
+    if (info.on_device) return now.used_bytes + FTH_STAGING_BYTES; /* its data are elsewhere */
     const uint64_t beside = now.used_bytes + info.allowance_bytes,
                    rounded = up_to_pages(info.peak_bytes) + rounding(mem) + beside;
     return rounded <= now.budget_bytes ? rounded : info.peak_bytes + beside;
