@@ -288,6 +288,7 @@ __device__ inline double one_beam(const crystal<real> &c, const br_scene *s, con
     for (int phi = 0; phi < phis; phi++) {
         const int64_t row = phi == 0 && group == chain ? phis : phi;
         const real *from = cells + row * mosaics * each;
+#pragma unroll 2
         for (int m = 0; m < mosaics; m++, from += each, n++) {
             real cell[9];
             load_cell(from, cell);
@@ -399,7 +400,7 @@ template <typename real> __device__ crystal<real> crystal_of(const br_view *v)
 }
 
 template <typename real, lookup how>
-__global__ void __launch_bounds__(THREADS) square(const bench_top *top, frame f)
+__global__ void __launch_bounds__(THREADS, 4) square(const bench_top *top, frame f)
 {
     const br_view *v = &top->view;
     const crystal<real> c = crystal_of<real>(v);
