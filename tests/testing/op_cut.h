@@ -171,6 +171,30 @@ __attribute__((unused)) static oc_buffer oc_tile(const fth_desc *d, int64_t elem
     return b;
 }
 
+/* Nothing but the tile itself may differ from the noise around it. */
+__attribute__((unused)) static void oc_check_around(const fth_desc *d, const oc_buffer *b,
+                                                    int noise, const char *op)
+{
+    const int64_t size = fth_dtype_size(d->dtype);
+    char *want = malloc(b->bytes + 1);
+    fth_tile t = b->tile;
+    int64_t stride[FTH_MAX_AXES], count = 1;
+    for (int i = d->n_axes - 1; i >= 0; i--) {
+        stride[i] = count;
+        count *= t.extent[i];
+    }
+    memset(want, noise, b->bytes);
+    t.data = want + ((char *)b->tile.data - b->block);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t at = 0;
+        for (int k = 0; k < d->n_axes; k++) at += i / stride[k] % t.extent[k] * t.stride[k];
+        memcpy((char *)t.data + at * size, (char *)b->tile.data + at * size, (size_t)size);
+    }
+    const bool same = memcmp(want, b->block, b->bytes) == 0;
+    free(want);
+    if (!same) FAIL("%s wrote outside its tile", op);
+}
+
 /* ---- running ---- */
 
 typedef struct oc_case {
@@ -275,6 +299,7 @@ __attribute__((unused)) static fth_status oc_rectangle(oc_case *c, const int64_t
     }
     for (int i = 0; i < node->n_out; i++) {
         oc_copy(&node->out[i], 0, &out[i].tile, 0, c->out[i], 0, true);
+        oc_check_around(&node->out[i], &out[i], 0x77, node->op->name);
         free(out[i].block);
     }
     free(carried.block);
