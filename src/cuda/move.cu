@@ -29,6 +29,29 @@ static __global__ void copy_units(const __grid_constant__ fth__places<2> w, char
         if (first + u * FTH__SPACE_THREADS < w.count) *(T *)(dst + to[u]) = v[u];
 }
 
+/* The same where the innermost axis is long: a block stays in one line of it and divides nothing.
+ */
+template <class T, int U>
+static __global__ void copy_lines(const __grid_constant__ fth__places<3> w, char *dst,
+                                  const char *src, int64_t first, int64_t extent, int64_t dst_step,
+                                  int64_t src_step)
+{
+    int64_t at[3];
+    fth__place_at(w, blockIdx.x, at);
+    const int64_t i = first + at[2] + threadIdx.x;
+    dst += at[0] + i * dst_step;
+    src += at[1] + i * src_step;
+    T v[U];
+#pragma unroll
+    for (int u = 0; u < U; u++)
+        if (i + u * FTH__SPACE_THREADS < extent)
+            v[u] = *(const T *)(src + u * FTH__SPACE_THREADS * src_step);
+#pragma unroll
+    for (int u = 0; u < U; u++)
+        if (i + u * FTH__SPACE_THREADS < extent)
+            *(T *)(dst + u * FTH__SPACE_THREADS * dst_step) = v[u];
+}
+
 template <class T>
 static __global__ void fill_units(const __grid_constant__ fth__places<1> w, char *dst, T v)
 {
@@ -39,9 +62,28 @@ static __global__ void fill_units(const __grid_constant__ fth__places<1> w, char
     }
 }
 
+/* Lines of several axes, and blocks that are at least three quarters full. */
+template <class T, int U>
+static bool queue_lines(const fth_call *call, const fth__space<2> &s, char *dst, const char *src)
+{
+    const int last = s.n - 1;
+    const int64_t each = FTH__SPACE_THREADS * U, extent = s.extent[last],
+                  blocks = (extent + each - 1) / each;
+    if (last == 0 || 4 * extent < 3 * blocks * each) return false;
+    fth__space<3> lines;
+    for (int i = 0; i < last; i++) lines.add(s.extent[i], s.step[i][0], s.step[i][1], 0);
+    lines.add(blocks, 0, 0, each);
+    fth__space_each(lines, [&](const fth__places<3> &w, const int64_t *base) {
+        FTH_LAUNCH((copy_lines<T, U>), w.count, FTH__SPACE_THREADS, fth_cuda_stream(call), w,
+                   dst + base[0], src + base[1], base[2], extent, s.step[last][0], s.step[last][1]);
+    });
+    return true;
+}
+
 template <class T, int U>
 static void queue_copy(const fth_call *call, const fth__space<2> &s, char *dst, const char *src)
 {
+    if (queue_lines<T, U>(call, s, dst, src)) return;
     fth__space_pieces(s, [&](const fth__places<2> &w, const int64_t *base) {
         FTH_LAUNCH((copy_units<T, U>), fth__place_blocks(w.count, U), FTH__SPACE_THREADS,
                    fth_cuda_stream(call), w, dst + base[0], src + base[1]);

@@ -13,9 +13,10 @@ enum {
     AXES = FTH_MAX_AXES,
     LONG_PART = 512,
     SMALL = 1 << 20,
+    FEW = 16, /* one in so many may lie in short parts */
     THREADS = FTH__SPACE_THREADS,
     EACH = 8,
-    TABLE = 1024
+    TABLE = 256
 };
 
 /* What the kernel gets; steps are in bytes, counts in units. */
@@ -252,7 +253,7 @@ void fth__cuda_put_together(const fth_call *call, const fth__cuda_parts *parts)
     const fth_tile *t = &call->out[0];
     plan m = {
         .p = *parts, .n = d->n_axes, .size = fth_dtype_size(d->dtype), .dst = (char *)t->data};
-    int64_t bytes = m.size, shortest = INT64_MAX;
+    int64_t bytes = m.size, split = 0;
     for (int i = 0; i < m.n; i++) {
         m.extent[i] = t->extent[i];
         m.dst_step[i] = t->stride[i] * m.size;
@@ -261,11 +262,11 @@ void fth__cuda_put_together(const fth_call *call, const fth__cuda_parts *parts)
     if (bytes == 0) return;
     drop_empty(&m.p);
     join_axes(&m);
-    for (int k = 0; k < m.p.n; k++) {
-        const int64_t part = (m.p.end[k] - (k ? m.p.end[k - 1] : 0)) * m.dst_step[m.p.dim];
-        shortest = part < shortest ? part : shortest;
+    for (int k = 0; k < m.p.n; k++) { /* how much of the result lies in short parts */
+        const int64_t part = m.p.end[k] - (k ? m.p.end[k - 1] : 0);
+        if (part * m.dst_step[m.p.dim] < LONG_PART) split += part;
     }
-    if (bytes / m.size > FTH__SPACE_MOST || (bytes > SMALL && shortest >= LONG_PART))
+    if (bytes / m.size > FTH__SPACE_MOST || (bytes > SMALL && split * FEW <= m.extent[m.p.dim]))
         one_by_one(call, &m);
     else
         at_once(call, &m);

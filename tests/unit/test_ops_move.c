@@ -113,6 +113,18 @@ TEST(slice_of_long_runs)
     }
 }
 
+TEST(flip_of_long_lines)
+{
+    static const fth_dtype sizes[] = {FTH_BOOL, FTH_F16, FTH_I32, FTH_F64, FTH_C128};
+    for (int k = 0; k < 5; k++) {
+        fth_graph *g = t_graph("a=3 y=2000");
+        t_random r = t_random_make((uint64_t)k);
+        const fth_val v = t_noise(g, "x", sizes[k], "a y", &r);
+        against_all(v, 3, 1, 2000, fth_flip(v, "y"), 2000, backwards, (int64_t[]){2000}, 0);
+        t_graph_free(g);
+    }
+}
+
 TEST(pad_of_an_empty_axis_is_all_padding)
 {
     fth_graph *g = t_graph("a=0 b=7 c=2");
