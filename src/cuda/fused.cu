@@ -30,8 +30,9 @@ enum {
     LONG_ROW = 4096,      /* elements of a row worth being cut then */
     MOST_ITEMS = 1 << 30, /* of one launch */
     MOST_BLOCKS_Y = 65535,
-    EIGHT_FROM = 64, /* elements of a block that eight threads join */
-    SMALL = 4 << 20, /* elements that are not worth compiling for */
+    EIGHT_FROM = 64,  /* elements of a block that eight threads join */
+    SMALL = 4 << 20,  /* elements of a value for which nothing is ever compiled */
+    LARGE = 64 << 20, /* and those for which it is done before the first run */
 };
 
 /* The work of one launch. Operands are inputs, outputs, and with a tail the state. */
@@ -184,22 +185,22 @@ struct job {
     bool small; /* interpreted: compiling would take longer than it is ever worth */
 };
 
-/* Whether the whole of a value is so little that nothing is compiled for it. A function of sizes,
- * like everything that decides. */
-bool is_small(const fth__program *p)
+/* Elements of the whole value. */
+int64_t elements_of(const fth__program *p)
 {
     int64_t n = 1;
     for (int k = 0; k < p->n_axes; k++) n *= p->size[k];
-    return n < SMALL;
+    return n;
 }
 
 /* The compiled kernel for items of neighbours or of single elements; NULL: interpreted. */
-fth_status code_for(const job *b, bool vec, const fth__jit_code **code)
+fth_status code_for(const job *b, const walk *w, bool vec, const fth__jit_code **code)
 {
     *code = NULL;
     if (b->small) return FTH_OK;
-    return fth__jit_get(b->call->device, b->call->node, &b->e->p, &b->e->shape, vec, code,
-                        b->call->err);
+    const int64_t elements = items_of(w) * (has_tail(b->e) ? w->n : 1);
+    return fth__jit_get(b->call->device, b->call->node, &b->e->p, &b->e->shape, vec, elements,
+                        b->call->stream, code, b->call->err);
 }
 
 fth_status launch(const job *b, const fth__jit_code *code, const fth__ew_args *a, unsigned x,
@@ -238,7 +239,7 @@ fth_status run_map(const job *b, const walk *w)
     }
     use = use && rest == 0;
     const fth__jit_code *code;
-    FTH_TRY(code_for(b, use, &code));
+    FTH_TRY(code_for(b, w, use, &code));
     use = use && code;
     fth__ew_args a;
     fill_args(&a, w, b->e, use ? vec : 1);
@@ -270,7 +271,10 @@ void plan_rows(tail_plan *t, const fth__ew_program *e, int64_t n, int64_t rows)
     const bool brief = e->shape.brief;
     t->value = from == FTH_F16 || from == FTH_BF16 ? 4 : (uint64_t)fth_dtype_size(from);
     t->seg_len = (uint32_t)(brief ? (n > 0 ? n : 1) : e->order.block);
-    t->pitch = e->shape.eight ? t->seg_len + 8 : t->seg_len | 1u;
+    /* lanes of four segments side by side in different banks; items of neighbours aligned */
+    t->pitch = !e->shape.eight    ? t->seg_len | 1u
+               : e->shape.vec > 8 ? t->seg_len + 16
+                                  : t->seg_len + 8;
     t->segs = (uint32_t)(brief || t->segments < 1 ? 1 : t->segments);
     const uint64_t row = (uint64_t)t->segs * (t->pitch * t->value + t->wide);
     t->partial = n > LONG_ROW * 4 || row > SHARED || (rows < FEW_ROWS && n >= LONG_ROW);
@@ -341,7 +345,7 @@ fth_status run_columns(const job *b, const walk *w, const tail_plan *t)
     bool use =
         !b->small && takes_vectors(t, outputs, w->extent[w->n_axes - 1], vec) && lies_well(w, b->e);
     const fth__jit_code *code;
-    FTH_TRY(code_for(b, use, &code));
+    FTH_TRY(code_for(b, w, use, &code));
     use = use && code;
     fth__ew_args a;
     fill_args(&a, w, b->e, use ? vec : 1);
@@ -357,7 +361,7 @@ fth_status run_rows(const job *b, const walk *w, const tail_plan *t)
     const int64_t rows = items_of(w);
     bool use = !b->small && w->n % vec == 0 && lies_well(w, b->e);
     const fth__jit_code *code;
-    FTH_TRY(code_for(b, use, &code));
+    FTH_TRY(code_for(b, w, use, &code));
     use = use && code;
     fth__ew_args a;
     fill_args(&a, w, b->e, 1);
@@ -451,7 +455,7 @@ uint64_t fth__ew_scratch(const fth_call *call, const fth__ew_program *e)
 fth_status fth__ew_run(const fth_call *call, const fth__ew_program *e)
 {
     walk w;
-    const job b = {call, e, is_small(&e->p)};
+    const job b = {call, e, elements_of(&e->p) < SMALL};
     walk_init(&w, call, e);
     return run_walk(&b, &w);
 }
@@ -481,8 +485,10 @@ fth_status fth__ew_prepare(const fth_node *node, const fth__ew_program *e, fth_d
                            fth_err *err)
 {
     const fth__jit_code *code;
-    if (is_small(&e->p)) return FTH_OK;
-    return fth__jit_get(device, node, &e->p, &e->shape, expects_vectors(e), &code, err);
+    const int64_t n = elements_of(&e->p);
+    if (n < SMALL) return FTH_OK;
+    return fth__jit_get(device, node, &e->p, &e->shape, expects_vectors(e),
+                        n >= LARGE ? INT64_MAX : 0, NULL, &code, err);
 }
 
 static void make(fth__ew_program *e, const fth_node *node)

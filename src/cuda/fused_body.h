@@ -209,14 +209,20 @@ FTH__MATH void fth__lay_down(const fth__ew_args &a, uint32_t row0, uint32_t rows
 #pragma unroll
         for (int u = 0; u < UNROLL; u++) {
             if (base + (uint32_t)u * THREADS >= total) continue;
+#if TAIL_EIGHT
+            value v[VEC]; /* segments are long and lie so that items are whole words */
+#pragma unroll
+            for (int e = 0; e < VEC; e++) v[e] = fth__reduced(a, b[u], e);
+            fth__write<value, VEC>(shared + slot[u], v);
+#else
 #pragma unroll
             for (int e = 0; e < VEC; e++) {
                 /* neighbours of one item may lie in two short segments */
-                const uint32_t over =
-                    !TAIL_EIGHT && a.segs > 1 && a.seg_len < VEC ? (uint32_t)e >> a.seg_log : 0;
+                const uint32_t over = a.segs > 1 && a.seg_len < VEC ? (uint32_t)e >> a.seg_log : 0;
                 shared[slot[u] + (uint32_t)e + over * (a.pitch - a.seg_len)] =
                     fth__reduced(a, b[u], e);
             }
+#endif
         }
     }
 }

@@ -1,7 +1,8 @@
 /* jit.cu - programs become machine code: in memory, in the folder of kept code, or by NVRTC.
  *
  * What is compiled is found again by what it depends on: operations, dtypes and how operands lie.
- * Compiling happens while a plan is prepared; a run finds the code there.
+ * Large programs are compiled while a plan is prepared. Others are interpreted, with the same bits,
+ * until they were used for so many elements that compiling pays, or until a run is recorded.
  */
 #include "cuda/jit.h"
 
@@ -25,6 +26,7 @@ namespace
 
 struct loaded {
     uint64_t key;
+    int64_t worth; /* elements that were interpreted for want of it */
     cudaLibrary_t library;
     fth__jit_code code;
     loaded *next;
@@ -35,7 +37,7 @@ struct jit {
     loaded *first;
 };
 
-enum { SOURCE_BYTES = 1 << 17 };
+enum { SOURCE_BYTES = 1 << 17, WORTH_COMPILING = 1 << 29 };
 
 uint64_t key_of(const fth__program *p, const fth__ew_shape *shape, bool vec)
 {
@@ -59,7 +61,7 @@ void drop(void *thing)
     while (j->first) {
         loaded *const m = j->first;
         j->first = m->next;
-        (void)cudaLibraryUnload(m->library);
+        if (m->library) (void)cudaLibraryUnload(m->library);
         delete m;
     }
     fth__nvrtc_close(&j->nvrtc);
@@ -122,13 +124,19 @@ fth_status compile(const jit *j, const fth_device *device, loaded *m, const char
     if (s == FTH_OK && !code) s = FTH_FAIL(err, FTH_E_NOMEM, "no memory for a compiled kernel");
     if (s == FTH_OK) s = fth__nvrtc_code(&j->nvrtc, program, code, err);
     if (s == FTH_OK) s = load(m, code, err);
+    if (s != FTH_OK && m->library) {
+        (void)cudaLibraryUnload(m->library);
+        m->library = NULL;
+    }
     if (s == FTH_OK) (void)fth__code_write(dir, key, code, bytes);
     free(code);
     fth__nvrtc_release(&j->nvrtc, program);
     return s;
 }
 
-fth_status make(const jit *j, const fth_device *device, const order *o, loaded *m, fth_err *err)
+/* Loads what is kept; where nothing is, compiles if that is wanted. */
+fth_status make(const jit *j, const fth_device *device, const order *o, loaded *m, bool wanted,
+                fth_err *err)
 {
     char key[FTH__CODE_KEY];
     char *const source = (char *)malloc(SOURCE_BYTES);
@@ -139,34 +147,57 @@ fth_status make(const jit *j, const fth_device *device, const order *o, loaded *
                      (int)SOURCE_BYTES);
     fth__code_key(key, source, device->info.major, device->info.minor, &j->nvrtc,
                   device->info.driver);
-    if (s == FTH_OK && !load_kept(m, o->dir, key))
+    if (s == FTH_OK && !load_kept(m, o->dir, key) && wanted)
         s = compile(j, device, m, source, o->dir, key, err);
     free(source);
     return s;
 }
 
-fth_status find(fth_device *device, const order *o, const fth__jit_code **out, fth_err *err)
+/* The entry of a program: what is known of it, with kept code if there is any. */
+fth_status entry_of(jit *j, const fth_device *device, const order *o, loaded **out, fth_err *err)
 {
     const uint64_t key = key_of(o->p, o->shape, o->vec);
-    jit *const j = jit_of(device);
-    if (!j) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for compiled kernels");
     for (loaded *m = j->first; m; m = m->next)
         if (m->key == key) {
-            *out = &m->code;
+            *out = m;
             return FTH_OK;
         }
-    if (!j->nvrtc.library) return FTH_OK;
     loaded *const m = new (std::nothrow) loaded();
     if (!m) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a compiled kernel");
-    const fth_status s = make(j, device, o, m, err);
+    m->key = key;
+    const fth_status s = make(j, device, o, m, false, err);
     if (s != FTH_OK) {
-        if (m->library) (void)cudaLibraryUnload(m->library);
         delete m;
         return s;
     }
-    m->key = key;
     m->next = j->first;
     j->first = m;
+    *out = m;
+    return FTH_OK;
+}
+
+/* A recording is made of what is queued again and again. */
+bool is_recording(cudaStream_t stream)
+{
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    return stream && cudaStreamIsCapturing(stream, &status) == cudaSuccess &&
+           status == cudaStreamCaptureStatusActive;
+}
+
+fth_status find(fth_device *device, const order *o, int64_t worth, cudaStream_t stream,
+                const fth__jit_code **out, fth_err *err)
+{
+    jit *const j = jit_of(device);
+    if (!j) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for compiled kernels");
+    if (!j->nvrtc.library) return FTH_OK;
+    loaded *m = NULL;
+    FTH_TRY(entry_of(j, device, o, &m, err));
+    if (!m->library) {
+        const int64_t enough = WORTH_COMPILING;
+        m->worth = worth < enough - m->worth ? m->worth + worth : enough;
+        if (m->worth < enough && !is_recording(stream)) return FTH_OK;
+        FTH_TRY(make(j, device, o, m, true, err));
+    }
     *out = &m->code;
     return FTH_OK;
 }
@@ -174,15 +205,19 @@ fth_status find(fth_device *device, const order *o, const fth__jit_code **out, f
 } // namespace
 
 fth_status fth__jit_get(fth_device *device, const fth_node *node, const fth__program *p,
-                        const fth__ew_shape *shape, bool vec, const fth__jit_code **out,
-                        fth_err *err)
+                        const fth__ew_shape *shape, bool vec, int64_t worth, void *stream,
+                        const fth__jit_code **out, fth_err *err)
 {
     const order o = {p, shape, vec,
                      node->graph && node->graph->ctx ? fth_context_cache_dir(node->graph->ctx)
                                                      : NULL};
+    /* Loading code takes calls that a recording forbids unless they are known to do no harm. */
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     *out = NULL;
     pthread_mutex_lock(&device->lock);
-    const fth_status s = find(device, &o, out, err);
+    (void)cudaThreadExchangeStreamCaptureMode(&mode);
+    const fth_status s = find(device, &o, worth, (cudaStream_t)stream, out, err);
+    (void)cudaThreadExchangeStreamCaptureMode(&mode);
     pthread_mutex_unlock(&device->lock);
     return s;
 }

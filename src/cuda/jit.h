@@ -9,11 +9,12 @@
 /* The kernel of a program, for items of neighbours or for single elements at any distance. */
 typedef struct fth__jit_code fth__jit_code;
 
-/* Loads it, compiling it where nobody did yet. *out is NULL where there is no compiler: then
- * cuda/interpreter.cu does the work. */
+/* Loads it, if it is kept or worth being compiled: `worth` counts elements that are to be made, and
+ * what was made without it counts too; on a stream that is recorded it always is. *out is NULL
+ * otherwise, and where there is no compiler: then cuda/interpreter.cu does the work. */
 fth_status fth__jit_get(fth_device *device, const fth_node *node, const fth__program *p,
-                        const fth__ew_shape *shape, bool vec, const fth__jit_code **out,
-                        fth_err *err);
+                        const fth__ew_shape *shape, bool vec, int64_t worth, void *stream,
+                        const fth__jit_code **out, fth_err *err);
 /* Queues it. */
 fth_status fth__jit_launch(const fth_call *call, const fth__jit_code *code, dim3 blocks,
                            unsigned threads, unsigned shared, const fth__ew_args *args);

@@ -78,9 +78,8 @@ fth_status fth__nvrtc_compile(const fth__nvrtc *n, const char *source, int major
     char arch[32];
     /* Rounding as the C compiler does it: nothing is contracted, nothing flushed or approximated.
      */
-    const char *const options[] = {
-        arch,         "-std=c++17",     "-default-device", "-fmad=false",
-        "-ftz=false", "-prec-div=true", "-prec-sqrt=true", "-extra-device-vectorization"};
+    const char *const options[] = {arch,         "-std=c++17",     "-default-device", "-fmad=false",
+                                   "-ftz=false", "-prec-div=true", "-prec-sqrt=true"};
     *program = NULL;
     *bytes = 0;
     if (fth__cuda_n_headers > MAX_HEADERS)

@@ -20,7 +20,7 @@ const char *fth__cuda_blas_name(fth_device *)
 }
 
 fth_status fth__jit_get(fth_device *, const fth_node *, const fth__program *, const fth__ew_shape *,
-                        bool, const fth__jit_code **out, fth_err *)
+                        bool, int64_t, void *, const fth__jit_code **out, fth_err *)
 {
     *out = NULL;
     return FTH_OK;
