@@ -24,8 +24,9 @@ static void beside_us(char *path, size_t bytes)
     snprintf(path, bytes, "%.*s/%s", (int)(slash - here.dli_fname), here.dli_fname, file_name);
 }
 
-/* Opened for good: the driver behind a backend has threads that outlive a dlclose. */
-static void *open_one(const char *path, fth__text *why)
+/* Opened for good: the driver behind a backend has threads that outlive a dlclose. `folder` is
+ * where a plain name was looked for before, NULL: nowhere. */
+static void *open_one(const char *path, const char *folder, fth__text *why)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     const char *text = library ? NULL : dlerror();
@@ -33,8 +34,8 @@ static void *open_one(const char *path, fth__text *why)
     fth__text_add(why, "%s", why->used ? "; " : "");
     if (strchr(path, '/') && access(path, F_OK) != 0)
         fth__text_add(why, "%s is not there", path);
-    else if (strstr(text, "libfathom_cuda.so: cannot open shared object file: No such file"))
-        fth__text_add(why, "%s is not where the system looks", path);
+    else if (folder && strstr(text, "No such file"))
+        fth__text_add(why, "%s is neither in %s nor where the system looks", path, folder);
     else
         fth__text_add(why, "%s", text);
     return NULL;
@@ -44,17 +45,16 @@ static void *open_one(const char *path, fth__text *why)
 static void *open_any(const char *path, fth__text *why)
 {
     char beside[4096], lib[4096 + 32];
-    if (path) return open_one(path, why);
+    if (path) return open_one(path, NULL, why);
     beside_us(beside, sizeof beside);
-    void *library = NULL;
-    if (beside[0]) {
-        library = open_one(beside, why);
-        if (library) return library;
-        *strrchr(beside, '/') = 0; /* a program that took the static library: bin/ beside lib/ */
-        snprintf(lib, sizeof lib, "%s/../lib/%s", beside, file_name);
-        if (access(lib, F_OK) == 0) library = open_one(lib, why);
-    }
-    return library ? library : open_one(file_name, why);
+    char *end = strrchr(beside, '/');
+    if (!end) return open_one(file_name, "its folder", why);
+    void *library = access(beside, F_OK) == 0 ? open_one(beside, NULL, why) : NULL;
+    if (library) return library;
+    *end = 0; /* a program that took the static library: bin/ beside lib/ */
+    snprintf(lib, sizeof lib, "%s/../lib/%s", beside, file_name);
+    if (access(lib, F_OK) == 0) library = open_one(lib, NULL, why);
+    return library ? library : open_one(file_name, beside, why);
 }
 
 static fth_status check(const fth_backend *b, fth_err *err)

@@ -119,8 +119,8 @@ class Faults(unittest.TestCase):
                           home=ALONE)
         self.assertIsNone(page["cuda"]["backend"])
         self.assertEqual(page["cuda"]["backend_error"],
-                         f"no CUDA backend: {ALONE}/libfathom_cuda.so is not there; "
-                         "libfathom_cuda.so is not where the system looks")
+                         f"no CUDA backend: libfathom_cuda.so is neither in {ALONE} nor where "
+                         "the system looks")
         self.assertEqual(len(page["cuda"]["cards"]), 2)
         cards = page["cuda"]["cards"]  # matched by bus, not by number
         self.assertEqual([card["uuid"] for card in cards], ["GPU-0000-1", "GPU-0000-0"])
