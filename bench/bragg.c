@@ -337,7 +337,7 @@ static void on_device(bench *b, const char *name, int64_t pixels, int64_t steps,
     crystal c = {.pixels = pixels, .steps = steps};
     make_scene(&c);
     domains(&c);
-    c.s.precision = precision;
+    c.s.precision = (int32_t)precision;
     make_arrays(&c);
     build(&c, 1, b->device);
     for (int i = 0; i < TIMES; i++) {
