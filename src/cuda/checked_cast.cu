@@ -48,29 +48,42 @@ static __device__ __forceinline__ void put_int(fth_dtype t, char *p, int64_t v)
     }
 }
 
-/* Places in the operand and in the result, in bytes, and in the whole value. */
+enum { EACH = 4 };
+
+/* Places in the operand and in the result, in bytes, and in the whole value. Each thread takes
+ * several, and reads all of them before it writes the first. */
 template <bool REAL>
 static __global__ void convert(const __grid_constant__ fth__places<3> w, char *out, const char *in,
                                fth_dtype to, fth_dtype from, range fit, uint64_t place,
                                fth_fault *fault)
 {
-    for (FTH__EACH_PLACE(w, i)) {
-        int64_t at[3], v = 0;
-        double f = 0.0;
+    const uint32_t first = blockIdx.x * (FTH__SPACE_THREADS * (uint32_t)EACH) + threadIdx.x;
+    int64_t at[EACH][3], whole[EACH];
+    double real[EACH];
+#pragma unroll
+    for (int u = 0; u < EACH; u++) {
+        if (first + u * FTH__SPACE_THREADS >= w.count) continue;
+        fth__place_at(w, first + u * FTH__SPACE_THREADS, at[u]);
+        if constexpr (REAL)
+            real[u] = get_real(from, in + at[u][0]);
+        else
+            whole[u] = get_int(from, in + at[u][0]);
+    }
+#pragma unroll
+    for (int u = 0; u < EACH; u++) {
+        if (first + u * FTH__SPACE_THREADS >= w.count) continue;
         bool fits = true;
-        fth__place_at(w, i, at);
         if constexpr (REAL) { /* both ends are powers of two in double */
-            f = get_real(from, in + at[0]);
-            fits = (f > (double)fit.first - 1.0 || f == (double)fit.first) &&
-                   f < (double)fit.last + 1.0;
-            if (fits) v = (int64_t)f;
+            fits = (real[u] > (double)fit.first - 1.0 || real[u] == (double)fit.first) &&
+                   real[u] < (double)fit.last + 1.0;
+            whole[u] = fits ? (int64_t)real[u] : 0;
         } else {
-            v = get_int(from, in + at[0]);
-            f = (double)v;
+            real[u] = (double)whole[u];
         }
-        fits = fits && v >= fit.first && v <= fit.last;
-        if (!fits) fth_cuda_complain(fault, place + (uint64_t)at[2], __double_as_longlong(f), 0);
-        put_int(to, out + at[1], fits ? v : 0);
+        fits = fits && whole[u] >= fit.first && whole[u] <= fit.last;
+        if (!fits)
+            fth_cuda_complain(fault, place + (uint64_t)at[u][2], __double_as_longlong(real[u]), 0);
+        put_int(to, out + at[u][1], fits ? whole[u] : 0);
     }
 }
 
@@ -89,7 +102,7 @@ static fth_status run(const fth_call *call)
     }
     fth__space_each(s, [&](const fth__places<3> &w, const int64_t *base) {
         FTH_LAUNCH((fth_dtype_is_real(from) ? convert<true> : convert<false>),
-                   fth__place_blocks(w.count, 4), FTH__SPACE_THREADS, fth_cuda_stream(call), w,
+                   fth__place_blocks(w.count, EACH), FTH__SPACE_THREADS, fth_cuda_stream(call), w,
                    (char *)out->data + base[1], (const char *)in->data + base[0], to, from,
                    range_of(to), (uint64_t)base[2], call->fault);
     });
