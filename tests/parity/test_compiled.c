@@ -1,0 +1,191 @@
+/* test_compiled - programs that are compiled at run time give the bits of the interpreter.
+ *
+ * A device interprets a program of some million elements until enough of them were made; so the
+ * same call is repeated until it is compiled, and both results are compared. The interpreter itself
+ * is held against the reference by the tests of operations. Needs a device with a compiler.
+ * seconds: 40 */
+#include "graph/program.h"
+#include "ops/elementwise.h"
+#include "ops/ops.h"
+#include "testing/op_device.h"
+
+enum { ENOUGH = 1 << 29 }; /* elements after which a program is compiled */
+
+typedef struct shape {
+    int n_axes;
+    int64_t size[3];
+    int tail; /* -1: none */
+} shape;
+
+static const shape shapes[] = {
+    {1, {5000003}, -1},     {2, {2048, 2304}, -1}, {2, {4099, 1031}, -1}, {2, {2048, 2304}, 1},
+    {2, {2048, 2304}, 0},   {2, {100, 50001}, 1},  {1, {5000003}, 0},     {3, {1280, 5, 720}, 1},
+    {2, {1600001, 3}, 1},   {2, {60000, 100}, 1},  {2, {70001, 64}, 0},   {3, {64, 1031, 72}, 0},
+    {3, {40, 1500, 96}, 1}, {2, {4200, 1024}, 1},
+};
+enum { SHAPES = (int)(sizeof shapes / sizeof *shapes) };
+
+typedef struct stage {
+    fth_device *device;
+    const fth_device_table *table;
+    fth_mem_system memory;
+    fth_err err;
+} stage;
+
+static void *block(stage *s, uint64_t bytes)
+{
+    void *p = s->memory.map(s->memory.self, FTH_MEM_DIRECT, bytes ? bytes : 1);
+    if (!p) FAIL("the device gives no %llu bytes", (unsigned long long)bytes);
+    OKE(s->table->fill(s->device, FTH_LANE_COMPUTE, p, 0xa5, bytes ? bytes : 1, &s->err), &s->err);
+    return p;
+}
+
+static void give_back(stage *s, void *p, uint64_t bytes)
+{
+    IS_TRUE(s->memory.unmap(s->memory.self, FTH_MEM_DIRECT, p, bytes ? bytes : 1));
+}
+
+static void lay(const fth_desc *d, fth_tile *t)
+{
+    int64_t stride = 1;
+    for (int k = d->n_axes - 1; k >= 0; k--) {
+        t->extent[k] = d->size[k];
+        t->stride[k] = stride;
+        stride *= d->size[k];
+    }
+}
+
+static uint64_t bytes_of(const fth_desc *d)
+{
+    return (uint64_t)(fth_desc_count(d) * fth_dtype_size(d->dtype));
+}
+
+static void add(fth__program *p, fth_ew op, fth_dtype t, int x, int y)
+{
+    fth__instr *in = &p->instr[p->n_instr++];
+    *in = (fth__instr){.op = (int16_t)op,
+                       .from = (uint8_t)t,
+                       .to = (uint8_t)t,
+                       .dst = (int16_t)p->n_reg,
+                       .src = {(int16_t)x, (int16_t)y, -1}};
+    p->reg_dtype[p->n_reg] = (uint8_t)t;
+    p->out_reg[0] = (int16_t)p->n_reg++;
+}
+
+/* x * x + y, with y of the last axis alone, and a function where there is one. */
+static void make(fth_node *node, fth__program *p, const shape *sh, fth_dtype t, fth_red red)
+{
+    memset(p, 0, sizeof *p);
+    memset(node, 0, sizeof *node);
+    p->n_axes = sh->n_axes;
+    p->n_in = p->n_reg = node->n_in = 2;
+    p->n_out = 1;
+    p->tail_dim = sh->tail;
+    p->tail_red = (int32_t)red;
+    for (int i = 0; i < 2; i++) {
+        node->in[i].dtype = t;
+        p->reg_dtype[i] = (uint8_t)t;
+    }
+    for (int k = 0; k < sh->n_axes; k++) {
+        p->axis[k] = node->in[0].axis[k] = k;
+        p->size[k] = node->in[0].size[k] = sh->size[k];
+    }
+    node->in[0].n_axes = sh->n_axes;
+    node->in[1].n_axes = 1;
+    node->in[1].axis[0] = sh->n_axes - 1;
+    node->in[1].size[0] = sh->size[sh->n_axes - 1];
+    add(p, t == FTH_BOOL ? FTH_EW_XOR : FTH_EW_MUL, t, 0, 0);
+    add(p, t == FTH_BOOL ? FTH_EW_OR : FTH_EW_ADD, t, 2, 1);
+    if (fth__ew_dtype(FTH_EW_EXP, t) == t) add(p, FTH_EW_EXP, t, 3, -1);
+    node->op = &fth__op_fused;
+    node->attr = p;
+    node->attr_bytes = sizeof *p;
+    fth_err err = {0};
+    OKE(node->op->infer(node, &err), &err);
+}
+
+static void fill_input(stage *s, const fth_desc *d, void *to, uint64_t stream)
+{
+    const int64_t n = fth_desc_count(d);
+    char *host = malloc(bytes_of(d));
+    t_random r = t_random_make(stream);
+    for (int64_t i = 0; i < n; i++) {
+        const fth__cell whole = {.i64 = t_random_i64(&r, 0, 200)},
+                        real = {.f64 = t_random_f64(&r) * 2.0 - 1.0};
+        const bool exact = d->dtype == FTH_BOOL || fth_dtype_is_int(d->dtype);
+        fth__cell v = {.c128 = {0.0, 0.0}};
+        (void)fth__cell_cast(exact ? FTH_I64 : FTH_F64, d->dtype, exact ? &whole : &real, &v);
+        fth__cell_store(d->dtype, &v, host + i * fth_dtype_size(d->dtype));
+    }
+    OKE(s->table->copy(s->device, FTH_LANE_COMPUTE, to, host, bytes_of(d), &s->err), &s->err);
+    OKE(s->table->drain(s->device, FTH_LANE_COMPUTE, &s->err), &s->err);
+    free(host);
+}
+
+static void take_output(stage *s, void *host, const void *from, uint64_t bytes)
+{
+    OKE(s->table->copy(s->device, FTH_LANE_COMPUTE, host, from, bytes, &s->err), &s->err);
+    OKE(s->table->drain(s->device, FTH_LANE_COMPUTE, &s->err), &s->err);
+}
+
+static void compare(stage *s, const shape *sh, fth_dtype t, fth_red red)
+{
+    fth_node node;
+    fth__program p;
+    make(&node, &p, sh, t, red);
+    const fth_kernel *kernel = t_device_find(&node);
+    IS_TRUE(kernel != NULL);
+    fth_call call = {.node = &node, .first = true, .last = true, .threads = 1, .err = &s->err};
+    const uint64_t bytes = bytes_of(&node.out[0]),
+                   kept = node.op->state(&node) * (uint64_t)fth_desc_count(&node.out[0]);
+    for (int i = 0; i < 2; i++) lay(&node.in[i], &call.in[i]);
+    lay(&node.out[0], &call.out[0]);
+    lay(&node.out[0], &call.state);
+    const uint64_t scratch = kernel->scratch ? kernel->scratch(&call) : 0;
+    for (int i = 0; i < 2; i++) {
+        call.in[i].data = block(s, bytes_of(&node.in[i]));
+        fill_input(s, &node.in[i], call.in[i].data, (uint64_t)i + 1);
+    }
+    call.out[0].data = block(s, bytes);
+    call.state.data = block(s, kept);
+    call.scratch = block(s, scratch);
+    call.device = s->device;
+    call.stream = s->table->stream(s->device, FTH_LANE_COMPUTE);
+    char *first = malloc(bytes + 1), *last = malloc(bytes + 1);
+    OKE(kernel->run(&call), &s->err);
+    take_output(s, first, call.out[0].data, bytes);
+    for (int64_t done = 0; done <= ENOUGH; done += fth_desc_count(&node.in[0]))
+        OKE(kernel->run(&call), &s->err);
+    OKE(s->table->fill(s->device, FTH_LANE_COMPUTE, call.out[0].data, 0xa5, bytes, &s->err),
+        &s->err);
+    OKE(kernel->run(&call), &s->err);
+    take_output(s, last, call.out[0].data, bytes);
+    SAME_BYTES(last, first, bytes);
+    free(first);
+    free(last);
+    for (int i = 0; i < 2; i++) give_back(s, call.in[i].data, bytes_of(&node.in[i]));
+    give_back(s, call.out[0].data, bytes);
+    give_back(s, call.state.data, kept);
+    give_back(s, call.scratch, scratch);
+}
+
+/* Every dtype on one shape or another, every shape with two dtypes, every reduction. */
+TEST(compiled_and_interpreted_are_the_same)
+{
+    if (!t_device()) SKIP("FATHOM_TEST_DEVICE names no backend");
+    stage s = {.device = NULL};
+    fth_device_info info;
+    s.table = t_device_backend(&s.device)->device;
+    s.table->get_info(s.device, &info);
+    s.table->get_memory(s.device, &s.memory);
+    if (strncmp(info.compiler, "NVRTC", 5) != 0) SKIP("this device has no compiler");
+    for (int k = 0; k < 2 * SHAPES; k++) {
+        const shape *sh = &shapes[k % SHAPES];
+        const fth_dtype t = k < SHAPES ? FTH_F32 : (fth_dtype)(k % FTH_DTYPE_COUNT);
+        fth_red red = (fth_red)(k % FTH_RED_LOGSUMEXP);
+        if (k < SHAPES || fth__reduce_dtype(red, t) == FTH_DTYPE_COUNT) red = FTH_RED_SUM;
+        compare(&s, sh, t, red);
+    }
+}
+
+TEST_MAIN()
