@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(THREADS) join_blocks(const __grid_constant__ f
     __shared__ W tile[TILE];
     const fth__ew_tail &t = f.t;
     const uint32_t first = blockIdx.x * SIDE;
-    const uint32_t side = f.count - first < SIDE ? f.count - first : SIDE;
+    const uint32_t most = SIDE, left = f.count - first, side = left < most ? left : most;
     const int64_t group = blockIdx.y;
     int64_t from = group * f.per - f.skip, to = from + f.per;
     from = from < 0 ? 0 : from;
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(THREADS) join_blocks(const __grid_constant__ f
             tile[i] = ((const W *)t.partial)[(s + i / side) * f.count + first + i % side];
         __syncthreads();
         if (!mine) continue;
-#pragma unroll 8
+#pragma unroll 16
         for (uint32_t i = 0; i < (uint32_t)n; i++)
             acc = fth__join(RED, acc, tile[i * side + threadIdx.x]);
     }
