@@ -488,7 +488,7 @@ fth_status fth__ew_prepare(const fth_node *node, const fth__ew_program *e, fth_d
     const int64_t n = elements_of(&e->p);
     if (n < SMALL) return FTH_OK;
     return fth__jit_get(device, node, &e->p, &e->shape, expects_vectors(e),
-                        n >= LARGE ? INT64_MAX : 0, NULL, &code, err);
+                        n >= LARGE ? INT64_MAX : FTH__JIT_WORTH / 2, NULL, &code, err);
 }
 
 static void make(fth__ew_program *e, const fth_node *node)

@@ -2,7 +2,8 @@
  *
  * What is compiled is found again by what it depends on: operations, dtypes and how operands lie.
  * Large programs are compiled while a plan is prepared. Others are interpreted, with the same bits,
- * until they were used for so many elements that compiling pays, or until a run is recorded.
+ * until they were used for so many elements that compiling pays, or a plan is prepared for its
+ * second run; never while a run is recorded.
  */
 #include "cuda/jit.h"
 
@@ -37,7 +38,7 @@ struct jit {
     loaded *first;
 };
 
-enum { SOURCE_BYTES = 1 << 17, WORTH_COMPILING = 1 << 29 };
+enum { SOURCE_BYTES = 1 << 17, WORTH_COMPILING = FTH__JIT_WORTH };
 
 uint64_t key_of(const fth__program *p, const fth__ew_shape *shape, bool vec)
 {
@@ -176,7 +177,7 @@ fth_status entry_of(jit *j, const fth_device *device, const order *o, loaded **o
     return FTH_OK;
 }
 
-/* A recording is made of what is queued again and again. */
+/* Loading code takes calls that a recording forbids. */
 bool is_recording(cudaStream_t stream)
 {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -195,7 +196,7 @@ fth_status find(fth_device *device, const order *o, int64_t worth, cudaStream_t 
     if (!m->library) {
         const int64_t enough = WORTH_COMPILING;
         m->worth = worth < enough - m->worth ? m->worth + worth : enough;
-        if (m->worth < enough && !is_recording(stream)) return FTH_OK;
+        if (m->worth < enough || is_recording(stream)) return FTH_OK;
         FTH_TRY(make(j, device, o, m, true, err));
     }
     *out = &m->code;
@@ -211,13 +212,9 @@ fth_status fth__jit_get(fth_device *device, const fth_node *node, const fth__pro
     const order o = {p, shape, vec,
                      node->graph && node->graph->ctx ? fth_context_cache_dir(node->graph->ctx)
                                                      : NULL};
-    /* Loading code takes calls that a recording forbids unless they are known to do no harm. */
-    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     *out = NULL;
     pthread_mutex_lock(&device->lock);
-    (void)cudaThreadExchangeStreamCaptureMode(&mode);
     const fth_status s = find(device, &o, worth, (cudaStream_t)stream, out, err);
-    (void)cudaThreadExchangeStreamCaptureMode(&mode);
     pthread_mutex_unlock(&device->lock);
     return s;
 }

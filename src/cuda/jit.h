@@ -9,8 +9,9 @@
 /* The kernel of a program, for items of neighbours or for single elements at any distance. */
 typedef struct fth__jit_code fth__jit_code;
 
+enum { FTH__JIT_WORTH = 1 << 29 }; /* elements that are worth compiling for */
 /* Loads it, if it is kept or worth being compiled: `worth` counts elements that are to be made, and
- * what was made without it counts too; on a stream that is recorded it always is. *out is NULL
+ * what was made without it counts too; not on a stream that is being recorded. *out is NULL
  * otherwise, and where there is no compiler: then cuda/interpreter.cu does the work. */
 fth_status fth__jit_get(fth_device *device, const fth_node *node, const fth__program *p,
                         const fth__ew_shape *shape, bool vec, int64_t worth, void *stream,

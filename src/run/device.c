@@ -36,7 +36,9 @@ struct fth__device_run {
 
 static fth_status load_kernels(fth_plan *p, fth_err *err)
 {
-    for (int64_t i = 0; i < p->n_units && !p->prepared; i++) {
+    /* once more before the second run: what runs again may be worth more */
+    const bool again = p->prepared && p->runs == 1;
+    for (int64_t i = 0; i < p->n_units && (!p->prepared || again); i++) {
         const fth__unit *u = &p->unit[i];
         if (!u->kernel || !u->kernel->prepare) continue;
         const fth_status s = u->kernel->prepare(u->node, p->ctx->gpu, err);

@@ -72,8 +72,10 @@ static void add(fth__program *p, fth_ew op, fth_dtype t, int x, int y)
     p->out_reg[0] = (int16_t)p->n_reg++;
 }
 
-/* x * x + y, with y of the last axis alone, and a function where there is one. */
-static void make(fth_node *node, fth__program *p, const shape *sh, fth_dtype t, fth_red red)
+/* x * x + y, with y of the last axis alone, and a function where there is one. The smallest of y
+ * and that, `more` times, makes it a program that nobody compiled yet. */
+static void make(fth_node *node, fth__program *p, const shape *sh, fth_dtype t, fth_red red,
+                 int more)
 {
     memset(p, 0, sizeof *p);
     memset(node, 0, sizeof *node);
@@ -97,6 +99,10 @@ static void make(fth_node *node, fth__program *p, const shape *sh, fth_dtype t, 
     add(p, t == FTH_BOOL ? FTH_EW_XOR : FTH_EW_MUL, t, 0, 0);
     add(p, t == FTH_BOOL ? FTH_EW_OR : FTH_EW_ADD, t, 2, 1);
     if (fth__ew_dtype(FTH_EW_EXP, t) == t) add(p, FTH_EW_EXP, t, 3, -1);
+    const fth_ew twice = t == FTH_BOOL                       ? FTH_EW_OR
+                         : fth__ew_dtype(FTH_EW_MIN, t) == t ? FTH_EW_MIN
+                                                             : FTH_EW_ADD;
+    for (int i = 0; i < more; i++) add(p, twice, t, p->out_reg[0], 1);
     node->op = &fth__op_fused;
     node->attr = p;
     node->attr_bytes = sizeof *p;
@@ -128,11 +134,11 @@ static void take_output(stage *s, void *host, const void *from, uint64_t bytes)
     OKE(s->table->drain(s->device, FTH_LANE_COMPUTE, &s->err), &s->err);
 }
 
-static void compare(stage *s, const shape *sh, fth_dtype t, fth_red red)
+static void compare(stage *s, const shape *sh, fth_dtype t, fth_red red, int more)
 {
     fth_node node;
     fth__program p;
-    make(&node, &p, sh, t, red);
+    make(&node, &p, sh, t, red, more);
     const fth_kernel *kernel = t_device_find(&node);
     IS_TRUE(kernel != NULL);
     fth_call call = {.node = &node, .first = true, .last = true, .threads = 1, .err = &s->err};
@@ -184,7 +190,7 @@ TEST(compiled_and_interpreted_are_the_same)
         const fth_dtype t = k < SHAPES ? FTH_F32 : (fth_dtype)(k % FTH_DTYPE_COUNT);
         fth_red red = (fth_red)(k % FTH_RED_LOGSUMEXP);
         if (k < SHAPES || fth__reduce_dtype(red, t) == FTH_DTYPE_COUNT) red = FTH_RED_SUM;
-        compare(&s, sh, t, red);
+        compare(&s, sh, t, red, k);
     }
 }
 
