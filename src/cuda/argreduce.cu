@@ -11,7 +11,7 @@ extern "C" {
 #include "ops/ops.h"
 }
 
-enum { THREADS = 256 };
+enum { THREADS = 256, AHEAD = 4 };
 static constexpr int64_t FILL = 132 * 1024; /* threads that keep the device busy */
 
 template <typename W> struct best {
@@ -50,6 +50,16 @@ template <typename W> static __device__ inline best<W> best_of(best<W> a, best<W
     return b.where < a.where ? b : a;
 }
 
+template <typename W>
+static __device__ inline best<W> best_of_lanes(best<W> b, int lanes, bool largest)
+{
+    for (int d = 1; d < lanes; d *= 2) {
+        const best<W> other = {__shfl_xor_sync(~0u, b.value, d), __shfl_xor_sync(~0u, b.where, d)};
+        b = best_of(b, other, largest);
+    }
+    return b;
+}
+
 template <typename W> static __device__ void finish(const args<W> &a, fth__place p, best<W> b)
 {
     int64_t *out = (int64_t *)(a.l.out + p.at[1]);
@@ -71,15 +81,20 @@ template <int T, typename W> static __global__ void search(const args<W> a)
     const fth__place p = fth__walk_at(a.l.line, line);
     const int64_t lo = piece * a.piece;
     const int64_t hi = lo + a.piece < a.l.n ? lo + a.piece : a.l.n;
+    const char *in = a.l.in + p.at[0];
     best<W> b = {0, -1};
-    for (int64_t i = lo + lane; i < hi; i += a.lanes) {
-        const W x = fth__elem<T>::get(*(const type *)(a.l.in + p.at[0] + i * a.l.step));
-        if (b.where < 0 || better(x, b.value, a.largest)) b = best<W>{x, a.l.lo + i};
+    for (int64_t i = lo + lane; i < hi; i += AHEAD * a.lanes) {
+        W x[AHEAD];
+#pragma unroll
+        for (int j = 0; j < AHEAD; j++)
+            if (i + j * a.lanes < hi)
+                x[j] = fth__elem<T>::get(*(const type *)(in + (i + j * a.lanes) * a.l.step));
+#pragma unroll
+        for (int j = 0; j < AHEAD; j++)
+            if (i + j * a.lanes < hi && (b.where < 0 || better(x[j], b.value, a.largest)))
+                b = best<W>{x[j], a.l.lo + i + j * a.lanes};
     }
-    for (int d = 1; d < a.lanes; d *= 2) {
-        const best<W> other = {__shfl_xor_sync(~0u, b.value, d), __shfl_xor_sync(~0u, b.where, d)};
-        b = best_of(b, other, a.largest);
-    }
+    b = best_of_lanes(b, a.lanes, a.largest);
     if (lane > 0) return;
     if (a.pieces > 1)
         a.parts[piece * a.l.line.count + line] = b;
@@ -87,14 +102,17 @@ template <int T, typename W> static __global__ void search(const args<W> a)
         finish(a, p, b);
 }
 
+/* A warp has a line. */
 template <typename W> static __global__ void meet(const args<W> a)
 {
-    const int64_t line = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    const int64_t line = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / 32;
+    const int lane = (int)threadIdx.x & 31;
     if (line >= a.l.line.count) return;
     best<W> b = {0, -1};
-    for (int64_t i = 0; i < a.pieces; i++)
+    for (int64_t i = lane; i < a.pieces; i += 32)
         b = best_of(b, a.parts[i * a.l.line.count + line], a.largest);
-    finish(a, fth__walk_at(a.l.line, line), b);
+    b = best_of_lanes(b, 32, a.largest);
+    if (lane == 0) finish(a, fth__walk_at(a.l.line, line), b);
 }
 
 static int dim_of(const fth_node *node)
@@ -142,7 +160,7 @@ template <int T> static void run_as(const fth_call *call)
     FTH_LAUNCH((search<T, wide>), (unsigned)((threads + THREADS - 1) / THREADS), THREADS, stream,
                a);
     if (a.pieces > 1)
-        FTH_LAUNCH(meet<wide>, (unsigned)((a.l.line.count + THREADS - 1) / THREADS), THREADS,
+        FTH_LAUNCH(meet<wide>, (unsigned)((a.l.line.count * 32 + THREADS - 1) / THREADS), THREADS,
                    stream, a);
 }
 

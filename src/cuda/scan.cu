@@ -13,7 +13,7 @@ extern "C" {
 #include "ops/scan.h"
 }
 
-enum { WARPS = 2, THREADS = WARPS * 32, FAR_THREADS = 128 };
+enum { WARPS = 2, THREADS = WARPS * 32, FAR_THREADS = 128, LONG = 64, LONG_THREADS = 128 };
 static constexpr int64_t MANY_LINES = 1 << 14;
 
 template <typename W> struct args {
@@ -212,6 +212,38 @@ template <typename W> static __global__ void put_before(const args<W> a)
     if (a.keep) *(W *)state = before;
 }
 
+/* The same for lines of many blocks: a thread block has a line. One warp goes along it, the others
+ * bring what it needs next. */
+template <typename W> static __global__ void put_before_long(const args<W> a)
+{
+    __shared__ W folds[2][LONG];
+    const int64_t line = blockIdx.x;
+    const int lane = (int)threadIdx.x & 31;
+    char *state = a.l.state + fth__walk_at(a.l.line, line).at[2];
+    W *part = a.parts + line * a.chunks, before = a.none;
+    if (!a.first) before = *(const W *)state;
+    for (int64_t i = threadIdx.x; i < LONG && i < a.chunks; i += LONG_THREADS)
+        folds[0][i] = part[i];
+    __syncthreads();
+    for (int64_t at = 0; at < a.chunks; at += LONG) {
+        const W *now = folds[at / LONG & 1];
+        const int64_t next = at + LONG, left = a.chunks - at;
+        for (int64_t i = (int64_t)threadIdx.x - 32; i >= 0 && i < LONG && next + i < a.chunks;
+             i += LONG_THREADS - 32)
+            folds[next / LONG & 1][i] = part[next + i];
+        for (int i = 0; threadIdx.x < 32 && i < LONG && i < left; i += 32) {
+            W mine = a.none;
+            for (int j = 0; j < 32; j++) { /* beyond the end nothing is read again */
+                if (lane == j) mine = before;
+                if (i + j < left) before = put_together(a.red, before, now[i + j]);
+            }
+            if (i + lane < left) part[at + i + lane] = mine;
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x == 0 && a.keep) *(W *)state = before;
+}
+
 template <typename W> static void launch(const args<W> &a, cudaStream_t stream)
 {
     const int64_t items = a.l.line.count * a.chunks;
@@ -246,8 +278,11 @@ template <typename W> static void run_as(const fth_call *call, W none)
         a.fold = true;
         launch(a, stream);
         a.fold = false;
-        FTH_LAUNCH(put_before<W>, (unsigned)((a.l.line.count + FAR_THREADS - 1) / FAR_THREADS),
-                   FAR_THREADS, stream, a);
+        if (a.chunks > LONG)
+            FTH_LAUNCH(put_before_long<W>, (unsigned)a.l.line.count, LONG_THREADS, stream, a);
+        else
+            FTH_LAUNCH(put_before<W>, (unsigned)((a.l.line.count + FAR_THREADS - 1) / FAR_THREADS),
+                       FAR_THREADS, stream, a);
     }
     launch(a, stream);
 }

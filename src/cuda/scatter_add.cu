@@ -16,7 +16,7 @@ extern "C" {
 #include "ops/scatter.h"
 }
 
-enum { THREADS = 128 };
+enum { THREADS = 128, AHEAD = 8 };
 static constexpr int64_t MANY = 1 << 14;  /* results that fill the device */
 static constexpr int64_t FEW = 64;        /* rows not worth a sort */
 static constexpr int64_t ROUND = 1 << 21; /* rows sorted at once */
@@ -138,21 +138,28 @@ template <typename W> static __global__ void add_runs(const args a, const uint32
         const fth__place c = fth__walk_at(a.rest, k - at * a.rest.count);
         const char *v = a.v + b.at[0] + c.at[0];
         W *sum = (W *)(a.sum + b.at[2] + c.at[2] + key * a.into_step), s = *sum;
-        for (int64_t i = at; i < end && keys[i] == key;) {
-            W x[4];
-            int m = 1;
-            fth__wide_load(a.dtype, v + fth__walk_at(a.rows, a.row_lo + a.from[i]).at[0], &x[0]);
+        for (int64_t i = at, m = AHEAD; m == AHEAD; i += AHEAD) { /* loads do not wait for adds */
+            bool mine[AHEAD];
+            uint32_t from[AHEAD];
+            W x[AHEAD];
 #pragma unroll
-            for (int j = 1; j < 4; j++) {
-                if (m != j || i + j >= end || keys[i + j] != key) continue;
-                fth__wide_load(a.dtype, v + fth__walk_at(a.rows, a.row_lo + a.from[i + j]).at[0],
-                               &x[j]);
-                m = j + 1;
+            for (int j = 0; j < AHEAD; j++) {
+                const int64_t near = i + j < end ? i + j : at;
+                mine[j] = i + j < end && keys[near] == key;
+                from[j] = a.from[near];
             }
 #pragma unroll
-            for (int j = 0; j < 4; j++)
-                if (j < m) fth__wide_add(&s, x[j]);
-            i += m;
+            for (int j = 0; j < AHEAD; j++)
+                if (mine[j])
+                    fth__wide_load(a.dtype, v + fth__walk_at(a.rows, a.row_lo + from[j]).at[0],
+                                   &x[j]);
+            m = 0;
+#pragma unroll
+            for (int j = 0; j < AHEAD; j++)
+                if (mine[j]) {
+                    fth__wide_add(&s, x[j]);
+                    m++;
+                }
         }
         *sum = s;
     }
