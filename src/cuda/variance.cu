@@ -13,7 +13,7 @@ extern "C" {
 #include "ops/reduce.h"
 }
 
-enum { THREADS = 256, WARPS = 2 };
+enum { THREADS = 256, WARPS = 2, LONG = 64 };
 static constexpr int64_t SIDE = 32;       /* of a square: lanes of a warp */
 static constexpr int64_t ROUND = 1 << 20; /* blocks in a round, one line at least */
 
@@ -125,6 +125,54 @@ static __global__ void join(const args a)
         *(moments *)(a.l.state + p.at[2]) = s;
 }
 
+/* One step of a join, and what it takes from the counts alone. */
+typedef struct step {
+    double mean, m2, share, weight;
+} step;
+
+static __device__ inline step step_of(const args &a, int64_t line, int64_t b)
+{
+    const int64_t left = a.l.n - b * a.block;
+    const moments part = a.parts[line * a.blocks + b];
+    const double n = (double)(a.l.lo + b * a.block), m = (double)(left < a.block ? left : a.block);
+    const double all = n + m;
+    return step{part.mean, part.m2, m / all, n * m / all};
+}
+
+/* The same for lines of many blocks: a thread block has a line. One warp goes along it, the others
+ * prepare its next steps. */
+static __global__ void join_long(const args a)
+{
+    __shared__ step steps[2][LONG];
+    const int64_t line = blockIdx.x;
+    const fth__place p = fth__walk_at(a.l.line, a.line_lo + line);
+    moments s = {0.0, 0.0};
+    if (!a.first) s = *(const moments *)(a.l.state + p.at[2]);
+    for (int64_t i = threadIdx.x; i < LONG && i < a.blocks; i += THREADS)
+        steps[0][i] = step_of(a, line, i);
+    __syncthreads();
+    for (int64_t at = 0; at < a.blocks; at += LONG) {
+        const step *now = steps[at / LONG & 1];
+        const int64_t next = at + LONG;
+        for (int64_t i = (int64_t)threadIdx.x - 32; i >= 0 && i < LONG && next + i < a.blocks;
+             i += THREADS - 32)
+            steps[next / LONG & 1][i] = step_of(a, line, next + i);
+        for (int i = 0; threadIdx.x < 32 && i < LONG && at + i < a.blocks; i++) {
+            const step x = now[i];
+            const double d = x.mean - s.mean;
+            const bool none = a.l.lo + at + i == 0;
+            s = none ? moments{x.mean, x.m2}
+                     : moments{s.mean + d * x.share, s.m2 + x.m2 + d * d * x.weight};
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x > 0) return;
+    if (a.last)
+        fth__wide_store(a.dtype, a.l.out + p.at[1], s.m2 / (double)a.size);
+    else
+        *(moments *)(a.l.state + p.at[2]) = s;
+}
+
 static int64_t block_of(const fth_node *node)
 {
     return fth__reduce_block(node->in[0].size[fth__reduce_dim(node)]);
@@ -181,7 +229,11 @@ static fth_status run(const fth_call *call)
             FTH__CASE_REAL(run_as, a, stream)
         default: break;
         }
-        FTH_LAUNCH(join, (unsigned)((a.line_n * 32 + THREADS - 1) / THREADS), THREADS, stream, a);
+        if (a.blocks > LONG)
+            FTH_LAUNCH(join_long, (unsigned)a.line_n, THREADS, stream, a);
+        else
+            FTH_LAUNCH(join, (unsigned)((a.line_n * 32 + THREADS - 1) / THREADS), THREADS, stream,
+                       a);
     }
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
