@@ -3,6 +3,7 @@
 #define FATHOM_TESTING_BRAGG_VERBS_H
 
 #include "testing/files.h"
+#include "testing/op_device.h"
 
 #include <fathom/fathom.h>
 
@@ -36,7 +37,8 @@ typedef struct tv_limits {
 } tv_limits;
 
 /* The verb with the words of `line` on two workers. What it writes goes to `said`, of TV_SAID
- * bytes, if wanted. Fails the case when something is left allocated. */
+ * bytes, if wanted. Fails the case when something is left allocated. On the device that
+ * FATHOM_TEST_DEVICE names, where it does. */
 static inline fth_status tv_try(tv_verb *verb, tv_flags f, const char *line, tv_limits limits,
                                 char *said, fth_err *err)
 {
@@ -49,6 +51,10 @@ static inline fth_status tv_try(tv_verb *verb, tv_flags f, const char *line, tv_
     opt.mem.budget_bytes = limits.budget ? limits.budget : 256u << 20;
     opt.mem.fail_alloc = limits.fail_alloc;
     opt.mem.fail_write = limits.fail_write;
+    if (t_device()) {
+        opt.device = "cuda";
+        opt.backend_path = getenv("FATHOM_TEST_DEVICE");
+    }
     snprintf(text, sizeof text, "%s", line);
     for (char *w = strtok(text, " "); w && n < TV_WORDS; w = strtok(NULL, " ")) word[n++] = w;
     fth_status s = fth_context_create(&ctx, &opt, err);

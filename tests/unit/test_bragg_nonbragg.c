@@ -1,4 +1,5 @@
 /* test_bragg_nonbragg.c - tables of F, scattering without a lattice, and the way back. seconds: 10
+ * labels: gpu
  */
 #include "instruments/bragg/companions.h"
 #include "instruments/bragg/nonbragg.h"
