@@ -293,9 +293,10 @@ fth_status fth__cuda_blas_run(fth_device *device, cudaStream_t stream, const fth
     const bool wide = is_wide(kind->dtype);
     const void *alpha = wide ? (const void *)number[1].f64 : (const void *)number[1].f32,
                *beta = wide ? (const void *)number[g->add].f64 : (const void *)number[g->add].f32;
-    const place at = one.there[ALIGNED] && is_aligned(kind, g) ? ALIGNED : ANYWHERE;
+    int at = one.there[ALIGNED] && is_aligned(kind, g) ? ALIGNED : ANYWHERE;
     cublasStatus_t s = CUBLAS_STATUS_INVALID_VALUE;
-    if (describe(b, kind, g, &p))
+    /* what is chosen for whole sizes may not take a piece of them: the other one then does */
+    for (; at >= ANYWHERE && s != CUBLAS_STATUS_SUCCESS && describe(b, kind, g, &p); at--)
         s = b->p_cublasLtMatmul(b->handle, &p.desc, alpha, g->a, &p.a, g->b, &p.b, beta, g->c, &p.c,
                                 g->c, &p.c, &one.algorithm[at], NULL, 0, stream);
     if (s == CUBLAS_STATUS_SUCCESS) return FTH_OK;
