@@ -10,9 +10,11 @@
 #include <fathom/fathom.h>
 
 typedef struct bench {
-    const char *filter; /* part of a case's name; NULL: all */
-    const char *peers;  /* folder of the peers in Python */
-    const char *device; /* cases of this device alone; NULL: those of the CPU */
+    const char *filter;  /* part of a case's name; NULL: all */
+    const char *peers;   /* folder of the peers in Python */
+    const char *device;  /* cases of this device alone; NULL: those of the CPU */
+    const char *backend; /* its shared object; NULL: found */
+    int64_t divide;      /* sizes of the cases of a device, to try them without one */
     int pairs;
     bool json, cpu_clock;
     int lines, failed;
@@ -26,7 +28,7 @@ double bench_now(const bench *b, int threads);
 
 /* ---- a program of the library ---- */
 
-enum { BENCH_OUTS = 4, BENCH_IN = 8 };
+enum { BENCH_OUTS = 8, BENCH_IN = 16 };
 typedef struct bench_program {
     fth_context *ctx;
     fth_graph *g;
@@ -39,14 +41,23 @@ typedef struct bench_program {
     fth_err err;
     fth_status status; /* first failure; later calls do nothing */
     uint64_t planned, measured;
+    fth_run_report report; /* of the latest run */
+    fth_plan_info info;
 } bench_program;
 
 void bench_open(bench_program *p, int threads);
 void bench_open_on(bench_program *p, int threads, const char *device);
+/* On the device of the bench, with at most so many bytes there; 0: all of them. */
+void bench_open_within(bench_program *p, const bench *b, uint64_t device_bytes);
 /* Memory of ours, used in place, with the sizes of the axes. */
 fth_val bench_input(bench_program *p, const char *name, fth_dtype dtype, const char *axes,
                     void *data);
 void bench_output(bench_program *p, fth_val v, void *data);
+/* A parameter of uniform random numbers, which stays on the device; with LOWER, zero where
+ * the last axis but one is before the last. */
+fth_val bench_param(bench_program *p, const char *name, fth_dtype dtype, const char *axes,
+                    fth_triangle t);
+void bench_assign(bench_program *p, fth_val param, fth_val v);
 /* Plan (memory_bytes 0: no limit) and run once, filling planned and measured. */
 void bench_plan(bench_program *p, uint64_t memory_bytes, bool in_place);
 void bench_go(bench_program *p);
@@ -73,12 +84,15 @@ typedef struct bench_pair {
     double limit; /* `unit`s per second nothing can pass, in 1e9; 0: not known */
     double bar;   /* seconds of the peer / ours that must be reached */
     void (*ours)(void *arg);
+    double (*ours_own)(void *arg); /* instead of it: its own seconds */
+    const char *device;            /* NULL: processors */
+    int turns, pairs;              /* 0: the usual */
     double (*peer)(void *arg); /* its own seconds, or a negative number to be timed from outside */
     double (*residual)(void *arg); /* NULL: none */
     void *arg;
     uint64_t planned, measured;
 } bench_pair;
-/* Returns the peer's best seconds. */
+/* Returns the peer's median seconds on a device, its best ones elsewhere. */
 double bench_pairs(bench *b, const bench_pair *pair);
 /* A line without a peer: n times in seconds (at most 100) against a bound. */
 void bench_single(bench *b, const char *name, const char *shape, const double *seconds, int n,
@@ -89,6 +103,10 @@ void bench_note(const bench *b, const char *fmt, ...) FTH_PRINTF(2, 3);
 
 double bench_add_rate(bench *b, int threads);                   /* GB/s */
 double bench_gemm_rate(bench *b, fth_dtype dtype, int threads); /* Gflop/s */
+
+/* ---- cases of a device (device.h) ---- */
+
+void bench_device(bench *b);
 
 /* ---- cases and peers, one file each ---- */
 
@@ -131,7 +149,11 @@ void peer_conv_drop(peer_conv_plan *p);
 typedef struct peer_python peer_python;
 peer_python *peer_python_start(const char *folder, const char *script, const char *const *arg,
                                const char **why);
-double peer_python_run(peer_python *p);           /* seconds by its own clock */
+/* The same with the python3 that PATH has. */
+peer_python *peer_python_start_any(const char *folder, const char *script, const char *const *arg,
+                                   const char **why);
+double peer_python_run(peer_python *p);                    /* seconds by its own clock */
+double peer_python_tell(peer_python *p, const char *line); /* another word than "go"; likewise */
 uint64_t peer_python_bytes(const peer_python *p); /* it grew by at most; 0: it does not say */
 void peer_python_stop(peer_python *p);
 

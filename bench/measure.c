@@ -48,7 +48,7 @@ static double quantile(const double *sorted, int n, double q)
 }
 
 typedef struct line {
-    const char *name, *shape, *unit, *peer;
+    const char *name, *shape, *unit, *peer, *device;
     int threads;
     double seconds, rate, fraction, residual, median, lower, bar;
     double self; /* `lower` of the peer against itself: what this machine can tell apart now */
@@ -56,38 +56,47 @@ typedef struct line {
     bool pass;
 } line;
 
+static const char *place(const line *l, char *text, size_t bytes)
+{
+    if (l->device)
+        snprintf(text, bytes, "%s", l->device);
+    else
+        snprintf(text, bytes, "cpu:%d", l->threads);
+    return text;
+}
+
 static void print_json(bench *b, const line *l)
 {
+    char where[24];
     printf(
-        "%s\n{\"case\":\"%s\",\"device\":\"cpu:%d\",\"shape\":\"%s\",\"seconds\":%.6g,\"rate\":%."
+        "%s\n{\"case\":\"%s\",\"device\":\"%s\",\"shape\":\"%s\",\"seconds\":%.6g,\"rate\":%."
         "6g,"
         "\"unit\":\"%s\",\"fraction_of_limit\":%.4g,\"peak_planned\":%llu,\"peak_measured\":%llu,"
         "\"residual\":%.3g,\"peer\":\"%s\",\"ratio_median\":%.4g,\"ratio_lower_quartile\":%.4g,"
         "\"self_lower_quartile\":%.4g,\"bar\":%.4g,\"clock\":\"%s\",\"pass\":%s}",
-        b->lines ? "," : "[", l->name, l->threads, l->shape, l->seconds, l->rate, l->unit,
-        l->fraction, (unsigned long long)l->planned, (unsigned long long)l->measured, l->residual,
-        l->peer, l->median, l->lower, l->self, l->bar, b->cpu_clock ? "cpu" : "wall",
+        b->lines ? "," : "[", l->name, place(l, where, sizeof where), l->shape, l->seconds, l->rate,
+        l->unit, l->fraction, (unsigned long long)l->planned, (unsigned long long)l->measured,
+        l->residual, l->peer, l->median, l->lower, l->self, l->bar, b->cpu_clock ? "cpu" : "wall",
         l->pass ? "true" : "false");
 }
 
 static void print_text(bench *b, const line *l)
 {
-    char planned[24], measured[24], rate[48];
+    char planned[24], measured[24], rate[48], where[24];
     if (b->lines == 0)
         printf("%-22s %-6s %-22s %10s %15s %9s %11s %11s %9s  %-24s %7s %7s %7s %6s\n", "case",
                "device", "shape", "seconds", "rate", "of limit", "planned", "measured", "residual",
                "peer", "median", "lower", "self", "bar");
     snprintf(rate, sizeof rate, "%.4g %s", l->rate, l->unit);
-    printf(
-        "%-22s cpu:%-2d %-22s %10.6f %15s %8.1f%% %11s %11s %9.2g  %-24s %7.3f %7.3f %7.3f %6.3f "
-        "%s\n",
-        l->name, l->threads, l->shape, l->seconds, rate, 100 * l->fraction,
-        fth_mem_format_size(l->planned, planned, sizeof planned),
-        fth_mem_format_size(l->measured, measured, sizeof measured), l->residual, l->peer,
-        l->median, l->lower, l->self, l->bar,
-        !l->pass     ? "FAIL"
-        : l->bar > 0 ? "PASS"
-                     : "-");
+    printf("%-22s %-6s %-22s %10.6f %15s %8.1f%% %11s %11s %9.2g  %-24s %7.3f %7.3f %7.3f %6.3f "
+           "%s\n",
+           l->name, place(l, where, sizeof where), l->shape, l->seconds, rate, 100 * l->fraction,
+           fth_mem_format_size(l->planned, planned, sizeof planned),
+           fth_mem_format_size(l->measured, measured, sizeof measured), l->residual, l->peer,
+           l->median, l->lower, l->self, l->bar,
+           !l->pass     ? "FAIL"
+           : l->bar > 0 ? "PASS"
+                        : "-");
 }
 
 static void print_line(bench *b, const line *l)
@@ -106,10 +115,14 @@ enum { TURNS = 3 };
 static void best_turns(bench *b, const bench_pair *p, double *mine, double *other)
 {
     *mine = *other = 1e30;
-    for (int t = 0; t < TURNS; t++) {
+    for (int t = 0; t < (p->turns ? p->turns : TURNS); t++) {
         double start = bench_now(b, p->threads);
-        p->ours(p->arg);
-        const double ours = bench_now(b, p->threads) - start;
+        double ours = -1;
+        if (p->ours_own)
+            ours = p->ours_own(p->arg);
+        else
+            p->ours(p->arg);
+        if (ours < 0) ours = bench_now(b, p->threads) - start;
         start = bench_now(b, p->threads);
         double peer = p->peer(p->arg);
         if (peer < 0) peer = bench_now(b, p->threads) - start;
@@ -120,39 +133,42 @@ static void best_turns(bench *b, const bench_pair *p, double *mine, double *othe
 
 double bench_pairs(bench *b, const bench_pair *p)
 {
-    double ours[100], ratio[100], self[100], last = 0.0, best_peer = 1e30;
-    for (int i = -1; i < b->pairs; i++) { /* -1: warm both sides up */
+    const int pairs = p->pairs ? p->pairs : b->pairs;
+    double ours[100], ratio[100], self[100], peer[100], last = 0.0;
+    for (int i = -1; i < pairs; i++) { /* -1: warm both sides up */
         double mine, other;
         best_turns(b, p, &mine, &other);
         if (i >= 0) {
             ours[i] = mine;
             ratio[i] = other / mine;
             self[i] = other / last;
-            if (other < best_peer) best_peer = other;
+            peer[i] = other;
         }
         last = other;
     }
-    qsort(ours, (size_t)b->pairs, sizeof *ours, by_size);
-    qsort(ratio, (size_t)b->pairs, sizeof *ratio, by_size);
-    qsort(self, (size_t)b->pairs, sizeof *self, by_size);
+    qsort(ours, (size_t)pairs, sizeof *ours, by_size);
+    qsort(ratio, (size_t)pairs, sizeof *ratio, by_size);
+    qsort(self, (size_t)pairs, sizeof *self, by_size);
+    qsort(peer, (size_t)pairs, sizeof *peer, by_size);
     line l = {.name = p->name,
               .shape = p->shape,
               .unit = p->unit,
               .peer = p->peer_name,
+              .device = p->device,
               .threads = p->threads};
-    l.seconds = quantile(ours, b->pairs, 0.5);
+    l.seconds = quantile(ours, pairs, 0.5);
     l.rate = p->amount / l.seconds;
     l.fraction = p->limit > 0 ? l.rate / p->limit : 0;
     l.residual = p->residual ? p->residual(p->arg) : 0;
-    l.median = quantile(ratio, b->pairs, 0.5);
-    l.lower = quantile(ratio, b->pairs, 0.25);
-    l.self = quantile(self, b->pairs, 0.25);
+    l.median = quantile(ratio, pairs, 0.5);
+    l.lower = quantile(ratio, pairs, 0.25);
+    l.self = quantile(self, pairs, 0.25);
     l.bar = p->bar;
     l.planned = p->planned;
     l.measured = p->measured;
     l.pass = l.lower >= p->bar && l.residual <= WRONG; /* fast and wrong is no pass */
     print_line(b, &l);
-    return best_peer;
+    return p->device ? quantile(peer, pairs, 0.5) : peer[0];
 }
 
 void bench_single(bench *b, const char *name, const char *shape, const double *seconds, int n,

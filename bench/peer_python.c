@@ -16,8 +16,8 @@ struct peer_python {
     uint64_t bytes;
 };
 
-peer_python *peer_python_start(const char *folder, const char *script, const char *const *arg,
-                               const char **why)
+static peer_python *start(const char *python, const char *folder, const char *script,
+                          const char *const *arg, const char **why)
 {
     char path[4096];
     char *words[ARGS + 3] = {"python3", path};
@@ -37,7 +37,7 @@ peer_python *peer_python_start(const char *folder, const char *script, const cha
         dup2(up[1], 1);
         close(down[1]);
         close(up[0]);
-        execv("/usr/bin/python3", words);
+        execvp(python, words);
         _exit(127);
     }
     close(down[0]);
@@ -51,10 +51,27 @@ peer_python *peer_python_start(const char *folder, const char *script, const cha
     return NULL;
 }
 
+peer_python *peer_python_start(const char *folder, const char *script, const char *const *arg,
+                               const char **why)
+{
+    return start("/usr/bin/python3", folder, script, arg, why);
+}
+
+peer_python *peer_python_start_any(const char *folder, const char *script, const char *const *arg,
+                                   const char **why)
+{
+    return start("python3", folder, script, arg, why);
+}
+
 double peer_python_run(peer_python *p)
 {
+    return peer_python_tell(p, "go");
+}
+
+double peer_python_tell(peer_python *p, const char *line)
+{
     char text[128];
-    fputs("go\n", p->to);
+    fprintf(p->to, "%s\n", line);
     fflush(p->to);
     if (!fgets(text, sizeof text, p->from)) return 0.0;
     char *rest = NULL;

@@ -78,6 +78,18 @@ void bench_open_on(bench_program *p, int threads, const char *device)
     if (p->status == FTH_OK) p->g = fth_graph_create(p->ctx);
 }
 
+void bench_open_within(bench_program *p, const bench *b, uint64_t device_bytes)
+{
+    memset(p, 0, sizeof *p);
+    fth_options opt;
+    fth_options_default(&opt);
+    opt.device = b->device;
+    opt.backend_path = b->backend;
+    opt.device_memory_bytes = device_bytes;
+    p->status = fth_context_create(&p->ctx, &opt, &p->err);
+    if (p->status == FTH_OK) p->g = fth_graph_create(p->ctx);
+}
+
 /* Wrap an array with the shape that `v`, or the axes of a graph, say. */
 static fth_tensor *wrap(bench_program *p, const char *name, fth_dtype dtype, int n,
                         const int64_t *size, void *data)
@@ -115,6 +127,63 @@ void bench_output(bench_program *p, fth_val v, void *data)
     p->sink[p->n_out++] = fth_tensor_sink(t);
 }
 
+/* ---- parameters: a program of its own fills them where they will be ---- */
+
+static fth_val numbers(fth_graph *g, fth_dtype dtype, const char *axes, int n,
+                       const fth_axis_id *id, fth_triangle t, int64_t stream)
+{
+    const fth_val zero = fth_const_i64(g, FTH_I64, 0);
+    const fth_val v = fth_uniform(dtype, axes, zero, zero, stream);
+    if (t == FTH_FULL) return v;
+    const char *row = fth_axis_name(g, id[n - 2]), *col = fth_axis_name(g, id[n - 1]);
+    const fth_val inside =
+        fth_le(fth_expand(fth_index(g, col), row), fth_expand(fth_index(g, row), col));
+    return fth_select(inside, v, fth_const(g, dtype, 0.0));
+}
+
+static fth_status fill_param(bench_program *p, fth_tensor *tensor, const char *axes, int n,
+                             const fth_axis_id *id, fth_triangle t)
+{
+    fth_graph *g = fth_graph_create(p->ctx);
+    fth_axis_id same[FTH_MAX_AXES];
+    for (int i = 0; i < n; i++)
+        fth_axis(g, fth_axis_name(p->g, id[i]), fth_axis_size(p->g, fth_axis_name(p->g, id[i])));
+    fth_status s = fth_axes_parse(g, axes, &n, same, &p->err);
+    if (s == FTH_OK) {
+        const fth_val v = numbers(g, fth_tensor_dtype(tensor), axes, n, same, t, p->n_tensor);
+        const fth_val out = fth_assign(fth_param(g, "filled", axes, tensor), v);
+        fth_plan *plan = fth_plan_make(g, &out, 1, (&(fth_limits){0}), &p->err);
+        const fth_sink none = {0};
+        s = plan ? fth_run(plan, &none, NULL, NULL, &p->err) : p->err.status;
+        fth_plan_destroy(plan);
+    }
+    fth_graph_destroy(g);
+    return s;
+}
+
+fth_val bench_param(bench_program *p, const char *name, fth_dtype dtype, const char *axes,
+                    fth_triangle t)
+{
+    int n = 0;
+    fth_axis_id id[FTH_MAX_AXES];
+    int64_t size[FTH_MAX_AXES];
+    fth_tensor *tensor = NULL;
+    if (p->status == FTH_OK) p->status = fth_axes_parse(p->g, axes, &n, id, &p->err);
+    if (p->status != FTH_OK) return (fth_val){p->g, 0};
+    for (int i = 0; i < n; i++) size[i] = fth_axis_size(p->g, fth_axis_name(p->g, id[i]));
+    p->status = fth_tensor_create(&tensor, fth_context_mem(p->ctx), name, dtype, n, size, &p->err);
+    if (p->status != FTH_OK) return (fth_val){p->g, 0};
+    p->tensor[p->n_tensor++] = tensor;
+    p->status = fill_param(p, tensor, axes, n, id, t);
+    return fth_param(p->g, name, axes, tensor);
+}
+
+void bench_assign(bench_program *p, fth_val param, fth_val v)
+{
+    p->sink[p->n_out] = (fth_sink){0};
+    p->out[p->n_out++] = fth_assign(param, v);
+}
+
 void bench_plan(bench_program *p, uint64_t memory_bytes, bool in_place)
 {
     if (p->status != FTH_OK) return;
@@ -124,22 +193,22 @@ void bench_plan(bench_program *p, uint64_t memory_bytes, bool in_place)
         p->status = p->err.status;
         return;
     }
-    fth_run_report report;
-    p->status = fth_run(p->plan, p->sink, NULL, &report, &p->err);
-    p->planned = report.planned_bytes;
-    p->measured = report.growth_bytes;
+    fth_plan_get_info(p->plan, &p->info);
+    p->status = fth_run(p->plan, p->sink, NULL, &p->report, &p->err);
+    p->planned = p->report.planned_bytes;
+    p->measured = p->report.growth_bytes;
 }
 
 void bench_go(bench_program *p)
 {
-    if (p->status == FTH_OK) p->status = fth_run(p->plan, p->sink, NULL, NULL, &p->err);
+    if (p->status == FTH_OK) p->status = fth_run(p->plan, p->sink, NULL, &p->report, &p->err);
 }
 
 double bench_go_kernels(bench_program *p)
 {
-    fth_run_report report = {0};
-    if (p->status == FTH_OK) p->status = fth_run(p->plan, p->sink, NULL, &report, &p->err);
-    return report.device_seconds;
+    p->report = (fth_run_report){0};
+    bench_go(p);
+    return p->report.device_seconds;
 }
 
 bool bench_close(bench_program *p)
@@ -147,7 +216,7 @@ bool bench_close(bench_program *p)
     fth_plan_destroy(p->plan);
     fth_graph_destroy(p->g);
     for (int i = 0; i < p->n_tensor; i++) fth_tensor_release(p->tensor[i]);
-    const fth_status closed = fth_context_destroy(p->ctx, &p->err);
+    const fth_status closed = fth_context_destroy(p->ctx, p->status == FTH_OK ? &p->err : NULL);
     if (p->status == FTH_OK) p->status = closed;
     if (p->status == FTH_OK) return true;
     char text[4096];

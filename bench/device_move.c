@@ -1,0 +1,118 @@
+/* device_move.c - work that is bound by memory: a chain of eight operations with an exponential,
+ * and sums over any axis, as fractions of what copies reach. */
+#include "device.h"
+
+#include <stdlib.h>
+
+/* GB/s of copies: those of PyTorch where there are any, as the bar is written. */
+static double copies(const device *d)
+{
+    return d->torch_rate > 0 ? d->torch_rate : d->copy_rate;
+}
+
+static const double BAR = 0.92;
+
+/* ---- the chain ---- */
+
+static void open_chain(const device *d, bench_program *p, int64_t n)
+{
+    bench_open_within(p, d->b, 0);
+    if (p->status != FTH_OK) return;
+    fth_graph *g = p->g;
+    fth_axis(g, "i", n);
+    const fth_val x = bench_param(p, "x", FTH_F32, "i", FTH_FULL);
+    const fth_val y = bench_param(p, "y", FTH_F32, "i", FTH_FULL);
+    const fth_val z = bench_param(p, "z", FTH_F32, "i", FTH_FULL);
+    fth_val t = fth_add(fth_mul(x, y), fth_const(g, FTH_F32, 0.5));
+    t = fth_mul(fth_mul(t, t), fth_const(g, FTH_F32, -0.5));
+    t = fth_add(fth_mul(fth_exp(t), x), y);
+    bench_assign(p, z, fth_max(t, fth_const(g, FTH_F32, 0.0)));
+    bench_plan(p, 0, false);
+}
+
+void device_chain(device *d)
+{
+    if (!bench_wants(d->b, "device_chain") && !bench_wants(d->b, "device_chain_copy")) return;
+    bench_program p;
+    const int64_t n = device_size(d, (int64_t)256 << 20);
+    open_chain(d, &p, n);
+    char compiled[64], eager[64], shape[32];
+    snprintf(compiled, sizeof compiled, "chain %lld compile", (long long)n);
+    snprintf(eager, sizeof eager, "chain %lld eager", (long long)n);
+    snprintf(shape, sizeof shape, "%lldMi f32, 8 ops", (long long)(n >> 20));
+    device_task t = {.name = "device_chain_copy",
+                     .shape = shape,
+                     .p = &p,
+                     .amount = 12e-9 * (double)n,
+                     .unit = "GB/s",
+                     .limit = d->copy_rate,
+                     .peer_name = "copy",
+                     .bar = BAR};
+    device_against(d, &t, t.amount / copies(d));
+    t.name = "device_chain";
+    t.peer = compiled;
+    t.peer_name = "torch.compile";
+    t.bar = 1.0;
+    (void)device_compare(d, &t);
+    t.name = "device_chain_eager";
+    t.peer = eager;
+    t.peer_name = "PyTorch eager";
+    (void)device_compare(d, &t);
+    device_close(d, &p);
+}
+
+/* ---- sums ---- */
+
+typedef struct sum_case {
+    const char *shape;
+    int64_t a, b, c;
+    const char *axes; /* summed, of "a b c" */
+    int torch_axis;   /* -1: all */
+} sum_case;
+
+static void one_sum(device *d, const sum_case *s)
+{
+    bench_program p;
+    bench_open_within(&p, d->b, 0);
+    if (p.status != FTH_OK) {
+        device_close(d, &p);
+        return;
+    }
+    const int64_t a = s->a > 1 ? device_size(d, s->a) : 1, b = s->b, c = s->c;
+    fth_axis(p.g, "a", a);
+    fth_axis(p.g, "b", b);
+    fth_axis(p.g, "c", c);
+    const fth_val v = fth_sum(bench_param(&p, "v", FTH_F32, "a b c", FTH_FULL), s->axes);
+    const int64_t left = s->torch_axis == 0 ? b * c : s->torch_axis == 1 ? a * c : a * b;
+    float *out = bench_array(4 * (uint64_t)left);
+    bench_output(&p, v, out);
+    bench_plan(&p, 0, false);
+    char line[96];
+    snprintf(line, sizeof line, "sum %lld %lld %lld %d", (long long)a, (long long)b, (long long)c,
+             s->torch_axis);
+    device_task t = {.name = "device_sum",
+                     .shape = s->shape,
+                     .p = &p,
+                     .amount = 4e-9 * (double)(a * b * c + (s->torch_axis < 0 ? 1 : left)),
+                     .unit = "GB/s",
+                     .limit = d->copy_rate,
+                     .peer_name = "copy",
+                     .bar = BAR};
+    device_against(d, &t, t.amount / copies(d));
+    t.peer = line;
+    t.peer_name = "torch.sum";
+    t.bar = 0;
+    (void)device_compare(d, &t);
+    device_close(d, &p);
+    free(out);
+}
+
+void device_sums(device *d)
+{
+    static const sum_case cases[] = {{"16384^2, last axis", 16384, 1, 16384, "c", 2},
+                                     {"16384^2, first axis", 16384, 1, 16384, "a", 0},
+                                     {"256Mi, all", 1 << 28, 1, 1, "a b c", -1},
+                                     {"4096x64x1024, middle", 4096, 64, 1024, "b", 1}};
+    if (!bench_wants(d->b, "device_sum")) return;
+    for (int i = 0; i < 4; i++) one_sum(d, &cases[i]);
+}
