@@ -200,6 +200,7 @@ static void run_all(device *d)
     device_chain(d);
     device_sums(d);
     device_products(d);
+    device_densify(d);
     device_squares(d);
     if (b->divide == 1) bench_bragg_device(d->b);
     if (d->torch) peer_python_stop(d->torch);

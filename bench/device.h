@@ -48,6 +48,5 @@ void device_sums(device *d);
 void device_products(device *d);
 void device_squares(device *d);
 void device_densify(device *d);
-void device_bragg(device *d);
 
 #endif

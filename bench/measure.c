@@ -141,7 +141,7 @@ double bench_pairs(bench *b, const bench_pair *p)
         if (i >= 0) {
             ours[i] = mine;
             ratio[i] = other / mine;
-            self[i] = other / last;
+            self[i] = last > 0 ? other / last : 0;
             peer[i] = other;
         }
         last = other;

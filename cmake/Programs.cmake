@@ -46,11 +46,12 @@ if(cli)
 endif()
 if(bench)
     # The peers it times against are the libraries themselves.
-    add_executable(fathom_bench ${bench})
+    add_executable(fathom_bench ${bench} tests/testing/densify.c)
     set_target_properties(fathom_bench PROPERTIES OUTPUT_NAME fathom-bench)
     target_link_libraries(fathom_bench PRIVATE fathom_instruments_static fathom_static fathom_flags
                           fftw3f_threads)
-    target_include_directories(fathom_bench PRIVATE ${PROJECT_SOURCE_DIR})
+    target_include_directories(fathom_bench PRIVATE ${PROJECT_SOURCE_DIR}
+                               ${PROJECT_SOURCE_DIR}/tests)
     target_compile_options(fathom_bench PRIVATE ${FTH_HOT_OPTIONS})
     list(APPEND FTH_PROGRAMS fathom_bench)
 endif()
