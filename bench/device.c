@@ -189,35 +189,41 @@ static bool open_card(device *d, fth_err *err)
     return true;
 }
 
-static void run_all(device *d)
+/* Cases that have a peer in PyTorch. */
+static void against_torch(device *d)
 {
     const bench *b = d->b;
     const char *const none[] = {NULL};
     d->torch = peer_python_start_any(b->peers, "peer_cuda.py", none, &d->why_not);
     if (!d->torch) bench_note(b, "no PyTorch: %s", d->why_not);
-    bench_note(b, "device: %s, %d multiprocessors", d->info.name, d->info.multiprocessors);
     device_copy(d); /* what others are fractions of */
     device_chain(d);
     device_sums(d);
     device_products(d);
     device_densify(d);
     device_squares(d);
-    if (b->divide == 1) bench_bragg_device(d->b);
     if (d->torch) peer_python_stop(d->torch);
+}
+
+static bool wants_any(const bench *b, const char *start)
+{
+    bool any = false;
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
+        any |= strncmp(names[i], start, strlen(start)) == 0 && bench_wants(b, names[i]);
+    return any;
 }
 
 void bench_device(bench *b)
 {
-    bool any = false;
-    const int n = (int)(sizeof names / sizeof *names);
-    for (int i = 0; i < n; i++) any |= bench_wants(b, names[i]);
-    if (!any) return;
     device d = {.b = b};
     fth_err err = {0};
+    if (!wants_any(b, "")) return;
     if (open_card(&d, &err)) {
-        run_all(&d);
+        bench_note(b, "device: %s, %d multiprocessors", d.info.name, d.info.multiprocessors);
+        if (wants_any(b, "device_")) against_torch(&d);
+        if (b->divide == 1) bench_bragg_device(b);
     } else {
-        for (int i = 0; i < n; i++)
+        for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
             if (bench_wants(b, names[i])) bench_note(b, "SKIP %s: %s", names[i], err.text);
     }
     if (d.card) d.found.backend->device->close(d.card);
