@@ -1,11 +1,14 @@
 /* tail.cu - partials of blocks become totals: in order, whatever made them.
  *
  * Blocks of one superblock are joined one after the other by one thread per output, while the other
- * threads of its block fetch; superblocks side by side. Then superblocks are joined in order, with
+ * threads of its block fetch; superblocks side by side. No order can change what integers come to:
+ * all threads join those. Then superblocks are joined in order, with
  * what earlier pieces of the axis left.
  */
 #include "cuda/fused.h"
 #include "cuda/join.h"
+
+#include <type_traits>
 
 namespace
 {
@@ -38,6 +41,24 @@ __device__ void locate(const finish &f, uint32_t i, char **out, char **kept)
     *kept = f.kept.data + at * f.t.state;
 }
 
+/* The same in any order: rows of threads take every so many blocks, and then one another. */
+template <class W, int RED>
+__device__ W join_all(const finish &f, W acc, W *tile, uint32_t first, uint32_t side, int64_t from,
+                      int64_t to)
+{
+    const uint32_t rows = THREADS / side, row = threadIdx.x / side, lane = threadIdx.x % side;
+    const W *partial = (const W *)f.t.partial + first + lane;
+    if (row > 0) fth__join_start(RED, &acc);
+#pragma unroll 8
+    for (int64_t s = from + row; row < rows && s < to; s += rows)
+        acc = fth__join(RED, acc, partial[s * f.count]);
+    if (row < rows) tile[row * side + lane] = acc;
+    __syncthreads();
+    for (uint32_t r = 1; row == 0 && r < rows; r++)
+        acc = fth__join(RED, acc, tile[r * side + lane]);
+    return acc;
+}
+
 template <class W, int RED>
 __global__ void __launch_bounds__(THREADS) join_blocks(const __grid_constant__ finish f)
 {
@@ -61,6 +82,10 @@ __global__ void __launch_bounds__(THREADS) join_blocks(const __grid_constant__ f
         if (!t.has_super) acc = total.total;
     }
     const int64_t each = TILE / side;
+    if constexpr (std::is_same<W, int64_t>::value) {
+        acc = join_all<W, RED>(f, acc, tile, first, side, from, to);
+        from = to;
+    }
     for (int64_t s = from; s < to; s += each) {
         const int64_t n = to - s < each ? to - s : each;
         __syncthreads();
