@@ -138,6 +138,11 @@ fth_status fth__device_clock_start(fth__runner *r)
     return d->table->mark_set(d->device, FTH_LANE_COMPUTE, s->from, r->err);
 }
 
+fth_status fth__device_burst(fth__runner *r)
+{
+    return r->dev && !r->p->ctx->trace ? fth__device_clock_start(r) : FTH_OK;
+}
+
 fth_status fth__device_clock_stop(fth__runner *r, const fth_trace_span *span)
 {
     fth__device_run *d = r->dev;

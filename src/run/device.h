@@ -34,6 +34,9 @@ void fth__device_call(const fth__runner *r, const fth__unit *u, fth_call *call);
 /* Before and after steps are queued; `span` (may be NULL) goes into the timeline with the time it
  * really took. */
 fth_status fth__device_clock_start(fth__runner *r);
+/* The start of a burst of steps; with a timeline each step has its own clock, and this is nothing.
+ */
+fth_status fth__device_burst(fth__runner *r);
 fth_status fth__device_clock_stop(fth__runner *r, const fth_trace_span *span);
 double fth__device_seconds(const fth__runner *r);
 

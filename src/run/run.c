@@ -298,15 +298,15 @@ static fth_status queue_steps(fth__runner *r, int64_t from, int64_t to)
 static fth_status run_steps(fth__runner *r, int64_t from, int64_t to)
 {
     const fth_plan *p = r->p;
-    const bool burst = r->dev && !p->ctx->trace; /* with a timeline each step has its own clock */
-    if (burst) FTH_TRY(fth__device_clock_start(r));
-    if (r->dev && p->item[from].loop < 0)
+    if (r->dev && p->item[from].loop < 0) {
         FTH_TRY(fth__tape_run(r, from, to, queue_steps));
-    else
+    } else {
+        FTH_TRY(fth__device_burst(r));
         FTH_TRY(queue_steps(r, from, to));
+    }
     for (int64_t i = from; i < to; i++)
         r->done += item_work(&p->item[i]) / turns_of(p, p->item[i].loop);
-    return burst ? fth__device_clock_stop(r, NULL) : FTH_OK;
+    return r->dev && !p->ctx->trace ? fth__device_clock_stop(r, NULL) : FTH_OK;
 }
 
 static fth_status run_items(fth__runner *r, int64_t from, int64_t to)

@@ -5,7 +5,7 @@
 #include "base/hash.h"
 #include "mem/heap.h"
 
-enum { TAPES = 8, SHORTEST = 2 }; /* a single step is queued as fast as a recording */
+enum { TAPES = 8 };
 
 typedef struct tape {
     int64_t from, to;
@@ -77,10 +77,16 @@ static fth_recording *make(fth__runner *r, struct fth__tapes *t, int64_t from, i
     return NULL;
 }
 
+static fth_status start_and_queue(fth__runner *r, int64_t from, int64_t to, fth__queue_fn *queue)
+{
+    FTH_TRY(fth__device_burst(r));
+    return queue(r, from, to);
+}
+
 fth_status fth__tape_run(fth__runner *r, int64_t from, int64_t to, fth__queue_fn *queue)
 {
-    struct fth__tapes *t = to - from < SHORTEST || r->p->ctx->trace ? NULL : tapes_of(r->p);
-    if (!t || t->never || r->p->runs < 2) return queue(r, from, to);
+    struct fth__tapes *t = r->p->ctx->trace ? NULL : tapes_of(r->p);
+    if (!t || t->never || r->p->runs < 2) return start_and_queue(r, from, to, queue);
     const uint64_t now = places(r);
     tape *known = find(t, from, to);
     if (known && known->places != now) {
@@ -91,9 +97,11 @@ fth_status fth__tape_run(fth__runner *r, int64_t from, int64_t to, fth__queue_fn
     if (!known && t->n < TAPES) {
         fth_recording *recording = make(r, t, from, to, queue);
         t->never = recording == NULL;
-        if (t->never) return queue(r, from, to);
+        if (t->never) return start_and_queue(r, from, to, queue);
         known = &t->tape[t->n++];
         *known = (tape){from, to, now, recording};
     }
-    return known ? t->table->replay(t->device, known->recording, r->err) : queue(r, from, to);
+    if (!known) return start_and_queue(r, from, to, queue);
+    FTH_TRY(fth__device_burst(r)); /* as late as can be: the device may be idle */
+    return t->table->replay(t->device, known->recording, r->err);
 }

@@ -11,7 +11,8 @@
 
 typedef fth_status fth__queue_fn(fth__runner *r, int64_t from, int64_t to);
 
-/* Queue items from..to-1, all steps outside loops, by replaying or by calling `queue`. */
+/* Queue items from..to-1, all steps outside loops, by replaying or by calling `queue`; begins their
+ * burst just before. */
 fth_status fth__tape_run(fth__runner *r, int64_t from, int64_t to, fth__queue_fn *queue);
 
 #endif
