@@ -52,3 +52,8 @@ set(FTH_HOT_OPTIONS $<$<CONFIG:Release>:-O3>)
 file(GLOB hot CONFIGURE_DEPENDS src/cpu/*.c src/ops/*.c)
 list(FILTER hot EXCLUDE REGEX "_kernels\\.c$")
 set_source_files_properties(${hot} PROPERTIES COMPILE_OPTIONS "${FTH_HOT_OPTIONS}")
+# Vectors of 64 bytes on the stack, as in cmake/Kernels.cmake.
+if(FTH_SANITIZE MATCHES "address" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    set_source_files_properties(src/cpu/amx.c PROPERTIES COMPILE_OPTIONS
+        "${FTH_HOT_OPTIONS};--param=asan-use-after-return=0")
+endif()
