@@ -49,6 +49,7 @@ fth_status cli_run_direct(const cli_call *call, fth_err *err)
     fth_options opt;
     fth_context *ctx = NULL;
     FTH_TRY(cli_context_options(call, fth_mem_free_now(), &opt, err));
+    if (!opt.device) opt.device = "auto";
     FTH_TRY(fth_context_create(&ctx, &opt, err));
     const fth_direct_call direct = {.context = ctx,
                                     .n_words = call->n_args,

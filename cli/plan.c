@@ -149,6 +149,7 @@ fth_status cli_run_verb(const cli_call *call, fth_err *err)
     fth_options opt;
     fth_context *ctx = NULL;
     FTH_TRY(cli_context_options(call, fth_mem_free_now(), &opt, err));
+    if (!opt.device) opt.device = "auto";
     FTH_TRY(fth_context_create(&ctx, &opt, err));
     const fth_status s = call->command->verb->run(ctx, call->n_args, call->arg, flag_value,
                                                   (void *)(uintptr_t)call, call->out, err);

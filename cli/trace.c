@@ -117,8 +117,8 @@ fth_status cli_context_options(const cli_call *call, uint64_t free_bytes, fth_op
     }
     const fth_instrument *instrument = call->command->instrument;
     opt->device = cli_get(call, "device");
-    /* Under the original's name an image has the original's bits: those of the CPU. */
-    if (!opt->device && instrument && instrument->gpu && !call->by_link) opt->device = "auto";
+    if (instrument && !instrument->gpu) opt->no_gpu = "this instrument has no kernels for GPUs yet";
+    if (call->by_link) opt->no_gpu = "under this name images have the bits of the CPU";
     opt->scratch_dir = cli_get(call, "scratch");
     opt->cache_dir = kernel_cache();
     opt->trace = call->trace;

@@ -35,6 +35,7 @@ typedef struct fth_options {
     const char *scratch_dir;           /* where values may be spilled; NULL: never */
     fth_trace *trace;                  /* NULL: no timeline; owned by the caller */
     const char *cache_dir; /* of compiled kernels of a device; NULL: they are not kept */
+    const char *no_gpu;    /* why "auto" takes no GPU here, in words; NULL: it may */
 } fth_options;
 FTH_API void fth_options_default(fth_options *opt);
 FTH_API FTH_MUST_USE fth_status fth_context_create(fth_context **out, const fth_options *opt,

@@ -61,7 +61,8 @@ static bool take_from_config(fth_options *engine, const fth_job *job)
 {
     bool any_gpu = false;
     if (!engine->device) engine->device = fth__job_device(job, &any_gpu);
-    if (!engine->device) engine->device = job->instrument->gpu ? "auto" : "cpu";
+    if (!engine->device) engine->device = "auto";
+    if (!job->instrument->gpu) engine->no_gpu = "this instrument has no kernels for GPUs yet";
     if (engine->mem.budget_bytes == 0) engine->mem.budget_bytes = fth__job_memory(job);
     return any_gpu;
 }

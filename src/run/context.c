@@ -106,7 +106,11 @@ static fth_status resolve_device(fth_context *ctx, const fth_options *opt, fth_e
         fth_err_hint(err, "devices are auto, cpu, cuda and cuda:N");
         return s;
     }
-    fth_status s = any && !opt->backend && !opt->backend_path ? find_driver(&why) : FTH_OK;
+    fth_status s = FTH_OK;
+    if (any && opt->no_gpu)
+        s = FTH_FAIL(&why, FTH_E_DEVICE, "%s", opt->no_gpu);
+    else if (any && !opt->backend && !opt->backend_path)
+        s = find_driver(&why);
     if (s == FTH_OK) s = open_gpu(ctx, opt, index, &why);
     if (s == FTH_OK) {
         fth_device_info info;
