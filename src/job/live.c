@@ -31,10 +31,8 @@ static void put_task(fth_json_writer *w, const fth_task *t)
 }
 
 /* Under another name, then renamed: readers see the old or the new one. */
-static void put_file(const char *path, const char *text, size_t bytes)
+static void put_file(const char *path, const char *temp, const char *text, size_t bytes)
 {
-    char temp[FTH__PATH + 8];
-    snprintf(temp, sizeof temp, "%s.tmp", path);
     const int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0) return;
     const bool written = write(fd, text, bytes) == (ssize_t)bytes;
@@ -43,9 +41,10 @@ static void put_file(const char *path, const char *text, size_t bytes)
 
 void fth__live_write(const fth_view *view, const char *output_dir)
 {
-    char path[FTH__PATH];
+    char path[FTH__PATH], temp[FTH__PATH];
     int64_t running = 0;
     if (!fth__fathom_path(path, output_dir, "live.json")) return;
+    if (!fth__fathom_path(temp, output_dir, "live.json.tmp")) return;
     fth_json_writer w;
     fth_json_begin(&w, view->mem, false);
     fth_json_open(&w, NULL, '{');
@@ -60,10 +59,11 @@ void fth__live_write(const fth_view *view, const char *output_dir)
     }
     fth_json_close(&w);
     fth_json_close(&w);
-    if (running == 0)
+    if (running == 0) {
         unlink(path);
-    else if (fth_json_end(&w, NULL) == FTH_OK)
-        put_file(path, w.data, (size_t)w.used);
+        unlink(temp); /* of a runner killed while it wrote */
+    } else if (fth_json_end(&w, NULL) == FTH_OK)
+        put_file(path, temp, w.data, (size_t)w.used);
     fth_json_free(&w);
 }
 

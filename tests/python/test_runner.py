@@ -24,11 +24,11 @@ class Case(unittest.TestCase):
 
     def look_behind(self):
         t.wait_for(lambda: not t.processes(self.root), 10, "the end of all stages")
-        self.assertEqual(t.temporary_files(self.root), [])
-        passing = ("lock", "live.json", "ledger.sqlite-wal", "ledger.sqlite-shm")
+        passing = ("lock", "live.json", "live.json.tmp", "ledger.sqlite-wal", "ledger.sqlite-shm")
         left = [path for path in self.tree() if os.path.basename(path) in passing]
         if not self.killed:
             self.assertEqual(left, [])
+        self.assertEqual([path for path in t.temporary_files(self.root) if path not in left], [])
         shutil.rmtree(self.root)
 
     def config(self, name="a", **keys):
@@ -350,6 +350,15 @@ class Signals(Case):
         runner.kill()
         runner.communicate()
         t.wait_for(lambda: not t.processes(self.root), 5, "the end of the stage")
+
+    def test_what_a_killed_runner_was_writing_goes_with_the_next(self):
+        self.config("d0", model="plane")
+        half = self.out("d0", ".fathom", "live.json.tmp")
+        os.makedirs(os.path.dirname(half))
+        with open(half, "w") as f:
+            f.write('{"pid":')
+        self.run_all("run", "survey", "-c", self.configs, "--skip-general")
+        self.assertFalse(os.path.exists(half))
 
     def test_two_runners_on_one_directory(self):
         runner = self.begin("slow")
