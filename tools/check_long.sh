@@ -29,7 +29,7 @@ fi
 if step valgrind build-valgrind build valgrind; then
     step valgrind valgrind run_tests valgrind build/valgrind -L '^(unit|fault)$'
 fi
-if compgen -G 'tests/fuzz/fuzz_*.c' >/dev/null && step fuzz build-fuzz build fuzz; then
+if step fuzz build-fuzz build fuzz $(basename -s .c tests/fuzz/fuzz_*.c); then
     step fuzz fuzz fuzz_targets
 fi
 if [ -x tests/mutants/run ]; then

@@ -107,7 +107,7 @@ static fth_status take_trial(clusters *c, int64_t t, int64_t cell, fth_err *err)
 static fth_status plant(clusters *c, fth_err *err)
 {
     const int64_t n = c->p->cells, trials = 2 + (int64_t)floor(log((double)c->k));
-    for (int64_t i = 0; i < n; i++) c->nearest[i] = INFINITY;
+    for (int64_t i = 0; i < n; i++) c->nearest[i] = (double)INFINITY;
     for (int64_t j = 0; j < c->k; j++) {
         double total = 0.0;
         for (int64_t i = 0; i < n; i++) total += c->nearest[i];
@@ -283,7 +283,7 @@ fth_status sp_init_kmeans(const sp_init_parts *p, fth_err *err)
     const size_t numbers = (size_t)(p->genes * c.k) * sizeof(double);
     fth_status s = sp_walk_each(p->walk, add_squares, &c, err);
     const double tolerance = 1e-4 * mean_variance(&c);
-    double least = INFINITY;
+    double least = (double)INFINITY;
     for (c.restart = 0; s == FTH_OK && c.restart < RESTARTS; c.restart++) {
         s = once(&c, tolerance, err);
         if (s != FTH_OK || !(c.inertia < least)) continue;

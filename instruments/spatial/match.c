@@ -54,7 +54,7 @@ static double cost_of(const state *s, int64_t i, int64_t j)
 static int64_t extend(state *s, int64_t at)
 {
     const int64_t i = s->row_of[at];
-    double delta = INFINITY;
+    double delta = (double)INFINITY;
     int64_t next = 0;
     s->seen[at] = true;
     for (int64_t j = 1; j <= s->n; j++) {
@@ -78,7 +78,7 @@ static void place_row(state *s, int64_t i)
 {
     int64_t at = 0;
     s->row_of[0] = i;
-    for (int64_t j = 0; j <= s->n; j++) s->least[j] = INFINITY, s->seen[j] = false;
+    for (int64_t j = 0; j <= s->n; j++) s->least[j] = (double)INFINITY, s->seen[j] = false;
     do at = extend(s, at);
     while (s->row_of[at] != 0);
     for (; at != 0; at = s->before[at]) s->row_of[at] = s->row_of[s->before[at]];

@@ -74,8 +74,8 @@ static sp_train begin(const fth_stage_call *call)
                       .ctx = call->context,
                       .mem = fth_context_mem(call->context),
                       .product = 1.0,
-                      .previous = NAN,
-                      .bound = NAN,
+                      .previous = (double)NAN,
+                      .bound = (double)NAN,
                       .started_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec};
 }
 

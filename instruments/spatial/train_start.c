@@ -310,7 +310,7 @@ static void drop_model(sp_train *t)
     t->first = 0;
     t->resumed = false;
     t->product = 1.0;
-    t->previous = t->bound = NAN;
+    t->previous = t->bound = (double)NAN;
     t->plateau = fth_plateau_default(t->set.learning_rate);
 }
 

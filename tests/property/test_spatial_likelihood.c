@@ -224,7 +224,7 @@ TEST(the_update_of_the_loadings_climbs)
     t_random r = t_random_make(6);
     for (int mode = 0; mode < 3; mode++) {
         made m = make(&r, 80, 12, 4, 3, (sp_mode)mode, 0.5);
-        double before = -INFINITY;
+        double before = -(double)INFINITY;
         for (int k = 0; k < 8; k++) {
             sb_values v = first(&m);
             sb_engine(&m.b, &(sb_how){FTH_F64, SP_PATH_AUTO, 1, 0, NULL}, &v);
@@ -322,11 +322,11 @@ TEST(nan_is_not_hidden)
             made m = make(&r, 20, 10, 3, 2, (sp_mode)mode, 0.9);
             sb_values v = first(&m);
             if (mode == SP_EXPANDED) { /* then the linear term has none, only the rates have */
-                m.eps[7] = NAN;
+                m.eps[7] = (double)NAN;
                 sb_engine(&m.b, &(sb_how){FTH_F32, (sp_poisson_path)path, 1, 0, NULL}, &v);
                 IS_TRUE(isnan(v.ell));
             }
-            m.f[7] = NAN;
+            m.f[7] = (double)NAN;
             sb_engine(&m.b, &(sb_how){FTH_F32, (sp_poisson_path)path, 1, 0, NULL}, &v);
             IS_TRUE(isnan(v.ell));
             IS_TRUE(isnan(m.df[7]));

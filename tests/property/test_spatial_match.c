@@ -71,7 +71,7 @@ TEST(the_best_is_the_best)
 
 TEST(numbers_that_are_none_come_last)
 {
-    const double cost[4] = {NAN, 1, 2, INFINITY};
+    const double cost[4] = {(double)NAN, 1, 2, (double)INFINITY};
     int64_t column[2];
     fth_err err = {0};
     fth_mem *mem = NULL;

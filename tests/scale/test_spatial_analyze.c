@@ -67,7 +67,7 @@ TEST(founding_cells_fit_into_one_gibibyte)
     for (int kind = 0; kind < SP_KIND_COUNT; kind++) {
         fth_stage_plan p;
         fth_err err = {0};
-        const scene s = {kind, 73655, 161, 16, 0.3, GIB, NULL};
+        const scene s = {(sp_kind)kind, 73655, 161, 16, 0.3, GIB, NULL};
         OKE(plan(&s, &p, &err), &err);
         printf("%s: %.0f MiB, %s\n", sp_kinds[kind].name, (double)p.host_bytes / 1048576, p.text);
         IS_TRUE(p.host_bytes <= GIB);
@@ -79,7 +79,7 @@ TEST(a_million_cells_fit_into_eight)
     for (int kind = 0; kind < SP_KIND_COUNT; kind++) {
         fth_stage_plan p;
         fth_err err = {0};
-        const scene s = {kind, 1200000, 492, 50, 0.05, 8 * GIB, NULL};
+        const scene s = {(sp_kind)kind, 1200000, 492, 50, 0.05, 8 * GIB, NULL};
         OKE(plan(&s, &p, &err), &err);
         printf("%s: %.0f MiB, %s\n", sp_kinds[kind].name, (double)p.host_bytes / 1048576, p.text);
         IS_TRUE(p.host_bytes <= 8 * GIB);
@@ -92,7 +92,7 @@ TEST(held_out_cells_and_many_neighbours_are_planned_too)
         fth_stage_plan p;
         fth_err err = {0};
         const scene s = {
-            kind,
+            (sp_kind)kind,
             119906,
             492,
             50,

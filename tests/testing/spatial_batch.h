@@ -230,7 +230,7 @@ static inline double sb_worst(const double *got, const double *want, int64_t n)
     for (int64_t i = 0; i < n; i++) {
         scale = fmax(scale, fabs(want[i]));
         if (!(fabs(got[i] - want[i]) <= worst)) worst = fabs(got[i] - want[i]);
-        if (isnan(worst)) return INFINITY;
+        if (isnan(worst)) return (double)INFINITY;
     }
     return scale > 0.0 ? worst / scale : worst;
 }

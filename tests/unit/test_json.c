@@ -118,8 +118,9 @@ TEST(a_text_of_some_bytes_needs_no_end)
 
 TEST(seconds_have_three_decimals_or_none)
 {
-    static const double seconds[] = {0,        0.0004, 1.25, -1.9996, -0.0001, 1768435200.125,
-                                     1e15 / 8, 1e15,   NAN,  INFINITY};
+    static const double seconds[] = {0,           0.0004,          1.25,     -1.9996,
+                                     -0.0001,     1768435200.125,  1e15 / 8, 1e15,
+                                     (double)NAN, (double)INFINITY};
     char text[200];
     fth_json_writer w;
     fth_json_begin_fixed(&w, text, sizeof text);

@@ -157,7 +157,7 @@ LANE vm m_not(vm a)
 }
 LANE vm m_of(uint32_t bits)
 {
-    vm m;
+    vm m = {0};
     for (int i = 0; i < LANES; i++) m[i] = bits >> i & 1 ? -1 : 0;
     return m;
 }
@@ -206,7 +206,7 @@ LANE vr v_fma(vr a, vr b, vr c)
 }
 LANE vr v_sqrt(vr a)
 {
-    vr r;
+    vr r = {0};
     for (int i = 0; i < LANES; i++) r[i] = (real)sqrt((double)a[i]);
     return r;
 }
