@@ -177,7 +177,13 @@ void bench_single(bench *b, const char *name, const char *shape, const double *s
     double sorted[100];
     memcpy(sorted, seconds, (size_t)n * sizeof *sorted);
     qsort(sorted, (size_t)n, sizeof *sorted, by_size);
-    line l = {.name = name, .shape = shape, .unit = "/s", .peer = what, .threads = 1, .bar = 1.0};
+    line l = {.name = name,
+              .shape = shape,
+              .unit = "/s",
+              .peer = what,
+              .device = b->device,
+              .threads = 1,
+              .bar = 1.0};
     l.seconds = quantile(sorted, n, 0.5);
     l.rate = 1 / l.seconds;
     l.median = bound / l.seconds;

@@ -3,7 +3,8 @@
  *
  * Old and new rows are parameters, so nothing but kernels is between them. What rows must have
  * become is computed from their numbers alone. Without a GPU the same program runs small, on a
- * device made of the host.
+ * device made of the host. How long it may take is a matter of fathom-bench (device_densify): other
+ * programs on the card change it.
  */
 #include "testing/densify.h"
 #include "testing/host_device.h"
@@ -212,7 +213,6 @@ TEST(ten_million_rows)
     const fth_run_report report = try_rows(ctx, rows);
     printf("%lld rows on %s: kernels %.3f ms, run %.3f ms\n", (long long)rows,
            fth_context_device(ctx), 1e3 * report.device_seconds, 1e3 * report.seconds);
-    if (strstr(fth_context_device_reason(ctx), "H200")) LE_F64(report.device_seconds, 0.010);
     OK(fth_context_destroy(ctx, NULL));
 }
 
