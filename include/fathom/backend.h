@@ -17,7 +17,7 @@
 
 FTH_BEGIN_DECLS
 
-enum { FTH_BACKEND_ABI = 3 };
+enum { FTH_BACKEND_ABI = 4 };
 
 typedef enum fth_lane {
     FTH_LANE_COMPUTE, /* kernels */

@@ -161,8 +161,9 @@ typedef struct fth_kernel {
      * what each worker's call may take beyond their rows of libraries.def. NULL: none. */
     uint32_t (*libraries)(const fth_node *node, uint64_t *more);
     /* Devices: called before a plan runs for the first time, and once more before the second,
-     * outside of what is measured, to load or compile what the kernel needs. NULL: nothing. */
-    fth_status (*prepare)(const fth_node *node, fth_device *device, fth_err *err);
+     * outside of what is measured, to load or compile what the kernel needs; `runs` that plan had
+     * before. NULL: nothing. */
+    fth_status (*prepare)(const fth_node *node, fth_device *device, int64_t runs, fth_err *err);
     /* Devices: the error behind what a call left in call->fault (never FTH_OK). */
     fth_status (*explain)(const fth_node *node, const fth_fault *fault, fth_err *err);
 } fth_kernel;

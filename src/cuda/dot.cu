@@ -202,7 +202,7 @@ static fth_status run(const fth_call *call)
     return FTH_OK;
 }
 
-static fth_status prepare(const fth_node *node, fth_device *device, fth_err *)
+static fth_status prepare(const fth_node *node, fth_device *device, int64_t, fth_err *)
 {
     fth__dot_shape s;
     shape_of(node, &s);

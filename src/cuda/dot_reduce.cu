@@ -117,7 +117,7 @@ static fth_status run(const fth_call *call)
     return fth__dot_reduce_run(call, &how);
 }
 
-static fth_status prepare(const fth_node *node, fth_device *device, fth_err *err)
+static fth_status prepare(const fth_node *node, fth_device *device, int64_t runs, fth_err *err)
 {
     const fth__dot_reduce_attr *attr = (const fth__dot_reduce_attr *)node->attr;
     fth_node fused;
@@ -128,7 +128,7 @@ static fth_status prepare(const fth_node *node, fth_device *device, fth_err *err
                        space->axis[attr->program.tail_dim], &s);
     fth__cuda_product_prepare(device, &s, s.acc, s.m.out > s.n.out, true, 1);
     const fth_kernel *k = fused_kernel(&fused);
-    return k && k->prepare ? k->prepare(&fused, device, err) : FTH_OK;
+    return k && k->prepare ? k->prepare(&fused, device, runs, err) : FTH_OK;
 }
 
 FTH_CUDA_KERNEL(dot_reduce) = {

@@ -9,6 +9,7 @@
 #include "cuda/fused.h"
 
 #include "cuda/jit.h"
+#include "cuda/worth.h"
 
 extern "C" {
 #include "graph/grid.h"
@@ -30,9 +31,7 @@ enum {
     LONG_ROW = 4096,      /* elements of a row worth being cut then */
     MOST_ITEMS = 1 << 30, /* of one launch */
     MOST_BLOCKS_Y = 65535,
-    EIGHT_FROM = 64,  /* elements of a block that eight threads join */
-    SMALL = 4 << 20,  /* elements of a value for which nothing is ever compiled */
-    LARGE = 64 << 20, /* and those for which it is done before the first run */
+    EIGHT_FROM = 64, /* elements of a block that eight threads join */
 };
 
 /* The work of one launch. Operands are inputs, outputs, and with a tail the state. */
@@ -199,8 +198,8 @@ fth_status code_for(const job *b, const walk *w, bool vec, const fth__jit_code *
     *code = NULL;
     if (b->small) return FTH_OK;
     const int64_t elements = items_of(w) * (has_tail(b->e) ? w->n : 1);
-    return fth__jit_get(b->call->device, b->call->node, &b->e->p, &b->e->shape, vec, elements,
-                        b->call->stream, code, b->call->err);
+    return fth__jit_get(b->call->device, b->call->node, &b->e->p, &b->e->shape, vec,
+                        fth__worth_of(&b->e->p, elements), b->call->stream, code, b->call->err);
 }
 
 fth_status launch(const job *b, const fth__jit_code *code, const fth__ew_args *a, unsigned x,
@@ -455,7 +454,7 @@ uint64_t fth__ew_scratch(const fth_call *call, const fth__ew_program *e)
 fth_status fth__ew_run(const fth_call *call, const fth__ew_program *e)
 {
     walk w;
-    const job b = {call, e, elements_of(&e->p) < SMALL};
+    const job b = {call, e, elements_of(&e->p) < FTH__WORTH_NOTHING};
     walk_init(&w, call, e);
     return run_walk(&b, &w);
 }
@@ -482,13 +481,14 @@ static bool expects_vectors(const fth__ew_program *e)
 }
 
 fth_status fth__ew_prepare(const fth_node *node, const fth__ew_program *e, fth_device *device,
-                           fth_err *err)
+                           int64_t runs, fth_err *err)
 {
     const fth__jit_code *code;
     const int64_t n = elements_of(&e->p);
-    if (n < SMALL) return FTH_OK;
+    if (n < FTH__WORTH_NOTHING) return FTH_OK;
+    const bool at_once = fth__worth_at_once(fth__worth_of(&e->p, n), n, runs);
     return fth__jit_get(device, node, &e->p, &e->shape, expects_vectors(e),
-                        n >= LARGE ? INT64_MAX : FTH__JIT_WORTH / 2, NULL, &code, err);
+                        at_once ? FTH__WORTH_COMPILING : 0, NULL, &code, err);
 }
 
 static void make(fth__ew_program *e, const fth_node *node)
@@ -511,11 +511,11 @@ static fth_status run(const fth_call *call)
     return fth__ew_run(call, &e);
 }
 
-static fth_status prepare(const fth_node *node, fth_device *device, fth_err *err)
+static fth_status prepare(const fth_node *node, fth_device *device, int64_t runs, fth_err *err)
 {
     fth__ew_program e;
     make(&e, node);
-    return fth__ew_prepare(node, &e, device, err);
+    return fth__ew_prepare(node, &e, device, runs, err);
 }
 
 FTH_CUDA_KERNEL(fused) = {.op = "fused", .scratch = scratch, .run = run, .prepare = prepare};

@@ -28,8 +28,9 @@ void fth__ew_settle(fth__ew_program *e);
 
 uint64_t fth__ew_scratch(const fth_call *call, const fth__ew_program *e);
 fth_status fth__ew_run(const fth_call *call, const fth__ew_program *e);
+/* `runs`: of the node's plan until now. */
 fth_status fth__ew_prepare(const fth_node *node, const fth__ew_program *e, fth_device *device,
-                           fth_err *err);
+                           int64_t runs, fth_err *err);
 
 /* ---- tail.cu: partials in memory become totals ---- */
 /* args: count items, axes and steps; operand[n_in] is the output, the next one the state. */

@@ -1,13 +1,14 @@
 /* jit.cu - programs become machine code: in memory, in the folder of kept code, or by NVRTC.
  *
  * What is compiled is found again by what it depends on: operations, dtypes and how operands lie.
- * Large programs are compiled while a plan is prepared. Others are interpreted, with the same bits,
- * until they were used for so many elements that compiling pays, or a plan is prepared for its
- * second run; never while a run is recorded.
+ * What is worth it (cuda/worth.h) is compiled while a plan is prepared. Others are interpreted,
+ * with the same bits, until so much was done that compiling would have paid; never while a run is
+ * recorded. Texts and code lie in the context's memory while they are needed.
  */
 #include "cuda/jit.h"
 
 #include "cuda/nvrtc.h"
+#include "cuda/worth.h"
 
 extern "C" {
 #include "base/hash.h"
@@ -15,7 +16,6 @@ extern "C" {
 }
 
 #include <new>
-#include <stdlib.h>
 #include <string.h>
 
 struct fth__jit_code {
@@ -27,7 +27,7 @@ namespace
 
 struct loaded {
     uint64_t key;
-    int64_t worth; /* elements that were interpreted for want of it */
+    int64_t done; /* work that was interpreted for want of it */
     cudaLibrary_t library;
     fth__jit_code code;
     loaded *next;
@@ -38,7 +38,7 @@ struct jit {
     loaded *first;
 };
 
-enum { SOURCE_BYTES = 1 << 17, WORTH_COMPILING = FTH__JIT_WORTH };
+enum { SOURCE_BYTES = 1 << 17 };
 
 uint64_t key_of(const fth__program *p, const fth__ew_shape *shape, bool vec)
 {
@@ -88,7 +88,20 @@ struct order {
     const fth__ew_shape *shape;
     bool vec;
     const char *dir;
+    fth_mem *mem;
 };
+
+char *take(const order *o, uint64_t bytes, fth_err *err)
+{
+    void *block = NULL;
+    const fth_status s = fth_mem_take(o->mem, FTH_MEM_META, bytes, "a kernel", &block, err);
+    return s == FTH_OK ? (char *)block : NULL;
+}
+
+void give_back(const order *o, char *block)
+{
+    if (block) (void)fth_mem_release(o->mem, block, NULL);
+}
 
 fth_status load(loaded *m, const char *code, fth_err *err)
 {
@@ -100,37 +113,37 @@ fth_status load(loaded *m, const char *code, fth_err *err)
 }
 
 /* Kept code, if it is there and loads. */
-bool load_kept(loaded *m, const char *dir, const char *key)
+bool load_kept(loaded *m, const order *o, const char *key)
 {
-    const size_t bytes = fth__code_find(dir, key);
-    char *const code = bytes > 0 ? (char *)malloc(bytes) : NULL;
     fth_err ignored = {};
+    const size_t bytes = fth__code_find(o->dir, key);
+    char *const code = bytes > 0 ? take(o, bytes, &ignored) : NULL;
     const bool good =
-        code && fth__code_read(dir, key, code, bytes) && load(m, code, &ignored) == FTH_OK;
-    free(code);
+        code && fth__code_read(o->dir, key, code, bytes) && load(m, code, &ignored) == FTH_OK;
+    give_back(o, code);
     if (good) return true;
     if (m->library) (void)cudaLibraryUnload(m->library);
     m->library = NULL;
     return false;
 }
 
-fth_status compile(const jit *j, const fth_device *device, loaded *m, const char *source,
-                   const char *dir, const char *key, fth_err *err)
+fth_status compile(const jit *j, const fth_device *device, const order *o, loaded *m,
+                   const char *source, const char *key, fth_err *err)
 {
     void *program = NULL;
     size_t bytes = 0;
     fth_status s = fth__nvrtc_compile(&j->nvrtc, source, device->info.major, device->info.minor,
                                       &program, &bytes, err);
-    char *const code = s == FTH_OK ? (char *)malloc(bytes + 1) : NULL;
-    if (s == FTH_OK && !code) s = FTH_FAIL(err, FTH_E_NOMEM, "no memory for a compiled kernel");
+    char *const code = s == FTH_OK ? take(o, bytes + 1, err) : NULL;
+    if (s == FTH_OK && !code) s = FTH_E_NOMEM;
     if (s == FTH_OK) s = fth__nvrtc_code(&j->nvrtc, program, code, err);
     if (s == FTH_OK) s = load(m, code, err);
     if (s != FTH_OK && m->library) {
         (void)cudaLibraryUnload(m->library);
         m->library = NULL;
     }
-    if (s == FTH_OK) (void)fth__code_write(dir, key, code, bytes);
-    free(code);
+    if (s == FTH_OK) (void)fth__code_write(o->dir, key, code, bytes);
+    give_back(o, code);
     fth__nvrtc_release(&j->nvrtc, program);
     return s;
 }
@@ -140,17 +153,17 @@ fth_status make(const jit *j, const fth_device *device, const order *o, loaded *
                 fth_err *err)
 {
     char key[FTH__CODE_KEY];
-    char *const source = (char *)malloc(SOURCE_BYTES);
-    if (!source) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the text of a kernel");
+    char *const source = take(o, SOURCE_BYTES, err);
+    if (!source) return FTH_E_NOMEM;
     fth_status s = FTH_OK;
     if (fth__cuda_source(o->p, o->shape, o->vec, source, SOURCE_BYTES) > SOURCE_BYTES)
         s = FTH_FAIL(err, FTH_E_INTERNAL, "the text of a kernel takes more than %d bytes",
                      (int)SOURCE_BYTES);
     fth__code_key(key, source, device->info.major, device->info.minor, &j->nvrtc,
                   device->info.driver);
-    if (s == FTH_OK && !load_kept(m, o->dir, key) && wanted)
-        s = compile(j, device, m, source, o->dir, key, err);
-    free(source);
+    if (s == FTH_OK && !load_kept(m, o, key) && wanted)
+        s = compile(j, device, o, m, source, key, err);
+    give_back(o, source);
     return s;
 }
 
@@ -185,7 +198,7 @@ bool is_recording(cudaStream_t stream)
            status == cudaStreamCaptureStatusActive;
 }
 
-fth_status find(fth_device *device, const order *o, int64_t worth, cudaStream_t stream,
+fth_status find(fth_device *device, const order *o, int64_t work, cudaStream_t stream,
                 const fth__jit_code **out, fth_err *err)
 {
     jit *const j = jit_of(device);
@@ -194,9 +207,9 @@ fth_status find(fth_device *device, const order *o, int64_t worth, cudaStream_t 
     loaded *m = NULL;
     FTH_TRY(entry_of(j, device, o, &m, err));
     if (!m->library) {
-        const int64_t enough = WORTH_COMPILING;
-        m->worth = worth < enough - m->worth ? m->worth + worth : enough;
-        if (m->worth < enough || is_recording(stream)) return FTH_OK;
+        const int64_t enough = FTH__WORTH_COMPILING;
+        m->done = work < enough - m->done ? m->done + work : enough;
+        if (m->done < enough || is_recording(stream)) return FTH_OK;
         FTH_TRY(make(j, device, o, m, true, err));
     }
     *out = &m->code;
@@ -206,15 +219,15 @@ fth_status find(fth_device *device, const order *o, int64_t worth, cudaStream_t 
 } // namespace
 
 fth_status fth__jit_get(fth_device *device, const fth_node *node, const fth__program *p,
-                        const fth__ew_shape *shape, bool vec, int64_t worth, void *stream,
+                        const fth__ew_shape *shape, bool vec, int64_t work, void *stream,
                         const fth__jit_code **out, fth_err *err)
 {
-    const order o = {p, shape, vec,
-                     node->graph && node->graph->ctx ? fth_context_cache_dir(node->graph->ctx)
-                                                     : NULL};
+    fth_context *const ctx = node->graph ? node->graph->ctx : NULL;
     *out = NULL;
+    if (!ctx) return FTH_OK;
+    const order o = {p, shape, vec, fth_context_cache_dir(ctx), fth_context_mem(ctx)};
     pthread_mutex_lock(&device->lock);
-    const fth_status s = find(device, &o, worth, (cudaStream_t)stream, out, err);
+    const fth_status s = find(device, &o, work, (cudaStream_t)stream, out, err);
     pthread_mutex_unlock(&device->lock);
     return s;
 }

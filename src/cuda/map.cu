@@ -89,11 +89,11 @@ fth_status run(const fth_call *call)
     return fth__ew_run(call, &e);
 }
 
-fth_status prepare(const fth_node *node, fth_device *device, fth_err *err)
+fth_status prepare(const fth_node *node, fth_device *device, int64_t runs, fth_err *err)
 {
     fth__ew_program e;
     make(&e, node);
-    return fth__ew_prepare(node, &e, device, err);
+    return fth__ew_prepare(node, &e, device, runs, err);
 }
 
 bool is_logsumexp(const fth_node *node)
@@ -111,9 +111,9 @@ fth_status reduce_run(const fth_call *call)
     return is_logsumexp(call->node) ? fth__cuda_logsumexp(call) : run(call);
 }
 
-fth_status reduce_prepare(const fth_node *node, fth_device *device, fth_err *err)
+fth_status reduce_prepare(const fth_node *node, fth_device *device, int64_t runs, fth_err *err)
 {
-    return is_logsumexp(node) ? FTH_OK : prepare(node, device, err);
+    return is_logsumexp(node) ? FTH_OK : prepare(node, device, runs, err);
 }
 
 } // namespace

@@ -41,7 +41,7 @@ static fth_status load_kernels(fth_plan *p, fth_err *err)
     for (int64_t i = 0; i < p->n_units && (!p->prepared || again); i++) {
         const fth__unit *u = &p->unit[i];
         if (!u->kernel || !u->kernel->prepare) continue;
-        const fth_status s = u->kernel->prepare(u->node, p->ctx->gpu, err);
+        const fth_status s = u->kernel->prepare(u->node, p->ctx->gpu, p->runs, err);
         if (s == FTH_OK) continue;
         if (err && !err->origin.file) fth_err_origin(err, u->node->site);
         return fth_err_note(err, FTH_HERE, s, "preparing %s on %s", u->node->op->name,

@@ -1,15 +1,18 @@
 /* test_compiled - programs that are compiled at run time give the bits of the interpreter.
  *
- * A device interprets a program of some million elements until enough of them were made; so the
- * same call is repeated until it is compiled, and both results are compared. The interpreter itself
- * is held against the reference by the tests of operations. Needs a device with a compiler.
+ * A device interprets a program until so much was done that compiling would have paid; so the same
+ * call is repeated until it is compiled, which the folder of kept code tells, and both results are
+ * compared. The interpreter itself is held against the reference by the tests of operations. Needs
+ * a device with a compiler.
  * seconds: 40 */
+#include "cuda/worth.h"
 #include "graph/program.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
+#include "testing/files.h"
 #include "testing/op_device.h"
 
-enum { ENOUGH = 1 << 29 }; /* elements after which a program is compiled */
+#include <fathom/graph.h>
 
 typedef struct shape {
     int n_axes;
@@ -29,6 +32,7 @@ typedef struct stage {
     fth_device *device;
     const fth_device_table *table;
     fth_mem_system memory;
+    fth_graph *g; /* of a context that keeps code */
     fth_err err;
 } stage;
 
@@ -139,6 +143,8 @@ static void compare(stage *s, const shape *sh, fth_dtype t, fth_red red, int mor
     fth_node node;
     fth__program p;
     make(&node, &p, sh, t, red, more);
+    node.graph = s->g;
+    const int64_t kept_before = t_file_count();
     const fth_kernel *kernel = t_device_find(&node);
     IS_TRUE(kernel != NULL);
     fth_call call = {.node = &node, .first = true, .last = true, .threads = 1, .err = &s->err};
@@ -160,8 +166,11 @@ static void compare(stage *s, const shape *sh, fth_dtype t, fth_red red, int mor
     char *first = malloc(bytes + 1), *last = malloc(bytes + 1);
     OKE(kernel->run(&call), &s->err);
     take_output(s, first, call.out[0].data, bytes);
-    for (int64_t done = 0; done <= ENOUGH; done += fth_desc_count(&node.in[0]))
+    const int64_t work = fth__worth_of(&p, fth_desc_count(&node.in[0]));
+    EQ_I64(t_file_count(), kept_before); /* the first was interpreted */
+    for (int64_t done = 0; done <= FTH__WORTH_COMPILING; done += work)
         OKE(kernel->run(&call), &s->err);
+    IS_TRUE(t_file_count() > kept_before);
     OKE(s->table->fill(s->device, FTH_LANE_COMPUTE, call.out[0].data, 0xa5, bytes, &s->err),
         &s->err);
     OKE(kernel->run(&call), &s->err);
@@ -175,6 +184,18 @@ static void compare(stage *s, const shape *sh, fth_dtype t, fth_red red, int mor
     give_back(s, call.scratch, scratch);
 }
 
+static fth_context *keep_code(stage *s)
+{
+    fth_options opt;
+    fth_context *ctx = NULL;
+    fth_options_default(&opt);
+    opt.device = "cpu";
+    opt.cache_dir = t_temp_dir();
+    OKE(fth_context_create(&ctx, &opt, &s->err), &s->err);
+    s->g = fth_graph_create(ctx);
+    return ctx;
+}
+
 /* Every dtype on one shape or another, every shape with two dtypes, every reduction. */
 TEST(compiled_and_interpreted_are_the_same)
 {
@@ -182,9 +203,11 @@ TEST(compiled_and_interpreted_are_the_same)
     stage s = {.device = NULL};
     fth_device_info info;
     s.table = t_device_backend(&s.device)->device;
-    s.table->get_info(s.device, &info);
+    memset(&info, 0, sizeof info);
+    if (s.table->get_libraries) s.table->get_libraries(s.device, &info);
     s.table->get_memory(s.device, &s.memory);
     if (strncmp(info.compiler, "NVRTC", 5) != 0) SKIP("this device has no compiler");
+    fth_context *ctx = keep_code(&s);
     for (int k = 0; k < 2 * SHAPES; k++) {
         const shape *sh = &shapes[k % SHAPES];
         const fth_dtype t = k < SHAPES ? FTH_F32 : (fth_dtype)(k % FTH_DTYPE_COUNT);
@@ -192,6 +215,8 @@ TEST(compiled_and_interpreted_are_the_same)
         if (k < SHAPES || fth__reduce_dtype(red, t) == FTH_DTYPE_COUNT) red = FTH_RED_SUM;
         compare(&s, sh, t, red, k);
     }
+    fth_graph_destroy(s.g);
+    OK(fth_context_destroy(ctx, NULL));
 }
 
 TEST_MAIN()

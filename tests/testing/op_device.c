@@ -91,7 +91,7 @@ const fth_kernel *t_device_find(const fth_node *node)
         return NULL;
     }
     fth_err err = {0};
-    if (kernel->prepare) OKE(kernel->prepare(node, dev.device, &err), &err);
+    if (kernel->prepare) OKE(kernel->prepare(node, dev.device, 0, &err), &err);
     dev.nodes++;
     return kernel;
 }
