@@ -228,7 +228,7 @@ static uint64_t scratch_at(fth_plan *p, fth__item *it, const int64_t *turn)
 static int shape_samples(const fth_plan *p, const fth__sweep *l, int64_t *list)
 {
     const int count = fth__sweep_samples(p, l, list);
-    if (count > 8 || l->n_chunks <= 3) return count;
+    if (count > 8 || l->n_chunks <= 8) return count;
     list[0] = 0;
     list[1] = l->n_chunks / 2;
     list[2] = l->n_chunks - 1;
@@ -293,7 +293,21 @@ typedef struct samples {
     int64_t turn[FTH__MAX_DEPTH][FTH__SAMPLES];
 } samples;
 
-/* Workspace for a call that covers every sampled turn. */
+/* Rows at the ends of a chunk that have no entries are not asked for, so the turns that were
+ * sampled may all have fewer rows than another one. */
+static void cover_rows(const fth_plan *p, const fth__item *it, fth_call *most)
+{
+    const fth_node *n = p->unit[it->unit].node;
+    for (int l = it->loop; l >= 0; l = p->loop[l].parent)
+        for (int k = 0; p->loop[l].ragged && k < n->n_in; k++)
+            for (int d = 0; d < n->in[k].n_axes; d++) {
+                if (n->in[k].axis[d] != p->loop[l].axis) continue;
+                const int64_t rows = fth__min_i64(p->loop[l].chunk, n->in[k].size[d]);
+                most->in[k].extent[d] = fth__max_i64(most->in[k].extent[d], rows);
+            }
+}
+
+/* Workspace for a call that covers every turn. */
 static uint64_t cover_scratch(fth_plan *p, fth__item *it, const samples *s)
 {
     fth_call cover = {0}, call;
@@ -304,6 +318,7 @@ static uint64_t cover_scratch(fth_plan *p, fth__item *it, const samples *s)
             if (a + b == 0) cover = call;
             cover_call(&cover, &call);
         }
+    cover_rows(p, it, &cover);
     return fth__item_split(p, it, &cover);
 }
 

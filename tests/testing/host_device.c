@@ -438,9 +438,15 @@ static void get_memory(fth_device *d, fth_mem_system *out)
 
 /* ---- kernels ---- */
 
+/* More than the loops want: kernels of a GPU have workspace that follows the extents, so a plan
+ * must have looked at the largest of each. */
 static uint64_t scratch(const fth_call *call)
 {
-    return call->node->op->scratch ? call->node->op->scratch(call) : 0;
+    const fth_node *node = call->node;
+    uint64_t bytes = node->op->scratch ? node->op->scratch(call) : 0;
+    for (int i = 0; i < node->n_in; i++)
+        for (int d = 0; d < node->in[i].n_axes; d++) bytes += 8 * (uint64_t)call->in[i].extent[d];
+    return bytes;
 }
 
 static fth_status run(const fth_call *call)

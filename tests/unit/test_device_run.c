@@ -181,6 +181,46 @@ TEST(complaints_of_kernels_become_errors_and_nothing_changes)
     close_bench(&b);
 }
 
+/* The first half of every 64 rows has no entries, but for some chunks in the middle, which
+ * therefore need more rows than those that a plan looks at. */
+TEST(workspace_is_planned_for_rows_that_all_have_entries)
+{
+    enum { ROWS = 4096 };
+    static int64_t row_ptr[ROWS + 1];
+    static double in[ROWS], out[ROWS];
+    for (int i = 0; i < ROWS; i++) {
+        const bool all = i >= 1024 && i < 1280, many = i >= 3072 && i < 3328;
+        row_ptr[i + 1] = row_ptr[i] + (i % 64 < 32 ? all : many ? 8 : 1);
+        in[i] = i;
+    }
+    int chunked = 0;
+    for (uint64_t bytes = 8 << 10; bytes <= 256 << 10; bytes += 4 << 10) {
+        bench b;
+        fth_err err = {0};
+        OKE(open_bench(&b, bytes, &err), &err);
+        b.g = fth_graph_create(b.ctx);
+        fth_axis(b.g, "row", ROWS);
+        IS_TRUE(fth_axis_ragged(b.g, "entry", "row", row_ptr));
+        const fth_source s = {
+            .kind = "memory", .dtype = FTH_F64, .n_axes = 1, .size = {ROWS}, .data = in};
+        const fth_val x = fth_exp(fth_neg(fth_input(b.g, "x", FTH_F64, "row", s)));
+        const fth_val y = fth_collect(fth_spread(x, "entry"), "entry");
+        fth_sink sink = {
+            .kind = "memory", .dtype = FTH_F64, .n_axes = 1, .size = {ROWS}, .data = out};
+        fth_plan *p = fth_plan_make(b.g, &y, 1, &(fth_limits){.sinks = &sink}, &err);
+        if (!p) EQ_I64(err.status, FTH_E_NO_FIT);
+        fth_plan_info info = {0};
+        if (p) {
+            fth_plan_get_info(p, &info);
+            OKE(fth_run(p, &sink, NULL, NULL, &err), &err);
+        }
+        chunked += info.chunks > 8;
+        fth_plan_destroy(p);
+        close_bench(&b);
+    }
+    IS_TRUE(chunked > 3);
+}
+
 /* One attempt; the n-th call of the device fails. True: it came through. */
 static bool attempt(int64_t n)
 {
