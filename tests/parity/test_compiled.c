@@ -4,7 +4,7 @@
  * call is repeated until it is compiled, which the folder of kept code tells, and both results are
  * compared. The interpreter itself is held against the reference by the tests of operations. Needs
  * a device with a compiler.
- * seconds: 40 */
+ * seconds: 40 labels: gpu */
 #include "cuda/worth.h"
 #include "graph/program.h"
 #include "ops/elementwise.h"

@@ -2,7 +2,7 @@
  * copies.
  *
  * seconds: 30
- * labels: gpu
+ * labels: gpu alone
  */
 #include "testing/op_cut.h"
 

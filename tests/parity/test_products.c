@@ -2,7 +2,7 @@
  * same bits however cut, and how fast the two of the bench are.
  *
  * seconds: 60
- * labels: gpu
+ * labels: gpu alone
  */
 #include "ops/dot.h"
 #include "testing/op_cut.h"

@@ -1,5 +1,5 @@
 /* test_bragg_gradient.c - derivatives of bragg against differences of the render.
- * seconds: 5
+ * seconds: 5 labels: gpu
  *
  * Scenes are drawn at random. Differences are extrapolated from two steps, which also tells how far
  * to trust them: across an edge (nearest reflection, TOPHAT, dmin) they are not.

@@ -1,6 +1,6 @@
 /* test_bragg_render.c - scenes with every option drawn at random: the loops of each instruction set
  * against the plain one, and the operation in any pieces on any number of threads.
- * seconds: 20
+ * seconds: 20 labels: gpu
  */
 #include "testing/bragg.h"
 #include "testing/op_harness.h"

@@ -1,5 +1,5 @@
 /* test_bits_device.c - the same bits from every run on a device, whatever its budget.
- * seconds: 20 labels: gpu
+ * seconds: 20 labels: gpu alone
  *
  * Sums of squares of a product that never exists whole, and a chain of elementwise operations with
  * sums over every axis: run twice, and inside budgets that cut them differently. Without a GPU the

@@ -1,5 +1,5 @@
 /* test_f1_device.c - the variances of svgp, sum(sqr(dot(W, Lu))), on a device with 1 GiB for them:
- * 12 factors, 3000 inducing points, 73,655 cells. seconds: 60 labels: gpu
+ * 12 factors, 3000 inducing points, 73,655 cells. seconds: 60 labels: gpu alone
  *
  * The product of 12 x 73,655 x 3000 never exists; Lu is a parameter on the device, W comes from the
  * host piece by piece. Elements are checked against sums in f64, two budgets give the same bits,

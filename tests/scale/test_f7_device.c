@@ -1,5 +1,5 @@
 /* test_f7_device.c - densification of ten million Gaussians where they live, on a device; and
- * counts of more true values than 32 bits have. seconds: 30 labels: gpu
+ * counts of more true values than 32 bits have. seconds: 30 labels: gpu alone
  *
  * Old and new rows are parameters, so nothing but kernels is between them. What rows must have
  * become is computed from their numbers alone. Without a GPU the same program runs small, on a

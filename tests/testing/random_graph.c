@@ -454,11 +454,35 @@ static bool add_op(rg *g, int op)
     return added;
 }
 
+static const bool *ops_used; /* by graphs made from now on; NULL: all */
+
+void rg_use_ops(const bool *may)
+{
+    ops_used = may;
+}
+
+bool rg_may(const char *name)
+{
+    for (int i = 0; ops_used && i < rg_op_count(); i++)
+        if (strcmp(rg_op_name(i), name) == 0) return ops_used[i];
+    return true;
+}
+
 /* Elementwise operations are many; draw them about as often as all others together. */
 static int draw_op(rg *g)
 {
-    return (int)(rg_chance(g, 40) ? rg_int(g, 0, FTH_EW_COUNT - 1)
-                                  : rg_int(g, FTH_EW_COUNT, rg_op_count() - 1));
+    for (;;) {
+        const int op = (int)(rg_chance(g, 40) ? rg_int(g, 0, FTH_EW_COUNT - 1)
+                                              : rg_int(g, FTH_EW_COUNT, rg_op_count() - 1));
+        if (!ops_used || ops_used[op]) return op;
+    }
+}
+
+/* Seeds take turns with the table, so that a few of them have all of it. */
+static int first_op(rg *g)
+{
+    const int op = (int)(g->seed % (uint64_t)rg_op_count());
+    return !ops_used || ops_used[op] ? op : draw_op(g);
 }
 
 static bool computes(const rg *g)
@@ -473,8 +497,8 @@ static void add_all(rg *g, bool gradient)
     declare_axes(g);
     rg_want(g, RG_REAL, false);
     for (int n = rg_chance(g, 20) ? (int)rg_int(g, 1, 2) : 0; n > 0; n--) rg_make_param(g);
-    for (int tries = 0; tries < 8 && !add_op(g, (int)(g->seed % (uint64_t)rg_op_count()));
-         tries++) {
+    const int first = first_op(g);
+    for (int tries = 0; tries < 8 && !add_op(g, first); tries++) {
     }
     const bool waits = rg_chance(g, 12) && rg_waits(g);
     if (!waits && rg_chance(g, 50)) rg_two_passes(g);

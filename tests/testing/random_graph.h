@@ -40,6 +40,10 @@ typedef struct rg_device {
     const char *path;
 } rg_device;
 rg_device rg_use_device(rg_device device); /* returns the one before */
+/* Graphs made from now on have operations of the table for which this is true; NULL: all. The
+ * caller's array, rg_op_count() long, is kept. */
+void rg_use_ops(const bool *may);
+bool rg_may(const char *name);
 
 /* Numbers behind an input; a function source keeps its own. */
 typedef struct rg_data {

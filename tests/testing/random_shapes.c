@@ -47,7 +47,7 @@ static int dear(rg *g, fth_dtype t, const char *axes)
         y = rg_chance(g, 50) ? fth_fft(v, "s", "s") : fth_ifft(v, "s", "s");
         bound = 3.0 * (double)rg_size(g, "s");
         exact = false;
-    } else if (rg_chance(g, 40) && fth_dtype_is_real(t)) {
+    } else if (rg_chance(g, 40) && fth_dtype_is_real(t) && rg_may("own carry")) {
         y = rg_leak_back(g, v, "s");
     } else {
         y = fth_sort(v, "s", rg_chance(g, 50));
@@ -70,7 +70,7 @@ bool rg_waits(rg *g)
 {
     static const fth_dtype types[] = {FTH_F32, FTH_F64, FTH_I64, FTH_I32, FTH_C64, FTH_C128};
     const int64_t n = rg_size(g, "s");
-    const fth_dtype t = types[rg_int(g, 0, n * n <= RG_FFT_WORK ? 5 : 3)];
+    const fth_dtype t = types[rg_int(g, 0, n * n <= RG_FFT_WORK && rg_may("fft") ? 5 : 3)];
     if (n < 2) return false;
     int y = dear(g, t, "s");
     const int others = (int)rg_int(g, 1, 3);

@@ -1,6 +1,6 @@
 /* test_cast.c - every pair of dtypes: values, refusals, and the place of what does not fit.
  *
- * seconds: 3
+ * seconds: 3 labels: gpu
  */
 #include "graph/graph.h"
 #include "ops/elementwise.h"

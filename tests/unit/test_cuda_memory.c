@@ -1,6 +1,6 @@
 /* test_cuda_memory.c - the ledger of a real card against what its driver counts. seconds: 10
  *
- * labels: gpu
+ * labels: gpu alone
  * Up to 2 GiB of the card are taken. Other programs that take or give back memory of the card at
  * the same time make it fail.
  */

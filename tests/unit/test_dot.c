@@ -1,5 +1,5 @@
 /* test_dot.c - products of every shape against the obvious loop, and the same bits however cut.
- * seconds: 20
+ * seconds: 20 labels: gpu
  */
 #include "cpu/blas.h"
 #include "testing/op_cut.h"

@@ -1,5 +1,5 @@
 /* test_dot_reduce.c - a product mapped and summed on the fly equals the product made whole.
- * seconds: 20
+ * seconds: 20 labels: gpu
  */
 #include "ops/dot_reduce.h"
 #include "testing/op_cut.h"

@@ -1,7 +1,7 @@
 /* test_elementwise.c - every operation of elementwise.def, every dtype, against the mathematics of
  * libm.
  *
- * seconds: 8
+ * seconds: 8 labels: gpu
  */
 #include "cpu/vec.h"
 #include "graph/graph.h"

@@ -1,7 +1,7 @@
 /* test_fused.c - random programs: the interpreter against the reference, bit for bit, whole and
  * cut.
  *
- * seconds: 20
+ * seconds: 20 labels: gpu
  */
 #include "cpu/vec.h"
 #include "graph/graph.h"

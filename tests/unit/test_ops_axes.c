@@ -1,6 +1,6 @@
 /* test_ops_axes.c - expand, rename, layout, merge, split, mark.
  *
- * seconds: 3
+ * seconds: 3 labels: gpu
  */
 #include "graph/graph.h"
 #include "testing/op_harness.h"

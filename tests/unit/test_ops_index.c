@@ -1,6 +1,6 @@
 /* test_ops_index.c - gather, scatter_add, compact.
  *
- * seconds: 3
+ * seconds: 3 labels: gpu
  */
 #include "graph/graph.h"
 #include "testing/op_harness.h"

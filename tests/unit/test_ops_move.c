@@ -1,6 +1,6 @@
 /* test_ops_move.c - slice, pad, concat, flip, window, fold, upsample, pool.
  *
- * seconds: 6
+ * seconds: 6 labels: gpu
  */
 #include "graph/graph.h"
 #include "ops/window.h"

@@ -1,6 +1,6 @@
 /* test_ops_reduce.c - sum, prod, min, max, any, all, logsumexp, variance, mean, count.
  *
- * seconds: 6
+ * seconds: 6 labels: gpu
  */
 #include "graph/graph.h"
 #include "graph/grid.h"

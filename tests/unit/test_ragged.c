@@ -1,5 +1,5 @@
 /* test_ragged.c - axes of entries: spread, collect, and programs on sparse counts in any budget.
- * seconds: 10
+ * seconds: 10 labels: gpu
  *
  * The program is the one sparse data are for: the Poisson log-likelihood of counts under a factor
  * model and its gradients, where nothing of the size of the dense matrix ever exists. It is

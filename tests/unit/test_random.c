@@ -1,6 +1,6 @@
 /* test_random.c - known answers, moments, and numbers that depend on nothing but their place.
  *
- * seconds: 5
+ * seconds: 5 labels: gpu
  */
 #include "graph/graph.h"
 #include "ops/philox.h"
