@@ -286,6 +286,29 @@ TEST(budgets_of_a_device_change_no_byte)
     bg_close(&m);
 }
 
+/* A budget that is too small is refused before anything runs, with one that is not. */
+TEST(a_device_with_too_little_memory_is_refused_in_words)
+{
+    if (!t_device()) SKIP("FATHOM_TEST_DEVICE names no device");
+    bg_manifest m = bg_open();
+    bg_run r = {.args = find_case(&m, "p21")->args, .device_bytes = 1 << 10};
+    bg_enter(&r, "refused");
+    IS(bg_go(&r), FTH_E_NO_FIT);
+    HAS(r.err.hint, "--device-memory ");
+    unsigned long long bytes = 0;
+    const int found = sscanf(strstr(r.err.hint, "memory ") + 7, "%llu", &bytes);
+    printf("%s\n%s\n", r.err.text, r.err.hint);
+    IS_TRUE(found == 1 && bytes > r.device_bytes);
+    IS_TRUE(!t_file_exists("floatimage.bin"));
+    free(r.text);
+    r.device_bytes = bytes;
+    OKE(bg_go(&r), &r.err);
+    IS_TRUE(t_file_exists("floatimage.bin"));
+    free(r.text);
+    bg_leave(&r);
+    bg_close(&m);
+}
+
 /* The dump of a list is what its reader reads back, and what the reference takes without a list. */
 TEST(dump_is_read_back)
 {

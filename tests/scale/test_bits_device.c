@@ -1,4 +1,5 @@
-/* test_bits_device.c - the same bits from every run on a device, whatever its budget.
+/* test_bits_device.c - the same bits from every run on a device, whatever its budget and
+ * however many workers the host has.
  * seconds: 20 labels: gpu alone
  *
  * Sums of squares of a product that never exists whole, and a chain of elementwise operations with
@@ -30,12 +31,12 @@ typedef struct result {
     int64_t chunks;
 } result;
 
-static fth_context *open_device(const fth_backend *made, uint64_t bytes, fth_err *why)
+static fth_context *open_device(const fth_backend *made, uint64_t bytes, int workers, fth_err *why)
 {
     fth_options opt;
     fth_context *ctx = NULL;
     fth_options_default(&opt);
-    opt.threads = 2;
+    opt.threads = workers;
     opt.device = "cuda";
     opt.backend = made;
     opt.backend_path = made ? NULL : getenv("FATHOM_TEST_DEVICE");
@@ -116,11 +117,11 @@ static void take_results(fth_context *ctx, fth_graph *g, const fth_val *out, int
 }
 
 static void run_within(const fth_backend *made, program *build, const scale *s, uint64_t bytes,
-                       result *r)
+                       int workers, result *r)
 {
     fth_err err = {0};
     fth_val out[MOST];
-    fth_context *ctx = open_device(made, bytes, &err);
+    fth_context *ctx = open_device(made, bytes, workers, &err);
     OKE(ctx ? FTH_OK : err.status, &err);
     fth_graph *g = fth_graph_create(ctx);
     take_results(ctx, g, out, build(g, s, out), r);
@@ -130,24 +131,28 @@ static void run_within(const fth_backend *made, program *build, const scale *s, 
 
 static void same_bits(const fth_backend *made, program *build, const scale *s)
 {
-    result small = {0}, large = {0};
-    run_within(made, build, s, build == chain ? s->chain : s->squares, &small);
-    run_within(made, build, s, s->large, &large);
-    IS_TRUE(small.chunks > large.chunks); /* or nothing was tried */
-    EQ_I64(small.n, large.n);
-    for (int i = 0; i < small.n; i++) {
-        EQ_U64(small.bytes[i], large.bytes[i]);
-        IS_TRUE(!memcmp(small.data[i], large.data[i], small.bytes[i]));
-        free(small.data[i]);
-        free(large.data[i]);
+    const uint64_t small = build == chain ? s->chain : s->squares;
+    result first = {0};
+    run_within(made, build, s, small, 1, &first);
+    for (int k = 1; k < 4; k++) { /* four workers, the large budget, both */
+        result other = {0};
+        run_within(made, build, s, k < 2 ? small : s->large, k == 2 ? 1 : 4, &other);
+        IS_TRUE(k < 2 || first.chunks > other.chunks); /* or nothing was tried */
+        EQ_I64(first.n, other.n);
+        for (int i = 0; i < first.n; i++) {
+            EQ_U64(first.bytes[i], other.bytes[i]);
+            IS_TRUE(!memcmp(first.data[i], other.data[i], first.bytes[i]));
+            free(other.data[i]);
+        }
     }
+    for (int i = 0; i < first.n; i++) free(first.data[i]);
 }
 
 /* Kernels that are only emulated get little to do. */
 static void same_bits_on_a_gpu(program *build)
 {
     fth_err err = {0};
-    fth_context *ctx = open_device(NULL, 0, &err);
+    fth_context *ctx = open_device(NULL, 0, 1, &err);
     if (!ctx) SKIP("no GPU: %s", err.text);
     const bool gpu = strncmp(fth_context_device(ctx), "cuda", 4) == 0;
     OK(fth_context_destroy(ctx, NULL));

@@ -314,6 +314,10 @@ void tb_render(const tb_case *c, tb_run *run)
     fth_options_default(&opt);
     opt.threads = run->threads ? run->threads : 1;
     if (run->budget_bytes) opt.mem.budget_bytes = run->budget_bytes;
+    if (run->backend || run->backend_path) opt.device = "cuda";
+    opt.backend = run->backend;
+    opt.backend_path = run->backend_path;
+    opt.device_memory_bytes = run->device_bytes;
     fth_context *ctx = NULL;
     OKE(fth_context_create(&ctx, &opt, &err), &err);
     fth_graph *g = fth_graph_create(ctx);

@@ -9,6 +9,8 @@
 #include "instruments/bragg/ops/view.h"
 #include "testing/test.h"
 
+#include <fathom/backend.h>
+
 typedef struct tb_case {
     br_scene s;
     double param[BR_PARAMS];
@@ -53,19 +55,22 @@ void tb_eval(tb_engine *e, const fth_val *out, int n, uint64_t memory_bytes, dou
 fth_val tb_image(tb_engine *e, const tb_case *c, const char *name, double *data);
 
 typedef struct tb_run {
-    int threads;           /* 0: 1 */
-    uint64_t memory_bytes; /* limit of the plan; 0: none */
-    uint64_t budget_bytes; /* of the context; 0: as always */
-    bool may_not_fit;      /* a plan that is refused does not fail the case */
-    bool through_a_file;   /* the image is not written in place */
-    fth_dtype dtype;       /* FTH_F32 or FTH_F64 */
-    void *image;           /* out; NULL: planned only */
-    double *omega;         /* out, [slow]; NULL: not wanted */
-    int64_t *outside;      /* out, [slow]; NULL: not wanted */
-    int64_t latch;         /* out */
-    fth_plan_info info;    /* out */
-    fth_run_report report; /* out */
-    bool refused;          /* out */
+    int threads;                /* 0: 1 */
+    uint64_t memory_bytes;      /* limit of the plan; 0: none */
+    uint64_t budget_bytes;      /* of the context; 0: as always */
+    uint64_t device_bytes;      /* the same of a device */
+    const fth_backend *backend; /* rendered on its device; NULL: */
+    const char *backend_path;   /* on that of this library; NULL: on the CPU */
+    bool may_not_fit;           /* a plan that is refused does not fail the case */
+    bool through_a_file;        /* the image is not written in place */
+    fth_dtype dtype;            /* FTH_F32 or FTH_F64 */
+    void *image;                /* out; NULL: planned only */
+    double *omega;              /* out, [slow]; NULL: not wanted */
+    int64_t *outside;           /* out, [slow]; NULL: not wanted */
+    int64_t latch;              /* out */
+    fth_plan_info info;         /* out */
+    fth_run_report report;      /* out */
+    bool refused;               /* out */
 } tb_run;
 /* Plans and runs the operation, with its latch. Fails the case on any error. */
 void tb_render(const tb_case *c, tb_run *run);

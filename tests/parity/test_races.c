@@ -1,0 +1,195 @@
+/* test_races.c - a few calls of every kernel whose threads share memory, for racecheck.
+ * seconds: 10 labels: gpu
+ *
+ * compute-sanitizer's racecheck watches every access to shared memory, so thousands of calls take
+ * it minutes. Here each such kernel runs on shapes just large enough for all of its branches: lines
+ * of one block and of many, next to each other and apart, elements of every width. Results are held
+ * against the reference as everywhere.
+ */
+#include "graph/program.h"
+#include "ops/ops.h"
+#include "testing/op_device.h"
+#include "testing/op_harness.h"
+
+static t_random rng;
+
+static fth_graph *begin(const char *axes)
+{
+    if (!t_device()) SKIP("FATHOM_TEST_DEVICE names no backend");
+    t_cuts(2);
+    rng = t_random_make(7);
+    return t_graph(axes);
+}
+
+static fth_val noise(fth_graph *g, fth_dtype t, const char *axes)
+{
+    static int n;
+    char name[16];
+    snprintf(name, sizeof name, "in%d", n++);
+    return t_noise(g, name, t, axes, &rng);
+}
+
+static void look(fth_val v)
+{
+    MADE(v);
+    void *out = malloc((size_t)(t_count(v) * fth_dtype_size(fth_val_dtype(v))) + 1);
+    t_eval(v, out);
+    free(out);
+}
+
+static void end(fth_graph *g)
+{
+    t_cuts(8);
+    t_graph_free(g);
+}
+
+/* One of each width. */
+static const fth_dtype widths[] = {FTH_U8, FTH_F16, FTH_F32, FTH_F64, FTH_C128};
+enum { WIDTHS = 5 };
+
+TEST(reductions)
+{
+    static const fth_dtype t[] = {FTH_F32, FTH_F64, FTH_I64, FTH_C64, FTH_U8};
+    fth_graph *g = begin("row=3 row2=5 few=40 long=5000 line=70000");
+    for (int i = 0; i < 5; i++) {
+        look(fth_sum(noise(g, t[i], "row long"), "long"));
+        look(fth_sum(noise(g, t[i], "long row"), "long"));
+        look(fth_sum(noise(g, t[i], "row few row2"), "few"));
+    }
+    look(fth_sum(noise(g, FTH_F32, "line"), "line"));
+    look(fth_sum(noise(g, FTH_F64, "line row"), "line"));
+    look(fth_rmax(noise(g, FTH_F32, "row long"), "long"));
+    look(fth_rmin(noise(g, FTH_I64, "line"), "line"));
+    look(fth_any(noise(g, FTH_BOOL, "row long"), "long"));
+    look(fth_logsumexp(noise(g, FTH_F32, "row long"), "long"));
+    look(fth_argmax(noise(g, FTH_F32, "row long"), "long"));
+    end(g);
+}
+
+TEST(variances)
+{
+    fth_graph *g = begin("row=3 long=5000 line=140000");
+    look(fth_variance(noise(g, FTH_F32, "row long"), "long"));
+    look(fth_variance(noise(g, FTH_F64, "long row"), "long"));
+    look(fth_variance(noise(g, FTH_F64, "line"), "line"));
+    end(g);
+}
+
+TEST(scans)
+{
+    static const fth_dtype t[] = {FTH_F32, FTH_I64, FTH_C128};
+    fth_graph *g = begin("row=3 long=5000 line=140000");
+    for (int i = 0; i < 3; i++) {
+        look(fth_scan(FTH_RED_SUM, noise(g, t[i], "row long"), "long", false, i == 1));
+        look(fth_scan(FTH_RED_SUM, noise(g, t[i], "long row"), "long", i == 1, false));
+        look(fth_scan(FTH_RED_SUM, noise(g, t[i], "line"), "line", i == 2, false));
+    }
+    end(g);
+}
+
+TEST(histograms_and_masks)
+{
+    fth_graph *g = begin("row=2 long=20000 bin=50 kept=7000 col=3");
+    look(fth_histogram(noise(g, FTH_F32, "row long"), "long", "bin", -3.0, 3.0));
+    static uint8_t mask[20000];
+    for (int i = 0; i < 20000; i++) mask[i] = i % 20 < 7;
+    const fth_val is = t_input(g, "mask", FTH_BOOL, "long", mask);
+    for (int i = 0; i < WIDTHS; i++)
+        look(fth_compact(noise(g, widths[i], "long col"), "long", is, "kept"));
+    end(g);
+}
+
+TEST(moves)
+{
+    fth_graph *g = begin("a=70 b=90 x=64 y=96 c=3 many=900 both=160 padded=97");
+    for (int i = 0; i < WIDTHS; i++) {
+        look(fth_layout(noise(g, widths[i], "a b"), "b a"));
+        look(fth_layout(noise(g, widths[i], "x y"), "y x"));
+        look(fth_layout(noise(g, widths[i], "many c"), "c many"));
+        look(fth_layout(noise(g, widths[i], "c many"), "many c"));
+        const fth_val v[2] = {noise(g, widths[i], "c a"), noise(g, widths[i], "c b")};
+        const fth_val w[2] = {noise(g, widths[i], "a c"), noise(g, widths[i], "b c")};
+        const char *const axis[2] = {"a", "b"};
+        look(fth_concat(2, v, axis, "both"));
+        look(fth_concat(2, w, axis, "both"));
+    }
+    look(fth_pad(noise(g, FTH_F32, "c b"), "b", 3, "padded", 1.0));
+    end(g);
+}
+
+TEST(orders)
+{
+    fth_graph *g = begin("row=2 short=100 longer=1500 long=9000 kept=20 most=3000");
+    static const fth_dtype t[] = {FTH_F32, FTH_F64, FTH_U8};
+    for (int i = 0; i < 3; i++) {
+        look(fth_sort(noise(g, t[i], "row short"), "short", i == 1));
+        look(fth_sort(noise(g, t[i], "row longer"), "longer", false));
+        look(fth_sort(noise(g, t[i], "row long"), "long", i == 1));
+        look(fth_topk(noise(g, t[i], "row short"), "short", "kept", true));
+        look(fth_topk(noise(g, t[i], "row long"), "long", "kept", i == 1));
+        look(fth_topk(noise(g, t[i], "row long"), "long", "most", true));
+    }
+    end(g);
+}
+
+TEST(scattered_sums)
+{
+    fth_graph *g = begin("long=20000 into=60 col=2");
+    static int64_t place[20000];
+    for (int i = 0; i < 20000; i++) place[i] = i * 7919 % 60;
+    const fth_val at = t_input(g, "place", FTH_I64, "long", place);
+    look(fth_scatter_add(noise(g, FTH_F32, "long col"), "long", at, "into"));
+    look(fth_scatter_add(noise(g, FTH_F64, "long"), "long", at, "into"));
+    look(fth_scatter_add(noise(g, FTH_I64, "long"), "long", at, "into"));
+    end(g);
+}
+
+/* Axes that do not lie next to themselves, and thin products, are made by our own loops. */
+TEST(products)
+{
+    static const fth_dtype t[] = {FTH_F32, FTH_F64, FTH_C64, FTH_F16, FTH_C128};
+    fth_graph *g = begin("m=70 n=65 k=90 p=2 q=3");
+    for (int i = 0; i < 5; i++) {
+        look(fth_dot(noise(g, t[i], "m k p"), noise(g, t[i], "k n"), "k"));
+        look(fth_dot(noise(g, t[i], "m k"), noise(g, t[i], "k q"), "k"));
+    }
+    end(g);
+}
+
+/* (x + y) * x and its sum, as one program. */
+static fth_val fused(fth_graph *g, fth_dtype dtype, const char *axes, const char *over)
+{
+    const uint8_t t = (uint8_t)dtype;
+    fth_val in[2] = {noise(g, dtype, axes), noise(g, dtype, axes)};
+    const fth_desc *d = fth__val_desc(in[0]);
+    fth__program p;
+    memset(&p, 0, sizeof p);
+    p.n_axes = d->n_axes;
+    memcpy(p.axis, d->axis, sizeof p.axis);
+    memcpy(p.size, d->size, sizeof p.size);
+    p.n_in = p.n_instr = 2;
+    p.n_reg = 4;
+    for (int i = 0; i < 4; i++) p.reg_dtype[i] = t;
+    p.instr[0] = (fth__instr){FTH_EW_ADD, t, t, 2, {0, 1, -1}};
+    p.instr[1] = (fth__instr){FTH_EW_MUL, t, t, 3, {2, 0, -1}};
+    p.n_out = 1;
+    p.out_reg[0] = 3;
+    p.tail_dim = fth_desc_find(d, fth_axis_find(g, over));
+    p.tail_red = FTH_RED_SUM;
+    return fth_custom(g, &fth__op_fused, 2, in, &p, sizeof p);
+}
+
+TEST(programs_that_end_with_a_sum)
+{
+    static const fth_dtype t[] = {FTH_F32, FTH_F64, FTH_I64, FTH_C64};
+    fth_graph *g = begin("row=5 row2=30 long=3000 few=12 line=70000");
+    for (int i = 0; i < 4; i++) {
+        look(fused(g, t[i], "row long", "long"));
+        look(fused(g, t[i], "long row", "long"));
+        look(fused(g, t[i], "row few row2", "few"));
+    }
+    look(fused(g, FTH_F32, "line", "line"));
+    end(g);
+}
+
+TEST_MAIN()
