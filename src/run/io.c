@@ -106,16 +106,21 @@ fth_status fth__io_create(fth__io **out, fth_mem *mem, struct fth__stage *stage,
     return s;
 }
 
+void fth__io_stop(fth__io *io)
+{
+    if (!io || !io->started) return;
+    pthread_mutex_lock(&io->lock);
+    io->stop = true;
+    pthread_cond_broadcast(&io->posted);
+    pthread_mutex_unlock(&io->lock);
+    pthread_join(io->thread, NULL);
+    io->started = false;
+}
+
 void fth__io_destroy(fth__io *io)
 {
     if (!io) return;
-    if (io->started) {
-        pthread_mutex_lock(&io->lock);
-        io->stop = true;
-        pthread_cond_broadcast(&io->posted);
-        pthread_mutex_unlock(&io->lock);
-        pthread_join(io->thread, NULL);
-    }
+    fth__io_stop(io);
     pthread_cond_destroy(&io->done);
     pthread_cond_destroy(&io->posted);
     pthread_mutex_destroy(&io->lock);

@@ -25,7 +25,10 @@ typedef struct fth__io_job {
 /* `stage`: the data of jobs are on its device; NULL: they are the host's. `trace` may be NULL. */
 fth_status fth__io_create(fth__io **out, fth_mem *mem, struct fth__stage *stage, fth_trace *trace,
                           fth_err *err);
-void fth__io_destroy(fth__io *io); /* waits for the job in hand, drops the rest; NULL is allowed */
+/* Waits for the job in hand and drops the rest; nothing may be queued or waited for afterwards.
+ * NULL is allowed. */
+void fth__io_stop(fth__io *io);
+void fth__io_destroy(fth__io *io);
 /* Queue a job and return its ticket. Jobs run in order. */
 int64_t fth__io_post(fth__io *io, const fth__io_job *job);
 /* Wait until a ticket (and all before it) is done; the first error of any of them. */

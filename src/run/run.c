@@ -510,6 +510,7 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     r.t_start = fth__clock_seconds();
     r.track = fth_trace_track(p->ctx->trace, "steps");
     fth_status s = run_all(&r);
+    if (s != FTH_OK) fth__io_stop(r.io); /* what is left behind may still be writing */
     s = finish_sinks(&r, s);
     r.opt.progress = NULL; /* too late to cancel */
     if (s == FTH_OK) s = run_items(&r, p->late, p->n_items);

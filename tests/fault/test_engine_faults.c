@@ -6,6 +6,9 @@
  */
 #include "testing/engine_program.h"
 
+#include <stdatomic.h>
+#include <time.h>
+
 enum { ROWS = 4000, COLS = 3 };
 
 TEST(every_failure_of_training_is_survived)
@@ -40,13 +43,21 @@ static fth_status failing_read(void *self, const int64_t *lo, const int64_t *n, 
     return FTH_OK;
 }
 
+/* Writes take a while, so that one is in hand when a run ends. */
 typedef struct spy {
     int committed, abandoned;
+    atomic_int writing, while_written; /* now; when it was abandoned, and later */
+    atomic_bool over;
 } spy;
 static fth_status spy_write(void *self, const int64_t *lo, const int64_t *n, const void *src,
                             fth_err *err)
 {
-    (void)self, (void)lo, (void)n, (void)src, (void)err;
+    (void)lo, (void)n, (void)src, (void)err;
+    spy *s = self;
+    atomic_fetch_add(&s->writing, 1);
+    nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL);
+    atomic_fetch_add(&s->writing, -1);
+    if (atomic_load(&s->over)) atomic_fetch_add(&s->while_written, 1);
     return FTH_OK;
 }
 static fth_status spy_commit(void *self, fth_err *err)
@@ -57,7 +68,10 @@ static fth_status spy_commit(void *self, fth_err *err)
 }
 static void spy_abandon(void *self)
 {
-    ((spy *)self)->abandoned++;
+    spy *s = self;
+    s->abandoned++;
+    atomic_store(&s->over, true);
+    atomic_fetch_add(&s->while_written, atomic_load(&s->writing));
 }
 
 static bool cancel_at_once(void *user, const fth_progress *p)
@@ -93,7 +107,7 @@ static void run_that_stops(bool cancel, fth_status want)
     fth_plan *plan =
         fth_plan_make(g, outs, 2, &(fth_limits){.memory_bytes = 200 << 10, .stream = "row"}, &err);
     if (!plan) OKE(err.status, &err);
-    spy s = {0};
+    spy s = {.committed = 0};
     const fth_sink sinks[2] = {{.kind = "spy",
                                 .self = &s,
                                 .dtype = FTH_F32,
@@ -107,6 +121,7 @@ static void run_that_stops(bool cancel, fth_status want)
     IS(fth_run(plan, sinks, &ro, NULL, &err), want);
     EQ_I64(s.committed, 0);
     EQ_I64(s.abandoned, 1);
+    EQ_I64(atomic_load(&s.while_written), 0); /* it may free what it writes with */
     for (int i = 0; i < COLS; i++) EQ_F64((double)((float *)fth_tensor_data(t))[i], 1.0);
     fth_plan_destroy(plan);
     fth_graph_destroy(g);

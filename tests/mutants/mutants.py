@@ -98,6 +98,8 @@ MUTANTS = [
      "if (s == FTH_OK) s = commit_params(&r);", "(void)commit_params(&r);", "property/test_random_graphs"),
     ("parameters_change_before_the_end", "src/run/run.c",
      "FTH_TRY(run_items(r, 0, p->late));", "FTH_TRY(run_items(r, 0, p->n_items));", "property/test_random_graphs"),
+    ("files_let_go_while_written", "src/run/run.c",
+     "if (s != FTH_OK) fth__io_stop(r.io);", "if (s < FTH_OK) fth__io_stop(r.io);", "fault/test_engine_faults"),
     ("cancel_ignored", "src/run/run.c",
      "if (r->opt.progress(r->opt.user, &g)) return FTH_OK;", "r->opt.progress(r->opt.user, &g);\n    return FTH_OK;",
      "fault/test_engine_faults"),
