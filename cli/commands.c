@@ -27,6 +27,8 @@ const fth_flag cli_globals[] = {
     {.name = "trace",
      .value = FTH_FLAG_FILE,
      .doc = "write a timeline for Chrome or Perfetto; packed when it ends in .gz"},
+    {.name = "trace-kernels",
+     .doc = "with --trace: also each kernel and copy of a GPU, as its profiler (CUPTI) sees them"},
     {.name = "monitor",
      .value = FTH_FLAG_COUNT,
      .doc = "watch cards and process every N seconds: gpu_monitor.log, host_monitor.csv"},
@@ -259,7 +261,8 @@ const cli_command cli_commands[] = {
         .example = "fathom run all -c configs/ --config-name general_test.yaml\n"
                    "fathom run train analyze -c svgp.yaml --set training.max_iter=100\n"
                    "fathom run all -c configs/ --failed",
-        .globals = "memory device threads seed plan json monitor trace scratch log quiet",
+        .globals = "memory device threads seed plan json monitor trace trace-kernels scratch log "
+                   "quiet",
         .own = run_flags,
         .run = cli_run_run,
     },

@@ -145,6 +145,7 @@ static fth_status fill_options(run *r, fth_err *err)
     opt->device_given = cli_get(call, "device") != NULL;
     opt->scratch = cli_get(call, "scratch");
     opt->trace = cli_get(call, "trace");
+    opt->trace_kernels = cli_get(call, "trace-kernels") != NULL;
     opt->force = cli_get(call, "force");
     opt->rerun = r->rerun;
     opt->status_path = r->status;

@@ -24,6 +24,11 @@ fth_status cli_trace_begin(cli_call *call, fth_err *err)
 {
     const char *path = cli_get(call, "trace");
     fth_mem_options opt;
+    if (!path && cli_get(call, "trace-kernels")) {
+        FTH_FAIL(err, FTH_E_USAGE, "--trace-kernels without --trace: there is no timeline");
+        fth_err_hint(err, "say where it goes: --trace FILE");
+        return FTH_E_USAGE;
+    }
     if (!path) return FTH_OK;
     FTH_TRY(check_folder(path, err));
     fth_mem_options_default(&opt);
@@ -122,5 +127,8 @@ fth_status cli_context_options(const cli_call *call, uint64_t free_bytes, fth_op
     opt->scratch_dir = cli_get(call, "scratch");
     opt->cache_dir = kernel_cache();
     opt->trace = call->trace;
+    opt->trace_kernels = cli_get(call, "trace-kernels") != NULL;
+    if (opt->trace_kernels && !opt->log.write && !cli_get(call, "quiet")) /* if it cannot be had */
+        opt->log = (fth_log){.write = write_log, .user = stderr, .level = FTH_LOG_WARN};
     return FTH_OK;
 }

@@ -58,10 +58,10 @@ static void add(const fth_instrument *in, const char *verb, const cli_command *m
 
 static void add_instrument(const fth_instrument *in)
 {
-    static const char computes[] =
-        "memory device-memory device threads seed plan json monitor scratch log quiet";
+    static const char computes[] = "memory device-memory device threads seed plan json monitor "
+                                   "trace-kernels scratch log quiet";
     static const char direct_globals[] =
-        "memory device-memory device threads seed plan json trace scratch log quiet";
+        "memory device-memory device threads seed plan json trace trace-kernels scratch log quiet";
     if (in->direct)
         add(in, "",
             &(cli_command){.args = in->direct->args,

@@ -76,7 +76,8 @@ class Options(C.Structure):
     _c_name_ = "fth_options"
     _fields_ = [("mem", MemOptions), ("threads", I), ("log", Log), ("device", S),
                 ("device_memory_bytes", U), ("backend_path", S), ("backend", P),
-                ("scratch_dir", S), ("trace", P), ("cache_dir", S), ("no_gpu", S)]
+                ("scratch_dir", S), ("trace", P), ("cache_dir", S), ("no_gpu", S),
+                ("trace_kernels", C.c_bool)]
 
 
 READ_FN = C.CFUNCTYPE(I, P, C.POINTER(L), C.POINTER(L), P, C.POINTER(Err))

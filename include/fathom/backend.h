@@ -14,6 +14,7 @@
 #define FATHOM_BACKEND_H
 
 #include <fathom/op.h>
+#include <fathom/trace.h>
 
 FTH_BEGIN_DECLS
 
@@ -78,6 +79,16 @@ typedef struct fth_mem_system {
     uint64_t (*free_now)(void *self);
 } fth_mem_system;
 
+/* A kernel or a copy as the driver's own profiler saw it. */
+typedef struct fth_event {
+    const char *name;         /* "_Z5countIfEvPT_", "copy to the device"; during the call alone */
+    const char *category;     /* "kernel", "copy", "fill" */
+    int64_t start_ns, end_ns; /* by the clock of watch_now */
+    uint64_t bytes;           /* copied or filled */
+    fth_trace_launch launch;  /* grid and what it took; the stream alone for copies */
+} fth_event;
+typedef void fth_event_fn(void *arg, const fth_event *event);
+
 typedef struct fth_device_table {
     int driver_needed;     /* least version that its driver must support: 13000 is CUDA 13.0 */
     int capability_needed; /* least compute capability with kernels here: 90 is 9.0 */
@@ -113,6 +124,15 @@ typedef struct fth_device_table {
     /* Fill compiler and products of the info, by opening those libraries: it takes a while. NULL:
      * there are none. */
     void (*get_libraries)(fth_device *device, fth_device_info *out);
+    /* Every kernel and copy from now on leaves an event in `memory` (the host's, which it has until
+     * unwatch), until it is read or there is no room. NULL, as are the three below: cannot. An
+     * error says what to do, and nothing is watched. */
+    fth_status (*watch)(fth_device *device, void *memory, uint64_t bytes, fth_err *err);
+    int64_t (*watch_now)(fth_device *device); /* nanoseconds, from when on is not said */
+    /* Gives events to `take`, once each and in any order: of all that is done, or (not `all`) those
+     * that are at hand. *lost grows by those that found no room. */
+    void (*watch_read)(fth_device *device, bool all, fth_event_fn *take, void *arg, uint64_t *lost);
+    void (*unwatch)(fth_device *device);
 } fth_device_table;
 
 typedef struct fth_backend {

@@ -36,6 +36,7 @@ typedef struct fth_options {
     fth_trace *trace;                  /* NULL: no timeline; owned by the caller */
     const char *cache_dir; /* of compiled kernels of a device; NULL: they are not kept */
     const char *no_gpu;    /* why "auto" takes no GPU here, in words; NULL: it may */
+    bool trace_kernels; /* also each kernel and copy of a device, by its profiler, if it lets us */
 } fth_options;
 FTH_API void fth_options_default(fth_options *opt);
 FTH_API FTH_MUST_USE fth_status fth_context_create(fth_context **out, const fth_options *opt,

@@ -202,6 +202,7 @@ typedef struct fth_runner_options {
     bool gpu_only;
     bool device_given; /* with --device: what configs say about devices does not count */
     const char *scratch, *trace, *seed; /* passed on; NULL: not given */
+    bool trace_kernels;                 /* the same */
     bool force;                         /* nothing is cached */
     const char *rerun;                  /* names of stages that are not cached; NULL: none */
     const char *status_path;            /* run_status.json; NULL: in the output directory */

@@ -34,6 +34,14 @@ FTH_API int64_t fth_trace_now(const fth_trace *trace);
  * FTH_TRACE_TRACKS rows the last one is shared. */
 FTH_API int fth_trace_track(fth_trace *trace, const char *name);
 
+/* How a kernel was started on a device. */
+typedef struct fth_trace_launch {
+    uint32_t grid[3], block[3]; /* blocks, and threads of each; zero: it is no kernel */
+    uint32_t registers;         /* of a thread */
+    uint32_t shared_bytes;      /* of a block */
+    uint32_t stream;
+} fth_trace_launch;
+
 /* Something that took time. Fields left zero are not shown. */
 typedef struct fth_trace_span {
     const char *name;     /* "dot W Lu" */
@@ -42,10 +50,11 @@ typedef struct fth_trace_span {
     int64_t start_ns, end_ns; /* from fth_trace_now */
     int64_t chunk;            /* 1 is the first */
     int64_t n_chunks;
-    uint64_t bytes;          /* moved; shown also as GB/s */
-    double flops;            /* done; shown also as GFLOP/s */
-    double peak_bytes_per_s; /* measured limit of the device: gives "% of bandwidth" */
-    fth_site site;           /* line of the operation */
+    uint64_t bytes;                 /* moved; shown also as GB/s */
+    double flops;                   /* done; shown also as GFLOP/s */
+    double peak_bytes_per_s;        /* measured limit of the device: gives "% of bandwidth" */
+    fth_site site;                  /* line of the operation */
+    const fth_trace_launch *launch; /* NULL: nothing to tell */
 } fth_trace_span;
 FTH_API void fth_trace_add_span(fth_trace *trace, const fth_trace_span *span);
 

@@ -1,5 +1,7 @@
 /* device.cu - opening a GPU; its lanes, copies, marks and recordings. */
 #include "cuda/device.h"
+
+#include "cuda/cupti.h"
 #include "cuda/library.h"
 
 #include <cuda.h>
@@ -292,4 +294,8 @@ extern const fth_device_table fth__cuda_table = {
     .replay = replay,
     .forget = forget,
     .get_libraries = get_libraries,
+    .watch = fth__cuda_watch,
+    .watch_now = fth__cuda_watch_now,
+    .watch_read = fth__cuda_watch_read,
+    .unwatch = fth__cuda_unwatch,
 };

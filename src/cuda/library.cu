@@ -9,7 +9,8 @@
 
 void *fth__cuda_library(const char *name, char *why, size_t bytes)
 {
-    static const char *const folders[] = {"", "/usr/local/cuda/lib64/"};
+    static const char *const folders[] = {"", "/usr/local/cuda/lib64/",
+                                          "/usr/local/cuda/extras/CUPTI/lib64/"};
     static const int versions[] = {13, 12};
     for (const char *folder : folders)
         for (const int version : versions) {

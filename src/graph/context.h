@@ -25,6 +25,7 @@ struct fth_context {
     struct fth__plan_cache *plans; /* decisions of earlier searches */
     fth_team *team;                /* workers; made and joined with the context */
     fth_trace *trace;
+    struct fth__watch *watch; /* of kernels one by one; NULL: not asked for, or not to be had */
 };
 
 #endif

@@ -11,6 +11,7 @@
 #include "run/backend.h"
 #include "run/stage.h"
 #include "run/team.h"
+#include "run/watch.h"
 #include "trace/record.h"
 
 #include <dlfcn.h>
@@ -53,6 +54,7 @@ static void use_cpu(fth_context *ctx)
 
 static void close_gpu(fth_context *ctx)
 {
+    fth__watch_end(ctx);
     fth__stage_destroy(ctx->stage);
     fth_mem_destroy(ctx->gpu_mem, NULL);
     if (ctx->gpu) ctx->backend->device->close(ctx->gpu);
@@ -146,6 +148,8 @@ static fth_status fill(fth_context *ctx, const fth_options *opt, fth_err *err)
                  fth__cpu_blas_name(), fth__amx_there() ? ", AMX" : "");
     if (strcmp(ctx->device, "cpu") == 0) /* who looks for kernels in the timeline finds this */
         fth__trace_note(ctx->trace, "no device activity: run on cpu");
+    else if (ctx->trace && opt->trace_kernels)
+        fth__watch_begin(ctx);
     FTH_TRY(fth__plan_cache_create(&ctx->plans, ctx->mem, err));
     return fth__team_create(&ctx->team, ctx->mem, ctx->threads, err);
 }

@@ -4,6 +4,7 @@
 #include "array/tensor.h"
 #include "base/str.h"
 #include "mem/heap.h"
+#include "run/watch.h"
 
 #include <string.h>
 
@@ -135,6 +136,7 @@ fth_status fth__device_clock_start(fth__runner *r)
     fth__device_run *d = r->dev;
     stretch *s = &d->clock[d->n_clocks % CLOCKS];
     finish_stretch(r, s);
+    if (d->n_clocks > 0 && d->n_clocks % CLOCKS == 0) fth__watch_read(r->p->ctx, false);
     return d->table->mark_set(d->device, FTH_LANE_COMPUTE, s->from, r->err);
 }
 
@@ -197,6 +199,7 @@ fth_status fth__device_settle(fth__runner *r)
         return d->status;
     }
     for (int i = 0; i < CLOCKS; i++) finish_stretch(r, &d->clock[(d->n_clocks + i) % CLOCKS]);
+    fth__watch_read(r->p->ctx, true);
     return read_faults(r);
 }
 

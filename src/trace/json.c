@@ -27,6 +27,17 @@ static void add_time(fth__text *t, const char *key, int64_t ns)
                   (unsigned long long)(v / 1000), (unsigned long long)(v % 1000));
 }
 
+static void add_launch(fth__text *t, const fth_trace_launch *l)
+{
+    const uint32_t *g = l->grid, *b = l->block;
+    if (b[0] > 0)
+        fth__text_add(t,
+                      "\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"registers\":%u,"
+                      "\"shared bytes\":%u,",
+                      g[0], g[1], g[2], b[0], b[1], b[2], l->registers, l->shared_bytes);
+    fth__text_add(t, "\"stream\":%u", l->stream);
+}
+
 static void add_span(fth__text *t, const fth__trace_record *r)
 {
     const int64_t took_ns = r->end_ns - r->start_ns;
@@ -55,6 +66,11 @@ static void add_span(fth__text *t, const fth__trace_record *r)
         add_number(t, "flops", r->value, 17);
         fth__text_add(t, ",");
         add_number(t, "GFLOP/s", r->value / ns, 6);
+        comma = ",";
+    }
+    if (r->has_launch) {
+        fth__text_add(t, "%s", comma);
+        add_launch(t, &r->launch);
         comma = ",";
     }
     if (r->file[0]) {

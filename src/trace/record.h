@@ -19,6 +19,8 @@ typedef struct fth__trace_record {
     double peak_bytes_per_s;
     int32_t track, line;
     fth__trace_kind kind;
+    bool has_launch;
+    fth_trace_launch launch;
     char name[FTH__TRACE_NAME];
     char category[FTH__TRACE_CATEGORY];
     char file[FTH__TRACE_NAME];

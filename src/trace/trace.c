@@ -106,7 +106,9 @@ void fth_trace_add_span(fth_trace *trace, const fth_trace_span *span)
         .peak_bytes_per_s = span->peak_bytes_per_s,
         .track = span->track,
         .line = span->site.line,
+        .has_launch = span->launch != NULL,
     };
+    if (span->launch) r.launch = *span->launch;
     fth__str_copy(r.name, sizeof r.name, span->name);
     fth__str_copy(r.category, sizeof r.category, span->category);
     fth__str_copy_tail(r.file, sizeof r.file, span->site.file);

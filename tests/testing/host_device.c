@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -47,13 +48,25 @@ struct fth_device {
     pthread_cond_t changed;
     lane lane[FTH_LANE_COUNT];
     fth_recording *recording; /* being made; NULL */
+    struct seen_event *event; /* of the profiler; NULL: nobody watches */
+    int64_t n_events, room;
+    uint64_t lost;
 };
+
+typedef struct seen_event {
+    char name[32];
+    const char *category;
+    int64_t start, end;
+    uint64_t bytes;
+    uint32_t stream;
+} seen_event;
 
 /* What tests set and ask; read by any thread. */
 static atomic_int_fast64_t seen_kernels, seen_copies, seen_recordings, seen_replays, calls_left;
 static atomic_uint_fast64_t mapped, most_mapped;
 static atomic_int delay_us;
-static const char *lacking;
+static const char *lacking, *watch_refusal;
+static int64_t watch_room;
 static const uint64_t total_bytes = (uint64_t)64 << 30;
 
 t_host_seen t_host_device_seen(void)
@@ -77,6 +90,12 @@ void t_host_device_fail(int64_t n)
     calls_left = n;
 }
 
+void t_host_device_watch(int64_t room, const char *refusal)
+{
+    watch_room = room;
+    watch_refusal = refusal;
+}
+
 static bool fails(void)
 {
     if (calls_left == 0) return false;
@@ -93,6 +112,84 @@ static double now(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- the profiler ---- */
+
+/* A clock that began elsewhere and goes a little fast. */
+static int64_t watch_now(fth_device *d)
+{
+    (void)d;
+    return (int64_t)(1.0002e9 * now()) + 123456789012345;
+}
+
+static fth_status watch(fth_device *d, void *memory, uint64_t bytes, fth_err *err)
+{
+    MAY_FAIL(err);
+    if (watch_refusal) {
+        (void)FTH_FAIL(err, FTH_E_DEVICE, "%s", watch_refusal);
+        fth_err_hint(err, "ask somebody else");
+        return FTH_E_DEVICE;
+    }
+    const int64_t most = (int64_t)(bytes / sizeof(seen_event));
+    pthread_mutex_lock(&d->lock);
+    d->event = memory;
+    d->room = watch_room > 0 && watch_room < most ? watch_room : most;
+    d->n_events = 0;
+    d->lost = 0;
+    pthread_mutex_unlock(&d->lock);
+    return FTH_OK;
+}
+
+static void unwatch(fth_device *d)
+{
+    pthread_mutex_lock(&d->lock);
+    d->event = NULL;
+    pthread_mutex_unlock(&d->lock);
+}
+
+static void watch_read(fth_device *d, bool all, fth_event_fn *take, void *arg, uint64_t *lost)
+{
+    (void)all;
+    pthread_mutex_lock(&d->lock);
+    for (int64_t i = 0; i < d->n_events; i++) {
+        const seen_event *s = &d->event[i];
+        fth_event e = {.name = s->name,
+                       .category = s->category,
+                       .start_ns = s->start,
+                       .end_ns = s->end,
+                       .bytes = s->bytes};
+        e.launch.stream = s->stream;
+        if (s->category[0] == 'k')
+            e.launch = (fth_trace_launch){{7, 5, 3}, {256, 1, 1}, 40, 1024, s->stream};
+        take(arg, &e);
+    }
+    *lost += d->lost;
+    d->n_events = 0;
+    d->lost = 0;
+    pthread_mutex_unlock(&d->lock);
+}
+
+static void see(fth_device *d, uint32_t stream, const work *w, int64_t start)
+{
+    const bool is_call = w->kind == CALL;
+    if (!is_call && w->kind != COPY && w->kind != FILL) return;
+    const int64_t end = watch_now(d);
+    pthread_mutex_lock(&d->lock);
+    if (d->event && d->n_events < d->room) {
+        seen_event *s = &d->event[d->n_events++];
+        *s = (seen_event){.category = is_call           ? "kernel"
+                                      : w->kind == COPY ? "copy"
+                                                        : "fill",
+                          .start = start,
+                          .end = end,
+                          .bytes = is_call ? 0 : w->bytes,
+                          .stream = stream};
+        snprintf(s->name, sizeof s->name, "%s", is_call ? w->call.node->op->name : s->category);
+    } else if (d->event) {
+        d->lost++;
+    }
+    pthread_mutex_unlock(&d->lock);
 }
 
 /* ---- lanes ---- */
@@ -145,7 +242,9 @@ static void *serve(void *arg)
         while (l->done == l->put) pthread_cond_wait(&l->work, &d->lock);
         const work w = l->queue[l->done % QUEUE];
         pthread_mutex_unlock(&d->lock);
+        const int64_t start = watch_now(d);
         do_work(d, &w);
+        see(d, (uint32_t)(l - d->lane), &w, start);
         pthread_mutex_lock(&d->lock);
         l->done++;
         if (l->done == l->put || l->put - l->done == QUEUE - 1) pthread_cond_broadcast(&d->changed);
@@ -497,6 +596,10 @@ static const fth_device_table table = {
     .recorded = recorded,
     .replay = replay,
     .forget = forget,
+    .watch = watch,
+    .watch_now = watch_now,
+    .watch_read = watch_read,
+    .unwatch = unwatch,
 };
 
 const fth_backend t_host_backend = {.abi = FTH_BACKEND_ABI,

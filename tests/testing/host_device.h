@@ -25,4 +25,8 @@ void t_host_device_lacks(const char *op);
 /* The n-th call of the device from now on fails; 0: none. */
 void t_host_device_fail(int64_t n);
 
+/* Its profiler keeps at most `room` events between two readings (0: what its memory takes), or says
+ * this instead of beginning. Names of kernels are those of operations. */
+void t_host_device_watch(int64_t room, const char *refusal);
+
 #endif

@@ -210,8 +210,9 @@ TEST(the_table_is_sound)
         EQ_PTR(cli_find(c->name), c);
         int wanted = 2, own = 0, all = 0; /* --help and --trace, named or not */
         for (const char *w = c->globals; *w; w += *w == ' ') {
-            wanted += strncmp(w, "trace", 5) != 0;
-            w += strcspn(w, " ");
+            const size_t n = strcspn(w, " ");
+            wanted += n != 5 || strncmp(w, "trace", n) != 0;
+            w += n;
         }
         for (const fth_flag *f = c->own; f && f->name; f++) own++;
         for (const fth_flag *f = c->stage; f && f->name; f++) own++;
