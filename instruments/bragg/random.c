@@ -1,7 +1,8 @@
 /* random.c - ran1, gaussdev, poidev, gammln and the rotation of a cap, to the bit of float32.
  *
  * The one idea: which products are single and which double decides the deviates, so every cast
- * below is part of the algorithm (section 16). Do not merge expressions.
+ * below is part of the algorithm (section 16). Do not merge expressions. Deviates take their
+ * uniform numbers by BR_DRAW: a device makes them ahead (ops/staged.h).
  */
 #include "random.h"
 
@@ -9,6 +10,9 @@
 #include <string.h>
 
 #define PI 3.14159265358979323846
+#ifndef BR_DRAW
+#define BR_DRAW br_uniform
+#endif
 
 enum { TABLE = 32, WARM = 8 };
 static const int64_t A = 16807, M = 2147483647, Q = 127773, R = 2836;
@@ -40,6 +44,14 @@ static BR_BOTH int64_t fill(br_ran1 *r, int64_t seed)
     return seed;
 }
 
+/* A number of the table as one between 0 and 1. */
+static BR_BOTH float unit(int64_t y)
+{
+    const float t = (float)((1.0 / (double)M) * (double)y);
+    const double most = 1.0 - 1.2e-7;
+    return (double)t > most ? (float)most : t;
+}
+
 BR_BOTH float br_uniform(br_ran1 *r, int64_t *seed)
 {
     if (*seed <= 0 || r->y == 0) *seed = fill(r, *seed);
@@ -49,9 +61,7 @@ BR_BOTH float br_uniform(br_ran1 *r, int64_t *seed)
     const int j = (int)(r->y / DIVIDE) & (TABLE - 1);
     r->y = r->table[j];
     r->table[j] = *seed;
-    const float t = (float)((1.0 / (double)M) * (double)r->y);
-    const double most = 1.0 - 1.2e-7;
-    return (double)t > most ? (float)most : t;
+    return unit(r->y);
 }
 
 BR_BOTH float br_gauss(br_ran1 *r, int64_t *seed)
@@ -62,8 +72,8 @@ BR_BOTH float br_gauss(br_ran1 *r, int64_t *seed)
     }
     float v1, v2, s;
     do {
-        v1 = (float)(2.0 * (double)br_uniform(r, seed) - 1.0);
-        v2 = (float)(2.0 * (double)br_uniform(r, seed) - 1.0);
+        v1 = (float)(2.0 * (double)BR_DRAW(r, seed) - 1.0);
+        v2 = (float)(2.0 * (double)BR_DRAW(r, seed) - 1.0);
         s = v1 * v1 + v2 * v2;
     } while (s >= 1.0f || s == 0.0f);
     const float fac = (float)sqrt(-2.0 * log((double)s) / (double)s);
@@ -92,7 +102,7 @@ static BR_BOTH float few(br_ran1 *r, float mean, int64_t *seed)
     float n = -1, t = 1;
     do {
         n += 1;
-        t *= br_uniform(r, seed);
+        t *= BR_DRAW(r, seed);
     } while (t > r->g);
     return n;
 }
@@ -110,14 +120,14 @@ static BR_BOTH float many(br_ran1 *r, float mean, int64_t *seed)
     do {
         float y;
         do {
-            y = (float)tan(PI * (double)br_uniform(r, seed));
+            y = (float)tan(PI * (double)BR_DRAW(r, seed));
             n = r->root * y + mean;
         } while (n < 0);
         n = floorf(n);
         const float power = n * r->log_mean - br_log_gamma(n + 1) - r->g;
         const float square = y * y;
         t = (float)(0.9 * (1.0 + (double)square) * exp((double)power));
-    } while (br_uniform(r, seed) > t);
+    } while (BR_DRAW(r, seed) > t);
     return n;
 }
 
@@ -129,9 +139,9 @@ BR_BOTH float br_poisson(br_ran1 *r, float mean, int64_t *seed)
 
 BR_BOTH void br_cap_rotation(br_ran1 *r, float m, int64_t *seed, double *u)
 {
-    const double r1 = 2.0 * (double)br_uniform(r, seed) - 1.0;
-    const double r2 = 2.0 * (double)br_uniform(r, seed) - 1.0;
-    const double r3 = 2.0 * (double)br_uniform(r, seed) - 1.0;
+    const double r1 = 2.0 * (double)BR_DRAW(r, seed) - 1.0;
+    const double r2 = 2.0 * (double)BR_DRAW(r, seed) - 1.0;
+    const double r3 = 2.0 * (double)BR_DRAW(r, seed) - 1.0;
     const double xy = sqrt(1.0 - r2 * r2);
     const double rot = (double)(m * powf((float)(1.0 - r3 * r3), (float)(1.0 / 3.0)));
     const double x = xy * sin(PI * r1), y = xy * cos(PI * r1), z = r2;

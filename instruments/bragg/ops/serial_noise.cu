@@ -1,12 +1,39 @@
 /* serial_noise.cu - counting and reading out with the reference's generators on a device: one
  * thread, pixel after pixel, as the numbers of the chain are used up.
+ *
+ * The other threads of its block bring the pixels and make the numbers ahead (staged.h); but with a
+ * noise of calibration two seeds take turns in one table, and the walker draws one by one.
  */
 #include "device.h"
 
 namespace
 {
-#include "../random.c"
 #include "serial.h"
+#include "staged.h"
+
+enum { PIXELS = STAGED_THREADS };
+
+union words {
+    stream s;
+    int64_t word[WORDS];
+};
+
+/* Member by member: the bytes between them stay zero. */
+__device__ void set_words(words &u, const br_ran1 &r, int64_t seed, int64_t calib_seed)
+{
+    for (int i = 0; i < WORDS; i++) u.word[i] = 0;
+    u.s.random.y = r.y;
+    for (int i = 0; i < TABLE_ENTRIES; i++) u.s.random.table[i] = r.table[i];
+    u.s.random.seed = r.seed;
+    u.s.random.spare = r.spare;
+    u.s.random.has_spare = r.has_spare;
+    u.s.random.mean = r.mean;
+    u.s.random.root = r.root;
+    u.s.random.log_mean = r.log_mean;
+    u.s.random.g = r.g;
+    u.s.seed = seed;
+    u.s.calib_seed = calib_seed;
+}
 
 struct counting {
     br_counting c;
@@ -19,43 +46,105 @@ struct counting {
     fth_fault *fault;
 };
 
-__device__ bool count_row(const counting &k, int64_t y, stream *s)
+/* Pixels of a row that are worked on. */
+struct tile {
+    double photons[PIXELS];
+    float g[PIXELS], count[PIXELS];
+    int64_t seed, calib_seed;
+    int n, next; /* how many, and which is the walker's next */
+    int bad;     /* the first that is no number; PIXELS: none */
+};
+
+__device__ void bring(const counting &k, tile &p, int64_t y, int64_t x0)
 {
-    for (int64_t x = 0; x < k.cols; x++) {
-        double photons = (double)k.from[y * k.f0 + x * k.f1] * k.c.scale;
+    const int t = (int)threadIdx.x;
+    const int64_t x = x0 + t;
+    if (t == 0) {
+        p.n = (int)(k.cols - x0 < PIXELS ? k.cols - x0 : PIXELS);
+        p.next = 0;
+        p.bad = PIXELS;
+    }
+    if (x < k.cols) {
+        p.photons[t] = (double)k.from[y * k.f0 + x * k.f1] * k.c.scale;
+        const float mean = (float)p.photons[t];
+        p.g[t] = mean < 12 ? (float)exp(-(double)mean) : 0;
+    }
+    __syncthreads();
+}
+
+/* From the tile's next pixel on until the numbers are used up; one pixel at least. */
+__device__ void count_on(const counting &k, staged &s, tile &p)
+{
+    int i = p.next, at = s.at;
+    do {
+        double photons = p.photons[i];
         if (!isfinite(photons)) {
-            fth_cuda_complain(k.fault, (uint64_t)((k.slow + y) * k.cols + x),
-                              __double_as_longlong(photons), 0);
+            p.bad = i;
+            break;
+        }
+        float g = p.g[i];
+        s.at = at;
+        if (k.c.flicker > 0) photons *= 1 + k.c.flicker * (double)br_gauss(&s.r, &p.seed);
+        if (k.c.calibration > 0)
+            photons *= 1 + k.c.calibration * (double)br_gauss(&s.r, &p.calib_seed);
+        at = s.at;
+        if (k.c.flicker > 0 || k.c.calibration > 0) g = (float)exp(-(double)(float)photons);
+        p.count[i] = staged_poisson(s, (float)photons, g, at);
+        i++;
+    } while (i < p.n && at < s.n);
+    s.at = at;
+    p.next = p.bad < PIXELS ? p.n : i;
+}
+
+__device__ bool count_row(const counting &k, int64_t y, staged &s, tile &p)
+{
+    const int t = (int)threadIdx.x;
+    const bool ahead = !(k.c.calibration > 0);
+    for (int64_t x0 = 0; x0 < k.cols; x0 += PIXELS) {
+        bring(k, p, y, x0);
+        while (p.next < p.n) {
+            const bool used_up = s.at >= s.n;
+            __syncthreads(); /* all have looked */
+            if (ahead && used_up) staged_fill(s);
+            if (t == 0) count_on(k, s, p);
+            __syncthreads();
+        }
+        if (p.bad < PIXELS) {
+            if (t == 0)
+                fth_cuda_complain(k.fault, (uint64_t)((k.slow + y) * k.cols + x0 + p.bad),
+                                  __double_as_longlong(p.photons[p.bad]), 0);
             return false;
         }
-        if (k.c.flicker > 0) photons *= 1 + k.c.flicker * (double)br_gauss(&s->random, &s->seed);
-        if (k.c.calibration > 0)
-            photons *= 1 + k.c.calibration * (double)br_gauss(&s->random, &s->calib_seed);
-        const float n = br_poisson(&s->random, (float)photons, &s->seed);
-        if (k.to) k.to[y * k.t0 + x * k.t1] = n;
+        if (t < p.n && k.to) k.to[y * k.t0 + (x0 + t) * k.t1] = p.count[t];
+        __syncthreads();
     }
     return true;
 }
 
-__global__ void count(counting k)
+__global__ void __launch_bounds__(STAGED_THREADS) count(counting k)
 {
-    union {
-        stream s;
-        int64_t word[WORDS];
-    } u;
-    for (int i = 0; i < WORDS; i++) u.word[i] = 0;
-    if (k.first) {
-        u.s.random = k.c.start;
-        u.s.seed = k.c.seed;
-        u.s.calib_seed = k.c.calib_seed;
-    } else {
-        u.s = *k.state;
+    __shared__ staged s;
+    __shared__ tile p;
+    __shared__ words u;
+    const int t = (int)threadIdx.x;
+    if (t == 0) {
+        s.r = k.first ? k.c.start : k.state->random;
+        p.seed = k.first ? k.c.seed : k.state->seed;
+        p.calib_seed = k.first ? k.c.calib_seed : k.state->calib_seed;
     }
+    __syncthreads();
+    staged_start(s, &p.seed);
     for (int64_t y = 0; y < k.rows; y++) {
-        if (!count_row(k, y, &u.s)) return;
-        for (int i = 0; k.after && i < WORDS; i++) k.after[y * k.a0 + i * k.a1] = u.word[i];
+        if (!count_row(k, y, s, p)) return;
+        if (!k.after) continue;
+        staged_settle(s);
+        if (t == 0) set_words(u, s.r, p.seed, p.calib_seed);
+        __syncthreads();
+        if (t < WORDS) k.after[y * k.a0 + t * k.a1] = u.word[t];
+        __syncthreads();
     }
-    *k.state = u.s;
+    staged_settle(s);
+    if (t == 0) *k.state = {s.r, p.seed, p.calib_seed};
 }
 
 fth_status count_run(const fth_call *call)
@@ -77,7 +166,7 @@ fth_status count_run(const fth_call *call)
                         .state = (stream *)call->state.data,
                         .first = call->first,
                         .fault = call->fault};
-    FTH_LAUNCH(count, 1, 1, fth_cuda_stream(call), k);
+    FTH_LAUNCH(count, 1, STAGED_THREADS, fth_cuda_stream(call), k);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }
@@ -102,14 +191,50 @@ struct reading {
     stream *state;
 };
 
-__global__ void read_out(reading k)
+/* Deviates for the pixels of a row from `next` on, until the numbers are used up. */
+__device__ void read_on(staged &s, int64_t *seed, float *deviate, int n, int *next)
 {
-    stream s = k.after ? *k.after : *k.state;
+    int i = *next;
+    do deviate[i++] = br_gauss(&s.r, seed);
+    while (i < n && s.at < s.n);
+    *next = i;
+}
+
+__global__ void __launch_bounds__(STAGED_THREADS) read_out(reading k)
+{
+    __shared__ staged s;
+    __shared__ float deviate[PIXELS];
+    __shared__ int64_t seed, calib_seed;
+    __shared__ int next;
+    const int t = (int)threadIdx.x;
+    if (t == 0) {
+        const stream *const from = k.after ? k.after : k.state;
+        s.r = from->random;
+        seed = from->seed;
+        calib_seed = from->calib_seed;
+    }
+    __syncthreads();
+    staged_start(s, &seed);
     for (int64_t y = 0; y < k.rows; y++)
-        for (int64_t x = 0; x < k.cols; x++)
-            k.to[y * k.t0 + x * k.t1] =
-                k.from[y * k.f0 + x * k.f1] + k.sigma * (double)br_gauss(&s.random, &s.seed);
-    *k.state = s;
+        for (int64_t x0 = 0; x0 < k.cols; x0 += PIXELS) {
+            const int n = (int)(k.cols - x0 < PIXELS ? k.cols - x0 : PIXELS);
+            if (t == 0) next = 0;
+            __syncthreads();
+            while (next < n) {
+                const bool used_up = s.at >= s.n;
+                __syncthreads(); /* all have looked */
+                if (used_up) staged_fill(s);
+                if (t == 0) read_on(s, &seed, deviate, n, &next);
+                __syncthreads();
+            }
+            const int64_t x = x0 + t;
+            if (t < n)
+                k.to[y * k.t0 + x * k.t1] =
+                    k.from[y * k.f0 + x * k.f1] + k.sigma * (double)deviate[t];
+            __syncthreads();
+        }
+    staged_settle(s);
+    if (t == 0) *k.state = {s.r, seed, calib_seed};
 }
 
 fth_status read_run(const fth_call *call)
@@ -126,7 +251,7 @@ fth_status read_run(const fth_call *call)
                        .t1 = out->stride[1],
                        .after = call->first ? (const stream *)call->in[1].data : NULL,
                        .state = (stream *)call->state.data};
-    FTH_LAUNCH(read_out, 1, 1, fth_cuda_stream(call), k);
+    FTH_LAUNCH(read_out, 1, STAGED_THREADS, fth_cuda_stream(call), k);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }

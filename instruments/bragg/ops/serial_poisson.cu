@@ -1,15 +1,15 @@
 /* serial_poisson.cu - the reference's stream of counts on a device: one thread, pixel after pixel.
  *
- * How many numbers of the stream a pixel takes depends on them, so nobody can go ahead.
+ * How many numbers of the stream a pixel takes depends on them, so nobody can go ahead of it. The
+ * other threads of its block bring the pixels and make what does not depend on the place in the
+ * stream: the uniform numbers (staged.h) and the exponentials of small means.
  */
 #include "device.h"
 
 namespace
 {
-#include "../random.c"
 #include "serial.h"
-
-enum { AHEAD = 16 };
+#include "staged.h"
 
 struct stretch {
     serial_attr attr;
@@ -20,23 +20,68 @@ struct stretch {
     bool first;
 };
 
-__global__ void walk(stretch s)
+enum { PIXELS = STAGED_THREADS };
+
+/* Pixels of a row that are worked on. */
+struct tile {
+    float mean[PIXELS], g[PIXELS], count[PIXELS];
+    bool inside[PIXELS];
+    int n, next; /* how many, and which is the walker's next */
+};
+
+__device__ void bring(const stretch &k, tile &p, int64_t y, int64_t x0)
 {
-    br_ran1 r = s.first ? s.attr.start : *s.state;
-    for (int64_t y = 0; y < s.rows; y++) {
-        const int64_t slow = s.slow + y;
-        const bool row_inside = slow >= s.attr.roi[2] && slow <= s.attr.roi[3];
-        for (int64_t x0 = 0; x0 < s.cols; x0 += AHEAD) {
-            float mean[AHEAD]; /* asked for together: one wait for all */
-            for (int64_t k = 0; k < AHEAD; k++)
-                mean[k] = x0 + k < s.cols ? s.from[y * s.f0 + (x0 + k) * s.f1] : 0;
-            for (int64_t x = x0; x < x0 + AHEAD && x < s.cols; x++) {
-                const bool inside = row_inside && x >= s.attr.roi[0] && x <= s.attr.roi[1];
-                s.to[y * s.t0 + x * s.t1] = inside ? br_poisson(&r, mean[x - x0], &r.seed) : 0.0f;
-            }
-        }
+    const int t = (int)threadIdx.x;
+    const int64_t slow = k.slow + y, x = x0 + t;
+    if (t == 0) {
+        p.n = (int)(k.cols - x0 < PIXELS ? k.cols - x0 : PIXELS);
+        p.next = 0;
     }
-    *s.state = r;
+    if (x < k.cols) {
+        const float mean = k.from[y * k.f0 + x * k.f1];
+        p.inside[t] = slow >= k.attr.roi[2] && slow <= k.attr.roi[3] && x >= k.attr.roi[0] &&
+                      x <= k.attr.roi[1];
+        p.mean[t] = mean;
+        p.g[t] = p.inside[t] && mean < 12 ? (float)exp(-(double)mean) : 0;
+        p.count[t] = 0;
+    }
+    __syncthreads();
+}
+
+/* From the tile's next pixel on until the numbers are used up; one pixel at least. */
+__device__ void walk_on(staged &s, tile &p)
+{
+    int i = p.next, at = s.at;
+    do {
+        if (p.inside[i]) p.count[i] = staged_poisson(s, p.mean[i], p.g[i], at);
+        i++;
+    } while (i < p.n && at < s.n);
+    s.at = at;
+    p.next = i;
+}
+
+__global__ void __launch_bounds__(STAGED_THREADS) walk(stretch k)
+{
+    __shared__ staged s;
+    __shared__ tile p;
+    const int t = (int)threadIdx.x;
+    if (t == 0) s.r = k.first ? k.attr.start : *k.state;
+    staged_start(s, &s.r.seed);
+    for (int64_t y = 0; y < k.rows; y++)
+        for (int64_t x0 = 0; x0 < k.cols; x0 += PIXELS) {
+            bring(k, p, y, x0);
+            while (p.next < p.n) {
+                const bool used_up = s.at >= s.n;
+                __syncthreads(); /* all have looked */
+                if (used_up) staged_fill(s);
+                if (t == 0) walk_on(s, p);
+                __syncthreads();
+            }
+            if (t < p.n) k.to[y * k.t0 + (x0 + t) * k.t1] = p.count[t];
+            __syncthreads();
+        }
+    staged_settle(s);
+    if (t == 0) *k.state = s.r;
 }
 
 fth_status run(const fth_call *call)
@@ -56,7 +101,7 @@ fth_status run(const fth_call *call)
                        .t1 = out->stride[1],
                        .state = (br_ran1 *)call->state.data,
                        .first = call->first};
-    FTH_LAUNCH(walk, 1, 1, fth_cuda_stream(call), s);
+    FTH_LAUNCH(walk, 1, STAGED_THREADS, fth_cuda_stream(call), s);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }
