@@ -1,6 +1,6 @@
 /* test_random_device.c - random programs keep every promise on a device with memory of its own: one
  * made of the host, or the one whose backend FATHOM_TEST_DEVICE names.
- * seconds: 25 labels: gpu
+ * seconds: 25 labels: gpu alone
  *
  * Programs are drawn from the operations that the device has kernels for, so all of them run.
  */

@@ -4,12 +4,19 @@
 
 #include <dlfcn.h>
 
-enum { GUARD = 0xA5, TAIL = 64, MISSING = 128 };
+enum { GUARD = 0xA5, TAIL = 64, MISSING = 128, KEPT = 64 };
 
 typedef struct missing {
     char name[96];
     int64_t count;
 } missing;
+
+/* A block of the device; each takes a driver a tenth of a millisecond to make, so they are used
+ * again. Where a checker watches (FTH_TEST_SLOWED) each is new and as long as what is in it. */
+typedef struct kept {
+    char *block;
+    size_t bytes;
+} kept;
 
 static struct {
     bool tried;
@@ -18,14 +25,21 @@ static struct {
     fth_mem_system memory;
     char why[512]; /* there is no device because of this */
     int64_t nodes, calls, without;
-    int n_missing;
+    int n_missing, n_kept;
     missing missing[MISSING];
+    kept kept[KEPT];
 } dev;
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
+static void unmap(kept k)
+{
+    IS_TRUE(dev.memory.unmap(dev.memory.self, FTH_MEM_DIRECT, k.block, k.bytes));
+}
+
 static void say_what_ran(void)
 {
+    while (dev.n_kept > 0) unmap(dev.kept[--dev.n_kept]);
     printf("device %s: %lld nodes in %lld calls, %lld nodes without a kernel\n", dev.backend->name,
            (long long)dev.nodes, (long long)dev.calls, (long long)dev.without);
     for (int i = 0; i < dev.n_missing; i++)
@@ -133,9 +147,29 @@ static void drain(void)
     OKE(dev.backend->device->drain(dev.device, FTH_LANE_COMPUTE, &err), &err);
 }
 
+/* Lengths of blocks that are used again: powers of two. */
+static size_t room_of(size_t bytes)
+{
+    size_t room = 4096;
+    if (t_slowed()) return bytes ? bytes : 1;
+    while (room < bytes) room *= 2;
+    return room;
+}
+
+static char *take(size_t bytes)
+{
+    for (int i = dev.n_kept - 1; i >= 0; i--)
+        if (dev.kept[i].bytes == bytes) {
+            char *block = dev.kept[i].block;
+            dev.kept[i] = dev.kept[--dev.n_kept];
+            return block;
+        }
+    return dev.memory.map(dev.memory.self, FTH_MEM_DIRECT, bytes);
+}
+
 static char *to_device(t_span s)
 {
-    char *block = dev.memory.map(dev.memory.self, FTH_MEM_DIRECT, s.bytes ? s.bytes : 1);
+    char *block = take(room_of(s.bytes));
     if (!block) FAIL("the device gives no %zu bytes", s.bytes);
     copy(block, s.base, s.bytes);
     return block;
@@ -143,7 +177,11 @@ static char *to_device(t_span s)
 
 static void forget(char *block, size_t bytes)
 {
-    IS_TRUE(dev.memory.unmap(dev.memory.self, FTH_MEM_DIRECT, block, bytes ? bytes : 1));
+    const kept k = {block, room_of(bytes)};
+    if (t_slowed() || dev.n_kept == KEPT)
+        unmap(k);
+    else
+        dev.kept[dev.n_kept++] = k;
 }
 
 /* The same place of the block's copy. */
