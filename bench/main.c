@@ -17,12 +17,11 @@
 
 static int usage(const char *wrong)
 {
-    fprintf(stderr,
-            "fathom-bench: unknown or incomplete argument '%s'\nusage: fathom-bench [--filter "
-            "TEXT] [--json] "
-            "[--pairs N] [--clock wall|cpu] [--peers DIR] [--device NAME]\n",
-            wrong);
-    return 2;
+    if (wrong) fprintf(stderr, "fathom-bench: unknown or incomplete argument '%s'\n", wrong);
+    fprintf(wrong ? stderr : stdout,
+            "usage: fathom-bench [--filter TEXT] [--json] [--pairs N] [--clock wall|cpu] "
+            "[--peers DIR] [--device NAME]\n");
+    return wrong ? 2 : 0;
 }
 
 static void on_the_cpu(bench *b)
@@ -51,6 +50,7 @@ int main(int argc, char **argv)
             b.json = true;
             continue;
         }
+        if (strcmp(argv[i], "--help") == 0) return usage(NULL);
         if (!value) return usage(argv[i]);
         if (strcmp(argv[i], "--filter") == 0)
             b.filter = value;
