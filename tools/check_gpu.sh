@@ -1,7 +1,7 @@
 # check_gpu.sh - sourced by ./check --gpu: the tests that a card takes part in.
 #
-# The checkers of CUDA slow kernels down by ten and more, so they see the generated cases of
-# operations alone.
+# The checkers of CUDA slow kernels down by ten and more, so they see a part of them
+# (tools/sanitize_gpu). Tests that measure memory or time run alone.
 backend=$PWD/build/lib/libfathom_cuda.so
 
 no_card() { # prints why; false: there is one
@@ -14,25 +14,16 @@ no_card() { # prints why; false: there is one
     fi
 }
 
-sanitized() { # tool program...
-    local tool=$1 program
-    shift
-    for program in "$@"; do
-        echo "== $program"
-        FATHOM_TEST_DEVICE=$backend compute-sanitizer --tool "$tool" --error-exitcode 9 "$program" || [ $? -eq 77 ] || return 1
-    done
-}
-
 echo "gpu"
 if reason=$(no_card); then
     echo "  skip  everything: $reason"
 else
-    step gpu gpu run_tests gpu build -j 1 -L '^gpu$'
-    if command -v compute-sanitizer >/dev/null; then
-        for tool in memcheck racecheck; do
-            step $tool $tool sanitized $tool build/tests/parity/test_device
-        done
-    else
-        echo "  skip  memcheck, racecheck: compute-sanitizer was not found"
-    fi
+    step gpu gpu run_tests gpu build -j 4 -L '^gpu$'
+    for tool in memcheck racecheck; do
+        if command -v compute-sanitizer >/dev/null || [ -e /usr/local/cuda/bin/compute-sanitizer ]; then
+            step $tool $tool env FATHOM_TEST_DEVICE="$backend" tools/sanitize_gpu build/tests $tool
+        else
+            echo "  skip  $tool: compute-sanitizer was not found"
+        fi
+    done
 fi

@@ -2,7 +2,7 @@
  * gives the CPU's, however long rows are, whatever the chain began with, and however it is cut.
  *
  * A number too many or too few of the chain changes every pixel after it.
- * seconds: 10
+ * seconds: 10 labels: gpu
  */
 #include "instruments/bragg/noise.h"
 #include "instruments/bragg/ops/render.h"
