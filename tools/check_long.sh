@@ -38,7 +38,7 @@ fi
 if step coverage build-coverage build coverage; then
     find build/coverage -name '*.gcda' -delete
     step coverage coverage-tests run_tests coverage-tests build/coverage \
-        -L '^(unit|property|parity|golden|fault|fuzz|example)$'
+        -L '^(unit|property|parity|golden|fault|fuzz|example)$' -E '^emulated/'
     step coverage coverage coverage
     grep -hE '^(lines|functions|branches): ' build/check/coverage.log
 fi
