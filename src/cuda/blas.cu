@@ -3,7 +3,7 @@
  * Where k is not split, all its algorithms for f32, f64 and complex numbers add along k in the same
  * order: on the H200 their bits were equal for every tile, stage and alignment tried. So f64 may
  * take the faster one that wants 16 bytes when a piece lies so. Those of f16 and bf16 are not
- * equal, and theirs is always the one that takes any element.
+ * equal: a kind of them says whether all of its pieces lie so, and has one algorithm.
  */
 #include "cuda/blas.h"
 #include "cuda/library.h"
@@ -25,6 +25,7 @@ enum { KINDS = 512, GUESSES = 8, ENOUGH_TILES = 128 };
     F(cublasLtDestroy)                                                                             \
     F(cublasLtGetVersion)                                                                          \
     F(cublasLtMatmul)                                                                              \
+    F(cublasLtMatmulAlgoCheck)                                                                     \
     F(cublasLtMatmulAlgoConfigGetAttribute)                                                        \
     F(cublasLtMatmulAlgoGetHeuristic)                                                              \
     F(cublasLtMatmulDescInit_internal)                                                             \
@@ -207,36 +208,67 @@ static int best_of(const blas *b, const fth__cuda_kind *kind,
     return 0;
 }
 
-static bool choose(const blas *b, const fth__cuda_kind *kind, place at, cublasLtMatmulAlgo_t *out)
+/* A product of this size as it could lie. */
+static fth__cuda_gemm example(const fth__cuda_kind *kind, place at, int64_t m, int64_t n, int64_t k)
 {
-    problem p;
-    cublasLtMatmulPreferenceOpaque_t preference;
-    cublasLtMatmulHeuristicResult_t found[GUESSES];
-    int n = 0;
     fth__cuda_gemm g = {};
-    const uint32_t in = at == ALIGNED ? 16 : (uint32_t)fth_dtype_size(kind->dtype),
-                   out_bytes = at == ALIGNED ? 16 : (uint32_t)fth_dtype_size(kind->out);
-    g.m = kind->m, g.n = kind->n, g.k = kind->k, g.batch = kind->batch;
+    g.m = m, g.n = n, g.k = k, g.batch = kind->batch;
     g.ld_a = kind->turn_a ? g.k : g.m, g.ld_b = kind->turn_b ? g.n : g.k, g.ld_c = g.m;
     if (at == ALIGNED) /* sizes that could be: every line as long as the next multiple */
         g.ld_a = (g.ld_a + 15) / 16 * 16, g.ld_b = (g.ld_b + 15) / 16 * 16,
         g.ld_c = (g.ld_c + 15) / 16 * 16;
     g.step_a = g.ld_a * (kind->turn_a ? g.m : g.k), g.step_b = g.ld_b * (kind->turn_b ? g.k : g.n);
     g.step_c = g.ld_c * g.n;
+    return g;
+}
+
+/* Does the algorithm take the smallest pieces as well, without workspace? */
+static bool takes_pieces(const blas *b, const fth__cuda_kind *kind,
+                         const cublasLtMatmulAlgo_t *algorithm)
+{
+    const int64_t least = 8;
+    for (int i = 0; i < 8; i++) {
+        problem p;
+        cublasLtMatmulHeuristicResult_t result = {};
+        const fth__cuda_gemm g = example(kind, ALIGNED, i & 1 ? least : kind->m,
+                                         i & 2 ? least : kind->n, i & 4 ? least : kind->k);
+        if (!describe(b, kind, &g, &p) ||
+            b->p_cublasLtMatmulAlgoCheck(b->handle, &p.desc, &p.a, &p.b, &p.c, &p.c, algorithm,
+                                         &result) != CUBLAS_STATUS_SUCCESS ||
+            result.state != CUBLAS_STATUS_SUCCESS || result.workspaceSize > 0)
+            return false;
+    }
+    return true;
+}
+
+static bool choose(const blas *b, const fth__cuda_kind *kind, place at, cublasLtMatmulAlgo_t *out)
+{
+    problem p;
+    cublasLtMatmulPreferenceOpaque_t preference;
+    cublasLtMatmulHeuristicResult_t found[GUESSES];
+    int n = 0;
+    const uint32_t in = at == ALIGNED ? 16 : (uint32_t)fth_dtype_size(kind->dtype),
+                   out_bytes = at == ALIGNED ? 16 : (uint32_t)fth_dtype_size(kind->out);
+    const fth__cuda_gemm g = example(kind, at, kind->m, kind->n, kind->k);
     if (!describe(b, kind, &g, &p) || !prefer(b, &preference, in, out_bytes)) return false;
     if (b->p_cublasLtMatmulAlgoGetHeuristic(b->handle, &p.desc, &p.a, &p.b, &p.c, &p.c, &preference,
                                             GUESSES, found, &n) != CUBLAS_STATUS_SUCCESS ||
         n < 1)
         return false;
     *out = found[best_of(b, kind, found, n)].algo;
-    return true;
+    return !kind->aligned || takes_pieces(b, kind, out);
 }
 
 static bool same(const fth__cuda_kind *x, const fth__cuda_kind *y)
 {
     return x->dtype == y->dtype && x->out == y->out && x->turn_a == y->turn_a &&
            x->turn_b == y->turn_b && x->m == y->m && x->n == y->n && x->k == y->k &&
-           x->batch == y->batch;
+           x->batch == y->batch && x->aligned == y->aligned;
+}
+
+static bool is_wanted(const fth__cuda_kind *kind, place at)
+{
+    return kind->dtype == FTH_F64 || at == (kind->aligned ? ALIGNED : ANYWHERE);
 }
 
 /* Chosen before, or now; when the table is full the choice is made again each time. */
@@ -252,13 +284,14 @@ static bool lookup(fth_device *device, const fth__cuda_kind *kind, chosen *out)
             *out = b->known[i];
         else {
             out->kind = *kind;
-            for (int at = 0; at < (kind->dtype == FTH_F64 ? PLACES : 1); at++)
-                out->there[at] = choose(b, kind, (place)at, &out->algorithm[at]);
+            for (int at = 0; at < PLACES; at++)
+                out->there[at] =
+                    is_wanted(kind, (place)at) && choose(b, kind, (place)at, &out->algorithm[at]);
             if (b->n < KINDS) b->known[b->n++] = *out;
         }
     }
     pthread_mutex_unlock(&device->lock);
-    return out->there[ANYWHERE];
+    return out->there[kind->aligned ? ALIGNED : ANYWHERE];
 }
 
 bool fth__cuda_blas_knows(fth_device *device, const fth__cuda_kind *kind)
@@ -296,7 +329,8 @@ fth_status fth__cuda_blas_run(fth_device *device, cudaStream_t stream, const fth
     int at = one.there[ALIGNED] && is_aligned(kind, g) ? ALIGNED : ANYWHERE;
     cublasStatus_t s = CUBLAS_STATUS_INVALID_VALUE;
     /* what is chosen for whole sizes may not take a piece of them: the other one then does */
-    for (; at >= ANYWHERE && s != CUBLAS_STATUS_SUCCESS && describe(b, kind, g, &p); at--)
+    const int last = kind->aligned ? ALIGNED : ANYWHERE;
+    for (; at >= last && s != CUBLAS_STATUS_SUCCESS && describe(b, kind, g, &p); at--)
         s = b->p_cublasLtMatmul(b->handle, &p.desc, alpha, g->a, &p.a, g->b, &p.b, beta, g->c, &p.c,
                                 g->c, &p.c, &one.algorithm[at], NULL, 0, stream);
     if (s == CUBLAS_STATUS_SUCCESS) return FTH_OK;

@@ -15,6 +15,8 @@ typedef struct fth__cuda_kind {
     fth_dtype dtype, out;   /* of the operands; of c: the same, or f32 for f16 and bf16 */
     bool turn_a, turn_b;    /* a lies as k by m, b as n by k */
     int64_t m, n, k, batch; /* of the whole operation, not of a piece */
+    bool aligned; /* f16 and bf16: addresses and distances of every piece are multiples of 16 bytes,
+                     extents of 8 elements, and an algorithm that wants it so is taken */
 } fth__cuda_kind;
 
 /* One piece: addresses, distances of columns, and of matrices when there are several. */

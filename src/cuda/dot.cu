@@ -137,6 +137,8 @@ static fth__cuda_product product_of(const fth_call *call, const fth__dot_shape *
     p.out = held ? s->acc : s->dtype;
     p.c_cols = s->out == FTH__DOT_COLS;
     p.c_matrix = takes_matrix(s);
+    p.aligned = fth__cuda_product_aligned(s, p.c_matrix);
+    p.scratch = (char *)call->scratch;
     p.sums = fth__cuda_sums_of(call, s);
     return p;
 }
@@ -202,13 +204,24 @@ static fth_status run(const fth_call *call)
     return FTH_OK;
 }
 
+static uint64_t scratch(const fth_call *call)
+{
+    fth__dot_shape s;
+    shape_of(call->node, &s);
+    if (!fth__cuda_product_aligned(&s, takes_matrix(&s))) return 0;
+    return fth__cuda_product_scratch(&s, fth__tile_extent(&call->out[0], s.m.out),
+                                     fth__tile_extent(&call->out[0], s.n.out),
+                                     fth__tile_extent(&call->in[0], s.k.a));
+}
+
 static fth_status prepare(const fth_node *node, fth_device *device, int64_t, fth_err *)
 {
     fth__dot_shape s;
     shape_of(node, &s);
     fth__cuda_product_prepare(device, &s, in_state(&s) ? s.acc : s.dtype, s.out == FTH__DOT_COLS,
-                              takes_matrix(&s), batches_of(&s));
+                              takes_matrix(&s), batches_of(&s),
+                              fth__cuda_product_aligned(&s, takes_matrix(&s)));
     return FTH_OK;
 }
 
-FTH_CUDA_KERNEL(dot) = {.op = "dot", .run = run, .prepare = prepare};
+FTH_CUDA_KERNEL(dot) = {.op = "dot", .scratch = scratch, .run = run, .prepare = prepare};

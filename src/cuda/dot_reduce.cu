@@ -126,7 +126,7 @@ static fth_status prepare(const fth_node *node, fth_device *device, int64_t runs
     fth__dot_shape s;
     fth__dot_shape_get(&attr->dot, &node->in[0], &node->in[1], space,
                        space->axis[attr->program.tail_dim], &s);
-    fth__cuda_product_prepare(device, &s, s.acc, s.m.out > s.n.out, true, 1);
+    fth__cuda_product_prepare(device, &s, s.acc, s.m.out > s.n.out, true, 1, false);
     const fth_kernel *k = fused_kernel(&fused);
     return k && k->prepare ? k->prepare(&fused, device, runs, err) : FTH_OK;
 }

@@ -17,6 +17,8 @@ enum { TILE = 64, SLICE = 16, SIDE = 16, EACH = TILE / SIDE, CHAIN = 1024 };
 enum { THIN = 8, LONG = 256, WARPS = 8 };
 static constexpr int64_t BLOCK = 512; /* what marks leave out */
 static constexpr int64_t MOST_BATCHES = 1024;
+static constexpr int64_t HALVES = 8;   /* of 16 bytes */
+static constexpr int64_t COPIED = 256; /* rows and columns of a block that lay badly */
 
 /* ---- numbers ---- */
 
@@ -344,11 +346,20 @@ static fth__cuda_kind kind_of(const fth__dot_shape *s, fth_dtype out, bool c_col
     return kind;
 }
 
-void fth__cuda_product_prepare(fth_device *device, const fth__dot_shape *s, fth_dtype out,
-                               bool c_cols, bool c_matrix, int64_t batches)
+/* By the aligned algorithm if that may be and there is one, else by the other. NULL: by our own. */
+static const fth__cuda_kind *find_kind(fth_device *device, bool aligned, fth__cuda_kind *kind)
 {
-    const fth__cuda_kind kind = kind_of(s, out, c_cols, batches);
-    if (is_matrices(s, c_matrix)) (void)fth__cuda_blas_knows(device, &kind);
+    kind->aligned = aligned;
+    if (aligned && fth__cuda_blas_knows(device, kind)) return kind;
+    kind->aligned = false;
+    return fth__cuda_blas_knows(device, kind) ? kind : NULL;
+}
+
+void fth__cuda_product_prepare(fth_device *device, const fth__dot_shape *s, fth_dtype out,
+                               bool c_cols, bool c_matrix, int64_t batches, bool aligned)
+{
+    fth__cuda_kind kind = kind_of(s, out, c_cols, batches);
+    if (is_matrices(s, c_matrix)) (void)find_kind(device, aligned, &kind);
 }
 
 static fth_status run_blas(const fth_call *call, const fth__cuda_kind *kind,
@@ -380,6 +391,106 @@ static fth_status run_blas(const fth_call *call, const fth__cuda_kind *kind,
         g.add = true;
         for (int d = p.sums.n - 1; d >= 0 && ++at[d] == p.sums.extent[d]; d--) at[d] = 0;
     }
+    return FTH_OK;
+}
+
+/* ---- halves that lie badly ---- */
+
+bool fth__cuda_product_aligned(const fth__dot_shape *s, bool c_matrix)
+{
+    const int64_t sizes = s->m.size | s->n.size | s->k.size;
+    return s->acc != s->dtype && sizes % HALVES == 0 && is_matrices(s, c_matrix);
+}
+
+static int64_t even(int64_t n)
+{
+    return (n + HALVES - 1) / HALVES * HALVES;
+}
+
+/* Bytes of a block of a, b and c in scratch. */
+struct rooms {
+    uint64_t a, b, c;
+};
+
+static rooms rooms_of(int64_t m, int64_t n, int64_t k)
+{
+    const uint64_t rows = (uint64_t)even(m < COPIED ? m : COPIED),
+                   cols = (uint64_t)even(n < COPIED ? n : COPIED), deep = (uint64_t)even(k);
+    return {rows * deep * 2, cols * deep * 2, rows * cols * sizeof(float)};
+}
+
+uint64_t fth__cuda_product_scratch(const fth__dot_shape *s, int64_t m, int64_t n, int64_t k)
+{
+    const rooms r = rooms_of(m, n, k < s->tile_k ? k : s->tile_k);
+    return r.a + r.b + r.c;
+}
+
+/* Is everything at multiples of 16 bytes? The side that lies next to itself is not asked. */
+static bool lies_well(const fth__dot_shape *s, const fth__cuda_product &p)
+{
+    const uint64_t in = (uint64_t)fth_dtype_size(s->dtype), out = (uint64_t)fth_dtype_size(p.out);
+    const int64_t ld_a = s->a == FTH__DOT_ROWS ? p.am : p.ak,
+                  ld_b = s->b == FTH__DOT_ROWS ? p.bk : p.bn, ld_c = p.c_cols ? p.cn : p.cm;
+    uint64_t all = (uintptr_t)p.a | (uintptr_t)p.b | (uintptr_t)p.c | (uint64_t)(ld_a | ld_b) * in |
+                   (uint64_t)ld_c * out;
+    if (p.batch > 1) all |= (uint64_t)(p.step_a | p.step_b) * in | (uint64_t)p.step_c * out;
+    return all % 16 == 0;
+}
+
+template <typename T> static __global__ void copy_plane(const fth__cuda_plane p)
+{
+    const int64_t count = p.m * p.n, step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
+        const int64_t n = i % p.n, m = i / p.n;
+        ((T *)p.dst)[m * p.dst_m + n * p.dst_n] = ((const T *)p.src)[m * p.src_m + n * p.src_n];
+    }
+}
+
+static fth_status copy(const fth_call *call, int64_t size, const fth__cuda_plane &p)
+{
+    const unsigned blocks = fth_cuda_blocks(p.m * p.n, 256);
+    if (size == 2)
+        FTH_LAUNCH(copy_plane<uint16_t>, blocks, 256, fth_cuda_stream(call), p);
+    else
+        FTH_LAUNCH(copy_plane<uint32_t>, blocks, 256, fth_cuda_stream(call), p);
+    FTH_CUDA_LAUNCHED(call);
+    return FTH_OK;
+}
+
+/* A block whose operands were copied next to each other; what c held too, when it is added to. */
+static fth_status run_block(const fth_call *call, const fth__cuda_kind *kind,
+                            const fth__dot_shape *s, const fth__cuda_product &p)
+{
+    const int64_t in = fth_dtype_size(s->dtype), out = fth_dtype_size(p.out);
+    const rooms r = rooms_of(p.m, p.n, p.k);
+    fth__cuda_product q = p;
+    q.batch = 1;
+    q.a = p.scratch, q.b = p.scratch + r.a, q.c = p.scratch + r.a + r.b;
+    q.am = s->a == FTH__DOT_ROWS ? even(p.k) : 1, q.ak = s->a == FTH__DOT_ROWS ? 1 : even(p.m);
+    q.bk = s->b == FTH__DOT_ROWS ? even(p.n) : 1, q.bn = s->b == FTH__DOT_ROWS ? 1 : even(p.k);
+    q.cm = p.c_cols ? 1 : even(p.n), q.cn = p.c_cols ? even(p.m) : 1;
+    FTH_TRY(copy(call, in, {(char *)q.a, p.a, p.m, p.k, 1, q.am, q.ak, 0, p.am, p.ak, 0}));
+    FTH_TRY(copy(call, in, {(char *)q.b, p.b, p.k, p.n, 1, q.bk, q.bn, 0, p.bk, p.bn, 0}));
+    if (p.add) FTH_TRY(copy(call, out, {q.c, p.c, p.m, p.n, 1, q.cm, q.cn, 0, p.cm, p.cn, 0}));
+    FTH_TRY(run_blas(call, kind, s, q));
+    return copy(call, out, {p.c, q.c, p.m, p.n, 1, p.cm, p.cn, 0, q.cm, q.cn, 0});
+}
+
+static fth_status run_copied(const fth_call *call, const fth__cuda_kind *kind,
+                             const fth__dot_shape *s, const fth__cuda_product &p)
+{
+    const int64_t in = fth_dtype_size(s->dtype), out = fth_dtype_size(p.out);
+    for (int64_t z = 0; z < p.batch; z++)
+        for (int64_t i = 0; i < p.m; i += COPIED)
+            for (int64_t j = 0; j < p.n; j += COPIED) {
+                fth__cuda_product q = p;
+                q.m = p.m - i < COPIED ? p.m - i : COPIED;
+                q.n = p.n - j < COPIED ? p.n - j : COPIED;
+                q.a += (z * p.step_a + i * p.am) * in;
+                q.b += (z * p.step_b + j * p.bn) * in;
+                q.c += (z * p.step_c + i * p.cm + j * p.cn) * out;
+                FTH_TRY(run_block(call, kind, s, q));
+            }
     return FTH_OK;
 }
 
@@ -421,15 +532,17 @@ static fth_status run_part(const fth_call *call, const fth__dot_shape *s,
     q.a += (dm * p.am + dk * p.ak) * in;
     q.b += (dn * p.bn + dk * p.bk) * in;
     q.c += (dm * p.cm + dn * p.cn) * out;
-    return kind && q.k > 0 && p.sums.count > 0 ? run_blas(call, kind, s, q) : run_own(call, s, q);
+    if (!kind || q.k == 0 || p.sums.count == 0) return run_own(call, s, q);
+    return kind->aligned && !lies_well(s, q) ? run_copied(call, kind, s, q)
+                                             : run_blas(call, kind, s, q);
 }
 
 fth_status fth__cuda_product_run(const fth_call *call, const fth__dot_shape *s,
                                  const fth__cuda_product *p)
 {
-    const fth__cuda_kind kind = kind_of(s, p->out, p->c_cols, p->batches);
+    fth__cuda_kind kind = kind_of(s, p->out, p->c_cols, p->batches);
     const fth__cuda_kind *by_blas =
-        is_matrices(s, p->c_matrix) && fth__cuda_blas_knows(call->device, &kind) ? &kind : NULL;
+        is_matrices(s, p->c_matrix) ? find_kind(call->device, p->aligned, &kind) : NULL;
     /* a mark of the product is answered by cutting one of its axes and shortening the other */
     const bool cut_m = s->side_a != FTH__DOT_FULL;
     const bool cut_n = s->side_b != FTH__DOT_FULL || (s->side != FTH__DOT_FULL && !cut_m);
