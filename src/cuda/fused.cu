@@ -23,15 +23,19 @@ namespace
 
 enum {
     THREADS = 256,
-    SHARED = 40 << 10,    /* bytes of shared memory for rows that are finished at once */
-    CHUNK = 32 << 10,     /* for a chunk of a long row */
+    SHARED = 44 << 10,    /* bytes of shared memory for blocks of threads, most */
+    CHUNK = 32 << 10,     /* for the elements of a task */
     MANY = 1 << 20,       /* outputs that keep every multiprocessor busy on their own */
     SOME = 48 << 10,      /* outputs that do when blocks are short */
-    FEW_ROWS = 264,       /* rows that leave multiprocessors idle */
+    FEW_ROWS = 528,       /* rows that leave multiprocessors idle */
     LONG_ROW = 4096,      /* elements of a row worth being cut then */
+    MANY_TASKS = 8 << 10, /* tasks worth being done several in a row */
+    FREE_FROM = 4096,     /* elements of a row that are joined in any order, if nothing forbids */
+    FREE_BLOCK = 64 << 10,
+    AHEAD_FROM = 512,     /* blocks of a superblock worth being joined while others are read */
+    FEW_SUMS = 16,        /* and so many sums */
     MOST_ITEMS = 1 << 30, /* of one launch */
-    MOST_BLOCKS_Y = 65535,
-    EIGHT_FROM = 64, /* elements of a block that eight threads join */
+    EIGHT_FROM = 64,      /* elements of a block that eight threads join */
 };
 
 /* The work of one launch. Operands are inputs, outputs, and with a tail the state. */
@@ -156,8 +160,9 @@ bool is_aligned(const walk *w, int j, int vec, bool with_along, int skip)
     return good && (!with_along || w->along[j] % vec == 0);
 }
 
-/* Whether operands lie along the items' axis as the program was compiled for. */
-bool lies_well(const walk *w, const fth__ew_program *e)
+/* Whether operands lie along the items' axis as the program was compiled for; of rows, `crossing`:
+ * all of them together do. */
+bool lies_well(const walk *w, const fth__ew_program *e, bool crossing)
 {
     const int vec = e->shape.vec, last = w->n_axes - 1;
     const bool rows = e->shape.rows;
@@ -166,8 +171,8 @@ bool lies_well(const walk *w, const fth__ew_program *e)
         const int where = e->shape.where[j];
         const int64_t step = rows ? w->along[j] : w->stride[j][last];
         if (where == FTH__EW_SPREAD && step != 0) return false;
-        if (where == FTH__EW_DENSE &&
-            (step != 1 || !is_aligned(w, j, vec, has_tail(e) && !rows, rows ? -1 : last)))
+        if (where == FTH__EW_DENSE && (step != 1 || !is_aligned(w, j, vec, has_tail(e) && !rows,
+                                                                rows && !crossing ? -1 : last)))
             return false;
     }
     for (int j = e->p.n_in; j < e->p.n_in + e->p.n_out && !has_tail(e); j++)
@@ -227,7 +232,7 @@ walk part_of(const walk *w, int64_t from, int64_t n)
 fth_status run_map(const job *b, const walk *w)
 {
     const int vec = b->e->shape.vec, last = w->n_axes - 1;
-    bool use = !b->small && lies_well(w, b->e);
+    bool use = !b->small && lies_well(w, b->e, false);
     const int64_t rest = use ? w->extent[last] % vec : 0;
     if (use && rest > 0 && w->n_axes == 1 && w->extent[0] > vec) {
         const walk most = part_of(w, 0, w->extent[0] - rest),
@@ -249,12 +254,13 @@ fth_status run_map(const job *b, const walk *w)
 
 /* ---- tails ---- */
 
+/* From extents alone, so that the workspace is known before. */
 struct tail_plan {
-    int64_t segments; /* blocks of the piece */
-    bool partial;     /* they go through memory */
-    /* rows */
-    uint32_t rows, segs, seg_len, pitch, chunks;
-    uint64_t value, wide; /* bytes of an element in shared memory, and of its sum */
+    int64_t block, segments; /* elements of a block, blocks of the piece */
+    bool partial;            /* they go through memory */
+    uint32_t segs, chunks;   /* rows: blocks of one task, tasks of a row */
+    int64_t joined;          /* blocks of every superblock that were joined on the way */
+    uint64_t value, wide;    /* bytes of an element in shared memory, and of its sum */
 };
 
 uint64_t wide_of(const fth__ew_program *e)
@@ -263,38 +269,25 @@ uint64_t wide_of(const fth__ew_program *e)
     return fth_dtype_is_complex(from) ? 16 : 8;
 }
 
-/* From extents alone, so that the workspace is known before. */
 void plan_rows(tail_plan *t, const fth__ew_program *e, int64_t n, int64_t rows)
 {
     const fth_dtype from = (fth_dtype)e->p.reg_dtype[e->p.out_reg[0]];
-    const bool brief = e->shape.brief;
     t->value = from == FTH_F16 || from == FTH_BF16 ? 4 : (uint64_t)fth_dtype_size(from);
-    t->seg_len = (uint32_t)(brief ? (n > 0 ? n : 1) : e->order.block);
-    /* lanes of four segments side by side in different banks; items of neighbours aligned */
-    t->pitch = !e->shape.eight    ? t->seg_len | 1u
-               : e->shape.vec > 8 ? t->seg_len + 16
-                                  : t->seg_len + 8;
-    t->segs = (uint32_t)(brief || t->segments < 1 ? 1 : t->segments);
-    const uint64_t row = (uint64_t)t->segs * (t->pitch * t->value + t->wide);
-    t->partial = n > LONG_ROW * 4 || row > SHARED || (rows < FEW_ROWS && n >= LONG_ROW);
-    t->partial = t->partial && !brief && t->segments > 1;
-    if (t->partial) {
-        const int64_t fit = (int64_t)(CHUNK / t->value) / e->order.block;
-        t->segs = (uint32_t)(fit < 1 ? 1 : fit < t->segments ? fit : t->segments);
-        t->chunks = (uint32_t)((t->segments + t->segs - 1) / t->segs);
-        t->rows = 1;
-        return;
-    }
-    const int64_t fit = (int64_t)(SHARED / row), spread = rows / (2 * FEW_ROWS);
-    const int64_t most = spread < 1 ? 1 : spread;
-    t->rows = (uint32_t)(fit < 1 ? 1 : fit < most ? fit : most);
+    t->segs = t->chunks = 1;
+    if (e->shape.brief || t->segments <= 1) return;
+    /* rows of many blocks (and those with superblocks) never are finished at once */
+    t->partial = t->segments > FTH__SUPERBLOCKS || (rows < FEW_ROWS && n >= LONG_ROW);
+    const int64_t fit = (int64_t)(CHUNK / t->value) / e->order.block;
+    t->segs = (uint32_t)(fit < 1 ? 1 : fit < t->segments ? fit : t->segments);
+    t->chunks = (uint32_t)((t->segments + t->segs - 1) / t->segs);
 }
 
 tail_plan plan_tail(const fth__ew_program *e, int64_t n, int64_t outputs)
 {
     tail_plan t = {};
     t.wide = wide_of(e);
-    t.segments = (n + e->order.block - 1) / e->order.block;
+    t.block = e->order.block;
+    t.segments = (n + t.block - 1) / t.block;
     if (e->shape.rows) {
         plan_rows(&t, e, n, outputs);
         return t;
@@ -319,16 +312,12 @@ void fill_tail(fth__ew_args *a, const walk *w, const fth__ew_program *e, const t
     o->n = w->n;
     o->lo = w->lo;
     o->whole = e->order.whole;
-    o->block = e->order.block;
+    o->block = t->block;
     o->super = e->order.super;
     o->segments = t->segments;
+    o->joined = t->joined;
     o->partial = t->partial ? (char *)call->scratch : NULL;
-    a->rows = t->rows;
-    a->segs = t->segs;
-    a->seg_len = t->seg_len;
-    a->pitch = t->pitch;
-    a->chunks = t->chunks;
-    while (((uint32_t)1 << a->seg_log) < t->seg_len && t->segs > 1) a->seg_log++;
+    a->rows = a->chunks = a->loops = a->rounds = 1;
 }
 
 /* Single columns where vectors of them would leave threads without work. */
@@ -341,42 +330,150 @@ fth_status run_columns(const job *b, const walk *w, const tail_plan *t)
 {
     const int vec = b->e->shape.vec;
     const int64_t outputs = items_of(w);
-    bool use =
-        !b->small && takes_vectors(t, outputs, w->extent[w->n_axes - 1], vec) && lies_well(w, b->e);
+    bool use = !b->small && takes_vectors(t, outputs, w->extent[w->n_axes - 1], vec) &&
+               lies_well(w, b->e, false);
     const fth__jit_code *code;
     FTH_TRY(code_for(b, w, use, &code));
     use = use && code;
     fth__ew_args a;
     fill_args(&a, w, b->e, use ? vec : 1);
     fill_tail(&a, w, b->e, t, b->call);
-    const int64_t most = MOST_BLOCKS_Y, y = t->partial ? t->segments : 1;
-    return launch(b, code, &a, blocks_for(outputs / (use ? vec : 1), THREADS),
-                  (unsigned)(y < most ? y : most), 0);
+    const int64_t items = outputs / (use ? vec : 1), most = MOST_ITEMS / items;
+    const int64_t across = !t->partial ? 1 : t->segments < most ? t->segments : most;
+    a.chunks = (uint32_t)across;
+    set_magic((uint32_t)items, &a.row_magic, &a.row_shift);
+    return launch(b, code, &a, blocks_for(items * across, THREADS),
+                  t->partial ? blocks_for(t->segments, across) : 1, 0);
 }
 
-fth_status run_rows(const job *b, const walk *w, const tail_plan *t)
+/* ---- rows ---- */
+
+/* Whether the rows of the walk follow each other in every input. */
+bool rows_follow(const walk *w, int n_in)
 {
-    const int vec = b->e->shape.vec;
-    const int64_t rows = items_of(w);
-    bool use = !b->small && w->n % vec == 0 && lies_well(w, b->e);
+    bool follow = w->n_axes == 1;
+    for (int j = 0; j < n_in; j++) follow &= w->stride[j][0] == w->along[j] * w->n;
+    return follow;
+}
+
+/* Whether items of neighbours may go along rows, or over their ends. */
+bool takes_items(const walk *w, const fth__ew_program *e)
+{
+    const int vec = e->shape.vec;
+    if (w->n % vec == 0) return lies_well(w, e, false);
+    return e->shape.brief && rows_follow(w, e->p.n_in) && items_of(w) * w->n % vec == 0 &&
+           lies_well(w, e, true);
+}
+
+/* Elements from one segment to the next: an odd number of the words that are read at once, so that
+ * threads side by side read from different banks; with eight threads to a segment, eight more. */
+uint32_t pitch_of(const fth__ew_program *e, const tail_plan *t, uint32_t length, int vec,
+                  bool crossing)
+{
+    const uint64_t item = t->value * (uint64_t)vec, word = item < 16 ? item : 16;
+    const uint32_t whole = (uint32_t)(word / t->value);
+    if (e->shape.brief && crossing) return length | 1u;
+    if (e->shape.eight) return length + (whole > 8 ? whole : 8);
+    const uint32_t unit = e->shape.brief ? whole : (uint32_t)(t->value < 16 ? 16 / t->value : 1);
+    return ((length + unit - 1) / unit | 1u) * unit;
+}
+
+/* How the rows of a launch become tasks, and what they take of shared memory. */
+unsigned lay_rows(fth__ew_args *a, const walk *w, const fth__ew_program *e, const tail_plan *t,
+                  bool use)
+{
+    const int vec = use ? e->shape.vec : 1, unroll = use ? e->shape.unroll : e->shape.unroll_any;
+    const bool brief = e->shape.brief, inside = use && e->shape.inside > 0;
+    const int64_t rows = items_of(w), n = w->n;
+    a->chunks = t->chunks;
+    a->segs = t->segs;
+    a->seg_len = (uint32_t)(brief ? (n > 0 ? n : 1) : t->block);
+    while (((uint32_t)1 << a->seg_log) < a->seg_len && !brief) a->seg_log++;
+    a->crossing = n % vec != 0;
+    a->pitch = pitch_of(e, t, a->seg_len, vec, a->crossing);
+    a->part_pitch = (uint32_t)(t->partial ? 0 : t->segments) | 1u;
+    uint64_t values = (uint64_t)a->segs * a->pitch * t->value, parts = a->part_pitch * t->wide;
+    if (inside || e->shape.free) values = 0;
+    if (t->partial) parts = a->segs * t->wide;
+    if (brief) parts = 0;
+    if (t->chunks == 1 && !t->partial && !e->shape.free) {
+        const int64_t items = (int64_t)(CHUNK / t->value) / (n > 0 ? n : 1);
+        const int64_t fit = (int64_t)(SHARED / (values + parts)), spread = rows / (2 * FEW_ROWS);
+        int64_t each = items < fit ? items : fit;
+        each = each < spread ? each : spread;
+        if (a->crossing && each > vec) each -= each % vec; /* tasks begin with a whole item */
+        a->rows = (uint32_t)(each < 1 ? 1 : each);
+        if (a->crossing && a->rows % (uint32_t)vec != 0) a->rows = (uint32_t)vec;
+    }
+    if (e->shape.free) parts = (1 + THREADS / 32) * t->wide;
+    a->flat = a->rows == 1 || rows_follow(w, e->p.n_in);
+    const int64_t longest = (int64_t)a->segs * a->seg_len, most = n < longest ? n : longest;
+    a->rounds = blocks_for((int64_t)a->rows * most / vec, THREADS * unroll);
+    if (a->rounds < 1) a->rounds = 1;
+    a->tasks = (uint32_t)(t->chunks > 1 ? rows * t->chunks : blocks_for(rows, a->rows));
+    a->loops = t->chunks > 1 && !t->partial ? t->chunks : a->tasks >= MANY_TASKS ? 4 : 1;
+    if (n > 0 && n < MOST_ITEMS) set_magic((uint32_t)n, &a->row_magic, &a->row_shift);
+    a->part_at = (uint32_t)((values * a->rows + 15) / 16 * 16);
+    return a->part_at + (unsigned)(parts * a->rows);
+}
+
+/* Compiled code takes long blocks where any will do: fewer go through memory. */
+void widen_blocks(tail_plan *t, int64_t n)
+{
+    while (t->block < n && t->block < FREE_BLOCK) t->block *= 2;
+    t->segments = (n + t->block - 1) / t->block;
+    t->partial = t->segments > 1;
+    t->segs = 1;
+    t->chunks = (uint32_t)(t->segments > 1 ? t->segments : 1);
+}
+
+/* One long sum has superblocks whose blocks one thread joins in order, at about 8 cycles each: as
+ * long as reading a fifteenth of them takes. So the first blocks of every superblock are read by a
+ * launch of their own, and joined while the next one reads the others. */
+fth_status run_ahead(const job *b, const fth__jit_code *code, fth__ew_args *a, unsigned shared,
+                     int64_t *joined)
+{
+    const int64_t segments = a->tail.segments, groups = (segments + a->group - 1) / a->group;
+    const uint32_t cut = a->group - (a->group + 7) / 8;
+    for (int half = 0; half < 2; half++) {
+        a->group_from = half == 0 ? 0 : cut;
+        a->group_to = half == 0 ? cut : a->group;
+        a->group_chunks = blocks_for(a->group_to - a->group_from, a->segs);
+        a->chunks = (uint32_t)(groups * a->group_chunks);
+        a->tasks = a->count * a->chunks;
+        a->loops = a->tasks >= MANY_TASKS ? 4 : 1;
+        a->ahead = half == 0 ? 0 : (uint32_t)groups * a->count;
+        FTH_TRY(launch(b, code, a, a->ahead + blocks_for(a->tasks, a->loops), 1, shared));
+    }
+    *joined = cut;
+    return FTH_OK;
+}
+
+fth_status run_rows(const job *b, const walk *w, tail_plan *t)
+{
+    bool use = !b->small && takes_items(w, b->e);
     const fth__jit_code *code;
     FTH_TRY(code_for(b, w, use, &code));
     use = use && code;
+    if (code && b->e->shape.free) widen_blocks(t, w->n);
     fth__ew_args a;
     fill_args(&a, w, b->e, 1);
     fill_tail(&a, w, b->e, t, b->call);
-    const uint64_t values = (uint64_t)t->rows * t->segs * t->pitch * t->value;
-    a.part_at = (uint32_t)((values + 15) / 16 * 16);
-    const uint32_t row_items = (uint32_t)(w->n / (use ? vec : 1));
-    if (row_items > 0) set_magic(row_items, &a.row_magic, &a.row_shift);
-    const unsigned shared = a.part_at + (unsigned)(t->rows * t->segs * t->wide);
-    const int64_t blocks = t->partial ? rows * t->chunks : blocks_for(rows, t->rows);
-    return launch(b, code, &a, (unsigned)blocks, 1, shared);
+    const unsigned shared = lay_rows(&a, w, b->e, t, use);
+    a.group = a.group_to = (uint32_t)t->segments;
+    a.group_chunks = t->chunks;
+    const int64_t per = b->e->order.super / t->block;
+    if (code && t->partial && b->e->order.has_super && per >= AHEAD_FROM && a.count <= FEW_SUMS &&
+        w->lo % b->e->order.super == 0) {
+        a.group = (uint32_t)per;
+        return run_ahead(b, code, &a, shared, &t->joined);
+    }
+    return launch(b, code, &a, blocks_for(a.tasks, a.loops), 1, shared);
 }
 
 fth_status run_tail(const job *b, const walk *w)
 {
-    const tail_plan t = plan_tail(b->e, w->n, items_of(w));
+    tail_plan t = plan_tail(b->e, w->n, items_of(w));
     FTH_TRY(b->e->shape.rows ? run_rows(b, w, &t) : run_columns(b, w, &t));
     if (!t.partial) return FTH_OK;
     fth__ew_args a;
@@ -428,6 +525,7 @@ void fth__ew_program_init(fth__ew_program *e, const fth_node *node)
     e->order.lanes = t.exact && e->shape.rows && t.n > FTH__TAIL_SHORT ? FTH__TAIL_LANES : t.lanes;
     e->order.total_in_out = t.total_in_out;
     e->order.has_super = t.has_super;
+    e->order.exact = t.exact;
     fth__ew_settle(e);
 }
 
@@ -436,6 +534,12 @@ void fth__ew_settle(fth__ew_program *e)
     e->shape.brief = e->order.block == 1 && !e->order.has_super;
     e->shape.lanes = e->order.lanes;
     e->shape.eight = e->order.lanes == FTH__TAIL_LANES && e->order.block >= EIGHT_FROM;
+    e->shape.free = e->order.exact && e->shape.rows && e->order.whole >= FREE_FROM;
+    e->shape.super = e->order.has_super;
+    e->shape.inside = 0;
+    if (e->shape.rows && !e->shape.brief && !e->shape.free && e->order.block <= e->shape.vec &&
+        e->order.whole % e->order.block == 0)
+        e->shape.inside = (int)e->order.block;
 }
 
 uint64_t fth__ew_scratch(const fth_call *call, const fth__ew_program *e)
@@ -474,7 +578,8 @@ static bool expects_vectors(const fth__ew_program *e)
         const tail_plan t = plan_tail(e, p->size[p->tail_dim], outputs);
         return takes_vectors(&t, outputs, p->size[inner], vec);
     }
-    if (has_tail(e) || p->size[inner] % vec == 0) return p->size[inner] % vec == 0;
+    if (p->size[inner] % vec == 0) return true;
+    if (has_tail(e) && (!e->shape.brief || all % vec != 0)) return false;
     for (int i = 0; i < p->n_in; i++) /* dense operands of all axes are one long line */
         if (e->shape.where[i] != FTH__EW_HELD && e->shape.where[i] != FTH__EW_DENSE) return false;
     return true;

@@ -12,6 +12,7 @@ typedef struct fth__ew_order {
     uint64_t state;              /* bytes per output */
     int lanes;
     bool total_in_out, has_super;
+    bool exact; /* no order can change the result */
 } fth__ew_order;
 
 /* A program with what a call needs to know of it. */

@@ -42,6 +42,7 @@ typedef struct fth__ew_tail {
     int64_t block;    /* elements */
     int64_t super;    /* elements */
     int64_t segments; /* blocks of the piece; 0: there are no partials */
+    int64_t joined;   /* blocks of every superblock that were joined already */
     char *partial;    /* segments x items, wide numbers; NULL: totals are finished at once */
 } fth__ew_tail;
 
@@ -50,16 +51,25 @@ typedef struct fth__ew_args {
     int32_t n_axes;
     uint32_t extent[FTH__EW_AXES]; /* in items, innermost last */
     uint32_t magic[FTH__EW_AXES], shift[FTH__EW_AXES];
-    /* Tail along the innermost axis: how the elements of a block of threads lie in shared memory.
-     */
-    uint32_t rows;    /* rows per block of threads, or 1 */
-    uint32_t chunks;  /* blocks of threads per row, when a row is longer than one of them takes */
-    uint32_t seg_len; /* elements of a segment: a block of the axis, or the whole row */
-    uint32_t seg_log; /* its logarithm, when it is a block */
-    uint32_t segs;    /* segments of a row that one block of threads takes */
-    uint32_t pitch;   /* elements from one segment to the next */
-    uint32_t part_at; /* bytes: where partials lie */
-    uint32_t row_magic, row_shift;             /* of the items of a whole row */
+    /* Tail along the innermost axis: tasks of a block of threads, and how their elements lie in
+     * shared memory. Tail along another: blocks of the axis that are in a row of the grid. */
+    uint32_t tasks;    /* of all blocks of threads */
+    uint32_t loops;    /* tasks of one */
+    uint32_t rounds;   /* how often a thread takes items for one task */
+    uint32_t rows;     /* rows of a task, or 1 */
+    uint32_t chunks;   /* tasks of a row, when it is longer than one of them takes */
+    uint32_t flat;     /* the rows of a task follow each other in every operand */
+    uint32_t crossing; /* items of neighbours go over the ends of rows */
+    uint32_t seg_len;  /* elements of a segment: a block of the axis, or the whole row */
+    uint32_t seg_log;  /* its logarithm, when it is a block */
+    uint32_t segs;     /* segments of a row that are in one task */
+    /* With superblocks: blocks of one, and those of each that this launch takes, in so many tasks.
+     * The first blocks of threads join what lies before, of every superblock. */
+    uint32_t group, group_from, group_to, group_chunks, ahead;
+    uint32_t pitch;                /* elements from one segment to the next */
+    uint32_t part_at;              /* bytes: where joined segments lie */
+    uint32_t part_pitch;           /* of them, from one row to the next */
+    uint32_t row_magic, row_shift; /* of the elements of a row; else of the items of all columns */
     fth__ew_operand operand[FTH__EW_OPERANDS]; /* inputs, then outputs, then the state */
     fth__ew_const constant[FTH__EW_CONSTS];
     fth__ew_tail tail;

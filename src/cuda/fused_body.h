@@ -6,16 +6,21 @@
  *   UNROLL        items under way per thread
  *   struct batch                       operands of one item
  *   fth__hold(args, batch)             reads what is the same everywhere
- *   fth__fetch(args, place, batch)     reads the rest
+ *   fth__fetch(args, place, at, batch)  reads the rest, `at` elements along the tail from there
  *   fth__compute(args, batch, e, results)   the program on neighbour e; results are as stored
  *   fth__put(args, place, results[VEC])     writes them
  * HAS_TAIL, and with it instead of the last two
  *   fth__reduced(args, batch, e)       the element that is joined
+ *   BLOCKS        blocks of threads that have to fit a multiprocessor: with it the compiler leaves
+ *                 loads where they stand, before everything that uses them
  *   wide value    types: of sums (double, int64_t, fth_c128), of an element
  *   TAIL_RED      fth_red;  OUT_BYTES of a result
  *   ROWS          the axis of items is the one that is reduced
  *   TAIL_BRIEF    blocks are single elements, and are never cut
- *   TAIL_LANES    1 or 8;  TAIL_EIGHT  eight threads join a segment
+ *   TAIL_LANES    1 or 8;  TAIL_EIGHT  eight threads join a block
+ *   TAIL_SUPER    blocks are gathered in superblocks first
+ *   TAIL_INSIDE   elements of a block, where every block lies inside one item; else 0
+ *   TAIL_FREE     rows are long, and no order can change what they come to
  * One kernel comes out: what a program does not need only takes time to compile.
  */
 #ifndef FTH_CUDA_FUSED_BODY_H
@@ -65,7 +70,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         if (u > 0) b[u].held(b[0]);
         if (i >= a.count) continue;
         fth__locate(a, i, p[u]);
-        fth__fetch(a, p[u], b[u]);
+        fth__fetch(a, p[u], 0, b[u]);
     }
 #pragma unroll
     for (int u = 0; u < UNROLL; u++) {
@@ -91,54 +96,90 @@ FTH__MATH char *fth__partial(const fth__ew_args &a, int64_t segment, uint32_t it
     return a.tail.partial + (segment * (int64_t)a.count + item) * (int64_t)sizeof(wide);
 }
 
-FTH__MATH void fth__begin(const fth__ew_args &a, const place &p, int e, fth__total<wide> &total)
+/* Where the result of neighbour e goes, and what is kept of it between pieces. */
+FTH__MATH char *fth__out(const fth__ew_args &a, const place &p, int e)
 {
-    const fth__ew_operand &out = a.operand[N_IN], &kept = a.operand[N_IN + 1];
-    total.begin(TAIL_RED, a.tail, out.data + (p.off[N_IN] + e * out.step) * OUT_BYTES,
-                kept.data + (p.off[N_IN + 1] + e * kept.step) * a.tail.state);
+    const fth__ew_operand &o = a.operand[N_IN];
+    return o.data + (p.off[N_IN] + e * o.step) * OUT_BYTES;
+}
+FTH__MATH char *fth__kept(const fth__ew_args &a, const place &p, int e)
+{
+    const fth__ew_operand &o = a.operand[N_IN + 1];
+    return o.data + (p.off[N_IN + 1] + e * o.step) * a.tail.state;
 }
 
 #if !ROWS
 /* ---- the axis is not innermost: one thread per VEC neighbouring columns ---- */
 
-/* Places `from` to `to` of the axis, for the columns at p, joined to what acc has. */
-FTH__MATH void fth__column(const fth__ew_args &a, const place &p, batch &held, int64_t from,
-                           int64_t to, wide (&acc)[VEC])
+/* An element joins the block that acc is in; blocks of one were joined with the start themselves.
+ */
+FTH__MATH wide fth__joined(const fth__ew_args &a, const batch &b, int e, wide acc)
 {
-    place at;
+    const wide v = fth__widen<wide>(fth__reduced(a, b, e));
+    return fth__join(TAIL_RED, acc, TAIL_BRIEF ? fth__join(TAIL_RED, fth__start(), v) : v);
+}
+
+/* Places `from` to `to` of the axis, for the columns at p. All loads of a turn are under way before
+ * the first is used. Blocks that end inside (`last` is their last place) go to the totals. */
+FTH__MATH void fth__column(const fth__ew_args &a, const place &p, const batch &held, int64_t from,
+                           int64_t to, uint32_t last, wide (&acc)[VEC],
+                           fth__total<wide> (&total)[VEC])
+{
+    place at = p;
+    int64_t i = from;
 #pragma unroll
-    for (int j = 0; j < N_OPS; j++) at.off[j] = p.off[j] + from * a.operand[j].along;
+    for (int j = 0; j < N_IN; j++) at.off[j] += from * a.operand[j].along;
 #pragma unroll 1
-    for (int64_t i = from; i < to; i += UNROLL) {
+    for (; i + UNROLL <= to; i += UNROLL) {
         batch b[UNROLL];
 #pragma unroll
         for (int u = 0; u < UNROLL; u++) {
             b[u].held(held);
-            if (i + u < to) fth__fetch(a, at, b[u]);
+            fth__fetch(a, at, 0, b[u]);
 #pragma unroll
-            for (int j = 0; j < N_OPS; j++) at.off[j] += a.operand[j].along;
+            for (int j = 0; j < N_IN; j++) at.off[j] += a.operand[j].along;
         }
 #pragma unroll
         for (int u = 0; u < UNROLL; u++) {
-            if (i + u >= to) continue;
+#pragma unroll
+            for (int e = 0; e < VEC; e++) acc[e] = fth__joined(a, b[u], e, acc[e]);
+            if (TAIL_BRIEF || ((uint32_t)(i + u) & last) != last) continue;
 #pragma unroll
             for (int e = 0; e < VEC; e++) {
-                const wide v = fth__widen<wide>(fth__reduced(a, b[u], e));
-                /* blocks of one element were joined with the start themselves */
-                acc[e] = fth__join(TAIL_RED, acc[e],
-                                   TAIL_BRIEF ? fth__join(TAIL_RED, fth__start(), v) : v);
+                total[e].total = fth__join(TAIL_RED, total[e].total, acc[e]);
+                acc[e] = fth__start();
             }
+        }
+    }
+#pragma unroll 1
+    for (; i < to; i++) {
+        batch b = held;
+        fth__fetch(a, at, 0, b);
+#pragma unroll
+        for (int j = 0; j < N_IN; j++) at.off[j] += a.operand[j].along;
+#pragma unroll
+        for (int e = 0; e < VEC; e++) {
+            acc[e] = fth__joined(a, b, e, acc[e]);
+            if (TAIL_BRIEF || ((uint32_t)i & last) != last) continue;
+            total[e].total = fth__join(TAIL_RED, total[e].total, acc[e]);
+            acc[e] = fth__start();
         }
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     fth_kernel(const __grid_constant__ fth__ew_args a)
 {
-    const uint32_t i = blockIdx.x * (uint32_t)THREADS + threadIdx.x;
-    if (i >= a.count / VEC) return;
     const fth__ew_tail &t = a.tail;
     const bool whole = TAIL_BRIEF || !t.partial; /* the output is finished here */
+    const uint32_t id = blockIdx.x * (uint32_t)THREADS + threadIdx.x, items = a.count / VEC;
+    const uint32_t row = whole ? 0 : fth__divide(id, a.row_magic, a.row_shift);
+    const uint32_t i = id - row * items;
+    int64_t s = whole ? 0 : (int64_t)blockIdx.y * a.chunks + row;
+    if (i >= items || (!whole && (row >= a.chunks || s >= t.segments))) return;
+    /* one block of the axis, or all of them: those that are in no superblock at once */
+    const bool at_once = TAIL_BRIEF || (whole && !TAIL_SUPER);
+    const uint32_t last = at_once ? (uint32_t)t.block - 1 : 0xffffffffu;
     place p;
     batch held;
     fth__total<wide> total[VEC];
@@ -147,86 +188,220 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     fth__hold(a, held);
 #pragma unroll
     for (int e = 0; e < VEC; e++)
-        if (whole) fth__begin(a, p, e, total[e]);
-#if TAIL_BRIEF
-#pragma unroll
-    for (int e = 0; e < VEC; e++) acc[e] = total[e].total;
-    fth__column(a, p, held, 0, t.n, acc);
-#pragma unroll
-    for (int e = 0; e < VEC; e++) total[e].total = acc[e];
-#else
+        if (whole)
+            total[e].begin(TAIL_RED, t, fth__out(a, p, e), fth__kept(a, p, e));
+        else
+            total[e].start(TAIL_RED);
 #pragma unroll 1
-    for (int64_t s = whole ? 0 : blockIdx.y; s < t.segments; s += whole ? 1 : gridDim.y) {
-        const int64_t from = s * t.block, to = from + t.block < t.n ? from + t.block : t.n;
+    for (;;) {
+        const int64_t from = s * t.block, end = at_once ? t.n : from + t.block;
+        const int64_t to = end < t.n ? end : t.n;
 #pragma unroll
-        for (int e = 0; e < VEC; e++) acc[e] = fth__start();
-        fth__column(a, p, held, from, to, acc);
+        for (int e = 0; e < VEC; e++) acc[e] = TAIL_BRIEF ? total[e].total : fth__start();
+        fth__column(a, p, held, from, to, last, acc, total);
+        s++;
+        if (at_once || !whole || s >= t.segments) break;
 #pragma unroll
-        for (int e = 0; e < VEC; e++)
-            if (whole)
-                total[e].add(t, acc[e], t.lo + to);
-            else
-                *(wide *)fth__partial(a, s, i * VEC + (uint32_t)e) = acc[e];
+        for (int e = 0; e < VEC; e++) total[e].add(TAIL_RED, t, acc[e], t.lo + to);
     }
-#endif
 #pragma unroll
-    for (int e = 0; e < VEC; e++)
-        if (whole) total[e].end(t);
+    for (int e = 0; e < VEC; e++) {
+        if (!whole) {
+            *(wide *)fth__partial(a, s - 1, i * VEC + (uint32_t)e) = acc[e];
+            continue;
+        }
+        if (TAIL_BRIEF)
+            total[e].total = acc[e];
+        else if (!at_once || (t.n & last) != 0)
+            total[e].add(TAIL_RED, t, acc[e], t.lo + t.n);
+        total[e].end(t, fth__out(a, p, e), fth__kept(a, p, e));
+    }
 }
 
 #else
 /* ---- the axis is innermost: elements pass through shared memory ----
  *
- * A block of threads reads its rows (or one chunk of a row) side by side, whatever the order of the
- * additions is, and puts the elements down; then each segment is joined in its own order. */
+ * A block of threads has tasks: some rows, or one chunk of a row after another. It reads a task
+ * side by side, whatever the order of additions is, and puts the elements down; while the next
+ * task is on its way, each block of the axis is joined in its own order, and then the blocks of a
+ * row are, or they go to memory. */
 
-/* Elements of the rows of this block of threads, in the order of memory. */
-FTH__MATH void fth__lay_down(const fth__ew_args &a, uint32_t row0, uint32_t rows, int64_t from,
-                             uint32_t row_items, value *shared)
+struct task {
+    uint32_t row0, rows, chunk, n; /* n elements of each row */
+    uint32_t seg;                  /* the first block of the axis */
+    int64_t from;
+};
+
+FTH__MATH task fth__task_of(const fth__ew_args &a, uint32_t k)
 {
-    batch held;
-    fth__hold(a, held);
-    const uint32_t total = rows * row_items;
-#pragma unroll 1
-    for (uint32_t base = threadIdx.x; base < total; base += THREADS * UNROLL) {
-        batch b[UNROLL];
-        uint32_t slot[UNROLL];
-#pragma unroll
-        for (int u = 0; u < UNROLL; u++) {
-            const uint32_t i = base + (uint32_t)u * THREADS;
-            b[u].held(held);
-            if (i >= total) continue;
-            const uint32_t row = rows == 1 ? 0 : fth__divide(i, a.row_magic, a.row_shift);
-            const uint32_t at = (i - row * row_items) * VEC;
-            place p;
-            fth__locate(a, row0 + row, p);
-#pragma unroll
-            for (int j = 0; j < N_OPS; j++) p.off[j] += (from + at) * a.operand[j].along;
-            fth__fetch(a, p, b[u]);
-            const uint32_t seg = TAIL_BRIEF || a.segs == 1 ? 0 : at >> a.seg_log;
-            slot[u] = (row * a.segs + seg) * a.pitch + (at - (seg << a.seg_log));
-        }
-#pragma unroll
-        for (int u = 0; u < UNROLL; u++) {
-            if (base + (uint32_t)u * THREADS >= total) continue;
-#if TAIL_EIGHT
-            value v[VEC]; /* segments are long and lie so that items are whole words */
-#pragma unroll
-            for (int e = 0; e < VEC; e++) v[e] = fth__reduced(a, b[u], e);
-            fth__write<value, VEC>(shared + slot[u], v);
-#else
-#pragma unroll
-            for (int e = 0; e < VEC; e++) {
-                /* neighbours of one item may lie in two short segments */
-                const uint32_t over = a.segs > 1 && a.seg_len < VEC ? (uint32_t)e >> a.seg_log : 0;
-                shared[slot[u] + (uint32_t)e + over * (a.pitch - a.seg_len)] =
-                    fth__reduced(a, b[u], e);
-            }
+    task t;
+    const uint32_t row = a.chunks > 1 ? k / a.chunks : 0;
+    t.chunk = a.chunks > 1 ? k - row * a.chunks : 0;
+    t.row0 = a.chunks > 1 ? row : k * a.rows;
+    t.rows = a.count - t.row0 < a.rows ? a.count - t.row0 : a.rows;
+    uint32_t end = (uint32_t)a.tail.segments;
+    t.seg = t.chunk * a.segs;
+#if TAIL_SUPER
+    /* the same part of every superblock */
+    const uint32_t group = t.chunk / a.group_chunks, last = group * a.group + a.group_to;
+    t.seg = group * a.group + a.group_from + (t.chunk - group * a.group_chunks) * a.segs;
+    end = last < end ? last : end;
 #endif
+    const uint32_t left = t.seg < end ? end - t.seg : 0;
+    t.from = (int64_t)t.seg * a.seg_len;
+    const int64_t most = (int64_t)(left < a.segs ? left : a.segs) * a.seg_len;
+    t.n = (uint32_t)(most > 0 && a.tail.n - t.from < most ? a.tail.n - t.from : most);
+    return t;
+}
+
+/* Items of this thread: `round` of a task. */
+FTH__MATH void fth__take(const fth__ew_args &a, const task &t, uint32_t round, const batch &held,
+                         batch (&b)[UNROLL])
+{
+    const uint32_t items = t.rows * t.n / VEC;
+    const uint32_t first = round * (uint32_t)(UNROLL * THREADS) + threadIdx.x;
+    if (a.flat) { /* one row, or rows that follow each other */
+        place p;
+        fth__locate(a, t.row0, p);
+        const int64_t at = t.from + (int64_t)first * VEC;
+#pragma unroll
+        for (int u = 0; u < UNROLL; u++) {
+            b[u].held(held);
+            if (first + (uint32_t)u * THREADS >= items) continue;
+            fth__fetch(a, p, at + u * (THREADS * VEC), b[u]);
         }
+        return;
+    }
+#pragma unroll
+    for (int u = 0; u < UNROLL; u++) {
+        const uint32_t i = (first + (uint32_t)u * THREADS) * VEC;
+        b[u].held(held);
+        if (first + (uint32_t)u * THREADS >= items) continue;
+        const uint32_t row = fth__divide(i, a.row_magic, a.row_shift);
+        place p;
+        fth__locate(a, t.row0 + row, p);
+        fth__fetch(a, p, i - row * t.n, b[u]);
     }
 }
 
+#if TAIL_INSIDE
+/* A block that lies in one item. */
+FTH__MATH wide fth__join_inside(const value *v)
+{
+    enum { LANES = TAIL_LANES, FEW = TAIL_INSIDE < LANES ? TAIL_INSIDE : LANES };
+    wide lane[LANES];
+#pragma unroll
+    for (int k = 0; k < LANES; k++) lane[k] = fth__start();
+#pragma unroll
+    for (int k = 0; k < TAIL_INSIDE; k++)
+        lane[k % LANES] = fth__join(TAIL_RED, lane[k % LANES], fth__widen<wide>(v[k]));
+    /* lanes without elements change nothing, but for products of complex numbers */
+    const int used = sizeof(wide) == 16 && TAIL_RED == FTH__JOIN_PROD ? LANES : FEW;
+#pragma unroll
+    for (int half = LANES / 2; half > 0; half /= 2)
+#pragma unroll
+        for (int k = 0; k < half; k++)
+            if (half < used) lane[k] = fth__join(TAIL_RED, lane[k], lane[k + half]);
+    return lane[0];
+}
+#endif
+
+#if TAIL_FREE
+/* Small whole numbers are added in 32 bits: an item each of a thread never fills them. */
+template <class V> struct fth__narrow {
+    typedef wide type;
+};
+#if TAIL_RED == 0
+template <> struct fth__narrow<uint8_t> {
+    typedef uint32_t type;
+};
+template <> struct fth__narrow<uint16_t> {
+    typedef uint32_t type;
+};
+#endif
+
+FTH__MATH wide fth__join_items(const fth__ew_args &a, const task &t, uint32_t round,
+                               const batch (&b)[UNROLL], wide acc)
+{
+    const uint32_t items = t.n / VEC;
+    const uint32_t first = round * (uint32_t)(UNROLL * THREADS) + threadIdx.x;
+    typedef fth__narrow<value>::type sum;
+    const bool narrow = sizeof(sum) < sizeof(wide);
+    sum some = narrow ? (sum)0 : (sum)acc;
+#pragma unroll
+    for (int u = 0; u < UNROLL; u++) {
+        if (first + (uint32_t)u * THREADS >= items) continue;
+#pragma unroll
+        for (int e = 0; e < VEC; e++)
+            if (narrow)
+                some += (sum)fth__reduced(a, b[u], e);
+            else
+                some = (sum)fth__join(TAIL_RED, (wide)some,
+                                      fth__widen<wide>(fth__reduced(a, b[u], e)));
+    }
+    return narrow ? fth__join(TAIL_RED, acc, (wide)some) : (wide)some;
+}
+
+/* What all threads have, in part[0] for the first of them. */
+FTH__MATH void fth__join_threads(wide acc, wide *part)
+{
+#pragma unroll
+    for (int half = 16; half > 0; half /= 2)
+        acc = fth__join(TAIL_RED, acc, __shfl_down_sync(0xffffffffu, (long long)acc, half));
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) part[1 + threadIdx.x / 32] = acc;
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+#pragma unroll
+    for (int k = 1; k < THREADS / 32; k++) acc = fth__join(TAIL_RED, acc, part[1 + k]);
+    part[0] = acc;
+}
+#else
+
+/* Elements of this thread to where they are joined from. */
+FTH__MATH void fth__put_down(const fth__ew_args &a, const task &t, uint32_t round,
+                             const batch (&b)[UNROLL], value *shared, wide *part)
+{
+    const uint32_t items = t.rows * t.n / VEC;
+    const uint32_t first = round * (uint32_t)(UNROLL * THREADS) + threadIdx.x;
+#pragma unroll
+    for (int u = 0; u < UNROLL; u++) {
+        const uint32_t i = (first + (uint32_t)u * THREADS) * VEC;
+        if (first + (uint32_t)u * THREADS >= items) continue;
+        const uint32_t row = t.rows == 1 ? 0 : fth__divide(i, a.row_magic, a.row_shift);
+        uint32_t at = i - row * t.n;
+        value v[VEC];
+#pragma unroll
+        for (int e = 0; e < VEC; e++) v[e] = fth__reduced(a, b[u], e);
+#if TAIL_INSIDE
+#pragma unroll
+        for (int k = 0; k < VEC / TAIL_INSIDE; k++)
+            part[row * a.part_pitch + at / TAIL_INSIDE + (uint32_t)k] =
+                fth__join_inside(v + k * TAIL_INSIDE);
+#elif TAIL_BRIEF
+        if (!a.crossing) {
+            fth__lay<value, VEC>(shared + row * a.pitch + at, v);
+            continue;
+        }
+        uint32_t slot = row * a.pitch + at;
+#pragma unroll
+        for (int e = 0; e < VEC; e++) {
+            shared[slot++] = v[e];
+            if (++at < t.n) continue;
+            at = 0;
+            slot += a.pitch - t.n;
+        }
+#else
+        const uint32_t seg = at >> a.seg_log;
+        fth__lay<value, VEC>(shared + (row * a.segs + seg) * a.pitch + (at - (seg << a.seg_log)),
+                             v);
+#endif
+    }
+    (void)shared, (void)part;
+}
+#endif
+
+#if !TAIL_BRIEF && !TAIL_INSIDE && !TAIL_FREE
 #if TAIL_EIGHT
 FTH__MATH double fth__from_above(double v, int by)
 {
@@ -242,13 +417,22 @@ FTH__MATH fth_c128 fth__from_above(fth_c128 v, int by)
                     __shfl_down_sync(0xffffffffu, v.im, by, 8)};
 }
 
-/* One segment by eight threads, a lane each; all threads of the warp come here. */
-FTH__MATH wide fth__join_segment(const value *v, uint32_t n)
+/* One block by eight threads, a lane each; all threads of the warp come here. Eight elements are
+ * read before the first is added. */
+FTH__MATH wide fth__join_block(const value *v, uint32_t n)
 {
     wide acc = fth__start();
-#pragma unroll 4
-    for (uint32_t i = threadIdx.x % 8; i < n; i += 8)
-        acc = fth__join(TAIL_RED, acc, fth__widen<wide>(v[i]));
+    uint32_t i = threadIdx.x % 8;
+#pragma unroll 1
+    for (; i + 56 < n; i += 64) {
+        value x[8];
+#pragma unroll
+        for (uint32_t k = 0; k < 8; k++) x[k] = v[i + 8 * k];
+#pragma unroll
+        for (uint32_t k = 0; k < 8; k++) acc = fth__join(TAIL_RED, acc, fth__widen<wide>(x[k]));
+    }
+#pragma unroll 1
+    for (; i < n; i += 8) acc = fth__join(TAIL_RED, acc, fth__widen<wide>(v[i]));
 #pragma unroll
     for (int half = 4; half > 0; half /= 2) {
         const wide other = fth__from_above(acc, half);
@@ -256,103 +440,200 @@ FTH__MATH wide fth__join_segment(const value *v, uint32_t n)
     }
     return acc;
 }
-#elif TAIL_LANES == 8
-/* One segment by one thread. */
-FTH__MATH wide fth__join_segment(const value *v, uint32_t n)
+#else
+/* One block by one thread, eight elements at a time. */
+FTH__MATH wide fth__join_block(const value *v, uint32_t n)
 {
-    wide lane[8];
+    wide lane[TAIL_LANES];
 #pragma unroll
-    for (int k = 0; k < 8; k++) lane[k] = fth__start();
+    for (int k = 0; k < TAIL_LANES; k++) lane[k] = fth__start();
+    uint32_t i = 0;
 #pragma unroll 1
-    for (uint32_t i = 0; i < n; i += 8)
+    for (; i + 8 <= n; i += 8) {
+        value x[8];
+        fth__read<value, 8>(x, v + i);
 #pragma unroll
         for (int k = 0; k < 8; k++)
-            if (i + k < n) lane[k] = fth__join(TAIL_RED, lane[k], fth__widen<wide>(v[i + k]));
+            lane[k % TAIL_LANES] =
+                fth__join(TAIL_RED, lane[k % TAIL_LANES], fth__widen<wide>(x[k]));
+    }
 #pragma unroll
-    for (int half = 4; half > 0; half /= 2)
+    for (int k = 0; k < 8; k++)
+        if (i + (uint32_t)k < n)
+            lane[k % TAIL_LANES] =
+                fth__join(TAIL_RED, lane[k % TAIL_LANES], fth__widen<wide>(v[i + (uint32_t)k]));
+#pragma unroll
+    for (int half = TAIL_LANES / 2; half > 0; half /= 2)
 #pragma unroll
         for (int k = 0; k < half; k++) lane[k] = fth__join(TAIL_RED, lane[k], lane[k + half]);
     return lane[0];
 }
-#else
-FTH__MATH wide fth__join_segment(const value *v, uint32_t n)
-{
-    wide acc = fth__start();
-#pragma unroll 4
-    for (uint32_t i = 0; i < n; i++) acc = fth__join(TAIL_RED, acc, fth__widen<wide>(v[i]));
-    return acc;
-}
 #endif
 
-/* Every segment of this block of threads; segments of one row have n elements together. */
-FTH__MATH void fth__join_segments(const fth__ew_args &a, uint32_t rows, uint32_t n,
-                                  const value *shared, wide *part)
+/* Every block of a task. Where there are fewer than threads, which warps join them differs from one
+ * block of threads to the next: each warp is bound to a quarter of the multiprocessor. */
+FTH__MATH void fth__join_blocks(const fth__ew_args &a, const task &t, const value *shared,
+                                wide *part)
 {
-    const uint32_t total = rows * a.segs, each = TAIL_EIGHT ? 8 : 1;
+    const uint32_t total = t.rows * a.segs, each = TAIL_EIGHT ? 8 : 1;
+    const uint32_t turn = (blockIdx.x * 2654435761u) >> 30;
+    const uint32_t id = (threadIdx.x + turn * (THREADS / 4)) % THREADS;
+    wide *const to = part + (a.tail.partial ? 0 : t.chunk * a.segs);
 #pragma unroll 1
     for (uint32_t base = 0; base < total; base += THREADS / each) {
-        const uint32_t s = base + threadIdx.x / each, at = s % a.segs * a.seg_len;
-        const uint32_t left = s < total && at < n ? n - at : 0;
+        const uint32_t s = base + id / each, row = t.rows == 1 ? 0 : s / a.segs;
+        const uint32_t seg = s - row * a.segs, at = seg << a.seg_log;
+        const uint32_t left = s < total && at < t.n ? t.n - at : 0;
         const uint32_t len = left < a.seg_len ? left : a.seg_len;
-        const wide w = fth__join_segment(shared + (s < total ? s : 0) * a.pitch, len);
-        if (s < total && threadIdx.x % each == 0) part[s] = w;
+        const wide w = fth__join_block(shared + (s < total ? s : 0) * a.pitch, len);
+        if (len > 0 && id % each == 0) to[row * a.part_pitch + seg] = w;
     }
 }
+#endif
 
-/* Rows that are finished here: their segments in order, or one by one where blocks are elements. */
-FTH__MATH void fth__finish_rows(const fth__ew_args &a, uint32_t row0, uint32_t rows,
-                                const value *shared, const wide *part)
+/* Rows that are finished here: their blocks in order, or one by one where blocks are elements. */
+FTH__MATH void fth__finish_rows(const fth__ew_args &a, const task &t, const value *shared,
+                                const wide *part)
 {
-    const fth__ew_tail &t = a.tail;
+    enum { AT_ONCE = TAIL_BRIEF && VEC > 8 ? VEC : 8 };
 #pragma unroll 1
-    for (uint32_t r = threadIdx.x; r < rows; r += THREADS) {
+    for (uint32_t r = threadIdx.x; r < t.rows; r += THREADS) {
         place p;
         fth__total<wide> total;
-        fth__locate(a, row0 + r, p);
-        fth__begin(a, p, 0, total);
+        fth__locate(a, t.row0 + r, p);
+        total.begin(TAIL_RED, a.tail, fth__out(a, p, 0), fth__kept(a, p, 0));
 #if TAIL_BRIEF
-#pragma unroll 4
-        for (uint32_t i = 0; i < (uint32_t)t.n; i++)
-            total.total = fth__join(
-                TAIL_RED, total.total,
-                fth__join(TAIL_RED, fth__start(), fth__widen<wide>(shared[r * a.pitch + i])));
+        const value *const v = shared + r * a.pitch;
+        const uint32_t n = t.n;
 #else
-#pragma unroll 1
-        for (uint32_t s = 0; s < (uint32_t)t.segments; s++) {
-            const int64_t to = (int64_t)(s + 1) * t.block;
-            total.add(t, part[r * a.segs + s], t.lo + (to < t.n ? to : t.n));
-        }
+        const wide *const v = part + r * a.part_pitch;
+        const uint32_t n = (uint32_t)a.tail.segments;
 #endif
-        total.end(t);
+#pragma unroll 1
+        for (uint32_t s = 0; s < n; s += AT_ONCE) {
+            wide x[AT_ONCE];
+#if TAIL_BRIEF
+            if (!a.crossing) {
+#pragma unroll
+                for (uint32_t k = 0; k < AT_ONCE; k += VEC) {
+                    value few[VEC];
+                    if (s + k < n) fth__read<value, VEC>(few, v + s + k);
+#pragma unroll
+                    for (uint32_t e = 0; e < VEC; e++) x[k + e] = fth__widen<wide>(few[e]);
+                }
+            } else
+#endif
+#pragma unroll
+                for (uint32_t k = 0; k < AT_ONCE; k++)
+                    if (s + k < n) x[k] = fth__widen<wide>(v[s + k]);
+#pragma unroll
+            for (uint32_t k = 0; k < AT_ONCE; k++)
+                if (s + k < n)
+                    total.total =
+                        fth__join(TAIL_RED, total.total,
+                                  TAIL_BRIEF ? fth__join(TAIL_RED, fth__start(), x[k]) : x[k]);
+        }
+        total.end(a.tail, fth__out(a, p, 0), fth__kept(a, p, 0));
     }
+    (void)shared, (void)part;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
-    fth_kernel(const __grid_constant__ fth__ew_args a)
+/* What was put down becomes results, or blocks that go to memory. */
+FTH__MATH void fth__settle(const fth__ew_args &a, const task &t, const value *shared, wide *part)
 {
-    FTH__SHARED(memory);
-    value *shared = (value *)memory;
-    wide *part = (wide *)((char *)memory + a.part_at);
-    const fth__ew_tail &t = a.tail;
-    const bool whole = TAIL_BRIEF || !t.partial; /* rows are finished here */
-    const uint32_t chunk = whole ? 0 : blockIdx.x % a.chunks;
-    const uint32_t row0 = whole ? blockIdx.x * a.rows : blockIdx.x / a.chunks;
-    const uint32_t rows = whole && a.count - row0 < a.rows ? a.count - row0 : a.rows;
-    const int64_t most = (int64_t)a.segs * a.seg_len, from = chunk * most, left = t.n - from;
-    const uint32_t n = (uint32_t)(left < most ? left : most);
-    fth__lay_down(a, row0, rows, from, n / VEC, shared);
+#if TAIL_BRIEF || TAIL_INSIDE
+    fth__finish_rows(a, t, shared, part);
     __syncthreads();
-    if (!TAIL_BRIEF) {
-        fth__join_segments(a, rows, n, shared, part);
-        __syncthreads();
-    }
-    if (whole) {
-        fth__finish_rows(a, row0, rows, shared, part);
+#else
+#if !TAIL_FREE
+    fth__join_blocks(a, t, shared, part);
+    __syncthreads();
+#endif
+    if (!a.tail.partial) {
+        if (t.chunk + 1 == a.chunks) fth__finish_rows(a, t, shared, part);
         return;
     }
     for (uint32_t s = threadIdx.x; s < a.segs; s += THREADS)
-        if (s * a.seg_len < n)
-            *(wide *)fth__partial(a, (int64_t)chunk * a.segs + s, row0) = part[s];
+        if (s * a.seg_len < t.n) *(wide *)fth__partial(a, (int64_t)t.seg + s, t.row0) = part[s];
+#endif
+}
+
+#if TAIL_SUPER
+/* The first blocks of a superblock, which an earlier launch left in memory: one after the other by
+ * one thread, while the others fetch. It takes long, and other blocks of threads read on. */
+FTH__MATH void fth__join_ahead(const fth__ew_args &a, uint32_t job, wide *tile)
+{
+    enum { EACH = 4, TILE = THREADS * EACH };
+    const uint32_t group = job / a.count, item = job - group * a.count;
+    const int64_t from = (int64_t)group * a.group, last = from + a.group_from;
+    const int64_t to = last < a.tail.segments ? last : a.tail.segments;
+    wide x[EACH], acc = fth__start();
+#pragma unroll 1
+    for (int64_t s = from - TILE; s < to; s += TILE) {
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < EACH; k++)
+            if (s >= from) tile[(uint32_t)k * THREADS + threadIdx.x] = x[k];
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const int64_t next = s + TILE + k * THREADS + threadIdx.x;
+            if (next < to) x[k] = *(const wide *)fth__partial(a, next, item);
+        }
+        const uint32_t n = s < from ? 0 : (uint32_t)(to - s < TILE ? to - s : TILE);
+        if (threadIdx.x > 0) continue;
+#pragma unroll 16
+        for (uint32_t k = 0; k < n; k++) acc = fth__join(TAIL_RED, acc, tile[k]);
+    }
+    if (threadIdx.x == 0) *(wide *)fth__partial(a, a.tail.segments + group, item) = acc;
+}
+#endif
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    fth_kernel(const __grid_constant__ fth__ew_args a)
+{
+    FTH__SHARED(memory);
+#if TAIL_SUPER
+    if (blockIdx.x < a.ahead) {
+        fth__join_ahead(a, blockIdx.x, (wide *)memory);
+        return;
+    }
+    const uint32_t mine = blockIdx.x - a.ahead;
+#else
+    const uint32_t mine = blockIdx.x;
+#endif
+    value *const shared = (value *)memory;
+    wide *const part = (wide *)((char *)memory + a.part_at);
+    const uint32_t first = mine * a.loops, left = a.tasks - first;
+    const int32_t n = (int32_t)((left < a.loops ? left : a.loops) * a.rounds);
+    batch held, b[UNROLL];
+    fth__hold(a, held);
+#if TAIL_FREE
+    wide acc = fth__start();
+#endif
+#pragma unroll 1
+    for (int32_t i = -1; i < n; i++) {
+        const bool full = (uint32_t)(i + 1) % a.rounds == 0 && i >= 0;
+        const task t = fth__task_of(a, first + (uint32_t)(i < 0 ? 0 : i) / a.rounds);
+        if (i >= 0) {
+            const uint32_t round = (uint32_t)i % a.rounds;
+#if TAIL_FREE
+            acc = fth__join_items(a, t, round, b, acc);
+#else
+            fth__put_down(a, t, round, b, shared, part);
+            if (full) __syncthreads();
+#endif
+        }
+        if (i + 1 < n)
+            fth__take(a, fth__task_of(a, first + (uint32_t)(i + 1) / a.rounds),
+                      (uint32_t)(i + 1) % a.rounds, held, b);
+        if (!full) continue;
+#if TAIL_FREE
+        fth__join_threads(acc, part);
+        acc = fth__start();
+#endif
+        fth__settle(a, t, shared, part);
+    }
 }
 
 #endif /* ROWS */

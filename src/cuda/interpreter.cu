@@ -221,18 +221,18 @@ __global__ void __launch_bounds__(THREADS) interpret_tail(const __grid_constant_
     for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < b.a.count; i += gridDim.x * THREADS) {
         locate(b, kept + 1, i, p);
         fth__total<W> total;
-        if (!t.partial)
-            total.begin(t.red, t, b.a.operand[out].data + p.off[out] * bytes_of(t.to),
-                        b.a.operand[kept].data + p.off[kept] * t.state);
+        char *const out_at = b.a.operand[out].data + p.off[out] * bytes_of(t.to);
+        char *const kept_at = b.a.operand[kept].data + p.off[kept] * t.state;
+        if (!t.partial) total.begin(t.red, t, out_at, kept_at);
         for (int64_t s = blockIdx.y; s < t.segments; s += gridDim.y) {
             const int64_t from = s * t.block, to = from + t.block < t.n ? from + t.block : t.n;
             const W v = join_block<W>(b, p, from, to, reg);
             if (t.partial)
                 ((W *)t.partial)[s * b.a.count + i] = v;
             else
-                total.add(t, v, t.lo + to);
+                total.add(t.red, t, v, t.lo + to);
         }
-        if (!t.partial) total.end(t);
+        if (!t.partial) total.end(t, out_at, kept_at);
     }
 }
 

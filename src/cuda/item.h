@@ -48,6 +48,29 @@ template <class T, int W> FTH__MATH void fth__write(T *to, const T (&from)[W])
     for (int i = 0; i < (int)(sizeof w / sizeof(word)); i++) ((word *)to)[i] = w[i];
 }
 
+/* The same to shared memory: the compiler would write one number at a time. */
+template <class T, int W> FTH__MATH void fth__lay(T *to, const T (&from)[W])
+{
+#ifdef __CUDA_ARCH__
+    enum { BYTES = (int)sizeof(T) * W };
+    if (BYTES % 8 == 0) {
+        unsigned w[BYTES / 4 + 1];
+        memcpy(w, from, BYTES);
+        const unsigned at = (unsigned)__cvta_generic_to_shared(to);
+#pragma unroll
+        for (int i = 0; i + 16 <= BYTES; i += 16)
+            asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(at + i), "r"(w[i / 4]),
+                         "r"(w[i / 4 + 1]), "r"(w[i / 4 + 2]), "r"(w[i / 4 + 3])
+                         : "memory");
+        if (BYTES % 16 != 0)
+            asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(at), "r"(w[0]), "r"(w[1])
+                         : "memory");
+        return;
+    }
+#endif
+    fth__write<T, W>(to, from);
+}
+
 template <class W> FTH__MATH W fth__widen(fth_c64 v)
 {
     return fth__to_c128(v);

@@ -60,47 +60,57 @@ FTH__CALL bool fth__is_multiple(int64_t n, int64_t of)
     return (uint64_t)n % (uint64_t)of == 0;
 }
 
+/* Whether there are superblocks: code that is compiled for a program knows it beforehand. */
+#ifdef TAIL_SUPER
+#define FTH__HAS_SUPER(t) TAIL_SUPER
+#else
+#define FTH__HAS_SUPER(t) ((t).has_super)
+#endif
+
 /* The running total of one output, and of the superblock it is in. */
 template <class W> struct fth__total {
-    int red;
     W total, super;
-    char *out, *kept;
 
-    FTH__METHOD void begin(int by, const fth__ew_tail &t, char *out_at, char *kept_at)
+    FTH__METHOD void start(int red)
     {
-        red = by;
-        out = out_at;
-        kept = kept_at;
         fth__join_start(red, &total);
         fth__join_start(red, &super);
+    }
+    /* With what earlier pieces of the axis left. */
+    FTH__METHOD void begin(int red, const fth__ew_tail &t, const char *out, const char *kept)
+    {
+        start(red);
         if (t.first) return;
-        if (t.total_in_out)
-            fth__load_wide(t.to, out, &total);
-        else
+        if (t.total_in_out) {
+            W left; /* whose address is taken: totals stay in registers */
+            fth__load_wide(t.to, out, &left);
+            total = left;
+        } else {
             total = *(const W *)kept;
-        if (t.has_super) super = *(const W *)(kept + (t.total_in_out ? 0 : sizeof(W)));
+        }
+        if (FTH__HAS_SUPER(t)) super = *(const W *)(kept + (t.total_in_out ? 0 : sizeof(W)));
     }
     /* The block that ends at this place of the axis. */
-    FTH__METHOD void add(const fth__ew_tail &t, W partial, int64_t end)
+    FTH__METHOD void add(int red, const fth__ew_tail &t, W partial, int64_t end)
     {
-        if (!t.has_super) {
+        if (!FTH__HAS_SUPER(t)) {
             total = fth__join(red, total, partial);
             return;
         }
         super = fth__join(red, super, partial);
-        if (fth__is_multiple(end, t.super) || end == t.whole) close();
+        if (fth__is_multiple(end, t.super) || end == t.whole) close(red);
     }
-    FTH__METHOD void close()
+    FTH__METHOD void close(int red)
     {
         total = fth__join(red, total, super);
         fth__join_start(red, &super);
     }
-    FTH__METHOD void end(const fth__ew_tail &t) const
+    FTH__METHOD void end(const fth__ew_tail &t, char *out, char *kept) const
     {
         if (t.last || t.total_in_out) fth__store_wide(t.to, out, total);
         if (t.last) return;
         if (!t.total_in_out) *(W *)kept = total;
-        if (t.has_super) *(W *)(kept + (t.total_in_out ? 0 : sizeof(W))) = super;
+        if (FTH__HAS_SUPER(t)) *(W *)(kept + (t.total_in_out ? 0 : sizeof(W))) = super;
     }
 };
 

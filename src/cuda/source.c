@@ -54,7 +54,7 @@ static const char *expression(int op, fth_dtype t)
 
 /* ---- how operands lie ------------------------------------------------------------------ */
 
-enum { LONG_ENOUGH = 800 };
+enum { LONG_ENOUGH = 800, LIGHT = 16 };
 
 static bool is_long(const fth__program *p, fth_axis_id axis)
 {
@@ -134,10 +134,14 @@ void fth__ew_shape_of(const fth__program *p, const fth_desc *in, fth__ew_shape *
     out->vec = (int)(16 / widest);
     int heavy = 1;
     for (int i = 0; i < p->n_instr; i++) heavy += weight(&p->instr[i]);
-    const int most = streams <= 2 ? 4 : streams <= 5 ? 2 : 1;
+    /* A reduction has nothing under way but its loads. */
+    const int wide = p->tail_dim >= 0 ? 8 : 4;
+    const int most = streams <= 1 ? wide : streams <= 2 ? 4 : streams <= 5 ? 2 : 1;
     out->unroll = LONG_ENOUGH / (heavy * out->vec);
     out->unroll = out->unroll < 1 ? 1 : out->unroll < most ? out->unroll : most;
-    out->unroll_any = heavy * 4 <= LONG_ENOUGH / 4 ? 4 : 1;
+    /* with more registers than that, the compiler keeps loads together */
+    out->blocks = heavy > LIGHT ? 1 : streams <= 2 ? 3 : 2;
+    out->unroll_any = heavy * 4 > LONG_ENOUGH / 4 ? 1 : most > 4 ? most : 4;
 }
 
 /* ---- text ------------------------------------------------------------------------------ */
@@ -181,7 +185,7 @@ static bool is_one(const fth__ew_shape *s, int i)
     return s->where[i] == FTH__EW_HELD || s->where[i] == FTH__EW_SPREAD;
 }
 
-static void write_batch(fth__text *t, const fth__program *p, const fth__ew_shape *s)
+static void write_batch(fth__text *t, const fth__program *p, const fth__ew_shape *s, bool vec)
 {
     fth__text_add(t, "struct batch {\n");
     for (int i = 0; i < p->n_in; i++)
@@ -196,11 +200,13 @@ static void write_batch(fth__text *t, const fth__program *p, const fth__ew_shape
             fth__text_add(t, "    b.a%d[0] = *(const %s *)a.operand[%d].data;\n", i,
                           row_of(p, i)->memory, i);
     fth__text_add(t, "}\nFTH__MATH void fth__fetch(const fth__ew_args &a, const "
-                     "place &p, batch &b)\n{\n");
+                     "place &p, int64_t at, batch &b)\n{\n");
     for (int i = 0; i < p->n_in; i++) {
         if (s->where[i] == FTH__EW_HELD) continue;
-        fth__text_add(t, "    const %s *i%d = (const %s *)a.operand[%d].data + p.off[%d];\n",
+        fth__text_add(t, "    const %s *i%d = (const %s *)a.operand[%d].data + p.off[%d] + at",
                       row_of(p, i)->memory, i, row_of(p, i)->memory, i, i);
+        if (!vec || s->where[i] != FTH__EW_DENSE) fth__text_add(t, " * a.operand[%d].along", i);
+        fth__text_add(t, ";\n");
         if (s->where[i] == FTH__EW_DENSE)
             fth__text_add(t, "    fth__read<%s, VEC>(b.a%d, i%d);\n", row_of(p, i)->memory, i, i);
         else if (s->where[i] == FTH__EW_SPREAD)
@@ -322,10 +328,13 @@ size_t fth__cuda_source(const fth__program *p, const fth__ew_shape *shape, bool 
                       p->tail_red, (int)fth_dtype_size(to), shape->rows);
         fth__text_add(&t, "#define TAIL_BRIEF %d\n#define TAIL_LANES %d\n#define TAIL_EIGHT %d\n",
                       shape->brief, shape->lanes, shape->eight);
+        fth__text_add(&t, "#define TAIL_INSIDE %d\n#define TAIL_FREE %d\n#define TAIL_SUPER %d\n",
+                      vec ? shape->inside : 0, shape->free, shape->super);
+        fth__text_add(&t, "#define BLOCKS %d\n", shape->blocks);
     }
     fth__text_add(&t, "#include \"cuda/item.h\"\n");
     write_operations(&t, p);
-    write_batch(&t, p, shape);
+    write_batch(&t, p, shape, vec);
     if (tail)
         write_reduced(&t, p, shape);
     else

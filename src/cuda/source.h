@@ -21,9 +21,13 @@ typedef struct fth__ew_shape {
     /* With a tail: how it adds, as far as the code depends on it. */
     bool brief; /* blocks are single elements, and are never cut */
     bool eight; /* eight threads join a block */
+    bool free;  /* rows are long, and no order can change what they come to */
     int lanes;
-    int inner; /* axis of the space that items go along; -1: there is none */
-    bool rows; /* the tail reduces along that axis */
+    bool super; /* blocks are gathered in superblocks first */
+    int blocks; /* of threads that have to fit a multiprocessor */
+    int inside; /* elements of a block, where each lies inside one item of neighbours; else 0 */
+    int inner;  /* axis of the space that items go along; -1: there is none */
+    bool rows;  /* the tail reduces along that axis */
     uint8_t where[FTH_MAX_IN];
 } fth__ew_shape;
 void fth__ew_shape_of(const fth__program *p, const fth_desc *in, fth__ew_shape *out);

@@ -13,7 +13,7 @@
 namespace
 {
 
-enum { THREADS = 256, TILE = 2048, SIDE = 32 };
+enum { THREADS = 256, TILE = 2048, SIDE = 32, AT_ONCE = 16 };
 
 struct finish {
     fth__ew_tail t;
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(THREADS) join_blocks(const __grid_constant__ f
     const uint32_t most = SIDE, left = f.count - first, side = left < most ? left : most;
     const int64_t group = blockIdx.y;
     int64_t from = group * f.per - f.skip, to = from + f.per;
-    from = from < 0 ? 0 : from;
+    from = from < 0 ? 0 : from + t.joined;
     to = to < t.segments ? to : t.segments;
     const bool mine = threadIdx.x < side;
     fth__total<W> total;
@@ -79,6 +79,7 @@ __global__ void __launch_bounds__(THREADS) join_blocks(const __grid_constant__ f
         locate(f, first + threadIdx.x, &out, &kept);
         total.begin(RED, t, out, kept);
         if (t.has_super && group == 0) acc = total.super;
+        if (t.joined > 0) acc = ((const W *)f.super)[group * f.count + first + threadIdx.x];
         if (!t.has_super) acc = total.total;
     }
     const int64_t each = TILE / side;
@@ -103,7 +104,7 @@ __global__ void __launch_bounds__(THREADS) join_blocks(const __grid_constant__ f
         return;
     }
     total.total = acc;
-    total.end(t);
+    total.end(t, out, kept);
 }
 
 template <class W, int RED>
@@ -115,13 +116,20 @@ __global__ void __launch_bounds__(THREADS) join_supers(const __grid_constant__ f
         char *out, *kept;
         locate(f, i, &out, &kept);
         total.begin(RED, t, out, kept);
-        for (int64_t g = 0; g < f.groups; g++) {
-            total.super = ((const W *)f.super)[g * f.count + i];
-            const bool whole =
-                g + 1 < f.groups || (t.lo + t.n) % t.super == 0 || t.lo + t.n == t.whole;
-            if (whole) total.close();
+        const bool whole = (t.lo + t.n) % t.super == 0 || t.lo + t.n == t.whole;
+        for (int64_t g = 0; g < f.groups; g += AT_ONCE) {
+            W x[AT_ONCE]; /* all under way before the first is joined */
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++)
+                if (g + k < f.groups) x[k] = ((const W *)f.super)[(g + k) * f.count + i];
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++) {
+                if (g + k >= f.groups) continue;
+                total.super = x[k];
+                if (g + k + 1 < f.groups || whole) total.close(RED);
+            }
         }
-        total.end(t);
+        total.end(t, out, kept);
     }
 }
 

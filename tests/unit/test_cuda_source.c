@@ -48,26 +48,31 @@ static int16_t add(fth__program *p, int op, fth_dtype from, fth_dtype to, int x,
     return (int16_t)p->n_reg++;
 }
 
-/* vec: the kernel for items of neighbours; lanes of a tail, 0: blocks are single elements. */
-static void compiles(const fth__program *p, const fth_desc *in, bool vec, int lanes)
+static void compiles_as(const fth__program *p, const fth__ew_shape *shape, bool vec)
 {
     char *text = malloc(TEXT);
     IS_TRUE(text != NULL);
-    fth__ew_shape shape;
     fth_err err = {0};
     void *program;
     size_t bytes;
-    fth__ew_shape_of(p, in, &shape);
-    shape.lanes = lanes;
-    shape.eight = lanes == 8;
-    shape.brief = lanes == 0;
-    IS_TRUE(fth__cuda_source(p, &shape, vec, text, TEXT) <= TEXT);
+    IS_TRUE(fth__cuda_source(p, shape, vec, text, TEXT) <= TEXT);
     const fth_status s = fth__nvrtc_compile(&nvrtc, text, 9, 0, &program, &bytes, &err);
     if (s != FTH_OK) fputs(text, stderr);
     fth__nvrtc_release(&nvrtc, program);
     free(text);
     OKE(s, &err);
     IS_TRUE(bytes > 1000);
+}
+
+/* vec: the kernel for items of neighbours; lanes of a tail, 0: blocks are single elements. */
+static void compiles(const fth__program *p, const fth_desc *in, bool vec, int lanes)
+{
+    fth__ew_shape shape;
+    fth__ew_shape_of(p, in, &shape);
+    shape.lanes = lanes;
+    shape.eight = lanes == 8;
+    shape.brief = lanes == 0;
+    compiles_as(p, &shape, vec);
 }
 
 /* One program per dtype with every operation that has it: as many as instructions fit. */
@@ -130,6 +135,35 @@ TEST(every_tail)
             p.tail_dim = (t + red) % 2;
             compiles(&p, in, red % 3 != 0, lanes[t % 3]);
         }
+}
+
+/* Rows whose blocks lie inside items, whose blocks one thread joins, that are in superblocks or
+ * that may be joined in any order. */
+TEST(every_way_along_rows)
+{
+    static const fth_dtype types[] = {FTH_BOOL, FTH_I32, FTH_F16, FTH_F32, FTH_C64, FTH_C128};
+    if (!have_compiler()) SKIP("%s", nvrtc.why);
+    for (int t = 0; t < 6; t++) {
+        const bool exact = types[t] == FTH_BOOL || types[t] == FTH_I32;
+        fth__program p;
+        fth_desc in[1];
+        fth__ew_shape shape;
+        start(&p, in, 1, &types[t]);
+        p.tail_dim = 1;
+        fth__ew_shape_of(&p, in, &shape);
+        IS_TRUE(shape.rows && shape.blocks > 1 && shape.unroll == 8);
+        shape.lanes = 8;
+        if (shape.vec > 1) {
+            shape.inside = shape.vec;
+            compiles_as(&p, &shape, true);
+        }
+        shape.inside = 0;
+        compiles_as(&p, &shape, true);
+        shape.eight = true;
+        shape.free = exact;
+        shape.super = !exact;
+        compiles_as(&p, &shape, t % 2 == 0);
+    }
 }
 
 /* Operands of every shape beside each other: whole, lacking an axis, transposed, one number. */
