@@ -86,24 +86,6 @@ TEST(mggp_svgp)
     check_model(SP_MGGP_SVGP, "mggp_svgp");
 }
 
-/* f [group factor cell] of the golden model; `table`: the default distances as a table. */
-static fth_tensor *as_groups(sg_world *w)
-{
-    sp_net net;
-    fth_err err = {0};
-    fth_val f;
-    fth_tensor *out;
-    OKE(sp_net_create(&net, w->ctx, &w->model, false, SG_CELLS, &err), &err);
-    const sp_query q = {
-        .xy = fth_input(net.g, "query.xy", FTH_F32, "cell dim", fth_tensor_source(w->data.xy)),
-        .group =
-            fth_input(net.g, "query.group", FTH_I32, "cell", fth_tensor_source(w->data.group))};
-    OKE(sp_predict_groups(&net, &q, &f, &err), &err);
-    sg_run(w->mem, net.g, &f, 1, 0, &out);
-    sp_net_destroy(&net);
-    return out;
-}
-
 static void compare_groups(sg_world *w, fth_tensor *got, double tol)
 {
     const int64_t each = SG_FACTORS * SG_CELLS;
@@ -123,10 +105,10 @@ TEST(as_if_of_each_group)
         fth_context *ctx = sg_context(2, 0, NULL);
         sg_world w = sg_open(SP_MGGP_SVGP, "mggp_svgp", wide ? FTH_F64 : FTH_F32, ctx);
         const double tol = wide ? 3e-7 : 2e-5;
-        fth_tensor *equal = as_groups(&w);
+        fth_tensor *equal = sg_as_groups(&w);
         compare_groups(&w, equal, tol);
         w.model.distance = sg_load(w.mem, "kernels", "group_d2", FTH_F64);
-        fth_tensor *table = as_groups(&w);
+        fth_tensor *table = sg_as_groups(&w);
         compare_groups(&w, table, tol);
         sg_near("by table", table, equal, wide ? 1e-12 : 1e-6);
         fth_tensor_release(equal);

@@ -291,7 +291,7 @@ MUTANTS = [
      "if (k == SP_MATERN52) sum =", "if (k == SP_RBF) sum =", "golden/test_spatial_kernels"),
     ("kernel_of_one_variance", "instruments/spatial/kernel.c",
      "fth_const(g, real, c->sigma * c->sigma)), value);", "fth_const(g, real, c->sigma)), value);",
-     "property/test_spatial_svgp"),
+     "golden/test_spatial_kernels"),
     ("groups_equally_near", "instruments/spatial/kernel.c",
      "near = fth_gather(fth_gather(near, \"group2\", gb), \"group\", ga);",
      "near = fth_gather(fth_gather(near, \"group2\", ga), \"group\", ga);", "golden/test_spatial_kernels"),

@@ -124,9 +124,11 @@ static void factor(const sp_model *m, double *L)
     const int64_t n = m->set.M;
     const sp_cov cov = sp_cov_of(m);
     const float *z = fth_tensor_data(m->Z);
+    const int32_t *of = m->groupsZ ? fth_tensor_data(m->groupsZ) : NULL;
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j <= i; j++) {
-            double v = sp_cov_at(&cov, z + 2 * i, 0, z + 2 * j, 0) + (i == j ? m->set.jitter : 0.0);
+            double v = sp_cov_at(&cov, z + 2 * i, of ? of[i] : 0, z + 2 * j, of ? of[j] : 0);
+            v += i == j ? m->set.jitter : 0.0;
             for (int64_t k = 0; k < j; k++) v -= L[i * n + k] * L[j * n + k];
             L[i * n + j] = i == j ? sqrt(v) : v / L[j * n + j];
         }
@@ -191,6 +193,27 @@ TEST(one_posterior_written_in_other_ways)
     same_outcome("whitened", &other, &raw);
     drop_outcome(&other);
     drop_outcome(&raw);
+    sg_close(&w);
+    OK(fth_context_destroy(ctx, NULL));
+}
+
+/* As if of its own group, a cell is as it is; both ways to write the posterior say so. */
+TEST(as_if_of_its_own_group)
+{
+    fth_context *ctx = sg_context(2, 0, NULL);
+    sg_world w = sg_open(SP_MGGP_SVGP, "mggp_svgp", FTH_F64, ctx);
+    w.model.set.sigma = 1.3;
+    fth_tensor *raw = sg_as_groups(&w), *now[2];
+    to_whitened(&w);
+    fth_tensor *white = sg_as_groups(&w);
+    sg_near("as if of each group, whitened", white, raw, 1e-9);
+    sg_predict(&w, w.data.xy, w.data.group, 0, now);
+    const int32_t *of = fth_tensor_data(w.data.group);
+    const int64_t each = SG_FACTORS * SG_CELLS;
+    for (int64_t i = 0; i < each; i++)
+        NEAR(sg_at(white, of[i % SG_CELLS] * each + i), sg_at(now[0], i), 1e-9);
+    fth_tensor *const made[] = {raw, white, now[0], now[1]};
+    for (int i = 0; i < 4; i++) fth_tensor_release(made[i]);
     sg_close(&w);
     OK(fth_context_destroy(ctx, NULL));
 }

@@ -246,4 +246,22 @@ static inline void sg_predict(sg_world *w, fth_tensor *xy, fth_tensor *group, ui
     sg_predict_given(w, xy, group, w->model.nbr_inf, memory, out);
 }
 
+/* f [group factor cell] at the cells, as if all were of each group. */
+static inline fth_tensor *sg_as_groups(sg_world *w)
+{
+    sp_net net;
+    fth_err err = {0};
+    fth_val f;
+    fth_tensor *out;
+    OKE(sp_net_create(&net, w->ctx, &w->model, false, SG_CELLS, &err), &err);
+    const sp_query q = {
+        .xy = fth_input(net.g, "query.xy", FTH_F32, "cell dim", fth_tensor_source(w->data.xy)),
+        .group =
+            fth_input(net.g, "query.group", FTH_I32, "cell", fth_tensor_source(w->data.group))};
+    OKE(sp_predict_groups(&net, &q, &f, &err), &err);
+    sg_run(w->mem, net.g, &f, 1, 0, &out);
+    sp_net_destroy(&net);
+    return out;
+}
+
 #endif
