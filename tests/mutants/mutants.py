@@ -318,7 +318,7 @@ MUTANTS = [
      "fth_dot(fth_sub(same, other), mine, \"induce\")", "fth_dot(same, mine, \"induce\")",
      "property/test_spatial_svgp"),
     ("rank_of_the_neighbours", "instruments/spatial/net.c",
-     'return "factor induce rank";', 'return "factor induce nbr";', "property/test_spatial_local"),
+     'return "factor induce rank";', 'return "factor induce nbr";', "unit/test_spatial_analyze_options"),
     # ---- spatial: neighbours, k-means, allocation ----
     ("search_ends_with_enough", "instruments/spatial/grid.c",
      "(f.n == k && least * least > f.v[0].d2)", "f.n == k", "property/test_spatial_neighbours"),
