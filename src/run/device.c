@@ -242,6 +242,7 @@ fth_mark *fth__device_now(fth__runner *r)
         d->status = s;
         d->err = err;
     }
+    (void)d->table->drain(d->device, FTH_LANE_COMPUTE, NULL); /* the job has nothing to wait for */
     return NULL;
 }
 
