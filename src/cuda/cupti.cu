@@ -100,20 +100,11 @@ void set_kernel(fth_event *e, const CUpti_ActivityKernel10 *k)
     e->launch.stream = k->streamId;
 }
 
-void set_copy(fth_event *e, const CUpti_ActivityMemcpy6 *c)
+/* A copy or a fill. */
+template <class R> void set_bytes(fth_event *e, const char *name, const char *category, const R *c)
 {
-    e->name = copy_name(c->copyKind);
-    e->category = "copy";
-    e->start_ns = (int64_t)c->start;
-    e->end_ns = (int64_t)c->end;
-    e->bytes = c->bytes;
-    e->launch.stream = c->streamId;
-}
-
-void set_fill(fth_event *e, const CUpti_ActivityMemset4 *c)
-{
-    e->name = "fill";
-    e->category = "fill";
+    e->name = name;
+    e->category = category;
     e->start_ns = (int64_t)c->start;
     e->end_ns = (int64_t)c->end;
     e->bytes = c->bytes;
@@ -129,10 +120,11 @@ int64_t set_event(fth_event *e, const CUpti_Activity *r)
         set_kernel(e, (const CUpti_ActivityKernel10 *)r);
         return ((const CUpti_ActivityKernel10 *)r)->deviceId;
     case CUPTI_ACTIVITY_KIND_MEMCPY:
-        set_copy(e, (const CUpti_ActivityMemcpy6 *)r);
+        set_bytes(e, copy_name(((const CUpti_ActivityMemcpy6 *)r)->copyKind), "copy",
+                  (const CUpti_ActivityMemcpy6 *)r);
         return ((const CUpti_ActivityMemcpy6 *)r)->deviceId;
     case CUPTI_ACTIVITY_KIND_MEMSET:
-        set_fill(e, (const CUpti_ActivityMemset4 *)r);
+        set_bytes(e, "fill", "fill", (const CUpti_ActivityMemset4 *)r);
         return ((const CUpti_ActivityMemset4 *)r)->deviceId;
     default: return -1;
     }

@@ -98,29 +98,6 @@ TEST(mggp_lcgp)
     check_model(SP_MGGP_LCGP, "mggp_lcgp");
 }
 
-typedef enum ask { AS_GROUPS, MEAN } ask;
-
-static fth_tensor *predict_means(sg_world *w, ask what)
-{
-    sp_net net;
-    fth_err err = {0};
-    fth_val f;
-    fth_tensor *out;
-    OKE(sp_net_create(&net, w->ctx, &w->model, false, SG_CELLS, &err), &err);
-    const sp_query q = {
-        .xy = fth_input(net.g, "query.xy", FTH_F32, "cell dim", fth_tensor_source(w->data.xy)),
-        .group = fth_input(net.g, "query.group", FTH_I32, "cell", fth_tensor_source(w->data.group)),
-        .nbr = fth_input(net.g, "query.nbr", FTH_I32, "cell nbr",
-                         fth_tensor_source(w->model.nbr_inf))};
-    if (what == AS_GROUPS)
-        OKE(sp_predict_groups(&net, &q, &f, &err), &err);
-    else
-        OKE(sp_predict_mean_local(&net, &q, &f, &err), &err);
-    sg_run(w->mem, net.g, &f, 1, 0, &out);
-    sp_net_destroy(&net);
-    return out;
-}
-
 /* The golden means are stored in f32. Distances given as a table are the default by another way. */
 TEST(as_if_of_each_group)
 {
@@ -129,7 +106,7 @@ TEST(as_if_of_each_group)
         fth_context *ctx = sg_context(2, 0, NULL);
         sg_world w = sg_open(SP_MGGP_LCGP, "mggp_lcgp", wide ? FTH_F64 : FTH_F32, ctx);
         const double tol = wide ? 3e-7 : 2e-5;
-        fth_tensor *equal = predict_means(&w, AS_GROUPS);
+        fth_tensor *equal = sg_as_groups(&w);
         for (int g = 0; g < 4; g++) {
             char name[40];
             snprintf(name, sizeof name, "predict_mean_as_group%d", g);
@@ -139,7 +116,7 @@ TEST(as_if_of_each_group)
             fth_tensor_release(want);
         }
         w.model.distance = sg_load(w.mem, "kernels", "group_d2", FTH_F64);
-        fth_tensor *table = predict_means(&w, AS_GROUPS);
+        fth_tensor *table = sg_as_groups(&w);
         sg_near("by table", table, equal, wide ? 1e-12 : 1e-6);
         fth_tensor_release(equal);
         fth_tensor_release(table);
@@ -152,7 +129,7 @@ TEST(the_mean_alone)
 {
     fth_context *ctx = sg_context(1, 0, NULL);
     sg_world w = sg_open(SP_MGGP_LCGP, "mggp_lcgp", FTH_F64, ctx);
-    fth_tensor *f = predict_means(&w, MEAN);
+    fth_tensor *f = sg_means(&w, sp_predict_mean_local);
     near_golden(&w, "predict_mean", f, 1e-10);
     fth_tensor_release(f);
     sg_close(&w);

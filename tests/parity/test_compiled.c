@@ -49,16 +49,6 @@ static void give_back(stage *s, void *p, uint64_t bytes)
     IS_TRUE(s->memory.unmap(s->memory.self, FTH_MEM_DIRECT, p, bytes ? bytes : 1));
 }
 
-static void lay(const fth_desc *d, fth_tile *t)
-{
-    int64_t stride = 1;
-    for (int k = d->n_axes - 1; k >= 0; k--) {
-        t->extent[k] = d->size[k];
-        t->stride[k] = stride;
-        stride *= d->size[k];
-    }
-}
-
 static uint64_t bytes_of(const fth_desc *d)
 {
     return (uint64_t)(fth_desc_count(d) * fth_dtype_size(d->dtype));
@@ -150,9 +140,9 @@ static void compare(stage *s, const shape *sh, fth_dtype t, fth_red red, int mor
     fth_call call = {.node = &node, .first = true, .last = true, .threads = 1, .err = &s->err};
     const uint64_t bytes = bytes_of(&node.out[0]),
                    kept = node.op->state(&node) * (uint64_t)fth_desc_count(&node.out[0]);
-    for (int i = 0; i < 2; i++) lay(&node.in[i], &call.in[i]);
-    lay(&node.out[0], &call.out[0]);
-    lay(&node.out[0], &call.state);
+    for (int i = 0; i < 2; i++) t_whole_tile(&node.in[i], &call.in[i]);
+    t_whole_tile(&node.out[0], &call.out[0]);
+    t_whole_tile(&node.out[0], &call.state);
     const uint64_t scratch = kernel->scratch ? kernel->scratch(&call) : 0;
     for (int i = 0; i < 2; i++) {
         call.in[i].data = block(s, bytes_of(&node.in[i]));

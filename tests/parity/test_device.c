@@ -113,25 +113,9 @@ static fth_val make_poisson(bench *b)
 /* (in0 + in1) * in0, and its sum over the axis where the layout is not 3. */
 static fth_val make_fused(bench *b)
 {
-    const uint8_t t = (uint8_t)b->t;
-    fth_val in[2] = {long_x(b), noise(b, b->layout == 3 ? "" : "q")};
+    const fth_val in[2] = {long_x(b), noise(b, b->layout == 3 ? "" : "q")};
     if (b->t == FTH_BOOL || !fth_val_ok(in[0])) return (fth_val){0};
-    const fth_desc *d = fth__val_desc(in[0]);
-    fth__program p;
-    memset(&p, 0, sizeof p);
-    p.n_axes = d->n_axes;
-    memcpy(p.axis, d->axis, sizeof p.axis);
-    memcpy(p.size, d->size, sizeof p.size);
-    p.n_in = p.n_instr = 2;
-    p.n_reg = 4;
-    for (int i = 0; i < 4; i++) p.reg_dtype[i] = t;
-    p.instr[0] = (fth__instr){FTH_EW_ADD, t, t, 2, {0, 1, -1}};
-    p.instr[1] = (fth__instr){FTH_EW_MUL, t, t, 3, {2, 0, -1}};
-    p.n_out = 1;
-    p.out_reg[0] = 3;
-    p.tail_dim = b->layout == 3 ? -1 : fth_desc_find(d, fth_axis_find(b->g, "long"));
-    p.tail_red = FTH_RED_SUM;
-    return fth_custom(b->g, &fth__op_fused, 2, in, &p, sizeof p);
+    return t_fused(in, b->layout == 3 ? NULL : "long");
 }
 
 /* ---- axes ---- */

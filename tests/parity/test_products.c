@@ -138,16 +138,6 @@ static double best_seconds(const fth_kernel *kernel, fth_call *call)
     return best;
 }
 
-static void whole_tile(const fth_desc *d, fth_tile *t)
-{
-    int64_t stride = 1;
-    for (int i = d->n_axes - 1; i >= 0; i--) {
-        t->extent[i] = d->size[i];
-        t->stride[i] = stride;
-        stride *= d->size[i];
-    }
-}
-
 static void time_product(const char *what, const shapes *s, fth_dtype t, double flops)
 {
     oc_bench b;
@@ -167,7 +157,7 @@ static void time_product(const char *what, const shapes *s, fth_dtype t, double 
     for (int i = 0; i < 3; i++) {
         const uint64_t bytes = (uint64_t)oc_bytes(desc[i]);
         fth_err err = {0};
-        whole_tile(desc[i], tile[i]);
+        t_whole_tile(desc[i], tile[i]);
         tile[i]->data = memory.map(memory.self, FTH_MEM_DIRECT, bytes);
         IS_TRUE(tile[i]->data != NULL);
         void *host = room(desc[i]);
@@ -179,7 +169,7 @@ static void time_product(const char *what, const shapes *s, fth_dtype t, double 
     }
     const uint64_t state =
         (node->op->state ? node->op->state(node) : 0) * (uint64_t)fth_desc_count(&node->out[0]);
-    whole_tile(&node->out[0], &call.state);
+    t_whole_tile(&node->out[0], &call.state);
     call.state.data = state ? memory.map(memory.self, FTH_MEM_DIRECT, state) : NULL;
     const double seconds = best_seconds(kernel, &call);
     if (state) IS_TRUE(memory.unmap(memory.self, FTH_MEM_DIRECT, call.state.data, state));

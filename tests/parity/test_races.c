@@ -6,8 +6,6 @@
  * of one block and of many, next to each other and apart, elements of every width. Results are held
  * against the reference as everywhere.
  */
-#include "graph/program.h"
-#include "ops/ops.h"
 #include "testing/op_device.h"
 #include "testing/op_harness.h"
 
@@ -159,24 +157,8 @@ TEST(products)
 /* (x + y) * x and its sum, as one program. */
 static fth_val fused(fth_graph *g, fth_dtype dtype, const char *axes, const char *over)
 {
-    const uint8_t t = (uint8_t)dtype;
-    fth_val in[2] = {noise(g, dtype, axes), noise(g, dtype, axes)};
-    const fth_desc *d = fth__val_desc(in[0]);
-    fth__program p;
-    memset(&p, 0, sizeof p);
-    p.n_axes = d->n_axes;
-    memcpy(p.axis, d->axis, sizeof p.axis);
-    memcpy(p.size, d->size, sizeof p.size);
-    p.n_in = p.n_instr = 2;
-    p.n_reg = 4;
-    for (int i = 0; i < 4; i++) p.reg_dtype[i] = t;
-    p.instr[0] = (fth__instr){FTH_EW_ADD, t, t, 2, {0, 1, -1}};
-    p.instr[1] = (fth__instr){FTH_EW_MUL, t, t, 3, {2, 0, -1}};
-    p.n_out = 1;
-    p.out_reg[0] = 3;
-    p.tail_dim = fth_desc_find(d, fth_axis_find(g, over));
-    p.tail_red = FTH_RED_SUM;
-    return fth_custom(g, &fth__op_fused, 2, in, &p, sizeof p);
+    const fth_val in[2] = {noise(g, dtype, axes), noise(g, dtype, axes)};
+    return t_fused(in, over);
 }
 
 TEST(programs_that_end_with_a_sum)

@@ -110,6 +110,16 @@ const fth_kernel *t_device_find(const fth_node *node)
     return kernel;
 }
 
+void t_whole_tile(const fth_desc *d, fth_tile *t)
+{
+    int64_t stride = 1;
+    for (int i = d->n_axes - 1; i >= 0; i--) {
+        t->extent[i] = d->size[i];
+        t->stride[i] = stride;
+        stride *= d->size[i];
+    }
+}
+
 const fth_backend *t_device_backend(fth_device **device)
 {
     *device = t_device() ? dev.device : NULL;

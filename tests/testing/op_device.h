@@ -28,6 +28,8 @@ bool t_device_has(const fth_node *node);
  * scratch is the kernel's own size, with guards. What was left in call->fault is explained. */
 fth_status t_device_run(const fth_kernel *kernel, const fth_call *call, const t_span *in,
                         const t_span *out, t_span state);
+/* All of a value, dense. */
+void t_whole_tile(const fth_desc *d, fth_tile *t);
 /* The backend and its open device, for what needs more than single calls. */
 const fth_backend *t_device_backend(fth_device **device);
 /* Must this operation give the very numbers of the reference? (It moves or makes elements.) */

@@ -7,7 +7,9 @@
 #include "array/half.h"
 #include "cpu/backend.h"
 #include "graph/graph.h"
+#include "graph/program.h"
 #include "mem/heap.h"
+#include "ops/ops.h"
 #include "ops/scalar.h"
 #include "testing/op_device.h"
 
@@ -96,6 +98,27 @@ fth_val t_noise(fth_graph *g, const char *name, fth_dtype dtype, const char *axe
             t_put(dtype, data, i, t_random_normal(r), t_random_normal(r));
     }
     return input(g, "noise", name, dtype, axes, data);
+}
+
+fth_val t_fused(const fth_val in[2], const char *over)
+{
+    const uint8_t t = (uint8_t)fth_val_dtype(in[0]);
+    const fth_desc *d = fth__val_desc(in[0]);
+    fth__program p;
+    memset(&p, 0, sizeof p);
+    p.n_axes = d->n_axes;
+    memcpy(p.axis, d->axis, sizeof p.axis);
+    memcpy(p.size, d->size, sizeof p.size);
+    p.n_in = p.n_instr = 2;
+    p.n_reg = 4;
+    for (int i = 0; i < 4; i++) p.reg_dtype[i] = t;
+    p.instr[0] = (fth__instr){FTH_EW_ADD, t, t, 2, {0, 1, -1}};
+    p.instr[1] = (fth__instr){FTH_EW_MUL, t, t, 3, {2, 0, -1}};
+    p.n_out = 1;
+    p.out_reg[0] = 3;
+    p.tail_dim = over ? fth_desc_find(d, fth_axis_find(in[0].graph, over)) : -1;
+    p.tail_red = FTH_RED_SUM;
+    return fth_custom(in[0].graph, &fth__op_fused, 2, in, &p, sizeof p);
 }
 
 void *t_data(fth_val v)

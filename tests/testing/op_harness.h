@@ -25,6 +25,8 @@ fth_val t_input(fth_graph *g, const char *name, fth_dtype dtype, const char *axe
 /* An input of random numbers, held until t_graph_free: normal for reals, small for integers. */
 fth_val t_noise(fth_graph *g, const char *name, fth_dtype dtype, const char *axes, t_random *r);
 void *t_data(fth_val input); /* its memory */
+/* (in0 + in1) * in0 as one program, and its sum over an axis (NULL: none). */
+fth_val t_fused(const fth_val in[2], const char *over);
 
 /* Compute v (dense, its own axis order) into `out`, with every check above. */
 void t_eval(fth_val v, void *out);

@@ -221,6 +221,19 @@ static inline void sg_step_close(sg_step *t)
     fth_tensor_release(t->gs);
 }
 
+/* Places as a model is asked for them: with groups or neighbours if it has such. */
+static inline sp_query sg_query(const sg_world *w, const sp_net *net, fth_tensor *xy,
+                                fth_tensor *group, fth_tensor *nbr)
+{
+    sp_query q = {0};
+    if (w->model.set.spatial)
+        q.xy = fth_input(net->g, "query.xy", FTH_F32, "cell dim", fth_tensor_source(xy));
+    if (w->model.set.groups)
+        q.group = fth_input(net->g, "query.group", FTH_I32, "cell", fth_tensor_source(group));
+    if (nbr) q.nbr = fth_input(net->g, "query.nbr", FTH_I32, "cell nbr", fth_tensor_source(nbr));
+    return q;
+}
+
 /* f and s at places, as [factor cell] tensors; a local model is given their neighbours. */
 static inline void sg_predict_given(sg_world *w, fth_tensor *xy, fth_tensor *group, fth_tensor *nbr,
                                     uint64_t memory, fth_tensor *out[2])
@@ -229,12 +242,7 @@ static inline void sg_predict_given(sg_world *w, fth_tensor *xy, fth_tensor *gro
     fth_err err = {0};
     fth_val v[2];
     OKE(sp_net_create(&net, w->ctx, &w->model, false, fth_tensor_size(xy, 0), &err), &err);
-    sp_query q = {0};
-    if (w->model.set.spatial)
-        q.xy = fth_input(net.g, "query.xy", FTH_F32, "cell dim", fth_tensor_source(xy));
-    if (w->model.set.groups)
-        q.group = fth_input(net.g, "query.group", FTH_I32, "cell", fth_tensor_source(group));
-    if (nbr) q.nbr = fth_input(net.g, "query.nbr", FTH_I32, "cell nbr", fth_tensor_source(nbr));
+    const sp_query q = sg_query(w, &net, xy, group, nbr);
     OKE(sp_predict(&net, &q, &v[0], &v[1], &err), &err);
     sg_run(w->mem, net.g, v, 2, memory, out);
     sp_net_destroy(&net);
@@ -246,22 +254,26 @@ static inline void sg_predict(sg_world *w, fth_tensor *xy, fth_tensor *group, ui
     sg_predict_given(w, xy, group, w->model.nbr_inf, memory, out);
 }
 
-/* f [group factor cell] at the cells, as if all were of each group. */
-static inline fth_tensor *sg_as_groups(sg_world *w)
+/* A prediction of means alone, at the cells. */
+typedef fth_status sg_means_fn(sp_net *net, const sp_query *q, fth_val *f, fth_err *err);
+static inline fth_tensor *sg_means(sg_world *w, sg_means_fn *predict)
 {
     sp_net net;
     fth_err err = {0};
     fth_val f;
     fth_tensor *out;
     OKE(sp_net_create(&net, w->ctx, &w->model, false, SG_CELLS, &err), &err);
-    const sp_query q = {
-        .xy = fth_input(net.g, "query.xy", FTH_F32, "cell dim", fth_tensor_source(w->data.xy)),
-        .group =
-            fth_input(net.g, "query.group", FTH_I32, "cell", fth_tensor_source(w->data.group))};
-    OKE(sp_predict_groups(&net, &q, &f, &err), &err);
+    const sp_query q = sg_query(w, &net, w->data.xy, w->data.group, w->model.nbr_inf);
+    OKE(predict(&net, &q, &f, &err), &err);
     sg_run(w->mem, net.g, &f, 1, 0, &out);
     sp_net_destroy(&net);
     return out;
+}
+
+/* f [group factor cell], as if all cells were of each group. */
+static inline fth_tensor *sg_as_groups(sg_world *w)
+{
+    return sg_means(w, sp_predict_groups);
 }
 
 #endif
