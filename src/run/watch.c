@@ -125,13 +125,14 @@ static fth_status start(fth_context *ctx, fth_err *err)
     FTH_TRY(fth__heap_take(ctx->mem, 1, sizeof(fth__watch), &block, err));
     fth__watch *w = block;
     w->ctx = ctx;
-    fth_status s = fth__heap_take(ctx->mem, 1, ROOM, &w->memory, err);
+    fth_status s =
+        fth_mem_take(ctx->mem, FTH_MEM_ANY, ROOM, "events of a profiler", &w->memory, err);
     if (s == FTH_OK && pthread_mutex_init(&w->lock, NULL) != 0)
         s = FTH_FAIL(err, FTH_E_LIBRARY, "a mutex could not be made");
     else if (s == FTH_OK && (s = table->watch(ctx->gpu, w->memory, ROOM, err)) != FTH_OK)
         pthread_mutex_destroy(&w->lock);
     if (s != FTH_OK) {
-        fth__heap_free(ctx->mem, w->memory);
+        if (w->memory) fth_mem_release(ctx->mem, w->memory, NULL);
         fth__heap_free(ctx->mem, w);
         return s;
     }
@@ -157,7 +158,7 @@ void fth__watch_end(fth_context *ctx)
     ctx->backend->device->unwatch(ctx->gpu);
     ctx->watch = NULL;
     pthread_mutex_destroy(&w->lock);
-    fth__heap_free(ctx->mem, w->memory);
+    fth_mem_release(ctx->mem, w->memory, NULL);
     fth__heap_free(ctx->mem, w);
 }
 
