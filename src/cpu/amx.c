@@ -12,6 +12,7 @@
 
 #include "base/checked.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -77,25 +78,34 @@ ON_TILES static float zero_times(const float *at, int64_t step, int64_t n)
     return zero + _mm512_reduce_add_ps(zeros);
 }
 
-bool fth__amx_finite(fth__amx_operand o, int64_t rows, int64_t cols)
+/* Is every element a number? */
+ON_TILES static bool is_finite(const fth__amx_operand *o, int64_t rows, int64_t cols)
 {
-    const bool down = o.row < o.col; /* walk along what lies close together */
+    const bool down = o->row < o->col; /* walk along what lies close together */
     const int64_t n = down ? cols : rows, length = down ? rows : cols;
-    const int64_t far = down ? o.col : o.row, near = down ? o.row : o.col;
+    const int64_t far = down ? o->col : o->row, near = down ? o->row : o->col;
     for (int64_t i = 0; i < n; i++)
-        if (zero_times(o.at + i * far, near, length) != 0.0f) return false;
+        if (zero_times(o->at + i * far, near, length) != 0.0f) return false;
     return true;
 }
 
 /* ---- packing ---- */
 
+/* What is not finite has no parts, and becomes zero here. */
+ON_TILES static inline __m512 finite_of(__m512 x)
+{
+    const __mmask16 good =
+        _mm512_cmp_ps_mask(_mm512_abs_ps(x), _mm512_set1_ps((float)INFINITY), _CMP_LT_OQ);
+    return _mm512_maskz_mov_ps(good, x);
+}
+
 /* Numbers [0, n) of a line and zeros up to 16. */
 ON_TILES static inline __m512 line(const float *at, int64_t step, int64_t n)
 {
     float v[TILE] = {0};
-    if (n >= TILE && step == 1) return _mm512_loadu_ps(at);
+    if (n >= TILE && step == 1) return finite_of(_mm512_loadu_ps(at));
     for (int64_t i = 0; i < n && i < TILE; i++) v[i] = at[i * step];
-    return _mm512_loadu_ps(v);
+    return finite_of(_mm512_loadu_ps(v));
 }
 
 /* The upper halves of x; x becomes what they leave. */
@@ -290,6 +300,40 @@ ON_TILES static void multiply_block(const piece *p, int64_t i, int64_t j, bool a
     if (!direct) copy(c, row, col, room, BLOCK, 1, m, n);
 }
 
+/* ---- what is not finite ---- */
+
+static bool is_outside(const fth__amx_operand *o, int64_t i, int64_t j)
+{
+    return (o->side == FTH__DOT_BELOW && i < j) || (o->side == FTH__DOT_ABOVE && i > j);
+}
+
+/* Adds the terms of one element with a factor that is not finite, which the tiles left out. */
+static void add_terms(int64_t i, int64_t j, int64_t k, const fth__amx_operand *a,
+                      const fth__amx_operand *b, float *c)
+{
+    for (int64_t l = 0; l < k && !isnan(*c); l++) {
+        const float x = a->at[i * a->row + l * a->col], y = b->at[l * b->row + j * b->col];
+        if ((!isfinite(x) || !isfinite(y)) && !is_outside(a, i, l) && !is_outside(b, l, j))
+            *c += x * y;
+    }
+}
+
+/* Elements of the rows of a and the columns of b that are not finite; others keep their bits. */
+ON_TILES static void add_all_terms(int64_t m, int64_t n, int64_t k, const fth__amx_operand *a,
+                                   const fth__amx_operand *b, float *c, int64_t row, int64_t col)
+{
+    for (int64_t i = 0; i < m; i++) {
+        if (zero_times(a->at + i * a->row, a->col, k) == 0.0f) continue;
+        for (int64_t j = 0; j < n; j++) add_terms(i, j, k, a, b, &c[i * row + j * col]);
+    }
+    for (int64_t j = 0; j < n; j++) {
+        if (zero_times(b->at + j * b->col, b->row, k) == 0.0f) continue;
+        for (int64_t i = 0; i < m; i++)
+            if (zero_times(a->at + i * a->row, a->col, k) == 0.0f)
+                add_terms(i, j, k, a, b, &c[i * row + j * col]);
+    }
+}
+
 ON_TILES void fth__amx_product(int64_t m, int64_t n, int64_t k, fth__amx_operand a,
                                fth__amx_operand b, bool add, fth__matrix_out c, void *room)
 {
@@ -317,6 +361,8 @@ ON_TILES void fth__amx_product(int64_t m, int64_t n, int64_t k, fth__amx_operand
         }
     }
     _tile_release();
+    if (!is_finite(&a, m, k) || !is_finite(&b, k, n))
+        add_all_terms(m, n, k, &a, &b, c.data, row, col);
 }
 
 #else
@@ -327,12 +373,6 @@ void fth__amx_init(void)
 
 bool fth__amx_there(void)
 {
-    return false;
-}
-
-bool fth__amx_finite(fth__amx_operand o, int64_t rows, int64_t cols)
-{
-    (void)o, (void)rows, (void)cols;
     return false;
 }
 

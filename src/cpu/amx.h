@@ -19,8 +19,6 @@ typedef struct fth__amx_operand {
     fth__dot_side side; /* a square on the diagonal of a triangular operand, or FTH__DOT_FULL */
 } fth__amx_operand;
 
-/* Whether every element is a number: the parts of an infinite one are not. */
-bool fth__amx_finite(fth__amx_operand operand, int64_t rows, int64_t cols);
 /* Bytes of room for a product of at most this size. */
 uint64_t fth__amx_room(int64_t m, int64_t n, int64_t k);
 /* c = a b, or c += a b: a m by k, b k by n. The bits of an element depend on its row of a, its

@@ -16,8 +16,7 @@ static bool by_tiles(const fth__dot_shape *s)
 static uint64_t room(const fth_call *call, const fth__dot_shape *s)
 {
     const fth__dot_sizes z = fth__cpu_dot_sizes(s, call);
-    const uint64_t tiles = by_tiles(s) ? fth__amx_room(z.m, z.n, z.k) : 0;
-    return fth__max_u64(tiles, z.a + z.b);
+    return by_tiles(s) ? fth__amx_room(z.m, z.n, z.k) : z.a + z.b;
 }
 
 /* One tile of k, on the diagonal of a triangular operand or not. */
@@ -33,10 +32,8 @@ static void tile_product(const fth__dot_work *w, const char *a, const char *b, i
         const fth__amx_operand y = {(const float *)(const void *)b, fth__tile_stride(tb, s->k.b),
                                     fth__tile_stride(tb, s->n.b),
                                     diagonal ? s->side_b : FTH__DOT_FULL};
-        if (fth__amx_finite(x, m, k) && fth__amx_finite(y, k, n)) {
-            fth__amx_product(m, n, k, x, y, beta != 0.0, c, w->room_p);
-            return;
-        }
+        fth__amx_product(m, n, k, x, y, beta != 0.0, c, w->room_p);
+        return;
     }
     if (diagonal)
         fth__cpu_dot_diagonal(w, a, b, m, n, c);

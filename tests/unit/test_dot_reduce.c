@@ -4,8 +4,6 @@
 #include "ops/dot_reduce.h"
 #include "testing/op_cut.h"
 
-#include <fathom/plan.h>
-
 #include <math.h>
 
 extern const fth_kernel fth__cpu_dot_reduce;
@@ -193,44 +191,46 @@ TEST(long_reductions)
     check(&s, FTH_F64);
 }
 
-/* An infinite operand makes its own results infinite, not others, and none of them NaN. */
+/* What is not finite reaches its own results; all others keep their very bits, however it is cut.
+ */
 TEST(infinite_numbers_stay_infinite)
 {
-    enum { M = 40, K = 300, N = 1200 };
-    fth_context *ctx;
-    fth_options opt;
-    fth_options_default(&opt);
-    opt.threads = 1;
-    OK(fth_context_create(&ctx, &opt, NULL));
-    fth_mem *mem = fth_context_mem(ctx);
-    const int64_t sa[2] = {M, K}, sb[2] = {K, N}, so[1] = {M};
-    fth_tensor *a, *b, *o;
-    OK(fth_tensor_create(&a, mem, "a", FTH_F32, 2, sa, NULL));
-    OK(fth_tensor_create(&b, mem, "b", FTH_F32, 2, sb, NULL));
-    OK(fth_tensor_create(&o, mem, "o", FTH_F32, 1, so, NULL));
-    float *x = fth_tensor_data(a), *y = fth_tensor_data(b), *z = fth_tensor_data(o);
-    for (int i = 0; i < M * K; i++) x[i] = 1.0f;
-    for (int i = 0; i < K * N; i++) y[i] = 1.0f;
+    enum { M = 40, K = 300, N = 3 };
+    oc_bench b;
+    oc_open(&b);
+    declare(&b, "m=40 k=300 n=3");
+    const fth_node *dot =
+        oc_node(&b, fth_dot(oc_in(&b, "a", FTH_F32, "m k"), oc_in(&b, "b", FTH_F32, "k n"), "k"));
+    const fth__program program = squares(dot, "n", false);
+    fth__dot_reduce_attr *attr = malloc(sizeof *attr);
+    fth_node node;
+    IS_TRUE(fth__dot_reduce_make(dot, &program, NULL, 0, attr, &node));
+    static float x[M * K], y[K * N], before[M], after[M], cut[M];
+    t_random r = t_random_make(11);
+    for (int i = 0; i < M * K; i++) x[i] = (float)fabs(t_random_normal(&r)) + 0.01f;
+    for (int i = 0; i < K * N; i++) y[i] = (float)fabs(t_random_normal(&r)) + 0.01f;
+    oc_case c = {.node = &node, .kernel = &fth__cpu_dot_reduce, .in = {x, y}, .out = {before}};
+    OKE(oc_run(&c), &c.err);
+
     x[3 * K + 5] = (float)INFINITY;
-    fth_graph *g = fth_graph_create(ctx);
-    fth_axis(g, "m", M), fth_axis(g, "k", K), fth_axis(g, "n", N);
-    const fth_val va = fth_input(g, "a", FTH_F32, "m k", fth_tensor_source(a)),
-                  vb = fth_input(g, "b", FTH_F32, "k n", fth_tensor_source(b)),
-                  out = fth_sum(fth_sqr(fth_dot(va, vb, "k")), "n");
-    const fth_sink sink = fth_tensor_sink(o);
-    fth_err err = {0};
-    fth_plan *p = fth_plan_make(g, &out, 1, &(fth_limits){.sinks = &sink}, &err);
-    OKE(fth_run(p, &sink, NULL, NULL, &err), &err);
-    for (int i = 0; i < M; i++) {
-        if (i == 3)
-            IS_TRUE(isinf(z[i]) && z[i] > 0.0f);
-        else
-            EQ_F64(z[i], (double)K * K * N);
+    x[4 * K + 299] = (float)NAN;
+    x[5 * K] = -(float)INFINITY, x[5 * K + 1] = (float)INFINITY;
+    for (int i = 0; i < 2; i++) {
+        c.out[0] = i == 0 ? after : cut;
+        OKE(i == 0 ? oc_run(&c) : oc_run_cut(&c, &r), &c.err);
+        const float *z = c.out[0];
+        IS_TRUE(isinf(z[3]) && z[3] > 0.0f && isnan(z[4]) && isnan(z[5]));
+        SAME_BYTES(before, z, 3 * sizeof *z);
+        SAME_BYTES(before + 6, z + 6, (M - 6) * sizeof *z);
     }
-    fth_plan_destroy(p);
-    fth_graph_destroy(g);
-    fth_tensor_release(a), fth_tensor_release(b), fth_tensor_release(o);
-    OK(fth_context_destroy(ctx, NULL));
+    y[7 * N + 1] = (float)INFINITY;
+    OKE(oc_run(&c), &c.err);
+    for (int i = 0; i < M; i++) IS_TRUE(i == 4 || i == 5 ? isnan(cut[i]) : isinf(cut[i]));
+    y[7 * N + 2] = (float)NAN;
+    OKE(oc_run(&c), &c.err);
+    for (int i = 0; i < M; i++) IS_TRUE(isnan(cut[i]));
+    free(attr);
+    oc_close(&b);
 }
 
 TEST(what_cannot_be_joined_is_refused)
