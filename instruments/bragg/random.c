@@ -131,10 +131,25 @@ static BR_BOTH float many(br_ran1 *r, float mean, int64_t *seed)
     return n;
 }
 
+static BR_BOTH float normal(br_ran1 *r, float mean, int64_t *seed)
+{
+    return (float)((double)mean + sqrt((double)mean) * (double)br_gauss(r, seed));
+}
+
+/* Arithmetic makes a NaN of other bits on each machine, and a constant NAN is one of them. */
+static BR_BOTH float no_number(void)
+{
+    const uint32_t bits = 0x7fc00000;
+    float n;
+    memcpy(&n, &bits, sizeof n);
+    return n;
+}
+
 BR_BOTH float br_poisson(br_ran1 *r, float mean, int64_t *seed)
 {
-    if (mean > 1e6f) return (float)((double)mean + sqrt((double)mean) * (double)br_gauss(r, seed));
-    return mean < 12 ? few(r, mean, seed) : many(r, mean, seed);
+    if (mean < 12) return few(r, mean, seed);
+    const float n = mean > 1e6f ? normal(r, mean, seed) : many(r, mean, seed);
+    return isnan(n) ? no_number() : n;
 }
 
 BR_BOTH void br_cap_rotation(br_ran1 *r, float m, int64_t *seed, double *u)

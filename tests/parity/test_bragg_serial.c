@@ -49,7 +49,8 @@ static float mean_at(const scene *s, t_random *r)
     if (u < 0.4) return 0;
     if (u < 0.5) return 12;
     if (u < 0.52) return 3e6f;
-    if (u < 0.53 && s->kind == 4) return NAN;
+    if (u < 0.53 && s->kind == 4) return NAN; /* a count of one set of bits */
+    if (u < 0.54 && s->kind == 4) return INFINITY;
     return (float)(30 * u * u * u * u);
 }
 

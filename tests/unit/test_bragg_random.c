@@ -100,6 +100,30 @@ TEST(counts_are_those_of_poidev)
     EQ_I64(rows, 340);
 }
 
+/* The same bits on every machine, whatever NaN its arithmetic makes. */
+TEST(counts_that_are_no_numbers_are_one_nan)
+{
+    static const uint32_t means[] = {0x7fc00000, 0x7fffffff, 0xffc00000, 0x7f812345, 0x7f800000};
+    int found = 0;
+    for (size_t k = 0; k < sizeof means / sizeof *means; k++) {
+        br_ran1 r;
+        br_ran1_clear(&r);
+        r.seed = -5;
+        float mean;
+        memcpy(&mean, &means[k], sizeof mean);
+        for (int i = 0; i < 8; i++) {
+            const float n = br_poisson(&r, mean, &r.seed);
+            uint32_t bits;
+            memcpy(&bits, &n, sizeof bits);
+            IS_TRUE(isnan(n) || isinf(mean));
+            if (!isnan(n)) continue;
+            EQ_I64(bits, 0x7fc00000);
+            found++;
+        }
+    }
+    IS_TRUE(found > 4 * 8); /* infinity less infinity, too */
+}
+
 TEST(log_gamma_is_that_of_gammln)
 {
     FILE *f = table(RNG("gammln.csv"));
