@@ -300,16 +300,6 @@ bool fth__cuda_blas_knows(fth_device *device, const fth__cuda_kind *kind)
     return lookup(device, kind, &one);
 }
 
-/* Everything at multiples of 16 bytes? */
-static bool is_aligned(const fth__cuda_kind *kind, const fth__cuda_gemm *g)
-{
-    const uint64_t size = (uint64_t)fth_dtype_size(kind->dtype),
-                   out = (uint64_t)fth_dtype_size(kind->out);
-    const uint64_t steps = (uint64_t)(g->ld_a | g->ld_b | g->step_a | g->step_b) * size |
-                           (uint64_t)(g->ld_c | g->step_c) * out;
-    return ((steps | (uintptr_t)g->a | (uintptr_t)g->b | (uintptr_t)g->c) & 15u) == 0;
-}
-
 fth_status fth__cuda_blas_run(fth_device *device, cudaStream_t stream, const fth__cuda_kind *kind,
                               const fth__cuda_gemm *g, fth_err *err)
 {
@@ -326,7 +316,7 @@ fth_status fth__cuda_blas_run(fth_device *device, cudaStream_t stream, const fth
     const bool wide = is_wide(kind->dtype);
     const void *alpha = wide ? (const void *)number[1].f64 : (const void *)number[1].f32,
                *beta = wide ? (const void *)number[g->add].f64 : (const void *)number[g->add].f32;
-    int at = one.there[ALIGNED] && is_aligned(kind, g) ? ALIGNED : ANYWHERE;
+    int at = one.there[ALIGNED] && fth__cuda_gemm_aligned(kind, g) ? ALIGNED : ANYWHERE;
     cublasStatus_t s = CUBLAS_STATUS_INVALID_VALUE;
     /* what is chosen for whole sizes may not take a piece of them: the other one then does */
     const int last = kind->aligned ? ALIGNED : ANYWHERE;

@@ -19,7 +19,7 @@ typedef struct fth__cuda_kind {
                      extents of 8 elements, and an algorithm that wants it so is taken */
 } fth__cuda_kind;
 
-/* One piece: addresses, distances of columns, and of matrices when there are several. */
+/* One piece: addresses, distances of columns, and of matrices: zero when there is one. */
 typedef struct fth__cuda_gemm {
     const void *a, *b;
     void *c;
@@ -27,6 +27,16 @@ typedef struct fth__cuda_gemm {
     int64_t ld_a, ld_b, ld_c, step_a, step_b, step_c;
     bool add; /* to what c holds */
 } fth__cuda_gemm;
+
+/* Is all of it at multiples of 16 bytes? What runs a product of an aligned kind insists on it. */
+static inline bool fth__cuda_gemm_aligned(const fth__cuda_kind *kind, const fth__cuda_gemm *g)
+{
+    const uint64_t in = (uint64_t)fth_dtype_size(kind->dtype),
+                   out = (uint64_t)fth_dtype_size(kind->out);
+    const uint64_t steps = (uint64_t)(g->ld_a | g->ld_b | g->step_a | g->step_b) * in |
+                           (uint64_t)(g->ld_c | g->step_c) * out;
+    return ((steps | (uintptr_t)g->a | (uintptr_t)g->b | (uintptr_t)g->c) & 15u) == 0;
+}
 
 /* Opens the library and chooses the algorithm. false: there is no library, or no algorithm. */
 bool fth__cuda_blas_knows(fth_device *device, const fth__cuda_kind *kind);

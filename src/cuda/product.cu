@@ -362,13 +362,15 @@ void fth__cuda_product_prepare(fth_device *device, const fth__dot_shape *s, fth_
     if (is_matrices(s, c_matrix)) (void)find_kind(device, aligned, &kind);
 }
 
-static fth_status run_blas(const fth_call *call, const fth__cuda_kind *kind,
-                           const fth__dot_shape *s, const fth__cuda_product &p)
+/* As BLAS counts, at the first place of the other summed axes. A single matrix has no steps: those
+ * of the batch it comes from would only make it look badly laid. */
+static fth__cuda_gemm gemm_of(const fth__dot_shape *s, const fth__cuda_product &p)
 {
-    const int64_t size = fth_dtype_size(s->dtype);
     const int64_t ld_a = s->a == FTH__DOT_ROWS ? p.am : p.ak,
                   ld_b = s->b == FTH__DOT_ROWS ? p.bk : p.bn;
     fth__cuda_gemm g = {};
+    g.a = p.c_cols ? p.a : p.b;
+    g.b = p.c_cols ? p.b : p.a;
     g.c = p.c;
     g.k = p.k;
     g.batch = p.batch;
@@ -377,10 +379,19 @@ static fth_status run_blas(const fth_call *call, const fth__cuda_kind *kind,
     g.ld_a = p.c_cols ? ld_a : ld_b;
     g.ld_b = p.c_cols ? ld_b : ld_a;
     g.ld_c = p.c_cols ? p.cn : p.cm;
+    g.add = p.add;
+    if (p.batch == 1) return g;
     g.step_a = p.c_cols ? p.step_a : p.step_b;
     g.step_b = p.c_cols ? p.step_b : p.step_a;
     g.step_c = p.step_c;
-    g.add = p.add;
+    return g;
+}
+
+static fth_status run_blas(const fth_call *call, const fth__cuda_kind *kind,
+                           const fth__dot_shape *s, const fth__cuda_product &p)
+{
+    const int64_t size = fth_dtype_size(s->dtype);
+    fth__cuda_gemm g = gemm_of(s, p);
     int64_t at[FTH_MAX_AXES] = {};
     for (int64_t i = 0; i < p.sums.count; i++) {
         int64_t a = 0, b = 0;
@@ -423,18 +434,6 @@ uint64_t fth__cuda_product_scratch(const fth__dot_shape *s, int64_t m, int64_t n
 {
     const rooms r = rooms_of(m, n, k < s->tile_k ? k : s->tile_k);
     return r.a + r.b + r.c;
-}
-
-/* Is everything at multiples of 16 bytes? The side that lies next to itself is not asked. */
-static bool lies_well(const fth__dot_shape *s, const fth__cuda_product &p)
-{
-    const uint64_t in = (uint64_t)fth_dtype_size(s->dtype), out = (uint64_t)fth_dtype_size(p.out);
-    const int64_t ld_a = s->a == FTH__DOT_ROWS ? p.am : p.ak,
-                  ld_b = s->b == FTH__DOT_ROWS ? p.bk : p.bn, ld_c = p.c_cols ? p.cn : p.cm;
-    uint64_t all = (uintptr_t)p.a | (uintptr_t)p.b | (uintptr_t)p.c | (uint64_t)(ld_a | ld_b) * in |
-                   (uint64_t)ld_c * out;
-    if (p.batch > 1) all |= (uint64_t)(p.step_a | p.step_b) * in | (uint64_t)p.step_c * out;
-    return all % 16 == 0;
 }
 
 template <typename T> static __global__ void copy_plane(const fth__cuda_plane p)
@@ -533,8 +532,9 @@ static fth_status run_part(const fth_call *call, const fth__dot_shape *s,
     q.b += (dn * p.bn + dk * p.bk) * in;
     q.c += (dm * p.cm + dn * p.cn) * out;
     if (!kind || q.k == 0 || p.sums.count == 0) return run_own(call, s, q);
-    return kind->aligned && !lies_well(s, q) ? run_copied(call, kind, s, q)
-                                             : run_blas(call, kind, s, q);
+    const fth__cuda_gemm g = gemm_of(s, q);
+    return kind->aligned && !fth__cuda_gemm_aligned(kind, &g) ? run_copied(call, kind, s, q)
+                                                              : run_blas(call, kind, s, q);
 }
 
 fth_status fth__cuda_product_run(const fth_call *call, const fth__dot_shape *s,

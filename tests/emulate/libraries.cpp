@@ -45,12 +45,10 @@ static void multiply(const fth__cuda_kind *kind, const fth__cuda_gemm *g, int64_
 fth_status fth__cuda_blas_run(fth_device *, cudaStream_t, const fth__cuda_kind *kind,
                               const fth__cuda_gemm *g, fth_err *err)
 {
-    const uint64_t out = (uint64_t)fth_dtype_size(kind->out);
-    uint64_t all = (uintptr_t)g->a | (uintptr_t)g->b | (uintptr_t)g->c |
-                   (uint64_t)(g->ld_a | g->ld_b) * 2 | (uint64_t)g->ld_c * out;
-    if (g->batch > 1) all |= (uint64_t)(g->step_a | g->step_b) * 2 | (uint64_t)g->step_c * out;
-    if (all % 16 != 0 || (g->m | g->n | g->k) % 8 != 0)
-        return FTH_FAIL(err, FTH_E_INTERNAL, "a product that is not at multiples of 16 bytes");
+    if (!fth__cuda_gemm_aligned(kind, g) || (g->m | g->n | g->k) % 8 != 0)
+        return FTH_FAIL(err, FTH_E_DEVICE,
+                        "a product of %lld by %lld by %lld that is not at multiples of 16 bytes",
+                        (long long)g->m, (long long)g->n, (long long)g->k);
     for (int64_t z = 0; z < g->batch; z++)
         for (int64_t j = 0; j < g->n; j++)
             for (int64_t i = 0; i < g->m; i++) multiply(kind, g, z, i, j);
