@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KINDS = 512, GUESSES = 8, ENOUGH_TILES = 128 };
+enum { KINDS = 512, GUESSES = 8, MORE_GUESSES = 32, ENOUGH_TILES = 128 };
 
 /* The functions that are used, by the types of the header. */
 #define FUNCTIONS(F)                                                                               \
@@ -222,16 +222,22 @@ static fth__cuda_gemm example(const fth__cuda_kind *kind, place at, int64_t m, i
     return g;
 }
 
-/* Does the algorithm take the smallest pieces as well, without workspace? */
+static int64_t least(int64_t size)
+{
+    return (size - 1) % FTH__CUDA_PIECE + 1;
+}
+
+/* Does the algorithm take the smallest pieces as well, and single ones, without workspace? */
 static bool takes_pieces(const blas *b, const fth__cuda_kind *kind,
                          const cublasLtMatmulAlgo_t *algorithm)
 {
-    const int64_t least = 8;
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 16; i++) {
         problem p;
         cublasLtMatmulHeuristicResult_t result = {};
-        const fth__cuda_gemm g = example(kind, ALIGNED, i & 1 ? least : kind->m,
-                                         i & 2 ? least : kind->n, i & 4 ? least : kind->k);
+        fth__cuda_gemm g =
+            example(kind, ALIGNED, i & 1 ? least(kind->m) : kind->m,
+                    i & 2 ? least(kind->n) : kind->n, i & 4 ? least(kind->k) : kind->k);
+        if (i & 8) g.batch = 1, g.step_a = g.step_b = g.step_c = 0;
         if (!describe(b, kind, &g, &p) ||
             b->p_cublasLtMatmulAlgoCheck(b->handle, &p.desc, &p.a, &p.b, &p.c, &p.c, algorithm,
                                          &result) != CUBLAS_STATUS_SUCCESS ||
@@ -245,18 +251,21 @@ static bool choose(const blas *b, const fth__cuda_kind *kind, place at, cublasLt
 {
     problem p;
     cublasLtMatmulPreferenceOpaque_t preference;
-    cublasLtMatmulHeuristicResult_t found[GUESSES];
+    cublasLtMatmulHeuristicResult_t found[MORE_GUESSES];
     int n = 0;
     const uint32_t in = at == ALIGNED ? 16 : (uint32_t)fth_dtype_size(kind->dtype),
                    out_bytes = at == ALIGNED ? 16 : (uint32_t)fth_dtype_size(kind->out);
     const fth__cuda_gemm g = example(kind, at, kind->m, kind->n, kind->k);
     if (!describe(b, kind, &g, &p) || !prefer(b, &preference, in, out_bytes)) return false;
     if (b->p_cublasLtMatmulAlgoGetHeuristic(b->handle, &p.desc, &p.a, &p.b, &p.c, &p.c, &preference,
-                                            GUESSES, found, &n) != CUBLAS_STATUS_SUCCESS ||
+                                            kind->aligned ? MORE_GUESSES : GUESSES, found,
+                                            &n) != CUBLAS_STATUS_SUCCESS ||
         n < 1)
         return false;
-    *out = found[best_of(b, kind, found, n)].algo;
-    return !kind->aligned || takes_pieces(b, kind, out);
+    int i = kind->aligned ? 0 : best_of(b, kind, found, n);
+    while (kind->aligned && i < n && !takes_pieces(b, kind, &found[i].algo)) i++;
+    if (i < n) *out = found[i].algo;
+    return i < n;
 }
 
 static bool same(const fth__cuda_kind *x, const fth__cuda_kind *y)

@@ -10,6 +10,9 @@
 
 #include <fathom/cuda.h>
 
+/* Extents of the pieces of an aligned kind are, but for multiples of this, those of the whole. */
+enum { FTH__CUDA_PIECE = 256 };
+
 /* A product as BLAS counts: columns next to each other, c = op(a) op(b). */
 typedef struct fth__cuda_kind {
     fth_dtype dtype, out;   /* of the operands; of c: the same, or f32 for f16 and bf16 */

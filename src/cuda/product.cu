@@ -17,8 +17,8 @@ enum { TILE = 64, SLICE = 16, SIDE = 16, EACH = TILE / SIDE, CHAIN = 1024 };
 enum { THIN = 8, LONG = 256, WARPS = 8 };
 static constexpr int64_t BLOCK = 512; /* what marks leave out */
 static constexpr int64_t MOST_BATCHES = 1024;
-static constexpr int64_t HALVES = 8;   /* of 16 bytes */
-static constexpr int64_t COPIED = 256; /* rows and columns of a block that lay badly */
+static constexpr int64_t HALVES = 8;               /* of 16 bytes */
+static constexpr int64_t COPIED = FTH__CUDA_PIECE; /* rows and columns of a block that lay badly */
 
 /* ---- numbers ---- */
 

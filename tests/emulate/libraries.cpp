@@ -42,12 +42,21 @@ static void multiply(const fth__cuda_kind *kind, const fth__cuda_gemm *g, int64_
     put(kind->out, g->c, z * g->step_c + j * g->ld_c + i, g->add, odd + even);
 }
 
+/* The algorithm is chosen for such pieces alone. */
+static bool is_expected(int64_t piece, int64_t whole)
+{
+    return piece % FTH__CUDA_PIECE == 0 || piece % FTH__CUDA_PIECE == whole % FTH__CUDA_PIECE;
+}
+
 fth_status fth__cuda_blas_run(fth_device *, cudaStream_t, const fth__cuda_kind *kind,
                               const fth__cuda_gemm *g, fth_err *err)
 {
     if (!fth__cuda_gemm_aligned(kind, g) || (g->m | g->n | g->k) % 8 != 0)
         return FTH_FAIL(err, FTH_E_DEVICE,
                         "a product of %lld by %lld by %lld that is not at multiples of 16 bytes",
+                        (long long)g->m, (long long)g->n, (long long)g->k);
+    if (!is_expected(g->m, kind->m) || !is_expected(g->n, kind->n) || !is_expected(g->k, kind->k))
+        return FTH_FAIL(err, FTH_E_DEVICE, "a piece of %lld by %lld by %lld nobody expected",
                         (long long)g->m, (long long)g->n, (long long)g->k);
     for (int64_t z = 0; z < g->batch; z++)
         for (int64_t j = 0; j < g->n; j++)

@@ -111,6 +111,23 @@ TEST(marks_of_operands_and_products)
     }
 }
 
+/* What marks leave out of halves by the aligned algorithm: pieces as it expects them. */
+TEST(marks_of_halves)
+{
+    for (int i = 0; i < 4; i++) {
+        oc_bench b;
+        open_bench(&b, i < 2 ? "m=1104 k=1104 n=24" : "m=1104 n=1104 k=24");
+        const fth_triangle side = i % 2 ? FTH_UPPER : FTH_LOWER;
+        const fth_val a = oc_in(&b, "a", FTH_F16, i % 2 ? "k m" : "m k"),
+                      x = oc_in(&b, "x", FTH_F16, "k n");
+        check(&b,
+              i < 2 ? fth_dot(fth_mark(a, side, "m", "k"), x, "k")
+                    : fth_dot_triangle(a, x, "k", side, "m", "n"),
+              60 + (uint64_t)i);
+        oc_close(&b);
+    }
+}
+
 /* ---- speed ---- */
 
 /* One call with everything on the device already, twice to warm up, then the best of five. */
