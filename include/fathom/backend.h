@@ -18,7 +18,7 @@
 
 FTH_BEGIN_DECLS
 
-enum { FTH_BACKEND_ABI = 4 };
+enum { FTH_BACKEND_ABI = 5 };
 
 typedef enum fth_lane {
     FTH_LANE_COMPUTE, /* kernels */
@@ -116,10 +116,13 @@ typedef struct fth_device_table {
     /* Between two marks that were reached. */
     double (*seconds)(fth_device *device, fth_mark *from, fth_mark *to);
     void *(*stream)(fth_device *device, fth_lane lane); /* what kernels get as call->stream */
-    /* Record what is queued on COMPUTE instead of doing it, and queue it again. NULL: cannot. */
+    /* Record what is queued on COMPUTE instead of doing it, and queue it again. `begun` is reached
+     * when the device begins with that, not when the host asks for it; it is the recording's own,
+     * and set anew by every replay. NULL: cannot. */
     fth_status (*record)(fth_device *device, fth_err *err);
     fth_status (*recorded)(fth_device *device, fth_recording **out, fth_err *err);
-    fth_status (*replay)(fth_device *device, fth_recording *recording, fth_err *err);
+    fth_status (*replay)(fth_device *device, fth_recording *recording, fth_mark **begun,
+                         fth_err *err);
     void (*forget)(fth_device *device, fth_recording *recording);
     /* Fill compiler and products of the info, by opening those libraries: it takes a while. NULL:
      * there are none. */

@@ -234,37 +234,63 @@ static void *stream(fth_device *d, fth_lane lane)
     return d->lane[lane];
 }
 
+struct fth_recording {
+    cudaGraphExec_t exec;
+    cudaEvent_t begun; /* the first thing in it */
+};
+
+static void forget(fth_device *, fth_recording *r)
+{
+    if (!r) return;
+    if (r->exec) (void)cudaGraphExecDestroy(r->exec);
+    if (r->begun) (void)cudaEventDestroy(r->begun);
+    delete r;
+}
+
+/* Nothing is recorded any more, and what was is gone. */
+static void stop_recording(fth_device *d)
+{
+    cudaGraph_t graph = NULL;
+    (void)cudaStreamEndCapture(d->lane[FTH_LANE_COMPUTE], &graph);
+    if (graph) (void)cudaGraphDestroy(graph);
+    forget(d, d->recording);
+    d->recording = NULL;
+}
+
 static fth_status record(fth_device *d, fth_err *err)
 {
-    FTH_CUDA_TRY(
-        cudaStreamBeginCapture(d->lane[FTH_LANE_COMPUTE], cudaStreamCaptureModeThreadLocal),
-        "recording", err);
+    const cudaStream_t lane = d->lane[FTH_LANE_COMPUTE];
+    d->recording = new (std::nothrow) fth_recording();
+    if (!d->recording) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a recording");
+    cudaError_t code = cudaEventCreateWithFlags(&d->recording->begun, cudaEventBlockingSync);
+    if (code == cudaSuccess) code = cudaStreamBeginCapture(lane, cudaStreamCaptureModeThreadLocal);
+    if (code == cudaSuccess)
+        code = cudaEventRecordWithFlags(d->recording->begun, lane, cudaEventRecordExternal);
+    if (code != cudaSuccess) stop_recording(d);
+    FTH_CUDA_TRY(code, "recording", err);
     return FTH_OK;
 }
 
 static fth_status recorded(fth_device *d, fth_recording **out, fth_err *err)
 {
     cudaGraph_t graph = NULL;
-    cudaGraphExec_t exec = NULL;
+    fth_recording *const r = d->recording;
     *out = NULL;
-    FTH_CUDA_TRY(cudaStreamEndCapture(d->lane[FTH_LANE_COMPUTE], &graph), "recording", err);
-    const cudaError_t code = cudaGraphInstantiate(&exec, graph, 0);
-    (void)cudaGraphDestroy(graph);
+    d->recording = NULL;
+    cudaError_t code = cudaStreamEndCapture(d->lane[FTH_LANE_COMPUTE], &graph);
+    if (code == cudaSuccess) code = cudaGraphInstantiate(&r->exec, graph, 0);
+    if (graph) (void)cudaGraphDestroy(graph);
+    if (code != cudaSuccess) forget(d, r);
     FTH_CUDA_TRY(code, "a recording", err);
-    *out = (fth_recording *)exec;
+    *out = r;
     return FTH_OK;
 }
 
-static fth_status replay(fth_device *d, fth_recording *recording, fth_err *err)
+static fth_status replay(fth_device *d, fth_recording *r, fth_mark **begun, fth_err *err)
 {
-    FTH_CUDA_TRY(cudaGraphLaunch((cudaGraphExec_t)recording, d->lane[FTH_LANE_COMPUTE]),
-                 "a recording", err);
+    *begun = (fth_mark *)r->begun;
+    FTH_CUDA_TRY(cudaGraphLaunch(r->exec, d->lane[FTH_LANE_COMPUTE]), "a recording", err);
     return FTH_OK;
-}
-
-static void forget(fth_device *, fth_recording *recording)
-{
-    if (recording) (void)cudaGraphExecDestroy((cudaGraphExec_t)recording);
 }
 
 /* Machine code is for 9.0, and drivers compile our PTX for what comes later. The runtime that is

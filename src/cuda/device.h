@@ -30,7 +30,8 @@ struct fth_device {
     fth_device_info info;
     pthread_mutex_t lock; /* of the slots */
     fth__cuda_slot slot[FTH__CUDA_SLOTS];
-    void *memory; /* memory.cu's own */
+    void *memory;             /* memory.cu's own */
+    fth_recording *recording; /* being made; NULL */
 };
 
 /* ---- memory.cu ---- */

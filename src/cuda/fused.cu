@@ -35,7 +35,10 @@ enum {
     AHEAD_FROM = 512,     /* blocks of a superblock worth being joined while others are read */
     FEW_SUMS = 16,        /* and so many sums */
     MOST_ITEMS = 1 << 30, /* of one launch */
-    EIGHT_FROM = 64,      /* elements of a block that eight threads join */
+    PARTS = 40 << 10,     /* bytes of shared memory for what the blocks of rows come to */
+    MOST_SEGMENTS = 32,   /* of a task, where they go to memory */
+    BUSY_TASKS = 528,     /* that leave no multiprocessor idle */
+    AHEAD_TILE = 1024,    /* fth__join_ahead's */
 };
 
 /* The work of one launch. Operands are inputs, outputs, and with a tail the state. */
@@ -166,7 +169,6 @@ bool lies_well(const walk *w, const fth__ew_program *e, bool crossing)
 {
     const int vec = e->shape.vec, last = w->n_axes - 1;
     const bool rows = e->shape.rows;
-    if (vec == 1) return false;
     for (int j = 0; j < e->p.n_in; j++) {
         const int where = e->shape.where[j];
         const int64_t step = rows ? w->along[j] : w->stride[j][last];
@@ -274,12 +276,15 @@ void plan_rows(tail_plan *t, const fth__ew_program *e, int64_t n, int64_t rows)
     const fth_dtype from = (fth_dtype)e->p.reg_dtype[e->p.out_reg[0]];
     t->value = from == FTH_F16 || from == FTH_BF16 ? 4 : (uint64_t)fth_dtype_size(from);
     t->segs = t->chunks = 1;
-    if (e->shape.brief || t->segments <= 1) return;
+    if (e->shape.brief || t->segments < 1) return;
     /* rows of many blocks (and those with superblocks) never are finished at once */
-    t->partial = t->segments > FTH__SUPERBLOCKS || (rows < FEW_ROWS && n >= LONG_ROW);
-    const int64_t fit = (int64_t)(CHUNK / t->value) / e->order.block;
-    t->segs = (uint32_t)(fit < 1 ? 1 : fit < t->segments ? fit : t->segments);
-    t->chunks = (uint32_t)((t->segments + t->segs - 1) / t->segs);
+    t->partial = e->order.has_super || t->segments > FTH__SUPERBLOCKS ||
+                 (rows < FEW_ROWS && n >= LONG_ROW && t->segments > 1);
+    t->segs = (uint32_t)t->segments;
+    if (!t->partial) return;
+    t->segs = MOST_SEGMENTS;
+    while (t->segs > 4 && rows * t->segments < (int64_t)t->segs * BUSY_TASKS) t->segs /= 2;
+    t->chunks = blocks_for(t->segments, t->segs);
 }
 
 tail_plan plan_tail(const fth__ew_program *e, int64_t n, int64_t outputs)
@@ -365,47 +370,43 @@ bool takes_items(const walk *w, const fth__ew_program *e)
            lies_well(w, e, true);
 }
 
-/* Elements from one segment to the next: an odd number of the words that are read at once, so that
- * threads side by side read from different banks; with eight threads to a segment, eight more. */
-uint32_t pitch_of(const fth__ew_program *e, const tail_plan *t, uint32_t length, int vec,
-                  bool crossing)
+/* Elements of a brief row in shared memory: an odd number of the words that are read at once, so
+ * that threads side by side read from different banks. */
+uint32_t pitch_of(const tail_plan *t, uint32_t length, int vec, bool crossing)
 {
     const uint64_t item = t->value * (uint64_t)vec, word = item < 16 ? item : 16;
-    const uint32_t whole = (uint32_t)(word / t->value);
-    if (e->shape.brief && crossing) return length | 1u;
-    if (e->shape.eight) return length + (whole > 8 ? whole : 8);
-    const uint32_t unit = e->shape.brief ? whole : (uint32_t)(t->value < 16 ? 16 / t->value : 1);
-    return ((length + unit - 1) / unit | 1u) * unit;
+    const uint32_t unit = (uint32_t)(word / t->value);
+    return crossing ? length | 1u : ((length + unit - 1) / unit | 1u) * unit;
 }
 
-/* How the rows of a launch become tasks, and what they take of shared memory. */
+/* Rows of one task: as many as it takes, but every multiprocessor gets some. */
+uint32_t rows_of_task(int64_t rows, int64_t n, const tail_plan *t, uint64_t bytes, uint64_t room)
+{
+    const int64_t items = (int64_t)(CHUNK / t->value) / (n > 0 ? n : 1);
+    const int64_t fit = (int64_t)(room / bytes), spread = rows / (2 * FEW_ROWS);
+    int64_t each = items < fit ? items : fit;
+    each = each < spread ? each : spread;
+    return (uint32_t)(each < 1 ? 1 : each);
+}
+
+/* How the rows of a launch become tasks, and what they take of shared memory: rows whose elements
+ * lie there, or that are joined in any order. */
 unsigned lay_rows(fth__ew_args *a, const walk *w, const fth__ew_program *e, const tail_plan *t,
                   bool use)
 {
     const int vec = use ? e->shape.vec : 1, unroll = use ? e->shape.unroll : e->shape.unroll_any;
-    const bool brief = e->shape.brief, inside = use && e->shape.inside > 0;
+    const bool brief = e->shape.brief;
     const int64_t rows = items_of(w), n = w->n;
-    a->chunks = t->chunks;
-    a->segs = t->segs;
     a->seg_len = (uint32_t)(brief ? (n > 0 ? n : 1) : t->block);
-    while (((uint32_t)1 << a->seg_log) < a->seg_len && !brief) a->seg_log++;
     a->crossing = n % vec != 0;
-    a->pitch = pitch_of(e, t, a->seg_len, vec, a->crossing);
-    a->part_pitch = (uint32_t)(t->partial ? 0 : t->segments) | 1u;
-    uint64_t values = (uint64_t)a->segs * a->pitch * t->value, parts = a->part_pitch * t->wide;
-    if (inside || e->shape.free) values = 0;
-    if (t->partial) parts = a->segs * t->wide;
-    if (brief) parts = 0;
-    if (t->chunks == 1 && !t->partial && !e->shape.free) {
-        const int64_t items = (int64_t)(CHUNK / t->value) / (n > 0 ? n : 1);
-        const int64_t fit = (int64_t)(SHARED / (values + parts)), spread = rows / (2 * FEW_ROWS);
-        int64_t each = items < fit ? items : fit;
-        each = each < spread ? each : spread;
-        if (a->crossing && each > vec) each -= each % vec; /* tasks begin with a whole item */
-        a->rows = (uint32_t)(each < 1 ? 1 : each);
+    a->pitch = pitch_of(t, a->seg_len, vec, a->crossing);
+    const uint64_t values = brief ? a->pitch * t->value : 0;
+    if (brief) {
+        a->rows = rows_of_task(rows, n, t, values, SHARED);
+        /* tasks begin with a whole item */
+        if (a->crossing && a->rows > (uint32_t)vec) a->rows -= a->rows % (uint32_t)vec;
         if (a->crossing && a->rows % (uint32_t)vec != 0) a->rows = (uint32_t)vec;
     }
-    if (e->shape.free) parts = (1 + THREADS / 32) * t->wide;
     a->flat = a->rows == 1 || rows_follow(w, e->p.n_in);
     const int64_t longest = (int64_t)a->segs * a->seg_len, most = n < longest ? n : longest;
     a->rounds = blocks_for((int64_t)a->rows * most / vec, THREADS * unroll);
@@ -414,7 +415,24 @@ unsigned lay_rows(fth__ew_args *a, const walk *w, const fth__ew_program *e, cons
     a->loops = t->chunks > 1 && !t->partial ? t->chunks : a->tasks >= MANY_TASKS ? 4 : 1;
     if (n > 0 && n < MOST_ITEMS) set_magic((uint32_t)n, &a->row_magic, &a->row_shift);
     a->part_at = (uint32_t)((values * a->rows + 15) / 16 * 16);
-    return a->part_at + (unsigned)(parts * a->rows);
+    return a->part_at + (unsigned)(brief ? 0 : (1 + THREADS / 32) * t->wide);
+}
+
+/* The same of rows whose threads read what they join: only blocks lie in shared memory. */
+unsigned lay_lanes(fth__ew_args *a, const walk *w, const fth__ew_program *e, const tail_plan *t,
+                   bool use)
+{
+    const int64_t rows = items_of(w), n = w->n;
+    const int64_t unit = use && e->shape.inside > 0 ? e->shape.vec : t->block;
+    a->seg_len = (uint32_t)t->block;
+    a->units = blocks_for(n, unit);
+    a->part_pitch = (uint32_t)(t->partial ? 0 : t->segments) | 1u;
+    const uint64_t parts = a->part_pitch * t->wide;
+    if (!t->partial) a->rows = rows_of_task(rows, n, t, parts, PARTS);
+    a->tasks = (uint32_t)(t->partial ? rows * t->chunks : blocks_for(rows, a->rows));
+    a->flat = a->rows == 1 || rows_follow(w, e->p.n_in);
+    set_magic(a->units > 0 ? a->units : 1, &a->row_magic, &a->row_shift);
+    return t->partial ? 0 : (unsigned)(parts * a->rows);
 }
 
 /* Compiled code takes long blocks where any will do: fewer go through memory. */
@@ -441,9 +459,8 @@ fth_status run_ahead(const job *b, const fth__jit_code *code, fth__ew_args *a, u
         a->group_chunks = blocks_for(a->group_to - a->group_from, a->segs);
         a->chunks = (uint32_t)(groups * a->group_chunks);
         a->tasks = a->count * a->chunks;
-        a->loops = a->tasks >= MANY_TASKS ? 4 : 1;
         a->ahead = half == 0 ? 0 : (uint32_t)groups * a->count;
-        FTH_TRY(launch(b, code, a, a->ahead + blocks_for(a->tasks, a->loops), 1, shared));
+        FTH_TRY(launch(b, code, a, a->ahead + a->tasks, 1, shared));
     }
     *joined = cut;
     return FTH_OK;
@@ -459,14 +476,17 @@ fth_status run_rows(const job *b, const walk *w, tail_plan *t)
     fth__ew_args a;
     fill_args(&a, w, b->e, 1);
     fill_tail(&a, w, b->e, t, b->call);
-    const unsigned shared = lay_rows(&a, w, b->e, t, use);
+    a.chunks = t->chunks;
+    a.segs = t->segs;
+    const bool staged = b->e->shape.brief || b->e->shape.free;
+    const unsigned shared = staged ? lay_rows(&a, w, b->e, t, use) : lay_lanes(&a, w, b->e, t, use);
     a.group = a.group_to = (uint32_t)t->segments;
     a.group_chunks = t->chunks;
     const int64_t per = b->e->order.super / t->block;
     if (code && t->partial && b->e->order.has_super && per >= AHEAD_FROM && a.count <= FEW_SUMS &&
         w->lo % b->e->order.super == 0) {
         a.group = (uint32_t)per;
-        return run_ahead(b, code, &a, shared, &t->joined);
+        return run_ahead(b, code, &a, AHEAD_TILE * (unsigned)t->wide, &t->joined);
     }
     return launch(b, code, &a, blocks_for(a.tasks, a.loops), 1, shared);
 }
@@ -510,11 +530,9 @@ fth_status run_walk(const job *b, const walk *w)
 
 } // namespace
 
-void fth__ew_program_init(fth__ew_program *e, const fth_node *node)
+/* As ops/fused.c adds. */
+static void set_order(fth__ew_program *e)
 {
-    fth__ew_shape_of(&e->p, node->in, &e->shape);
-    memset(&e->order, 0, sizeof e->order);
-    if (!has_tail(e)) return;
     fth__tail t;
     fth__tail_init(&t, &e->p);
     e->order.whole = t.n;
@@ -526,20 +544,23 @@ void fth__ew_program_init(fth__ew_program *e, const fth_node *node)
     e->order.total_in_out = t.total_in_out;
     e->order.has_super = t.has_super;
     e->order.exact = t.exact;
-    fth__ew_settle(e);
 }
 
-void fth__ew_settle(fth__ew_program *e)
+void fth__ew_program_init(fth__ew_program *e, const fth_node *node, const fth__ew_order *order)
 {
+    fth__ew_shape_of(&e->p, node->in, &e->shape);
+    memset(&e->order, 0, sizeof e->order);
+    if (!has_tail(e)) return;
+    if (order)
+        e->order = *order;
+    else
+        set_order(e);
     e->shape.brief = e->order.block == 1 && !e->order.has_super;
     e->shape.lanes = e->order.lanes;
-    e->shape.eight = e->order.lanes == FTH__TAIL_LANES && e->order.block >= EIGHT_FROM;
     e->shape.free = e->order.exact && e->shape.rows && e->order.whole >= FREE_FROM;
     e->shape.super = e->order.has_super;
-    e->shape.inside = 0;
-    if (e->shape.rows && !e->shape.brief && !e->shape.free && e->order.block <= e->shape.vec &&
-        e->order.whole % e->order.block == 0)
-        e->shape.inside = (int)e->order.block;
+    if (e->shape.rows && !e->shape.brief && !e->shape.free)
+        fth__ew_shape_rows(&e->shape, e->order.block, e->order.whole);
 }
 
 uint64_t fth__ew_scratch(const fth_call *call, const fth__ew_program *e)
@@ -568,7 +589,7 @@ static bool expects_vectors(const fth__ew_program *e)
 {
     const fth__program *p = &e->p;
     const int vec = e->shape.vec, inner = e->shape.inner;
-    if (vec == 1 || inner < 0) return false;
+    if (inner < 0) return false;
     int64_t outputs = 1, all = 1;
     for (int k = 0; k < p->n_axes; k++) {
         all *= p->size[k];
@@ -599,7 +620,7 @@ fth_status fth__ew_prepare(const fth_node *node, const fth__ew_program *e, fth_d
 static void make(fth__ew_program *e, const fth_node *node)
 {
     memcpy(&e->p, node->attr, sizeof e->p);
-    fth__ew_program_init(e, node);
+    fth__ew_program_init(e, node, NULL);
 }
 
 static uint64_t scratch(const fth_call *call)

@@ -22,10 +22,8 @@ typedef struct fth__ew_program {
     fth__ew_order order; /* with a tail */
 } fth__ew_program;
 
-/* Fills in the shape, and the order of fused, for a node's program. */
-void fth__ew_program_init(fth__ew_program *e, const fth_node *node);
-/* After a change of the order: what the code depends on of it. */
-void fth__ew_settle(fth__ew_program *e);
+/* Fills in the shape for a node's program, and the order; NULL: that of fused. */
+void fth__ew_program_init(fth__ew_program *e, const fth_node *node, const fth__ew_order *order);
 
 uint64_t fth__ew_scratch(const fth_call *call, const fth__ew_program *e);
 fth_status fth__ew_run(const fth_call *call, const fth__ew_program *e);

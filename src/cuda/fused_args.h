@@ -61,15 +61,16 @@ typedef struct fth__ew_args {
     uint32_t flat;     /* the rows of a task follow each other in every operand */
     uint32_t crossing; /* items of neighbours go over the ends of rows */
     uint32_t seg_len;  /* elements of a segment: a block of the axis, or the whole row */
-    uint32_t seg_log;  /* its logarithm, when it is a block */
     uint32_t segs;     /* segments of a row that are in one task */
+    uint32_t units;    /* blocks of a row, or items that have several */
     /* With superblocks: blocks of one, and those of each that this launch takes, in so many tasks.
      * The first blocks of threads join what lies before, of every superblock. */
     uint32_t group, group_from, group_to, group_chunks, ahead;
-    uint32_t pitch;                /* elements from one segment to the next */
-    uint32_t part_at;              /* bytes: where joined segments lie */
-    uint32_t part_pitch;           /* of them, from one row to the next */
-    uint32_t row_magic, row_shift; /* of the elements of a row; else of the items of all columns */
+    uint32_t pitch;      /* elements from one segment to the next */
+    uint32_t part_at;    /* bytes: where joined segments lie */
+    uint32_t part_pitch; /* of them, from one row to the next */
+    uint32_t row_magic,
+        row_shift; /* of the elements or units of a row, of the items of all columns */
     fth__ew_operand operand[FTH__EW_OPERANDS]; /* inputs, then outputs, then the state */
     fth__ew_const constant[FTH__EW_CONSTS];
     fth__ew_tail tail;

@@ -17,7 +17,7 @@
  *   TAIL_RED      fth_red;  OUT_BYTES of a result
  *   ROWS          the axis of items is the one that is reduced
  *   TAIL_BRIEF    blocks are single elements, and are never cut
- *   TAIL_LANES    1 or 8;  TAIL_EIGHT  eight threads join a block
+ *   TAIL_LANES    1 or 8;  TAIL_BLOCK  elements of a block, 64 for longer ones too
  *   TAIL_SUPER    blocks are gathered in superblocks first
  *   TAIL_INSIDE   elements of a block, where every block lies inside one item; else 0
  *   TAIL_FREE     rows are long, and no order can change what they come to
@@ -219,12 +219,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 }
 
 #else
-/* ---- the axis is innermost: elements pass through shared memory ----
+/* ---- the axis is innermost ----
  *
- * A block of threads has tasks: some rows, or one chunk of a row after another. It reads a task
- * side by side, whatever the order of additions is, and puts the elements down; while the next
- * task is on its way, each block of the axis is joined in its own order, and then the blocks of a
- * row are, or they go to memory. */
+ * A block of threads has tasks: some rows, or one chunk of a row after another. */
 
 struct task {
     uint32_t row0, rows, chunk, n; /* n elements of each row */
@@ -254,6 +251,54 @@ FTH__MATH task fth__task_of(const fth__ew_args &a, uint32_t k)
     return t;
 }
 
+/* Rows that are finished here: their blocks in order, or one by one where blocks are elements. */
+FTH__MATH void fth__finish_rows(const fth__ew_args &a, const task &t, const value *shared,
+                                const wide *part)
+{
+    enum { AT_ONCE = TAIL_BRIEF && VEC > 8 ? VEC : 8 };
+#pragma unroll 1
+    for (uint32_t r = threadIdx.x; r < t.rows; r += THREADS) {
+        place p;
+        fth__total<wide> total;
+        fth__locate(a, t.row0 + r, p);
+        total.begin(TAIL_RED, a.tail, fth__out(a, p, 0), fth__kept(a, p, 0));
+#if TAIL_BRIEF
+        const value *const v = shared + r * a.pitch;
+        const uint32_t n = t.n;
+#else
+        const wide *const v = part + r * a.part_pitch;
+        const uint32_t n = (uint32_t)a.tail.segments;
+#endif
+#pragma unroll 1
+        for (uint32_t s = 0; s < n; s += AT_ONCE) {
+            wide x[AT_ONCE];
+#if TAIL_BRIEF
+            if (!a.crossing) {
+#pragma unroll
+                for (uint32_t k = 0; k < AT_ONCE; k += VEC) {
+                    value few[VEC];
+                    if (s + k < n) fth__read<value, VEC>(few, v + s + k);
+#pragma unroll
+                    for (uint32_t e = 0; e < VEC; e++) x[k + e] = fth__widen<wide>(few[e]);
+                }
+            } else
+#endif
+#pragma unroll
+                for (uint32_t k = 0; k < AT_ONCE; k++)
+                    if (s + k < n) x[k] = fth__widen<wide>(v[s + k]);
+#pragma unroll
+            for (uint32_t k = 0; k < AT_ONCE; k++)
+                if (s + k < n)
+                    total.total =
+                        fth__join(TAIL_RED, total.total,
+                                  TAIL_BRIEF ? fth__join(TAIL_RED, fth__start(), x[k]) : x[k]);
+        }
+        total.end(a.tail, fth__out(a, p, 0), fth__kept(a, p, 0));
+    }
+    (void)shared, (void)part;
+}
+
+#if TAIL_BRIEF || TAIL_FREE
 /* Items of this thread: `round` of a task. */
 FTH__MATH void fth__take(const fth__ew_args &a, const task &t, uint32_t round, const batch &held,
                          batch (&b)[UNROLL])
@@ -283,28 +328,6 @@ FTH__MATH void fth__take(const fth__ew_args &a, const task &t, uint32_t round, c
         fth__fetch(a, p, i - row * t.n, b[u]);
     }
 }
-
-#if TAIL_INSIDE
-/* A block that lies in one item. */
-FTH__MATH wide fth__join_inside(const value *v)
-{
-    enum { LANES = TAIL_LANES, FEW = TAIL_INSIDE < LANES ? TAIL_INSIDE : LANES };
-    wide lane[LANES];
-#pragma unroll
-    for (int k = 0; k < LANES; k++) lane[k] = fth__start();
-#pragma unroll
-    for (int k = 0; k < TAIL_INSIDE; k++)
-        lane[k % LANES] = fth__join(TAIL_RED, lane[k % LANES], fth__widen<wide>(v[k]));
-    /* lanes without elements change nothing, but for products of complex numbers */
-    const int used = sizeof(wide) == 16 && TAIL_RED == FTH__JOIN_PROD ? LANES : FEW;
-#pragma unroll
-    for (int half = LANES / 2; half > 0; half /= 2)
-#pragma unroll
-        for (int k = 0; k < half; k++)
-            if (half < used) lane[k] = fth__join(TAIL_RED, lane[k], lane[k + half]);
-    return lane[0];
-}
-#endif
 
 #if TAIL_FREE
 /* Small whole numbers are added in 32 bits: an item each of a thread never fills them. */
@@ -356,11 +379,12 @@ FTH__MATH void fth__join_threads(wide acc, wide *part)
     for (int k = 1; k < THREADS / 32; k++) acc = fth__join(TAIL_RED, acc, part[1 + k]);
     part[0] = acc;
 }
-#else
+#endif
 
+#if TAIL_BRIEF
 /* Elements of this thread to where they are joined from. */
 FTH__MATH void fth__put_down(const fth__ew_args &a, const task &t, uint32_t round,
-                             const batch (&b)[UNROLL], value *shared, wide *part)
+                             const batch (&b)[UNROLL], value *shared)
 {
     const uint32_t items = t.rows * t.n / VEC;
     const uint32_t first = round * (uint32_t)(UNROLL * THREADS) + threadIdx.x;
@@ -369,21 +393,14 @@ FTH__MATH void fth__put_down(const fth__ew_args &a, const task &t, uint32_t roun
         const uint32_t i = (first + (uint32_t)u * THREADS) * VEC;
         if (first + (uint32_t)u * THREADS >= items) continue;
         const uint32_t row = t.rows == 1 ? 0 : fth__divide(i, a.row_magic, a.row_shift);
-        uint32_t at = i - row * t.n;
+        uint32_t at = i - row * t.n, slot = row * a.pitch + at;
         value v[VEC];
 #pragma unroll
         for (int e = 0; e < VEC; e++) v[e] = fth__reduced(a, b[u], e);
-#if TAIL_INSIDE
-#pragma unroll
-        for (int k = 0; k < VEC / TAIL_INSIDE; k++)
-            part[row * a.part_pitch + at / TAIL_INSIDE + (uint32_t)k] =
-                fth__join_inside(v + k * TAIL_INSIDE);
-#elif TAIL_BRIEF
         if (!a.crossing) {
-            fth__lay<value, VEC>(shared + row * a.pitch + at, v);
+            fth__lay<value, VEC>(shared + slot, v);
             continue;
         }
-        uint32_t slot = row * a.pitch + at;
 #pragma unroll
         for (int e = 0; e < VEC; e++) {
             shared[slot++] = v[e];
@@ -391,220 +408,31 @@ FTH__MATH void fth__put_down(const fth__ew_args &a, const task &t, uint32_t roun
             at = 0;
             slot += a.pitch - t.n;
         }
-#else
-        const uint32_t seg = at >> a.seg_log;
-        fth__lay<value, VEC>(shared + (row * a.segs + seg) * a.pitch + (at - (seg << a.seg_log)),
-                             v);
-#endif
-    }
-    (void)shared, (void)part;
-}
-#endif
-
-#if !TAIL_BRIEF && !TAIL_INSIDE && !TAIL_FREE
-#if TAIL_EIGHT
-FTH__MATH double fth__from_above(double v, int by)
-{
-    return __shfl_down_sync(0xffffffffu, v, by, 8);
-}
-FTH__MATH int64_t fth__from_above(int64_t v, int by)
-{
-    return __shfl_down_sync(0xffffffffu, (long long)v, by, 8);
-}
-FTH__MATH fth_c128 fth__from_above(fth_c128 v, int by)
-{
-    return fth_c128{__shfl_down_sync(0xffffffffu, v.re, by, 8),
-                    __shfl_down_sync(0xffffffffu, v.im, by, 8)};
-}
-
-/* One block by eight threads, a lane each; all threads of the warp come here. Eight elements are
- * read before the first is added. */
-FTH__MATH wide fth__join_block(const value *v, uint32_t n)
-{
-    wide acc = fth__start();
-    uint32_t i = threadIdx.x % 8;
-#pragma unroll 1
-    for (; i + 56 < n; i += 64) {
-        value x[8];
-#pragma unroll
-        for (uint32_t k = 0; k < 8; k++) x[k] = v[i + 8 * k];
-#pragma unroll
-        for (uint32_t k = 0; k < 8; k++) acc = fth__join(TAIL_RED, acc, fth__widen<wide>(x[k]));
-    }
-#pragma unroll 1
-    for (; i < n; i += 8) acc = fth__join(TAIL_RED, acc, fth__widen<wide>(v[i]));
-#pragma unroll
-    for (int half = 4; half > 0; half /= 2) {
-        const wide other = fth__from_above(acc, half);
-        if (threadIdx.x % 8 < (uint32_t)half) acc = fth__join(TAIL_RED, acc, other);
-    }
-    return acc;
-}
-#else
-/* One block by one thread, eight elements at a time. */
-FTH__MATH wide fth__join_block(const value *v, uint32_t n)
-{
-    wide lane[TAIL_LANES];
-#pragma unroll
-    for (int k = 0; k < TAIL_LANES; k++) lane[k] = fth__start();
-    uint32_t i = 0;
-#pragma unroll 1
-    for (; i + 8 <= n; i += 8) {
-        value x[8];
-        fth__read<value, 8>(x, v + i);
-#pragma unroll
-        for (int k = 0; k < 8; k++)
-            lane[k % TAIL_LANES] =
-                fth__join(TAIL_RED, lane[k % TAIL_LANES], fth__widen<wide>(x[k]));
-    }
-#pragma unroll
-    for (int k = 0; k < 8; k++)
-        if (i + (uint32_t)k < n)
-            lane[k % TAIL_LANES] =
-                fth__join(TAIL_RED, lane[k % TAIL_LANES], fth__widen<wide>(v[i + (uint32_t)k]));
-#pragma unroll
-    for (int half = TAIL_LANES / 2; half > 0; half /= 2)
-#pragma unroll
-        for (int k = 0; k < half; k++) lane[k] = fth__join(TAIL_RED, lane[k], lane[k + half]);
-    return lane[0];
-}
-#endif
-
-/* Every block of a task. Where there are fewer than threads, which warps join them differs from one
- * block of threads to the next: each warp is bound to a quarter of the multiprocessor. */
-FTH__MATH void fth__join_blocks(const fth__ew_args &a, const task &t, const value *shared,
-                                wide *part)
-{
-    const uint32_t total = t.rows * a.segs, each = TAIL_EIGHT ? 8 : 1;
-    const uint32_t turn = (blockIdx.x * 2654435761u) >> 30;
-    const uint32_t id = (threadIdx.x + turn * (THREADS / 4)) % THREADS;
-    wide *const to = part + (a.tail.partial ? 0 : t.chunk * a.segs);
-#pragma unroll 1
-    for (uint32_t base = 0; base < total; base += THREADS / each) {
-        const uint32_t s = base + id / each, row = t.rows == 1 ? 0 : s / a.segs;
-        const uint32_t seg = s - row * a.segs, at = seg << a.seg_log;
-        const uint32_t left = s < total && at < t.n ? t.n - at : 0;
-        const uint32_t len = left < a.seg_len ? left : a.seg_len;
-        const wide w = fth__join_block(shared + (s < total ? s : 0) * a.pitch, len);
-        if (len > 0 && id % each == 0) to[row * a.part_pitch + seg] = w;
     }
 }
 #endif
 
-/* Rows that are finished here: their blocks in order, or one by one where blocks are elements. */
-FTH__MATH void fth__finish_rows(const fth__ew_args &a, const task &t, const value *shared,
-                                const wide *part)
+#if TAIL_FREE
+/* What a task came to becomes a result, or a block that goes to memory. */
+FTH__MATH void fth__settle(const fth__ew_args &a, const task &t, const wide *part)
 {
-    enum { AT_ONCE = TAIL_BRIEF && VEC > 8 ? VEC : 8 };
-#pragma unroll 1
-    for (uint32_t r = threadIdx.x; r < t.rows; r += THREADS) {
-        place p;
-        fth__total<wide> total;
-        fth__locate(a, t.row0 + r, p);
-        total.begin(TAIL_RED, a.tail, fth__out(a, p, 0), fth__kept(a, p, 0));
-#if TAIL_BRIEF
-        const value *const v = shared + r * a.pitch;
-        const uint32_t n = t.n;
-#else
-        const wide *const v = part + r * a.part_pitch;
-        const uint32_t n = (uint32_t)a.tail.segments;
-#endif
-#pragma unroll 1
-        for (uint32_t s = 0; s < n; s += AT_ONCE) {
-            wide x[AT_ONCE];
-#if TAIL_BRIEF
-            if (!a.crossing) {
-#pragma unroll
-                for (uint32_t k = 0; k < AT_ONCE; k += VEC) {
-                    value few[VEC];
-                    if (s + k < n) fth__read<value, VEC>(few, v + s + k);
-#pragma unroll
-                    for (uint32_t e = 0; e < VEC; e++) x[k + e] = fth__widen<wide>(few[e]);
-                }
-            } else
-#endif
-#pragma unroll
-                for (uint32_t k = 0; k < AT_ONCE; k++)
-                    if (s + k < n) x[k] = fth__widen<wide>(v[s + k]);
-#pragma unroll
-            for (uint32_t k = 0; k < AT_ONCE; k++)
-                if (s + k < n)
-                    total.total =
-                        fth__join(TAIL_RED, total.total,
-                                  TAIL_BRIEF ? fth__join(TAIL_RED, fth__start(), x[k]) : x[k]);
-        }
-        total.end(a.tail, fth__out(a, p, 0), fth__kept(a, p, 0));
-    }
-    (void)shared, (void)part;
-}
-
-/* What was put down becomes results, or blocks that go to memory. */
-FTH__MATH void fth__settle(const fth__ew_args &a, const task &t, const value *shared, wide *part)
-{
-#if TAIL_BRIEF || TAIL_INSIDE
-    fth__finish_rows(a, t, shared, part);
-    __syncthreads();
-#else
-#if !TAIL_FREE
-    fth__join_blocks(a, t, shared, part);
-    __syncthreads();
-#endif
     if (!a.tail.partial) {
-        if (t.chunk + 1 == a.chunks) fth__finish_rows(a, t, shared, part);
+        if (t.chunk + 1 == a.chunks) fth__finish_rows(a, t, (const value *)part, part);
         return;
     }
-    for (uint32_t s = threadIdx.x; s < a.segs; s += THREADS)
-        if (s * a.seg_len < t.n) *(wide *)fth__partial(a, (int64_t)t.seg + s, t.row0) = part[s];
-#endif
-}
-
-#if TAIL_SUPER
-/* The first blocks of a superblock, which an earlier launch left in memory: one after the other by
- * one thread, while the others fetch. It takes long, and other blocks of threads read on. */
-FTH__MATH void fth__join_ahead(const fth__ew_args &a, uint32_t job, wide *tile)
-{
-    enum { EACH = 4, TILE = THREADS * EACH };
-    const uint32_t group = job / a.count, item = job - group * a.count;
-    const int64_t from = (int64_t)group * a.group, last = from + a.group_from;
-    const int64_t to = last < a.tail.segments ? last : a.tail.segments;
-    wide x[EACH], acc = fth__start();
-#pragma unroll 1
-    for (int64_t s = from - TILE; s < to; s += TILE) {
-        __syncthreads();
-#pragma unroll
-        for (int k = 0; k < EACH; k++)
-            if (s >= from) tile[(uint32_t)k * THREADS + threadIdx.x] = x[k];
-        __syncthreads();
-#pragma unroll
-        for (int k = 0; k < EACH; k++) {
-            const int64_t next = s + TILE + k * THREADS + threadIdx.x;
-            if (next < to) x[k] = *(const wide *)fth__partial(a, next, item);
-        }
-        const uint32_t n = s < from ? 0 : (uint32_t)(to - s < TILE ? to - s : TILE);
-        if (threadIdx.x > 0) continue;
-#pragma unroll 16
-        for (uint32_t k = 0; k < n; k++) acc = fth__join(TAIL_RED, acc, tile[k]);
-    }
-    if (threadIdx.x == 0) *(wide *)fth__partial(a, a.tail.segments + group, item) = acc;
+    if (threadIdx.x == 0) *(wide *)fth__partial(a, (int64_t)t.seg, t.row0) = part[0];
 }
 #endif
 
+/* It reads a task side by side, whatever the order of additions is, and while the next task is on
+ * its way joins what it has: in any order, or one element after the other from shared memory. */
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     fth_kernel(const __grid_constant__ fth__ew_args a)
 {
     FTH__SHARED(memory);
-#if TAIL_SUPER
-    if (blockIdx.x < a.ahead) {
-        fth__join_ahead(a, blockIdx.x, (wide *)memory);
-        return;
-    }
-    const uint32_t mine = blockIdx.x - a.ahead;
-#else
-    const uint32_t mine = blockIdx.x;
-#endif
     value *const shared = (value *)memory;
     wide *const part = (wide *)((char *)memory + a.part_at);
-    const uint32_t first = mine * a.loops, left = a.tasks - first;
+    const uint32_t first = blockIdx.x * a.loops, left = a.tasks - first;
     const int32_t n = (int32_t)((left < a.loops ? left : a.loops) * a.rounds);
     batch held, b[UNROLL];
     fth__hold(a, held);
@@ -620,7 +448,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #if TAIL_FREE
             acc = fth__join_items(a, t, round, b, acc);
 #else
-            fth__put_down(a, t, round, b, shared, part);
+            fth__put_down(a, t, round, b, shared);
             if (full) __syncthreads();
 #endif
         }
@@ -631,10 +459,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #if TAIL_FREE
         fth__join_threads(acc, part);
         acc = fth__start();
+        fth__settle(a, t, part);
+#else
+        fth__finish_rows(a, t, shared, part);
+        __syncthreads();
 #endif
-        fth__settle(a, t, shared, part);
     }
 }
+#else
+#include "cuda/fused_lanes.h"
+#endif
 
 #endif /* ROWS */
 #endif /* HAS_TAIL */

@@ -47,7 +47,7 @@ uint64_t key_of(const fth__program *p, const fth__ew_shape *shape, bool vec)
         p->n_out,    vec,         vec ? shape->vec : 1, vec ? shape->unroll : shape->unroll_any,
         shape->rows, shape->brief};
     const int32_t tail[7] = {p->tail_dim >= 0, p->tail_dim >= 0 ? p->tail_red : 0,
-                             shape->lanes,     shape->eight,
+                             shape->lanes,     shape->block,
                              shape->inside,    shape->free,
                              shape->super};
     uint64_t h = fth__hash_bytes(head, sizeof head, 0);

@@ -65,15 +65,15 @@ void make(fth__ew_program *e, const fth_node *node)
         set_space(&e->p, node, &node->in[0]);
         e->p.tail_dim = fth__reduce_dim(node);
         e->p.tail_red = attr->red;
-        fth__ew_program_init(e, node);
-        set_order(&e->order, node, (fth_red)attr->red, e->p.tail_dim);
-        fth__ew_settle(e);
+        fth__ew_order order;
+        set_order(&order, node, (fth_red)attr->red, e->p.tail_dim);
+        fth__ew_program_init(e, node, &order);
         return;
     }
     set_space(&e->p, node, &node->out[0]);
     if (strcmp(name, "map") == 0) add_instruction(&e->p, node, (int)*(const fth_ew *)node->attr);
     if (strcmp(name, "cast") == 0) add_instruction(&e->p, node, FTH__INSTR_CAST);
-    fth__ew_program_init(e, node);
+    fth__ew_program_init(e, node, NULL);
 }
 
 uint64_t scratch(const fth_call *call)

@@ -54,7 +54,13 @@ static const char *expression(int op, fth_dtype t)
 
 /* ---- how operands lie ------------------------------------------------------------------ */
 
-enum { LONG_ENOUGH = 800, LIGHT = 16 };
+enum {
+    LONG_ENOUGH = 800,
+    LIGHT = 16,
+    LONG_BLOCK = 64,
+    MOST_INSIDE = 32, /* bytes of an item with whole blocks */
+    UNDER_WAY = 64,   /* bytes of a thread, of one operand, where all of them have some */
+};
 
 static bool is_long(const fth__program *p, fth_axis_id axis)
 {
@@ -107,6 +113,20 @@ static int weight(const fth__instr *in)
     return fth_dtype_is_complex(t) ? 4 * n : t == FTH_F64 ? 2 * n : n;
 }
 
+/* A reduction has nothing under way but its loads. Of a map, blocks of threads that are done soon
+ * are better: fewer of them are left alone at the end. */
+static int most_items(int streams, bool tail)
+{
+    if (!tail) return streams <= 1 ? 2 : 1;
+    return streams <= 1 ? 8 : streams <= 2 ? 4 : streams <= 5 ? 2 : 1;
+}
+
+static int items_under_way(int heavy, int vec, int most)
+{
+    const int n = LONG_ENOUGH / (heavy * vec);
+    return n < 1 ? 1 : n < most ? n : most;
+}
+
 void fth__ew_shape_of(const fth__program *p, const fth_desc *in, fth__ew_shape *out)
 {
     int last = -1, column = -1;
@@ -134,14 +154,34 @@ void fth__ew_shape_of(const fth__program *p, const fth_desc *in, fth__ew_shape *
     out->vec = (int)(16 / widest);
     int heavy = 1;
     for (int i = 0; i < p->n_instr; i++) heavy += weight(&p->instr[i]);
-    /* A reduction has nothing under way but its loads. */
-    const int wide = p->tail_dim >= 0 ? 8 : 4;
-    const int most = streams <= 1 ? wide : streams <= 2 ? 4 : streams <= 5 ? 2 : 1;
-    out->unroll = LONG_ENOUGH / (heavy * out->vec);
-    out->unroll = out->unroll < 1 ? 1 : out->unroll < most ? out->unroll : most;
+    out->widest = (int)widest;
+    out->weight = heavy;
+    out->streams = streams;
+    const int most = most_items(streams, p->tail_dim >= 0);
+    out->unroll = items_under_way(heavy, out->vec, most);
     /* with more registers than that, the compiler keeps loads together */
     out->blocks = heavy > LIGHT ? 1 : streams <= 2 ? 3 : 2;
-    out->unroll_any = heavy * 4 > LONG_ENOUGH / 4 ? 1 : most > 4 ? most : 4;
+    const int many = most_items(streams, true);
+    out->unroll_any = heavy * 4 > LONG_ENOUGH / 4 ? 1 : many > 4 ? many : 4;
+}
+
+/* Whole blocks in an item where they fit; else as many threads as make a line of lanes, with short
+ * items where blocks are long: what they read together lies together then, and stays in no cache.
+ */
+void fth__ew_shape_rows(fth__ew_shape *s, int64_t block, int64_t whole)
+{
+    const int full = 16 / s->widest, inside = block * s->widest <= MOST_INSIDE ? (int)block : 1;
+    int vec = inside > full ? inside : full;
+    if (s->lanes > 1 && block > LONG_BLOCK) vec = s->widest < 4 ? 4 / s->widest : 1;
+    while (vec > full && whole % vec != 0) vec /= 2;
+    if (s->lanes > 1 && block > vec && vec > s->lanes) vec = s->lanes;
+    s->block = (int)(block < LONG_BLOCK ? block : LONG_BLOCK);
+    s->inside = block <= vec ? (int)block : 0;
+    s->vec = s->inside > 0 && whole % block != 0 ? 1 : vec;
+    if (s->vec == 1) s->inside = 0;
+    const int fit = UNDER_WAY / (s->vec * s->widest), most = most_items(s->streams, true);
+    s->unroll = items_under_way(s->weight, s->vec, fit < 1 ? 1 : fit < most ? fit : most);
+    if (s->weight <= LIGHT && s->streams <= 2) s->blocks = block >= 32 ? 6 : block >= 16 ? 5 : 4;
 }
 
 /* ---- text ------------------------------------------------------------------------------ */
@@ -326,8 +366,8 @@ size_t fth__cuda_source(const fth__program *p, const fth__ew_shape *shape, bool 
             fth__reduce_dtype((fth_red)p->tail_red, (fth_dtype)p->reg_dtype[p->out_reg[0]]);
         fth__text_add(&t, "#define TAIL_RED %d\n#define OUT_BYTES %d\n#define ROWS %d\n",
                       p->tail_red, (int)fth_dtype_size(to), shape->rows);
-        fth__text_add(&t, "#define TAIL_BRIEF %d\n#define TAIL_LANES %d\n#define TAIL_EIGHT %d\n",
-                      shape->brief, shape->lanes, shape->eight);
+        fth__text_add(&t, "#define TAIL_BRIEF %d\n#define TAIL_LANES %d\n#define TAIL_BLOCK %d\n",
+                      shape->brief, shape->lanes, shape->block);
         fth__text_add(&t, "#define TAIL_INSIDE %d\n#define TAIL_FREE %d\n#define TAIL_SUPER %d\n",
                       vec ? shape->inside : 0, shape->free, shape->super);
         fth__text_add(&t, "#define BLOCKS %d\n", shape->blocks);

@@ -20,17 +20,20 @@ typedef struct fth__ew_shape {
     int unroll, unroll_any; /* items under way per thread: of neighbours, of one element */
     /* With a tail: how it adds, as far as the code depends on it. */
     bool brief; /* blocks are single elements, and are never cut */
-    bool eight; /* eight threads join a block */
     bool free;  /* rows are long, and no order can change what they come to */
     int lanes;
+    int block;  /* elements of a block; 64 for longer ones too */
     bool super; /* blocks are gathered in superblocks first */
     int blocks; /* of threads that have to fit a multiprocessor */
     int inside; /* elements of a block, where each lies inside one item of neighbours; else 0 */
-    int inner;  /* axis of the space that items go along; -1: there is none */
-    bool rows;  /* the tail reduces along that axis */
+    int widest, weight, streams; /* bytes of an element, instructions, operands that are read */
+    int inner;                   /* axis of the space that items go along; -1: there is none */
+    bool rows;                   /* the tail reduces along that axis */
     uint8_t where[FTH_MAX_IN];
 } fth__ew_shape;
 void fth__ew_shape_of(const fth__program *p, const fth_desc *in, fth__ew_shape *out);
+/* Items of rows that add in blocks of this many of all the elements, in the shape's lanes. */
+void fth__ew_shape_rows(fth__ew_shape *shape, int64_t block, int64_t whole);
 
 /* Writes the text of the kernel for items of neighbours (vec) or of single elements at any
  * distance; how many bytes it takes, terminator included (more than `bytes`: it was cut). */

@@ -15,6 +15,7 @@ enum {
 
 typedef struct stretch {
     fth_mark *from, *to;
+    fth_mark *begun; /* `from`, or that of a recording */
     bool used, has_span;
     fth_trace_span span;
     char name[96];
@@ -120,24 +121,37 @@ static void finish_stretch(fth__runner *r, stretch *s)
     if (!s->used) return;
     s->used = false;
     if (d->table->host_wait(d->device, s->to, NULL) != FTH_OK) return; /* settling says why */
-    const double seconds = d->table->seconds(d->device, s->from, s->to);
+    const double seconds = d->table->seconds(d->device, s->begun, s->to);
     d->seconds += seconds;
     if (!s->has_span) return;
     s->span.name = s->name;
     s->span.track = d->track;
     s->span.start_ns =
-        d->start_ns + (int64_t)(1e9 * d->table->seconds(d->device, d->start, s->from));
+        d->start_ns + (int64_t)(1e9 * d->table->seconds(d->device, d->start, s->begun));
     s->span.end_ns = s->span.start_ns + (int64_t)(1e9 * seconds);
     fth_trace_add_span(r->p->ctx->trace, &s->span);
 }
 
-fth_status fth__device_clock_start(fth__runner *r)
+static stretch *next_stretch(fth__runner *r)
 {
     fth__device_run *d = r->dev;
     stretch *s = &d->clock[d->n_clocks % CLOCKS];
     finish_stretch(r, s);
     if (d->n_clocks > 0 && d->n_clocks % CLOCKS == 0) fth__watch_read(r->p->ctx, false);
-    return d->table->mark_set(d->device, FTH_LANE_COMPUTE, s->from, r->err);
+    s->begun = s->from;
+    return s;
+}
+
+fth_status fth__device_clock_start(fth__runner *r)
+{
+    const fth__device_run *d = r->dev;
+    return d->table->mark_set(d->device, FTH_LANE_COMPUTE, next_stretch(r)->from, r->err);
+}
+
+fth_status fth__device_replay(fth__runner *r, fth_recording *recording)
+{
+    const fth__device_run *d = r->dev;
+    return d->table->replay(d->device, recording, &next_stretch(r)->begun, r->err);
 }
 
 fth_status fth__device_burst(fth__runner *r)

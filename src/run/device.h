@@ -37,6 +37,8 @@ fth_status fth__device_clock_start(fth__runner *r);
 /* The start of a burst of steps; with a timeline each step has its own clock, and this is nothing.
  */
 fth_status fth__device_burst(fth__runner *r);
+/* The same of a recorded burst, and the burst itself: its clock starts on the device. */
+fth_status fth__device_replay(fth__runner *r, fth_recording *recording);
 fth_status fth__device_clock_stop(fth__runner *r, const fth_trace_span *span);
 double fth__device_seconds(const fth__runner *r);
 

@@ -102,6 +102,5 @@ fth_status fth__tape_run(fth__runner *r, int64_t from, int64_t to, fth__queue_fn
         *known = (tape){from, to, now, recording};
     }
     if (!known) return start_and_queue(r, from, to, queue);
-    FTH_TRY(fth__device_burst(r)); /* as late as can be: the device may be idle */
-    return t->table->replay(t->device, known->recording, r->err);
+    return fth__device_replay(r, known->recording);
 }

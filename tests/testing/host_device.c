@@ -39,6 +39,7 @@ typedef struct lane {
 } lane;
 
 struct fth_recording {
+    fth_mark begun;
     int64_t n;
     work work[RECORDED];
 };
@@ -438,8 +439,10 @@ static fth_status recorded(fth_device *d, fth_recording **out, fth_err *err)
     return FTH_FAIL(err, FTH_E_DEVICE, "the recording failed");
 }
 
-static fth_status replay(fth_device *d, fth_recording *r, fth_err *err)
+static fth_status replay(fth_device *d, fth_recording *r, fth_mark **begun, fth_err *err)
 {
+    *begun = &r->begun;
+    FTH_TRY(mark_set(d, FTH_LANE_COMPUTE, &r->begun, err));
     MAY_FAIL(err);
     for (int64_t i = 0; i < r->n; i++) put_now(d, FTH_LANE_COMPUTE, &r->work[i]);
     atomic_fetch_add(&seen_replays, 1);

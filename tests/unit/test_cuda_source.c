@@ -70,8 +70,8 @@ static void compiles(const fth__program *p, const fth_desc *in, bool vec, int la
     fth__ew_shape shape;
     fth__ew_shape_of(p, in, &shape);
     shape.lanes = lanes;
-    shape.eight = lanes == 8;
     shape.brief = lanes == 0;
+    if (shape.rows && lanes > 0) fth__ew_shape_rows(&shape, lanes == 8 ? 16 : 64, 400);
     compiles_as(p, &shape, vec);
 }
 
@@ -137,8 +137,8 @@ TEST(every_tail)
         }
 }
 
-/* Rows whose blocks lie inside items, whose blocks one thread joins, that are in superblocks or
- * that may be joined in any order. */
+/* Rows with blocks of every length, in one lane or eight, in superblocks, or joined in any order.
+ */
 TEST(every_way_along_rows)
 {
     static const fth_dtype types[] = {FTH_BOOL, FTH_I32, FTH_F16, FTH_F32, FTH_C64, FTH_C128};
@@ -152,17 +152,19 @@ TEST(every_way_along_rows)
         p.tail_dim = 1;
         fth__ew_shape_of(&p, in, &shape);
         IS_TRUE(shape.rows && shape.blocks > 1 && shape.unroll == 8);
-        shape.lanes = 8;
-        if (shape.vec > 1) {
-            shape.inside = shape.vec;
-            compiles_as(&p, &shape, true);
+        static const int blocks[] = {2, 4, 8, 16, 32, 256};
+        for (int i = 0; i < 6; i++) {
+            shape.lanes = i == t ? 1 : 8;
+            fth__ew_shape_rows(&shape, blocks[i], 64 * blocks[i]);
+            IS_TRUE(shape.inside == 0 || shape.inside == blocks[i]);
+            compiles_as(&p, &shape, shape.vec > 1 && (t + i) % 3 > 0);
         }
-        shape.inside = 0;
-        compiles_as(&p, &shape, true);
-        shape.eight = true;
+        fth__ew_shape_of(&p, in, &shape);
+        shape.lanes = 8;
         shape.free = exact;
         shape.super = !exact;
-        compiles_as(&p, &shape, t % 2 == 0);
+        if (!exact) fth__ew_shape_rows(&shape, 1024, 1 << 20);
+        compiles_as(&p, &shape, shape.vec > 1 && t % 2 == 0);
     }
 }
 
