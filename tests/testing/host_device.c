@@ -65,7 +65,7 @@ typedef struct seen_event {
 /* What tests set and ask; read by any thread. */
 static atomic_int_fast64_t seen_kernels, seen_copies, seen_recordings, seen_replays, calls_left;
 static atomic_uint_fast64_t mapped, most_mapped;
-static atomic_int delay_us;
+static atomic_int delay_us, replay_us;
 static const char *lacking, *watch_refusal;
 static int64_t watch_room;
 static const uint64_t total_bytes = (uint64_t)64 << 30;
@@ -79,6 +79,10 @@ t_host_seen t_host_device_seen(void)
 void t_host_device_delay(int microseconds)
 {
     delay_us = microseconds;
+}
+void t_host_device_slow_replay(int microseconds)
+{
+    replay_us = microseconds;
 }
 
 void t_host_device_lacks(const char *op)
@@ -442,6 +446,7 @@ static fth_status recorded(fth_device *d, fth_recording **out, fth_err *err)
 static fth_status replay(fth_device *d, fth_recording *r, fth_mark **begun, fth_err *err)
 {
     *begun = &r->begun;
+    usleep((useconds_t)replay_us);
     FTH_TRY(mark_set(d, FTH_LANE_COMPUTE, &r->begun, err));
     MAY_FAIL(err);
     for (int64_t i = 0; i < r->n; i++) put_now(d, FTH_LANE_COMPUTE, &r->work[i]);

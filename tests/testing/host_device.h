@@ -20,6 +20,8 @@ typedef struct t_host_seen {
 t_host_seen t_host_device_seen(void);
 /* How many microseconds some of the work waits first, so that lanes drift apart; 0. */
 void t_host_device_delay(int microseconds);
+/* How many microseconds the host takes to queue a recording again; 0. */
+void t_host_device_slow_replay(int microseconds);
 /* Operations of this name have no kernel; NULL: all have. */
 void t_host_device_lacks(const char *op);
 /* The n-th call of the device from now on fails; 0: none. */

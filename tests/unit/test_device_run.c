@@ -86,6 +86,7 @@ TEST(parameters_stay_on_the_device)
         OKE(fth_run(p, sinks, NULL, &report, &err), &err);
         EQ_F64(b.sum, sum_of_start() + 2.0 * N * i);
         IS_TRUE(report.kept && report.on_device && report.device_seconds > 0.0);
+        IS_TRUE(report.device_seconds <= report.seconds);
         HAS_NOT(report.bound_by, "?");
     }
     const t_host_seen seen = t_host_device_seen();
@@ -99,6 +100,27 @@ TEST(parameters_stay_on_the_device)
     fth_plan_destroy(p);
     close_bench(&b);
     EQ_U64(t_host_device_seen().mapped, 0);
+}
+
+/* What the host takes to queue a recording is not the device's time. */
+TEST(a_slow_host_is_no_slow_device)
+{
+    bench b;
+    fth_err err = {0};
+    OKE(open_bench(&b, 0, &err), &err);
+    OKE(build(&b, &err), &err);
+    fth_sink sinks[2];
+    fth_plan *p = plan(&b, sinks, &err);
+    IS_TRUE(p != NULL);
+    fth_run_report report;
+    for (int i = 0; i < 3; i++) OKE(fth_run(p, sinks, NULL, NULL, &err), &err);
+    t_host_device_slow_replay(200000);
+    const fth_status s = fth_run(p, sinks, NULL, &report, &err);
+    t_host_device_slow_replay(0);
+    OKE(s, &err);
+    IS_TRUE(report.seconds >= 0.2 && report.device_seconds < 0.2);
+    fth_plan_destroy(p);
+    close_bench(&b);
 }
 
 TEST(a_report_says_what_the_device_did)
