@@ -1,5 +1,6 @@
 /* backend.cpp - the emulated device: a backend whose memory is the host's and whose lanes do
  * everything at once. Its kernels are those of the CUDA backend, found the same way. */
+#include "compiler.h"
 #include "cuda/device.h"
 
 #include <new>
@@ -168,6 +169,12 @@ static void *stream(fth_device *d, fth_lane lane)
     return &d->lane[lane];
 }
 
+static void get_libraries(fth_device *, fth_device_info *out)
+{
+    snprintf(out->compiler, sizeof out->compiler, "%s",
+             fth_emulate_compiles() ? "C++ for the CPU" : "none under sanitizers");
+}
+
 static const fth_device_table table = {
     .count = count,
     .open = open_device,
@@ -186,6 +193,7 @@ static const fth_device_table table = {
     .drain = drain,
     .seconds = seconds,
     .stream = stream,
+    .get_libraries = get_libraries,
 };
 
 static const fth_backend backend = {

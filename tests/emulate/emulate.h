@@ -19,6 +19,8 @@ struct dim3 {
     }
 };
 
+/* Kernels that are compiled at run time find these. */
+#pragma GCC visibility push(default)
 extern uint3 threadIdx, blockIdx;
 extern dim3 blockDim, gridDim;
 static constexpr int warpSize = 32;
@@ -40,6 +42,7 @@ int wait_block(bool yes, int *threads);
 uint64_t wait_warp(meeting what, unsigned mask, uint64_t value, int from);
 int lane();
 unsigned lanes_there(); /* of this warp that have not ended */
+#pragma GCC visibility pop
 
 template <typename F> void run(dim3 blocks, dim3 threads, F body)
 {
