@@ -52,7 +52,7 @@ MUTANTS = [
      "*fits = p->peak <= s->room;\n        if (*fits && ", "*fits = true;\n        if (*fits && ",
      "property/test_random_graphs"),
     ("workspace_sampled_at_one_chunk", "src/plan/size.c",
-     "if (count > 8 || l->n_chunks <= 3) return count;", "if (count > 0) return 1;",
+     "if (count > 8 || l->n_chunks <= 8) return count;", "if (count > 0) return 1;",
      "unit/test_plan"),
     ("spill_slots_overlap", "src/run/scratch.c",
      "p->item[i].unit < number", "p->item[i].unit < 0 * number", "property/test_random_graphs"),
@@ -100,6 +100,11 @@ MUTANTS = [
      "FTH_TRY(run_items(r, 0, p->late));", "FTH_TRY(run_items(r, 0, p->n_items));", "property/test_random_graphs"),
     ("files_let_go_while_written", "src/run/run.c",
      "if (s != FTH_OK) fth__io_stop(r.io);", "if (s < FTH_OK) fth__io_stop(r.io);", "fault/test_engine_faults"),
+    ("replay_timed_from_the_host", "src/run/device.c",
+     "    return d->table->replay(d->device, recording, &next_stretch(r)->begun, r->err);",
+     "    fth_mark *own, *const from = next_stretch(r)->from;\n"
+     "    FTH_TRY(d->table->mark_set(d->device, FTH_LANE_COMPUTE, from, r->err));\n"
+     "    return d->table->replay(d->device, recording, &own, r->err);", "unit/test_device_run"),
     ("cancel_ignored", "src/run/run.c",
      "if (r->opt.progress(r->opt.user, &g)) return FTH_OK;", "r->opt.progress(r->opt.user, &g);\n    return FTH_OK;",
      "fault/test_engine_faults"),
