@@ -61,7 +61,7 @@ void bench_assign(bench_program *p, fth_val param, fth_val v);
 /* Plan (memory_bytes 0: no limit) and run once, filling planned and measured. */
 void bench_plan(bench_program *p, uint64_t memory_bytes, bool in_place);
 void bench_go(bench_program *p);
-/* The same; seconds in which kernels were queued or running on the device. */
+/* The same; seconds of the device, by marks before the first kernel and after the last. */
 double bench_go_kernels(bench_program *p);
 /* Prints what went wrong, if anything; true when all went well. */
 bool bench_close(bench_program *p);

@@ -22,7 +22,7 @@ namespace
 {
 
 enum {
-    THREADS = 256,
+    THREADS = FTH__EW_THREADS,
     SHARED = 44 << 10,    /* bytes of shared memory for blocks of threads, most */
     CHUNK = 32 << 10,     /* for the elements of a task */
     MANY = 1 << 20,       /* outputs that keep every multiprocessor busy on their own */
@@ -38,7 +38,6 @@ enum {
     PARTS = 40 << 10,     /* bytes of shared memory for what the blocks of rows come to */
     MOST_SEGMENTS = 32,   /* of a task, where they go to memory */
     BUSY_TASKS = 528,     /* that leave no multiprocessor idle */
-    AHEAD_TILE = 1024,    /* fth__join_ahead's */
 };
 
 /* The work of one launch. Operands are inputs, outputs, and with a tail the state. */
@@ -412,7 +411,7 @@ unsigned lay_rows(fth__ew_args *a, const walk *w, const fth__ew_program *e, cons
     a->rounds = blocks_for((int64_t)a->rows * most / vec, THREADS * unroll);
     if (a->rounds < 1) a->rounds = 1;
     a->tasks = (uint32_t)(t->chunks > 1 ? rows * t->chunks : blocks_for(rows, a->rows));
-    a->loops = t->chunks > 1 && !t->partial ? t->chunks : a->tasks >= MANY_TASKS ? 4 : 1;
+    a->loops = a->tasks >= MANY_TASKS ? 4 : 1;
     if (n > 0 && n < MOST_ITEMS) set_magic((uint32_t)n, &a->row_magic, &a->row_shift);
     a->part_at = (uint32_t)((values * a->rows + 15) / 16 * 16);
     return a->part_at + (unsigned)(brief ? 0 : (1 + THREADS / 32) * t->wide);
@@ -486,7 +485,7 @@ fth_status run_rows(const job *b, const walk *w, tail_plan *t)
     if (code && t->partial && b->e->order.has_super && per >= AHEAD_FROM && a.count <= FEW_SUMS &&
         w->lo % b->e->order.super == 0) {
         a.group = (uint32_t)per;
-        return run_ahead(b, code, &a, AHEAD_TILE * (unsigned)t->wide, &t->joined);
+        return run_ahead(b, code, &a, FTH__EW_AHEAD_TILE * (unsigned)t->wide, &t->joined);
     }
     return launch(b, code, &a, blocks_for(a.tasks, a.loops), 1, shared);
 }

@@ -10,6 +10,12 @@
 #include <stdint.h>
 
 enum { FTH__EW_AXES = 8, FTH__EW_OPERANDS = 20, FTH__EW_CONSTS = 24 };
+/* What the kernels and those who launch them have to agree on. */
+enum {
+    FTH__EW_THREADS = 256,
+    FTH__EW_LONG_BLOCK = 64,                  /* this long and longer: one kernel for all */
+    FTH__EW_AHEAD_TILE = 4 * FTH__EW_THREADS, /* blocks of a superblock that are fetched at once */
+};
 
 typedef struct fth__ew_operand {
     char *data;

@@ -28,7 +28,7 @@
 
 #include "cuda/join.h"
 
-enum { THREADS = 256 };
+enum { THREADS = FTH__EW_THREADS };
 /* Shared memory whose size the launch says. */
 #ifndef FTH__SHARED
 #define FTH__SHARED(name) extern __shared__ uint4 name[]
@@ -416,11 +416,10 @@ FTH__MATH void fth__put_down(const fth__ew_args &a, const task &t, uint32_t roun
 /* What a task came to becomes a result, or a block that goes to memory. */
 FTH__MATH void fth__settle(const fth__ew_args &a, const task &t, const wide *part)
 {
-    if (!a.tail.partial) {
-        if (t.chunk + 1 == a.chunks) fth__finish_rows(a, t, (const value *)part, part);
-        return;
-    }
-    if (threadIdx.x == 0) *(wide *)fth__partial(a, (int64_t)t.seg, t.row0) = part[0];
+    if (!a.tail.partial)
+        fth__finish_rows(a, t, (const value *)part, part);
+    else if (threadIdx.x == 0)
+        *(wide *)fth__partial(a, (int64_t)t.seg, t.row0) = part[0];
 }
 #endif
 

@@ -12,7 +12,7 @@
 
 /* A unit is a block, or an item that has several. */
 enum {
-    LONG_BLOCK = 64, /* and longer ones: how long is in the arguments */
+    LONG_BLOCK = FTH__EW_LONG_BLOCK, /* and longer ones: how long is in the arguments */
     GROUP = TAIL_INSIDE || TAIL_LANES == 1 ? 1 : TAIL_LANES / VEC, /* threads of a unit */
     SPAN = GROUP * VEC,                                            /* elements they read at once */
     AHEAD = UNROLL >= 8   ? 8
@@ -205,7 +205,7 @@ FTH__MATH void fth__join_units(const fth__ew_args &a, const task &t, const place
  * one thread, while the others fetch. It takes long, and other blocks of threads read on. */
 FTH__MATH void fth__join_ahead(const fth__ew_args &a, uint32_t job, wide *tile)
 {
-    enum { EACH = 4, TILE = THREADS * EACH };
+    enum { TILE = FTH__EW_AHEAD_TILE, EACH = TILE / THREADS };
     const uint32_t group = job / a.count, item = job - group * a.count;
     const int64_t from = (int64_t)group * a.group, last = from + a.group_from;
     const int64_t to = last < a.tail.segments ? last : a.tail.segments;

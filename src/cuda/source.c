@@ -6,6 +6,7 @@
 #include "cuda/source.h"
 
 #include "base/str.h"
+#include "cuda/fused_args.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
 
@@ -57,7 +58,7 @@ static const char *expression(int op, fth_dtype t)
 enum {
     LONG_ENOUGH = 800,
     LIGHT = 16,
-    LONG_BLOCK = 64,
+    LONG_BLOCK = FTH__EW_LONG_BLOCK,
     MOST_INSIDE = 32, /* bytes of an item with whole blocks */
     UNDER_WAY = 64,   /* bytes of a thread, of one operand, where all of them have some */
 };

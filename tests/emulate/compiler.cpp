@@ -26,17 +26,14 @@ enum { TEXT = 1 << 17 };
 static const char *const head = "#include \"cuda_runtime.h\"\n#include <string.h>\n"
                                 "#define FTH__SHARED(name) static uint4 name[4096]\n";
 
-#if defined(__SANITIZE_ADDRESS__)
 bool fth_emulate_compiles(void)
 {
+#ifdef __SANITIZE_ADDRESS__
     return false;
-}
 #else
-bool fth_emulate_compiles(void)
-{
     return true;
-}
 #endif
+}
 
 /* Where this library lies: kernels are linked with it. */
 static std::string own_path(void)
@@ -49,7 +46,8 @@ static fth_status compile(const std::string &text, const std::string &name, fth_
                           fth_err *err)
 {
     FILE *f = fopen((name + ".cpp").c_str(), "w");
-    if (!f || fputs(head, f) < 0 || fputs(text.c_str(), f) < 0 || fclose(f) != 0)
+    const bool written = f && fputs(head, f) >= 0 && fputs(text.c_str(), f) >= 0;
+    if ((f && fclose(f) != 0) || !written)
         return FTH_FAIL(err, FTH_E_FILE_WRITE, "cannot write %s.cpp", name.c_str());
     const std::string command = "'" FTH_CXX "' -std=c++20 -O1 -fPIC -shared -w -D_GNU_SOURCE "
                                 "-ffp-contract=off -fno-strict-aliasing -fno-math-errno "

@@ -65,6 +65,17 @@ static fth_plan *plan(bench *b, fth_sink *sinks, fth_err *err)
     return fth_plan_make(b->g, outs, 2, &limits, err);
 }
 
+/* A plan of the small program on a device without a limit. */
+static fth_plan *open_and_plan(bench *b, fth_sink *sinks)
+{
+    fth_err err = {0};
+    OKE(open_bench(b, 0, &err), &err);
+    OKE(build(b, &err), &err);
+    fth_plan *p = plan(b, sinks, &err);
+    if (!p) FAIL("%s", err.text);
+    return p;
+}
+
 static double sum_of_start(void)
 {
     double s = 0.0;
@@ -76,11 +87,8 @@ TEST(parameters_stay_on_the_device)
 {
     bench b;
     fth_err err = {0};
-    OKE(open_bench(&b, 0, &err), &err);
-    OKE(build(&b, &err), &err);
     fth_sink sinks[2];
-    fth_plan *p = plan(&b, sinks, &err);
-    IS_TRUE(p != NULL);
+    fth_plan *p = open_and_plan(&b, sinks);
     fth_run_report report;
     for (int i = 0; i < 5; i++) {
         OKE(fth_run(p, sinks, NULL, &report, &err), &err);
@@ -107,11 +115,8 @@ TEST(a_slow_host_is_no_slow_device)
 {
     bench b;
     fth_err err = {0};
-    OKE(open_bench(&b, 0, &err), &err);
-    OKE(build(&b, &err), &err);
     fth_sink sinks[2];
-    fth_plan *p = plan(&b, sinks, &err);
-    IS_TRUE(p != NULL);
+    fth_plan *p = open_and_plan(&b, sinks);
     fth_run_report report;
     for (int i = 0; i < 3; i++) OKE(fth_run(p, sinks, NULL, NULL, &err), &err);
     t_host_device_slow_replay(200000);
@@ -127,10 +132,8 @@ TEST(a_report_says_what_the_device_did)
 {
     bench b;
     fth_err err = {0};
-    OKE(open_bench(&b, 0, &err), &err);
-    OKE(build(&b, &err), &err);
     fth_sink sinks[2];
-    fth_plan *p = plan(&b, sinks, &err);
+    fth_plan *p = open_and_plan(&b, sinks);
     fth_run_report report;
     OKE(fth_run(p, sinks, NULL, &report, &err), &err);
     char text[1024];
