@@ -18,11 +18,13 @@
         &fth__cuda_##name;                                                                         \
     extern "C" const fth_kernel fth__cuda_##name
 
-/* An error of the CUDA runtime as ours: out of memory and a lost device are told apart. */
+/* An error of the CUDA runtime as ours: out of memory and a lost device are told apart. The runtime
+ * forgets it, or the next launch would be said to have failed. */
 static inline fth_status fth_cuda_fail(cudaError_t code, const char *what, fth_site site,
                                        fth_err *err)
 {
     const fth_status s = code == cudaErrorMemoryAllocation ? FTH_E_NOMEM : FTH_E_DEVICE;
+    (void)cudaGetLastError();
     return fth_err_set(err, site, s, "%s: %s (%s)", what, cudaGetErrorString(code),
                        cudaGetErrorName(code));
 }

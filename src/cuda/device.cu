@@ -31,7 +31,6 @@ static int count(fth_err *err)
         return -1;
     }
     if (code != cudaSuccess) {
-        (void)cudaGetLastError();
         (void)fth_cuda_fail(code, "the CUDA driver gives no device", FTH_HERE, err);
         return -1;
     }
