@@ -373,10 +373,26 @@ static const char *check(const char *op, make_fn *make, fth_dtype t, int layout)
     return found;
 }
 
+/* What kernels.def says about an operation; NULL: nothing. */
+static const char *kept_row(const char *op)
+{
+    static const char *const row[][2] = {
+#define FTH_ROW(name, dtypes) {#name, dtypes},
+#define FTH_MORE(name)
+#include "parity/kernels.def"
+#undef FTH_ROW
+#undef FTH_MORE
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (strcmp(row[i][0], op) == 0) return row[i][1];
+    return NULL;
+}
+
 static void check_row(const char *op, make_fn *make)
 {
     if (!t_device()) SKIP("FATHOM_TEST_DEVICE names no backend");
     bool any = false;
+    char have[128] = "";
     printf("%-20s", op);
     for (int t = 0; t < FTH_DTYPE_COUNT; t++) {
         const char *all = "-";
@@ -385,11 +401,18 @@ static void check_row(const char *op, make_fn *make)
             if (one[0] && strcmp(all, "none") != 0) all = one;
         }
         any |= strcmp(all, "-") != 0;
+        if (strcmp(all, "ok") == 0) {
+            strcat(have, fth_dtype_name((fth_dtype)t));
+            strcat(have, " ");
+        }
         printf(" %s %-5s", fth_dtype_name((fth_dtype)t), all);
         fflush(stdout);
     }
     printf("\n");
     IS_TRUE(any); /* the function above makes the operation in some dtype */
+    const char *kept = kept_row(op);
+    if (!kept) FAIL("kernels.def has no row for %s", op);
+    EQ_STR(have, kept); /* a kernel vanished, or a new one has no word in kernels.def */
 }
 
 #define FTH_OP(name)                                                                               \
