@@ -3,19 +3,12 @@
 
 #include <math.h>
 
+/* One string, by the writer of the library: all JSON of the program escapes alike. */
 static void text(FILE *out, const char *s)
 {
-    fputc('"', out);
-    for (; *s; s++) {
-        const unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\')
-            fprintf(out, "\\%c", c);
-        else if (c < 0x20 || c >= 0x7f) /* what is not ASCII is taken as Latin-1: always valid */
-            fprintf(out, "\\u%04x", (unsigned)c);
-        else
-            fputc(c, out);
-    }
-    fputc('"', out);
+    fth_json_writer w;
+    fth_json_begin_file(&w, out, "the output", false);
+    fth_json_text(&w, NULL, s);
 }
 
 static void begin(cli_json *j, const char *key)

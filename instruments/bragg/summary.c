@@ -14,9 +14,9 @@ typedef struct json {
 
 static void quoted(FILE *out, const char *text)
 {
-    fputc('"', out);
-    for (; *text; text++) fputs(br_json_char(*text).text, out);
-    fputc('"', out);
+    fth_json_writer w;
+    fth_json_begin_file(&w, out, "the summary", false);
+    fth_json_text(&w, NULL, text);
 }
 
 static void begin(json *j, const char *key)

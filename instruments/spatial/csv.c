@@ -63,7 +63,9 @@ static int64_t count_fields(const char *text, int64_t bytes)
 static fth_status cut(sp_csv *c, int64_t bytes, fth_err *err)
 {
     int64_t fields = 0, in_row = 0;
-    for (int64_t at = 0; at < bytes;) {
+    /* Excel puts a mark before UTF-8: it is no part of the first name. */
+    const bool marked = bytes >= 3 && memcmp(c->text, "\xef\xbb\xbf", 3) == 0;
+    for (int64_t at = marked ? 3 : 0; at < bytes;) {
         const int64_t from = at;
         const char end = take_field(c->text, &at, bytes);
         if (end != ',' && in_row == 0 && c->text[from] == '\0') continue; /* an empty line */

@@ -33,6 +33,11 @@ size_t fth__utf8_length(const char *text, size_t left)
     return n;
 }
 
+size_t fth__utf8_bom(const char *text, size_t bytes)
+{
+    return bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
 void fth__text_init(fth__text *t, char *data, size_t bytes)
 {
     *t = (fth__text){.data = data, .bytes = data ? bytes : 0};

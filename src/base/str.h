@@ -32,6 +32,9 @@ void fth__text_mark_cut(fth__text *t);
 /* Length of the UTF-8 character at s, of which `left` bytes may be read (at least one); 0: none. */
 size_t fth__utf8_length(const char *s, size_t left);
 
+/* Bytes of the mark that some editors put before UTF-8: 3 when it is there, else 0. */
+size_t fth__utf8_bom(const char *text, size_t bytes);
+
 /* Copy a string into a fixed array, cut if needed, always terminated. NULL is "". */
 void fth__str_copy(char *to, size_t bytes, const char *from);
 /* The same, keeping the end of a long string (of a path, the file name matters). */

@@ -5,6 +5,7 @@
  */
 #include <fathom/json.h>
 
+#include "base/str.h"
 #include "io/file.h"
 #include "mem/heap.h"
 
@@ -91,6 +92,9 @@ fth_status fth_json_parse(fth_json **out, fth_mem *mem, const char *name, const 
                           size_t bytes, fth_err *err)
 {
     *out = NULL;
+    const size_t bom = fth__utf8_bom(text, bytes);
+    text += bom;
+    bytes -= bom;
     const char *excess = find_excess(text, bytes);
     if (excess) return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: too much JSON: %s", name, excess);
     void *block = NULL;

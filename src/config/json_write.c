@@ -6,7 +6,7 @@
 #include <fathom/json.h>
 
 #include "base/hash.h"
-#include "base/str.h"
+#include "base/json.h"
 #include "config/number.h"
 #include "io/file.h"
 #include "mem/heap.h"
@@ -46,32 +46,16 @@ static bool is_plain(char c)
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\' && c != '<';
 }
 
-/* One character that is not plain; its bytes. */
-static size_t put_special(fth_json_writer *w, const char *s, size_t left)
-{
-    static const char hex[] = "0123456789abcdef";
-    const unsigned char c = (unsigned char)*s;
-    const size_t n = fth__utf8_length(s, left);
-    if (n == 0)
-        put(w, "\xef\xbf\xbd", 3);
-    else if (c >= 0x80)
-        put(w, s, n);
-    else if (c == '"' || c == '\\')
-        put(w, (const char[]){'\\', *s}, 2);
-    else if (c == '\n')
-        put(w, "\\n", 2);
-    else
-        put(w, (const char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
-    return n > 0 ? n : 1;
-}
-
 static void put_text(fth_json_writer *w, const char *s, size_t n)
 {
     put(w, "\"", 1);
     for (size_t at = 0, end = 0; at < n && w->status == FTH_OK; at = end) {
         while (end < n && is_plain(s[end])) end++;
         put(w, s + at, end - at);
-        if (end < n) end += put_special(w, s + end, n - end);
+        if (end == n) break;
+        const fth__json_char c = fth__json_escape(s + end, n - end);
+        put(w, c.text, c.n);
+        end += c.taken;
     }
     put(w, "\"", 1);
 }

@@ -5,6 +5,7 @@
  * size of its longest token; the limit on the file bounds it.
  */
 #include "config/node.h"
+#include "config/surrogates.h"
 
 #include "base/str.h"
 
@@ -23,7 +24,8 @@ typedef struct reader {
     fth__node *root;
     const char *key; /* read, and waiting for its value; NULL: none */
     fth_place key_at;
-    bool done; /* the first document has ended */
+    bool done;      /* the first document has ended */
+    unsigned marks; /* of surrogates.h */
 } reader;
 
 static fth_status fail_at(reader *r, fth_place at, const char *hint, const char *fmt, ...)
@@ -138,7 +140,8 @@ static fth_status take_scalar(reader *r, const yaml_event_t *e)
     FTH_TRY(refuse_extras(r, e->data.scalar.anchor, e->data.scalar.tag, e->start_mark));
     if (strlen(value) != n)
         return fail_at(r, place_of(r, e->start_mark), NULL, "a text cannot hold a zero byte");
-    const char *text = fth__store_text(r->store, value, n);
+    const bool escapes = e->data.scalar.style == YAML_DOUBLE_QUOTED_SCALAR_STYLE;
+    const char *text = fth__surrogates_show(r->store, value, n, escapes, r->marks);
     if (!text) return no_memory(r);
     if (wants_key(r)) {
         r->key = text;
@@ -235,8 +238,12 @@ static fth_status read_events(reader *r, yaml_parser_t *p)
 
 static fth_status parse(reader *r, const char *text, size_t bytes)
 {
-    r->text = text;
+    const size_t bom = fth__utf8_bom(text, bytes);
+    r->text = text += bom;
+    bytes -= bom;
     FTH_TRY(check_bytes(r, text, bytes));
+    r->text = text = fth__surrogates_hide(r->store, text, &bytes, &r->marks);
+    if (!text) return no_memory(r);
     yaml_parser_t p;
     if (!yaml_parser_initialize(&p)) return no_memory(r);
     yaml_parser_set_encoding(&p, YAML_UTF8_ENCODING);

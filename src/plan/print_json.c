@@ -1,17 +1,18 @@
 /* print_json.c - a plan for programs: everything another program needs to check it. */
 #include "plan/plan.h"
 
+#include "base/json.h"
+
+#include <string.h>
+
 static void text(FILE *f, const char *s)
 {
     fputc('"', f);
-    for (; s && *s; s++) {
-        const unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\')
-            fprintf(f, "\\%c", c);
-        else if (c < 0x20)
-            fprintf(f, "\\u%04x", (unsigned)c);
-        else
-            fputc(c, f);
+    for (size_t left = s ? strlen(s) : 0; left > 0;) {
+        const fth__json_char c = fth__json_escape(s, left);
+        fwrite(c.text, 1, c.n, f);
+        s += c.taken;
+        left -= c.taken;
     }
     fputc('"', f);
 }

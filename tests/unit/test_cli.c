@@ -239,7 +239,7 @@ TEST(json_escapes_and_sets_commas)
     size_t bytes = 0;
     cli_json j = {.out = open_memstream(&text, &bytes)};
     cli_json_open(&j, NULL, '{');
-    cli_json_text(&j, "a\"", "x\\\n\x01\xe9");
+    cli_json_text(&j, "a\"", "l\xc3\xa9s\\\n\x01\xe9");
     cli_json_text(&j, "none", NULL);
     cli_json_open(&j, "list", '[');
     cli_json_int(&j, NULL, UINT64_MAX);
@@ -251,7 +251,7 @@ TEST(json_escapes_and_sets_commas)
     cli_json_bool(&j, "yes", true);
     cli_json_close(&j, '}');
     fclose(j.out);
-    EQ_STR(text, "{\n  \"a\\\"\": \"x\\\\\\u000a\\u0001\\u00e9\",\n  \"none\": null,\n"
+    EQ_STR(text, "{\n  \"a\\\"\": \"l\xc3\xa9s\\\\\\n\\u0001\xef\xbf\xbd\",\n  \"none\": null,\n"
                  "  \"list\": [\n    18446744073709551615,\n    null,\n    0.5\n  ],\n"
                  "  \"empty\": {},\n  \"yes\": true\n}\n");
     free(text);

@@ -186,6 +186,45 @@ TEST(texts_keep_every_character)
     drop(&b);
 }
 
+TEST(pairs_of_utf16_are_one_character)
+{
+    static const struct {
+        const char *text, *want;
+    } rows[] = {
+        {"{\"a\": \"x\\ud83d\\ude00y\", \"b\": @}", NULL},
+        {"{\"a\": \"x\\ud83d\\ude00y\"}", "x\xf0\x9f\x98\x80y"},
+        {"a: \"\\uD83D\\uDE00\\uDBFF\\uDFFF\"", "\xf0\x9f\x98\x80\xf4\x8f\xbf\xbf"},
+        {"a: \"\\\\ud83d\\\\ude00\"", "\\ud83d\\ude00"},
+        {"a: '\\uD83d\\udE00'", "\\uD83d\\udE00"}, /* backslashes mean nothing there */
+        {"a: x\\ud83d\\uDe00", "x\\ud83d\\uDe00"},
+        {"a: |\n  \"\\ud83d\\ude0F\"\n", "\"\\ud83d\\ude0F\"\n"},
+        {"a: \"\xf3\xb0\x80\x80\\ud83d\\ude00\"", "\xf3\xb0\x80\x80\xf0\x9f\x98\x80"},
+        {"a: \"\\ud83d\"", NULL},
+        {"a: \"\\ude00\\ud83d\"", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bench b = parse(rows[i].text);
+        IS(b.status, rows[i].want ? FTH_OK : FTH_E_CONFIG_SYNTAX);
+        if (rows[i].want) EQ_STR(child(b.root, 0)->text, rows[i].want);
+        if (i == 0) HAS(b.err.text, "f.yaml:1:30: "); /* the place is as in the file */
+        drop(&b);
+    }
+}
+
+TEST(a_mark_before_the_text_is_skipped)
+{
+    bench b = parse("\xef\xbb\xbf"
+                    "a: 1\nb: 2\n");
+    OKE(b.status, &b.err);
+    EQ_I64(b.root->n, 2);
+    EQ_STR(child(b.root, 0)->key, "a");
+    AT(child(b.root, 0)->key_at, 1, 1);
+    drop(&b);
+    b = parse("\xef\xbb\xbf{\"a\": \x01}");
+    HAS(b.err.text, "f.yaml:1:7: ");
+    drop(&b);
+}
+
 /* ---- numbers ---- */
 
 static void check_reals(void)

@@ -224,6 +224,15 @@ TEST(what_is_missing_or_of_another_type_is_the_default)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+TEST(texts_of_other_programs_are_read)
+{
+    fth_mem *mem = t_mem(1 << 20);
+    fth_json *doc = parse(mem, "\xef\xbb\xbf{\"a\": \"\\ud83d\\ude00\"}");
+    EQ_STR(fth_json_get_text(fth_json_root(doc), "a", ""), "\xf0\x9f\x98\x80");
+    fth_json_destroy(doc);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 TEST(hostile_texts_are_refused)
 {
     static const char *const bad[] = {"",

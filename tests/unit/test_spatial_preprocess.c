@@ -390,6 +390,12 @@ TEST(a_10x_file_with_its_table_of_spots)
              table);
     refused("tenx_less", config, FTH_E_FILE_FORMAT, "tissue_positions.csv", "no spot 'cell1-1'",
             "");
+    /* A mark before the text is no part of the first name. */
+    static const char marked[] = "\xef\xbb\xbf"
+                                 "cell0-1,1,0,0,1,2\n";
+    t_file_write(table, marked, sizeof marked - 1);
+    refused("tenx_mark", config, FTH_E_FILE_FORMAT, "tissue_positions.csv", "no spot 'cell1-1'",
+            "");
     OK(fth_mem_destroy(mem, NULL));
 }
 
