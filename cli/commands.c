@@ -299,24 +299,28 @@ const cli_command cli_commands[] = {
             "prints its address; the page asks for new data every two seconds. It only shows: "
             "nothing can be started, changed or read but the figures and logs of the jobs."
             "\n\n"
-            "Only this machine can reach it. With --bind and another address, such as 0.0.0.0, "
-            "everybody needs the token that is part of the address printed; it is a new one each "
-            "time unless --token gives it. The connection is not encrypted: on networks you do "
+            "Only this machine can reach it, unless --bind gives another address, such as 0.0.0.0. "
+            "Everybody needs the token that is part of the addresses printed, for other users of "
+            "this machine can reach it too; it is a new one each time unless --token gives it. "
+            "--no-token goes without, on this machine alone. The connection is not encrypted: on "
+            "networks you do "
             "not trust, use a tunnel (ssh -L 8700:localhost:8700 HOST). SIGINT (Ctrl+C) ends it "
             "with exit code 0.",
         .example = "fathom serve outputs\nfathom serve outputs --bind 0.0.0.0 --port 9000",
         .globals = "quiet",
-        .own = (const fth_flag[]){{.name = "port",
-                                   .value = FTH_FLAG_COUNT,
-                                   .doc = "port to listen on, by default 8700; 0 is any free one"},
-                                  {.name = "bind",
-                                   .value = FTH_FLAG_WORD,
-                                   .doc = "address of this machine to listen on, by default "
-                                          "127.0.0.1"},
-                                  {.name = "token",
-                                   .value = FTH_FLAG_WORD,
-                                   .doc = "what others must know, 8 or more letters and digits"},
-                                  {0}},
+        .own =
+            (const fth_flag[]){{.name = "port",
+                                .value = FTH_FLAG_COUNT,
+                                .doc = "port to listen on, by default 8700; 0 is any free one"},
+                               {.name = "bind",
+                                .value = FTH_FLAG_WORD,
+                                .doc = "address of this machine to listen on, by default "
+                                       "127.0.0.1"},
+                               {.name = "token",
+                                .value = FTH_FLAG_WORD,
+                                .doc = "what others must know, 8 or more letters and digits"},
+                               {.name = "no-token", .doc = "every user of this machine may look"},
+                               {0}},
         .run = cli_run_serve,
     },
     {

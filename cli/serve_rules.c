@@ -1,6 +1,7 @@
 /* serve_rules.c - who may see what: tokens, hosts, ranges, and the files of the ledger alone. */
 #include "serve.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -20,13 +21,15 @@ bool serve_same(const char *given, const char *secret)
 
 bool serve_host_is_local(const char *host)
 {
-    static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
+    char name[INET_ADDRSTRLEN + 8];
+    struct in_addr address;
     if (!host) return false;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const size_t n = strlen(names[i]);
-        if (strncasecmp(host, names[i], n) == 0 && (host[n] == '\0' || host[n] == ':')) return true;
-    }
-    return false;
+    const size_t n = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+    if (n >= sizeof name || n > strlen(host) || (host[n] != '\0' && host[n] != ':')) return false;
+    memcpy(name, host, n);
+    name[n] = '\0';
+    if (strcasecmp(name, "localhost") == 0 || strcmp(name, "[::1]") == 0) return true;
+    return inet_pton(AF_INET, name, &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
 }
 
 /* Digits only: strtoull would take signs and blanks. */
@@ -61,6 +64,30 @@ int serve_range(const char *header, uint64_t size, uint64_t *from, uint64_t *n)
     *n = (has_last && last < size ? last + 1 : size) - first;
     return 206;
 }
+
+/* ---- packed, and known already ---- */
+
+bool serve_takes_gzip(const char *header)
+{
+    for (const char *s = header; s && *s; s += *s == ',') {
+        s += strspn(s, " \t");
+        const size_t n = strcspn(s, ",;\t ");
+        const char *const rest = s + n;
+        s = rest + strcspn(rest, ",");
+        if (n != 4 || strncasecmp(rest - n, "gzip", 4) != 0) continue;
+        const char *q = strstr(rest, "q=");
+        return !(q && q < s && strtod(q + 2, NULL) <= 0);
+    }
+    return false;
+}
+
+bool serve_has_tag(const char *header, const char *tag)
+{
+    if (!header) return false;
+    return strcmp(header, "*") == 0 || strstr(header, tag) != NULL;
+}
+
+/* ---- files ---- */
 
 static bool is_below(const char *root, const char *path)
 {

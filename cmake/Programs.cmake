@@ -10,7 +10,7 @@ if(cli)
     # All but main() is compiled apart: tests and the generator of the pages use it too.
     list(FILTER cli EXCLUDE REGEX "/main\\.c$")
     add_library(fathom_cli_objects OBJECT ${cli})
-    target_link_libraries(fathom_cli_objects PRIVATE fathom_flags PkgConfig::MICROHTTPD)
+    target_link_libraries(fathom_cli_objects PRIVATE fathom_flags PkgConfig::MICROHTTPD PkgConfig::FTH_DEP_zlib)
     target_include_directories(fathom_cli_objects PRIVATE ${PROJECT_SOURCE_DIR})
     target_compile_definitions(fathom_cli_objects PRIVATE
         CLI_BUILD_TYPE="${CMAKE_BUILD_TYPE}" CLI_SANITIZE="${FTH_SANITIZE}")
@@ -33,7 +33,7 @@ if(cli)
     add_executable(fathom_cli cli/main.c $<TARGET_OBJECTS:fathom_cli_objects>
                    ${instrument_objects})
     set_target_properties(fathom_cli PROPERTIES OUTPUT_NAME fathom)
-    target_link_libraries(fathom_cli PRIVATE fathom fathom_flags PkgConfig::MICROHTTPD m
+    target_link_libraries(fathom_cli PRIVATE fathom fathom_flags PkgConfig::MICROHTTPD PkgConfig::FTH_DEP_zlib m
                           ${CMAKE_DL_LIBS})
     # Names under which the program is one of its instruments: fth_direct of instrument.h.
     set(FTH_LINKS nanoBragg)

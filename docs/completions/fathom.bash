@@ -258,7 +258,7 @@ _fathom() {
     'plan '*) words="--config --set --lenient --memory --device --threads --seed --json --trace --scratch --log --help" ;;
     'run '*) words="--config --config-name --set --skip-general --lenient --jobs --jobs-per-device --gpu-only --failed --force --rerun --dry-run --no-live --status --memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'report '*) words="--output --embed --trace --help" ;;
-    'serve '*) words="--port --bind --token --trace --quiet --help" ;;
+    'serve '*) words="--port --bind --token --no-token --trace --quiet --help" ;;
     'status '*) words="--watch --json --trace --quiet --help" ;;
     'version '*) words="--verbose --json --trace --help" ;;
     'bragg render'*) words="--config --set --lenient --attempt --fresh --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;

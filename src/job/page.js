@@ -550,7 +550,7 @@
   /* ---- new data ---- */
 
   const timeless = (text) => text.replace(/"now": *[0-9.]+/, ''); // the clock alone is no news
-  let last = timeless(at('data').textContent);
+  let last = timeless(at('data').textContent), tag = '';
   /* Trouble of the moment, and what the view could not read. */
   function banner(trouble) {
     const text = [trouble, view.note].filter(Boolean).join('\n');
@@ -559,7 +559,12 @@
   }
   async function refresh() {
     try {
-      const r = await fetch('data.json', { cache: 'no-store' });
+      const r = await fetch('data.json', { cache: 'no-store', headers: tag ? { 'If-None-Match': tag } : {} });
+      if (r.status === 304) { // what is shown is still right
+        banner('');
+        setTimeout(refresh, 2000);
+        return;
+      }
       if (!r.ok) throw new Error(r.status === 401 ? 'the token is no longer accepted' : 'the server answers ' + r.status);
       const text = await r.text();
       banner('');
@@ -574,6 +579,7 @@
         keeping = false;
         scrollTo({ top: y, behavior: 'instant' });
       }
+      tag = still === last ? r.headers.get('ETag') || '' : ''; // what was not drawn is asked for again
     } catch (e) {
       banner(`No new data: ${e.message}. Trying again.`);
     }

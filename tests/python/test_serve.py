@@ -1,7 +1,8 @@
 """The server of the report: what it shows, and all that it must not.
 
-seconds: 8
+seconds: 15
 """
+import gzip
 import http.client
 import json
 import os
@@ -11,6 +12,8 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
+import time
 import unittest
 import urllib.parse
 
@@ -39,8 +42,9 @@ class Server:
         self.process.stdout.close()
         self.process.stderr.close()
 
-    def ask(self, target, method="GET", body=None, **headers):
-        link = http.client.HTTPConnection("127.0.0.1", self.address.port, timeout=20)
+    def ask(self, target, method="GET", body=None, host="127.0.0.1", source=None, **headers):
+        link = http.client.HTTPConnection(host, self.address.port, timeout=20,
+                                          source_address=source and (source, 0))
         link.request(method, target, body=body,
                      headers={k.replace("_", "-"): v for k, v in headers.items()})
         answer = link.getresponse()
@@ -62,7 +66,7 @@ class Case(unittest.TestCase):
         cls.folder.mkdir()
         (cls.top / "secret.txt").write_text("secret")
         subprocess.run([MAKE, cls.folder, "8", "1", "ledgers"], check=True, capture_output=True)
-        cls.server = Server(cls.folder).__enter__()
+        cls.server = Server(cls.folder, "--no-token").__enter__()
         cls.data = json.loads(cls.server.ask("/data.json").body)
         cls.figures = [f["path"] for f in cls.data["files"] if f["kind"] == "figure"]
 
@@ -128,6 +132,67 @@ class Shows(Case):
             self.assertEqual(self.status(target, Range=part), 200, part)
 
 
+class Packed(Case):
+    def test_gzip_where_it_is_taken(self):
+        for target in ("/", "/data.json"):
+            plain = self.server.ask(target)
+            self.assertIsNone(plain.headers["Content-Encoding"])
+            for given in ("gzip", "br, gzip;q=0.5", "GZIP, deflate", "deflate,gzip"):
+                got = self.server.ask(target, Accept_Encoding=given)
+                self.assertEqual(got.headers["Content-Encoding"], "gzip", given)
+                self.assertEqual(got.headers["Vary"], "Accept-Encoding")
+                self.assertLess(len(got.body), len(plain.body) / 3)
+                self.assertIn(b'"tasks": [', gzip.decompress(got.body))
+            for given in ("br", "gzip;q=0", "x-gzip", "gzipped", "", "br;q=1, gzip;q=0.0"):
+                got = self.server.ask(target, Accept_Encoding=given)
+                self.assertIsNone(got.headers["Content-Encoding"], given)
+
+    def test_what_is_known_is_not_sent_again(self):
+        tag = self.server.ask("/data.json").headers["ETag"]
+        time.sleep(1.1)  # the view is read again, and its clock has moved on
+        for given in (tag, tag[2:], '"0", ' + tag, "*"):
+            got = self.server.ask("/data.json", If_None_Match=given)
+            self.assertEqual((got.status, got.body), (304, b""), given)
+            self.assertEqual(got.headers["ETag"], tag)
+        self.assertEqual(self.status("/data.json", If_None_Match='W/"0"'), 200)
+        config = pathlib.Path(self.data["tasks"][0]["output_dir"]) / ".fathom"
+        (config / "ledger.sqlite").rename(config / "away.sqlite")
+        time.sleep(1.1)
+        try:
+            got = self.server.ask("/data.json", If_None_Match=tag)
+            self.assertEqual(got.status, 200)
+            self.assertNotEqual(got.headers["ETag"], tag)
+        finally:
+            (config / "away.sqlite").rename(config / "ledger.sqlite")
+
+    def test_three_hundred_jobs_are_small(self):
+        room = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # ledgers are synced
+        with tempfile.TemporaryDirectory(dir=room) as folder:
+            subprocess.run([MAKE, folder, "300", "0", "ledgers"], check=True, capture_output=True)
+            with Server(folder, "--no-token") as server:
+                got = server.ask("/data.json", Accept_Encoding="gzip")
+            self.assertEqual(len(json.loads(gzip.decompress(got.body))["tasks"]), 900)
+            self.assertLess(len(got.body), 200_000)
+
+
+class Patience(Case):
+    def test_one_address_cannot_take_all_connections(self):
+        held = []
+        try:
+            for _ in range(160):
+                s = socket.socket()
+                s.settimeout(5)
+                s.bind(("127.0.0.9", 0))
+                s.connect(("127.0.0.1", self.server.address.port))
+                held.append(s)
+            begun = time.monotonic()
+            self.assertEqual(self.status("/data.json"), 200)
+            self.assertLess(time.monotonic() - begun, 4)
+        finally:
+            for s in held:
+                s.close()
+
+
 class Refuses(Case):
     def test_methods(self):
         for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
@@ -155,7 +220,11 @@ class Refuses(Case):
     def test_links_that_lead_away(self):
         figure = pathlib.Path(self.figures[-1])
         kept = figure.read_bytes()
-        for goal in (self.top / "secret.txt", "/etc/passwd", "/dev/zero"):
+        beside = self.top / "results2"  # starts as the folder does, and is not below it
+        beside.mkdir()
+        (beside / "secret.png").write_bytes(kept)
+        for goal in (self.top / "secret.txt", "/etc/passwd", "/dev/zero", beside / "secret.png",
+                     "../../results2/secret.png"):
             figure.unlink()
             figure.symlink_to(goal)
             self.assertEqual(self.status("/file?path=" + quoted(figure)), 404, goal)
@@ -170,7 +239,9 @@ class Refuses(Case):
     def test_names_of_others_for_this_machine(self):
         for host in ("evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.x", ""):
             self.assertEqual(self.status("/", Host=host), 403, host)
-        for host in ("localhost", "LOCALHOST:99", "127.0.0.1", "[::1]:8700"):
+        for host in ("128.0.0.1", "127.0.0", "127.0.0.256", "[::2]", "[::1", "127.0.0.1x", "[::1]x"):
+            self.assertEqual(self.status("/", Host=host), 403, host)
+        for host in ("localhost", "LOCALHOST:99", "127.0.0.1", "[::1]:8700", "127.0.0.2:80"):
             self.assertEqual(self.status("/", Host=host), 200, host)
 
     def test_noise(self):
@@ -188,26 +259,52 @@ class Refuses(Case):
 
 
 class Tokens(Case):
-    def test_another_address_needs_a_token(self):
-        with Server(self.folder, "--bind", "0.0.0.0") as server:
-            token = urllib.parse.parse_qs(server.address.query)["token"][0]
-            self.assertRegex(token, r"^[0-9a-f]{32}$")
-            for target in ("/", "/data.json", "/?token=", "/?token=" + token[:-1],
-                           "/?token=" + token + "0", "/?token=" + token.upper().replace("0", "O")):
-                self.assertEqual(server.ask(target).status, 401, target)
-            for cookie in ("fathom=", "fathom=" + "0" * 32, "other=" + token):
-                self.assertEqual(server.ask("/", Cookie=cookie).status, 401)
-            self.assertNotIn(token.encode(), server.ask("/").body)
-            got = server.ask("/?token=" + token)
-            self.assertEqual((got.status, got.headers["Location"]), (303, "/"))
-            cookie = got.headers["Set-Cookie"]
-            self.assertIn("HttpOnly", cookie)
-            self.assertIn("SameSite=Strict", cookie)
-            self.assertEqual(server.ask("/data.json", Cookie=cookie.split(";")[0]).status, 200)
-            self.assertEqual(server.ask("/", Authorization="Bearer " + token).status, 200)
+    def check_token(self, server):
+        token = urllib.parse.parse_qs(server.address.query)["token"][0]
+        name = f"fathom_{server.address.port}="
+        self.assertRegex(token, r"^[0-9a-f]{32}$")
+        for target in ("/", "/data.json", "/?token=", "/?token=" + token[:-1],
+                       "/?token=" + token + "0", "/?token=" + token.upper().replace("0", "O")):
+            self.assertEqual(server.ask(target).status, 401, target)
+        for cookie in (name, name + "0" * 32, "other=" + token, "fathom_1=" + token):
+            self.assertEqual(server.ask("/", Cookie=cookie).status, 401)
+        self.assertNotIn(token.encode(), server.ask("/").body)
+        got = server.ask("/?token=" + token)
+        self.assertEqual((got.status, got.headers["Location"]), (303, "/"))
+        cookie = got.headers["Set-Cookie"]
+        self.assertTrue(cookie.startswith(name))
+        self.assertIn("HttpOnly", cookie)
+        self.assertIn("SameSite=Strict", cookie)
+        self.assertEqual(server.ask("/data.json", Cookie=cookie.split(";")[0]).status, 200)
+        self.assertEqual(server.ask("/", Authorization="Bearer " + token).status, 200)
+        return token
+
+    def test_a_token_is_needed(self):
+        """On the loopback too, which every user of the machine reaches."""
+        with Server(self.folder) as server:
+            token = self.check_token(server)
         self.assertEqual(server.code, 0)
-        with Server(self.folder, "--bind", "0.0.0.0") as server:
+        with Server(self.folder) as server:
             self.assertNotIn(token, server.url)  # a new one each time
+
+    def test_all_addresses_are_printed_as_they_can_be_opened(self):
+        with Server(self.folder, "--bind", "0.0.0.0") as server:
+            self.assertEqual(server.address.hostname, "127.0.0.1")
+            self.check_token(server)
+            own = socket.gethostbyname(socket.gethostname())
+            server.process.send_signal(signal.SIGINT)
+            rest = server.process.stdout.read().split()
+        self.assertNotIn("0.0.0.0", server.url + "".join(rest))
+        for line in rest:
+            self.assertEqual(urllib.parse.urlsplit(line).port, server.address.port)
+            self.assertEqual(urllib.parse.urlsplit(line).query, server.address.query)
+        if not own.startswith("127."):
+            self.assertIn(own, [urllib.parse.urlsplit(line).hostname for line in rest])
+
+    def test_another_address_of_the_loopback(self):
+        with Server(self.folder, "--bind", "127.0.0.2", "--no-token") as server:
+            self.assertEqual(server.address.hostname, "127.0.0.2")
+            self.assertEqual(server.ask("/data.json", host="127.0.0.2").status, 200)
 
     def test_a_token_of_ones_own(self):
         with Server(self.folder, "--token", "correct-horse") as server:
@@ -228,6 +325,8 @@ class Tokens(Case):
         self.fails(2, "at most 65535", self.folder, "--port", 65536)
         self.fails(2, "expected an address", self.folder, "--bind", "no.such.host")
         self.fails(2, "cannot be opened", self.folder, "--port", 0, "--bind", "192.0.2.1")
+        self.fails(2, "exclude each other", self.folder, "--token", "long-enough", "--no-token")
+        self.fails(2, "a token is needed", self.folder, "--bind", "0.0.0.0", "--no-token")
         self.fails(2, "8 to 256", self.folder, "--token", "short")
         self.fails(2, "8 to 256", self.folder, "--token", "with; Path=/ and more")
 
@@ -273,6 +372,51 @@ class Report(Case):
         self.assertEqual(done.returncode, 3)
         self.assertIn("/no/such/folder", done.stderr)
         self.assertEqual(list(empty.iterdir()), [])
+
+
+class Waiting(unittest.TestCase):
+    """Runs beside the other tests, and is looked at last: a request has ten seconds."""
+    @classmethod
+    def start(cls):
+        cls.holder = tempfile.TemporaryDirectory()
+        subprocess.run([MAKE, cls.holder.name, "1", "0", "ledgers"], check=True, capture_output=True)
+        cls.server = Server(cls.holder.name, "--no-token")
+        cls.ended = None
+        cls.thread = threading.Thread(target=cls.send_slowly)
+        cls.thread.start()
+
+    @classmethod
+    def send_slowly(cls):
+        """A byte now and then, never enough."""
+        begun = time.monotonic()
+        with socket.create_connection(("127.0.0.1", cls.server.address.port), 20) as slow:
+            slow.sendall(b"GET /data.json HTTP/1.1\r\nHost: localhost\r\n")
+            slow.settimeout(0.4)
+            while cls.ended is None and time.monotonic() - begun < 16:
+                try:
+                    slow.sendall(b"X")
+                    if slow.recv(1) == b"":
+                        cls.ended = time.monotonic() - begun
+                except TimeoutError:
+                    pass
+                except OSError:
+                    cls.ended = time.monotonic() - begun
+
+    def test_a_request_has_an_end(self):
+        self.thread.join()
+        self.assertIsNotNone(self.ended, "it still lives after 16 s")
+        self.assertGreater(self.ended, 8)
+        self.assertEqual(self.server.ask("/data.json").status, 200)
+
+
+def setUpModule():
+    Waiting.start()
+
+
+def tearDownModule():
+    Waiting.thread.join()
+    Waiting.server.__exit__()
+    Waiting.holder.cleanup()
 
 
 if __name__ == "__main__":
