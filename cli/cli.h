@@ -103,7 +103,7 @@ void cli_phase(const cli_call *call, const char *name, int64_t start);
 fth_status cli_context_options(const cli_call *call, uint64_t free_bytes, fth_options *opt,
                                fth_err *err);
 
-/* monitor.c: --monitor, for commands that compute; the files go into `folder`, which exists. The
+/* monitor.c: --monitor, for commands that compute; the files go into `folder`, which is made. The
  * end writes one line to standard error, and returns `s`, or what went wrong. */
 typedef struct cli_monitor {
     fth_mem *mem;

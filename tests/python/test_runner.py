@@ -111,6 +111,12 @@ class Devices(Case): # F9
             self.assertEqual(table.readline(), "time,rss,read_bytes,write_bytes,cpu%\n")
             self.assertGreater(int(table.readline().split(",")[1]), 1 << 20)
 
+    def test_a_monitor_of_a_new_directory(self):
+        path = self.config(output_dir=self.out("not", "yet", "there"))
+        self.run_all("run", "survey", "-c", path, "--monitor", "1")
+        with open(self.out("not", "yet", "there", "host_monitor.csv")) as table:
+            self.assertEqual(table.readline(), "time,rss,read_bytes,write_bytes,cpu%\n")
+
     def test_only_gpus_without_one(self):
         self.config()
         _, err = self.run_all("run", "all", "-c", self.configs, "--gpu-only", "--device", "cpu",
