@@ -62,5 +62,8 @@ hid_t fth__h5_member(hid_t type, const char *field, const char *path, const char
 /* A record in memory that has this one field at its start; closes `member`. -1 on failure. */
 hid_t fth__h5_record(const char *field, hid_t member);
 fth_status fth__h5_check_filters(hid_t create, const char *path, const char *object, fth_err *err);
+/* That LZF chunks of elements of `item` bytes in the file unpack to whole chunks. */
+fth_status fth__h5_check_lzf(hid_t dataset, hid_t create, uint64_t item, fth_mem *mem,
+                             const char *path, const char *object, fth_err *err);
 
 #endif

@@ -206,12 +206,14 @@ static fth_status map_type(hid_t type, fth_dtype *dtype, hid_t *memory, const ch
 
 enum { LZF = 32000 };
 
-/* Reading only. The third value of the filter is the size of a chunk. */
+/* Reading only. The third value of the filter is the size of a chunk; datasets of strings have no
+ * values at all, and then the stream says it. */
 static size_t lzf_filter(unsigned flags, size_t n, const unsigned values[], size_t bytes,
                          size_t *room, void **buffer)
 {
-    const size_t most = n >= 3 ? values[2] : 0;
-    if (!(flags & H5Z_FLAG_REVERSE) || most == 0) return 0;
+    if (!(flags & H5Z_FLAG_REVERSE)) return 0;
+    const size_t most = n >= 3 && values[2] > 0 ? values[2] : fth__lzf_size(*buffer, bytes);
+    if (most == 0) return 0;
     unsigned char *out = H5allocate_memory(most, false);
     const size_t made = out ? fth__lzf_unpack(*buffer, bytes, out, most) : 0;
     if (made == 0) {
@@ -425,6 +427,63 @@ static H5T_conv_ret_t refuse_range(H5T_conv_except_t what, hid_t from, hid_t to,
                : H5T_CONV_UNHANDLED;
 }
 
+/* HDF5 takes it on trust that a filter gives a whole chunk: one that is too short would be read
+ * past its end. */
+static fth_status check_lzf_chunk(hid_t dataset, hid_t space, hsize_t index, uint64_t least, fth_mem *mem,
+                                  const char *path, const char *object, fth_err *err)
+{
+    hsize_t at[H5S_MAX_RANK], bytes = 0;
+    unsigned mask = 0;
+    uint32_t skipped = 0;
+    haddr_t address = HADDR_UNDEF;
+    void *raw = NULL;
+    if (H5Dget_chunk_info(dataset, space, index, at, &mask, &address, &bytes) < 0)
+        return H5_FAIL(err, FTH_E_FILE_FORMAT, path, object, "reading where its chunks are");
+    if (mask != 0) return FTH_OK; /* it is not packed */
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_DIRECT, bytes, "packed chunk", &raw, err));
+    fth_status s = FTH_OK;
+    if (H5Dread_chunk(dataset, H5P_DEFAULT, at, &skipped, raw) < 0)
+        s = H5_FAIL(err, FTH_E_FILE_READ, path, object, "reading a chunk");
+    else if (fth__lzf_size(raw, bytes) < least)
+        s = FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                     "%s, %s: chunk %" PRIu64 " is damaged: it unpacks to less than its %" PRIu64
+                     " bytes",
+                     path, object, (uint64_t)index, least);
+    (void)fth_mem_release(mem, raw, NULL);
+    return s;
+}
+
+fth_status fth__h5_check_lzf(hid_t dataset, hid_t create, uint64_t item, fth_mem *mem,
+                             const char *path, const char *object, fth_err *err)
+{
+    hsize_t chunk[H5S_MAX_RANK], chunks = 0;
+    unsigned flags = 0, values[3] = {0};
+    size_t n = 3;
+    unsigned config = 0;
+    char name[8];
+    if (H5Pget_layout(create) != H5D_CHUNKED ||
+        H5Pget_filter_by_id2(create, LZF, &flags, &n, values, sizeof name, name, &config) < 0)
+        return FTH_OK;
+    uint64_t bytes = item;
+    const int rank = H5Pget_chunk(create, H5S_MAX_RANK, chunk);
+    for (int a = 0; a < rank; a++)
+        if (!fth__mul_u64(bytes, chunk[a], &bytes)) bytes = UINT64_MAX;
+    if (n >= 3 && values[2] > 0)
+        return values[2] >= bytes
+                   ? FTH_OK
+                   : FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                              "%s, %s: its LZF chunks are said to have %u bytes; they have %" PRIu64,
+                              path, object, values[2], bytes);
+    const hid_t space = H5Dget_space(dataset);
+    fth_status s = FTH_OK;
+    if (space < 0 || H5Dget_num_chunks(dataset, space, &chunks) < 0)
+        s = H5_FAIL(err, FTH_E_FILE_FORMAT, path, object, "counting its chunks");
+    for (hsize_t i = 0; s == FTH_OK && i < chunks; i++)
+        s = check_lzf_chunk(dataset, space, i, bytes, mem, path, object, err);
+    if (space >= 0) H5Sclose(space);
+    return s;
+}
+
 fth_status fth__h5_check_filters(hid_t create, const char *path, const char *object, fth_err *err)
 {
     static const struct {
@@ -577,6 +636,8 @@ static fth_status open_dataset(fth__h5_dataset *d, const char *name, const char 
                   : map_type(type, &d->dtype, &d->type, path, name, err);
     if (s == FTH_OK) s = take_shape(d, err);
     if (s == FTH_OK) s = fth__h5_check_filters(create, path, name, err);
+    if (s == FTH_OK)
+        s = fth__h5_check_lzf(d->id, create, H5Tget_size(type), d->mem, path, name, err);
     if (s == FTH_OK) s = fth__h5_bill_chunk(d, create, H5Tget_size(type), &access, path, err);
     if (s == FTH_OK) { /* the size of the cache counts only while opening */
         H5Dclose(d->id);

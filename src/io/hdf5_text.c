@@ -154,12 +154,27 @@ static fth_status read_strings(strings *s, uint64_t stored, fth_texts *t, fth_er
     return status;
 }
 
+/* Bytes of an element in the file: a string of any length is its length and a place in the heap. */
+static size_t stored_item(const strings *s)
+{
+    const hid_t type = H5Dget_type(s->id), create = H5Fget_create_plist(s->h5->file);
+    size_t address = 8, length = 8, item = type < 0 ? 1 : H5Tget_size(type);
+    if (create >= 0) H5Pget_sizes(create, &address, &length);
+    if (type >= 0 && H5Tis_variable_str(type) > 0) item = 4 + address + 4;
+    if (create >= 0) H5Pclose(create);
+    if (type >= 0) H5Tclose(type);
+    return item;
+}
+
 static fth_status check_string_filters(const strings *s, fth_err *err)
 {
     const hid_t create = H5Dget_create_plist(s->id);
     if (create < 0)
         return H5_FAIL(err, FTH_E_FILE_FORMAT, s->h5->path, s->object, "reading what it is");
-    const fth_status status = fth__h5_check_filters(create, s->h5->path, s->object, err);
+    fth_status status = fth__h5_check_filters(create, s->h5->path, s->object, err);
+    if (status == FTH_OK)
+        status = fth__h5_check_lzf(s->id, create, stored_item(s), s->h5->mem, s->h5->path,
+                                   s->object, err);
     H5Pclose(create);
     return status;
 }

@@ -7,7 +7,28 @@
  */
 #include "io/lzf.h"
 
+#include <stdbool.h>
 #include <string.h>
+
+size_t fth__lzf_size(const unsigned char *in, size_t bytes)
+{
+    const unsigned char *const end = in + bytes;
+    size_t made = 0;
+    while (in < end) {
+        const unsigned c = *in++;
+        size_t skip = c + 1, n = skip;
+        if (c >= 32) {
+            const bool longer = c >> 5 == 7;
+            if (longer && in == end) return 0;
+            n = (c >> 5) + 2 + (longer ? *in : 0);
+            skip = longer ? 2 : 1;
+        }
+        if (skip > (size_t)(end - in)) return 0;
+        in += skip;
+        made += n;
+    }
+    return made;
+}
 
 size_t fth__lzf_unpack(const unsigned char *in, size_t bytes, unsigned char *out, size_t room)
 {

@@ -396,6 +396,62 @@ TEST(lzf_chunks_are_unpacked)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+/* As h5py packs strings of any length: the filter has no values. A chunk of three references of 16
+ * bytes is taken from a plain dataset and written back as literals, whole and cut short. */
+TEST(lzf_strings_are_read)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    const char *path = t_temp_path("lzf_text.h5");
+    const H5Z_class2_t packer = {.version = H5Z_CLASS_T_VERS,
+                                 .id = 32000,
+                                 .encoder_present = 1,
+                                 .decoder_present = 1,
+                                 .name = "packer",
+                                 .filter = as_it_is};
+    H5Zregister(&packer);
+    const hid_t f = foreign(path), create = H5Pcreate(H5P_DATASET_CREATE),
+                text = H5Tcopy(H5T_C_S1);
+    const hsize_t chunk = 3, zero = 0;
+    const char *const words[3] = {"Layer 1", "", "a longer name of a cell type"};
+    H5Tset_size(text, H5T_VARIABLE);
+    H5Pset_chunk(create, 1, &chunk);
+    put(f, "plain", text, text, 3, words, create);
+    H5Pset_filter(create, 32000, H5Z_FLAG_OPTIONAL, 0, NULL);
+    unsigned char raw[48], packed[50];
+    uint32_t mask = 0;
+    const hid_t from = H5Dopen2(f, "plain", H5P_DEFAULT);
+    IS_TRUE(H5Dread_chunk(from, H5P_DEFAULT, &zero, &mask, raw) >= 0);
+    H5Dclose(from);
+    packed[0] = 31, packed[33] = 15;
+    memcpy(packed + 1, raw, 32);
+    memcpy(packed + 34, raw + 32, 16);
+    for (int damaged = 0; damaged < 2; damaged++) {
+        const hid_t space = H5Screate_simple(1, &chunk, NULL);
+        const hid_t d = H5Dcreate2(f, damaged ? "short" : "good", text, space, H5P_DEFAULT, create,
+                                   H5P_DEFAULT);
+        IS_TRUE(H5Dwrite_chunk(d, H5P_DEFAULT, 0, &zero, damaged ? 33 : sizeof packed, packed) >=
+                0);
+        H5Dclose(d);
+        H5Sclose(space);
+    }
+    H5Tclose(text);
+    H5Pclose(create);
+    H5Fclose(f);
+    H5Zunregister(32000);
+    fth_h5 *h5 = open_file(mem, path);
+    fth_texts *t = NULL;
+    fth_err err = {0};
+    OKE(fth_h5_strings(h5, "good", &t, &err), &err);
+    EQ_I64(fth_texts_count(t), 3);
+    for (int i = 0; i < 3; i++) EQ_STR(fth_texts_get(t, i), words[i]);
+    fth_texts_free(t);
+    IS(fth_h5_strings(h5, "short", &t, &err), FTH_E_FILE_FORMAT);
+    HAS(err.text, "lzf_text.h5, short");
+    fth_h5_close(h5);
+    remove(path);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 /* A dataset whose bytes are in another file could read anything on the machine. */
 TEST(elements_in_other_files_are_refused)
 {
