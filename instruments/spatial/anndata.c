@@ -282,13 +282,39 @@ static fth_status no_places(const sp_anndata *a, const char *key, fth_err *err)
     return s;
 }
 
-/* An array [n, 2 or more], of which the first two columns are taken. */
-static fth_status read_places(const sp_anndata *a, const sp_column *c, int64_t n, float *xy,
-                              fth_err *err)
+/* Which columns are x and y; of more than two somebody has to say it. */
+static fth_status choose_axes(const sp_anndata *a, const char *object, int64_t width,
+                              const int64_t *axes, int64_t chosen[2], fth_err *err)
 {
-    enum { PIECE = 2048 };
-    char raw[PIECE * 16];
+    chosen[0] = axes ? axes[0] : 0;
+    chosen[1] = axes ? axes[1] : 1;
+    if (!axes && width > 2) {
+        const fth_status s = FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                                      "%s, %s: it has %" PRId64 " columns, and positions have two",
+                                      a->path, object, width);
+        fth_err_hint(err,
+                     "say which are x and y, counted from 0, e.g. preprocessing.coord_axes: [0, "
+                     "1] to leave out z; sections of a stack are run one by one "
+                     "(preprocessing.sample_id), as all models are of a plane");
+        return s;
+    }
+    for (int k = 0; k < 2; k++)
+        if (chosen[k] >= width)
+            return FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                            "%s, %s: preprocessing.coord_axes names column %" PRId64
+                            ", counted from 0, of %" PRId64,
+                            a->path, object, chosen[k], width);
+    return FTH_OK;
+}
+
+/* Two columns of an array [n, 2 or more]. */
+static fth_status read_places(const sp_anndata *a, const sp_column *c, int64_t n,
+                              const int64_t *axes, float *xy, fth_err *err)
+{
+    enum { BYTES = 32768 };
+    char raw[BYTES];
     fth_source s = {0};
+    int64_t axis[2] = {0, 1};
     FTH_TRY(fth_h5_field_source(a->h5, c->object, sp_column_field(c), &s, err));
     fth_status status = FTH_OK;
     if (s.n_axes != 2 || s.size[1] < 2 || fth_dtype_is_complex(s.dtype))
@@ -299,11 +325,21 @@ static fth_status read_places(const sp_anndata *a, const sp_column *c, int64_t n
                           s.n_axes > 0 ? s.size[s.n_axes - 1] : 1);
     else if (s.size[0] != n)
         status = wrong_length(a, c, s.size[0], n, err);
+    if (status == FTH_OK) status = choose_axes(a, c->object, s.size[1], axes, axis, err);
+    const int64_t first = axis[0] < axis[1] ? axis[0] : axis[1],
+                  width = (axis[0] < axis[1] ? axis[1] : axis[0]) - first + 1,
+                  piece = BYTES / 8 / width;
+    if (status == FTH_OK && piece < 1)
+        status = FTH_FAIL(err, FTH_E_FILE_SHAPE,
+                          "%s, %s: columns %" PRId64 " and %" PRId64
+                          " are too far apart to be positions",
+                          a->path, c->object, axis[0], axis[1]);
     for (int64_t at = 0; status == FTH_OK && at < n;) {
-        const int64_t m = n - at < PIECE ? n - at : PIECE;
-        const int64_t lo[2] = {at, 0}, extent[2] = {m, 2};
+        const int64_t m = n - at < piece ? n - at : piece;
+        const int64_t lo[2] = {at, first}, extent[2] = {m, width};
         status = s.read(s.self, lo, extent, raw, err);
-        for (int64_t i = 0; i < 2 * m; i++) xy[2 * at + i] = (float)sp_number_at(s.dtype, raw, i);
+        for (int64_t i = 0; i < 2 * m; i++)
+            xy[2 * at + i] = (float)sp_number_at(s.dtype, raw, i / 2 * width + axis[i % 2] - first);
         at += m;
     }
     fth_source_close(&s);
@@ -338,25 +374,29 @@ fth_status sp_anndata_places_of(const sp_anndata *a, const char *x, const char *
     return take_axes(a, "/obs", x, y, n, xy, err);
 }
 
-fth_status sp_anndata_places(const sp_anndata *a, const char *key, int64_t n, float *xy,
-                             bool *is_frame, fth_err *err)
+fth_status sp_anndata_places(const sp_anndata *a, const char *key, int64_t n, const int64_t *axes,
+                             float *xy, bool *is_frame, fth_err *err)
 {
     sp_column c;
+    int64_t axis[2];
     bool found = false;
     *is_frame = false;
     FTH_TRY(sp_anndata_has(a, "/obsm", key, &found, err));
     if (!found) return no_places(a, key, err);
     FTH_TRY(sp_anndata_column(a, "/obsm", key, &c, err));
     if (c.field[0] || fth_h5_kind_of(a->h5, c.object) == FTH_H5_DATASET)
-        return read_places(a, &c, n, xy, err);
+        return read_places(a, &c, n, axes, xy, err);
     if (!fth_h5_attr_exists(a->h5, c.object, "column-order")) return no_places(a, key, err);
     fth_texts *order = NULL;
     FTH_TRY(fth_h5_attr_text(a->h5, c.object, "column-order", &order, err));
-    const fth_status s =
+    fth_status s =
         fth_texts_count(order) >= 2
-            ? take_axes(a, c.object, fth_texts_get(order, 0), fth_texts_get(order, 1), n, xy, err)
+            ? choose_axes(a, c.object, fth_texts_count(order), axes, axis, err)
             : FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s, %s: a frame of positions has two columns",
                        a->path, c.object);
+    if (s == FTH_OK)
+        s = take_axes(a, c.object, fth_texts_get(order, axis[0]), fth_texts_get(order, axis[1]), n,
+                      xy, err);
     fth_texts_free(order);
     *is_frame = true;
     return s;

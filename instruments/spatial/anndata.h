@@ -72,9 +72,10 @@ bool sp_name_is_missing(const char *name);
 
 /* ---- positions ---- */
 
-/* f32 [n][2] of obsm; a frame there gives its first two columns, and `is_frame` says so. */
-fth_status sp_anndata_places(const sp_anndata *a, const char *key, int64_t n, float *xy,
-                             bool *is_frame, fth_err *err);
+/* f32 [n][2] of obsm, an array or a frame; `is_frame` says which. `axes` are its columns of x and
+ * y; NULL: it has two. */
+fth_status sp_anndata_places(const sp_anndata *a, const char *key, int64_t n, const int64_t *axes,
+                             float *xy, bool *is_frame, fth_err *err);
 /* Of two columns of obs. */
 fth_status sp_anndata_places_of(const sp_anndata *a, const char *x, const char *y, int64_t n,
                                 float *xy, fth_err *err);

@@ -149,6 +149,11 @@ static fth_status open_counts(sp_data *d, fth_err *err)
                                   " cells and %s %" PRId64 " genes",
                                   path, fth_csr_rows(d->counts), fth_csr_cols(d->counts), SP_X,
                                   d->rows, SP_METADATA, d->size.genes));
+    if (fth_csr_row_ptr(d->counts)[d->rows] == 0)
+        return hint(err, FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                                  "%s: every count of %" PRId64 " cells and %" PRId64
+                                  " genes is 0: there is nothing to explain",
+                                  path, d->rows, d->size.genes));
     return FTH_OK;
 }
 

@@ -204,9 +204,10 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
 const fth_verb sp_verb_info = {
     .name = "info",
     .args = "PATH",
-    .brief = "what an h5ad file, a dataset, a model or a folder of results holds",
+    .brief = "what an h5ad or 10x file, a dataset, a model or a folder of results holds",
     .doc = "Of an h5ad file: shape and layout of the counts, layers, obsm, columns of obs with "
-           "their categories, and a config that would read it. Of a preprocessed folder: cells, "
+           "their categories, and a config that would read it; the same of a 10x .h5 file. Of a "
+           "preprocessed folder: cells, "
            "genes, groups. Of a model: its settings and tensors. Of a folder of results: what was "
            "trained, analyzed and drawn.",
     .max_args = 1,

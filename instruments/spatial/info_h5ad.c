@@ -1,6 +1,7 @@
 /* info_h5ad.c - what is in an h5ad file, and which keys of a config would read it. */
 #include "anndata.h"
 #include "info.h"
+#include "loaders.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,7 +12,7 @@ enum { COLUMNS = 200, CATEGORIES = 8, WIDE = 120 };
 typedef struct guess {
     char coords[128], counts[128], groups[128];
     int coords_rank, counts_rank, groups_rank; /* the larger the better */
-    int64_t cells;
+    int64_t cells, coords_width;
 } guess;
 
 static void better(char *best, int *best_rank, const char *name, int rank)
@@ -104,6 +105,16 @@ static fth_status print_counts(const sp_anndata *a, guess *g, FILE *out, fth_err
 
 /* ---- positions ---- */
 
+/* Columns of a frame; 2 where it does not say. */
+static int64_t frame_width(const sp_anndata *a, const char *object)
+{
+    fth_texts *order = NULL;
+    if (fth_h5_attr_text(a->h5, object, "column-order", &order, NULL) != FTH_OK) return 2;
+    const int64_t n = fth_texts_count(order);
+    fth_texts_free(order);
+    return n;
+}
+
 static fth_status print_obsm(const sp_anndata *a, guess *g, FILE *out, fth_err *err)
 {
     fth_texts *keys = NULL;
@@ -118,7 +129,7 @@ static fth_status print_obsm(const sp_anndata *a, guess *g, FILE *out, fth_err *
         fth_source s;
         snprintf(object, sizeof object, "/obsm/%s", key);
         const bool frame = kind == FTH_H5_GROUP && fth_h5_kind_of(a->h5, object) == FTH_H5_GROUP;
-        int64_t width = frame ? 2 : 0;
+        int64_t width = frame ? frame_width(a, object) : 0;
         if (!frame) {
             const fth_status read = kind == FTH_H5_GROUP
                                         ? fth_h5_source(a->h5, object, &s, NULL)
@@ -133,8 +144,10 @@ static fth_status print_obsm(const sp_anndata *a, guess *g, FILE *out, fth_err *
             fprintf(out, "  %-16s a frame\n", key);
         else
             fprintf(out, "  %-16s %lld columns\n", key, (long long)width);
-        if (width >= 2 && (named || width == 2))
+        if (width >= 2 && (named || width == 2) && 1 + 2 * named > g->coords_rank) {
             better(g->coords, &g->coords_rank, key, 1 + 2 * named);
+            g->coords_width = width;
+        }
     }
     fth_texts_free(keys);
     return FTH_OK;
@@ -234,10 +247,68 @@ static void print_config(const char *path, const guess *g, FILE *out)
             "  preprocessing:\n"
             "    path: %s\n"
             "    coord_key: %s\n"
+            "%s"
             "    counts: %s\n",
-            path, g->coords, g->counts);
+            path, g->coords, g->coords_width > 2 ? "    coord_axes: [0, 1] # x and y\n" : "",
+            g->counts);
     if (g->groups_rank) fprintf(out, "    group_column: %s\n", g->groups);
     fprintf(out, "  model: {n_components: 10, lengthscale: 8.0, loadings_mode: multiplicative}\n");
+}
+
+/* ---- a 10x file ---- */
+
+static fth_status print_names(const sp_anndata *a, const char *group, const char *one,
+                              const char *other, const char *title, FILE *out, fth_err *err)
+{
+    char object[SP_PATH];
+    fth_texts *t = NULL;
+    int used = 0;
+    snprintf(object, sizeof object, "%s/%s", group, one);
+    if (other && fth_h5_kind_of(a->h5, object) == FTH_H5_NONE)
+        snprintf(object, sizeof object, "%s/%s", group, other);
+    FTH_TRY(fth_h5_strings(a->h5, object, &t, err));
+    fprintf(out, "  %-16s %lld: ", title, (long long)fth_texts_count(t));
+    for (int64_t i = 0; i < fth_texts_count(t) && i < CATEGORIES && used < WIDE; i++)
+        used += fprintf(out, "%s%s", i ? ", " : "", fth_texts_get(t, i));
+    fprintf(out, "%s\n", fth_texts_count(t) > CATEGORIES ? ", ..." : "");
+    fth_texts_free(t);
+    return FTH_OK;
+}
+
+static fth_status print_tenx(const sp_anndata *a, const char *group, FILE *out, fth_err *err)
+{
+    sp_matrix m;
+    fth_err why = {0};
+    char table[SP_PATH];
+    FTH_TRY(sp_matrix_open_tenx(&m, a->mem, a->h5, a->path, group, err));
+    const int good = judge(&m, &why);
+    fprintf(out, "%s: a 10x file\ncounts\n", a->path);
+    fprintf(out, "  %-16s %lld spots x %lld genes of %s, %.3g %% stored%s\n", group,
+            (long long)m.rows, (long long)m.cols, fth_dtype_name(m.dtype),
+            100 * (double)m.entries / fmax((double)m.rows * (double)m.cols, 1),
+            good == 0   ? "; it cannot be read"
+            : good == 1 ? "; negative numbers"
+            : good == 2 ? "; fractions"
+                        : "");
+    sp_matrix_close(&m);
+    fprintf(out, "names\n");
+    FTH_TRY(print_names(a, group, "features/name", "gene_names", "genes", out, err));
+    FTH_TRY(print_names(a, group, "barcodes", NULL, "barcodes", out, err));
+    const bool found = sp_tenx_table(a->path, table);
+    fprintf(out, "positions\n  %s\n",
+            found ? table : "no tissue_positions.csv beside it or in spatial/");
+    fprintf(out,
+            "a config that reads it\n"
+            "  name: my_data\n"
+            "  dataset: tenx\n"
+            "  output_dir: outputs/my_data\n"
+            "  preprocessing:\n"
+            "    path: %s\n",
+            a->path);
+    if (!found)
+        fprintf(out, "    positions_path: tissue_positions.csv # where the table of spots is\n");
+    fprintf(out, "  model: {n_components: 10, lengthscale: 8.0, loadings_mode: multiplicative}\n");
+    return FTH_OK;
 }
 
 fth_status sp_info_h5ad(fth_mem *mem, const char *path, FILE *out, fth_err *err)
@@ -245,8 +316,17 @@ fth_status sp_info_h5ad(fth_mem *mem, const char *path, FILE *out, fth_err *err)
     sp_anndata a;
     guess g = {.cells = 0};
     FTH_TRY(sp_anndata_open(&a, mem, path, err));
+    char group[256];
+    bool tenx = false;
+    fth_status s = FTH_OK;
+    if (fth_h5_kind_of(a.h5, "/obs") == FTH_H5_NONE) s = sp_tenx_find(a.h5, group, &tenx, err);
+    if (tenx || s != FTH_OK) {
+        if (tenx) s = print_tenx(&a, group, out, err);
+        sp_anndata_close(&a);
+        return s;
+    }
     fprintf(out, "%s: an h5ad file\n", path);
-    fth_status s = print_counts(&a, &g, out, err);
+    s = print_counts(&a, &g, out, err);
     if (s == FTH_OK) s = print_obsm(&a, &g, out, err);
     if (s == FTH_OK) s = print_obs(&a, &g, out, err);
     if (s == FTH_OK) print_config(path, &g, out);

@@ -128,7 +128,12 @@ static fth_status read_obsm(sp_source *s, const char *key, bool *is_frame, fth_e
 {
     snprintf(s->where, sizeof s->where, "obsm '%.200s'", key);
     snprintf(s->obsm, sizeof s->obsm, "/obsm/%.200s", key);
-    return sp_anndata_places(&s->h5ad, key, s->counts.rows, s->xy, is_frame, err);
+    const char *const axes = "preprocessing.coord_axes";
+    const bool given_axes = fth_config_has(s->cfg, axes);
+    const int64_t axis[2] = {given_axes ? fth_config_int_at(s->cfg, axes, 0) : 0,
+                             given_axes ? fth_config_int_at(s->cfg, axes, 1) : 1};
+    return sp_anndata_places(&s->h5ad, key, s->counts.rows, given_axes ? axis : NULL, s->xy,
+                             is_frame, err);
 }
 
 /* "center_x,center_y spatial": the columns where both are there, else the key. */

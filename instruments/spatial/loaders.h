@@ -60,6 +60,10 @@ void sp_source_close(sp_source *s); /* an empty one is allowed */
 
 /* Positions and names of a 10x file; of a folder of arrays. */
 fth_status sp_tenx_open(sp_source *s, fth_err *err);
+/* The group of a 10x file's counts: "/matrix", or the one group of a file of version 2. */
+fth_status sp_tenx_find(fth_h5 *h5, char group[256], bool *found, fth_err *err);
+/* The table of positions beside the file, in its folder or in spatial/; false: there is none. */
+bool sp_tenx_table(const char *file, char path[SP_PATH]);
 fth_status sp_tenx_load(sp_source *s, fth_err *err);
 fth_status sp_arrays_open(sp_source *s, fth_err *err);
 fth_status sp_arrays_load(sp_source *s, fth_err *err);

@@ -251,6 +251,20 @@ static fth_status filter(sp_prepared *p, fth_err *err)
     return p->cells.n > 0 ? FTH_OK : no_cells(p, err);
 }
 
+static fth_status no_counts(const sp_prepared *p, fth_err *err)
+{
+    const sp_source *src = &p->source;
+    const fth_status s =
+        FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                 "%s: every count of the %" PRId64 " cells and %" PRId64
+                 " genes that are left is 0; the file has %" PRId64 " cells and %" PRId64 " genes",
+                 src->counts.label, p->cells.n, p->walk.genes, src->counts.rows, src->counts.cols);
+    fth_err_hint(err, "a model has nothing to explain: name other counts with "
+                      "preprocessing.counts, or other cells (sample_id, min_group_size, "
+                      "min_counts); 'fathom spatial info FILE' lists what the file has");
+    return s;
+}
+
 static void report(const sp_prepared *p, const fth_stage_call *call)
 {
     static const char *const why[SP_DROP_KINDS] = {
@@ -296,7 +310,7 @@ static fth_status prepare(sp_prepared *p, const fth_stage_call *call, fth_err *e
     FTH_TRY(filter(p, err));
     FTH_TRY(sp_count_walk_size(&p->walk, &p->cells, &p->entries, err));
     report(p, call);
-    return FTH_OK;
+    return p->entries > 0 ? FTH_OK : no_counts(p, err);
 }
 
 /* ---- the stage ---- */

@@ -44,6 +44,11 @@ static const fth_config_key keys[] = {
      .type = FTH_CONFIG_TEXT,
      .list = true,
      .doc = "positions: two columns of obs, in place of coord_key"},
+    {.name = "preprocessing.coord_axes",
+     .type = FTH_CONFIG_INT,
+     .list = true,
+     .range = "[0, 4095]",
+     .doc = "which two columns of coord_key are x and y, counted from 0; needed where it has more"},
     {.name = "preprocessing.counts",
      .type = FTH_CONFIG_TEXT,
      .doc = "counts: X, raw, or the name of a layer; not given: as the dataset says"},
@@ -464,6 +469,12 @@ static void check(fth_config *cfg, void *user)
         fth_config_complain(cfg, "preprocessing.coord_columns", "write [x_column, y_column]",
                             "positions have two columns, not %lld",
                             (long long)fth_config_count(cfg, "preprocessing.coord_columns"));
+    const int64_t axes = fth_config_count(cfg, "preprocessing.coord_axes");
+    if (fth_config_has(cfg, "preprocessing.coord_axes") &&
+        (axes != 2 || fth_config_int_at(cfg, "preprocessing.coord_axes", 0) ==
+                          fth_config_int_at(cfg, "preprocessing.coord_axes", 1)))
+        fth_config_complain(cfg, "preprocessing.coord_axes", "write [0, 1]",
+                            "positions have two different axes");
     check_prior(cfg);
     check_rank(cfg);
     check_device(cfg);

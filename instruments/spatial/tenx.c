@@ -13,21 +13,27 @@
 
 enum { PIXEL_ROW = 4, PIXEL_COLUMN = 5, FIELDS = 6 };
 
-/* "/matrix", or the one group of a file of version 2. */
-static fth_status find_matrix(sp_source *s, fth_err *err)
+fth_status sp_tenx_find(fth_h5 *h5, char group[256], bool *found, fth_err *err)
 {
     fth_texts *groups = NULL;
     char name[SP_PATH];
-    snprintf(s->obsm, sizeof s->obsm, "/matrix");
-    if (fth_h5_kind_of(s->h5ad.h5, "/matrix/indptr") == FTH_H5_DATASET) return FTH_OK;
-    FTH_TRY(fth_h5_list(s->h5ad.h5, "/", &groups, err));
-    bool found = false;
-    for (int64_t i = 0; !found && i < fth_texts_count(groups); i++) {
-        snprintf(s->obsm, sizeof s->obsm, "/%.200s", fth_texts_get(groups, i));
-        snprintf(name, sizeof name, "%s/barcodes", s->obsm);
-        found = fth_h5_kind_of(s->h5ad.h5, name) == FTH_H5_DATASET;
+    snprintf(group, 256, "/matrix");
+    *found = fth_h5_kind_of(h5, "/matrix/indptr") == FTH_H5_DATASET;
+    if (*found) return FTH_OK;
+    FTH_TRY(fth_h5_list(h5, "/", &groups, err));
+    for (int64_t i = 0; !*found && i < fth_texts_count(groups); i++) {
+        snprintf(group, 256, "/%.200s", fth_texts_get(groups, i));
+        snprintf(name, sizeof name, "%s/barcodes", group);
+        *found = fth_h5_kind_of(h5, name) == FTH_H5_DATASET;
     }
     fth_texts_free(groups);
+    return FTH_OK;
+}
+
+static fth_status find_matrix(sp_source *s, fth_err *err)
+{
+    bool found = false;
+    FTH_TRY(sp_tenx_find(s->h5ad.h5, s->obsm, &found, err));
     if (found) return FTH_OK;
     const fth_status status =
         FTH_FAIL(err, FTH_E_FILE_KEY, "%s: there is no /matrix as in 10x files", s->path);
@@ -56,22 +62,27 @@ static fth_status read_names(sp_source *s, const char *one, const char *other, i
                     fth_texts_count(*out), n);
 }
 
-/* The table beside the file: two names, in its folder or in spatial/. */
-static fth_status find_table(const sp_source *s, char path[SP_PATH], fth_err *err)
+bool sp_tenx_table(const char *file, char path[SP_PATH])
 {
     static const char *const names[] = {"tissue_positions.csv", "tissue_positions_list.csv",
                                         "spatial/tissue_positions.csv",
                                         "spatial/tissue_positions_list.csv"};
+    const char *slash = strrchr(file, '/');
+    const int dir = slash ? (int)(slash - file) + 1 : 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (snprintf(path, SP_PATH, "%.*s%s", dir, file, names[i]) < SP_PATH &&
+            access(path, R_OK) == 0)
+            return true;
+    return false;
+}
+
+static fth_status find_table(const sp_source *s, char path[SP_PATH], fth_err *err)
+{
     if (fth_config_has(s->cfg, "preprocessing.positions_path")) {
         snprintf(path, SP_PATH, "%s", fth_config_text(s->cfg, "preprocessing.positions_path"));
         return FTH_OK;
     }
-    const char *slash = strrchr(s->path, '/');
-    const int dir = slash ? (int)(slash - s->path) + 1 : 0;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (snprintf(path, SP_PATH, "%.*s%s", dir, s->path, names[i]) < SP_PATH &&
-            access(path, R_OK) == 0)
-            return FTH_OK;
+    if (sp_tenx_table(s->path, path)) return FTH_OK;
     const fth_status status =
         FTH_FAIL(err, FTH_E_FILE_OPEN, "there is no tissue_positions.csv beside %s", s->path);
     fth_err_hint(err, "name the table of positions with preprocessing.positions_path");

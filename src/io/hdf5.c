@@ -429,8 +429,8 @@ static H5T_conv_ret_t refuse_range(H5T_conv_except_t what, hid_t from, hid_t to,
 
 /* HDF5 takes it on trust that a filter gives a whole chunk: one that is too short would be read
  * past its end. */
-static fth_status check_lzf_chunk(hid_t dataset, hid_t space, hsize_t index, uint64_t least, fth_mem *mem,
-                                  const char *path, const char *object, fth_err *err)
+static fth_status check_lzf_chunk(hid_t dataset, hid_t space, hsize_t index, uint64_t least,
+                                  fth_mem *mem, const char *path, const char *object, fth_err *err)
 {
     hsize_t at[H5S_MAX_RANK], bytes = 0;
     unsigned mask = 0;
@@ -471,9 +471,10 @@ fth_status fth__h5_check_lzf(hid_t dataset, hid_t create, uint64_t item, fth_mem
     if (n >= 3 && values[2] > 0)
         return values[2] >= bytes
                    ? FTH_OK
-                   : FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                              "%s, %s: its LZF chunks are said to have %u bytes; they have %" PRIu64,
-                              path, object, values[2], bytes);
+                   : FTH_FAIL(
+                         err, FTH_E_FILE_FORMAT,
+                         "%s, %s: its LZF chunks are said to have %u bytes; they have %" PRIu64,
+                         path, object, values[2], bytes);
     const hid_t space = H5Dget_space(dataset);
     fth_status s = FTH_OK;
     if (space < 0 || H5Dget_num_chunks(dataset, space, &chunks) < 0)

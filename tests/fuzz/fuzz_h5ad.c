@@ -54,8 +54,8 @@ static void read_columns(const sp_anndata *a, int64_t n)
                 if (l.code[k] < -1 || l.code[k] >= fth_texts_count(l.names)) abort();
             sp_labels_free(&l);
         }
-    if (sp_anndata_places(a, "spatial", n, xy, &frame, NULL) == FTH_E_USAGE) abort();
-    if (sp_anndata_places(a, "places", n, xy, &frame, NULL) == FTH_E_USAGE) abort();
+    if (sp_anndata_places(a, "spatial", n, NULL, xy, &frame, NULL) == FTH_E_USAGE) abort();
+    if (sp_anndata_places(a, "places", n, NULL, xy, &frame, NULL) == FTH_E_USAGE) abort();
     free(xy);
 }
 

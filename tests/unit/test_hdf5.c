@@ -409,8 +409,7 @@ TEST(lzf_strings_are_read)
                                  .name = "packer",
                                  .filter = as_it_is};
     H5Zregister(&packer);
-    const hid_t f = foreign(path), create = H5Pcreate(H5P_DATASET_CREATE),
-                text = H5Tcopy(H5T_C_S1);
+    const hid_t f = foreign(path), create = H5Pcreate(H5P_DATASET_CREATE), text = H5Tcopy(H5T_C_S1);
     const hsize_t chunk = 3, zero = 0;
     const char *const words[3] = {"Layer 1", "", "a longer name of a cell type"};
     H5Tset_size(text, H5T_VARIABLE);

@@ -204,7 +204,7 @@ TEST(positions_of_arrays_columns_frames_and_records)
         bool frame = false;
         fth_err err = {0};
         if (wanted[k].key)
-            OKE(sp_anndata_places(&a, wanted[k].key, CELLS, xy, &frame, &err), &err);
+            OKE(sp_anndata_places(&a, wanted[k].key, CELLS, NULL, xy, &frame, &err), &err);
         else
             OKE(sp_anndata_places_of(&a, "x", "y", CELLS, xy, &err), &err);
         EQ_I64(frame, wanted[k].frame);
@@ -228,13 +228,13 @@ TEST(what_is_not_there_is_named_and_what_is_listed)
     sp_labels l;
     fth_texts *names = NULL;
     fth_err err = {0};
-    IS(sp_anndata_places(&a, "X_umap", CELLS, xy, &frame, &err), FTH_E_FILE_KEY);
+    IS(sp_anndata_places(&a, "X_umap", CELLS, NULL, xy, &frame, &err), FTH_E_FILE_KEY);
     HAS(err.text, "csc.h5ad");
     HAS(err.text, "'X_umap'");
     HAS(err.hint, "spatial");
     HAS(err.hint, "preprocessing.coord_key");
     fth_err_clear(&err);
-    IS(sp_anndata_places(&a, "flat", CELLS, xy, &frame, &err), FTH_E_FILE_SHAPE);
+    IS(sp_anndata_places(&a, "flat", CELLS, NULL, xy, &frame, &err), FTH_E_FILE_SHAPE);
     HAS(err.text, "[cell 2]");
     fth_err_clear(&err);
     IS(sp_anndata_counts(&a, "spliced", object, &var, &err), FTH_E_FILE_KEY);
@@ -312,7 +312,7 @@ TEST(the_sample_is_the_golden_data)
     float xy[600];
     bool frame;
     sp_labels l;
-    OKE(sp_anndata_places(&a, "spatial", 300, xy, &frame, &err), &err);
+    OKE(sp_anndata_places(&a, "spatial", 300, NULL, xy, &frame, &err), &err);
     SAME_BYTES(xy, fth_tensor_data(x), sizeof xy);
     OKE(sp_anndata_labels(&a, "/obs", "ClusterName", 300, &l, &err), &err);
     for (int64_t i = 0; i < 300; i++) EQ_I64(l.code[i], ((int64_t *)fth_tensor_data(c))[i]);
@@ -389,7 +389,7 @@ TEST(labels_and_positions_of_public_files)
     for (int i = 0; i < 5; i++) EQ_I64(l.code[i], want[i]);
     EQ_STR(fth_texts_get(l.names, 0), "CD4+/CD25 T Reg");
     sp_labels_free(&l);
-    OKE(sp_anndata_places(&a, "X_umap", 700, xy, &frame, &err), &err);
+    OKE(sp_anndata_places(&a, "X_umap", 700, NULL, xy, &frame, &err), &err);
     NEAR(xy[2], -3.24869194, 1e-6);
     NEAR(xy[3], 7.99994913, 1e-6);
     sp_anndata_close(&a);
@@ -399,7 +399,7 @@ TEST(labels_and_positions_of_public_files)
     EQ_I64(l.code[0], 13);
     EQ_STR(fth_texts_get(l.names, 2), "E");
     sp_labels_free(&l);
-    OKE(sp_anndata_places(&a, "array", 30, xy, &frame, &err), &err);
+    OKE(sp_anndata_places(&a, "array", 30, (int64_t[2]){0, 1}, xy, &frame, &err), &err);
     NEAR(xy[5], 0.48652946, 1e-7);
     sp_anndata_close(&a);
     a = open_file(mem, t_data_path("spatial/anndata/v0.11.4.h5ad"));

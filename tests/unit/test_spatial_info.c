@@ -89,6 +89,20 @@ TEST(files_of_other_layouts_are_described)
     }
 }
 
+TEST(a_10x_file_and_a_config_for_it)
+{
+    fth_err err = {0};
+    char *t = text_of("tests/golden/h5ad/tenx/filtered_feature_bc_matrix.h5", FTH_OK, &err);
+    HAS(t, "filtered_feature_bc_matrix.h5: a 10x file\n");
+    HAS(t, "/matrix          12 spots x 6 genes of ");
+    HAS(t, "genes            6: g0, ");
+    HAS(t, "barcodes         12: cell0-1, cell1-1, ");
+    HAS(t, "positions\n  tests/golden/h5ad/tenx/tissue_positions_list.csv\n");
+    HAS(t, "  dataset: tenx\n");
+    HAS_NOT(t, "positions_path");
+    free(t);
+}
+
 TEST(folders_and_models)
 {
     char dir[1000], path[1100];

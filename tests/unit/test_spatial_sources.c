@@ -1,0 +1,98 @@
+/* test_spatial_sources.c - what an h5ad file says beside its counts: positions of more than two
+ * columns, colours of groups, the unit of positions; and counts that say nothing.
+ * seconds: 3 */
+#include "testing/spatial_preprocess.h"
+
+/* Four cells whose positions have three columns, x, z and y, as an array and as a frame. */
+static void write_stack(fth_mem *mem, const char *path, const float *counts)
+{
+    static const char *const cells[4] = {"a", "b", "c", "d"}, *const genes[1] = {"g"},
+                             *const axes[3] = {"x", "z", "y"};
+    static const float xzy[12] = {0, 7, 0, 1, 7, 5, 2, 7, 1, 3, 7, 3};
+    fth_h5_writer *w = NULL;
+    fth_sink s;
+    const int64_t zero[2] = {0, 0};
+    const fth_h5_dataset x = {.name = "/X", .dtype = FTH_F32, .n_axes = 2, .size = {4, 1}},
+                         at = {.name = "/obsm/spatial",
+                               .dtype = FTH_F32,
+                               .n_axes = 2,
+                               .size = {4, 3}};
+    OK(fth_h5_create(&w, mem, path, NULL));
+    OK(fth_h5_sink(w, &x, &s, NULL));
+    OK(s.write(s.self, zero, x.size, counts, NULL));
+    OK(s.commit(s.self, NULL));
+    OK(fth_h5_sink(w, &at, &s, NULL));
+    OK(s.write(s.self, zero, at.size, xzy, NULL));
+    OK(s.commit(s.self, NULL));
+    for (int k = 0; k < 3; k++) {
+        char name[64];
+        float column[4];
+        for (int i = 0; i < 4; i++) column[i] = xzy[3 * i + k];
+        snprintf(name, sizeof name, "/obsm/frame/%s", axes[k]);
+        const fth_h5_dataset one = {.name = name, .dtype = FTH_F32, .n_axes = 1, .size = {4}};
+        OK(fth_h5_sink(w, &one, &s, NULL));
+        OK(s.write(s.self, zero, one.size, column, NULL));
+        OK(s.commit(s.self, NULL));
+    }
+    OK(fth_h5_put_strings(w, "/obsm/frame/_index", cells, 4, NULL));
+    OK(fth_h5_put_attr_text(w, "/obsm/frame", "_index", "_index", NULL));
+    OK(fth_h5_put_attr_texts(w, "/obsm/frame", "column-order", axes, 3, NULL));
+    OK(fth_h5_put_strings(w, "/obs/_index", cells, 4, NULL));
+    OK(fth_h5_put_strings(w, "/var/_index", genes, 1, NULL));
+    OK(fth_h5_commit(w, NULL));
+}
+
+TEST(of_three_columns_of_positions_two_are_named)
+{
+    static const char *const keys[2] = {"spatial", "frame"};
+    static const float counts[4] = {1, 2, 3, 4};
+    const char *path = t_temp_path("stack.h5ad");
+    fth_mem *mem = t_mem(1 << 26);
+    write_stack(mem, path, counts);
+    for (int k = 0; k < 2; k++) {
+        char config[6000], name[32];
+        snprintf(config, sizeof config,
+                 "dataset: merfish\npreprocessing:\n  path: %s\n  coord_key: %s\n"
+                 "  rescale: false\n",
+                 path, keys[k]);
+        snprintf(name, sizeof name, "stack_%s", keys[k]);
+        refused(name, config, FTH_E_FILE_SHAPE, "3 columns", keys[k], "preprocessing.coord_axes");
+        strcat(config, "  coord_axes: [2, 0]\n");
+        run(name, config);
+        sp_data d = opened(mem);
+        const float *xy = fth_tensor_data(d.xy);
+        EQ_F64(xy[2], 5);
+        EQ_F64(xy[3], 1);
+        EQ_F64(xy[7], 3);
+        sp_data_close(&d);
+        char *two = strstr(config, "[2, 0]");
+        memcpy(two, "[3, 0]", 6);
+        snprintf(name, sizeof name, "beyond_%s", keys[k]);
+        refused(name, config, FTH_E_FILE_SHAPE, "column 3", "of 3", "");
+    }
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(counts_that_are_all_zero_are_refused)
+{
+    static const float zero[4] = {0, 0, 0, 0};
+    const char *path = t_temp_path("empty.h5ad");
+    fth_mem *mem = t_mem(1 << 26);
+    char config[6000];
+    write_stack(mem, path, zero);
+    snprintf(config, sizeof config,
+             "dataset: merfish\npreprocessing:\n  path: %s\n  coord_axes: [0, 2]\n", path);
+    refused("empty", config, FTH_E_FILE_FORMAT, "every count of the 4 cells and 1 genes", "is 0",
+            "preprocessing.counts");
+    float xy[8] = {0, 0, 1, 5, 2, 1, 3, 3}, none[8] = {0};
+    const int64_t group[4] = {0, 1, 0, 1};
+    const char *folder = t_temp_path("empty_folder");
+    sp_data d;
+    fth_err err = {0};
+    t_spatial_write(folder, xy, none, group, 4, 2, 2);
+    IS(sp_data_open(&d, mem, folder, &err), FTH_E_FILE_FORMAT);
+    HAS(err.text, "every count of 4 cells and 2 genes is 0");
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST_MAIN()
