@@ -4,25 +4,33 @@
 
 #include <math.h>
 
-static double least(float v)
+double sp_lfc_pseudo(const float *W, int64_t genes, int64_t factors)
 {
-    return fmax((double)v, 1e-10);
+    double sum = 0;
+    for (int64_t i = 0; i < genes * factors; i++) sum += (double)W[i];
+    return 0.01 * sum / (double)(genes * factors);
+}
+
+void sp_shares(double *share, const float *W, int64_t genes, int64_t factors, double pseudo)
+{
+    for (int64_t d = 0; d < genes; d++) {
+        const float *of = W + d * factors;
+        double *to = share + d * factors, sum = 0;
+        for (int64_t l = 0; l < factors; l++) sum += to[l] = fmax((double)of[l], 1e-10) + pseudo;
+        for (int64_t l = 0; l < factors; l++) to[l] /= sum;
+    }
 }
 
 void sp_lfc(double *lfc, const float *Wg, const float *W, int64_t genes, int64_t factors,
-            bool floor)
+            double pseudo)
 {
-    const double more = floor ? 1e-10 : 0;
+    sp_shares(lfc, W, genes, factors, pseudo);
     for (int64_t d = 0; d < genes; d++) {
-        const float *of_group = Wg + d * factors, *of_all = W + d * factors;
-        double group = 0, all = 0;
-        for (int64_t l = 0; l < factors; l++) {
-            group += least(of_group[l]);
-            all += least(of_all[l]);
-        }
+        const float *of = Wg + d * factors;
+        double *to = lfc + d * factors, sum = 0;
+        for (int64_t l = 0; l < factors; l++) sum += fmax((double)of[l], 1e-10) + pseudo;
         for (int64_t l = 0; l < factors; l++)
-            lfc[d * factors + l] =
-                log2((least(of_group[l]) / group + more) / (least(of_all[l]) / all + more));
+            to[l] = log2((fmax((double)of[l], 1e-10) + pseudo) / sum / to[l]);
     }
 }
 
@@ -34,12 +42,15 @@ void sp_enriched_find(sp_enriched *out, const double *lfc, int64_t genes, int64_
     out->mean = sum / (double)genes;
     for (int64_t d = 0; d < genes; d++) square += (value[d] - out->mean) * (value[d] - out->mean);
     out->std = sqrt(square / (double)genes);
-    out->n = genes < SP_ENRICHED ? (int)genes : SP_ENRICHED;
     for (int down = 0; down < 2; down++) {
         sp_order(order, value, genes, down == 0);
-        for (int i = 0; i < out->n; i++) {
-            (down ? out->bottom : out->top)[i].gene = order[i];
-            (down ? out->bottom : out->top)[i].lfc = value[order[i]];
+        int n = 0;
+        for (; n < SP_ENRICHED && n < genes; n++) {
+            const double v = value[order[n]];
+            if (!(down ? v < 0 : v > 0)) break;
+            (down ? out->bottom : out->top)[n].gene = order[n];
+            (down ? out->bottom : out->top)[n].lfc = v;
         }
+        *(down ? &out->n_bottom : &out->n_top) = n;
     }
 }

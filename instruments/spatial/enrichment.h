@@ -6,16 +6,20 @@
 
 enum { SP_ENRICHED = 10 }; /* genes listed at each end */
 
-/* log2 of the ratio of loadings, each normalised over factors (spec 11.8): f64 [gene][factor]. W
- * and Wg are f32. With `floor`, both sides have 1e-10 added first, as in the lists of genes;
- * without, as in the order of genes. */
+/* What is added to every loading before they are compared: a hundredth of the mean loading. A gene
+ * that is hardly there, or a loading that an update drove to zero, would else differ by thirty
+ * powers of two from another that is as good as zero. */
+double sp_lfc_pseudo(const float *W, int64_t genes, int64_t factors);
+/* The share of each factor in the loadings of a gene, f64 [gene][factor]; W is f32. */
+void sp_shares(double *share, const float *W, int64_t genes, int64_t factors, double pseudo);
+/* log2 of the ratio of such shares, of a group to all cells: f64 [gene][factor]. */
 void sp_lfc(double *lfc, const float *Wg, const float *W, int64_t genes, int64_t factors,
-            bool floor);
+            double pseudo);
 
 /* One factor in one group. */
 typedef struct sp_enriched {
-    double mean, std; /* over genes; population */
-    int n;            /* at each end: 10, or all genes where there are fewer */
+    double mean, std;    /* over genes; population */
+    int n_top, n_bottom; /* 10, or all genes that are above, or below, 0 where there are fewer */
     struct {
         int64_t gene;
         double lfc;

@@ -1,7 +1,7 @@
 /* export_genes.c - lists of genes for people and spreadsheets.
  *
  *   top_genes.csv       factor,rank,gene,loading                      every gene of every factor
- *   enriched_genes.csv  group,factor,direction,rank,gene,lfc          ten at each end (spec 11.8)
+ *   enriched_genes.csv  group,factor,direction,rank,gene,lfc          up to ten at each end
  */
 #include "enrichment.h"
 #include "export.h"
@@ -77,12 +77,12 @@ static void add_group(fth_lines *t, const room *r, const sp_data *data, int64_t 
                       const float *Wg, const float *W, int64_t factors)
 {
     sp_enriched e;
-    sp_lfc(r->lfc, Wg, W, data->size.genes, factors, true);
+    sp_lfc(r->lfc, Wg, W, data->size.genes, factors, sp_lfc_pseudo(W, data->size.genes, factors));
     for (int64_t l = 0; l < factors; l++) {
         sp_enriched_find(&e, r->lfc, data->size.genes, factors, l, r->value, r->order);
-        for (int i = 0; i < e.n; i++)
+        for (int i = 0; i < e.n_top; i++)
             add_end(t, data, group, l, true, i + 1, e.top[i].gene, e.top[i].lfc);
-        for (int i = 0; i < e.n; i++)
+        for (int i = 0; i < e.n_bottom; i++)
             add_end(t, data, group, l, false, i + 1, e.bottom[i].gene, e.bottom[i].lfc);
     }
 }

@@ -148,7 +148,7 @@ fth_status sp_draw_page(sp_drawing *d, const sp_rows *rows, fth_colours colours,
 
 /* ---- genes (figures_genes.c) ---- */
 
-/* How loadings of a group differ, log2 of shares, into lfc[factor][gene] (spec 11.8). */
+/* How loadings of a group differ, log2 of shares, into lfc[factor][gene]. */
 fth_status sp_draw_lfc(sp_drawing *d, int64_t group, float *lfc, fth_err *err);
 /* Loadings of a group, [gene][factor]. */
 fth_status sp_draw_group_loadings(sp_drawing *d, int64_t group, float *to, fth_err *err);

@@ -64,7 +64,7 @@ fth_status sp_draw_lfc(sp_drawing *d, int64_t group, float *lfc, fth_err *err)
     FTH_TRY(sp_draw_take(d, bytes, &own, err));
     fth_status s = sp_draw_take(d, wide, &change, err);
     if (s == FTH_OK) s = sp_draw_group_loadings(d, group, own, err);
-    if (s == FTH_OK) sp_lfc(change, own, d->loadings, D, L, true);
+    if (s == FTH_OK) sp_lfc(change, own, d->loadings, D, L, sp_lfc_pseudo(d->loadings, D, L));
     for (int64_t l = 0; s == FTH_OK && l < L; l++)
         for (int64_t g = 0; g < D; g++) lfc[l * D + g] = (float)change[g * L + l];
     sp_draw_give(d, change, wide);
@@ -85,6 +85,13 @@ static void add_bars(fth_panel *p, const bars *b, const char *title, const char 
                      fth_colour colour, fth_colour negative)
 {
     fth_panel_set(p, &(fth_panel_options){.title = title});
+    if (b->n == 0) {
+        const fth_axis_options empty = {.high = 1, .no_ticks = true};
+        fth_panel_axis(p, FTH_AXIS_X, &empty);
+        fth_panel_axis(p, FTH_AXIS_Y, &empty);
+        fth_panel_text(p, 0.5, 0.5, "none", NULL);
+        return;
+    }
     fth_panel_axis(p, FTH_AXIS_X, &(fth_axis_options){.label = label});
     fth_panel_bars(
         p, fth_column_of(FTH_F64, b->value, b->n),
@@ -101,15 +108,18 @@ static fth_colour red(void)
     return fth_rgb(214, 69, 56);
 }
 
-/* The n genes with the largest, or smallest, numbers; behind those that are there already. */
+/* The n genes with the largest numbers above zero, or the smallest below; behind those that are
+ * there already. */
 static void append_top(const sp_drawing *d, bars *b, const float *v, int64_t stride, bool largest,
                        int64_t n)
 {
     int64_t gene[TOP];
     sp_draw_top(v, stride, d->genes, largest, gene, n);
-    for (int64_t i = 0; i < n; i++, b->n++) {
+    for (int64_t i = 0; i < n; i++) {
+        const float at = v[gene[i] * stride];
+        if (!d->planning && !(largest ? at > 0 : at < 0)) continue;
         b->value[b->n] = (double)v[gene[i] * stride];
-        b->name[b->n] = d->gene_names[gene[i]];
+        b->name[b->n++] = d->gene_names[gene[i]];
     }
 }
 

@@ -67,14 +67,14 @@ static void compare_groups(lists *l)
 {
     const sp_analysis *a = l->a;
     const int64_t D = a->genes, L = a->factors, *order = fth_tensor_data(a->order);
+    const double pseudo = sp_lfc_pseudo(l->W, D, L);
     for (int64_t g = 0; g < a->groups; g++) {
         const double *Wg = a->group_result.W + g * D * L;
         double *lfc = l->lfc + g * D * L;
         for (int64_t i = 0; i < D * L; i++) l->Wg[i] = (float)Wg[i / L * L + order[i % L]];
-        sp_lfc(lfc, l->Wg, l->W, D, L, true);
+        sp_lfc(lfc, l->Wg, l->W, D, L, pseudo);
         for (int64_t k = 0; k < L; k++)
             sp_enriched_find(&l->found[k * a->groups + g], lfc, D, L, k, l->value, l->order);
-        sp_lfc(lfc, l->Wg, l->W, D, L, false);
     }
 }
 
@@ -118,7 +118,7 @@ static void put_genes(fth_json_writer *w, const lists *l, const char *key, const
                       bool top)
 {
     fth_json_open(w, key, '[');
-    for (int i = 0; i < e->n; i++) {
+    for (int i = 0; i < (top ? e->n_top : e->n_bottom); i++) {
         fth_json_open(w, NULL, '{');
         fth_json_text(w, "gene", gene_name(l, top ? e->top[i].gene : e->bottom[i].gene));
         fth_json_real(w, "lfc", top ? e->top[i].lfc : e->bottom[i].lfc);

@@ -43,7 +43,14 @@ static double *lfc_of(int g, const float *W, bool floor)
     snprintf(name, sizeof name, "Wg%d", g);
     float *Wg = t_npz_f32(ANALYSIS, name, NULL);
     double *lfc = malloc((size_t)(D * L) * sizeof *lfc);
-    sp_lfc(lfc, Wg, W, D, L, floor);
+    if (floor) { /* the published formula, which adds 1e-10 to the shares */
+        double own[D * L], all[D * L];
+        sp_shares(own, Wg, D, L, 0);
+        sp_shares(all, W, D, L, 0);
+        for (int i = 0; i < D * L; i++) lfc[i] = log2((own[i] + 1e-10) / (all[i] + 1e-10));
+    } else {
+        sp_lfc(lfc, Wg, W, D, L, 0);
+    }
     free(Wg);
     return lfc;
 }
@@ -51,8 +58,10 @@ static double *lfc_of(int g, const float *W, bool floor)
 static void check_list(const fth_json_value *list, const sp_enriched *e, bool top)
 {
     EQ_I64(fth_json_count(list), 10);
-    EQ_I64(e->n, 10);
-    for (int i = 0; i < 10; i++) {
+    const int n = top ? e->n_top : e->n_bottom;
+    for (int i = n; i < 10; i++) /* what ours leaves out: no change, or one the other way */
+        IS_TRUE((top ? -1 : 1) * fth_json_get_real(fth_json_at(list, i), "lfc", 0) >= 0);
+    for (int i = 0; i < n; i++) {
         const fth_json_value *row = fth_json_at(list, i);
         char gene[8];
         snprintf(gene, sizeof gene, "g%02d", (int)(top ? e->top[i].gene : e->bottom[i].gene));
@@ -96,6 +105,33 @@ TEST(enriched_genes_are_the_golden_ones)
     free(W);
 }
 
+/* A loading that an update drove to zero is no thirty-fold change, a gene that is hardly there
+ * none at all; and what has fewer counts than the mean is no enriched gene. */
+TEST(changes_are_of_the_size_of_the_data)
+{
+    const float W[] = {10, 10, 10, 1e-8f, 1e-6f, 1e-6f, 20, 20},
+                Wg[] = {20, 0, 10, 3, 2e-6f, 1e-30f, 5, 15};
+    double lfc[8], value[4];
+    int64_t order[4];
+    sp_enriched e;
+    const double pseudo = sp_lfc_pseudo(W, 4, 2);
+    NEAR(pseudo, 0.01 * 70 / 8, 1e-6);
+    sp_lfc(lfc, Wg, W, 4, 2, pseudo);
+    NEAR(lfc[0], log2((20 + pseudo) / (20 + 2 * pseudo) / 0.5), 1e-6);
+    NEAR(lfc[1], log2(pseudo / (20 + 2 * pseudo) / 0.5), 1e-6);
+    LE_F64(fabs(lfc[1]), 8); /* 32 with a floor of 1e-10 */
+    LE_F64(lfc[3], 8);       /* 28 */
+    LE_F64(fabs(lfc[4]), 1e-3);
+    LE_F64(fabs(lfc[5]), 1e-3);
+    sp_enriched_find(&e, lfc, 4, 2, 1, value, order);
+    EQ_I64(e.n_top, 2); /* gene 1 and 3; 2 is below zero, 0 far below */
+    EQ_I64(e.top[0].gene, 1);
+    EQ_I64(e.n_bottom, 2);
+    EQ_I64(e.bottom[0].gene, 0);
+    for (int i = 0; i < e.n_top; i++) IS_TRUE(e.top[i].lfc > 0);
+    for (int i = 0; i < e.n_bottom; i++) IS_TRUE(e.bottom[i].lfc < 0);
+}
+
 TEST(few_genes_are_all_listed)
 {
     const double lfc[] = {1, 7, -2, 7, 1, 7};
@@ -103,7 +139,8 @@ TEST(few_genes_are_all_listed)
     int64_t order[3];
     sp_enriched e;
     sp_enriched_find(&e, lfc, 3, 2, 0, value, order);
-    EQ_I64(e.n, 3);
+    EQ_I64(e.n_top, 2);
+    EQ_I64(e.n_bottom, 1);
     EQ_I64(e.top[0].gene, 0); /* a tie: the lower gene first */
     EQ_I64(e.top[1].gene, 2);
     EQ_I64(e.bottom[0].gene, 1);
