@@ -11,7 +11,7 @@
 
 void fth__totals_clear(const fth__vm *vm, void *wide, int64_t n)
 {
-    const fth__wide start = fth__tail_start(vm->tail.red, vm->tail.kind);
+    const fth__wide start = fth__identity((int)vm->tail.red, vm->tail.to);
     fth__copy_block((int64_t)vm->tail.wide, 1, n, wide, n, 1, &start, 0, 0);
 }
 
@@ -53,6 +53,9 @@ static void store_totals(const fth__worker *w, const fth__totals *t)
     const int64_t size = fth_dtype_size(tail->to), wide = (int64_t)tail->wide;
     const fth_dtype from = wide_dtype[tail->kind];
     const void *src[3] = {t->total, NULL, NULL};
+    if (tail->kind != FTH__KIND_INT)
+        w->vm->vec->tail->one_nan(t->n * wide / (int64_t)sizeof(double),
+                                  (double *)(void *)t->total);
     if (tail->to == from) {
         fth__copy_block(size, 1, t->n, t->out, 0, t->out_step, t->total, 0, 1);
     } else if (tail->to == FTH_F32 || tail->to == FTH_C64) {

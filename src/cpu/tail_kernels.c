@@ -3,9 +3,11 @@
  * Compiled once per instruction set. Wide numbers are f64, i64 or c128; every loop joins in the
  * order ops/fused.h defines, whatever the length of the vectors.
  */
+#include "array/nan.h"
 #include "cpu/vec.h"
 #include "cpu/vec_loop.h"
 #include "ops/fused.h"
+#include "ops/identity.h"
 #include "ops/vecmath.h"
 
 #define SUM_F(a, x) ((a) + (x))
@@ -201,15 +203,19 @@ static inline int has_nan_f64(const double *v, int64_t n)
 #define WIDE(x) ((double)(x))
 #define WIDE_C(x) ((fth_c128){(double)(x).re, (double)(x).im})
 #define TRUTH(x) ((x) != 0)
+#define START_C(red) ((fth_c128){fth__identity_real(red), 0.0})
 #define REALS(name, T, GET)                                                                        \
     COLUMN(sum_##name, T, double, GET, SUM_F)                                                      \
     COLUMN(prod_##name, T, double, GET, PROD_F)                                                    \
     COLUMN(min_##name, T, double, GET, MIN_F)                                                      \
     COLUMN(max_##name, T, double, GET, MAX_F)                                                      \
-    SMALL_BLOCKS(sum_##name, T, double, GET, SUM_F, 0.0, SUM_F, NEVER)                             \
-    SMALL_BLOCKS(prod_##name, T, double, GET, PROD_F, 1.0, PROD_F, NEVER)                          \
-    SMALL_BLOCKS(min_##name, T, double, GET, MIN_F, (double)INFINITY, QUICK_MIN, has_nan_##name)   \
-    SMALL_BLOCKS(max_##name, T, double, GET, MAX_F, -(double)INFINITY, QUICK_MAX, has_nan_##name)
+    SMALL_BLOCKS(sum_##name, T, double, GET, SUM_F, fth__identity_real(FTH_RED_SUM), SUM_F, NEVER) \
+    SMALL_BLOCKS(prod_##name, T, double, GET, PROD_F, fth__identity_real(FTH_RED_PROD), PROD_F,    \
+                 NEVER)                                                                            \
+    SMALL_BLOCKS(min_##name, T, double, GET, MIN_F, fth__identity_real(FTH_RED_MIN), QUICK_MIN,    \
+                 has_nan_##name)                                                                   \
+    SMALL_BLOCKS(max_##name, T, double, GET, MAX_F, fth__identity_real(FTH_RED_MAX), QUICK_MAX,    \
+                 has_nan_##name)
 #define INTS(name, T, GET)                                                                         \
     COLUMN(sum_##name, T, int64_t, GET, SUM_I)                                                     \
     COLUMN(prod_##name, T, int64_t, GET, PROD_I)                                                   \
@@ -218,8 +224,8 @@ static inline int has_nan_f64(const double *v, int64_t n)
 #define COMPLEXES(name, T, GET)                                                                    \
     COLUMN(sum_##name, T, fth_c128, GET, sum_c)                                                    \
     COLUMN(prod_##name, T, fth_c128, GET, prod_c)                                                  \
-    BLOCKS(sum_##name, T, fth_c128, GET, sum_c, ((fth_c128){0.0, 0.0}), sum_c, NEVER)              \
-    BLOCKS(prod_##name, T, fth_c128, GET, prod_c, ((fth_c128){1.0, 0.0}), prod_c, NEVER)
+    BLOCKS(sum_##name, T, fth_c128, GET, sum_c, START_C(FTH_RED_SUM), sum_c, NEVER)                \
+    BLOCKS(prod_##name, T, fth_c128, GET, prod_c, START_C(FTH_RED_PROD), prod_c, NEVER)
 REALS(f32, float, WIDE)
 REALS(f64, double, SELF)
 INTS(u8, uint8_t, SELF)
@@ -244,6 +250,12 @@ JOINS(min_f, double, MIN_F)
 JOINS(max_f, double, MAX_F)
 JOINS(sum_z, fth_c128, sum_c)
 JOINS(prod_z, fth_c128, prod_c)
+
+static void one_nan(int64_t n, double *v)
+{
+    FTH__EACH
+    for (int64_t i = 0; i < n; i++) v[i] = fth__one_nan(v[i]);
+}
 
 #define REAL_ROW(kind, red)                                                                        \
     [FTH_F16] = kind##_##red##_f32, [FTH_BF16] = kind##_##red##_f32,                               \
@@ -278,5 +290,6 @@ const fth__tail_loops FTH__ISA_NAME(fth__tail_loops, FTH_ISA) = {
              [FTH_RED_MAX] = {fold_max_i, fold_max_f, NULL},
              [FTH_RED_ANY] = {fold_any_i, NULL, NULL},
              [FTH_RED_ALL] = {fold_all_i, NULL, NULL}},
+    .one_nan = one_nan,
 };
 _Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it rows above");

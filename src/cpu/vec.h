@@ -54,6 +54,7 @@ typedef struct fth__tail_loops {
     fth__column_fn *column[FTH_RED_LOGSUMEXP][FTH_DTYPE_COUNT];
     fth__join_fn *join[FTH_RED_LOGSUMEXP][FTH__KIND_COMPLEX + 1];
     fth__join_fn *fold[FTH_RED_LOGSUMEXP][FTH__KIND_COMPLEX + 1];
+    void (*one_nan)(int64_t n, double *v); /* every NaN becomes that of array/nan.h */
 } fth__tail_loops;
 
 typedef struct fth__vec_table {

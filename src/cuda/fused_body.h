@@ -14,7 +14,7 @@
  *   BLOCKS        blocks of threads that have to fit a multiprocessor: with it the compiler leaves
  *                 loads where they stand, before everything that uses them
  *   wide value    types: of sums (double, int64_t, fth_c128), of an element
- *   TAIL_RED      fth_red;  OUT_BYTES of a result
+ *   TAIL_RED      fth_red;  TAIL_TO  dtype of a result, OUT_BYTES of it
  *   ROWS          the axis of items is the one that is reduced
  *   TAIL_BRIEF    blocks are single elements, and are never cut
  *   TAIL_LANES    1 or 8;  TAIL_BLOCK  elements of a block, 64 for longer ones too
@@ -87,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 FTH__MATH wide fth__start()
 {
     wide v;
-    fth__join_start(TAIL_RED, &v);
+    fth__join_start(TAIL_RED, TAIL_TO, &v);
     return v;
 }
 
@@ -191,7 +191,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         if (whole)
             total[e].begin(TAIL_RED, t, fth__out(a, p, e), fth__kept(a, p, e));
         else
-            total[e].start(TAIL_RED);
+            total[e].start(TAIL_RED, TAIL_TO);
 #pragma unroll 1
     for (;;) {
         const int64_t from = s * t.block, end = at_once ? t.n : from + t.block;

@@ -197,7 +197,7 @@ __device__ W join_block(const both &b, const place &p, int64_t from, int64_t to,
     const fth__ew_tail &t = b.a.tail;
     W lane[8], v;
     const int lanes = b.a.tail.lanes;
-    for (int l = 0; l < lanes; l++) fth__join_start(t.red, &lane[l]);
+    for (int l = 0; l < lanes; l++) fth__join_start(t.red, t.to, &lane[l]);
     for (int64_t i = from; i < to; i++) {
         place at;
         for (int j = 0; j < b.c.n_in; j++) at.off[j] = p.off[j] + i * b.a.operand[j].along;

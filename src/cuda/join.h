@@ -8,9 +8,7 @@
 
 #include "cuda/fused_args.h"
 #include "cuda/number.h"
-
-/* As fth_red counts them. */
-enum { FTH__JOIN_SUM, FTH__JOIN_PROD, FTH__JOIN_MIN, FTH__JOIN_MAX, FTH__JOIN_ANY, FTH__JOIN_ALL };
+#include "ops/identity.h"
 
 FTH__MATH double fth__join(int red, double a, double b)
 {
@@ -34,24 +32,20 @@ FTH__MATH fth_c128 fth__join(int red, fth_c128 a, fth_c128 b)
     return red == FTH__JOIN_SUM ? fth__cadd_c128(a, b) : fth__cmul_c128(a, b);
 }
 
-FTH__MATH void fth__join_start(int red, double *v)
+/* What joins begin with, for results of dtype `to`. */
+FTH__MATH void fth__join_start(int red, int to, double *v)
 {
-    *v = red == FTH__JOIN_PROD  ? 1.0
-         : red == FTH__JOIN_MIN ? (double)INFINITY
-         : red == FTH__JOIN_MAX ? -(double)INFINITY
-                                : 0.0;
+    *v = fth__identity_real(red);
+    (void)to;
 }
-FTH__MATH void fth__join_start(int red, int64_t *v)
+FTH__MATH void fth__join_start(int red, int to, int64_t *v)
 {
-    const int64_t most = 0x7fffffffffffffffll;
-    *v = red == FTH__JOIN_PROD || red == FTH__JOIN_ALL ? 1
-         : red == FTH__JOIN_MIN                        ? most
-         : red == FTH__JOIN_MAX                        ? -most - 1
-                                                       : 0;
+    *v = fth__identity_int(red, to);
 }
-FTH__MATH void fth__join_start(int red, fth_c128 *v)
+FTH__MATH void fth__join_start(int red, int to, fth_c128 *v)
 {
-    *v = fth_c128{red == FTH__JOIN_PROD ? 1.0 : 0.0, 0.0};
+    *v = fth_c128{fth__identity_real(red), 0.0};
+    (void)to;
 }
 
 /* A division of 64 bits is a long piece of code. */
@@ -71,15 +65,15 @@ FTH__CALL bool fth__is_multiple(int64_t n, int64_t of)
 template <class W> struct fth__total {
     W total, super;
 
-    FTH__METHOD void start(int red)
+    FTH__METHOD void start(int red, int to)
     {
-        fth__join_start(red, &total);
-        fth__join_start(red, &super);
+        fth__join_start(red, to, &total);
+        fth__join_start(red, to, &super);
     }
     /* With what earlier pieces of the axis left. */
     FTH__METHOD void begin(int red, const fth__ew_tail &t, const char *out, const char *kept)
     {
-        start(red);
+        start(red, t.to);
         if (t.first) return;
         if (t.total_in_out) {
             W left; /* whose address is taken: totals stay in registers */
@@ -98,12 +92,12 @@ template <class W> struct fth__total {
             return;
         }
         super = fth__join(red, super, partial);
-        if (fth__is_multiple(end, t.super) || end == t.whole) close(red);
+        if (fth__is_multiple(end, t.super) || end == t.whole) close(red, t.to);
     }
-    FTH__METHOD void close(int red)
+    FTH__METHOD void close(int red, int to)
     {
         total = fth__join(red, total, super);
-        fth__join_start(red, &super);
+        fth__join_start(red, to, &super);
     }
     FTH__METHOD void end(const fth__ew_tail &t, char *out, char *kept) const
     {

@@ -95,8 +95,8 @@ static __device__ inline void fth__wide_store(int t, char *p, double x)
     switch (t) {
     case FTH_F16: *(uint16_t *)p = fth__elem<FTH_F16>::put(x); break;
     case FTH_BF16: *(uint16_t *)p = fth__elem<FTH_BF16>::put(x); break;
-    case FTH_F32: *(float *)p = (float)x; break;
-    default: *(double *)p = x; break;
+    case FTH_F32: *(float *)p = fth__elem<FTH_F32>::put(x); break;
+    default: *(double *)p = fth__elem<FTH_F64>::put(x); break;
     }
 }
 static __device__ inline void fth__wide_store(int t, char *p, int64_t x)
@@ -114,7 +114,7 @@ static __device__ inline void fth__wide_store(int t, char *p, fth_c128 x)
     if (t == FTH_C64)
         *(fth_c64 *)p = fth__elem<FTH_C64>::put(x);
     else
-        *(fth_c128 *)p = x;
+        *(fth_c128 *)p = fth__elem<FTH_C128>::put(x);
 }
 #endif
 

@@ -2,7 +2,7 @@
  *
  * The functions are the CPU's own text, so that both give the same bits. Only what the device has
  * instructions for is written anew: the way to f16 and bf16 and back. Which NaN a NaN becomes there
- * is the device's choice.
+ * is the device's choice; what reductions store is the one of array/nan.h.
  */
 #ifndef FTH_CUDA_NUMBER_H
 #define FTH_CUDA_NUMBER_H
@@ -20,6 +20,8 @@
 #endif
 
 #include "array/half.h"
+#include "array/nan.h"
+#include "ops/identity.h"
 #include "ops/vecmath.h"
 
 #ifdef __CUDA_ARCH__
@@ -69,20 +71,7 @@ FTH__MATH float fth__odd_f32(double d)
     return (d != d || back == d) ? f : fth__from_bits_f32(bits | 1u);
 }
 
-/* Elements as wide numbers, by the number of their dtype (fathom/dtypes.def). */
-enum {
-    FTH__D_BOOL,
-    FTH__D_U8,
-    FTH__D_U16,
-    FTH__D_I32,
-    FTH__D_I64,
-    FTH__D_F16,
-    FTH__D_BF16,
-    FTH__D_F32,
-    FTH__D_F64,
-    FTH__D_C64,
-    FTH__D_C128
-};
+/* Elements as wide numbers, by the number of their dtype (ops/identity.h). */
 FTH__CALL void fth__load_wide(int dtype, const char *p, double *v)
 {
     *v = dtype == FTH__D_F16    ? (double)fth__dev_f16_to_f32(*(const uint16_t *)p)
@@ -107,12 +96,16 @@ FTH__CALL void fth__load_wide(int dtype, const char *p, fth_c128 *v)
     const fth_c64 c = *(const fth_c64 *)p;
     *v = fth_c128{(double)c.re, (double)c.im};
 }
+/* The way back: NaN is chosen after the number became narrow, since a device has one of its own. */
 FTH__CALL void fth__store_wide(int dtype, char *p, double v)
 {
-    if (dtype == FTH__D_F16) *(uint16_t *)p = fth__dev_f32_to_f16(fth__odd_f32(v));
-    if (dtype == FTH__D_BF16) *(uint16_t *)p = fth__dev_f32_to_bf16(fth__odd_f32(v));
-    if (dtype == FTH__D_F32) *(float *)p = (float)v;
-    if (dtype == FTH__D_F64) *(double *)p = v;
+    const bool odd = v != v;
+    if (dtype == FTH__D_F16)
+        *(uint16_t *)p = odd ? (uint16_t)FTH__NAN_F16 : fth__dev_f32_to_f16(fth__odd_f32(v));
+    if (dtype == FTH__D_BF16)
+        *(uint16_t *)p = odd ? (uint16_t)FTH__NAN_BF16 : fth__dev_f32_to_bf16(fth__odd_f32(v));
+    if (dtype == FTH__D_F32) *(float *)p = fth__one_nan_f32((float)v);
+    if (dtype == FTH__D_F64) *(double *)p = fth__one_nan(v);
 }
 FTH__CALL void fth__store_wide(int dtype, char *p, int64_t v)
 {
@@ -124,8 +117,8 @@ FTH__CALL void fth__store_wide(int dtype, char *p, int64_t v)
 }
 FTH__CALL void fth__store_wide(int dtype, char *p, fth_c128 v)
 {
-    if (dtype == FTH__D_C128) *(fth_c128 *)p = v;
-    if (dtype == FTH__D_C64) *(fth_c64 *)p = fth_c64{(float)v.re, (float)v.im};
+    if (dtype == FTH__D_C128) *(fth_c128 *)p = fth__one_nan_c128(v);
+    if (dtype == FTH__D_C64) *(fth_c64 *)p = fth__one_nan_c64(fth_c64{(float)v.re, (float)v.im});
 }
 
 /* Casts: from the type a dtype is computed in. Reals of more bits than f32 reach 16 bits through

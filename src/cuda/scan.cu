@@ -10,7 +10,8 @@
 
 extern "C" {
 #include "graph/grid.h"
-#include "ops/scan.h"
+#include "ops/ops.h"
+#include "ops/scalar.h"
 }
 
 enum { WARPS = 2, THREADS = WARPS * 32, FAR_THREADS = 128, LONG = 64, LONG_THREADS = 128 };
@@ -291,7 +292,7 @@ static fth_status run(const fth_call *call)
 {
     const fth_dtype t = call->node->in[0].dtype;
     const fth__wide none =
-        fth__scan_none((fth_red)((const fth__scan_attr *)call->node->attr)->red, t);
+        fth__identity(((const fth__scan_attr *)call->node->attr)->red, call->node->out[0].dtype);
     switch (fth__kind_of(t)) {
     case FTH__KIND_INT: run_as<int64_t>(call, none.i); break;
     case FTH__KIND_REAL: run_as<double>(call, none.f); break;

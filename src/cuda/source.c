@@ -365,8 +365,9 @@ size_t fth__cuda_source(const fth__program *p, const fth__ew_shape *shape, bool 
     if (tail) {
         const fth_dtype to =
             fth__reduce_dtype((fth_red)p->tail_red, (fth_dtype)p->reg_dtype[p->out_reg[0]]);
-        fth__text_add(&t, "#define TAIL_RED %d\n#define OUT_BYTES %d\n#define ROWS %d\n",
-                      p->tail_red, (int)fth_dtype_size(to), shape->rows);
+        fth__text_add(&t, "#define TAIL_RED %d\n#define TAIL_TO %d\n", p->tail_red, (int)to);
+        fth__text_add(&t, "#define OUT_BYTES %d\n#define ROWS %d\n", (int)fth_dtype_size(to),
+                      shape->rows);
         fth__text_add(&t, "#define TAIL_BRIEF %d\n#define TAIL_LANES %d\n#define TAIL_BLOCK %d\n",
                       shape->brief, shape->lanes, shape->block);
         fth__text_add(&t, "#define TAIL_INSIDE %d\n#define TAIL_FREE %d\n#define TAIL_SUPER %d\n",

@@ -48,7 +48,7 @@ __device__ W join_all(const finish &f, W acc, W *tile, uint32_t first, uint32_t 
 {
     const uint32_t rows = THREADS / side, row = threadIdx.x / side, lane = threadIdx.x % side;
     const W *partial = (const W *)f.t.partial + first + lane;
-    if (row > 0) fth__join_start(RED, &acc);
+    if (row > 0) fth__join_start(RED, f.t.to, &acc);
 #pragma unroll 8
     for (int64_t s = from + row; row < rows && s < to; s += rows)
         acc = fth__join(RED, acc, partial[s * f.count]);
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(THREADS) join_blocks(const __grid_constant__ f
     fth__total<W> total;
     char *out, *kept;
     W acc;
-    fth__join_start(RED, &acc);
+    fth__join_start(RED, t.to, &acc);
     if (mine) {
         locate(f, first + threadIdx.x, &out, &kept);
         total.begin(RED, t, out, kept);
@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(THREADS) join_supers(const __grid_constant__ f
             for (int k = 0; k < AT_ONCE; k++) {
                 if (g + k >= f.groups) continue;
                 total.super = x[k];
-                if (g + k + 1 < f.groups || whole) total.close(RED);
+                if (g + k + 1 < f.groups || whole) total.close(RED, t.to);
             }
         }
         total.end(t, out, kept);

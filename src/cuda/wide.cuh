@@ -1,6 +1,7 @@
 /* wide.cuh - elements of every dtype and the wide numbers they are computed in, on a device.
  *
- * As ops/scalar.h: reals in f64, bool and integers in i64, complex in c128.
+ * As ops/scalar.h: reals in f64, bool and integers in i64, complex in c128; a NaN that goes back is
+ * the one of array/nan.h.
  */
 #ifndef FTH_CUDA_WIDE_CUH
 #define FTH_CUDA_WIDE_CUH
@@ -8,6 +9,7 @@
 #include "cuda/device.h"
 
 extern "C" {
+#include "array/nan.h"
 #include "ops/scalar.h"
 }
 
@@ -27,18 +29,22 @@ template <int DTYPE> struct fth__elem;
         }                                                                                          \
     };
 #define FTH__WIDE_C64(x) (fth_c128{(double)(x).re, (double)(x).im})
-#define FTH__NARROW_C64(x) (fth_c64{(float)(x).re, (float)(x).im})
+/* NaN is chosen after the number became narrow, since a device has one of its own. */
+#define FTH__PUT_C64(x) fth__one_nan_c64(fth_c64{(float)(x).re, (float)(x).im})
+#define FTH__PUT_F32(x) fth__one_nan_f32((float)(x))
+#define FTH__PUT_F16(x) ((x) == (x) ? fth__f64_to_f16(x) : (uint16_t)FTH__NAN_F16)
+#define FTH__PUT_BF16(x) ((x) == (x) ? fth__f64_to_bf16(x) : (uint16_t)FTH__NAN_BF16)
 FTH__ELEM(BOOL, uint8_t, int64_t, FTH__GET_TRUTH, (uint8_t)FTH__GET_TRUTH)
 FTH__ELEM(U8, uint8_t, int64_t, FTH__GET_SELF, (uint8_t))
 FTH__ELEM(U16, uint16_t, int64_t, FTH__GET_SELF, (uint16_t))
 FTH__ELEM(I32, int32_t, int64_t, FTH__GET_SELF, (int32_t))
 FTH__ELEM(I64, int64_t, int64_t, FTH__GET_SELF, FTH__GET_SELF)
-FTH__ELEM(F16, uint16_t, double, FTH__GET_F16, fth__f64_to_f16)
-FTH__ELEM(BF16, uint16_t, double, FTH__GET_BF16, fth__f64_to_bf16)
-FTH__ELEM(F32, float, double, (double), (float))
-FTH__ELEM(F64, double, double, FTH__GET_SELF, FTH__GET_SELF)
-FTH__ELEM(C64, fth_c64, fth_c128, FTH__WIDE_C64, FTH__NARROW_C64)
-FTH__ELEM(C128, fth_c128, fth_c128, FTH__GET_SELF, FTH__GET_SELF)
+FTH__ELEM(F16, uint16_t, double, FTH__GET_F16, FTH__PUT_F16)
+FTH__ELEM(BF16, uint16_t, double, FTH__GET_BF16, FTH__PUT_BF16)
+FTH__ELEM(F32, float, double, (double), FTH__PUT_F32)
+FTH__ELEM(F64, double, double, FTH__GET_SELF, fth__one_nan)
+FTH__ELEM(C64, fth_c64, fth_c128, FTH__WIDE_C64, FTH__PUT_C64)
+FTH__ELEM(C128, fth_c128, fth_c128, FTH__GET_SELF, fth__one_nan_c128)
 static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it a row above and below");
 
 /* Sums: integers wrap, complex numbers are two reals. */

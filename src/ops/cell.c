@@ -3,6 +3,7 @@
 #include "ops/elementwise.h"
 
 #include "array/half.h"
+#include "ops/identity.h"
 #include "ops/scalar.h"
 #include "ops/vecmath.h"
 
@@ -131,18 +132,9 @@ static number widen(fth_dtype t, const fth__cell *v)
 /* Integer targets: the first and last value that fit. */
 static bool int_range(fth_dtype t, int64_t *first, int64_t *last)
 {
-    static const struct {
-        bool is;
-        int64_t first, last;
-    } range[FTH_DTYPE_COUNT] = {
-        [FTH_U8] = {true, 0, UINT8_MAX},
-        [FTH_U16] = {true, 0, UINT16_MAX},
-        [FTH_I32] = {true, INT32_MIN, INT32_MAX},
-        [FTH_I64] = {true, INT64_MIN, INT64_MAX},
-    };
-    *first = range[t].first;
-    *last = range[t].last;
-    return range[t].is;
+    *first = fth__first_int((int)t);
+    *last = fth__last_int((int)t);
+    return fth_dtype_is_int(t);
 }
 
 static void narrow_int(fth_dtype to, int64_t v, fth__cell *out)

@@ -36,21 +36,6 @@ void fth__tail_init(fth__tail *tail, const fth__program *p)
     if (!brief) tail->state = tail->wide * (uint64_t)(!tail->total_in_out + tail->has_super);
 }
 
-fth__wide fth__tail_start(fth_red red, fth__kind kind)
-{
-    const double f = red == FTH_RED_PROD  ? 1.0
-                     : red == FTH_RED_MIN ? HUGE_VAL
-                     : red == FTH_RED_MAX ? -HUGE_VAL
-                                          : 0.0;
-    const int64_t i = red == FTH_RED_PROD || red == FTH_RED_ALL ? 1
-                      : red == FTH_RED_MIN                      ? INT64_MAX
-                      : red == FTH_RED_MAX                      ? INT64_MIN
-                                                                : 0;
-    if (kind == FTH__KIND_INT) return (fth__wide){.i = i};
-    if (kind == FTH__KIND_REAL) return (fth__wide){.f = f};
-    return (fth__wide){.c = {f, 0.0}};
-}
-
 static double join_real(fth_red red, double a, double b)
 {
     if (red == FTH_RED_SUM) return a + b;
@@ -248,7 +233,7 @@ static fth__wide block_partial(machine *m, int64_t from, int64_t to)
 {
     const fth__tail *t = &m->tail;
     fth__wide lane[FTH__TAIL_LANES];
-    for (int l = 0; l < t->lanes; l++) lane[l] = fth__tail_start(t->red, t->kind);
+    for (int l = 0; l < t->lanes; l++) lane[l] = fth__identity((int)t->red, t->to);
     for (int64_t i = from; i < to; i++) {
         m->index[t->dim] = i;
         evaluate(m);
@@ -272,7 +257,7 @@ static void reduce_one(machine *m)
     char *kept =
         (char *)call->state.data + (t->state ? (uint64_t)offset(m, m->state_stride) * t->state : 0);
     const uint64_t super_at = t->total_in_out ? 0 : t->wide;
-    const fth__wide start = fth__tail_start(t->red, t->kind);
+    const fth__wide start = fth__identity((int)t->red, t->to);
     fth__wide total = start, super = start;
     if (!call->first && t->total_in_out) total = fth__load(t->to, out);
     if (!call->first && !t->total_in_out) memcpy(&total, kept, t->wide);

@@ -33,7 +33,6 @@ typedef struct fth__tail {
 /* tail->dim is -1 when the program has none. */
 void fth__tail_init(fth__tail *tail, const fth__program *p);
 
-fth__wide fth__tail_start(fth_red red, fth__kind kind);
 fth__wide fth__tail_join(fth_red red, fth__kind kind, fth__wide a, fth__wide b);
 
 /* How far the tile of a call goes along each axis of the space, and where it starts. */

@@ -8,7 +8,6 @@
 #include "ops/reduce.h"
 #include "ops/scalar.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { LANES = 512, STRIPE = 4 };
@@ -144,18 +143,6 @@ static step_fn *const steps[FTH_RED_LOGSUMEXP][FTH_DTYPE_COUNT] = {
 _Static_assert(FTH_DTYPE_COUNT == 11,
                "new dtype: give it steps above and a row in fth__reduce_dtype");
 
-static fth__wide identity(fth_red red, fth__kind kind)
-{
-    const double one = red == FTH_RED_PROD ? 1.0 : 0.0;
-    const bool is_min = red == FTH_RED_MIN, is_max = red == FTH_RED_MAX;
-    if (kind == FTH__KIND_COMPLEX) return (fth__wide){.c = {one, 0.0}};
-    if (kind == FTH__KIND_REAL)
-        return (fth__wide){.f = is_min ? HUGE_VAL : is_max ? -HUGE_VAL : one};
-    if (is_min) return (fth__wide){.i = INT64_MAX};
-    if (is_max) return (fth__wide){.i = INT64_MIN};
-    return (fth__wide){.i = red == FTH_RED_PROD || red == FTH_RED_ALL};
-}
-
 bool fth__reduce_exact(fth_red red, fth_dtype t)
 {
     return fth__kind_of(t) == FTH__KIND_INT || (red != FTH_RED_SUM && red != FTH_RED_PROD);
@@ -183,7 +170,7 @@ static void work_init(work *w, const fth_node *node)
                 .n = node->in[0].size[fth__reduce_dim(node)]};
     w->kind = fth__kind_of(w->in);
     w->step = steps[red][w->in];
-    w->start = identity(red, w->kind);
+    w->start = fth__identity((int)red, w->out);
     w->exact = fth__reduce_exact(red, w->in);
     w->in_out = w->exact || w->in == FTH_F64 || w->in == FTH_C128;
     w->wide = w->kind == FTH__KIND_COMPLEX ? (int64_t)sizeof(fth_c128) : (int64_t)sizeof(double);

@@ -1,6 +1,9 @@
 /* scalar.c - elements by their dtype, to and from the wide numbers they are computed in. */
 #include "ops/scalar.h"
 
+#include "array/nan.h"
+#include "ops/identity.h"
+
 typedef fth__wide load_fn(const void *p);
 typedef void store_fn(void *p, fth__wide v);
 typedef void load_run_fn(const char *p, int64_t step, int64_t n, void *wide);
@@ -45,18 +48,21 @@ FTH__EACH_COMPLEX(LOAD_COMPLEX)
         for (int64_t i = 0; i < n; i++) *(type *)(void *)(p + i * step) = PUT(from[i]);            \
     }
 #define PUT_TRUTH(v) ((uint8_t)((v) != 0))
-#define PUT_C64(v) ((fth_c64){(float)(v).re, (float)(v).im})
+#define PUT_F16(v) fth__f64_to_f16(fth__one_nan(v))
+#define PUT_BF16(v) fth__f64_to_bf16(fth__one_nan(v))
+#define PUT_F32(v) ((float)fth__one_nan(v))
+#define PUT_C64(v) ((fth_c64){PUT_F32((v).re), PUT_F32((v).im)})
 DEFINE_STORE(BOOL, uint8_t, int64_t, i, PUT_TRUTH)
 DEFINE_STORE(U8, uint8_t, int64_t, i, (uint8_t))
 DEFINE_STORE(U16, uint16_t, int64_t, i, (uint16_t))
 DEFINE_STORE(I32, int32_t, int64_t, i, (int32_t))
 DEFINE_STORE(I64, int64_t, int64_t, i, FTH__GET_SELF)
-DEFINE_STORE(F16, uint16_t, double, f, fth__f64_to_f16)
-DEFINE_STORE(BF16, uint16_t, double, f, fth__f64_to_bf16)
-DEFINE_STORE(F32, float, double, f, (float))
-DEFINE_STORE(F64, double, double, f, FTH__GET_SELF)
+DEFINE_STORE(F16, uint16_t, double, f, PUT_F16)
+DEFINE_STORE(BF16, uint16_t, double, f, PUT_BF16)
+DEFINE_STORE(F32, float, double, f, PUT_F32)
+DEFINE_STORE(F64, double, double, f, fth__one_nan)
 DEFINE_STORE(C64, fth_c64, fth_c128, c, PUT_C64)
-DEFINE_STORE(C128, fth_c128, fth_c128, c, FTH__GET_SELF)
+DEFINE_STORE(C128, fth_c128, fth_c128, c, fth__one_nan_c128)
 
 static const struct {
     load_fn *load;
@@ -89,4 +95,19 @@ void fth__load_run(fth_dtype t, const void *p, int64_t step, int64_t n, void *wi
 void fth__store_run(fth_dtype t, void *p, int64_t step, int64_t n, const void *wide)
 {
     of[t].store_run(p, step, n, wide);
+}
+
+#define FTH_DTYPE(name, text, bytes, ctype)                                                        \
+    _Static_assert((int)FTH__D_##name == (int)FTH_##name, "identity.h counts other dtypes");
+#include <fathom/dtypes.def>
+#undef FTH_DTYPE
+
+fth__wide fth__identity(int red, fth_dtype t)
+{
+    switch (fth__kind_of(t)) {
+    case FTH__KIND_INT: return (fth__wide){.i = fth__identity_int(red, (int)t)};
+    case FTH__KIND_REAL: return (fth__wide){.f = fth__identity_real(red)};
+    case FTH__KIND_COMPLEX: break;
+    }
+    return (fth__wide){.c = {fth__identity_real(red), 0.0}};
 }

@@ -2,7 +2,7 @@
  *
  * f16, bf16, f32 and f64 are computed in f64; bool and integers in i64; c64 and c128 in c128.
  * The way back to 16 bits rounds once: the step to f32 keeps a sticky last bit (round to odd),
- * so that two roundings together are one.
+ * so that two roundings together are one. A NaN that goes back is the one of array/nan.h.
  */
 #ifndef FTH_OPS_SCALAR_H
 #define FTH_OPS_SCALAR_H
@@ -70,6 +70,8 @@ static inline fth__kind fth__kind_of(fth_dtype t)
 /* One element by its dtype. For places that are not in an inner loop. */
 fth__wide fth__load(fth_dtype t, const void *p);
 void fth__store(fth_dtype t, void *p, fth__wide v);
+/* What reduction `red` (fth_red) starts from where its results have dtype t: ops/identity.h. */
+fth__wide fth__identity(int red, fth_dtype t);
 
 /* Elements as wide numbers, side by side; which member counts follows from the dtype. */
 enum { FTH__RUN = 256 };

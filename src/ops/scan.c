@@ -6,14 +6,13 @@
  * Forwards the running value is carried from piece to piece; backwards the end of the axis must be
  * there first, so the axis is needed whole.
  */
-#include "ops/scan.h"
 #include "base/checked.h"
 #include "graph/grid.h"
 #include "ops/build.h"
 #include "ops/lines.h"
+#include "ops/ops.h"
 #include "ops/scalar.h"
 
-#include <math.h>
 #include <string.h>
 
 static int dim_of(const fth_node *node)
@@ -70,22 +69,6 @@ static uint64_t state(const fth_node *node)
     const fth__scan_attr *attr = node->attr;
     if (attr->reverse) return 0;
     return fth_dtype_is_complex(node->in[0].dtype) ? sizeof(fth_c128) : sizeof(double);
-}
-
-fth__wide fth__scan_none(fth_red red, fth_dtype t)
-{
-    static const int64_t lowest[FTH_DTYPE_COUNT] = {[FTH_I32] = INT32_MIN, [FTH_I64] = INT64_MIN};
-    static const int64_t highest[FTH_DTYPE_COUNT] = {
-        [FTH_U8] = UINT8_MAX, [FTH_U16] = UINT16_MAX, [FTH_I32] = INT32_MAX, [FTH_I64] = INT64_MAX};
-    const double one = red == FTH_RED_PROD ? 1.0 : 0.0;
-    if (fth_dtype_is_complex(t)) return (fth__wide){.c = {one, 0.0}};
-    if (fth_dtype_is_real(t))
-        return (fth__wide){.f = red == FTH_RED_MIN   ? HUGE_VAL
-                                : red == FTH_RED_MAX ? -HUGE_VAL
-                                                     : one};
-    if (red == FTH_RED_MIN) return (fth__wide){.i = highest[t]};
-    if (red == FTH_RED_MAX) return (fth__wide){.i = lowest[t]};
-    return (fth__wide){.i = red == FTH_RED_PROD};
 }
 
 static inline double min_f(double a, double x)
@@ -186,7 +169,7 @@ static void group(const fth_call *call, const fth__lines *l, int64_t first, int6
     const char *in = fth__lines_in(l) + first * l->lane_step * size;
     char *out = fth__lines_out(l) + first * l->out_lane_step,
          *carry = fth__lines_state(l) + first * l->state_lane_step;
-    const fth__wide none = fth__scan_none((fth_red)attr->red, from);
+    const fth__wide none = fth__identity(attr->red, to);
     running a[FTH__LINES_GROUP];
     fth__run x;
     for (int64_t k = 0; k < n; k++) {

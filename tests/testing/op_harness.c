@@ -15,7 +15,7 @@
 
 #include <math.h>
 
-enum { GUARD = 0xA5, MARGIN = 3, PIECES = 5 };
+enum { GUARD = 0xA5, MARGIN = 3, PIECES = 5, EMPTY = 3 };
 
 static int n_cuts = 8;
 
@@ -296,7 +296,7 @@ static void put_back(held *h, const fth_node *node)
 
 typedef struct cuts {
     int n;
-    int64_t at[PIECES + 1];
+    int64_t at[PIECES + EMPTY + 1];
 } cuts;
 
 typedef struct job {
@@ -333,6 +333,19 @@ static cuts cut_axis(int64_t size, int64_t grid, bool may, t_random *r)
         c.at[c.n] = size;
     }
     return c;
+}
+
+/* Some pieces of an accumulated or carried axis have no elements, as when it begins or ends inside
+ * what is streamed: the first, the last, some in between. An axis of one block comes in one piece.
+ */
+static void add_empty(cuts *c, int64_t grid, t_random *r)
+{
+    const int64_t more = c->at[c->n] > grid ? t_random_i64(r, 0, EMPTY) : 0;
+    for (int64_t k = 0; k < more; k++) {
+        const int64_t at = t_random_i64(r, 0, 2) == 0 ? 0 : t_random_i64(r, 0, c->n);
+        memmove(&c->at[at + 1], &c->at[at], (size_t)(c->n + 1 - at) * sizeof c->at[0]);
+        c->n++;
+    }
 }
 
 static int64_t floor_div(int64_t a, int64_t b)
@@ -510,12 +523,13 @@ static void choose_cuts(job *j, bool may)
     j->sum_axis = -1;
     j->sum = (cuts){.n = 1};
     int n_sums = 0;
+    int64_t sum_grid = 1;
     for (int in = 0; in < node->n_in; in++)
         for (int i = 0; i < node->in[in].n_axes; i++) {
             const fth_relation rel = relation_of(node, in, i);
             if (rel.along == FTH_CARRY) j->carry = rel.out_dim;
             if (rel.along == FTH_ACCUMULATE && t_random_i64(j->r, 0, n_sums++) == 0) {
-                const int64_t grid = op->grid ? op->grid(node, in, i) : 1;
+                const int64_t grid = sum_grid = op->grid ? op->grid(node, in, i) : 1;
                 j->sum_axis = node->in[in].axis[i];
                 j->sum = cut_axis(node->in[in].size[i], grid, may, j->r);
             }
@@ -526,6 +540,9 @@ static void choose_cuts(job *j, bool may)
         const bool free_axis = tied[i] > 0 || (op->flags & FTH_OP_FREE_AXES);
         j->axis[i] = cut_axis(node->out[0].size[i], grid, may && free_axis, j->r);
     }
+    if (may && j->carry >= 0)
+        add_empty(&j->axis[j->carry], op->grid ? op->grid(node, -1, j->carry) : 1, j->r);
+    if (may && j->carry < 0 && j->sum_axis >= 0) add_empty(&j->sum, sum_grid, j->r);
 }
 
 /* ---- whole graphs ------------------------------------------------------------------------------
