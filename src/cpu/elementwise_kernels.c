@@ -4,8 +4,7 @@
  * worth their code: the caller swaps operands or fills a block for the others.
  */
 #include "cpu/vec.h"
-#include "cpu/vec_loop.h"
-#include "ops/vecmath.h"
+#include "cpu/vec_far.h"
 
 /* x - s and s - x, but x + s only. */
 #define HAS_SV_SUB ()
@@ -17,6 +16,12 @@
 #define NO_VS_MOD ()
 #define NO_VS_IDIV ()
 #define NO_VS_COMPLEX ()
+/* Made of sines: the form for blocks without huge arguments. */
+#define NEAR_SIN (FTH_FN(sin_near)(x))
+#define NEAR_COS (FTH_FN(cos_near)(x))
+#define NEAR_EXP FTH__EW_GLUE(NEAR_EXP_, FTH__EW_COLUMN)
+#define NEAR_EXP_REAL NO
+#define NEAR_EXP_COMPLEX (FTH_FN(cexp_near)(x))
 
 #define NAME(name, form) FTH__EW_GLUE(FTH__EW_GLUE(FTH__EW_GLUE(name##_, TAG), _), form)
 
@@ -78,11 +83,32 @@
             out[i] = TO_##result expr;                                                             \
         }                                                                                          \
     }
+/* Vectors where every argument is near, one by one elsewhere: vec_far.h. */
+#define LOOP_NEAR(name, expr, near)                                                                \
+    static void NAME(name, VV)(int64_t n, void *out_, const void *const *src)                      \
+    {                                                                                              \
+        STORE *out = out_;                                                                         \
+        const STORE *px = src[0];                                                                  \
+        if (FTH__EW_GLUE(fth__any_far_, TAG)(px, n)) {                                             \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                const FTH_T x = px[i];                                                             \
+                out[i] = CAST expr;                                                                \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        FTH__EACH                                                                                  \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const FTH_T x = px[i];                                                                 \
+            out[i] = CAST near;                                                                    \
+        }                                                                                          \
+    }
 #define UNLESS(column, ...) FTH__EW_GLUE(UNLESS_, FTH__EW_HAS(column))(__VA_ARGS__)
 #define UNLESS_0(...) __VA_ARGS__
 #define UNLESS_1(...)
 
-#define LOOPS_1(name, result, expr) LOOP(name, VV, result, i, N, N, expr)
+#define LOOPS_1(name, result, expr)                                                                \
+    UNLESS(NEAR_##name, LOOP(name, VV, result, i, N, N, expr))                                     \
+    FTH__EW_IF(NEAR_##name, LOOP_NEAR(name, expr, NEAR_##name))
 #define LOOPS_2(name, result, expr)                                                                \
     LOOP(name, VV, result, i, V, N, expr)                                                          \
     UNLESS(NO_VS_##name, LOOP(name, VS, result, i, S, N, expr))                                    \

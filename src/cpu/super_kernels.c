@@ -5,8 +5,7 @@
  * The pairs are those that gradients, kernels of Gaussian processes and losses are made of.
  */
 #include "cpu/vec.h"
-#include "cpu/vec_loop.h"
-#include "ops/vecmath.h"
+#include "cpu/vec_far.h"
 
 /* The operations as functions, from the table. */
 #define FUNCTION_1(name, expr)                                                                     \
@@ -62,7 +61,8 @@
     X(EXP, MUL) X(EXP, ADD) X(EXP, SUB) Y(EXP, SUB) X(EXP, DIV)                                    \
     X(NEG, MUL) X(NEG, ADD) X(NEG, DIV) X(SQRT, MUL) X(SQRT, ADD) X(SQRT, DIV) Y(SQRT, DIV)        \
     X(LOG, MUL) X(LOG, ADD) X(LOG, SUB) Y(LOG, SUB) X(RECIP, MUL) X(ABS, MUL) X(ABS, ADD)          \
-    X(SIGMOID, MUL) X(TANH, MUL) X(TANH, ADD) X(COS, MUL) X(SIN, MUL)
+    X(SIGMOID, MUL) X(TANH, MUL) X(TANH, ADD)
+#define SINE_BINARY(X) X(COS, cos, MUL) X(SIN, sin, MUL)
 #define UNARY_UNARY(X)                                                                             \
     X(NEG, EXP) X(SQR, NEG) X(EXP, NEG) X(EXP, SQR) X(LOG, NEG) X(SQRT, NEG) X(SQR, SQR)
 /* clang-format on */
@@ -82,6 +82,14 @@
             EACH_##C(T, c, pc);                                                                    \
             out[i] = expr;                                                                         \
         }                                                                                          \
+    }
+/* What begins with a sine: vectors where every argument is near, one by one elsewhere. */
+#define PAIR_NEAR(name, T, tag, C, expr, near)                                                     \
+    PAIR(name##_any, T, N, C, expr)                                                                \
+    PAIR(name##_near, T, N, C, near)                                                               \
+    static void name(int64_t n, void *out, const void *const *src)                                 \
+    {                                                                                              \
+        (fth__any_far_##tag(src[0], n) ? name##_any : name##_near)(n, out, src);                   \
     }
 #define LOAD_V(T, b, pb, p) const T *pb = p
 #define LOAD_S(T, b, pb, p) const T b = *(const T *)p
@@ -110,12 +118,18 @@
 #define UB_Y(f, s)                                                                                 \
     UB2(f##_R##s##_f32, float, s##_f32(c, f##_f32(a)))                                             \
     UB2(f##_R##s##_f64, double, s##_f64(c, f##_f64(a)))
+#define SB2(name, T, tag, expr, near)                                                              \
+    PAIR_NEAR(name##_VV, T, tag, V, expr, near) PAIR_NEAR(name##_VS, T, tag, S, expr, near)
+#define SB_X(f, fn, s)                                                                             \
+    SB2(f##_##s##_f32, float, f32, s##_f32(f##_f32(a), c), s##_f32(fth__##fn##_near_f32(a), c))    \
+    SB2(f##_##s##_f64, double, f64, s##_f64(f##_f64(a), c), s##_f64(fth__##fn##_near_f64(a), c))
 #define UU_X(f, s)                                                                                 \
     PAIR(f##_##s##_f32_VV, float, N, N, s##_f32(f##_f32(a)))                                       \
     PAIR(f##_##s##_f64_VV, double, N, N, s##_f64(f##_f64(a)))
 BINARY_BINARY(BB_X, BB_Y)
 BINARY_UNARY(BU_X)
 UNARY_BINARY(UB_X, UB_Y)
+SINE_BINARY(SB_X)
 UNARY_UNARY(UU_X)
 
 #define ROW4(f, s, t, T, r, n)                                                                     \
@@ -129,11 +143,12 @@ UNARY_UNARY(UU_X)
 #define BB_ROW_Y(f, s) ROW4(f, s, f32, FTH_F32, 1, f##_R##s) ROW4(f, s, f64, FTH_F64, 1, f##_R##s)
 #define BU_ROW(f, s) ROW_SV(f, s, f32, FTH_F32, f##_##s) ROW_SV(f, s, f64, FTH_F64, f##_##s)
 #define UB_ROW_X(f, s) ROW_VS(f, s, f32, FTH_F32, 0, f##_##s) ROW_VS(f, s, f64, FTH_F64, 0, f##_##s)
+#define SB_ROW(f, fn, s) UB_ROW_X(f, s)
 #define UB_ROW_Y(f, s)                                                                             \
     ROW_VS(f, s, f32, FTH_F32, 1, f##_R##s) ROW_VS(f, s, f64, FTH_F64, 1, f##_R##s)
 #define UU_ROW(f, s) ROW1(f, s, f32, FTH_F32, f##_##s) ROW1(f, s, f64, FTH_F64, f##_##s)
-static const fth__vec_pair pairs[] = {BINARY_BINARY(BB_ROW_X, BB_ROW_Y) BINARY_UNARY(BU_ROW)
-                                          UNARY_BINARY(UB_ROW_X, UB_ROW_Y) UNARY_UNARY(UU_ROW)};
+static const fth__vec_pair pairs[] = {BINARY_BINARY(BB_ROW_X, BB_ROW_Y) BINARY_UNARY(
+    BU_ROW) UNARY_BINARY(UB_ROW_X, UB_ROW_Y) SINE_BINARY(SB_ROW) UNARY_UNARY(UU_ROW)};
 extern const fth__pair_list FTH__ISA_NAME(fth__pair_loops, FTH_ISA);
 const fth__pair_list FTH__ISA_NAME(fth__pair_loops,
                                    FTH_ISA) = {pairs, (int)(sizeof pairs / sizeof pairs[0])};

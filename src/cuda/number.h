@@ -14,6 +14,7 @@
 #endif
 #define FTH__METHOD __device__ __forceinline__
 #define FTH__CALL static __device__ __noinline__ __attribute__((unused))
+#define FTH__FAR FTH__CALL
 #else
 #define FTH__METHOD inline
 #define FTH__CALL static inline

@@ -67,13 +67,13 @@ FTH__MATH double fth__uniform_f64(uint32_t low, uint32_t high)
 FTH__MATH float fth__normal_f32(const fth__philox *p)
 {
     const float u = 1.0f - fth__uniform_f32(p->v[0]), angle = fth__uniform_f32(p->v[1]);
-    return fth__sqrt_f32(-2.0f * fth__log_f32(u)) * fth__cos_f32(6.28318531f * angle);
+    return fth__sqrt_f32(-2.0f * fth__log_f32(u)) * fth__cos_near_f32(6.28318531f * angle);
 }
 FTH__MATH double fth__normal_f64(const fth__philox *p)
 {
     const double u = 1.0 - fth__uniform_f64(p->v[0], p->v[1]),
                  angle = fth__uniform_f64(p->v[2], p->v[3]);
-    return fth__sqrt_f64(-2.0 * fth__log_f64(u)) * fth__cos_f64(6.2831853071795865 * angle);
+    return fth__sqrt_f64(-2.0 * fth__log_f64(u)) * fth__cos_near_f64(6.2831853071795865 * angle);
 }
 
 #endif

@@ -16,6 +16,10 @@
 #ifndef FTH__MATH
 #define FTH__MATH static inline __attribute__((always_inline, unused)) FTH__BOTH
 #endif
+/* Long and seldom wanted: a call. */
+#ifndef FTH__FAR
+#define FTH__FAR static __attribute__((noinline, unused)) FTH__BOTH
+#endif
 /* A struct with these members, in C and in C++. */
 #ifdef __cplusplus
 #define FTH__MAKE(type) type

@@ -1,6 +1,6 @@
 /* vecmath_f32.h - functions of one precision.
  *
- * Bars against the true value: exp log sin cos 2 ulp, the others 4 ulp. Coefficients are Chebyshev
+ * Bars against the true value: exp and log 2 ulp, the others 4 ulp. Coefficients are Chebyshev
  * fits made for the reduced ranges below.
  */
 #ifndef FTH_OPS_VECMATH_F32_H
@@ -92,50 +92,6 @@ FTH__MATH float fth__log1p_f32(float x)
     const float r = fth__log_core_f32(k == 0.0f ? x : m - 1.0f, k, k == 0.0f ? 0.0f : lost);
     const float edge = x == -1.0f ? -(float)INFINITY : x < -1.0f ? (float)NAN : x;
     return ((x > -1.0f) & (x < (float)INFINITY) & (x != 0.0f)) ? r : edge;
-}
-
-/* x = q pi/2 + r. Done in f64, where 30 bits of pi/2 times q is exact to |x| = 1e7; beyond, the
- * absolute error grows as |x| * 1.2e-16 and beyond 4e15 the result is a number in [-1, 1]. */
-FTH__MATH float fth__sincos_reduce_f32(float x, uint32_t *q)
-{
-    const double magic = 6755399441055744.0;
-    const double t = (double)x * 0.63661977236758134 + magic;
-    const double n = t - magic;
-    *q = (uint32_t)fth__bits_f64(t);
-    const double r = ((double)x - n * 0x1.921fb54p+0) - n * 0x1.10b4611a62633p-30;
-    return (float)(fth__fabs_f64(r) > 0.79 ? fth__copysign_f64(0.79, r) : r);
-}
-FTH__MATH float fth__sin_poly_f32(float r)
-{
-    const float q = r * r;
-    return r + r * q * FTH__POLY3(q, -0.166666647f, 0.00833274594f, -0.000195873873f);
-}
-FTH__MATH float fth__cos_poly_f32(float r)
-{
-    const float q = r * r;
-    return (1.0f - 0.5f * q) +
-           q * q * FTH__POLY3(q, 0.0416666646f, -0.00138883007f, 2.45474375e-5f);
-}
-/* sin(r + q pi/2) */
-FTH__MATH float fth__sin_quadrant_f32(float r, uint32_t q)
-{
-    const float y = (q & 1u) ? fth__cos_poly_f32(r) : fth__sin_poly_f32(r);
-    return fth__from_bits_f32(fth__bits_f32(y) ^ ((q & 2u) << 30));
-}
-FTH__MATH float fth__sin_f32(float x)
-{
-    uint32_t q;
-    const float r = fth__sincos_reduce_f32(x, &q);
-    const float y = fth__sin_quadrant_f32(r, q);
-    const float special = x == 0.0f ? x : x - x;
-    return ((x != 0.0f) & (fth__fabs_f32(x) < (float)INFINITY)) ? y : special;
-}
-FTH__MATH float fth__cos_f32(float x)
-{
-    uint32_t q;
-    const float r = fth__sincos_reduce_f32(x, &q);
-    const float y = fth__sin_quadrant_f32(r, q + 1u);
-    return fth__fabs_f32(x) < (float)INFINITY ? y : x - x;
 }
 
 FTH__MATH float fth__tanh_f32(float x)

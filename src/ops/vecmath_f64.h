@@ -98,63 +98,6 @@ FTH__MATH double fth__log1p_f64(double x)
     return ((x > -1.0) & (x < (double)INFINITY) & (x != 0.0)) ? r : edge;
 }
 
-/* Three pieces of pi/2 of 23 bits times q are exact to |x| = 1e9 and the rest is kept in *tail;
- * beyond, the absolute error grows as |x| * 1.2e-16, beyond 4e15 the result is a number in [-1, 1].
- */
-FTH__MATH double fth__sincos_reduce_f64(double x, double *tail, uint64_t *q)
-{
-    const double magic = 6755399441055744.0;
-    const double t = x * 0.63661977236758134 + magic;
-    const double n = t - magic;
-    *q = fth__bits_f64(t);
-    const double a = (x - n * 0x1.921fb4p+0) - n * 0x1.4442dp-24;
-    const double b = n * 0x1.846988p-48;
-    const double c = a - b;
-    const double d = ((a - c) - b) - n * 0x1.8cc51701b839ap-72;
-    const double r = c + d;
-    const int far = fth__fabs_f64(r) > 0.79; /* the reduction has lost itself */
-    *tail = far ? 0.0 : (c - r) + d;
-    return far ? fth__copysign_f64(0.79, r) : r;
-}
-FTH__MATH double fth__sin_poly_f64(double r, double tail)
-{
-    const double q = r * r;
-    const double p =
-        FTH__POLY6(q, -0.16666666666666665, 0.0083333333333309246, -0.00019841269836722436,
-                   2.7557316083825741e-6, -2.5051127945965639e-8, 1.5917848665121939e-10);
-    return r + (r * q * p + tail * (1.0 - 0.5 * q));
-}
-FTH__MATH double fth__cos_poly_f64(double r, double tail)
-{
-    const double q = r * r;
-    const double p =
-        FTH__POLY6(q, 0.041666666666666665, -0.0013888888888887382, 2.4801587298743081e-5,
-                   -2.7557317260014707e-7, 2.0876143829213937e-9, -1.1382456865840482e-11);
-    return 1.0 - (0.5 * q - (q * q * p - r * tail));
-}
-FTH__MATH double fth__sin_quadrant_f64(double r, double tail, uint64_t q)
-{
-    const double y = (q & 1u) ? fth__cos_poly_f64(r, tail) : fth__sin_poly_f64(r, tail);
-    return fth__from_bits_f64(fth__bits_f64(y) ^ ((q & 2u) << 62));
-}
-FTH__MATH double fth__sin_f64(double x)
-{
-    uint64_t q;
-    double tail;
-    const double r = fth__sincos_reduce_f64(x, &tail, &q);
-    const double y = fth__sin_quadrant_f64(r, tail, q);
-    const double special = x == 0.0 ? x : x - x;
-    return ((x != 0.0) & (fth__fabs_f64(x) < (double)INFINITY)) ? y : special;
-}
-FTH__MATH double fth__cos_f64(double x)
-{
-    uint64_t q;
-    double tail;
-    const double r = fth__sincos_reduce_f64(x, &tail, &q);
-    const double y = fth__sin_quadrant_f64(r, tail, q + 1u);
-    return fth__fabs_f64(x) < (double)INFINITY ? y : x - x;
-}
-
 FTH__MATH double fth__tanh_f64(double x)
 {
     const double a = fth__fabs_f64(x);

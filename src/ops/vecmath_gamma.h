@@ -7,7 +7,7 @@
 #ifndef FTH_OPS_VECMATH_GAMMA_H
 #define FTH_OPS_VECMATH_GAMMA_H
 
-#include "ops/vecmath_f64.h"
+#include "ops/vecmath_trig.h"
 
 /* sin(pi x) and cos(pi x): the reduction by whole numbers is exact. */
 FTH__MATH double fth__sinpi_f64(double x)
@@ -42,9 +42,15 @@ FTH__MATH double fth__lgamma_finish_f64(double x, double y, double positive)
 {
     const double whole =
         y < (double)INFINITY ? positive : y; /* at infinity the parts have no difference */
-    const double mirror = fth__log_f64(3.1415926535897931 / fth__sinpi_f64(x)) - whole;
+    /* gamma(x) is 1/x where pi/sin(pi x) could overflow */
+    const double a = fth__fabs_f64(x), s = fth__sinpi_f64(x);
+    const int tiny = a < 0x1p-60;
+    const double log = fth__log_f64(tiny ? a : 3.1415926535897931 / s);
+    const double mirror = (tiny ? -log : log) - whole;
     const double r = x < 0.5 ? mirror : whole;
-    return x == -(double)INFINITY ? (double)INFINITY : r;
+    const int pole = ((s == 0.0) & (x < 0.5)) | (x == -(double)INFINITY);
+    const int zero = (x == 1.0) | (x == 2.0);
+    return pole ? (double)INFINITY : zero ? 0.0 : r;
 }
 FTH__MATH double fth__lgamma_f64(double x)
 {

@@ -394,7 +394,8 @@ TEST(workers_change_no_bit)
 
 /* ---- pairs ---------------------------------------------------------------------------- */
 
-/* Every loop that joins two instructions, in every form, against the instructions one by one. */
+/* Every loop that joins two instructions, in every form, against the instructions one by one; once
+ * with a huge number among them, which sines take another way. */
 TEST(joined_instructions_round_twice)
 {
     const fth__pair_list *list = fth__vec()->pairs;
@@ -407,12 +408,14 @@ TEST(joined_instructions_round_twice)
         const int64_t size = fth_dtype_size(t);
         const bool two_first = fth__ew_info((fth_ew)row->first)->arity == 2,
                    two_second = fth__ew_info((fth_ew)row->second)->arity == 2;
-        for (int form = 0; form < FTH__FORMS; form++) {
-            if (!row->run[form]) continue;
+        for (int form = 0; form < 2 * FTH__FORMS; form++) {
+            fth__vec_fn *run = row->run[form % FTH__FORMS];
+            if (!run) continue;
             for (int k = 0; k < 3; k++)
                 for (int e = 0; e < N; e++) t_put(t, in[k], e, t_random_normal(&r), 0.0);
+            if (form >= FTH__FORMS) t_put(t, in[0], 50, -3.3e33, 0.0);
             const void *src[3] = {in[0], in[1], in[2]};
-            row->run[form](N, out, src);
+            run(N, out, src);
             for (int e = 0; e < N; e++) {
                 fth__cell a = {0}, b = {0}, c = {0}, first, want;
                 fth__cell_load(t, in[0] + e * size, &a);

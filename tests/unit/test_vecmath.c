@@ -277,18 +277,4 @@ TEST(specials_of_two_arguments)
         }
 }
 
-/* Beyond their exact range sin and cos lose digits slowly and never leave [-1, 1]. */
-TEST(huge_angles_are_graceful)
-{
-    t_random r = t_random_make(5);
-    for (int i = 0; i < 10000; i++) {
-        const double x = exp(20 + 20 * t_random_f64(&r));
-        if (x < 1e15) LE_F64(fabsl((wide)fth__sin_f64(x) - sinl((wide)x)), 4e-16 * x + 1e-15);
-        const double far = exp(700 * t_random_f64(&r));
-        LE_F64(fabs(fth__sin_f64(far)), 1.0);
-        LE_F64(fabs(fth__cos_f64(far)), 1.0);
-        LE_F64((double)fabsf(fth__sin_f32((float)fmin(far, 3e38))), 1.0);
-    }
-}
-
 TEST_MAIN()
