@@ -55,8 +55,12 @@ static fth_status pack_row(packer *p, int64_t slow, int64_t *bytes, fth_err *err
 static int write_text(const br_experiment *e, char *text, size_t bytes, int64_t packed)
 {
     const br_scene *s = &e->scene;
-    const br_frame *f = &e->frame;
+    const br_hit hit = br_beam_hit(e);
     const double sign = 180.0 / 3.14159265358979323846;
+    char sensor[80] = ""; /* a thickness of 0 is no sensor, and readers divide by it */
+    if (s->thickness > 0)
+        snprintf(sensor, sizeof sensor, "# %s sensor, thickness %g m\r\n",
+                 strcmp(e->material, "Si") == 0 ? "Silicon" : e->material, s->thickness);
     return snprintf(text, bytes,
                     "###CBF: VERSION 1.5\r\n"
                     "\r\n"
@@ -67,7 +71,7 @@ static int write_text(const br_experiment *e, char *text, size_t bytes, int64_t 
                     ";\r\n"
                     "# Detector: simulated by Fathom bragg %s\r\n"
                     "# Pixel_size %g m x %g m\r\n"
-                    "# Silicon sensor, thickness %g m\r\n"
+                    "%s"
                     "# Exposure_time %g s\r\n"
                     "# Exposure_period %g s\r\n"
                     "# Count_cutoff %d counts\r\n"
@@ -98,12 +102,11 @@ static int write_text(const br_experiment *e, char *text, size_t bytes, int64_t 
                     "X-Binary-Size-Padding: %d\r\n"
                     "\r\n"
                     "\x0c\x1a\x04\xd5",
-                    fth_version(), s->pixel, s->pixel, s->thickness, e->exposure, e->exposure,
-                    INT32_MAX - 1, f->lambda.v * 1e10, f->distance.v, f->fbeam / s->pixel,
-                    f->sbeam / s->pixel, e->flux, e->param[BR_PHI] * sign, e->osc * sign,
-                    e->param[BR_TT] * sign, s->kahn, s->quirks, (long long)packed,
-                    (long long)(s->fast * s->slow), (long long)s->fast, (long long)s->slow,
-                    PADDING);
+                    fth_version(), s->pixel, s->pixel, sensor, e->exposure, e->exposure,
+                    INT32_MAX - 1, e->frame.lambda.v * 1e10, hit.distance, hit.fast, hit.slow,
+                    e->flux, e->param[BR_PHI] * sign, e->osc * sign, e->param[BR_TT] * sign,
+                    s->kahn, s->quirks, (long long)packed, (long long)(s->fast * s->slow),
+                    (long long)s->fast, (long long)s->slow, PADDING);
 }
 
 static fth_status put(const fth_sink *sink, int64_t *at, const void *bytes, int64_t n, fth_err *err)

@@ -9,7 +9,7 @@
 #include "inputs.h"
 #include "ops/render.h"
 
-enum { BR_PATH = 4096, BR_HEADER = 512 };
+enum { BR_PATH = 4096, BR_HEADER = 512, BR_HEADER_MOST = 2048 };
 
 /* What is written, and how. A name of "" means: not at all. */
 typedef struct br_outputs {
@@ -40,6 +40,7 @@ typedef struct br_experiment {
     double xbeam, ybeam, xclose, yclose;
     double lambda0, dispersion, hdiv_range, hdiv_step, vdiv_range, vdiv_step, mosaic_spread, osc;
     double sample[3], flux, exposure, beamsize;
+    const char *material; /* of the sensor; lives as long as the program or the config */
     int64_t hdivs, vdivs, dispsteps, divergence_steps;
     int64_t roi_typed[4];     /* as the reference prints them */
     br_fan fan;               /* of the generated sources */
@@ -56,7 +57,18 @@ typedef struct br_experiment {
 br_inputs br_experiment_inputs(fth_graph *g, const br_experiment *e);
 void br_experiment_clear(br_experiment *e); /* frees the arrays */
 
-/* The 512 bytes in front of an SMV image (15.3). */
-fth_status br_smv_header(const br_experiment *e, char *text, fth_err *err);
+/* Where the beam meets the detector: m from the sample; pixels from the corner of the image. */
+typedef struct br_hit {
+    double distance, fast, slow;
+} br_hit;
+br_hit br_beam_hit(const br_experiment *e);
+
+/* What stands in front of an SMV image with 16 or 32 bits per pixel (15.3): 512 bytes, or as many
+ * as the numbers need; not in c mode: at least so many. */
+typedef struct br_smv_head {
+    char text[BR_HEADER_MOST];
+    int64_t bytes;
+} br_smv_head;
+void br_smv_header(const br_experiment *e, int bits, int64_t least, br_smv_head *out);
 
 #endif

@@ -157,33 +157,16 @@ fth_status br_files_source(br_files *f, const br_experiment *e, fth_source *out,
     return fth_raw_open(out, f->mem, f->part, &layout, err);
 }
 
-/* The header of an SMV image with another type of its pixels. */
-static fth_status header_of(const br_experiment *e, const char *type, char *out, fth_err *err)
-{
-    static const char usual[] = "unsigned_short";
-    char text[BR_HEADER + 1];
-    FTH_TRY(br_smv_header(e, text, err));
-    text[BR_HEADER] = '\0';
-    const char *at = strstr(text, usual);
-    const size_t before = at ? (size_t)(at - text) : 0, n = strlen(type);
-    memset(out, ' ', BR_HEADER);
-    memcpy(out, text, before);
-    memcpy(out + before, type, n);
-    const size_t rest = BR_HEADER - before - sizeof usual + 1, room = BR_HEADER - before - n;
-    memcpy(out + before + n, text + before + sizeof usual - 1, rest < room ? rest : room);
-    return FTH_OK;
-}
-
 static fth_status open_smv(br_files *f, const br_experiment *e, br_pixel_sinks *out, fth_err *err)
 {
-    const fth_raw_layout u16 = layout_of(&e->scene, FTH_U16, BR_HEADER),
-                         i32 = layout_of(&e->scene, FTH_I32, BR_HEADER);
-    char text[BR_HEADER];
-    FTH_TRY(br_smv_header(e, text, err));
-    FTH_TRY(open_pixels(f, e->out.int_file, &u16, text, &f->ints, &out->ints, err));
-    FTH_TRY(open_pixels(f, e->out.noise_file, &u16, text, &f->noise, &out->noise, err));
-    FTH_TRY(header_of(e, "long_integer", text, err));
-    return open_pixels(f, e->out.smv32_file, &i32, text, &f->smv32, &out->smv32, err);
+    br_smv_head u16, i32;
+    br_smv_header(e, 16, 0, &u16);
+    br_smv_header(e, 32, 0, &i32);
+    const fth_raw_layout narrow = layout_of(&e->scene, FTH_U16, (uint64_t)u16.bytes),
+                         wide = layout_of(&e->scene, FTH_I32, (uint64_t)i32.bytes);
+    FTH_TRY(open_pixels(f, e->out.int_file, &narrow, u16.text, &f->ints, &out->ints, err));
+    FTH_TRY(open_pixels(f, e->out.noise_file, &narrow, u16.text, &f->noise, &out->noise, err));
+    return open_pixels(f, e->out.smv32_file, &wide, i32.text, &f->smv32, &out->smv32, err);
 }
 
 fth_status br_files_pixels(br_files *f, const br_experiment *e, const br_statistics *s,

@@ -4,6 +4,7 @@
  * name when everything that is wanted of the frame is on the disk, so a job that was killed finds
  * what is done by names and hashes alone, and goes on with the rest.
  */
+#include "cbf.h"
 #include "image.h"
 #include "jobs.h"
 
@@ -39,7 +40,8 @@ fth_status br_frame_path(char path[BR_PATH], const char *dir, br_frame_file kind
     static const char *const form[BR_FRAME_FILES][2] = {[BR_FLOAT] = {"floatimage", "bin"},
                                                         [BR_INT] = {"intimage", "img"},
                                                         [BR_NOISE] = {"noiseimage", "img"},
-                                                        [BR_PGM] = {"image", "pgm"}};
+                                                        [BR_PGM] = {"image", "pgm"},
+                                                        [BR_CBF] = {"image", "cbf"}};
     char name[64];
     snprintf(name, sizeof name, "%s_%05" PRId64 ".%s", form[kind][0], i + 1, form[kind][1]);
     return br_join(path, dir, name, err);
@@ -118,8 +120,11 @@ static bool go_on(void *user, const fth_progress *progress)
 
 static br_wanted wanted(const br_job *job)
 {
-    return (br_wanted){
-        .ints = job->wanted[BR_INT], .pgm = job->wanted[BR_PGM], .noise = job->wanted[BR_NOISE]};
+    return (br_wanted){.ints = job->wanted[BR_INT],
+                       .pgm = job->wanted[BR_PGM],
+                       .noise = job->wanted[BR_NOISE],
+                       .cbf = job->wanted[BR_CBF],
+                       .counts = job->series.counts};
 }
 
 static fth_status render_into(const br_job *job, br_passes *p, fth_safetensors_writer *w,
@@ -178,25 +183,57 @@ static fth_status copy_rows(const br_job *job, const fth_source *from, const fth
     return s != FTH_OK ? s : end;
 }
 
+/* Pixels of the CBF, until they are packed; among the parts, with which it would be removed. */
+static fth_status raw_path(char path[BR_PATH], const br_job *job, int64_t i, fth_err *err)
+{
+    char name[64];
+    snprintf(name, sizeof name, BR_PARTS "/%05" PRId64 ".raw", i + 1);
+    return br_join(path, job->call->model_dir, name, err);
+}
+
 static fth_status create_file(const br_job *job, const br_experiment *e, br_frame_file kind,
                               int64_t i, const br_statistics *st, fth_sink *out, fth_err *err)
 {
-    static const fth_dtype dtype[BR_FRAME_FILES] = {
-        [BR_FLOAT] = FTH_F32, [BR_INT] = FTH_U16, [BR_NOISE] = FTH_U16, [BR_PGM] = FTH_U8};
-    char path[BR_PATH], header[BR_HEADER + 1] = "";
-    fth_raw_layout layout = {
-        .dtype = dtype[kind], .n_axes = 2, .size = {e->scene.slow, e->scene.fast}};
+    static const fth_dtype dtype[BR_FRAME_FILES] = {[BR_FLOAT] = FTH_F32,
+                                                    [BR_INT] = FTH_U16,
+                                                    [BR_NOISE] = FTH_U16,
+                                                    [BR_PGM] = FTH_U8,
+                                                    [BR_CBF] = FTH_I32};
+    char path[BR_PATH];
+    br_smv_head head = {.bytes = 0};
     *out = (fth_sink){0};
     if (!job->wanted[kind]) return FTH_OK;
-    FTH_TRY(br_frame_path(path, job->call->model_dir, kind, i, err));
+    FTH_TRY(kind == BR_CBF ? raw_path(path, job, i, err)
+                           : br_frame_path(path, job->call->model_dir, kind, i, err));
     if (kind == BR_PGM)
-        layout.offset =
-            br_pgm_header(header, sizeof header, e->scene.fast, e->scene.slow, st->pgm_scale);
-    else if (kind != BR_FLOAT) {
-        FTH_TRY(br_smv_header(e, header, err));
-        layout.offset = BR_HEADER;
-    }
-    return fth_raw_create(out, mem_of(job), path, &layout, header, err);
+        head.bytes = (int64_t)br_pgm_header(head.text, sizeof head.text, e->scene.fast,
+                                            e->scene.slow, st->pgm_scale);
+    else if (kind == BR_INT || kind == BR_NOISE)
+        br_smv_header(e, 16, job->header_bytes, &head);
+    const fth_raw_layout layout = {.dtype = dtype[kind],
+                                   .n_axes = 2,
+                                   .size = {e->scene.slow, e->scene.fast},
+                                   .offset = (uint64_t)head.bytes};
+    return fth_raw_create(out, mem_of(job), path, &layout, head.text, err);
+}
+
+static fth_status pack_cbf(const br_job *job, const br_experiment *e, int64_t i, fth_err *err)
+{
+    char raw[BR_PATH], path[BR_PATH];
+    const fth_raw_layout i32 = {
+        .dtype = FTH_I32, .n_axes = 2, .size = {e->scene.slow, e->scene.fast}};
+    fth_source pixels;
+    fth_sink sink;
+    if (!job->wanted[BR_CBF]) return FTH_OK;
+    FTH_TRY(raw_path(raw, job, i, err));
+    FTH_TRY(br_frame_path(path, job->call->model_dir, BR_CBF, i, err));
+    FTH_TRY(fth_raw_open(&pixels, mem_of(job), raw, &i32, err));
+    fth_status s = br_cbf_write(&sink, path, e, &pixels, err);
+    fth_source_close(&pixels);
+    if (s == FTH_OK) s = sink.commit(sink.self, err);
+    fth_sink_close(&sink);
+    (void)unlink(raw);
+    return s;
 }
 
 static fth_status write_files(const br_job *job, const br_experiment *e, br_passes *p, int64_t i,
@@ -207,17 +244,18 @@ static fth_status write_files(const br_job *job, const br_experiment *e, br_pass
     for (int k = 0; s == FTH_OK && k < BR_FRAME_FILES; k++)
         s = create_file(job, e, (br_frame_file)k, i, st, &sink[k], err);
     const br_pixel_sinks pixels = {
-        .ints = sink[BR_INT], .pgm = sink[BR_PGM], .noise = sink[BR_NOISE]};
+        .ints = sink[BR_INT], .pgm = sink[BR_PGM], .noise = sink[BR_NOISE], .cbf = sink[BR_CBF]};
     if (s == FTH_OK) s = br_passes_store(p, image, &pixels, st, err);
     if (s == FTH_OK && job->wanted[BR_FLOAT]) s = copy_rows(job, &image, &sink[BR_FLOAT], err);
     for (int k = 0; k < BR_FRAME_FILES; k++) fth_sink_close(&sink[k]);
-    return s;
+    return s == FTH_OK ? pack_cbf(job, e, i, err) : s;
 }
 
 static bool wants_files(const br_job *job)
 {
-    return job->wanted[BR_FLOAT] || job->wanted[BR_INT] || job->wanted[BR_NOISE] ||
-           job->wanted[BR_PGM];
+    bool any = false;
+    for (int k = 0; k < BR_FRAME_FILES; k++) any = any || job->wanted[k];
+    return any;
 }
 
 static fth_status make(const br_job *job, const br_experiment *e, br_passes *p, int64_t i,

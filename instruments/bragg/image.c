@@ -193,9 +193,6 @@ static fth_status check(const br_image_job *job, fth_err *err)
 {
     const br_experiment *e = job->experiment;
     fth_mem *mem = fth_context_mem(job->context);
-    char header[BR_HEADER];
-    if (e->out.int_file[0] || e->out.noise_file[0] || e->out.smv32_file[0])
-        FTH_TRY(br_smv_header(e, header, err));
     if (job->preview) {
         const br_preview p = preview_of(job, &(br_statistics){0});
         FTH_TRY(br_output_check(p.path, mem, err));

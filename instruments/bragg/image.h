@@ -75,7 +75,8 @@ typedef struct br_passes br_passes;
  * here. `want` says which files there will be. */
 typedef struct br_wanted {
     bool ints, pgm, noise;
-    bool smv32, cbf;   /* photons: of the noise image; where none is wanted, the image rounded */
+    bool smv32, cbf;   /* photons: counts, where noise or counts are wanted, else rounded */
+    bool counts;       /* counting noise, even where there is no noise image */
     bool by_rows;      /* the render gives rows that are kept, and is summed up afterwards: */
     int64_t first_row; /* from this one on; those before it are there; */
     int64_t rows_each; /* about so many at a time */

@@ -24,10 +24,14 @@ int64_t br_frame_count(const fth_config *cfg)
     return stills > 0 ? stills : fth_config_int(cfg, "scan.frames");
 }
 
+const char *const br_frame_keys[BR_FRAME_FILES] = {[BR_FLOAT] = "output.float",
+                                                   [BR_INT] = "output.int",
+                                                   [BR_NOISE] = "output.noise",
+                                                   [BR_PGM] = "output.pgm",
+                                                   [BR_CBF] = "output.cbf"};
+
 static void read_series(br_job *job, const fth_config *cfg)
 {
-    static const char *const file[BR_FRAME_FILES] = {"output.float", "output.int", "output.noise",
-                                                     "output.pgm"};
     br_series *s = &job->series;
     const char *dtype = fth_config_text(cfg, "output.dtype");
     *s = (br_series){.stills = fth_config_int(cfg, "stills.count") > 0,
@@ -39,7 +43,8 @@ static void read_series(br_job *job, const fth_config *cfg)
                      .counts = fth_config_bool(cfg, "output.counts"),
                      .gzip = (int)fth_config_int(cfg, "output.gzip")};
     if (!fth_dtype_parse(dtype, &s->dtype)) s->dtype = s->counts ? FTH_I32 : FTH_F32;
-    for (int k = 0; k < BR_FRAME_FILES; k++) job->wanted[k] = fth_config_bool(cfg, file[k]);
+    for (int k = 0; k < BR_FRAME_FILES; k++)
+        job->wanted[k] = fth_config_bool(cfg, br_frame_keys[k]);
 }
 
 fth_status br_job_open(br_job *job, const fth_stage_call *call, fth_err *err)
@@ -50,7 +55,9 @@ fth_status br_job_open(br_job *job, const fth_stage_call *call, fth_err *err)
     read_series(job, call->config);
     job->n_inputs = br_job_inputs(call->config, job->input);
     FTH_TRY(br_job_flags(&flags, call->config, err));
-    return br_experiment_resolve(&job->base, fth_context_mem(call->context), &flags, err);
+    FTH_TRY(br_experiment_resolve(&job->base, fth_context_mem(call->context), &flags, err));
+    job->base.material = fth_config_text(call->config, "detector.material");
+    return FTH_OK;
 }
 
 void br_job_close(br_job *job)
@@ -64,6 +71,20 @@ void br_job_close(br_job *job)
 static uint64_t add_tensor(uint64_t hash, fth_tensor *t)
 {
     return t ? fth_hash_bytes(fth_tensor_data(t), (size_t)fth_tensor_bytes(t), hash) : hash;
+}
+
+/* Angles of later frames may have more digits than those of the first. */
+static void set_header_bytes(br_job *job)
+{
+    br_smv_head head;
+    job->header_bytes = BR_HEADER;
+    if (job->base.compat_c || !(job->wanted[BR_INT] || job->wanted[BR_NOISE])) return;
+    for (int64_t i = 0; i < job->series.frames; i++) {
+        br_experiment e;
+        br_job_place(job, i, &e);
+        br_smv_header(&e, 16, job->header_bytes, &head);
+        job->header_bytes = head.bytes;
+    }
 }
 
 fth_status br_job_start(br_job *job, fth_err *err)
@@ -81,10 +102,15 @@ fth_status br_job_start(br_job *job, fth_err *err)
         h = fth_hash_bytes(&job->input[i].hash, sizeof job->input[i].hash, h);
     const br_outputs *o = &job->base.out;
     const double number[3] = {o->int_scale, o->pgm_scale, o->adc};
-    const int64_t choice[2 + BR_FRAME_FILES] = {job->series.counts,    job->series.dtype,
-                                                job->wanted[BR_FLOAT], job->wanted[BR_INT],
-                                                job->wanted[BR_NOISE], job->wanted[BR_PGM]};
+    set_header_bytes(job);
+    int64_t choice[3 + BR_FRAME_FILES] = {job->series.counts, job->series.dtype, job->header_bytes};
+    for (int k = 0; k < BR_FRAME_FILES; k++) choice[3 + k] = job->wanted[k];
     h = fth_hash_bytes(number, sizeof number, h);
+    if (job->wanted[BR_CBF]) { /* what only its header tells */
+        const double beam[2] = {job->base.exposure, job->base.flux};
+        h = fth_hash_bytes(beam, sizeof beam, h);
+        h = fth_hash_bytes(job->base.material, strlen(job->base.material), h);
+    }
     job->tie = fth_hash_bytes(choice, sizeof choice, h);
     FTH_TRY(fth_mem_take(mem, FTH_MEM_META, (uint64_t)job->series.frames * sizeof(br_fact),
                          "frames", &block, err));

@@ -22,7 +22,15 @@ fth_status br_container_path(char path[BR_PATH], const fth_stage_call *call, fth
 /* Frame i while the job runs; with `done` false, while it is being made. */
 fth_status br_part_path(char path[BR_PATH], const char *dir, int64_t i, bool done, fth_err *err);
 /* Files of each frame that a job may leave. */
-typedef enum br_frame_file { BR_FLOAT, BR_INT, BR_NOISE, BR_PGM, BR_FRAME_FILES } br_frame_file;
+typedef enum br_frame_file {
+    BR_FLOAT,
+    BR_INT,
+    BR_NOISE,
+    BR_PGM,
+    BR_CBF,
+    BR_FRAME_FILES
+} br_frame_file;
+extern const char *const br_frame_keys[BR_FRAME_FILES]; /* of the config: whether it is wanted */
 fth_status br_frame_path(char path[BR_PATH], const char *dir, br_frame_file kind, int64_t i,
                          fth_err *err);
 
@@ -53,6 +61,7 @@ typedef struct br_job {
     br_experiment base; /* before any frame */
     br_series series;
     bool wanted[BR_FRAME_FILES];
+    int64_t header_bytes; /* of all SMV images of the series; in c mode each has its own */
     br_input_file input[BR_INPUT_FILES];
     int n_inputs;
     uint64_t tie;  /* hash of what all frames have in common */

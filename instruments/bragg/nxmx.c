@@ -2,16 +2,21 @@
  *
  * Vectors are turned into the axes of NeXus: z along the beam, y along beam x polarisation, x so
  * that they are right-handed. The group /entry/fathom holds what NeXus has no name for, so that a
- * file tells by itself how it was made. Times, hosts, budgets and threads are left out: equal jobs
- * give equal bytes.
+ * file tells by itself how it was made. Hosts, budgets, threads and the time of the run are left
+ * out: equal jobs give equal bytes.
  */
 #include "jobs.h"
 
 #include "inputs.h"
 
 #include <string.h>
+#include <time.h>
 
 enum { PIECE = 256 }; /* frames whose matrices are made at a time */
+
+/* A sensor of which no thickness is known: readers want one above 0, and correct for the depth at
+ * which photons are caught. With 1 um that is less than any of them resolves. */
+static const double SURFACE = 1e-6;
 
 /* ---- pixels ---- */
 
@@ -206,15 +211,20 @@ static void put_detector(out *o, const br_job *job, const turn *t)
     memcpy(along, pix0, sizeof along);
     scale_to_unit(along);
 #define IN_DETECTOR(name) "/entry/instrument/detector/" name
-    put_number(o, IN_DETECTOR("distance"), e->frame.distance.v, "m");
-    put_number(o, IN_DETECTOR("beam_center_x"), e->frame.fbeam / s->pixel, "pixel");
-    put_number(o, IN_DETECTOR("beam_center_y"), e->frame.sbeam / s->pixel, "pixel");
+    const br_hit hit = br_beam_hit(e);
+    put_number(o, IN_DETECTOR("distance"), hit.distance, "m");
+    put_number(o, IN_DETECTOR("beam_center_x"), hit.fast, "pixel");
+    put_number(o, IN_DETECTOR("beam_center_y"), hit.slow, "pixel");
     put_number(o, IN_DETECTOR("x_pixel_size"), s->pixel, "m");
     put_number(o, IN_DETECTOR("y_pixel_size"), s->pixel, "m");
-    put_number(o, IN_DETECTOR("sensor_thickness"), s->thickness, "m");
+    put_number(o, IN_DETECTOR("sensor_thickness"), s->thickness > 0 ? s->thickness : SURFACE, "m");
+    if (!(s->thickness > 0))
+        note(o, IN_DETECTOR("sensor_thickness"), "comment",
+             "no thickness was given: photons are caught at the surface");
     put_number(o, IN_DETECTOR("count_time"), e->exposure, "s");
+    put_number(o, IN_DETECTOR("frame_time"), e->exposure, "s");
     put_text(o, IN_DETECTOR("description"), "simulated");
-    put_text(o, IN_DETECTOR("sensor_material"), "not said");
+    put_text(o, IN_DETECTOR("sensor_material"), e->material);
     if (job->series.counts && job->series.dtype != FTH_F32)
         put_count(o, IN_DETECTOR("saturation_value"),
                   job->series.dtype == FTH_U16 ? UINT16_MAX : INT32_MAX);
@@ -511,6 +521,25 @@ static void put_fathom(out *o, const br_job *job, const turn *t)
     note(o, "/entry/fathom", "NX_class", "NXcollection");
 }
 
+/* NXmx wants times. A simulation has none, and that of the run would make equal jobs unequal: all
+ * begin with the year 2000 and take as long as their exposures. */
+static void put_times(out *o, const br_job *job)
+{
+    static const time_t start = 946684800;
+    const double took = ceil(job->base.exposure * (double)job->series.frames), most = 1e9;
+    const time_t end = start + (time_t)(took > most ? most : took > 0 ? took : 0);
+    const struct {
+        const char *name;
+        time_t t;
+    } row[2] = {{"/entry/start_time", start}, {"/entry/end_time_estimated", end}};
+    for (int i = 0; i < 2; i++) {
+        char text[40] = "";
+        struct tm utc;
+        if (gmtime_r(&row[i].t, &utc)) strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+        put_text(o, row[i].name, text);
+    }
+}
+
 static fth_status put_all(br_nxmx *x, fth_err *err)
 {
     out o = {x->w, FTH_OK, err};
@@ -518,6 +547,9 @@ static fth_status put_all(br_nxmx *x, fth_err *err)
     const turn t = to_nexus(&job->base.scene);
     put_text(&o, "/entry/definition", "NXmx");
     put_text(&o, "/entry/title", fth_config_text(job->call->config, "name"));
+    put_times(&o, job);
+    put_text(&o, "/entry/instrument/name", "Fathom bragg");
+    note(&o, "/entry/instrument/name", "short_name", "bragg");
     put_detector(&o, job, &t);
     put_beam(&o, job);
     put_sample(&o, job, &t);

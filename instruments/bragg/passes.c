@@ -189,16 +189,18 @@ static void build_store(br_passes *p)
         add_given(t, br_pgm_pixels(image, scale), "pgm", PGM);
     }
     fth_val photons = {0};
-    if (p->want.noise) {
+    const bool photons_wanted = p->want.smv32 || p->want.cbf;
+    if (p->want.noise || (p->want.counts && photons_wanted)) {
         const int64_t seed = (int64_t)(0 - (uint64_t)e->noise_seed);
-        const br_noise n =
-            br_noise_of(&e->scene, br_counts(&e->scene, image, &e->random, seed, e->shot), adc);
-        photons = n.counts;
+        photons = br_counts(&e->scene, image, &e->random, seed, e->shot);
+    }
+    if (p->want.noise) {
+        const br_noise n = br_noise_of(&e->scene, photons, adc);
         add_given(t, n.pixels, "noise", NOISE);
         add(t, n.photons, "photons", fth_scalar_sink(FTH_F64, &p->photons));
         add(t, n.overloads, "overloads", fth_scalar_sink(FTH_I64, &p->overloads));
     }
-    if (p->want.smv32 || p->want.cbf) build_photons(p, image, photons);
+    if (photons_wanted) build_photons(p, image, photons);
 }
 
 /* A sweep over the rows needs a few of them at a time, however much memory there is: more would

@@ -220,10 +220,8 @@ static fth_status assemble(br_job *job, old *o, fth_err *err)
 
 fth_status br_render_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
 {
-    static const char *const key[BR_FRAME_FILES] = {"output.float", "output.int", "output.noise",
-                                                    "output.pgm"};
     static const char *const title[BR_FRAME_FILES] = {"photons", "image", "image with noise",
-                                                      "picture"};
+                                                      "picture", "CBF image"};
     br_input_file input[BR_INPUT_FILES];
     char path[BR_PATH];
     const int n = br_job_inputs(call->config, input);
@@ -233,7 +231,7 @@ fth_status br_render_files(const fth_stage_call *call, fth_file_list *list, fth_
     FTH_TRY(fth_file_list_add(list, FTH_FILE_OUTPUT, path, "frames", err));
     const int64_t frames = br_frame_count(call->config);
     for (int k = 0; k < BR_FRAME_FILES; k++)
-        for (int64_t i = 0; fth_config_bool(call->config, key[k]) && i < frames; i++) {
+        for (int64_t i = 0; fth_config_bool(call->config, br_frame_keys[k]) && i < frames; i++) {
             FTH_TRY(br_frame_path(path, call->model_dir, (br_frame_file)k, i, err));
             FTH_TRY(fth_file_list_add(list, FTH_FILE_OUTPUT, path, title[k], err));
         }

@@ -459,6 +459,7 @@ static fth_status resolve_scene(br_experiment *e, const br_flags *f, fth_err *er
     s->oversample_omega = f->oversample_omega;
     s->chain_start = -1;
     e->compat_c = !f->spec;
+    e->material = "Si";
     FTH_TRY(br_resolve_detector(e, f, err));
     FTH_TRY(resolve_beam(e, f, err));
     FTH_TRY(resolve_steps(e, f, err));

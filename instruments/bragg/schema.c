@@ -277,6 +277,13 @@ static const fth_config_key keys[] = {
      .range = "[0, inf)",
      .unit = "um",
      .doc = "thickness of the sensor"},
+    {.name = "detector.material",
+     .type = FTH_CONFIG_CHOICE,
+     .choices = "Si CdTe GaAs",
+     .value = "Si",
+     .doc =
+         "of the sensor, for the programs that read the container and CBF images; what it absorbs "
+         "is detector.abs"},
     {.name = "detector.abs",
      .type = FTH_CONFIG_REAL,
      .range = "[0, inf)",
@@ -409,6 +416,11 @@ static const fth_config_key keys[] = {
      .type = FTH_CONFIG_BOOL,
      .value = "false",
      .doc = "of each frame, a PGM picture"},
+    {.name = "output.cbf",
+     .type = FTH_CONFIG_BOOL,
+     .value = "false",
+     .doc = "of each frame, a CBF image of photons, or of counts where output.counts or "
+            "output.noise asks for them; -1 where nothing was rendered"},
     {.name = "output.adc", .type = FTH_CONFIG_REAL, .unit = "ADU", .doc = "offset of SMV images"},
     {.name = "output.scale",
      .type = FTH_CONFIG_REAL,

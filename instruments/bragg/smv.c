@@ -1,4 +1,9 @@
-/* smv.c - headers of SMV images: written (15.3) and read (17.2), and the pixels behind them. */
+/* smv.c - headers of SMV images: written (15.3) and read (17.2), and the pixels behind them.
+ *
+ * A header has 512 bytes. One that needs more has the next multiple of it and says so. The original
+ * says 512 whatever it writes: its text runs on, and the pixels follow the closing brace. In c mode
+ * that is written, and it is read in both.
+ */
 #include "experiment.h"
 #include "inputs.h"
 #include "text.h"
@@ -6,38 +11,59 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-fth_status br_smv_header(const br_experiment *e, char *text, fth_err *err)
+enum { LINE = 48 }; /* one key with a number */
+
+/* Lines that the original does not have: what tools ask for beside them. */
+static int write_ours(const br_experiment *e, int bits, char *text, size_t room)
+{
+    char wide[LINE] = "", offset[LINE] = "";
+    if (bits == 32) snprintf(wide, sizeof wide, "Data_type=long int;\n");
+    if (!e->compat_c) snprintf(offset, sizeof offset, "ADC_OFFSET=%g;\n", e->out.adc);
+    return snprintf(text, room, "%s%s", wide, offset);
+}
+
+static int write_text(const br_experiment *e, int bits, int64_t bytes, char *text, size_t room)
 {
     const br_scene *s = &e->scene;
     const br_frame *f = &e->frame;
-    char long_text[4 * BR_HEADER];
-    const int n = snprintf(
-        long_text, sizeof long_text,
-        "{\nHEADER_BYTES=512;\nDIM=2;\nBYTE_ORDER=little_endian;\nTYPE=unsigned_short;\n"
+    char ours[2 * LINE];
+    (void)write_ours(e, bits, ours, sizeof ours);
+    return snprintf(
+        text, room,
+        "{\nHEADER_BYTES=%" PRId64 ";\nDIM=2;\nBYTE_ORDER=little_endian;\nTYPE=%s;\n"
         "SIZE1=%" PRId64 ";\nSIZE2=%" PRId64 ";\nPIXEL_SIZE=%g;\nDISTANCE=%g;\nWAVELENGTH=%g;\n"
         "BEAM_CENTER_X=%g;\nBEAM_CENTER_Y=%g;\nADXV_CENTER_X=%g;\nADXV_CENTER_Y=%g;\n"
         "MOSFLM_CENTER_X=%g;\nMOSFLM_CENTER_Y=%g;\nDENZO_X_BEAM=%g;\nDENZO_Y_BEAM=%g;\n"
         "DIALS_ORIGIN=%g,%g,%g\nXDS_ORGX=%g;\nXDS_ORGY=%g;\nCLOSE_DISTANCE=%g;\n"
-        "PHI=%g;\nOSC_START=%g;\nOSC_RANGE=%g;\nTWOTHETA=%g;\nDETECTOR_SN=000;\n"
+        "PHI=%g;\nOSC_START=%g;\nOSC_RANGE=%g;\nTWOTHETA=%g;\n%sDETECTOR_SN=000;\n"
         "BEAMLINE=fake;\n}\f",
-        s->fast, s->slow, s->pixel * 1000.0, f->distance.v * 1000.0, e->param[BR_LAM] * 1e10,
-        e->xbeam * 1000.0, e->ybeam * 1000.0, f->fbeam * 1000.0,
-        (s->detsize[1] - f->sbeam) * 1000.0, (f->sbeam - 0.5 * s->pixel) * 1000.0,
-        (f->fbeam - 0.5 * s->pixel) * 1000.0, f->sbeam * 1000.0, f->fbeam * 1000.0,
-        f->dials_origin[0], f->dials_origin[1], f->dials_origin[2], f->org[0], f->org[1],
-        f->close.v * 1000.0, e->param[BR_PHI] * BR_RTD, e->param[BR_PHI] * BR_RTD, e->osc * BR_RTD,
-        e->param[BR_TT] * BR_RTD);
-    if (n < 0 || n > BR_HEADER) {
-        const fth_status status = FTH_FAIL(
-            err, FTH_E_FILE_FORMAT,
-            "the header of an SMV image has %d bytes; these numbers need %d", BR_HEADER, n);
-        fth_err_hint(err, "write fewer digits in the numbers of the geometry, or only -floatfile");
-        return status;
-    }
-    memset(text, ' ', BR_HEADER);
-    memcpy(text, long_text, (size_t)n);
-    return FTH_OK;
+        bytes, bits == 32 ? "long_integer" : "unsigned_short", s->fast, s->slow, s->pixel * 1000.0,
+        f->distance.v * 1000.0, e->param[BR_LAM] * 1e10, e->xbeam * 1000.0, e->ybeam * 1000.0,
+        f->fbeam * 1000.0, (s->detsize[1] - f->sbeam) * 1000.0,
+        (f->sbeam - 0.5 * s->pixel) * 1000.0, (f->fbeam - 0.5 * s->pixel) * 1000.0,
+        f->sbeam * 1000.0, f->fbeam * 1000.0, f->dials_origin[0], f->dials_origin[1],
+        f->dials_origin[2], f->org[0], f->org[1], f->close.v * 1000.0, e->param[BR_PHI] * BR_RTD,
+        e->param[BR_PHI] * BR_RTD, e->osc * BR_RTD, e->param[BR_TT] * BR_RTD, ours);
+}
+
+_Static_assert(BR_HEADER_MOST >= 512 + 30 * 24, "every number fits, however long");
+
+void br_smv_header(const br_experiment *e, int bits, int64_t least, br_smv_head *out)
+{
+    memset(out->text, ' ', sizeof out->text);
+    out->bytes = BR_HEADER;
+    while (!e->compat_c && out->bytes < least) out->bytes += BR_HEADER;
+    int n = write_text(e, bits, out->bytes, out->text, sizeof out->text);
+    if (e->compat_c) { /* the text runs on, and the pixels follow it */
+        if (n > out->bytes) out->bytes = n;
+    } else
+        while (n > out->bytes) {
+            out->bytes += BR_HEADER;
+            n = write_text(e, bits, out->bytes, out->text, sizeof out->text);
+        }
+    out->text[n] = ' '; /* of the zero byte at its end */
 }
 
 /* ---- reading ---- */
@@ -124,7 +150,7 @@ static fth_status parse(br_image_header *out, header *h, const char *path, fth_e
     return FTH_OK;
 }
 
-/* The whole header into the buffer of t, as text. */
+/* The file into the buffer of t as far as it goes; the length that its header says. */
 static fth_status take_header(br_text *t, int64_t *bytes, fth_err *err)
 {
     static const char magic[] = "{\nHEADER_BYT";
@@ -147,9 +173,34 @@ static fth_status take_header(br_text *t, int64_t *bytes, fth_err *err)
     if ((size_t)n > t->n)
         return FTH_FAIL(err, FTH_E_FILE_SHORT, "%s: its header has %lld bytes, the file has %zu",
                         t->path, n, t->n);
-    t->buffer[n] = 0;
     *bytes = n;
     return FTH_OK;
+}
+
+static fth_status parse_to(br_image_header *out, const br_text *t, int64_t bytes, bool substring,
+                           fth_err *err)
+{
+    const char next = t->buffer[bytes];
+    t->buffer[bytes] = 0;
+    const fth_status s = parse(out, &(header){t->buffer, substring, NULL}, t->path, err);
+    t->buffer[bytes] = next;
+    out->bytes = bytes;
+    return s;
+}
+
+/* Where the pixels start when the text runs on behind the bytes that it says it has; 0: it does
+ * not. The size of the file must say the same: pixels can look like the end of a text. */
+static int64_t run_on(const br_image_header *h, const br_text *t)
+{
+    const char *brace = memchr(t->buffer, '}', t->n);
+    const int64_t end = brace ? brace - t->buffer + 2 : 0;
+    struct stat st;
+    if (end <= h->bytes || (size_t)end > t->n || brace[1] != '\f' || fstat(t->fd, &st) != 0)
+        return 0;
+    const int64_t width = h->is_u16 ? 2 : h->is_u32 ? 4 : 0;
+    const bool fits =
+        h->fast > 0 && h->slow > 0 && width > 0 && h->fast <= (INT64_MAX - end) / width / h->slow;
+    return fits && (int64_t)st.st_size == end + width * h->fast * h->slow ? end : 0;
 }
 
 fth_status br_image_header_read(br_image_header *out, fth_mem *mem, const char *path,
@@ -157,9 +208,14 @@ fth_status br_image_header_read(br_image_header *out, fth_mem *mem, const char *
 {
     memset(out, 0, sizeof *out);
     br_text t;
+    int64_t bytes = 0;
     FTH_TRY(br_text_open(&t, mem, path, err));
-    fth_status s = take_header(&t, &out->bytes, err);
-    if (s == FTH_OK) s = parse(out, &(header){t.buffer, substring, NULL}, path, err);
+    fth_status s = take_header(&t, &bytes, err);
+    if (s == FTH_OK) s = parse_to(out, &t, bytes, substring, err);
+    const int64_t end = s == FTH_OK ? run_on(out, &t) : 0;
+    /* the original looks for keys in the bytes that the header says it has */
+    if (end > 0 && !substring) s = parse_to(out, &t, end, substring, err);
+    if (end > 0) out->bytes = end;
     br_text_close(&t);
     return s;
 }

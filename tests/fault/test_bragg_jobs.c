@@ -9,15 +9,16 @@
 
 extern const fth_instrument fth_instrument_bragg;
 
-static const char config[] = "instrument: bragg\n"
-                             "name: faults\n"
-                             "crystal: {cell: [30, 40, 50], default_F: 10, N: 2}\n"
-                             "detector: {pixel: 4, pixels: [16, 12]}\n"
-                             "scan: {osc: 1, steps: 2, frames: 2}\n"
-                             "sampling: {oversample: 1}\n"
-                             "output: {counts: true, gzip: 1, int: true, noise: true, pgm: true, "
-                             "float: true}\n"
-                             "figures: {dpi: 30, bins: 9}\n";
+static const char config[] =
+    "instrument: bragg\n"
+    "name: faults\n"
+    "crystal: {cell: [30, 40, 50], default_F: 10, N: 2}\n"
+    "detector: {pixel: 4, pixels: [16, 12]}\n"
+    "scan: {osc: 1, steps: 2, frames: 2}\n"
+    "sampling: {oversample: 1}\n"
+    "output: {counts: true, gzip: 1, int: true, noise: true, pgm: true, cbf: true, "
+    "float: true}\n"
+    "figures: {dpi: 30, bins: 9}\n";
 
 static const t_stage_faults series = {.instrument = &fth_instrument_bragg,
                                       .model = "series",

@@ -4,6 +4,7 @@ seconds: 40"""
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -43,6 +44,25 @@ def files_of(folder):
     """Results of a folder as {name: bytes}, without records."""
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(pathlib.Path(folder).rglob("*"))
             if p.is_file() and ".fathom" not in p.parts}
+
+
+def read_cbf(path):
+    """Header and pixels of a CBF with byte offsets: this file's own reading of the format."""
+    file = pathlib.Path(path).read_bytes()
+    start = file.index(b"\x0c\x1a\x04\xd5") + 4
+    text = file[:start].decode("latin-1")
+    size = {key: int(value) for key, value in re.findall(r"X-Binary-Size(\S*): (\d+)", text)}
+    packed = file[start:start + size[""]]
+    pixels, at, last = [], 0, 0
+    while at < len(packed):
+        for width, escape in ((1, -0x80), (2, -0x8000), (4, None)):
+            step = int.from_bytes(packed[at:at + width], "little", signed=True)
+            at += width
+            if step != escape:
+                break
+        last += step
+        pixels.append(last)
+    return text, np.array(pixels).reshape(size["-Second-Dimension"], size["-Fastest-Dimension"])
 
 
 class Case(unittest.TestCase):
@@ -154,6 +174,12 @@ class Series(Case):
         self.assertEqual(d["distance"].attrs["units"], "m")
         self.assertEqual((d["x_pixel_size"][()], d["beam_center_x"].attrs["units"]),
                          (0.8e-3, "pixel"))
+        self.assertEqual([e[n][()] for n in ("start_time", "end_time_estimated", "instrument/name")],
+                         [b"2000-01-01T00:00:00Z", b"2000-01-01T00:00:04Z", b"Fathom bragg"])
+        self.assertEqual(d["sensor_material"][()], b"Si")
+        self.assertGreater(d["sensor_thickness"][()], 0)
+        self.assertAlmostEqual(d["beam_center_x"][()], 49)
+        self.assertAlmostEqual(d["beam_center_y"][()], 41)
         self.assertAlmostEqual(e["instrument/beam/incident_wavelength"][()], 1.0)
         np.testing.assert_allclose(e["sample/unit_cell"], [28, 33, 38, 90, 95, 90], rtol=1e-12)
         own = e["fathom"]
@@ -210,21 +236,58 @@ class Series(Case):
         for compat in ("spec", "c"):
             self.stage("render", "--set", f"compat={compat}", "--set", "output.float=true", "--set",
                        "output.smv=true", "--set", "output.noise=true", "--set", "output.pgm=true",
-                       "--set", "scan.frames=2", "--set", "seed=7")
+                       "--set", "output.cbf=true", "--set", "scan.frames=2", "--set", "seed=7")
             for i in range(2):
                 seed = 7 + i if compat == "c" else 7
                 self.image("-misset", 10, 20, 30, "-phi", i, "-osc", 1, "-phisteps", 3, "-intfile",
                            "i.img", "-noisefile", "n.img", "-pgmfile", "p.pgm", "-seed", seed,
-                           "-mosaic_seed", 7, compat=compat)
+                           "-mosaic_seed", 7, "--cbf", "c.cbf", "--quirk", "auto-fdump=off", compat=compat)
                 for mine, theirs in (("floatimage", "one.bin"), ("intimage", "i.img"),
-                                     ("image", "p.pgm"), ("noiseimage", "n.img")):
+                                     ("image", "p.pgm"), ("noiseimage", "n.img"), ("image", "c.cbf")):
                     end = theirs.split(".")[1]
-                    if mine == "noiseimage" and compat == "spec" and i:
+                    if (mine == "noiseimage" or end == "cbf") and compat == "spec" and i:
                         continue  # the number of the frame is in the key of the noise
                     got = (self.dir / f"out/series/{mine}_{i + 1:05d}.{end}").read_bytes()
                     self.assertEqual(got, (self.dir / theirs).read_bytes(), (compat, i, mine))
             a, b = ((self.dir / f"out/series/noiseimage_{i:05d}.img").read_bytes() for i in (1, 2))
             self.assertNotEqual(a, b)
+            left = {p.name for p in (self.dir / "out/series").iterdir()}
+            self.assertFalse({n for n in left if n.startswith("frames") and n != "frames.h5"}, left)
+
+    def test_a_cbf_of_each_frame(self):
+        """Photons rounded; with counts, those of the container; the start of each frame in its header."""
+        for counts in ("false", "true"):
+            self.stage("render", "--set", "output.cbf=true", "--set", f"output.counts={counts}", "--set",
+                       "scan.frames=3", "--set", "detector.roi=[0, 90, 0, 79]")
+            data = self.h5()["entry/data/data"][()]
+            for i in range(3):
+                text, image = read_cbf(self.dir / f"out/series/image_{i + 1:05d}.cbf")
+                self.assertIn(f"# Start_angle {i:.6f} deg.", text)
+                self.assertIn("# Angle_increment 1.000000 deg.", text)
+                self.assertTrue((image[:, 91:] == -1).all())
+                want = np.floor(data[i] + 0.5) if counts == "false" else data[i]
+                np.testing.assert_array_equal(image[:, :91], want[:, :91])
+                self.assertGreater(image.max(), 1)
+
+    def test_headers_of_a_series_have_one_length(self):
+        """Frame 1 alone would have a header of 512 bytes; the angles of later ones need more."""
+        many = ["--set", "detector.distance=123.456", "--set", "detector.beam=[38.1, 31.23]", "--set",
+                "beam.lambda=0.97918", "--set", "detector.pixel=0.8", "--set", "scan.osc=0.123456", "--set",
+                "output.noise=true", "--set", "output.int=true"]
+        for compat, frames in (("spec", 1), ("spec", 3), ("c", 3)):
+            more = ["--set", "detector.beam=[38.123456, 31.23456]"] if compat == "c" else []
+            self.stage("render", *many, "--set", f"scan.frames={frames}", "--set", f"compat={compat}", *more)
+            said, ends = [], []
+            for i in range(frames):
+                for kind in ("noiseimage", "intimage"):
+                    file = (self.dir / f"out/series/{kind}_{i + 1:05d}.img").read_bytes()
+                    said.append(int(file[15:file.index(b";")]))
+                    ends.append(file.index(b"}\f") + 2)
+                    size = said[-1] if compat == "spec" else max(512, ends[-1])
+                    self.assertEqual(len(file) - size, 2 * 96 * 80, (compat, i))
+            self.assertEqual(set(said), {512 if compat == "c" or frames == 1 else 1024})
+            self.assertTrue(compat == "c" or max(ends[:2]) <= 512, ends)
+            self.assertEqual(max(ends) > 512, frames > 1, (compat, ends))
 
     def test_another_name_of_the_container(self):
         for stage in ("render", "figures"):

@@ -105,6 +105,48 @@ TEST(failures_have_the_codes_of_their_program)
     HAS(text, "did you mean --compat?");
 }
 
+/* A header longer than 512 bytes is no reason to stop: nanoBragg lets it run on, we say its length.
+ */
+TEST(geometries_of_many_digits_are_rendered_in_both_modes)
+{
+    need_program();
+#define MANY                                                                                       \
+    "-cell 78.123 79.456 37.987 90 90 90 -default_F 100 -N 3 -lambda 0.97918 -distance 231.27466 " \
+    "-pixel 0.172 -detpixels_f 246 -detpixels_s 252 -oversample 1 -Xbeam 21.742295 -Ybeam "        \
+    "21.907080"
+    static const char *const program[2] = {"nanoBragg", "fathom bragg"}, *const said[2] = {"512",
+                                                                                           "1024"};
+    const size_t header[2] = {516, 1024};
+    for (int k = 0; k < 2; k++) {
+        EQ_I64(call("%s " MANY " -seed 1", program[k]), 0);
+        for (int noise = 0; noise < 2; noise++) {
+            size_t bytes;
+            unsigned char *image =
+                t_file_read(t_temp_path(noise ? "noiseimage.img" : "intimage.img"), &bytes);
+            EQ_U64(bytes, header[k] + 2 * 246 * 252);
+            EQ_I64(memcmp(image, "{\nHEADER_BYTES=", 15), 0);
+            EQ_I64(memcmp(image + 15, said[k], strlen(said[k])), 0);
+            if (k == 0) EQ_I64(memcmp(image + header[0] - 4, ";\n}\f", 4), 0);
+            free(image);
+        }
+        /* and what is written is read: the geometry of the image is that of the command */
+        EQ_I64(call("%s -img noiseimage.img -cell 40 -default_F 1 -N 3 -oversample 1 -nopgm "
+                    "-nonoise -floatfile again.bin -intfile /dev/null -noprogress",
+                    program[k]),
+               0);
+        size_t again;
+        free(t_file_read(t_temp_path("again.bin"), &again));
+        EQ_U64(again, 4 * 246 * 252);
+        EQ_I64(call("%s -mask intimage.img -cell 40 -default_F 1 -N 3 -oversample 1 -nopgm "
+                    "-nonoise -floatfile again.bin -intfile /dev/null -noprogress",
+                    program[k]),
+               0);
+        unlink(t_temp_path("again.bin"));
+        sweep();
+    }
+#undef MANY
+}
+
 TEST(quiet_leaves_only_files)
 {
     need_program();

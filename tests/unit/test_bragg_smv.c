@@ -10,7 +10,7 @@
 
 static br_experiment experiment(br_convention c)
 {
-    br_experiment e = {0};
+    br_experiment e = {.compat_c = true};
     t_scene(&e.scene, e.param, c);
     e.xbeam = e.param[BR_XB];
     e.ybeam = e.param[BR_YB];
@@ -19,13 +19,13 @@ static br_experiment experiment(br_convention c)
 
 static void same_header(br_experiment *e, const char *path)
 {
-    fth_err err = {0};
-    char text[BR_HEADER];
+    br_smv_head head;
     br_place(&e->scene, e->param, &e->frame);
-    OKE(br_smv_header(e, text, &err), &err);
+    br_smv_header(e, 16, 0, &head);
     size_t bytes;
     unsigned char *image = t_file_read(path, &bytes);
-    SAME_BYTES(text, image, BR_HEADER);
+    EQ_I64(head.bytes, BR_HEADER);
+    SAME_BYTES(head.text, image, BR_HEADER);
     free(image);
 }
 
@@ -106,20 +106,114 @@ TEST(p43_from_the_header_of_an_image)
     OKE(fth_mem_destroy(mem, &err), &err);
 }
 
-TEST(a_header_that_is_too_long_is_an_error)
+/* Numbers with so many digits that the text has 520 bytes; nanoBragg's own command line for it is
+ * -distance 231.27466 -lambda 0.97918 -Xbeam 21.742295 -Ybeam 21.907080 -phi 12.3 -osc 0.1. */
+static br_experiment of_many_digits(bool compat_c)
 {
     br_experiment e = experiment(BR_MOSFLM);
-    char text[BR_HEADER];
-    fth_err err = {0};
+    e.compat_c = compat_c;
+    e.out.adc = 40;
+    e.scene.fast = 246;
+    e.scene.slow = 252;
+    e.scene.pixel = 0.172 / 1000;
+    e.scene.detsize[0] = 246 * e.scene.pixel;
+    e.scene.detsize[1] = 252 * e.scene.pixel;
+    e.param[BR_LAM] = 0.97918 / 1e10;
+    e.param[BR_DIST] = 231.27466 / 1000;
+    e.xbeam = e.param[BR_XB] = 21.742295 / 1000;
+    e.ybeam = e.param[BR_YB] = 21.907080 / 1000;
+    e.param[BR_PHI] = br_radians(12.3);
+    e.osc = br_radians(0.1);
+    br_place(&e.scene, e.param, &e.frame);
+    return e;
+}
+
+#define MANY_DIGITS                                                                                \
+    "DIM=2;\nBYTE_ORDER=little_endian;\nTYPE=unsigned_short;\nSIZE1=246;\nSIZE2=252;\n"            \
+    "PIXEL_SIZE=0.172;\nDISTANCE=231.275;\nWAVELENGTH=0.97918;\nBEAM_CENTER_X=21.7423;\n"          \
+    "BEAM_CENTER_Y=21.9071;\nADXV_CENTER_X=21.9931;\nADXV_CENTER_Y=21.5157;\n"                     \
+    "MOSFLM_CENTER_X=21.7423;\nMOSFLM_CENTER_Y=21.9071;\nDENZO_X_BEAM=21.8283;\n"                  \
+    "DENZO_Y_BEAM=21.9931;\nDIALS_ORIGIN=-21.9931,21.8283,-231.275\nXDS_ORGX=128.367;\n"           \
+    "XDS_ORGY=127.409;\nCLOSE_DISTANCE=231.275;\nPHI=12.3;\nOSC_START=12.3;\nOSC_RANGE=0.1;\n"     \
+    "TWOTHETA=0;\n"
+
+/* nanoBragg says 512, writes all of its text and blanks only up to 512. */
+TEST(a_text_of_more_than_512_bytes_runs_on_in_c_mode)
+{
+    static const char want[] =
+        "{\nHEADER_BYTES=512;\n" MANY_DIGITS "DETECTOR_SN=000;\nBEAMLINE=fake;\n}\f";
+    br_smv_head head;
+    const br_experiment e = of_many_digits(true);
+    br_smv_header(&e, 16, 0, &head);
+    EQ_I64(head.bytes, (int64_t)sizeof want - 1);
+    IS_TRUE(head.bytes > 512);
+    SAME_BYTES(head.text, want, sizeof want - 1);
+    br_smv_header(&e, 16, 4096, &head); /* a series does not change it */
+    EQ_I64(head.bytes, (int64_t)sizeof want - 1);
+}
+
+TEST(a_text_of_more_than_512_bytes_has_the_next_multiple_in_spec_mode)
+{
+    static const char want[] = "{\nHEADER_BYTES=1024;\n" MANY_DIGITS
+                               "ADC_OFFSET=40;\nDETECTOR_SN=000;\nBEAMLINE=fake;\n}\f";
+    br_smv_head head;
+    const br_experiment e = of_many_digits(false);
+    br_smv_header(&e, 16, 0, &head);
+    EQ_I64(head.bytes, 1024);
+    SAME_BYTES(head.text, want, sizeof want - 1);
+    for (size_t i = sizeof want - 1; i < 1024; i++) EQ_I64(head.text[i], ' ');
+    br_smv_header(&e, 16, 1025, &head);
+    EQ_I64(head.bytes, 1536);
+    EQ_I64(atoi(strchr(head.text, '=') + 1), 1536);
+    br_experiment brief = of_many_digits(false);
+    brief.param[BR_DIST] = 0.2;
+    brief.param[BR_PHI] = brief.osc = 0;
+    brief.xbeam = brief.ybeam = brief.param[BR_XB] = brief.param[BR_YB] = 0.02;
+    br_place(&brief.scene, brief.param, &brief.frame);
+    br_smv_header(&brief, 16, 0, &head);
+    EQ_I64(head.bytes, 512);
+    EQ_I64(atoi(strchr(head.text, '=') + 1), 512);
+    br_smv_header(&brief, 16, 1024, &head); /* as long as that of the other frames */
+    EQ_I64(head.bytes, 1024);
+    EQ_I64(atoi(strchr(head.text, '=') + 1), 1024);
+}
+
+TEST(wide_pixels_have_a_type_that_other_programs_know)
+{
+    for (int c = 0; c < 2; c++) {
+        br_smv_head head;
+        const br_experiment e = of_many_digits(c);
+        br_smv_header(&e, 32, 0, &head);
+        head.text[head.bytes] = 0;
+        HAS(head.text, "\nTYPE=long_integer;\n");
+        HAS(head.text, "\nData_type=long int;\n");
+        br_smv_header(&e, 16, 0, &head);
+        head.text[head.bytes] = 0;
+        HAS_NOT(head.text, "Data_type");
+        IS_TRUE((strstr(head.text, "ADC_OFFSET=40;") == NULL) == (c == 1));
+    }
+}
+
+/* No number is so long that there is no header for it. */
+TEST(numbers_of_any_length_have_a_header)
+{
+    br_experiment e = experiment(BR_MOSFLM);
+    br_smv_head head;
     e.param[BR_RX] = 0.123456;
     e.param[BR_TT] = -0.0123456;
-    e.scene.fast = e.scene.slow = 123456789;
+    e.scene.fast = e.scene.slow = 2123456789;
     e.scene.pixel = e.scene.detsize[1] = 1.23456e-300;
     e.param[BR_XB] = e.param[BR_YB] = -1.23456e-200;
     e.xbeam = e.ybeam = e.osc = -1.23456e-200;
+    e.param[BR_LAM] = -1.23456e-288;
     br_place(&e.scene, e.param, &e.frame);
-    IS(br_smv_header(&e, text, &err), FTH_E_FILE_FORMAT);
-    HAS(err.text, "512 bytes");
+    for (int c = 0; c < 2; c++) {
+        e.compat_c = c;
+        br_smv_header(&e, 32, 0, &head);
+        IS_TRUE(head.bytes > 512 && head.bytes < BR_HEADER_MOST);
+        const char *end = memchr(head.text, '}', sizeof head.text);
+        IS_TRUE(end && end[1] == '\f' && end + 2 - head.text <= head.bytes);
+    }
 }
 
 static const char *file(const char *header, size_t bytes)
@@ -240,6 +334,92 @@ TEST(pixels_in_both_byte_orders)
         h = (br_image_header){.is_u16 = true};
         IS(br_image_open(&s, mem, path, &h, NULL), FTH_E_FILE_FORMAT);
     }
+    OKE(fth_mem_destroy(mem, &err), &err);
+}
+
+/* Pixels 1000, 1001, ... behind a header. */
+static const char *image_of(const br_smv_head *head, int64_t pixels)
+{
+    const size_t bytes = (size_t)head->bytes + 2 * (size_t)pixels;
+    unsigned char *file_bytes = malloc(bytes);
+    memcpy(file_bytes, head->text, (size_t)head->bytes);
+    for (int64_t i = 0; i < pixels; i++) {
+        file_bytes[head->bytes + 2 * i] = (unsigned char)(1000 + i);
+        file_bytes[head->bytes + 2 * i + 1] = (unsigned char)((1000 + i) >> 8);
+    }
+    const char *path = t_temp_path("image.img");
+    t_file_write(path, file_bytes, bytes);
+    free(file_bytes);
+    return path;
+}
+
+static void pixels_are_found(const br_smv_head *head, bool substring, br_image_header *h)
+{
+    fth_mem *mem = t_mem(4 << 20);
+    fth_err err = {0};
+    fth_source s;
+    fth_tensor *t;
+    const char *path = image_of(head, 246 * 252);
+    OKE(br_image_header_read(h, mem, path, substring, &err), &err);
+    EQ_I64(h->bytes, head->bytes);
+    OKE(br_image_open(&s, mem, path, h, &err), &err);
+    OKE(fth_source_load(&s, mem, "image", &t, &err), &err);
+    for (int64_t i = 0; i < 246 * 252; i++)
+        EQ_I64(((uint16_t *)fth_tensor_data(t))[i], (1000 + i) & 65535);
+    fth_tensor_release(t);
+    fth_source_close(&s);
+    OKE(fth_mem_destroy(mem, &err), &err);
+}
+
+TEST(long_headers_of_both_modes_are_read)
+{
+    br_smv_head head;
+    br_image_header h;
+    br_experiment e = of_many_digits(false);
+    br_smv_header(&e, 16, 0, &head);
+    for (int substring = 0; substring < 2; substring++) {
+        pixels_are_found(&head, substring, &h);
+        EQ_F64(h.phi, 12.3 / BR_RTD);
+        EQ_F64(h.osc, 0.1 / BR_RTD);
+    }
+    e = of_many_digits(true);
+    e.param[BR_TT] = br_radians(-1.23456); /* the last keys lie behind the 512 bytes */
+    e.param[BR_RX] = 0.0123456;
+    e.param[BR_RZ] = 0.0123456;
+    e.param[BR_PHI] = br_radians(-112.345);
+    e.osc = br_radians(0.123456);
+    e.xbeam = e.ybeam = e.param[BR_XB] = e.param[BR_YB] = -1.23456e-8;
+    e.param[BR_DIST] = -1.23456e-8;
+    e.param[BR_LAM] = 1.23456e-15;
+    br_place(&e.scene, e.param, &e.frame);
+    br_smv_header(&e, 16, 0, &head);
+    IS_TRUE(head.bytes > 512 && strstr(head.text, "OSC_RANGE") > head.text + 512);
+    pixels_are_found(&head, false, &h);
+    EQ_F64(h.osc, 0.123456 / BR_RTD);
+    pixels_are_found(&head, true, &h); /* nanoBragg sees 512 bytes of it */
+    IS_TRUE(isnan(h.osc));
+}
+
+/* '}' as the last byte of a header of 512, and a first pixel of 12: that is not the end of a text
+ * that runs on. The size of the file tells. */
+TEST(pixels_that_look_like_the_end_of_a_header_are_pixels)
+{
+    fth_mem *mem = t_mem(1 << 20);
+    fth_err err = {0};
+    br_image_header h;
+    char bytes[512 + 12] = "{\nHEADER_BYTES=512;\nSIZE1=3;\nSIZE2=2;\nTYPE=unsigned_short;\n";
+    memset(bytes + strlen(bytes), ' ', 511 - strlen(bytes));
+    bytes[511] = '}';
+    bytes[512] = '\f';
+    const char *path = t_temp_path("image.img");
+    t_file_write(path, bytes, sizeof bytes);
+    OKE(br_image_header_read(&h, mem, path, false, &err), &err);
+    EQ_I64(h.bytes, 512);
+    char longer[513 + 12] = {0};
+    memcpy(longer, bytes, sizeof bytes);
+    t_file_write(path, longer, sizeof longer); /* one byte more: it does run on */
+    OKE(br_image_header_read(&h, mem, path, false, &err), &err);
+    EQ_I64(h.bytes, 513);
     OKE(fth_mem_destroy(mem, &err), &err);
 }
 
