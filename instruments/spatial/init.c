@@ -1,8 +1,10 @@
 /* init.c - where parameters start (spec 6.5), as planned graphs that write into the parameters.
  *
  * Factors F0 and loadings W0 are random or made from the counts; the logarithms of F0 are then
- * standardised over all cells and factors, and W0 takes up the change of scale. Random numbers are
- * those of (seed, stream, 0, place in the tensor), so a parameter of any size is filled in pieces.
+ * standardised over all cells and factors, and W0 takes up the change of scale. Those of nmf are
+ * centred for each factor instead, and are where the means of every prior start (init_means.c).
+ * Random numbers are those of (seed, stream, 0, place in the tensor), so a parameter of any size is
+ * filled in pieces.
  */
 #include "init.h"
 
@@ -37,7 +39,7 @@ static fth_status filling_open(filling *f, fth_context *ctx, sp_model *m, fth_er
 {
     *f = (filling){.ctx = ctx, .m = m, .g = fth_graph_create(ctx)};
     if (!f->g) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the graph of start values");
-    f->seed = fth_const_i64(f->g, FTH_I64, m->set.seed);
+    f->seed = fth_const_i64(f->g, FTH_I64, sp_draw_seed(&m->set));
     f->zero = fth_const_i64(f->g, FTH_I64, 0);
     return FTH_OK;
 }
@@ -79,6 +81,7 @@ static fth_val num(const filling *f, double x)
 typedef struct begin {
     double mean; /* of all counts, zeros included */
     fth_tensor *F, *W;
+    sp_init_parts parts;
 } begin;
 
 static void add_counts(void *user, const sp_walk_row *r)
@@ -97,7 +100,7 @@ static fth_status check_kind(const sp_settings *s, sp_init kind, fth_err *err)
 {
     const bool svd = kind == SP_INIT_NNDSVD || kind == SP_INIT_NNDSVDA || kind == SP_INIT_NNDSVDAR;
     const int64_t most = svd && s->genes < s->cells ? s->genes : s->cells;
-    if (kind == SP_INIT_RANDOM || s->n_components <= most) return FTH_OK;
+    if (kind == SP_INIT_RANDOM || kind == SP_INIT_NMF || s->n_components <= most) return FTH_OK;
     const fth_status status = FTH_FAIL(err, FTH_E_CONFIG,
                                        "model.init: %" PRId64 " factors from %" PRId64
                                        " cells and %" PRId64 " genes; there can be %" PRId64,
@@ -120,17 +123,19 @@ static fth_status from_counts(begin *b, sp_model *m, sp_walk *walk, fth_err *err
     const int64_t f[2] = {s->cells, s->n_components}, w[2] = {s->genes, s->n_components};
     FTH_TRY(fth_tensor_create(&b->F, m->mem, "first factors", FTH_F64, 2, f, err));
     FTH_TRY(fth_tensor_create(&b->W, m->mem, "first loadings", FTH_F64, 2, w, err));
-    const sp_init_parts parts = {.mem = m->mem,
-                                 .walk = walk,
-                                 .cells = s->cells,
-                                 .genes = s->genes,
-                                 .factors = s->n_components,
-                                 .seed = s->seed,
-                                 .mean = b->mean,
-                                 .F = fth_tensor_data(b->F),
-                                 .W = fth_tensor_data(b->W),
-                                 .kind = kind};
-    return kind == SP_INIT_KMEANS ? sp_init_kmeans(&parts, err) : sp_init_nndsvd(&parts, err);
+    b->parts = (sp_init_parts){.mem = m->mem,
+                               .walk = walk,
+                               .cells = s->cells,
+                               .genes = s->genes,
+                               .factors = s->n_components,
+                               .seed = sp_draw_seed(s),
+                               .mean = b->mean,
+                               .F = fth_tensor_data(b->F),
+                               .W = fth_tensor_data(b->W),
+                               .kind = kind,
+                               .drawn = s->restart > 0};
+    if (kind == SP_INIT_NMF) return sp_init_nmf(&b->parts, err);
+    return kind == SP_INIT_KMEANS ? sp_init_kmeans(&b->parts, err) : sp_init_nndsvd(&b->parts, err);
 }
 
 /* F0 [cell factor] or W0 [gene factor], f64. */
@@ -192,9 +197,14 @@ static uint64_t factors_room(const sp_settings *s)
     return room + (is_smooth(s) ? 16 * (uint64_t)(s->cells * s->n_components) : 0);
 }
 
-static fth_status fill_factors(sp_model *m, fth_context *ctx, const begin *b, fth_err *err)
+static fth_status fill_factors(sp_model *m, fth_context *ctx, const sp_data *data, const begin *b,
+                               fth_err *err)
 {
     const sp_settings *s = &m->set;
+    if (kind_of(s) == SP_INIT_NMF) {
+        sp_init_center(&b->parts);
+        return sp_init_means(m, ctx, data, &b->parts, err);
+    }
     filling f;
     FTH_TRY(filling_open(&f, ctx, m, err));
     fth_axis(f.g, "cell", s->cells);
@@ -242,7 +252,7 @@ static fth_status fill_prior(sp_model *m, fth_context *ctx, fth_err *err)
     filling f;
     FTH_TRY(filling_open(&f, ctx, m, err));
     fth_axis(f.g, "factor", s->n_components);
-    const bool drawn = !is_smooth(s);
+    const bool drawn = !is_smooth(s) && kind_of(s) != SP_INIT_NMF;
     fth_axis(f.g, s->local ? "cell" : "induce", fth_tensor_size(m->param[SP_P_MU], 1));
     if (drawn)
         put(&f, SP_P_MU,
@@ -291,7 +301,9 @@ uint64_t sp_init_bytes(const sp_settings *s, const sp_sizes *size)
     uint64_t most = sp_walk_bytes(size);
     if (kind == SP_INIT_RANDOM) return most > factors_room(s) ? most : factors_room(s);
     most += kind == SP_INIT_KMEANS ? sp_init_kmeans_bytes(s->cells, s->genes, L)
+            : kind == SP_INIT_NMF  ? sp_init_nmf_bytes(s->cells, s->genes, L)
                                    : sp_init_nndsvd_bytes(s->cells, s->genes, L);
+    if (kind == SP_INIT_NMF && sp_init_means_bytes(s) > most) most = sp_init_means_bytes(s);
     return made + (most > factors_room(s) ? most : factors_room(s));
 }
 
@@ -304,7 +316,7 @@ fth_status sp_init_params(sp_model *m, fth_context *ctx, const sp_data *data, ft
     FTH_TRY(sp_walk_open(&walk, data, err));
     fth_status s = from_counts(&b, m, &walk, err);
     sp_walk_close(&walk);
-    if (s == FTH_OK) s = fill_factors(m, ctx, &b, err);
+    if (s == FTH_OK) s = fill_factors(m, ctx, data, &b, err);
     fth_tensor_release(b.F);
     fth_tensor_release(b.W);
     if (s == FTH_OK && m->set.spatial) s = fill_prior(m, ctx, err);

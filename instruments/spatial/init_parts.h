@@ -1,11 +1,12 @@
 /* init_parts.h - start values of factors and loadings that are made from the counts.
  *
- * Both fill F[cell][factor] and W[gene][factor], f64 and dense, as spec 6.5 has them before the
+ * All fill F[cell][factor] and W[gene][factor], f64 and dense, as spec 6.5 has them before the
  * logarithms are rescaled. `mean` is that of all counts, zeros included.
  */
 #ifndef SPATIAL_INIT_PARTS_H
 #define SPATIAL_INIT_PARTS_H
 
+#include "model.h"
 #include "walk.h"
 
 typedef struct sp_init_parts {
@@ -15,14 +16,28 @@ typedef struct sp_init_parts {
     double mean;
     double *F, *W;
     sp_init kind;
+    bool drawn; /* nmf: start from random numbers, not from the SVD */
 } sp_init_parts;
 
 /* Memory they take beside F and W, at most. */
 uint64_t sp_init_nndsvd_bytes(int64_t cells, int64_t genes, int64_t factors);
 uint64_t sp_init_kmeans_bytes(int64_t cells, int64_t genes, int64_t factors);
+uint64_t sp_init_nmf_bytes(int64_t cells, int64_t genes, int64_t factors);
 /* Non-negative double SVD (Boutsidis & Gallopoulos 2008): parts of singular vectors of one sign. */
 fth_status sp_init_nndsvd(const sp_init_parts *p, fth_err *err);
 /* Centres of cells, and how near each cell is to them. */
 fth_status sp_init_kmeans(const sp_init_parts *p, fth_err *err);
+/* The factorisation of least Kullback-Leibler divergence: that of the model without its prior. */
+fth_status sp_init_nmf(const sp_init_parts *p, fth_err *err);
+
+/* ---- what nmf becomes (init_means.c) ---- */
+
+/* F becomes its logarithms, of mean 0 for each factor, and W takes up the change. */
+void sp_init_center(const sp_init_parts *p);
+/* Logarithms and W of sp_init_center into the parameters: loadings, and the means of every prior;
+ * those of an inducing point are of the cells near it, of its own group where there are any. */
+fth_status sp_init_means(sp_model *m, fth_context *ctx, const sp_data *data, const sp_init_parts *p,
+                         fth_err *err);
+uint64_t sp_init_means_bytes(const sp_settings *s); /* beside F and W */
 
 #endif

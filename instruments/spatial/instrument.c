@@ -61,6 +61,7 @@ const fth_instrument fth_instrument_spatial = {
     .verb = verbs,
     .n_verbs = sizeof verbs / sizeof verbs[0],
     .general = sp_is_general,
+    .expand = sp_expand,
     .model = sp_model_name,
     .device_key = "training.device",
     .memory_key = "training.memory_budget",

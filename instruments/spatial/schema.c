@@ -147,15 +147,17 @@ static const fth_config_key keys[] = {
      .doc = "Monte Carlo draws of a step"},
     {.name = "model.init",
      .type = FTH_CONFIG_CHOICE,
-     .choices = "random nndsvd nndsvda nndsvdar k-means auto",
+     .choices = "random nndsvd nndsvda nndsvdar k-means auto nmf",
      .value = "random",
-     .doc = "where loadings and factors start; auto is nndsvd where it can be, else random"},
+     .doc = "where loadings and factors start; auto is nndsvd where it can be, else random; nmf, "
+            "which `generate` writes, is the Poisson factorisation of the counts"},
     {.name = "model.init_mu",
      .type = FTH_CONFIG_CHOICE,
      .choices = "random smooth",
      .value = "random",
      .applies = LOCAL,
-     .doc = "where the means of local models start"},
+     .doc = "where the means of local models start; smooth: means over neighbours. With init: nmf "
+            "they are those of its factors"},
     {.name = "model.scale_ll_D",
      .type = FTH_CONFIG_BOOL,
      .value = "true",
@@ -497,6 +499,18 @@ const fth_variant sp_variants[] = {
      .set = {"model.spatial=true", "model.prior=LCGP", "model.local=true", "model.groups=true"}},
 };
 const int sp_n_variants = sizeof sp_variants / sizeof sp_variants[0];
+
+/* A model that is generated starts from the counts unless the general config says otherwise: from
+ * random numbers some seeds end in a poor optimum. */
+bool sp_expand(const fth_config *cfg, int64_t i, fth_variant_made *out)
+{
+    if (i >= sp_n_variants) return false;
+    out->variant = sp_variants[i];
+    int n = 0;
+    while (out->variant.set[n]) n++;
+    if (!fth_config_peek(cfg, "model.init")) out->variant.set[n] = "model.init=nmf";
+    return true;
+}
 
 bool sp_is_general(const fth_config *cfg)
 {

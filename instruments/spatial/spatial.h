@@ -58,7 +58,8 @@ typedef enum sp_init {
     SP_INIT_NNDSVDA,
     SP_INIT_NNDSVDAR,
     SP_INIT_KMEANS,
-    SP_INIT_AUTO /* nndsvd when L <= min(N, D), else random */
+    SP_INIT_AUTO, /* nndsvd when L <= min(N, D), else random */
+    SP_INIT_NMF
 } sp_init;
 typedef enum sp_init_mu { SP_MU_RANDOM, SP_MU_SMOOTH } sp_init_mu;
 typedef enum sp_optimizer { SP_ADAM, SP_ADAMW, SP_NADAM, SP_SGD, SP_RMSPROP } sp_optimizer;
@@ -79,7 +80,14 @@ typedef struct sp_settings {
 #undef SP_SETTING
     sp_kind kind;
     bool trainable_W; /* W is moved by the optimiser: every loadings_mode but multiplicative */
+    int64_t
+        restart; /* which of `restarts` this is: other random numbers, the same cells held out */
 } sp_settings;
+/* The seed of what training draws. */
+static inline int64_t sp_draw_seed(const sp_settings *s)
+{
+    return s->seed ^ (int64_t)((uint64_t)s->restart * UINT64_C(0x9e3779b97f4a7c15) >> 1);
+}
 
 /* Lengths that the data decide. */
 typedef struct sp_sizes {
@@ -124,6 +132,7 @@ extern const fth_variant sp_variants[];
 extern const int sp_n_variants;
 sp_kind sp_kind_of(const fth_config *cfg);
 bool sp_is_general(const fth_config *cfg);
+bool sp_expand(const fth_config *cfg, int64_t i, fth_variant_made *out);
 fth_status sp_model_name(const fth_config *cfg, char *name, size_t bytes, fth_err *err);
 
 /* ---- random numbers: streams (spec 8.6). (seed, stream, iteration, index) gives the number ----

@@ -37,7 +37,8 @@ static fth_val noise(sp_step *st)
     if (s->mode == SP_LOWER_BOUND) return (fth_val){g, 0};
     fth_axis(g, "draw", s->E);
     if (!st->opt.eps)
-        return fth_normal(st->net.real, "draw factor cellb", fth_const_i64(g, FTH_I64, s->seed),
+        return fth_normal(st->net.real, "draw factor cellb",
+                          fth_const_i64(g, FTH_I64, sp_draw_seed(s)),
                           scalar(st, "iteration", FTH_I64, &st->iteration), SP_STREAM_NOISE);
     const fth_val eps =
         fth_input(g, "eps", FTH_F32, "draw factor cellb", fth_tensor_source(st->opt.eps));

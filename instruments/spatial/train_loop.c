@@ -9,9 +9,11 @@ fth_status sp_train_next(sp_train *t, int64_t iteration, fth_err *err)
 {
     const sp_settings *s = &t->set;
     if (t->cell && !t->replay.idx.read)
-        sp_permute_first(t->cell, s->batch_size, s->cells, s->seed, SP_STREAM_CELLS, iteration);
+        sp_permute_first(t->cell, s->batch_size, s->cells, sp_draw_seed(s), SP_STREAM_CELLS,
+                         iteration);
     if (t->gene && !t->replay.idy.read)
-        sp_permute_first(t->gene, s->y_batch_size, s->genes, s->seed, SP_STREAM_GENES, iteration);
+        sp_permute_first(t->gene, s->y_batch_size, s->genes, sp_draw_seed(s), SP_STREAM_GENES,
+                         iteration);
     return sp_replay_batch(&t->replay, iteration - t->first, t->cell, t->gene, s, err);
 }
 

@@ -198,8 +198,9 @@ static fth_status start_fresh(sp_train *t, fth_err *err)
     FTH_TRY(open_moments(t, err));
     FTH_TRY(make_history(t, 0, err));
     FTH_TRY(place_all(t, err));
+    FTH_TRY(sp_replay_start(&t->replay, &t->m, err)); /* points and lists that start values need */
     FTH_TRY(sp_init_params(&t->m, t->ctx, &t->data, err));
-    return sp_replay_start(&t->replay, &t->m, err);
+    return sp_replay_start(&t->replay, &t->m, err); /* and start values in place of ours */
 }
 
 /* ---- from a checkpoint ---- */

@@ -1,5 +1,5 @@
 /* test_spatial_init.c - start values: by the streams, by the equations, by other programs.
- * seconds: 4
+ * seconds: 6
  */
 #include "instruments/spatial/init.h"
 #include "instruments/spatial/loadings.h"
@@ -452,6 +452,227 @@ TEST(kmeans_finds_the_kinds_of_cells)
     bench_close(&b);
 }
 
+/* ---- nmf ---- */
+
+/* Divergence of exp(mean) W^T from the counts, dense; with one more multiplicative update of both
+ * when `again`. */
+static double divergence(const bench *b, bool again)
+{
+    double *F = malloc(CELLS * L * sizeof *F), *W = malloc(GENES * L * sizeof *W), sum = 0;
+    double *num = calloc((CELLS + GENES) * L, sizeof *num);
+    fth_tensor *Y = sg_load(b->m.mem, "data", "Y", FTH_F64);
+    for (int i = 0; i < CELLS * L; i++)
+        F[i] = exp(sg_at(b->m.param[SP_P_MEAN], i % L * CELLS + i / L));
+    for (int i = 0; i < GENES * L; i++) W[i] = sg_at(b->m.param[SP_P_W], i);
+    for (int side = 0; side < (again ? 2 : 0); side++) {
+        double *move = side ? W : F, *with = side ? F : W, *to = num + (side ? CELLS * L : 0);
+        const int n = side ? GENES : CELLS, other = side ? CELLS : GENES;
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < other; j++) {
+                double rate = 0;
+                for (int l = 0; l < L; l++) rate += move[i * L + l] * with[j * L + l];
+                const double y = sg_at(Y, side ? j * GENES + i : i * GENES + j);
+                for (int l = 0; l < L; l++) to[i * L + l] += y / rate * with[j * L + l];
+            }
+        for (int i = 0; i < n * L; i++) {
+            double all = 0;
+            for (int j = 0; j < other; j++) all += with[j * L + i % L];
+            move[i] *= to[i] / all;
+        }
+    }
+    for (int i = 0; i < CELLS * GENES; i++) {
+        double rate = 0;
+        for (int l = 0; l < L; l++) rate += F[i / GENES * L + l] * W[i % GENES * L + l];
+        const double y = sg_at(Y, i);
+        sum += rate - y + (y > 0 ? y * log(y / rate) : 0);
+    }
+    fth_tensor_release(Y);
+    free(F);
+    free(W);
+    free(num);
+    return sum;
+}
+
+/* The factorisation of least divergence, whatever the seed: no update makes it much better, every
+ * factor's logarithms have the mean 0, and the SVD it starts from is far worse. */
+TEST(nmf_has_the_least_divergence)
+{
+    double first[GENES * L], worse = 0;
+    for (int seed = 1; seed <= 6; seed++) {
+        sp_settings s = settings(SP_PNMF);
+        s.seed = seed;
+        s.init = seed == 6 ? SP_INIT_NNDSVDA : SP_INIT_NMF;
+        bench b;
+        bench_open(&b, &s, FTH_F64, 1, 0);
+        init(&b);
+        const double now = divergence(&b, false);
+        if (seed == 6) LE_F64(2 * worse, now);
+        if (seed < 6) {
+            worse = now;
+            LE_F64(now - divergence(&b, true), 2e-2 * now);
+            for (int l = 0; l < L; l++) {
+                double mean = 0;
+                for (int i = 0; i < CELLS; i++)
+                    mean += sg_at(b.m.param[SP_P_MEAN], l * CELLS + i) / CELLS;
+                NEAR(mean, 0.0, 1e-12);
+            }
+        }
+        for (int i = 0; seed < 6 && i < GENES * L; i++) {
+            if (seed == 1) first[i] = sg_at(b.m.param[SP_P_W], i);
+            NEAR(sg_at(b.m.param[SP_P_W], i), first[i], 1e-3 * (1 + first[i]));
+        }
+        bench_close(&b);
+    }
+}
+
+/* Rows of the golden cells as inducing points, of their groups where the model has some. */
+static void place_points(bench *b)
+{
+    const int n = (int)fth_tensor_size(b->m.Z, 0);
+    float *Z = fth_tensor_data(b->m.Z), *xy = fth_tensor_data(b->data.xy);
+    for (int j = 0; j < n; j++) {
+        const int cell = b->m.set.local ? j : 40 * j;
+        memcpy(Z + 2 * j, xy + 2 * cell, 2 * sizeof *Z);
+        if (b->m.groupsZ)
+            ((int32_t *)fth_tensor_data(b->m.groupsZ))[j] =
+                ((int32_t *)fth_tensor_data(b->data.group))[cell];
+    }
+}
+
+/* Mean of the logarithms of the 43 cells nearest to a cell: 300 of them, 7 points. */
+static double near_mean(const bench *b, const double *log_F, int cell, int l, bool own_group)
+{
+    const float *xy = fth_tensor_data(b->data.xy);
+    const int32_t *group = fth_tensor_data(b->data.group);
+    bool taken[CELLS] = {false};
+    double own = 0, all = 0;
+    int n_own = 0;
+    for (int k = 0; k < 43; k++) {
+        int best = -1;
+        double least = 0;
+        for (int i = 0; i < CELLS; i++) {
+            const double dx = (double)xy[2 * i] - (double)xy[2 * cell],
+                         dy = (double)xy[2 * i + 1] - (double)xy[2 * cell + 1];
+            if (taken[i] || (best >= 0 && dx * dx + dy * dy >= least)) continue;
+            best = i, least = dx * dx + dy * dy;
+        }
+        taken[best] = true;
+        all += log_F[l * CELLS + best] / 43;
+        if (group[best] != group[cell]) continue;
+        own += log_F[l * CELLS + best];
+        n_own++;
+    }
+    return own_group ? own / n_own : all;
+}
+
+TEST(nmf_gives_every_prior_its_means)
+{
+    static double log_F[L * CELLS], W[GENES * L];
+    for (int kind = SP_PNMF; kind <= SP_MGGP_LCGP; kind++)
+        for (int smooth = 0; smooth <= (sp_kinds[kind].local ? 1 : 0); smooth++) {
+            sp_settings s = settings(kind == SP_MGGP_SVGP   ? SP_SVGP
+                                     : kind == SP_MGGP_LCGP ? SP_LCGP
+                                                            : (sp_kind)kind);
+            s.groups = sp_kinds[kind].groups;
+            s.n_groups = 4;
+            s.init = SP_INIT_NMF;
+            s.init_mu = smooth ? SP_MU_SMOOTH : SP_MU_RANDOM;
+            sp_settings_derive(&s);
+            bench b;
+            bench_open(&b, &s, FTH_F64, 2, 0);
+            if (s.spatial) place_points(&b);
+            if (s.local) fill_neighbours(&b);
+            init(&b);
+            for (int i = 0; i < GENES * L; i++) {
+                if (kind == SP_PNMF) W[i] = sg_at(b.m.param[SP_P_W], i);
+                EQ_F64(sg_at(b.m.param[SP_P_W], i), W[i]);
+            }
+            fth_tensor *mu = b.m.param[kind == SP_PNMF ? SP_P_MEAN : SP_P_MU];
+            for (int64_t i = 0; i < sg_count(mu); i++) {
+                const int l = (int)(i / fth_tensor_size(mu, 1)),
+                          at = (int)(i % fth_tensor_size(mu, 1));
+                double want = 0;
+                if (kind == SP_PNMF) log_F[i] = sg_at(mu, i);
+                if (!smooth) want = log_F[i % (L * CELLS)];
+                for (int k = 0; smooth && k < K; k++)
+                    want += log_F[l * CELLS + (at + 1 + 7 * k) % CELLS] / K;
+                if (s.spatial && !s.local) want = near_mean(&b, log_F, 40 * at, l, s.groups);
+                NEAR(sg_at(mu, i), want, 1e-12);
+            }
+            bench_close(&b);
+        }
+}
+
+/* Whitened means are those that the factor of Kzz turns back. */
+TEST(nmf_means_whitened)
+{
+    double plain[L * M];
+    for (int whitened = 0; whitened < 2; whitened++) {
+        sp_settings s = settings(SP_SVGP);
+        s.init = SP_INIT_NMF;
+        s.parametrization = whitened;
+        s.sigma = 1.0;
+        s.lengthscale = 40.0;
+        s.jitter = 1e-5;
+        bench b;
+        bench_open(&b, &s, FTH_F64, 2, 0);
+        place_points(&b);
+        init(&b);
+        const float *Z = fth_tensor_data(b.m.Z);
+        double Lc[M][M] = {{0}};
+        for (int i = 0; i < M; i++)
+            for (int j = 0; j <= i; j++) {
+                const double dx = (double)Z[2 * i] - (double)Z[2 * j],
+                             dy = (double)Z[2 * i + 1] - (double)Z[2 * j + 1];
+                const double v = sqrt(3.0) * sqrt(dx * dx + dy * dy + 1e-12) / 40.0;
+                double k = (1 + v) * exp(-v) + (i == j ? 1e-5 : 0.0);
+                for (int t = 0; t < j; t++) k -= Lc[i][t] * Lc[j][t];
+                Lc[i][j] = i == j ? sqrt(k) : k / Lc[j][j];
+            }
+        for (int l = 0; l < L; l++)
+            for (int i = 0; i < M; i++) {
+                double back = whitened ? 0.0 : sg_at(b.m.param[SP_P_MU], l * M + i);
+                for (int j = 0; whitened && j <= i; j++)
+                    back += Lc[i][j] * sg_at(b.m.param[SP_P_MU], l * M + j);
+                if (!whitened) plain[l * M + i] = back;
+                NEAR(back, plain[l * M + i], 1e-9);
+            }
+        bench_close(&b);
+    }
+}
+
+/* Without a single count in it, a factor has no logarithms: nothing becomes NaN. More factors than
+ * genes are no mistake: the updates then start from random numbers. */
+TEST(nmf_where_there_is_little)
+{
+    for (int empty = 0; empty < 2; empty++) {
+        enum { N = 40, D = 5, MANY = 8 };
+        fth_err err = {0};
+        float xy[2 * N], y[N * D] = {0};
+        int64_t group[N] = {0};
+        for (int i = 0; i < N; i++) {
+            xy[2 * i] = (float)(i % 8);
+            xy[2 * i + 1] = (float)(i / 8);
+            if (!empty) y[i * D + i % (D - 1)] = (float)(1 + i % 3); /* one gene has none */
+        }
+        const char *dir = t_temp_path("little");
+        t_spatial_write(dir, xy, y, group, N, D, 1);
+        sp_settings s = settings(SP_PNMF);
+        s.cells = s.batch_size = N;
+        s.genes = s.y_batch_size = D;
+        s.n_components = MANY;
+        s.init = SP_INIT_NMF;
+        bench b;
+        b.ctx = sg_context(1, 0, NULL);
+        OKE(sp_data_open(&b.data, fth_context_mem(b.ctx), dir, &err), &err);
+        OKE(sp_model_create(&b.m, fth_context_mem(b.ctx), &s, FTH_F64, true, &err), &err);
+        init(&b);
+        for (int i = 0; i < D * MANY; i++) IS_TRUE(sg_at(b.m.param[SP_P_W], i) > 0);
+        for (int i = 0; i < N * MANY; i++) IS_TRUE(isfinite(sg_at(b.m.param[SP_P_MEAN], i)));
+        bench_close(&b);
+    }
+}
+
 TEST(more_factors_than_there_can_be)
 {
     fth_err err = {0};
@@ -472,15 +693,19 @@ TEST(more_factors_than_there_can_be)
 
 TEST(budgets_and_workers_do_not_show)
 {
-    for (int kind = SP_INIT_RANDOM; kind <= SP_INIT_KMEANS; kind++) {
-        sp_settings s = settings(kind == SP_INIT_RANDOM ? SP_LCGP : SP_PNMF);
+    for (int kind = SP_INIT_RANDOM; kind <= SP_INIT_NMF; kind++) {
+        sp_settings s = settings(kind == SP_INIT_RANDOM ? SP_LCGP
+                                 : kind == SP_INIT_NMF  ? SP_SVGP
+                                                        : SP_PNMF);
         s.init = kind;
         bench one, other;
         bench_open(&one, &s, FTH_F32, 1, 0);
         if (s.local) fill_neighbours(&one);
+        if (s.spatial) place_points(&one);
         init(&one);
         bench_open(&other, &s, FTH_F32, 3, (uint64_t)(6 << 20));
         if (s.local) fill_neighbours(&other);
+        if (s.spatial) place_points(&other);
         init(&other);
         for (int i = 0; i < SP_PARAMS; i++)
             if (one.m.param[i])
@@ -506,14 +731,19 @@ TEST(bytes_are_bounded_beforehand)
     }
     const char *dir = t_temp_path("many");
     t_spatial_write(dir, xy, y, group, N, D, 1);
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 7; k++) {
+        const bool few = k == 3 || k == 6, nmf = k > 3;
         fth_err err = {0};
-        sp_settings s = settings(k == 3 ? SP_PNMF : SP_LCGP);
+        sp_settings s = settings(few ? SP_PNMF : nmf ? SP_SVGP : SP_LCGP);
         s.cells = s.batch_size = N;
         s.genes = s.y_batch_size = D;
         if (s.local) s.M = N;
-        s.n_components = k == 3 ? 3 : BIG;
-        s.init = k == 3 ? SP_INIT_KMEANS : SP_INIT_RANDOM;
+        s.n_components = few ? 3 : BIG;
+        s.init = nmf ? SP_INIT_NMF : few ? SP_INIT_KMEANS : SP_INIT_RANDOM;
+        if (nmf) s.sigma = 1.0, s.lengthscale = 8.0, s.jitter = 1e-5;
+        if (s.spatial && !s.local) s.M = k == 4 ? 6000 : 400;
+        s.diagonal_only = nmf;
+        if (k == 5) s.parametrization = SP_WHITENED;
         s.init_mu = k == 1 ? SP_MU_SMOOTH : SP_MU_RANDOM;
         bench b;
         b.ctx = sg_context(1 + k % 2, (uint64_t)512 << 20, NULL);
@@ -522,6 +752,8 @@ TEST(bytes_are_bounded_beforehand)
         if (s.local)
             for (int i = 0; i < N * K; i++)
                 ((int32_t *)fth_tensor_data(b.m.nbr_kl))[i] = (i / K + 1 + 7 * (i % K)) % N;
+        for (int i = 0; b.m.Z && i < 2 * s.M; i++)
+            ((float *)fth_tensor_data(b.m.Z))[i] = xy[2 * (i / 2 * (N / (int)s.M)) + i % 2];
         fth_mem_stats before, after;
         fth_mem_get_stats(b.m.mem, &before);
         fth_mem_mark(b.m.mem);
