@@ -19,7 +19,7 @@ static const fth_stage stages[] = {
      .keys = "seed model training.max_iter training.learning_rate training.optimizer "
              "training.scheduler training.adam training.tol training.batch_size "
              "training.y_batch_size training.video training.video_interval "
-             "training.holdout_fraction training.holdout",
+             "training.holdout_fraction training.holdout training.restarts",
      .after = "preprocess",
      .figure = "elbo",
      .flag = sp_train_flags,

@@ -44,6 +44,26 @@ static void put_moran(fth_json_writer *w, const sp_moran *m)
     fth_json_close(w);
 }
 
+/* Of training.restarts, in the order of the factors. */
+static void put_stability(fth_json_writer *w, const sp_analysis *a)
+{
+    if (!a->model.stability) return;
+    const float *v = fth_tensor_data(a->model.stability);
+    double sum = 0, least = (double)INFINITY;
+    fth_json_open(w, "stability", '{');
+    fth_json_open(w, "values", '[');
+    for (int64_t l = 0; l < a->factors; l++) {
+        const double x = (double)v[a->moran.order[l]];
+        fth_json_real(w, NULL, x);
+        sum += x;
+        least = fmin(least, x);
+    }
+    fth_json_close(w);
+    fth_json_real(w, "mean", sum / (double)a->factors);
+    fth_json_real(w, "min", least);
+    fth_json_close(w);
+}
+
 static void put_groups(fth_json_writer *w, const sp_analysis *a)
 {
     fth_json_open(w, "group_loadings", '{');
@@ -134,6 +154,7 @@ static fth_status write_json(const sp_analysis *a, fth_err *err)
     put_deviance(&w, "poisson_deviance", &a->seen_fit);
     if (wants_nsf(a)) fth_json_real(&w, "nsf_deviance", a->seen_fit.nsf);
     put_moran(&w, &a->moran);
+    put_stability(&w, a);
     fth_json_int(&w, "n_factors", a->factors);
     fth_json_int(&w, "n_spots", a->cells);
     fth_json_text(&w, "timestamp", now);

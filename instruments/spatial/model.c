@@ -66,7 +66,8 @@ static const char *fixed_axes(const sp_settings *s, int i)
     case 2:
     case 3: return s->local ? "cell nbr" : NULL;
     case 4: return s->groups ? "group group2" : NULL;
-    default: return "iteration";
+    case 5: return "iteration";
+    default: return "factor";
     }
 }
 
@@ -94,7 +95,8 @@ void sp_model_slots(sp_model *m, sp_slot slot[SP_SLOTS])
         {.name = "nbr_kl", .dtype = FTH_I32, .use = SP_SLOT_FIXED, .at = &m->nbr_kl},
         {.name = "nbr_inf", .dtype = FTH_I32, .use = SP_SLOT_FIXED, .at = &m->nbr_inf},
         {.name = "group_distance", .dtype = FTH_F64, .use = SP_SLOT_DISTANCE, .at = &m->distance},
-        {.name = "elbo_history", .dtype = FTH_F64, .use = SP_SLOT_HISTORY, .at = &m->history}};
+        {.name = "elbo_history", .dtype = FTH_F64, .use = SP_SLOT_HISTORY, .at = &m->history},
+        {.name = "stability", .dtype = FTH_F32, .use = SP_SLOT_STABILITY, .at = &m->stability}};
     for (int i = 0; n < SP_SLOTS; i++, n++) {
         slot[n] = rest[i];
         slot[n].axes = fixed_axes(&m->set, i);
@@ -133,7 +135,8 @@ static bool is_wanted(const sp_model *m, const sp_slot *slot, bool moments)
     case SP_SLOT_FIRST: return moments && (carries & 1);
     case SP_SLOT_SECOND: return moments && (carries & 2);
     case SP_SLOT_DISTANCE:
-    case SP_SLOT_HISTORY: break;
+    case SP_SLOT_HISTORY:
+    case SP_SLOT_STABILITY: break;
     }
     return false;
 }

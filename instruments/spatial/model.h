@@ -30,6 +30,8 @@ typedef struct sp_model {
     fth_tensor *distance; /* f64 [group group2], squared; NULL: all groups equally far apart */
     fth_tensor *nbr_kl;   /* i32 [cell nbr]: the others nearest to each; local models */
     fth_tensor *nbr_inf;  /* i32 [cell nbr]: itself, then the nearest; local models */
+    fth_tensor
+        *stability; /* f32 [factor]: correlation with other restarts; NULL: there were none */
     fth_texts *group_names;
     /* Moments that live in files while training; a file of the model takes them from here. */
     fth_source first_at[SP_PARAMS], second_at[SP_PARAMS];

@@ -292,6 +292,12 @@ static const fth_config_key keys[] = {
      .value = "10000",
      .range = "[1, 1e9]",
      .doc = "steps"},
+    {.name = "training.restarts",
+     .type = FTH_CONFIG_INT,
+     .value = "1",
+     .range = "[1, 100]",
+     .doc = "train so many times with other random numbers, keep the best by its objective, and "
+            "report how far the others found the same factors"},
     {.name = "training.learning_rate",
      .type = FTH_CONFIG_REAL,
      .value = "0.01",

@@ -13,7 +13,8 @@ typedef enum sp_slot_use {
     SP_SLOT_SECOND,
     SP_SLOT_FIXED,    /* Z, neighbours: decided by the data                      */
     SP_SLOT_DISTANCE, /* only when groups are not equally far apart              */
-    SP_SLOT_HISTORY
+    SP_SLOT_HISTORY,
+    SP_SLOT_STABILITY /* only where there were restarts */
 } sp_slot_use;
 
 typedef struct sp_slot {
@@ -26,7 +27,7 @@ typedef struct sp_slot {
 } sp_slot;
 
 /* Rows of `slot` for a model with these settings and m->real. */
-enum { SP_SLOTS = 3 * SP_PARAMS + 6 };
+enum { SP_SLOTS = 3 * SP_PARAMS + 7 };
 void sp_model_slots(sp_model *m, sp_slot slot[SP_SLOTS]);
 /* Sizes of the axes; how many there are. */
 int sp_slot_sizes(const sp_settings *s, const char *axes, int64_t size[FTH_MAX_AXES]);

@@ -63,7 +63,8 @@ static fth_status find_settings(sp_train *t, double extent, sp_notes *notes, fth
     if (fth_stage_flag(t->call, "probabilistic")) t->set.neighbors = SP_PROBABILISTIC;
     t->wants_video = wants_video(t->call);
     t->plateau = fth_plateau_default(t->set.learning_rate);
-    return replay ? sp_replay_open(&t->replay, t->mem, replay, &t->set, err) : FTH_OK;
+    if (replay) FTH_TRY(sp_replay_open(&t->replay, t->mem, replay, &t->set, err));
+    return sp_restarts_open(t, err);
 }
 
 static sp_train begin(const fth_stage_call *call)
@@ -102,6 +103,8 @@ fth_status sp_train_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *
     snprintf(out->text, sizeof out->text,
              "cell%s%" PRId64 ", gene%s%" PRId64 ", factor=%" PRId64 "%s", sign, t.size.cells, sign,
              t.size.genes, t.set.n_components, t.on_scratch ? ", moments in files" : "");
+    out->seconds *= (double)(t.restarts.n > 1 ? t.restarts.n : 1);
+    sp_restarts_close(&t);
     sp_replay_close(&t.replay);
     return s;
 }
@@ -144,13 +147,21 @@ static fth_status train(sp_train *t, fth_err *err)
     FTH_TRY(sp_train_plan_step(t, &t->plan, NULL, err));
     fth_mem_mark(t->mem);
     FTH_TRY(sp_train_start(t, err));
-    FTH_TRY(open_extras(t, err));
-    FTH_TRY(sp_train_open_step(t, err));
-    FTH_TRY(sp_train_loop(t, err));
+    for (;;) {
+        FTH_TRY(open_extras(t, err));
+        FTH_TRY(sp_train_open_step(t, err));
+        FTH_TRY(sp_train_loop(t, err));
+        FTH_TRY(sp_restarts_add(t, err));
+        if (t->set.restart + 1 >= t->restarts.n) break;
+        FTH_TRY(sp_train_start_again(t, err));
+    }
+    FTH_TRY(sp_restarts_end(t, err));
     fth_stage_point(t->call, "before_outputs");
     FTH_TRY(sp_record_save(&t->record, err));
     FTH_TRY(sp_train_write(t, err));
-    return sp_train_save(t, true, err);
+    FTH_TRY(sp_train_save(t, true, err));
+    sp_restarts_forget(t);
+    return FTH_OK;
 }
 
 fth_status sp_train_run(const fth_stage_call *call, fth_err *err)
@@ -161,6 +172,7 @@ fth_status sp_train_run(const fth_stage_call *call, fth_err *err)
     sp_train_close_step(&t);
     sp_video_close(&t.video);
     sp_record_close(&t.record);
+    sp_restarts_close(&t);
     sp_replay_close(&t.replay);
     sp_moments_close(&t.moments);
     sp_model_clear(&t.m);

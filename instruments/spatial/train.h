@@ -7,6 +7,16 @@
 #include "step.h"
 #include "video.h"
 
+enum { SP_RESTARTS = 100 }; /* the most */
+
+/* Runs of the same model with other random numbers (train_restarts.c). */
+typedef struct sp_restarts {
+    int64_t n, done, best; /* n = 1: there is one run */
+    double elbo[SP_RESTARTS];
+    double match[SP_RESTARTS]; /* mean correlation of the loadings with those of the best */
+    fth_tensor *W;             /* f32 [restart gene factor] */
+} sp_restarts;
+
 /* A run of training goes through one cycle of `max_iter` iterations. A cycle that was interrupted
  * goes on from its checkpoint, and ends with the bytes of one that was not; --resume begins another
  * cycle with the parameters of the one before. */
@@ -29,6 +39,7 @@ typedef struct sp_train {
     sp_replay replay;
     sp_record record;
     sp_video video;
+    sp_restarts restarts;
     int64_t *cell, *gene; /* of the next batch; NULL: all */
     int64_t first;        /* iterations before this cycle */
     fth_plateau plateau;
@@ -52,8 +63,28 @@ fth_status sp_train_plan_step(sp_train *t, fth_stage_plan *out, FILE *show, fth_
 /* ---- train_start.c: a fresh model, a cycle that goes on, or one more ---- */
 
 fth_status sp_train_start(sp_train *t, fth_err *err);
+/* The next restart, from the start. */
+fth_status sp_train_start_again(sp_train *t, fth_err *err);
 /* The model, with what is needed to go on. */
 fth_status sp_train_save(sp_train *t, bool finished, fth_err *err);
+fth_status sp_train_save_as(sp_train *t, const char *path, bool finished, fth_err *err);
+/* In place of the model that is there, one that was saved. */
+fth_status sp_train_read_again(sp_train *t, const char *path, fth_err *err);
+
+/* ---- train_restarts.c ---- */
+
+/* Memory for what is kept of each restart, also when planning. */
+fth_status sp_restarts_open(sp_train *t, fth_err *err);
+void sp_restarts_close(sp_train *t);
+/* The files of a run that was stopped: removed when one starts over, and at the end. */
+void sp_restarts_forget(const sp_train *t);
+/* What the first n restarts left. */
+fth_status sp_restarts_load(sp_train *t, int64_t n, fth_err *err);
+/* The cycle of restart t->set.restart is done. */
+fth_status sp_restarts_add(sp_train *t, fth_err *err);
+/* All are: the best becomes the model. */
+fth_status sp_restarts_end(sp_train *t, fth_err *err);
+void sp_restarts_put(fth_json_writer *w, const sp_train *t);
 
 /* ---- train_loop.c ---- */
 

@@ -138,6 +138,7 @@ static fth_status write_facts(const sp_train *t, fth_err *err)
     fth_json_int(&w, "n_genes", m->set.genes);
     fth_json_int(&w, "n_groups", m->set.n_groups);
     fth_json_close(&w);
+    sp_restarts_put(&w, t);
     put_facts(&w, t);
     fth_json_close(&w);
     return fth_json_save(&w, path, err);

@@ -102,8 +102,8 @@ static bool report(const sp_train *t, int64_t done, double rate)
     if (fth_config_bool(t->call->config, "training.verbose") && done % 100 == 0)
         fth_stage_say(t->call, "Iteration %" PRId64 ": ELBO = %.4f", done, t->step.elbo);
     return fth_stage_report(
-        t->call, &(fth_stage_progress){.done = done,
-                                       .total = t->set.max_iter,
+        t->call, &(fth_stage_progress){.done = t->set.restart * t->set.max_iter + done,
+                                       .total = t->restarts.n * t->set.max_iter,
                                        .what = "iteration",
                                        .number = {{"elbo", t->step.elbo}, {"lr", rate}}});
 }

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EXTRA = 6, TEXT = 160, DIFFERENCES = 900 };
+enum { EXTRA = 7, TEXT = 160, DIFFERENCES = 900 };
 
 /* ---- writing ---- */
 
@@ -40,8 +40,14 @@ static fth_status hash_inputs(const sp_train *t, char text[TEXT], fth_err *err)
 
 fth_status sp_train_save(sp_train *t, bool finished, fth_err *err)
 {
-    char path[SP_PATH], text[EXTRA][TEXT];
+    char path[SP_PATH];
     FTH_TRY(sp_path(path, t->call->model_dir, SP_CHECKPOINT, err));
+    return sp_train_save_as(t, path, finished, err);
+}
+
+fth_status sp_train_save_as(sp_train *t, const char *path, bool finished, fth_err *err)
+{
+    char text[EXTRA][TEXT];
     FTH_TRY(sp_video_sync(&t->video, err));
     snprintf(text[0], TEXT, "%s", finished ? "finished" : "unfinished");
     snprintf(text[1], TEXT, "%" PRId64, t->first);
@@ -51,9 +57,11 @@ fth_status sp_train_save(sp_train *t, bool finished, fth_err *err)
     snprintf(text[4], TEXT, "%a %a %a %" PRId64 " %" PRId64, p->rate, p->average, p->best,
              p->waited, p->seen);
     snprintf(text[5], TEXT, "%a", t->bound);
+    snprintf(text[6], TEXT, "%" PRId64, t->set.restart);
     const fth_file_meta extra[EXTRA] = {{"run.state", text[0]},   {"run.first", text[1]},
                                         {"run.inputs", text[2]},  {"run.product", text[3]},
-                                        {"run.plateau", text[4]}, {"run.bound", text[5]}};
+                                        {"run.plateau", text[4]}, {"run.bound", text[5]},
+                                        {"run.restart", text[6]}};
     return sp_model_write(&t->m, path, true, extra, EXTRA, err);
 }
 
@@ -61,7 +69,7 @@ fth_status sp_train_save(sp_train *t, bool finished, fth_err *err)
 
 typedef struct found {
     bool there, finished;
-    int64_t first;
+    int64_t first, restart;
     char differs[DIFFERENCES];       /* lines; "": the same settings, data and files */
     char model_differs[DIFFERENCES]; /* those of the model itself */
 } found;
@@ -103,10 +111,12 @@ static fth_status compare(const sp_train *t, const fth_safetensors *f, found *ou
 {
     char text[TEXT];
     const char *state = fth_safetensors_meta(f, "run.state"),
-               *first = fth_safetensors_meta(f, "run.first");
+               *first = fth_safetensors_meta(f, "run.first"),
+               *restart = fth_safetensors_meta(f, "run.restart");
     out->there = true;
     out->finished = !state || strcmp(state, "unfinished") != 0;
     out->first = first ? strtoll(first, NULL, 10) : 0;
+    out->restart = restart ? strtoll(restart, NULL, 10) : 0;
     compare_settings(t, f, out);
     snprintf(text, sizeof text, "%016" PRIx64, t->data.hash);
     compare_text(f, "data_hash", "the hash of the data", text, true, out);
@@ -193,6 +203,7 @@ static fth_status open_moments(sp_train *t, fth_err *err)
 
 static fth_status start_fresh(sp_train *t, fth_err *err)
 {
+    if (t->set.restart == 0) sp_restarts_forget(t);
     FTH_TRY(sp_model_create(&t->m, t->mem, &t->set, FTH_F32, !t->on_scratch, err));
     FTH_TRY(sp_model_tie(&t->m, &t->data, err));
     FTH_TRY(open_moments(t, err));
@@ -273,6 +284,8 @@ static fth_status read_place(sp_train *t, const char *path, fth_err *err)
 static fth_status go_on(sp_train *t, const char *path, const found *old, fth_err *err)
 {
     t->first = old->first;
+    t->set.restart = old->restart;
+    FTH_TRY(sp_restarts_load(t, old->restart, err));
     FTH_TRY(read_model(t, path, true, err));
     FTH_TRY(read_place(t, path, err));
     const int64_t n = t->m.iterations;
@@ -309,7 +322,9 @@ static void drop_model(sp_train *t)
     sp_moments_close(&t->moments);
     sp_model_clear(&t->m);
     t->first = 0;
-    t->resumed = false;
+    t->set.restart = 0;
+    t->restarts.done = 0;
+    t->resumed = t->converged = false;
     t->product = 1.0;
     t->previous = t->bound = (double)NAN;
     t->plateau = fth_plateau_default(t->set.learning_rate);
@@ -343,4 +358,25 @@ fth_status sp_train_start(sp_train *t, fth_err *err)
     }
     if (resume && old.there) return one_more(t, path, &old, optimizer, err);
     return start_fresh(t, err);
+}
+
+fth_status sp_train_start_again(sp_train *t, fth_err *err)
+{
+    const int64_t next = t->set.restart + 1, done = t->restarts.done;
+    sp_train_close_step(t);
+    drop_model(t);
+    t->set.restart = next;
+    t->restarts.done = done;
+    return start_fresh(t, err);
+}
+
+fth_status sp_train_read_again(sp_train *t, const char *path, fth_err *err)
+{
+    const int64_t restart = t->set.restart, done = t->restarts.done;
+    sp_train_close_step(t);
+    drop_model(t);
+    t->set.restart = restart;
+    t->restarts.done = done;
+    FTH_TRY(read_model(t, path, true, err));
+    return read_place(t, path, err);
 }
