@@ -1,9 +1,11 @@
 /* clean.c - removing what interrupted runs left, and, when asked, all that runs made.
  *
  * Only files that Fathom made go: temporary ones by their name, results by the ledger, and those
- * only inside their output directory, whatever the ledger says. Nothing is removed anywhere while
- * a runner lives in one of the directories; while files are removed we hold its lock ourselves.
+ * only inside their output directory, whatever the ledger says. What a stage read stays, unless a
+ * stage here made it and it still is that file. Nothing is removed anywhere while a runner lives in
+ * one of the directories; while files are removed we hold its lock ourselves.
  */
+#include "job/files.h"
 #include "job/walk.h"
 
 #include <dirent.h>
@@ -21,13 +23,39 @@ typedef struct cleaner {
     void (*each)(void *user, const char *path, uint64_t bytes);
     void *user;
     fth_err *err;
-    fth_status status; /* the first thing that could not be removed */
+    fth_status status;    /* the first thing that could not be removed */
+    const fth_view *view; /* of the directory at hand; NULL: none */
 } cleaner;
+
+/* Whether the file is the one that a stage left: somebody may have put another in its place. */
+static bool is_as_left(const cleaner *c, const fth_task_file *f)
+{
+    uint64_t bytes = 0;
+    int64_t mtime_ns = 0;
+    fth_task_file now = {0};
+    if (!fth__file_look(f->path, &bytes, &mtime_ns) || bytes != f->bytes) return false;
+    if (mtime_ns == f->mtime_ns) return true;
+    return fth__file_hash(c->mem, f->path, &now, NULL) == FTH_OK && now.hash == f->hash;
+}
+
+/* What a stage read and no stage made: the data of the user, wherever it lies and whatever its
+ * name. */
+static bool is_given(const cleaner *c, const char *path)
+{
+    bool read = false;
+    for (int64_t i = 0; c->view && i < c->view->n_files; i++) {
+        const fth_task_file *f = &c->view->file[i];
+        if (strcmp(f->path, path) != 0) continue;
+        if (f->kind != FTH_FILE_INPUT && is_as_left(c, f)) return false;
+        read = read || f->kind == FTH_FILE_INPUT;
+    }
+    return read;
+}
 
 static void remove_file(cleaner *c, const char *path)
 {
     struct stat info;
-    if (lstat(path, &info) != 0 || S_ISDIR(info.st_mode)) return;
+    if (lstat(path, &info) != 0 || S_ISDIR(info.st_mode) || is_given(c, path)) return;
     if (c->each) c->each(c->user, path, (uint64_t)info.st_size);
     if (c->dry || unlink(path) == 0 || errno == ENOENT) return;
     const fth_status s =
@@ -182,7 +210,10 @@ static fth_status clean_dir(cleaner *c, const char *dir)
     fth__who me, other;
     char lock[FTH__PATH];
     fth_status s = fth__view_create(&view, c->mem, dir, c->err);
-    if (s == FTH_OK && c->all) s = fth__ledger_read(view, dir, c->err);
+    /* Without `all` no result goes, and a damaged ledger is no reason to leave the rest. */
+    if (s == FTH_OK) s = fth__ledger_read(view, dir, c->all ? c->err : NULL);
+    if (!c->all && view) s = FTH_OK;
+    c->view = view;
     if (s == FTH_OK && fth__lock_read(dir, &other) && fth__fathom_path(lock, dir, "lock")) {
         struct stat info;
         if (c->each && stat(lock, &info) == 0) c->each(c->user, lock, (uint64_t)info.st_size);
@@ -198,6 +229,7 @@ static fth_status clean_dir(cleaner *c, const char *dir)
         if (!c->dry) fth__lock_release(dir, &me);
         if (c->all && !c->dry && fth__fathom_path(lock, dir, "")) (void)rmdir(lock);
     }
+    c->view = NULL;
     fth_view_destroy(view);
     return s;
 }

@@ -2,6 +2,8 @@
  * seconds: 5 */
 #include "testing/ledger_bench.h"
 
+#include "job/files.h"
+
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -150,6 +152,68 @@ TEST(all_that_runs_made_goes_and_nothing_else)
     /* Inputs, files outside, files of others, and a file at work stay. */
     IS_TRUE(has("data.h5ad") && has("out/notes.txt") && has("out/svgp/.12-5f.tmp"));
     HAS_NOT(done.names, "data.h5ad");
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+static void add_file(fth_view *view, int64_t task, fth_file_kind kind, const char *name)
+{
+    fth_task_file f = {.kind = kind, .path = in(name), .title = ""};
+    struct stat info;
+    if (stat(f.path, &info) == 0) {
+        OK(fth__file_hash(view->mem, f.path, &f, NULL));
+        f.path = in(name);
+    }
+    OK(fth__view_add_file(view, task, &f, NULL));
+}
+
+/* Data of the user in every place and under every name that could be taken for a result. */
+TEST(inputs_stay_wherever_they_lie)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    char out[FTH__PATH], temp[100];
+    snprintf(root, sizeof root, "%s", lb_dir("inputs"));
+    snprintf(out, sizeof out, "%s", in("out"));
+    OK(fth__fathom_make(out, NULL));
+    fth_view *view = lb_view(mem, out);
+    const int64_t survey = lb_task(view, out, "a_svgp", "survey", "svgp", FTH_STATE_COMPLETED);
+    const int64_t train = lb_task(view, out, "a_svgp", "train", "svgp", FTH_STATE_COMPLETED);
+    snprintf(temp, sizeof temp, "out/.data.%d-5f3a.tmp", dead_pid());
+    const char *const given[] = {"out/data.h5ad",         "out/svgp/mine.npy",
+                                 "out/run_status.json",   "out/logs/svgp.log",
+                                 "out/.fathom/mine.json", temp};
+    for (int i = 0; i < 6; i++) {
+        put(given[i]);
+        add_file(view, train, FTH_FILE_INPUT, given[i]);
+    }
+    put("out/config.yaml");
+    put("data.h5ad");
+    IS_TRUE(symlink("../data.h5ad", in("out/link.h5ad")) == 0);
+    add_file(view, train, FTH_FILE_INPUT, "out/link.h5ad");
+    add_file(view, train, FTH_FILE_INPUT, "data.h5ad");
+    put("out/svgp/W.npy"); /* a result that is an input of the next stage */
+    put("out/svgp/V.npy"); /* one that the user replaced by a file of his own */
+    put("out/svgp/U.npy"); /* and one with the same bytes */
+    IS_TRUE(link(in("data.h5ad"), in("out/svgp/hard.npy")) == 0);
+    IS_TRUE(symlink("../../data.h5ad", in("out/svgp/soft.npy")) == 0);
+    const char *const made[] = {"out/svgp/W.npy", "out/svgp/V.npy", "out/svgp/U.npy",
+                                "out/svgp/hard.npy", "out/svgp/soft.npy"};
+    for (int i = 0; i < 5; i++) {
+        add_file(view, survey, FTH_FILE_OUTPUT, made[i]);
+        if (i < 3) add_file(view, train, FTH_FILE_INPUT, made[i]);
+    }
+    lb_write_all(view, out);
+    fth_view_destroy(view);
+    t_file_write(in("out/svgp/V.npy"), "mine", 4);
+    usleep(20000);
+    put("out/svgp/U.npy");
+    clean(mem, false, false);
+    clean(mem, true, false);
+    for (int i = 0; i < 6; i++)
+        if (!has(given[i])) FAIL("%s is gone", given[i]);
+    IS_TRUE(has("out/config.yaml") && has("data.h5ad") && has("out/link.h5ad"));
+    IS_TRUE(has("out/svgp/V.npy"));
+    IS_TRUE(!has("out/svgp/W.npy") && !has("out/svgp/U.npy"));
+    IS_TRUE(!has("out/svgp/hard.npy") && !has("out/svgp/soft.npy"));
     OK(fth_mem_destroy(mem, NULL));
 }
 
