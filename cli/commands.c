@@ -254,6 +254,7 @@ const cli_command cli_commands[] = {
                "many run at a time as their predicted memory allows. What is done and unchanged is "
                "cached; what changed runs again and says why."
                "\n\n"
+               "Ctrl-Z pauses the stages too. "
                "Ctrl-C ends the running stages cleanly and saves the state, exit code 6; a second "
                "one kills them. A run that was killed in any way goes on when it is started again. "
                "run_status.json is kept up to date in the folder of the configs, or in the output "

@@ -14,7 +14,7 @@ extern char **environ;
 
 /* ---- signals ---- */
 
-static volatile sig_atomic_t asked_to_stop;
+static volatile sig_atomic_t asked_to_stop, asked_to_pause, resumed;
 
 static void on_signal(int number)
 {
@@ -22,15 +22,26 @@ static void on_signal(int number)
     if (asked_to_stop < 2) asked_to_stop++;
 }
 
+static void on_pause(int number)
+{
+    (void)number;
+    asked_to_pause = 1;
+}
+
 /* What the caller had ignored stays so: that is how nohup works. */
 static void catch_signals(void)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = on_signal}, old;
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &action, NULL);
+    static const struct {
+        int number;
+        void (*handler)(int);
+    } rows[] = {
+        {SIGINT, on_signal}, {SIGTERM, on_signal}, {SIGHUP, on_signal}, {SIGTSTP, on_pause}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct sigaction action = {.sa_handler = rows[i].handler}, old;
+        sigemptyset(&action.sa_mask);
+        if (sigaction(rows[i].number, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(rows[i].number, &action, NULL);
+    }
     signal(SIGPIPE, SIG_IGN); /* a reader that is gone must not end the jobs */
 }
 
@@ -49,6 +60,10 @@ typedef struct run {
 
 static void show(void *user, const fth_view *view, int64_t task)
 {
+    if (resumed) { /* the shell has written below the table */
+        resumed = 0;
+        ((run *)user)->live.height = 0;
+    }
     cli_live_show(&((run *)user)->live, view, task);
 }
 
@@ -56,6 +71,30 @@ static int stop(void *user)
 {
     (void)user;
     return asked_to_stop;
+}
+
+static bool pause_asked(void *user)
+{
+    (void)user;
+    return asked_to_pause != 0;
+}
+
+/* As Ctrl-Z does to a program that does not catch it: all threads stop here until SIGCONT. */
+static void rest(void *user)
+{
+    struct sigaction usual = {.sa_handler = SIG_DFL}, old;
+    sigset_t it, mask;
+    (void)user;
+    sigemptyset(&usual.sa_mask);
+    sigemptyset(&it);
+    sigaddset(&it, SIGTSTP);
+    asked_to_pause = 0;
+    sigaction(SIGTSTP, &usual, &old);
+    pthread_sigmask(SIG_UNBLOCK, &it, &mask);
+    raise(SIGTSTP);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    sigaction(SIGTSTP, &old, NULL);
+    resumed = 1;
 }
 
 static void point(void *user, const char *name)
@@ -151,6 +190,8 @@ static fth_status fill_options(run *r, fth_err *err)
     opt->status_path = r->status;
     opt->show = show;
     opt->stop = stop;
+    opt->pause = pause_asked;
+    opt->rest = rest;
     opt->user = r;
     opt->log = cli_log(call, FTH_LOG_WARN);
     prepare_kill(r);

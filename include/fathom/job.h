@@ -212,6 +212,10 @@ typedef struct fth_runner_options {
     void (*show)(void *user, const fth_view *view, int64_t task);
     /* Asked all the time; 1: end now, saving what can be saved; 2: kill. May be NULL. */
     int (*stop)(void *user);
+    /* Asked ten times a second, by a thread of the runner's: whether to pause. Then the stages are
+     * stopped, `rest` is called, and they go on when it returns. Both may be NULL. */
+    bool (*pause)(void *user);
+    void (*rest)(void *user);
     /* Tests: reached the named point; may be NULL. The names are in docs/faults.md. */
     void (*point)(void *user, const char *name);
     void *user;

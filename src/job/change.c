@@ -23,7 +23,7 @@ fth_status fth__runner_change(fth__runner *r, int64_t i, fth_state to, const cha
 {
     fth_task *task = &r->view->task[i];
     fth__node *node = &r->graph.node[i];
-    const double now = fth__wall_seconds();
+    const double now = r->view->now = fth__runner_now(r);
     FTH_TRY(fth__view_add_change(
         r->view, &(fth_change){.task = i, .at = now, .from = task->state, .to = to, .note = note},
         err));

@@ -7,6 +7,7 @@
  */
 #include "job/files.h"
 #include "job/walk.h"
+#include "job/watch.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -208,6 +209,7 @@ static fth_status clean_dir(cleaner *c, const char *dir)
 {
     fth_view *view = NULL;
     fth__who me, other;
+    fth__watch *watch = NULL;
     char lock[FTH__PATH];
     fth_status s = fth__view_create(&view, c->mem, dir, c->err);
     /* Without `all` no result goes, and a damaged ledger is no reason to leave the rest. */
@@ -220,15 +222,22 @@ static fth_status clean_dir(cleaner *c, const char *dir)
     }
     if (s == FTH_OK && !c->dry) {
         s = fth__who_am_i(&me, c->err);
+        me.beats = true;
+        if (s == FTH_OK)
+            s = fth__watch_start(&watch, c->mem, &(fth__watch_options){.me = &me}, c->err);
         if (s == FTH_OK) s = fth__lock_take(dir, &me, c->err);
+        if (s == FTH_OK) s = fth__watch_dir(watch, dir, c->err);
     }
     if (s == FTH_OK) {
         clean_temps(c, dir, MAX_DEPTH);
         if (c->all) remove_results(c, view, dir);
         clean_fathom(c, dir);
+        fth__watch_stop(watch);
+        watch = NULL;
         if (!c->dry) fth__lock_release(dir, &me);
         if (c->all && !c->dry && fth__fathom_path(lock, dir, "")) (void)rmdir(lock);
     }
+    fth__watch_stop(watch);
     c->view = NULL;
     fth_view_destroy(view);
     return s;

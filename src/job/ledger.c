@@ -83,7 +83,11 @@ static fth_status write_history(fth__db *db, const fth_task *task, const fth__le
                             "VALUES((SELECT max(number) FROM runs), ?, ?, ?, ?, ?)",
                             &st, err));
     bind_text(st, 1, task->id);
-    sqlite3_bind_double(st, 2, fth__wall_seconds());
+    /* By the clock of the runner: that of the machine may be set while it runs. */
+    sqlite3_bind_double(st, 2,
+                        task->ended > 0     ? task->ended
+                        : task->started > 0 ? task->started
+                                            : fth__wall_seconds());
     bind_text(st, 3, fth_state_name(change->from));
     bind_text(st, 4, fth_state_name(task->state));
     bind_text(st, 5, change->note);

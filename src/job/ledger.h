@@ -36,12 +36,17 @@ typedef struct fth__who {
     uint64_t space; /* of pids: containers on one machine may each have their own */
     char run[48];   /* token of the run */
     double since;   /* seconds since 1970 */
+    bool beats;     /* gives a sign of life (fth__lock_beat) more often than FTH__DEAD_S */
+    double age;     /* of a lock that was read: seconds since the last one */
 } fth__who;
+enum { FTH__DEAD_S = 60 };
 /* `run` becomes a new token, `since` now. */
 fth_status fth__who_am_i(fth__who *out, fth_err *err);
 /* Start ticks of a process; 0: there is none, or it has ended and only waits for its parent. */
 uint64_t fth__process_start(int64_t pid);
-/* On another host, or in another space of pids: true, for nobody can know. */
+/* By its pid where that can be looked up. On another host, in another space of pids, or in another
+ * boot of a machine with this name (which may be another machine) the last sign of life decides;
+ * where none is given, a holder on another host or in another space lives, for nobody can know. */
 bool fth__who_lives(const fth__who *who);
 /* As lines of "key value", and back; false when it is none. */
 size_t fth__who_format(const fth__who *who, char *text, size_t bytes);
@@ -49,6 +54,8 @@ bool fth__who_parse(const char *text, fth__who *out);
 /* FTH_E_LOCKED says who has it, where and since when. A dead holder's lock is taken over. Makes
  * output_dir and .fathom as needed; leaves no file open. */
 fth_status fth__lock_take(const char *output_dir, const fth__who *me, fth_err *err);
+/* A sign of life: the time of the lock. False: somebody else has it. */
+bool fth__lock_beat(const char *output_dir, const fth__who *me);
 /* Does nothing when it is not, or no longer, ours. */
 void fth__lock_release(const char *output_dir, const fth__who *me);
 /* Who took it last, dead or alive; false: nobody. */

@@ -19,6 +19,7 @@ static void put_task(fth_json_writer *w, const fth_task *t)
     fth_json_int(w, "pid", t->pid);
     fth_json_text(w, "device", t->device);
     fth_json_real(w, "started", t->started);
+    fth_json_real(w, "seconds", t->seconds);
     fth_json_int(w, "done", t->done);
     fth_json_int(w, "total", t->total);
     fth_json_text(w, "what", t->what);
@@ -49,7 +50,7 @@ void fth__live_write(const fth_view *view, const char *output_dir)
     fth_json_begin(&w, view->mem, false);
     fth_json_open(&w, NULL, '{');
     fth_json_int(&w, "pid", view->runner_pid);
-    fth_json_real(&w, "at", fth__wall_seconds());
+    fth_json_real(&w, "at", view->now > 0 ? view->now : fth__wall_seconds());
     fth_json_open(&w, "tasks", '[');
     for (int64_t i = 0; i < view->n_tasks; i++) {
         const fth_task *t = &view->task[i];
@@ -71,6 +72,7 @@ static void take_task(fth_view *view, fth_task *t, const fth_json_value *v)
 {
     t->pid = fth_json_get_int(v, "pid", t->pid);
     t->started = fth_json_get_real(v, "started", t->started);
+    t->seconds = fth_json_get_real(v, "seconds", t->seconds);
     t->done = fth_json_get_int(v, "done", t->done);
     t->total = fth_json_get_int(v, "total", t->total);
     t->value = fth_json_get_real(v, "value", (double)NAN);

@@ -5,6 +5,8 @@
  * taken over is decided while a flock on the folder is held, so of two runners that both find a
  * dead holder only one replaces him. Where the file system has no flock, a new lock is still
  * exact, and a dead one is left to a person.
+ *
+ * A holder on another machine is judged by the time of the file, which it sets every ten seconds.
  */
 #include "job/ledger.h"
 
@@ -114,6 +116,11 @@ static void guard_drop(guard *g)
 
 typedef enum found { NOBODY, SOMEBODY, GARBAGE } found;
 
+static double seconds_of(const struct timespec *t)
+{
+    return (double)t->tv_sec + 1e-9 * (double)t->tv_nsec;
+}
+
 static found read_lock(const char *output_dir, fth__who *out)
 {
     char path[FTH__PATH], text[WHO_BYTES];
@@ -121,12 +128,16 @@ static found read_lock(const char *output_dir, fth__who *out)
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return errno == ENOENT || errno == ENOTDIR ? NOBODY : GARBAGE;
     ssize_t n = 0;
+    struct stat info = {0};
     do n = read(fd, text, sizeof text - 1);
     while (n < 0 && errno == EINTR);
+    const bool known = fstat(fd, &info) == 0;
     close(fd);
     if (n < 0) return GARBAGE;
     text[n] = '\0';
-    return fth__who_parse(text, out) ? SOMEBODY : GARBAGE;
+    if (!fth__who_parse(text, out)) return GARBAGE;
+    if (known) out->age = fth__wall_seconds() - seconds_of(&info.st_mtim);
+    return SOMEBODY;
 }
 
 bool fth__lock_read(const char *output_dir, fth__who *out)
@@ -170,6 +181,18 @@ static fth_status locked(const char *output_dir, const fth__who *by, fth_err *er
             by->pid);
         return FTH_E_LOCKED;
     }
+    if (by->beats) {
+        const double age = by->age > 0 ? by->age : 0;
+        FTH_FAIL(err, FTH_E_LOCKED,
+                 "%s belongs to process %" PRId64
+                 " on machine %s since %s; its last sign of life was %.0f s ago",
+                 output_dir, by->pid, by->host, since, age);
+        fth_err_hint(err,
+                     "wait until it ends, or choose another output_dir; if it was killed, its "
+                     "lock may be taken over after %d s",
+                     (int)(FTH__DEAD_S - age) + 1);
+        return FTH_E_LOCKED;
+    }
     FTH_FAIL(err, FTH_E_LOCKED,
              "%s belongs to process %" PRId64
              " on machine %s since %s; from here nobody can tell whether it lives",
@@ -180,13 +203,18 @@ static fth_status locked(const char *output_dir, const fth__who *by, fth_err *er
     return FTH_E_LOCKED;
 }
 
-/* Remove what a dead holder left. */
-static fth_status remove_dead(const char *output_dir, const guard *g, fth_err *err)
+/* Remove what a dead holder left. `fresh` is a file that was just written beside it, whose time is
+ * by the clock that the holder's is by (that of the file server); NULL: ours will do. */
+static fth_status remove_dead(const char *output_dir, const char *fresh, const guard *g,
+                              fth_err *err)
 {
     char path[FTH__PATH];
+    struct stat lock, info;
     fth__who other;
     const found now = read_lock(output_dir, &other);
     if (now == NOBODY || !fth__fathom_path(path, output_dir, "lock")) return FTH_OK;
+    if (now == SOMEBODY && fresh && stat(path, &lock) == 0 && stat(fresh, &info) == 0)
+        other.age = seconds_of(&info.st_mtim) - seconds_of(&lock.st_mtim);
     if (now == SOMEBODY && fth__who_lives(&other)) return locked(output_dir, &other, err);
     if (g->fd < 0) {
         FTH_FAIL(err, FTH_E_LOCKED,
@@ -248,14 +276,31 @@ fth_status fth__lock_take(const char *output_dir, const fth__who *me, fth_err *e
     if (!fth__fathom_path(temp, output_dir, name)) return too_long(output_dir, err);
     FTH_TRY(fth__fathom_make(output_dir, err));
     FTH_TRY(guard_take(&g, output_dir, err));
-    fth_status s = remove_dead(output_dir, &g, err);
-    if (s == FTH_OK) s = write_temp(temp, me, err);
+    fth_status s = write_temp(temp, me, err);
     if (s == FTH_OK) {
-        s = publish(temp, output_dir, &g, err);
+        s = remove_dead(output_dir, temp, &g, err);
+        if (s == FTH_OK) s = publish(temp, output_dir, &g, err);
         unlink(temp); /* gone when it was renamed */
     }
     guard_drop(&g);
     return s;
+}
+
+static bool is_mine(const fth__who *holder, const fth__who *me)
+{
+    return holder->pid == me->pid && holder->start == me->start &&
+           strcmp(holder->run, me->run) == 0 && strcmp(holder->host, me->host) == 0;
+}
+
+bool fth__lock_beat(const char *output_dir, const fth__who *me)
+{
+    char path[FTH__PATH];
+    fth__who holder;
+    /* A lock that somebody removed, or a disk that does not answer, is no other holder. */
+    if (read_lock(output_dir, &holder) != SOMEBODY) return true;
+    if (!is_mine(&holder, me)) return false;
+    if (fth__fathom_path(path, output_dir, "lock")) (void)utimensat(AT_FDCWD, path, NULL, 0);
+    return true;
 }
 
 void fth__lock_release(const char *output_dir, const fth__who *me)
@@ -264,9 +309,8 @@ void fth__lock_release(const char *output_dir, const fth__who *me)
     fth__who holder;
     guard g;
     if (guard_take(&g, output_dir, NULL) != FTH_OK) return;
-    if (read_lock(output_dir, &holder) == SOMEBODY && holder.pid == me->pid &&
-        holder.start == me->start && strcmp(holder.run, me->run) == 0 &&
-        strcmp(holder.host, me->host) == 0 && fth__fathom_path(path, output_dir, "lock"))
+    if (read_lock(output_dir, &holder) == SOMEBODY && is_mine(&holder, me) &&
+        fth__fathom_path(path, output_dir, "lock"))
         unlink(path);
     guard_drop(&g);
 }
@@ -284,7 +328,7 @@ fth_status fth__lock_clear(const char *output_dir, fth_err *err)
     fth__who other;
     if (read_lock(output_dir, &other) == NOBODY) return FTH_OK;
     FTH_TRY(guard_take(&g, output_dir, err));
-    const fth_status s = remove_dead(output_dir, &g, err);
+    const fth_status s = remove_dead(output_dir, NULL, &g, err);
     guard_drop(&g);
     return s;
 }

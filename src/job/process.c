@@ -217,7 +217,7 @@ static fth_status describe(fth__runner *r, int64_t i, const words *w, const fth_
     FTH_TRY(fth__view_set(r->view, &task->device, held->slot ? slot->device : "cpu", err));
     FTH_TRY(fth__view_set(r->view, &task->error, "", err));
     task->threads = held->threads;
-    task->started = fth__wall_seconds();
+    task->started = fth__runner_now(r);
     task->ended = task->seconds = 0;
     task->exit_code = task->signal = 0;
     task->done = task->total = 0;
@@ -232,9 +232,13 @@ static fth_status spawn(fth__runner *r, fth__process *p, words *w, const fth__re
     const char *number = strchr(slot->device, ':');
     add_pair(w, r->mem, "--attempt", r->view->task[p->task].attempt);
     if (w->status != FTH_OK) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a command line");
+    FTH_TRY(fth__watch_room(r->watch, err));
     fth__runner_point(r, "before_spawn");
+    fth__watch_hold(r->watch);
     const fth_status s = fth__child_start(&p->child, r->mem, w->word, r->opt->environment,
                                           held->slot ? (number ? number + 1 : "0") : NULL, err);
+    if (s == FTH_OK) fth__watch_add(r->watch, p->child.pid);
+    fth__watch_let(r->watch);
     if (s == FTH_OK) fth__runner_point(r, "after_spawn");
     return s;
 }
@@ -254,7 +258,7 @@ fth_status fth__runner_start(fth__runner *r, int64_t i, fth__reservation *held, 
         fth__pack_take(&r->pack, held);
         p->held = *held;
         open_log(r, p, held);
-        p->started = fth__clock_seconds();
+        p->started = fth__watch_clock(r->watch);
         s = spawn(r, p, &w, held, &why);
         p->pid = task->pid = p->child.pid;
         r->process[r->n_processes++] = p;
@@ -340,7 +344,7 @@ void fth__process_show(fth__runner *r, fth__process *p)
 {
     fth_task *task = &r->view->task[p->task];
     const fth__progress *from = &p->progress;
-    task->seconds = fth__clock_seconds() - p->started;
+    task->seconds = fth__watch_clock(r->watch) - p->started;
     task->done = from->done;
     task->total = from->total;
     task->remaining_s = from->remaining_s;
@@ -362,16 +366,25 @@ void fth__process_show(fth__runner *r, fth__process *p)
 void fth__process_ask(fth__runner *r, fth__process *p, const char *why)
 {
     if (p->kill_at > 0) return;
-    p->kill_at = fth__clock_seconds() + (r->opt->grace_s > 0 ? r->opt->grace_s : 10);
+    p->kill_at = fth__watch_clock(r->watch) + (r->opt->grace_s > 0 ? r->opt->grace_s : 10);
     p->why_ended = why;
     fth__child_signal(&p->child, SIGTERM);
+}
+
+bool fth__process_reap(fth__runner *r, fth__process *p)
+{
+    fth__watch_hold(r->watch);
+    const bool ended = fth__child_reap(&p->child);
+    if (ended) fth__watch_remove(r->watch, p->pid);
+    fth__watch_let(r->watch);
+    return ended;
 }
 
 void fth__process_drop(fth__runner *r, fth__process *p)
 {
     if (p->child.pid > 0) {
         fth__child_signal(&p->child, SIGKILL);
-        while (!fth__child_reap(&p->child)) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        while (!fth__process_reap(r, p)) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     fth__child_close(&p->child);
     r->view->task[p->task].what = "";

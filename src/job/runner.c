@@ -35,6 +35,11 @@ int64_t fth__runner_jobs(const fth__runner *r)
     return n;
 }
 
+double fth__runner_now(const fth__runner *r)
+{
+    return r->view->started + (fth__clock_seconds() - r->clock0);
+}
+
 /* ---- begin ---- */
 
 static int cores(void)
@@ -80,6 +85,7 @@ static fth_status begin(fth__runner *r, const fth_jobs *jobs, const fth_runner_o
         return FTH_FAIL(err, FTH_E_FILE_WRITE, "the path of run_status.json is too long");
     if (opt->status_path) fth__str_copy(r->status_path, sizeof r->status_path, opt->status_path);
     r->view->started = r->view->now = fth__wall_seconds();
+    r->clock0 = fth__clock_seconds();
     r->view->runner_pid = r->me.pid;
     r->view->budget_bytes = r->pack.slot[0].total_bytes;
     r->open = r->view->n_tasks;
@@ -90,6 +96,7 @@ static fth_status begin(fth__runner *r, const fth_jobs *jobs, const fth_runner_o
 static void end(fth__runner *r)
 {
     while (r->n_processes > 0) fth__process_drop(r, r->process[0]);
+    fth__watch_stop(r->watch);
     for (int64_t d = r->graph.n_dirs; d-- > 0;) {
         if (!r->graph.dir[d].locked) continue;
         /* Nothing runs there any more, so this removes the file. */
@@ -110,6 +117,10 @@ static void end(fth__runner *r)
 /* All or none, always in the same order: two runners cannot wait for each other. */
 static fth_status take_locks(fth__runner *r, fth_err *err)
 {
+    r->me.beats = true;
+    const fth__watch_options watch = {
+        .me = &r->me, .pause = r->opt->pause, .rest = r->opt->rest, .user = r->opt->user};
+    FTH_TRY(fth__watch_start(&r->watch, r->mem, &watch, err));
     for (int64_t d = 0; d < r->graph.n_dirs; d++) {
         fth__dir *dir = &r->graph.dir[d];
         fth__who last;
@@ -117,6 +128,7 @@ static fth_status take_locks(fth__runner *r, fth_err *err)
         FTH_TRY(fth__lock_take(dir->path, &r->me, err));
         dir->locked = true;
         dir->crashed = crashed;
+        FTH_TRY(fth__watch_dir(r->watch, dir->path, err));
     }
     return FTH_OK;
 }
@@ -291,7 +303,7 @@ static fth_status reap(fth__runner *r, fth_err *err)
 {
     for (int64_t k = 0; k < r->n_processes;) {
         fth__process *p = r->process[k];
-        if (!fth__child_reap(&p->child)) {
+        if (!fth__process_reap(r, p)) {
             k++;
             continue;
         }
@@ -310,7 +322,7 @@ static void look_for_requests(fth__runner *r)
 
 static void tick(fth__runner *r)
 {
-    r->view->now = fth__wall_seconds();
+    r->view->now = fth__runner_now(r);
     for (int64_t k = 0; k < r->n_processes; k++) fth__process_show(r, r->process[k]);
     look_for_requests(r);
     for (int64_t d = 0; d < r->graph.n_dirs; d++)
@@ -322,7 +334,7 @@ static void tick(fth__runner *r)
 
 static void kill_late(fth__runner *r, bool at_once)
 {
-    const double now = fth__clock_seconds();
+    const double now = fth__watch_clock(r->watch);
     for (int64_t k = 0; k < r->n_processes; k++) {
         fth__process *p = r->process[k];
         if (p->killed || (!at_once && (p->kill_at == 0 || now < p->kill_at))) continue;
@@ -362,6 +374,7 @@ static fth_status loop(fth__runner *r, fth_err *err)
     int64_t idle = 0;
     for (;;) {
         take_breath(&last);
+        FTH_TRY(fth__watch_check(r->watch, err));
         FTH_TRY(look_for_stop(r, err));
         FTH_TRY(fth__runner_settle(r, err));
         FTH_TRY(fth__runner_flush(r, err));
@@ -484,7 +497,7 @@ static fth_status prepare(fth__runner *r, fth_jobs *jobs, fth_err *err)
 static fth_status close_ledgers(fth__runner *r, fth_err *err)
 {
     fth_status s = FTH_OK;
-    r->view->now = r->view->ended = fth__wall_seconds();
+    r->view->now = r->view->ended = fth__runner_now(r);
     for (int64_t d = 0; d < r->graph.n_dirs; d++) {
         if (!r->graph.dir[d].begun) continue;
         const fth_status one =
@@ -505,7 +518,7 @@ fth_status fth_runner_run(fth_jobs *jobs, const fth_runner_options *opt, fth_run
     if (s == FTH_OK) s = loop(&r, err);
     if (s == FTH_OK) s = close_ledgers(&r, err);
     if (r.view) {
-        r.view->now = fth__wall_seconds();
+        r.view->now = fth__runner_now(&r);
         count(r.view, &n);
         list_devices(r.view, n.devices, sizeof n.devices);
         if (s == FTH_OK && opt->show) opt->show(opt->user, r.view, -1);

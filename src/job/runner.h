@@ -17,6 +17,7 @@
 #include "job/progress.h"
 #include "job/record.h"
 #include "job/spawn.h"
+#include "job/watch.h"
 
 /* A task that runs. */
 typedef struct fth__process {
@@ -25,8 +26,8 @@ typedef struct fth__process {
     int64_t pid; /* also when it was reaped */
     fth__reservation held;
     fth__log *log;
-    double started; /* on the clock that only moves forward */
-    double kill_at; /* of a task that was asked to end; 0: it was not */
+    double started; /* on the clock of the watch */
+    double kill_at; /* the same; of a task that was asked to end; 0: it was not */
     bool killed, heard;
     const char *why_ended; /* of a task that was asked to end */
     fth__progress progress;
@@ -41,6 +42,8 @@ typedef struct fth__runner {
     fth__graph graph;
     fth__pack pack;
     fth__who me;
+    fth__watch *watch; /* NULL: nothing is run */
+    double clock0;     /* when the run began, on the clock that only moves forward */
     fth__process **process;
     int64_t n_processes, cap_processes;
     int64_t open; /* tasks that are not done */
@@ -58,6 +61,10 @@ typedef struct fth__runner {
 } fth__runner;
 
 void fth__runner_point(const fth__runner *r, const char *name);
+/* The time of day: that at the start of the run, and as long since then as the clock that only
+ * moves forward says, so that nothing takes longer, or less than no time, because somebody set the
+ * clock of the machine. */
+double fth__runner_now(const fth__runner *r);
 /* Jobs that have something to do: how many may want memory and threads at a time. */
 int64_t fth__runner_jobs(const fth__runner *r);
 
@@ -78,6 +85,8 @@ fth_status fth__runner_take_record(fth__runner *r, int64_t task, const fth__reco
 fth_status fth__runner_start(fth__runner *r, int64_t task, fth__reservation *held, fth_err *err);
 /* Read what there is of its pipes. */
 void fth__process_read(fth__runner *r, fth__process *p);
+/* Whether it has ended; then its pid is given back. */
+bool fth__process_reap(fth__runner *r, fth__process *p);
 /* After its end was seen: log, record, state; `p` is gone. */
 fth_status fth__process_end(fth__runner *r, fth__process *p, fth_err *err);
 /* Ask it to end; after the grace it is killed. */

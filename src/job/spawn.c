@@ -68,7 +68,8 @@ static int prepare(posix_spawn_file_actions_t *files, posix_spawnattr_t *attr, i
     sigset_t none, usual;
     sigemptyset(&none);
     sigemptyset(&usual);
-    static const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD, SIGQUIT, SIGUSR1};
+    static const int ours[] = {SIGINT,  SIGTERM, SIGHUP,  SIGPIPE, SIGCHLD,
+                               SIGQUIT, SIGUSR1, SIGTSTP, SIGCONT};
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) sigaddset(&usual, ours[i]);
     int e = posix_spawn_file_actions_addopen(files, 0, "/dev/null", O_RDONLY, 0);
     if (!e) e = posix_spawn_file_actions_adddup2(files, output, 1);

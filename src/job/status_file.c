@@ -250,7 +250,9 @@ fth_status fth__status_save(fth__status_file *f, const fth_view *view, fth_err *
     uint64_t inode = 0, changed_ns = 0;
     take_look(f->path, &inode, &changed_ns);
     if (inode != f->inode || changed_ns != f->changed_ns) FTH_TRY(read_old(f, err));
-    const double now = view->ended > 0 ? view->ended : fth__wall_seconds();
+    const double now = view->ended > 0 ? view->ended
+                       : view->now > 0 ? view->now
+                                       : fth__wall_seconds();
     fth_json_writer w;
     fth_json_begin(&w, view->mem, true);
     fth_json_open(&w, NULL, '{');

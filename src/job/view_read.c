@@ -20,8 +20,9 @@ static fth_status settle(fth_view *view, const char *dir, int64_t first, fth_err
     for (int64_t i = first; i < view->n_tasks; i++) {
         fth_task *t = &view->task[i];
         if (t->state != FTH_STATE_RUNNING) continue;
-        if (lives) {
-            t->seconds = t->started > 0 && view->now > t->started ? view->now - t->started : 0;
+        if (lives) { /* by the clock of its runner, unless it has not told yet */
+            if (t->seconds <= 0 && t->started > 0 && view->now > t->started)
+                t->seconds = view->now - t->started;
             continue;
         }
         t->state = FTH_STATE_INTERRUPTED;

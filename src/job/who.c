@@ -1,7 +1,7 @@
 /* who.c - a process that can be told from all others, also from a later one with its pid.
  *
  * The kernel hands out pids again, so a process is known by its pid and the tick of the clock at
- * which it started, in one boot of one machine.
+ * which it started, in one boot of one machine. Elsewhere only its signs of life can be seen.
  */
 #include "job/ledger.h"
 
@@ -84,10 +84,10 @@ bool fth__who_lives(const fth__who *who)
 {
     fth__who me;
     if (fth__who_am_i(&me, NULL) != FTH_OK) return true;
-    if (strcmp(who->host, me.host) != 0) return true;
-    if (strcmp(who->boot, me.boot) != 0) return false; /* the machine was started again since */
-    if (who->space != me.space) return true;
-    return fth__process_start(who->pid) == who->start;
+    const bool host = strcmp(who->host, me.host) == 0, boot = strcmp(who->boot, me.boot) == 0;
+    if (host && boot && who->space == me.space) return fth__process_start(who->pid) == who->start;
+    if (who->beats) return who->age < FTH__DEAD_S;
+    return !host || boot; /* else the machine was started again since */
 }
 
 size_t fth__who_format(const fth__who *who, char *text, size_t bytes)
@@ -96,9 +96,9 @@ size_t fth__who_format(const fth__who *who, char *text, size_t bytes)
     fth__text_init(&t, text, bytes);
     fth__text_add(&t,
                   "fathom lock 1\nhost %s\nboot %s\npid %" PRId64 "\nstart %" PRIu64
-                  "\nspace %" PRIu64 "\nrun %s\nsince_ms %" PRId64 "\n",
+                  "\nspace %" PRIu64 "\nrun %s\n%ssince_ms %" PRId64 "\n",
                   who->host, who->boot, who->pid, who->start, who->space, who->run,
-                  (int64_t)(who->since * 1e3));
+                  who->beats ? "beats yes\n" : "", (int64_t)(who->since * 1e3));
     return t.wanted;
 }
 
@@ -132,6 +132,7 @@ static bool find_number(const char *text, const char *key, uint64_t *out)
 bool fth__who_parse(const char *text, fth__who *out)
 {
     uint64_t pid = 0, since = 0;
+    char beats[8];
     *out = (fth__who){0};
     if (strncmp(text, "fathom lock ", 12) != 0) return false;
     if (!find_line(text, "host", out->host, sizeof out->host) ||
@@ -142,5 +143,6 @@ bool fth__who_parse(const char *text, fth__who *out)
         return false;
     out->pid = (int64_t)pid;
     out->since = (double)since / 1e3;
+    out->beats = find_line(text, "beats", beats, sizeof beats) && strcmp(beats, "yes") == 0;
     return pid > 0 && pid <= INT32_MAX;
 }

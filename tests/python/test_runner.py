@@ -331,6 +331,28 @@ class Signals(Case):
         out, err = runner.communicate(timeout=5)
         self.assertEqual(runner.returncode, 6, out + err)
 
+    def test_ctrl_z_stops_the_stages_too(self):
+        self.config(model="plane", **{"drill.stage": "survey", "drill.kind": "slow",
+                                      "drill.seconds": 2})
+        runner = subprocess.Popen(
+            [t.PROGRAM, "run", "survey", "-c", self.configs, "--skip-general", "--no-live"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0)
+        self.addCleanup(runner.kill)
+        t.wait_for(lambda: t.starts(self.root), what="the start of a stage")
+        stage = int(t.starts(self.root)[0][1])
+
+        def state(pid):
+            with open(f"/proc/{pid}/stat") as f:
+                return f.read().rsplit(")", 1)[1].split()[0]
+        runner.send_signal(signal.SIGTSTP)
+        t.wait_for(lambda: state(stage) == "T" and state(runner.pid) == "T", 5, "the pause")
+        time.sleep(2.5)  # longer than the stage would take
+        self.assertEqual((state(stage), state(runner.pid)), ("T", "T"))
+        runner.send_signal(signal.SIGCONT)
+        t.wait_for(lambda: state(stage) != "T", 5, "the end of the pause")
+        out, err = runner.communicate(timeout=30)
+        self.assertEqual(runner.returncode, 0, out + err)
+
     def test_a_hangup_ends_it_unless_it_is_ignored(self):
         self.config(model="plane", **{"drill.stage": "survey", "drill.kind": "slow",
                                       "drill.seconds": 60})

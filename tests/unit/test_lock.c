@@ -2,7 +2,7 @@
  * seconds: 10 */
 #include "testing/files.h"
 
-#include "job/ledger.h"
+#include "job/watch.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static fth__who self(void)
@@ -55,6 +56,21 @@ TEST(a_process_is_known_by_its_start)
     other.space++;
     other.start++;
     IS_TRUE(fth__who_lives(&other));
+    other.beats = true; /* where nobody can look, its signs of life count */
+    other.age = FTH__DEAD_S - 1;
+    IS_TRUE(fth__who_lives(&other));
+    other.age = FTH__DEAD_S + 1;
+    IS_TRUE(!fth__who_lives(&other));
+    other.space--; /* here the pid was reused: dead, whatever it beats */
+    other.age = 0;
+    IS_TRUE(!fth__who_lives(&other));
+    other.start--; /* and stopped, but there */
+    other.age = 1000;
+    IS_TRUE(fth__who_lives(&other));
+    other.boot[0] ^= 1; /* a machine with this name, perhaps another */
+    IS_TRUE(!fth__who_lives(&other));
+    other.age = 1;
+    IS_TRUE(fth__who_lives(&other));
     EQ_U64(fth__process_start(0), 0);
     EQ_U64(fth__process_start(-1), 0);
     EQ_U64(fth__process_start(INT32_MAX), 0);
@@ -91,6 +107,9 @@ TEST(a_lock_survives_its_text)
     fth__who me = self(), back;
     char text[512];
     IS_TRUE(fth__who_format(&me, text, sizeof text) < sizeof text);
+    IS_TRUE(fth__who_parse(text, &back) && !back.beats);
+    me.beats = true;
+    IS_TRUE(fth__who_format(&me, text, sizeof text) < sizeof text);
     IS_TRUE(fth__who_parse(text, &back));
     EQ_STR(back.host, me.host);
     EQ_STR(back.boot, me.boot);
@@ -99,6 +118,7 @@ TEST(a_lock_survives_its_text)
     EQ_U64(back.start, me.start);
     EQ_U64(back.space, me.space);
     NEAR(back.since, me.since, 1e-3);
+    IS_TRUE(back.beats);
     const size_t n = strlen(text);
     for (size_t cut = 0; cut < n; cut++) { /* no part of it is taken for the whole */
         char part[512];
@@ -193,6 +213,82 @@ TEST(other_machines_are_believed)
     HAS(err.text, "process 4711 on machine node7");
     HAS(err.hint, "node7");
     HAS(err.hint, "/.fathom/lock");
+}
+
+/* Set the time of a lock so many seconds back. */
+static void make_old(const char *dir, double seconds)
+{
+    char path[FTH__PATH];
+    struct timespec now, times[2];
+    IS_TRUE(fth__fathom_path(path, dir, "lock"));
+    clock_gettime(CLOCK_REALTIME, &now);
+    now.tv_sec -= (time_t)seconds;
+    times[0] = times[1] = now;
+    IS_TRUE(utimensat(AT_FDCWD, path, times, 0) == 0);
+}
+
+TEST(the_dead_of_other_machines_are_replaced)
+{
+    const char *dir = t_temp_path("beats");
+    fth__who me = self(), other = me, seen;
+    fth_err err = {0};
+    strcpy(other.host, "node7");
+    other.pid = 4711;
+    other.beats = true;
+    plant(dir, &other);
+    make_old(dir, FTH__DEAD_S - 5);
+    IS(fth__lock_take(dir, &me, &err), FTH_E_LOCKED);
+    HAS(err.text, "process 4711 on machine node7");
+    HAS(err.text, "sign of life was 55 s ago");
+    HAS(err.hint, "taken over after");
+    IS(fth__lock_check(dir, NULL), FTH_E_LOCKED);
+    make_old(dir, FTH__DEAD_S + 5);
+    OK(fth__lock_check(dir, NULL));
+    OK(fth__lock_take(dir, &me, NULL));
+    IS_TRUE(fth__lock_read(dir, &seen));
+    EQ_STR(seen.run, me.run);
+    fth__lock_release(dir, &me);
+    other.beats = false; /* a program that gives no sign: as ever */
+    plant(dir, &other);
+    make_old(dir, 10000);
+    IS(fth__lock_take(dir, &me, &err), FTH_E_LOCKED);
+}
+
+TEST(a_watch_gives_signs_of_life_and_sees_a_lock_that_is_lost)
+{
+    fth_mem *mem = t_mem(1 << 20);
+    const char *dir = t_temp_path("watched");
+    fth__who me = self(), other = me, seen;
+    fth__watch *w = NULL;
+    fth_err err = {0};
+    me.beats = true;
+    OKE(fth__lock_take(dir, &me, &err), &err);
+    OKE(fth__watch_start(&w, mem, &(fth__watch_options){.me = &me, .beat_s = 0.05}, &err), &err);
+    OKE(fth__watch_dir(w, dir, &err), &err);
+    make_old(dir, 1000);
+    for (int i = 0; i < 400; i++) {
+        IS_TRUE(fth__lock_read(dir, &seen));
+        if (seen.age < 100) break;
+        usleep(10000);
+    }
+    IS_TRUE(seen.age < 100);
+    OK(fth__watch_check(w, NULL));
+    strcpy(other.run, "another");
+    strcpy(other.host, "node9");
+    plant(dir, &other);
+    fth_status s = FTH_OK;
+    for (int i = 0; i < 400 && s == FTH_OK; i++) {
+        usleep(10000);
+        err = (fth_err){0};
+        s = fth__watch_check(w, &err);
+    }
+    IS(s, FTH_E_LOCKED);
+    HAS(err.text, "taken over");
+    HAS(err.text, "node9");
+    fth__watch_stop(w);
+    IS_TRUE(fth__lock_read(dir, &seen)); /* his */
+    EQ_STR(seen.run, "another");
+    OK(fth_mem_destroy(mem, NULL));
 }
 
 TEST(a_folder_that_cannot_be_written_is_named)

@@ -7,6 +7,8 @@
 
 #include <ftw.h>
 #include <math.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -153,6 +155,59 @@ TEST(a_stage_that_asks_for_it_is_interrupted_and_the_next_is_skipped)
     watch(&r, &s);
     IS(runs_run(&r), FTH_E_CANCELLED);
     EQ_STR(s.text, "survey:running survey:interrupted fit.plane:skipped ");
+    runs_close(&r);
+}
+
+/* ---- the clock of the machine ---- */
+
+static _Atomic int64_t set_back; /* seconds */
+
+/* In place of the system's, for all of this process. */
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+    const int got = (int)syscall(SYS_clock_gettime, id, t);
+    if (id == CLOCK_REALTIME) t->tv_sec -= set_back;
+    return got;
+}
+
+static double shown_started, shown_ended, shown_now;
+
+/* Somebody sets the clock back by an hour while the first stage runs. */
+static void set_clock(void *user, const fth_view *view, int64_t task)
+{
+    (void)user;
+    if (task < 0) return;
+    if (view->task[task].state == FTH_STATE_RUNNING) set_back = 3600;
+    shown_started = view->task[task].started;
+    shown_ended = view->task[task].ended;
+    shown_now = view->now;
+}
+
+TEST(a_clock_that_is_set_back_changes_no_duration)
+{
+    clean();
+    runs_config("a", "");
+    runs r;
+    runs_open(&r, "survey", script("sleep 0.2; exit 1"));
+    r.opt.show = set_clock;
+    IS(runs_run(&r), FTH_E_JOB_FAILED);
+    fth_view *view = NULL;
+    OKE(fth_view_read(&view, r.mem, t_temp_path("out"), &r.err), &r.err);
+    set_back = 0;
+    IS_TRUE(r.result.seconds >= 0.2 && r.result.seconds < 60);
+    IS_TRUE(shown_ended - shown_started >= 0.2 && shown_ended - shown_started < 60);
+    IS_TRUE(shown_now >= shown_ended);
+    IS_TRUE(view->ended - view->started >= 0.2 && view->ended - view->started < 60);
+    IS_TRUE(view->task[0].seconds >= 0.2 && view->task[0].seconds < 60);
+    EQ_I64(view->n_changes, 2);
+    EQ_I64(view->change[0].to, FTH_STATE_RUNNING);
+    EQ_I64(view->change[1].to, FTH_STATE_FAILED);
+    fth_view_destroy(view);
+    size_t bytes = 0;
+    char *text = (char *)t_file_read(t_temp_path("out/a/run_status.json"), &bytes);
+    const char *elapsed = strstr(text, "\"elapsed_seconds\": ");
+    IS_TRUE(elapsed && strtod(elapsed + 19, NULL) >= 0.2);
+    free(text);
     runs_close(&r);
 }
 

@@ -1,0 +1,42 @@
+/* job/watch.h - a thread beside the runner, for what cannot wait until it has read a large file.
+ *
+ * It gives a sign of life in every lock each ten seconds, so that other machines can tell a runner
+ * that was killed. And it pauses the run when asked (Ctrl-Z): the stages lead process groups of
+ * their own, which the terminal does not stop.
+ */
+#ifndef FTH_JOB_WATCH_H
+#define FTH_JOB_WATCH_H
+
+#include "job/ledger.h"
+
+typedef struct fth__watch fth__watch;
+
+typedef struct fth__watch_options {
+    const fth__who *me;        /* holder of the locks; outlives the watch */
+    double beat_s;             /* between signs of life; 0: 10 */
+    bool (*pause)(void *user); /* as in fth_runner_options; NULL: never */
+    void (*rest)(void *user);
+    void *user;
+} fth__watch_options;
+
+fth_status fth__watch_start(fth__watch **out, fth_mem *mem, const fth__watch_options *opt,
+                            fth_err *err);
+void fth__watch_stop(fth__watch *w); /* NULL is allowed, here and below */
+/* A directory whose lock we hold; the path outlives the watch. */
+fth_status fth__watch_dir(fth__watch *w, const char *output_dir, fth_err *err);
+/* FTH_E_LOCKED when somebody else has one of the locks by now: we were stopped for too long, and he
+ * took us for dead. */
+fth_status fth__watch_check(fth__watch *w, fth_err *err);
+
+/* While held, no pause begins: a process that is started is in the list, one that was reaped is
+ * not. `room` makes place for one more beforehand. */
+fth_status fth__watch_room(fth__watch *w, fth_err *err);
+void fth__watch_hold(fth__watch *w);
+void fth__watch_let(fth__watch *w);
+void fth__watch_add(fth__watch *w, int64_t pid);
+void fth__watch_remove(fth__watch *w, int64_t pid);
+
+/* Seconds on the clock that only moves forward, without those of pauses. */
+double fth__watch_clock(fth__watch *w);
+
+#endif
