@@ -221,8 +221,16 @@ int fth__buf_storage(const fth_plan *p, int buf);
 void fth__buf_region(const fth_plan *p, const fth__buf *b, const int64_t *turn, fth__range *out);
 /* Loops around an item, outermost first; returns the depth. */
 int fth__sweep_path(const fth_plan *p, int loop, int path[FTH__MAX_DEPTH]);
-/* Chunks that stand for all: fills `list`, which has FTH__SAMPLES places; returns how many. */
-int fth__sweep_samples(const fth_plan *p, const fth__sweep *l, int64_t *list);
+/* Chunks that stand for all. Regions are affine in the chunk number between the places where they
+ * are clipped: the ends of the loop; where an axis that follows it begins and ends (of entries of
+ * rows, the chunk with most); and where what a halo adds reaches an end. Each fills or adds to
+ * `list`, which has FTH__SAMPLES places, and returns how many there are. */
+int fth__sweep_samples(const fth_plan *p, const fth__sweep *l, int64_t *list); /* of all axes */
+int fth__sweep_ends(const fth__sweep *l, int64_t *list);
+int fth__sweep_add_axis(const fth_plan *p, const fth__sweep *l, fth_axis_id axis, int64_t *list,
+                        int count);
+int fth__sweep_add_place(const fth__sweep *l, fth_axis_id axis, int64_t at, int64_t *list,
+                         int count);
 
 /* ---- size.c: bytes for given chunks; layout.c: offsets ---- */
 fth_status fth__plan_size(fth_plan *p, fth_err *err);

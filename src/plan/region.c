@@ -129,10 +129,14 @@ static int add_sample(const fth__sweep *l, int64_t k, int64_t *list, int n)
     return n + 1;
 }
 
-/* Regions are affine in the chunk number between the places where they are clipped: the ends of the
- * loop, and for a shifted axis the chunks where it begins and ends. Of entries of rows, the chunk
- * with most stands for all. */
-int fth__sweep_samples(const fth_plan *p, const fth__sweep *l, int64_t *list)
+/* Chunk in which index `at` of an axis lies, as if the axis went on at both ends. */
+static int64_t chunk_at(const fth__sweep *l, fth_axis_id axis, int64_t at)
+{
+    const fth__map *m = &l->map[axis];
+    return floor_div(floor_div((at - m->off) * m->den, m->num), l->chunk);
+}
+
+int fth__sweep_ends(const fth__sweep *l, int64_t *list)
 {
     const int64_t n = l->n_chunks;
     int count = 0;
@@ -142,19 +146,35 @@ int fth__sweep_samples(const fth_plan *p, const fth__sweep *l, int64_t *list)
     }
     const int64_t ends[8] = {0, 1, 2, n / 2, n / 2 + 1, n - 3, n - 2, n - 1};
     for (int i = 0; i < 8; i++) count = add_sample(l, ends[i], list, count);
-    for (int64_t a = 0; a < p->graph->n_axes; a++) {
-        const fth__map *m = &l->map[a];
-        if (!m->in || a == l->axis) continue;
-        if (m->row_ptr) count = add_sample(l, m->heavy, list, count);
-        const int64_t from = floor_div(-m->off * m->den, m->num) / l->chunk;
-        const int64_t to =
-            floor_div((p->graph->axis[a]->size - m->off) * m->den, m->num) / l->chunk;
-        for (int64_t d = -2; d <= 2; d++) {
-            count = add_sample(l, from + d, list, count);
-            count = add_sample(l, to + d, list, count);
-        }
-        count = add_sample(l, (from + to) / 2, list, count);
-    }
+    return count;
+}
+
+int fth__sweep_add_place(const fth__sweep *l, fth_axis_id axis, int64_t at, int64_t *list,
+                         int count)
+{
+    if (l->map[axis].row_ptr) return count;
+    const int64_t k = chunk_at(l, axis, at);
+    for (int64_t d = -2; d <= 2; d++) count = add_sample(l, k + d, list, count);
+    return count;
+}
+
+int fth__sweep_add_axis(const fth_plan *p, const fth__sweep *l, fth_axis_id axis, int64_t *list,
+                        int count)
+{
+    const fth__map *m = &l->map[axis];
+    const int64_t size = p->graph->axis[axis]->size;
+    if (!m->in || axis == l->axis) return count;
+    if (m->row_ptr) return add_sample(l, m->heavy, list, count);
+    count = fth__sweep_add_place(l, axis, 0, list, count);
+    count = fth__sweep_add_place(l, axis, size, list, count);
+    return add_sample(l, (chunk_at(l, axis, 0) + chunk_at(l, axis, size)) / 2, list, count);
+}
+
+int fth__sweep_samples(const fth_plan *p, const fth__sweep *l, int64_t *list)
+{
+    int count = fth__sweep_ends(l, list);
+    for (int64_t a = 0; a < p->graph->n_axes; a++)
+        count = fth__sweep_add_axis(p, l, (fth_axis_id)a, list, count);
     return count;
 }
 

@@ -1,7 +1,8 @@
 /* size.c - how much of everything a turn needs: halos, extents, bytes, workspace.
  *
  * Steps are visited last first: what a reader needs beyond its own part widens the step that makes
- * it. All regions are affine in the chunk number, so a few chunks stand for all.
+ * it. Regions are affine in the chunk number but for the places where they are clipped, so a few
+ * chunks stand for all.
  */
 #include "base/checked.h"
 #include "mem/heap.h"
@@ -128,6 +129,66 @@ static bool stays_in_part(const fth_plan *p, const fth__item *it, const fth__swe
     return true;
 }
 
+/* Where the region that a step makes is clipped: its axis begins and ends, and so does what its
+ * halo adds. */
+static int add_region(const fth_plan *p, const fth__item *it, const fth__sweep *l, int64_t *list,
+                      int count)
+{
+    const int dim = it->sdim[l->depth];
+    if (dim < 0) return count;
+    const fth_desc *d = &p->unit[it->unit].node->out[0];
+    const int64_t lo = it->halo_lo[l->depth], hi = it->halo_hi[l->depth];
+    count = fth__sweep_add_axis(p, l, d->axis[dim], list, count);
+    if (lo > 0) count = fth__sweep_add_place(l, d->axis[dim], lo, list, count);
+    if (hi > 0) count = fth__sweep_add_place(l, d->axis[dim], d->size[dim] - hi, list, count);
+    return count;
+}
+
+/* Chunks that stand for all of what the step needs of input k, in storage b. */
+static int need_samples(const fth_plan *p, const fth__item *it, const fth__sweep *l, int k,
+                        const fth__buf *b, int64_t *list)
+{
+    const fth_node *n = p->unit[it->unit].node;
+    const int dim = it->sdim[l->depth];
+    const int64_t lo = it->halo_lo[l->depth], hi = it->halo_hi[l->depth];
+    int count = add_region(p, it, l, list, fth__sweep_ends(l, list));
+    for (int d = 0; d < b->desc.n_axes; d++)
+        count = fth__sweep_add_axis(p, l, b->desc.axis[d], list, count);
+    for (int d = 0; d < n->in[k].n_axes; d++) {
+        const fth_relation *r = &p->unit[it->unit].rel[k][d];
+        count = fth__sweep_add_axis(p, l, n->in[k].axis[d], list, count);
+        if (r->along != FTH_HALO || r->out_dim != dim) continue;
+        /* places of the output where what is needed reaches an end of the input */
+        const fth_axis_id axis = n->out[0].axis[dim];
+        const int64_t size = n->in[k].size[d];
+        const int64_t ends[4] = {
+            r->lo * r->div / r->mul + lo, (size + r->lo) * r->div / r->mul + lo,
+            -r->hi * r->div / r->mul - hi, (size - r->hi) * r->div / r->mul - hi};
+        for (int e = 0; e < 4; e++) count = fth__sweep_add_place(l, axis, ends[e], list, count);
+    }
+    return count;
+}
+
+static fth_status widen_input(fth_plan *p, const fth__item *it, const fth__sweep *l, int k,
+                              fth_err *err)
+{
+    const int i = l->depth;
+    fth__buf *b = &p->buf[fth__buf_storage(p, it->in[k])];
+    int64_t sample[FTH__SAMPLES];
+    const int count = need_samples(p, it, l, k, b, sample);
+    for (int c = 0; c < count; c++) {
+        int64_t turn[FTH__MAX_DEPTH] = {0};
+        turn[i] = sample[c];
+        fth__range out[FTH_MAX_AXES], in[FTH_MAX_AXES];
+        fth__item_region(p, it, turn, out);
+        fth__item_need(p, it, turn, out, k, in);
+        (void)behind_views(p, &p->buf[it->in[k]], in);
+        for (int d = 0; d < b->desc.n_axes; d++)
+            if (l->map[b->desc.axis[d]].in) FTH_TRY(widen(p, b, l, turn[i], d, in[d], err));
+    }
+    return FTH_OK;
+}
+
 static fth_status widen_inputs(fth_plan *p, int item, fth_err *err)
 {
     const fth__item *it = &p->item[item];
@@ -137,20 +198,7 @@ static fth_status widen_inputs(fth_plan *p, int item, fth_err *err)
     for (int i = 0; i < depth; i++) {
         const fth__sweep *l = &p->loop[path[i]];
         if (stays_in_part(p, it, l, i)) continue;
-        int64_t sample[FTH__SAMPLES];
-        const int count = fth__sweep_samples(p, l, sample);
-        for (int c = 0; c < count; c++) {
-            int64_t turn[FTH__MAX_DEPTH] = {0};
-            turn[i] = sample[c];
-            fth__range out[FTH_MAX_AXES], in[FTH_MAX_AXES];
-            fth__item_region(p, it, turn, out);
-            for (int k = 0; k < n->n_in; k++) {
-                fth__item_need(p, it, turn, out, k, in);
-                fth__buf *b = &p->buf[behind_views(p, &p->buf[it->in[k]], in) - p->buf];
-                for (int d = 0; d < b->desc.n_axes; d++)
-                    if (l->map[b->desc.axis[d]].in) FTH_TRY(widen(p, b, l, turn[i], d, in[d], err));
-            }
-        }
+        for (int k = 0; k < n->n_in; k++) FTH_TRY(widen_input(p, it, l, k, err));
     }
     return FTH_OK;
 }
@@ -162,16 +210,20 @@ static void size_buf(fth_plan *p, fth__buf *b)
     if (b->kind != FTH__BUF_ARENA) return;
     for (int s = 0; s < b->n_span; s++) {
         const fth__sweep *l = &p->loop[b->span[s].loop];
+        const int dim = b->span[s].dim;
+        const fth_axis_id axis = b->desc.axis[dim];
         int64_t sample[FTH__SAMPLES], most = 0;
-        const int count = fth__sweep_samples(p, l, sample);
+        int count = fth__sweep_add_axis(p, l, axis, sample, fth__sweep_ends(l, sample));
+        count = fth__sweep_add_place(l, axis, b->span[s].lo, sample, count);
+        count = fth__sweep_add_place(l, axis, b->desc.size[dim] - b->span[s].hi, sample, count);
         for (int c = 0; c < count; c++) {
             int64_t turn[FTH__MAX_DEPTH] = {0};
             fth__range r[FTH_MAX_AXES];
             turn[l->depth] = sample[c];
             fth__buf_region(p, b, turn, r);
-            most = fth__max_i64(most, r[b->span[s].dim].hi - r[b->span[s].dim].lo);
+            most = fth__max_i64(most, r[dim].hi - r[dim].lo);
         }
-        b->extent[b->span[s].dim] = most;
+        b->extent[dim] = most;
     }
     uint64_t bytes = (uint64_t)b->element;
     for (int d = 0; d < b->desc.n_axes; d++) bytes *= (uint64_t)b->extent[d];
@@ -224,10 +276,10 @@ static uint64_t scratch_at(fth_plan *p, fth__item *it, const int64_t *turn)
 }
 
 /* Chunks whose calls differ in shape: the first, the middle and the last, and more when an axis is
- * shifted against the loop. */
-static int shape_samples(const fth_plan *p, const fth__sweep *l, int64_t *list)
+ * shifted against the loop or the step has a halo. */
+static int shape_samples(const fth_plan *p, const fth__item *it, const fth__sweep *l, int64_t *list)
 {
-    const int count = fth__sweep_samples(p, l, list);
+    const int count = add_region(p, it, l, list, fth__sweep_samples(p, l, list));
     if (count > 8 || l->n_chunks <= 8) return count;
     list[0] = 0;
     list[1] = l->n_chunks / 2;
@@ -335,8 +387,8 @@ static uint64_t step_scratch(fth_plan *p, fth__item *it)
         s.turn[i][0] = 0;
         if (i >= depth) continue;
         const fth__sweep *l = &p->loop[path[i]];
-        s.count[i] =
-            it->split_fixed ? fth__sweep_samples(p, l, s.turn[i]) : shape_samples(p, l, s.turn[i]);
+        s.count[i] = it->split_fixed ? fth__sweep_samples(p, l, s.turn[i])
+                                     : shape_samples(p, it, l, s.turn[i]);
     }
     if (it->split_fixed) return cover_scratch(p, it, &s);
     shapes seen;

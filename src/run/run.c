@@ -70,25 +70,28 @@ static bool is_empty(const fth__buf *b, const fth__io_job *job)
     return false;
 }
 
-static int64_t post_reads(fth__runner *r, int loop, int64_t k, int64_t spin)
+static fth_status post_reads(fth__runner *r, int loop, int64_t k, int64_t spin, int64_t *ticket)
 {
     const fth_plan *p = r->p;
-    int64_t ticket = 0;
+    fth_status s = FTH_OK;
     const int depth = p->loop[loop].depth;
     const int64_t now = r->turn[depth];
     r->turn[depth] = k;
-    for (int64_t i = 0; i < p->n_bufs; i++) {
+    *ticket = 0;
+    for (int64_t i = 0; i < p->n_bufs && s == FTH_OK; i++) {
         const fth__buf *b = &p->buf[i];
         if (b->kind != FTH__BUF_ARENA || b->home != loop || b->input < 0) continue;
+        s = fth__buf_check(r, b, NULL);
+        if (s != FTH_OK) break;
         fth__io_job job = make_job(r, b, spin, false);
         job.source = &p->graph->input[b->input].source;
         fth__job_name(r, b, &job);
         if (is_empty(b, &job)) continue;
         r->read_bytes += job_bytes(b, job.n);
-        ticket = fth__run_post(r, &job);
+        *ticket = fth__run_post(r, &job);
     }
     r->turn[depth] = now;
-    return ticket;
+    return s;
 }
 
 /* Rows of a doubled output are dense only when nothing but whole outer slices is left out: the sink
@@ -225,10 +228,10 @@ static fth_status run_turn(fth__runner *r, int loop, int64_t k, tickets *t)
     const int depth = l->depth;
     r->turn[depth] = k;
     const int64_t spin = r->spins[loop];
-    if (k == 0) t->read = post_reads(r, loop, 0, spin);
+    if (k == 0) FTH_TRY(post_reads(r, loop, 0, spin, &t->read));
     FTH_TRY(wait_io(r, t->read));
     FTH_TRY(wait_io(r, t->write[spin & 1])); /* this copy of the outputs is free again */
-    if (k + 1 < l->n_chunks) t->read = post_reads(r, loop, k + 1, spin + 1);
+    if (k + 1 < l->n_chunks) FTH_TRY(post_reads(r, loop, k + 1, spin + 1, &t->read));
     const fth_status s = run_items(r, l->begin + 1, l->end);
     if (s != FTH_OK) return earliest(r, t->write[~spin & 1], s);
     r->turn[depth] = k;

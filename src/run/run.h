@@ -31,6 +31,9 @@ typedef struct fth__runner {
 /* Memory of a region of a buffer in the current turn; `spin` picks the copy of a doubled buffer. */
 void fth__tile_of(const fth__runner *r, const fth__buf *b, const fth__range *region, int64_t spin,
                   fth_tile *out);
+/* A plan that is wrong is an error before memory is: the buffer holds what this turn puts there,
+ * and the region (NULL: not known) is part of that. */
+fth_status fth__buf_check(const fth__runner *r, const fth__buf *b, const fth__range *region);
 /* The turn numbering and copy of the loop a buffer belongs to. */
 int64_t fth__spin_of(const fth__runner *r, const fth__buf *b);
 

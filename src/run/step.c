@@ -181,9 +181,12 @@ fth_status fth__run_step(fth__runner *r, const fth__item *it)
     fth__item_region(p, it, r->turn, out);
     fill_outputs(r, it, out, &call);
     fill_state(r, it, out, &call);
+    for (int o = 0; o < n->n_out; o++)
+        FTH_TRY(fth__buf_check(r, &p->buf[it->out[o]], o == 0 ? out : NULL));
     for (int k = 0; k < n->n_in; k++) {
         const fth__buf *b = &p->buf[it->in[k]];
         fth__item_need(p, it, r->turn, out, k, in);
+        FTH_TRY(fth__buf_check(r, b, in));
         fth__tile_of(r, b, in, fth__spin_of(r, b), &call.in[k]);
     }
     char *scratch = r->arena + p->buf[it->scratch].offset;

@@ -79,6 +79,32 @@ int64_t fth__spin_of(const fth__runner *r, const fth__buf *b)
     return b->home < 0 ? 0 : r->spins[b->home];
 }
 
+fth_status fth__buf_check(const fth__runner *r, const fth__buf *b, const fth__range *region)
+{
+    const fth_plan *p = r->p;
+    fth__range box[FTH_MAX_AXES];
+    char name[FTH__NAME];
+    if (b->kind == FTH__BUF_VIEW) return fth__buf_check(r, &p->buf[b->base], NULL);
+    if (b->kind != FTH__BUF_ARENA || b->bytes == 0) return FTH_OK; /* of 0 bytes: nobody wants it */
+    fth__buf_region(p, b, r->turn, box);
+    uint64_t bytes = (uint64_t)b->element;
+    bool inside = true, any = true;
+    for (int d = 0; d < b->desc.n_axes; d++) {
+        bytes *= (uint64_t)(box[d].hi > box[d].lo ? box[d].hi - box[d].lo : 0);
+        if (!region) continue;
+        any = any && region[d].lo < region[d].hi;
+        inside = inside && region[d].lo >= box[d].lo && region[d].hi <= box[d].hi;
+    }
+    if (bytes > b->bytes)
+        return FTH_FAIL(r->err, FTH_E_INTERNAL, "%s takes %llu bytes in a turn, %llu were planned",
+                        fth__buf_label(p, b, name), (unsigned long long)bytes,
+                        (unsigned long long)b->bytes);
+    if (any && !inside)
+        return FTH_FAIL(r->err, FTH_E_INTERNAL, "a step reads more of %s than a turn has of it",
+                        fth__buf_label(p, b, name));
+    return FTH_OK;
+}
+
 void fth__tile_of(const fth__runner *r, const fth__buf *b, const fth__range *region, int64_t spin,
                   fth_tile *out)
 {

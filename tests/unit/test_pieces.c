@@ -189,8 +189,8 @@ static fth_status take(void *self, const int64_t *lo, const int64_t *n, const vo
     return FTH_OK;
 }
 
-static fth_status run_with(fth_graph *g, const fth_val *out, int n, uint64_t memory, int threads,
-                           char *into[OUTS], fth_err *err)
+static fth_status run_with(fth_graph *g, const fth_val *out, int n, uint64_t memory,
+                           const char *stream, int threads, char **into, fth_err *err)
 {
     fth_sink sink[OUTS];
     taker k[OUTS];
@@ -206,7 +206,8 @@ static fth_status run_with(fth_graph *g, const fth_val *out, int n, uint64_t mem
         for (int d = 0; d < sink[i].n_axes; d++)
             k[i].extent[d] = sink[i].size[d] = fth_val_size(out[i], d);
     }
-    const fth_limits l = {.memory_bytes = memory, .device_bytes = memory, .threads = threads};
+    const fth_limits l = {
+        .memory_bytes = memory, .device_bytes = memory, .threads = threads, .stream = stream};
     fth_plan *p = fth_plan_make(g, out, n, &l, err);
     if (!p) return err->status;
     const fth_status s = fth_run(p, sink, NULL, NULL, err);
@@ -241,11 +242,11 @@ static int try_view(fth_context *ctx, view_fn *view, fth_dtype t, bool negative,
         want[i] = malloc((size_t)bytes_of(out[i]));
         got[i] = malloc((size_t)bytes_of(out[i]));
     }
-    OKE(run_with(g, out, n, memory[0], 1, want, &err), &err);
+    OKE(run_with(g, out, n, memory[0], NULL, 1, want, &err), &err);
     for (int b = 1; b < BUDGETS; b++)
         for (int i = 0; i < n; i++) {
             err = (fth_err){0};
-            const fth_status s = run_with(g, &out[i], 1, memory[b], 1 + b % 2, &got[i], &err);
+            const fth_status s = run_with(g, &out[i], 1, memory[b], NULL, 1 + b % 2, &got[i], &err);
             if (s == FTH_E_NO_FIT) continue;
             OKE(s, &err);
             if (memcmp(want[i], got[i], (size_t)bytes_of(out[i])) == 0) continue;
@@ -305,6 +306,61 @@ TEST(parts_of_a_streamed_axis_are_reduced_as_when_they_are_whole)
     fth_err err = {0};
     OKE(fth_context_destroy(ctx, &err), &err);
     EQ_I64(wrong, 0);
+}
+
+/* The smallest budget in which one output can be made along an axis. */
+static uint64_t smallest(fth_graph *g, const fth_val *out, const char *stream)
+{
+    uint64_t no = 0, yes = 1u << 30;
+    while (yes - no > 1) {
+        const uint64_t bytes = no + (yes - no) / 2;
+        const fth_limits l = {.memory_bytes = bytes, .device_bytes = bytes, .stream = stream};
+        fth_err err = {0};
+        fth_plan *p = fth_plan_make(g, out, 1, &l, &err);
+        *(p ? &yes : &no) = bytes;
+        fth_plan_destroy(p);
+    }
+    return yes;
+}
+
+/* What a window of a slice passes back is read far from the chunk that is being made, and most of
+ * all in a chunk that is neither an end nor the middle. Blocks were once sized by those alone. */
+TEST(gradients_of_far_parts_stay_in_their_blocks)
+{
+    static const struct {
+        int64_t n, from, m;
+    } row[] = {{61153, 17038, 6325}, {61153, 40000, 500}, {30000, 21000, 8000}, {9000, 3000, 10}};
+    fth_context *ctx = context();
+    for (size_t k = 0; k < sizeof row / sizeof row[0]; k++) {
+        data d = {.dtype = FTH_F32, .k = 1, .n = row[k].n};
+        d.at = malloc((size_t)d.n * sizeof(float));
+        fill(&d, false);
+        fth_graph *g = fth_graph_create(ctx);
+        fth_axis(g, "k", 1);
+        fth_axis(g, "n", d.n);
+        fth_axis(g, "m", row[k].m);
+        fth_axis(g, "tap", 3);
+        const fth_val x = fth_input(g, "x", FTH_F32, "k n", source_of(&d));
+        const fth_val w = fth_window(fth_slice(x, "n", row[k].from, "m"), "m", 0, "tap", true);
+        fth_val grad;
+        fth_err err = {0};
+        OK(fth_grad(fth_mean(fth_sqr(w), "k m tap"), 1, &x, &grad));
+        char *want = malloc((size_t)d.n * sizeof(float)),
+             *got = malloc((size_t)d.n * sizeof(float));
+        OKE(run_with(g, &grad, 1, 1u << 30, NULL, 1, &want, &err), &err);
+        const uint64_t least = smallest(g, &grad, "n");
+        for (uint64_t memory = least; memory < 2 * least; memory += least / 4) {
+            err = (fth_err){0};
+            OKE(run_with(g, &grad, 1, memory, "n", 1, &got, &err), &err);
+            SAME_BYTES(got, want, (size_t)d.n * sizeof(float));
+        }
+        fth_graph_destroy(g);
+        free(d.at);
+        free(want);
+        free(got);
+    }
+    fth_err err = {0};
+    OKE(fth_context_destroy(ctx, &err), &err);
 }
 
 TEST_MAIN()
