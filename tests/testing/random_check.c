@@ -347,7 +347,8 @@ static bool check_budgets(trial *t, int threads, uint64_t peak, uint64_t foreign
 {
     uint64_t floor, forced = 0;
     char name[96];
-    const char *stream = fth_axis_size(t->g->g, "s") > 1 && threads == 1 ? "s" : NULL;
+    const char *along = t->g->far ? t->g->far : "s";
+    const char *stream = fth_axis_size(t->g->g, along) > 1 && threads == 1 ? along : NULL;
     if (!check_floor(t, threads, NULL, &floor)) return false;
     *least = floor > 0 ? floor : UNLIMITED;
     if (stream && !check_floor(t, threads, stream, &forced)) return false;
@@ -358,7 +359,7 @@ static bool check_budgets(trial *t, int threads, uint64_t peak, uint64_t foreign
         const bool streamed = i == BUDGETS - 1;
         if (budget[i] == 0 || (!streamed && budget[i] < floor)) continue;
         snprintf(name, sizeof name, "budget %" PRIu64 "%s, %d threads", budget[i],
-                 streamed ? " (smallest along s)"
+                 streamed ? " (smallest along one axis)"
                  : i == 4 ? " (smallest)"
                           : "",
                  threads);
@@ -592,7 +593,7 @@ static bool asked_for(uint64_t *first, int64_t *n)
     return true;
 }
 
-void rg_check_many(uint64_t first, int64_t n)
+static void check_many(uint64_t first, int64_t n, bool all)
 {
     rg_stats s = {0};
     int64_t wrong = 0;
@@ -607,7 +608,7 @@ void rg_check_many(uint64_t first, int64_t n)
     }
     if (wrong > 0) FAIL("%" PRId64 " graphs are wrong", wrong);
     report(&s);
-    if (some || n < COVERED) return; /* too few to say anything about coverage */
+    if (some || n < COVERED || !all) return; /* too few to say anything about coverage */
     const double graphs = (double)s.graphs;
     LE_F64(0.60 * graphs, s.chunky);
     LE_F64(0.25 * graphs, s.passes);
@@ -621,4 +622,16 @@ void rg_check_many(uint64_t first, int64_t n)
     for (int i = 0; i < RG_FEATURES; i++)
         if (s.feature[i] < 20 * n / 1000)
             FAIL("%s is in %" PRId64 " graphs only", rg_feature_name(i), s.feature[i]);
+}
+
+void rg_check_many(uint64_t first, int64_t n)
+{
+    check_many(first, n, true);
+}
+
+void rg_check_far(uint64_t first, int64_t n)
+{
+    rg_use_far(true);
+    check_many(first, n, false);
+    rg_use_far(false);
 }

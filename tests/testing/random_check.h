@@ -28,5 +28,7 @@ bool rg_check_seed(uint64_t seed, rg_stats *stats);
  * several (17+200: 200 from 17 on), which are all looked at even when some fail.
  * FTH_TEST_SHRINK=no: do not look for the smallest part of a graph that fails. */
 void rg_check_many(uint64_t first, int64_t n);
+/* The same of graphs that are part of a long axis and little else. */
+void rg_check_far(uint64_t first, int64_t n);
 
 #endif

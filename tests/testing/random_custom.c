@@ -1,8 +1,8 @@
 /* random_custom.c - operations that are not the engine's own, one for each kind of relation.
  *
- * Neighbours on both sides (HALO), a leaky running sum that carries its last value (CARRY), and the
- * same sum from the end, which says nothing about itself and is therefore never cut (WHOLE). They
- * use only what fathom/op.h offers to everyone.
+ * Neighbours on both sides (HALO), a leaky running sum that carries its last value (CARRY), the
+ * same sum from the end, which says nothing about itself and is therefore never cut (WHOLE), and a
+ * sum over an axis (ACCUMULATE). They use only what fathom/op.h offers to everyone.
  */
 #include "testing/op_harness.h"
 #include "testing/random_graph.h"
@@ -203,6 +203,68 @@ static fth_status whole_vjp(const fth_node *node, const fth_val *out_bar, fth_va
     return FTH_OK;
 }
 
+/* ---- a sum over an axis (ACCUMULATE): its pieces come in order, and the first may be empty ----
+ */
+
+static int summed(const fth_node *n)
+{
+    return fth_desc_find(&n->in[0], ((const own_attr *)n->attr)->axis);
+}
+
+static fth_status sum_infer(fth_node *node, fth_err *err)
+{
+    if (!fth_dtype_is_real(node->in[0].dtype) || summed(node) < 0)
+        return FTH_FAIL(err, FTH_E_DTYPE_OP, "%s takes reals with its axis", node->op->name);
+    node->n_out = 1;
+    node->out[0] = node->in[0];
+    fth_desc_drop(&node->out[0], summed(node));
+    node->out[0].triangle = FTH_FULL;
+    return FTH_OK;
+}
+
+static void sum_relation(const fth_node *node, int in, int dim, fth_relation *out)
+{
+    const int a = summed(node);
+    (void)in;
+    *out = (fth_relation){.along = FTH_SAME, .out_dim = dim < a ? dim : dim - 1};
+    if (dim == a) *out = (fth_relation){.along = FTH_ACCUMULATE, .out_dim = -1};
+}
+
+static fth_status sum_run(const fth_call *c)
+{
+    const fth_node *n = c->node;
+    const int a = summed(n), axes = n->out[0].n_axes;
+    int64_t i[FTH_MAX_AXES] = {0};
+    for (int d = 0; d < axes; d++)
+        if (c->out[0].extent[d] == 0) return FTH_OK;
+    for (;;) {
+        int64_t from = 0, to = 0, kept = 0;
+        for (int d = 0; d < axes; d++) {
+            from += i[d] * c->in[0].stride[d < a ? d : d + 1];
+            to += i[d] * c->out[0].stride[d];
+            kept += i[d] * c->state.stride[d];
+        }
+        double *held = (double *)((char *)c->state.data + kept * (int64_t)sizeof(double));
+        double sum = c->first ? 0.0 : *held;
+        for (int64_t k = 0; k < c->in[0].extent[a]; k++)
+            sum += t_get(n->in[0].dtype, c->in[0].data, from + k * c->in[0].stride[a]);
+        if (c->last)
+            t_put(n->out[0].dtype, c->out[0].data, to, sum, 0.0);
+        else
+            *held = sum;
+        int d = axes - 1;
+        while (d >= 0 && ++i[d] == c->out[0].extent[d]) i[d--] = 0;
+        if (d < 0) return FTH_OK;
+    }
+}
+
+static const fth_op own_sum = {.name = "own_sum",
+                               .brief = "a sum, one element after the other",
+                               .infer = sum_infer,
+                               .relation = sum_relation,
+                               .state = carry_state,
+                               .run = sum_run};
+
 /* ---- in graphs ---- */
 
 static bool own(rg *g, const fth_op *op)
@@ -228,6 +290,23 @@ bool rg_custom_carry(rg *g)
 bool rg_custom_whole(rg *g)
 {
     return own(g, &own_whole);
+}
+
+bool rg_own_sum(rg *g, int x, const char *axis)
+{
+    if (x < 0 || (x = rg_tame(g, x, fth_val_dtype(rg_val(g, x)) == FTH_F16 ? 0.5 : 20.0)) < 0)
+        return false;
+    const fth_val v = rg_val(g, x);
+    const own_attr attr = {fth_axis_find(g->g, axis)};
+    return rg_add(g, fth_custom(g->g, &own_sum, 1, &v, &attr, sizeof attr), g->value[x].exact,
+                  g->value[x].bound * (double)(rg_size(g, axis) + 1), 1, &x, "own_sum %s", axis);
+}
+
+bool rg_custom_sum(rg *g)
+{
+    const char *axis;
+    const int x = rg_with_axis(g, RG_REAL, false, &axis);
+    return x >= 0 && rg_room(g, (double)rg_count(rg_val(g, x))) && rg_own_sum(g, x, axis);
 }
 
 fth_val rg_leak_back(rg *g, fth_val v, const char *axis)

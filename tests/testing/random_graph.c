@@ -190,8 +190,12 @@ static fth_status read_data(void *self, const int64_t *lo, const int64_t *n, voi
 
 int rg_input_from(rg *g, rg_data *d, const char *axes)
 {
+    return rg_input_read(g, d, axes, rg_chance(g, 40));
+}
+
+int rg_input_read(rg *g, rg_data *d, const char *axes, bool memory)
+{
     char name[16];
-    const bool memory = rg_chance(g, 40);
     snprintf(name, sizeof name, "in%d", g->n_data);
     fth_source s = {.kind = memory ? "memory" : "made",
                     .self = d,
@@ -386,7 +390,7 @@ const char *rg_feature_name(int feature)
 {
     static const char *const names[] = {"empty axis", "axis of one", "first unused", "later unused",
                                         "dear waits", "gradient",    "assigned",     "swapped",
-                                        "cancelled",  "failed"};
+                                        "cancelled",  "failed",      "far part"};
     return feature < RG_DTYPE ? names[feature] : fth_dtype_name((fth_dtype)(feature - RG_DTYPE));
 }
 
@@ -492,6 +496,25 @@ static bool computes(const rg *g)
     return false;
 }
 
+static bool far_only;
+
+void rg_use_far(bool only)
+{
+    far_only = only;
+}
+
+static void add_far(rg *g, bool gradient)
+{
+    declare_axes(g);
+    for (int tries = 0; tries < 8 && !rg_far(g); tries++) {
+    }
+    for (int64_t n = rg_int(g, 0, 2); n > 0; n--) add_op(g, draw_op(g));
+    while (!computes(g)) add_op(g, draw_op(g));
+    if (rg_chance(g, 50) && gradient) rg_gradient(g);
+    choose_outputs(g);
+    count_features(g);
+}
+
 static void add_all(rg *g, bool gradient)
 {
     declare_axes(g);
@@ -502,6 +525,7 @@ static void add_all(rg *g, bool gradient)
     }
     const bool waits = rg_chance(g, 12) && rg_waits(g);
     if (!waits && rg_chance(g, 50)) rg_two_passes(g);
+    if (!waits && rg_chance(g, 20)) rg_far(g);
     for (int64_t n = waits ? rg_int(g, 0, 2) : rg_int(g, 2, 9); n > 0; n--) add_op(g, draw_op(g));
     while (!computes(g)) add_op(g, draw_op(g));
     if (rg_chance(g, 25) && gradient) rg_gradient(g);
@@ -537,7 +561,10 @@ static fth_status build(rg **out, uint64_t seed, bool gradient, fth_err *err)
     const fth_status s = fth_context_create(&g->ctx, &opt, err);
     if (s != FTH_OK) return s;
     g->g = fth_graph_create(g->ctx);
-    add_all(g, gradient);
+    if (far_only)
+        add_far(g, gradient);
+    else
+        add_all(g, gradient);
     return fth_graph_check(g->g, err);
 }
 

@@ -29,6 +29,7 @@ typedef enum rg_feature {
     RG_SWAP,   /* two parameters, each assigned from the other */
     RG_CANCELLED,
     RG_FAILED, /* runs that ended before their time: parameters must be as before */
+    RG_FAR,    /* part of an axis much longer than a chunk, away from its start */
     RG_DTYPE,  /* and then one for every dtype */
     RG_FEATURES = RG_DTYPE + FTH_DTYPE_COUNT
 } rg_feature;
@@ -44,6 +45,8 @@ rg_device rg_use_device(rg_device device); /* returns the one before */
  * caller's array, rg_op_count() long, is kept. */
 void rg_use_ops(const bool *may);
 bool rg_may(const char *name);
+/* Graphs made from now on are a part of a long axis (RG_FAR) and little else; or any. */
+void rg_use_far(bool only);
 
 /* Numbers behind an input; a function source keeps its own. */
 typedef struct rg_data {
@@ -90,6 +93,7 @@ typedef struct rg {
     rg_data *data[RG_DATA];
     char axis[RG_AXES][16];
     int64_t axis_size[RG_AXES];
+    const char *far; /* the long axis of RG_FAR; NULL: none */
     int out[RG_OUTS];
     bool direct[RG_OUTS]; /* the sink is memory and known when planning */
     int into[RG_OUTS];    /* the parameter that takes it instead of a sink; -1 */
@@ -142,6 +146,8 @@ int rg_index(rg *g, const char *axes, int64_t n);
 /* Memory for one more input; NULL: too many. Filled by the caller. */
 rg_data *rg_data_new(rg *g, fth_dtype dtype, int n_axes, const int64_t *size);
 int rg_input_from(rg *g, rg_data *d, const char *axes);
+/* The same; `memory`: in one piece, else by calls that fill a rectangle. */
+int rg_input_read(rg *g, rg_data *d, const char *axes, bool memory);
 /* The value scaled down so that its magnitude is at most `limit`. */
 int rg_tame(rg *g, int i, double limit);
 /* abs(x) + 0.5 */
@@ -154,6 +160,8 @@ typedef struct rg_op {
 extern const rg_op rg_ops[];
 extern const int rg_n_ops;
 bool rg_elementwise(rg *g, fth_ew op);
+/* Value x over this axis, and now and then over another too. */
+bool rg_reduce_over(rg *g, fth_red red, int x, const char *axis);
 /* random_draws.c */
 bool rg_bits(rg *g);
 bool rg_uniform(rg *g);
@@ -166,9 +174,12 @@ bool rg_collect(rg *g);
 bool rg_custom_halo(rg *g);
 bool rg_custom_carry(rg *g);
 bool rg_custom_whole(rg *g);
+bool rg_custom_sum(rg *g);
+bool rg_own_sum(rg *g, int x, const char *axis);
 fth_val rg_leak_back(rg *g, fth_val v, const char *axis);
 
-/* ---- little programs (random_shapes.c) ---- */
+/* ---- little programs (random_shapes.c, random_far.c) ---- */
+bool rg_far(rg *g);
 bool rg_two_passes(rg *g);
 bool rg_waits(rg *g);
 bool rg_gradient(rg *g);

@@ -128,11 +128,8 @@ static bool rounds(fth_red red, fth_dtype t)
     return (rg_class(t) & RG_FLOAT) && red != FTH_RED_MIN && red != FTH_RED_MAX;
 }
 
-static bool reduce(rg *g, fth_red red, int classes)
+bool rg_reduce_over(rg *g, fth_red red, int x, const char *axis)
 {
-    const char *axis;
-    int x = rg_with_axis(g, classes, false, &axis);
-    if (x < 0) return false;
     const fth_val before = rg_val(g, x);
     const int64_t n = rg_size(g, axis);
     if ((red == FTH_RED_MIN || red == FTH_RED_MAX || red == FTH_RED_LOGSUMEXP) && n == 0)
@@ -157,6 +154,13 @@ static bool reduce(rg *g, fth_red red, int classes)
     return rg_room(g, elements(g, x)) &&
            rg_add(g, fth_reduce_(FTH_HERE, red, rg_val(g, x), axes), !rounds(red, t), bound, 1, &x,
                   "reduce %d over %s", (int)red, axes);
+}
+
+static bool reduce(rg *g, fth_red red, int classes)
+{
+    const char *axis;
+    const int x = rg_with_axis(g, classes, false, &axis);
+    return x >= 0 && rg_reduce_over(g, red, x, axis);
 }
 
 #define REDUCE(name, red, classes)                                                                 \
@@ -759,5 +763,6 @@ const rg_op rg_ops[] = {
     {"own halo", rg_custom_halo},
     {"own carry", rg_custom_carry},
     {"own whole", rg_custom_whole},
+    {"own sum", rg_custom_sum},
 };
 const int rg_n_ops = (int)(sizeof rg_ops / sizeof rg_ops[0]);
