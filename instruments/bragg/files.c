@@ -87,6 +87,23 @@ static fth_status write_nowhere(void *self, const int64_t *lo, const int64_t *n,
     return FTH_OK;
 }
 
+static fth_sink nowhere(const fth_raw_layout *layout)
+{
+    return (fth_sink){.kind = "none",
+                      .dtype = layout->dtype,
+                      .n_axes = layout->n_axes,
+                      .size = {layout->size[0], layout->size[1]},
+                      .write = write_nowhere};
+}
+
+fth_status br_output_create(fth_sink *out, fth_mem *mem, const char *path,
+                            const fth_raw_layout *layout, const void *header, fth_err *err)
+{
+    if (br_output_is_file(path)) return fth_raw_create(out, mem, path, layout, header, err);
+    *out = nowhere(layout);
+    return FTH_OK;
+}
+
 /* A sink that a run does not commit. */
 static fth_sink held(const fth_sink *sink)
 {
@@ -106,11 +123,7 @@ static fth_raw_layout layout_of(const br_scene *s, fth_dtype dtype, uint64_t off
 static fth_status open_pixels(br_files *f, const char *path, const fth_raw_layout *layout,
                               const char *header, fth_sink *own, fth_sink *out, fth_err *err)
 {
-    *out = (fth_sink){.kind = "none",
-                      .dtype = layout->dtype,
-                      .n_axes = 2,
-                      .size = {layout->size[0], layout->size[1]},
-                      .write = write_nowhere};
+    *out = nowhere(layout);
     if (!br_output_is_file(path)) return FTH_OK;
     FTH_TRY(fth_raw_create(own, f->mem, path, layout, header, err));
     *out = held(own);

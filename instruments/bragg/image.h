@@ -20,6 +20,8 @@ fth_val br_within(const br_scene *scene, fth_val v, fth_val outside);
 
 /* u16: image * scale + adc, clipped and rounded; 0 outside the ROI. `scale` is f64 []. */
 fth_val br_int_pixels(const br_scene *scene, fth_val image, fth_val scale, double adc);
+/* Whole numbers as the processor of the reference makes them of reals: the low bits of 32. */
+fth_val br_low_bits(fth_val v, int64_t mask, fth_dtype to);
 /* u8: image * scale, at most 255, cut to whole numbers. */
 fth_val br_pgm_pixels(fth_val image, fth_val scale);
 /* f64: a Poisson count for each pixel, 0 outside the ROI. With the quirk shared-ran1 the serial
@@ -118,6 +120,9 @@ br_wanted br_outputs_wanted(const br_outputs *out);
 bool br_output_is_file(const char *path); /* neither "" nor a device such as /dev/null */
 /* Refuses a path that could not be written, and two outputs of one name. Writes nothing. */
 fth_status br_output_check(const char *path, fth_mem *mem, fth_err *err);
+/* A file of pixels behind `header`, or where the path is a device, a sink that keeps nothing. */
+fth_status br_output_create(fth_sink *out, fth_mem *mem, const char *path,
+                            const fth_raw_layout *layout, const void *header, fth_err *err);
 fth_status br_outputs_check(const br_outputs *out, fth_mem *mem, fth_err *err);
 
 /* The files of an image while they are made. None has its name before br_files_commit. */

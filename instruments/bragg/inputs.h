@@ -39,6 +39,7 @@ fth_status br_columns_read(br_columns *out, fth_mem *mem, const char *path, int 
 /* ---- headers of SMV images (17.2): NaN (sizes: 0) where a key is missing; SI units ---- */
 typedef struct br_image_header {
     int64_t fast, slow, bytes; /* bytes: where the pixels start */
+    int64_t said;              /* HEADER_BYTES: the text may run on */
     double pixel, distance, close_distance, lambda, xbeam, ybeam, org[2], phi, osc;
     bool big_endian, is_u16, is_u32; /* TYPE */
 } br_image_header;

@@ -5,8 +5,13 @@
  * within the budget. The counted image is needed whole only for a smear without a bound (a fiber,
  * whose circles grow with the photons), and where numbers drawn in a chain are smeared: a chain
  * cannot go back for the rows around a piece. The plan counts it.
+ *
+ * With compat c the arithmetic is that of the original: photons and smeared photons are floats,
+ * the image without noise ends at 65535, negative numbers keep their low bits, and the picture
+ * shows that image as it is.
  */
 #include "noisify.h"
+#include "image.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,7 +24,8 @@ typedef struct results {
     double pool;                 /* photons that the smear spreads over all pixels, for each */
     int64_t end[BR_NOISE_WORDS]; /* the generator when all photons are counted */
     fth_tensor *after;           /* the same as a tensor */
-    fth_tensor *counts;          /* f32 [slow fast], or NULL: counted when needed */
+    fth_tensor *counts;          /* f32 [slow fast], what is smeared, or NULL: made when needed */
+    br_psf_plan smear;           /* of these, in the way of the original */
     double photons;              /* counted */
     int64_t overloads;
 } results;
@@ -42,12 +48,17 @@ static br_counting serial_counting(const br_noisify *n)
     br_counting c;
     memset(&c, 0, sizeof c);
     br_ran1_clear(&c.start);
-    c.scale = n->fluence * BR_THOMSON * n->scale;
+    c.scale = n->original ? 1 : n->fluence * BR_THOMSON * n->scale;
     c.flicker = n->flicker;
     c.calibration = n->calibration;
     c.seed = n->seed;
     c.calib_seed = n->calib_seed;
     return c;
+}
+
+static fth_val wide(fth_val v)
+{
+    return fth_val_dtype(v) == FTH_F64 ? v : fth_cast(v, FTH_F64);
 }
 
 /* Counted photons, f32 or f64. */
@@ -56,22 +67,23 @@ static fth_val counted(const br_noisify *n, fth_val image, fth_val expected)
     fth_graph *g = image.graph;
     if (n->serial) {
         const br_counting c = serial_counting(n);
-        return fth_label(br_count(image, &c), "photons");
+        return fth_label(br_count(n->original ? expected : image, &c), "photons");
     }
-    fth_val rate = expected;
+    fth_val rate = wide(expected);
     if (n->flicker > 0) rate = fth_mul(rate, wobble(g, n->flicker, n->seed, FLICKER));
     if (n->calibration > 0)
         rate = fth_mul(rate, wobble(g, n->calibration, n->calib_seed, CALIBRATION));
     rate = fth_max(rate, real(g, 0));
     const fth_val drawn =
         fth_poisson(rate, fth_const_i64(g, FTH_I64, n->seed), fth_const_i64(g, FTH_I64, 0), COUNT);
-    return fth_label(fth_cast(drawn, FTH_F64), "photons");
+    return fth_label(fth_cast(drawn, n->original ? FTH_F32 : FTH_F64), "photons");
 }
 
 static fth_val smeared(const br_noisify *n, fth_val photons, const results *r)
 {
-    if (n->psf.kind) return br_psf_apply(photons, &n->psf, real(photons.graph, r->pool));
-    return fth_val_dtype(photons) == FTH_F64 ? photons : fth_cast(photons, FTH_F64);
+    if (!n->psf.kind) return wide(photons);
+    if (n->original) return wide(br_psf_as_original(photons, &r->smear));
+    return br_psf_apply(photons, &n->psf, real(photons.graph, r->pool));
 }
 
 static fth_val in_adu(const br_noisify *n, fth_val photons)
@@ -106,7 +118,9 @@ static fth_val open_graph(br_sweep *sweep, const br_noisify *n, const fth_source
     fth_axis(g, "slow", n->slow);
     fth_axis(g, "fast", n->fast);
     *image = fth_input(g, "image", FTH_F32, "slow fast", *source);
-    return fth_mul(fth_cast(*image, FTH_F64), real(g, n->fluence * BR_THOMSON * n->scale));
+    const fth_val expected =
+        fth_mul(fth_cast(*image, FTH_F64), real(g, n->fluence * BR_THOMSON * n->scale));
+    return n->original ? fth_cast(expected, FTH_F32) : expected;
 }
 
 static fth_status measure(const br_call *call, const br_noisify *n, const fth_source *source,
@@ -115,16 +129,15 @@ static fth_status measure(const br_call *call, const br_noisify *n, const fth_so
     br_sweep sweep = {.ctx = call->ctx};
     fth_val image;
     const fth_val expected = open_graph(&sweep, n, source, &image);
-    br_sweep_add(&sweep, fth_mean(expected, "slow fast"), fth_scalar_sink(FTH_F64, &r->mean),
+    const fth_val all = wide(expected);
+    br_sweep_add(&sweep, fth_mean(all, "slow fast"), fth_scalar_sink(FTH_F64, &r->mean), false);
+    br_sweep_add(&sweep, fth_variance(all, "slow fast"), fth_scalar_sink(FTH_F64, &r->variance),
                  false);
-    br_sweep_add(&sweep, fth_variance(expected, "slow fast"),
-                 fth_scalar_sink(FTH_F64, &r->variance), false);
-    br_sweep_add(&sweep, fth_rmax(expected, "slow fast"), fth_scalar_sink(FTH_F64, &r->most),
-                 false);
+    br_sweep_add(&sweep, fth_rmax(all, "slow fast"), fth_scalar_sink(FTH_F64, &r->most), false);
     const bool chained = n->noise && n->serial && n->readout > 0;
     const fth_val photons =
         n->noise && (n->psf.kind || chained) ? counted(n, image, expected) : expected;
-    if (n->psf.kind)
+    if (n->psf.kind && !n->original)
         br_sweep_add(&sweep, br_psf_pool(photons, &n->psf), fth_scalar_sink(FTH_F64, &r->pool),
                      false);
     if (chained) br_sweep_add(&sweep, br_count_end(photons), fth_tensor_sink(r->after), false);
@@ -132,18 +145,31 @@ static fth_status measure(const br_call *call, const br_noisify *n, const fth_so
     return br_sweep_end(&sweep, show, err);
 }
 
+/* ADU as they are stored; `shown`: of the image without noise. */
+static fth_val digits(const br_noisify *n, fth_val adu, bool shown)
+{
+    const bool narrow = n->bits == 16;
+    if (!n->original) return br_digitise(adu, (int)n->bits);
+    if (!shown && !narrow) return br_digitise(adu, 32);
+    const fth_val cut = fth_min(adu, real(adu.graph, 65535));
+    return narrow ? br_low_bits(cut, 65535, FTH_U16) : br_digitise(cut, 32);
+}
+
 static fth_status add_smv(br_sweep *sweep, const br_noisify *n, fth_val adu, const char *path,
                           fth_err *err)
 {
-    const fth_raw_layout layout = {.dtype = n->bits == 32 ? FTH_I32 : FTH_U16,
-                                   .n_axes = 2,
-                                   .size = {n->slow, n->fast},
-                                   .offset = BR_NOISIFY_HEADER};
-    char header[BR_NOISIFY_HEADER];
+    fth_mem *mem = fth_context_mem(sweep->ctx);
+    fth_raw_layout layout = {
+        .dtype = n->bits == 32 ? FTH_I32 : FTH_U16, .n_axes = 2, .size = {n->slow, n->fast}};
+    void *header = NULL;
+    int64_t bytes = 0;
     fth_sink sink;
-    FTH_TRY(br_noisify_header(n, header, err));
-    FTH_TRY(fth_raw_create(&sink, fth_context_mem(sweep->ctx), path, &layout, header, err));
-    br_sweep_add(sweep, br_digitise(adu, (int)n->bits), sink, true);
+    FTH_TRY(br_noisify_header(n, mem, &header, &bytes, err));
+    layout.offset = (uint64_t)bytes;
+    const fth_status s = br_output_create(&sink, mem, path, &layout, header, err);
+    (void)fth_mem_release(mem, header, NULL);
+    FTH_TRY(s);
+    br_sweep_add(sweep, digits(n, adu, path == n->int_file), sink, true);
     return FTH_OK;
 }
 
@@ -154,15 +180,21 @@ static fth_status add_pgm(br_sweep *sweep, const br_noisify *n, fth_val photons,
     char header[128];
     const double pixels = (double)n->fast * (double)n->slow,
                  rmsd = sqrt(r->variance * pixels / (pixels > 2 ? pixels - 1 : 1));
-    const double scale = n->pgm_scale > 0 ? n->pgm_scale : rmsd > 0 ? 250 / (5 * rmsd) : n->scale;
+    const double scale = n->original        ? 1
+                         : n->pgm_scale > 0 ? n->pgm_scale
+                         : rmsd > 0         ? 250 / (5 * rmsd)
+                                            : n->scale;
     const int used = snprintf(header, sizeof header, "P5\n%lld %lld\n# pixels scaled by %g\n255\n",
                               (long long)n->fast, (long long)n->slow, scale);
     const fth_raw_layout layout = {
         .dtype = FTH_U8, .n_axes = 2, .size = {n->slow, n->fast}, .offset = (uint64_t)used};
     fth_sink sink;
-    FTH_TRY(fth_raw_create(&sink, fth_context_mem(sweep->ctx), n->pgm_file, &layout, header, err));
-    const fth_val grey =
-        fth_min(fth_max(fth_mul(photons, real(g, scale)), real(g, 0)), real(g, 255));
+    FTH_TRY(
+        br_output_create(&sink, fth_context_mem(sweep->ctx), n->pgm_file, &layout, header, err));
+    const fth_val cut = fth_min(in_adu(n, photons), real(g, 65535)),
+                  stored = fth_cast(br_low_bits(cut, 65535, FTH_U16), FTH_F64),
+                  shown = n->original ? stored : fth_mul(photons, real(g, scale)),
+                  grey = fth_min(fth_max(shown, real(g, 0)), real(g, 255));
     br_sweep_add(sweep, fth_cast(grey, FTH_U8), sink, true);
     return FTH_OK;
 }
@@ -172,17 +204,18 @@ static fth_status add_images(br_sweep *sweep, const br_noisify *n, const fth_sou
 {
     fth_val image;
     const fth_val expected = open_graph(sweep, n, source, &image);
-    const fth_val shown = n->noise ? expected : smeared(n, expected, r);
+    const fth_val held = r->counts ? fth_input(sweep->graph, "photons", FTH_F32, "slow fast",
+                                               fth_tensor_source(r->counts))
+                                   : (fth_val){0};
+    const fth_val shown = n->noise ? wide(expected) : smeared(n, r->counts ? held : expected, r);
     FTH_TRY(add_smv(sweep, n, in_adu(n, shown), n->int_file, err));
     if (n->pgm) FTH_TRY(add_pgm(sweep, n, shown, r, err));
     if (!n->noise) return FTH_OK;
-    const fth_val photons = r->counts ? fth_input(sweep->graph, "photons", FTH_F32, "slow fast",
-                                                  fth_tensor_source(r->counts))
-                                      : counted(n, image, expected);
+    const fth_val photons = r->counts ? held : counted(n, image, expected);
     const fth_val adu = noisy(n, photons, r);
     FTH_TRY(add_smv(sweep, n, adu, n->noise_file, err));
-    const fth_val wide = fth_val_dtype(photons) == FTH_F64 ? photons : fth_cast(photons, FTH_F64);
-    br_sweep_add(sweep, fth_sum(wide, "slow fast"), fth_scalar_sink(FTH_F64, &r->photons), false);
+    br_sweep_add(sweep, fth_sum(wide(photons), "slow fast"), fth_scalar_sink(FTH_F64, &r->photons),
+                 false);
     br_sweep_add(sweep, br_overloads(adu, (int)n->bits), fth_scalar_sink(FTH_I64, &r->overloads),
                  false);
     return FTH_OK;
@@ -233,8 +266,20 @@ static fth_status take_tensors(const br_call *call, const br_noisify *n, results
     fth_mem *mem = fth_context_mem(call->ctx);
     const int64_t words[1] = {BR_NOISE_WORDS}, size[2] = {n->slow, n->fast};
     FTH_TRY(fth_tensor_wrap(&r->after, mem, "generator", FTH_I64, 1, words, r->end, err));
-    if (!n->noise || !n->serial || !n->psf.kind) return FTH_OK;
+    const bool chained = n->noise && n->serial;
+    if (!n->psf.kind || !(chained || n->original)) return FTH_OK;
     return fth_tensor_create(&r->counts, mem, "photons", FTH_F32, 2, size, err);
+}
+
+/* What the original finds out about an image before it smears it. */
+static fth_status prepare_smear(const br_call *call, const br_noisify *n, results *r, FILE *show,
+                                fth_err *err)
+{
+    if (!n->psf.kind || !n->original) return FTH_OK;
+    if (!show)
+        return br_psf_plan_make(&r->smear, &n->psf, r->counts, fth_context_mem(call->ctx), err);
+    r->smear.reach = br_psf_reach(&n->psf); /* no circle can be larger */
+    return FTH_OK;
 }
 
 static fth_status flow(const br_call *call, const br_noisify *n, const fth_source *source,
@@ -250,6 +295,7 @@ static fth_status flow(const br_call *call, const br_noisify *n, const fth_sourc
         return FTH_E_NUMERIC;
     }
     if (!show) fprintf(call->out, "expected photons: mean= %g max= %g\n", r->mean, r->most);
+    FTH_TRY(prepare_smear(call, n, r, show, err));
     FTH_TRY(make_images(call, n, source, r, show, err));
     if (!show) say_results(n, r, call->out);
     return FTH_OK;
@@ -270,6 +316,7 @@ fth_status br_noisify_run(fth_context *ctx, int n_args, char *const *arg,
     const fth_status s = flow(&call, &n, &source, &r, err);
     fth_tensor_release(r.after);
     fth_tensor_release(r.counts);
+    br_psf_plan_clear(&r.smear);
     fth_source_close(&source);
     return s;
 }

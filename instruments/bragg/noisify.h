@@ -6,7 +6,7 @@
 #include "noise.h"
 #include "psf.h"
 
-enum { BR_NOISIFY_PATH = 4096, BR_NOISIFY_HEADER = 512 };
+enum { BR_NOISIFY_PATH = 4096 };
 
 typedef struct br_noisify {
     char image[BR_NOISIFY_PATH], header[BR_NOISIFY_PATH];
@@ -23,13 +23,16 @@ typedef struct br_noisify {
     double pixel, detsize_f, detsize_s, distance, lambda, xbeam, ybeam; /* m */
     double phi, osc;                                                    /* degrees */
     int64_t fast, slow;
-    bool serial; /* the reference's generators */
+    int64_t header_bytes; /* of the header file, as it says itself */
+    bool serial;          /* the reference's generators */
+    bool original;        /* compat c: its arithmetic, headers and pictures, to the byte */
     br_psf psf;
 } br_noisify;
 
 /* Defaults; flags; sizes from the image and the header file. Opens nothing for writing. */
 fth_status br_noisify_resolve(br_noisify *n, const br_call *call, fth_err *err);
-/* The bytes in front of its SMV images. */
-fth_status br_noisify_header(const br_noisify *n, char *text, fth_err *err);
+/* The bytes in front of its SMV images, to be released; the original repeats a header file. */
+fth_status br_noisify_header(const br_noisify *n, fth_mem *mem, void **text, int64_t *bytes,
+                             fth_err *err);
 
 #endif

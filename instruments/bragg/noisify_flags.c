@@ -1,5 +1,5 @@
 /* noisify_flags.c - the flags of noisify, and what follows from them and from the files. */
-#include "inputs.h"
+#include "experiment.h"
 #include "noisify.h"
 #include "words.h"
 
@@ -20,11 +20,12 @@ const char br_noisify_doc[] =
     "(0) and -calibration X (0.03), relative errors of source and pixels; -seed N, -calib_seed "
     "N.\n\n"
     "Detector: -psf gauss|fiber, -psf_fwhm UM (46), -psf_radius PIXELS (0: by the photons of each "
-    "pixel), -gain X (1) ADU per photon, -adc ADU (40), -readout ADU (0), -bits 16|32.\n\n"
+    "pixel), -gain X (1) ADU per photon, -adc ADU (40), -readout ADU (0; also -readnoise), -bits "
+    "16|32.\n\n"
     "Output: -intfile FILE, -noisefile FILE, -pgmfile FILE, -pgmscale X, -nonoise, -nopgm.";
 
 #define AT(member) offsetof(br_noisify, member)
-#define MM .scale = 1e-3
+#define MM .per = 1000
 #define PATH .kind = BR_WORD_TEXT, .scale = BR_NOISIFY_PATH
 
 static const br_word table[] = {
@@ -38,6 +39,8 @@ static const br_word table[] = {
     {.name = "-adc", .at = AT(adc)},
     {.name = "-readout", .at = AT(readout)}, /* and whatever follows it, where lenient */
     {.name = "-readout_noise", .at = AT(readout), .exact = true},
+    {.name = "-readnoi", .at = AT(readout), .lenient = true},
+    {.name = "-readnoise", .at = AT(readout), .exact = true},
     {.name = "-flicker", .at = AT(flicker)},
     {.name = "-calibration", .at = AT(calibration)},
     {.name = "-seed", .kind = BR_WORD_NEGATED, .at = AT(seed), .also = AT(seed_given)},
@@ -46,8 +49,14 @@ static const br_word table[] = {
     {.name = "-hotpix_seed", .kind = BR_WORD_INT, .at = AT(unused)},
     {.name = "-bits", .kind = BR_WORD_INT, .at = AT(bits)},
     {.name = "-psf", .kind = BR_WORD_TEXT, .at = AT(psf_name), .scale = 32, .exact = true},
-    {.name = "-psf_fwhm", .at = AT(psf_fwhm), .scale = 1e-6},
+    {.name = "-psf_fwhm", .at = AT(psf_fwhm), .per = 1e6},
+    {.name = "-psf_fw", .at = AT(psf_fwhm), .per = 1e6, .lenient = true},
+    {.name = "-psf_si", .at = AT(psf_fwhm), .per = 1e6, .lenient = true},
+    {.name = "-psf_size", .at = AT(psf_fwhm), .per = 1e6},
+    {.name = "-psf_wi", .at = AT(psf_fwhm), .per = 1e6, .lenient = true},
+    {.name = "-psf_width", .at = AT(psf_fwhm), .per = 1e6},
     {.name = "-psf_radius", .kind = BR_WORD_INT, .at = AT(psf_radius)},
+    {.name = "-psf_rad", .kind = BR_WORD_INT, .at = AT(psf_radius), .lenient = true},
     {.name = "-pixel", .at = AT(pixel), MM},
     {.name = "-detpixels", .kind = BR_WORD_INT, .at = AT(fast), .exact = true},
     {.name = "-detpixels", .kind = BR_WORD_INT, .at = AT(slow), .exact = true},
@@ -58,20 +67,22 @@ static const br_word table[] = {
     {.name = "-detsize", .at = AT(detsize_f), MM, .exact = true},
     {.name = "-detsize", .at = AT(detsize_s), MM, .exact = true},
     {.name = "-detsize_f", .at = AT(detsize_f), MM},
+    {.name = "-detsize_x", .at = AT(detsize_f), MM},
     {.name = "-detsize_s", .at = AT(detsize_s), MM},
+    {.name = "-detsize_y", .at = AT(detsize_s), MM},
     {.name = "-distance", .at = AT(distance), MM},
     {.name = "-lambda", .at = AT(lambda), .scale = 1e-10},
     {.name = "-Xbeam", .at = AT(xbeam), MM},
     {.name = "-Ybeam", .at = AT(ybeam), MM},
-    {.name = "-phi", .at = AT(phi), .exact = true},
+    {.name = "-phi", .at = AT(phi)},
     {.name = "-osc", .at = AT(osc)},
     {.name = "-intfile", PATH, .at = AT(int_file)},
     {.name = "-intimage", PATH, .at = AT(int_file)},
-    {.name = "-noisefile", PATH, .at = AT(noise_file), .also = AT(noise)},
-    {.name = "-noiseimage", PATH, .at = AT(noise_file), .also = AT(noise)},
-    {.name = "-pgmfile", PATH, .at = AT(pgm_file), .also = AT(pgm)},
-    {.name = "-pgmimage", PATH, .at = AT(pgm_file), .also = AT(pgm)},
-    {.name = "-pgmscale", .at = AT(pgm_scale), .also = AT(pgm)},
+    {.name = "-noisefile", PATH, .at = AT(noise_file), .also = AT(noise), .meant = true},
+    {.name = "-noiseimage", PATH, .at = AT(noise_file), .also = AT(noise), .meant = true},
+    {.name = "-pgmfile", PATH, .at = AT(pgm_file), .also = AT(pgm), .meant = true},
+    {.name = "-pgmimage", PATH, .at = AT(pgm_file), .also = AT(pgm), .meant = true},
+    {.name = "-pgmscale", .at = AT(pgm_scale), .also = AT(pgm), .meant = true},
     {.name = "-nopgm", .kind = BR_WORD_PUT, .at = AT(pgm)},
     {.name = "-nonoise", .kind = BR_WORD_PUT, .at = AT(noise)},
 };
@@ -102,12 +113,20 @@ static void set_if_missing(double *v, double other)
     if (isnan(*v)) *v = other;
 }
 
-/* What the command line leaves open is taken from the header file. */
+/* What the command line leaves open is taken from the header file. To the original a header file is
+ * the header; of what else it says only sizes count, whatever the flags are. */
 static fth_status take_header(br_noisify *n, fth_mem *mem, bool substring, fth_err *err)
 {
     br_image_header h;
     if (!*n->header) return FTH_OK;
     FTH_TRY(br_image_header_read(&h, mem, n->header, substring, err));
+    n->header_bytes = h.said;
+    if (n->original) {
+        n->fast = h.fast;
+        n->slow = h.slow;
+        if (!isnan(h.pixel)) n->pixel = h.pixel;
+        return FTH_OK;
+    }
     set_if_missing(&n->pixel, h.pixel);
     set_if_missing(&n->distance, h.distance);
     set_if_missing(&n->lambda, h.lambda);
@@ -154,7 +173,8 @@ static fth_status set_psf(br_noisify *n, bool lenient, fth_err *err)
 {
     static const char *const names[] = {"none", "gauss", "fiber"};
     const int64_t longer = n->fast > n->slow ? n->fast : n->slow;
-    n->psf = (br_psf){.fwhm = n->psf_fwhm / n->pixel, .radius = n->psf_radius, .most = longer};
+    const double fwhm = n->original ? (double)(float)n->psf_fwhm : n->psf_fwhm;
+    n->psf = (br_psf){.fwhm = fwhm / n->pixel, .radius = n->psf_radius, .most = longer};
     for (int k = 0; *n->psf_name && k < 3; k++)
         if (lenient ? strstr(n->psf_name, names[k]) != NULL : strcmp(n->psf_name, names[k]) == 0)
             n->psf.kind = k;
@@ -201,15 +221,26 @@ static fth_status set_seeds(br_noisify *n, const br_call *call, fth_err *err)
     return FTH_OK;
 }
 
+/* To the original any word with this name in it is the image; the last that names one wins. */
+static void take_plain_name(br_noisify *n, const br_call *call)
+{
+    for (int i = 0; i < call->n_words; i++)
+        if (strstr(call->word[i], "floatimage.bin") && strlen(call->word[i]) < BR_NOISIFY_PATH)
+            memcpy(n->image, call->word[i], strlen(call->word[i]) + 1);
+}
+
 fth_status br_noisify_resolve(br_noisify *n, const br_call *call, fth_err *err)
 {
     uint32_t quirks;
     set_defaults(n);
     FTH_TRY(br_call_quirks(call, &quirks, err));
     const bool lenient = quirks >> BR_QUIRK_SUBSTRING_FLAGS & 1;
+    const char *compat = call->value(call->user, "compat");
     n->serial = quirks >> BR_QUIRK_SHARED_RAN1 & 1;
+    n->original = compat && strcmp(compat, "c") == 0;
     FTH_TRY(br_words_read(table, sizeof table / sizeof table[0], n, lenient, call->n_words,
                           call->word, NULL, err));
+    if (lenient) take_plain_name(n, call);
     if (!*n->image) {
         FTH_FAIL(err, FTH_E_COMMAND, "an image is expected: -bin FILE");
         fth_err_hint(err, "FILE holds float32 pixels, as -floatfile of bragg writes them");
@@ -229,21 +260,54 @@ fth_status br_noisify_resolve(br_noisify *n, const br_call *call, fth_err *err)
     return set_seeds(n, call, err);
 }
 
-fth_status br_noisify_header(const br_noisify *n, char *text, fth_err *err)
+/* ---- headers ---- */
+
+enum { ROOM = 1024 };
+static int write_header(const br_noisify *n, char *text)
 {
-    const bool little = *(const char *)&(const int){1};
-    memset(text, ' ', BR_NOISIFY_HEADER);
-    const int used =
-        snprintf(text, BR_NOISIFY_HEADER,
-                 "{\nHEADER_BYTES=512;\nDIM=2;\nBYTE_ORDER=%s_endian;\nTYPE=%s;\n"
-                 "SIZE1=%lld;\nSIZE2=%lld;\nPIXEL_SIZE=%g;\nDISTANCE=%g;\nWAVELENGTH=%g;\n"
-                 "BEAM_CENTER_X=%g;\nBEAM_CENTER_Y=%g;\nPHI=%g;\nOSC_START=%g;\nOSC_RANGE=%g;\n"
-                 "DETECTOR_SN=000;\nBEAMLINE=fake;\n}\f",
-                 little ? "little" : "big", n->bits == 32 ? "long_integer" : "unsigned_short",
-                 (long long)n->fast, (long long)n->slow, n->pixel * 1000, n->distance * 1000,
-                 n->lambda * 1e10, n->xbeam * 1000, n->ybeam * 1000, n->phi, n->phi, n->osc);
-    if (used < 0 || used >= BR_NOISIFY_HEADER)
-        return FTH_FAIL(err, FTH_E_STATE, "the header of the image has more than 512 bytes");
-    text[used] = ' ';
-    return FTH_OK;
+    const bool little = *(const char *)&(const int){1}, ours = !n->original;
+    char more[80] = "";
+    if (ours && n->bits == 32) snprintf(more, sizeof more, "Data_type=long int;\n");
+    if (ours) snprintf(more + strlen(more), sizeof more / 2, "ADC_OFFSET=%g;\n", n->adc);
+    /* the original's Y runs the other way */
+    const double height = n->pixel * (double)n->slow, y = ours ? n->ybeam : height - n->ybeam;
+    return snprintf(text, ROOM,
+                    "{\nHEADER_BYTES=512;\nDIM=2;\nBYTE_ORDER=%s_endian;\nTYPE=%s;\n"
+                    "SIZE1=%lld;\nSIZE2=%lld;\nPIXEL_SIZE=%g;\nDISTANCE=%g;\nWAVELENGTH=%g;\n"
+                    "BEAM_CENTER_X=%g;\nBEAM_CENTER_Y=%g;\nPHI=%g;\nOSC_START=%g;\nOSC_RANGE=%g;\n"
+                    "%sDETECTOR_SN=000;\nBEAMLINE=fake;\n}\f",
+                    little ? "little" : "big", n->bits == 32 ? "long_integer" : "unsigned_short",
+                    (long long)n->fast, (long long)n->slow, n->pixel * 1000, n->distance * 1000,
+                    n->lambda * 1e10, n->xbeam * 1000, y * 1000, n->phi, n->phi, n->osc, more);
+}
+
+static fth_status read_header(const br_noisify *n, fth_mem *mem, char *text, fth_err *err)
+{
+    const fth_raw_layout layout = {.dtype = FTH_U8, .n_axes = 1, .size = {n->header_bytes}};
+    const int64_t first = 0;
+    fth_source source;
+    FTH_TRY(fth_raw_open(&source, mem, n->header, &layout, err));
+    const fth_status s = source.read(source.self, &first, &n->header_bytes, text, err);
+    fth_source_close(&source);
+    return s;
+}
+
+/* Sixteen lines with a number in each are less than 512 bytes. */
+fth_status br_noisify_header(const br_noisify *n, fth_mem *mem, void **text, int64_t *bytes,
+                             fth_err *err)
+{
+    const bool repeated = n->original && n->header_bytes > 0;
+    *bytes = repeated ? n->header_bytes : BR_HEADER;
+    FTH_TRY(
+        fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)(repeated ? *bytes : ROOM), "header", text, err));
+    fth_status s = FTH_OK;
+    if (repeated) {
+        s = read_header(n, mem, *text, err);
+    } else {
+        memset(*text, ' ', ROOM);
+        const int used = write_header(n, *text);
+        ((char *)*text)[used] = ' ';
+    }
+    if (s != FTH_OK) (void)fth_mem_release(mem, *text, NULL);
+    return s;
 }

@@ -247,9 +247,9 @@ static fth_status store_bytes(fth_mem *mem, const char *path, fth_dtype dtype, i
     fth_raw_layout layout = {.dtype = dtype, .n_axes = n_axes};
     fth_sink sink;
     memcpy(layout.size, size, sizeof *size * (size_t)n_axes);
-    FTH_TRY(fth_raw_create(&sink, mem, path, &layout, NULL, err));
+    FTH_TRY(br_output_create(&sink, mem, path, &layout, NULL, err));
     fth_status s = sink.write(sink.self, first, size, data, err);
-    if (s == FTH_OK) s = sink.commit(sink.self, err);
+    if (s == FTH_OK && sink.commit) s = sink.commit(sink.self, err);
     fth_sink_close(&sink);
     return s;
 }

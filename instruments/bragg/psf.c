@@ -1,4 +1,5 @@
 /* psf.c - the two smears of a detector, as integrals over pixels, and how far each pixel reaches.
+ * Radii and losses are computed in the order of the original, so that they are its own.
  */
 #include "psf.h"
 
@@ -37,10 +38,10 @@ BR_BOTH int64_t br_psf_radius(const br_psf *psf, double photons)
     if (psf->radius > 0) return capped(psf, (double)psf->radius);
     const double lost = sqrt(photons) / 10;
     if (psf->kind == BR_PSF_FIBER)
-        return capped(psf, 1 + ceil(fiber_of_fwhm * psf->fwhm * photons / lost));
+        return capped(psf, 1 + ceil(fiber_of_fwhm * psf->fwhm * (photons / lost)));
     /* fewer than 0.01 photons: all of them may be lost, the smallest circle is enough */
     const double folds = lost < photons ? -log(lost / photons) / ln16 : 0;
-    return capped(psf, 1 + ceil(psf->fwhm * sqrt(folds)));
+    return capped(psf, 1 + ceil(sqrt(folds) * psf->fwhm));
 }
 
 BR_BOTH double br_psf_outside(const br_psf *psf, double photons, int64_t radius)
@@ -48,7 +49,8 @@ BR_BOTH double br_psf_outside(const br_psf *psf, double photons, int64_t radius)
     const double r = (double)radius, g = fiber_of_fwhm * psf->fwhm;
     if (radius == 0) return 0;
     if (psf->kind == BR_PSF_FIBER) return photons * g / sqrt(g * g + r * r);
-    return photons * exp(-ln16 * (r / psf->fwhm) * (r / psf->fwhm));
+    const double widths = r / psf->fwhm;
+    return photons * exp(-ln16 * (widths * widths));
 }
 
 BR_BOTH int64_t br_psf_reach(const br_psf *psf)

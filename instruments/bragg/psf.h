@@ -36,4 +36,20 @@ fth_val br_psf_pool(fth_val photons, const br_psf *psf);
 /* f64 [slow fast]: photons spread, `pool` added. */
 fth_val br_psf_apply(fth_val photons, const br_psf *psf, fth_val pool);
 
+/* ---- as the original does it: sums in f32, and what leaves a row on the right enters the next
+ * ---- */
+
+/* Found from a whole image of photons, f32, before any of it is smeared. */
+typedef struct br_psf_plan {
+    fth_tensor *radius; /* i32 [slow fast] */
+    fth_tensor *kernel; /* f64 [psf_dy psf_dx]: shares of dx, dy = -reach ... reach */
+    int64_t reach;      /* the largest radius */
+    double pool;        /* per pixel */
+} br_psf_plan;
+fth_status br_psf_plan_make(br_psf_plan *out, const br_psf *psf, fth_tensor *photons, fth_mem *mem,
+                            fth_err *err);
+void br_psf_plan_clear(br_psf_plan *p);
+/* f32 [slow fast] from f32. `plan` without tensors: only to be planned. Declares psf_dy, psf_dx. */
+fth_val br_psf_as_original(fth_val photons, const br_psf_plan *plan);
+
 #endif

@@ -216,6 +216,7 @@ fth_status br_image_header_read(br_image_header *out, fth_mem *mem, const char *
     /* the original looks for keys in the bytes that the header says it has */
     if (end > 0 && !substring) s = parse_to(out, &t, end, substring, err);
     if (end > 0) out->bytes = end;
+    out->said = bytes;
     br_text_close(&t);
     return s;
 }

@@ -41,7 +41,7 @@ static fth_status put(const br_word *row, char *into, const char *text, bool len
         list->v[list->n++] = number * scale;
     } else if (row->kind == BR_WORD_REAL) {
         FTH_TRY(read_number(row->name, text, false, lenient, &number, err));
-        number *= scale;
+        number = row->per != 0 ? number / row->per : number * scale;
         memcpy(into + row->at, &number, sizeof number);
     } else {
         int64_t whole = (int64_t)row->scale;
@@ -51,7 +51,8 @@ static fth_status put(const br_word *row, char *into, const char *text, bool len
         }
         memcpy(into + row->at, &whole, sizeof whole);
     }
-    if (row->also) memcpy(into + row->also, &(int64_t){1}, sizeof(int64_t));
+    if (row->also && !(row->meant && lenient))
+        memcpy(into + row->also, &(int64_t){1}, sizeof(int64_t));
     return FTH_OK;
 }
 

@@ -30,6 +30,8 @@ typedef struct br_word {
     size_t at;    /* offset of the value */
     size_t also;  /* offset of an int64_t that is set to 1; 0: none */
     double scale; /* 0: 1 */
+    double per;   /* REAL: the number is divided by it, to the bit as the original does; 0: 1 */
+    bool meant;   /* `also` only where reading is exact: the original does not say it */
     bool exact;   /* also where reading is lenient */
     bool lenient; /* a part of a name that only lenient reading knows */
 } br_word;

@@ -1,7 +1,7 @@
 /* writers.c - pixels as they are stored in int, PGM and noise files, built of engine operations.
  *
  * The reference converts reals to small integers as its processor does: to 32 bits, of which the
- * low ones are kept, with a number that does not fit giving the lowest. `low_bits` is that rule;
+ * low ones are kept, with a number that does not fit giving the lowest. `br_low_bits` is that rule;
  * it only shows where a pixel is negative or not a number.
  */
 #include "image.h"
@@ -29,7 +29,7 @@ fth_val br_within(const br_scene *s, fth_val v, fth_val outside)
     return v;
 }
 
-static fth_val low_bits(fth_val v, int64_t mask, fth_dtype to)
+fth_val br_low_bits(fth_val v, int64_t mask, fth_dtype to)
 {
     fth_graph *g = v.graph;
     const double lowest = -2147483648.0;
@@ -46,14 +46,14 @@ fth_val br_int_pixels(const br_scene *scene, fth_val image, fth_val scale, doubl
     const fth_val clipped = fth_min(fth_max(v, real(g, 0)), real(g, 65535));
     /* the half is added in f64, the sum rounded to f32, and only then cut */
     const fth_val half_up = fth_floor(fth_cast(fth_add(clipped, real(g, 0.5)), FTH_F32));
-    const fth_val pixel = low_bits(fth_cast(half_up, FTH_F64), 65535, FTH_U16);
+    const fth_val pixel = br_low_bits(fth_cast(half_up, FTH_F64), 65535, FTH_U16);
     return fth_label(br_within(scene, pixel, fth_const_i64(g, FTH_U16, 0)), "int pixels");
 }
 
 fth_val br_pgm_pixels(fth_val image, fth_val scale)
 {
     const fth_val v = fth_mul(fth_cast(image, FTH_F64), scale);
-    return fth_label(low_bits(fth_min(v, real(image.graph, 255)), 255, FTH_U8), "pgm pixels");
+    return fth_label(br_low_bits(fth_min(v, real(image.graph, 255)), 255, FTH_U8), "pgm pixels");
 }
 
 enum { NOISE_STREAM = 1 };
@@ -86,7 +86,7 @@ br_noise br_noise_of(const br_scene *scene, fth_val drawn, double adc)
     fth_val v = fth_add(counts, real(g, adc));
     if (!br_has(scene, BR_QUIRK_SHARED_RAN1)) v = fth_max(v, real(g, 0));
     const fth_val too_many = fth_cast(fth_gt(v, real(g, 65535)), FTH_I64);
-    const fth_val pixel = low_bits(fth_min(v, real(g, 65535)), 65535, FTH_U16);
+    const fth_val pixel = br_low_bits(fth_min(v, real(g, 65535)), 65535, FTH_U16);
     return (br_noise){
         .counts = counts,
         .pixels = fth_label(br_within(scene, pixel, fth_const_i64(g, FTH_U16, 0)), "noise pixels"),

@@ -54,6 +54,8 @@ TEST(noisify)
              t_temp_path("a.img"), t_temp_path("b.img"), t_temp_path("c.pgm"));
     survive(br_noisify_run, (tv_flags){.compat = "c"}, line, 5);
     survive(br_noisify_run, (tv_flags){.compat = "spec"}, line, 5);
+    strcat(line, " -header tests/golden/bragg/aux/noisify_a1.img -psf fiber");
+    survive(br_noisify_run, (tv_flags){.compat = "c"}, line, 5);
 }
 
 TEST(nonbragg_forwards_and_back)

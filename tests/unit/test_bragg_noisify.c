@@ -8,6 +8,7 @@
 #include <fathom/fathom.h>
 
 #include <math.h>
+#include <unistd.h>
 
 #define INPUT "tests/golden/bragg/public/p37_noise_low.float.bin"
 #define COMMON                                                                                     \
@@ -66,33 +67,61 @@ TEST(images_of_32_bits_are_those_of_the_original)
     same_as_golden("a4", "-calibration 0 -bits 32");
 }
 
-/* The original takes a pixel one past the right edge for the first of the next row. We do not; so
- * only that column may differ, and there by no more than what wraps. */
-static void same_but_for_the_left_edge(const char *name, const char *more, int most)
+/* Its smears are sums of floats, and what leaves a row on the right enters the next one. */
+TEST(smears_are_those_of_the_original)
 {
-    char line[1024], golden[256];
-    size_t bytes, wanted;
-    int wrapped = 0;
-    snprintf(line, sizeof line, COMMON "%s", more);
-    snprintf(golden, sizeof golden, "tests/golden/bragg/aux/noisify_%s.img", name);
-    unsigned char *got = noise_image(c_mode, line, 0, &bytes), *want = t_file_read(golden, &wanted);
-    EQ_U64(bytes, wanted);
-    SAME_BYTES(got, want, 512);
-    for (int i = 0; i < PIXELS; i++) {
-        const int d = value16(want, i) - value16(got, i);
-        if (i % SIDE != 0) EQ_I64(d, 0);
-        IS_TRUE(d == 0 || d == 1);
-        wrapped += d;
-    }
-    LE_F64(wrapped, most);
-    free(got);
-    free(want);
+    same_as_golden("a2", "-calibration 0 -psf gauss -psf_fwhm 600");
+    same_as_golden("a3", "-calibration 0.03 -psf fiber -psf_fwhm 400 -readout 1.5");
 }
 
-TEST(smears_are_those_of_the_original_without_its_wrapped_edge)
+/* All files of a command as one number; those that are not written are left out. */
+static uint64_t hash_of_files(tv_flags f, const char *more)
 {
-    same_but_for_the_left_edge("a2", "-calibration 0 -psf gauss -psf_fwhm 600", 2);
-    same_but_for_the_left_edge("a3", "-calibration 0.03 -psf fiber -psf_fwhm 400 -readout 1.5", 6);
+    static const char *const name[3] = {"int.img", "noise.img", "image.pgm"};
+    char line[2048], path[3][256];
+    fth_err err = {0};
+    uint64_t hash = 0;
+    for (int k = 0; k < 3; k++) {
+        snprintf(path[k], sizeof path[k], "%s", t_temp_path(name[k]));
+        unlink(path[k]);
+    }
+    snprintf(line, sizeof line, "%s -intfile %s -noisefile %s -pgmfile %s", more, path[0], path[1],
+             path[2]);
+    OKE(noisify(f, line, 0, NULL, &err), &err);
+    for (int k = 0; k < 3; k++) {
+        size_t bytes;
+        if (!t_file_exists(path[k])) continue;
+        unsigned char *file = t_file_read(path[k], &bytes);
+        hash = fth_hash_bytes(file, bytes, hash);
+        free(file);
+    }
+    return hash;
+}
+
+/* Files of the original for more of its flags, as hashes: read-out that goes below 0, scales that
+ * round, circles of a given radius, images without noise, beam centres. */
+TEST(files_are_those_of_the_original_to_the_byte)
+{
+    static const struct {
+        const char *flags;
+        uint64_t hash;
+    } t[] = {
+        {"-readnoise 30 -seed 7", 0x5cc226173d256c0e},
+        {"-scale 0.37 -seed 3 -calibration 0.1 -nopgm", 0x0732250170e09aac},
+        {"-psf fiber -psf_size 350 -scale 25 -seed 5 -gain 2", 0x22eae6182bac8994},
+        {"-psf gauss -psf_width 90 -psf_rad 3 -seed 5 -scale 25 -flicker 0.1", 0x4fa505d48d5c0943},
+        {"-psf fiber -psf_fwhm 120 -nonoise -scale 3 -bits 32", 0xd0ef8e103ea65a8c},
+        {"-psf gauss -psf_fwhm 777.7 -pixel 0.1234567 -scale 1e4 -readout 2 -seed 1 -bits 32",
+         0x1592eeb948fa63f5},
+        {"-scale 1e6 -bits 32 -seed 9", 0xdfcc0d4c3a5e8d2d},
+        {"-Xbeam 5 -Ybeam 6.5 -phisteps 12 -osc 2 -adc -7 -seed 8", 0xd6f9a35246dbfb01},
+    };
+    for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
+        char line[1024];
+        snprintf(line, sizeof line, "-bin " INPUT " -detpixels 64 -pixel 0.4 %s", t[i].flags);
+        const uint64_t hash = hash_of_files(c_mode, line);
+        if (hash != t[i].hash) FAIL("'%s' gives 0x%016llx", t[i].flags, (unsigned long long)hash);
+    }
 }
 
 /* ---- any budget, any way of cutting ---- */
@@ -328,6 +357,78 @@ TEST(header_of_an_image_gives_what_the_flags_leave_open)
     free(image);
 }
 
+/* The original repeats the header file, and takes sizes from it whatever the flags say. */
+TEST(a_header_file_is_the_header_of_the_original)
+{
+    char line[1024], given[256], out[256];
+    size_t n, m;
+    fth_err err = {0};
+    snprintf(given, sizeof given, "%s", t_temp_path("given.img"));
+    snprintf(out, sizeof out, "%s", t_temp_path("out.img"));
+    char head[513 + 2 * PIXELS];
+    memset(head, ' ', sizeof head);
+    static const char text[] =
+        "{\nHEADER_BYTES=512;\nSIZE1=64;\nSIZE2=64;\nPIXEL_SIZE=0.4;\nMINE=yes;\n}\f";
+    memcpy(head, text, sizeof text - 1);
+    t_file_write(given, head, 512 + 2 * PIXELS);
+    snprintf(line, sizeof line,
+             "-bin " INPUT " -detpixels 10 -pixel 7 -nonoise -nopgm -header %s -intfile %s", given,
+             out);
+    OKE(noisify(c_mode, line, 0, NULL, &err), &err);
+    unsigned char *image = t_file_read(out, &n);
+    EQ_U64(n, 512 + 2 * PIXELS);
+    SAME_BYTES(image, head, 512);
+    free(image);
+    /* one that runs on is cut where it says that it ends */
+    unsigned char *golden = t_file_read("tests/golden/bragg/aux/noisify_a1.img", &m);
+    memset(head, ' ', sizeof head);
+    memcpy(head, golden, 400);
+    memcpy(memchr(head, '}', 512), "A=1;", 4);
+    for (char *p = head; (p = memchr(p, '\f', 512)); p++) *p = '\n';
+    memcpy(head + 511, "}\f", 2);
+    free(golden);
+    t_file_write(given, head, sizeof head);
+    OKE(noisify(c_mode, line, 0, NULL, &err), &err);
+    image = t_file_read(out, &n);
+    EQ_U64(n, 512 + 2 * PIXELS);
+    SAME_BYTES(image, head, 512);
+    free(image);
+}
+
+/* Programs that ask for a type of the pixels find it, and the offset of each. */
+TEST(headers_of_spec_mode_tell_type_and_offset)
+{
+    for (int bits = 16; bits <= 32; bits += 16)
+        for (int c = 0; c < 2; c++) {
+            char line[200], head[513] = "";
+            size_t n;
+            snprintf(line, sizeof line, "-bin " INPUT " -nopgm -bits %d -adc 12.5", bits);
+            unsigned char *image = noise_image(c ? c_mode : spec_mode, line, 0, &n);
+            memcpy(head, image, 512);
+            EQ_I64(strstr(head, "Data_type=long int;\n") != NULL, bits == 32 && !c);
+            EQ_I64(strstr(head, "ADC_OFFSET=12.5;\n") != NULL, !c);
+            free(image);
+        }
+}
+
+TEST(devices_take_images_that_nobody_wants)
+{
+    for (int c = 0; c < 2; c++) {
+        char line[512], noise[256];
+        size_t n;
+        fth_err err = {0};
+        snprintf(noise, sizeof noise, "%s", t_temp_path("only.img"));
+        snprintf(line, sizeof line,
+                 "-bin " INPUT " -intfile /dev/null -pgmfile /dev/null -noisefile %s", noise);
+        const int64_t files = t_file_count();
+        OKE(noisify(c ? c_mode : spec_mode, line, 0, NULL, &err), &err);
+        EQ_I64(t_file_count(), files + 1);
+        free(t_file_read(noise, &n));
+        EQ_U64(n, 512 + 2 * PIXELS);
+        unlink(noise);
+    }
+}
+
 TEST(pgm_and_int_show_the_expected_photons)
 {
     char line[1024], pgm[256], smv[256];
@@ -436,6 +537,29 @@ TEST(flags_of_the_original_are_read_as_it_reads_them)
              t_temp_path("l.img"));
     OKE(noisify(c_mode, line, 0, said, &err), &err);
     HAS(said, "gain= 2.5 adc= 40 readout= 4 ");
+    /* a name of a file does not take -nonoise back, and the image needs no flag */
+    size_t n;
+    unsigned char *v = t_file_read(INPUT, &n);
+    t_file_write(t_temp_path("floatimage.bin"), v, n);
+    free(v);
+    snprintf(line, sizeof line, "%s -nonoise -noisefile %s -intfile %s -nopgm",
+             t_temp_path("floatimage.bin"), t_temp_path("not.img"), t_temp_path("l.img"));
+    OKE(noisify(c_mode, line, 0, said, &err), &err);
+    IS_TRUE(!t_file_exists(t_temp_path("not.img")));
+    IS(noisify(spec_mode, line, 0, said, &err), FTH_E_COMMAND);
+}
+
+/* Both names of the read-out are exact in spec mode too. */
+TEST(readnoise_is_a_name_of_the_read_out)
+{
+    char said[8192], line[1024];
+    fth_err err = {0};
+    for (int c = 0; c < 2; c++) {
+        snprintf(line, sizeof line, "-bin " INPUT " -nopgm -nonoise -readnoise 2.5 -intfile %s",
+                 t_temp_path("l.img"));
+        OKE(noisify(c ? c_mode : spec_mode, line, 0, said, &err), &err);
+        HAS(said, "readout= 2.5 ");
+    }
 }
 
 TEST(plan_writes_nothing)
@@ -446,6 +570,9 @@ TEST(plan_writes_nothing)
              t_temp_path("p1"), t_temp_path("p2"), t_temp_path("p3"));
     OKE(noisify((tv_flags){.plan = ""}, line, 0, said, &err), &err);
     HAS(said, t_device() ? "plan on " : "plan on cpu");
+    strcat(line, " -psf fiber");
+    OKE(noisify((tv_flags){.plan = "", .compat = "c"}, line, 0, said, &err), &err);
+    HAS(said, "psf");
     for (int i = 1; i < 4; i++) {
         char name[16];
         snprintf(name, sizeof name, "p%d", i);

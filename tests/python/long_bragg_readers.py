@@ -1,0 +1,176 @@
+"""Every kind of file of bragg, opened by the packages that others open them with: fabio and pycbf
+(images), nxmx, which DIALS reads containers with, and nexusformat, whose nxvalidate compares a
+container with the definition NXmx. They are fetched from the package index into a folder of the
+build; without an index there is nothing to try.
+seconds: 200"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = os.path.abspath(os.environ.get("FATHOM_PROGRAM") or "build/bin/fathom")
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+VENV = pathlib.Path(PROGRAM).parents[1] / "readers"
+PACKAGES = ["fabio==2026.6.0", "pycbf==0.9.6.7", "nxmx==0.0.8", "nexusformat==2.1.0"]
+CONFIG = """\
+instrument: bragg
+name: readers
+output_dir: out
+crystal: {hkl: small.hkl, cell: [28, 33, 38, 90, 95, 90], misset: [10, 20, 30], N: 5}
+beam: {lambda: 0.97918}
+detector: {distance: 123.456, pixel: 0.8, pixels: [96, 80], beam: [38.124, 31.2345]}
+scan: {osc: 0.125, steps: 1, frames: 3}
+sampling: {oversample: 1}
+output: {int: true, noise: true, cbf: true}
+"""
+# What the packages make of a file: written by a process that has them.
+READER = """
+import json, sys
+import numpy as np
+kind, path = sys.argv[1:]
+if kind == "fabio":
+    import fabio
+    image = fabio.open(path)
+    found = {"kind": type(image).__name__, "dtype": str(image.data.dtype), "pixels": image.data.tolist()}
+elif kind == "pycbf":
+    import pycbf
+    h = pycbf.cbf_handle_struct()
+    h.read_file(path.encode(), pycbf.MSG_DIGEST)
+    h.rewind_datablock(), h.find_category(b"array_data"), h.find_column(b"data"), h.select_row(0)
+    shape = h.get_integerarrayparameters_wdims_fs()[9:11]
+    pixels = np.frombuffer(h.get_integerarray_as_string(), np.int32).reshape(shape[1], shape[0])
+    h.find_column(b"header_contents")
+    found = {"pixels": pixels.tolist(), "text": h.get_value().decode()}
+else:
+    import h5py, nxmx
+    entry = nxmx.NXmx(h5py.File(path)).entries[0]
+    instrument, sample = entry.instruments[0], entry.samples[0]
+    d, module = instrument.detectors[0], instrument.detectors[0].modules[0]
+    chain = nxmx.get_dependency_chain(module.fast_pixel_direction.depends_on)
+    found = {"start": entry.start_time.isoformat(), "end": entry.end_time_estimated.isoformat(),
+             "name": instrument.name, "material": d.sensor_material,
+             "thickness": float(d.sensor_thickness.to("m").magnitude),
+             "distance": float(d.distance.to("m").magnitude), "frame_time": float(d.frame_time.to("s").magnitude),
+             "wavelength": float(instrument.beams[0].incident_wavelength.to("angstrom").magnitude),
+             "pixel": float(module.fast_pixel_direction[()].to("mm").magnitude.item()),
+             "origin": nxmx.get_cumulative_transformation(chain)[0, :3, 3].tolist(),
+             "start_angles": sample.depends_on[()].to("degree").magnitude.tolist(),
+             "end_angles": sample.depends_on.end[()].to("degree").magnitude.tolist(),
+             "shape": entry.data[0][entry.data[0].signal].shape}
+json.dump(found, sys.stdout)
+"""
+
+
+def call(*words, **more):
+    return subprocess.run([str(w) for w in words], capture_output=True, text=True, **more)
+
+
+def fetch():
+    """The packages, once; None, or why there are none."""
+    stamp = VENV / "packages.txt"
+    if stamp.is_file() and stamp.read_text() == "\n".join(PACKAGES):
+        return None
+    shutil.rmtree(VENV, ignore_errors=True)
+    made = call(sys.executable, "-m", "venv", VENV)
+    if made.returncode:
+        return "python3-venv is not installed"
+    got = call(VENV / "bin/pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES)
+    if got.returncode:
+        return f"the package index does not give them: {got.stderr.strip().splitlines()[-1][:200]}"
+    stamp.write_text("\n".join(PACKAGES))
+    return None
+
+
+class Readers(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.dir = pathlib.Path(tempfile.mkdtemp(prefix="readers-"))
+        cls.addClassCleanup(shutil.rmtree, cls.dir, True)
+        (cls.dir / "job.yaml").write_text(CONFIG)
+        shutil.copy(ROOT / "configs/demo/bragg/small.hkl", cls.dir)
+
+    def fathom(self, *words):
+        done = call(PROGRAM, *words, cwd=self.dir)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def read(self, kind, name):
+        done = call(VENV / "bin/python", "-c", READER, kind, self.dir / name, cwd=self.dir)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout), done.stderr
+
+    def pixels(self, name, code, size):
+        """What is behind the header, by this test."""
+        file = (self.dir / name).read_bytes()
+        n = 80 * 96 * size
+        flat = memoryview(file[len(file) - n:]).cast(code).tolist()
+        return [flat[96 * row:96 * row + 96] for row in range(80)]
+
+    def test_a_series(self):
+        self.fathom("bragg", "render", "-c", "job.yaml", "--quiet")
+        for frame in (1, 2, 3):
+            for kind in ("intimage", "noiseimage"):
+                name = f"out/series/{kind}_{frame:05d}.img"
+                found, said = self.read("fabio", name)
+                self.assertEqual(found["dtype"], "uint16")
+                self.assertEqual(found["pixels"], self.pixels(name, "H", 2))
+            counts = [[v - 40 for v in row] for row in found["pixels"]]
+            cbf = f"out/series/image_{frame:05d}.cbf"
+            for reader in ("fabio", "pycbf"):
+                found, said = self.read(reader, cbf)
+                self.assertEqual(found["pixels"], counts, reader)
+            self.assertIn("# Beam_xy (39.5431, 48.1550) pixels", found["text"])
+            self.assertIn(f"# Start_angle {0.125 * (frame - 1):.6f} deg.", found["text"])
+        found, said = self.read("nxmx", "out/series/frames.h5")
+        near = {key: found.pop(key) for key in ("thickness", "distance", "frame_time", "wavelength", "pixel", "origin")}
+        self.assertEqual(found, {
+            "start": "2000-01-01T00:00:00+00:00", "end": "2000-01-01T00:00:03+00:00", "name": "Fathom bragg",
+            "material": "Si", "start_angles": [0.0, 0.125, 0.25], "end_angles": [0.125, 0.25, 0.375],
+            "shape": [3, 80, 96]})
+        for key, want in (("thickness", 1e-6), ("distance", 0.123456), ("frame_time", 1), ("wavelength", 0.97918),
+                          ("pixel", 0.8)):
+            self.assertAlmostEqual(near[key], want, 9, key)
+        # of the corner of the image, in mm: x of NeXus is the fast axis of MOSFLM, y the slow one
+        for got, want in zip(near["origin"], (-(31.2345 + 0.4), -(38.124 + 0.4), 123.456)):
+            self.assertAlmostEqual(got, want, 6)
+
+    def test_the_container_is_what_nxmx_defines(self):
+        for name, more in (("rotation", []), ("stills", ["--set", "stills.count=2", "--set", "scan.frames=1", "--set", "crystal.misset=~"]),
+                           ("counts", ["--set", "output.counts=true", "--set", "output.gzip=4"]),
+                           ("sensor", ["--set", "detector.thick=450", "--set", "detector.material=CdTe"])):
+            self.fathom("bragg", "render", "-c", "job.yaml", "--quiet", "--set", f"output_dir={name}", *more)
+            file = next((self.dir / name).glob("*/frames.h5"))
+            done = call(VENV / "bin/nxvalidate", "-a", "NXmx", file)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stdout + done.stderr, r"Total number of errors: 0\b", (name, done.stdout))
+
+    def test_single_images(self):
+        words = ["-hkl", "small.hkl", "-cell", 28, 33, 38, 90, 95, 90, "-N", 5, "-pixel", "0.8", "-detpixels_f", 96,
+                 "-detpixels_s", 80, "-distance", "123.456", "-lambda", "0.97918", "-oversample", 1, "-seed", 1]
+        for name, geometry, compat in (("short", [], "c"), ("brief", [], "spec"),
+                                       ("long", ["-Xbeam", "38.12345", "-Ybeam", "31.23456"], "spec")):
+            self.fathom("bragg", "--quiet", "--compat", compat, *words, *geometry, "-floatfile", "f.bin", "-intfile",
+                        f"{name}.img", "-noisefile", "n.img", "--smv32", f"{name}32.img", "--cbf", f"{name}.cbf")
+            for file, code, size, dtype in ((f"{name}.img", "H", 2, "uint16"), (f"{name}32.img", "i", 4, "int32")):
+                found, said = self.read("fabio", file)
+                self.assertEqual((found["dtype"], found["pixels"] == self.pixels(file, code, size)), (dtype, True), file)
+                self.assertNotIn("invalid/unsupported", said)
+            self.assertEqual(self.read("pycbf", f"{name}.cbf")[0]["pixels"],
+                             self.read("fabio", f"{name}.cbf")[0]["pixels"])
+        for bits, code, size, dtype in ((16, "H", 2, "uint16"), (32, "i", 4, "int32")):
+            self.fathom("bragg", "noisify", "-bin", "f.bin", "-detpixels_x", 96, "-detpixels_y", 80, "-bits", bits,
+                        "-noisefile", "camera.img", "-intfile", "expected.img", "-seed", 1)
+            for file in ("camera.img", "expected.img"):
+                found, said = self.read("fabio", file)
+                self.assertEqual((found["dtype"], found["pixels"] == self.pixels(file, code, size)), (dtype, True), file)
+
+
+if __name__ == "__main__":
+    why = fetch()
+    if why:
+        print(f"SKIP: {why}")
+        sys.exit(77)
+    unittest.main()
