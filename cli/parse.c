@@ -6,6 +6,7 @@
  */
 #include "cli.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -179,6 +180,12 @@ static bool is_device(const char *text)
            strspn(number, "0123456789") == strlen(number);
 }
 
+static bool is_path(const fth_flag *flag)
+{
+    return flag->value == FTH_FLAG_FILE || flag->value == FTH_FLAG_DIR ||
+           flag->value == FTH_FLAG_PATH;
+}
+
 static fth_status check_value(const fth_flag *flag, const char *text, fth_err *err)
 {
     uint64_t bytes = 0;
@@ -194,9 +201,7 @@ static fth_status check_value(const fth_flag *flag, const char *text, fth_err *e
     else if (flag->value == FTH_FLAG_LEVEL &&
              (!*text || !has_word(values[FTH_FLAG_LEVEL].words, text)))
         wanted = "error, warn, info or debug";
-    else if ((flag->value == FTH_FLAG_FILE || flag->value == FTH_FLAG_DIR ||
-              flag->value == FTH_FLAG_PATH) &&
-             !*text)
+    else if (is_path(flag) && !*text)
         wanted = "a path";
     else if (flag->value == FTH_FLAG_SET && (strcspn(text, "=") == 0 || !strchr(text, '=')))
         wanted = "KEY=VALUE";
@@ -217,6 +222,36 @@ static const fth_flag *find_flag(const cli_command *command, const char *name, s
     return NULL;
 }
 
+/* A path may begin with ~ or $NAME where no shell has seen it (--out=~/x, quotes): the same as in a
+ * config. The text lives as long as the program. */
+static fth_status expand_path(const char **path, const char *what, fth_err *err)
+{
+    static struct kept {
+        struct kept *next;
+        char text[];
+    } * all;
+    char name[FTH_VARIABLE_NAME];
+    const char *rest;
+    const fth_path_start start = fth_path_look(*path, name, &rest);
+    if (start == FTH_PATH_PLAIN) return FTH_OK;
+    const char *value = start == FTH_PATH_VARIABLE ? getenv(name) : NULL;
+    if (!value || !*value) {
+        FTH_FAIL(err, FTH_E_COMMAND, "%s '%.200s' begins with %s", what, *path,
+                 start == FTH_PATH_VARIABLE ? "a variable that is not set"
+                                            : "the home of somebody else");
+        fth_err_hint(err, "write the whole path; ./%.60s is a file of that name", *path);
+        return FTH_E_COMMAND;
+    }
+    const size_t bytes = strlen(value) + strlen(rest) + 1;
+    struct kept *k = malloc(sizeof *k + bytes);
+    if (!k) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a path");
+    snprintf(k->text, bytes, "%s%s", value, rest);
+    k->next = all;
+    all = k;
+    *path = k->text;
+    return FTH_OK;
+}
+
 static fth_status keep_flag(cli_call *call, const fth_flag *flag, const char *value, fth_err *err)
 {
     if ((!flag->many && cli_get(call, flag->name)) || call->n_set == CLI_SET) {
@@ -226,6 +261,11 @@ static fth_status keep_flag(cli_call *call, const fth_flag *flag, const char *va
         return FTH_E_COMMAND;
     }
     if (value) FTH_TRY(check_value(flag, value, err));
+    if (value && is_path(flag)) {
+        char what[64];
+        snprintf(what, sizeof what, "--%.50s", flag->name);
+        FTH_TRY(expand_path(&value, what, err));
+    }
     call->set[call->n_set].flag = flag;
     call->set[call->n_set++].value = value ? value : "";
     return FTH_OK;
@@ -402,7 +442,9 @@ fth_status cli_parse(cli_call *call, int argc, char **argv, fth_err *err)
         } else if (!call->command) {
             FTH_TRY(take_command(call, word, err));
         } else {
-            call->arg[call->n_args++] = word;
+            const char *path = word;
+            if (!is_raw(call)) FTH_TRY(expand_path(&path, "the path", err));
+            memcpy(&call->arg[call->n_args++], &path, sizeof path); /* an array of char * */
         }
         i += took;
     }

@@ -199,5 +199,18 @@ FTH_API size_t fth_schema_docs(const fth_schema *schema, char *text, size_t byte
  * when none is near. */
 FTH_API int fth_word_nearest(const char *words, const char *word);
 
+/* ---- paths ---- */
+
+enum { FTH_VARIABLE_NAME = 100 };
+typedef enum fth_path_start {
+    FTH_PATH_PLAIN,    /* begins with no variable                    */
+    FTH_PATH_VARIABLE, /* with one: `name` is set, HOME for ~        */
+    FTH_PATH_OTHER     /* with the home of somebody else: ~name      */
+} fth_path_start;
+/* How a path begins: the same for configs and flags. `rest` is what follows the variable; "./~" is
+ * a file called ~. */
+FTH_API fth_path_start fth_path_look(const char *path, char name[FTH_VARIABLE_NAME],
+                                     const char **rest);
+
 FTH_END_DECLS
 #endif /* FATHOM_CONFIG_H */

@@ -1,8 +1,8 @@
 /* path.c - where the paths of a config lead.
  *
- * First ${NAME} becomes what the caller's function says, then a relative path is put behind a
- * folder: the config's when `paths: config` says so and a file gave the path, and the caller's
- * current directory before that. `$${` is a plain `${`.
+ * First ${NAME}, and $NAME or ~ at the beginning, become what the caller's function says, then a
+ * relative path is put behind a folder: the config's when `paths: config` says so and a file gave
+ * the path, and the caller's current directory before that. `$${` is a plain `${`.
  */
 #include "config/schema.h"
 #include "config/state.h"
@@ -28,10 +28,42 @@ static bool refuse(const where *w, const char *expected, const char *found, cons
     return false;
 }
 
+fth_path_start fth_path_look(const char *path, char name[FTH_VARIABLE_NAME], const char **rest)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+    *rest = path;
+    if (path[0] == '~') {
+        strcpy(name, "HOME");
+        *rest = path + 1;
+        return path[1] == '/' || path[1] == '\0' ? FTH_PATH_VARIABLE : FTH_PATH_OTHER;
+    }
+    const bool braces = path[0] == '$' && path[1] == '{';
+    const char *start = path + 1 + braces;
+    if (path[0] != '$' || !*start || !strchr(letters, *start)) return FTH_PATH_PLAIN;
+    size_t n = 1;
+    while (start[n] && (strchr(letters, start[n]) || (start[n] >= '0' && start[n] <= '9'))) n++;
+    if (n >= FTH_VARIABLE_NAME || (braces && start[n] != '}')) return FTH_PATH_PLAIN;
+    memcpy(name, start, n);
+    name[n] = '\0';
+    *rest = start + n + braces;
+    return FTH_PATH_VARIABLE;
+}
+
+static const char *value_of(const where *w, const char *name)
+{
+    char found[120], expected[160];
+    const char *v = w->cfg->opt.lookup(w->cfg->opt.user, name);
+    if (v && v[0]) return v;
+    snprintf(expected, sizeof expected, "the variable %s to be set", name);
+    snprintf(found, sizeof found, "%s", v ? "an empty one" : "it unset");
+    refuse(w, expected, found, NULL);
+    return NULL;
+}
+
 /* The value of the variable whose name starts at `s`; *end is behind the closing brace. */
 static const char *look_up(const where *w, const char *s, const char **end)
 {
-    char name[100], found[120], expected[160];
+    char name[FTH_VARIABLE_NAME];
     const size_t n = strcspn(s, "}");
     if (s[n] != '}' || n == 0 || n >= sizeof name) {
         refuse(w, "a variable like ${NAME}", "a '${' without a name and '}'",
@@ -41,17 +73,31 @@ static const char *look_up(const where *w, const char *s, const char **end)
     memcpy(name, s, n);
     name[n] = '\0';
     *end = s + n + 1;
-    const char *v = w->cfg->opt.lookup(w->cfg->opt.user, name);
-    if (v && v[0]) return v;
-    snprintf(expected, sizeof expected, "the variable %s to be set", name);
-    snprintf(found, sizeof found, "%s", v ? "an empty one" : "it unset");
-    refuse(w, expected, found, NULL);
-    return NULL;
+    return value_of(w, name);
+}
+
+/* What the path begins with; *from is behind it. */
+static bool expand_start(const where *w, const char **from, fth__text *t)
+{
+    char name[FTH_VARIABLE_NAME];
+    const char *rest;
+    if (strncmp(*from, "${", 2) == 0) return true; /* as anywhere */
+    const fth_path_start start = fth_path_look(*from, name, &rest);
+    if (start == FTH_PATH_PLAIN) return true;
+    if (start == FTH_PATH_OTHER)
+        return refuse(w, "~/ for your home, or a whole path", "the home of somebody else",
+                      "write its path; ./~name is a file called ~name");
+    const char *v = value_of(w, name);
+    if (!v) return false;
+    fth__text_add_chars(t, v, strlen(v));
+    *from = rest;
+    return true;
 }
 
 /* Once to measure, once to write. */
 static bool expand(const where *w, const char *from, fth__text *t)
 {
+    if (!expand_start(w, &from, t)) return false;
     while (*from) {
         if (strncmp(from, "$${", 3) == 0) {
             fth__text_add_chars(t, "${", 2);

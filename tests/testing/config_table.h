@@ -69,12 +69,13 @@ static const fth_schema ct_schema = {.name = "test",
                                      .n_keys = sizeof ct_keys / sizeof ct_keys[0],
                                      .check = ct_check};
 
-/* An environment of three. */
+/* An environment of four. */
 static inline const char *ct_lookup(void *user, const char *name)
 {
     (void)user;
     if (strcmp(name, "DATA") == 0) return "/data/big";
     if (strcmp(name, "SET") == 0) return "set 7";
+    if (strcmp(name, "HOME") == 0) return "/home/ann";
     return strcmp(name, "EMPTY") == 0 ? "" : NULL;
 }
 

@@ -68,6 +68,25 @@ TEST(two_dashes_end_the_flags)
     EQ_STR(call.arg[0], "doctor");
 }
 
+TEST(paths_may_begin_at_home)
+{
+    cli_call call;
+    fth_err err = {0};
+    setenv("HOME", "/home/ann", 1);
+    unsetenv("NOWHERE");
+    OKE(parse(&call, "report ~/out -o=$HOME/page.html", &err), &err);
+    EQ_STR(call.arg[0], "/home/ann/out");
+    EQ_STR(cli_get(&call, "output"), "/home/ann/page.html");
+    OKE(parse(&call, "report ./~/out --output ${HOME}/$x", &err), &err);
+    EQ_STR(call.arg[0], "./~/out");
+    EQ_STR(cli_get(&call, "output"), "/home/ann/$x");
+    IS(parse(&call, "report ~bob/out", &err), FTH_E_COMMAND);
+    HAS(err.text, "home of somebody else");
+    IS(parse(&call, "report --output $NOWHERE/x", &err), FTH_E_COMMAND);
+    HAS(err.text, "--output '$NOWHERE/x' begins with a variable that is not set");
+    HAS(err.hint, "./$NOWHERE/x");
+}
+
 typedef struct wrong {
     const char *line, *text, *hint;
 } wrong;

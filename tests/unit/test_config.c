@@ -206,6 +206,8 @@ TEST(every_way_to_be_wrong)
          "expected the variable EMPTY to be set, found an empty"},
         {"name: a\noutput_dir: ${x", "expected a variable like ${NAME}, found a '${' without"},
         {"name: a\noutput_dir: a${}", "expected a variable like ${NAME}"},
+        {"name: a\noutput_dir: $NOWHERE/x", "expected the variable NOWHERE to be set"},
+        {"name: a\noutput_dir: ~bob/x", "expected ~/ for your home, or a whole path"},
         {"name: a\nmodel: {local: true}", "2:16: model.local: local needs spatial (write spatial"},
         {"name: a\npaths: here", "one of cwd config, found 'here'"},
     };
@@ -357,6 +359,13 @@ TEST(paths_lead_where_they_should)
         {"output_dir: '${SET}/$${x}$y'", NULL, "set 7/${x}$y", "a"},
         {"output_dir: ''", "/w", "", "/w/a"},
         {"output_dir: ${DATA}${DATA}", "/w", "/data/big/data/big", "/w/a"},
+        {"output_dir: ~/x", "/w", "/home/ann/x", "/w/a"},
+        {"output_dir: \"~\"", "/w", "/home/ann", "/w/a"},
+        {"output_dir: $HOME/x", "/w", "/home/ann/x", "/w/a"},
+        {"output_dir: $DATA", "/w", "/data/big", "/w/a"},
+        {"output_dir: ./~/x", "/w", "/w/./~/x", "/w/a"},
+        {"output_dir: a/~/$HOME", "/w", "/w/a/~/$HOME", "/w/a"},
+        {"output_dir: $1/x", "/w", "/w/$1/x", "/w/a"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         bench b = start(rows[i].text);
