@@ -227,6 +227,8 @@ int fth__sweep_path(const fth_plan *p, int loop, int path[FTH__MAX_DEPTH]);
  * `list`, which has FTH__SAMPLES places, and returns how many there are. */
 int fth__sweep_samples(const fth_plan *p, const fth__sweep *l, int64_t *list); /* of all axes */
 int fth__sweep_ends(const fth__sweep *l, int64_t *list);
+/* Every axis that follows the loop begins with its first chunk and ends with its last. */
+bool fth__sweep_is_even(const fth_plan *p, const fth__sweep *l);
 int fth__sweep_add_axis(const fth_plan *p, const fth__sweep *l, fth_axis_id axis, int64_t *list,
                         int count);
 int fth__sweep_add_place(const fth__sweep *l, fth_axis_id axis, int64_t at, int64_t *list,

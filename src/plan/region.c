@@ -170,6 +170,18 @@ int fth__sweep_add_axis(const fth_plan *p, const fth__sweep *l, fth_axis_id axis
     return add_sample(l, (chunk_at(l, axis, 0) + chunk_at(l, axis, size)) / 2, list, count);
 }
 
+bool fth__sweep_is_even(const fth_plan *p, const fth__sweep *l)
+{
+    for (int64_t a = 0; a < p->graph->n_axes; a++) {
+        const fth__map *m = &l->map[a];
+        if (!m->in || a == l->axis) continue;
+        if (m->row_ptr || m->off != 0) return false;
+        if (chunk_at(l, (fth_axis_id)a, p->graph->axis[a]->size - 1) != l->n_chunks - 1)
+            return false;
+    }
+    return true;
+}
+
 int fth__sweep_samples(const fth_plan *p, const fth__sweep *l, int64_t *list)
 {
     int count = fth__sweep_ends(l, list);

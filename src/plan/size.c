@@ -279,8 +279,9 @@ static uint64_t scratch_at(fth_plan *p, fth__item *it, const int64_t *turn)
  * shifted against the loop or the step has a halo. */
 static int shape_samples(const fth_plan *p, const fth__item *it, const fth__sweep *l, int64_t *list)
 {
-    const int count = add_region(p, it, l, list, fth__sweep_samples(p, l, list));
-    if (count > 8 || l->n_chunks <= 8) return count;
+    const bool halo = it->halo_lo[l->depth] > 0 || it->halo_hi[l->depth] > 0;
+    if (l->n_chunks <= 8 || halo || !fth__sweep_is_even(p, l))
+        return add_region(p, it, l, list, fth__sweep_samples(p, l, list));
     list[0] = 0;
     list[1] = l->n_chunks / 2;
     list[2] = l->n_chunks - 1;

@@ -53,7 +53,7 @@ MUTANTS = [
      "*fits = p->peak <= s->room;\n        if (*fits && ", "*fits = true;\n        if (*fits && ",
      "property/test_random_graphs"),
     ("workspace_sampled_at_one_chunk", "src/plan/size.c",
-     "if (count > 8 || l->n_chunks <= 8) return count;", "if (count > 0) return 1;",
+     "if (l->n_chunks <= 8 || halo || !fth__sweep_is_even(p, l))", "if (l->n_chunks <= 1 && halo)",
      "unit/test_plan"),
     ("spill_slots_overlap", "src/run/scratch.c",
      "p->item[i].unit < number", "p->item[i].unit < 0 * number", "property/test_random_graphs"),

@@ -363,4 +363,38 @@ TEST(gradients_of_far_parts_stay_in_their_blocks)
     OKE(fth_context_destroy(ctx, &err), &err);
 }
 
+/* A step along the part works in few chunks, and with two workers takes twice the workspace there;
+ * it was once asked about the others only. */
+TEST(workspace_is_there_where_a_part_lies)
+{
+    enum { LONG = 21426, B = 6 };
+    data d = {.dtype = FTH_F32, .k = LONG, .n = B};
+    d.at = malloc(LONG * B * sizeof(float));
+    fill(&d, false);
+    fth_context *ctx = context();
+    fth_graph *g = fth_graph_create(ctx);
+    fth_axis(g, "n", LONG);
+    fth_axis(g, "b", B);
+    fth_axis(g, "m", 4308);
+    const fth_val x = fth_input(g, "x", FTH_F32, "n b", source_of(&d));
+    const fth_val v = fth_slice(x, "n", 15366, "m");
+    fth_val grad;
+    fth_err err = {0};
+    OK(fth_grad(fth_mean(fth_sqr(v), "m b"), 1, &x, &grad));
+    char *want = malloc(LONG * B * sizeof(float)), *got = malloc(LONG * B * sizeof(float));
+    OKE(run_with(g, &grad, 1, 1u << 30, NULL, 1, &want, &err), &err);
+    for (uint64_t memory = 100000; memory < 500000; memory += 10000) {
+        err = (fth_err){0};
+        const fth_status s = run_with(g, &grad, 1, memory, "n", 2, &got, &err);
+        if (s == FTH_E_NO_FIT) continue;
+        OKE(s, &err);
+        SAME_BYTES(got, want, LONG * B * sizeof(float));
+    }
+    fth_graph_destroy(g);
+    OKE(fth_context_destroy(ctx, &err), &err);
+    free(d.at);
+    free(want);
+    free(got);
+}
+
 TEST_MAIN()
