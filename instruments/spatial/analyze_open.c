@@ -139,6 +139,8 @@ static fth_status open_files(sp_analysis *a, fth_err *err)
     a->factors = a->model.set.n_components;
     a->other = a->model.data_hash != a->data.hash;
     a->row_ptr = fth_csr_row_ptr(a->data.counts);
+    if (a->other && a->model.set.spatial)
+        FTH_TRY(sp_data_rescale(&a->data, &a->model.frame, path, err));
     if (!a->other && a->model.set.holdout_fraction > 0) FTH_TRY(hold_out(a, err));
     FTH_TRY(check_use(a, err));
     a->xy = fth_tensor_retain(a->data.xy);

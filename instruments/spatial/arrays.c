@@ -87,6 +87,7 @@ static fth_status load_names(sp_source *s, fth_err *err)
     s->genes = m.gene_names;
     s->cells = m.cell_names;
     s->group.names = m.group_names;
+    s->frame = m.frame;
     if (m.genes == s->counts.cols && m.cells == s->counts.rows) return FTH_OK;
     return FTH_FAIL(err, FTH_E_FILE_SHAPE,
                     "%s: it names %" PRId64 " cells and %" PRId64 " genes, %s has %" PRId64

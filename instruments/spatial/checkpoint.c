@@ -40,6 +40,13 @@ static void add_hash(facts *f, const char *key, uint64_t value)
     add(f, "", key, text);
 }
 
+static void add_real(facts *f, const char *key, double value)
+{
+    char text[VALUE];
+    snprintf(text, sizeof text, "%.17g", value);
+    add(f, "", key, text);
+}
+
 static void add_model(facts *f, const sp_model *m, bool moments)
 {
     char text[VALUE];
@@ -54,10 +61,14 @@ static void add_model(facts *f, const sp_model *m, bool moments)
     add_number(f, "gene_count", m->set.genes);
     add_hash(f, "genes_hash", m->genes_hash);
     add_hash(f, "data_hash", m->data_hash);
+    if (m->frame.known) {
+        add_real(f, "offset_x", m->frame.offset[0]);
+        add_real(f, "offset_y", m->frame.offset[1]);
+        add_real(f, "scale", m->frame.scale);
+    }
     add_number(f, "iterations", m->iterations);
     if (moments) add_number(f, "step", m->optimizer_steps);
-    snprintf(text, sizeof text, "%.17g", m->elbo);
-    add(f, "", "elbo", text);
+    add_real(f, "elbo", m->elbo);
 }
 
 static fth_status list_names(const sp_model *m, fth_json_writer *w, fth_err *err)

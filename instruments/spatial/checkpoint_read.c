@@ -104,6 +104,32 @@ static bool get_hash(const fth_safetensors *f, const char *key, uint64_t *out)
     return text && end != text && *end == '\0';
 }
 
+static bool get_real(const fth_safetensors *f, const char *key, double *out)
+{
+    const char *text = fth_safetensors_meta(f, key);
+    char *end = NULL;
+    if (text) *out = strtod(text, &end);
+    return text && end != text && *end == '\0' && isfinite(*out);
+}
+
+/* Models of folders that do not say how they were rescaled have none. */
+static void read_frame(sp_model *m, const fth_safetensors *f)
+{
+    sp_frame r = {0};
+    r.known = get_real(f, "offset_x", &r.offset[0]) && get_real(f, "offset_y", &r.offset[1]) &&
+              get_real(f, "scale", &r.scale) && r.scale > 0;
+    m->frame = r.known ? r : (sp_frame){0};
+}
+
+/* Metadata have a hash of every tensor. */
+static void read_identity(sp_model *m, const fth_safetensors *f)
+{
+    for (int64_t i = 0; i < fth_safetensors_meta_count(f); i++) {
+        const char *key = NULL, *value = fth_safetensors_meta_at(f, i, &key);
+        m->identity += sp_seal_entry(key, value);
+    }
+}
+
 static fth_status read_facts(sp_model *m, const fth_safetensors *f, fth_err *err)
 {
     const char *missing = !get_int(f, "iterations", &m->iterations)    ? "iterations"
@@ -117,6 +143,8 @@ static fth_status read_facts(sp_model *m, const fth_safetensors *f, fth_err *err
                         missing ? missing : "iterations");
     m->elbo = strtod(fth_safetensors_meta(f, "elbo"), NULL);
     get_int(f, "step", &m->optimizer_steps);
+    read_frame(m, f);
+    read_identity(m, f);
     return FTH_OK;
 }
 

@@ -170,6 +170,7 @@ static fth_status open_names(sp_data *d, fth_err *err)
     d->group_names = m.group_names;
     d->size.genes = m.genes;
     d->size.groups = m.groups;
+    d->frame = m.frame;
     for (int64_t i = 0; i < m.genes; i++) {
         const char *name = fth_texts_get(d->gene_names, i);
         d->genes_hash = fth_hash_bytes(name, strlen(name) + 1, d->genes_hash);
@@ -310,4 +311,44 @@ fth_status sp_data_hold_out(sp_data *d, double fraction, sp_holdout how, int64_t
     const fth_status s = sp_data_choose(d, row, keep, err);
     (void)fth_mem_release(d->mem, block, NULL);
     return s;
+}
+
+/* ---- positions of other cells ---- */
+
+static fth_status not_rescaled(const sp_data *d, const sp_frame *training, const char *model,
+                               fth_err *err)
+{
+    if (training->known) {
+        FTH_FAIL(err, FTH_E_FILE_KEY,
+                 "%s/%s does not say how its positions were rescaled, so that they cannot be "
+                 "brought to the scale of %s",
+                 d->dir, SP_METADATA, model);
+        fth_err_hint(err, "preprocess the data again with --force; or write \"offset\": [0, 0], "
+                          "\"scale\": 1 into it where positions are those of the source");
+    } else {
+        FTH_FAIL(err, FTH_E_FILE_KEY,
+                 "%s does not say how the positions of its training cells were rescaled, so that "
+                 "those of %s cannot be brought to their scale",
+                 model, d->dir);
+        fth_err_hint(err, "preprocess its data again with --force, and train again");
+    }
+    return FTH_E_FILE_KEY;
+}
+
+fth_status sp_data_rescale(sp_data *d, const sp_frame *training, const char *model, fth_err *err)
+{
+    if (d->frame.known != training->known) return not_rescaled(d, training, model, err);
+    const bool same = d->frame.scale == training->scale &&
+                      d->frame.offset[0] == training->offset[0] &&
+                      d->frame.offset[1] == training->offset[1];
+    if (!training->known || same) return FTH_OK;
+    float *xy = fth_tensor_data(d->xy);
+    for (int64_t i = 0; i < 2 * d->size.cells; i++) {
+        const int a = (int)(i % 2);
+        const double raw = (double)xy[i] / d->frame.scale + d->frame.offset[a];
+        xy[i] = (float)((raw - training->offset[a]) * training->scale);
+    }
+    d->frame = *training;
+    measure(d);
+    return FTH_OK;
 }

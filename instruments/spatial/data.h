@@ -20,6 +20,7 @@ typedef struct sp_data {
     uint64_t hash;   /* of the payloads of X.npy and C.npy: ties a model to its data */
     uint64_t genes_hash; /* of the gene names */
     double extent;       /* larger of the two extents of the positions */
+    sp_frame frame;      /* how they were rescaled */
     char dir[SP_PATH];
 } sp_data;
 
@@ -32,6 +33,9 @@ fth_status sp_data_choose(sp_data *d, const int64_t *row, int64_t n, fth_err *er
 /* Leave out the held-out cells of the settings (holdout_fraction, holdout, seed): spec 11.12. */
 fth_status sp_data_hold_out(sp_data *d, double fraction, sp_holdout how, int64_t seed,
                             fth_err *err);
+/* Positions as the cells of training were rescaled, for a model that is used on other cells. An
+ * error where that is not known; nothing where it is known of neither. */
+fth_status sp_data_rescale(sp_data *d, const sp_frame *training, const char *model, fth_err *err);
 /* The sizes alone, for plans: of the folder when it is there, else bounds from the source file's
  * header or from the config. */
 fth_status sp_data_sizes(sp_sizes *out, const fth_stage_call *call, fth_err *err);

@@ -32,7 +32,8 @@ static fth_status not_finite(int64_t cell, int axis, float v, const char *label,
     return s;
 }
 
-fth_status sp_rescale(float *xy, int64_t n, double scale, const char *label, fth_err *err)
+fth_status sp_rescale(float *xy, int64_t n, double scale, const char *label, sp_frame *frame,
+                      fth_err *err)
 {
     float low[2] = {INFINITY, INFINITY}, high[2] = {0, 0}, sum[2] = {0, 0};
     for (int64_t i = 0; i < 2 * n; i++) {
@@ -59,6 +60,10 @@ fth_status sp_rescale(float *xy, int64_t n, double scale, const char *label, fth
         sum[i % 2] += xy[i]; /* one after the other, as sums over rows are made */
     }
     for (int64_t i = 0; i < 2 * n; i++) xy[i] = (xy[i] - sum[i % 2] / (float)n) * by;
+    if (!frame) return FTH_OK;
+    *frame = (sp_frame){.known = true, .scale = (double)box / (double)g * (double)by};
+    for (int a = 0; a < 2; a++)
+        frame->offset[a] = (double)low[a] + (double)(sum[a] / (float)n) * (double)g / (double)box;
     return FTH_OK;
 }
 

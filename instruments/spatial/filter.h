@@ -5,8 +5,10 @@
 #include "loaders.h"
 
 /* Bring positions to an extent of about 4 * scale around 0, in f32 as the field's scripts do it:
- * the order of every operation counts. `label` names them in errors. */
-fth_status sp_rescale(float *xy, int64_t n, double scale, const char *label, fth_err *err);
+ * the order of every operation counts. `label` names them in errors; `frame` (may be NULL) gets
+ * what was done. */
+fth_status sp_rescale(float *xy, int64_t n, double scale, const char *label, sp_frame *frame,
+                      fth_err *err);
 
 /* Cells on their way: in this order; groups may be none. All arrays shrink together. */
 typedef struct sp_cells {

@@ -63,9 +63,10 @@ static fth_status write_places(const sp_prepared *p, const char *path, fth_err *
 }
 
 /* Names may be there twice; with this, results find their way back to the file. */
-static fth_status write_rows(const sp_prepared *p, const char *path, fth_err *err)
+static fth_status write_rows(sp_prepared *p, const char *path, fth_err *err)
 {
     fth_sink sink = {0};
+    p->rows_hash = fth_hash_bytes(p->cells.row, (size_t)p->cells.n * sizeof *p->cells.row, 0);
     FTH_TRY(fth_npy_create(&sink, p->source.mem, path, FTH_I64, 1, &p->cells.n, err));
     fth_status s = sink.write(sink.self, (int64_t[1]){0}, &p->cells.n, p->cells.row, err);
     if (s == FTH_OK) s = sink.commit(sink.self, err);
@@ -167,6 +168,7 @@ static void put_origin(fth_json_writer *w, const sp_prepared *p, const fth_confi
     fth_json_text(w, "source", p->source.path);
     fth_json_int(w, "source_bytes", p->bytes);
     fth_json_hash(w, "source_xxh64", p->hash);
+    fth_json_hash(w, "rows_xxh64", p->rows_hash);
     fth_json_open(w, "removed_cells", '{');
     for (int k = 0; k < SP_DROP_KINDS; k++) fth_json_int(w, sp_drop_names[k], p->dropped[k]);
     fth_json_close(w);
@@ -193,6 +195,10 @@ static fth_status put_metadata(const sp_prepared *p, const fth_config *cfg, FILE
     put_names(&w, p);
     fth_json_text(&w, "dataset", p->source.loader->name);
     put_section(&w, "preprocessing", cfg, false);
+    fth_json_open(&w, "offset", '[');
+    for (int a = 0; a < 2; a++) fth_json_real(&w, NULL, p->frame.offset[a]);
+    fth_json_close(&w);
+    fth_json_real(&w, "scale", p->frame.scale);
     fth_json_text(&w, "timestamp", now);
     put_origin(&w, p, cfg);
     fth_json_close(&w);
@@ -316,12 +322,13 @@ static void compare_source(diff *d, const sp_prepared *now, const fth_json_value
 }
 
 fth_status sp_folder_compare(const sp_prepared *now, const fth_config *cfg, const char *dir,
-                             char *text, size_t bytes, fth_err *err)
+                             char *text, size_t bytes, bool *older, fth_err *err)
 {
     char path[SP_PATH];
     fth_json *doc = NULL;
     diff d = {text, bytes, 0};
     text[0] = '\0';
+    *older = false;
     FTH_TRY(sp_path(path, dir, SP_METADATA, err));
     FTH_TRY(sp_metadata_member(&doc, now->source.mem, path, "fathom", err));
     const fth_json_value *old = fth_json_root(doc);
@@ -333,6 +340,7 @@ fth_status sp_folder_compare(const sp_prepared *now, const fth_config *cfg, cons
             add_diff(&d, "dataset", dataset, fth_config_text(cfg, "dataset"));
         compare_keys(&d, cfg, fth_json_get(old, "preprocessing"));
         compare_source(&d, now, old);
+        *older = !fth_json_get(old, "rows_xxh64"); /* and how positions were rescaled */
     }
     fth_json_destroy(doc);
     return FTH_OK;

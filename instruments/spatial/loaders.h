@@ -38,6 +38,7 @@ typedef struct sp_source {
     sp_matrix counts;
     /* by sp_source_load: */
     float *xy;                /* [cells of the file][2], as they are there */
+    sp_frame frame;           /* of a folder of arrays that were rescaled before */
     sp_labels group;          /* of cells of the file; no names: there are no groups */
     fth_texts *genes, *cells; /* cells: NULL when there are no names */
     int64_t *row, n;          /* cells that are loaded */

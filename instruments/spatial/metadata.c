@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -268,11 +269,42 @@ static fth_status take_counts(sp_metadata *m, const document *d, fth_err *err)
     return take_count(d, "n_groups", &m->groups, err);
 }
 
+static bool take_number(span *s, double *out)
+{
+    char *end = NULL;
+    skip_blank(s);
+    *out = strtod(s->at, &end); /* the text ends with a zero */
+    const bool ok = end > s->at && end <= s->end && isfinite(*out);
+    s->at = end;
+    return ok;
+}
+
+/* How positions were rescaled; a folder that others wrote need not say. */
+static fth_status take_frame(const document *d, sp_frame *out, fth_err *err)
+{
+    span offset, scale;
+    sp_frame f = {.known = true};
+    *out = (sp_frame){.known = false};
+    FTH_TRY(find_member(d, "offset", &offset, err));
+    FTH_TRY(find_member(d, "scale", &scale, err));
+    if (!offset.at && !scale.at) return FTH_OK;
+    const bool ok = offset.at && scale.at && take_char(&offset, '[') &&
+                    take_number(&offset, &f.offset[0]) && take_char(&offset, ',') &&
+                    take_number(&offset, &f.offset[1]) && take_char(&offset, ']') &&
+                    take_number(&scale, &f.scale) && f.scale > 0;
+    if (!ok)
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                        "%s: 'offset' should be two numbers and 'scale' one above 0", d->path);
+    *out = f;
+    return FTH_OK;
+}
+
 /* All places first: lists are unpacked where they stand, and then the text is no longer JSON. */
 static fth_status take_all(sp_metadata *m, const document *d, fth_err *err)
 {
     span genes, cells, groups;
     FTH_TRY(take_counts(m, d, err));
+    FTH_TRY(take_frame(d, &m->frame, err));
     FTH_TRY(find_member(d, "gene_names", &genes, err));
     FTH_TRY(find_member(d, "spot_names", &cells, err));
     FTH_TRY(find_member(d, "group_names", &groups, err));

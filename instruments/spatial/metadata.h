@@ -6,6 +6,7 @@
 
 typedef struct sp_metadata {
     int64_t cells, genes, groups;
+    sp_frame frame;
     fth_texts *gene_names, *cell_names, *group_names; /* cell_names: NULL when it says null */
 } sp_metadata;
 

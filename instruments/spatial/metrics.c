@@ -116,6 +116,7 @@ static void put_own(fth_json_writer *w, const sp_analysis *a)
 {
     fth_json_open(w, "fathom", '{');
     fth_json_text(w, "version", fth_version());
+    fth_json_hash(w, "model", a->model.identity); /* which file the order of factors is of */
     fth_json_text(w, "device", fth_context_device(a->ctx));
     fth_json_u64(w, "planned_bytes", a->planned_bytes);
     fth_json_u64(w, "peak_bytes", a->peak_bytes);

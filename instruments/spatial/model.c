@@ -181,5 +181,6 @@ fth_status sp_model_tie(sp_model *m, const sp_data *data, fth_err *err)
     m->group_names = names;
     m->data_hash = data->hash;
     m->genes_hash = data->genes_hash;
+    m->frame = data->frame;
     return FTH_OK;
 }

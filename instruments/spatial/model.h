@@ -40,6 +40,8 @@ typedef struct sp_model {
     int64_t optimizer_steps; /* of the moments above */
     double elbo;
     uint64_t data_hash, genes_hash;
+    sp_frame frame;    /* of the positions of the training cells */
+    uint64_t identity; /* of its file: settings and contents; 0: it was not read from one */
 } sp_model;
 
 /* Length of an axis as the settings have it; -1: no such axis. */

@@ -16,7 +16,7 @@ const fth_flag sp_preprocess_flags[] = {
 
 /* ---- files ---- */
 
-enum { INPUTS = 6 };
+enum { INPUTS = 6, ROWS = 4 /* among the outputs */ };
 typedef struct inputs {
     char path[INPUTS][SP_PATH];
     int n;
@@ -58,8 +58,8 @@ static fth_status list_inputs(inputs *in, const fth_config *cfg, fth_err *err)
 fth_status sp_preprocess_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
 {
     static const char *const outputs[] = {SP_PREPROCESSED "/" SP_X, SP_PREPROCESSED "/" SP_Y,
-                                          SP_PREPROCESSED "/" SP_C,
-                                          SP_PREPROCESSED "/" SP_METADATA};
+                                          SP_PREPROCESSED "/" SP_C, SP_PREPROCESSED "/" SP_METADATA,
+                                          SP_PREPROCESSED "/" SP_ROWS};
     char path[SP_PATH];
     inputs in;
     FTH_TRY(list_inputs(&in, call->config, err));
@@ -67,6 +67,8 @@ fth_status sp_preprocess_files(const fth_stage_call *call, fth_file_list *list, 
         FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, in.path[i], NULL, err));
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
         FTH_TRY(sp_path(path, call->output_dir, outputs[i], err));
+        /* a folder that is kept as it is may be one that others wrote */
+        if (i == ROWS && fth_stage_flag(call, "keep") && access(path, F_OK) != 0) continue;
         FTH_TRY(fth_file_list_add(list, FTH_FILE_OUTPUT, path, NULL, err));
     }
     return FTH_OK;
@@ -304,9 +306,16 @@ static fth_status prepare(sp_prepared *p, const fth_stage_call *call, fth_err *e
                                err));
     if (qc) FTH_TRY(control_quality(p, err));
     snprintf(label, sizeof label, "%s, %s", s->path, s->where);
+    p->frame = (sp_frame){.known = true, .scale = 1};
     if (fth_config_bool(cfg, "preprocessing.rescale"))
         FTH_TRY(sp_rescale(p->cells.xy, p->cells.n,
-                           fth_config_real(cfg, "preprocessing.spatial_scale"), label, err));
+                           fth_config_real(cfg, "preprocessing.spatial_scale"), label, &p->frame,
+                           err));
+    if (s->frame.known) { /* both, one after the other */
+        for (int a = 0; a < 2; a++)
+            p->frame.offset[a] = s->frame.offset[a] + p->frame.offset[a] / s->frame.scale;
+        p->frame.scale *= s->frame.scale;
+    }
     FTH_TRY(filter(p, err));
     FTH_TRY(sp_count_walk_size(&p->walk, &p->cells, &p->entries, err));
     report(p, call);
@@ -336,8 +345,13 @@ static fth_status look_at_folder(const sp_prepared *p, const fth_stage_call *cal
     char text[700];
     *done = false;
     if (!sp_folder_exists(dir) || fth_stage_flag(call, "force")) return FTH_OK;
-    FTH_TRY(sp_folder_compare(p, call->config, dir, text, sizeof text, err));
-    *done = true;
+    bool older = false;
+    FTH_TRY(sp_folder_compare(p, call->config, dir, text, sizeof text, &older, err));
+    *done = !older || text[0];
+    if (!*done) {
+        fth_stage_say(call, "writing %s again: the version that wrote it noted less", dir);
+        return FTH_OK;
+    }
     if (!text[0]) {
         fth_stage_say(call, "kept %s: it was made with these settings", dir);
         return FTH_OK;

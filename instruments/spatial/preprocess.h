@@ -12,7 +12,9 @@ typedef struct sp_prepared {
     int64_t groups, entries;
     int32_t *group_map; /* new number of each group of the source; NULL: there are none */
     int64_t dropped[SP_DROP_KINDS];
-    uint64_t hash; /* of the source file; 0 for folders */
+    sp_frame frame;
+    uint64_t rows_hash; /* of what rows.npy holds */
+    uint64_t hash;      /* of the source file; 0 for folders */
     int64_t bytes;
 } sp_prepared;
 
@@ -23,8 +25,8 @@ fth_status sp_folder_write(sp_prepared *p, const fth_stage_call *call, const cha
 /* Whether there is a folder with counts. */
 bool sp_folder_exists(const char *dir);
 /* What it was made with that differs from the config and the source of now, of which only path,
- * hash and bytes are read: "" when nothing does. */
+ * hash and bytes are read: "" when nothing does. *older: by a version that noted less. */
 fth_status sp_folder_compare(const sp_prepared *now, const fth_config *cfg, const char *dir,
-                             char *text, size_t bytes, fth_err *err);
+                             char *text, size_t bytes, bool *older, fth_err *err);
 
 #endif

@@ -55,39 +55,63 @@ static fth_status find_neighbours(const sp_project *p, fth_tensor **out, fth_err
 
 /* ---- at places ---- */
 
-static fth_status predict(sp_project *p, fth_tensor *group, fth_tensor *nbr, fth_err *err)
+/* Values [cell factor]; with the places `by`, in another order of the factors. */
+static fth_val ordered(fth_val v, const fth_val *by)
+{
+    return by ? fth_layout(fth_gather(v, "factor", *by), "cell place")
+              : fth_layout(v, "cell factor");
+}
+
+static fth_status run_net(sp_net *net, const sp_query *q, fth_tensor *order, const fth_sink *sink,
+                          fth_err *err)
+{
+    fth_val f, s, by, out[2];
+    const int n = sink[1].write ? 2 : 1;
+    fth_err own = {0};
+    if (!err) err = &own; /* plans answer with it */
+    FTH_TRY(sp_predict(net, q, &f, &s, err));
+    if (!net->model->set.spatial) s = fth_max(s, fth_const(net->g, net->real, 1e-8));
+    if (order) {
+        fth_axis_like(net->g, "place", "factor");
+        by = fth_input(net->g, "order", FTH_I64, "place", fth_tensor_source(order));
+    }
+    out[0] = ordered(fth_cast(fth_exp(f), FTH_F32), order ? &by : NULL);
+    out[1] = ordered(fth_cast(s, FTH_F32), order ? &by : NULL);
+    FTH_TRY(fth_graph_check(net->g, err));
+    const fth_limits limits = {.sinks = sink};
+    fth_plan *plan = fth_plan_make(net->g, out, n, &limits, err);
+    const fth_status st = plan ? fth_run(plan, sink, NULL, NULL, err) : err->status;
+    fth_plan_destroy(plan);
+    return st;
+}
+
+fth_status sp_project_predict(fth_context *ctx, sp_model *m, const sp_places_asked *at,
+                              fth_tensor *order, const fth_sink sink[2], fth_err *err)
 {
     sp_net net;
     sp_query q = {0};
-    fth_val f, s, out[2];
-    fth_plan *plan = NULL;
-    FTH_TRY(sp_net_create(&net, p->ctx, p->model, false, p->data->size.cells, err));
-    q.xy = fth_input(net.g, "xy", FTH_F32, "cell dim", fth_tensor_source(p->data->xy));
-    if (group) q.group = fth_input(net.g, "group", FTH_I32, "cell", fth_tensor_source(group));
-    if (nbr) q.nbr = fth_input(net.g, "nbr", FTH_I32, "cell nbr", fth_tensor_source(nbr));
-    fth_status st = sp_predict(&net, &q, &f, &s, err);
-    if (st == FTH_OK) {
-        out[0] = fth_cast(fth_layout(fth_exp(f), "cell factor"), FTH_F32);
-        out[1] = fth_cast(fth_layout(s, "cell factor"), FTH_F32);
-        const fth_sink sinks[2] = {p->factors, p->scales};
-        const fth_limits limits = {.sinks = sinks};
-        plan = fth_plan_make(net.g, out, 2, &limits, err);
-        st = !plan ? (err ? err->status : FTH_E_NO_FIT) : fth_run(plan, sinks, NULL, NULL, err);
-    }
-    fth_plan_destroy(plan);
+    FTH_TRY(sp_net_create(&net, ctx, m, false, fth_tensor_size(at->xy, 0), err));
+    if (m->set.spatial)
+        q.xy = fth_input(net.g, "xy", FTH_F32, "cell dim", fth_tensor_source(at->xy));
+    if (m->set.groups)
+        q.group = fth_input(net.g, "group of cell", FTH_I32, "cell", fth_tensor_source(at->group));
+    if (m->set.local)
+        q.nbr = fth_input(net.g, "nbr of cell", FTH_I32, "cell nbr", fth_tensor_source(at->nbr));
+    const fth_status s = run_net(&net, &q, order, sink, err);
     sp_net_destroy(&net);
-    return st;
+    return s;
 }
 
 static fth_status project_places(sp_project *p, fth_err *err)
 {
-    fth_tensor *group = NULL, *nbr = NULL;
+    sp_places_asked at = {.xy = p->data->xy};
     fth_status s = FTH_OK;
-    if (p->model->set.groups) s = translate(p->model, p->data, &group, err);
-    if (s == FTH_OK && p->model->set.local) s = find_neighbours(p, &nbr, err);
-    if (s == FTH_OK) s = predict(p, group, nbr, err);
-    fth_tensor_release(group);
-    fth_tensor_release(nbr);
+    if (p->model->set.groups) s = translate(p->model, p->data, &at.group, err);
+    if (s == FTH_OK && p->model->set.local) s = find_neighbours(p, &at.nbr, err);
+    const fth_sink sink[2] = {p->factors, p->scales};
+    if (s == FTH_OK) s = sp_project_predict(p->ctx, p->model, &at, p->order, sink, err);
+    fth_tensor_release(at.group);
+    fth_tensor_release(at.nbr);
     return s;
 }
 
@@ -173,11 +197,15 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
         s = FTH_FAIL(err, FTH_E_COMMAND, "--least-squares is for pnmf; %s is asked at positions",
                      sp_kinds[m.set.kind].name);
     if (s == FTH_OK) s = check_genes(&m, &d, err);
+    if (s == FTH_OK && m.set.spatial && m.data_hash != d.hash)
+        s = sp_data_rescale(&d, &m.frame, model, err);
     sp_project p = {.ctx = ctx, .model = &m, .data = &d};
+    if (s == FTH_OK) s = sp_project_order(&p.order, ctx, &m, model, err);
     if (s == FTH_OK) s = write_to(&p, to ? to : path, least_squares, err);
     if (s == FTH_OK)
         fprintf(out, "%" PRId64 " cells, %" PRId64 " factors: %s\n", d.size.cells,
                 m.set.n_components, to ? to : path);
+    fth_tensor_release(p.order);
     sp_model_clear(&m);
     sp_data_close(&d);
     return s;
@@ -201,7 +229,10 @@ const fth_verb sp_verb_project = {
     .args = "",
     .brief = "factors of new cells by a trained model",
     .doc = "Models with positions predict at those of the new cells, and of their groups, by name. "
-           "pnmf is fitted to the counts of the new cells with its loadings as they are.\n\n"
-           "factors.npy holds exp(f), scales.npy the standard deviation of f: f32, a row per cell.",
+           "pnmf is fitted to the counts of the new cells with its loadings as they are. Positions "
+           "are brought to the scale of the training cells first: a part of the same tissue, "
+           "preprocessed by itself, lies where it lay.\n\n"
+           "factors.npy holds exp(f), scales.npy the standard deviation of f: f32, a row per cell, "
+           "factors in the order of analyze.",
     .flag = flags,
     .run = run};

@@ -8,8 +8,22 @@ typedef struct sp_project {
     fth_context *ctx;
     sp_model *model;
     const sp_data *data;
-    fth_sink factors, scales; /* f32 [cell factor] */
+    fth_tensor *order;        /* i64 [factor]: of the model, most spatial first, as in analyze */
+    fth_sink factors, scales; /* f32 [cell factor], factors in that order */
 } sp_project;
+
+/* The order of the factors of a model, from the analysis beside its file `model` or, where there is
+ * none, from its training cells. An error when neither is there. */
+fth_status sp_project_order(fth_tensor **out, fth_context *ctx, sp_model *m, const char *model,
+                            fth_err *err);
+
+/* Cells at places: tensors of the model's scale and groups; NULL where the model has none. */
+typedef struct sp_places_asked {
+    fth_tensor *xy, *group, *nbr;
+} sp_places_asked;
+/* exp(f) and, where there is a second sink, s; in the order given (NULL: that of the model). */
+fth_status sp_project_predict(fth_context *ctx, sp_model *m, const sp_places_asked *at,
+                              fth_tensor *order, const fth_sink sink[2], fth_err *err);
 
 /* pnmf knows nothing of places: the factors of each cell follow from its counts, W being as it is.
  * By the variational fit of training, or by least squares, which has no scales. */

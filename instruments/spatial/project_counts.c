@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { BLOCK = 8192, ITERATIONS = 200, UPDATES = 100 };
-static const double rate_most = 0.01, start_raw = -2.2, least = 1e-8;
+static const double rate_most = 0.1, start_raw = -2.2, least = 1e-8;
 
 typedef struct block {
     sp_project *p;
@@ -30,6 +30,11 @@ static double loading(const sp_model *m, int64_t i)
     if (m->set.loadings_mode == SP_LOADINGS_EXP) return exp(w);
     if (m->set.loadings_mode == SP_LOADINGS_SOFTPLUS) return w > 30 ? w : log1p(exp(w));
     return w;
+}
+
+static const int64_t *order_of(const block *b)
+{
+    return fth_tensor_data(b->p->order);
 }
 
 /* ---- least squares ---- */
@@ -72,7 +77,7 @@ static fth_status fit_squares(block *b, fth_err *err)
             }
             memcpy(f, next, (size_t)L * sizeof *f);
         }
-        for (int64_t l = 0; l < L; l++) b->rows[n * L + l] = (float)f[l];
+        for (int64_t l = 0; l < L; l++) b->rows[n * L + l] = (float)f[order_of(b)[l]];
     }
     (void)fth_mem_release(b->p->model->mem, room, NULL);
     return write_rows(b, &b->p->factors, err);
@@ -134,7 +139,7 @@ static fth_status keep_block(block *b, sp_model *m, fth_err *err)
     const int64_t L = m->set.n_components;
     for (int pass = 0; pass < 2; pass++) {
         for (int64_t i = 0; i < b->n * L; i++) {
-            const int64_t at = i % L * b->n + i / L;
+            const int64_t at = order_of(b)[i % L] * b->n + i / L;
             const double raw = get_value(m->param[SP_P_RAW], at);
             b->rows[i] = (float)(pass == 0  ? exp(get_value(m->param[SP_P_MEAN], at))
                                  : raw > 30 ? raw

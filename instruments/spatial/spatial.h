@@ -89,6 +89,13 @@ static inline int64_t sp_draw_seed(const sp_settings *s)
     return s->seed ^ (int64_t)((uint64_t)s->restart * UINT64_C(0x9e3779b97f4a7c15) >> 1);
 }
 
+/* How positions were rescaled: x = (x of the source - offset) scale. Of folders that others wrote,
+ * and of models of such, it is not known. */
+typedef struct sp_frame {
+    bool known;
+    double offset[2], scale;
+} sp_frame;
+
 /* Lengths that the data decide. */
 typedef struct sp_sizes {
     int64_t cells, genes, groups;

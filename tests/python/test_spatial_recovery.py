@@ -1,5 +1,5 @@
 """Known factors of a small tissue are found from every seed, with the start that `generate` writes.
-seconds: 10"""
+seconds: 20"""
 import itertools
 import json
 import os
@@ -91,6 +91,66 @@ class Blocks(unittest.TestCase):
             found = [correlation(self.train(model, seed), self.truth) for seed in SEEDS]
             print(model, np.round(found, 4))
             self.assertGreater(min(found), 0.98 if model == "svgp" else 0.95, f"{model}: {found}")
+
+    def project(self, model, data, *words, code=0):
+        return self.fathom("project", "-m", str(self.folder / "out" / model / "model.safetensors"), "--data", str(data),
+                           "-o", str(self.folder / "projected"), *words, code=code)
+
+    def projected(self):
+        return np.load(self.folder / "projected" / "factors.npy"), np.load(self.folder / "projected" / "scales.npy")
+
+    def test_projected_cells_have_the_factors_of_training(self):
+        """A part of the tissue, preprocessed by itself: other offset and scale, the same factors in the same order."""
+        part = np.flatnonzero((self.places[:, 0] < 10) & (self.places[:, 1] >= 5))
+        moved = self.places * np.float32(3) + np.float32([100, -50])  # in the units of another camera
+        write_arrays(self.folder / "part", self.counts, moved, part)
+        write_arrays(self.folder / "whole", self.counts, moved)
+        self.config.write_text(self.config.read_text().replace(f"{self.folder}/data", f"{self.folder}/whole"))
+        self.fathom("generate", "-c", str(self.config))
+        for model in ("svgp", "lcgp", "pnmf"):
+            with self.subTest(model=model):
+                factors = self.train(model, 1)
+                scales = np.load(self.folder / "out" / model / "scales.npy")
+                metadata = json.loads((self.folder / "out" / "preprocessed" / "metadata.json").read_text())
+                places = (moved - np.array(metadata["offset"])) * metadata["scale"]
+                self.assertLess(np.abs(places - np.load(self.folder / "out" / "preprocessed" / "X.npy")).max(), 1e-4)
+                order = json.loads((self.folder / "out" / model / "metrics.json").read_text())["moran_i"]["sorted_indices"]
+                self.project(model, self.folder / "out")
+                own = self.projected()
+                self.fathom("preprocess", "-c", str(self.folder / f"{model}.yaml"), "--set", f"preprocessing.path={self.folder}/part",
+                            "--set", f"output_dir={self.folder}/part_out")
+                self.project(model, self.folder / "part_out")
+                other = self.projected()
+                if model == "pnmf":  # a fit with noise, of its own counts
+                    for k in range(4):
+                        self.assertGreater(np.corrcoef(own[0][:, k], factors[:, k])[0, 1], 0.995)
+                        self.assertGreater(np.corrcoef(other[0][:, k], factors[part, k])[0, 1], 0.99)
+                    continue
+                self.assertNotEqual(order, sorted(order), "choose a seed whose factors change places")
+                np.testing.assert_array_equal(own[0], factors)
+                np.testing.assert_array_equal(own[1], scales)
+                np.testing.assert_allclose(other[0], factors[part], rtol=1e-4)
+                np.testing.assert_allclose(other[1], scales[part], rtol=1e-3)
+                self.assertGreater(correlation(other[0], self.truth[part]), 0.98)
+                (self.folder / "out" / model / "metrics.json").unlink()  # the order is then worked out
+                self.project(model, self.folder / "out")
+                np.testing.assert_array_equal(self.projected()[0], factors)
+
+    def test_other_cells_are_analyzed_where_training_had_them(self):
+        """--allow-other-data: positions of the other folder are brought to the scale of training too."""
+        part = np.flatnonzero((self.places[:, 0] < 10) & (self.places[:, 1] >= 5))
+        write_arrays(self.folder / "part", self.counts, self.places, part)
+        factors = self.train("svgp", 1)
+        words = ["-c", str(self.folder / "svgp.yaml"), "--set", f"preprocessing.path={self.folder}/part"]
+        self.fathom("preprocess", "--force", *words)
+        self.fathom("analyze", "--allow-other-data", *words)
+        found = np.load(self.folder / "out" / "svgp" / "factors.npy")
+        self.assertGreater(correlation(found, factors[part]), 0.99999)
+
+    def test_a_folder_without_a_scale_is_refused(self):
+        self.train("svgp", 1)
+        write_arrays(self.folder / "other", self.counts, self.places + np.float32(1))
+        self.assertIn("does not say how its positions were rescaled", self.project("svgp", self.folder / "other", code=3))
 
 
 if __name__ == "__main__":

@@ -16,9 +16,17 @@ TEST(positions_are_rescaled_as_in_numpy)
                *want = t_spatial_golden(mem, T_SPATIAL_GOLDEN "data.npz", "X");
     fth_err err = {0};
     EQ_I64(fth_tensor_dtype(raw), FTH_F32);
-    OKE(sp_rescale(fth_tensor_data(raw), 300, 50, "raw", &err), &err);
-    for (int64_t i = 0; i < 600; i++)
-        NEAR(((float *)fth_tensor_data(raw))[i], ((float *)fth_tensor_data(want))[i], 3.5e-5);
+    sp_frame frame = {0};
+    fth_tensor *first = t_spatial_golden(mem, T_SPATIAL_GOLDEN "data.npz", "raw_xy");
+    OKE(sp_rescale(fth_tensor_data(raw), 300, 50, "raw", &frame, &err), &err);
+    IS_TRUE(frame.known);
+    for (int64_t i = 0; i < 600; i++) {
+        const double x = (double)((float *)fth_tensor_data(raw))[i],
+                     from = (double)((float *)fth_tensor_data(first))[i];
+        NEAR(x, ((float *)fth_tensor_data(want))[i], 3.5e-5);
+        NEAR(x, (from - frame.offset[i % 2]) * frame.scale, 1e-4); /* what it says it did */
+    }
+    fth_tensor_release(first);
     fth_tensor_release(raw);
     fth_tensor_release(want);
     OK(fth_mem_destroy(mem, NULL));
@@ -29,16 +37,16 @@ TEST(positions_that_cannot_be_rescaled)
     float flat[6] = {1, 7, 2, 7, 3, 7}, gap[6] = {1, 2, 3, NAN, 5, 6}, far[4] = {0, 0, INFINITY, 1},
           wide[4] = {-3e38f, 0, 3e38f, 1};
     fth_err err = {0};
-    IS(sp_rescale(flat, 3, 50, "a.h5ad, obsm 'spatial'", &err), FTH_E_FILE_FORMAT);
+    IS(sp_rescale(flat, 3, 50, "a.h5ad, obsm 'spatial'", NULL, &err), FTH_E_FILE_FORMAT);
     HAS(err.text, "axis 1 has no extent");
     HAS(err.text, "a.h5ad, obsm 'spatial'");
     HAS(err.hint, "preprocessing.coord_key");
     fth_err_clear(&err);
-    IS(sp_rescale(gap, 3, 50, "a.h5ad", &err), FTH_E_FILE_FORMAT);
+    IS(sp_rescale(gap, 3, 50, "a.h5ad", NULL, &err), FTH_E_FILE_FORMAT);
     HAS(err.text, "cell 1 has the coordinate nan on axis 1");
     HAS(err.hint, "preprocessing.rescale: false");
-    IS(sp_rescale(far, 2, 50, "a", NULL), FTH_E_FILE_FORMAT);
-    IS(sp_rescale(wide, 2, 50, "a", NULL), FTH_E_FILE_FORMAT);
+    IS(sp_rescale(far, 2, 50, "a", NULL, NULL), FTH_E_FILE_FORMAT);
+    IS(sp_rescale(wide, 2, 50, "a", NULL, NULL), FTH_E_FILE_FORMAT);
 }
 
 static void put(fth_texts *t, const char *text)

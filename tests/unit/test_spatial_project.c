@@ -3,6 +3,7 @@
  * seconds: 10
  */
 #include "instruments/spatial/model.h"
+#include "instruments/spatial/moran.h"
 
 #include "testing/spatial_training.h"
 
@@ -70,7 +71,31 @@ static float *load(const ss_bench *b, const char *name, size_t count)
     return v;
 }
 
-/* The last frame of the animation is exp(f) at the cells: predictions at their places are that. */
+/* Columns of `frame` in the order of Moran's I, as every file of a model has them. */
+static void put_in_order(const ss_bench *b, float *frame)
+{
+    fth_err err = {0};
+    char path[PATH_MAX + 128];
+    fth_context *ctx = NULL;
+    fth_options opt;
+    sp_data d;
+    sp_moran moran;
+    float copy[900];
+    fth_options_default(&opt);
+    opt.threads = 2;
+    OKE(fth_context_create(&ctx, &opt, &err), &err);
+    snprintf(path, sizeof path, "%s/" SP_PREPROCESSED, b->dir);
+    OKE(sp_data_open(&d, fth_context_mem(ctx), path, &err), &err);
+    OKE(sp_moran_run(&moran, ctx, fth_tensor_data(d.xy), frame, 300, 3, &err), &err);
+    memcpy(copy, frame, sizeof copy);
+    for (int i = 0; i < 900; i++) frame[i] = copy[i / 3 * 3 + moran.order[i % 3]];
+    sp_moran_clear(&moran);
+    sp_data_close(&d);
+    OK(fth_context_destroy(ctx, NULL));
+}
+
+/* The last frame of the animation is exp(f) at the cells: predictions at their places are that, in
+ * the order of analyze. There was no analysis here: the cells of training give the order. */
 static void own_places(sp_kind kind)
 {
     words w;
@@ -79,6 +104,7 @@ static void own_places(sp_kind kind)
         OKE(project(&w, (uint64_t)(i ? 64 : 16) << 20, &b->err), &b->err);
         float *frame = load(b, SP_FRAMES, 900), *factors = load(b, "projected/" SP_FACTORS, 900),
               *scales = load(b, "projected/" SP_SCALES, 900);
+        put_in_order(b, frame);
         SAME_BYTES(frame, factors, 900 * sizeof *frame);
         for (int k = 0; k < 900; k++) IS_TRUE(scales[k] > 0 && scales[k] < 10);
         free(frame);
@@ -167,6 +193,41 @@ TEST(what_does_not_fit_is_refused)
     HAS(b->err.hint, "type0, type1, type2, type3");
     ss_close(b);
     fth_err err = {0};
+    /* a model that is nowhere: no analysis and no cells to find the order of its factors by */
+    b = trained("moved", SP_SVGP, &w);
+    text = t_file_read(w.model, &n);
+    snprintf(path, sizeof path, "%s/alone", b->dir);
+    mkdir(path, 0777);
+    snprintf(path, sizeof path, "%s/alone/deep", b->dir);
+    mkdir(path, 0777);
+    snprintf(w.model, sizeof w.model, "%s/alone/deep/" SP_CHECKPOINT, b->dir);
+    t_file_write(w.model, text, n);
+    free(text);
+    IS(project(&w, (uint64_t)64 << 20, &err), FTH_E_FILE_OPEN);
+    HAS(err.text, "the order of its factors is not known");
+    fth_err_clear(&err);
+    /* positions of another scale than is known */
+    snprintf(w.model, sizeof w.model, "%s/svgp/" SP_CHECKPOINT, b->dir);
+    snprintf(w.data, sizeof w.data, "%s/other", b->dir);
+    t_spatial_folder(w.data);
+    snprintf(path, sizeof path, "%s/other/" SP_METADATA, b->dir);
+    text = t_file_read(path, &n);
+    char *said = malloc(n + 100);
+    const int used = snprintf(said, n + 100, "{\"offset\": [0, 0], \"scale\": 2,%.*s", (int)n - 1,
+                              (char *)text + 1);
+    t_file_write(path, said, (size_t)used);
+    OKE(project(&w, (uint64_t)64 << 20, &err), &err); /* its own cells */
+    snprintf(path, sizeof path, "%s/other/" SP_X, b->dir);
+    free(text);
+    text = t_file_read(path, &n);
+    text[n - 1] ^= 1; /* another cell */
+    t_file_write(path, text, n);
+    free(text);
+    free(said);
+    IS(project(&w, (uint64_t)64 << 20, &err), FTH_E_FILE_KEY);
+    HAS(err.text, "does not say how the positions of its training cells were rescaled");
+    ss_close(b);
+    fth_err_clear(&err);
     b = trained("genes", SP_PNMF, &w);
     snprintf(path, sizeof path, "%s/" SP_PREPROCESSED "/" SP_METADATA, b->dir);
     text = t_file_read(path, &n), at = memmem(text, n, "gene7", 5);
