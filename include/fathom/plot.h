@@ -45,14 +45,16 @@ typedef enum fth_colour_map {
     FTH_MAP_GIST_NCAR,
     FTH_MAP_TAB10,
     FTH_MAP_TAB20,
+    FTH_MAP_EMBER,   /* pale to dark: numbers from zero on a white page */
+    FTH_MAP_BALANCE, /* blue, white, red: numbers on both sides of zero */
     FTH_MAP_COUNT
 } fth_colour_map;
 
 FTH_API const char *fth_colour_map_name(fth_colour_map map);              /* "viridis" */
 FTH_API bool fth_colour_map_parse(const char *text, fth_colour_map *out); /* false: unknown */
 FTH_API fth_colour fth_colour_map_get(fth_colour_map map, int index);     /* index 0..255 */
-/* The colour of category i of n: tab10 up to 10, tab20 up to 20, then evenly over gist_ncar, but
- * for its white end. */
+/* The colour of category i of n: tab10 up to 10, then up to 48 that are easily told apart, then
+ * evenly over gist_ncar, but for its white end. */
 FTH_API fth_colour fth_colour_category(int64_t i, int64_t n);
 
 /* ---- data ---- */
@@ -161,6 +163,9 @@ typedef struct fth_panel_options {
     fth_legend legend;
     const char *colour_bar; /* label of this panel's own colour bar; "" for none, NULL: no bar */
     bool bare;              /* no frame, no ticks */
+    /* Under the panel, a line as long as so many units of the x axis, and what that is. 0: none. */
+    double scale_bar;
+    const char *scale_label;
 } fth_panel_options;
 
 /* How numbers become colours. */
@@ -168,7 +173,8 @@ typedef struct fth_colours {
     fth_colour_map map;
     double low, high; /* equal: from the data */
     fth_scale scale;
-    double linear; /* SYMLOG */
+    double linear;     /* SYMLOG */
+    bool below, above; /* there are numbers beyond the limits: the bar ends in a point there */
 } fth_colours;
 
 typedef enum fth_marker {
@@ -189,8 +195,9 @@ typedef struct fth_points {
     fth_colours colours;
     fth_column groups; /* colour by category: integers in [0, n_groups) */
     int64_t n_groups;
-    const char *const *group_names; /* n_groups; for the legend */
-    const char *label;              /* in the legend */
+    const char *const *group_names;  /* n_groups; for the legend */
+    const fth_colour *group_colours; /* n_groups; NULL: fth_colour_category */
+    const char *label;               /* in the legend */
 } fth_points;
 
 typedef enum fth_dash { FTH_DASH_SOLID, FTH_DASH_DASHED, FTH_DASH_DOTTED } fth_dash;

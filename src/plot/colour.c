@@ -61,6 +61,17 @@ static const uint32_t tab20[] = {0x1f77b4, 0xaec7e8, 0xff7f0e, 0xffbb78, 0x2ca02
                                  0x8c564b, 0xc49c94, 0xe377c2, 0xf7b6d2, 0x7f7f7f,
                                  0xc7c7c7, 0xbcbd22, 0xdbdb8d, 0x17becf, 0x9edae5};
 
+/* Each of these is, in CIELAB, as far from all before it and from white as a colour of middle
+ * lightness and chroma can be; the first nine are those of tab10 but for its grey. */
+static const uint32_t distinct[] = {
+    0x1f77b4, 0xff7f0e, 0x2ca02c, 0xd62728, 0x9467bd, 0x8c564b, 0xe377c2, 0xbcbd22,
+    0x17becf, 0x004422, 0x99aa77, 0x00ddaa, 0xffbb77, 0x770044, 0x886600, 0xff8888,
+    0x443355, 0xbbbbee, 0xdd2266, 0x2288ff, 0x551188, 0x446600, 0x770011, 0x447777,
+    0xaadd77, 0x443300, 0x008855, 0xaa1188, 0xddaaaa, 0x114499, 0xcc6633, 0x996688,
+    0xdd9911, 0x00bbff, 0xdd88ff, 0x99ddcc, 0xffbbff, 0x666644, 0xaa8855, 0x773300,
+    0x55dd77, 0x8899ee, 0x004455, 0x552266, 0x5555cc, 0x999933, 0xbb5566, 0xff55aa};
+enum { DISTINCT = sizeof distinct / sizeof distinct[0] };
+
 typedef struct map {
     const char *name;
     const uint32_t *list; /* n colours */
@@ -81,6 +92,8 @@ static const map maps[] = {
     [FTH_MAP_GIST_NCAR] = {"gist_ncar", NULL, 0, {ncar_r, ncar_g, ncar_b}},
     [FTH_MAP_TAB10] = {"tab10", tab10, 10, {0}},
     [FTH_MAP_TAB20] = {"tab20", tab20, 20, {0}},
+    [FTH_MAP_EMBER] = {"ember", listed_EMBER, 256, {0}},
+    [FTH_MAP_BALANCE] = {"balance", listed_BALANCE, 256, {0}},
 };
 _Static_assert(sizeof maps / sizeof maps[0] == FTH_MAP_COUNT, "one row per map");
 
@@ -132,7 +145,7 @@ fth_colour fth_colour_category(int64_t i, int64_t n)
 {
     if (n <= 0 || i < 0) return fth_rgb(127, 127, 127);
     if (n <= 10) return 0xff000000u | tab10[i % 10];
-    if (n <= 20) return 0xff000000u | tab20[i % 20];
+    if (n <= DISTINCT) return 0xff000000u | distinct[i % n];
     /* its last part fades into the white of the page */
     return colour_at(find(FTH_MAP_GIST_NCAR), 240.0 / 255 * (double)(i % n) / (double)(n - 1));
 }

@@ -130,6 +130,19 @@ static void draw_labels(fth__pen *pen, const fth_panel *p)
     label(pen, p->title, mid, top + z.title_font * 0.97, title_size(p), FTH__CENTRE);
 }
 
+/* Under the box, at its left; what it stands for is written beside it. */
+static void draw_scale_bar(fth__pen *pen, const fth_panel *p)
+{
+    const fth__sizes z = fth__sizes_of(p->fig);
+    const fth__axis *a = &p->axis[FTH_AXIS_X];
+    const double length = p->scale_bar / (a->high - a->low) * p->box.w;
+    const double y =
+        p->box.y + p->box.h + fth__tick_room(p->fig, p, FTH_AXIS_X) + z.gap + 0.75 * z.tick_font;
+    fth__pen_rule(pen, p->box.x, y, p->box.x + length, y, 2, INK);
+    label(pen, p->scale_label, p->box.x + length + 1.5 * z.gap,
+          y + z.tick_font * FTH__CAP_HEIGHT / 2, z.tick_font, FTH__LEFT);
+}
+
 /* ---- colour bars ---- */
 
 /* Each colour reaches to the top and the next covers it, so no seams show in any viewer. */
@@ -144,15 +157,38 @@ static void draw_ramp(fth__pen *pen, fth_colour_map map, const fth__box *b)
     }
 }
 
-static void draw_bar(fth__pen *pen, const fth_figure *fig, const fth__layer *l, fth__box b,
+/* A triangle from one end of the bar to `tip`, in the colour that numbers beyond it have. */
+static void draw_tip(fth__pen *pen, const fth__box *b, double end, double tip, fth_colour colour)
+{
+    const double middle = b->x + b->w / 2;
+    const fth__sizes z = {.frame = 0.75};
+    for (int edge = 0; edge < 2; edge++) {
+        cairo_new_path(pen->cr);
+        cairo_move_to(pen->cr, b->x, end);
+        cairo_line_to(pen->cr, middle, tip);
+        cairo_line_to(pen->cr, b->x + b->w, end);
+        if (edge) {
+            fth__pen_stroke(pen, (fth__stroke){INK, 1, z.frame, FTH_DASH_SOLID, false});
+        } else {
+            cairo_close_path(pen->cr);
+            fth__pen_fill(pen, colour, 1);
+        }
+    }
+}
+
+static void draw_bar(fth__pen *pen, const fth_figure *fig, const fth__layer *l, fth__box whole,
                      const char *text)
 {
     const fth__sizes z = fth__sizes_of(fig);
+    const bool image = l->kind == FTH__LAYER_IMAGE;
+    const fth_colours *c = image ? &l->opt.image.colours : &l->opt.points.colours;
+    fth__box b = fth__bar_body(fig, l, whole);
     const double right = fth__pen_snap(pen, b.x + b.w), bottom = fth__pen_snap(pen, b.y + b.h);
     b.x = fth__pen_snap(pen, b.x), b.y = fth__pen_snap(pen, b.y);
     b.w = right - b.x, b.h = bottom - b.y;
-    const bool image = l->kind == FTH__LAYER_IMAGE;
-    draw_ramp(pen, image ? l->opt.image.colours.map : l->opt.points.colours.map, &b);
+    if (c->above) draw_tip(pen, &b, b.y, whole.y, fth_colour_map_get(c->map, 255));
+    if (c->below) draw_tip(pen, &b, bottom, whole.y + whole.h, fth_colour_map_get(c->map, 0));
+    draw_ramp(pen, c->map, &b);
     draw_frame(pen, &b, z.frame);
     fth__ticks t;
     fth__ticks_make(&t, &l->colours, b.h, z.tick_font, false);
@@ -166,9 +202,9 @@ static void draw_bar(fth__pen *pen, const fth_figure *fig, const fth__layer *l, 
         const double y = b.y + b.h * (1 - fth__axis_map(&l->colours, t.minor[i]));
         fth__pen_rule(pen, right, y, right + z.minor, y, 0.75 * z.frame, INK);
     }
-    label(pen, t.factor, b.x, b.y - 0.45 * z.tick_font, z.tick_font, FTH__LEFT);
+    label(pen, t.factor, b.x, whole.y - 0.45 * z.tick_font, z.tick_font, FTH__LEFT);
     fth__text_draw(
-        pen, text, right + fth__bar_right(fig, l, b.h, text) - 0.3 * fig->font, b.y + b.h / 2,
+        pen, text, right + fth__bar_right(fig, l, whole.h, text) - 0.3 * fig->font, b.y + b.h / 2,
         (fth__text_style){.size = fig->font, .colour = INK, .align = FTH__CENTRE, .up = true});
 }
 
@@ -197,6 +233,7 @@ static fth_status draw_panel(fth__drawing *d, fth_panel *p, fth_err *err)
         draw_axes(pen, p);
     }
     draw_labels(pen, p);
+    if (p->scale_bar > 0) draw_scale_bar(pen, p);
     const fth__layer *l = fth__panel_bar_layer(p);
     if (l)
         draw_bar(pen, d->fig, l, (fth__box){b->x + b->w + z.bar_gap, b->y, z.bar_width, b->h},

@@ -103,6 +103,7 @@ static void clear_panel(fth_mem *mem, fth_panel *p)
     fth__heap_free(mem, p->axis[1].label);
     fth__heap_free(mem, p->title);
     fth__heap_free(mem, p->bar_label);
+    fth__heap_free(mem, p->scale_label);
 }
 
 void fth_figure_destroy(fth_figure *fig)
@@ -156,6 +157,12 @@ static void replace(fth_panel *p, fth_site at, char **text, const char *with)
 void fth_panel_set_(fth_panel *p, fth_site at, const fth_panel_options *opt)
 {
     if (!open_to(p) || !opt) return;
+    if (!(opt->scale_bar >= 0) || !isfinite(opt->scale_bar)) {
+        MISTAKE(p, at, FTH_E_USAGE, "a scale bar cannot be %g long", opt->scale_bar);
+        return;
+    }
+    replace(p, at, &p->scale_label, opt->scale_label);
+    p->scale_bar = opt->scale_bar;
     replace(p, at, &p->title, opt->title);
     replace(p, at, &p->bar_label, opt->colour_bar);
     p->background = opt->background;

@@ -108,7 +108,8 @@ struct fth_panel {
     fth_figure *fig;
     int64_t index;
     fth__axis axis[2];
-    char *title, *bar_label;
+    char *title, *bar_label, *scale_label;
+    double scale_bar;
     fth_colour background;
     fth_aspect aspect;
     fth_legend legend;
@@ -139,6 +140,10 @@ static inline bool fth__layer_has_values(const fth__layer *l)
 {
     return l->kind == FTH__LAYER_IMAGE ||
            (l->kind == FTH__LAYER_POINTS && !fth__column_is_empty(&l->opt.points.values));
+}
+static inline fth_colour fth__group_colour(const fth_points *o, int64_t i)
+{
+    return o->group_colours ? o->group_colours[i] : fth_colour_category(i, o->n_groups);
 }
 int64_t fth__layer_count(const fth__layer *l); /* elements */
 
@@ -224,6 +229,8 @@ bool fth__names_turned(const fth_panel *p);
 double fth__ticks_width(const fth__ticks *t, double size);
 /* From the edge of an axis' tick labels to the box, and ticks for its present length. */
 double fth__tick_room(const fth_figure *fig, const fth_panel *p, int side);
+/* The part of a colour bar that has the colours within the limits. */
+fth__box fth__bar_body(const fth_figure *fig, const fth__layer *l, fth__box b);
 /* What stands right of a colour bar, label and all. */
 double fth__bar_right(const fth_figure *fig, const fth__layer *l, double height, const char *label);
 typedef struct fth__legend_size {

@@ -64,11 +64,22 @@ double fth__tick_room(const fth_figure *fig, const fth_panel *p, int side)
     return edge + fth__ticks_width(&t, z.tick_font);
 }
 
+fth__box fth__bar_body(const fth_figure *fig, const fth__layer *l, fth__box b)
+{
+    const fth_colours *c =
+        l->kind == FTH__LAYER_IMAGE ? &l->opt.image.colours : &l->opt.points.colours;
+    const double tip = fmin(0.8 * fth__sizes_of(fig).bar_width, 0.2 * b.h);
+    if (c->above) b.y += tip;
+    b.h -= tip * (c->above + c->below);
+    return b;
+}
+
 double fth__bar_right(const fth_figure *fig, const fth__layer *l, double height, const char *label)
 {
     const fth__sizes z = fth__sizes_of(fig);
+    const double body = fth__bar_body(fig, l, (fth__box){0, 0, z.bar_width, height}).h;
     fth__ticks t;
-    fth__ticks_make(&t, &l->colours, height, z.tick_font, false);
+    fth__ticks_make(&t, &l->colours, body, z.tick_font, false);
     const double numbers = z.tick + z.gap + fth__ticks_width(&t, z.tick_font);
     return fmax(numbers, fth__text_width(t.factor, z.tick_font) - z.bar_width) +
            (label && *label ? 1.35 * fig->font * FTH__LINE_HEIGHT * 0.85 : 0);
@@ -123,6 +134,7 @@ static void measure(fth_figure *fig, fth_panel *p)
     if (p->axis[FTH_AXIS_X].label && *p->axis[FTH_AXIS_X].label) p->bottom += label + z.gap;
     p->top = fth__title_shift(p);
     if (p->title) p->top += fth__text_height(p->title, z.title_font) + z.gap;
+    if (p->scale_bar > 0) p->bottom += z.gap + 1.5 * z.tick_font;
     const fth__layer *bar = fth__panel_bar_layer(p);
     if (bar) p->right = z.bar_gap + z.bar_width + fth__bar_right(fig, bar, p->box.h, p->bar_label);
     if (fth__legend_is_beside(p)) p->right += z.bar_gap + fth__legend_measure(p).w;

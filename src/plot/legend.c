@@ -190,7 +190,7 @@ static void draw_mark(fth__pen *pen, const fth__layer *l, int64_t k, double x, d
     cairo_new_path(cr);
     switch (l->kind) {
     case FTH__LAYER_POINTS: {
-        const fth_colour c = has_groups(l) ? fth_colour_category(k, l->opt.points.n_groups)
+        const fth_colour c = has_groups(l) ? fth__group_colour(&l->opt.points, k)
                              : fth__layer_has_values(l)
                                  ? fth_colour_map_get(l->opt.points.colours.map, 170)
                                  : l->colour;

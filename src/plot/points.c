@@ -174,7 +174,7 @@ static void fill_table(fth__work *w, const fth__layer *l)
     const bool groups = !fth__column_is_empty(&o->groups);
     const int64_t n = groups ? o->n_groups : 256;
     for (int64_t i = 0; i < n; i++)
-        w->table[i] = with_alpha(groups ? fth_colour_category(i, n)
+        w->table[i] = with_alpha(groups ? fth__group_colour(o, i)
                                         : fth_colour_map_get(o->colours.map, (int)i),
                                  o->alpha);
 }

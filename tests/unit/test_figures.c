@@ -292,6 +292,90 @@ TEST(labels_stand_in_the_room_made_for_them)
 }
 
 /* A large O is as high as the font says, has a hole, and its halves are alike. */
+/* Under the panel, as long as it says: 40 of the 100 units of the axis. */
+TEST(a_scale_bar_has_its_length)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    const double x[2] = {10, 90}, y[2] = {1, 2};
+    fth_figure *fig = dots(mem, x, y, 2, (fth_points){.area = 9});
+    fth_panel *p = fth_figure_panel(fig, 0);
+    fth_panel_set(p, &(fth_panel_options){.bare = true, .scale_bar = 40, .scale_label = "40 um"});
+    fth_panel_axis(p, FTH_AXIS_X, &(fth_axis_options){.low = 0, .high = 100, .no_ticks = true});
+    const t_picture pic = shot(fig);
+    const fth__box *b = &fig->panel[0].box;
+    const double scale = fig->dpi / 72;
+    int64_t longest = 0;
+    for (int64_t row = (int64_t)((b->y + b->h) * scale) + 1; row < pic.h; row++) {
+        int64_t n = 0;
+        while (t_pixel(&pic, b->x * scale + 0.5 + (double)n, (double)row) == fth_rgb(0, 0, 0)) n++;
+        longest = n > longest ? n : longest;
+    }
+    NEAR(longest, 0.4 * b->w * scale, 2);
+    free(pic.px);
+    fth_figure_destroy(fig);
+    fig = one_panel(mem, true);
+    fth_panel_set(fth_figure_panel(fig, 0), &(fth_panel_options){.scale_bar = -1});
+    IS(fth_figure_save(fig, t_temp_path("no.png"), NULL), FTH_E_USAGE);
+    fth_figure_destroy(fig);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(groups_have_the_colours_that_are_given)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    static const fth_colour colours[2] = {0xff102030u, 0xffd0c0b0u};
+    const double x[2] = {0.3, 0.7}, y[2] = {0.3, 0.7};
+    const int32_t group[2] = {1, 0};
+    fth_figure *fig = dots(mem, x, y, 2,
+                           (fth_points){.area = 400,
+                                        .groups = fth_column_of(FTH_I32, group, 2),
+                                        .n_groups = 2,
+                                        .group_colours = colours});
+    const t_picture pic = shot(fig);
+    const fth_panel *p = &fig->panel[0];
+    for (int i = 0; i < 2; i++)
+        EQ_U64(at(&pic, fig, 0, fth__axis_map(&p->axis[0], x[i]), fth__axis_map(&p->axis[1], y[i])),
+               colours[group[i]]);
+    free(pic.px);
+    fth_figure_destroy(fig);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* A bar whose limits cut numbers off ends in a point in the colour of those. */
+TEST(a_bar_says_that_numbers_are_beyond_it)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    const float v[4] = {0, 1, 2, 3};
+    for (int k = 0; k < 2; k++) {
+        fth_figure *fig = one_panel(mem, true);
+        fth_panel *p = fth_figure_panel(fig, 0);
+        fth_panel_set(p, &(fth_panel_options){.bare = true, .colour_bar = ""});
+        fth_panel_image(p, fth_grid_of(FTH_F32, v, 2, 2),
+                        &(fth_image){.colours = {.map = FTH_MAP_VIRIDIS,
+                                                 .low = 1,
+                                                 .high = 2,
+                                                 .above = k == 1,
+                                                 .below = k == 1}});
+        const t_picture pic = shot(fig);
+        const fth__box *b = &fig->panel[0].box;
+        const fth__sizes z = fth__sizes_of(fig);
+        const double scale = fig->dpi / 72, left = (b->x + b->w + z.bar_gap) * scale,
+                     middle = left + z.bar_width / 2 * scale;
+        const double corner[2] = {b->y * scale + 3, (b->y + b->h) * scale - 4};
+        for (int end = 0; end < 2; end++) {
+            const fth_colour edge = t_pixel(&pic, left + 2, corner[end]);
+            IS_TRUE((edge == fth_rgb(255, 255, 255)) == (k == 1));
+            const double inside = corner[end] + (end ? -6 : 6);
+            if (k == 1)
+                EQ_U64(t_pixel(&pic, middle, inside),
+                       fth_colour_map_get(FTH_MAP_VIRIDIS, end ? 0 : 255));
+        }
+        free(pic.px);
+        fth_figure_destroy(fig);
+    }
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 TEST(letters_have_their_shape)
 {
     fth_mem *mem = t_mem(1 << 24);

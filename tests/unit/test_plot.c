@@ -9,8 +9,8 @@
 
 /* ---- colours ---- */
 
-/* xxh64 of 256 x RGB. They were computed from matplotlib 3.6.3, each colour rounded to the nearest
- * level (halves up), and are equal to it in every entry. */
+/* xxh64 of 256 x RGB. All but our own two were computed from matplotlib 3.6.3, each colour rounded
+ * to the nearest level (halves up), and are equal to it in every entry. */
 static const struct {
     const char *name, *hash;
 } tables[FTH_MAP_COUNT] = {
@@ -20,6 +20,7 @@ static const struct {
     {"YlOrRd", "7223922d8c139108"},  {"jet", "c5f7d04ae73f446e"},
     {"hsv", "46aa1776427eb8c2"},     {"gist_ncar", "46e9283245448628"},
     {"tab10", "3d1766f9edf37f28"},   {"tab20", "49e6e9b4b09aa6de"},
+    {"ember", "9a233b74ca0a4c1b"},   {"balance", "dd9bfdfa305b9b2d"},
 };
 
 TEST(colour_maps_are_the_published_ones)
@@ -45,12 +46,49 @@ TEST(colour_maps_are_the_published_ones)
     EQ_U64(fth_colour_map_get(FTH_MAP_GRAY, 900), fth_rgb(255, 255, 255));
 }
 
+/* Lightness by the formula of CIELAB: ember only darkens, balance has its lightest in the middle.
+ */
+static double lightness(fth_colour c)
+{
+    static const double weight[3] = {0.0722, 0.7152, 0.2126}; /* blue, green, red */
+    double y = 0;
+    for (int k = 0; k < 3; k++) {
+        const double v = (c >> (8 * k) & 255) / 255.0;
+        y += weight[k] * (v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4));
+    }
+    return y > 0.008856 ? 116 * cbrt(y) - 16 : 903.3 * y;
+}
+
+TEST(our_own_maps_are_even_in_lightness)
+{
+    for (int i = 1; i < 256; i++) {
+        const double step = lightness(fth_colour_map_get(FTH_MAP_EMBER, i - 1)) -
+                            lightness(fth_colour_map_get(FTH_MAP_EMBER, i));
+        NEAR(step, 72.0 / 255, 0.35);
+        const double up = lightness(fth_colour_map_get(FTH_MAP_BALANCE, i)) -
+                          lightness(fth_colour_map_get(FTH_MAP_BALANCE, i - 1));
+        if (i != 128) IS_TRUE(i < 128 ? up > -0.3 : up < 0.3);
+    }
+    NEAR(lightness(fth_colour_map_get(FTH_MAP_EMBER, 0)), 88, 0.6);
+    NEAR(lightness(fth_colour_map_get(FTH_MAP_BALANCE, 127)), 95, 1);
+}
+
 TEST(categories_take_the_smallest_map_that_has_enough)
 {
     EQ_U64(fth_colour_category(1, 10), fth_rgb(0xff, 0x7f, 0x0e));
-    EQ_U64(fth_colour_category(1, 11), fth_rgb(0xae, 0xc7, 0xe8));
-    EQ_U64(fth_colour_category(0, 21), fth_colour_map_get(FTH_MAP_GIST_NCAR, 0));
-    EQ_U64(fth_colour_category(20, 21), fth_colour_map_get(FTH_MAP_GIST_NCAR, 240));
+    EQ_U64(fth_colour_category(1, 11), fth_rgb(0xff, 0x7f, 0x0e));
+    EQ_U64(fth_colour_category(47, 48), fth_rgb(0xff, 0x55, 0xaa));
+    for (int i = 0; i < 48; i++) /* no two alike, none as pale as the page */
+        for (int k = 0; k <= i; k++) {
+            const fth_colour a = fth_colour_category(i, 48),
+                             b = k < i ? fth_colour_category(k, 48) : fth_rgb(255, 255, 255);
+            int apart = 0;
+            for (int s = 0; s <= 16; s += 8)
+                apart += abs((int)(a >> s & 255) - (int)(b >> s & 255));
+            IS_TRUE(apart >= 40);
+        }
+    EQ_U64(fth_colour_category(0, 49), fth_colour_map_get(FTH_MAP_GIST_NCAR, 0));
+    EQ_U64(fth_colour_category(48, 49), fth_colour_map_get(FTH_MAP_GIST_NCAR, 240));
 }
 
 /* ---- columns ---- */
