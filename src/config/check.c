@@ -28,7 +28,10 @@ static void note(fth_config *cfg, const fth__layer *layer, fth_mistake kind, con
 static void take(fth_config *cfg, const fth__layer *layer, const char *name, const fth__node *node)
 {
     const int64_t k = fth__schema_find(cfg->schema, name);
-    if (k >= 0) {
+    /* the name of a section may also be another name of one of its keys */
+    const bool keys = node->kind == FTH__NODE_MAP || fth__node_is_null(node),
+               inside = k >= 0 && keys && fth__schema_is_section(cfg->schema, name);
+    if (k >= 0 && !inside) {
         fth__value *v = &cfg->value[k];
         if (v->given && v->layer == layer) { /* by its alias, or dotted and in its section */
             note(cfg, layer, FTH_MISTAKE_TWICE, name, node, v->given);

@@ -210,8 +210,9 @@ static const char *row_complaint(const fth_schema *s, int64_t k)
         fth__text_init(&t, alias, sizeof alias);
         fth__text_add_chars(&t, w, n);
         if (!is_name(alias) || fth__text_is_cut(&t)) return "an alias is not a name";
-        if (fth__schema_find(s, alias) != k || fth__schema_is_section(s, alias) ||
-            strcmp(alias, row->name) == 0)
+        const bool section = fth__schema_is_section(s, alias) &&
+                             !starts_section(row->name, strlen(row->name), alias);
+        if (fth__schema_find(s, alias) != k || section || strcmp(alias, row->name) == 0)
             return "an alias is taken";
     }
     return NULL;

@@ -56,6 +56,51 @@ static int64_t count(const bench *b)
     return n;
 }
 
+/* The name of a section with one value under it is another name of one of its keys. */
+TEST(a_section_may_be_a_single_value)
+{
+    static const fth_config_key keys[] = {
+        {.name = "draw", .type = FTH_CONFIG_SECTION},
+        {.name = "draw.which",
+         .type = FTH_CONFIG_CHOICE,
+         .choices = "main all",
+         .value = "main",
+         .aliases = "draw"},
+        {.name = "draw.dpi", .type = FTH_CONFIG_INT, .value = "150"},
+    };
+    static const fth_schema schema = {.name = "draw", .key = keys, .n_keys = 3};
+    static const struct {
+        const char *text;
+        int which;
+        int64_t dpi;
+        const char *mistake;
+    } cases[] = {{"draw: all\n", 1, 150, NULL},
+                 {"draw: {which: all, dpi: 30}\n", 1, 30, NULL},
+                 {"draw: {dpi: 30}\n", 0, 30, NULL},
+                 {"draw:\n", 0, 150, NULL},
+                 {"draw: many\n", 0, 0, "'main' or 'all'"},
+                 {"draw: {what: all}\n", 0, 0, "draw.what"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bench b = start(cases[i].text);
+        const fth_status s = fth_config_check(b.cfg, &schema, NULL, &b.err);
+        if (cases[i].mistake) {
+            IS(s, FTH_E_CONFIG);
+        } else {
+            OKE(s, &b.err);
+            EQ_I64(fth_config_choice(b.cfg, "draw.which"), cases[i].which);
+            EQ_I64(fth_config_int(b.cfg, "draw.dpi"), cases[i].dpi);
+        }
+        drop(&b);
+    }
+    static const fth_config_key wrong[] = {
+        {.name = "draw.dpi", .type = FTH_CONFIG_INT, .value = "1"},
+        {.name = "which", .type = FTH_CONFIG_INT, .value = "1", .aliases = "draw"}};
+    bench b = start("which: 2\n");
+    const fth_schema bad = {.name = "bad", .key = wrong, .n_keys = 2};
+    IS(fth_config_check(b.cfg, &bad, NULL, &b.err), FTH_E_USAGE); /* of another section */
+    drop(&b);
+}
+
 TEST(values_have_their_types_and_places)
 {
     bench b = checked("name: 123\n"
