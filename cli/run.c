@@ -156,6 +156,19 @@ static fth_status find_status(run *r, fth_err *err)
     return FTH_OK;
 }
 
+static fth_status read_rerun(run *r, fth_err *err)
+{
+    size_t used = 0;
+    const char *stage;
+    for (int i = 0; (stage = cli_get_at(r->call, "rerun", i)) != NULL; i++) {
+        used +=
+            (size_t)snprintf(r->rerun + used, sizeof r->rerun - used, "%s%s", i ? " " : "", stage);
+        if (used >= sizeof r->rerun)
+            return FTH_FAIL(err, FTH_E_COMMAND, "too many names of stages after --rerun");
+    }
+    return FTH_OK;
+}
+
 static fth_status fill_options(run *r, fth_err *err)
 {
     const cli_call *call = r->call;
@@ -163,11 +176,7 @@ static fth_status fill_options(run *r, fth_err *err)
     FTH_TRY(find_program(r, err));
     read_command(r);
     FTH_TRY(cli_memory(call, &opt->memory_bytes, err));
-    size_t used = 0;
-    const char *stage;
-    for (int i = 0; (stage = cli_get_at(call, "rerun", i)) != NULL && used < sizeof r->rerun; i++)
-        used +=
-            (size_t)snprintf(r->rerun + used, sizeof r->rerun - used, "%s%s", i ? " " : "", stage);
+    FTH_TRY(read_rerun(r, err));
     opt->mem = r->jobs.mem;
     opt->program = r->program;
     opt->command = r->command;
@@ -187,6 +196,7 @@ static fth_status fill_options(run *r, fth_err *err)
     opt->trace_kernels = cli_get(call, "trace-kernels") != NULL;
     opt->force = cli_get(call, "force");
     opt->rerun = r->rerun;
+    opt->verify = cli_get(call, "verify");
     opt->status_path = r->status;
     opt->show = show;
     opt->stop = stop;
@@ -195,6 +205,8 @@ static fth_status fill_options(run *r, fth_err *err)
     opt->user = r;
     opt->log = cli_log(call, FTH_LOG_WARN);
     prepare_kill(r);
+    const char *wait = getenv("FATHOM_LEDGER_WAIT"); /* tests do not want to wait for long */
+    opt->ledger_wait_s = wait ? strtod(wait, NULL) : 0;
     return FTH_OK;
 }
 
@@ -284,6 +296,7 @@ static void print_summary(const run *r, const fth_runner_result *n)
     if (n->blocked) fprintf(out, ", %" PRId64 " blocked", n->blocked);
     if (n->interrupted) fprintf(out, ", %" PRId64 " interrupted", n->interrupted);
     fprintf(out, " in %.1f s; status in %s\n", n->seconds, r->status);
+    if (n->dropped[0]) fprintf(out, "%s\n", n->dropped);
 }
 
 static fth_status run_found(run *r, fth_err *err)

@@ -167,6 +167,7 @@ static fth_status find_flags(const cli_call *call, flag_list *list, fth_err *err
     int n = 0;
     size_t used = 0;
     const fth_flag *flag = call->command->of_stage->flag;
+    if (!call->command->of_stage->keeps && cli_get(call, "force")) list->given[n++] = "force";
     for (; flag && flag->name && n < CLI_SET; flag++) {
         const char *value = cli_get(call, flag->name);
         if (!value) continue;
@@ -202,6 +203,7 @@ static void print_json(const cli_call *call, const fth_job *job, const fth_stage
         cli_json_real(&j, "seconds", r->seconds);
         cli_json_int(&j, "ledger_bytes", r->ledger_bytes);
         cli_json_int(&j, "growth_bytes", r->growth_bytes);
+        cli_json_int(&j, "held_bytes", r->held_bytes);
         cli_json_int(&j, "read_bytes", r->read_bytes);
         cli_json_int(&j, "written_bytes", r->written_bytes);
         cli_json_real(&j, "io_seconds", r->io_seconds);
@@ -254,6 +256,7 @@ static fth_status run_job(const cli_call *call, const fth_job *job, fth_err *err
                              .stage = call->command->of_stage,
                              .flags = flags.given,
                              .attempt = cli_get(call, "attempt"),
+                             .verify = cli_get(call, "verify") != NULL,
                              .progress = on_progress,
                              .stop = on_stop,
                              .say = on_say,

@@ -11,20 +11,25 @@
 
 enum { VERBS = 128, TEXT = 64 * VERBS };
 
-static const fth_flag stage_flags[] = {
-    {.name = "config",
-     .value = FTH_FLAG_FILE,
-     .letter = 'c',
-     .doc = "config of one job, YAML or JSON"},
-    {.name = "set",
-     .value = FTH_FLAG_SET,
-     .many = true,
-     .doc = "change one key of the config, as in training.max_iter=100"},
-    {.name = "lenient", .doc = "unknown keys of the config are notices"},
-    {.name = "attempt",
-     .value = FTH_FLAG_WORD,
-     .doc = "given by the runner: progress goes to file descriptor 3, and it dies with its parent"},
-    {0}};
+#define STAGE_FLAGS                                                                                \
+    {.name = "config",                                                                             \
+     .value = FTH_FLAG_FILE,                                                                       \
+     .letter = 'c',                                                                                \
+     .doc = "config of one job, YAML or JSON"},                                                    \
+        {.name = "set",                                                                            \
+         .value = FTH_FLAG_SET,                                                                    \
+         .many = true,                                                                             \
+         .doc = "change one key of the config, as in training.max_iter=100"},                      \
+        {.name = "lenient", .doc = "unknown keys of the config are notices"},                      \
+        {.name = "verify", .doc = "hash inputs over 1 GiB whole, not only their ends"},            \
+    {                                                                                              \
+        .name = "attempt", .value = FTH_FLAG_WORD,                                                 \
+        .doc =                                                                                     \
+            "given by the runner: progress goes to file descriptor 3, and it dies with its parent" \
+    }
+/* Every stage has --force; those that keep partial results list it themselves. */
+static const fth_flag stage_flags[] = {STAGE_FLAGS, FTH_STAGE_FORCE, {0}};
+static const fth_flag keeping_flags[] = {STAGE_FLAGS, {0}};
 
 static const fth_flag generate_flags[] = {
     {.name = "config", .value = FTH_FLAG_FILE, .letter = 'c', .doc = "general config"},
@@ -82,7 +87,7 @@ static void add_instrument(const fth_instrument *in)
                                   "there; 'fathom run' sees to that.",
                            .example = "",
                            .globals = computes,
-                           .own = stage_flags,
+                           .own = in->stage[i].keeps ? keeping_flags : stage_flags,
                            .stage = in->stage[i].flag,
                            .of_stage = &in->stage[i],
                            .run = cli_run_stage});

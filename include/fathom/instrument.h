@@ -145,6 +145,16 @@ struct fth_stage_call {
     const char *attempt;      /* token of this start, unique; "" when started by hand */
     void *link;               /* of the functions above */
 };
+/* The flag that every stage has: compute, whatever is there. A stage that keeps partial results
+ * lists it among its own, see `keeps`. */
+#define FTH_STAGE_FORCE                                                                            \
+    {                                                                                              \
+        .name = "force",                                                                           \
+        .doc = "compute everything again, and replace results that another config made"            \
+    }
+/* Whether to resume from partial results that are there: not under --force, and never in a stage
+ * that does not say what it keeps. */
+FTH_API bool fth_stage_may_resume(const fth_stage_call *call);
 /* Whether a flag of the stage was given. */
 FTH_API bool fth_stage_flag(const fth_stage_call *call, const char *name);
 /* Its value: "" for a flag without one, NULL when it was not given. */
@@ -158,7 +168,13 @@ struct fth_stage {
     const char *after;    /* stages whose outputs it reads, "preprocess"; "" for none             */
     const char *figure;   /* number shown in the live table, "elbo"; NULL: none                   */
     bool shared;          /* once for each output directory, for all models in it                 */
-    const fth_flag *flag; /* ends with a row that has no name; NULL: none                       */
+    const fth_flag *flag; /* ends with a row that has no name; NULL: none                         */
+    /* Number of its algorithm: raise it when equal inputs and keys would give other results than
+     * before. Results of another number are not cached. */
+    int algorithm;
+    /* Partial results that a later start resumes from, "checkpoint"; NULL: none. Such a stage has
+     * FTH_STAGE_FORCE among its flags and asks fth_stage_may_resume. */
+    const char *keeps;
     /* Files it reads and leaves, from the config alone. */
     fth_status (*files)(const fth_stage_call *call, fth_file_list *list, fth_err *err);
     /* What it would take within the budget of the context; reads headers at most. With `show`,
@@ -248,6 +264,12 @@ struct fth_instrument {
     /* Its operations have kernels for GPUs: where no device is asked for, a GPU may be taken. */
     bool gpu;
 };
+
+/* Whether an instrument can be registered: its stages have names of their own, come after stages
+ * that there are, and those that keep partial results have --force. FTH_E_USAGE. Everything that
+ * takes instruments asks this first. */
+FTH_API FTH_MUST_USE fth_status fth_instrument_check(const fth_instrument *instrument,
+                                                     fth_err *err);
 
 FTH_END_DECLS
 #endif /* FATHOM_INSTRUMENT_H */

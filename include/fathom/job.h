@@ -85,6 +85,7 @@ typedef enum fth_state {
     FTH_STATE_FAILED,
     FTH_STATE_SKIPPED, /* an earlier stage failed */
     FTH_STATE_INTERRUPTED,
+    FTH_STATE_STALE, /* completed, but its inputs changed since; only in views that were read */
     FTH_STATE_COUNT
 } fth_state;
 FTH_API const char *fth_state_name(fth_state state); /* "completed" */
@@ -128,6 +129,7 @@ typedef struct fth_task_file {
     const char *path, *title; /* canonical */
     uint64_t bytes, hash;
     int64_t mtime_ns;
+    bool ends; /* of an input over 1 GiB: `hash` is only of its first and its last MiB */
 } fth_task_file;
 
 typedef struct fth_change {
@@ -203,8 +205,10 @@ typedef struct fth_runner_options {
     bool device_given; /* with --device: what configs say about devices does not count */
     const char *scratch, *trace, *seed; /* passed on; NULL: not given */
     bool trace_kernels;                 /* the same */
-    bool force;                         /* nothing is cached */
+    bool force;                         /* nothing is cached; results of other configs go */
     const char *rerun;                  /* names of stages that are not cached; NULL: none */
+    bool verify;                        /* inputs are read whole, whatever their size and time */
+    double ledger_wait_s;               /* for a ledger that cannot be written; 0: 10 */
     const char *status_path;            /* run_status.json; NULL: in the output directory */
     double grace_s;                     /* between SIGTERM and SIGKILL; 0: 10 */
     uint64_t log_bytes;                 /* most of one section of a log; 0: 256 MiB */
@@ -225,7 +229,8 @@ typedef struct fth_runner_options {
 typedef struct fth_runner_result {
     int64_t completed, cached, failed, skipped, blocked, interrupted;
     double seconds;
-    char devices[400]; /* a line for each device that ran something: how long, and bound by what */
+    char devices[400];  /* a line for each device that ran something: how long, and bound by what */
+    char dropped[1000]; /* a line for each ledger that does not know all that was done; mostly "" */
 } fth_runner_result;
 
 /* Predict every task: state, reasons, planned bytes and seconds, without writing anything. The
@@ -234,7 +239,9 @@ FTH_API FTH_MUST_USE fth_status fth_runner_predict(const fth_jobs *jobs,
                                                    const fth_runner_options *opt, fth_view **out,
                                                    fth_err *err);
 /* Run everything that is not cached. FTH_E_JOB_FAILED when a task failed, FTH_E_CANCELLED when it
- * was stopped, FTH_E_LOCKED when another runner has one of the directories. */
+ * was stopped, FTH_E_LOCKED when another runner has one of the directories, FTH_E_COLLISION when
+ * results that another config made would be replaced. A directory or ledger that cannot be written
+ * fails the tasks of that directory alone; where there is no other, that is the error. */
 FTH_API FTH_MUST_USE fth_status fth_runner_run(fth_jobs *jobs, const fth_runner_options *opt,
                                                fth_runner_result *result, fth_err *err);
 /* Where run_status.json of these jobs is, when nothing else is said: in the deepest folder that
@@ -266,6 +273,7 @@ typedef struct fth_stage_options {
     fth_options engine;       /* device, budget, threads, scratch, trace, log */
     const char *const *flags; /* given on the command line, "resume" or "replay=FILE", then NULL */
     const char *attempt;      /* given by the runner; NULL: started by hand */
+    bool verify;              /* inputs over 1 GiB are hashed whole, too */
     /* Progress, at most ten times a second, as one line of JSON without its end; may be NULL. */
     void (*progress)(void *user, const char *json);
     bool (*stop)(void *user); /* may be NULL */
@@ -277,9 +285,14 @@ typedef struct fth_stage_options {
 typedef struct fth_stage_result {
     fth_stage_plan plan;
     uint64_t ledger_bytes, growth_bytes, read_bytes, written_bytes;
+    uint64_t held_bytes; /* most that was held of the budget, by the engine and beside it */
     double seconds, io_seconds, compute_seconds, device_seconds;
     char device[16], bound_by[80];
 } fth_stage_result;
+/* What a stage measured when it last came to its end, from its record; `model` is "" of a shared
+ * stage. False: it has left none. */
+FTH_API bool fth_stage_last(fth_mem *mem, const char *output_dir, const char *stage,
+                            const char *model, fth_stage_result *out);
 /* Plan only; with `show` the plans of the engine are printed there. */
 FTH_API FTH_MUST_USE fth_status fth_stage_predict(const fth_stage_options *opt, FILE *show,
                                                   fth_stage_result *out, fth_err *err);

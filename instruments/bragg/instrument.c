@@ -13,8 +13,7 @@ static fth_status direct_run(const fth_direct_call *call, fth_err *err)
     return FTH_OK;
 }
 
-static const fth_flag render_flags[] = {
-    {.name = "fresh", .doc = "render every frame, even those that are there"}, {0}};
+static const fth_flag render_flags[] = {FTH_STAGE_FORCE, {0}};
 
 /* `keys` are what a stage depends on: nothing else makes it run again. */
 static const fth_stage stages[] = {
@@ -25,6 +24,8 @@ static const fth_stage stages[] = {
      .after = "",
      .figure = "photons",
      .flag = render_flags,
+     .algorithm = 1,
+     .keeps = "frames",
      .files = br_render_files,
      .plan = br_render_plan,
      .run = br_render_run},
@@ -35,6 +36,7 @@ static const fth_stage stages[] = {
      .after = "render",
      .files = br_figures_files,
      .plan = br_figures_plan,
+     .algorithm = 1,
      .run = br_figures_run},
 };
 

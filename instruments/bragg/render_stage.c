@@ -165,7 +165,7 @@ static fth_status make_one(br_job *job, const br_experiment *e, int64_t i, fth_e
 static fth_status make_frames(br_job *job, old *o, fth_err *err)
 {
     const int64_t frames = job->series.frames;
-    const bool fresh = fth_stage_flag(job->call, "fresh");
+    const bool fresh = !fth_stage_may_resume(job->call);
     int64_t kept = 0;
     for (int64_t i = 0; i < frames; i++) {
         br_experiment e;
@@ -257,7 +257,7 @@ fth_status br_render_run(const fth_stage_call *call, fth_err *err)
     FTH_TRY(br_job_open(&job, call, err));
     fth_status s = br_job_start(&job, err);
     if (s == FTH_OK) s = make_folder(&job, err);
-    if (s == FTH_OK && !fth_stage_flag(call, "fresh")) open_old(&o, &job);
+    if (s == FTH_OK && fth_stage_may_resume(call)) open_old(&o, &job);
     if (s == FTH_OK) s = br_job_set_apart(&job, o.file ? 1 : 2, true, err);
     if (s == FTH_OK) s = make_frames(&job, &o, err);
     if (s == FTH_OK) {

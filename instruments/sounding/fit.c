@@ -124,7 +124,7 @@ static bool fits(fit *f, const char *path, const ties *t)
 static fth_status start(fit *f, const char *path, const ties *t, fth_err *err)
 {
     fth_mem *mem = fth_context_mem(f->call->context);
-    if (!fth_stage_flag(f->call, "fresh") && access(path, F_OK) == 0 && fits(f, path, t)) {
+    if (fth_stage_may_resume(f->call) && access(path, F_OK) == 0 && fits(f, path, t)) {
         fth_err damage = {0};
         const fth_status s = so_model_read(&f->model, mem, path, &damage);
         if (s == FTH_OK) {

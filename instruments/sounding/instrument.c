@@ -1,8 +1,7 @@
 /* instrument.c - the instrument in one struct: this is what the program sees. */
 #include "sounding.h"
 
-static const fth_flag fit_flags[] = {
-    {.name = "fresh", .doc = "start at the first iteration, even where a checkpoint fits"}, {0}};
+static const fth_flag fit_flags[] = {FTH_STAGE_FORCE, {0}};
 
 /* `keys` are what a stage depends on: nothing else makes it run again. */
 static const fth_stage stages[] = {
@@ -14,6 +13,7 @@ static const fth_stage stages[] = {
      .shared = true,
      .files = so_survey_files,
      .plan = so_survey_plan,
+     .algorithm = 1,
      .run = so_survey_run},
     {.name = "fit",
      .doing = "fitting",
@@ -22,8 +22,10 @@ static const fth_stage stages[] = {
      .after = "survey",
      .figure = "loss",
      .flag = fit_flags,
+     .keeps = "checkpoint",
      .files = so_fit_files,
      .plan = so_fit_plan,
+     .algorithm = 1,
      .run = so_fit_run},
     {.name = "analyze",
      .doing = "analyzing",
@@ -32,6 +34,7 @@ static const fth_stage stages[] = {
      .after = "survey fit",
      .files = so_analyze_files,
      .plan = so_analyze_plan,
+     .algorithm = 1,
      .run = so_analyze_run},
     {.name = "figures",
      .doing = "drawing",
@@ -40,6 +43,7 @@ static const fth_stage stages[] = {
      .after = "survey fit analyze",
      .files = so_figures_files,
      .plan = so_figures_plan,
+     .algorithm = 1,
      .run = so_figures_run},
 };
 

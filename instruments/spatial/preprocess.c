@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 const fth_flag sp_preprocess_flags[] = {
-    {.name = "force", .doc = "build the folder again, whatever is in it"},
+    FTH_STAGE_FORCE,
     {.name = "keep", .doc = "use the folder as it is, also when it was made with other settings"},
     {.name = NULL}};
 
@@ -344,7 +344,7 @@ static fth_status look_at_folder(const sp_prepared *p, const fth_stage_call *cal
 {
     char text[700];
     *done = false;
-    if (!sp_folder_exists(dir) || fth_stage_flag(call, "force")) return FTH_OK;
+    if (!sp_folder_exists(dir) || !fth_stage_may_resume(call)) return FTH_OK;
     bool older = false;
     FTH_TRY(sp_folder_compare(p, call->config, dir, text, sizeof text, &older, err));
     *done = !older || text[0];

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 const fth_flag sp_train_flags[] = {
+    FTH_STAGE_FORCE,
     {.name = "resume", .doc = "go through another cycle, from the parameters of the model"},
     {.name = "resume-optimizer", .doc = "the same, with the moments of its optimiser"},
     {.name = "video", .doc = "keep the factors every few iterations, for an animation"},

@@ -337,12 +337,15 @@ fth_status sp_train_start(sp_train *t, fth_err *err)
     const bool optimizer = fth_stage_flag(t->call, "resume-optimizer"),
                resume = optimizer || fth_stage_flag(t->call, "resume"),
                given = t->replay.npz || fth_stage_flag(t->call, "record");
+    if (resume && !fth_stage_may_resume(t->call))
+        return FTH_FAIL(err, FTH_E_COMMAND, "--resume and --force do not go together");
     drop_model(t);
     FTH_TRY(sp_path(path, t->call->model_dir, SP_CHECKPOINT, err));
     FTH_TRY(look(t, path, &old, err));
     if (resume && !old.there)
         fth_stage_say(t->call, "there is no checkpoint to resume from: starting from scratch");
-    if (old.there && !old.finished && !given && !(resume && old.first == 0)) {
+    if (old.there && !old.finished && !given && !(resume && old.first == 0) &&
+        fth_stage_may_resume(t->call)) {
         fth_err damage = {0};
         const fth_status s = old.differs[0] ? FTH_E_CONFIG : go_on(t, path, &old, &damage);
         t->resumed = old.first > 0;

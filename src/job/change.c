@@ -6,6 +6,7 @@
  */
 #include "job/runner.h"
 
+#include "base/clock.h"
 #include "mem/heap.h"
 
 void fth__runner_point(const fth__runner *r, const char *name)
@@ -42,12 +43,36 @@ fth_status fth__runner_change(fth__runner *r, int64_t i, fth_state to, const cha
 
 /* ---- the ledgers ---- */
 
-/* The note of the last change of a task. */
-static const char *last_note(const fth_view *view, int64_t task)
+static fth_status add_change(fth__runner *r, int64_t *n, const fth__ledger_change *change,
+                             fth_err *err)
 {
-    for (int64_t i = view->n_changes; i-- > 0;)
-        if (view->change[i].task == task) return view->change[i].note;
-    return "";
+    FTH_TRY(fth__grow(r->mem, &r->change, &r->cap_changes, *n + 1, err));
+    r->change[(*n)++] = *change;
+    return FTH_OK;
+}
+
+/* The changes of a task that the ledger does not have: all but the last are history. */
+static fth_status collect_task(fth__runner *r, int64_t i, int64_t *n, fth_err *err)
+{
+    const fth__node *node = &r->graph.node[i];
+    const fth_view *view = r->view;
+    fth__ledger_change c = {.task = i, .from = node->told, .note = ""};
+    const fth_change *last = NULL;
+    for (int64_t k = r->graph.dir[node->dir].told_changes; k < view->n_changes; k++) {
+        if (view->change[k].task != i) continue;
+        if (last) {
+            c.passed = true;
+            FTH_TRY(add_change(r, n, &c, err));
+            c.from = c.to;
+        }
+        last = &view->change[k];
+        c.to = last->to;
+        c.at = last->at;
+        c.note = last->note;
+    }
+    c.passed = false;
+    c.files = view->task[i].state == FTH_STATE_COMPLETED;
+    return add_change(r, n, &c, err);
 }
 
 /* In the first transaction of a directory all of its tasks are written, so that who looks into the
@@ -57,14 +82,9 @@ static fth_status collect(fth__runner *r, int64_t d, int64_t *n, fth_err *err)
     const fth__dir *dir = &r->graph.dir[d];
     *n = 0;
     for (int64_t i = 0; i < r->view->n_tasks; i++) {
-        fth__node *node = &r->graph.node[i];
+        const fth__node *node = &r->graph.node[i];
         if (node->dir != d || (dir->begun && !node->untold)) continue;
-        const fth_task *task = &r->view->task[i];
-        FTH_TRY(fth__grow(r->mem, &r->change, &r->cap_changes, *n + 1, err));
-        r->change[(*n)++] = (fth__ledger_change){.task = i,
-                                                 .from = node->told,
-                                                 .note = node->untold ? last_note(r->view, i) : "",
-                                                 .files = task->state == FTH_STATE_COMPLETED};
+        FTH_TRY(collect_task(r, i, n, err));
     }
     return FTH_OK;
 }
@@ -78,6 +98,7 @@ static void mark_told(fth__runner *r, int64_t d)
         node->untold = false;
     }
     r->graph.dir[d].changed = 0;
+    r->graph.dir[d].told_changes = r->view->n_changes;
 }
 
 static fth_status tell(fth__runner *r, int64_t d, fth_err *err)
@@ -117,7 +138,7 @@ static void export_status(fth__runner *r)
     fth__runner_point(r, "during_export");
     fth_status s = FTH_OK;
     if (!r->status) s = fth__status_open(&r->status, r->mem, r->status_path, &err);
-    if (s == FTH_OK) s = fth__status_save(r->status, r->view, &err);
+    if (s == FTH_OK) s = fth__status_save(r->status, r->view, r->rest, &err);
     if (s == FTH_OK) {
         fth__runner_point(r, "after_export");
     } else if (!r->export_failed) {
@@ -129,16 +150,32 @@ static void export_status(fth__runner *r)
     r->exported = true;
 }
 
+/* What cannot be told now is told later: the trouble of one ledger is not that of the others. */
+static fth_status tell_or_wait(fth__runner *r, int64_t d, fth_err *err)
+{
+    const fth__dir *dir = &r->graph.dir[d];
+    fth_err why = {0};
+    if (!dir->locked) return FTH_OK; /* nothing there is ours */
+    if (dir->trouble.status != FTH_OK && fth__clock_seconds() < dir->next_try) return FTH_OK;
+    const fth_status s = tell(r, d, &why);
+    if (s == FTH_E_NOMEM) return FTH_FAIL(err, s, "%s", why.text);
+    if (s == FTH_OK)
+        fth__dir_heal(r, d);
+    else
+        fth__dir_fail(r, d, &why, false);
+    return FTH_OK;
+}
+
 fth_status fth__runner_flush(fth__runner *r, fth_err *err)
 {
-    if (r->dry || r->exported) return FTH_OK;
+    if (r->dry || (r->exported && r->troubled == 0)) return FTH_OK;
     for (int64_t d = 0; d < r->graph.n_dirs; d++) {
         if (!r->graph.dir[d].changed) continue;
         if (is_old_news(r, d))
             mark_told(r, d);
         else
-            FTH_TRY(tell(r, d, err));
+            FTH_TRY(tell_or_wait(r, d, err));
     }
-    export_status(r);
+    if (!r->exported) export_status(r);
     return FTH_OK;
 }

@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 enum { PIECE = 256 << 10, DROP_FROM = 8 << 20 }; /* the piece is growth beside small plans */
+enum { END = 1 << 20 };                          /* of a file that is known by its ends */
+static const uint64_t whole_up_to = (uint64_t)1 << 30;
 
 void fth__file_list_init(fth_file_list *list, fth_mem *mem)
 {
@@ -98,10 +100,13 @@ bool fth__file_look(const char *path, uint64_t *bytes, int64_t *mtime_ns)
     return true;
 }
 
-static fth_status hash_pieces(const fth__file *f, void *piece, fth__hash *h, fth_err *err)
+/* From `at` on, up to the end or to so many bytes. */
+static fth_status hash_pieces(const fth__file *f, uint64_t at, uint64_t bytes, void *piece,
+                              fth__hash *h, fth_err *err)
 {
-    for (uint64_t at = 0;;) {
-        const ssize_t got = pread(f->fd, piece, PIECE, (off_t)at);
+    for (const uint64_t end = at + bytes; at < end;) {
+        const uint64_t want = end - at < PIECE ? end - at : PIECE;
+        const ssize_t got = pread(f->fd, piece, (size_t)want, (off_t)at);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0)
             return FTH__FILE_FAIL(err, FTH_E_FILE_READ, f->path, at, "%s", strerror(errno));
@@ -110,9 +115,11 @@ static fth_status hash_pieces(const fth__file *f, void *piece, fth__hash *h, fth
         fth__hash_add(h, piece, (size_t)got);
         at += (uint64_t)got;
     }
+    return FTH_OK;
 }
 
-fth_status fth__file_hash(fth_mem *mem, const char *path, fth_task_file *out, fth_err *err)
+fth_status fth__file_hash(fth_mem *mem, const char *path, bool whole, fth_task_file *out,
+                          fth_err *err)
 {
     fth__file *f = NULL;
     void *piece = NULL;
@@ -124,8 +131,11 @@ fth_status fth__file_hash(fth_mem *mem, const char *path, fth_task_file *out, ft
     /* The time first: a change while it is read shows as another time later. */
     if (s == FTH_OK && fstat(f->fd, &st) != 0)
         s = FTH_FAIL(err, FTH_E_FILE_READ, "%s: %s", path, strerror(errno));
-    if (s == FTH_OK) s = hash_pieces(f, piece, &h, err);
+    const bool ends = s == FTH_OK && !whole && (uint64_t)st.st_size > whole_up_to;
+    if (s == FTH_OK) s = hash_pieces(f, 0, ends ? END : INT64_MAX, piece, &h, err);
+    if (s == FTH_OK && ends) s = hash_pieces(f, (uint64_t)st.st_size - END, END, piece, &h, err);
     if (s == FTH_OK) {
+        out->ends = ends;
         out->bytes = (uint64_t)st.st_size;
         out->mtime_ns = mtime_of(&st);
         out->hash = fth__hash_get(&h);
@@ -138,7 +148,7 @@ fth_status fth__file_hash(fth_mem *mem, const char *path, fth_task_file *out, ft
 fth_status fth_file_hash(fth_mem *mem, const char *path, uint64_t *hash, fth_err *err)
 {
     fth_task_file file = {0};
-    const fth_status s = fth__file_hash(mem, path, &file, err);
+    const fth_status s = fth__file_hash(mem, path, true, &file, err);
     *hash = file.hash;
     return s;
 }

@@ -24,8 +24,10 @@ int64_t fth__file_list_find(const fth_file_list *list, const char *path);
 
 /* What the system says of a regular file; false: there is none. */
 bool fth__file_look(const char *path, uint64_t *bytes, int64_t *mtime_ns);
-/* The same, and xxh64 of its content. Larger files do not stay in the page cache. */
-fth_status fth__file_hash(fth_mem *mem, const char *path, fth_task_file *out, fth_err *err);
+/* The same, and xxh64 of its content; over 1 GiB of its ends alone, unless `whole`. Larger files do
+ * not stay in the page cache. */
+fth_status fth__file_hash(fth_mem *mem, const char *path, bool whole, fth_task_file *out,
+                          fth_err *err);
 /* Make a folder and those above it; injected write faults count here. */
 fth_status fth__folder_make(fth_mem *mem, const char *path, fth_err *err);
 

@@ -18,7 +18,13 @@ typedef struct fth__dir {
     bool begun;   /* its ledger knows of this run */
     bool crashed; /* the last runner here did not end by itself */
     int64_t running;
-    int64_t changed; /* tasks whose change is not in the ledger yet */
+    int64_t changed;      /* tasks whose change is not in the ledger yet */
+    int64_t told_changes; /* changes of the view up to which the ledger has them */
+    /* A directory or ledger that cannot be written: nothing is started there while it lasts. */
+    fth_err trouble;            /* FTH_OK: none */
+    double since, next_try;     /* of the trouble, on the clock that only moves forward */
+    bool lost;                  /* it lasted too long: the tasks that are left fail */
+    int64_t rest_from, rest_to; /* files of its earlier tasks in runner->rest */
     int n_shared;
     int64_t shared[FTH__GRAPH_SHARED]; /* tasks of shared stages */
 } fth__dir;

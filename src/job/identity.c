@@ -10,11 +10,13 @@
 #include "job/path.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct compare {
     const fth_jobs *jobs;
     fth__store texts;
     fth__index key, file, folder, model_dir; /* numbers are those of rows */
+    fth__index link;                         /* where links in output directories lead */
 } compare;
 
 const char *fth__job_source(const fth__job_row *row, char *text, size_t bytes)
@@ -47,12 +49,48 @@ static fth_status collide(const compare *c, int64_t one, int64_t other, const ch
 
 /* ---- one place, one job ---- */
 
+/* A folder of an output directory, which may be a link to another place; most are none. */
+static fth_status find_folder(compare *c, const char *dir, const char *name, const char **out,
+                              bool *link, fth_err *err)
+{
+    struct stat st;
+    fth__canonical canonical;
+    *out = fth__path_join(&c->texts, dir, name);
+    if (!*out) return fth__jobs_no_memory(err);
+    *link = lstat(*out, &st) == 0 && S_ISLNK(st.st_mode);
+    if (!*link) return FTH_OK;
+    FTH_TRY(fth__path_canonical(&c->texts, c->jobs->opt.cwd, *out, &canonical, err));
+    *out = canonical.path;
+    return FTH_OK;
+}
+
+/* `logs` and `.fathom` of two directories that are links to one place. */
+static fth_status check_links(compare *c, int64_t i, fth_err *err)
+{
+    static const char *const ours[] = {".fathom", "logs"};
+    for (size_t k = 0; k < sizeof ours / sizeof *ours; k++) {
+        const char *path = NULL;
+        bool link = false;
+        int64_t other = i;
+        FTH_TRY(find_folder(c, c->jobs->row[i].job.output_dir, ours[k], &path, &link, err));
+        if (link) FTH_TRY(fth__index_add(&c->link, path, &other, err));
+        if (other != i)
+            return collide(c, other, i, "give each a folder of its own", err,
+                           "would write to one place: '%s' in the output_dir of both is a link to "
+                           "%s",
+                           ours[k], path);
+    }
+    return FTH_OK;
+}
+
 static fth_status add_row(compare *c, int64_t i, fth_err *err)
 {
     const fth_job *job = &c->jobs->row[i].job;
     const char *key = fth__store_print(&c->texts, "%s\n%s", job->output_dir, job->model);
-    const char *model_dir = fth__path_join(&c->texts, job->output_dir, job->model);
-    if (!key || !model_dir) return fth__jobs_no_memory(err);
+    const char *model_dir = NULL;
+    bool link = false;
+    if (!key) return fth__jobs_no_memory(err);
+    FTH_TRY(find_folder(c, job->output_dir, job->model, &model_dir, &link, err));
     int64_t file = i, other = i;
     FTH_TRY(fth__index_add(&c->file, job->config_path, &file, err));
     FTH_TRY(fth__index_add(&c->key, key, &other, err));
@@ -63,8 +101,14 @@ static fth_status add_row(compare *c, int64_t i, fth_err *err)
         return collide(c, file, i, "put one of the general configs into another folder", err,
                        "would both generate %s", job->config_path);
     FTH_TRY(fth__index_add(&c->folder, job->output_dir, &other, err));
+    if (other == i) FTH_TRY(check_links(c, i, err));
     other = i;
-    return fth__index_add(&c->model_dir, model_dir, &other, err);
+    FTH_TRY(fth__index_add(&c->model_dir, model_dir, &other, err));
+    if (other == i) return FTH_OK;
+    return collide(c, other, i, "give each model a folder of its own", err,
+                   "would write to one place: the folders of their models, '%s' and '%s', lead to "
+                   "%s",
+                   c->jobs->row[other].job.model, job->model, model_dir);
 }
 
 /* An output directory inside a folder that another job writes: its models, logs or records. */
@@ -212,12 +256,13 @@ static fth_status compare_all(compare *c, fth_err *err)
 fth_status fth__jobs_compare(const fth_jobs *jobs, fth_err *err)
 {
     compare c = {.jobs = jobs, .texts = {.mem = jobs->mem, .block = 65536}};
-    c.key.mem = c.file.mem = c.folder.mem = c.model_dir.mem = jobs->mem;
+    c.key.mem = c.file.mem = c.folder.mem = c.model_dir.mem = c.link.mem = jobs->mem;
     const fth_status s = compare_all(&c, err);
     fth__index_clear(&c.key);
     fth__index_clear(&c.file);
     fth__index_clear(&c.folder);
     fth__index_clear(&c.model_dir);
+    fth__index_clear(&c.link);
     fth__store_clear(&c.texts);
     return s;
 }

@@ -65,22 +65,42 @@ static void list_stages(const fth_jobs *jobs, char *text, size_t bytes)
         }
 }
 
-static fth_status check_stages(const fth_jobs *jobs, fth_err *err)
+/* The first of `names` that is no stage; `flag` is where it was written, "" for the command. */
+static fth_status check_names(const fth_jobs *jobs, const char *names, const char *flag,
+                              fth_err *err)
 {
     char known[1000];
     size_t n = 0;
-    const char *word;
+    const char *word, *all = *flag ? "" : "all ";
     list_stages(jobs, known, sizeof known);
-    for (int i = 0; (word = fth__word(jobs->opt.stages, i, &n)); i++) {
+    for (int i = 0; (word = fth__word(names, i, &n)); i++) {
         char name[80];
         snprintf(name, sizeof name, "%.*s", (int)n, word);
-        if (strcmp(name, "all") == 0 || fth__word_find(known, name) >= 0) continue;
+        if ((*all && strcmp(name, "all") == 0) || fth__word_find(known, name) >= 0) continue;
         const int k = fth_word_nearest(known, name);
-        FTH_FAIL(err, FTH_E_COMMAND, "there is no stage '%s'", name);
+        FTH_FAIL(err, FTH_E_COMMAND, "%s%sthere is no stage '%s'", flag, *flag ? ": " : "", name);
         if (k >= 0 && (word = fth__word(known, k, &n)))
-            fth_err_hint(err, "did you mean '%.*s'? There are: all %s", (int)n, word, known);
+            fth_err_hint(err, "did you mean '%.*s'? There are: %s%s", (int)n, word, all, known);
         else
-            fth_err_hint(err, "there are: all %s", known);
+            fth_err_hint(err, "there are: %s%s", all, known);
+        return FTH_E_COMMAND;
+    }
+    return FTH_OK;
+}
+
+fth_status fth__jobs_check_rerun(const fth_jobs *jobs, const char *rerun, fth_err *err)
+{
+    size_t n = 0;
+    const char *word;
+    if (!rerun) return FTH_OK;
+    FTH_TRY(check_names(jobs, rerun, "--rerun", err));
+    for (int i = 0; (word = fth__word(rerun, i, &n)); i++) {
+        char name[80];
+        snprintf(name, sizeof name, "%.*s", (int)n, word);
+        if (is_asked(jobs, &(fth_stage){.name = name})) continue;
+        FTH_FAIL(err, FTH_E_COMMAND, "--rerun: '%s' is none of the stages to run: %s", name,
+                 jobs->opt.stages);
+        fth_err_hint(err, "write 'fathom run %s %s'", name, jobs->opt.stages);
         return FTH_E_COMMAND;
     }
     return FTH_OK;
@@ -123,6 +143,8 @@ static fth_status check_options(const fth_jobs_options *opt, fth_err *err)
     if (!opt || !opt->mem) return FTH_FAIL(err, FTH_E_USAGE, "jobs need options with a memory");
     if (opt->n_instruments < 1 || !opt->instrument)
         return FTH_FAIL(err, FTH_E_USAGE, "jobs need at least one instrument");
+    for (int i = 0; i < opt->n_instruments; i++)
+        FTH_TRY(fth_instrument_check(opt->instrument[i], err));
     if (opt->cwd && opt->cwd[0] != '/')
         return FTH_FAIL(err, FTH_E_USAGE, "cwd must be an absolute path, not '%s'", opt->cwd);
     if (opt->n_paths > 0) return FTH_OK;
@@ -134,7 +156,7 @@ static fth_status check_options(const fth_jobs_options *opt, fth_err *err)
 static fth_status find(fth_jobs *jobs, const fth_jobs_options *opt, fth_err *err)
 {
     FTH_TRY(keep_options(jobs, opt, err));
-    FTH_TRY(check_stages(jobs, err));
+    FTH_TRY(check_names(jobs, jobs->opt.stages, "", err));
     for (int i = 0; i < opt->n_paths; i++) FTH_TRY(fth__jobs_discover(jobs, opt->path[i], err));
     FTH_TRY(fth__jobs_expand(jobs, err));
     FTH_TRY(verdict(jobs, err));

@@ -85,11 +85,12 @@ static fth_status write_history(fth__db *db, const fth_task *task, const fth__le
     bind_text(st, 1, task->id);
     /* By the clock of the runner: that of the machine may be set while it runs. */
     sqlite3_bind_double(st, 2,
-                        task->ended > 0     ? task->ended
+                        change->passed      ? change->at
+                        : task->ended > 0   ? task->ended
                         : task->started > 0 ? task->started
                                             : fth__wall_seconds());
     bind_text(st, 3, fth_state_name(change->from));
-    bind_text(st, 4, fth_state_name(task->state));
+    bind_text(st, 4, fth_state_name(change->passed ? change->to : task->state));
     bind_text(st, 5, change->note);
     const fth_status s = fth__db_run(db, st, err);
     sqlite3_finalize(st);
@@ -169,8 +170,8 @@ fth_status fth__ledger_write(const fth_view *view, const char *output_dir,
     fth_status s = fth__db_do(&db, "BEGIN IMMEDIATE", err);
     for (int64_t i = 0; s == FTH_OK && i < n; i++) {
         const fth_task *task = &view->task[change[i].task];
-        s = write_task(&db, task, err);
-        if (s == FTH_OK && change[i].from != task->state)
+        if (!change[i].passed) s = write_task(&db, task, err);
+        if (s == FTH_OK && (change[i].passed || change[i].from != task->state))
             s = write_history(&db, task, &change[i], err);
         if (s == FTH_OK && change[i].files) s = write_files(&db, view, change[i].task, err);
     }

@@ -20,12 +20,23 @@ typedef struct fth__ledger_change {
     fth_state from; /* as it was; equal to the new state: only the row is written */
     const char *note;
     bool files; /* write its files, too */
+    /* A state that it only passed through before its row could be written: a line in the history.
+     */
+    bool passed;
+    fth_state to;
+    double at;
 } fth__ledger_change;
 fth_status fth__ledger_write(const fth_view *view, const char *output_dir,
                              const fth__ledger_change *change, int64_t n, fth_err *err);
 fth_status fth__ledger_end(const fth_view *run, const char *output_dir, fth_err *err);
 /* Add what the ledger knows to a view; nothing when there is no ledger. Never writes. */
 fth_status fth__ledger_read(fth_view *view, const char *output_dir, fth_err *err);
+
+/* Completed tasks of `output_dir` whose inputs are others by now become stale, and so does what
+ * stands on them. Their files are those from `first_file` to `end_file`. `also` is a view that
+ * knows files of the directory, too; may be NULL. */
+fth_status fth__view_mark_stale(fth_view *view, const fth_view *also, const char *output_dir,
+                                int64_t first_file, int64_t end_file, fth_err *err);
 
 /* ---- who has the directory ---- */
 
@@ -81,7 +92,9 @@ fth_status fth__status_write(const fth_view *view, const char *path, fth_err *er
 /* The same, many times: what earlier runs left is read only when somebody else wrote the file. */
 typedef struct fth__status_file fth__status_file;
 fth_status fth__status_open(fth__status_file **out, fth_mem *mem, const char *path, fth_err *err);
-fth_status fth__status_save(fth__status_file *file, const fth_view *view, fth_err *err);
+/* `rest` has the tasks of the same directories that only earlier runs had; may be NULL. */
+fth_status fth__status_save(fth__status_file *file, const fth_view *view, const fth_view *rest,
+                            fth_err *err);
 void fth__status_close(fth__status_file *file); /* NULL is allowed */
 /* Config paths of the failed and interrupted jobs in a run_status.json, of a run that was killed
  * also of those it had not done: calls `each`, stops when that fails. FTH_E_FILE_OPEN when there

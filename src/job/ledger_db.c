@@ -18,7 +18,8 @@
 
 enum {
     APPLICATION = 0x46544844, /* "FTHD" in the header of the file */
-    WAIT_MS = 10000,
+    WAIT_MS = 10000,          /* to read */
+    WRITE_WAIT_MS = 100,      /* the runner has other directories to see to, and comes back */
     HEAP_BYTES = 8 << 20
 };
 
@@ -118,8 +119,7 @@ fth_status fth__db_fail(const fth__db *db, const char *doing, fth_err *err)
     case SQLITE_CANTOPEN: return fail_access(db, doing, why ? strerror(why) : text, err);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        FTH_FAIL(err, FTH_E_LEDGER, "the ledger %s was held by another program for %d s", db->path,
-                 WAIT_MS / 1000);
+        FTH_FAIL(err, FTH_E_LEDGER, "the ledger %s is held by another program", db->path);
         fth_err_hint(err, "close the program that has it open; 'fuser %s' names it", db->path);
         return FTH_E_LEDGER;
     default: break;
@@ -229,7 +229,7 @@ static fth_status make_tables(fth__db *db, fth_err *err)
 static fth_status set_up(fth__db *db, fth__db_mode mode, fth_err *err)
 {
     if (sqlite3_soft_heap_limit64(-1) == 0) sqlite3_soft_heap_limit64(HEAP_BYTES);
-    sqlite3_busy_timeout(db->db, WAIT_MS);
+    sqlite3_busy_timeout(db->db, mode == FTH__DB_READ ? WAIT_MS : WRITE_WAIT_MS);
     sqlite3_extended_result_codes(db->db, 0);
     sqlite3_db_config(db->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     FTH_TRY(fth__db_do(db,

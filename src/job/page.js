@@ -72,7 +72,7 @@
 
   /* ---- jobs of tasks ---- */
 
-  const PLACE = ['failed', 'interrupted', 'running', 'blocked', 'skipped', 'pending', 'completed', 'cached'];
+  const PLACE = ['failed', 'interrupted', 'running', 'blocked', 'skipped', 'pending', 'stale', 'completed', 'cached'];
   const stateOf = (t) => (t.cached && t.state === 'completed' ? 'cached' : t.state);
 
   function collect() {

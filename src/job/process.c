@@ -67,14 +67,10 @@ static void add_trace(words *w, fth_mem *mem, const char *path, const fth_task *
     add_pair(w, mem, "--trace", text);
 }
 
-/* A stage that keeps what it finds has a flag of this name; who wants nothing cached means that,
- * too. */
+/* Who wants nothing cached wants no checkpoint either: every stage has this flag. */
 static bool is_forced(const fth__runner *r, const fth_stage *stage)
 {
-    bool knows = false;
-    for (const fth_flag *f = stage->flag; f && f->name; f++)
-        knows = knows || strcmp(f->name, "force") == 0;
-    return knows && (r->opt->force || fth__has_word(r->opt->rerun, stage->name));
+    return r->opt->force || fth__has_word(r->opt->rerun, stage->name);
 }
 
 static void make_words(fth__runner *r, int64_t i, const fth__reservation *held, words *w)
@@ -89,6 +85,7 @@ static void make_words(fth__runner *r, int64_t i, const fth__reservation *held, 
     for (int k = 0; k < opt->n_sets; k++) add_pair(w, mem, "--set", opt->set[k]);
     if (opt->lenient) add(w, mem, "--lenient");
     if (is_forced(r, r->graph.node[i].stage)) add(w, mem, "--force");
+    if (opt->verify) add(w, mem, "--verify");
     add_number(w, mem, "--memory", held->host_bytes);
     if (held->slot) add_number(w, mem, "--device-memory", held->gpu_bytes - FTH__PACK_MARGIN);
     add_number(w, mem, "--threads", (uint64_t)held->threads);

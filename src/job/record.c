@@ -87,6 +87,7 @@ static void get_result(reader *in, fth_stage_result *out)
     out->growth_bytes = get_bytes(in, "growth_bytes");
     out->read_bytes = get_bytes(in, "read_bytes");
     out->written_bytes = get_bytes(in, "written_bytes");
+    out->held_bytes = fth_json_get_u64(in->object, "held_bytes", 0);
     out->seconds = get_real(in, "seconds");
     out->io_seconds = get_real(in, "io_seconds");
     out->compute_seconds = get_real(in, "compute_seconds");
@@ -119,6 +120,7 @@ static void get_file(reader *in, fth_task_file *out)
     out->bytes = get_bytes(in, "bytes");
     out->mtime_ns = get_int(in, "mtime_ns");
     out->hash = get_hash(in, "xxh64");
+    out->ends = fth_json_get_bool(in->object, "ends", false);
 }
 
 /* Room for the elements of a list; their number. */
@@ -142,6 +144,8 @@ static void get_record(reader *in, const fth_json_value *root)
     fth__str_copy(r->attempt, sizeof r->attempt, get_text(in, "attempt"));
     r->started = get_real(in, "started");
     r->ended = get_real(in, "ended");
+    r->config_path = keep_text(in, fth_json_get_text(root, "config_path", ""));
+    r->algorithm = fth_json_get_int(root, "algorithm", 0);
     r->config = keep_text(in, get_text(in, "config"));
     r->config_hash = get_hash(in, "config_hash");
     r->input_hash = get_hash(in, "input_hash");
@@ -245,6 +249,19 @@ void fth__record_destroy(fth__record *r)
     fth__store_clear(r->store);
     fth__heap_free(r->mem, r->store);
     fth__heap_free(r->mem, r);
+}
+
+bool fth_stage_last(fth_mem *mem, const char *output_dir, const char *stage, const char *model,
+                    fth_stage_result *out)
+{
+    char id[256];
+    fth__record *r = NULL;
+    *out = (fth_stage_result){0};
+    snprintf(id, sizeof id, "%s%s%s", stage, *model ? "." : "", model);
+    if (fth__record_read(&r, mem, output_dir, id, NULL) != FTH_OK || !r) return false;
+    *out = r->result;
+    fth__record_destroy(r);
+    return true;
 }
 
 fth_status fth__record_remove(const char *output_dir, const char *task_id, fth_err *err)

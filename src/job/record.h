@@ -6,7 +6,7 @@
  * the end of a stage and the line in the ledger; a stage that was run by hand counts as well.
  *
  * A file is the same when its bytes and time of change are; if only the time differs, its xxh64
- * decides.
+ * decides. An input over 1 GiB is hashed at its ends only, so its time counts as well.
  */
 #ifndef FTH_JOB_RECORD_H
 #define FTH_JOB_RECORD_H
@@ -23,14 +23,17 @@ typedef struct fth__record_before {
 
 typedef struct fth__record {
     fth_mem *mem;
-    const char *output_dir; /* it was read from here; paths inside are written without it */
-    char attempt[48];       /* of the process that wrote it; "" by hand */
-    char version[16];       /* of Fathom */
-    const char *config;     /* canonical lines of the keys the stage depends on */
-    uint64_t config_hash;   /* of them */
-    uint64_t input_hash;    /* of the hashes of all inputs */
-    fth_task_file *file;    /* inputs and outputs; `task`: 0, or of an input
-                               the number of the stage in `before`, from 1, that left it */
+    const char *output_dir;  /* it was read from here; paths inside are written without it */
+    char attempt[48];        /* of the process that wrote it; "" by hand */
+    char version[16];        /* of Fathom */
+    const char *config_path; /* canonical, of the config that made it; "": not known */
+    int64_t algorithm;       /* number of the stage's algorithm; 0 in records of old */
+    bool verify;             /* for the check: read inputs whole, whatever their time says */
+    const char *config;      /* canonical lines of the keys the stage depends on */
+    uint64_t config_hash;    /* of them */
+    uint64_t input_hash;     /* of the hashes of all inputs */
+    fth_task_file *file;     /* inputs and outputs; `task`: 0, or of an input
+                                the number of the stage in `before`, from 1, that left it */
     int64_t n_files;
     fth__record_before *before; /* one for each stage of stage->after */
     int64_t n_before;
@@ -47,6 +50,14 @@ void fth__record_destroy(fth__record *record);
  * (svgp.yaml:12:3), is 20", "input counts.h5ad changed", "output W.npy is missing". */
 fth_status fth__record_check(const fth__record *record, const fth_job *job, const fth_stage *stage,
                              bool *same, char *reason, size_t bytes, fth_err *err);
+/* Whether another config file made it, with other keys or inputs, and still asks for them.
+ * `differences` names them. */
+fth_status fth__record_is_anothers(const fth__record *record, const fth_job *job,
+                                   const fth_stage *stage, bool *theirs, char *differences,
+                                   size_t bytes, fth_err *err);
+/* FTH_E_COLLISION with both files and the differences. */
+fth_status fth__record_refuse(const fth__record *record, const fth_job *job, const char *task_id,
+                              const char *differences, fth_err *err);
 /* Canonical lines of the keys and sections in `keys`, in the order of the table; the caller frees
  * them with fth__heap_free. */
 fth_status fth__record_lines(fth_mem *mem, const fth_config *cfg, const char *keys, char **out,

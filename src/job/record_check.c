@@ -12,6 +12,7 @@
 
 #include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { KEYS_NAMED = 3, ID_BYTES = 256 };
 
@@ -147,12 +148,15 @@ static fth_status check_file(const fth__record *r, const fth_task_file *f, fth__
         fth__text_add(t, "%s %s is missing", kind, short_name(r, f->path));
         return FTH_OK;
     }
-    if (now.bytes == f->bytes && now.mtime_ns == f->mtime_ns) return FTH_OK;
-    if (now.bytes == f->bytes) {
-        FTH_TRY(fth__file_hash(r->mem, f->path, &now, err));
+    const bool same_time = now.mtime_ns == f->mtime_ns, input = f->kind == FTH_FILE_INPUT;
+    if (now.bytes == f->bytes && same_time && !(r->verify && input)) return FTH_OK;
+    if (now.bytes == f->bytes && (same_time || !f->ends)) {
+        FTH_TRY(fth__file_hash(r->mem, f->path, !f->ends, &now, err));
         if (now.bytes == f->bytes && now.hash == f->hash) return FTH_OK;
     }
-    fth__text_add(t, "%s %s changed", kind, short_name(r, f->path));
+    fth__text_add(t, "%s %s changed%s", kind, short_name(r, f->path),
+                  now.bytes == f->bytes && f->ends ? ": its time did, and only its ends are known"
+                                                   : "");
     return FTH_OK;
 }
 
@@ -165,10 +169,12 @@ static const fth_task_file *find_file(const fth__record *r, const char *path, bo
 }
 
 /* The stage names the same files today, as far as it names them itself. */
-static void compare_list(const fth__record *r, const fth_file_list *list, fth__text *t)
+static void compare_list(const fth__record *r, const fth_file_list *list, bool only_inputs,
+                         fth__text *t)
 {
     for (int64_t i = 0; i < list->n && !t->wanted; i++) {
         const bool input = list->file[i].kind == FTH_FILE_INPUT;
+        if (!input && only_inputs) continue;
         if (!find_file(r, list->file[i].path, input))
             fth__text_add(t, "%s %s is new", input ? "input" : "output",
                           short_name(r, list->file[i].path));
@@ -180,7 +186,7 @@ static void compare_list(const fth__record *r, const fth_file_list *list, fth__t
 }
 
 static fth_status check_list(const fth__record *r, const fth_job *job, const fth_stage *stage,
-                             fth__text *t, fth_err *err)
+                             bool only_inputs, fth__text *t, fth_err *err)
 {
     if (!stage->files) return FTH_OK;
     char model_dir[PATH_MAX];
@@ -197,7 +203,7 @@ static fth_status check_list(const fth__record *r, const fth_job *job, const fth
     fth_file_list list;
     fth__file_list_init(&list, r->mem);
     const fth_status s = stage->files(&call, &list, err);
-    if (s == FTH_OK) compare_list(r, &list, t);
+    if (s == FTH_OK) compare_list(r, &list, only_inputs, t);
     fth__file_list_clear(&list);
     return s;
 }
@@ -245,11 +251,73 @@ fth_status fth__record_check(const fth__record *r, const fth_job *job, const fth
     fth__text_init(&t, bytes > 0 ? reason : small, bytes > 0 ? bytes : sizeof small);
     *same = false;
     FTH_TRY(check_config(r, job, stage, &t, err));
-    if (!t.wanted) FTH_TRY(check_list(r, job, stage, &t, err));
+    if (!t.wanted && r->algorithm != stage->algorithm)
+        fth__text_add(&t, "algorithm %lld -> %d", (long long)r->algorithm, stage->algorithm);
+    if (!t.wanted) FTH_TRY(check_list(r, job, stage, false, &t, err));
     for (int64_t i = 0; i < r->n_before && !t.wanted; i++) FTH_TRY(check_before(r, i, &t, err));
     for (int64_t i = 0; i < r->n_files && !t.wanted; i++)
         FTH_TRY(check_file(r, &r->file[i], &t, err));
     fth__text_mark_cut(&t);
     *same = t.wanted == 0;
     return FTH_OK;
+}
+
+/* ---- results of another config ---- */
+
+static const char *no_variable(void *user, const char *name)
+{
+    (void)user, (void)name;
+    return NULL;
+}
+
+/* Whether the config that made the results asks today for what this job asks: then nobody loses
+ * anything. One that cannot be read agrees with nobody. */
+static fth_status agrees(const fth__record *r, const fth_job *job, const fth_stage *stage,
+                         bool *out, fth_err *err)
+{
+    char cwd[PATH_MAX], *theirs = NULL, *ours = NULL;
+    fth_config *cfg = NULL;
+    *out = false;
+    const fth_config_options opt = {
+        .lenient = true, .lookup = no_variable, .cwd = getcwd(cwd, sizeof cwd)};
+    FTH_TRY(fth_config_create(&cfg, r->mem, err));
+    fth_status s = fth_config_read(cfg, r->config_path, NULL);
+    if (s == FTH_OK) s = fth_config_check(cfg, job->instrument->schema, &opt, NULL);
+    if (s == FTH_OK) s = fth__record_lines(r->mem, cfg, stage->keys, &theirs, NULL);
+    if (s == FTH_OK) s = fth__record_lines(r->mem, job->config, stage->keys, &ours, NULL);
+    *out = s == FTH_OK && strcmp(theirs, ours) == 0;
+    fth__heap_free(r->mem, theirs);
+    fth__heap_free(r->mem, ours);
+    (void)fth_config_destroy(cfg, NULL);
+    if (s != FTH_E_NOMEM) return FTH_OK;
+    return FTH_FAIL(err, s, "no memory for %s", r->config_path);
+}
+
+fth_status fth__record_is_anothers(const fth__record *r, const fth_job *job, const fth_stage *stage,
+                                   bool *theirs, char *differences, size_t bytes, fth_err *err)
+{
+    fth__text t;
+    bool agreed = false;
+    *theirs = false;
+    fth__text_init(&t, differences, bytes);
+    if (!r->config_path[0] || !job->config_path || strcmp(r->config_path, job->config_path) == 0)
+        return FTH_OK;
+    FTH_TRY(check_config(r, job, stage, &t, err));
+    if (!t.wanted) FTH_TRY(check_list(r, job, stage, true, &t, err));
+    fth__text_mark_cut(&t);
+    if (!t.wanted) return FTH_OK;
+    FTH_TRY(agrees(r, job, stage, &agreed, err));
+    *theirs = !agreed;
+    return FTH_OK;
+}
+
+fth_status fth__record_refuse(const fth__record *r, const fth_job *job, const char *task_id,
+                              const char *differences, fth_err *err)
+{
+    FTH_FAIL(err, FTH_E_COLLISION,
+             "%s: the results of '%s' were made by %s, and %s would replace "
+             "them: %s",
+             job->output_dir, task_id, r->config_path, job->config_path, differences);
+    fth_err_hint(err, "give one of the configs another output_dir; --force replaces the results");
+    return FTH_E_COLLISION;
 }

@@ -49,6 +49,7 @@ static void put_result(fth_json_writer *w, const fth_stage_result *r)
     fth_json_u64(w, "growth_bytes", r->growth_bytes);
     fth_json_u64(w, "read_bytes", r->read_bytes);
     fth_json_u64(w, "written_bytes", r->written_bytes);
+    fth_json_u64(w, "held_bytes", r->held_bytes);
     put_real(w, "seconds", r->seconds);
     put_real(w, "io_seconds", r->io_seconds);
     put_real(w, "compute_seconds", r->compute_seconds);
@@ -82,6 +83,7 @@ static void put_file(fth_json_writer *w, const fth_task_file *f, const char *out
     fth_json_u64(w, "bytes", f->bytes);
     fth_json_int(w, "mtime_ns", f->mtime_ns);
     fth_json_hash(w, "xxh64", f->hash);
+    if (f->ends) fth_json_bool(w, "ends", true);
     fth_json_close(w);
 }
 
@@ -92,6 +94,8 @@ static void put_record(fth_json_writer *w, const fth__record *r, const char *out
     fth_json_text(w, "attempt", r->attempt);
     put_real(w, "started", r->started);
     put_real(w, "ended", r->ended);
+    fth_json_text(w, "config_path", r->config_path);
+    fth_json_int(w, "algorithm", r->algorithm);
     fth_json_text(w, "config", r->config);
     fth_json_hash(w, "config_hash", r->config_hash);
     fth_json_hash(w, "input_hash", r->input_hash);

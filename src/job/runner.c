@@ -4,12 +4,12 @@
  * the pipes of the processes. Nothing is started before every directory is ours.
  */
 #include "job/runner.h"
+#include "job/jobs.h"
 
 #include "base/clock.h"
 #include "base/str.h"
 #include "mem/heap.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -69,9 +69,11 @@ static fth_status begin(fth__runner *r, const fth_jobs *jobs, const fth_runner_o
 {
     *r = (fth__runner){.opt = opt, .mem = opt->mem};
     FTH_TRY(check_options(opt, err));
+    FTH_TRY(fth__jobs_check_rerun(jobs, opt->rerun, err));
     FTH_TRY(fth__who_am_i(&r->me, err));
     fth__pack_init(&r->pack, opt, cores());
     FTH_TRY(fth__view_create(&r->view, r->mem, "", err));
+    FTH_TRY(fth__view_create(&r->rest, r->mem, "", err));
     FTH_TRY(fth__graph_make(&r->graph, r->mem, jobs, r->view, err));
     char root[FTH__PATH];
     FTH_TRY(fth_jobs_status_path(jobs, r->status_path, sizeof r->status_path, err));
@@ -110,101 +112,7 @@ static void end(fth__runner *r)
     fth__heap_free(r->mem, r->ready_task);
     fth__graph_clear(&r->graph);
     fth_view_destroy(r->view);
-}
-
-/* ---- the directories ---- */
-
-/* All or none, always in the same order: two runners cannot wait for each other. */
-static fth_status take_locks(fth__runner *r, fth_err *err)
-{
-    r->me.beats = true;
-    const fth__watch_options watch = {
-        .me = &r->me, .pause = r->opt->pause, .rest = r->opt->rest, .user = r->opt->user};
-    FTH_TRY(fth__watch_start(&r->watch, r->mem, &watch, err));
-    for (int64_t d = 0; d < r->graph.n_dirs; d++) {
-        fth__dir *dir = &r->graph.dir[d];
-        fth__who last;
-        const bool crashed = fth__lock_read(dir->path, &last);
-        FTH_TRY(fth__lock_take(dir->path, &r->me, err));
-        dir->locked = true;
-        dir->crashed = crashed;
-        FTH_TRY(fth__watch_dir(r->watch, dir->path, err));
-    }
-    return FTH_OK;
-}
-
-/* Files of .fathom that no task of this run will want: old requests, locks that were never set. */
-static void tidy_folder(const char *dir)
-{
-    char path[FTH__PATH];
-    if (!fth__fathom_path(path, dir, "")) return;
-    DIR *folder = opendir(path);
-    if (!folder) return;
-    for (const struct dirent *e; (e = readdir(folder)) != NULL;) {
-        const size_t n = strlen(e->d_name);
-        const bool lock =
-            strncmp(e->d_name, "lock.", 5) == 0 && n > 4 && strcmp(e->d_name + n - 4, ".tmp") == 0;
-        if (lock || strncmp(e->d_name, "cancel.", 7) == 0) unlinkat(dirfd(folder), e->d_name, 0);
-    }
-    closedir(folder);
-}
-
-/* What the ledger says of one task of ours. */
-static void remember(fth__runner *r, int64_t i, const fth_task *old, bool *orphans)
-{
-    fth__node *node = &r->graph.node[i];
-    node->old_state = node->told = old->state;
-    if (old->state != FTH_STATE_RUNNING) return;
-    fth__str_copy(node->old_attempt, sizeof node->old_attempt, old->attempt);
-    *orphans = true;
-}
-
-/* The history of a directory; processes that a dead runner left there are ended, whether their
- * task is asked for now or not. */
-static fth_status recover(fth__runner *r, int64_t d, fth_err *err)
-{
-    fth__dir *dir = &r->graph.dir[d];
-    fth_view *old = NULL;
-    FTH_TRY(fth__view_create(&old, r->mem, dir->path, err));
-    fth_status s = fth__ledger_read(old, dir->path, err);
-    bool orphans = dir->crashed;
-    int64_t from = 0;
-    for (int64_t k = 0; s == FTH_OK && k < old->n_tasks; k++) {
-        const fth_task *task = &old->task[k];
-        if (task->state == FTH_STATE_RUNNING && !fth__attempt_kill(task->pid, task->attempt, 10))
-            s = FTH_FAIL(err, FTH_E_LOCKED,
-                         "%s: process %lld of an earlier run works on %s and cannot be ended",
-                         dir->path, (long long)task->pid, task->id);
-        for (int64_t n = 0; n < r->view->n_tasks; n++, from++) {
-            if (from >= r->view->n_tasks) from = 0; /* both are in much the same order */
-            if (r->graph.node[from].dir != d || strcmp(r->view->task[from].id, task->id) != 0)
-                continue;
-            remember(r, from, task, &orphans);
-            break;
-        }
-    }
-    fth_view_destroy(old);
-    if (s == FTH_OK) tidy_folder(dir->path);
-    if (s == FTH_OK && orphans) fth__leftover_sweep(dir->path, 0);
-    return s;
-}
-
-/* What a dead runner was writing outside of the output directories: run_status.json, and configs
- * that it generated. */
-static void sweep_outside(const fth__runner *r)
-{
-    bool crashed = false;
-    const char *last = "";
-    for (int64_t d = 0; d < r->graph.n_dirs; d++) crashed = crashed || r->graph.dir[d].crashed;
-    if (!crashed) return;
-    fth__leftover_sweep_beside(r->status_path);
-    for (int64_t i = 0; i < r->view->n_tasks; i++) {
-        const fth__node *node = &r->graph.node[i];
-        const char *general = node->job->general_path;
-        if (!r->graph.dir[node->dir].crashed || !general || strcmp(general, last) == 0) continue;
-        fth__leftover_sweep_beside(general);
-        last = general;
-    }
+    fth_view_destroy(r->rest);
 }
 
 /* ---- starting ---- */
@@ -220,6 +128,7 @@ static fth_status collect_ready(fth__runner *r, int64_t *n, fth_err *err)
         for (int64_t i = 0; i < r->view->n_tasks && *n < most; i++) {
             fth__node *node = &r->graph.node[i];
             if (node->phase != FTH__PHASE_READY || node->number != k) continue;
+            if (r->graph.dir[node->dir].trouble.status != FTH_OK) continue;
             fth_err why = {0};
             if (!node->planned && fth__runner_plan(r, i, &why) != FTH_OK) {
                 char text[4096];
@@ -238,7 +147,9 @@ static fth_status collect_ready(fth__runner *r, int64_t *n, fth_err *err)
 static int64_t count_ready(const fth__runner *r)
 {
     int64_t n = 0;
-    for (int64_t i = 0; i < r->view->n_tasks; i++) n += r->graph.node[i].phase == FTH__PHASE_READY;
+    for (int64_t i = 0; i < r->view->n_tasks; i++)
+        n += r->graph.node[i].phase == FTH__PHASE_READY &&
+             r->graph.dir[r->graph.node[i].dir].trouble.status == FTH_OK;
     return n;
 }
 
@@ -376,11 +287,18 @@ static fth_status loop(fth__runner *r, fth_err *err)
         take_breath(&last);
         FTH_TRY(fth__watch_check(r->watch, err));
         FTH_TRY(look_for_stop(r, err));
+        if (r->troubled > 0) FTH_TRY(fth__runner_fail_lost(r, err));
         FTH_TRY(fth__runner_settle(r, err));
         FTH_TRY(fth__runner_flush(r, err));
         if (r->stop == 0) FTH_TRY(start_ready(r, err));
         if (r->n_processes == 0) {
-            if (r->open == 0) return fth__runner_flush(r, err);
+            const bool waits = r->stop < 2 && fth__runner_waits(r);
+            if (r->open == 0 && !waits) return fth__runner_flush(r, err);
+            if (waits) {
+                nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+                idle = 0;
+                continue;
+            }
             /* What just failed lets others be settled; that takes one turn for each stage. */
             if (++idle > FTH__GRAPH_STAGES)
                 return FTH_FAIL(err, FTH_E_INTERNAL, "%lld tasks wait, and nothing runs",
@@ -410,6 +328,7 @@ static void count(const fth_view *view, fth_runner_result *result)
         case FTH_STATE_INTERRUPTED: result->interrupted++; break;
         case FTH_STATE_PENDING:
         case FTH_STATE_RUNNING:
+        case FTH_STATE_STALE:
         case FTH_STATE_COUNT: break;
         }
     }
@@ -486,26 +405,46 @@ static fth_status verdict(const fth__runner *r, const fth_runner_result *n, fth_
 static fth_status prepare(fth__runner *r, fth_jobs *jobs, fth_err *err)
 {
     fth__runner_point(r, "before_lock");
-    FTH_TRY(take_locks(r, err));
+    FTH_TRY(fth__runner_take(r, err));
     fth__runner_point(r, "after_lock");
-    sweep_outside(r);
     FTH_TRY(fth_jobs_generate(jobs, false, NULL, err));
-    for (int64_t d = 0; d < r->graph.n_dirs; d++) FTH_TRY(recover(r, d, err));
-    return FTH_OK;
+    return fth__runner_recover(r, err);
 }
 
+/* That the run ended, as soon as it can be written. */
+static fth_status end_ledger(const fth__runner *r, const fth__dir *dir, fth_err *err)
+{
+    const double until = fth__clock_seconds() + fth__runner_patience(r);
+    for (;;) {
+        fth_err_clear(err);
+        const fth_status s = fth__ledger_end(r->view, dir->path, err);
+        if (s == FTH_OK || s == FTH_E_NOMEM || r->stop > 1 || fth__clock_seconds() > until)
+            return s;
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    }
+}
+
+/* Changes that still wait are tried once more; what cannot be told then is dropped, and named. */
 static fth_status close_ledgers(fth__runner *r, fth_err *err)
 {
-    fth_status s = FTH_OK;
     r->view->now = r->view->ended = fth__runner_now(r);
     for (int64_t d = 0; d < r->graph.n_dirs; d++) {
-        if (!r->graph.dir[d].begun) continue;
-        const fth_status one =
-            fth__ledger_end(r->view, r->graph.dir[d].path, s == FTH_OK ? err : NULL);
-        if (s == FTH_OK) s = one;
+        fth__dir *dir = &r->graph.dir[d];
+        FTH_TRY(
+            fth__view_mark_stale(r->rest, r->view, dir->path, dir->rest_from, dir->rest_to, err));
+        dir->next_try = 0;
+    }
+    FTH_TRY(fth__runner_flush(r, err));
+    for (int64_t d = 0; d < r->graph.n_dirs; d++) {
+        const fth__dir *dir = &r->graph.dir[d];
+        if (!dir->begun || dir->changed) continue;
+        fth_err why = {0};
+        const fth_status s = end_ledger(r, dir, &why);
+        if (s == FTH_E_NOMEM) return FTH_FAIL(err, s, "%s", why.text);
+        if (s != FTH_OK) fth__dir_fail(r, d, &why, true);
     }
     r->exported = false;
-    return s == FTH_OK ? fth__runner_flush(r, err) : s;
+    return fth__runner_flush(r, err);
 }
 
 fth_status fth_runner_run(fth_jobs *jobs, const fth_runner_options *opt, fth_runner_result *result,
@@ -514,6 +453,7 @@ fth_status fth_runner_run(fth_jobs *jobs, const fth_runner_options *opt, fth_run
     fth__runner r;
     fth_runner_result n = {0};
     fth_status s = begin(&r, jobs, opt, err);
+    if (s == FTH_OK) s = fth__runner_check_results(&r, err);
     if (s == FTH_OK) s = prepare(&r, jobs, err);
     if (s == FTH_OK) s = loop(&r, err);
     if (s == FTH_OK) s = close_ledgers(&r, err);
@@ -521,8 +461,14 @@ fth_status fth_runner_run(fth_jobs *jobs, const fth_runner_options *opt, fth_run
         r.view->now = fth__runner_now(&r);
         count(r.view, &n);
         list_devices(r.view, n.devices, sizeof n.devices);
+        fth_err dropped = {0};
+        const fth_status lost = fth__runner_list_dropped(&r, n.dropped, sizeof n.dropped, &dropped);
         if (s == FTH_OK && opt->show) opt->show(opt->user, r.view, -1);
         if (s == FTH_OK) s = verdict(&r, &n, err);
+        if (s == FTH_OK && lost != FTH_OK) {
+            s = lost;
+            if (err) *err = dropped;
+        }
     }
     if (result) *result = n;
     if (r.view) fth__runner_point(&r, "before_release");
@@ -562,6 +508,7 @@ fth_status fth_runner_predict(const fth_jobs *jobs, const fth_runner_options *op
     *out = NULL;
     fth_status s = begin(&r, jobs, opt, err);
     r.dry = true;
+    if (s == FTH_OK) s = fth__runner_check_results(&r, err);
     if (s == FTH_OK) s = predict_all(&r, err);
     if (s == FTH_OK) {
         *out = r.view;

@@ -1,9 +1,12 @@
 /* job/runner.h - what the files of the runner share.
  *
  *   runner.c   the run: locks, the loop, the end
+ *   replace.c  results of other configs are not replaced
  *   settle.c   what becomes of a task whose turn has come: cached, blocked, skipped, ready
  *   process.c  tasks as processes: command line, log, progress, what the end of one means
  *   change.c   every change of a state: ledger first, then run_status.json, then who looks on
+ *   recover.c  directories when the run begins: locks, history, what dead runners left
+ *   trouble.c  directories and ledgers that cannot be written: waited for, given up, named
  *
  * The view is the truth of the run; the ledgers follow it by one transaction for each change, and
  * the records of the stages decide what is done when both are gone.
@@ -39,6 +42,7 @@ typedef struct fth__runner {
     const fth_runner_options *opt;
     fth_mem *mem;
     fth_view *view;
+    fth_view *rest; /* tasks of the directories that only earlier runs had */
     fth__graph graph;
     fth__pack pack;
     fth__who me;
@@ -51,6 +55,7 @@ typedef struct fth__runner {
     bool dry; /* nothing is written */
     bool exported, export_failed;
     int stop;
+    int64_t troubled; /* directories in trouble */
     char status_path[4096];
     fth__status_file *status;   /* made by the first export */
     fth__ledger_change *change; /* room for a transaction */
@@ -67,6 +72,32 @@ void fth__runner_point(const fth__runner *r, const char *name);
 double fth__runner_now(const fth__runner *r);
 /* Jobs that have something to do: how many may want memory and threads at a time. */
 int64_t fth__runner_jobs(const fth__runner *r);
+
+/* ---- recover.c ---- */
+
+/* Take all directories, end and tidy what dead runners left. FTH_E_LOCKED when somebody has one;
+ * one that cannot be written is in trouble, and only when all are is that an error. */
+fth_status fth__runner_take(fth__runner *r, fth_err *err);
+fth_status fth__runner_recover(fth__runner *r, fth_err *err);
+
+/* ---- trouble.c ---- */
+
+/* A directory or its ledger failed. */
+void fth__dir_fail(fth__runner *r, int64_t d, const fth_err *why, bool lost);
+void fth__dir_heal(fth__runner *r, int64_t d);
+/* Seconds that a ledger is waited for. */
+double fth__runner_patience(const fth__runner *r);
+/* Where it lasted too long, the tasks that are not done fail. */
+fth_status fth__runner_fail_lost(fth__runner *r, fth_err *err);
+/* Whether changes wait for a ledger that may still be written. */
+bool fth__runner_waits(const fth__runner *r);
+/* What no ledger knows, a line for each directory; the error of the first, FTH_OK: nothing. */
+fth_status fth__runner_list_dropped(const fth__runner *r, char *text, size_t bytes, fth_err *err);
+
+/* ---- replace.c ---- */
+
+/* FTH_E_COLLISION when a task would replace what another config made; not under --force. */
+fth_status fth__runner_check_results(const fth__runner *r, fth_err *err);
 
 /* ---- settle.c ---- */
 

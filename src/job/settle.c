@@ -157,6 +157,7 @@ static fth_status check_record(fth__runner *r, int64_t i, char *reason, bool *do
     if (!record) return FTH_OK;
     bool same = false;
     const bool adopted = node->old_attempt[0] && strcmp(node->old_attempt, record->attempt) == 0;
+    record->verify = r->opt->verify;
     snprintf(reason, REASON, "%s", adopted ? "" : forced(r, node));
     if (!reason[0])
         s = fth__record_check(record, node->job, node->stage, &same, reason, REASON, err);

@@ -69,9 +69,9 @@ const char *fth__task_state(const fth_task *task)
 int fth__state_place(fth_state state)
 {
     static const int place[FTH_STATE_COUNT] = {
-        [FTH_STATE_RUNNING] = 0,   [FTH_STATE_PENDING] = 1,     [FTH_STATE_BLOCKED] = 2,
-        [FTH_STATE_FAILED] = 3,    [FTH_STATE_INTERRUPTED] = 4, [FTH_STATE_SKIPPED] = 5,
-        [FTH_STATE_COMPLETED] = 6,
+        [FTH_STATE_RUNNING] = 0, [FTH_STATE_PENDING] = 1,     [FTH_STATE_BLOCKED] = 2,
+        [FTH_STATE_FAILED] = 3,  [FTH_STATE_INTERRUPTED] = 4, [FTH_STATE_SKIPPED] = 5,
+        [FTH_STATE_STALE] = 6,   [FTH_STATE_COMPLETED] = 7,
     };
     return (unsigned)state < FTH_STATE_COUNT ? place[state] : FTH_STATE_COUNT;
 }

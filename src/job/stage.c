@@ -76,6 +76,7 @@ static fth_status begin(fth__stage_link *link, const fth_stage_options *opt, fth
     link->sent_at = -1;
     if (!opt->job || !opt->stage || !opt->stage->plan || !opt->stage->run)
         return FTH_FAIL(err, FTH_E_USAGE, "a job and a stage that can plan and run are needed");
+    FTH_TRY(fth_instrument_check(opt->job->instrument, err));
     link->resident0 = fth__mem_process_bytes();
     fill_call(link, opt);
     fth_options engine = opt->engine;
@@ -191,7 +192,9 @@ static fth_status add_before(fth__stage_link *link, const fth_stage *maker, fth_
         if (s == FTH_OK) s = fth_file_list_add(&link->list, FTH_FILE_INPUT, f->path, f->title, err);
         if (s != FTH_OK || link->list.n == n) continue;
         link->list.file[n].task = link->n_before;
-        if (now.bytes == f->bytes && now.mtime_ns == f->mtime_ns) link->list.file[n].hash = f->hash;
+        if (now.bytes != f->bytes || now.mtime_ns != f->mtime_ns) continue;
+        link->list.file[n].hash = f->hash;
+        link->list.file[n].ends = f->ends;
     }
     fth__record_destroy(record);
     return s;
@@ -226,6 +229,26 @@ static fth_status add_inputs(fth__stage_link *link, fth_err *err)
     return FTH_OK;
 }
 
+/* Results that another config made stay, unless --force. Of a stage that the runner started, the
+ * runner has looked: it knows which configs run together. */
+static fth_status check_replaced(const fth__stage_link *link, fth_err *err)
+{
+    const fth_job *job = link->opt->job;
+    if (link->call.attempt[0] || fth_stage_flag(&link->call, "force")) return FTH_OK;
+    fth__record *record = NULL;
+    char differences[600];
+    bool theirs = false;
+    const fth_status read =
+        fth__record_read(&record, link->list.mem, job->output_dir, link->id, NULL);
+    if (read == FTH_E_NOMEM) return FTH_FAIL(err, read, "no memory for the record of %s", link->id);
+    if (read != FTH_OK || !record) return FTH_OK; /* a damaged record is no record */
+    fth_status s = fth__record_is_anothers(record, job, link->opt->stage, &theirs, differences,
+                                           sizeof differences, err);
+    if (s == FTH_OK && theirs) s = fth__record_refuse(record, job, link->id, differences, err);
+    fth__record_destroy(record);
+    return s;
+}
+
 /* ---- run ---- */
 
 static fth_status prepare(fth__stage_link *link, fth_err *err)
@@ -255,13 +278,13 @@ static fth_status check_outputs(const fth__stage_link *link, fth_err *err)
 
 /* Inputs were looked at before the run; one that is not the same now belongs to no result. The hash
  * of an earlier stage's output is known already. */
-static fth_status hash_file(fth_mem *mem, fth_task_file *f, fth_err *err)
+static fth_status hash_file(fth_mem *mem, fth_task_file *f, bool verify, fth_err *err)
 {
     const fth_task_file then = *f;
     if (f->kind == FTH_FILE_INPUT && f->hash != 0) {
         if (!fth__file_look(f->path, &f->bytes, &f->mtime_ns)) f->bytes = 0, f->mtime_ns = 0;
     } else {
-        FTH_TRY(fth__file_hash(mem, f->path, f, err));
+        FTH_TRY(fth__file_hash(mem, f->path, verify || f->kind != FTH_FILE_INPUT, f, err));
     }
     if (f->kind != FTH_FILE_INPUT || (f->bytes == then.bytes && f->mtime_ns == then.mtime_ns))
         return FTH_OK;
@@ -274,11 +297,12 @@ static fth_status leave_record(fth__stage_link *link, fth_err *err)
 {
     fth_mem *mem = link->list.mem;
     const fth_job *job = link->opt->job;
-    for (int64_t i = 0; i < link->list.n; i++) FTH_TRY(hash_file(mem, &link->list.file[i], err));
     char *lines = NULL;
     FTH_TRY(fth__record_lines(mem, job->config, link->opt->stage->keys, &lines, err));
     fth__record r = {.mem = mem,
                      .output_dir = job->output_dir,
+                     .config_path = job->config_path,
+                     .algorithm = link->opt->stage->algorithm,
                      .config = lines,
                      .config_hash = fth__hash_str(lines, 0),
                      .input_hash = fth__record_input_hash(link->list.file, link->list.n),
@@ -346,7 +370,7 @@ static fth_status plan_and_run(fth__stage_link *link, fth_err *err)
     FTH_TRY(check_outputs(link, err));
     fth__stage_point(link, "after_outputs");
     for (int64_t i = 0; i < link->list.n; i++)
-        FTH_TRY(hash_file(link->list.mem, &link->list.file[i], err));
+        FTH_TRY(hash_file(link->list.mem, &link->list.file[i], link->opt->verify, err));
     fth__stage_send_last(link);
     fth__stage_measure(link);
     FTH_TRY(check_device(link, err));
@@ -366,6 +390,7 @@ fth_status fth_stage_execute(const fth_stage_options *opt, fth_stage_result *out
                           opt->job->instrument->device_key, link.result.device,
                           fth_context_device_reason(link.call.context));
         s = check_lock(&link, err);
+        if (s == FTH_OK) s = check_replaced(&link, err);
         if (s == FTH_OK) s = add_inputs(&link, err);
         if (s == FTH_OK) s = plan_and_run(&link, err);
         if (s != FTH_OK) {

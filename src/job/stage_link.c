@@ -268,6 +268,11 @@ bool fth_stage_flag(const fth_stage_call *call, const char *name)
     return fth_stage_flag_value(call, name) != NULL;
 }
 
+bool fth_stage_may_resume(const fth_stage_call *call)
+{
+    return call->stage && call->stage->keeps && !fth_stage_flag(call, "force");
+}
+
 /* ---- the end ---- */
 
 /* "compute 93 %, storage 7 %", the largest first; parts under half a percent are left out. */
@@ -302,6 +307,9 @@ void fth__stage_measure(fth__stage_link *link)
     take_most(&link->process_peak, fth__mem_process_peak());
     if (link->process_peak > link->resident0)
         r->growth_bytes = link->process_peak - link->resident0;
+    fth_mem_stats held;
+    fth_mem_get_stats(link->list.mem, &held);
+    r->held_bytes = held.peak_bytes;
     r->ledger_bytes = link->most.ledger_bytes;
     r->read_bytes = link->most.read_bytes;
     r->written_bytes = link->most.written_bytes;

@@ -1,8 +1,10 @@
 /* status_file.c - run_status.json: one entry for each job, for people and for other programs.
  *
- * The file is made of the view each time and put in place with a rename. A stage that all models
- * of a directory share is listed in every job of that directory. Entries of jobs that this run
- * does not have are copied from the file that was there.
+ * The file is made of the view each time and put in place with a rename. The key of an entry is
+ * what a job is, its output directory and model: names are the shortest of one run, and come again
+ * in others. A stage that all models of a directory share is listed in every job of that directory,
+ * and so are stages that earlier runs left there. Entries of other directories are copied from the
+ * file that was there.
  */
 #include "job/ledger.h"
 #include "mem/heap.h"
@@ -24,10 +26,11 @@ struct fth__status_file {
 
 /* ---- jobs out of tasks ---- */
 
-/* Tasks by directory, then job, shared stages first; else as they come. */
+/* Tasks by directory, then model, shared stages first; else as they come. */
 typedef struct entry {
     const fth_task *task;
     int64_t place;
+    bool earlier; /* of an earlier run */
 } entry;
 
 static bool is_shared(const fth_task *task)
@@ -41,8 +44,8 @@ static int by_job(const void *a, const void *b)
     const int dir = strcmp(x->task->output_dir, y->task->output_dir);
     if (dir != 0) return dir;
     if (is_shared(x->task) != is_shared(y->task)) return is_shared(x->task) ? -1 : 1;
-    const int job = is_shared(x->task) ? 0 : strcmp(x->task->job, y->task->job);
-    return job != 0 ? job : (x->place > y->place) - (x->place < y->place);
+    const int model = strcmp(x->task->model, y->task->model);
+    return model != 0 ? model : (x->place > y->place) - (x->place < y->place);
 }
 
 /* Stages of one job: those it shares, and its own. */
@@ -51,9 +54,20 @@ typedef struct job_tasks {
     int64_t n_shared, n_own;
 } job_tasks;
 
+static const entry *entry_at(const job_tasks *j, int64_t i)
+{
+    return i < j->n_shared ? &j->shared[i] : &j->own[i - j->n_shared];
+}
+
 static const fth_task *task_at(const job_tasks *j, int64_t i)
 {
-    return i < j->n_shared ? j->shared[i].task : j->own[i - j->n_shared].task;
+    return entry_at(j, i)->task;
+}
+
+/* The task that names the job. */
+static const fth_task *first_of(const job_tasks *j)
+{
+    return task_at(j, j->n_own > 0 ? j->n_shared : 0);
 }
 
 /* The next job after `at`, whose directory starts at `dir`; false after the last. */
@@ -68,7 +82,7 @@ static bool next_job(const entry *all, int64_t n, int64_t *dir, int64_t *at, job
     if (*at < own) *at = own;
     int64_t end = *at;
     while (end < n && strcmp(all[end].task->output_dir, all[*dir].task->output_dir) == 0 &&
-           strcmp(all[end].task->job, all[*at].task->job) == 0)
+           strcmp(all[end].task->model, all[*at].task->model) == 0)
         end++;
     *out = (job_tasks){&all[*dir], &all[*at], own - *dir, end - *at};
     *at = end;
@@ -79,7 +93,8 @@ static bool next_job(const entry *all, int64_t n, int64_t *dir, int64_t *at, job
 static const char *judge(const job_tasks *j, bool over, const char **error)
 {
     static const fth_state order[] = {FTH_STATE_FAILED,  FTH_STATE_INTERRUPTED, FTH_STATE_RUNNING,
-                                      FTH_STATE_PENDING, FTH_STATE_BLOCKED,     FTH_STATE_SKIPPED};
+                                      FTH_STATE_PENDING, FTH_STATE_BLOCKED,     FTH_STATE_SKIPPED,
+                                      FTH_STATE_STALE};
     *error = "";
     for (size_t k = 0; k < sizeof order / sizeof order[0]; k++)
         for (int64_t i = 0; i < j->n_shared + j->n_own; i++) {
@@ -90,7 +105,7 @@ static const char *judge(const job_tasks *j, bool over, const char **error)
                 (over && (t->state == FTH_STATE_PENDING || t->state == FTH_STATE_RUNNING));
             if (cut_off) *error = "interrupted";
             if (t->state == FTH_STATE_FAILED) *error = *t->error ? t->error : t->reason;
-            if (t->state == FTH_STATE_BLOCKED) *error = t->reason;
+            if (t->state == FTH_STATE_BLOCKED || t->state == FTH_STATE_STALE) *error = t->reason;
             return cut_off ? fth_state_name(FTH_STATE_FAILED) : fth_state_name(t->state);
         }
     return fth_state_name(FTH_STATE_COMPLETED);
@@ -113,7 +128,8 @@ static void put_time(fth_json_writer *w, const char *key, double at)
 
 static void put_stage(fth_json_writer *w, const fth_task *t)
 {
-    const bool ended = t->state == FTH_STATE_COMPLETED || t->state == FTH_STATE_FAILED ||
+    const bool ended = t->state == FTH_STATE_COMPLETED || t->state == FTH_STATE_STALE ||
+                       t->state == FTH_STATE_FAILED ||
                        (t->state == FTH_STATE_INTERRUPTED && t->started > 0);
     fth_json_open(w, t->stage, '{');
     fth_json_text(w, "status", fth_state_name(t->state));
@@ -127,65 +143,96 @@ static void put_stage(fth_json_writer *w, const fth_task *t)
     fth_json_close(w);
 }
 
+/* "/data/outputs/liver/svgp": where the results are, and no other job's. */
+static const char *key_of(const fth_task *t, char key[2 * FTH__PATH])
+{
+    snprintf(key, 2 * FTH__PATH, "%s%s%s", t->output_dir, is_shared(t) ? "" : "/", t->model);
+    return key;
+}
+
+/* Seconds of the stages that ran; of a job that this run does not have, in its own. */
+static double elapsed_of(const job_tasks *j)
+{
+    double seconds = 0;
+    const bool earlier = j->n_own > 0 && j->own[0].earlier; /* those of this run come first */
+    for (int64_t i = 0; i < j->n_shared + j->n_own; i++) {
+        const entry *e = entry_at(j, i);
+        if (!e->task->cached && e->earlier == earlier) seconds += e->task->seconds;
+    }
+    return seconds;
+}
+
 static void put_job(fth_json_writer *w, const job_tasks *j, bool over)
 {
+    char key[2 * FTH__PATH];
     const char *error = "";
     const char *status = judge(j, over, &error);
-    const fth_task *first = task_at(j, j->n_own > 0 ? j->n_shared : 0);
-    double elapsed = 0;
-    for (int64_t i = 0; i < j->n_shared + j->n_own; i++)
-        if (!task_at(j, i)->cached) elapsed += task_at(j, i)->seconds;
-    fth_json_open(w, first->job, '{');
+    const fth_task *first = first_of(j);
+    fth_json_open(w, key_of(first, key), '{');
+    fth_json_text(w, "name", first->job);
+    fth_json_text(w, "model", is_shared(first) ? NULL : first->model);
+    fth_json_text(w, "output_dir", first->output_dir);
     fth_json_text(w, "config_path", first->config_path);
     fth_json_text(w, "status", status);
     if (*error) fth_json_text(w, "error", error);
-    fth_json_real(w, "elapsed", elapsed);
+    fth_json_real(w, "elapsed", elapsed_of(j));
     fth_json_open(w, "stages", '{');
     for (int64_t i = 0; i < j->n_shared + j->n_own; i++) put_stage(w, task_at(j, i));
     fth_json_close(w);
     fth_json_close(w);
 }
 
-static int by_text(const void *a, const void *b)
+/* By directory and model; without a model any of the directory will do. */
+static int by_place(const void *a, const void *b)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    const fth_task *x = *(const fth_task *const *)a, *y = *(const fth_task *const *)b;
+    const int dir = strcmp(x->output_dir, y->output_dir);
+    return dir != 0 || is_shared(x) || is_shared(y) ? dir : strcmp(x->model, y->model);
 }
 
-/* Jobs of earlier runs, unless this one has them. */
-static void put_old(fth_json_writer *w, const fth__status_file *f, const char **name, int64_t n)
+/* Jobs of earlier runs, unless this one has them. Entries without a directory are of an older
+ * Fathom, whose keys could stand for several jobs: they are left behind. */
+static void put_old(fth_json_writer *w, const fth__status_file *f, const fth_task **job, int64_t n)
 {
     const void *at = NULL;
     const char *key = NULL;
     const fth_json_value *value = NULL;
     const fth_json_value *jobs = fth_json_get(fth_json_root(f->old), "jobs");
     if (!fth_json_is_object(jobs)) return;
-    if (n > 1) qsort(name, (size_t)n, sizeof *name, by_text);
     while (fth_json_next(jobs, &at, &key, &value)) {
-        const bool mine = n > 0 && bsearch(&key, name, (size_t)n, sizeof *name, by_text);
-        if (!mine && fth_json_is_object(value)) fth_json_copy(w, key, value);
+        const fth_task old = {.output_dir = fth_json_get_text(value, "output_dir", ""),
+                              .model = fth_json_get_text(value, "model", "")};
+        const fth_task *wanted = &old;
+        const bool mine = n > 0 && bsearch(&wanted, job, (size_t)n, sizeof *job, by_place);
+        if (old.output_dir[0] && !mine) fth_json_copy(w, key, value);
     }
 }
 
 static fth_status put_jobs(fth_json_writer *w, const fth__status_file *f, const fth_view *view,
-                           fth_err *err)
+                           const fth_view *rest, fth_err *err)
 {
-    const int64_t n = view->n_tasks;
-    void *block = NULL, *names = NULL;
+    const int64_t more = rest ? rest->n_tasks : 0, n = view->n_tasks + more;
+    void *block = NULL, *firsts = NULL;
     FTH_TRY(fth__heap_take(view->mem, n, sizeof(entry), &block, err));
-    fth_status s = fth__heap_take(view->mem, n, sizeof(char *), &names, err);
+    fth_status s = fth__heap_take(view->mem, n, sizeof(fth_task *), &firsts, err);
     entry *all = block;
-    const char **name = names;
-    int64_t n_names = 0, dir = 0, at = 0;
+    const fth_task **job = firsts;
+    int64_t n_jobs = 0;
     if (s == FTH_OK) {
-        for (int64_t i = 0; i < n; i++) all[i] = (entry){&view->task[i], i};
+        for (int64_t i = 0; i < n; i++) {
+            const bool earlier = i >= view->n_tasks;
+            const fth_task *task = earlier ? &rest->task[i - view->n_tasks] : &view->task[i];
+            all[i] = (entry){task, i, earlier};
+        }
         if (n > 1) qsort(all, (size_t)n, sizeof *all, by_job);
         job_tasks j;
-        for (int64_t i = 0, d = 0; next_job(all, n, &d, &i, &j);)
-            name[n_names++] = task_at(&j, j.n_own > 0 ? j.n_shared : 0)->job;
-        put_old(w, f, name, n_names);
-        while (next_job(all, n, &dir, &at, &j)) put_job(w, &j, view->ended > 0);
+        for (int64_t dir = 0, at = 0; next_job(all, n, &dir, &at, &j);)
+            job[n_jobs++] = first_of(&j);
+        put_old(w, f, job, n_jobs);
+        for (int64_t dir = 0, at = 0; next_job(all, n, &dir, &at, &j);)
+            put_job(w, &j, view->ended > 0);
     }
-    fth__heap_free(view->mem, names);
+    fth__heap_free(view->mem, firsts);
     fth__heap_free(view->mem, block);
     return s;
 }
@@ -245,7 +292,8 @@ void fth__status_close(fth__status_file *f)
     fth__heap_free(f->mem, f);
 }
 
-fth_status fth__status_save(fth__status_file *f, const fth_view *view, fth_err *err)
+fth_status fth__status_save(fth__status_file *f, const fth_view *view, const fth_view *rest,
+                            fth_err *err)
 {
     uint64_t inode = 0, changed_ns = 0;
     take_look(f->path, &inode, &changed_ns);
@@ -261,7 +309,7 @@ fth_status fth__status_save(fth__status_file *f, const fth_view *view, fth_err *
     fth_json_real(&w, "elapsed_seconds",
                   view->started > 0 && now > view->started ? now - view->started : 0);
     fth_json_open(&w, "jobs", '{');
-    const fth_status s = put_jobs(&w, f, view, err);
+    const fth_status s = put_jobs(&w, f, view, rest, err);
     fth_json_close(&w);
     fth_json_close(&w);
     if (s != FTH_OK) {
@@ -277,7 +325,7 @@ fth_status fth__status_write(const fth_view *view, const char *path, fth_err *er
 {
     fth__status_file *f = NULL;
     FTH_TRY(fth__status_open(&f, view->mem, path, err));
-    const fth_status s = fth__status_save(f, view, err);
+    const fth_status s = fth__status_save(f, view, NULL, err);
     fth__status_close(f);
     return s;
 }

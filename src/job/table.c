@@ -195,7 +195,7 @@ static const char *state_code(const fth_task *k)
     static const char *const code[FTH_STATE_COUNT] = {
         [FTH_STATE_PENDING] = "2",      [FTH_STATE_BLOCKED] = "33",  [FTH_STATE_RUNNING] = "1;36",
         [FTH_STATE_COMPLETED] = "32",   [FTH_STATE_FAILED] = "1;31", [FTH_STATE_SKIPPED] = "33",
-        [FTH_STATE_INTERRUPTED] = "33",
+        [FTH_STATE_INTERRUPTED] = "33", [FTH_STATE_STALE] = "33",
     };
     return (unsigned)k->state < FTH_STATE_COUNT ? code[k->state] : "0";
 }

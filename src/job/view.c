@@ -18,7 +18,7 @@ static const char *const state_names[FTH_STATE_COUNT] = {
     [FTH_STATE_PENDING] = "pending",         [FTH_STATE_BLOCKED] = "blocked",
     [FTH_STATE_RUNNING] = "running",         [FTH_STATE_COMPLETED] = "completed",
     [FTH_STATE_FAILED] = "failed",           [FTH_STATE_SKIPPED] = "skipped",
-    [FTH_STATE_INTERRUPTED] = "interrupted",
+    [FTH_STATE_INTERRUPTED] = "interrupted", [FTH_STATE_STALE] = "stale",
 };
 
 const char *fth_state_name(fth_state state)

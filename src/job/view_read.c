@@ -46,7 +46,7 @@ static fth_status read_all(fth__walk *w, fth_view *view, fth_err *err)
     int64_t good = 0;
     for (int64_t i = 0; i < w->n_dirs; i++) {
         fth_err why = {0};
-        const int64_t at = view->n_tasks;
+        const int64_t at = view->n_tasks, file = view->n_files;
         const fth_status got = fth__ledger_read(view, w->dir[i], &why);
         if (got == FTH_E_NOMEM) return FTH_FAIL(err, got, "%s", why.text);
         if (got != FTH_OK) {
@@ -56,6 +56,7 @@ static fth_status read_all(fth__walk *w, fth_view *view, fth_err *err)
         }
         good++;
         FTH_TRY(settle(view, w->dir[i], at, err));
+        FTH_TRY(fth__view_mark_stale(view, NULL, w->dir[i], file, view->n_files, err));
     }
     if (good == 0 && first.status != FTH_OK) {
         if (err) *err = first;

@@ -132,7 +132,8 @@ static void write_three(const char *dir, int64_t fail_at, bool memory, int64_t *
     fth_status s = fth__ledger_begin(view, dir, "t", &err);
     for (int64_t i = 1; s == FTH_OK && i <= 3; i++) {
         view->task[task].done = i;
-        const fth__ledger_change change = {task, FTH_STATE_PENDING, "", false};
+        const fth__ledger_change change = {
+            .task = task, .from = FTH_STATE_PENDING, .note = "", .files = false};
         s = fth__ledger_write(view, dir, &change, 1, &err);
         if (s == FTH_OK) done = i;
     }
@@ -225,7 +226,8 @@ TEST(a_file_that_may_not_grow)
             fth_status s = fth__ledger_begin(view, dir, "t", &err);
             for (int64_t i = 1; s == FTH_OK && i <= 100; i++) {
                 view->task[task].done = i;
-                const fth__ledger_change change = {task, FTH_STATE_RUNNING, "a note", false};
+                const fth__ledger_change change = {
+                    .task = task, .from = FTH_STATE_RUNNING, .note = "a note", .files = false};
                 s = fth__ledger_write(view, dir, &change, 1, &err);
                 if (s == FTH_OK) *said = i;
             }
@@ -262,8 +264,11 @@ static void write_forever(const char *dir, _Atomic int64_t *said)
             view->task[task].state = i % 2 ? FTH_STATE_RUNNING : FTH_STATE_COMPLETED;
             char note[24];
             snprintf(note, sizeof note, "%lld", (long long)i);
-            const fth__ledger_change change = {
-                task, i % 2 ? FTH_STATE_COMPLETED : FTH_STATE_RUNNING, note, false};
+            const fth__ledger_change change = {.task = task,
+                                               .from =
+                                                   i % 2 ? FTH_STATE_COMPLETED : FTH_STATE_RUNNING,
+                                               .note = note,
+                                               .files = false};
             if (fth__ledger_write(view, dir, &change, 1, NULL) != FTH_OK) _exit(2);
             *said = i;
         }

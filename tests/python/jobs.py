@@ -97,3 +97,36 @@ def wait_for(condition, seconds=20, what="it"):
 def temporary_files(root):
     return [os.path.join(folder, name) for folder, _, files in os.walk(root) for name in files
             if name.endswith(".tmp")]
+
+
+def xxh64(data, seed=0):
+    """The hash of records, written from its description."""
+    mask = (1 << 64) - 1
+    p = (11400714785074694791, 14029467366897019727, 1609587929392839161, 9650029242287828579,
+         2870177450012600261)
+    rot = lambda v, n: ((v << n) | (v >> (64 - n))) & mask
+    turn = lambda acc, word: rot((acc + word * p[1]) & mask, 31) * p[0] & mask
+    word = lambda at, n: int.from_bytes(data[at:at + n], "little")
+    at, n = 0, len(data)
+    if n >= 32:
+        v = [(seed + p[0] + p[1]) & mask, (seed + p[1]) & mask, seed, (seed - p[0]) & mask]
+        while at + 32 <= n:
+            v = [turn(v[i], word(at + 8 * i, 8)) for i in range(4)]
+            at += 32
+        h = sum(rot(v[i], (1, 7, 12, 18)[i]) for i in range(4)) & mask
+        for part in v:
+            h = ((h ^ turn(0, part)) * p[0] + p[3]) & mask
+    else:
+        h = (seed + p[4]) & mask
+    h = (h + n) & mask
+    while at + 8 <= n:
+        h = (rot(h ^ turn(0, word(at, 8)), 27) * p[0] + p[3]) & mask
+        at += 8
+    if at + 4 <= n:
+        h = (rot(h ^ word(at, 4) * p[0] & mask, 23) * p[1] + p[2]) & mask
+        at += 4
+    for byte in data[at:]:
+        h = rot(h ^ byte * p[4] & mask, 11) * p[0] & mask
+    h = (h ^ (h >> 33)) * p[1] & mask
+    h = (h ^ (h >> 29)) * p[2] & mask
+    return h ^ (h >> 32)

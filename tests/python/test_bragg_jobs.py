@@ -446,7 +446,7 @@ class Resume(Case):
         path.write_bytes(good[:1000])
         self.assertNotIn("already", self.stage("render").stdout)
         self.assertEqual(path.read_bytes(), good)
-        self.assertNotIn("already", self.stage("render", "--fresh").stdout)
+        self.assertNotIn("already", self.stage("render", "--force").stdout)
 
     def test_budget_and_threads_change_nothing(self):
         for args in ((), ("--set", "output.counts=true", "--set", "output.int=true")):

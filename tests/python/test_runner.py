@@ -1,10 +1,11 @@
 """Many jobs as their users meet them: collisions, devices, full disks, signals, requests.
-seconds: 60"""
+seconds: 75"""
 import json
 import os
 import resource
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -83,6 +84,160 @@ class Collisions(Case): # F4
         self.config("b", model="plane")
         out, _ = self.run_all("run", "survey", "-c", self.configs, "--skip-general")
         self.assertIn("2 completed", out)
+
+
+class TwoCommands(Case): # F4, one after the other
+    def test_results_of_another_config_are_not_replaced(self):
+        a = self.config("a", model="plane")
+        b = self.config("b", model="plane", output_dir=self.out("a"), **{"fit.iterations": 5})
+        self.run_all("run", "all", "-c", a)
+        before = {path: os.path.getmtime(path) for path in self.tree() if "/out/" in path}
+        for words in (["run", "all"], ["run", "all", "--dry-run"], ["run", "fit", "--rerun", "fit"]):
+            _, err = self.run_all(*words, "-c", b, code=2)
+            self.assertIn("FTH-JOB-002", err)
+            self.assertIn(a, err)
+            self.assertIn(b, err)
+            self.assertIn("fit.iterations was 4, is 5 (plane.yaml:6:17)", err)
+            self.assertIn("--force", err)
+        got, out, err = t.fathom("sounding", "fit", "-c", b)
+        self.assertEqual(got, 2, out + err)
+        self.assertIn("fit.iterations was 4, is 5", err)
+        self.assertEqual({path: os.path.getmtime(path) for path in self.tree() if "/out/" in path},
+                         before)
+        out, _ = self.run_all("run", "all", "-c", b, "--force")
+        self.assertIn("4 completed in", out)
+        self.run_all("run", "all", "-c", a, code=2) # now they are those of b
+
+    def test_the_same_keys_in_another_file_are_cached(self):
+        self.run_all("run", "all", "-c", self.config("a", model="plane"))
+        b = self.config("b", model="plane", output_dir=self.out("a"))
+        self.assertIn("4 completed (4 cached)", self.run_all("run", "all", "-c", b)[0])
+
+    def test_the_same_file_may_be_edited(self):
+        self.run_all("run", "all", "-c", self.config("a", model="plane"))
+        a = self.config("a", model="plane", **{"survey.cells": 65})
+        self.assertIn("4 completed in", self.run_all("run", "all", "-c", a)[0])
+        self.run_all("run", "all", "-c", a, "--set", "survey.cells=66")
+
+    def test_a_general_config_may_be_edited(self):
+        self.run_all("run", "survey", "fit", "-c", self.config("a"))
+        self.run_all("run", "survey", "fit", "-c", self.config("a", **{"survey.cells": 65}))
+        bowl = os.path.join(self.configs, "a", "bowl.yaml") # the survey was run for plane.yaml
+        self.assertIn("(2 cached)", self.run_all("run", "survey", "fit", "-c", bowl)[0])
+        out, err = self.run_all("run", "survey", "-c", bowl, "--set", "survey.cells=66", code=2)
+        self.assertIn("plane.yaml", err)
+
+    def test_what_stands_on_a_changed_survey_is_stale(self):
+        plane = self.config("a", model="plane")
+        bowl = self.config("a", model="bowl", **{"survey.cells": 64})
+        self.run_all("run", "survey", "fit", "analyze", "-c", bowl, "-c", plane)
+        states = lambda: {task["id"]: task["state"] for task in json.loads(
+            self.run_all_status("--json")[1])["tasks"]}
+        self.assertEqual(set(states().values()), {"completed"})
+        bowl = self.config("a", model="bowl", **{"survey.cells": 65})
+        self.run_all("run", "survey", "fit", "-c", bowl, "--force")
+        want = {"survey": "completed", "fit.bowl": "completed", "analyze.bowl": "stale",
+                "fit.plane": "stale", "analyze.plane": "stale"}
+        self.assertEqual(states(), want)
+        self.assertRegex(self.run_all_status()[1], r"stale .*soundings.safetensors changed")
+        with open(self.out("a", "run_status.json")) as f:
+            jobs = json.load(f)["jobs"]
+        self.assertEqual({key: (job["name"], job["model"], job["output_dir"], job["status"])
+                          for key, job in jobs.items()},
+                         {self.out("a", "bowl"): ("a_bowl", "bowl", self.out("a"), "stale"),
+                          self.out("a", "plane"): ("a_plane", "plane", self.out("a"), "stale")})
+        stages = jobs[self.out("a", "plane")]["stages"]
+        self.assertEqual({name: stage["status"] for name, stage in stages.items()},
+                         {"survey": "completed", "fit": "stale", "analyze": "stale"})
+        t.fathom("report", self.out("a"), "-o", self.out("report.html"))
+        with open(self.out("report.html")) as f:
+            self.assertIn("3 stale", f.read())
+        # by hand, the ledger does not hear of it, but its record does
+        plane = self.config("a", model="plane", **{"survey.cells": 65})
+        self.assertEqual(t.fathom("sounding", "fit", "-c", plane)[0], 0)
+        self.assertEqual(states(), {**want, "fit.plane": "completed"})
+        self.run_all("run", "all", "-c", bowl, "-c", plane)
+        self.assertEqual(set(states().values()), {"completed"})
+
+    def run_all_status(self, *words):
+        return t.fathom("status", self.out(), *words)
+
+    def test_an_entry_of_run_status_is_of_one_job(self):
+        # both are "a_plane" in their own run
+        status = os.path.join(self.root, "status.json")
+        for folder in ("one", "two"):
+            path = self.config("a", model="plane", output_dir=self.out(folder, "a"))
+            self.run_all("run", "survey", "-c", path, "--status", status)
+        with open(status) as f:
+            self.assertEqual(len(json.load(f)["jobs"]), 2)
+
+    def test_folders_of_models_that_are_links_to_one_place(self):
+        a = self.config("a", model="plane")
+        b = self.config("b", model="bowl")
+        os.makedirs(self.out("shared"))
+        os.makedirs(self.out("a"))
+        os.makedirs(self.out("b"))
+        os.symlink(self.out("shared"), self.out("a", "plane"))
+        os.symlink(self.out("shared"), self.out("b", "bowl"))
+        _, err = self.run_all("run", "all", "-c", a, "-c", b, code=2)
+        self.assertIn("FTH-JOB-002", err)
+        self.assertIn(self.out("shared"), err)
+        c = self.config("c", model="waves", output_dir=self.out("a", "plane"))
+        _, err = self.run_all("run", "all", "-c", a, "-c", c, code=2)
+        self.assertIn("would write to one place", err)
+
+
+class Forced(Case):
+    def log(self):
+        return self.read("a", "logs", "plane.log")
+
+    def test_force_and_rerun_compute(self):
+        self.config(model="plane")
+        words = ["run", "all", "-c", self.configs, "--skip-general"]
+        self.run_all(*words)
+        self.run_all(*words, "--rerun", "fit")
+        self.run_all(*words, "--force")
+        log = self.log()
+        self.assertEqual(log.count("a_plane/fit  attempt"), 3)
+        self.assertNotIn("going on after", log)
+        self.assertEqual(log.count(" --force "), 4) # of fit, then of fit, analyze and figures
+        self.assertEqual(self.read("a", "logs", "survey.log").count(" --force "), 1)
+        os.remove(self.out("a", ".fathom", "fit.plane.json")) # without it the checkpoint serves
+        self.run_all(*words)
+        self.assertIn("going on after iteration 4 of 4", self.log())
+
+    def test_every_stage_takes_it_by_hand(self):
+        path = self.config(model="plane")
+        for stage in ("survey", "fit", "analyze", "figures"):
+            got, out, err = t.fathom("sounding", stage, "-c", path, "--force")
+            self.assertEqual(got, 0, out + err)
+
+    def test_a_name_that_is_none(self):
+        self.config(model="plane")
+        before = self.tree()
+        words = ["-c", self.configs, "--skip-general"]
+        _, err = self.run_all("run", "all", *words, "--rerun", "fti", code=2)
+        self.assertIn("--rerun: there is no stage 'fti'", err)
+        self.assertIn("did you mean 'fit'?", err)
+        _, err = self.run_all("run", "survey", *words, "--rerun", "fit", code=2)
+        self.assertIn("'fit' is none of the stages to run: survey", err)
+        self.run_all("run", "all", *words, "--rerun", "all", code=2)
+        self.assertEqual(self.tree(), before)
+
+    def test_results_of_an_older_algorithm_are_made_again(self):
+        self.config(model="plane")
+        words = ["run", "survey", "fit", "-c", self.configs, "--skip-general"]
+        self.run_all(*words)
+        record = self.out("a", ".fathom", "fit.plane.json")
+        with open(record) as f:
+            text = f.read()
+        self.assertIn('"algorithm": 1,', text)
+        text = text.replace('"algorithm": 1,', '"algorithm": 0,')
+        body = text[:text.rindex(',\n  "check"')]
+        with open(record, "w") as f:
+            f.write(body + f',\n  "check": "{t.xxh64(body.encode()):016x}"\n}}\n')
+        out, _ = self.run_all(*words, "--dry-run")
+        self.assertIn("fit: would run (algorithm 0 -> 1)", out)
 
 
 class Devices(Case): # F9
@@ -274,12 +429,70 @@ class Failures(Case):
 
     def test_a_directory_that_cannot_be_written(self):
         self.config(model="plane", output_dir="/proc/fathom-out")
-        self.config("b", model="plane")
         _, err = self.run_all("run", "survey", "-c", self.configs, "--skip-general", code=3)
-        self.assertIn("/proc/fathom-out", err)
-        self.assertEqual(t.starts(self.root), [])
-        # the lock of the other one was given back
+        self.assertIn("/proc/fathom-out", err) # there is no other
+        self.config("b", model="plane")
+        out, err = self.run_all("run", "survey", "fit", "-c", self.configs, "--skip-general", code=1)
+        self.assertIn("2 completed, 2 failed", out)
+        self.assertIn("not in the ledger of /proc/fathom-out: fathom-out/survey failed, "
+                      "fathom-out_plane/fit failed (", out)
+        self.assertEqual([line[2:] for line in t.starts(self.root)],
+                         [["b", "survey"], ["b_plane", "fit"]])
         self.assertFalse(os.path.exists(self.out("b", ".fathom", "lock")))
+
+    def test_a_ledger_that_is_held_for_a_while(self):
+        for name in "ab":
+            self.config(name, model="plane")
+        words = ["run", "survey", "fit", "-c", self.configs, "--skip-general"]
+        self.run_all(*words)
+        holder = sqlite3.connect(self.out("a", ".fathom", "ledger.sqlite"), isolation_level=None)
+        holder.execute("BEGIN IMMEDIATE")
+        runner = t.start(*words, "--force", "--no-live")
+        self.addCleanup(runner.kill)
+        # b goes on to its end, while a waits after its first task
+        t.wait_for(lambda: [line[2:] for line in t.starts(self.root)[4:]].count(["b_plane", "fit"]),
+                   what="the fit of b")
+        self.assertNotIn(["a_plane", "fit"], [line[2:] for line in t.starts(self.root)[4:]])
+        holder.execute("ROLLBACK")
+        holder.close()
+        out, err = runner.communicate(timeout=30)
+        self.assertEqual(runner.returncode, 0, out + err)
+        self.assertIn("4 completed in", out)
+        self.assertIn("is held by another program", err)
+        self.assertNotIn("not in the ledger", out)
+        view = json.loads(t.fathom("status", self.out("a"), "--json")[1])
+        self.assertEqual([task["state"] for task in view["tasks"]], ["completed"] * 2)
+        # what waited was told once, and as it was in the end
+        self.assertEqual([(change["task"], change["to"]) for change in view["changes"][4:]][-2:],
+                         [(1, "running"), (1, "completed")])
+        self.assertEqual([change["to"] for change in view["changes"][4:]
+                          if change["task"] == 0][-1:], ["completed"])
+
+    def test_a_full_disk_of_one_directory(self):
+        mount = self.out("a")
+        os.makedirs(mount)
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", mount],
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            self.skipTest(f"a small file system cannot be mounted here: {done.stderr.strip()}")
+        try:
+            for name in "ab":
+                self.config(name, model="plane")
+            words = ["run", "survey", "fit", "-c", self.configs, "--skip-general"]
+            self.run_all(*words)
+            with open(os.path.join(mount, "filler"), "wb", buffering=0) as filler:
+                with self.assertRaises(OSError):
+                    while True:
+                        filler.write(bytes(4096))
+            out, err = self.run_all(*words, "--force", code=1, FATHOM_LEDGER_WAIT="1")
+            self.assertRegex(out, r"2 completed, \d failed") # those of b, and none of a
+            self.assertNotRegex(out, r"b\S*/\S+: failed")
+            view = json.loads(t.fathom("status", self.out("b"), "--json")[1])
+            self.assertEqual([task["state"] for task in view["tasks"]], ["completed"] * 2)
+            os.remove(os.path.join(mount, "filler"))
+            self.assertIn("4 completed", self.run_all(*words)[0])
+        finally:
+            subprocess.run(["umount", mount])
 
     def test_a_read_only_directory(self):
         os.makedirs(self.out("a"))

@@ -286,7 +286,7 @@ class Kills(Case):
         self.run_all(until="fit")
         r = self.run_stage("fit", "--set", "fit.rate=0.2")
         self.assertIn("of another fit: fit.rate was 0.1", r.stdout)
-        r = self.run_stage("fit", "--fresh")
+        r = self.run_stage("fit", "--force")
         self.assertNotIn("going on", r.stdout)
         self.same_bytes(only="waves/model.safetensors")
 
@@ -362,8 +362,8 @@ class Ends(Case):
     def test_exit_codes(self):
         self.assertIn("fit.iterations", self.run_stage("fit", "--set", "fit.iterations=0",
                                                        expect=2).stderr)
-        self.assertIn("--fresh", self.run_stage("fit", "--frsh", expect=2).stderr)
-        self.run_stage("survey", "--fresh", expect=2)
+        self.assertIn("--force", self.run_stage("fit", "--forc", expect=2).stderr)
+        self.run_stage("survey", "--resume", expect=2)
         self.assertIn("stage 'survey' makes it", self.run_stage("fit", expect=3).stderr)
         self.assertIn("FTH-DEV-001", self.run_stage("fit", "--device", "cuda", expect=5).stderr)
         r = self.run_stage("survey", "--memory", "4200K", expect=4)

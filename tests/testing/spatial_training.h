@@ -53,6 +53,7 @@ static const fth_stage ss_stages[] = {{.name = "preprocess",
                                        .keys = "model training",
                                        .after = "preprocess",
                                        .flag = sp_train_flags,
+                                       .keeps = "checkpoint",
                                        .files = sp_train_files,
                                        .plan = sp_train_plan,
                                        .run = sp_train_run}};

@@ -58,7 +58,7 @@ static void drop(bench *b)
 
 static fth_status run(bench *b, int stage, int64_t fail_alloc, int64_t fail_write)
 {
-    static const char *const again[] = {"fresh", "force", NULL}; /* whatever lies there */
+    static const char *const again[] = {"force", NULL}; /* whatever lies there */
     fth_stage_options opt = {
         .job = &b->job, .stage = &b->of->instrument->stage[stage], .flags = again};
     fth_options_default(&opt.engine);

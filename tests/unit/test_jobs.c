@@ -1,5 +1,6 @@
 /* test_jobs.c - from paths to jobs: which files, which models, which names, and what is refused.
  * seconds: 6 */
+#include "instruments/list.h"
 #include "testing/jobs.h"
 
 #include <sys/wait.h>
@@ -727,6 +728,57 @@ TEST(names_of_generated_configs_are_quoted_where_needed)
     EQ_STR(fth_config_text(job(&b, 0)->config, "name"), "a: b #1 _q__pnmf");
     EQ_STR(fth_config_text(job(&b, 0)->config, "dataset"), "a: b #1 \"q\"");
     jt_drop(&b);
+}
+
+TEST(a_stage_that_keeps_results_can_be_forced_or_is_refused)
+{
+    static const fth_flag other[] = {{.name = "loud", .doc = "nothing"}, {0}};
+    static const fth_flag force[] = {FTH_STAGE_FORCE, {0}};
+    fth_stage stage[2] = {{.name = "make"}, {.name = "use", .after = "make"}};
+    fth_instrument in = jt_echo;
+    fth_err err = {0};
+    in.stage = stage;
+    in.n_stages = 2;
+    OKE(fth_instrument_check(&in, &err), &err);
+    stage[1].keeps = "checkpoint";
+    IS(fth_instrument_check(&in, &err), FTH_E_USAGE);
+    HAS(err.text, "stage 'use' of instrument 'echo' is refused: it keeps partial results "
+                  "(checkpoint) and has no flag 'force'");
+    stage[1].flag = other;
+    IS(fth_instrument_check(&in, &err), FTH_E_USAGE);
+    const fth_instrument *const list[] = {&in};
+    const char *path = "/nowhere";
+    fth_mem *mem = t_mem(1 << 20);
+    fth_jobs *jobs = NULL;
+    const fth_jobs_options opt = {
+        .mem = mem, .instrument = list, .n_instruments = 1, .path = &path, .n_paths = 1};
+    IS(fth_jobs_find(&jobs, &opt, &err), FTH_E_USAGE); /* before anything is looked for */
+    stage[1].flag = force;
+    OKE(fth_instrument_check(&in, &err), &err);
+    IS_TRUE(fth_jobs_find(&jobs, &opt, &err) != FTH_E_USAGE);
+    fth_err_clear(&err);
+    stage[1].after = "make other";
+    IS(fth_instrument_check(&in, &err), FTH_E_USAGE);
+    HAS(err.text, "it comes after 'other', which is no stage before it");
+    fth_err_clear(&err);
+    stage[1].after = "make";
+    stage[1].name = "make";
+    IS(fth_instrument_check(&in, &err), FTH_E_USAGE);
+    HAS(err.text, "there are two of this name");
+    stage[1].name = "";
+    IS(fth_instrument_check(&in, &err), FTH_E_USAGE);
+    IS(fth_instrument_check(NULL, &err), FTH_E_USAGE);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(every_instrument_of_the_program_can_be_registered)
+{
+    fth_err err = {0};
+    for (int i = 0; i < fth_n_instruments; i++) {
+        OKE(fth_instrument_check(fth_instruments[i], &err), &err);
+        for (int k = 0; k < fth_instruments[i]->n_stages; k++)
+            IS_TRUE(fth_instruments[i]->stage[k].algorithm > 0);
+    }
 }
 
 TEST_MAIN()

@@ -122,7 +122,8 @@ TEST(history_and_files_are_kept_in_order)
     change[0].note = "first";
     OK(fth__ledger_write(view, dir, change, 1, NULL));
     view->task[a].state = FTH_STATE_COMPLETED;
-    change[0] = (fth__ledger_change){a, FTH_STATE_RUNNING, "second", true};
+    change[0] =
+        (fth__ledger_change){.task = a, .from = FTH_STATE_RUNNING, .note = "second", .files = true};
     OK(fth__ledger_write(view, dir, change, 1, NULL));
     OK(fth__ledger_write(view, dir, change, 1, NULL)); /* files are replaced, not doubled */
     view->ended = 1789000100;
@@ -147,7 +148,8 @@ TEST(history_and_files_are_kept_in_order)
     view->started += 1000;
     OK(fth__ledger_begin(view, dir, "two", NULL));
     view->task[b].state = FTH_STATE_FAILED;
-    change[0] = (fth__ledger_change){b, FTH_STATE_PENDING, "", false};
+    change[0] =
+        (fth__ledger_change){.task = b, .from = FTH_STATE_PENDING, .note = "", .files = false};
     OK(fth__ledger_write(view, dir, change, 1, NULL));
     back = read_back(mem, dir);
     EQ_I64(back->n_tasks, 2);
@@ -289,7 +291,8 @@ TEST(readers_see_whole_states_while_a_runner_writes)
             fth__ledger_change change[5];
             for (int i = 0; i < 5; i++) {
                 view->task[i].done = round;
-                change[i] = (fth__ledger_change){i, FTH_STATE_PENDING, "", false};
+                change[i] = (fth__ledger_change){
+                    .task = i, .from = FTH_STATE_PENDING, .note = "", .files = false};
             }
             if (fth__ledger_write(view, dir, change, 5, NULL) != FTH_OK) _exit(1);
             if (round % 3 == 0 && fth__ledger_end(view, dir, NULL) != FTH_OK) _exit(2);
@@ -514,8 +517,10 @@ TEST(a_change_takes_a_few_milliseconds)
     for (int i = 0; i < 50; i++) {
         const double start = now_s();
         view->task[0].state = i % 2 ? FTH_STATE_PENDING : FTH_STATE_RUNNING;
-        const fth__ledger_change change = {0, i % 2 ? FTH_STATE_RUNNING : FTH_STATE_PENDING, "",
-                                           false};
+        const fth__ledger_change change = {.task = 0,
+                                           .from = i % 2 ? FTH_STATE_RUNNING : FTH_STATE_PENDING,
+                                           .note = "",
+                                           .files = false};
         OK(fth__ledger_write(view, dir, &change, 1, NULL));
         all[i] = now_s() - start;
     }

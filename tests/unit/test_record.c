@@ -1,5 +1,5 @@
 /* test_record.c - records of finished stages: what they hold, and why a stage runs again.
- * seconds: 3 */
+ * seconds: 8 */
 #include "testing/toy.h"
 
 #include "base/hash.h"
@@ -335,6 +335,186 @@ TEST(four_thousand_checks_are_quick)
     const double took = (double)(clock() - start) / CLOCKS_PER_SEC;
     printf("4000 checks: %.3f s of the processor\n", took);
     if (!T_SANITIZED) LE_F64(took, 0.8);
+    toy_close(t);
+}
+
+TEST(results_of_another_algorithm_are_not_used)
+{
+    toy *t = done("algorithm", "name: x\n");
+    fth_stage newer = toy_stages[1];
+    newer.algorithm = 2;
+    char text[200];
+    bool same = true;
+    fth__record *r = read_record(t, 1);
+    EQ_I64(r->algorithm, 0);
+    OKE(fth__record_check(r, &t->job, &newer, &same, text, sizeof text, &t->err), &t->err);
+    EQ_STR(text, "algorithm 0 -> 2");
+    IS_TRUE(!same);
+    fth__record_destroy(r);
+    t->opt.stage = &newer;
+    OKE(fth_stage_execute(&t->opt, NULL, &t->err), &t->err);
+    r = read_record(t, 1);
+    EQ_I64(r->algorithm, 2);
+    OKE(fth__record_check(r, &t->job, &newer, &same, text, sizeof text, &t->err), &t->err);
+    IS_TRUE(same);
+    EQ_STR(reason(t, 1), "algorithm 2 -> 0"); /* an older program does not use newer ones either */
+    fth__record_destroy(r);
+    toy_close(t);
+}
+
+/* A file with holes: a byte over 1 GiB, and no room on the disk. */
+static void make_large(const char *path)
+{
+    FILE *f = fopen(path, "wb");
+    IS_TRUE(f && ftruncate(fileno(f), ((off_t)1 << 30) + 1) == 0);
+    fclose(f);
+    touch(path, 7);
+}
+
+static const char *reason_verified(toy *t, bool *ends)
+{
+    static char text[300];
+    bool same = false;
+    fth__record *r = read_record(t, 0);
+    *ends = false;
+    for (int64_t i = 0; i < r->n_files; i++) *ends = *ends || r->file[i].ends;
+    r->verify = true;
+    OKE(fth__record_check(r, &t->job, &toy_stages[0], &same, text, sizeof text, &t->err), &t->err);
+    fth__record_destroy(r);
+    return text;
+}
+
+TEST(a_large_input_is_known_by_its_ends_unless_asked)
+{
+    char text[PATH_MAX + 40];
+    bool ends = false;
+    const char *list = t_temp_path("large");
+    make_large(list);
+    snprintf(text, sizeof text, "name: x\nmake: {n: 9, list: %s}\n", list);
+    toy *t = toy_open("large_input", text);
+    const clock_t start = clock();
+    OKE(toy_run(t, 0, NULL), &t->err);
+    const double quick = (double)(clock() - start) / CLOCKS_PER_SEC;
+    EQ_STR(reason(t, 0), "");
+    EQ_STR(reason_verified(t, &ends), "");
+    IS_TRUE(ends);
+    change_byte(list, 1 << 29); /* its middle, and the time is put back: nobody can see it */
+    EQ_STR(reason(t, 0), "");
+    touch(list, 8);
+    EQ_STR(reason(t, 0), "input large changed: its time did, and only its ends are known");
+    change_byte(list,
+                1 << 30); /* its last byte; only a verifying check reads what looks the same */
+    HAS(reason_verified(t, &ends), "input large changed");
+    t->opt.verify = true;
+    const clock_t again = clock();
+    OKE(toy_run(t, 0, NULL), &t->err);
+    const double whole = (double)(clock() - again) / CLOCKS_PER_SEC;
+    printf("by its ends %.3f s, whole %.3f s\n", quick, whole);
+    IS_TRUE(quick < 0.5 * whole);
+    touch(list, 9);
+    EQ_STR(reason(t, 0), ""); /* all of it was hashed: its time alone does not count */
+    touch(list, 7);
+    change_byte(list, 1 << 29);
+    EQ_STR(reason_verified(t, &ends), "input large changed");
+    IS_TRUE(!ends);
+    toy_close(t);
+    remove(list);
+}
+
+/* Bytes that this process has asked the system for. */
+static int64_t bytes_read(void)
+{
+    long long n = 0;
+    FILE *f = fopen("/proc/self/io", "r");
+    if (!f || fscanf(f, "rchar: %lld", &n) != 1) SKIP("/proc/self/io cannot be read");
+    fclose(f);
+    return n;
+}
+
+TEST(outputs_are_hashed_once)
+{
+    enum { N = 1 << 20 };
+    toy *t = toy_open("once", "name: x\nmake: {n: 1048576}\n");
+    const int64_t before = bytes_read();
+    OKE(toy_run(t, 0, NULL), &t->err);
+    const int64_t read = bytes_read() - before;
+    printf("%lld bytes read for an output of %d\n", (long long)read, 8 * N + 128);
+    IS_TRUE(read >= 8 * N && read < 12 * N);
+    toy_close(t);
+}
+
+/* ---- results of another config ---- */
+
+static fth_status run_as(toy *t, const char *config_path, int stage)
+{
+    t->job.config_path = config_path;
+    return toy_run(t, stage, NULL);
+}
+
+TEST(results_of_another_config_are_not_replaced)
+{
+    static const char *const force[] = {"force", NULL};
+    toy *t = toy_open("two", "name: x\nmake: {n: 50}\n");
+    OKE(run_as(t, "/configs/a.yaml", 0), &t->err);
+    toy_close(t);
+    t = toy_open("two", "name: y\nmake: {n: 50}\n"); /* another file with the same keys */
+    OKE(run_as(t, "/configs/b.yaml", 0), &t->err);
+    OKE(run_as(t, "/configs/a.yaml", 0), &t->err);
+    toy_close(t);
+    t = toy_open("two", "name: x\nmake: {n: 60}\n");
+    OKE(run_as(t, "/configs/a.yaml", 0), &t->err); /* the same file was edited */
+    toy_close(t);
+    t = toy_open("two", "name: x\nmake: {n: 70}\n");
+    size_t bytes;
+    unsigned char *kept = t_file_read(in(t, "numbers.npy"), &bytes);
+    IS(run_as(t, "/configs/b.yaml", 0), FTH_E_COLLISION);
+    HAS(t->err.text, "the results of 'make' were made by /configs/a.yaml, and /configs/b.yaml "
+                     "would replace them: make.n was 60, is 70");
+    HAS(t->err.hint, "--force");
+    size_t now_bytes;
+    unsigned char *now = t_file_read(in(t, "numbers.npy"), &now_bytes);
+    IS_TRUE(now_bytes == bytes && memcmp(now, kept, bytes) == 0);
+    free(now);
+    free(kept);
+    EQ_STR(reason(t, 0), "make.n was 60, is 70 (toy.yaml:2:11)"); /* the record stays, too */
+    t->opt.attempt = "by-a-runner";                               /* who has looked before */
+    OKE(run_as(t, "/configs/b.yaml", 0), &t->err);
+    t->opt.attempt = NULL;
+    t->opt.flags = force;
+    OKE(run_as(t, "/configs/c.yaml", 0), &t->err);
+    toy_close(t);
+}
+
+TEST(a_config_that_asks_for_the_same_today_loses_nothing)
+{
+    static const char now[] = "name: x\nmake: {n: 80}\n", old[] = "name: x\nmake: {n: 50}\n";
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s", t_temp_path("a.yaml"));
+    t_file_write(path, old, sizeof old - 1);
+    toy *t = toy_open("agree", old);
+    OKE(run_as(t, path, 0), &t->err);
+    toy_close(t);
+    t = toy_open("agree", now);
+    IS(run_as(t, "/configs/b.yaml", 0), FTH_E_COLLISION);
+    t_file_write(path, now, sizeof now - 1); /* both were edited alike */
+    OKE(run_as(t, "/configs/b.yaml", 0), &t->err);
+    toy_close(t);
+}
+
+TEST(other_inputs_are_another_job)
+{
+    char text[2 * PATH_MAX];
+    const char *one = t_temp_path("one.txt"), *two = t_temp_path("two.txt");
+    t_file_write(one, "a\n", 2);
+    t_file_write(two, "a\n", 2);
+    snprintf(text, sizeof text, "name: x\nmake: {n: 9, list: %s}\n", one);
+    toy *t = toy_open("other", text);
+    OKE(run_as(t, "/configs/a.yaml", 0), &t->err);
+    toy_close(t);
+    snprintf(text, sizeof text, "name: x\nmake: {n: 9, list: %s}\n", two);
+    t = toy_open("other", text);
+    IS(run_as(t, "/configs/b.yaml", 0), FTH_E_COLLISION);
+    HAS(t->err.text, "make.list was ");
     toy_close(t);
 }
 

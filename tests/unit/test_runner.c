@@ -1,5 +1,5 @@
 /* test_runner.c - the runner from the inside: states, order, requests, every failing request.
- * seconds: 8 */
+ * seconds: 12 */
 #include "job/ledger.h"
 #include "job/runner.h"
 #include "mem/inject.h"
@@ -7,6 +7,7 @@
 
 #include <ftw.h>
 #include <math.h>
+#include <sqlite3.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -401,6 +402,75 @@ TEST(every_failing_write_is_survived)
         runs_close(&r);
     }
     IS_TRUE(n > 5);
+}
+
+/* ---- the trouble of one directory ---- */
+
+/* A program beside us that has begun to write, and does not end. */
+static sqlite3 *hold(const char *ledger)
+{
+    sqlite3 *db = NULL;
+    IS_TRUE(sqlite3_open(ledger, &db) == SQLITE_OK);
+    IS_TRUE(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK);
+    return db;
+}
+
+TEST(a_held_ledger_fails_the_tasks_of_its_directory_alone)
+{
+    clean();
+    runs_config("a", "");
+    runs_config("b", "");
+    runs r;
+    seen s;
+    runs_open(&r, "survey fit", program());
+    OKE(runs_run(&r), &r.err);
+    sqlite3 *db = hold(t_temp_path("out/a/.fathom/ledger.sqlite"));
+    watch(&r, &s);
+    r.opt.force = true;
+    r.opt.ledger_wait_s = 0.3;
+    IS(runs_run(&r), FTH_E_JOB_FAILED);
+    HAS(r.err.text, "1 of 4 tasks failed: a_plane/fit");
+    EQ_I64(r.result.completed, 3); /* what ran in it was not stopped */
+    EQ_I64(r.result.failed, 1);
+    HAS(r.result.dropped, "not in the ledger of ");
+    HAS(r.result.dropped, "out/a: a/survey completed, a_plane/fit failed (the ledger ");
+    HAS(r.result.dropped, "is held by another program)");
+    HAS_NOT(r.result.dropped, "out/b");
+    sqlite3_close(db);
+    r.opt.force = false;
+    watch(&r, &s);
+    OKE(runs_run(&r), &r.err); /* the records know what the ledger does not */
+    EQ_STR(r.result.dropped, "");
+    EQ_I64(r.result.completed, 4);
+    HAS_NOT(s.text, "running");
+    runs_close(&r);
+}
+
+/* Some write fails: of a lock, a log, a ledger. Whatever it is, it is the trouble of one of the two
+ * directories at most, and the next run finds everything. */
+TEST(no_failing_write_is_the_trouble_of_all)
+{
+    int64_t n = 1;
+    bool reached = true;
+    for (; reached; n += 7) {
+        clean();
+        runs_config("a", "");
+        runs_config("b", "");
+        runs r;
+        runs_open(&r, "survey", program());
+        r.opt.ledger_wait_s = 2;
+        fth__mem_inject(r.mem, 0, n);
+        const fth_status s = runs_run(&r);
+        reached = fth__mem_write_count(r.mem) >= n;
+        fth__mem_inject(r.mem, 0, 0);
+        if (s != FTH_OK && s != FTH_E_JOB_FAILED) FAIL("%d: %s", (int)n, r.err.text);
+        IS_TRUE(r.result.completed >= 1);
+        OKE(runs_run(&r), &r.err);
+        EQ_I64(r.result.completed, 2);
+        runs_close(&r);
+    }
+    printf("up to write %d failed, one in each run\n", (int)n - 14);
+    IS_TRUE(n > 20);
 }
 
 TEST_MAIN()

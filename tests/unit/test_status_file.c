@@ -67,7 +67,10 @@ TEST(the_file_has_the_fields_of_its_description)
                  "  \"end_time\": \"2026-09-15T09:00:12Z\",\n"
                  "  \"elapsed_seconds\": 12.5,\n"
                  "  \"jobs\": {\n"
-                 "    \"a_pnmf\": {\n"
+                 "    \"/out/a/pnmf\": {\n"
+                 "      \"name\": \"a_pnmf\",\n"
+                 "      \"model\": \"pnmf\",\n"
+                 "      \"output_dir\": \"/out/a\",\n"
                  "      \"config_path\": \"/configs/a_pnmf.yaml\",\n"
                  "      \"status\": \"completed\",\n"
                  "      \"elapsed\": 0,\n"
@@ -88,7 +91,10 @@ TEST(the_file_has_the_fields_of_its_description)
                  "        }\n"
                  "      }\n"
                  "    },\n"
-                 "    \"a_svgp\": {\n"
+                 "    \"/out/a/svgp\": {\n"
+                 "      \"name\": \"a_svgp\",\n"
+                 "      \"model\": \"svgp\",\n"
+                 "      \"output_dir\": \"/out/a\",\n"
                  "      \"config_path\": \"/configs/a_svgp.yaml\",\n"
                  "      \"status\": \"failed\",\n"
                  "      \"error\": \"fathom: error\\nline two\",\n"
@@ -146,14 +152,14 @@ TEST(a_job_is_what_its_worst_stage_is)
         OK(fth__view_set(view, &view->task[0].reason, "the reason", NULL));
         OK(fth__status_write(view, path, NULL));
         fth_json *doc = load(mem);
-        EQ_STR(status_of(doc, "a_svgp"), row[i].during);
+        EQ_STR(status_of(doc, "/out/a/svgp"), row[i].during);
         IS_TRUE(!fth_json_get_text(fth_json_root(doc), "end_time", NULL));
         fth_json_destroy(doc);
         view->ended = view->started + 1;
         OK(fth__status_write(view, path, NULL));
         doc = load(mem);
-        EQ_STR(status_of(doc, "a_svgp"), row[i].after);
-        EQ_STR(error_of(doc, "a_svgp"), row[i].error);
+        EQ_STR(status_of(doc, "/out/a/svgp"), row[i].after);
+        EQ_STR(error_of(doc, "/out/a/svgp"), row[i].error);
         fth_json_destroy(doc);
         lb_end(view, mem);
     }
@@ -169,8 +175,8 @@ TEST(only_shared_stages_are_a_job_of_their_directory)
     OK(fth__status_write(view, path, NULL));
     fth_json *doc = load(mem);
     EQ_I64(fth_json_count(fth_json_get(fth_json_root(doc), "jobs")), 2);
-    EQ_STR(status_of(doc, "a"), "completed");
-    EQ_STR(status_of(doc, "b_svgp"), "failed");
+    EQ_STR(status_of(doc, "/out/a"), "completed");
+    EQ_STR(status_of(doc, "/out/b/svgp"), "failed");
     fth_json_destroy(doc);
     lb_end(view, mem);
 }
@@ -179,7 +185,10 @@ TEST(earlier_jobs_stay_and_present_ones_are_replaced)
 {
     static const char before[] =
         "{\"start_time\":\"x\",\"end_time\":\"y\",\"jobs\":{\"old\":{\"config_path\":\"/o.yaml\","
-        "\"status\":\"failed\",\"extra\":[1,2.5]},\"a_svgp\":{\"status\":\"failed\"},\"odd\":3}}";
+        "\"output_dir\":\"/out/old\",\"model\":\"svgp\",\"status\":\"failed\",\"extra\":[1,2.5]},"
+        "\"/out/a/svgp\":{\"output_dir\":\"/out/a\",\"model\":\"svgp\",\"status\":\"failed\"},"
+        "\"/out/a\":{\"output_dir\":\"/out/a\",\"model\":null,\"status\":\"failed\"},"
+        "\"of_an_older_fathom\":{\"status\":\"failed\"},\"odd\":3}}";
     fth_mem *mem;
     fth_view *view = start(&mem, "stay.json");
     t_file_write(path, before, sizeof before - 1);
@@ -187,14 +196,14 @@ TEST(earlier_jobs_stay_and_present_ones_are_replaced)
     fth__status_file *f = NULL;
     OK(fth__status_open(&f, mem, path, NULL));
     for (int turn = 0; turn < 2; turn++) {
-        OK(fth__status_save(f, view, NULL));
+        OK(fth__status_save(f, view, NULL, NULL));
         fth_json *doc = load(mem);
         EQ_I64(fth_json_count(fth_json_get(fth_json_root(doc), "jobs")), 2);
         EQ_STR(status_of(doc, "old"), "failed");
         EQ_F64(
             fth_json_get_real(fth_json_at(fth_json_get(job_of(doc, "old"), "extra"), 1), NULL, 0),
             2.5);
-        EQ_STR(status_of(doc, "a_svgp"), "running");
+        EQ_STR(status_of(doc, "/out/a/svgp"), "running");
         fth_json_destroy(doc);
     }
     /* Another run wrote in between: its job stays as well. */
@@ -202,12 +211,58 @@ TEST(earlier_jobs_stay_and_present_ones_are_replaced)
     lb_task(other, "/out/z", "z_svgp", "train", "svgp", FTH_STATE_COMPLETED);
     OK(fth__status_write(other, path, NULL));
     fth_view_destroy(other);
-    OK(fth__status_save(f, view, NULL));
+    OK(fth__status_save(f, view, NULL, NULL));
     fth_json *doc = load(mem);
-    EQ_STR(status_of(doc, "z_svgp"), "completed");
+    EQ_STR(status_of(doc, "/out/z/svgp"), "completed");
     EQ_STR(status_of(doc, "old"), "failed");
     fth_json_destroy(doc);
     fth__status_close(f);
+    lb_end(view, mem);
+}
+
+/* Two runs, each with a job that is "a_svgp" to it: the key tells them apart. */
+TEST(names_that_come_again_do_not_replace_each_other)
+{
+    fth_mem *mem;
+    fth_view *view = start(&mem, "twice.json"), *other = lb_view(mem, "/other");
+    lb_task(view, "/out/a", "a_svgp", "train", "svgp", FTH_STATE_FAILED);
+    lb_task(other, "/other/a", "a_svgp", "train", "svgp", FTH_STATE_COMPLETED);
+    OK(fth__status_write(view, path, NULL));
+    OK(fth__status_write(other, path, NULL));
+    fth_json *doc = load(mem);
+    EQ_STR(status_of(doc, "/out/a/svgp"), "failed");
+    EQ_STR(status_of(doc, "/other/a/svgp"), "completed");
+    fth_json_destroy(doc);
+    fth_view_destroy(other);
+    lb_end(view, mem);
+}
+
+TEST(stages_of_earlier_runs_are_listed_with_those_of_this_one)
+{
+    fth_mem *mem;
+    fth_view *view = start(&mem, "rest.json"), *rest = lb_view(mem, "/out");
+    lb_task(view, "/out/a", "a", "preprocess", "", FTH_STATE_COMPLETED);
+    lb_task(view, "/out/a", "a_svgp", "train", "svgp", FTH_STATE_COMPLETED);
+    lb_task(rest, "/out/a", "liver_a_svgp", "analyze", "svgp", FTH_STATE_STALE);
+    lb_task(rest, "/out/a", "liver_a_pnmf", "train", "pnmf", FTH_STATE_STALE);
+    OK(fth__view_set(rest, &rest->task[1].reason, "input X.npy changed", NULL));
+    view->task[1].seconds = 2;
+    rest->task[0].seconds = rest->task[1].seconds = 5;
+    fth__status_file *f = NULL;
+    OK(fth__status_open(&f, mem, path, NULL));
+    OK(fth__status_save(f, view, rest, NULL));
+    fth_json *doc = load(mem);
+    const fth_json_value *svgp = job_of(doc, "/out/a/svgp"), *pnmf = job_of(doc, "/out/a/pnmf");
+    EQ_STR(fth_json_get_text(svgp, "name", ""), "a_svgp");
+    EQ_STR(fth_json_get_text(svgp, "status", ""), "stale");
+    EQ_I64(fth_json_count(fth_json_get(svgp, "stages")), 3);
+    EQ_F64(fth_json_get_real(svgp, "elapsed", 0), 2);
+    EQ_STR(fth_json_get_text(pnmf, "status", ""), "stale");
+    EQ_STR(fth_json_get_text(pnmf, "error", ""), "input X.npy changed");
+    EQ_F64(fth_json_get_real(pnmf, "elapsed", 0), 5);
+    fth_json_destroy(doc);
+    fth__status_close(f);
+    fth_view_destroy(rest);
     lb_end(view, mem);
 }
 
@@ -219,7 +274,7 @@ TEST(a_damaged_file_is_put_aside)
     lb_task(view, "/out/a", "a_svgp", "train", "svgp", FTH_STATE_RUNNING);
     OK(fth__status_write(view, path, NULL));
     fth_json *doc = load(mem);
-    EQ_STR(status_of(doc, "a_svgp"), "running");
+    EQ_STR(status_of(doc, "/out/a/svgp"), "running");
     fth_json_destroy(doc);
     IS_TRUE(t_file_exists(t_temp_path("bad.json.damaged")));
     lb_end(view, mem);
@@ -285,7 +340,7 @@ TEST(a_thousand_jobs_are_saved_fast)
     for (int turn = 0; turn < 5; turn++) {
         struct timespec a, b;
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
-        OK(fth__status_save(f, view, NULL));
+        OK(fth__status_save(f, view, NULL, NULL));
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
         best = fmin(best, (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec));
     }

@@ -88,8 +88,9 @@ TEST(a_running_task_says_all)
     b.view->budget_bytes = 8ull << 30;
     b.view->started = 1000, b.view->now = 4600;
     const char *text = format(&b, 0, 0, false);
-    EQ_STR(line(text, 0), "1 running, 1 pending, 1 blocked, 1 failed, 1 interrupted, 1 skipped, "
-                          "1 completed; memory 1.2G of 8.0G; 1:00:00");
+    EQ_STR(line(text, 0),
+           "1 running, 1 pending, 1 blocked, 1 failed, 1 interrupted, 1 skipped, 1 stale, "
+           "1 completed; memory 1.2G of 8.0G; 1:00:00");
     EQ_STR(line(text, 1), "job         stage     device  state                  progress  figure"
                           "            elapsed   left  memory/plan  note");
     EQ_STR(line(text, 2), "brain_pnmf  training  cpu     running      [##......] 120/480  elbo "
@@ -97,8 +98,9 @@ TEST(a_running_task_says_all)
     HAS(line(text, 3), "brain_pnmf  train     cpu     pending");
     HAS(line(text, 5), "brain_pnmf  train     cpu     failed");
     HAS(line(text, 5), "the disk is full");
-    HAS(line(text, 8), "completed");
-    EQ_I64(lines(text), 9);
+    HAS(line(text, 8), "stale");
+    HAS(line(text, 9), "completed");
+    EQ_I64(lines(text), 10);
     HAS_NOT(text, "\x1b");
     drop(&b);
 }

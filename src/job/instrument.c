@@ -1,0 +1,57 @@
+/* instrument.c - whether an instrument is whole, before anything of it is used. */
+#include "job/graph.h"
+
+#include <string.h>
+
+static bool has_flag(const fth_stage *stage, const char *name)
+{
+    for (const fth_flag *f = stage->flag; f && f->name; f++)
+        if (strcmp(f->name, name) == 0) return true;
+    return false;
+}
+
+static const char *find_fault(const fth_instrument *in, int k, char *text, size_t bytes)
+{
+    const fth_stage *stage = &in->stage[k];
+    if (stage->algorithm < 0) return "the number of its algorithm is negative";
+    for (int i = 0; i < k; i++)
+        if (strcmp(in->stage[i].name, stage->name) == 0) return "there are two of this name";
+    for (const char *name = stage->after ? stage->after : ""; *name;) {
+        const size_t n = strcspn(name, " ");
+        bool known = false;
+        for (int i = 0; i < k; i++)
+            known = known ||
+                    (strlen(in->stage[i].name) == n && strncmp(in->stage[i].name, name, n) == 0);
+        if (!known) {
+            snprintf(text, bytes, "it comes after '%.*s', which is no stage before it", (int)n,
+                     name);
+            return text;
+        }
+        name += n;
+        name += strspn(name, " ");
+    }
+    if (!stage->keeps || has_flag(stage, "force")) return NULL;
+    snprintf(text, bytes,
+             "it keeps partial results (%s) and has no flag 'force' to compute without them",
+             stage->keeps);
+    return text;
+}
+
+fth_status fth_instrument_check(const fth_instrument *in, fth_err *err)
+{
+    char text[200];
+    if (!in || !in->name || !in->schema || in->n_stages < 0 || (in->n_stages > 0 && !in->stage))
+        return FTH_FAIL(err, FTH_E_USAGE, "an instrument needs a name, a table of keys and stages");
+    for (int k = 0; k < in->n_stages; k++) {
+        if (!in->stage[k].name || !in->stage[k].name[0])
+            return FTH_FAIL(err, FTH_E_USAGE, "stage %d of instrument '%s' has no name", k + 1,
+                            in->name);
+        const char *fault = find_fault(in, k, text, sizeof text);
+        if (!fault) continue;
+        FTH_FAIL(err, FTH_E_USAGE, "stage '%s' of instrument '%s' is refused: %s",
+                 in->stage[k].name, in->name, fault);
+        fth_err_hint(err, "docs/instruments.md says what a stage has");
+        return FTH_E_USAGE;
+    }
+    return FTH_OK;
+}

@@ -1,0 +1,183 @@
+/* recover.c - the directories when a run begins: each is ours, and nothing of the dead is left.
+ *
+ * The ledger of each is read once: what it says of tasks of this run tells what a dead runner left
+ * running, and the rows of all other tasks are kept for run_status.json.
+ */
+#include "job/runner.h"
+
+#include "base/str.h"
+#include "mem/heap.h"
+
+#include <dirent.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What cannot be used in any of the directories is an error of the run. */
+static fth_status check_any(const fth__runner *r, fth_err *err)
+{
+    for (int64_t d = 0; d < r->graph.n_dirs; d++)
+        if (!r->graph.dir[d].lost) return FTH_OK;
+    if (r->graph.n_dirs == 0) return FTH_OK;
+    if (err) *err = r->graph.dir[0].trouble;
+    return r->graph.dir[0].trouble.status;
+}
+
+static void sweep_outside(const fth__runner *r);
+
+/* All that can be written or none, always in the same order: two runners cannot wait for each
+ * other. */
+fth_status fth__runner_take(fth__runner *r, fth_err *err)
+{
+    r->me.beats = true;
+    const fth__watch_options watch = {
+        .me = &r->me, .pause = r->opt->pause, .rest = r->opt->rest, .user = r->opt->user};
+    FTH_TRY(fth__watch_start(&r->watch, r->mem, &watch, err));
+    for (int64_t d = 0; d < r->graph.n_dirs; d++) {
+        fth__dir *dir = &r->graph.dir[d];
+        fth__who last;
+        fth_err why = {0};
+        const bool crashed = fth__lock_read(dir->path, &last);
+        const fth_status s = fth__lock_take(dir->path, &r->me, &why);
+        if (s == FTH_E_LOCKED || s == FTH_E_NOMEM) {
+            if (err) *err = why;
+            return s;
+        }
+        dir->locked = s == FTH_OK;
+        dir->crashed = crashed && dir->locked;
+        if (s == FTH_OK)
+            FTH_TRY(fth__watch_dir(r->watch, dir->path, err));
+        else
+            fth__dir_fail(r, d, &why, true);
+    }
+    FTH_TRY(check_any(r, err));
+    sweep_outside(r);
+    return FTH_OK;
+}
+
+/* Files of .fathom that no task of this run will want: old requests, locks that were never set. */
+static void tidy_folder(const char *dir)
+{
+    char path[FTH__PATH];
+    if (!fth__fathom_path(path, dir, "")) return;
+    DIR *folder = opendir(path);
+    if (!folder) return;
+    for (const struct dirent *e; (e = readdir(folder)) != NULL;) {
+        const size_t n = strlen(e->d_name);
+        const bool lock =
+            strncmp(e->d_name, "lock.", 5) == 0 && n > 4 && strcmp(e->d_name + n - 4, ".tmp") == 0;
+        if (lock || strncmp(e->d_name, "cancel.", 7) == 0) unlinkat(dirfd(folder), e->d_name, 0);
+    }
+    closedir(folder);
+}
+
+/* What the ledger says of one task of ours. */
+static void remember(fth__runner *r, int64_t i, const fth_task *old, bool *orphans)
+{
+    fth__node *node = &r->graph.node[i];
+    node->old_state = node->told = old->state;
+    if (old->state != FTH_STATE_RUNNING) return;
+    fth__str_copy(node->old_attempt, sizeof node->old_attempt, old->attempt);
+    *orphans = true;
+}
+
+/* The number of a task of this run; -1: it has none of that name. `from` is where the last one was:
+ * both are in much the same order. */
+static int64_t find_task(const fth__runner *r, int64_t d, const char *id, int64_t *from)
+{
+    for (int64_t n = 0; n < r->view->n_tasks; n++, ++*from) {
+        if (*from >= r->view->n_tasks) *from = 0;
+        if (r->graph.node[*from].dir == d && strcmp(r->view->task[*from].id, id) == 0) return *from;
+    }
+    return -1;
+}
+
+/* Keep the tasks from `first` on that are not in `drop`, and their files; the history is not needed
+ * again. */
+static void compact(fth_view *rest, int64_t first, int64_t file, const bool *drop)
+{
+    int64_t kept = first, files = file;
+    for (int64_t i = file; i < rest->n_files; i++) {
+        fth_task_file f = rest->file[i];
+        if (drop[f.task - first]) continue;
+        for (int64_t k = f.task; k-- > first;) f.task -= drop[k - first];
+        rest->file[files++] = f;
+    }
+    for (int64_t i = first; i < rest->n_tasks; i++)
+        if (!drop[i - first]) rest->task[kept++] = rest->task[i];
+    rest->n_tasks = kept;
+    rest->n_files = files;
+    rest->n_changes = 0;
+}
+
+/* What the ledger says about tasks of this run is remembered; rows of others stay in `rest`. */
+static fth_status read_rest(fth__runner *r, int64_t d, int64_t first, int64_t file, bool *orphans,
+                            fth_err *err)
+{
+    fth_view *rest = r->rest;
+    void *block = NULL;
+    int64_t from = 0;
+    FTH_TRY(fth__heap_take(r->mem, rest->n_tasks - first + 1, sizeof(bool), &block, err));
+    bool *drop = block;
+    for (int64_t k = first; k < rest->n_tasks; k++) {
+        const int64_t i = find_task(r, d, rest->task[k].id, &from);
+        drop[k - first] = i >= 0;
+        if (i >= 0) remember(r, i, &rest->task[k], orphans);
+        if (rest->task[k].state == FTH_STATE_RUNNING) rest->task[k].state = FTH_STATE_INTERRUPTED;
+    }
+    compact(rest, first, file, drop);
+    fth__heap_free(r->mem, block);
+    return FTH_OK;
+}
+
+/* The history of a directory; processes that a dead runner left there are ended, whether their
+ * task is asked for now or not. */
+static fth_status recover(fth__runner *r, int64_t d, fth_err *err)
+{
+    fth__dir *dir = &r->graph.dir[d];
+    const int64_t first = r->rest->n_tasks, file = r->rest->n_files;
+    bool orphans = dir->crashed;
+    dir->rest_from = dir->rest_to = file;
+    FTH_TRY(fth__ledger_read(r->rest, dir->path, err));
+    for (int64_t k = first; k < r->rest->n_tasks; k++) {
+        const fth_task *task = &r->rest->task[k];
+        if (task->state == FTH_STATE_RUNNING && !fth__attempt_kill(task->pid, task->attempt, 10))
+            return FTH_FAIL(err, FTH_E_LOCKED,
+                            "%s: process %lld of an earlier run works on %s and cannot be ended",
+                            dir->path, (long long)task->pid, task->id);
+    }
+    FTH_TRY(read_rest(r, d, first, file, &orphans, err));
+    dir->rest_to = r->rest->n_files;
+    tidy_folder(dir->path);
+    if (orphans) fth__leftover_sweep(dir->path, 0);
+    return FTH_OK;
+}
+
+fth_status fth__runner_recover(fth__runner *r, fth_err *err)
+{
+    for (int64_t d = 0; d < r->graph.n_dirs; d++) {
+        fth_err why = {0};
+        if (r->graph.dir[d].lost) continue;
+        const fth_status s = recover(r, d, &why);
+        if (s == FTH_E_NOMEM) return FTH_FAIL(err, s, "%s", why.text);
+        if (s != FTH_OK) fth__dir_fail(r, d, &why, true);
+    }
+    return check_any(r, err);
+}
+
+/* What a dead runner was writing outside of the output directories: run_status.json, and configs
+ * that it generated. */
+static void sweep_outside(const fth__runner *r)
+{
+    bool crashed = false;
+    const char *last = "";
+    for (int64_t d = 0; d < r->graph.n_dirs; d++) crashed = crashed || r->graph.dir[d].crashed;
+    if (!crashed) return;
+    fth__leftover_sweep_beside(r->status_path);
+    for (int64_t i = 0; i < r->view->n_tasks; i++) {
+        const fth__node *node = &r->graph.node[i];
+        const char *general = node->job->general_path;
+        if (!r->graph.dir[node->dir].crashed || !general || strcmp(general, last) == 0) continue;
+        fth__leftover_sweep_beside(general);
+        last = general;
+    }
+}
