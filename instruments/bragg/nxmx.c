@@ -425,6 +425,30 @@ static void put_sample(out *o, const br_job *job, const turn *t)
 
 /* ---- what makes it self-describing ---- */
 
+static bool is_path(const fth_schema *schema, const char *line)
+{
+    const size_t n = strcspn(line, ":");
+    for (int64_t i = 0; i < schema->n_keys; i++)
+        if (strlen(schema->key[i].name) == n && strncmp(schema->key[i].name, line, n) == 0)
+            return schema->key[i].type == FTH_CONFIG_PATH;
+    return false;
+}
+
+/* Where files lie is no part of a result: what was in them, their hashes say. */
+static void remove_paths(char *text, const fth_schema *schema)
+{
+    char *to = text;
+    for (const char *line = text; *line;) {
+        const size_t n = strcspn(line, "\n"), all = n + (line[n] == '\n');
+        if (!is_path(schema, line)) {
+            memmove(to, line, all);
+            to += all;
+        }
+        line += all;
+    }
+    *to = '\0';
+}
+
 static void put_settings(out *o, const br_job *job)
 {
     fth_mem *mem = fth_context_mem(job->call->context);
@@ -434,6 +458,7 @@ static void put_settings(out *o, const br_job *job)
         o->status = fth_mem_take(mem, FTH_MEM_META, n, "settings", &text, o->err);
     if (o->status != FTH_OK) return;
     fth_config_canonical(job->call->config, text, n);
+    remove_paths(text, job->call->instrument->schema);
     put_text(o, "/entry/fathom/settings", text);
     const fth_status s = fth_mem_release(mem, text, o->err);
     if (o->status == FTH_OK) o->status = s;
@@ -488,7 +513,9 @@ static void put_inputs(out *o, const br_job *job)
         char name[80], hex[20];
         snprintf(name, sizeof name, "/entry/fathom/inputs/%s", job->input[i].key);
         snprintf(hex, sizeof hex, "%016llx", (unsigned long long)job->input[i].hash);
-        put_text(o, name, job->input[i].written ? job->input[i].written : job->input[i].path);
+        const char *path = job->input[i].written ? job->input[i].written : job->input[i].path;
+        const char *slash = strrchr(path, '/');
+        put_text(o, name, slash ? slash + 1 : path);
         note(o, name, "xxh64", hex);
     }
 }

@@ -126,6 +126,20 @@ static fth_status run_part(sp_analysis *a, sp_part part, fth_err *err)
     return FTH_OK;
 }
 
+/* How it went is for the log: results are the same whatever it took. */
+static void say_course(const sp_analysis *a)
+{
+    char text[300] = "";
+    size_t used = 0;
+    for (int i = 0; i < SP_PARTS && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %.3g s", i ? ", " : "",
+                                 sp_part_names[i], a->seconds[i]);
+    fth_stage_say(a->call, "parts   %s", text);
+    fth_stage_say(a->call, "memory  %llu bytes held, %llu planned%s",
+                  (unsigned long long)a->peak_bytes, (unsigned long long)a->planned_bytes,
+                  a->broken ? "; a run took more than its plan" : "");
+}
+
 /* Files that are there when there is something to put into them. */
 static fth_status name_exports(const fth_stage_call *call, fth_err *err)
 {
@@ -161,6 +175,7 @@ fth_status sp_analyze_run(const fth_stage_call *call, fth_err *err)
         start = end;
     }
     if (s == FTH_OK) s = sp_analysis_write_metrics(&a, err);
+    if (s == FTH_OK) say_course(&a);
     const bool whole = fth_config_bool(call->config, "analyze.export");
     if (s == FTH_OK && !whole) s = sp_export_genes(a.ctx, &a.data, call->model_dir, err);
     sp_analysis_close(&a);

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* ---- folders ---- */
@@ -121,11 +120,14 @@ static void put_key(fth_json_writer *w, const fth_config *cfg, const fth_config_
 
 static const char section[] = "preprocessing.";
 
-/* The name of a key of the section, without it; NULL: another key, or one without a value. */
+/* The name of a key of the section, without it; NULL: another key, or one without a value. Where
+ * files lie is no part of a result: which ones they were, their hash says. */
 static const char *own_name(const fth_config *cfg, const fth_config_key *key)
 {
     const size_t n = sizeof section - 1;
-    if (key->type == FTH_CONFIG_SECTION || strncmp(key->name, section, n) != 0) return NULL;
+    if (key->type == FTH_CONFIG_SECTION || key->type == FTH_CONFIG_PATH ||
+        strncmp(key->name, section, n) != 0)
+        return NULL;
     return fth_config_has(cfg, key->name) ? key->name + n : NULL;
 }
 
@@ -165,7 +167,6 @@ static void put_origin(fth_json_writer *w, const sp_prepared *p, const fth_confi
 {
     fth_json_open(w, "fathom", '{');
     fth_json_text(w, "version", fth_version());
-    fth_json_text(w, "source", p->source.path);
     fth_json_int(w, "source_bytes", p->bytes);
     fth_json_hash(w, "source_xxh64", p->hash);
     fth_json_hash(w, "rows_xxh64", p->rows_hash);
@@ -183,10 +184,6 @@ static fth_status put_metadata(const sp_prepared *p, const fth_config *cfg, FILE
                                const char *path, fth_err *err)
 {
     fth_json_writer w;
-    char now[32] = "";
-    const time_t seconds = time(NULL);
-    struct tm date;
-    if (gmtime_r(&seconds, &date)) strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%S", &date);
     fth_json_begin_file(&w, f, path, true);
     fth_json_open(&w, NULL, '{');
     fth_json_int(&w, "n_spots", p->cells.n);
@@ -199,7 +196,6 @@ static fth_status put_metadata(const sp_prepared *p, const fth_config *cfg, FILE
     for (int a = 0; a < 2; a++) fth_json_real(&w, NULL, p->frame.offset[a]);
     fth_json_close(&w);
     fth_json_real(&w, "scale", p->frame.scale);
-    fth_json_text(&w, "timestamp", now);
     put_origin(&w, p, cfg);
     fth_json_close(&w);
     return fth_json_end(&w, err);
@@ -288,19 +284,13 @@ static void json_text(char text[512], const fth_json_value *v)
     if (fth_json_end(&w, NULL) != FTH_OK) snprintf(text, 512, "(long)");
 }
 
-/* Which file it is, its hash says better than its path. */
-static bool is_source_path(const char *key)
-{
-    return strcmp(key, "path") == 0 || strcmp(key, "h5ad_path") == 0;
-}
-
 static void compare_keys(diff *d, const fth_config *cfg, const fth_json_value *old)
 {
     for (int64_t i = 0; i < sp_schema.n_keys; i++) {
         const fth_config_key *key = &sp_schema.key[i];
         const size_t n = sizeof section - 1;
-        if (key->type == FTH_CONFIG_SECTION || strncmp(key->name, section, n) != 0 ||
-            is_source_path(key->name + n))
+        if (key->type == FTH_CONFIG_SECTION || key->type == FTH_CONFIG_PATH ||
+            strncmp(key->name, section, n) != 0)
             continue;
         char was[512] = "not given", is[512] = "not given";
         const fth_json_value *v = fth_json_get(old, key->name + n);
@@ -318,7 +308,7 @@ static void compare_source(diff *d, const sp_prepared *now, const fth_json_value
     if (fth_json_get_int(old, "source_bytes", -1) == now->bytes &&
         fth_json_get_hash(old, "source_xxh64", 0) == now->hash)
         return;
-    add_diff(d, "source", fth_json_get_text(old, "source", "another file"), now->source.path);
+    add_diff(d, "source", "other bytes", now->source.path);
 }
 
 fth_status sp_folder_compare(const sp_prepared *now, const fth_config *cfg, const char *dir,

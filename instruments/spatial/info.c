@@ -3,7 +3,9 @@
 
 #include "data.h"
 
+#include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -121,11 +123,19 @@ static fth_status print_json(fth_mem *mem, const char *dir, const char *name,
 
 static void print_training(const fth_json_value *v, FILE *out)
 {
-    fprintf(out, "  trained   %lld iterations, %s, ELBO %.8g, %.4g s\n",
+    fprintf(out, "  trained   %lld iterations, %s, ELBO %.8g\n",
             (long long)fth_json_get_int(v, "n_iterations", 0),
             fth_json_get_bool(v, "converged", false) ? "converged" : "not converged",
-            fth_json_get_real(v, "elbo", (double)NAN),
-            fth_json_get_real(v, "training_time", (double)NAN));
+            fth_json_get_real(v, "elbo", (double)NAN));
+}
+
+bool sp_info_training(fth_mem *mem, const char *model_dir, fth_stage_result *out)
+{
+    char path[PATH_MAX];
+    if (!realpath(model_dir, path)) return false;
+    char *slash = strrchr(path, '/');
+    *slash = '\0';
+    return fth_stage_last(mem, *path ? path : "/", "train", slash + 1, out);
 }
 
 static void print_metrics(const fth_json_value *v, FILE *out)
@@ -148,7 +158,10 @@ static fth_status print_model(fth_mem *mem, const char *dir, const char *name, F
                               fth_err *err)
 {
     fprintf(out, "%s\n", name);
+    fth_stage_result last;
     FTH_TRY(print_json(mem, dir, SP_TRAINING, print_training, out, err));
+    if (sp_info_training(mem, dir, &last))
+        fprintf(out, "            in %.4g s on %s\n", last.seconds, last.device);
     FTH_TRY(print_json(mem, dir, SP_METRICS, print_metrics, out, err));
     if (has(dir, SP_FIGURES)) fprintf(out, "  drawn     %s/" SP_FIGURES "\n", dir);
     return FTH_OK;

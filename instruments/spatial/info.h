@@ -12,5 +12,7 @@ fth_status sp_info_preprocessed(fth_mem *mem, const char *dir, FILE *out, fth_er
 fth_status sp_info_model(fth_mem *mem, const char *path, FILE *out, fth_err *err);
 /* The folder of one model; one with folders of models in it. */
 fth_status sp_info_results(fth_mem *mem, const char *dir, FILE *out, fth_err *err);
+/* What the last training in a folder of a model took, from its record; false: nobody knows. */
+bool sp_info_training(fth_mem *mem, const char *model_dir, fth_stage_result *out);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 static void put_deviance(fth_json_writer *w, const char *key, const sp_fit *f)
 {
@@ -117,13 +116,6 @@ static void put_own(fth_json_writer *w, const sp_analysis *a)
     fth_json_open(w, "fathom", '{');
     fth_json_text(w, "version", fth_version());
     fth_json_hash(w, "model", a->model.identity); /* which file the order of factors is of */
-    fth_json_text(w, "device", fth_context_device(a->ctx));
-    fth_json_u64(w, "planned_bytes", a->planned_bytes);
-    fth_json_u64(w, "peak_bytes", a->peak_bytes);
-    fth_json_bool(w, "plans_kept", !a->broken);
-    fth_json_open(w, "seconds", '{');
-    for (int i = 0; i < SP_PARTS; i++) fth_json_seconds(w, sp_part_names[i], a->seconds[i]);
-    fth_json_close(w);
     if (sp_analysis_has_groups(a)) {
         fth_json_open(w, "group_iterations", '[');
         for (int64_t g = 0; g < a->groups; g++) fth_json_int(w, NULL, a->group_result.steps[g]);
@@ -142,10 +134,7 @@ static bool wants_nsf(const sp_analysis *a)
 
 static fth_status write_json(const sp_analysis *a, fth_err *err)
 {
-    char path[SP_PATH], now[32] = "";
-    const time_t seconds = time(NULL);
-    struct tm date;
-    if (gmtime_r(&seconds, &date)) strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%S", &date);
+    char path[SP_PATH];
     FTH_TRY(sp_path(path, a->call->model_dir, SP_METRICS, err));
     fth_json_writer w;
     fth_json_begin(&w, a->mem, true);
@@ -158,7 +147,6 @@ static fth_status write_json(const sp_analysis *a, fth_err *err)
     put_stability(&w, a);
     fth_json_int(&w, "n_factors", a->factors);
     fth_json_int(&w, "n_spots", a->cells);
-    fth_json_text(&w, "timestamp", now);
     if (sp_analysis_has_groups(a)) put_groups(&w, a);
     if (a->held > 0) put_holdout(&w, a);
     put_own(&w, a);

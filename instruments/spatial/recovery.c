@@ -4,6 +4,7 @@
  * on the cells that training saw. With the frames of --video the same is shown against time.
  */
 #include "data.h"
+#include "info.h"
 #include "match.h"
 #include "model.h"
 
@@ -114,7 +115,8 @@ static fth_status read_course(recovery *r, fth_err *err)
     FTH_TRY(sp_path(path, r->dir, SP_TRAINING, err));
     FTH_TRY(fth_json_load(&doc, r->mem, path, err));
     const fth_json_value *v = fth_json_root(doc);
-    r->seconds = fth_json_get_real(v, "training_time", 0);
+    fth_stage_result last;
+    r->seconds = sp_info_training(r->mem, r->dir, &last) ? last.seconds : 0;
     r->iterations = fth_json_get_int(v, "n_iterations", 0);
     fth_json_destroy(doc);
     return FTH_OK;

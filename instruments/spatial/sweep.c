@@ -138,7 +138,8 @@ fth_status sp_sweep_collect(sp_sweep *s, fth_mem *mem, const char *dir, fth_err 
         run->held_nsf = fth_json_get_real(
             fth_json_get(fth_json_get(held, "nsf"), "exp_f_plus_half_s2"), "mean", none);
         run->elbo = fth_json_get_real(fth_json_root(training), "elbo", none);
-        run->seconds = fth_json_get_real(fth_json_root(training), "training_time", none);
+        fth_stage_result last;
+        run->seconds = fth_stage_last(mem, dir, "train", run->model, &last) ? last.seconds : none;
         fth_json_destroy(metrics);
         fth_json_destroy(training);
         if (!isnan(run->held) && (s->best < 0 || run->held < s->run[s->best].held)) s->best = r;

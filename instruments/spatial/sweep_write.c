@@ -39,7 +39,6 @@ static void put_run(fth_json_writer *w, const sp_sweep *s, int r)
     fth_json_real(w, "holdout_mean_exp_f", run->held_plain);
     fth_json_real(w, "holdout_nsf", run->held_nsf);
     fth_json_real(w, "elbo", run->elbo);
-    fth_json_real(w, "training_time", run->seconds);
     fth_json_close(w);
 }
 
@@ -73,18 +72,16 @@ static fth_status write_csv(const sp_sweep *s, fth_mem *mem, const char *dir, ft
     fth_lines_begin(&t, mem);
     fth_lines_add(&t, "model,");
     for (int k = 0; k < s->n_keys; k++) fth_lines_add(&t, "%s,", s->key[k].key);
-    fth_lines_add(&t, "holdout_mean,training_mean,holdout_mean_exp_f,holdout_nsf,elbo,"
-                      "training_time\n");
+    fth_lines_add(&t, "holdout_mean,training_mean,holdout_mean_exp_f,holdout_nsf,elbo\n");
     for (int r = 0; r < s->n; r++) {
         const sp_sweep_run *run = &s->run[r];
-        const double v[] = {run->held,     run->seen, run->held_plain,
-                            run->held_nsf, run->elbo, run->seconds};
+        const double v[] = {run->held, run->seen, run->held_plain, run->held_nsf, run->elbo};
         fth_lines_field(&t, run->model);
         for (int k = 0; k < s->n_keys; k++) {
             fth_lines_add(&t, ",");
             fth_lines_field(&t, sp_sweep_value(s, r, k));
         }
-        for (int i = 0; i < 6; i++) {
+        for (size_t i = 0; i < sizeof v / sizeof *v; i++) {
             fth_lines_add(&t, ",");
             fth_lines_real(&t, v[i]);
         }

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 sp_cov sp_toy_cov(const sp_toy *t)
@@ -115,12 +114,9 @@ static void put_options(fth_json_writer *w, const sp_toy *t)
 
 static fth_status write_metadata(const sp_toy *t, const char *dir, fth_err *err)
 {
-    char path[SP_PATH], now[32] = "";
-    const time_t seconds = time(NULL);
-    struct tm date;
+    char path[SP_PATH];
     fth_json_writer w;
     FTH_TRY(sp_path(path, dir, SP_METADATA, err));
-    if (gmtime_r(&seconds, &date)) strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%S", &date);
     fth_json_begin(&w, t->mem, true);
     fth_json_open(&w, NULL, '{');
     fth_json_int(&w, "n_spots", t->cells);
@@ -132,7 +128,6 @@ static fth_status write_metadata(const sp_toy *t, const char *dir, fth_err *err)
     fth_json_text(&w, "dataset", "toy");
     fth_json_open(&w, "preprocessing", '{');
     fth_json_close(&w);
-    fth_json_text(&w, "timestamp", now);
     put_options(&w, t);
     fth_json_close(&w);
     return fth_json_save(&w, path, err);

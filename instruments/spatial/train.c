@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <time.h>
 #include <unistd.h>
 
 const fth_flag sp_train_flags[] = {
@@ -70,15 +69,12 @@ static fth_status find_settings(sp_train *t, double extent, sp_notes *notes, fth
 
 static sp_train begin(const fth_stage_call *call)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
     return (sp_train){.call = call,
                       .ctx = call->context,
                       .mem = fth_context_mem(call->context),
                       .product = 1.0,
                       .previous = (double)NAN,
-                      .bound = (double)NAN,
-                      .started_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec};
+                      .bound = (double)NAN};
 }
 
 /* ---- the plan ---- */

@@ -47,7 +47,6 @@ typedef struct sp_train {
     double previous; /* objective of the iteration before; NaN: there is none */
     double bound;    /* textbook bound of the last iteration */
     bool converged, resumed;
-    double started_s;
     fth_stage_plan plan;
 } sp_train;
 

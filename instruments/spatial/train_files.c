@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- history ---- */
 
@@ -37,7 +36,7 @@ static fth_status write_npy(const sp_train *t, fth_err *err)
     return s;
 }
 
-/* ---- training.json ---- */
+/* ---- training.json: no time, place or measured bytes, which the record has ---- */
 
 /* A setting as JSON has it: a word, a truth value, a number. */
 static void put_setting(fth_json_writer *w, const char *key, const sp_settings *s, int i)
@@ -85,33 +84,12 @@ static void put_groups(fth_json_writer *w, const sp_model *m)
     fth_json_close(w);
 }
 
-static void put_time(fth_json_writer *w)
-{
-    char text[32] = "";
-    const time_t now = time(NULL);
-    struct tm tm;
-    if (localtime_r(&now, &tm)) strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
-    fth_json_text(w, "timestamp", text);
-}
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static void put_facts(fth_json_writer *w, const sp_train *t)
 {
     const sp_model *m = &t->m;
-    fth_mem_stats stats;
-    fth_mem_get_stats(t->mem, &stats);
     fth_json_real(w, "elbo_bound", t->bound);
     fth_json_bool(w, "resumed", t->resumed);
     put_groups(w, m);
-    fth_json_text(w, "device", fth_context_device(t->ctx));
-    fth_json_u64(w, "peak_bytes", stats.peak_bytes);
-    fth_json_u64(w, "planned_bytes", t->plan.host_bytes);
     fth_json_int(w, "seed", m->set.seed);
     fth_json_text(w, "version", fth_version());
 }
@@ -126,11 +104,9 @@ static fth_status write_facts(const sp_train *t, fth_err *err)
     fth_json_open(&w, NULL, '{');
     fth_json_int(&w, "n_components", m->set.n_components);
     fth_json_real(&w, "elbo", m->elbo);
-    fth_json_real(&w, "training_time", seconds_now() - t->started_s);
     fth_json_int(&w, "max_iter", m->set.max_iter);
     fth_json_bool(&w, "converged", m->iterations - t->first < m->set.max_iter);
     fth_json_int(&w, "n_iterations", m->iterations);
-    put_time(&w);
     put_section(&w, "model_config", "model.", &m->set);
     put_section(&w, "training_config", "training.", &m->set);
     fth_json_open(&w, "data_info", '{');

@@ -19,7 +19,7 @@ static void fail_train(sp_kind kind, int64_t requests, int64_t writes)
                                .budget = (uint64_t)64 << 20,
                                .request_step = 6,
                                .write_step = 8,
-                               .except = " " SP_TRAINING " model.prev.safetensors "};
+                               .except = " model.prev.safetensors "};
     t_stage_fail(&of, 1, requests, writes);
 }
 

@@ -86,15 +86,6 @@ static bool is_excepted(const char *name)
     return seen.except && strstr(seen.except, word);
 }
 
-/* The time of a file of JSON is no difference. */
-static void hide_time(unsigned char *data, size_t bytes)
-{
-    static const char key[] = "\"timestamp\": \"";
-    for (size_t i = 0; i + sizeof key < bytes; i++)
-        if (memcmp(data + i, key, sizeof key - 1) == 0)
-            for (i += sizeof key - 1; i < bytes && data[i] != '"'; i++) data[i] = '0';
-}
-
 static int look(const char *path, const struct stat *st, int kind, struct FTW *at)
 {
     (void)st;
@@ -104,7 +95,6 @@ static int look(const char *path, const struct stat *st, int kind, struct FTW *a
     if (strstr(path, "/.fathom/") || is_excepted(path + at->base)) return 0;
     size_t bytes;
     unsigned char *data = t_file_read(path, &bytes);
-    hide_time(data, bytes);
     seen.hash += fth__hash_str(path + at->base, fth__hash_bytes(data, bytes, 0)); /* in any order */
     free(data);
     return 0;

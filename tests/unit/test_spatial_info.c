@@ -2,6 +2,8 @@
  *
  * seconds: 5 */
 #include "instruments/spatial/info.h"
+#include "job/ledger.h"
+#include "job/record.h"
 #include "testing/spatial_results.h"
 
 static const char *no_flag(void *user, const char *flag)
@@ -117,8 +119,7 @@ TEST(folders_and_models)
                          .points = 5};
     t_results_make(&r);
     snprintf(path, sizeof path, "%s/svgp/training.json", dir);
-    static const char training[] =
-        "{\"n_iterations\": 12, \"converged\": false, \"elbo\": -5.5, \"training_time\": 2}";
+    static const char training[] = "{\"n_iterations\": 12, \"converged\": false, \"elbo\": -5.5}";
     t_file_write(path, training, sizeof training - 1);
     snprintf(path, sizeof path, "%s/preprocessed", dir);
     char *t = text_of(path, FTH_OK, &err);
@@ -129,8 +130,22 @@ TEST(folders_and_models)
     free(t);
     t = text_of(dir, FTH_OK, &err);
     HAS(t, "genes    8\n");
-    HAS(t, "svgp\n  trained   12 iterations, not converged, ELBO -5.5, 2 s\n");
+    HAS(t, "svgp\n  trained   12 iterations, not converged, ELBO -5.5\n  analyzed");
     HAS(t, "reconstruction error 0.25, mean deviance nan\n");
+    free(t);
+    /* how long it took, its record says */
+    fth_mem *mem = t_mem(1 << 20);
+    const fth__record record = {
+        .mem = mem, .output_dir = dir, .config = "", .result = {.seconds = 2.25, .device = "cpu"}};
+    OK(fth__fathom_make(dir, NULL));
+    OKE(fth__record_write(&record, dir, "train.svgp", &err), &err);
+    OK(fth_mem_destroy(mem, NULL));
+    t = text_of(dir, FTH_OK, &err);
+    HAS(t, "ELBO -5.5\n            in 2.25 s on cpu\n  analyzed");
+    free(t);
+    snprintf(path, sizeof path, "%s/svgp/", dir);
+    t = text_of(path, FTH_OK, &err);
+    HAS(t, "in 2.25 s on cpu\n");
     free(t);
     t = text_of(t_temp_dir(), FTH_E_FILE_OPEN, &err);
     HAS(err.hint, "output_dir");
