@@ -36,7 +36,7 @@ static bool is_as_left(const cleaner *c, const fth_task_file *f)
     fth_task_file now = {0};
     if (!fth__file_look(f->path, &bytes, &mtime_ns) || bytes != f->bytes) return false;
     if (mtime_ns == f->mtime_ns) return true;
-    return fth__file_hash(c->mem, f->path, &now, NULL) == FTH_OK && now.hash == f->hash;
+    return fth__file_hash(c->mem, f->path, !f->ends, &now, NULL) == FTH_OK && now.hash == f->hash;
 }
 
 /* What a stage read and no stage made: the data of the user, wherever it lies and whatever its
