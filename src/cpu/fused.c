@@ -306,14 +306,19 @@ void fth__block_eval(fth__worker *w, const fth__spot *spot, int64_t rows, int64_
     }
 }
 
-/* Outputs that no step could write where they belong. */
+/* Outputs that no step could write where they belong. A NaN that was computed is replaced: which
+ * one it is depends on how the loops were compiled, and on which loop took the element. */
 void fth__block_store(fth__worker *w, const fth__spot *spot, int64_t rows, int64_t cols)
 {
     const fth__vm *vm = w->vm;
     for (int o = 0; o < vm->p->n_out; o++) {
         const int r = vm->p->out_reg[o];
         const fth__reg *reg = &vm->reg[r];
-        if (!vm->call->out[o].data || (reg->place == FTH__AT_OUT && reg->index == o)) continue;
+        if (!vm->call->out[o].data) continue;
+        if (r >= vm->p->n_in + vm->p->n_const)
+            fth__vec_one_nan(vm->vec, (fth_dtype)reg->dtype,
+                             reg->place == FTH__AT_CELL ? 1 : rows * cols, w->at[r]);
+        if (reg->place == FTH__AT_OUT && reg->index == o) continue;
         const fth_dtype t = vm->call->node->out[o].dtype;
         const int64_t size = fth_dtype_size(t),
                       row = vm->row_dim < 0 ? 0 : vm->stride[FTH_MAX_IN + o][vm->row_dim];

@@ -53,9 +53,7 @@ static void store_totals(const fth__worker *w, const fth__totals *t)
     const int64_t size = fth_dtype_size(tail->to), wide = (int64_t)tail->wide;
     const fth_dtype from = wide_dtype[tail->kind];
     const void *src[3] = {t->total, NULL, NULL};
-    if (tail->kind != FTH__KIND_INT)
-        w->vm->vec->tail->one_nan(t->n * wide / (int64_t)sizeof(double),
-                                  (double *)(void *)t->total);
+    fth__vec_one_nan(w->vm->vec, from, t->n, t->total);
     if (tail->to == from) {
         fth__copy_block(size, 1, t->n, t->out, 0, t->out_step, t->total, 0, 1);
     } else if (tail->to == FTH_F32 || tail->to == FTH_C64) {

@@ -3,7 +3,6 @@
  * Compiled once per instruction set. Wide numbers are f64, i64 or c128; every loop joins in the
  * order ops/fused.h defines, whatever the length of the vectors.
  */
-#include "array/nan.h"
 #include "cpu/vec.h"
 #include "cpu/vec_loop.h"
 #include "ops/fused.h"
@@ -251,12 +250,6 @@ JOINS(max_f, double, MAX_F)
 JOINS(sum_z, fth_c128, sum_c)
 JOINS(prod_z, fth_c128, prod_c)
 
-static void one_nan(int64_t n, double *v)
-{
-    FTH__EACH
-    for (int64_t i = 0; i < n; i++) v[i] = fth__one_nan(v[i]);
-}
-
 #define REAL_ROW(kind, red)                                                                        \
     [FTH_F16] = kind##_##red##_f32, [FTH_BF16] = kind##_##red##_f32,                               \
     [FTH_F32] = kind##_##red##_f32, [FTH_F64] = kind##_##red##_f64
@@ -290,6 +283,5 @@ const fth__tail_loops FTH__ISA_NAME(fth__tail_loops, FTH_ISA) = {
              [FTH_RED_MAX] = {fold_max_i, fold_max_f, NULL},
              [FTH_RED_ANY] = {fold_any_i, NULL, NULL},
              [FTH_RED_ALL] = {fold_all_i, NULL, NULL}},
-    .one_nan = one_nan,
 };
 _Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it rows above");

@@ -7,12 +7,14 @@
     extern const fth__half_table fth__half_loops_##isa;                                            \
     extern const fth__pair_list fth__pair_loops_##isa;                                             \
     extern const fth__tail_loops fth__tail_loops_##isa;                                            \
+    extern const fth__nan_loops fth__nan_loops_##isa;                                              \
     static const fth__vec_table table_##isa = {#isa,                                               \
                                                &fth__map_loops_##isa,                              \
                                                &fth__cast_loops_##isa,                             \
                                                &fth__half_loops_##isa,                             \
                                                &fth__pair_loops_##isa,                             \
-                                               &fth__tail_loops_##isa};
+                                               &fth__tail_loops_##isa,                             \
+                                               &fth__nan_loops_##isa};
 DECLARE(base)
 #ifdef FTH_HAVE_ISA_V3
 DECLARE(v3)

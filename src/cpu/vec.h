@@ -54,8 +54,13 @@ typedef struct fth__tail_loops {
     fth__column_fn *column[FTH_RED_LOGSUMEXP][FTH_DTYPE_COUNT];
     fth__join_fn *join[FTH_RED_LOGSUMEXP][FTH__KIND_COMPLEX + 1];
     fth__join_fn *fold[FTH_RED_LOGSUMEXP][FTH__KIND_COMPLEX + 1];
-    void (*one_nan)(int64_t n, double *v); /* every NaN becomes that of array/nan.h */
 } fth__tail_loops;
+
+/* Every NaN of n numbers becomes the one of array/nan.h. */
+typedef struct fth__nan_loops {
+    void (*f32)(int64_t n, void *v);
+    void (*f64)(int64_t n, void *v);
+} fth__nan_loops;
 
 typedef struct fth__vec_table {
     const char *isa;
@@ -64,8 +69,18 @@ typedef struct fth__vec_table {
     const fth__half_table *half;
     const fth__pair_list *pairs;
     const fth__tail_loops *tail;
+    const fth__nan_loops *nan;
 } fth__vec_table;
 const fth__vec_table *fth__vec(void);
+
+/* The same of n elements of a dtype that blocks are held in; others have no NaN. */
+static inline void fth__vec_one_nan(const fth__vec_table *vec, fth_dtype t, int64_t n, void *v)
+{
+    if (t == FTH_F32) vec->nan->f32(n, v);
+    if (t == FTH_F64) vec->nan->f64(n, v);
+    if (t == FTH_C64) vec->nan->f32(2 * n, v);
+    if (t == FTH_C128) vec->nan->f64(2 * n, v);
+}
 
 /* The dtype blocks of `t` are held in. */
 static inline fth_dtype fth__vec_dtype(fth_dtype t)

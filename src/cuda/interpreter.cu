@@ -91,6 +91,20 @@ __device__ __noinline__ void store(int dtype, char *p, const fth__cell *v)
     }
 }
 
+/* As fth__settled: the one NaN where something was computed. */
+__device__ __noinline__ void store_settled(int dtype, char *p, const fth__cell *v)
+{
+    switch (dtype) {
+    case FTH__D_F16: *(uint16_t *)p = fth__settled_f16(v->f32); break;
+    case FTH__D_BF16: *(uint16_t *)p = fth__settled_bf16(v->f32); break;
+    case FTH__D_F32: *(float *)p = fth__settled(v->f32); break;
+    case FTH__D_F64: *(double *)p = fth__settled(v->f64); break;
+    case FTH__D_C64: *(fth_c64 *)p = fth__settled(v->c64); break;
+    case FTH__D_C128: *(fth_c128 *)p = fth__settled(v->c128); break;
+    default: store(dtype, p, v); break;
+    }
+}
+
 __device__ float round_16(int dtype, float v)
 {
     return dtype == FTH__D_F16 ? fth__round_f16(v) : fth__round_bf16(v);
@@ -172,7 +186,11 @@ __global__ void __launch_bounds__(THREADS) interpret_map(const __grid_constant__
         for (int k = 0; k < b.c.n_out; k++) {
             const int j = b.c.n_in + k, r = b.c.out_reg[k];
             if (!b.a.operand[j].data) continue;
-            store(b.c.dtype[r], b.a.operand[j].data + p.off[j] * bytes_of(b.c.dtype[r]), &reg[r]);
+            char *const to = b.a.operand[j].data + p.off[j] * bytes_of(b.c.dtype[r]);
+            if (r >= b.c.n_in + b.c.n_const)
+                store_settled(b.c.dtype[r], to, &reg[r]);
+            else
+                store(b.c.dtype[r], to, &reg[r]);
         }
     }
 }

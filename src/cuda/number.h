@@ -122,6 +122,32 @@ FTH__CALL void fth__store_wide(int dtype, char *p, fth_c128 v)
     if (dtype == FTH__D_C64) *(fth_c64 *)p = fth__one_nan_c64(fth_c64{(float)v.re, (float)v.im});
 }
 
+/* A result as it goes to memory: what was computed has the one NaN of array/nan.h. */
+FTH__MATH float fth__settled(float v)
+{
+    return fth__one_nan_f32(v);
+}
+FTH__MATH double fth__settled(double v)
+{
+    return fth__one_nan(v);
+}
+FTH__MATH fth_c64 fth__settled(fth_c64 v)
+{
+    return fth__one_nan_c64(v);
+}
+FTH__MATH fth_c128 fth__settled(fth_c128 v)
+{
+    return fth__one_nan_c128(v);
+}
+FTH__MATH uint16_t fth__settled_f16(float v)
+{
+    return v == v ? fth__dev_f32_to_f16(v) : (uint16_t)FTH__NAN_F16;
+}
+FTH__MATH uint16_t fth__settled_bf16(float v)
+{
+    return v == v ? fth__dev_f32_to_bf16(v) : (uint16_t)FTH__NAN_BF16;
+}
+
 /* Casts: from the type a dtype is computed in. Reals of more bits than f32 reach 16 bits through
  * the odd neighbour. */
 FTH__MATH float fth__near_f32(float v)

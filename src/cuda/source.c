@@ -23,24 +23,25 @@ static const char *const expressions[FTH_EW_COUNT][4] = {
 };
 
 /* Types of a dtype: in memory, in a register, in expressions; FTH_U and FTH_FN of expressions; the
- * constant of a program; how elements become registers and back. */
+ * constant of a program; how elements become registers and back, and computed ones (array/nan.h).
+ */
 typedef struct type_row {
-    const char *memory, *reg, *expr, *wrap, *fn, *constant, *load, *store, *round;
+    const char *memory, *reg, *expr, *wrap, *fn, *constant, *load, *store, *round, *settle;
 } type_row;
 static const type_row types[FTH_DTYPE_COUNT] = {
-    [FTH_BOOL] = {"uint8_t", "uint8_t", "uint8_t", "uint32_t", "i32", ".u8", "", "", ""},
-    [FTH_U8] = {"uint8_t", "uint8_t", "int32_t", "uint32_t", "i32", ".u8", "", "", ""},
-    [FTH_U16] = {"uint16_t", "uint16_t", "int32_t", "uint32_t", "i32", ".u16", "", "", ""},
-    [FTH_I32] = {"int32_t", "int32_t", "int32_t", "uint32_t", "i32", ".i32", "", "", ""},
-    [FTH_I64] = {"int64_t", "int64_t", "int64_t", "uint64_t", "i64", ".i64", "", "", ""},
+    [FTH_BOOL] = {"uint8_t", "uint8_t", "uint8_t", "uint32_t", "i32", ".u8", "", "", "", ""},
+    [FTH_U8] = {"uint8_t", "uint8_t", "int32_t", "uint32_t", "i32", ".u8", "", "", "", ""},
+    [FTH_U16] = {"uint16_t", "uint16_t", "int32_t", "uint32_t", "i32", ".u16", "", "", "", ""},
+    [FTH_I32] = {"int32_t", "int32_t", "int32_t", "uint32_t", "i32", ".i32", "", "", "", ""},
+    [FTH_I64] = {"int64_t", "int64_t", "int64_t", "uint64_t", "i64", ".i64", "", "", "", ""},
     [FTH_F16] = {"uint16_t", "float", "float", "", "f32", ".f32[0]", "fth__dev_f16_to_f32",
-                 "fth__dev_f32_to_f16", "fth__round_f16"},
+                 "fth__dev_f32_to_f16", "fth__round_f16", "fth__settled_f16"},
     [FTH_BF16] = {"uint16_t", "float", "float", "", "f32", ".f32[0]", "fth__dev_bf16_to_f32",
-                  "fth__dev_f32_to_bf16", "fth__round_bf16"},
-    [FTH_F32] = {"float", "float", "float", "", "f32", ".f32[0]", "", "", ""},
-    [FTH_F64] = {"double", "double", "double", "", "f64", ".f64[0]", "", "", ""},
-    [FTH_C64] = {"fth_c64", "fth_c64", "fth_c64", "", "c64", "", "", "", ""},
-    [FTH_C128] = {"fth_c128", "fth_c128", "fth_c128", "", "c128", "", "", "", ""},
+                  "fth__dev_f32_to_bf16", "fth__round_bf16", "fth__settled_bf16"},
+    [FTH_F32] = {"float", "float", "float", "", "f32", ".f32[0]", "", "", "", "fth__settled"},
+    [FTH_F64] = {"double", "double", "double", "", "f64", ".f64[0]", "", "", "", "fth__settled"},
+    [FTH_C64] = {"fth_c64", "fth_c64", "fth_c64", "", "c64", "", "", "", "", "fth__settled"},
+    [FTH_C128] = {"fth_c128", "fth_c128", "fth_c128", "", "c128", "", "", "", "", "fth__settled"},
 };
 _Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it a row above and in cuda/number.h");
 
@@ -319,9 +320,12 @@ static void write_map(fth__text *t, const fth__program *p, const fth__ew_shape *
     fth__text_add(t, "};\nFTH__MATH void fth__compute(const fth__ew_args &a, const "
                      "batch &b, int e, results &o)\n{\n");
     write_registers(t, p, s);
-    for (int i = 0; i < p->n_out; i++)
-        fth__text_add(t, "    o.o%d = %s(r%d);\n", i, row_of(p, p->out_reg[i])->store,
+    for (int i = 0; i < p->n_out; i++) {
+        const type_row *row = row_of(p, p->out_reg[i]);
+        const bool computed = p->out_reg[i] >= p->n_in + p->n_const;
+        fth__text_add(t, "    o.o%d = %s(r%d);\n", i, computed ? row->settle : row->store,
                       p->out_reg[i]);
+    }
     fth__text_add(t, "}\nFTH__MATH void fth__put(const fth__ew_args &a, const "
                      "place &p, const results (&r)[VEC])\n{\n");
     for (int i = 0; i < p->n_out; i++) {

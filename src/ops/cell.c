@@ -3,6 +3,7 @@
 #include "ops/elementwise.h"
 
 #include "array/half.h"
+#include "array/nan.h"
 #include "ops/identity.h"
 #include "ops/scalar.h"
 #include "ops/vecmath.h"
@@ -87,6 +88,15 @@ static map_fn *const maps[FTH_DTYPE_COUNT] = {
 };
 _Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it a row above and in the casts below");
 
+/* What is computed has one NaN; f16 and bf16 are computed in f32. */
+static void settle(fth_dtype t, fth__cell *v)
+{
+    if (t == FTH_F64) v->f64 = fth__one_nan(v->f64);
+    if (t == FTH_F32 || t == FTH_F16 || t == FTH_BF16) v->f32 = fth__one_nan_f32(v->f32);
+    if (t == FTH_C64) v->c64 = fth__one_nan_c64(v->c64);
+    if (t == FTH_C128) v->c128 = fth__one_nan_c128(v->c128);
+}
+
 void fth__cell_map(fth_ew op, fth_dtype t, const fth__cell *x, const fth__cell *y,
                    const fth__cell *z, fth__cell *out)
 {
@@ -94,6 +104,7 @@ void fth__cell_map(fth_ew op, fth_dtype t, const fth__cell *x, const fth__cell *
     maps[t]((int)op, x, y ? y : x, z ? z : x, &r);
     const fth_dtype to = fth__ew_dtype(op, t);
     if (to == FTH_F16 || to == FTH_BF16) r.f32 = round_16(to, r.f32);
+    settle(to, &r);
     *out = r;
 }
 
@@ -183,6 +194,7 @@ bool fth__cell_cast(fth_dtype from, fth_dtype to, const fth__cell *v, fth__cell 
         if (to == FTH_C128) out->c128 = c;
         if (to == FTH_C64) out->c64 = (fth_c64){is_int ? (float)n.i : (float)c.re, (float)c.im};
     }
+    settle(to, out);
     return true;
 }
 

@@ -235,7 +235,9 @@ static fth_status run(const fth_call *call)
     walk_init(&w, call, &s, sums, wide);
     for (bool more = fth__loop_start(&w.loop) && w.n > 0; more; more = fth__loop_next(&w.loop))
         FTH_TRY(row(call, &w, adds[node->in[0].dtype], node->out[0].size[s.at]));
-    if (call->last && carried) each_sum(call, sums, wide, true);
+    /* sums that lie in the output are stored again for the one NaN (array/nan.h) */
+    if (call->last && (carried || fth__kind_of(node->out[0].dtype) != FTH__KIND_INT))
+        each_sum(call, sums, wide, true);
     return FTH_OK;
 }
 

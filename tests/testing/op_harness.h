@@ -35,6 +35,8 @@ void t_eval_f64(fth_val v, double *out);
 /* One run of the reference kernels without the checks; for kernels that fail: a device's must fail
  * with the same words. */
 fth_status t_try(fth_val v, void *out, fth_err *err);
+/* From now on a NaN of the reference must be the same NaN, bit by bit, of every other kernel. */
+void t_same_nans(bool same);
 /* How many cuttings t_eval tries at every node; 8 unless set. */
 void t_cuts(int n);
 

@@ -32,6 +32,7 @@ static void fill(rg *g, rg_data *d)
         if (d->dtype == FTH_BOOL) re = (double)side;
         t_put(d->dtype, d->data, i, re, im);
     }
+    rg_make_odd(g, d);
 }
 
 /* An input of a new axis, *axis, that is read piece by piece. -1: no room. */

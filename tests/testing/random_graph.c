@@ -210,6 +210,41 @@ int rg_input_read(rg *g, rg_data *d, const char *axes, bool memory)
     return g->n_values - 1;
 }
 
+static bool odd_numbers;
+
+void rg_use_odd(bool odd)
+{
+    odd_numbers = odd;
+}
+
+/* An infinity or a NaN in place of a part of element i. */
+static void put_odd(rg *g, rg_data *d, int64_t i)
+{
+    const fth_dtype real = fth_dtype_real_of(d->dtype);
+    const int64_t size = fth_dtype_size(real), parts = fth_dtype_size(d->dtype) / size;
+    char *p = (char *)d->data + (i * parts + rg_int(g, 0, parts - 1)) * size;
+    const uint64_t sign = (uint64_t)rg_int(g, 0, 1), nan = (uint64_t)rg_chance(g, 50),
+                   payload = nan ? (uint64_t)rg_int(g, 0, 31) : 0;
+    const uint16_t f16 = (uint16_t)(sign << 15 | 0x7c00u | nan << 9 | payload),
+                   bf16 = (uint16_t)(sign << 15 | 0x7f80u | nan << 6 | payload);
+    const uint32_t f32 = (uint32_t)(sign << 31 | 0x7f800000u | nan << 22 | payload);
+    const uint64_t f64 = sign << 63 | UINT64_C(0x7ff) << 52 | nan << 51 | payload;
+    memcpy(p,
+           real == FTH_F16    ? (const void *)&f16
+           : real == FTH_BF16 ? (const void *)&bf16
+           : real == FTH_F32  ? (const void *)&f32
+                              : (const void *)&f64,
+           (size_t)size);
+}
+
+/* One in forty; now and then a whole input has none. */
+void rg_make_odd(rg *g, rg_data *d)
+{
+    if (!odd_numbers || !(rg_class(d->dtype) & RG_FLOAT) || rg_chance(g, 25)) return;
+    for (int64_t i = 0; i < d->bytes / fth_dtype_size(d->dtype); i++)
+        if (rg_int(g, 0, 39) == 0) put_odd(g, d, i);
+}
+
 static double number(rg *g, fth_dtype t, rg_fill fill)
 {
     if (t == FTH_BOOL) return (double)rg_int(g, 0, 1);
@@ -259,6 +294,7 @@ int rg_input(rg *g, fth_dtype dtype, const char *axes, rg_fill fill)
     else
         for (int64_t i = 0; i < d->bytes / fth_dtype_size(dtype); i++)
             t_put(dtype, d->data, i, number(g, dtype, fill), number(g, dtype, fill));
+    if (fill == RG_FILL_ANY || fill == RG_FILL_POSITIVE) rg_make_odd(g, d);
     const int v = rg_input_from(g, d, axes);
     if (v >= 0) g->value[v].bound = fth_dtype_is_int(dtype) ? 20.0 : 3.0;
     return v;
@@ -555,6 +591,7 @@ static fth_status build(rg **out, uint64_t seed, bool gradient, fth_err *err)
     opt.mem.budget_bytes = opt.device_memory_bytes = (uint64_t)4 << 30;
     opt.scratch_dir = t_temp_dir();
     g->seed = seed;
+    g->odd = odd_numbers;
     g->op = -1;
     g->r.state = seed * 0x9e3779b97f4a7c15u + 12345;
     (void)t_random_u64(&g->r);

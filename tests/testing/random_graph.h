@@ -47,6 +47,9 @@ void rg_use_ops(const bool *may);
 bool rg_may(const char *name);
 /* Graphs made from now on are a part of a long axis (RG_FAR) and little else; or any. */
 void rg_use_far(bool only);
+/* Graphs made from now on have infinities and NaNs of both signs and many payloads among their
+ * inputs: only bits are compared. */
+void rg_use_odd(bool odd);
 
 /* Numbers behind an input; a function source keeps its own. */
 typedef struct rg_data {
@@ -93,6 +96,7 @@ typedef struct rg {
     rg_data *data[RG_DATA];
     char axis[RG_AXES][16];
     int64_t axis_size[RG_AXES];
+    bool odd;        /* rg_use_odd */
     const char *far; /* the long axis of RG_FAR; NULL: none */
     int out[RG_OUTS];
     bool direct[RG_OUTS]; /* the sink is memory and known when planning */
@@ -145,6 +149,7 @@ int rg_input(rg *g, fth_dtype dtype, const char *axes, rg_fill fill);
 int rg_index(rg *g, const char *axes, int64_t n);
 /* Memory for one more input; NULL: too many. Filled by the caller. */
 rg_data *rg_data_new(rg *g, fth_dtype dtype, int n_axes, const int64_t *size);
+void rg_make_odd(rg *g, rg_data *d);
 int rg_input_from(rg *g, rg_data *d, const char *axes);
 /* The same; `memory`: in one piece, else by calls that fill a rectangle. */
 int rg_input_read(rg *g, rg_data *d, const char *axes, bool memory);

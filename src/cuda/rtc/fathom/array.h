@@ -1,4 +1,6 @@
 /* fathom/array.h - complex numbers, for a compiler that sees only device code. */
+#ifndef FATHOM_ARRAY_H
+#define FATHOM_ARRAY_H
 #include <stdint.h>
 typedef struct fth_c64 {
     float re, im;
@@ -6,3 +8,4 @@ typedef struct fth_c64 {
 typedef struct fth_c128 {
     double re, im;
 } fth_c128;
+#endif
