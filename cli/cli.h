@@ -69,7 +69,7 @@ const fth_flag *cli_flag_at(const cli_command *command, int i);
 struct cli_call {
     const cli_command *command; /* NULL: none was named */
     const char *group;          /* first word of a command whose second was not named */
-    bool by_link;               /* called by the name of the link of a direct command */
+    const fth_link *link;       /* called by the name of this one; NULL: by its own */
     int n_set;
     struct {
         const fth_flag *flag;
@@ -86,6 +86,8 @@ struct cli_call {
 
 /* Fill `call` from a command line. FTH_E_COMMAND names the word and the nearest known one. */
 fth_status cli_parse(cli_call *call, int argc, char **argv, fth_err *err);
+/* Whether a text names a device as --device does. */
+bool cli_is_device(const char *text);
 /* Value of a flag, "" where it has none; NULL: not given. */
 const char *cli_get(const cli_call *call, const char *flag);
 /* The same for a flag that may be given often: value number i, NULL beyond the last. */

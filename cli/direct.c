@@ -6,6 +6,7 @@
 #include "stage.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static const char *flag_value(void *user, const char *flag)
@@ -40,6 +41,23 @@ static void hide_progress(void *user)
     s->bar.terminal = false;
 }
 
+/* --device, or the word of the instrument that stands for it: the last one. */
+static fth_status find_device(const cli_call *call, fth_options *opt, fth_err *err)
+{
+    const char *word = call->command->direct->device_word;
+    for (int i = 0; word && !cli_get(call, "device") && i + 1 < call->n_args; i++) {
+        if (strcmp(call->arg[i], word) != 0) continue;
+        opt->device = call->arg[i + 1];
+        if (cli_is_device(opt->device)) continue;
+        FTH_FAIL(err, FTH_E_COMMAND, "%s takes cpu, cuda or cuda:N, not '%.100s'", word,
+                 opt->device);
+        fth_err_hint(err, "write %s cuda, or --device auto", word);
+        return FTH_E_COMMAND;
+    }
+    if (!opt->device) opt->device = "auto";
+    return FTH_OK;
+}
+
 fth_status cli_run_direct(const cli_call *call, fth_err *err)
 {
     const char *no_colour = getenv("NO_COLOR");
@@ -49,7 +67,7 @@ fth_status cli_run_direct(const cli_call *call, fth_err *err)
     fth_options opt;
     fth_context *ctx = NULL;
     FTH_TRY(cli_context_options(call, fth_mem_free_now(), &opt, err));
-    if (!opt.device) opt.device = "auto";
+    FTH_TRY(find_device(call, &opt, err));
     FTH_TRY(fth_context_create(&ctx, &opt, err));
     const fth_direct_call direct = {.context = ctx,
                                     .n_words = call->n_args,
@@ -58,8 +76,9 @@ fth_status cli_run_direct(const cli_call *call, fth_err *err)
                                     .value_at = flag_value_at,
                                     .user = (void *)(uintptr_t)call,
                                     .plan = cli_get(call, "plan") != NULL,
-                                    .by_link = call->by_link,
+                                    .by_link = call->link != NULL,
                                     .out = call->out,
+                                    .notes = cli_get(call, "quiet") ? NULL : stderr,
                                     .progress = on_progress,
                                     .progress_user = &bar,
                                     .hide_progress = hide_progress};

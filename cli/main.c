@@ -9,8 +9,7 @@ static int fail(const cli_call *call, const fth_err *err)
     char text[4096];
     fth_err_format(err, text, sizeof text);
     fputs(text, stderr);
-    return call->by_link ? call->command->direct->link_code
-                         : fth_status_get_info(err->status)->exit_code;
+    return call->link ? call->link->code : fth_status_get_info(err->status)->exit_code;
 }
 
 int main(int argc, char **argv)

@@ -172,7 +172,7 @@ static fth_status no_flag(const cli_command *command, const char *name, fth_err 
     return FTH_E_COMMAND;
 }
 
-static bool is_device(const char *text)
+bool cli_is_device(const char *text)
 {
     if (has_word(values[FTH_FLAG_DEVICE].words, text)) return *text != '\0';
     const char *number = text + 5;
@@ -196,7 +196,7 @@ static fth_status check_value(const fth_flag *flag, const char *text, fth_err *e
     else if (flag->value == FTH_FLAG_SIZE &&
              fth_mem_parse_size(text, 1 << 30, &bytes, NULL) != FTH_OK)
         wanted = "a size such as 512M, 8GiB or 50%";
-    else if (flag->value == FTH_FLAG_DEVICE && !is_device(text))
+    else if (flag->value == FTH_FLAG_DEVICE && !cli_is_device(text))
         wanted = "auto, cpu, cuda or cuda:N";
     else if (flag->value == FTH_FLAG_LEVEL &&
              (!*text || !has_word(values[FTH_FLAG_LEVEL].words, text)))
@@ -313,7 +313,7 @@ static fth_status take_flag(cli_call *call, char *word, const char *next, bool *
         FTH_TRY(check_early(call, err));
         flag = find_flag(call->command, text, n);
     }
-    if (!flag && call->by_link) { /* the program it stands for knew no such words */
+    if (!flag && call->link) { /* the program it stands for knew no such words */
         call->arg[call->n_args++] = word;
         return FTH_OK;
     }
@@ -363,25 +363,28 @@ static fth_status take_command(cli_call *call, char *word, fth_err *err)
     return check_early(call, err);
 }
 
-/* The program was called by the name of the link of an instrument. */
+/* The program was called by the name of a link of an instrument. */
 static void take_link(cli_call *call, const char *program)
 {
     const char *slash = program ? strrchr(program, '/') : NULL;
     const char *name = slash ? slash + 1 : program;
     const cli_command *c;
-    for (int i = 0; name && (c = cli_command_at(i)); i++)
-        if (c->direct && c->direct->link && strcmp(c->direct->link, name) == 0) {
-            call->command = c;
-            call->by_link = true;
-        }
+    for (int i = 0; name && (c = cli_command_at(i)); i++) {
+        const fth_link *link = c->direct ? c->direct->link : c->verb ? c->verb->link : NULL;
+        for (; link && link->name; link++)
+            if (strcmp(link->name, name) == 0) {
+                call->command = c;
+                call->link = link;
+            }
+    }
 }
 
 /* Flags that the link stands for, unless they were typed. */
 static fth_status take_link_flags(cli_call *call, fth_err *err)
 {
-    enum { MOST = sizeof call->command->direct->link_flags / sizeof(char *) };
-    for (int i = 0; call->by_link && i < MOST; i++) {
-        const char *text = call->command->direct->link_flags[i];
+    enum { MOST = sizeof call->link->flags / sizeof(char *) };
+    for (int i = 0; call->link && i < MOST; i++) {
+        const char *text = call->link->flags[i];
         if (!text) break;
         const size_t n = strcspn(text + 2, "=");
         const fth_flag *flag = find_flag(call->command, text + 2, n);
@@ -402,7 +405,7 @@ static bool is_raw(const cli_call *call)
 /* 'fathom bragg -h' asks us; a -h among the words of the instrument is its own business. */
 static bool is_lone_help(const cli_call *call, const char *word)
 {
-    return strcmp(word, "-h") == 0 && call->n_args == 0 && !call->by_link;
+    return strcmp(word, "-h") == 0 && call->n_args == 0 && !call->link;
 }
 
 static fth_status check_rest(cli_call *call, fth_err *err)

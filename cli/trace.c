@@ -123,7 +123,8 @@ fth_status cli_context_options(const cli_call *call, uint64_t free_bytes, fth_op
     const fth_instrument *instrument = call->command->instrument;
     opt->device = cli_get(call, "device");
     if (instrument && !instrument->gpu) opt->no_gpu = "this instrument has no kernels for GPUs yet";
-    if (call->by_link) opt->no_gpu = "under this name images have the bits of the CPU";
+    if (call->link && !call->link->gpu)
+        opt->no_gpu = "under this name images have the bits of the CPU";
     opt->scratch_dir = cli_get(call, "scratch");
     opt->cache_dir = kernel_cache();
     opt->trace = call->trace;

@@ -28,8 +28,13 @@ install(DIRECTORY include/fathom DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
 install(FILES LICENSE README.md CHANGELOG.md docs/licenses/DejaVu.txt DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 if(FTH_PROGRAMS)
-    install(CODE "file(CREATE_LINK fathom-bragg.1
-        \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man1/nanoBragg.1\" SYMBOLIC)")
+    foreach(page nanoBragg:bragg nanoBraggCUDA:bragg noisify:bragg-noisify nonBragg:bragg-nonbragg)
+        string(REPLACE ":" ";" page ${page})
+        list(GET page 0 name)
+        list(GET page 1 command)
+        install(CODE "file(CREATE_LINK fathom-${command}.1
+            \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man1/${name}.1\" SYMBOLIC)")
+    endforeach()
 endif()
 install(FILES docs/completions/fathom.bash RENAME fathom
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)

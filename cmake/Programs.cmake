@@ -36,7 +36,7 @@ if(cli)
     target_link_libraries(fathom_cli PRIVATE fathom fathom_flags PkgConfig::MICROHTTPD PkgConfig::FTH_DEP_zlib m
                           ${CMAKE_DL_LIBS})
     # Names under which the program is one of its instruments: fth_direct of instrument.h.
-    set(FTH_LINKS nanoBragg)
+    set(FTH_LINKS nanoBragg nanoBraggCUDA noisify nonBragg)
     foreach(name IN LISTS FTH_LINKS)
         add_custom_command(TARGET fathom_cli POST_BUILD
             COMMAND ${CMAKE_COMMAND} -E create_symlink fathom

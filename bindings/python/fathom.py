@@ -1824,6 +1824,9 @@ class _Bragg:
         image = fathom.bragg(cell=[70, 80, 90, 75, 85, 95], default_F=100, N=5, lambda_=1.0,
                              distance=100, detpixels=1024)
 
+    Files are written where they are named (floatfile, intfile, noisefile, pgmfile, smv32, cbf, dump),
+    and only there. N, xtalsize, detpixels and detsize are one number, or a list with one for each edge.
+
     compat="c" is nanoBragg with its defects, quirks={"phi-carryover": True} switches one of
     them; seed is that of all random streams; precision="f32" is faster. Memory, threads and device
     are as in Context."""

@@ -196,6 +196,16 @@ typedef struct fth_variant_made {
     char text[FTH_VARIANT_TEXT];
 } fth_variant_made;
 
+/* A name of the program under which it is one command alone: a link to it, "nanoBragg". There the
+ * flags, "--compat=c", are given unless they are typed; every failure has the exit code `code`;
+ * words with two dashes that are no flags of ours are passed on like the others. */
+typedef struct fth_link {
+    const char *name;
+    const char *flags[4];
+    int code;
+    bool gpu; /* a GPU may be taken; false: results have the bits of the CPU */
+} fth_link;
+
 /* A further verb: `fathom spatial toy ...`. */
 typedef struct fth_verb {
     const char *name, *args, *brief;
@@ -203,6 +213,7 @@ typedef struct fth_verb {
     int max_args;         /* of no use when raw */
     bool raw;             /* words with a single dash are arguments too, as many as there are */
     const fth_flag *flag; /* ends with a row that has no name; NULL: none */
+    const fth_link *link; /* the same */
     /* `value` gives the value of a flag, "" where it has none, NULL when it was not given; "over#1"
      * the second one of a flag that may be given often. */
     fth_status (*run)(fth_context *ctx, int n_args, char *const *arg,
@@ -212,10 +223,7 @@ typedef struct fth_verb {
 
 /* The instrument itself as a command: `fathom bragg -cell 40 40 40 ...`. Its words are passed on
  * as they are, negative numbers and single dashes included; only flags that begin with two dashes
- * are ours, and are taken out first. A link to the program with the name `link` is this command,
- * where the flags of `link_flags`, "--compat=c", are given unless they are typed; there every
- * failure has the exit code `link_code`, and words with two dashes that are no flags of ours are
- * passed on like the others. */
+ * are ours, and are taken out first. */
 typedef struct fth_direct_call {
     fth_context *context;
     int n_words;
@@ -225,8 +233,9 @@ typedef struct fth_direct_call {
     const char *(*value_at)(void *user, const char *flag, int i);
     void *user;
     bool plan;                 /* --plan: show what it would take, write nothing          */
-    bool by_link;              /* called by the name of the link                           */
+    bool by_link;              /* called by the name of a link                             */
     FILE *out;                 /* the text of the command                                  */
+    FILE *notes;               /* what is no part of that text; NULL: nobody reads it      */
     fth_progress_fn *progress; /* for fth_run_options; NULL: not wanted */
     void *progress_user;
     /* From here on progress only asks whether to go on, and shows nothing; may be NULL. */
@@ -236,9 +245,9 @@ typedef struct fth_direct {
     const char *args, *brief, *doc;
     const char *example;  /* lines of shell */
     const fth_flag *flag; /* ends with a row that has no name; NULL: none */
-    const char *link;     /* "nanoBragg"; NULL: none */
-    const char *link_flags[4];
-    int link_code;
+    const fth_link *link; /* ends with a row that has no name; NULL: none */
+    /* A word of its own that stands for --device where that is not given; NULL: none. */
+    const char *device_word;
     fth_status (*run)(const fth_direct_call *call, fth_err *err);
 } fth_direct;
 

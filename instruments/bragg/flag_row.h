@@ -61,6 +61,9 @@ bool br_flag_apply(br_flags *f, br_flag_id id, const char *const *value, int n);
 fth_status br_flag_check(br_flag_id id, const char *const *value, int n, fth_err *err);
 /* By a name as it is written, with its dash; -1: there is none. */
 int br_flag_find(const char *name);
+/* A flag of a program that followed nanoBragg, and its values; *took: words, 0 when it is none. */
+fth_status br_foreign_take(br_flags *f, const char *word, const char *const *next, int left,
+                           int *took, fth_err *err);
 /* The nearest name for a hint; "" when none is near. */
 void br_flag_nearest(const char *name, char *near, size_t bytes);
 /* Whether a text is a finite number and nothing else. */

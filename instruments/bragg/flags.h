@@ -19,6 +19,12 @@ typedef enum br_flag_id {
     BR_FLAG_COUNT
 } br_flag_id;
 
+/* What is said about a flag of another program. */
+typedef struct br_answer {
+    const char *word, *text;
+} br_answer;
+enum { BR_ANSWERS = 8 };
+
 typedef struct br_flags {
     uint32_t quirks;
     bool spec; /* --compat spec: exact names, strict files, fixed seeds */
@@ -80,6 +86,8 @@ typedef struct br_flags {
     int seed, mosaic_seed, misset_seed; /* as typed; not negated */
     bool printout, progress;
     int printout_pixel[2]; /* fast, slow; negative: all */
+    br_answer answer[BR_ANSWERS];
+    int n_answers;
 } br_flags;
 
 /* Before anything is typed. `spec` also chooses the quirks: none or all. */
@@ -89,10 +97,17 @@ void br_flags_default(br_flags *f, bool spec);
  * exactly; errors name the word and the nearest flag. */
 fth_status br_flags_parse(br_flags *f, int n, char *const *word, fth_err *err);
 
+/* What there is to say about flags of other programs that were among them. */
+void br_foreign_answer(const br_flags *f, FILE *notes); /* NULL: nobody reads it */
+
 /* One flag by its name, with or without the dash, and its values; of a switch none, or one of
  * "true" and "false". Numbers and names are checked as in spec mode. */
 fth_status br_flags_set(br_flags *f, const char *flag, const char *const *value, int n,
                         fth_err *err);
+
+/* The same; a flag that stands for several, such as -N, also takes one value for each of them. */
+fth_status br_flags_set_each(br_flags *f, const char *flag, const char *const *value, int n,
+                             fth_err *err);
 
 /* "phi-carryover=off". */
 fth_status br_flags_quirk(br_flags *f, const char *setting, fth_err *err);

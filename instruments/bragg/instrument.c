@@ -40,6 +40,16 @@ static const fth_stage stages[] = {
      .run = br_figures_run},
 };
 
+/* The programs that these commands are, by their names: what they do and what they return. */
+static const fth_link links[] = {
+    {.name = "nanoBragg", .flags = {"--compat=c"}, .code = 9},
+    {.name = "nanoBraggCUDA", .flags = {"--compat=c"}, .code = 9, .gpu = true},
+    {0}};
+static const fth_link noisify_link[] = {{.name = "noisify", .flags = {"--compat=c"}, .code = 9},
+                                        {0}},
+                      nonbragg_link[] = {{.name = "nonBragg", .flags = {"--compat=c"}, .code = 9},
+                                         {0}};
+
 static const fth_direct direct = {
     .args = "[NANOBRAGG FLAGS]",
     .brief = "simulate diffraction images of small crystals",
@@ -49,13 +59,19 @@ static const fth_direct direct = {
            "\n\n"
            "Without --compat c the physics is computed as it was meant, names of flags are exact, "
            "and mistakes are errors. Under the name nanoBragg the program does what nanoBragg "
-           "does, and prints what it prints; there every failure has the exit code 9.",
+           "does, and prints what it prints; there every failure has the exit code 9. "
+           "nanoBraggCUDA is the same, on a GPU where there is one; noisify and nonBragg are the "
+           "verbs of these names."
+           "\n\n"
+           "Flags of nanobrag_torch and of nanoBraggCUDA are known too: -device, -dtype and "
+           "-precision choose device and precision, -trace_pixel SLOW FAST is -printout_pixel FAST "
+           "SLOW, and -pixel_batch_size and -show_config, of which nothing is left to do, are "
+           "answered on stderr.",
     .example = "fathom bragg -hkl P1.hkl -cell 70 80 90 75 85 95 -N 5 -lambda 1 -distance 100\n"
                "nanoBragg -hkl P1.hkl -mat A.mat -lambda 0.9795 -distance 231 -N 20",
     .flag = br_direct_flags,
-    .link = "nanoBragg",
-    .link_flags = {"--compat=c"},
-    .link_code = 9,
+    .link = links,
+    .device_word = "-device", /* of nanobrag_torch: foreign.c */
     .run = direct_run,
 };
 
@@ -73,6 +89,7 @@ static const fth_verb verbs[] = {
      .doc = br_noisify_doc,
      .raw = true,
      .flag = br_companion_flags,
+     .link = noisify_link,
      .run = br_noisify_run},
     {.name = "nonbragg",
      .args = "-stol FILE [NONBRAGG FLAGS]",
@@ -80,6 +97,7 @@ static const fth_verb verbs[] = {
      .doc = br_nonbragg_doc,
      .raw = true,
      .flag = br_companion_flags,
+     .link = nonbragg_link,
      .run = br_nonbragg_run},
     {.name = "draw",
      .args = "[NANOBRAGG FLAGS]",

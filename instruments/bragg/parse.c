@@ -58,9 +58,13 @@ static fth_status take_token(br_flags *f, const char *token, const char *const *
 
 static fth_status parse_loose(br_flags *f, int n, char *const *word, fth_err *err)
 {
-    for (int i = 0; i < n; i++)
-        if (word[i][0] == '-')
-            FTH_TRY(take_token(f, word[i], (const char *const *)(word + i + 1), n - i - 1, err));
+    for (int i = 0; i < n; i++) {
+        const char *const *next = (const char *const *)(word + i + 1);
+        int took = 0;
+        if (word[i][0] != '-') continue;
+        FTH_TRY(br_foreign_take(f, word[i], next, n - i - 1, &took, err));
+        if (!took) FTH_TRY(take_token(f, word[i], next, n - i - 1, err));
+    }
     return FTH_OK;
 }
 
@@ -102,6 +106,12 @@ static fth_status parse_exact(br_flags *f, int n, char *const *word, fth_err *er
 {
     for (int i = 0; i < n;) {
         const int id = br_flag_find(word[i]);
+        int took = 0;
+        if (id < 0)
+            FTH_TRY(br_foreign_take(f, word[i], (const char *const *)(word + i + 1), n - i - 1,
+                                    &took, err));
+        i += took;
+        if (took) continue;
         if (id < 0) return unknown(word[i], err);
         const int values = values_of(&br_flag_rows[id], word + i + 1, n - i - 1);
         const char *const *value = (const char *const *)(word + i + 1);

@@ -32,7 +32,7 @@ static fth_status open_book(book *b, const br_experiment *e, int64_t latch, FILE
     const int64_t l = s->hkls > 0 ? s->l_max - s->l_min + 2 : 1,
                   k = s->hkls > 0 ? s->k_max - s->k_min + 2 : 1;
     const br_arrays a = {.param = e->param,
-                         .table = fth_tensor_data(e->table),
+                         .table = e->table ? fth_tensor_data(e->table) : NULL,
                          .source = fth_tensor_data(e->source),
                          .turn = fth_tensor_data(e->turn),
                          .table_step = {k * l, l, 1},

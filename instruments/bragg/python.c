@@ -13,7 +13,8 @@ struct fth_bragg {
     br_flags flags;
     br_experiment e;
     bool resolved;
-    fth_tensor *texts[32]; /* values of flags that name files, which flags point into */
+    const char *smv32, *cbf; /* files that are no flags of nanoBragg; NULL: none */
+    fth_tensor *texts[32];   /* values of flags that name files, which flags point into */
     int n_texts;
 };
 
@@ -77,6 +78,8 @@ static fth_status set_own(fth_bragg *b, const char *flag, const char *value, boo
     if (strcmp(flag, "quirk") == 0) return br_flags_quirk(&b->flags, value, err);
     if (strcmp(flag, "seed") == 0) return set_seed(b, value, err);
     if (strcmp(flag, "fdump") == 0) return keep(b, value, &b->flags.fdump, err);
+    if (strcmp(flag, "smv32") == 0) return keep(b, value, &b->smv32, err);
+    if (strcmp(flag, "cbf") == 0) return keep(b, value, &b->cbf, err);
     if (strcmp(flag, "precision") == 0) {
         if (strcmp(value, "f64") != 0 && strcmp(value, "f32") != 0)
             return FTH_FAIL(err, FTH_E_USAGE, "precision: expected f64 or f32, found '%s'", value);
@@ -103,7 +106,92 @@ fth_status fth_bragg_set(fth_bragg *b, const char *flag, const char *const *valu
         (void)strtod(value[i], &end);
         if (end == value[i] || *end) FTH_TRY(keep(b, value[i], &kept[i], err));
     }
-    return br_flags_set(&b->flags, flag, kept, n, err);
+    return br_flags_set_each(&b->flags, flag, kept, n, err);
+}
+
+/* ---- files: those that are named, and no other ---- */
+
+static fth_status refuse(const char *flag, const char *why, const char *hint, fth_err *err)
+{
+    FTH_FAIL(err, FTH_E_USAGE, "%s: %s", flag, why);
+    fth_err_hint(err, "%s", hint);
+    return FTH_E_USAGE;
+}
+
+/* What would change nothing is a mistake. */
+static fth_status check_outputs(const fth_bragg *b, fth_err *err)
+{
+    const bool *given = b->flags.given;
+    static const struct {
+        br_flag_id id;
+        const char *name;
+    } text[] = {{BR_FLAG_PRINTOUT, "printout"},
+                {BR_FLAG_PRINTOUT_PIXEL, "printout_pixel"},
+                {BR_FLAG_PROGRESS, "progress"}};
+    for (size_t i = 0; i < sizeof text / sizeof text[0]; i++)
+        if (given[text[i].id])
+            return refuse(text[i].name, "it prints, and here nothing is printed",
+                          "leave it out, or use the program", err);
+    const bool noise = given[BR_FLAG_NOISEFILE] && b->flags.write_noise,
+               ints = given[BR_FLAG_INTFILE], pgm = given[BR_FLAG_PGMFILE] && b->flags.write_pgm;
+    if (given[BR_FLAG_ADC] && !ints && !noise && !b->smv32)
+        return refuse("adc", "no image is written that it is an offset of",
+                      "name one with intfile, noisefile or smv32", err);
+    if (given[BR_FLAG_SCALE] && !ints)
+        return refuse("scale", "no image is written that it is the scale of",
+                      "name one with intfile", err);
+    if (given[BR_FLAG_PGMSCALE] && !pgm)
+        return refuse("pgmscale", "no picture is written that it is the scale of",
+                      "name one with pgmfile", err);
+    return FTH_OK;
+}
+
+static fth_status set_path(char path[BR_PATH], const char *text, fth_err *err)
+{
+    if (snprintf(path, BR_PATH, "%s", text ? text : "") < BR_PATH) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_USAGE, "the path of an output is too long");
+}
+
+static fth_status set_outputs(fth_bragg *b, fth_err *err)
+{
+    const bool *given = b->flags.given;
+    br_outputs *o = &b->e.out;
+    if (!given[BR_FLAG_FLOATFILE]) o->float_file[0] = 0;
+    if (!given[BR_FLAG_INTFILE]) o->int_file[0] = 0;
+    if (!given[BR_FLAG_NOISEFILE]) o->noise_file[0] = 0;
+    if (!given[BR_FLAG_PGMFILE]) o->pgm_file[0] = 0;
+    if (!given[BR_FLAG_DUMP]) o->dump_file[0] = 0;
+    FTH_TRY(set_path(o->smv32_file, b->smv32, err));
+    FTH_TRY(set_path(o->cbf_file, b->cbf, err));
+    return br_outputs_check(o, b->mem, err);
+}
+
+static bool has_files(const br_outputs *o)
+{
+    return o->float_file[0] || o->int_file[0] || o->noise_file[0] || o->pgm_file[0] ||
+           o->smv32_file[0] || o->cbf_file[0] || o->dump_file[0];
+}
+
+static fth_status write_files(const fth_bragg *b, br_passes *p, fth_tensor *image, br_files *f,
+                              br_statistics *st, fth_err *err)
+{
+    const br_experiment *e = &b->e;
+    const int64_t first[2] = {0, 0}, size[2] = {e->scene.slow, e->scene.fast};
+    fth_source source = fth_tensor_source(image);
+    source.data = NULL; /* the passes were planned for a file */
+    br_pixel_sinks sinks;
+    if (e->out.float_file[0]) {
+        fth_sink sink;
+        FTH_TRY(br_files_image(f, e, &sink, err));
+        FTH_TRY(sink.write(sink.self, first, size, fth_tensor_data(image), err));
+        if (sink.commit) FTH_TRY(sink.commit(sink.self, err));
+    }
+    FTH_TRY(br_passes_measure(p, source, st, err));
+    FTH_TRY(br_files_pixels(f, e, st, &sinks, err));
+    FTH_TRY(br_passes_store(p, source, &sinks, st, err));
+    FTH_TRY(br_files_pack(f, e, err));
+    FTH_TRY(br_experiment_dump(e, err));
+    return br_files_commit(f, e, err);
 }
 
 fth_status fth_bragg_resolve(fth_bragg *b, fth_err *err)
@@ -115,9 +203,12 @@ fth_status fth_bragg_resolve(fth_bragg *b, fth_err *err)
                  "are needed");
         return FTH_E_USAGE;
     }
+    FTH_TRY(check_outputs(b, err));
     FTH_TRY(br_experiment_resolve(&b->e, b->mem, &b->flags, err));
-    b->resolved = true;
-    return FTH_OK;
+    const fth_status s = set_outputs(b, err);
+    b->resolved = s == FTH_OK;
+    if (s != FTH_OK) br_experiment_clear(&b->e);
+    return s;
 }
 
 void fth_bragg_size(const fth_bragg *b, int64_t *slow, int64_t *fast)
@@ -143,9 +234,12 @@ fth_status fth_bragg_render(fth_bragg *b, float *image, fth_err *err)
     int64_t latch;
     FTH_TRY(fth_tensor_wrap(&t, b->mem, "image", FTH_F32, 2, size, image, err));
     const fth_sink sink = fth_tensor_sink(t);
-    fth_status s = br_passes_create(&p, b->ctx, &b->e, (br_wanted){0}, err);
+    br_files files = {.mem = b->mem};
+    fth_status s = br_passes_create(&p, b->ctx, &b->e, br_outputs_wanted(&b->e.out), err);
     if (s == FTH_OK) s = br_passes_latch(p, NULL, &latch, err);
     if (s == FTH_OK) s = br_passes_render(p, &sink, NULL, NULL, &st, err);
+    if (s == FTH_OK && has_files(&b->e.out)) s = write_files(b, p, t, &files, &st, err);
+    br_files_close(&files);
     br_passes_destroy(p);
     fth_tensor_release(t);
     return s;
@@ -185,6 +279,9 @@ fth_status fth_bragg_jacobian(fth_bragg *b, const char *const *param, int n, dou
     double scale[BR_PARAMS];
     fth_tensor *t = NULL, *which = NULL, *units = NULL;
     FTH_TRY(must_be_resolved(b, err));
+    if (has_files(&b->e.out))
+        return refuse("jacobian", "an output file was named, and derivatives have none",
+                      "name it where the image is made", err);
     if (n < 1 || n > BR_PARAMS)
         return FTH_FAIL(err, FTH_E_USAGE, "1 to %d parameters are expected, not %d", (int)BR_PARAMS,
                         n);

@@ -18,15 +18,17 @@ typedef struct fth_bragg fth_bragg;
 FTH_API FTH_MUST_USE fth_status fth_bragg_create(fth_bragg **out, fth_context *ctx,
                                                  const char *compat, fth_err *err);
 FTH_API void fth_bragg_destroy(fth_bragg *b); /* NULL is allowed */
-/* A flag of nanoBragg without its dash and its values; of a switch none, or "true" or "false".
- * Those of Fathom, with one value: "quirk" (phi-carryover=on), "precision", "fdump", and "seed",
- * which is that of all streams. */
+/* A flag of nanoBragg without its dash and its values; of a switch none, or "true" or "false"; one
+ * for all edges, such as N, also takes one for each. Those of Fathom, with one value: "quirk"
+ * (phi-carryover=on), "precision", "fdump", "smv32", "cbf", and "seed", which is that of all
+ * streams.
+ */
 FTH_API FTH_MUST_USE fth_status fth_bragg_set(fth_bragg *b, const char *flag,
                                               const char *const *value, int n, fth_err *err);
 /* Once, after the last flag: reads files, checks everything. */
 FTH_API FTH_MUST_USE fth_status fth_bragg_resolve(fth_bragg *b, fth_err *err);
 FTH_API void fth_bragg_size(const fth_bragg *b, int64_t *slow, int64_t *fast);
-/* Photons, f32 [slow fast]. */
+/* Photons, f32 [slow fast]; the files that flags name are written beside, and no other. */
 FTH_API FTH_MUST_USE fth_status fth_bragg_render(fth_bragg *b, float *image, fth_err *err);
 /* Derivatives by n parameters, in their typed units: f64 [slow fast n]. */
 FTH_API FTH_MUST_USE fth_status fth_bragg_jacobian(fth_bragg *b, const char *const *param, int n,

@@ -3,6 +3,7 @@
  * Keys become flags, by the names that flags.def gives them, and flags become the experiment: there
  * is one resolver for the command line and for jobs.
  */
+#include "flag_row.h"
 #include "flags.h"
 #include "jobs.h"
 
@@ -67,6 +68,34 @@ static void write_values(const fth_config *cfg, const fth_config_key *key, writt
         else
             w->value[i] = fth_config_text_at(cfg, key->name, i);
     }
+}
+
+static int elements_of(const struct spread *s)
+{
+    int n = 0;
+    while (n < 3 && s->each[n]) n++;
+    return n;
+}
+
+fth_status br_flags_set_each(br_flags *f, const char *flag, const char *const *value, int n,
+                             fth_err *err)
+{
+    char name[80];
+    snprintf(name, sizeof name, "%s%s", flag[0] == '-' ? "" : "-", flag);
+    const int id = br_flag_find(name);
+    for (size_t i = 0; id >= 0 && n > 1 && i < sizeof spreads / sizeof spreads[0]; i++) {
+        const struct spread *s = &spreads[i];
+        if (!s->all || br_flag_find(s->all) != id) continue;
+        if (n != elements_of(s)) {
+            FTH_FAIL(err, FTH_E_COMMAND, "%s takes 1 value or %d, not %d", name, elements_of(s), n);
+            fth_err_hint(err, "one for all, or one for each of %s, %s%s%s", s->each[0], s->each[1],
+                         s->each[2] ? ", " : "", s->each[2] ? s->each[2] : "");
+            return FTH_E_COMMAND;
+        }
+        for (int k = 0; k < n; k++) FTH_TRY(br_flags_set(f, s->each[k], &value[k], 1, err));
+        return FTH_OK;
+    }
+    return br_flags_set(f, flag, value, n, err);
 }
 
 static fth_status set_spread(br_flags *f, const struct spread *s, const written *w, fth_err *err)

@@ -54,6 +54,61 @@ class Images(unittest.TestCase):
         self.assertEqual(r[0], r[1])
         self.assertNotEqual(r[0], r[2])
 
+    def test_files_that_are_named_are_those_of_the_program(self):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="bragg-"))
+        self.addCleanup(shutil.rmtree, folder, True)
+        names = dict(floatfile="f.bin", intfile="i.img", noisefile="n.img", pgmfile="p.pgm", smv32="s.img",
+                     cbf="c.cbf", dump="F.bin")
+        for compat in ("spec", "c"):
+            (folder / compat).mkdir()
+            theirs = [w for k, v in names.items() for w in (("--" if k in ("smv32", "cbf") else "-") + k, v)]
+            r = subprocess.run([PROGRAM, "bragg", "--compat", compat, "-hkl", SMALL, *FLAGS, *theirs, "-seed", "3",
+                                "-adc", "12", "-scale", "2"], cwd=folder / compat, capture_output=True, text=True)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            image = fathom.bragg(hkl=SMALL, compat=compat, seed=3, adc=12, scale=2, mosaic_seed=12345678,
+                                 **{k: folder / v for k, v in names.items()}, **self.flags)
+            for name in names.values():
+                self.assertEqual((folder / name).read_bytes(), (folder / compat / name).read_bytes(), (compat, name))
+                (folder / name).unlink()
+            self.assertEqual(image.tobytes(), (folder / compat / "f.bin").read_bytes())
+        # one alone, a device, and none: nothing else is written
+        home = os.getcwd()
+        self.addCleanup(os.chdir, home)
+        os.chdir(folder)
+        before = sorted(folder.rglob("*"))
+        again = fathom.bragg(hkl=SMALL, intfile="/dev/null", **self.flags)
+        self.assertEqual(fathom.bragg(hkl=SMALL, **self.flags).tobytes(), again.tobytes())
+        self.assertEqual(sorted(folder.rglob("*")), before)
+        fathom.bragg(hkl=SMALL, cbf="only.cbf", **self.flags)
+        self.assertEqual(sorted(set(folder.rglob("*")) - set(before)), [folder / "only.cbf"])
+
+    def test_outputs_without_an_effect_are_errors(self):
+        good = dict(self.flags, default_F=100)
+        for wrong, said in ((dict(adc=3), "adc: no image"), (dict(scale=3), "scale: no image"),
+                            (dict(pgmscale=3), "pgmscale: no picture"), (dict(printout=True), "printout: it prints"),
+                            (dict(printout_pixel=[1, 2]), "printout_pixel: it prints"),
+                            (dict(progress=True), "progress: it prints"),
+                            (dict(intfile="/nowhere/i.img"), "/nowhere/i.img")):
+            with self.assertRaises(fathom.Error, msg=wrong) as e:
+                fathom.bragg(**dict(good, **wrong))
+            self.assertIn(said, str(e.exception))
+        with self.assertRaises(fathom.Error) as e:
+            fathom.bragg.jacobian(["a"], intfile="/dev/null", **good)
+        self.assertIn("derivatives have none", str(e.exception))
+
+    def test_one_number_for_all_edges_or_one_for_each(self):
+        flags = {k: v for k, v in self.flags.items() if k not in ("N", "detpixels_f", "detpixels_s")}
+        flags.update(default_F=100)
+        a = fathom.bragg(N=[36, 47, 29], detpixels=[96, 80], **flags)
+        b = fathom.bragg(Na=36, Nb=47, Nc=29, detpixels_f=96, detpixels_s=80, **flags)
+        self.assertEqual((a.shape, a.tobytes()), ((80, 96), b.tobytes()))
+        a = fathom.bragg(xtalsize=[1e-5, 2e-5, 3e-5], detsize=(9.6, 8.0), **flags)
+        b = fathom.bragg(xtal_thick=1e-5, xtal_width=2e-5, xtal_height=3e-5, detsize_f=9.6, detsize_s=8.0, **flags)
+        self.assertEqual((a.shape, a.tobytes()), ((10, 12), b.tobytes()))
+        for wrong in ([1, 2], [1, 2, 3, 4], [1.5, 2, 3]):
+            with self.assertRaises(fathom.Error):
+                fathom.bragg(N=wrong, detpixels=8, **flags)
+
     def test_mistakes_are_errors(self):
         good = dict(self.flags, default_F=100)
         for wrong, said in ((dict(distnace=1), "distance"), (dict(N="many"), "many"),

@@ -364,6 +364,47 @@ TEST(other_tokens_that_are_more_or_less_than_they_look)
     EQ_I64(f.convention, BR_MOSFLM);
 }
 
+/* Flags of programs that followed: understood, or answered; never another flag. */
+TEST(flags_of_other_programs_are_known_in_both_modes)
+{
+    for (int spec = 0; spec < 2; spec++) {
+        fth_err err = {0};
+        OKE(parse("-pixel 0.4 -pixel_batch_size 128 -show_config -N 3", spec, &err), &err);
+        EQ_F64(f.pixel, 0.4 / 1000); /* not 128 */
+        EQ_I64(f.cells[0], 3);
+        EQ_I64(f.n_answers, 2);
+        EQ_STR(f.answer[0].word, "-pixel_batch_size");
+        HAS(f.answer[0].text, "--memory");
+        HAS(f.answer[1].text, "--json");
+        OKE(parse("--pixel-batch-size=64 -echo_config", spec, &err), &err);
+        EQ_F64(f.pixel, 0.1 / 1000);
+        EQ_I64(f.n_answers, 2);
+        OKE(parse("-dtype float32", spec, &err), &err);
+        EQ_I64(f.precision, BR_F32);
+        OKE(parse("-dtype float32 -precision double", spec, &err), &err);
+        EQ_I64(f.precision, BR_F64);
+        OKE(parse("-precision=single -device cpu", spec, &err), &err);
+        EQ_I64(f.precision, BR_F32);
+        EQ_I64(f.n_answers, 0);
+        OKE(parse("-trace_pixel 3 5", spec, &err), &err); /* slow, fast */
+        IS_TRUE(f.printout);
+        EQ_I64(f.printout_pixel[0], 5);
+        EQ_I64(f.printout_pixel[1], 3);
+        static const char *const wrong[][2] = {
+            {"-dtype float16", "-dtype takes float32|float64, not 'float16'"},
+            {"-dtype", "-dtype takes float32|float64, not nothing"},
+            {"-dtype -N 3", "not '-N'"},
+            {"-trace_pixel 3", "-trace_pixel takes slow fast, not '3'"},
+            {"-pixel_batch_size", "-pixel_batch_size takes rows, not nothing"},
+            {"-show_config=1", "-show_config takes no value, not '1'"}};
+        for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+            err = (fth_err){0};
+            IS(parse(wrong[i][0], spec, &err), FTH_E_COMMAND);
+            HAS(err.text, wrong[i][1]);
+        }
+    }
+}
+
 TEST(a_cell_ends_at_a_dash)
 {
     c_mode("-cell 40 45 -N 6 90 90");

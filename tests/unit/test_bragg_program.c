@@ -147,6 +147,63 @@ TEST(geometries_of_many_digits_are_rendered_in_both_modes)
 #undef MANY
 }
 
+/* nanobrag_torch's flags: what they ask for is done, or there is an answer, and the image is the
+ * same. */
+TEST(flags_of_other_programs_are_answered)
+{
+    need_program();
+    static const char *const program[2] = {"nanoBragg", "fathom bragg"};
+    for (int k = 0; k < 2; k++) {
+        size_t n[2];
+        unsigned char *image[2];
+        EQ_I64(call("%s " TINY " -seed 1", program[k]), 0);
+        HAS_NOT(text, "has no effect");
+        image[0] = t_file_read(t_temp_path("floatimage.bin"), &n[0]);
+        EQ_I64(call("sh -c '%s " TINY " -seed 1 -pixel_batch_size 128 -show_config -device cpu "
+                    "-dtype float64 2>notes.txt >/dev/null'",
+                    program[k]),
+               0);
+        EQ_I64(call("cat notes.txt"), 0);
+        unlink(t_temp_path("notes.txt"));
+        HAS(text, "NOTICE: -pixel_batch_size has no effect");
+        HAS(text, "NOTICE: -show_config has no effect");
+        image[1] = t_file_read(t_temp_path("floatimage.bin"), &n[1]);
+        EQ_U64(n[1], n[0]);
+        SAME_BYTES(image[1], image[0], n[0]);
+        EQ_I64(call("%s " TINY " -seed 1 -trace_pixel 3 5", program[k]), 0);
+        HAS(text, "   5    3 : stol = ");
+        EQ_I64(call("%s " TINY " -device tpu", program[k]), k ? 2 : 9);
+        HAS(text, "-device takes cpu, cuda or cuda:N, not 'tpu'");
+        free(image[0]);
+        free(image[1]);
+        sweep();
+    }
+}
+
+/* Each is the verb of its name in c mode, with the exit code of its program. */
+TEST(companions_have_links)
+{
+    need_program();
+    EQ_I64(call("nanoBraggCUDA " TINY " -seed 1 -precision double"), 0);
+    HAS(text, "nanoBragg nanocrystal diffraction simulator");
+    EQ_I64(call("noisify floatimage.bin -seed 3 -intfile /dev/null -nopgm -noisefile a.img"), 0);
+    EQ_I64(call("fathom bragg noisify --compat c -bin floatimage.bin -seed 3 -intfile /dev/null "
+                "-nopgm -noisefile b.img"),
+           0);
+    EQ_I64(call("cmp a.img b.img"), 0);
+    EQ_I64(call("rm a.img b.img"), 0);
+    t_file_write(t_temp_path("t.stol"), "0 6\n0.5 2\n1 1\n", 16);
+    EQ_I64(call("nonBragg -stol t.stol -detpixels 8 -seed 1 -floatfile a.bin -intfile /dev/null "
+                "-nopgm -nonoise"),
+           0);
+    IS_TRUE(there("a.bin"));
+    EQ_I64(call("rm a.bin t.stol"), 0);
+    EQ_I64(call("noisify"), 9);
+    EQ_I64(call("nonBragg -stol none.stol"), 9);
+    EQ_I64(call("nanoBraggCUDA -cell 40"), 9);
+    sweep();
+}
+
 TEST(quiet_leaves_only_files)
 {
     need_program();

@@ -137,7 +137,7 @@ TEST(words_of_a_direct_command_are_passed_on)
               &err),
         &err);
     EQ_STR(call.command->name, "bragg");
-    IS_TRUE(call.command->direct != NULL && !call.by_link);
+    IS_TRUE(call.command->direct != NULL && !call.link);
     EQ_I64(call.n_args, 13);
     static const char *const left[] = {"-cell",   "40",  "45", "50", "90",   "90",  "90",
                                        "-misset", "-10", "-h", "30", "-phi", "-0.5"};
@@ -174,17 +174,42 @@ TEST(a_link_is_the_direct_command_with_its_flags)
     snprintf(words[0], sizeof words[0], "/usr/bin/nanoBragg");
     OKE(parse(&call, "plan -cell 40 --hkl a.hkl --seed 3", &err), &err);
     words[0][0] = '\0';
-    IS_TRUE(call.by_link && call.command->direct != NULL);
+    IS_TRUE(call.link && call.command->direct != NULL);
     EQ_STR(cli_get(&call, "compat"), "c");
     EQ_STR(cli_get(&call, "seed"), "3");
     EQ_I64(call.n_args, 5); /* the other program knows no verbs, and finds -hkl in --hkl */
     EQ_STR(call.arg[0], "plan");
     EQ_STR(call.arg[3], "--hkl");
-    EQ_I64(call.command->direct->link_code, 9);
+    EQ_I64(call.link->code, 9);
+    IS_TRUE(!call.link->gpu);
     snprintf(words[0], sizeof words[0], "nanoBragg");
     OKE(parse(&call, "--compat spec", &err), &err);
     words[0][0] = '\0';
     EQ_STR(cli_get(&call, "compat"), "spec"); /* what is typed wins */
+}
+
+/* The programs that come with nanoBragg, each as the command that does its work. */
+TEST(every_companion_has_a_link)
+{
+    static const struct {
+        const char *name, *command;
+        bool gpu;
+    } t[] = {{"nanoBragg", "bragg", false},
+             {"nanoBraggCUDA", "bragg", true},
+             {"noisify", "bragg noisify", false},
+             {"nonBragg", "bragg nonbragg", false}};
+    for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
+        cli_call call;
+        fth_err err = {0};
+        snprintf(words[0], sizeof words[0], "./bin/%s", t[i].name);
+        OKE(parse(&call, "-seed 3 -what --ever", &err), &err);
+        words[0][0] = '\0';
+        EQ_STR(call.command->name, t[i].command);
+        EQ_STR(cli_get(&call, "compat"), "c");
+        EQ_I64(call.n_args, 4);
+        EQ_I64(call.link->code, 9);
+        EQ_I64(call.link->gpu, t[i].gpu);
+    }
 }
 
 TEST(every_device_and_level_is_taken)
