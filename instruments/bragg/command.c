@@ -85,7 +85,6 @@ static fth_status run(command *c, fth_err *err)
     job.checkpoint = rows ? strtoll(rows, NULL, 10) : 0;
     FTH_TRY(set_preview(call, &job, err));
     FTH_TRY(br_flags_of_call(&c->flags, call, err));
-    br_foreign_answer(&c->flags, call->notes);
     /* In c mode the meter of the reference stands in the text, and is enough. */
     if (call->hide_progress && (!c->flags.spec || !c->flags.progress))
         call->hide_progress(call->progress_user);

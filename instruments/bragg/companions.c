@@ -35,7 +35,8 @@ fth_direct_call br_call_direct(const br_call *call, int n_words, char *const *wo
                              .value = value_of,
                              .value_at = value_at,
                              .user = (void *)(uintptr_t)call,
-                             .out = call->out};
+                             .out = call->out,
+                             .notes = call->out};
 }
 
 fth_status br_call_quirks(const br_call *call, uint32_t *mask, fth_err *err)

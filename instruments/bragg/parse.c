@@ -211,5 +211,7 @@ fth_status br_flags_of_call(br_flags *f, const fth_direct_call *call, fth_err *e
     }
     if ((text = call->value(call->user, "seed"))) f->seed_all = strtol(text, NULL, 10);
     f->fdump = call->value(call->user, "fdump");
-    return br_flags_parse(f, call->n_words, call->word, err);
+    FTH_TRY(br_flags_parse(f, call->n_words, call->word, err));
+    br_foreign_answer(f, call->notes);
+    return FTH_OK;
 }

@@ -164,6 +164,7 @@ fth_status br_refine_run(fth_context *ctx, int n_words, char *const *word, value
     FTH_TRY(find_image(&q, n_words, word, err));
     FTH_TRY(read_request(&q, value, user, out, err));
     FTH_TRY(read_flags(&q, value, user, err));
+    br_foreign_answer(&q.flags, out);
     FTH_TRY(br_experiment_resolve(&e, fth_context_mem(ctx), &q.flags, err));
     const fth_status s = refine(&q, ctx, &e, out, err);
     br_experiment_clear(&e);

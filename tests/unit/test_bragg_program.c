@@ -197,7 +197,13 @@ TEST(companions_have_links)
                 "-nopgm -nonoise"),
            0);
     IS_TRUE(there("a.bin"));
-    EQ_I64(call("rm a.bin t.stol"), 0);
+    EQ_I64(call("rm a.bin"), 0);
+    EQ_I64(
+        call("nonBragg -stol t.stol -detpixels 8 -seed 1 -floatfile /dev/null -intfile /dev/null "
+             "-nopgm -nonoise -pixel_batch_size 8"),
+        0);
+    HAS(text, "NOTICE: -pixel_batch_size has no effect");
+    EQ_I64(call("rm t.stol"), 0);
     EQ_I64(call("noisify"), 9);
     EQ_I64(call("nonBragg -stol none.stol"), 9);
     EQ_I64(call("nanoBraggCUDA -cell 40"), 9);
