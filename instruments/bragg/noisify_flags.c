@@ -268,7 +268,7 @@ static int write_header(const br_noisify *n, char *text)
     const bool little = *(const char *)&(const int){1}, ours = !n->original;
     char more[80] = "";
     if (ours && n->bits == 32) snprintf(more, sizeof more, "Data_type=long int;\n");
-    if (ours) snprintf(more + strlen(more), sizeof more / 2, "ADC_OFFSET=%g;\n", n->adc);
+    if (ours) snprintf(more + strlen(more), sizeof more / 2, "ADC_OFFSET=%.15g;\n", round(n->adc));
     /* the original's Y runs the other way */
     const double height = n->pixel * (double)n->slow, y = ours ? n->ybeam : height - n->ybeam;
     return snprintf(text, ROOM,

@@ -15,12 +15,13 @@
 
 enum { LINE = 48 }; /* one key with a number */
 
-/* Lines that the original does not have: what tools ask for beside them. */
+/* Lines that the original does not have: what tools ask for beside them. DIALS takes whole numbers
+ * for the offset alone. */
 static int write_ours(const br_experiment *e, int bits, char *text, size_t room)
 {
     char wide[LINE] = "", offset[LINE] = "";
     if (bits == 32) snprintf(wide, sizeof wide, "Data_type=long int;\n");
-    if (!e->compat_c) snprintf(offset, sizeof offset, "ADC_OFFSET=%g;\n", e->out.adc);
+    if (!e->compat_c) snprintf(offset, sizeof offset, "ADC_OFFSET=%.15g;\n", round(e->out.adc));
     return snprintf(text, room, "%s%s", wide, offset);
 }
 
