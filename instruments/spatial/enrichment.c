@@ -8,7 +8,7 @@ double sp_lfc_pseudo(const float *W, int64_t genes, int64_t factors)
 {
     double sum = 0;
     for (int64_t i = 0; i < genes * factors; i++) sum += (double)W[i];
-    return 0.01 * sum / (double)(genes * factors);
+    return 0.1 * sum / (double)(genes * factors);
 }
 
 void sp_shares(double *share, const float *W, int64_t genes, int64_t factors, double pseudo)

@@ -6,7 +6,7 @@
 
 enum { SP_ENRICHED = 10 }; /* genes listed at each end */
 
-/* What is added to every loading before they are compared: a hundredth of the mean loading. A gene
+/* What is added to every loading before they are compared: a tenth of the mean loading. A gene
  * that is hardly there, or a loading that an update drove to zero, would else differ by thirty
  * powers of two from another that is as good as zero. */
 double sp_lfc_pseudo(const float *W, int64_t genes, int64_t factors);

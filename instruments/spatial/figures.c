@@ -1,13 +1,16 @@
 /* figures.c - the stage that draws: opens the results of a model and goes through the table. */
 #include "figures.h"
 
+#include "display.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 const sp_figure_info sp_figure_list[] = {
-#define SP_FIGURE(name, file, title, when) {#name, file, title, SP_##when, sp_figure_##name},
+#define SP_FIGURE(name, file, title, when, set)                                                    \
+    {#name, file, title, SP_##when, SP_##set, sp_figure_##name},
 #include "figures.def"
 #undef SP_FIGURE
 };
@@ -26,6 +29,7 @@ static bool has_frames(const fth_stage_call *call)
 
 static bool applies(const sp_drawing *d, const sp_figure_info *f)
 {
+    if (f->set == SP_MORE && fth_config_choice(d->call->config, "figures.which") == 0) return false;
     switch (f->when) {
     case SP_ALWAYS: return true;
     case SP_SPATIAL: return d->spatial;
@@ -55,9 +59,13 @@ fth_status sp_figures_files(const fth_stage_call *call, fth_file_list *list, fth
     for (int i = 0; i < sp_figure_count; i++) {
         const sp_figure_info *f = &sp_figure_list[i];
         if (f->when > SP_MULTI || !applies(&d, f)) continue; /* others depend on the data */
-        FTH_TRY(sp_path(in, SP_FIGURES, f->file, err));
-        FTH_TRY(sp_path(path, call->model_dir, in, err));
-        FTH_TRY(fth_file_list_add(list, FTH_FILE_FIGURE, path, f->title, err));
+        for (int64_t k = 0; k < fth_config_count(call->config, "figures.formats"); k++) {
+            char file[SP_PATH];
+            const fth_file_kind kind = sp_draw_format(&d, f->file, k, file);
+            FTH_TRY(sp_path(in, SP_FIGURES, file, err));
+            FTH_TRY(sp_path(path, call->model_dir, in, err));
+            FTH_TRY(fth_file_list_add(list, kind, path, f->title, err));
+        }
     }
     return FTH_OK;
 }
@@ -69,6 +77,8 @@ static fth_status take_names(sp_drawing *d, fth_err *err)
     FTH_TRY(sp_draw_take(d, (uint64_t)d->groups * sizeof(char *), &d->group_names, err));
     FTH_TRY(sp_draw_take(d, (uint64_t)d->genes * sizeof(char *), &d->gene_names, err));
     FTH_TRY(sp_draw_take(d, (uint64_t)d->groups * sizeof *d->group_files, &d->group_files, err));
+    FTH_TRY(
+        sp_draw_take(d, (uint64_t)d->groups * sizeof *d->group_colours, &d->group_colours, err));
     for (int64_t g = 0; g < d->groups; g++)
         d->group_names[g] =
             d->planning ? "a name of a group" : fth_texts_get(d->data.group_names, g);
@@ -124,15 +134,6 @@ static fth_status read_loadings(sp_drawing *d, fth_err *err)
     return s;
 }
 
-/* Grids of many panels leave no room beside a section that is narrow, unless it is very narrow:
- * there must be room for titles. */
-static void find_shape(sp_drawing *d)
-{
-    const double ratio = (d->high[0] - d->low[0]) / (d->high[1] - d->low[1]);
-    d->shape[0] = fmin(fmax(ratio * 0.9 + 0.1, 0.6), 1);
-    d->shape[1] = fmin(fmax(0.9 / ratio + 0.1, 0.5), 1);
-}
-
 /* The box of the positions, and a fiftieth around it. */
 static void find_box(sp_drawing *d)
 {
@@ -146,7 +147,7 @@ static void find_box(sp_drawing *d)
         d->low[k] = low - margin;
         d->high[k] = high + margin;
     }
-    find_shape(d);
+    sp_sheet_choose(d);
 }
 
 static fth_status open_cells(sp_drawing *d, fth_err *err)
@@ -172,6 +173,17 @@ static fth_status open_cells(sp_drawing *d, fth_err *err)
     return FTH_OK;
 }
 
+/* Colours of the source where it has some, what its positions are in, and how dense they are. */
+static fth_status read_display(sp_drawing *d, fth_err *err)
+{
+    sp_shown shown;
+    FTH_TRY(sp_shown_read(&shown, d->group_colours, d->groups, d->mem, d->data.dir, err));
+    for (int64_t g = 0; !shown.coloured && g < d->groups; g++)
+        d->group_colours[g] = fth_colour_category(g, d->groups);
+    sp_scale_choose(d, &shown);
+    return sp_spacing(d, d->xy, d->cells, &d->spacing, err);
+}
+
 static fth_status open_drawing(sp_drawing *d, fth_err *err)
 {
     read_model(d);
@@ -183,6 +195,7 @@ static fth_status open_drawing(sp_drawing *d, fth_err *err)
     if (d->factors < 1)
         return FTH_FAIL(err, FTH_E_FILE_SHAPE, SP_FACTORS ": there are no factors in it");
     FTH_TRY(take_names(d, err));
+    FTH_TRY(read_display(d, err));
     FTH_TRY(read_loadings(d, err));
     return read_moran(d, err);
 }
@@ -205,7 +218,9 @@ static fth_status plan_drawing(sp_drawing *d, fth_err *err)
     d->iterations = set.max_iter;
     d->data.size = size;
     d->low[0] = d->low[1] = -1, d->high[0] = d->high[1] = 1;
-    find_shape(d);
+    d->ratio = 1;
+    d->scale_bar = 0.5;
+    snprintf(d->scale_label, sizeof d->scale_label, "a scale bar");
     d->factor_file = (fth_source){
         .kind = "planned", .dtype = FTH_F32, .n_axes = 2, .size = {d->cells, d->factors}};
     FTH_TRY(take_names(d, err));
@@ -217,6 +232,7 @@ static void close_drawing(sp_drawing *d)
 {
     sp_draw_give(d, d->moran, 0);
     sp_draw_give(d, d->loadings, 0);
+    sp_draw_give(d, d->group_colours, 0);
     sp_draw_give(d, d->group_files, 0);
     sp_draw_give(d, d->gene_names, 0);
     sp_draw_give(d, d->group_names, 0);
@@ -230,6 +246,17 @@ static fth_status draw_all(sp_drawing *d, fth_err *err)
     for (int i = 0; i < sp_figure_count; i++)
         if (applies(d, &sp_figure_list[i]))
             FTH_TRY_CTX(sp_figure_list[i].draw(d, err), err, "drawing %s", sp_figure_list[i].file);
+    return FTH_OK;
+}
+
+/* What drawing would take, whatever the shape of the tissue is. */
+static fth_status plan_all(sp_drawing *d, fth_err *err)
+{
+    for (int k = 0; k < SP_SHAPES; k++) {
+        d->ratio = sp_sheet_shape(k);
+        d->done = 0;
+        FTH_TRY(draw_all(d, err));
+    }
     return FTH_OK;
 }
 
@@ -248,7 +275,7 @@ fth_status sp_figures_plan(const fth_stage_call *call, fth_stage_plan *out, FILE
     sp_drawing d = {.call = call, .mem = fth_context_mem(call->context)};
     char text[24];
     fth_status s = plan_drawing(&d, err);
-    if (s == FTH_OK) s = draw_all(&d, err);
+    if (s == FTH_OK) s = plan_all(&d, err);
     if (s == FTH_OK) {
         out->host_bytes =
             base_bytes(&d.data.size) + d.most +

@@ -12,6 +12,8 @@
 
 #include "data.h"
 
+#include <fathom/plot.h>
+
 /* When a figure is drawn. */
 typedef enum sp_figure_when {
     SP_ALWAYS,
@@ -22,6 +24,11 @@ typedef enum sp_figure_when {
     SP_VIDEO    /* training with --video */
 } sp_figure_when;
 
+/* Which figures are drawn without being asked for. */
+typedef enum sp_figure_set { SP_MAIN, SP_MORE } sp_figure_set;
+
+struct sp_shown;
+
 typedef struct sp_drawing {
     const fth_stage_call *call;
     fth_mem *mem;
@@ -30,28 +37,33 @@ typedef struct sp_drawing {
     sp_data data;               /* empty when planning */
     int64_t cells, genes, factors, groups;
     int64_t points, lu_columns, iterations; /* planning: rows and columns of Lu; of training */
-    double shape[2];                        /* width and height of a panel in a grid, of 1 inch */
-    const float *xy;                        /* [cell][2]; NULL when planning */
-    const int32_t *group;                   /* [cell] */
-    double low[2], high[2];                 /* positions, with a margin */
-    const char **group_names;               /* [group] */
-    const char **gene_names;                /* [gene] */
-    char (*group_files)[64];                /* [group]: names fit for files */
-    double *moran;                          /* [factor]; NaN where it is not known */
-    float *loadings;                        /* [gene][factor] */
-    fth_source factor_file;                 /* factors.npy, f32 [cell factor] */
-    uint64_t room;       /* bytes of rows that are in memory at once; 0: 64 MiB */
-    uint64_t held, most; /* planning: bytes now, and the most with a figure */
-    int64_t done, total; /* files */
+    double ratio;                           /* width by height of panels of cells */
+    double spacing;                         /* typical distance of neighbouring cells */
+    double scale_bar;                       /* its length, as positions are */
+    char scale_label[40];
+    const float *xy;           /* [cell][2]; NULL when planning */
+    const int32_t *group;      /* [cell] */
+    double low[2], high[2];    /* positions, with a margin */
+    const char **group_names;  /* [group] */
+    fth_colour *group_colours; /* [group] */
+    const char **gene_names;   /* [gene] */
+    char (*group_files)[64];   /* [group]: names fit for files */
+    double *moran;             /* [factor]; NaN where it is not known */
+    float *loadings;           /* [gene][factor] */
+    fth_source factor_file;    /* factors.npy, f32 [cell factor] */
+    uint64_t room;             /* bytes of rows that are in memory at once; 0: 64 MiB */
+    uint64_t held, most;       /* planning: bytes now, and the most with a figure */
+    int64_t done, total;       /* files */
 } sp_drawing;
 
 typedef fth_status sp_figure_fn(sp_drawing *d, fth_err *err);
-#define SP_FIGURE(name, file, title, when) sp_figure_fn sp_figure_##name;
+#define SP_FIGURE(name, file, title, when, set) sp_figure_fn sp_figure_##name;
 #include "figures.def"
 #undef SP_FIGURE
 typedef struct sp_figure_info {
     const char *name, *file, *title; /* file: in the folder of figures, %s for factors and groups */
     sp_figure_when when;
+    sp_figure_set set;
     sp_figure_fn *draw;
 } sp_figure_info;
 extern const sp_figure_info sp_figure_list[];
@@ -101,6 +113,17 @@ typedef struct sp_gene_rows {
 } sp_gene_rows;
 void sp_gene_rows_open(sp_gene_rows *g, sp_drawing *d, const int64_t *gene, int64_t n, bool log1p);
 
+/* What the model says these counts are, as log1p: row i is gene[i]. */
+typedef struct sp_fitted_rows {
+    sp_rows rows;
+    const int64_t *gene;
+} sp_fitted_rows;
+void sp_fitted_rows_open(sp_fitted_rows *f, sp_drawing *d, const int64_t *gene, int64_t n);
+
+/* The mean count of each gene, and of each factor, over the cells. */
+fth_status sp_mean_counts(sp_drawing *d, double *mean, fth_err *err);
+fth_status sp_mean_factors(sp_drawing *d, double *mean, fth_err *err);
+
 /* The percentile of rows [first, first + n), but at least `least`: for limits of colours. */
 fth_status sp_rows_limit(const sp_rows *r, int64_t first, int64_t n, double percent, double least,
                          double *out, fth_err *err);
@@ -118,33 +141,70 @@ fth_status sp_draw_open_cells(sp_drawing *d, const char *name, fth_source *out, 
 /* A figure at the resolution of the config, or at less where it would have too many pixels. */
 fth_status sp_draw_figure(sp_drawing *d, fth_figure_options opt, fth_figure **out, fth_err *err);
 
+typedef struct sp_sheet sp_sheet;
 typedef struct sp_map {
     const char *title;
     fth_column values;
     fth_colours colours;
-    double inches;          /* of the panel; 0: 3 */
-    const char *colour_bar; /* of the panel alone; NULL: none */
+    const char *colour_bar; /* its label; NULL: no bar */
+    bool scale_bar;         /* under the panel: one on a sheet is enough */
 } sp_map;
-/* Cells in their places, y down, on grey. */
-void sp_draw_map(const sp_drawing *d, fth_panel *p, const sp_map *m);
-/* Axes and background of such a panel. */
-void sp_draw_ground(const sp_drawing *d, fth_panel *p, const char *title, const char *colour_bar);
+/* Cells in their places, y down. */
+void sp_draw_map(const sp_drawing *d, fth_panel *p, const sp_sheet *s, const sp_map *m);
+/* Axes of such a panel. */
+void sp_draw_ground(const sp_drawing *d, fth_panel *p, const fth_panel_options *opt);
+/* Square points of a dot in a scene of so many. */
 double sp_draw_area(int64_t points, double inches);
-/* "Factor 3" and, where it is known, a line "I=0.123". */
+/* "Factor 3" and, where it is known, a line "I = 0.123". */
 const char *sp_draw_factor(const sp_drawing *d, int64_t factor, bool moran, char text[64]);
 /* The texts "Factor 1", ...: to be given back with *bytes. */
 fth_status sp_draw_factors(sp_drawing *d, const char ***out, uint64_t *bytes, fth_err *err);
 /* The first characters of a text, with dots when some are missing. */
 const char *sp_draw_short(const char *text, int most, char *out, size_t bytes);
-/* Save (or plan) and destroy the figure; `name` in the folder of figures. */
+/* Save (or plan), in every format of the config, and destroy the figure; `name`, with .png, in the
+ * folder of figures. */
 fth_status sp_draw_save(sp_drawing *d, fth_figure *fig, const char *name, const char *title,
                         fth_err *err);
 /* The same for a file that was written otherwise: progress, and a line in the record. */
-fth_status sp_draw_saved(sp_drawing *d, const char *path, const char *name, const char *title,
-                         fth_err *err);
-/* A map for each row of `rows`, five side by side, with one bar: most figures of factors. */
-fth_status sp_draw_page(sp_drawing *d, const sp_rows *rows, fth_colours colours, const char *bar,
-                        const char *name, const char *title, fth_err *err);
+fth_status sp_draw_saved(sp_drawing *d, fth_file_kind kind, const char *path, const char *name,
+                         const char *title, fth_err *err);
+/* The file of format number k of the config, in place of the .png of the table. */
+fth_file_kind sp_draw_format(const sp_drawing *d, const char *name, int64_t k, char file[SP_PATH]);
+
+/* ---- sheets (figures_sheet.c) ---- */
+
+/* Panels of cells have one of a few shapes, so that a plan can try all of them before the cells are
+ * known. */
+enum { SP_SHAPES = 9 };
+double sp_sheet_shape(int k); /* width by height: 1/4 to 4 */
+void sp_sheet_choose(sp_drawing *d);
+
+/* Panels of one size in rows. */
+struct sp_sheet {
+    int64_t columns;
+    double width, height; /* inches of a panel, with what stands around it */
+    double box[2];        /* of the cells alone */
+};
+/* `side`: of a square as large as the cells' box. Rows hold whole blocks of panels. `bars`: panels
+ * have colour bars. */
+sp_sheet sp_sheet_of(const sp_drawing *d, int64_t panels, int64_t block, double side, bool bars);
+fth_status sp_sheet_figure(sp_drawing *d, const sp_sheet *s, int64_t panels, const char *title,
+                           fth_figure **out, fth_err *err);
+/* Typical distance of neighbours, and the square points of dots that then nearly touch. */
+fth_status sp_spacing(sp_drawing *d, const float *xy, int64_t n, double *out, fth_err *err);
+double sp_sheet_dot(const sp_drawing *d, const sp_sheet *s, double spacing);
+/* Colours of a row between two of its percentiles; 0 instead of the lower one where that is 0. */
+fth_status sp_rows_colours(const sp_rows *r, int64_t row, fth_colour_map map, double low,
+                           double high, fth_colours *out, fth_err *err);
+/* The largest of 1, 2, 5, 10, 20, ... that is not above v. */
+double sp_round_down(double v);
+/* A round length, about a third of the tissue. */
+void sp_scale_choose(sp_drawing *d, const struct sp_shown *shown);
+
+/* ---- the objective (figures_elbo.c) ---- */
+
+/* Into a panel; *curve is to be given back with *bytes after the figure is saved, or on failure. */
+fth_status sp_draw_elbo(sp_drawing *d, fth_panel *p, double **curve, uint64_t *bytes, fth_err *err);
 
 /* ---- genes (figures_genes.c) ---- */
 

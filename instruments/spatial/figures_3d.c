@@ -162,7 +162,7 @@ static void add_panel(const scene *s, fth_panel *p, int64_t i, const char *title
                      &(fth_points){.area = sp_draw_area(s->d->cells, s->inches),
                                    .alpha = 0.8,
                                    .values = sp_rows_get(&s->rows, 3 * i + 2),
-                                   .colours = {.map = FTH_MAP_TURBO, .low = 0, .high = s->high}});
+                                   .colours = {.map = FTH_MAP_EMBER, .low = 0, .high = s->high}});
     snprintf(top, sizeof top, "%.3g", s->high);
     fth_panel_text(p, s->corner[0] - 0.04, s->edge[4][1][0], "0", &note);
     fth_panel_text(p, s->corner[0] - 0.04, s->edge[4][1][1], top, &note);

@@ -56,7 +56,7 @@ fth_status sp_draw_open_cells(sp_drawing *d, const char *name, fth_source *out, 
 const char *sp_draw_factor(const sp_drawing *d, int64_t factor, bool moran, char text[64])
 {
     if (moran && d->moran && isfinite(d->moran[factor]))
-        snprintf(text, 64, "Factor %lld\nI=%.3f", (long long)factor + 1, d->moran[factor]);
+        snprintf(text, 64, "Factor %lld\nI = %.3f", (long long)factor + 1, d->moran[factor]);
     else
         snprintf(text, 64, "Factor %lld", (long long)factor + 1);
     return text;
@@ -118,12 +118,12 @@ double sp_draw_area(int64_t points, double inches)
     return fmin(fmax(100 / sqrt(n), filled), 100) * part * part;
 }
 
-void sp_draw_ground(const sp_drawing *d, fth_panel *p, const char *title, const char *colour_bar)
+void sp_draw_ground(const sp_drawing *d, fth_panel *p, const fth_panel_options *opt)
 {
-    fth_panel_set(p, &(fth_panel_options){.title = title,
-                                          .background = fth_rgb(128, 128, 128),
-                                          .aspect = FTH_ASPECT_EQUAL,
-                                          .colour_bar = colour_bar});
+    fth_panel_options o = *opt;
+    o.aspect = FTH_ASPECT_EQUAL;
+    o.bare = true;
+    fth_panel_set(p, &o);
     fth_panel_axis(p, FTH_AXIS_X,
                    &(fth_axis_options){.low = d->low[0], .high = d->high[0], .no_ticks = true});
     fth_panel_axis(
@@ -132,15 +132,18 @@ void sp_draw_ground(const sp_drawing *d, fth_panel *p, const char *title, const 
             .low = d->low[1], .high = d->high[1], .direction = FTH_GROW_DOWN, .no_ticks = true});
 }
 
-void sp_draw_map(const sp_drawing *d, fth_panel *p, const sp_map *m)
+void sp_draw_map(const sp_drawing *d, fth_panel *p, const sp_sheet *s, const sp_map *m)
 {
     fth_column x = fth_column_of(FTH_F32, d->xy, d->cells);
     fth_column y = fth_column_of(FTH_F32, d->xy ? d->xy + 1 : NULL, d->cells);
     x.stride = y.stride = 2;
-    sp_draw_ground(d, p, m->title, m->colour_bar);
+    sp_draw_ground(d, p,
+                   &(fth_panel_options){.title = m->title,
+                                        .colour_bar = m->colour_bar,
+                                        .scale_bar = m->scale_bar ? d->scale_bar : 0,
+                                        .scale_label = d->scale_label});
     fth_panel_points(p, x, y,
-                     &(fth_points){.area = sp_draw_area(d->cells, m->inches),
-                                   .alpha = 0.8,
+                     &(fth_points){.area = sp_sheet_dot(d, s, d->spacing),
                                    .values = m->values,
                                    .colours = m->colours});
 }
@@ -159,7 +162,16 @@ static fth_status make_folder(const char *path, fth_err *err)
     return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: making the folder: %s", dir, strerror(errno));
 }
 
-/* Whether the file is in the list that the stage gave before it ran. */
+fth_file_kind sp_draw_format(const sp_drawing *d, const char *name, int64_t k, char file[SP_PATH])
+{
+    const char *format = fth_config_text_at(d->call->config, "figures.formats", k);
+    const char *dot = strrchr(name, '.');
+    snprintf(file, SP_PATH, "%.*s.%s", dot ? (int)(dot - name) : (int)strlen(name), name, format);
+    return strcmp(format, "png") == 0 ? FTH_FILE_FIGURE
+                                      : FTH_FILE_OUTPUT; /* the report shows PNG */
+}
+
+/* Whether the figure is in the list that the stage gave before it ran. */
 static bool is_listed(const sp_drawing *d, const char *name)
 {
     for (int i = 0; i < sp_figure_count; i++) {
@@ -171,10 +183,10 @@ static bool is_listed(const sp_drawing *d, const char *name)
     return false;
 }
 
-fth_status sp_draw_saved(sp_drawing *d, const char *path, const char *name, const char *title,
-                         fth_err *err)
+fth_status sp_draw_saved(sp_drawing *d, fth_file_kind kind, const char *path, const char *name,
+                         const char *title, fth_err *err)
 {
-    if (!is_listed(d, name)) FTH_TRY(fth_stage_wrote(d->call, FTH_FILE_FIGURE, path, title, err));
+    if (!is_listed(d, name)) FTH_TRY(fth_stage_wrote(d->call, kind, path, title, err));
     d->done++;
     const fth_stage_progress progress = {.done = d->done, .total = d->total, .what = name};
     if (!fth_stage_report(d->call, &progress) && d->done < d->total)
@@ -182,40 +194,33 @@ fth_status sp_draw_saved(sp_drawing *d, const char *path, const char *name, cons
     return FTH_OK;
 }
 
+static fth_status save_as(sp_drawing *d, fth_figure *fig, const char *name, int64_t format,
+                          const char *title, fth_err *err)
+{
+    char path[SP_PATH], in[SP_PATH], file[SP_PATH];
+    uint64_t bytes = 0;
+    const fth_file_kind kind = sp_draw_format(d, name, format, file);
+    FTH_TRY(sp_path(path, SP_FIGURES, file, err));
+    FTH_TRY(sp_path(in, d->call->model_dir, path, err));
+    if (d->planning) {
+        FTH_TRY(fth_figure_plan(fig, in, &bytes, err));
+        if (d->held + bytes > d->most) d->most = d->held + bytes;
+        d->done++;
+        return FTH_OK;
+    }
+    FTH_TRY(make_folder(in, err));
+    FTH_TRY(fth_figure_save(fig, in, err));
+    return sp_draw_saved(d, kind, in, name, title, err);
+}
+
 fth_status sp_draw_save(sp_drawing *d, fth_figure *fig, const char *name, const char *title,
                         fth_err *err)
 {
-    char path[SP_PATH], in[SP_PATH];
-    uint64_t bytes = 0;
-    fth_status s = sp_path(path, SP_FIGURES, name, err);
-    if (s == FTH_OK) s = sp_path(in, d->call->model_dir, path, err);
-    if (s == FTH_OK && d->planning) {
-        s = fth_figure_plan(fig, in, &bytes, err);
-        if (d->held + bytes > d->most) d->most = d->held + bytes;
-        d->done++;
-    } else if (s == FTH_OK) {
-        s = make_folder(in, err);
-        if (s == FTH_OK) s = fth_figure_save(fig, in, err);
-    }
+    const int64_t formats = fth_config_count(d->call->config, "figures.formats");
+    fth_status s = FTH_OK;
+    for (int64_t k = 0; s == FTH_OK && k < formats; k++) s = save_as(d, fig, name, k, title, err);
     fth_figure_destroy(fig);
-    if (s == FTH_OK && !d->planning) s = sp_draw_saved(d, in, name, title, err);
     return s;
-}
-
-fth_status sp_draw_page(sp_drawing *d, const sp_rows *rows, fth_colours colours, const char *bar,
-                        const char *name, const char *title, fth_err *err)
-{
-    fth_figure *fig = NULL;
-    const int64_t n = rows->source.size[0];
-    FTH_TRY(sp_draw_figure(d, (fth_figure_options){.panels = n, .colour_bar = bar}, &fig, err));
-    for (int64_t i = 0; i < n; i++) {
-        char text[64];
-        sp_draw_map(d, fth_figure_panel(fig, i),
-                    &(sp_map){.title = sp_draw_factor(d, i, true, text),
-                              .values = sp_rows_get(rows, i),
-                              .colours = colours});
-    }
-    return sp_draw_save(d, fig, name, title, err);
 }
 
 /* ---- file names ---- */

@@ -30,34 +30,43 @@ static void add_curve(fth_panel *p, fth_column x, fth_column y, fth_column_range
 }
 
 /* Iterations from 1, then their objectives. */
-static fth_status draw_curve(sp_drawing *d, const double *v, int64_t n, fth_err *err)
-{
-    fth_figure *fig = NULL;
-    fth_column_range range;
-    const fth_column y = fth_column_of(FTH_F64, v + n, n);
-    FTH_TRY(fth_column_get_range(&y, 1, &range, err));
-    FTH_TRY(
-        sp_draw_figure(d, (fth_figure_options){.panels = 1, .width = 6, .height = 4}, &fig, err));
-    add_curve(fth_figure_panel(fig, 0), fth_column_of(FTH_F64, v, n), y, range, v[2 * n - 1]);
-    return sp_draw_save(d, fig, "elbo_curve.png", "objective while training", err);
-}
-
-fth_status sp_figure_elbo(sp_drawing *d, fth_err *err)
+fth_status sp_draw_elbo(sp_drawing *d, fth_panel *p, double **curve, uint64_t *bytes, fth_err *err)
 {
     fth_source file = {.n_axes = 1, .dtype = FTH_F64, .size = {d->iterations}};
     double *v = NULL;
     if (!d->planning) FTH_TRY(sp_draw_open(d, SP_ELBO_NPY, &file, err));
     const int64_t n = file.size[0];
-    const uint64_t bytes = 2 * (uint64_t)n * sizeof *v;
+    fth_column_range range;
     fth_status s = FTH_OK;
     if (file.n_axes != 1 || file.dtype != FTH_F64 || n < 1)
         s = FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s/" SP_ELBO_NPY ": f64 [iteration] was expected",
                      d->call->model_dir);
-    if (s == FTH_OK) s = sp_draw_take(d, bytes, &v, err);
+    *bytes = 2 * (uint64_t)n * sizeof *v;
+    if (s == FTH_OK) s = sp_draw_take(d, *bytes, &v, err);
+    *curve = v;
     if (s == FTH_OK && !d->planning) s = file.read(file.self, (int64_t[]){0}, &n, v + n, err);
     for (int64_t i = 0; s == FTH_OK && i < n; i++) v[i] = (double)(i + 1);
-    if (s == FTH_OK) s = draw_curve(d, v, n, err);
-    sp_draw_give(d, v, bytes);
+    if (s == FTH_OK) {
+        const fth_column y = fth_column_of(FTH_F64, v + n, n);
+        s = fth_column_get_range(&y, 1, &range, err);
+        if (s == FTH_OK) add_curve(p, fth_column_of(FTH_F64, v, n), y, range, v[2 * n - 1]);
+    }
     if (!d->planning) fth_source_close(&file);
+    return s;
+}
+
+fth_status sp_figure_elbo(sp_drawing *d, fth_err *err)
+{
+    fth_figure *fig = NULL;
+    double *curve = NULL;
+    uint64_t bytes = 0;
+    FTH_TRY(
+        sp_draw_figure(d, (fth_figure_options){.panels = 1, .width = 6, .height = 4}, &fig, err));
+    fth_status s = sp_draw_elbo(d, fth_figure_panel(fig, 0), &curve, &bytes, err);
+    if (s == FTH_OK)
+        s = sp_draw_save(d, fig, "elbo_curve.png", "objective while training", err);
+    else
+        fth_figure_destroy(fig);
+    sp_draw_give(d, curve, bytes);
     return s;
 }

@@ -180,7 +180,7 @@ fth_status sp_figure_enrichment(sp_drawing *d, fth_err *err)
                                               .aspect = FTH_ASPECT_FREE,
                                               .colour_bar = "mean |log2 fold change|"});
         fth_panel_image(p, fth_grid_of(FTH_F32, mean, G, L),
-                        &(fth_image){.colours.map = FTH_MAP_YLORRD,
+                        &(fth_image){.colours.map = FTH_MAP_EMBER,
                                      .row_names = d->group_names,
                                      .column_names = name,
                                      .numbers = L <= 15,
@@ -354,7 +354,7 @@ static void add_heat(fth_figure *fig, const sp_drawing *d, const heat *h, const 
                    &(fth_axis_options){.label = d->genes <= NAMED ? NULL : "genes, in PCA order",
                                        .no_ticks = d->genes > NAMED});
     fth_panel_image(p, fth_grid_of(FTH_F32, sorted, h->rows, d->genes),
-                    &(fth_image){.colours = {.map = FTH_MAP_BWR, .low = -limit, .high = limit},
+                    &(fth_image){.colours = {.map = FTH_MAP_BALANCE, .low = -limit, .high = limit},
                                  .row_names = h->row_names,
                                  .column_names = d->genes <= NAMED ? names : NULL});
 }

@@ -7,11 +7,6 @@
 
 enum { MOST_PANELS = 10000, MOST_INCHES = 210 /* at 150 dpi, within 32000 pixels */ };
 
-static fth_colours turbo(double high)
-{
-    return (fth_colours){.map = FTH_MAP_TURBO, .low = 0, .high = high};
-}
-
 /* ---- where a group is ---- */
 
 static fth_status make_members(void *user, int64_t first, int64_t count, float *to, fth_err *err)
@@ -24,28 +19,28 @@ static fth_status make_members(void *user, int64_t first, int64_t count, float *
     return FTH_OK;
 }
 
-/* Cells of a group white on the black of the others; they are drawn last, so that none hides. */
-static void add_members(const sp_drawing *d, fth_panel *p, const char *title, fth_column member,
-                        double inches)
+/* Cells of a group dark on the grey of the others; they are drawn last, so that none hides. */
+static void add_members(const sp_drawing *d, fth_panel *p, const sp_sheet *sheet, const char *title,
+                        fth_column member)
 {
     fth_column x = fth_column_of(FTH_F32, d->xy, d->cells);
     fth_column y = fth_column_of(FTH_F32, d->xy ? d->xy + 1 : NULL, d->cells);
     x.stride = y.stride = 2;
-    const double area = sp_draw_area(d->cells, inches);
-    sp_draw_ground(d, p, title, NULL);
-    fth_panel_points(p, x, y,
-                     &(fth_points){.area = area, .alpha = 0.8, .colour = fth_rgb(0, 0, 0)});
+    const double area = sp_sheet_dot(d, sheet, d->spacing);
+    sp_draw_ground(d, p, &(fth_panel_options){.title = title});
+    fth_panel_points(p, x, y, &(fth_points){.area = area, .colour = fth_rgb(225, 225, 225)});
     fth_panel_points(p, x, y,
                      &(fth_points){.area = area,
                                    .values = member,
-                                   .colours = {.map = FTH_MAP_GRAY, .low = 0, .high = 1}});
+                                   .colours = {.map = FTH_MAP_GRAY, .low = 1, .high = 2}});
 }
 
 /* ---- the grid of all groups and factors ---- */
 
 typedef struct grid {
     int64_t groups; /* shown */
-    double inches, high;
+    sp_sheet sheet;
+    fth_colours *colours; /* [factor]: of the factor itself, and then of all maps under it */
     sp_transposed factors;
     sp_groupwise maps;
     sp_rows members;
@@ -57,53 +52,65 @@ static void add_row(sp_drawing *d, fth_figure *fig, const grid *w, int64_t row)
     char text[64];
     for (int64_t l = 0; l < d->factors; l++)
         sp_draw_map(
-            d, fth_figure_panel(fig, row * columns + 1 + l),
+            d, fth_figure_panel(fig, row * columns + 1 + l), &w->sheet,
             &(sp_map){.title = row == 0 ? sp_draw_factor(d, l, true, text) : NULL,
                       .values = row == 0 ? sp_rows_get(&w->factors.rows, l)
                                          : sp_rows_get(&w->maps.rows, (row - 1) * d->factors + l),
-                      .colours = turbo(w->high),
-                      .inches = w->inches});
+                      .colours = w->colours[l],
+                      .colour_bar = row == 0 ? "" : NULL,
+                      .scale_bar = row == 0 && l == 0});
     if (row == 0) return;
-    add_members(d, fth_figure_panel(fig, row * columns),
-                sp_draw_short(d->group_names[row - 1], 24, text, sizeof text),
-                sp_rows_get(&w->members, row - 1), w->inches);
+    add_members(d, fth_figure_panel(fig, row * columns), &w->sheet,
+                sp_draw_short(d->group_names[row - 1], 20, text, sizeof text),
+                sp_rows_get(&w->members, row - 1));
 }
 
 static fth_status draw_grid(sp_drawing *d, grid *w, fth_err *err)
 {
     fth_figure *fig = NULL;
     const int64_t rows = w->groups + 1, columns = d->factors + 1;
-    FTH_TRY(sp_rows_limit(&w->factors.rows, 0, d->factors, 99, 1e-12, &w->high, err));
-    FTH_TRY(sp_draw_figure(d,
-                           (fth_figure_options){.panels = rows * columns,
-                                                .columns = columns,
-                                                .panel_width = w->inches * d->shape[0],
-                                                .panel_height = w->inches * d->shape[1],
-                                                .colour_bar = "factor"},
-                           &fig, err));
+    for (int64_t l = 0; l < d->factors; l++)
+        FTH_TRY(sp_rows_colours(&w->factors.rows, l, FTH_MAP_EMBER, 0, 99, &w->colours[l], err));
+    FTH_TRY(sp_sheet_figure(d, &w->sheet, rows * columns, NULL, &fig, err));
     for (int64_t r = 0; r < rows; r++) add_row(d, fig, w, r);
     return sp_draw_save(d, fig, "groupwise_factors.png",
                         "factors as if all cells were of one group", err);
 }
 
+/* A grid of so many columns; no side may be longer than a picture can be. */
+static sp_sheet grid_sheet(const sp_drawing *d, int64_t rows, int64_t columns)
+{
+    sp_sheet s = sp_sheet_of(d, rows * columns, columns, 1.1, true);
+    const double more = fmax((double)rows * s.height, (double)columns * s.width) / MOST_INCHES;
+    s.columns = columns;
+    if (more > 1) {
+        s.width /= more, s.height /= more;
+        s.box[0] /= more, s.box[1] /= more;
+    }
+    return s;
+}
+
 fth_status sp_figure_groupwise(sp_drawing *d, fth_err *err)
 {
-    grid w = {.groups = d->groups, .high = 1};
+    grid w = {.groups = d->groups};
     int64_t *group = NULL;
     if (w.groups > MOST_PANELS / (d->factors + 1) - 1)
         w.groups = MOST_PANELS / (d->factors + 1) - 1;
-    const int64_t longest = w.groups > d->factors ? w.groups : d->factors;
-    w.inches = fmin(2, MOST_INCHES / (double)(longest + 1));
-    FTH_TRY(sp_draw_take(d, (uint64_t)d->groups * sizeof *group, &group, err));
+    const uint64_t colours = (uint64_t)d->factors * sizeof *w.colours,
+                   groups = (uint64_t)d->groups * sizeof *group;
+    w.sheet = grid_sheet(d, w.groups + 1, d->factors + 1);
+    FTH_TRY(sp_draw_take(d, groups, &group, err));
+    fth_status s = sp_draw_take(d, colours, &w.colours, err);
     for (int64_t g = 0; g < d->groups; g++) group[g] = g;
     sp_transposed_open(&w.factors, d, &d->factor_file, 0);
     sp_groupwise_open(&w.maps, d, group, w.groups);
     sp_rows_open(&w.members, d, w.groups, d->cells, 1, 0, make_members, d);
-    const fth_status s = draw_grid(d, &w, err);
+    if (s == FTH_OK) s = draw_grid(d, &w, err);
     sp_rows_close(&w.members);
     sp_rows_close(&w.maps.rows);
     sp_rows_close(&w.factors.rows);
-    sp_draw_give(d, group, (uint64_t)d->groups * sizeof *group);
+    sp_draw_give(d, w.colours, colours);
+    sp_draw_give(d, group, groups);
     return s;
 }
 
@@ -117,7 +124,7 @@ typedef struct summary {
     int64_t *gene; /* [2][factor]: most, least */
     float *number; /* [factor][gene] */
     sp_transposed factors;
-    double inches, high;
+    sp_sheet sheet;
 } summary;
 
 static fth_status choose_genes(sp_drawing *d, summary *w, int64_t group, fth_err *err)
@@ -140,17 +147,12 @@ static fth_status add_counts(sp_drawing *d, fth_figure *fig, const summary *w,
 {
     for (int64_t l = 0; l < d->factors; l++) {
         const int64_t i = side * d->factors + l;
-        double high = 1;
         char name[64], text[80];
-        FTH_TRY(sp_rows_limit(&counts->rows, i, 1, 99, 0, &high, err));
-        if (!(high > 0)) FTH_TRY(sp_rows_limit(&counts->rows, i, 1, 100, 1e-12, &high, err));
         snprintf(text, sizeof text, "%s %s", side == 0 ? "\xe2\x86\x91" : "\xe2\x86\x93",
-                 sp_draw_short(d->gene_names[w->gene[i]], 18, name, sizeof name));
-        sp_draw_map(d, fth_figure_panel(fig, first + l),
-                    &(sp_map){.title = text,
-                              .values = sp_rows_get(&counts->rows, i),
-                              .colours = turbo(high),
-                              .inches = w->inches});
+                 sp_draw_short(d->gene_names[w->gene[i]], 14, name, sizeof name));
+        sp_map one = {.title = text, .values = sp_rows_get(&counts->rows, i), .colour_bar = ""};
+        FTH_TRY(sp_rows_colours(&counts->rows, i, FTH_MAP_EMBER, 0, 99, &one.colours, err));
+        sp_draw_map(d, fth_figure_panel(fig, first + l), &w->sheet, &one);
     }
     return FTH_OK;
 }
@@ -161,17 +163,17 @@ static fth_status add_summary(sp_drawing *d, fth_figure *fig, const summary *w,
     const int64_t L = d->factors;
     for (int64_t l = 0; l < L; l++) {
         char text[64];
-        sp_draw_map(d, fth_figure_panel(fig, l),
-                    &(sp_map){.title = sp_draw_factor(d, l, true, text),
-                              .values = sp_rows_get(&w->factors.rows, l),
-                              .colours = turbo(w->high),
-                              .inches = w->inches});
-        if (d->multi)
-            sp_draw_map(d, fth_figure_panel(fig, L + l),
-                        &(sp_map){.title = "as this group",
-                                  .values = sp_rows_get(&maps->rows, l),
-                                  .colours = turbo(w->high),
-                                  .inches = w->inches});
+        sp_map one = {.title = sp_draw_factor(d, l, true, text),
+                      .values = sp_rows_get(&w->factors.rows, l),
+                      .colour_bar = "",
+                      .scale_bar = l == 0};
+        FTH_TRY(sp_rows_colours(&w->factors.rows, l, FTH_MAP_EMBER, 0, 99, &one.colours, err));
+        sp_draw_map(d, fth_figure_panel(fig, l), &w->sheet, &one);
+        one.title = "as this group";
+        one.scale_bar = false;
+        if (!d->multi) continue;
+        one.values = sp_rows_get(&maps->rows, l);
+        sp_draw_map(d, fth_figure_panel(fig, L + l), &w->sheet, &one);
     }
     const int64_t at = d->multi ? 2 * L : L;
     FTH_TRY(add_counts(d, fig, w, counts, at, 0, err));
@@ -192,13 +194,8 @@ static fth_status draw_summary(sp_drawing *d, summary *w, int64_t group, fth_err
              w->own ? "its loadings" : "change of loadings");
     sp_gene_rows_open(&counts, d, w->gene, 2 * d->factors, true);
     if (d->multi) sp_groupwise_open(&maps, d, &group, 1);
-    fth_status s = sp_draw_figure(d,
-                                  (fth_figure_options){.panels = rows * d->factors,
-                                                       .columns = d->factors,
-                                                       .panel_width = w->inches * d->shape[0],
-                                                       .panel_height = w->inches * d->shape[1],
-                                                       .title = title},
-                                  &fig, err);
+    w->sheet = grid_sheet(d, rows, d->factors);
+    fth_status s = sp_sheet_figure(d, &w->sheet, rows * d->factors, title, &fig, err);
     if (s == FTH_OK) s = add_summary(d, fig, w, &maps, &counts, err);
     if (s == FTH_OK)
         s = sp_draw_save(d, fig, name, w->title, err);
@@ -213,12 +210,9 @@ static fth_status draw_summaries(sp_drawing *d, summary *w, fth_err *err)
 {
     const uint64_t numbers = (uint64_t)(d->genes * d->factors) * sizeof *w->number,
                    genes = 2 * (uint64_t)d->factors * sizeof *w->gene;
-    w->inches = fmin(2, MOST_INCHES / (double)d->factors);
-    w->high = 1;
     sp_transposed_open(&w->factors, d, &d->factor_file, 0);
     fth_status s = sp_draw_take(d, numbers, &w->number, err);
     if (s == FTH_OK) s = sp_draw_take(d, genes, &w->gene, err);
-    if (s == FTH_OK) s = sp_rows_limit(&w->factors.rows, 0, d->factors, 99, 1e-12, &w->high, err);
     for (int64_t g = 0; s == FTH_OK && g < d->groups; g++) s = draw_summary(d, w, g, err);
     sp_draw_give(d, w->gene, genes);
     sp_draw_give(d, w->number, numbers);

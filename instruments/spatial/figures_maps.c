@@ -4,39 +4,72 @@
 #include <math.h>
 #include <string.h>
 
-static fth_colours up_to(fth_colour_map map, double high)
-{
-    return (fth_colours){.map = map, .low = 0, .high = high};
-}
-
 /* ---- factors and scales ---- */
 
-static fth_status draw_columns(sp_drawing *d, const fth_source *file, fth_colour_map map,
-                               double percent, const char *bar, const char *name, const char *title,
-                               fth_err *err)
+typedef struct maps {
+    const char *title, *bar, *name, *brief;
+    fth_colour_map map;
+    double low, high; /* percentiles */
+} maps;
+
+/* A map for each row, each with colours and a bar of its own. */
+static fth_status draw_maps(sp_drawing *d, const sp_rows *rows, const maps *m, fth_err *err)
+{
+    const int64_t n = rows->source.size[0];
+    const sp_sheet sheet = sp_sheet_of(d, n, 1, 2, true);
+    fth_figure *fig = NULL;
+    FTH_TRY(sp_sheet_figure(d, &sheet, n, m->title, &fig, err));
+    fth_status s = FTH_OK;
+    for (int64_t i = 0; s == FTH_OK && i < n; i++) {
+        char text[64];
+        sp_map one = {.title = sp_draw_factor(d, i, true, text),
+                      .values = sp_rows_get(rows, i),
+                      .colour_bar =
+                          i % sheet.columns == sheet.columns - 1 || i == n - 1 ? m->bar : "",
+                      .scale_bar = i == 0};
+        s = sp_rows_colours(rows, i, m->map, m->low, m->high, &one.colours, err);
+        if (s == FTH_OK) sp_draw_map(d, fth_figure_panel(fig, i), &sheet, &one);
+    }
+    if (s == FTH_OK) return sp_draw_save(d, fig, m->name, m->brief, err);
+    fth_figure_destroy(fig);
+    return s;
+}
+
+static fth_status draw_columns(sp_drawing *d, const fth_source *file, const maps *m, fth_err *err)
 {
     sp_transposed t;
-    double high = 1;
     sp_transposed_open(&t, d, file, 0);
-    fth_status s = sp_rows_limit(&t.rows, 0, d->factors, percent, 1e-12, &high, err);
-    if (s == FTH_OK) s = sp_draw_page(d, &t.rows, up_to(map, high), bar, name, title, err);
+    const fth_status s = draw_maps(d, &t.rows, m, err);
     sp_rows_close(&t.rows);
     return s;
 }
 
 fth_status sp_figure_factors(sp_drawing *d, fth_err *err)
 {
-    return draw_columns(d, &d->factor_file, FTH_MAP_TURBO, 99, "factor", "factors_spatial.png",
-                        "factors", err);
+    return draw_columns(d, &d->factor_file,
+                        &(maps){.title = "Factors; colours to the 99th percentile of each",
+                                .bar = "factor",
+                                .map = FTH_MAP_EMBER,
+                                .high = 99,
+                                .name = "factors_spatial.png",
+                                .brief = "factors"},
+                        err);
 }
 
 fth_status sp_figure_scales(sp_drawing *d, fth_err *err)
 {
     fth_source file = d->factor_file;
     if (!d->planning) FTH_TRY(sp_draw_open_cells(d, SP_SCALES, &file, err));
-    const fth_status s =
-        draw_columns(d, &file, FTH_MAP_VIRIDIS, 98, "standard deviation of log factor",
-                     "scales_spatial.png", "uncertainty of the factors", err);
+    const fth_status s = draw_columns(
+        d, &file,
+        &(maps){.title = "Uncertainty of the factors; colours from the 1st to the 99th percentile",
+                .bar = "sd of log factor",
+                .map = FTH_MAP_EMBER,
+                .low = 1,
+                .high = 99,
+                .name = "scales_spatial.png",
+                .brief = "uncertainty of the factors"},
+        err);
     if (!d->planning) fth_source_close(&file);
     return s;
 }
@@ -130,25 +163,36 @@ static void close_places(sp_drawing *d, places *p)
 static fth_status lu_page(sp_drawing *d, lengths *l, const places *z, fth_err *err)
 {
     fth_figure *fig = NULL;
-    double high = 1;
-    FTH_TRY(sp_rows_limit(&l->rows, 0, d->factors, 98, 1e-12, &high, err));
-    FTH_TRY(sp_draw_figure(
-        d, (fth_figure_options){.panels = d->factors, .colour_bar = "row norm of Lu"}, &fig, err));
+    double spacing = 0;
+    const sp_sheet sheet = sp_sheet_of(d, d->factors, 1, 2, true);
+    FTH_TRY(sp_spacing(d, z->xy, z->n, &spacing, err));
+    FTH_TRY(sp_sheet_figure(d, &sheet, d->factors, "Row norms of the variational covariance", &fig,
+                            err));
     fth_column x = fth_column_of(FTH_F32, z->xy, z->n),
                y = fth_column_of(FTH_F32, z->xy ? z->xy + 1 : NULL, z->n);
     x.stride = y.stride = 2;
-    for (int64_t i = 0; i < d->factors; i++) {
+    fth_status s = FTH_OK;
+    for (int64_t i = 0; s == FTH_OK && i < d->factors; i++) {
         char text[64];
         fth_panel *p = fth_figure_panel(fig, i);
-        sp_draw_ground(d, p, sp_draw_factor(d, i, true, text), NULL);
+        fth_colours colours;
+        s = sp_rows_colours(&l->rows, i, FTH_MAP_EMBER, 1, 99, &colours, err);
+        if (s != FTH_OK) break;
+        sp_draw_ground(d, p,
+                       &(fth_panel_options){.title = sp_draw_factor(d, i, true, text),
+                                            .colour_bar = "",
+                                            .scale_bar = i == 0 ? d->scale_bar : 0,
+                                            .scale_label = d->scale_label});
         fth_panel_points(p, x, y,
-                         &(fth_points){.area = sp_draw_area(z->n, 3),
-                                       .alpha = 0.8,
+                         &(fth_points){.area = sp_sheet_dot(d, &sheet, spacing),
                                        .values = sp_rows_get(&l->rows, i),
-                                       .colours = up_to(FTH_MAP_VIRIDIS, high)});
+                                       .colours = colours});
     }
-    return sp_draw_save(d, fig, "lu_scales_inducing.png", "uncertainty at the inducing points",
-                        err);
+    if (s == FTH_OK)
+        return sp_draw_save(d, fig, "lu_scales_inducing.png", "uncertainty at the inducing points",
+                            err);
+    fth_figure_destroy(fig);
+    return s;
 }
 
 fth_status sp_figure_lu_scales(sp_drawing *d, fth_err *err)
@@ -175,60 +219,63 @@ fth_status sp_figure_lu_scales(sp_drawing *d, fth_err *err)
 
 /* ---- cells and inducing points by group ---- */
 
-static void add_groups(const sp_drawing *d, fth_panel *p, const char *title, const float *xy,
-                       int64_t n, fth_column groups, fth_legend legend)
+/* One large panel; names of groups stand beside it, in as many columns as they need. */
+static fth_status groups_page(sp_drawing *d, const places *z, fth_column groups, const char *title,
+                              const char *name, const char *brief, fth_err *err)
 {
-    fth_column x = fth_column_of(FTH_F32, xy, n);
-    fth_column y = fth_column_of(FTH_F32, xy ? xy + 1 : NULL, n);
+    fth_figure *fig = NULL;
+    double spacing = d->spacing;
+    const sp_sheet sheet = sp_sheet_of(d, 1, 1, 5, false);
+    const bool named = groups.n > 0 && d->groups > 1;
+    if (z->xy != d->xy) FTH_TRY(sp_spacing(d, z->xy, z->n, &spacing, err));
+    const double rows = floor((sheet.box[1] - 0.1) * 72 / 12.6), /* of the legend, 9 points high */
+        columns = named ? ceil((double)d->groups / fmax(rows, 1)) : 0;
+    FTH_TRY(sp_draw_figure(d,
+                           (fth_figure_options){.width = sheet.width + fmin(2.2 * columns, 30),
+                                                .height = sheet.height + 0.1},
+                           &fig, err));
+    fth_panel *p = fth_figure_panel(fig, 0);
+    fth_column x = fth_column_of(FTH_F32, z->xy, z->n),
+               y = fth_column_of(FTH_F32, z->xy ? z->xy + 1 : NULL, z->n);
     x.stride = y.stride = 2;
-    sp_draw_ground(d, p, title, NULL);
-    fth_panel_set(p, &(fth_panel_options){.title = title,
-                                          .background = fth_rgb(128, 128, 128),
-                                          .aspect = FTH_ASPECT_EQUAL,
-                                          .legend = legend});
-    fth_points o = {.area = sp_draw_area(n, 5), .alpha = 0.8};
+    sp_draw_ground(d, p,
+                   &(fth_panel_options){
+                       .title = title, .scale_bar = d->scale_bar, .scale_label = d->scale_label});
+    fth_points o = {.area = sp_sheet_dot(d, &sheet, spacing), .colour = fth_rgb(31, 119, 180)};
     if (groups.n > 0) {
         o.groups = groups;
         o.n_groups = d->groups;
-        o.group_names = legend == FTH_LEGEND_NONE ? NULL : d->group_names;
-    } else {
-        o.colour = fth_rgb(31, 119, 180);
+        o.group_names = named ? d->group_names : NULL;
+        o.group_colours = d->group_colours;
     }
     fth_panel_points(p, x, y, &o);
-}
-
-static fth_status points_page(sp_drawing *d, const places *z, fth_column groups_z, fth_err *err)
-{
-    fth_figure *fig = NULL;
-    const bool two = d->spatial && !d->local;
-    int64_t rows = d->groups < 40 ? d->groups : 40;
-    const double height = fmax(5, 0.2 * (double)rows + 0.6);
-    char text[64];
-    FTH_TRY(sp_draw_figure(d,
-                           (fth_figure_options){.panels = two ? 2 : 1,
-                                                .columns = two ? 2 : 1,
-                                                .width = two ? 12.5 : 7.5,
-                                                .height = height},
-                           &fig, err));
-    const fth_column groups = fth_column_of(FTH_I32, d->group, d->cells);
-    snprintf(text, sizeof text, "Cells (N=%lld)", (long long)d->cells);
-    add_groups(d, fth_figure_panel(fig, 0), text, d->xy, d->cells, groups,
-               two && groups_z.n > 0 ? FTH_LEGEND_NONE : FTH_LEGEND_AUTO);
-    snprintf(text, sizeof text, "Inducing Points (M=%lld)", (long long)z->n);
-    if (two) add_groups(d, fth_figure_panel(fig, 1), text, z->xy, z->n, groups_z, FTH_LEGEND_AUTO);
-    return sp_draw_save(d, fig, "points.png", "cells by group", err);
+    return sp_draw_save(d, fig, name, brief, err);
 }
 
 fth_status sp_figure_points(sp_drawing *d, fth_err *err)
+{
+    char text[64];
+    const places cells = {.xy = d->xy, .n = d->cells};
+    const fth_column groups = fth_column_of(FTH_I32, d->group, d->cells);
+    if (d->groups > 1)
+        snprintf(text, sizeof text, "%lld cells of %lld groups", (long long)d->cells,
+                 (long long)d->groups);
+    else
+        snprintf(text, sizeof text, "%lld cells", (long long)d->cells);
+    return groups_page(d, &cells, groups, text, "points.png", "cells by group", err);
+}
+
+fth_status sp_figure_inducing(sp_drawing *d, fth_err *err)
 {
     places z = {0};
     fth_source file = {0};
     fth_tensor *groups = NULL;
     fth_column column = {.n = d->multi ? d->points : 0};
-    const bool two = d->spatial && !d->local;
-    if (two) FTH_TRY(open_places(d, d->planning ? d->points : 0, &z, err));
+    char text[64];
+    if (d->local) return FTH_OK; /* these are the cells */
+    FTH_TRY(open_places(d, d->planning ? d->points : 0, &z, err));
     fth_status s = FTH_OK;
-    if (two && d->multi && !d->planning) {
+    if (d->multi && !d->planning) {
         s = sp_draw_open(d, SP_GROUPS_Z, &file, err);
         if (s == FTH_OK && (file.n_axes != 1 || file.size[0] != z.n))
             s = FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: a group for each of %lld points was expected",
@@ -237,67 +284,62 @@ fth_status sp_figure_points(sp_drawing *d, fth_err *err)
         fth_source_close(&file);
         if (groups) column = fth_column_of(fth_tensor_dtype(groups), fth_tensor_data(groups), z.n);
     }
-    if (s == FTH_OK) s = points_page(d, &z, column, err);
+    snprintf(text, sizeof text, "%lld inducing points", (long long)z.n);
+    if (s == FTH_OK)
+        s = groups_page(d, &z, column, text, "inducing_points.png", "inducing points by group",
+                        err);
     fth_tensor_release(groups);
-    if (two) close_places(d, &z);
+    close_places(d, &z);
     return s;
 }
 
 /* ---- factors with genes ---- */
 
-enum { WITH = 5 };
+enum { WITH = 3 };
 
-static fth_status add_gene(const sp_drawing *d, fth_panel *p, const sp_gene_rows *g, int64_t i,
-                           double inches, fth_err *err)
+static fth_status with_genes_row(sp_drawing *d, fth_figure *fig, const sp_sheet *sheet,
+                                 const sp_rows *factors, const sp_gene_rows *genes, int64_t f,
+                                 int64_t per, fth_err *err)
 {
-    char name[64];
-    double high = 1;
-    FTH_TRY(sp_rows_limit(&g->rows, i, 1, 99, 0, &high, err));
-    if (!(high > 0)) FTH_TRY(sp_rows_limit(&g->rows, i, 1, 100, 1e-12, &high, err));
-    sp_draw_map(d, p,
-                &(sp_map){.title = sp_draw_short(d->gene_names[g->gene[i]], 22, name, sizeof name),
-                          .values = sp_rows_get(&g->rows, i),
-                          .colours = up_to(FTH_MAP_TURBO, high),
-                          .inches = inches,
-                          .colour_bar = ""});
-    return FTH_OK;
-}
-
-static fth_status with_genes_rows(sp_drawing *d, fth_figure *fig, const sp_rows *factors,
-                                  const sp_gene_rows *genes, int64_t per, fth_err *err)
-{
-    for (int64_t f = 0; f < d->factors; f++) {
-        char text[64];
-        double low = 0, high = 1;
-        FTH_TRY(sp_rows_limit(factors, f, 1, 1, 0, &low, err));
-        FTH_TRY(sp_rows_limit(factors, f, 1, 99, low + 1e-12, &high, err));
-        sp_draw_map(d, fth_figure_panel(fig, f * (per + 1)),
-                    &(sp_map){.title = sp_draw_factor(d, f, true, text),
-                              .values = sp_rows_get(factors, f),
-                              .colours = {.map = FTH_MAP_TURBO, .low = low, .high = high},
-                              .colour_bar = ""});
-        for (int64_t i = 0; i < per; i++)
-            FTH_TRY(add_gene(d, fth_figure_panel(fig, f * (per + 1) + 1 + i), genes, f * per + i, 3,
-                             err));
+    char text[64];
+    const int64_t first = f * (per + 1);
+    sp_map one = {.title = sp_draw_factor(d, f, false, text),
+                  .values = sp_rows_get(factors, f),
+                  .colour_bar = "",
+                  .scale_bar = f == 0};
+    FTH_TRY(sp_rows_colours(factors, f, FTH_MAP_EMBER, 0, 99, &one.colours, err));
+    sp_draw_map(d, fth_figure_panel(fig, first), sheet, &one);
+    for (int64_t i = 0; i < per; i++) {
+        const int64_t row = f * per + i;
+        one = (sp_map){.title = sp_draw_short(d->gene_names[genes->gene[row]], 16, text, 64),
+                       .values = sp_rows_get(&genes->rows, row),
+                       .colour_bar = ""};
+        FTH_TRY(sp_rows_colours(&genes->rows, row, FTH_MAP_EMBER, 0, 99, &one.colours, err));
+        sp_draw_map(d, fth_figure_panel(fig, first + 1 + i), sheet, &one);
     }
     return FTH_OK;
 }
 
 fth_status sp_figure_with_genes(sp_drawing *d, fth_err *err)
 {
-    const int64_t per = d->genes < WITH ? d->genes : WITH, n = d->factors * per;
+    const int64_t per = d->genes < WITH ? d->genes : WITH, n = d->factors * per,
+                  panels = d->factors * (per + 1);
     int64_t *gene = NULL;
     fth_figure *fig = NULL;
     sp_gene_rows g;
     sp_transposed t;
+    const sp_sheet sheet = sp_sheet_of(d, panels, per + 1, 1.1, true);
     FTH_TRY(sp_draw_take(d, (uint64_t)n * sizeof *gene, &gene, err));
     for (int64_t f = 0; f < d->factors; f++)
         sp_draw_top(d->loadings + f, d->factors, d->genes, true, gene + f * per, per);
-    sp_gene_rows_open(&g, d, gene, n, false);
+    sp_gene_rows_open(&g, d, gene, n, true);
     sp_transposed_open(&t, d, &d->factor_file, 0);
-    fth_status s = sp_draw_figure(
-        d, (fth_figure_options){.panels = d->factors * (per + 1), .columns = per + 1}, &fig, err);
-    if (s == FTH_OK) s = with_genes_rows(d, fig, &t.rows, &g, per, err);
+    fth_status s = sp_sheet_figure(
+        d, &sheet, panels,
+        "Factors and log1p counts of their top genes; colours to the 99th percentile of each", &fig,
+        err);
+    for (int64_t f = 0; s == FTH_OK && f < d->factors; f++)
+        s = with_genes_row(d, fig, &sheet, &t.rows, &g, f, per, err);
     if (s == FTH_OK)
         s = sp_draw_save(d, fig, "factors_with_genes.png", "factors and their top genes", err);
     else

@@ -188,9 +188,11 @@ void sp_groupwise_open(sp_groupwise *w, sp_drawing *d, const int64_t *group, int
 /* ---- counts ---- */
 
 typedef struct scan {
+    sp_drawing *d;
     const sp_gene_rows *g;
     int64_t first, count;
     float *to;
+    double *sum;      /* instead: [gene], over the cells */
     int32_t *slot;    /* [gene]: the first row of it, counted from 1; 0: none */
     int64_t *row_ptr; /* of a piece */
     int32_t *col;
@@ -202,6 +204,10 @@ static void put_counts(const scan *s, int64_t cell, int64_t n_cells, int64_t fro
 {
     for (int64_t k = from; k < to; k++) {
         const int32_t gene = s->col[k];
+        if (s->sum) {
+            s->sum[gene] += (double)s->val[k];
+            continue;
+        }
         if (s->slot[gene] == 0) continue;
         for (int64_t i = s->slot[gene] - 1; i < s->count; i++)
             if (s->g->gene[s->first + i] == gene) s->to[i * n_cells + cell] += s->val[k];
@@ -211,7 +217,7 @@ static void put_counts(const scan *s, int64_t cell, int64_t n_cells, int64_t fro
 /* Rows of the folder in pieces; those that are not among the cells are passed over. */
 static fth_status scan_counts(const scan *s, int64_t piece, fth_err *err)
 {
-    const sp_data *data = &s->g->rows.d->data;
+    const sp_data *data = &s->d->data;
     const int64_t cells = data->size.cells, rows = fth_csr_rows(data->counts);
     int64_t cell = 0;
     for (int64_t at = 0; at < rows;) {
@@ -240,29 +246,131 @@ static uint64_t scan_bytes(const sp_drawing *d)
     return (uint64_t)d->genes * 4 + (SCAN_ROWS + 1) * 8 + (uint64_t)most_entries(d) * 8 + 256;
 }
 
+static fth_status scan_all(scan *s, fth_err *err)
+{
+    sp_drawing *d = s->d;
+    void *block = NULL;
+    FTH_TRY(fth_mem_take(d->mem, FTH_MEM_ANY, scan_bytes(d), "counts", &block, err));
+    s->row_ptr = block;
+    s->val = (float *)(s->row_ptr + SCAN_ROWS + 1);
+    s->col = (int32_t *)(s->val + most_entries(d));
+    s->slot = s->col + most_entries(d);
+    memset(s->slot, 0, (size_t)d->genes * sizeof *s->slot);
+    for (int64_t i = s->count; i-- > 0;) s->slot[s->g->gene[s->first + i]] = (int32_t)(i + 1);
+    const fth_status status = scan_counts(s, SCAN_ROWS, err);
+    (void)fth_mem_release(d->mem, block, NULL);
+    return status;
+}
+
 static fth_status make_counts(void *user, int64_t first, int64_t count, float *to, fth_err *err)
 {
     sp_gene_rows *g = user;
-    const sp_drawing *d = g->rows.d;
     const int64_t cells = g->rows.source.size[1];
-    void *block = NULL;
-    FTH_TRY(fth_mem_take(d->mem, FTH_MEM_ANY, scan_bytes(d), "counts", &block, err));
-    scan s = {.g = g, .first = first, .count = count, .to = to, .row_ptr = block};
-    s.val = (float *)(s.row_ptr + SCAN_ROWS + 1);
-    s.col = (int32_t *)(s.val + most_entries(d));
-    s.slot = s.col + most_entries(d);
-    memset(s.slot, 0, (size_t)d->genes * sizeof *s.slot);
+    scan s = {.d = g->rows.d, .g = g, .first = first, .count = count, .to = to};
     memset(to, 0, (size_t)(count * cells) * sizeof *to);
-    for (int64_t i = count; i-- > 0;) s.slot[g->gene[first + i]] = (int32_t)(i + 1);
-    const fth_status status = scan_counts(&s, SCAN_ROWS, err);
-    (void)fth_mem_release(d->mem, block, NULL);
-    for (int64_t i = 0; g->log1p && status == FTH_OK && i < count * cells; i++)
+    FTH_TRY(scan_all(&s, err));
+    for (int64_t i = 0; g->log1p && i < count * cells; i++)
         if (to[i] != 0) to[i] = log1pf(to[i]);
-    return status;
+    return FTH_OK;
+}
+
+fth_status sp_mean_counts(sp_drawing *d, double *mean, fth_err *err)
+{
+    scan s = {.d = d, .sum = mean};
+    memset(mean, 0, (size_t)d->genes * sizeof *mean);
+    d->held += scan_bytes(d);
+    if (d->planning && d->held > d->most) d->most = d->held;
+    d->held -= scan_bytes(d);
+    if (d->planning) return FTH_OK;
+    FTH_TRY(scan_all(&s, err));
+    for (int64_t g = 0; g < d->genes; g++) mean[g] /= (double)d->cells;
+    return FTH_OK;
 }
 
 void sp_gene_rows_open(sp_gene_rows *g, sp_drawing *d, const int64_t *gene, int64_t n, bool log1p)
 {
     *g = (sp_gene_rows){.gene = gene, .log1p = log1p};
     sp_rows_open(&g->rows, d, n, d->cells, 1, scan_bytes(d), make_counts, g);
+}
+
+/* ---- what the model says ---- */
+
+/* Pieces of the file of factors, as f64 [cell][factor]. */
+typedef void factors_fn(void *user, int64_t first, int64_t n, const double *factor);
+static fth_status walk_factors(const sp_drawing *d, factors_fn *each, void *user, fth_err *err)
+{
+    const fth_source *file = &d->factor_file;
+    const int64_t L = d->factors, piece = rows_of_piece(file);
+    void *block = NULL;
+    FTH_TRY(
+        fth_mem_take(d->mem, FTH_MEM_ANY, 2 * piece_bytes(file), "rows of a file", &block, err));
+    double *wide = (double *)block + piece * L;
+    fth_status s = FTH_OK;
+    for (int64_t at = 0; s == FTH_OK && at < d->cells; at += piece) {
+        const int64_t n = smaller(piece, d->cells - at);
+        s = file->read(file->self, (int64_t[]){at, 0}, (int64_t[]){n, L}, block, err);
+        for (int64_t i = 0; i < n * L; i++)
+            wide[i] = file->dtype == FTH_F64 ? ((double *)block)[i] : (double)((float *)block)[i];
+        if (s == FTH_OK) each(user, at, n, wide);
+    }
+    (void)fth_mem_release(d->mem, block, NULL);
+    return s;
+}
+
+typedef struct fitting {
+    const sp_fitted_rows *f;
+    int64_t first, count;
+    float *to;
+} fitting;
+
+static void fit_piece(void *user, int64_t first, int64_t n, const double *factor)
+{
+    const fitting *w = user;
+    const sp_drawing *d = w->f->rows.d;
+    for (int64_t k = 0; k < w->count; k++) {
+        const float *loading = d->loadings + w->f->gene[w->first + k] * d->factors;
+        for (int64_t i = 0; i < n; i++) {
+            double rate = 0;
+            for (int64_t l = 0; l < d->factors; l++)
+                rate += factor[i * d->factors + l] * (double)loading[l];
+            w->to[k * d->cells + first + i] = (float)log1p(rate);
+        }
+    }
+}
+
+static fth_status make_fitted(void *user, int64_t first, int64_t count, float *to, fth_err *err)
+{
+    const sp_fitted_rows *f = user;
+    fitting w = {.f = f, .first = first, .count = count, .to = to};
+    return walk_factors(f->rows.d, fit_piece, &w, err);
+}
+
+void sp_fitted_rows_open(sp_fitted_rows *f, sp_drawing *d, const int64_t *gene, int64_t n)
+{
+    *f = (sp_fitted_rows){.gene = gene};
+    sp_rows_open(&f->rows, d, n, d->cells, 1, 2 * piece_bytes(&d->factor_file), make_fitted, f);
+}
+
+/* ---- means ---- */
+
+typedef struct sums {
+    double *sum;
+    int64_t factors;
+} sums;
+
+static void add_factors(void *user, int64_t first, int64_t n, const double *factor)
+{
+    const sums *w = user;
+    (void)first;
+    for (int64_t i = 0; i < n * w->factors; i++) w->sum[i % w->factors] += factor[i];
+}
+
+fth_status sp_mean_factors(sp_drawing *d, double *mean, fth_err *err)
+{
+    sums w = {.sum = mean, .factors = d->factors};
+    memset(mean, 0, (size_t)d->factors * sizeof *mean);
+    if (d->planning) return FTH_OK;
+    FTH_TRY(walk_factors(d, add_factors, &w, err));
+    for (int64_t l = 0; l < d->factors; l++) mean[l] /= (double)d->cells;
+    return FTH_OK;
 }

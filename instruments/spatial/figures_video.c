@@ -5,40 +5,39 @@
  */
 #include "figures.h"
 
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
 typedef struct film {
     sp_drawing *d;
     fth_source frames, iters; /* [frame cell factor]; [frame], may be empty */
-    double high;
-    int64_t *order; /* [panel]: factor of the frames */
+    fth_colours *colours;     /* [factor]: of the last frame */
+    int64_t *order;           /* [panel]: factor of the frames */
     char title[64];
 } film;
 
 static fth_status describe(film *f, const sp_rows *rows, fth_figure **out, fth_err *err)
 {
     sp_drawing *d = f->d;
+    const sp_sheet sheet = sp_sheet_of(d, d->factors, 1, 1.7, true);
+    const double high = ceil((double)d->factors / (double)sheet.columns) * sheet.height;
     const fth_figure_options opt = {.panels = d->factors,
-                                    .panel_width = 2.2,
-                                    .panel_height = 2.2,
+                                    .columns = sheet.columns,
+                                    .width = fmax((double)sheet.columns * sheet.width, 3),
+                                    .height = high + 0.4,
                                     .dpi = 100,
                                     .font_size = 8,
-                                    .title = f->title,
-                                    .colour_bar = "factor"};
+                                    .title = f->title};
     FTH_TRY(sp_draw_figure(d, opt, out, err));
     for (int64_t i = 0; i < d->factors; i++) {
         char text[64];
-        fth_panel *p = fth_figure_panel(*out, i);
-        fth_column x = fth_column_of(FTH_F32, d->xy, d->cells);
-        fth_column y = fth_column_of(FTH_F32, d->xy ? d->xy + 1 : NULL, d->cells);
-        x.stride = y.stride = 2;
-        sp_draw_ground(d, p, sp_draw_factor(d, i, false, text), NULL);
-        /* opaque: a palette has no room for mixtures */
-        fth_panel_points(p, x, y,
-                         &(fth_points){.area = sp_draw_area(d->cells, 2.2),
-                                       .values = sp_rows_get(rows, f->order[i]),
-                                       .colours = {.map = FTH_MAP_TURBO, .high = f->high}});
+        sp_draw_map(d, fth_figure_panel(*out, i), &sheet,
+                    &(sp_map){.title = sp_draw_factor(d, i, false, text),
+                              .values = sp_rows_get(rows, f->order[i]),
+                              .colours = f->colours[f->order[i]],
+                              .colour_bar = "",
+                              .scale_bar = i == 0});
     }
     return FTH_OK;
 }
@@ -72,7 +71,9 @@ static fth_status limit(film *f, fth_err *err)
 {
     sp_transposed t;
     sp_transposed_open(&t, f->d, &f->frames, f->frames.size[0] - 1);
-    const fth_status s = sp_rows_limit(&t.rows, 0, f->d->factors, 99, 1e-12, &f->high, err);
+    fth_status s = FTH_OK;
+    for (int64_t l = 0; s == FTH_OK && l < f->d->factors; l++)
+        s = sp_rows_colours(&t.rows, l, FTH_MAP_EMBER, 0, 99, &f->colours[l], err);
     sp_rows_close(&t.rows);
     return s;
 }
@@ -82,6 +83,7 @@ static fth_status plan_film(film *f, fth_err *err)
     sp_transposed t;
     fth_figure *fig = NULL;
     uint64_t bytes = 0;
+    FTH_TRY(limit(f, err));
     sp_transposed_open(&t, f->d, &f->frames, 0);
     fth_status s = describe(f, &t.rows, &fig, err);
     if (s == FTH_OK) s = fth_animation_plan(fig, &bytes, err);
@@ -99,7 +101,7 @@ static fth_status draw_film(film *f, fth_err *err)
     FTH_TRY(sp_path(path, f->d->call->model_dir, "training_animation.gif", err));
     FTH_TRY(limit(f, err));
     FTH_TRY(fth_animation_create(
-        &a, f->d->mem, path, &(fth_animation_options){.map = FTH_MAP_TURBO, .delay_ms = 100}, err));
+        &a, f->d->mem, path, &(fth_animation_options){.map = FTH_MAP_EMBER, .delay_ms = 100}, err));
     fth_status s = FTH_OK;
     for (int64_t i = 0; s == FTH_OK && i < f->frames.size[0]; i++) s = add_frame(f, a, i, err);
     if (s == FTH_OK)
@@ -107,7 +109,8 @@ static fth_status draw_film(film *f, fth_err *err)
     else
         fth_animation_abandon(a);
     FTH_TRY(s);
-    return sp_draw_saved(f->d, path, "../training_animation.gif", "factors while training", err);
+    return sp_draw_saved(f->d, FTH_FILE_FIGURE, path, "../training_animation.gif",
+                         "factors while training", err);
 }
 
 static fth_status open_film(film *f, fth_err *err)
@@ -155,9 +158,10 @@ static fth_status find_order(film *f, fth_err *err)
 
 fth_status sp_figure_animation(sp_drawing *d, fth_err *err)
 {
-    film f = {.d = d, .high = 1};
-    const uint64_t bytes = (uint64_t)d->factors * sizeof *f.order;
-    FTH_TRY(sp_draw_take(d, bytes, &f.order, err));
+    film f = {.d = d};
+    const uint64_t bytes = (uint64_t)d->factors * (sizeof *f.order + sizeof *f.colours);
+    FTH_TRY(sp_draw_take(d, bytes, &f.colours, err));
+    f.order = (int64_t *)(f.colours + d->factors);
     fth_status s = find_order(&f, err);
     if (s == FTH_OK && d->planning) {
         f.frames = d->factor_file;
@@ -168,6 +172,6 @@ fth_status sp_figure_animation(sp_drawing *d, fth_err *err)
         fth_source_close(&f.frames);
         fth_source_close(&f.iters);
     }
-    sp_draw_give(d, f.order, bytes);
+    sp_draw_give(d, f.colours, bytes);
     return s;
 }

@@ -1,4 +1,5 @@
 /* folder.c - the preprocessed folder, written under another name and renamed when it is whole. */
+#include "display.h"
 #include "metadata.h"
 #include "preprocess.h"
 
@@ -180,8 +181,8 @@ static void put_origin(fth_json_writer *w, const sp_prepared *p, const fth_confi
     fth_json_close(w);
 }
 
-static fth_status put_metadata(const sp_prepared *p, const fth_config *cfg, FILE *f,
-                               const char *path, fth_err *err)
+static fth_status put_metadata(const sp_prepared *p, const fth_config *cfg,
+                               const sp_display *display, FILE *f, const char *path, fth_err *err)
 {
     fth_json_writer w;
     fth_json_begin_file(&w, f, path, true);
@@ -190,6 +191,7 @@ static fth_status put_metadata(const sp_prepared *p, const fth_config *cfg, FILE
     fth_json_int(&w, "n_genes", p->walk.genes);
     fth_json_int(&w, "n_groups", p->groups);
     put_names(&w, p);
+    sp_display_put(&w, display, p);
     fth_json_text(&w, "dataset", p->source.loader->name);
     put_section(&w, "preprocessing", cfg, false);
     fth_json_open(&w, "offset", '[');
@@ -205,10 +207,15 @@ static fth_status put_metadata(const sp_prepared *p, const fth_config *cfg, FILE
 static fth_status write_metadata(const sp_prepared *p, const fth_config *cfg, const char *path,
                                  fth_err *err)
 {
+    sp_display display;
+    FTH_TRY(sp_display_find(&display, &p->source, err));
     FILE *f = fopen(path, "w");
-    if (!f)
+    if (!f) {
+        sp_display_free(&display);
         return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s cannot be written: %s", path, strerror(errno));
-    fth_status s = put_metadata(p, cfg, f, path, err);
+    }
+    fth_status s = put_metadata(p, cfg, &display, f, path, err);
+    sp_display_free(&display);
     if (s == FTH_OK && fsync(fileno(f)) != 0)
         s = FTH_FAIL(err, FTH_E_FILE_WRITE, "%s cannot be written: %s", path, strerror(errno));
     if (fclose(f) != 0 && s == FTH_OK)

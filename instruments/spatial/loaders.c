@@ -321,6 +321,7 @@ fth_status sp_source_labels(sp_source *s, fth_err *err)
     if (!s->h5ad.h5 || s->loader->flags & SP_LOAD_TENX) return FTH_OK;
     char column[256];
     FTH_TRY(find_column(s, column, obs_has, &s->h5ad, s->path, err));
+    snprintf(s->column, sizeof s->column, "%s", column);
     if (column[0])
         return sp_anndata_labels(&s->h5ad, "/obs", column, s->counts.rows, &s->group, err);
     say(s, "no column of cell types: all cells are one group", "");

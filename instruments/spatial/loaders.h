@@ -33,6 +33,7 @@ typedef struct sp_source {
     const char *path;    /* of the file or folder, from the config */
     char where[SP_PATH]; /* "obsm 'spatial'": for messages about positions */
     char obsm[256];      /* and where they are: "/obsm/spatial" */
+    char column[256];    /* of obs, with the cell types; "": they are from elsewhere */
     const char *var;     /* frame of the genes */
     sp_anndata h5ad;     /* empty for folders */
     sp_matrix counts;

@@ -15,6 +15,7 @@ static t_results tiny(const char *name)
     static char dir[SP_PATH];
     snprintf(dir, sizeof dir, "%s", t_temp_path(name));
     const t_results r = {.dir = dir,
+                         .figures = "which: all",
                          .model = "mggp_svgp",
                          .cells = 12,
                          .genes = 4,

@@ -131,7 +131,8 @@ class Demo(Folder):
         general = self.folder / "general.yaml"
         general.write_text((DEMO / "general.yaml").read_text())
         out = self.folder / "out"
-        self.fathom("run", "all", "-c", str(general), "--set", f"output_dir={out}", "--set", "figures.dpi=75", "--no-live")
+        self.fathom("run", "all", "-c", str(general), "--set", f"output_dir={out}", "--set", "figures.dpi=75", "--no-live",
+                    *(["--set", "figures=all"] if os.environ.get("FATHOM_DOCS") else []))
         for model in MODELS:
             with self.subTest(model=model):
                 folder = out / model
@@ -145,7 +146,7 @@ class Demo(Folder):
                 record = json.loads((out / ".fathom" / f"analyze.{model}.json").read_text())
                 self.assertGreater(record["held_bytes"], 0)
                 self.assertLessEqual(record["held_bytes"], record["planned_bytes"])
-                for figure in ("factors_spatial", "scales_spatial", "elbo_curve", "points", "top_genes", "gene_enrichment"):
+                for figure in ("factors_spatial", "scales_spatial", "diagnostics", "points", "top_genes", "gene_enrichment"):
                     self.assertTrue((folder / "figures" / f"{figure}.png").stat().st_size > 2000, figure)
                 self.assertTrue((folder / "results.h5ad").exists())
         self.check_places(out)

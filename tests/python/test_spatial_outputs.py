@@ -187,7 +187,7 @@ class Case(unittest.TestCase):
         self.assertEqual(len(got["gene_enrichment"]["factors"]), 3)
         self.assertEqual(got["model"]["mu"].shape, (3, 16))
         figures = sorted(p.name for p in (self.out / "mggp_svgp/figures").glob("*.png"))
-        self.assertEqual(len(figures), 12 + 3)
+        self.assertEqual(len(figures), 10)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ typedef struct t_results {
     const char *const *gene_names;  /* NULL: "Gene0", ... */
     const char *const *cell_names;  /* NULL: cells have none */
     int dpi;                        /* of figures; 0: 75 */
+    const char *figures;            /* more keys of that section: "which: all"; NULL: none */
+    const char *display;            /* member of metadata.json: "{\"unit\": ...}"; NULL: none */
 } t_results;
 
 static inline void t_results_path(const t_results *r, char path[SP_PATH], const char *folder,
@@ -87,6 +89,12 @@ static inline void t_results_names(const t_results *r, fth_mem *mem)
         fth_json_text(&w, NULL, r->group_names ? r->group_names[g] : name);
     }
     fth_json_close(&w);
+    fth_json *display = NULL;
+    if (r->display) {
+        OK(fth_json_parse(&display, mem, "display", r->display, strlen(r->display), NULL));
+        fth_json_copy(&w, "display", fth_json_root(display));
+        fth_json_destroy(display);
+    }
     fth_json_text(&w, "dataset", "arrays");
     fth_json_open(&w, "preprocessing", '{');
     fth_json_close(&w);
@@ -270,12 +278,13 @@ static inline void t_stage_open(t_stage *s, const t_results *r, const char *kind
     char text[2000];
     fth_err err = {0};
     *s = (t_stage){.mem = t_mem(1 << 24)};
-    const int n = snprintf(
-        text, sizeof text,
-        "name: a test\ndataset: arrays\noutput_dir: %s\npreprocessing: {path: %s}\n"
-        "model: {n_components: %lld, num_inducing: %lld, K: 5, %s}\n"
-        "training: {max_iter: 40}\nfigures: {dpi: %d}\n",
-        r->dir, r->dir, (long long)r->factors, (long long)r->points, kind, r->dpi ? r->dpi : 75);
+    const int n =
+        snprintf(text, sizeof text,
+                 "name: a test\ndataset: arrays\noutput_dir: %s\npreprocessing: {path: %s}\n"
+                 "model: {n_components: %lld, num_inducing: %lld, K: 5, %s}\n"
+                 "training: {max_iter: 40}\nfigures: {dpi: %d, %s}\n",
+                 r->dir, r->dir, (long long)r->factors, (long long)r->points, kind,
+                 r->dpi ? r->dpi : 75, r->figures ? r->figures : "which: main");
     OK(fth_config_create(&s->cfg, s->mem, NULL));
     OK(fth_config_parse(s->cfg, "test", text, (size_t)n, NULL));
     OKE(fth_config_check(s->cfg, &sp_schema, NULL, &err), &err);

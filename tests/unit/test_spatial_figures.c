@@ -1,13 +1,16 @@
 /* test_spatial_figures.c - the stage that draws: which files, the same bytes, the right pixels.
  *
  * seconds: 30 */
+#include "instruments/spatial/display.h"
 #include "instruments/spatial/figures.h"
 #include "testing/pictures.h"
 #include "testing/spatial_results.h"
 
+#include <dirent.h>
 #include <unistd.h>
 
-static const t_results small = {.model = "mggp_svgp",
+static const t_results small = {.figures = "which: all",
+                                .model = "mggp_svgp",
                                 .cells = 60,
                                 .genes = 9,
                                 .factors = 3,
@@ -59,16 +62,21 @@ static t_results made(t_results r, const char *name)
 
 static const char *const all[] = {"factors_spatial.png",
                                   "scales_spatial.png",
-                                  "elbo_curve.png",
                                   "points.png",
                                   "top_genes.png",
                                   "factors_with_genes.png",
+                                  "loadings_heatmap.png",
+                                  "factors_by_group.png",
+                                  "gene_enrichment.png",
+                                  "gene_fit.png",
+                                  "diagnostics.png",
+                                  "elbo_curve.png",
+                                  "inducing_points.png",
                                   "factors_spatial_3d.png",
                                   "lu_scales_inducing.png",
                                   "groupwise_factors.png",
                                   "groupwise_factors_3d.png",
                                   "groupwise_factors_3d_complete.png",
-                                  "gene_enrichment.png",
                                   "enrichment_factor_1.png",
                                   "enrichment_factor_2.png",
                                   "enrichment_factor_3.png",
@@ -80,6 +88,7 @@ static const char *const all[] = {"factors_spatial.png",
                                   "celltype_summary/celltype_group_0.png",
                                   "celltype_summary_Wc/celltype_group_2.png",
                                   "../training_animation.gif"};
+enum { MAIN = 10 }; /* the first so many are drawn without being asked for */
 enum { ALL = sizeof all / sizeof all[0] };
 
 static char *read_all(const t_results *r, const char *name, size_t *bytes)
@@ -107,6 +116,55 @@ TEST(every_figure_is_drawn_twice_with_the_same_bytes)
         free(second);
     }
     IS_TRUE(!exists(&r, "figures/enrichment_factor_4.png"));
+}
+
+static int64_t files_in(const t_results *r, const char *folder)
+{
+    char path[SP_PATH];
+    int64_t n = 0;
+    snprintf(path, sizeof path, "%s/%s/%s", r->dir, r->model, folder);
+    DIR *d = opendir(path);
+    for (const struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d))
+        n += e->d_name[0] != '.';
+    if (d) closedir(d);
+    return n;
+}
+
+TEST(ten_figures_are_drawn_unless_more_are_asked_for)
+{
+    t_results r = small;
+    r.figures = NULL;
+    r = made(r, "main");
+    OK(draw(&r, multi, NULL, NULL));
+    for (int i = 0; i < MAIN; i++) {
+        char name[128];
+        snprintf(name, sizeof name, "figures/%s", all[i]);
+        IS_TRUE(exists(&r, name));
+    }
+    EQ_I64(files_in(&r, "figures"), MAIN);
+    IS_TRUE(exists(&r, "training_animation.gif")); /* of frames that were asked for */
+}
+
+TEST(figures_are_written_in_every_format)
+{
+    t_results r = small;
+    r.frames = 0;
+    r.figures = "formats: [svg, png, pdf]";
+    r = made(r, "formats");
+    OK(draw(&r, multi, NULL, NULL));
+    EQ_I64(files_in(&r, "figures"), 3 * MAIN);
+    size_t bytes = 0;
+    char *text = read_all(&r, "factors_spatial.svg", &bytes);
+    IS_TRUE(bytes > 1000 && memcmp(text, "<?xml", 5) == 0);
+    free(text);
+    text = read_all(&r, "factors_by_group.pdf", &bytes);
+    IS_TRUE(bytes > 1000 && memcmp(text, "%PDF", 4) == 0);
+    free(text);
+    r.figures = "formats: [svg]";
+    t_results alone = made(r, "svg_alone");
+    OK(draw(&alone, multi, NULL, NULL));
+    EQ_I64(files_in(&alone, "figures"), MAIN);
+    IS_TRUE(!exists(&alone, "figures/points.png"));
 }
 
 TEST(heat_maps_can_be_left_out)
@@ -170,41 +228,39 @@ typedef struct box {
     int64_t x0, y0, x1, y1;
 } box;
 
-/* Where the grey ground of the only panel is; a letter may have a grey pixel, but not many. */
-static box ground_of(const t_picture *p)
+/* Where the dots of the only panel are: left of the colour bar, which is ink from top to bottom. */
+static box dots_of(const t_picture *p)
 {
     box b = {p->w, p->h, 0, 0};
-    for (int64_t y = 0; y < p->h; y++) {
-        int64_t first = p->w, last = 0, n = 0;
-        for (int64_t x = 0; x < p->w && (n == 0 || x < last + 20); x++)
-            if (t_pixel(p, (double)x, (double)y) == fth_rgb(128, 128, 128)) {
-                first = x < first ? x : first;
-                last = x + 1, n++;
-            }
-        if (n < p->w / 4) continue;
-        b.x0 = first < b.x0 ? first : b.x0, b.x1 = last > b.x1 ? last : b.x1;
-        b.y0 = y < b.y0 ? y : b.y0, b.y1 = y + 1;
+    int64_t bar = 0;
+    for (int64_t n = 0; bar < p->w && n < p->h / 2; bar++) {
+        n = 0;
+        for (int64_t y = 0; y < p->h; y++)
+            n += t_pixel(p, (double)bar, (double)y) != fth_rgb(255, 255, 255);
     }
+    for (int64_t y = 0; y < p->h; y++)
+        for (int64_t x = 0; x < bar - 3; x++) {
+            const fth_colour c = t_pixel(p, (double)x, (double)y);
+            if (abs((int)(c & 255) - (int)(c >> 16 & 255)) < 12) continue; /* white, or a letter */
+            b.x0 = x < b.x0 ? x : b.x0, b.x1 = x + 1 > b.x1 ? x + 1 : b.x1;
+            b.y0 = y < b.y0 ? y : b.y0, b.y1 = y + 1 > b.y1 ? y + 1 : b.y1;
+        }
     return b;
-}
-
-static int mixed(fth_colour c, int shift)
-{
-    return (int)lround(0.8 * (c >> shift & 255) + 0.2 * 128);
 }
 
 /* Every cell in its place, y down, in the colour of its factor. */
 TEST(a_map_shows_each_cell_where_it_is)
 {
     t_results r = small;
-    r.model = "pnmf";
+    r.model = "pnmf", r.figures = NULL;
     r.cells = 25, r.factors = 1, r.groups = 1, r.frames = 0, r.dpi = 150;
     r = made(r, "map");
     OK(draw(&r, "spatial: false", NULL, NULL));
     char path[SP_PATH];
     snprintf(path, sizeof path, "%s/pnmf/figures/factors_spatial.png", r.dir);
     const t_picture p = t_png_read(path);
-    const box b = ground_of(&p);
+    const double reach = 9.0 / 2 * 150 / 72; /* few cells have the largest dots */
+    const box b = dots_of(&p);
     float low[2] = {1e9f, 1e9f}, high[2] = {-1e9f, -1e9f}, top[25];
     for (int64_t i = 0; i < r.cells; i++) {
         float xy[2];
@@ -218,22 +274,142 @@ TEST(a_map_shows_each_cell_where_it_is)
             top[k] = top[k - 1], top[k - 1] = swap;
         }
     const double most = (double)top[23] + 0.76 * ((double)top[24] - (double)top[23]);
+    const double from[2] = {(double)b.x0 + reach, (double)b.y0 + reach},
+                 to[2] = {(double)b.x1 - reach, (double)b.y1 - reach};
     for (int64_t i = 0; i < r.cells; i++) {
         float xy[2];
         t_results_place(&r, i, xy);
         double at[2];
-        for (int k = 0; k < 2; k++) {
-            const double margin = 0.02 * (double)(high[k] - low[k]);
-            at[k] = ((double)xy[k] - (double)low[k] + margin) /
-                    ((double)(high[k] - low[k]) + 2 * margin);
-        }
-        const fth_colour seen = t_pixel(&p, (double)b.x0 + at[0] * (double)(b.x1 - b.x0),
-                                        (double)b.y0 + at[1] * (double)(b.y1 - b.y0));
+        for (int k = 0; k < 2; k++)
+            at[k] = from[k] + (double)((xy[k] - low[k]) / (high[k] - low[k])) * (to[k] - from[k]);
+        const fth_colour seen = t_pixel(&p, at[0], at[1]);
         const double part = (double)t_results_factor(&r, i, 0) / most * 256;
-        const fth_colour wanted = fth_colour_map_get(FTH_MAP_TURBO, (int)fmin(part, 255));
+        const fth_colour wanted = fth_colour_map_get(FTH_MAP_EMBER, (int)fmin(part, 255));
         for (int shift = 0; shift <= 16; shift += 8)
-            NEAR(seen >> shift & 255, mixed(wanted, shift), 6);
+            NEAR(seen >> shift & 255, wanted >> shift & 255, 3);
     }
+    free(p.px);
+}
+
+/* Factors of very different size use the whole of their scale, each by itself. */
+TEST(each_panel_has_a_scale_of_its_own)
+{
+    const t_results r = made(small, "own_scale");
+    const fth_mem_options opt = plain();
+    t_stage s;
+    fth_err err = {0};
+    t_stage_open(&s, &r, multi, &opt);
+    sp_drawing d = {.call = &s.call, .mem = fth_context_mem(s.ctx), .cells = r.cells};
+    float v[3][60];
+    for (int i = 0; i < 60; i++) {
+        v[0][i] = (float)i;
+        v[1][i] = 1000 + (float)i;
+        v[2][i] = i == 59 ? 7 : 0;
+    }
+    sp_rows rows = {.d = &d, .room = 3, .count = 3, .together = 1, .block = v[0]};
+    rows.source = (fth_source){.dtype = FTH_F32, .n_axes = 2, .size = {3, 60}, .self = &rows};
+    sp_rows made_rows;
+    sp_rows_open(&made_rows, &d, 3, 60, 1, 0, NULL, NULL);
+    rows.source.read = made_rows.source.read;
+    fth_colours c;
+    OKE(sp_rows_colours(&rows, 0, FTH_MAP_EMBER, 0, 99, &c, &err), &err);
+    EQ_F64(c.low, 0);
+    NEAR(c.high, 0.99 * 59, 1e-6);
+    IS_TRUE(c.above && !c.below);
+    OKE(sp_rows_colours(&rows, 1, FTH_MAP_EMBER, 1, 99, &c, &err), &err);
+    NEAR(c.low, 1000 + 0.01 * 59, 1e-3);
+    NEAR(c.high, 1000 + 0.99 * 59, 1e-3);
+    IS_TRUE(c.above && c.below);
+    OKE(sp_rows_colours(&rows, 2, FTH_MAP_EMBER, 0, 95, &c, &err), &err);
+    EQ_F64(c.high, 7); /* its 95th percentile is zero */
+    IS_TRUE(!c.above);
+    sp_rows_close(&made_rows);
+    t_stage_close(&s);
+}
+
+/* A round number of the file's unit, about a third of the tissue, and as long as it says. */
+TEST(the_scale_bar_is_in_the_units_of_the_data)
+{
+    static const struct {
+        sp_shown shown;
+        const char *figures, *label;
+        double length; /* of the bar, in units of the folder; the tissue is 200 wide */
+    } cases[] = {
+        {{.unit = "px", .length = 20}, NULL, "1000 px", 50},
+        {{.unit = "px", .length = 20, .microns = 0.25}, NULL, "200 \xc2\xb5m", 40},
+        {{.unit = "um", .length = 20}, NULL, "1 mm", 50},
+        {{.length = 20}, NULL, "1000 units", 50},
+        {{.length = 20}, "unit: um", "1 mm", 50},
+        {{.length = 20}, "microns: 0.5", "500 \xc2\xb5m", 50},
+        {{.unit = "px", .length = 20, .microns = 0.25}, "unit: px", "1000 px", 50},
+        {{.length = 0}, NULL, "50 rescaled", 50},
+        {{.unit = "px", .length = 1e-4}, NULL, "0.005 px", 50},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        t_results r = small;
+        const fth_mem_options opt = plain();
+        t_stage s;
+        r.dir = t_temp_path("bar");
+        r.figures = cases[i].figures;
+        t_stage_open(&s, &r, multi, &opt);
+        sp_drawing d = {.call = &s.call, .low = {-100, -100}, .high = {100, 100}};
+        sp_scale_choose(&d, &cases[i].shown);
+        EQ_STR(d.scale_label, cases[i].label);
+        NEAR(d.scale_bar, cases[i].length, 1e-9);
+        t_stage_close(&s);
+    }
+}
+
+/* Panels are as the tissue is, dots as dense as the cells are. */
+TEST(sheets_fit_the_tissue)
+{
+    sp_drawing d = {.low = {0, 0}, .high = {100, 400}, .planning = false};
+    sp_sheet_choose(&d);
+    EQ_F64(d.ratio, 0.25);
+    const sp_sheet tall = sp_sheet_of(&d, 10, 1, 2, true);
+    NEAR(tall.box[0] / tall.box[1], 0.25, 1e-12);
+    EQ_I64(tall.columns, 5); /* even rows, although more would fit */
+    d.high[0] = 4000;
+    sp_sheet_choose(&d);
+    EQ_F64(d.ratio, 4);
+    EQ_I64(sp_sheet_of(&d, 10, 1, 2, true).columns, 2);
+    EQ_I64(sp_sheet_of(&d, 40, 4, 2, true).columns, 4); /* whole blocks, however wide */
+    d.high[0] = 380;
+    sp_sheet_choose(&d);
+    EQ_F64(d.ratio, 1);
+    const sp_sheet s = sp_sheet_of(&d, 1, 1, 2, false);
+    NEAR(sp_sheet_dot(&d, &s, 10), pow(1.15 * 10 * 72 * 2 / 400, 2), 1e-9);
+    EQ_F64(sp_sheet_dot(&d, &s, 1e-3), 0.7 * 0.7);
+    EQ_F64(sp_sheet_dot(&d, &s, 1e3), 81);
+    fth_mem *mem = t_mem(1 << 22);
+    static float xy[2 * 40 * 40];
+    for (int i = 0; i < 1600; i++) /* a grid of pitch 5 in a quarter of the field */
+        xy[2 * i] = 5 * (float)(i % 40), xy[2 * i + 1] = 5 * (float)(i / 40);
+    double spacing = 0;
+    d.mem = mem;
+    d.low[0] = d.low[1] = 0, d.high[0] = d.high[1] = 400;
+    OK(sp_spacing(&d, xy, 1600, &spacing, NULL));
+    NEAR(spacing, 5, 0.4);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* Groups are drawn in the colours of the file. */
+TEST(groups_have_the_colours_of_the_file)
+{
+    t_results r = small;
+    r.figures = NULL, r.frames = 0, r.dpi = 100;
+    r.display = "{\"group_colors\": [\"#123456\", \"#fedcba\", \"#0a0\"], \"unit_length\": 2}";
+    r = made(r, "colours");
+    OK(draw(&r, multi, NULL, NULL));
+    static const fth_colour want[3] = {0xff123456u, 0xfffedcbau, 0xff00aa00u};
+    int64_t seen[3] = {0};
+    char path[SP_PATH];
+    snprintf(path, sizeof path, "%s/%s/figures/points.png", r.dir, r.model);
+    const t_picture p = t_png_read(path);
+    for (int64_t y = 0; y < p.h; y++)
+        for (int64_t x = 0; x < p.w; x++)
+            for (int k = 0; k < 3; k++) seen[k] += t_pixel(&p, (double)x, (double)y) == want[k];
+    for (int k = 0; k < 3; k++) IS_TRUE(seen[k] > 200);
     free(p.px);
 }
 
@@ -326,6 +502,43 @@ static float log_count(const t_results *r, int64_t cell, int64_t row)
     return log1pf(t_results_count(cell, gene[row]));
 }
 
+static float loadings[27];
+
+static float fitted(const t_results *r, int64_t cell, int64_t row)
+{
+    static const int64_t gene[4] = {8, 8, 3, 0};
+    double rate = 0;
+    for (int64_t l = 0; l < 3; l++)
+        rate += (double)t_results_factor(r, cell, l) * (double)loadings[gene[row] * 3 + l];
+    return (float)log1p(rate);
+}
+
+/* What the model makes of genes, and the means of counts and factors. */
+static void check_means(sp_drawing *d, const t_results *r)
+{
+    static const int64_t genes[4] = {8, 8, 3, 0};
+    sp_fitted_rows f;
+    double count[9], factor[3];
+    for (int i = 0; i < 27; i++) loadings[i] = (float)(i * i % 7);
+    d->loadings = loadings;
+    sp_fitted_rows_open(&f, d, genes, 4);
+    check_rows(&f.rows, fitted, r);
+    sp_rows_close(&f.rows);
+    OK(sp_mean_counts(d, count, NULL));
+    OK(sp_mean_factors(d, factor, NULL));
+    for (int64_t g = 0; g < 9; g++) {
+        double sum = 0;
+        for (int64_t i = 0; i < r->cells; i++) sum += (double)t_results_count(i, g);
+        NEAR(count[g], sum / (double)r->cells, 1e-12);
+    }
+    for (int64_t l = 0; l < 3; l++) {
+        double sum = 0;
+        for (int64_t i = 0; i < r->cells; i++) sum += (double)t_results_factor(r, i, l);
+        NEAR(factor[l], sum / (double)r->cells, 1e-12);
+    }
+    d->loadings = NULL;
+}
+
 TEST(rows_are_made_when_they_are_read)
 {
     static const int64_t groups[2] = {2, 0}, genes[4] = {8, 8, 3, 0};
@@ -357,6 +570,7 @@ TEST(rows_are_made_when_they_are_read)
     sp_gene_rows_open(&g, &d, genes, 4, true);
     check_rows(&g.rows, log_count, &r);
     sp_rows_close(&g.rows);
+    check_means(&d, &r);
     EQ_U64(d.held, 0);
     fth_source_close(&d.factor_file);
     sp_data_close(&d.data);
@@ -393,6 +607,8 @@ TEST(memory_is_as_planned)
     r.cells = 300;
     r.genes = 200;
     r = made(r, "genes");
+    check_memory(&r, "spatial: true, prior: SVGP");
+    r.figures = "formats: [pdf, svg, png]";
     check_memory(&r, "spatial: true, prior: SVGP");
 }
 

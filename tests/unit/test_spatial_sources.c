@@ -1,6 +1,7 @@
 /* test_spatial_sources.c - what an h5ad file says beside its counts: positions of more than two
  * columns, colours of groups, the unit of positions; and counts that say nothing.
  * seconds: 3 */
+#include "instruments/spatial/display.h"
 #include "testing/spatial_preprocess.h"
 
 /* Four cells whose positions have three columns, x, z and y, as an array and as a frame. */
@@ -92,6 +93,101 @@ TEST(counts_that_are_all_zero_are_refused)
     t_spatial_write(folder, xy, none, group, 4, 2, 2);
     IS(sp_data_open(&d, mem, folder, &err), FTH_E_FILE_FORMAT);
     HAS(err.text, "every count of 4 cells and 2 genes is 0");
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* ---- how cells are shown ---- */
+
+TEST(colours_are_hexadecimal)
+{
+    fth_colour c = 0;
+    IS_TRUE(sp_colour_parse("#1f77B4", &c));
+    EQ_U64(c, fth_rgb(0x1f, 0x77, 0xb4));
+    IS_TRUE(sp_colour_parse("#1f77b480", &c));
+    EQ_U64(c, fth_rgb(0x1f, 0x77, 0xb4));
+    IS_TRUE(sp_colour_parse("#0fa", &c));
+    EQ_U64(c, fth_rgb(0, 255, 170));
+    IS_TRUE(!sp_colour_parse("red", &c));
+    IS_TRUE(!sp_colour_parse("#12345", &c));
+    IS_TRUE(!sp_colour_parse("#12345g", &c));
+    IS_TRUE(!sp_colour_parse("", &c));
+}
+
+/* Six cells of three types; the first type has one cell and goes. */
+static void write_types(fth_mem *mem, const char *path, const char *const *colours, int64_t n,
+                        bool visium)
+{
+    static const char *const cells[6] = {"a", "b", "c", "d", "e", "f"}, *const genes[1] = {"g"},
+                             *const types[6] = {"y", "z", "x", "y", "z", "y"};
+    static const float counts[6] = {1, 2, 3, 4, 5, 6},
+                       xy[12] = {0, 0, 100, 50, 200, 10, 300, 30, 50, 90, 400, 100};
+    const double per = 0.25;
+    fth_h5_writer *w = NULL;
+    fth_sink s;
+    const int64_t zero[2] = {0, 0};
+    const fth_h5_dataset x = {.name = "/X", .dtype = FTH_F32, .n_axes = 2, .size = {6, 1}},
+                         at = {.name = "/obsm/spatial",
+                               .dtype = FTH_F32,
+                               .n_axes = 2,
+                               .size = {6, 2}},
+                         scale = {.name = "/uns/spatial/lib/scalefactors/microns_per_pixel",
+                                  .dtype = FTH_F64,
+                                  .n_axes = 0};
+    OK(fth_h5_create(&w, mem, path, NULL));
+    OK(fth_h5_sink(w, &x, &s, NULL));
+    OK(s.write(s.self, zero, x.size, counts, NULL));
+    OK(s.commit(s.self, NULL));
+    OK(fth_h5_sink(w, &at, &s, NULL));
+    OK(s.write(s.self, zero, at.size, xy, NULL));
+    OK(s.commit(s.self, NULL));
+    if (visium) {
+        OK(fth_h5_sink(w, &scale, &s, NULL));
+        OK(s.write(s.self, zero, zero, &per, NULL));
+        OK(s.commit(s.self, NULL));
+    }
+    OK(fth_h5_put_strings(w, "/obs/_index", cells, 6, NULL));
+    OK(fth_h5_put_strings(w, "/obs/type", types, 6, NULL));
+    OK(fth_h5_put_strings(w, "/var/_index", genes, 1, NULL));
+    if (n > 0) OK(fth_h5_put_strings(w, "/uns/type_colors", colours, n, NULL));
+    OK(fth_h5_commit(w, NULL));
+}
+
+TEST(colours_and_unit_go_into_the_folder)
+{
+    static const char *const colours[3] = {"#ff0000", "#00ff00", "#0000ff"}, *const names[3] = {
+                                                                                 "#ff0000", "green",
+                                                                                 "#0000ff"};
+    const char *path = t_temp_path("types.h5ad");
+    fth_mem *mem = t_mem(1 << 26);
+    char config[6000];
+    sp_shown shown;
+    fth_colour c[2];
+    fth_err err = {0};
+    snprintf(config, sizeof config,
+             "dataset: merfish\npreprocessing:\n  path: %s\n  group_column: type\n"
+             "  min_group_size: 2\n",
+             path);
+    write_types(mem, path, colours, 3, true);
+    run("types", config);
+    OKE(sp_shown_read(&shown, c, 2, mem, dir, &err), &err);
+    IS_TRUE(shown.coloured); /* x, which is gone, was the red one */
+    EQ_U64(c[0], fth_rgb(0, 255, 0));
+    EQ_U64(c[1], fth_rgb(0, 0, 255));
+    EQ_STR(shown.unit, "px");
+    EQ_F64(shown.microns, 0.25);
+    sp_data d = opened(mem);
+    const float *xy = fth_tensor_data(d.xy);
+    NEAR(shown.length * (double)(xy[8] - xy[0]), 400, 1e-3); /* the last cell and the first */
+    sp_data_close(&d);
+    write_types(mem, path, names, 3, false);
+    run("types_named", config);
+    HAS(lines, "uns/type_colors is not used: 'green' is no colour");
+    OKE(sp_shown_read(&shown, c, 2, mem, dir, &err), &err);
+    IS_TRUE(!shown.coloured);
+    EQ_STR(shown.unit, "");
+    write_types(mem, path, colours, 2, false);
+    run("types_few", config);
+    HAS(lines, "it has 2 colours for 3 groups");
     OK(fth_mem_destroy(mem, NULL));
 }
 

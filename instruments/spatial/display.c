@@ -1,0 +1,172 @@
+/* display.c - colours of groups and the unit of positions, from the source to the figures. */
+#include "display.h"
+
+#include "metadata.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+bool sp_colour_parse(const char *text, fth_colour *out)
+{
+    uint8_t digit[8] = {0};
+    const size_t n = text && text[0] == '#' ? strlen(text + 1) : 0;
+    if (n != 3 && n != 6 && n != 8) return false;
+    for (size_t i = 0; i < n; i++) {
+        const char c = text[1 + i];
+        if (!isxdigit((unsigned char)c)) return false;
+        digit[i] = (uint8_t)(c <= '9' ? c - '0' : (c | 32) - 'a' + 10);
+    }
+    uint8_t level[3];
+    for (int k = 0; k < 3; k++)
+        level[k] =
+            n == 3 ? (uint8_t)(17 * digit[k]) : (uint8_t)(16 * digit[2 * k] + digit[2 * k + 1]);
+    *out = fth_rgb(level[0], level[1], level[2]);
+    return true;
+}
+
+/* ---- of a source ---- */
+
+static void notice(const sp_source *s, const char *what, const char *why)
+{
+    if (s->call) fth_stage_say(s->call, "note: %s is not used: %s", what, why);
+}
+
+static fth_status find_colours(sp_display *d, const sp_source *s, fth_err *err)
+{
+    char object[SP_PATH], why[200] = "";
+    fth_err failed = {0};
+    fth_texts *t = NULL;
+    fth_colour colour;
+    snprintf(object, sizeof object, "/uns/%s_colors", s->column);
+    if (!s->column[0] || !s->group.names || fth_h5_kind_of(s->h5ad.h5, object) != FTH_H5_DATASET)
+        return FTH_OK;
+    const fth_status status = fth_h5_strings(s->h5ad.h5, object, &t, &failed);
+    if (status == FTH_E_NOMEM || status == FTH_E_BUDGET) {
+        if (err) *err = failed;
+        return status;
+    }
+    const int64_t groups = fth_texts_count(s->group.names),
+                  n = status == FTH_OK ? fth_texts_count(t) : 0;
+    if (status != FTH_OK)
+        snprintf(why, sizeof why, "%.190s", failed.text);
+    else if (n != groups)
+        snprintf(why, sizeof why, "it has %lld colours for %lld groups", (long long)n,
+                 (long long)groups);
+    for (int64_t i = 0; !why[0] && i < n; i++)
+        if (!sp_colour_parse(fth_texts_get(t, i), &colour))
+            snprintf(why, sizeof why, "'%.60s' is no colour like #1f77b4", fth_texts_get(t, i));
+    if (why[0]) {
+        notice(s, object + 1, why);
+        if (status == FTH_OK) fth_texts_free(t);
+        return FTH_OK;
+    }
+    d->colours = t;
+    return FTH_OK;
+}
+
+/* A number of its own in an HDF5 file; 0 when there is none. */
+static double scalar(const sp_source *s, const char *group, const char *name)
+{
+    char object[320];
+    fth_source number = {0};
+    char raw[16];
+    double v = 0;
+    const int64_t zero[2] = {0, 0}, one[2] = {1, 1};
+    snprintf(object, sizeof object, "%s/%s", group, name);
+    if (fth_h5_kind_of(s->h5ad.h5, object) != FTH_H5_DATASET ||
+        fth_h5_source(s->h5ad.h5, object, &number, NULL) != FTH_OK)
+        return 0;
+    if (number.n_axes <= 1 && (number.n_axes == 0 || number.size[0] == 1) &&
+        !fth_dtype_is_complex(number.dtype) && fth_dtype_size(number.dtype) <= 8 &&
+        number.read(number.self, zero, one, raw, NULL) == FTH_OK)
+        v = sp_number_at(number.dtype, raw, 0);
+    fth_source_close(&number);
+    return isfinite(v) && v > 0 ? v : 0;
+}
+
+/* uns['spatial'][library]['scalefactors']: positions are pixels of the full picture. */
+static fth_status find_unit(sp_display *d, const sp_source *s, fth_err *err)
+{
+    fth_texts *libraries = NULL;
+    if (s->loader->flags & SP_LOAD_TENX) snprintf(d->unit, sizeof d->unit, "px");
+    if (!s->h5ad.h5 || s->loader->flags & SP_LOAD_TENX ||
+        fth_h5_kind_of(s->h5ad.h5, "/uns/spatial") != FTH_H5_GROUP)
+        return FTH_OK;
+    FTH_TRY(fth_h5_list(s->h5ad.h5, "/uns/spatial", &libraries, err));
+    for (int64_t i = 0; i < fth_texts_count(libraries) && !d->unit[0]; i++) {
+        char group[256];
+        snprintf(group, sizeof group, "/uns/spatial/%.200s/scalefactors",
+                 fth_texts_get(libraries, i));
+        if (fth_h5_kind_of(s->h5ad.h5, group) != FTH_H5_GROUP) continue;
+        snprintf(d->unit, sizeof d->unit, "px");
+        d->microns = scalar(s, group, "microns_per_pixel");
+    }
+    fth_texts_free(libraries);
+    return FTH_OK;
+}
+
+fth_status sp_display_find(sp_display *d, const sp_source *s, fth_err *err)
+{
+    *d = (sp_display){0};
+    fth_status status = s->h5ad.h5 ? find_colours(d, s, err) : FTH_OK;
+    if (status == FTH_OK) status = find_unit(d, s, err);
+    if (status != FTH_OK) sp_display_free(d);
+    return status;
+}
+
+void sp_display_free(sp_display *d)
+{
+    fth_texts_free(d->colours);
+    *d = (sp_display){0};
+}
+
+/* How long a unit of the folder is in the file: positions may have been rescaled. */
+static double unit_length(const sp_prepared *p)
+{
+    double low[2] = {(double)INFINITY, (double)INFINITY},
+           high[2] = {-(double)INFINITY, -(double)INFINITY};
+    for (int64_t i = 0; i < p->cells.n; i++) {
+        const double x[2] = {(double)p->source.xy[2 * p->cells.row[i]], (double)p->cells.xy[2 * i]};
+        for (int k = 0; k < 2; k++) low[k] = fmin(low[k], x[k]), high[k] = fmax(high[k], x[k]);
+    }
+    const double length = (high[0] - low[0]) / (high[1] - low[1]);
+    return isfinite(length) && length > 0 ? length : 0;
+}
+
+void sp_display_put(fth_json_writer *w, const sp_display *d, const sp_prepared *p)
+{
+    fth_json_open(w, "display", '{');
+    if (d->colours && p->group_map) {
+        fth_json_open(w, "group_colors", '[');
+        for (int64_t g = 0; g < fth_texts_count(d->colours); g++)
+            if (p->group_map[g] >= 0) fth_json_text(w, NULL, fth_texts_get(d->colours, g));
+        fth_json_close(w);
+    }
+    if (d->unit[0]) fth_json_text(w, "unit", d->unit);
+    if (d->microns > 0) fth_json_real(w, "unit_microns", d->microns);
+    fth_json_real(w, "unit_length", unit_length(p));
+    fth_json_close(w);
+}
+
+/* ---- of a preprocessed folder ---- */
+
+fth_status sp_shown_read(sp_shown *out, fth_colour *colours, int64_t groups, fth_mem *mem,
+                         const char *dir, fth_err *err)
+{
+    char path[SP_PATH];
+    fth_json *doc = NULL;
+    *out = (sp_shown){0};
+    FTH_TRY(sp_path(path, dir, SP_METADATA, err));
+    FTH_TRY(sp_metadata_member(&doc, mem, path, "display", err));
+    const fth_json_value *v = fth_json_root(doc), *list = fth_json_get(v, "group_colors");
+    out->coloured = groups > 0 && fth_json_count(list) == groups;
+    for (int64_t g = 0; out->coloured && g < groups; g++)
+        out->coloured =
+            sp_colour_parse(fth_json_get_text(fth_json_at(list, g), NULL, ""), &colours[g]);
+    snprintf(out->unit, sizeof out->unit, "%.15s", fth_json_get_text(v, "unit", ""));
+    out->microns = fth_json_get_real(v, "unit_microns", 0);
+    out->length = fth_json_get_real(v, "unit_length", 0);
+    fth_json_destroy(doc);
+    return FTH_OK;
+}
