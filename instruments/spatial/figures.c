@@ -33,6 +33,7 @@ static bool applies(const sp_drawing *d, const sp_figure_info *f)
     switch (f->when) {
     case SP_ALWAYS: return true;
     case SP_SPATIAL: return d->spatial;
+    case SP_INDUCED: return d->spatial && !d->local;
     case SP_MULTI: return d->multi;
     case SP_GROUPS: return d->groups > 1;
     case SP_HEATMAP:

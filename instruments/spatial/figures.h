@@ -18,6 +18,7 @@
 typedef enum sp_figure_when {
     SP_ALWAYS,
     SP_SPATIAL, /* models with a spatial prior */
+    SP_INDUCED, /* of them, those with inducing points of their own */
     SP_MULTI,   /* models with groups */
     SP_GROUPS,  /* data with more than one group, any model */
     SP_HEATMAP, /* likewise, unless --no-heatmap */

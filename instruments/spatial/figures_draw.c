@@ -172,13 +172,11 @@ fth_file_kind sp_draw_format(const sp_drawing *d, const char *name, int64_t k, c
 }
 
 /* Whether the figure is in the list that the stage gave before it ran. */
-static bool is_listed(const sp_drawing *d, const char *name)
+static bool is_listed(const char *name)
 {
     for (int i = 0; i < sp_figure_count; i++) {
         const sp_figure_info *f = &sp_figure_list[i];
-        const bool listed = f->when == SP_ALWAYS || (f->when == SP_SPATIAL && d->spatial) ||
-                            (f->when == SP_MULTI && d->multi);
-        if (strcmp(f->file, name) == 0) return listed;
+        if (strcmp(f->file, name) == 0) return f->when <= SP_MULTI; /* others depend on the data */
     }
     return false;
 }
@@ -186,7 +184,7 @@ static bool is_listed(const sp_drawing *d, const char *name)
 fth_status sp_draw_saved(sp_drawing *d, fth_file_kind kind, const char *path, const char *name,
                          const char *title, fth_err *err)
 {
-    if (!is_listed(d, name)) FTH_TRY(fth_stage_wrote(d->call, kind, path, title, err));
+    if (!is_listed(name)) FTH_TRY(fth_stage_wrote(d->call, kind, path, title, err));
     d->done++;
     const fth_stage_progress progress = {.done = d->done, .total = d->total, .what = name};
     if (!fth_stage_report(d->call, &progress) && d->done < d->total)

@@ -272,7 +272,6 @@ fth_status sp_figure_inducing(sp_drawing *d, fth_err *err)
     fth_tensor *groups = NULL;
     fth_column column = {.n = d->multi ? d->points : 0};
     char text[64];
-    if (d->local) return FTH_OK; /* these are the cells */
     FTH_TRY(open_places(d, d->planning ? d->points : 0, &z, err));
     fth_status s = FTH_OK;
     if (d->multi && !d->planning) {

@@ -6,6 +6,8 @@
 #include "testing/pictures.h"
 #include "testing/spatial_results.h"
 
+#include "job/files.h"
+
 #include <dirent.h>
 #include <unistd.h>
 
@@ -190,6 +192,43 @@ TEST(a_model_gets_the_figures_that_it_has)
     IS_TRUE(!exists(&r, "figures/groupwise_factors.png"));
     IS_TRUE(!exists(&r, "figures/gene_enrichment.png"));
     IS_TRUE(!exists(&r, "training_animation.gif"));
+}
+
+/* Every model leaves what it said it would, in every format. */
+TEST(what_is_listed_is_drawn)
+{
+    static const struct {
+        const char *model, *kind;
+        bool local;
+    } cases[] = {
+        {"pnmf", "spatial: false", false},
+        {"svgp", "spatial: true, prior: SVGP", false},
+        {"mggp_svgp", "spatial: true, groups: true, prior: SVGP", false},
+        {"lcgp", "spatial: true, local: true, prior: LCGP", true},
+        {"mggp_lcgp", "spatial: true, groups: true, local: true, prior: LCGP", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        t_results r = small;
+        t_stage s;
+        fth_err err = {0};
+        fth_file_list list;
+        const fth_mem_options opt = plain();
+        r.model = cases[i].model, r.frames = 0, r.dpi = 30;
+        r.groups = 2, r.genes = 4;
+        r.points = cases[i].local ? r.cells : r.points;
+        r.figures = i % 2 ? "which: all, formats: [png, svg]" : "which: all";
+        r = made(r, cases[i].model);
+        OKE(draw(&r, cases[i].kind, NULL, &err), &err);
+        t_stage_open(&s, &r, cases[i].kind, &opt);
+        fth__file_list_init(&list, s.mem);
+        OK(sp_figures_files(&s.call, &list, NULL));
+        IS_TRUE(list.n >= 10);
+        for (int64_t k = 0; k < list.n; k++)
+            if (access(list.file[k].path, F_OK) != 0)
+                FAIL("%s: there is no %s", cases[i].model, list.file[k].path);
+        fth__file_list_clear(&list);
+        t_stage_close(&s);
+    }
 }
 
 /* Frames are as training had the factors; analysis says in which order they are shown. */
