@@ -41,7 +41,33 @@ static fth_val chain(fth_graph *g, fth_val x, int n)
     return x;
 }
 
-typedef enum kind { LAYERS, CHAIN, GRADIENT } kind;
+/* One value that everybody reads. */
+static fth_val star(fth_graph *g, fth_val x, int n)
+{
+    const fth_val s = fth_tanh(x);
+    fth_val sum = fth_sum(s, "in");
+    for (int i = 0; i < n; i++)
+        sum = fth_add(sum, fth_sum(fth_mul(s, fth_const(g, FTH_F32, i)), "in"));
+    return sum;
+}
+
+typedef enum kind { LAYERS, CHAIN, GRADIENT, MANY_LAYERS, MANY_GRADIENT, MANY_READERS } kind;
+
+static fth_val make(fth_graph *g, kind what, fth_val x, fth_val w)
+{
+    switch (what) {
+    case CHAIN: return chain(g, x, 667);
+    case LAYERS: return layers(g, x, w, 91);
+    case MANY_LAYERS: return layers(g, x, w, 10700);
+    case MANY_READERS: return star(g, x, 37500);
+    case GRADIENT:
+    case MANY_GRADIENT: break;
+    }
+    const fth_val out = layers(g, x, w, what == GRADIENT ? 24 : 3150);
+    fth_val grad;
+    fth_grad(fth_mean(fth_sqr(out), "in row"), 1, &w, &grad);
+    return grad;
+}
 
 /* One plan in a context of its own: a context remembers the decisions of earlier searches, and a
  * second plan of the same graph would measure that memory. False when it failed. */
@@ -55,13 +81,7 @@ static bool plan_once(const bench *b, kind what, uint64_t memory, double *second
     fth_axis_like(p.g, "out", "in");
     const fth_val x = unread(p.g, "x", "row in", 1 << 20, 64, 0, &reads);
     const fth_val w = unread(p.g, "w", "out in", 64, 64, 0, &reads);
-    fth_val out =
-        what == CHAIN ? chain(p.g, x, 667) : layers(p.g, x, w, what == GRADIENT ? 24 : 91);
-    if (what == GRADIENT) {
-        fth_val loss = fth_mean(fth_sqr(out), "in row"), grad;
-        fth_grad(loss, 1, &w, &grad);
-        out = grad;
-    }
+    const fth_val out = make(p.g, what, x, w);
     *nodes = (double)out.id; /* ids count values from 1 */
     const fth_limits limits = {.memory_bytes = memory};
     const double start = bench_now(b, 1);
@@ -126,5 +146,9 @@ void bench_planning(bench *b)
     one(b, "plan_gradient", GRADIENT, ample);
     one(b, "plan_layers_tight", LAYERS, tight);
     one(b, "plan_gradient_tight", GRADIENT, tight);
+    one(b, "plan_many_layers", MANY_LAYERS, ample);
+    one(b, "plan_many_gradient", MANY_GRADIENT, ample);
+    one(b, "plan_many_readers", MANY_READERS, ample);
+    one(b, "plan_many_layers_tight", MANY_LAYERS, tight);
     refusal(b);
 }

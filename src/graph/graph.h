@@ -48,7 +48,8 @@ typedef struct fth__input {
     fth_source source;
     fth_tensor *param; /* storage when this is a parameter */
     uint32_t value;
-    fth_desc desc; /* axes it was declared with */
+    fth_desc desc;   /* axes it was declared with */
+    uint32_t assign; /* of a parameter: its assign; 0: none */
 } fth__input;
 
 struct fth_graph {

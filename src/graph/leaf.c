@@ -196,13 +196,16 @@ fth_val fth_assign_(fth_site site, fth_val param, fth_val value)
         return fth_poison_(g, site, FTH_E_GRAPH_ASSIGN, "assign: %s is not a parameter",
                            fth_val_format(param, text, sizeof text));
     }
-    for (int64_t i = 0; i < g->n_nodes; i++)
-        if (g->node[i]->op == &fth__op_assign && g->node[i]->in_val[0].id == param.id)
-            return fth_poison_(
-                g, site, FTH_E_GRAPH_ASSIGN, "parameter '%s' is assigned here and at %s:%d",
-                g->input[attr->index].name, g->node[i]->site.file, g->node[i]->site.line);
-    const fth_val in[2] = {param, value};
-    return fth_node_add_(g, site, &fth__op_assign, 2, in, NULL, 0);
+    fth__input *input = &g->input[attr->index];
+    const fth_node *old = fth__val_node((fth_val){g, input->assign});
+    if (old && old->op == &fth__op_assign && old->in_val[0].id == param.id)
+        return fth_poison_(g, site, FTH_E_GRAPH_ASSIGN,
+                           "parameter '%s' is assigned here and at %s:%d", input->name,
+                           old->site.file, old->site.line);
+    const fth_val in[2] = {param, value},
+                  made = fth_node_add_(g, site, &fth__op_assign, 2, in, NULL, 0);
+    input->assign = made.id;
+    return made;
 }
 
 /* Constants of integer dtypes must be numbers of that dtype. */

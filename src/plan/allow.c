@@ -5,20 +5,12 @@
  */
 #include "plan/plan.h"
 
-bool fth__plan_reads(const fth_plan *p, uint32_t value)
-{
-    for (int64_t u = 0; u < p->n_units; u++)
-        for (int k = 0; k < p->unit[u].node->n_in; k++)
-            if (p->unit[u].node->in_val[k].id == value) return true;
-    return false;
-}
-
 /* An input may also go straight to a sink. */
 static bool uses(const fth_plan *p, uint32_t value)
 {
     for (int i = 0; i < p->n_outs; i++)
         if (p->out_value[i] == value) return true;
-    return fth__plan_reads(p, value);
+    return p->is_read[value];
 }
 
 fth__allowance fth__plan_allowance(const fth_plan *p, const fth_sink *sinks)

@@ -127,8 +127,13 @@ fth_status fth__plan_collect(fth_plan *p, fth_err *err)
         s = fth__heap_take(p->mem, g->n_values, sizeof *p->unit_of, (void **)&p->unit_of, err);
     if (s == FTH_OK)
         s = fth__heap_take(p->mem, g->n_values, sizeof *p->keep, (void **)&p->keep, err);
+    if (s == FTH_OK)
+        s = fth__heap_take(p->mem, g->n_values, sizeof *p->is_read, (void **)&p->is_read, err);
     for (int64_t i = 0; s == FTH_OK && i < g->n_values; i++) p->unit_of[i] = -1;
     if (s == FTH_OK) s = fth__plan_fuse(p, needed, err);
+    for (int64_t i = 0; s == FTH_OK && i < p->n_units; i++)
+        for (int k = 0; k < p->unit[i].node->n_in; k++)
+            p->is_read[p->unit[i].node->in_val[k].id] = true;
     if (s == FTH_OK) s = fth__plan_mark_updates(p, err);
     fth__heap_free(p->mem, needed);
     return s;

@@ -51,32 +51,55 @@ fth_status fth__plan_mark_updates(fth_plan *p, fth_err *err)
     return FTH_OK;
 }
 
-static bool reads(const fth_plan *p, const fth__item *it, int buf)
+/* Who uses what, asked once: programs with very many parameters are ordinary. */
+typedef struct uses {
+    int *by_commit, *by_others; /* per buffer: items that read it */
+    int64_t *maker;             /* per buffer: the step that fills it; -1 */
+    int64_t *last;              /* per input: the last item that reads its memory; -1 */
+} uses;
+
+static void count_reads(const fth_plan *p, uses *u)
 {
-    for (int k = 0; k < FTH_MAX_IN; k++)
-        if (fth__buf_storage(p, it->in[k]) == buf) return true;
-    return false;
+    for (int64_t t = 0; t < p->n_items; t++) {
+        const fth__item *it = &p->item[t];
+        int *by = it->kind == FTH__COMMIT ? u->by_commit : u->by_others;
+        for (int k = 0; k < FTH_MAX_IN; k++) {
+            const int b = fth__buf_storage(p, it->in[k]);
+            bool before = b < 0;
+            for (int j = 0; j < k; j++) before |= fth__buf_storage(p, it->in[j]) == b;
+            if (!before) by[b]++;
+        }
+    }
 }
 
-static int64_t maker(const fth_plan *p, int buf)
+/* By number of item: asked again once they are in their final order. */
+static void find_items(const fth_plan *p, uses *u)
 {
-    for (int64_t t = 0; t < p->n_items; t++)
-        for (int o = 0; o < FTH_MAX_OUT; o++)
-            if (p->item[t].kind == FTH__STEP && p->item[t].out[o] == buf) return t;
-    return -1;
+    for (int64_t b = 0; b < p->n_bufs; b++) u->maker[b] = -1;
+    for (int64_t i = 0; i < p->graph->n_inputs; i++) u->last[i] = -1;
+    for (int64_t t = 0; t < p->n_items; t++) {
+        const fth__item *it = &p->item[t];
+        for (int o = 0; it->kind == FTH__STEP && o < FTH_MAX_OUT; o++)
+            if (it->out[o] >= 0 && u->maker[it->out[o]] < 0) u->maker[it->out[o]] = t;
+        for (int k = 0; k < FTH_MAX_IN; k++) {
+            const int b = fth__buf_storage(p, it->in[k]);
+            if (b >= 0 && p->buf[b].kind == FTH__BUF_FOREIGN) u->last[p->buf[b].input] = t;
+        }
+    }
 }
 
-/* A step outside loops, elementwise, that cannot fail and feeds nothing but COMMITs. */
-static bool may_wait(const fth_plan *p, int64_t t)
+/* A step outside loops, elementwise, that cannot fail and feeds COMMITs and nothing else. */
+static bool may_wait(const fth_plan *p, const uses *u, const fth__item *it)
 {
-    const fth__item *it = &p->item[t];
+    if (it->kind != FTH__STEP || it->loop >= 0) return false;
     const fth_node *n = p->unit[it->unit].node;
-    if (it->loop >= 0 || n->op != &fth__op_fused || ((const fth__program *)n->attr)->tail_dim >= 0)
-        return false;
-    for (int o = 0; o < n->n_out; o++)
-        for (int64_t j = 0; j < p->n_items; j++)
-            if (p->item[j].kind != FTH__COMMIT && reads(p, &p->item[j], it->out[o])) return false;
-    return true;
+    if (n->op != &fth__op_fused || ((const fth__program *)n->attr)->tail_dim >= 0) return false;
+    bool feeds = false;
+    for (int o = 0; o < n->n_out; o++) {
+        if (u->by_others[it->out[o]] > 0) return false;
+        feeds |= u->by_commit[it->out[o]] > 0;
+    }
+    return feeds;
 }
 
 static int64_t first_commit(const fth_plan *p)
@@ -86,29 +109,34 @@ static int64_t first_commit(const fth_plan *p)
     return t;
 }
 
-/* Move item t to just before the COMMITs. Loops behind it move up by one place. */
-static void postpone(fth_plan *p, int64_t t)
+/* Move what may wait to just before the COMMITs, the last of it first. Loops move up by as many
+ * places as were left before them. */
+static fth_status postpone(fth_plan *p, const uses *u, fth_err *err)
 {
-    const int64_t to = first_commit(p) - 1;
-    const fth__item moved = p->item[t];
-    memmove(&p->item[t], &p->item[t + 1], sizeof moved * (size_t)(to - t));
-    p->item[to] = moved;
-    for (int64_t i = 0; i < p->n_loops; i++) {
-        p->loop[i].begin -= p->loop[i].begin > t;
-        p->loop[i].end -= p->loop[i].end > t;
+    const int64_t n = first_commit(p);
+    fth__item *late = NULL;
+    int64_t *left = NULL, n_late = 0;
+    for (int64_t t = 0; t < n; t++) n_late += may_wait(p, u, &p->item[t]);
+    p->late = n - n_late;
+    if (n_late == 0) return FTH_OK;
+    fth_status s = fth__heap_take(p->mem, n_late, sizeof *late, (void **)&late, err);
+    if (s == FTH_OK) s = fth__heap_take(p->mem, n + 1, sizeof *left, (void **)&left, err);
+    int64_t kept = 0, at = n_late;
+    for (int64_t t = 0; s == FTH_OK && t < n; t++) {
+        left[t] = t - kept;
+        if (may_wait(p, u, &p->item[t]))
+            late[--at] = p->item[t];
+        else
+            p->item[kept++] = p->item[t];
     }
-}
-
-/* Does anything at or after item t, other than the writer itself, still want the old contents? */
-static bool wanted_later(const fth_plan *p, int64_t t, int input)
-{
-    for (int64_t j = t + 1; j < p->n_items; j++)
-        for (int k = 0; k < FTH_MAX_IN; k++) {
-            const int b = fth__buf_storage(p, p->item[j].in[k]);
-            if (b >= 0 && p->buf[b].kind == FTH__BUF_FOREIGN && p->buf[b].input == input)
-                return true;
-        }
-    return false;
+    if (s == FTH_OK) memcpy(&p->item[kept], late, sizeof *late * (size_t)n_late);
+    for (int64_t i = 0; s == FTH_OK && i < p->n_loops; i++) {
+        p->loop[i].begin -= (int)left[p->loop[i].begin];
+        p->loop[i].end -= (int)left[p->loop[i].end];
+    }
+    fth__heap_free(p->mem, late);
+    fth__heap_free(p->mem, left);
+    return s;
 }
 
 /* The writer reads the parameter too: every element must be read before it is overwritten. */
@@ -126,43 +154,52 @@ static bool safe_with_itself(const fth_plan *p, const fth__item *it, int out, in
     return true;
 }
 
-static bool write_straight(fth_plan *p, int64_t commit)
+/* Nothing but its COMMIT reads what the step makes, and nothing after the step, or beside the same
+ * element in it, wants the parameter's old contents. */
+static bool write_straight(fth_plan *p, const uses *u, const fth__item *c)
 {
-    const fth__item *c = &p->item[commit];
     const int buf = c->in[0];
     if (p->buf[buf].kind != FTH__BUF_ARENA) return false;
-    const int64_t t = maker(p, buf);
+    const int64_t t = u->maker[buf];
     if (t < p->late) return false;
     const fth_node *assign = p->unit[c->unit].node;
     const int input = ((const fth__input_attr *)fth__val_node(assign->in_val[0])->attr)->index;
-    int out = -1, readers = 0;
+    int out = -1;
     for (int o = 0; o < FTH_MAX_OUT; o++)
         if (p->item[t].out[o] == buf) out = o;
-    for (int64_t j = 0; j < p->n_items; j++) readers += reads(p, &p->item[j], buf);
-    if (readers != 1 || wanted_later(p, t, input) || !safe_with_itself(p, &p->item[t], out, input))
+    if (u->by_commit[buf] + u->by_others[buf] != 1 || u->last[input] > t ||
+        !safe_with_itself(p, &p->item[t], out, input))
         return false;
     p->buf[buf].kind = FTH__BUF_FOREIGN;
     p->buf[buf].input = input;
     return true;
 }
 
-void fth__plan_commit_in_place(fth_plan *p)
+fth_status fth__plan_commit_in_place(fth_plan *p, fth_err *err)
 {
+    uses u = {0};
+    const int64_t n_bufs = p->n_bufs + 1, n_inputs = p->graph->n_inputs + 1;
     p->late = first_commit(p);
-    for (int64_t t = p->late - 1; t >= 0; t--) {
-        const fth__item *it = &p->item[t];
-        bool feeds = false;
-        for (int64_t j = first_commit(p); it->kind == FTH__STEP && j < p->n_items; j++)
-            for (int o = 0; o < FTH_MAX_OUT; o++)
-                feeds |= it->out[o] >= 0 && reads(p, &p->item[j], it->out[o]);
-        if (!feeds || !may_wait(p, t)) continue;
-        postpone(p, t);
-        p->late--;
+    if (p->late == p->n_items) return FTH_OK;
+    fth_status s = fth__heap_take(p->mem, n_bufs, sizeof *u.by_commit, (void **)&u.by_commit, err);
+    if (s == FTH_OK)
+        s = fth__heap_take(p->mem, n_bufs, sizeof *u.by_others, (void **)&u.by_others, err);
+    if (s == FTH_OK) s = fth__heap_take(p->mem, n_bufs, sizeof *u.maker, (void **)&u.maker, err);
+    if (s == FTH_OK) s = fth__heap_take(p->mem, n_inputs, sizeof *u.last, (void **)&u.last, err);
+    if (s == FTH_OK) {
+        count_reads(p, &u);
+        s = postpone(p, &u, err);
     }
-    for (int64_t j = first_commit(p); j < p->n_items; j++) {
-        if (!write_straight(p, j)) continue;
-        memmove(&p->item[j], &p->item[j + 1], sizeof p->item[j] * (size_t)(p->n_items - j - 1));
-        p->n_items--;
-        j--;
+    if (s == FTH_OK) {
+        find_items(p, &u);
+        int64_t kept = first_commit(p);
+        for (int64_t j = kept; j < p->n_items; j++)
+            if (!write_straight(p, &u, &p->item[j])) p->item[kept++] = p->item[j];
+        p->n_items = kept;
     }
+    fth__heap_free(p->mem, u.by_commit);
+    fth__heap_free(p->mem, u.by_others);
+    fth__heap_free(p->mem, u.maker);
+    fth__heap_free(p->mem, u.last);
+    return s;
 }

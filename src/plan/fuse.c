@@ -21,7 +21,8 @@ typedef struct fuser {
     bool *is_out;   /* per value */
     int64_t *first; /* per value: its readers are reader[first[v] .. first[v+1]) */
     int *reader;
-    int *product; /* per node, for a group's last node: the dot that joins it; -1 */
+    int *product;     /* per node, for a group's last node: the dot that joins it; -1 */
+    int *head, *next; /* per node: the first of the group that ends there; the next of its group */
 } fuser;
 
 typedef struct group {
@@ -70,18 +71,23 @@ static bool in_group(const group *gr, int node)
     return false;
 }
 
-/* Readers outside the group, other than assigns: 0 lets a value disappear inside it. */
-static void count_readers(const fuser *f, const group *gr, uint32_t v, int *outside, int *waiting)
+typedef enum readers {
+    INSIDE, /* none: the value may disappear in the group */
+    AT_END, /* assigns and sinks, which wait for the end of the run */
+    OUTSIDE
+} readers;
+
+/* Who reads a value besides the group. A value may have very many readers and a group has few, so
+ * the first one outside ends the search. */
+static readers who_reads(const fuser *f, const group *gr, uint32_t v)
 {
-    *outside = 0;
-    *waiting = f->is_out[v];
+    readers found = f->is_out[v] ? AT_END : INSIDE;
     for (int64_t r = f->first[v]; r < f->first[v + 1]; r++) {
         if (in_group(gr, f->reader[r])) continue;
-        if (f->g->node[f->reader[r]]->op == &fth__op_assign)
-            (*waiting)++;
-        else
-            (*outside)++;
+        if (f->g->node[f->reader[r]]->op != &fth__op_assign) return OUTSIDE;
+        found = AT_END;
     }
+    return found;
 }
 
 /* Outputs, inputs, constants and instructions of a group; false: too many for one program. */
@@ -92,9 +98,7 @@ static bool fits_program(const fuser *f, const group *gr)
     for (int i = 0; i < gr->n; i++) {
         const fth_node *n = f->g->node[gr->member[i]];
         n_instr += n->op == &fth__op_map || n->op == &fth__op_cast;
-        int outside, waiting;
-        count_readers(f, gr, n->out_val[0].id, &outside, &waiting);
-        n_out += outside + waiting > 0 || gr->member[i] == gr->root;
+        n_out += gr->member[i] == gr->root || who_reads(f, gr, n->out_val[0].id) != INSIDE;
         for (int k = 0; k < n->n_in; k++) {
             const uint32_t v = n->in_val[k].id;
             const fth_node *from = node_of(f, v);
@@ -132,11 +136,9 @@ static bool may_join(const fuser *f, const group *gr, int node)
 {
     const fth_node *n = f->g->node[node];
     if (!is_body(n) || f->group[node] >= 0 || !same_axes(&n->out[0], &gr->space)) return false;
-    int outside, waiting;
-    count_readers(f, gr, n->out_val[0].id, &outside, &waiting);
-    if (outside > 0) return false;
+    const readers who = who_reads(f, gr, n->out_val[0].id);
     const bool tail = is_tail(f->g->node[gr->root]);
-    return waiting == 0 || (!tail && same_order(&n->out[0], &gr->space));
+    return who == INSIDE || (who == AT_END && !tail && same_order(&n->out[0], &gr->space));
 }
 
 static void grow(const fuser *f, group *gr)
@@ -259,9 +261,7 @@ static void write_outputs(coder *c)
     fth_node *node = c->node;
     for (int i = c->gr->n - 1; i >= 0; i--) { /* the root is last and becomes output 0 */
         const fth_node *n = f->g->node[c->gr->member[i]];
-        int outside, waiting;
-        count_readers(f, c->gr, n->out_val[0].id, &outside, &waiting);
-        if (outside + waiting == 0 && n != root) continue;
+        if (n != root && who_reads(f, c->gr, n->out_val[0].id) == INSIDE) continue;
         node->out[node->n_out] = n->out[0];
         node->out_val[node->n_out] = n->out_val[0];
         c->pr->out_reg[node->n_out++] = c->reg[i];
@@ -344,11 +344,9 @@ static int find_product(const fuser *f, const group *gr)
             const uint32_t v = n->in_val[k].id;
             const fth_node *dot = node_of(f, v);
             if (dot->op != &fth__op_dot || !same_axes(&dot->out[0], &gr->space)) continue;
-            int outside, waiting;
-            count_readers(f, gr, v, &outside, &waiting);
             const bool large =
                 elements(&dot->out[0]) > elements(&dot->in[0]) + elements(&dot->in[1]);
-            if (outside + waiting == 0 && large) return (int)f->g->value[v].node;
+            if (large && who_reads(f, gr, v) == INSIDE) return (int)f->g->value[v].node;
         }
     }
     return -1;
@@ -391,15 +389,13 @@ static bool read_plainly(const fuser *f, uint32_t v)
     return plain;
 }
 
-static fth_status add_units(fuser *f, fth_err *err)
+static void find_groups(fuser *f)
 {
     const fth_graph *g = f->g;
     group gr;
     for (int64_t k = g->n_nodes - 1; k >= 0; k--) { /* last first: groups grow backwards */
         const fth_node *n = g->node[k];
-        if (!f->needed[k] || f->group[k] >= 0 || f->p->limits.no_fuse ||
-            !(is_body(n) || is_tail(n)))
-            continue;
+        if (!f->needed[k] || f->group[k] >= 0 || !(is_body(n) || is_tail(n))) continue;
         make_group(f, (int)k, &gr);
         for (int i = 0; i < gr.n; i++) f->group[gr.member[i]] = (int)k;
         const int dot = find_product(f, &gr);
@@ -407,6 +403,18 @@ static fth_status add_units(fuser *f, fth_err *err)
         f->product[k] = dot;
         f->group[dot] = (int)k;
     }
+    for (int64_t k = g->n_nodes - 1; k >= 0; k--) { /* lists in ascending order */
+        const int root = f->group[k];
+        if (root < 0 || f->product[root] == k) continue;
+        f->next[k] = f->head[root];
+        f->head[root] = (int)k;
+    }
+}
+
+static fth_status add_units(fuser *f, fth_err *err)
+{
+    const fth_graph *g = f->g;
+    if (!f->p->limits.no_fuse) find_groups(f);
     for (int64_t k = 0; k < g->n_nodes; k++) {
         const fth_node *n = g->node[k];
         if (!f->needed[k] || n->op == &fth__op_input || n->op == &fth__op_assign) continue;
@@ -414,9 +422,8 @@ static fth_status add_units(fuser *f, fth_err *err)
         if (f->group[k] < 0) {
             FTH_TRY(fth__plan_add_unit(f->p, n, false, err));
         } else if (f->group[k] == k) {
-            gr = (group){.root = (int)k, .space = is_tail(n) ? n->in[0] : n->out[0]};
-            for (int64_t j = 0; j <= k; j++)
-                if (f->group[j] == k && j != f->product[k]) gr.member[gr.n++] = (int)j;
+            group gr = {.root = (int)k, .space = is_tail(n) ? n->in[0] : n->out[0]};
+            for (int j = f->head[k]; j >= 0; j = f->next[j]) gr.member[gr.n++] = j;
             FTH_TRY(f->product[k] >= 0 ? add_joined(f, &gr, f->product[k], err)
                                        : add_group(f, &gr, err));
         }
@@ -434,10 +441,12 @@ static fth_status find_readers(fuser *f, fth_err *err)
     int64_t total = 0;
     FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->group, (void **)&f->group, err));
     FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->product, (void **)&f->product, err));
+    FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->head, (void **)&f->head, err));
+    FTH_TRY(fth__heap_take(mem, g->n_nodes + 1, sizeof *f->next, (void **)&f->next, err));
     FTH_TRY(fth__heap_take(mem, g->n_values, sizeof *f->is_out, (void **)&f->is_out, err));
     FTH_TRY(fth__heap_take(mem, g->n_values + 2, sizeof *f->first, (void **)&f->first, err));
     for (int64_t k = 0; k < g->n_nodes; k++) {
-        f->group[k] = f->product[k] = -1;
+        f->group[k] = f->product[k] = f->head[k] = f->next[k] = -1;
         for (int i = 0; f->needed[k] && i < g->node[k]->n_in; i++, total++)
             f->first[g->node[k]->in_val[i].id + 2]++;
     }
@@ -457,6 +466,8 @@ fth_status fth__plan_fuse(fth_plan *p, const bool *needed, fth_err *err)
     if (s == FTH_OK) s = add_units(&f, err);
     fth__heap_free(p->mem, f.group);
     fth__heap_free(p->mem, f.product);
+    fth__heap_free(p->mem, f.head);
+    fth__heap_free(p->mem, f.next);
     fth__heap_free(p->mem, f.is_out);
     fth__heap_free(p->mem, f.first);
     fth__heap_free(p->mem, f.reader);

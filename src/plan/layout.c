@@ -6,26 +6,21 @@
  */
 #include "mem/heap.h"
 #include "mem/inject.h"
-#include "plan/plan.h"
+#include "plan/block.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
+    IN_TIME = 1, /* number of the order of time */
     MORE_ORDERS = 12,
     ROUNDS = 1500,
     WORK = 1 << 22, /* steps that looking for a better layout may take */
     FAR = 50,       /* above the lower bound by more than one part in so many, */
     FAR_TIMES = 8,  /* it may take so many times the steps */
-    MANY = 400      /* blocks beyond which it is not tried */
+    MANY = 400,     /* blocks beyond which it is not tried, */
+    TOO_MANY = 4096 /* and beyond which the order of time comes first */
 };
-
-typedef struct block {
-    int buf;
-    uint64_t bytes, offset, key;
-    int64_t t0, t1;
-    uint64_t press; /* most bytes alive at once during its life */
-} block;
 
 static uint64_t bytes_of(const fth__buf *b)
 {
@@ -66,18 +61,18 @@ uint64_t fth__plan_lower_bound(const fth_plan *p, int64_t *at)
 
 static int by_key(const void *a_, const void *b_)
 {
-    const block *a = a_, *b = b_;
+    const fth__block *a = a_, *b = b_;
     if (a->key != b->key) return a->key > b->key ? -1 : 1;
     return a->buf < b->buf ? -1 : 1;
 }
 
 /* Lowest end of the smallest gap that takes block b among those placed at its time; `placed` is
  * sorted by offset. */
-static uint64_t best_gap(block *const *placed, int64_t n, const block *b)
+static uint64_t best_gap(fth__block *const *placed, int64_t n, const fth__block *b)
 {
     uint64_t top = 0, best = UINT64_MAX, best_gap_bytes = UINT64_MAX;
     for (int64_t i = 0; i < n; i++) {
-        const block *o = placed[i];
+        const fth__block *o = placed[i];
         if (o->t1 < b->t0 || b->t1 < o->t0) continue;
         if (o->offset > top) {
             const uint64_t gap = o->offset - top;
@@ -91,11 +86,11 @@ static uint64_t best_gap(block *const *placed, int64_t n, const block *b)
 
 /* Blocks from the highest key to the lowest. Most orders differ from the one before by a block or
  * two, and each block knows where it goes. */
-static void sort_blocks(block *b, int64_t n)
+static void sort_blocks(fth__block *b, int64_t n)
 {
     for (int64_t i = 1; i < n; i++) {
         if (by_key(&b[i - 1], &b[i]) < 0) continue;
-        const block moved = b[i];
+        const fth__block moved = b[i];
         int64_t at = i - 1;
         while (at > 0 && by_key(&b[at - 1], &moved) > 0) at--;
         memmove(&b[at + 1], &b[at], sizeof moved * (size_t)(i - at));
@@ -103,7 +98,7 @@ static void sort_blocks(block *b, int64_t n)
     }
 }
 
-static uint64_t place_all(block *b, int64_t n, block **placed)
+static uint64_t place_all(fth__block *b, int64_t n, fth__block **placed)
 {
     uint64_t top = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -132,12 +127,12 @@ static uint64_t low_bits(uint64_t x)
 
 /* Order number k: largest first, in order of time, longest first, area first, what is there at the
  * busiest moments first, then variations of largest first by a fixed pseudo-random factor. */
-static uint64_t order_key(const block *b, int k)
+static uint64_t order_key(const fth__block *b, int k)
 {
     const uint64_t length = (uint64_t)(b->t1 - b->t0 + 1);
     switch (k) {
     case 0: return b->bytes;
-    case 1: return UINT64_MAX - (uint64_t)b->t0;
+    case IN_TIME: return UINT64_MAX - (uint64_t)b->t0;
     case 2: return (length << 40) + (b->bytes >> 24);
     case 3: return b->bytes / 64 * length;
     case 4: return (b->press / FTH__ALIGN << 20) + low_bits(length);
@@ -154,20 +149,18 @@ static uint64_t good_enough(const fth_plan *p)
     return p->lower + p->lower / 200;
 }
 
-static void keep(fth_plan *p, const block *b, int64_t n)
+static void keep(fth_plan *p, const fth__block *b, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) p->buf[b[i].buf].offset = b[i].offset;
     for (int64_t i = 0; i < p->n_bufs; i++) {
-        const fth__buf *root = &p->buf[i];
-        while (root->in_place >= 0) root = &p->buf[root->in_place];
-        p->buf[i].offset = root->offset;
+        p->buf[i].offset = p->buf[p->buf[i].root].offset;
     }
 }
 
 /* Hill climbing over orders: a block that ends at the top came too late, so it (or, now and then,
  * any other) moves to an earlier place; orders that are no worse are kept. The numbers are pseudo-
  * random and fixed: the same program is laid out the same way every time. */
-static void improve(fth_plan *p, block *b, int64_t n, block **placed)
+static void improve(fth_plan *p, fth__block *b, int64_t n, fth__block **placed)
 {
     if (n < 2 || p->peak <= good_enough(p)) return;
     for (int64_t i = 0; i < n; i++) b[i].key = order_key(&b[i], 0);
@@ -204,33 +197,57 @@ static void improve(fth_plan *p, block *b, int64_t n, block **placed)
     }
 }
 
+static fth_status try_order(fth_plan *p, fth__block *b, int64_t n, int order, fth__block **placed,
+                            fth_err *err)
+{
+    for (int64_t i = 0; i < n; i++) b[i].key = order_key(&b[i], order);
+    qsort(b, (size_t)n, sizeof *b, by_key);
+    uint64_t top;
+    if (order == IN_TIME)
+        FTH_TRY(fth__place_in_time(p->mem, b, n, p->n_items, &top, err));
+    else
+        top = place_all(b, n, placed);
+    if (top >= p->peak) return FTH_OK;
+    p->peak = top;
+    keep(p, b, n);
+    return FTH_OK;
+}
+
+static fth_status try_orders(fth_plan *p, fth__block *b, int64_t n, bool hard, fth__block **placed,
+                             fth_err *err)
+{
+    p->peak = UINT64_MAX;
+    if (n > TOO_MANY) { /* the order of time alone takes n log n steps; others n^2 */
+        FTH_TRY(try_order(p, b, n, IN_TIME, placed, err));
+        const bool far = hard && p->peak > p->lower + p->lower / FAR;
+        return far && n <= FAR_TIMES * TOO_MANY ? try_order(p, b, n, 0, placed, err) : FTH_OK;
+    }
+    for (int64_t i = 0; hard && n <= MANY && i < n; i++)
+        for (int64_t t = b[i].t0; t <= b[i].t1; t++)
+            if (p->live[t] > b[i].press) b[i].press = p->live[t];
+    const int orders = n > MANY || !hard ? 2 : MORE_ORDERS;
+    for (int k = 0; k < orders && p->peak > good_enough(p); k++)
+        FTH_TRY(try_order(p, b, n, k, placed, err));
+    if (hard && n <= MANY) improve(p, b, n, placed);
+    return FTH_OK;
+}
+
 fth_status fth__plan_layout(fth_plan *p, bool hard, fth_err *err)
 {
-    block *b = NULL, **placed = NULL;
+    fth__block *b = NULL, **placed = NULL;
     int64_t n = 0;
     fth_status s = fth__heap_take(p->mem, p->n_bufs + 1, sizeof *b, (void **)&b, err);
     if (s == FTH_OK)
         s = fth__heap_take(p->mem, p->n_bufs + 1, sizeof *placed, (void **)&placed, err);
     for (int64_t i = 0; s == FTH_OK && i < p->n_bufs; i++)
         if (placed_by_us(&p->buf[i]))
-            b[n++] = (block){(int)i, bytes_of(&p->buf[i]), 0, 0, p->buf[i].t0, p->buf[i].t1, 0};
+            b[n++] =
+                (fth__block){(int)i, bytes_of(&p->buf[i]), 0, 0, p->buf[i].t0, p->buf[i].t1, 0};
     if (s == FTH_OK) {
         p->lower = fth__plan_lower_bound(p, NULL);
-        for (int64_t i = 0; hard && n <= MANY && i < n; i++)
-            for (int64_t t = b[i].t0; t <= b[i].t1; t++)
-                if (p->live[t] > b[i].press) b[i].press = p->live[t];
-        p->peak = UINT64_MAX;
-        const int orders = n > MANY || !hard ? 2 : MORE_ORDERS;
-        for (int k = 0; k < orders && p->peak > good_enough(p); k++) {
-            for (int64_t i = 0; i < n; i++) b[i].key = order_key(&b[i], k);
-            qsort(b, (size_t)n, sizeof *b, by_key);
-            const uint64_t top = place_all(b, n, placed);
-            if (top < p->peak) {
-                p->peak = top;
-                keep(p, b, n);
-            }
-        }
-        if (hard && n <= MANY) improve(p, b, n, placed);
+        s = try_orders(p, b, n, hard, placed, err);
+    }
+    if (s == FTH_OK) {
         p->faults = p->peak; /* complaints of kernels lie behind everything else */
         p->peak += (uint64_t)p->n_faults * FTH__ALIGN;
         p->lower += (uint64_t)p->n_faults * FTH__ALIGN;

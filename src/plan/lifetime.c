@@ -110,8 +110,7 @@ static bool can_take(fth_plan *p, const fth__item *it, int64_t t, int in, int ou
         b->bytes == 0)
         return false;
     if (a->home != b->home || b->in_place >= 0 || !same_block(a, b)) return false;
-    const fth__buf *root = a;
-    while (root->in_place >= 0) root = &p->buf[root->in_place];
+    const fth__buf *root = &p->buf[a->root];
     if (a->t1 != t || b->t0 != t || root->t1 != t) return false;
     for (int k = 0; k < u->node->n_in; k++)
         if (k != in && storage(p, it->in[k]) == a) return false;
@@ -129,8 +128,8 @@ static void reuse_operands(fth_plan *p)
                 if (!can_take(p, it, t, k, o)) continue;
                 fth__buf *b = &p->buf[it->out[o]];
                 b->in_place = (int)(storage(p, it->in[k]) - p->buf);
-                fth__buf *root = b;
-                while (root->in_place >= 0) root = &p->buf[root->in_place];
+                b->root = p->buf[b->in_place].root;
+                fth__buf *root = &p->buf[b->root];
                 if (b->t1 > root->t1) root->t1 = b->t1;
                 break;
             }
@@ -143,6 +142,7 @@ void fth__plan_lifetimes(fth_plan *p)
         p->buf[i].t0 = INT64_MAX;
         p->buf[i].t1 = -1;
         p->buf[i].in_place = -1;
+        p->buf[i].root = (int)i;
     }
     for (int64_t t = 0; t < p->n_items; t++)
         if (p->item[t].kind != FTH__BEGIN && p->item[t].kind != FTH__END)

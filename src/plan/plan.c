@@ -24,13 +24,31 @@ void fth_plan_destroy(fth_plan *p)
     fth__heap_free(mem, p->unit);
     fth__heap_free(mem, p->unit_of);
     fth__heap_free(mem, p->keep);
+    fth__heap_free(mem, p->is_read);
     fth__heap_free(mem, p->loop);
     fth__heap_free(mem, p->buf);
     fth__heap_free(mem, p->item);
     fth__heap_free(mem, p->live);
     fth__heap_free(mem, p->out_value);
     fth__heap_free(mem, p->out_direct);
+    fth__heap_free(mem, p->out_next);
     fth__heap_free(mem, p);
+}
+
+/* A value wanted more than once is made once and written to each sink, so none of them can be where
+ * it is made. */
+static fth_status link_outputs(fth_plan *p, fth_err *err)
+{
+    int *last = NULL; /* per value: the output after the one at hand, and one */
+    FTH_TRY(fth__heap_take(p->mem, p->graph->n_values, sizeof *last, (void **)&last, err));
+    for (int i = p->n_outs - 1; i >= 0; i--) {
+        int *seen = &last[p->out_value[i]];
+        p->out_next[i] = *seen - 1;
+        if (*seen > 0) p->out_direct[i] = p->out_direct[*seen - 1] = 0;
+        *seen = i + 1;
+    }
+    fth__heap_free(p->mem, last);
+    return FTH_OK;
 }
 
 static fth_status take_outputs(fth_plan *p, const fth_val *outs, int n, fth_err *err)
@@ -38,23 +56,21 @@ static fth_status take_outputs(fth_plan *p, const fth_val *outs, int n, fth_err 
     if (n < 1 || !outs) return FTH_FAIL(err, FTH_E_GRAPH_VALUE, "a plan needs at least one output");
     FTH_TRY(fth__heap_take(p->mem, n, sizeof *p->out_value, (void **)&p->out_value, err));
     FTH_TRY(fth__heap_take(p->mem, n, sizeof *p->out_direct, (void **)&p->out_direct, err));
+    FTH_TRY(fth__heap_take(p->mem, n, sizeof *p->out_next, (void **)&p->out_next, err));
     p->n_outs = n;
     for (int i = 0; i < n; i++) {
         if (outs[i].graph != p->graph || !fth_val_ok(outs[i]))
             return FTH_FAIL(err, FTH_E_GRAPH_VALUE,
                             "output %d is poisoned or belongs to another graph", i);
-        for (int j = 0; j < i; j++)
-            if (outs[j].id == outs[i].id)
-                return FTH_FAIL(err, FTH_E_GRAPH_NAME, "outputs %d and %d are the same value", j,
-                                i);
         p->out_value[i] = outs[i].id;
+        p->out_next[i] = -1;
         const fth_node *n_out = fth__val_node(outs[i]);
         const bool computed = n_out->op != &fth__op_input && !(n_out->op->flags & FTH_OP_ALIAS);
         const fth_sink *sink = p->limits.sinks ? &p->limits.sinks[i] : NULL;
         p->out_direct[i] =
             !p->apart && sink && sink->data && computed && n_out->op != &fth__op_assign;
     }
-    return FTH_OK;
+    return link_outputs(p, err);
 }
 
 /* Count a block of the caller's; `known`: the part that the ledger counts already. */
@@ -80,7 +96,7 @@ static void count_memory(fth_plan *p)
     uint64_t known = 0;
     for (int64_t i = 0; i < g->n_inputs; i++) {
         const fth__input *in = &g->input[i];
-        if (!fth__plan_in_place(p, in) || !fth__plan_reads(p, in->value)) continue;
+        if (!fth__plan_in_place(p, in) || !p->is_read[in->value]) continue;
         const void *data = p->apart ? fth__tensor_mirror(in->param) : in->source.data;
         add_foreign(p, &in->desc, data, &known);
     }

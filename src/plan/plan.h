@@ -75,6 +75,7 @@ typedef struct fth__buf {
     int64_t t0, t1;               /* first and last item that need the bytes */
     uint64_t offset;
     int in_place;     /* buffer whose bytes this one takes over; -1: none */
+    int root;         /* the first that had those bytes: itself, or behind in_place */
     int input;        /* graph input it is read from; -1 */
     int output;       /* sink it is written to; -1 */
     int base, unit;   /* VIEW: of which buffer, through which alias unit */
@@ -141,11 +142,13 @@ struct fth_plan {
     int n_outs;
     uint32_t *out_value;
     int *out_direct; /* written straight into the sink's memory */
+    int *out_next;   /* the next output that is the same value; -1 */
 
     int64_t n_units, cap_units;
     fth__unit *unit;
-    int *unit_of; /* per value: the unit that makes it; -1: an input or not needed */
-    bool *keep;   /* per value: keep it whole rather than make it again in a later pass */
+    int *unit_of;  /* per value: the unit that makes it; -1: an input or not needed */
+    bool *keep;    /* per value: keep it whole rather than make it again in a later pass */
+    bool *is_read; /* per value: some unit reads it */
 
     int64_t n_loops, cap_loops;
     fth__sweep *loop;
@@ -184,7 +187,7 @@ void fth__plan_unschedule(fth_plan *p);
 /* ---- commit.c ------------------------------------------------------------------------------- */
 /* Find the units that update parameters; once, after fusion. */
 fth_status fth__plan_mark_updates(fth_plan *p, fth_err *err);
-void fth__plan_commit_in_place(fth_plan *p);
+fth_status fth__plan_commit_in_place(fth_plan *p, fth_err *err);
 
 /* ---- segment.c: which units follow a streaming axis, and in which pass ---- */
 typedef enum fth__role { FTH__ROLE_WHOLE, FTH__ROLE_STREAM, FTH__ROLE_ACC } fth__role;
@@ -265,8 +268,6 @@ fth_status fth__plan_largest_chunks(fth_plan *p, int depth, uint64_t room, fth_e
 fth__allowance fth__plan_allowance(const fth_plan *p, const fth_sink *sinks);
 /* "fathom 1.00 MiB, OpenBLAS 8.00 MiB": the rows of the allowance. */
 void fth__plan_allowance_add(const fth_plan *p, fth__text *t);
-/* Some unit reads this value. */
-bool fth__plan_reads(const fth_plan *p, uint32_t value);
 
 /* ---- search.c: the ladder; refuse.c: the honest no ---- */
 fth_status fth__plan_search(fth_plan *p, fth_err *err);

@@ -7,6 +7,7 @@
 #include "mem/heap.h"
 #include "plan/plan.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct maker {
@@ -17,6 +18,8 @@ typedef struct maker {
     int *out_of;                      /* per value: output number; -1 */
     bool *written;                    /* per output */
     int *made;                        /* per unit: how many times */
+    int *above;                       /* per value, while views are bound: the view of it */
+    bool *assigned;                   /* per input: it gets a new value */
     bool any_loop;
 } maker;
 
@@ -152,26 +155,35 @@ static fth_status bind_input(maker *m, uint32_t value, int loop, fth_err *err)
     return FTH_OK;
 }
 
-/* The buffer that holds a value here; binds inputs and views on demand. */
+static fth_status bind_value(maker *m, uint32_t value, int loop, fth_err *err)
+{
+    fth_plan *p = m->p;
+    if (m->bound[value] >= 0) return FTH_OK;
+    if (!maker_of(m, value) && graph_input(p, value)) return bind_input(m, value, loop, err);
+    char text[384];
+    return FTH_FAIL(err, FTH_E_INTERNAL, "planner: %s is used before it is made",
+                    fth_val_format(fth__val_at(p->graph, value), text, sizeof text));
+}
+
+/* The buffer that holds a value here; binds inputs and views on demand. Views of views may be many:
+ * down to what is bound or no view, then up again. */
 static fth_status find_buf(maker *m, uint32_t value, int loop, int *out, fth_err *err)
 {
     fth_plan *p = m->p;
-    if (m->bound[value] < 0) {
-        const fth__unit *u = maker_of(m, value);
-        if (is_alias(u)) {
-            int base, buf;
-            FTH_TRY(find_buf(m, u->node->in_val[0].id, loop, &base, err));
-            FTH_TRY(add_buf(p, FTH__BUF_VIEW, value, p->buf[base].home, &buf, err));
-            p->buf[buf].base = base;
-            p->buf[buf].unit = p->unit_of[value];
-            m->bound[value] = buf;
-        } else if (!u && graph_input(p, value)) {
-            FTH_TRY(bind_input(m, value, loop, err));
-        } else {
-            char text[384];
-            return FTH_FAIL(err, FTH_E_INTERNAL, "planner: %s is used before it is made",
-                            fth_val_format(fth__val_at(p->graph, value), text, sizeof text));
-        }
+    uint32_t v = value;
+    for (const fth__unit *u; m->bound[v] < 0 && is_alias(u = maker_of(m, v));) {
+        const uint32_t base = u->node->in_val[0].id;
+        m->above[base] = (int)v;
+        v = base;
+    }
+    FTH_TRY(bind_value(m, v, loop, err));
+    for (uint32_t base = v; v != value; base = v) {
+        int buf;
+        v = (uint32_t)m->above[base];
+        FTH_TRY(add_buf(p, FTH__BUF_VIEW, v, p->buf[m->bound[base]].home, &buf, err));
+        p->buf[buf].base = m->bound[base];
+        p->buf[buf].unit = p->unit_of[v];
+        m->bound[v] = buf;
     }
     *out = m->bound[value];
     return FTH_OK;
@@ -279,17 +291,6 @@ static fth_status add_state(fth_plan *p, int item, const fth_node *n, fth_err *e
     return FTH_OK;
 }
 
-static bool is_assigned(const fth_plan *p, int input)
-{
-    for (int64_t i = 0; i < p->n_units; i++) {
-        const fth_node *n = p->unit[i].node;
-        if (n->op != &fth__op_assign) continue;
-        const fth__input_attr *a = fth__val_node(n->in_val[0])->attr;
-        if (a->index == input) return true;
-    }
-    return false;
-}
-
 /* A parameter that goes into another one, and itself gets a new value, is copied before any assign:
  * no order of them is right for two that change places. */
 static fth_status copy_param(maker *m, int unit, fth_err *err)
@@ -299,7 +300,7 @@ static fth_status copy_param(maker *m, int unit, fth_err *err)
     int buf;
     FTH_TRY(find_buf(m, value, -1, &buf, err));
     const int from = fth__buf_storage(p, buf), input = p->buf[from].input;
-    if (p->buf[from].kind != FTH__BUF_FOREIGN || !is_assigned(p, input)) return FTH_OK;
+    if (p->buf[from].kind != FTH__BUF_FOREIGN || !m->assigned[input]) return FTH_OK;
     FTH_TRY(add_buf(p, FTH__BUF_ARENA, p->buf[from].value, -1, &buf, err));
     p->buf[buf].input = input;
     m->bound[value] = buf;
@@ -359,33 +360,79 @@ static fth_status emit_step(maker *m, int unit, int loop, fth_err *err)
  * ------------------------------------------------------------------------------------------------
  */
 
-/* Units of a pass: what it must deliver (sums, outputs, values kept whole), and what that needs. */
-static int pass_units(const maker *m, const fth__segment *s, const int *units, int n, int pass,
-                      int depth, int *list, bool *in)
+/* The units of a list by pass, and what choosing those of one pass needs. */
+typedef struct passes {
+    int *first; /* per pass: its units are unit[first[pass] .. first[pass+1]) */
+    int *unit;
+    int *stamp; /* per unit of the plan: the last pass that has it, and one */
+    int *list;  /* units of the pass at hand */
+} passes;
+
+static fth_status sort_passes(const maker *m, const fth__segment *s, const int *units, int n,
+                              passes *ps, fth_err *err)
 {
     const fth_plan *p = m->p;
-    for (int i = n - 1; i >= 0; i--) {
-        const int u = units[i];
-        if (s->role[u] == FTH__ROLE_WHOLE || s->pass[u] > pass) continue;
-        bool want = in[u];
-        for (int o = 0; o < p->unit[u].node->n_out; o++) {
-            const uint32_t v = p->unit[u].node->out_val[o].id;
-            bool deliver = s->role[u] == FTH__ROLE_ACC || s->whole[v] || m->out_of[v] >= 0;
-            for (int d = 0; d < depth; d++) /* or a loop further out wants it */
-                deliver |= m->seg[d].role[u] == FTH__ROLE_ACC || m->seg[d].whole[v];
-            want |= s->pass[u] == pass && deliver;
-        }
-        in[u] = want;
-        for (int k = 0; want && k < p->unit[u].node->n_in; k++) {
-            const uint32_t v = p->unit[u].node->in_val[k].id;
+    FTH_TRY(fth__heap_take(p->mem, s->n_pass + 3, sizeof *ps->first, (void **)&ps->first, err));
+    FTH_TRY(fth__heap_take(p->mem, n + 1, sizeof *ps->unit, (void **)&ps->unit, err));
+    FTH_TRY(fth__heap_take(p->mem, p->n_units + 1, sizeof *ps->stamp, (void **)&ps->stamp, err));
+    FTH_TRY(fth__heap_take(p->mem, n + 1, sizeof *ps->list, (void **)&ps->list, err));
+    for (int i = 0; i < n; i++) ps->first[s->pass[units[i]] + 2]++;
+    for (int pass = 2; pass < s->n_pass + 3; pass++) ps->first[pass] += ps->first[pass - 1];
+    for (int i = 0; i < n; i++) ps->unit[ps->first[s->pass[units[i]] + 1]++] = units[i];
+    return FTH_OK;
+}
+
+static void clear_passes(const maker *m, passes *ps)
+{
+    fth__heap_free(m->p->mem, ps->first);
+    fth__heap_free(m->p->mem, ps->unit);
+    fth__heap_free(m->p->mem, ps->stamp);
+    fth__heap_free(m->p->mem, ps->list);
+}
+
+/* The pass must deliver what this unit makes: a sum, an output, a value kept whole. */
+static bool delivers(const maker *m, const fth__segment *s, int u, int depth)
+{
+    const fth_node *n = m->p->unit[u].node;
+    bool any = false;
+    for (int o = 0; o < n->n_out; o++) {
+        const uint32_t v = n->out_val[o].id;
+        any |= s->role[u] == FTH__ROLE_ACC || s->whole[v] || m->out_of[v] >= 0;
+        for (int d = 0; d < depth; d++) /* or a loop further out wants it */
+            any |= m->seg[d].role[u] == FTH__ROLE_ACC || m->seg[d].whole[v];
+    }
+    return any;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Units of a pass: what it must deliver, and what that needs, in the order of the program. */
+static int pass_units(const maker *m, const fth__segment *s, passes *ps, int pass, int depth)
+{
+    const fth_plan *p = m->p;
+    int count = 0;
+    for (int i = ps->first[pass]; i < ps->first[pass + 1]; i++) {
+        const int u = ps->unit[i];
+        if (s->role[u] == FTH__ROLE_WHOLE || !delivers(m, s, u, depth)) continue;
+        ps->stamp[u] = pass + 1;
+        ps->list[count++] = u;
+    }
+    for (int i = 0; i < count; i++) {
+        const fth_node *n = p->unit[ps->list[i]].node;
+        for (int k = 0; k < n->n_in; k++) {
+            const uint32_t v = n->in_val[k].id;
             const int from = p->unit_of[v];
             const bool streamed = from >= 0 && s->role[from] == FTH__ROLE_STREAM;
-            if (streamed && !(s->whole[v] && s->pass[from] < pass)) in[from] = true;
+            if (!streamed || (s->whole[v] && s->pass[from] < pass) || ps->stamp[from] == pass + 1)
+                continue;
+            ps->stamp[from] = pass + 1;
+            ps->list[count++] = from;
         }
     }
-    int count = 0;
-    for (int i = 0; i < n; i++)
-        if (in[units[i]]) list[count++] = units[i];
+    qsort(ps->list, (size_t)count, sizeof *ps->list, by_number);
     return count;
 }
 
@@ -464,27 +511,20 @@ static fth_status end_loop(maker *m, int loop, int64_t first, fth_err *err)
 
 static fth_status emit_units(maker *m, const int *units, int n, int loop, fth_err *err);
 
-static fth_status emit_pass(maker *m, fth__segment *s, const int *units, int n, int pass, int loop,
-                            fth_err *err)
+static fth_status emit_pass(maker *m, fth__segment *s, passes *ps, int pass, int loop, fth_err *err)
 {
     fth_plan *p = m->p;
-    int *list = NULL, inner;
-    bool *in = NULL;
+    int inner;
     const int depth = path_depth(p, loop);
-    fth_status st = fth__heap_take(p->mem, n + 1, sizeof *list, (void **)&list, err);
-    if (st == FTH_OK) st = fth__heap_take(p->mem, p->n_units + 1, sizeof *in, (void **)&in, err);
-    const int count = st == FTH_OK ? pass_units(m, s, units, n, pass, depth, list, in) : 0;
-    if (st == FTH_OK && count > 0) {
-        st = bind_outside(m, s, list, count, loop, err);
-        if (st == FTH_OK) st = begin_loop(m, s, depth, pass, loop, &inner, err);
-        const int64_t first = p->n_bufs;
-        m->seg[depth] = *s;
-        if (st == FTH_OK) st = emit_units(m, list, count, inner, err);
-        if (st == FTH_OK) st = end_loop(m, inner, first, err);
-        memset(&m->seg[depth], 0, sizeof m->seg[depth]);
-    }
-    fth__heap_free(p->mem, list);
-    fth__heap_free(p->mem, in);
+    const int count = pass_units(m, s, ps, pass, depth);
+    if (count == 0) return FTH_OK;
+    FTH_TRY(bind_outside(m, s, ps->list, count, loop, err));
+    FTH_TRY(begin_loop(m, s, depth, pass, loop, &inner, err));
+    const int64_t first = p->n_bufs;
+    m->seg[depth] = *s;
+    fth_status st = emit_units(m, ps->list, count, inner, err);
+    if (st == FTH_OK) st = end_loop(m, inner, first, err);
+    memset(&m->seg[depth], 0, sizeof m->seg[depth]);
     return st;
 }
 
@@ -514,17 +554,26 @@ static void settle_whole(const maker *m, fth__segment *s, const int *units, int 
     }
 }
 
+static fth_status emit_passes(maker *m, fth__segment *s, passes *ps, int loop, fth_err *err)
+{
+    for (int pass = 0; pass <= s->n_pass; pass++) {
+        for (int i = ps->first[pass]; i < ps->first[pass + 1]; i++)
+            if (s->role[ps->unit[i]] == FTH__ROLE_WHOLE)
+                FTH_TRY(emit_step(m, ps->unit[i], loop, err));
+        if (pass < s->n_pass) FTH_TRY(emit_pass(m, s, ps, pass, loop, err));
+    }
+    return FTH_OK;
+}
+
 static fth_status emit_cut(maker *m, fth__segment *s, const int *units, int n, int loop,
                            fth_err *err)
 {
+    passes ps = {0};
     settle_whole(m, s, units, n);
-    for (int pass = 0; pass <= s->n_pass; pass++) {
-        for (int i = 0; i < n; i++)
-            if (s->role[units[i]] == FTH__ROLE_WHOLE && s->pass[units[i]] == pass)
-                FTH_TRY(emit_step(m, units[i], loop, err));
-        if (pass < s->n_pass) FTH_TRY(emit_pass(m, s, units, n, pass, loop, err));
-    }
-    return FTH_OK;
+    fth_status st = sort_passes(m, s, units, n, &ps, err);
+    if (st == FTH_OK) st = emit_passes(m, s, &ps, loop, err);
+    clear_passes(m, &ps);
+    return st;
 }
 
 static fth_status emit_units(maker *m, const int *units, int n, int loop, fth_err *err)
@@ -567,8 +616,19 @@ static fth_status prepare(maker *m, fth_err *err)
     FTH_TRY(fth__heap_take(p->mem, n, sizeof *m->out_of, (void **)&m->out_of, err));
     FTH_TRY(fth__heap_take(p->mem, p->n_outs + 1, sizeof *m->written, (void **)&m->written, err));
     FTH_TRY(fth__heap_take(p->mem, p->n_units + 1, sizeof *m->made, (void **)&m->made, err));
+    FTH_TRY(fth__heap_take(p->mem, n, sizeof *m->above, (void **)&m->above, err));
+    FTH_TRY(fth__heap_take(p->mem, p->graph->n_inputs + 1, sizeof *m->assigned,
+                           (void **)&m->assigned, err));
     for (int64_t i = 0; i < n; i++) m->bound[i] = m->out_of[i] = -1;
-    for (int o = 0; o < p->n_outs; o++) m->out_of[p->out_value[o]] = o;
+    for (int o = p->n_outs - 1; o >= 0; o--) { /* the first of one value; it writes the others */
+        if (p->out_next[o] >= 0) m->written[p->out_next[o]] = true;
+        m->out_of[p->out_value[o]] = o;
+    }
+    for (int64_t i = 0; i < p->n_units; i++) {
+        const fth_node *node = p->unit[i].node;
+        if (node->op != &fth__op_assign) continue;
+        m->assigned[((const fth__input_attr *)fth__val_node(node->in_val[0])->attr)->index] = true;
+    }
     return FTH_OK;
 }
 
@@ -592,12 +652,14 @@ fth_status fth__plan_schedule(fth_plan *p, const fth_axis_id axis[FTH__MAX_DEPTH
     for (int i = 0; s == FTH_OK && i < p->n_units; i++) units[i] = i;
     if (s == FTH_OK) s = emit_units(&m, units, (int)p->n_units, -1, err);
     if (s == FTH_OK) s = emit_rest(&m, err);
-    if (s == FTH_OK) fth__plan_commit_in_place(p);
+    if (s == FTH_OK) s = fth__plan_commit_in_place(p, err);
     for (int64_t i = 0; s == FTH_OK && i < p->n_units; i++) p->recomputed += m.made[i] > 1;
     fth__heap_free(p->mem, units);
     fth__heap_free(p->mem, m.bound);
     fth__heap_free(p->mem, m.out_of);
     fth__heap_free(p->mem, m.written);
     fth__heap_free(p->mem, m.made);
+    fth__heap_free(p->mem, m.above);
+    fth__heap_free(p->mem, m.assigned);
     return s;
 }

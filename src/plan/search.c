@@ -13,9 +13,10 @@
 #include <sys/statvfs.h>
 
 enum {
-    KEEP_RATIO = 64,   /* flops per byte above which a value is rather kept */
-    TIGHTEN_TURNS = 8, /* searches for a smaller floor before a refusal */
-    MORE_STEPS = 4     /* down from chunks whose layout is far above its lower bound */
+    KEEP_RATIO = 64,     /* flops per byte above which a value is rather kept */
+    KEEP_WORK = 1 << 22, /* units of all schedules that are tried for that */
+    TIGHTEN_TURNS = 8,   /* searches for a smaller floor before a refusal */
+    MORE_STEPS = 4       /* down from chunks whose layout is far above its lower bound */
 };
 
 typedef struct choice {
@@ -224,22 +225,33 @@ static fth_status try_all(search *s, int depths, bool relieved, choice *best, ft
     return FTH_OK;
 }
 
-/* Values made in several passes that cost much and weigh little: keep those that still fit. */
-static fth_status keep_values(search *s, choice *best, bool *tried, fth_err *err)
+/* How often the steps of the plan make each unit, and how much work that is. */
+typedef struct remade {
+    int times;
+    double flops;
+} remade;
+
+static void count_remade(const fth_plan *p, remade *of)
+{
+    memset(of, 0, sizeof *of * (size_t)p->n_units);
+    for (int64_t t = 0; t < p->n_items; t++) {
+        if (p->item[t].kind != FTH__STEP) continue;
+        of[p->item[t].unit].times++;
+        of[p->item[t].unit].flops = p->item[t].flops;
+    }
+}
+
+static fth_status keep_some(search *s, choice *best, bool *tried, remade *of, fth_err *err)
 {
     fth_plan *p = s->p;
-    *tried = false;
-    for (int64_t i = 0; i < p->n_units; i++) {
+    int64_t trials = KEEP_WORK / (p->n_units + 1);
+    count_remade(p, of);
+    for (int64_t i = 0; i < p->n_units && trials >= 0; i++) {
         const fth_node *n = p->unit[i].node;
-        int made = 0;
-        double flops = 0.0;
-        for (int64_t t = 0; t < p->n_items; t++)
-            if (p->item[t].kind == FTH__STEP && p->item[t].unit == i)
-                made++, flops = p->item[t].flops;
         const double bytes =
             (double)fth_desc_count(&n->out[0]) * (double)fth_dtype_size(n->out[0].dtype);
-        if (made < 2 || n->n_out != 1 || bytes > (double)s->room ||
-            (flops < KEEP_RATIO * bytes && !p->limits.no_recompute))
+        if (of[i].times < 2 || n->n_out != 1 || bytes > (double)s->room ||
+            (of[i].flops < KEEP_RATIO * bytes && !p->limits.no_recompute))
             continue;
         p->keep[n->out_val[0].id] = *tried = true;
         choice c = *best;
@@ -247,8 +259,21 @@ static fth_status keep_values(search *s, choice *best, bool *tried, fth_err *err
         const bool better = c.found && (c.cost < best->cost || p->limits.no_recompute);
         p->keep[n->out_val[0].id] = better;
         if (better) FTH_TRY(take_best(s, best, &c, err));
+        count_remade(p, of); /* of the schedule that was just tried */
+        trials--;
     }
     return FTH_OK;
+}
+
+/* Values made in several passes that cost much and weigh little: keep those that still fit. */
+static fth_status keep_values(search *s, choice *best, bool *tried, fth_err *err)
+{
+    remade *of = NULL;
+    *tried = false;
+    FTH_TRY(fth__heap_take(s->p->mem, s->p->n_units + 1, sizeof *of, (void **)&of, err));
+    const fth_status st = keep_some(s, best, tried, of, err);
+    fth__heap_free(s->p->mem, of);
+    return st;
 }
 
 static fth_status check_scratch(const fth_plan *p, fth_err *err)

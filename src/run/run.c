@@ -131,6 +131,7 @@ static int64_t post_rect(fth__runner *r, const fth__buf *b, const fth_sink *sink
     }
 }
 
+/* To the sink of this output and of those that are the same value. */
 static int64_t post_write(fth__runner *r, const fth__buf *b, int output, int64_t spin)
 {
     const fth_plan *p = r->p;
@@ -143,7 +144,12 @@ static int64_t post_write(fth__runner *r, const fth__buf *b, int output, int64_t
     }
     for (int d = 0; d < b->desc.n_axes; d++)
         if (region[d].lo >= region[d].hi) return 0;
-    return post_rect(r, b, &r->sinks[output], region, spin);
+    int64_t ticket = 0;
+    for (int o = output; o >= 0; o = p->out_next[o]) {
+        const int64_t t = post_rect(r, b, &r->sinks[o], region, spin);
+        if (t > ticket) ticket = t;
+    }
+    return ticket;
 }
 
 static int64_t post_writes(fth__runner *r, int loop)

@@ -465,6 +465,48 @@ TEST(a_decision_holds_for_its_own_limits)
     close_stage(&s);
 }
 
+/* One value for three sinks, beside another and an input that two want: whole and streamed, into
+ * memory that is known when planning and into functions. */
+TEST(a_value_wanted_twice_goes_to_each_sink)
+{
+    enum { OUTS = 6 };
+    stage s;
+    open_stage(&s, NULL);
+    const fth_val x = waves(&s, "x"), y = fth_exp(x), z = fth_mul(y, x);
+    const fth_val out[OUTS] = {y, x, z, y, x, y};
+    const size_t bytes = sizeof(float) * ROWS * COLS;
+    float *want[OUTS];
+    fth_plan_info info;
+    for (int i = 0; i < OUTS; i++) want[i] = evaluate(&s, out[i], (fth_limits){0}, &info);
+    for (int way = 0; way < 4; way++) {
+        taken t[OUTS];
+        fth_sink sink[OUTS];
+        fth_err err = {0};
+        for (int i = 0; i < OUTS; i++) {
+            t[i] = (taken){.data = calloc(1, bytes), .size = {ROWS, COLS}, .n_axes = 2};
+            sink[i] = (fth_sink){.kind = "taken",
+                                 .self = &t[i],
+                                 .dtype = FTH_F32,
+                                 .n_axes = 2,
+                                 .size = {ROWS, COLS},
+                                 .write = take,
+                                 .data = way & 1 && i != 3 ? t[i].data : NULL};
+        }
+        const fth_limits limits = {.memory_bytes = way & 2 ? (3 << 20) : 0,
+                                   .sinks = way & 1 ? sink : NULL};
+        fth_plan *p = fth_plan_make(s.g, out, OUTS, &limits, &err);
+        if (!p) OKE(err.status, &err);
+        fth_run_report report;
+        OKE(fth_run(p, sink, NULL, &report, &err), &err);
+        IS_TRUE(report.kept);
+        for (int i = 0; i < OUTS; i++) SAME_BYTES(t[i].data, want[i], bytes);
+        fth_plan_destroy(p);
+        for (int i = 0; i < OUTS; i++) free(t[i].data);
+    }
+    for (int i = 0; i < OUTS; i++) free(want[i]);
+    close_stage(&s);
+}
+
 /* p <- p + q and q <- p - q. */
 TEST(assigns_see_the_old_values)
 {
