@@ -67,6 +67,26 @@ static bool op_rename(rg *g)
                   "rename %s to %s", axis, to);
 }
 
+/* y + transpose(y): the sum may not take the block of y, which it reads the other way round too. */
+static bool op_mirror(rg *g)
+{
+    const int64_t n = rg_int(g, 2, 80);
+    const char *m = rg_room(g, 3.0 * (double)(n * n)) ? rg_axis(g, n) : NULL,
+               *m2 = m ? rg_axis(g, n) : NULL;
+    if (!m2) return false;
+    char axes[64], turned[64];
+    snprintf(axes, sizeof axes, "%s %s", m, m2);
+    snprintf(turned, sizeof turned, "%s %s", m2, m);
+    const int x = rg_input(g, rg_chance(g, 50) ? FTH_F32 : FTH_I32, axes, RG_FILL_ANY);
+    if (x < 0) return false;
+    const double bound = g->value[x].bound;
+    const fth_val v = rg_val(g, x);
+    if (!rg_add(g, fth_add(v, v), true, 2 * bound, 1, &x, "doubled")) return false;
+    const int y = g->n_values - 1;
+    return rg_add(g, fth_sub(rg_val(g, y), fth_rename(rg_val(g, y), axes, turned)), true, 4 * bound,
+                  1, &y, "less its transpose");
+}
+
 static bool op_layout(rg *g)
 {
     const int x = rg_want(g, RG_ANY_REAL, false);
@@ -715,6 +735,7 @@ const rg_op rg_ops[] = {
     {"collect", rg_collect},
     {"expand", op_expand},
     {"rename", op_rename},
+    {"mirror", op_mirror},
     {"layout", op_layout},
     {"merge", op_merge},
     {"split", op_split},

@@ -465,6 +465,47 @@ TEST(a_decision_holds_for_its_own_limits)
     close_stage(&s);
 }
 
+/* A value less its transpose, which is a view of it: the difference may not take its block, whole
+ * or streamed, fused or not; nor a parameter's own memory. */
+TEST(what_is_read_another_way_round_is_not_overwritten)
+{
+    enum { N = 300 };
+    stage s;
+    open_stage(&s, NULL);
+    fth_err err = {0};
+    fth_axis(s.g, "i", N);
+    fth_axis(s.g, "j", N);
+    fth_tensor *t;
+    const int64_t size[2] = {N, N};
+    OKE(fth_tensor_create(&t, fth_context_mem(s.ctx), "p", FTH_F32, 2, size, &err), &err);
+    float *p = fth_tensor_data(t);
+    for (int i = 0; i < N * N; i++) p[i] = (float)(i * 7919 % 10007);
+    const fth_val param = fth_param(s.g, "p", "i j", t), y = fth_add(param, param);
+    const fth_val v = fth_sub(y, fth_rename(y, "i j", "j i"));
+    for (int way = 0; way < 3; way++) {
+        const fth_limits limits = {.memory_bytes =
+                                       way == 1 ? 2 * sizeof(float) * N * N + (400 << 10) : 0,
+                                   .no_fuse = way == 2};
+        fth_plan_info info;
+        float *got = evaluate(&s, v, limits, &info);
+        for (int i = 0; i < N; i++)
+            for (int j = 0; j < N; j++) EQ_F64(got[i * N + j], 2 * (p[i * N + j] - p[j * N + i]));
+        free(got);
+    }
+    const fth_val out = fth_assign(param, fth_sub(param, fth_rename(param, "i j", "j i")));
+    fth_plan *plan = fth_plan_make(s.g, &out, 1, &(fth_limits){0}, &err);
+    if (!plan) OKE(err.status, &err);
+    float *old = malloc(sizeof(float) * N * N);
+    memcpy(old, p, sizeof(float) * N * N);
+    OKE(fth_run(plan, &(fth_sink){0}, NULL, NULL, &err), &err);
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++) EQ_F64(p[i * N + j], old[i * N + j] - old[j * N + i]);
+    free(old);
+    fth_plan_destroy(plan);
+    fth_tensor_release(t);
+    close_stage(&s);
+}
+
 /* One value for three sinks, beside another and an input that two want: whole and streamed, into
  * memory that is known when planning and into functions. */
 TEST(a_value_wanted_twice_goes_to_each_sink)
