@@ -15,9 +15,12 @@
 import ctypes as C
 import ctypes.util
 import json as _json
+import operator
 import os
+import signal
 import sys
 import sysconfig
+import threading
 import weakref
 from collections import namedtuple
 
@@ -77,7 +80,7 @@ class Options(C.Structure):
     _fields_ = [("mem", MemOptions), ("threads", I), ("log", Log), ("device", S),
                 ("device_memory_bytes", U), ("backend_path", S), ("backend", P),
                 ("scratch_dir", S), ("trace", P), ("cache_dir", S), ("no_gpu", S),
-                ("trace_kernels", C.c_bool)]
+                ("trace_kernels", C.c_bool), ("progress", P), ("progress_user", P)]
 
 
 READ_FN = C.CFUNCTYPE(I, P, C.POINTER(L), C.POINTER(L), P, C.POINTER(Err))
@@ -97,7 +100,7 @@ class SinkStruct(C.Structure):
     _c_name_ = "fth_sink"
     _fields_ = [("kind", S), ("self", P), ("dtype", I), ("n_axes", I), ("size", L * MAX_AXES),
                 ("write", READ_FN), ("commit", COMMIT_FN), ("abandon", DROP_FN), ("data", P),
-                ("libraries", C.c_uint32), ("billed_bytes", U)]
+                ("libraries", C.c_uint32), ("billed_bytes", U), ("path", S), ("writer", P)]
 
 
 class Limits(C.Structure):
@@ -204,12 +207,12 @@ _FUNCTIONS = {
     "fth_err_set": (I, None),
     "fth_mem_parse_size": (I, [S, U, C.POINTER(U), _PE]), "fth_mem_free_now": (U, []),
     "fth_options_default": (None, [C.POINTER(Options)]),
-    "fth_context_create": (I, [C.POINTER(P), C.POINTER(Options), _PE]),
-    "fth_context_destroy": (I, [P, _PE]), "fth_context_mem": (P, [P]),
+    "fth_context_create_": (I, [C.POINTER(P), _O, C.POINTER(Options), _PE]),
+    "fth_context_destroy_": (I, [P, _O, _PE]), "fth_context_mem": (P, [P]),
     "fth_context_device": (S, [P]), "fth_context_threads": (I, [P]),
     "fth_tensor_create_": (I, [C.POINTER(P), P, _O, S, I, I, C.POINTER(L), _PE]),
     "fth_tensor_wrap_": (I, [C.POINTER(P), P, _O, S, I, I, C.POINTER(L), P, DROP_FN, P, _PE]),
-    "fth_tensor_retain": (P, [P]), "fth_tensor_release": (None, [P]),
+    "fth_tensor_retain": (P, [P]), "fth_tensor_release_": (I, [P, _O]),
     "fth_tensor_data": (P, [P]), "fth_tensor_dtype": (I, [P]), "fth_tensor_axes": (I, [P]),
     "fth_tensor_size": (L, [P, I]), "fth_tensor_bytes": (U, [P]),
     "fth_source_close": (None, [C.POINTER(SourceStruct)]),
@@ -231,10 +234,10 @@ _FUNCTIONS = {
     "fth_context_device_reason": (S, [P]),
     "fth_mem_options_default": (None, [C.POINTER(MemOptions)]),
     "fth_mem_create": (I, [C.POINTER(P), C.POINTER(MemOptions), _PE]),
-    "fth_mem_destroy": (I, [P, _PE]),
+    "fth_mem_destroy_": (I, [P, _O, _PE]),
     "fth_trace_create": (I, [C.POINTER(P), P, U, _PE]), "fth_trace_destroy": (None, [P]),
     "fth_trace_write": (I, [P, S, _PE]),
-    "fth_graph_create": (P, [P]), "fth_graph_destroy": (None, [P]),
+    "fth_graph_create_": (P, [P, _O]), "fth_graph_destroy_": (I, [P, _O]),
     "fth_graph_errors": (I, [P, I, _PE]), "fth_graph_clear_errors": (None, [P]),
     "fth_axis_": (B, [_G, _O, S, L]), "fth_axis_like_": (B, [_G, _O, S, S]),
     "fth_axis_at_most_": (B, [_G, _O, S, L]), "fth_axis_ragged_": (B, [_G, _O, S, S, P]),
@@ -268,7 +271,7 @@ _FUNCTIONS = {
     "fth_pool_": (_V, [_O, I, B, _V, S, L, S]), "fth_upsample_": (_V, [_O, _V, S, L, S]),
     "fth_random_": (_V, [_O, I, I, S, _V, _V, L]), "fth_poisson_": (_V, [_O, _V, _V, _V, L]),
     "fth_plan_make_": (P, [_G, _O, _PV, I, C.POINTER(Limits), _PE]),
-    "fth_plan_destroy": (None, [P]), "fth_plan_get_info": (None, [P, C.POINTER(PlanInfo)]),
+    "fth_plan_destroy_": (I, [P, _O]), "fth_plan_get_info": (None, [P, C.POINTER(PlanInfo)]),
     "fth_plan_print": (I, [P, P]), "fth_plan_print_json": (I, [P, P]),
     "fth_run": (I, [P, C.POINTER(SinkStruct), C.POINTER(RunOptions), C.POINTER(RunReport), _PE]),
     "fth_show": (I, [_V, L, P, _PE]),
@@ -385,9 +388,53 @@ def _site():
     return Site(_keep(code.co_filename), _keep(code.co_name), frame.f_lineno)
 
 
+_END = Site(_keep("Python's collector"), _keep("release"), 0)  # where objects end by themselves
+
+
 def _axes(axes):
     """"a b", ["a", "b"] -> b"a b"."""
     return (axes if isinstance(axes, str) else " ".join(axes)).encode()
+
+
+_RANGE = {"bool": (0, 1), "u8": (0, 2**8 - 1), "u16": (0, 2**16 - 1),
+          "i32": (-2**31, 2**31 - 1), "i64": (-2**63, 2**63 - 1)}
+_LARGEST = {"f16": 65504.0, "bf16": 3.3895313892515355e38, "f32": 3.4028234663852886e38,
+            "f64": sys.float_info.max, "c64": 3.4028234663852886e38, "c128": sys.float_info.max}
+
+
+def _refuse(text, status, hint=None):
+    site = _site()
+    raise Error(text, status, hint, Place(_text(site.file), site.line)) from None
+
+
+def _int(x, what, bits=64, lo=None):
+    """A whole number that fits: ctypes would cut it silently."""
+    lo = -2 ** (bits - 1) if lo is None else lo
+    try:
+        n = operator.index(x)
+    except TypeError:
+        if not isinstance(x, (float, np.floating)) or not float(x).is_integer():
+            _refuse(f"{what} is {x!r}, which is not a whole number", "GRAPH_ATTR")
+        n = int(x)
+    if not lo <= n < 2 ** (bits - 1):
+        _refuse(f"{what} is {n}, which is not between {lo} and {2 ** (bits - 1) - 1}", "GRAPH_ATTR")
+    return n
+
+
+def _number(x, dtype, what):
+    """A Python or NumPy number as one of `dtype`, refused where its value would change."""
+    if isinstance(x, (bool, np.bool_)):
+        x = bool(x)
+    if dtype in _RANGE:
+        lo, hi = _RANGE[dtype]
+        whole = isinstance(x, (bool, int, np.integer)) or float(x).is_integer()
+        if not whole or not lo <= int(x) <= hi:
+            _refuse(f"{what}: {x!r} does not fit {dtype}", "GRAPH_ATTR",
+                    f"{dtype} holds whole numbers from {lo} to {hi}")
+    elif isinstance(x, (int, np.integer)) and not -_LARGEST[dtype] <= int(x) <= _LARGEST[dtype]:
+        _refuse(f"{what}: {x!r} does not fit {dtype}", "GRAPH_ATTR",
+                f"the largest {dtype} is {_LARGEST[dtype]:g}")
+    return x
 
 
 def _dtype_number(dtype):
@@ -424,7 +471,7 @@ def _bytes(size):
     if size is None:
         return 0
     if not isinstance(size, str):
-        return int(size)
+        return _int(size, "a number of bytes", 65, 0)
     err, out = Err(), U()
     _check(_lib.fth_mem_parse_size(size.encode(), _lib.fth_mem_free_now(), C.byref(out),
                                    C.byref(err)), err)
@@ -465,13 +512,13 @@ class Context:
         """memory="8G" is for everything: data, and what libraries may take; device_memory="8G" is
         the same on a GPU (device="cuda"). `trace` is a Trace; log(level, line) gets lines up to
         log_level: "error", "warn", "info" or "debug"."""
-        self._p = None
+        self._p, self._pid = None, os.getpid()
         self.trace = trace  # must outlive the context
         opt, err, out = Options(), Err(), P()
         _lib.fth_options_default(C.byref(opt))
         opt.mem.budget_bytes = _bytes(memory)
         opt.device_memory_bytes = _bytes(device_memory)
-        opt.threads = threads
+        opt.threads = _int(threads, "threads", 32)
         opt.device = device.encode() if device else None
         opt.scratch_dir = os.fsencode(scratch) if scratch else None
         opt.trace = trace._p if trace else None
@@ -479,14 +526,15 @@ class Context:
             self._log = LOG_FN(lambda user, level, line: log(LEVELS[level], _text(line)))
             opt.log.write = C.cast(self._log, P)
             opt.log.level = LEVELS.index(log_level)
-        _check(_lib.fth_context_create(C.byref(out), C.byref(opt), C.byref(err)), err)
+        opt.progress = C.cast(_go_on, P)  # runs inside the library: bragg, show()
+        _check(_lib.fth_context_create_(C.byref(out), _site(), C.byref(opt), C.byref(err)), err)
         self._p = out.value
         self._life = _Life(self, trace._life if trace else None, Context._end, self._p,
                            getattr(self, "_log", None))
 
     @staticmethod
     def _end(p, _log):  # lines may be written until it is gone
-        _lib.fth_context_destroy(p, None)
+        _lib.fth_context_destroy_(p, _END, None)
 
     @property
     def device(self):
@@ -518,7 +566,7 @@ class Context:
                         "LEAK", "let go of them first; a context also ends by itself")
         self._life.disarm()  # the end comes here, and not again
         p, self._p, err = self._p, None, Err()
-        _check(_lib.fth_context_destroy(p, C.byref(err)), err)
+        _check(_lib.fth_context_destroy_(p, _site(), C.byref(err)), err)
 
 
 class Trace:
@@ -528,7 +576,7 @@ class Trace:
         opt, err, mem, out = MemOptions(), Err(), P(), P()
         _lib.fth_mem_options_default(C.byref(opt))
         _check(_lib.fth_mem_create(C.byref(mem), C.byref(opt), C.byref(err)), err)
-        ledger = _Life(self, None, _lib.fth_mem_destroy, mem.value, None)
+        ledger = _Life(self, None, _lib.fth_mem_destroy_, mem.value, _END, None)
         _check(_lib.fth_trace_create(C.byref(out), mem.value, _bytes(max_bytes), C.byref(err)),
                err)
         self._p = out.value
@@ -592,7 +640,7 @@ class Tensor:
         _check(_lib.fth_tensor_create_(C.byref(out), context._mem, _site(), label.encode(), number,
                                        len(self.shape), size, C.byref(err)), err)
         self._p = out.value
-        self._life = _Life(self, context._life, _lib.fth_tensor_release, self._p)
+        self._life = _Life(self, context._life, _lib.fth_tensor_release_, self._p, _END)
 
     @property
     def __array_interface__(self):
@@ -660,6 +708,71 @@ def _as_array(data):
     if hasattr(data, "__dlpack__"):
         return _from_dlpack(data)
     return np.asarray(data), None
+
+
+# ---- signals ---------------------------------------------------------------------------------
+
+class _Signals:
+    """Ctrl-C, and every other signal whose handler raises, while C is running. Python runs handlers
+    between its own instructions, and during a run there are none but those of a callback: an
+    exception that came before the first line of it would be printed and lost. So handlers run as
+    they are, what they raise is kept, the run is cancelled, and then it is raised."""
+
+    _NUMBERS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM",
+                                                   "SIGUSR1", "SIGUSR2", "SIGXCPU")
+                if hasattr(signal, name)]
+
+    def __init__(self):
+        self._raised, self._depth, self._before = None, 0, {}
+
+    @staticmethod
+    def _here():
+        return threading.current_thread() is threading.main_thread()  # signals are its alone
+
+    @property
+    def interrupted(self):
+        """For the thread that asks; runs of others go on."""
+        return self._raised is not None and self._here()
+
+    def _handle(self, number, frame):
+        try:
+            self._before[number](number, frame)
+        except BaseException as e:
+            if self._raised is None:
+                self._raised = e
+
+    def __enter__(self):
+        if not self._here():
+            return
+        self._depth += 1
+        if self._depth > 1:
+            return
+        for number in self._NUMBERS:
+            before = signal.getsignal(number)
+            if callable(before):
+                self._before[number] = before
+                signal.signal(number, self._handle)
+
+    def __exit__(self, kind, value, traceback):
+        if not self._here():
+            return
+        self._depth -= 1
+        if self._depth == 0:
+            for number, before in list(self._before.items()):
+                if signal.getsignal(number) == self._handle:  # or a handler has put another there
+                    signal.signal(number, before)
+            self._before.clear()
+        raised, self._raised = self._raised, None
+        if raised is not None:
+            raise raised
+
+
+_signals = _Signals()
+
+
+@PROGRESS_FN
+def _go_on(_user, _progress):
+    return not _signals.interrupted
 
 
 # ---- where data comes from and goes to ---------------------------------------------------------
@@ -794,7 +907,7 @@ class _Opened:
     `file` is to be closed."""
 
     def __init__(self, context, keeper, data, dtype=None):
-        self.file, self._callbacks = None, _Callbacks(keeper)
+        self.file, self.strided, self._callbacks = None, None, _Callbacks(keeper)
         if isinstance(data, Source):
             self.struct = _read_source(self._callbacks, data.shape,
                                        _dtype_number(dtype or data.dtype), data.read, b"python",
@@ -804,6 +917,8 @@ class _Opened:
         else:
             array, own = _as_array(data)
             self.struct = _array_source(self._callbacks, array, _number_of(array, dtype or own))
+            if not self.struct.data and array.size:
+                self.strided = array
 
     def close(self):
         if self.file is not None:
@@ -811,6 +926,7 @@ class _Opened:
         self.forget()
 
     def forget(self):
+        self.strided = None
         self._callbacks.live.clear()  # they refer to each other; arrays must go now
 
 
@@ -831,6 +947,7 @@ class Batches:
 
     def __init__(self, context, data, rows, dtype=None):
         self._callbacks = _Callbacks()
+        rows = _int(rows, "rows of a batch")
         base, err, out = _Opened(context, self._callbacks, data, dtype), Err(), P()
         self.bytes = _lib.fth_batches_bytes(context._mem, C.byref(base.struct), rows)
         status = _lib.fth_batches_create_(C.byref(out), context._mem, _site(),
@@ -973,7 +1090,8 @@ class Value:
     def show(self, rows=10):
         """Plan and run just this value; its first rows as text."""
         err = Err()
-        status, out = _printed(lambda file: _lib.fth_show(self, rows, file, C.byref(err)))
+        with _signals:
+            status, out = _printed(lambda file: _lib.fth_show(self, rows, file, C.byref(err)))
         _check(status, err)
         return out
 
@@ -1015,7 +1133,7 @@ class Scalar(Value):
     __slots__ = ("name", "array")
 
     def set(self, x):
-        self.array[...] = x
+        self.array[...] = _number(x, self.dtype, f"scalar '{self.name}'")
 
 
 # ---- graphs ---------------------------------------------------------------------------------------
@@ -1026,12 +1144,13 @@ class Graph:
     def __init__(self, context=None, **options):
         self._p = None
         self.context = context or Context(**options)
-        self._p = _lib.fth_graph_create(self.context._p)
+        self._check_process()
+        self._p = _lib.fth_graph_create_(self.context._p, _site())
         if not self._p:
             raise Error("the graph could not be created", "NOMEM")
         self._callbacks = _Callbacks()
         self._tensors, self._inputs, self._files = [], {}, {}
-        self.params = {}
+        self.params, self._spare = {}, {}
         self._life = _Life(self, self.context._life, Graph._end, self._p, self._tensors,
                            self._files)
 
@@ -1039,9 +1158,9 @@ class Graph:
     # a function which refers to the graph does not keep it alive.
     @staticmethod
     def _end(p, tensors, files):
-        _lib.fth_graph_destroy(p)
+        _lib.fth_graph_destroy_(p, _END)
         for t in tensors:
-            _lib.fth_tensor_release(t)
+            _lib.fth_tensor_release_(t, _END)
         for s in files.values():
             _lib.fth_source_close(C.byref(s))
 
@@ -1060,32 +1179,51 @@ class Graph:
     # Every builder comes through here: the site of the caller, and poison becomes an exception.
     def _build(self, name, *args, of_graph=False):
         function = getattr(_lib, name)
+        args = self._fit(name, args, of_graph)
         v = function(self._p, _site(), *args) if of_graph else function(_site(), *args)
         if v.id == 0:
             raise self._last_error()
         return Value(self, v.id)
 
+    @staticmethod
+    def _fit(name, args, of_graph):
+        """Whole numbers where C takes whole numbers, or an error: ctypes would cut them."""
+        types = _FUNCTIONS[name][1][2 if of_graph else 1:]
+        what = name[4:].strip("_")
+        return [_int(x, f"{what}: an argument", 32 if t is I else 64)
+                if t in (I, L) and not isinstance(x, bool) else x for t, x in zip(types, args)]
+
     def _last_error(self):
+        """The mistake just made. It is raised at its line, so the graph need not remember it: after
+        `except`, a better line follows and the graph is planned as ever."""
         err = Err()
         n = _lib.fth_graph_errors(self._p, 0, C.byref(err))
         _lib.fth_graph_errors(self._p, min(n, 8) - 1, C.byref(err))
+        _lib.fth_graph_clear_errors(self._p)
         if n == 0:
+            self._check_process()
             return Error("a value of another graph was used", "GRAPH_VALUE")
         return _error(err)
 
+    def _check_process(self):
+        if os.getpid() != self.context._pid:
+            _refuse(f"the context belongs to process {self.context._pid}, and this is a child of it "
+                    "by fork", "STATE", "create a context in the child")
+
     def clear_errors(self):
-        """Forget the mistakes made so far. A mistake was raised where it was made, but the graph
-        remembers it and refuses to be planned; after a better line, go on with this."""
+        """Not needed any more: a mistake is raised where it was made, and forgotten."""
         _lib.fth_graph_clear_errors(self._p)
 
     def axis(self, name, size):
         """Declare an axis once, with its size."""
-        if not _lib.fth_axis_(self._p, _site(), name.encode(), int(size)):
+        if not _lib.fth_axis_(self._p, _site(), name.encode(),
+                              _int(size, f"the size of axis '{name}'")):
             raise self._last_error()
 
     def axis_at_most(self, name, bound):
         """An axis of which only a bound is known: plans can be printed, not run."""
-        if not _lib.fth_axis_at_most_(self._p, _site(), name.encode(), int(bound)):
+        if not _lib.fth_axis_at_most_(self._p, _site(), name.encode(),
+                                      _int(bound, f"the bound of axis '{name}'")):
             raise self._last_error()
 
     def axis_like(self, name, like):
@@ -1133,7 +1271,8 @@ class Graph:
     def scalar(self, name, value, dtype="f64"):
         """A number that may change from run to run: s.set(x)."""
         number = _dtype_number(dtype)
-        array = np.array(value, dtype=_numpy_dtype(number))
+        array = np.zeros((), dtype=_numpy_dtype(number))
+        array[...] = _number(value, _NAME_OF[number], f"scalar '{name}'")
         s = _array_source(self._callbacks, array, number)
         v = self._build("fth_input_", name.encode(), number, b"", s, of_graph=True)
         out = Scalar(self, v.id)
@@ -1160,10 +1299,30 @@ class Graph:
         self.params[name] = array
         return p
 
+    def _carried(self, param, what):
+        """The parameter of a moment; one that a refused step has left behind is used again."""
+        name = f"{param.name}.{what}"
+        if name not in self._spare:
+            return self.param(name, np.zeros_like(param.array), param.axes)
+        p = Param(self, self._spare[name])
+        p.name, p.array = name, self.params[name]
+        return p
+
+    def _keep_carried(self, *params):
+        self._spare.update((p.name, p.id) for p in params if p is not None)
+
+    def _take_carried(self, *params):
+        for p in params:
+            if p is not None:
+                self._spare.pop(p.name, None)
+
     def const(self, value, dtype="f32"):
         number = _dtype_number(dtype)
+        dtype = _NAME_OF[number]
         if isinstance(value, (bool, int, np.bool_, np.integer)):
-            return self._build("fth_const_i64_", number, int(value), of_graph=True)
+            value = int(_number(value, dtype, "const"))
+            if -2 ** 63 <= value < 2 ** 63:
+                return self._build("fth_const_i64_", number, value, of_graph=True)
         if isinstance(value, (complex, np.complexfloating)) and not dtype.startswith("c"):
             raise Error(f"{value} cannot be {dtype}", "DTYPE", "cast the other operand to complex")
         value = complex(value)
@@ -1175,7 +1334,7 @@ class Graph:
 
     def _random(self, kind, axes, seed, iteration, stream, dtype):
         def number(x):
-            return x if isinstance(x, Value) else self.const(int(x), "i64")
+            return x if isinstance(x, Value) else self.const(_int(x, "a seed"), "i64")
         return self._build("fth_random_", RANDOM[kind], _dtype_number(dtype), _axes(axes),
                            number(seed), number(iteration), stream)
 
@@ -1220,7 +1379,7 @@ class Plan:
         self._callbacks = _Callbacks()
         lim = Limits(memory_bytes=_bytes(limits.pop("memory", None)),
                      scratch_bytes=_bytes(limits.pop("scratch", None)),
-                     threads=limits.pop("threads", 0))
+                     threads=_int(limits.pop("threads", 0), "threads", 32))
         stream = limits.pop("stream", None)
         lim.stream = None if stream is None else _keep(stream)
         for flag in self._FLAGS:
@@ -1235,7 +1394,7 @@ class Plan:
         self._p = _lib.fth_plan_make_(graph._p, _site(), outs, self._n, C.byref(lim), C.byref(err))
         if not self._p:
             raise _error(err)
-        self._life = _Life(self, graph._life, _lib.fth_plan_destroy, self._p)
+        self._life = _Life(self, graph._life, _lib.fth_plan_destroy_, self._p, _END)
 
     @staticmethod
     def _unpack(outputs):
@@ -1285,6 +1444,18 @@ class Plan:
             results.append(result)
         return sinks, results, files
 
+    def _check_shared(self, results):
+        """The library sees memory it uses in place; arrays that are read in pieces, because they
+        are not contiguous, are seen here."""
+        for key, result in zip(self._keys, results):
+            for name, opened in self.graph._inputs.items():
+                array = opened.strided
+                if array is None or not isinstance(result, np.ndarray) or \
+                        not np.may_share_memory(array, result):
+                    continue
+                raise Error(f"input '{name}' and output {key!r} share memory, and the input is not "
+                            "contiguous: it is read while the output is written", "ALIAS")
+
     def _write_sink(self, s, write, dtype, n_axes):
         def put(lo, n, src):
             at, size = _rect(n_axes, lo, n)
@@ -1324,9 +1495,12 @@ class Plan:
         ours.live.clear()
         ours.take(), sources.take()
         sinks, results, files = self._make_sinks()
+        self._check_shared(results)
 
         def step(_user, p):
             try:
+                if _signals.interrupted:
+                    return False
                 if progress is None:
                     return True
                 c = p.contents
@@ -1338,9 +1512,13 @@ class Plan:
         # Always there: it is where Python notices Ctrl-C.
         options = RunOptions(PROGRESS_FN(step), None)
         report, err = RunReport(), Err()
-        status = _lib.fth_run(self._p, sinks, C.byref(options), C.byref(report), C.byref(err))
-        for s in files:
-            _lib.fth_sink_close(C.byref(s))
+        try:
+            with _signals:
+                status = _lib.fth_run(self._p, sinks, C.byref(options), C.byref(report),
+                                      C.byref(err))
+        finally:
+            for s in files:
+                _lib.fth_sink_close(C.byref(s))
         cause = ours.take() or sources.take()
         if status != 0 and cause is not None and _error(err).status == "CANCELLED":
             raise cause
@@ -1662,7 +1840,8 @@ def conv2d(v, w, y="y", x="x", chan="chan", ky="ky", kx="kx", out_y=None, out_x=
            dilation=1, pad_y=0, pad_x=0):
     """v [b chan y x], w [out chan ky kx] -> [b out out_y out_x]"""
     c = Conv(y.encode(), x.encode(), (out_y or y).encode(), (out_x or x).encode(), chan.encode(),
-             ky.encode(), kx.encode(), stride, dilation, pad_y, pad_x)
+             ky.encode(), kx.encode(), *[_int(x, f"conv2d: {what}") for what, x in (
+                 ("stride", stride), ("dilation", dilation), ("pad_y", pad_y), ("pad_x", pad_x))])
     return v.graph._build("fth_conv2d_", v, w, C.byref(c))
 
 
@@ -1690,7 +1869,7 @@ def upsample(v, axis, factor, into):
 def poisson(rate, seed=0, iteration=0, stream=0):
     """One draw per element of `rate`, i64."""
     g = rate.graph
-    seed, iteration = (x if isinstance(x, Value) else g.const(int(x), "i64")
+    seed, iteration = (x if isinstance(x, Value) else g.const(_int(x, "a seed"), "i64")
                        for x in (seed, iteration))
     return g._build("fth_poisson_", rate, seed, iteration, stream)
 
@@ -1718,13 +1897,14 @@ def adam(param, gradient, rate, step, beta1=0.9, beta2=0.999, eps=1e-8, decay=0.
     """The three assigns of one Adam step. `rate` (f64) and `step` (i64, from 1) are scalars of the
     graph; the moments become parameters "<name>.m" and "<name>.v"."""
     g = param.graph
-    m, v = (g.param(f"{param.name}.{x}", np.zeros_like(param.array), param.axes)
-            for x in ("m", "v"))
+    m, v = (g._carried(param, x) for x in ("m", "v"))
     out = (Val * 3)()
     opt = AdamStruct(beta1, beta2, eps, decay)
     status = _lib.fth_adam_(_site(), C.byref(opt), param, gradient, m, v, rate, step, out)
     if status != 0 or any(x.id == 0 for x in out):
+        g._keep_carried(m, v)
         raise g._last_error()
+    g._take_carried(m, v)
     return [Value(g, x.id) for x in out]
 
 
@@ -1735,8 +1915,8 @@ def optimizer(kind, param, gradient, rate, beta1, step, product=None):
     parameters "<name>.first" and "<name>.second"."""
     g, number = param.graph, OPTIM[kind]
     carries = _lib.fth_optim_carries(number)
-    state = [g.param(f"{param.name}.{x}", np.zeros_like(param.array), param.axes)
-             if carries & bit else None for bit, x in ((1, "first"), (2, "second"))]
+    state = [g._carried(param, x) if carries & bit else None
+             for bit, x in ((1, "first"), (2, "second"))]
     opt, out, none = _lib.fth_optim_default(number), (Val * 3)(), Val()
     if product is not None:
         opt.product = Val(g._p, product.id)
@@ -1744,7 +1924,9 @@ def optimizer(kind, param, gradient, rate, beta1, step, product=None):
     status = _lib.fth_optim_(_site(), C.byref(opt), param, gradient, *values, rate, beta1, step,
                              out)
     if status != 0 or out[0].id == 0:
+        g._keep_carried(*state)
         raise g._last_error()
+    g._take_carried(*state)
     old = [param] + state
     return [assign(x, Value(g, v.id)) for x, v in zip(old, out) if x is not None]
 
@@ -1858,7 +2040,9 @@ class _Bragg:
         """Expected photons per pixel: float32 [slow, fast]."""
         e, err = self._open(compat, quirks, context, memory, threads, device, flags), Err()
         image = np.empty(e.shape, np.float32)
-        _check(self.fth_bragg_render(e._p, image.ctypes.data, C.byref(err)), err)
+        with _signals:
+            status = self.fth_bragg_render(e._p, image.ctypes.data, C.byref(err))
+        _check(status, err)
         return image
 
     def jacobian(self, params, compat="spec", quirks=None, context=None, memory=None, threads=0,
@@ -1868,8 +2052,10 @@ class _Bragg:
         names = [params] if isinstance(params, str) else list(params)
         e, err = self._open(compat, quirks, context, memory, threads, device, flags), Err()
         out = np.empty(e.shape + (len(names),), np.float64)
-        _check(self.fth_bragg_jacobian(e._p, (S * len(names))(*[n.encode() for n in names]),
-                                       len(names), out.ctypes.data, C.byref(err)), err)
+        with _signals:
+            status = self.fth_bragg_jacobian(e._p, (S * len(names))(*[n.encode() for n in names]),
+                                             len(names), out.ctypes.data, C.byref(err))
+        _check(status, err)
         return out
 
     @property

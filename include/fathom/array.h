@@ -68,7 +68,10 @@ FTH_API FTH_MUST_USE fth_status fth_tensor_wrap_(fth_tensor **out, fth_mem *mem,
     fth_tensor_wrap_((out), (mem), FTH_HERE, (label), (dtype), (n), (size), (data), NULL, NULL,    \
                      (err))
 FTH_API fth_tensor *fth_tensor_retain(fth_tensor *t);
-FTH_API void fth_tensor_release(fth_tensor *t); /* NULL is allowed */
+/* NULL is allowed. FTH_E_ORDER: it was released as often as it was retained before, which changes
+ * nothing; the message goes to the log, and fth_context_destroy tells it again. */
+FTH_API fth_status fth_tensor_release_(fth_tensor *t, fth_site site);
+#define fth_tensor_release(t) fth_tensor_release_((t), FTH_HERE)
 /* Its memory. A parameter that runs on a device update lives there: this brings it up to date, and
  * what is then written is seen by the next run; so ask again after every run. NULL: the device did
  * not answer; fth_tensor_sync says why. */
@@ -114,6 +117,10 @@ typedef struct fth_sink {
     void *data;         /* memory that may be written in place; NULL: use write */
     uint32_t libraries; /* as in fth_source */
     uint64_t billed_bytes;
+    /* The file that commit replaces, as long as the sink; NULL: none, or not known. Two sinks of a
+     * run with one path are an error, unless one `writer` makes the file of both. */
+    const char *path;
+    const void *writer;
 } fth_sink;
 
 FTH_API fth_source fth_tensor_source(fth_tensor *t); /* kept alive by the caller */

@@ -5,7 +5,10 @@
  * with the caller's line; poison flows through every later builder, and the
  * caller checks once, when planning. Axis lists are strings: "cell factor".
  *
- * Ownership: the graph owns its values; the context outlives the graph.
+ * Ownership: the graph owns its values; the context outlives the graph. What is released before
+ *            something that stands on it stays until that is gone, and the release is an error
+ *            (FTH_E_ORDER) which names both lines. After fork, a child may use nothing that its
+ *            parent made: every call is an error there, a release does nothing.
  * Threads:   one thread at a time per graph.
  */
 #ifndef FATHOM_GRAPH_H
@@ -24,6 +27,16 @@ typedef struct fth_val {
 } fth_val;
 typedef int32_t fth_axis_id;
 
+typedef struct fth_progress {
+    double fraction; /* 0..1 of the planned work */
+    double elapsed_s, remaining_s;
+    double rate;      /* elements of the streaming axis per second */
+    const char *what; /* label of the pass */
+} fth_progress;
+/* Called from the running thread after each step and chunk, and between the tiles of a long step;
+ * return false to cancel. */
+typedef bool fth_progress_fn(void *user, const fth_progress *progress);
+
 typedef struct fth_options {
     fth_mem_options mem;
     int threads; /* workers; 0: one per core we may use */
@@ -37,12 +50,18 @@ typedef struct fth_options {
     const char *cache_dir; /* of compiled kernels of a device; NULL: they are not kept */
     const char *no_gpu;    /* why "auto" takes no GPU here, in words; NULL: it may */
     bool trace_kernels; /* also each kernel and copy of a device, by its profiler, if it lets us */
+    fth_progress_fn *progress; /* of runs that bring none of their own; NULL: none */
+    void *progress_user;
 } fth_options;
 FTH_API void fth_options_default(fth_options *opt);
-FTH_API FTH_MUST_USE fth_status fth_context_create(fth_context **out, const fth_options *opt,
-                                                   fth_err *err);
-/* FTH_E_LEAK lists what is still held; the context is gone all the same. NULL is allowed. */
-FTH_API fth_status fth_context_destroy(fth_context *ctx, fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_context_create_(fth_context **out, fth_site site,
+                                                    const fth_options *opt, fth_err *err);
+/* FTH_E_LEAK lists what is still held; the context is gone all the same. FTH_E_ORDER: a graph, plan
+ * or tensor lives, and the context ends with the last of them; or something was released twice or
+ * too early before. NULL is allowed. */
+FTH_API fth_status fth_context_destroy_(fth_context *ctx, fth_site site, fth_err *err);
+#define fth_context_create(out, opt, err) fth_context_create_((out), FTH_HERE, (opt), (err))
+#define fth_context_destroy(ctx, err) fth_context_destroy_((ctx), FTH_HERE, (err))
 FTH_API fth_mem *fth_context_mem(fth_context *ctx);
 /* The ledger of the device's own memory; NULL on the CPU. */
 FTH_API fth_mem *fth_context_device_mem(fth_context *ctx);
@@ -56,8 +75,12 @@ FTH_API const char *fth_context_scratch_dir(const fth_context *ctx);
 FTH_API const char *fth_context_cache_dir(const fth_context *ctx);
 
 /* NULL when there is no memory; every builder accepts NULL and gives poison. */
-FTH_API fth_graph *fth_graph_create(fth_context *ctx);
-FTH_API void fth_graph_destroy(fth_graph *g);
+FTH_API fth_graph *fth_graph_create_(fth_context *ctx, fth_site site);
+/* FTH_E_ORDER: it was destroyed before, or a plan of it lives, and the graph stays until that is
+ * gone. The message goes to the log, and fth_context_destroy tells it again. */
+FTH_API fth_status fth_graph_destroy_(fth_graph *g, fth_site site);
+#define fth_graph_create(ctx) fth_graph_create_((ctx), FTH_HERE)
+#define fth_graph_destroy(g) fth_graph_destroy_((g), FTH_HERE)
 /* FTH_OK, or the first mistake made while building, with its line. */
 FTH_API fth_status fth_graph_check(const fth_graph *g, fth_err *err);
 /* How many mistakes were made; the first eight can be read. */

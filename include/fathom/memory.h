@@ -45,8 +45,11 @@ FTH_API void fth_mem_options_default(fth_mem_options *opt);
 FTH_API FTH_MUST_USE fth_status fth_mem_create(fth_mem **out, const fth_mem_options *opt,
                                                fth_err *err);
 
-/* Destroy. FTH_E_LEAK lists what was still held; it is destroyed all the same. NULL is allowed. */
-FTH_API fth_status fth_mem_destroy(fth_mem *mem, fth_err *err);
+/* Destroy. FTH_E_LEAK lists what was still held; it is destroyed all the same. FTH_E_ORDER: a
+ * tensor, graph or plan still lives, and the memory ends with the last of them; or one was released
+ * twice or too early before. NULL is allowed. */
+FTH_API fth_status fth_mem_destroy_(fth_mem *mem, fth_site site, fth_err *err);
+#define fth_mem_destroy(mem, err) fth_mem_destroy_((mem), FTH_HERE, (err))
 
 /* Let the size choose between arena, pool and direct. */
 #define FTH_MEM_ANY FTH_HOW_COUNT

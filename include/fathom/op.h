@@ -81,7 +81,7 @@ struct fth_call {
                        (the axis begins in a later one), and the state must be set all the same */
     bool last;      /* this is the last piece */
     int threads;    /* size of the team; 1 when team is NULL */
-    fth_team *team; /* workers, for operations with FTH_OP_TEAM; may be NULL */
+    fth_team *team; /* workers, for operations with FTH_OP_TEAM; one of none for others or NULL */
     fth_err *err;
     /* On a device other than the CPU (fathom/backend.h); NULL otherwise. */
     fth_device *device;
@@ -146,9 +146,15 @@ FTH_API FTH_MUST_USE fth_status fth_axes_parse(const fth_graph *g, const char *a
 FTH_API const char *fth_in_format(const fth_node *node, int in, char *text, size_t bytes);
 
 /* Run fn(arg, i, worker) for i in [0, n) on the team and wait; worker < threads. Which worker takes
- * which i is not fixed, so results must not depend on it. team NULL: a plain loop, worker 0. */
+ * which i is not fixed, so results must not depend on it. team NULL: a plain loop, worker 0.
+ * When the run is cancelled the rest of the indices is left out: what was to be computed is never
+ * used, but the kernel must not take it for indices or sizes before it returns. */
 FTH_API void fth_team_run(fth_team *team, int64_t n, void (*fn)(void *arg, int64_t i, int worker),
                           void *arg);
+/* For long loops of a kernel without a team's help: true when the run is cancelled, and then return
+ * FTH_OK; what the outputs hold is never used. May be asked thousands of times a second, by the
+ * thread that called the kernel. team NULL: false. */
+FTH_API bool fth_team_cancelled(fth_team *team);
 
 /* A backend's kernel for one operation: replaces op->run and op->scratch on its device. */
 typedef struct fth_kernel {

@@ -38,7 +38,9 @@ FTH_API fth_plan *fth_plan_make_(fth_graph *g, fth_site site, const fth_val *out
 /* The last arguments (limits, err) may be compound literals with commas in them. */
 #define fth_plan_make(g, outs, n_outs, ...)                                                        \
     fth_plan_make_((g), FTH_HERE, (outs), (n_outs), __VA_ARGS__)
-FTH_API void fth_plan_destroy(fth_plan *plan);
+/* FTH_E_ORDER: it was destroyed before. */
+FTH_API fth_status fth_plan_destroy_(fth_plan *plan, fth_site site);
+#define fth_plan_destroy(plan) fth_plan_destroy_((plan), FTH_HERE)
 
 /* Most that copies to and from a device take on the host. */
 enum { FTH_STAGING_BYTES = 16 << 20 };
@@ -63,17 +65,8 @@ FTH_API void fth_plan_get_info(const fth_plan *plan, fth_plan_info *out);
 FTH_API fth_status fth_plan_print(const fth_plan *plan, FILE *file);
 FTH_API fth_status fth_plan_print_json(const fth_plan *plan, FILE *file);
 
-typedef struct fth_progress {
-    double fraction; /* 0..1 of the planned work */
-    double elapsed_s, remaining_s;
-    double rate;      /* elements of the streaming axis per second */
-    const char *what; /* label of the pass */
-} fth_progress;
-/* Called from the running thread; return false to cancel. */
-typedef bool fth_progress_fn(void *user, const fth_progress *progress);
-
 typedef struct fth_run_options {
-    fth_progress_fn *progress; /* NULL: none */
+    fth_progress_fn *progress; /* NULL: the context's */
     void *user;
 } fth_run_options;
 
@@ -96,7 +89,12 @@ typedef struct fth_run_report {
 } fth_run_report;
 
 /* Run the plan; sinks[i] takes outs[i] (sinks of assigns are ignored). On failure parameters are
- * unchanged and sinks abandoned. `report` may be NULL. */
+ * unchanged and sinks abandoned. `report` may be NULL.
+ *
+ * Outputs may not share memory, a sink or a file with each other, and none may lie in memory that
+ * the run reads (FTH_E_ALIAS), unless all of that memory is read before the first byte of the
+ * output is written, or output and input are the same array and each element of the output is made
+ * from the same element of the input. A file that is read may be the one an output replaces. */
 FTH_API FTH_MUST_USE fth_status fth_run(fth_plan *plan, const fth_sink *sinks,
                                         const fth_run_options *opt, fth_run_report *report,
                                         fth_err *err);

@@ -167,3 +167,19 @@ void fth__rect_put(void *box, const void *dense, int64_t element, int n_axes, co
     for (fth__runs_start(&r, n_axes, size, lo, n); fth__runs_next(&r); from += r.length * element)
         memcpy((char *)box + r.start * element, from, (size_t)(r.length * element));
 }
+
+fth_status fth__source_read(const fth_source *s, const int64_t *lo, const int64_t *n, void *to,
+                            fth_err *err)
+{
+    if (s->read) return s->read(s->self, lo, n, to, err);
+    fth__rect_get(to, s->data, fth_dtype_size(s->dtype), s->n_axes, s->size, lo, n);
+    return FTH_OK;
+}
+
+fth_status fth__sink_write(const fth_sink *s, const int64_t *lo, const int64_t *n, const void *from,
+                           fth_err *err)
+{
+    if (s->write) return s->write(s->self, lo, n, from, err);
+    fth__rect_put(s->data, from, fth_dtype_size(s->dtype), s->n_axes, s->size, lo, n);
+    return FTH_OK;
+}

@@ -45,6 +45,12 @@ void fth__rect_get(void *dense, const void *box, int64_t element, int n_axes, co
 void fth__rect_put(void *box, const void *dense, int64_t element, int n_axes, const int64_t *size,
                    const int64_t *lo, const int64_t *n);
 
+/* A rectangle of a source or sink; those that are memory alone need no functions of their own. */
+fth_status fth__source_read(const fth_source *s, const int64_t *lo, const int64_t *n, void *to,
+                            fth_err *err);
+fth_status fth__sink_write(const fth_sink *s, const int64_t *lo, const int64_t *n, const void *from,
+                           fth_err *err);
+
 typedef fth_status fth__read_fn(void *self, const int64_t *lo, const int64_t *n, void *dst,
                                 fth_err *err);
 /* Serve read_rows by read: neighbours in the index become one rectangle. FTH_E_INDEX_RANGE for

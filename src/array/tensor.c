@@ -8,6 +8,7 @@
 
 #include "array/rect.h"
 #include "mem/heap.h"
+#include "mem/object.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 typedef enum newer { HOST_NEWER, SAME, DEVICE_NEWER } newer;
 
 struct fth_tensor {
+    fth__object object; /* outlives the data while a graph has it for an input */
     fth_mem *mem;
     atomic_int refs;
     fth_dtype dtype;
@@ -63,6 +65,8 @@ fth_status fth_tensor_create_(fth_tensor **out, fth_mem *mem, fth_site site, con
         return s;
     }
     t->has_record = true;
+    fth__object_begin(&t->object, mem, "tensor", site, fth__object_bury);
+    fth__object_use(&t->object); /* by those who hold references */
     *out = t;
     return FTH_OK;
 }
@@ -88,6 +92,8 @@ fth_status fth_tensor_wrap_(fth_tensor **out, fth_mem *mem, fth_site site, const
     t->has_record = t->bytes > 0;
     t->drop = drop;
     t->user = user;
+    fth__object_begin(&t->object, mem, "tensor", site, fth__object_bury);
+    fth__object_use(&t->object); /* by those who hold references */
     *out = t;
     return FTH_OK;
 }
@@ -98,13 +104,48 @@ fth_tensor *fth_tensor_retain(fth_tensor *t)
     return t;
 }
 
-void fth_tensor_release(fth_tensor *t)
+/* One reference less; false: there was none. */
+static bool drop_reference(fth_tensor *t, bool *last)
 {
-    if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1) return;
+    int refs = atomic_load_explicit(&t->refs, memory_order_relaxed);
+    while (refs > 0)
+        if (atomic_compare_exchange_weak_explicit(&t->refs, &refs, refs - 1, memory_order_acq_rel,
+                                                  memory_order_relaxed)) {
+            *last = refs == 1;
+            return true;
+        }
+    return false;
+}
+
+fth_status fth_tensor_release_(fth_tensor *t, fth_site site)
+{
+    bool last = false;
+    if (!t) return FTH_OK;
+    FTH_TRY(fth__mem_check_process(t->object.mem, NULL));
+    if (drop_reference(t, &last) && !last) return FTH_OK;
+    FTH_TRY(fth__object_end(&t->object, site, NULL)); /* fails when there was no reference */
     if (t->mirror) (void)fth_mem_release(t->place.mem, t->mirror, NULL);
     if (t->has_record) (void)fth_mem_release(t->mem, t->data, NULL);
     if (t->drop) t->drop(t->user);
-    fth__heap_free(t->mem, t);
+    fth__object_unuse(&t->object);
+    return FTH_OK;
+}
+
+/* ---- graphs that read it ---- */
+
+void fth__tensor_watch(fth_tensor *t)
+{
+    if (t) fth__object_use(&t->object);
+}
+
+void fth__tensor_unwatch(fth_tensor *t)
+{
+    if (t) fth__object_unuse(&t->object);
+}
+
+fth_status fth__tensor_check(const fth_tensor *t, const char *doing, fth_err *err)
+{
+    return t ? fth__object_check(&t->object, doing, err) : FTH_OK;
 }
 
 /* ---- the copy on a device ---- */
@@ -148,6 +189,7 @@ void fth__tensor_changed(fth_tensor *t)
 
 fth_status fth_tensor_sync(fth_tensor *t, fth_err *err)
 {
+    FTH_TRY(fth__object_check(&t->object, "this uses", err));
     if (!t->mirror || t->newer != DEVICE_NEWER) return FTH_OK;
     const fth__mirror_place *at = &t->place;
     FTH_TRY(at->table->copy(at->device, FTH_LANE_OUT, t->data, t->mirror, t->bytes, err));
@@ -212,6 +254,16 @@ static fth_status tensor_write(void *self, const int64_t *lo, const int64_t *n, 
     t->newer = HOST_NEWER;
     fth__rect_put(t->data, src, fth_dtype_size(t->dtype), t->n_axes, t->size, lo, n);
     return FTH_OK;
+}
+
+fth_tensor *fth__source_tensor(const fth_source *s)
+{
+    return s->read == tensor_read ? s->self : NULL;
+}
+
+fth_tensor *fth__sink_tensor(const fth_sink *s)
+{
+    return s->write == tensor_write ? s->self : NULL;
 }
 
 fth_source fth_tensor_source(fth_tensor *t)

@@ -23,4 +23,15 @@ fth_status fth__tensor_to_device(fth_tensor *t, const fth__mirror_place *place, 
 /* A run has put something else into the block on the device. */
 void fth__tensor_changed(fth_tensor *t);
 
+/* The tensor that a source or sink of fth_tensor_source and fth_tensor_sink is about; NULL: none.
+ */
+fth_tensor *fth__source_tensor(const fth_source *s);
+fth_tensor *fth__sink_tensor(const fth_sink *s);
+/* Whoever has a tensor for an input without a reference of its own looks before it reads: `watch`
+ * keeps what is asked, not the data. NULL is allowed. */
+void fth__tensor_watch(fth_tensor *t);
+void fth__tensor_unwatch(fth_tensor *t);
+/* FTH_E_ORDER when its last reference is gone, with the lines that made and released it. */
+fth_status fth__tensor_check(const fth_tensor *t, const char *doing, fth_err *err);
+
 #endif

@@ -130,6 +130,12 @@ static void row_done(const fth__vm *vm, const fth__totals *t, int64_t result, co
                         at + fth__min_i64((b + 1) * tail->block, n));
 }
 
+/* A long reduction by one thread: now and then it asks whether anybody still waits for it. */
+static bool called_off(const fth__vm *vm, int64_t *blocks)
+{
+    return (++*blocks & 63) == 0 && fth_team_cancelled(vm->call->team);
+}
+
 static void along_rows(fth__worker *w, const fth__spot *spot, int64_t rows)
 {
     const fth__vm *vm = w->vm;
@@ -138,7 +144,8 @@ static void along_rows(fth__worker *w, const fth__spot *spot, int64_t rows)
     fth__totals t;
     fth__totals_open(w, &t, spot, vm->row_dim, rows);
     fth__spot place;
-    for (int64_t c = 0; c < n; c += vm->cols) {
+    int64_t blocks = 0;
+    for (int64_t c = 0; c < n && !called_off(vm, &blocks); c += vm->cols) {
         const int64_t cols = fth__min_i64(vm->cols, n - c);
         fth__spot_move(vm, spot, vm->col_dim, c, &place);
         fth__block_eval(w, &place, rows, cols);
@@ -197,7 +204,7 @@ static void across(fth__worker *w)
     const fth__vm *vm = w->vm;
     const unsigned skip = 1u << vm->col_dim | 1u << vm->row_dim;
     const int64_t n = vm->extent[vm->row_dim], n_cols = vm->extent[vm->col_dim];
-    int64_t index[FTH_MAX_AXES + 1] = {0};
+    int64_t index[FTH_MAX_AXES + 1] = {0}, blocks = 0;
     fth__spot outer = {{0}}, column, spot;
     do {
         for (int64_t c = 0; c < n_cols; c += vm->cols) {
@@ -205,7 +212,7 @@ static void across(fth__worker *w)
             fth__totals t;
             fth__spot_move(vm, &outer, vm->col_dim, c, &column);
             fth__totals_open(w, &t, &column, vm->col_dim, cols);
-            for (int64_t r = 0; r < n; r += vm->rows) {
+            for (int64_t r = 0; r < n && !called_off(vm, &blocks); r += vm->rows) {
                 const int64_t rows = fth__min_i64(vm->rows, n - r);
                 fth__spot_move(vm, &column, vm->row_dim, r, &spot);
                 fth__block_eval(w, &spot, rows, cols);

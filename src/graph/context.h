@@ -6,10 +6,13 @@
 #ifndef FTH_GRAPH_CONTEXT_H
 #define FTH_GRAPH_CONTEXT_H
 
+#include "mem/object.h"
+
 #include <fathom/backend.h>
 #include <fathom/graph.h>
 
 struct fth_context {
+    fth__object object; /* where it was made and released; not one of its own memory's objects */
     fth_mem *mem;
     fth_log log;
     int threads;
@@ -24,6 +27,8 @@ struct fth_context {
     void *library;                 /* of the backend, from dlopen; NULL: linked in */
     struct fth__plan_cache *plans; /* decisions of earlier searches */
     fth_team *team;                /* workers; made and joined with the context */
+    fth_progress_fn *progress;     /* of runs that bring none */
+    void *progress_user;
     fth_trace *trace;
     struct fth__watch *watch; /* of kernels one by one; NULL: not asked for, or not to be had */
 };

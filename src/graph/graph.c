@@ -5,15 +5,36 @@
  */
 #include "graph/graph.h"
 
+#include "array/tensor.h"
 #include "base/checked.h"
 #include "base/str.h"
 #include "mem/heap.h"
 
 #include <string.h>
 
-fth_graph *fth_graph_create(fth_context *ctx)
+enum { LATER_ERRORS = FTH__GRAPH_ERRORS - 1 };
+
+static void gone(fth__object *o)
 {
-    if (!ctx) return NULL;
+    fth_graph *g = (fth_graph *)(void *)o; /* its first member */
+    fth_mem *mem = g->mem;
+    for (int64_t i = 0; i < g->n_nodes; i++) fth__heap_free(mem, g->node[i]);
+    for (int64_t i = 0; i < g->n_inputs; i++) {
+        fth__tensor_unwatch(g->input[i].watched);
+        (void)fth_tensor_release_(g->input[i].param, o->ended);
+    }
+    fth__heap_free(mem, g->node);
+    for (int64_t i = 0; i < g->n_axes; i++) fth__heap_free(mem, g->axis[i]);
+    fth__heap_free(mem, g->axis);
+    fth__heap_free(mem, g->value);
+    fth__heap_free(mem, g->input);
+    fth__heap_free(mem, g->later);
+    fth__object_bury(o);
+}
+
+fth_graph *fth_graph_create_(fth_context *ctx, fth_site site)
+{
+    if (!ctx || fth__object_check(&ctx->object, "this uses", NULL) != FTH_OK) return NULL;
     fth_graph *g = fth__heap_alloc(ctx->mem, sizeof *g);
     if (!g) return NULL;
     g->ctx = ctx;
@@ -23,21 +44,13 @@ fth_graph *fth_graph_create(fth_context *ctx)
         return NULL;
     }
     g->n_values = 1; /* id 0 is poison */
+    fth__object_begin(&g->object, g->mem, "graph", site, gone);
     return g;
 }
 
-void fth_graph_destroy(fth_graph *g)
+fth_status fth_graph_destroy_(fth_graph *g, fth_site site)
 {
-    if (!g) return;
-    fth_mem *mem = g->mem;
-    for (int64_t i = 0; i < g->n_nodes; i++) fth__heap_free(mem, g->node[i]);
-    for (int64_t i = 0; i < g->n_inputs; i++) fth_tensor_release(g->input[i].param);
-    fth__heap_free(mem, g->node);
-    for (int64_t i = 0; i < g->n_axes; i++) fth__heap_free(mem, g->axis[i]);
-    fth__heap_free(mem, g->axis);
-    fth__heap_free(mem, g->value);
-    fth__heap_free(mem, g->input);
-    fth__heap_free(mem, g);
+    return g ? fth__object_release(&g->object, site, NULL) : FTH_OK;
 }
 
 /* ---- mistakes ------------------------------------------------------------------------------- */
@@ -46,9 +59,12 @@ fth_val fth__graph_fail(fth_graph *g, fth_site site, const fth_err *err)
 {
     const fth_val poison = {g, 0};
     if (!g) return poison;
-    if (g->n_errors < FTH__GRAPH_ERRORS) {
-        g->error[g->n_errors] = *err;
-        fth_err_origin(&g->error[g->n_errors], site);
+    fth_err *to = g->n_errors == 0 ? &g->error : NULL;
+    if (!to && !g->later) g->later = fth__heap_alloc(g->mem, sizeof *g->later * LATER_ERRORS);
+    if (!to && g->later && g->n_errors <= LATER_ERRORS) to = &g->later[g->n_errors - 1];
+    if (to) {
+        *to = *err;
+        fth_err_origin(to, site);
     }
     g->n_errors++;
     return poison;
@@ -71,15 +87,18 @@ fth_val fth_poison_(fth_graph *g, fth_site site, fth_status status, const char *
 fth_status fth_graph_check(const fth_graph *g, fth_err *err)
 {
     if (!g) return FTH_FAIL(err, FTH_E_NOMEM, "the graph could not be created");
+    FTH_TRY(fth__object_check(&g->object, "this uses", err));
+    FTH_TRY(fth__object_check(&g->ctx->object, "this uses a graph of", err));
     if (g->n_errors == 0) return FTH_OK;
-    if (err && err->status == FTH_OK) *err = g->error[0];
-    return g->error[0].status;
+    if (err && err->status == FTH_OK) *err = g->error;
+    return g->error.status;
 }
 
 int fth_graph_errors(const fth_graph *g, int i, fth_err *err)
 {
     if (!g) return 0;
-    if (err && i >= 0 && i < g->n_errors && i < FTH__GRAPH_ERRORS) *err = g->error[i];
+    if (err && i == 0 && g->n_errors > 0) *err = g->error;
+    if (err && i > 0 && i < g->n_errors && i <= LATER_ERRORS && g->later) *err = g->later[i - 1];
     return g->n_errors;
 }
 
@@ -435,9 +454,9 @@ static fth_status check_inputs(fth_graph *g, const fth_op *op, int n_in, const f
                                bool *poisoned, fth_err *err)
 {
     *poisoned = false;
-    if (n_in < 0 || n_in > FTH_MAX_IN)
-        return FTH_FAIL(err, FTH_E_GRAPH_VALUE, "%s: %d operands, at most %d are possible",
-                        op->name, n_in, FTH_MAX_IN);
+    if (n_in < 0 || n_in > FTH_MAX_IN || (n_in > 0 && !in))
+        return FTH_FAIL(err, FTH_E_GRAPH_VALUE, "%s: %d operands%s, at most %d are possible",
+                        op->name, n_in, n_in > 0 && !in ? " at NULL" : "", FTH_MAX_IN);
     for (int i = 0; i < n_in; i++) {
         if (in[i].graph != g)
             return FTH_FAIL(err, FTH_E_GRAPH_VALUE, "%s: operand %d belongs to another graph",
@@ -467,6 +486,7 @@ static fth_status add_node(fth_graph *g, fth_site site, const fth_op *op, int n_
                            fth_err *err)
 {
     bool poisoned;
+    FTH_TRY(fth__op_check(op, attr, attr_bytes, err));
     FTH_TRY(check_inputs(g, op, n_in, in, &poisoned, err));
     if (poisoned) return FTH_OK;
     /* the attribute lives behind the node, in one block */
@@ -481,8 +501,7 @@ static fth_status add_node(fth_graph *g, fth_site site, const fth_op *op, int n_
         node->in[i] = *fth__val_desc(in[i]);
     }
     fth_status s = op->infer(node, err);
-    if (s == FTH_OK && (node->n_out < 1 || node->n_out > FTH_MAX_OUT))
-        s = FTH_FAIL(err, FTH_E_INTERNAL, "%s: infer left %d outputs", op->name, node->n_out);
+    if (s == FTH_OK) s = fth__op_check_node(node, n_in, err);
     for (int i = 0; s == FTH_OK && i < node->n_out; i++) s = check_size(node, &node->out[i], err);
     if (s == FTH_OK) s = append(g, node, err);
     if (s == FTH_OK)
@@ -496,7 +515,7 @@ fth_val fth_node_add_(fth_graph *g, fth_site site, const fth_op *op, int n_in, c
                       const void *attr, uint64_t attr_bytes)
 {
     fth_val out = {g, 0};
-    if (!g) return out;
+    if (!g || fth__object_check(&g->object, "this grows", NULL) != FTH_OK) return out;
     fth_err err = {0};
     if (add_node(g, site, op, n_in, in, attr, attr_bytes, &out, &err) != FTH_OK)
         return fth__graph_fail(g, site, &err);

@@ -8,6 +8,8 @@
 #define FTH_GRAPH_GRAPH_H
 
 #include "graph/context.h"
+#include "mem/object.h"
+
 #include <fathom/op.h>
 
 enum { FTH__NAME = 32, FTH__GRAPH_ERRORS = 8 };
@@ -46,13 +48,15 @@ typedef struct fth__input {
     char name[FTH__NAME];
     fth_dtype dtype;
     fth_source source;
-    fth_tensor *param; /* storage when this is a parameter */
+    fth_tensor *param;   /* storage when this is a parameter */
+    fth_tensor *watched; /* that the source reads, and that its owner may have released; NULL */
     uint32_t value;
     fth_desc desc;   /* axes it was declared with */
     uint32_t assign; /* of a parameter: its assign; 0: none */
 } fth__input;
 
 struct fth_graph {
+    fth__object object; /* plans stand on it */
     fth_context *ctx;
     fth_mem *mem;
     int64_t n_axes, cap_axes;
@@ -64,7 +68,8 @@ struct fth_graph {
     int64_t n_inputs, cap_inputs;
     fth__input *input;
     int n_errors;
-    fth_err error[FTH__GRAPH_ERRORS];
+    fth_err error;  /* the first, */
+    fth_err *later; /* and the others that can be read; NULL: there was none, or no memory */
 };
 
 extern const fth_op fth__op_input; /* a source; parameters too */
@@ -92,6 +97,9 @@ const char *fth__desc_format(const fth_graph *g, const fth_desc *d, char *text, 
 const char *fth__desc_axes(const fth_graph *g, const fth_desc *d, char *text, size_t bytes);
 /* Record what `err` says as a mistake made at `site`; returns poison. */
 fth_val fth__graph_fail(fth_graph *g, fth_site site, const fth_err *err);
+/* ---- op_check.c: what an operation says of itself, before and after infer ---- */
+fth_status fth__op_check(const fth_op *op, const void *attr, uint64_t attr_bytes, fth_err *err);
+fth_status fth__op_check_node(const fth_node *node, int n_in, fth_err *err);
 /* A stable name for a value: its label, or its operation and id. */
 const char *fth__val_label(const fth_graph *g, uint32_t id, char *text, size_t bytes);
 

@@ -4,6 +4,7 @@
  * into programs or are filled in once, an assign is an effect on its parameter's storage.
  */
 #include "array/half.h"
+#include "array/tensor.h"
 #include "base/str.h"
 #include "graph/graph.h"
 #include "mem/heap.h"
@@ -92,9 +93,13 @@ static fth_status check_source(const fth_graph *g, const char *name, const fth_d
                                const fth_source *s, fth_err *err)
 {
     char shape[256];
+    const char *kind = s->kind ? s->kind : "unnamed";
+    if (s->n_axes < 0 || s->n_axes > FTH_MAX_AXES)
+        return FTH_FAIL(err, FTH_E_AXIS_LIMIT, "input '%s': its %s source has %d axes", name, kind,
+                        s->n_axes);
     if (s->dtype != d->dtype)
         return FTH_FAIL(err, FTH_E_DTYPE, "input '%s' is declared %s but its %s source holds %s",
-                        name, fth_dtype_name(d->dtype), s->kind, fth_dtype_name(s->dtype));
+                        name, fth_dtype_name(d->dtype), kind, fth_dtype_name(s->dtype));
     bool same = s->n_axes == d->n_axes;
     for (int i = 0; same && i < d->n_axes; i++) same = s->size[i] == d->size[i];
     if (same) return FTH_OK;
@@ -112,7 +117,7 @@ static fth_status check_source(const fth_graph *g, const char *name, const fth_d
     }
     return FTH_FAIL(err, FTH_E_AXIS_SIZE,
                     "input '%s' is declared %s but its %s source has sizes [%s", name,
-                    fth__desc_format(g, d, shape, sizeof shape), s->kind, found);
+                    fth__desc_format(g, d, shape, sizeof shape), kind, found);
 }
 
 static fth_status add_input(fth_graph *g, fth_site site, const fth__input *in, fth_val *out,
@@ -143,11 +148,13 @@ fth_val fth_input_(fth_graph *g, fth_site site, const char *name, fth_dtype dtyp
     fth_val out = {g, 0};
     if (!g) return out;
     fth_err err = {0};
-    fth__input in = {.dtype = dtype, .source = source};
+    fth__input in = {.dtype = dtype, .source = source, .watched = fth__source_tensor(&source)};
     fth__str_copy(in.name, sizeof in.name, name);
     fth_status s = make_desc(g, dtype, axes, &in.desc, &err);
     if (s == FTH_OK) s = check_source(g, in.name, &in.desc, &source, &err);
+    if (s == FTH_OK) s = fth__tensor_check(in.watched, "this reads", &err);
     if (s == FTH_OK) s = add_input(g, site, &in, &out, &err);
+    if (fth_val_ok(out)) fth__tensor_watch(in.watched);
     return s == FTH_OK ? out : fth__graph_fail(g, site, &err);
 }
 
@@ -160,6 +167,11 @@ fth_status fth_input_set(fth_graph *g, const char *name, fth_source source, fth_
             return FTH_FAIL(err, FTH_E_USAGE, "'%s' is a parameter; its storage is its source",
                             name);
         FTH_TRY(check_source(g, name, &in->desc, &source, err));
+        fth_tensor *watched = fth__source_tensor(&source);
+        FTH_TRY(fth__tensor_check(watched, "this reads", err));
+        fth__tensor_watch(watched);
+        fth__tensor_unwatch(in->watched);
+        in->watched = watched;
         in->source = source;
         return FTH_OK;
     }

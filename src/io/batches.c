@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "mem/heap.h"
 #include "mem/inject.h"
+#include "mem/object.h"
 #include "run/io.h"
 
 #include <fathom/io.h>
@@ -132,7 +133,7 @@ fth_status fth_batches_create_(fth_batches **out, fth_mem *mem, fth_site site,
 
 void fth_batches_destroy(fth_batches *b)
 {
-    if (!b) return;
+    if (!b || fth__mem_check_process(b->mem, NULL) != FTH_OK) return;
     fth__io_destroy(b->io); /* first: it writes to the buffers */
     for (int i = 0; i < 2; i++) fth_tensor_release(b->buffer[i]);
     (void)fth_mem_release(b->mem, b->index, NULL);
@@ -166,6 +167,7 @@ static fth_status check_ask(const fth_batches *b, const int64_t *index, int64_t 
 fth_status fth_batches_ask_(fth_batches *b, fth_site site, const int64_t *index, int64_t n,
                             fth_err *err)
 {
+    FTH_TRY(fth__mem_check_process(b->mem, err));
     const fth_status s = check_ask(b, index, n, err);
     if (s != FTH_OK) {
         fth_err_origin(err, site);
@@ -184,6 +186,7 @@ fth_status fth_batches_ask_(fth_batches *b, fth_site site, const int64_t *index,
 fth_status fth_batches_take(fth_batches *b, fth_source *out, fth_err *err)
 {
     memset(out, 0, sizeof *out);
+    FTH_TRY(fth__mem_check_process(b->mem, err));
     if (!b->asked) return FTH_FAIL(err, FTH_E_USAGE, "a batch was to be taken, none was asked for");
     FTH_TRY(fth__io_wait(b->io, b->ticket, err));
     b->asked = false;

@@ -93,6 +93,7 @@ typedef struct fth__member {
 struct fth__members {
     fth_mem *mem;
     fth__writer writer;
+    char *path;           /* that of the writer ends with it */
     fth__member *member;  /* in the order they were given */
     fth__member **sorted; /* by name */
     int64_t n;

@@ -346,7 +346,9 @@ fth_status fth_h5_sink(fth_h5_writer *w, const fth_h5_dataset *want, fth_sink *o
                       .commit = sink_commit,
                       .abandon = sink_abandon,
                       .libraries = 1u << FTH_LIB_HDF5,
-                      .billed_bytes = s->d.bill_bytes};
+                      .billed_bytes = s->d.bill_bytes,
+                      .path = w->writer.path,
+                      .writer = w};
     memcpy(out->size, s->d.size, sizeof out->size);
     return FTH_OK;
 }

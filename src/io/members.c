@@ -66,7 +66,9 @@ fth_status fth__members_open(fth__members *m, fth_mem *mem, const char *path,
         return FTH_FAIL(err, FTH_E_USAGE, "no list of arrays was given");
     FTH_TRY(fth__writer_open(&m->writer, mem, path, err));
     void *block = NULL;
-    fth_status s = fth__heap_take(mem, n_items, sizeof(fth__member), &block, err);
+    m->path = fth__heap_strdup(mem, path);
+    fth_status s = m->path ? FTH_OK : FTH_FAIL(err, FTH_E_NOMEM, "no memory to create %s", path);
+    if (s == FTH_OK) s = fth__heap_take(mem, n_items, sizeof(fth__member), &block, err);
     m->member = block;
     if (s == FTH_OK) s = fth__heap_take(mem, n_items, sizeof(fth__member *), &block, err);
     if (s == FTH_OK) {
@@ -94,7 +96,9 @@ fth_status fth__members_sink(fth__members *m, const char *kind, const char *name
                               .n_axes = at->place.n_axes,
                               .write = member_write,
                               .commit = member_commit,
-                              .abandon = member_abandon};
+                              .abandon = member_abandon,
+                              .path = m->path,
+                              .writer = m};
             memcpy(out->size, at->place.size, sizeof out->size);
             return FTH_OK;
         }
@@ -127,7 +131,9 @@ void fth__members_close(fth__members *m)
     if (m->mem) {
         fth__heap_free(m->mem, m->sorted);
         fth__heap_free(m->mem, m->member);
+        fth__heap_free(m->mem, m->path);
     }
+    m->path = NULL;
     m->sorted = NULL;
     m->member = NULL;
     m->n = 0;

@@ -121,6 +121,7 @@ typedef struct whole {
     fth__opened opened;
     fth_mem *mem;
     fth__writer writer;
+    char *path; /* that of the writer ends with it */
     fth__place place;
 } whole;
 
@@ -149,6 +150,7 @@ static void whole_close(void *self)
 {
     whole *f = self;
     fth__writer_abandon(&f->writer);
+    fth__heap_free(f->mem, f->path);
     fth__heap_free(f->mem, f);
 }
 
@@ -164,6 +166,8 @@ fth_status fth__dense_create(fth_sink *out, const char *kind, fth_mem *mem, cons
     f->opened.close = whole_close;
     f->mem = mem;
     fth_status s = fth__writer_open(&f->writer, mem, path, err);
+    f->path = s == FTH_OK ? fth__heap_strdup(mem, path) : NULL;
+    if (s == FTH_OK && !f->path) s = FTH_FAIL(err, FTH_E_NOMEM, "no memory to create %s", path);
     if (s == FTH_OK)
         s = fth__place_init(&f->place, &f->writer, layout->dtype, layout->n_axes, layout->size,
                             layout->offset, FTH__SUM_NONE, 0, err);
@@ -182,7 +186,9 @@ fth_status fth__dense_create(fth_sink *out, const char *kind, fth_mem *mem, cons
                       .n_axes = layout->n_axes,
                       .write = whole_write,
                       .commit = whole_commit,
-                      .abandon = whole_abandon};
+                      .abandon = whole_abandon,
+                      .path = f->path,
+                      .writer = f};
     memcpy(out->size, layout->size, sizeof out->size);
     return FTH_OK;
 }

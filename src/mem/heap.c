@@ -66,6 +66,11 @@ void *fth__heap_alloc_(fth_mem *mem, fth_site site, uint64_t bytes)
     return block;
 }
 
+uint64_t fth__heap_bytes(const void *block)
+{
+    return block ? ((const header *)block - 1)->bytes + sizeof(header) : 0;
+}
+
 void fth__heap_free_(fth_mem *mem, fth_site site, void *block)
 {
     if (!mem || !block) return;

@@ -361,6 +361,7 @@ fth_status fth_mem_take_(fth_mem *mem, fth_site site, fth_how how, uint64_t byte
     if (mem->on_device && (how == FTH_MEM_PINNED || how == FTH_MEM_MAPPED))
         return fth_err_set(err, site, FTH_E_USAGE, "a device has no %s blocks; take %s of the host",
                            fth__how_names[how], label ? label : "it");
+    FTH_TRY(fth__mem_check_process(mem, err));
     pthread_mutex_lock(mem->lock);
     const fth_status status =
         take_locked(mem, site, how, bytes, label ? label : "unnamed", NULL, out, err);
@@ -373,6 +374,7 @@ fth_status fth_mem_adopt_(fth_mem *mem, fth_site site, void *block, uint64_t byt
 {
     if (!mem || !block)
         return fth_err_set(err, site, FTH_E_USAGE, "there is no block to adopt at NULL");
+    FTH_TRY(fth__mem_check_process(mem, err));
     if (!label) label = "unnamed";
     void *same = NULL;
     pthread_mutex_lock(mem->lock);
@@ -401,6 +403,7 @@ fth_status fth_mem_release_(fth_mem *mem, fth_site site, void *block, fth_err *e
 {
     if (!block) return FTH_OK;
     if (!mem) return fth_err_set(err, site, FTH_E_USAGE, "a block was released into no memory");
+    FTH_TRY(fth__mem_check_process(mem, err));
     fth_status status = FTH_OK;
     pthread_mutex_lock(mem->lock);
     fth__record *r = fth__addresses_remove(&mem->blocks, block);
@@ -424,10 +427,29 @@ uint64_t fth_mem_trim(fth_mem *mem)
     return given;
 }
 
-fth_status fth_mem_destroy(fth_mem *mem, fth_err *err)
+fth_status fth_mem_destroy_(fth_mem *mem, fth_site site, fth_err *err)
 {
     if (!mem) return FTH_OK;
-    const fth_status status = fth__report_leaks(mem, err);
+    FTH_TRY(fth__mem_check_process(mem, err));
+    fth__object memory = {.what = "memory", .mem = mem, .ended = site}, user = {0};
+    if (mem->closing)
+        return FTH_FAIL(err, FTH_E_ORDER, "a memory is released twice, at %s:%d and at %s:%d",
+                        fth__site_file(mem->ended), mem->ended.line, fth__site_file(site),
+                        site.line);
+    if (fth__mem_objects(mem, &user) == 0) return fth__mem_end(mem, err);
+    mem->ended = site;
+    fth__mem_when_empty(mem, NULL, NULL);
+    return fth__object_early(&memory, &user, err);
+}
+
+fth_status fth__mem_end(fth_mem *mem, fth_err *err)
+{
+    fth__graves_clear(mem);
+    fth_status status = fth__report_leaks(mem, err);
+    if (status == FTH_OK && mem->blame.status != FTH_OK) {
+        status = mem->blame.status;
+        if (err && err->status == FTH_OK) *err = mem->blame;
+    }
     for (uint64_t i = 0; i < mem->blocks.n_slots; i++)
         if (mem->blocks.slot[i].thing) give_back(mem, mem->blocks.slot[i].thing);
     shrink_caches(mem, UINT64_MAX);
@@ -450,10 +472,11 @@ void fth_mem_get_stats(const fth_mem *mem, fth_mem_stats *out)
     out->asked_bytes = mem->asked;
     out->cached_bytes = mem->pool.bytes + mem->arena.dirty;
     out->largest_free = fth__arena_largest(&mem->arena);
-    out->meta_bytes = mem->meta;
+    out->meta_bytes = mem->meta - mem->grave_bytes;
     out->meta_peak_bytes = mem->meta_peak;
     out->blocks = mem->n_blocks;
     memcpy(out->by_how, mem->by_how, sizeof out->by_how);
+    out->by_how[FTH_MEM_META] -= mem->grave_bytes;
     out->takes = mem->takes;
     out->releases = mem->releases;
     out->trims = mem->trims;

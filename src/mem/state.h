@@ -11,8 +11,10 @@
 #include <fathom/backend.h>
 
 #include "base/str.h"
+#include "mem/object.h"
 
 #include <pthread.h>
+#include <sys/types.h>
 
 enum {
     FTH__ALIGN = 64,        /* of every data block                              */
@@ -20,6 +22,7 @@ enum {
     FTH__HUGE = 2 << 20,    /* unit of transparent huge pages                   */
     FTH__RELEASED = 512,    /* releases remembered, to name a second one        */
     FTH__SIZE_CLASSES = 64, /* of holes: one per power of two                   */
+    FTH__GRAVES = 32,       /* objects remembered after their release           */
 };
 
 /* ---- addresses to things (addresses.c) ---- */
@@ -47,6 +50,8 @@ bool fth__request_fails(fth_mem *mem);
 void fth__meta_count(fth_mem *mem, uint64_t add, uint64_t subtract);
 /* Appends up to 8 lines about bookkeeping still held; returns how many blocks, and their bytes. */
 
+/* Bytes that a block of the heap takes; NULL: 0. */
+uint64_t fth__heap_bytes(const void *block);
 uint64_t fth__heap_leaks(const fth_mem *mem, fth__text *text, uint64_t *bytes);
 void fth__heap_clear(fth_mem *mem);
 
@@ -131,7 +136,11 @@ fth_status fth__report_wrong_release(const fth_mem *mem, fth_site site, const vo
 int64_t fth__list_blocks(const fth_mem *mem, fth_mem_block *out, int64_t n);
 extern const char *const fth__how_names[FTH_HOW_COUNT];
 
+/* ---- objects (object.c) ---- */
+void fth__graves_clear(fth_mem *mem);
+
 struct fth_mem {
+    pid_t pid; /* process that alone may use it; 0: any */
     pthread_mutex_t mutex;
     pthread_mutex_t *lock; /* &mutex: lets functions on a const fth_mem lock it */
     fth_mem_options opt;
@@ -155,6 +164,16 @@ struct fth_mem {
 
     uint64_t bad_frees; /* wrong fth__heap_free calls; the first one's line */
     fth_site bad_free;
+
+    fth__object *newest; /* of those that live */
+    uint64_t n_objects, n_graves;
+    void *grave[FTH__GRAVES];
+    uint64_t grave_bytes; /* of the bookkeeping, that no object holds any more */
+    fth_err blame;        /* the first wrong release of an object */
+    bool closing;         /* destroyed at `ended`, and objects still lived */
+    fth_site ended;
+    void (*last)(void *user); /* called when they are gone; NULL: the memory ends */
+    void *last_user;
 };
 
 /* Where a site is, for messages. */

@@ -34,7 +34,8 @@ fth_status fth__plan_add_unit(fth_plan *p, const fth_node *node, bool synthetic,
     if (s == FTH_OK) s = fth__heap_take(p->mem, node->n_in, sizeof *rel, (void **)&rel, err);
     const fth_kernel *kernel = find_kernel(p, node);
     const bool runs = !(node->op->flags & FTH_OP_ALIAS) && node->op != &fth__op_assign;
-    if (s == FTH_OK && runs && !kernel && (p->apart || !node->op->run)) {
+    const bool can_run = kernel ? kernel->run != NULL : !p->apart && node->op->run;
+    if (s == FTH_OK && runs && !can_run) {
         s = FTH_FAIL(err, FTH_E_NO_KERNEL, "%s has no kernel for operation %s on %s",
                      p->ctx->device, node->op->name,
                      node->n_in ? fth_dtype_name(node->in[0].dtype)

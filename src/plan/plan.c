@@ -6,10 +6,11 @@
 
 #include <string.h>
 
-void fth_plan_destroy(fth_plan *p)
+static void gone(fth__object *o)
 {
-    if (!p) return;
+    fth_plan *p = (fth_plan *)(void *)o; /* its first member */
     fth_mem *mem = p->mem;
+    fth_graph *graph = p->graph;
     if (p->drop_tapes) p->drop_tapes(p);
     fth__plan_unschedule(p);
     for (int64_t i = 0; i < p->n_units; i++) {
@@ -32,7 +33,13 @@ void fth_plan_destroy(fth_plan *p)
     fth__heap_free(mem, p->out_value);
     fth__heap_free(mem, p->out_direct);
     fth__heap_free(mem, p->out_next);
-    fth__heap_free(mem, p);
+    fth__object_bury(o);
+    fth__object_unuse(&graph->object);
+}
+
+fth_status fth_plan_destroy_(fth_plan *p, fth_site site)
+{
+    return p ? fth__object_release(&p->object, site, NULL) : FTH_OK;
 }
 
 /* A value wanted more than once is made once and written to each sink, so none of them can be where
@@ -67,6 +74,9 @@ static fth_status take_outputs(fth_plan *p, const fth_val *outs, int n, fth_err 
         const fth_node *n_out = fth__val_node(outs[i]);
         const bool computed = n_out->op != &fth__op_input && !(n_out->op->flags & FTH_OP_ALIAS);
         const fth_sink *sink = p->limits.sinks ? &p->limits.sinks[i] : NULL;
+        if (sink && sink->kind && !sink->write && !sink->data && n_out->op != &fth__op_assign)
+            return FTH_FAIL(err, FTH_E_NO_SINK,
+                            "the %s sink of output %d has neither write nor data", sink->kind, i);
         p->out_direct[i] =
             !p->apart && sink && sink->data && computed && n_out->op != &fth__op_assign;
     }
@@ -115,6 +125,29 @@ static void count_memory(fth_plan *p)
     p->budget = p->by_context ? p->room : limit;
 }
 
+/* What the plan reads must have something to read it with; a plan from bounds is never run. */
+static fth_status check_readable(const fth_plan *p, fth_err *err)
+{
+    const fth_graph *g = p->graph;
+    for (int64_t i = 0; i < g->n_axes; i++)
+        if (g->axis[i]->bound) return FTH_OK;
+    for (int64_t i = 0; i < g->n_inputs; i++) {
+        const fth__input *in = &g->input[i];
+        bool wanted = fth__plan_reads(p, in->value);
+        for (int o = 0; o < p->n_outs; o++) wanted |= p->out_value[o] == in->value;
+        if (!wanted || in->source.read || in->source.data || fth_desc_count(&in->desc) == 0)
+            continue;
+        const fth_status s =
+            FTH_FAIL(err, FTH_E_GRAPH_VALUE,
+                     "input '%s' cannot be read: its %s source has neither read nor data", in->name,
+                     in->source.kind ? in->source.kind : "unnamed");
+        fth_err_hint(err, "give the source a read function, or the memory it lies in");
+        fth_err_origin(err, fth__val_node(fth__val_at(g, in->value))->site);
+        return s;
+    }
+    return FTH_OK;
+}
+
 static fth_status make(fth_plan *p, const fth_val *outs, int n_outs, fth_err *err)
 {
     FTH_TRY(fth_graph_check(p->graph, err));
@@ -123,6 +156,7 @@ static fth_status make(fth_plan *p, const fth_val *outs, int n_outs, fth_err *er
         return FTH_FAIL(err, FTH_E_AXIS_NAME, "the streaming axis '%s' is not declared",
                         p->limits.stream);
     FTH_TRY(fth__plan_collect(p, err));
+    FTH_TRY(check_readable(p, err));
     count_memory(p);
     return fth__plan_search(p, err);
 }
@@ -155,11 +189,15 @@ fth_plan *fth_plan_make_(fth_graph *g, fth_site site, const fth_val *outs, int n
         fth_err_set(err, FTH_HERE, FTH_E_NOMEM, "the graph could not be created");
         return NULL;
     }
+    if (fth__object_check(&g->object, "this plans", err) != FTH_OK) return NULL;
+    if (fth__object_check(&g->ctx->object, "this plans a graph of", err) != FTH_OK) return NULL;
     fth_plan *p = fth__heap_alloc(g->mem, sizeof *p);
     if (!p) {
         fth_err_set(err, FTH_HERE, FTH_E_NOMEM, "no memory for a plan");
         return NULL;
     }
+    fth__object_begin(&p->object, g->mem, "plan", site, gone);
+    fth__object_stand(&p->object, &g->object);
     p->graph = g;
     p->ctx = g->ctx;
     p->mem = g->mem;
@@ -174,12 +212,14 @@ fth_plan *fth_plan_make_(fth_graph *g, fth_site site, const fth_val *outs, int n
     log_plan(p, s, err);
     if (s == FTH_OK) return p;
     if (err && !err->origin.file) fth_err_origin(err, site);
-    fth_plan_destroy(p);
+    (void)fth_plan_destroy(p);
     return NULL;
 }
 
 void fth_plan_get_info(const fth_plan *p, fth_plan_info *out)
 {
+    *out = (fth_plan_info){0};
+    if (fth__object_check(&p->object, "this asks", NULL) != FTH_OK) return;
     *out = (fth_plan_info){.on_device = p->apart,
                            .peak_bytes = p->peak,
                            .foreign_bytes = p->foreign,

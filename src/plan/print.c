@@ -108,6 +108,7 @@ static void print_blocks(const fth_plan *p, FILE *f)
 
 fth_status fth_plan_print(const fth_plan *p, FILE *f)
 {
+    FTH_TRY(fth__object_check(&p->object, "this prints", NULL));
     char a[24], b[24], c[24], d[24];
     fth_plan_info info;
     fth_plan_get_info(p, &info);

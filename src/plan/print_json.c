@@ -107,6 +107,7 @@ static void print_item(const fth_plan *p, const fth__item *it, FILE *f)
 
 fth_status fth_plan_print_json(const fth_plan *p, FILE *f)
 {
+    FTH_TRY(fth__object_check(&p->object, "this prints", NULL));
     fprintf(f, "{\"device\":");
     text(f, p->ctx->device);
     fprintf(f, ",\"threads\":%d,\"budget\":%llu,\"peak\":%llu,\"lower\":%llu,\"foreign\":%llu,",

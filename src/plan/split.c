@@ -28,7 +28,7 @@ static bool may_cut(const fth__unit *u, int dim)
     return related || (n->op->flags & FTH_OP_FREE_AXES);
 }
 
-static int64_t pieces_at(const fth__unit *u, const fth_call *call, int dim, int64_t *grid)
+int64_t fth__call_pieces(const fth__unit *u, const fth_call *call, int dim, int64_t *grid)
 {
     const int64_t g = u->node->op->grid ? u->node->op->grid(u->node, -1, dim) : 1;
     *grid = g > 0 ? g : 1;
@@ -93,7 +93,7 @@ uint64_t fth__item_split(const fth_plan *p, fth__item *it, const fth_call *call)
     int64_t best = 1, grid = 1, best_grid = 1;
     const bool small = p->threads == 1 || work_of(u, call) < SMALL_WORK;
     for (int d = 0; !small && !(flags & FTH_OP_NO_SPLIT) && d < u->node->out[0].n_axes; d++) {
-        const int64_t n = pieces_at(u, call, d, &grid);
+        const int64_t n = fth__call_pieces(u, call, d, &grid);
         if (n > best) best = n, best_grid = grid, it->split_dim = d;
         if (n >= 2 * (int64_t)p->threads)
             break; /* outer dimensions first: pieces stay contiguous */

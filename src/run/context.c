@@ -15,6 +15,7 @@
 #include "trace/record.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +57,7 @@ static void close_gpu(fth_context *ctx)
 {
     fth__watch_end(ctx);
     fth__stage_destroy(ctx->stage);
-    fth_mem_destroy(ctx->gpu_mem, NULL);
+    (void)fth_mem_destroy(ctx->gpu_mem, NULL);
     if (ctx->gpu) ctx->backend->device->close(ctx->gpu);
     if (ctx->library) dlclose(ctx->library);
     ctx->stage = NULL;
@@ -87,6 +88,7 @@ static fth_status open_gpu(fth_context *ctx, const fth_options *opt, int index, 
     mo.fail_alloc = mo.fail_write = 0; /* on purpose in the host's memory alone */
     mo.log = &ctx->log;
     FTH_TRY(fth_mem_create_on(&ctx->gpu_mem, &mo, &system, err));
+    fth__mem_bind(ctx->gpu_mem);
     snprintf(ctx->device, sizeof ctx->device, "%s:%d", ctx->backend->name, index);
     return FTH_OK;
 }
@@ -136,6 +138,8 @@ static fth_status fill(fth_context *ctx, const fth_options *opt, fth_err *err)
 {
     ctx->log = opt->log;
     ctx->trace = opt->trace;
+    ctx->progress = opt->progress;
+    ctx->progress_user = opt->progress_user;
     if (opt->threads < 0 || opt->threads > 4096)
         return FTH_FAIL(err, FTH_E_USAGE, "threads must be 0 to 4096, not %d", opt->threads);
     ctx->threads = opt->threads > 0 ? opt->threads : usable_cores();
@@ -154,7 +158,63 @@ static fth_status fill(fth_context *ctx, const fth_options *opt, fth_err *err)
     return fth__team_create(&ctx->team, ctx->mem, ctx->threads, err);
 }
 
-fth_status fth_context_create(fth_context **out, const fth_options *opt, fth_err *err)
+/* ---- contexts that are gone: a second release has nowhere else to look ---- */
+
+enum { PAST = 16 };
+static struct {
+    pthread_mutex_t lock;
+    uint64_t n;
+    struct {
+        const fth_context *address;
+        fth_site made, ended;
+    } ctx[PAST];
+} past = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* The address belongs to a new context. */
+static void forget_past(const fth_context *ctx)
+{
+    pthread_mutex_lock(&past.lock);
+    for (int i = 0; i < PAST; i++)
+        if (past.ctx[i].address == ctx) past.ctx[i].address = NULL;
+    pthread_mutex_unlock(&past.lock);
+}
+
+static void remember(const fth_context *ctx)
+{
+    pthread_mutex_lock(&past.lock);
+    const uint64_t i = past.n++ % PAST;
+    past.ctx[i].address = ctx;
+    past.ctx[i].made = ctx->object.made;
+    past.ctx[i].ended = ctx->object.ended;
+    pthread_mutex_unlock(&past.lock);
+}
+
+static fth_status released_twice(fth_site made, fth_site ended, fth_site site, fth_err *err)
+{
+    const fth_status s =
+        fth_err_set(err, site, FTH_E_ORDER,
+                    "a context is released twice\nmade at %s:%d\nreleased at %s:%d\nand again at "
+                    "%s:%d",
+                    made.file, made.line, ended.file, ended.line, site.file, site.line);
+    fth_err_origin(err, site);
+    return s;
+}
+
+static fth_status check_past(const fth_context *ctx, fth_site site, fth_err *err)
+{
+    fth_status s = FTH_OK;
+    pthread_mutex_lock(&past.lock);
+    for (int i = 0; s == FTH_OK && i < PAST; i++)
+        if (past.ctx[i].address == ctx)
+            s = released_twice(past.ctx[i].made, past.ctx[i].ended, site, err);
+    pthread_mutex_unlock(&past.lock);
+    return s;
+}
+
+/* ---- making and ending ---- */
+
+fth_status fth_context_create_(fth_context **out, fth_site site, const fth_options *opt,
+                               fth_err *err)
 {
     *out = NULL;
     fth_options defaults;
@@ -167,7 +227,10 @@ fth_status fth_context_create(fth_context **out, const fth_options *opt, fth_err
     fth_context *ctx = fth__heap_alloc(mem, sizeof *ctx);
     fth_status s = ctx ? FTH_OK : FTH_FAIL(err, FTH_E_NOMEM, "no memory for a context");
     if (ctx) {
-        ctx->mem = mem;
+        ctx->object.what = "context";
+        ctx->object.made = site;
+        ctx->object.mem = ctx->mem = mem;
+        fth__mem_bind(mem);
         s = fill(ctx, opt, err);
         if (s != FTH_OK) {
             fth__plan_cache_destroy(ctx->plans);
@@ -175,25 +238,54 @@ fth_status fth_context_create(fth_context **out, const fth_options *opt, fth_err
             fth__heap_free(mem, ctx);
         }
     }
-    if (s != FTH_OK)
+    if (s != FTH_OK) {
         fth_mem_destroy(mem, NULL);
-    else
+    } else {
+        forget_past(ctx);
         *out = ctx;
+    }
     return s;
 }
 
-fth_status fth_context_destroy(fth_context *ctx, fth_err *err)
+static fth_status end(fth_context *ctx, fth_err *err)
 {
-    if (!ctx) return FTH_OK;
     fth_mem *mem = ctx->mem, *gpu_mem = ctx->gpu_mem;
+    fth__mem_when_empty(mem, NULL, NULL); /* it is, and this is its end */
+    remember(ctx);
     fth__team_destroy(ctx->team);
     fth__plan_cache_destroy(ctx->plans);
     ctx->gpu_mem = NULL;
     fth_status held = fth_mem_destroy(gpu_mem, err); /* while its device is still open */
     close_gpu(ctx);
     fth__heap_free(mem, ctx);
-    const fth_status s = fth_mem_destroy(mem, held == FTH_OK ? err : NULL);
+    const fth_status s = fth__mem_end(mem, held == FTH_OK ? err : NULL);
     return held == FTH_OK ? s : held;
+}
+
+/* The last that stood on a context released before. What is wrong beside the order was told there,
+ * or is told to the log now: nobody is there to be told. */
+static void end_late(void *user)
+{
+    fth_context *ctx = user;
+    const fth_log log = ctx->log;
+    fth_err err = {0};
+    const fth_status s = end(ctx, &err);
+    if (s != FTH_OK && s != FTH_E_ORDER)
+        fth_log_line(&log, FTH_LOG_ERROR, "%s: %s", fth_status_get_info(s)->code, err.text);
+}
+
+fth_status fth_context_destroy_(fth_context *ctx, fth_site site, fth_err *err)
+{
+    if (!ctx) return FTH_OK;
+    FTH_TRY(check_past(ctx, site, err));
+    FTH_TRY(fth__mem_check_process(ctx->mem, err));
+    if (atomic_exchange(&ctx->object.over, true))
+        return released_twice(ctx->object.made, ctx->object.ended, site, err);
+    ctx->object.ended = site;
+    fth__object user = {0};
+    if (fth__mem_objects(ctx->mem, &user) == 0) return end(ctx, err);
+    fth__mem_when_empty(ctx->mem, end_late, ctx);
+    return fth__object_early(&ctx->object, &user, err);
 }
 
 fth_mem *fth_context_mem(fth_context *ctx)

@@ -28,6 +28,8 @@ struct fth__device_run {
     int64_t n_jobs;
     stretch clock[CLOCKS];
     int64_t n_clocks;
+    fth_mark *ahead[2]; /* of what was queued when the runner last caught up */
+    int64_t n_ahead;
     fth_mark *start;  /* of the run, */
     int64_t start_ns; /* and when that was in the timeline */
     int track;
@@ -84,6 +86,7 @@ static fth_status make_marks(fth__device_run *d, fth_err *err)
         FTH_TRY(d->table->mark_create(d->device, &d->clock[i].from, err));
         FTH_TRY(d->table->mark_create(d->device, &d->clock[i].to, err));
     }
+    for (int i = 0; i < 2; i++) FTH_TRY(d->table->mark_create(d->device, &d->ahead[i], err));
     return d->table->mark_create(d->device, &d->start, err);
 }
 
@@ -238,6 +241,7 @@ void fth__device_end(fth__runner *r)
         d->table->mark_destroy(d->device, d->clock[i].from);
         d->table->mark_destroy(d->device, d->clock[i].to);
     }
+    for (int i = 0; i < 2; i++) d->table->mark_destroy(d->device, d->ahead[i]);
     d->table->mark_destroy(d->device, d->start);
     fth__heap_free(r->p->mem, d);
     r->dev = NULL;
@@ -258,6 +262,14 @@ fth_mark *fth__device_now(fth__runner *r)
     }
     (void)d->table->drain(d->device, FTH_LANE_COMPUTE, NULL); /* the job has nothing to wait for */
     return NULL;
+}
+
+fth_status fth__device_keep_up(fth__runner *r)
+{
+    fth__device_run *d = r->dev;
+    const int64_t i = d->n_ahead++ & 1;
+    FTH_TRY(d->table->mark_set(d->device, FTH_LANE_COMPUTE, d->ahead[i], r->err));
+    return d->n_ahead > 1 ? d->table->host_wait(d->device, d->ahead[i ^ 1], r->err) : FTH_OK;
 }
 
 fth_status fth__device_copy(fth__runner *r, void *to, const void *from, uint64_t bytes)

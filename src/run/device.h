@@ -27,6 +27,8 @@ void fth__device_end(fth__runner *r); /* waits for all lanes; NULL dev is allowe
 /* A mark of everything queued so far, for the next job; NULL: the device failed, and settling will
  * say why. */
 fth_mark *fth__device_now(fth__runner *r);
+/* Wait until what was queued before the last call of this is done. */
+fth_status fth__device_keep_up(fth__runner *r);
 /* Copies on the device itself, in order with the steps. */
 fth_status fth__device_copy(fth__runner *r, void *to, const void *from, uint64_t bytes);
 /* Fill the call's device fields. */

@@ -6,11 +6,16 @@
  */
 #include "run/io.h"
 
+#include "array/rect.h"
 #include "base/clock.h"
+#include "base/str.h"
 #include "mem/heap.h"
 #include "run/stage.h"
 
 #include <pthread.h>
+#include <time.h>
+
+enum { MOMENT_NS = 20000000 };
 
 struct fth__io {
     fth_mem *mem;
@@ -21,6 +26,8 @@ struct fth__io {
     fth__io_job *job; /* ring */
     int64_t n_posted, n_done;
     bool stop, started;
+    bool (*go_on)(void *user); /* asked while waiting; NULL: nobody is */
+    void *user;
     fth_trace *trace; /* may be NULL */
     int track;
     double busy_s;
@@ -32,8 +39,42 @@ struct fth__io {
 static fth_status serve(const fth__io *io, const fth__io_job *j, fth_err *err)
 {
     if (io->stage) return fth__stage_serve(io->stage, j, err);
-    if (j->source) return j->source->read(j->source->self, j->lo, j->n, j->data, err);
-    return j->sink->write(j->sink->self, j->lo, j->n, j->data, err);
+    if (j->source) return fth__source_read(j->source, j->lo, j->n, j->data, err);
+    return fth__sink_write(j->sink, j->lo, j->n, j->data, err);
+}
+
+static void add_rectangle(const fth__io_job *j, fth__text *t)
+{
+    if (!j->desc) return;
+    fth__text_add(t, " [");
+    for (int d = 0; d < j->desc->n_axes; d++)
+        fth__text_add(t, "%s%s %lld:%lld", d ? ", " : "", fth_axis_name(j->graph, j->desc->axis[d]),
+                      (long long)j->lo[d], (long long)(j->lo[d] + j->n[d]));
+    fth__text_add(t, "]");
+}
+
+fth_status fth__io_blame(const fth__io_job *j, fth_status s, fth_err *err)
+{
+    const bool known = s > FTH_OK && s < FTH_STATUS_COUNT;
+    const char *kind = j->source ? j->source->kind : j->sink->kind;
+    if (!known || err->status == FTH_OK) { /* it failed without a word, or with a wrong one */
+        const fth_status given = s;
+        s = known ? s : j->source ? FTH_E_FILE_READ : FTH_E_FILE_WRITE;
+        *err = (fth_err){0};
+        (void)FTH_FAIL(err, s, "the %s %s gave the status %d%s", kind ? kind : "unnamed",
+                       j->source ? "source" : "sink", (int)given,
+                       known ? " and no words" : ", which does not exist");
+    }
+    if (!j->graph) return s;
+    char was[FTH_ERR_TEXT];
+    fth__str_copy(was, sizeof was, err->text);
+    fth__text t;
+    fth__text_init(&t, err->text, sizeof err->text);
+    fth__text_add(&t, "%s '%s'", j->source ? "input" : "output", j->name);
+    add_rectangle(j, &t);
+    fth__text_add(&t, ": %s", was);
+    if (!err->origin.file) fth_err_origin(err, j->site);
+    return s;
 }
 
 static void trace_job(const fth__io *io, const fth__io_job *j, int64_t t0)
@@ -65,7 +106,8 @@ static void *work(void *arg)
         fth_err err = {0};
         const int64_t began = fth_trace_now(io->trace);
         const double t0 = fth__clock_seconds();
-        const fth_status s = dead ? FTH_OK : serve(io, &j, &err);
+        fth_status s = dead ? FTH_OK : serve(io, &j, &err);
+        if (s != FTH_OK) s = fth__io_blame(&j, s, &err);
         const double t1 = fth__clock_seconds();
         if (!dead) trace_job(io, &j, began);
         pthread_mutex_lock(&io->lock);
@@ -93,8 +135,12 @@ fth_status fth__io_create(fth__io **out, fth_mem *mem, struct fth__stage *stage,
     io->trace = trace;
     io->track = fth_trace_track(trace, "files");
     pthread_mutex_init(&io->lock, NULL);
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_cond_init(&io->posted, NULL);
-    pthread_cond_init(&io->done, NULL);
+    pthread_cond_init(&io->done, &clock);
+    pthread_condattr_destroy(&clock);
     fth_status s = fth__heap_take(mem, FTH__IO_SLOTS, sizeof *io->job, (void **)&io->job, err);
     if (s == FTH_OK && pthread_create(&io->thread, NULL, work, io) != 0)
         s = FTH_FAIL(err, FTH_E_THREAD, "the I/O thread could not be started");
@@ -128,13 +174,42 @@ void fth__io_destroy(fth__io *io)
     fth__heap_free(io->mem, io);
 }
 
+void fth__io_ask(fth__io *io, bool (*go_on)(void *user), void *user)
+{
+    io->go_on = go_on;
+    io->user = user;
+}
+
+/* Wait until a job is done, or for a moment; false: wait no longer. */
+static bool wait_a_moment(fth__io *io)
+{
+    if (!io->go_on) {
+        pthread_cond_wait(&io->done, &io->lock);
+        return true;
+    }
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += MOMENT_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    if (pthread_cond_timedwait(&io->done, &io->lock, &until) == 0) return true;
+    pthread_mutex_unlock(&io->lock);
+    const bool go_on = io->go_on(io->user);
+    pthread_mutex_lock(&io->lock);
+    return go_on;
+}
+
 int64_t fth__io_post(fth__io *io, const fth__io_job *job)
 {
     pthread_mutex_lock(&io->lock);
-    while (io->n_posted - io->n_done >= FTH__IO_SLOTS) pthread_cond_wait(&io->done, &io->lock);
-    io->job[io->n_posted % FTH__IO_SLOTS] = *job;
-    const int64_t ticket = ++io->n_posted;
-    pthread_cond_signal(&io->posted);
+    bool go_on = true;
+    while (go_on && io->n_posted - io->n_done >= FTH__IO_SLOTS) go_on = wait_a_moment(io);
+    int64_t ticket = io->n_posted;
+    if (go_on) { /* otherwise nobody will ask for it */
+        io->job[io->n_posted % FTH__IO_SLOTS] = *job;
+        ticket = ++io->n_posted;
+        pthread_cond_signal(&io->posted);
+    }
     pthread_mutex_unlock(&io->lock);
     return ticket;
 }
@@ -142,10 +217,13 @@ int64_t fth__io_post(fth__io *io, const fth__io_job *job)
 fth_status fth__io_wait(fth__io *io, int64_t ticket, fth_err *err)
 {
     pthread_mutex_lock(&io->lock);
-    while (io->n_done < ticket) pthread_cond_wait(&io->done, &io->lock);
-    const fth_status s = io->failed <= ticket ? io->status : FTH_OK;
+    bool go_on = true;
+    while (go_on && io->n_done < ticket) go_on = wait_a_moment(io);
+    fth_status s = io->failed <= ticket ? io->status : FTH_OK;
     if (s != FTH_OK && err && err->status == FTH_OK) *err = io->err;
     pthread_mutex_unlock(&io->lock);
+    if (s == FTH_OK && !go_on)
+        s = FTH_FAIL(err, FTH_E_CANCELLED, "the run was cancelled while it waited for data");
     return s;
 }
 

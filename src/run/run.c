@@ -31,7 +31,12 @@ int64_t fth__run_post(fth__runner *r, fth__io_job *job)
 void fth__job_name(const fth__runner *r, const fth__buf *b, fth__io_job *job)
 {
     char text[FTH__NAME];
-    if (r->p->ctx->trace) fth__str_copy(job->name, sizeof job->name, fth__buf_label(r->p, b, text));
+    fth__str_copy(job->name, sizeof job->name, fth__buf_label(r->p, b, text));
+    job->graph = r->p->graph;
+    job->desc = &b->desc;
+    if (job->source && b->input >= 0) /* labels may be changed, the name of an input stays */
+        fth__str_copy(job->name, sizeof job->name, r->p->graph->input[b->input].name);
+    job->site = fth__val_node(fth__val_at(r->p->graph, b->value))->site;
 }
 
 static uint64_t job_bytes(const fth__buf *b, const int64_t *n)
@@ -187,21 +192,52 @@ static double turns_of(const fth_plan *p, int loop)
     return n;
 }
 
-static fth_status report_progress(fth__runner *r, int loop, int64_t k)
+enum { ASK_MS = 50 }; /* between two questions inside a step */
+
+static bool tell_progress(fth__runner *r)
 {
-    if (!r->opt.progress) return FTH_OK;
     const fth_plan *p = r->p;
-    fth_progress g = {.elapsed_s = fth__clock_seconds() - r->t_start, .what = ""};
+    const double now = fth__clock_seconds();
+    fth_progress g = {.elapsed_s = now - r->t_start, .what = ""};
     g.fraction = r->total > 0.0 ? r->done / r->total : 1.0;
     if (g.fraction > 1.0) g.fraction = 1.0;
     g.remaining_s = g.fraction > 0.0 ? g.elapsed_s * (1.0 - g.fraction) / g.fraction : 0.0;
-    if (loop >= 0) {
-        g.what = p->graph->axis[p->loop[loop].axis]->name;
-        g.rate = g.elapsed_s > 0.0 ? (double)((k + 1) * p->loop[loop].chunk) / g.elapsed_s : 0.0;
+    if (r->told_loop >= 0) {
+        const fth__sweep *l = &p->loop[r->told_loop];
+        g.what = p->graph->axis[l->axis]->name;
+        g.rate = g.elapsed_s > 0.0 ? (double)(r->told_chunk * l->chunk) / g.elapsed_s : 0.0;
     }
-    if (r->opt.progress(r->opt.user, &g)) return FTH_OK;
+    r->asked = now;
+    if (!r->opt.progress(r->opt.user, &g)) r->cancelled = true;
+    return !r->cancelled;
+}
+
+bool fth__run_goes_on(fth__runner *r)
+{
+    if (r->cancelled || !r->opt.progress) return !r->cancelled;
+    if (1e3 * (fth__clock_seconds() - r->asked) < ASK_MS) return true;
+    return tell_progress(r);
+}
+
+fth_status fth__run_cancelled(const fth__runner *r)
+{
+    if (!r->cancelled) return FTH_OK;
     return FTH_FAIL(r->err, FTH_E_CANCELLED, "the run was cancelled at %.0f %%",
-                    100.0 * g.fraction);
+                    r->total > 0.0 ? 100.0 * r->done / r->total : 100.0);
+}
+
+static bool go_on(void *user)
+{
+    return fth__run_goes_on(user);
+}
+
+/* After `chunks` of a pass, or between steps outside of passes (loop -1). */
+static fth_status report_progress(fth__runner *r, int loop, int64_t chunks)
+{
+    r->told_loop = loop;
+    r->told_chunk = chunks;
+    if (r->opt.progress && !r->cancelled) (void)tell_progress(r);
+    return fth__run_cancelled(r);
 }
 
 /* ---- items
@@ -221,6 +257,7 @@ typedef struct tickets {
 static fth_status earliest(fth__runner *r, int64_t write, fth_status s)
 {
     fth_err err = {0};
+    if (r->cancelled) return s;
     const fth_status before = fth__io_wait(r->io, write, &err);
     if (before == FTH_OK) return s;
     *r->err = err;
@@ -243,7 +280,7 @@ static fth_status run_turn(fth__runner *r, int loop, int64_t k, tickets *t)
     r->turn[depth] = k;
     t->write[spin & 1] = post_writes(r, loop);
     r->spins[loop]++;
-    if (depth == 0) FTH_TRY(report_progress(r, loop, k));
+    if (depth == 0) FTH_TRY(report_progress(r, loop, k + 1));
     return FTH_OK;
 }
 
@@ -295,11 +332,26 @@ static int64_t last_step(const fth__runner *r, int64_t i, int64_t to)
     return i;
 }
 
+/* Seconds that a step of one turn would take on a slow core. */
+static double step_work(const fth__runner *r, int64_t i)
+{
+    return item_work(&r->p->item[i]) / turns_of(r->p, r->p->item[i].loop);
+}
+
+/* What is queued on a device cannot be taken back: no more of it than a fraction of a second. */
+static const double AHEAD_SECONDS = 60.0; /* of a slow core */
+
 static fth_status queue_steps(fth__runner *r, int64_t from, int64_t to)
 {
     for (int64_t i = from; i < to; i++) {
+        if (!fth__run_goes_on(r)) return fth__run_cancelled(r);
         trace_memory(r, i);
         FTH_TRY(fth__run_step(r, &r->p->item[i]));
+        r->queued += step_work(r, i);
+        if (r->dev && r->queued > AHEAD_SECONDS) {
+            r->queued = 0.0;
+            FTH_TRY(fth__device_keep_up(r));
+        }
     }
     return FTH_OK;
 }
@@ -307,14 +359,15 @@ static fth_status queue_steps(fth__runner *r, int64_t from, int64_t to)
 static fth_status run_steps(fth__runner *r, int64_t from, int64_t to)
 {
     const fth_plan *p = r->p;
-    if (r->dev && p->item[from].loop < 0) {
+    double work = 0.0;
+    for (int64_t i = from; i < to; i++) work += step_work(r, i);
+    if (r->dev && p->item[from].loop < 0 && work < AHEAD_SECONDS) {
         FTH_TRY(fth__tape_run(r, from, to, queue_steps));
     } else {
         FTH_TRY(fth__device_burst(r));
         FTH_TRY(queue_steps(r, from, to));
     }
-    for (int64_t i = from; i < to; i++)
-        r->done += item_work(&p->item[i]) / turns_of(p, p->item[i].loop);
+    r->done += work;
     return r->dev && !p->ctx->trace ? fth__device_clock_stop(r, NULL) : FTH_OK;
 }
 
@@ -387,7 +440,7 @@ static fth_status check_sinks(const fth_plan *p, const fth_sink *sinks, fth_err 
         const fth_sink *s = sinks ? &sinks[i] : NULL;
         char text[384];
         fth_val_format(fth__val_at(p->graph, p->out_value[i]), text, sizeof text);
-        if (!s || !(s->write || (s->data && (p->out_direct[i] || p->apart))))
+        if (!s || !(s->write || s->data))
             return FTH_FAIL(err, FTH_E_NO_SINK, "output %d, %s, has no sink", i, text);
         bool same = s->dtype == d->dtype && s->n_axes == d->n_axes;
         for (int k = 0; same && k < d->n_axes; k++) same = s->size[k] == d->size[k];
@@ -399,6 +452,30 @@ static fth_status check_sinks(const fth_plan *p, const fth_sink *sinks, fth_err 
             return FTH_FAIL(err, FTH_E_NO_SINK,
                             "output %d, %s, was planned into memory and its sink has none", i,
                             text);
+    }
+    return FTH_OK;
+}
+
+/* Nothing that the run is about was released before, and this is the process that made it. */
+static fth_status check_alive(const fth_plan *p, const fth_sink *sinks, fth_err *err)
+{
+    FTH_TRY(fth__object_check(&p->object, "this runs", err));
+    FTH_TRY(fth__object_check(&p->graph->object, "this runs a plan of", err));
+    FTH_TRY(fth__object_check(&p->ctx->object, "this runs a plan of", err));
+    char doing[2 * FTH__NAME];
+    for (int64_t i = 0; i < p->n_bufs; i++) {
+        if (p->buf[i].input < 0) continue;
+        const fth__input *in = &p->graph->input[p->buf[i].input];
+        snprintf(doing, sizeof doing, "input '%s' reads", in->name);
+        const fth_status s = fth__tensor_check(in->watched, doing, err);
+        if (s == FTH_OK) continue;
+        fth_err_origin(err, fth__val_node(fth__val_at(p->graph, in->value))->site);
+        return s;
+    }
+    for (int i = 0; sinks && i < p->n_outs; i++) {
+        if (fth__plan_is_assign(p, i)) continue;
+        snprintf(doing, sizeof doing, "output %d goes to", i);
+        FTH_TRY(fth__tensor_check(fth__sink_tensor(&sinks[i]), doing, err));
     }
     return FTH_OK;
 }
@@ -429,6 +506,9 @@ static fth_status check_sources(const fth_plan *p, fth_err *err)
             return FTH_FAIL(err, FTH_E_PLAN_STALE,
                             "input '%s' was %s when it was planned and is %s now", in->name,
                             memory ? "a file" : "memory", memory ? "memory" : "a file");
+        if (!memory && !in->source.read && !in->source.data && fth_desc_count(&in->desc) > 0)
+            return FTH_FAIL(err, FTH_E_PLAN_STALE,
+                            "input '%s' has a source now with neither read nor data", in->name);
     }
     return FTH_OK;
 }
@@ -439,7 +519,15 @@ static fth_status finish_sinks(fth__runner *r, fth_status s)
     for (int i = 0; i < p->n_outs; i++) {
         if (fth__plan_is_assign(p, i)) continue;
         const fth_sink *k = &r->sinks[i];
-        if (s == FTH_OK && k->commit) s = k->commit(k->self, r->err);
+        if (s != FTH_OK || !k->commit) continue;
+        fth_err err = {0};
+        fth__io_job job = {.sink = k, .graph = p->graph};
+        const fth_val v = fth__val_at(p->graph, p->out_value[i]);
+        fth__val_label(p->graph, v.id, job.name, sizeof job.name);
+        job.site = fth__val_node(v)->site;
+        s = k->commit(k->self, &err);
+        if (s != FTH_OK) s = fth__io_blame(&job, s, &err);
+        if (s != FTH_OK) *r->err = err;
     }
     for (int i = 0; s != FTH_OK && i < p->n_outs; i++)
         if (!fth__plan_is_assign(p, i) && r->sinks[i].abandon)
@@ -452,11 +540,11 @@ static fth_status finish_sinks(fth__runner *r, fth_status s)
 static fth_status find_team(fth__runner *r)
 {
     const fth_plan *p = r->p;
-    if (p->threads == 1) return FTH_OK;
-    if (p->threads != p->ctx->threads)
+    if (p->threads != 1 && p->threads != p->ctx->threads)
         FTH_TRY(fth__team_create(&r->own_team, p->mem, p->threads, r->err));
-    r->team = r->own_team ? r->own_team : p->ctx->team;
-    return FTH_OK;
+    fth_team *workers = p->threads == 1 ? NULL : r->own_team ? r->own_team : p->ctx->team;
+    FTH_TRY(fth__team_share(&r->team, p->mem, workers, go_on, r, r->err));
+    return fth__team_share(&r->alone, p->mem, NULL, go_on, r, r->err);
 }
 
 static fth_status run_all(fth__runner *r)
@@ -468,6 +556,7 @@ static fth_status run_all(fth__runner *r)
     if (p->apart) FTH_TRY(fth__stage_of(p->ctx, &stage, r->err));
     FTH_TRY(fth__device_begin(r));
     FTH_TRY(fth__io_create(&r->io, p->mem, stage, p->ctx->trace, r->err));
+    fth__io_ask(r->io, go_on, r);
     FTH_TRY(fth__scratch_open(r));
     if (p->peak > 0) {
         void *arena;
@@ -502,13 +591,17 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
                    fth_run_report *report, fth_err *err)
 {
     if (!p) return FTH_FAIL(err, FTH_E_USAGE, "there is no plan to run");
+    FTH_TRY(check_alive(p, sinks, err));
     fth_err own = {0};
     fth__runner r = {.p = p, .sinks = sinks, .scratch = -1, .err = err ? err : &own};
     r.arena = r.nothing;
+    r.told_loop = -1;
     if (opt) r.opt = *opt;
+    if (!r.opt.progress) r.opt = (fth_run_options){p->ctx->progress, p->ctx->progress_user};
     FTH_TRY(check_bounds(p, err));
     FTH_TRY(check_sinks(p, sinks, err));
     FTH_TRY(check_sources(p, err));
+    FTH_TRY(fth__run_check_places(p, sinks, err));
     FTH_TRY(fth__device_prepare(p, err));
     p->runs++;
     fth_mem_stats stats;
@@ -516,7 +609,7 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     fth_mem_get_stats(p->pool, &stats);
     r.used0 = stats.used_bytes;
     if (report) fth__report_begin(&r);
-    r.t_start = fth__clock_seconds();
+    r.t_start = r.asked = fth__clock_seconds();
     r.track = fth_trace_track(p->ctx->trace, "steps");
     fth_status s = run_all(&r);
     if (s != FTH_OK) fth__io_stop(r.io); /* what is left behind may still be writing */
@@ -529,6 +622,8 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     fth__io_destroy(r.io);
     fth__device_end(&r);
     fth__scratch_close(&r);
+    fth__team_destroy(r.team);
+    fth__team_destroy(r.alone);
     fth__team_destroy(r.own_team);
     if (r.arena != r.nothing) fth_mem_release(p->pool, r.arena, NULL);
     if (report && p->apart) fth__report_released(&r, report);

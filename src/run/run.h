@@ -14,10 +14,16 @@ typedef struct fth__runner {
     int64_t *spins; /* per loop: turns begun since the run began; parity picks the copy */
     fth__io *io;
     int scratch;                 /* file descriptor; -1: none */
-    fth_team *team;              /* NULL: one thread */
+    fth_team *team;              /* the plan's workers, called off when the run is cancelled */
+    fth_team *alone;             /* the same for kernels that get no workers */
     struct fth__device_run *dev; /* NULL: steps are done when they return */
-    fth_team *own_team;          /* made for this run; NULL: the context's */
+    fth_team *own_team;          /* workers made for this run; NULL: the context's */
     fth_run_options opt;
+    bool cancelled;
+    double asked;       /* when progress was told last */
+    int told_loop;      /* the pass it is about; -1: none */
+    int64_t told_chunk; /* and the chunk */
+    double queued;      /* on a device: work since the queue was waited for */
     double done, total; /* planned work */
     double t_start, io_wait;
     uint64_t read_bytes, written_bytes;
@@ -52,6 +58,25 @@ void fth__report_end(fth__runner *r, fth_run_report *out);
 /* On a device, when the arena was given back: what it really took is what came free. */
 void fth__report_released(const fth__runner *r, fth_run_report *out);
 
+/* Tell progress when it is time to; false: the run is cancelled. For the running thread. */
+bool fth__run_goes_on(fth__runner *r);
+/* FTH_E_CANCELLED with its words, once fth__run_goes_on has said no; else FTH_OK. */
+fth_status fth__run_cancelled(const fth__runner *r);
+
 fth_status fth__run_step(fth__runner *r, const fth__item *it);
+
+/* ---- alias.c: FTH_E_ALIAS when outputs share a place with each other or with what is read ---- */
+fth_status fth__run_check_places(const fth_plan *p, const fth_sink *sinks, fth_err *err);
+
+/* ---- cut.c: a kernel call in tiles short enough to be cancelled between them ---- */
+typedef struct fth__tiles {
+    const fth__unit *unit;
+    fth_team *team;         /* who may call the step off */
+    uint64_t scratch_bytes; /* there are for one call */
+    _Atomic double pace;    /* seconds that a guessed second takes; 0: nothing is known */
+} fth__tiles;
+/* FTH_E_CANCELLED, without words, when the step was called off. `worker`: 0 is the running thread.
+ */
+fth_status fth__run_tiles(fth__tiles *t, const fth_call *call, int worker);
 
 #endif

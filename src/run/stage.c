@@ -122,28 +122,13 @@ static bool next_piece(pieces *p, const fth__io_job *j)
     return true;
 }
 
-/* Sources and sinks that are memory alone need no functions of their own. */
-static fth_status read_source(const fth_source *s, const pieces *p, void *to, fth_err *err)
-{
-    if (s->read) return s->read(s->self, p->lo, p->n, to, err);
-    fth__rect_get(to, s->data, fth_dtype_size(s->dtype), s->n_axes, s->size, p->lo, p->n);
-    return FTH_OK;
-}
-
-static fth_status write_sink(const fth_sink *s, const pieces *p, const void *from, fth_err *err)
-{
-    if (s->write) return s->write(s->self, p->lo, p->n, from, err);
-    fth__rect_put(s->data, from, fth_dtype_size(s->dtype), s->n_axes, s->size, p->lo, p->n);
-    return FTH_OK;
-}
-
 static fth_status read_in(fth__stage *s, const fth__io_job *j, fth_err *err)
 {
     pieces p = cut_job(j, s->bytes);
     bool used[2] = {false, false};
     for (int i = 0; next_piece(&p, j); i ^= 1) {
         if (used[i]) FTH_TRY(s->table->host_wait(s->device, s->moved[i], err));
-        FTH_TRY(read_source(j->source, &p, s->buffer[i], err));
+        FTH_TRY(fth__source_read(j->source, p.lo, p.n, s->buffer[i], err));
         FTH_TRY(s->table->copy(s->device, FTH_LANE_IN, (char *)j->data + p.offset, s->buffer[i],
                                p.bytes, err));
         FTH_TRY(s->table->mark_set(s->device, FTH_LANE_IN, s->moved[i], err));
@@ -169,7 +154,7 @@ static fth_status write_out(fth__stage *s, const fth__io_job *j, fth_err *err)
         }
         if (!ready.begun) continue;
         FTH_TRY(s->table->host_wait(s->device, s->moved[i ^ 1], err));
-        FTH_TRY(write_sink(j->sink, &ready, s->buffer[i ^ 1], err));
+        FTH_TRY(fth__sink_write(j->sink, ready.lo, ready.n, s->buffer[i ^ 1], err));
     }
     return FTH_OK;
 }

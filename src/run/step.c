@@ -13,23 +13,18 @@
 #include <string.h>
 
 typedef struct pieces {
-    const fth__unit *unit;
+    fth__runner *r;
     const fth_call *call;
     int dim;
     int64_t extent, piece;
     char *scratch;
-    uint64_t scratch_bytes;
-    bool check;                 /* scratch_bytes were planned for another piece */
+    fth__tiles tiles;
+    bool check;                 /* the workspace was planned for another piece */
     atomic_int_fast64_t failed; /* lowest piece that failed; INT64_MAX: none */
     pthread_mutex_t lock;       /* of the rest: what that piece said */
     fth_status status;
     fth_err err;
 } pieces;
-
-static fth_status run_kernel(const fth__unit *u, const fth_call *call)
-{
-    return u->kernel ? u->kernel->run(call) : u->node->op->run(call);
-}
 
 /* Pieces that differ in size are cut as the largest was; workspace is taken to grow with the size,
  * and a kernel for which that is wrong is told rather than trusted. */
@@ -45,16 +40,18 @@ static fth_status check_scratch(const fth__unit *u, const fth_call *call, uint64
 static void run_piece(void *arg, int64_t i, int worker)
 {
     pieces *w = arg;
+    const fth__unit *u = w->tiles.unit;
     if (atomic_load(&w->failed) < i)
         return; /* a lower piece failed already: this one cannot matter */
     fth_call call = *w->call;
     fth_err err = {0};
     const int64_t from = i * w->piece, n = fth__min_i64(w->piece, w->extent - from);
-    fth__call_piece(w->unit, &call, w->dim, from, n);
-    call.scratch = w->scratch ? w->scratch + (uint64_t)worker * w->scratch_bytes : NULL;
+    fth__call_piece(u, &call, w->dim, from, n);
+    call.scratch = w->scratch ? w->scratch + (uint64_t)worker * w->tiles.scratch_bytes : NULL;
+    call.team = worker == 0 ? w->r->alone : NULL; /* others may not ask whether to go on */
     call.err = &err;
-    fth_status s = w->check ? check_scratch(w->unit, &call, w->scratch_bytes) : FTH_OK;
-    if (s == FTH_OK) s = run_kernel(w->unit, &call);
+    fth_status s = w->check ? check_scratch(u, &call, w->tiles.scratch_bytes) : FTH_OK;
+    if (s == FTH_OK) s = fth__run_tiles(&w->tiles, &call, worker);
     if (s == FTH_OK) return;
     pthread_mutex_lock(&w->lock);
     if (i < atomic_load(&w->failed)) {
@@ -63,6 +60,28 @@ static void run_piece(void *arg, int64_t i, int worker)
         atomic_store(&w->failed, i);
     }
     pthread_mutex_unlock(&w->lock);
+}
+
+static fth_status run_pieces(fth__runner *r, const fth__item *how, const fth_call *call,
+                             char *scratch)
+{
+    pieces w = {.r = r,
+                .call = call,
+                .dim = how->split_dim,
+                .extent = call->out[0].extent[how->split_dim],
+                .piece = how->split_piece,
+                .scratch = scratch,
+                .tiles = {.unit = &r->p->unit[how->unit],
+                          .team = r->team,
+                          .scratch_bytes = how->piece_scratch},
+                .check = how->split_fixed};
+    atomic_init(&w.failed, INT64_MAX);
+    pthread_mutex_init(&w.lock, NULL);
+    fth_team_run(r->team, fth__ceil_div_i64(w.extent, w.piece), run_piece, &w);
+    pthread_mutex_destroy(&w.lock);
+    if (r->cancelled) return fth__run_cancelled(r);
+    if (w.status != FTH_OK) *r->err = w.err;
+    return w.status;
 }
 
 static fth_status run_call(fth__runner *r, const fth__item *it, fth_call *call, char *scratch)
@@ -75,28 +94,18 @@ static fth_status run_call(fth__runner *r, const fth__item *it, fth_call *call, 
         return FTH_FAIL(r->err, FTH_E_INTERNAL,
                         "%s wants %llu bytes of workspace and %llu were planned", u->node->op->name,
                         (unsigned long long)need, (unsigned long long)planned);
-    if (how.split_dim < 0) {
-        call->scratch = scratch;
-        call->team = how.team ? r->team : NULL;
-        call->threads = how.team ? r->p->threads : 1;
-        call->err = r->err;
-        if (it->split_fixed) FTH_TRY(check_scratch(u, call, planned));
-        return run_kernel(u, call);
-    }
-    pieces w = {.unit = u,
-                .call = call,
-                .dim = how.split_dim,
-                .extent = call->out[0].extent[how.split_dim],
-                .piece = how.split_piece,
-                .scratch = scratch,
-                .scratch_bytes = how.piece_scratch,
-                .check = it->split_fixed};
-    atomic_init(&w.failed, INT64_MAX);
-    pthread_mutex_init(&w.lock, NULL);
-    fth_team_run(r->team, fth__ceil_div_i64(w.extent, w.piece), run_piece, &w);
-    pthread_mutex_destroy(&w.lock);
-    if (w.status != FTH_OK) *r->err = w.err;
-    return w.status;
+    if (how.split_dim >= 0) return run_pieces(r, &how, call, scratch);
+    call->scratch = scratch;
+    call->team = r->dev ? NULL : how.team ? r->team : r->alone;
+    call->threads = how.team ? r->p->threads : 1;
+    fth_err err = {0}; /* a kernel that was called off may take what is missing for a mistake */
+    call->err = &err;
+    fth_status s = it->split_fixed ? check_scratch(u, call, planned) : FTH_OK;
+    fth__tiles tiles = {.unit = u, .team = r->alone, .scratch_bytes = planned};
+    if (s == FTH_OK) s = fth__run_tiles(&tiles, call, 0);
+    if (r->cancelled) return fth__run_cancelled(r);
+    if (s != FTH_OK) *r->err = err;
+    return s;
 }
 
 static void fill_outputs(const fth__runner *r, const fth__item *it, const fth__range *out,

@@ -10,14 +10,19 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
+
+enum { WAIT_NS = 20000000 }; /* between two questions while the others finish */
+
+typedef struct crew crew;
 
 typedef struct worker {
-    fth_team *team;
+    crew *crew;
     pthread_t thread;
     int index;
 } worker;
 
-struct fth_team {
+struct crew {
     fth_mem *mem;
     int threads, started;
     worker *w;
@@ -28,104 +33,190 @@ struct fth_team {
     bool stop;
     int64_t n;
     atomic_int_fast64_t next;
+    fth_team *team; /* whose loop it is */
     void (*fn)(void *arg, int64_t i, int worker);
     void *arg;
 };
 
-static void take_indices(fth_team *t, int index)
+struct fth_team {
+    fth_mem *mem;
+    crew *crew; /* NULL: none but the caller */
+    bool own;   /* ended with the team */
+    bool (*go_on)(void *user);
+    void *user;
+    atomic_bool off;
+};
+
+bool fth__team_off(const fth_team *t)
 {
+    return t && atomic_load_explicit(&t->off, memory_order_relaxed);
+}
+
+bool fth__team_goes_on(fth_team *t)
+{
+    if (!t) return true;
+    if (!fth__team_off(t) && t->go_on && !t->go_on(t->user)) atomic_store(&t->off, true);
+    return !fth__team_off(t);
+}
+
+bool fth_team_cancelled(fth_team *t)
+{
+    return !fth__team_goes_on(t);
+}
+
+static void take_indices(crew *c, int index)
+{
+    fth_team *t = c->team;
     for (;;) {
-        const int64_t i = atomic_fetch_add(&t->next, 1);
-        if (i >= t->n) return;
-        t->fn(t->arg, i, index);
+        if (index == 0 ? !fth__team_goes_on(t) : fth__team_off(t)) return;
+        const int64_t i = atomic_fetch_add(&c->next, 1);
+        if (i >= c->n) return;
+        c->fn(c->arg, i, index);
     }
 }
 
 static void *work(void *arg)
 {
     worker *w = arg;
-    fth_team *t = w->team;
+    crew *c = w->crew;
     uint64_t seen = 0;
-    pthread_mutex_lock(&t->lock);
+    pthread_mutex_lock(&c->lock);
     for (;;) {
-        while (!t->stop && t->turn == seen) pthread_cond_wait(&t->post, &t->lock);
-        if (t->stop) break;
-        seen = t->turn;
-        pthread_mutex_unlock(&t->lock);
-        take_indices(t, w->index);
-        pthread_mutex_lock(&t->lock);
-        if (--t->working == 0) pthread_cond_signal(&t->done);
+        while (!c->stop && c->turn == seen) pthread_cond_wait(&c->post, &c->lock);
+        if (c->stop) break;
+        seen = c->turn;
+        pthread_mutex_unlock(&c->lock);
+        take_indices(c, w->index);
+        pthread_mutex_lock(&c->lock);
+        if (--c->working == 0) pthread_cond_signal(&c->done);
     }
-    pthread_mutex_unlock(&t->lock);
+    pthread_mutex_unlock(&c->lock);
     return NULL;
 }
 
-static fth_status start(fth_team *t, fth_err *err)
+static fth_status start(crew *c, fth_err *err)
 {
-    FTH_TRY(fth__heap_take(t->mem, t->threads, sizeof *t->w, (void **)&t->w, err));
-    for (int i = 1; i < t->threads; i++) {
-        t->w[i] = (worker){.team = t, .index = i};
-        if (pthread_create(&t->w[i].thread, NULL, work, &t->w[i]) != 0)
+    FTH_TRY(fth__heap_take(c->mem, c->threads, sizeof *c->w, (void **)&c->w, err));
+    for (int i = 1; i < c->threads; i++) {
+        c->w[i] = (worker){.crew = c, .index = i};
+        if (pthread_create(&c->w[i].thread, NULL, work, &c->w[i]) != 0)
             return FTH_FAIL(err, FTH_E_THREAD, "worker %d of %d could not be started", i,
-                            t->threads);
-        t->started = i;
+                            c->threads);
+        c->started = i;
     }
     return FTH_OK;
 }
 
+static void end_crew(crew *c)
+{
+    pthread_mutex_lock(&c->lock);
+    c->stop = true;
+    pthread_cond_broadcast(&c->post);
+    pthread_mutex_unlock(&c->lock);
+    for (int i = 1; i <= c->started; i++) pthread_join(c->w[i].thread, NULL);
+    pthread_cond_destroy(&c->done);
+    pthread_cond_destroy(&c->post);
+    pthread_mutex_destroy(&c->lock);
+    pthread_mutex_destroy(&c->busy);
+    fth__heap_free(c->mem, c->w);
+    fth__heap_free(c->mem, c);
+}
+
+static fth_status make_crew(crew **out, fth_mem *mem, int threads, fth_err *err)
+{
+    crew *c = fth__heap_alloc(mem, sizeof *c);
+    if (!c) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a team of %d workers", threads);
+    c->mem = mem;
+    c->threads = threads;
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_mutex_init(&c->busy, NULL);
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->post, NULL);
+    pthread_cond_init(&c->done, &clock);
+    pthread_condattr_destroy(&clock);
+    const fth_status s = start(c, err);
+    if (s != FTH_OK)
+        end_crew(c);
+    else
+        *out = c;
+    return s;
+}
+
 fth_status fth__team_create(fth_team **out, fth_mem *mem, int threads, fth_err *err)
+{
+    FTH_TRY(fth__team_share(out, mem, NULL, NULL, NULL, err));
+    (*out)->own = true;
+    const fth_status s = make_crew(&(*out)->crew, mem, threads, err);
+    if (s == FTH_OK) return FTH_OK;
+    fth__team_destroy(*out);
+    *out = NULL;
+    return s;
+}
+
+fth_status fth__team_share(fth_team **out, fth_mem *mem, fth_team *other, bool (*go_on)(void *user),
+                           void *user, fth_err *err)
 {
     *out = NULL;
     fth_team *t = fth__heap_alloc(mem, sizeof *t);
-    if (!t) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a team of %d workers", threads);
+    if (!t) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a team");
     t->mem = mem;
-    t->threads = threads;
-    pthread_mutex_init(&t->busy, NULL);
-    pthread_mutex_init(&t->lock, NULL);
-    pthread_cond_init(&t->post, NULL);
-    pthread_cond_init(&t->done, NULL);
-    const fth_status s = start(t, err);
-    if (s != FTH_OK)
-        fth__team_destroy(t);
-    else
-        *out = t;
-    return s;
+    t->crew = other ? other->crew : NULL;
+    t->go_on = go_on;
+    t->user = user;
+    atomic_init(&t->off, false);
+    *out = t;
+    return FTH_OK;
 }
 
 void fth__team_destroy(fth_team *t)
 {
     if (!t) return;
-    pthread_mutex_lock(&t->lock);
-    t->stop = true;
-    pthread_cond_broadcast(&t->post);
-    pthread_mutex_unlock(&t->lock);
-    for (int i = 1; i <= t->started; i++) pthread_join(t->w[i].thread, NULL);
-    pthread_cond_destroy(&t->done);
-    pthread_cond_destroy(&t->post);
-    pthread_mutex_destroy(&t->lock);
-    pthread_mutex_destroy(&t->busy);
-    fth__heap_free(t->mem, t->w);
+    if (t->own && t->crew) end_crew(t->crew);
     fth__heap_free(t->mem, t);
+}
+
+/* Wait for the others, and go on asking meanwhile. */
+static void wait_for_others(crew *c, fth_team *t)
+{
+    while (c->working > 0) {
+        if (!t->go_on || fth__team_off(t)) {
+            pthread_cond_wait(&c->done, &c->lock);
+            continue;
+        }
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += WAIT_NS;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (pthread_cond_timedwait(&c->done, &c->lock, &until) == 0) continue;
+        pthread_mutex_unlock(&c->lock);
+        (void)fth__team_goes_on(t);
+        pthread_mutex_lock(&c->lock);
+    }
 }
 
 void fth_team_run(fth_team *t, int64_t n, void (*fn)(void *arg, int64_t i, int worker), void *arg)
 {
-    if (!t || n < 2 || t->threads < 2 || pthread_mutex_trylock(&t->busy) != 0) {
-        for (int64_t i = 0; i < n; i++) fn(arg, i, 0);
+    crew *c = t ? t->crew : NULL;
+    if (!c || n < 2 || c->threads < 2 || pthread_mutex_trylock(&c->busy) != 0) {
+        for (int64_t i = 0; i < n && fth__team_goes_on(t); i++) fn(arg, i, 0);
         return;
     }
-    pthread_mutex_lock(&t->lock);
-    t->n = n;
-    t->fn = fn;
-    t->arg = arg;
-    atomic_store(&t->next, 0);
-    t->working = t->threads - 1;
-    t->turn++;
-    pthread_cond_broadcast(&t->post);
-    pthread_mutex_unlock(&t->lock);
-    take_indices(t, 0);
-    pthread_mutex_lock(&t->lock);
-    while (t->working > 0) pthread_cond_wait(&t->done, &t->lock);
-    pthread_mutex_unlock(&t->lock);
-    pthread_mutex_unlock(&t->busy);
+    pthread_mutex_lock(&c->lock);
+    c->n = n;
+    c->team = t;
+    c->fn = fn;
+    c->arg = arg;
+    atomic_store(&c->next, 0);
+    c->working = c->threads - 1;
+    c->turn++;
+    pthread_cond_broadcast(&c->post);
+    pthread_mutex_unlock(&c->lock);
+    take_indices(c, 0);
+    pthread_mutex_lock(&c->lock);
+    wait_for_others(c, t);
+    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_unlock(&c->busy);
 }

@@ -1,4 +1,8 @@
-/* team.h - the workers: the only threads that compute. */
+/* team.h - the workers: the only threads that compute.
+ *
+ * A team is workers and somebody who may call them off. Runs of one context share its workers, and
+ * each has a team of its own over them, so that cancelling one leaves the others alone.
+ */
 #ifndef FTH_RUN_TEAM_H
 #define FTH_RUN_TEAM_H
 
@@ -7,5 +11,15 @@
 /* A team of `threads` workers, the caller of fth_team_run being one of them. */
 fth_status fth__team_create(fth_team **out, fth_mem *mem, int threads, fth_err *err);
 void fth__team_destroy(fth_team *team); /* NULL is allowed */
+
+/* The workers of `other` (NULL: none but the caller) with a question of their own: asked between
+ * indices by the thread that called fth_team_run, and while it waits for the others; false calls
+ * the loop off, and every one after it. */
+fth_status fth__team_share(fth_team **out, fth_mem *mem, fth_team *other, bool (*go_on)(void *user),
+                           void *user, fth_err *err);
+/* Ask now; false: it is called off. For the thread that runs loops alone. */
+bool fth__team_goes_on(fth_team *team);
+/* For every thread: it was called off. */
+bool fth__team_off(const fth_team *team);
 
 #endif

@@ -257,7 +257,7 @@ class Lifetimes(unittest.TestCase):
                 ends.append(name)
                 return real(*args)
             return call
-        names = ["fth_plan_destroy", "fth_graph_destroy", "fth_context_destroy"]
+        names = ["fth_plan_destroy_", "fth_graph_destroy_", "fth_context_destroy_"]
         with mock.patch.multiple(fathom._lib, **{name: watch(name) for name in names}):
             for first in range(4):
                 context = fathom.Context()
@@ -310,18 +310,14 @@ print(plan.run())
 
 
 class Sessions(unittest.TestCase):
-    def test_a_typo_can_be_forgotten(self):
+    def test_a_typo_does_not_poison_the_graph(self):
         g = fathom.Graph(memory="64M", threads=1)
         g.axes(cell=5)
         x = g.input("x", np.arange(5.0), "cell")
-        with self.assertRaises(fathom.Error):
-            x.sum("cel")
-        total = x.sum("cell")
         with self.assertRaises(fathom.Error) as caught:
-            g.plan(total)
+            x.sum("cel")
         self.assertEqual(caught.exception.code, "FTH-AXIS-001")
-        g.clear_errors()
-        self.assertEqual(g.plan(total).run(), 10.0)
+        self.assertEqual(g.plan(x.sum("cell")).run(), 10.0)
 
     def test_device_and_log(self):
         lines = []

@@ -160,7 +160,7 @@ TEST(a_lost_run_is_an_error_line)
     n = (notes){0};
     IS(fth_run(p, &sink, NULL, NULL, NULL), FTH_E_FILE_WRITE); /* logged without an fth_err too */
     EQ_I64(n.lines[FTH_LOG_ERROR], 1);
-    HAS(n.text, "FTH-FILE-003: the tape is full");
+    HAS(n.text, "FTH-FILE-003: output 'map.2' [i 0:1000]: the tape is full");
     fth_plan_destroy(p);
     fth_graph_destroy(g);
     OKE(fth_context_destroy(ctx, &err), &err);

@@ -120,6 +120,18 @@ static fth_status provoke_STATE(fth_err *err)
     return s;
 }
 
+static fth_status provoke_ORDER(fth_err *err)
+{
+    world w = make_world(32 << 20);
+    fth_tensor *t;
+    const int64_t size[1] = {4};
+    OKE(fth_tensor_create(&t, w.mem, "t", FTH_F32, 1, size, err), err);
+    fth_tensor_release(t);
+    fth_tensor_release(t);
+    fth_graph_destroy(w.g);
+    return fth_context_destroy(w.ctx, err);
+}
+
 static fth_status provoke_AXIS_NAME(fth_err *err)
 {
     BUILD(fth_sum(w.x, "colour"));
@@ -215,10 +227,47 @@ static fth_status provoke_NO_KERNEL(fth_err *err)
     world w = make_world(32 << 20);
     return run_value(&w, fth_custom(w.g, &op, 1, &w.x, NULL, 0), (fth_sink){0}, err);
 }
-static fth_status provoke_INTERNAL(fth_err *err)
+static fth_status provoke_GRAPH_OP(fth_err *err)
 {
     static const fth_op op = {.name = "nothing", .infer = empty_infer};
     BUILD(fth_custom(w.g, &op, 1, &w.x, NULL, 0));
+}
+/* A kernel that wants more workspace each time it is asked. */
+static uint64_t greedy_scratch(const fth_call *call)
+{
+    static uint64_t bytes;
+    (void)call;
+    return bytes += 4096;
+}
+static fth_status greedy_run(const fth_call *call)
+{
+    (void)call;
+    return FTH_OK;
+}
+static fth_status provoke_INTERNAL(fth_err *err)
+{
+    static const fth_op op = {
+        .name = "greedy", .infer = copy_infer, .scratch = greedy_scratch, .run = greedy_run};
+    world w = make_world(32 << 20);
+    float out[12];
+    return run_value(
+        &w, fth_custom(w.g, &op, 1, &w.x, NULL, 0),
+        (fth_sink){.kind = "memory", .dtype = FTH_F32, .n_axes = 2, .size = {4, 3}, .data = out},
+        err);
+}
+static fth_status provoke_ALIAS(fth_err *err)
+{
+    world w = make_world(32 << 20);
+    static float out[12];
+    const fth_val v[2] = {fth_add(w.x, w.x), fth_exp(w.x)};
+    const fth_sink one = {
+        .kind = "memory", .dtype = FTH_F32, .n_axes = 2, .size = {4, 3}, .data = out};
+    const fth_sink sinks[2] = {one, one};
+    fth_plan *p = fth_plan_make(w.g, v, 2, &(fth_limits){0}, err);
+    const fth_status s = p ? fth_run(p, sinks, NULL, NULL, err) : err->status;
+    fth_plan_destroy(p);
+    drop_world(&w);
+    return s;
 }
 static fth_status provoke_NO_FIT(fth_err *err)
 {

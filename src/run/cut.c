@@ -1,0 +1,84 @@
+/* cut.c - long kernel calls, cut so that a run can be cancelled inside a step.
+ *
+ * A call that would take long is halved along the outermost dimension that can be cut, and so are
+ * its halves. Where a step is cut never changes its bits: pieces lie on the grid of the operation,
+ * as those of workers do. How long a call takes is guessed from its work, and the guess follows the
+ * calls that were timed.
+ */
+#include "base/clock.h"
+#include "run/run.h"
+#include "run/team.h"
+
+/* A tile takes at most this long, if it can be cut; before anything is known, a kernel may be this
+ * much slower than guessed, and an operation's own loop any time: its first tile is a sixty-fourth.
+ */
+static const double tile_seconds = 0.05, unknown_pace = 8.0;
+enum { FIRST_TILE = 64 };
+
+static uint64_t tile_bytes(const fth_desc *d, const fth_tile *t)
+{
+    uint64_t bytes = (uint64_t)fth_dtype_size(d->dtype);
+    for (int i = 0; i < d->n_axes; i++) bytes *= (uint64_t)t->extent[i];
+    return bytes;
+}
+
+/* Seconds on a slow core. */
+static double guess(const fth__unit *u, const fth_call *call)
+{
+    const fth_node *n = u->node;
+    uint64_t bytes = 0;
+    for (int k = 0; k < n->n_in; k++) bytes += tile_bytes(&n->in[k], &call->in[k]);
+    for (int o = 0; o < n->n_out; o++) bytes += tile_bytes(&n->out[o], &call->out[o]);
+    return 5e-11 * fth__unit_flops(u, call) + 1e-10 * (double)bytes + 1e-7;
+}
+
+static fth_status run_kernel(fth__tiles *t, const fth_call *call, double guessed)
+{
+    const fth__unit *u = t->unit;
+    const double t0 = fth__clock_seconds();
+    const fth_status s = u->kernel ? u->kernel->run(call) : u->node->op->run(call);
+    const double took = fth__clock_seconds() - t0;
+    atomic_store_explicit(&t->pace, took / guessed, memory_order_relaxed);
+    return s;
+}
+
+/* The two halves of a call; false: it cannot be cut, or a half wants more workspace than there is.
+ */
+static bool halve(const fth__tiles *t, const fth_call *call, fth_call *first, fth_call *second)
+{
+    const fth__unit *u = t->unit;
+    if (fth__unit_flags(u) & FTH_OP_NO_SPLIT) return false;
+    for (int d = 0; d < u->node->out[0].n_axes; d++) {
+        int64_t grid;
+        const int64_t n = fth__call_pieces(u, call, d, &grid), extent = call->out[0].extent[d];
+        if (n < 2) continue;
+        const int64_t at = n / 2 * grid;
+        *first = *second = *call;
+        fth__call_piece(u, first, d, 0, at);
+        fth__call_piece(u, second, d, at, extent - at);
+        return fth__unit_scratch(u, first) <= t->scratch_bytes &&
+               fth__unit_scratch(u, second) <= t->scratch_bytes;
+    }
+    return false;
+}
+
+/* `whole`: guessed seconds of the call that this one is a part of. */
+static fth_status run_part(fth__tiles *t, const fth_call *call, double whole, int worker)
+{
+    if (worker == 0 ? !fth__team_goes_on(t->team) : fth__team_off(t->team)) return FTH_E_CANCELLED;
+    const double guessed = guess(t->unit, call);
+    const double pace = atomic_load_explicit(&t->pace, memory_order_relaxed);
+    const bool blind = pace <= 0.0 && !t->unit->kernel;
+    const bool fits = blind ? guessed * FIRST_TILE <= whole
+                            : guessed * (pace > 0.0 ? pace : unknown_pace) <= tile_seconds;
+    fth_call first, second;
+    if (fits || !halve(t, call, &first, &second)) return run_kernel(t, call, guessed);
+    FTH_TRY(run_part(t, &first, whole, worker));
+    return run_part(t, &second, whole, worker);
+}
+
+fth_status fth__run_tiles(fth__tiles *t, const fth_call *call, int worker)
+{
+    if (call->device) return run_kernel(t, call, 1.0); /* queued, not run */
+    return run_part(t, call, guess(t->unit, call), worker);
+}
