@@ -113,6 +113,8 @@ TEST(files_are_those_of_the_original_to_the_byte)
         {"-psf fiber -psf_fwhm 120 -nonoise -scale 3 -bits 32", 0xd0ef8e103ea65a8c},
         {"-psf gauss -psf_fwhm 777.7 -pixel 0.1234567 -scale 1e4 -readout 2 -seed 1 -bits 32",
          0x1592eeb948fa63f5},
+        {"-psf gauss -psf_fwhm 333.3 -scale 1e7 -bits 32 -seed 4 -calibration 0",
+         0x349533048751bf07},
         {"-scale 1e6 -bits 32 -seed 9", 0xdfcc0d4c3a5e8d2d},
         {"-Xbeam 5 -Ybeam 6.5 -phisteps 12 -osc 2 -adc -7 -seed 8", 0xd6f9a35246dbfb01},
     };
