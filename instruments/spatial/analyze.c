@@ -38,10 +38,14 @@ static fth_status count(total *t, const sp_analysis *a, const sp_pass *p, double
     return show ? fth_plan_print(p->plan, show) : FTH_OK;
 }
 
+/* What the stage takes outside of its passes: files that are opened, and all plans at once. */
+enum { OUTSIDE = 2 << 20 };
+
 static fth_status add_up(sp_analysis *a, fth_stage_plan *out, FILE *show, fth_err *err)
 {
-    const sp_pass *pass[] = {&a->predict,   &a->predict_held, &a->groupwise, &a->lu,
-                             &a->sums_pass, &a->mean_pass,    &a->fit,       &a->ratio};
+    const sp_pass *pass[] = {&a->predict,        &a->predict_held, &a->groupwise,
+                             &a->groupwise_held, &a->lu,           &a->sums_pass,
+                             &a->mean_pass,      &a->fit,          &a->ratio};
     total t = {0};
     for (size_t i = 0; i < sizeof pass / sizeof *pass; i++)
         FTH_TRY(count(&t, a, pass[i], pass[i] == &a->fit || pass[i] == &a->ratio ? 30 : 1, show));
@@ -49,7 +53,7 @@ static fth_status add_up(sp_analysis *a, fth_stage_plan *out, FILE *show, fth_er
     fth_mem_get_stats(a->mem, &stats);
     /* Moran's I is no graph: its neighbours are held while no pass runs. */
     const uint64_t moran = sp_moran_bytes(a->cells, fth_context_threads(a->ctx));
-    const uint64_t held = stats.used_bytes + t.allowance, huge = 2u << 20;
+    const uint64_t held = stats.used_bytes + t.allowance + OUTSIDE, huge = 2u << 20;
     const uint64_t most = t.peak > moran ? t.peak : moran;
     const uint64_t rounded = (most + huge - 1) / huge * huge;
     const uint64_t bytes = held + (held + rounded <= stats.budget_bytes ? rounded : most);

@@ -60,7 +60,7 @@ typedef struct sp_analysis {
     sp_both both_F, both_S;
     sp_sums_input in, in_mean; /* with exp(f), and with exp(f + s^2/2) */
 
-    sp_pass predict, predict_held, sums_pass, mean_pass, fit, ratio, groupwise, lu;
+    sp_pass predict, predict_held, sums_pass, mean_pass, fit, ratio, groupwise, groupwise_held, lu;
     sp_sums sums, mean_sums;
     fth_tensor *A, *B, *a, *b; /* of `fit` and `ratio` */
     int64_t *cells_of;         /* [bin] */
@@ -82,6 +82,9 @@ void sp_analysis_close(sp_analysis *a); /* an empty one is allowed */
 bool sp_analysis_has_groups(const sp_analysis *a);
 /* Run a pass, account for it and remember its peak. */
 fth_status sp_analysis_run_pass(sp_analysis *a, sp_pass *p, fth_err *err);
+/* A pass that will not run again. What it took goes back to the system: the next one lays its
+ * values out otherwise, and would touch pages that this one did not. */
+void sp_analysis_end_pass(sp_analysis *a, sp_pass *p);
 
 /* analyze_predict.c: factors and scales, maps as if of one group, Lu. */
 fth_status sp_analysis_plan_predict(sp_analysis *a, fth_err *err);

@@ -153,11 +153,11 @@ fth_status sp_analysis_fit(sp_analysis *a, fth_err *err)
 {
     if (a->held > 0 && !a->model.set.spatial) guess_held(a);
     FTH_TRY(sp_analysis_run_pass(a, &a->sums_pass, err));
-    sp_pass_clear(&a->sums_pass);
+    sp_analysis_end_pass(a, &a->sums_pass);
     FTH_TRY(measure(a, &a->sums, &a->in, &a->seen_fit, &a->held_fit, err));
     if (a->held == 0) return FTH_OK;
     FTH_TRY(sp_analysis_run_pass(a, &a->mean_pass, err));
-    sp_pass_clear(&a->mean_pass);
+    sp_analysis_end_pass(a, &a->mean_pass);
     return measure(a, &a->mean_sums, &a->in_mean, &a->seen_mean, &a->held_mean, err);
 }
 
@@ -226,7 +226,7 @@ fth_status sp_analysis_group_loadings(sp_analysis *a, fth_err *err)
                                 .user = a};
     const fth_status s = sp_group_solve(&a->group_result, &p, err);
     fth_mem_release(a->mem, FF, NULL);
-    sp_pass_clear(&a->fit);
-    sp_pass_clear(&a->ratio);
+    sp_analysis_end_pass(a, &a->fit);
+    sp_analysis_end_pass(a, &a->ratio);
     return s;
 }

@@ -28,6 +28,12 @@ fth_status sp_analysis_run_pass(sp_analysis *a, sp_pass *p, fth_err *err)
     return FTH_OK;
 }
 
+void sp_analysis_end_pass(sp_analysis *a, sp_pass *p)
+{
+    sp_pass_clear(p);
+    (void)fth_mem_trim(a->mem);
+}
+
 /* ---- the config against the checkpoint ---- */
 
 /* The file wins; one notice, or with --strict one error, lists what differs. */
@@ -179,8 +185,8 @@ static fth_status open_sizes(sp_analysis *a, const sp_sizes *sizes, fth_err *err
     a->genes = set.genes;
     a->groups = sizes->groups;
     a->factors = set.n_components;
-    a->held = (int64_t)(set.holdout_fraction * (double)a->rows);
-    a->cells = a->rows - a->held;
+    a->cells = (int64_t)nearbyint((1 - set.holdout_fraction) * (double)a->rows);
+    a->held = a->rows - a->cells;
     set.cells = a->cells;
     if (set.local) set.M = a->cells;
     FTH_TRY(sp_model_create(&a->model, a->mem, &set, FTH_F32, false, err));
@@ -316,8 +322,8 @@ fth_status sp_analysis_open(sp_analysis *a, const fth_stage_call *call, const sp
 
 void sp_analysis_close(sp_analysis *a)
 {
-    sp_pass *pass[] = {&a->predict, &a->predict_held, &a->sums_pass, &a->mean_pass,
-                       &a->fit,     &a->ratio,        &a->groupwise, &a->lu};
+    sp_pass *pass[] = {&a->predict, &a->predict_held, &a->sums_pass,      &a->mean_pass, &a->fit,
+                       &a->ratio,   &a->groupwise,    &a->groupwise_held, &a->lu};
     for (size_t i = 0; i < sizeof pass / sizeof *pass; i++) sp_pass_clear(pass[i]);
     sp_sums_clear(&a->sums);
     sp_sums_clear(&a->mean_sums);

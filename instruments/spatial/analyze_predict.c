@@ -94,16 +94,18 @@ static fth_val permuted(const sp_analysis *a, fth_val v)
                       fth_input(g, "order", FTH_I64, "place", fth_tensor_source(a->order)));
 }
 
-static fth_status plan_groupwise(sp_analysis *a, fth_err *err)
+static fth_status plan_groupwise(sp_analysis *a, sp_pass *p, fth_tensor *xy, fth_tensor *group,
+                                 fth_tensor *nbr, fth_err *err)
 {
     sp_net net;
-    FTH_TRY(sp_net_create(&net, a->ctx, &a->model, false, a->cells, err));
-    a->groupwise = (sp_pass){.g = net.g, .n_sinks = 1};
-    const sp_query q = query_of(&net, a->xy, a->group, a->nbr);
+    const int64_t cells = fth_tensor_size(xy, 0);
+    FTH_TRY(sp_net_create(&net, a->ctx, &a->model, false, cells, err));
+    *p = (sp_pass){.g = net.g, .n_sinks = 1};
+    const sp_query q = query_of(&net, xy, group, nbr);
     fth_val f;
     FTH_TRY(sp_predict_groups(&net, &q, &f, err));
     const fth_val out = fth_layout(permuted(a, fth_cast(fth_exp(f), FTH_F32)), "group cell place");
-    return plan_in_batches(&a->groupwise, &out, a->cells,
+    return plan_in_batches(p, &out, cells,
                            fth_config_int(a->call->config, "training.analyze_batch_size"), err);
 }
 
@@ -145,16 +147,19 @@ fth_status sp_analysis_plan_predict(sp_analysis *a, fth_err *err)
     if (a->held > 0 && a->model.set.spatial)
         FTH_TRY(plan_factors(a, &a->predict_held, a->held_xy, a->held_group, a->held_nbr, a->held_F,
                              a->held_S, err));
-    if (a->model.set.groups) FTH_TRY(plan_groupwise(a, err));
+    if (a->model.set.groups)
+        FTH_TRY(plan_groupwise(a, &a->groupwise, a->xy, a->group, a->nbr, err));
+    if (a->model.set.groups && a->held > 0)
+        FTH_TRY(plan_groupwise(a, &a->groupwise_held, a->held_xy, a->held_group, a->held_nbr, err));
     return a->model.set.spatial ? plan_lu(a, err) : FTH_OK;
 }
 
 fth_status sp_analysis_predict(sp_analysis *a, fth_err *err)
 {
     FTH_TRY(sp_analysis_run_pass(a, &a->predict, err));
-    sp_pass_clear(&a->predict);
+    sp_analysis_end_pass(a, &a->predict);
     if (a->predict_held.plan) FTH_TRY(sp_analysis_run_pass(a, &a->predict_held, err));
-    sp_pass_clear(&a->predict_held);
+    sp_analysis_end_pass(a, &a->predict_held);
     return FTH_OK;
 }
 
@@ -162,26 +167,32 @@ fth_status sp_analysis_predict(sp_analysis *a, fth_err *err)
 
 typedef struct files {
     fth_mem *mem;
-    fth_sink *file;      /* [group] */
-    int64_t groups, row; /* row: elements of a cell */
+    fth_sink *file; /* [group] */
+    int64_t groups;
+    const int64_t *row; /* of each cell that is written; NULL: they are the rows */
 } files;
+
+/* Cells [lo, lo + n) of one group; neighbours in the file go together. */
+static fth_status write_cells(const files *f, const fth_sink *to, int64_t lo, int64_t n,
+                              int64_t factors, const float *from, fth_err *err)
+{
+    for (int64_t i = 0, run; i < n; i += run) {
+        const int64_t first = f->row ? f->row[lo + i] : lo + i;
+        for (run = 1; i + run < n && (!f->row || f->row[lo + i + run] == first + run);) run++;
+        FTH_TRY(to->write(to->self, (int64_t[]){first, 0}, (int64_t[]){run, factors},
+                          from + i * factors, err));
+    }
+    return FTH_OK;
+}
 
 static fth_status files_write(void *self, const int64_t *lo, const int64_t *n, const void *src,
                               fth_err *err)
 {
     const files *f = self;
     const float *from = src;
-    for (int64_t g = 0; g < n[0]; g++) {
-        const fth_sink *to = &f->file[lo[0] + g];
-        FTH_TRY(to->write(to->self, lo + 1, n + 1, from + g * n[1] * n[2], err));
-    }
-    return FTH_OK;
-}
-
-static fth_status files_commit(void *self, fth_err *err)
-{
-    const files *f = self;
-    for (int64_t g = 0; g < f->groups; g++) FTH_TRY(f->file[g].commit(f->file[g].self, err));
+    for (int64_t g = 0; g < n[0]; g++)
+        FTH_TRY(
+            write_cells(f, &f->file[lo[0] + g], lo[1], n[1], n[2], from + g * n[1] * n[2], err));
     return FTH_OK;
 }
 
@@ -202,7 +213,7 @@ static fth_status files_open(files *f, const sp_analysis *a, fth_err *err)
 {
     char path[SP_PATH];
     void *block = NULL;
-    const int64_t size[2] = {a->cells, a->factors};
+    const int64_t size[2] = {a->rows, a->factors};
     *f = (files){.mem = a->mem, .groups = a->model.set.n_groups};
     FTH_TRY(sp_path(path, a->call->model_dir, SP_GROUPWISE, err));
     if (mkdir(path, 0777) != 0 && errno != EEXIST)
@@ -217,19 +228,33 @@ static fth_status files_open(files *f, const sp_analysis *a, fth_err *err)
     return FTH_OK;
 }
 
+/* Training cells, then those held out, each into their rows. */
+static fth_status write_groupwise(sp_analysis *a, files *f, fth_err *err)
+{
+    sp_pass *const pass[2] = {&a->groupwise, &a->groupwise_held};
+    const int64_t *const row[2] = {a->data.row, a->data.absent}, cells[2] = {a->cells, a->held};
+    for (int i = 0; i < 2; i++) {
+        if (!pass[i]->plan) continue;
+        f->row = row[i];
+        pass[i]->sink[0] = (fth_sink){.kind = "files of groups",
+                                      .self = f,
+                                      .dtype = FTH_F32,
+                                      .n_axes = 3,
+                                      .size = {f->groups, cells[i], a->factors},
+                                      .write = files_write};
+        FTH_TRY(sp_analysis_run_pass(a, pass[i], err));
+        sp_analysis_end_pass(a, pass[i]);
+    }
+    for (int64_t g = 0; g < f->groups; g++) FTH_TRY(f->file[g].commit(f->file[g].self, err));
+    return FTH_OK;
+}
+
 fth_status sp_analysis_groupwise(sp_analysis *a, fth_err *err)
 {
     if (!a->groupwise.plan) return FTH_OK;
     files f;
     fth_status s = files_open(&f, a, err);
-    a->groupwise.sink[0] = (fth_sink){.kind = "files of groups",
-                                      .self = &f,
-                                      .dtype = FTH_F32,
-                                      .n_axes = 3,
-                                      .size = {f.groups, a->cells, a->factors},
-                                      .write = files_write,
-                                      .commit = files_commit};
-    if (s == FTH_OK) s = sp_analysis_run_pass(a, &a->groupwise, err);
+    if (s == FTH_OK) s = write_groupwise(a, &f, err);
     files_close(&f);
     for (int64_t g = 0; s == FTH_OK && g < a->model.set.n_groups; g++) {
         char path[SP_PATH];
@@ -237,7 +262,6 @@ fth_status sp_analysis_groupwise(sp_analysis *a, fth_err *err)
         if (s == FTH_OK)
             s = fth_stage_wrote(a->call, FTH_FILE_OUTPUT, path, "factors as of one group", err);
     }
-    sp_pass_clear(&a->groupwise);
     return s;
 }
 
@@ -252,6 +276,6 @@ fth_status sp_analysis_lu(sp_analysis *a, fth_err *err)
     FTH_TRY(fth_npy_create(&a->lu.sink[0], a->mem, path, FTH_F32, 3, size, err));
     const fth_status s = sp_analysis_run_pass(a, &a->lu, err);
     fth_sink_close(&a->lu.sink[0]);
-    sp_pass_clear(&a->lu);
+    sp_analysis_end_pass(a, &a->lu);
     return s;
 }

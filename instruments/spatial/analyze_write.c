@@ -19,27 +19,30 @@ static fth_status path_of(char path[SP_PATH], const sp_analysis *a, const char *
     return sp_path(path, a->call->model_dir, name, err);
 }
 
-/* [row factor] with permuted columns; `from` is f32, or f64 with `wide`. */
-static fth_status write_columns(const sp_analysis *a, const char *name, const void *from, bool wide,
-                                int64_t rows, fth_err *err)
+/* [row factor], f32 or f64, to f32 with permuted columns. */
+static fth_status write_columns(const sp_analysis *a, const char *name, const fth_source *from,
+                                fth_err *err)
 {
-    const int64_t L = a->factors, *order = order_of(a), size[2] = {rows, L};
+    const int64_t rows = from->size[0], L = a->factors, *order = order_of(a), size[2] = {rows, L};
+    const bool wide = from->dtype == FTH_F64;
     char path[SP_PATH];
     fth_sink sink = {0};
     void *block = NULL;
     FTH_TRY(path_of(path, a, name, err));
-    FTH_TRY(fth_mem_take(a->mem, FTH_MEM_META, (uint64_t)(PIECE * L) * sizeof(float), "columns",
+    FTH_TRY(fth_mem_take(a->mem, FTH_MEM_META,
+                         (uint64_t)(PIECE * L) * (sizeof(float) + sizeof(double)), "columns",
                          &block, err));
-    float *to = block;
+    double *piece = block;
+    float *to = (float *)(void *)(piece + PIECE * L);
     fth_status s = fth_npy_create(&sink, a->mem, path, FTH_F32, 2, size, err);
     for (int64_t at = 0; s == FTH_OK && at < rows; at += PIECE) {
-        const int64_t n = rows - at < PIECE ? rows - at : PIECE;
-        for (int64_t i = 0; i < n; i++)
-            for (int64_t l = 0; l < L; l++) {
-                const int64_t k = (at + i) * L + order[l];
-                to[i * L + l] = wide ? (float)((const double *)from)[k] : ((const float *)from)[k];
-            }
-        s = sink.write(sink.self, (int64_t[2]){at, 0}, (int64_t[2]){n, L}, to, err);
+        const int64_t n = rows - at < PIECE ? rows - at : PIECE, lo[2] = {at, 0}, some[2] = {n, L};
+        s = from->read(from->self, lo, some, piece, err);
+        for (int64_t i = 0; s == FTH_OK && i < n * L; i++) {
+            const int64_t k = i / L * L + order[i % L];
+            to[i] = wide ? (float)piece[k] : ((const float *)(const void *)piece)[k];
+        }
+        if (s == FTH_OK) s = sink.write(sink.self, lo, some, to, err);
     }
     if (s == FTH_OK) s = sink.commit(sink.self, err);
     fth_sink_close(&sink);
@@ -85,9 +88,25 @@ static fth_status write_places(const sp_analysis *a, fth_err *err)
 
 /* ---- loadings ---- */
 
+typedef struct part_of_group {
+    const double *W;
+    int64_t factors;
+} part_of_group;
+
+/* Whole rows are asked for. */
+static fth_status read_part(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                            fth_err *err)
+{
+    const part_of_group *p = self;
+    (void)err;
+    memcpy(dst, p->W + lo[0] * p->factors, (size_t)(n[0] * n[1]) * sizeof *p->W);
+    return FTH_OK;
+}
+
 static fth_status write_loadings(const sp_analysis *a, fth_err *err)
 {
-    FTH_TRY(write_columns(a, SP_LOADINGS, fth_tensor_data(a->W), false, a->genes, err));
+    const fth_source all = fth_tensor_source(a->W);
+    FTH_TRY(write_columns(a, SP_LOADINGS, &all, err));
     const int64_t groups = sp_analysis_has_groups(a) ? a->groups : 0;
     bool left = true; /* by an analysis of more groups */
     for (int64_t g = 0; g < groups || left; g++) {
@@ -98,17 +117,47 @@ static fth_status write_loadings(const sp_analysis *a, fth_err *err)
             left = unlink(path) == 0;
             continue;
         }
-        const double *W = a->group_result.W + g * a->genes * a->factors;
-        FTH_TRY(write_columns(a, name, W, true, a->genes, err));
+        part_of_group part = {a->group_result.W + g * a->genes * a->factors, a->factors};
+        const fth_source own = {.kind = "loadings of a group",
+                                .self = &part,
+                                .dtype = FTH_F64,
+                                .n_axes = 2,
+                                .size = {a->genes, a->factors},
+                                .read = read_part};
+        FTH_TRY(write_columns(a, name, &own, err));
         FTH_TRY(fth_stage_wrote(a->call, FTH_FILE_OUTPUT, path, "loadings of a group", err));
     }
     return FTH_OK;
 }
 
+/* Which cells training did not see; no file where it saw all. */
+static fth_status write_held_out(const sp_analysis *a, fth_err *err)
+{
+    char path[SP_PATH];
+    fth_tensor *held = NULL;
+    FTH_TRY(path_of(path, a, SP_HELD_OUT, err));
+    if (a->held == 0) {
+        unlink(path); /* of an analysis before */
+        return FTH_OK;
+    }
+    FTH_TRY(fth_tensor_create(&held, a->mem, "held out", FTH_BOOL, 1, &a->rows, err));
+    memset(fth_tensor_data(held), 0, (size_t)a->rows);
+    for (int64_t i = 0; i < a->held; i++) ((uint8_t *)fth_tensor_data(held))[a->data.absent[i]] = 1;
+    const fth_status s = write_tensor(a, SP_HELD_OUT, held, err);
+    fth_tensor_release(held);
+    return s == FTH_OK
+               ? fth_stage_wrote(a->call, FTH_FILE_OUTPUT, path, "cells that were held out", err)
+               : s;
+}
+
+/* Of all cells: those held out are predicted. */
 fth_status sp_analysis_write_arrays(sp_analysis *a, fth_err *err)
 {
-    FTH_TRY(write_columns(a, SP_FACTORS, fth_tensor_data(a->F), false, a->cells, err));
-    FTH_TRY(write_columns(a, SP_SCALES, fth_tensor_data(a->S), false, a->cells, err));
+    const fth_source F = sp_both_source(&a->both_F, a->rows),
+                     S = sp_both_source(&a->both_S, a->rows);
+    FTH_TRY(write_columns(a, SP_FACTORS, &F, err));
+    FTH_TRY(write_columns(a, SP_SCALES, &S, err));
+    FTH_TRY(write_held_out(a, err));
     FTH_TRY(write_places(a, err));
     return write_loadings(a, err);
 }

@@ -1,18 +1,25 @@
 /* export.c - results of models in one h5ad file: `fathom spatial export`.
  *
  * The source is copied byte for byte, so everything in it stays as it is, in whatever layout it
- * has; then this is added: obsm/fathom_MODEL_factors, _scales   a row for each cell of the file;
- * NaN: it was dropped varm/fathom_MODEL_loadings           a row for each gene; raw/varm where raw
- * has the genes obs/fathom_kept                      which cells were kept uns/fathom/MODEL
- * settings, moran, metrics Before version 0.7, frames and maps were single datasets of records,
- * which take no more members; there the arrays go to uns/fathom/MODEL too, and the mark to
- * uns/fathom/kept.
+ * has; then this is added:
+ *
+ *   obsm/fathom_MODEL_factors, _scales  a row for each cell of the file; NaN: it was dropped
+ *   varm/fathom_MODEL_loadings          a row for each gene; raw/varm where raw has the genes
+ *   obs/fathom_kept                     which cells were kept
+ *   obs/fathom_MODEL_held_out           which of them training did not see, where there are such
+ *   uns/fathom/MODEL                    settings, moran, metrics
+ *
+ * Before version 0.7, frames and maps were single datasets of records, which take no more members;
+ * there the arrays go to uns/fathom/MODEL too, and the marks to uns/fathom/kept and
+ * uns/fathom/MODEL/held_out.
  */
 #include "export.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { COLUMN = 96 };
 
 typedef struct job {
     const sp_export *e;
@@ -21,6 +28,8 @@ typedef struct job {
     sp_places places;
     fth_h5 *h5; /* the source; NULL: there is none */
     fth_h5_writer *w;
+    char column[SP_KIND_COUNT + 2][COLUMN]; /* of obs that are new */
+    int n_columns;
 } job;
 
 static fth_status exists_in(const char *dir, const char *name, char path[SP_PATH], bool *there,
@@ -179,49 +188,89 @@ static fth_status put_model(job *j, const char *model, fth_err *err)
 
 /* ---- obs ---- */
 
-/* The list of columns, and one more. */
-static fth_status add_column(job *j, const char *name, fth_err *err)
+/* The list of columns, and those that were added. */
+static fth_status add_columns(job *j, fth_err *err)
 {
     fth_texts *old = NULL;
     void *block = NULL;
     int64_t n = 0;
-    bool there = false;
-    if (!fth_h5_attr_exists(j->h5, "/obs", "column-order")) return FTH_OK; /* all are columns */
-    if (fth_h5_attr_text(j->h5, "/obs", "column-order", &old, NULL) == FTH_OK)
+    if (j->h5 && !fth_h5_attr_exists(j->h5, "/obs", "column-order")) return FTH_OK; /* all are */
+    if (j->h5 && fth_h5_attr_text(j->h5, "/obs", "column-order", &old, NULL) == FTH_OK)
         n = fth_texts_count(old); /* an empty list may be one of numbers */
-    fth_status s = fth_mem_take(j->mem, FTH_MEM_ANY, (uint64_t)(n + 1) * sizeof(char *), "columns",
-                                &block, err);
+    const int64_t most = n + 1 + j->n_columns;
+    fth_status s =
+        fth_mem_take(j->mem, FTH_MEM_ANY, (uint64_t)most * sizeof(char *), "columns", &block, err);
     const char **text = block;
-    for (int64_t i = 0; s == FTH_OK && i < n; i++) {
-        text[i] = fth_texts_get(old, i);
-        there = there || strcmp(text[i], name) == 0;
+    for (int64_t i = 0; s == FTH_OK && i < n; i++) text[i] = fth_texts_get(old, i);
+    if (s == FTH_OK && !j->h5) text[n++] = "group"; /* of a new file */
+    for (int i = 0; s == FTH_OK && i < j->n_columns; i++) {
+        bool there = false;
+        for (int64_t k = 0; k < n; k++) there = there || strcmp(text[k], j->column[i]) == 0;
+        if (!there) text[n++] = j->column[i];
     }
-    if (s == FTH_OK) text[n] = name;
-    if (s == FTH_OK && !there)
-        s = fth_h5_put_attr_texts(j->w, "/obs", "column-order", text, n + 1, err);
+    if (s == FTH_OK) s = fth_h5_put_attr_texts(j->w, "/obs", "column-order", text, n, err);
     (void)fth_mem_release(j->mem, block, NULL);
     fth_texts_free(old);
     return s;
 }
 
-static fth_status put_kept(job *j, const char *place, fth_err *err)
+/* A mark for each row of the file: whether `mark` (NULL: true) has its cell; false: it was dropped.
+ */
+static fth_status put_marks(job *j, const char *place, const uint8_t *mark, fth_err *err)
 {
     void *block = NULL;
     const int64_t n = j->places.rows;
     FTH_TRY(fth_h5_remove(j->w, place, err));
-    FTH_TRY(fth_mem_take(j->mem, FTH_MEM_ANY, (uint64_t)n + 1, "kept", &block, err));
-    uint8_t *kept = block;
-    for (int64_t i = 0; i < n; i++) kept[i] = !j->places.cell || j->places.cell[i] >= 0;
-    const fth_status s = sp_h5ad_put_array(j->w, place, FTH_BOOL, 1, &n, kept, err);
+    FTH_TRY(fth_mem_take(j->mem, FTH_MEM_ANY, (uint64_t)n + 1, "marks", &block, err));
+    uint8_t *to = block;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t cell = j->places.cell ? j->places.cell[i] : i;
+        to[i] = cell >= 0 && (!mark || mark[cell]);
+    }
+    const fth_status s = sp_h5ad_put_array(j->w, place, FTH_BOOL, 1, &n, to, err);
     (void)fth_mem_release(j->mem, block, NULL);
+    return s;
+}
+
+static fth_status put_column(job *j, const char *name, const char *elsewhere, const uint8_t *mark,
+                             fth_err *err)
+{
+    char place[SP_PATH];
+    if (is_records(j, "/obs")) return put_marks(j, elsewhere, mark, err);
+    snprintf(place, sizeof place, "/obs/%s", name);
+    snprintf(j->column[j->n_columns++], sizeof j->column[0], "%s", name);
+    return put_marks(j, place, mark, err);
+}
+
+/* Cells that a model was not trained on. */
+static fth_status put_held_out(job *j, const char *model, fth_err *err)
+{
+    char dir[SP_PATH], path[SP_PATH], name[COLUMN], elsewhere[SP_PATH];
+    bool there = false;
+    fth_source file;
+    fth_tensor *held = NULL;
+    FTH_TRY(sp_path(dir, j->e->dir, model, err));
+    FTH_TRY(exists_in(dir, SP_HELD_OUT, path, &there, err));
+    if (!there) return FTH_OK;
+    FTH_TRY(fth_npy_open(&file, j->mem, path, err));
+    fth_status s = FTH_OK;
+    if (file.n_axes != 1 || file.dtype != FTH_BOOL || file.size[0] != j->data.rows)
+        s = FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: bool [%lld] was expected", path,
+                     (long long)j->data.rows);
+    if (s == FTH_OK) s = fth_source_load(&file, j->mem, "held out", &held, err);
+    fth_source_close(&file);
+    snprintf(name, sizeof name, "fathom_%.64s_held_out", model);
+    snprintf(elsewhere, sizeof elsewhere, "/uns/fathom/%.200s/held_out", model);
+    if (s == FTH_OK) s = put_column(j, name, elsewhere, fth_tensor_data(held), err);
+    fth_tensor_release(held);
     return s;
 }
 
 static fth_status mark_cells(job *j, fth_err *err)
 {
-    if (is_records(j, "/obs")) return put_kept(j, "/uns/fathom/kept", err);
-    FTH_TRY(put_kept(j, "/obs/fathom_kept", err));
-    return j->h5 ? add_column(j, "fathom_kept", err) : FTH_OK;
+    FTH_TRY(put_column(j, "fathom_kept", "/uns/fathom/kept", NULL, err));
+    for (int i = 0; i < j->e->n_models; i++) FTH_TRY(put_held_out(j, j->e->model[i], err));
+    return is_records(j, "/obs") ? FTH_OK : add_columns(j, err);
 }
 
 /* ---- the file ---- */

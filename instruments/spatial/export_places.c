@@ -5,6 +5,7 @@
  */
 #include "anndata.h"
 #include "export.h"
+#include "metadata.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -58,6 +59,39 @@ static fth_status take(fth_mem *mem, int64_t n, int64_t **out, fth_err *err)
     FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)n * sizeof **out, "places", &block, err));
     *out = block;
     for (int64_t i = 0; i < n; i++) (*out)[i] = -1;
+    return FTH_OK;
+}
+
+/* A file of rows that was changed, or is of other cells, would put results on the wrong ones. */
+static fth_status wrong_rows(const sp_data *data, const char *what, fth_err *err)
+{
+    FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s/%s: %s", data->dir, SP_ROWS, what);
+    fth_err_hint(err, "preprocess again with --force, or bring back the file that it wrote");
+    return FTH_E_FILE_FORMAT;
+}
+
+/* It holds what preprocessing wrote, and the cells of these rows have the names of the folder's. */
+static fth_status check_rows(fth_mem *mem, const sp_data *data, const int64_t *row,
+                             const fth_texts *names, fth_err *err)
+{
+    char path[SP_PATH], text[400];
+    fth_json *doc = NULL;
+    FTH_TRY(sp_path(path, data->dir, SP_METADATA, err));
+    FTH_TRY(sp_metadata_member(&doc, mem, path, "fathom", err));
+    const fth_json_value *own = doc ? fth_json_root(doc) : NULL;
+    const uint64_t is = fth_hash_bytes(row, (size_t)data->rows * sizeof *row, 0),
+                   was = fth_json_get_hash(own, "rows_xxh64", is);
+    fth_json_destroy(doc);
+    if (is != was)
+        return wrong_rows(data, "it is not as preprocessing wrote it: its hash is another", err);
+    for (int64_t i = 0; data->cell_names && i < data->rows; i++) {
+        const char *here = fth_texts_get(data->cell_names, i),
+                   *there = fth_texts_get(names, row[i]);
+        if (strcmp(here, there) == 0) continue;
+        snprintf(text, sizeof text, "cell %lld, '%.80s', would be row %lld of the file, '%.80s'",
+                 (long long)i, here, (long long)row[i], there);
+        return wrong_rows(data, text, err);
+    }
     return FTH_OK;
 }
 
@@ -128,6 +162,7 @@ static fth_status find_cells(sp_places *p, const sp_anndata *a, const sp_data *d
     if (s == FTH_OK) s = read_kept(p->mem, data, SP_ROWS, data->rows, p->rows, &kept, err);
     if (s == FTH_OK && !kept) s = match_cells(p, a, data, names, err);
     const int64_t *row = kept ? fth_tensor_data(kept) : NULL;
+    if (s == FTH_OK && row) s = check_rows(p->mem, data, row, names, err);
     for (int64_t i = 0; s == FTH_OK && row && i < data->rows; i++) p->cell[row[i]] = i;
     fth_tensor_release(kept);
     fth_texts_free(names);

@@ -15,6 +15,7 @@ typedef struct film {
     fth_colours *colours;     /* [factor]: of the last frame */
     int64_t *order;           /* [panel]: factor of the frames */
     char title[64];
+    sp_data training; /* empty where no cells were held out */
 } film;
 
 static fth_status describe(film *f, const sp_rows *rows, fth_figure **out, fth_err *err)
@@ -113,11 +114,36 @@ static fth_status draw_film(film *f, fth_err *err)
                          "factors while training", err);
 }
 
+/* Frames have the cells of training alone, all other files also those held out. */
+static fth_status leave_out(film *f, fth_err *err)
+{
+    sp_drawing *d = f->d;
+    const fth_config *cfg = d->call->config;
+    const double fraction = fth_config_real(cfg, "training.holdout_fraction");
+    if (f->frames.n_axes != 3 || f->frames.size[1] == d->cells || fraction <= 0) return FTH_OK;
+    FTH_TRY(sp_data_open(&f->training, d->mem, d->data.dir, err));
+    FTH_TRY(sp_data_hold_out(&f->training, fraction,
+                             (sp_holdout)fth_config_choice(cfg, "training.holdout"),
+                             fth_config_int(cfg, "seed"), err));
+    d->cells = f->training.size.cells;
+    d->xy = fth_tensor_data(f->training.xy);
+    return FTH_OK;
+}
+
+static void all_cells(film *f)
+{
+    if (!f->training.mem) return;
+    f->d->cells = f->d->data.size.cells;
+    f->d->xy = fth_tensor_data(f->d->data.xy);
+    sp_data_close(&f->training);
+}
+
 static fth_status open_film(film *f, fth_err *err)
 {
     sp_drawing *d = f->d;
     char path[SP_PATH];
     FTH_TRY(sp_draw_open(d, SP_FRAMES, &f->frames, err));
+    FTH_TRY(leave_out(f, err));
     if (f->frames.n_axes != 3 || f->frames.size[1] != d->cells || f->frames.size[2] != d->factors ||
         f->frames.size[0] < 1 || f->frames.dtype != FTH_F32)
         return FTH_FAIL(err, FTH_E_FILE_SHAPE,
@@ -171,6 +197,7 @@ fth_status sp_figure_animation(sp_drawing *d, fth_err *err)
         if (s == FTH_OK) s = draw_film(&f, err);
         fth_source_close(&f.frames);
         fth_source_close(&f.iters);
+        all_cells(&f);
     }
     sp_draw_give(d, f.colours, bytes);
     return s;

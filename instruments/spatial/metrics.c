@@ -146,7 +146,7 @@ static fth_status write_json(const sp_analysis *a, fth_err *err)
     put_moran(&w, &a->moran);
     put_stability(&w, a);
     fth_json_int(&w, "n_factors", a->factors);
-    fth_json_int(&w, "n_spots", a->cells);
+    fth_json_int(&w, "n_spots", a->rows);
     if (sp_analysis_has_groups(a)) put_groups(&w, a);
     if (a->held > 0) put_holdout(&w, a);
     put_own(&w, a);

@@ -179,6 +179,9 @@ fth_status sp_path(char path[SP_PATH], const char *dir, const char *name, fth_er
 #define SP_FRAME_ITERS "video_frame_iters.npy"
 #define SP_FACTORS "factors.npy"
 #define SP_SCALES "scales.npy"
+#define SP_HELD_OUT                                                                                \
+    "held_out.npy" /* bool [cell]: training did not see it; only where some were                   \
+                    */
 #define SP_LOADINGS "loadings.npy"
 #define SP_Z "Z.npy"
 #define SP_GROUPS_Z "groupsZ.npy"

@@ -333,6 +333,32 @@ static void estimate(t_job *j, double *F, bool mean)
     }
 }
 
+/* Factors are of all cells, those held out predicted, and a file says which these are. */
+static void check_cells(t_job *j, const fth_json *doc)
+{
+    double F[N * L];
+    const fth_json_value *order =
+        fth_json_get(fth_json_get(fth_json_root(doc), "moran_i"), "sorted_indices");
+    fth_tensor *factors = t_job_array(j, SP_FACTORS), *held = t_job_array(j, SP_HELD_OUT);
+    estimate(j, F, false);
+    EQ_I64(fth_tensor_size(factors, 0), N);
+    for (int i = 0; i < N * L; i++) {
+        const int64_t l = fth_json_get_int(fth_json_at(order, i % L), NULL, -1);
+        NEAR(sg_at(factors, i), F[i / L * L + l], 2e-5 * F[i / L * L + l]);
+    }
+    for (int g = 0; g < G && strcmp(j->call.model, "mggp_svgp") == 0; g++) {
+        int64_t by[L];
+        char name[64], golden[64];
+        read_order(j, by);
+        snprintf(name, sizeof name, SP_GROUPWISE "/group_%d.npy", g);
+        snprintf(golden, sizeof golden, "predict_mean_as_group%d", g);
+        check_columns(j, name, golden, by, true, 2e-5);
+    }
+    for (int i = 0; i < N; i++) EQ_I64(((const uint8_t *)fth_tensor_data(held))[i], i >= N - HELD);
+    fth_tensor_release(factors);
+    fth_tensor_release(held);
+}
+
 TEST(held_out_cells_are_judged_with_both_estimates)
 {
     static const sp_kind of[] = {SP_PNMF, SP_SVGP, SP_MGGP_SVGP};
@@ -346,7 +372,9 @@ TEST(held_out_cells_are_judged_with_both_estimates)
         fth_json *doc = t_job_json(&j, SP_METRICS);
         const fth_json_value *held = fth_json_get(fth_json_root(doc), "holdout");
         EQ_I64(fth_json_get_int(held, "n_cells", 0), HELD);
-        EQ_I64(fth_json_get_int(fth_json_root(doc), "n_spots", 0), N - HELD);
+        EQ_I64(fth_json_get_int(held, "n_training_cells", 0), N - HELD);
+        EQ_I64(fth_json_get_int(fth_json_root(doc), "n_spots", 0), N);
+        check_cells(&j, doc);
         for (int mean = 0; mean < 2; mean++) {
             double F[N * L], want[2], nsf[2];
             estimate(&j, F, mean);

@@ -1,7 +1,7 @@
 """Every output of the spatial instrument, opened from Python with NumPy, and with h5py where it is there.
 
 The function `outputs` is what docs/spatial.md shows.
-seconds: 30"""
+seconds: 34"""
 import json
 import os
 import pathlib
@@ -93,7 +93,7 @@ def stages():
     return fathom("help", "spatial")
 
 
-class Case(unittest.TestCase):
+class Base(unittest.TestCase):
     def setUp(self):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="outputs-"))
         self.out = self.dir / "out"
@@ -103,6 +103,8 @@ class Case(unittest.TestCase):
     def tearDown(self):
         shutil.rmtree(self.dir)
 
+
+class Case(Base):
     def write_results(self, cells, genes):
         """Results as another program might write them: files alone connect the stages."""
         folder = self.out / "mggp_svgp"
@@ -188,6 +190,72 @@ class Case(unittest.TestCase):
         self.assertEqual(got["model"]["mu"].shape, (3, 16))
         figures = sorted(p.name for p in (self.out / "mggp_svgp/figures").glob("*.png"))
         self.assertEqual(len(figures), 10)
+
+
+class HeldOut(Base):
+    """Cells that training does not see have factors too, and a file says which they are."""
+
+    def test_all_cells_have_factors(self):
+        self.config.write_text(self.config.read_text().replace("device: cpu", "device: cpu, holdout_fraction: 0.1, video_interval: 3"))
+        words = ["-c", str(self.config)]
+        fathom("spatial", "preprocess", *words)
+        fathom("spatial", "train", "--video", *words)
+        for stage in ("analyze", "figures"):
+            fathom("spatial", stage, *words)
+        results = self.out / "mggp_svgp"
+        held = np.load(results / "held_out.npy")
+        out = outputs(self.out, "mggp_svgp")
+        cells = out["names"]["n_spots"]
+        self.assertEqual((held.shape, held.dtype), ((cells,), bool))
+        self.assertEqual(held.sum(), cells - round(0.9 * cells))
+        self.assertEqual(out["metrics"]["holdout"]["n_cells"], held.sum())
+        self.assertEqual(out["metrics"]["n_spots"], cells)
+        self.assertEqual(out["video_frames"].shape[1], (~held).sum())  # frames are of training
+        self.assertTrue((results / "training_animation.gif").exists())
+        for name in ("factors", "scales", "as_group_0", "as_group_1"):
+            self.assertEqual(out[name].shape, (cells, 3), name)
+            self.assertTrue((np.isfinite(out[name]) & (out[name] > 0)).all(), name)
+        # the last frame is exp(f) of the training cells: their rows, in the order of the factors
+        order = out["metrics"]["moran_i"]["sorted_indices"]
+        np.testing.assert_array_equal(out["factors"][~held], out["video_frames"][-1][:, order])
+        # the map as if of its own group is the cell's own factor
+        own = np.stack([out[f"as_group_{g}"][i] for i, g in enumerate(out["groups"])])
+        np.testing.assert_allclose(own, out["factors"], rtol=2e-4)
+        # held-out cells are those that project gives
+        fathom("spatial", "project", "-m", str(results / "model.safetensors"), "--data", str(self.out), "-o", str(self.dir / "p"))
+        np.testing.assert_allclose(np.load(self.dir / "p" / "factors.npy"), out["factors"], rtol=1e-5)
+        if h5py:
+            with h5py.File(results / "results.h5ad") as f:
+                marks, kept = f["obs/fathom_mggp_svgp_held_out"][:], f["obs/fathom_kept"][:]
+                np.testing.assert_array_equal(np.flatnonzero(marks), np.sort(out["rows"][held]))
+                self.assertEqual(kept.sum(), cells)
+                self.assertFalse(np.isnan(f["obsm/fathom_mggp_svgp_factors"][:][kept]).any())
+                self.assertEqual(list(f["obs"].attrs["column-order"])[-2:], ["fathom_kept", "fathom_mggp_svgp_held_out"])
+        # without held-out cells there is no such file
+        self.config.write_text(self.config.read_text().replace("holdout_fraction: 0.1", "holdout_fraction: 0"))
+        for stage in ("train", "analyze"):
+            fathom("spatial", stage, *words)
+        self.assertFalse((results / "held_out.npy").exists())
+
+
+class Rows(Base):
+    """rows.npy decides where results go: it is recorded, and a file that was changed is not used."""
+
+    def test_changed_rows_are_noticed(self):
+        words = ["-c", str(self.config)]
+        for stage in ("preprocess", "train", "analyze"):
+            fathom("spatial", stage, *words)
+        record = json.loads((self.out / ".fathom" / "preprocess.json").read_text())
+        self.assertIn("preprocessed/rows.npy", [f["path"] for f in record["files"] if f["kind"] == "output"])
+        rows = self.out / "preprocessed" / "rows.npy"
+        right = np.load(rows)
+        for wrong in (right[::-1], np.roll(right, 1)):
+            np.save(rows, wrong)
+            done = subprocess.run([PROGRAM, "spatial", "export", *words], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn("rows.npy: it is not as preprocessing wrote it", done.stderr)
+        np.save(rows, right)
+        fathom("spatial", "export", *words)
 
 
 if __name__ == "__main__":

@@ -152,6 +152,21 @@ class Blocks(unittest.TestCase):
         write_arrays(self.folder / "other", self.counts, self.places + np.float32(1))
         self.assertIn("does not say how its positions were rescaled", self.project("svgp", self.folder / "other", code=3))
 
+    def test_analyze_stays_within_its_plan(self):
+        """Two predictions, of the training cells and of those held out, with 1231 inducing points."""
+        side = 36
+        y, x = np.divmod(np.arange(side * side), side)
+        counts = np.random.default_rng(3).poisson(1.0, (side * side, GENES)).astype(np.float32)
+        write_arrays(self.folder / "large", counts, np.stack([x, y], 1).astype(np.float32))
+        words = ["--set", f"preprocessing.path={self.folder}/large", "--set", "model.num_inducing=1231",
+                 "--set", "training.holdout_fraction=0.05", "--set", "training.max_iter=2"]
+        self.train("svgp", 1, *words)
+        for threads in ("1", "2"):
+            self.fathom("analyze", "-c", str(self.folder / "svgp.yaml"), "--set", "seed=1", *words, "--threads", threads)
+            record = json.loads((self.folder / "out" / ".fathom" / "analyze.svgp.json").read_text())
+            self.assertGreater(record["growth_bytes"], 40 << 20)
+            self.assertLessEqual(record["growth_bytes"], record["planned_bytes"], f"{threads} threads")
+
 
 if __name__ == "__main__":
     unittest.main()

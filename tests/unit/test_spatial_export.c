@@ -229,23 +229,28 @@ TEST(results_stand_beside_what_was_there)
     close_subset(&s);
 }
 
-/* With rows.npy names are of no importance: here they say something else. */
+/* rows.npy says where cells are; rows whose cells have other names than those of the folder, as in
+ * a file that was reversed, would put every factor on the wrong cell. */
 TEST(rows_decide_where_they_are_kept)
 {
     subset s;
     fth_err err = {0};
     fth_h5 *h5 = NULL;
-    int64_t row[KEPT];
+    int64_t row[KEPT], reversed[KEPT];
     open_subset(&s, SAMPLE, "rows");
     for (int64_t i = 0; i < s.kept; i++) row[i] = row_of(&s, i);
-    for (int64_t i = 0; i < s.kept; i++) s.cell[i] = "twice";
+    for (int64_t i = 0; i < s.kept; i++) reversed[i] = row[s.kept - 1 - i];
     fth_mem *mem = t_mem(1 << 24);
-    t_results_names(&s.r, mem);
     t_results_npy(&s.r, mem, SP_PREPROCESSED, SP_ROWS, FTH_I64, 1, &s.kept, row);
     OKE(export(&s, SAMPLE, &err), &err);
     OK(fth_h5_open(&h5, s.mem, s.out, NULL));
     check_factors(&s, h5, "/obsm/fathom_svgp_factors", 1);
     fth_h5_close(h5);
+    t_results_npy(&s.r, mem, SP_PREPROCESSED, SP_ROWS, FTH_I64, 1, &s.kept, reversed);
+    IS(export(&s, SAMPLE, &err), FTH_E_FILE_FORMAT);
+    HAS(err.text, "would be row ");
+    HAS(err.hint, "preprocess again");
+    fth_err_clear(&err);
     row[3] = CELLS;
     t_results_npy(&s.r, mem, SP_PREPROCESSED, SP_ROWS, FTH_I64, 1, &s.kept, row);
     IS(export(&s, SAMPLE, &err), FTH_E_FILE_FORMAT);
