@@ -93,6 +93,10 @@ const char *cli_get(const cli_call *call, const char *flag);
 /* The same for a flag that may be given often: value number i, NULL beyond the last. */
 const char *cli_get_at(const cli_call *call, const char *flag, int i);
 
+/* limits.c: FTH_E_NOMEM when the limits of the shell are too small to work, or even to end by
+ * returning from main. */
+fth_status cli_check_limits(fth_err *err);
+
 /* trace.c: --trace, which every command takes. Begin before the command, end after it, also when
  * it failed: then the file is written and all is given back. Returns `s`, or what went wrong. */
 fth_status cli_trace_begin(cli_call *call, fth_err *err);

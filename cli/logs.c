@@ -78,9 +78,12 @@ static void find_again(follower *f)
 
 static fth_status open_log(follower *f, fth_err *err)
 {
-    f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
-    if (f->fd >= 0) return FTH_OK;
-    FTH_FAIL(err, FTH_E_FILE_OPEN, "the log %s cannot be opened: %s", f->path, strerror(errno));
+    f->fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat info;
+    const bool known = f->fd >= 0 && fstat(f->fd, &info) == 0;
+    if (known && S_ISREG(info.st_mode)) return FTH_OK;
+    FTH_FAIL(err, FTH_E_FILE_OPEN, "the log %s cannot be opened: %s", f->path,
+             known ? "it is not a file" : strerror(errno));
     fth_err_hint(err, "the folder may have been moved or cleaned; 'fathom status' shows the job");
     return FTH_E_FILE_OPEN;
 }

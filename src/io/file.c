@@ -32,7 +32,7 @@ fth_status fth__file_fail_(fth_err *err, fth_site site, fth_status status, const
 
 static fth_status open_fd(fth__file *f, const char *path, fth_err *err)
 {
-    f->fd = open(path, O_RDONLY | O_CLOEXEC);
+    f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would wait for who writes */
     if (f->fd < 0) return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: %s", path, strerror(errno));
     struct stat st;
     if (fstat(f->fd, &st) != 0)

@@ -321,12 +321,48 @@ static fth_status open_to_read(fth__db *db, fth_err *err)
     return code == SQLITE_OK ? FTH_OK : fth__db_fail(db, "read", err);
 }
 
+/* SQLite takes shorter paths than the system, with room for "-journal" behind them. It would say so
+ * only when the ledger is made, after the first stage has started. */
+static fth_status refuse_long(const fth__db *db, fth_err *err)
+{
+    const sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+    const size_t most = vfs && vfs->mxPathname > 8 ? (size_t)vfs->mxPathname - 8 : 504;
+    const size_t n = strlen(db->path), beside = n - strlen(db->dir);
+    if (n <= most) return FTH_OK;
+    FTH_FAIL(err, FTH_E_LEDGER, "the path of the ledger has %zu bytes, SQLite takes %zu: %.200s...",
+             n, most, db->path);
+    fth_err_hint(err, "choose an output_dir of at most %zu bytes; this one has %zu", most - beside,
+                 strlen(db->dir));
+    return FTH_E_LEDGER;
+}
+
+/* SQLite would wait for ever for the other end of a pipe. */
+static fth_status refuse_special(const fth__db *db, fth_err *err)
+{
+    static const char *const suffix[] = {"", "-wal", "-shm", "-journal"};
+    char path[FTH__PATH + 16];
+    struct stat info;
+    for (size_t i = 0; i < sizeof suffix / sizeof suffix[0]; i++) {
+        snprintf(path, sizeof path, "%s%s", db->path, suffix[i]);
+        if (stat(path, &info) != 0 || S_ISREG(info.st_mode)) continue;
+        FTH_FAIL(err, FTH_E_LEDGER, "%s should be a file, and is a %s", path,
+                 S_ISDIR(info.st_mode)    ? "folder"
+                 : S_ISFIFO(info.st_mode) ? "pipe"
+                                          : "device or socket");
+        fth_err_hint(err, "move it away; this name belongs to Fathom's ledger");
+        return FTH_E_LEDGER;
+    }
+    return FTH_OK;
+}
+
 fth_status fth__db_open(fth__db *db, const char *output_dir, fth__db_mode mode, fth_err *err)
 {
     *db = (fth__db){.dir = output_dir, .mode = mode};
     if (!fth__fathom_path(db->path, output_dir, "ledger.sqlite"))
         return FTH_FAIL(err, FTH_E_LEDGER, "the path of the ledger in %.80s... is too long",
                         output_dir);
+    FTH_TRY(refuse_long(db, err));
+    FTH_TRY(refuse_special(db, err));
     fth_status s = FTH_OK;
     if (mode == FTH__DB_READ) {
         if (access(db->path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) return FTH_OK;

@@ -34,7 +34,7 @@ static void put_task(fth_json_writer *w, const fth_task *t)
 /* Under another name, then renamed: readers see the old or the new one. */
 static void put_file(const char *path, const char *temp, const char *text, size_t bytes)
 {
-    const int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    const int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
     if (fd < 0) return;
     const bool written = write(fd, text, bytes) == (ssize_t)bytes;
     if (close(fd) != 0 || !written || rename(temp, path) != 0) unlink(temp);

@@ -235,7 +235,7 @@ static fth_status write_temp(const char *path, const fth__who *me, fth_err *err)
 {
     char text[WHO_BYTES];
     const size_t n = fth__who_format(me, text, sizeof text);
-    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
     bool written = fd >= 0 && n < sizeof text && write(fd, text, n) == (ssize_t)n;
     int why = errno;
     if (fd >= 0 && close(fd) != 0 && written) { /* a network's disk may say it only now */

@@ -72,10 +72,11 @@ fth_status fth__log_open(fth__log **out, fth_mem *mem, const char *path, uint64_
     log->limit = limit ? limit : DEFAULT_LIMIT;
     log->fd = fth__mem_write_fails(mem)
                   ? (errno = ENOSPC, -1)
-                  : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+                  : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
     struct stat st;
-    if (log->fd < 0 || fstat(log->fd, &st) != 0) {
-        const int why = errno;
+    const bool known = log->fd >= 0 && fstat(log->fd, &st) == 0;
+    if (!known || !S_ISREG(st.st_mode)) { /* a pipe: nobody may be there to read */
+        const int why = known ? EINVAL : errno;
         fth__log_close(log);
         return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: opening the log: %s", path, strerror(why));
     }

@@ -70,7 +70,7 @@ static fth_status open_file(out_file *f, const char *folder, const char *name, f
     if (fth__text_is_cut(&t))
         return FTH_FAIL(err, FTH_E_FILE_OPEN, "the path of the monitor has %zu characters",
                         strlen(folder));
-    f->fd = open(f->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    f->fd = open(f->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
     if (f->fd >= 0) return FTH_OK;
     return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s could not be made: %s", f->path, strerror(errno));
 }

@@ -427,6 +427,60 @@ class Failures(Case):
         finally:
             subprocess.run(["umount", mount])
 
+    def limited(self, kind, bytes, *words):
+        return subprocess.run([t.PROGRAM, *words], capture_output=True, text=True, timeout=20,
+                              preexec_fn=lambda: resource.setrlimit(kind, (bytes, bytes)))
+
+    def test_a_limit_of_addresses(self):
+        path = self.config(model="plane")
+        if json.loads(t.fathom("version", "--json")[1])["build"]["sanitizers"]:
+            self.skipTest("a sanitizer takes all addresses")
+        for size in (120 << 20, 200 << 20):
+            done = self.limited(resource.RLIMIT_AS, size, "run", "all", "-c", path, "--no-live")
+            self.assertEqual(done.returncode, 4, done.stderr)
+            self.assertIn("ulimit -v", done.stderr)
+
+    def test_a_limit_of_files(self):
+        """Once SIGXFSZ ended the runner at its first line, and nothing was said."""
+        path = self.config(model="plane")
+        for size in (0, 4096, 65536):
+            done = self.limited(resource.RLIMIT_FSIZE, size, "run", "all", "-c", path, "--no-live")
+            self.assertIn(done.returncode, (1, 3), done.stdout + done.stderr)
+            self.assertIn("error FTH-", done.stderr)
+            self.assertRegex(done.stdout + done.stderr, "could not be written|File too large")
+            self.killed = True # what cannot be written cannot be tidied up either
+        self.run_all("run", "all", "-c", path)
+
+    def test_pipes_in_place_of_files(self):
+        """Whoever opens one waits for the other end."""
+        for name, code in ((".fathom/ledger.sqlite", 3), (".fathom/ledger.sqlite-wal", 3),
+                           (".fathom/lock", 0), (".fathom/live.json", 0), (".fathom/survey.json", 0),
+                           ("run_status.json", 0), ("logs/survey.log", 0),
+                           ("soundings.safetensors", 1)):
+            path = self.config(model="plane", output_dir=self.out("p"))
+            place = self.out("p", name)
+            os.makedirs(os.path.dirname(place))
+            os.mkfifo(place)
+            got, out, err = t.fathom("run", "survey", "-c", path, "--no-live", timeout=20)
+            self.assertEqual(got, code, name + out + err)
+            if code:
+                self.assertIn(place, out + err)
+            t.fathom("status", self.out("p"), timeout=20)
+            t.fathom("logs", "survey", "--dir", self.out("p"), timeout=20)
+            shutil.rmtree(self.out("p"))
+
+    def test_long_paths(self):
+        for size in (470, 520, 1200, 4000):
+            deep = self.out()
+            while len(deep) < size:
+                deep = os.path.join(deep, "d" * min(100, size - len(deep)))
+            path = self.config(model="plane", output_dir=deep)
+            code = 0 if size < 480 else 3
+            _, err = self.run_all("run", "survey", "-c", path, code=code)
+            if code:
+                self.assertIn("choose an output_dir of at most", err)
+                self.assertEqual(t.starts(self.root)[1:], []) # nothing was started
+
     def test_a_directory_that_cannot_be_written(self):
         self.config(model="plane", output_dir="/proc/fathom-out")
         _, err = self.run_all("run", "survey", "-c", self.configs, "--skip-general", code=3)
