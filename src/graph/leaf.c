@@ -252,8 +252,14 @@ fth_val fth_const_(fth_graph *g, fth_site site, fth_dtype dtype, double re, doub
     return add_const(g, site, &attr);
 }
 
+/* Whole numbers that f16 rounds to infinity; every other real dtype holds all of 64 bits. */
+enum { F16_TOO_LARGE = 65520 };
+
 fth_val fth_const_i64_(fth_graph *g, fth_site site, fth_dtype dtype, int64_t value)
 {
+    if (g && dtype == FTH_F16 && (value >= F16_TOO_LARGE || value <= -F16_TOO_LARGE))
+        return fth_poison_(g, site, FTH_E_GRAPH_ATTR, "const: %lld does not fit f16",
+                           (long long)value);
     const fth__const_attr attr = {
         .value = {(double)value, 0.0}, .integer = value, .dtype = (int32_t)dtype};
     return add_const(g, site, &attr);

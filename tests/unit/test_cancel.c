@@ -77,11 +77,24 @@ static fth_status asking_run(const fth_call *call)
     return FTH_OK;
 }
 
-static const fth_op slow = {.name = "slow", .infer = like_infer, .relation = same, .run = slow_run};
-static const fth_op crowd = {
-    .name = "crowd", .flags = FTH_OP_TEAM | FTH_OP_NO_SPLIT, .infer = like_infer, .run = team_run};
-static const fth_op asking = {
-    .name = "asking", .flags = FTH_OP_NO_SPLIT, .infer = like_infer, .run = asking_run};
+/* Worth the workers' while, although the elements are few. */
+static double much(const fth_call *call)
+{
+    return 1e6 * (double)call->out[0].extent[0];
+}
+
+static const fth_op slow = {
+    .name = "slow", .infer = like_infer, .relation = same, .flops = much, .run = slow_run};
+static const fth_op crowd = {.name = "crowd",
+                             .flags = FTH_OP_TEAM | FTH_OP_NO_SPLIT,
+                             .infer = like_infer,
+                             .flops = much,
+                             .run = team_run};
+static const fth_op asking = {.name = "asking",
+                              .flags = FTH_OP_NO_SPLIT,
+                              .infer = like_infer,
+                              .flops = much,
+                              .run = asking_run};
 
 /* ---- a run of one of them ---- */
 
@@ -303,7 +316,8 @@ TEST(while_it_waits_for_a_source)
         sum = fth_add(sum, fth_input(g, name, FTH_F32, "row", source));
     }
     const fth_sink sink = {.kind = "t", .dtype = FTH_F32, .n_axes = 1, .size = {FEW}, .data = out};
-    fth_plan *p = fth_plan_make(g, &sum, 1, &(fth_limits){.sinks = &sink}, &err);
+    const fth_limits limits = {.sinks = &sink, .stream = "row", .memory_bytes = 40000};
+    fth_plan *p = fth_plan_make(g, &sum, 1, &limits, &err); /* reads of a chunk are asked at once */
     OKE(p ? FTH_OK : err.status, &err);
     reads = 0;
     patience w = {.until = now() + 0.05};

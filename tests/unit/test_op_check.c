@@ -97,6 +97,31 @@ TEST(no_kernel_is_a_planning_error)
     close_bench(&b);
 }
 
+TEST(whole_numbers_that_do_not_fit)
+{
+    bench b;
+    open_bench(&b);
+    static const struct {
+        fth_dtype dtype;
+        int64_t fits, too_large;
+    } cases[] = {{FTH_BOOL, 1, 2},
+                 {FTH_U8, 255, 256},
+                 {FTH_U8, 0, -1},
+                 {FTH_U16, 65535, 65536},
+                 {FTH_I32, -2147483647, 2147483648},
+                 {FTH_F16, 65519, 65520},
+                 {FTH_F16, -65519, -65520}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        IS_TRUE(fth_val_ok(fth_const_i64(b.g, cases[i].dtype, cases[i].fits)));
+        IS_TRUE(!fth_val_ok(fth_const_i64(b.g, cases[i].dtype, cases[i].too_large)));
+        fth_err err = {0};
+        IS(fth_graph_check(b.g, &err), FTH_E_GRAPH_ATTR);
+        HAS(err.text, "does not fit");
+        fth_graph_clear_errors(b.g);
+    }
+    close_bench(&b);
+}
+
 /* ---- outputs: `attr` says what to do wrong ---- */
 
 typedef enum wrong {
