@@ -712,13 +712,19 @@ def _as_array(data):
 
 # ---- signals ---------------------------------------------------------------------------------
 
+try:  # under the module signal, whose enums take longer than a small run
+    import _signal as _handlers
+except ImportError:
+    _handlers = signal
+
+
 class _Signals:
     """Ctrl-C, and every other signal whose handler raises, while C is running. Python runs handlers
     between its own instructions, and during a run there are none but those of a callback: an
     exception that came before the first line of it would be printed and lost. So handlers run as
     they are, what they raise is kept, the run is cancelled, and then it is raised."""
 
-    _NUMBERS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM",
+    _NUMBERS = [int(getattr(signal, name)) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM",
                                                    "SIGUSR1", "SIGUSR2", "SIGXCPU")
                 if hasattr(signal, name)]
 
@@ -748,10 +754,10 @@ class _Signals:
         if self._depth > 1:
             return
         for number in self._NUMBERS:
-            before = signal.getsignal(number)
+            before = _handlers.getsignal(number)
             if callable(before):
                 self._before[number] = before
-                signal.signal(number, self._handle)
+                _handlers.signal(number, self._handle)
 
     def __exit__(self, kind, value, traceback):
         if not self._here():
@@ -759,8 +765,8 @@ class _Signals:
         self._depth -= 1
         if self._depth == 0:
             for number, before in list(self._before.items()):
-                if signal.getsignal(number) == self._handle:  # or a handler has put another there
-                    signal.signal(number, before)
+                if _handlers.getsignal(number) == self._handle:  # or one has put another there
+                    _handlers.signal(number, before)
             self._before.clear()
         raised, self._raised = self._raised, None
         if raised is not None:
