@@ -368,6 +368,20 @@ static fth_status try_room(fth_plan *p, uint64_t room, bool *found, uint64_t *pe
     return status;
 }
 
+/* A search finds no plan with `no` bytes and one with `yes`: where between them that begins. */
+static fth_status narrow(fth_plan *p, uint64_t no, uint64_t yes, uint64_t *smallest, fth_err *err)
+{
+    while (yes - no > 1) {
+        const uint64_t room = no + (yes - no) / 2;
+        bool found;
+        uint64_t peak;
+        FTH_TRY(try_room(p, room, &found, &peak, err));
+        *(found ? &yes : &no) = room;
+    }
+    *smallest = yes;
+    return FTH_OK;
+}
+
 /* The floor is what the smallest chunks were packed into. Larger ones are sometimes packed better;
  * so ask for a little less until that is refused: what is named fits, and nothing below it. */
 static fth_status tighten(search *s, fth_err *err)
@@ -382,7 +396,7 @@ static fth_status tighten(search *s, fth_err *err)
         if (!found) break;
         bool again;
         FTH_TRY(try_room(p, peak, &again, &s->smallest, err));
-        if (!again) s->smallest = room;
+        if (!again) FTH_TRY(narrow(p, peak, room, &s->smallest, err));
     }
     return try_axes(s, &s->floor, err);
 }
