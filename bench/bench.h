@@ -61,8 +61,9 @@ void bench_assign(bench_program *p, fth_val param, fth_val v);
 /* Plan (memory_bytes 0: no limit) and run once, filling planned and measured. */
 void bench_plan(bench_program *p, uint64_t memory_bytes, bool in_place);
 void bench_go(bench_program *p);
-/* The same; seconds of the device, by marks before the first kernel and after the last. */
-double bench_go_kernels(bench_program *p);
+/* The same; seconds of the host until all of it was done. Those of the kernels alone, by marks of
+ * the device before the first and after the last, are in report.device_seconds. */
+double bench_go_timed(bench_program *p, const bench *b);
 /* Prints what went wrong, if anything; true when all went well. */
 bool bench_close(bench_program *p);
 
@@ -84,9 +85,11 @@ typedef struct bench_pair {
     double limit; /* `unit`s per second nothing can pass, in 1e9; 0: not known */
     double bar;   /* seconds of the peer / ours that must be reached */
     void (*ours)(void *arg);
-    double (*ours_own)(void *arg); /* instead of it: its own seconds */
-    const char *device;            /* NULL: processors */
-    int turns, pairs;              /* 0: the usual */
+    const char *device; /* NULL: processors */
+    /* On a device, beside the seconds of the host: those of the kernels of the latest call of ours,
+     * and of the peer's, by the device's clock; 0: not known. NULL: not asked. */
+    double (*ours_kernels)(void *arg), (*peer_kernels)(void *arg);
+    int turns, pairs;          /* 0: the usual */
     double (*peer)(void *arg); /* its own seconds, or a negative number to be timed from outside */
     double (*residual)(void *arg); /* NULL: none */
     void *arg;
@@ -155,6 +158,7 @@ peer_python *peer_python_start_any(const char *folder, const char *script, const
 double peer_python_run(peer_python *p);                    /* seconds by its own clock */
 double peer_python_tell(peer_python *p, const char *line); /* another word than "go"; likewise */
 uint64_t peer_python_bytes(const peer_python *p); /* it grew by at most; 0: it does not say */
+double peer_python_kernels(const peer_python *p); /* of those seconds, a device's; 0: likewise */
 void peer_python_stop(peer_python *p);
 
 #endif

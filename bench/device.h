@@ -1,7 +1,8 @@
 /* device.h - what the cases of a device share: the peer in PyTorch, copies, one way to compare.
  *
- * Arrays are parameters, so they stay on the device from run to run, and seconds are those of the
- * kernels by the device's own marks; PyTorch's are by its events. Both take turns.
+ * Arrays are parameters, so they stay on the device from run to run. Seconds are those of the host,
+ * of both sides: from a call with nothing queued until the device is done. What the kernels took of
+ * them, by the device's own marks, and PyTorch's by its events, stands beside it. Both take turns.
  */
 #ifndef FATHOM_BENCH_DEVICE_H
 #define FATHOM_BENCH_DEVICE_H

@@ -52,6 +52,7 @@ typedef struct line {
     int threads;
     double seconds, rate, fraction, residual, median, lower, bar;
     double self; /* `lower` of the peer against itself: what this machine can tell apart now */
+    double kernels, kernel_ratio; /* of a device: median seconds, and peer / ours; 0: not known */
     uint64_t planned, measured;
     bool pass;
 } line;
@@ -73,27 +74,31 @@ static void print_json(bench *b, const line *l)
         "6g,"
         "\"unit\":\"%s\",\"fraction_of_limit\":%.4g,\"peak_planned\":%llu,\"peak_measured\":%llu,"
         "\"residual\":%.3g,\"peer\":\"%s\",\"ratio_median\":%.4g,\"ratio_lower_quartile\":%.4g,"
-        "\"self_lower_quartile\":%.4g,\"bar\":%.4g,\"clock\":\"%s\",\"pass\":%s}",
+        "\"self_lower_quartile\":%.4g,\"kernel_seconds\":%.6g,\"kernel_ratio_median\":%.4g,"
+        "\"bar\":%.4g,\"clock\":\"%s\",\"pass\":%s}",
         b->lines ? "," : "[", l->name, place(l, where, sizeof where), l->shape, l->seconds, l->rate,
         l->unit, l->fraction, (unsigned long long)l->planned, (unsigned long long)l->measured,
-        l->residual, l->peer, l->median, l->lower, l->self, l->bar, b->cpu_clock ? "cpu" : "wall",
-        l->pass ? "true" : "false");
+        l->residual, l->peer, l->median, l->lower, l->self, l->kernels, l->kernel_ratio, l->bar,
+        b->cpu_clock ? "cpu" : "wall", l->pass ? "true" : "false");
 }
 
 static void print_text(bench *b, const line *l)
 {
     char planned[24], measured[24], rate[48], where[24];
     if (b->lines == 0)
-        printf("%-22s %-6s %-22s %10s %15s %9s %11s %11s %9s  %-24s %7s %7s %7s %6s\n", "case",
-               "device", "shape", "seconds", "rate", "of limit", "planned", "measured", "residual",
-               "peer", "median", "lower", "self", "bar");
+        printf("%-22s %-6s %-22s %10s %15s %9s %11s %11s %9s  %-24s %7s %7s %7s %10s %7s %6s\n",
+               "case", "device", "shape", "seconds", "rate", "of limit", "planned", "measured",
+               "residual", "peer", "median", "lower", "self", "kernels", "ratio", "bar");
     snprintf(rate, sizeof rate, "%.4g %s", l->rate, l->unit);
-    printf("%-22s %-6s %-22s %10.6f %15s %8.1f%% %11s %11s %9.2g  %-24s %7.3f %7.3f %7.3f %6.3f "
-           "%s\n",
+    char kernels[32] = "-", kernel_ratio[16] = "-";
+    if (l->kernels > 0) snprintf(kernels, sizeof kernels, "%.6f", l->kernels);
+    if (l->kernel_ratio > 0) snprintf(kernel_ratio, sizeof kernel_ratio, "%.3f", l->kernel_ratio);
+    printf("%-22s %-6s %-22s %10.6f %15s %8.1f%% %11s %11s %9.2g  %-24s %7.3f %7.3f %7.3f %10s %7s "
+           "%6.3f %s\n",
            l->name, place(l, where, sizeof where), l->shape, l->seconds, rate, 100 * l->fraction,
            fth_mem_format_size(l->planned, planned, sizeof planned),
            fth_mem_format_size(l->measured, measured, sizeof measured), l->residual, l->peer,
-           l->median, l->lower, l->self, l->bar,
+           l->median, l->lower, l->self, kernels, kernel_ratio, l->bar,
            !l->pass     ? "FAIL"
            : l->bar > 0 ? "PASS"
                         : "-");
@@ -112,40 +117,51 @@ static void print_line(bench *b, const line *l)
  */
 enum { TURNS = 3 };
 
-static void best_turns(bench *b, const bench_pair *p, double *mine, double *other)
+typedef struct turn {
+    double mine, other;                 /* seconds of the host */
+    double mine_kernels, other_kernels; /* of a device; 0: not known */
+} turn;
+
+static turn best_turns(bench *b, const bench_pair *p)
 {
-    *mine = *other = 1e30;
+    turn best = {.mine = 1e30, .other = 1e30};
     for (int t = 0; t < (p->turns ? p->turns : TURNS); t++) {
         double start = bench_now(b, p->threads);
-        double ours = -1;
-        if (p->ours_own)
-            ours = p->ours_own(p->arg);
-        else
-            p->ours(p->arg);
-        if (ours < 0) ours = bench_now(b, p->threads) - start;
+        p->ours(p->arg);
+        const double ours = bench_now(b, p->threads) - start;
+        if (ours < best.mine) {
+            best.mine = ours;
+            best.mine_kernels = p->ours_kernels ? p->ours_kernels(p->arg) : 0;
+        }
         start = bench_now(b, p->threads);
         double peer = p->peer(p->arg);
         if (peer < 0) peer = bench_now(b, p->threads) - start;
-        if (ours < *mine) *mine = ours;
-        if (peer < *other) *other = peer;
+        if (peer < best.other) {
+            best.other = peer;
+            best.other_kernels = p->peer_kernels ? p->peer_kernels(p->arg) : 0;
+        }
     }
+    return best;
 }
 
 double bench_pairs(bench *b, const bench_pair *p)
 {
     const int pairs = p->pairs ? p->pairs : b->pairs;
-    double ours[100], ratio[100], self[100], peer[100], last = 0.0;
+    double ours[100], ratio[100], self[100], peer[100], kernels[100], apart[100], last = 0.0;
     for (int i = -1; i < pairs; i++) { /* -1: warm both sides up */
-        double mine, other;
-        best_turns(b, p, &mine, &other);
+        const turn t = best_turns(b, p);
         if (i >= 0) {
-            ours[i] = mine;
-            ratio[i] = other / mine;
-            self[i] = last > 0 ? other / last : 0;
-            peer[i] = other;
+            ours[i] = t.mine;
+            ratio[i] = t.other / t.mine;
+            self[i] = last > 0 ? t.other / last : 0;
+            peer[i] = t.other;
+            kernels[i] = t.mine_kernels;
+            apart[i] = t.mine_kernels > 0 ? t.other_kernels / t.mine_kernels : 0;
         }
-        last = other;
+        last = t.other;
     }
+    qsort(kernels, (size_t)pairs, sizeof *kernels, by_size);
+    qsort(apart, (size_t)pairs, sizeof *apart, by_size);
     qsort(ours, (size_t)pairs, sizeof *ours, by_size);
     qsort(ratio, (size_t)pairs, sizeof *ratio, by_size);
     qsort(self, (size_t)pairs, sizeof *self, by_size);
@@ -163,6 +179,8 @@ double bench_pairs(bench *b, const bench_pair *p)
     l.median = quantile(ratio, pairs, 0.5);
     l.lower = quantile(ratio, pairs, 0.25);
     l.self = quantile(self, pairs, 0.25);
+    l.kernels = quantile(kernels, pairs, 0.5);
+    l.kernel_ratio = quantile(apart, pairs, 0.5);
     l.bar = p->bar;
     l.planned = p->planned;
     l.measured = p->measured;

@@ -1,9 +1,11 @@
 # peer_cuda.py
 #
 # Work of the cases of a device as it is written with PyTorch, TF32 off. Each line of input but "go"
-# names the work to do next with its sizes; "go" does it once. Both answer with seconds, by CUDA
-# events, and with the bytes of the device that PyTorch had at most; 0 seconds: it cannot be done.
+# names the work to do next with its sizes; "go" does it once. Both answer with seconds of the host,
+# from a synchronised device to a synchronised device, the bytes of the device that PyTorch had at
+# most, and the seconds between CUDA events around the same call; 0 seconds: it cannot be done.
 import sys
+import time
 
 import torch
 
@@ -110,18 +112,19 @@ makers = {
 def timed(work):
     start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     torch.cuda.synchronize()
+    begin = time.perf_counter()
     start.record()
     work()
     stop.record()
-    stop.synchronize()
-    return start.elapsed_time(stop) / 1e3
+    torch.cuda.synchronize()
+    return time.perf_counter() - begin, start.elapsed_time(stop) / 1e3
 
 
 work = None
 with torch.no_grad():
     for line in sys.stdin:
         words = line.split()
-        seconds = 1e-9
+        seconds, kernels = 1e-9, 0
         try:
             if words[0] != "go":
                 work = None
@@ -129,10 +132,10 @@ with torch.no_grad():
                 torch.cuda.reset_peak_memory_stats()
                 work = makers[words[0]](*words[1:])
                 for _ in range(3):
-                    seconds = timed(work)
+                    seconds, kernels = timed(work)
             elif work:
-                seconds = timed(work)
+                seconds, kernels = timed(work)
         except Exception as e:
             print("peer_cuda.py:", line.strip(), repr(e)[:300], file=sys.stderr, flush=True)
             seconds = 0
-        print(seconds, torch.cuda.max_memory_allocated(), flush=True)
+        print(seconds, torch.cuda.max_memory_allocated(), kernels, flush=True)

@@ -14,6 +14,7 @@ struct peer_python {
     FILE *to, *from;
     pid_t child;
     uint64_t bytes;
+    double kernels;
 };
 
 static peer_python *start(const char *python, const char *folder, const char *script,
@@ -44,7 +45,7 @@ static peer_python *start(const char *python, const char *folder, const char *sc
     close(up[1]);
     peer_python *p = malloc(sizeof *p);
     if (!p) abort();
-    *p = (peer_python){fdopen(down[1], "w"), fdopen(up[0], "r"), child, 0};
+    *p = (peer_python){fdopen(down[1], "w"), fdopen(up[0], "r"), child, 0, 0};
     *why = "python3 or a module of its did not start";
     if (child > 0 && p->to && p->from && peer_python_run(p) > 0) return p;
     peer_python_stop(p);
@@ -76,8 +77,14 @@ double peer_python_tell(peer_python *p, const char *line)
     if (!fgets(text, sizeof text, p->from)) return 0.0;
     char *rest = NULL;
     const double seconds = strtod(text, &rest);
-    p->bytes = strtoull(rest, NULL, 10);
+    p->bytes = strtoull(rest, &rest, 10);
+    p->kernels = strtod(rest, NULL);
     return seconds;
+}
+
+double peer_python_kernels(const peer_python *p)
+{
+    return p->kernels;
 }
 
 uint64_t peer_python_bytes(const peer_python *p)
