@@ -111,6 +111,7 @@ fth_status cli_context_options(const cli_call *call, uint64_t free_bytes, fth_op
 {
     const char *v;
     fth_options_default(opt);
+    opt->front = FTH_FRONT_CLI;
     if ((v = cli_get(call, "memory")))
         FTH_TRY(fth_mem_parse_size(v, free_bytes, &opt->mem.budget_bytes, err));
     if ((v = cli_get(call, "device-memory"))) FTH_TRY(read_device_memory(v, opt, err));

@@ -75,12 +75,15 @@ LOG_FN = C.CFUNCTYPE(None, P, I, S)
 LEVELS = ["error", "warn", "info", "debug"]
 
 
+FRONT_PYTHON = 1  # fth_front: refusals speak of keywords
+
+
 class Options(C.Structure):
     _c_name_ = "fth_options"
     _fields_ = [("mem", MemOptions), ("threads", I), ("log", Log), ("device", S),
                 ("device_memory_bytes", U), ("backend_path", S), ("backend", P),
                 ("scratch_dir", S), ("trace", P), ("cache_dir", S), ("no_gpu", S),
-                ("trace_kernels", C.c_bool), ("progress", P), ("progress_user", P)]
+                ("trace_kernels", C.c_bool), ("progress", P), ("progress_user", P), ("front", I)]
 
 
 READ_FN = C.CFUNCTYPE(I, P, C.POINTER(L), C.POINTER(L), P, C.POINTER(Err))
@@ -516,6 +519,7 @@ class Context:
         self.trace = trace  # must outlive the context
         opt, err, out = Options(), Err(), P()
         _lib.fth_options_default(C.byref(opt))
+        opt.front = FRONT_PYTHON
         opt.mem.budget_bytes = _bytes(memory)
         opt.device_memory_bytes = _bytes(device_memory)
         opt.threads = _int(threads, "threads", 32)

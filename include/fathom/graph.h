@@ -37,6 +37,9 @@ typedef struct fth_progress {
  * return false to cancel. */
 typedef bool fth_progress_fn(void *user, const fth_progress *progress);
 
+/* Who sets limits: fields of structs in C, keywords in Python, options of the command line. */
+typedef enum fth_front { FTH_FRONT_C, FTH_FRONT_PYTHON, FTH_FRONT_CLI } fth_front;
+
 typedef struct fth_options {
     fth_mem_options mem;
     int threads; /* workers; 0: one per core we may use */
@@ -52,6 +55,7 @@ typedef struct fth_options {
     bool trace_kernels; /* also each kernel and copy of a device, by its profiler, if it lets us */
     fth_progress_fn *progress; /* of runs that bring none of their own; NULL: none */
     void *progress_user;
+    fth_front front; /* whose words a refusal uses for the limit to raise */
 } fth_options;
 FTH_API void fth_options_default(fth_options *opt);
 FTH_API FTH_MUST_USE fth_status fth_context_create_(fth_context **out, fth_site site,

@@ -31,6 +31,12 @@ struct fth_context {
     void *progress_user;
     fth_trace *trace;
     struct fth__watch *watch; /* of kernels one by one; NULL: not asked for, or not to be had */
+    fth_front front;
 };
+
+/* front.c: a limit on memory, as it is set: "memory_bytes = 123", "memory=123", "--memory 123". */
+enum { FTH__LIMIT_TEXT = 64 };
+const char *fth__limit_text(fth_front front, bool device, bool of_context, uint64_t bytes,
+                            char text[FTH__LIMIT_TEXT]);
 
 #endif

@@ -200,6 +200,7 @@ static fth_status predict(fth__runner *r, int64_t i, const char *device, uint64_
     const fth__node *node = &r->graph.node[i];
     fth_stage_options opt = {.job = node->job, .stage = node->stage};
     fth_options_default(&opt.engine);
+    opt.engine.front = FTH_FRONT_CLI; /* its tasks are commands */
     opt.engine.mem.budget_bytes = budget;
     opt.engine.threads = r->pack.threads; /* fewer need less */
     opt.engine.device = device;

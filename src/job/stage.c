@@ -5,6 +5,8 @@
  */
 #include "job/stage.h"
 
+#include "graph/context.h"
+
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/str.h"
@@ -344,8 +346,9 @@ static fth_status check_fit(const fth__stage_link *link, const fth_mem *mem, uin
     FTH_FAIL(err, FTH_E_NO_FIT, "stage '%s' would take %s%s, and %s are allowed",
              link->opt->stage->name, fth_mem_format_size(bytes, a, sizeof a),
              device ? " on the device" : "", fth_mem_format_size(stats.budget_bytes, b, sizeof b));
-    fth_err_hint(err, "would fit: --%smemory %llu", device ? "device-" : "",
-                 (unsigned long long)bytes);
+    char limit[FTH__LIMIT_TEXT];
+    fth_err_hint(err, "would fit: %s",
+                 fth__limit_text(link->opt->engine.front, device, true, bytes, limit));
     return FTH_E_NO_FIT;
 }
 

@@ -304,13 +304,32 @@ static fth_node *take_node(const fuser *f, uint64_t attr_bytes, void **attr)
     return node;
 }
 
+const char *fth__node_does(const fth_node *node)
+{
+    if (node->op == &fth__op_map) return fth__ew_info(*(const fth_ew *)node->attr)->name;
+    if (node->op == &fth__op_reduce)
+        return fth__reduce_name(((const fth__reduce_attr *)node->attr)->red);
+    return node->op->name;
+}
+
+/* The last unit does what these nodes would; `first`: one before them, or -1. */
+static fth_status note_members(const fuser *f, const group *gr, int first, fth_err *err)
+{
+    fth__unit *u = &f->p->unit[f->p->n_units - 1];
+    FTH_TRY(fth__heap_take(f->p->mem, gr->n + 1, sizeof *u->member, (void **)&u->member, err));
+    if (first >= 0) u->member[u->n_member++] = first;
+    for (int i = 0; i < gr->n; i++) u->member[u->n_member++] = gr->member[i];
+    return FTH_OK;
+}
+
 static fth_status add_group(const fuser *f, const group *gr, fth_err *err)
 {
     void *pr;
     fth_node *node = take_node(f, sizeof(fth__program), &pr);
     if (!node) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a fused group");
     code_group(f, gr, 0, node, pr);
-    return fth__plan_add_unit(f->p, node, true, err);
+    FTH_TRY(fth__plan_add_unit(f->p, node, true, err));
+    return note_members(f, gr, -1, err);
 }
 
 /* ---- a product with the group as its epilogue ---- */
@@ -368,7 +387,8 @@ static fth_status add_joined(const fuser *f, const group *gr, int dot, fth_err *
         fth__heap_free(f->p->mem, node);
         return FTH_FAIL(err, FTH_E_INTERNAL, "a product joined its epilogue and then did not");
     }
-    return fth__plan_add_unit(f->p, node, true, err);
+    FTH_TRY(fth__plan_add_unit(f->p, node, true, err));
+    return note_members(f, gr, dot, err);
 }
 
 static void make_group(const fuser *f, int root, group *gr)

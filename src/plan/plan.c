@@ -15,6 +15,7 @@ static void gone(fth__object *o)
     fth__plan_unschedule(p);
     for (int64_t i = 0; i < p->n_units; i++) {
         fth__heap_free(mem, p->unit[i].rel);
+        fth__heap_free(mem, p->unit[i].member);
         if (!p->unit[i].synthetic) continue;
         union {
             const fth_node *in;
@@ -133,7 +134,7 @@ static fth_status check_readable(const fth_plan *p, fth_err *err)
         if (g->axis[i]->bound) return FTH_OK;
     for (int64_t i = 0; i < g->n_inputs; i++) {
         const fth__input *in = &g->input[i];
-        bool wanted = fth__plan_reads(p, in->value);
+        bool wanted = p->is_read[in->value];
         for (int o = 0; o < p->n_outs; o++) wanted |= p->out_value[o] == in->value;
         if (!wanted || in->source.read || in->source.data || fth_desc_count(&in->desc) == 0)
             continue;

@@ -22,6 +22,8 @@ typedef struct fth__unit {
     bool update;                       /* all it makes goes into parameters: it waits for the end */
     const fth_kernel *kernel;          /* NULL: the reference loop of the operation */
     fth_relation (*rel)[FTH_MAX_AXES]; /* of every input axis, asked once; the plan owns it */
+    int *member; /* nodes of the graph that it does in one; NULL: just its own */
+    int n_member;
 } fth__unit;
 
 /* index on an axis = index on the loop's driver * num / den + off; where the axis has the entries
@@ -178,6 +180,8 @@ fth_status fth__plan_collect(fth_plan *p, fth_err *err);
 fth_status fth__plan_fuse(fth_plan *p, const bool *needed, fth_err *err);
 /* Append a unit; takes ownership of a synthetic node even when it fails. */
 fth_status fth__plan_add_unit(fth_plan *p, const fth_node *node, bool synthetic, fth_err *err);
+/* "mul", "sum": which map or reduction it is, or the operation's own name. */
+const char *fth__node_does(const fth_node *node);
 
 /* The input's memory is used where it is, without a copy in the arena. */
 bool fth__plan_in_place(const fth_plan *p, const fth__input *in);

@@ -1,7 +1,9 @@
 /* print.c - a plan for people: passes, chunks, bytes by label, a chart of lifetimes. */
 #include "plan/plan.h"
 
-enum { CHART = 48, SHOWN = 24 };
+#include <string.h>
+
+enum { CHART = 48, SHOWN = 24, LINE = 100 };
 
 static const char *size_text(uint64_t bytes, char *text)
 {
@@ -33,6 +35,27 @@ static void print_step(const fth_plan *p, const fth__item *it, int indent, FILE 
             n->site.file, n->site.line);
 }
 
+/* What a fused step does, in order, and what the results are called that have a name. */
+static void print_members(const fth_plan *p, const fth__unit *u, int indent, FILE *f)
+{
+    char word[2 * FTH__NAME];
+    fth__text t;
+    int at = 0;
+    for (int i = 0; i < u->n_member; i++) {
+        const fth_node *n = p->graph->node[u->member[i]];
+        const char *label = p->graph->value[n->out_val[0].id].label;
+        fth__text_init(&t, word, sizeof word);
+        fth__text_add(&t, "%s%s%s", fth__node_does(n), label[0] ? " as " : "", label);
+        const int length = (int)strlen(word);
+        if (at == 0 || at + length + 2 > LINE)
+            at = fprintf(f, "%s%*s", at ? ",\n" : "", indent, "");
+        else
+            at += fprintf(f, ", ");
+        at += fprintf(f, "%s", word);
+    }
+    if (at > 0) fputc('\n', f);
+}
+
 static void print_items(const fth_plan *p, FILE *f)
 {
     char name[FTH__NAME];
@@ -40,7 +63,10 @@ static void print_items(const fth_plan *p, FILE *f)
         const fth__item *it = &p->item[i];
         const int depth = it->loop < 0 ? 0 : p->loop[it->loop].depth + 1;
         switch (it->kind) {
-        case FTH__STEP: print_step(p, it, 2 + 2 * depth, f); break;
+        case FTH__STEP:
+            print_step(p, it, 2 + 2 * depth, f);
+            print_members(p, &p->unit[it->unit], 6 + 2 * depth, f);
+            break;
         case FTH__READ:
             fprintf(f, "%*sread         %s\n", 2 + 2 * depth, "",
                     fth__buf_label(p, &p->buf[it->out[0]], name));

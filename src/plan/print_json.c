@@ -83,6 +83,26 @@ static void print_buf(const fth_plan *p, const fth__buf *b, FILE *f)
             (long long)b->t1);
 }
 
+/* The operations that a fused step does, each with the label of its result and its line. */
+static void print_members(const fth_plan *p, const fth__unit *u, FILE *f)
+{
+    char label[FTH__NAME], site[512];
+    if (u->n_member == 0) return;
+    fprintf(f, ",\"ops\":[");
+    for (int i = 0; i < u->n_member; i++) {
+        const fth_node *n = p->graph->node[u->member[i]];
+        fprintf(f, "%s{\"op\":", i ? "," : "");
+        text(f, fth__node_does(n));
+        fprintf(f, ",\"label\":");
+        text(f, fth__val_label(p->graph, n->out_val[0].id, label, sizeof label));
+        fprintf(f, ",\"line\":");
+        snprintf(site, sizeof site, "%s:%d", n->site.file, n->site.line);
+        text(f, site);
+        fputc('}', f);
+    }
+    fputc(']', f);
+}
+
 static void print_item(const fth_plan *p, const fth__item *it, FILE *f)
 {
     static const char *const kind[] = {"step", "read",   "write", "begin",
@@ -101,6 +121,7 @@ static void print_item(const fth_plan *p, const fth__item *it, FILE *f)
         char site[512];
         snprintf(site, sizeof site, "%s:%d", n->site.file, n->site.line);
         text(f, site);
+        print_members(p, &p->unit[it->unit], f);
     }
     fputc('}', f);
 }

@@ -60,9 +60,11 @@ fth_status fth__plan_refuse(fth_plan *p, uint64_t smallest, fth_err *err)
     }
     const fth_status s = FTH_FAIL(err, FTH_E_NO_FIT, "%s", text);
     /* a plan's own limit is about its data; the context's budget about everything */
-    const uint64_t enough = p->by_context || total > p->room ? total + p->held : total;
-    fth_err_hint(err, "would fit: --%smemory %llu", p->apart ? "device-" : "",
-                 (unsigned long long)enough);
+    const bool of_context = p->by_context || total > p->room;
+    const uint64_t enough = of_context ? total + p->held : total;
+    char limit[FTH__LIMIT_TEXT];
+    fth_err_hint(err, "would fit: %s",
+                 fth__limit_text(p->ctx->front, p->apart, of_context, enough, limit));
     if (last >= 0) fth_err_origin(err, p->site);
     return s;
 }

@@ -294,9 +294,9 @@ TEST(a_device_with_too_little_memory_is_refused_in_words)
     bg_run r = {.args = find_case(&m, "p21")->args, .device_bytes = 1 << 10};
     bg_enter(&r, "refused");
     IS(bg_go(&r), FTH_E_NO_FIT);
-    HAS(r.err.hint, "--device-memory ");
+    HAS(r.err.hint, "would fit: device_memory_bytes = ");
     unsigned long long bytes = 0;
-    const int found = sscanf(strstr(r.err.hint, "memory ") + 7, "%llu", &bytes);
+    const int found = sscanf(strstr(r.err.hint, " = ") + 3, "%llu", &bytes);
     printf("%s\n%s\n", r.err.text, r.err.hint);
     IS_TRUE(found == 1 && bytes > r.device_bytes);
     IS_TRUE(!t_file_exists("floatimage.bin"));

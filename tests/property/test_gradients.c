@@ -177,7 +177,7 @@ static uint64_t smallest(fth_graph *g, const fth_val *v, int n, fth_limits l)
     fth_plan_destroy(p);
     if (p) return 1;
     IS(err.status, FTH_E_NO_FIT);
-    EQ_I64(sscanf(err.hint, "would fit: --memory %llu", &bytes), 1);
+    EQ_I64(sscanf(err.hint, "would fit: memory_bytes = %llu", &bytes), 1);
     return bytes;
 }
 

@@ -130,6 +130,26 @@ class Streaming(unittest.TestCase):
         self.assertEqual(caught.exception.exit_code, 4)
         self.assertEqual(calls, [])
 
+    def test_refusals_speak_of_keywords(self):
+        g, outs, _ = self.program(memory="1G")
+        with self.assertRaises(fathom.Error) as caught:
+            g.plan(outs, memory="1K", no_spill=True)
+        word, number = caught.exception.hint.split("would fit: ")[1].split("=")
+        self.assertEqual(word, "memory")
+        g.plan(outs, memory=int(number), no_spill=True)
+
+    def test_one_value_wanted_twice(self):
+        g = fathom.Graph(memory="1G", threads=1)
+        x = np.arange(60000, dtype=np.float32).reshape(20000, 3)
+        g.axes(row=20000, col=3)
+        y = (g.input("x", x, "row col") * 1e-4).exp()
+        parts = []
+        plan = g.plan({"a": y, "b": y, "c": y}, into={"c": lambda lo, part: parts.append(part)})
+        got = plan.run()
+        self.assertEqual(got["a"].tobytes(), got["b"].tobytes())
+        self.assertEqual(got["a"].tobytes(), np.concatenate(parts).tobytes())
+        np.testing.assert_allclose(got["b"], np.exp(x * np.float32(1e-4)), rtol=1e-6)
+
     def test_progress_and_cancel(self):
         g, outs, _ = self.program(memory="1G")
         plan = g.plan(outs, memory="1500K")

@@ -191,6 +191,6 @@ uint64_t a_smallest(analysis *a, int threads)
                                 (&(fth_limits){.memory_bytes = 1, .threads = threads}), &err);
     IS_TRUE(p == NULL);
     IS(err.status, FTH_E_NO_FIT);
-    EQ_I64(sscanf(err.hint, "would fit: --memory %llu", &bytes), 1);
+    EQ_I64(sscanf(err.hint, "would fit: memory_bytes = %llu", &bytes), 1);
     return bytes;
 }

@@ -331,8 +331,8 @@ static bool check_floor(trial *t, int threads, const char *stream, uint64_t *flo
     fth_plan_destroy(p);
     if (p) return true; /* nothing to place */
     unsigned long long bytes = 0;
-    const char *memory = strstr(err.hint, "memory "); /* --memory, or --device-memory */
-    if (err.status != FTH_E_NO_FIT || !memory || sscanf(memory, "memory %llu", &bytes) != 1)
+    const char *memory = strstr(err.hint, "_bytes = "); /* of the plan, the context, a device */
+    if (err.status != FTH_E_NO_FIT || !memory || sscanf(memory, "_bytes = %llu", &bytes) != 1)
         return fails(t, "a budget of 1 byte: %s", shown(&err, text, sizeof text));
     *floor = bytes;
     l.memory_bytes = bytes - 1;

@@ -57,7 +57,7 @@ static fth_limits tight_limits(rg *g)
     const fth_status s = plan_and_run(g, &l, NULL, &err);
     ONE_OF(s, FTH_OK, FTH_E_NO_FIT);
     unsigned long long least;
-    if (s == FTH_E_NO_FIT && sscanf(err.hint, "would fit: --memory %llu", &least) == 1)
+    if (s == FTH_E_NO_FIT && sscanf(err.hint, "would fit: memory_bytes = %llu", &least) == 1)
         l.memory_bytes = least;
     return l;
 }

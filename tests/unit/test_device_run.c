@@ -173,7 +173,7 @@ TEST(a_budget_of_the_device_is_refused_with_what_would_fit)
     fth_sink sinks[2];
     IS_TRUE(plan(&b, sinks, &err) == NULL);
     EQ_I64(err.status, FTH_E_NO_FIT);
-    HAS(err.hint, "--device-memory ");
+    HAS(err.hint, "would fit: device_memory_bytes = ");
     close_bench(&b);
 }
 

@@ -4,130 +4,10 @@
  * Each program is run with all the memory it wants and again with less; the bytes must agree, and
  * the plan must have done what the case is about.
  */
-#include "testing/test.h"
+#include "testing/plan_stage.h"
 
-#include <fathom/fathom.h>
 #include <math.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-
-enum { ROWS = 20000, COLS = 4 };
-
-/* ---- a small world ---- */
-
-typedef struct stage {
-    fth_context *ctx;
-    fth_graph *g;
-    int64_t reads; /* calls of the source */
-} stage;
-
-static fth_status read_waves(void *self, const int64_t *lo, const int64_t *n, void *dst,
-                             fth_err *err)
-{
-    (void)err;
-    ((stage *)self)->reads++;
-    float *out = dst;
-    for (int64_t i = 0; i < n[0]; i++)
-        for (int64_t j = 0; j < n[1]; j++)
-            *out++ = (float)(((lo[0] + i) * 7919 + (lo[1] + j) * 104729) % 1009) / 1009.0f - 0.5f;
-    return FTH_OK;
-}
-
-static void open_stage(stage *s, const char *scratch)
-{
-    fth_err err = {0};
-    fth_options opt;
-    fth_options_default(&opt);
-    opt.threads = 2;
-    opt.scratch_dir = scratch;
-    *s = (stage){0};
-    OKE(fth_context_create(&s->ctx, &opt, &err), &err);
-    s->g = fth_graph_create(s->ctx);
-    fth_axis(s->g, "row", ROWS);
-    fth_axis(s->g, "col", COLS);
-}
-
-static void close_stage(stage *s)
-{
-    fth_err err = {0};
-    fth_graph_destroy(s->g);
-    OKE(fth_context_destroy(s->ctx, &err), &err);
-}
-
-static fth_val waves(stage *s, const char *name)
-{
-    const fth_source src = {.kind = "waves",
-                            .self = s,
-                            .dtype = FTH_F32,
-                            .n_axes = 2,
-                            .size = {ROWS, COLS},
-                            .read = read_waves};
-    return fth_input(s->g, name, FTH_F32, "row col", src);
-}
-
-typedef struct taken {
-    float *data;
-    int64_t size[FTH_MAX_AXES];
-    int n_axes;
-} taken;
-
-static fth_status take(void *self, const int64_t *lo, const int64_t *n, const void *src,
-                       fth_err *err)
-{
-    (void)err;
-    const taken *t = self;
-    const float *v = src;
-    int64_t at[4] = {0}, len[4] = {1, 1, 1, 1}, from[4] = {0}, size[4] = {1, 1, 1, 1};
-    for (int d = 0; d < t->n_axes; d++) {
-        const int k = 4 - t->n_axes + d;
-        len[k] = n[d], from[k] = lo[d], size[k] = t->size[d];
-    }
-    for (at[0] = 0; at[0] < len[0]; at[0]++)
-        for (at[1] = 0; at[1] < len[1]; at[1]++)
-            for (at[2] = 0; at[2] < len[2]; at[2]++)
-                for (at[3] = 0; at[3] < len[3]; at[3]++) {
-                    int64_t i = 0;
-                    for (int k = 0; k < 4; k++) i = i * size[k] + from[k] + at[k];
-                    t->data[i] = *v++;
-                }
-    return FTH_OK;
-}
-
-/* Plan and run one value under a budget; the result belongs to the caller. */
-static float *evaluate(stage *s, fth_val v, fth_limits limits, fth_plan_info *info)
-{
-    fth_err err = {0};
-    taken t = {.n_axes = fth_val_axes(v)};
-    int64_t count = 1;
-    fth_sink sink = {
-        .kind = "taken", .self = &t, .dtype = FTH_F32, .n_axes = t.n_axes, .write = take};
-    for (int d = 0; d < t.n_axes; d++) {
-        t.size[d] = sink.size[d] = fth_val_size(v, d);
-        count *= t.size[d];
-    }
-    t.data = malloc(sizeof(float) * (size_t)count);
-    fth_plan *p = fth_plan_make(s->g, &v, 1, &limits, &err);
-    if (!p) OKE(err.status, &err);
-    fth_plan_get_info(p, info);
-    fth_run_report report;
-    OKE(fth_run(p, &sink, NULL, &report, &err), &err);
-    EQ_U64(report.ledger_bytes, info->peak_bytes);
-    LE_F64((double)info->peak_bytes, limits.memory_bytes ? (double)limits.memory_bytes : 1e18);
-    fth_plan_destroy(p);
-    return t.data;
-}
-
-static void same_at(stage *s, fth_val v, fth_limits limits, fth_plan_info *info)
-{
-    fth_plan_info whole;
-    int64_t count = 1;
-    for (int d = 0; d < fth_val_axes(v); d++) count *= fth_val_size(v, d);
-    float *a = evaluate(s, v, (fth_limits){0}, &whole), *b = evaluate(s, v, limits, info);
-    SAME_BYTES(a, b, sizeof(float) * (size_t)count);
-    free(a);
-    free(b);
-}
 
 /* ---- cases ---- */
 
@@ -296,7 +176,7 @@ static uint64_t floor_of(stage *s, fth_val v, fth_limits limits)
     limits.memory_bytes = 1;
     IS_TRUE(fth_plan_make(s->g, &v, 1, &limits, &err) == NULL);
     IS(err.status, FTH_E_NO_FIT);
-    return strtoull(strstr(err.hint, "--memory ") + 9, NULL, 10);
+    return strtoull(strstr(err.hint, "memory_bytes = ") + 15, NULL, 10);
 }
 
 /* An axis that is shifted against the loop has its grid elsewhere: sums over it must not be cut
@@ -368,9 +248,9 @@ TEST(one_block_less_than_the_floor_is_refused_before_anything_is_read)
     fth_err err = {0};
     IS_TRUE(fth_plan_make(s.g, &v, 1, &(fth_limits){.memory_bytes = 1000}, &err) == NULL);
     IS(err.status, FTH_E_NO_FIT);
-    const char *number = strstr(err.hint, "--memory ");
+    const char *number = strstr(err.hint, "memory_bytes = ");
     IS_TRUE(number != NULL);
-    const uint64_t floor = strtoull(number + 9, NULL, 10);
+    const uint64_t floor = strtoull(number + 15, NULL, 10);
     fth_err_clear(&err);
     IS_TRUE(fth_plan_make(s.g, &v, 1, &(fth_limits){.memory_bytes = floor - 1}, &err) == NULL);
     EQ_I64(s.reads, 0);
@@ -642,7 +522,7 @@ TEST(assigned_values_come_back_together)
         {0}, {0}, {.kind = "taken", .self = &k, .dtype = FTH_F32, .write = take}};
     fth_limits limits = {.memory_bytes = 1, .stream = "row"};
     IS_TRUE(fth_plan_make(s.g, outs, 3, &limits, &err) == NULL);
-    limits.memory_bytes = strtoull(strstr(err.hint, "--memory ") + 9, NULL, 10);
+    limits.memory_bytes = strtoull(strstr(err.hint, "memory_bytes = ") + 15, NULL, 10);
     fth_err_clear(&err);
     fth_plan *plan = fth_plan_make(s.g, outs, 3, &limits, &err);
     if (!plan) OKE(err.status, &err);

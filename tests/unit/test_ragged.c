@@ -362,7 +362,7 @@ TEST(counts_stay_sparse_at_every_budget)
         fth_limits none = {.memory_bytes = info.foreign_bytes + 1};
         IS_TRUE(fth_plan_make(p->g, p->out, 4, &none, &err) == NULL);
         IS(err.status, FTH_E_NO_FIT);
-        EQ_I64(sscanf(err.hint, "would fit: --memory %llu", &smallest), 1);
+        EQ_I64(sscanf(err.hint, "would fit: memory_bytes = %llu", &smallest), 1);
         const uint64_t top = info.peak_bytes + info.foreign_bytes;
         const uint64_t budgets[4] = {top / 2, top / 4, top / 16, smallest};
         for (int i = 0; i < 4; i++) {

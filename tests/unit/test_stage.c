@@ -140,7 +140,7 @@ TEST(what_does_not_fit_touches_nothing)
     t = toy_open("fits", "name: x\nmake: {n: 3e6}\n"); /* its plan is larger than the budget */
     IS(toy_run(t, 0, NULL), FTH_E_NO_FIT);
     HAS(t->err.text, "stage 'make' would take 22.89 MiB, and 16.00 MiB are allowed");
-    HAS(t->err.hint, "--memory 24000000");
+    HAS(t->err.hint, "mem.budget_bytes = 24000000");
     IS_TRUE(exists(t, ".fathom/make.json"));
     fth_stage_result r;
     IS(fth_stage_predict(&t->opt, NULL, &r, &t->err), FTH_E_NO_FIT);
@@ -375,7 +375,7 @@ TEST(a_device_that_does_nothing_is_a_failure)
     t->opt.engine.device_memory_bytes = 64 << 20;
     IS(fth_stage_execute(&t->opt, NULL, &t->err), FTH_E_NO_FIT);
     HAS(t->err.text, "would take 1.00 TiB on the device, and 64.00 MiB are allowed");
-    HAS(t->err.hint, "--device-memory 1099511627776");
+    HAS(t->err.hint, "device_memory_bytes = 1099511627776");
     fth_err_clear(&t->err);
     t->opt.engine.device_memory_bytes = (uint64_t)1 << 41;
     IS(fth_stage_execute(&t->opt, NULL, &t->err), FTH_E_DEVICE);

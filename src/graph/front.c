@@ -1,0 +1,24 @@
+/* front.c - limits by the names that whoever reads a message knows. */
+#include "graph/context.h"
+
+#include <stdio.h>
+
+typedef struct words {
+    const char *before, *after;
+} words;
+/* By front, whether it is a device's memory, and whether the limit is the context's. */
+static const words limit[FTH_FRONT_CLI + 1][2][2] = {
+    [FTH_FRONT_C] = {{{"memory_bytes = ", ""}, {"mem.budget_bytes = ", ""}},
+                     {{"device_bytes = ", ""}, {"device_memory_bytes = ", ""}}},
+    [FTH_FRONT_PYTHON] = {{{"memory=", ""}, {"Context(memory=", ")"}},
+                          {{"Context(device_memory=", ")"}, {"Context(device_memory=", ")"}}},
+    [FTH_FRONT_CLI] = {{{"--memory ", ""}, {"--memory ", ""}},
+                       {{"--device-memory ", ""}, {"--device-memory ", ""}}}};
+
+const char *fth__limit_text(fth_front front, bool device, bool of_context, uint64_t bytes,
+                            char text[FTH__LIMIT_TEXT])
+{
+    const words *w = &limit[front][device][of_context];
+    snprintf(text, FTH__LIMIT_TEXT, "%s%llu%s", w->before, (unsigned long long)bytes, w->after);
+    return text;
+}
