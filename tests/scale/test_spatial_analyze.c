@@ -110,7 +110,7 @@ TEST(what_does_not_fit_is_refused)
     fth_err err = {0};
     const scene s = {SP_SVGP, 73655, 161, 16, 0.3, 450 << 20, NULL};
     IS(plan(&s, &p, &err), FTH_E_NO_FIT);
-    HAS(err.hint, "--memory");
+    HAS(err.hint, "would fit: mem.budget_bytes = ");
 }
 
 TEST_MAIN()
