@@ -33,7 +33,8 @@ typedef enum fth_optim_kind {
     FTH_OPTIM_ADAMW,   /* the same with decoupled decay                             */
     FTH_OPTIM_NADAM,   /* Adam with Nesterov's momentum (Dozat 2016)                */
     FTH_OPTIM_SGD,     /* first: momentum                                           */
-    FTH_OPTIM_RMSPROP, /* second: average of the squared gradient                   */
+    FTH_OPTIM_RMSPROP, /* second: average of the squared gradient; first: momentum, and without
+                          `first` there is none */
     FTH_OPTIM_COUNT
 } fth_optim_kind;
 typedef struct fth_optim {
@@ -55,8 +56,8 @@ FTH_API int fth_optim_carries(fth_optim_kind kind);
 FTH_API double fth_nadam_product(double before, double beta1, int64_t step);
 /* New values of the parameter and of what is carried: out[0..3) (poison where nothing is carried),
  * to be given to fth_assign, or to sinks where the moments live in a file. `rate` and `beta1` are
- * 0-axis f64 (beta1 is the momentum of SGD), `step` a 0-axis i64 that counts from 1: they may
- * change from run to run. Bias corrections use the beta1 of the step. */
+ * 0-axis f64 (beta1 is the momentum of SGD and RMSprop), `step` a 0-axis i64 that counts from 1:
+ * they may change from run to run. Bias corrections use the beta1 of the step. */
 FTH_API fth_status fth_optim_(fth_site site, const fth_optim *opt, fth_val param, fth_val grad,
                               fth_val first, fth_val second, fth_val rate, fth_val beta1,
                               fth_val step, fth_val out[3]);

@@ -27,7 +27,9 @@ static void find_rate(const sp_train *t, int64_t i, double *rate, double *moment
     *rate = cycles                           ? fth_schedule_rate(&cycle, i)
             : t->set.scheduler == SP_PLATEAU ? t->plateau.rate
                                              : t->set.learning_rate;
-    *momentum = cycles ? fth_schedule_momentum(&cycle, i, 0.9) : 0.9;
+    /* RMSprop has a momentum only where a cycle moves it, as in the public project */
+    const double usual = t->set.optimizer == SP_RMSPROP ? 0.0 : 0.9;
+    *momentum = cycles ? fth_schedule_momentum(&cycle, i, usual) : usual;
 }
 
 /* ---- one iteration ---- */

@@ -141,13 +141,20 @@ static void make_sgd(const making *m, fth_val out[3])
     out[0] = minus(m, m->param, out[1], m->rate);
 }
 
+/* With the momentum that torch's one_cycle turns on: first <- momentum first + gradient / root. */
 static void make_rmsprop(const making *m, fth_val out[3])
 {
     out[2] = keep(m, squares(m, num(m, m->rate, m->opt->beta2)), m->second);
     const fth_val bottom =
         map2(m, FTH_EW_ADD, map1(m, FTH_EW_SQRT, out[2]), num(m, out[2], m->opt->eps));
-    const fth_val top = map2(m, FTH_EW_MUL, m->grad, real(m, m->rate));
-    out[0] = map2(m, FTH_EW_SUB, m->param, map2(m, FTH_EW_DIV, top, bottom));
+    const fth_val move = map2(m, FTH_EW_DIV, m->grad, bottom);
+    if (!fth_val_ok(m->first)) { /* a caller who carries none */
+        out[0] = minus(m, m->param, move, m->rate);
+        return;
+    }
+    out[1] = map2(m, FTH_EW_ADD, map2(m, FTH_EW_MUL, real(m, m->beta1), m->first), move);
+    out[1] = keep(m, out[1], m->first);
+    out[0] = minus(m, m->param, out[1], m->rate);
 }
 
 enum { CARRIES_FIRST = 1, CARRIES_SECOND = 2 };
@@ -162,7 +169,7 @@ static const struct {
     [FTH_OPTIM_ADAMW] = {"adamw", CARRIES_FIRST | CARRIES_SECOND, 0.999, 0.01, make_adam},
     [FTH_OPTIM_NADAM] = {"nadam", CARRIES_FIRST | CARRIES_SECOND, 0.999, 0.0, make_nadam},
     [FTH_OPTIM_SGD] = {"sgd", CARRIES_FIRST, 0.0, 0.0, make_sgd},
-    [FTH_OPTIM_RMSPROP] = {"rmsprop", CARRIES_SECOND, 0.99, 0.0, make_rmsprop},
+    [FTH_OPTIM_RMSPROP] = {"rmsprop", CARRIES_FIRST | CARRIES_SECOND, 0.99, 0.0, make_rmsprop},
 };
 
 fth_optim fth_optim_default(fth_optim_kind kind)

@@ -341,7 +341,7 @@ MUTANTS = [
      "sum += row[j] /= all;", "sum += row[j];", "unit/test_spatial_init"),
     # ---- spatial: training ----
     ("momentum_not_cycled", "instruments/spatial/train_loop.c",
-     "*momentum = cycles ? fth_schedule_momentum(&cycle, i, 0.9) : 0.9;", "*momentum = 0.9;",
+     "*momentum = cycles ? fth_schedule_momentum(&cycle, i, usual) : usual;", "*momentum = usual;",
      "unit/test_spatial_train"),
     ("constant_of_counts_forgotten", "instruments/spatial/step.c",
      "(st->ell - st->constant)", "st->ell", "golden/test_spatial_train"),

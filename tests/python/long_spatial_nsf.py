@@ -1,6 +1,6 @@
-"""Public simulations with known factors: correlation, held-out deviance and time.
-The files are simulations/bm_sp/data/S1.h5ad and S6.h5ad of the repository willtownes/nsf-paper; the
-bars are that project's published values.
+"""Public simulations with known factors: correlation, held-out deviance and time, the worst of five seeds.
+The files are simulations/bm_sp/data/S1.h5ad and S6.h5ad of the repository willtownes/nsf-paper; the bars of the
+deviance are that project's published values. The settings are those of docs/spatial.md.
 seconds: 400"""
 import json
 import os
@@ -16,8 +16,9 @@ import numpy as np
 PROGRAM = os.path.abspath(os.environ.get("FATHOM_PROGRAM") or "build/bin/fathom")
 DATA = pathlib.Path(os.environ.get("FATHOM_DATA", "")) / "spatial"
 KEEP = os.environ.get("FATHOM_NSF_KEEP")  # folder for the figures
-STEPS = int(os.environ.get("FATHOM_NSF_STEPS", "3000"))
-BARS = {"nsf_S1": (0.995, 5.60), "nsf_S6": (0.998, 2.49)}
+STEPS = int(os.environ.get("FATHOM_NSF_STEPS", "1500"))
+SEEDS = range(1, 6)
+BARS = {"nsf_S1": (0.99, 5.60), "nsf_S6": (0.995, 2.49)}
 CONFIG = """
 instrument: spatial
 name: {name}
@@ -29,6 +30,7 @@ model:
   spatial: true
   n_components: 4
   loadings_mode: multiplicative
+  init: nmf
   lengthscale: 16.0
   num_inducing: 1231
   diagonal_only: true
@@ -65,20 +67,23 @@ class Simulations(unittest.TestCase):
             metrics = json.loads((model / "metrics.json").read_text())
             if KEEP:
                 shutil.copy(model / "recovery.png", pathlib.Path(KEEP) / f"{name}_recovery.png")
-            return found, metrics, seconds
+            record = json.loads((folder / "out" / ".fathom" / "analyze.svgp.json").read_text())
+            return found, metrics, seconds, (record["growth_bytes"], record["planned_bytes"])
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
     def test_published_values(self):
         for name, (pearson, deviance) in BARS.items():
-            with self.subTest(file=name):
-                found, metrics, seconds = self.run_file(name)
-                holdout = metrics["holdout"]
-                print(name, "pearson", round(found["mean_pearson"], 4), "held out", holdout["nsf"], "seconds", round(seconds, 1))
-                self.assertGreaterEqual(found["mean_pearson"], pearson)
-                self.assertLess(seconds, 300)
-                for estimate in ("exp_f", "exp_f_plus_half_s2"):
-                    self.assertLessEqual(holdout["nsf"][estimate]["mean"], deviance)
+            for seed in SEEDS:
+                with self.subTest(file=name, seed=seed):
+                    found, metrics, seconds, growth = self.run_file(name, seed)
+                    holdout = metrics["holdout"]
+                    print(name, "seed", seed, "pearson", round(found["mean_pearson"], 4), "held out", holdout["nsf"], "seconds", round(seconds, 1))
+                    self.assertGreaterEqual(found["mean_pearson"], pearson)
+                    self.assertLess(seconds, 300)
+                    for estimate in ("exp_f", "exp_f_plus_half_s2"):
+                        self.assertLessEqual(holdout["nsf"][estimate]["mean"], deviance)
+                    self.assertLessEqual(*growth)
 
 
 if __name__ == "__main__":

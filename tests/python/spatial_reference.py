@@ -121,7 +121,7 @@ def rates_of(o, step):
     """Learning rate and momentum of a step, from 0."""
     T, top = o["max_iter"], o["learning_rate"]
     if o["scheduler"] != "one_cycle":
-        return top, 0.9
+        return top, 0.0 if o["optimizer"] == "RMSprop" else 0.9
     t1, t2 = 0.3 * T - 1, T - 1
     first, last = top / 25, top / 25 / 1e4
 
@@ -155,7 +155,8 @@ class Optimiser:
                     continue
                 if kind == "RMSprop":
                     v.copy_(0.99 * v + 0.01 * g * g)
-                    p -= lr * g / (torch.sqrt(v) + eps)
+                    m.copy_(b1 * m + g / (torch.sqrt(v) + eps))
+                    p -= lr * m
                     continue
                 if kind == "AdamW":
                     p -= lr * 0.01 * p
