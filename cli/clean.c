@@ -33,7 +33,7 @@ static fth_status may_remove(const cli_call *call, const list *l, bool *go, fth_
 {
     *go = true;
     if (cli_get(call, "yes")) return FTH_OK;
-    if (isatty(STDIN_FILENO) && isatty(fileno(call->out))) {
+    if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)) {
         *go = agrees(call->out);
         return FTH_OK;
     }

@@ -78,6 +78,7 @@ struct cli_call {
     int n_args;
     char **arg; /* what is neither flag nor command; inside argv, which is reordered */
     FILE *out;
+    FILE *screen; /* the terminal itself, where `out` shows no controls; NULL: `out` is it */
     bool colour;
     const cli_probes *probes; /* of doctor */
     fth_mem *trace_mem;
@@ -92,6 +93,18 @@ bool cli_is_device(const char *text);
 const char *cli_get(const cli_call *call, const char *flag);
 /* The same for a flag that may be given often: value number i, NULL beyond the last. */
 const char *cli_get_at(const cli_call *call, const char *flag, int i);
+
+/* screen.c: on a terminal, texts of others without what steers it. */
+typedef struct cli_plain_state {
+    unsigned before; /* the last byte */
+    int left;        /* bytes that the character still has */
+} cli_plain_state;
+/* n bytes with their controls shown as '?', into at most 2 n bytes; how many they became. */
+size_t cli_plain(cli_plain_state *s, const char *in, size_t n, char *out);
+/* A stream that does so; `to` itself when there is no memory. */
+FILE *cli_plain_stream(FILE *to);
+/* Where a command draws with escapes of its own. */
+FILE *cli_screen(const cli_call *call);
 
 /* limits.c: FTH_E_NOMEM when the limits of the shell are too small to work, or even to end by
  * returning from main. */

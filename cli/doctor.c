@@ -382,7 +382,7 @@ fth_status cli_run_doctor(const cli_call *call, fth_err *err)
         if (ops && ctx) s = both(s, show_support(call, probes, &report, &j, err));
         cli_json_close(&j, '}');
     } else {
-        doctor_show(call->out, &report, call->colour);
+        doctor_show(cli_screen(call), &report, call->colour);
         if (ops && ctx) s = both(s, show_support(call, probes, &report, NULL, err));
     }
     if (bundle) {

@@ -39,7 +39,7 @@ static const char *format(cli_live *live, const fth_view *view)
 
 static void draw(cli_live *live, const fth_view *view)
 {
-    FILE *out = live->call->out;
+    FILE *out = cli_screen(live->call);
     const char *text = format(live, view);
     if (!text) return;
     /* Up to where the table began; each line is cleared behind its end, so nothing flickers. */

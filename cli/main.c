@@ -16,6 +16,10 @@ int main(int argc, char **argv)
 {
     const char *no_colour = getenv("NO_COLOR");
     cli_call call = {.out = stdout};
+    if (isatty(STDOUT_FILENO)) {
+        call.screen = stdout;
+        call.out = cli_plain_stream(stdout);
+    }
     call.colour = isatty(STDOUT_FILENO) && !(no_colour && *no_colour);
     fth_err err = {0};
     if (cli_check_limits(&err) != FTH_OK) _exit(fail(&call, &err)); /* libraries may not end */
@@ -33,7 +37,7 @@ int main(int argc, char **argv)
         cli_help_command(stdout, call.command);
     else if ((s = cli_trace_begin(&call, &err)) == FTH_OK)
         s = cli_trace_end(&call, call.command->run(&call, &err), &err);
-    if ((fflush(stdout) != 0 || ferror(stdout)) && s == FTH_OK) {
+    if ((fflush(call.out) != 0 || fflush(stdout) != 0 || ferror(stdout)) && s == FTH_OK) {
         s = FTH_FAIL(&err, FTH_E_FILE_WRITE, "standard output could not be written");
         fth_err_hint(&err, "check the disk or the program that reads it");
     }

@@ -28,7 +28,13 @@ static void say_notes(const fth_view *view)
 {
     for (const char *s = view->note; *s;) {
         const size_t n = strcspn(s, "\n");
-        fprintf(stderr, "fathom: note: %.*s\n", (int)n, s);
+        cli_plain_state plain = {0}; /* names of folders */
+        fputs("fathom: note: ", stderr);
+        for (size_t i = 0; i < n; i++) {
+            char text[2];
+            fwrite(text, 1, cli_plain(&plain, s + i, 1, text), stderr);
+        }
+        fputc('\n', stderr);
         s += n + (s[n] == '\n');
     }
 }
@@ -67,10 +73,11 @@ static fth_status show_once(const cli_call *call, const fth_view *view, fth_err 
         fth_err_hint(err, "give the output_dir of a run, or a folder above it");
         return FTH_E_NO_JOB;
     }
-    find_size(call->out, &opt.width, &height); /* all rows, however many: this one may scroll */
+    find_size(cli_screen(call), &opt.width,
+              &height); /* all rows, however many: this one may scroll */
     char *text = make_table(view, &opt);
     if (!text) return no_table(err);
-    fputs(text, call->out);
+    fputs(text, cli_screen(call));
     free(text);
     return FTH_OK;
 }
@@ -81,14 +88,14 @@ static fth_status show_once(const cli_call *call, const fth_view *view, fth_err 
 static fth_status redraw(watcher *w, const fth_view *view, bool last, fth_err *err)
 {
     fth_table_options opt = {.colour = w->call->colour};
-    find_size(w->call->out, &opt.width, &opt.height);
+    find_size(cli_screen(w->call), &opt.width, &opt.height);
     if (opt.height > 1) opt.height--; /* the cursor stands below */
     if (last) opt.height = 0;
     char *text = make_table(view, &opt);
     if (!text) return no_table(err);
-    if (w->lines > 0) fprintf(w->call->out, "\033[%dA\r\033[J", w->lines);
-    fputs(text, w->call->out);
-    fflush(w->call->out);
+    if (w->lines > 0) fprintf(cli_screen(w->call), "\033[%dA\r\033[J", w->lines);
+    fputs(text, cli_screen(w->call));
+    fflush(cli_screen(w->call));
     w->lines = 0;
     for (const char *s = text; *s; s++) w->lines += *s == '\n';
     free(text);
@@ -156,7 +163,7 @@ fth_status cli_run_status(const cli_call *call, fth_err *err)
     FTH_TRY(cli_small_mem(&w.mem, err));
     fth_status s = FTH_OK;
     if (cli_get(call, "watch")) {
-        w.terminal = isatty(fileno(call->out)) != 0;
+        w.terminal = isatty(fileno(cli_screen(call))) != 0;
         s = watch(&w, err);
         for (int64_t i = 0; i < w.n_told; i++) free(w.told[i]);
         free(w.told);

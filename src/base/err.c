@@ -30,6 +30,7 @@ static void fill(char *to, size_t bytes, const char *fmt, va_list args)
     fth__text_init(&t, to, bytes);
     fth__text_addv(&t, fmt, args);
     fth__text_mark_cut(&t);
+    if (t.used > 0) fth__str_make_plain(to); /* names and texts of files end up on terminals */
 }
 
 /* A new frame to write a note into, or NULL when there is no room. */

@@ -16,5 +16,6 @@ void fth_log_line(const fth_log *log, fth_log_level level, const char *fmt, ...)
     fth__text_addv(&t, fmt, args);
     va_end(args);
     fth__text_mark_cut(&t);
+    fth__str_make_plain(line);
     log->write(log->user, level, line);
 }

@@ -38,6 +38,23 @@ size_t fth__utf8_bom(const char *text, size_t bytes)
     return bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 }
 
+void fth__str_make_plain(char *text)
+{
+    size_t left = strlen(text);
+    while (left > 0) {
+        const unsigned char *s = (const unsigned char *)text;
+        const size_t n = fth__utf8_length(text, left), taken = n > 0 ? n : 1;
+        const bool control = (s[0] < 0x20 && s[0] != '\n' && s[0] != '\t') || s[0] == 0x7f;
+        const bool high = n == 2 && s[0] == 0xc2 && s[1] < 0xa0;
+        const bool turns = n == 3 && s[0] == 0xe2 &&
+                           ((s[1] == 0x80 && s[2] >= 0xa8 && s[2] <= 0xae) ||
+                            (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9));
+        if (n == 0 || control || high || turns) memset(text, '?', taken);
+        text += taken;
+        left -= taken;
+    }
+}
+
 void fth__text_init(fth__text *t, char *data, size_t bytes)
 {
     *t = (fth__text){.data = data, .bytes = data ? bytes : 0};

@@ -35,6 +35,10 @@ size_t fth__utf8_length(const char *s, size_t left);
 /* Bytes of the mark that some editors put before UTF-8: 3 when it is there, else 0. */
 size_t fth__utf8_bom(const char *text, size_t bytes);
 
+/* Replace, byte by byte, what could steer a terminal by '?': controls but line breaks and tabs,
+ * what turns the direction of a line, and bytes that are no UTF-8. */
+void fth__str_make_plain(char *text);
+
 /* Copy a string into a fixed array, cut if needed, always terminated. NULL is "". */
 void fth__str_copy(char *to, size_t bytes, const char *from);
 /* The same, keeping the end of a long string (of a path, the file name matters). */

@@ -2,6 +2,8 @@
 seconds: 75"""
 import json
 import os
+import pty
+import re
 import resource
 import shutil
 import signal
@@ -681,6 +683,67 @@ class Signals(Case):
         got, out, err = t.fathom("cancel", name, "--dir", self.out())
         self.assertEqual(got, code, out + err)
         return out, err
+
+
+class Terminal(Case):
+    EVIL = "\x1b]0;evil\x07\x1b[2J\x9b31m\u009b5A\x08"
+
+    def on_terminal(self, *words, typed=""):
+        """What a terminal gets; both outputs are it."""
+        master, slave = pty.openpty()
+        done = subprocess.Popen([t.PROGRAM, *words], stdin=slave, stdout=slave, stderr=slave,
+                                env={**os.environ, "TERM": "xterm", "NO_COLOR": "1"})
+        os.close(slave)
+        os.write(master, typed.encode())
+        text = b""
+        try:
+            while piece := os.read(master, 65536):
+                text += piece
+        except OSError:
+            pass # the end of a terminal
+        os.close(master)
+        done.wait(30)
+        return text.replace(b"\r\n", b"\n")
+
+    def quiet(self, text, *ours):
+        for escape in ours:
+            text = re.sub(escape, b"", text)
+        self.assertNotRegex(text, rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|[^\xc2-\xf4\x80-\xbf][\x80-\xbf]")
+        return text
+
+    def test_texts_of_others_cannot_steer_it(self):
+        evil = self.EVIL.encode("latin-1", "replace") + "\u009b31m".encode()
+        path = self.config("a", model="plane")
+        self.run_all("run", "survey", "-c", path)
+        log = self.out("a", "logs", "survey.log")
+        with open(log, "ab") as f:
+            f.write(b"<" + evil + b">one\rtwo\r\nl\xc3\xa9s\n")
+        with open(log, "rb") as f:
+            raw = f.read()
+        shown = self.quiet(self.on_terminal("logs", "a/survey", "--all", "--dir", self.out("a")))
+        self.assertIn(b">one\ntwo\nl\xc3\xa9s\n", shown)
+        self.assertIn(b"?]0;evil?", shown)
+        piped = subprocess.run([t.PROGRAM, "logs", "a/survey", "--all", "--dir", self.out("a")],
+                               capture_output=True, timeout=20)
+        self.assertEqual(piped.stdout, raw) # a file gets every byte
+
+    def test_names_and_errors(self):
+        name = "b\x1b[31m\x07"
+        folder = os.path.join(self.configs, name)
+        os.renames(self.config(model="plane",
+                               output_dir='"' + self.out("c") + '\\x1b[31m\\x07"'),
+                   path := os.path.join(folder, "plane.yaml"))
+        for words in (("config", "check", path), ("config", "check", path + "\x1b[2J"),
+                      ("config", "check", path, "--set", "model.basis=\x1b[2J"),
+                      ("run", "survey", "-c", path, "--dry-run"), ("\x1b[2J",),
+                      ("config", "docs", "x\x1b[2J")):
+            self.quiet(self.on_terminal(*words))
+        table = rb"\x1b\[[0-9]*[AJK]|\r"
+        self.assertRegex(self.on_terminal("run", "survey", "-c", path), rb"\x1b\[K") # it draws
+        self.quiet(self.on_terminal("run", "survey", "-c", path), table)
+        self.quiet(self.on_terminal("status", self.out()), table)
+        self.quiet(self.on_terminal("clean", self.out(), "--all", typed="n\n"))
+        self.assertIn(b"Remove them?", self.on_terminal("clean", self.out(), "--all", typed="n\n"))
 
 
 if __name__ == "__main__":

@@ -209,4 +209,29 @@ TEST(the_clock_moves_forward)
     NEAR(fth__clock_seconds(), (double)last * 1e-9, 1.0);
 }
 
+TEST(what_steers_a_terminal_is_taken_out)
+{
+    static const struct {
+        const char *from, *to;
+    } rows[] = {
+        {"plain \xc3\xa9 \xf0\x9f\x98\x80\n\ttext", "plain \xc3\xa9 \xf0\x9f\x98\x80\n\ttext"},
+        {"\x1b[2J\x07\r\x7f", "?[2J???"},
+        {"a\xc2\x9b\x9b\xc2\xa0z", "a???\xc2\xa0z"},
+        {"\xe2\x80\xae\xe2\x81\xa6\xe2\x82\xac", "??????\xe2\x82\xac"},
+        {"\xff\xe2\x82", "???"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[64];
+        strcpy(text, rows[i].from);
+        fth__str_make_plain(text);
+        EQ_STR(text, rows[i].to);
+    }
+    fth_err err = {0};
+    FTH_FAIL(&err, FTH_E_FILE_OPEN, "%s", "a\x1b[2J");
+    fth_err_hint(&err, "%s", "\x9b");
+    EQ_STR(err.text, "a?[2J");
+    EQ_STR(err.hint, "?");
+}
+
 TEST_MAIN()
