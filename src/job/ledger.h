@@ -96,6 +96,8 @@ fth_status fth__status_open(fth__status_file **out, fth_mem *mem, const char *pa
 fth_status fth__status_save(fth__status_file *file, const fth_view *view, const fth_view *rest,
                             fth_err *err);
 void fth__status_close(fth__status_file *file); /* NULL is allowed */
+/* How many jobs of a view it counts in each state, so that others count alike. */
+fth_status fth__status_count(const fth_view *view, int64_t n[FTH_STATE_COUNT], fth_err *err);
 /* Config paths of the failed and interrupted jobs in a run_status.json, of a run that was killed
  * also of those it had not done: calls `each`, stops when that fails. FTH_E_FILE_OPEN when there
  * is no such file. */

@@ -72,19 +72,27 @@
 
   /* ---- jobs of tasks ---- */
 
-  const PLACE = ['failed', 'interrupted', 'running', 'blocked', 'skipped', 'pending', 'stale', 'completed', 'cached'];
+  const PLACE = ['failed', 'interrupted', 'running', 'pending', 'blocked', 'skipped', 'stale', 'completed', 'cached'];
   const stateOf = (t) => (t.cached && t.state === 'completed' ? 'cached' : t.state);
 
   function collect() {
-    const byKey = new Map();
+    const byKey = new Map(), shared = new Map(); // shared: stages of all jobs of a folder
     view.tasks.forEach((t, i) => {
+      if (!t.model) shared.set(t.output_dir, [...(shared.get(t.output_dir) || []), i]);
+    });
+    const own = new Set(view.tasks.filter((t) => t.model).map((t) => t.output_dir));
+    view.tasks.forEach((t, i) => {
+      if (!t.model && own.has(t.output_dir)) return;
       const key = t.output_dir + '\n' + t.job;
       if (!byKey.has(key)) byKey.set(key, { key, name: t.job, dir: t.output_dir, tasks: [], figures: [], outputs: [] });
       byKey.get(key).tasks.push(i);
     });
     const owner = [];
     jobs = [...byKey.values()];
-    for (const j of jobs) for (const t of j.tasks) owner[t] = j;
+    for (const j of jobs) {
+      if (own.has(j.dir)) j.tasks = [...(shared.get(j.dir) || []), ...j.tasks];
+      for (const t of j.tasks) owner[t] = owner[t] || j; // files of a shared stage are shown once
+    }
     view.files.forEach((f, i) => {
       const j = owner[f.task];
       if (j && f.kind === 'figure') j.figures.push(i);
@@ -95,19 +103,22 @@
   function finish(j) {
     const ts = j.tasks.map((i) => view.tasks[i]);
     const max = (f) => ts.reduce((m, t) => Math.max(m, f(t) || 0), 0);
-    j.state = PLACE[Math.min(...ts.map((t) => PLACE.indexOf(stateOf(t))))] || ts[0].state;
+    /* As in run_status.json: what was cut off has failed. */
+    const cutOff = (t) => t.state === 'interrupted' || (view.ended > 0 && (t.state === 'pending' || t.state === 'running'));
+    j.state = PLACE[Math.min(...ts.map((t) => PLACE.indexOf(cutOff(t) ? 'interrupted' : stateOf(t))))] || ts[0].state;
+    const bad = ts.find((t) => t.reason && (t.state === j.state || (j.state === 'interrupted' && cutOff(t))));
+    if (j.state === 'interrupted') j.state = 'failed';
     if (j.state === 'cached' && ts.some((t) => !t.cached)) j.state = 'completed';
     j.place = PLACE.indexOf(j.state);
-    j.seconds = ts.reduce((s, t) => s + (t.seconds || 0), 0);
+    j.seconds = ts.reduce((s, t) => s + (t.cached ? 0 : t.seconds || 0), 0);
     j.planned = max((t) => t.planned_bytes);
     j.peak = max((t) => t.peak_bytes || t.now_bytes);
     j.devices = [...new Set(ts.map((t) => t.device).filter(Boolean))].join(', ');
     const key = ts.filter((t) => t.value !== null && t.figure).pop();
     j.figure = key ? `${key.figure} ${number(key.value)}` : '';
     j.run = ts.find((t) => t.state === 'running');
-    const bad = ts.find((t) => t.state === j.state && t.reason);
     j.reason = j.state === 'completed' || j.state === 'cached' || !bad ? '' : bad.reason;
-    j.text = [j.name, j.dir, j.state, j.devices, j.reason, ...ts.flatMap((t) => [t.stage, t.model, t.instrument])]
+    j.text = [j.name, j.dir, j.state, j.devices, j.reason, ...ts.flatMap((t) => [t.stage, t.state, t.model, t.instrument])]
       .join(' ').toLowerCase();
   }
 
@@ -116,6 +127,7 @@
   function drawHead() {
     const count = {};
     for (const j of jobs) count[j.state] = (count[j.state] || 0) + 1;
+    if (count.cached) count.completed = (count.completed || 0) + count.cached; // of which some were cached
     const active = at('filter').value.trim();
     at('tiles').replaceChildren(...PLACE.filter((s) => count[s]).map((s) => el('button', {
       class: s, 'aria-pressed': String(active === s), title: `Show only ${s} jobs`,
@@ -203,7 +215,9 @@
     const exact = words.length === 1 && PLACE.includes(words[0]); // a tile means the state alone
     const value = COLUMNS.find((c) => c[0] === sort.column)[2];
     const turn = sort.down ? -1 : 1;
-    shown = jobs.filter((j) => (exact ? j.state === words[0] : words.every((w) => j.text.includes(w))));
+    const isIn = (j, state) => j.state === state || (state === 'completed' && j.state === 'cached')
+      || (state === 'interrupted' && j.tasks.some((i) => view.tasks[i].state === state));
+    shown = jobs.filter((j) => (exact ? isIn(j, words[0]) : words.every((w) => j.text.includes(w))));
     const keyed = shown.map((j) => [value(j), j]);
     keyed.sort(([a, x], [b, y]) => (a < b ? -turn : a > b ? turn : x.name < y.name ? -1 : x.name > y.name ? 1 : 0));
     shown = keyed.map((k) => k[1]);

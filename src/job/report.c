@@ -1,6 +1,8 @@
 /* report.c - a view as one HTML page that needs no network; see report.h for its parts. */
 #include "job/report.h"
 
+#include "job/ledger.h"
+
 #include "base/checked.h"
 #include "base/str.h"
 #include "job/show.h"
@@ -45,17 +47,28 @@ static void put_policy(const fth__report *r)
     if (r->opt->live) fputs("; connect-src 'self'", r->file);
 }
 
-/* For who reads without scripts. */
-static void put_counts(const fth__report *r)
+static void put_states(const fth__report *r, const int64_t n[FTH_STATE_COUNT], const char *what)
 {
-    int64_t n[FTH_STATE_COUNT] = {0};
-    for (int64_t i = 0; i < r->view->n_tasks; i++) {
-        const fth_state s = r->view->task[i].state;
-        if ((unsigned)s < FTH_STATE_COUNT) n[s]++;
-    }
-    fprintf(r->file, "%lld stages", (long long)r->view->n_tasks);
+    int64_t all = 0;
+    for (int i = 0; i < FTH_STATE_COUNT; i++) all += n[i];
+    fprintf(r->file, "%lld %s%s", (long long)all, what, all == 1 ? "" : "s");
     for (int i = 0; i < FTH_STATE_COUNT; i++)
         if (n[i]) fprintf(r->file, ", %lld %s", (long long)n[i], fth_state_name((fth_state)i));
+}
+
+/* For who reads without scripts: jobs as in run_status.json, and stages. */
+static fth_status put_counts(const fth__report *r, fth_err *err)
+{
+    int64_t jobs[FTH_STATE_COUNT], stages[FTH_STATE_COUNT] = {0};
+    FTH_TRY(fth__status_count(r->view, jobs, err));
+    for (int64_t i = 0; i < r->view->n_tasks; i++) {
+        const fth_state s = r->view->task[i].state;
+        if ((unsigned)s < FTH_STATE_COUNT) stages[s]++;
+    }
+    put_states(r, jobs, "job");
+    fputs("; ", r->file);
+    put_states(r, stages, "stage");
+    return FTH_OK;
 }
 
 /* ---- links ---- */
@@ -209,7 +222,7 @@ static fth_status put_mark(const fth__report *r, const char *mark, size_t n, fth
 {
     if (n == 5 && memcmp(mark, "TITLE", n) == 0) put_title(r);
     if (n == 6 && memcmp(mark, "POLICY", n) == 0) put_policy(r);
-    if (n == 6 && memcmp(mark, "COUNTS", n) == 0) put_counts(r);
+    if (n == 6 && memcmp(mark, "COUNTS", n) == 0) return put_counts(r, err);
     if (n == 3 && memcmp(mark, "CSS", n) == 0) fputs(fth__page_css, r->file);
     if (n == 6 && memcmp(mark, "SCRIPT", n) == 0) fputs(fth__page_js, r->file);
     if (n == 4 && memcmp(mark, "DATA", n) == 0) return put_data(r, err);

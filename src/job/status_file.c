@@ -357,3 +357,23 @@ fth__status_read_failed(fth_mem *mem, const char *path,
     fth_json_destroy(doc);
     return s;
 }
+
+/* ---- counting ---- */
+
+fth_status fth__status_count(const fth_view *view, int64_t n[FTH_STATE_COUNT], fth_err *err)
+{
+    void *block = NULL;
+    FTH_TRY(fth__heap_take(view->mem, view->n_tasks, sizeof(entry), &block, err));
+    entry *all = block;
+    job_tasks j;
+    for (int i = 0; i < FTH_STATE_COUNT; i++) n[i] = 0;
+    for (int64_t i = 0; i < view->n_tasks; i++) all[i] = (entry){&view->task[i], i};
+    if (view->n_tasks > 1) qsort(all, (size_t)view->n_tasks, sizeof *all, by_job);
+    for (int64_t dir = 0, at = 0; next_job(all, view->n_tasks, &dir, &at, &j);) {
+        const char *error = "", *status = judge(&j, view->ended > 0, &error);
+        for (int i = 0; i < FTH_STATE_COUNT; i++)
+            n[i] += strcmp(status, fth_state_name((fth_state)i)) == 0;
+    }
+    fth__heap_free(view->mem, block);
+    return FTH_OK;
+}

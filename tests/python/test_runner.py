@@ -1,5 +1,6 @@
 """Many jobs as their users meet them: collisions, devices, full disks, signals, requests.
 seconds: 75"""
+import collections
 import json
 import os
 import pty
@@ -683,6 +684,38 @@ class Signals(Case):
         got, out, err = t.fathom("cancel", name, "--dir", self.out())
         self.assertEqual(got, code, out + err)
         return out, err
+
+
+class Report(Case):
+    def counts(self):
+        """What the report and run_status.json say of how many jobs there are in which state."""
+        with open(self.out("a", "run_status.json")) as f:
+            status = collections.Counter(job["status"] for job in json.load(f)["jobs"].values())
+        self.run_all_report()
+        with open(self.out("a", "report.html")) as f:
+            text = re.search(r'<noscript><p class="wide">(.*?);', f.read())[1]
+        n, *states = text.split(", ")
+        shown = collections.Counter({state: int(k) for k, state in map(str.split, states)})
+        self.assertEqual(n, f"{sum(shown.values())} jobs")
+        return shown, status
+
+    def run_all_report(self):
+        got, out, err = t.fathom("report", self.out("a"))
+        self.assertEqual(got, 0, out + err)
+
+    def test_it_counts_as_run_status_does(self):
+        seed = next(s for s in range(99) if sum(t.hit(s, m, "fit", 0.5) for m in t.MODELS) == 1)
+        path = self.config("a", seed=seed, **{"drill.stage": "fit", "drill.kind": "error",
+                                              "drill.chance": 0.5})
+        self.run_all("run", "all", "-c", path, code=1)
+        shown, status = self.counts()
+        self.assertEqual(shown, status)
+        self.assertEqual(status, {"completed": 2, "failed": 1})
+        self.assertEqual(sum(status.values()), 3) # the survey is no job of its own
+        self.run_all("run", "all", "-c", path, "--set", "drill.stage=none") # some are cached
+        shown, status = self.counts()
+        self.assertEqual(shown, status)
+        self.assertEqual(status, {"completed": 3})
 
 
 class Terminal(Case):
