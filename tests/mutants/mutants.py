@@ -214,8 +214,8 @@ MUTANTS = [
      "l->y.n > 20000", "l->y.n >= 20000", "unit/test_figures"),
     ("bar_hides_what_is_beyond_it", "src/plot/layout.c",
      "if (c->above) b.y += tip;", "if (!c->above) b.y += tip;", "unit/test_figures"),
-    ("scale_bar_as_long_as_the_panel", "src/plot/draw.c",
-     "p->scale_bar / (a->high - a->low) * p->box.w;", "p->box.w;", "unit/test_figures"),
+    ("scale_bar_half_as_long", "src/plot/draw.c",
+     "p->scale_bar / (a->high - a->low) * p->box.w;", "0.5 * p->scale_bar / (a->high - a->low) * p->box.w;", "unit/test_figures"),
     ("full_disk_unnoticed", "src/plot/save.c",
      "if (j.out.status != FTH_OK) s = j.out.status;", "(void)0;", "fault/test_plot_faults"),
     # ---- job: tasks as processes ----
