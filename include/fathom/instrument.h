@@ -152,8 +152,8 @@ struct fth_stage_call {
         .name = "force",                                                                           \
         .doc = "compute everything again, and replace results that another config made"            \
     }
-/* Whether to resume from partial results that are there: not under --force, and never in a stage
- * that does not say what it keeps. */
+/* Whether to resume from partial results that are there: not under --force, not from those of
+ * another algorithm, and never in a stage that does not say what it keeps. */
 FTH_API bool fth_stage_may_resume(const fth_stage_call *call);
 /* Whether a flag of the stage was given. */
 FTH_API bool fth_stage_flag(const fth_stage_call *call, const char *name);

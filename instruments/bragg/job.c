@@ -95,6 +95,8 @@ fth_status br_job_start(br_job *job, fth_err *err)
         FTH_TRY(fth_file_hash(mem, job->input[i].path, &job->input[i].hash, err));
     const char *version = fth_version();
     uint64_t h = fth_hash_bytes(version, strlen(version), 0);
+    const int algorithm = job->call->stage->algorithm;
+    h = fth_hash_bytes(&algorithm, sizeof algorithm, h);
     h = add_tensor(h, job->base.table);
     h = add_tensor(h, job->base.source);
     h = add_tensor(h, job->base.turn);

@@ -58,7 +58,7 @@ static void clear(fit *f)
 /* ---- checkpoints ---- */
 
 /* What a checkpoint was fitted with: any difference, and it is of no use. */
-enum { TIES = 8, VALUE = 48 };
+enum { TIES = 9, VALUE = 48 };
 typedef struct ties {
     char value[TIES][VALUE];
     fth_file_meta meta[TIES];
@@ -79,9 +79,11 @@ static void add_number(ties *t, const char *key, double v)
     add_tie(t, key, text);
 }
 
-static void find_ties(ties *t, const fth_config *cfg, const so_data *data)
+static void find_ties(ties *t, const fth_stage_call *call, const so_data *data)
 {
+    const fth_config *cfg = call->config;
     *t = (ties){.n = 0};
+    add_number(t, "algorithm", call->stage->algorithm);
     add_tie(t, "model.basis", fth_config_text(cfg, "model.basis"));
     add_number(t, "model.order", (double)fth_config_int(cfg, "model.order"));
     add_number(t, "fit.iterations", (double)fth_config_int(cfg, "fit.iterations"));
@@ -222,7 +224,7 @@ fth_status so_fit_run(const fth_stage_call *call, fth_err *err)
     FTH_TRY(so_drill_start(call, err));
     FTH_TRY(so_path(path, call->model_dir, SO_MODEL, err));
     FTH_TRY(so_data_open(&data, call, err));
-    find_ties(&t, call->config, &data);
+    find_ties(&t, call, &data);
     fth_status s = start(&f, path, &t, err);
     if (s == FTH_OK) s = make_plan(&f, &data, err);
     if (s == FTH_OK) s = take_steps(&f, path, &t, err);

@@ -168,6 +168,7 @@ static void put_origin(fth_json_writer *w, const sp_prepared *p, const fth_confi
 {
     fth_json_open(w, "fathom", '{');
     fth_json_text(w, "version", fth_version());
+    fth_json_int(w, "algorithm", SP_PREPROCESS_ALGORITHM);
     fth_json_int(w, "source_bytes", p->bytes);
     fth_json_hash(w, "source_xxh64", p->hash);
     fth_json_hash(w, "rows_xxh64", p->rows_hash);
@@ -335,6 +336,10 @@ fth_status sp_folder_compare(const sp_prepared *now, const fth_config *cfg, cons
         const char *dataset = fth_json_get_text(old, "dataset", "");
         if (strcmp(dataset, fth_config_text(cfg, "dataset")) != 0)
             add_diff(&d, "dataset", dataset, fth_config_text(cfg, "dataset"));
+        char was[24], is[24];
+        snprintf(was, sizeof was, "%lld", (long long)fth_json_get_int(old, "algorithm", 0));
+        snprintf(is, sizeof is, "%d", SP_PREPROCESS_ALGORITHM);
+        if (strcmp(was, is) != 0) add_diff(&d, "algorithm", was, is);
         compare_keys(&d, cfg, fth_json_get(old, "preprocessing"));
         compare_source(&d, now, old);
         *older = !fth_json_get(old, "rows_xxh64"); /* and how positions were rescaled */

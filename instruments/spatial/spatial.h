@@ -175,6 +175,8 @@ fth_status sp_path(char path[SP_PATH], const char *dir, const char *name, fth_er
 #define SP_ELBO_CSV "elbo_history.csv"
 #define SP_ELBO_NPY "elbo_history.npy"
 #define SP_CONFIG "config.yaml"
+/* The number of the stage's algorithm, which the folders it keeps have in their metadata. */
+enum { SP_PREPROCESS_ALGORITHM = 1 };
 #define SP_FRAMES "video_frames.npy"
 #define SP_FRAME_ITERS "video_frame_iters.npy"
 #define SP_FACTORS "factors.npy"

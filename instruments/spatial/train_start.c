@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EXTRA = 7, TEXT = 160, DIFFERENCES = 900 };
+enum { EXTRA = 8, TEXT = 160, DIFFERENCES = 900 };
 
 /* ---- writing ---- */
 
@@ -58,10 +58,11 @@ fth_status sp_train_save_as(sp_train *t, const char *path, bool finished, fth_er
              p->waited, p->seen);
     snprintf(text[5], TEXT, "%a", t->bound);
     snprintf(text[6], TEXT, "%" PRId64, t->set.restart);
+    snprintf(text[7], TEXT, "%d", t->call->stage->algorithm);
     const fth_file_meta extra[EXTRA] = {{"run.state", text[0]},   {"run.first", text[1]},
                                         {"run.inputs", text[2]},  {"run.product", text[3]},
                                         {"run.plateau", text[4]}, {"run.bound", text[5]},
-                                        {"run.restart", text[6]}};
+                                        {"run.restart", text[6]}, {"run.algorithm", text[7]}};
     return sp_model_write(&t->m, path, true, extra, EXTRA, err);
 }
 
@@ -124,6 +125,8 @@ static fth_status compare(const sp_train *t, const fth_safetensors *f, found *ou
     compare_text(f, "genes_hash", "the hash of the genes", text, true, out);
     FTH_TRY(hash_inputs(t, text, err));
     compare_text(f, "run.inputs", "the hash of other inputs", text, false, out);
+    snprintf(text, sizeof text, "%d", t->call->stage->algorithm);
+    compare_text(f, "run.algorithm", "the number of the algorithm", text, false, out);
     return FTH_OK;
 }
 

@@ -107,7 +107,8 @@ static fth_status tell(fth__runner *r, int64_t d, fth_err *err)
     int64_t n;
     FTH_TRY(collect(r, d, &n, err));
     fth__runner_point(r, "before_ledger");
-    if (!dir->begun) FTH_TRY(fth__ledger_begin(r->view, dir->path, r->me.run, err));
+    if (!dir->added) FTH_TRY(fth__ledger_begin(r->view, dir->path, r->me.run, err));
+    dir->added = true;
     FTH_TRY(fth__ledger_write(r->view, dir->path, r->change, n, err));
     fth__runner_point(r, "after_ledger");
     dir->begun = true;

@@ -15,7 +15,9 @@ enum { FTH__GRAPH_SHARED = 8, FTH__GRAPH_STAGES = 32 };
 typedef struct fth__dir {
     const char *path;
     bool locked;
-    bool begun;   /* its ledger knows of this run */
+    bool added;   /* its ledger has a row of this run */
+    bool begun;   /* and one of each of its tasks */
+    bool ended;   /* it also knows that the run ended */
     bool crashed; /* the last runner here did not end by itself */
     int64_t running;
     int64_t changed;      /* tasks whose change is not in the ledger yet */

@@ -436,10 +436,11 @@ static fth_status close_ledgers(fth__runner *r, fth_err *err)
     }
     FTH_TRY(fth__runner_flush(r, err));
     for (int64_t d = 0; d < r->graph.n_dirs; d++) {
-        const fth__dir *dir = &r->graph.dir[d];
+        fth__dir *dir = &r->graph.dir[d];
         if (!dir->begun || dir->changed) continue;
         fth_err why = {0};
         const fth_status s = end_ledger(r, dir, &why);
+        dir->ended = s == FTH_OK;
         if (s == FTH_E_NOMEM) return FTH_FAIL(err, s, "%s", why.text);
         if (s != FTH_OK) fth__dir_fail(r, d, &why, true);
     }

@@ -233,20 +233,27 @@ static fth_status add_inputs(fth__stage_link *link, fth_err *err)
 
 /* Results that another config made stay, unless --force. Of a stage that the runner started, the
  * runner has looked: it knows which configs run together. */
-static fth_status check_replaced(const fth__stage_link *link, fth_err *err)
+static fth_status check_owner(const fth__stage_link *link, const fth__record *record, fth_err *err)
 {
     const fth_job *job = link->opt->job;
-    if (link->call.attempt[0] || fth_stage_flag(&link->call, "force")) return FTH_OK;
-    fth__record *record = NULL;
     char differences[600];
     bool theirs = false;
+    if (link->call.attempt[0] || fth_stage_flag(&link->call, "force")) return FTH_OK;
+    FTH_TRY(fth__record_is_anothers(record, job, link->opt->stage, &theirs, differences,
+                                    sizeof differences, err));
+    return theirs ? fth__record_refuse(record, job, link->id, differences, err) : FTH_OK;
+}
+
+/* What was done here before. Partial results of another algorithm are not resumed from. */
+static fth_status look_back(fth__stage_link *link, fth_err *err)
+{
+    fth__record *record = NULL;
     const fth_status read =
-        fth__record_read(&record, link->list.mem, job->output_dir, link->id, NULL);
+        fth__record_read(&record, link->list.mem, link->opt->job->output_dir, link->id, NULL);
     if (read == FTH_E_NOMEM) return FTH_FAIL(err, read, "no memory for the record of %s", link->id);
     if (read != FTH_OK || !record) return FTH_OK; /* a damaged record is no record */
-    fth_status s = fth__record_is_anothers(record, job, link->opt->stage, &theirs, differences,
-                                           sizeof differences, err);
-    if (s == FTH_OK && theirs) s = fth__record_refuse(record, job, link->id, differences, err);
+    link->fresh = record->algorithm != link->opt->stage->algorithm;
+    const fth_status s = check_owner(link, record, err);
     fth__record_destroy(record);
     return s;
 }
@@ -393,7 +400,7 @@ fth_status fth_stage_execute(const fth_stage_options *opt, fth_stage_result *out
                           opt->job->instrument->device_key, link.result.device,
                           fth_context_device_reason(link.call.context));
         s = check_lock(&link, err);
-        if (s == FTH_OK) s = check_replaced(&link, err);
+        if (s == FTH_OK) s = look_back(&link, err);
         if (s == FTH_OK) s = add_inputs(&link, err);
         if (s == FTH_OK) s = plan_and_run(&link, err);
         if (s != FTH_OK) {

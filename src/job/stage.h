@@ -19,6 +19,7 @@ typedef struct fth__stage_link {
     fth__record_before *before; /* of the stages before it */
     int64_t n_before;
     double started; /* seconds since 1970 */
+    bool fresh;     /* partial results that are there are of another algorithm */
     bool any_gpu;   /* the config asks for some GPU: it gets what auto finds */
     double clock0;  /* the same moment on the clock that only moves forward */
     uint64_t resident0;

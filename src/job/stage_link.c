@@ -270,7 +270,8 @@ bool fth_stage_flag(const fth_stage_call *call, const char *name)
 
 bool fth_stage_may_resume(const fth_stage_call *call)
 {
-    return call->stage && call->stage->keeps && !fth_stage_flag(call, "force");
+    const fth__stage_link *link = link_of(call);
+    return call->stage->keeps && !fth_stage_flag(call, "force") && !(link && link->fresh);
 }
 
 /* ---- the end ---- */

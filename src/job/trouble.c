@@ -102,7 +102,7 @@ fth_status fth__runner_list_dropped(const fth__runner *r, char *text, size_t byt
     fth_status first = FTH_OK;
     for (int64_t d = 0; d < r->graph.n_dirs; d++) {
         const fth__dir *dir = &r->graph.dir[d];
-        if (dir->trouble.status == FTH_OK || (dir->begun && !dir->changed && !dir->lost)) continue;
+        if (dir->trouble.status == FTH_OK || (!dir->changed && dir->ended)) continue;
         fth__text_add(&t, "%snot in the ledger of %s: ", t.used ? "\n" : "", dir->path);
         list_untold(r, d, &t);
         fth__text_add(&t, " (%s)", dir->trouble.text);

@@ -302,4 +302,29 @@ TEST(canonical_paths)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+TEST(folders_of_models_that_lead_to_one_place_are_refused)
+{
+    jt_clean();
+    mkdir(t_temp_path("one"), 0777);
+    mkdir(t_temp_path("out"), 0777);
+    mkdir(t_temp_path("out2"), 0777);
+    put("a.yaml", "out", spatial);
+    put("b.yaml", "out2", plain);
+    allow("a.yaml", "b.yaml", "out_svgp", "out2_pnmf");
+    jt_link("../one", "out/svgp");
+    allow("a.yaml", "b.yaml", "out_svgp", "out2_pnmf");
+    jt_link("../one", "out2/pnmf");
+    refuse("a.yaml", "b.yaml", "the folders of their models, 'svgp' and 'pnmf', lead to ");
+    put("b.yaml", "one/deep", plain); /* inside of it */
+    refuse("a.yaml", "b.yaml", "the first keeps its model in ");
+    mkdir(t_temp_path("logs"), 0777);
+    mkdir(t_temp_path("three"), 0777);
+    put("a.yaml", "three", spatial);
+    put("b.yaml", "four", plain);
+    mkdir(t_temp_path("four"), 0777);
+    jt_link("../logs", "three/logs");
+    jt_link("../logs", "four/logs");
+    refuse("a.yaml", "b.yaml", "'logs' in the output_dir of both is a link to ");
+}
+
 TEST_MAIN()

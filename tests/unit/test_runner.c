@@ -446,6 +446,25 @@ TEST(a_held_ledger_fails_the_tasks_of_its_directory_alone)
     runs_close(&r);
 }
 
+TEST(what_no_ledger_knows_is_named)
+{
+    clean();
+    runs_config("a", "");
+    runs_config("b", "");
+    runs r;
+    runs_open(&r, "survey fit", "/bin/false");
+    IS(runs_run(&r), FTH_E_JOB_FAILED);
+    sqlite3 *db = hold(t_temp_path("out/a/.fathom/ledger.sqlite"));
+    r.opt.ledger_wait_s = 0.2;
+    IS(runs_run(&r), FTH_E_JOB_FAILED);
+    HAS(r.err.text, "2 of 4 tasks failed: a/survey, b/survey");
+    EQ_I64(r.result.skipped, 2);
+    HAS(r.result.dropped, "/out/a: a/survey failed, a_plane/fit skipped (the ledger ");
+    HAS_NOT(r.result.dropped, "out/b");
+    sqlite3_close(db);
+    runs_close(&r);
+}
+
 /* Some write fails: of a lock, a log, a ledger. Whatever it is, it is the trouble of one of the two
  * directories at most, and the next run finds everything. */
 TEST(no_failing_write_is_the_trouble_of_all)

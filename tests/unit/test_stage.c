@@ -446,4 +446,70 @@ TEST(files_are_hashed_for_instruments)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+TEST(a_stage_resumes_only_where_it_says_so_and_is_not_forced)
+{
+    static const char *const none[] = {NULL}, *const force[] = {"force", NULL};
+    fth_stage keeping = toy_stages[0];
+    keeping.keeps = "checkpoint";
+    IS_TRUE(fth_stage_may_resume(&(fth_stage_call){.stage = &keeping, .flags = none}));
+    IS_TRUE(!fth_stage_may_resume(&(fth_stage_call){.stage = &keeping, .flags = force}));
+    IS_TRUE(!fth_stage_may_resume(&(fth_stage_call){.stage = &toy_stages[0], .flags = none}));
+}
+
+static bool resumed;
+
+static fth_status run_or_resume(const fth_stage_call *call, fth_err *err)
+{
+    resumed = fth_stage_may_resume(call);
+    return toy_make(call, err);
+}
+
+TEST(partial_results_of_another_algorithm_are_not_resumed_from)
+{
+    static const fth_flag flags[] = {FTH_STAGE_FORCE, {0}};
+    toy *t = toy_open("numbered", "name: x\n");
+    fth_stage stage[2] = {toy_stages[0], toy_stages[1]};
+    fth_instrument keeping = toy_instrument;
+    stage[0].keeps = "numbers";
+    stage[0].flag = flags;
+    stage[0].run = run_or_resume;
+    keeping.stage = stage;
+    t->job.instrument = &keeping;
+    for (int turn = 0; turn < 4; turn++) {
+        stage[0].algorithm = turn / 2 + 1; /* 1, 1, 2, 2 */
+        t->opt.stage = &stage[0];
+        OKE(fth_stage_execute(&t->opt, NULL, &t->err), &t->err);
+        EQ_I64(resumed, turn != 2);
+    }
+    toy_close(t);
+}
+
+TEST(an_instrument_that_is_not_whole_runs_no_stage)
+{
+    toy *t = toy_open("unregistered", "name: x\n");
+    fth_stage stage[2] = {toy_stages[0], toy_stages[1]};
+    fth_instrument broken = toy_instrument;
+    stage[0].keeps = "checkpoint"; /* and no flag to do without it */
+    broken.stage = stage;
+    t->job.instrument = &broken;
+    IS(toy_run(t, 0, NULL), FTH_E_USAGE);
+    HAS(t->err.text, "stage 'make' of instrument 'toy' is refused");
+    toy_close(t);
+}
+
+TEST(what_a_stage_measured_is_in_its_record)
+{
+    toy *t = toy_open("measured", "name: x\n");
+    fth_stage_result now, last;
+    IS_TRUE(!fth_stage_last(t->mem, t->dir, "make", "", &last));
+    OKE(toy_run(t, 0, NULL), &t->err);
+    OKE(toy_run(t, 1, &now), &t->err);
+    IS_TRUE(fth_stage_last(t->mem, t->dir, "make", "", &last));
+    IS_TRUE(fth_stage_last(t->mem, t->dir, "use", "m", &last));
+    EQ_F64(last.seconds, now.seconds);
+    EQ_U64(last.held_bytes, now.held_bytes);
+    IS_TRUE(last.held_bytes > 0);
+    toy_close(t);
+}
+
 TEST_MAIN()

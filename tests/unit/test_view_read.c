@@ -2,6 +2,9 @@
  * seconds: 10 */
 #include "testing/ledger_bench.h"
 
+#include "job/files.h"
+
+#include <fcntl.h>
 #include <math.h>
 #include <time.h>
 
@@ -195,6 +198,105 @@ TEST(a_view_of_a_thousand_directories_is_fast)
     }
     printf("a view of 1000 directories is read in %.3f s of the processor\n", best);
     if (!T_SANITIZED) IS_TRUE(best < 0.5);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* ---- stale ---- */
+
+static void add_file(fth_view *view, int64_t task, fth_file_kind kind, const char *path)
+{
+    fth_task_file f = {.kind = kind, .path = path, .title = ""};
+    OK(fth__file_hash(view->mem, path, true, &f, NULL));
+    OK(fth__view_add_file(view, task, &f, NULL));
+}
+
+static void set_time(const char *path, long seconds)
+{
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1000000000 + seconds}};
+    IS_TRUE(utimensat(AT_FDCWD, path, times, 0) == 0);
+}
+
+/* Preprocessed counts, a model of them, an analysis of the model, and a model of something else. */
+static void make_chain(fth_mem *mem, const char *dir, char path[3][FTH__PATH])
+{
+    static const char *const name[3] = {"counts", "model", "other"};
+    fth_view *view = lb_view(mem, dir);
+    for (int i = 0; i < 3; i++) {
+        snprintf(path[i], FTH__PATH, "%s/%s", dir, name[i]);
+        t_file_write(path[i], name[i], strlen(name[i]));
+        set_time(path[i], 0);
+    }
+    lb_task(view, dir, "a", "preprocess", "", FTH_STATE_COMPLETED);
+    lb_task(view, dir, "a_svgp", "train", "svgp", FTH_STATE_COMPLETED);
+    lb_task(view, dir, "a_svgp", "analyze", "svgp", FTH_STATE_COMPLETED);
+    lb_task(view, dir, "a_pnmf", "train", "pnmf", FTH_STATE_COMPLETED);
+    add_file(view, 0, FTH_FILE_OUTPUT, path[0]);
+    add_file(view, 1, FTH_FILE_INPUT, path[0]);
+    add_file(view, 1, FTH_FILE_OUTPUT, path[1]);
+    add_file(view, 2, FTH_FILE_INPUT, path[1]);
+    add_file(view, 3, FTH_FILE_INPUT, path[2]);
+    lb_write_all(view, dir);
+    fth_view_destroy(view);
+}
+
+/* "CCSC": the states of all tasks, each by its first letter. */
+static const char *states(fth_mem *mem, const char *dir, char *reason)
+{
+    static char text[16];
+    fth_view *view = look(mem, dir);
+    for (int64_t i = 0; i < view->n_tasks; i++) {
+        text[i] = fth_state_name(view->task[i].state)[0];
+        if (reason && text[i] == 's') {
+            snprintf(reason, 200, "%.199s", view->task[i].reason);
+            reason = NULL;
+        }
+    }
+    text[view->n_tasks] = '\0';
+    fth_view_destroy(view);
+    return text;
+}
+
+TEST(what_stands_on_changed_inputs_is_stale)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    char dir[FTH__PATH - 100], path[3][FTH__PATH], reason[200] = "";
+    snprintf(dir, sizeof dir, "%s", lb_dir("chain"));
+    make_chain(mem, dir, path);
+    EQ_STR(states(mem, dir, NULL), "cccc");
+    set_time(path[0], 5); /* touched: the same bytes */
+    EQ_STR(states(mem, dir, NULL), "cccc");
+    t_file_write(path[0], "COUNTS", 6); /* as many bytes */
+    EQ_STR(states(mem, dir, reason), "cssc");
+    EQ_STR(reason, "input counts changed");
+    t_file_write(path[0], "counts", 6);
+    EQ_STR(states(mem, dir, NULL), "cccc");
+    t_file_write(path[1], "a new model", 11);
+    EQ_STR(states(mem, dir, NULL), "ccsc");
+    t_file_write(path[2], "longer than it was", 18);
+    EQ_STR(states(mem, dir, NULL), "ccss");
+    remove(path[2]); /* put away: the results stand */
+    EQ_STR(states(mem, dir, NULL), "ccsc");
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* The stage that makes the input ran again, and its row says what is in the file now. */
+TEST(a_file_that_its_maker_knows_is_not_read)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    char dir[FTH__PATH - 100], path[3][FTH__PATH];
+    snprintf(dir, sizeof dir, "%s", lb_dir("maker"));
+    make_chain(mem, dir, path);
+    fth_view *view = lb_view(mem, dir);
+    lb_task(view, dir, "a", "preprocess", "", FTH_STATE_COMPLETED);
+    t_file_write(path[0], "COUNTS", 6);
+    set_time(path[0], 9);
+    add_file(view, 0, FTH_FILE_OUTPUT, path[0]);
+    lb_write_all(view, dir);
+    EQ_STR(states(mem, dir, NULL), "cssc");
+    t_file_write(path[0], "counts", 6); /* nobody looks into it while size and time are those */
+    set_time(path[0], 9);
+    EQ_STR(states(mem, dir, NULL), "cssc");
+    fth_view_destroy(view);
     OK(fth_mem_destroy(mem, NULL));
 }
 
