@@ -22,7 +22,7 @@ TEST(every_start_survives_its_own_dtype)
         for (int t = 0; t < FTH_DTYPE_COUNT; t++) {
             const fth_dtype to = fth__reduce_dtype((fth_red)red, (fth_dtype)t);
             if (to == FTH_DTYPE_COUNT) continue;
-            const fth__wide start = fth__identity((fth_red)red, to);
+            const fth__wide start = fth__identity(red, to);
             fth__wide memory = {0};
             fth__store(to, &memory, start);
             const fth__wide back = fth__load(to, &memory);
