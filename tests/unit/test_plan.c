@@ -413,10 +413,12 @@ TEST(a_value_wanted_twice_goes_to_each_sink)
                                  .write = take,
                                  .data = way & 1 && i != 3 ? t[i].data : NULL};
         }
-        const fth_limits limits = {.memory_bytes = way & 2 ? (3 << 20) : 0,
+        const fth_limits limits = {.memory_bytes = way & 2 ? (700 << 10) : 0,
                                    .sinks = way & 1 ? sink : NULL};
         fth_plan *p = fth_plan_make(s.g, out, OUTS, &limits, &err);
         if (!p) OKE(err.status, &err);
+        fth_plan_get_info(p, &info);
+        IS_TRUE((info.passes > 0) == ((way & 2) != 0));
         fth_run_report report;
         OKE(fth_run(p, sink, NULL, &report, &err), &err);
         IS_TRUE(report.kept);
