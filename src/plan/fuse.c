@@ -308,7 +308,7 @@ const char *fth__node_does(const fth_node *node)
 {
     if (node->op == &fth__op_map) return fth__ew_info(*(const fth_ew *)node->attr)->name;
     if (node->op == &fth__op_reduce)
-        return fth__reduce_name(((const fth__reduce_attr *)node->attr)->red);
+        return fth__reduce_name((fth_red)((const fth__reduce_attr *)node->attr)->red);
     return node->op->name;
 }
 
