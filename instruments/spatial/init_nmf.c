@@ -13,8 +13,10 @@
 
 enum {
     PASSES = 100, /* at most */
+    FEW = 20,     /* at most where the counts are many: it is a start, not an end */
     UPDATES = 3   /* of a cell's factors in a pass */
 };
+static const double work = 2e9;     /* counts times factors of all passes, beyond the few */
 static const double settled = 1e-5; /* relative change of the divergence in a pass */
 static const double tiny = 1e-300;
 
@@ -139,7 +141,9 @@ fth_status sp_init_nmf(const sp_init_parts *p, fth_err *err)
     s.next = s.factors + p->factors;
     fth_status status = sp_walk_each(p->walk, add_constant, &s, err);
     double before = (double)INFINITY, now = 0;
-    for (int i = 0; status == FTH_OK && i < PASSES; i++) {
+    const double afford = work / ((double)p->walk->data->size.entries * (double)p->factors + 1);
+    const int most = afford > PASSES ? PASSES : afford > FEW ? (int)afford : FEW;
+    for (int i = 0; status == FTH_OK && i < most; i++) {
         status = pass(&s, &now, err);
         if (before - now <= settled * fabs(now)) break;
         before = now;

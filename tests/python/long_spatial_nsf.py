@@ -5,10 +5,10 @@ seconds: 400"""
 import json
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import tempfile
-import time
 import unittest
 
 import numpy as np
@@ -44,6 +44,12 @@ analyze: {{deviance: nsf}}
 """
 
 
+def processor_seconds():
+    """Of the programs that were run so far: what else the machine does is of no importance."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 @unittest.skipUnless((DATA / "nsf_S1.h5ad").exists(), "set FATHOM_DATA to a folder with spatial/nsf_S1.h5ad")
 class Simulations(unittest.TestCase):
     def fathom(self, *words):
@@ -57,9 +63,9 @@ class Simulations(unittest.TestCase):
             config, path = folder / "nsf.yaml", DATA / f"{name}.h5ad"
             config.write_text(CONFIG.format(name=name, seed=seed, folder=folder, path=path, steps=STEPS, interval=max(1, STEPS // 60)))
             self.fathom("preprocess", "-c", str(config))
-            start = time.time()
+            start = processor_seconds()
             self.fathom("train", "-c", str(config), "--video")
-            seconds = time.time() - start
+            seconds = processor_seconds() - start
             self.fathom("analyze", "-c", str(config))
             model = folder / "out" / "svgp"
             self.fathom("recovery", str(model), "--truth", str(path))
@@ -78,9 +84,9 @@ class Simulations(unittest.TestCase):
                 with self.subTest(file=name, seed=seed):
                     found, metrics, seconds, growth = self.run_file(name, seed)
                     holdout = metrics["holdout"]
-                    print(name, "seed", seed, "pearson", round(found["mean_pearson"], 4), "held out", holdout["nsf"], "seconds", round(seconds, 1))
+                    print(name, "seed", seed, "pearson", round(found["mean_pearson"], 4), "held out", holdout["nsf"], "processor seconds", round(seconds, 1), flush=True)
                     self.assertGreaterEqual(found["mean_pearson"], pearson)
-                    self.assertLess(seconds, 300)
+                    self.assertLess(seconds, 300)  # of all threads: no longer on two cores of its own
                     for estimate in ("exp_f", "exp_f_plus_half_s2"):
                         self.assertLessEqual(holdout["nsf"][estimate]["mean"], deviance)
                     self.assertLessEqual(*growth)
