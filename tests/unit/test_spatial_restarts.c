@@ -75,7 +75,7 @@ TEST(the_best_is_kept)
                              *match = fth_json_get(r, "matched_correlation");
         const int64_t kept = fth_json_get_int(r, "kept", -1);
         EQ_I64(fth_json_get_int(r, "n", -1), 3);
-        double most = -INFINITY, mean = 0;
+        double most = -(double)INFINITY, mean = 0;
         for (int i = 0; i < 3; i++) {
             const double x = fth_json_get_real(fth_json_at(elbo, i), NULL, 0),
                          c = fth_json_get_real(fth_json_at(match, i), NULL, 9);
