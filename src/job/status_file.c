@@ -367,7 +367,8 @@ fth_status fth__status_count(const fth_view *view, int64_t n[FTH_STATE_COUNT], f
     entry *all = block;
     job_tasks j;
     for (int i = 0; i < FTH_STATE_COUNT; i++) n[i] = 0;
-    for (int64_t i = 0; i < view->n_tasks; i++) all[i] = (entry){&view->task[i], i};
+    for (int64_t i = 0; i < view->n_tasks; i++)
+        all[i] = (entry){.task = &view->task[i], .place = i};
     if (view->n_tasks > 1) qsort(all, (size_t)view->n_tasks, sizeof *all, by_job);
     for (int64_t dir = 0, at = 0; next_job(all, view->n_tasks, &dir, &at, &j);) {
         const char *error = "", *status = judge(&j, view->ended > 0, &error);

@@ -46,7 +46,7 @@ void fth__object_begin(fth__object *o, fth_mem *mem, const char *what, fth_site 
     o->mem = mem;
     o->made = site;
     o->gone = gone;
-    atomic_init(&o->over, false);
+    o->over = false;
     pthread_mutex_lock(mem->lock);
     o->older = mem->newest;
     o->newer = NULL;
@@ -66,7 +66,7 @@ void fth__object_use(fth__object *o)
 void fth__object_unuse(fth__object *o)
 {
     pthread_mutex_lock(o->mem->lock);
-    const bool gone = --o->users == 0 && atomic_load(&o->over);
+    const bool gone = --o->users == 0 && __atomic_load_n(&o->over, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(o->mem->lock);
     if (gone) o->gone(o);
 }
@@ -88,7 +88,7 @@ static fth_status tell(fth_mem *mem, const fth_err *own, fth_err *err)
 fth_status fth__object_end(fth__object *o, fth_site site, fth_err *err)
 {
     FTH_TRY(fth__mem_check_process(o->mem, err));
-    if (!atomic_exchange(&o->over, true)) {
+    if (!__atomic_exchange_n(&o->over, true, __ATOMIC_SEQ_CST)) {
         o->ended = site;
         return FTH_OK;
     }
@@ -105,7 +105,7 @@ fth_status fth__object_end(fth__object *o, fth_site site, fth_err *err)
 fth_status fth__object_check(const fth__object *o, const char *doing, fth_err *err)
 {
     FTH_TRY(fth__mem_check_process(o->mem, err));
-    if (!atomic_load(&o->over)) return FTH_OK;
+    if (!__atomic_load_n(&o->over, __ATOMIC_SEQ_CST)) return FTH_OK;
     return FTH_FAIL(err, FTH_E_ORDER, "%s a %s that was made at %s:%d and released at %s:%d", doing,
                     o->what, fth__site_file(o->made), o->made.line, fth__site_file(o->ended),
                     o->ended.line);

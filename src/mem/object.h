@@ -10,13 +10,11 @@
 
 #include <fathom/memory.h>
 
-#include <stdatomic.h>
-
 typedef struct fth__object {
     const char *what; /* "graph" */
     fth_mem *mem;
     fth_site made, ended;
-    atomic_bool over;                    /* its owner has released it */
+    bool over; /* its owner has released it; reached through __atomic_, as C++ has no atomic_bool */
     uint64_t users;                      /* what stands on it, or still looks at it */
     const struct fth__object *on;        /* what it stands on itself; NULL: the memory alone */
     void (*gone)(struct fth__object *o); /* frees what it holds, and buries it */

@@ -280,7 +280,7 @@ fth_status fth_context_destroy_(fth_context *ctx, fth_site site, fth_err *err)
     if (!ctx) return FTH_OK;
     FTH_TRY(check_past(ctx, site, err));
     FTH_TRY(fth__mem_check_process(ctx->mem, err));
-    if (atomic_exchange(&ctx->object.over, true))
+    if (__atomic_exchange_n(&ctx->object.over, true, __ATOMIC_SEQ_CST))
         return released_twice(ctx->object.made, ctx->object.ended, site, err);
     ctx->object.ended = site;
     fth__object user = {0};

@@ -9,6 +9,8 @@
 #include "run/run.h"
 #include "run/team.h"
 
+#include <stdatomic.h>
+
 /* A tile takes at most this long, if it can be cut; before anything is known, a kernel may be this
  * much slower than guessed, and an operation's own loop any time: its first tile is a sixty-fourth.
  */

@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (fth__status_open(&file, mem, folder->path, NULL) == FTH_OK) {
         fth_view *view = NULL;
         if (fth__view_create(&view, mem, folder->dir, NULL) != FTH_OK) abort();
-        (void)fth__status_save(file, view, NULL); /* entries of other runs are copied */
+        (void)fth__status_save(file, view, NULL, NULL); /* entries of other runs are copied */
         fth_view_destroy(view);
     }
     fth__status_close(file);

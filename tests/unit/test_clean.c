@@ -160,7 +160,7 @@ static void add_file(fth_view *view, int64_t task, fth_file_kind kind, const cha
     fth_task_file f = {.kind = kind, .path = in(name), .title = ""};
     struct stat info;
     if (stat(f.path, &info) == 0) {
-        OK(fth__file_hash(view->mem, f.path, &f, NULL));
+        OK(fth__file_hash(view->mem, f.path, true, &f, NULL));
         f.path = in(name);
     }
     OK(fth__view_add_file(view, task, &f, NULL));

@@ -96,7 +96,7 @@ TEST(watching_ends_when_nobody_runs)
     if (pid == 0) { /* the runner's part: a change, then the end */
         usleep(600000);
         view->task[2].state = FTH_STATE_COMPLETED;
-        const fth__ledger_change change = {2, FTH_STATE_PENDING, "", false};
+        const fth__ledger_change change = {.task = 2, .from = FTH_STATE_PENDING, .note = ""};
         if (fth__ledger_write(view, dir, &change, 1, NULL) != FTH_OK) _exit(1);
         usleep(600000);
         fth__lock_release(dir, &me);
@@ -196,7 +196,7 @@ TEST(the_end_of_a_huge_log_is_found_at_once)
     close(fd); /* a gigabyte of zeros, which takes no room */
     view->task[1].log_to = ((uint64_t)1 << 30) + sizeof end - 1;
     view->task[1].state = FTH_STATE_COMPLETED;
-    const fth__ledger_change change = {1, FTH_STATE_COMPLETED, "", false};
+    const fth__ledger_change change = {.task = 1, .from = FTH_STATE_COMPLETED, .note = ""};
     OK(fth__ledger_write(view, dir, &change, 1, NULL));
     struct timespec a, b;
     clock_gettime(CLOCK_MONOTONIC, &a);
@@ -220,7 +220,7 @@ TEST(following_ends_with_the_task)
     fth_task *t = &view->task[1];
     t->state = FTH_STATE_RUNNING;
     t->log_to = 0;
-    fth__ledger_change change = {1, FTH_STATE_PENDING, "", false};
+    fth__ledger_change change = {.task = 1, .from = FTH_STATE_PENDING, .note = ""};
     OK(fth__ledger_write(view, dir, &change, 1, NULL));
     const pid_t pid = fork();
     if (pid == 0) {
