@@ -35,7 +35,7 @@ class Source(C.Structure):
 class Sink(C.Structure):
     _fields_ = [("kind", C.c_char_p), ("self", C.c_void_p), ("dtype", C.c_int), ("n_axes", C.c_int), ("size", SIZE),
                 ("write", READ), ("commit", COMMIT), ("abandon", C.c_void_p), ("data", C.c_void_p),
-                ("libraries", C.c_uint32), ("billed_bytes", C.c_uint64)]
+                ("libraries", C.c_uint32), ("billed_bytes", C.c_uint64), ("path", C.c_char_p), ("writer", C.c_void_p)]
 
 
 class Item(C.Structure):

@@ -233,14 +233,15 @@ static double per_node(void (*make)(program *, int), int n, uint64_t memory, int
     return best;
 }
 
-/* Ten times as many nodes take ten times as long. Three times that is allowed, for caches that are
- * too small and for what else the machine does; in what was quadratic it was four to eleven. */
+/* Ten times as many nodes take ten times as long. Four times that is allowed, for caches that are
+ * too small (3.3 was seen where a node takes less than a microsecond) and for what else the machine
+ * does; in what was quadratic it was five to thirteen. */
 static void grows_as(void (*make)(program *, int), uint64_t memory)
 {
     const int few = T_SANITIZED ? 600 : 6000;
     const double one = per_node(make, few, memory, 4), ten = per_node(make, 10 * few, memory, 2);
     printf("%.1f us per node, of ten times as many %.1f us\n", 1e6 * one, 1e6 * ten);
-    if (!T_SANITIZED) LE_F64(ten / one, 3.0);
+    if (!T_SANITIZED) LE_F64(ten / one, 4.0);
 }
 
 static const uint64_t ample = 1ull << 50, tight = 64u << 20;
