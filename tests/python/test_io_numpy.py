@@ -38,6 +38,10 @@ class Sink(C.Structure):
                 ("libraries", C.c_uint32), ("billed_bytes", C.c_uint64), ("path", C.c_char_p), ("writer", C.c_void_p)]
 
 
+class Site(C.Structure):
+    _fields_ = [("file", C.c_char_p), ("func", C.c_char_p), ("line", C.c_int)]
+
+
 class Item(C.Structure):
     _fields_ = [("name", C.c_char_p), ("dtype", C.c_int), ("n_axes", C.c_int), ("size", SIZE), ("axes", C.c_char_p)]
 
@@ -94,7 +98,7 @@ class Files(unittest.TestCase):
         self.rng = np.random.default_rng(7)
 
     def tearDown(self):
-        call("fth_mem_destroy", self.mem, None)
+        call("fth_mem_destroy_", self.mem, Site(b"test_io_numpy.py", b"tearDown", 0), None)
         self.folder.cleanup()
 
     def path(self, name):
