@@ -116,9 +116,9 @@ const cli_command cli_commands[] = {
             "\n\n"
             "When all is well, a line for each file says the instrument, the models and the "
             "output directory. Nothing is written. The exit code is 2 when there are mistakes.",
-        .example = "fathom config check configs/liver.yaml\n"
+        .example = "fathom config check configs/liver/general.yaml\n"
                    "fathom config check configs/ --set training.max_iter=100\n"
-                   "fathom config check general.yaml --json",
+                   "fathom config check configs/liver/svgp.yaml --json",
         .globals = "json quiet",
         .own =
             (const fth_flag[]){
@@ -218,7 +218,8 @@ const cli_command cli_commands[] = {
             "Shows the log of the stage that runs, or ran last: JOB is a name as 'fathom status' "
             "shows it, its end if no other job has the same, or JOB/STAGE. Only the part of the "
             "last run is shown. With -f it goes on until the stage ends.",
-        .example = "fathom logs liver_svgp -f\nfathom logs svgp/train --lines 50 --dir outputs",
+        .example =
+            "fathom logs liver_svgp -f\nfathom logs liver_svgp/train --lines 50 --dir outputs",
         .globals = "",
         .own =
             (const fth_flag[]){
@@ -261,9 +262,10 @@ const cli_command cli_commands[] = {
                "one kills them. A run that was killed in any way goes on when it is started again. "
                "run_status.json is kept up to date in the folder of the configs, or in the output "
                "directory when no folder was given.",
-        .example = "fathom run all -c configs/ --config-name general_test.yaml\n"
-                   "fathom run train analyze -c svgp.yaml --set training.max_iter=100\n"
-                   "fathom run all -c configs/ --failed",
+        .example =
+            "fathom run all -c configs/ --config-name general_test.yaml\n"
+            "fathom run train analyze -c configs/liver/svgp.yaml --set training.max_iter=100\n"
+            "fathom run all -c configs/ --failed",
         .globals = "memory device threads seed plan json monitor trace trace-kernels scratch log "
                    "quiet",
         .own = run_flags,
