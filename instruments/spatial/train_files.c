@@ -126,6 +126,7 @@ fth_status sp_train_write(sp_train *t, fth_err *err)
     FTH_TRY(write_csv(t, err));
     FTH_TRY(write_npy(t, err));
     FTH_TRY(write_facts(t, err));
+    if (!t->wants_video && t->first == 0) FTH_TRY(sp_video_forget(t->call, err));
     FTH_TRY(sp_video_save(&t->video, t->first, t->set.video_interval, err));
     FTH_TRY(sp_path(path, t->call->model_dir, SP_CONFIG, err));
     return fth_config_write(t->call->config, sp_kinds[t->set.kind].name, NULL, path, err);

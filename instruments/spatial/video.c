@@ -240,3 +240,15 @@ fth_status sp_video_save(sp_video *v, int64_t first, int64_t interval, fth_err *
     fth_tensor_release(b.iters);
     return s;
 }
+
+fth_status sp_video_forget(const fth_stage_call *call, fth_err *err)
+{
+    static const char *const name[] = {SP_FRAMES, SP_FRAME_ITERS};
+    for (size_t i = 0; i < sizeof name / sizeof name[0]; i++) {
+        char path[SP_PATH];
+        FTH_TRY(sp_path(path, call->model_dir, name[i], err));
+        if (unlink(path) != 0 && errno != ENOENT)
+            return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: removing it: %s", path, strerror(errno));
+    }
+    return FTH_OK;
+}

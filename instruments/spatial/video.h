@@ -31,5 +31,7 @@ fth_status sp_video_sync(sp_video *v, fth_err *err);
 /* video_frames.npy and video_frame_iters.npy; frames are those of iterations that are multiples of
  * `interval`, after iteration `first`. */
 fth_status sp_video_save(sp_video *v, int64_t first, int64_t interval, fth_err *err);
+/* Removes the frames of an earlier training, which are not those of the model that is there now. */
+fth_status sp_video_forget(const fth_stage_call *call, fth_err *err);
 
 #endif

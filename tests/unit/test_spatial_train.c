@@ -453,6 +453,18 @@ TEST(frames_of_an_animation)
     char path[PATH_MAX + 64];
     snprintf(path, sizeof path, "%s/pnmf/.video_frames.part", b->dir);
     IS_TRUE(access(path, F_OK) != 0);
+
+    /* they stay with the model that goes on, and go when another takes its place */
+    static const char *const resume[] = {"resume", NULL}, *const again[] = {"force", NULL};
+    b->flags = resume;
+    OKE(ss_train(b), &b->err);
+    snprintf(path, sizeof path, "%s/pnmf/" SP_FRAMES, b->dir);
+    IS_TRUE(access(path, F_OK) == 0);
+    b->flags = again;
+    OKE(ss_train(b), &b->err);
+    IS_TRUE(access(path, F_OK) != 0);
+    snprintf(path, sizeof path, "%s/pnmf/" SP_FRAME_ITERS, b->dir);
+    IS_TRUE(access(path, F_OK) != 0);
     ss_close(b);
 }
 
