@@ -147,7 +147,8 @@ static fth_status find_status(run *r, fth_err *err)
         for (int i = 0; i < r->jobs.n_paths && !folder; i++)
             if (stat(r->jobs.path[i], &st) == 0 && S_ISDIR(st.st_mode)) folder = r->jobs.path[i];
         if (folder)
-            n = snprintf(r->status, sizeof r->status, "%s/run_status.json", folder);
+            n = snprintf(r->status, sizeof r->status, "%s%srun_status.json", folder,
+                         folder[strlen(folder) - 1] == '/' ? "" : "/");
         else
             return fth_jobs_status_path(r->jobs.jobs, r->status, sizeof r->status, err);
     }

@@ -85,8 +85,9 @@ class Collisions(Case): # F4
     def test_two_directories_are_two_jobs(self):
         self.config("a", model="plane")
         self.config("b", model="plane")
-        out, _ = self.run_all("run", "survey", "-c", self.configs, "--skip-general")
+        out, _ = self.run_all("run", "survey", "-c", self.configs + "/", "--skip-general")
         self.assertIn("2 completed", out)
+        self.assertIn(f"status in {self.configs}/run_status.json", out)
 
 
 class TwoCommands(Case): # F4, one after the other
