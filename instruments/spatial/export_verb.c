@@ -148,7 +148,7 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
 
 const fth_verb sp_verb_export = {
     .name = "export",
-    .args = "-c CONFIG [-o FILE.h5ad]",
+    .args = "",
     .brief = "put the results into a copy of the h5ad file",
     .doc = "Copies the h5ad file of the config and adds, for each model that was analyzed: "
            "obsm/fathom_MODEL_factors and _scales (a row for each cell of the file; NaN where "

@@ -170,7 +170,7 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
 
 const fth_verb sp_verb_multianalyze = {
     .name = "multianalyze",
-    .args = "-c CONFIG MODEL MODEL...",
+    .args = "MODEL MODEL...",
     .brief = "compare the factors of models",
     .doc = "Pairs factors of the first model with those of the second (or of --match-against): the "
            "nearest two columns of factors.npy, each divided by its length, then the nearest of "

@@ -238,7 +238,7 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
 
 const fth_verb sp_verb_sweep = {
     .name = "sweep",
-    .args = "-c CONFIG --over KEY=VALUE,VALUE...",
+    .args = "",
     .brief = "train a grid of settings and choose by held-out deviance",
     .doc =
         "Trains and analyzes the model of a config with every combination of the values given, "

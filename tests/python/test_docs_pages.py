@@ -66,9 +66,9 @@ def commands(code):
     return [re.sub(r"\s+#.*", "", line).strip() for line in joined.splitlines() if line.split("#")[0].strip()]
 
 
-def same_token(text):
-    """Addresses of `fathom serve`: the token is another one each time."""
-    return re.sub(r"(token=)\w+(\.\.\.)?", r"\1", text)
+def anywhere(text):
+    """Without what another machine or time would print: the device, the token of `fathom serve`."""
+    return re.sub(r"(?m)^(device: ).*$", r"\1", re.sub(r"(token=)\w+(\.\.\.)?", r"\1", text))
 
 
 def sessions(code):
@@ -114,6 +114,31 @@ class Words(unittest.TestCase):
     def test_every_page_is_run(self):
         tried = {page for cls in (Readme, Bragg, Spatial, Cli, Others) for page in cls.pages}
         self.assertEqual(tried, set(PAGES))
+
+    def test_links_lead_somewhere(self):
+        n = 0
+        for page in PAGES:
+            for link in re.findall(r"\]\(([^)\s]+)\)", read(page)):
+                if link.startswith("http"):
+                    continue
+                file, _, part = link.partition("#")
+                path = os.path.normpath(os.path.join(os.path.dirname(page), file)) if file else page
+                with self.subTest(page=page, link=link):
+                    self.assertTrue(os.path.exists(os.path.join(ROOT, path)))
+                    titles = re.findall(r"^#+ (.*)$", read(path), re.M) if part else []
+                    self.assertIn(part, [""] + [re.sub(r"[^\w\- ]", "", t.lower()).replace(" ", "-") for t in titles])
+                n += 1
+        self.assertGreater(n, 60)
+
+    def test_the_first_page_names_all_others(self):
+        named = set(re.findall(r"\]\((\S+\.md)\)", read("docs", "README.md")))
+        self.assertEqual(named, {os.path.basename(p) for p in PAGES} - {"README.md"})
+
+    def test_a_synopsis_names_a_flag_once(self):
+        for line in re.findall(r"^`(fathom [^`]*)`: ", read("docs", "cli.md"), re.M):
+            flags = re.findall(r"(?<=[ \[])--?[a-z][\w-]*", line)
+            with self.subTest(synopsis=line):
+                self.assertEqual(sorted(flags), sorted(set(flags)))
 
     def test_flags_in_sentences_exist(self):
         table, name = {}, None
@@ -205,8 +230,8 @@ class Page:
         self.assertEqual(r.returncode, 0, f"{code}{r.stdout}{r.stderr}")
 
     def printed(self, output, code):
-        lines, part = shape(same_token(output)), []
-        for line in shape(same_token(code)) + ["..."]:
+        lines, part = shape(anywhere(output)), []
+        for line in shape(anywhere(code)) + ["..."]:
             if line != "...":
                 part.append(line)
             elif part:
