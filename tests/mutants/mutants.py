@@ -635,4 +635,8 @@ MUTANTS = [
      "if (!text[0]) {", "if (text[0] || done) {", "unit/test_spatial_preprocess"),
     ("chosen_rows_counted_as_all", "instruments/spatial/data.c",
      "const int64_t r = d->row ? d->row[i] : i, n", "const int64_t r = i, n", "unit/test_spatial_data"),
+    ("frames_of_a_training_that_is_gone", "instruments/spatial/train_files.c",
+     "if (!t->wants_video && t->first == 0) FTH", "if (t->wants_video && t->first < 0) FTH", "unit/test_spatial_train"),
+    ("frames_lost_by_going_on", "instruments/spatial/train_files.c",
+     "if (!t->wants_video && t->first == 0) FTH", "if (!t->wants_video) FTH", "unit/test_spatial_train"),
 ]
