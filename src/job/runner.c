@@ -134,6 +134,7 @@ static fth_status collect_ready(fth__runner *r, int64_t *n, fth_err *err)
                 char text[4096];
                 fth_err_format(&why, text, sizeof text);
                 FTH_TRY(fth__view_set(r->view, &r->view->task[i].error, text, err));
+                why.text[strcspn(why.text, "\n")] = '\0'; /* a reason is one line */
                 FTH_TRY(fth__view_set(r->view, &r->view->task[i].reason, why.text, err));
                 FTH_TRY(fth__runner_change(r, i, FTH_STATE_FAILED, why.text, err));
                 continue;

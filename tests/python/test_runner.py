@@ -381,7 +381,9 @@ class Failures(Case):
         self.config(model="plane")
         out, _ = self.run_all("run", "survey", "-c", self.configs, "--skip-general", "--memory",
                               "1M", code=1)
-        self.assertIn("failed", out)
+        self.assertRegex(out, r"(?m)^a/survey: failed: the smallest plan needs [^?\n]*$")
+        with open(os.path.join(self.configs, "run_status.json")) as f:  # which has the rest
+            self.assertIn("\n", next(iter(json.load(f)["jobs"].values()))["error"])
         self.assertEqual(t.starts(self.root), [])
 
     def test_a_missing_input(self):
