@@ -50,7 +50,7 @@ static const fth_stage stages[] = {
 static const fth_flag depth_flags[] = {{.name = "fathoms", .doc = "answer in fathoms"}, {0}};
 static const fth_verb depth = {.name = "depth",
                                .args = "MODEL X Y",
-                               .brief = "tell the fitted depth at a place, in km",
+                               .brief = "tell the fitted depth, in m, at a place X Y, in km",
                                .max_args = 3,
                                .flag = depth_flags,
                                .run = so_depth_run};
