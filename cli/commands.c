@@ -262,10 +262,9 @@ const cli_command cli_commands[] = {
                "one kills them. A run that was killed in any way goes on when it is started again. "
                "run_status.json is kept up to date in the folder of the configs, or in the output "
                "directory when no folder was given.",
-        .example =
-            "fathom run all -c configs/ --config-name general_test.yaml\n"
-            "fathom run train analyze -c configs/liver/svgp.yaml --set training.max_iter=100\n"
-            "fathom run all -c configs/ --failed",
+        .example = "fathom run all -c configs/ --config-name general_test.yaml\n"
+                   "fathom run train -c configs/liver/svgp.yaml --set training.max_iter=100\n"
+                   "fathom run all -c configs/ --failed",
         .globals = "memory device threads seed plan json monitor trace trace-kernels scratch log "
                    "quiet",
         .own = run_flags,
