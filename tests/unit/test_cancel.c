@@ -311,7 +311,7 @@ TEST(while_it_waits_for_a_source)
         .kind = "test", .dtype = FTH_F32, .n_axes = 1, .size = {FEW}, .read = slow_read};
     fth_val sum = fth_input(g, "x0", FTH_F32, "row", source);
     for (int i = 1; i < 5; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "x%d", i);
         sum = fth_add(sum, fth_input(g, name, FTH_F32, "row", source));
     }
