@@ -49,6 +49,9 @@ TEST(a_file_of_scipys_layout)
         EQ_F64(val[0], 4);
         EQ_I64(col[1], 1);
         EQ_F64(val[1], 2);
+        OK(fth_csr_read_rows(csr, ((int64_t[]){0, 3}), 2, 4, ptr, col, val, NULL)); /* a gap */
+        EQ_I64(col[1], 2);
+        EQ_F64(val[1], 4);
         IS(fth_csr_read_rows(csr, ((int64_t[]){2, 2, 2}), 3, 4, ptr, col, val, NULL), FTH_E_USAGE);
         EQ_I64(ptr[3], 6); /* what it would take */
         IS(fth_csr_read_rows(csr, ((int64_t[]){4}), 1, 4, ptr, col, val, NULL), FTH_E_INDEX_RANGE);
