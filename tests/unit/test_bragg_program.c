@@ -192,7 +192,7 @@ TEST(companions_have_links)
            0);
     EQ_I64(call("cmp a.img b.img"), 0);
     EQ_I64(call("rm a.img b.img"), 0);
-    t_file_write(t_temp_path("t.stol"), "0 6\n0.5 2\n1 1\n", 16);
+    t_file_write(t_temp_path("t.stol"), "0 6\n0.5 2\n1 1\n", 14);
     EQ_I64(call("nonBragg -stol t.stol -detpixels 8 -seed 1 -floatfile a.bin -intfile /dev/null "
                 "-nopgm -nonoise"),
            0);
