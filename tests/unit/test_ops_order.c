@@ -196,6 +196,18 @@ TEST(long_sort_and_topk_of_every_dtype)
     t_cuts(8);
 }
 
+/* The last elements of a long line are the largest: no tile of it may be left out. */
+TEST(topk_that_lies_at_the_end)
+{
+    enum { N = 5000 };
+    fth_graph *g = t_graph("n=5000 top=3");
+    float x[N], got[3];
+    for (int i = 0; i < N; i++) x[i] = (float)i;
+    t_eval(fth_topk(t_input(g, "x", FTH_F32, "n", x), "n", "top", true), got);
+    for (int i = 0; i < 3; i++) EQ_F64(got[i], N - 1 - i);
+    t_graph_free(g);
+}
+
 TEST(sort_and_topk_of_empty_and_single)
 {
     fth_graph *g = t_graph("none=0 one=1 c=3");
