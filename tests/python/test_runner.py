@@ -615,8 +615,11 @@ class Signals(Case):
         stage = int(t.starts(self.root)[0][1])
 
         def state(pid):
-            with open(f"/proc/{pid}/stat") as f:
-                return f.read().rsplit(")", 1)[1].split()[0]
+            try:
+                with open(f"/proc/{pid}/stat") as f:
+                    return f.read().rsplit(")", 1)[1].split()[0]
+            except OSError:
+                return "gone"  # a stage may end right after the pause
         runner.send_signal(signal.SIGTSTP)
         t.wait_for(lambda: state(stage) == "T" and state(runner.pid) == "T", 5, "the pause")
         time.sleep(2.5)  # longer than the stage would take
