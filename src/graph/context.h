@@ -39,4 +39,7 @@ enum { FTH__LIMIT_TEXT = 64 };
 const char *fth__limit_text(fth_front front, bool device, bool of_context, uint64_t bytes,
                             char text[FTH__LIMIT_TEXT]);
 
+/* front.c: a number of workers that makes sense; 0 is the default. */
+fth_status fth__threads_check(int threads, fth_err *err);
+
 #endif

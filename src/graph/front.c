@@ -22,3 +22,10 @@ const char *fth__limit_text(fth_front front, bool device, bool of_context, uint6
     snprintf(text, FTH__LIMIT_TEXT, "%s%llu%s", w->before, (unsigned long long)bytes, w->after);
     return text;
 }
+
+fth_status fth__threads_check(int threads, fth_err *err)
+{
+    enum { MOST = 4096 };
+    if (threads >= 0 && threads <= MOST) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_USAGE, "threads must be 0 to %d, not %d", MOST, threads);
+}

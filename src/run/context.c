@@ -141,8 +141,7 @@ static fth_status fill(fth_context *ctx, const fth_options *opt, fth_err *err)
     ctx->trace = opt->trace;
     ctx->progress = opt->progress;
     ctx->progress_user = opt->progress_user;
-    if (opt->threads < 0 || opt->threads > 4096)
-        return FTH_FAIL(err, FTH_E_USAGE, "threads must be 0 to 4096, not %d", opt->threads);
+    FTH_TRY(fth__threads_check(opt->threads, err));
     ctx->threads = opt->threads > 0 ? opt->threads : usable_cores();
     fth__str_copy(ctx->scratch_dir, sizeof ctx->scratch_dir, opt->scratch_dir);
     fth__str_copy(ctx->cache_dir, sizeof ctx->cache_dir, opt->cache_dir);

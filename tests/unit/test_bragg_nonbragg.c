@@ -202,7 +202,7 @@ static void render(scene *s, double molecules, bool amplitude, uint64_t budget, 
 }
 
 /* The original's images. Its beam centre is half a pixel off the middle, to either side. */
-static void golden(scene *s, const char *name, double molecules)
+static void golden(scene *s, const char *water, const char *name, double molecules)
 {
     char path[256];
     size_t bytes;
@@ -210,8 +210,7 @@ static void golden(scene *s, const char *name, double molecules)
     s->c.param[BR_XB] = 32 * 4e-4;
     s->c.param[BR_YB] = 31 * 4e-4;
     ready(s);
-    OK(br_stol_read(&s->table, fth_context_mem(s->ctx), t_data_path("bragg/shortwater.stol"), 1e10,
-                    false, NULL));
+    OK(br_stol_read(&s->table, fth_context_mem(s->ctx), water, 1e10, false, NULL));
     EQ_I64(s->table.rows, 14);
     render(s, molecules, false, 0, image);
     snprintf(path, sizeof path, "tests/golden/bragg/aux/nonbragg_%s.float.bin", name);
@@ -225,15 +224,17 @@ static void golden(scene *s, const char *name, double molecules)
 
 TEST(water_is_that_of_the_original)
 {
+    const char *water = t_data_path("bragg/shortwater.stol");
     scene s;
     open_scene(&s);
     s.c.param[BR_FLU] = 1e20;
-    golden(&s, "b1", pow(0.05e-3, 3) * 1e6 * BR_AVOGADRO / 18);
+    golden(&s, water, "b1", pow(0.05e-3, 3) * 1e6 * BR_AVOGADRO / 18);
     close_scene(&s);
 }
 
 TEST(polarised_water_on_a_turned_detector_is_that_of_the_original)
 {
+    const char *water = t_data_path("bragg/shortwater.stol");
     scene s;
     open_scene(&s);
     s.c.param[BR_FLU] = 1e12 * 0.1 / (0.05e-3 * 0.05e-3);
@@ -241,7 +242,7 @@ TEST(polarised_water_on_a_turned_detector_is_that_of_the_original)
     s.c.param[BR_DIST] = 0.04;
     s.c.param[BR_RX] = br_radians(10);
     s.c.s.kahn = 0.9;
-    golden(&s, "b2", pow(0.05e-3, 3) * 0.92e6 * BR_AVOGADRO / 18);
+    golden(&s, water, "b2", pow(0.05e-3, 3) * 0.92e6 * BR_AVOGADRO / 18);
     close_scene(&s);
 }
 

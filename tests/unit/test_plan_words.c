@@ -70,4 +70,19 @@ TEST(a_fused_step_lists_what_it_does)
     close_stage(&s);
 }
 
+TEST(a_number_of_threads_that_makes_no_sense_is_refused)
+{
+    static const int wrong[] = {-1, 4097, 1000000};
+    stage s;
+    open_stage(&s, NULL);
+    const fth_val v = fth_exp(waves(&s, "x"));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        fth_err err = {0};
+        IS_TRUE(fth_plan_make(s.g, &v, 1, &(fth_limits){.threads = wrong[i]}, &err) == NULL);
+        IS(err.status, FTH_E_USAGE);
+        HAS(err.text, "threads must be 0 to 4096");
+    }
+    close_stage(&s);
+}
+
 TEST_MAIN()
