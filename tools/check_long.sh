@@ -14,10 +14,16 @@ fuzz_targets() {
     done
 }
 
-# The library only: what the tests themselves run is of no interest.
+# Of what users run; what the tests themselves run is of no interest.
 coverage() {
-    gcovr --root . --filter 'src/' --fail-under-line 90 --print-summary \
-        --txt build/check/coverage.txt build/coverage/CMakeFiles
+    local part low=0 counts=build/check/coverage.json
+    gcovr --root . --filter '(src|instruments|cli)/' --json "$counts" build/coverage/CMakeFiles || return 1
+    for part in src instruments cli; do
+        echo "== $part"
+        gcovr --root . --filter "$part/" --fail-under-line 90 --print-summary \
+            --txt "build/check/coverage-$part.txt" --add-tracefile "$counts" || low=1
+    done
+    return $low
 }
 
 echo "long"
@@ -38,7 +44,7 @@ fi
 if step coverage build-coverage build coverage; then
     find build/coverage -name '*.gcda' -delete
     step coverage coverage-tests run_tests coverage-tests build/coverage \
-        -L '^(unit|property|parity|golden|fault|fuzz|example)$' -E '^emulated/'
+        -L '^(unit|property|parity|golden|fault|fuzz|example|python)$' -E '^emulated/'
     step coverage coverage coverage
-    grep -hE '^(lines|functions|branches): ' build/check/coverage.log
+    grep -hE '^(== |lines: )' build/check/coverage.log
 fi
