@@ -15,6 +15,7 @@
 import ctypes as C
 import ctypes.util
 import json as _json
+import math
 import operator
 import os
 import signal
@@ -434,7 +435,8 @@ def _number(x, dtype, what):
         if not whole or not lo <= int(x) <= hi:
             _refuse(f"{what}: {x!r} does not fit {dtype}", "GRAPH_ATTR",
                     f"{dtype} holds whole numbers from {lo} to {hi}")
-    elif isinstance(x, (int, np.integer)) and not -_LARGEST[dtype] <= int(x) <= _LARGEST[dtype]:
+    elif isinstance(x, (int, np.integer)) and not -_LARGEST[dtype] <= int(x) <= _LARGEST[dtype] or \
+            isinstance(x, (float, np.floating)) and _LARGEST[dtype] < math.fabs(x) < math.inf:
         _refuse(f"{what}: {x!r} does not fit {dtype}", "GRAPH_ATTR",
                 f"the largest {dtype} is {_LARGEST[dtype]:g}")
     return x
@@ -703,6 +705,9 @@ def _from_dlpack(obj):
 
 def _as_array(data):
     """data -> (ndarray sharing its memory, dtype name or None to take NumPy's)."""
+    if isinstance(data, np.ma.MaskedArray):
+        raise Error("a masked array was given, and the engine knows no masks", "GRAPH_VALUE",
+                    "give array.filled(value), or the data and the mask as two inputs")
     if isinstance(data, np.ndarray):
         return data, None
     if isinstance(data, Tensor):
@@ -826,7 +831,7 @@ def _fill_shape(s, number, shape):
         raise Error(f"an array has {len(shape)} axes, at most {MAX_AXES} are allowed", "AXIS_LIMIT")
     s.dtype, s.n_axes = number, len(shape)
     for i, n in enumerate(shape):
-        s.size[i] = int(n)
+        s.size[i] = _int(n, f"size {i} of an array")
 
 
 def _rect(n_axes, lo, n):
@@ -848,6 +853,27 @@ def _putter(array):
     return put
 
 
+def _fitting(part, number):
+    """What a callback returned as an array of this dtype; values that would change are refused."""
+    part, name, dtype = np.asarray(part), _NAME_OF[number], _numpy_dtype(number)
+    if part.dtype == dtype:
+        return part
+    if part.dtype.kind not in "biufc" or name == "bf16" or \
+            part.dtype.kind == "c" and dtype.kind != "c":
+        raise TypeError(f"read returned {part.dtype}; the source is declared {name}")
+    with np.errstate(all="ignore"):
+        cast = part.astype(dtype)
+    changed = cast != part if dtype.kind in "biu" else np.isinf(cast) & ~np.isinf(part)
+    if changed.any():
+        raise ValueError(f"read returned {part[changed].flat[0]!r}, which does not fit {name}")
+    return cast
+
+
+def _settled(array):
+    """Whether a bool array holds the bytes 0 and 1 alone: a view of other bytes may not."""
+    return array.dtype != np.bool_ or array.size == 0 or array.view(np.uint8).max() <= 1
+
+
 def _read_source(callbacks, shape, number, read, kind, read_rows=None):
     s, dtype, n_axes = SourceStruct(), _numpy_dtype(number), len(shape)
     _fill_shape(s, number, shape)
@@ -855,11 +881,11 @@ def _read_source(callbacks, shape, number, read, kind, read_rows=None):
 
     def fill(lo, n, dst):
         at, size = _rect(n_axes, lo, n)
-        _over(dst, size, dtype)[...] = read(at, size)
+        _over(dst, size, dtype)[...] = _fitting(read(at, size), number)
 
     def fill_rows(index, n, dst):
         at = np.ctypeslib.as_array(index, (n,)) if n else np.empty(0, np.int64)
-        _over(dst, (n, *shape[1:]), dtype)[...] = read_rows(at)
+        _over(dst, (n, *shape[1:]), dtype)[...] = _fitting(read_rows(at), number)
     s.read = READ_FN(callbacks.guard("read", fill))
     callbacks.live.append(s.read)
     if read_rows is not None and n_axes > 0:
@@ -873,7 +899,7 @@ def _array_source(callbacks, array, number):
         return array[tuple(slice(a, a + b) for a, b in zip(lo, n))]
     s = _read_source(callbacks, array.shape, number, read, b"numpy", lambda index: array[index])
     callbacks.live.append(array)
-    if array.flags.c_contiguous and array.size:
+    if array.flags.c_contiguous and array.size and _settled(array):
         s.data = array.ctypes.data
     return s
 
@@ -1296,6 +1322,8 @@ class Graph:
         number = _number_of(array, dtype or own)
         if not (array.flags.c_contiguous and array.flags.writeable and array.flags.aligned):
             array = np.array(array, order="C")
+        if not _settled(array):
+            array[...] = array.view(np.uint8) != 0
         err, out = Err(), P()
         size = (L * MAX_AXES)(*array.shape)
         _check(_lib.fth_tensor_wrap_(C.byref(out), self.context._mem, _site(), name.encode(),
@@ -1476,11 +1504,13 @@ class Plan:
     @property
     def info(self):
         """Bytes, passes, chunks, steps and flops as a dict."""
+        self.graph._check_process()
         i = PlanInfo()
         _lib.fth_plan_get_info(self._p, C.byref(i))
         return {name: getattr(i, name) for name, _ in PlanInfo._fields_}
 
     def _print(self, function):
+        self.graph._check_process()
         status, out = _printed(lambda file: function(self._p, file))
         if status:
             raise Error("the plan could not be printed", "NOMEM")

@@ -168,11 +168,21 @@ void fth__rect_put(void *box, const void *dense, int64_t element, int n_axes, co
         memcpy((char *)box + r.start * element, from, (size_t)(r.length * element));
 }
 
+void fth__bools_settle(fth_dtype dtype, int64_t count, void *data)
+{
+    uint8_t *v = data;
+    if (dtype != FTH_BOOL) return;
+    for (int64_t i = 0; i < count; i++) v[i] = v[i] != 0;
+}
+
 fth_status fth__source_read(const fth_source *s, const int64_t *lo, const int64_t *n, void *to,
                             fth_err *err)
 {
-    if (s->read) return s->read(s->self, lo, n, to, err);
-    fth__rect_get(to, s->data, fth_dtype_size(s->dtype), s->n_axes, s->size, lo, n);
+    if (s->read)
+        FTH_TRY(s->read(s->self, lo, n, to, err));
+    else
+        fth__rect_get(to, s->data, fth_dtype_size(s->dtype), s->n_axes, s->size, lo, n);
+    fth__bools_settle(s->dtype, fth__rect_count(s->n_axes, n), to);
     return FTH_OK;
 }
 

@@ -45,6 +45,9 @@ void fth__rect_get(void *dense, const void *box, int64_t element, int n_axes, co
 void fth__rect_put(void *box, const void *dense, int64_t element, int n_axes, const int64_t *size,
                    const int64_t *lo, const int64_t *n);
 
+/* What others hand over as bool may be any byte; in memory of ours it is 0 or 1. */
+void fth__bools_settle(fth_dtype dtype, int64_t count, void *data);
+
 /* A rectangle of a source or sink; those that are memory alone need no functions of their own. */
 fth_status fth__source_read(const fth_source *s, const int64_t *lo, const int64_t *n, void *to,
                             fth_err *err);

@@ -501,6 +501,8 @@ static fth_status add_node(fth_graph *g, fth_site site, const fth_op *op, int n_
         node->in[i] = *fth__val_desc(in[i]);
     }
     fth_status s = op->infer(node, err);
+    if (s != FTH_OK && err->status == FTH_OK)
+        FTH_FAIL(err, s, "operation '%s' gave the status %d and no words", op->name, (int)s);
     if (s == FTH_OK) s = fth__op_check_node(node, n_in, err);
     for (int i = 0; s == FTH_OK && i < node->n_out; i++) s = check_size(node, &node->out[i], err);
     if (s == FTH_OK) s = append(g, node, err);

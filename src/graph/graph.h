@@ -12,7 +12,7 @@
 
 #include <fathom/op.h>
 
-enum { FTH__NAME = 32, FTH__GRAPH_ERRORS = 8 };
+enum { FTH__NAME = 32, FTH__INPUT_NAME = 128, FTH__GRAPH_ERRORS = 8 };
 
 typedef struct fth__axis {
     char name[FTH__NAME];
@@ -45,7 +45,7 @@ typedef struct fth__const_attr {
 } fth__const_attr;
 
 typedef struct fth__input {
-    char name[FTH__NAME];
+    char name[FTH__INPUT_NAME]; /* whole; its value's label may be the beginning of it */
     fth_dtype dtype;
     fth_source source;
     fth_tensor *param;   /* storage when this is a parameter */
@@ -97,6 +97,9 @@ const char *fth__desc_format(const fth_graph *g, const fth_desc *d, char *text, 
 const char *fth__desc_axes(const fth_graph *g, const fth_desc *d, char *text, size_t bytes);
 /* Record what `err` says as a mistake made at `site`; returns poison. */
 fth_val fth__graph_fail(fth_graph *g, fth_site site, const fth_err *err);
+/* Operations of the engine, from src/ops; NULL ends. Nobody else may have their names, by which
+ * kernels are found. */
+extern const fth_op *const fth__engine_ops[];
 /* ---- op_check.c: what an operation says of itself, before and after infer ---- */
 fth_status fth__op_check(const fth_op *op, const void *attr, uint64_t attr_bytes, fth_err *err);
 fth_status fth__op_check_node(const fth_node *node, int n_in, fth_err *err);

@@ -9,6 +9,7 @@
 #include "graph/graph.h"
 #include "mem/heap.h"
 
+#include <math.h>
 #include <string.h>
 
 static fth_status input_infer(fth_node *node, fth_err *err)
@@ -89,6 +90,18 @@ static fth_status make_desc(const fth_graph *g, fth_dtype dtype, const char *axe
     return FTH_OK;
 }
 
+static fth_status take_name(fth__input *in, const char *name, fth_err *err)
+{
+    const size_t n = name ? strlen(name) : 0;
+    if (n == 0) return FTH_FAIL(err, FTH_E_GRAPH_NAME, "an input has no name");
+    if (n >= sizeof in->name)
+        return FTH_FAIL(err, FTH_E_GRAPH_NAME,
+                        "the name '%.40s...' of an input has %zu bytes; at most %zu are possible",
+                        name, n, sizeof in->name - 1);
+    memcpy(in->name, name, n + 1);
+    return FTH_OK;
+}
+
 static fth_status check_source(const fth_graph *g, const char *name, const fth_desc *d,
                                const fth_source *s, fth_err *err)
 {
@@ -123,7 +136,6 @@ static fth_status check_source(const fth_graph *g, const char *name, const fth_d
 static fth_status add_input(fth_graph *g, fth_site site, const fth__input *in, fth_val *out,
                             fth_err *err)
 {
-    if (!in->name[0]) return FTH_FAIL(err, FTH_E_GRAPH_NAME, "an input has no name");
     for (int64_t i = 0; i < g->n_inputs; i++)
         if (strcmp(g->input[i].name, in->name) == 0) {
             const fth_site first = g->node[g->value[g->input[i].value].node]->site;
@@ -149,8 +161,8 @@ fth_val fth_input_(fth_graph *g, fth_site site, const char *name, fth_dtype dtyp
     if (!g) return out;
     fth_err err = {0};
     fth__input in = {.dtype = dtype, .source = source, .watched = fth__source_tensor(&source)};
-    fth__str_copy(in.name, sizeof in.name, name);
-    fth_status s = make_desc(g, dtype, axes, &in.desc, &err);
+    fth_status s = take_name(&in, name, &err);
+    if (s == FTH_OK) s = make_desc(g, dtype, axes, &in.desc, &err);
     if (s == FTH_OK) s = check_source(g, in.name, &in.desc, &source, &err);
     if (s == FTH_OK) s = fth__tensor_check(in.watched, "this reads", &err);
     if (s == FTH_OK) s = add_input(g, site, &in, &out, &err);
@@ -188,8 +200,8 @@ fth_val fth_param_(fth_graph *g, fth_site site, const char *name, const char *ax
     fth_err err = {0};
     fth__input in = {
         .dtype = fth_tensor_dtype(storage), .source = fth_tensor_source(storage), .param = storage};
-    fth__str_copy(in.name, sizeof in.name, name);
-    fth_status s = make_desc(g, in.dtype, axes, &in.desc, &err);
+    fth_status s = take_name(&in, name, &err);
+    if (s == FTH_OK) s = make_desc(g, in.dtype, axes, &in.desc, &err);
     if (s == FTH_OK) s = check_source(g, in.name, &in.desc, &in.source, &err);
     if (s == FTH_OK) s = add_input(g, site, &in, &out, &err);
     if (s != FTH_OK) return fth__graph_fail(g, site, &err);
@@ -239,6 +251,16 @@ static fth_val add_const(fth_graph *g, fth_site site, const fth__const_attr *att
     return fth_node_add_(g, site, &fth__op_const, 0, NULL, attr, sizeof *attr);
 }
 
+/* What rounds to infinity. Whole numbers of 64 bits fit all dtypes but f16. */
+static bool rounds_to_infinity(fth_dtype t, double x)
+{
+    static const double least[FTH_DTYPE_COUNT] = {[FTH_F16] = 65520.0,
+                                                  [FTH_BF16] = 0x1.FFp127,
+                                                  [FTH_F32] = 0x1.FFFFFFp127,
+                                                  [FTH_C64] = 0x1.FFFFFFp127};
+    return least[t] > 0.0 && isfinite(x) && fabs(x) >= least[t];
+}
+
 fth_val fth_const_(fth_graph *g, fth_site site, fth_dtype dtype, double re, double im)
 {
     const bool whole = fth_dtype_is_int(dtype) || dtype == FTH_BOOL;
@@ -248,18 +270,18 @@ fth_val fth_const_(fth_graph *g, fth_site site, fth_dtype dtype, double re, doub
         return fth_poison_(g, site, FTH_E_GRAPH_ATTR,
                            "const: %g is not a whole number and cannot be %s", re,
                            fth_dtype_name(dtype));
+    if (g && (rounds_to_infinity(dtype, re) || rounds_to_infinity(dtype, im)))
+        return fth_poison_(g, site, FTH_E_GRAPH_ATTR, "const: %g does not fit %s",
+                           rounds_to_infinity(dtype, re) ? re : im, fth_dtype_name(dtype));
     const fth__const_attr attr = {.value = {re, im}, .integer = integer, .dtype = (int32_t)dtype};
     return add_const(g, site, &attr);
 }
 
-/* Whole numbers that f16 rounds to infinity; every other real dtype holds all of 64 bits. */
-enum { F16_TOO_LARGE = 65520 };
-
 fth_val fth_const_i64_(fth_graph *g, fth_site site, fth_dtype dtype, int64_t value)
 {
-    if (g && dtype == FTH_F16 && (value >= F16_TOO_LARGE || value <= -F16_TOO_LARGE))
-        return fth_poison_(g, site, FTH_E_GRAPH_ATTR, "const: %lld does not fit f16",
-                           (long long)value);
+    if (g && rounds_to_infinity(dtype, (double)value))
+        return fth_poison_(g, site, FTH_E_GRAPH_ATTR, "const: %lld does not fit %s",
+                           (long long)value, fth_dtype_name(dtype));
     const fth__const_attr attr = {
         .value = {(double)value, 0.0}, .integer = value, .dtype = (int32_t)dtype};
     return add_const(g, site, &attr);

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#define MOST_ATTR (1u << 30) /* a length that went wrong is far beyond */
 enum { KNOWN_FLAGS = (1u << 20) - 1 - (1u << 6) - (1u << 7) }; /* see fathom/op.h */
 
 /* "custom operation 'blur': ..." */
@@ -31,6 +32,17 @@ static bool name_ok(const char *name)
     return n > 0 && n < FTH__NAME && name[n] == '\0';
 }
 
+/* Kernels are found by the name of an operation: another one with that name would get them. */
+static bool name_taken(const fth_op *op)
+{
+    const fth_op *const *e = fth__engine_ops;
+    for (; *e; e++)
+        if (*e == op) return false;
+    for (e = fth__engine_ops; *e; e++)
+        if (strcmp((*e)->name, op->name) == 0) return true;
+    return false;
+}
+
 fth_status fth__op_check(const fth_op *op, const void *attr, uint64_t attr_bytes, fth_err *err)
 {
     if (!op) return FTH_FAIL(err, FTH_E_GRAPH_OP, "there is no operation to add: it is NULL");
@@ -40,10 +52,15 @@ fth_status fth__op_check(const fth_op *op, const void *attr, uint64_t attr_bytes
                         "the name '%.40s' of an operation is not 1 to %d letters, digits, '_', '.' "
                         "or '-'",
                         op->name, FTH__NAME - 1);
+    if (name_taken(op))
+        return refuse(err, op->name, "the engine has an operation of that name; take another");
     if (!op->infer) return refuse(err, op->name, "it has no infer, so no shape is known");
     if (op->flags & ~(uint32_t)KNOWN_FLAGS)
         return refuse(err, op->name, "flags 0x%x are none of fathom/op.h",
                       op->flags & ~(uint32_t)KNOWN_FLAGS);
+    if (attr_bytes > MOST_ATTR)
+        return refuse(err, op->name, "%llu bytes of attributes; at most %u are possible",
+                      (unsigned long long)attr_bytes, MOST_ATTR);
     if (attr_bytes > 0 && !attr)
         return refuse(err, op->name, "%llu bytes of attributes are at NULL",
                       (unsigned long long)attr_bytes);
@@ -127,6 +144,14 @@ static fth_status check_relation(const fth_node *node, int in, int dim, fth_err 
     return FTH_OK;
 }
 
+/* Its pieces come one after the other, cut on a grid of its own. */
+static bool is_ordered(const fth_node *node, int in, int dim)
+{
+    fth_relation r = {.along = FTH_WHOLE, .out_dim = -1, .mul = 1, .div = 1};
+    node->op->relation(node, in, dim, &r);
+    return r.along == FTH_ACCUMULATE || r.along == FTH_CARRY;
+}
+
 static fth_status check_grid(const fth_node *node, int in, int dim, fth_err *err)
 {
     const int64_t g = node->op->grid(node, in, dim);
@@ -158,7 +183,10 @@ fth_status fth__op_check_node(const fth_node *node, int n_in, fth_err *err)
     for (int o = 0; o < node->n_out; o++) FTH_TRY(check_desc(node, o, err));
     if (op->flags & FTH_OP_ALIAS) FTH_TRY(check_alias(node, err));
     for (int k = 0; op->relation && k < n_in; k++)
-        for (int d = 0; d < node->in[k].n_axes; d++) FTH_TRY(check_relation(node, k, d, err));
+        for (int d = 0; d < node->in[k].n_axes; d++) {
+            FTH_TRY(check_relation(node, k, d, err));
+            if (op->grid && is_ordered(node, k, d)) FTH_TRY(check_grid(node, k, d, err));
+        }
     for (int d = 0; op->grid && d < node->out[0].n_axes; d++) FTH_TRY(check_grid(node, -1, d, err));
     return FTH_OK;
 }

@@ -36,9 +36,14 @@ struct fth_batches {
 
 /* ---- the reader ---- */
 
+static int64_t row_bytes(const fth_batches *b)
+{
+    return (int64_t)fth_tensor_bytes(b->buffer[0]) / b->rows;
+}
+
 static void copy_rows(const fth_batches *b, char *dst)
 {
-    const size_t row = (size_t)fth_tensor_bytes(b->buffer[0]) / (size_t)b->rows;
+    const size_t row = (size_t)row_bytes(b);
     const char *from = b->base.data;
     for (int64_t i = 0; i < b->n; i++, dst += row)
         memcpy(dst, from + (size_t)b->index[i] * row, row);
@@ -63,6 +68,7 @@ static fth_status read_batch(void *self, const int64_t *lo, const int64_t *n, vo
     fth_batches *b = self;
     fth_err_clear(&b->err);
     b->status = read_rows(b, dst, &b->err);
+    if (b->status == FTH_OK) fth__bools_settle(b->base.dtype, b->n * row_bytes(b), dst);
     if (b->status != FTH_OK) {
         fth_err_note(&b->err, FTH_HERE, b->status, "reading batch %" PRId64 " ahead", b->number);
         fth_err_origin(&b->err, b->asked_at);

@@ -73,12 +73,6 @@ void fth__swap_elements(fth_dtype dtype, int64_t count, void *elements)
         }
 }
 
-/* Memory may hold only 0 and 1 for bool; files may hold anything. */
-static void make_bool(int64_t count, uint8_t *v)
-{
-    for (int64_t i = 0; i < count; i++) v[i] = v[i] != 0;
-}
-
 static bool has_window(dense *d)
 {
     if (!d->window) d->window = fth__heap_alloc(d->mem, WINDOW);
@@ -216,7 +210,7 @@ static fth_status dense_read(void *self, const int64_t *lo, const int64_t *n, vo
     else
         FTH_TRY(read_forward(d, lo, n, dst, err));
     if (l->swap) fth__swap_elements(l->dtype, count, dst);
-    if (l->dtype == FTH_BOOL) make_bool(count, dst);
+    fth__bools_settle(l->dtype, count, dst);
     return FTH_OK;
 }
 

@@ -404,8 +404,7 @@ static fth_status source_read(void *self, const int64_t *lo, const int64_t *n, v
     if (count == 0) return FTH_OK;
     const bool cut = d->inner > 0 && n[1] < d->size[1];
     FTH_TRY(cut ? read_cut(d, lo, n, dst, err) : read_whole(d, lo, n, dst, err));
-    uint8_t *truth = dst;
-    for (int64_t i = 0; d->dtype == FTH_BOOL && i < count; i++) truth[i] = truth[i] != 0;
+    fth__bools_settle(d->dtype, count, dst);
     return FTH_OK;
 }
 

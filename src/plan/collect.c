@@ -71,7 +71,9 @@ uint32_t fth__unit_flags(const fth__unit *u)
 uint64_t fth__unit_scratch(const fth__unit *u, const fth_call *call)
 {
     uint64_t (*scratch)(const fth_call *) = u->kernel ? u->kernel->scratch : u->node->op->scratch;
-    return scratch ? scratch(call) : 0;
+    const uint64_t most = (uint64_t)1 << 50; /* so that no sum with it wraps, 4096 workers or not */
+    const uint64_t bytes = scratch ? scratch(call) : 0;
+    return bytes < most ? bytes : most;
 }
 
 double fth__unit_flops(const fth__unit *u, const fth_call *call)

@@ -93,7 +93,11 @@ void fth__item_need(const fth_plan *p, const fth__item *it, const int64_t *turn,
     for (int i = 0; i < d->n_axes; i++) {
         const fth_relation *r = &u->rel[k][i];
         in[i] = (fth__range){0, d->size[i]};
-        if (r->along == FTH_ACCUMULATE && it->acc >= 0)
+        /* an operand may be summed over axes that do not follow the loop as well: those are whole
+         */
+        const bool summed =
+            r->along == FTH_ACCUMULATE && it->acc >= 0 && p->loop[path[it->acc]].map[d->axis[i]].in;
+        if (summed)
             in[i] = fth__sweep_part(&p->loop[path[it->acc]], d->axis[i], d->size[i], turn[it->acc]);
         else if (r->out_dim >= 0)
             in[i] = fth__relation_need(r, out[r->out_dim], d->size[i]);

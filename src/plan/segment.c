@@ -101,17 +101,23 @@ static bool spread_maps(state *st)
 typedef struct votes {
     int stream_dim; /* dimension of out[0]; -1 */
     bool acc, carry, conflict;
+    fth_axis_id summed; /* acc: the axis; -1 */
 } votes;
 
 static votes ask(const state *st, const fth__unit *u)
 {
-    votes v = {.stream_dim = -1};
+    votes v = {.stream_dim = -1, .summed = -1};
     const fth__map *map = st->s->map;
     for (int k = 0; k < u->node->n_in; k++)
         for (int d = 0; d < u->node->in[k].n_axes; d++) {
             const fth_relation *r = &u->rel[k][d];
             if (!map[u->node->in[k].axis[d]].in) continue;
-            if (r->along == FTH_ACCUMULATE) v.acc = true;
+            if (r->along == FTH_ACCUMULATE) {
+                /* chunks of two axes at once would only meet on the diagonal */
+                if (v.acc && v.summed != u->node->in[k].axis[d]) v.conflict = true;
+                v.acc = true;
+                v.summed = u->node->in[k].axis[d];
+            }
             if (r->along == FTH_CARRY) v.carry = true;
             if (r->out_dim < 0) continue;
             fth__map next;

@@ -14,7 +14,7 @@ typedef struct place {
     const char *data; /* NULL: no memory */
     uint64_t bytes;
     uint32_t value; /* output or input */
-    char name[2 * FTH__NAME + 16];
+    char name[FTH__INPUT_NAME + 16];
 } place;
 
 static bool overlap(const place *a, const place *b)

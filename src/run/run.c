@@ -462,7 +462,7 @@ static fth_status check_alive(const fth_plan *p, const fth_sink *sinks, fth_err 
     FTH_TRY(fth__object_check(&p->object, "this runs", err));
     FTH_TRY(fth__object_check(&p->graph->object, "this runs a plan of", err));
     FTH_TRY(fth__object_check(&p->ctx->object, "this runs a plan of", err));
-    char doing[2 * FTH__NAME];
+    char doing[FTH__INPUT_NAME + 16];
     for (int64_t i = 0; i < p->n_bufs; i++) {
         if (p->buf[i].input < 0) continue;
         const fth__input *in = &p->graph->input[p->buf[i].input];

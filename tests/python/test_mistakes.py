@@ -203,6 +203,50 @@ class Sources(unittest.TestCase):
         self.assertEqual((os.path.abspath(e.site.file), e.site.line), (HERE, line))
         self.assertIsInstance(e.__cause__, OSError)
 
+    def test_what_does_not_fit_is_refused(self):
+        for dtype, value in (("u8", 300), ("i32", -2.7), ("i32", np.nan), ("f4", 1e39), ("f8", None),
+                             ("f8", 1j), ("bool", 2), ("f8", "3")):
+            g = fathom.Graph(memory="64M")
+            g.axes(n=4)
+            made = fathom.Source((4,), dtype, lambda lo, n: np.full(n, value))
+            with self.assertRaises(fathom.Error) as caught:
+                g.input("made", made, "n").numpy()
+            self.assertRegex(caught.exception.text, r"input 'made' \[n 0:4\]: \w+Error: read returned")
+        g = fathom.Graph(memory="64M")
+        g.axes(n=4)
+        made = fathom.Source((4,), "f4", lambda lo, n: np.arange(4))  # whole numbers that fit
+        np.testing.assert_array_equal(g.input("made", made, "n").numpy(), np.arange(4, dtype="f4"))
+
+    def test_bools_of_any_byte(self):
+        b = np.array([0, 1, 2, 255, 0, 7], "u1").view(bool)
+        want = np.array([0, 1, 1, 1, 0, 1])
+        for data in (b, np.repeat(b, 2)[::2], fathom.Source((6,), "bool", lambda lo, n: b)):
+            g = fathom.Graph(memory="64M")
+            g.axes(n=6)
+            x = g.input("b", data, "n")
+            np.testing.assert_array_equal(x.cast("i64").numpy(), want)
+            np.testing.assert_array_equal(x.cast("i64").numpy(no_fuse=True), want)
+            np.testing.assert_array_equal((~x).numpy(), want == 0)
+            self.assertEqual((x.sum("n").item(), x.cast("i64").sum("n").item()), (4, 4))
+        g = fathom.Graph(memory="64M")
+        g.axes(n=6)
+        self.assertEqual(g.param("p", b.copy(), "n").cast("i64").sum("n").item(), 4)
+
+    def test_masks_are_not_dropped(self):
+        g = fathom.Graph(memory="64M")
+        g.axes(n=3)
+        with self.assertRaisesRegex(fathom.Error, "masked array"):
+            g.input("m", np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]), "n")
+
+    def test_long_names(self):
+        g = fathom.Graph(memory="64M")
+        g.axes(n=3)
+        w, b = (g.input("encoder.layers.0.self_attention." + k, np.ones(3), "n") for k in "wb")
+        w.set(np.zeros(3))
+        self.assertEqual((w + b).sum("n").item(), 3.0)
+        with self.assertRaisesRegex(fathom.Error, "has 128 bytes; at most 127"):
+            g.input("x" * 128, np.ones(3), "n")
+
     def test_a_sink_that_failed(self):
         g = fathom.Graph(memory="64M", threads=1)
         g.axes(row=10)
@@ -227,7 +271,8 @@ plan.run()
 child = os.fork()
 if child == 0:
     signal.alarm(20)
-    for use in (plan.run, lambda: g.plan(g.index("i")), lambda: fathom.Graph(g.context)):
+    for use in (plan.run, lambda: g.plan(g.index("i")), lambda: fathom.Graph(g.context),
+                lambda: plan.info, lambda: str(plan)):
         try:
             use()
             print("no error")
@@ -241,7 +286,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), plan.run())
                              timeout=60)
         self.assertEqual((out.returncode, out.stderr), (0, ""))
         self.assertEqual(out.stdout.splitlines(),
-                         ["STATE True"] * 3 + ["2.0", "0 [2. 2. 2. 2.]"])
+                         ["STATE True"] * 5 + ["2.0", "0 [2. 2. 2. 2.]"])
 
 
 if __name__ == "__main__":

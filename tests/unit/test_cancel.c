@@ -183,6 +183,40 @@ TEST(where_a_kernel_asks_itself)
 }
 
 /* The progress of the context is for runs that bring none. */
+/* One line is one tile: its passes are asked between, not the step alone. The time is that of the
+ * processor, so that a busy machine cannot make it fail; the whole sort takes ten times as long. */
+TEST(inside_of_a_long_sort)
+{
+    enum { N = 4 << 20 };
+    fth_options opt;
+    fth_err err = {0};
+    fth_context *ctx;
+    static double in[N], out[N];
+    uint64_t state = 1;
+    for (int i = 0; i < N; i++) in[i] = (double)(state = state * 6364136223846793005u + 1u);
+    fth_options_default(&opt);
+    opt.threads = 1;
+    OKE(fth_context_create(&ctx, &opt, &err), &err);
+    fth_graph *g = fth_graph_create(ctx);
+    fth_axis(g, "row", N);
+    const fth_source source = {
+        .kind = "test", .dtype = FTH_F64, .n_axes = 1, .size = {N}, .data = in};
+    fth_sink sink = {.kind = "test", .dtype = FTH_F64, .n_axes = 1, .size = {N}, .data = out};
+    const fth_val v = fth_sort(fth_input(g, "in", FTH_F64, "row", source), "row", false);
+    fth_plan *p = fth_plan_make(g, &v, 1, &(fth_limits){.sinks = &sink}, &err);
+    OKE(p ? FTH_OK : err.status, &err);
+    clock_t begin = clock();
+    OKE(fth_run(p, &sink, NULL, NULL, &err), &err);
+    const double whole = (double)(clock() - begin);
+    patience w = {.until = now() + 1e-6};
+    begin = clock();
+    IS(fth_run(p, &sink, &(fth_run_options){impatient, &w}, NULL, &err), FTH_E_CANCELLED);
+    LE_F64((double)(clock() - begin), 0.5 * whole);
+    OK(fth_plan_destroy(p));
+    OK(fth_graph_destroy(g));
+    OK(fth_context_destroy(ctx, NULL));
+}
+
 TEST(by_the_progress_of_the_context)
 {
     patience w = {0};

@@ -164,7 +164,8 @@ TEST(equals_the_product_made_whole)
 /* One operand is a triangle of two tiles: f64 by BLAS, f32 on the tile unit where there is one. */
 TEST(triangles)
 {
-    for (int i = 0; i < 16; i += t_slowed() ? 5 : 1) { /* by fives: each bit is once set, once not */
+    for (int i = 0; i < 16;
+         i += t_slowed() ? 5 : 1) { /* by fives: each bit is once set, once not */
         const fth_triangle mark = i & 4 ? FTH_UPPER : FTH_LOWER;
         const char *const tail = i & 2 ? "n" : "m";
         const setup a = {"k=1100 m=1100 n=9", i & 1 ? "k m" : "m k", "k n", "k", tail, NULL},

@@ -5,6 +5,8 @@
 
 #include <fathom/fathom.h>
 
+#include <math.h>
+
 typedef struct bench {
     fth_context *ctx;
     fth_graph *g;
@@ -82,6 +84,48 @@ TEST(the_record_itself)
     refused(&(fth_op){.name = "blur", .infer = good_infer, .flags = 1u << 30}, NULL, 0,
             "flags 0x40000000");
     refused(&(fth_op){.name = "blur", .infer = good_infer}, NULL, 8, "8 bytes of attributes");
+    refused(&(fth_op){.name = "blur", .infer = good_infer}, "x", UINT64_MAX,
+            "18446744073709551615 bytes of attributes; at most");
+}
+
+/* Kernels are found by name: another operation with it would be given them. */
+TEST(names_of_the_engine_are_taken)
+{
+    static const char *const taken[] = {"map", "cast", "dot", "fused", "input", "assign", "fft"};
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        refused(&(fth_op){.name = taken[i], .infer = good_infer, .run = good_run}, NULL, 0,
+                "the engine has an operation of that name");
+}
+
+static fth_status silent_infer(fth_node *node, fth_err *err)
+{
+    (void)node, (void)err;
+    return FTH_E_GRAPH_OP;
+}
+
+TEST(an_infer_that_fails_without_words)
+{
+    refused(&(fth_op){.name = "blur", .infer = silent_infer, .run = good_run}, NULL, 0,
+            "'blur' gave the status");
+}
+
+static uint64_t endless(const fth_call *call)
+{
+    (void)call;
+    return UINT64_MAX - 3;
+}
+
+TEST(workspace_beyond_all_memory_is_refused)
+{
+    bench b;
+    fth_err err = {0};
+    static const fth_op op = {
+        .name = "blur", .infer = good_infer, .run = good_run, .scratch = endless};
+    open_bench(&b);
+    const fth_val v = fth_custom(b.g, &op, 1, &b.x, NULL, 0);
+    IS_TRUE(fth_plan_make(b.g, &v, 1, NULL, &err) == NULL);
+    IS(err.status, FTH_E_NO_FIT);
+    close_bench(&b);
 }
 
 TEST(no_kernel_is_a_planning_error)
@@ -114,6 +158,28 @@ TEST(whole_numbers_that_do_not_fit)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         IS_TRUE(fth_val_ok(fth_const_i64(b.g, cases[i].dtype, cases[i].fits)));
         IS_TRUE(!fth_val_ok(fth_const_i64(b.g, cases[i].dtype, cases[i].too_large)));
+        fth_err err = {0};
+        IS(fth_graph_check(b.g, &err), FTH_E_GRAPH_ATTR);
+        HAS(err.text, "does not fit");
+        fth_graph_clear_errors(b.g);
+    }
+    close_bench(&b);
+}
+
+TEST(real_numbers_that_do_not_fit)
+{
+    bench b;
+    open_bench(&b);
+    static const struct {
+        fth_dtype dtype;
+        double fits, too_large;
+    } cases[] = {{FTH_F16, 65519.9, 65520.0},
+                 {FTH_F32, 3.4028235677973362e38, 3.4028235677973366e38},
+                 {FTH_BF16, -3.39e38, -3.4e38},
+                 {FTH_C64, (double)INFINITY, 1e39}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        IS_TRUE(fth_val_ok(fth_const(b.g, cases[i].dtype, cases[i].fits)));
+        IS_TRUE(!fth_val_ok(fth_const(b.g, cases[i].dtype, cases[i].too_large)));
         fth_err err = {0};
         IS(fth_graph_check(b.g, &err), FTH_E_GRAPH_ATTR);
         HAS(err.text, "does not fit");
@@ -227,6 +293,109 @@ TEST(what_grid_says)
     refused(&op, &zero, sizeof zero, "grid gave 0 for axis 0 of output 0; it is a power of two");
     refused(&op, &three, sizeof three, "grid gave 3");
     refused(&op, &minus, sizeof minus, "grid gave -8");
+}
+
+static void sum_relation(const fth_node *node, int in, int dim, fth_relation *out)
+{
+    (void)node, (void)in, (void)dim;
+    *out = (fth_relation){.along = FTH_ACCUMULATE, .out_dim = -1};
+}
+
+static int64_t operand_grid(const fth_node *node, int in, int dim)
+{
+    (void)dim;
+    return in < 0 ? 1 : *(const int64_t *)node->attr;
+}
+
+static fth_status total_infer(fth_node *node, fth_err *err)
+{
+    (void)err;
+    node->n_out = 1;
+    node->out[0] = (fth_desc){.dtype = FTH_F32};
+    return FTH_OK;
+}
+
+TEST(what_grid_says_of_an_axis_that_is_summed)
+{
+    static const fth_op op = {.name = "total",
+                              .infer = total_infer,
+                              .relation = sum_relation,
+                              .grid = operand_grid,
+                              .run = good_run};
+    const int64_t zero = 0, three = 3;
+    refused(&op, &zero, sizeof zero, "grid gave 0 for axis 0 of operand 0; it is a power of two");
+    refused(&op, &three, sizeof three, "grid gave 3");
+}
+
+/* ---- sums over two axes at once ---- */
+
+static fth_status total_run(const fth_call *call)
+{
+    const fth_tile *in = &call->in[0];
+    float *out = call->out[0].data;
+    if (call->first) *out = 0.0f;
+    for (int64_t i = 0; i < in->extent[0]; i++)
+        for (int64_t j = 0; j < in->extent[1]; j++)
+            *out += ((const float *)in->data)[i * in->stride[0] + j * in->stride[1]];
+    return FTH_OK;
+}
+
+/* A line or a plane; self is the number of axes. */
+static fth_status read_ones(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                            fth_err *err)
+{
+    (void)lo, (void)err;
+    float *to = dst;
+    const int64_t count = *(const int *)self == 1 ? n[0] : n[0] * n[1];
+    for (int64_t i = 0; i < count; i++) to[i] = 1.0f;
+    return FTH_OK;
+}
+
+/* Every element once, whichever axis is streamed; a square whose axes move together has corners
+ * off the diagonal too. */
+TEST(sums_over_two_axes_stream)
+{
+    enum { N = 600 };
+    static const fth_op op = {
+        .name = "total", .infer = total_infer, .relation = sum_relation, .run = total_run};
+    for (int square = 0; square < 2; square++)
+        for (uint64_t memory = 60000; memory <= 540000; memory *= 3) {
+            fth_context *ctx;
+            fth_err err = {0};
+            OK(fth_context_create(&ctx, NULL, NULL));
+            fth_graph *g = fth_graph_create(ctx);
+            fth_axis(g, "x", N);
+            fth_axis(g, "y", square ? N : 7);
+            static int one = 1, two = 2;
+            fth_source source = {.kind = "ones",
+                                 .self = &two,
+                                 .dtype = FTH_F32,
+                                 .n_axes = 2,
+                                 .size = {N, square ? N : 7},
+                                 .read = read_ones};
+            const fth_val x = fth_input(g, "ones", FTH_F32, "x y", source);
+            source.n_axes = 1;
+            source.self = &one;
+            /* of a square, y moves with x: it is x under another name */
+            const fth_val line = fth_exp(fth_input(g, "line", FTH_F32, "x", source));
+            const fth_val out[2] = {fth_custom(g, &op, 1, &x, NULL, 0),
+                                    square ? fth_cumsum(fth_rename(line, "x", "y"), "y") : line};
+            float sum = 0.0f, other[N];
+            fth_tensor *t[2];
+            fth_mem *mem = fth_context_mem(ctx);
+            OK(fth_tensor_wrap(&t[0], mem, "sum", FTH_F32, 0, NULL, &sum, NULL));
+            OK(fth_tensor_wrap(&t[1], mem, "line", FTH_F32, 1, source.size, other, NULL));
+            fth_sink sinks[2] = {fth_tensor_sink(t[0]), fth_tensor_sink(t[1])};
+            fth_plan *p = fth_plan_make(
+                g, out, 2, &(fth_limits){.memory_bytes = memory, .sinks = sinks}, &err);
+            OKE(p ? FTH_OK : err.status, &err);
+            OKE(fth_run(p, sinks, NULL, NULL, &err), &err);
+            EQ_F64(sum, square ? N * N : N * 7);
+            fth_plan_destroy(p);
+            for (int i = 0; i < 2; i++) fth_tensor_release(t[i]);
+            OK(fth_graph_destroy(g));
+            OK(fth_context_destroy(ctx, NULL));
+        }
 }
 
 TEST_MAIN()

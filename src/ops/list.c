@@ -1,0 +1,10 @@
+/* list.c - every operation of the engine. */
+#include "ops/ops.h"
+
+#include <stddef.h>
+
+const fth_op *const fth__engine_ops[] = {&fth__op_input, &fth__op_const, &fth__op_assign,
+#define FTH_OP(name) &fth__op_##name,
+#include "ops/ops.def"
+#undef FTH_OP
+                                         NULL};
