@@ -86,6 +86,15 @@ def processes(root):
     return found
 
 
+def state(pid):
+    """The letter that the kernel has for what a process does; "gone": it has ended."""
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return "gone"
+
+
 def wait_for(condition, seconds=20, what="it"):
     end = time.monotonic() + seconds
     while not condition():

@@ -71,11 +71,37 @@ class Usage(unittest.TestCase):
             self.assertIn("FTH-USE-004", err)
             self.assertIn(text, err)
 
+    def test_a_link_ends_with_the_code_of_its_program(self):
+        with tempfile.TemporaryDirectory() as folder:
+            link = os.path.join(folder, "nanoBragg")
+            os.symlink(os.path.abspath(PROGRAM), link)
+            words = ["-mat", "/no/such.mat", "-hkl", "/no/such.hkl"]
+            done = subprocess.run([link, *words], capture_output=True, text=True, cwd=folder)
+            self.assertEqual(done.returncode, 9, done.stderr)
+            self.assertEqual(run("bragg", *words)[0], 3)
+
     def test_output_that_cannot_be_written(self):
         with open("/dev/full", "w") as full:
             done = subprocess.run([PROGRAM, "help"], stdout=full, stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 3)
         self.assertIn("standard output", done.stderr)
+
+
+class Config(unittest.TestCase):
+    def test_only_paths_below_are_shortened(self):
+        with tempfile.TemporaryDirectory() as top:
+            top = os.path.realpath(top)
+            for folder, results in (("here", "here/out"), ("heretic", "hereafter")):
+                os.mkdir(os.path.join(top, folder))
+                with open(os.path.join(top, folder, "a.yaml"), "w") as f:
+                    f.write("instrument: sounding\nname: a\nmodel.basis: plane\n"
+                            f"output_dir: {top}/{results}\n")
+            done = subprocess.run([os.path.abspath(PROGRAM), "config", "check", f"{top}/here/a.yaml",
+                                   f"{top}/heretic/a.yaml"], cwd=os.path.join(top, "here"),
+                                  capture_output=True, text=True)
+            self.assertEqual(done.stdout.splitlines(), [
+                "a.yaml: sounding, model plane, to out",
+                f"{top}/heretic/a.yaml: sounding, model plane, to {top}/hereafter"], done.stderr)
 
 
 class Version(unittest.TestCase):
@@ -238,6 +264,11 @@ class Trace(unittest.TestCase):
         code, events = self.traced("doctor", "--path", "/no/such/file")
         self.assertEqual(code, 3)
         self.assertTrue(any(e["ph"] == "i" and "opened" in e["name"] for e in events), events)
+
+    def test_kernels_are_part_of_a_timeline(self):
+        code, out, err = run("run", "all", "-c", "/no/such.yaml", "--trace-kernels")
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn("--trace FILE", err)
 
     def test_places_that_cannot_be_written(self):
         start = time.monotonic()

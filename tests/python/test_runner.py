@@ -106,11 +106,15 @@ class TwoCommands(Case): # F4, one after the other
         got, out, err = t.fathom("sounding", "fit", "-c", b)
         self.assertEqual(got, 2, out + err)
         self.assertIn("fit.iterations was 4, is 5", err)
+        other = ["-c", b, "--set", "survey.cells=65"]
+        self.assertEqual(t.fathom("sounding", "survey", *other)[0], 2)
         self.assertEqual({path: os.path.getmtime(path) for path in self.tree() if "/out/" in path},
                          before)
         out, _ = self.run_all("run", "all", "-c", b, "--force")
         self.assertIn("4 completed in", out)
         self.run_all("run", "all", "-c", a, code=2) # now they are those of b
+        got, out, err = t.fathom("sounding", "survey", "-c", a, "--set", "survey.cells=65", "--force")
+        self.assertEqual(got, 0, out + err) # by hand too
 
     def test_the_same_keys_in_another_file_are_cached(self):
         self.run_all("run", "all", "-c", self.config("a", model="plane"))
@@ -206,6 +210,8 @@ class Forced(Case):
         self.assertNotIn("going on after", log)
         self.assertEqual(log.count(" --force "), 4) # of fit, then of fit, analyze and figures
         self.assertEqual(self.read("a", "logs", "survey.log").count(" --force "), 1)
+        self.run_all(*words, "--rerun", "fit", "--rerun", "figures")
+        self.assertEqual(self.log().count(" --force "), 6)
         os.remove(self.out("a", ".fathom", "fit.plane.json")) # without it the checkpoint serves
         self.run_all(*words)
         self.assertIn("going on after iteration 4 of 4", self.log())
@@ -276,6 +282,13 @@ class Devices(Case): # F9
         with open(self.out("not", "yet", "there", "host_monitor.csv")) as table:
             self.assertEqual(table.readline(), "time,rss,read_bytes,write_bytes,cpu%\n")
 
+    def test_a_monitor_of_what_fails(self):
+        self.config(model="plane", **{"drill.stage": "survey", "drill.kind": "error"})
+        words = ["-c", self.configs, "--skip-general", "--monitor", "1"]
+        _, err = self.run_all("run", "survey", *words, code=1)
+        self.assertIn("FTH-JOB-001", err)
+        self.assertIn("monitor: ", err)
+
     def test_only_gpus_without_one(self):
         self.config()
         _, err = self.run_all("run", "all", "-c", self.configs, "--gpu-only", "--device", "cpu",
@@ -327,6 +340,32 @@ class Caching(Case):
         self.assertRegex(out, r"predicted: memory \d+\.\d+ [KM]iB")
         view = json.loads(t.fathom("run", "all", "-c", self.configs, "--dry-run", "--json")[1])
         self.assertEqual(len(view["tasks"]), 10)
+        self.run_all("run", "all", "-c", self.configs, "--plan") # as of every command
+        self.assertEqual(self.tree(), before)
+
+    def test_json_is_all_that_is_written(self):
+        self.config(model="plane")
+        out, _ = self.run_all("run", "survey", "fit", "-c", self.configs, "--skip-general", "--json")
+        self.assertEqual([task["state"] for task in json.loads(out)["tasks"]], 2 * ["completed"])
+
+    def test_verify_reads_what_only_looks_the_same(self):
+        self.config(model="plane")
+        words = ["run", "survey", "fit", "-c", self.configs, "--skip-general"]
+        self.run_all(*words)
+        path = self.out("a", "soundings.safetensors")
+        st = os.stat(path)
+        with open(path, "r+b") as f: # another value of the same length
+            f.seek(-1, os.SEEK_END)
+            last = f.read(1)
+            f.seek(-1, os.SEEK_END)
+            f.write(bytes([last[0] ^ 1]))
+        os.utime(path, ns=(st.st_atime_ns, st.st_mtime_ns))
+        out, _ = self.run_all(*words, "--dry-run")
+        self.assertIn("fit: cached", out)
+        out, _ = self.run_all(*words, "--dry-run", "--verify")
+        self.assertIn("fit: would run (input soundings.safetensors changed)", out)
+        self.run_all(*words, "--verify")
+        self.assertIn(" --verify ", self.read("a", "logs", "plane.log"))
 
     def test_a_stage_that_was_not_asked_for_must_have_run(self):
         self.config(model="plane")
@@ -614,20 +653,36 @@ class Signals(Case):
         t.wait_for(lambda: t.starts(self.root), what="the start of a stage")
         stage = int(t.starts(self.root)[0][1])
 
-        def state(pid):
-            try:
-                with open(f"/proc/{pid}/stat") as f:
-                    return f.read().rsplit(")", 1)[1].split()[0]
-            except OSError:
-                return "gone"  # a stage may end right after the pause
         runner.send_signal(signal.SIGTSTP)
-        t.wait_for(lambda: state(stage) == "T" and state(runner.pid) == "T", 5, "the pause")
+        t.wait_for(lambda: t.state(stage) == "T" and t.state(runner.pid) == "T", 5, "the pause")
         time.sleep(2.5)  # longer than the stage would take
-        self.assertEqual((state(stage), state(runner.pid)), ("T", "T"))
+        self.assertEqual((t.state(stage), t.state(runner.pid)), ("T", "T"))
         runner.send_signal(signal.SIGCONT)
-        t.wait_for(lambda: state(stage) != "T", 5, "the end of the pause")
+        t.wait_for(lambda: t.state(stage) != "T", 5, "the end of the pause")
         out, err = runner.communicate(timeout=30)
         self.assertEqual(runner.returncode, 0, out + err)
+
+    def test_ctrl_z_again(self):
+        self.config(model="plane", **{"drill.stage": "survey", "drill.kind": "slow",
+                                      "drill.seconds": 60})
+        runner = subprocess.Popen(
+            [t.PROGRAM, "run", "survey", "-c", self.configs, "--skip-general", "--quiet"],
+            stderr=subprocess.DEVNULL, process_group=0)
+        self.addCleanup(runner.kill)
+        t.wait_for(lambda: t.starts(self.root), what="the start of a stage")
+        both = int(t.starts(self.root)[0][1]), runner.pid
+
+        def stopped():
+            return [t.state(pid) == "T" for pid in both]
+        for _ in range(2):
+            runner.send_signal(signal.SIGTSTP)
+            t.wait_for(lambda: all(stopped()), 5, "the pause")
+            runner.send_signal(signal.SIGCONT)
+            t.wait_for(lambda: not any(stopped()), 5, "the end of the pause")
+            time.sleep(0.5)
+            self.assertEqual(stopped(), [False, False]) # one signal is one pause
+        runner.send_signal(signal.SIGTERM)
+        self.assertEqual(runner.wait(timeout=30), 6)
 
     def test_a_hangup_ends_it_unless_it_is_ignored(self):
         self.config(model="plane", **{"drill.stage": "survey", "drill.kind": "slow",
@@ -782,7 +837,12 @@ class Terminal(Case):
         self.quiet(self.on_terminal("run", "survey", "-c", path), table)
         self.quiet(self.on_terminal("status", self.out()), table)
         self.quiet(self.on_terminal("clean", self.out(), "--all", typed="n\n"))
-        self.assertIn(b"Remove them?", self.on_terminal("clean", self.out(), "--all", typed="n\n"))
+        before = self.tree()
+        for typed in ("n\n", "\n", "maybe\n"):
+            self.assertIn(b"Remove them?", self.on_terminal("clean", self.out(), "--all", typed=typed))
+            self.assertEqual(self.tree(), before)
+        self.on_terminal("clean", self.out(), "--all", typed="y\n")
+        self.assertLess(len(self.tree()), len(before))
 
 
 if __name__ == "__main__":

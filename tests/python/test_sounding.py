@@ -150,6 +150,10 @@ class Pipeline(Case):
         result = json.loads(r.stdout)
         self.assertEqual((result["stage"], result["device"]), ("survey", "cpu"))
         self.assertEqual(result["written_bytes"], 3000 * 16)
+        r = self.run_stage("survey", "--json", "--set", "drill.stage=survey", "--set",
+                           "drill.kind=chatter", "--set", "drill.bytes=200")
+        self.assertEqual(json.loads(r.stdout)["stage"], "survey")
+        self.assertIn("the quick brown fox", r.stderr)
 
     def test_trace(self):
         self.run_stage("survey", "--trace", "t.json")
@@ -164,6 +168,11 @@ class Pipeline(Case):
         rows = json.loads(r.stdout)
         self.assertEqual([row["stage"] for row in rows], ["survey"] + 3 * STAGES[1:])
         self.assertTrue(all(row["fits"] for row in rows))
+        r = self.run_stage("plan", "--json", "--memory", "2M", expect=4)  # rows all the same
+        self.assertEqual([row["fits"] for row in json.loads(r.stdout)], len(rows) * [False])
+        self.assertIn("FTH-PLAN-002", r.stderr)
+        r = self.run_stage("plan", "--memory", "2M", expect=4)
+        self.assertEqual(r.stdout.count("does not fit"), len(rows))
         self.run_stage("survey")  # what they share can be run
         self.run_stage("generate")
         made = sorted(p.name for p in self.dir.glob("*.yaml"))

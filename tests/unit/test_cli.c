@@ -4,6 +4,7 @@
 #include "testing/test.h"
 
 #include "cli/doctor.h"
+#include "cli/stage.h"
 
 #include <math.h>
 
@@ -57,6 +58,78 @@ TEST(budgets_reach_the_engine)
     HAS(err.hint, "1.5G");
 }
 
+TEST(the_log_has_the_level_that_was_asked)
+{
+    static const char *const names[] = {"error", "warn", "info", "debug"};
+    cli_call call;
+    fth_err err = {0};
+    fth_options opt;
+    for (int i = 0; i < 4; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "doctor --log %s", names[i]);
+        OKE(parse(&call, line, &err), &err);
+        OKE(cli_context_options(&call, 0, &opt, &err), &err);
+        EQ_I64(opt.log.level, FTH_LOG_ERROR + i);
+        IS_TRUE(opt.log.write != NULL);
+    }
+    OKE(parse(&call, "doctor", &err), &err);
+    OKE(cli_context_options(&call, 0, &opt, &err), &err);
+    IS_TRUE(opt.log.write == NULL);
+}
+
+/* As the base directory specification has it: a relative path counts for nothing. */
+TEST(kernels_are_kept_in_the_cache_of_the_user)
+{
+    static const struct {
+        const char *cache, *home, *wanted;
+    } t[] = {{"/cache", "/home/ann", "/cache/fathom"},
+             {"cache", "/home/ann", "/home/ann/.cache/fathom"},
+             {"", "/home/ann", "/home/ann/.cache/fathom"},
+             {"", "ann", NULL}};
+    for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
+        cli_call call;
+        fth_err err = {0};
+        fth_options opt;
+        setenv("XDG_CACHE_HOME", t[i].cache, 1);
+        setenv("HOME", t[i].home, 1);
+        OKE(parse(&call, "doctor", &err), &err);
+        OKE(cli_context_options(&call, 0, &opt, &err), &err);
+        if (t[i].wanted)
+            EQ_STR(opt.cache_dir, t[i].wanted);
+        else
+            IS_TRUE(opt.cache_dir == NULL);
+    }
+}
+
+static char *show_bar(cli_bar *bar, const char *json)
+{
+    static char text[400];
+    memset(text, 0, sizeof text);
+    bar->out = fmemopen(text, sizeof text, "w");
+    cli_bar_show(bar, json);
+    fclose(bar->out);
+    return text;
+}
+
+/* Where no terminal is, a line now and then; what was shown long ago is shown again. */
+TEST(progress_is_a_line_now_and_then)
+{
+    static const char three[] = "{\"t\":1,\"iter\":3,\"total\":12,\"eta_s\":7385,\"loss\":0.5}";
+    cli_bar bar = {.figure = "loss"};
+    EQ_STR(show_bar(&bar, three), ""); /* it has just begun */
+    bar.first_at = bar.shown_at = 1e-9;
+    HAS(show_bar(&bar, three), " 25 %  3/12");
+    EQ_STR(show_bar(&bar, three), "");
+    bar.shown_at = 1e-9;
+    HAS(show_bar(&bar, three), "  2:03:05 left  loss 0.5\n");
+    bar.shown_at = 1e-9;
+    HAS(show_bar(&bar, "{\"t\":1,\"iter\":24,\"total\":12,\"eta_s\":64.7}"), "100 %  24/12");
+    bar.shown_at = 1e-9;
+    HAS(show_bar(&bar, "{\"t\":1,\"iter\":3,\"what\":\"cells\",\"eta_s\":64.7}"), "  1:05 left\n");
+    bar.shown_at = 1e-9;
+    EQ_STR(show_bar(&bar, "{\"t\":1,\"event\":\"plan\",\"text\":\",\\\"iter\\\":9\"}"), "");
+}
+
 TEST(two_dashes_end_the_flags)
 {
     cli_call call;
@@ -106,9 +179,13 @@ TEST(mistakes_are_named_with_the_nearest_name)
         {"doctor --threads two", "takes a whole number", "--threads=N"},
         {"doctor --threads -1", "takes a whole number", "--threads=N"},
         {"doctor --threads=", "takes a whole number", "--threads=N"},
+        {"doctor --threads 1234567890", "at most nine digits", "--threads=N"},
+        {"run all --set =3", "takes KEY=VALUE, not '=3'", "--set=KEY=VALUE"},
+        {"run all --set seed", "takes KEY=VALUE, not 'seed'", "--set=KEY=VALUE"},
         {"doctor --memory lots", "takes a size", "--memory=SIZE"},
         {"doctor --device gpu", "takes auto, cpu, cuda or cuda:N, not 'gpu'", "--device=DEVICE"},
         {"doctor --device cuda:", "takes auto, cpu, cuda or cuda:N", "--device=DEVICE"},
+        {"doctor --device cuda:1000", "takes auto, cpu, cuda or cuda:N", "--device=DEVICE"},
         {"doctor --log loud", "takes error, warn, info or debug", "--log=LEVEL"},
         {"doctor --scratch=", "takes a path", "--scratch=DIR"},
         {"doctor --json=yes", "--json takes no value", "--json alone"},
@@ -149,6 +226,9 @@ TEST(words_of_a_direct_command_are_passed_on)
     EQ_I64(call.n_args, 1);
     EQ_STR(call.arg[0], "--odd");
     EQ_STR(cli_get(&call, "compat"), "c");
+    OKE(parse(&call, "bragg -hkl ~bob/a.hkl $nowhere/b", &err), &err); /* paths are its own too */
+    EQ_STR(call.arg[1], "~bob/a.hkl");
+    EQ_STR(call.arg[2], "$nowhere/b");
     OKE(parse(&call, "bragg", &err), &err); /* it tells its usage itself */
     IS_TRUE(call.command->direct != NULL && call.n_args == 0);
     OKE(parse(&call, "bragg --memory 1G plan -c a.yaml", &err), &err);
