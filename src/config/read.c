@@ -118,9 +118,25 @@ fth_status fth_config_set(fth_config *cfg, const char *assignment, fth_err *err)
     FTH_TRY(check_open(cfg, err));
     char name[32];
     snprintf(name, sizeof name, "--set #%d", cfg->n_sets + 1);
+    const char *given =
+        assignment ? fth__store_text(&cfg->store, assignment, strlen(assignment)) : "";
+    if (!given) return no_memory(err, assignment);
     FTH_TRY(fth__config_set_as(cfg, name, assignment, err));
+    cfg->last_layer->given = given;
     cfg->n_sets++;
     return FTH_OK;
+}
+
+const char *fth__config_set_at(const fth_config *cfg, int i)
+{
+    for (const fth__layer *layer = cfg->first_layer; layer; layer = layer->next)
+        if (layer->given && i-- == 0) return layer->given;
+    return NULL;
+}
+
+const fth_config_options *fth__config_options(const fth_config *cfg)
+{
+    return &cfg->opt;
 }
 
 const fth__node *fth__node_find(const fth__node *root, const char *name)

@@ -15,6 +15,7 @@
 typedef struct fth__layer {
     const char *name;      /* of the file, or "--set #2" */
     const char *set;       /* the key that is set; NULL: root is a whole document */
+    const char *given;     /* the user's own --set as it was written; NULL: none */
     const fth__node *root; /* a document, or the value that is set */
     struct fth__layer *next;
     int number;

@@ -123,6 +123,19 @@ static void get_file(reader *in, fth_task_file *out)
     out->ends = fth_json_get_bool(in->object, "ends", false);
 }
 
+/* Records of old do not have them. */
+static void get_sets(reader *in, const fth_json_value *list)
+{
+    const int64_t n = list && !fth_json_is_object(list) ? fth_json_count(list) : 0;
+    in->r->set = fth__store_take(in->store, ((uint64_t)n + 1) * sizeof *in->r->set);
+    if (!in->r->set) in->no_memory = true;
+    for (int64_t i = 0; in->r->set && i < n; i++) {
+        const char *text = fth_json_get_text(fth_json_at(list, i), NULL, NULL);
+        if (!text) miss(in, "set");
+        in->r->set[in->r->n_sets++] = keep_text(in, text ? text : "");
+    }
+}
+
 /* Room for the elements of a list; their number. */
 static int64_t get_list(reader *in, const char *key, uint64_t element, void **out,
                         const fth_json_value **list)
@@ -145,6 +158,8 @@ static void get_record(reader *in, const fth_json_value *root)
     r->started = get_real(in, "started");
     r->ended = get_real(in, "ended");
     r->config_path = keep_text(in, fth_json_get_text(root, "config_path", ""));
+    r->cwd = keep_text(in, fth_json_get_text(root, "cwd", ""));
+    get_sets(in, fth_json_get(root, "set"));
     r->algorithm = fth_json_get_int(root, "algorithm", 0);
     r->config = keep_text(in, get_text(in, "config"));
     r->config_hash = get_hash(in, "config_hash");

@@ -27,13 +27,16 @@ typedef struct fth__record {
     char attempt[48];        /* of the process that wrote it; "" by hand */
     char version[16];        /* of Fathom */
     const char *config_path; /* canonical, of the config that made it; "": not known */
-    int64_t algorithm;       /* number of the stage's algorithm; 0 in records of old */
-    bool verify;             /* for the check: read inputs whole, whatever their time says */
-    const char *config;      /* canonical lines of the keys the stage depends on */
-    uint64_t config_hash;    /* of them */
-    uint64_t input_hash;     /* of the hashes of all inputs */
-    fth_task_file *file;     /* inputs and outputs; `task`: 0, or of an input
-                                the number of the stage in `before`, from 1, that left it */
+    const char *cwd;         /* what its relative paths started at; "": not known */
+    const char **set;        /* the --set that it was given */
+    int64_t n_sets;
+    int64_t algorithm;    /* number of the stage's algorithm; 0 in records of old */
+    bool verify;          /* for the check: read inputs whole, whatever their time says */
+    const char *config;   /* canonical lines of the keys the stage depends on */
+    uint64_t config_hash; /* of them */
+    uint64_t input_hash;  /* of the hashes of all inputs */
+    fth_task_file *file;  /* inputs and outputs; `task`: 0, or of an input
+                             the number of the stage in `before`, from 1, that left it */
     int64_t n_files;
     fth__record_before *before; /* one for each stage of stage->after */
     int64_t n_before;
@@ -50,14 +53,13 @@ void fth__record_destroy(fth__record *record);
  * (svgp.yaml:12:3), is 20", "input counts.h5ad changed", "output W.npy is missing". */
 fth_status fth__record_check(const fth__record *record, const fth_job *job, const fth_stage *stage,
                              bool *same, char *reason, size_t bytes, fth_err *err);
-/* Whether another config file made it, with other keys or inputs, and still asks for them.
- * `differences` names them. */
-fth_status fth__record_is_anothers(const fth__record *record, const fth_job *job,
-                                   const fth_stage *stage, bool *theirs, char *differences,
-                                   size_t bytes, fth_err *err);
-/* FTH_E_COLLISION with both files and the differences. */
-fth_status fth__record_refuse(const fth__record *record, const fth_job *job, const char *task_id,
-                              const char *differences, fth_err *err);
+/* How the keys of the job and the files that it names as inputs differ from those that the results
+ * were made with; "": not at all. */
+fth_status fth__record_compare(const fth__record *record, const fth_job *job,
+                               const fth_stage *stage, char *differences, size_t bytes,
+                               fth_err *err);
+/* Whether a name is one of the keys between blanks, or in one of the sections. */
+bool fth__record_has_key(const char *keys, const char *name, size_t n);
 /* Canonical lines of the keys and sections in `keys`, in the order of the table; the caller frees
  * them with fth__heap_free. */
 fth_status fth__record_lines(fth_mem *mem, const fth_config *cfg, const char *keys, char **out,

@@ -12,9 +12,8 @@
 
 #include <limits.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { KEYS_NAMED = 3, ID_BYTES = 256 };
+enum { KEYS_NAMED = 3 };
 
 /* ---- the config ---- */
 
@@ -23,7 +22,7 @@ static bool is_inside(const char *name, size_t n, const char *section, size_t m)
     return n >= m && strncmp(name, section, m) == 0 && (n == m || name[m] == '.');
 }
 
-static bool is_one_of(const char *name, size_t n, const char *keys)
+bool fth__record_has_key(const char *keys, const char *name, size_t n)
 {
     while (keys && *keys) {
         const size_t m = strcspn(keys, " ");
@@ -44,7 +43,7 @@ fth_status fth__record_lines(fth_mem *mem, const fth_config *cfg, const char *ke
     fth_config_canonical(cfg, text, bytes);
     for (const char *line = text; *line;) {
         const size_t n = strcspn(line, "\n"), all = n + (line[n] == '\n');
-        if (is_one_of(line, strcspn(line, ":"), keys)) {
+        if (fth__record_has_key(keys, line, strcspn(line, ":"))) {
             memmove(to, line, all);
             to += all;
         }
@@ -262,62 +261,13 @@ fth_status fth__record_check(const fth__record *r, const fth_job *job, const fth
     return FTH_OK;
 }
 
-/* ---- results of another config ---- */
-
-static const char *no_variable(void *user, const char *name)
-{
-    (void)user, (void)name;
-    return NULL;
-}
-
-/* Whether the config that made the results asks today for what this job asks: then nobody loses
- * anything. One that cannot be read agrees with nobody. */
-static fth_status agrees(const fth__record *r, const fth_job *job, const fth_stage *stage,
-                         bool *out, fth_err *err)
-{
-    char cwd[PATH_MAX], *theirs = NULL, *ours = NULL;
-    fth_config *cfg = NULL;
-    *out = false;
-    const fth_config_options opt = {
-        .lenient = true, .lookup = no_variable, .cwd = getcwd(cwd, sizeof cwd)};
-    FTH_TRY(fth_config_create(&cfg, r->mem, err));
-    fth_status s = fth_config_read(cfg, r->config_path, NULL);
-    if (s == FTH_OK) s = fth_config_check(cfg, job->instrument->schema, &opt, NULL);
-    if (s == FTH_OK) s = fth__record_lines(r->mem, cfg, stage->keys, &theirs, NULL);
-    if (s == FTH_OK) s = fth__record_lines(r->mem, job->config, stage->keys, &ours, NULL);
-    *out = s == FTH_OK && strcmp(theirs, ours) == 0;
-    fth__heap_free(r->mem, theirs);
-    fth__heap_free(r->mem, ours);
-    (void)fth_config_destroy(cfg, NULL);
-    if (s != FTH_E_NOMEM) return FTH_OK;
-    return FTH_FAIL(err, s, "no memory for %s", r->config_path);
-}
-
-fth_status fth__record_is_anothers(const fth__record *r, const fth_job *job, const fth_stage *stage,
-                                   bool *theirs, char *differences, size_t bytes, fth_err *err)
+fth_status fth__record_compare(const fth__record *r, const fth_job *job, const fth_stage *stage,
+                               char *differences, size_t bytes, fth_err *err)
 {
     fth__text t;
-    bool agreed = false;
-    *theirs = false;
     fth__text_init(&t, differences, bytes);
-    if (!r->config_path[0] || !job->config_path || strcmp(r->config_path, job->config_path) == 0)
-        return FTH_OK;
     FTH_TRY(check_config(r, job, stage, &t, err));
     if (!t.wanted) FTH_TRY(check_list(r, job, stage, true, &t, err));
     fth__text_mark_cut(&t);
-    if (!t.wanted) return FTH_OK;
-    FTH_TRY(agrees(r, job, stage, &agreed, err));
-    *theirs = !agreed;
     return FTH_OK;
-}
-
-fth_status fth__record_refuse(const fth__record *r, const fth_job *job, const char *task_id,
-                              const char *differences, fth_err *err)
-{
-    FTH_FAIL(err, FTH_E_COLLISION,
-             "%s: the results of '%s' were made by %s, and %s would replace "
-             "them: %s",
-             job->output_dir, task_id, r->config_path, job->config_path, differences);
-    fth_err_hint(err, "give one of the configs another output_dir; --force replaces the results");
-    return FTH_E_COLLISION;
 }

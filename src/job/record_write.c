@@ -95,6 +95,10 @@ static void put_record(fth_json_writer *w, const fth__record *r, const char *out
     put_real(w, "started", r->started);
     put_real(w, "ended", r->ended);
     fth_json_text(w, "config_path", r->config_path);
+    fth_json_text(w, "cwd", r->cwd);
+    fth_json_open(w, "set", '[');
+    for (int64_t i = 0; i < r->n_sets; i++) fth_json_text(w, NULL, r->set[i]);
+    fth_json_close(w);
     fth_json_int(w, "algorithm", r->algorithm);
     fth_json_text(w, "config", r->config);
     fth_json_hash(w, "config_hash", r->config_hash);

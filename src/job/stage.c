@@ -10,7 +10,9 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/str.h"
+#include "config/read.h"
 #include "job/ledger.h"
+#include "job/rival.h"
 #include "job/view.h"
 #include "mem/heap.h"
 #include "mem/inject.h"
@@ -236,12 +238,17 @@ static fth_status add_inputs(fth__stage_link *link, fth_err *err)
 static fth_status check_owner(const fth__stage_link *link, const fth__record *record, fth_err *err)
 {
     const fth_job *job = link->opt->job;
-    char differences[600];
-    bool theirs = false;
+    char differences[600], text[2 * PATH_MAX];
+    fth__claim claim = FTH__CLAIM_NONE;
     if (link->call.attempt[0] || fth_stage_flag(&link->call, "force")) return FTH_OK;
-    FTH_TRY(fth__record_is_anothers(record, job, link->opt->stage, &theirs, differences,
-                                    sizeof differences, err));
-    return theirs ? fth__record_refuse(record, job, link->id, differences, err) : FTH_OK;
+    FTH_TRY(fth__record_claim(record, job, link->opt->stage, &claim, differences,
+                              sizeof differences, err));
+    if (claim == FTH__CLAIM_THEIRS)
+        return fth__record_refuse(record, job, link->id, differences, err);
+    if (claim == FTH__CLAIM_NONE) return FTH_OK;
+    fth__record_say_replaced(record, claim, link->id, differences, text, sizeof text);
+    fth_stage_say(&link->call, "notice: %s", text);
+    return FTH_OK;
 }
 
 /* What was done here before. Partial results of another algorithm are not resumed from. */
@@ -302,6 +309,19 @@ static fth_status hash_file(fth_mem *mem, fth_task_file *f, bool verify, fth_err
     return FTH_E_FILE_READ;
 }
 
+/* How the config was read: with which --set, and where its relative paths start. */
+static fth_status note_config(fth__stage_link *link, fth__record *r, fth_err *err)
+{
+    const fth_config *cfg = link->opt->job->config;
+    const char *cwd = fth__config_options(cfg)->cwd;
+    r->cwd = cwd ? cwd : "";
+    while (fth__config_set_at(cfg, (int)r->n_sets)) r->n_sets++;
+    r->set = fth__store_take(&link->list.texts, ((uint64_t)r->n_sets + 1) * sizeof *r->set);
+    if (!r->set) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the record of %s", link->id);
+    for (int64_t i = 0; i < r->n_sets; i++) r->set[i] = fth__config_set_at(cfg, (int)i);
+    return FTH_OK;
+}
+
 static fth_status leave_record(fth__stage_link *link, fth_err *err)
 {
     fth_mem *mem = link->list.mem;
@@ -325,7 +345,8 @@ static fth_status leave_record(fth__stage_link *link, fth_err *err)
     fth__str_copy(r.attempt, sizeof r.attempt, link->call.attempt);
     fth__str_copy(r.version, sizeof r.version, fth_version());
     fth__stage_point(link, "before_record");
-    const fth_status s = fth__record_write(&r, job->output_dir, link->id, err);
+    fth_status s = note_config(link, &r, err);
+    if (s == FTH_OK) s = fth__record_write(&r, job->output_dir, link->id, err);
     fth__heap_free(mem, lines);
     if (s == FTH_OK) fth__stage_point(link, "after_record");
     return s;

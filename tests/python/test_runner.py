@@ -127,6 +127,35 @@ class TwoCommands(Case): # F4, one after the other
         self.assertIn("4 completed in", self.run_all("run", "all", "-c", a)[0])
         self.run_all("run", "all", "-c", a, "--set", "survey.cells=66")
 
+    def test_what_set_gave_is_not_replaced_by_what_a_file_says(self):
+        a = self.config("a", model="plane")
+        b = self.config("b", model="plane", output_dir=self.out("a"))
+        self.run_all("run", "survey", "-c", a, "--set", "survey.cells=65")
+        _, err = self.run_all("run", "survey", "-c", b, code=2)
+        self.assertIn("survey.cells was 65, is 64", err)
+        self.run_all("run", "survey", "-c", a)
+        self.assertIn("(1 cached)", self.run_all("run", "survey", "-c", b)[0])
+
+    def test_a_project_may_be_moved_and_copied(self):
+        old, new = (os.path.join(self.root, name) for name in ("old", "new"))
+        os.makedirs(old)
+        text = "instrument: sounding\nname: c\noutput_dir: out\nmodel.basis: plane\nsurvey.cells: 64\n"
+        with open(os.path.join(old, "c.yaml"), "w") as f:
+            f.write(text)
+        words = ["run", "survey", "-c", "c.yaml"]
+        self.run_all(*words, cwd=old)
+        shutil.copytree(old, new, copy_function=shutil.copy2)
+        third = os.path.join(self.root, "third")
+        for cells, folder, of, why in ((65, new, old, "has another output_dir today"),
+                                       (66, third, new, "is not there any more")):
+            if folder == third:
+                os.rename(new, third)
+            self.assertIn("(1 cached)", self.run_all(*words, cwd=folder)[0])
+            with open(os.path.join(folder, "c.yaml"), "w") as f:
+                f.write(text.replace("64", str(cells)))
+            _, err = self.run_all(*words, cwd=folder)
+            self.assertIn(f"were made by {of}/c.yaml, which {why}; they are replaced", err)
+
     def test_a_general_config_may_be_edited(self):
         self.run_all("run", "survey", "fit", "-c", self.config("a"))
         self.run_all("run", "survey", "fit", "-c", self.config("a", **{"survey.cells": 65}))

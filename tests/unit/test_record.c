@@ -451,25 +451,43 @@ static fth_status run_as(toy *t, const char *config_path, int stage)
     return toy_run(t, stage, NULL);
 }
 
+/* A config file of the test's own; the path is good until the fourth call after it. */
+static const char *write_config(const char *name, const char *text)
+{
+    static char path[4][PATH_MAX];
+    static int turn;
+    turn = (turn + 1) % 4;
+    snprintf(path[turn], PATH_MAX, "%s", t_temp_path(name));
+    t_file_write(path[turn], text, strlen(text));
+    return path[turn];
+}
+
 TEST(results_of_another_config_are_not_replaced)
 {
     static const char *const force[] = {"force", NULL};
-    toy *t = toy_open("two", "name: x\nmake: {n: 50}\n");
-    OKE(run_as(t, "/configs/a.yaml", 0), &t->err);
+    static const char n50[] = "name: x\nmake: {n: 50}\n", n60[] = "name: x\nmake: {n: 60}\n";
+    const char *a = write_config("a.yaml", n50), *b = write_config("b.yaml", n50);
+    toy *t = toy_open("two", n50);
+    OKE(run_as(t, a, 0), &t->err);
     toy_close(t);
     t = toy_open("two", "name: y\nmake: {n: 50}\n"); /* another file with the same keys */
-    OKE(run_as(t, "/configs/b.yaml", 0), &t->err);
-    OKE(run_as(t, "/configs/a.yaml", 0), &t->err);
+    OKE(run_as(t, b, 0), &t->err);
+    OKE(run_as(t, a, 0), &t->err);
     toy_close(t);
-    t = toy_open("two", "name: x\nmake: {n: 60}\n");
-    OKE(run_as(t, "/configs/a.yaml", 0), &t->err); /* the same file was edited */
+    t = toy_open("two", n60);
+    (void)write_config("a.yaml", n60);
+    OKE(run_as(t, a, 0), &t->err); /* the same file was edited */
     toy_close(t);
     t = toy_open("two", "name: x\nmake: {n: 70}\n");
     size_t bytes;
     unsigned char *kept = t_file_read(in(t, "numbers.npy"), &bytes);
-    IS(run_as(t, "/configs/b.yaml", 0), FTH_E_COLLISION);
-    HAS(t->err.text, "the results of 'make' were made by /configs/a.yaml, and /configs/b.yaml "
-                     "would replace them: make.n was 60, is 70");
+    IS(run_as(t, b, 0), FTH_E_COLLISION);
+    char want[3 * PATH_MAX];
+    snprintf(want, sizeof want,
+             "the results of 'make' were made by %s, and %s would replace them: make.n was 60, is "
+             "70",
+             a, b);
+    HAS(t->err.text, want);
     HAS(t->err.hint, "--force");
     size_t now_bytes;
     unsigned char *now = t_file_read(in(t, "numbers.npy"), &now_bytes);
@@ -478,7 +496,7 @@ TEST(results_of_another_config_are_not_replaced)
     free(kept);
     EQ_STR(reason(t, 0), "make.n was 60, is 70 (toy.yaml:2:11)"); /* the record stays, too */
     t->opt.attempt = "by-a-runner";                               /* who has looked before */
-    OKE(run_as(t, "/configs/b.yaml", 0), &t->err);
+    OKE(run_as(t, b, 0), &t->err);
     t->opt.attempt = NULL;
     t->opt.flags = force;
     OKE(run_as(t, "/configs/c.yaml", 0), &t->err);
@@ -488,16 +506,116 @@ TEST(results_of_another_config_are_not_replaced)
 TEST(a_config_that_asks_for_the_same_today_loses_nothing)
 {
     static const char now[] = "name: x\nmake: {n: 80}\n", old[] = "name: x\nmake: {n: 50}\n";
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s", t_temp_path("a.yaml"));
-    t_file_write(path, old, sizeof old - 1);
+    const char *path = write_config("a.yaml", old);
     toy *t = toy_open("agree", old);
     OKE(run_as(t, path, 0), &t->err);
     toy_close(t);
     t = toy_open("agree", now);
     IS(run_as(t, "/configs/b.yaml", 0), FTH_E_COLLISION);
-    t_file_write(path, now, sizeof now - 1); /* both were edited alike */
+    (void)write_config("a.yaml", now); /* both were edited alike */
     OKE(run_as(t, "/configs/b.yaml", 0), &t->err);
+    toy_close(t);
+}
+
+static const char *variable(void *user, const char *name)
+{
+    (void)user;
+    return strcmp(name, "WHAT") == 0 ? "list" : NULL;
+}
+
+/* A toy whose config is checked as the program does it: variables, --set, and a folder that
+ * relative paths start at. */
+static toy *open_in(const char *name, const char *text, const char *cwd, const char *set)
+{
+    toy *t = toy_open(name, text);
+    OK(fth_config_destroy(t->cfg, NULL));
+    OK(fth_config_create(&t->cfg, t->mem, NULL));
+    OKE(fth_config_parse(t->cfg, "configs/toy.yaml", text, strlen(text), &t->err), &t->err);
+    if (set) OKE(fth_config_set(t->cfg, set, &t->err), &t->err);
+    const fth_config_options opt = {.lookup = variable, .cwd = cwd};
+    OKE(fth_config_check(t->cfg, &toy_schema, &opt, &t->err), &t->err);
+    t->job.config = t->cfg;
+    return t;
+}
+
+/* Two configs with the same text are two jobs where their relative paths lead to two files. */
+TEST(equal_texts_that_lead_to_other_inputs)
+{
+    char text[PATH_MAX + 80], folder[2][PATH_MAX];
+    toy *t = toy_open("led", "name: x\n");
+    snprintf(text, sizeof text, "name: x\noutput_dir: %s\nmake: {n: 9, list: \"${WHAT}.txt\"}\n",
+             t->dir);
+    toy_close(t);
+    for (int i = 0; i < 2; i++) {
+        snprintf(folder[i], PATH_MAX, "%s", t_temp_path(i ? "led2" : "led1"));
+        IS_TRUE(mkdir(folder[i], 0700) == 0);
+        (void)write_config(i ? "led2/list.txt" : "led1/list.txt", i ? "b\n" : "a\n");
+    }
+    const char *a = write_config("led1/a.yaml", text), *b = write_config("led2/a.yaml", text);
+    t = open_in("led", text, folder[0], NULL);
+    OKE(run_as(t, a, 0), &t->err);
+    toy_close(t);
+    t = open_in("led", text, folder[1], NULL);
+    IS(run_as(t, b, 0), FTH_E_COLLISION);
+    HAS(t->err.text, "input list.txt is new");
+    toy_close(t);
+    /* both were edited alike, with a variable in both, and lead to one file */
+    strcpy(strstr(text, "n: 9"), "n: 8, list: \"../led1/${WHAT}.txt\"}\n");
+    (void)write_config("led1/a.yaml", text);
+    t = open_in("led", text, folder[1], NULL);
+    OKE(run_as(t, b, 0), &t->err);
+    toy_close(t);
+}
+
+/* What --set gave is part of what the results were made with, though no file says it. */
+TEST(a_value_that_only_the_command_line_gave)
+{
+    char text[PATH_MAX + 80];
+    toy *t = toy_open("set", "name: x\n");
+    snprintf(text, sizeof text, "name: x\noutput_dir: %s\nmake: {n: 32}\n", t->dir);
+    toy_close(t);
+    const char *a = write_config("set-a.yaml", text), *b = write_config("set-b.yaml", text);
+    t = open_in("set", text, "/", "make.n=33");
+    OKE(run_as(t, a, 0), &t->err);
+    toy_close(t);
+    t = open_in("set", text, "/", NULL);
+    IS(run_as(t, b, 0), FTH_E_COLLISION);
+    HAS(t->err.text, "make.n was 33, is 32");
+    OKE(run_as(t, a, 0), &t->err); /* its own */
+    OKE(run_as(t, b, 0), &t->err);
+    toy_close(t);
+    (void)write_config("set-b.yaml", "name: x\noutput_dir: /elsewhere\nmake: {n: 32}\n");
+    t = open_in("set", "name: x\nmake: {n: 32}\n", "/", "output_dir=out");
+    OKE(run_as(t, a, 0), &t->err); /* b is elsewhere today */
+    toy_close(t);
+}
+
+static char said[3 * PATH_MAX];
+static void hear(void *user, const char *line)
+{
+    (void)user;
+    if (strncmp(line, "notice:", 7) == 0) snprintf(said, sizeof said, "%s", line);
+}
+
+/* A project that was moved or copied has records that name configs of the old place. */
+TEST(a_config_that_is_gone_or_leads_elsewhere_is_no_rival)
+{
+    static const char old[] = "name: x\nmake: {n: 50}\n", now[] = "name: x\nmake: {n: 60}\n";
+    const char *a = write_config("gone.yaml", old);
+    toy *t = toy_open("gone", old);
+    OKE(run_as(t, a, 0), &t->err);
+    toy_close(t);
+    t = toy_open("gone", now);
+    t->opt.say = hear;
+    IS(run_as(t, "/configs/b.yaml", 0), FTH_E_COLLISION);
+    (void)write_config("gone.yaml", "name: x\noutput_dir: /elsewhere\nmake: {n: 50}\n");
+    OKE(run_as(t, "/configs/b.yaml", 0), &t->err);
+    HAS(said, "gone.yaml, which has another output_dir today; they are replaced: make.n was 50");
+    toy_close(t);
+    t = toy_open("gone", old);
+    t->opt.say = hear;
+    OKE(run_as(t, "/configs/a.yaml", 0), &t->err);
+    HAS(said, "/configs/b.yaml, which is not there any more; they are replaced: make.n was 60");
     toy_close(t);
 }
 
@@ -508,8 +626,9 @@ TEST(other_inputs_are_another_job)
     t_file_write(one, "a\n", 2);
     t_file_write(two, "a\n", 2);
     snprintf(text, sizeof text, "name: x\nmake: {n: 9, list: %s}\n", one);
+    const char *a = write_config("inputs.yaml", text);
     toy *t = toy_open("other", text);
-    OKE(run_as(t, "/configs/a.yaml", 0), &t->err);
+    OKE(run_as(t, a, 0), &t->err);
     toy_close(t);
     snprintf(text, sizeof text, "name: x\nmake: {n: 9, list: %s}\n", two);
     t = toy_open("other", text);

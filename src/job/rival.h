@@ -1,0 +1,25 @@
+/* job/rival.h - results that another config made: may this job replace them? */
+#ifndef FTH_JOB_RIVAL_H
+#define FTH_JOB_RIVAL_H
+
+#include "job/record.h"
+
+typedef enum fth__claim {
+    FTH__CLAIM_NONE,  /* this config made them, or one that asks for the same */
+    FTH__CLAIM_GONE,  /* the config that made them is not there any more */
+    FTH__CLAIM_MOVED, /* it is, and leads to another output directory today */
+    FTH__CLAIM_THEIRS /* it is, and asks here for other results than this job */
+} fth__claim;
+
+/* Who may still want the results of a record as they are. `differences` says what this job would
+ * change; "": nothing. */
+fth_status fth__record_claim(const fth__record *record, const fth_job *job, const fth_stage *stage,
+                             fth__claim *out, char *differences, size_t bytes, fth_err *err);
+/* FTH_E_COLLISION with both files and the differences. */
+fth_status fth__record_refuse(const fth__record *record, const fth_job *job, const char *task_id,
+                              const char *differences, fth_err *err);
+/* The sentence about results that nobody claims and that go: of GONE and MOVED. */
+void fth__record_say_replaced(const fth__record *record, fth__claim claim, const char *task_id,
+                              const char *differences, char *text, size_t bytes);
+
+#endif
