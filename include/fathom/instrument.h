@@ -152,6 +152,14 @@ struct fth_stage_call {
         .name = "force",                                                                           \
         .doc = "compute everything again, and replace results that another config made"            \
     }
+/* A stage that refuses to replace finished results lists this as well. The runner gives it where
+ * the config that it runs made them: that they are made again was decided there. */
+#define FTH_STAGE_REPLACE                                                                          \
+    {                                                                                              \
+        .name = "replace",                                                                         \
+        .doc = "make results again that were made otherwise; 'fathom run' gives this where its "   \
+               "config made them"                                                                  \
+    }
 /* Whether to resume from partial results that are there: not under --force, not from those of
  * another algorithm, and never in a stage that does not say what it keeps. */
 FTH_API bool fth_stage_may_resume(const fth_stage_call *call);

@@ -320,13 +320,13 @@ static void compare_source(diff *d, const sp_prepared *now, const fth_json_value
 }
 
 fth_status sp_folder_compare(const sp_prepared *now, const fth_config *cfg, const char *dir,
-                             char *text, size_t bytes, bool *older, fth_err *err)
+                             char *text, size_t bytes, sp_folder_maker *maker, fth_err *err)
 {
     char path[SP_PATH];
     fth_json *doc = NULL;
     diff d = {text, bytes, 0};
     text[0] = '\0';
-    *older = false;
+    *maker = SP_MADE_ELSEWHERE;
     FTH_TRY(sp_path(path, dir, SP_METADATA, err));
     FTH_TRY(sp_metadata_member(&doc, now->source.mem, path, "fathom", err));
     const fth_json_value *old = fth_json_root(doc);
@@ -342,7 +342,8 @@ fth_status sp_folder_compare(const sp_prepared *now, const fth_config *cfg, cons
         if (strcmp(was, is) != 0) add_diff(&d, "algorithm", was, is);
         compare_keys(&d, cfg, fth_json_get(old, "preprocessing"));
         compare_source(&d, now, old);
-        *older = !fth_json_get(old, "rows_xxh64"); /* and how positions were rescaled */
+        /* and how positions were rescaled */
+        *maker = fth_json_get(old, "rows_xxh64") ? SP_MADE_HERE : SP_MADE_EARLIER;
     }
     fth_json_destroy(doc);
     return FTH_OK;

@@ -11,6 +11,7 @@
 
 const fth_flag sp_preprocess_flags[] = {
     FTH_STAGE_FORCE,
+    FTH_STAGE_REPLACE,
     {.name = "keep", .doc = "use the folder as it is, also when it was made with other settings"},
     {.name = NULL}};
 
@@ -345,11 +346,16 @@ static fth_status look_at_folder(const sp_prepared *p, const fth_stage_call *cal
     char text[700];
     *done = false;
     if (!sp_folder_exists(dir) || !fth_stage_may_resume(call)) return FTH_OK;
-    bool older = false;
-    FTH_TRY(sp_folder_compare(p, call->config, dir, text, sizeof text, &older, err));
-    *done = !older || text[0];
+    sp_folder_maker maker;
+    FTH_TRY(sp_folder_compare(p, call->config, dir, text, sizeof text, &maker, err));
+    *done = maker != SP_MADE_EARLIER || text[0];
     if (!*done) {
         fth_stage_say(call, "writing %s again: the version that wrote it noted less", dir);
+        return FTH_OK;
+    }
+    if (text[0] && maker != SP_MADE_ELSEWHERE && fth_stage_flag(call, "replace")) {
+        fth_stage_say(call, "making %s again: %s", dir, text);
+        *done = false;
         return FTH_OK;
     }
     if (!text[0]) {

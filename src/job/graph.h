@@ -26,7 +26,7 @@ typedef struct fth__dir {
     fth_err trouble;            /* FTH_OK: none */
     double since, next_try;     /* of the trouble, on the clock that only moves forward */
     bool lost;                  /* it lasted too long: the tasks that are left fail */
-    int64_t rest_from, rest_to; /* files of its earlier tasks in runner->rest */
+    int64_t rest_from, rest_to; /* its earlier tasks in runner->rest */
     int n_shared;
     int64_t shared[FTH__GRAPH_SHARED]; /* tasks of shared stages */
 } fth__dir;
@@ -49,6 +49,7 @@ typedef struct fth__node {
     fth__phase phase;
     bool planned; /* `need` is filled in */
     fth__pack_task need;
+    bool ours;            /* results that are there were made by this config */
     fth_state old_state;  /* in the ledger, when the run began */
     fth_state told;       /* state that the ledger has */
     bool untold;          /* the view is ahead of the ledger */
@@ -69,6 +70,8 @@ fth_status fth__graph_make(fth__graph *graph, fth_mem *mem, const fth_jobs *jobs
 void fth__graph_clear(fth__graph *graph);
 /* Stage number k of the instrument of a node. */
 const fth_stage *fth__graph_stage(const fth__node *node, int k);
+/* Whether a stage lists a flag among its own. */
+bool fth__stage_has_flag(const fth_stage *stage, const char *name);
 /* Whether a name is one of those between blanks in `list`; NULL is empty. */
 bool fth__has_word(const char *list, const char *name);
 

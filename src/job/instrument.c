@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static bool has_flag(const fth_stage *stage, const char *name)
+bool fth__stage_has_flag(const fth_stage *stage, const char *name)
 {
     for (const fth_flag *f = stage->flag; f && f->name; f++)
         if (strcmp(f->name, name) == 0) return true;
@@ -30,7 +30,7 @@ static const char *find_fault(const fth_instrument *in, int k, char *text, size_
         name += n;
         name += strspn(name, " ");
     }
-    if (!stage->keeps || has_flag(stage, "force")) return NULL;
+    if (!stage->keeps || fth__stage_has_flag(stage, "force")) return NULL;
     snprintf(text, bytes,
              "it keeps partial results (%s) and has no flag 'force' to compute without them",
              stage->keeps);

@@ -33,10 +33,10 @@ fth_status fth__ledger_end(const fth_view *run, const char *output_dir, fth_err 
 fth_status fth__ledger_read(fth_view *view, const char *output_dir, fth_err *err);
 
 /* Completed tasks of `output_dir` whose inputs are others by now become stale, and so does what
- * stands on them. Their files are those from `first_file` to `end_file`. `also` is a view that
- * knows files of the directory, too; may be NULL. */
-fth_status fth__view_mark_stale(fth_view *view, const fth_view *also, const char *output_dir,
-                                int64_t first_file, int64_t end_file, fth_err *err);
+ * stands on them, or on a task that did not complete since. Their files are those from `first_file`
+ * to `end_file`. */
+fth_status fth__view_mark_stale(fth_view *view, const char *output_dir, int64_t first_file,
+                                int64_t end_file, fth_err *err);
 
 /* ---- who has the directory ---- */
 

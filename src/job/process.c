@@ -84,7 +84,10 @@ static void make_words(fth__runner *r, int64_t i, const fth__reservation *held, 
     add_pair(w, mem, "-c", task->config_path);
     for (int k = 0; k < opt->n_sets; k++) add_pair(w, mem, "--set", opt->set[k]);
     if (opt->lenient) add(w, mem, "--lenient");
-    if (is_forced(r, r->graph.node[i].stage)) add(w, mem, "--force");
+    if (is_forced(r, r->graph.node[i].stage))
+        add(w, mem, "--force");
+    else if (r->graph.node[i].ours && fth__stage_has_flag(r->graph.node[i].stage, "replace"))
+        add(w, mem, "--replace");
     if (opt->verify) add(w, mem, "--verify");
     add_number(w, mem, "--memory", held->host_bytes);
     if (held->slot) add_number(w, mem, "--device-memory", held->gpu_bytes - FTH__PACK_MARGIN);

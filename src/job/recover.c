@@ -71,13 +71,24 @@ static void tidy_folder(const char *dir)
 }
 
 /* What the ledger says of one task of ours. */
-static void remember(fth__runner *r, int64_t i, const fth_task *old, bool *orphans)
+static void remember(fth__runner *r, int64_t i, const fth_task *old, bool had_outputs,
+                     bool *orphans)
 {
     fth__node *node = &r->graph.node[i];
     node->old_state = node->told = old->state;
+    /* It completed once; an attempt that did not has removed the record, and no more. */
+    node->ours = had_outputs && strcmp(old->config_path, r->view->task[i].config_path) == 0;
     if (old->state != FTH_STATE_RUNNING) return;
     fth__str_copy(node->old_attempt, sizeof node->old_attempt, old->attempt);
     *orphans = true;
+}
+
+/* Whether the ledger lists files that a task left; its files are from `file` on. */
+static bool has_outputs(const fth_view *rest, int64_t task, int64_t file)
+{
+    for (int64_t i = file; i < rest->n_files; i++)
+        if (rest->file[i].task == task && rest->file[i].kind != FTH_FILE_INPUT) return true;
+    return false;
 }
 
 /* The number of a task of this run; -1: it has none of that name. `from` is where the last one was:
@@ -121,7 +132,7 @@ static fth_status read_rest(fth__runner *r, int64_t d, int64_t first, int64_t fi
     for (int64_t k = first; k < rest->n_tasks; k++) {
         const int64_t i = find_task(r, d, rest->task[k].id, &from);
         drop[k - first] = i >= 0;
-        if (i >= 0) remember(r, i, &rest->task[k], orphans);
+        if (i >= 0) remember(r, i, &rest->task[k], has_outputs(rest, k, file), orphans);
         if (rest->task[k].state == FTH_STATE_RUNNING) rest->task[k].state = FTH_STATE_INTERRUPTED;
     }
     compact(rest, first, file, drop);
@@ -136,7 +147,7 @@ static fth_status recover(fth__runner *r, int64_t d, fth_err *err)
     fth__dir *dir = &r->graph.dir[d];
     const int64_t first = r->rest->n_tasks, file = r->rest->n_files;
     bool orphans = dir->crashed;
-    dir->rest_from = dir->rest_to = file;
+    dir->rest_from = dir->rest_to = first;
     FTH_TRY(fth__ledger_read(r->rest, dir->path, err));
     for (int64_t k = first; k < r->rest->n_tasks; k++) {
         const fth_task *task = &r->rest->task[k];
@@ -146,7 +157,7 @@ static fth_status recover(fth__runner *r, int64_t d, fth_err *err)
                             dir->path, (long long)task->pid, task->id);
     }
     FTH_TRY(read_rest(r, d, first, file, &orphans, err));
-    dir->rest_to = r->rest->n_files;
+    dir->rest_to = r->rest->n_tasks;
     tidy_folder(dir->path);
     if (orphans) fth__leftover_sweep(dir->path, 0);
     return FTH_OK;

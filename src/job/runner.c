@@ -322,14 +322,14 @@ static void count(const fth_view *view, fth_runner_result *result)
         const fth_task *task = &view->task[i];
         result->cached += task->cached;
         switch (task->state) {
-        case FTH_STATE_COMPLETED: result->completed++; break;
+        case FTH_STATE_COMPLETED:
+        case FTH_STATE_STALE: result->completed++; break; /* it stands on something else, and ran */
         case FTH_STATE_FAILED: result->failed++; break;
         case FTH_STATE_SKIPPED: result->skipped++; break;
         case FTH_STATE_BLOCKED: result->blocked++; break;
         case FTH_STATE_INTERRUPTED: result->interrupted++; break;
         case FTH_STATE_PENDING:
         case FTH_STATE_RUNNING:
-        case FTH_STATE_STALE:
         case FTH_STATE_COUNT: break;
         }
     }
@@ -425,16 +425,49 @@ static fth_status end_ledger(const fth__runner *r, const fth__dir *dir, fth_err 
     }
 }
 
+static void set_stale(fth_task *task, int64_t n, const char *dir, const char *id)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (task[i].state == FTH_STATE_COMPLETED && strcmp(task[i].id, id) == 0 &&
+            strcmp(task[i].output_dir, dir) == 0)
+            task[i].state = FTH_STATE_STALE;
+}
+
+static bool may_be_stale(const fth__runner *r, int64_t d)
+{
+    const fth__dir *dir = &r->graph.dir[d];
+    bool may = dir->rest_to > dir->rest_from;
+    for (int64_t i = 0; !may && i < r->view->n_tasks; i++)
+        may = r->graph.node[i].dir == d && r->view->task[i].state != FTH_STATE_COMPLETED;
+    return may && !dir->lost;
+}
+
+/* The last word of run_status.json is that of 'fathom status', so it is worked out in the same way:
+ * from the ledger. Where all stages were asked for and are done, nothing can be stale. */
+static fth_status mark_stale(fth__runner *r, int64_t d, fth_err *err)
+{
+    const char *dir = r->graph.dir[d].path;
+    fth_view *view = NULL;
+    if (!may_be_stale(r, d)) return FTH_OK;
+    fth_status s = fth__view_create(&view, r->mem, dir, err);
+    if (s == FTH_OK) s = fth__ledger_read(view, dir, err);
+    if (s == FTH_OK) s = fth__view_mark_stale(view, dir, 0, view->n_files, err);
+    for (int64_t i = 0; s == FTH_OK && i < view->n_tasks; i++) {
+        if (view->task[i].state != FTH_STATE_STALE) continue;
+        set_stale(r->view->task, r->view->n_tasks, dir, view->task[i].id);
+        set_stale(r->rest->task, r->rest->n_tasks, dir, view->task[i].id);
+    }
+    fth_view_destroy(view);
+    if (s == FTH_OK || s == FTH_E_NOMEM) return s;
+    fth_err_clear(err); /* a ledger that cannot be read says nothing of it */
+    return FTH_OK;
+}
+
 /* Changes that still wait are tried once more; what cannot be told then is dropped, and named. */
 static fth_status close_ledgers(fth__runner *r, fth_err *err)
 {
     r->view->now = r->view->ended = fth__runner_now(r);
-    for (int64_t d = 0; d < r->graph.n_dirs; d++) {
-        fth__dir *dir = &r->graph.dir[d];
-        FTH_TRY(
-            fth__view_mark_stale(r->rest, r->view, dir->path, dir->rest_from, dir->rest_to, err));
-        dir->next_try = 0;
-    }
+    for (int64_t d = 0; d < r->graph.n_dirs; d++) r->graph.dir[d].next_try = 0;
     FTH_TRY(fth__runner_flush(r, err));
     for (int64_t d = 0; d < r->graph.n_dirs; d++) {
         fth__dir *dir = &r->graph.dir[d];
@@ -445,6 +478,7 @@ static fth_status close_ledgers(fth__runner *r, fth_err *err)
         if (s == FTH_E_NOMEM) return FTH_FAIL(err, s, "%s", why.text);
         if (s != FTH_OK) fth__dir_fail(r, d, &why, true);
     }
+    for (int64_t d = 0; d < r->graph.n_dirs; d++) FTH_TRY(mark_stale(r, d, err));
     r->exported = false;
     return fth__runner_flush(r, err);
 }

@@ -143,7 +143,7 @@ static const char *forced(const fth__runner *r, const fth__node *node)
 
 static fth_status check_record(fth__runner *r, int64_t i, char *reason, bool *done, fth_err *err)
 {
-    const fth__node *node = &r->graph.node[i];
+    fth__node *node = &r->graph.node[i];
     fth__record *record = NULL;
     fth_err broken = {0};
     *done = false;
@@ -156,6 +156,7 @@ static fth_status check_record(fth__runner *r, int64_t i, char *reason, bool *do
     }
     if (!record) return FTH_OK;
     bool same = false;
+    node->ours = true; /* what is another's was refused when the run began */
     const bool adopted = node->old_attempt[0] && strcmp(node->old_attempt, record->attempt) == 0;
     record->verify = r->opt->verify;
     snprintf(reason, REASON, "%s", adopted ? "" : forced(r, node));

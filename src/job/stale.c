@@ -8,6 +8,7 @@
 #include "job/files.h"
 #include "job/ledger.h"
 #include "job/record.h"
+#include "mem/heap.h"
 
 #include <string.h>
 
@@ -16,9 +17,9 @@ static const uint64_t read_up_to = (uint64_t)1 << 30;
 
 typedef struct look {
     fth_view *view;
-    const fth_view *also;
     int64_t first, end; /* files of the directory */
     const char *dir;
+    bool *moved; /* of each task: what it stood on is not what it was; NULL: of none */
 } look;
 
 static const char *short_name(const char *dir, const char *path)
@@ -29,17 +30,13 @@ static const char *short_name(const char *dir, const char *path)
     return slash ? slash + 1 : path;
 }
 
-static const fth_task_file *find_output(const fth_task_file *file, int64_t n, const char *path)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (file[i].kind != FTH_FILE_INPUT && strcmp(file[i].path, path) == 0) return &file[i];
-    return NULL;
-}
-
 /* What tasks of the directory say about a file that they left; NULL: none did. */
 static const fth_task_file *find_maker(const look *l, const char *path)
 {
-    return find_output(l->view->file + l->first, l->end - l->first, path);
+    const fth_task_file *file = l->view->file;
+    for (int64_t i = l->first; i < l->end; i++)
+        if (file[i].kind != FTH_FILE_INPUT && strcmp(file[i].path, path) == 0) return &file[i];
+    return NULL;
 }
 
 /* A file that is gone is not another one: results stand when their sources were put away. */
@@ -49,9 +46,7 @@ static bool has_changed(const look *l, const fth_task_file *f)
     if (!fth__file_look(f->path, &now.bytes, &now.mtime_ns)) return false;
     if (now.bytes != f->bytes) return true;
     if (now.mtime_ns == f->mtime_ns) return false;
-    const fth_task_file *made =
-        l->also ? find_output(l->also->file, l->also->n_files, f->path) : NULL;
-    if (!made) made = find_maker(l, f->path);
+    const fth_task_file *made = find_maker(l, f->path);
     if (made && made->bytes == now.bytes && made->mtime_ns == now.mtime_ns)
         return made->hash != f->hash;
     if (now.bytes > read_up_to) return true; /* its time is part of what it is known by */
@@ -73,47 +68,72 @@ static bool was_renewed(const look *l, const fth_task *task)
     return fresh;
 }
 
-static fth_status mark(const look *l, fth_task *task, const char *reason, fth_err *err)
+/* One that did not come to its end has its results of before, and so have those after it. */
+static bool has_results(fth_state state)
 {
+    return state == FTH_STATE_COMPLETED || state == FTH_STATE_FAILED ||
+           state == FTH_STATE_SKIPPED || state == FTH_STATE_BLOCKED ||
+           state == FTH_STATE_INTERRUPTED;
+}
+
+static fth_status mark(look *l, fth_task *task, const char *reason, fth_err *err)
+{
+    if (!l->moved) {
+        void *block = NULL;
+        FTH_TRY(fth__heap_take(l->view->mem, l->view->n_tasks, sizeof *l->moved, &block, err));
+        l->moved = memset(block, 0, (size_t)l->view->n_tasks * sizeof *l->moved);
+    }
+    l->moved[task - l->view->task] = true;
+    if (task->state != FTH_STATE_COMPLETED) return FTH_OK; /* it says already that it is not done */
     task->state = FTH_STATE_STALE;
     return fth__view_set(l->view, &task->reason, reason, err);
 }
 
-/* Tasks that read what a stale one left stand on it as well. */
-static fth_status spread(const look *l, bool *more, fth_err *err)
+/* Whether a file is an input of a task that is not known to stand on something else by now. */
+static bool may_move(const look *l, const fth_task_file *f)
+{
+    return f->kind == FTH_FILE_INPUT && has_results(l->view->task[f->task].state) &&
+           !(l->moved && l->moved[f->task]);
+}
+
+static fth_status look_at_inputs(look *l, fth_err *err)
+{
+    for (int64_t i = l->first; i < l->end; i++) {
+        const fth_task_file *f = &l->view->file[i];
+        fth_task *task = &l->view->task[f->task];
+        if (!may_move(l, f) || !has_changed(l, f) || was_renewed(l, task)) continue;
+        char reason[REASON];
+        snprintf(reason, sizeof reason, "input %.300s changed", short_name(l->dir, f->path));
+        FTH_TRY(mark(l, task, reason, err));
+    }
+    return FTH_OK;
+}
+
+/* Tasks that read what such a one left stand on it as well. */
+static fth_status spread(look *l, bool *more, fth_err *err)
 {
     *more = false;
     for (int64_t i = l->first; i < l->end; i++) {
         const fth_task_file *f = &l->view->file[i];
         fth_task *task = &l->view->task[f->task];
-        if (f->kind != FTH_FILE_INPUT || task->state != FTH_STATE_COMPLETED) continue;
+        if (!may_move(l, f)) continue;
         const fth_task_file *made = find_maker(l, f->path);
-        if (!made || l->view->task[made->task].state != FTH_STATE_STALE) continue;
+        if (!made || !l->moved[made->task] || was_renewed(l, task)) continue;
         char reason[REASON];
         snprintf(reason, sizeof reason, "stands on '%.100s', which is stale",
                  l->view->task[made->task].id);
-        if (was_renewed(l, task)) continue;
         FTH_TRY(mark(l, task, reason, err));
         *more = true;
     }
     return FTH_OK;
 }
 
-fth_status fth__view_mark_stale(fth_view *view, const fth_view *also, const char *output_dir,
-                                int64_t first_file, int64_t end_file, fth_err *err)
+fth_status fth__view_mark_stale(fth_view *view, const char *output_dir, int64_t first_file,
+                                int64_t end_file, fth_err *err)
 {
-    const look l = {view, also, first_file, end_file, output_dir};
-    bool any = false;
-    for (int64_t i = first_file; i < end_file; i++) {
-        const fth_task_file *f = &view->file[i];
-        fth_task *task = &view->task[f->task];
-        if (f->kind != FTH_FILE_INPUT || task->state != FTH_STATE_COMPLETED) continue;
-        if (!has_changed(&l, f) || was_renewed(&l, task)) continue;
-        char reason[REASON];
-        snprintf(reason, sizeof reason, "input %.300s changed", short_name(output_dir, f->path));
-        FTH_TRY(mark(&l, task, reason, err));
-        any = true;
-    }
-    for (bool more = any; more;) FTH_TRY(spread(&l, &more, err));
-    return FTH_OK;
+    look l = {view, first_file, end_file, output_dir, NULL};
+    fth_status s = look_at_inputs(&l, err);
+    for (bool more = l.moved != NULL; s == FTH_OK && more;) s = spread(&l, &more, err);
+    fth__heap_free(view->mem, l.moved);
+    return s;
 }

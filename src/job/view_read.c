@@ -56,7 +56,7 @@ static fth_status read_all(fth__walk *w, fth_view *view, fth_err *err)
         }
         good++;
         FTH_TRY(settle(view, w->dir[i], at, err));
-        FTH_TRY(fth__view_mark_stale(view, NULL, w->dir[i], file, view->n_files, err));
+        FTH_TRY(fth__view_mark_stale(view, w->dir[i], file, view->n_files, err));
     }
     if (good == 0 && first.status != FTH_OK) {
         if (err) *err = first;

@@ -103,6 +103,64 @@ class Settings(Folder):
         self.fathom("spatial", "preprocess", "-c", config, "--memory", "1G")
 
 
+class Changed(Folder):
+    """A source or a key that changed since: 'fathom run' makes it again, a stage by hand asks first."""
+
+    def toy(self, seed):
+        self.fathom("spatial", "toy", "--side", "12", "--genes", "20", "--factors", "2", "--seed", str(seed), "--h5ad",
+                    str(self.folder / "t.h5ad"))
+
+    def write(self, name="c", scale=200):
+        path = self.folder / f"{name}.yaml"
+        path.write_text(f"name: {name}\ndataset: anndata\noutput_dir: {self.folder}/out\npreprocessing:\n"
+                        f"  path: {self.folder}/t.h5ad\n  spatial_scale: {scale}\n"
+                        "model:\n  spatial: false\n  n_components: 2\ntraining:\n  max_iter: 20\n")
+        return str(path)
+
+    def run_them(self, *stages, config, code=0):
+        return self.fathom("run", *stages, "-c", config, "--no-live", code=code)
+
+    def states(self):
+        view = json.loads(self.fathom("status", str(self.folder / "out"), "--json"))
+        exported = json.loads((self.folder / "out" / "run_status.json").read_text())["jobs"]
+        stages = {name: stage["status"] for job in exported.values() for name, stage in job["stages"].items()}
+        ours = {task["stage"]: task["state"] for task in view["tasks"]}
+        self.assertEqual(ours, stages)  # both say the same
+        return ours
+
+    def test_what_changed_is_made_again(self):
+        self.toy(1)
+        config = self.write()
+        self.run_them("preprocess", "train", config=config)
+        self.toy(2)
+        out = self.fathom("spatial", "preprocess", "-c", config, code=2)
+        self.assertIn("was made otherwise: source", out)
+        self.assertIn("2 completed in", self.run_them("preprocess", "train", config=config))
+        config = self.write(scale=100)
+        self.assertIn("2 completed in", self.run_them("preprocess", "train", config=config))
+        self.assertIn("(2 cached)", self.run_them("preprocess", "train", config=config))
+        self.toy(4)  # trained again on a folder that is none of this source any more
+        self.run_them("train", "--rerun", "train", config=config)
+        self.assertEqual(self.states(), {"preprocess": "stale", "train": "stale"})
+        (self.folder / "t.h5ad").write_bytes(b"no tissue")
+        self.run_them("preprocess", config=config, code=1)
+        self.assertEqual(self.states(), {"preprocess": "failed", "train": "stale"})
+        self.toy(3)
+        self.assertIn("2 completed in", self.run_them("preprocess", "train", config=config))
+        self.assertEqual(self.states(), {"preprocess": "completed", "train": "completed"})
+
+    def test_a_folder_of_another_program_is_not_replaced(self):
+        self.toy(1)
+        config = self.write()
+        self.run_them("preprocess", config=config)
+        metadata = self.folder / "out" / "preprocessed" / "metadata.json"
+        text = json.loads(metadata.read_text())
+        del text["fathom"]
+        metadata.write_text(json.dumps(text))
+        self.toy(2)
+        self.assertIn("it was not written by this program", self.run_them("preprocess", config=config, code=1))
+
+
 class Demo(Folder):
     """All five models on the tissue of the demo: what they leave, and what it says."""
 

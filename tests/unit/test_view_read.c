@@ -217,7 +217,7 @@ static void set_time(const char *path, long seconds)
 }
 
 /* Preprocessed counts, a model of them, an analysis of the model, and a model of something else. */
-static void make_chain(fth_mem *mem, const char *dir, char path[3][FTH__PATH])
+static fth_view *make_chain(fth_mem *mem, const char *dir, char path[3][FTH__PATH])
 {
     static const char *const name[3] = {"counts", "model", "other"};
     fth_view *view = lb_view(mem, dir);
@@ -236,7 +236,7 @@ static void make_chain(fth_mem *mem, const char *dir, char path[3][FTH__PATH])
     add_file(view, 2, FTH_FILE_INPUT, path[1]);
     add_file(view, 3, FTH_FILE_INPUT, path[2]);
     lb_write_all(view, dir);
-    fth_view_destroy(view);
+    return view;
 }
 
 /* "CCSC": the states of all tasks, each by its first letter. */
@@ -261,7 +261,7 @@ TEST(what_stands_on_changed_inputs_is_stale)
     fth_mem *mem = t_mem(1 << 24);
     char dir[FTH__PATH - 100], path[3][FTH__PATH], reason[200] = "";
     snprintf(dir, sizeof dir, "%s", lb_dir("chain"));
-    make_chain(mem, dir, path);
+    fth_view_destroy(make_chain(mem, dir, path));
     EQ_STR(states(mem, dir, NULL), "cccc");
     set_time(path[0], 5); /* touched: the same bytes */
     EQ_STR(states(mem, dir, NULL), "cccc");
@@ -279,13 +279,38 @@ TEST(what_stands_on_changed_inputs_is_stale)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+/* A stage whose input changed, and that failed since, has nothing new to stand on either. */
+TEST(what_stands_on_a_failed_stage_is_stale)
+{
+    static const fth_state left[] = {FTH_STATE_FAILED, FTH_STATE_INTERRUPTED, FTH_STATE_SKIPPED};
+    fth_mem *mem = t_mem(1 << 24);
+    char dir[FTH__PATH - 100], path[3][FTH__PATH], source[FTH__PATH];
+    snprintf(dir, sizeof dir, "%s", lb_dir("failed"));
+    fth_view *view = make_chain(mem, dir, path);
+    snprintf(source, sizeof source, "%s/source", dir);
+    t_file_write(source, "tissue", 6);
+    add_file(view, 0, FTH_FILE_INPUT, source);
+    lb_write_all(view, dir);
+    for (int i = 0; i < 3; i++) {
+        const char want[] = {fth_state_name(left[i])[0], 'c', 'c', 'c', '\0'};
+        view->task[0].state = left[i];
+        lb_write_all(view, dir);
+        t_file_write(source, "tissue", 6);
+        EQ_STR(states(mem, dir, NULL), want);
+        t_file_write(source, "TISSUE", 6);
+        EQ_STR(states(mem, dir, NULL) + 1, "ssc");
+    }
+    fth_view_destroy(view);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 /* The stage that makes the input ran again, and its row says what is in the file now. */
 TEST(a_file_that_its_maker_knows_is_not_read)
 {
     fth_mem *mem = t_mem(1 << 24);
     char dir[FTH__PATH - 100], path[3][FTH__PATH];
     snprintf(dir, sizeof dir, "%s", lb_dir("maker"));
-    make_chain(mem, dir, path);
+    fth_view_destroy(make_chain(mem, dir, path));
     fth_view *view = lb_view(mem, dir);
     lb_task(view, dir, "a", "preprocess", "", FTH_STATE_COMPLETED);
     t_file_write(path[0], "COUNTS", 6);
