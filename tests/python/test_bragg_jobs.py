@@ -184,6 +184,8 @@ class Series(Case):
         np.testing.assert_allclose(e["sample/unit_cell"], [28, 33, 38, 90, 95, 90], rtol=1e-12)
         own = e["fathom"]
         self.assertIn("crystal.misset: [10, 20, 30]", own["settings"][()].decode())
+        for path in ("small.hkl", "output_dir", str(self.dir)):  # equal jobs, wherever they lie
+            self.assertNotIn(path, own["settings"][()].decode())
         self.assertEqual(own["quirks"][()], 0)
         self.assertEqual(own["inputs/crystal.hkl"][()], b"small.hkl")
         self.assertEqual(len(own["inputs/crystal.hkl"].attrs["xxh64"]), 16)
@@ -403,6 +405,16 @@ class Resume(Case):
             r = self.stage("render", "--set", "seed=3")
             self.assertIn(f"{done} of 4 frames were there already", r.stdout)
             shutil.rmtree(self.dir / "out")
+
+    def test_headers_of_frames_that_were_there(self):
+        """What only the header of a CBF tells is part of what a frame is."""
+        words = ["--set", "output.cbf=true", "--set", "detector.thick=450", "--set", "detector.abs=300"]
+        self.stage("render", *words, expect=-signal.SIGKILL, FATHOM_KILL_AT="mid_run:2")
+        r = self.stage("render", *words, "--set", "detector.material=CdTe")
+        self.assertNotIn("frames were there already", r.stdout)
+        for i in range(4):
+            text, _ = read_cbf(self.dir / f"out/series/image_{i + 1:05d}.cbf")
+            self.assertIn("# CdTe sensor, thickness 0.00045 m", text)
 
     def test_signals_save_the_frames(self):
         child = subprocess.Popen([PROGRAM, "bragg", "render", "-c", "job.yaml", "--set",

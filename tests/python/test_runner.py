@@ -193,6 +193,10 @@ class TwoCommands(Case): # F4, one after the other
         plane = self.config("a", model="plane", **{"survey.cells": 65})
         self.assertEqual(t.fathom("sounding", "fit", "-c", plane)[0], 0)
         self.assertEqual(states(), {**want, "fit.plane": "completed"})
+        # and once more: what it stands on now is not what its record says
+        words = ["-c", plane, "--set", "survey.cells=66", "--force"]
+        self.assertEqual(t.fathom("sounding", "survey", *words)[0], 0)
+        self.assertEqual(states()["fit.plane"], "stale")
         self.run_all("run", "all", "-c", bowl, "-c", plane)
         self.assertEqual(set(states().values()), {"completed"})
 
@@ -595,6 +599,10 @@ class Failures(Case):
                          [(1, "running"), (1, "completed")])
         self.assertEqual([change["to"] for change in view["changes"][4:]
                           if change["task"] == 0][-1:], ["completed"])
+        for task in (0, 1): # each change begins where the one before ended
+            mine = [change for change in view["changes"] if change["task"] == task]
+            self.assertEqual([change["from"] for change in mine[1:]],
+                             [change["to"] for change in mine[:-1]])
 
     def test_a_full_disk_of_one_directory(self):
         mount = self.out("a")
@@ -747,6 +755,38 @@ class Signals(Case):
             f.write('{"pid":')
         self.run_all("run", "survey", "-c", self.configs, "--skip-general")
         self.assertFalse(os.path.exists(half))
+
+    def test_what_a_killed_runner_left(self):
+        self.killed = True
+        plane = self.config("a", model="plane")
+        bowl = self.config("a", model="bowl", **{"drill.stage": "fit", "drill.kind": "hang"})
+        runner = t.start("run", "survey", "fit", "-c", bowl, "--no-live")
+        self.addCleanup(runner.kill)
+        runs = lambda: '"running"' in t.fathom("status", self.out("a"), "--json")[1]
+        t.wait_for(lambda: len(t.starts(self.root)) == 2 and runs(), what="the start of the fit")
+        runner.kill()
+        runner.communicate()
+        t.wait_for(lambda: not t.processes(self.root), 5, "the end of the stage")
+        # of a job that the next run does not have, too
+        self.run_all("run", "survey", "fit", "-c", plane)
+        with open(self.out("a", "run_status.json")) as f:
+            job = json.load(f)["jobs"][self.out("a", "bowl")]
+        self.assertEqual((job["status"], job["stages"]["fit"]["status"]), ("failed", "interrupted"))
+        # a lock alone tells that files may be left, whatever the ledger says
+        runner = t.start("run", "survey", "fit", "-c", bowl, "--no-live")
+        self.addCleanup(runner.kill)
+        t.wait_for(lambda: len(t.starts(self.root)) == 4, what="the start of the fit")
+        runner.kill()
+        runner.communicate()
+        t.wait_for(lambda: not t.processes(self.root), 5, "the end of the stage")
+        left = self.out("a", "plane", f".model.safetensors.{runner.pid}-5f3a.tmp")
+        with open(left, "w") as f:
+            f.write("half")
+        for name in ("ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm"):
+            if os.path.exists(self.out("a", ".fathom", name)):
+                os.remove(self.out("a", ".fathom", name))
+        self.run_all("run", "survey", "fit", "-c", plane)
+        self.assertFalse(os.path.exists(left))
 
     def test_two_runners_on_one_directory(self):
         runner = self.begin("slow")

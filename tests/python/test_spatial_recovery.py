@@ -92,6 +92,21 @@ class Blocks(unittest.TestCase):
             print(model, np.round(found, 4))
             self.assertGreater(min(found), 0.98 if model == "svgp" else 0.95, f"{model}: {found}")
 
+    def test_stability_is_in_the_order_of_the_factors(self):
+        self.train("svgp", 1, "--set", "training.restarts=3", "--set", "training.max_iter=12")
+        results = self.folder / "out" / "svgp"
+        metrics = json.loads((results / "metrics.json").read_text())
+        order = metrics["moran_i"]["sorted_indices"]
+        self.assertNotEqual(order, sorted(order), "choose a seed whose factors change places")
+        file = (results / "model.safetensors").read_bytes()
+        n = int.from_bytes(file[:8], "little")
+        begin, end = json.loads(file[8:8 + n])["stability"]["data_offsets"]
+        kept = np.frombuffer(file[8 + n + begin:8 + n + end], np.float32)
+        self.assertEqual(len(set(kept)), 4)
+        np.testing.assert_allclose(metrics["stability"]["values"], kept[order], rtol=1e-5)
+        self.assertAlmostEqual(metrics["stability"]["mean"], kept.mean(), 5)
+        self.assertAlmostEqual(metrics["stability"]["min"], kept.min(), 5)
+
     def project(self, model, data, *words, code=0):
         return self.fathom("project", "-m", str(self.folder / "out" / model / "model.safetensors"), "--data", str(data),
                            "-o", str(self.folder / "projected"), *words, code=code)
@@ -135,6 +150,13 @@ class Blocks(unittest.TestCase):
                 (self.folder / "out" / model / "metrics.json").unlink()  # the order is then worked out
                 self.project(model, self.folder / "out")
                 np.testing.assert_array_equal(self.projected()[0], factors)
+
+    def test_cells_that_were_held_out_do_not_count_for_the_order(self):
+        factors = self.train("lcgp", 1, "--set", "training.holdout_fraction=0.2")
+        (self.folder / "out" / "lcgp" / "metrics.json").unlink()  # it is worked out as analyze did
+        self.project("lcgp", self.folder / "out")
+        self.assertTrue(np.load(self.folder / "out" / "lcgp" / "held_out.npy").any())
+        np.testing.assert_allclose(self.projected()[0], factors, rtol=1e-4)
 
     def test_other_cells_are_analyzed_where_training_had_them(self):
         """--allow-other-data: positions of the other folder are brought to the scale of training too."""

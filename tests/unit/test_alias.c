@@ -6,6 +6,7 @@
 
 #include <fathom/fathom.h>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { ROWS = 64, COLS = 16, N = ROWS * COLS };
@@ -81,6 +82,12 @@ TEST(two_outputs_in_one_memory)
     IS(run_into(&b, 2, v, overlap, &err), FTH_E_ALIAS);
     OKE(run_into(&b, 2, v, apart, &err), &err);
     EQ_F64(b.z[5], -5);
+    static float beside[2 * N]; /* one begins where the other ends, in either order */
+    for (int i = 0; i < 2; i++) {
+        const fth_sink touching[2] = {to(beside + i * N), to(beside + (1 - i) * N)};
+        OKE(run_into(&b, 2, v, touching, &err), &err);
+        EQ_F64(beside[(1 - i) * N + 5], -5);
+    }
     close_bench(&b);
 }
 
@@ -132,6 +139,15 @@ TEST(two_outputs_in_one_file)
     HAS(err.text, "would both become the file");
     HAS(err.text, "one.npy");
     IS_TRUE(access(path, F_OK) != 0);
+    for (int i = 0; i < 2; i++) fth_sink_close(&sinks[i]);
+    /* the same name in another folder is another file */
+    snprintf(twisted, sizeof twisted, "%.*s/beside", (int)(slash - path), path);
+    IS_TRUE(mkdir(twisted, 0777) == 0);
+    strcat(twisted, "/one.npy");
+    OK(fth_npy_create(&sinks[0], mem, path, FTH_F32, 2, size, NULL));
+    OK(fth_npy_create(&sinks[1], mem, twisted, FTH_F32, 2, size, NULL));
+    err = (fth_err){0};
+    OKE(fth_run(p, sinks, NULL, NULL, &err), &err);
     for (int i = 0; i < 2; i++) fth_sink_close(&sinks[i]);
     /* two arrays of one writer are one file, and that is meant */
     const fth_file_item items[2] = {

@@ -1,5 +1,7 @@
 /* test_bragg_container.c - what the files of a job tell other programs: geometry, beam, crystal and
  * times of the container and of the CBF images, against numbers worked out here. seconds: 3 */
+#include "instruments/bragg/cbf.h"
+
 #include "testing/files.h"
 #include "testing/test.h"
 
@@ -173,6 +175,24 @@ TEST(a_turned_detector_is_hit_at_its_beam_centre)
     }
 }
 
+/* Vectors of one's own need not be perpendicular to each other, nor to the beam. */
+TEST(an_oblique_detector_is_hit_at_its_beam_centre)
+{
+    static br_experiment e;
+    const double fast[3] = {0.1, 0, 1}, slow[3] = {0, -0.8, 0.6}, distance = 0.1, pixel = 1e-4;
+    e.scene.pixel = pixel;
+    e.scene.beam[0] = 1;
+    for (int i = 0; i < 3; i++) {
+        e.frame.fdet[i].v = fast[i];
+        e.frame.sdet[i].v = slow[i];
+        e.frame.pix0[i].v = (i == 0 ? distance : 0) - pixel * (30 * fast[i] + 50 * slow[i]);
+    }
+    const br_hit hit = br_beam_hit(&e);
+    NEAR(hit.distance, distance, 1e-12);
+    NEAR(hit.fast, 30, 1e-9);
+    NEAR(hit.slow, 50, 1e-9);
+}
+
 /* ---- crystal ---- */
 
 static void turn(double *v, int axis, double angle)
@@ -229,6 +249,116 @@ TEST(names_and_times_are_there_and_always_the_same)
     HAS_NOT(text, "thickness");
     free(text);
     end(&j);
+}
+
+static void counts(const job *j, const char *name, int64_t n, int64_t *out)
+{
+    double bits[8]; /* as wide */
+    numbers(j, name, n, bits);
+    memcpy(out, bits, (size_t)n * sizeof *out);
+}
+
+/* What a reader takes without a word of doubt: units, sizes, and which way things turn. */
+TEST(units_sizes_and_axes_are_those_of_nexus)
+{
+    job j = run("units", SERIES "detector: {" DETECTOR ", twotheta: 7}\n");
+    double start[3], end_[3], vector[3], turn_[9];
+    int64_t size[2], n = 0;
+    NEAR(number(&j, "/entry/instrument/beam/incident_wavelength"), 0.97918, 1e-12);
+    numbers(&j, "/entry/sample/transformations/omega", 3, start);
+    numbers(&j, "/entry/sample/transformations/omega_end", 3, end_);
+    for (int i = 0; i < 3; i++) {
+        NEAR(start[i], 5 + 0.5 * i, 1e-12);
+        NEAR(end_[i], 5.5 + 0.5 * i, 1e-12);
+    }
+    counts(&j, "/entry/instrument/detector/module/data_size", 2, size);
+    EQ_I64(size[0], 20); /* slow first, as the data have it */
+    EQ_I64(size[1], 24);
+    NEAR(number(&j, "/entry/instrument/detector/x_pixel_size"), 8e-4, 1e-15);
+    /* right-handed, and the spindle of MOSFLM, z of the laboratory, is x of NeXus */
+    numbers(&j, "/entry/fathom/lab_to_nexus", 9, turn_);
+    for (int i = 0; i < 3; i++) {
+        const int a = (i + 1) % 3, b = (i + 2) % 3;
+        NEAR(turn_[i], turn_[3 + a] * turn_[6 + b] - turn_[3 + b] * turn_[6 + a], 1e-12);
+    }
+    OK(fth_h5_attr_f64(j.file, "/entry/sample/transformations/omega", "vector", vector, 3, &n,
+                       NULL));
+    NEAR(vector[0], 1, 1e-12);
+    NEAR(vector[1], 0, 1e-12);
+    NEAR(vector[2], 0, 1e-12);
+    char *text = header_of(&j, 1);
+    HAS(text, "\n# Angle_increment 0.500000 deg.\r\n");
+    HAS(text, "\n# Detector_2theta 7.000000 deg.\r\n");
+    HAS(text, "\n# Pixel_size 0.0008 m x 0.0008 m\r\n");
+    HAS(text, "\n# Count_cutoff 2147483646 counts\r\n");
+    free(text);
+    end(&j);
+}
+
+/* Only counts that are cut off have a largest value; it is that of the type. */
+TEST(saturation_is_that_of_the_pixels)
+{
+    static const char *const dtype[2] = {"u16", "i32"};
+    static const int64_t most[2] = {65535, 2147483647};
+    for (int k = 0; k < 2; k++) {
+        char config[1500];
+        int64_t found = 0;
+        snprintf(config, sizeof config, SERIES "detector: {" DETECTOR "}\n");
+        char *at = strstr(config, "output: {cbf: true}");
+        char rest[1500];
+        snprintf(rest, sizeof rest, "%s", at + strlen("output: {cbf: true}"));
+        snprintf(at, sizeof config - (size_t)(at - config), "output: {counts: true, dtype: %s}%s",
+                 dtype[k], rest);
+        job j = run(dtype[k], config);
+        counts(&j, "/entry/instrument/detector/saturation_value", 1, &found);
+        EQ_I64(found, most[k]);
+        end(&j);
+    }
+}
+
+/* The largest step of one and of two bytes, and those just beyond: 0x80 and 0x8000 say that more
+ * follows, so they are no steps. */
+TEST(steps_of_every_width_are_packed)
+{
+    static const int32_t step[] = {127,    -127,  128,    -128,  129,    -129,       32767,
+                                   -32767, 32768, -32768, 32769, -32769, 2147483000, -2147483000,
+                                   0,      1,     -1,     255,   -65536, 65535};
+    enum { N = sizeof step / sizeof step[0] };
+    const int64_t size[2] = {2, N / 2};
+    static br_experiment e;
+    fth_mem *mem = t_mem(1 << 20);
+    fth_err err = {0};
+    fth_tensor *t = NULL;
+    OKE(fth_tensor_create(&t, mem, "pixels", FTH_I32, 2, size, &err), &err);
+    int32_t *pixel = fth_tensor_data(t), last = 0;
+    for (int i = 0; i < N; i++) pixel[i] = last += step[i];
+    e.mem = mem;
+    e.scene.slow = size[0];
+    e.scene.fast = size[1];
+    e.scene.pixel = 1e-4;
+    fth_sink sink;
+    const fth_source pixels = fth_tensor_source(t);
+    OKE(br_cbf_write(&sink, t_temp_path("steps.cbf"), &e, &pixels, &err), &err);
+    OKE(sink.commit(sink.self, &err), &err);
+    fth_sink_close(&sink);
+    size_t bytes;
+    unsigned char *file = t_file_read(t_temp_path("steps.cbf"), &bytes);
+    const unsigned char *at = memmem(file, bytes, "\x0c\x1a\x04\xd5", 4);
+    IS_TRUE(at != NULL);
+    at += 4;
+    for (int i = 0; i < N; i++) {
+        int8_t one;
+        int16_t two;
+        int32_t four;
+        memcpy(&one, at, 1);
+        memcpy(&two, at + 1, 2);
+        memcpy(&four, at + 3, 4);
+        EQ_I64(one != -0x80 ? one : two != -0x8000 ? two : four, step[i]);
+        at += one != -0x80 ? 1 : two != -0x8000 ? 3 : 7;
+    }
+    free(file);
+    fth_tensor_release(t);
+    OKE(fth_mem_destroy(mem, &err), &err);
 }
 
 TEST(sensors_are_of_the_material_that_is_given)

@@ -192,6 +192,12 @@ TEST(wide_pixels_have_a_type_that_other_programs_know)
         HAS_NOT(head.text, "Data_type");
         IS_TRUE((strstr(head.text, "ADC_OFFSET=40;") == NULL) == (c == 1));
     }
+    br_smv_head head;
+    br_experiment e = of_many_digits(false);
+    e.out.adc = 39.6; /* a reader that takes whole numbers has the next one */
+    br_smv_header(&e, 16, 0, &head);
+    head.text[head.bytes] = 0;
+    HAS(head.text, "ADC_OFFSET=40;");
 }
 
 /* No number is so long that there is no header for it. */

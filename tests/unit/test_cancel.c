@@ -3,8 +3,11 @@
  *
  * The kernels here sleep a millisecond per element, so how much was done tells where the run ended.
  */
+#include "testing/files.h"
 #include "testing/host_device.h"
 #include "testing/test.h"
+
+#include "run/team.h"
 
 #include <fathom/fathom.h>
 
@@ -394,6 +397,44 @@ TEST(between_the_steps_of_a_device)
     OK(fth_plan_destroy(p));
     OK(fth_graph_destroy(g));
     OK(fth_context_destroy(ctx, NULL));
+}
+
+/* ---- the caller has no more to do ---- */
+
+typedef struct loop {
+    fth_team *team;
+    atomic_bool begun; /* by somebody else */
+    double start;
+} loop;
+
+static bool go_on_for_a_while(void *user)
+{
+    return now() - ((loop *)user)->start < 0.1;
+}
+
+static void wait_to_be_called_off(void *arg, int64_t i, int worker)
+{
+    loop *l = arg;
+    (void)i;
+    if (worker > 0) atomic_store(&l->begun, true);
+    while (worker == 0 ? !atomic_load(&l->begun) : !fth__team_off(l->team))
+        if (now() - l->start > 5) return;
+}
+
+/* While it waits for the others, it is still the one who asks. */
+TEST(who_waits_for_the_others_goes_on_asking)
+{
+    fth_mem *mem = t_mem(1 << 20);
+    fth_team *workers = NULL;
+    loop l = {.start = now()};
+    OK(fth__team_create(&workers, mem, 2, NULL));
+    OK(fth__team_share(&l.team, mem, workers, go_on_for_a_while, &l, NULL));
+    fth_team_run(l.team, 2, wait_to_be_called_off, &l);
+    IS_TRUE(fth__team_off(l.team));
+    LE_F64(now() - l.start, 3);
+    fth__team_destroy(l.team);
+    fth__team_destroy(workers);
+    OK(fth_mem_destroy(mem, NULL));
 }
 
 TEST_MAIN()

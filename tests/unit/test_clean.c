@@ -92,10 +92,12 @@ static void make_mess(fth_mem *mem, const char *name)
     put("out/.tmp");
     fth_task_file f = {.kind = FTH_FILE_INPUT, .path = in("data.h5ad"), .title = ""};
     OK(fth__view_add_file(view, task, &f, NULL));
+    put("outside/W.npy"); /* begins as the directory does */
     const char *const outputs[] = {"out/svgp/W.npy",   "out/svgp/deep/er/f.png", "data.h5ad",
-                                   "out/../data.h5ad", "out/escape/data.h5ad",   "out/missing"};
+                                   "out/../data.h5ad", "out/escape/data.h5ad",   "out/missing",
+                                   "outside/W.npy"};
     IS_TRUE(symlink("..", in("out/escape")) == 0);
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 7; i++) {
         f = (fth_task_file){
             .kind = i % 2 ? FTH_FILE_FIGURE : FTH_FILE_OUTPUT, .path = in(outputs[i]), .title = ""};
         OK(fth__view_add_file(view, task, &f, NULL));
@@ -151,6 +153,7 @@ TEST(all_that_runs_made_goes_and_nothing_else)
     IS_TRUE(!has("out/.fathom") && !has("out/run_status.json"));
     /* Inputs, files outside, files of others, and a file at work stay. */
     IS_TRUE(has("data.h5ad") && has("out/notes.txt") && has("out/svgp/.12-5f.tmp"));
+    IS_TRUE(has("outside/W.npy"));
     HAS_NOT(done.names, "data.h5ad");
     OK(fth_mem_destroy(mem, NULL));
 }

@@ -153,6 +153,11 @@ TEST(paths_may_begin_at_home)
     OKE(parse(&call, "report ./~/out --output ${HOME}/$x", &err), &err);
     EQ_STR(call.arg[0], "./~/out");
     EQ_STR(cli_get(&call, "output"), "/home/ann/$x");
+    setenv("RUN_20b", "/data/20", 1);
+    OKE(parse(&call, "report $RUN_20b/out", &err), &err);
+    EQ_STR(call.arg[0], "/data/20/out");
+    OKE(parse(&call, "report ${HOME/out", &err), &err); /* begins no variable */
+    EQ_STR(call.arg[0], "${HOME/out");
     IS(parse(&call, "report ~bob/out", &err), FTH_E_COMMAND);
     HAS(err.text, "home of somebody else");
     IS(parse(&call, "report --output $NOWHERE/x", &err), FTH_E_COMMAND);

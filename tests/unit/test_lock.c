@@ -1,16 +1,19 @@
 /* test_lock.c - one holder for each directory: races, dead holders, pids that came again.
- * seconds: 10 */
+ * seconds: 14 */
 #include "testing/files.h"
 
+#include "base/clock.h"
 #include "job/watch.h"
 
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,8 +30,10 @@ static fth__who self(void)
 static pid_t sleeper(void)
 {
     const pid_t pid = fork();
-    if (pid == 0)
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* also after a test that failed */
         for (;;) pause();
+    }
     return pid;
 }
 
@@ -254,6 +259,38 @@ TEST(the_dead_of_other_machines_are_replaced)
     IS(fth__lock_take(dir, &me, &err), FTH_E_LOCKED);
 }
 
+static _Atomic int64_t ahead_s, passed_s; /* of the time of day, and of the other clock */
+
+/* In place of the system's, for all of this process; files have the time of the system. */
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+    const int got = (int)syscall(SYS_clock_gettime, id, t);
+    t->tv_sec += id == CLOCK_REALTIME ? ahead_s : id == CLOCK_MONOTONIC ? passed_s : 0;
+    return got;
+}
+
+/* The clock of this machine is an hour off that of the file server: both times of files count. */
+TEST(ages_are_by_one_clock)
+{
+    const char *dir = t_temp_path("clocks");
+    fth__who me = self(), other = me;
+    fth_err err = {0};
+    strcpy(other.host, "node7");
+    other.beats = true;
+    for (int i = 0; i < 2; i++) {
+        plant(dir, &other);
+        make_old(dir, i ? FTH__DEAD_S + 60 : 5);
+        ahead_s = i ? -3600 : 3600;
+        if (i == 0)
+            IS(fth__lock_take(dir, &me, &err), FTH_E_LOCKED);
+        else
+            OKE(fth__lock_take(dir, &me, &err), &err);
+        ahead_s = 0;
+        err = (fth_err){0};
+    }
+    fth__lock_release(dir, &me);
+}
+
 TEST(a_watch_gives_signs_of_life_and_sees_a_lock_that_is_lost)
 {
     fth_mem *mem = t_mem(1 << 20);
@@ -288,6 +325,123 @@ TEST(a_watch_gives_signs_of_life_and_sees_a_lock_that_is_lost)
     fth__watch_stop(w);
     IS_TRUE(fth__lock_read(dir, &seen)); /* his */
     EQ_STR(seen.run, "another");
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* By itself a watch beats each ten seconds, of sixty after which it is taken for dead. */
+TEST(signs_of_life_come_long_before_the_end_of_patience)
+{
+    fth_mem *mem = t_mem(1 << 20);
+    const char *dir = t_temp_path("often");
+    fth__who me = self(), seen = {.age = 1000};
+    fth__watch *w = NULL;
+    fth_err err = {0};
+    me.beats = true;
+    OKE(fth__lock_take(dir, &me, &err), &err);
+    OKE(fth__watch_start(&w, mem, &(fth__watch_options){.me = &me}, &err), &err);
+    OKE(fth__watch_dir(w, dir, &err), &err);
+    make_old(dir, 1000);
+    usleep(150000);
+    IS_TRUE(fth__lock_read(dir, &seen) && seen.age > 900);
+    passed_s = 11;
+    for (int i = 0; i < 1200 && seen.age > 900; i++) {
+        usleep(10000);
+        IS_TRUE(fth__lock_read(dir, &seen));
+    }
+    passed_s = 0;
+    IS_TRUE(seen.age < 100);
+    fth__watch_stop(w);
+    fth__lock_release(dir, &me);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* The letter of the kernel for what a process does. */
+static char state_of(pid_t pid)
+{
+    char path[40], text[512] = "";
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    FILE *f = fopen(path, "r");
+    IS_TRUE(f != NULL && fgets(text, sizeof text, f) != NULL);
+    fclose(f);
+    return strrchr(text, ')')[2];
+}
+
+static bool becomes(pid_t pid, char state)
+{
+    for (int i = 0; i < 200 && state_of(pid) != state; i++) usleep(10000);
+    return state_of(pid) == state;
+}
+
+typedef struct break_taken {
+    atomic_bool asked, over;
+    pid_t pid;
+    bool stopped;    /* the stage was, all the while */
+    const char *dir; /* NULL: nobody takes it */
+    const fth__who *by;
+} break_taken;
+
+static bool break_asked(void *user)
+{
+    return atomic_load(&((break_taken *)user)->asked);
+}
+
+static void take_break(void *user)
+{
+    break_taken *b = user;
+    atomic_store(&b->asked, false);
+    b->stopped = becomes(b->pid, 'T');
+    usleep(300000);
+    b->stopped = b->stopped && state_of(b->pid) == 'T';
+    if (b->dir) plant(b->dir, b->by);
+    atomic_store(&b->over, true);
+}
+
+static void ask_for_break(break_taken *b)
+{
+    atomic_store(&b->over, false);
+    atomic_store(&b->asked, true);
+    for (int i = 0; i < 400 && !atomic_load(&b->over); i++) usleep(10000);
+    IS_TRUE(atomic_load(&b->over));
+}
+
+/* A pause stops stages and clocks. Who was taken for dead meanwhile leaves his stages stopped: they
+ * would write into the folder of another. */
+TEST(a_pause_stops_the_stages_and_no_time_passes)
+{
+    fth_mem *mem = t_mem(1 << 20);
+    const char *dir = t_temp_path("paused");
+    fth__who me = self(), other = me;
+    fth__watch *w = NULL;
+    fth_err err = {0};
+    break_taken b = {.pid = sleeper()};
+    IS_TRUE(setpgid(b.pid, b.pid) == 0);
+    me.beats = true;
+    OKE(fth__lock_take(dir, &me, &err), &err);
+    const fth__watch_options opt = {
+        .me = &me, .beat_s = 1000, .pause = break_asked, .rest = take_break, .user = &b};
+    OKE(fth__watch_start(&w, mem, &opt, &err), &err);
+    OKE(fth__watch_dir(w, dir, &err), &err);
+    OKE(fth__watch_room(w, &err), &err);
+    fth__watch_add(w, b.pid);
+    const double real = fth__clock_seconds(), before = fth__watch_clock(w);
+    ask_for_break(&b);
+    IS_TRUE(b.stopped && becomes(b.pid, 'S'));
+    const double took = fth__watch_clock(w) - before; /* waits until the pause is counted */
+    LE_F64(took, fth__clock_seconds() - real - 0.29);
+    OK(fth__watch_check(w, NULL));
+    strcpy(other.run, "another");
+    b.dir = dir;
+    b.by = &other;
+    ask_for_break(&b);
+    IS(fth__watch_check(w, &err), FTH_E_LOCKED);
+    IS_TRUE(b.stopped && !becomes(b.pid, 'S'));
+    fth__watch_remove(w, b.pid); /* it has ended, as far as the runner knows */
+    kill(b.pid, SIGCONT);
+    IS_TRUE(becomes(b.pid, 'S'));
+    ask_for_break(&b);
+    IS_TRUE(!b.stopped);
+    fth__watch_stop(w);
+    end(b.pid);
     OK(fth_mem_destroy(mem, NULL));
 }
 

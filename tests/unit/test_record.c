@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "job/record.h"
+#include "mem/heap.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -129,6 +130,25 @@ TEST(changed_keys_are_named_with_both_values)
     toy_close(t);
 }
 
+/* A key is one of a stage when it is named, or lies in a section that is. */
+TEST(only_keys_of_the_stage_are_recorded)
+{
+    static const char *const keys[] = {"make", "make.n", "ma", "make.", "name mak make.nn"};
+    static const char *const wanted[] = {"make.n: 9\n", "make.n: 9\n", "", "", "name: \"x\"\n"};
+    toy *t = toy_open("keys", "name: x\nmake: {n: 9}\n");
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        char *lines = NULL;
+        OKE(fth__record_lines(t->mem, t->cfg, keys[i], &lines, &t->err), &t->err);
+        if (wanted[i][0])
+            HAS(lines, wanted[i]);
+        else
+            EQ_STR(lines, "");
+        if (strncmp(keys[i], "make", 4) != 0) HAS_NOT(lines, "make");
+        fth__heap_free(t->mem, lines);
+    }
+    toy_close(t);
+}
+
 TEST(files_are_compared_by_content_when_their_time_changed)
 {
     toy *t = done("files", "name: x\n");
@@ -151,6 +171,12 @@ TEST(files_are_compared_by_content_when_their_time_changed)
     toy_close(t);
 }
 
+static fth_status name_nothing(const fth_stage_call *call, fth_file_list *list, fth_err *err)
+{
+    (void)call, (void)list, (void)err;
+    return FTH_OK;
+}
+
 TEST(inputs_come_and_go)
 {
     char text[PATH_MAX + 40];
@@ -162,6 +188,15 @@ TEST(inputs_come_and_go)
     toy_close(t);
     t = done("inputs", text);
     EQ_STR(reason(t, 0), "");
+    bool same = true;
+    fth_stage other = toy_stages[0]; /* of a version that reads less */
+    fth__record *r = read_record(t, 0);
+    char why[600];
+    other.files = name_nothing;
+    OKE(fth__record_check(r, &t->job, &other, &same, why, sizeof why, &t->err), &t->err);
+    EQ_STR(why, "input list.txt is not read any more");
+    IS_TRUE(!same);
+    fth__record_destroy(r);
     t_file_write(list, "b\nc\n", 4);
     EQ_STR(reason(t, 0), "input list.txt changed");
     remove(list);

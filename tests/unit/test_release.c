@@ -110,6 +110,25 @@ TEST(a_graph_before_its_plan)
     says_line(last.text, line);
 }
 
+/* What was made last goes first, as it should; then the graph, under the plan before. */
+TEST(a_graph_before_its_older_plan)
+{
+    bench b;
+    fth_err last = {0};
+    open_bench(&b);
+    fth_tensor *newest = NULL;
+    const int64_t size[1] = {N};
+    OK(fth_tensor_create(&newest, fth_context_mem(b.ctx), "y", FTH_F32, 1, size, NULL));
+    OK(fth_tensor_release(newest));
+    IS(fth_graph_destroy(b.g), FTH_E_ORDER);
+    HAS(b.log, "while the plan made at ");
+    says_line(b.log, b.made[PLAN]);
+    OK(fth_plan_destroy(b.plan));
+    OK(fth_tensor_release(b.x));
+    OK(fth_tensor_release(b.out));
+    IS(fth_context_destroy(b.ctx, &last), FTH_E_ORDER);
+}
+
 /* The context goes first; the others in the order given. */
 static void context_first(const int order[4])
 {

@@ -159,6 +159,28 @@ TEST(a_stage_that_asks_for_it_is_interrupted_and_the_next_is_skipped)
     runs_close(&r);
 }
 
+static int stop_soon(void *user)
+{
+    seen *s = user;
+    return strstr(s->text, "survey:running") ? 1 : 0;
+}
+
+/* SIGTERM is asked for once; who does not hear it is killed half a second later. */
+TEST(a_stage_that_does_not_listen_has_its_grace)
+{
+    clean();
+    runs_config("a", "");
+    runs r;
+    seen s;
+    runs_open(&r, "survey", script("trap '' TERM; sleep 30 & wait; sleep 30"));
+    watch(&r, &s);
+    r.opt.stop = stop_soon;
+    IS(runs_run(&r), FTH_E_CANCELLED);
+    EQ_STR(s.text, "survey:running survey:interrupted ");
+    IS_TRUE(r.result.seconds >= 0.5 && r.result.seconds < 10);
+    runs_close(&r);
+}
+
 /* ---- the clock of the machine ---- */
 
 static _Atomic int64_t set_back; /* seconds */

@@ -173,6 +173,51 @@ TEST(names_with_escapes_and_any_order_of_keys)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+/* How positions were rescaled: both numbers, whole, and a scale that can be undone. */
+TEST(frames_of_positions)
+{
+    static const struct {
+        const char *text;
+        bool known, good;
+    } t[] = {{"", false, true},
+             {", \"offset\": [1.5, -2e1], \"scale\": 0.25", true, true},
+             {", \"scale\": 0.25", false, false},
+             {", \"offset\": [1, 2]", false, false},
+             {", \"offset\": [1], \"scale\": 1", false, false},
+             {", \"offset\": [1, 2, 3], \"scale\": 1", false, false},
+             {", \"offset\": [1, 2], \"scale\": 0", false, false},
+             {", \"offset\": [1, 2], \"scale\": -1", false, false},
+             {", \"offset\": [1, 2], \"scale\": 1e999", false, false},
+             {", \"offset\": [1, \"2\"], \"scale\": 1", false, false}};
+    fth_mem *mem = t_mem(1 << 24);
+    const char *path = t_temp_path("metadata.json");
+    for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
+        char text[300];
+        sp_metadata m;
+        fth_err err = {0};
+        const int n = snprintf(text, sizeof text,
+                               "{\"n_spots\": 2, \"n_genes\": 1, \"n_groups\": 1, \"group_names\": "
+                               "[\"a\"], \"gene_names\": [\"g\"]%s}",
+                               t[i].text);
+        t_file_write(path, text, (size_t)n);
+        const fth_status s = sp_metadata_read(&m, mem, path, &err);
+        if (!t[i].good) {
+            IS(s, FTH_E_FILE_FORMAT);
+            HAS(err.text, "'scale' one above 0");
+            continue;
+        }
+        OKE(s, &err);
+        IS_TRUE(m.frame.known == t[i].known);
+        if (m.frame.known) {
+            EQ_F64(m.frame.offset[0], 1.5);
+            EQ_F64(m.frame.offset[1], -20);
+            EQ_F64(m.frame.scale, 0.25);
+        }
+        sp_metadata_clear(&m);
+    }
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 TEST(files_that_do_not_fit_together)
 {
     const char *dir = folder();

@@ -170,6 +170,99 @@ TEST(pnmf_is_fitted_to_counts)
     ss_close(b);
 }
 
+/* The codes of groups are those of one folder: the model knows them by their names. */
+TEST(groups_are_told_by_their_names)
+{
+    words w;
+    ss_bench *b = trained("named", SP_MGGP_SVGP, &w);
+    char path[PATH_MAX + 128];
+    size_t n;
+    OKE(project(&w, (uint64_t)64 << 20, &b->err), &b->err);
+    float *want = load(b, "projected/" SP_FACTORS, 900);
+    snprintf(w.data, sizeof w.data, "%s/turned", b->dir);
+    t_spatial_folder(w.data);
+    snprintf(path, sizeof path, "%s/" SP_METADATA, w.data);
+    unsigned char *text = t_file_read(path, &n);
+    unsigned char *first = memmem(text, n, "type0", 5), *second = memmem(text, n, "type1", 5);
+    IS_TRUE(first && second);
+    first[4] = '1';
+    second[4] = '0';
+    t_file_write(path, text, n);
+    free(text);
+    snprintf(path, sizeof path, "%s/" SP_C, w.data);
+    text = t_file_read(path, &n);
+    int64_t code[300];
+    memcpy(code, text + n - sizeof code, sizeof code);
+    for (int i = 0; i < 300; i++) code[i] = code[i] < 2 ? 1 - code[i] : code[i];
+    memcpy(text + n - sizeof code, code, sizeof code);
+    t_file_write(path, text, n);
+    free(text);
+    OKE(project(&w, (uint64_t)64 << 20, &b->err), &b->err);
+    float *got = load(b, "projected/" SP_FACTORS, 900);
+    SAME_BYTES(got, want, 900 * sizeof *got);
+    free(got);
+    free(want);
+    ss_close(b);
+}
+
+/* What analyze leaves beside a model, as far as it is about the order of factors. */
+static void write_metrics(const ss_bench *b, uint64_t identity, const char *order)
+{
+    char path[PATH_MAX + 128], text[200];
+    snprintf(path, sizeof path, "%s/%s/" SP_METRICS, b->dir, b->job.model);
+    const int n = snprintf(text, sizeof text,
+                           "{\"fathom\": {\"model\": \"%016llx\"}, "
+                           "\"moran_i\": {\"sorted_indices\": %s}}",
+                           (unsigned long long)identity, order);
+    t_file_write(path, text, (size_t)n);
+}
+
+/* An order counts when it is of this very file and names every factor once; else the cells of
+ * training give it, and those only. */
+TEST(the_order_is_that_of_an_analysis_of_this_file)
+{
+    static const struct {
+        bool mine, used;
+        const char *order;
+    } t[] = {{true, true, "[1, 2, 0]"},   {true, true, "[2, 0, 1]"},  {false, false, "[1, 2, 0]"},
+             {false, false, "[2, 0, 1]"}, {true, false, "[1, 1, 0]"}, {true, false, "[2, 0]"},
+             {true, false, "[1, 2, 3]"}};
+    words w;
+    sp_model m;
+    ss_bench *b = trained("order", SP_SVGP, &w);
+    OKE(sp_model_read(&m, b->mem, w.model, NULL, true, false, &b->err), &b->err);
+    const uint64_t identity = m.identity;
+    sp_model_clear(&m);
+    OKE(project(&w, (uint64_t)64 << 20, &b->err), &b->err);
+    float *own = load(b, "projected/" SP_FACTORS, 900), *frame = load(b, SP_FRAMES, 900);
+    for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
+        write_metrics(b, identity + !t[i].mine, t[i].order);
+        OKE(project(&w, (uint64_t)64 << 20, &b->err), &b->err);
+        float *got = load(b, "projected/" SP_FACTORS, 900);
+        for (int k = 0; k < 900; k++)
+            EQ_F64(got[k],
+                   t[i].used ? frame[k / 3 * 3 + t[i].order[1 + 3 * (k % 3)] - '0'] : own[k]);
+        free(got);
+    }
+    free(own);
+    free(frame);
+    char path[PATH_MAX + 128];
+    size_t n;
+    snprintf(path, sizeof path, "%s/%s/" SP_METRICS, b->dir, b->job.model);
+    remove(path);
+    snprintf(w.data, sizeof w.data, "%s/elsewhere", b->dir);
+    t_spatial_folder(w.data);
+    OKE(project(&w, (uint64_t)64 << 20, &b->err), &b->err);
+    snprintf(path, sizeof path, "%s/" SP_PREPROCESSED "/" SP_X, b->dir);
+    unsigned char *text = t_file_read(path, &n);
+    text[n - 1] ^= 1; /* not the cells of training any more */
+    t_file_write(path, text, n);
+    free(text);
+    IS(project(&w, (uint64_t)64 << 20, &b->err), FTH_E_FILE_OPEN);
+    HAS(b->err.text, "the order of its factors is not known");
+    ss_close(b);
+}
+
 TEST(what_does_not_fit_is_refused)
 {
     words w;

@@ -103,6 +103,91 @@ TEST(the_best_is_kept)
     }
 }
 
+/* ---- how far two restarts agree ---- */
+
+/* Loadings as the model uses them. */
+static double loading(const sp_model *m, int gene, int factor)
+{
+    const double raw =
+        (double)((const float *)fth_tensor_data(m->param[SP_P_W]))[gene * 3 + factor];
+    if (m->set.loadings_mode == SP_LOADINGS_EXP) return exp(raw);
+    return m->set.loadings_mode == SP_LOADINGS_SOFTPLUS ? log(1 + exp(raw)) : raw;
+}
+
+static double pearson(const sp_model *a, int i, const sp_model *b, int k)
+{
+    double x = 0, y = 0, xx = 0, yy = 0, xy = 0;
+    for (int g = 0; g < 24; g++) {
+        const double u = loading(a, g, i), v = loading(b, g, k);
+        x += u / 24, y += v / 24, xx += u * u / 24, yy += v * v / 24, xy += u * v / 24;
+    }
+    return (xy - x * y) / sqrt((xx - x * x) * (yy - y * y));
+}
+
+/* The mean correlation of pairs, when each factor has the partner that makes it largest. */
+static double agreement(const sp_model *a, const sp_model *b)
+{
+    double most = -1;
+    for (int p = 0; p < 6; p++) {
+        const int first = p / 2, second = (first + 1 + p % 2) % 3, third = 3 - first - second;
+        most = fmax(most,
+                    (pearson(a, 0, b, first) + pearson(a, 1, b, second) + pearson(a, 2, b, third)) /
+                        3);
+    }
+    return most;
+}
+
+static ss_bench *open_with(const char *name, const char *more, const char *mode, int seed)
+{
+    ss_bench *b = ss_open(name, SP_PNMF, more);
+    char text[4000], set[80];
+    OK(fth_config_destroy(b->cfg, NULL));
+    ss_config(text, sizeof text, SP_PNMF, more);
+    OK(fth_config_create(&b->cfg, b->mem, NULL));
+    OK(fth_config_parse(b->cfg, "c.yaml", text, strlen(text), NULL));
+    snprintf(set, sizeof set, "model.loadings_mode=%s", mode);
+    OK(fth_config_set(b->cfg, set, NULL));
+    snprintf(set, sizeof set, "seed=%d", seed);
+    OK(fth_config_set(b->cfg, set, NULL));
+    OKE(fth_config_check(b->cfg, &sp_schema, NULL, &b->err), &b->err);
+    b->job.config = b->cfg;
+    return b;
+}
+
+/* The first restart is the run without restarts: where the second is kept, both are known. */
+TEST(loadings_are_compared_as_the_model_uses_them)
+{
+    static const char *const mode[] = {"multiplicative", "exp", "softplus"};
+    for (int k = 0; k < 3; k++) {
+        bool compared = false;
+        for (int seed = 1; seed < 9 && !compared; seed++) {
+            char name[64];
+            snprintf(name, sizeof name, "one_%s_%d", mode[k], seed);
+            ss_bench *one = open_with(name, NULL, mode[k], seed);
+            snprintf(name, sizeof name, "two_%s_%d", mode[k], seed);
+            ss_bench *two = open_with(name, "  restarts: 2\n", mode[k], seed);
+            sp_model first = {0}, best = {0};
+            OKE(ss_train(one), &one->err);
+            OKE(ss_train(two), &two->err);
+            read_model(one, &first);
+            read_model(two, &best);
+            fth_json *doc = training_of(two);
+            const fth_json_value *r = fth_json_get(fth_json_root(doc), "restarts"),
+                                 *match = fth_json_get(r, "matched_correlation");
+            compared = fth_json_get_int(r, "kept", -1) == 1;
+            if (compared)
+                NEAR(fth_json_get_real(fth_json_at(match, 0), NULL, 9), agreement(&best, &first),
+                     1e-5);
+            fth_json_destroy(doc);
+            sp_model_clear(&first);
+            sp_model_clear(&best);
+            ss_close(one);
+            ss_close(two);
+        }
+        IS_TRUE(compared);
+    }
+}
+
 /* Killed in any restart, between them, and before the end, the same bytes come out. */
 TEST(killed_anywhere_it_ends_the_same)
 {

@@ -322,6 +322,13 @@ TEST(a_file_that_its_maker_knows_is_not_read)
     set_time(path[0], 9);
     EQ_STR(states(mem, dir, NULL), "cssc");
     fth_view_destroy(view);
+    view = lb_view(mem, dir); /* once more, and the bytes are those of the first time */
+    lb_task(view, dir, "a", "preprocess", "", FTH_STATE_COMPLETED);
+    set_time(path[0], 11);
+    add_file(view, 0, FTH_FILE_OUTPUT, path[0]);
+    lb_write_all(view, dir);
+    EQ_STR(states(mem, dir, NULL), "cccc");
+    fth_view_destroy(view);
     OK(fth_mem_destroy(mem, NULL));
 }
 
