@@ -19,6 +19,12 @@ static void add(void *user, const char *path, uint64_t bytes)
     if (l->out) fprintf(l->out, "%10s  %s\n", fth_mem_format_size(bytes, size, sizeof size), path);
 }
 
+static void keep(void *user, const char *path)
+{
+    const list *l = user;
+    if (l->out) fprintf(l->out, "%10s  %s: changed since the run\n", "kept", path);
+}
+
 /* Whether the person at the terminal says yes. */
 static bool agrees(FILE *out)
 {
@@ -52,19 +58,22 @@ static fth_status clean(const cli_call *call, fth_mem *mem, fth_err *err)
     list would = {.out = quiet ? NULL : call->out}, done = {0};
     char size[24];
     bool go = false;
-    FTH_TRY(fth_jobs_clean(mem, dir, all, true, add, &would, err));
-    if (!quiet && would.files == 0) fprintf(call->out, "nothing to clean in %s\n", dir);
+    /* One directory that cannot be read is named in the end; the others are cleaned. */
+    const fth_status s = fth_jobs_clean(mem, dir, all, true, add, keep, &would, err);
+    if (!quiet && s == FTH_OK && would.files == 0)
+        fprintf(call->out, "nothing to clean in %s\n", dir);
     if (!quiet && would.files > 0)
         fprintf(call->out, "%lld file%s, %s\n", (long long)would.files, would.files == 1 ? "" : "s",
                 fth_mem_format_size(would.bytes, size, sizeof size));
-    if (would.files == 0 || cli_get(call, "dry-run")) return FTH_OK;
+    if (would.files == 0 || cli_get(call, "dry-run")) return s;
+    fth_err_clear(err);
     FTH_TRY(may_remove(call, &would, &go, err));
     if (!go) return FTH_OK;
-    FTH_TRY(fth_jobs_clean(mem, dir, all, false, add, &done, err));
+    const fth_status end = fth_jobs_clean(mem, dir, all, false, add, NULL, &done, err);
     if (!quiet)
         fprintf(call->out, "removed %lld file%s\n", (long long)done.files,
                 done.files == 1 ? "" : "s");
-    return FTH_OK;
+    return end;
 }
 
 fth_status cli_run_clean(const cli_call *call, fth_err *err)

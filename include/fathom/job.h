@@ -259,10 +259,14 @@ FTH_API FTH_MUST_USE fth_status fth_jobs_failed(fth_mem *mem, const char *path,
 FTH_API FTH_MUST_USE fth_status fth_task_cancel(fth_mem *mem, const fth_task *task, fth_err *err);
 /* What interrupted runs left in `dir` and below: temporary files, dead locks, requests; with
  * `all`, also what the ledger lists as outputs, the logs and the ledger. Calls `each` for every
- * file, and removes it unless `dry`. FTH_E_LOCKED while a runner lives there. */
+ * file, and removes it unless `dry`; `kept` for what lies in the place of an output and is not what
+ * the stage left, which stays. Both may be NULL. FTH_E_LOCKED while a runner lives there, before
+ * anything is removed. A directory that cannot be cleaned does not keep the others from it; its
+ * error is returned in the end. */
 FTH_API FTH_MUST_USE fth_status fth_jobs_clean(fth_mem *mem, const char *dir, bool all, bool dry,
                                                void (*each)(void *user, const char *path,
                                                             uint64_t bytes),
+                                               void (*kept)(void *user, const char *path),
                                                void *user, fth_err *err);
 
 /* ---- one stage, in this process ---- */

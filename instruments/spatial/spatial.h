@@ -171,6 +171,7 @@ fth_status sp_path(char path[SP_PATH], const char *dir, const char *name, fth_er
 #define SP_METADATA "metadata.json"
 #define SP_ROWS "rows.npy"                /* i64 [cell]: which row of the source each cell is */
 #define SP_CHECKPOINT "model.safetensors" /* these in the folder of the model */
+#define SP_CHECKPOINT_BEFORE "model.prev.safetensors" /* while it is trained */
 #define SP_TRAINING "training.json"
 #define SP_ELBO_CSV "elbo_history.csv"
 #define SP_ELBO_NPY "elbo_history.npy"

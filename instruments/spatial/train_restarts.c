@@ -53,8 +53,11 @@ static void remove_file(const sp_train *t, const char *name)
     if (sp_path(path, t->call->model_dir, name, NULL) == FTH_OK) unlink(path);
 }
 
+/* Safety copies and what restarts leave to each other: a run that was interrupted ends with the
+ * files of one that was not. */
 void sp_restarts_forget(const sp_train *t)
 {
+    remove_file(t, SP_CHECKPOINT_BEFORE);
     remove_file(t, BEST);
     remove_file(t, BEST_BEFORE);
     remove_file(t, DONE);

@@ -1,9 +1,10 @@
 /* clean.c - removing what interrupted runs left, and, when asked, all that runs made.
  *
  * Only files that Fathom made go: temporary ones by their name, results by the ledger, and those
- * only inside their output directory, whatever the ledger says. What a stage read stays, unless a
- * stage here made it and it still is that file. Nothing is removed anywhere while a runner lives in
- * one of the directories; while files are removed we hold its lock ourselves.
+ * only inside their output directory and only while they are what the stage left, whatever the
+ * ledger says. What a stage read stays, unless a stage here made it and it still is that file.
+ * Nothing is removed anywhere while a runner lives in one of the directories; while files are
+ * removed we hold its lock ourselves.
  */
 #include "job/files.h"
 #include "job/walk.h"
@@ -22,21 +23,47 @@ typedef struct cleaner {
     fth_mem *mem;
     bool all, dry;
     void (*each)(void *user, const char *path, uint64_t bytes);
+    void (*kept)(void *user, const char *path);
     void *user;
-    fth_err *err;
-    fth_status status;    /* the first thing that could not be removed */
+    fth_err *err; /* of the first thing that went wrong: the rest is cleaned all the same */
+    fth_status status;
     const fth_view *view; /* of the directory at hand; NULL: none */
 } cleaner;
 
-/* Whether the file is the one that a stage left: somebody may have put another in its place. */
-static bool is_as_left(const cleaner *c, const fth_task_file *f)
+/* Whether the file at `path` is what a stage left as `f`: somebody may have put another in its
+ * place, or a link to one. */
+static bool is_as_left(const cleaner *c, const fth_task_file *f, const char *path)
 {
     uint64_t bytes = 0;
     int64_t mtime_ns = 0;
+    struct stat info;
     fth_task_file now = {0};
-    if (!fth__file_look(f->path, &bytes, &mtime_ns) || bytes != f->bytes) return false;
+    if (lstat(path, &info) != 0 || !S_ISREG(info.st_mode)) return false;
+    if (!fth__file_look(path, &bytes, &mtime_ns) || bytes != f->bytes) return false;
     if (mtime_ns == f->mtime_ns) return true;
-    return fth__file_hash(c->mem, f->path, !f->ends, &now, NULL) == FTH_OK && now.hash == f->hash;
+    return fth__file_hash(c->mem, path, !f->ends, &now, NULL) == FTH_OK && now.hash == f->hash;
+}
+
+/* Whether it was written while an attempt ran that did not come to its end: the ledger lists what
+ * the one before it left. */
+static bool is_half_done(const fth_task *task, const char *path)
+{
+    struct stat info;
+    if (task->state == FTH_STATE_COMPLETED || task->started <= 0 || task->ended <= 0) return false;
+    if (lstat(path, &info) != 0 || !S_ISREG(info.st_mode)) return false;
+    const double at = (double)info.st_mtim.tv_sec + 1e-9 * (double)info.st_mtim.tv_nsec;
+    return at >= task->started - 0.02 && at <= task->ended + 0.02; /* times of files are coarse */
+}
+
+/* Whether a task made the file: it lists it so. */
+static bool is_made(const cleaner *c, const char *path)
+{
+    for (int64_t i = 0; i < c->view->n_files; i++) {
+        const fth_task_file *f = &c->view->file[i];
+        if (f->kind == FTH_FILE_INPUT || strcmp(f->path, path) != 0) continue;
+        if (is_as_left(c, f, path) || is_half_done(&c->view->task[f->task], path)) return true;
+    }
+    return false;
 }
 
 /* What a stage read and no stage made: the data of the user, wherever it lies and whatever its
@@ -47,7 +74,7 @@ static bool is_given(const cleaner *c, const char *path)
     for (int64_t i = 0; c->view && i < c->view->n_files; i++) {
         const fth_task_file *f = &c->view->file[i];
         if (strcmp(f->path, path) != 0) continue;
-        if (f->kind != FTH_FILE_INPUT && is_as_left(c, f)) return false;
+        if (f->kind != FTH_FILE_INPUT && is_as_left(c, f, path)) return false;
         read = read || f->kind == FTH_FILE_INPUT;
     }
     return read;
@@ -59,9 +86,10 @@ static void remove_file(cleaner *c, const char *path)
     if (lstat(path, &info) != 0 || S_ISDIR(info.st_mode) || is_given(c, path)) return;
     if (c->each) c->each(c->user, path, (uint64_t)info.st_size);
     if (c->dry || unlink(path) == 0 || errno == ENOENT) return;
-    const fth_status s =
-        FTH_FAIL(c->err, FTH_E_FILE_WRITE, "%s could not be removed: %s", path, strerror(errno));
-    if (c->status == FTH_OK) c->status = s;
+    const int why = errno;
+    if (c->status == FTH_OK)
+        c->status =
+            FTH_FAIL(c->err, FTH_E_FILE_WRITE, "%s could not be removed: %s", path, strerror(why));
 }
 
 /* ---- temporary files ---- */
@@ -186,13 +214,34 @@ static void remove_result(cleaner *c, const char *path, const char *dir)
     remove_folders(c, path, dir);
 }
 
+/* "model.prev.safetensors" beside "model.safetensors": what a writer keeps while it replaces a
+ * file, and an attempt that was ended leaves. */
+static void remove_previous(cleaner *c, const fth_task_file *f, const char *dir)
+{
+    char path[FTH__PATH];
+    const char *dot = strrchr(f->path, '.'), *slash = strrchr(f->path, '/');
+    if (!dot || !slash || dot <= slash + 1) return;
+    const int n = snprintf(path, sizeof path, "%.*s.prev%s", (int)(dot - f->path), f->path, dot);
+    if (n < FTH__PATH && (is_as_left(c, f, path) || is_half_done(&c->view->task[f->task], path)))
+        remove_result(c, path, dir);
+}
+
+static void remove_output(cleaner *c, const fth_task_file *f, const char *dir)
+{
+    struct stat info;
+    remove_previous(c, f, dir);
+    if (lstat(f->path, &info) != 0 || !lies_inside(f->path, dir)) return;
+    if (is_made(c, f->path))
+        remove_result(c, f->path, dir);
+    else if (!is_given(c, f->path) && c->kept)
+        c->kept(c->user, f->path);
+}
+
 static void remove_results(cleaner *c, const fth_view *view, const char *dir)
 {
     char status[FTH__PATH];
-    for (int64_t i = 0; i < view->n_files; i++) {
-        const fth_task_file *f = &view->file[i];
-        if (f->kind != FTH_FILE_INPUT) remove_result(c, f->path, dir);
-    }
+    for (int64_t i = 0; i < view->n_files; i++)
+        if (view->file[i].kind != FTH_FILE_INPUT) remove_output(c, &view->file[i], dir);
     for (int64_t i = 0; i < view->n_tasks; i++) {
         bool seen = false;
         for (int64_t k = 0; k < i; k++)
@@ -205,15 +254,15 @@ static void remove_results(cleaner *c, const fth_view *view, const char *dir)
 
 /* ---- one directory ---- */
 
-static fth_status clean_dir(cleaner *c, const char *dir)
+static fth_status clean_dir(cleaner *c, const char *dir, fth_err *err)
 {
     fth_view *view = NULL;
     fth__who me, other;
     fth__watch *watch = NULL;
     char lock[FTH__PATH];
-    fth_status s = fth__view_create(&view, c->mem, dir, c->err);
+    fth_status s = fth__view_create(&view, c->mem, dir, err);
     /* Without `all` no result goes, and a damaged ledger is no reason to leave the rest. */
-    if (s == FTH_OK) s = fth__ledger_read(view, dir, c->all ? c->err : NULL);
+    if (s == FTH_OK) s = fth__ledger_read(view, dir, c->all ? err : NULL);
     if (!c->all && view) s = FTH_OK;
     c->view = view;
     if (s == FTH_OK && fth__lock_read(dir, &other) && fth__fathom_path(lock, dir, "lock")) {
@@ -221,12 +270,12 @@ static fth_status clean_dir(cleaner *c, const char *dir)
         if (c->each && stat(lock, &info) == 0) c->each(c->user, lock, (uint64_t)info.st_size);
     }
     if (s == FTH_OK && !c->dry) {
-        s = fth__who_am_i(&me, c->err);
+        s = fth__who_am_i(&me, err);
         me.beats = true;
         if (s == FTH_OK)
-            s = fth__watch_start(&watch, c->mem, &(fth__watch_options){.me = &me}, c->err);
-        if (s == FTH_OK) s = fth__lock_take(dir, &me, c->err);
-        if (s == FTH_OK) s = fth__watch_dir(watch, dir, c->err);
+            s = fth__watch_start(&watch, c->mem, &(fth__watch_options){.me = &me}, err);
+        if (s == FTH_OK) s = fth__lock_take(dir, &me, err);
+        if (s == FTH_OK) s = fth__watch_dir(watch, dir, err);
     }
     if (s == FTH_OK) {
         clean_temps(c, dir, MAX_DEPTH);
@@ -243,17 +292,29 @@ static fth_status clean_dir(cleaner *c, const char *dir)
     return s;
 }
 
+/* One that cannot be cleaned is no reason to leave the others. */
+static fth_status clean_next(cleaner *c, const char *dir)
+{
+    fth_err why = {0};
+    const fth_status s = clean_dir(c, dir, &why);
+    if (s == FTH_OK || c->status != FTH_OK) return s == FTH_E_NOMEM ? s : FTH_OK;
+    c->status = s;
+    if (c->err) *c->err = why;
+    return s == FTH_E_NOMEM ? s : FTH_OK;
+}
+
 fth_status fth_jobs_clean(fth_mem *mem, const char *dir, bool all, bool dry,
-                          void (*each)(void *user, const char *path, uint64_t bytes), void *user,
-                          fth_err *err)
+                          void (*each)(void *user, const char *path, uint64_t bytes),
+                          void (*kept)(void *user, const char *path), void *user, fth_err *err)
 {
     if (!mem || !dir) return FTH_FAIL(err, FTH_E_USAGE, "cleaning needs memory and a folder");
-    cleaner c = {.mem = mem, .all = all, .dry = dry, .each = each, .user = user, .err = err};
+    cleaner c = {
+        .mem = mem, .all = all, .dry = dry, .each = each, .kept = kept, .user = user, .err = err};
     fth__walk *w = NULL;
     fth_status s = fth__walk_create(&w, mem, dir, "", err);
     for (int64_t i = 0; s == FTH_OK && i < w->n_dirs; i++) s = fth__lock_check(w->dir[i], err);
     if (s == FTH_OK && !has_fathom(w->path)) clean_temps(&c, w->path, 0);
-    for (int64_t i = 0; s == FTH_OK && i < w->n_dirs; i++) s = clean_dir(&c, w->dir[i]);
+    for (int64_t i = 0; s == FTH_OK && i < w->n_dirs; i++) s = clean_next(&c, w->dir[i]);
     fth__walk_destroy(w);
     return s == FTH_OK ? c.status : s;
 }

@@ -39,7 +39,7 @@ static fth_status whole_life(fth_mem *mem, const char *dir, fth_err *err)
     if (s == FTH_OK) s = fth__status_write(view, path, err); /* now with jobs to keep */
     if (s == FTH_OK) s = fth_view_read(&back, mem, dir, err);
     if (s == FTH_OK) EQ_I64(back->n_tasks, 1);
-    if (s == FTH_OK) s = fth_jobs_clean(mem, dir, true, true, NULL, NULL, err);
+    if (s == FTH_OK) s = fth_jobs_clean(mem, dir, true, true, NULL, NULL, NULL, err);
     fth_view_destroy(back);
     fth_view_destroy(view);
     return s;

@@ -168,7 +168,7 @@ class Demo(Folder):
         """Bytes of every result; not of logs, records, and the copy of the config."""
         return {path: path.read_bytes() for path in out.rglob("*") if path.is_file()
                 and not {".fathom", "logs"} & set(path.parts)
-                and path.name not in ("run_status.json", "config.yaml", "model.prev.safetensors")}
+                and path.name not in ("run_status.json", "config.yaml")}
 
     def check_places(self, out):
         """No result says when, where or on which machine it was made."""

@@ -6,12 +6,20 @@
 
 #include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 
 typedef struct seen {
     int64_t n;
     uint64_t bytes;
-    char names[4000];
+    char names[4000], kept[2000];
 } seen;
+
+static void see_kept(void *user, const char *path)
+{
+    seen *s = user;
+    strcat(s->kept, strrchr(path, '/'));
+    strcat(s->kept, " ");
+}
 
 static void see(void *user, const char *path, uint64_t bytes)
 {
@@ -60,6 +68,17 @@ static int dead_pid(void)
     return (int)pid;
 }
 
+static void add_file(fth_view *view, int64_t task, fth_file_kind kind, const char *name)
+{
+    fth_task_file f = {.kind = kind, .path = in(name), .title = ""};
+    struct stat info;
+    if (stat(f.path, &info) == 0) {
+        OK(fth__file_hash(view->mem, f.path, true, &f, NULL));
+        f.path = in(name);
+    }
+    OK(fth__view_add_file(view, task, &f, NULL));
+}
+
 /* An output directory "out" with results, logs, a ledger and what a killed run leaves. */
 static void make_mess(fth_mem *mem, const char *name)
 {
@@ -98,9 +117,7 @@ static void make_mess(fth_mem *mem, const char *name)
                                    "outside/W.npy"};
     IS_TRUE(symlink("..", in("out/escape")) == 0);
     for (int i = 0; i < 7; i++) {
-        f = (fth_task_file){
-            .kind = i % 2 ? FTH_FILE_FIGURE : FTH_FILE_OUTPUT, .path = in(outputs[i]), .title = ""};
-        OK(fth__view_add_file(view, task, &f, NULL));
+        add_file(view, task, i % 2 ? FTH_FILE_FIGURE : FTH_FILE_OUTPUT, outputs[i]);
     }
     lb_write_all(view, out);
     fth_view_destroy(view);
@@ -110,7 +127,7 @@ static seen clean(fth_mem *mem, bool all, bool dry)
 {
     seen s = {0};
     fth_err err = {0};
-    OKE(fth_jobs_clean(mem, root, all, dry, see, &s, &err), &err);
+    OKE(fth_jobs_clean(mem, root, all, dry, see, see_kept, &s, &err), &err);
     return s;
 }
 
@@ -158,17 +175,6 @@ TEST(all_that_runs_made_goes_and_nothing_else)
     OK(fth_mem_destroy(mem, NULL));
 }
 
-static void add_file(fth_view *view, int64_t task, fth_file_kind kind, const char *name)
-{
-    fth_task_file f = {.kind = kind, .path = in(name), .title = ""};
-    struct stat info;
-    if (stat(f.path, &info) == 0) {
-        OK(fth__file_hash(view->mem, f.path, true, &f, NULL));
-        f.path = in(name);
-    }
-    OK(fth__view_add_file(view, task, &f, NULL));
-}
-
 /* Data of the user in every place and under every name that could be taken for a result. */
 TEST(inputs_stay_wherever_they_lie)
 {
@@ -198,25 +204,84 @@ TEST(inputs_stay_wherever_they_lie)
     put("out/svgp/U.npy"); /* and one with the same bytes */
     IS_TRUE(link(in("data.h5ad"), in("out/svgp/hard.npy")) == 0);
     IS_TRUE(symlink("../../data.h5ad", in("out/svgp/soft.npy")) == 0);
-    const char *const made[] = {"out/svgp/W.npy", "out/svgp/V.npy", "out/svgp/U.npy",
-                                "out/svgp/hard.npy", "out/svgp/soft.npy"};
-    for (int i = 0; i < 5; i++) {
+    const char *const made[] = {"out/svgp/W.npy",    "out/svgp/V.npy",    "out/svgp/U.npy",
+                                "out/svgp/hard.npy", "out/svgp/soft.npy", "out/svgp/S.npy",
+                                "out/svgp/swap.npy", "out/svgp/bond.npy"};
+    for (int i = 0; i < 8; i++) {
+        if (i > 4) put(made[i]);
         add_file(view, survey, FTH_FILE_OUTPUT, made[i]);
         if (i < 3) add_file(view, train, FTH_FILE_INPUT, made[i]);
     }
     lb_write_all(view, out);
     fth_view_destroy(view);
     t_file_write(in("out/svgp/V.npy"), "mine", 4);
+    t_file_write(in("out/svgp/S.npy"), "also mine", 9); /* another, which no stage read */
+    remove(in("out/svgp/swap.npy")); /* and links to data in the place of results */
+    IS_TRUE(symlink("../../data.h5ad", in("out/svgp/swap.npy")) == 0);
+    remove(in("out/svgp/bond.npy"));
+    t_file_write(in("more.h5ad"), "more data", 9);
+    IS_TRUE(link(in("more.h5ad"), in("out/svgp/bond.npy")) == 0);
     usleep(20000);
     put("out/svgp/U.npy");
     clean(mem, false, false);
-    clean(mem, true, false);
+    const seen would = clean(mem, true, true);
+    const seen done = clean(mem, true, false);
+    EQ_STR(would.kept, "/soft.npy /S.npy /swap.npy /bond.npy ");
+    EQ_STR(done.kept, would.kept);
+    EQ_I64(done.n, would.n);
+    IS_TRUE(has("out/svgp/S.npy") && has("out/svgp/swap.npy") && has("out/svgp/bond.npy"));
     for (int i = 0; i < 6; i++)
         if (!has(given[i])) FAIL("%s is gone", given[i]);
     IS_TRUE(has("out/config.yaml") && has("data.h5ad") && has("out/link.h5ad"));
     IS_TRUE(has("out/svgp/V.npy"));
     IS_TRUE(!has("out/svgp/W.npy") && !has("out/svgp/U.npy"));
-    IS_TRUE(!has("out/svgp/hard.npy") && !has("out/svgp/soft.npy"));
+    IS_TRUE(!has("out/svgp/hard.npy") && has("out/svgp/soft.npy"));
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* What an attempt left that was ended: the ledger lists the files of the one before it. */
+TEST(half_done_results_go_as_well)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    char out[FTH__PATH];
+    snprintf(root, sizeof root, "%s", lb_dir("half"));
+    snprintf(out, sizeof out, "%s", in("out"));
+    OK(fth__fathom_make(out, NULL));
+    fth_view *view = lb_view(mem, out);
+    const int64_t train = lb_task(view, out, "a_svgp", "train", "svgp", FTH_STATE_COMPLETED);
+    put("out/svgp/model.safetensors");
+    add_file(view, train, FTH_FILE_OUTPUT, "out/svgp/model.safetensors");
+    lb_write_all(view, out);
+    IS_TRUE(rename(in("out/svgp/model.safetensors"), in("out/svgp/model.prev.safetensors")) == 0);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    t_file_write(in("out/svgp/model.safetensors"), "half", 4);
+    EQ_STR(clean(mem, true, true).kept, "/model.safetensors "); /* who wrote that? */
+    view->task[0].state = FTH_STATE_INTERRUPTED;
+    view->task[0].started = (double)now.tv_sec;
+    view->task[0].ended = (double)now.tv_sec + 5;
+    lb_write_all(view, out);
+    put("out/svgp/notes.prev.txt");
+    const seen done = clean(mem, true, false);
+    EQ_STR(done.kept, "");
+    IS_TRUE(!has("out/svgp/model.safetensors") && !has("out/svgp/model.prev.safetensors"));
+    IS_TRUE(has("out/svgp/notes.prev.txt"));
+    fth_view_destroy(view);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(a_ledger_that_cannot_be_read_keeps_nothing_else)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    make_mess(mem, "spoilt");
+    OK(fth__fathom_make(in("aaa"), NULL));
+    put("aaa/.fathom/live.json");
+    t_file_write(in("aaa/.fathom/ledger.sqlite"), "no database, but as long as it", 30);
+    seen s = {0};
+    fth_err err = {0};
+    IS(fth_jobs_clean(mem, root, true, false, see, NULL, &s, &err), FTH_E_LEDGER);
+    HAS(err.text, "aaa");
+    IS_TRUE(!has("out/svgp/W.npy") && !has("out/.fathom") && has("aaa/.fathom/ledger.sqlite"));
     OK(fth_mem_destroy(mem, NULL));
 }
 
@@ -233,13 +298,13 @@ TEST(nothing_goes_while_a_runner_lives)
     for (int all = 0; all < 2; all++) {
         seen s = {0};
         fth_err err = {0};
-        IS(fth_jobs_clean(mem, root, all, false, see, &s, &err), FTH_E_LOCKED);
+        IS(fth_jobs_clean(mem, root, all, false, see, NULL, &s, &err), FTH_E_LOCKED);
         HAS(err.text, "zzz");
         EQ_I64(s.n, 0);
     }
     IS_TRUE(has("aaa/.fathom/live.json") && has("out/.fathom/live.json"));
     fth__lock_release(in(more[1]), &me);
-    IS(fth_jobs_clean(mem, in("nowhere"), false, false, NULL, NULL, NULL), FTH_E_FILE_OPEN);
+    IS(fth_jobs_clean(mem, in("nowhere"), false, false, NULL, NULL, NULL, NULL), FTH_E_FILE_OPEN);
     OK(fth_mem_destroy(mem, NULL));
 }
 

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 
 static const char three[] = "  restarts: 3\n";
-static const char *const leftovers[] = {"restarts.best.safetensors",
+static const char *const leftovers[] = {SP_CHECKPOINT_BEFORE, "restarts.best.safetensors",
                                         "restarts.best.prev.safetensors",
                                         "restarts.done.safetensors", ".video_frames.part"};
 
