@@ -1,4 +1,4 @@
-/* replace.c - results that another config made are not replaced by accident.
+/* replace.c - results that another config made are not replaced by accident, and not built on.
  *
  * Two jobs that would write to one place are refused in one command by identity.c; here it is the
  * same for two commands, one after the other. The record of a stage says which config made it.
@@ -10,6 +10,19 @@
 #include <limits.h>
 #include <string.h>
 
+/* The results of a stage that are there. */
+typedef struct look {
+    fth__record *record; /* NULL: none */
+    fth__claim claim;
+    char differences[600];
+} look;
+
+typedef struct tally {
+    int64_t refused, replaced, used;
+    char notice[2 * PATH_MAX]; /* about the first that is replaced */
+    char before[2 * PATH_MAX]; /* about the first that is gone on with, and is of other settings */
+} tally;
+
 /* Whether a config is one of this run, in the same directory: then both were compared already. */
 static bool runs_too(const fth__runner *r, const fth__node *node, const char *config_path)
 {
@@ -20,20 +33,21 @@ static bool runs_too(const fth__runner *r, const fth__node *node, const char *co
     return false;
 }
 
-static fth_status check_task(const fth__runner *r, int64_t i, fth__claim *claim, char *differences,
-                             size_t bytes, fth__record **record, fth_err *err)
+/* Who claims the results of a stage, of a job that would replace them or go on with them. */
+static fth_status look_at(const fth__runner *r, const fth__node *node, const fth_stage *stage,
+                          const char *id, look *out, fth_err *err)
 {
-    const fth__node *node = &r->graph.node[i];
     const fth_job *job = node->job;
-    *claim = FTH__CLAIM_NONE;
-    const fth_status s =
-        fth__record_read(record, r->mem, job->output_dir, r->view->task[i].id, NULL);
+    out->claim = FTH__CLAIM_NONE;
+    out->differences[0] = '\0';
+    const fth_status s = fth__record_read(&out->record, r->mem, job->output_dir, id, NULL);
     if (s == FTH_E_NOMEM) return FTH_FAIL(err, s, "no memory for a record in %s", job->output_dir);
-    if (s != FTH_OK || !*record) return FTH_OK; /* a damaged record is no record */
-    if (strcmp((*record)->config_path, job->config_path) == 0 ||
-        runs_too(r, node, (*record)->config_path))
+    if (s != FTH_OK || !out->record) return FTH_OK; /* a damaged record is no record */
+    if (strcmp(out->record->config_path, job->config_path) == 0 ||
+        runs_too(r, node, out->record->config_path))
         return FTH_OK;
-    return fth__record_claim(*record, job, node->stage, claim, differences, bytes, err);
+    return fth__record_claim(out->record, job, stage, &out->claim, out->differences,
+                             sizeof out->differences, err);
 }
 
 static void add_count(char *text, size_t bytes, int64_t more)
@@ -44,29 +58,75 @@ static void add_count(char *text, size_t bytes, int64_t more)
                  more == 1 ? "" : "s");
 }
 
-fth_status fth__runner_check_results(const fth__runner *r, fth_err *err)
+static void warn(const fth__runner *r, char *text, size_t bytes, int64_t n)
 {
-    int64_t refused = 0, replaced = 0;
-    char notice[2 * PATH_MAX];
-    for (int64_t i = 0; !r->opt->force && i < r->view->n_tasks; i++) {
-        fth__record *record = NULL;
-        char differences[600];
-        const char *id = r->view->task[i].id;
-        fth__claim claim;
-        const fth_status s =
-            check_task(r, i, &claim, differences, sizeof differences, &record, err);
-        if (s == FTH_OK && claim == FTH__CLAIM_THEIRS && refused++ == 0)
-            (void)fth__record_refuse(record, r->graph.node[i].job, id, differences, err);
-        if (s == FTH_OK && (claim == FTH__CLAIM_GONE || claim == FTH__CLAIM_MOVED) &&
-            replaced++ == 0)
-            fth__record_say_replaced(record, claim, id, differences, notice, sizeof notice);
-        fth__record_destroy(record);
+    if (n == 0) return;
+    add_count(text, bytes, n - 1);
+    fth_log_line(&r->opt->log, FTH_LOG_WARN, "%s", text);
+}
+
+static fth_status check_task(const fth__runner *r, int64_t i, tally *sum, fth_err *err)
+{
+    const fth__node *node = &r->graph.node[i];
+    const char *id = r->view->task[i].id;
+    look l = {0};
+    const fth_status s = look_at(r, node, node->stage, id, &l, err);
+    if (s == FTH_OK && l.claim == FTH__CLAIM_THEIRS && sum->refused++ == 0)
+        (void)fth__record_refuse(l.record, node->job, id, l.differences, err);
+    if (s == FTH_OK && (l.claim == FTH__CLAIM_GONE || l.claim == FTH__CLAIM_MOVED) &&
+        sum->replaced++ == 0)
+        fth__record_say_replaced(l.record, l.claim, id, l.differences, sum->notice,
+                                 sizeof sum->notice);
+    fth__record_destroy(l.record);
+    return s;
+}
+
+/* The same config was edited since: the results are used, but not without a word. */
+static fth_status check_edited(const fth__node *node, const fth_stage *stage, const char *id,
+                               look *l, tally *sum, fth_err *err)
+{
+    if (!l->record || l->claim == FTH__CLAIM_THEIRS) return FTH_OK;
+    FTH_TRY(fth__record_compare(l->record, node->job, stage, l->differences, sizeof l->differences,
+                                err));
+    if (l->differences[0] && sum->used++ == 0)
+        snprintf(
+            sum->before, sizeof sum->before,
+            "%s: '%s' goes on with the results of '%s' as they are, which was not asked for: %s",
+            node->job->output_dir, node->stage->name, id, l->differences);
+    return FTH_OK;
+}
+
+/* Stages that were not asked for, and whose results the task would go on with. */
+static fth_status check_before(const fth__runner *r, int64_t i, tally *sum, fth_err *err)
+{
+    const fth__node *node = &r->graph.node[i];
+    for (int k = 0; node->missing >> k; k++) {
+        if (!(node->missing >> k & 1)) continue;
+        const fth_stage *stage = fth__graph_stage(node, k);
+        char id[256];
+        look l = {0};
+        fth__task_id(id, sizeof id, stage, node->job->model);
+        fth_status s = look_at(r, node, stage, id, &l, err);
+        if (s == FTH_OK) s = check_edited(node, stage, id, &l, sum, err);
+        if (s == FTH_OK && l.claim == FTH__CLAIM_THEIRS && sum->refused++ == 0)
+            (void)fth__record_refuse_use(l.record, node->job, node->stage->name, id, l.differences,
+                                         err);
+        fth__record_destroy(l.record);
         FTH_TRY(s);
     }
-    if (refused && err) add_count(err->text, sizeof err->text, refused - 1);
-    if (refused) return FTH_E_COLLISION;
-    if (replaced == 0) return FTH_OK;
-    add_count(notice, sizeof notice, replaced - 1);
-    fth_log_line(&r->opt->log, FTH_LOG_WARN, "%s", notice);
+    return FTH_OK;
+}
+
+fth_status fth__runner_check_results(const fth__runner *r, fth_err *err)
+{
+    tally sum = {0};
+    for (int64_t i = 0; !r->opt->force && i < r->view->n_tasks; i++) {
+        FTH_TRY(check_task(r, i, &sum, err));
+        FTH_TRY(check_before(r, i, &sum, err));
+    }
+    if (sum.refused && err) add_count(err->text, sizeof err->text, sum.refused - 1);
+    if (sum.refused) return FTH_E_COLLISION;
+    warn(r, sum.notice, sizeof sum.notice, sum.replaced);
+    warn(r, sum.before, sizeof sum.before, sum.used);
     return FTH_OK;
 }

@@ -124,6 +124,21 @@ fth_status fth__record_refuse(const fth__record *r, const fth_job *job, const ch
     return FTH_E_COLLISION;
 }
 
+fth_status fth__record_refuse_use(const fth__record *r, const fth_job *job, const char *stage,
+                                  const char *task_id, const char *differences, fth_err *err)
+{
+    FTH_FAIL(
+        err, FTH_E_COLLISION,
+        "%s: '%s' of %s would go on with the results of '%s', which were made by %s with other "
+        "settings: %s",
+        job->output_dir, stage, job->config_path, task_id, r->config_path, differences);
+    fth_err_hint(err,
+                 "give one of the configs another output_dir and run '%.*s' there first; --force "
+                 "goes on with them",
+                 (int)strcspn(task_id, "."), task_id);
+    return FTH_E_COLLISION;
+}
+
 void fth__record_say_replaced(const fth__record *r, fth__claim claim, const char *task_id,
                               const char *differences, char *text, size_t bytes)
 {

@@ -153,7 +153,21 @@ static fth_status not_there(const fth__stage_link *link, const char *path, const
     return FTH_E_FILE_OPEN;
 }
 
-/* Results of other settings are used all the same, but not without a word. */
+/* Results that another config made with other settings are none to go on with, unless --force; of a
+ * stage that the runner started, the runner has looked. */
+static fth_status check_maker(const fth__stage_link *link, const fth__record *record,
+                              const fth_stage *maker, const char *id, fth_err *err)
+{
+    const fth_job *job = link->opt->job;
+    char differences[600];
+    fth__claim claim = FTH__CLAIM_NONE;
+    if (link->call.attempt[0] || fth_stage_flag(&link->call, "force")) return FTH_OK;
+    FTH_TRY(fth__record_claim(record, job, maker, &claim, differences, sizeof differences, err));
+    if (claim != FTH__CLAIM_THEIRS) return FTH_OK;
+    return fth__record_refuse_use(record, job, link->opt->stage->name, id, differences, err);
+}
+
+/* Results of the same config before it was edited are used all the same, but not without a word. */
 static fth_status notice_change(fth__stage_link *link, const fth__record *record,
                                 const fth_stage *maker, fth_err *err)
 {
@@ -185,7 +199,8 @@ static fth_status add_before(fth__stage_link *link, const fth_stage *maker, fth_
     FTH_TRY(fth__record_read(&record, mem, job->output_dir, id, err));
     if (!record) return not_there(link, path, maker, err);
     link->n_before++;
-    fth_status s = notice_change(link, record, maker, err);
+    fth_status s = check_maker(link, record, maker, b->id, err);
+    if (s == FTH_OK) s = notice_change(link, record, maker, err);
     for (int64_t i = 0; s == FTH_OK && i < record->n_files; i++) {
         const fth_task_file *f = &record->file[i];
         if (f->kind == FTH_FILE_INPUT) continue;

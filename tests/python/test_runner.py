@@ -156,6 +156,25 @@ class TwoCommands(Case): # F4, one after the other
             _, err = self.run_all(*words, cwd=folder)
             self.assertIn(f"were made by {of}/c.yaml, which {why}; they are replaced", err)
 
+    def test_results_of_another_config_are_not_gone_on_with(self):
+        a = self.config("a", model="plane")
+        b = self.config("b", model="plane", output_dir=self.out("a"), **{"survey.cells": 65})
+        self.run_all("run", "survey", "-c", a)
+        before = self.tree()
+        _, err = self.run_all("run", "fit", "-c", b, code=2)
+        self.assertIn("'fit' of", err)
+        self.assertIn("would go on with the results of 'survey'", err)
+        self.assertIn("survey.cells was 64, is 65", err)
+        self.run_all("run", "fit", "--dry-run", "-c", b, code=2)
+        self.assertEqual(t.fathom("sounding", "fit", "-c", b)[0], 2)
+        self.assertEqual(self.tree(), before)
+        self.run_all("run", "fit", "-c", b, "--force")
+        self.run_all("run", "fit", "-c", a, "--force")
+        a = self.config("a", model="plane", **{"survey.cells": 65}) # its own, edited: with a word
+        _, err = self.run_all("run", "fit", "-c", a)
+        self.assertIn("'fit' goes on with the results of 'survey' as they are, which was not asked "
+                      "for: survey.cells was 64, is 65", err)
+
     def test_a_general_config_may_be_edited(self):
         self.run_all("run", "survey", "fit", "-c", self.config("a"))
         self.run_all("run", "survey", "fit", "-c", self.config("a", **{"survey.cells": 65}))

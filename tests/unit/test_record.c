@@ -654,6 +654,27 @@ TEST(a_config_that_is_gone_or_leads_elsewhere_is_no_rival)
     toy_close(t);
 }
 
+TEST(results_of_another_config_are_not_gone_on_with)
+{
+    static const char *const force[] = {"force", NULL};
+    static const char n50[] = "name: x\nmake: {n: 50}\n", n60[] = "name: x\nmake: {n: 60}\n";
+    const char *a = write_config("maker.yaml", n50);
+    toy *t = toy_open("maker", n50);
+    OKE(run_as(t, a, 0), &t->err);
+    OKE(run_as(t, "/configs/b.yaml", 1), &t->err); /* another file with the same keys */
+    toy_close(t);
+    t = toy_open("maker", n60);
+    t->opt.say = hear;
+    IS(run_as(t, "/configs/b.yaml", 1), FTH_E_COLLISION);
+    HAS(t->err.text, "'use' of /configs/b.yaml would go on with the results of 'make', which were");
+    HAS(t->err.text, "maker.yaml with other settings: make.n was 50, is 60");
+    OKE(run_as(t, a, 1), &t->err); /* the same file was edited: with a word */
+    HAS(said, "'make' would run again, its results are used as they are: make.n was 50, is 60");
+    t->opt.flags = force;
+    OKE(run_as(t, "/configs/b.yaml", 1), &t->err);
+    toy_close(t);
+}
+
 TEST(other_inputs_are_another_job)
 {
     char text[2 * PATH_MAX];
