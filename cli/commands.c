@@ -30,7 +30,7 @@ const fth_flag cli_globals[] = {
     {.name = "trace-kernels",
      .doc = "with --trace: also each kernel and copy of a GPU, as its profiler (CUPTI) sees them"},
     {.name = "monitor",
-     .value = FTH_FLAG_COUNT,
+     .value = FTH_FLAG_PERIOD,
      .doc = "watch cards and process every N seconds: gpu_monitor.log, host_monitor.csv"},
     {.name = "scratch", .value = FTH_FLAG_DIR, .doc = "folder for files that stand in for memory"},
     {.name = "log",

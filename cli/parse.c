@@ -14,6 +14,7 @@ static const struct {
 } values[FTH_FLAG_VALUE_COUNT] = {
     [FTH_FLAG_NONE] = {NULL, NULL},
     [FTH_FLAG_COUNT] = {"N", NULL},
+    [FTH_FLAG_PERIOD] = {"N", NULL},
     [FTH_FLAG_SIZE] = {"SIZE", NULL},
     [FTH_FLAG_DEVICE] = {"DEVICE", "auto cpu cuda"},
     [FTH_FLAG_LEVEL] = {"LEVEL", "error warn info debug"},
@@ -186,13 +187,25 @@ static bool is_path(const fth_flag *flag)
            flag->value == FTH_FLAG_PATH;
 }
 
+static bool is_count(const char *text)
+{
+    return *text && strlen(text) <= 9 && !text[strspn(text, "0123456789")];
+}
+
+static bool is_period(const char *text)
+{
+    const long seconds = is_count(text) ? strtol(text, NULL, 10) : 0;
+    return seconds >= 1 && seconds <= 86400;
+}
+
 static fth_status check_value(const fth_flag *flag, const char *text, fth_err *err)
 {
     uint64_t bytes = 0;
     const char *wanted = NULL;
-    if (flag->value == FTH_FLAG_COUNT &&
-        (!*text || strlen(text) > 9 || text[strspn(text, "0123456789")]))
+    if (flag->value == FTH_FLAG_COUNT && !is_count(text))
         wanted = "a whole number, at most nine digits";
+    else if (flag->value == FTH_FLAG_PERIOD && !is_period(text))
+        wanted = "whole seconds, from 1 to 86400";
     else if (flag->value == FTH_FLAG_SIZE &&
              fth_mem_parse_size(text, 1 << 30, &bytes, NULL) != FTH_OK)
         wanted = "a size such as 512M, 8GiB or 50%";

@@ -150,9 +150,15 @@ fth_status cli_run_verb(const cli_call *call, fth_err *err)
     fth_context *ctx = NULL;
     FTH_TRY(cli_context_options(call, fth_mem_free_now(), &opt, err));
     if (!opt.device) opt.device = "auto";
+    FTH_TRY(fth_instrument_check(call->command->instrument, err));
     FTH_TRY(fth_context_create(&ctx, &opt, err));
-    const fth_status s = call->command->verb->run(ctx, call->n_args, call->arg, flag_value,
-                                                  (void *)(uintptr_t)call, call->out, err);
+    cli_monitor monitor = {0};
+    fth_status s = cli_get(call, "plan") ? FTH_OK : cli_monitor_begin(&monitor, call, ".", err);
+    if (s == FTH_OK) {
+        s = call->command->verb->run(ctx, call->n_args, call->arg, flag_value,
+                                     (void *)(uintptr_t)call, call->out, err);
+        s = cli_monitor_end(&monitor, call, s, err);
+    }
     const fth_status closed = fth_context_destroy(ctx, s == FTH_OK ? err : NULL);
     return s == FTH_OK ? closed : s;
 }

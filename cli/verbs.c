@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <string.h>
 
-enum { VERBS = 128, TEXT = 64 * VERBS };
+enum { VERBS = 128, TEXT = 192 * VERBS };
 
 #define STAGE_FLAGS                                                                                \
     {.name = "config",                                                                             \
@@ -50,6 +50,17 @@ static const char *name_of(const char *instrument, const char *verb)
     const int n = snprintf(name, TEXT - built.used, "%s%s%s", instrument, verb[0] ? " " : "", verb);
     built.used += (size_t)n + 1 < TEXT - built.used ? (size_t)n + 1 : 0;
     return name;
+}
+
+/* What the context sees to, and what the verb says it heeds itself. */
+static const char *verb_globals(const fth_verb *verb)
+{
+    char *text = built.text + built.used;
+    const int n = snprintf(text, TEXT - built.used, "%s %s",
+                           "memory device-memory device threads monitor trace-kernels scratch log",
+                           verb->heeds ? verb->heeds : "");
+    built.used += (size_t)n + 1 < TEXT - built.used ? (size_t)n + 1 : 0;
+    return text;
 }
 
 static void add(const fth_instrument *in, const char *verb, const cli_command *made)
@@ -117,7 +128,7 @@ static void add_instrument(const fth_instrument *in)
                            .brief = in->verb[i]->brief,
                            .doc = in->verb[i]->doc ? in->verb[i]->doc : in->verb[i]->brief,
                            .example = "",
-                           .globals = computes,
+                           .globals = verb_globals(in->verb[i]),
                            .stage = in->verb[i]->flag,
                            .verb = in->verb[i],
                            .run = cli_run_verb});

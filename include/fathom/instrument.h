@@ -15,6 +15,7 @@
 #define FATHOM_INSTRUMENT_H
 
 #include <fathom/config.h>
+#include <fathom/json.h>
 #include <fathom/plan.h>
 
 FTH_BEGIN_DECLS
@@ -114,6 +115,7 @@ FTH_API void fth_stage_say(const fth_stage_call *call, const char *fmt, ...) FTH
 typedef enum fth_flag_value {
     FTH_FLAG_NONE,
     FTH_FLAG_COUNT,  /* a whole number, not negative   */
+    FTH_FLAG_PERIOD, /* whole seconds, from 1 to a day */
     FTH_FLAG_SIZE,   /* bytes: 8G, 50%                 */
     FTH_FLAG_DEVICE, /* auto, cpu, cuda, cuda:N        */
     FTH_FLAG_LEVEL,  /* error, warn, info, debug       */
@@ -222,12 +224,58 @@ typedef struct fth_verb {
     bool raw;             /* words with a single dash are arguments too, as many as there are */
     const fth_flag *flag; /* ends with a row that has no name; NULL: none */
     const fth_link *link; /* the same */
+    /* Which of --seed, --plan, --json and --quiet it heeds, "plan json"; the others are refused.
+     * "": none. A verb that does not say cannot be registered. */
+    const char *heeds;
     /* `value` gives the value of a flag, "" where it has none, NULL when it was not given; "over#1"
      * the second one of a flag that may be given often. */
     fth_status (*run)(fth_context *ctx, int n_args, char *const *arg,
                       const char *(*value)(void *user, const char *flag), void *user, FILE *out,
                       fth_err *err);
 } fth_verb;
+
+/* ---- what a verb answers ---- */
+
+/* Lines for people, or with --json one document with the same facts, written when all went well.
+ * Under --plan it names the files that would be read and written and the memory that it would
+ * take, and the verb ends there. Files come first, then plans, then facts:
+ *
+ *   fth_answer a;
+ *   FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
+ *   fth_answer_file(&a, FTH_FILE_OUTPUT, path, bytes, "f32 %lld x 2", cells);
+ *   if (a.plan) { fth_answer_memory(&a, most, "all cells at once"); goto done; }
+ *   ... write the file ...
+ *   fprintf(a.out, "%lld cells\n", cells);
+ *   if (a.json) fth_json_int(fth_answer_facts(&a), "cells", cells);
+ *   done: return fth_answer_end(&a, s, err); */
+typedef struct fth_answer {
+    bool plan, json; /* were asked for */
+    FILE *out;       /* results for people; goes nowhere with --json                */
+    FILE *notes;     /* what is done and what was written; nowhere with --quiet too */
+    /* Of its own: */
+    FILE *to, *nowhere;
+    fth_mem *mem;
+    uint64_t most, device_most; /* of the plans */
+    int section;
+    fth_json_writer writer;
+} fth_answer;
+FTH_API FTH_MUST_USE fth_status fth_answer_begin(fth_answer *a, fth_context *ctx,
+                                                 const char *(*value)(void *user, const char *flag),
+                                                 void *user, FILE *out, fth_err *err);
+/* A file that is read or written, or under --plan would be; what is in it, "f32 300 x 2", may be
+ * NULL. Bytes below 0: as many as the file has now; of one that would be written, not known. */
+FTH_API void fth_answer_file(fth_answer *a, fth_file_kind kind, const char *path, int64_t bytes,
+                             const char *what, ...) FTH_PRINTF(5, 6);
+/* A plan of the engine that would run: shown in full, or its numbers. What the ledger holds now
+ * counts with it. */
+FTH_API FTH_MUST_USE fth_status fth_answer_plan(fth_answer *a, const char *name,
+                                                const fth_plan *plan, fth_err *err);
+/* What is taken when no plan runs; the larger of all is said. `what` says how that is known. */
+FTH_API void fth_answer_memory(fth_answer *a, uint64_t bytes, const char *what);
+/* Where facts are written, each with a key. Only with --json. */
+FTH_API fth_json_writer *fth_answer_facts(fth_answer *a);
+/* Writes the document if `s` is FTH_OK, and gives all back. Returns `s`, or what went wrong. */
+FTH_API FTH_MUST_USE fth_status fth_answer_end(fth_answer *a, fth_status s, fth_err *err);
 
 /* The instrument itself as a command: `fathom bragg -cell 40 40 40 ...`. Its words are passed on
  * as they are, negative numbers and single dashes included; only flags that begin with two dashes
@@ -283,7 +331,8 @@ struct fth_instrument {
 };
 
 /* Whether an instrument can be registered: its stages have names of their own, come after stages
- * that there are, and those that keep partial results have --force. FTH_E_USAGE. Everything that
+ * that there are, and those that keep partial results have --force; its verbs say which flags they
+ * heed. FTH_E_USAGE. Everything that
  * takes instruments asks this first. */
 FTH_API FTH_MUST_USE fth_status fth_instrument_check(const fth_instrument *instrument,
                                                      fth_err *err);

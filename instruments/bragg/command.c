@@ -89,7 +89,7 @@ static fth_status run(command *c, fth_err *err)
     if (call->hide_progress && (!c->flags.spec || !c->flags.progress))
         call->hide_progress(call->progress_user);
     if (!br_flags_enough(&c->flags)) {
-        br_console_usage(call->out, &c->flags);
+        br_console_usage(c->out, &c->flags);
         return FTH_FAIL(err, FTH_E_COMMAND,
                         "structure factors (-hkl, -default_F) and a crystal (-cell, -mat) are "
                         "needed");

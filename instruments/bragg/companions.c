@@ -91,12 +91,13 @@ void br_sweep_add(br_sweep *sweep, fth_val v, fth_sink sink, bool file)
     sweep->file[sweep->n++] = file;
 }
 
-static fth_status plan_and_run(br_sweep *sweep, FILE *show, fth_err *err)
+static fth_status plan_and_run(br_sweep *sweep, const char *name, fth_answer *show, fth_err *err)
 {
     const fth_limits limits = {.sinks = show ? NULL : sweep->sink};
     fth_plan *p = fth_plan_make(sweep->graph, sweep->out, sweep->n, &limits, err);
     if (!p) return err->status;
-    const fth_status s = show ? fth_plan_print(p, show) : fth_run(p, sweep->sink, NULL, NULL, err);
+    const fth_status s =
+        show ? fth_answer_plan(show, name, p, err) : fth_run(p, sweep->sink, NULL, NULL, err);
     fth_plan_destroy(p);
     return s;
 }
@@ -109,9 +110,9 @@ void br_sweep_drop(br_sweep *sweep)
     *sweep = (br_sweep){0};
 }
 
-fth_status br_sweep_end(br_sweep *sweep, FILE *show, fth_err *err)
+fth_status br_sweep_end(br_sweep *sweep, const char *name, fth_answer *show, fth_err *err)
 {
-    const fth_status s = plan_and_run(sweep, show, err);
+    const fth_status s = plan_and_run(sweep, name, show, err);
     br_sweep_drop(sweep);
     return s;
 }

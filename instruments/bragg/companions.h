@@ -17,7 +17,8 @@ typedef struct br_call {
     char *const *word;
     const char *(*value)(void *user, const char *flag); /* of flags with two dashes */
     void *user;
-    FILE *out;
+    fth_answer *answer;
+    FILE *out; /* of the answer: what is done, and what was found */
 } br_call;
 
 /* The same as the flags of the render see it, with other words. */
@@ -46,8 +47,9 @@ typedef struct br_sweep {
     bool file[BR_SWEEP_OUTS]; /* to be closed */
 } br_sweep;
 void br_sweep_add(br_sweep *sweep, fth_val v, fth_sink sink, bool file);
-/* With `show` the plan is printed there and nothing runs. Closes sinks and graph either way. */
-fth_status br_sweep_end(br_sweep *sweep, FILE *show, fth_err *err);
+/* With `show` the plan goes there under that name, and nothing runs. Closes sinks and graph either
+ * way. */
+fth_status br_sweep_end(br_sweep *sweep, const char *name, fth_answer *show, fth_err *err);
 void br_sweep_drop(br_sweep *sweep); /* closes them without a plan */
 
 /* ---- verbs ---- */

@@ -76,7 +76,7 @@ static fth_status draw_all(const br_call *call, const br_drawing *d, fth_err *er
 {
     const char *dir = call->value(call->user, "out"), *only = call->value(call->user, "only"),
                *format = call->value(call->user, "format");
-    if (dir && mkdir(dir, 0777) != 0 && errno != EEXIST)
+    if (dir && !call->answer->plan && mkdir(dir, 0777) != 0 && errno != EEXIST)
         return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: %s", dir, strerror(errno));
     for (int i = 0; i < BR_FIGURES; i++) {
         char path[BR_PATH];
@@ -85,7 +85,9 @@ static fth_status draw_all(const br_call *call, const br_drawing *d, fth_err *er
                                br_figure_list[i].name, format ? format : "png");
         if (n < 0 || (size_t)n >= sizeof path)
             return FTH_FAIL(err, FTH_E_COMMAND, "--out is too long");
-        FTH_TRY(br_figure_draw(d, (br_figure)i, path, err));
+        if (!call->answer->plan) FTH_TRY(br_figure_draw(d, (br_figure)i, path, err));
+        fth_answer_file(call->answer, FTH_FILE_FIGURE, path, -1, "%s", br_figure_list[i].title);
+        if (call->answer->plan) continue;
         fprintf(call->out, "wrote %s: %s\n", path, br_figure_list[i].title);
         for (int k = 0; i == BR_FIGURE_QUIRKS && k < BR_QUIRKS; k++)
             if (d->share[k] > 0)
@@ -100,9 +102,26 @@ static fth_status show_plan(const br_call *call, const br_experiment *e, fth_err
 {
     br_passes *p = NULL;
     FTH_TRY(br_passes_create(&p, call->ctx, e, (br_wanted){0}, err));
-    const fth_status s = br_passes_print(p, call->out);
+    fth_status s = FTH_OK;
+    for (int i = 0; s == FTH_OK && i < br_passes_count(p); i++)
+        if (br_passes_plan(p, i))
+            s = fth_answer_plan(call->answer, br_passes_name(i), br_passes_plan(p, i), err);
     br_passes_destroy(p);
+    if (s == FTH_OK)
+        fth_answer_memory(call->answer, 0, "planned for the render; figures are drawn in the rest");
     return s;
+}
+
+static void tell_shares(const br_call *call, const br_experiment *e, const double *share)
+{
+    if (!call->answer->json) return;
+    fth_json_writer *w = fth_answer_facts(call->answer);
+    fth_json_int(w, "fast", e->scene.fast);
+    fth_json_int(w, "slow", e->scene.slow);
+    if (!is_wanted(call->value(call->user, "only"), br_figure_list[BR_FIGURE_QUIRKS].name)) return;
+    fth_json_open(w, "quirks", '{'); /* share of the photons that each changes */
+    for (int k = 0; k < BR_QUIRKS; k++) fth_json_real(w, br_quirks[k].name, share[k]);
+    fth_json_close(w);
 }
 
 static fth_status render_and_draw(const br_call *call, const br_flags *f, const br_experiment *e,
@@ -116,11 +135,34 @@ static fth_status render_and_draw(const br_call *call, const br_flags *f, const 
     if (dpi != 0 && (dpi < 30 || dpi > 600))
         return FTH_FAIL(err, FTH_E_COMMAND, "--dpi is %lld: 30 to 600 is expected", (long long)dpi);
     d.dpi = (double)dpi;
-    if (call->value(call->user, "plan")) return show_plan(call, e, err);
+    if (call->answer->plan) {
+        FTH_TRY(draw_all(call, &d, err)); /* only names them */
+        return show_plan(call, e, err);
+    }
     FTH_TRY(br_drawing_render(call->ctx, e, &image, &d, err));
     d.image = fth_tensor_source(image);
     const fth_status s = draw_all(call, &d, err);
     fth_tensor_release(image);
+    if (s == FTH_OK) tell_shares(call, e, share);
+    return s;
+}
+
+static fth_status draw(const br_call *call, fth_err *err)
+{
+    const fth_direct_call direct = br_call_direct(call, call->n_words, call->word);
+    fth_mem *mem = fth_context_mem(call->ctx);
+    br_flags f;
+    void *block = NULL;
+    FTH_TRY(check_only(call->value(call->user, "only"), err));
+    FTH_TRY(br_flags_of_call(&f, &direct, err));
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_META, sizeof(br_experiment), "experiment", &block, err));
+    br_experiment *e = block;
+    fth_status s = br_experiment_resolve(e, mem, &f, err);
+    if (s == FTH_OK) {
+        s = render_and_draw(call, &f, e, err);
+        br_experiment_clear(e);
+    }
+    (void)fth_mem_release(mem, block, NULL);
     return s;
 }
 
@@ -128,21 +170,14 @@ fth_status br_figures_run_verb(fth_context *ctx, int n_args, char *const *arg,
                                const char *(*value)(void *user, const char *flag), void *user,
                                FILE *out, fth_err *err)
 {
-    const br_call call = {
-        .ctx = ctx, .n_words = n_args, .word = arg, .value = value, .user = user, .out = out};
-    const fth_direct_call direct = br_call_direct(&call, n_args, arg);
-    fth_mem *mem = fth_context_mem(ctx);
-    br_flags f;
-    void *block = NULL;
-    FTH_TRY(check_only(value(user, "only"), err));
-    FTH_TRY(br_flags_of_call(&f, &direct, err));
-    FTH_TRY(fth_mem_take(mem, FTH_MEM_META, sizeof(br_experiment), "experiment", &block, err));
-    br_experiment *e = block;
-    fth_status s = br_experiment_resolve(e, mem, &f, err);
-    if (s == FTH_OK) {
-        s = render_and_draw(&call, &f, e, err);
-        br_experiment_clear(e);
-    }
-    (void)fth_mem_release(mem, block, NULL);
-    return s;
+    fth_answer a;
+    FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
+    const br_call call = {.ctx = ctx,
+                          .n_words = n_args,
+                          .word = arg,
+                          .value = value,
+                          .user = user,
+                          .answer = &a,
+                          .out = a.notes};
+    return fth_answer_end(&a, draw(&call, err), err);
 }

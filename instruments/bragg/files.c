@@ -78,6 +78,30 @@ fth_status br_outputs_check(const br_outputs *out, fth_mem *mem, fth_err *err)
     return FTH_OK;
 }
 
+void br_outputs_tell(const br_experiment *e, fth_answer *a)
+{
+    static const fth_dtype dtype[PATHS] = {FTH_F32, FTH_U16, FTH_U8, FTH_U16, FTH_I32, FTH_I32};
+    const br_scene *s = &e->scene;
+    const char *path[PATHS];
+    char pgm[128];
+    br_smv_head u16, i32;
+    paths_of(&e->out, path);
+    br_smv_header(e, 16, 0, &u16);
+    br_smv_header(e, 32, 0, &i32);
+    /* Of a PGM the scale, and so the length of the header, is known after the render. */
+    const int64_t header[PATHS] = {0, u16.bytes,
+                                   (int64_t)br_pgm_header(pgm, sizeof pgm, s->fast, s->slow, 1),
+                                   u16.bytes, i32.bytes};
+    for (int i = 0; i < PATHS - 1; i++) {
+        const bool packed = path[i] == e->out.cbf_file || path[i] == e->out.pgm_file;
+        const int64_t bytes = header[i] + fth_dtype_size(dtype[i]) * s->fast * s->slow;
+        if (br_output_is_file(path[i]))
+            fth_answer_file(a, FTH_FILE_OUTPUT, path[i], packed ? -1 : bytes, "%s %lld x %lld%s",
+                            fth_dtype_name(dtype[i]), (long long)s->slow, (long long)s->fast,
+                            path[i] == e->out.cbf_file ? ", packed" : "");
+    }
+}
+
 /* ---- sinks ---- */
 
 static fth_status write_nowhere(void *self, const int64_t *lo, const int64_t *n, const void *src,

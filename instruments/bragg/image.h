@@ -89,6 +89,7 @@ void br_passes_destroy(br_passes *p); /* NULL is allowed */
 fth_status br_passes_print(const br_passes *p, FILE *file);
 fth_status br_passes_print_json(const br_passes *p, FILE *file);
 int br_passes_count(const br_passes *p);
+const char *br_passes_name(int i);
 const fth_plan *br_passes_plan(const br_passes *p, int i); /* NULL: this pass is not needed */
 /* Bytes at the peak of the largest pass. */
 uint64_t br_passes_bytes(const br_passes *p);
@@ -124,6 +125,8 @@ fth_status br_output_check(const char *path, fth_mem *mem, fth_err *err);
 fth_status br_output_create(fth_sink *out, fth_mem *mem, const char *path,
                             const fth_raw_layout *layout, const void *header, fth_err *err);
 fth_status br_outputs_check(const br_outputs *out, fth_mem *mem, fth_err *err);
+/* The files that will be, or are, written, with their sizes. */
+void br_outputs_tell(const br_experiment *e, fth_answer *a);
 
 /* The files of an image while they are made. None has its name before br_files_commit. */
 typedef struct br_files {

@@ -9,6 +9,11 @@
 static fth_status direct_run(const fth_direct_call *call, fth_err *err)
 {
     if (!call->value(call->user, "flags")) return br_image_command(call, err);
+    if (call->value(call->user, "json")) {
+        FTH_FAIL(err, FTH_E_COMMAND, "--flags shows a table for people, and --json was given too");
+        fth_err_hint(err, "give one of the two");
+        return FTH_E_COMMAND;
+    }
     br_flags_markdown(call->out);
     return FTH_OK;
 }
@@ -82,6 +87,7 @@ static const fth_verb verbs[] = {
      .doc = br_refine_doc,
      .raw = true,
      .flag = br_refine_flags,
+     .heeds = "seed plan json quiet",
      .run = br_refine_run},
     {.name = "noisify",
      .args = "-bin FILE [NOISIFY FLAGS]",
@@ -89,6 +95,7 @@ static const fth_verb verbs[] = {
      .doc = br_noisify_doc,
      .raw = true,
      .flag = br_companion_flags,
+     .heeds = "seed plan json quiet",
      .link = noisify_link,
      .run = br_noisify_run},
     {.name = "nonbragg",
@@ -97,6 +104,7 @@ static const fth_verb verbs[] = {
      .doc = br_nonbragg_doc,
      .raw = true,
      .flag = br_companion_flags,
+     .heeds = "seed plan json quiet",
      .link = nonbragg_link,
      .run = br_nonbragg_run},
     {.name = "draw",
@@ -105,6 +113,7 @@ static const fth_verb verbs[] = {
      .doc = br_figures_doc,
      .raw = true,
      .flag = br_figures_flags,
+     .heeds = "seed plan json quiet",
      .run = br_figures_run_verb},
 };
 static const fth_verb *const verb_list[] = {&verbs[0], &verbs[1], &verbs[2], &verbs[3]};

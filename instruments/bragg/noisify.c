@@ -124,7 +124,7 @@ static fth_val open_graph(br_sweep *sweep, const br_noisify *n, const fth_source
 }
 
 static fth_status measure(const br_call *call, const br_noisify *n, const fth_source *source,
-                          results *r, FILE *show, fth_err *err)
+                          results *r, fth_answer *show, fth_err *err)
 {
     br_sweep sweep = {.ctx = call->ctx};
     fth_val image;
@@ -142,7 +142,7 @@ static fth_status measure(const br_call *call, const br_noisify *n, const fth_so
                      false);
     if (chained) br_sweep_add(&sweep, br_count_end(photons), fth_tensor_sink(r->after), false);
     if (r->counts) br_sweep_add(&sweep, photons, fth_tensor_sink(r->counts), false);
-    return br_sweep_end(&sweep, show, err);
+    return br_sweep_end(&sweep, "numbers of the image", show, err);
 }
 
 /* ADU as they are stored; `shown`: of the image without noise. */
@@ -222,11 +222,11 @@ static fth_status add_images(br_sweep *sweep, const br_noisify *n, const fth_sou
 }
 
 static fth_status make_images(const br_call *call, const br_noisify *n, const fth_source *source,
-                              results *r, FILE *show, fth_err *err)
+                              results *r, fth_answer *show, fth_err *err)
 {
     br_sweep sweep = {.ctx = call->ctx};
     const fth_status s = add_images(&sweep, n, source, r, err);
-    if (s == FTH_OK) return br_sweep_end(&sweep, show, err);
+    if (s == FTH_OK) return br_sweep_end(&sweep, "images", show, err);
     br_sweep_drop(&sweep);
     return s;
 }
@@ -272,8 +272,8 @@ static fth_status take_tensors(const br_call *call, const br_noisify *n, results
 }
 
 /* What the original finds out about an image before it smears it. */
-static fth_status prepare_smear(const br_call *call, const br_noisify *n, results *r, FILE *show,
-                                fth_err *err)
+static fth_status prepare_smear(const br_call *call, const br_noisify *n, results *r,
+                                const fth_answer *show, fth_err *err)
 {
     if (!n->psf.kind || !n->original) return FTH_OK;
     if (!show)
@@ -282,11 +282,50 @@ static fth_status prepare_smear(const br_call *call, const br_noisify *n, result
     return FTH_OK;
 }
 
+/* ---- the answer ---- */
+
+static fth_status tell_files(const br_call *call, const br_noisify *n, fth_err *err)
+{
+    fth_mem *mem = fth_context_mem(call->ctx);
+    const int64_t pixels = n->fast * n->slow;
+    const int whole = n->bits == 32 ? 4 : 2;
+    const char *const smv[2] = {n->int_file, n->noise ? n->noise_file : ""};
+    void *header = NULL;
+    int64_t bytes = 0;
+    FTH_TRY(br_noisify_header(n, mem, &header, &bytes, err));
+    (void)fth_mem_release(mem, header, NULL);
+    fth_answer_file(call->answer, FTH_FILE_INPUT, n->image, -1, "f32 %lld x %lld",
+                    (long long)n->slow, (long long)n->fast);
+    if (*n->header) fth_answer_file(call->answer, FTH_FILE_INPUT, n->header, -1, "header");
+    for (int i = 0; i < 2; i++)
+        if (br_output_is_file(smv[i]))
+            fth_answer_file(call->answer, FTH_FILE_OUTPUT, smv[i], bytes + whole * pixels,
+                            "%s %lld x %lld", whole == 4 ? "i32" : "u16", (long long)n->slow,
+                            (long long)n->fast);
+    if (n->pgm && br_output_is_file(n->pgm_file))
+        fth_answer_file(call->answer, FTH_FILE_OUTPUT, n->pgm_file, -1, "u8 %lld x %lld",
+                        (long long)n->slow, (long long)n->fast);
+    return FTH_OK;
+}
+
+static void tell_results(const br_call *call, const br_noisify *n, const results *r)
+{
+    if (!call->answer->json) return;
+    fth_json_writer *w = fth_answer_facts(call->answer);
+    fth_json_real(w, "expected_mean", r->mean);
+    fth_json_real(w, "expected_max", r->most);
+    fth_json_bool(w, "noise", n->noise != 0);
+    if (!n->noise) return;
+    fth_json_real(w, "photons", r->photons);
+    fth_json_int(w, "overloads", r->overloads);
+}
+
 static fth_status flow(const br_call *call, const br_noisify *n, const fth_source *source,
                        results *r, fth_err *err)
 {
-    FILE *show = call->value(call->user, "plan") ? call->out : NULL;
+    fth_answer *show = call->answer->plan ? call->answer : NULL;
     say_settings(n, call->out);
+    if (show) FTH_TRY(tell_files(call, n, err));
     FTH_TRY(take_tensors(call, n, r, err));
     FTH_TRY(measure(call, n, source, r, show, err));
     if (!isfinite(r->mean) || !isfinite(r->most)) {
@@ -297,26 +336,44 @@ static fth_status flow(const br_call *call, const br_noisify *n, const fth_sourc
     if (!show) fprintf(call->out, "expected photons: mean= %g max= %g\n", r->mean, r->most);
     FTH_TRY(prepare_smear(call, n, r, show, err));
     FTH_TRY(make_images(call, n, source, r, show, err));
-    if (!show) say_results(n, r, call->out);
+    if (show) {
+        fth_answer_memory(show, 0, "planned");
+        return FTH_OK;
+    }
+    say_results(n, r, call->out);
+    FTH_TRY(tell_files(call, n, err));
+    tell_results(call, n, r);
     return FTH_OK;
+}
+
+static fth_status noisify(const br_call *call, fth_err *err)
+{
+    br_noisify n;
+    fth_source source;
+    FTH_TRY(br_noisify_resolve(&n, call, err));
+    const fth_raw_layout layout = {.dtype = FTH_F32, .n_axes = 2, .size = {n.slow, n.fast}};
+    FTH_TRY(fth_raw_open(&source, fth_context_mem(call->ctx), n.image, &layout, err));
+    results r = {0};
+    const fth_status s = flow(call, &n, &source, &r, err);
+    fth_tensor_release(r.after);
+    fth_tensor_release(r.counts);
+    br_psf_plan_clear(&r.smear);
+    fth_source_close(&source);
+    return s;
 }
 
 fth_status br_noisify_run(fth_context *ctx, int n_args, char *const *arg,
                           const char *(*value)(void *user, const char *flag), void *user, FILE *out,
                           fth_err *err)
 {
-    const br_call call = {
-        .ctx = ctx, .n_words = n_args, .word = arg, .value = value, .user = user, .out = out};
-    br_noisify n;
-    fth_source source;
-    FTH_TRY(br_noisify_resolve(&n, &call, err));
-    const fth_raw_layout layout = {.dtype = FTH_F32, .n_axes = 2, .size = {n.slow, n.fast}};
-    FTH_TRY(fth_raw_open(&source, fth_context_mem(ctx), n.image, &layout, err));
-    results r = {0};
-    const fth_status s = flow(&call, &n, &source, &r, err);
-    fth_tensor_release(r.after);
-    fth_tensor_release(r.counts);
-    br_psf_plan_clear(&r.smear);
-    fth_source_close(&source);
-    return s;
+    fth_answer a;
+    FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
+    const br_call call = {.ctx = ctx,
+                          .n_words = n_args,
+                          .word = arg,
+                          .value = value,
+                          .user = user,
+                          .answer = &a,
+                          .out = a.notes};
+    return fth_answer_end(&a, noisify(&call, err), err);
 }

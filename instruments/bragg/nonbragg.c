@@ -18,7 +18,7 @@
 typedef struct forward {
     const br_call *call;
     const br_nonbragg *n;
-    FILE *show; /* --plan */
+    fth_answer *show; /* --plan */
     br_files files;
     fth_source image;
     br_statistics stats;
@@ -50,7 +50,7 @@ static fth_status render(forward *f, fth_err *err)
     br_sweep_add(&sweep, fth_rmax(image, "slow fast"), fth_scalar_sink(FTH_F32, &st->max), false);
     br_sweep_add(&sweep, fth_argmax(fth_merge(image, "slow fast", "pixel"), "pixel"),
                  fth_scalar_sink(FTH_I64, &f->at), false);
-    return br_sweep_end(&sweep, f->show, err);
+    return br_sweep_end(&sweep, "image", f->show, err);
 }
 
 static void finish(forward *f)
@@ -76,7 +76,7 @@ static fth_status spread(forward *f, fth_err *err)
         fth_sub(fth_cast(image, FTH_F64), fth_const(sweep.graph, FTH_F64, f->stats.average));
     const fth_val in = br_within(&e->scene, fth_sqr(off), fth_const(sweep.graph, FTH_F64, 0));
     br_sweep_add(&sweep, fth_sum(in, "slow fast"), fth_scalar_sink(FTH_F64, &squares), false);
-    FTH_TRY(br_sweep_end(&sweep, NULL, err));
+    FTH_TRY(br_sweep_end(&sweep, "spread", NULL, err));
     f->stats.rmsd = sqrt(squares / (double)(f->stats.pixels > 1 ? f->stats.pixels - 1 : 1));
     br_statistics_scales(&f->stats, &e->out);
     return FTH_OK;
@@ -107,7 +107,7 @@ static fth_status store(forward *f, fth_err *err)
         br_sweep_add(&sweep, noise.photons, fth_scalar_sink(FTH_F64, &f->stats.photons), false);
         br_sweep_add(&sweep, noise.overloads, fth_scalar_sink(FTH_I64, &f->stats.overloads), false);
     }
-    if (sweep.n) return br_sweep_end(&sweep, NULL, err);
+    if (sweep.n) return br_sweep_end(&sweep, "pixels", NULL, err);
     br_sweep_drop(&sweep);
     return FTH_OK;
 }
@@ -133,16 +133,49 @@ static void tell(const forward *f)
                 st->photons, (long long)st->overloads, o->noise_file);
 }
 
+/* ---- the answer ---- */
+
+static void tell_inputs(const br_call *call, const br_nonbragg *n)
+{
+    const char *const table[3] = {n->stol, n->stol4, n->q};
+    for (int i = 0; i < 3; i++)
+        if (*table[i]) fth_answer_file(call->answer, FTH_FILE_INPUT, table[i], -1, "table of F");
+    if (*n->img) fth_answer_file(call->answer, FTH_FILE_INPUT, n->img, -1, "image");
+}
+
+static void tell_image(const forward *f)
+{
+    fth_answer *a = f->call->answer;
+    tell_inputs(f->call, f->n);
+    br_outputs_tell(&f->n->e, a);
+    if (!a->json || a->plan) return;
+    fth_json_writer *w = fth_answer_facts(a);
+    fth_json_int(w, "fast", f->n->e.scene.fast);
+    fth_json_int(w, "slow", f->n->e.scene.slow);
+    fth_json_real(w, "max", (double)f->stats.max);
+    fth_json_real(w, "mean", f->stats.average);
+    fth_json_real(w, "rms", f->stats.rms);
+    fth_json_real(w, "rmsd", f->stats.rmsd);
+    if (!f->n->e.out.noise_file[0]) return;
+    fth_json_real(w, "photons", f->stats.photons);
+    fth_json_int(w, "overloads", f->stats.overloads);
+}
+
 static fth_status make_image(forward *f, fth_err *err)
 {
+    if (f->show) tell_image(f);
     FTH_TRY(render(f, err));
-    if (f->show) return FTH_OK;
+    if (f->show) {
+        fth_answer_memory(f->show, 0, "planned");
+        return FTH_OK;
+    }
     finish(f);
     FTH_TRY(br_files_source(&f->files, &f->n->e, &f->image, err));
     FTH_TRY(spread(f, err));
     FTH_TRY(store(f, err));
     FTH_TRY(br_files_commit(&f->files, &f->n->e, err));
     tell(f);
+    tell_image(f);
     return FTH_OK;
 }
 
@@ -150,7 +183,7 @@ static fth_status go_forward(const br_call *call, const br_nonbragg *n, fth_err 
 {
     fth_mem *mem = fth_context_mem(call->ctx);
     forward f = {.call = call, .n = n, .files = {.mem = mem}};
-    f.show = call->value(call->user, "plan") ? call->out : NULL;
+    f.show = call->answer->plan ? call->answer : NULL;
     FTH_TRY(br_outputs_check(&n->e.out, mem, err));
     const fth_status s = make_image(&f, err);
     if (!f.files.held) fth_source_close(&f.image);
@@ -163,8 +196,9 @@ static fth_status go_forward(const br_call *call, const br_nonbragg *n, fth_err 
 typedef struct backward {
     const br_call *call;
     const br_nonbragg *n;
-    FILE *show;
+    fth_answer *show;
     fth_source image;
+    int64_t pooled;      /* pixels */
     fth_tensor *F, *row; /* f32, i32 [slow fast] */
 } backward;
 
@@ -190,7 +224,7 @@ static fth_status find_amplitudes(backward *b, fth_err *err)
         br_haze_amplitude(&e->scene, &in, photons_of(sweep.graph, b), b->n->molecules);
     br_sweep_add(&sweep, fth_label(F, "F"), fth_tensor_sink(b->F), false);
     br_sweep_add(&sweep, fth_label(fth_out(F, 1), "row"), fth_tensor_sink(b->row), false);
-    return br_sweep_end(&sweep, b->show, err);
+    return br_sweep_end(&sweep, "amplitudes", b->show, err);
 }
 
 /* How many pixels each row of the table got; then where the first of each goes. */
@@ -254,7 +288,7 @@ static fth_status store_bytes(fth_mem *mem, const char *path, fth_dtype dtype, i
     return s;
 }
 
-static fth_status pool_rows(const backward *b, int64_t *start, char *text, fth_err *err)
+static fth_status pool_rows(backward *b, int64_t *start, char *text, fth_err *err)
 {
     fth_mem *mem = fth_context_mem(b->call->ctx);
     const int64_t total = count_rows(b, start);
@@ -265,11 +299,12 @@ static fth_status pool_rows(const backward *b, int64_t *start, char *text, fth_e
     const int64_t bytes = (int64_t)write_lines(b, start, sorted, text);
     fth_mem_release(mem, sorted, NULL);
     FTH_TRY(store_bytes(mem, b->n->stolout, FTH_U8, 1, &bytes, text, err));
+    b->pooled = total;
     fprintf(b->call->out, "%lld pixels pooled, writing %s\n", (long long)total, b->n->stolout);
     return FTH_OK;
 }
 
-static fth_status write_table(const backward *b, fth_err *err)
+static fth_status write_table(backward *b, fth_err *err)
 {
     fth_mem *mem = fth_context_mem(b->call->ctx);
     const br_outputs *o = &b->n->e.out;
@@ -312,13 +347,28 @@ static fth_status open_image(backward *b, fth_err *err)
     return fth_tensor_create(&b->row, mem, "row", FTH_I32, 2, size, err);
 }
 
+static void tell_table(const backward *b)
+{
+    fth_answer *a = b->call->answer;
+    const br_scene *s = &b->n->e.scene;
+    tell_inputs(b->call, b->n);
+    fth_answer_file(a, FTH_FILE_OUTPUT, b->n->stolout, -1, "stol, mean, rmsd, median, mad, pixels");
+    if (b->n->amplitude && br_output_is_file(b->n->e.out.float_file))
+        fth_answer_file(a, FTH_FILE_OUTPUT, b->n->e.out.float_file, 4 * s->fast * s->slow,
+                        "f32 %lld x %lld", (long long)s->slow, (long long)s->fast);
+    if (a->json && !a->plan) fth_json_int(fth_answer_facts(a), "pixels", b->pooled);
+}
+
 static fth_status go_back(const br_call *call, const br_nonbragg *n, fth_err *err)
 {
     backward b = {.call = call, .n = n};
-    b.show = call->value(call->user, "plan") ? call->out : NULL;
+    b.show = call->answer->plan ? call->answer : NULL;
     fth_status s = open_image(&b, err);
+    if (s == FTH_OK && b.show) tell_table(&b);
     if (s == FTH_OK) s = find_amplitudes(&b, err);
+    if (s == FTH_OK && b.show) fth_answer_memory(b.show, 0, "planned");
     if (s == FTH_OK && !b.show) s = write_table(&b, err);
+    if (s == FTH_OK && !b.show) tell_table(&b);
     fth_tensor_release(b.F);
     fth_tensor_release(b.row);
     fth_source_close(&b.image);
@@ -342,22 +392,34 @@ static void say_settings(const br_nonbragg *n, FILE *out)
             (long long)n->table.rows, n->molecules, n->e.frame.fluence.v);
 }
 
-fth_status br_nonbragg_run(fth_context *ctx, int n_args, char *const *arg,
-                           const char *(*value)(void *user, const char *flag), void *user,
-                           FILE *out, fth_err *err)
+static fth_status go(const br_call *call, fth_err *err)
 {
-    const br_call call = {
-        .ctx = ctx, .n_words = n_args, .word = arg, .value = value, .user = user, .out = out};
-    fth_mem *mem = fth_context_mem(ctx);
+    fth_mem *mem = fth_context_mem(call->ctx);
     void *block = NULL;
     FTH_TRY(fth_mem_take(mem, FTH_MEM_META, sizeof(br_nonbragg), "nonbragg", &block, err));
     br_nonbragg *n = block;
-    fth_status s = br_nonbragg_resolve(n, &call, err);
+    fth_status s = br_nonbragg_resolve(n, call, err);
     if (s == FTH_OK) {
-        say_settings(n, out);
-        s = *n->stolout ? go_back(&call, n, err) : go_forward(&call, n, err);
+        say_settings(n, call->out);
+        s = *n->stolout ? go_back(call, n, err) : go_forward(call, n, err);
     }
     br_nonbragg_clear(n);
     fth_mem_release(mem, n, NULL);
     return s;
+}
+
+fth_status br_nonbragg_run(fth_context *ctx, int n_args, char *const *arg,
+                           const char *(*value)(void *user, const char *flag), void *user,
+                           FILE *out, fth_err *err)
+{
+    fth_answer a;
+    FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
+    const br_call call = {.ctx = ctx,
+                          .n_words = n_args,
+                          .word = arg,
+                          .value = value,
+                          .user = user,
+                          .answer = &a,
+                          .out = a.notes};
+    return fth_answer_end(&a, go(&call, err), err);
 }

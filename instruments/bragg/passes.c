@@ -328,6 +328,11 @@ int br_passes_count(const br_passes *p)
     return PASSES;
 }
 
+const char *br_passes_name(int i)
+{
+    return i >= 0 && i < PASSES ? pass_name[i] : "";
+}
+
 const fth_plan *br_passes_plan(const br_passes *p, int i)
 {
     return i >= 0 && i < PASSES ? p->pass[i].plan : NULL;

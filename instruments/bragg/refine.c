@@ -43,7 +43,7 @@ static fth_status name_figure(request *r, const char *typed, fth_err *err)
     return FTH_FAIL(err, FTH_E_COMMAND, "the path of the figure is too long");
 }
 
-static fth_status read_request(request *r, value_fn *value, void *user, FILE *stream, fth_err *err)
+static fth_status read_request(request *r, value_fn *value, void *user, fth_err *err)
 {
     const char *iterations = value(user, "iterations"), *frame = value(user, "frame"),
                *out = value(user, "out");
@@ -62,7 +62,6 @@ static fth_status read_request(request *r, value_fn *value, void *user, FILE *st
     r->refine.no_lattice = value(user, "no-lattice") != NULL;
     r->json = value(user, "json") != NULL;
     if (r->json || value(user, "quiet")) r->refine.out = NULL;
-    if (value(user, "plan")) r->refine.plan = stream;
     return FTH_OK;
 }
 
@@ -137,6 +136,15 @@ static fth_status tell(const br_refined *r, const request *q, const br_experimen
     return s;
 }
 
+static void tell_files(const request *q, const br_experiment *e)
+{
+    fth_answer *a = q->refine.plan;
+    fth_answer_file(a, FTH_FILE_INPUT, q->image, -1, "%lld x %lld", (long long)e->scene.slow,
+                    (long long)e->scene.fast);
+    fth_answer_file(a, FTH_FILE_OUTPUT, q->out, -1, "values, errors, correlations and history");
+    fth_answer_file(a, FTH_FILE_FIGURE, q->figure, -1, "how it converged");
+}
+
 /* A refinement that failed late has come somewhere: that is told too. */
 static fth_status refine(request *q, fth_context *ctx, br_experiment *e, FILE *out, fth_err *err)
 {
@@ -145,6 +153,7 @@ static fth_status refine(request *q, fth_context *ctx, br_experiment *e, FILE *o
     q->words.matrix = e->scene.mat_given;
     if (q->words.matrix) FTH_TRY(br_matrix_to_cell(e, err));
     FTH_TRY(br_observed_open(&o, e->mem, q->image, e, &q->observed, err));
+    if (q->refine.plan) tell_files(q, e);
     fth_status s = br_refine(&r, ctx, e, &o, &q->refine, err);
     if (r.expected > 0 && (s == FTH_OK || s == FTH_E_NUMERIC)) {
         fth_err other = {0};
@@ -156,18 +165,32 @@ static fth_status refine(request *q, fth_context *ctx, br_experiment *e, FILE *o
     return s;
 }
 
+/* `out` takes the table, or with --json the document that --out gets too. */
+static fth_status answer(request *q, fth_context *ctx, fth_answer *a, FILE *out, fth_err *err)
+{
+    br_experiment e;
+    if (a->plan) q->refine.plan = a;
+    br_foreign_answer(&q->flags, a->notes);
+    FTH_TRY(br_experiment_resolve(&e, fth_context_mem(ctx), &q->flags, err));
+    const fth_status s = refine(q, ctx, &e, out, err);
+    if (s == FTH_OK && a->plan) fth_answer_memory(a, 0, "planned");
+    br_experiment_clear(&e);
+    return s;
+}
+
 fth_status br_refine_run(fth_context *ctx, int n_words, char *const *word, value_fn *value,
                          void *user, FILE *out, fth_err *err)
 {
     request q = {.refine = {.out = out}};
-    br_experiment e;
+    fth_answer a;
     FTH_TRY(find_image(&q, n_words, word, err));
-    FTH_TRY(read_request(&q, value, user, out, err));
+    FTH_TRY(read_request(&q, value, user, err));
     FTH_TRY(read_flags(&q, value, user, err));
-    br_foreign_answer(&q.flags, out);
-    FTH_TRY(br_experiment_resolve(&e, fth_context_mem(ctx), &q.flags, err));
-    const fth_status s = refine(&q, ctx, &e, out, err);
-    br_experiment_clear(&e);
+    FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
+    const fth_status s = answer(&q, ctx, &a, out, err);
+    if (a.plan) return fth_answer_end(&a, s, err);
+    const fth_status dropped = fth_answer_end(&a, FTH_E_CANCELLED, NULL); /* it wrote its own */
+    (void)dropped;
     return s;
 }
 

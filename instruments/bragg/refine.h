@@ -91,7 +91,7 @@ typedef struct br_refine_options {
     br_variables variables;
     int64_t iterations; /* most */
     bool no_lattice;    /* only the image fit */
-    FILE *plan;         /* show the plan there, and do nothing else; NULL: refine */
+    fth_answer *plan;   /* show the plan there, and do nothing else; NULL: refine */
     FILE *out;          /* progress in lines; NULL: none */
     fth_progress_fn *progress;
     void *user;

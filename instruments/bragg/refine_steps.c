@@ -259,7 +259,7 @@ static fth_status begin(work *w, br_spots *spots, fth_context *ctx, fth_err *err
     br_refined *r = w->out;
     void *block = NULL;
     FTH_TRY(br_fit_open(&w->fit, ctx, w->e, w->o, err));
-    if (w->opt->plan) return fth_plan_print(w->fit.plan, w->opt->plan);
+    if (w->opt->plan) return fth_answer_plan(w->opt->plan, "fit", w->fit.plan, err);
     FTH_TRY(br_spots_find(spots, w->o, w->e, spot_half(w->e), SPOTS, err));
     r->photons = spots->photons, r->pixels = spots->pixels;
     FTH_TRY(fth_mem_take(r->mem, FTH_MEM_ANY, (uint64_t)(w->opt->iterations + 2) * sizeof *r->step,

@@ -47,9 +47,14 @@ fth_status so_depth_run(fth_context *ctx, int n_args, char *const *arg,
     if (s == FTH_OK) s = get_place(arg[2], m.size, &y, err);
     if (s == FTH_OK) s = ask(ctx, &m, x, y, &depth, err);
     so_model_clear(&m);
-    if (s == FTH_OK && value(user, "fathoms"))
-        fprintf(out, "%.3f fathoms\n", depth / metres_per_fathom);
-    else if (s == FTH_OK)
-        fprintf(out, "%.2f m\n", depth);
-    return s;
+    fth_answer a;
+    if (s == FTH_OK) s = fth_answer_begin(&a, ctx, value, user, out, err);
+    if (s != FTH_OK) return s;
+    fth_answer_file(&a, FTH_FILE_INPUT, arg[0], -1, "model");
+    if (value(user, "fathoms"))
+        fprintf(a.out, "%.3f fathoms\n", depth / metres_per_fathom);
+    else
+        fprintf(a.out, "%.2f m\n", depth);
+    if (a.json) fth_json_real(fth_answer_facts(&a), "depth_m", depth);
+    return fth_answer_end(&a, FTH_OK, err);
 }

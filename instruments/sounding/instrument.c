@@ -53,6 +53,7 @@ static const fth_verb depth = {.name = "depth",
                                .brief = "tell the fitted depth, in m, at a place X Y, in km",
                                .max_args = 3,
                                .flag = depth_flags,
+                               .heeds = "json",
                                .run = so_depth_run};
 static const fth_verb *const verbs[] = {&depth};
 

@@ -40,6 +40,9 @@ fth_status sp_export_write(const sp_export *e, fth_err *err);
 fth_status sp_export_genes(fth_context *ctx, const sp_data *data, const char *model_dir,
                            fth_err *err);
 
+/* Whether there are loadings of groups, and so enriched_genes.csv. */
+bool sp_export_has_groups(const sp_data *data, const char *model_dir);
+
 /* The most that writing takes: names of cells twice with their places, a piece of the file, and the
  * library. */
 uint64_t sp_export_bytes(const sp_sizes *size, int64_t factors, int threads);

@@ -87,17 +87,30 @@ static void add_group(fth_lines *t, const room *r, const sp_data *data, int64_t 
     }
 }
 
+static bool has_group(char path[SP_PATH], const char *dir, int64_t g)
+{
+    char name[64];
+    snprintf(name, sizeof name, "loadings_group_%lld.npy", (long long)g);
+    return sp_path(path, dir, name, NULL) == FTH_OK && access(path, F_OK) == 0;
+}
+
+bool sp_export_has_groups(const sp_data *data, const char *model_dir)
+{
+    char path[SP_PATH];
+    for (int64_t g = 0; g < data->size.groups; g++)
+        if (has_group(path, model_dir, g)) return true;
+    return false;
+}
+
 /* *any: a group has loadings of its own. */
 static fth_status add_groups(fth_lines *t, const room *r, const sp_data *data, const char *dir,
                              const float *W, int64_t factors, bool *any, fth_err *err)
 {
     fth_lines_add(t, "group,factor,direction,rank,gene,lfc\n");
     for (int64_t g = 0; g < data->size.groups; g++) {
-        char name[64], path[SP_PATH];
+        char path[SP_PATH];
         fth_tensor *Wg = NULL;
-        snprintf(name, sizeof name, "loadings_group_%lld.npy", (long long)g);
-        FTH_TRY(sp_path(path, dir, name, err));
-        if (access(path, F_OK) != 0) continue;
+        if (!has_group(path, dir, g)) continue;
         FTH_TRY(load(r->mem, path, data->size.genes, &Wg, err));
         const bool fits = fth_tensor_size(Wg, 1) == factors;
         if (fits) add_group(t, r, data, g, fth_tensor_data(Wg), W, factors);

@@ -1,4 +1,5 @@
 /* export_verb.c - `fathom spatial export`, and the same at the end of a stage. */
+#include "answer.h"
 #include "export.h"
 
 #include <string.h>
@@ -98,7 +99,52 @@ static fth_status find_models(const fth_config *cfg, const char *dir, char own[S
     return s;
 }
 
-static fth_status run_config(fth_context *ctx, const fth_config *cfg, const char *to, FILE *out,
+/* What is copied or made anew, and the lists of genes beside each model. */
+static fth_status tell_files(const sp_export *e, const sp_data *d, fth_answer *a, fth_err *err)
+{
+    char dir[SP_PATH];
+    if (e->source) fth_answer_file(a, FTH_FILE_INPUT, e->source, -1, "it is copied");
+    FTH_TRY(sp_answer_data(a, d, err));
+    for (int i = 0; i < e->n_models; i++) {
+        FTH_TRY(sp_path(dir, e->dir, e->model[i], err));
+        FTH_TRY(sp_answer_named(a, FTH_FILE_INPUT, dir, SP_FACTORS, NULL, err));
+        FTH_TRY(sp_answer_named(a, FTH_FILE_OUTPUT, dir, "top_genes.csv", NULL, err));
+        if (sp_export_has_groups(d, dir))
+            FTH_TRY(sp_answer_named(a, FTH_FILE_OUTPUT, dir, "enriched_genes.csv", NULL, err));
+    }
+    fth_answer_file(a, FTH_FILE_OUTPUT, e->path, -1, "results of %d model%s", e->n_models,
+                    e->n_models == 1 ? "" : "s");
+    return FTH_OK;
+}
+
+static fth_status answer(const sp_export *e, fth_answer *a, fth_err *err)
+{
+    sp_data d;
+    if (!a->plan) FTH_TRY(export_all(e, err));
+    FTH_TRY(sp_data_open(&d, fth_context_mem(e->context), e->preprocessed, err));
+    const fth_status s = tell_files(e, &d, a, err);
+    const int64_t factors = fth_config_int(e->config, "model.n_components");
+    if (s == FTH_OK && a->plan)
+        fth_answer_memory(a, sp_export_bytes(&d.size, factors, fth_context_threads(e->context)),
+                          "worked out: names of cells and genes, and a piece of the file");
+    if (s == FTH_OK && a->json) {
+        fth_json_writer *w = fth_answer_facts(a);
+        fth_json_text(w, "file", e->path);
+        fth_json_int(w, "cells", d.rows);
+        fth_json_int(w, "genes", d.size.genes);
+        fth_json_open(w, "models", '[');
+        for (int i = 0; i < e->n_models; i++) fth_json_text(w, NULL, e->model[i]);
+        fth_json_close(w);
+    }
+    sp_data_close(&d);
+    if (s != FTH_OK || a->plan) return s;
+    fprintf(a->notes, "%s: results of", e->path);
+    for (int i = 0; i < e->n_models; i++) fprintf(a->notes, " %s", e->model[i]);
+    fprintf(a->notes, "\n");
+    return FTH_OK;
+}
+
+static fth_status run_config(fth_context *ctx, const fth_config *cfg, const char *to, fth_answer *a,
                              fth_err *err)
 {
     char own[SP_NAME], preprocessed[SP_PATH], path[SP_PATH];
@@ -116,11 +162,7 @@ static fth_status run_config(fth_context *ctx, const fth_config *cfg, const char
         FTH_TRY(sp_path(path, e.dir, SP_RESULTS, err));
         e.path = path;
     }
-    FTH_TRY(export_all(&e, err));
-    fprintf(out, "%s: results of", e.path);
-    for (int i = 0; i < e.n_models; i++) fprintf(out, " %s", model[i]);
-    fprintf(out, "\n");
-    return FTH_OK;
+    return answer(&e, a, err);
 }
 
 static fth_status run(fth_context *ctx, int n_args, char *const *arg,
@@ -141,7 +183,10 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
         s = fth_config_check(cfg, &sp_schema, &(fth_config_options){.lenient = true}, err);
         if (s == FTH_E_CONFIG) s = list_mistakes(cfg, out, s);
     }
-    if (s == FTH_OK) s = run_config(ctx, cfg, value(user, "output"), out, err);
+    fth_answer a;
+    if (s == FTH_OK) s = fth_answer_begin(&a, ctx, value, user, out, err);
+    if (s == FTH_OK)
+        s = fth_answer_end(&a, run_config(ctx, cfg, value(user, "output"), &a, err), err);
     const fth_status end = fth_config_destroy(cfg, s == FTH_OK ? err : NULL);
     return s == FTH_OK ? end : s;
 }
@@ -158,4 +203,5 @@ const fth_verb sp_verb_export = {
            "Beside it, top_genes.csv and enriched_genes.csv in each model's folder list the genes "
            "of each factor, and those that groups have more or less of.",
     .flag = flags,
+    .heeds = "plan json quiet",
     .run = run};

@@ -24,36 +24,59 @@ static bool ends_with(const char *text, const char *end)
 
 /* ---- a preprocessed folder ---- */
 
-static void print_groups(const sp_data *d, FILE *out)
+static void print_groups(const sp_data *d, const sp_told *t)
 {
     enum { SHOWN = 40 };
     const int32_t *group = fth_tensor_data(d->group);
     for (int64_t g = 0; g < d->size.groups && g < SHOWN; g++) {
         int64_t n = 0;
         for (int64_t i = 0; i < d->size.cells; i++) n += group[i] == g;
-        fprintf(out, "  %10lld  %s\n", (long long)n, fth_texts_get(d->group_names, g));
+        fprintf(t->out, "  %10lld  %s\n", (long long)n, fth_texts_get(d->group_names, g));
+    }
+    for (int64_t g = 0; t->w && g < d->size.groups; g++) {
+        int64_t n = 0;
+        for (int64_t i = 0; i < d->size.cells; i++) n += group[i] == g;
+        fth_json_open(t->w, NULL, '{');
+        fth_json_text(t->w, "name", fth_texts_get(d->group_names, g));
+        fth_json_int(t->w, "cells", n);
+        fth_json_close(t->w);
     }
     if (d->size.groups > SHOWN)
-        fprintf(out, "  and %lld more\n", (long long)(d->size.groups - SHOWN));
+        fprintf(t->out, "  and %lld more\n", (long long)(d->size.groups - SHOWN));
 }
 
-fth_status sp_info_preprocessed(fth_mem *mem, const char *dir, FILE *out, fth_err *err)
+fth_status sp_info_preprocessed(fth_mem *mem, const char *dir, const sp_told *t, fth_err *err)
 {
     sp_data d;
     char bytes[24];
     FTH_TRY(sp_data_open(&d, mem, dir, err));
     const double all = (double)d.size.cells * (double)d.size.genes;
-    fprintf(out, "%s: a preprocessed dataset\n", dir);
-    fprintf(out, "cells    %lld%s\n", (long long)d.size.cells,
+    fprintf(t->out, "%s: a preprocessed dataset\n", dir);
+    fprintf(t->out, "cells    %lld%s\n", (long long)d.size.cells,
             d.cell_names ? "" : ", without names");
-    fprintf(out, "genes    %lld\n", (long long)d.size.genes);
-    fprintf(out, "counts   %lld stored, %.3g %% of all, %s; at most %lld in one cell\n",
+    fprintf(t->out, "genes    %lld\n", (long long)d.size.genes);
+    fprintf(t->out, "counts   %lld stored, %.3g %% of all, %s; at most %lld in one cell\n",
             (long long)d.size.entries, 100 * (double)d.size.entries / all,
             fth_mem_format_size((uint64_t)d.size.entries * 8, bytes, sizeof bytes),
             (long long)d.size.most_entries);
-    fprintf(out, "extent   %.6g\n", d.extent);
-    fprintf(out, "groups   %lld\n", (long long)d.size.groups);
-    print_groups(&d, out);
+    fprintf(t->out, "extent   %.6g\n", d.extent);
+    fprintf(t->out, "groups   %lld\n", (long long)d.size.groups);
+    if (t->w) {
+        fth_json_open(t->w, "dataset", '{');
+        fth_json_text(t->w, "folder", dir);
+        fth_json_int(t->w, "cells", d.size.cells);
+        fth_json_int(t->w, "genes", d.size.genes);
+        fth_json_int(t->w, "counts", d.size.entries);
+        fth_json_int(t->w, "most_counts_of_a_cell", d.size.most_entries);
+        fth_json_bool(t->w, "cell_names", d.cell_names != NULL);
+        fth_json_real(t->w, "extent", d.extent);
+        fth_json_open(t->w, "groups", '[');
+    }
+    print_groups(&d, t);
+    if (t->w) {
+        fth_json_close(t->w);
+        fth_json_close(t->w);
+    }
     sp_data_close(&d);
     return FTH_OK;
 }
@@ -61,7 +84,7 @@ fth_status sp_info_preprocessed(fth_mem *mem, const char *dir, FILE *out, fth_er
 /* ---- a model's file ---- */
 
 static fth_status print_tensor(const fth_safetensors *file, fth_safetensors *open, int64_t i,
-                               FILE *out, uint64_t *total, fth_err *err)
+                               const sp_told *t, uint64_t *total, fth_err *err)
 {
     fth_source s;
     char key[128], shape[128] = "", size[24];
@@ -77,30 +100,51 @@ static fth_status print_tensor(const fth_safetensors *file, fth_safetensors *ope
     }
     snprintf(key, sizeof key, "axes.%.100s", name);
     const char *axes = fth_safetensors_meta(file, key);
-    fprintf(out, "  %-16s %-5s %-24s %12s  %s\n", name, fth_dtype_name(s.dtype), shape,
+    fprintf(t->out, "  %-16s %-5s %-24s %12s  %s\n", name, fth_dtype_name(s.dtype), shape,
             fth_mem_format_size(bytes, size, sizeof size), axes ? axes : "");
+    if (t->w) {
+        fth_json_open(t->w, NULL, '{');
+        fth_json_text(t->w, "name", name);
+        fth_json_text(t->w, "dtype", fth_dtype_name(s.dtype));
+        fth_json_open(t->w, "size", '[');
+        for (int a = 0; a < s.n_axes; a++) fth_json_int(t->w, NULL, s.size[a]);
+        fth_json_close(t->w);
+        fth_json_u64(t->w, "bytes", bytes);
+        if (axes) fth_json_text(t->w, "axes", axes);
+        fth_json_close(t->w);
+    }
     *total += bytes;
     fth_source_close(&s);
     return FTH_OK;
 }
 
-fth_status sp_info_model(fth_mem *mem, const char *path, FILE *out, fth_err *err)
+fth_status sp_info_model(fth_mem *mem, const char *path, const sp_told *t, fth_err *err)
 {
     fth_safetensors *file = NULL;
     uint64_t total = 0;
     char size[24];
     FTH_TRY(fth_safetensors_open(&file, mem, path, err));
-    fprintf(out, "%s: a model\nsettings\n", path);
+    fprintf(t->out, "%s: a model\nsettings\n", path);
+    if (t->w) fth_json_open(t->w, "settings", '{');
     for (int64_t i = 0; i < fth_safetensors_meta_count(file); i++) {
         const char *key = NULL, *value = fth_safetensors_meta_at(file, i, &key);
         if (strncmp(key, "axes.", 5) == 0 || strncmp(key, "xxh64.", 6) == 0) continue;
-        fprintf(out, "  %-24s %.100s%s\n", key, value, strlen(value) > 100 ? " ..." : "");
+        fprintf(t->out, "  %-24s %.100s%s\n", key, value, strlen(value) > 100 ? " ..." : "");
+        if (t->w) fth_json_text(t->w, key, value);
     }
-    fprintf(out, "tensors\n");
+    if (t->w) {
+        fth_json_close(t->w);
+        fth_json_open(t->w, "tensors", '[');
+    }
+    fprintf(t->out, "tensors\n");
     fth_status s = FTH_OK;
     for (int64_t i = 0; s == FTH_OK && i < fth_safetensors_count(file); i++)
-        s = print_tensor(file, file, i, out, &total, err);
-    fprintf(out, "  all together %s\n", fth_mem_format_size(total, size, sizeof size));
+        s = print_tensor(file, file, i, t, &total, err);
+    fprintf(t->out, "  all together %s\n", fth_mem_format_size(total, size, sizeof size));
+    if (t->w) {
+        fth_json_close(t->w);
+        fth_json_u64(t->w, "tensor_bytes", total);
+    }
     fth_safetensors_close(file);
     return s;
 }
@@ -108,22 +152,25 @@ fth_status sp_info_model(fth_mem *mem, const char *path, FILE *out, fth_err *err
 /* ---- results ---- */
 
 static fth_status print_json(fth_mem *mem, const char *dir, const char *name,
-                             void (*print)(const fth_json_value *v, FILE *out), FILE *out,
-                             fth_err *err)
+                             void (*print)(const fth_json_value *v, const sp_told *t),
+                             const sp_told *t, fth_err *err)
 {
     char path[SP_PATH];
     fth_json *doc = NULL;
     if (!has(dir, name)) return FTH_OK;
     FTH_TRY(sp_path(path, dir, name, err));
     FTH_TRY(fth_json_load(&doc, mem, path, err));
-    print(fth_json_root(doc), out);
+    print(fth_json_root(doc), t);
+    char key[64];
+    snprintf(key, sizeof key, "%.*s", (int)strcspn(name, "."), name);
+    if (t->w) fth_json_copy(t->w, key, fth_json_root(doc)); /* training, metrics */
     fth_json_destroy(doc);
     return FTH_OK;
 }
 
-static void print_training(const fth_json_value *v, FILE *out)
+static void print_training(const fth_json_value *v, const sp_told *t)
 {
-    fprintf(out, "  trained   %lld iterations, %s, ELBO %.8g\n",
+    fprintf(t->out, "  trained   %lld iterations, %s, ELBO %.8g\n",
             (long long)fth_json_get_int(v, "n_iterations", 0),
             fth_json_get_bool(v, "converged", false) ? "converged" : "not converged",
             fth_json_get_real(v, "elbo", (double)NAN));
@@ -138,52 +185,78 @@ bool sp_info_training(fth_mem *mem, const char *model_dir, fth_stage_result *out
     return fth_stage_last(mem, *path ? path : "/", "train", slash + 1, out);
 }
 
-static void print_metrics(const fth_json_value *v, FILE *out)
+static void print_metrics(const fth_json_value *v, const sp_told *t)
 {
     const fth_json_value *moran = fth_json_get(v, "moran_i"), *hold = fth_json_get(v, "holdout");
-    fprintf(out, "  analyzed  %lld factors, reconstruction error %.4g, mean deviance %.4g\n",
+    fprintf(t->out, "  analyzed  %lld factors, reconstruction error %.4g, mean deviance %.4g\n",
             (long long)fth_json_get_int(v, "n_factors", 0),
             fth_json_get_real(v, "reconstruction_error", (double)NAN),
             fth_json_get_real(fth_json_get(v, "poisson_deviance"), "mean", (double)NAN));
-    fprintf(out, "  Moran's I %.3f to %.3f, mean %.3f\n",
+    fprintf(t->out, "  Moran's I %.3f to %.3f, mean %.3f\n",
             fth_json_get_real(moran, "min", (double)NAN),
             fth_json_get_real(moran, "max", (double)NAN),
             fth_json_get_real(moran, "mean", (double)NAN));
     if (hold)
-        fprintf(out, "  held out  mean deviance %.4g\n",
+        fprintf(t->out, "  held out  mean deviance %.4g\n",
                 fth_json_get_real(hold, "mean", (double)NAN));
 }
 
-static fth_status print_model(fth_mem *mem, const char *dir, const char *name, FILE *out,
+static fth_status print_model(fth_mem *mem, const char *dir, const char *name, const sp_told *t,
                               fth_err *err)
 {
-    fprintf(out, "%s\n", name);
+    fprintf(t->out, "%s\n", name);
     fth_stage_result last;
-    FTH_TRY(print_json(mem, dir, SP_TRAINING, print_training, out, err));
-    if (sp_info_training(mem, dir, &last))
-        fprintf(out, "            in %.4g s on %s\n", last.seconds, last.device);
-    FTH_TRY(print_json(mem, dir, SP_METRICS, print_metrics, out, err));
-    if (has(dir, SP_FIGURES)) fprintf(out, "  drawn     %s/" SP_FIGURES "\n", dir);
+    if (t->w) {
+        fth_json_open(t->w, NULL, '{');
+        fth_json_text(t->w, "name", name);
+        fth_json_text(t->w, "folder", dir);
+    }
+    FTH_TRY(print_json(mem, dir, SP_TRAINING, print_training, t, err));
+    if (sp_info_training(mem, dir, &last)) {
+        fprintf(t->out, "            in %.4g s on %s\n", last.seconds, last.device);
+        if (t->w) fth_json_seconds(t->w, "training_seconds", last.seconds);
+        if (t->w) fth_json_text(t->w, "device", last.device);
+    }
+    FTH_TRY(print_json(mem, dir, SP_METRICS, print_metrics, t, err));
+    if (has(dir, SP_FIGURES)) fprintf(t->out, "  drawn     %s/" SP_FIGURES "\n", dir);
+    if (t->w) {
+        fth_json_bool(t->w, "drawn", has(dir, SP_FIGURES));
+        fth_json_close(t->w);
+    }
     return FTH_OK;
 }
 
-fth_status sp_info_results(fth_mem *mem, const char *dir, FILE *out, fth_err *err)
+static fth_status print_models(fth_mem *mem, const char *dir, const sp_told *t, int *n,
+                               fth_err *err)
 {
     char path[SP_PATH];
-    int n = 0;
-    if (has(dir, SP_CHECKPOINT) || has(dir, SP_FACTORS))
-        return print_model(mem, dir, dir, out, err);
-    if (has(dir, SP_PREPROCESSED)) {
-        FTH_TRY(sp_path(path, dir, SP_PREPROCESSED, err));
-        FTH_TRY(sp_info_preprocessed(mem, path, out, err));
-        n++;
-    }
     for (int i = 0; i < SP_KIND_COUNT; i++) {
         FTH_TRY(sp_path(path, dir, sp_kinds[i].name, err));
         if (!has(path, SP_CHECKPOINT) && !has(path, SP_FACTORS)) continue;
-        FTH_TRY(print_model(mem, path, sp_kinds[i].name, out, err));
+        FTH_TRY(print_model(mem, path, sp_kinds[i].name, t, err));
+        ++*n;
+    }
+    return FTH_OK;
+}
+
+fth_status sp_info_results(fth_mem *mem, const char *dir, const sp_told *t, fth_err *err)
+{
+    char path[SP_PATH];
+    int n = 0;
+    if (has(dir, SP_CHECKPOINT) || has(dir, SP_FACTORS)) {
+        if (t->w) fth_json_open(t->w, "models", '[');
+        FTH_TRY(print_model(mem, dir, dir, t, err));
+        if (t->w) fth_json_close(t->w);
+        return FTH_OK;
+    }
+    if (has(dir, SP_PREPROCESSED)) {
+        FTH_TRY(sp_path(path, dir, SP_PREPROCESSED, err));
+        FTH_TRY(sp_info_preprocessed(mem, path, t, err));
         n++;
     }
+    if (t->w) fth_json_open(t->w, "models", '[');
+    FTH_TRY(print_models(mem, dir, t, &n, err));
+    if (t->w) fth_json_close(t->w);
     if (n > 0) return FTH_OK;
     const fth_status s = FTH_FAIL(err, FTH_E_FILE_OPEN,
                                   "%s: there is no dataset, model or result in this folder", dir);
@@ -193,25 +266,37 @@ fth_status sp_info_results(fth_mem *mem, const char *dir, FILE *out, fth_err *er
 
 /* ---- the verb ---- */
 
+static fth_status describe(fth_mem *mem, const char *path, fth_answer *a, fth_err *err)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: there is no such file or folder", path);
+    const bool folder = S_ISDIR(st.st_mode), data = folder && has(path, SP_X),
+               model = ends_with(path, ".safetensors");
+    fth_answer_file(a, FTH_FILE_INPUT, path, -1, "%s",
+                    data     ? "a preprocessed dataset"
+                    : folder ? "a folder of results"
+                    : model  ? "a model"
+                             : "counts");
+    const sp_told t = {.out = a->out, .w = a->json ? fth_answer_facts(a) : NULL};
+    if (folder)
+        return data ? sp_info_preprocessed(mem, path, &t, err)
+                    : sp_info_results(mem, path, &t, err);
+    return model ? sp_info_model(mem, path, &t, err) : sp_info_h5ad(mem, path, &t, err);
+}
+
 static fth_status run(fth_context *ctx, int n_args, char *const *arg,
                       const char *(*value)(void *user, const char *flag), void *user, FILE *out,
                       fth_err *err)
 {
-    (void)value, (void)user;
-    fth_mem *mem = fth_context_mem(ctx);
-    struct stat st;
+    fth_answer a;
     if (n_args != 1) {
         const fth_status s = FTH_FAIL(err, FTH_E_COMMAND, "one path was expected");
         fth_err_hint(err, "fathom spatial info PATH");
         return s;
     }
-    if (stat(arg[0], &st) != 0)
-        return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: there is no such file or folder", arg[0]);
-    if (S_ISDIR(st.st_mode))
-        return has(arg[0], SP_X) ? sp_info_preprocessed(mem, arg[0], out, err)
-                                 : sp_info_results(mem, arg[0], out, err);
-    if (ends_with(arg[0], ".safetensors")) return sp_info_model(mem, arg[0], out, err);
-    return sp_info_h5ad(mem, arg[0], out, err);
+    FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
+    return fth_answer_end(&a, describe(fth_context_mem(ctx), arg[0], &a, err), err);
 }
 
 const fth_verb sp_verb_info = {
@@ -224,4 +309,5 @@ const fth_verb sp_verb_info = {
            "genes, groups. Of a model: its settings and tensors. Of a folder of results: what was "
            "trained, analyzed and drawn.",
     .max_args = 1,
+    .heeds = "json", /* it only reads and shows: there is nothing to plan */
     .run = run};

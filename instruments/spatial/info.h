@@ -4,14 +4,20 @@
 
 #include "spatial.h"
 
+/* Where a description goes: lines for people, and the same facts as members of an object. */
+typedef struct sp_told {
+    FILE *out;
+    fth_json_writer *w; /* NULL: nobody reads them */
+} sp_told;
+
 /* An h5ad file: its parts, and a config that would read it. */
-fth_status sp_info_h5ad(fth_mem *mem, const char *path, FILE *out, fth_err *err);
+fth_status sp_info_h5ad(fth_mem *mem, const char *path, const sp_told *t, fth_err *err);
 /* A folder of X.npy, Y.npz, C.npy and metadata.json. */
-fth_status sp_info_preprocessed(fth_mem *mem, const char *dir, FILE *out, fth_err *err);
+fth_status sp_info_preprocessed(fth_mem *mem, const char *dir, const sp_told *t, fth_err *err);
 /* A model's file. */
-fth_status sp_info_model(fth_mem *mem, const char *path, FILE *out, fth_err *err);
+fth_status sp_info_model(fth_mem *mem, const char *path, const sp_told *t, fth_err *err);
 /* The folder of one model; one with folders of models in it. */
-fth_status sp_info_results(fth_mem *mem, const char *dir, FILE *out, fth_err *err);
+fth_status sp_info_results(fth_mem *mem, const char *dir, const sp_told *t, fth_err *err);
 /* What the last training in a folder of a model took, from its record; false: nobody knows. */
 bool sp_info_training(fth_mem *mem, const char *model_dir, fth_stage_result *out);
 

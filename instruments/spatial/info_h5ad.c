@@ -59,8 +59,23 @@ static int judge(sp_matrix *m, fth_err *err)
     return good;
 }
 
+static void put_matrix(fth_json_writer *w, const char *object, const sp_matrix *m,
+                       const char *layout, int good)
+{
+    static const char *const values[] = {"not readable", "negative", "fractions", "counts"};
+    fth_json_open(w, NULL, '{');
+    fth_json_text(w, "object", object);
+    fth_json_int(w, "cells", m->rows);
+    fth_json_int(w, "genes", m->cols);
+    fth_json_text(w, "layout", layout);
+    fth_json_text(w, "dtype", fth_dtype_name(m->dtype));
+    if (m->layout != SP_LAYOUT_DENSE) fth_json_int(w, "stored", m->entries);
+    fth_json_text(w, "values", values[good]);
+    fth_json_close(w);
+}
+
 static fth_status print_matrix(const sp_anndata *a, const char *object, const char *word, int rank,
-                               guess *g, FILE *out, fth_err *err)
+                               guess *g, const sp_told *t, fth_err *err)
 {
     static const char *const layout[] = {"sparse rows", "sparse columns", "dense"};
     sp_matrix m;
@@ -68,27 +83,28 @@ static fth_status print_matrix(const sp_anndata *a, const char *object, const ch
     if (fth_h5_kind_of(a->h5, object) == FTH_H5_NONE) return FTH_OK;
     FTH_TRY(sp_matrix_open(&m, a->mem, a->h5, a->path, object, err));
     const int good = judge(&m, &why);
-    fprintf(out, "  %-16s %lld x %lld, %s of %s", object, (long long)m.rows, (long long)m.cols,
+    fprintf(t->out, "  %-16s %lld x %lld, %s of %s", object, (long long)m.rows, (long long)m.cols,
             layout[m.layout], fth_dtype_name(m.dtype));
     if (m.layout != SP_LAYOUT_DENSE)
-        fprintf(out, ", %.3g %% stored",
+        fprintf(t->out, ", %.3g %% stored",
                 100 * (double)m.entries / fmax((double)m.rows * (double)m.cols, 1));
     if (good == 0)
-        fprintf(out, "; it cannot be read: %.200s\n", why.text);
+        fprintf(t->out, "; it cannot be read: %.200s\n", why.text);
     else
-        fprintf(out, "%s\n", good == 1 ? "; negative numbers" : good == 2 ? "; fractions" : "");
+        fprintf(t->out, "%s\n", good == 1 ? "; negative numbers" : good == 2 ? "; fractions" : "");
+    if (t->w) put_matrix(t->w, object, &m, layout[m.layout], good);
     if (good > 1) better(g->counts, &g->counts_rank, word, rank + 10 * (good - 2));
     g->cells = m.rows;
     sp_matrix_close(&m);
     return FTH_OK;
 }
 
-static fth_status print_counts(const sp_anndata *a, guess *g, FILE *out, fth_err *err)
+static fth_status print_counts(const sp_anndata *a, guess *g, const sp_told *t, fth_err *err)
 {
     fth_texts *layers = NULL;
-    fprintf(out, "counts\n");
-    FTH_TRY(print_matrix(a, "/X", "X", 2, g, out, err));
-    FTH_TRY(print_matrix(a, "/raw/X", "raw", 3, g, out, err));
+    fprintf(t->out, "counts\n");
+    FTH_TRY(print_matrix(a, "/X", "X", 2, g, t, err));
+    FTH_TRY(print_matrix(a, "/raw/X", "raw", 3, g, t, err));
     if (fth_h5_kind_of(a->h5, "/layers") != FTH_H5_GROUP) return FTH_OK;
     FTH_TRY(fth_h5_list(a->h5, "/layers", &layers, err));
     fth_status s = FTH_OK;
@@ -96,7 +112,7 @@ static fth_status print_counts(const sp_anndata *a, guess *g, FILE *out, fth_err
         char object[SP_PATH];
         const char *name = fth_texts_get(layers, i);
         snprintf(object, sizeof object, "/layers/%s", name);
-        s = print_matrix(a, object, name, rank_of("raw_counts count counts", name) ? 4 : 1, g, out,
+        s = print_matrix(a, object, name, rank_of("raw_counts count counts", name) ? 4 : 1, g, t,
                          err);
     }
     fth_texts_free(layers);
@@ -115,14 +131,14 @@ static int64_t frame_width(const sp_anndata *a, const char *object)
     return n;
 }
 
-static fth_status print_obsm(const sp_anndata *a, guess *g, FILE *out, fth_err *err)
+static fth_status print_obsm(const sp_anndata *a, guess *g, const sp_told *t, fth_err *err)
 {
     fth_texts *keys = NULL;
     const fth_h5_kind kind = fth_h5_kind_of(a->h5, "/obsm");
     if (kind == FTH_H5_NONE) return FTH_OK;
     FTH_TRY(kind == FTH_H5_GROUP ? fth_h5_list(a->h5, "/obsm", &keys, err)
                                  : fth_h5_fields(a->h5, "/obsm", &keys, err));
-    fprintf(out, "obsm\n");
+    fprintf(t->out, "obsm\n");
     for (int64_t i = 0; i < fth_texts_count(keys); i++) {
         const char *key = fth_texts_get(keys, i);
         char object[SP_PATH];
@@ -140,10 +156,16 @@ static fth_status print_obsm(const sp_anndata *a, guess *g, FILE *out, fth_err *
             }
         }
         const int named = rank_of("centroids xy coordinates coords X_spatial spatial", key);
+        if (t->w) {
+            fth_json_open(t->w, NULL, '{');
+            fth_json_text(t->w, "name", key);
+            fth_json_int(t->w, "columns", width);
+            fth_json_close(t->w);
+        }
         if (frame)
-            fprintf(out, "  %-16s a frame\n", key);
+            fprintf(t->out, "  %-16s a frame\n", key);
         else
-            fprintf(out, "  %-16s %lld columns\n", key, (long long)width);
+            fprintf(t->out, "  %-16s %lld columns\n", key, (long long)width);
         if (width >= 2 && (named || width == 2) && 1 + 2 * named > g->coords_rank) {
             better(g->coords, &g->coords_rank, key, 1 + 2 * named);
             g->coords_width = width;
@@ -166,19 +188,32 @@ static fth_status list_columns(const sp_anndata *a, fth_texts **out, fth_err *er
     return fth_h5_list(a->h5, "/obs", out, err);
 }
 
-static void print_categories(const sp_labels *l, FILE *out)
+static void print_categories(const sp_labels *l, const sp_told *t)
 {
     int used = 0;
     const int64_t n = fth_texts_count(l->names);
     for (int64_t i = 0; i < n && i < CATEGORIES; i++) {
         const char *name = fth_texts_get(l->names, i);
         if (used + (int)strlen(name) > WIDE) break;
-        used += fprintf(out, "%s%s", i ? ", " : "", name);
+        used += fprintf(t->out, "%s%s", i ? ", " : "", name);
     }
-    fprintf(out, "%s\n", n > CATEGORIES ? ", ..." : "");
+    fprintf(t->out, "%s\n", n > CATEGORIES ? ", ..." : "");
 }
 
-static void print_column(const sp_anndata *a, const char *name, guess *g, FILE *out)
+/* All categories: programs need no room on a line. */
+static void put_column(fth_json_writer *w, const char *name, const char *type, const sp_labels *l)
+{
+    fth_json_open(w, NULL, '{');
+    fth_json_text(w, "name", name);
+    fth_json_text(w, "type", type);
+    if (l) fth_json_open(w, "categories", '[');
+    for (int64_t i = 0; l && i < fth_texts_count(l->names); i++)
+        fth_json_text(w, NULL, fth_texts_get(l->names, i));
+    if (l) fth_json_close(w);
+    fth_json_close(w);
+}
+
+static void print_column(const sp_anndata *a, const char *name, guess *g, const sp_told *t)
 {
     sp_column c;
     sp_labels l;
@@ -195,51 +230,66 @@ static void print_column(const sp_anndata *a, const char *name, guess *g, FILE *
     /* whole numbers in records may be the codes of categories that are kept elsewhere */
     const bool number = dtype != FTH_DTYPE_COUNT && !coded;
     if (number && (c.field[0] == '\0' || fth_dtype_is_real(dtype))) {
-        fprintf(out, "  %-28s %s\n", name, fth_dtype_name(dtype));
+        fprintf(t->out, "  %-28s %s\n", name, fth_dtype_name(dtype));
+        if (t->w) put_column(t->w, name, fth_dtype_name(dtype), NULL);
         return;
     }
     if (sp_anndata_labels(a, "/obs", name, g->cells, &l, NULL) != FTH_OK) {
-        fprintf(out, "  %-28s not read\n", name);
+        fprintf(t->out, "  %-28s not read\n", name);
+        if (t->w) put_column(t->w, name, NULL, NULL);
         return;
     }
     const int64_t n = fth_texts_count(l.names);
     const int named = rank_of("louvain leiden Cluster cluster celltype cell_type cell_class "
                               "Cell_class Cell_Type Region cl46v1SubShort_ds ClusterName",
                               name);
-    fprintf(out, "  %-28s %lld categories: ", name, (long long)n);
-    print_categories(&l, out);
+    fprintf(t->out, "  %-28s %lld categories: ", name, (long long)n);
+    print_categories(&l, t);
+    if (t->w) put_column(t->w, name, "text", &l);
     if (n >= 2 && n <= 200 && n <= g->cells / 2)
         better(g->groups, &g->groups_rank, name, 1 + 2 * named);
     sp_labels_free(&l);
 }
 
-static fth_status print_obs(const sp_anndata *a, guess *g, FILE *out, fth_err *err)
+static fth_status print_obs(const sp_anndata *a, guess *g, const sp_told *t, fth_err *err)
 {
     fth_texts *columns = NULL;
     FTH_TRY(list_columns(a, &columns, err));
-    fprintf(out, "columns of obs\n");
+    fprintf(t->out, "columns of obs\n");
     const int64_t n = fth_texts_count(columns);
     for (int64_t i = 0; i < n && i < COLUMNS; i++) {
         const char *name = fth_texts_get(columns, i);
-        if (!rank_of("__categories _index index", name)) print_column(a, name, g, out);
+        if (!rank_of("__categories _index index", name)) print_column(a, name, g, t);
     }
-    if (n > COLUMNS) fprintf(out, "  and %lld more\n", (long long)(n - COLUMNS));
+    if (n > COLUMNS) fprintf(t->out, "  and %lld more\n", (long long)(n - COLUMNS));
     fth_texts_free(columns);
     return FTH_OK;
 }
 
 /* ---- a config ---- */
 
-static void print_config(const char *path, const guess *g, FILE *out)
+/* The keys that would read it, where they could be told. */
+static void put_config(const char *path, const guess *g, fth_json_writer *w)
 {
+    fth_json_open(w, "preprocessing", '{');
+    fth_json_text(w, "path", path);
+    if (g->coords_rank) fth_json_text(w, "coord_key", g->coords);
+    if (g->counts_rank) fth_json_text(w, "counts", g->counts);
+    if (g->groups_rank) fth_json_text(w, "group_column", g->groups);
+    fth_json_close(w);
+}
+
+static void print_config(const char *path, const guess *g, const sp_told *t)
+{
+    if (t->w) put_config(path, g, t->w);
     if (!g->counts_rank || !g->coords_rank) {
-        fprintf(out, "no config is suggested: %s\n",
+        fprintf(t->out, "no config is suggested: %s\n",
                 g->counts_rank ? "obsm has no positions; name two columns of obs in "
                                  "preprocessing.coord_columns"
                                : "there are no counts");
         return;
     }
-    fprintf(out,
+    fprintf(t->out,
             "a config that reads it\n"
             "  name: my_data\n"
             "  dataset: anndata\n"
@@ -251,39 +301,45 @@ static void print_config(const char *path, const guess *g, FILE *out)
             "    counts: %s\n",
             path, g->coords, g->coords_width > 2 ? "    coord_axes: [0, 1] # x and y\n" : "",
             g->counts);
-    if (g->groups_rank) fprintf(out, "    group_column: %s\n", g->groups);
-    fprintf(out, "  model: {n_components: 10, lengthscale: 8.0, loadings_mode: multiplicative}\n");
+    if (g->groups_rank) fprintf(t->out, "    group_column: %s\n", g->groups);
+    fprintf(t->out,
+            "  model: {n_components: 10, lengthscale: 8.0, loadings_mode: multiplicative}\n");
 }
 
 /* ---- a 10x file ---- */
 
 static fth_status print_names(const sp_anndata *a, const char *group, const char *one,
-                              const char *other, const char *title, FILE *out, fth_err *err)
+                              const char *other, const char *title, const sp_told *t, fth_err *err)
 {
     char object[SP_PATH];
-    fth_texts *t = NULL;
+    fth_texts *names = NULL;
     int used = 0;
     snprintf(object, sizeof object, "%s/%s", group, one);
     if (other && fth_h5_kind_of(a->h5, object) == FTH_H5_NONE)
         snprintf(object, sizeof object, "%s/%s", group, other);
-    FTH_TRY(fth_h5_strings(a->h5, object, &t, err));
-    fprintf(out, "  %-16s %lld: ", title, (long long)fth_texts_count(t));
-    for (int64_t i = 0; i < fth_texts_count(t) && i < CATEGORIES && used < WIDE; i++)
-        used += fprintf(out, "%s%s", i ? ", " : "", fth_texts_get(t, i));
-    fprintf(out, "%s\n", fth_texts_count(t) > CATEGORIES ? ", ..." : "");
-    fth_texts_free(t);
+    FTH_TRY(fth_h5_strings(a->h5, object, &names, err));
+    fprintf(t->out, "  %-16s %lld: ", title, (long long)fth_texts_count(names));
+    for (int64_t i = 0; i < fth_texts_count(names) && i < CATEGORIES && used < WIDE; i++)
+        used += fprintf(t->out, "%s%s", i ? ", " : "", fth_texts_get(names, i));
+    fprintf(t->out, "%s\n", fth_texts_count(names) > CATEGORIES ? ", ..." : "");
+    fth_texts_free(names);
     return FTH_OK;
 }
 
-static fth_status print_tenx(const sp_anndata *a, const char *group, FILE *out, fth_err *err)
+static fth_status print_tenx(const sp_anndata *a, const char *group, const sp_told *t, fth_err *err)
 {
     sp_matrix m;
     fth_err why = {0};
     char table[SP_PATH];
     FTH_TRY(sp_matrix_open_tenx(&m, a->mem, a->h5, a->path, group, err));
     const int good = judge(&m, &why);
-    fprintf(out, "%s: a 10x file\ncounts\n", a->path);
-    fprintf(out, "  %-16s %lld spots x %lld genes of %s, %.3g %% stored%s\n", group,
+    fprintf(t->out, "%s: a 10x file\ncounts\n", a->path);
+    if (t->w) {
+        fth_json_open(t->w, "counts", '[');
+        put_matrix(t->w, group, &m, "sparse rows", good);
+        fth_json_close(t->w);
+    }
+    fprintf(t->out, "  %-16s %lld spots x %lld genes of %s, %.3g %% stored%s\n", group,
             (long long)m.rows, (long long)m.cols, fth_dtype_name(m.dtype),
             100 * (double)m.entries / fmax((double)m.rows * (double)m.cols, 1),
             good == 0   ? "; it cannot be read"
@@ -291,13 +347,14 @@ static fth_status print_tenx(const sp_anndata *a, const char *group, FILE *out, 
             : good == 2 ? "; fractions"
                         : "");
     sp_matrix_close(&m);
-    fprintf(out, "names\n");
-    FTH_TRY(print_names(a, group, "features/name", "gene_names", "genes", out, err));
-    FTH_TRY(print_names(a, group, "barcodes", NULL, "barcodes", out, err));
+    fprintf(t->out, "names\n");
+    FTH_TRY(print_names(a, group, "features/name", "gene_names", "genes", t, err));
+    FTH_TRY(print_names(a, group, "barcodes", NULL, "barcodes", t, err));
     const bool found = sp_tenx_table(a->path, table);
-    fprintf(out, "positions\n  %s\n",
+    if (t->w) fth_json_text(t->w, "positions", found ? table : NULL);
+    fprintf(t->out, "positions\n  %s\n",
             found ? table : "no tissue_positions.csv beside it or in spatial/");
-    fprintf(out,
+    fprintf(t->out,
             "a config that reads it\n"
             "  name: my_data\n"
             "  dataset: tenx\n"
@@ -306,12 +363,13 @@ static fth_status print_tenx(const sp_anndata *a, const char *group, FILE *out, 
             "    path: %s\n",
             a->path);
     if (!found)
-        fprintf(out, "    positions_path: tissue_positions.csv # where the table of spots is\n");
-    fprintf(out, "  model: {n_components: 10, lengthscale: 8.0, loadings_mode: multiplicative}\n");
+        fprintf(t->out, "    positions_path: tissue_positions.csv # where the table of spots is\n");
+    fprintf(t->out,
+            "  model: {n_components: 10, lengthscale: 8.0, loadings_mode: multiplicative}\n");
     return FTH_OK;
 }
 
-fth_status sp_info_h5ad(fth_mem *mem, const char *path, FILE *out, fth_err *err)
+fth_status sp_info_h5ad(fth_mem *mem, const char *path, const sp_told *t, fth_err *err)
 {
     sp_anndata a;
     guess g = {.cells = 0};
@@ -321,15 +379,21 @@ fth_status sp_info_h5ad(fth_mem *mem, const char *path, FILE *out, fth_err *err)
     fth_status s = FTH_OK;
     if (fth_h5_kind_of(a.h5, "/obs") == FTH_H5_NONE) s = sp_tenx_find(a.h5, group, &tenx, err);
     if (tenx || s != FTH_OK) {
-        if (tenx) s = print_tenx(&a, group, out, err);
+        if (tenx) s = print_tenx(&a, group, t, err);
         sp_anndata_close(&a);
         return s;
     }
-    fprintf(out, "%s: an h5ad file\n", path);
-    s = print_counts(&a, &g, out, err);
-    if (s == FTH_OK) s = print_obsm(&a, &g, out, err);
-    if (s == FTH_OK) s = print_obs(&a, &g, out, err);
-    if (s == FTH_OK) print_config(path, &g, out);
+    fprintf(t->out, "%s: an h5ad file\n", path);
+    static const struct {
+        const char *key;
+        fth_status (*print)(const sp_anndata *a, guess *g, const sp_told *t, fth_err *err);
+    } part[] = {{"counts", print_counts}, {"obsm", print_obsm}, {"obs", print_obs}};
+    for (int i = 0; s == FTH_OK && i < 3; i++) {
+        if (t->w) fth_json_open(t->w, part[i].key, '[');
+        s = part[i].print(&a, &g, t, err);
+        if (t->w) fth_json_close(t->w);
+    }
+    if (s == FTH_OK) print_config(path, &g, t);
     sp_anndata_close(&a);
     return s;
 }

@@ -42,8 +42,11 @@ typedef struct sp_comparison {
 fth_status sp_compare(sp_comparison *c, int64_t rows, fth_err *err);
 void sp_comparison_clear(sp_comparison *c);
 
-/* comparison_<names>.json, comparison_<names>.png and distance_heatmap_<A>_vs_<B>.png into `dir`;
- * their paths go to `out`, which may be NULL. */
-fth_status sp_comparison_write(const sp_comparison *c, const char *dir, FILE *out, fth_err *err);
+/* comparison_<names>.json, comparison_<names>.png and distance_heatmap_<A>_vs_<B>.png into `dir`,
+ * and their names into the answer, which may be NULL; under --plan only that. */
+fth_status sp_comparison_write(const sp_comparison *c, const char *dir, fth_answer *a,
+                               fth_err *err);
+/* What the JSON file holds, inside an object. */
+void sp_comparison_put(const sp_comparison *c, fth_json_writer *w);
 
 #endif

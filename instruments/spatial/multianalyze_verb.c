@@ -1,7 +1,7 @@
 /* multianalyze_verb.c - `fathom spatial multianalyze -c CFG MODEL...` */
 #include "multianalyze.h"
 
-#include "data.h"
+#include "answer.h"
 #include "model.h"
 
 #include <errno.h>
@@ -85,24 +85,58 @@ static fth_status check_names(sp_comparison *c, const request *r, fth_err *err)
                     r->against);
 }
 
-static fth_status compare(sp_comparison *c, const fth_config *cfg, const request *r, FILE *out,
+static void print_pairs(const sp_comparison *c, FILE *out)
+{
+    for (int64_t row = 0; row < c->rows; row++) {
+        for (int j = 0; j < c->n; j++)
+            fprintf(out, "%s%s %" PRId64, j ? "  " : "", c->model[j], c->shown[row * c->n + j] + 1);
+        fprintf(out, "  distance %.4f\n", c->away[row * c->n + c->against]);
+    }
+}
+
+static fth_status tell_inputs(fth_answer *a, const sp_comparison *c, const char *dir, fth_err *err)
+{
+    for (int i = 0; i < c->n; i++) {
+        char in[SP_PATH];
+        const int64_t size[2] = {fth_tensor_size(c->F[i], 0), fth_tensor_size(c->F[i], 1)};
+        FTH_TRY(sp_path(in, dir, c->model[i], err));
+        FTH_TRY(sp_answer_array(a, FTH_FILE_INPUT, in, SP_FACTORS, FTH_F32, 2, size, err));
+    }
+    return FTH_OK;
+}
+
+/* The factors of all models are held, and the points of the maps are drawn from them. */
+static fth_status tell_memory(fth_answer *a, const sp_comparison *c)
+{
+    fth_mem_stats held;
+    const uint64_t cells = (uint64_t)fth_tensor_size(c->F[0], 0);
+    fth_mem_get_stats(c->mem, &held);
+    fth_answer_memory(a, held.used_bytes + 64 * cells + ((uint64_t)32 << 20),
+                      "worked out: the factors of all models, and a figure");
+    return FTH_OK;
+}
+
+static fth_status compare(sp_comparison *c, const fth_config *cfg, const request *r, fth_answer *a,
                           fth_err *err)
 {
     char figures[SP_PATH];
     const char *dir = fth_config_text(cfg, "output_dir");
     for (int i = 0; i < c->n; i++) FTH_TRY(load_factors(c, i, dir, err));
     FTH_TRY(load_places(c, dir, err));
-    FTH_TRY(sp_compare(c, r->pairs, err));
     FTH_TRY(sp_path(figures, dir, SP_FIGURES, err));
     const char *to = r->dir ? r->dir : figures;
+    FTH_TRY(tell_inputs(a, c, dir, err));
+    if (a->plan) {
+        FTH_TRY(sp_comparison_write(c, to, a, err));
+        return tell_memory(a, c);
+    }
+    FTH_TRY(sp_compare(c, r->pairs, err));
     if (mkdir(to, 0777) != 0 && errno != EEXIST)
         return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s could not be made: %s", to, strerror(errno));
-    for (int64_t row = 0; row < c->rows; row++) {
-        for (int j = 0; j < c->n; j++)
-            fprintf(out, "%s%s %" PRId64, j ? "  " : "", c->model[j], c->shown[row * c->n + j] + 1);
-        fprintf(out, "  distance %.4f\n", c->away[row * c->n + c->against]);
-    }
-    return sp_comparison_write(c, to, out, err);
+    print_pairs(c, a->out);
+    FTH_TRY(sp_comparison_write(c, to, a, err));
+    if (a->json) sp_comparison_put(c, fth_answer_facts(a));
+    return FTH_OK;
 }
 
 static const fth_flag flags[] = {
@@ -162,7 +196,9 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
     fth_status s = fth_config_read(cfg, value(user, "config"), err);
     if (s == FTH_OK)
         s = fth_config_check(cfg, &sp_schema, &(fth_config_options){.lenient = true}, err);
-    if (s == FTH_OK) s = compare(&c, cfg, &r, out, err);
+    fth_answer a;
+    if (s == FTH_OK) s = fth_answer_begin(&a, ctx, value, user, out, err);
+    if (s == FTH_OK) s = fth_answer_end(&a, compare(&c, cfg, &r, &a, err), err);
     sp_comparison_clear(&c);
     const fth_status end = fth_config_destroy(cfg, s == FTH_OK ? err : NULL);
     return s == FTH_OK ? end : s;
@@ -179,4 +215,5 @@ const fth_verb sp_verb_multianalyze = {
            "distance_heatmap_A_vs_B.png, and distances and matches as comparison_A_vs_B.json.",
     .max_args = SP_COMPARED,
     .flag = flags,
+    .heeds = "plan json quiet",
     .run = run};

@@ -47,32 +47,37 @@ static void put_two(fth_json_writer *w, const sp_comparison *c, int i, int j)
     fth_json_close(w);
 }
 
+void sp_comparison_put(const sp_comparison *c, fth_json_writer *w)
+{
+    fth_json_open(w, "models", '[');
+    for (int i = 0; i < c->n; i++) fth_json_text(w, NULL, c->model[i]);
+    fth_json_close(w);
+    fth_json_text(w, "matched_against", c->model[c->against]);
+    fth_json_text(w, "assignment", c->best ? "hungarian" : "greedy");
+    fth_json_open(w, "comparisons", '[');
+    for (int i = 0; i < c->n; i++)
+        for (int j = i + 1; j < c->n; j++) put_two(w, c, i, j);
+    fth_json_close(w);
+    fth_json_open(w, "shown", '[');
+    for (int64_t r = 0; r < c->rows; r++) {
+        fth_json_open(w, NULL, '{');
+        fth_json_open(w, "factors", '[');
+        for (int j = 0; j < c->n; j++) fth_json_int(w, NULL, c->shown[r * c->n + j]);
+        fth_json_close(w);
+        fth_json_open(w, "distances", '[');
+        for (int j = 0; j < c->n; j++) fth_json_real(w, NULL, c->away[r * c->n + j]);
+        fth_json_close(w);
+        fth_json_close(w);
+    }
+    fth_json_close(w);
+}
+
 static fth_status write_json(const sp_comparison *c, const char *path, fth_err *err)
 {
     fth_json_writer w;
     fth_json_begin(&w, c->mem, true);
     fth_json_open(&w, NULL, '{');
-    fth_json_open(&w, "models", '[');
-    for (int i = 0; i < c->n; i++) fth_json_text(&w, NULL, c->model[i]);
-    fth_json_close(&w);
-    fth_json_text(&w, "matched_against", c->model[c->against]);
-    fth_json_text(&w, "assignment", c->best ? "hungarian" : "greedy");
-    fth_json_open(&w, "comparisons", '[');
-    for (int i = 0; i < c->n; i++)
-        for (int j = i + 1; j < c->n; j++) put_two(&w, c, i, j);
-    fth_json_close(&w);
-    fth_json_open(&w, "shown", '[');
-    for (int64_t r = 0; r < c->rows; r++) {
-        fth_json_open(&w, NULL, '{');
-        fth_json_open(&w, "factors", '[');
-        for (int j = 0; j < c->n; j++) fth_json_int(&w, NULL, c->shown[r * c->n + j]);
-        fth_json_close(&w);
-        fth_json_open(&w, "distances", '[');
-        for (int j = 0; j < c->n; j++) fth_json_real(&w, NULL, c->away[r * c->n + j]);
-        fth_json_close(&w);
-        fth_json_close(&w);
-    }
-    fth_json_close(&w);
+    sp_comparison_put(c, &w);
     fth_json_close(&w);
     return fth_json_save(&w, path, err);
 }
@@ -183,29 +188,39 @@ static fth_status draw_distances(const sp_comparison *c, int i, int j, const cha
     return s;
 }
 
-static fth_status write_distances(const sp_comparison *c, const char *dir, FILE *out, fth_err *err)
+/* After it was written; under --plan instead. */
+static void tell(fth_answer *a, fth_file_kind kind, const char *path)
+{
+    if (!a) return;
+    fth_answer_file(a, kind, path, -1, NULL);
+    if (!a->plan) fprintf(a->notes, "%s\n", path);
+}
+
+static fth_status write_distances(const sp_comparison *c, const char *dir, fth_answer *a,
+                                  fth_err *err)
 {
     char path[SP_PATH];
     for (int i = 0; i < c->n; i++)
         for (int j = i + 1; j < c->n; j++) {
             const char *const two[2] = {c->model[i], c->model[j]};
             FTH_TRY(name_file(path, dir, "distance_heatmap_", two, 2, ".png", err));
-            FTH_TRY(draw_distances(c, i, j, path, err));
-            if (out) fprintf(out, "%s\n", path);
+            if (!a || !a->plan) FTH_TRY(draw_distances(c, i, j, path, err));
+            tell(a, FTH_FILE_FIGURE, path);
         }
     return FTH_OK;
 }
 
-fth_status sp_comparison_write(const sp_comparison *c, const char *dir, FILE *out, fth_err *err)
+fth_status sp_comparison_write(const sp_comparison *c, const char *dir, fth_answer *a, fth_err *err)
 {
     char path[SP_PATH];
+    const bool plan = a && a->plan;
     FTH_TRY(name_file(path, dir, "comparison_", c->model, c->n, ".json", err));
-    FTH_TRY(write_json(c, path, err));
-    if (out) fprintf(out, "%s\n", path);
+    if (!plan) FTH_TRY(write_json(c, path, err));
+    tell(a, FTH_FILE_OUTPUT, path);
     if (c->xy) {
         FTH_TRY(name_file(path, dir, "comparison_", c->model, c->n, ".png", err));
-        FTH_TRY(draw_maps(c, path, err));
-        if (out) fprintf(out, "%s\n", path);
+        if (!plan) FTH_TRY(draw_maps(c, path, err));
+        tell(a, FTH_FILE_FIGURE, path);
     }
-    return write_distances(c, dir, out, err);
+    return write_distances(c, dir, a, err);
 }

@@ -48,6 +48,7 @@ static fth_status find_neighbours(const sp_project *p, fth_tensor **out, fth_err
     const sp_model *m = p->model;
     const int64_t size[2] = {p->data->size.cells, m->set.K};
     FTH_TRY(fth_tensor_create(out, m->mem, "neighbours", FTH_I32, 2, size, err));
+    if (p->answer) return FTH_OK; /* only its size counts */
     return sp_neighbours_of(fth_tensor_data(*out), p->ctx, m->mem, fth_tensor_data(m->Z),
                             fth_tensor_size(m->Z, 0), fth_tensor_data(p->data->xy), size[0],
                             size[1], err);
@@ -63,10 +64,10 @@ static fth_val ordered(fth_val v, const fth_val *by)
 }
 
 static fth_status run_net(sp_net *net, const sp_query *q, fth_tensor *order, const fth_sink *sink,
-                          fth_err *err)
+                          fth_answer *answer, fth_err *err)
 {
     fth_val f, s, by, out[2];
-    const int n = sink[1].write ? 2 : 1;
+    const int n = answer || sink[1].write ? 2 : 1;
     fth_err own = {0};
     if (!err) err = &own; /* plans answer with it */
     FTH_TRY(sp_predict(net, q, &f, &s, err));
@@ -78,9 +79,11 @@ static fth_status run_net(sp_net *net, const sp_query *q, fth_tensor *order, con
     out[0] = ordered(fth_cast(fth_exp(f), FTH_F32), order ? &by : NULL);
     out[1] = ordered(fth_cast(s, FTH_F32), order ? &by : NULL);
     FTH_TRY(fth_graph_check(net->g, err));
-    const fth_limits limits = {.sinks = sink};
+    const fth_limits limits = {.sinks = answer ? NULL : sink};
     fth_plan *plan = fth_plan_make(net->g, out, n, &limits, err);
-    const fth_status st = plan ? fth_run(plan, sink, NULL, NULL, err) : err->status;
+    const fth_status st = !plan    ? err->status
+                          : answer ? fth_answer_plan(answer, "factors", plan, err)
+                                   : fth_run(plan, sink, NULL, NULL, err);
     fth_plan_destroy(plan);
     return st;
 }
@@ -97,14 +100,14 @@ fth_status sp_project_predict(fth_context *ctx, sp_model *m, const sp_places_ask
         q.group = fth_input(net.g, "group of cell", FTH_I32, "cell", fth_tensor_source(at->group));
     if (m->set.local)
         q.nbr = fth_input(net.g, "nbr of cell", FTH_I32, "cell nbr", fth_tensor_source(at->nbr));
-    const fth_status s = run_net(&net, &q, order, sink, err);
+    const fth_status s = run_net(&net, &q, order, sink, at->answer, err);
     sp_net_destroy(&net);
     return s;
 }
 
 static fth_status project_places(sp_project *p, fth_err *err)
 {
-    sp_places_asked at = {.xy = p->data->xy};
+    sp_places_asked at = {.xy = p->data->xy, .answer = p->answer};
     fth_status s = FTH_OK;
     if (p->model->set.groups) s = translate(p->model, p->data, &at.group, err);
     if (s == FTH_OK && p->model->set.local) s = find_neighbours(p, &at.nbr, err);
@@ -123,6 +126,12 @@ static fth_status make_folder(const char *dir, fth_err *err)
     return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: %s", dir, strerror(errno));
 }
 
+static fth_status project(sp_project *p, bool least_squares, fth_err *err)
+{
+    return p->model->set.spatial ? project_places(p, err)
+                                 : sp_project_counts(p, least_squares, err);
+}
+
 static fth_status write_to(sp_project *p, const char *dir, bool least_squares, fth_err *err)
 {
     char path[SP_PATH];
@@ -134,9 +143,7 @@ static fth_status write_to(sp_project *p, const char *dir, bool least_squares, f
         s = sp_path(path, dir, SP_SCALES, err);
         if (s == FTH_OK) s = fth_npy_create(&p->scales, p->model->mem, path, FTH_F32, 2, size, err);
     }
-    if (s == FTH_OK)
-        s = p->model->set.spatial ? project_places(p, err)
-                                  : sp_project_counts(p, least_squares, err);
+    if (s == FTH_OK) s = project(p, least_squares, err);
     fth_sink_close(&p->factors);
     fth_sink_close(&p->scales);
     return s;
@@ -173,6 +180,53 @@ static fth_status check_genes(const sp_model *m, const sp_data *d, fth_err *err)
     return FTH_E_FILE_SHAPE;
 }
 
+static fth_status tell_files(fth_answer *a, const sp_project *p, const char *model, const char *to,
+                             bool least_squares, fth_err *err)
+{
+    const int64_t size[2] = {p->data->size.cells, p->model->set.n_components};
+    const fth_file_kind out = FTH_FILE_OUTPUT;
+    fth_answer_file(a, FTH_FILE_INPUT, model, -1, "%s", sp_kinds[p->model->set.kind].name);
+    FTH_TRY(sp_answer_data(a, p->data, err));
+    FTH_TRY(sp_answer_array(a, out, to, SP_FACTORS, FTH_F32, 2, size, err));
+    return least_squares ? FTH_OK : sp_answer_array(a, out, to, SP_SCALES, FTH_F32, 2, size, err);
+}
+
+/* The order of the factors is worked out only where something is written in it. */
+static fth_status no_order(fth_tensor **out, const sp_model *m, fth_err *err)
+{
+    const int64_t n = m->set.n_components;
+    FTH_TRY(fth_tensor_create(out, m->mem, "order", FTH_I64, 1, &n, err));
+    for (int64_t i = 0; i < n; i++) ((int64_t *)fth_tensor_data(*out))[i] = i;
+    return FTH_OK;
+}
+
+static fth_status answer(fth_answer *a, sp_project *p, const char *model, const char *to,
+                         bool least_squares, fth_err *err)
+{
+    p->answer = a->plan ? a : NULL;
+    FTH_TRY(a->plan ? no_order(&p->order, p->model, err)
+                    : sp_project_order(&p->order, p->ctx, p->model, model, err));
+    if (!a->plan) FTH_TRY(write_to(p, to, least_squares, err));
+    FTH_TRY(tell_files(a, p, model, to, least_squares, err));
+    if (a->plan) {
+        FTH_TRY(project(p, least_squares, err));
+        fth_answer_memory(a, p->held_bytes,
+                          p->held_bytes ? "worked out: the model and a block of cells"
+                                        : "planned, with the model and the cells");
+    }
+    if (a->json) {
+        fth_json_writer *w = fth_answer_facts(a);
+        fth_json_text(w, "folder", to);
+        fth_json_text(w, "model", sp_kinds[p->model->set.kind].name);
+        fth_json_int(w, "cells", p->data->size.cells);
+        fth_json_int(w, "factors", p->model->set.n_components);
+    }
+    if (!a->plan)
+        fprintf(a->notes, "%" PRId64 " cells, %" PRId64 " factors: %s\n", p->data->size.cells,
+                p->model->set.n_components, to);
+    return FTH_OK;
+}
+
 static fth_status run(fth_context *ctx, int n_args, char *const *arg,
                       const char *(*value)(void *user, const char *flag), void *user, FILE *out,
                       fth_err *err)
@@ -200,11 +254,10 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
     if (s == FTH_OK && m.set.spatial && m.data_hash != d.hash)
         s = sp_data_rescale(&d, &m.frame, model, err);
     sp_project p = {.ctx = ctx, .model = &m, .data = &d};
-    if (s == FTH_OK) s = sp_project_order(&p.order, ctx, &m, model, err);
-    if (s == FTH_OK) s = write_to(&p, to ? to : path, least_squares, err);
+    fth_answer a;
+    if (s == FTH_OK) s = fth_answer_begin(&a, ctx, value, user, out, err);
     if (s == FTH_OK)
-        fprintf(out, "%" PRId64 " cells, %" PRId64 " factors: %s\n", d.size.cells,
-                m.set.n_components, to ? to : path);
+        s = fth_answer_end(&a, answer(&a, &p, model, to ? to : path, least_squares, err), err);
     fth_tensor_release(p.order);
     sp_model_clear(&m);
     sp_data_close(&d);
@@ -235,4 +288,5 @@ const fth_verb sp_verb_project = {
            "factors.npy holds exp(f), scales.npy the standard deviation of f: f32, a row per cell, "
            "factors in the order of analyze.",
     .flag = flags,
+    .heeds = "plan json quiet",
     .run = run};

@@ -2,6 +2,7 @@
 #ifndef SPATIAL_PROJECT_H
 #define SPATIAL_PROJECT_H
 
+#include "answer.h"
 #include "prior.h"
 
 typedef struct sp_project {
@@ -10,6 +11,8 @@ typedef struct sp_project {
     const sp_data *data;
     fth_tensor *order;        /* i64 [factor]: of the model, most spatial first, as in analyze */
     fth_sink factors, scales; /* f32 [cell factor], factors in that order */
+    uint64_t held_bytes;      /* told of least squares, which have no plan; else 0 */
+    fth_answer *answer;       /* gets the plan, and nothing runs; NULL: it does */
 } sp_project;
 
 /* The order of the factors of a model, from the analysis beside its file `model` or, where there is
@@ -20,6 +23,7 @@ fth_status sp_project_order(fth_tensor **out, fth_context *ctx, sp_model *m, con
 /* Cells at places: tensors of the model's scale and groups; NULL where the model has none. */
 typedef struct sp_places_asked {
     fth_tensor *xy, *group, *nbr;
+    fth_answer *answer; /* as of the project */
 } sp_places_asked;
 /* exp(f) and, where there is a second sink, s; in the order given (NULL: that of the model). */
 fth_status sp_project_predict(fth_context *ctx, sp_model *m, const sp_places_asked *at,

@@ -167,8 +167,11 @@ static fth_status fit_block(block *b, fth_err *err)
     const sp_step_options opt = {
         .ctx = b->p->ctx, .model = &m, .data = b->p->data, .counts = b->counts, .fixed_W = true};
     fth_status s = sp_step_open(&st, &opt, err);
-    if (s == FTH_OK) s = take_steps(b, &st, err);
-    if (s == FTH_OK) s = keep_block(b, &m, err);
+    if (s == FTH_OK && b->p->answer)
+        s = fth_answer_plan(b->p->answer, "a block of cells", st.plan, err);
+    else if (s == FTH_OK)
+        s = take_steps(b, &st, err);
+    if (s == FTH_OK && !b->p->answer) s = keep_block(b, &m, err);
     sp_step_close(&st);
     sp_model_clear(&m);
     return s;
@@ -182,7 +185,12 @@ static fth_status run_block(block *b, bool least_squares, fth_err *err)
     FTH_TRY(sp_reader_create(&b->reader, b->p->data, b->n, b->p->model->set.genes, 0, err));
     fth_status s = sp_reader_ask(b->reader, b->cell, NULL, err);
     if (s == FTH_OK) s = sp_reader_take(b->reader, &b->counts, err);
-    if (s == FTH_OK) s = least_squares ? fit_squares(b, err) : fit_block(b, err);
+    if (b->p->answer && least_squares) {
+        fth_mem_stats held;
+        fth_mem_get_stats(b->p->model->mem, &held);
+        b->p->held_bytes = held.used_bytes;
+    } else if (s == FTH_OK)
+        s = least_squares ? fit_squares(b, err) : fit_block(b, err);
     sp_reader_destroy(b->reader);
     return s;
 }
@@ -198,6 +206,7 @@ static fth_status run_blocks(block *b, bool least_squares, fth_err *err)
     for (b->first = 0; b->first < cells; b->first += BLOCK) {
         b->n = cells - b->first < BLOCK ? cells - b->first : BLOCK;
         FTH_TRY(run_block(b, least_squares, err));
+        if (b->p->answer) return FTH_OK; /* no block is larger than the first */
     }
     FTH_TRY(b->p->factors.commit(b->p->factors.self, err));
     return least_squares ? FTH_OK : b->p->scales.commit(b->p->scales.self, err);

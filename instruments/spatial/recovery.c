@@ -3,7 +3,7 @@
  * Factors have no order of their own: they are matched so that the sum of correlations is largest,
  * on the cells that training saw. With the frames of --video the same is shown against time.
  */
-#include "data.h"
+#include "answer.h"
 #include "info.h"
 #include "match.h"
 #include "model.h"
@@ -260,6 +260,27 @@ static fth_status draw(const recovery *r, const course *c, double final, fth_err
     return s;
 }
 
+static void put_result(fth_json_writer *w, const recovery *r, const matched *m, const course *c)
+{
+    fth_json_real(w, "mean_pearson", m->mean);
+    fth_json_open(w, "factors", '[');
+    for (int64_t k = 0; k < r->known; k++) {
+        fth_json_open(w, NULL, '{');
+        fth_json_int(w, "matched", m->column[k]);
+        fth_json_real(w, "pearson", m->pearson[k]);
+        fth_json_close(w);
+    }
+    fth_json_close(w);
+    fth_json_open(w, "course", '[');
+    for (int64_t i = 0; i < c->n; i++) {
+        fth_json_open(w, NULL, '[');
+        fth_json_seconds(w, NULL, c->seconds[i]);
+        fth_json_real(w, NULL, c->mean[i]);
+        fth_json_close(w);
+    }
+    fth_json_close(w);
+}
+
 static fth_status write_json(const recovery *r, const matched *m, const course *c, fth_err *err)
 {
     char path[SP_PATH];
@@ -267,42 +288,61 @@ static fth_status write_json(const recovery *r, const matched *m, const course *
     FTH_TRY(sp_path(path, r->dir, "recovery.json", err));
     fth_json_begin(&w, r->mem, true);
     fth_json_open(&w, NULL, '{');
-    fth_json_real(&w, "mean_pearson", m->mean);
-    fth_json_open(&w, "factors", '[');
-    for (int64_t k = 0; k < r->known; k++) {
-        fth_json_open(&w, NULL, '{');
-        fth_json_int(&w, "matched", m->column[k]);
-        fth_json_real(&w, "pearson", m->pearson[k]);
-        fth_json_close(&w);
-    }
-    fth_json_close(&w);
-    fth_json_open(&w, "course", '[');
-    for (int64_t i = 0; i < c->n; i++) {
-        fth_json_open(&w, NULL, '[');
-        fth_json_seconds(&w, NULL, c->seconds[i]);
-        fth_json_real(&w, NULL, c->mean[i]);
-        fth_json_close(&w);
-    }
-    fth_json_close(&w);
+    put_result(&w, r, m, c);
     fth_json_close(&w);
     return fth_json_save(&w, path, err);
 }
 
-static fth_status recover(recovery *r, const char *truth, const char *key, FILE *out, fth_err *err)
+static fth_status tell_files(const recovery *r, const char *truth, bool draws, fth_answer *a,
+                             fth_err *err)
+{
+    fth_answer_file(a, FTH_FILE_INPUT, truth, -1, "%" PRId64 " x %" PRId64, r->cells, r->known);
+    FTH_TRY(sp_answer_named(a, FTH_FILE_INPUT, r->dir, SP_CHECKPOINT, NULL, err));
+    FTH_TRY(sp_answer_named(a, FTH_FILE_INPUT, r->dir, SP_FACTORS, NULL, err));
+    if (draws) FTH_TRY(sp_answer_named(a, FTH_FILE_FIGURE, r->dir, "recovery.png", NULL, err));
+    return sp_answer_named(a, FTH_FILE_OUTPUT, r->dir, "recovery.json", NULL, err);
+}
+
+/* --plan: the truth is read, which says how large the factors are; nothing is matched. */
+static fth_status plan(const recovery *r, const char *truth, fth_answer *a, fth_err *err)
+{
+    char path[SP_PATH];
+    fth_source frames = {0};
+    FTH_TRY(sp_path(path, r->dir, SP_FRAMES, err));
+    const bool draws = fth_npy_open(&frames, r->mem, path, NULL) == FTH_OK && frames.n_axes == 3 &&
+                       frames.size[0] > 1;
+    fth_source_close(&frames);
+    FTH_TRY(tell_files(r, truth, draws, a, err));
+    fth_mem_stats held;
+    fth_mem_get_stats(r->mem, &held);
+    /* Factors are read as f32 and held as f64. */
+    fth_answer_memory(a, held.used_bytes + 12 * (uint64_t)(r->cells * r->known) + (16u << 20),
+                      "worked out: the truth, and as many factors beside it");
+    return FTH_OK;
+}
+
+static fth_status recover(recovery *r, const char *truth, const char *key, fth_answer *a,
+                          fth_err *err)
 {
     matched m;
     course c = {0};
     FTH_TRY(read_truth(r, truth, key, err));
     FTH_TRY(read_rows(r, err));
     FTH_TRY(read_course(r, err));
+    if (a->plan) return plan(r, truth, a, err);
     FTH_TRY(match_file(r, SP_FACTORS, &m, err));
     for (int64_t k = 0; k < r->known; k++)
-        fprintf(out, "known factor %" PRId64 " is factor %" PRId64 ": correlation %.4f\n", k + 1,
+        fprintf(a->out, "known factor %" PRId64 " is factor %" PRId64 ": correlation %.4f\n", k + 1,
                 m.column[k] + 1, m.pearson[k]);
-    fprintf(out, "mean correlation on %" PRId64 " cells: %.4f\n", r->rows, m.mean);
+    fprintf(a->out, "mean correlation on %" PRId64 " cells: %.4f\n", r->rows, m.mean);
     fth_status s = follow_frames(r, &c, err);
     if (s == FTH_OK && c.n > 1) s = draw(r, &c, m.mean, err);
     if (s == FTH_OK) s = write_json(r, &m, &c, err);
+    if (s == FTH_OK) s = tell_files(r, truth, c.n > 1, a, err);
+    if (s == FTH_OK && a->json) {
+        fth_json_int(fth_answer_facts(a), "cells", r->rows);
+        put_result(fth_answer_facts(a), r, &m, &c);
+    }
     (void)fth_mem_release(r->mem, c.seconds, NULL);
     return s;
 }
@@ -322,7 +362,9 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
     }
     recovery r = {.ctx = ctx, .mem = fth_context_mem(ctx), .dir = arg[0]};
     r.log = value(user, "log-space") != NULL;
-    const fth_status s = recover(&r, truth, value(user, "key"), out, err);
+    fth_answer a;
+    FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
+    const fth_status s = fth_answer_end(&a, recover(&r, truth, value(user, "key"), &a, err), err);
     (void)fth_mem_release(r.mem, r.truth, NULL);
     (void)fth_mem_release(r.mem, r.row, NULL);
     return s;
@@ -348,4 +390,5 @@ const fth_verb sp_verb_recovery = {
            "the time of training.",
     .max_args = 1,
     .flag = flags,
+    .heeds = "plan json",
     .run = run};

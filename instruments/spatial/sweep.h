@@ -39,6 +39,8 @@ const char *sp_sweep_value(const sp_sweep *s, int r, int k);
 fth_status sp_sweep_collect(sp_sweep *s, fth_mem *mem, const char *dir, fth_err *err);
 /* The table for people, and sweep.json, sweep.csv, sweep.png in `dir`. */
 void sp_sweep_print(const sp_sweep *s, FILE *out);
+/* What sweep.json holds, inside an object. */
+void sp_sweep_put(const sp_sweep *s, fth_json_writer *w);
 fth_status sp_sweep_write(const sp_sweep *s, fth_mem *mem, const char *dir, fth_err *err);
 
 #endif

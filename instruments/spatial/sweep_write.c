@@ -42,6 +42,21 @@ static void put_run(fth_json_writer *w, const sp_sweep *s, int r)
     fth_json_close(w);
 }
 
+void sp_sweep_put(const sp_sweep *s, fth_json_writer *w)
+{
+    fth_json_text(w, "best", s->best >= 0 ? s->run[s->best].model : NULL);
+    fth_json_open(w, "over", '{');
+    for (int k = 0; k < s->n_keys; k++) {
+        fth_json_open(w, s->key[k].key, '[');
+        for (int i = 0; i < s->key[k].n; i++) fth_json_text(w, NULL, s->key[k].value[i]);
+        fth_json_close(w);
+    }
+    fth_json_close(w);
+    fth_json_open(w, "runs", '[');
+    for (int r = 0; r < s->n; r++) put_run(w, s, r);
+    fth_json_close(w);
+}
+
 static fth_status write_json(const sp_sweep *s, fth_mem *mem, const char *dir, fth_err *err)
 {
     char path[SP_PATH];
@@ -49,17 +64,7 @@ static fth_status write_json(const sp_sweep *s, fth_mem *mem, const char *dir, f
     fth_json_writer w;
     fth_json_begin(&w, mem, true);
     fth_json_open(&w, NULL, '{');
-    fth_json_text(&w, "best", s->best >= 0 ? s->run[s->best].model : NULL);
-    fth_json_open(&w, "over", '{');
-    for (int k = 0; k < s->n_keys; k++) {
-        fth_json_open(&w, s->key[k].key, '[');
-        for (int i = 0; i < s->key[k].n; i++) fth_json_text(&w, NULL, s->key[k].value[i]);
-        fth_json_close(&w);
-    }
-    fth_json_close(&w);
-    fth_json_open(&w, "runs", '[');
-    for (int r = 0; r < s->n; r++) put_run(&w, s, r);
-    fth_json_close(&w);
+    sp_sweep_put(s, &w);
     fth_json_close(&w);
     return fth_json_save(&w, path, err);
 }

@@ -87,6 +87,30 @@ static fth_status get_options(const options *o, sp_toy *t)
     return get_sampler(o, t);
 }
 
+static fth_status answer(fth_answer *a, sp_toy *t, const char *dir, const char *h5ad, fth_err *err)
+{
+    if (!a->plan) FTH_TRY(sp_toy_make(t, dir, h5ad, err));
+    FTH_TRY(sp_toy_tell(t, a, dir, h5ad, err));
+    const double share = (double)t->entries / ((double)t->cells * (double)t->genes);
+    if (a->json) {
+        fth_json_writer *w = fth_answer_facts(a);
+        fth_json_text(w, "folder", dir);
+        fth_json_int(w, "cells", t->cells);
+        fth_json_int(w, "genes", t->genes);
+        fth_json_int(w, "factors", t->factors);
+        fth_json_int(w, "groups", t->groups);
+        fth_json_int(w, "seed", t->seed);
+        fth_json_text(w, "sampler", t->exact ? "exact" : "near");
+        if (!a->plan) fth_json_int(w, "counts_above_zero", t->entries);
+    }
+    if (a->plan) return FTH_OK;
+    fprintf(a->notes,
+            "%s: %" PRId64 " cells, %" PRId64 " genes, %" PRId64 " factors, %" PRId64
+            " groups, %.2f %% of counts above zero\n",
+            dir, t->cells, t->genes, t->factors, t->groups, 100 * share);
+    return FTH_OK;
+}
+
 static fth_status run(fth_context *ctx, int n_args, char *const *arg,
                       const char *(*value)(void *user, const char *flag), void *user, FILE *out,
                       fth_err *err)
@@ -104,13 +128,9 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
     FTH_TRY(get_options(&(options){value, user, err}, &t));
     const char *dir = value(user, "output");
     if (!dir) dir = "toy";
-    FTH_TRY(sp_toy_make(&t, dir, value(user, "h5ad"), err));
-    fprintf(out,
-            "%s: %" PRId64 " cells, %" PRId64 " genes, %" PRId64 " factors, %" PRId64
-            " groups, %.2f %% of counts above zero\n",
-            dir, t.cells, t.genes, t.factors, t.groups,
-            100 * (double)t.entries / ((double)t.cells * (double)t.genes));
-    return FTH_OK;
+    fth_answer a;
+    FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
+    return fth_answer_end(&a, answer(&a, &t, dir, value(user, "h5ad"), err), err);
 }
 
 static const fth_flag flags[] = {
@@ -152,4 +172,5 @@ const fth_verb sp_verb_toy = {
            "\n"
            "The same options and seed give the same numbers, with any number of workers.",
     .flag = flags,
+    .heeds = "seed plan json quiet",
     .run = run};

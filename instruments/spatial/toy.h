@@ -2,6 +2,7 @@
 #ifndef SPATIAL_TOY_H
 #define SPATIAL_TOY_H
 
+#include "answer.h"
 #include "kernel.h"
 
 typedef struct sp_toy {
@@ -13,8 +14,9 @@ typedef struct sp_toy {
     int64_t missing; /* of those: a few cells each, far from each other */
     int64_t seed;
     double lengthscale, alpha, jitter;
-    double density; /* share of counts above zero; 0: as the rates come */
-    bool exact;     /* by the factor of the whole covariance; else neighbour by neighbour */
+    double density;     /* share of counts above zero; 0: as the rates come */
+    bool exact;         /* by the factor of the whole covariance; else neighbour by neighbour */
+    fth_answer *answer; /* gets the plans, and nothing is drawn; NULL: all is done */
     /* Made: */
     float *xy;             /* [cells][2] */
     int32_t *group;        /* [cells], by descending size */
@@ -52,6 +54,11 @@ fth_status sp_toy_write_group_near(const sp_toy *t, int64_t g, const fth_sink *s
 /* loading and scale; then the counts, into a file of sparse rows; sets entries. */
 fth_status sp_toy_load(sp_toy *t, fth_err *err);
 fth_status sp_toy_write_counts(sp_toy *t, const char *path, fth_err *err);
+/* The most that drawing neighbour by neighbour takes, and that the counts take. */
+uint64_t sp_toy_near_bytes(const sp_toy *t);
+uint64_t sp_toy_counts_bytes(const sp_toy *t);
+/* The files that sp_toy_make writes, and with `plan` what it takes, into the answer. */
+fth_status sp_toy_tell(sp_toy *t, fth_answer *a, const char *dir, const char *h5ad, fth_err *err);
 /* All of it into the folder `dir`, which is made. `h5ad` (may be NULL): the same as one file. */
 fth_status sp_toy_make(sp_toy *t, const char *dir, const char *h5ad, fth_err *err);
 

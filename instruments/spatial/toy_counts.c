@@ -149,19 +149,30 @@ static fth_status write_rows(sp_toy *t, rows *r, int64_t block, const char *path
     return s;
 }
 
+/* Rows that are held. */
+static int64_t block_of(const sp_toy *t)
+{
+    const int64_t block = BLOCK / (8 * t->genes);
+    return block < 1 ? 1 : block > t->cells ? t->cells : block;
+}
+
+uint64_t sp_toy_counts_bytes(const sp_toy *t)
+{
+    const uint64_t D = (uint64_t)t->genes, block = (uint64_t)block_of(t);
+    const uint64_t workers = (uint64_t)fth_context_threads(t->ctx);
+    return (block + 1) * sizeof(int64_t) +
+           D * (8 * block + sizeof(float) * (workers + (uint64_t)t->factors));
+}
+
 fth_status sp_toy_write_counts(sp_toy *t, const char *path, fth_err *err)
 {
-    const uint64_t D = (uint64_t)t->genes, L = (uint64_t)t->factors;
+    const uint64_t D = (uint64_t)t->genes;
     const uint64_t workers = (uint64_t)fth_context_threads(t->ctx);
-    int64_t block = BLOCK / (8 * t->genes);
-    if (block < 1) block = 1;
-    if (block > t->cells) block = t->cells;
+    const int64_t block = block_of(t);
     rows r = {.t = t, .width = t->genes};
     void *memory = NULL;
-    FTH_TRY(fth_mem_take(t->mem, FTH_MEM_ANY,
-                         (uint64_t)(block + 1) * sizeof(int64_t) +
-                             D * (8 * (uint64_t)block + sizeof(float) * (workers + L)),
-                         "counts of cells", &memory, err));
+    FTH_TRY(
+        fth_mem_take(t->mem, FTH_MEM_ANY, sp_toy_counts_bytes(t), "counts of cells", &memory, err));
     r.count = memory;
     r.gene = (int32_t *)(void *)(r.count + block + 1);
     r.value = (float *)(void *)(r.gene + block * t->genes);

@@ -46,12 +46,15 @@ static fth_status draw(sp_toy *t, fth_tensor *xy, fth_tensor *group, fth_tensor 
     const fth_val outs[2] = {w.factor, w.projected};
     const fth_sink sinks[2] = {fth_tensor_sink(factor), fth_tensor_sink(t->projected)};
     fth_plan *p = fth_plan_make(g, outs, 2, &(fth_limits){.sinks = sinks}, err);
-    fth_status s = p ? fth_run(p, sinks, NULL, NULL, err) : fth_graph_check(g, err);
+    fth_status s = !p          ? fth_graph_check(g, err)
+                   : t->answer ? fth_answer_plan(t->answer, "factors", p, err)
+                               : fth_run(p, sinks, NULL, NULL, err);
     if (!p && s == FTH_OK) s = err ? err->status : FTH_E_NO_FIT;
     fth_plan_destroy(p);
     fth_graph_destroy(g);
     const double *v = fth_tensor_data(factor);
-    for (int64_t i = 0; s == FTH_OK && i < t->cells * t->factors; i++) t->factor[i] = (float)v[i];
+    for (int64_t i = 0; s == FTH_OK && !t->answer && i < t->cells * t->factors; i++)
+        t->factor[i] = (float)v[i];
     if (s == FTH_E_NO_FIT || s == FTH_E_BUDGET)
         fth_err_hint(err, "allow more memory, or draw neighbour by neighbour: --sampler near");
     return s;

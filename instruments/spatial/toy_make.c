@@ -196,26 +196,78 @@ static fth_status write_all(sp_toy *t, const char *dir, const char *h5ad, fth_er
     return h5ad ? write_h5ad(t, dir, h5ad, err) : FTH_OK;
 }
 
-fth_status sp_toy_make(sp_toy *t, const char *dir, const char *h5ad, fth_err *err)
+static uint64_t held_bytes(const sp_toy *t)
+{
+    const uint64_t N = (uint64_t)t->cells, L = (uint64_t)t->factors;
+    return sizeof(int64_t) * (uint64_t)t->groups +
+           sizeof(float) * (2 * N + N * L + L * (uint64_t)t->genes) + sizeof(int32_t) * N;
+}
+
+static fth_status take(sp_toy *t, void **memory, fth_err *err)
 {
     const uint64_t N = (uint64_t)t->cells, G = (uint64_t)t->groups, L = (uint64_t)t->factors;
-    void *memory = NULL;
-    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
-        return FTH_FAIL(err, FTH_E_FILE_WRITE, "the folder %s cannot be made: %s", dir,
-                        strerror(errno));
-    FTH_TRY(fth_mem_take(t->mem, FTH_MEM_ANY,
-                         sizeof(int64_t) * G +
-                             sizeof(float) * (2 * N + N * L + L * (uint64_t)t->genes) +
-                             sizeof(int32_t) * N,
-                         "synthetic cells", &memory, err));
-    t->size_of = memory;
+    FTH_TRY(fth_mem_take(t->mem, FTH_MEM_ANY, held_bytes(t), "synthetic cells", memory, err));
+    t->size_of = *memory;
     t->xy = (float *)(void *)(t->size_of + G);
     t->factor = t->xy + 2 * N;
     t->loading = t->factor + N * L;
     t->group = (int32_t *)(void *)(t->loading + L * (uint64_t)t->genes);
+    return FTH_OK;
+}
+
+fth_status sp_toy_make(sp_toy *t, const char *dir, const char *h5ad, fth_err *err)
+{
+    void *memory = NULL;
+    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "the folder %s cannot be made: %s", dir,
+                        strerror(errno));
+    FTH_TRY(take(t, &memory, err));
     const fth_status s = write_all(t, dir, h5ad, err);
     fth_tensor_release(t->projected);
     t->projected = NULL;
     fth_mem_release(t->mem, memory, NULL);
+    return s;
+}
+
+/* ---- the same, only told ---- */
+
+static fth_status tell_files(const sp_toy *t, fth_answer *a, const char *dir, const char *h5ad,
+                             fth_err *err)
+{
+    const int64_t xy[2] = {t->cells, 2}, factors[2] = {t->cells, t->factors},
+                  loadings[2] = {t->genes, t->factors};
+    const fth_file_kind out = FTH_FILE_OUTPUT;
+    FTH_TRY(sp_answer_array(a, out, dir, SP_X, FTH_F32, 2, xy, err));
+    FTH_TRY(sp_answer_array(a, out, dir, SP_C, FTH_I64, 1, &t->cells, err));
+    FTH_TRY(sp_answer_array(a, out, dir, "ground_truth_factors.npy", FTH_F32, 2, factors, err));
+    FTH_TRY(sp_answer_array(a, out, dir, "ground_truth_loadings.npy", FTH_F32, 2, loadings, err));
+    for (int64_t g = 0; g < t->groups; g++) {
+        char name[64];
+        snprintf(name, sizeof name, "ground_truth_factors_group_%lld.npy", (long long)g);
+        FTH_TRY(sp_answer_array(a, out, dir, name, FTH_F32, 2, factors, err));
+    }
+    FTH_TRY(sp_answer_named(a, out, dir, SP_METADATA, "names and options", err));
+    FTH_TRY(sp_answer_named(a, out, dir, SP_Y, "sparse counts", err));
+    if (h5ad) fth_answer_file(a, out, h5ad, -1, "all of it as one file");
+    return FTH_OK;
+}
+
+fth_status sp_toy_tell(sp_toy *t, fth_answer *a, const char *dir, const char *h5ad, fth_err *err)
+{
+    void *memory = NULL;
+    FTH_TRY(tell_files(t, a, dir, h5ad, err));
+    if (!a->plan) return FTH_OK;
+    const uint64_t counts = sp_toy_counts_bytes(t), near = t->exact ? 0 : sp_toy_near_bytes(t);
+    FTH_TRY(take(t, &memory, err));
+    t->answer = a;
+    const fth_status s = t->exact ? sp_toy_draw_exact(t, err) : FTH_OK;
+    t->answer = NULL;
+    fth_tensor_release(t->projected);
+    t->projected = NULL;
+    fth_mem_release(t->mem, memory, NULL);
+    if (s == FTH_OK)
+        fth_answer_memory(a, held_bytes(t) + (counts > near ? counts : near),
+                          t->exact ? "planned for the factors, and all cells beside it"
+                                   : "worked out: all cells, and those being drawn");
     return s;
 }

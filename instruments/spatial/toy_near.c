@@ -250,6 +250,14 @@ static fth_status draw_all(field *f, int32_t *todo, fth_err *err)
     return FTH_OK;
 }
 
+uint64_t sp_toy_near_bytes(const sp_toy *t)
+{
+    const uint64_t n = (uint64_t)t->cells, workers = (uint64_t)fth_context_threads(t->ctx);
+    const uint64_t a_cell = 2 * sizeof(int32_t) + 2 * sizeof(float), a_place = 24; /* the grid */
+    return sizeof(bench) * workers + (a_cell + a_place) * n + sizeof(double) * FIRST * FIRST +
+           sizeof(float) * (uint64_t)t->factors * (1 << 16);
+}
+
 fth_status sp_toy_draw_near(sp_toy *t, fth_err *err)
 {
     const uint64_t n = (uint64_t)t->cells, workers = (uint64_t)fth_context_threads(t->ctx);

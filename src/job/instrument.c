@@ -37,6 +37,22 @@ static const char *find_fault(const fth_instrument *in, int k, char *text, size_
     return text;
 }
 
+/* A flag that a verb takes and does not heed would compute and write where its user only asked. */
+static fth_status check_verbs(const fth_instrument *in, fth_err *err)
+{
+    for (int k = 0; k < in->n_verbs; k++) {
+        const fth_verb *v = in->verb[k];
+        if (v && v->name && v->run && v->heeds) continue;
+        FTH_FAIL(err, FTH_E_USAGE, "verb '%s' of instrument '%s' is refused: %s",
+                 v && v->name ? v->name : "", in->name,
+                 v && v->name && v->run ? "it does not say which flags it heeds"
+                                        : "it has no name, or nothing to run");
+        fth_err_hint(err, "set .heeds to the words of 'seed plan json quiet' that it heeds");
+        return FTH_E_USAGE;
+    }
+    return FTH_OK;
+}
+
 fth_status fth_instrument_check(const fth_instrument *in, fth_err *err)
 {
     char text[200];
@@ -53,5 +69,5 @@ fth_status fth_instrument_check(const fth_instrument *in, fth_err *err)
         fth_err_hint(err, "docs/instruments.md says what a stage has");
         return FTH_E_USAGE;
     }
-    return FTH_OK;
+    return check_verbs(in, err);
 }

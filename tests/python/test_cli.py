@@ -1,7 +1,8 @@
-"""The program as its users meet it: exit codes, help, hints and JSON. seconds: 10"""
+"""The program as its users meet it: exit codes, help, hints and JSON. seconds: 20"""
 import gzip
 import json
 import os
+import pathlib
 import re
 import shutil
 import stat
@@ -306,6 +307,155 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.complete("fathom", "doctor", "--de"), ["--device"])
         self.assertEqual(self.complete("fathom", "doctor", "--device", "c"), ["cpu", "cuda"])
         self.assertEqual(self.complete("fathom", "help", "do"), ["doctor"])
+
+
+def snapshot(folder):
+    """Every file and folder below, with its bytes."""
+    out = {}
+    for base, folders, files in os.walk(folder):
+        for name in folders + files:
+            path = os.path.join(base, name)
+            out[path] = pathlib.Path(path).read_bytes() if os.path.isfile(path) else None
+    return out
+
+
+class EveryCommand(unittest.TestCase):
+    """All commands of the table with flags that each of them has to heed."""
+    TISSUE = "name: t\ndataset: toy\noutput_dir: {d}/out\npreprocessing: {{path: {d}/toy}}\n" \
+             "model: {{n_components: 2, {model}}}\ntraining: {{max_iter: 3}}\n"
+    CELL = "-cell 40 40 40 90 90 90 -N 3 -default_F 10 -lambda 1 -distance 60 -detpixels 24 -pixel 0.4"
+    STAGES = {"spatial": ["preprocess", "train", "analyze", "figures"], "bragg": ["render", "figures"],
+              "sounding": ["survey", "fit", "analyze", "figures"]}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.kept = tempfile.TemporaryDirectory()
+        d = cls.dir = os.path.join(cls.kept.name, "in")
+        os.makedirs(d + "/general")
+        models = {"svgp": "spatial: true, prior: SVGP, num_inducing: 20", "pnmf": "spatial: false"}
+        texts = {f"{m}.yaml": cls.TISSUE.format(d=d, model=text) for m, text in models.items()}
+        texts["general/general.yaml"] = f"instrument: spatial\nname: g\ndataset: toy\noutput_dir: {d}/gen\n" \
+                                f"preprocessing: {{path: {d}/toy}}\nmodel: {{n_components: 2}}\n"
+        texts["grid.yaml"] = f"instrument: bragg\nname: g\noutput_dir: {d}/grid\ncrystal: {{default_F: 1, " \
+                             "cell: [40, 40, 40, 90, 90, 90]}\nbeam: {lambda: [1, 1.1]}\n"
+        texts["sea.yaml"] = f"instrument: sounding\nname: s\noutput_dir: {d}/sea\nsurvey: {{cells: 300}}\n" \
+                            "model: {basis: waves, order: 1}\nfit: {iterations: 3}\nfigures: {dpi: 40}\n"
+        texts["seas.yaml"] = f"instrument: sounding\nname: s\noutput_dir: {d}/seas\n"
+        texts["shots.yaml"] = f"instrument: bragg\nname: b\noutput_dir: {d}/shots\ncrystal: {{default_F: 10, " \
+                              "cell: [40, 40, 40, 90, 90, 90], N: [3, 3, 3]}\nbeam: {lambda: 1}\n" \
+                              "detector: {distance: 60, pixels: [16, 16], pixel: 0.6}\nfigures: {dpi: 40}\n"
+        texts["water.stol"] = "0 2.57\n0.1 3\n0.5 7\n1 4\n"
+        for name, text in texts.items():
+            with open(os.path.join(d, name), "w") as file:
+                file.write(text)
+        cls.must("spatial", "toy", "-o", d + "/toy", "--cells=100", "--genes=12", "--factors=2")
+        cls.must("run", "preprocess", "train", "analyze", "-c", d + "/svgp.yaml", "-c", d + "/pnmf.yaml")
+        cls.must("run", "survey", "fit", "analyze", "-c", d + "/sea.yaml")
+        cls.must("run", "render", "-c", d + "/shots.yaml")
+        cls.must("bragg", *cls.CELL.split(), "-floatfile", d + "/spots.bin", "-intfile", d + "/spots.img",
+                 "-nonoise", "-nopgm")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.kept.cleanup()
+
+    @classmethod
+    def must(cls, *words):
+        done = subprocess.run([os.path.abspath(PROGRAM), *words], capture_output=True, text=True, cwd=cls.dir)
+        assert done.returncode == 0, (words, done.stderr)
+
+    def lines(self):
+        """Words of a call that works, for each command; what is not here takes neither flag."""
+        d, cell = self.dir, self.CELL.split()
+        of = {"spatial": "svgp.yaml", "bragg": "shots.yaml", "sounding": "sea.yaml"}
+        all_of = {"spatial": "general/general.yaml", "bragg": "grid.yaml", "sounding": "seas.yaml"}
+        truth = d + "/toy/ground_truth_factors.npy"
+        out = {("version",): [], ("doctor",): ["--threads=1"], ("status",): [d], ("plan",): ["-c", d + "/sea.yaml"],
+               ("config", "check"): [d + "/sea.yaml"], ("run",): ["survey", "-c", d + "/sea.yaml"],
+               ("bragg",): cell, ("bragg", "draw"): cell + ["--only=spots,radial"],
+               ("bragg", "refine"): [d + "/spots.img", *cell, "--free=flu", "--no-lattice"],
+               ("bragg", "noisify"): ["-bin", d + "/spots.bin", "-detpixels", "24", "-pixel", "0.4",
+                                      "-distance", "60", "-lambda", "1"],
+               ("bragg", "nonbragg"): ["-stol", d + "/water.stol", *cell[-8:]],
+               ("spatial", "toy"): ["--cells=50", "--genes=5", "--factors=2"],
+               ("spatial", "info"): [d + "/out"], ("spatial", "export"): ["-c", d + "/svgp.yaml", "-o", "x.h5ad"],
+               ("spatial", "project"): ["-m", d + "/out/svgp/model.safetensors", "--data", d + "/out", "-o", "new"],
+               ("spatial", "multianalyze"): ["-c", d + "/svgp.yaml", "svgp", "pnmf", "-o", "both"],
+               ("spatial", "recovery"): [d + "/out/svgp", "--truth", truth],
+               ("spatial", "sweep"): ["-c", d + "/pnmf.yaml", "--over", "model.n_components=1,2", "-o", "grid"],
+               ("sounding", "depth"): [d + "/sea/waves/model.safetensors", "1", "2"]}
+        for group, stages in self.STAGES.items():
+            out.update({(group, stage): ["-c", f"{d}/{of[group]}"] for stage in stages})
+            out[group, "plan"] = ["-c", f"{d}/{of[group]}"]
+            out[group, "generate"] = ["-c", f"{d}/{all_of[group]}"]
+        return out
+
+    def each(self, flag):
+        """Every command whose page has the flag, with the words of a call that works."""
+        lines = self.lines()
+        with open(os.path.join(ROOT, "docs/cli.md")) as file:  # made from the table
+            pages = re.split(r"^## fathom ", file.read(), flags=re.M)[1:]
+        found = [tuple(page.split("\n")[0].split()) for page in pages
+                 if re.search(rf"^\| `(-., )?--{flag}\b", page, re.M)]
+        self.assertEqual([words for words in found if words not in lines], [])  # add them to the table
+        self.assertGreater(len(found), 15)
+        return [(words, lines[words]) for words in found]
+
+    def call(self, folder, *words):
+        done = subprocess.run([os.path.abspath(PROGRAM), *words], capture_output=True, text=True, cwd=folder,
+                              timeout=60)
+        self.assertEqual(done.returncode, 0, (words, done.stderr))
+        return done.stdout
+
+    def test_a_plan_writes_nothing_and_says_something(self):
+        before = snapshot(self.dir)
+        for words, rest in self.each("plan"):
+            with tempfile.TemporaryDirectory() as empty, self.subTest(words=words):
+                self.assertRegex(self.call(empty, *words, *rest, "--plan"), r"\d [KMG]?i?B\b|cached")
+                page = json.loads(self.call(empty, *words, *rest, "--plan", "--json"))
+                self.assertRegex(json.dumps(page), "bytes|memory")
+                self.assertEqual((os.listdir(empty), snapshot(self.dir) == before), ([], True))
+
+    def test_plans_name_files_and_memory(self):
+        with tempfile.TemporaryDirectory() as empty:
+            out = self.call(empty, "spatial", "project", *self.lines()["spatial", "project"], "--plan")
+            self.assertRegex(out, r"reads  .*/preprocessed/X.npy: f32 100 x 2, 928 B")
+            self.assertRegex(out, r"writes new/factors.npy: f32 100 x 2, 928 B")
+            self.assertRegex(out, r"\nmemory \d+\.\d+ MiB: planned")
+            words = ["spatial", "sweep", *self.lines()["spatial", "sweep"], "--plan"]
+            tasks = json.loads(self.call(empty, *words, "--json"))["tasks"]
+            self.assertEqual([t["stage"] for t in tasks], ["preprocess"] + 2 * ["train", "analyze"])
+            self.assertTrue(all(t["planned_bytes"] > 1 << 20 for t in tasks))
+            code, _, err = run("spatial", "info", self.dir, "--plan")
+            self.assertEqual((code, "does not take --plan" in err), (2, True))
+
+    def test_the_json_of_every_command_is_one_document(self):
+        for words, rest in self.each("json"):
+            with tempfile.TemporaryDirectory() as empty, self.subTest(words=words):
+                page = json.loads(self.call(empty, *words, *rest, "--json"), parse_constant=not_json)
+                for file in page.get("files", []) if isinstance(page, dict) else []:
+                    if "use" in file and file["use"] != "reads" and "bytes" in file:
+                        self.assertEqual(os.path.getsize(os.path.join(empty, file["path"])), file["bytes"])
+        self.assertEqual(run("bragg", "--json")[:2], (2, ""))  # no usage among the answers
+
+    def test_quiet_verbs_only_say_results(self):
+        lines = self.lines()
+        for words in (("bragg", "draw"), ("bragg", "noisify"), ("bragg", "nonbragg"), ("spatial", "toy"),
+                      ("spatial", "export"), ("spatial", "project")):
+            with tempfile.TemporaryDirectory() as empty, self.subTest(words=words):
+                self.assertEqual(self.call(empty, *words, *lines[words], "--quiet"), "")
+                self.assertNotEqual(os.listdir(empty), [])
+
+    def test_the_monitor_watches_every_command_that_takes_it(self):
+        lines, names = self.lines(), ["gpu_monitor.log", "host_monitor.csv"]
+        for words in (["spatial", "toy"], ["bragg", "draw"], ["doctor"]):
+            with tempfile.TemporaryDirectory() as empty:
+                self.call(empty, *words, *lines[tuple(words)], "--monitor=1")
+                self.assertIn(names[1], os.listdir(empty), words)
+        for seconds in ("0", "86401", "x"):
+            code, _, err = run("doctor", "--monitor", seconds)
+            self.assertEqual(code, 2)
+            self.assertIn(f"--monitor takes whole seconds, from 1 to 86400, not '{seconds}'", err)
 
 
 if __name__ == "__main__":

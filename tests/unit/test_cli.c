@@ -362,6 +362,111 @@ TEST(the_table_is_sound)
     }
 }
 
+/* What a verb does not heed is refused: it would compute and write where a plan was asked for. */
+TEST(verbs_take_only_the_flags_that_they_heed)
+{
+    static const char *const own[] = {"seed", "plan", "json", "quiet"};
+    fth_err err = {0};
+    for (int i = 0; cli_verb_at(i); i++) {
+        const cli_command *c = cli_verb_at(i);
+        char line[200];
+        if (!c->verb) continue;
+        IS_TRUE(c->verb->heeds != NULL);
+        size_t known = 0;
+        for (int k = 0; k < 4; k++) {
+            cli_call call;
+            const bool heeds = strstr(c->verb->heeds, own[k]) != NULL;
+            known += heeds ? strlen(own[k]) + 1 : 0;
+            snprintf(line, sizeof line, "%s --%s%s", c->name, own[k], k == 0 ? "=1" : "");
+            IS(parse(&call, line, &err), heeds ? FTH_OK : FTH_E_COMMAND);
+        }
+        EQ_U64(strlen(c->verb->heeds) + 1, known > 0 ? known : 1); /* and no other word */
+    }
+}
+
+static fth_status run_nothing(fth_context *ctx, int n_args, char *const *arg,
+                              const char *(*value)(void *user, const char *flag), void *user,
+                              FILE *out, fth_err *err)
+{
+    (void)ctx, (void)n_args, (void)arg, (void)value, (void)user, (void)out, (void)err;
+    return FTH_OK;
+}
+
+TEST(a_verb_says_which_flags_it_heeds_or_is_refused)
+{
+    fth_verb verb = {.name = "tell", .run = run_nothing};
+    const fth_verb *const verbs[] = {&verb};
+    fth_instrument in = *cli_verb_at(0)->instrument;
+    fth_err err = {0};
+    in.verb = verbs;
+    in.n_verbs = 1;
+    IS(fth_instrument_check(&in, &err), FTH_E_USAGE);
+    HAS(err.text, "verb 'tell' of instrument ");
+    HAS(err.text, " is refused: it does not say which flags it heeds");
+    verb.heeds = "";
+    OKE(fth_instrument_check(&in, &err), &err);
+    verb.run = NULL;
+    IS(fth_instrument_check(&in, &err), FTH_E_USAGE);
+}
+
+static const char *given; /* flags, between blanks */
+
+static const char *value_of(void *user, const char *flag)
+{
+    (void)user;
+    return strstr(given, flag) ? "" : NULL;
+}
+
+/* What a verb with one file says under these flags; to be freed. */
+static char *answer_of(const char *flags, fth_status ends)
+{
+    fth_context *ctx = NULL;
+    fth_answer a;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    given = flags;
+    OK(fth_context_create(&ctx, NULL, NULL));
+    OK(fth_answer_begin(&a, ctx, value_of, NULL, out, NULL));
+    fth_answer_file(&a, FTH_FILE_OUTPUT, "a.npy", 3 << 10, "f32 %d x %d", 24, 32);
+    fth_answer_file(&a, FTH_FILE_INPUT, "/nowhere", -1, NULL);
+    if (a.plan) fth_answer_memory(&a, 5 << 20, "worked out");
+    if (!a.plan) fprintf(a.out, "42\n");
+    if (!a.plan) fprintf(a.notes, "wrote a.npy\n");
+    if (a.json) fth_json_int(fth_answer_facts(&a), "depth", 42);
+    IS(fth_answer_end(&a, ends, NULL), ends);
+    OK(fth_context_destroy(ctx, NULL));
+    fclose(out);
+    return text;
+}
+
+TEST(an_answer_is_lines_or_one_document)
+{
+    static const struct {
+        const char *flags, *said;
+    } rows[] = {
+        {"", "42\nwrote a.npy\n"},
+        {"quiet", "42\n"},
+        {"plan",
+         "writes a.npy: f32 24 x 32, 3.00 KiB\nreads  /nowhere\nmemory 5.00 MiB: worked out\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char *text = answer_of(rows[i].flags, FTH_OK);
+        EQ_STR(text, rows[i].said);
+        free(text);
+    }
+    char *text = answer_of("json", FTH_OK), *plan = answer_of("json plan", FTH_OK),
+         *none = answer_of("json", FTH_E_NUMERIC);
+    HAS(text, "\"path\":\"a.npy\",\"use\":\"writes\",\"bytes\":3072,\"holds\":\"f32 24 x 32\"");
+    HAS(text, "\"depth\": 42");
+    IS_TRUE(!strstr(text, "wrote"));
+    HAS(plan, "\"planned_bytes\": 5242880");
+    EQ_STR(none, "");
+    free(text);
+    free(plan);
+    free(none);
+}
+
 TEST(json_escapes_and_sets_commas)
 {
     char *text = NULL;

@@ -21,7 +21,7 @@ static const char *value_of(void *user, const char *flag)
     if (strcmp(flag, "model") == 0) return w->model;
     if (strcmp(flag, "data") == 0) return w->data;
     if (strcmp(flag, "output") == 0) return w->output[0] ? w->output : NULL;
-    return w->least_squares ? "" : NULL;
+    return w->least_squares && strcmp(flag, "least-squares") == 0 ? "" : NULL;
 }
 
 static fth_status project(words *w, uint64_t budget, fth_err *err)
