@@ -51,7 +51,8 @@ static fth_status pack_row(packer *p, int64_t slow, int64_t *bytes, fth_err *err
     return FTH_OK;
 }
 
-/* The header of detectors of this kind: numbers that readers look for. */
+/* The header of detectors of this kind: numbers that readers look for. GENERIC_MINI is the name for
+ * simulated images: with that of a real detector ("SLS_1.0") DIALS looks for its modules. */
 static int write_text(const br_experiment *e, char *text, size_t bytes, int64_t packed)
 {
     const br_scene *s = &e->scene;
@@ -66,7 +67,7 @@ static int write_text(const br_experiment *e, char *text, size_t bytes, int64_t 
                     "\r\n"
                     "data_image\r\n"
                     "\r\n"
-                    "_array_data.header_convention \"SLS_1.0\"\r\n"
+                    "_array_data.header_convention \"GENERIC_MINI\"\r\n"
                     "_array_data.header_contents\r\n"
                     ";\r\n"
                     "# Detector: simulated by Fathom bragg %s\r\n"

@@ -1,7 +1,8 @@
 """Every kind of file of bragg, opened by the packages that others open them with: fabio and pycbf
 (images), nxmx, which DIALS reads containers with, and nexusformat, whose nxvalidate compares a
 container with the definition NXmx. They are fetched from the package index into a folder of the
-build; without an index there is nothing to try.
+build; without an index there is nothing to try. DIALS itself (dxtbx) is no package of the index:
+where some Python of this machine has it, it opens the CBF images too.
 seconds: 200"""
 import json
 import os
@@ -62,6 +63,20 @@ else:
              "end_angles": sample.depends_on.end[()].to("degree").magnitude.tolist(),
              "shape": entry.data[0][entry.data[0].signal].shape}
 json.dump(found, sys.stdout)
+"""
+
+
+# What DIALS makes of images that belong together.
+DXTBX = """
+import json, sys
+from dxtbx.model.experiment_list import ExperimentListFactory
+found = ExperimentListFactory.from_filenames(sys.argv[1:])
+e, panel = found[0], found[0].detector[0]
+json.dump({"experiments": len(found), "frames": len(e.imageset), "size": panel.get_image_size(),
+           "distance": panel.get_distance(), "pixel": panel.get_pixel_size(),
+           "wavelength": e.beam.get_wavelength(), "beam": panel.get_beam_centre_px(e.beam.get_s0()),
+           "oscillation": e.scan.get_oscillation(),
+           "pixels": [e.imageset.get_raw_data(i)[0].as_numpy_array().tolist() for i in range(len(e.imageset))]}, sys.stdout)
 """
 
 
@@ -136,6 +151,37 @@ class Readers(unittest.TestCase):
         # of the corner of the image, in mm: x of NeXus is the fast axis of MOSFLM, y the slow one
         for got, want in zip(near["origin"], (-(31.2345 + 0.4), -(38.124 + 0.4), 123.456)):
             self.assertAlmostEqual(got, want, 6)
+
+    def opened_by_dials(self, *names):
+        for python in (sys.executable, "/usr/bin/python3"):
+            if call(python, "-c", "import dxtbx").returncode == 0:
+                done = call(python, "-c", DXTBX, *names, cwd=self.dir)
+                self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+                return json.loads(done.stdout)
+        self.skipTest("no Python here has dxtbx")
+
+    def test_dials_opens_cbf_images(self):
+        words = ["-hkl", "small.hkl", "-cell", 28, 33, 38, 90, 95, 90, "-N", 5, "-pixel", "0.172", "-distance", "123.456",
+                 "-lambda", "0.97918", "-oversample", 1, "-seed", 1, "-phi", 5, "-osc", "0.5", "-phisteps", 1]
+        for fast, slow in ((64, 64), (487, 195)):  # the second is the size of a real detector's module
+            self.fathom("bragg", "--quiet", *words, "-detpixels_f", fast, "-detpixels_s", slow, "--cbf", "dials_00001.cbf")
+            found = self.opened_by_dials("dials_00001.cbf")
+            self.assertEqual(found.pop("pixels"), [self.read("fabio", "dials_00001.cbf")[0]["pixels"]])
+            want = {"experiments": 1, "frames": 1, "size": [fast, slow], "distance": 123.456, "pixel": [0.172, 0.172],
+                    "wavelength": 0.97918, "beam": [fast / 2 + 1, slow / 2 + 1], "oscillation": [5, 0.5]}
+            self.close_to(found, want)
+        self.fathom("bragg", "render", "-c", "job.yaml", "--quiet", "--set", "output_dir=dials")
+        names = [f"dials/series/image_{frame:05d}.cbf" for frame in (1, 2, 3)]
+        found = self.opened_by_dials(*names)
+        self.assertEqual(found.pop("pixels"), [self.read("fabio", name)[0]["pixels"] for name in names])
+        self.close_to(found, {"experiments": 1, "frames": 3, "size": [96, 80], "distance": 123.456, "pixel": [0.8, 0.8],
+                              "wavelength": 0.97918, "beam": [39.5431, 48.1550], "oscillation": [0, 0.125]})
+
+    def close_to(self, found, want):
+        self.assertEqual(set(found), set(want))
+        for key in want:
+            for a, b in zip(*((v if isinstance(v, list) else [v]) for v in (found[key], want[key]))):
+                self.assertAlmostEqual(a, b, 4, key)
 
     def test_the_container_is_what_nxmx_defines(self):
         for name, more in (("rotation", []), ("stills", ["--set", "stills.count=2", "--set", "scan.frames=1", "--set", "crystal.misset=~"]),

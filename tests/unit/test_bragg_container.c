@@ -131,6 +131,7 @@ TEST(flux_is_that_of_the_fluence)
     HAS(text, "\n# Exposure_time 0.25 s\r\n");
     HAS(text, "\n# Wavelength 0.97918 A\r\n");
     HAS(text, "\n# Detector_distance 0.123456 m\r\n");
+    HAS(text, "\n_array_data.header_convention \"GENERIC_MINI\"\r\n"); /* no real detector's */
     free(text);
     end(&j);
 }
