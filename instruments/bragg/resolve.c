@@ -447,6 +447,13 @@ static fth_status resolve_outputs(br_experiment *e, const br_flags *f, fth_err *
 
 /* ---- all of it ---- */
 
+/* Computed anew for each subpixel, the factor would be there after all, as it is in the
+ * reference: kernels know only of the two switches. */
+static bool keeps_nopolar(const br_flags *f)
+{
+    return f->nopolar && !(f->quirks >> BR_QUIRK_NOPOLAR_UNDONE & 1);
+}
+
 static fth_status resolve_scene(br_experiment *e, const br_flags *f, fth_err *err)
 {
     br_scene *s = &e->scene;
@@ -455,7 +462,7 @@ static fth_status resolve_scene(br_experiment *e, const br_flags *f, fth_err *er
     s->shape = (int32_t)f->shape;
     s->fudge = f->fudge;
     s->oversample_thick = f->oversample_thick;
-    s->oversample_polar = f->oversample_polar;
+    s->oversample_polar = f->oversample_polar && !keeps_nopolar(f);
     s->oversample_omega = f->oversample_omega;
     s->chain_start = -1;
     e->compat_c = !f->spec;

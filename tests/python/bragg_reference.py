@@ -22,7 +22,8 @@ AXES = {
 }
 VECTORS = ["beam", "fdet", "sdet", "odet", "twotheta", "polar", "spindle"]
 QUIRKS = {"phi-carryover", "interp-latch", "running-sum", "last-layer", "layer-step", "water-scale", "equal-weights",
-          "cstar-z", "misset-90rad", "pivot-by-convention", "pix0-ignored", "curved-labyz", "header-substring"}
+          "cstar-z", "misset-90rad", "pivot-by-convention", "pix0-ignored", "curved-labyz", "header-substring",
+          "nopolar-undone"}
 
 
 def atof(text):
@@ -593,7 +594,7 @@ def accumulate(x, latch):
                         B = unit(np.cross(x.p, inc)); Ev = unit(np.cross(inc, B))
                         k2 = s.kahn * np.cos(2 * -np.arctan2(d @ B, d @ Ev)) * (1 - c2**2)
                     pol = (1 + c2**2 - k2) / 2
-                    if not s.nopolar or s.over["polar"]:
+                    if not s.nopolar or (s.over["polar"] and quirk("nopolar-undone")):
                         polar = np.where(alive & ((polar == 0) | s.over["polar"]), pol, polar)
                     for i, angle in enumerate(x.phis):
                         if angle != 0.0 or not quirk("phi-carryover"): eff = angle

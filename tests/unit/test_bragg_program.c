@@ -210,6 +210,21 @@ TEST(companions_have_links)
     sweep();
 }
 
+TEST(no_polarisation_means_none)
+{
+    need_program();
+    static const char *const mode[2] = {"spec", "c"};
+    for (int k = 0; k < 2; k++) {
+        EQ_I64(call("fathom bragg --compat %s " TINY " -nopolar -floatfile a.bin", mode[k]), 0);
+        EQ_I64(call("fathom bragg --compat %s " TINY " -nopolar -oversample_polar -floatfile b.bin",
+                    mode[k]),
+               0);
+        EQ_I64(call("cmp -s a.bin b.bin"), k);
+    }
+    EQ_I64(call("rm a.bin b.bin"), 0);
+    sweep();
+}
+
 TEST(quiet_leaves_only_files)
 {
     need_program();

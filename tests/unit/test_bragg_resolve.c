@@ -120,6 +120,15 @@ static void done(void)
     b.mem = NULL;
 }
 
+TEST(nopolar_holds_in_spec_mode)
+{
+    EQ_I64(given("-nopolar -oversample_polar", false)->scene.oversample_polar, 1);
+    EQ_I64(given("-nopolar -oversample_polar", true)->scene.oversample_polar, 0);
+    EQ_I64(given("-oversample_polar", true)->scene.oversample_polar, 1);
+    EQ_I64(given("-nopolar -polar 0.9 -oversample_polar", true)->scene.oversample_polar, 1);
+    done();
+}
+
 TEST(default_beam_centres_of_the_conventions)
 {
     /* fast 64, slow 48 pixels of 0.4 mm; numbers in mm */
