@@ -261,6 +261,11 @@ static void put_beam(out *o, const br_job *job)
     put_number(o, "/entry/instrument/beam/total_flux", e->flux, "Hz");
     put(o, "/entry/instrument/beam/incident_beam_size", FTH_F64, 1, &two, size);
     note(o, "/entry/instrument/beam/incident_beam_size", "units", "m");
+    if (!e->scene.nopolar) { /* x of NeXus is the direction of the electric field */
+        const int64_t one_four[2] = {1, 4};
+        const double stokes[4] = {1, e->scene.kahn, 0, 0};
+        put(o, "/entry/instrument/beam/incident_polarization_stokes", FTH_F64, 2, one_four, stokes);
+    }
     note(o, "/entry/instrument/beam", "NX_class", "NXbeam");
     note(o, "/entry/instrument", "NX_class", "NXinstrument");
     put_text(o, "/entry/source/name", "simulated");

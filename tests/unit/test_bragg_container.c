@@ -13,11 +13,12 @@
 extern const fth_instrument fth_instrument_bragg;
 
 #define DEGREE (3.14159265358979323846 / 180)
-#define SERIES                                                                                     \
+#define SERIES_WITH(beam)                                                                          \
     "instrument: bragg\nname: container\nsampling: {oversample: 1}\n"                              \
     "crystal: {cell: [28, 33, 38, 90, 95, 90], misset: [10, 20, 30], default_F: 10, N: 2}\n"       \
-    "beam: {lambda: 0.97918, fluence: 2e24, exposure: 0.25, size: 0.05}\n"                         \
-    "scan: {phi: 5, osc: 0.5, steps: 2, frames: 3}\noutput: {cbf: true}\n"
+    "scan: {phi: 5, osc: 0.5, steps: 2, frames: 3}\noutput: {cbf: true}\n"                         \
+    "beam:\n  lambda: 0.97918\n  fluence: 2e24\n  exposure: 0.25\n  size: 0.05\n" beam
+#define SERIES SERIES_WITH("")
 #define DETECTOR "distance: 123.456, pixel: 0.8, pixels: [24, 20], beam: [8.1, 11.23]"
 
 /* ---- a job, run here ---- */
@@ -192,6 +193,31 @@ TEST(an_oblique_detector_is_hit_at_its_beam_centre)
     NEAR(hit.distance, distance, 1e-12);
     NEAR(hit.fast, 30, 1e-9);
     NEAR(hit.slow, 50, 1e-9);
+}
+
+/* I Q U V: x of NeXus is the direction of the electric field, and the factor is Q. */
+TEST(polarisation_is_there_where_it_is_known)
+{
+    static const struct {
+        const char *name, *words;
+        double q;
+    } t[] = {{"unpolarised", "", 0}, {"polarised", "  polar: 0.9\n", 0.9}};
+    double stokes[4];
+    for (int k = 0; k < 2; k++) {
+        char config[1500];
+        snprintf(config, sizeof config, SERIES_WITH("%s") "detector: {" DETECTOR "}\n", t[k].words);
+        job j = run(t[k].name, config);
+        numbers(&j, "/entry/instrument/beam/incident_polarization_stokes", 4, stokes);
+        EQ_F64(stokes[0], 1);
+        EQ_F64(stokes[1], t[k].q);
+        EQ_F64(stokes[2], 0);
+        EQ_F64(stokes[3], 0);
+        end(&j);
+    }
+    job j = run("nopolar", SERIES_WITH("  nopolar: true\n") "detector: {" DETECTOR "}\n");
+    EQ_I64(fth_h5_kind_of(j.file, "/entry/instrument/beam/incident_polarization_stokes"),
+           FTH_H5_NONE);
+    end(&j);
 }
 
 /* ---- crystal ---- */
