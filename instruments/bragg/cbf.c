@@ -6,6 +6,8 @@
  */
 #include "cbf.h"
 
+#include "notices.h"
+
 #include <string.h>
 
 enum { TEXT = 4096, PADDING = 4095, PIXEL_MOST = 7 };
@@ -52,7 +54,8 @@ static fth_status pack_row(packer *p, int64_t slow, int64_t *bytes, fth_err *err
 }
 
 /* The header of detectors of this kind: numbers that readers look for. GENERIC_MINI is the name for
- * simulated images: with that of a real detector ("SLS_1.0") DIALS looks for its modules. */
+ * simulated images: with that of a real detector ("SLS_1.0") DIALS looks for its modules. Of a
+ * curved detector the numbers tell only half: its name is one that DIALS does not know. */
 static int write_text(const br_experiment *e, char *text, size_t bytes, int64_t packed)
 {
     const br_scene *s = &e->scene;
@@ -62,12 +65,14 @@ static int write_text(const br_experiment *e, char *text, size_t bytes, int64_t 
     if (s->thickness > 0)
         snprintf(sensor, sizeof sensor, "# %s sensor, thickness %g m\r\n",
                  strcmp(e->material, "Si") == 0 ? "Silicon" : e->material, s->thickness);
+    const char *kind = s->curved ? "FATHOM_CURVED" : "GENERIC_MINI";
+    const char *curved = s->curved ? "# Fathom_note " BR_CURVED_NOTE "\r\n" : "";
     return snprintf(text, bytes,
                     "###CBF: VERSION 1.5\r\n"
                     "\r\n"
                     "data_image\r\n"
                     "\r\n"
-                    "_array_data.header_convention \"GENERIC_MINI\"\r\n"
+                    "_array_data.header_convention \"%s\"\r\n"
                     "_array_data.header_contents\r\n"
                     ";\r\n"
                     "# Detector: simulated by Fathom bragg %s\r\n"
@@ -85,6 +90,7 @@ static int write_text(const br_experiment *e, char *text, size_t bytes, int64_t 
                     "# Detector_2theta %.6f deg.\r\n"
                     "# Polarization %g\r\n"
                     "# Fathom_quirks 0x%x\r\n"
+                    "%s"
                     ";\r\n"
                     "\r\n"
                     "_array_data.data\r\n"
@@ -103,10 +109,10 @@ static int write_text(const br_experiment *e, char *text, size_t bytes, int64_t 
                     "X-Binary-Size-Padding: %d\r\n"
                     "\r\n"
                     "\x0c\x1a\x04\xd5",
-                    fth_version(), s->pixel, s->pixel, sensor, e->exposure, e->exposure,
+                    kind, fth_version(), s->pixel, s->pixel, sensor, e->exposure, e->exposure,
                     INT32_MAX - 1, e->frame.lambda.v * 1e10, hit.distance, hit.fast, hit.slow,
                     e->flux, e->param[BR_PHI] * sign, e->osc * sign, e->param[BR_TT] * sign,
-                    s->kahn, s->quirks, (long long)packed, (long long)(s->fast * s->slow),
+                    s->kahn, s->quirks, curved, (long long)packed, (long long)(s->fast * s->slow),
                     (long long)s->fast, (long long)s->slow, PADDING);
 }
 

@@ -1,6 +1,7 @@
 /* command.c - `fathom bragg [nanoBragg flags]`, and the program under the name nanoBragg. */
 #include "flags.h"
 #include "image.h"
+#include "notices.h"
 #include "summary.h"
 
 #include <stdlib.h>
@@ -71,6 +72,18 @@ static fth_status set_photon_files(const fth_direct_call *call, br_outputs *out,
     return FTH_OK;
 }
 
+/* Beside the text, which is nanoBragg's; of its own flags c mode says no more than that did. */
+static void say_notices(const command *c)
+{
+    const br_experiment *e = &c->experiment;
+    char text[BR_NOTICE];
+    if (!c->call->notes) return;
+    if (c->flags.spec && br_notice_places(&c->flags, text, sizeof text))
+        fprintf(c->call->notes, "NOTICE: %s\n", text);
+    if (e->out.cbf_file[0] && br_notice_header(e, true, text, sizeof text))
+        fprintf(c->call->notes, "NOTICE: %s\n", text);
+}
+
 static fth_status run(command *c, fth_err *err)
 {
     const fth_direct_call *call = c->call;
@@ -97,6 +110,7 @@ static fth_status run(command *c, fth_err *err)
     FTH_TRY(br_experiment_resolve(&c->experiment, fth_context_mem(call->context), &c->flags, err));
     fth_status s = set_photon_files(call, &c->experiment.out, err);
     br_statistics stats;
+    if (s == FTH_OK) say_notices(c);
     if (s == FTH_OK) s = call->plan ? show_plan(c, err) : br_image_make(&job, &stats, err);
     if (s == FTH_OK && !call->plan && call->value(call->user, "json"))
         br_summary_json(call->out, &c->experiment, &stats);

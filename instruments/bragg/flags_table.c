@@ -47,7 +47,9 @@ static void match(FILE *out, const br_flag_row *row)
 
 static void effects(FILE *out, const br_flag_row *row)
 {
-    if (row->pivot) fprintf(out, "; asks for the %s pivot", row->pivot == 'B' ? "beam" : "sample");
+    if (row->pivot)
+        fprintf(out, "; of a custom convention it asks for the %s pivot",
+                row->pivot == 'B' ? "beam" : "sample");
     if (row->stop) fputs("; the token is nothing else", out);
     if (row->follow && !row->info.args[0]) fputs("; not as the last word in c mode", out);
 }
@@ -67,6 +69,8 @@ static const struct {
     {"`-hdivsteps`, `-vdivsteps`, `-dispsteps` without a range", "1 radian; one wavelength",
      "an error"},
     {"`-pix0_vector` with a beam centre", "both are taken, and the origin is ignored", "an error"},
+    {"a beam centre, or a near point, that the pivot leaves out", "nothing is said",
+     "a notice says what to give"},
     {"printed solid angle", "divided by all steps", "divided by layers and subpixels"},
     {"console", "the lines of nanoBragg, and no other", "the same lines, and notices"},
 };

@@ -8,6 +8,7 @@
 #include "jobs.h"
 
 #include "inputs.h"
+#include "notices.h"
 
 #include <string.h>
 #include <time.h>
@@ -223,7 +224,7 @@ static void put_detector(out *o, const br_job *job, const turn *t)
              "no thickness was given: photons are caught at the surface");
     put_number(o, IN_DETECTOR("count_time"), e->exposure, "s");
     put_number(o, IN_DETECTOR("frame_time"), e->exposure, "s");
-    put_text(o, IN_DETECTOR("description"), "simulated");
+    put_text(o, IN_DETECTOR("description"), s->curved ? "simulated; " BR_CURVED_NOTE : "simulated");
     put_text(o, IN_DETECTOR("sensor_material"), e->material);
     if (job->series.counts && job->series.dtype != FTH_F32)
         put_count(o, IN_DETECTOR("saturation_value"),
@@ -577,7 +578,8 @@ static fth_status put_all(br_nxmx *x, fth_err *err)
     out o = {x->w, FTH_OK, err};
     const br_job *job = x->job;
     const turn t = to_nexus(&job->base.scene);
-    put_text(&o, "/entry/definition", "NXmx");
+    if (!job->base.scene.curved) /* NXmx has no curved modules: nobody is to take them for flat */
+        put_text(&o, "/entry/definition", "NXmx");
     put_text(&o, "/entry/title", fth_config_text(job->call->config, "name"));
     put_times(&o, job);
     put_text(&o, "/entry/instrument/name", "Fathom bragg");

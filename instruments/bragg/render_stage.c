@@ -6,6 +6,7 @@
  * killed ends with the bytes of one that was not, and a series that grows keeps its frames.
  */
 #include "jobs.h"
+#include "notices.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -250,12 +251,24 @@ fth_status br_render_plan(const fth_stage_call *call, fth_stage_plan *out, FILE 
     return s;
 }
 
+static fth_status say_notices(const br_job *job, fth_err *err)
+{
+    br_flags flags;
+    char text[BR_NOTICE];
+    FTH_TRY(br_job_flags(&flags, job->call->config, err));
+    if (br_notice_places(&flags, text, sizeof text)) fth_stage_say(job->call, "NOTICE: %s", text);
+    if (br_notice_header(&job->base, job->wanted[BR_CBF], text, sizeof text))
+        fth_stage_say(job->call, "NOTICE: %s", text);
+    return FTH_OK;
+}
+
 fth_status br_render_run(const fth_stage_call *call, fth_err *err)
 {
     br_job job;
     old o = {0};
     FTH_TRY(br_job_open(&job, call, err));
-    fth_status s = br_job_start(&job, err);
+    fth_status s = say_notices(&job, err);
+    if (s == FTH_OK) s = br_job_start(&job, err);
     if (s == FTH_OK) s = make_folder(&job, err);
     if (s == FTH_OK && fth_stage_may_resume(call)) open_old(&o, &job);
     if (s == FTH_OK) s = br_job_set_apart(&job, o.file ? 1 : 2, true, err);

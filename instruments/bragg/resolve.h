@@ -19,6 +19,8 @@ fth_status br_resolve_headers(br_flags *f, br_image_header *mask, fth_mem *mem, 
 
 /* Sizes, ROI, convention, beam centre, pivot (5.1, 5.3, 6.1, 6.2) into scene and parameters. */
 fth_status br_resolve_detector(br_experiment *e, const br_flags *f, fth_err *err);
+/* What the detector turns about (6.2). */
+br_pivot br_pivot_of(const br_flags *f);
 /* The axes of a convention before they are turned; CUSTOM: those of the flags. */
 void br_convention_axes(br_scene *scene, const br_flags *f);
 

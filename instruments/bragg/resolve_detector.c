@@ -168,7 +168,7 @@ static fth_status check_axes(const br_scene *s, fth_err *err)
 
 /* ---- beam centre and pivot ---- */
 
-static br_pivot pick_pivot(const br_flags *f)
+br_pivot br_pivot_of(const br_flags *f)
 {
     const bool by_convention = f->quirks >> BR_QUIRK_PIVOT_BY_CONVENTION & 1;
     if (!by_convention && f->given[BR_FLAG_PIVOT]) return f->pivot_typed;
@@ -237,7 +237,7 @@ fth_status br_resolve_detector(br_experiment *e, const br_flags *f, fth_err *err
     FTH_TRY(resolve_sizes(s, f, err));
     resolve_roi(e, f);
     s->convention = (int32_t)f->convention;
-    s->pivot = (int32_t)pick_pivot(f);
+    s->pivot = (int32_t)br_pivot_of(f);
     br_convention_axes(s, f);
     FTH_TRY(check_axes(s, err));
     resolve_centre(e, f);

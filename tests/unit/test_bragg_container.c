@@ -30,6 +30,15 @@ typedef struct job {
     fth_h5 *file;
 } job;
 
+static char said[4000]; /* by the stage that ran last */
+
+static void hear(void *user, const char *line)
+{
+    (void)user;
+    const size_t n = strlen(said);
+    snprintf(said + n, sizeof said - n, "%s\n", line);
+}
+
 static job run(const char *name, const char *config)
 {
     job j = {.mem = t_mem(1 << 26)};
@@ -51,6 +60,8 @@ static job run(const char *name, const char *config)
     fth_options_default(&opt.engine);
     opt.engine.mem.budget_bytes = 1 << 26;
     opt.engine.threads = 1;
+    opt.say = hear;
+    said[0] = 0;
     OKE(fth_stage_execute(&opt, NULL, &err), &err);
     char path[PATH_MAX + 40];
     snprintf(path, sizeof path, "%s/series/frames.h5", j.dir);
@@ -133,6 +144,7 @@ TEST(flux_is_that_of_the_fluence)
     HAS(text, "\n# Wavelength 0.97918 A\r\n");
     HAS(text, "\n# Detector_distance 0.123456 m\r\n");
     HAS(text, "\n_array_data.header_convention \"GENERIC_MINI\"\r\n"); /* no real detector's */
+    HAS_NOT(said, "NOTICE");
     free(text);
     end(&j);
 }
@@ -217,6 +229,35 @@ TEST(polarisation_is_there_where_it_is_known)
     job j = run("nopolar", SERIES_WITH("  nopolar: true\n") "detector: {" DETECTOR "}\n");
     EQ_I64(fth_h5_kind_of(j.file, "/entry/instrument/beam/incident_polarization_stokes"),
            FTH_H5_NONE);
+    end(&j);
+}
+
+/* ---- what the files cannot tell ---- */
+
+TEST(a_curved_detector_is_not_passed_off_as_a_flat_one)
+{
+    job j = run("curved", SERIES "detector: {" DETECTOR ", curved: true}\n");
+    HAS(said, "NOTICE: the detector is curved");
+    EQ_I64(fth_h5_kind_of(j.file, "/entry/definition"), FTH_H5_NONE);
+    fth_texts *t;
+    fth_err err = {0};
+    OKE(fth_h5_strings(j.file, "/entry/instrument/detector/description", &t, &err), &err);
+    HAS(fth_texts_get(t, 0), "the detector is curved");
+    fth_texts_free(t);
+    char *text = header_of(&j, 1);
+    HAS(text, "header_convention \"FATHOM_CURVED\"\r\n");
+    HAS(text, "\n# Fathom_note the detector is curved");
+    free(text);
+    end(&j);
+}
+
+TEST(what_is_lost_is_said)
+{
+    job j = run("tilted", SERIES "detector: {" DETECTOR ", twotheta: 3}\n");
+    HAS(said, "NOTICE: the header of a CBF cannot tell that the detector is turned");
+    end(&j);
+    j = run("xds", SERIES "detector: {convention: xds, " DETECTOR "}\n");
+    HAS(said, "NOTICE: -Xbeam and -Ybeam (detector.beam) are not used");
     end(&j);
 }
 

@@ -210,6 +210,21 @@ TEST(companions_have_links)
     sweep();
 }
 
+/* In spec mode what is not used is said beside the text; in c mode that is nanoBragg's alone. */
+TEST(a_beam_centre_that_is_not_used_is_said)
+{
+    need_program();
+    EQ_I64(call("sh -c 'fathom bragg " TINY " -xds -Xbeam 3 -Ybeam 4 2>&1 >text.txt'"), 0);
+    EQ_STR(text, "NOTICE: -Xbeam and -Ybeam (detector.beam) are not used: here the detector turns "
+                 "about the sample; give -ORGX and -ORGY (detector.org), or -pivot beam\n");
+    EQ_I64(call("nanoBragg " TINY " -seed 1 -xds -Xbeam 3 -Ybeam 4"), 0);
+    HAS_NOT(text, "NOTICE");
+    EQ_I64(call("sh -c 'fathom bragg " TINY " -curved_det --cbf c.cbf 2>&1 >text.txt'"), 0);
+    HAS(text, "NOTICE: the detector is curved");
+    EQ_I64(call("rm text.txt c.cbf"), 0);
+    sweep();
+}
+
 TEST(no_polarisation_means_none)
 {
     need_program();

@@ -2,6 +2,7 @@
  * seconds: 2 */
 #include "testing/bragg_resolve.h"
 
+#include "instruments/bragg/notices.h"
 #include "instruments/bragg/resolve.h"
 
 #include <math.h>
@@ -126,6 +127,60 @@ TEST(nopolar_holds_in_spec_mode)
     EQ_I64(given("-nopolar -oversample_polar", true)->scene.oversample_polar, 0);
     EQ_I64(given("-oversample_polar", true)->scene.oversample_polar, 1);
     EQ_I64(given("-nopolar -polar 0.9 -oversample_polar", true)->scene.oversample_polar, 1);
+    done();
+}
+
+/* What was typed and is in no formula of the geometry: its pixels are where they would be without.
+ */
+TEST(points_that_are_not_used_are_named)
+{
+    static const struct {
+        const char *flags, *notice; /* NULL: it is used */
+    } t[] = {
+        {"-xds -Xbeam 3 -Ybeam 4", "-Xbeam and -Ybeam (detector.beam) are not used: here the "
+                                   "detector turns about the sample; give -ORGX and -ORGY "
+                                   "(detector.org), or -pivot beam"},
+        {"-dials -Ybeam 4", "-Xbeam and -Ybeam (detector.beam) are not used"},
+        {"-xds -Xbeam 3 -Ybeam 4 -pivot beam", NULL},
+        {"-xds -ORGX 3 -ORGY 4", NULL},
+        {"-xds -Xclose 3", "-Xclose and -Yclose (detector.close) are not used"},
+        {"-xds -Xclose 3 -pivot beam", NULL},
+        {"-Xbeam 3 -Ybeam 4", NULL},
+        {"-Xbeam 3 -Ybeam 4 -pivot sample", "-Xbeam and -Ybeam (detector.beam) are not used"},
+        {"-ORGX 3 -ORGY 4", "-ORGX and -ORGY (detector.org) are not used: here the detector turns "
+                            "about the beam centre; give -Xbeam and -Ybeam (detector.beam), or "
+                            "-pivot sample"},
+        {"-ORGX 3 -ORGY 4 -pivot sample", NULL},
+        {"-adxv -Yclose 3", "-Xclose and -Yclose (detector.close) are not used"},
+        {"-denzo -Yclose 3 -pivot sample", "-Xclose and -Yclose (detector.close) are not used"},
+        {"-fdet_vector 0 0 1 -Xbeam 3 -Ybeam 4", NULL},
+        {"-fdet_vector 0 0 1 -Xclose 3", NULL},
+    };
+    for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
+        char words[300], text[BR_NOTICE] = "";
+        snprintf(words, sizeof words, "-detector_rotx 2 %s", t[i].flags);
+        const br_experiment *e = given(words, true);
+        double at[3], without[3];
+        for (int k = 0; k < 3; k++) at[k] = e->frame.pix0[k].v;
+        EQ_I64(br_notice_places(&b.flags, text, sizeof text), t[i].notice != NULL);
+        if (t[i].notice) HAS(text, t[i].notice);
+        words[0] = 0; /* the same without the points: flags with a number */
+        char *all = strdup(t[i].flags), *rest = all;
+        for (char *w; (w = strsep(&rest, " "));) {
+            const bool point = strchr("XYO", w[1]) != NULL && w[0] == '-';
+            if (point)
+                (void)strsep(&rest, " ");
+            else
+                snprintf(words + strlen(words), sizeof words - strlen(words), "%s ", w);
+        }
+        free(all);
+        char line[400];
+        snprintf(line, sizeof line, "-detector_rotx 2 %s", words);
+        e = given(line, true);
+        for (int k = 0; k < 3; k++) without[k] = e->frame.pix0[k].v;
+        if ((memcmp(at, without, sizeof at) == 0) != (t[i].notice != NULL))
+            FAIL("%s: the notice is not what the geometry says", t[i].flags);
+    }
     done();
 }
 
