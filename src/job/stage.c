@@ -18,6 +18,7 @@
 #include "mem/inject.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- begin and end ---- */
@@ -138,10 +139,31 @@ static const fth_stage *find_stage(const fth_instrument *instrument, const char 
     return NULL;
 }
 
+/* What is there in the place of a file; NULL: nothing, or a file. */
+static const char *what_else(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0 || S_ISREG(st.st_mode)) return NULL;
+    if (S_ISDIR(st.st_mode)) return "a folder";
+    return S_ISFIFO(st.st_mode) ? "a pipe" : S_ISSOCK(st.st_mode) ? "a socket" : "a device";
+}
+
+/* Whoever opens a pipe waits for its other end, perhaps for ever. */
+static fth_status no_file(const fth__stage_link *link, const char *path, const char *what,
+                          fth_err *err)
+{
+    FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: stage '%s' needs a file, and this is %s", path,
+             link->opt->stage->name, what);
+    fth_err_hint(err, "write what comes out of it into a file, and name that in the config");
+    return FTH_E_FILE_OPEN;
+}
+
 static fth_status not_there(const fth__stage_link *link, const char *path, const fth_stage *maker,
                             fth_err *err)
 {
     const fth_job *job = link->opt->job;
+    const char *what = what_else(path);
+    if (what) return no_file(link, path, what, err);
     FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: stage '%s' needs this file, and it is not there%s%s%s",
              path, link->opt->stage->name, maker ? "; stage '" : "", maker ? maker->name : "",
              maker ? "' makes it" : "");
@@ -451,12 +473,28 @@ fth_status fth_stage_execute(const fth_stage_options *opt, fth_stage_result *out
     return end(&link, s, err);
 }
 
+/* A plan opens the inputs that are there. Which they are may not be known yet; then the stage looks
+ * when it runs. */
+static fth_status check_inputs(fth__stage_link *link, fth_err *err)
+{
+    const fth_stage *stage = link->opt->stage;
+    const fth_status s = stage->files ? stage->files(&link->call, &link->list, NULL) : FTH_OK;
+    if (s == FTH_E_NOMEM) return FTH_FAIL(err, s, "no memory for the files of '%s'", stage->name);
+    for (int64_t i = 0; s == FTH_OK && i < link->list.n; i++) {
+        const fth_task_file *f = &link->list.file[i];
+        const char *what = f->kind == FTH_FILE_INPUT ? what_else(f->path) : NULL;
+        if (what) return no_file(link, f->path, what, err);
+    }
+    return FTH_OK;
+}
+
 fth_status fth_stage_predict(const fth_stage_options *opt, FILE *show, fth_stage_result *out,
                              fth_err *err)
 {
     fth__stage_link link;
     if (out) *out = (fth_stage_result){0};
     fth_status s = begin(&link, opt, err);
+    if (s == FTH_OK) s = check_inputs(&link, err);
     if (s == FTH_OK) s = make_plan(&link, show, err);
     if (s == FTH_OK && out) *out = link.result;
     return end(&link, s, err);

@@ -114,6 +114,14 @@ class Series(Case):
                 self.assertGreaterEqual(record["planned_bytes"], record["growth_bytes"], (stage, args))
             shutil.rmtree(self.dir / "out")
 
+    def test_an_input_that_is_a_pipe(self):
+        os.remove(self.dir / "small.hkl")
+        os.mkfifo(self.dir / "small.hkl")  # nobody will write into it
+        for code, words in ((1, ("run", "render", "--no-live")), (3, ("bragg", "render")), (3, ("bragg", "render", "--plan"))):
+            done = self.fathom(*words, "-c", "job.yaml", expect=code)
+            self.assertIn("needs a file, and this is a pipe", done.stdout + done.stderr)
+        self.fathom("run", "render", "--dry-run", "-c", "job.yaml")
+
     def test_frames_are_images_of_the_program(self):
         for compat in ("spec", "c"):
             self.stage("render", "--set", f"compat={compat}")

@@ -397,6 +397,26 @@ TEST(results_of_other_settings_are_used_with_a_word)
 
 /* ---- files ---- */
 
+/* A plan would wait for who writes into a pipe. */
+TEST(an_input_that_is_no_file)
+{
+    char text[PATH_MAX + 60];
+    const char *pipe = t_temp_path("pipe"), *what[] = {"a pipe", "a device", "a folder"};
+    IS_TRUE(mkfifo(pipe, 0600) == 0);
+    const char *path[] = {pipe, "/dev/null", t_temp_dir()};
+    for (int i = 0; i < 3; i++) {
+        snprintf(text, sizeof text, "name: x\nmake: {n: 10, list: %s}\n", path[i]);
+        toy *t = toy_open("no_file", text);
+        t->opt.stage = &toy_stages[0];
+        IS(fth_stage_predict(&t->opt, NULL, NULL, &t->err), FTH_E_FILE_OPEN);
+        HAS(t->err.text, what[i]);
+        HAS(t->err.text, "stage 'make' needs a file");
+        IS(toy_run(t, 0, NULL), FTH_E_FILE_OPEN);
+        HAS(t->err.text, what[i]);
+        toy_close(t);
+    }
+}
+
 TEST(paths_of_files_are_canonical)
 {
     toy *t = toy_open("paths", "name: x\n");
