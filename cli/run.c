@@ -214,13 +214,33 @@ static fth_status fill_options(run *r, fth_err *err)
 /* ---- --failed ---- */
 
 typedef struct failed {
+    const run *run;
     char **path;
     int n, room;
 } failed;
 
+/* The config of a failed job: one of those that were named; NULL: it is not, or is gone. */
+static const char *pick(const failed *f, const char *path)
+{
+    const fth_log log = cli_log(f->run->call, FTH_LOG_WARN);
+    const bool gone = access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR);
+    const fth_job *job = NULL;
+    for (int64_t i = 0; (job = fth_jobs_get(f->run->jobs.jobs, i)) != NULL; i++)
+        if (strcmp(job->config_path, path) == 0) /* what was generated can be made again */
+            return gone && job->general_path ? job->general_path : path;
+    if (gone)
+        fth_log_line(&log, FTH_LOG_WARN,
+                     "%s: its job failed, and the config is not there any more; "
+                     "it is left out",
+                     path);
+    return NULL;
+}
+
 static fth_status add_failed(void *user, const char *config_path, fth_err *err)
 {
     failed *f = user;
+    config_path = pick(f, config_path);
+    if (!config_path) return FTH_OK;
     for (int i = 0; i < f->n; i++)
         if (strcmp(f->path[i], config_path) == 0) return FTH_OK;
     if (f->n == f->room) {
@@ -321,7 +341,7 @@ static fth_status run_found(run *r, fth_err *err)
 
 static fth_status run_jobs(run *r, fth_err *err)
 {
-    failed f = {0};
+    failed f = {.run = r};
     FTH_TRY(find_status(r, err));
     if (!cli_get(r->call, "failed")) return run_found(r, err);
     fth_status s = fth_jobs_failed(r->jobs.mem, r->status, add_failed, &f, err);

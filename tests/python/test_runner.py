@@ -457,6 +457,22 @@ class Failures(Case):
         out, _ = self.run_all("run", "survey", "fit", "-c", self.configs, "--failed")
         self.assertIn("nothing to re-run", out)
 
+    def test_failed_ones_whose_config_is_gone_or_not_named(self):
+        keys = {"model": "plane", "drill.stage": "survey", "drill.kind": "error", "drill.chance": 1}
+        a, b, c = (self.config(name, **keys) for name in "abc")
+        words = ["run", "survey", "--skip-general", "--status", os.path.join(self.root, "s.json")]
+        self.run_all(*words, "-c", self.configs, code=1)
+        os.remove(b)
+        mended = ["--failed", "--set", "drill.stage=none"]
+        out, err = self.run_all(*words, "-c", a, *mended)
+        self.assertIn("1 completed", out)
+        self.assertIn(f"{b}: its job failed, and the config is not there any more", err)
+        self.assertFalse(os.path.exists(self.out("c", ".fathom", "survey.json")))
+        out, _ = self.run_all(*words, "-c", self.configs, *mended)
+        self.assertIn("1 completed", out)
+        self.assertTrue(os.path.exists(self.out("c", ".fathom", "survey.json")))
+        self.assertIn("nothing to re-run", self.run_all(*words, "-c", self.configs, *mended)[0])
+
     def test_failed_without_a_run_before(self):
         self.config()
         _, err = self.run_all("run", "all", "-c", self.configs, "--failed", code=3)
