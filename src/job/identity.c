@@ -16,7 +16,7 @@ typedef struct compare {
     const fth_jobs *jobs;
     fth__store texts;
     fth__index key, file, folder, model_dir; /* numbers are those of rows */
-    fth__index link;                         /* where links in output directories lead */
+    fth__index ours;                         /* where `logs` and `.fathom` of all lie */
 } compare;
 
 const char *fth__job_source(const fth__job_row *row, char *text, size_t bytes)
@@ -64,8 +64,9 @@ static fth_status find_folder(compare *c, const char *dir, const char *name, con
     return FTH_OK;
 }
 
-/* `logs` and `.fathom` of two directories that are links to one place. */
-static fth_status check_links(compare *c, int64_t i, fth_err *err)
+/* `logs` and `.fathom` of two directories that are one place: links to it, or a link to the folder
+ * of the other. */
+static fth_status check_ours(compare *c, int64_t i, fth_err *err)
 {
     static const char *const ours[] = {".fathom", "logs"};
     for (size_t k = 0; k < sizeof ours / sizeof *ours; k++) {
@@ -73,11 +74,10 @@ static fth_status check_links(compare *c, int64_t i, fth_err *err)
         bool link = false;
         int64_t other = i;
         FTH_TRY(find_folder(c, c->jobs->row[i].job.output_dir, ours[k], &path, &link, err));
-        if (link) FTH_TRY(fth__index_add(&c->link, path, &other, err));
+        FTH_TRY(fth__index_add(&c->ours, path, &other, err));
         if (other != i)
             return collide(c, other, i, "give each a folder of its own", err,
-                           "would write to one place: '%s' in the output_dir of both is a link to "
-                           "%s",
+                           "would write to one place: '%s' in the output_dir of both leads to %s",
                            ours[k], path);
     }
     return FTH_OK;
@@ -101,7 +101,7 @@ static fth_status add_row(compare *c, int64_t i, fth_err *err)
         return collide(c, file, i, "put one of the general configs into another folder", err,
                        "would both generate %s", job->config_path);
     FTH_TRY(fth__index_add(&c->folder, job->output_dir, &other, err));
-    if (other == i) FTH_TRY(check_links(c, i, err));
+    if (other == i) FTH_TRY(check_ours(c, i, err));
     other = i;
     FTH_TRY(fth__index_add(&c->model_dir, model_dir, &other, err));
     if (other == i) return FTH_OK;
@@ -256,13 +256,13 @@ static fth_status compare_all(compare *c, fth_err *err)
 fth_status fth__jobs_compare(const fth_jobs *jobs, fth_err *err)
 {
     compare c = {.jobs = jobs, .texts = {.mem = jobs->mem, .block = 65536}};
-    c.key.mem = c.file.mem = c.folder.mem = c.model_dir.mem = c.link.mem = jobs->mem;
+    c.key.mem = c.file.mem = c.folder.mem = c.model_dir.mem = c.ours.mem = jobs->mem;
     const fth_status s = compare_all(&c, err);
     fth__index_clear(&c.key);
     fth__index_clear(&c.file);
     fth__index_clear(&c.folder);
     fth__index_clear(&c.model_dir);
-    fth__index_clear(&c.link);
+    fth__index_clear(&c.ours);
     fth__store_clear(&c.texts);
     return s;
 }

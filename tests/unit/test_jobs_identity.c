@@ -324,7 +324,16 @@ TEST(folders_of_models_that_lead_to_one_place_are_refused)
     mkdir(t_temp_path("four"), 0777);
     jt_link("../logs", "three/logs");
     jt_link("../logs", "four/logs");
-    refuse("a.yaml", "b.yaml", "'logs' in the output_dir of both is a link to ");
+    refuse("a.yaml", "b.yaml", "'logs' in the output_dir of both leads to ");
+    unlink(t_temp_path("three/logs")); /* the link of one to the folder of the other */
+    unlink(t_temp_path("four/logs"));
+    mkdir(t_temp_path("three/logs"), 0777);
+    allow("a.yaml", "b.yaml", "three_svgp", "four_pnmf");
+    jt_link("../three/logs", "four/logs");
+    refuse("a.yaml", "b.yaml", "'logs' in the output_dir of both leads to ");
+    unlink(t_temp_path("four/logs"));
+    jt_link("../four/.fathom", "three/.fathom"); /* which will be made */
+    refuse("a.yaml", "b.yaml", "'.fathom' in the output_dir of both leads to ");
 }
 
 TEST_MAIN()
