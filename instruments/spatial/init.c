@@ -89,9 +89,12 @@ static void add_counts(void *user, const sp_walk_row *r)
     for (int64_t i = 0; i < r->n; i++) *(double *)user += (double)r->value[i];
 }
 
+/* Where the counts do not tell factors apart, NMF starts them all from one poor place: every second
+ * restart is drawn. */
 static sp_init kind_of(const sp_settings *s)
 {
     const int64_t least = s->cells < s->genes ? s->cells : s->genes;
+    if ((sp_init)s->init == SP_INIT_NMF && s->restart % 2 == 1) return SP_INIT_RANDOM;
     if ((sp_init)s->init != SP_INIT_AUTO) return (sp_init)s->init;
     return s->n_components <= least ? SP_INIT_NNDSVD : SP_INIT_RANDOM;
 }

@@ -297,7 +297,8 @@ static const fth_config_key keys[] = {
      .value = "1",
      .range = "[1, 100]",
      .doc = "train so many times with other random numbers, keep the best by its objective, and "
-            "report how far the others found the same factors"},
+            "report how far the others found the same factors; with init: nmf every second one "
+            "starts from random"},
     {.name = "training.learning_rate",
      .type = FTH_CONFIG_REAL,
      .value = "0.01",

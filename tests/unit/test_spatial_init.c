@@ -674,6 +674,26 @@ TEST(nmf_where_there_is_little)
     }
 }
 
+TEST(every_second_restart_of_nmf_is_random)
+{
+    for (int restart = 0; restart < 4; restart++) {
+        bench b[2];
+        for (int k = 0; k < 2; k++) {
+            sp_settings s = settings(SP_PNMF);
+            s.init = k ? SP_INIT_RANDOM : SP_INIT_NMF;
+            s.restart = restart;
+            bench_open(&b[k], &s, FTH_F32, 1, 0);
+            init(&b[k]);
+        }
+        fth_tensor *w = b[0].m.param[SP_P_MEAN];
+        EQ_I64(memcmp(fth_tensor_data(w), fth_tensor_data(b[1].m.param[SP_P_MEAN]),
+                      (size_t)fth_tensor_bytes(w)) == 0,
+               restart % 2);
+        bench_close(&b[0]);
+        bench_close(&b[1]);
+    }
+}
+
 TEST(more_factors_than_there_can_be)
 {
     fth_err err = {0};
