@@ -83,7 +83,9 @@ fth_status sp_count_walk_start(sp_count_walk *w, sp_source *s, const sp_cells *c
     if (status == FTH_OK) {
         int64_t rows, room;
         for (int64_t i = 0; i < c->n; i++) w->wanted[c->row[i]] = true;
-        for (int64_t g = 0; g < w->genes; g++) w->gene_map[g] = (int32_t)g;
+        w->genes = 0;
+        for (int64_t g = 0; g < s->counts.cols; g++)
+            w->gene_map[g] = s->left_out && s->left_out[g] ? -1 : (int32_t)w->genes++;
         sp_count_walk_block(s, free_bytes, &rows, &room);
         status = sp_block_create(&w->block, &s->counts, rows, room, err);
     }
@@ -171,6 +173,7 @@ static fth_status look_at(sp_count_walk *w, void *user, int64_t first, int64_t n
         double total = 0, mt = 0;
         for (int64_t i = b->ptr[r]; i < b->ptr[r + 1]; i++) {
             const float v = b->val[i];
+            if (w->gene_map[b->col[i]] < 0) continue;
             if (isnan(v)) w->bad[row] = true;
             if (v < 0 || isinf(v)) return bad_count(w, row, b->col[i], v, err);
             if (v != truncf(v) && !isnan(v) && w->fractions++ == 0)
@@ -207,7 +210,7 @@ fth_status sp_count_walk_choose_genes(sp_count_walk *w, int64_t min_cells, bool 
 {
     w->genes = 0;
     for (int64_t g = 0; g < w->s->counts.cols; g++) {
-        const bool stay = w->gene_cells[g] >= min_cells &&
+        const bool stay = w->gene_map[g] >= 0 && w->gene_cells[g] >= min_cells &&
                           !(filter_mt && sp_is_mitochondrial(fth_texts_get(w->s->genes, g)));
         w->gene_map[g] = stay ? (int32_t)w->genes++ : -1;
     }

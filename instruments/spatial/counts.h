@@ -28,8 +28,9 @@ typedef struct sp_count_walk {
 uint64_t sp_count_walk_bytes(const sp_source *s);
 void sp_count_walk_block(const sp_source *s, uint64_t free_bytes, int64_t *rows, int64_t *room);
 
-/* Starts with all genes. `c` are the cells that are looked at. `free_bytes` is what a block may
- * take, and once more what cells take that are written in another order than the file's. */
+/* Starts with all genes that the source takes. `c` are the cells that are looked at. `free_bytes`
+ * is what a block may take, and once more what cells take that are written in another order than
+ * the file's. */
 fth_status sp_count_walk_start(sp_count_walk *w, sp_source *s, const sp_cells *c,
                                uint64_t free_bytes, const fth_stage_call *call, fth_err *err);
 void sp_count_walk_end(sp_count_walk *w); /* an empty one is allowed */

@@ -326,6 +326,21 @@ static fth_status print_names(const sp_anndata *a, const char *group, const char
     return FTH_OK;
 }
 
+/* Where there are others than genes, somebody has to say whether to take them. */
+static fth_status print_types(const sp_anndata *a, const char *group, const sp_told *t,
+                              fth_err *err)
+{
+    fth_texts *types = NULL;
+    char text[400];
+    FTH_TRY(sp_tenx_types(a->h5, group, &types, err));
+    if (!types) return FTH_OK;
+    sp_tenx_tally(types, NULL, text, sizeof text);
+    if (t->w) fth_json_text(t->w, "types", text);
+    fprintf(t->out, "  %-16s %s\n", "types", text);
+    fth_texts_free(types);
+    return FTH_OK;
+}
+
 static fth_status print_tenx(const sp_anndata *a, const char *group, const sp_told *t, fth_err *err)
 {
     sp_matrix m;
@@ -349,6 +364,7 @@ static fth_status print_tenx(const sp_anndata *a, const char *group, const sp_to
     sp_matrix_close(&m);
     fprintf(t->out, "names\n");
     FTH_TRY(print_names(a, group, "features/name", "gene_names", "genes", t, err));
+    FTH_TRY(print_types(a, group, t, err));
     FTH_TRY(print_names(a, group, "barcodes", NULL, "barcodes", t, err));
     const bool found = sp_tenx_table(a->path, table);
     if (t->w) fth_json_text(t->w, "positions", found ? table : NULL);

@@ -112,6 +112,7 @@ void sp_source_close(sp_source *s)
     if (s->mem) {
         (void)fth_mem_release(s->mem, s->xy, NULL);
         (void)fth_mem_release(s->mem, s->row, NULL);
+        (void)fth_mem_release(s->mem, s->left_out, NULL);
     }
     *s = (sp_source){0};
 }

@@ -42,6 +42,7 @@ typedef struct sp_source {
     sp_frame frame;           /* of a folder of arrays that were rescaled before */
     sp_labels group;          /* of cells of the file; no names: there are no groups */
     fth_texts *genes, *cells; /* cells: NULL when there are no names */
+    bool *left_out;           /* genes that are not taken; NULL: none */
     int64_t *row, n;          /* cells that are loaded */
     int64_t dropped;          /* without a label, where the loader drops these */
     int64_t renamed;          /* genes whose name stood there before */
@@ -64,6 +65,10 @@ void sp_source_close(sp_source *s); /* an empty one is allowed */
 fth_status sp_tenx_open(sp_source *s, fth_err *err);
 /* The group of a 10x file's counts: "/matrix", or the one group of a file of version 2. */
 fth_status sp_tenx_find(fth_h5 *h5, char group[256], bool *found, fth_err *err);
+/* The type of each feature of a 10x file; NULL: it does not say, and all are genes. */
+fth_status sp_tenx_types(fth_h5 *h5, const char *group, fth_texts **out, fth_err *err);
+/* "4 Gene Expression, 2 Antibody Capture": of those in `only`, NULL: of all. */
+void sp_tenx_tally(const fth_texts *types, const bool *only, char *text, size_t bytes);
 /* The table of positions beside the file, in its folder or in spatial/; false: there is none. */
 bool sp_tenx_table(const char *file, char path[SP_PATH]);
 fth_status sp_tenx_load(sp_source *s, fth_err *err);

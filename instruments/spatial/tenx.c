@@ -1,6 +1,7 @@
 /* tenx.c - a 10x .h5 file and the table of its spots.
  *
- * Counts are sparse columns of [gene spot], which are rows of spots as we want them. Positions are
+ * Counts are sparse columns of [feature spot], which are rows of spots as we want them; features of
+ * other types than genes (antibodies, guides) are left out unless they are asked for. Positions are
  * in tissue_positions.csv (with a header) or tissue_positions_list.csv (without): barcode, in
  * tissue, row and column of the array, then row and column of the image in pixels.
  */
@@ -61,6 +62,120 @@ static fth_status read_names(sp_source *s, const char *one, const char *other, i
                     "%s, %s: %" PRId64 " names where the matrix has %" PRId64, s->path, name,
                     fth_texts_count(*out), n);
 }
+
+/* ---- types of features ---- */
+
+fth_status sp_tenx_types(fth_h5 *h5, const char *group, fth_texts **out, fth_err *err)
+{
+    char name[SP_PATH];
+    *out = NULL;
+    snprintf(name, sizeof name, "%s/features/feature_type", group);
+    if (fth_h5_kind_of(h5, name) != FTH_H5_DATASET) return FTH_OK; /* version 2: genes only */
+    return fth_h5_strings(h5, name, out, err);
+}
+
+void sp_tenx_tally(const fth_texts *types, const bool *only, char *text, size_t bytes)
+{
+    enum { KINDS = 8 };
+    const char *kind[KINDS];
+    int64_t count[KINDS + 1] = {0};
+    int n = 0;
+    for (int64_t i = 0; i < fth_texts_count(types); i++) {
+        const char *type = fth_texts_get(types, i);
+        int k = 0;
+        if (only && !only[i]) continue;
+        while (k < n && strcmp(kind[k], type) != 0) k++;
+        if (k == n && n < KINDS) kind[n++] = type;
+        count[k]++;
+    }
+    size_t used = 0;
+    text[0] = '\0';
+    for (int k = 0; k <= n && used < bytes; k++)
+        if (count[k] > 0)
+            used += (size_t)snprintf(text + used, bytes - used, "%s%" PRId64 " %.80s",
+                                     k ? ", " : "", count[k], k < n ? kind[k] : "of other types");
+}
+
+static bool is_wanted(const fth_config *cfg, const char *type)
+{
+    static const char key[] = "preprocessing.feature_types";
+    for (int64_t i = 0; i < fth_config_count(cfg, key); i++) {
+        const char *want = fth_config_text_at(cfg, key, i);
+        if (strcmp(want, type) == 0 || strcmp(want, "all") == 0) return true;
+    }
+    return false;
+}
+
+static fth_status no_features(const sp_source *s, const fth_texts *types, fth_err *err)
+{
+    char text[400];
+    sp_tenx_tally(types, NULL, text, sizeof text);
+    const fth_status status = FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                                       "%s: none of its features is of the types in "
+                                       "preprocessing.feature_types; it has %s",
+                                       s->path, text);
+    fth_err_hint(err, "name the types to take, or write preprocessing.feature_types: [all]");
+    return status;
+}
+
+/* Names of features that are left out are not to make those of genes longer. */
+static fth_status set_apart(sp_source *s, const fth_texts *types, fth_err *err)
+{
+    fth_texts *names = NULL;
+    char text[512];
+    fth_status status = fth_texts_create(&names, s->mem, err);
+    for (int64_t i = 0; status == FTH_OK && i < s->counts.cols; i++) {
+        const char *name = fth_texts_get(s->genes, i);
+        if (s->left_out[i]) {
+            snprintf(text, sizeof text, "%.200s: %.200s", fth_texts_get(types, i), name);
+            name = text;
+        }
+        status = fth_texts_add(names, name, strlen(name), err);
+    }
+    if (status != FTH_OK) {
+        fth_texts_free(names);
+        return status;
+    }
+    fth_texts_free(s->genes);
+    s->genes = names;
+    return FTH_OK;
+}
+
+static fth_status leave_out(sp_source *s, const fth_texts *types, fth_err *err)
+{
+    const int64_t n = s->counts.cols;
+    int64_t out = 0;
+    void *block = NULL;
+    char text[400];
+    if (fth_texts_count(types) != n)
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                        "%s: %" PRId64 " types of features where the matrix has %" PRId64, s->path,
+                        fth_texts_count(types), n);
+    FTH_TRY(fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)n, "features left out", &block, err));
+    s->left_out = block;
+    for (int64_t i = 0; i < n; i++)
+        out += s->left_out[i] = !is_wanted(s->cfg, fth_texts_get(types, i));
+    if (out == n) return no_features(s, types, err);
+    if (out == 0) return FTH_OK;
+    sp_tenx_tally(types, s->left_out, text, sizeof text);
+    if (s->call)
+        fth_stage_say(s->call,
+                      "note: left out %s; preprocessing.feature_types says which features are "
+                      "taken, [all] takes them all",
+                      text);
+    return set_apart(s, types, err);
+}
+
+static fth_status choose_features(sp_source *s, fth_err *err)
+{
+    fth_texts *types = NULL;
+    FTH_TRY(sp_tenx_types(s->h5ad.h5, s->obsm, &types, err));
+    const fth_status status = types ? leave_out(s, types, err) : FTH_OK;
+    fth_texts_free(types);
+    return status;
+}
+
+/* ---- positions ---- */
 
 bool sp_tenx_table(const char *file, char path[SP_PATH])
 {
@@ -155,6 +270,7 @@ fth_status sp_tenx_load(sp_source *s, fth_err *err)
     char path[SP_PATH];
     void *block = NULL;
     FTH_TRY(read_names(s, "features/name", "gene_names", s->counts.cols, &s->genes, err));
+    FTH_TRY(choose_features(s, err));
     FTH_TRY(read_names(s, "barcodes", NULL, s->counts.rows, &s->cells, err));
     FTH_TRY(find_table(s, path, err));
     FTH_TRY(

@@ -1,7 +1,9 @@
 /* test_spatial_sources.c - what an h5ad file says beside its counts: positions of more than two
- * columns, colours of groups, the unit of positions; and counts that say nothing.
+ * columns, of categories, sparse ones; colours of groups, the unit of positions; counts that say
+ * nothing or are too short; features of a 10x file that are no genes.
  * seconds: 3 */
 #include "instruments/spatial/display.h"
+#include "instruments/spatial/info.h"
 #include "testing/spatial_preprocess.h"
 
 /* Four cells whose positions have three columns, x, z and y, as an array and as a frame. */
@@ -71,6 +73,93 @@ TEST(of_three_columns_of_positions_two_are_named)
         snprintf(name, sizeof name, "beyond_%s", keys[k]);
         refused(name, config, FTH_E_FILE_SHAPE, "column 3", "of 3", "");
     }
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+static void put(fth_h5_writer *w, const char *name, fth_dtype dtype, int64_t rows, int64_t columns,
+                const void *values)
+{
+    const int64_t zero[2] = {0, 0};
+    const fth_h5_dataset one = {
+        .name = name, .dtype = dtype, .n_axes = columns ? 2 : 1, .size = {rows, columns}};
+    fth_sink s;
+    OK(fth_h5_sink(w, &one, &s, NULL));
+    OK(s.write(s.self, zero, one.size, values, NULL));
+    OK(s.commit(s.self, NULL));
+}
+
+/* ---- a 10x file ---- */
+
+/* Four spots; features 0 and 3 are no genes, and feature 0 has the name of the first gene. */
+static void write_features(fth_mem *mem, const char *path, const char *table)
+{
+    static const char *const spots[4] = {"a-1", "b-1", "c-1", "d-1"},
+                             *const names[4] = {"CD3", "CD3", "g1", "guide"},
+                             *const types[4] = {"Antibody Capture", "Gene Expression",
+                                                "Gene Expression", "CRISPR Guide Capture"};
+    static const char text[] = "a-1,1,0,0,0,0\nb-1,1,0,0,1,5\nc-1,1,0,0,2,1\nd-1,1,0,0,3,3\n";
+    static const int32_t data[8] = {90, 1, 2, 3, 80, 4, 70, 60},
+                         features[8] = {0, 1, 1, 2, 0, 2, 3, 0};
+    static const int64_t indptr[5] = {0, 2, 4, 6, 8};
+    static const int32_t shape[2] = {4, 4};
+    fth_h5_writer *w = NULL;
+    OK(fth_h5_create(&w, mem, path, NULL));
+    put(w, "/matrix/data", FTH_I32, 8, 0, data);
+    put(w, "/matrix/indices", FTH_I32, 8, 0, features);
+    put(w, "/matrix/indptr", FTH_I64, 5, 0, indptr);
+    put(w, "/matrix/shape", FTH_I32, 2, 0, shape);
+    OK(fth_h5_put_strings(w, "/matrix/barcodes", spots, 4, NULL));
+    OK(fth_h5_put_strings(w, "/matrix/features/name", names, 4, NULL));
+    OK(fth_h5_put_strings(w, "/matrix/features/feature_type", types, 4, NULL));
+    OK(fth_h5_commit(w, NULL));
+    t_file_write(table, text, sizeof text - 1);
+}
+
+static sp_data with_types(fth_mem *mem, const char *name, const char *path, const char *types)
+{
+    char config[6000];
+    snprintf(config, sizeof config,
+             "dataset: tenx\npreprocessing:\n  path: %s\n  rescale: false\n%s", path, types);
+    run(name, config);
+    return opened(mem);
+}
+
+TEST(antibodies_are_no_genes_unless_they_are_asked_for)
+{
+    char path[5000];
+    fth_mem *mem = t_mem(1 << 26);
+    snprintf(path, sizeof path, "%s", t_temp_path("features.h5"));
+    write_features(mem, path, t_temp_path("tissue_positions_list.csv"));
+    sp_data d = with_types(mem, "genes", path, "");
+    HAS(lines, "note: left out 1 Antibody Capture, 1 CRISPR Guide Capture; "
+               "preprocessing.feature_types says");
+    HAS_NOT(lines, "the name of another");
+    EQ_I64(d.size.genes, 2);
+    EQ_STR(fth_texts_get(d.gene_names, 0), "CD3");
+    EQ_STR(fth_texts_get(d.gene_names, 1), "g1");
+    EQ_I64(d.size.entries, 4); /* 1 2 3 4 */
+    sp_data_close(&d);
+    d = with_types(mem, "all", path, "  feature_types: [all]\n");
+    HAS_NOT(lines, "left out");
+    EQ_I64(d.size.genes, 4);
+    EQ_I64(d.size.entries, 8);
+    sp_data_close(&d);
+    d = with_types(mem, "two", path, "  feature_types: [Gene Expression, Antibody Capture]\n");
+    HAS(lines, "note: left out 1 CRISPR Guide Capture;");
+    EQ_I64(d.size.genes, 3);
+    sp_data_close(&d);
+    char config[6000];
+    snprintf(config, sizeof config,
+             "dataset: tenx\npreprocessing:\n  path: %s\n  feature_types: [Peaks]\n", path);
+    refused("peaks", config, FTH_E_FILE_FORMAT, "features.h5",
+            "it has 1 Antibody Capture, 2 Gene Expression, 1 CRISPR Guide Capture", "[all]");
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    OK(sp_info_h5ad(mem, path, out, NULL));
+    fclose(out);
+    HAS(text, "types            1 Antibody Capture, 2 Gene Expression, 1 CRISPR Guide Capture\n");
+    free(text);
     OK(fth_mem_destroy(mem, NULL));
 }
 
