@@ -282,6 +282,19 @@ static fth_status no_places(const sp_anndata *a, const char *key, fth_err *err)
     return s;
 }
 
+/* A group that is no frame: sparse, or something that nobody expects there. */
+static fth_status odd_places(const sp_anndata *a, const char *key, const char *object, fth_err *err)
+{
+    char part[SP_PATH];
+    const bool sparse = join(part, object, "indptr", NULL) == FTH_OK &&
+                        fth_h5_kind_of(a->h5, part) == FTH_H5_DATASET;
+    if (!sparse) return no_places(a, key, err);
+    const fth_status s =
+        FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s, %s: sparse positions are not read", a->path, object);
+    fth_err_hint(err, "make them dense: adata.obsm['%s'] = adata.obsm['%s'].toarray()", key, key);
+    return s;
+}
+
 /* Which columns are x and y; of more than two somebody has to say it. */
 static fth_status choose_axes(const sp_anndata *a, const char *object, int64_t width,
                               const int64_t *axes, int64_t chosen[2], fth_err *err)
@@ -351,8 +364,10 @@ static fth_status take_axis(const sp_anndata *a, const char *frame, const char *
 {
     sp_column c;
     fth_dtype dtype;
+    bool done = false;
     FTH_TRY(sp_anndata_column(a, frame, column, &c, err));
-    FTH_TRY(sp_column_numbers(a, &c, n, v, &dtype, err));
+    FTH_TRY(sp_category_numbers(a, frame, column, n, v, &done, err));
+    if (!done) FTH_TRY(sp_column_numbers(a, &c, n, v, &dtype, err));
     for (int64_t i = 0; i < n; i++) xy[2 * i + axis] = (float)v[i];
     return FTH_OK;
 }
@@ -386,7 +401,8 @@ fth_status sp_anndata_places(const sp_anndata *a, const char *key, int64_t n, co
     FTH_TRY(sp_anndata_column(a, "/obsm", key, &c, err));
     if (c.field[0] || fth_h5_kind_of(a->h5, c.object) == FTH_H5_DATASET)
         return read_places(a, &c, n, axes, xy, err);
-    if (!fth_h5_attr_exists(a->h5, c.object, "column-order")) return no_places(a, key, err);
+    if (!fth_h5_attr_exists(a->h5, c.object, "column-order"))
+        return odd_places(a, key, c.object, err);
     fth_texts *order = NULL;
     FTH_TRY(fth_h5_attr_text(a->h5, c.object, "column-order", &order, err));
     fth_status s =

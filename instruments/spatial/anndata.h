@@ -62,6 +62,10 @@ typedef struct sp_labels {
 } sp_labels;
 fth_status sp_anndata_labels(const sp_anndata *a, const char *frame, const char *column, int64_t n,
                              sp_labels *out, fth_err *err);
+/* Numbers of a column of categories that are numbers; NaN where one is missing. *found false: it is
+ * no such column, and nothing was read. */
+fth_status sp_category_numbers(const sp_anndata *a, const char *frame, const char *column,
+                               int64_t n, double *to, bool *found, fth_err *err);
 /* The same of texts; `missing`, which may be NULL, says which rows have none. With `numbers`, as
  * of a table, texts that are all whole numbers are sorted as such. */
 fth_status sp_labels_of(sp_labels *out, fth_mem *mem, const fth_texts *texts, const bool *missing,

@@ -254,6 +254,38 @@ fth_status sp_anndata_labels(const sp_anndata *a, const char *frame, const char 
                  : labels_of_values(out, a, &c, n, err);
 }
 
+static fth_status is_category(const sp_anndata *a, const char *frame, const char *column, bool *yes,
+                              fth_err *err)
+{
+    sp_column c, codes, names;
+    FTH_TRY(sp_anndata_column(a, frame, column, &c, err));
+    FTH_TRY(child(&c, "codes", &codes, err));
+    *yes = !c.field[0] && is_there(a, &codes);
+    return *yes ? FTH_OK : find_old_names(a, &c, column, &names, yes, err);
+}
+
+fth_status sp_category_numbers(const sp_anndata *a, const char *frame, const char *column,
+                               int64_t n, double *to, bool *found, fth_err *err)
+{
+    sp_labels l;
+    FTH_TRY(is_category(a, frame, column, found, err));
+    if (!*found) return FTH_OK;
+    FTH_TRY(sp_anndata_labels(a, frame, column, n, &l, err));
+    fth_status s = FTH_OK;
+    for (int64_t i = 0; s == FTH_OK && i < n; i++) {
+        const char *name = l.code[i] >= 0 ? fth_texts_get(l.names, l.code[i]) : "nan";
+        char *end = NULL;
+        to[i] = strtod(name, &end);
+        if (end == name || *end)
+            s = FTH_FAIL(err, FTH_E_FILE_FEATURE,
+                         "%s, %s/%s: a column of numbers was wanted, and '%.60s' is one of its "
+                         "categories",
+                         a->path, frame, column, name);
+    }
+    sp_labels_free(&l);
+    return s;
+}
+
 /* ---- names without doubles ---- */
 
 /* Names by hash, open addressing: how often each was met, beside what was made of it. */

@@ -84,8 +84,13 @@ static fth_status open_dense(sp_matrix *m, fth_h5 *h5, const char *object, fth_e
     m->dtype = m->dense.dtype;
     m->rows = m->dense.size[0];
     m->cols = m->dense.size[1];
-    const bool half = m->dtype == FTH_F16 || m->dtype == FTH_BF16;
-    if (m->dense.n_axes != 2 || half || fth_dtype_is_complex(m->dtype))
+    if (m->dtype == FTH_F16 || m->dtype == FTH_BF16) {
+        const fth_status s = FTH_FAIL(err, FTH_E_FILE_FEATURE, "%s: counts of %s are not read",
+                                      m->label, fth_dtype_name(m->dtype));
+        fth_err_hint(err, "convert them to f32: adata.X = adata.X.astype('float32')");
+        return s;
+    }
+    if (m->dense.n_axes != 2 || fth_dtype_is_complex(m->dtype))
         return FTH_FAIL(err, FTH_E_FILE_SHAPE,
                         "%s: counts are numbers [cell gene]; this is %s with %d axes", m->label,
                         fth_dtype_name(m->dtype), m->dense.n_axes);

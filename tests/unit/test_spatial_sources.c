@@ -88,6 +88,75 @@ static void put(fth_h5_writer *w, const char *name, fth_dtype dtype, int64_t row
     OK(s.commit(s.self, NULL));
 }
 
+/* Four cells at (2.5, 10), (10, 2.5), (-1, 10) and one whose x is missing: as categories, and as a
+ * sparse matrix; their counts as f16 too. */
+static void write_odd(fth_mem *mem, const char *path)
+{
+    static const char *const cells[4] = {"a", "b", "c", "d"}, *const genes[1] = {"g"},
+                             *const words[2] = {"3.5", "left"};
+    static const float counts[4] = {1, 2, 3, 4};
+    static const uint16_t half[4] = {0x3c00, 0x4000, 0x4200, 0x4400};
+    static const double values[3] = {-1, 2.5, 10};
+    static const int32_t x[4] = {1, 2, 0, -1}, y[4] = {2, 1, 2, 1}, word[4] = {0, 0, 1, 0},
+                         indptr[5] = {0, 1, 1, 1, 1}, column[1] = {0};
+    fth_h5_writer *w = NULL;
+    OK(fth_h5_create(&w, mem, path, NULL));
+    put(w, "/X", FTH_F32, 4, 1, counts);
+    put(w, "/layers/half", FTH_F16, 4, 1, half);
+    put(w, "/obs/x/codes", FTH_I32, 4, 0, x);
+    put(w, "/obs/x/categories", FTH_F64, 3, 0, values);
+    put(w, "/obs/y/codes", FTH_I32, 4, 0, y);
+    put(w, "/obs/y/categories", FTH_F64, 3, 0, values);
+    put(w, "/obs/word/codes", FTH_I32, 4, 0, word);
+    OK(fth_h5_put_strings(w, "/obs/word/categories", words, 2, NULL));
+    put(w, "/obsm/spatial/indptr", FTH_I32, 5, 0, indptr);
+    put(w, "/obsm/spatial/indices", FTH_I32, 1, 0, column);
+    put(w, "/obsm/spatial/data", FTH_F32, 1, 0, counts);
+    OK(fth_h5_put_attr_text(w, "/obsm/spatial", "encoding-type", "csr_matrix", NULL));
+    OK(fth_h5_put_strings(w, "/obs/_index", cells, 4, NULL));
+    OK(fth_h5_put_strings(w, "/var/_index", genes, 1, NULL));
+    OK(fth_h5_commit(w, NULL));
+}
+
+TEST(categories_that_are_numbers_are_positions)
+{
+    static const float want[6] = {2.5f, 10, 10, 2.5f, -1, 10};
+    const char *path = t_temp_path("odd.h5ad");
+    fth_mem *mem = t_mem(1 << 26);
+    char config[6000];
+    write_odd(mem, path);
+    snprintf(config, sizeof config,
+             "dataset: anndata\npreprocessing:\n  path: %s\n  coord_columns: [x, y]\n"
+             "  rescale: false\n",
+             path);
+    run("categories", config);
+    HAS(lines, "removed 1 cells without a position");
+    sp_data d = opened(mem);
+    EQ_I64(d.size.cells, 3);
+    for (int i = 0; i < 6; i++) EQ_F64(((float *)fth_tensor_data(d.xy))[i], want[i]);
+    sp_data_close(&d);
+    snprintf(config, sizeof config,
+             "dataset: anndata\npreprocessing:\n  path: %s\n  coord_columns: [x, word]\n", path);
+    refused("words", config, FTH_E_FILE_FEATURE, "/obs/word", "'left' is one of its categories",
+            "");
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(what_is_not_read_is_named)
+{
+    const char *path = t_temp_path("odd.h5ad");
+    fth_mem *mem = t_mem(1 << 26);
+    char config[6000];
+    write_odd(mem, path);
+    snprintf(config, sizeof config, "dataset: anndata\npreprocessing:\n  path: %s\n", path);
+    refused("sparse_places", config, FTH_E_FILE_FEATURE, "/obsm/spatial",
+            "sparse positions are not read", "toarray");
+    strcat(config, "  coord_columns: [x, y]\n  counts: half\n");
+    refused("half", config, FTH_E_FILE_FEATURE, "/layers/half", "counts of f16 are not read",
+            "float32");
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 /* ---- a 10x file ---- */
 
 /* Four spots; features 0 and 3 are no genes, and feature 0 has the name of the first gene. */
