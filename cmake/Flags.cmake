@@ -9,6 +9,9 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_C_FLAGS_DEBUG "-g")
+if(FTH_SANITIZE) # lines are enough for its reports
+    set(CMAKE_C_FLAGS_DEBUG "-g1")
+endif()
 
 add_library(fathom_flags INTERFACE)
 target_include_directories(fathom_flags INTERFACE

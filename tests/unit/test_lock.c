@@ -1,5 +1,6 @@
 /* test_lock.c - one holder for each directory: races, dead holders, pids that came again.
  * seconds: 14 */
+#include "testing/clock.h"
 #include "testing/files.h"
 
 #include "base/clock.h"
@@ -13,7 +14,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -259,16 +259,6 @@ TEST(the_dead_of_other_machines_are_replaced)
     IS(fth__lock_take(dir, &me, &err), FTH_E_LOCKED);
 }
 
-static _Atomic int64_t ahead_s, passed_s; /* of the time of day, and of the other clock */
-
-/* In place of the system's, for all of this process; files have the time of the system. */
-int clock_gettime(clockid_t id, struct timespec *t)
-{
-    const int got = (int)syscall(SYS_clock_gettime, id, t);
-    t->tv_sec += id == CLOCK_REALTIME ? ahead_s : id == CLOCK_MONOTONIC ? passed_s : 0;
-    return got;
-}
-
 /* The clock of this machine is an hour off that of the file server: both times of files count. */
 TEST(ages_are_by_one_clock)
 {
@@ -280,12 +270,12 @@ TEST(ages_are_by_one_clock)
     for (int i = 0; i < 2; i++) {
         plant(dir, &other);
         make_old(dir, i ? FTH__DEAD_S + 60 : 5);
-        ahead_s = i ? -3600 : 3600;
+        t_clock_ahead_s = i ? -3600 : 3600;
         if (i == 0)
             IS(fth__lock_take(dir, &me, &err), FTH_E_LOCKED);
         else
             OKE(fth__lock_take(dir, &me, &err), &err);
-        ahead_s = 0;
+        t_clock_ahead_s = 0;
         err = (fth_err){0};
     }
     fth__lock_release(dir, &me);
@@ -343,12 +333,12 @@ TEST(signs_of_life_come_long_before_the_end_of_patience)
     make_old(dir, 1000);
     usleep(150000);
     IS_TRUE(fth__lock_read(dir, &seen) && seen.age > 900);
-    passed_s = 11;
+    t_clock_passed_s = 11;
     for (int i = 0; i < 1200 && seen.age > 900; i++) {
         usleep(10000);
         IS_TRUE(fth__lock_read(dir, &seen));
     }
-    passed_s = 0;
+    t_clock_passed_s = 0;
     IS_TRUE(seen.age < 100);
     fth__watch_stop(w);
     fth__lock_release(dir, &me);

@@ -3,13 +3,13 @@
 #include "job/ledger.h"
 #include "job/runner.h"
 #include "mem/inject.h"
+#include "testing/clock.h"
 #include "testing/runs.h"
 
 #include <ftw.h>
 #include <math.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -183,16 +183,6 @@ TEST(a_stage_that_does_not_listen_has_its_grace)
 
 /* ---- the clock of the machine ---- */
 
-static _Atomic int64_t set_back; /* seconds */
-
-/* In place of the system's, for all of this process. */
-int clock_gettime(clockid_t id, struct timespec *t)
-{
-    const int got = (int)syscall(SYS_clock_gettime, id, t);
-    if (id == CLOCK_REALTIME) t->tv_sec -= set_back;
-    return got;
-}
-
 static double shown_started, shown_ended, shown_now;
 
 /* Somebody sets the clock back by an hour while the first stage runs. */
@@ -200,7 +190,7 @@ static void set_clock(void *user, const fth_view *view, int64_t task)
 {
     (void)user;
     if (task < 0) return;
-    if (view->task[task].state == FTH_STATE_RUNNING) set_back = 3600;
+    if (view->task[task].state == FTH_STATE_RUNNING) t_clock_ahead_s = -3600;
     shown_started = view->task[task].started;
     shown_ended = view->task[task].ended;
     shown_now = view->now;
@@ -216,7 +206,7 @@ TEST(a_clock_that_is_set_back_changes_no_duration)
     IS(runs_run(&r), FTH_E_JOB_FAILED);
     fth_view *view = NULL;
     OKE(fth_view_read(&view, r.mem, t_temp_path("out"), &r.err), &r.err);
-    set_back = 0;
+    t_clock_ahead_s = 0;
     IS_TRUE(r.result.seconds >= 0.2 && r.result.seconds < 60);
     IS_TRUE(shown_ended - shown_started >= 0.2 && shown_ended - shown_started < 60);
     IS_TRUE(shown_now >= shown_ended);
