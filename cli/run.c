@@ -134,6 +134,25 @@ static fth_status find_program(run *r, fth_err *err)
     return FTH_FAIL(err, FTH_E_FILE_OPEN, "/proc/self/exe cannot be read: %s", strerror(errno));
 }
 
+/* A place that cannot be written is told before the work and not after it. */
+static fth_status check_given(const char *path, fth_err *err)
+{
+    struct stat st;
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash) slash[slash == folder] = '\0';
+    const char *why = NULL;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        why = S_ISDIR(st.st_mode) ? "it is a folder" : "it is no file";
+    else if (access(slash ? folder : ".", W_OK) != 0)
+        why = strerror(errno);
+    if (!why) return FTH_OK;
+    FTH_FAIL(err, FTH_E_FILE_WRITE, "--status %s cannot be written: %s", path, why);
+    fth_err_hint(err, "name a file in a folder that is there and may be written");
+    return FTH_E_FILE_WRITE;
+}
+
 /* In the folder of the configs for a folder, else where the library puts it. */
 static fth_status find_status(run *r, fth_err *err)
 {
@@ -141,6 +160,7 @@ static fth_status find_status(run *r, fth_err *err)
     struct stat st;
     int n = 0;
     if (given) {
+        FTH_TRY(check_given(given, err));
         n = snprintf(r->status, sizeof r->status, "%s", given);
     } else {
         const char *folder = NULL;
@@ -316,7 +336,8 @@ static void print_summary(const run *r, const fth_runner_result *n)
     if (n->skipped) fprintf(out, ", %" PRId64 " skipped", n->skipped);
     if (n->blocked) fprintf(out, ", %" PRId64 " blocked", n->blocked);
     if (n->interrupted) fprintf(out, ", %" PRId64 " interrupted", n->interrupted);
-    fprintf(out, " in %.1f s; status in %s\n", n->seconds, r->status);
+    fprintf(out, " in %.1f s; %s %s\n", n->seconds,
+            n->status_lost ? "the status could not be written to" : "status in", r->status);
     if (n->dropped[0]) fprintf(out, "%s\n", n->dropped);
 }
 
@@ -336,6 +357,8 @@ static fth_status run_found(run *r, fth_err *err)
     cli_live_close(&r->live);
     s = cli_monitor_end(&monitor, r->call, s, err);
     if (n.completed + n.failed + n.skipped + n.blocked + n.interrupted > 0) print_summary(r, &n);
+    if (s == FTH_OK && n.status_lost && cli_get(r->call, "status"))
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "--status %s could not be written", r->status);
     return s;
 }
 

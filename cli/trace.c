@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* A folder that is not there is told before the work and not after it. */
@@ -20,6 +21,23 @@ static fth_status check_folder(const char *path, fth_err *err)
     return FTH_E_FILE_OPEN;
 }
 
+/* What is read cannot be written over as well. */
+static fth_status check_configs(const cli_call *call, const char *path, fth_err *err)
+{
+    struct stat trace, config;
+    const char *name;
+    if (stat(path, &trace) != 0) return FTH_OK;
+    for (int i = 0; (name = cli_get_at(call, "config", i)) != NULL; i++) {
+        if (stat(name, &config) != 0 || config.st_ino != trace.st_ino ||
+            config.st_dev != trace.st_dev)
+            continue;
+        FTH_FAIL(err, FTH_E_COMMAND, "--trace %s would replace the config %s", path, name);
+        fth_err_hint(err, "name another file for the timeline");
+        return FTH_E_COMMAND;
+    }
+    return FTH_OK;
+}
+
 fth_status cli_trace_begin(cli_call *call, fth_err *err)
 {
     const char *path = cli_get(call, "trace");
@@ -31,6 +49,7 @@ fth_status cli_trace_begin(cli_call *call, fth_err *err)
     }
     if (!path) return FTH_OK;
     FTH_TRY(check_folder(path, err));
+    FTH_TRY(check_configs(call, path, err));
     fth_mem_options_default(&opt);
     FTH_TRY(fth_mem_create(&call->trace_mem, &opt, err));
     const fth_status s = fth_trace_create(&call->trace, call->trace_mem, 0, err);

@@ -229,6 +229,7 @@ typedef struct fth_runner_options {
 typedef struct fth_runner_result {
     int64_t completed, cached, failed, skipped, blocked, interrupted;
     double seconds;
+    bool status_lost;   /* run_status.json could not be written in the end */
     char devices[400];  /* a line for each device that ran something: how long, and bound by what */
     char dropped[1000]; /* a line for each ledger that does not know all that was done; mostly "" */
 } fth_runner_result;

@@ -140,6 +140,7 @@ static void export_status(fth__runner *r)
     fth_status s = FTH_OK;
     if (!r->status) s = fth__status_open(&r->status, r->mem, r->status_path, &err);
     if (s == FTH_OK) s = fth__status_save(r->status, r->view, r->rest, &err);
+    r->export_lost = s != FTH_OK;
     if (s == FTH_OK) {
         fth__runner_point(r, "after_export");
     } else if (!r->export_failed) {

@@ -29,6 +29,8 @@ typedef struct fth__ledger_change {
 fth_status fth__ledger_write(const fth_view *view, const char *output_dir,
                              const fth__ledger_change *change, int64_t n, fth_err *err);
 fth_status fth__ledger_end(const fth_view *run, const char *output_dir, fth_err *err);
+/* FTH_E_LEDGER when there is no room for a ledger in a path that long; looks at nothing. */
+fth_status fth__ledger_check_path(const char *output_dir, fth_err *err);
 /* Add what the ledger knows to a view; nothing when there is no ledger. Never writes. */
 fth_status fth__ledger_read(fth_view *view, const char *output_dir, fth_err *err);
 
@@ -91,6 +93,8 @@ fth_status fth__fathom_make(const char *output_dir, fth_err *err);
 fth_status fth__status_write(const fth_view *view, const char *path, fth_err *err);
 /* The same, many times: what earlier runs left is read only when somebody else wrote the file. */
 typedef struct fth__status_file fth__status_file;
+/* FTH_E_FILE_WRITE when the file that is there is another program's: JSON without jobs. */
+fth_status fth__status_check(fth_mem *mem, const char *path, fth_err *err);
 fth_status fth__status_open(fth__status_file **out, fth_mem *mem, const char *path, fth_err *err);
 /* `rest` has the tasks of the same directories that only earlier runs had; may be NULL. */
 fth_status fth__status_save(fth__status_file *file, const fth_view *view, const fth_view *rest,

@@ -355,6 +355,15 @@ static fth_status refuse_special(const fth__db *db, fth_err *err)
     return FTH_OK;
 }
 
+fth_status fth__ledger_check_path(const char *output_dir, fth_err *err)
+{
+    fth__db db = {.dir = output_dir};
+    if (!fth__fathom_path(db.path, output_dir, "ledger.sqlite"))
+        return FTH_FAIL(err, FTH_E_LEDGER, "the path of the ledger in %.80s... is too long",
+                        output_dir);
+    return refuse_long(&db, err);
+}
+
 fth_status fth__db_open(fth__db *db, const char *output_dir, fth__db_mode mode, fth_err *err)
 {
     *db = (fth__db){.dir = output_dir, .mode = mode};

@@ -37,7 +37,8 @@ fth_status fth__runner_take(fth__runner *r, fth_err *err)
         fth__who last;
         fth_err why = {0};
         const bool crashed = fth__lock_read(dir->path, &last);
-        const fth_status s = fth__lock_take(dir->path, &r->me, &why);
+        fth_status s = fth__ledger_check_path(dir->path, &why); /* before a folder is made */
+        if (s == FTH_OK) s = fth__lock_take(dir->path, &r->me, &why);
         if (s == FTH_E_LOCKED || s == FTH_E_NOMEM) {
             if (err) *err = why;
             return s;

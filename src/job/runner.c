@@ -385,7 +385,7 @@ static void list_tasks(const fth_view *view, fth_state state, char *text, size_t
 static fth_status verdict(const fth__runner *r, const fth_runner_result *n, fth_err *err)
 {
     char names[400];
-    if (r->stop > 0)
+    if (r->stop > 0 && n->interrupted > 0) /* else it came when all was done */
         return FTH_FAIL(err, FTH_E_CANCELLED, "the run was stopped: %lld tasks were interrupted",
                         (long long)n->interrupted);
     if (n->failed > 0 || n->blocked > 0) {
@@ -490,6 +490,7 @@ fth_status fth_runner_run(fth_jobs *jobs, const fth_runner_options *opt, fth_run
     fth_runner_result n = {0};
     fth_status s = begin(&r, jobs, opt, err);
     if (s == FTH_OK) s = fth__runner_check_results(&r, err);
+    if (s == FTH_OK) s = fth__status_check(r.mem, r.status_path, err);
     if (s == FTH_OK) s = prepare(&r, jobs, err);
     if (s == FTH_OK) s = loop(&r, err);
     if (s == FTH_OK) s = close_ledgers(&r, err);
@@ -497,6 +498,7 @@ fth_status fth_runner_run(fth_jobs *jobs, const fth_runner_options *opt, fth_run
         r.view->now = fth__runner_now(&r);
         count(r.view, &n);
         list_devices(r.view, n.devices, sizeof n.devices);
+        n.status_lost = r.export_lost;
         fth_err dropped = {0};
         const fth_status lost = fth__runner_list_dropped(&r, n.dropped, sizeof n.dropped, &dropped);
         if (s == FTH_OK && opt->show) opt->show(opt->user, r.view, -1);

@@ -52,8 +52,9 @@ typedef struct fth__runner {
     int64_t n_processes, cap_processes;
     int64_t open; /* tasks that are not done */
     int64_t attempts;
-    bool dry; /* nothing is written */
-    bool exported, export_failed;
+    bool dry;                     /* nothing is written */
+    bool exported, export_failed; /* failed: once, which was said */
+    bool export_lost;             /* the last one failed */
     int stop;
     int64_t troubled; /* directories in trouble */
     char status_path[4096];

@@ -248,6 +248,27 @@ static void take_look(const char *path, uint64_t *inode, uint64_t *changed_ns)
     *changed_ns = (uint64_t)info.st_mtim.tv_sec * 1000000000u + (uint64_t)info.st_mtim.tv_nsec;
 }
 
+/* What is JSON and no run_status.json is somebody's data. */
+static bool is_ours(const fth_json *doc)
+{
+    return fth_json_is_object(fth_json_get(fth_json_root(doc), "jobs"));
+}
+
+fth_status fth__status_check(fth_mem *mem, const char *path, fth_err *err)
+{
+    fth_json *doc = NULL;
+    const fth_status s = fth_json_load(&doc, mem, path, NULL);
+    const bool fine = s != FTH_OK || is_ours(doc); /* what is no JSON is put aside */
+    fth_json_destroy(doc);
+    if (fine) return s == FTH_E_NOMEM ? FTH_FAIL(err, s, "no memory to read %s", path) : FTH_OK;
+    FTH_FAIL(err, FTH_E_FILE_WRITE,
+             "%s: the status of the run would replace it, and it is no run_status.json: it is JSON "
+             "without a list of jobs",
+             path);
+    fth_err_hint(err, "move it away, or name another file with --status FILE");
+    return FTH_E_FILE_WRITE;
+}
+
 /* Read what is there. A file that is no JSON is put aside: it must not end a run. */
 static fth_status read_old(fth__status_file *f, fth_err *err)
 {

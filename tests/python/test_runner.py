@@ -593,6 +593,28 @@ class Failures(Case):
             if code:
                 self.assertIn("choose an output_dir of at most", err)
                 self.assertEqual(t.starts(self.root)[1:], []) # nothing was started
+                self.assertFalse(os.path.exists(os.path.join(deep, ".fathom"))) # or made
+
+    def test_a_place_for_the_status_or_the_trace_that_is_none(self):
+        path = self.config(model="plane")
+        mine = os.path.join(self.root, "mine.json")
+        with open(mine, "w") as f:
+            f.write('{"name": "of somebody else"}')
+        words = ["run", "survey", "-c", path]
+        before = self.tree()
+        for place, why in ((self.root, "it is a folder"), (mine, "it is no run_status.json"),
+                           (os.path.join(self.root, "no", "s.json"), "No such file")):
+            _, err = self.run_all(*words, "--status", place, code=3)
+            self.assertIn(why, err)
+        link = os.path.join(self.root, "trace.json")
+        os.symlink(path, link)
+        for place in (path, link):
+            _, err = self.run_all(*words, "--trace", place, code=2)
+            self.assertIn("would replace the config", err)
+        os.remove(link)
+        self.assertEqual(self.tree(), before)
+        with open(mine) as f:
+            self.assertIn("somebody", f.read())
 
     def test_a_directory_that_cannot_be_written(self):
         self.config(model="plane", output_dir="/proc/fathom-out")

@@ -281,6 +281,28 @@ TEST(a_stop_before_the_first_start_interrupts_all)
     runs_close(&r);
 }
 
+/* A signal that comes when the last task has ended has stopped nothing. */
+static void stop_at_the_end(void *user, const fth_view *view, int64_t task)
+{
+    show(user, view, task);
+    if (task >= 0 && view->task[task].state == FTH_STATE_FAILED) ((seen *)user)->stop = 1;
+}
+
+TEST(a_stop_after_the_last_task_stops_nothing)
+{
+    clean();
+    runs_config("a", "");
+    runs r;
+    seen s;
+    runs_open(&r, "survey", "/bin/false");
+    watch(&r, &s);
+    r.opt.show = stop_at_the_end;
+    IS(runs_run(&r), FTH_E_JOB_FAILED);
+    EQ_I64(r.result.interrupted, 0);
+    EQ_I64(s.stop, 1);
+    runs_close(&r);
+}
+
 TEST(a_prediction_writes_nothing_and_knows_the_peaks)
 {
     clean();
