@@ -61,6 +61,17 @@ FTH_API FTH_MUST_USE fth_status fth_file_list_add(fth_file_list *list, fth_file_
                                                   const char *path, const char *title,
                                                   fth_err *err);
 
+/* A path that a command was given, and what it is called there: "-floatfile". */
+typedef struct fth_path_use {
+    fth_file_kind kind;
+    const char *name, *path; /* NULL or "": it was not given */
+} fth_path_use;
+/* FTH_E_FILE_WRITE when an output is the file of another output or of an input, by where the paths
+ * lead; hard links count as one file. Devices such as /dev/null may be named often. Files need
+ * not be there. */
+FTH_API FTH_MUST_USE fth_status fth_paths_check(const fth_path_use *use, int n, fth_mem *mem,
+                                                fth_err *err);
+
 /* xxh64 of a file's bytes, as the record of a stage has it. */
 FTH_API FTH_MUST_USE fth_status fth_file_hash(fth_mem *mem, const char *path, uint64_t *hash,
                                               fth_err *err);

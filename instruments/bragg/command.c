@@ -84,6 +84,15 @@ static void say_notices(const command *c)
         fprintf(c->call->notes, "NOTICE: %s\n", text);
 }
 
+/* Nothing that is read may be replaced, and no output be lost to another. */
+static fth_status check_files(const command *c, const char *preview, fth_err *err)
+{
+    fth_path_use use[BR_FLAGS_READS + 1];
+    int n = br_flags_reads(&c->flags, use);
+    use[n++] = (fth_path_use){FTH_FILE_OUTPUT, "--preview", preview};
+    return br_outputs_apart(&c->experiment.out, use, n, fth_context_mem(c->call->context), err);
+}
+
 static fth_status run(command *c, fth_err *err)
 {
     const fth_direct_call *call = c->call;
@@ -110,6 +119,7 @@ static fth_status run(command *c, fth_err *err)
     FTH_TRY(br_experiment_resolve(&c->experiment, fth_context_mem(call->context), &c->flags, err));
     fth_status s = set_photon_files(call, &c->experiment.out, err);
     br_statistics stats;
+    if (s == FTH_OK) s = check_files(c, job.preview, err);
     if (s == FTH_OK) say_notices(c);
     if (s == FTH_OK) s = call->plan ? show_plan(c, err) : br_image_make(&job, &stats, err);
     if (s == FTH_OK && !call->plan && call->value(call->user, "json"))

@@ -63,17 +63,24 @@ fth_status br_output_check(const char *path, fth_mem *mem, fth_err *err)
     return FTH_OK;
 }
 
+fth_status br_outputs_apart(const br_outputs *out, const fth_path_use *more, int n, fth_mem *mem,
+                            fth_err *err)
+{
+    static const char *const name[PATHS] = {"-floatfile", "-intfile", "-pgmfile", "-noisefile",
+                                            "--smv32",    "--cbf",    "-dump"};
+    const char *path[PATHS];
+    fth_path_use use[PATHS + BR_MORE_FILES];
+    paths_of(out, path);
+    for (int i = 0; i < PATHS; i++) use[i] = (fth_path_use){FTH_FILE_OUTPUT, name[i], path[i]};
+    for (int i = 0; i < n; i++) use[PATHS + i] = more[i];
+    return fth_paths_check(use, PATHS + n, mem, err);
+}
+
 fth_status br_outputs_check(const br_outputs *out, fth_mem *mem, fth_err *err)
 {
     const char *path[PATHS];
     paths_of(out, path);
-    for (int i = 0; i < PATHS; i++)
-        for (int j = 0; j < i; j++)
-            if (br_output_is_file(path[i]) && !strcmp(path[i], path[j])) {
-                FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: two outputs would be written there", path[i]);
-                fth_err_hint(err, "give each output a name of its own");
-                return FTH_E_FILE_WRITE;
-            }
+    FTH_TRY(br_outputs_apart(out, NULL, 0, mem, err));
     for (int i = 0; i < PATHS; i++) FTH_TRY(br_output_check(path[i], mem, err));
     return FTH_OK;
 }

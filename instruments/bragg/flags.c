@@ -318,3 +318,19 @@ fth_status br_flags_set(br_flags *f, const char *flag, const char *const *value,
     (void)br_flag_apply(f, (br_flag_id)id, value, n);
     return FTH_OK;
 }
+
+int br_flags_reads(const br_flags *f, fth_path_use use[BR_FLAGS_READS])
+{
+    const fth_path_use all[BR_FLAGS_READS] = {
+        {FTH_FILE_INPUT, "-hkl", f->hkl},
+        {FTH_FILE_INPUT, "-mat", f->mat},
+        {FTH_FILE_INPUT, "-stol", f->stol},
+        {FTH_FILE_INPUT, "-sourcefile", f->sources},
+        {FTH_FILE_INPUT, "-mask", f->mask},
+        {FTH_FILE_INPUT, "--fdump", f->fdump},
+        {FTH_FILE_INPUT, "the dump", f->hkl ? NULL : f->dump}, /* read where there is no list */
+        {FTH_FILE_INPUT, "-img", f->spec ? f->img : NULL},
+    };
+    memcpy(use, all, sizeof all);
+    return BR_FLAGS_READS;
+}

@@ -136,6 +136,10 @@ bool br_flags_enough(const br_flags *f);
  * wants them. On failure nothing is held. */
 fth_status br_experiment_resolve(br_experiment *out, fth_mem *mem, const br_flags *f, fth_err *err);
 
+/* The files that are read, as they were typed; their number, at most BR_FLAGS_READS. In c mode
+ * without the image of -img: nanoBragg takes its header and may well replace it. */
+enum { BR_FLAGS_READS = 8 };
+int br_flags_reads(const br_flags *f, fth_path_use use[BR_FLAGS_READS]);
 /* The dump file that a text list leaves behind (8.3), where e->out.dump_file is not "". */
 fth_status br_experiment_dump(const br_experiment *e, fth_err *err);
 

@@ -346,11 +346,25 @@ static fth_status flow(const br_call *call, const br_noisify *n, const fth_sourc
     return FTH_OK;
 }
 
+/* The original takes a header and may well replace the image that has it: not in c mode. */
+static fth_status check_files(const br_noisify *n, fth_mem *mem, fth_err *err)
+{
+    const fth_path_use use[] = {
+        {FTH_FILE_INPUT, "-bin", n->image},
+        {FTH_FILE_INPUT, "-header", n->original ? NULL : n->header},
+        {FTH_FILE_OUTPUT, "-intfile", n->int_file},
+        {FTH_FILE_OUTPUT, "-noisefile", n->noise ? n->noise_file : NULL},
+        {FTH_FILE_OUTPUT, "-pgmfile", n->pgm ? n->pgm_file : NULL},
+    };
+    return fth_paths_check(use, sizeof use / sizeof use[0], mem, err);
+}
+
 static fth_status noisify(const br_call *call, fth_err *err)
 {
     br_noisify n;
     fth_source source;
     FTH_TRY(br_noisify_resolve(&n, call, err));
+    FTH_TRY(check_files(&n, fth_context_mem(call->ctx), err));
     const fth_raw_layout layout = {.dtype = FTH_F32, .n_axes = 2, .size = {n.slow, n.fast}};
     FTH_TRY(fth_raw_open(&source, fth_context_mem(call->ctx), n.image, &layout, err));
     results r = {0};

@@ -392,6 +392,21 @@ static void say_settings(const br_nonbragg *n, FILE *out)
             (long long)n->table.rows, n->molecules, n->e.frame.fluence.v);
 }
 
+/* Forwards and back: what is not written is "" in either. */
+static fth_status check_files(const br_nonbragg *n, fth_mem *mem, fth_err *err)
+{
+    const fth_path_use own[] = {{FTH_FILE_INPUT, "-stol", n->stol},
+                                {FTH_FILE_INPUT, "-4stol", n->stol4},
+                                {FTH_FILE_INPUT, "-Q", n->q},
+                                {FTH_FILE_INPUT, "-img", *n->stolout ? n->img : NULL},
+                                {FTH_FILE_OUTPUT, "-stolout", n->stolout}};
+    enum { OWN = sizeof own / sizeof own[0] };
+    fth_path_use use[OWN + BR_FLAGS_READS];
+    memcpy(use, own, sizeof own);
+    memcpy(use + OWN, n->read, (size_t)n->n_read * sizeof *use);
+    return br_outputs_apart(&n->e.out, use, OWN + n->n_read, mem, err);
+}
+
 static fth_status go(const br_call *call, fth_err *err)
 {
     fth_mem *mem = fth_context_mem(call->ctx);
@@ -399,6 +414,7 @@ static fth_status go(const br_call *call, fth_err *err)
     FTH_TRY(fth_mem_take(mem, FTH_MEM_META, sizeof(br_nonbragg), "nonbragg", &block, err));
     br_nonbragg *n = block;
     fth_status s = br_nonbragg_resolve(n, call, err);
+    if (s == FTH_OK) s = check_files(n, mem, err);
     if (s == FTH_OK) {
         say_settings(n, call->out);
         s = *n->stolout ? go_back(call, n, err) : go_forward(call, n, err);

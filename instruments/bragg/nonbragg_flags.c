@@ -133,6 +133,7 @@ static fth_status read_rest(br_nonbragg *n, br_flags *f, const br_call *call, bo
         if (!used[i]) rest[with.n_words++] = call->word[i];
     FTH_TRY(br_flags_of_call(f, &with, err));
     if (*n->img) f->img = n->img;
+    n->n_read = br_flags_reads(f, n->read);
     if (!has_convention(f)) {
         f->convention = BR_CUSTOM;
         if (!f->img && !f->mask) set_centre(f);

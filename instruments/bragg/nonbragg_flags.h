@@ -3,6 +3,7 @@
 #define BRAGG_NONBRAGG_FLAGS_H
 
 #include "companions.h"
+#include "flags.h"
 #include "nonbragg.h"
 #include "words.h"
 
@@ -10,6 +11,8 @@ typedef struct br_nonbragg {
     char stol[BR_PATH], stol4[BR_PATH], q[BR_PATH]; /* tables, over stol, 4 stol and Q */
     char stolout[BR_PATH];                          /* "": forwards */
     char img[BR_PATH];
+    fth_path_use read[BR_FLAGS_READS]; /* by the flags of the render */
+    int n_read;
     double sample[3];                  /* m */
     double density, weight, molecules; /* g/m^3, g/mol; molecules NaN: from the others */
     double gain;

@@ -165,11 +165,22 @@ static fth_status refine(request *q, fth_context *ctx, br_experiment *e, FILE *o
     return s;
 }
 
+static fth_status check_files(const request *q, fth_mem *mem, fth_err *err)
+{
+    fth_path_use use[BR_FLAGS_READS + 3];
+    int n = br_flags_reads(&q->flags, use);
+    use[n++] = (fth_path_use){FTH_FILE_INPUT, "the image", q->image};
+    use[n++] = (fth_path_use){FTH_FILE_OUTPUT, "--out", q->out};
+    use[n++] = (fth_path_use){FTH_FILE_OUTPUT, "--figure", q->figure};
+    return fth_paths_check(use, n, mem, err);
+}
+
 /* `out` takes the table, or with --json the document that --out gets too. */
 static fth_status answer(request *q, fth_context *ctx, fth_answer *a, FILE *out, fth_err *err)
 {
     br_experiment e;
     if (a->plan) q->refine.plan = a;
+    FTH_TRY(check_files(q, fth_context_mem(ctx), err));
     br_foreign_answer(&q->flags, a->notes);
     FTH_TRY(br_experiment_resolve(&e, fth_context_mem(ctx), &q->flags, err));
     const fth_status s = refine(q, ctx, &e, out, err);

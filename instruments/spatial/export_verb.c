@@ -162,6 +162,9 @@ static fth_status run_config(fth_context *ctx, const fth_config *cfg, const char
         FTH_TRY(sp_path(path, e.dir, SP_RESULTS, err));
         e.path = path;
     }
+    const fth_path_use use[] = {{FTH_FILE_INPUT, "the file of the config", e.source},
+                                {FTH_FILE_OUTPUT, "-o", e.path}};
+    FTH_TRY(fth_paths_check(use, 2, fth_context_mem(ctx), err));
     return answer(&e, a, err);
 }
 

@@ -438,6 +438,59 @@ class EveryCommand(unittest.TestCase):
                         self.assertEqual(os.path.getsize(os.path.join(empty, file["path"])), file["bytes"])
         self.assertEqual(run("bragg", "--json")[:2], (2, ""))  # no usage among the answers
 
+    def test_nothing_that_is_read_is_replaced(self):
+        cell = self.CELL.split()
+        with tempfile.TemporaryDirectory() as d:
+            os.mkdir(d + "/s")
+            for name in ("x.hkl", "s/y.hkl"):
+                pathlib.Path(d, name).write_text("0 0 1 10\n0 1 0 10\n1 0 0 10\n")
+            os.link(d + "/x.hkl", d + "/twin")
+            os.symlink("x.hkl", d + "/link")
+            shutil.copy(self.dir + "/spots.bin", d + "/g.bin")
+            shutil.copy(self.dir + "/spots.img", d + "/g.img")
+            shutil.copy(self.dir + "/water.stol", d + "/w.stol")
+            before = snapshot(d)
+            list_of = ["bragg", *cell, "-hkl", "x.hkl"]
+            outputs = ["-floatfile", "-intfile", "-noisefile", "-pgmfile", "-dump", "--cbf", "--smv32"]
+            noisify = ["bragg", "noisify", "-bin", "g.bin", *cell[-8:], "-header", "g.img"]
+            wrong = [list_of + [flag, "x.hkl"] for flag in outputs]
+            wrong += [list_of + ["-floatfile", name] for name in ("s/../x.hkl", "./x.hkl", "link", "twin", d + "/x.hkl")]
+            wrong += [list_of + ["-floatfile", "z.bin", "-intfile", "./z.bin"],
+                      list_of + ["-intfile", "z.img", "-noisefile", "s/../z.img", "--plan"],
+                      list_of + ["-img", "g.img", "-intfile", "g.img"], list_of + ["--preview", "x.hkl"],
+                      noisify + ["-noisefile", "g.bin"], noisify + ["-intfile", "g.img"],
+                      noisify + ["-intfile", "n", "-pgmfile", "./n"],
+                      ["bragg", "nonbragg", "-stol", "w.stol", *cell[-8:], "-floatfile", "w.stol"],
+                      ["bragg", "nonbragg", "-img", "g.img", *cell[-8:], "-stolout", "g.img"],
+                      ["bragg", "refine", "g.img", *cell, "--out", "g.img"]]
+            for words in wrong:
+                with self.subTest(words=words):
+                    done = subprocess.run([os.path.abspath(PROGRAM), *words], capture_output=True, text=True, cwd=d)
+                    self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+                    self.assertRegex(done.stderr, "it is read .* would be replaced|two outputs would be written there")
+                    self.assertEqual(snapshot(d), before)
+            # what is meant, and what nanoBragg's users do: a header is taken and its image replaced
+            nowhere = [word for flag in ("-intfile", "-noisefile", "-pgmfile") for word in (flag, "/dev/null")]
+            self.call(d, *list_of, *nowhere)
+            self.call(d, *list_of, "--compat=c", "-img", "g.img", "-intfile", "g.img")
+            self.call(d, *noisify, "--compat=c", "-intfile", "g.img")
+
+    def test_an_export_does_not_replace_its_source(self):
+        with tempfile.TemporaryDirectory() as d:
+            self.call(d, "spatial", "toy", "--cells=60", "--genes=8", "--factors=2", "--h5ad=tissue.h5ad")
+            pathlib.Path(d, "a.yaml").write_text(
+                "name: a\ndataset: anndata\noutput_dir: out\npreprocessing: {path: tissue.h5ad, coord_key: spatial}\n"
+                "model: {n_components: 2, spatial: false}\ntraining: {max_iter: 2}\n")
+            self.call(d, "run", "preprocess", "train", "analyze", "-c", "a.yaml")
+            before = pathlib.Path(d, "tissue.h5ad").read_bytes()
+            for name in ("tissue.h5ad", "out/../tissue.h5ad"):
+                done = subprocess.run([os.path.abspath(PROGRAM), "spatial", "export", "-c", "a.yaml", "-o", name],
+                                      capture_output=True, text=True, cwd=d)
+                self.assertEqual(done.returncode, 3, done.stderr)
+                self.assertIn("it is read (the file of the config), and would be replaced (-o)", done.stderr)
+            self.assertEqual(pathlib.Path(d, "tissue.h5ad").read_bytes(), before)
+            self.call(d, "spatial", "export", "-c", "a.yaml", "-o", "results.h5ad")
+
     def test_quiet_verbs_only_say_results(self):
         lines = self.lines()
         for words in (("bragg", "draw"), ("bragg", "noisify"), ("bragg", "nonbragg"), ("spatial", "toy"),
