@@ -225,7 +225,7 @@ TEST(antibodies_are_no_genes_unless_they_are_asked_for)
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
-    OK(sp_info_h5ad(mem, path, out, NULL));
+    OK(sp_info_h5ad(mem, path, &(sp_told){.out = out}, NULL));
     fclose(out);
     HAS(text, "types            1 Antibody Capture, 2 Gene Expression, 1 CRISPR Guide Capture\n");
     free(text);
