@@ -36,6 +36,13 @@ const sp_loader *sp_loader_of(const fth_config *cfg)
     return NULL;
 }
 
+const char *sp_loader_reads(const sp_loader *loader)
+{
+    return loader->flags & SP_LOAD_ARRAYS ? "folder with X.npy and Y.npz"
+           : loader->flags & SP_LOAD_TENX ? ".h5 file"
+                                          : ".h5ad file";
+}
+
 /* A text of `preprocessing` that was given; NULL when it was not. */
 static const char *given(const sp_source *s, const char *key)
 {
@@ -68,10 +75,7 @@ static fth_status find_file(sp_source *s, fth_err *err)
     const fth_status status =
         FTH_FAIL(err, FTH_E_CONFIG, "the dataset '%s' needs the key preprocessing.%s",
                  s->loader->name, s->loader->file);
-    fth_err_hint(err, "write the path of the %s there",
-                 s->loader->flags & SP_LOAD_ARRAYS ? "folder with X.npy and Y.npz"
-                 : s->loader->flags & SP_LOAD_TENX ? ".h5 file"
-                                                   : ".h5ad file");
+    fth_err_hint(err, "write the path of the %s there", sp_loader_reads(s->loader));
     return status;
 }
 

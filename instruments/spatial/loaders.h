@@ -22,6 +22,8 @@ typedef struct sp_loader {
     unsigned flags;
 } sp_loader;
 const sp_loader *sp_loader_of(const fth_config *cfg);
+/* What such a dataset is read from: ".h5ad file". */
+const char *sp_loader_reads(const sp_loader *loader);
 /* The file or folder of the config; "": none is given. */
 const char *sp_source_path(const fth_config *cfg);
 

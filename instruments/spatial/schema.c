@@ -3,7 +3,7 @@
  * Defaults are those of the public pipeline, so that its configs mean the same here. The words of
  * choices stand in the order of the enums in spatial.h.
  */
-#include "spatial.h"
+#include "loaders.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -487,6 +487,18 @@ static void check_device(fth_config *cfg)
                             "device is '%s', which is no device", device);
 }
 
+/* Every dataset is read from somewhere: which key says where is a column of loaders.def. */
+static void check_source(fth_config *cfg)
+{
+    const sp_loader *loader = sp_loader_of(cfg);
+    if (!loader || sp_source_path(cfg)[0]) return;
+    char about[64], hint[96];
+    snprintf(about, sizeof about, "preprocessing.%.30s dataset", loader->file);
+    snprintf(hint, sizeof hint, "write the path of the %s there", sp_loader_reads(loader));
+    fth_config_complain(cfg, about, hint, "the dataset '%s' needs the key preprocessing.%s",
+                        loader->name, loader->file);
+}
+
 static void check(fth_config *cfg, void *user)
 {
     (void)user;
@@ -515,6 +527,7 @@ static void check(fth_config *cfg, void *user)
     check_prior(cfg);
     check_rank(cfg);
     check_device(cfg);
+    check_source(cfg);
 }
 
 const fth_schema sp_schema = {

@@ -163,8 +163,10 @@ static void add(fth_config *cfg, bool notice, const char *keys, const char *hint
                             .key = first,
                             .expected = text,
                             .hint = hint};
-    if (v) m.at = v->given->at;
-    fth__config_note(cfg, v ? v->layer : NULL, &m);
+    /* What nobody wrote is missing in the last document. */
+    const fth__layer *doc = v ? v->layer : fth__config_document(cfg);
+    if (v || doc) m.at = v ? v->given->at : doc->root->at;
+    fth__config_note(cfg, doc, &m);
 }
 
 void fth_config_complain(fth_config *cfg, const char *keys, const char *hint, const char *fmt, ...)

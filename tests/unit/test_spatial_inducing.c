@@ -38,8 +38,10 @@ static bench start(int64_t cells, int64_t groups, int64_t M, const char *model)
     b.xy = fth_tensor_data(b.data.xy);
     b.group = fth_tensor_data(b.data.group);
     char text[400];
-    snprintf(text, sizeof text, "name: a\nmodel: {spatial: true, num_inducing: %lld%s}\n",
-             (long long)M, model);
+    snprintf(
+        text, sizeof text,
+        "name: a\npreprocessing: {path: a.h5ad}\nmodel: {spatial: true, num_inducing: %lld%s}\n",
+        (long long)M, model);
     OK(fth_config_create(&b.cfg, mem, NULL));
     OK(fth_config_parse(b.cfg, "test", text, strlen(text), NULL));
     OKE(fth_config_check(b.cfg, &sp_schema, &(fth_config_options){0}, &b.err), &b.err);

@@ -522,7 +522,6 @@ TEST(cells_in_any_order_with_little_room)
 
 TEST(sources_with_something_missing)
 {
-    refused("r1", "dataset: osmfish\n", FTH_E_CONFIG, "preprocessing.path", "osmfish", ".h5ad");
     refused("r2", "dataset: liver\n" CSC, FTH_E_FILE_KEY, "csc.h5ad", "'X_spatial'", "spatial");
     refused("r3", "dataset: liver\n" CSC "  coord_key: spatial\n", FTH_E_FILE_KEY, "csc.h5ad",
             "Cell_Type", "preprocessing.cell_type_column");

@@ -16,6 +16,15 @@ static fth_config *config_of(fth_mem *mem, const char *text)
     return cfg;
 }
 
+/* The same of data that are read from somewhere. */
+static fth_config *config_with_data(fth_mem *mem, const char *text)
+{
+    fth_err err = {0};
+    fth_config *cfg = config_of(mem, text);
+    OKE(fth_config_set(cfg, "preprocessing.path=a.h5ad", &err), &err);
+    return cfg;
+}
+
 static fth_mem *memory(void)
 {
     fth_mem *mem = NULL;
@@ -42,8 +51,8 @@ TEST(lengths_follow_the_data)
 {
     fth_mem *mem = memory();
     fth_err err = {0};
-    fth_config *cfg = config_of(mem, "name: a\nmodel: {spatial: true, local: true, K: 50}\n"
-                                     "training: {batch_size: 13000}\n");
+    fth_config *cfg = config_with_data(mem, "name: a\nmodel: {spatial: true, local: true, K: 50}\n"
+                                            "training: {batch_size: 13000}\n");
     OK(fth_config_check(cfg, &sp_schema, &(fth_config_options){0}, &err));
     sp_settings s;
     sp_notes notes;
@@ -88,7 +97,7 @@ static void refused(const char *text, const char *about)
 {
     fth_mem *mem = memory();
     fth_err err = {0};
-    fth_config *cfg = config_of(mem, text);
+    fth_config *cfg = config_with_data(mem, text);
     IS(fth_config_check(cfg, &sp_schema, &(fth_config_options){0}, &err), FTH_E_CONFIG);
     fth_config_mistake m;
     char line[400];
@@ -110,11 +119,42 @@ TEST(contradictions_are_refused)
     refused("name: a\nmodel: {spatial: true}\ntraining: {device: tpu}\n", "no device");
 }
 
+/* What a run would only find out after it has made its folders. */
+TEST(every_dataset_says_what_it_is_read_from)
+{
+    static const struct {
+        const char *text, *said, *hint;
+    } rows[] = {
+        {"", "test:1:1: ", "the dataset 'slideseq' needs the key preprocessing.path"},
+        {"{}", "test:1:1: ", "write the path of the .h5ad file there"},
+        {"dataset: anndata\n", "test:1:10: preprocessing.path", ".h5ad file"},
+        {"dataset: tenx\n", "'tenx' needs the key preprocessing.path", ".h5 file"},
+        {"dataset: colon\n", "'colon' needs the key preprocessing.h5ad_path", ".h5ad file"},
+        {"dataset: toy\npreprocessing: {path: \"\"}\n", "'toy' needs the key", "X.npy and Y.npz"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fth_mem *mem = memory();
+        fth_err err = {0};
+        fth_config *cfg = config_of(mem, rows[i].text);
+        fth_config_mistake m;
+        char line[400];
+        OKE(fth_config_set(cfg, "name=a", &err), &err);
+        IS(fth_config_check(cfg, &sp_schema, NULL, &err), FTH_E_CONFIG);
+        IS_TRUE(fth_config_get_mistake(cfg, 0, &m));
+        fth_config_mistake_format(&m, line, sizeof line);
+        HAS(line, rows[i].said);
+        HAS(line, rows[i].hint);
+        IS_TRUE(!fth_config_get_mistake(cfg, 1, &m));
+        (void)fth_config_destroy(cfg, &err);
+        OK(fth_mem_destroy(mem, &err));
+    }
+}
+
 TEST(one_group_is_not_groups)
 {
     fth_mem *mem = memory();
     fth_err err = {0};
-    fth_config *cfg = config_of(mem, "name: a\nmodel: {spatial: true, groups: true}\n");
+    fth_config *cfg = config_with_data(mem, "name: a\nmodel: {spatial: true, groups: true}\n");
     OK(fth_config_check(cfg, &sp_schema, &(fth_config_options){0}, &err));
     sp_settings s;
     const sp_sizes z = {.cells = 100, .genes = 33, .groups = 1};
