@@ -85,6 +85,9 @@ struct cli_call {
     fth_trace *trace; /* NULL: none was asked for */
 };
 
+/* The program may have been called by the name of a link of an instrument, whose exit code counts
+ * from then on: before anything can fail. */
+void cli_take_link(cli_call *call, const char *program);
 /* Fill `call` from a command line. FTH_E_COMMAND names the word and the nearest known one. */
 fth_status cli_parse(cli_call *call, int argc, char **argv, fth_err *err);
 /* Whether a text names a device as --device does. */

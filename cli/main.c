@@ -22,6 +22,7 @@ int main(int argc, char **argv)
     }
     call.colour = isatty(STDOUT_FILENO) && !(no_colour && *no_colour);
     fth_err err = {0};
+    cli_take_link(&call, argv[0]);
     if (cli_check_limits(&err) != FTH_OK) _exit(fail(&call, &err)); /* libraries may not end */
     if (cli_parse(&call, argc, argv, &err) != FTH_OK) return fail(&call, &err);
     if (!call.command && !cli_get(&call, "help")) {

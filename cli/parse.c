@@ -376,8 +376,7 @@ static fth_status take_command(cli_call *call, char *word, fth_err *err)
     return check_early(call, err);
 }
 
-/* The program was called by the name of a link of an instrument. */
-static void take_link(cli_call *call, const char *program)
+void cli_take_link(cli_call *call, const char *program)
 {
     const char *slash = program ? strrchr(program, '/') : NULL;
     const char *name = slash ? slash + 1 : program;
@@ -440,7 +439,7 @@ static fth_status check_rest(cli_call *call, fth_err *err)
 fth_status cli_parse(cli_call *call, int argc, char **argv, fth_err *err)
 {
     call->arg = argv + 1;
-    take_link(call, argv[0]);
+    cli_take_link(call, argv[0]);
     bool ended = false;
     for (int i = 1; i < argc; i++) {
         char *word = argv[i];

@@ -2,8 +2,8 @@
  * cursor, rename the window or clear what stands above them.
  *
  * On a terminal the output of commands passes through a stream that shows controls as '?'. What
- * draws its own table writes to the terminal itself, and sees to the names in it. Into a file or a
- * pipe every byte goes as it is.
+ * draws its own table writes to the terminal itself, and sees to the names in it, wherever it
+ * goes. Logs and texts of files go into a file or a pipe as they are.
  */
 #include "cli.h"
 

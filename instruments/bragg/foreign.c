@@ -69,10 +69,15 @@ static fth_status set_precision(br_flags *f, const struct foreign *row, const ch
 }
 
 /* The same pixel for -printout_pixel, which has the fast axis first. */
-static fth_status set_trace(br_flags *f, const char *const *value, fth_err *err)
+static fth_status set_trace(br_flags *f, const struct foreign *row, const char *const *value,
+                            fth_err *err)
 {
     const char *const turned[2] = {value[1], value[0]};
-    FTH_TRY(br_flag_check(BR_FLAG_PRINTOUT_PIXEL, turned, 2, err));
+    char typed[80];
+    snprintf(typed, sizeof typed, "%.38s %.38s", value[0], value[1]);
+    /* Its own error would tell of the other flag, with the axes the other way round. */
+    if (br_flag_check(BR_FLAG_PRINTOUT_PIXEL, turned, 2, NULL) != FTH_OK)
+        return refuse(row, typed, err);
     (void)br_flag_apply(f, BR_FLAG_PRINTOUT_PIXEL, turned, 2);
     (void)br_flag_apply(f, BR_FLAG_PRINTOUT, NULL, 0);
     return FTH_OK;
@@ -93,7 +98,7 @@ fth_status br_foreign_take(br_flags *f, const char *word, const char *const *nex
         if (br_flag_find(value[i]) >= 0) return refuse(row, value[i], err); /* a flag is no value */
     *took = 1 + (equal ? 0 : row->values);
     if (row->kind == PRECISION) return set_precision(f, row, value[0], err);
-    if (row->kind == TRACE) return set_trace(f, value, err);
+    if (row->kind == TRACE) return set_trace(f, row, value, err);
     if (row->answer && f->n_answers < BR_ANSWERS)
         f->answer[f->n_answers++] = (br_answer){word, row->answer};
     return FTH_OK;

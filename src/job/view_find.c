@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "config/schema.h"
 #include "job/view.h"
+#include "job/width.h"
 
 #include <string.h>
 
@@ -23,12 +24,34 @@ static bool ends_with(const char *text, const char *end, size_t n)
     return n > 0 && m >= n && strncmp(text + m - n, end, n) == 0;
 }
 
-/* How well a task fits: 0 not at all, 1 by the end of its name, 2 by all of it. */
+static int compare(const char *job, const wanted *w)
+{
+    if (strlen(job) == w->n_job && strncmp(job, w->job, w->n_job) == 0) return 2;
+    return ends_with(job, w->job, w->n_job) ? 1 : 0;
+}
+
+/* A name as tables and lines show it: what could steer a terminal is a '?'. */
+static void show_name(char *to, size_t bytes, const char *name)
+{
+    fth__glyph g;
+    size_t used = 0;
+    while (fth__glyph_next(&name, &g) && used + g.bytes < bytes) {
+        memcpy(to + used, g.text, g.bytes);
+        used += g.bytes;
+    }
+    to[used] = '\0';
+}
+
+/* How well a task fits: 0 not at all, 1 by the end of its name, 2 by all of it; 2 more when it is
+ * the name itself and not only what is shown of it. */
 static int fits(const fth_task *t, const wanted *w)
 {
+    char shown[400];
     if (w->stage && strcmp(t->stage, w->stage) != 0) return 0;
-    if (strlen(t->job) == w->n_job && strncmp(t->job, w->job, w->n_job) == 0) return 2;
-    return ends_with(t->job, w->job, w->n_job) ? 1 : 0;
+    const int fit = compare(t->job, w);
+    if (fit > 0) return fit + 2;
+    show_name(shown, sizeof shown, t->job);
+    return compare(shown, w);
 }
 
 /* Running, then what started last, then what comes first. */

@@ -81,6 +81,14 @@ class Usage(unittest.TestCase):
             self.assertEqual(done.returncode, 9, done.stderr)
             self.assertEqual(run("bragg", *words)[0], 3)
 
+    def test_too_few_addresses(self):
+        for name, wanted in (("fathom", 4), ("nanoBragg", 9), ("noisify", 9)):
+            program = os.path.join(os.path.dirname(os.path.abspath(PROGRAM)), name)
+            done = subprocess.run(["bash", "-c", f"ulimit -v 200000; '{program}' version"], capture_output=True,
+                                  text=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "2"})
+            self.assertEqual(done.returncode, wanted, done.stderr)
+            self.assertIn("ulimit -v", done.stderr)
+
     def test_output_that_cannot_be_written(self):
         with open("/dev/full", "w") as full:
             done = subprocess.run([PROGRAM, "help"], stdout=full, stderr=subprocess.PIPE, text=True)
@@ -474,6 +482,27 @@ class EveryCommand(unittest.TestCase):
             self.call(d, *list_of, *nowhere)
             self.call(d, *list_of, "--compat=c", "-img", "g.img", "-intfile", "g.img")
             self.call(d, *noisify, "--compat=c", "-intfile", "g.img")
+
+    def test_a_config_that_cannot_run_is_found_before_anything_is_made(self):
+        for text in ("", "~", "{}", "dataset: anndata\n", "name: x\ndataset: toy\nmodel: {spatial: false}\n"):
+            with tempfile.TemporaryDirectory() as d, self.subTest(text=text):
+                pathlib.Path(d, "c.yaml").write_text(text)
+                for words in (["config", "check", "c.yaml"], ["run", "all", "-c", "c.yaml"]):
+                    done = subprocess.run([os.path.abspath(PROGRAM), *words], capture_output=True, text=True, cwd=d)
+                    self.assertEqual(done.returncode, 2, done.stderr)
+                    self.assertRegex(done.stderr, r"c.yaml:\d+:\d+: .*needs the key preprocessing.path")
+                self.assertEqual(os.listdir(d), ["c.yaml"])
+
+    def test_a_job_is_found_by_the_name_that_is_shown(self):
+        with tempfile.TemporaryDirectory() as d:
+            pathlib.Path(d, "s.yaml").write_text('instrument: sounding\nname: s\noutput_dir: "se\\e[31ma"\n'
+                                                 "survey: {cells: 300}\nmodel: {basis: waves, order: 1}\n")
+            self.call(d, "run", "survey", "-c", "s.yaml")
+            name = self.call(d, "status").splitlines()[-1].split()[0]
+            self.assertEqual(name, "se?[31ma")
+            text = self.call(d, "logs", name)
+            self.assertIn("se\x1b[31ma/survey", text)  # its bytes, as they are
+            self.assertEqual(self.call(d, "logs", "se\x1b[31ma/survey"), text)
 
     def test_an_export_does_not_replace_its_source(self):
         with tempfile.TemporaryDirectory() as d:

@@ -99,6 +99,9 @@ TEST(failures_have_the_codes_of_their_program)
         HAS(text, t[i].text);
         EQ_I64(t_file_count(), 0);
     }
+    EQ_I64(call("fathom bragg " TINY " -trace_pixel a 3"), 2);
+    HAS(text, "-trace_pixel takes slow fast, not 'a 3'");
+    HAS(text, "it is written -trace_pixel slow fast");
     EQ_I64(call("fathom bragg " TINY " -lamda 1"), 2);
     HAS(text, "did you mean -lambda?");
     EQ_I64(call("fathom bragg " TINY " --compta c"), 2);
