@@ -258,7 +258,7 @@ static bool rounds_to_infinity(fth_dtype t, double x)
                                                   [FTH_BF16] = 0x1.FFp127,
                                                   [FTH_F32] = 0x1.FFFFFFp127,
                                                   [FTH_C64] = 0x1.FFFFFFp127};
-    return least[t] > 0.0 && isfinite(x) && fabs(x) >= least[t];
+    return t < FTH_DTYPE_COUNT && least[t] > 0.0 && isfinite(x) && fabs(x) >= least[t];
 }
 
 fth_val fth_const_(fth_graph *g, fth_site site, fth_dtype dtype, double re, double im)
