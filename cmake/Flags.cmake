@@ -33,6 +33,12 @@ if(FTH_SANITIZE)
     add_link_options(-fsanitize=${FTH_SANITIZE})
     if(CMAKE_C_COMPILER_ID MATCHES "Clang") # checks keep it from turning loops into vectors; so be it
         add_compile_options(-Wno-pass-failed)
+        # What gcc defines; clang 14 has another way to ask.
+        if(FTH_SANITIZE MATCHES "address")
+            add_compile_definitions(__SANITIZE_ADDRESS__=1)
+        elseif(FTH_SANITIZE MATCHES "thread")
+            add_compile_definitions(__SANITIZE_THREAD__=1)
+        endif()
     endif()
     if(FTH_SANITIZE MATCHES "undefined")
         add_compile_options(-fno-sanitize-recover=all)

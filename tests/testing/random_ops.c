@@ -1,6 +1,8 @@
 /* random_ops.c - one operation with fitting operands, for every builder that is not elementwise. */
 #include "testing/random_graph.h"
 
+#include <math.h>
+
 static double elements(rg *g, int i)
 {
     return (double)rg_count(rg_val(g, i));
@@ -169,8 +171,10 @@ bool rg_reduce_over(rg *g, fth_red red, int x, const char *axis)
         fth_val_axes(before) > 1 && rg_chance(g, 30) ? rg_axis_of(g, before) : NULL;
     const bool two = second && strcmp(second, axis) != 0 && rg_size(g, second) > 0;
     snprintf(axes, sizeof axes, "%s%s%s", axis, two ? " " : "", two ? second : "");
-    const double bound = red == FTH_RED_SUM ? g->value[x].bound * (double)(n > 0 ? n : 1)
-                                            : 2.0 * g->value[x].bound + 10.0;
+    double bound = red == FTH_RED_SUM ? g->value[x].bound * (double)(n > 0 ? n : 1)
+                                      : 2.0 * g->value[x].bound + 10.0;
+    if (red == FTH_RED_PROD) /* of numbers within a thousandth of 1 */
+        bound += exp(fmin(1e-3 * (double)n * (two ? (double)rg_size(g, second) : 1.0), 60.0));
     return rg_room(g, elements(g, x)) &&
            rg_add(g, fth_reduce_(FTH_HERE, red, rg_val(g, x), axes), !rounds(red, t), bound, 1, &x,
                   "reduce %d over %s", (int)red, axes);

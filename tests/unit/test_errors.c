@@ -566,6 +566,7 @@ static fth_status provoke_THREAD(fth_err *err)
     int pipe_fd[2];
     IS_TRUE(pipe(pipe_fd) == 0);
     const pid_t child = fork();
+    if (child > 0) close(pipe_fd[1]); /* a child that dies says so by the end of the pipe */
     if (child == 0) {
         fth_options opt;
         fth_options_default(&opt);
@@ -582,7 +583,6 @@ static fth_status provoke_THREAD(fth_err *err)
     IS_TRUE(read(pipe_fd[0], &s, sizeof s) == sizeof s);
     waitpid(child, &status, 0);
     close(pipe_fd[0]);
-    close(pipe_fd[1]);
     if (s == FTH_E_THREAD)
         return FTH_FAIL(err, FTH_E_THREAD, "in the child: no more than 3000 threads");
     return (fth_status)s;
