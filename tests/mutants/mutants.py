@@ -154,6 +154,7 @@ MUTANTS = [
      "return bytes < most ? bytes : most;", "return bytes;", "unit/test_op_check"),
     ("bools_not_settled", "src/array/rect.c",
      "v[i] = v[i] != 0;", "v[i] = v[i];", "python/mistakes"),
+    ("batches_read_as_bools", "src/io/batches.c", ".self = b, .dtype = FTH_U8,", ".self = b,", "python/training"),
     ("a_sort_not_cancelled", "src/cpu/sort.c",
      "if (fth_team_cancelled(team)) return NULL;", "if (!team && n < 0) return NULL;", "unit/test_cancel"),
     ("relation_not_checked", "src/graph/op_check.c",

@@ -236,7 +236,7 @@ class Monitor(unittest.TestCase):
     def test_no_seconds(self):
         done = subprocess.run([PROGRAM, "doctor", "--monitor=0"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("0.001 to 86400 seconds", done.stderr)
+        self.assertIn("--monitor takes whole seconds, from 1 to 86400", done.stderr)
 
 
 if __name__ == "__main__":
