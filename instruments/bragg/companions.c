@@ -27,6 +27,23 @@ static const char *value_at(void *user, const char *flag, int i)
     return i == 0 ? value_of(user, flag) : NULL;
 }
 
+fth_status br_call_run(fth_status (*run)(const br_call *call, fth_err *err), fth_context *ctx,
+                       int n_args, char *const *arg,
+                       const char *(*value)(void *user, const char *flag), void *user, FILE *out,
+                       fth_err *err)
+{
+    fth_answer a;
+    FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
+    const br_call call = {.ctx = ctx,
+                          .n_words = n_args,
+                          .word = arg,
+                          .value = value,
+                          .user = user,
+                          .answer = &a,
+                          .out = a.notes};
+    return fth_answer_end(&a, run(&call, err), err);
+}
+
 fth_direct_call br_call_direct(const br_call *call, int n_words, char *const *word)
 {
     return (fth_direct_call){.context = call->ctx,

@@ -21,6 +21,11 @@ typedef struct br_call {
     FILE *out; /* of the answer: what is done, and what was found */
 } br_call;
 
+/* A verb, from what the program gives it to its answer. */
+fth_status br_call_run(fth_status (*run)(const br_call *call, fth_err *err), fth_context *ctx,
+                       int n_args, char *const *arg,
+                       const char *(*value)(void *user, const char *flag), void *user, FILE *out,
+                       fth_err *err);
 /* The same as the flags of the render see it, with other words. */
 fth_direct_call br_call_direct(const br_call *call, int n_words, char *const *word);
 /* Mask of quirks that --compat and --quirk ask for. */

@@ -380,14 +380,5 @@ fth_status br_noisify_run(fth_context *ctx, int n_args, char *const *arg,
                           const char *(*value)(void *user, const char *flag), void *user, FILE *out,
                           fth_err *err)
 {
-    fth_answer a;
-    FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
-    const br_call call = {.ctx = ctx,
-                          .n_words = n_args,
-                          .word = arg,
-                          .value = value,
-                          .user = user,
-                          .answer = &a,
-                          .out = a.notes};
-    return fth_answer_end(&a, noisify(&call, err), err);
+    return br_call_run(noisify, ctx, n_args, arg, value, user, out, err);
 }
