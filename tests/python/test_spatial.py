@@ -107,8 +107,8 @@ class Changed(Folder):
     """A source or a key that changed since: 'fathom run' makes it again, a stage by hand asks first."""
 
     def toy(self, seed):
-        self.fathom("spatial", "toy", "--side", "12", "--genes", "20", "--factors", "2", "--seed", str(seed), "--h5ad",
-                    str(self.folder / "t.h5ad"))
+        self.fathom("spatial", "toy", "-o", str(self.folder / "toy"), "--side", "12", "--genes", "20", "--factors", "2",
+                    "--seed", str(seed), "--h5ad", str(self.folder / "t.h5ad"))
 
     def write(self, name="c", scale=200):
         path = self.folder / f"{name}.yaml"
