@@ -1,6 +1,6 @@
-# The CUDA backend, lib/libfathom_cuda.so: src/cuda/*.cu and instruments/*/ops/*.cu. A machine
-# without nvcc builds everything else and says so; whoever runs the program finds the backend, or
-# the reason why there is none, when it starts.
+# The CUDA backend, lib/libfathom_cuda.so: every .cu of src/cuda/ and instruments/, at any depth. A
+# machine without nvcc builds everything else and says so; whoever runs the program finds the
+# backend, or the reason why there is none, when it starts.
 #
 # The CUDA runtime is linked in; the driver, cuBLASLt and NVRTC are opened by name where they are
 # needed, so the library loads everywhere. Functions of src/ that kernels share with the CPU come
@@ -30,7 +30,7 @@ if(CCACHE)
     set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
 endif()
 message(STATUS "CUDA backend: nvcc ${CMAKE_CUDA_COMPILER_VERSION}")
-file(GLOB cuda CONFIGURE_DEPENDS src/cuda/*.cu instruments/*/ops/*.cu)
+file(GLOB_RECURSE cuda CONFIGURE_DEPENDS src/cuda/*.cu instruments/*.cu)
 add_library(fathom_cuda SHARED ${cuda})
 target_include_directories(fathom_cuda PRIVATE ${PROJECT_SOURCE_DIR}/include
                            ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})

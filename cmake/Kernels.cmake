@@ -1,5 +1,5 @@
 # fth_add_kernels(out name sources...) appends objects to the list `out`. Files named *_kernels.c, in
-# src/cpu and in the ops folders of instruments, are compiled once per instruction set, with
+# src/cpu and in the rooms of instruments, are compiled once per instruction set, with
 #   FTH_ISA        base, v3 or v4: to be glued to the names of functions
 #   FTH_ISA_LEVEL  1, 3 or 4: for #if
 # and everything else is told which sets exist, by FTH_HAVE_ISA_V3 and

@@ -1,7 +1,7 @@
 # Programs: cli/ with instruments/ -> bin/fathom, bench/ -> bin/fathom-bench, and each
 # examples/NAME.c -> examples/NAME, which is also a test.
 file(GLOB cli CONFIGURE_DEPENDS cli/*.c)
-file(GLOB instruments CONFIGURE_DEPENDS instruments/*.c instruments/*/*.c instruments/*/ops/*.c)
+file(GLOB_RECURSE instruments CONFIGURE_DEPENDS instruments/*.c) # in rooms of any depth
 file(GLOB bench CONFIGURE_DEPENDS bench/*.c)
 file(GLOB examples CONFIGURE_DEPENDS examples/*.c)
 set(FTH_PROGRAMS)

@@ -13,6 +13,32 @@
 #include <math.h>
 #include <string.h>
 
+/* ---- inputs of both ways ---- */
+
+br_haze br_haze_inputs(fth_graph *g, const br_experiment *e, const br_stol *stol)
+{
+    br_haze in = {0};
+    fth_axis(g, "slow", e->scene.slow);
+    fth_axis(g, "fast", e->scene.fast);
+    fth_axis(g, "param", BR_PARAMS);
+    fth_axis(g, "source", e->scene.sources);
+    fth_axis(g, "source_column", BR_SRC_COLUMNS);
+    fth_axis(g, "stol_row", fth_tensor_size(stol->table, 0));
+    fth_axis(g, "stol_column", BR_STOL_COLUMNS);
+    in.param = fth_input(g, "param", FTH_F64, "param",
+                         ((fth_source){.kind = "parameters",
+                                       .dtype = FTH_F64,
+                                       .n_axes = 1,
+                                       .size = {BR_PARAMS},
+                                       .self = (void *)(uintptr_t)e->param,
+                                       .data = (void *)(uintptr_t)e->param}));
+    in.source =
+        fth_input(g, "source", FTH_F64, "source source_column", fth_tensor_source(e->source));
+    in.stol = fth_input(g, "stol", FTH_F64, "stol_row stol_column", fth_tensor_source(stol->table));
+    if (e->scene.masked) in.mask = fth_input(g, "mask", FTH_U16, "slow fast", e->mask);
+    return in;
+}
+
 /* ---- forwards ---- */
 
 typedef struct forward {

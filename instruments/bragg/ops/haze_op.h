@@ -1,0 +1,30 @@
+/* haze_op.h - operations of scattering without a lattice: an image from F(stol), and back. */
+#ifndef BRAGG_OPS_HAZE_OP_H
+#define BRAGG_OPS_HAZE_OP_H
+
+#include "../scene.h"
+
+/* What the two operations read beside the image. Axes as of render.h, and "stol_row
+ * stol_column". */
+typedef struct br_haze {
+    fth_val param;  /* f64 [param] */
+    fth_val source; /* f64 [source source_column] */
+    fth_val stol;   /* f64 [stol_row stol_column], guards included */
+    fth_val mask;   /* u16 [slow fast]; graph NULL: none */
+} br_haze;
+
+/* Photons f32 [slow fast] of `molecules`; with `amplitude` F itself, its mean over the samples of a
+ * pixel. 0 outside the ROI and where masked. */
+fth_val br_haze_render_(fth_site site, const br_scene *scene, const br_haze *in, double molecules,
+                        bool amplitude);
+#define br_haze_render(scene, in, molecules, amplitude)                                            \
+    br_haze_render_(FTH_HERE, (scene), (in), (molecules), (amplitude))
+
+/* F f32 [slow fast] of each pixel of an image of photons f64 [slow fast]; fth_out 1: i32, the
+ * nearest row of the table; -1 outside the ROI, where masked and where the image is NaN. */
+fth_val br_haze_amplitude_(fth_site site, const br_scene *scene, const br_haze *in, fth_val photons,
+                           double molecules);
+#define br_haze_amplitude(scene, in, photons, molecules)                                           \
+    br_haze_amplitude_(FTH_HERE, (scene), (in), (photons), (molecules))
+
+#endif
