@@ -66,6 +66,9 @@ set(FTH_HOT_OPTIONS $<$<CONFIG:Release>:-O3>)
 file(GLOB hot CONFIGURE_DEPENDS src/cpu/*.c src/ops/*.c)
 list(FILTER hot EXCLUDE REGEX "_kernels\\.c$")
 set_source_files_properties(${hot} PROPERTIES COMPILE_OPTIONS "${FTH_HOT_OPTIONS}")
+# Cases of tests run once, and there are many: compiling them takes longer than what they do. What
+# they compare with, which loops, is in tests/testing and optimised.
+set(FTH_CASE_OPTIONS $<$<CONFIG:Release>:-O0 -U_FORTIFY_SOURCE>)
 # Vectors of 64 bytes on the stack, as in cmake/Kernels.cmake.
 if(FTH_SANITIZE MATCHES "address" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
     set_source_files_properties(src/cpu/amx.c PROPERTIES COMPILE_OPTIONS

@@ -4,19 +4,6 @@
 
 #include "instruments/spatial/anndata.h"
 
-/* As for fuzz_hdf5.c: libhdf5 believes lengths that damaged files give, and loses a few bytes. */
-const char *__asan_default_options(void);
-const char *__asan_default_options(void)
-{
-    return "allocator_may_return_null=1:max_allocation_size_mb=1024";
-}
-
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-    return "leak:libhdf5\n";
-}
-
 static void read_counts(const sp_anndata *a, fth_mem *mem, const char *what)
 {
     char object[SP_PATH];
