@@ -27,6 +27,7 @@ coverage() {
 }
 
 echo "long"
+step long-tests release-again run_tests release-again build -L "$sanitized_only"
 step long-tests long run_tests long build -C long -L '^long$'
 if step thread-sanitizer build-tsan build tsan; then
     step thread-sanitizer tsan run_tests tsan build/tsan -L '^(unit|property)$'
