@@ -57,6 +57,17 @@ typedef struct fth_schema {
     void (*check)(fth_config *cfg, void *user);
 } fth_schema;
 
+/* One row, FTH_KEY(REAL, "survey.size", "side of the square", .value = "10", .unit = "km"): what
+ * every row has, then what this one sets. */
+#define FTH_KEY(type_of_value, key, text, ...)                                                     \
+    {                                                                                              \
+        .name = (key), .type = FTH_CONFIG_##type_of_value, .doc = (text), __VA_ARGS__              \
+    }
+#define FTH_KEY_SECTION(key, text)                                                                 \
+    {                                                                                              \
+        .name = (key), .type = FTH_CONFIG_SECTION, .doc = (text)                                   \
+    }
+
 /* Rows that every table starts with. Relative paths follow the second one. */
 #define FTH_CONFIG_COMMON_KEYS                                                                     \
     {.name = "instrument", .type = FTH_CONFIG_TEXT, .doc = "instrument that the config is for"},   \

@@ -41,6 +41,26 @@ FTH_BEGIN_DECLS
         .doc = "folder of the results", .aliases = "output.dir"                                    \
     }
 
+/* Rows for drills, failures on purpose: for instruments that test the runner, or their own stages.
+ * `stages`: "none", then the names of the stages. */
+#define FTH_DRILL_KEYS(stages)                                                                     \
+    FTH_KEY_SECTION("drill", "Failures on purpose, for practice and tests. No stage depends on "   \
+                             "these keys."),                                                       \
+        FTH_KEY(CHOICE, "drill.stage", "stage that goes wrong", .choices = (stages),               \
+                .value = "none"),                                                                  \
+        FTH_KEY(CHOICE, "drill.kind",                                                              \
+                "how: a bad file, abort, no answer, slowness, a huge log, a full disk, no number", \
+                .choices = "none error crash hang slow chatter fill numeric", .value = "none"),    \
+        FTH_KEY(REAL, "drill.chance",                                                              \
+                "share of the jobs it happens to, drawn from seed, model and stage", .value = "1", \
+                .range = "[0, 1]"),                                                                \
+        FTH_KEY(REAL, "drill.seconds", "how long hang and slow last", .value = "1",                \
+                .range = "[0, 1e6]", .unit = "s"),                                                 \
+        FTH_KEY(SIZE, "drill.bytes", "what chatter says and fill writes", .value = "1M"),          \
+        FTH_KEY(PATH, "drill.start_log",                                                           \
+                "each start of a stage appends 'attempt pid job stage' to this file",              \
+                .value = NULL)
+
 typedef struct fth_instrument fth_instrument;
 typedef struct fth_stage fth_stage;
 typedef struct fth_stage_call fth_stage_call;
@@ -115,6 +135,8 @@ FTH_API double fth_stage_guess(const fth_stage_call *call, const fth_plan *plan,
 /* After a file was written whole that `files` could not name yet. */
 FTH_API FTH_MUST_USE fth_status fth_stage_wrote(const fth_stage_call *call, fth_file_kind kind,
                                                 const char *path, const char *title, fth_err *err);
+/* Fail on purpose here, if the config says so (FTH_DRILL_KEYS); else nothing. */
+FTH_API FTH_MUST_USE fth_status fth_stage_drill(const fth_stage_call *call, fth_err *err);
 /* Tests: name a point of the stage where it may be killed; does nothing else. */
 FTH_API void fth_stage_point(const fth_stage_call *call, const char *name);
 /* One line for the person who reads the log. */

@@ -180,8 +180,7 @@ fth_status so_analyze_run(const fth_stage_call *call, fth_err *err)
     so_model m;
     so_data data;
     char path[SO_PATH];
-    FTH_TRY(so_drill_start(call, err));
-    FTH_TRY(so_drill(call, err));
+    FTH_TRY(fth_stage_drill(call, err));
     FTH_TRY(so_path(path, call->model_dir, SO_MODEL, err));
     FTH_TRY(so_model_read(&m, fth_context_mem(call->context), path, err));
     fth_status s = so_data_open(&data, call, err);

@@ -194,8 +194,7 @@ fth_status so_figures_plan(const fth_stage_call *call, fth_stage_plan *out, FILE
 fth_status so_figures_run(const fth_stage_call *call, fth_err *err)
 {
     drawing d = {.call = call};
-    FTH_TRY(so_drill_start(call, err));
-    FTH_TRY(so_drill(call, err));
+    FTH_TRY(fth_stage_drill(call, err));
     fth_status s = open_drawing(&d, err);
     fth_stage_point(call, "before_outputs");
     for (int i = 0; s == FTH_OK && i < FIGURES; i++) {

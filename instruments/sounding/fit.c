@@ -172,7 +172,7 @@ static fth_status take_steps(fit *f, const char *path, const ties *t, fth_err *e
     const int64_t every = fth_config_int(f->call->config, "fit.checkpoint"),
                   half = m->iterations / 2;
     while (m->step < m->iterations) {
-        if (m->step == half) FTH_TRY(so_drill(f->call, err));
+        if (m->step == half) FTH_TRY(fth_stage_drill(f->call, err));
         FTH_TRY(take_step(f, err));
         const fth_stage_progress p = {.done = m->step,
                                       .total = m->iterations,
@@ -221,7 +221,6 @@ fth_status so_fit_run(const fth_stage_call *call, fth_err *err)
     char path[SO_PATH];
     so_data data;
     ties t;
-    FTH_TRY(so_drill_start(call, err));
     FTH_TRY(so_path(path, call->model_dir, SO_MODEL, err));
     FTH_TRY(so_data_open(&data, call, err));
     find_ties(&t, call, &data);

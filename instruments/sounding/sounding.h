@@ -84,13 +84,6 @@ so_data so_data_planned(const fth_config *cfg);
 /* A text that appears whole or not at all. */
 fth_status so_write_text(fth_mem *mem, const char *path, const char *text, fth_err *err);
 
-/* ---- drills: failures on purpose, for practice and for the tests of the runner ---- */
-
-/* At the start of a stage: one line in drill.start_log. */
-fth_status so_drill_start(const fth_stage_call *call, fth_err *err);
-/* Where the stage is to fail, if the config says so. */
-fth_status so_drill(const fth_stage_call *call, fth_err *err);
-
 /* ---- stages ---- */
 
 #define SO_STAGE(name)                                                                             \

@@ -90,8 +90,7 @@ fth_status so_survey_run(const fth_stage_call *call, fth_err *err)
     const fth_file_item item[OUTPUTS] = {{names[0], FTH_F32, 2, {n, 2}, "cell dim"},
                                          {names[1], FTH_F32, 1, {n}, "cell"},
                                          {names[2], FTH_F32, 1, {n}, "cell"}};
-    FTH_TRY(so_drill_start(call, err));
-    FTH_TRY(so_drill(call, err));
+    FTH_TRY(fth_stage_drill(call, err));
     FTH_TRY(so_path(path, call->output_dir, SO_SOUNDINGS, err));
     fth_safetensors_writer *w;
     FTH_TRY(

@@ -434,6 +434,7 @@ static fth_status plan_and_run(fth__stage_link *link, fth_err *err)
     fth__stage_send_plan(link);
     FTH_TRY(prepare(link, err));
     fth__stage_point(link, "stage_planned");
+    FTH_TRY(fth__stage_log_start(&link->call, err));
     FTH_TRY(stage->run(&link->call, err));
     FTH_TRY(check_outputs(link, err));
     fth__stage_point(link, "after_outputs");

@@ -36,6 +36,8 @@ typedef struct fth__stage_link {
 } fth__stage_link;
 
 void fth__stage_point(const fth__stage_link *link, const char *name);
+/* Append to drill.start_log, if the config has one. */
+fth_status fth__stage_log_start(const fth_stage_call *call, fth_err *err);
 /* Lines of JSON for opt->progress. */
 void fth__stage_send_last(fth__stage_link *link); /* progress that was held back */
 void fth__stage_send_plan(fth__stage_link *link);

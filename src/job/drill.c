@@ -1,11 +1,12 @@
-/* drill.c - failures on purpose: what a runner must survive, in an instrument where it costs
- * nothing.
+/* drill.c - failures on purpose: what a runner must survive.
  *
  * Whether a job is hit is drawn from (seed, model, stage), so a test knows it beforehand:
  *     hash = FNV-1a of "MODEL/STAGE"; u = top 53 bits of splitmix64(seed + hash) / 2^53
- * and it is hit when u < drill.chance. Copies of this instrument leave this file out.
+ * and it is hit when u < drill.chance. An instrument without the rows FTH_DRILL_KEYS has no drills.
  */
-#include "sounding.h"
+#include "job/stage.h"
+
+#include <fathom/io.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +16,15 @@
 #include <unistd.h>
 
 enum { NONE, ERROR, CRASH, HANG, SLOW, CHATTER, FILL, NUMERIC }; /* in the order of the choices */
+
+/* Asking a config for a key that its table does not have is a mistake, so look at the table. */
+static bool has_drills(const fth_stage_call *call)
+{
+    const fth_schema *schema = call->instrument->schema;
+    for (int64_t i = 0; i < schema->n_keys; i++)
+        if (strcmp(schema->key[i].name, "drill.stage") == 0) return true;
+    return false;
+}
 
 static uint64_t fnv(uint64_t h, const char *s)
 {
@@ -32,9 +42,9 @@ static double draw_number(const fth_stage_call *call)
 }
 
 /* O_APPEND: lines of jobs that start at once do not mix. */
-fth_status so_drill_start(const fth_stage_call *call, fth_err *err)
+fth_status fth__stage_log_start(const fth_stage_call *call, fth_err *err)
 {
-    if (!fth_config_has(call->config, "drill.start_log")) return FTH_OK;
+    if (!has_drills(call) || !fth_config_has(call->config, "drill.start_log")) return FTH_OK;
     const char *path = fth_config_text(call->config, "drill.start_log");
     char line[512];
     const int n =
@@ -90,23 +100,26 @@ static fth_status fill_disk(const fth_stage_call *call, uint64_t bytes, fth_err 
 {
     enum { PIECE = 1 << 16 };
     static const char zeros[PIECE];
-    char path[SO_PATH];
+    char path[4096];
     fth_sink sink;
     const fth_raw_layout layout = {.dtype = FTH_U8, .n_axes = 1, .size = {(int64_t)bytes}};
-    FTH_TRY(so_path(path, call->model_dir, "drill.fill", err));
+    const int n = snprintf(path, sizeof path, "%s/drill.fill", call->model_dir);
+    if (n < 0 || n >= (int)sizeof path)
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: the path is too long", call->model_dir);
     FTH_TRY(fth_raw_create(&sink, fth_context_mem(call->context), path, &layout, NULL, err));
     fth_status s = FTH_OK;
     for (int64_t at = 0; s == FTH_OK && at < (int64_t)bytes; at += PIECE) {
-        const int64_t n = (int64_t)bytes - at < PIECE ? (int64_t)bytes - at : PIECE;
-        s = sink.write(sink.self, &at, &n, zeros, err);
+        const int64_t piece = (int64_t)bytes - at < PIECE ? (int64_t)bytes - at : PIECE;
+        s = sink.write(sink.self, &at, &piece, zeros, err);
     }
     fth_sink_close(&sink);
     return s;
 }
 
-fth_status so_drill(const fth_stage_call *call, fth_err *err)
+fth_status fth_stage_drill(const fth_stage_call *call, fth_err *err)
 {
     const fth_config *cfg = call->config;
+    if (!has_drills(call)) return FTH_OK;
     const uint64_t bytes = fth_config_size(cfg, "drill.bytes", 1u << 30);
     if (strcmp(fth_config_text(cfg, "drill.stage"), call->stage->name) != 0 ||
         draw_number(call) >= fth_config_real(cfg, "drill.chance"))
