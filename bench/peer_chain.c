@@ -44,30 +44,9 @@ DEFINE(v4, __attribute__((target("arch=x86-64-v4,prefer-vector-width=512"))))
 #endif
 #endif
 
-typedef void loop(const float *restrict x, const float *restrict y, float *restrict z, int64_t n);
-
-static int level(void)
-{
-#ifdef FTH_HAVE_ISA_V3
-    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
-        return 2;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 1;
-#endif
-    return 0;
-}
-
-#ifdef FTH_HAVE_ISA_V3
-static loop *const chains[] = {chain_base, chain_v3, chain_v4};
-static loop *const adds[] = {add_base, add_v3, add_v4};
-#else
-static loop *const chains[] = {chain_base};
-static loop *const adds[] = {add_base};
-#endif
-
 void peer_chain(const float *x, const float *y, float *z, int64_t n)
 {
-    chains[level()](x, y, z, n);
+    FTH_ISA_BEST(chain)(x, y, z, n);
 }
 
 typedef struct half {
@@ -79,7 +58,7 @@ typedef struct half {
 static void *run_half(void *arg)
 {
     const half *h = arg;
-    adds[level()](h->x, h->y, h->z, h->n);
+    FTH_ISA_BEST(add)(h->x, h->y, h->z, h->n);
     return NULL;
 }
 

@@ -49,11 +49,10 @@ typedef struct loop {
 static loop best(void)
 {
 #ifdef FTH_HAVE_ISA_V4
-    if (__builtin_cpu_supports("avx512f")) return (loop){.run = v4, .lanes = 8};
+    if (fth_isa_level() >= 4) return (loop){.run = v4, .lanes = 8};
 #endif
 #ifdef FTH_HAVE_ISA_V3
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (loop){.run = v3, .lanes = 4};
+    if (fth_isa_level() >= 3) return (loop){.run = v3, .lanes = 4};
 #endif
     return (loop){.run = base, .lanes = 1};
 }

@@ -9,6 +9,7 @@
 #include <fathom/graph.h>
 #include <fathom/instrument.h>
 #include <fathom/io.h>
+#include <fathom/isa.h>
 #include <fathom/job.h>
 #include <fathom/json.h>
 #include <fathom/lines.h>

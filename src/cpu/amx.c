@@ -12,6 +12,8 @@
 
 #include "base/checked.h"
 
+#include <fathom/isa.h>
+
 #include <math.h>
 #include <string.h>
 
@@ -56,13 +58,16 @@ bool fth__amx_there(void)
     return there;
 }
 
-/* The system saves the large registers of those who asked only. */
+/* Tiles and bf16 products (bits 24 and 22) come beside level 4. The compiler's runtime does not
+ * know them, so they are asked for here. The system saves the large registers of those who asked
+ * only.
+ */
 void fth__amx_init(void)
 {
     enum { REQUEST = 0x1023, TILE_DATA = 18 };
     unsigned a = 0, b = 0, c = 0, d = 0;
-    const bool known = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & (1u << 22)) &&
-                       (d & (1u << 24)) && (b & (1u << 16)) && (b & (1u << 30));
+    const bool known = fth_isa_level() >= 4 && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+                       (d & (1u << 22)) && (d & (1u << 24));
     there = known && syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
 }
 

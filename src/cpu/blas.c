@@ -3,6 +3,8 @@
 
 #include "cpu/amx.h"
 
+#include <fathom/isa.h>
+
 #include <cblas.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -27,13 +29,8 @@ static bool choose_kernels(void)
     static const char *const old[] = {"Prescott", "Core2",   "Penryn",     "Dunnington", "Nehalem",
                                       "Atom",     "Katmai",  "Coppermine", "Northwood",  "Banias",
                                       "Athlon",   "Unknown", "Opteron"};
-    const char *want = NULL;
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) want = "Haswell";
-    if (want && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512cd"))
-        want = "SkylakeX";
+    const int level = fth_isa_level();
+    const char *const want = level >= 4 ? "SkylakeX" : level >= 3 ? "Haswell" : NULL;
     const char *const now = openblas_get_corename();
     bool is_old = false;
     for (size_t i = 0; now && i < sizeof old / sizeof *old; i++) is_old |= strcmp(now, old[i]) == 0;

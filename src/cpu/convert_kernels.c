@@ -58,8 +58,7 @@ CAST(c128, c64, fth_c128, fth_c64, ((fth_c64){(float)v.re, (float)v.im}))
 #define REAL_COLUMNS(from, half)                                                                   \
     [FTH_F16] = half, [FTH_BF16] = half, [FTH_F32] = from##_to_f32, [FTH_F64] = from##_to_f64,     \
     [FTH_C64] = from##_to_c64, [FTH_C128] = from##_to_c128
-extern fth__cast_loops FTH__ISA_NAME(fth__cast_loops, FTH_ISA);
-fth__cast_loops FTH__ISA_NAME(fth__cast_loops, FTH_ISA) = {
+fth__cast_loops FTH_ISA_NAME(fth__cast_loops) = {
     [FTH_BOOL] = {REAL_COLUMNS(truth, truth_to_f32), [FTH_U8] = truth_to_u8,
                   [FTH_U16] = truth_to_u16, [FTH_I32] = truth_to_i32, [FTH_I64] = truth_to_i64},
     [FTH_U8] = {REAL_COLUMNS(u8, u8_to_f32), [FTH_BOOL] = u8_to_truth, [FTH_U16] = u8_to_u16,
@@ -101,6 +100,5 @@ _Static_assert(FTH_DTYPE_COUNT == 11, "new dtype: give it casts above");
     }
 HALF(f16)
 HALF(bf16)
-extern const fth__half_table FTH__ISA_NAME(fth__half_loops, FTH_ISA);
-const fth__half_table FTH__ISA_NAME(fth__half_loops, FTH_ISA) = {
-    {widen_f16, narrow_f16, round_f16}, {widen_bf16, narrow_bf16, round_bf16}};
+const fth__half_table FTH_ISA_NAME(fth__half_loops) = {{widen_f16, narrow_f16, round_f16},
+                                                       {widen_bf16, narrow_bf16, round_bf16}};

@@ -135,7 +135,6 @@
 #define LOOPS_3(name, result, expr)                                                                \
     [FTH_EW_##name][DTYPE] = {NAME(name, VV), NAME(name, VS), NAME(name, SV), NAME(name, SS)},
 
-extern fth__map_loops FTH__ISA_NAME(fth__map_loops, FTH_ISA);
-fth__map_loops FTH__ISA_NAME(fth__map_loops, FTH_ISA) = {
+fth__map_loops FTH_ISA_NAME(fth__map_loops) = {
 #include "cpu/vec_types.h"
 };

@@ -20,5 +20,4 @@
 DEFINE(one_nan_f32, float, fth__one_nan_f32)
 DEFINE(one_nan_f64, double, fth__one_nan)
 
-extern const fth__nan_loops FTH__ISA_NAME(fth__nan_loops, FTH_ISA);
-const fth__nan_loops FTH__ISA_NAME(fth__nan_loops, FTH_ISA) = {one_nan_f32, one_nan_f64};
+const fth__nan_loops FTH_ISA_NAME(fth__nan_loops) = {one_nan_f32, one_nan_f64};

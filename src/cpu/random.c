@@ -1,29 +1,8 @@
 /* random.c - random values row by row: the same numbers as ops/random.c, many at a time. */
 #include "cpu/random.h"
 
-#include "cpu/vec.h"
 #include "ops/loop.h"
 #include "ops/random.h"
-
-extern const fth__random_rows fth__random_rows_base;
-#ifdef FTH_HAVE_ISA_V3
-extern const fth__random_rows fth__random_rows_v3;
-#endif
-#ifdef FTH_HAVE_ISA_V4
-extern const fth__random_rows fth__random_rows_v4;
-#endif
-
-static const fth__random_rows *rows(void)
-{
-#ifdef FTH_HAVE_ISA_V3
-    const char *isa = fth__vec()->isa;
-#ifdef FTH_HAVE_ISA_V4
-    if (isa[0] == 'v' && isa[1] == '4') return &fth__random_rows_v4;
-#endif
-    if (isa[0] == 'v') return &fth__random_rows_v3;
-#endif
-    return &fth__random_rows_base;
-}
 
 static fth_status run(const fth_call *call)
 {
@@ -36,7 +15,7 @@ static fth_status run(const fth_call *call)
     fth__random_steps(d, step);
     const uint64_t first = fth__random_first(d, t, step);
     const fth__random_key key = fth__random_call_key(&call->in[0], &call->in[1], attr->stream);
-    fth__random_row *row = (*rows())[attr->kind][d->dtype == FTH_F64];
+    fth__random_row *row = (*FTH_ISA_BEST(fth__random_rows))[attr->kind][d->dtype == FTH_F64];
     const int64_t n = last < 0 ? 1 : t->extent[last];
     fth__loop l = {0};
     for (int k = 0; k < last; k++)

@@ -1,6 +1,5 @@
 /* random_kernels.c - rows of random numbers, compiled once per instruction set. */
 #include "cpu/random.h"
-#include "cpu/vec.h"
 #include "cpu/vec_loop.h"
 #include "ops/philox.h"
 
@@ -22,8 +21,7 @@ ROW(uniform_f64, double, fth__uniform_f64(p.v[0], p.v[1]))
 ROW(normal_f32, float, fth__normal_f32(&p))
 ROW(normal_f64, double, fth__normal_f64(&p))
 
-extern const fth__random_rows FTH__ISA_NAME(fth__random_rows, FTH_ISA);
-const fth__random_rows FTH__ISA_NAME(fth__random_rows, FTH_ISA) = {
+const fth__random_rows FTH_ISA_NAME(fth__random_rows) = {
     [FTH_RANDOM_BITS] = {bits, bits},
     [FTH_RANDOM_UNIFORM] = {uniform_f32, uniform_f64},
     [FTH_RANDOM_NORMAL] = {normal_f32, normal_f64},

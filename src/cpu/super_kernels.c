@@ -149,6 +149,4 @@ UNARY_UNARY(UU_X)
 #define UU_ROW(f, s) ROW1(f, s, f32, FTH_F32, f##_##s) ROW1(f, s, f64, FTH_F64, f##_##s)
 static const fth__vec_pair pairs[] = {BINARY_BINARY(BB_ROW_X, BB_ROW_Y) BINARY_UNARY(
     BU_ROW) UNARY_BINARY(UB_ROW_X, UB_ROW_Y) SINE_BINARY(SB_ROW) UNARY_UNARY(UU_ROW)};
-extern const fth__pair_list FTH__ISA_NAME(fth__pair_loops, FTH_ISA);
-const fth__pair_list FTH__ISA_NAME(fth__pair_loops,
-                                   FTH_ISA) = {pairs, (int)(sizeof pairs / sizeof pairs[0])};
+const fth__pair_list FTH_ISA_NAME(fth__pair_loops) = {pairs, (int)(sizeof pairs / sizeof pairs[0])};

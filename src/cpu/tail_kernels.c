@@ -257,8 +257,7 @@ JOINS(prod_z, fth_c128, prod_c)
 #define INT_ROW(red)                                                                               \
     [FTH_U8] = column_##red##_u8, [FTH_U16] = column_##red##_u16, [FTH_I32] = column_##red##_i32,  \
     [FTH_I64] = column_##red##_i64
-extern const fth__tail_loops FTH__ISA_NAME(fth__tail_loops, FTH_ISA);
-const fth__tail_loops FTH__ISA_NAME(fth__tail_loops, FTH_ISA) = {
+const fth__tail_loops FTH_ISA_NAME(fth__tail_loops) = {
     .blocks = {[FTH_RED_SUM] = {REAL_ROW(blocks, sum), COMPLEX_ROW(blocks, sum)},
                [FTH_RED_PROD] = {REAL_ROW(blocks, prod), COMPLEX_ROW(blocks, prod)},
                [FTH_RED_MIN] = {REAL_ROW(blocks, min)},

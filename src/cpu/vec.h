@@ -11,6 +11,8 @@
 #include "ops/elementwise.h"
 #include "ops/scalar.h"
 
+#include <fathom/isa.h>
+
 /* n elements; src[k] is a block, or one element where the form says scalar. */
 typedef void fth__vec_fn(int64_t n, void *out, const void *const *src);
 
@@ -32,9 +34,6 @@ typedef void fth__column_fn(int64_t rows, int64_t cols, int64_t row_step, int64_
                             const void *v, void *acc);
 /* to[i] with more[i]; or *to with more[0], more[1]... in order. */
 typedef void fth__join_fn(int64_t n, void *to, const void *more);
-
-/* Names of one instruction set: x_v3. */
-#define FTH__ISA_NAME(x, isa) FTH__EW_GLUE(FTH__EW_GLUE(x, _), isa)
 
 /* What the files *_kernels.c export, each once per instruction set. */
 typedef fth__vec_fn *const fth__map_loops[FTH_EW_COUNT][FTH_DTYPE_COUNT][FTH__FORMS];
@@ -62,8 +61,15 @@ typedef struct fth__nan_loops {
     void (*f64)(int64_t n, void *v);
 } fth__nan_loops;
 
+FTH_ISA_DECLARE(fth__map_loops, fth__map_loops);
+FTH_ISA_DECLARE(fth__cast_loops, fth__cast_loops);
+FTH_ISA_DECLARE(const fth__half_table, fth__half_loops);
+FTH_ISA_DECLARE(const fth__pair_list, fth__pair_loops);
+FTH_ISA_DECLARE(const fth__tail_loops, fth__tail_loops);
+FTH_ISA_DECLARE(const fth__nan_loops, fth__nan_loops);
+
+/* All of them together. */
 typedef struct fth__vec_table {
-    const char *isa;
     fth__map_loops *map;
     fth__cast_loops *cast;
     const fth__half_table *half;
@@ -71,7 +77,13 @@ typedef struct fth__vec_table {
     const fth__tail_loops *tail;
     const fth__nan_loops *nan;
 } fth__vec_table;
-const fth__vec_table *fth__vec(void);
+FTH_ISA_DECLARE(const fth__vec_table, fth__vec_table);
+
+/* Those of this processor. */
+static inline const fth__vec_table *fth__vec(void)
+{
+    return FTH_ISA_BEST(fth__vec_table);
+}
 
 /* The same of n elements of a dtype that blocks are held in; others have no NaN. */
 static inline void fth__vec_one_nan(const fth__vec_table *vec, fth_dtype t, int64_t n, void *v)

@@ -1062,4 +1062,16 @@ MUTANTS = [
      "(start[n] >= '0' && start[n] <= '9')", "(start[n] >= '1' && start[n] <= '9')", "unit/test_cli"),
     ("open_brace_is_a_variable", "src/config/path.c",
      "(braces && start[n] != '}')) return", "(braces && start[n] == '{')) return", "unit/test_cli"),
+    # ---- base: instruction sets ----
+    ("level_four_is_not_seen", "src/base/isa.c",
+     "return v4 ? 4 : v3 ? 3 : 1;", "return v3 ? 3 : 1;", "unit/test_isa"),
+    ("best_is_never_the_highest", "include/fathom/isa.h",
+     "(fth_isa_level() >= 4 ? FTH__ISA_TO_V4(name)", "(fth_isa_level() > 4 ? FTH__ISA_TO_V4(name)",
+     "unit/test_isa"),
+    ("there_is_a_level_two", "include/fathom/isa.h",
+     ": (level) == 1            ? &name##_base", ": (level) <= 2            ? &name##_base",
+     "unit/test_isa"),
+    ("level_three_is_level_four", "include/fathom/isa.h",
+     ": (level) == 3            ? FTH__ISA_V3(name)", ": (level) == 3            ? FTH__ISA_V4(name)",
+     "unit/test_isa"),
 ]

@@ -449,14 +449,6 @@ TEST(gradients)
 
 /* ---- instruction sets ----------------------------------------------------------------- */
 
-extern fth__map_loops fth__map_loops_base;
-#ifdef FTH_HAVE_ISA_V3
-extern fth__map_loops fth__map_loops_v3;
-#endif
-#ifdef FTH_HAVE_ISA_V4
-extern fth__map_loops fth__map_loops_v4;
-#endif
-
 /* Equal, or both not a number in the same part. */
 static bool same_bits(fth_dtype t, const void *a, const void *b)
 {
@@ -535,18 +527,13 @@ static void try_loops(fth__map_loops *loops, fth_ew op, fth_dtype t, t_random *r
 TEST(every_instruction_set_gives_the_same_bits)
 {
     t_random r = t_random_make(3);
-    const char *isa = fth__vec()->isa;
     for (int op = 0; op < FTH_EW_COUNT; op++)
         for (int t = 0; t < FTH_DTYPE_COUNT; t++) {
             if (t == FTH_F16 || t == FTH_BF16) continue; /* they have no loops of their own */
-            try_loops(&fth__map_loops_base, (fth_ew)op, (fth_dtype)t, &r);
-#ifdef FTH_HAVE_ISA_V3
-            if (strcmp(isa, "base") != 0)
-                try_loops(&fth__map_loops_v3, (fth_ew)op, (fth_dtype)t, &r);
-#endif
-#ifdef FTH_HAVE_ISA_V4
-            if (strcmp(isa, "v4") == 0) try_loops(&fth__map_loops_v4, (fth_ew)op, (fth_dtype)t, &r);
-#endif
+            for (int level = 1; level <= 4; level++) {
+                fth__map_loops *loops = FTH_ISA_AT(fth__map_loops, level);
+                if (loops) try_loops(loops, (fth_ew)op, (fth_dtype)t, &r);
+            }
         }
 }
 

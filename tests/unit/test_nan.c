@@ -184,14 +184,6 @@ TEST(moves_keep_payloads)
 
 /* ---- loops of every instruction set ---- */
 
-extern const fth__nan_loops fth__nan_loops_base;
-#ifdef FTH_HAVE_ISA_V3
-extern const fth__nan_loops fth__nan_loops_v3;
-#endif
-#ifdef FTH_HAVE_ISA_V4
-extern const fth__nan_loops fth__nan_loops_v4;
-#endif
-
 static void try_loops(const fth__nan_loops *loops)
 {
     uint32_t f[70];
@@ -211,15 +203,10 @@ static void try_loops(const fth__nan_loops *loops)
 
 TEST(loops_of_every_instruction_set_find_every_nan)
 {
-    try_loops(&fth__nan_loops_base);
-#ifdef FTH_HAVE_ISA_V3
-    if (__builtin_cpu_supports("avx2")) try_loops(&fth__nan_loops_v3);
-#endif
-#ifdef FTH_HAVE_ISA_V4
-    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq"))
-        try_loops(&fth__nan_loops_v4);
-#endif
+    for (int level = 1; level <= 4; level++) {
+        const fth__nan_loops *loops = FTH_ISA_AT(fth__nan_loops, level);
+        if (loops) try_loops(loops);
+    }
 }
 
 TEST_MAIN()

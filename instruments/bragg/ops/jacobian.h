@@ -41,13 +41,8 @@ typedef struct br_jacobian_loops {
     /* Adds a block of weighted slopes to sum[BR_NORMAL]. */
     void (*normal)(const double *slope, const double *weight, const double *error, double *sum);
 } br_jacobian_loops;
-extern const br_jacobian_loops br_jacobian_plain, br_jacobian_base;
-#ifdef FTH_HAVE_ISA_V3
-extern const br_jacobian_loops br_jacobian_v3;
-#endif
-#ifdef FTH_HAVE_ISA_V4
-extern const br_jacobian_loops br_jacobian_v4;
-#endif
+extern const br_jacobian_loops br_jacobian_plain;
+FTH_ISA_DECLARE(const br_jacobian_loops, br_jacobian);
 /* Those of instruction set 1 (base), 3 or 4, as br_loops_at. */
 const br_jacobian_loops *br_jacobian_at(int level);
 /* The loops of this processor for the scene; the plain ones where no others serve it. */

@@ -678,7 +678,5 @@ static BR_BOTH void normal(const double *slope, const double *weight, const doub
 }
 
 #ifndef BR_ON_DEVICE
-#define GLUE2(a, b) a##b
-#define GLUE(a, b) GLUE2(a, b)
-const br_jacobian_loops GLUE(br_jacobian_, FTH_ISA) = {pixels_of_row, apply, normal};
+const br_jacobian_loops FTH_ISA_NAME(br_jacobian) = {pixels_of_row, apply, normal};
 #endif

@@ -60,14 +60,7 @@ void *br_lab_make(const fth_call *call, br_lab **out)
 
 const br_jacobian_loops *br_jacobian_at(int level)
 {
-    if (!br_loops_at(level, BR_F64)) return NULL;
-#ifdef FTH_HAVE_ISA_V4
-    if (level == 4) return &br_jacobian_v4;
-#endif
-#ifdef FTH_HAVE_ISA_V3
-    if (level == 3) return &br_jacobian_v3;
-#endif
-    return &br_jacobian_base;
+    return FTH_ISA_AT(br_jacobian, level);
 }
 
 const br_jacobian_loops *br_jacobian_for(const br_lab *lab)
@@ -76,7 +69,5 @@ const br_jacobian_loops *br_jacobian_for(const br_lab *lab)
     const bool running = br_has(s, BR_QUIRK_RUNNING_SUM) &&
                          (s->oversample_thick || s->oversample_polar || s->oversample_omega);
     if (running || !br_table_fits(&lab->view)) return &br_jacobian_plain;
-    const br_jacobian_loops *best = NULL;
-    for (int level = 4; !best; level--) best = br_jacobian_at(level);
-    return best;
+    return FTH_ISA_BEST(br_jacobian);
 }

@@ -447,7 +447,3 @@ static int64_t latch(const br_view *v, const br_row *row)
     }
     return INT64_MAX;
 }
-
-#define GLUE3(a, b, c) a##b##_##c
-#define GLUE(a, b, c) GLUE3(a, b, c)
-const br_loops GLUE(br_loops_, PRECISION, FTH_ISA) = {render, latch};

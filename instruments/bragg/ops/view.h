@@ -126,14 +126,8 @@ typedef struct br_loops {
     br_row_fn *render;
     br_latch_fn *latch;
 } br_loops;
-#define BR_LOOPS_OF(isa) extern const br_loops br_loops_f64_##isa, br_loops_f32_##isa;
-BR_LOOPS_OF(base)
-#ifdef FTH_HAVE_ISA_V3
-BR_LOOPS_OF(v3)
-#endif
-#ifdef FTH_HAVE_ISA_V4
-BR_LOOPS_OF(v4)
-#endif
+FTH_ISA_DECLARE(const br_loops, br_loops_f32);
+FTH_ISA_DECLARE(const br_loops, br_loops_f64);
 
 /* Those of instruction set 1 (base), 3 or 4; NULL: this build or this processor has not got it. */
 const br_loops *br_loops_at(int level, br_precision precision);

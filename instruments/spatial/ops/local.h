@@ -148,10 +148,8 @@ typedef struct sp_local_loops {
     void (*touch)(sp_local_touch *t, double *room);
     double (*norm2)(const void *row, bool single, int64_t n); /* sum of squares */
 } sp_local_loops;
-extern const sp_local_loops sp_local_plain, sp_local_base;
-#ifdef FTH_HAVE_ISA_V3
-extern const sp_local_loops sp_local_v3, sp_local_v4;
-#endif
+extern const sp_local_loops sp_local_plain;
+FTH_ISA_DECLARE(const sp_local_loops, sp_local);
 /* level 0: plain loops, the truth; 1, 3, 4: vectors. NULL: this processor has no such. */
 const sp_local_loops *sp_local_loops_at(int level);
 const sp_local_loops *sp_local_best(void);

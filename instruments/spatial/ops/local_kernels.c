@@ -476,6 +476,4 @@ static void touch(sp_local_touch *t, double *room)
         touch_row(t, false);
 }
 
-#define GLUE2(a, b) a##b
-#define GLUE(a, b) GLUE2(a, b)
-const sp_local_loops GLUE(sp_local_, FTH_ISA) = {weights, terms, predict, touch, norm2};
+const sp_local_loops FTH_ISA_NAME(sp_local) = {weights, terms, predict, touch, norm2};

@@ -139,24 +139,10 @@ int64_t sp_poisson_work(int64_t genes, int64_t factors, int64_t draws)
 
 const sp_poisson_loops *sp_poisson_at(int level, fth_dtype real)
 {
-    const bool single = real == FTH_F32;
-#ifdef FTH_HAVE_ISA_V3
-    const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                    __builtin_cpu_supports("bmi2");
-    if (level == 3 && v3) return single ? &sp_poisson_f32_v3 : &sp_poisson_f64_v3;
-#ifdef FTH_HAVE_ISA_V4
-    if (level == 4 && v3 && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512cd"))
-        return single ? &sp_poisson_f32_v4 : &sp_poisson_f64_v4;
-#endif
-#endif
-    return level == 1 ? single ? &sp_poisson_f32_base : &sp_poisson_f64_base : NULL;
+    return real == FTH_F32 ? FTH_ISA_AT(sp_poisson_f32, level) : FTH_ISA_AT(sp_poisson_f64, level);
 }
 
 const sp_poisson_loops *sp_poisson_best(fth_dtype real)
 {
-    const sp_poisson_loops *best = NULL;
-    for (int level = 4; !best; level--) best = sp_poisson_at(level, real);
-    return best;
+    return real == FTH_F32 ? FTH_ISA_BEST(sp_poisson_f32) : FTH_ISA_BEST(sp_poisson_f64);
 }

@@ -69,16 +69,8 @@ int64_t sp_poisson_work(int64_t genes, int64_t factors, int64_t draws);
 int64_t sp_poisson_part(int64_t genes, int64_t factors);
 int64_t sp_poisson_padded(int64_t n, int lanes);
 
-#define SP_POISSON_LOOPS(isa)                                                                      \
-    extern const sp_poisson_loops sp_poisson_f32_##isa, sp_poisson_f64_##isa
-SP_POISSON_LOOPS(base);
-#ifdef FTH_HAVE_ISA_V3
-SP_POISSON_LOOPS(v3);
-#endif
-#ifdef FTH_HAVE_ISA_V4
-SP_POISSON_LOOPS(v4);
-#endif
-#undef SP_POISSON_LOOPS
+FTH_ISA_DECLARE(const sp_poisson_loops, sp_poisson_f32);
+FTH_ISA_DECLARE(const sp_poisson_loops, sp_poisson_f64);
 /* Those of instruction set 1 (base), 3 or 4; NULL: this processor or build has not got it. */
 const sp_poisson_loops *sp_poisson_at(int level, fth_dtype real);
 /* The best of this processor. */

@@ -20,13 +20,11 @@ typedef float real;
 typedef int32_t whole;
 typedef uint32_t natural;
 #define R(x) x##f
-#define PRECISION f32
 #else
 typedef double real;
 typedef int64_t whole;
 typedef uint64_t natural;
 #define R(x) x
-#define PRECISION f64
 #endif
 
 enum { LANES = 64 / (int)sizeof(real) };
@@ -415,7 +413,3 @@ static void turn(void *to, const sp_poisson_piece *p)
         for (int64_t l = 0; l < p->factors; l++)
             put[l * step + g] = ((const real *)p->W)[g * p->w_step + l];
 }
-
-#define GLUE_(a, b, c) a##b##_##c
-#define GLUE(a, b, c) GLUE_(a, b, c)
-const sp_poisson_loops GLUE(sp_poisson_, PRECISION, FTH_ISA) = {LANES, turn, cells, genes};
