@@ -23,6 +23,8 @@ format:
 # Pages that are made from tables.
 docs: all
 	build/tools/gen_errors_doc > docs/errors.md
+	build/tools/gen_ops_doc > docs/operations.md
+	tools/gen_python
 	build/tools/gen_cli_docs docs
 
 clean:

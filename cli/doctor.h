@@ -175,9 +175,8 @@ void doctor_show_json(cli_json *j, const doctor_report *r);
 /* Fast kernels against the reference loops, through the public interface. */
 bool doctor_selftest(void *user, fth_context *ctx, int i, doctor_case *out);
 
-/* Row i of the support table: the name users know, the operation behind it (NULL: elementwise),
- * and whether the context's device takes it for a dtype: asked by planning it. */
-bool doctor_support(int i, const char **name, const char **op);
+/* Whether the context's device takes row i of fathom/samples.h for a dtype: asked by planning it.
+ */
 bool doctor_supports(fth_context *ctx, int i, fth_dtype dtype);
 /* A table for each backend. `cuda` is a context on a card; NULL: then the backend's list of kernels
  * tells what it can. */

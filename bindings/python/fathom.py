@@ -253,27 +253,6 @@ _FUNCTIONS = {
     "fth_label": (_V, [_V, S]), "fth_val_dtype": (I, [_V]), "fth_val_axes": (I, [_V]),
     "fth_val_axis": (S, [_V, I]), "fth_val_size": (L, [_V, I]),
     "fth_val_format": (S, [_V, S, C.c_size_t]), "fth_grad_": (I, [_O, _V, I, _PV, _PV]),
-    "fth_map_": (_V, [_O, I, _V, _V, _V]), "fth_cast_": (_V, [_O, _V, I]),
-    "fth_expand_": (_V, [_O, _V, S]), "fth_rename_": (_V, [_O, _V, S, S]),
-    "fth_layout_": (_V, [_O, _V, S]), "fth_merge_": (_V, [_O, _V, S, S]),
-    "fth_split_": (_V, [_O, _V, S, S]), "fth_mark_": (_V, [_O, _V, I, S, S]),
-    "fth_index_": (_V, [_G, _O, S]), "fth_reduce_": (_V, [_O, I, _V, S]),
-    "fth_count_": (_V, [_O, _V, S]), "fth_mean_": (_V, [_O, _V, S]),
-    "fth_variance_": (_V, [_O, _V, S]), "fth_arg_": (_V, [_O, B, _V, S]),
-    "fth_histogram_": (_V, [_O, _V, S, S, D, D]), "fth_scan_": (_V, [_O, I, _V, S, B, B]),
-    "fth_dot_": (_V, [_O, _V, _V, S]),
-    "fth_dot_triangle_": (_V, [_O, _V, _V, S, I, S, S]), "fth_cholesky_": (_V, [_O, _V, S, S]),
-    "fth_solve_": (_V, [_O, _V, _V, S, S, B]), "fth_eigh_": (_V, [_O, _V, S, S]),
-    "fth_inverse_": (_V, [_O, _V, S, S]), "fth_gather_": (_V, [_O, _V, S, _V]),
-    "fth_scatter_add_": (_V, [_O, _V, S, _V, S]),
-    "fth_spread_": (_V, [_O, _V, S]), "fth_collect_": (_V, [_O, _V, S]), "fth_compact_": (_V, [_O, _V, S, _V, S]),
-    "fth_concat_": (_V, [_O, I, _PV, C.POINTER(S), S]), "fth_slice_": (_V, [_O, _V, S, L, S]),
-    "fth_pad_": (_V, [_O, _V, S, L, S, D]), "fth_window_": (_V, [_O, _V, S, L, S, B]),
-    "fth_flip_": (_V, [_O, _V, S]), "fth_sort_": (_V, [_O, _V, S, B]),
-    "fth_topk_": (_V, [_O, _V, S, S, B]), "fth_fft_": (_V, [_O, I, _V, S, S]),
-    "fth_conv2d_": (_V, [_O, _V, _V, C.POINTER(Conv)]),
-    "fth_pool_": (_V, [_O, I, B, _V, S, L, S]), "fth_upsample_": (_V, [_O, _V, S, L, S]),
-    "fth_random_": (_V, [_O, I, I, S, _V, _V, L]), "fth_poisson_": (_V, [_O, _V, _V, _V, L]),
     "fth_plan_make_": (P, [_G, _O, _PV, I, C.POINTER(Limits), _PE]),
     "fth_plan_destroy_": (I, [P, _O]), "fth_plan_get_info": (None, [P, C.POINTER(PlanInfo)]),
     "fth_plan_print": (I, [P, P]), "fth_plan_print_json": (I, [P, P]),
@@ -1633,10 +1612,50 @@ def where(condition, a, b):
     return _map("select", condition, like._lift(a), like._lift(b))
 
 
-@_method
-def cast(v, dtype):
-    """The only way to change a dtype."""
-    return v.graph._build("fth_cast_", v, _dtype_number(dtype))
+# ---- made by tools/gen_python (make docs) from fathom/ops.h and fathom/ops.def: change those
+
+_FUNCTIONS.update({
+    "fth_map_": (_V, [_O, I, _V, _V, _V]),
+    "fth_cast_": (_V, [_O, _V, I]),
+    "fth_expand_": (_V, [_O, _V, S]),
+    "fth_rename_": (_V, [_O, _V, S, S]),
+    "fth_layout_": (_V, [_O, _V, S]),
+    "fth_merge_": (_V, [_O, _V, S, S]),
+    "fth_split_": (_V, [_O, _V, S, S]),
+    "fth_mark_": (_V, [_O, _V, I, S, S]),
+    "fth_index_": (_V, [_G, _O, S]),
+    "fth_reduce_": (_V, [_O, I, _V, S]),
+    "fth_count_": (_V, [_O, _V, S]),
+    "fth_mean_": (_V, [_O, _V, S]),
+    "fth_variance_": (_V, [_O, _V, S]),
+    "fth_arg_": (_V, [_O, B, _V, S]),
+    "fth_histogram_": (_V, [_O, _V, S, S, D, D]),
+    "fth_scan_": (_V, [_O, I, _V, S, B, B]),
+    "fth_dot_": (_V, [_O, _V, _V, S]),
+    "fth_dot_triangle_": (_V, [_O, _V, _V, S, I, S, S]),
+    "fth_cholesky_": (_V, [_O, _V, S, S]),
+    "fth_solve_": (_V, [_O, _V, _V, S, S, B]),
+    "fth_eigh_": (_V, [_O, _V, S, S]),
+    "fth_inverse_": (_V, [_O, _V, S, S]),
+    "fth_gather_": (_V, [_O, _V, S, _V]),
+    "fth_scatter_add_": (_V, [_O, _V, S, _V, S]),
+    "fth_compact_": (_V, [_O, _V, S, _V, S]),
+    "fth_spread_": (_V, [_O, _V, S]),
+    "fth_collect_": (_V, [_O, _V, S]),
+    "fth_concat_": (_V, [_O, I, _PV, C.POINTER(S), S]),
+    "fth_slice_": (_V, [_O, _V, S, L, S]),
+    "fth_pad_": (_V, [_O, _V, S, L, S, D]),
+    "fth_window_": (_V, [_O, _V, S, L, S, B]),
+    "fth_flip_": (_V, [_O, _V, S]),
+    "fth_sort_": (_V, [_O, _V, S, B]),
+    "fth_topk_": (_V, [_O, _V, S, S, B]),
+    "fth_fft_": (_V, [_O, I, _V, S, S]),
+    "fth_conv2d_": (_V, [_O, _V, _V, C.POINTER(Conv)]),
+    "fth_pool_": (_V, [_O, I, B, _V, S, L, S]),
+    "fth_upsample_": (_V, [_O, _V, S, L, S]),
+    "fth_random_": (_V, [_O, I, I, S, _V, _V, L]),
+    "fth_poisson_": (_V, [_O, _V, _V, _V, L]),
+})
 
 
 @_method
@@ -1664,27 +1683,14 @@ def merge(v, axes, into):
 
 
 @_method
-def split(v, axis, into=None):
-    """Undo a merge."""
-    return v.graph._build("fth_split_", v, axis.encode(), _axes(into) if into else None)
-
-
-@_method
 def mark(v, triangle, row, col):
     """Say that v is "lower" or "upper" triangular over (row, col)."""
     return v.graph._build("fth_mark_", v, TRIANGLE[triangle], row.encode(), col.encode())
 
 
-def _reduction(name):
-    def function(v, axes):
-        return v.graph._build("fth_reduce_", RED[name], v, _axes(axes))
-    function.__name__, function.__doc__ = name, f"{name} over the axes"
-    return function
-
-
-for _op in RED:
-    _method(_reduction(_op))
-logsumexp = Value.logsumexp
+@_method
+def mean(v, axes):
+    return v.graph._build("fth_mean_", v, _axes(axes))
 
 
 @_method
@@ -1694,24 +1700,9 @@ def count(v, axes):
 
 
 @_method
-def mean(v, axes):
-    return v.graph._build("fth_mean_", v, _axes(axes))
-
-
-@_method
 def variance(v, axes):
     """Divided by n, not n-1."""
     return v.graph._build("fth_variance_", v, _axes(axes))
-
-
-@_method
-def argmin(v, axis):
-    return v.graph._build("fth_arg_", False, v, axis.encode())
-
-
-@_method
-def argmax(v, axis):
-    return v.graph._build("fth_arg_", True, v, axis.encode())
 
 
 @_method
@@ -1721,14 +1712,55 @@ def histogram(v, axis, bin_axis, lo, hi):
 
 
 @_method
-def scan(v, axis, reduction="sum", exclusive=False, reverse=False):
-    """Running sum, prod, min or max."""
-    return v.graph._build("fth_scan_", RED[reduction], v, axis.encode(), exclusive, reverse)
+def gather(v, axis, index):
+    """out[..i..] = v[..index[i]..]"""
+    return v.graph._build("fth_gather_", v, axis.encode(), index)
 
 
 @_method
-def cumsum(v, axis):
-    return scan(v, axis)
+def scatter_add(v, axis, index, into):
+    """out[..index[i]..] += v[..i..]"""
+    return v.graph._build("fth_scatter_add_", v, axis.encode(), index, into.encode())
+
+
+@_method
+def compact(v, axis, mask, into):
+    """Rows of v where the mask holds; the size of `into` must be their count."""
+    return v.graph._build("fth_compact_", v, axis.encode(), mask, into.encode())
+
+
+@_method
+def spread(v, entries):
+    """Entries take the value of the row that owns them."""
+    return v.graph._build("fth_spread_", v, entries.encode())
+
+
+@_method
+def collect(v, entries):
+    """Rows get the sum of the entries they own."""
+    return v.graph._build("fth_collect_", v, entries.encode())
+
+
+@_method
+def pad(v, axis, before, into, value=0.0):
+    return v.graph._build("fth_pad_", v, axis.encode(), before, into.encode(), value)
+
+
+@_method
+def window(v, axis, lo, tap, clamp=False):
+    """out[.. x t] = v[x + t - lo]"""
+    return v.graph._build("fth_window_", v, axis.encode(), lo, tap.encode(), clamp)
+
+
+@_method
+def flip(v, axis):
+    return v.graph._build("fth_flip_", v, axis.encode())
+
+
+@_method
+def upsample(v, axis, factor, into):
+    """Repeat each element `factor` times."""
+    return v.graph._build("fth_upsample_", v, axis.encode(), factor, into.encode())
 
 
 @_method
@@ -1747,6 +1779,54 @@ def dot_triangle(a, b, axes, triangle, row, col):
 @_method
 def cholesky(a, row, col):
     return a.graph._build("fth_cholesky_", a, row.encode(), col.encode())
+
+
+# ---- end of what is made
+
+
+@_method
+def cast(v, dtype):
+    """The only way to change a dtype."""
+    return v.graph._build("fth_cast_", v, _dtype_number(dtype))
+
+
+@_method
+def split(v, axis, into=None):
+    """Undo a merge."""
+    return v.graph._build("fth_split_", v, axis.encode(), _axes(into) if into else None)
+
+
+def _reduction(name):
+    def function(v, axes):
+        return v.graph._build("fth_reduce_", RED[name], v, _axes(axes))
+    function.__name__, function.__doc__ = name, f"{name} over the axes"
+    return function
+
+
+for _op in RED:
+    _method(_reduction(_op))
+logsumexp = Value.logsumexp
+
+
+@_method
+def argmin(v, axis):
+    return v.graph._build("fth_arg_", False, v, axis.encode())
+
+
+@_method
+def argmax(v, axis):
+    return v.graph._build("fth_arg_", True, v, axis.encode())
+
+
+@_method
+def scan(v, axis, reduction="sum", exclusive=False, reverse=False):
+    """Running sum, prod, min or max."""
+    return v.graph._build("fth_scan_", RED[reduction], v, axis.encode(), exclusive, reverse)
+
+
+@_method
+def cumsum(v, axis):
+    return scan(v, axis)
 
 
 def solve(a, b, row, col):
@@ -1773,36 +1853,6 @@ def inverse(a, row, col):
     return v, v.out(1)
 
 
-@_method
-def gather(v, axis, index):
-    """out[..i..] = v[..index[i]..]"""
-    return v.graph._build("fth_gather_", v, axis.encode(), index)
-
-
-@_method
-def scatter_add(v, axis, index, into):
-    """out[..index[i]..] += v[..i..]"""
-    return v.graph._build("fth_scatter_add_", v, axis.encode(), index, into.encode())
-
-
-@_method
-def spread(v, entries):
-    """Entries take the value of the row that owns them."""
-    return v.graph._build("fth_spread_", v, entries.encode())
-
-
-@_method
-def collect(v, entries):
-    """Rows get the sum of the entries they own."""
-    return v.graph._build("fth_collect_", v, entries.encode())
-
-
-@_method
-def compact(v, axis, mask, into):
-    """Rows of v where the mask holds; the size of `into` must be their count."""
-    return v.graph._build("fth_compact_", v, axis.encode(), mask, into.encode())
-
-
 def concat(values, axes, into):
     """concat([a, b], "m n", "mn"): a's axis m, then b's axis n."""
     values = list(values)
@@ -1822,22 +1872,6 @@ def slice_axis(v, axis, start, into):
 
 
 Value.slice = slice_axis
-
-
-@_method
-def pad(v, axis, before, into, value=0.0):
-    return v.graph._build("fth_pad_", v, axis.encode(), before, into.encode(), value)
-
-
-@_method
-def window(v, axis, lo, tap, clamp=False):
-    """out[.. x t] = v[x + t - lo]"""
-    return v.graph._build("fth_window_", v, axis.encode(), lo, tap.encode(), clamp)
-
-
-@_method
-def flip(v, axis):
-    return v.graph._build("fth_flip_", v, axis.encode())
 
 
 @_method
@@ -1898,12 +1932,6 @@ def pool_sum(v, axis, factor, into):
 @_method
 def pool_max(v, axis, factor, into):
     return v.graph._build("fth_pool_", RED["max"], False, v, axis.encode(), factor, into.encode())
-
-
-@_method
-def upsample(v, axis, factor, into):
-    """Repeat each element `factor` times."""
-    return v.graph._build("fth_upsample_", v, axis.encode(), factor, into.encode())
 
 
 def poisson(rate, seed=0, iteration=0, stream=0):

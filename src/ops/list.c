@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 const fth_op *const fth__engine_ops[] = {&fth__op_input, &fth__op_const, &fth__op_assign,
-#define FTH_OP(name) &fth__op_##name,
-#include "ops/ops.def"
-#undef FTH_OP
+#define FTH_OP(name, ...) &fth__op_##name,
+#define FTH_OP_INNER(name, ...) &fth__op_##name,
+#include <fathom/ops.def>
                                          NULL};

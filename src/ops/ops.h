@@ -11,9 +11,9 @@
 
 #include <fathom/ops.h>
 
-#define FTH_OP(name) extern const fth_op fth__op_##name;
-#include "ops/ops.def"
-#undef FTH_OP
+#define FTH_OP(name, ...) extern const fth_op fth__op_##name;
+#define FTH_OP_INNER(name, ...) extern const fth_op fth__op_##name;
+#include <fathom/ops.def>
 
 /* One axis and one reduction. */
 typedef struct fth__reduce_attr {

@@ -1,9 +1,9 @@
 /* test_device.c - every operation of the engine, in every dtype it has, on a device: against the
  * reference, with its axis innermost, outermost and between others, whole and cut.
  *
- * The cases are the rows of ops.def; a new operation needs a function make_NAME here. Each prints
- * its row of the table: ok, "none" where the device has no kernel, "-" where the operation is not
- * defined. FATHOM_TEST_DEVICE names the backend (testing/op_device.h).
+ * The cases are the rows of ops.def: a function make_NAME here, or else the sample of the row. Each
+ * prints its row of the table: ok, "none" where the device has no kernel, "-" where the operation
+ * is not defined. FATHOM_TEST_DEVICE names the backend (testing/op_device.h).
  *
  * seconds: 60
  * labels: gpu
@@ -14,6 +14,8 @@
 #include "ops/ops.h"
 #include "testing/op_device.h"
 #include "testing/op_harness.h"
+
+#include <fathom/samples.h>
 
 enum { LAYOUTS = 4 };
 static const char *const axes_of[LAYOUTS] = {"p q x", "x p q", "p x q", "x"};
@@ -59,23 +61,29 @@ static fth_val places(bench *b, fth_dtype t, const char *axis, int64_t most)
 }
 
 /* Small numbers and a large diagonal: positive definite where only one side is read. */
-static fth_val matrix(bench *b)
+static fth_val dominant(bench *b, const char *axes, const char *row_axis, const char *col_axis,
+                        double diagonal)
 {
-    const fth_val v = noise(b, matrix_of[b->layout]);
+    const double large = b->t == FTH_BOOL ? 1.0 : diagonal;
+    const fth_val v = noise(b, axes);
     const fth_desc *d = fth__val_desc(v);
-    const int row = fth_desc_find(d, fth_axis_find(b->g, "row")),
-              col = fth_desc_find(d, fth_axis_find(b->g, "col"));
+    const int row = fth_desc_find(d, fth_axis_find(b->g, row_axis)),
+              col = fth_desc_find(d, fth_axis_find(b->g, col_axis));
     for (int64_t i = 0; i < t_count(v); i++) {
         int64_t at[FTH_MAX_AXES], rest = i;
         for (int k = d->n_axes - 1; k >= 0; k--) {
             at[k] = rest % d->size[k];
             rest /= d->size[k];
         }
-        const bool diagonal = at[row] == at[col];
-        t_put(b->t, t_data(v), i, diagonal ? 4.0 : 0.2 * t_get(b->t, t_data(v), i),
-              diagonal ? 0.0 : 0.2 * t_get_im(b->t, t_data(v), i));
+        const bool on = at[row] == at[col];
+        t_put(b->t, t_data(v), i, on ? large : 0.2 * t_get(b->t, t_data(v), i),
+              on ? 0.0 : 0.2 * t_get_im(b->t, t_data(v), i));
     }
     return v;
+}
+static fth_val matrix(bench *b)
+{
+    return dominant(b, matrix_of[b->layout], "row", "col", 4.0);
 }
 
 /* ---- elementwise ---- */
@@ -350,15 +358,30 @@ static fth_val make_conv2d_grad_weight(bench *b)
 
 typedef fth_val make_fn(bench *b);
 
+/* A case that is not written here: the sample of ops.def, plain, turned and in a batch. */
+static const char *sampled;
+static fth_val make_sample(bench *b)
+{
+    static const char *const axes[LAYOUTS] = {"i j", "j i", "p i j", "i p j"};
+    fth_val v = dominant(b, axes[b->layout], "i", "j", 12.0); /* for solvers */
+    if (strcmp(sampled, "poisson") == 0 && fth_dtype_is_real(b->t)) v = fth_sqr(v);
+    for (int i = 0; fth_sample_at(i); i++)
+        if (strcmp(fth_sample_at(i)->name, sampled) == 0) return fth_sample_build(b->g, i, v);
+    return (fth_val){0};
+}
+
 /* "" not defined, "none" no kernel, "ok". */
 static const char *check(const char *op, make_fn *make, fth_dtype t, int layout)
 {
     bench b = {.t = t, .layout = layout, .r = t_random_make((uint64_t)t * 16 + (uint64_t)layout)};
     const char *found = "";
-    b.g =
-        t_graph("p=3 q=5 x=37 long=148 extra=2 other=37 pq=15 owner=7 bin=9 kept=16 sum=222 tap=3 "
-                "quarter=37 row=6 col=6 freq=148 half=75 y=9 z=11 ky=3 kx=3");
-    const fth_val v = make(&b);
+    b.g = t_graph(
+        make == make_sample
+            ? "p=3"
+            : "p=3 q=5 x=37 long=148 extra=2 other=37 pq=15 owner=7 bin=9 kept=16 sum=222 tap=3 "
+              "quarter=37 row=6 col=6 freq=148 half=75 y=9 z=11 ky=3 kx=3");
+    const bool ready = make != make_sample || fth_samples_axes(b.g, 12);
+    const fth_val v = ready ? make(&b) : (fth_val){0};
     if (fth_val_ok(v)) {
         for (int64_t i = 0; i < b.g->n_nodes; i++)
             if (strcmp(b.g->node[i]->op->name, op) == 0)
@@ -373,22 +396,69 @@ static const char *check(const char *op, make_fn *make, fth_dtype t, int layout)
     return found;
 }
 
-/* What kernels.def says about an operation; NULL: nothing. */
-static const char *kept_row(const char *op)
+/* Where one sample is not enough: more kinds, sizes or inputs. */
+static const struct {
+    const char *op;
+    make_fn *make;
+} written[] = {
+#define CASE(name)                                                                                 \
+    {                                                                                              \
+#name, make_##name                                                                         \
+    }
+    CASE(map),
+    CASE(cast),
+    CASE(checked_cast),
+    CASE(index),
+    CASE(random),
+    CASE(poisson),
+    CASE(fused),
+    CASE(expand),
+    CASE(rename),
+    CASE(layout),
+    CASE(merge),
+    CASE(split),
+    CASE(mark),
+    CASE(reduce),
+    CASE(variance),
+    CASE(argreduce),
+    CASE(histogram),
+    CASE(scan),
+    CASE(gather),
+    CASE(scatter_add),
+    CASE(compact),
+    CASE(spread),
+    CASE(collect),
+    CASE(concat),
+    CASE(slice),
+    CASE(pad),
+    CASE(window),
+    CASE(fold),
+    CASE(flip),
+    CASE(sort),
+    CASE(topk),
+    CASE(pool),
+    CASE(upsample),
+    CASE(dot),
+    CASE(cholesky),
+    CASE(solve),
+    CASE(dot_reduce),
+    CASE(fft),
+    CASE(inverse),
+    CASE(eigh),
+    CASE(conv2d),
+    CASE(conv2d_grad_input),
+    CASE(conv2d_grad_weight),
+};
+
+static make_fn *case_of(const char *op)
 {
-    static const char *const row[][2] = {
-#define FTH_ROW(name, dtypes) {#name, dtypes},
-#define FTH_MORE(name)
-#include "parity/kernels.def"
-#undef FTH_ROW
-#undef FTH_MORE
-    };
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
-        if (strcmp(row[i][0], op) == 0) return row[i][1];
-    return NULL;
+    for (size_t i = 0; i < sizeof written / sizeof *written; i++)
+        if (strcmp(written[i].op, op) == 0) return written[i].make;
+    sampled = op;
+    return make_sample;
 }
 
-static void check_row(const char *op, make_fn *make)
+static void check_row(const char *op, make_fn *make, const char *kernels)
 {
     if (!t_device()) SKIP("FATHOM_TEST_DEVICE names no backend");
     bool any = false;
@@ -409,19 +479,35 @@ static void check_row(const char *op, make_fn *make)
         fflush(stdout);
     }
     printf("\n");
-    IS_TRUE(any); /* the function above makes the operation in some dtype */
-    const char *kept = kept_row(op);
-    if (!kept) FAIL("kernels.def has no row for %s", op);
-    EQ_STR(have, kept); /* a kernel vanished, or a new one has no word in kernels.def */
+    IS_TRUE(any);          /* the function above makes the operation in some dtype */
+    EQ_STR(have, kernels); /* a kernel vanished, or a new one has no word in ops.def */
 }
 
-#define FTH_OP(name)                                                                               \
+#define FTH_OP(name, kernels, ...)                                                                 \
     TEST(name)                                                                                     \
     {                                                                                              \
-        check_row(#name, make_##name);                                                             \
+        check_row(#name, case_of(#name), kernels);                                                 \
     }
-#include "ops/ops.def"
-#undef FTH_OP
+#define FTH_OP_INNER FTH_OP
+#include <fathom/ops.def>
+
+/* The cases that rows without one written here get. */
+TEST(each_sample)
+{
+    if (!t_device()) SKIP("FATHOM_TEST_DEVICE names no backend");
+    t_cuts(2);
+    for (int i = 0; fth_sample_at(i); i++) {
+        const fth_sample *row = fth_sample_at(i);
+        int built = 0;
+        sampled = row->name;
+        for (int layout = 0; layout < LAYOUTS; layout++)
+            for (int t = FTH_BOOL; t < FTH_DTYPE_COUNT; t++)
+                if (layout == 0 || t == FTH_F32)
+                    built += check(row->op, make_sample, (fth_dtype)t, layout)[0] != '\0';
+        if (!built) FAIL("the sample of %s does not have the operation %s", row->name, row->op);
+    }
+    t_cuts(8);
+}
 
 /* Every row of elementwise.def. */
 static fth_ew now;

@@ -8,12 +8,25 @@
 #include "ops/ops.h"
 #include "testing/gradient_cases.h"
 
+#include <fathom/samples.h>
 #include <math.h>
 
 enum { SAMPLES = 5 };
 static const double step = 1e-2;
 
 /* ---- running --------------------------------------------------------------------------------- */
+
+static void open_bench(gc_bench *b)
+{
+    fth_options opt;
+    memset(b, 0, sizeof *b);
+    b->r = t_random_make(7);
+    fth_options_default(&opt);
+    opt.threads = 2;
+    opt.device = "cpu";
+    OK(fth_context_create(&b->ctx, &opt, NULL));
+    b->g = fth_graph_create(b->ctx);
+}
 
 static void start(gc_bench *b)
 {
@@ -39,14 +52,7 @@ static void start(gc_bench *b)
                 {"kx", 3},
                 {"oy", 3},
                 {"ox", 3}};
-    fth_options opt;
-    memset(b, 0, sizeof *b);
-    b->r = t_random_make(7);
-    fth_options_default(&opt);
-    opt.threads = 2;
-    opt.device = "cpu";
-    OK(fth_context_create(&b->ctx, &opt, NULL));
-    b->g = fth_graph_create(b->ctx);
+    open_bench(b);
     for (size_t i = 0; i < sizeof axes / sizeof axes[0]; i++)
         fth_axis(b->g, axes[i].name, axes[i].size);
 }
@@ -128,9 +134,9 @@ static double difference(fth_plan *p, double *value, const fth_sink *sink, doubl
 
 static bool covered[256]; /* operations seen in the forward parts, by position in ops.def */
 static const fth_op *const all_ops[] = {
-#define FTH_OP(name) &fth__op_##name,
-#include "ops/ops.def"
-#undef FTH_OP
+#define FTH_OP(name, ...) &fth__op_##name,
+#define FTH_OP_INNER(name, ...) &fth__op_##name,
+#include <fathom/ops.def>
 };
 enum { N_OPS = (int)(sizeof all_ops / sizeof all_ops[0]) };
 
@@ -223,11 +229,24 @@ static bool skipped(const char *name)
     return only && strcmp(name, only) != 0;
 }
 
+/* The sample of ops.def, in a batch. */
+static int sample_now;
+static fth_val c_sample(gc_bench *b)
+{
+    const fth_val x = gc_real_in(b, "batches i j", -1, 1);
+    return fth_sample_build(b->g, sample_now, x);
+}
+
 static void check_case(const char *name, fth_val (*build)(gc_bench *b), const char *stream)
 {
     gc_bench b;
     if (skipped(name)) return;
-    start(&b);
+    if (build == c_sample) {
+        open_bench(&b);
+        IS_TRUE(fth_axis(b.g, "batches", 3) && fth_samples_axes(b.g, 6));
+    } else {
+        start(&b);
+    }
     const fth_val y = build(&b);
     const fth_val loss = gc_loss_of(&b, y);
     note_operations(b.g);
@@ -353,13 +372,41 @@ TEST(elementwise)
     printf("%d elementwise gradients\n", n);
 }
 
+static void check_sample(int i)
+{
+    sample_now = i;
+    check_case(fth_sample_at(i)->name, c_sample, "batches");
+}
+
+static const fth_op *op_of(const fth_sample *row)
+{
+    for (int i = 0; i < N_OPS; i++)
+        if (strcmp(all_ops[i]->name, row->op) == 0) return all_ops[i];
+    return NULL;
+}
+
+/* Rows of gradient_cases.c, and the samples of the operations that have no row there. */
 TEST(operations)
 {
     const int n = gc_n_rows;
     for (int i = 0; i < n; i++) check_case(gc_rows[i].name, gc_rows[i].build, gc_rows[i].stream);
+    for (int i = 0; fth_sample_at(i); i++) {
+        const fth_sample *row = fth_sample_at(i);
+        for (int k = 0; k < N_OPS; k++)
+            if (all_ops[k] == op_of(row) && all_ops[k]->vjp && !covered[k]) check_sample(i);
+    }
     for (int i = 0; i < N_OPS && !getenv("FTH_TEST_CASE"); i++)
         if (all_ops[i]->vjp && !covered[i])
             FAIL("no row of the table has the operation %s", all_ops[i]->name);
+}
+
+/* The way of those that have no row, tried on some that have one. */
+TEST(samples)
+{
+    static const char *const some[] = {"gather", "pad", "flip", "upsample", "dot", "window"};
+    for (size_t k = 0; k < sizeof some / sizeof *some; k++)
+        for (int i = 0; fth_sample_at(i); i++)
+            if (strcmp(fth_sample_at(i)->name, some[k]) == 0) check_sample(i);
 }
 
 /* An operation of a user who wrote no gradient. */

@@ -106,6 +106,16 @@ class Abi(unittest.TestCase):
         self.assertGreater(len(builders), 40)
         self.assertEqual(builders - set(fathom._FUNCTIONS), set())
 
+    def test_every_row_of_the_table_has_a_function(self):
+        with open(os.path.join(ROOT, "include/fathom/ops.def")) as f:
+            names = re.findall(r"^FTH_OP(?:|_BUILDER|_ALSO)\((\w+),", f.read(), re.MULTILINE)
+        self.assertGreater(len(names), 50)
+        other = {"rmin": "min", "rmax": "max"}
+        for name in names:
+            with self.subTest(builder=name):
+                self.assertTrue(any(hasattr(o, other.get(name, name))
+                                    for o in (fathom, fathom.Value, fathom.Graph)))
+
 
 if __name__ == "__main__":
     unittest.main()

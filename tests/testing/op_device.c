@@ -133,12 +133,18 @@ bool t_device_has(const fth_node *node)
 
 bool t_device_exact(const fth_node *node)
 {
-    static const char *const names[] = {"cast",   "checked_cast", "index",  "random", "poisson",
-                                        "expand", "layout",       "gather", "spread", "compact",
-                                        "concat", "slice",        "pad",    "window", "flip",
-                                        "sort",   "topk",         "const"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(node->op->name, names[i]) == 0) return true;
+    enum { ROUNDS, EXACT };
+    static const struct {
+        const char *name;
+        bool exact;
+    } ops[] = {
+        {"const", EXACT},
+#define FTH_OP(name, kernels, exact, ...) {#name, exact},
+#define FTH_OP_INNER(name, kernels, exact) {#name, exact},
+#include <fathom/ops.def>
+    };
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (strcmp(node->op->name, ops[i].name) == 0) return ops[i].exact;
     return false;
 }
 

@@ -1,4 +1,5 @@
-/* test_kernel_list.c - the CUDA backend has the kernels of parity/kernels.def, all and no others.
+/* test_kernel_list.c - the CUDA backend has the kernels of ops.def and parity/kernels.def, no
+ * others.
  *
  * The list can be read where there is no card; which dtypes each takes is asked by parity/device.
  * seconds: 2
@@ -13,10 +14,11 @@ static const struct {
     const char *name;
     bool wanted;
 } list[] = {
-#define FTH_ROW(name, dtypes) {#name, sizeof(dtypes) > 1},
+#define FTH_OP(name, kernels, ...) {#name, sizeof(kernels) > 1},
+#define FTH_OP_INNER(name, kernels, ...) {#name, sizeof(kernels) > 1},
+#include <fathom/ops.def>
 #define FTH_MORE(name) {#name, true},
 #include "parity/kernels.def"
-#undef FTH_ROW
 #undef FTH_MORE
 };
 enum { LIST = sizeof list / sizeof *list };
@@ -24,10 +26,10 @@ enum { LIST = sizeof list / sizeof *list };
 /* Operations that only look at a value in another way need no kernel. */
 static bool is_alias(const char *name)
 {
-#define FTH_OP(op)                                                                                 \
+#define FTH_OP(op, ...)                                                                            \
     if (strcmp(name, #op) == 0) return fth__op_##op.flags & FTH_OP_ALIAS;
-#include "ops/ops.def"
-#undef FTH_OP
+#define FTH_OP_INNER FTH_OP
+#include <fathom/ops.def>
     return false;
 }
 
@@ -57,7 +59,7 @@ TEST(every_kernel_of_the_list_and_no_other)
             FAIL("%s has no kernel for %s", found.file, list[i].name);
     for (int i = 0; found.backend->kernel(i); i++)
         if (!is_listed(found.backend->kernel(i)->op))
-            FAIL("parity/kernels.def does not list %s", found.backend->kernel(i)->op);
+            FAIL("neither ops.def nor parity/kernels.def lists %s", found.backend->kernel(i)->op);
     fth_backend_forget(&found);
 }
 
