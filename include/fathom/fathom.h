@@ -6,6 +6,7 @@
 #include <fathom/backend.h>
 #include <fathom/base.h>
 #include <fathom/config.h>
+#include <fathom/files.h>
 #include <fathom/graph.h>
 #include <fathom/instrument.h>
 #include <fathom/io.h>

@@ -41,7 +41,7 @@ static fth_graph *build_residuals(const fth_stage_call *call, const so_model *m,
 static fth_status write_table(const fth_stage_call *call, const so_model *m, int64_t cells,
                               const double v[NUMBERS], fth_err *err)
 {
-    char text[1000], path[SO_PATH];
+    char text[1000], path[FTH_PATH];
     const double square = v[VARIANCE] + v[MEAN] * v[MEAN];
     const double explained = v[DEPTH_VARIANCE] > 0 ? 1.0 - v[VARIANCE] / v[DEPTH_VARIANCE] : 0.0;
     const double loss = ((const double *)fth_tensor_data(m->loss))[m->iterations - 1];
@@ -59,19 +59,19 @@ static fth_status write_table(const fth_stage_call *call, const so_model *m, int
              "root mean square to the true floor,%.9g,m\n",
              (long long)cells, (long long)m->terms, loss, v[MEAN], sqrt(v[VARIANCE]), sqrt(square),
              v[LEAST], v[MOST], explained, sqrt(v[TRUTH_SQUARE]));
-    FTH_TRY(so_path(path, call->model_dir, SO_TABLE, err));
+    FTH_TRY(fth_path_join(path, call->model_dir, SO_TABLE, err));
     fth_stage_say(call, "residuals: rms %.4g m, %.1f %% of the variance explained", sqrt(square),
                   100 * explained);
-    return so_write_text(fth_context_mem(call->context), path, text, err);
+    return fth_file_save(fth_context_mem(call->context), path, text, strlen(text), err);
 }
 
 static fth_status run_residuals(const fth_stage_call *call, const so_model *m, const so_data *data,
                                 fth_err *err)
 {
     double v[NUMBERS] = {0};
-    char path[SO_PATH];
+    char path[FTH_PATH];
     fth_sink sinks[NUMBERS + 1];
-    FTH_TRY(so_path(path, call->model_dir, SO_RESIDUALS, err));
+    FTH_TRY(fth_path_join(path, call->model_dir, SO_RESIDUALS, err));
     for (int i = 0; i < NUMBERS; i++) sinks[i] = fth_scalar_sink(FTH_F64, &v[i]);
     const int64_t cells = data->soundings.size[0];
     FTH_TRY(fth_npy_create(&sinks[RESIDUALS], fth_context_mem(call->context), path, FTH_F32, 1,
@@ -116,9 +116,9 @@ static fth_graph *build_map(const fth_stage_call *call, const so_model *m, fth_v
 static fth_status run_map(const fth_stage_call *call, const so_model *m, fth_err *err)
 {
     const int64_t side = fth_config_int(call->config, "analyze.side"), size[2] = {side, side};
-    char path[SO_PATH];
+    char path[FTH_PATH];
     fth_sink sink;
-    FTH_TRY(so_path(path, call->model_dir, SO_MAP, err));
+    FTH_TRY(fth_path_join(path, call->model_dir, SO_MAP, err));
     FTH_TRY(fth_npy_create(&sink, fth_context_mem(call->context), path, FTH_F32, 2, size, err));
     fth_val out;
     fth_graph *g = build_map(call, m, &out);
@@ -140,9 +140,9 @@ fth_status so_analyze_files(const fth_stage_call *call, fth_file_list *list, fth
     static const struct {
         const char *name, *title;
     } file[] = {{SO_RESIDUALS, "residuals"}, {SO_MAP, "map"}, {SO_TABLE, "statistics"}};
-    char path[SO_PATH];
+    char path[FTH_PATH];
     for (size_t i = 0; i < sizeof file / sizeof file[0]; i++) {
-        FTH_TRY(so_path(path, call->model_dir, file[i].name, err));
+        FTH_TRY(fth_path_join(path, call->model_dir, file[i].name, err));
         FTH_TRY(fth_file_list_add(list, FTH_FILE_OUTPUT, path, file[i].title, err));
     }
     return FTH_OK;
@@ -179,9 +179,9 @@ fth_status so_analyze_run(const fth_stage_call *call, fth_err *err)
 {
     so_model m;
     so_data data;
-    char path[SO_PATH];
+    char path[FTH_PATH];
     FTH_TRY(fth_stage_drill(call, err));
-    FTH_TRY(so_path(path, call->model_dir, SO_MODEL, err));
+    FTH_TRY(fth_path_join(path, call->model_dir, SO_MODEL, err));
     FTH_TRY(so_model_read(&m, fth_context_mem(call->context), path, err));
     fth_status s = so_data_open(&data, call, err);
     if (s == FTH_OK) {

@@ -1,14 +1,7 @@
-/* common.c - paths, plans and small files that the stages have in common. */
+/* common.c - plans and soundings that the stages have in common. */
 #include "sounding.h"
 
 #include <string.h>
-
-fth_status so_path(char path[SO_PATH], const char *dir, const char *name, fth_err *err)
-{
-    const int n = snprintf(path, SO_PATH, "%s/%s", dir, name);
-    if (n >= 0 && n < SO_PATH) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: the path is too long", dir);
-}
 
 /* Zeros, so that figures can be planned with it as well. */
 static fth_status read_line(void *self, const int64_t *lo, const int64_t *n, void *dst,
@@ -72,8 +65,8 @@ so_data so_data_planned(const fth_config *cfg)
 fth_status so_data_open(so_data *d, const fth_stage_call *call, fth_err *err)
 {
     *d = (so_data){0};
-    char path[SO_PATH];
-    FTH_TRY(so_path(path, call->output_dir, SO_SOUNDINGS, err));
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, call->output_dir, SO_SOUNDINGS, err));
     fth_status s = fth_safetensors_open(&d->file, fth_context_mem(call->context), path, err);
     if (s == FTH_OK) s = fth_safetensors_source(d->file, "soundings", &d->soundings, err);
     if (s == FTH_OK) s = fth_safetensors_source(d->file, "depths", &d->depths, err);
@@ -96,16 +89,4 @@ void so_data_close(so_data *d)
     fth_source_close(&d->truth);
     fth_safetensors_close(d->file);
     *d = (so_data){0};
-}
-
-fth_status so_write_text(fth_mem *mem, const char *path, const char *text, fth_err *err)
-{
-    const int64_t lo = 0, n = (int64_t)strlen(text);
-    fth_sink sink;
-    const fth_raw_layout layout = {.dtype = FTH_U8, .n_axes = 1, .size = {n}};
-    FTH_TRY(fth_raw_create(&sink, mem, path, &layout, NULL, err));
-    fth_status s = sink.write(sink.self, &lo, &n, text, err);
-    if (s == FTH_OK) s = sink.commit(sink.self, err);
-    fth_sink_close(&sink);
-    return s;
 }

@@ -77,9 +77,9 @@ static void add_panel(const drawing *d, fth_panel *p, int which)
 /* Draw one figure, or with `bytes` only say what that would hold. */
 static fth_status draw(const drawing *d, const struct figure *f, uint64_t *bytes, fth_err *err)
 {
-    char path[SO_PATH];
+    char path[FTH_PATH];
     fth_figure *fig = NULL;
-    FTH_TRY(so_path(path, d->call->model_dir, f->name, err));
+    FTH_TRY(fth_path_join(path, d->call->model_dir, f->name, err));
     const fth_figure_options opt = {.panels = f->n,
                                     .columns = f->n > 1 ? 2 : 1,
                                     .panel_width = 4.6,
@@ -116,21 +116,21 @@ static fth_status load_points(drawing *d, const so_data *data, fth_err *err)
 static fth_status open_drawing(drawing *d, fth_err *err)
 {
     fth_mem *mem = fth_context_mem(d->call->context);
-    char path[SO_PATH];
+    char path[FTH_PATH];
     so_data data;
     so_model m;
     FTH_TRY(so_data_open(&data, d->call, err));
     fth_status s = load_points(d, &data, err);
     so_data_close(&data);
     FTH_TRY(s);
-    FTH_TRY(so_path(path, d->call->model_dir, SO_MODEL, err));
+    FTH_TRY(fth_path_join(path, d->call->model_dir, SO_MODEL, err));
     FTH_TRY(so_model_read(&m, mem, path, err));
     d->size = m.size;
     d->loss = fth_tensor_retain(m.loss);
     so_model_clear(&m);
-    FTH_TRY(so_path(path, d->call->model_dir, SO_MAP, err));
+    FTH_TRY(fth_path_join(path, d->call->model_dir, SO_MAP, err));
     FTH_TRY(fth_npy_open(&d->map, mem, path, err));
-    FTH_TRY(so_path(path, d->call->model_dir, SO_RESIDUALS, err));
+    FTH_TRY(fth_path_join(path, d->call->model_dir, SO_RESIDUALS, err));
     return fth_npy_open(&d->residuals, mem, path, err);
 }
 
@@ -161,9 +161,9 @@ static void release(drawing *d)
 
 fth_status so_figures_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
 {
-    char path[SO_PATH];
+    char path[FTH_PATH];
     for (int i = 0; i < FIGURES; i++) {
-        FTH_TRY(so_path(path, call->model_dir, figures[i].name, err));
+        FTH_TRY(fth_path_join(path, call->model_dir, figures[i].name, err));
         FTH_TRY(fth_file_list_add(list, figures[i].kind, path, figures[i].title, err));
     }
     return FTH_OK;

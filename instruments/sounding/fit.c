@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { OUTPUTS = 4 }; /* the loss, and three assigns */
 
@@ -126,7 +125,7 @@ static bool fits(fit *f, const char *path, const ties *t)
 static fth_status start(fit *f, const char *path, const ties *t, fth_err *err)
 {
     fth_mem *mem = fth_context_mem(f->call->context);
-    if (fth_stage_may_resume(f->call) && access(path, F_OK) == 0 && fits(f, path, t)) {
+    if (fth_stage_may_resume(f->call) && fth_path_exists(path) && fits(f, path, t)) {
         fth_err damage = {0};
         const fth_status s = so_model_read(&f->model, mem, path, &damage);
         if (s == FTH_OK) {
@@ -195,8 +194,8 @@ static fth_status take_steps(fit *f, const char *path, const ties *t, fth_err *e
 
 fth_status so_fit_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
 {
-    char path[SO_PATH];
-    FTH_TRY(so_path(path, call->model_dir, SO_MODEL, err));
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, call->model_dir, SO_MODEL, err));
     return fth_file_list_add(list, FTH_FILE_OUTPUT, path, "model", err);
 }
 
@@ -218,10 +217,10 @@ fth_status so_fit_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *sh
 fth_status so_fit_run(const fth_stage_call *call, fth_err *err)
 {
     fit f = {.call = call};
-    char path[SO_PATH];
+    char path[FTH_PATH];
     so_data data;
     ties t;
-    FTH_TRY(so_path(path, call->model_dir, SO_MODEL, err));
+    FTH_TRY(fth_path_join(path, call->model_dir, SO_MODEL, err));
     FTH_TRY(so_data_open(&data, call, err));
     find_ties(&t, call, &data);
     fth_status s = start(&f, path, &t, err);

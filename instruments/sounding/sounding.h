@@ -4,8 +4,6 @@
 
 #include <fathom/fathom.h>
 
-enum { SO_PATH = 4096 };
-
 extern const fth_schema so_schema;
 extern const fth_variant so_variants[];
 extern const int so_n_variants;
@@ -14,8 +12,6 @@ fth_status so_model_name(const fth_config *cfg, char *name, size_t bytes, fth_er
 
 /* ---- files: names in one place, so that no two stages disagree ---- */
 
-/* "DIR/NAME" into `path`; FTH_E_FILE_OPEN when it is too long. */
-fth_status so_path(char path[SO_PATH], const char *dir, const char *name, fth_err *err);
 #define SO_SOUNDINGS "soundings.safetensors" /* of the survey, in the output directory */
 #define SO_MODEL "model.safetensors"         /* these in the folder of the model */
 #define SO_RESIDUALS "residuals.npy"
@@ -80,9 +76,6 @@ fth_status so_data_open(so_data *d, const fth_stage_call *call, fth_err *err);
 void so_data_close(so_data *d);
 /* The same shapes, for plans. */
 so_data so_data_planned(const fth_config *cfg);
-
-/* A text that appears whole or not at all. */
-fth_status so_write_text(fth_mem *mem, const char *path, const char *text, fth_err *err);
 
 /* ---- stages ---- */
 

@@ -49,8 +49,8 @@ static fth_graph *build(const fth_stage_call *call, fth_val out[OUTPUTS])
 
 fth_status so_survey_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
 {
-    char path[SO_PATH];
-    FTH_TRY(so_path(path, call->output_dir, SO_SOUNDINGS, err));
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, call->output_dir, SO_SOUNDINGS, err));
     return fth_file_list_add(list, FTH_FILE_OUTPUT, path, "soundings", err);
 }
 
@@ -85,13 +85,13 @@ static fth_status run_into(const fth_stage_call *call, fth_safetensors_writer *w
 
 fth_status so_survey_run(const fth_stage_call *call, fth_err *err)
 {
-    char path[SO_PATH];
+    char path[FTH_PATH];
     const int64_t n = fth_config_int(call->config, "survey.cells");
     const fth_file_item item[OUTPUTS] = {{names[0], FTH_F32, 2, {n, 2}, "cell dim"},
                                          {names[1], FTH_F32, 1, {n}, "cell"},
                                          {names[2], FTH_F32, 1, {n}, "cell"}};
     FTH_TRY(fth_stage_drill(call, err));
-    FTH_TRY(so_path(path, call->output_dir, SO_SOUNDINGS, err));
+    FTH_TRY(fth_path_join(path, call->output_dir, SO_SOUNDINGS, err));
     fth_safetensors_writer *w;
     FTH_TRY(
         fth_safetensors_create(&w, fth_context_mem(call->context), path, item, OUTPUTS, NULL, err));

@@ -126,8 +126,8 @@ fth_status fth_json_parse(fth_json **out, fth_mem *mem, const char *name, const 
 fth_status fth_json_load(fth_json **out, fth_mem *mem, const char *path, fth_err *err)
 {
     *out = NULL;
-    fth__file *file = NULL;
-    FTH_TRY(fth__file_open(&file, mem, path, err));
+    fth_file *file = NULL;
+    FTH_TRY(fth_file_open(&file, mem, path, err));
     fth_status s = FTH_OK;
     void *text = NULL;
     if (file->bytes > MAX_BYTES)
@@ -136,10 +136,10 @@ fth_status fth_json_load(fth_json **out, fth_mem *mem, const char *path, fth_err
                      file->bytes);
     const uint64_t bytes = file->bytes;
     if (s == FTH_OK) s = fth__heap_take(mem, (int64_t)bytes, 1, &text, err);
-    if (s == FTH_OK) s = fth__file_read(file, 0, bytes, text, "the text", err);
+    if (s == FTH_OK) s = fth_file_read(file, 0, bytes, text, "the text", err);
     if (s == FTH_OK) s = fth_json_parse(out, mem, path, text, (size_t)bytes, err);
     fth__heap_free(mem, text);
-    fth__file_close(file);
+    fth_file_close(file);
     return s;
 }
 

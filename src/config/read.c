@@ -78,19 +78,19 @@ fth_status fth_config_parse(fth_config *cfg, const char *name, const char *text,
 fth_status fth_config_read(fth_config *cfg, const char *path, fth_err *err)
 {
     FTH_TRY(check_open(cfg, err));
-    fth__file *file = NULL;
+    fth_file *file = NULL;
     void *text = NULL;
-    FTH_TRY(fth__file_open(&file, cfg->mem, path, err));
+    FTH_TRY(fth_file_open(&file, cfg->mem, path, err));
     fth_status s = FTH_OK;
     if (file->bytes > FTH__CONFIG_BYTES)
         s = FTH_FAIL(err, FTH_E_CONFIG_SYNTAX,
                      "%s: it has %llu bytes, a config has at most %d; is it a data file?", path,
                      (unsigned long long)file->bytes, (int)FTH__CONFIG_BYTES);
     if (s == FTH_OK) s = fth__heap_take(cfg->mem, (int64_t)file->bytes + 1, 1, &text, err);
-    if (s == FTH_OK) s = fth__file_read(file, 0, file->bytes, text, "the config", err);
+    if (s == FTH_OK) s = fth_file_read(file, 0, file->bytes, text, "the config", err);
     if (s == FTH_OK) s = fth_config_parse(cfg, path, text, (size_t)file->bytes, err);
     fth__heap_free(cfg->mem, text);
-    fth__file_close(file);
+    fth_file_close(file);
     return s;
 }
 

@@ -28,25 +28,25 @@ typedef struct dense {
 /* ---- a part of a file ---- */
 
 typedef struct file_part {
-    fth__file *file;
+    fth_file *file;
     uint64_t start;
 } file_part;
 
 static fth_status part_read(void *self, uint64_t offset, uint64_t bytes, void *dst, fth_err *err)
 {
     const file_part *p = self;
-    return fth__file_read(p->file, p->start + offset, bytes, dst, "array data", err);
+    return fth_file_read(p->file, p->start + offset, bytes, dst, "array data", err);
 }
 
 static void part_close(void *self)
 {
     file_part *p = self;
     fth_mem *mem = p->file->mem;
-    fth__file_close(p->file);
+    fth_file_close(p->file);
     fth__heap_free(mem, p);
 }
 
-fth_status fth__bytes_of_file(fth__bytes *out, fth__file *f, uint64_t start, fth_err *err)
+fth_status fth__bytes_of_file(fth__bytes *out, fth_file *f, uint64_t start, fth_err *err)
 {
     *out = (fth__bytes){0};
     void *block = NULL;

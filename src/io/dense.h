@@ -29,7 +29,7 @@ typedef struct fth__bytes {
     void (*close)(void *self);
 } fth__bytes;
 /* [start, end of file) of a file, whose reference passes over on success. */
-fth_status fth__bytes_of_file(fth__bytes *out, fth__file *f, uint64_t start, fth_err *err);
+fth_status fth__bytes_of_file(fth__bytes *out, fth_file *f, uint64_t start, fth_err *err);
 
 /* ---- reading ---- */
 

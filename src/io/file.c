@@ -1,8 +1,9 @@
-/* file.c - bounded reads that say which file, where, and what was missing. */
+/* file.c - bytes of a file in place; errors say which file, where, and what was missing. */
 #include "io/file.h"
 
 #include "base/checked.h"
 #include "base/str.h"
+#include "mem/disk.h"
 #include "mem/heap.h"
 
 #include <errno.h>
@@ -30,10 +31,14 @@ fth_status fth__file_fail_(fth_err *err, fth_site site, fth_status status, const
     return fth_err_set(err, site, status, "%s, byte %" PRIu64 ": %s", path, offset, text);
 }
 
-static fth_status open_fd(fth__file *f, const char *path, fth_err *err)
+/* ---- open ---- */
+
+static fth_status open_fd(fth_file *f, const char *path, fth_err *err)
 {
-    f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would wait for who writes */
-    if (f->fd < 0) return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: %s", path, strerror(errno));
+    /* a pipe would wait for who writes */
+    const int why = f->writable ? fth__disk_open(f->mem, path, O_RDWR | O_CREAT, &f->fd)
+                                : fth__disk_open(NULL, path, O_RDONLY | O_NONBLOCK, &f->fd);
+    if (why) return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: %s", path, strerror(why));
     struct stat st;
     if (fstat(f->fd, &st) != 0)
         return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: %s", path, strerror(errno));
@@ -44,34 +49,70 @@ static fth_status open_fd(fth__file *f, const char *path, fth_err *err)
     return FTH_OK;
 }
 
-fth_status fth__file_open(fth__file **out, fth_mem *mem, const char *path, fth_err *err)
+static fth_status create(fth_file **out, fth_mem *mem, const char *path, bool writable,
+                         fth_err *err)
 {
     *out = NULL;
     if (!mem || !path) return FTH_FAIL(err, FTH_E_USAGE, "a file needs memory and a path to open");
     void *block = NULL;
-    FTH_TRY(fth__heap_take(mem, 1, sizeof(fth__file), &block, err));
-    fth__file *f = block;
+    FTH_TRY(fth__heap_take(mem, 1, sizeof(fth_file), &block, err));
+    fth_file *f = block;
     f->mem = mem;
     f->fd = -1;
+    f->writable = writable;
     atomic_init(&f->refs, 1);
     f->path = fth__heap_strdup(mem, path);
-    const fth_status s =
-        f->path ? open_fd(f, path, err) : FTH_FAIL(err, FTH_E_NOMEM, "no memory to open %s", path);
-    if (s != FTH_OK) {
-        fth__file_close(f);
-        return s;
+    if (f->path) {
+        *out = f;
+        return FTH_OK;
     }
-    *out = f;
-    return FTH_OK;
+    fth_file_close(f);
+    return FTH_FAIL(err, FTH_E_NOMEM, "no memory to open %s", path);
 }
 
-fth__file *fth__file_retain(fth__file *f)
+static fth_status finish_open(fth_file **f, fth_status s)
+{
+    if (s == FTH_OK) return s;
+    fth_file_close(*f);
+    *f = NULL;
+    return s;
+}
+
+fth_status fth_file_open(fth_file **out, fth_mem *mem, const char *path, fth_err *err)
+{
+    FTH_TRY(create(out, mem, path, false, err));
+    return finish_open(out, open_fd(*out, path, err));
+}
+
+fth_status fth_file_open_update(fth_file **out, fth_mem *mem, const char *path, fth_err *err)
+{
+    FTH_TRY(create(out, mem, path, true, err));
+    return finish_open(out, open_fd(*out, path, err));
+}
+
+fth_status fth_file_open_scratch(fth_file **out, fth_mem *mem, const char *dir, const char *what,
+                                 fth_err *err)
+{
+    char name[FTH_PATH]; /* it has none: this is for errors */
+    *out = NULL;
+    if (!dir || !what)
+        return FTH_FAIL(err, FTH_E_USAGE, "a scratch file needs a folder and a name");
+    FTH_TRY(fth_path_join(name, dir, what, err));
+    FTH_TRY(create(out, mem, name, true, err));
+    const int why = fth__disk_open_nameless(mem, dir, &(*out)->fd);
+    return finish_open(out, !why ? FTH_OK
+                                 : FTH_FAIL(err, FTH_E_FILE_OPEN,
+                                            "%s: no scratch file can be made there: %s", name,
+                                            strerror(why)));
+}
+
+fth_file *fth__file_retain(fth_file *f)
 {
     atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
     return f;
 }
 
-void fth__file_close(fth__file *f)
+void fth_file_close(fth_file *f)
 {
     if (!f || atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) != 1) return;
     if (f->fd >= 0) close(f->fd);
@@ -79,30 +120,71 @@ void fth__file_close(fth__file *f)
     fth__heap_free(f->mem, f);
 }
 
-fth_status fth__file_read(fth__file *f, uint64_t offset, uint64_t bytes, void *dst,
-                          const char *what, fth_err *err)
+/* ---- bytes ---- */
+
+fth_status fth_file_read(fth_file *f, uint64_t offset, uint64_t bytes, void *dst, const char *what,
+                         fth_err *err)
 {
-    if (offset > f->bytes || bytes > f->bytes - offset)
+    const uint64_t end = f->bytes;
+    if (offset > end || bytes > end - offset)
         return FTH__FILE_FAIL(err, FTH_E_FILE_SHORT, f->path, offset,
                               "%" PRIu64
                               " bytes of %s should be here, but the file ends at byte %" PRIu64,
-                              bytes, what, f->bytes);
+                              bytes, what, end);
     char *to = dst;
-    const bool drop = bytes >= DROP_FROM;
+    const bool drop = bytes >= DROP_FROM && !f->writable;
     while (bytes > 0) {
-        const size_t want = (size_t)fth__min_u64(bytes, DROP_FROM);
-        const ssize_t got = pread(f->fd, to, want, (off_t)offset);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0)
-            return FTH__FILE_FAIL(err, FTH_E_FILE_READ, f->path, offset, "reading %s: %s", what,
-                                  strerror(errno));
-        if (got == 0)
-            return FTH__FILE_FAIL(err, FTH_E_FILE_SHORT, f->path, offset,
+        const uint64_t want = fth__min_u64(bytes, DROP_FROM);
+        uint64_t got;
+        const int why = fth__disk_read(f->fd, offset, want, to, &got);
+        if (why)
+            return FTH__FILE_FAIL(err, FTH_E_FILE_READ, f->path, offset + got, "reading %s: %s",
+                                  what, strerror(why));
+        if (got < want)
+            return FTH__FILE_FAIL(err, FTH_E_FILE_SHORT, f->path, offset + got,
                                   "the file was cut short while %s was read", what);
-        if (drop) (void)posix_fadvise(f->fd, (off_t)offset, got, POSIX_FADV_DONTNEED);
+        if (drop) (void)posix_fadvise(f->fd, (off_t)offset, (off_t)got, POSIX_FADV_DONTNEED);
         to += got;
-        offset += (uint64_t)got;
-        bytes -= (uint64_t)got;
+        offset += got;
+        bytes -= got;
     }
     return FTH_OK;
+}
+
+fth_status fth_file_write(fth_file *f, uint64_t offset, uint64_t bytes, const void *src,
+                          const char *what, fth_err *err)
+{
+    uint64_t done;
+    if (!f->writable)
+        return FTH_FAIL(err, FTH_E_STATE, "%s: it was opened to be read, not written", f->path);
+    const int why = fth__disk_write(f->mem, f->fd, offset, bytes, src, &done);
+    uint64_t end = f->bytes;
+    while (done > 0 && end < offset + done &&
+           !atomic_compare_exchange_weak(&f->bytes, &end, offset + done)) {
+    }
+    if (!why) return FTH_OK;
+    return FTH__FILE_FAIL(err, FTH_E_FILE_WRITE, f->path, offset + done, "writing %s: %s", what,
+                          strerror(why));
+}
+
+uint64_t fth_file_bytes(const fth_file *f)
+{
+    return f->bytes;
+}
+
+fth_status fth_file_resize(fth_file *f, uint64_t bytes, fth_err *err)
+{
+    const int why = fth__disk_resize(f->mem, f->fd, bytes);
+    if (why)
+        return FTH__FILE_FAIL(err, FTH_E_FILE_WRITE, f->path, bytes, "setting its size: %s",
+                              strerror(why));
+    f->bytes = bytes;
+    return FTH_OK;
+}
+
+fth_status fth_file_sync(fth_file *f, fth_err *err)
+{
+    const int why = fth__disk_sync_data(f->mem, f->fd);
+    if (!why) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: syncing it to disk: %s", f->path, strerror(why));
 }

@@ -9,28 +9,21 @@
 #ifndef FTH_IO_FILE_H
 #define FTH_IO_FILE_H
 
-#include <fathom/memory.h>
+#include <fathom/files.h>
 
 #include <stdatomic.h>
 
-/* ---- reading ---- */
+/* ---- in place ---- */
 
-typedef struct fth__file {
+struct fth_file {
     fth_mem *mem;
     atomic_int refs;
     int fd;
-    uint64_t bytes; /* when it was opened */
+    bool writable;          /* large reads of others do not stay in the page cache */
+    _Atomic uint64_t bytes; /* when it was opened, and what was added since */
     char *path;
-} fth__file;
-
-/* Only regular files: a size must mean something. */
-fth_status fth__file_open(fth__file **out, fth_mem *mem, const char *path, fth_err *err);
-fth__file *fth__file_retain(fth__file *f);
-void fth__file_close(fth__file *f); /* drops one reference; NULL is allowed */
-/* Exactly `bytes` from `offset`; `what` names them when the file is too short. May be called from
- * several threads. Large reads do not stay in the page cache. */
-fth_status fth__file_read(fth__file *f, uint64_t offset, uint64_t bytes, void *dst,
-                          const char *what, fth_err *err);
+};
+fth_file *fth__file_retain(fth_file *f); /* fth_file_close drops one reference */
 
 /* "scan.npz, byte 1234: ..." with FTH_FAIL's manners. */
 fth_status fth__file_fail_(fth_err *err, fth_site site, fth_status status, const char *path,

@@ -253,10 +253,10 @@ static fth_status open_file(fth_h5 *h5, const char *path, fth_err *err)
         return FTH_FAIL(err, FTH_E_LIBRARY,
                         "libhdf5 was built without thread safety, which is needed");
     /* Ours says why a file cannot be opened; HDF5 only that it cannot. */
-    fth__file *probe = NULL;
-    FTH_TRY(fth__file_open(&probe, h5->mem, path, err));
+    fth_file *probe = NULL;
+    FTH_TRY(fth_file_open(&probe, h5->mem, path, err));
     h5->bytes = probe->bytes;
-    fth__file_close(probe);
+    fth_file_close(probe);
     register_lzf();
     const hid_t fapl = fth__h5_access();
     h5->file = H5Fopen(path, H5F_ACC_RDONLY, fapl);

@@ -83,17 +83,17 @@ static fth_status create_file(fth_h5_writer *w, const char *path, fth_err *err)
 /* The bytes of another file, in pieces. */
 static fth_status copy_bytes(fth_h5_writer *w, const char *source, fth_err *err)
 {
-    fth__file *from = NULL;
+    fth_file *from = NULL;
     void *piece = NULL;
-    FTH_TRY(fth__file_open(&from, w->mem, source, err));
+    FTH_TRY(fth_file_open(&from, w->mem, source, err));
     fth_status s = fth_mem_take(w->mem, FTH_MEM_ANY, COPY_PIECE, "piece of a file", &piece, err);
     for (uint64_t at = 0; s == FTH_OK && at < from->bytes; at += COPY_PIECE) {
         const uint64_t n = fth__min_u64(COPY_PIECE, from->bytes - at);
-        s = fth__file_read(from, at, n, piece, "its bytes", err);
+        s = fth_file_read(from, at, n, piece, "its bytes", err);
         if (s == FTH_OK) s = fth__writer_write(&w->writer, at, n, piece, err);
     }
     (void)fth_mem_release(w->mem, piece, NULL);
-    fth__file_close(from);
+    fth_file_close(from);
     return s;
 }
 

@@ -303,12 +303,12 @@ uint64_t fth__npy_make_text(size_t bytes, char head[FTH__NPY_HEAD])
 fth_status fth_npy_open(fth_source *out, fth_mem *mem, const char *path, fth_err *err)
 {
     *out = (fth_source){0};
-    fth__file *f = NULL;
-    FTH_TRY(fth__file_open(&f, mem, path, err));
+    fth_file *f = NULL;
+    FTH_TRY(fth_file_open(&f, mem, path, err));
     fth__bytes bytes = {0};
     fth_status s = fth__bytes_of_file(&bytes, f, 0, err);
     if (s != FTH_OK) {
-        fth__file_close(f);
+        fth_file_close(f);
         return s;
     }
     fth__npy npy;

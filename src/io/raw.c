@@ -28,8 +28,8 @@ fth_status fth_raw_open(fth_source *out, fth_mem *mem, const char *path,
     fth__layout l;
     uint64_t end = 0;
     FTH_TRY(layout_of(layout, &l, &end, err));
-    fth__file *f = NULL;
-    FTH_TRY(fth__file_open(&f, mem, path, err));
+    fth_file *f = NULL;
+    FTH_TRY(fth_file_open(&f, mem, path, err));
     fth_status s = FTH_OK;
     if (end > f->bytes) {
         char shape[200];
@@ -41,7 +41,7 @@ fth_status fth_raw_open(fth_source *out, fth_mem *mem, const char *path,
     fth__bytes bytes = {0};
     if (s == FTH_OK) s = fth__bytes_of_file(&bytes, f, 0, err);
     if (s != FTH_OK) {
-        fth__file_close(f);
+        fth_file_close(f);
         return s;
     }
     s = fth__dense_open(out, "raw", mem, &bytes, &l, err);

@@ -33,7 +33,7 @@ typedef struct pair {
 
 struct fth_safetensors {
     fth_mem *mem;
-    fth__file *file;
+    fth_file *file;
     uint64_t start; /* of the data */
     tensor *tensor; /* in file order */
     int64_t n;
@@ -187,7 +187,7 @@ static fth_status take_header(fth_safetensors *f, fth_err *err)
 {
     const char *path = f->file->path;
     unsigned char prefix[8];
-    FTH_TRY(fth__file_read(f->file, 0, 8, prefix, "the header's length", err));
+    FTH_TRY(fth_file_read(f->file, 0, 8, prefix, "the header's length", err));
     uint64_t length = 0;
     for (int i = 8; i-- > 0;) length = length << 8 | prefix[i];
     if (length > FTH__ST_LONGEST)
@@ -202,7 +202,7 @@ static fth_status take_header(fth_safetensors *f, fth_err *err)
                               length, f->file->bytes - 8);
     void *text = NULL;
     FTH_TRY(fth__heap_take(f->mem, 1, length, &text, err));
-    fth_status s = fth__file_read(f->file, 8, length, text, "the header", err);
+    fth_status s = fth_file_read(f->file, 8, length, text, "the header", err);
     if (s == FTH_OK && (length == 0 || *(const char *)text != '{'))
         s = FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, path, 8, "the header should start with '{'");
     if (s == FTH_OK) {
@@ -229,7 +229,7 @@ fth_status fth_safetensors_open(fth_safetensors **out, fth_mem *mem, const char 
     FTH_TRY(fth__heap_take(mem, 1, sizeof(fth_safetensors), &block, err));
     fth_safetensors *f = block;
     f->mem = mem;
-    fth_status s = fth__file_open(&f->file, mem, path, err);
+    fth_status s = fth_file_open(&f->file, mem, path, err);
     if (s == FTH_OK) s = take_header(f, err);
     if (s != FTH_OK) {
         fth_safetensors_close(f);
@@ -249,7 +249,7 @@ void fth_safetensors_close(fth_safetensors *f)
     }
     fth__heap_free(f->mem, f->tensor);
     fth__heap_free(f->mem, f->meta);
-    fth__file_close(f->file);
+    fth_file_close(f->file);
     fth__heap_free(f->mem, f);
 }
 
@@ -339,10 +339,10 @@ fth_status fth_safetensors_source(fth_safetensors *f, const char *name, fth_sour
         l.size[--l.n_axes] = 0;
     }
     fth__bytes bytes = {0};
-    fth__file *file = fth__file_retain(f->file);
+    fth_file *file = fth__file_retain(f->file);
     fth_status s = fth__bytes_of_file(&bytes, file, 0, err);
     if (s != FTH_OK) {
-        fth__file_close(file);
+        fth_file_close(file);
         return s;
     }
     s = fth__dense_open(out, "safetensors", f->mem, &bytes, &l, err);
@@ -357,7 +357,7 @@ static fth_status verify_one(fth_safetensors *f, const tensor *t, const char *wa
     fth__hash_init(&h, 0);
     for (uint64_t at = t->begin; at < t->end;) {
         const uint64_t m = fth__min_u64(PIECE, t->end - at);
-        FTH_TRY(fth__file_read(f->file, f->start + at, m, piece, t->name, err));
+        FTH_TRY(fth_file_read(f->file, f->start + at, m, piece, t->name, err));
         fth__hash_add(&h, piece, (size_t)m);
         at += m;
     }

@@ -1,14 +1,14 @@
 /* writer.c - files that appear whole or not at all.
  *
- * Everything that changes the disk asks fth__mem_write_fails first, so a test
- * can fail each of these steps in turn. The last step, syncing the folder, is
- * not among them: by then the new file is in place.
+ * Everything that changes the disk goes through mem/disk.h, so a test can fail
+ * each of these steps in turn. The last step, syncing the folder, is not among
+ * them: by then the new file is in place.
  */
 #include "base/clock.h"
 #include "base/str.h"
 #include "io/file.h"
+#include "mem/disk.h"
 #include "mem/heap.h"
-#include "mem/inject.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,15 +17,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { WRITE_PIECE = 8 << 20, TRIES = 100, BASE_KEPT = 200 };
+enum { TRIES = 100, BASE_KEPT = 200 };
 
 static fth_status write_failed(fth__writer *w, const char *doing, int why, fth_err *err)
 {
     return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: %s: %s", w->path, doing, strerror(why));
 }
-
-/* A step of the disk's: `ok` is evaluated only when no failure was asked for. */
-#define STEP(w, ok) (fth__mem_write_fails((w)->mem) ? (errno = ENOSPC, false) : (ok))
 
 /* Length of the folder part of a path, its last slash included. */
 static size_t folder_length(const char *path)
@@ -42,17 +39,17 @@ static fth_status open_temp(fth__writer *w, fth_err *err)
     const size_t bytes = folder + BASE_KEPT + 64;
     w->temp = fth__heap_alloc(w->mem, bytes);
     if (!w->temp) return FTH_FAIL(err, FTH_E_NOMEM, "no memory to create %s", w->path);
+    int why = EEXIST;
     for (int try = 0; try < TRIES; try++) {
         fth__text t;
         fth__text_init(&t, w->temp, bytes);
         fth__text_add_chars(&t, w->path, folder);
         fth__text_add(&t, ".%.*s.%ld-%" PRIx64 ".tmp", (int)BASE_KEPT, base, (long)getpid(),
                       (uint64_t)fth__clock_ns() + (uint64_t)try);
-        w->fd = open(w->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (w->fd >= 0) return FTH_OK;
-        if (errno != EEXIST) break;
+        why = fth__disk_open(w->mem, w->temp, O_RDWR | O_CREAT | O_EXCL, &w->fd);
+        if (!why) return FTH_OK;
+        if (why != EEXIST) break;
     }
-    const int why = errno;
     fth__heap_free(w->mem, w->temp);
     w->temp = NULL;
     return write_failed(w, "creating a temporary file beside it", why, err);
@@ -82,46 +79,29 @@ fth_status fth__writer_open(fth__writer *w, fth_mem *mem, const char *path, fth_
 fth_status fth__writer_write(fth__writer *w, uint64_t offset, uint64_t bytes, const void *src,
                              fth_err *err)
 {
-    const char *from = src;
-    while (bytes > 0) {
-        const size_t want = bytes < WRITE_PIECE ? (size_t)bytes : WRITE_PIECE;
-        ssize_t put = -1;
-        if (!STEP(w, (put = pwrite(w->fd, from, want, (off_t)offset)) > 0)) {
-            if (put < 0 && errno == EINTR) continue;
-            char doing[64];
-            snprintf(doing, sizeof doing, "writing at byte %" PRIu64, offset);
-            return write_failed(w, doing, put == 0 ? ENOSPC : errno, err);
-        }
-        from += put;
-        offset += (uint64_t)put;
-        bytes -= (uint64_t)put;
-    }
-    return FTH_OK;
+    uint64_t done;
+    char doing[64];
+    const int why = fth__disk_write(w->mem, w->fd, offset, bytes, src, &done);
+    if (!why) return FTH_OK;
+    snprintf(doing, sizeof doing, "writing at byte %" PRIu64, offset + done);
+    return write_failed(w, doing, why, err);
 }
 
 fth_status fth__writer_read(fth__writer *w, uint64_t offset, uint64_t bytes, void *dst,
                             fth_err *err)
 {
-    char *to = dst;
-    while (bytes > 0) {
-        const ssize_t got = pread(w->fd, to, (size_t)bytes, (off_t)offset);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0)
-            return FTH__FILE_FAIL(err, FTH_E_FILE_READ, w->path, offset,
-                                  "reading back what was written: %s",
-                                  got < 0 ? strerror(errno) : "the temporary file was cut short");
-        to += got;
-        offset += (uint64_t)got;
-        bytes -= (uint64_t)got;
-    }
-    return FTH_OK;
+    uint64_t done;
+    const int why = fth__disk_read(w->fd, offset, bytes, dst, &done);
+    if (!why && done == bytes) return FTH_OK;
+    return FTH__FILE_FAIL(err, FTH_E_FILE_READ, w->path, offset + done,
+                          "reading back what was written: %s",
+                          why ? strerror(why) : "the temporary file was cut short");
 }
 
 fth_status fth__writer_set_size(fth__writer *w, uint64_t bytes, fth_err *err)
 {
-    if (!STEP(w, ftruncate(w->fd, (off_t)bytes) == 0))
-        return write_failed(w, "setting its size", errno, err);
-    return FTH_OK;
+    const int why = fth__disk_resize(w->mem, w->fd, bytes);
+    return why ? write_failed(w, "setting its size", why, err) : FTH_OK;
 }
 
 /* A name can exist before it can be lost: the link is made under the previous
@@ -134,51 +114,31 @@ static fth_status keep_previous(fth__writer *w, const char *previous, fth_err *e
     char *link_name = fth__heap_alloc(w->mem, bytes);
     if (!link_name) return FTH_FAIL(err, FTH_E_NOMEM, "no memory to keep %s", previous);
     snprintf(link_name, bytes, "%s.prev", w->temp);
-    bool ok = STEP(w, link(w->path, link_name) == 0);
-    if (ok) {
-        ok = STEP(w, rename(link_name, previous) == 0);
-        const int why = errno;
+    int why = fth__disk_link(w->mem, w->path, link_name);
+    if (!why) {
+        why = fth__disk_rename(w->mem, link_name, previous);
         (void)unlink(link_name); /* also when both names were one file: rename then does nothing */
-        errno = why;
-    } else if (errno == EPERM || errno == EOPNOTSUPP || errno == EMLINK) {
-        ok = rename(w->path, previous) == 0;
+    } else if (why == EPERM || why == EOPNOTSUPP || why == EMLINK) {
+        why = fth__disk_rename(NULL, w->path, previous);
     }
-    const int why = errno;
     fth__heap_free(w->mem, link_name);
-    return ok ? FTH_OK : write_failed(w, "keeping the previous file", why, err);
-}
-
-/* Without this a crash may forget the rename. File systems that cannot sync a folder say EINVAL. */
-static fth_status sync_folder(fth__writer *w, fth_err *err)
-{
-    const size_t folder = folder_length(w->path);
-    char name[4096] = ".";
-    if (folder >= sizeof name) return FTH_OK;
-    if (folder > 0) {
-        memcpy(name, w->path, folder);
-        name[folder] = '\0';
-    }
-    const int fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return FTH_OK; /* a folder may be writable without being readable */
-    const bool ok = fsync(fd) == 0 || errno == EINVAL || errno == EROFS;
-    const int why = errno;
-    close(fd);
-    return ok ? FTH_OK : write_failed(w, "syncing its folder", why, err);
+    return why ? write_failed(w, "keeping the previous file", why, err) : FTH_OK;
 }
 
 fth_status fth__writer_commit(fth__writer *w, const char *previous, fth_err *err)
 {
     if (!w->temp) return FTH_FAIL(err, FTH_E_STATE, "a file was committed after it had ended");
-    fth_status s = FTH_OK;
-    if (!STEP(w, fsync(w->fd) == 0)) s = write_failed(w, "syncing it to disk", errno, err);
+    int why = fth__disk_sync(w->mem, w->fd);
+    fth_status s = why ? write_failed(w, "syncing it to disk", why, err) : FTH_OK;
     if (s == FTH_OK && previous) s = keep_previous(w, previous, err);
-    if (s == FTH_OK && !STEP(w, rename(w->temp, w->path) == 0))
-        s = write_failed(w, "giving the finished file its name", errno, err);
+    if (s == FTH_OK && (why = fth__disk_rename(w->mem, w->temp, w->path)) != 0)
+        s = write_failed(w, "giving the finished file its name", why, err);
     if (s != FTH_OK && previous && access(w->path, F_OK) != 0) (void)rename(previous, w->path);
     if (s == FTH_OK) {
         fth__heap_free(w->mem, w->temp);
         w->temp = NULL;
-        s = sync_folder(w, err);
+        why = fth__disk_sync_folder(w->path);
+        if (why) s = write_failed(w, "syncing its folder", why, err);
     }
     fth__writer_abandon(w);
     return s;

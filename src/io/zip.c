@@ -32,13 +32,13 @@ static fth_status find_end64(fth__zip *z, end_record *end, fth_err *err)
     if (end->at < sizeof loc)
         return bad(z, end->at, "the directory needs a zip64 record, which is missing", err);
     const uint64_t loc_at = end->at - sizeof loc;
-    FTH_TRY(fth__file_read(z->file, loc_at, sizeof loc, loc, "the zip64 locator", err));
+    FTH_TRY(fth_file_read(z->file, loc_at, sizeof loc, loc, "the zip64 locator", err));
     if (fth__zip_get(loc, 4) != FTH__ZIP_SIG_LOCATOR64)
         return bad(z, loc_at, "the directory needs a zip64 record, which is missing", err);
     end->at = fth__zip_get(loc + 8, 8);
     if (end->at > loc_at || loc_at - end->at < sizeof rec)
         return bad(z, loc_at, "the zip64 locator points outside the file", err);
-    FTH_TRY(fth__file_read(z->file, end->at, sizeof rec, rec, "the zip64 end record", err));
+    FTH_TRY(fth_file_read(z->file, end->at, sizeof rec, rec, "the zip64 end record", err));
     if (fth__zip_get(rec, 4) != FTH__ZIP_SIG_END64)
         return bad(z, end->at, "there is no zip64 end record here", err);
     end->disk = fth__zip_get(rec + 16, 4) | fth__zip_get(rec + 20, 4);
@@ -164,7 +164,7 @@ static fth_status take_directory(fth__zip *z, const end_record *end, fth_err *er
     FTH_TRY(fth__heap_take(z->mem, 1, end->bytes, &block, err));
     z->names = block;
     FTH_TRY(fth__heap_take(z->mem, 1, end->bytes, &dir, err));
-    fth_status s = fth__file_read(z->file, end->offset, end->bytes, dir, "the zip directory", err);
+    fth_status s = fth_file_read(z->file, end->offset, end->bytes, dir, "the zip directory", err);
     if (s == FTH_OK) {
         z->n = (int64_t)end->n;
         s = take_entries(z, dir, end, err);
@@ -183,8 +183,8 @@ static fth_status take_file(fth__zip *z, fth_err *err)
     void *tail = NULL;
     FTH_TRY(fth__heap_take(z->mem, 1, tail_bytes, &tail, err));
     end_record end = {0};
-    fth_status s = fth__file_read(z->file, z->file->bytes - tail_bytes, tail_bytes, tail,
-                                  "the end of a zip file", err);
+    fth_status s = fth_file_read(z->file, z->file->bytes - tail_bytes, tail_bytes, tail,
+                                 "the end of a zip file", err);
     if (s == FTH_OK) s = find_end(z, tail, tail_bytes, &end, err);
     fth__heap_free(z->mem, tail);
     return s == FTH_OK ? take_directory(z, &end, err) : s;
@@ -193,7 +193,7 @@ static fth_status take_file(fth__zip *z, fth_err *err)
 fth_status fth__zip_open(fth__zip *z, fth_mem *mem, const char *path, fth_err *err)
 {
     *z = (fth__zip){.mem = mem};
-    FTH_TRY(fth__file_open(&z->file, mem, path, err));
+    FTH_TRY(fth_file_open(&z->file, mem, path, err));
     const fth_status s = take_file(z, err);
     if (s != FTH_OK) fth__zip_close(z);
     return s;
@@ -205,7 +205,7 @@ void fth__zip_close(fth__zip *z)
     fth__heap_free(z->mem, z->entry);
     fth__heap_free(z->mem, z->sorted);
     fth__heap_free(z->mem, z->names);
-    fth__file_close(z->file);
+    fth_file_close(z->file);
     *z = (fth__zip){0};
 }
 

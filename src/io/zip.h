@@ -48,7 +48,7 @@ typedef struct fth__zip_entry {
 
 typedef struct fth__zip {
     fth_mem *mem;
-    fth__file *file;
+    fth_file *file;
     fth__zip_entry *entry;   /* in the order of the directory */
     fth__zip_entry **sorted; /* by name */
     int64_t n;

@@ -16,7 +16,7 @@ enum { INPUT = 64 << 10, SKIP = 32 << 10, BEST_RATIO = 1032 };
 
 typedef struct member {
     fth_mem *mem;
-    fth__file *file;
+    fth_file *file;
     const char *label;
     uint64_t start, packed, bytes; /* `start` in the file */
     uint32_t wanted_crc, crc;
@@ -70,7 +70,7 @@ static fth_status read_stored(void *self, uint64_t offset, uint64_t bytes, void 
 {
     member *m = self;
     FTH_TRY(check_range(m, offset, bytes, err));
-    FTH_TRY(fth__file_read(m->file, m->start + offset, bytes, dst, m->label, err));
+    FTH_TRY(fth_file_read(m->file, m->start + offset, bytes, dst, m->label, err));
     return sum(m, offset, bytes, dst, err);
 }
 
@@ -82,7 +82,7 @@ static fth_status inflate_more(member *m, uint64_t bytes, unsigned char *dst, ft
     for (uint64_t left = bytes; left > 0;) {
         if (m->z.avail_in == 0 && m->taken < m->packed) {
             const uint64_t n = fth__min_u64(INPUT, m->packed - m->taken);
-            FTH_TRY(fth__file_read(m->file, m->start + m->taken, n, m->input, m->label, err));
+            FTH_TRY(fth_file_read(m->file, m->start + m->taken, n, m->input, m->label, err));
             m->taken += n;
             m->z.next_in = m->input;
             m->z.avail_in = (uInt)n;
@@ -145,7 +145,7 @@ static void close_member(void *self)
     if (m->inflating) inflateEnd(&m->z);
     fth__heap_free(m->mem, m->input);
     fth__heap_free(m->mem, m->skip);
-    fth__file_close(m->file);
+    fth_file_close(m->file);
     fth__heap_free(m->mem, m);
 }
 
@@ -157,7 +157,7 @@ static fth_status find_start(const fth__zip *z, const fth__zip_entry *e, const c
     if (z->directory - e->header < sizeof p)
         return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, z->file->path, e->header,
                               "no room for the header of '%s'", e->name);
-    FTH_TRY(fth__file_read(z->file, e->header, sizeof p, p, label, err));
+    FTH_TRY(fth_file_read(z->file, e->header, sizeof p, p, label, err));
     *start = e->header + sizeof p + fth__zip_get(p + 26, 2) + fth__zip_get(p + 28, 2);
     if (fth__zip_get(p, 4) != FTH__ZIP_SIG_LOCAL || *start > z->directory ||
         e->packed > z->directory - *start)

@@ -6,10 +6,8 @@
  */
 #include "job/stage.h"
 
-#include <fathom/io.h>
+#include <fathom/files.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
@@ -41,7 +39,7 @@ static double draw_number(const fth_stage_call *call)
     return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
-/* O_APPEND: lines of jobs that start at once do not mix. */
+/* Lines of jobs that start at once do not mix. */
 fth_status fth__stage_log_start(const fth_stage_call *call, fth_err *err)
 {
     if (!has_drills(call) || !fth_config_has(call->config, "drill.start_log")) return FTH_OK;
@@ -50,11 +48,9 @@ fth_status fth__stage_log_start(const fth_stage_call *call, fth_err *err)
     const int n =
         snprintf(line, sizeof line, "%s %ld %s %s\n", call->attempt[0] ? call->attempt : "-",
                  (long)getpid(), call->job, call->stage->name);
-    const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    const bool ok = fd >= 0 && n > 0 && n < (int)sizeof line && write(fd, line, (size_t)n) == n;
-    const int why = errno;
-    if (fd >= 0) close(fd);
-    return ok ? FTH_OK : FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: %s", path, strerror(why));
+    if (n <= 0 || n >= (int)sizeof line)
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: the line of %s is too long", path, call->job);
+    return fth_file_append(fth_context_mem(call->context), path, line, (uint64_t)n, err);
 }
 
 static void sleep_a_little(void)
@@ -100,12 +96,10 @@ static fth_status fill_disk(const fth_stage_call *call, uint64_t bytes, fth_err 
 {
     enum { PIECE = 1 << 16 };
     static const char zeros[PIECE];
-    char path[4096];
+    char path[FTH_PATH];
     fth_sink sink;
     const fth_raw_layout layout = {.dtype = FTH_U8, .n_axes = 1, .size = {(int64_t)bytes}};
-    const int n = snprintf(path, sizeof path, "%s/drill.fill", call->model_dir);
-    if (n < 0 || n >= (int)sizeof path)
-        return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: the path is too long", call->model_dir);
+    FTH_TRY(fth_path_join(path, call->model_dir, "drill.fill", err));
     FTH_TRY(fth_raw_create(&sink, fth_context_mem(call->context), path, &layout, NULL, err));
     fth_status s = FTH_OK;
     for (int64_t at = 0; s == FTH_OK && at < (int64_t)bytes; at += PIECE) {

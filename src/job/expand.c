@@ -260,10 +260,10 @@ static fth_status choose_instrument(fth_jobs *jobs, const fth_config *cfg,
 static fth_status read_text(fth_jobs *jobs, const fth__found *file, char **out, size_t *bytes,
                             fth_err *err)
 {
-    fth__file *f = NULL;
+    fth_file *f = NULL;
     void *text = NULL;
     *out = NULL;
-    FTH_TRY(fth__file_open(&f, jobs->mem, file->path, err));
+    FTH_TRY(fth_file_open(&f, jobs->mem, file->path, err));
     fth_status s = FTH_OK;
     if (f->bytes > FTH__CONFIG_BYTES)
         s = fth__jobs_complain(jobs, false, (fth_place){.file = file->shown}, NULL, err,
@@ -271,9 +271,9 @@ static fth_status read_text(fth_jobs *jobs, const fth__found *file, char **out, 
                                (unsigned long long)f->bytes, (int)FTH__CONFIG_BYTES);
     else
         s = fth__heap_take(jobs->mem, (int64_t)f->bytes + 1, 1, &text, err);
-    if (s == FTH_OK && text) s = fth__file_read(f, 0, f->bytes, text, "the config", err);
+    if (s == FTH_OK && text) s = fth_file_read(f, 0, f->bytes, text, "the config", err);
     *bytes = (size_t)f->bytes;
-    fth__file_close(f);
+    fth_file_close(f);
     if (s == FTH_OK)
         *out = text;
     else

@@ -5,7 +5,6 @@
 #include "io/file.h"
 #include "job/path.h"
 #include "mem/heap.h"
-#include "mem/inject.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -101,7 +100,7 @@ bool fth__file_look(const char *path, uint64_t *bytes, int64_t *mtime_ns)
 }
 
 /* From `at` on, up to the end or to so many bytes. */
-static fth_status hash_pieces(const fth__file *f, uint64_t at, uint64_t bytes, void *piece,
+static fth_status hash_pieces(const fth_file *f, uint64_t at, uint64_t bytes, void *piece,
                               fth__hash *h, fth_err *err)
 {
     for (const uint64_t end = at + bytes; at < end;) {
@@ -121,12 +120,12 @@ static fth_status hash_pieces(const fth__file *f, uint64_t at, uint64_t bytes, v
 fth_status fth__file_hash(fth_mem *mem, const char *path, bool whole, fth_task_file *out,
                           fth_err *err)
 {
-    fth__file *f = NULL;
+    fth_file *f = NULL;
     void *piece = NULL;
     struct stat st;
     fth__hash h;
     fth__hash_init(&h, 0);
-    fth_status s = fth__file_open(&f, mem, path, err);
+    fth_status s = fth_file_open(&f, mem, path, err);
     if (s == FTH_OK) s = fth__heap_take(mem, PIECE, 1, &piece, err);
     /* The time first: a change while it is read shows as another time later. */
     if (s == FTH_OK && fstat(f->fd, &st) != 0)
@@ -141,7 +140,7 @@ fth_status fth__file_hash(fth_mem *mem, const char *path, bool whole, fth_task_f
         out->hash = fth__hash_get(&h);
     }
     fth__heap_free(mem, piece);
-    fth__file_close(f);
+    fth_file_close(f);
     return s;
 }
 
@@ -151,31 +150,4 @@ fth_status fth_file_hash(fth_mem *mem, const char *path, uint64_t *hash, fth_err
     const fth_status s = fth__file_hash(mem, path, true, &file, err);
     *hash = file.hash;
     return s;
-}
-
-fth_status fth__folder_make(fth_mem *mem, const char *path, fth_err *err)
-{
-    char part[PATH_MAX];
-    const size_t n = strlen(path);
-    if (n >= sizeof part)
-        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: %s", path, strerror(ENAMETOOLONG));
-    struct stat st;
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) return FTH_OK;
-    memcpy(part, path, n + 1);
-    for (size_t i = 1; i <= n; i++) {
-        if (part[i] != '/' && part[i] != '\0') continue;
-        const char end = part[i];
-        part[i] = '\0';
-        const int why = fth__mem_write_fails(mem) ? ENOSPC : mkdir(part, 0777) != 0 ? errno : 0;
-        /* It is asked afterwards: above a folder of ours there may be some that are not. */
-        if (why && stat(part, &st) != 0) {
-            FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: the folder cannot be made: %s", part,
-                     strerror(why));
-            fth_err_hint(err, "check free space and permissions, or choose another output_dir");
-            return FTH_E_FILE_WRITE;
-        }
-        part[i] = end;
-    }
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: it exists and is not a folder", path);
 }

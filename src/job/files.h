@@ -8,6 +8,7 @@
 
 #include "config/store.h"
 
+#include <fathom/files.h>
 #include <fathom/job.h>
 
 struct fth_file_list {
@@ -28,7 +29,5 @@ bool fth__file_look(const char *path, uint64_t *bytes, int64_t *mtime_ns);
  * not stay in the page cache. */
 fth_status fth__file_hash(fth_mem *mem, const char *path, bool whole, fth_task_file *out,
                           fth_err *err);
-/* Make a folder and those above it; injected write faults count here. */
-fth_status fth__folder_make(fth_mem *mem, const char *path, fth_err *err);
 
 #endif

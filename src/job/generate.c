@@ -49,20 +49,20 @@ static fth_status inspect(fth_mem *mem, const char *path, const char *wanted, fi
                           char **text, size_t *bytes, fth_err *err)
 {
     struct stat st;
-    fth__file *f = NULL;
+    fth_file *f = NULL;
     void *block = NULL;
     *text = NULL;
     *out = ABSENT;
     if (stat(path, &st) != 0 && errno == ENOENT) return FTH_OK;
-    FTH_TRY(fth__file_open(&f, mem, path, err));
+    FTH_TRY(fth_file_open(&f, mem, path, err));
     *bytes = (size_t)f->bytes;
     fth_status s = FTH_OK;
     if (f->bytes > FTH__CONFIG_BYTES)
         s = FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: it has %llu bytes, a config has at most %d", path,
                      (unsigned long long)f->bytes, (int)FTH__CONFIG_BYTES);
     if (s == FTH_OK) s = fth__heap_take(mem, (int64_t)f->bytes + 1, 1, &block, err);
-    if (s == FTH_OK) s = fth__file_read(f, 0, f->bytes, block, "the config", err);
-    fth__file_close(f);
+    if (s == FTH_OK) s = fth_file_read(f, 0, f->bytes, block, "the config", err);
+    fth_file_close(f);
     if (s != FTH_OK) {
         fth__heap_free(mem, block);
         return s;

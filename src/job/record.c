@@ -219,15 +219,15 @@ static fth_status parse(reader *in, const char *text, size_t bytes, fth_err *err
 static fth_status read_file(reader *in, fth_err *err)
 {
     fth_mem *mem = in->r->mem;
-    fth__file *f = NULL;
+    fth_file *f = NULL;
     void *text = NULL;
-    FTH_TRY(fth__file_open(&f, mem, in->path, err));
+    FTH_TRY(fth_file_open(&f, mem, in->path, err));
     fth_status s = f->bytes > MOST_BYTES ? damaged(in->path, "it is far too large", err) : FTH_OK;
     if (s == FTH_OK) s = fth__heap_take(mem, (int64_t)f->bytes + 1, 1, &text, err);
-    if (s == FTH_OK) s = fth__file_read(f, 0, f->bytes, text, "the record", err);
+    if (s == FTH_OK) s = fth_file_read(f, 0, f->bytes, text, "the record", err);
     if (s == FTH_OK) s = parse(in, text, (size_t)f->bytes, err);
     fth__heap_free(mem, text);
-    fth__file_close(f);
+    fth_file_close(f);
     return s;
 }
 

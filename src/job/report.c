@@ -142,14 +142,14 @@ static void put_links(fth_json_writer *w, const fth__report *r)
 size_t fth__log_tail(fth_mem *mem, const char *path, uint64_t from, uint64_t to, int lines,
                      char *text, size_t most)
 {
-    fth__file *f = NULL;
-    if (!*path || fth__file_open(&f, mem, path, NULL) != FTH_OK) return 0;
+    fth_file *f = NULL;
+    if (!*path || fth_file_open(&f, mem, path, NULL) != FTH_OK) return 0;
     const uint64_t end = to > from && to < f->bytes ? to : f->bytes;
     const uint64_t first = from < end ? from : 0; /* an older log than the ledger knows */
     const uint64_t start = end - first > most ? end - most : first;
     size_t n = (size_t)(end - start), skip = 0;
-    if (fth__file_read(f, start, n, text, "the end of a log", NULL) != FTH_OK) n = 0;
-    fth__file_close(f);
+    if (fth_file_read(f, start, n, text, "the end of a log", NULL) != FTH_OK) n = 0;
+    fth_file_close(f);
     size_t at = n;
     if (at > 0 && text[at - 1] == '\n') at--; /* the break that ends the last line */
     for (int found = 0; at > 0 && !skip; at--)

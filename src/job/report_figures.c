@@ -33,17 +33,17 @@ void fth__base64_put(const uint8_t *b, uint64_t n, FILE *to)
 
 fth_status fth__base64_file(fth_mem *mem, const char *path, FILE *to, fth_err *err)
 {
-    fth__file *f = NULL;
+    fth_file *f = NULL;
     uint8_t *piece = NULL; /* a multiple of three: padding only at the end */
-    FTH_TRY(fth__file_open(&f, mem, path, err));
+    FTH_TRY(fth_file_open(&f, mem, path, err));
     fth_status s = fth__heap_take(mem, PIECE, 1, (void **)&piece, err);
     for (uint64_t at = 0; s == FTH_OK && at < f->bytes; at += PIECE) {
         const uint64_t n = fth__min_u64(PIECE, f->bytes - at);
-        s = fth__file_read(f, at, n, piece, "a figure", err);
+        s = fth_file_read(f, at, n, piece, "a figure", err);
         if (s == FTH_OK) fth__base64_put(piece, n, to);
     }
     fth__heap_free(mem, piece);
-    fth__file_close(f);
+    fth_file_close(f);
     return s;
 }
 

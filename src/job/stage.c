@@ -311,8 +311,8 @@ static fth_status prepare(fth__stage_link *link, fth_err *err)
     const int n = snprintf(path, sizeof path, "%s/.fathom", dir);
     if (n < 0 || (size_t)n >= sizeof path)
         return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: the path is too long", dir);
-    FTH_TRY(fth__folder_make(link->list.mem, path, err));
-    FTH_TRY(fth__folder_make(link->list.mem, link->model_dir, err));
+    FTH_TRY(fth_folder_make_all(link->list.mem, path, err));
+    FTH_TRY(fth_folder_make_all(link->list.mem, link->model_dir, err));
     return fth__record_remove(dir, link->id, err);
 }
 

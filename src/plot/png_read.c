@@ -17,7 +17,7 @@ enum { GREY = 0, RGB = 2, PALETTE = 3, GREY_ALPHA = 4, RGBA = 6 };
 
 struct fth__png_reader {
     fth_mem *mem;
-    fth__file *file;
+    fth_file *file;
     uint64_t at;         /* in the file */
     uint32_t chunk_left; /* bytes of the present IDAT that were not read yet */
     uint32_t width, height;
@@ -61,7 +61,7 @@ static fth_status read_header(fth__png_reader *r, fth_err *err)
     static const uint8_t channels[7] = {
         [GREY] = 1, [RGB] = 3, [PALETTE] = 1, [GREY_ALPHA] = 2, [RGBA] = 4};
     uint8_t h[33];
-    FTH_TRY(fth__file_read(r->file, 0, sizeof h, h, "the head of a PNG", err));
+    FTH_TRY(fth_file_read(r->file, 0, sizeof h, h, "the head of a PNG", err));
     if (memcmp(h, "\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16) != 0)
         return BAD(r, err, "expected a PNG, found something else");
     if (get_u32(h + 29) != (uint32_t)crc32(0, h + 12, 17))
@@ -98,7 +98,7 @@ static fth_status read_header(fth__png_reader *r, fth_err *err)
 static fth_status read_palette(fth__png_reader *r, uint32_t n, fth_err *err)
 {
     if (n % 3 != 0 || n > sizeof r->palette) return BAD(r, err, "a palette of %u bytes", n);
-    return fth__file_read(r->file, r->at + 8, n, r->palette, "the palette", err);
+    return fth_file_read(r->file, r->at + 8, n, r->palette, "the palette", err);
 }
 
 /* Transparent colours of a palette become what they look like on white. */
@@ -107,7 +107,7 @@ static fth_status read_alpha(fth__png_reader *r, uint32_t n, fth_err *err)
     uint8_t alpha[256];
     if (r->kind != PALETTE) return FTH_OK;
     if (n > sizeof alpha) return BAD(r, err, "%u transparent colours", n);
-    FTH_TRY(fth__file_read(r->file, r->at + 8, n, alpha, "the transparent colours", err));
+    FTH_TRY(fth_file_read(r->file, r->at + 8, n, alpha, "the transparent colours", err));
     for (uint32_t i = 0; i < n; i++)
         for (int k = 0; k < 3; k++)
             r->palette[i][k] =
@@ -120,7 +120,7 @@ static fth_status find_data(fth__png_reader *r, fth_err *err)
 {
     for (;;) {
         uint8_t h[8];
-        FTH_TRY(fth__file_read(r->file, r->at, 8, h, "a chunk of the PNG", err));
+        FTH_TRY(fth_file_read(r->file, r->at, 8, h, "a chunk of the PNG", err));
         const uint32_t n = get_u32(h);
         if (n > INT32_MAX) return BAD(r, err, "a chunk of %u bytes", n);
         if (memcmp(h + 4, "IDAT", 4) == 0) {
@@ -141,7 +141,7 @@ fth_status fth__png_open(fth__png_reader **out, fth_mem *mem, const char *path, 
     fth__png_reader *r = fth__heap_alloc(mem, sizeof *r);
     if (!r) return FTH_FAIL(err, FTH_E_NOMEM, "no memory to read %s", path);
     r->mem = mem;
-    fth_status s = fth__file_open(&r->file, mem, path, err);
+    fth_status s = fth_file_open(&r->file, mem, path, err);
     if (s == FTH_OK) s = read_header(r, err);
     if (s == FTH_OK) s = find_data(r, err);
     if (s == FTH_OK)
@@ -170,7 +170,7 @@ void fth__png_close(fth__png_reader *r)
 {
     if (!r) return;
     if (r->inflating) (void)inflateEnd(&r->z);
-    fth__file_close(r->file);
+    fth_file_close(r->file);
     fth__heap_free(r->mem, r->room);
     fth__heap_free(r->mem, r);
 }
@@ -192,7 +192,7 @@ static fth_status refill(fth__png_reader *r, fth_err *err)
 {
     while (r->chunk_left == 0) {
         uint8_t h[12]; /* check sum of the last, length and name of the next */
-        FTH_TRY(fth__file_read(r->file, r->at, sizeof h, h, "a chunk of the PNG", err));
+        FTH_TRY(fth_file_read(r->file, r->at, sizeof h, h, "a chunk of the PNG", err));
         if (memcmp(h + 8, "IDAT", 4) != 0)
             return BAD(r, err, "the picture ends after %lld of %u rows", (long long)r->row,
                        r->height);
@@ -200,7 +200,7 @@ static fth_status refill(fth__png_reader *r, fth_err *err)
         r->at += sizeof h;
     }
     const uint32_t n = r->chunk_left < BUFFER ? r->chunk_left : BUFFER;
-    FTH_TRY(fth__file_read(r->file, r->at, n, r->buffer, "the pixels of the PNG", err));
+    FTH_TRY(fth_file_read(r->file, r->at, n, r->buffer, "the pixels of the PNG", err));
     r->at += n;
     r->chunk_left -= n;
     r->z.next_in = r->buffer;

@@ -1,12 +1,9 @@
 /* scratch.c - slots of one unlinked file, written and read whole by the I/O thread. */
 #include "run/scratch.h"
 
+#include "mem/disk.h"
 #include "mem/heap.h"
-#include "mem/inject.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -31,16 +28,10 @@ fth_status fth__scratch_open(fth__runner *r)
     const char *dir = r->p->ctx->scratch_dir;
     r->scratch = -1;
     if (r->p->spilled == 0) return FTH_OK;
-    r->scratch = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (r->scratch < 0) { /* a file system without nameless files */
-        char path[600];
-        snprintf(path, sizeof path, "%s/.fathom-scratch-XXXXXX", dir);
-        r->scratch = mkstemp(path);
-        if (r->scratch >= 0) unlink(path);
-    }
-    if (r->scratch >= 0) return FTH_OK;
+    const int why = fth__disk_open_nameless(NULL, dir, &r->scratch);
+    if (!why) return FTH_OK;
     return FTH_FAIL(r->err, FTH_E_SCRATCH, "no scratch file can be made in '%s': %s", dir,
-                    strerror(errno));
+                    strerror(why));
 }
 
 void fth__scratch_close(fth__runner *r)
@@ -54,19 +45,11 @@ static fth_status write_slot(void *self, const int64_t *lo, const int64_t *n, co
 {
     const slot *s = self;
     const uint64_t offset = s->offset + (uint64_t)lo[0], bytes = (uint64_t)n[0];
-    for (uint64_t done = 0; done < bytes;) {
-        const bool fail = fth__mem_write_fails(s->r->p->mem);
-        if (fail) errno = ENOSPC;
-        const ssize_t k = fail ? -1
-                               : pwrite(s->r->scratch, (const char *)src + done,
-                                        (size_t)(bytes - done), (off_t)(offset + done));
-        if (k < 0 && errno == EINTR) continue;
-        if (k <= 0)
-            return FTH_FAIL(err, FTH_E_SCRATCH, "writing %llu bytes to the scratch file: %s",
-                            (unsigned long long)bytes, strerror(errno));
-        done += (uint64_t)k;
-    }
-    return FTH_OK;
+    uint64_t done;
+    const int why = fth__disk_write(s->r->p->mem, s->r->scratch, offset, bytes, src, &done);
+    if (!why) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_SCRATCH, "writing %llu bytes to the scratch file: %s",
+                    (unsigned long long)bytes, strerror(why));
 }
 
 static fth_status read_slot(void *self, const int64_t *lo, const int64_t *n, void *dst,
@@ -74,16 +57,11 @@ static fth_status read_slot(void *self, const int64_t *lo, const int64_t *n, voi
 {
     const slot *s = self;
     const uint64_t offset = s->offset + (uint64_t)lo[0], bytes = (uint64_t)n[0];
-    for (uint64_t done = 0; done < bytes;) {
-        const ssize_t k = pread(s->r->scratch, (char *)dst + done, (size_t)(bytes - done),
-                                (off_t)(offset + done));
-        if (k < 0 && errno == EINTR) continue;
-        if (k <= 0)
-            return FTH_FAIL(err, FTH_E_FILE_READ, "reading the scratch file: %s",
-                            k < 0 ? strerror(errno) : "it ends too early");
-        done += (uint64_t)k;
-    }
-    return FTH_OK;
+    uint64_t done;
+    const int why = fth__disk_read(s->r->scratch, offset, bytes, dst, &done);
+    if (!why && done == bytes) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_READ, "reading the scratch file: %s",
+                    why ? strerror(why) : "it ends too early");
 }
 
 static fth_status transfer(fth__runner *r, const fth__buf *b, int number, bool out)

@@ -1,7 +1,7 @@
 /* write.c - a trace into memory or, whole or not at all, into a file; packed when it is called so.
  */
 #include "base/str.h"
-#include "mem/inject.h"
+#include "mem/disk.h"
 #include "trace/gzip.h"
 #include "trace/record.h"
 
@@ -33,33 +33,19 @@ enum { BUFFER_BYTES = 32768, PATH_BYTES = 4096 };
 typedef struct file {
     int fd, error; /* errno of the first failure */
     fth_mem *mem;
+    uint64_t written;
     size_t used;
     char buffer[BUFFER_BYTES];
 } file;
 
-/* Each of the calls that can lose data may be made to fail. */
-static bool allowed(file *f)
-{
-    if (!fth__mem_write_fails(f->mem)) return true;
-    f->error = ENOSPC;
-    return false;
-}
-
 static bool flush(file *f)
 {
-    size_t done = 0;
-    while (done < f->used) {
-        if (!allowed(f)) return false;
-        const ssize_t n = write(f->fd, f->buffer + done, f->used - done);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) {
-            f->error = n < 0 ? errno : ENOSPC;
-            return false;
-        }
-        done += (size_t)n;
-    }
-    f->used = 0;
-    return true;
+    uint64_t done;
+    if (f->error) return false;
+    f->error = fth__disk_write(f->mem, f->fd, f->written, f->used, f->buffer, &done);
+    f->written += done;
+    if (!f->error) f->used = 0;
+    return !f->error;
 }
 
 static bool put_file(void *user, const char *chars, size_t n)
@@ -69,28 +55,6 @@ static bool put_file(void *user, const char *chars, size_t n)
     memcpy(f->buffer + f->used, chars, n); /* n is one event or half a buffer */
     f->used += n;
     return true;
-}
-
-static bool sync_file(file *f)
-{
-    if (!allowed(f)) return false;
-    if (fsync(f->fd) == 0) return true;
-    f->error = errno;
-    return false;
-}
-
-/* The rename itself must reach the disk. A directory that cannot be opened or synchronised
- * (some network file systems) is no reason to fail: the data are complete either way. */
-static void sync_folder(const char *path)
-{
-    char folder[PATH_BYTES];
-    fth__str_copy(folder, sizeof folder, path);
-    char *slash = strrchr(folder, '/');
-    if (slash) slash[slash == folder] = '\0';
-    const int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return;
-    (void)fsync(fd);
-    close(fd);
 }
 
 static bool put_packed(void *user, const char *chars, size_t n)
@@ -141,20 +105,18 @@ fth_status fth_trace_write(fth_trace *trace, const char *path, fth_err *err)
     if (f.fd < 0)
         return FTH_FAIL(err, FTH_E_FILE_OPEN, "trace %s: could not make %s: %s", path, temporary,
                         strerror(errno));
-    bool ok = write_events(trace, &f, ends_in_gz(path)) && flush(&f) && sync_file(&f);
+    bool ok = write_events(trace, &f, ends_in_gz(path)) && flush(&f);
+    if (ok) ok = !(f.error = fth__disk_sync(f.mem, f.fd));
     if (close(f.fd) != 0 && ok) {
         f.error = errno;
         ok = false;
     }
-    if (ok && (!allowed(&f) || rename(temporary, path) != 0)) {
-        if (!f.error) f.error = errno;
-        ok = false;
-    }
+    if (ok) ok = !(f.error = fth__disk_rename(f.mem, temporary, path));
     if (!ok) {
         (void)unlink(temporary);
         return FTH_FAIL(err, f.error == ENOMEM ? FTH_E_NOMEM : FTH_E_FILE_WRITE, "trace %s: %s",
                         path, strerror(f.error));
     }
-    sync_folder(path);
+    (void)fth__disk_sync_folder(path); /* the data are complete either way */
     return FTH_OK;
 }

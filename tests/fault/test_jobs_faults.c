@@ -73,7 +73,7 @@ TEST(every_request_for_memory)
 
 TEST(every_write)
 {
-    EQ_I64(fail_each(true), 3 * 3 + 1); /* a write, a sync and a rename for each file */
+    EQ_I64(fail_each(true), 3 * 4 + 1); /* create, write, sync and rename each file */
 }
 
 /* Mistakes and collisions need memory as well. */
