@@ -63,10 +63,12 @@ static bool put_text(FILE *tar, const char *name, write_text *write, const docto
 
 static void write_json(FILE *out, const doctor_report *r)
 {
-    cli_json j = {.out = out};
-    cli_json_open(&j, NULL, '{');
+    fth_json_writer j;
+    cli_json_begin(&j, out);
+    fth_json_open(&j, NULL, '{');
     doctor_show_json(&j, r);
-    cli_json_close(&j, '}');
+    fth_json_close(&j);
+    (void)!fth_json_end(&j, NULL); /* fclose says what went wrong */
 }
 
 static void write_shown(FILE *out, const doctor_report *r)

@@ -148,18 +148,9 @@ fth_status cli_run_version(const cli_call *call, fth_err *err);
 fth_status cli_run_report(const cli_call *call, fth_err *err);
 fth_status cli_run_serve(const cli_call *call, fth_err *err);
 
-/* JSON, one value after another; commas are set by the writer. */
-typedef struct cli_json {
-    FILE *out;
-    int depth;
-    bool comma;
-} cli_json;
-void cli_json_open(cli_json *j, const char *key, char bracket); /* key NULL: inside a list */
-void cli_json_close(cli_json *j, char bracket);
-void cli_json_text(cli_json *j, const char *key, const char *value); /* NULL: null */
-void cli_json_int(cli_json *j, const char *key, uint64_t value);
-void cli_json_real(cli_json *j, const char *key, double value); /* null unless finite */
-void cli_json_bool(cli_json *j, const char *key, bool value);
+/* One document for programs to a stream, a line for every value; numbers that were measured have
+ * six digits. The caller ends it with fth_json_end. */
+void cli_json_begin(fth_json_writer *w, FILE *out);
 
 /* Libraries that the program stands on, and what is found of them in this process. */
 typedef struct cli_library {

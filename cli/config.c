@@ -12,7 +12,7 @@
 typedef struct checking {
     const cli_call *call;
     FILE *lines;
-    cli_json *json; /* NULL: lines for people */
+    fth_json_writer *json; /* NULL: lines for people */
     char cwd[4096];
 } checking;
 
@@ -40,18 +40,18 @@ static void write_mistake(void *user, const fth_config_mistake *m)
 {
     const checking *c = user;
     if (!c->json) return;
-    cli_json_open(c->json, NULL, '{');
-    cli_json_text(c->json, "kind", kinds[m->kind]);
-    cli_json_bool(c->json, "notice", m->notice);
-    cli_json_text(c->json, "file", m->at.file);
-    cli_json_int(c->json, "line", (uint64_t)m->at.line);
-    cli_json_int(c->json, "column", (uint64_t)m->at.column);
-    cli_json_text(c->json, "key", m->key);
-    cli_json_text(c->json, "expected", m->expected);
-    cli_json_text(c->json, "found", m->found);
-    cli_json_text(c->json, "nearest", m->nearest);
-    cli_json_text(c->json, "hint", m->hint);
-    cli_json_close(c->json, '}');
+    fth_json_open(c->json, NULL, '{');
+    fth_json_text(c->json, "kind", kinds[m->kind]);
+    fth_json_bool(c->json, "notice", m->notice);
+    fth_json_text(c->json, "file", m->at.file);
+    fth_json_u64(c->json, "line", (uint64_t)m->at.line);
+    fth_json_u64(c->json, "column", (uint64_t)m->at.column);
+    fth_json_text(c->json, "key", m->key);
+    fth_json_text(c->json, "expected", m->expected);
+    fth_json_text(c->json, "found", m->found);
+    fth_json_text(c->json, "nearest", m->nearest);
+    fth_json_text(c->json, "hint", m->hint);
+    fth_json_close(c->json);
 }
 
 /* A path as a person in the current directory would write it. */
@@ -75,23 +75,23 @@ static void write_jobs(const checking *c, const fth_jobs *jobs)
         for (end = i; end < n && strcmp(file_of(fth_jobs_get(jobs, end)), file_of(first)) == 0;)
             end++;
         if (c->json) {
-            cli_json_open(c->json, NULL, '{');
-            cli_json_text(c->json, "file", shorten(c, file_of(first)));
-            cli_json_text(c->json, "instrument", first->instrument->name);
-            cli_json_text(c->json, "output_dir", first->output_dir);
-            cli_json_open(c->json, "models", '[');
+            fth_json_open(c->json, NULL, '{');
+            fth_json_text(c->json, "file", shorten(c, file_of(first)));
+            fth_json_text(c->json, "instrument", first->instrument->name);
+            fth_json_text(c->json, "output_dir", first->output_dir);
+            fth_json_open(c->json, "models", '[');
         } else {
             fprintf(c->call->out, "%s: %s, model%s", shorten(c, file_of(first)),
                     first->instrument->name, end - i > 1 ? "s" : "");
         }
         for (int64_t k = i; k < end; k++)
             if (c->json)
-                cli_json_text(c->json, NULL, fth_jobs_get(jobs, k)->model);
+                fth_json_text(c->json, NULL, fth_jobs_get(jobs, k)->model);
             else
                 fprintf(c->call->out, " %s", fth_jobs_get(jobs, k)->model);
         if (c->json) {
-            cli_json_close(c->json, ']');
-            cli_json_close(c->json, '}');
+            fth_json_close(c->json);
+            fth_json_close(c->json);
         } else {
             fprintf(c->call->out, ", to %s\n", shorten(c, first->output_dir));
         }
@@ -99,42 +99,44 @@ static void write_jobs(const checking *c, const fth_jobs *jobs)
 }
 
 /* What is no mistake of one file: two that collide, a path that leads nowhere. */
-static void write_error(cli_json *json, const fth_err *err)
+static void write_error(fth_json_writer *json, const fth_err *err)
 {
-    cli_json_open(json, "error", '{');
-    cli_json_text(json, "code", fth_status_get_info(err->status)->code);
-    cli_json_text(json, "text", err->text);
-    cli_json_text(json, "hint", err->hint[0] ? err->hint : fth_status_get_info(err->status)->hint);
-    cli_json_close(json, '}');
+    fth_json_open(json, "error", '{');
+    fth_json_text(json, "code", fth_status_get_info(err->status)->code);
+    fth_json_text(json, "text", err->text);
+    fth_json_text(json, "hint", err->hint[0] ? err->hint : fth_status_get_info(err->status)->hint);
+    fth_json_close(json);
 }
 
 static fth_status check(checking *c, fth_jobs_options *opt, fth_err *err)
 {
-    cli_json *const j = c->json;
+    fth_json_writer *const j = c->json;
     fth_jobs *jobs = NULL;
     if (j) {
-        cli_json_open(j, NULL, '{');
-        cli_json_open(j, "mistakes", '[');
+        fth_json_open(j, NULL, '{');
+        fth_json_open(j, "mistakes", '[');
     }
     const fth_status s = fth_jobs_find(&jobs, opt, err);
     if (j) {
-        cli_json_close(j, ']');
-        cli_json_open(j, "configs", '[');
+        fth_json_close(j);
+        fth_json_open(j, "configs", '[');
     }
     if (s == FTH_OK) write_jobs(c, jobs);
-    if (j) cli_json_close(j, ']');
-    if (j && s == FTH_OK) cli_json_text(j, "error", NULL);
+    if (j) fth_json_close(j);
+    if (j && s == FTH_OK) fth_json_text(j, "error", NULL);
     if (j && s != FTH_OK) write_error(j, err);
-    if (j) cli_json_close(j, '}');
+    if (j) fth_json_close(j);
+    const fth_status written = j ? fth_json_end(j, s == FTH_OK ? err : NULL) : FTH_OK;
     fth_jobs_destroy(jobs);
-    return s;
+    return s == FTH_OK ? written : s;
 }
 
 fth_status cli_config_check(const cli_call *call, const fth_instrument *const *instrument, int n,
                             FILE *lines, fth_err *err)
 {
     const char *set[CLI_SET];
-    cli_json json = {.out = call->out};
+    fth_json_writer json;
+    cli_json_begin(&json, call->out);
     checking c = {.call = call, .lines = lines, .json = cli_get(call, "json") ? &json : NULL};
     int n_sets = 0;
     for (const char *s; n_sets < CLI_SET && (s = cli_get_at(call, "set", n_sets));)

@@ -345,7 +345,7 @@ static fth_status both(fth_status first, fth_status second)
 
 /* The support table, of the CPU and of a card where one can be used. */
 static fth_status show_support(const cli_call *call, const cli_probes *p, const doctor_report *r,
-                               cli_json *j, fth_err *err)
+                               fth_json_writer *j, fth_err *err)
 {
     fth_options opt;
     fth_context *cpu = NULL, *cuda = NULL;
@@ -376,11 +376,13 @@ fth_status cli_run_doctor(const cli_call *call, fth_err *err)
     s = cli_monitor_end(&monitor, call, s, err);
     const int64_t start = cli_now(call);
     if (json) {
-        cli_json j = {.out = call->out};
-        cli_json_open(&j, NULL, '{');
+        fth_json_writer j;
+        cli_json_begin(&j, call->out);
+        fth_json_open(&j, NULL, '{');
         doctor_show_json(&j, &report);
         if (ops && ctx) s = both(s, show_support(call, probes, &report, &j, err));
-        cli_json_close(&j, '}');
+        fth_json_close(&j);
+        s = both(s, fth_json_end(&j, s == FTH_OK ? err : NULL));
     } else {
         doctor_show(cli_screen(call), &report, call->colour);
         if (ops && ctx) s = both(s, show_support(call, probes, &report, NULL, err));

@@ -158,7 +158,7 @@ bool doctor_is_remote(const char *file_system);
 bool doctor_look_storage(void *user, const char *path, doctor_storage *out);
 void doctor_judge_storage(doctor_report *r);
 void doctor_show_storage(FILE *out, const doctor_storage *s);
-void doctor_show_storage_json(cli_json *j, const doctor_storage *s);
+void doctor_show_storage_json(fth_json_writer *j, const doctor_storage *s);
 /* bundle.c: --bundle. Everything for a bug report, whole or not at all. */
 fth_status doctor_bundle(const cli_probes *p, const doctor_report *r, const char *path,
                          fth_err *err);
@@ -170,7 +170,7 @@ const fth_gpu *doctor_gpu(const doctor_report *r, int i);
 fth_status doctor_examine(const cli_call *call, const cli_probes *probes, doctor_report *out,
                           fth_context **ctx, fth_err *err);
 void doctor_show(FILE *out, const doctor_report *r, bool colour);
-void doctor_show_json(cli_json *j, const doctor_report *r);
+void doctor_show_json(fth_json_writer *j, const doctor_report *r);
 
 /* Fast kernels against the reference loops, through the public interface. */
 bool doctor_selftest(void *user, fth_context *ctx, int i, doctor_case *out);
@@ -182,7 +182,7 @@ bool doctor_supports(fth_context *ctx, int i, fth_dtype dtype);
  * tells what it can. */
 void doctor_show_support(FILE *out, fth_context *cpu, fth_context *cuda,
                          const fth_backend *backend);
-void doctor_show_support_json(cli_json *j, fth_context *cpu, fth_context *cuda,
+void doctor_show_support_json(fth_json_writer *j, fth_context *cpu, fth_context *cuda,
                               const fth_backend *backend);
 
 fth_status cli_run_doctor(const cli_call *call, fth_err *err);

@@ -174,153 +174,153 @@ void doctor_show(FILE *out, const doctor_report *r, bool colour)
     show_faults(out, r, false, colour);
 }
 
-static void json_system(cli_json *j, const doctor_report *r)
+static void json_system(fth_json_writer *j, const doctor_report *r)
 {
     static const char *const names[] = {"open_files", "locked_bytes", "address_bytes"};
-    cli_json_open(j, "system", '{');
-    cli_json_text(j, "os", r->os[0] ? r->os : NULL);
-    cli_json_text(j, "kernel", r->kernel);
-    cli_json_text(j, "libc", r->libc);
-    cli_json_text(j, "huge_pages", r->huge_pages[0] ? r->huge_pages : NULL);
-    cli_json_text(j, "numa_nodes", r->numa_nodes[0] ? r->numa_nodes : NULL);
-    cli_json_open(j, "limits", '{');
+    fth_json_open(j, "system", '{');
+    fth_json_text(j, "os", r->os[0] ? r->os : NULL);
+    fth_json_text(j, "kernel", r->kernel);
+    fth_json_text(j, "libc", r->libc);
+    fth_json_text(j, "huge_pages", r->huge_pages[0] ? r->huge_pages : NULL);
+    fth_json_text(j, "numa_nodes", r->numa_nodes[0] ? r->numa_nodes : NULL);
+    fth_json_open(j, "limits", '{');
     for (int i = 0; i < 3; i++) {
         if (r->limit[i] == DOCTOR_NO_LIMIT)
-            cli_json_text(j, names[i], NULL);
+            fth_json_text(j, names[i], NULL);
         else
-            cli_json_int(j, names[i], r->limit[i]);
+            fth_json_u64(j, names[i], r->limit[i]);
     }
-    cli_json_close(j, '}');
-    cli_json_close(j, '}');
-    cli_json_open(j, "environment", '{');
+    fth_json_close(j);
+    fth_json_close(j);
+    fth_json_open(j, "environment", '{');
     for (int i = 0; i < doctor_n_variables; i++)
-        if (r->variable_set[i]) cli_json_text(j, doctor_variables[i], r->variable[i]);
-    cli_json_close(j, '}');
+        if (r->variable_set[i]) fth_json_text(j, doctor_variables[i], r->variable[i]);
+    fth_json_close(j);
 }
 
-static void json_card(cli_json *j, const doctor_report *r, int i)
+static void json_card(fth_json_writer *j, const doctor_report *r, int i)
 {
     static const char *const modes[] = {"default", "exclusive thread", "prohibited",
                                         "exclusive process"};
     const fth_gpu_mode mode = r->api.card[i].mode;
     const fth_gpu *g = doctor_gpu(r, i);
-    cli_json_open(j, NULL, '{');
-    cli_json_text(j, "name", r->api.card[i].name);
-    cli_json_text(j, "bus_id", r->api.card[i].bus_id);
-    cli_json_real(j, "capability", r->api.card[i].capability / 10.0);
-    cli_json_int(j, "total_bytes", r->api.card[i].total_bytes);
-    cli_json_text(j, "mode", mode >= 0 && mode < FTH_GPU_MODE_COUNT ? modes[mode] : NULL);
+    fth_json_open(j, NULL, '{');
+    fth_json_text(j, "name", r->api.card[i].name);
+    fth_json_text(j, "bus_id", r->api.card[i].bus_id);
+    fth_json_real(j, "capability", r->api.card[i].capability / 10.0);
+    fth_json_u64(j, "total_bytes", r->api.card[i].total_bytes);
+    fth_json_text(j, "mode", mode >= 0 && mode < FTH_GPU_MODE_COUNT ? modes[mode] : NULL);
     if (g) {
-        cli_json_text(j, "uuid", g->uuid);
-        cli_json_int(j, "free_bytes", g->free_bytes);
-        cli_json_int(j, "processes", (uint64_t)g->n_processes);
-        cli_json_int(j, "pcie_generation", (uint64_t)g->pcie_generation);
-        cli_json_int(j, "pcie_lanes", (uint64_t)g->pcie_lanes);
-        cli_json_int(j, "slowed", g->slowed);
-        if (g->mig >= 0) cli_json_bool(j, "mig", g->mig);
-        if (g->ecc >= 0) cli_json_bool(j, "ecc", g->ecc);
+        fth_json_text(j, "uuid", g->uuid);
+        fth_json_u64(j, "free_bytes", g->free_bytes);
+        fth_json_u64(j, "processes", (uint64_t)g->n_processes);
+        fth_json_u64(j, "pcie_generation", (uint64_t)g->pcie_generation);
+        fth_json_u64(j, "pcie_lanes", (uint64_t)g->pcie_lanes);
+        fth_json_u64(j, "slowed", g->slowed);
+        if (g->mig >= 0) fth_json_bool(j, "mig", g->mig);
+        if (g->ecc >= 0) fth_json_bool(j, "ecc", g->ecc);
     }
-    cli_json_close(j, '}');
+    fth_json_close(j);
 }
 
-static void json_backend(cli_json *j, const doctor_backend *b)
+static void json_backend(fth_json_writer *j, const doctor_backend *b)
 {
-    cli_json_text(j, "backend", b->table ? b->file : NULL);
-    cli_json_text(j, "backend_error", b->table ? b->opened ? NULL : b->refusal : b->why);
+    fth_json_text(j, "backend", b->table ? b->file : NULL);
+    fth_json_text(j, "backend_error", b->table ? b->opened ? NULL : b->refusal : b->why);
     if (!b->opened) return;
-    cli_json_open(j, "opened", '{');
-    cli_json_int(j, "index", (uint64_t)b->card.index);
-    cli_json_text(j, "name", b->card.name);
-    cli_json_int(j, "total_bytes", b->card.total_bytes);
-    cli_json_int(j, "free_bytes", b->card.free_bytes);
-    cli_json_int(j, "context_bytes", b->card.context_bytes);
-    cli_json_bool(j, "address_ranges", b->card.address_ranges);
-    cli_json_bool(j, "stream_pool", b->card.stream_pool);
-    cli_json_text(j, "compiler", b->card.compiler);
-    cli_json_text(j, "products", b->card.products);
-    cli_json_close(j, '}');
+    fth_json_open(j, "opened", '{');
+    fth_json_u64(j, "index", (uint64_t)b->card.index);
+    fth_json_text(j, "name", b->card.name);
+    fth_json_u64(j, "total_bytes", b->card.total_bytes);
+    fth_json_u64(j, "free_bytes", b->card.free_bytes);
+    fth_json_u64(j, "context_bytes", b->card.context_bytes);
+    fth_json_bool(j, "address_ranges", b->card.address_ranges);
+    fth_json_bool(j, "stream_pool", b->card.stream_pool);
+    fth_json_text(j, "compiler", b->card.compiler);
+    fth_json_text(j, "products", b->card.products);
+    fth_json_close(j);
 }
 
-static void json_cuda(cli_json *j, const doctor_report *r)
+static void json_cuda(fth_json_writer *j, const doctor_report *r)
 {
-    cli_json_open(j, "cuda", '{');
-    cli_json_bool(j, "usable", r->cuda);
-    cli_json_text(j, "driver", r->cuda_driver[0] ? r->cuda_driver : NULL);
-    cli_json_int(j, "driver_supports", (uint64_t)r->api.version);
+    fth_json_open(j, "cuda", '{');
+    fth_json_bool(j, "usable", r->cuda);
+    fth_json_text(j, "driver", r->cuda_driver[0] ? r->cuda_driver : NULL);
+    fth_json_u64(j, "driver_supports", (uint64_t)r->api.version);
     json_backend(j, &r->backend);
-    cli_json_text(j, "init", r->api.library ? r->api.init ? r->api.init_name : "good" : NULL);
-    cli_json_open(j, "cards", '[');
+    fth_json_text(j, "init", r->api.library ? r->api.init ? r->api.init_name : "good" : NULL);
+    fth_json_open(j, "cards", '[');
     for (int i = 0; i < r->api.n; i++) json_card(j, r, i);
-    cli_json_close(j, ']');
-    cli_json_close(j, '}');
+    fth_json_close(j);
+    fth_json_close(j);
 }
 
-static void json_machine(cli_json *j, const doctor_report *r)
+static void json_machine(fth_json_writer *j, const doctor_report *r)
 {
-    cli_json_open(j, "cpu", '{');
-    cli_json_text(j, "model", r->cpu);
-    cli_json_int(j, "cores", (uint64_t)r->cores_online);
-    cli_json_int(j, "cores_usable", (uint64_t)r->cores_usable);
-    cli_json_real(j, "cores_quota", r->cores_quota);
-    cli_json_close(j, '}');
+    fth_json_open(j, "cpu", '{');
+    fth_json_text(j, "model", r->cpu);
+    fth_json_u64(j, "cores", (uint64_t)r->cores_online);
+    fth_json_u64(j, "cores_usable", (uint64_t)r->cores_usable);
+    fth_json_real(j, "cores_quota", r->cores_quota);
+    fth_json_close(j);
     json_cuda(j, r);
-    cli_json_open(j, "device", '{');
-    cli_json_text(j, "asked", r->asked);
-    cli_json_text(j, "used", r->device[0] ? r->device : NULL);
-    cli_json_text(j, "reason", r->device[0] ? r->reason : NULL);
-    cli_json_int(j, "threads", (uint64_t)r->threads);
-    cli_json_close(j, '}');
-    cli_json_open(j, "memory", '{');
-    cli_json_int(j, "total_bytes", r->memory_total);
-    cli_json_int(j, "free_bytes", r->memory_free);
-    cli_json_int(j, "cgroup_limit_bytes", r->memory_limit);
-    cli_json_int(j, "budget_bytes", r->budget);
-    cli_json_real(j, "copy_bytes_per_s", r->copy_rate);
-    cli_json_close(j, '}');
-    cli_json_open(j, "scratch", '{');
-    cli_json_text(j, "folder", r->scratch);
-    cli_json_text(j, "file_system", r->scratch_system[0] ? r->scratch_system : NULL);
-    cli_json_bool(j, "writable", r->scratch_writable);
-    cli_json_int(j, "free_bytes", r->scratch_free);
-    cli_json_real(j, "write_bytes_per_s", r->write_rate);
-    cli_json_real(j, "read_bytes_per_s", r->read_rate);
-    cli_json_close(j, '}');
+    fth_json_open(j, "device", '{');
+    fth_json_text(j, "asked", r->asked);
+    fth_json_text(j, "used", r->device[0] ? r->device : NULL);
+    fth_json_text(j, "reason", r->device[0] ? r->reason : NULL);
+    fth_json_u64(j, "threads", (uint64_t)r->threads);
+    fth_json_close(j);
+    fth_json_open(j, "memory", '{');
+    fth_json_u64(j, "total_bytes", r->memory_total);
+    fth_json_u64(j, "free_bytes", r->memory_free);
+    fth_json_u64(j, "cgroup_limit_bytes", r->memory_limit);
+    fth_json_u64(j, "budget_bytes", r->budget);
+    fth_json_real(j, "copy_bytes_per_s", r->copy_rate);
+    fth_json_close(j);
+    fth_json_open(j, "scratch", '{');
+    fth_json_text(j, "folder", r->scratch);
+    fth_json_text(j, "file_system", r->scratch_system[0] ? r->scratch_system : NULL);
+    fth_json_bool(j, "writable", r->scratch_writable);
+    fth_json_u64(j, "free_bytes", r->scratch_free);
+    fth_json_real(j, "write_bytes_per_s", r->write_rate);
+    fth_json_real(j, "read_bytes_per_s", r->read_rate);
+    fth_json_close(j);
 }
 
-void doctor_show_json(cli_json *j, const doctor_report *r)
+void doctor_show_json(fth_json_writer *j, const doctor_report *r)
 {
-    cli_json_text(j, "version", fth_version());
+    fth_json_text(j, "version", fth_version());
     json_system(j, r);
     json_machine(j, r);
     if (r->storage.path) doctor_show_storage_json(j, &r->storage);
-    cli_json_open(j, "libraries", '[');
+    fth_json_open(j, "libraries", '[');
     for (int i = 0; i < r->n_libraries; i++) {
-        cli_json_open(j, NULL, '{');
-        cli_json_text(j, "name", cli_libraries[i].name);
-        cli_json_text(j, "version", r->library_found[i] ? r->library_version[i] : NULL);
-        cli_json_close(j, '}');
+        fth_json_open(j, NULL, '{');
+        fth_json_text(j, "name", cli_libraries[i].name);
+        fth_json_text(j, "version", r->library_found[i] ? r->library_version[i] : NULL);
+        fth_json_close(j);
     }
-    cli_json_close(j, ']');
-    cli_json_open(j, "selftest", '[');
+    fth_json_close(j);
+    fth_json_open(j, "selftest", '[');
     for (int i = 0; i < r->n_cases; i++) {
         const doctor_case *c = &r->cases[i];
-        cli_json_open(j, NULL, '{');
-        cli_json_text(j, "name", c->name);
-        cli_json_bool(j, "passed", c->status == FTH_OK && c->difference <= c->allowed);
-        if (c->absent) cli_json_bool(j, "absent", true);
-        cli_json_real(j, "difference", c->difference);
-        cli_json_real(j, "allowed", c->allowed);
-        cli_json_close(j, '}');
+        fth_json_open(j, NULL, '{');
+        fth_json_text(j, "name", c->name);
+        fth_json_bool(j, "passed", c->status == FTH_OK && c->difference <= c->allowed);
+        if (c->absent) fth_json_bool(j, "absent", true);
+        fth_json_real(j, "difference", c->difference);
+        fth_json_real(j, "allowed", c->allowed);
+        fth_json_close(j);
     }
-    cli_json_close(j, ']');
-    cli_json_open(j, "faults", '[');
+    fth_json_close(j);
+    fth_json_open(j, "faults", '[');
     for (int i = 0; i < r->n_faults; i++) {
-        cli_json_open(j, NULL, '{');
-        cli_json_text(j, "about", r->fault[i].about);
-        cli_json_bool(j, "stops", r->fault[i].stops);
-        cli_json_text(j, "text", r->fault[i].text);
-        cli_json_text(j, "remedy", r->fault[i].remedy);
-        cli_json_close(j, '}');
+        fth_json_open(j, NULL, '{');
+        fth_json_text(j, "about", r->fault[i].about);
+        fth_json_bool(j, "stops", r->fault[i].stops);
+        fth_json_text(j, "text", r->fault[i].text);
+        fth_json_text(j, "remedy", r->fault[i].remedy);
+        fth_json_close(j);
     }
-    cli_json_close(j, ']');
+    fth_json_close(j);
 }

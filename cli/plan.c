@@ -9,7 +9,7 @@
 typedef struct planner {
     const cli_call *call;
     fth_options engine;
-    cli_json json;
+    fth_json_writer json;
     bool as_json;
     fth_status worst; /* of those that do not fit */
 } planner;
@@ -34,17 +34,17 @@ static fth_status plan_stage(planner *p, const fth_job *job, const fth_stage *st
     char a[24], b[24];
     const char *name = stage->shared ? job->dir_name : job->name;
     if (p->as_json) {
-        cli_json *j = &p->json;
-        cli_json_open(j, NULL, '{');
-        cli_json_text(j, "job", name);
-        cli_json_text(j, "stage", stage->name);
-        cli_json_text(j, "output_dir", job->output_dir);
-        cli_json_bool(j, "fits", fits);
-        cli_json_int(j, "planned_bytes", r.plan.host_bytes);
-        cli_json_int(j, "device_planned_bytes", r.plan.device_bytes);
-        cli_json_int(j, "scratch_bytes", r.plan.scratch_bytes);
-        cli_json_text(j, "plan", r.plan.text);
-        cli_json_close(j, '}');
+        fth_json_writer *j = &p->json;
+        fth_json_open(j, NULL, '{');
+        fth_json_text(j, "job", name);
+        fth_json_text(j, "stage", stage->name);
+        fth_json_text(j, "output_dir", job->output_dir);
+        fth_json_bool(j, "fits", fits);
+        fth_json_u64(j, "planned_bytes", r.plan.host_bytes);
+        fth_json_u64(j, "device_planned_bytes", r.plan.device_bytes);
+        fth_json_u64(j, "scratch_bytes", r.plan.scratch_bytes);
+        fth_json_text(j, "plan", r.plan.text);
+        fth_json_close(j);
     } else if (fits) {
         fprintf(p->call->out, "%-32s %-12s %10s %10s  %s\n", name, stage->name,
                 fth_mem_format_size(r.plan.host_bytes, a, sizeof a),
@@ -59,7 +59,7 @@ static fth_status plan_jobs(planner *p, const fth_jobs *jobs, fth_err *err)
 {
     const fth_job *job, *last = NULL;
     if (p->as_json)
-        cli_json_open(&p->json, NULL, '[');
+        fth_json_open(&p->json, NULL, '[');
     else
         fprintf(p->call->out, "%-32s %-12s %10s %10s\n", "job", "stage", "memory", "device");
     for (int64_t i = 0; (job = fth_jobs_get(jobs, i)); last = job, i++)
@@ -69,15 +69,16 @@ static fth_status plan_jobs(planner *p, const fth_jobs *jobs, fth_err *err)
             FTH_TRY(plan_stage(p, job, stage, err));
         }
     if (p->as_json) {
-        cli_json_close(&p->json, ']');
-        fputc('\n', p->call->out);
+        fth_json_close(&p->json);
+        FTH_TRY(fth_json_end(&p->json, p->worst == FTH_OK ? err : NULL));
     }
     return p->worst;
 }
 
 fth_status cli_run_plan(const cli_call *call, fth_err *err)
 {
-    planner p = {.call = call, .json = {.out = call->out}};
+    planner p = {.call = call};
+    cli_json_begin(&p.json, call->out);
     p.as_json = cli_get(call, "json") != NULL;
     fth_mem *mem = NULL;
     fth_jobs *jobs = NULL;
@@ -104,14 +105,15 @@ static fth_status generate(const cli_call *call, fth_jobs *jobs, fth_err *err)
     }
     FTH_TRY(fth_jobs_generate(jobs, cli_get(call, "force") != NULL, &written, err));
     if (cli_get(call, "json")) {
-        cli_json j = {.out = call->out};
-        cli_json_open(&j, NULL, '{');
-        cli_json_int(&j, "written", (uint64_t)written);
-        cli_json_open(&j, "configs", '[');
-        for (int64_t i = 0; i < n; i++) cli_json_text(&j, NULL, fth_jobs_get(jobs, i)->config_path);
-        cli_json_close(&j, ']');
-        cli_json_close(&j, '}');
-        fputc('\n', call->out);
+        fth_json_writer j;
+        cli_json_begin(&j, call->out);
+        fth_json_open(&j, NULL, '{');
+        fth_json_u64(&j, "written", (uint64_t)written);
+        fth_json_open(&j, "configs", '[');
+        for (int64_t i = 0; i < n; i++) fth_json_text(&j, NULL, fth_jobs_get(jobs, i)->config_path);
+        fth_json_close(&j);
+        fth_json_close(&j);
+        FTH_TRY(fth_json_end(&j, err));
     } else if (!cli_get(call, "quiet")) {
         for (int64_t i = 0; i < n; i++)
             fprintf(call->out, "%s\n", fth_jobs_get(jobs, i)->config_path);

@@ -184,35 +184,36 @@ static fth_status find_flags(const cli_call *call, flag_list *list, fth_err *err
     return FTH_OK;
 }
 
-static void print_json(const cli_call *call, const fth_job *job, const fth_stage_result *r,
-                       bool planned)
+static fth_status print_json(const cli_call *call, const fth_job *job, const fth_stage_result *r,
+                             bool planned, fth_err *err)
 {
-    cli_json j = {.out = call->out};
-    cli_json_open(&j, NULL, '{');
-    cli_json_text(&j, "job", call->command->of_stage->shared ? job->dir_name : job->name);
-    cli_json_text(&j, "stage", call->command->of_stage->name);
-    cli_json_text(&j, "model", job->model);
-    cli_json_text(&j, "output_dir", job->output_dir);
-    cli_json_text(&j, "device", r->device);
-    cli_json_text(&j, "plan", r->plan.text);
-    cli_json_int(&j, "planned_bytes", r->plan.host_bytes);
-    cli_json_int(&j, "device_planned_bytes", r->plan.device_bytes);
-    cli_json_int(&j, "scratch_bytes", r->plan.scratch_bytes);
-    cli_json_real(&j, "planned_seconds", r->plan.seconds);
+    fth_json_writer j;
+    cli_json_begin(&j, call->out);
+    fth_json_open(&j, NULL, '{');
+    fth_json_text(&j, "job", call->command->of_stage->shared ? job->dir_name : job->name);
+    fth_json_text(&j, "stage", call->command->of_stage->name);
+    fth_json_text(&j, "model", job->model);
+    fth_json_text(&j, "output_dir", job->output_dir);
+    fth_json_text(&j, "device", r->device);
+    fth_json_text(&j, "plan", r->plan.text);
+    fth_json_u64(&j, "planned_bytes", r->plan.host_bytes);
+    fth_json_u64(&j, "device_planned_bytes", r->plan.device_bytes);
+    fth_json_u64(&j, "scratch_bytes", r->plan.scratch_bytes);
+    fth_json_real(&j, "planned_seconds", r->plan.seconds);
     if (!planned) {
-        cli_json_real(&j, "seconds", r->seconds);
-        cli_json_int(&j, "ledger_bytes", r->ledger_bytes);
-        cli_json_int(&j, "growth_bytes", r->growth_bytes);
-        cli_json_int(&j, "held_bytes", r->held_bytes);
-        cli_json_int(&j, "read_bytes", r->read_bytes);
-        cli_json_int(&j, "written_bytes", r->written_bytes);
-        cli_json_real(&j, "io_seconds", r->io_seconds);
-        cli_json_real(&j, "compute_seconds", r->compute_seconds);
-        cli_json_real(&j, "device_seconds", r->device_seconds);
-        cli_json_text(&j, "bound_by", r->bound_by);
+        fth_json_real(&j, "seconds", r->seconds);
+        fth_json_u64(&j, "ledger_bytes", r->ledger_bytes);
+        fth_json_u64(&j, "growth_bytes", r->growth_bytes);
+        fth_json_u64(&j, "held_bytes", r->held_bytes);
+        fth_json_u64(&j, "read_bytes", r->read_bytes);
+        fth_json_u64(&j, "written_bytes", r->written_bytes);
+        fth_json_real(&j, "io_seconds", r->io_seconds);
+        fth_json_real(&j, "compute_seconds", r->compute_seconds);
+        fth_json_real(&j, "device_seconds", r->device_seconds);
+        fth_json_text(&j, "bound_by", r->bound_by);
     }
-    cli_json_close(&j, '}');
-    fputc('\n', call->out);
+    fth_json_close(&j);
+    return fth_json_end(&j, err);
 }
 
 static void print_plan(const cli_call *call, const fth_stage_plan *p)
@@ -239,8 +240,7 @@ static fth_status plan_or_run(const cli_call *call, fth_stage_options *opt, tell
             fprintf(call->out, "%s of %s done in %.3g s\n", opt->stage->name,
                     opt->stage->shared ? opt->job->dir_name : opt->job->name, result.seconds);
     }
-    if (json) print_json(call, opt->job, &result, plan);
-    return FTH_OK;
+    return json ? print_json(call, opt->job, &result, plan, err) : FTH_OK;
 }
 
 static fth_status run_job(const cli_call *call, const fth_job *job, fth_err *err)

@@ -163,16 +163,16 @@ void doctor_show_storage(FILE *out, const doctor_storage *s)
     fprintf(out, "  %-12s %.3g ms\n", "opening", 1e3 * s->open_s);
 }
 
-void doctor_show_storage_json(cli_json *j, const doctor_storage *s)
+void doctor_show_storage_json(fth_json_writer *j, const doctor_storage *s)
 {
-    cli_json_open(j, "storage", '{');
-    cli_json_text(j, "path", s->path);
-    cli_json_bool(j, "there", s->there);
-    cli_json_text(j, "file_system", s->system[0] ? s->system : NULL);
-    cli_json_int(j, "free_bytes", s->free_bytes);
-    cli_json_text(j, "file", s->file[0] ? s->file : NULL);
-    cli_json_real(j, "read_bytes_per_s", s->read_rate);
-    cli_json_real(j, "direct_bytes_per_s", s->direct_rate);
-    cli_json_real(j, "open_s", s->open_s);
-    cli_json_close(j, '}');
+    fth_json_open(j, "storage", '{');
+    fth_json_text(j, "path", s->path);
+    fth_json_bool(j, "there", s->there);
+    fth_json_text(j, "file_system", s->system[0] ? s->system : NULL);
+    fth_json_u64(j, "free_bytes", s->free_bytes);
+    fth_json_text(j, "file", s->file[0] ? s->file : NULL);
+    fth_json_real(j, "read_bytes_per_s", s->read_rate);
+    fth_json_real(j, "direct_bytes_per_s", s->direct_rate);
+    fth_json_real(j, "open_s", s->open_s);
+    fth_json_close(j);
 }

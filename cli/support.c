@@ -78,29 +78,29 @@ void doctor_show_support(FILE *out, fth_context *cpu, fth_context *cuda, const f
         show_kernels(out, backend);
 }
 
-static void json_dtypes(cli_json *j, const char *key, fth_context *ctx, int i)
+static void json_dtypes(fth_json_writer *j, const char *key, fth_context *ctx, int i)
 {
-    cli_json_open(j, key, '[');
+    fth_json_open(j, key, '[');
     for (int t = 0; t < FTH_DTYPE_COUNT; t++)
         if (doctor_supports(ctx, i, (fth_dtype)t))
-            cli_json_text(j, NULL, fth_dtype_name((fth_dtype)t));
-    cli_json_close(j, ']');
+            fth_json_text(j, NULL, fth_dtype_name((fth_dtype)t));
+    fth_json_close(j);
 }
 
-void doctor_show_support_json(cli_json *j, fth_context *cpu, fth_context *cuda,
+void doctor_show_support_json(fth_json_writer *j, fth_context *cpu, fth_context *cuda,
                               const fth_backend *backend)
 {
     const fth_sample *row;
-    cli_json_open(j, "operations", '[');
+    fth_json_open(j, "operations", '[');
     for (int i = 0; (row = fth_sample_at(i)) != NULL; i++) {
-        cli_json_open(j, NULL, '{');
-        cli_json_text(j, "name", row->name);
+        fth_json_open(j, NULL, '{');
+        fth_json_text(j, "name", row->name);
         json_dtypes(j, "dtypes", cpu, i);
         if (cuda)
             json_dtypes(j, "cuda_dtypes", cuda, i);
         else if (backend)
-            cli_json_bool(j, "cuda_kernel", has_kernel(backend, row->op));
-        cli_json_close(j, '}');
+            fth_json_bool(j, "cuda_kernel", has_kernel(backend, row->op));
+        fth_json_close(j);
     }
-    cli_json_close(j, ']');
+    fth_json_close(j);
 }

@@ -22,41 +22,39 @@ static void start_engine(void)
     if (fth_context_create(&ctx, &opt, NULL) == FTH_OK) (void)fth_context_destroy(ctx, NULL);
 }
 
-static void as_json(FILE *out)
+static fth_status as_json(FILE *out, fth_err *err)
 {
-    cli_json j = {.out = out};
-    cli_json_open(&j, NULL, '{');
-    cli_json_text(&j, "version", fth_version());
-    cli_json_open(&j, "build", '{');
-    cli_json_text(&j, "type", CLI_BUILD_TYPE);
-    cli_json_text(&j, "compiler", compiler);
-    cli_json_text(&j, "sanitizers", CLI_SANITIZE);
-    cli_json_close(&j, '}');
-    cli_json_open(&j, "libraries", '[');
+    fth_json_writer j;
+    cli_json_begin(&j, out);
+    fth_json_open(&j, NULL, '{');
+    fth_json_text(&j, "version", fth_version());
+    fth_json_open(&j, "build", '{');
+    fth_json_text(&j, "type", CLI_BUILD_TYPE);
+    fth_json_text(&j, "compiler", compiler);
+    fth_json_text(&j, "sanitizers", CLI_SANITIZE);
+    fth_json_close(&j);
+    fth_json_open(&j, "libraries", '[');
     for (int i = 0; i < cli_n_libraries; i++) {
         char version[256], file[512];
         const bool found =
             cli_library_find(&cli_libraries[i], version, sizeof version, file, sizeof file);
-        cli_json_open(&j, NULL, '{');
-        cli_json_text(&j, "name", cli_libraries[i].name);
-        cli_json_text(&j, "version", found ? version : NULL);
-        cli_json_text(&j, "file", found ? file : NULL);
-        cli_json_text(&j, "use", cli_libraries[i].use);
-        cli_json_close(&j, '}');
+        fth_json_open(&j, NULL, '{');
+        fth_json_text(&j, "name", cli_libraries[i].name);
+        fth_json_text(&j, "version", found ? version : NULL);
+        fth_json_text(&j, "file", found ? file : NULL);
+        fth_json_text(&j, "use", cli_libraries[i].use);
+        fth_json_close(&j);
     }
-    cli_json_close(&j, ']');
-    cli_json_close(&j, '}');
+    fth_json_close(&j);
+    fth_json_close(&j);
+    return fth_json_end(&j, err);
 }
 
 fth_status cli_run_version(const cli_call *call, fth_err *err)
 {
-    (void)err;
     FILE *const out = call->out;
     if (cli_get(call, "json") || cli_get(call, "verbose")) start_engine();
-    if (cli_get(call, "json")) {
-        as_json(out);
-        return FTH_OK;
-    }
+    if (cli_get(call, "json")) return as_json(out, err);
     fprintf(out, "fathom %s\n", fth_version());
     if (!cli_get(call, "verbose")) return FTH_OK;
     fprintf(out, "build       %s, %s%s%s\n", CLI_BUILD_TYPE, compiler,

@@ -21,6 +21,7 @@
 #include <fathom/optim.h>
 #include <fathom/plan.h>
 #include <fathom/plot.h>
+#include <fathom/reader.h>
 #include <fathom/trace.h>
 
 #endif /* FATHOM_FATHOM_H */

@@ -28,6 +28,13 @@ FTH_BEGIN_DECLS
 
 enum { FTH_JSON_DEPTH = 64 };
 
+/* A number that is not finite, which JSON does not have. */
+typedef enum fth_json_nan {
+    FTH_JSON_NAN_NULL, /* null                                                              */
+    FTH_JSON_NAN_NAME, /* NaN, Infinity, -Infinity, as Python writes and reads; not JSON    */
+    FTH_JSON_NAN_ZERO  /* 0, for readers that take only numbers                             */
+} fth_json_nan;
+
 typedef struct fth_json_writer {
     fth_mem *mem; /* of a growing text; NULL: a buffer of the caller's or a file */
     FILE *file;
@@ -36,7 +43,11 @@ typedef struct fth_json_writer {
     int64_t used, bytes;
     int depth, row; /* row: where the object or list that is on one line began; 0: in none */
     bool comma, indent;
-    bool nan; /* set after `begin`: what is not finite is NaN, Infinity, -Infinity, as in Python */
+    /* Options, to be set after `begin`. */
+    fth_json_nan nan;
+    int digits;  /* of real numbers, 1 to 17; 0: the fewest that read as the same number */
+    bool tall;   /* with `indent`: what stands in a list, too, has a line for every value */
+    bool spaced; /* in what is on one line, a blank follows every comma and colon */
     fth_status status;
     char bracket[FTH_JSON_DEPTH]; /* that closes each level */
 } fth_json_writer;
@@ -50,6 +61,8 @@ FTH_API void fth_json_begin_fixed(fth_json_writer *w, char *data, size_t bytes);
 FTH_API void fth_json_begin_file(fth_json_writer *w, FILE *file, const char *what, bool indent);
 /* In an object every value has a key; in a list, and outermost, it is NULL. */
 FTH_API void fth_json_open(fth_json_writer *w, const char *key, char bracket); /* '{' or '[' */
+/* The same, all on one line even with `indent`. */
+FTH_API void fth_json_open_row(fth_json_writer *w, const char *key, char bracket);
 FTH_API void fth_json_close(fth_json_writer *w);
 /* Bytes that are not UTF-8 become U+FFFD; '<' is escaped, so no text can end the <script> element
  * that a page keeps it in. NULL is null. */
@@ -61,8 +74,10 @@ FTH_API void fth_json_int(fth_json_writer *w, const char *key, int64_t value);
 FTH_API void fth_json_u64(fth_json_writer *w, const char *key, uint64_t value);
 /* 16 hex digits. */
 FTH_API void fth_json_hash(fth_json_writer *w, const char *key, uint64_t value);
-/* The shortest text that reads as this number; what is not finite is null, see `nan`. */
+/* By the options `digits` and `nan`: the shortest text that reads as this number, or null. */
 FTH_API void fth_json_real(fth_json_writer *w, const char *key, double value);
+/* value / 10^decimals, exactly, with all its decimals (0 to 18): 1500 with three is 1.500. */
+FTH_API void fth_json_scaled(fth_json_writer *w, const char *key, int64_t value, int decimals);
 /* With three decimals, or none where they are 0. */
 FTH_API void fth_json_seconds(fth_json_writer *w, const char *key, double value);
 FTH_API void fth_json_bool(fth_json_writer *w, const char *key, bool value);

@@ -10,6 +10,7 @@
 #ifndef FATHOM_PLAN_H
 #define FATHOM_PLAN_H
 
+#include <fathom/json.h>
 #include <fathom/op.h>
 
 FTH_BEGIN_DECLS
@@ -64,6 +65,8 @@ FTH_API void fth_plan_get_info(const fth_plan *plan, fth_plan_info *out);
 /* Passes, chunks, bytes by label, a lifetime chart, what bounds each step. */
 FTH_API fth_status fth_plan_print(const fth_plan *plan, FILE *file);
 FTH_API fth_status fth_plan_print_json(const fth_plan *plan, FILE *file);
+/* The same as a value of a larger document. */
+FTH_API fth_status fth_plan_add_json(const fth_plan *plan, fth_json_writer *w, const char *key);
 
 typedef struct fth_run_options {
     fth_progress_fn *progress; /* NULL: the context's */

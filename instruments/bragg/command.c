@@ -123,7 +123,7 @@ static fth_status run(command *c, fth_err *err)
     if (s == FTH_OK) say_notices(c);
     if (s == FTH_OK) s = call->plan ? show_plan(c, err) : br_image_make(&job, &stats, err);
     if (s == FTH_OK && !call->plan && call->value(call->user, "json"))
-        br_summary_json(call->out, &c->experiment, &stats);
+        s = br_summary_json(call->out, &c->experiment, &stats, err);
     br_experiment_clear(&c->experiment);
     return s;
 }

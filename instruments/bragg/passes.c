@@ -309,17 +309,20 @@ fth_status br_passes_print(const br_passes *p, FILE *file)
 
 fth_status br_passes_print_json(const br_passes *p, FILE *file)
 {
-    const char *between = "";
-    fprintf(file, "{\"passes\":[");
+    fth_json_writer w;
+    fth_json_begin_file(&w, file, "the plan", true);
+    fth_json_open(&w, NULL, '{');
+    fth_json_open(&w, "passes", '[');
     for (int i = 0; i < PASSES; i++) {
         if (!p->pass[i].plan) continue;
-        fprintf(file, "%s{\"pass\":\"%s\",\"plan\":", between, pass_name[i]);
-        FTH_TRY(fth_plan_print_json(p->pass[i].plan, file));
-        fprintf(file, "}");
-        between = ",";
+        fth_json_open(&w, NULL, '{');
+        fth_json_text(&w, "pass", pass_name[i]);
+        FTH_TRY(fth_plan_add_json(p->pass[i].plan, &w, "plan"));
+        fth_json_close(&w);
     }
-    fprintf(file, "]}\n");
-    return FTH_OK;
+    fth_json_close(&w);
+    fth_json_close(&w);
+    return fth_json_end(&w, NULL);
 }
 
 int br_passes_count(const br_passes *p)

@@ -1,11 +1,8 @@
 /* refine_report.c - what a refinement found: a table, a file, a figure, a command. */
-#include "json.h"
 #include "refine.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
-#include <string.h>
 
 static double typed(double v, int p)
 {
@@ -60,144 +57,89 @@ fth_status br_refined_print(const br_refined *r, const br_variables *v, FILE *ou
 
 /* ---- the file ---- */
 
-typedef struct text {
-    char *at;
-    size_t n, bytes;
-} text;
-
-static void put(text *t, const char *fmt, ...) FTH_PRINTF(2, 3);
-static void put(text *t, const char *fmt, ...)
+static void put_parameters(fth_json_writer *w, const br_refined *r, const br_variables *v)
 {
-    va_list args;
-    va_start(args, fmt);
-    const size_t left = t->n < t->bytes ? t->bytes - t->n : 0;
-    const int n = vsnprintf(left ? t->at + t->n : NULL, left, fmt, args);
-    va_end(args);
-    t->n += n > 0 ? (size_t)n : 0;
-}
-
-static void put_number(text *t, double v)
-{
-    put(t, "%s", br_json_number(v).text);
-}
-
-static void put_string(text *t, const char *s)
-{
-    put(t, "\"");
-    for (; *s; s++) put(t, "%s", br_json_char(*s).text);
-    put(t, "\"");
-}
-
-static void put_pair(text *t, const char *key, double v, const char *end)
-{
-    put(t, "\"%s\": ", key);
-    put_number(t, v);
-    put(t, "%s", end);
-}
-
-static void put_parameters(text *t, const br_refined *r, const br_variables *v)
-{
-    const char *between = "";
-    put(t, "  \"parameters\": {");
+    fth_json_open(w, "parameters", '{');
     for (int p = 0; p < BR_PARAMS; p++) {
-        put(t, "%s\n    \"%s\": {", between, br_params[p].name);
-        put_pair(t, "start", typed(r->start[p], p), ", ");
-        put_pair(t, "value", typed(r->param[p], p), ", ");
-        if (v->of[p] >= 0) put_pair(t, "standard_error", typed(r->error[p], p), ", ");
+        fth_json_open_row(w, br_params[p].name, '{');
+        fth_json_real(w, "start", typed(r->start[p], p));
+        fth_json_real(w, "value", typed(r->param[p], p));
+        if (v->of[p] >= 0) fth_json_real(w, "standard_error", typed(r->error[p], p));
         if (v->of[p] >= 0 && v->head[v->of[p]] != (br_param)p)
-            put(t, "\"tied_to\": \"%s\", ", br_params[v->head[v->of[p]]].name);
-        put(t, "\"free\": %s, \"unit\": \"%s\"}", v->of[p] >= 0 ? "true" : "false",
-            br_params[p].unit);
-        between = ",";
+            fth_json_text(w, "tied_to", br_params[v->head[v->of[p]]].name);
+        fth_json_bool(w, "free", v->of[p] >= 0);
+        fth_json_text(w, "unit", br_params[p].unit);
+        fth_json_close(w);
     }
-    put(t, "\n  },\n");
+    fth_json_close(w);
 }
 
-static void put_correlation(text *t, const br_refined *r, const br_variables *v)
+static void put_correlation(fth_json_writer *w, const br_refined *r, const br_variables *v)
 {
-    put(t, "  \"free\": [");
-    for (int k = 0; k < v->n; k++) put(t, "%s\"%s\"", k ? ", " : "", br_params[v->head[k]].name);
-    put(t, "],\n  \"correlation\": [");
+    fth_json_open_row(w, "free", '[');
+    for (int k = 0; k < v->n; k++) fth_json_text(w, NULL, br_params[v->head[k]].name);
+    fth_json_close(w);
+    fth_json_open(w, "correlation", '[');
     for (int k = 0; k < v->n; k++) {
-        put(t, "%s\n    [", k ? "," : "");
-        for (int j = 0; j < v->n; j++) {
-            put(t, "%s", j ? ", " : "");
-            put_number(t, r->correlation[v->head[k]][v->head[j]]);
-        }
-        put(t, "]");
+        fth_json_open(w, NULL, '[');
+        for (int j = 0; j < v->n; j++)
+            fth_json_real(w, NULL, r->correlation[v->head[k]][v->head[j]]);
+        fth_json_close(w);
     }
-    put(t, "\n  ],\n");
+    fth_json_close(w);
 }
 
-static void put_history(text *t, const br_refined *r, const br_variables *v)
+static void put_history(fth_json_writer *w, const br_refined *r, const br_variables *v)
 {
-    put(t, "  \"history\": [");
+    fth_json_open(w, "history", '[');
     for (int64_t i = 0; i < r->n_steps; i++) {
         const br_refine_step *s = &r->step[i];
-        put(t, "%s\n    {", i ? "," : "");
-        put_pair(t, "floor", s->floor, ", ");
-        put_pair(t, "chi_square", s->chi2, ", ");
-        put_pair(t, "expected", s->expected, ", ");
-        put_pair(t, "match", s->correlation, ", ");
-        put_pair(t, "largest_step", s->largest, "");
-        for (int k = 0; k < v->n; k++) {
-            put(t, ", ");
-            put_pair(t, br_params[v->head[k]].name, typed(s->param[v->head[k]], (int)v->head[k]),
-                     "");
-        }
-        put(t, "}");
+        fth_json_open(w, NULL, '{');
+        fth_json_real(w, "floor", s->floor);
+        fth_json_real(w, "chi_square", s->chi2);
+        fth_json_real(w, "expected", s->expected);
+        fth_json_real(w, "match", s->correlation);
+        fth_json_real(w, "largest_step", s->largest);
+        for (int k = 0; k < v->n; k++)
+            fth_json_real(w, br_params[v->head[k]].name,
+                          typed(s->param[v->head[k]], (int)v->head[k]));
+        fth_json_close(w);
     }
-    put(t, "\n  ]\n");
+    fth_json_close(w);
 }
 
-static void put_all(text *t, const br_refined *r, const br_variables *v, const char *command)
+static void put_all(fth_json_writer *w, const br_refined *r, const br_variables *v,
+                    const char *command)
 {
-    t->n = 0;
-    put(t, "{\n  \"converged\": %s,\n  ", r->converged ? "true" : "false");
-    put_pair(t, "chi_square", r->chi2, ",\n  ");
-    put_pair(t, "expected_chi_square", r->expected, ",\n  ");
-    put_pair(t, "deviance", r->deviance, ",\n  ");
-    put_pair(t, "match", r->match, ",\n  ");
-    put_pair(t, "photons", r->photons, ",\n  ");
-    put(t, "\"pixels\": %" PRId64 ",\n  \"spots\": %" PRId64 ",\n  \"evaluations\": %" PRId64 ",\n",
-        r->pixels, r->spots, r->evaluations);
-    put(t, "  \"command\": ");
-    put_string(t, command);
-    put(t, ",\n");
-    put_parameters(t, r, v);
-    put_correlation(t, r, v);
-    put_history(t, r, v);
-    put(t, "}\n");
-}
-
-static fth_status write_text(fth_mem *mem, const char *path, const text *t, fth_err *err)
-{
-    const int64_t lo = 0, n = (int64_t)t->n;
-    const fth_raw_layout layout = {.dtype = FTH_U8, .n_axes = 1, .size = {n}};
-    fth_sink sink;
-    FTH_TRY(fth_raw_create(&sink, mem, path, &layout, NULL, err));
-    fth_status s = sink.write(sink.self, &lo, &n, t->at, err);
-    if (s == FTH_OK) s = sink.commit(sink.self, err);
-    fth_sink_close(&sink);
-    return s;
+    w->digits = 17;
+    w->spaced = true;
+    fth_json_open(w, NULL, '{');
+    fth_json_bool(w, "converged", r->converged);
+    fth_json_real(w, "chi_square", r->chi2);
+    fth_json_real(w, "expected_chi_square", r->expected);
+    fth_json_real(w, "deviance", r->deviance);
+    fth_json_real(w, "match", r->match);
+    fth_json_real(w, "photons", r->photons);
+    fth_json_int(w, "pixels", r->pixels);
+    fth_json_int(w, "spots", r->spots);
+    fth_json_int(w, "evaluations", r->evaluations);
+    fth_json_text(w, "command", command);
+    put_parameters(w, r, v);
+    put_correlation(w, r, v);
+    put_history(w, r, v);
+    fth_json_close(w);
 }
 
 fth_status br_refined_save(const br_refined *r, const br_variables *v, fth_mem *mem,
                            const char *path, FILE *out, const char *command, fth_err *err)
 {
-    text t = {0};
-    void *block = NULL;
-    put_all(&t, r, v, command); /* the length first */
-    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, t.n + 1, "report", &block, err));
-    t.at = block, t.bytes = t.n + 1;
-    put_all(&t, r, v, command);
-    fth_status s = FTH_OK;
+    fth_json_writer w;
     if (path)
-        s = write_text(mem, path, &t, err);
-    else if (fwrite(t.at, 1, t.n, out) != t.n)
-        s = FTH_FAIL(err, FTH_E_FILE_WRITE, "the answer could not be written");
-    fth_mem_release(mem, block, NULL);
-    return s;
+        fth_json_begin(&w, mem, true);
+    else
+        fth_json_begin_file(&w, out, "the answer", true);
+    put_all(&w, r, v, command);
+    return path ? fth_json_save(&w, path, err) : fth_json_end(&w, err);
 }
 
 /* ---- the figure ---- */

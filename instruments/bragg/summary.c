@@ -4,168 +4,116 @@
  * the units in which they are typed.
  */
 #include "summary.h"
-#include "json.h"
 
-typedef struct json {
-    FILE *out;
-    bool comma;
-    int depth;
-} json;
-
-static void quoted(FILE *out, const char *text)
+/* A text; none where it is empty. */
+static void put_text(fth_json_writer *w, const char *key, const char *v)
 {
-    fth_json_writer w;
-    fth_json_begin_file(&w, out, "the summary", false);
-    fth_json_text(&w, NULL, text);
+    fth_json_text(w, key, v && *v ? v : NULL);
 }
 
-static void begin(json *j, const char *key)
-{
-    fprintf(j->out, "%s\n%*s", j->comma ? "," : "", 2 * j->depth, "");
-    if (key) {
-        quoted(j->out, key);
-        fputs(": ", j->out);
-    }
-    j->comma = true;
-}
-
-static void open(json *j, const char *key, char bracket)
-{
-    if (j->depth) begin(j, key);
-    fputc(bracket, j->out);
-    j->comma = false;
-    j->depth++;
-}
-
-static void close(json *j, char bracket)
-{
-    j->depth--;
-    fprintf(j->out, "\n%*s%c", 2 * j->depth, "", bracket);
-    j->comma = true;
-}
-
-static void real(json *j, const char *key, double v)
-{
-    begin(j, key);
-    fputs(br_json_number(v).text, j->out);
-}
-
-static void whole(json *j, const char *key, int64_t v)
-{
-    begin(j, key);
-    fprintf(j->out, "%lld", (long long)v);
-}
-
-static void text(json *j, const char *key, const char *v)
-{
-    begin(j, key);
-    if (v && *v)
-        quoted(j->out, v);
-    else
-        fputs("null", j->out);
-}
-
-static void how_it_was_made(json *j, const br_experiment *e)
+static void how_it_was_made(fth_json_writer *w, const br_experiment *e)
 {
     const br_scene *s = &e->scene;
-    text(j, "version", fth_version());
-    text(j, "compat", e->compat_c ? "c" : "spec");
-    whole(j, "quirk_mask", s->quirks);
-    open(j, "quirks", '[');
+    put_text(w, "version", fth_version());
+    put_text(w, "compat", e->compat_c ? "c" : "spec");
+    fth_json_int(w, "quirk_mask", s->quirks);
+    fth_json_open(w, "quirks", '[');
     for (int q = 0; q < BR_QUIRKS; q++)
-        if (s->quirks >> q & 1) text(j, NULL, br_quirks[q].name);
-    close(j, ']');
-    text(j, "precision", s->precision == BR_F32 ? "f32" : "f64");
-    open(j, "seeds", '{');
-    whole(j, "noise", -e->noise_seed);
-    whole(j, "mosaic", -e->mosaic_seed);
-    whole(j, "misset", -e->misset_seed);
-    close(j, '}');
+        if (s->quirks >> q & 1) put_text(w, NULL, br_quirks[q].name);
+    fth_json_close(w);
+    put_text(w, "precision", s->precision == BR_F32 ? "f32" : "f64");
+    fth_json_open(w, "seeds", '{');
+    fth_json_int(w, "noise", -e->noise_seed);
+    fth_json_int(w, "mosaic", -e->mosaic_seed);
+    fth_json_int(w, "misset", -e->misset_seed);
+    fth_json_close(w);
 }
 
-static void parameters(json *j, const br_experiment *e)
+static void parameters(fth_json_writer *w, const br_experiment *e)
 {
-    open(j, "parameters", '{');
+    fth_json_open(w, "parameters", '{');
     for (int p = 0; p < BR_PARAMS; p++) {
-        open(j, br_params[p].name, '{');
-        real(j, "value", e->param[p] / br_params[p].scale);
-        text(j, "unit", br_params[p].unit);
-        text(j, "doc", br_params[p].doc);
-        close(j, '}');
+        fth_json_open(w, br_params[p].name, '{');
+        fth_json_real(w, "value", e->param[p] / br_params[p].scale);
+        put_text(w, "unit", br_params[p].unit);
+        put_text(w, "doc", br_params[p].doc);
+        fth_json_close(w);
     }
-    close(j, '}');
+    fth_json_close(w);
 }
 
-static void sampling(json *j, const br_experiment *e)
+static void sampling(fth_json_writer *w, const br_experiment *e)
 {
     static const char *const convention[] = {"adxv", "mosflm", "denzo", "xds", "dials", "custom"};
     static const char *const shape[] = {"square", "round", "gauss", "tophat"};
     const br_scene *s = &e->scene;
-    open(j, "detector", '{');
-    whole(j, "fast", s->fast);
-    whole(j, "slow", s->slow);
-    real(j, "pixel_mm", s->pixel * 1e3);
-    real(j, "distance_mm", e->frame.distance.v * 1e3);
-    real(j, "close_distance_mm", e->frame.close.v * 1e3);
-    text(j, "convention", convention[s->convention]);
-    text(j, "pivot", s->pivot == BR_PIVOT_SAMPLE ? "sample" : "beam");
-    open(j, "roi", '[');
-    for (int i = 0; i < 4; i++) whole(j, NULL, s->roi[i]);
-    close(j, ']');
-    close(j, '}');
-    open(j, "sampling", '{');
-    whole(j, "oversample", s->oversample);
-    real(j, "oversample_wanted", e->oversample_wanted);
-    whole(j, "sources", s->sources);
-    whole(j, "phi_steps", s->phis);
-    whole(j, "mosaic_domains", s->mosaics);
-    whole(j, "layers", s->layers);
-    close(j, '}');
-    open(j, "crystal", '{');
-    text(j, "shape", shape[s->shape]);
-    for (int i = 0; i < 3; i++) real(j, (const char *const[]){"Na", "Nb", "Nc"}[i], s->cells[i]);
-    real(j, "volume_A3", e->frame.volume);
-    whole(j, "reflections", s->hkls);
-    real(j, "default_F", s->default_F);
-    begin(j, "interpolated");
-    fputs(s->interpolate ? "true" : "false", j->out);
-    close(j, '}');
+    fth_json_open(w, "detector", '{');
+    fth_json_int(w, "fast", s->fast);
+    fth_json_int(w, "slow", s->slow);
+    fth_json_real(w, "pixel_mm", s->pixel * 1e3);
+    fth_json_real(w, "distance_mm", e->frame.distance.v * 1e3);
+    fth_json_real(w, "close_distance_mm", e->frame.close.v * 1e3);
+    put_text(w, "convention", convention[s->convention]);
+    put_text(w, "pivot", s->pivot == BR_PIVOT_SAMPLE ? "sample" : "beam");
+    fth_json_open(w, "roi", '[');
+    for (int i = 0; i < 4; i++) fth_json_int(w, NULL, s->roi[i]);
+    fth_json_close(w);
+    fth_json_close(w);
+    fth_json_open(w, "sampling", '{');
+    fth_json_int(w, "oversample", s->oversample);
+    fth_json_real(w, "oversample_wanted", e->oversample_wanted);
+    fth_json_int(w, "sources", s->sources);
+    fth_json_int(w, "phi_steps", s->phis);
+    fth_json_int(w, "mosaic_domains", s->mosaics);
+    fth_json_int(w, "layers", s->layers);
+    fth_json_close(w);
+    fth_json_open(w, "crystal", '{');
+    put_text(w, "shape", shape[s->shape]);
+    for (int i = 0; i < 3; i++)
+        fth_json_real(w, (const char *const[]){"Na", "Nb", "Nc"}[i], s->cells[i]);
+    fth_json_real(w, "volume_A3", e->frame.volume);
+    fth_json_int(w, "reflections", s->hkls);
+    fth_json_real(w, "default_F", s->default_F);
+    fth_json_bool(w, "interpolated", s->interpolate);
+    fth_json_close(w);
 }
 
-static void numbers(json *j, const br_statistics *s)
+static void numbers(fth_json_writer *w, const br_statistics *s)
 {
-    open(j, "image", '{');
-    whole(j, "pixels", s->pixels);
-    real(j, "sum", s->sum);
-    real(j, "mean", s->average);
-    real(j, "rms", s->rms);
-    real(j, "rmsd", s->rmsd);
-    real(j, "max", (double)s->max);
-    whole(j, "max_fast", s->max_fast);
-    whole(j, "max_slow", s->max_slow);
-    real(j, "int_scale", s->int_scale);
-    real(j, "pgm_scale", s->pgm_scale);
-    real(j, "photons", s->photons);
-    whole(j, "overloads", s->overloads);
-    whole(j, "out_of_range", s->out_of_range);
-    close(j, '}');
+    fth_json_open(w, "image", '{');
+    fth_json_int(w, "pixels", s->pixels);
+    fth_json_real(w, "sum", s->sum);
+    fth_json_real(w, "mean", s->average);
+    fth_json_real(w, "rms", s->rms);
+    fth_json_real(w, "rmsd", s->rmsd);
+    fth_json_real(w, "max", (double)s->max);
+    fth_json_int(w, "max_fast", s->max_fast);
+    fth_json_int(w, "max_slow", s->max_slow);
+    fth_json_real(w, "int_scale", s->int_scale);
+    fth_json_real(w, "pgm_scale", s->pgm_scale);
+    fth_json_real(w, "photons", s->photons);
+    fth_json_int(w, "overloads", s->overloads);
+    fth_json_int(w, "out_of_range", s->out_of_range);
+    fth_json_close(w);
 }
 
-void br_summary_json(FILE *out, const br_experiment *e, const br_statistics *s)
+fth_status br_summary_json(FILE *out, const br_experiment *e, const br_statistics *s, fth_err *err)
 {
-    json j = {.out = out};
-    open(&j, NULL, '{');
-    how_it_was_made(&j, e);
-    parameters(&j, e);
-    sampling(&j, e);
-    open(&j, "files", '{');
-    text(&j, "float", e->out.float_file);
-    text(&j, "int", e->out.int_file);
-    text(&j, "noise", e->out.noise_file);
-    text(&j, "pgm", e->out.pgm_file);
-    text(&j, "dump", e->out.dump_file);
-    close(&j, '}');
-    if (s) numbers(&j, s);
-    close(&j, '}');
-    fputc('\n', out);
+    fth_json_writer w;
+    fth_json_begin_file(&w, out, "the summary", true);
+    w.digits = 17;
+    fth_json_open(&w, NULL, '{');
+    how_it_was_made(&w, e);
+    parameters(&w, e);
+    sampling(&w, e);
+    fth_json_open(&w, "files", '{');
+    put_text(&w, "float", e->out.float_file);
+    put_text(&w, "int", e->out.int_file);
+    put_text(&w, "noise", e->out.noise_file);
+    put_text(&w, "pgm", e->out.pgm_file);
+    put_text(&w, "dump", e->out.dump_file);
+    fth_json_close(&w);
+    if (s) numbers(&w, s);
+    fth_json_close(&w);
+    return fth_json_end(&w, err);
 }

@@ -6,6 +6,6 @@
 
 /* Resolved parameters with their units, sizes, seeds, quirks, files; with `s` also the numbers of
  * the image. */
-void br_summary_json(FILE *out, const br_experiment *e, const br_statistics *s);
+fth_status br_summary_json(FILE *out, const br_experiment *e, const br_statistics *s, fth_err *err);
 
 #endif

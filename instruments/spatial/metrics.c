@@ -138,7 +138,7 @@ static fth_status write_json(const sp_analysis *a, fth_err *err)
     FTH_TRY(sp_path(path, a->call->model_dir, SP_METRICS, err));
     fth_json_writer w;
     fth_json_begin(&w, a->mem, true);
-    w.nan = !fth_stage_flag(a->call, "strict-json");
+    w.nan = fth_stage_flag(a->call, "strict-json") ? FTH_JSON_NAN_NULL : FTH_JSON_NAN_NAME;
     fth_json_open(&w, NULL, '{');
     fth_json_real(&w, "reconstruction_error", a->seen_fit.error);
     put_deviance(&w, "poisson_deviance", &a->seen_fit);

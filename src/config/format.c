@@ -1,5 +1,5 @@
 /* format.c - a checked config as text: for hashing, for comparing, and for people to read. */
-#include "config/number.h"
+#include "text/number.h"
 #include "config/schema.h"
 #include "config/state.h"
 

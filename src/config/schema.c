@@ -2,7 +2,7 @@
 #include "config/schema.h"
 
 #include "config/node.h"
-#include "config/number.h"
+#include "text/number.h"
 
 #include <ctype.h>
 #include <string.h>

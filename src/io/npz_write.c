@@ -11,10 +11,10 @@
 #include "io/npz.h"
 #include "io/zip.h"
 #include "mem/heap.h"
+#include "text/deflate.h"
 
 #include <inttypes.h>
 #include <string.h>
-#include <zlib.h>
 
 enum {
     ALIGN = 64,
@@ -58,7 +58,7 @@ static fth_status start_member(fth_npz_writer *w, const fth_file_item *item, con
         *head_bytes = fth__npy_make_text((size_t)length, head);
     else
         FTH_TRY(fth__npy_make(item->dtype, item->n_axes, item->size, head, head_bytes, err));
-    const uint32_t crc = (uint32_t)crc32_z(0, (const unsigned char *)head, (z_size_t)*head_bytes);
+    const uint32_t crc = fth__crc32(0, head, *head_bytes);
     /* init checks offsets; the real one is known when the size of the extra field is */
     return fth__place_init(place, &w->members.writer, text ? FTH_U8 : item->dtype,
                            text ? 1 : item->n_axes, text ? &length : item->size,

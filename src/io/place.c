@@ -8,10 +8,10 @@
 #include "base/checked.h"
 #include "io/dense.h"
 #include "mem/heap.h"
+#include "text/deflate.h"
 
 #include <inttypes.h>
 #include <string.h>
-#include <zlib.h>
 
 enum { PIECE = 64 << 10 };
 
@@ -37,10 +37,9 @@ fth_status fth__place_init(fth__place *p, fth__writer *w, fth_dtype dtype, int n
 
 static void sum_add(fth__place *p, const void *data, uint64_t bytes)
 {
-    const unsigned char *at = data;
     p->summed += bytes;
     if (p->sum == FTH__SUM_XXH64) fth__hash_add(&p->xxh, data, (size_t)bytes);
-    if (p->sum == FTH__SUM_CRC32) p->crc = (uint32_t)crc32_z(p->crc, at, (z_size_t)bytes);
+    if (p->sum == FTH__SUM_CRC32) p->crc = fth__crc32(p->crc, data, bytes);
 }
 
 static fth_status put(fth__place *p, uint64_t within, uint64_t bytes, const void *src, fth_err *err)

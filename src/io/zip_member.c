@@ -7,10 +7,10 @@
 #include "base/checked.h"
 #include "io/zip.h"
 #include "mem/heap.h"
+#include "text/deflate.h"
 
 #include <inttypes.h>
 #include <string.h>
-#include <zlib.h>
 
 enum { INPUT = 64 << 10, SKIP = 32 << 10, BEST_RATIO = 1032 };
 
@@ -23,21 +23,12 @@ typedef struct member {
     uint64_t summed; /* bytes from the front that are in `crc` */
     bool verified;
     /* deflated only */
-    z_stream z;
-    bool inflating;
-    uint64_t taken, made; /* packed bytes given to zlib, bytes it made */
-    unsigned char *input, *skip;
+    fth__inflate *z;      /* NULL: it is not known where it stands */
+    uint64_t taken, made; /* packed bytes that were read, bytes made of them */
+    const uint8_t *next;  /* `waiting` bytes of the input that were not unpacked yet */
+    uint64_t waiting;
+    unsigned char *input, *skip, *room;
 } member;
-
-static void *zip_alloc(void *opaque, unsigned items, unsigned size)
-{
-    return fth__heap_alloc(opaque, (uint64_t)items * size);
-}
-
-static void zip_free(void *opaque, void *block)
-{
-    fth__heap_free(opaque, block);
-}
 
 /* Bytes [offset, offset+bytes) have passed: continue the checksum if they join on. */
 static fth_status sum(member *m, uint64_t offset, uint64_t bytes, const unsigned char *data,
@@ -45,7 +36,7 @@ static fth_status sum(member *m, uint64_t offset, uint64_t bytes, const unsigned
 {
     if (m->verified || offset > m->summed || offset + bytes <= m->summed) return FTH_OK;
     const uint64_t known = m->summed - offset;
-    m->crc = (uint32_t)crc32_z(m->crc, data + known, (z_size_t)(bytes - known));
+    m->crc = fth__crc32(m->crc, data + known, bytes - known);
     m->summed = offset + bytes;
     if (m->summed < m->bytes) return FTH_OK;
     if (m->crc != m->wanted_crc) {
@@ -78,48 +69,43 @@ static fth_status read_stored(void *self, uint64_t offset, uint64_t bytes, void 
 static fth_status inflate_more(member *m, uint64_t bytes, unsigned char *dst, fth_err *err)
 {
     const uint64_t from = m->made;
-    m->z.next_out = dst;
+    unsigned char *to = dst;
     for (uint64_t left = bytes; left > 0;) {
-        if (m->z.avail_in == 0 && m->taken < m->packed) {
+        if (m->waiting == 0 && m->taken < m->packed) {
             const uint64_t n = fth__min_u64(INPUT, m->packed - m->taken);
             FTH_TRY(fth_file_read(m->file, m->start + m->taken, n, m->input, m->label, err));
             m->taken += n;
-            m->z.next_in = m->input;
-            m->z.avail_in = (uInt)n;
+            m->next = m->input;
+            m->waiting = n;
         }
-        const uInt room = (uInt)fth__min_u64(left, 1u << 30);
-        m->z.avail_out = room;
-        const int code = inflate(&m->z, Z_NO_FLUSH);
-        const uint64_t made = room - m->z.avail_out;
-        left -= made;
-        m->made += made;
+        const uint64_t before = left;
+        const fth__inflated got = fth__inflate_some(m->z, &m->next, &m->waiting, &to, &left);
+        m->made += before - left;
         if (left == 0) break;
-        if (code == Z_MEM_ERROR)
-            return FTH_FAIL(err, FTH_E_NOMEM, "no memory to inflate %s", m->label);
-        if (code != Z_OK || (made == 0 && m->z.avail_in == 0 && m->taken == m->packed))
+        const bool dry = left == before && m->waiting == 0 && m->taken == m->packed;
+        const char *why = fth__inflate_why(m->z);
+        if (got != FTH__INFLATE_MORE || dry)
             return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, m->label, m->made,
                                   "its deflated data %s: %s",
-                                  code == Z_STREAM_END ? "end too early" : "are damaged",
-                                  m->z.msg ? m->z.msg : "no more input");
+                                  got == FTH__INFLATE_ENDED ? "end too early" : "are damaged",
+                                  why ? why : "no more input");
     }
     return sum(m, from, bytes, dst, err);
 }
 
 static fth_status start_again(member *m, fth_err *err)
 {
-    if (m->inflating) inflateEnd(&m->z);
-    m->inflating = false;
-    m->taken = m->made = 0;
-    m->z = (z_stream){.zalloc = zip_alloc, .zfree = zip_free, .opaque = m->mem};
-    const int code = inflateInit2(&m->z, -MAX_WBITS); /* raw: a zip member has no zlib header */
-    if (code != Z_OK) return FTH_FAIL(err, FTH_E_NOMEM, "no memory to inflate %s", m->label);
-    m->inflating = true;
-    return FTH_OK;
+    fth__inflate_end(m->z);
+    m->z = NULL;
+    m->taken = m->made = m->waiting = 0;
+    if (!m->room) m->room = fth__heap_alloc(m->mem, fth__inflate_bytes());
+    if (m->room) m->z = fth__inflate_begin(m->room, FTH__WRAP_NONE);
+    return m->z ? FTH_OK : FTH_FAIL(err, FTH_E_NOMEM, "no memory to inflate %s", m->label);
 }
 
 static fth_status inflate_at(member *m, uint64_t offset, uint64_t bytes, void *dst, fth_err *err)
 {
-    if (!m->inflating || offset < m->made) FTH_TRY(start_again(m, err));
+    if (!m->z || offset < m->made) FTH_TRY(start_again(m, err));
     while (m->made < offset)
         FTH_TRY(inflate_more(m, fth__min_u64(SKIP, offset - m->made), m->skip, err));
     return inflate_more(m, bytes, dst, err);
@@ -132,9 +118,9 @@ static fth_status read_deflated(void *self, uint64_t offset, uint64_t bytes, voi
     FTH_TRY(check_range(m, offset, bytes, err));
     if (bytes == 0) return FTH_OK;
     const fth_status s = inflate_at(m, offset, bytes, dst, err);
-    if (s != FTH_OK && m->inflating) { /* where the stream stands now is not known */
-        inflateEnd(&m->z);
-        m->inflating = false;
+    if (s != FTH_OK) {
+        fth__inflate_end(m->z);
+        m->z = NULL;
     }
     return s;
 }
@@ -142,7 +128,8 @@ static fth_status read_deflated(void *self, uint64_t offset, uint64_t bytes, voi
 static void close_member(void *self)
 {
     member *m = self;
-    if (m->inflating) inflateEnd(&m->z);
+    fth__inflate_end(m->z);
+    fth__heap_free(m->mem, m->room);
     fth__heap_free(m->mem, m->input);
     fth__heap_free(m->mem, m->skip);
     fth_file_close(m->file);

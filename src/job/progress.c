@@ -2,7 +2,7 @@
 #include "job/progress.h"
 
 #include "base/str.h"
-#include "config/number.h"
+#include "text/number.h"
 #include <fathom/json.h>
 
 #include <string.h>

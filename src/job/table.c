@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "base/str.h"
 #include "job/show.h"
-#include "job/width.h"
+#include "text/width.h"
 #include "mem/heap.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "config/schema.h"
 #include "job/view.h"
-#include "job/width.h"
+#include "text/width.h"
 
 #include <string.h>
 

@@ -32,12 +32,12 @@ struct fth__palette {
         uint8_t *to;
         uint64_t used, most; /* used > most: it did not fit */
     } out;
-    uint8_t pack[]; /* fth__pack_bytes */
+    uint8_t pack[]; /* fth__deflate_bytes */
 };
 
 uint64_t fth__palette_bytes(void)
 {
-    return sizeof(fth__palette) + 64 + fth__pack_bytes();
+    return sizeof(fth__palette) + 64 + fth__deflate_bytes();
 }
 
 static int bin_of(const uint8_t *px)
@@ -182,7 +182,7 @@ uint64_t fth__palette_png(void *block, const uint8_t *rgb, int64_t w, int64_t h,
     const int depth = p->n_boxes <= 2 ? 1 : p->n_boxes <= 4 ? 2 : p->n_boxes <= 16 ? 4 : 8;
     put_head(p, w, h, depth);
     uint8_t *shelf = p->pack + (64 - (uintptr_t)p->pack % 64) % 64;
-    fth__pack *pack = fth__pack_begin(shelf, put_data, p);
+    fth__deflate *pack = fth__deflate_begin(shelf, FTH__WRAP_ZLIB, put_data, p);
     for (int64_t y = 0; y < h; y++) {
         memset(p->row, 0, sizeof p->row); /* its first byte says that the row has no filter */
         for (int64_t x = 0; x < w; x++, rgb += 3) {
@@ -190,9 +190,9 @@ uint64_t fth__palette_png(void *block, const uint8_t *rgb, int64_t w, int64_t h,
             const int shift = 8 - depth - (int)(bit % 8);
             p->row[1 + bit / 8] = (uint8_t)(p->row[1 + bit / 8] | p->index[bin_of(rgb)] << shift);
         }
-        fth__pack_add(pack, p->row, (uint64_t)((w * depth + 7) / 8 + 1));
+        fth__deflate_add(pack, p->row, (uint64_t)((w * depth + 7) / 8 + 1));
     }
-    const bool ok = fth__pack_end(pack);
+    const bool ok = fth__deflate_end(pack);
     fth__png_chunk(put, p, "IEND", NULL, 0);
     return ok && p->out.used <= most ? p->out.used : 0;
 }

@@ -17,7 +17,7 @@ struct fth__pdf {
     fth__stream *out;
     fth__words file, page; /* uncompressed, and into the open stream */
     void *pack_block;
-    fth__pack *pack;
+    fth__deflate *pack;
     uint8_t *row;     /* of a picture */
     uint64_t *offset; /* of object i */
     int64_t *picture, *stream;
@@ -40,7 +40,7 @@ static uint64_t objects(int64_t pictures)
 
 uint64_t fth__pdf_bytes(int64_t pictures, int64_t widest)
 {
-    return up(sizeof(fth__pdf)) + up(fth__pack_bytes()) + up((uint64_t)widest * 3) +
+    return up(sizeof(fth__pdf)) + up(fth__deflate_bytes()) + up((uint64_t)widest * 3) +
            up(objects(pictures) * 8) + 2 * up(((uint64_t)pictures + 1) * 8);
 }
 
@@ -66,14 +66,14 @@ static int64_t open_stream(fth__pdf *p, const char *facts)
     fth__words_print(&p->file, "<< %s/Filter /FlateDecode /Length %" PRId64 " 0 R >>\nstream\n",
                      facts, id + 1);
     p->start = here(p);
-    p->pack = fth__pack_begin(p->pack_block, fth__stream_put, p->out);
-    p->page = (fth__words){fth__pack_add, p->pack};
+    p->pack = fth__deflate_begin(p->pack_block, FTH__WRAP_ZLIB, fth__stream_put, p->out);
+    p->page = (fth__words){fth__deflate_add, p->pack};
     return id;
 }
 
 static void close_stream(fth__pdf *p, int64_t id)
 {
-    p->ok &= fth__pack_end(p->pack);
+    p->ok &= fth__deflate_end(p->pack);
     const uint64_t length = here(p) - p->start;
     fth__words_print(&p->file, "\nendstream\nendobj\n");
     open_object(p, id + 1);
@@ -94,7 +94,7 @@ fth__pdf *fth__pdf_begin(void *block, fth__stream *out, int64_t pictures, int64_
     *p = (fth__pdf){.out = out, .width = width, .height = height, .next = FIRST, .ok = true};
     p->file = (fth__words){fth__stream_put, out};
     p->pack_block = at += up(sizeof *p);
-    p->row = at += up(fth__pack_bytes());
+    p->row = at += up(fth__deflate_bytes());
     p->offset = (uint64_t *)(void *)(at += up((uint64_t)widest * 3));
     p->picture = (int64_t *)(void *)(at += up(objects(pictures) * 8));
     p->stream = (int64_t *)(void *)(at + up(((uint64_t)pictures + 1) * 8));
@@ -175,7 +175,7 @@ static int64_t put_image(fth__pdf *p, const uint32_t *px, int64_t w, int64_t h, 
             else
                 p->row[x] = (uint8_t)(px[y * w + x] >> 24);
         }
-        fth__pack_add(p->pack, p->row, (uint64_t)(mask ? 3 * w : w));
+        fth__deflate_add(p->pack, p->row, (uint64_t)(mask ? 3 * w : w));
     }
     close_stream(p, id);
     return id;

@@ -10,6 +10,8 @@
 
 #include <fathom/plot.h>
 
+#include "text/deflate.h"
+
 #include <cairo.h>
 
 /* Where the bytes of a file go: through a buffer into a file that appears when all is written. */
@@ -23,9 +25,6 @@ typedef struct fth__stream {
 enum { FTH__STREAM_BUFFER = 1 << 16 };
 void fth__stream_put(void *stream, const void *bytes, uint64_t n); /* an fth__put */
 void fth__stream_flush(fth__stream *s);
-
-/* Takes bytes; `to` is whatever it was made with. */
-typedef void fth__put(void *to, const void *bytes, uint64_t n);
 
 typedef struct fth__pdf fth__pdf;
 typedef struct fth__pen {
@@ -110,15 +109,6 @@ void fth__pdf_unclip(fth__pdf *p);
 void fth__pdf_picture(fth__pdf *p, const uint32_t *px, int64_t w, int64_t h, const double box[4]);
 /* False when compression failed. */
 bool fth__pdf_end(fth__pdf *p);
-
-/* ---- zlib in our memory (pack.c) ---- */
-
-typedef struct fth__pack fth__pack;
-uint64_t fth__pack_bytes(void);
-/* `block` has fth__pack_bytes. */
-fth__pack *fth__pack_begin(void *block, fth__put *put, void *to);
-void fth__pack_add(void *pack, const void *bytes, uint64_t n); /* an fth__put */
-bool fth__pack_end(fth__pack *p);                              /* false: it failed */
 
 /* ---- PNG (png.c) ---- */
 

@@ -9,12 +9,11 @@
 
 #include <math.h>
 #include <string.h>
-#include <zlib.h>
 
 struct fth__png {
     fth__put *put;
     void *to;
-    fth__pack *pack;
+    fth__deflate *pack;
     int64_t width;
     int channels;
     uint64_t row_bytes;
@@ -23,7 +22,7 @@ struct fth__png {
 
 uint64_t fth__png_bytes(int64_t width)
 {
-    return sizeof(fth__png) + 64 + 4 * ((uint64_t)width * 4 + 65) + fth__pack_bytes();
+    return sizeof(fth__png) + 64 + 4 * ((uint64_t)width * 4 + 65) + fth__deflate_bytes();
 }
 
 static void put_u32(uint8_t *to, uint32_t v)
@@ -36,9 +35,8 @@ void fth__png_chunk(fth__put *put, void *to, const char type[4], const void *dat
     uint8_t head[8], tail[4];
     put_u32(head, n);
     memcpy(head + 4, type, 4);
-    uint32_t crc = (uint32_t)crc32(0, head + 4, 4);
-    if (n) crc = (uint32_t)crc32(crc, data, n);
-    put_u32(tail, crc);
+    const uint32_t crc = fth__crc32(0, head + 4, 4);
+    put_u32(tail, fth__crc32(crc, data, n));
     put(to, head, 8);
     put(to, data, n);
     put(to, tail, 4);
@@ -74,7 +72,7 @@ fth__png *fth__png_begin(void *block, fth__put *put, void *to, int64_t width, in
     p->tried = carve(&at, line);
     p->best = carve(&at, line);
     memset(p->above, 0, line);
-    p->pack = fth__pack_begin(at, put_data, p);
+    p->pack = fth__deflate_begin(at, FTH__WRAP_ZLIB, put_data, p);
 
     uint8_t head[13] = {0};
     put_u32(head, (uint32_t)width);
@@ -141,14 +139,14 @@ void fth__png_row(fth__png *p, const uint32_t *px)
         uint8_t *swap = p->best;
         p->best = p->tried, p->tried = swap;
     }
-    fth__pack_add(p->pack, p->best, p->row_bytes + 1);
+    fth__deflate_add(p->pack, p->best, p->row_bytes + 1);
     uint8_t *swap = p->above;
     p->above = p->row, p->row = swap;
 }
 
 bool fth__png_end(fth__png *p)
 {
-    const bool ok = fth__pack_end(p->pack);
+    const bool ok = fth__deflate_end(p->pack);
     put_chunk(p, "IEND", NULL, 0);
     return ok;
 }

@@ -8,11 +8,11 @@
 #include "io/file.h"
 #include "mem/heap.h"
 #include "plot/thumbnail.h"
+#include "text/deflate.h"
 
 #include <string.h>
-#include <zlib.h>
 
-enum { BUFFER = 1 << 16, ROOM = 1 << 16, MOST_SIDE = 65535, MOST_PIXELS = 100000000 };
+enum { BUFFER = 1 << 16, MOST_SIDE = 65535, MOST_PIXELS = 100000000 };
 enum { GREY = 0, RGB = 2, PALETTE = 3, GREY_ALPHA = 4, RGBA = 6 };
 
 struct fth__png_reader {
@@ -25,30 +25,15 @@ struct fth__png_reader {
     uint64_t row_bytes, step; /* of a row; from a byte to its left neighbour's */
     int64_t row;              /* rows read */
     uint8_t *now, *above, *rgb, *buffer, *room;
-    uint64_t room_used;
     uint8_t palette[256][3];
-    z_stream z;
-    bool inflating;
+    fth__inflate *z;
+    const uint8_t *packed; /* n_packed bytes of the buffer that were not unpacked yet */
+    uint64_t n_packed;
 };
 
 static uint32_t get_u32(const uint8_t *b)
 {
     return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
-}
-
-static void *take(void *opaque, unsigned n, unsigned size)
-{
-    fth__png_reader *r = opaque;
-    const uint64_t bytes = ((uint64_t)n * size + 63) / 64 * 64;
-    if (bytes > ROOM - r->room_used) return NULL;
-    void *block = r->room + r->room_used;
-    r->room_used += bytes;
-    return block;
-}
-
-static void give(void *opaque, void *block)
-{
-    (void)opaque, (void)block;
 }
 
 #define BAD(r, err, ...)                                                                           \
@@ -64,7 +49,7 @@ static fth_status read_header(fth__png_reader *r, fth_err *err)
     FTH_TRY(fth_file_read(r->file, 0, sizeof h, h, "the head of a PNG", err));
     if (memcmp(h, "\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16) != 0)
         return BAD(r, err, "expected a PNG, found something else");
-    if (get_u32(h + 29) != (uint32_t)crc32(0, h + 12, 17))
+    if (get_u32(h + 29) != fth__crc32(0, h + 12, 17))
         return BAD(r, err, "the head of the PNG is damaged: its check sum is wrong");
     r->width = get_u32(h + 16);
     r->height = get_u32(h + 20);
@@ -145,18 +130,16 @@ fth_status fth__png_open(fth__png_reader **out, fth_mem *mem, const char *path, 
     if (s == FTH_OK) s = read_header(r, err);
     if (s == FTH_OK) s = find_data(r, err);
     if (s == FTH_OK)
-        s = fth__heap_take(mem, (int64_t)(2 * r->row_bytes + 3ull * r->width + BUFFER + ROOM + 2),
-                           1, (void **)&r->room, err);
+        s = fth__heap_take(
+            mem, (int64_t)(fth__inflate_bytes() + 2 * r->row_bytes + 3ull * r->width + BUFFER + 2),
+            1, (void **)&r->room, err);
     if (s == FTH_OK) {
-        r->buffer = r->room + ROOM;
+        r->buffer = r->room + fth__inflate_bytes();
         r->now = r->buffer + BUFFER; /* one byte more than a row: the filter stands before it */
         r->above = r->now + r->row_bytes + 1;
         r->rgb = r->above + r->row_bytes + 1;
-        r->z.zalloc = take;
-        r->z.zfree = give;
-        r->z.opaque = r;
-        r->inflating = inflateInit(&r->z) == Z_OK;
-        if (!r->inflating) s = FTH_FAIL(err, FTH_E_NOMEM, "zlib cannot start reading %s", path);
+        r->z = fth__inflate_begin(r->room, FTH__WRAP_ZLIB);
+        if (!r->z) s = FTH_FAIL(err, FTH_E_NOMEM, "zlib cannot start reading %s", path);
     }
     if (s != FTH_OK) {
         fth__png_close(r);
@@ -169,7 +152,7 @@ fth_status fth__png_open(fth__png_reader **out, fth_mem *mem, const char *path, 
 void fth__png_close(fth__png_reader *r)
 {
     if (!r) return;
-    if (r->inflating) (void)inflateEnd(&r->z);
+    fth__inflate_end(r->z);
     fth_file_close(r->file);
     fth__heap_free(r->mem, r->room);
     fth__heap_free(r->mem, r);
@@ -203,23 +186,23 @@ static fth_status refill(fth__png_reader *r, fth_err *err)
     FTH_TRY(fth_file_read(r->file, r->at, n, r->buffer, "the pixels of the PNG", err));
     r->at += n;
     r->chunk_left -= n;
-    r->z.next_in = r->buffer;
-    r->z.avail_in = n;
+    r->packed = r->buffer;
+    r->n_packed = n;
     return FTH_OK;
 }
 
 static fth_status unpack(fth__png_reader *r, fth_err *err)
 {
-    r->z.next_out = r->now;
-    r->z.avail_out = (uint32_t)r->row_bytes + 1;
-    while (r->z.avail_out > 0) {
-        if (r->z.avail_in == 0) FTH_TRY(refill(r, err));
-        const int got = inflate(&r->z, Z_NO_FLUSH);
-        if (got == Z_STREAM_END && r->z.avail_out > 0)
+    uint8_t *to = r->now;
+    for (uint64_t left = r->row_bytes + 1; left > 0;) {
+        if (r->n_packed == 0) FTH_TRY(refill(r, err));
+        const fth__inflated got = fth__inflate_some(r->z, &r->packed, &r->n_packed, &to, &left);
+        const char *why = fth__inflate_why(r->z);
+        if (got == FTH__INFLATE_ENDED && left > 0)
             return BAD(r, err, "the picture ends after %lld of %u rows", (long long)r->row,
                        r->height);
-        if (got != Z_OK && got != Z_STREAM_END && got != Z_BUF_ERROR)
-            return BAD(r, err, "the pixels are damaged: %s", r->z.msg ? r->z.msg : "zlib fails");
+        if (got == FTH__INFLATE_DAMAGED)
+            return BAD(r, err, "the pixels are damaged: %s", why ? why : "zlib fails");
     }
     return FTH_OK;
 }

@@ -4,117 +4,152 @@
  * sweeps: the first measures events from the newest back to find the oldest
  * one that still fits into the size allowed, the second writes forward.
  */
-#include "base/json.h"
 #include "trace/record.h"
+
+#include <fathom/json.h>
+
+#include "base/str.h"
 
 #include <string.h>
 
 enum {
     EVENT_BYTES = 2048
-}; /* the longest event: 127 characters, each escaped to six, and numbers */
+}; /* the longest event: three names of up to 47 characters, each escaped to six, and numbers */
 
-static void add_number(fth__text *t, const char *key, double v, int digits)
+/* An event in a buffer. Viewers of timelines take only numbers for counters. */
+static void begin_event(fth_json_writer *w, char *buffer, const char *name)
 {
-    fth__text_add(t, "\"%s\":", key);
-    fth__json_number(t, v, digits);
+    fth_json_begin_fixed(w, buffer, EVENT_BYTES);
+    w->nan = FTH_JSON_NAN_ZERO;
+    fth_json_open(w, NULL, '{');
+    fth_json_text(w, "name", name);
 }
 
-static void add_time(fth__text *t, const char *key, int64_t ns)
+static void put_time(fth_json_writer *w, const char *key, int64_t ns)
 {
-    const bool negative = ns < 0;
-    const uint64_t v = negative ? 0 - (uint64_t)ns : (uint64_t)ns;
-    fth__text_add(t, ",\"%s\":%s%llu.%03llu", key, negative ? "-" : "",
-                  (unsigned long long)(v / 1000), (unsigned long long)(v % 1000));
+    fth_json_scaled(w, key, ns, 3);
 }
 
-static void add_launch(fth__text *t, const fth_trace_launch *l)
+static void put_rate(fth_json_writer *w, const char *key, double v)
 {
-    const uint32_t *g = l->grid, *b = l->block;
-    if (b[0] > 0)
-        fth__text_add(t,
-                      "\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"registers\":%u,"
-                      "\"shared bytes\":%u,",
-                      g[0], g[1], g[2], b[0], b[1], b[2], l->registers, l->shared_bytes);
-    fth__text_add(t, "\"stream\":%u", l->stream);
+    w->digits = 6;
+    fth_json_real(w, key, v);
+    w->digits = 17;
 }
 
-static void add_span(fth__text *t, const fth__trace_record *r)
+static void put_three(fth_json_writer *w, const char *key, const uint32_t *v)
+{
+    fth_json_open(w, key, '[');
+    for (int i = 0; i < 3; i++) fth_json_int(w, NULL, v[i]);
+    fth_json_close(w);
+}
+
+static void put_launch(fth_json_writer *w, const fth_trace_launch *l)
+{
+    if (l->block[0] > 0) {
+        put_three(w, "grid", l->grid);
+        put_three(w, "block", l->block);
+        fth_json_int(w, "registers", l->registers);
+        fth_json_int(w, "shared bytes", l->shared_bytes);
+    }
+    fth_json_int(w, "stream", l->stream);
+}
+
+static void put_span(fth_json_writer *w, const fth__trace_record *r)
 {
     const int64_t took_ns = r->end_ns - r->start_ns;
     const double ns = took_ns > 0 ? (double)took_ns : 1.0;
-    fth__text_add(t, ",\"ph\":\"X\"");
-    add_time(t, "dur", took_ns);
-    fth__text_add(t, ",\"args\":{");
-    const char *comma = "";
+    fth_json_text(w, "ph", "X");
+    put_time(w, "dur", took_ns);
+    fth_json_open(w, "args", '{');
     if (r->n_chunks > 0 || r->chunk > 0) {
-        fth__text_add(t, "\"chunk\":%lld,\"chunks\":%lld", (long long)r->chunk,
-                      (long long)r->n_chunks);
-        comma = ",";
+        fth_json_int(w, "chunk", r->chunk);
+        fth_json_int(w, "chunks", r->n_chunks);
     }
     if (r->bytes) {
         const double rate = (double)r->bytes / ns; /* bytes per ns are GB per second */
-        fth__text_add(t, "%s\"bytes\":%llu,", comma, (unsigned long long)r->bytes);
-        add_number(t, "GB/s", rate, 6);
-        if (r->peak_bytes_per_s > 0) {
-            fth__text_add(t, ",");
-            add_number(t, "% of bandwidth", 1e11 * rate / r->peak_bytes_per_s, 6);
-        }
-        comma = ",";
+        fth_json_u64(w, "bytes", r->bytes);
+        put_rate(w, "GB/s", rate);
+        if (r->peak_bytes_per_s > 0)
+            put_rate(w, "% of bandwidth", 1e11 * rate / r->peak_bytes_per_s);
     }
     if (r->value > 0) { /* not for zero, and not for NaN */
-        fth__text_add(t, "%s", comma);
-        add_number(t, "flops", r->value, 17);
-        fth__text_add(t, ",");
-        add_number(t, "GFLOP/s", r->value / ns, 6);
-        comma = ",";
+        fth_json_real(w, "flops", r->value);
+        put_rate(w, "GFLOP/s", r->value / ns);
     }
-    if (r->has_launch) {
-        fth__text_add(t, "%s", comma);
-        add_launch(t, &r->launch);
-        comma = ",";
-    }
+    if (r->has_launch) put_launch(w, &r->launch);
     if (r->file[0]) {
         char site[FTH__TRACE_NAME + 16];
         fth__text s;
         fth__text_init(&s, site, sizeof site);
         fth__text_add(&s, "%s:%d", r->file, (int)r->line);
-        fth__text_add(t, "%s\"at\":", comma);
-        fth__json_string(t, site);
+        fth_json_text(w, "at", site);
     }
-    fth__text_add(t, "}");
+    fth_json_close(w);
 }
 
-static void add_event(fth__text *t, const fth__trace_record *r)
+/* The event into the buffer; its length. */
+static size_t put_event(char *buffer, const fth__trace_record *r)
 {
-    fth__text_add(t, "{\"name\":");
-    fth__json_string(t, r->name);
-    fth__text_add(t, ",\"cat\":");
-    fth__json_string(t, r->category[0] ? r->category : "fathom");
+    fth_json_writer w;
+    begin_event(&w, buffer, r->name);
+    w.digits = 17;
+    fth_json_text(&w, "cat", r->category[0] ? r->category : "fathom");
     const bool on_track = r->kind == FTH__SPAN || r->kind == FTH__INSTANT;
-    fth__text_add(t, ",\"pid\":1,\"tid\":%d", on_track ? (int)r->track + 1 : 0);
-    add_time(t, "ts", r->start_ns);
+    fth_json_int(&w, "pid", 1);
+    fth_json_int(&w, "tid", on_track ? r->track + 1 : 0);
+    put_time(&w, "ts", r->start_ns);
     switch (r->kind) {
-    case FTH__SPAN: add_span(t, r); break;
+    case FTH__SPAN: put_span(&w, r); break;
     case FTH__MEMORY:
-        fth__text_add(t, ",\"ph\":\"C\",\"args\":{\"planned\":%llu,\"actual\":%llu}",
-                      (unsigned long long)r->bytes, (unsigned long long)r->actual_bytes);
+        fth_json_text(&w, "ph", "C");
+        fth_json_open(&w, "args", '{');
+        fth_json_u64(&w, "planned", r->bytes);
+        fth_json_u64(&w, "actual", r->actual_bytes);
+        fth_json_close(&w);
         break;
     case FTH__COUNTER:
-        fth__text_add(t, ",\"ph\":\"C\",\"args\":{");
-        add_number(t, "value", r->value, 17);
-        fth__text_add(t, "}");
+        fth_json_text(&w, "ph", "C");
+        fth_json_open(&w, "args", '{');
+        fth_json_real(&w, "value", r->value);
+        fth_json_close(&w);
         break;
-    case FTH__INSTANT: fth__text_add(t, ",\"ph\":\"i\",\"s\":\"t\""); break;
+    case FTH__INSTANT:
+        fth_json_text(&w, "ph", "i");
+        fth_json_text(&w, "s", "t");
+        break;
     }
-    fth__text_add(t, "}");
+    fth_json_close(&w);
+    return (size_t)w.used;
 }
 
-/* Write the text and empty it. */
-static bool flush(fth__text *t, fth__trace_sink sink)
+/* A mark over all tracks. */
+static size_t put_mark(char *buffer, const char *name, int64_t ns)
 {
-    const bool ok = sink.put(sink.user, t->data, t->used);
-    fth__text_init(t, t->data, t->bytes);
-    return ok;
+    fth_json_writer w;
+    begin_event(&w, buffer, name);
+    fth_json_text(&w, "ph", "i");
+    fth_json_text(&w, "s", "g");
+    fth_json_int(&w, "pid", 1);
+    fth_json_int(&w, "tid", 0);
+    put_time(&w, "ts", ns);
+    fth_json_close(&w);
+    return (size_t)w.used;
+}
+
+/* How the process (tid 0) or a track is called. */
+static size_t put_name(char *buffer, const char *what, int tid, const char *name)
+{
+    fth_json_writer w;
+    begin_event(&w, buffer, what);
+    fth_json_text(&w, "ph", "M");
+    fth_json_int(&w, "pid", 1);
+    fth_json_int(&w, "tid", tid);
+    fth_json_open(&w, "args", '{');
+    fth_json_text(&w, "name", name);
+    fth_json_close(&w);
+    fth_json_close(&w);
+    return (size_t)w.used;
 }
 
 static const fth__trace_record *event(const fth_trace *trace, uint64_t i)
@@ -133,62 +168,50 @@ static uint64_t first_that_fits(const fth_trace *trace)
     for (int k = 0; k < trace->n_tracks; k++) room -= room < PER_TRACK ? room : PER_TRACK;
     uint64_t i = trace->recorded;
     while (i > oldest) {
-        fth__text t;
-        fth__text_init(&t, buffer, sizeof buffer);
-        add_event(&t, event(trace, i - 1));
-        if (t.used + 2 > room) break; /* ",\n" */
-        room -= t.used + 2;
+        const size_t n = put_event(buffer, event(trace, i - 1));
+        if (n + 2 > room) break; /* ",\n" */
+        room -= n + 2;
         i--;
     }
     return i;
 }
 
-bool fth__trace_to_json(const fth_trace *trace, fth__trace_sink sink)
+static bool send(fth__trace_sink sink, const char *between, const char *event, size_t n)
+{
+    return sink.put(sink.user, between, strlen(between)) && sink.put(sink.user, event, n);
+}
+
+/* What comes before the events: only its numbers change, so that it needs no escapes. */
+static bool send_head(const fth_trace *trace, uint64_t dropped, fth__trace_sink sink)
 {
     char buffer[EVENT_BYTES];
     fth__text t;
     fth__text_init(&t, buffer, sizeof buffer);
-    const uint64_t first = first_that_fits(trace);
-    const unsigned long long dropped = (unsigned long long)first;
     fth__text_add(&t,
                   "{\"schemaVersion\":1,\"deviceProperties\":[],\"displayTimeUnit\":\"ms\","
                   "\"baseTimeNanoseconds\":%lld,\"traceName\":\"fathom\","
-                  "\"otherData\":{\"version\":\"%s\",\"dropped\":%llu},\n",
-                  (long long)trace->base_ns, fth_version(), dropped);
-    fth__text_add(&t,
-                  "\"traceEvents\":[\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"tid\":0,"
-                  "\"args\":{\"name\":\"fathom\"}}");
-    if (trace->note[0]) {
-        fth__text_add(&t, ",\n{\"name\":");
-        fth__json_string(&t, trace->note);
-        fth__text_add(&t, ",\"ph\":\"i\",\"s\":\"g\",\"pid\":1,\"tid\":0");
-        add_time(&t, "ts", trace->note_ns);
-        fth__text_add(&t, "}");
-    }
-    if (first > 0 && first < trace->recorded) {
+                  "\"otherData\":{\"version\":\"%s\",\"dropped\":%llu},\n\"traceEvents\":[\n",
+                  (long long)trace->base_ns, fth_version(), (unsigned long long)dropped);
+    return sink.put(sink.user, t.data, t.used);
+}
+
+bool fth__trace_to_json(const fth_trace *trace, fth__trace_sink sink)
+{
+    char buffer[EVENT_BYTES];
+    const uint64_t first = first_that_fits(trace);
+    bool ok = send_head(trace, first, sink) &&
+              send(sink, "", buffer, put_name(buffer, "process_name", 0, "fathom"));
+    if (ok && trace->note[0])
+        ok = send(sink, ",\n", buffer, put_mark(buffer, trace->note, trace->note_ns));
+    if (ok && first > 0 && first < trace->recorded) {
         /* Also where the reader looks: a mark at the left end of the timeline. */
-        fth__text_add(&t,
-                      ",\n{\"name\":\"%llu older events were dropped\",\"ph\":\"i\",\"s\":\"g\","
-                      "\"pid\":1,\"tid\":0",
-                      dropped);
-        add_time(&t, "ts", event(trace, first)->start_ns);
-        fth__text_add(&t, "}");
+        char name[64];
+        snprintf(name, sizeof name, "%llu older events were dropped", (unsigned long long)first);
+        ok = send(sink, ",\n", buffer, put_mark(buffer, name, event(trace, first)->start_ns));
     }
-    bool ok = flush(&t, sink);
-    for (int k = 0; ok && k < trace->n_tracks; k++) {
-        fth__text_add(
-            &t,
-            ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"args\":{\"name\":",
-            k + 1);
-        fth__json_string(&t, trace->track[k]);
-        fth__text_add(&t, "}}");
-        ok = flush(&t, sink);
-    }
-    for (uint64_t i = first; ok && i < trace->recorded; i++) {
-        fth__text_add(&t, ",\n");
-        add_event(&t, event(trace, i));
-        ok = flush(&t, sink);
-    }
-    fth__text_add(&t, "\n]}\n");
-    return ok && flush(&t, sink);
+    for (int k = 0; ok && k < trace->n_tracks; k++)
+        ok = send(sink, ",\n", buffer, put_name(buffer, "thread_name", k + 1, trace->track[k]));
+    for (uint64_t i = first; ok && i < trace->recorded; i++)
+        ok = send(sink, ",\n", buffer, put_event(buffer, event(trace, i)));
+    return ok && sink.put(sink.user, "\n]}\n", 4);
 }

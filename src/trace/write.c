@@ -2,7 +2,8 @@
  */
 #include "base/str.h"
 #include "mem/disk.h"
-#include "trace/gzip.h"
+#include "mem/heap.h"
+#include "text/deflate.h"
 #include "trace/record.h"
 
 #include <errno.h>
@@ -57,25 +58,34 @@ static bool put_file(void *user, const char *chars, size_t n)
     return true;
 }
 
-static bool put_packed(void *user, const char *chars, size_t n)
+static bool put_plain(void *user, const char *chars, size_t n)
 {
-    return fth__gzip_put(user, chars, n);
+    fth__deflate_add(user, chars, n);
+    return true;
+}
+
+/* From the packer, which goes on after a failure that f->error holds. */
+static void put_packed(void *user, const void *bytes, uint64_t n)
+{
+    file *f = user;
+    if (!f->error) (void)put_file(f, bytes, n);
 }
 
 /* The events into an open file. */
 static bool write_events(fth_trace *trace, file *f, bool packed)
 {
-    fth__gzip *z = packed ? fth__gzip_create(f->mem, put_file, f) : NULL;
-    if (packed && !z) {
+    void *block = packed ? fth__heap_alloc(f->mem, fth__deflate_bytes()) : NULL;
+    if (packed && !block) {
         f->error = ENOMEM;
         return false;
     }
-    const fth__trace_sink sink = {packed ? put_packed : put_file, packed ? (void *)z : (void *)f};
+    fth__deflate *z = packed ? fth__deflate_begin(block, FTH__WRAP_GZIP, put_packed, f) : NULL;
+    const fth__trace_sink sink = {packed ? put_plain : put_file, packed ? (void *)z : (void *)f};
     pthread_mutex_lock(trace->lock);
     bool ok = fth__trace_to_json(trace, sink);
     pthread_mutex_unlock(trace->lock);
-    ok = ok && (!packed || fth__gzip_finish(z));
-    fth__gzip_destroy(z);
+    if (packed) ok = fth__deflate_end(z) && ok && !f->error;
+    fth__heap_free(f->mem, block);
     return ok;
 }
 

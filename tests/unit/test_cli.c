@@ -468,26 +468,33 @@ TEST(an_answer_is_lines_or_one_document)
     free(none);
 }
 
-TEST(json_escapes_and_sets_commas)
+TEST(documents_have_a_line_for_every_value)
 {
     char *text = NULL;
     size_t bytes = 0;
-    cli_json j = {.out = open_memstream(&text, &bytes)};
-    cli_json_open(&j, NULL, '{');
-    cli_json_text(&j, "a\"", "l\xc3\xa9s\\\n\x01\xe9");
-    cli_json_text(&j, "none", NULL);
-    cli_json_open(&j, "list", '[');
-    cli_json_int(&j, NULL, UINT64_MAX);
-    cli_json_real(&j, NULL, (double)NAN);
-    cli_json_real(&j, NULL, 0.5);
-    cli_json_close(&j, ']');
-    cli_json_open(&j, "empty", '{');
-    cli_json_close(&j, '}');
-    cli_json_bool(&j, "yes", true);
-    cli_json_close(&j, '}');
-    fclose(j.out);
+    FILE *out = open_memstream(&text, &bytes);
+    fth_json_writer j;
+    cli_json_begin(&j, out);
+    fth_json_open(&j, NULL, '{');
+    fth_json_text(&j, "a\"", "l\xc3\xa9s\\\n\x01\xe9");
+    fth_json_text(&j, "none", NULL);
+    fth_json_open(&j, "list", '[');
+    fth_json_u64(&j, NULL, INT64_MAX);
+    fth_json_real(&j, NULL, (double)NAN);
+    fth_json_real(&j, NULL, 2.0 / 3);
+    fth_json_open(&j, NULL, '{');
+    fth_json_real(&j, "half", 0.5);
+    fth_json_close(&j);
+    fth_json_close(&j);
+    fth_json_open(&j, "empty", '{');
+    fth_json_close(&j);
+    fth_json_bool(&j, "yes", true);
+    fth_json_close(&j);
+    OK(fth_json_end(&j, NULL));
+    fclose(out);
     EQ_STR(text, "{\n  \"a\\\"\": \"l\xc3\xa9s\\\\\\n\\u0001\xef\xbf\xbd\",\n  \"none\": null,\n"
-                 "  \"list\": [\n    18446744073709551615,\n    null,\n    0.5\n  ],\n"
+                 "  \"list\": [\n    9223372036854775807,\n    null,\n    0.666667,\n"
+                 "    {\n      \"half\": 0.5\n    }\n  ],\n"
                  "  \"empty\": {},\n  \"yes\": true\n}\n");
     free(text);
 }

@@ -3,7 +3,7 @@
 #include "testing/files.h"
 
 #include "config/node.h"
-#include "config/number.h"
+#include "text/number.h"
 
 #include <fathom/config.h>
 #include <locale.h>

@@ -5,6 +5,7 @@
 #include "mem/inject.h"
 #include <fathom/json.h>
 
+#include <locale.h>
 #include <math.h>
 
 static fth_json *parse(fth_mem *mem, const char *text)
@@ -139,7 +140,7 @@ TEST(what_is_not_finite_has_words_when_asked_for)
     fth_mem *mem = t_mem(1 << 20);
     fth_json_writer w;
     fth_json_begin(&w, mem, false);
-    w.nan = true;
+    w.nan = FTH_JSON_NAN_NAME;
     fth_json_open(&w, NULL, '[');
     fth_json_real(&w, NULL, (double)NAN);
     fth_json_real(&w, NULL, (double)INFINITY);
@@ -161,6 +162,143 @@ TEST(what_is_not_finite_has_words_when_asked_for)
     IS(fth_json_parse(&doc, mem, "test", "NaNa", 4, NULL), FTH_E_FILE_FORMAT);
     IS(fth_json_parse(&doc, mem, "test", "[-Infinite]", 11, NULL), FTH_E_FILE_FORMAT);
     OK(fth_mem_destroy(mem, NULL));
+}
+
+static const double odd[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, -0.0, 1.0 / 3};
+
+static void put_odd(char *text, size_t bytes, fth_json_nan nan, int digits)
+{
+    fth_json_writer w;
+    fth_json_begin_fixed(&w, text, bytes);
+    w.nan = nan;
+    w.digits = digits;
+    fth_json_open(&w, NULL, '[');
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) fth_json_real(&w, NULL, odd[i]);
+    fth_json_close(&w);
+    OK(fth_json_end(&w, NULL));
+}
+
+TEST(numbers_that_are_not_finite_follow_the_policy)
+{
+    char text[200];
+    put_odd(text, sizeof text, FTH_JSON_NAN_NULL, 0);
+    EQ_STR(text, "[null,null,null,0,0.3333333333333333]");
+    put_odd(text, sizeof text, FTH_JSON_NAN_NAME, 6);
+    EQ_STR(text, "[NaN,Infinity,-Infinity,0,0.333333]");
+    put_odd(text, sizeof text, FTH_JSON_NAN_ZERO, 17);
+    EQ_STR(text, "[0,0,0,0,0.33333333333333331]");
+}
+
+/* The shortest text that reads as the number, at the edges of double and in every locale. */
+TEST(numbers_read_back_as_they_were)
+{
+    static const struct {
+        double v;
+        const char *text;
+    } edge[] = {{0.1, "0.1"},
+                {1.0 / 3, "0.3333333333333333"},
+                {0.1 + 0.2, "0.30000000000000004"},
+                {5e-324, "4.94065645841247e-324"},
+                {2.2250738585072014e-308, "2.2250738585072014e-308"},
+                {1.7976931348623157e308, "1.7976931348623157e+308"},
+                {-9007199254740993.0, "-9007199254740992"},
+                {1e22, "1e+22"},
+                {123456789012345680.0, "1.2345678901234568e+17"}};
+    static const char *const locales[] = {"C", "de_DE.UTF-8", "fr_FR.UTF-8"};
+    for (size_t l = 0; l < 3; l++) {
+        if (!setlocale(LC_NUMERIC, locales[l])) continue;
+        for (size_t i = 0; i < sizeof edge / sizeof edge[0]; i++) {
+            char text[64];
+            fth_json_writer w;
+            fth_json_begin_fixed(&w, text, sizeof text);
+            fth_json_real(&w, NULL, edge[i].v);
+            OK(fth_json_end(&w, NULL));
+            EQ_STR(text, edge[i].text);
+        }
+        setlocale(LC_NUMERIC, "C");
+    }
+}
+
+TEST(scaled_numbers_keep_their_decimals)
+{
+    char text[300];
+    fth_json_writer w;
+    fth_json_begin_fixed(&w, text, sizeof text);
+    fth_json_open(&w, NULL, '[');
+    fth_json_scaled(&w, NULL, 1500, 3);
+    fth_json_scaled(&w, NULL, 0, 3);
+    fth_json_scaled(&w, NULL, -7, 3);
+    fth_json_scaled(&w, NULL, 42, 0);
+    fth_json_scaled(&w, NULL, 100, 2);
+    fth_json_scaled(&w, NULL, INT64_MIN, 18);
+    fth_json_scaled(&w, NULL, INT64_MAX, 0);
+    fth_json_close(&w);
+    OK(fth_json_end(&w, NULL));
+    EQ_STR(text, "[1.500,0.000,-0.007,42,1.00,-9.223372036854775808,9223372036854775807]");
+}
+
+TEST(rows_have_blanks_when_asked_for)
+{
+    char text[300];
+    FILE *out = fmemopen(text, sizeof text, "w");
+    fth_json_writer w;
+    fth_json_begin_file(&w, out, "a text", true);
+    w.spaced = true;
+    fth_json_open(&w, NULL, '{');
+    fth_json_open_row(&w, "a", '{');
+    fth_json_int(&w, "x", 1);
+    fth_json_open(&w, "y", '[');
+    fth_json_int(&w, NULL, 2);
+    fth_json_int(&w, NULL, 3);
+    fth_json_close(&w);
+    fth_json_close(&w);
+    fth_json_int(&w, "b", 4);
+    fth_json_close(&w);
+    OK(fth_json_end(&w, NULL));
+    fclose(out);
+    EQ_STR(text, "{\n  \"a\": {\"x\": 1, \"y\": [2, 3]},\n  \"b\": 4\n}\n");
+}
+
+TEST(a_tall_document_has_a_line_for_every_value)
+{
+    char text[300];
+    FILE *out = fmemopen(text, sizeof text, "w");
+    fth_json_writer w;
+    fth_json_begin_file(&w, out, "a text", true);
+    w.tall = true;
+    fth_json_open(&w, NULL, '[');
+    fth_json_open(&w, NULL, '{');
+    fth_json_int(&w, "a", 1);
+    fth_json_open(&w, "b", '[');
+    fth_json_close(&w);
+    fth_json_close(&w);
+    fth_json_close(&w);
+    OK(fth_json_end(&w, NULL));
+    fclose(out);
+    EQ_STR(text, "[\n  {\n    \"a\": 1,\n    \"b\": []\n  }\n]\n");
+}
+
+/* Only well-formed UTF-8 passes: no surrogates, nothing overlong, nothing beyond U+10FFFF. */
+TEST(bytes_that_are_not_utf8_are_replaced)
+{
+    static const struct {
+        const char *bytes, *text;
+    } cases[] = {{"l\xc3\xa9s", "\"l\xc3\xa9s\""},
+                 {"\xf0\x9f\x98\x80", "\"\xf0\x9f\x98\x80\""},
+                 {"\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
+                 {"\xc0\xaf", "\"\xef\xbf\xbd\xef\xbf\xbd\""},
+                 {"\xf4\x90\x80\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
+                 {"\xe2\x82", "\"\xef\xbf\xbd\xef\xbf\xbd\""},
+                 {"</script>", "\"\\u003c/script>\""},
+                 {"\x1b[0m\x7f", "\"\\u001b[0m\\u007f\""}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[100];
+        fth_json_writer w;
+        fth_json_begin_fixed(&w, text, sizeof text);
+        fth_json_text(&w, NULL, cases[i].bytes);
+        OK(fth_json_end(&w, NULL));
+        EQ_STR(text, cases[i].text);
+    }
 }
 
 /* For people: a line for each value, but what stands in a list is short and many. */

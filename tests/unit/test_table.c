@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "job/show.h"
-#include "job/width.h"
+#include "text/width.h"
 
 #include <locale.h>
 #include <math.h>

@@ -428,7 +428,7 @@ TEST(a_packed_trace_is_whole_or_not_there)
         IS(s, FTH_E_NOMEM);
         EQ_I64(n_files(t_temp_dir()), before);
     }
-    IS_TRUE(allocs > 3);
+    EQ_I64(allocs, 2); /* zlib gets all of its memory in one block */
     remove(path);
     for (s = FTH_E_FILE_WRITE; s != FTH_OK;) {
         fth__mem_inject(mem, 0, ++writes);

@@ -1,5 +1,5 @@
 /* number.c - numbers and intervals as they are written; see number.h. */
-#include "config/number.h"
+#include "text/number.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -120,14 +120,19 @@ fth__number fth__number_int(const char *text, int64_t *out)
 
 void fth__number_print(fth__text *t, double v)
 {
+    fth__number_print_digits(t, v, 0);
+}
+
+void fth__number_print_digits(fth__text *t, double v, int digits)
+{
     if (isinf(v)) {
         fth__text_add(t, v < 0 ? "-.inf" : ".inf");
         return;
     }
     char text[40];
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, v);
-        if (strtod(text, NULL) == v) break;
+    for (int n = digits > 0 ? digits : 15; n <= 17; n++) {
+        snprintf(text, sizeof text, "%.*g", n, v);
+        if (digits > 0 || strtod(text, NULL) == v) break;
     }
     for (const char *s = text; *s; s++)
         if (isalnum((unsigned char)*s) || *s == '-' || *s == '+')

@@ -1,11 +1,11 @@
-/* job/width.h - how many columns of a terminal a text takes, character by character.
+/* text/width.h - how many columns of a terminal a text takes, character by character.
  *
  * Names come from files and people: what could move the cursor, turn the direction of the line or
  * is no UTF-8 is shown as '?', so that a name can neither break the table nor pretend to be
  * another one.
  */
-#ifndef FTH_JOB_WIDTH_H
-#define FTH_JOB_WIDTH_H
+#ifndef FTH_TEXT_WIDTH_H
+#define FTH_TEXT_WIDTH_H
 
 #include <stdbool.h>
 #include <stddef.h>

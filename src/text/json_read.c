@@ -1,4 +1,4 @@
-/* json.c - the reader, on jansson, whose memory is not ours and so is bounded beforehand.
+/* json_read.c - the reader, on jansson, whose memory is not ours and so is bounded beforehand.
  *
  * A quick look over the text counts values and depth: jansson then needs at most about 100 bytes
  * for each value and a few kilobytes of stack, whatever the text holds.
@@ -6,8 +6,8 @@
 #include <fathom/json.h>
 
 #include "base/str.h"
-#include "io/file.h"
 #include "mem/heap.h"
+#include "text/json.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_BYTES = 64 << 20, MAX_VALUES = 2000000 };
+enum { MAX_VALUES = 2000000 };
 
 struct fth_json {
     fth_mem *mem;
@@ -27,7 +27,7 @@ struct fth_json {
 /* What is too much in the text; NULL when nothing is. */
 static const char *find_excess(const char *text, size_t bytes)
 {
-    if (bytes > MAX_BYTES) return "it has more than 64 MiB";
+    if (bytes > FTH__JSON_BYTES) return "it has more than 64 MiB";
     int64_t values = 0, depth = 0;
     bool quoted = false;
     for (size_t i = 0; i < bytes; i++) {
@@ -121,26 +121,6 @@ fth_status fth_json_parse(fth_json **out, fth_mem *mem, const char *name, const 
         return FTH_FAIL(err, FTH_E_NOMEM, "no memory to read %s", name);
     return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s:%d:%d: this is not JSON: %s", name, why.line,
                     why.column, why.text);
-}
-
-fth_status fth_json_load(fth_json **out, fth_mem *mem, const char *path, fth_err *err)
-{
-    *out = NULL;
-    fth_file *file = NULL;
-    FTH_TRY(fth_file_open(&file, mem, path, err));
-    fth_status s = FTH_OK;
-    void *text = NULL;
-    if (file->bytes > MAX_BYTES)
-        s = FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                     "%s: too much JSON: it has %" PRIu64 " bytes, 64 MiB are allowed", path,
-                     file->bytes);
-    const uint64_t bytes = file->bytes;
-    if (s == FTH_OK) s = fth__heap_take(mem, (int64_t)bytes, 1, &text, err);
-    if (s == FTH_OK) s = fth_file_read(file, 0, bytes, text, "the text", err);
-    if (s == FTH_OK) s = fth_json_parse(out, mem, path, text, (size_t)bytes, err);
-    fth__heap_free(mem, text);
-    fth_file_close(file);
-    return s;
 }
 
 void fth_json_destroy(fth_json *doc)

@@ -1,6 +1,6 @@
-/* config/number.h - numbers and intervals as they are written, in every locale the same. */
-#ifndef FTH_CONFIG_NUMBER_H
-#define FTH_CONFIG_NUMBER_H
+/* text/number.h - numbers and intervals as they are written, in every locale the same. */
+#ifndef FTH_TEXT_NUMBER_H
+#define FTH_TEXT_NUMBER_H
 
 #include "base/str.h"
 
@@ -18,6 +18,8 @@ fth__number fth__number_int(const char *text, int64_t *out);
 fth__number fth__number_real(const char *text, double *out);
 /* The shortest text that reads as exactly this number. */
 void fth__number_print(fth__text *t, double v);
+/* With so many digits, 1 to 17, as "%.*g" in the C locale; 0: the shortest. */
+void fth__number_print_digits(fth__text *t, double v, int digits);
 
 typedef struct fth__interval {
     double low, high; /* of INT rows: exact below 2^53 */

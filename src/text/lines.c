@@ -2,9 +2,8 @@
 #include <fathom/lines.h>
 
 #include "base/str.h"
-#include "config/number.h"
-#include "io/file.h"
 #include "mem/heap.h"
+#include "text/number.h"
 
 #include <math.h>
 #include <string.h>
@@ -68,23 +67,6 @@ void fth_lines_field(fth_lines *t, const char *text)
     for (size_t i = 0; i < n; i++)
         put(t, text[i] == '"' ? "\"\"" : text + i, text[i] == '"' ? 2 : 1);
     put(t, "\"", 1);
-}
-
-fth_status fth_lines_save(fth_lines *t, const char *path, fth_err *err)
-{
-    fth__writer out = {0};
-    fth_status s = t->status;
-    if (s != FTH_OK)
-        s = FTH_FAIL(err, s, "no memory for the text of %s", path);
-    else
-        s = fth__writer_open(&out, t->mem, path, err);
-    if (s == FTH_OK && t->used > 0) s = fth__writer_write(&out, 0, (uint64_t)t->used, t->data, err);
-    if (s == FTH_OK)
-        s = fth__writer_commit(&out, NULL, err);
-    else
-        fth__writer_abandon(&out);
-    fth_lines_free(t);
-    return s;
 }
 
 void fth_lines_free(fth_lines *t)

@@ -1,6 +1,6 @@
 /* width.c - characters of a terminal. The ranges are those of Unicode that people use in names:
  * marks that stand on the character before them, and the wide ones of East Asia and pictures. */
-#include "job/width.h"
+#include "text/width.h"
 
 typedef struct range {
     uint32_t first, last;

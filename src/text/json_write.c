@@ -6,10 +6,8 @@
 #include <fathom/json.h>
 
 #include "base/hash.h"
-#include "base/json.h"
-#include "config/number.h"
-#include "io/file.h"
 #include "mem/heap.h"
+#include "text/number.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -41,6 +39,33 @@ static void put(fth_json_writer *w, const char *s, size_t n)
     w->data[w->used] = '\0';
 }
 
+/* A character as it stands between quotes: `n` bytes of `text`, for `taken` bytes of the source. */
+typedef struct escaped {
+    char text[8];
+    size_t n, taken;
+} escaped;
+
+static escaped made_of(const char *text, size_t n, size_t taken)
+{
+    escaped c = {.n = n, .taken = taken};
+    memcpy(c.text, text, n);
+    return c;
+}
+
+/* What is not UTF-8 becomes U+FFFD: a parser would refuse the whole text for one bad path. */
+static escaped escape(const char *s, size_t left)
+{
+    static const char hex[] = "0123456789abcdef";
+    const unsigned char c = (unsigned char)*s;
+    const size_t n = fth__utf8_length(s, left);
+    if (n == 0) return made_of("\xef\xbf\xbd", 3, 1);
+    if (c == '"' || c == '\\') return made_of((const char[]){'\\', *s}, 2, 1);
+    if (c == '\n') return made_of("\\n", 2, 1);
+    if (c < 0x20 || c == 0x7f || c == '<')
+        return made_of((const char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6, 1);
+    return made_of(s, n, n);
+}
+
 static bool is_plain(char c)
 {
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\' && c != '<';
@@ -53,7 +78,7 @@ static void put_text(fth_json_writer *w, const char *s, size_t n)
         while (end < n && is_plain(s[end])) end++;
         put(w, s + at, end - at);
         if (end == n) break;
-        const fth__json_char c = fth__json_escape(s + end, n - end);
+        const escaped c = escape(s + end, n - end);
         put(w, c.text, c.n);
         end += c.taken;
     }
@@ -75,12 +100,13 @@ static void start_value(fth_json_writer *w, const char *key)
         if (w->status == FTH_OK) w->status = FTH_E_INTERNAL;
         return;
     }
-    if (w->comma) put(w, ",", 1);
+    const bool one_line = !w->indent || w->row > 0;
+    if (w->comma) put(w, ", ", one_line && w->spaced ? 2 : 1);
     if (w->depth > 0) new_line(w);
     w->comma = true;
     if (!key) return;
     put_text(w, key, strlen(key));
-    put(w, ": ", w->indent && w->row == 0 ? 2 : 1);
+    put(w, ": ", !one_line || w->spaced ? 2 : 1);
 }
 
 static void put_value(fth_json_writer *w, const char *key, const char *value)
@@ -112,8 +138,14 @@ void fth_json_open(fth_json_writer *w, const char *key, char bracket)
     if (w->status != FTH_OK) return;
     const bool listed = w->depth > 0 && w->bracket[w->depth - 1] == ']';
     w->bracket[w->depth++] = bracket == '{' ? '}' : ']';
-    if (listed && w->row == 0) w->row = w->depth;
+    if (listed && w->row == 0 && !w->tall) w->row = w->depth;
     w->comma = false;
+}
+
+void fth_json_open_row(fth_json_writer *w, const char *key, char bracket)
+{
+    fth_json_open(w, key, bracket);
+    if (w->status == FTH_OK && w->row == 0) w->row = w->depth;
 }
 
 void fth_json_close(fth_json_writer *w)
@@ -164,19 +196,31 @@ void fth_json_hash(fth_json_writer *w, const char *key, uint64_t value)
 
 void fth_json_real(fth_json_writer *w, const char *key, double value)
 {
+    if (!isfinite(value) && w->nan != FTH_JSON_NAN_ZERO) {
+        const char *name = value != value ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
+        put_value(w, key, w->nan == FTH_JSON_NAN_NAME ? name : "null");
+        return;
+    }
     char number[40];
     fth__text t;
     fth__text_init(&t, number, sizeof number);
-    if (value == 0) value = 0; /* "-0" would be read as a whole number, without its sign */
-    if (isfinite(value))
-        fth__number_print(&t, value);
-    else
-        fth__text_add(&t, "%s",
-                      !w->nan          ? "null"
-                      : value != value ? "NaN"
-                      : value > 0      ? "Infinity"
-                                       : "-Infinity");
+    /* "-0" would be read as a whole number, without its sign */
+    fth__number_print_digits(&t, isfinite(value) && value != 0 ? value : 0, w->digits);
     put_value(w, key, number);
+}
+
+void fth_json_scaled(fth_json_writer *w, const char *key, int64_t value, int decimals)
+{
+    char text[48];
+    char *at = text + sizeof text - 1;
+    uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    *at = '\0';
+    for (int i = 0; i <= decimals || left > 0; i++, left /= 10) {
+        if (i == decimals && i > 0) *--at = '.';
+        *--at = (char)('0' + left % 10);
+    }
+    if (value < 0) *--at = '-';
+    put_value(w, key, at);
 }
 
 void fth_json_seconds(fth_json_writer *w, const char *key, double value)
@@ -220,20 +264,6 @@ fth_status fth_stream_end(FILE *file, const char *what, fth_err *err)
     if (fflush(file) == 0 && !ferror(file)) return FTH_OK;
     return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s could not be written: %s", what,
                     errno ? strerror(errno) : "an earlier write failed");
-}
-
-fth_status fth_json_save(fth_json_writer *w, const char *path, fth_err *err)
-{
-    fth_status s = fth_json_end(w, err);
-    fth__writer out = {0};
-    if (s == FTH_OK) s = fth__writer_open(&out, w->mem, path, err);
-    if (s == FTH_OK) s = fth__writer_write(&out, 0, (uint64_t)w->used, w->data, err);
-    if (s == FTH_OK)
-        s = fth__writer_commit(&out, NULL, err);
-    else
-        fth__writer_abandon(&out);
-    fth_json_free(w);
-    return s;
 }
 
 void fth_json_free(fth_json_writer *w)
