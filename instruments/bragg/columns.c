@@ -3,7 +3,6 @@
  * Without `strict` every word is a number, 0 where it is none: so the reference reads them.
  */
 #include "inputs.h"
-#include "text.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -12,20 +11,20 @@ static const char delimiters[] = " \t,;:!\v\f\r";
 
 /* The numbers of a line into v[0..columns), NaN where there are no more. In the reference a line
  * that ends with a word has no end: what is missing after it is 0. */
-static fth_status split(const br_text *t, const char *line, double *v, int columns, bool strict,
-                        fth_err *err)
+static fth_status split(const fth_reader *t, const fth_text_line *line, double *v, int columns,
+                        bool strict, fth_err *err)
 {
-    const char *at = line + strspn(line, delimiters);
+    const char *at = line->text + strspn(line->text, delimiters);
     bool word = false;
     for (int i = 0; i < columns; i++) {
         v[i] = word ? 0 : (double)NAN;
         if (*at == 0 || (strict && *at == '#')) continue;
         const char *end, *number = at, *next = at + strcspn(at, delimiters);
-        v[i] = br_strtod(at, &end);
+        v[i] = fth_strtod(at, &end);
         if (strict && (end != next || !isfinite(v[i])))
             return FTH_FAIL(err, FTH_E_FILE_FORMAT,
                             "%s:%" PRId64 ": expected a number, found \"%.*s\"", t->path,
-                            t->line - 1, (int)(next - at < 40 ? next - at : 40), at);
+                            line->number, (int)(next - at < 40 ? next - at : 40), at);
         at = next + strspn(next, delimiters);
         word = !strict && *at == 0 && number + strspn(number, "0123456789-+.EGeg") < next;
     }
@@ -33,28 +32,27 @@ static fth_status split(const br_text *t, const char *line, double *v, int colum
 }
 
 /* The next line that is not empty; NULL at the end. */
-static fth_status next_row(br_text *t, char **line, bool strict, fth_err *err)
+static fth_status next_row(fth_reader *t, fth_text_line *line, bool strict, fth_err *err)
 {
     for (;;) {
-        bool whole = true;
-        FTH_TRY(br_text_line(t, line, &whole, err));
-        if (!*line) return FTH_OK;
-        if (strict && !whole)
+        FTH_TRY(fth_reader_next(t, line, err));
+        if (!line->text) return FTH_OK;
+        if (strict && !line->whole)
             return FTH_FAIL(err, FTH_E_FILE_FORMAT,
                             "%s:%" PRId64 ": expected numbers, found a zero byte", t->path,
-                            t->line - 1);
-        const char first = (*line)[strspn(*line, delimiters)];
+                            line->number);
+        const char first = line->text[strspn(line->text, delimiters)];
         if (first != 0 && !(strict && first == '#')) return FTH_OK;
     }
 }
 
-static fth_status read_rows(br_columns *out, fth_mem *mem, br_text *t, int columns, bool strict,
+static fth_status read_rows(br_columns *out, fth_mem *mem, fth_reader *t, int columns, bool strict,
                             fth_err *err)
 {
-    char *line;
+    fth_text_line line;
     for (;;) {
         FTH_TRY(next_row(t, &line, strict, err));
-        if (!line) break;
+        if (!line.text) break;
         out->rows++;
     }
     if (out->rows == 0)
@@ -63,14 +61,14 @@ static fth_status read_rows(br_columns *out, fth_mem *mem, br_text *t, int colum
     FTH_TRY_CTX(fth_tensor_create(&out->table, mem, "columns", FTH_F64, 2,
                                   ((int64_t[2]){out->rows, columns}), err),
                 err, "%s: %" PRId64 " rows", t->path, out->rows);
-    FTH_TRY(br_text_rewind(t, err));
+    FTH_TRY(fth_reader_rewind(t, err));
     double *v = fth_tensor_data(out->table);
     for (int64_t i = 0; i < out->rows; i++) {
         FTH_TRY(next_row(t, &line, strict, err));
-        if (!line)
+        if (!line.text)
             return FTH_FAIL(err, FTH_E_FILE_READ, "%s: the file changed while it was read",
                             t->path);
-        FTH_TRY(split(t, line, v + i * columns, columns, strict, err));
+        FTH_TRY(split(t, &line, v + i * columns, columns, strict, err));
     }
     return FTH_OK;
 }
@@ -79,10 +77,10 @@ fth_status br_columns_read(br_columns *out, fth_mem *mem, const char *path, int 
                            bool strict, fth_err *err)
 {
     *out = (br_columns){0};
-    br_text t;
-    FTH_TRY(br_text_open(&t, mem, path, err));
+    fth_reader t;
+    FTH_TRY(fth_reader_open(&t, mem, path, BR_AS_WRITTEN, err));
     const fth_status s = read_rows(out, mem, &t, columns, strict, err);
-    br_text_close(&t);
+    fth_reader_close(&t);
     if (s != FTH_OK) {
         fth_tensor_release(out->table);
         *out = (br_columns){0};

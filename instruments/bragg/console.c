@@ -123,24 +123,30 @@ static void crystal(FILE *out, const br_flags *f, const br_experiment *e)
 /* ---- files ---- */
 
 /* Lines of a list whose indices are not whole, counted as the reference counts. */
-static void fractions(FILE *out, const char *path)
+static void fractions(FILE *out, fth_mem *mem, const char *path)
 {
     static const char name[] = "hkl";
     double v[4];
-    FILE *list = fopen(path, "r");
-    for (int64_t n = 0; list && fscanf(list, "%lg%lg%lg%lg", v, v + 1, v + 2, v + 3) == 4; n++)
+    bool found, digits;
+    fth_reader list;
+    if (fth_reader_open(&list, mem, path, BR_AS_WRITTEN, NULL) != FTH_OK) return;
+    for (int64_t n = 0;; n++) {
+        for (int i = 0; i < 4; i++)
+            if (fth_reader_scan(&list, &v[i], &found, &digits, NULL) != FTH_OK || !found) goto done;
         for (int i = 0; i < 3; i++)
             if (v[i] != ceil(v[i] - 0.4))
                 fprintf(out, "WARNING: non-integer value for %c (%g) at line %lld\n", name[i], v[i],
                         (long long)n);
-    if (list) fclose(list);
+    }
+done:
+    fth_reader_close(&list);
 }
 
 static void factors(FILE *out, const br_flags *f, const br_experiment *e)
 {
     if (f->hkl) {
         fprintf(out, "counting entries in %s\n", f->hkl);
-        if (e->fractional > 0) fractions(out, f->hkl);
+        if (e->fractional > 0) fractions(out, e->mem, f->hkl);
         if (f->default_F != 0)
             fprintf(out, "initializing to default_F = %g:\ndone initializing:\n", f->default_F);
         fprintf(out, "re-reading %s\n", f->hkl);

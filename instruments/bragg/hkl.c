@@ -5,7 +5,6 @@
  */
 #include "inputs.h"
 #include "sha256.h"
-#include "text.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -23,15 +22,15 @@ typedef struct entry {
     int64_t line; /* where it stands */
 } entry;
 
-typedef fth_status next_fn(br_text *t, entry *e, bool *found, fth_err *err);
+typedef fth_status next_fn(fth_reader *t, entry *e, bool *found, fth_err *err);
 
 /* Four numbers, wherever lines end. */
-static fth_status next_four(br_text *t, entry *e, bool *found, fth_err *err)
+static fth_status next_four(fth_reader *t, entry *e, bool *found, fth_err *err)
 {
     e->digits = true;
     for (int i = 0; i < 4; i++) {
         bool digits;
-        FTH_TRY(br_text_number(t, &e->v[i], found, &digits, err));
+        FTH_TRY(fth_reader_scan(t, &e->v[i], found, &digits, err));
         if (!*found) return FTH_OK;
         if (i < 3) e->digits = e->digits && digits;
         e->line = t->line;
@@ -39,7 +38,7 @@ static fth_status next_four(br_text *t, entry *e, bool *found, fth_err *err)
     return FTH_OK;
 }
 
-static fth_status malformed(const br_text *t, int64_t line, const char *what, fth_err *err)
+static fth_status malformed(const fth_reader *t, int64_t line, const char *what, fth_err *err)
 {
     const fth_status s =
         FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s:%" PRId64 ": expected \"h k l F\", found %s", t->path,
@@ -49,23 +48,22 @@ static fth_status malformed(const br_text *t, int64_t line, const char *what, ft
 }
 
 /* One reflection per line, comments and empty lines between them. */
-static fth_status next_line(br_text *t, entry *e, bool *found, fth_err *err)
+static fth_status next_line(fth_reader *t, entry *e, bool *found, fth_err *err)
 {
     *found = false;
     e->digits = true;
     for (;;) {
-        char *line;
-        bool whole = true;
-        e->line = t->line;
-        FTH_TRY(br_text_line(t, &line, &whole, err));
-        if (!line) return FTH_OK;
-        if (!whole) return malformed(t, e->line, "a zero byte", err);
-        line += strspn(line, " \t\v\f\r");
+        fth_text_line next;
+        FTH_TRY(fth_reader_next(t, &next, err));
+        e->line = next.number;
+        if (!next.text) return FTH_OK;
+        if (!next.whole) return malformed(t, e->line, "a zero byte", err);
+        const char *line = next.text + strspn(next.text, " \t\v\f\r");
         if (*line == 0 || *line == '#') continue;
         const char *at = line;
         for (int i = 0; i < 4; i++) {
             const char *end;
-            e->v[i] = br_strtod(at, &end);
+            e->v[i] = fth_strtod(at, &end);
             if (end == at || !(*end == 0 || isspace((unsigned char)*end) || *end == '#')) {
                 char part[60];
                 snprintf(part, sizeof part, "\"%.50s\"", line);
@@ -83,7 +81,7 @@ static fth_status next_line(br_text *t, entry *e, bool *found, fth_err *err)
 }
 
 /* Ranges of the indices; their integer parts. */
-static fth_status count(br_text *t, next_fn *next, br_reflections *r, fth_err *err)
+static fth_status count(fth_reader *t, next_fn *next, br_reflections *r, fth_err *err)
 {
     int64_t *const low[3] = {&r->h_min, &r->k_min, &r->l_min};
     int64_t *const high[3] = {&r->h_max, &r->k_max, &r->l_max};
@@ -146,7 +144,7 @@ static void put_default(const br_reflections *r, double default_F)
 }
 
 /* The second reading takes digits alone: it ends at the first index with a point (c mode). */
-static fth_status fill(br_text *t, next_fn *next, const br_reflections *r, fth_err *err)
+static fth_status fill(fth_reader *t, next_fn *next, const br_reflections *r, fth_err *err)
 {
     int64_t size[3];
     sizes(r, size);
@@ -171,14 +169,14 @@ fth_status br_hkl_read(br_reflections *out, fth_mem *mem, const char *path, doub
 {
     memset(out, 0, sizeof *out);
     next_fn *const next = strict ? next_line : next_four;
-    br_text t;
-    FTH_TRY(br_text_open(&t, mem, path, err));
+    fth_reader t;
+    FTH_TRY(fth_reader_open(&t, mem, path, BR_AS_WRITTEN, err));
     fth_status s = count(&t, next, out, err);
     if (s == FTH_OK) s = make_table(out, mem, path, err);
     if (s == FTH_OK && default_F != 0) put_default(out, default_F);
-    if (s == FTH_OK) s = br_text_rewind(&t, err);
+    if (s == FTH_OK) s = fth_reader_rewind(&t, err);
     if (s == FTH_OK) s = fill(&t, next, out, err);
-    br_text_close(&t);
+    fth_reader_close(&t);
     if (s != FTH_OK) br_reflections_clear(out);
     return s;
 }
@@ -194,10 +192,10 @@ void br_reflections_clear(br_reflections *r)
 enum { LONGEST = 200 }; /* bytes of its first line */
 
 /* Six whole numbers between single blanks, then 0x0A 0x0C: where the elements start. */
-static fth_status dump_header(br_text *t, br_reflections *r, uint64_t *offset, fth_err *err)
+static fth_status dump_header(fth_reader *t, br_reflections *r, uint64_t *offset, fth_err *err)
 {
     int64_t *const v[6] = {&r->h_min, &r->h_max, &r->k_min, &r->k_max, &r->l_min, &r->l_max};
-    FTH_TRY(br_text_fill(t, LONGEST, err));
+    FTH_TRY(fth_reader_fill(t, LONGEST, err));
     const char *p = t->buffer;
     for (int i = 0; i < 6; i++) {
         char *end;
@@ -220,7 +218,7 @@ static fth_status dump_header(br_text *t, br_reflections *r, uint64_t *offset, f
     return s;
 }
 
-static fth_status dump_elements(br_reflections *r, fth_mem *mem, br_text *t, uint64_t offset,
+static fth_status dump_elements(br_reflections *r, fth_mem *mem, fth_reader *t, uint64_t offset,
                                 fth_err *err)
 {
     fth_raw_layout l = {.dtype = FTH_F64, .n_axes = 3, .offset = offset};
@@ -242,12 +240,12 @@ static fth_status dump_elements(br_reflections *r, fth_mem *mem, br_text *t, uin
 fth_status br_dump_read(br_reflections *out, fth_mem *mem, const char *path, fth_err *err)
 {
     memset(out, 0, sizeof *out);
-    br_text t;
-    FTH_TRY(br_text_open(&t, mem, path, err));
+    fth_reader t;
+    FTH_TRY(fth_reader_open(&t, mem, path, BR_AS_WRITTEN, err));
     uint64_t offset = 0;
     fth_status s = dump_header(&t, out, &offset, err);
     if (s == FTH_OK) s = dump_elements(out, mem, &t, offset, err);
-    br_text_close(&t);
+    fth_reader_close(&t);
     if (s != FTH_OK) {
         br_reflections_clear(out);
         return s;

@@ -10,6 +10,9 @@
 #include "random.h"
 #include "scene.h"
 
+/* Bytes as the reference takes them: a mark before UTF-8 is text, a zero byte ends a line. */
+#define BR_AS_WRITTEN (&(const fth_reader_options){.keep_bom = true, .allow_nul = true})
+
 /* ---- structure factors (8.1, 8.3) ---- */
 typedef struct br_reflections {
     fth_tensor *table; /* f64 [h k l], one plane of zeros at the end of each axis */

@@ -1,12 +1,11 @@
 /* matrix.c - a MOSFLM orientation matrix: the first nine numbers of a file (7.2). */
 #include "inputs.h"
-#include "text.h"
 
-static fth_status nine(br_text *t, double *mat, fth_err *err)
+static fth_status nine(fth_reader *t, double *mat, fth_err *err)
 {
     for (int i = 0; i < 9; i++) {
         bool found, digits;
-        FTH_TRY(br_text_number(t, &mat[i], &found, &digits, err));
+        FTH_TRY(fth_reader_scan(t, &mat[i], &found, &digits, err));
         if (found && isfinite(mat[i])) continue;
         const fth_status s =
             FTH_FAIL(err, FTH_E_FILE_FORMAT,
@@ -20,9 +19,9 @@ static fth_status nine(br_text *t, double *mat, fth_err *err)
 
 fth_status br_matrix_read(const char *path, fth_mem *mem, double *mat, fth_err *err)
 {
-    br_text t;
-    FTH_TRY(br_text_open(&t, mem, path, err));
+    fth_reader t;
+    FTH_TRY(fth_reader_open(&t, mem, path, BR_AS_WRITTEN, err));
     const fth_status s = nine(&t, mat, err);
-    br_text_close(&t);
+    fth_reader_close(&t);
     return s;
 }

@@ -1,6 +1,6 @@
 /* sha256.c - SHA-256 of a file (FIPS 180-4). */
 #include "sha256.h"
-#include "text.h"
+#include "inputs.h"
 
 #include <string.h>
 
@@ -57,11 +57,11 @@ static void last(uint32_t *h, const char *rest, size_t n, uint64_t bytes)
     for (size_t i = 0; i < size; i += BLOCK) block(h, end + i);
 }
 
-static fth_status digest(br_text *t, uint32_t *h, fth_err *err)
+static fth_status digest(fth_reader *t, uint32_t *h, fth_err *err)
 {
     uint64_t bytes = 0;
     for (;;) {
-        FTH_TRY(br_text_fill(t, BLOCK, err));
+        FTH_TRY(fth_reader_fill(t, BLOCK, err));
         if (t->n - t->at < BLOCK) break;
         for (; t->n - t->at >= BLOCK; t->at += BLOCK, bytes += BLOCK)
             block(h, (const unsigned char *)t->buffer + t->at);
@@ -74,10 +74,10 @@ fth_status br_sha256_file(const char *path, fth_mem *mem, char *hex, fth_err *er
 {
     uint32_t h[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                      0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-    br_text t;
-    FTH_TRY(br_text_open(&t, mem, path, err));
+    fth_reader t;
+    FTH_TRY(fth_reader_open(&t, mem, path, BR_AS_WRITTEN, err));
     const fth_status s = digest(&t, h, err);
-    br_text_close(&t);
+    fth_reader_close(&t);
     for (int i = 0; s == FTH_OK && i < 8; i++) snprintf(hex + 8 * i, 9, "%08x", (unsigned)h[i]);
     return s;
 }

@@ -6,7 +6,6 @@
  */
 #include "experiment.h"
 #include "inputs.h"
-#include "text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -100,7 +99,7 @@ static double number_of(header *h, const char *key, double unit)
 {
     const char *text = value_of(h, key), *end;
     if (!text) return (double)NAN;
-    const double v = br_strtod(text, &end);
+    const double v = fth_strtod(text, &end);
     if (end == text && !h->substring) h->wrong = key; /* atof of the reference says 0 */
     return v / unit;
 }
@@ -152,10 +151,10 @@ static fth_status parse(br_image_header *out, header *h, const char *path, fth_e
 }
 
 /* The file into the buffer of t as far as it goes; the length that its header says. */
-static fth_status take_header(br_text *t, int64_t *bytes, fth_err *err)
+static fth_status take_header(fth_reader *t, int64_t *bytes, fth_err *err)
 {
     static const char magic[] = "{\nHEADER_BYT";
-    FTH_TRY(br_text_fill(t, BR_TEXT_ROOM, err));
+    FTH_TRY(fth_reader_fill(t, FTH_READER_ROOM, err));
     if (t->n < sizeof magic - 1 || memcmp(t->buffer, magic, sizeof magic - 1) != 0) {
         const fth_status s = FTH_FAIL(err, FTH_E_FILE_FORMAT,
                                       "%s: expected an SMV image, which starts with "
@@ -167,10 +166,10 @@ static fth_status take_header(br_text *t, int64_t *bytes, fth_err *err)
     const char *equal = strchr(t->buffer, '=');
     char *end = NULL;
     const long long n = equal ? strtoll(equal + 1, &end, 10) : 0;
-    if (n < (long long)sizeof magic || n > BR_TEXT_ROOM)
+    if (n < (long long)sizeof magic || n > FTH_READER_ROOM)
         return FTH_FAIL(err, FTH_E_FILE_FORMAT,
                         "%s: expected HEADER_BYTES between %zu and %d, found %lld", t->path,
-                        sizeof magic, BR_TEXT_ROOM, n);
+                        sizeof magic, FTH_READER_ROOM, n);
     if ((size_t)n > t->n)
         return FTH_FAIL(err, FTH_E_FILE_SHORT, "%s: its header has %lld bytes, the file has %zu",
                         t->path, n, t->n);
@@ -178,7 +177,7 @@ static fth_status take_header(br_text *t, int64_t *bytes, fth_err *err)
     return FTH_OK;
 }
 
-static fth_status parse_to(br_image_header *out, const br_text *t, int64_t bytes, bool substring,
+static fth_status parse_to(br_image_header *out, const fth_reader *t, int64_t bytes, bool substring,
                            fth_err *err)
 {
     const char next = t->buffer[bytes];
@@ -191,7 +190,7 @@ static fth_status parse_to(br_image_header *out, const br_text *t, int64_t bytes
 
 /* Where the pixels start when the text runs on behind the bytes that it says it has; 0: it does
  * not. The size of the file must say the same: pixels can look like the end of a text. */
-static int64_t run_on(const br_image_header *h, const br_text *t)
+static int64_t run_on(const br_image_header *h, const fth_reader *t)
 {
     const char *brace = memchr(t->buffer, '}', t->n);
     const int64_t end = brace ? brace - t->buffer + 2 : 0;
@@ -208,9 +207,9 @@ fth_status br_image_header_read(br_image_header *out, fth_mem *mem, const char *
                                 bool substring, fth_err *err)
 {
     memset(out, 0, sizeof *out);
-    br_text t;
+    fth_reader t;
     int64_t bytes = 0;
-    FTH_TRY(br_text_open(&t, mem, path, err));
+    FTH_TRY(fth_reader_open(&t, mem, path, BR_AS_WRITTEN, err));
     fth_status s = take_header(&t, &bytes, err);
     if (s == FTH_OK) s = parse_to(out, &t, bytes, substring, err);
     const int64_t end = s == FTH_OK ? run_on(out, &t) : 0;
@@ -218,7 +217,7 @@ fth_status br_image_header_read(br_image_header *out, fth_mem *mem, const char *
     if (end > 0 && !substring) s = parse_to(out, &t, end, substring, err);
     if (end > 0) out->bytes = end;
     out->said = bytes;
-    br_text_close(&t);
+    fth_reader_close(&t);
     return s;
 }
 

@@ -7,8 +7,6 @@
  */
 #include "kernel.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,43 +16,36 @@
 /* ---- reading ---- */
 
 /* Numbers of a text file, separated by commas or blanks; lines that start with # are left out. */
-static fth_status read_text(FILE *file, double *v, int64_t groups, const char *path, fth_err *err)
+static fth_status read_text(fth_reader *r, double *v, int64_t groups, fth_err *err)
 {
     int64_t n = 0;
-    char word[64];
-    size_t used = 0;
-    bool comment = false;
-    for (int ch = fgetc(file); n <= groups * groups; ch = fgetc(file)) {
-        const bool ends = ch == EOF || ch == ',' || ch == ';' || isspace(ch);
-        if (ch == '#') comment = true;
-        if (!ends && !comment && used + 1 < sizeof word) word[used++] = (char)ch;
-        if (ends && used > 0) {
-            char *end = NULL;
-            word[used] = '\0';
-            used = 0;
-            const double x = strtod(word, &end);
-            if (*end != '\0')
-                return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: a number was expected, '%s' was found",
-                                path, word);
-            if (n < groups * groups) v[n] = x;
-            n++;
-        }
-        if (ch == '\n') comment = false;
-        if (ch == EOF) break;
+    while (n <= groups * groups) {
+        fth_text_field f;
+        char word[FTH_READER_NUMBER];
+        const char *end = NULL;
+        FTH_TRY(fth_reader_word(r, ",; \t\v\f\r", '#', &f, err));
+        if (!f.text) break;
+        memcpy(word, f.text, f.n);
+        word[f.n] = '\0';
+        const double x = fth_strtod(word, &end);
+        if (*end != '\0')
+            return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: a number was expected, '%s' was found",
+                            r->path, word);
+        if (n < groups * groups) v[n] = x;
+        n++;
     }
-    if (ferror(file)) return FTH_FAIL(err, FTH_E_FILE_READ, "%s: %s", path, strerror(errno));
     if (n == groups * groups) return FTH_OK;
     return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: %lld groups need %lld numbers, %s%lld were found",
-                    path, (long long)groups, (long long)(groups * groups),
+                    r->path, (long long)groups, (long long)(groups * groups),
                     n > groups * groups ? "at least " : "", (long long)n);
 }
 
-static fth_status read_csv(double *v, int64_t groups, const char *path, fth_err *err)
+static fth_status read_csv(double *v, fth_mem *mem, int64_t groups, const char *path, fth_err *err)
 {
-    FILE *file = fopen(path, "r");
-    if (!file) return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: %s", path, strerror(errno));
-    const fth_status s = read_text(file, v, groups, path, err);
-    fclose(file);
+    fth_reader r;
+    FTH_TRY(fth_reader_open(&r, mem, path, &(fth_reader_options){.keep_bom = true}, err));
+    const fth_status s = read_text(&r, v, groups, err);
+    fth_reader_close(&r);
     return s;
 }
 
@@ -180,7 +171,7 @@ fth_status sp_group_distance_read(fth_tensor **out, fth_mem *mem, const char *pa
     FTH_TRY(fth_tensor_create(&t, mem, "group distances", FTH_F64, 2, ((int64_t[]){groups, groups}),
                               err));
     double *v = fth_tensor_data(t);
-    fth_status s = npy ? read_npy(v, mem, groups, path, err) : read_csv(v, groups, path, err);
+    fth_status s = npy ? read_npy(v, mem, groups, path, err) : read_csv(v, mem, groups, path, err);
     if (s == FTH_OK) s = check(v, groups, path, err);
     if (s == FTH_OK)
         s = fth_mem_take(mem, FTH_MEM_ANY, 2 * (uint64_t)(groups * groups) * sizeof(double),

@@ -137,20 +137,23 @@ static fth_status put_settings(job *j, const char *at, const char *dir, fth_err 
 static fth_status put_moran(job *j, const char *at, const char *dir, fth_err *err)
 {
     enum { MOST = 4096 };
-    char path[SP_PATH], place[SP_PATH], line[256];
+    char path[SP_PATH], place[SP_PATH];
     bool there = false;
     double value[MOST];
     int64_t n = 0;
     FTH_TRY(exists_in(dir, SP_MORAN, path, &there, err));
-    FILE *file = there ? fopen(path, "r") : NULL;
-    if (!file) return FTH_OK;
-    while (n < MOST && fgets(line, sizeof line, file)) {
-        const char *comma = strchr(line, ',');
-        char *end = NULL;
-        const double v = comma ? strtod(comma + 1, &end) : 0;
-        if (comma && end != comma + 1) value[n++] = v;
-    }
-    fclose(file);
+    if (!there) return FTH_OK;
+    fth_reader file;
+    fth_text_line line = {0};
+    fth_text_field f;
+    fth_status s = fth_reader_open(&file, j->mem, path, NULL, err);
+    while (s == FTH_OK && n < MOST && (s = fth_reader_next(&file, &line, err)) == FTH_OK &&
+           line.text)
+        if (fth_text_column_next(&line, ',', &f) && fth_text_column_next(&line, ',', &f) &&
+            fth_text_real(&f, &value[n]))
+            n++;
+    fth_reader_close(&file);
+    FTH_TRY(s);
     snprintf(place, sizeof place, "%.300s/moran", at);
     return sp_h5ad_put_array(j->w, place, FTH_F64, 1, &n, value, err);
 }

@@ -92,27 +92,26 @@ static fth_status take_names(sp_drawing *d, fth_err *err)
 /* factor_idx,moran_i: a line for each factor. */
 static fth_status read_moran(sp_drawing *d, fth_err *err)
 {
-    char path[SP_PATH], line[256];
+    char path[SP_PATH];
     FTH_TRY(sp_draw_take(d, (uint64_t)d->factors * sizeof *d->moran, &d->moran, err));
     for (int64_t l = 0; l < d->factors; l++) d->moran[l] = (double)NAN;
     if (d->planning) return FTH_OK;
     FTH_TRY(sp_path(path, d->call->model_dir, SP_MORAN, err));
-    FILE *file = fopen(path, "r");
-    if (!file) {
-        const fth_status s = FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: it cannot be read", path);
-        fth_err_hint(err, "run analyze first");
-        return s;
+    fth_reader file;
+    fth_status s = fth_reader_open(&file, d->mem, path, NULL, err);
+    if (s == FTH_E_FILE_OPEN) fth_err_hint(err, "run analyze first");
+    fth_text_line line = {0};
+    while (s == FTH_OK && (s = fth_reader_next(&file, &line, err)) == FTH_OK && line.text) {
+        fth_text_field factor, value;
+        int64_t l = 0;
+        double v = 0;
+        if (!fth_text_column_next(&line, ',', &factor) || !fth_text_int(&factor, &l) || l < 0 ||
+            l >= d->factors || !fth_text_column_next(&line, ',', &value))
+            continue;
+        if (fth_text_real(&value, &v)) d->moran[l] = v;
     }
-    while (fgets(line, sizeof line, file)) {
-        char *end = line;
-        const long long l = strtoll(line, &end, 10);
-        if (end == line || *end != ',' || l < 0 || l >= d->factors) continue;
-        const char *number = end + 1;
-        const double v = strtod(number, &end);
-        if (end != number) d->moran[l] = v;
-    }
-    fclose(file);
-    return FTH_OK;
+    fth_reader_close(&file);
+    return s;
 }
 
 static fth_status read_loadings(sp_drawing *d, fth_err *err)

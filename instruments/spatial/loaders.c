@@ -251,10 +251,10 @@ static fth_status obs_has(const void *in, const char *name, bool *found, fth_err
     return sp_anndata_has(in, "/obs", name, found, err);
 }
 
-static int64_t csv_column(const sp_csv *c, const char *name)
+static int64_t csv_column(const fth_csv *c, const char *name)
 {
     for (int64_t k = 1; k < c->width; k++) /* the first is the index */
-        if (strcmp(sp_csv_at(c, 0, k), name) == 0) return k;
+        if (strcmp(fth_csv_get(c, 0, k), name) == 0) return k;
     return -1;
 }
 
@@ -266,7 +266,7 @@ static fth_status csv_has(const void *in, const char *name, bool *found, fth_err
 }
 
 /* Rows of the table are the cells in the order they are loaded in. */
-static fth_status spread_labels(sp_source *s, const sp_csv *c, int64_t column, fth_err *err)
+static fth_status spread_labels(sp_source *s, const fth_csv *c, int64_t column, fth_err *err)
 {
     fth_texts *texts = NULL;
     void *missing = NULL;
@@ -276,7 +276,7 @@ static fth_status spread_labels(sp_source *s, const sp_csv *c, int64_t column, f
     fth_status status =
         fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)n, "labels that are missing", &missing, err);
     for (int64_t i = 0; status == FTH_OK && i < n; i++) {
-        const char *text = sp_csv_at(c, i + 1, column);
+        const char *text = fth_csv_get(c, i + 1, column);
         ((bool *)missing)[i] = sp_name_is_missing(text);
         status = fth_texts_add(texts, text, strlen(text), err);
     }
@@ -300,22 +300,22 @@ static fth_status spread_labels(sp_source *s, const sp_csv *c, int64_t column, f
 
 static fth_status read_csv_labels(sp_source *s, const char *path, fth_err *err)
 {
-    sp_csv c;
+    fth_csv c;
     char column[256];
-    FTH_TRY(sp_csv_read(&c, s->mem, path, err));
+    FTH_TRY(fth_csv_read(&c, s->mem, path, err));
     fth_status status = find_column(s, column, csv_has, &c, path, err);
     const int64_t k = status == FTH_OK && column[0] ? csv_column(&c, column) : -1;
     if (status == FTH_OK && column[0] && k < 0) {
         status = FTH_FAIL(err, FTH_E_FILE_KEY, "%s: there is no column '%s'", path, column);
         fth_err_hint(err, "its columns start with '%s'; name one with preprocessing.%s",
-                     c.width > 1 ? sp_csv_at(&c, 0, 1) : "", s->loader->column);
+                     c.width > 1 ? fth_csv_get(&c, 0, 1) : "", s->loader->column);
     }
     if (status == FTH_OK && k > 0 && c.rows - 1 != s->n)
         status = FTH_FAIL(err, FTH_E_FILE_SHAPE,
                           "%s: it has %" PRId64 " rows of labels, %s has %" PRId64 " cells", path,
                           c.rows - 1, s->path, s->n);
     if (status == FTH_OK && k > 0) status = spread_labels(s, &c, k, err);
-    sp_csv_free(&c);
+    fth_csv_free(&c);
     return status;
 }
 

@@ -77,19 +77,4 @@ fth_status sp_tenx_load(sp_source *s, fth_err *err);
 fth_status sp_arrays_open(sp_source *s, fth_err *err);
 fth_status sp_arrays_load(sp_source *s, fth_err *err);
 
-/* A CSV file: fields of lines, quotes taken off. */
-typedef struct sp_csv {
-    fth_mem *mem;
-    char *text;          /* fields end with \0 */
-    int64_t *field;      /* where each starts, row after row */
-    int64_t rows, width; /* all rows have as many fields */
-    const char *path;
-} sp_csv;
-fth_status sp_csv_read(sp_csv *c, fth_mem *mem, const char *path, fth_err *err);
-void sp_csv_free(sp_csv *c); /* an empty one is allowed */
-static inline const char *sp_csv_at(const sp_csv *c, int64_t row, int64_t column)
-{
-    return c->text + c->field[row * c->width + column];
-}
-
 #endif

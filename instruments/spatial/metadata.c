@@ -27,31 +27,19 @@ typedef struct document {
 
 static fth_status read_text(document *d, fth_err *err)
 {
-    FILE *f = fopen(d->path, "rb");
-    if (!f) {
-        const fth_status s =
-            FTH_FAIL(err, FTH_E_FILE_OPEN, "%s cannot be opened: %s", d->path, strerror(errno));
+    fth_reader r;
+    int64_t bytes = 0;
+    fth_status s =
+        fth_reader_open(&r, d->mem, d->path, &(fth_reader_options){.keep_bom = true}, err);
+    if (s == FTH_E_FILE_OPEN)
         fth_err_hint(err,
                      "a preprocessed folder has %s, %s, %s and %s; run `fathom spatial "
                      "preprocess`",
                      SP_X, SP_Y, SP_C, SP_METADATA);
-        return s;
-    }
-    fth_status s = FTH_OK;
-    void *block = NULL;
-    const long bytes = fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
-    if (bytes < 0 || fseek(f, 0, SEEK_SET) != 0)
-        s = FTH_FAIL(err, FTH_E_FILE_READ, "%s cannot be read: %s", d->path, strerror(errno));
-    if (s == FTH_OK)
-        s = fth_mem_take(d->mem, FTH_MEM_ANY, (uint64_t)bytes + 1, "metadata", &block, err);
-    if (s == FTH_OK && fread(block, 1, (size_t)bytes, f) != (size_t)bytes)
-        s = FTH_FAIL(err, FTH_E_FILE_READ, "%s cannot be read", d->path);
-    fclose(f);
-    d->text = block;
-    if (s != FTH_OK) return s;
-    d->text[bytes] = '\0';
-    d->all = (span){d->text, d->text + bytes};
-    return FTH_OK;
+    if (s == FTH_OK) s = fth_reader_rest(&r, "metadata", &d->text, &bytes, err);
+    fth_reader_close(&r);
+    if (s == FTH_OK) d->all = (span){d->text, d->text + bytes};
+    return s;
 }
 
 static fth_status not_json(const document *d, const char *at, const char *what, fth_err *err)
@@ -271,9 +259,9 @@ static fth_status take_counts(sp_metadata *m, const document *d, fth_err *err)
 
 static bool take_number(span *s, double *out)
 {
-    char *end = NULL;
+    const char *end = NULL;
     skip_blank(s);
-    *out = strtod(s->at, &end); /* the text ends with a zero */
+    *out = fth_strtod(s->at, &end); /* the text ends with a zero */
     const bool ok = end > s->at && end <= s->end && isfinite(*out);
     s->at = end;
     return ok;

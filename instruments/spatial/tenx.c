@@ -223,7 +223,7 @@ static bool read_number(const char *text, float *out)
 }
 
 /* x is the column of the image, y its row, as other readers have it. */
-static fth_status match(sp_source *s, const sp_csv *t, spot *list, int64_t n, fth_err *err)
+static fth_status match(sp_source *s, const fth_csv *t, spot *list, int64_t n, fth_err *err)
 {
     qsort(list, (size_t)n, sizeof *list, by_barcode);
     for (int64_t i = 0; i < s->counts.rows; i++) {
@@ -232,8 +232,8 @@ static fth_status match(sp_source *s, const sp_csv *t, spot *list, int64_t n, ft
         if (!found)
             return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: it has no spot '%s', which %s has",
                             t->path, want.barcode, s->path);
-        if (!read_number(sp_csv_at(t, found->row, PIXEL_COLUMN), &s->xy[2 * i]) ||
-            !read_number(sp_csv_at(t, found->row, PIXEL_ROW), &s->xy[2 * i + 1]))
+        if (!read_number(fth_csv_get(t, found->row, PIXEL_COLUMN), &s->xy[2 * i]) ||
+            !read_number(fth_csv_get(t, found->row, PIXEL_ROW), &s->xy[2 * i + 1]))
             return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: row %" PRId64 " has no position", t->path,
                             found->row + 1);
     }
@@ -242,9 +242,9 @@ static fth_status match(sp_source *s, const sp_csv *t, spot *list, int64_t n, ft
 
 static fth_status read_table(sp_source *s, const char *path, fth_err *err)
 {
-    sp_csv t;
+    fth_csv t;
     void *list = NULL;
-    FTH_TRY(sp_csv_read(&t, s->mem, path, err));
+    FTH_TRY(fth_csv_read(&t, s->mem, path, err));
     snprintf(s->where, sizeof s->where, "%.200s", path);
     fth_status status = FTH_OK;
     if (t.width < FIELDS)
@@ -255,13 +255,13 @@ static fth_status read_table(sp_source *s, const char *path, fth_err *err)
         status = fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)t.rows * sizeof(spot),
                               "spots by barcode", &list, err);
     if (status == FTH_OK) {
-        const int64_t head = strcmp(sp_csv_at(&t, 0, 0), "barcode") == 0;
+        const int64_t head = strcmp(fth_csv_get(&t, 0, 0), "barcode") == 0;
         spot *spots = list;
-        for (int64_t i = head; i < t.rows; i++) spots[i - head] = (spot){sp_csv_at(&t, i, 0), i};
+        for (int64_t i = head; i < t.rows; i++) spots[i - head] = (spot){fth_csv_get(&t, i, 0), i};
         status = match(s, &t, spots, t.rows - head, err);
     }
     (void)fth_mem_release(s->mem, list, NULL);
-    sp_csv_free(&t);
+    fth_csv_free(&t);
     return status;
 }
 

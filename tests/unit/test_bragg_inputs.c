@@ -5,7 +5,6 @@
 
 #include "instruments/bragg/ops/render.h"
 #include "instruments/bragg/sha256.h"
-#include "instruments/bragg/text.h"
 
 #include <unistd.h>
 
@@ -122,14 +121,14 @@ TEST(numbers_are_those_of_scanf)
         double want = 0, got = 0;
         int length = 0;
         const int n = sscanf(texts[i], "%lg%n", &want, &length);
-        br_text t;
+        fth_reader t;
         bool found, digits;
-        OKE(br_text_open(&t, b.mem, file(texts[i]), &b.err), &b.err);
-        OKE(br_text_number(&t, &got, &found, &digits, &b.err), &b.err);
+        OKE(fth_reader_open(&t, b.mem, file(texts[i]), NULL, &b.err), &b.err);
+        OKE(fth_reader_scan(&t, &got, &found, &digits, &b.err), &b.err);
         if (found != (n == 1) || (found && (int)t.at != length))
             FAIL("\"%s\": found %d at %zu; scanf %d at %d", texts[i], found, t.at, n, length);
         if (found) EQ_F64(got, want);
-        br_text_close(&t);
+        fth_reader_close(&t);
     }
     end(&b);
 }
