@@ -20,7 +20,7 @@ check:
 format:
 	tools/sources | xargs clang-format -i
 
-# Pages that are made from tables.
+# Pages, and parts of the Python binding, that are made from tables.
 docs: all
 	build/tools/gen_errors_doc > docs/errors.md
 	build/tools/gen_ops_doc > docs/operations.md

@@ -168,10 +168,19 @@ class ScheduleStruct(C.Structure):
 
 # ---- numbers of the headers' enums, in order --------------------------------------------------
 
-EW = {name: i for i, name in enumerate(
-    "add sub mul div idiv mod fma min max pow atan2 neg abs sqr sqrt rsqrt recip exp expm1 log "
-    "log1p sin cos tanh sigmoid softplus lgamma digamma trigamma erf floor ceil round sign isnan "
-    "isfinite eq ne lt le gt ge and or xor not select conj real imag arg abs2 complex".split())}
+# ---- made by tools/gen_python (make docs) from fathom/elementwise.def: change that
+EW = {name: i for i, name in enumerate(("add", "sub", "mul", "div", "idiv", "mod", "fma", "min",
+                                        "max", "pow", "atan2", "neg", "abs", "sqr", "sqrt", "rsqrt",
+                                        "recip", "exp", "expm1", "log", "log1p", "sin", "cos",
+                                        "tanh", "sigmoid", "softplus", "lgamma", "digamma",
+                                        "trigamma", "erf", "floor", "ceil", "round", "sign",
+                                        "isnan", "isfinite", "eq", "ne", "lt", "le", "gt", "ge",
+                                        "and", "or", "xor", "not", "select", "conj", "real", "imag",
+                                        "arg", "abs2", "complex"))}
+_UNARY = ("neg", "abs", "sqr", "sqrt", "rsqrt", "recip", "exp", "expm1", "log", "log1p", "sin",
+          "cos", "tanh", "sigmoid", "softplus", "lgamma", "digamma", "trigamma", "erf", "floor",
+          "ceil", "round", "sign", "isnan", "isfinite", "conj", "real", "imag", "arg", "abs2")
+# ---- end of what is made
 RED = {name: i for i, name in enumerate("sum prod min max any all logsumexp".split())}
 TRIANGLE = {"full": 0, "lower": 1, "upper": 2}
 FFT = {"forward": 0, "inverse": 1, "real": 2, "real_inverse": 3}
@@ -1569,9 +1578,7 @@ def _unary(op):
     return function
 
 
-for _op in ("neg abs sqr sqrt rsqrt recip exp expm1 log log1p sin cos tanh sigmoid softplus lgamma "
-            "digamma trigamma erf floor ceil round sign isnan isfinite conj real imag arg "
-            "abs2").split():
+for _op in _UNARY:
     globals()[_op] = _method(_unary(_op))
 logical_not = _unary("not")
 
@@ -1612,7 +1619,7 @@ def where(condition, a, b):
     return _map("select", condition, like._lift(a), like._lift(b))
 
 
-# ---- made by tools/gen_python (make docs) from fathom/ops.h and fathom/ops.def: change those
+# ---- made by tools/gen_python (make docs) from fathom/ops.h and fathom/ops.def: change that
 
 _FUNCTIONS.update({
     "fth_map_": (_V, [_O, I, _V, _V, _V]),
