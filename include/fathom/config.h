@@ -57,15 +57,11 @@ typedef struct fth_schema {
     void (*check)(fth_config *cfg, void *user);
 } fth_schema;
 
-/* One row, FTH_KEY(REAL, "survey.size", "side of the square", .value = "10", .unit = "km"): what
- * every row has, then what this one sets. */
-#define FTH_KEY(type_of_value, key, text, ...)                                                     \
+/* One row: type, name, docs, then what else is set.
+ *   FTH_KEY(REAL, "survey.size", "side of the square", .value = "10", .unit = "km") */
+#define FTH_KEY(type_of_value, key, ...)                                                           \
     {                                                                                              \
-        .name = (key), .type = FTH_CONFIG_##type_of_value, .doc = (text), __VA_ARGS__              \
-    }
-#define FTH_KEY_SECTION(key, text)                                                                 \
-    {                                                                                              \
-        .name = (key), .type = FTH_CONFIG_SECTION, .doc = (text)                                   \
+        .name = (key), .type = FTH_CONFIG_##type_of_value, .doc = __VA_ARGS__                      \
     }
 
 /* Rows that every table starts with. Relative paths follow the second one. */

@@ -44,8 +44,9 @@ FTH_BEGIN_DECLS
 /* Rows for drills, failures on purpose: for instruments that test the runner, or their own stages.
  * `stages`: "none", then the names of the stages. */
 #define FTH_DRILL_KEYS(stages)                                                                     \
-    FTH_KEY_SECTION("drill", "Failures on purpose, for practice and tests. No stage depends on "   \
-                             "these keys."),                                                       \
+    FTH_KEY(SECTION, "drill",                                                                      \
+            "Failures on purpose, for practice and tests. No stage depends on "                    \
+            "these keys."),                                                                        \
         FTH_KEY(CHOICE, "drill.stage", "stage that goes wrong", .choices = (stages),               \
                 .value = "none"),                                                                  \
         FTH_KEY(CHOICE, "drill.kind",                                                              \
@@ -58,8 +59,7 @@ FTH_BEGIN_DECLS
                 .range = "[0, 1e6]", .unit = "s"),                                                 \
         FTH_KEY(SIZE, "drill.bytes", "what chatter says and fill writes", .value = "1M"),          \
         FTH_KEY(PATH, "drill.start_log",                                                           \
-                "each start of a stage appends 'attempt pid job stage' to this file",              \
-                .value = NULL)
+                "each start of a stage appends 'attempt pid job stage' to this file")
 
 typedef struct fth_instrument fth_instrument;
 typedef struct fth_stage fth_stage;

@@ -6,7 +6,7 @@
 static const fth_config_key keys[] = {
     FTH_INSTRUMENT_KEYS("7", "outputs/sounding"),
 
-    FTH_KEY_SECTION("survey", "The sea floor, and how it is sounded."),
+    FTH_KEY(SECTION, "survey", "The sea floor, and how it is sounded."),
     FTH_KEY(INT, "survey.cells", "number of soundings", .value = "20000", .range = "[16, 1e10]"),
     FTH_KEY(REAL, "survey.size", "side of the square that is surveyed", .value = "10",
             .range = "(0, inf)", .unit = "km"),
@@ -18,24 +18,24 @@ static const fth_config_key keys[] = {
     FTH_KEY(REAL, "survey.noise", "standard deviation of one sounding", .value = "25",
             .range = "[0, inf)", .unit = "m"),
 
-    FTH_KEY_SECTION("model", "The surface that is fitted."),
+    FTH_KEY(SECTION, "model", "The surface that is fitted."),
     FTH_KEY(CHOICE, "model.basis",
             "its terms; a config without this key is general and stands for all three",
             .choices = "plane bowl waves", .required = true),
     FTH_KEY(INT, "model.order", "shortest wave: half waves across the square", .value = "2",
             .range = "[1, 8]", .applies = "waves"),
 
-    FTH_KEY_SECTION("fit", "How it is fitted: Adam on all soundings."),
+    FTH_KEY(SECTION, "fit", "How it is fitted: Adam on all soundings."),
     FTH_KEY(INT, "fit.iterations", "steps", .value = "300", .range = "[1, 1e7]"),
     FTH_KEY(REAL, "fit.rate", "learning rate at the start; it falls along half a cosine",
             .value = "0.05", .range = "(0, inf)"),
     FTH_KEY(INT, "fit.checkpoint", "steps between checkpoints", .value = "50", .range = "[1, inf)"),
 
-    FTH_KEY_SECTION("analyze", "What is made of the fit."),
+    FTH_KEY(SECTION, "analyze", "What is made of the fit."),
     FTH_KEY(INT, "analyze.side", "points along each side of the map", .value = "128",
             .range = "[2, 32768]"),
 
-    FTH_KEY_SECTION("figures", "How it is drawn."),
+    FTH_KEY(SECTION, "figures", "How it is drawn."),
     FTH_KEY(REAL, "figures.dpi", "dots per inch", .value = "110", .range = "[30, 600]"),
     FTH_KEY(INT, "figures.points", "most soundings that are drawn", .value = "20000",
             .range = "[1, 1e7]"),
