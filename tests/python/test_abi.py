@@ -116,6 +116,18 @@ class Abi(unittest.TestCase):
                 self.assertTrue(any(hasattr(o, other.get(name, name))
                                     for o in (fathom, fathom.Value, fathom.Graph)))
 
+    def test_every_elementwise_row_has_a_builder(self):
+        texts = {}
+        for name in ("elementwise.def", "ops.h"):
+            with open(os.path.join(ROOT, "include/fathom", name)) as f:
+                texts[name] = f.read()
+        rows = re.findall(r'^FTH_EW\((\w+),\s*"(\w+)"', texts["elementwise.def"], re.MULTILINE)
+        self.assertEqual([text for _, text in rows], list(fathom.EW))
+        for name, text in rows:
+            with self.subTest(row=text):
+                self.assertRegex(texts["ops.h"],
+                                 rf"#define fth_{text}\([^)]*\)\s*(\\\s*)?fth_map\d\(FTH_EW_{name},")
+
 
 if __name__ == "__main__":
     unittest.main()
