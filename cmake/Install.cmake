@@ -24,7 +24,7 @@ if(FTH_PROGRAMS)
     endforeach()
 endif()
 install(DIRECTORY include/fathom DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*.inc")
 install(FILES LICENSE README.md CHANGELOG.md docs/licenses/DejaVu.txt DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 if(FTH_PROGRAMS)

@@ -49,6 +49,8 @@ uint64_t fth__amx_room(int64_t m, int64_t n, int64_t k)
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* Tiles and the vectors they are packed from, whatever set the file is compiled for:
+ * fathom/vector.h has no tiles, and this file only runs where they are. */
 #define ON_TILES __attribute__((target("avx512f,avx512bw,amx-tile,amx-bf16")))
 
 static bool there;

@@ -14,7 +14,9 @@
 #define C_ADD_PRODUCT(to, u, v)                                                                    \
     ((to).re += (u).re * (v).re - (u).im * (v).im, (to).im += (u).re * (v).im + (u).im * (v).re)
 
-/* Reals: lanes as vectors of 16 bytes, which every processor we run on has. */
+/* Reals: lanes as vectors of 16 bytes, which every processor we run on has. Not those of
+ * fathom/vector.h: this file is compiled once, and its bits are the same on every instruction set.
+ */
 typedef float vec_f32 __attribute__((vector_size(16)));
 typedef double vec_f64 __attribute__((vector_size(16)));
 #define DEFINE_REAL_ROWS(name, type, vec, width)                                                   \

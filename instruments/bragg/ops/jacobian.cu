@@ -6,9 +6,10 @@
  * of segments of a row and added row after row, so how rows come does not show.
  */
 #include "device.h"
-#include "lanes_one.h"
 
-#define FTH_ISA_LEVEL 0
+#define FTH_ISA_LEVEL 0 /* a vector is one number */
+#define FTH_VECTOR_REAL 64
+#include <fathom/vector.h>
 
 namespace
 {

@@ -7,7 +7,7 @@
  *
  * Where factors multiply the running sum, the plain loop does it.
  */
-#define BR_SINGLE 0
+#define FTH_VECTOR_REAL 64
 #if defined(__GNUC__) && !defined(__clang__) && !defined(BR_ON_DEVICE)
 #pragma GCC optimize("no-tree-loop-distribute-patterns") /* few zeros are set sooner one by one */
 #endif
@@ -274,10 +274,10 @@ LANE void weight_slopes(vr t, vr *d)
     d[3] = (3 * tt - 1) / 6;
 }
 
-static inline BR_BOTH double four_dot(const four *a, const double (*w)[LANES], int i)
+static inline BR_BOTH double four_dot(const fth_f64x4 *a, const double (*w)[LANES], int i)
 {
-    return (w[0][i] * four_at(a, 0) + w[1][i] * four_at(a, 1)) +
-           (w[2][i] * four_at(a, 2) + w[3][i] * four_at(a, 3));
+    return (w[0][i] * fth_f64x4_get(a, 0) + w[1][i] * fth_f64x4_get(a, 1)) +
+           (w[2][i] * fth_f64x4_get(a, 2) + w[3][i] * fth_f64x4_get(a, 3));
 }
 
 static BR_BOTH BR_APART void tricubic(const lab *l, vm use, const vr *hkl, vr *F, vr *dF)
@@ -296,19 +296,19 @@ static BR_BOTH BR_APART void tricubic(const lab *l, vm use, const vr *hkl, vr *F
     const int64_t *step = l->x.v->table_step;
     const uint32_t bits = m_bits(use);
     for (int i = 0; i < LANES; i++) {
-        four sum = {0}, by_h = {0}, by_k = {0};
+        fth_f64x4 sum = {0}, by_h = {0}, by_k = {0};
         if (!(bits >> i & 1)) continue;
         for (int h = 0; h < 4; h++) {
-            four plane = {0}, slope = {0};
+            fth_f64x4 plane = {0}, slope = {0};
             for (int k = 0; k < 4; k++) {
-                four line;
+                fth_f64x4 line;
                 memcpy(&line, l->x.v->table + at[i] + h * step[0] + k * step[1], sizeof line);
-                four_fma(w[1][k][i], &line, &plane);
-                four_fma(d[1][k][i], &line, &slope);
+                fth_f64x4_add_product(w[1][k][i], &line, &plane);
+                fth_f64x4_add_product(d[1][k][i], &line, &slope);
             }
-            four_fma(w[0][h][i], &plane, &sum);
-            four_fma(d[0][h][i], &plane, &by_h);
-            four_fma(w[0][h][i], &slope, &by_k);
+            fth_f64x4_add_product(w[0][h][i], &plane, &sum);
+            fth_f64x4_add_product(d[0][h][i], &plane, &by_h);
+            fth_f64x4_add_product(w[0][h][i], &slope, &by_k);
         }
         found[0][i] = four_dot(&by_h, (const double(*)[LANES])w[2], i);
         found[1][i] = four_dot(&by_k, (const double(*)[LANES])w[2], i);

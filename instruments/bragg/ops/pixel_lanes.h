@@ -6,12 +6,13 @@
 #ifndef BRAGG_OPS_PIXEL_LANES_H
 #define BRAGG_OPS_PIXEL_LANES_H
 
-#include "lanes.h"
 #include "view.h"
+
+#include <fathom/vector.h>
 
 typedef enum lookup { NO_TABLE, NEAREST, TRICUBIC } lookup;
 
-#if BR_SINGLE
+#if FTH_VECTOR_REAL == 32
 #define CELLS(v) ((v)->cells_f32)
 #else
 #define CELLS(v) ((v)->cells)
@@ -140,7 +141,7 @@ static inline BR_BOTH void entries(const pixels *x, vm in, const vr *whole, int6
     const int64_t lo[3] = {s->h_min + shift, s->k_min + shift, s->l_min + shift};
     const int64_t *step = x->v->table_step;
     real index[3][LANES];
-#if BR_SINGLE
+#if FTH_VECTOR_REAL == 32
     for (int k = 0; k < 3; k++) v_store(index[k], v_pick(in, whole[k] - (real)lo[k], v_set(0)));
     for (int i = 0; i < LANES; i++)
         at[i] = (int32_t)index[0][i] * (int32_t)step[0] + (int32_t)index[1][i] * (int32_t)step[1] +
@@ -161,14 +162,10 @@ LANE vr nearest(const pixels *x, const vr *hkl0)
     for (int k = 0; k < 3; k++)
         in = m_and(in, m_and(v_le(v_set((real)lo[k]), hkl0[k]), v_le(hkl0[k], v_set((real)hi[k]))));
     const vr other = v_set((real)s->default_F);
-#if !BR_SINGLE && FTH_ISA_LEVEL >= 3
+#if FTH_VECTOR_REAL == 64 && FTH_ISA_LEVEL >= 3
     const vr at = (hkl0[0] - (real)lo[0]) * (real)x->v->table_step[0] +
                   (hkl0[1] - (real)lo[1]) * (real)x->v->table_step[1] + (hkl0[2] - (real)lo[2]);
-#if FTH_ISA_LEVEL >= 4
-    return _mm512_mask_i32gather_pd(other, in, _mm512_cvttpd_epi32(at), x->v->table, 8);
-#else
-    return _mm256_mask_i32gather_pd(other, x->v->table, _mm256_cvttpd_epi32(at), (vr)in, 8);
-#endif
+    return fth_f64v_gather(x->v->table, at, in, other);
 #else
     int32_t at[LANES];
     real found[LANES];

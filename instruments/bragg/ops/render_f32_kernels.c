@@ -1,5 +1,5 @@
 /* render_f32_kernels.c - the loops of a render in single precision, with sums in double. */
-#define BR_SINGLE 1
+#define FTH_VECTOR_REAL 32
 #include "render_lanes.h"
 
 const br_loops FTH_ISA_NAME(br_loops_f32) = {render, latch};

@@ -1,5 +1,5 @@
 /* render_f64_kernels.c - the loops of a render in double precision. */
-#define BR_SINGLE 0
+#define FTH_VECTOR_REAL 64
 #include "render_lanes.h"
 
 const br_loops FTH_ISA_NAME(br_loops_f64) = {render, latch};

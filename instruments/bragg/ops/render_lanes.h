@@ -64,7 +64,7 @@ static void polarisation(pixels *x, const br_beam *beam)
 LANE void gratings(const pixels *x, const vr *delta, bool every, vr *above, vr *below)
 {
     const double *n = x->v->scene->cells;
-    const real speck = BR_SINGLE ? (real)0x1p-40 : (real)0x1p-300;
+    const real speck = FTH_VECTOR_REAL == 32 ? (real)0x1p-40 : (real)0x1p-300;
     *above = *below = v_set(1);
     for (int k = 0; k < 3; k++) {
         if (!every && !(n[k] > 1)) continue;
@@ -116,7 +116,7 @@ LANE vr square_radius(const pixels *x, const vr *delta)
 LANE vr gauss(const pixels *x, const vr *delta)
 {
     const vr a = square_radius(x, delta) / R(0.63) * (real)x->v->scene->fudge;
-    const vr none = v_set(BR_SINGLE ? R(103.9) : R(745.13321910194122)); /* exp is 0 */
+    const vr none = v_set(FTH_VECTOR_REAL == 32 ? R(103.9) : R(745.13321910194122)); /* exp is 0 */
     return v_pick(v_lt(none, a), v_set(0), (real)x->v->lattice_sum * v_exp(-a));
 }
 
@@ -143,21 +143,22 @@ static inline vr tricubic(const pixels *x, vm use, const vr *hkl)
     const int64_t *step = x->v->table_step;
     const uint32_t bits = m_bits(use);
     for (int i = 0; i < LANES; i++) {
-        four sum = {0};
+        fth_f64x4 sum = {0};
         found[i] = 0;
         if (!(bits >> i & 1)) continue;
         for (int h = 0; h < 4; h++) {
-            four plane = {0};
+            fth_f64x4 plane = {0};
             for (int k = 0; k < 4; k++) {
-                four line;
+                fth_f64x4 line;
                 memcpy(&line, x->v->table + at[i] + h * step[0] + k * step[1], sizeof line);
-                four_fma((double)w[1][k][i], &line, &plane);
+                fth_f64x4_add_product((double)w[1][k][i], &line, &plane);
             }
-            four_fma((double)w[0][h][i], &plane, &sum);
+            fth_f64x4_add_product((double)w[0][h][i], &plane, &sum);
         }
-        found[i] =
-            (real)(((double)w[2][0][i] * four_at(&sum, 0) + (double)w[2][1][i] * four_at(&sum, 1)) +
-                   ((double)w[2][2][i] * four_at(&sum, 2) + (double)w[2][3][i] * four_at(&sum, 3)));
+        found[i] = (real)(((double)w[2][0][i] * fth_f64x4_get(&sum, 0) +
+                           (double)w[2][1][i] * fth_f64x4_get(&sum, 1)) +
+                          ((double)w[2][2][i] * fth_f64x4_get(&sum, 2) +
+                           (double)w[2][3][i] * fth_f64x4_get(&sum, 3)));
     }
     return v_load(found);
 }

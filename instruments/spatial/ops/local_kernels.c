@@ -4,8 +4,10 @@
  * then the right-hand sides. LANES columns are made at a time: what the columns before them take
  * away is summed in registers, then a small triangle is factored, then the rows below it follow.
  */
+#define FTH_VECTOR_REAL 64
 #include "local.h"
-#include "local_lanes.h"
+
+#include <fathom/vector.h>
 
 #include <float.h>
 
@@ -168,10 +170,10 @@ static void back(const double *c, int64_t k, int64_t p, int64_t row, const doubl
 
 LANE vr covariance(sp_kernel kernel, vr d2, vr scale, vr gain)
 {
-    if (kernel == SP_RBF) return gain * v_exp(-0.5 * d2 * scale * scale);
+    if (kernel == SP_RBF) return gain * fth_f64v_exp_of_negative(-0.5 * d2 * scale * scale);
     const vr v = v_sqrt(d2 + 1e-12) * scale;
     const vr with = kernel == SP_MATERN32 ? 1 + v : 1 + v + v * v * (1 / 3.0);
-    return gain * with * v_exp(-v);
+    return gain * with * fth_f64v_exp_of_negative(-v);
 }
 
 LANE void columns(const sp_local_cell *cell, sp_kernel kernel, double *c, int64_t p,
@@ -230,6 +232,28 @@ static bool weights(const sp_local_cell *cell, double *room, double *a, double *
     return true;
 }
 
+/* ---- rows of f32 or f64, as doubles ---- */
+
+/* Elements [i, i + LANES) of a row of n; zero behind its end. */
+LANE vr v_row(const void *row, bool single, int64_t i, int64_t n)
+{
+    const int left = n - i < LANES ? (int)(n - i) : LANES;
+    if (single) {
+        const float *p = (const float *)row + i;
+        return left == LANES ? fth_f64v_load_f32(p) : fth_f64v_load_some_f32(p, left);
+    }
+    const double *p = (const double *)row + i;
+    return left == LANES ? v_load(p) : v_load_some(p, left);
+}
+LANE void v_put(void *row, bool single, int64_t i, int64_t n, vr a)
+{
+    const int left = n - i < LANES ? (int)(n - i) : LANES;
+    if (single)
+        fth_f64v_store_some_f32((float *)row + i, a, left);
+    else
+        v_store_some((double *)row + i, a, left);
+}
+
 /* ---- terms ---- */
 
 static double one(const void *row, bool single, int64_t i)
@@ -250,7 +274,7 @@ LANE void stand_up(const sp_local_term *m, bool single, double *t, int64_t p)
         for (int64_t c = 0; c < m->r; c += LANES) {
             vr x[LANES];
             for (int l = 0; l < LANES; l++) x[l] = v_row(row[l], single, c, m->r);
-            v_transpose(x);
+            fth_f64v_transpose(x);
             for (int l = 0; l < LANES; l++) v_store(t + (c + l) * p + i, x[l]);
         }
     }

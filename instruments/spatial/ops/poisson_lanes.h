@@ -7,110 +7,9 @@
  */
 #include "poisson.h"
 
-#include <float.h>
-#include <string.h>
-
-/* Vectors are handed over by address: gcc has something to say about every other way of passing
- * those that are wider than a register. All is inlined. */
-#pragma GCC diagnostic ignored "-Wpsabi"
-#define LANE static inline __attribute__((always_inline))
-
-#if SP_SINGLE
-typedef float real;
-typedef int32_t whole;
-typedef uint32_t natural;
-#define R(x) x##f
-#else
-typedef double real;
-typedef int64_t whole;
-typedef uint64_t natural;
-#define R(x) x
-#endif
-
-enum { LANES = 64 / (int)sizeof(real) };
-typedef real vr __attribute__((vector_size(64)));
-typedef whole vi __attribute__((vector_size(64)));
-typedef natural vu __attribute__((vector_size(64)));
-typedef double vd __attribute__((vector_size(8 * LANES))); /* a double per lane */
+#include <fathom/vector_wide.h>
 
 static const real floor_rate = R(1e-8);
-
-LANE vr v_load(const real *from)
-{
-    vr r;
-    memcpy(&r, from, sizeof r);
-    return r;
-}
-
-LANE void v_store(real *to, const vr *a)
-{
-    memcpy(to, a, sizeof *a);
-}
-
-#define PICK(m, a, b) ((vr)(((m) & (vi)(a)) | (~(m) & (vi)(b))))
-
-/* ln x for normal x > 0, inf and NaN: x = 2^k m with m about 1, and with s = (m-1)/(m+1)
- * ln m = 2 s + s^3 P(s^2). Relative error 3e-16, in single 1.5e-7. */
-LANE vr v_log(const vr *of)
-{
-    const vr x = *of;
-#if SP_SINGLE
-    const natural half_root = 0x3f3504f3, one = 0x3f800000, mantissa = 0x7fffff;
-    static const real c[] = {0.66666687f, 0.3998878f, 0.2957995f};
-    const vu bits = (vu)x + (one - half_root);
-    const vr k = __builtin_convertvector((vi)(bits >> 23) - 127, vr);
-#else
-    const natural half_root = 0x3fe6a09e667f3bcd, one = 0x3ff0000000000000,
-                  mantissa = 0xfffffffffffff;
-    static const real c[] = {0x1.5555555555558p-1, 0x1.99999999952e2p-2, 0x1.2492492df148dp-2,
-                             0x1.c71c62e5800a1p-3, 0x1.7462b4ab2ef6bp-3, 0x1.39fe606542ddep-3,
-                             0x1.2b584aae78a57p-3};
-    const vu bits = (vu)x + (one - half_root);
-    /* the exponent as the last bits of 2^52, so that no instruction for 64-bit integers is used */
-    const vr k = (vr)((bits >> 52) | 0x4330000000000000) - (0x1p52 + 1023);
-#endif
-    const vr m = (vr)((bits & mantissa) + half_root);
-    const vr s = (m - 1) / (m + 1), z = s * s;
-    vr p = (vr){0} + c[sizeof c / sizeof *c - 1];
-    for (int i = (int)(sizeof c / sizeof *c) - 2; i >= 0; i--) p = p * z + c[i];
-#if SP_SINGLE
-    const vr low = k * -0x1.05c61p-29f + s * z * p, high = k * 0x1.62e43p-1f;
-#else
-    const vr low = k * 0x1.ef35793c76730p-45 + s * z * p, high = k * 0x1.62e42fefa3800p-1;
-#endif
-    const vr ln = high + (low + (s + s));
-    const real most = sizeof(real) == 4 ? (real)FLT_MAX : (real)DBL_MAX;
-    return PICK(x <= most, ln, x);
-}
-
-/* Halves are added to halves. */
-LANE double v_sum(const vr *a)
-{
-    typedef real half __attribute__((vector_size(32)));
-    typedef real quarter __attribute__((vector_size(16)));
-    half h[2];
-    quarter q[2];
-    real t[LANES / 4];
-    memcpy(h, a, sizeof h);
-    h[0] += h[1];
-    memcpy(q, h, sizeof q);
-    q[0] += q[1];
-    memcpy(t, q, sizeof t);
-#if SP_SINGLE
-    return (double)((t[0] + t[2]) + (t[1] + t[3]));
-#else
-    return t[0] + t[1];
-#endif
-}
-
-LANE double d_sum(const vd *a)
-{
-    double t[LANES];
-    memcpy(t, a, sizeof t);
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++) t[i] += t[i + half];
-    return t[0];
-}
 
 /* A vector of counts of one cell, and the rows of W that belong to them. */
 typedef struct tile {
@@ -129,7 +28,7 @@ LANE void spread_row(real *to, const real *row, int64_t from, int64_t L)
     for (int64_t l = from; l < L; l++) to[l * LANES] = row[l];
 }
 
-#if SP_SINGLE
+#if FTH_VECTOR_REAL == 32
 /* Four factors of four counts, in registers. */
 LANE void turn_four(real *to, const real *const row[4])
 {
@@ -163,7 +62,7 @@ LANE int64_t fetch(const sp_poisson_piece *p, int64_t at, int64_t n, real *y, re
     }
     for (int64_t i = 0; i < n; i++) y[i] = (real)p->value[at + i];
     int64_t i = 0;
-#if SP_SINGLE
+#if FTH_VECTOR_REAL == 32
     for (; i + 4 <= n; i += 4) {
         const real *row[4];
         real *to = w + i / LANES * L * LANES + i % LANES;
@@ -263,7 +162,7 @@ LANE void add_tile(const sp_poisson_piece *p, const tile *t, const real *phi, re
         const vr rho = rates(t, phi + e * p->factors, p->factors);
         const vr least = PICK(rho < floor_rate, (vr){0} + floor_rate, rho);
         const vr term = (vr)((vi)(t->y * v_log(&least)) & (t->y > 0)), q = quotient(&t->y, &rho);
-#if SP_SINGLE
+#if FTH_VECTOR_REAL == 32
         *sum += __builtin_convertvector(term, vd);
 #else
         *sum += term;
