@@ -16,6 +16,7 @@
 #include <fathom/lines.h>
 #include <fathom/memory.h>
 #include <fathom/monitor.h>
+#include <fathom/number.h>
 #include <fathom/op.h>
 #include <fathom/ops.h>
 #include <fathom/optim.h>

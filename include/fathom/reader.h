@@ -21,6 +21,7 @@
 #define FATHOM_READER_H
 
 #include <fathom/memory.h>
+#include <fathom/number.h>
 
 FTH_BEGIN_DECLS
 
@@ -90,8 +91,6 @@ FTH_API FTH_MUST_USE fth_status fth_reader_word(fth_reader *r, const char *separ
 
 /* ---- numbers ---- */
 
-/* strtod with a point, whatever the locale says. */
-FTH_API double fth_strtod(const char *text, const char **end);
 /* The whole field as one number, decimal, hex, inf or nan; false: it is none. */
 FTH_API bool fth_text_real(const fth_text_field *f, double *out);
 /* Digits and a sign; false: it is something else or does not fit. */

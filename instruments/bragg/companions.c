@@ -69,12 +69,8 @@ fth_status br_call_int(const br_call *call, const char *flag, int64_t otherwise,
                        fth_err *err)
 {
     const char *text = call->value(call->user, flag);
-    char *end = NULL;
     *out = otherwise;
-    if (!text) return FTH_OK;
-    errno = 0;
-    *out = strtoll(text, &end, 10);
-    if (end != text && !*end && !errno) return FTH_OK;
+    if (!text || fth_int_parse(text, out)) return FTH_OK;
     return FTH_FAIL(err, FTH_E_COMMAND, "--%s takes a whole number, not '%.100s'", flag, text);
 }
 

@@ -119,7 +119,7 @@ static void set_cell(br_flags *f, const char *const *value, int n)
 {
     f->cell_given = true;
     for (int i = 0; i < 6 && i < n && value[i][0] != '-'; i++)
-        f->cell[i] = i < 3 ? strtod(value[i], NULL) : br_radians(strtod(value[i], NULL));
+        f->cell[i] = i < 3 ? fth_strtod(value[i], NULL) : br_radians(fth_strtod(value[i], NULL));
 }
 
 static bool set_misset(br_flags *f, const char *const *value, int n)
@@ -130,13 +130,13 @@ static bool set_misset(br_flags *f, const char *const *value, int n)
     }
     if (n < 3) return false;
     f->misset_kind = 1;
-    for (int i = 0; i < 3; i++) f->misset[i] = br_radians(strtod(value[i], NULL));
+    for (int i = 0; i < 3; i++) f->misset[i] = br_radians(fth_strtod(value[i], NULL));
     return false;
 }
 
 static void set_absorption(br_flags *f, const char *text)
 {
-    const double depth = strtod(text, NULL);
+    const double depth = fth_strtod(text, NULL);
     if (strstr(text, "inf") || depth == 0) {
         f->thickness = 0;
         f->mu = 0;
@@ -158,7 +158,7 @@ static void set_field(br_flags *f, const br_flag_row *row, const char *const *va
     for (int i = 0; i < row->values * row->copies; i++) {
         const char *text = value[row->values > 1 ? i : 0];
         if (row->kind == BR_KIND_REAL)
-            ((double *)(void *)field)[i] = to_si(strtod(text, NULL), row->unit);
+            ((double *)(void *)field)[i] = to_si(fth_strtod(text, NULL), row->unit);
         else if (row->kind == BR_KIND_INT)
             ((int *)(void *)field)[i] = to_int(text);
         else if (row->kind == BR_KIND_TEXT)
@@ -238,9 +238,8 @@ void br_flag_nearest(const char *name, char *near, size_t bytes)
 
 bool br_is_number(const char *text)
 {
-    char *end = NULL;
-    const double v = strtod(text, &end);
-    return end != text && !*end && isfinite(v);
+    double v;
+    return fth_real_parse(text, &v) && isfinite(v);
 }
 
 static bool is_whole(const char *text)

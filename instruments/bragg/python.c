@@ -101,10 +101,9 @@ fth_status fth_bragg_set(fth_bragg *b, const char *flag, const char *const *valu
     if (n == 1) FTH_TRY(set_own(b, flag, value[0], &known, err));
     if (known) return FTH_OK;
     for (int i = 0; i < n; i++) {
-        char *end = NULL;
+        double number;
         kept[i] = value[i];
-        (void)strtod(value[i], &end);
-        if (end == value[i] || *end) FTH_TRY(keep(b, value[i], &kept[i], err));
+        if (!fth_real_parse(value[i], &number)) FTH_TRY(keep(b, value[i], &kept[i], err));
     }
     return br_flags_set_each(&b->flags, flag, kept, n, err);
 }

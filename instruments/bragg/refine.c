@@ -26,9 +26,8 @@ typedef struct request {
 
 static fth_status read_number(const char *flag, const char *text, double *out, fth_err *err)
 {
-    char *end = NULL;
-    *out = text ? strtod(text, &end) : (double)NAN;
-    if (!text || (*text && !*end && isfinite(*out))) return FTH_OK;
+    *out = (double)NAN;
+    if (!text || (fth_real_parse(text, out) && isfinite(*out))) return FTH_OK;
     return FTH_FAIL(err, FTH_E_COMMAND, "--%s takes a number, not '%.100s'", flag, text);
 }
 

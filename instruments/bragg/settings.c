@@ -60,7 +60,7 @@ static void write_values(const fth_config *cfg, const fth_config_key *key, writt
     for (int i = 0; i < w->n; i++) {
         w->value[i] = w->text[i];
         if (key->type == FTH_CONFIG_REAL)
-            snprintf(w->text[i], DIGITS, "%.17g", fth_config_real_at(cfg, key->name, i));
+            fth_number_format(w->text[i], DIGITS, fth_config_real_at(cfg, key->name, i), 17);
         else if (key->type == FTH_CONFIG_INT)
             snprintf(w->text[i], DIGITS, "%" PRId64, fth_config_int_at(cfg, key->name, i));
         else if (key->type == FTH_CONFIG_BOOL)

@@ -16,8 +16,12 @@ static fth_status not_a(const char *what, const char *flag, const char *text, ft
 static fth_status read_number(const char *flag, const char *text, bool whole, bool lenient,
                               double *out, fth_err *err)
 {
-    char *end = NULL;
-    *out = whole ? (double)strtol(text, &end, 10) : strtod(text, &end);
+    char *stop = NULL;
+    const char *end = NULL;
+    if (whole)
+        *out = (double)strtol(text, &stop, 10), end = stop;
+    else
+        *out = fth_strtod(text, &end);
     const bool good = end != text && !*end && isfinite(*out);
     return good || lenient ? FTH_OK : not_a(whole ? "a whole number" : "a number", flag, text, err);
 }

@@ -9,9 +9,7 @@ static const double metres_per_fathom = 1.8288;
 /* A number on the command line, from 0 to the side of the square. */
 static fth_status get_place(const char *text, double size, double *out, fth_err *err)
 {
-    char *end = NULL;
-    *out = strtod(text, &end);
-    if (end != text && !*end && *out >= 0 && *out <= size) return FTH_OK;
+    if (fth_real_parse(text, out) && *out >= 0 && *out <= size) return FTH_OK;
     FTH_FAIL(err, FTH_E_COMMAND, "a place from 0 to %g km is expected, not '%.100s'", size, text);
     fth_err_hint(err, "write 'fathom sounding depth MODEL X Y'");
     return FTH_E_COMMAND;

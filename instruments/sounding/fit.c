@@ -74,8 +74,7 @@ static void add_tie(ties *t, const char *key, const char *value)
 static void add_number(ties *t, const char *key, double v)
 {
     char text[VALUE];
-    snprintf(text, sizeof text, "%.17g", v);
-    add_tie(t, key, text);
+    add_tie(t, key, fth_number_format(text, sizeof text, v, 17));
 }
 
 static void find_ties(ties *t, const fth_stage_call *call, const so_data *data)

@@ -98,9 +98,9 @@ fth_status so_model_write(const so_model *m, const char *path, const fth_file_me
     fth_file_meta meta[FACTS + TIES];
     if (n_tie > TIES) return FTH_FAIL(err, FTH_E_INTERNAL, "too many facts for a model");
     snprintf(text[0], sizeof text[0], "%" PRId64, m->step);
-    snprintf(text[1], sizeof text[1], "%.17g", m->size);
-    snprintf(text[2], sizeof text[2], "%.17g", m->offset);
-    snprintf(text[3], sizeof text[3], "%.17g", m->scale);
+    fth_number_format(text[1], sizeof text[1], m->size, 17);
+    fth_number_format(text[2], sizeof text[2], m->offset, 17);
+    fth_number_format(text[3], sizeof text[3], m->scale, 17);
     static const char *const name[FACTS] = {"step", "size_km", "offset_m", "scale_m"};
     for (int i = 0; i < FACTS; i++) meta[i] = (fth_file_meta){name[i], text[i]};
     for (int64_t i = 0; i < n_tie; i++) meta[FACTS + i] = tie[i];
@@ -124,10 +124,8 @@ fth_status so_model_write(const so_model *m, const char *path, const fth_file_me
 
 static double get_fact(const fth_safetensors *f, const char *key, bool *ok)
 {
-    const char *text = fth_safetensors_meta(f, key);
-    char *end = NULL;
-    const double v = text ? strtod(text, &end) : 0;
-    if (!text || end == text || *end) *ok = false;
+    double v = 0;
+    if (!fth_real_parse(fth_safetensors_meta(f, key), &v)) *ok = false;
     return v;
 }
 

@@ -181,8 +181,8 @@ void sp_number_text(fth_dtype dtype, double v, char text[SP_NUMBER])
         snprintf(text, SP_NUMBER, "%" PRId64, (int64_t)v);
     else {
         for (int digits = dtype == FTH_F32 ? 6 : 15; digits <= 17; digits++) {
-            snprintf(text, SP_NUMBER, "%.*g", digits, v);
-            const double back = strtod(text, NULL);
+            fth_number_format(text, SP_NUMBER, v, digits);
+            const double back = fth_strtod(text, NULL);
             if (dtype == FTH_F32 ? (float)back == (float)v : back == v) break;
         }
         if (!strpbrk(text, ".eni")) strcat(text, ".0");

@@ -43,8 +43,7 @@ static void add_hash(facts *f, const char *key, uint64_t value)
 static void add_real(facts *f, const char *key, double value)
 {
     char text[VALUE];
-    snprintf(text, sizeof text, "%.17g", value);
-    add(f, "", key, text);
+    add(f, "", key, fth_number_format(text, sizeof text, value, 17));
 }
 
 static void add_model(facts *f, const sp_model *m, bool moments)

@@ -90,10 +90,7 @@ static fth_status check_lengths(const sp_settings *s, fth_err *err)
 
 static bool get_int(const fth_safetensors *f, const char *key, int64_t *out)
 {
-    const char *text = fth_safetensors_meta(f, key);
-    char *end = NULL;
-    if (text) *out = strtoll(text, &end, 10);
-    return text && end != text && *end == '\0';
+    return fth_int_parse(fth_safetensors_meta(f, key), out);
 }
 
 static bool get_hash(const fth_safetensors *f, const char *key, uint64_t *out)
@@ -106,10 +103,7 @@ static bool get_hash(const fth_safetensors *f, const char *key, uint64_t *out)
 
 static bool get_real(const fth_safetensors *f, const char *key, double *out)
 {
-    const char *text = fth_safetensors_meta(f, key);
-    char *end = NULL;
-    if (text) *out = strtod(text, &end);
-    return text && end != text && *end == '\0' && isfinite(*out);
+    return fth_real_parse(fth_safetensors_meta(f, key), out) && isfinite(*out);
 }
 
 /* Models of folders that do not say how they were rescaled have none. */
@@ -141,7 +135,7 @@ static fth_status read_facts(sp_model *m, const fth_safetensors *f, fth_err *err
     if (missing || m->iterations < 0)
         return FTH_FAIL(err, FTH_E_FILE_KEY, "%s is missing in the metadata, or is no number",
                         missing ? missing : "iterations");
-    m->elbo = strtod(fth_safetensors_meta(f, "elbo"), NULL);
+    m->elbo = fth_strtod(fth_safetensors_meta(f, "elbo"), NULL);
     get_int(f, "step", &m->optimizer_steps);
     read_frame(m, f);
     read_identity(m, f);

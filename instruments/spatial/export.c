@@ -100,8 +100,8 @@ static fth_status put_setting(fth_h5_writer *w, const char *place, const char *t
     char *end = NULL;
     const long long whole = strtoll(text, &end, 10);
     if (*text && *end == '\0') return sp_h5ad_put_number(w, place, FTH_I64, &(int64_t){whole}, err);
-    const double real = strtod(text, &end);
-    if (*text && *end == '\0') return sp_h5ad_put_number(w, place, FTH_F64, &real, err);
+    double real = 0;
+    if (fth_real_parse(text, &real)) return sp_h5ad_put_number(w, place, FTH_F64, &real, err);
     if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
         return sp_h5ad_put_number(w, place, FTH_BOOL, &(uint8_t){text[0] == 't'}, err);
     return sp_h5ad_put_text(w, place, text, err);

@@ -274,9 +274,7 @@ fth_status sp_category_numbers(const sp_anndata *a, const char *frame, const cha
     fth_status s = FTH_OK;
     for (int64_t i = 0; s == FTH_OK && i < n; i++) {
         const char *name = l.code[i] >= 0 ? fth_texts_get(l.names, l.code[i]) : "nan";
-        char *end = NULL;
-        to[i] = strtod(name, &end);
-        if (end == name || *end)
+        if (!fth_real_parse(name, &to[i]))
             s = FTH_FAIL(err, FTH_E_FILE_FEATURE,
                          "%s, %s/%s: a column of numbers was wanted, and '%.60s' is one of its "
                          "categories",

@@ -101,8 +101,8 @@ const char *sp_setting_get(const sp_settings *s, int i, char *text, size_t bytes
     case FIELD_REAL:
         /* the shortest that reads back the same */
         for (int digits = 1; digits <= 17; digits++) {
-            snprintf(text, bytes, "%.*g", digits, *(const double *)at);
-            if (strtod(text, NULL) == *(const double *)at) break;
+            fth_number_format(text, bytes, *(const double *)at, digits);
+            if (fth_strtod(text, NULL) == *(const double *)at) break;
         }
         break;
     }
@@ -112,7 +112,6 @@ const char *sp_setting_get(const sp_settings *s, int i, char *text, size_t bytes
 bool sp_setting_set(sp_settings *s, int i, const char *text)
 {
     void *at = field_of(s, i);
-    char *end = NULL;
     if (rows[i].type == FIELD_BOOL) {
         const bool yes = strcmp(text, "true") == 0;
         if (!yes && strcmp(text, "false") != 0) return false;
@@ -124,11 +123,7 @@ bool sp_setting_set(sp_settings *s, int i, const char *text)
         if (word >= 0) *(int64_t *)at = word;
         return word >= 0;
     }
-    if (rows[i].type == FIELD_REAL)
-        *(double *)at = strtod(text, &end);
-    else
-        *(int64_t *)at = strtoll(text, &end, 10);
-    return end != text && *end == '\0';
+    return rows[i].type == FIELD_REAL ? fth_real_parse(text, at) : fth_int_parse(text, at);
 }
 
 /* ---- from a config ---- */

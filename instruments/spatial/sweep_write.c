@@ -106,9 +106,8 @@ static void fill_lines(lines *l, const sp_sweep *s)
 {
     const int n = s->key[0].n, rest = s->n / n;
     for (int i = 0; i < n; i++) {
-        char *end;
-        const double v = strtod(s->key[0].value[i], &end);
-        l->x[i] = *end || end == s->key[0].value[i] ? i : v;
+        double v = i;
+        l->x[i] = fth_real_parse(s->key[0].value[i], &v) ? v : i;
     }
     for (int r = 0; r < s->n; r++) {
         l->held[r % rest * n + r / rest] = s->run[r].held;

@@ -19,9 +19,8 @@ static fth_status get_int(const options *o, const char *flag, int64_t low, int64
 {
     const char *text = o->value(o->user, flag);
     if (!text) return FTH_OK;
-    char *end = NULL;
-    const long long v = strtoll(text, &end, 10);
-    if (end == text || *end || v < low || v > high)
+    int64_t v = 0;
+    if (!fth_int_parse(text, &v) || v < low || v > high)
         return FTH_FAIL(o->err, FTH_E_COMMAND,
                         "--%s: a number from %" PRId64 " to %" PRId64 " is expected, not '%.60s'",
                         flag, low, high, text);
@@ -34,9 +33,8 @@ static fth_status get_real(const options *o, const char *flag, double high, doub
 {
     const char *text = o->value(o->user, flag);
     if (!text) return FTH_OK;
-    char *end = NULL;
-    const double v = strtod(text, &end);
-    if (end == text || *end || !(v > 0) || v > high)
+    double v = 0;
+    if (!fth_real_parse(text, &v) || !(v > 0) || v > high)
         return FTH_FAIL(o->err, FTH_E_COMMAND,
                         "--%s: a number above 0 and at most %g is expected, not '%.60s'", flag,
                         high, text);

@@ -50,7 +50,7 @@ static void put_setting(fth_json_writer *w, const char *key, const sp_settings *
     else if (strspn(text, "-0123456789") == strlen(text))
         fth_json_int(w, key, strtoll(text, NULL, 10));
     else
-        fth_json_real(w, key, strtod(text, NULL));
+        fth_json_real(w, key, fth_strtod(text, NULL));
 }
 
 /* Settings of one section of the config, as they were used. */

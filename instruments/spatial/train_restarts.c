@@ -106,8 +106,8 @@ static fth_status take_done(sp_train *t, fth_safetensors *f, int64_t n, fth_err 
     if (s == FTH_OK) s = src.read(src.self, zero, size, loadings(t, 0), err);
     fth_source_close(&src);
     for (int64_t i = 0; s == FTH_OK && i < n; i++) {
-        char *end = NULL;
-        t->restarts.elbo[i] = at ? strtod(at, &end) : 0;
+        const char *end = NULL;
+        t->restarts.elbo[i] = at ? fth_strtod(at, &end) : 0;
         if (!at || end == at) s = FTH_FAIL(err, FTH_E_FILE_KEY, "objectives are missing");
         at = end;
     }

@@ -278,7 +278,7 @@ static fth_status read_place(sp_train *t, const char *path, fth_err *err)
     const bool ok = product && plateau && bound &&
                     sscanf(plateau, "%la %la %la %" SCNd64 " %" SCNd64, &p->rate, &p->average,
                            &p->best, &p->waited, &p->seen) == 5;
-    if (ok) t->product = strtod(product, NULL), t->bound = strtod(bound, NULL);
+    if (ok) t->product = fth_strtod(product, NULL), t->bound = fth_strtod(bound, NULL);
     fth_safetensors_close(f);
     return ok ? FTH_OK
               : FTH_FAIL(err, FTH_E_FILE_KEY, "%s: its place in the cycle is missing", path);

@@ -1,7 +1,7 @@
 /* format.c - a checked config as text: for hashing, for comparing, and for people to read. */
-#include "text/number.h"
 #include "config/schema.h"
 #include "config/state.h"
+#include "text/number.h"
 
 #include "base/hash.h"
 #include "io/file.h"

@@ -3,9 +3,9 @@
  * The row decides what a text means: `10` is a number for one key and a name for another. Quotes
  * say that a value is a text, so a quoted number is a mistake where a number is wanted.
  */
-#include "text/number.h"
 #include "config/schema.h"
 #include "config/state.h"
+#include "text/number.h"
 
 #include <string.h>
 

@@ -8,8 +8,8 @@
 #include "base/checked.h"
 #include "base/str.h"
 #include "job/show.h"
-#include "text/width.h"
 #include "mem/heap.h"
+#include "text/width.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,31 +4,9 @@
 #include "base/str.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <locale.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-double fth_strtod(const char *text, const char **end)
-{
-    const char *point = localeconv()->decimal_point;
-    char *stop;
-    if (strcmp(point, ".") == 0) {
-        const double v = strtod(text, &stop);
-        *end = stop;
-        return v;
-    }
-    /* the point of the text becomes that of the locale, which is one byte or is not understood */
-    char copy[FTH_READER_NUMBER];
-    snprintf(copy, sizeof copy, "%s", text);
-    char *dot = strpbrk(copy, ".,");
-    if (dot) *dot = *dot == '.' ? point[0] : '\0';
-    const double v = strtod(copy, &stop);
-    *end = text + (stop - copy);
-    return v;
-}
 
 /* The field as a text of its own; false: it is too long to be a number, or has a zero byte or
  * blanks in front, which strtod would skip. */
@@ -45,23 +23,13 @@ static bool terminate(const fth_text_field *f, char text[FTH_READER_NUMBER])
 bool fth_text_real(const fth_text_field *f, double *out)
 {
     char text[FTH_READER_NUMBER];
-    const char *end;
-    if (!terminate(f, text)) return false;
-    const double v = fth_strtod(text, &end);
-    if (*end) return false;
-    *out = v;
-    return true;
+    return terminate(f, text) && fth_real_parse(text, out);
 }
 
 bool fth_text_int(const fth_text_field *f, int64_t *out)
 {
-    char text[FTH_READER_NUMBER], *end;
-    if (!terminate(f, text)) return false;
-    errno = 0;
-    const long long v = strtoll(text, &end, 10);
-    if (*end || end == text || errno == ERANGE) return false;
-    *out = v;
-    return true;
+    char text[FTH_READER_NUMBER];
+    return terminate(f, text) && fth_int_parse(text, out);
 }
 
 fth_status fth_reader_fail(const fth_reader *r, const fth_text_field *f, const char *expected,

@@ -1,11 +1,10 @@
 /* lines.c - a text of lines that grows, and becomes a file in one step. */
 #include <fathom/lines.h>
+#include <fathom/number.h>
 
 #include "base/str.h"
 #include "mem/heap.h"
-#include "text/number.h"
 
-#include <math.h>
 #include <string.h>
 
 /* Room for n more characters and the terminator. */
@@ -46,13 +45,8 @@ void fth_lines_add(fth_lines *t, const char *fmt, ...)
 
 void fth_lines_real(fth_lines *t, double v)
 {
-    char number[40];
-    fth__text text;
-    fth__text_init(&text, number, sizeof number);
-    if (isfinite(v))
-        fth__number_print(&text, v);
-    else
-        fth__text_add(&text, "%s", isnan(v) ? "nan" : v > 0 ? "inf" : "-inf");
+    char number[FTH_NUMBER];
+    fth_number_format(number, sizeof number, v, 0);
     put(t, number, strlen(number));
 }
 
