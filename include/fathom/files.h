@@ -55,6 +55,9 @@ FTH_API bool fth_path_exists(const char *path);
 FTH_API bool fth_path_is_readable(const char *path);
 /* May it be written, or where there is nothing, made? */
 FTH_API bool fth_path_is_writable(const char *path);
+/* A finished file gets another name, and its folder is synced; what has that name is replaced. */
+FTH_API FTH_MUST_USE fth_status fth_path_rename(fth_mem *mem, const char *from, const char *to,
+                                                fth_err *err);
 /* A file; that there is none is no failure. */
 FTH_API fth_status fth_path_remove(fth_mem *mem, const char *path, fth_err *err);
 

@@ -6,11 +6,7 @@
  */
 #include "checkpoint.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { HEAD_BYTES = 512, HEADS = 2 };
 static const char magic[8] = "FTHBRCP1";
@@ -26,8 +22,8 @@ typedef struct head {
 struct br_checkpoint {
     fth_mem *mem;
     const br_experiment *e;
-    char path[BR_PATH + 32];
-    int fd;
+    char path[FTH_PATH + 32];
+    fth_file *file;
     head head;
     int64_t every;
     int64_t got[3]; /* rows that came: image, omega, outside */
@@ -80,47 +76,24 @@ static int64_t pixel_at(const br_checkpoint *c, int64_t row, int64_t fast)
     return outside_at(c, c->head.slow) + (row * c->head.fast + fast) * (int64_t)sizeof(float);
 }
 
-static fth_status failed(const br_checkpoint *c, const char *doing, fth_err *err)
-{
-    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: %s: %s", c->path, doing, strerror(errno));
-}
-
 static fth_status put(const br_checkpoint *c, int64_t at, const void *from, int64_t bytes,
                       fth_err *err)
 {
-    const char *p = from;
-    while (bytes > 0) {
-        const ssize_t n = pwrite(c->fd, p, (size_t)bytes, (off_t)at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return failed(c, "writing rows", err);
-        p += n;
-        at += n;
-        bytes -= n;
-    }
-    return FTH_OK;
+    return fth_file_write(c->file, (uint64_t)at, (uint64_t)bytes, from, "rows", err);
 }
 
 static bool get(const br_checkpoint *c, int64_t at, void *to, int64_t bytes)
 {
-    char *p = to;
-    while (bytes > 0) {
-        const ssize_t n = pread(c->fd, p, (size_t)bytes, (off_t)at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        p += n;
-        at += n;
-        bytes -= n;
-    }
-    return true;
+    return fth_file_read(c->file, (uint64_t)at, (uint64_t)bytes, to, "rows", NULL) == FTH_OK;
 }
 
 static fth_status write_head(br_checkpoint *c, fth_err *err)
 {
     c->head.serial++;
     c->head.hash = fth_hash_bytes(&c->head, offsetof(head, hash), 0);
-    if (fdatasync(c->fd) != 0) return failed(c, "syncing rows", err);
+    FTH_TRY(fth_file_sync(c->file, err));
     FTH_TRY(put(c, c->head.serial % HEADS * HEAD_BYTES, &c->head, sizeof c->head, err));
-    return fdatasync(c->fd) == 0 ? FTH_OK : failed(c, "syncing it", err);
+    return fth_file_sync(c->file, err);
 }
 
 static fth_status save(br_checkpoint *c, fth_err *err)
@@ -222,12 +195,11 @@ static bool read_head(br_checkpoint *c, head *out)
 static bool resume(br_checkpoint *c)
 {
     head h;
-    struct stat st;
     const head *want = &c->head;
     if (!read_head(c, &h) || h.experiment != want->experiment || h.slow != want->slow ||
         h.fast != want->fast || h.rows < 0 || h.rows > h.slow)
         return false;
-    if (fstat(c->fd, &st) != 0 || st.st_size < pixel_at(c, h.slow, 0)) return false;
+    if (fth_file_bytes(c->file) < (uint64_t)pixel_at(c, h.slow, 0)) return false;
     if (!get(c, omega_at(c, 0), c->omega, h.rows * (int64_t)sizeof(double)) ||
         !get(c, outside_at(c, 0), c->outside, h.rows * (int64_t)sizeof(int64_t)))
         return false;
@@ -237,8 +209,8 @@ static bool resume(br_checkpoint *c)
 
 static fth_status begin(br_checkpoint *c, fth_err *err)
 {
-    if (ftruncate(c->fd, 0) != 0 || ftruncate(c->fd, (off_t)pixel_at(c, c->head.slow, 0)) != 0)
-        return failed(c, "setting its size", err);
+    FTH_TRY(fth_file_resize(c->file, 0, err));
+    FTH_TRY(fth_file_resize(c->file, (uint64_t)pixel_at(c, c->head.slow, 0), err));
     return write_head(c, err);
 }
 
@@ -254,8 +226,7 @@ static fth_status open_file(br_checkpoint *c, fth_err *err)
     c->head.slow = s->slow;
     c->head.fast = s->fast;
     FTH_TRY(hash_experiment(c->e, &c->head.experiment, err));
-    c->fd = open(c->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (c->fd < 0) return failed(c, "creating it", err);
+    FTH_TRY(fth_file_open_update(&c->file, c->mem, c->path, err));
     if (!resume(c)) FTH_TRY(begin(c, err));
     for (int i = 0; i < 3; i++) c->got[i] = c->head.rows;
     return FTH_OK;
@@ -270,7 +241,6 @@ fth_status br_checkpoint_open(br_checkpoint **out, const br_experiment *e, const
     br_checkpoint *c = memset(block, 0, sizeof *c);
     c->mem = e->mem;
     c->e = e;
-    c->fd = -1;
     c->every = every > 0 ? every : 1;
     fth_status s = FTH_OK;
     if (snprintf(c->path, sizeof c->path, "%s", path) >= (int)sizeof c->path)
@@ -287,7 +257,7 @@ fth_status br_checkpoint_open(br_checkpoint **out, const br_experiment *e, const
 void br_checkpoint_close(br_checkpoint *c)
 {
     if (!c) return;
-    if (c->fd >= 0) close(c->fd);
+    fth_file_close(c->file);
     fth_tensor_release(c->omega_rows);
     fth_tensor_release(c->outside_rows);
     (void)fth_mem_release(c->mem, c, NULL);
@@ -295,7 +265,7 @@ void br_checkpoint_close(br_checkpoint *c)
 
 void br_checkpoint_remove(br_checkpoint *c)
 {
-    (void)unlink(c->path);
+    fth_path_remove(NULL, c->path, NULL);
 }
 
 int64_t br_checkpoint_rows(const br_checkpoint *c)

@@ -66,7 +66,7 @@ static fth_status set_photon_files(const fth_direct_call *call, br_outputs *out,
     char *const to[2] = {out->smv32_file, out->cbf_file};
     for (int i = 0; i < 2; i++) {
         const char *path = call->value(call->user, flag[i]);
-        if (path && snprintf(to[i], BR_PATH, "%s", path) >= BR_PATH)
+        if (path && snprintf(to[i], FTH_PATH, "%s", path) >= FTH_PATH)
             return FTH_FAIL(err, FTH_E_COMMAND, "--%s: the path is too long", flag[i]);
     }
     return FTH_OK;

@@ -9,14 +9,14 @@
 #include "inputs.h"
 #include "ops/render.h"
 
-enum { BR_PATH = 4096, BR_HEADER = 512, BR_HEADER_MOST = 2048 };
+enum { BR_HEADER = 512, BR_HEADER_MOST = 2048 };
 
 /* What is written, and how. A name of "" means: not at all. */
 typedef struct br_outputs {
-    char float_file[BR_PATH], int_file[BR_PATH], noise_file[BR_PATH], pgm_file[BR_PATH];
-    char smv32_file[BR_PATH], cbf_file[BR_PATH]; /* photons with 32 bits */
-    char dump_file[BR_PATH];     /* of the reflections, when they were read from text */
-    char list_file[BR_PATH];     /* that text; "": nothing is noted beside the dump */
+    char float_file[FTH_PATH], int_file[FTH_PATH], noise_file[FTH_PATH], pgm_file[FTH_PATH];
+    char smv32_file[FTH_PATH], cbf_file[FTH_PATH]; /* photons with 32 bits */
+    char dump_file[FTH_PATH];    /* of the reflections, when they were read from text */
+    char list_file[FTH_PATH];    /* that text; "": nothing is noted beside the dump */
     double int_scale, pgm_scale; /* <= 0: chosen from the image */
     double adc;
     bool progress;             /* -progress, -noprogress */

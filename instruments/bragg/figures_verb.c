@@ -3,10 +3,8 @@
 #include "figures.h"
 #include "image.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 const fth_flag br_figures_flags[] = {
     {.name = "compat",
@@ -76,10 +74,9 @@ static fth_status draw_all(const br_call *call, const br_drawing *d, fth_err *er
 {
     const char *dir = call->value(call->user, "out"), *only = call->value(call->user, "only"),
                *format = call->value(call->user, "format");
-    if (dir && !call->answer->plan && mkdir(dir, 0777) != 0 && errno != EEXIST)
-        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: %s", dir, strerror(errno));
+    if (dir && !call->answer->plan) FTH_TRY(fth_folder_make(fth_context_mem(call->ctx), dir, err));
     for (int i = 0; i < BR_FIGURES; i++) {
-        char path[BR_PATH];
+        char path[FTH_PATH];
         if (!is_wanted(only, br_figure_list[i].name)) continue;
         const int n = snprintf(path, sizeof path, "%s/%s.%s", dir ? dir : ".",
                                br_figure_list[i].name, format ? format : "png");

@@ -1,18 +1,14 @@
 /* files.c - the files of an image: checked before anything is computed, named after everything is.
  *
- * Later passes read the float image back, so it is written whole under a hidden name beside its
- * place; the other files are sinks whose commit is held back. Only when all of them are complete do
- * they get their names, one after the other: a run that fails, or a disk that is full, leaves the
- * files of the run before.
+ * Each is written whole under a hidden name beside its place, and later passes read the float image
+ * back from there. Only when all of them are complete do they get their names, together: a run that
+ * fails, or a disk that is full, leaves the files of the run before.
  */
 #include "cbf.h"
 #include "image.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { PATHS = 7 };
 static void paths_of(const br_outputs *out, const char *path[PATHS])
@@ -38,8 +34,7 @@ br_wanted br_outputs_wanted(const br_outputs *out)
 /* /dev/null and its like: pixels go nowhere. */
 static bool is_device(const char *path)
 {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISCHR(st.st_mode);
+    return fth_path_kind_of(path) == FTH_PATH_DEVICE;
 }
 
 bool br_output_is_file(const char *path)
@@ -50,9 +45,8 @@ bool br_output_is_file(const char *path)
 fth_status br_output_check(const char *path, fth_mem *mem, fth_err *err)
 {
     if (!br_output_is_file(path)) return FTH_OK;
-    if (access(path, F_OK) == 0 && access(path, W_OK) != 0) {
-        FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: it is there and may not be written: %s", path,
-                 strerror(errno));
+    if (fth_path_exists(path) && !fth_path_is_writable(path)) {
+        FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: it is there and may not be written", path);
         fth_err_hint(err, "give another name, or make it writable");
         return FTH_E_FILE_WRITE;
     }
@@ -135,41 +129,30 @@ fth_status br_output_create(fth_sink *out, fth_mem *mem, const char *path,
     return FTH_OK;
 }
 
-/* A sink that a run does not commit. */
-static fth_sink held(const fth_sink *sink)
-{
-    fth_sink s = *sink;
-    s.commit = NULL;
-    s.abandon = NULL;
-    return s;
-}
-
 static fth_raw_layout layout_of(const br_scene *s, fth_dtype dtype, uint64_t offset)
 {
     return (fth_raw_layout){
         .dtype = dtype, .n_axes = 2, .size = {s->slow, s->fast}, .offset = offset};
 }
 
-/* The file's own sink goes to *own, what a run is given to *out. */
+/* The name to write a file under until all of them are whole. */
+static fth_status hidden_name(br_files *f, const char *path, const char **temp, fth_err *err)
+{
+    if (!f->set) FTH_TRY(fth_file_set_create(&f->set, f->mem, err));
+    return fth_file_set_add(f->set, path, temp, err);
+}
+
+/* The file's sink is kept in *own, what a run is given goes to *out. */
 static fth_status open_pixels(br_files *f, const char *path, const fth_raw_layout *layout,
                               const char *header, fth_sink *own, fth_sink *out, fth_err *err)
 {
+    const char *temp;
     *out = nowhere(layout);
     if (!br_output_is_file(path)) return FTH_OK;
-    FTH_TRY(fth_raw_create(own, f->mem, path, layout, header, err));
-    *out = held(own);
+    FTH_TRY(hidden_name(f, path, &temp, err));
+    FTH_TRY(fth_raw_create(own, f->mem, temp, layout, header, err));
+    *out = *own;
     return FTH_OK;
-}
-
-/* "folder/.name.1234.part" */
-static fth_status hidden_name(char *out, size_t bytes, const char *path, fth_err *err)
-{
-    const char *slash = strrchr(path, '/');
-    const int folder = slash ? (int)(slash - path) + 1 : 0;
-    const int n =
-        snprintf(out, bytes, "%.*s.%s.%ld.part", folder, path, path + folder, (long)getpid());
-    if (n >= 0 && (size_t)n < bytes) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: the path is too long", path);
 }
 
 fth_status br_files_image(br_files *f, const br_experiment *e, fth_sink *out, fth_err *err)
@@ -182,10 +165,9 @@ fth_status br_files_image(br_files *f, const br_experiment *e, fth_sink *out, ft
         *out = fth_tensor_sink(f->held);
         return FTH_OK;
     }
-    FTH_TRY(hidden_name(f->part, sizeof f->part, path, err));
+    FTH_TRY(hidden_name(f, path, &f->part, err));
     const fth_raw_layout layout = layout_of(s, FTH_F32, 0);
     FTH_TRY(fth_raw_create(&f->image, f->mem, f->part, &layout, NULL, err));
-    f->part_there = true;
     *out = f->image;
     return FTH_OK;
 }
@@ -225,35 +207,28 @@ fth_status br_files_pixels(br_files *f, const br_experiment *e, const br_statist
     FTH_TRY(open_pixels(f, e->out.pgm_file, &u8, pgm, &f->pgm, &out->pgm, err));
     if (!br_output_is_file(cbf))
         return open_pixels(f, cbf, &i32, NULL, &f->unpacked, &out->cbf, err);
-    FTH_TRY(hidden_name(f->raw, sizeof f->raw, cbf, err));
+    FTH_TRY(hidden_name(f, cbf, &f->packed, err));
+    FTH_TRY(fth_path_beside(f->raw, f->packed, "raw", err));
     FTH_TRY(fth_raw_create(&f->unpacked, f->mem, f->raw, &i32, NULL, err));
-    f->raw_there = true;
     out->cbf = f->unpacked;
     return FTH_OK;
 }
 
 fth_status br_files_pack(br_files *f, const br_experiment *e, fth_err *err)
 {
-    if (!f->raw_there) return FTH_OK;
+    if (!f->packed) return FTH_OK;
     const fth_raw_layout i32 = layout_of(&e->scene, FTH_I32, 0);
     fth_source pixels;
     FTH_TRY(fth_raw_open(&pixels, f->mem, f->raw, &i32, err));
-    const fth_status s = br_cbf_write(&f->cbf, e->out.cbf_file, e, &pixels, err);
+    fth_status s = br_cbf_write(&f->cbf, f->packed, e, &pixels, err);
     fth_source_close(&pixels);
+    if (s == FTH_OK) s = f->cbf.commit(f->cbf.self, err);
     return s;
 }
 
-fth_status br_files_commit(br_files *f, const br_experiment *e, fth_err *err)
+fth_status br_files_commit(br_files *f, fth_err *err)
 {
-    const fth_sink *const sink[] = {&f->ints, &f->pgm, &f->noise, &f->smv32, &f->cbf};
-    for (size_t i = 0; i < sizeof sink / sizeof sink[0]; i++)
-        if (sink[i]->commit) FTH_TRY(sink[i]->commit(sink[i]->self, err));
-    if (!f->part_there) return FTH_OK;
-    if (rename(f->part, e->out.float_file) != 0)
-        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: giving the finished file its name: %s",
-                        e->out.float_file, strerror(errno));
-    f->part_there = false;
-    return FTH_OK;
+    return f->set ? fth_file_set_commit(f->set, err) : FTH_OK;
 }
 
 void br_files_close(br_files *f)
@@ -265,8 +240,8 @@ void br_files_close(br_files *f)
     fth_sink_close(&f->smv32);
     fth_sink_close(&f->unpacked);
     fth_sink_close(&f->cbf);
-    if (f->raw_there) (void)unlink(f->raw);
-    if (f->part_there) (void)unlink(f->part);
+    if (f->packed) fth_path_remove(NULL, f->raw, NULL);
+    fth_file_set_destroy(f->set);
     fth_tensor_release(f->held);
     *f = (br_files){.mem = f->mem};
 }

@@ -8,33 +8,25 @@
 #include "image.h"
 #include "jobs.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- names ---- */
 
-fth_status br_join(char path[BR_PATH], const char *dir, const char *name, fth_err *err)
+fth_status br_container_path(char path[FTH_PATH], const fth_stage_call *call, fth_err *err)
 {
-    const int n = snprintf(path, BR_PATH, "%s/%s", dir, name);
-    if (n >= 0 && n < BR_PATH) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: the path is too long", dir);
+    return fth_path_join(path, call->model_dir, fth_config_text(call->config, "output.container"),
+                         err);
 }
 
-fth_status br_container_path(char path[BR_PATH], const fth_stage_call *call, fth_err *err)
-{
-    return br_join(path, call->model_dir, fth_config_text(call->config, "output.container"), err);
-}
-
-fth_status br_part_path(char path[BR_PATH], const char *dir, int64_t i, bool done, fth_err *err)
+fth_status br_part_path(char path[FTH_PATH], const char *dir, int64_t i, bool done, fth_err *err)
 {
     char name[64];
     snprintf(name, sizeof name, BR_PARTS "/%05" PRId64 ".%s", i + 1, done ? "safetensors" : "new");
-    return br_join(path, dir, name, err);
+    return fth_path_join(path, dir, name, err);
 }
 
-fth_status br_frame_path(char path[BR_PATH], const char *dir, br_frame_file kind, int64_t i,
+fth_status br_frame_path(char path[FTH_PATH], const char *dir, br_frame_file kind, int64_t i,
                          fth_err *err)
 {
     static const char *const form[BR_FRAME_FILES][2] = {[BR_FLOAT] = {"floatimage", "bin"},
@@ -44,7 +36,7 @@ fth_status br_frame_path(char path[BR_PATH], const char *dir, br_frame_file kind
                                                         [BR_CBF] = {"image", "cbf"}};
     char name[64];
     snprintf(name, sizeof name, "%s_%05" PRId64 ".%s", form[kind][0], i + 1, form[kind][1]);
-    return br_join(path, dir, name, err);
+    return fth_path_join(path, dir, name, err);
 }
 
 /* ---- parts ---- */
@@ -61,11 +53,11 @@ static void hex_of(uint64_t v, char text[20])
 
 static bool files_are_there(const br_job *job, int64_t i)
 {
-    char path[BR_PATH];
+    char path[FTH_PATH];
     for (int k = 0; k < BR_FRAME_FILES; k++)
         if (job->wanted[k] &&
             (br_frame_path(path, job->call->model_dir, (br_frame_file)k, i, NULL) != FTH_OK ||
-             access(path, F_OK) != 0))
+             !fth_path_exists(path)))
             return false;
     return true;
 }
@@ -96,10 +88,10 @@ static bool read_numbers(fth_safetensors *f, br_fact *fact)
 
 bool br_frame_found(const br_job *job, int64_t i, br_fact *fact)
 {
-    char path[BR_PATH], tie[20];
+    char path[FTH_PATH], tie[20];
     fth_safetensors *f = NULL;
     if (br_part_path(path, job->call->model_dir, i, true, NULL) != FTH_OK ||
-        access(path, F_OK) != 0 || !files_are_there(job, i))
+        !fth_path_exists(path) || !files_are_there(job, i))
         return false;
     if (fth_safetensors_open(&f, mem_of(job), path, NULL) != FTH_OK) return false;
     const char *then = fth_safetensors_meta(f, "tie");
@@ -184,11 +176,11 @@ static fth_status copy_rows(const br_job *job, const fth_source *from, const fth
 }
 
 /* Pixels of the CBF, until they are packed; among the parts, with which it would be removed. */
-static fth_status raw_path(char path[BR_PATH], const br_job *job, int64_t i, fth_err *err)
+static fth_status raw_path(char path[FTH_PATH], const br_job *job, int64_t i, fth_err *err)
 {
     char name[64];
     snprintf(name, sizeof name, BR_PARTS "/%05" PRId64 ".raw", i + 1);
-    return br_join(path, job->call->model_dir, name, err);
+    return fth_path_join(path, job->call->model_dir, name, err);
 }
 
 static fth_status create_file(const br_job *job, const br_experiment *e, br_frame_file kind,
@@ -199,7 +191,7 @@ static fth_status create_file(const br_job *job, const br_experiment *e, br_fram
                                                     [BR_NOISE] = FTH_U16,
                                                     [BR_PGM] = FTH_U8,
                                                     [BR_CBF] = FTH_I32};
-    char path[BR_PATH];
+    char path[FTH_PATH];
     br_smv_head head = {.bytes = 0};
     *out = (fth_sink){0};
     if (!job->wanted[kind]) return FTH_OK;
@@ -219,7 +211,7 @@ static fth_status create_file(const br_job *job, const br_experiment *e, br_fram
 
 static fth_status pack_cbf(const br_job *job, const br_experiment *e, int64_t i, fth_err *err)
 {
-    char raw[BR_PATH], path[BR_PATH];
+    char raw[FTH_PATH], path[FTH_PATH];
     const fth_raw_layout i32 = {
         .dtype = FTH_I32, .n_axes = 2, .size = {e->scene.slow, e->scene.fast}};
     fth_source pixels;
@@ -232,7 +224,7 @@ static fth_status pack_cbf(const br_job *job, const br_experiment *e, int64_t i,
     fth_source_close(&pixels);
     if (s == FTH_OK) s = sink.commit(sink.self, err);
     fth_sink_close(&sink);
-    (void)unlink(raw);
+    fth_path_remove(NULL, raw, NULL);
     return s;
 }
 
@@ -261,7 +253,7 @@ static bool wants_files(const br_job *job)
 static fth_status make(const br_job *job, const br_experiment *e, br_passes *p, int64_t i,
                        br_fact *fact, fth_err *err)
 {
-    char new[BR_PATH], path[BR_PATH];
+    char new[FTH_PATH], path[FTH_PATH];
     br_statistics st;
     fth_source image;
     FTH_TRY(br_part_path(new, job->call->model_dir, i, false, err));
@@ -275,8 +267,7 @@ static fth_status make(const br_job *job, const br_experiment *e, br_passes *p, 
         fth_source_close(&image);
         FTH_TRY(s);
     }
-    if (rename(new, path) == 0) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: %s", path, strerror(errno));
+    return fth_path_rename(mem_of(job), new, path, err);
 }
 
 fth_status br_frame_make(const br_job *job, const br_experiment *e, int64_t i, br_fact *fact,
@@ -310,7 +301,7 @@ static fth_graph *build(const br_job *job, const br_experiment *e, fth_source ph
 fth_status br_frame_store(const br_job *job, const br_experiment *e, int64_t i,
                           const fth_sink *sink, fth_err *err)
 {
-    char path[BR_PATH];
+    char path[FTH_PATH];
     fth_source photons;
     fth_val out;
     fth_run_report report;

@@ -10,8 +10,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* Of an index. A crystal with a cell of 0.1 mm would need more. */
 #define MOST 1000000
@@ -226,9 +224,10 @@ static fth_status dump_elements(br_reflections *r, fth_mem *mem, fth_reader *t, 
     fth_source source;
     FTH_TRY(fth_raw_open(&source, mem, t->path, &l, err)); /* long enough, and no overflow */
     const int64_t want = (int64_t)offset + 8 * l.size[0] * l.size[1] * l.size[2];
-    const int64_t bytes = lseek(t->fd, 0, SEEK_END);
-    fth_status s = FTH_OK;
-    if (bytes != want)
+    fth_path_info info;
+    fth_status s = fth_path_stat(t->path, &info, err);
+    const int64_t bytes = (int64_t)info.bytes;
+    if (s == FTH_OK && bytes != want)
         s = FTH_FAIL(err, FTH_E_FILE_FORMAT,
                      "%s: its first line asks for %" PRId64 " bytes, the file has %" PRId64,
                      t->path, want, bytes);
@@ -258,8 +257,7 @@ fth_status br_dump_read(br_reflections *out, fth_mem *mem, const char *path, fth
 /* /dev/null and its like: a file put in their place would be there for everybody. */
 static bool is_device(const char *path)
 {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISCHR(st.st_mode);
+    return fth_path_kind_of(path) == FTH_PATH_DEVICE;
 }
 
 fth_status br_dump_write(const br_reflections *r, fth_mem *mem, const char *path, fth_err *err)
@@ -288,11 +286,5 @@ fth_status br_dump_note(const char *path, const char *list, fth_mem *mem, fth_er
     const int m = snprintf(place, sizeof place, "%s.sha256", path);
     if (n >= 5000 || m >= (int)sizeof place)
         return FTH_FAIL(err, FTH_E_FILE_WRITE, "%.100s...: the name is too long", path);
-    const fth_raw_layout nothing = {
-        .dtype = FTH_U8, .n_axes = 1, .offset = (uint64_t)(BR_SHA256_HEX - 1 + n)};
-    fth_sink sink;
-    FTH_TRY(fth_raw_create(&sink, mem, place, &nothing, text, err));
-    const fth_status s = sink.commit(sink.self, err);
-    fth_sink_close(&sink);
-    return s;
+    return fth_file_save(mem, place, text, (uint64_t)(BR_SHA256_HEX - 1 + n), err);
 }

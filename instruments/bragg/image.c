@@ -165,7 +165,7 @@ static fth_status make(work *w, fth_err *err)
     FTH_TRY(render(w, err));
     FTH_TRY(store(w, err));
     FTH_TRY(preview(w, err));
-    FTH_TRY(br_files_commit(&w->files, w->e, err));
+    FTH_TRY(br_files_commit(&w->files, err));
     if (w->checkpoint) br_checkpoint_remove(w->checkpoint);
     if (!w->e->compat_c) {
         char text[1000];
@@ -177,7 +177,7 @@ static fth_status make(work *w, fth_err *err)
 
 static fth_status open_checkpoint(work *w, fth_err *err)
 {
-    char path[BR_PATH + 32];
+    char path[FTH_PATH + 32];
     if (w->job->checkpoint <= 0) return FTH_OK;
     snprintf(path, sizeof path, "%s.checkpoint", w->e->out.float_file);
     FTH_TRY(br_checkpoint_open(&w->checkpoint, w->e, path, w->job->checkpoint, err));

@@ -135,11 +135,10 @@ void br_outputs_tell(const br_experiment *e, fth_answer *a);
 /* The files of an image while they are made. None has its name before br_files_commit. */
 typedef struct br_files {
     fth_mem *mem;
-    char part[BR_PATH + 64]; /* the float image, whole, under another name; "": there is none */
-    bool part_there;
-    char raw[BR_PATH + 64]; /* pixels of the CBF before they are packed */
-    bool raw_there;
-    fth_tensor *held; /* the float image, where it goes to no file */
+    fth_file_set *set;         /* of those that are files; NULL: none yet */
+    const char *part, *packed; /* the float image and the CBF, under their hidden names */
+    char raw[FTH_PATH];        /* pixels of the CBF before they are packed, when `packed` is set */
+    fth_tensor *held;          /* the float image, where it goes to no file */
     fth_sink image, ints, pgm, noise, smv32, unpacked, cbf;
 } br_files;
 /* A sink for the float image; a source of it, once it was written. */
@@ -150,7 +149,7 @@ fth_status br_files_pixels(br_files *f, const br_experiment *e, const br_statist
                            br_pixel_sinks *out, fth_err *err);
 /* After they were stored: packs what has to be packed. */
 fth_status br_files_pack(br_files *f, const br_experiment *e, fth_err *err);
-fth_status br_files_commit(br_files *f, const br_experiment *e, fth_err *err);
+fth_status br_files_commit(br_files *f, fth_err *err);
 void br_files_close(br_files *f); /* leaves nothing behind that was not committed */
 
 /* ---- an image with everything that belongs to it ---- */

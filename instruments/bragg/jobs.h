@@ -15,12 +15,10 @@ bool br_expand(const fth_config *cfg, int64_t i, fth_variant_made *out);
 /* ---- names of files, in the folder of the job ---- */
 
 #define BR_PARTS "frames" /* folder of the frames that are done, until all are */
-/* "DIR/NAME"; FTH_E_FILE_OPEN when it is too long. */
-fth_status br_join(char path[BR_PATH], const char *dir, const char *name, fth_err *err);
 /* The container of a job: output.container in its folder. */
-fth_status br_container_path(char path[BR_PATH], const fth_stage_call *call, fth_err *err);
+fth_status br_container_path(char path[FTH_PATH], const fth_stage_call *call, fth_err *err);
 /* Frame i while the job runs; with `done` false, while it is being made. */
-fth_status br_part_path(char path[BR_PATH], const char *dir, int64_t i, bool done, fth_err *err);
+fth_status br_part_path(char path[FTH_PATH], const char *dir, int64_t i, bool done, fth_err *err);
 /* Files of each frame that a job may leave. */
 typedef enum br_frame_file {
     BR_FLOAT,
@@ -31,7 +29,7 @@ typedef enum br_frame_file {
     BR_FRAME_FILES
 } br_frame_file;
 extern const char *const br_frame_keys[BR_FRAME_FILES]; /* of the config: whether it is wanted */
-fth_status br_frame_path(char path[BR_PATH], const char *dir, br_frame_file kind, int64_t i,
+fth_status br_frame_path(char path[FTH_PATH], const char *dir, br_frame_file kind, int64_t i,
                          fth_err *err);
 
 /* ---- a job: the config resolved ---- */

@@ -3,10 +3,8 @@
 #include "noisify.h"
 #include "words.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 const char br_noisify_doc[] =
@@ -149,10 +147,9 @@ static void factor(int64_t pixels, int64_t *fast, int64_t *slow)
 
 static fth_status find_size(br_noisify *n, fth_err *err)
 {
-    struct stat info;
-    if (stat(n->image, &info) != 0)
-        return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: %s", n->image, strerror(errno));
-    const int64_t pixels = (int64_t)info.st_size / 4;
+    fth_path_info info;
+    FTH_TRY(fth_path_stat(n->image, &info, err));
+    const int64_t pixels = (int64_t)info.bytes / 4;
     set_if_missing(&n->pixel, 1e-4);
     if (n->fast <= 0 && !isnan(n->detsize_f))
         n->fast = (int64_t)ceil(n->detsize_f / n->pixel - 0.5);
@@ -162,9 +159,9 @@ static fth_status find_size(br_noisify *n, fth_err *err)
     if (n->slow > 0 && n->fast <= 0) n->fast = pixels / n->slow;
     if (n->fast <= 0 && n->slow <= 0) factor(pixels, &n->fast, &n->slow);
     const bool sane = n->fast > 0 && n->slow > 0 && n->fast <= INT32_MAX && n->slow <= INT32_MAX;
-    if (sane && n->fast * n->slow * 4 == (int64_t)info.st_size) return FTH_OK;
+    if (sane && n->fast * n->slow * 4 == (int64_t)info.bytes) return FTH_OK;
     FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s has %lld bytes, not the 4 x %lld x %lld of its pixels",
-             n->image, (long long)info.st_size, (long long)n->fast, (long long)n->slow);
+             n->image, (long long)info.bytes, (long long)n->fast, (long long)n->slow);
     fth_err_hint(err, "give the size with -detpixels_x and -detpixels_y");
     return FTH_E_FILE_SHAPE;
 }

@@ -199,7 +199,7 @@ static fth_status make_image(forward *f, fth_err *err)
     FTH_TRY(br_files_source(&f->files, &f->n->e, &f->image, err));
     FTH_TRY(spread(f, err));
     FTH_TRY(store(f, err));
-    FTH_TRY(br_files_commit(&f->files, &f->n->e, err));
+    FTH_TRY(br_files_commit(&f->files, err));
     tell(f);
     tell_image(f);
     return FTH_OK;

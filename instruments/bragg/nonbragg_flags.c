@@ -31,7 +31,7 @@ const char br_nonbragg_doc[] =
     "further from the median than 7.4 mad, unless -noreject is given.";
 
 #define AT(member) offsetof(br_nonbragg, member)
-#define PATH .kind = BR_WORD_TEXT, .scale = BR_PATH
+#define PATH .kind = BR_WORD_TEXT, .scale = FTH_PATH
 
 static const br_word table[] = {
     {.name = "-stol", PATH, .at = AT(stol), .exact = true},

@@ -8,9 +8,9 @@
 #include "words.h"
 
 typedef struct br_nonbragg {
-    char stol[BR_PATH], stol4[BR_PATH], q[BR_PATH]; /* tables, over stol, 4 stol and Q */
-    char stolout[BR_PATH];                          /* "": forwards */
-    char img[BR_PATH];
+    char stol[FTH_PATH], stol4[FTH_PATH], q[FTH_PATH]; /* tables, over stol, 4 stol and Q */
+    char stolout[FTH_PATH];                            /* "": forwards */
+    char img[FTH_PATH];
     fth_path_use read[BR_FLAGS_READS]; /* by the flags of the render */
     int n_read;
     double sample[3];                  /* m */

@@ -145,9 +145,9 @@ static fth_status check_outputs(const fth_bragg *b, fth_err *err)
     return FTH_OK;
 }
 
-static fth_status set_path(char path[BR_PATH], const char *text, fth_err *err)
+static fth_status set_path(char path[FTH_PATH], const char *text, fth_err *err)
 {
-    if (snprintf(path, BR_PATH, "%s", text ? text : "") < BR_PATH) return FTH_OK;
+    if (snprintf(path, FTH_PATH, "%s", text ? text : "") < FTH_PATH) return FTH_OK;
     return FTH_FAIL(err, FTH_E_USAGE, "the path of an output is too long");
 }
 
@@ -193,7 +193,7 @@ static fth_status write_files(const fth_bragg *b, br_passes *p, fth_tensor *imag
     FTH_TRY(br_passes_store(p, source, &sinks, st, err));
     FTH_TRY(br_files_pack(f, e, err));
     FTH_TRY(br_experiment_dump(e, err));
-    return br_files_commit(f, e, err);
+    return br_files_commit(f, err);
 }
 
 fth_status fth_bragg_resolve(fth_bragg *b, fth_err *err)

@@ -14,7 +14,7 @@ typedef const char *value_fn(void *user, const char *flag);
 
 typedef struct request {
     const char *image, *out;
-    char figure[BR_PATH];
+    char figure[FTH_PATH];
     br_refine_options refine;
     br_observed_options observed;
     br_flags flags;
@@ -36,9 +36,9 @@ static fth_status name_figure(request *r, const char *typed, fth_err *err)
 {
     const char *dot = strrchr(r->out, '.'), *slash = strrchr(r->out, '/');
     const size_t stem = dot && (!slash || dot > slash) ? (size_t)(dot - r->out) : strlen(r->out);
-    const int n = typed ? snprintf(r->figure, BR_PATH, "%s", typed)
-                        : snprintf(r->figure, BR_PATH, "%.*s.png", (int)stem, r->out);
-    if (n > 0 && n < BR_PATH) return FTH_OK;
+    const int n = typed ? snprintf(r->figure, FTH_PATH, "%s", typed)
+                        : snprintf(r->figure, FTH_PATH, "%.*s.png", (int)stem, r->out);
+    if (n > 0 && n < FTH_PATH) return FTH_OK;
     return FTH_FAIL(err, FTH_E_COMMAND, "the path of the figure is too long");
 }
 

@@ -6,27 +6,22 @@
 #include "inputs.h"
 #include "refine.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 
 typedef enum kind { FLOATS, SMV, NPY, HDF5 } kind;
 
-static fth_status kind_of(const char *path, kind *out, int64_t *bytes, fth_err *err)
+static fth_status kind_of(fth_mem *mem, const char *path, kind *out, int64_t *bytes, fth_err *err)
 {
     char head[16] = "";
-    struct stat st;
-    FILE *f = fopen(path, "rb");
-    if (!f || fstat(fileno(f), &st) != 0) {
-        const int why = errno;
-        if (f) fclose(f);
-        return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: %s", path, strerror(why));
-    }
-    const size_t n = fread(head, 1, sizeof head, f);
-    fclose(f);
-    *bytes = (int64_t)st.st_size;
+    fth_file *f = NULL;
+    FTH_TRY(fth_file_open(&f, mem, path, err));
+    const uint64_t all = fth_file_bytes(f), n = all < sizeof head ? all : sizeof head;
+    const fth_status s = fth_file_read(f, 0, n, head, "its first bytes", err);
+    fth_file_close(f);
+    FTH_TRY(s);
+    *bytes = (int64_t)all;
     *out = n >= 12 && memcmp(head, "{\nHEADER_BYT", 12) == 0     ? SMV
            : n >= 6 && memcmp(head, "\x93NUMPY", 6) == 0         ? NPY
            : n >= 8 && memcmp(head, "\x89HDF\r\n\x1a\n", 8) == 0 ? HDF5
@@ -135,7 +130,7 @@ fth_status br_observed_open(br_observed *out, fth_mem *mem, const char *path,
     kind k = FLOATS;
     int64_t bytes = 0;
     *out = (br_observed){.frame = opt->frame, .full = (double)INFINITY};
-    FTH_TRY(kind_of(path, &k, &bytes, err));
+    FTH_TRY(kind_of(mem, path, &k, &bytes, err));
     out->adc = isnan(opt->adc) ? (k == SMV ? 40 : 0) : opt->adc;
     out->gain = isnan(opt->gain) ? 1 : opt->gain;
     fth_status s = FTH_OK;

@@ -8,12 +8,8 @@
 #include "jobs.h"
 #include "notices.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static fth_mem *mem_of(const br_job *job)
 {
@@ -64,11 +60,11 @@ static bool open_sources(old *o, const br_job *job)
 /* Files of frames are not in a container, so with those every frame is rendered. */
 static void open_old(old *o, const br_job *job)
 {
-    char path[BR_PATH];
+    char path[FTH_PATH];
     *o = (old){0};
     for (int k = 0; k < BR_FRAME_FILES; k++)
         if (job->wanted[k]) return;
-    if (br_container_path(path, job->call, NULL) != FTH_OK || access(path, F_OK) != 0 ||
+    if (br_container_path(path, job->call, NULL) != FTH_OK || !fth_path_exists(path) ||
         fth_h5_open(&o->file, mem_of(job), path, NULL) != FTH_OK)
         return;
     if (!open_sources(o, job)) close_old(o);
@@ -114,26 +110,35 @@ static bool find_old(old *o, const br_job *job, int64_t i, br_fact *fact)
 
 static fth_status make_folder(const br_job *job, fth_err *err)
 {
-    char path[BR_PATH];
-    FTH_TRY(br_join(path, job->call->model_dir, BR_PARTS, err));
-    if (mkdir(path, 0777) == 0 || errno == EEXIST) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: %s", path, strerror(errno));
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, job->call->model_dir, BR_PARTS, err));
+    return fth_folder_make(mem_of(job), path, err);
 }
 
-/* Files of ours only: a folder with others stays. */
+static bool is_part(const char *name)
+{
+    const size_t digits = strspn(name, "0123456789");
+    return digits >= 5 && name[digits] == '.';
+}
+
+/* Files of ours only: a folder with others stays. What cannot be removed does no harm. */
 static fth_status remove_parts(const br_job *job, fth_err *err)
 {
-    char dir[BR_PATH], path[BR_PATH];
-    FTH_TRY(br_join(dir, job->call->model_dir, BR_PARTS, err));
-    DIR *d = opendir(dir);
-    if (!d) return FTH_OK;
-    for (const struct dirent *e; (e = readdir(d));) {
-        const size_t n = strlen(e->d_name), digits = strspn(e->d_name, "0123456789");
-        if (digits < 5 || n == digits || e->d_name[digits] != '.') continue;
-        if (br_join(path, dir, e->d_name, NULL) == FTH_OK) (void)unlink(path);
+    char dir[FTH_PATH], path[FTH_PATH];
+    fth_texts *name = NULL;
+    bool others = false;
+    FTH_TRY(fth_path_join(dir, job->call->model_dir, BR_PARTS, err));
+    if (fth_path_kind_of(dir) != FTH_PATH_FOLDER) return FTH_OK;
+    FTH_TRY(fth_folder_list(&name, mem_of(job), dir, err));
+    for (int64_t i = 0; i < fth_texts_count(name); i++) {
+        const char *file = fth_texts_get(name, i);
+        if (!is_part(file))
+            others = true;
+        else if (fth_path_join(path, dir, file, NULL) == FTH_OK)
+            fth_path_remove(NULL, path, NULL);
     }
-    closedir(d);
-    (void)rmdir(dir);
+    fth_texts_free(name);
+    if (!others) fth_folder_remove(NULL, dir, NULL);
     return FTH_OK;
 }
 
@@ -206,7 +211,7 @@ static fth_status fill(br_job *job, old *o, br_nxmx *x, fth_err *err)
 
 static fth_status assemble(br_job *job, old *o, fth_err *err)
 {
-    char path[BR_PATH];
+    char path[FTH_PATH];
     br_nxmx x;
     FTH_TRY(br_container_path(path, job->call, err));
     FTH_TRY(br_nxmx_create(&x, job, path, err));
@@ -224,7 +229,7 @@ fth_status br_render_files(const fth_stage_call *call, fth_file_list *list, fth_
     static const char *const title[BR_FRAME_FILES] = {"photons", "image", "image with noise",
                                                       "picture", "CBF image"};
     br_input_file input[BR_INPUT_FILES];
-    char path[BR_PATH];
+    char path[FTH_PATH];
     const int n = br_job_inputs(call->config, input);
     for (int i = 0; i < n; i++)
         FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, input[i].path, input[i].key, err));

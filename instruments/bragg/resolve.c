@@ -8,7 +8,6 @@
 #include "flag_row.h"
 
 #include <string.h>
-#include <unistd.h>
 
 /* ---- numbers that are none ---- */
 
@@ -77,17 +76,14 @@ static fth_status check_frame(const br_experiment *e, fth_err *err)
 
 /* ---- what is to be simulated at all ---- */
 
-static bool readable(const char *path)
-{
-    return path && access(path, R_OK) == 0;
-}
-
 /* The dump file to read in the place of a text list; NULL: none. */
 static const char *dump_to_read(const br_flags *f)
 {
     if (f->hkl) return NULL;
     if (f->fdump) return f->fdump;
-    return f->quirks >> BR_QUIRK_AUTO_FDUMP & 1 && readable(f->dump) ? f->dump : NULL;
+    return f->quirks >> BR_QUIRK_AUTO_FDUMP & 1 && f->dump && fth_path_is_readable(f->dump)
+               ? f->dump
+               : NULL;
 }
 
 bool br_flags_enough(const br_flags *f)
@@ -409,19 +405,9 @@ static fth_status resolve_mask(br_experiment *e, const br_flags *f, const br_ima
 
 static fth_status copy_path(char *to, const char *from, fth_err *err)
 {
-    const int n = snprintf(to, BR_PATH, "%s", from ? from : "");
-    if (n >= 0 && n < BR_PATH) return FTH_OK;
+    const int n = snprintf(to, FTH_PATH, "%s", from ? from : "");
+    if (n >= 0 && n < FTH_PATH) return FTH_OK;
     return FTH_FAIL(err, FTH_E_COMMAND, "a file name of %d bytes is too long: %.100s...", n, from);
-}
-
-static bool can_write(const char *path)
-{
-    char folder[BR_PATH];
-    if (access(path, F_OK) == 0) return access(path, W_OK) == 0;
-    snprintf(folder, sizeof folder, "%s", path);
-    char *slash = strrchr(folder, '/');
-    if (slash) slash[slash == folder] = '\0';
-    return access(slash ? folder : ".", W_OK) == 0;
 }
 
 static fth_status resolve_outputs(br_experiment *e, const br_flags *f, fth_err *err)
@@ -433,7 +419,8 @@ static fth_status resolve_outputs(br_experiment *e, const br_flags *f, fth_err *
     FTH_TRY(copy_path(o->pgm_file, f->write_pgm ? f->pgm_file : "", err));
     /* A convenience for the next run: where it cannot be written, the image is made all the same.
      */
-    if (f->hkl && f->dump && can_write(f->dump)) FTH_TRY(copy_path(o->dump_file, f->dump, err));
+    if (f->hkl && f->dump && fth_path_is_writable(f->dump))
+        FTH_TRY(copy_path(o->dump_file, f->dump, err));
     FTH_TRY(copy_path(o->list_file, f->spec && o->dump_file[0] ? f->hkl : "", err));
     o->int_scale = f->int_scale;
     o->pgm_scale = f->pgm_scale;

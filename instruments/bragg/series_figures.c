@@ -115,7 +115,7 @@ static fth_status get_list(drawing *d, const char *name, fth_tensor **out, fth_e
 
 static fth_status open_file(drawing *d, fth_err *err)
 {
-    char path[BR_PATH];
+    char path[FTH_PATH];
     FTH_TRY(br_container_path(path, d->call, err));
     FTH_TRY(fth_h5_open(&d->file, mem_of(d), path, err));
     FTH_TRY(fth_h5_source(d->file, "/entry/data/data", &d->data, err));
@@ -244,9 +244,9 @@ static void draw_photons(const drawing *d, fth_panel *p)
 /* Draw one figure, or with `bytes` only say what that would hold. */
 static fth_status draw(const drawing *d, int which, uint64_t *bytes, fth_err *err)
 {
-    char path[BR_PATH];
+    char path[FTH_PATH];
     fth_figure *fig = NULL;
-    FTH_TRY(br_join(path, d->call->model_dir, figures[which].name, err));
+    FTH_TRY(fth_path_join(path, d->call->model_dir, figures[which].name, err));
     const bool many = which == MONTAGE;
     const fth_figure_options opt = {.panels = many ? d->sheets : 1,
                                     .columns = many ? (d->sheets < 4 ? d->sheets : 4) : 1,
@@ -281,9 +281,9 @@ static void release(drawing *d)
 
 fth_status br_figures_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
 {
-    char path[BR_PATH];
+    char path[FTH_PATH];
     for (int i = 0; i < FIGURES; i++) {
-        FTH_TRY(br_join(path, call->model_dir, figures[i].name, err));
+        FTH_TRY(fth_path_join(path, call->model_dir, figures[i].name, err));
         FTH_TRY(fth_file_list_add(list, FTH_FILE_FIGURE, path, figures[i].title, err));
     }
     return FTH_OK;

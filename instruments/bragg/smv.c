@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { LINE = 48 }; /* one key with a number */
 
@@ -194,13 +193,14 @@ static int64_t run_on(const br_image_header *h, const fth_reader *t)
 {
     const char *brace = memchr(t->buffer, '}', t->n);
     const int64_t end = brace ? brace - t->buffer + 2 : 0;
-    struct stat st;
-    if (end <= h->bytes || (size_t)end > t->n || brace[1] != '\f' || fstat(t->fd, &st) != 0)
+    fth_path_info info;
+    if (end <= h->bytes || (size_t)end > t->n || brace[1] != '\f' ||
+        fth_path_stat(t->path, &info, NULL) != FTH_OK)
         return 0;
     const int64_t width = h->is_u16 ? 2 : h->is_u32 ? 4 : 0;
     const bool fits =
         h->fast > 0 && h->slow > 0 && width > 0 && h->fast <= (INT64_MAX - end) / width / h->slow;
-    return fits && (int64_t)st.st_size == end + width * h->fast * h->slow ? end : 0;
+    return fits && (int64_t)info.bytes == end + width * h->fast * h->slow ? end : 0;
 }
 
 fth_status br_image_header_read(br_image_header *out, fth_mem *mem, const char *path,

@@ -96,6 +96,17 @@ bool fth_path_is_writable(const char *path)
     return fth_path_parent(folder, path, NULL) == FTH_OK && access(folder, W_OK) == 0;
 }
 
+fth_status fth_path_rename(fth_mem *mem, const char *from, const char *to, fth_err *err)
+{
+    int why = fth__disk_rename(mem, from, to);
+    if (why)
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: giving the finished file its name: %s", to,
+                        strerror(why));
+    why = fth__disk_sync_folder(to);
+    if (!why) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: syncing its folder: %s", to, strerror(why));
+}
+
 fth_status fth_path_remove(fth_mem *mem, const char *path, fth_err *err)
 {
     const int why = fth__disk_unlink(mem, path);

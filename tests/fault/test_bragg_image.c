@@ -48,7 +48,7 @@ static fth_status fill(bench *b)
     FTH_TRY(te_fill(&b->e, fth_context_mem(b->ctx), &b->scene, &b->err));
     char *const path[FILES] = {o->float_file, o->int_file,   o->pgm_file,
                                o->noise_file, o->smv32_file, o->cbf_file};
-    for (int i = 0; i < FILES; i++) snprintf(path[i], BR_PATH, "%s/%s", t_temp_dir(), names[i]);
+    for (int i = 0; i < FILES; i++) snprintf(path[i], FTH_PATH, "%s/%s", t_temp_dir(), names[i]);
     o->progress = true;
     return FTH_OK;
 }
@@ -212,15 +212,15 @@ TEST(failures_with_checkpoints)
 
 static void no_folder(bench *b)
 {
-    snprintf(b->e.out.pgm_file, BR_PATH, "%s/none/image.pgm", t_temp_dir());
+    snprintf(b->e.out.pgm_file, FTH_PATH, "%s/none/image.pgm", t_temp_dir());
 }
 static void a_folder(bench *b)
 {
-    snprintf(b->e.out.noise_file, BR_PATH, "%s", t_temp_dir());
+    snprintf(b->e.out.noise_file, FTH_PATH, "%s", t_temp_dir());
 }
 static void one_name(bench *b)
 {
-    memcpy(b->e.out.noise_file, b->e.out.int_file, BR_PATH);
+    memcpy(b->e.out.noise_file, b->e.out.int_file, FTH_PATH);
 }
 
 TEST(what_cannot_be_written_is_refused_first)
@@ -243,8 +243,8 @@ TEST(what_cannot_be_written_is_refused_first)
 
 static void to_null(bench *b)
 {
-    snprintf(b->e.out.float_file, BR_PATH, "/dev/null");
-    snprintf(b->e.out.pgm_file, BR_PATH, "/dev/null");
+    snprintf(b->e.out.float_file, FTH_PATH, "/dev/null");
+    snprintf(b->e.out.pgm_file, FTH_PATH, "/dev/null");
 }
 static void only_float(bench *b)
 {
