@@ -9,7 +9,6 @@
 
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 const char *const sp_part_names[SP_PARTS] = {[SP_PART_OPEN] = "open",
                                              [SP_PART_PREDICT] = "predict",
@@ -151,9 +150,9 @@ static fth_status name_exports(const fth_stage_call *call, fth_err *err)
     static const char *const title[] = {"results in a copy of the counts", "genes of factors",
                                         "genes of groups"};
     for (int i = 0; i < 3; i++) {
-        char path[SP_PATH];
-        FTH_TRY(sp_path(path, call->model_dir, name[i], err));
-        if (access(path, F_OK) == 0)
+        char path[FTH_PATH];
+        FTH_TRY(fth_path_join(path, call->model_dir, name[i], err));
+        if (fth_path_exists(path))
             FTH_TRY(fth_stage_wrote(call, FTH_FILE_OUTPUT, path, title[i], err));
     }
     return FTH_OK;

@@ -132,11 +132,11 @@ static fth_status check_flags(const fth_stage_call *call, fth_err *err)
 
 static fth_status open_files(sp_analysis *a, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     FTH_TRY(check_flags(a->call, err));
-    FTH_TRY(sp_path(path, a->call->output_dir, SP_PREPROCESSED, err));
+    FTH_TRY(fth_path_join(path, a->call->output_dir, SP_PREPROCESSED, err));
     FTH_TRY(sp_data_open(&a->data, a->mem, path, err));
-    FTH_TRY(sp_path(path, a->call->model_dir, SP_CHECKPOINT, err));
+    FTH_TRY(fth_path_join(path, a->call->model_dir, SP_CHECKPOINT, err));
     const bool others = fth_stage_flag(a->call, "allow-other-data");
     FTH_TRY(sp_model_read(&a->model, a->mem, path, &a->data, others, false, err));
     a->rows = a->cells = a->data.rows;
@@ -171,8 +171,8 @@ static fth_status make_row_ptr(sp_analysis *a, int64_t entries, fth_err *err)
 static fth_status plan_settings(sp_settings *set, const sp_analysis *a, const sp_sizes *sizes,
                                 fth_err *err)
 {
-    char path[SP_PATH];
-    FTH_TRY(sp_path(path, a->call->model_dir, SP_CHECKPOINT, err));
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, a->call->model_dir, SP_CHECKPOINT, err));
     if (sp_model_peek(set, a->mem, path, NULL) == FTH_OK) return FTH_OK;
     return sp_settings_from(set, a->call->config, sizes, 0, NULL, err);
 }

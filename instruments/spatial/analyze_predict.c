@@ -6,9 +6,7 @@
 #include "analyze.h"
 #include "svgp.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* ---- plans ---- */
 
@@ -202,22 +200,21 @@ static void files_close(files *f)
     fth_mem_release(f->mem, f->file, NULL);
 }
 
-static fth_status group_path(char path[SP_PATH], const sp_analysis *a, int64_t g, fth_err *err)
+static fth_status group_path(char path[FTH_PATH], const sp_analysis *a, int64_t g, fth_err *err)
 {
     char name[64];
     snprintf(name, sizeof name, SP_GROUPWISE "/group_%lld.npy", (long long)g);
-    return sp_path(path, a->call->model_dir, name, err);
+    return fth_path_join(path, a->call->model_dir, name, err);
 }
 
 static fth_status files_open(files *f, const sp_analysis *a, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     void *block = NULL;
     const int64_t size[2] = {a->rows, a->factors};
     *f = (files){.mem = a->mem, .groups = a->model.set.n_groups};
-    FTH_TRY(sp_path(path, a->call->model_dir, SP_GROUPWISE, err));
-    if (mkdir(path, 0777) != 0 && errno != EEXIST)
-        return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s could not be made: %s", path, strerror(errno));
+    FTH_TRY(fth_path_join(path, a->call->model_dir, SP_GROUPWISE, err));
+    FTH_TRY(fth_folder_make(a->mem, path, err));
     const uint64_t bytes = (uint64_t)f->groups * sizeof(fth_sink);
     FTH_TRY(fth_mem_take(a->mem, FTH_MEM_META, bytes, "files of groups", &block, err));
     f->file = memset(block, 0, (size_t)bytes);
@@ -257,7 +254,7 @@ fth_status sp_analysis_groupwise(sp_analysis *a, fth_err *err)
     if (s == FTH_OK) s = write_groupwise(a, &f, err);
     files_close(&f);
     for (int64_t g = 0; s == FTH_OK && g < a->model.set.n_groups; g++) {
-        char path[SP_PATH];
+        char path[FTH_PATH];
         s = group_path(path, a, g, err);
         if (s == FTH_OK)
             s = fth_stage_wrote(a->call, FTH_FILE_OUTPUT, path, "factors as of one group", err);
@@ -268,11 +265,11 @@ fth_status sp_analysis_groupwise(sp_analysis *a, fth_err *err)
 fth_status sp_analysis_lu(sp_analysis *a, fth_err *err)
 {
     if (!a->lu.plan) return FTH_OK;
-    char path[SP_PATH];
+    char path[FTH_PATH];
     const sp_settings *set = &a->model.set;
     const int64_t M = fth_tensor_size(a->model.Z, 0);
     const int64_t size[3] = {a->factors, M, set->local ? set->R : M};
-    FTH_TRY(sp_path(path, a->call->model_dir, SP_LU, err));
+    FTH_TRY(fth_path_join(path, a->call->model_dir, SP_LU, err));
     FTH_TRY(fth_npy_create(&a->lu.sink[0], a->mem, path, FTH_F32, 3, size, err));
     const fth_status s = sp_analysis_run_pass(a, &a->lu, err);
     fth_sink_close(&a->lu.sink[0]);

@@ -22,9 +22,9 @@ fth_status sp_analyze_files(const fth_stage_call *call, fth_file_list *list, fth
                 {SP_METRICS, "metrics", false},   {SP_Z, "inducing points", true},
                 {SP_LU, "posterior factor", true}};
     for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
-        char path[SP_PATH];
+        char path[FTH_PATH];
         if (file[i].spatial && !fth_config_bool(call->config, "model.spatial")) continue;
-        FTH_TRY(sp_path(path, call->model_dir, file[i].name, err));
+        FTH_TRY(fth_path_join(path, call->model_dir, file[i].name, err));
         FTH_TRY(fth_file_list_add(list, FTH_FILE_OUTPUT, path, file[i].title, err));
     }
     return FTH_OK;

@@ -5,7 +5,6 @@
 #include "order.h"
 
 #include <string.h>
-#include <unistd.h>
 
 enum { PIECE = 4096 }; /* rows written at once */
 
@@ -14,9 +13,9 @@ static const int64_t *order_of(const sp_analysis *a)
     return fth_tensor_data(a->order);
 }
 
-static fth_status path_of(char path[SP_PATH], const sp_analysis *a, const char *name, fth_err *err)
+static fth_status path_of(char path[FTH_PATH], const sp_analysis *a, const char *name, fth_err *err)
 {
-    return sp_path(path, a->call->model_dir, name, err);
+    return fth_path_join(path, a->call->model_dir, name, err);
 }
 
 /* [row factor], f32 or f64, to f32 with permuted columns. */
@@ -25,7 +24,7 @@ static fth_status write_columns(const sp_analysis *a, const char *name, const ft
 {
     const int64_t rows = from->size[0], L = a->factors, *order = order_of(a), size[2] = {rows, L};
     const bool wide = from->dtype == FTH_F64;
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_sink sink = {0};
     void *block = NULL;
     FTH_TRY(path_of(path, a, name, err));
@@ -52,7 +51,7 @@ static fth_status write_columns(const sp_analysis *a, const char *name, const ft
 
 static fth_status write_tensor(const sp_analysis *a, const char *name, fth_tensor *t, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_sink sink = {0};
     int64_t size[FTH_MAX_AXES];
     FTH_TRY(path_of(path, a, name, err));
@@ -79,7 +78,7 @@ static fth_status write_places(const sp_analysis *a, fth_err *err)
         ((int64_t *)fth_tensor_data(wide))[i] = ((const int32_t *)fth_tensor_data(m->groupsZ))[i];
     fth_status s = write_tensor(a, SP_GROUPS_Z, wide, err);
     fth_tensor_release(wide);
-    char path[SP_PATH];
+    char path[FTH_PATH];
     if (s == FTH_OK) s = path_of(path, a, SP_GROUPS_Z, err);
     if (s == FTH_OK)
         s = fth_stage_wrote(a->call, FTH_FILE_OUTPUT, path, "groups of inducing points", err);
@@ -110,11 +109,12 @@ static fth_status write_loadings(const sp_analysis *a, fth_err *err)
     const int64_t groups = sp_analysis_has_groups(a) ? a->groups : 0;
     bool left = true; /* by an analysis of more groups */
     for (int64_t g = 0; g < groups || left; g++) {
-        char name[64], path[SP_PATH];
+        char name[64], path[FTH_PATH];
         snprintf(name, sizeof name, "loadings_group_%lld.npy", (long long)g);
         FTH_TRY(path_of(path, a, name, err));
         if (g >= groups || a->cells_of[g] == 0) {
-            left = unlink(path) == 0;
+            left = fth_path_exists(path);
+            FTH_TRY(fth_path_remove(a->mem, path, err));
             continue;
         }
         part_of_group part = {a->group_result.W + g * a->genes * a->factors, a->factors};
@@ -133,13 +133,10 @@ static fth_status write_loadings(const sp_analysis *a, fth_err *err)
 /* Which cells training did not see; no file where it saw all. */
 static fth_status write_held_out(const sp_analysis *a, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_tensor *held = NULL;
     FTH_TRY(path_of(path, a, SP_HELD_OUT, err));
-    if (a->held == 0) {
-        unlink(path); /* of an analysis before */
-        return FTH_OK;
-    }
+    if (a->held == 0) return fth_path_remove(a->mem, path, err); /* of an analysis before */
     FTH_TRY(fth_tensor_create(&held, a->mem, "held out", FTH_BOOL, 1, &a->rows, err));
     memset(fth_tensor_data(held), 0, (size_t)a->rows);
     for (int64_t i = 0; i < a->held; i++) ((uint8_t *)fth_tensor_data(held))[a->data.absent[i]] = 1;

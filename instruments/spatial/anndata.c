@@ -50,15 +50,15 @@ static const char *list_keys(const sp_anndata *a, const char *object, char *text
     return text;
 }
 
-static fth_status join(char object[SP_PATH], const char *group, const char *name, fth_err *err)
+static fth_status join(char object[FTH_PATH], const char *group, const char *name, fth_err *err)
 {
-    if (snprintf(object, SP_PATH, "%s/%s", group, name) < SP_PATH) return FTH_OK;
+    if (snprintf(object, FTH_PATH, "%s/%s", group, name) < FTH_PATH) return FTH_OK;
     return FTH_FAIL(err, FTH_E_FILE_KEY, "the name %.60s... is too long", name);
 }
 
 /* ---- counts ---- */
 
-fth_status sp_anndata_counts(const sp_anndata *a, const char *what, char object[SP_PATH],
+fth_status sp_anndata_counts(const sp_anndata *a, const char *what, char object[FTH_PATH],
                              const char **var, fth_err *err)
 {
     char keys[240];
@@ -70,7 +70,7 @@ fth_status sp_anndata_counts(const sp_anndata *a, const char *what, char object[
         *var = "/raw.var";
     }
     if (raw || strcmp(what, "X") == 0) {
-        snprintf(object, SP_PATH, "%s", place);
+        snprintf(object, FTH_PATH, "%s", place);
         if (fth_h5_kind_of(a->h5, object) != FTH_H5_NONE) return FTH_OK;
         const fth_status s =
             FTH_FAIL(err, FTH_E_FILE_KEY, "%s: there are no counts at %s", a->path, object);
@@ -93,7 +93,7 @@ fth_status sp_anndata_counts(const sp_anndata *a, const char *what, char object[
 fth_status sp_anndata_has(const sp_anndata *a, const char *frame, const char *column, bool *found,
                           fth_err *err)
 {
-    char object[SP_PATH];
+    char object[FTH_PATH];
     fth_texts *t = NULL;
     *found = false;
     if (fth_h5_kind_of(a->h5, frame) != FTH_H5_DATASET) {
@@ -285,7 +285,7 @@ static fth_status no_places(const sp_anndata *a, const char *key, fth_err *err)
 /* A group that is no frame: sparse, or something that nobody expects there. */
 static fth_status odd_places(const sp_anndata *a, const char *key, const char *object, fth_err *err)
 {
-    char part[SP_PATH];
+    char part[FTH_PATH];
     const bool sparse = join(part, object, "indptr", NULL) == FTH_OK &&
                         fth_h5_kind_of(a->h5, part) == FTH_H5_DATASET;
     if (!sparse) return no_places(a, key, err);

@@ -11,7 +11,7 @@
 typedef struct sp_anndata {
     fth_mem *mem;
     fth_h5 *h5;
-    char path[SP_PATH];
+    char path[FTH_PATH];
 } sp_anndata;
 
 fth_status sp_anndata_open(sp_anndata *a, fth_mem *mem, const char *path, fth_err *err);
@@ -19,14 +19,14 @@ void sp_anndata_close(sp_anndata *a); /* an empty one is allowed */
 
 /* Where counts are: `what` is "X", "raw" or the name of a layer. `var` is the frame of its genes.
  */
-fth_status sp_anndata_counts(const sp_anndata *a, const char *what, char object[SP_PATH],
+fth_status sp_anndata_counts(const sp_anndata *a, const char *what, char object[FTH_PATH],
                              const char **var, fth_err *err);
 
 /* ---- frames ---- */
 
 /* A column: a dataset or group of its own, or a field of records. */
 typedef struct sp_column {
-    char object[SP_PATH];
+    char object[FTH_PATH];
     char field[256]; /* "": none */
 } sp_column;
 static inline const char *sp_column_field(const sp_column *c)

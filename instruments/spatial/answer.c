@@ -15,9 +15,9 @@ int64_t sp_npy_bytes(fth_dtype dtype, int n_axes, const int64_t *size)
 fth_status sp_answer_array(fth_answer *a, fth_file_kind kind, const char *dir, const char *name,
                            fth_dtype dtype, int n_axes, const int64_t *size, fth_err *err)
 {
-    char path[SP_PATH], shape[96] = "";
+    char path[FTH_PATH], shape[96] = "";
     size_t used = 0;
-    FTH_TRY(sp_path(path, dir, name, err));
+    FTH_TRY(fth_path_join(path, dir, name, err));
     for (int i = 0; i < n_axes; i++) {
         const int n =
             snprintf(shape + used, sizeof shape - used, "%s%" PRId64, i ? " x " : "", size[i]);
@@ -31,8 +31,8 @@ fth_status sp_answer_array(fth_answer *a, fth_file_kind kind, const char *dir, c
 fth_status sp_answer_named(fth_answer *a, fth_file_kind kind, const char *dir, const char *name,
                            const char *what, fth_err *err)
 {
-    char path[SP_PATH];
-    FTH_TRY(sp_path(path, dir, name, err));
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, dir, name, err));
     if (what)
         fth_answer_file(a, kind, path, -1, "%s", what);
     else

@@ -10,8 +10,8 @@
 
 fth_status sp_arrays_open(sp_source *s, fth_err *err)
 {
-    char path[SP_PATH];
-    FTH_TRY(sp_path(path, s->path, SP_Y, err));
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, s->path, SP_Y, err));
     return sp_matrix_open_npz(&s->counts, s->mem, path, err);
 }
 
@@ -79,10 +79,10 @@ static fth_status make_names(const sp_source *s, const char *stem, int64_t n, ft
 /* Names of the folder, or made ones. */
 static fth_status load_names(sp_source *s, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     sp_metadata m;
-    FTH_TRY(sp_path(path, s->path, SP_METADATA, err));
-    if (access(path, F_OK) != 0) return make_names(s, "gene", s->counts.cols, &s->genes, err);
+    FTH_TRY(fth_path_join(path, s->path, SP_METADATA, err));
+    if (!fth_path_exists(path)) return make_names(s, "gene", s->counts.cols, &s->genes, err);
     FTH_TRY(sp_metadata_read(&m, s->mem, path, err));
     s->genes = m.gene_names;
     s->cells = m.cell_names;
@@ -97,10 +97,10 @@ static fth_status load_names(sp_source *s, fth_err *err)
 
 static fth_status load_groups(sp_source *s, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     void *block = NULL;
-    FTH_TRY(sp_path(path, s->path, SP_C, err));
-    if (access(path, F_OK) != 0) {
+    FTH_TRY(fth_path_join(path, s->path, SP_C, err));
+    if (!fth_path_exists(path)) {
         fth_texts_free(s->group.names);
         s->group.names = NULL;
         return FTH_OK;
@@ -122,9 +122,9 @@ static fth_status load_groups(sp_source *s, fth_err *err)
 
 fth_status sp_arrays_load(sp_source *s, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     void *block = NULL;
-    FTH_TRY(sp_path(path, s->path, SP_X, err));
+    FTH_TRY(fth_path_join(path, s->path, SP_X, err));
     snprintf(s->where, sizeof s->where, "%s", SP_X);
     FTH_TRY(
         fth_mem_take(s->mem, FTH_MEM_ANY, (uint64_t)s->counts.rows * 8, "positions", &block, err));

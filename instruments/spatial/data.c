@@ -50,9 +50,9 @@ static fth_status load_places(sp_data *d, const fth_source *s, float *to, fth_er
 
 static fth_status open_places(sp_data *d, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_source s = {0};
-    FTH_TRY(sp_path(path, d->dir, SP_X, err));
+    FTH_TRY(fth_path_join(path, d->dir, SP_X, err));
     FTH_TRY(fth_npy_open(&s, d->mem, path, err));
     fth_status status = FTH_OK;
     if (s.n_axes != 2 || s.size[1] != 2 || s.size[0] < 1 ||
@@ -90,9 +90,9 @@ static fth_status take_codes(sp_data *d, const char *path, const int64_t *code, 
 
 static fth_status open_groups(sp_data *d, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_source s = {0};
-    FTH_TRY(sp_path(path, d->dir, SP_C, err));
+    FTH_TRY(fth_path_join(path, d->dir, SP_C, err));
     FTH_TRY(fth_npy_open(&s, d->mem, path, err));
     fth_status status = FTH_OK;
     fth_tensor *code = NULL;
@@ -136,8 +136,8 @@ static void measure(sp_data *d)
 
 static fth_status open_counts(sp_data *d, fth_err *err)
 {
-    char path[SP_PATH];
-    FTH_TRY(sp_path(path, d->dir, SP_Y, err));
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, d->dir, SP_Y, err));
     FTH_TRY(fth_npz_open(&d->npz, d->mem, path, err));
     FTH_TRY(fth_csr_open_npz(&d->counts, d->npz, err));
     if (fth_csr_dtype(d->counts) != FTH_F32)
@@ -161,9 +161,9 @@ static fth_status open_counts(sp_data *d, fth_err *err)
 
 static fth_status open_names(sp_data *d, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     sp_metadata m;
-    FTH_TRY(sp_path(path, d->dir, SP_METADATA, err));
+    FTH_TRY(fth_path_join(path, d->dir, SP_METADATA, err));
     FTH_TRY(sp_metadata_read(&m, d->mem, path, err));
     d->gene_names = m.gene_names;
     d->cell_names = m.cell_names;

@@ -21,7 +21,7 @@ typedef struct sp_data {
     uint64_t genes_hash; /* of the gene names */
     double extent;       /* larger of the two extents of the positions */
     sp_frame frame;      /* how they were rescaled */
-    char dir[SP_PATH];
+    char dir[FTH_PATH];
 } sp_data;
 
 /* Reads and checks the folder `dir` (.../preprocessed, or one that toy or a user wrote). Errors

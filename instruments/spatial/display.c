@@ -34,7 +34,7 @@ static void notice(const sp_source *s, const char *what, const char *why)
 
 static fth_status find_colours(sp_display *d, const sp_source *s, fth_err *err)
 {
-    char object[SP_PATH], why[200] = "";
+    char object[FTH_PATH], why[200] = "";
     fth_err failed = {0};
     fth_texts *t = NULL;
     fth_colour colour;
@@ -154,10 +154,10 @@ void sp_display_put(fth_json_writer *w, const sp_display *d, const sp_prepared *
 fth_status sp_shown_read(sp_shown *out, fth_colour *colours, int64_t groups, fth_mem *mem,
                          const char *dir, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_json *doc = NULL;
     *out = (sp_shown){0};
-    FTH_TRY(sp_path(path, dir, SP_METADATA, err));
+    FTH_TRY(fth_path_join(path, dir, SP_METADATA, err));
     FTH_TRY(sp_metadata_member(&doc, mem, path, "display", err));
     const fth_json_value *v = fth_json_root(doc), *list = fth_json_get(v, "group_colors");
     out->coloured = groups > 0 && fth_json_count(list) == groups;

@@ -17,7 +17,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { COLUMN = 96 };
 
@@ -32,11 +31,11 @@ typedef struct job {
     int n_columns;
 } job;
 
-static fth_status exists_in(const char *dir, const char *name, char path[SP_PATH], bool *there,
+static fth_status exists_in(const char *dir, const char *name, char path[FTH_PATH], bool *there,
                             fth_err *err)
 {
-    FTH_TRY(sp_path(path, dir, name, err));
-    *there = access(path, F_OK) == 0;
+    FTH_TRY(fth_path_join(path, dir, name, err));
+    *there = fth_path_exists(path);
     return FTH_OK;
 }
 
@@ -56,21 +55,21 @@ static fth_status need_dict(job *j, const char *place, fth_err *err)
 
 /* "obsm/fathom_svgp_factors", or where obsm takes nothing, "uns/fathom/svgp/factors". */
 static fth_status place_of(job *j, const char *axis, const char *model, const char *what,
-                           char place[SP_PATH], fth_err *err)
+                           char place[FTH_PATH], fth_err *err)
 {
     if (is_records(j, axis)) {
-        snprintf(place, SP_PATH, "/uns/fathom/%s/%s", model, what);
+        snprintf(place, FTH_PATH, "/uns/fathom/%s/%s", model, what);
         return FTH_OK;
     }
     FTH_TRY(need_dict(j, axis, err));
-    snprintf(place, SP_PATH, "%s/fathom_%s_%s", axis, model, what);
+    snprintf(place, FTH_PATH, "%s/fathom_%s_%s", axis, model, what);
     return fth_h5_remove(j->w, place, err); /* of an export before */
 }
 
 static fth_status put_cells(job *j, const char *model, const char *dir, const char *file,
                             const char *what, fth_err *err)
 {
-    char path[SP_PATH], place[SP_PATH];
+    char path[FTH_PATH], place[FTH_PATH];
     bool there = false;
     FTH_TRY(exists_in(dir, file, path, &there, err));
     if (!there) return FTH_OK;
@@ -80,7 +79,7 @@ static fth_status put_cells(job *j, const char *model, const char *dir, const ch
 
 static fth_status put_genes(job *j, const char *model, const char *dir, fth_err *err)
 {
-    char path[SP_PATH], place[SP_PATH];
+    char path[FTH_PATH], place[FTH_PATH];
     bool there = false;
     FTH_TRY(exists_in(dir, SP_LOADINGS, path, &there, err));
     if (!there) return FTH_OK;
@@ -115,7 +114,7 @@ static bool is_setting(const char *key)
 
 static fth_status put_settings(job *j, const char *at, const char *dir, fth_err *err)
 {
-    char path[SP_PATH], place[SP_PATH];
+    char path[FTH_PATH], place[FTH_PATH];
     bool there = false;
     fth_safetensors *file = NULL;
     FTH_TRY(exists_in(dir, SP_CHECKPOINT, path, &there, err));
@@ -137,7 +136,7 @@ static fth_status put_settings(job *j, const char *at, const char *dir, fth_err 
 static fth_status put_moran(job *j, const char *at, const char *dir, fth_err *err)
 {
     enum { MOST = 4096 };
-    char path[SP_PATH], place[SP_PATH];
+    char path[FTH_PATH], place[FTH_PATH];
     bool there = false;
     double value[MOST];
     int64_t n = 0;
@@ -160,7 +159,7 @@ static fth_status put_moran(job *j, const char *at, const char *dir, fth_err *er
 
 static fth_status put_metrics(job *j, const char *at, const char *dir, fth_err *err)
 {
-    char path[SP_PATH], place[SP_PATH];
+    char path[FTH_PATH], place[FTH_PATH];
     bool there = false;
     fth_json *doc = NULL;
     FTH_TRY(exists_in(dir, SP_METRICS, path, &there, err));
@@ -174,8 +173,8 @@ static fth_status put_metrics(job *j, const char *at, const char *dir, fth_err *
 
 static fth_status put_model(job *j, const char *model, fth_err *err)
 {
-    char dir[SP_PATH], at[SP_PATH];
-    FTH_TRY(sp_path(dir, j->e->dir, model, err));
+    char dir[FTH_PATH], at[FTH_PATH];
+    FTH_TRY(fth_path_join(dir, j->e->dir, model, err));
     snprintf(at, sizeof at, "/uns/fathom/%.200s", model);
     FTH_TRY(need_dict(j, "/uns", err));
     FTH_TRY(sp_h5ad_put_dict(j->w, "/uns/fathom", err));
@@ -238,7 +237,7 @@ static fth_status put_marks(job *j, const char *place, const uint8_t *mark, fth_
 static fth_status put_column(job *j, const char *name, const char *elsewhere, const uint8_t *mark,
                              fth_err *err)
 {
-    char place[SP_PATH];
+    char place[FTH_PATH];
     if (is_records(j, "/obs")) return put_marks(j, elsewhere, mark, err);
     snprintf(place, sizeof place, "/obs/%s", name);
     snprintf(j->column[j->n_columns++], sizeof j->column[0], "%s", name);
@@ -248,11 +247,11 @@ static fth_status put_column(job *j, const char *name, const char *elsewhere, co
 /* Cells that a model was not trained on. */
 static fth_status put_held_out(job *j, const char *model, fth_err *err)
 {
-    char dir[SP_PATH], path[SP_PATH], name[COLUMN], elsewhere[SP_PATH];
+    char dir[FTH_PATH], path[FTH_PATH], name[COLUMN], elsewhere[FTH_PATH];
     bool there = false;
     fth_source file;
     fth_tensor *held = NULL;
-    FTH_TRY(sp_path(dir, j->e->dir, model, err));
+    FTH_TRY(fth_path_join(dir, j->e->dir, model, err));
     FTH_TRY(exists_in(dir, SP_HELD_OUT, path, &there, err));
     if (!there) return FTH_OK;
     FTH_TRY(fth_npy_open(&file, j->mem, path, err));
@@ -281,12 +280,12 @@ static fth_status mark_cells(job *j, fth_err *err)
 /* How many cells have results; -1: no model says. */
 static fth_status count_results(job *j, int64_t *rows, fth_err *err)
 {
-    char dir[SP_PATH], path[SP_PATH];
+    char dir[FTH_PATH], path[FTH_PATH];
     bool there = false;
     fth_source file;
     *rows = -1;
     for (int i = 0; i < j->e->n_models; i++) {
-        FTH_TRY(sp_path(dir, j->e->dir, j->e->model[i], err));
+        FTH_TRY(fth_path_join(dir, j->e->dir, j->e->model[i], err));
         FTH_TRY(exists_in(dir, SP_FACTORS, path, &there, err));
         if (!there) continue;
         FTH_TRY(fth_npy_open(&file, j->mem, path, err));

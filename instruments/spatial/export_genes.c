@@ -8,7 +8,6 @@
 #include "order.h"
 
 #include <string.h>
-#include <unistd.h>
 
 /* Loadings f32 [gene factor] of a file. */
 static fth_status load(fth_mem *mem, const char *path, int64_t genes, fth_tensor **out,
@@ -87,16 +86,16 @@ static void add_group(fth_lines *t, const room *r, const sp_data *data, int64_t 
     }
 }
 
-static bool has_group(char path[SP_PATH], const char *dir, int64_t g)
+static bool has_group(char path[FTH_PATH], const char *dir, int64_t g)
 {
     char name[64];
     snprintf(name, sizeof name, "loadings_group_%lld.npy", (long long)g);
-    return sp_path(path, dir, name, NULL) == FTH_OK && access(path, F_OK) == 0;
+    return fth_path_join(path, dir, name, NULL) == FTH_OK && fth_path_exists(path);
 }
 
 bool sp_export_has_groups(const sp_data *data, const char *model_dir)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     for (int64_t g = 0; g < data->size.groups; g++)
         if (has_group(path, model_dir, g)) return true;
     return false;
@@ -108,7 +107,7 @@ static fth_status add_groups(fth_lines *t, const room *r, const sp_data *data, c
 {
     fth_lines_add(t, "group,factor,direction,rank,gene,lfc\n");
     for (int64_t g = 0; g < data->size.groups; g++) {
-        char path[SP_PATH];
+        char path[FTH_PATH];
         fth_tensor *Wg = NULL;
         if (!has_group(path, dir, g)) continue;
         FTH_TRY(load(r->mem, path, data->size.genes, &Wg, err));
@@ -127,12 +126,12 @@ fth_status sp_export_genes(fth_context *ctx, const sp_data *data, const char *mo
                            fth_err *err)
 {
     fth_mem *mem = fth_context_mem(ctx);
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_tensor *W = NULL;
     fth_lines top, changed;
     room r = {0};
     bool any = false;
-    FTH_TRY(sp_path(path, model_dir, SP_LOADINGS, err));
+    FTH_TRY(fth_path_join(path, model_dir, SP_LOADINGS, err));
     FTH_TRY(load(mem, path, data->size.genes, &W, err));
     const int64_t factors = fth_tensor_size(W, 1);
     fth_lines_begin(&top, mem);
@@ -142,9 +141,9 @@ fth_status sp_export_genes(fth_context *ctx, const sp_data *data, const char *mo
         add_top(&top, &r, data, fth_tensor_data(W), factors);
         s = add_groups(&changed, &r, data, model_dir, fth_tensor_data(W), factors, &any, err);
     }
-    if (s == FTH_OK) s = sp_path(path, model_dir, "top_genes.csv", err);
+    if (s == FTH_OK) s = fth_path_join(path, model_dir, "top_genes.csv", err);
     if (s == FTH_OK) s = fth_lines_save(&top, path, err);
-    if (s == FTH_OK && any) s = sp_path(path, model_dir, "enriched_genes.csv", err);
+    if (s == FTH_OK && any) s = fth_path_join(path, model_dir, "enriched_genes.csv", err);
     if (s == FTH_OK && any) s = fth_lines_save(&changed, path, err);
     fth_lines_free(&top);
     fth_lines_free(&changed);

@@ -8,7 +8,6 @@
 #include "metadata.h"
 
 #include <string.h>
-#include <unistd.h>
 
 /* ---- names ---- */
 
@@ -74,9 +73,9 @@ static fth_status wrong_rows(const sp_data *data, const char *what, fth_err *err
 static fth_status check_rows(fth_mem *mem, const sp_data *data, const int64_t *row,
                              const fth_texts *names, fth_err *err)
 {
-    char path[SP_PATH], text[400];
+    char path[FTH_PATH], text[400];
     fth_json *doc = NULL;
-    FTH_TRY(sp_path(path, data->dir, SP_METADATA, err));
+    FTH_TRY(fth_path_join(path, data->dir, SP_METADATA, err));
     FTH_TRY(sp_metadata_member(&doc, mem, path, "fathom", err));
     const fth_json_value *own = doc ? fth_json_root(doc) : NULL;
     const uint64_t is = fth_hash_bytes(row, (size_t)data->rows * sizeof *row, 0),
@@ -99,11 +98,11 @@ static fth_status check_rows(fth_mem *mem, const sp_data *data, const int64_t *r
 static fth_status read_kept(fth_mem *mem, const sp_data *data, const char *name, int64_t n,
                             int64_t below, fth_tensor **out, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_source file;
     *out = NULL;
-    FTH_TRY(sp_path(path, data->dir, name, err));
-    if (access(path, F_OK) != 0) return FTH_OK;
+    FTH_TRY(fth_path_join(path, data->dir, name, err));
+    if (!fth_path_exists(path)) return FTH_OK;
     FTH_TRY(fth_npy_open(&file, mem, path, err));
     fth_status s = FTH_OK;
     if (file.n_axes != 1 || file.dtype != FTH_I64 || file.size[0] != n)

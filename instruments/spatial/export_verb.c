@@ -3,7 +3,6 @@
 #include "export.h"
 
 #include <string.h>
-#include <unistd.h>
 
 /* The file that was preprocessed; NULL: it was no h5ad file. */
 static const char *source_of(const fth_config *cfg)
@@ -22,11 +21,11 @@ static const char *source_of(const fth_config *cfg)
 static fth_status export_all(const sp_export *e, fth_err *err)
 {
     sp_data data;
-    char dir[SP_PATH];
+    char dir[FTH_PATH];
     FTH_TRY(sp_data_open(&data, fth_context_mem(e->context), e->preprocessed, err));
     fth_status s = FTH_OK;
     for (int i = 0; s == FTH_OK && i < e->n_models; i++) {
-        s = sp_path(dir, e->dir, e->model[i], err);
+        s = fth_path_join(dir, e->dir, e->model[i], err);
         if (s == FTH_OK) s = sp_export_genes(e->context, &data, dir, err);
     }
     sp_data_close(&data);
@@ -35,9 +34,9 @@ static fth_status export_all(const sp_export *e, fth_err *err)
 
 fth_status sp_export_stage(const fth_stage_call *call, fth_err *err)
 {
-    char preprocessed[SP_PATH], path[SP_PATH];
-    FTH_TRY(sp_path(preprocessed, call->output_dir, SP_PREPROCESSED, err));
-    FTH_TRY(sp_path(path, call->model_dir, SP_RESULTS, err));
+    char preprocessed[FTH_PATH], path[FTH_PATH];
+    FTH_TRY(fth_path_join(preprocessed, call->output_dir, SP_PREPROCESSED, err));
+    FTH_TRY(fth_path_join(path, call->model_dir, SP_RESULTS, err));
     const sp_export e = {.context = call->context,
                          .config = call->config,
                          .source = source_of(call->config),
@@ -75,9 +74,9 @@ static fth_status list_mistakes(const fth_config *cfg, FILE *out, fth_status s)
 
 static bool is_analyzed(const char *dir, const char *model)
 {
-    char in[SP_PATH], path[SP_PATH];
-    return sp_path(in, dir, model, NULL) == FTH_OK &&
-           sp_path(path, in, SP_FACTORS, NULL) == FTH_OK && access(path, F_OK) == 0;
+    char in[FTH_PATH], path[FTH_PATH];
+    return fth_path_join(in, dir, model, NULL) == FTH_OK &&
+           fth_path_join(path, in, SP_FACTORS, NULL) == FTH_OK && fth_path_exists(path);
 }
 
 /* Models of the config that have results. */
@@ -102,11 +101,11 @@ static fth_status find_models(const fth_config *cfg, const char *dir, char own[S
 /* What is copied or made anew, and the lists of genes beside each model. */
 static fth_status tell_files(const sp_export *e, const sp_data *d, fth_answer *a, fth_err *err)
 {
-    char dir[SP_PATH];
+    char dir[FTH_PATH];
     if (e->source) fth_answer_file(a, FTH_FILE_INPUT, e->source, -1, "it is copied");
     FTH_TRY(sp_answer_data(a, d, err));
     for (int i = 0; i < e->n_models; i++) {
-        FTH_TRY(sp_path(dir, e->dir, e->model[i], err));
+        FTH_TRY(fth_path_join(dir, e->dir, e->model[i], err));
         FTH_TRY(sp_answer_named(a, FTH_FILE_INPUT, dir, SP_FACTORS, NULL, err));
         FTH_TRY(sp_answer_named(a, FTH_FILE_OUTPUT, dir, "top_genes.csv", NULL, err));
         if (sp_export_has_groups(d, dir))
@@ -147,7 +146,7 @@ static fth_status answer(const sp_export *e, fth_answer *a, fth_err *err)
 static fth_status run_config(fth_context *ctx, const fth_config *cfg, const char *to, fth_answer *a,
                              fth_err *err)
 {
-    char own[SP_NAME], preprocessed[SP_PATH], path[SP_PATH];
+    char own[SP_NAME], preprocessed[FTH_PATH], path[FTH_PATH];
     const char *model[SP_KIND_COUNT + 1];
     sp_export e = {.context = ctx,
                    .config = cfg,
@@ -157,9 +156,9 @@ static fth_status run_config(fth_context *ctx, const fth_config *cfg, const char
                    .dir = fth_config_text(cfg, "output_dir"),
                    .model = model};
     FTH_TRY(find_models(cfg, e.dir, own, model, &e.n_models, err));
-    FTH_TRY(sp_path(preprocessed, e.dir, SP_PREPROCESSED, err));
+    FTH_TRY(fth_path_join(preprocessed, e.dir, SP_PREPROCESSED, err));
     if (!to) {
-        FTH_TRY(sp_path(path, e.dir, SP_RESULTS, err));
+        FTH_TRY(fth_path_join(path, e.dir, SP_RESULTS, err));
         e.path = path;
     }
     const fth_path_use use[] = {{FTH_FILE_INPUT, "the file of the config", e.source},

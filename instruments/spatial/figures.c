@@ -23,8 +23,8 @@ const fth_flag sp_figures_flags[] = {
 
 static bool has_frames(const fth_stage_call *call)
 {
-    char path[SP_PATH];
-    return sp_path(path, call->model_dir, SP_FRAMES, NULL) == FTH_OK && access(path, F_OK) == 0;
+    char path[FTH_PATH];
+    return fth_path_join(path, call->model_dir, SP_FRAMES, NULL) == FTH_OK && fth_path_exists(path);
 }
 
 static bool applies(const sp_drawing *d, const sp_figure_info *f)
@@ -55,16 +55,16 @@ static void read_model(sp_drawing *d)
 fth_status sp_figures_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
 {
     sp_drawing d = {.call = call};
-    char in[SP_PATH], path[SP_PATH];
+    char in[FTH_PATH], path[FTH_PATH];
     read_model(&d);
     for (int i = 0; i < sp_figure_count; i++) {
         const sp_figure_info *f = &sp_figure_list[i];
         if (f->when > SP_MULTI || !applies(&d, f)) continue; /* others depend on the data */
         for (int64_t k = 0; k < fth_config_count(call->config, "figures.formats"); k++) {
-            char file[SP_PATH];
+            char file[FTH_PATH];
             const fth_file_kind kind = sp_draw_format(&d, f->file, k, file);
-            FTH_TRY(sp_path(in, SP_FIGURES, file, err));
-            FTH_TRY(sp_path(path, call->model_dir, in, err));
+            FTH_TRY(fth_path_join(in, SP_FIGURES, file, err));
+            FTH_TRY(fth_path_join(path, call->model_dir, in, err));
             FTH_TRY(fth_file_list_add(list, kind, path, f->title, err));
         }
     }
@@ -92,11 +92,11 @@ static fth_status take_names(sp_drawing *d, fth_err *err)
 /* factor_idx,moran_i: a line for each factor. */
 static fth_status read_moran(sp_drawing *d, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     FTH_TRY(sp_draw_take(d, (uint64_t)d->factors * sizeof *d->moran, &d->moran, err));
     for (int64_t l = 0; l < d->factors; l++) d->moran[l] = (double)NAN;
     if (d->planning) return FTH_OK;
-    FTH_TRY(sp_path(path, d->call->model_dir, SP_MORAN, err));
+    FTH_TRY(fth_path_join(path, d->call->model_dir, SP_MORAN, err));
     fth_reader file;
     fth_status s = fth_reader_open(&file, d->mem, path, NULL, err);
     if (s == FTH_E_FILE_OPEN) fth_err_hint(err, "run analyze first");
@@ -152,8 +152,8 @@ static void find_box(sp_drawing *d)
 
 static fth_status open_cells(sp_drawing *d, fth_err *err)
 {
-    char dir[SP_PATH];
-    FTH_TRY(sp_path(dir, d->call->output_dir, SP_PREPROCESSED, err));
+    char dir[FTH_PATH];
+    FTH_TRY(fth_path_join(dir, d->call->output_dir, SP_PREPROCESSED, err));
     FTH_TRY(sp_data_open(&d->data, d->mem, dir, err));
     FTH_TRY(sp_draw_open(d, SP_FACTORS, &d->factor_file, err));
     const fth_config *cfg = d->call->config;

@@ -170,7 +170,7 @@ fth_status sp_draw_save(sp_drawing *d, fth_figure *fig, const char *name, const 
 fth_status sp_draw_saved(sp_drawing *d, fth_file_kind kind, const char *path, const char *name,
                          const char *title, fth_err *err);
 /* The file of format number k of the config, in place of the .png of the table. */
-fth_file_kind sp_draw_format(const sp_drawing *d, const char *name, int64_t k, char file[SP_PATH]);
+fth_file_kind sp_draw_format(const sp_drawing *d, const char *name, int64_t k, char file[FTH_PATH]);
 
 /* ---- sheets (figures_sheet.c) ---- */
 

@@ -1,10 +1,8 @@
 /* figures_draw.c - what most figures are made of: panels of cells, pages of them, saving. */
 #include "figures.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* ---- memory ---- */
 
@@ -27,8 +25,8 @@ void sp_draw_give(sp_drawing *d, void *block, uint64_t bytes)
 
 fth_status sp_draw_open(sp_drawing *d, const char *name, fth_source *out, fth_err *err)
 {
-    char path[SP_PATH];
-    FTH_TRY(sp_path(path, d->call->model_dir, name, err));
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, d->call->model_dir, name, err));
     const fth_status s = fth_npy_open(out, d->mem, path, err);
     if (s == FTH_E_FILE_OPEN)
         fth_err_hint(err, "the figures are drawn from files of train and analyze: run them first");
@@ -151,22 +149,18 @@ void sp_draw_map(const sp_drawing *d, fth_panel *p, const sp_sheet *s, const sp_
 /* ---- files ---- */
 
 /* The folder of a file, which may be in a folder of figures. */
-static fth_status make_folder(const char *path, fth_err *err)
+static fth_status make_folder(fth_mem *mem, const char *path, fth_err *err)
 {
-    char dir[SP_PATH];
-    snprintf(dir, sizeof dir, "%s", path);
-    char *slash = strrchr(dir, '/');
-    if (!slash) return FTH_OK;
-    *slash = '\0';
-    if (mkdir(dir, 0777) == 0 || errno == EEXIST) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: making the folder: %s", dir, strerror(errno));
+    char dir[FTH_PATH];
+    FTH_TRY(fth_path_parent(dir, path, err));
+    return fth_folder_make(mem, dir, err);
 }
 
-fth_file_kind sp_draw_format(const sp_drawing *d, const char *name, int64_t k, char file[SP_PATH])
+fth_file_kind sp_draw_format(const sp_drawing *d, const char *name, int64_t k, char file[FTH_PATH])
 {
     const char *format = fth_config_text_at(d->call->config, "figures.formats", k);
     const char *dot = strrchr(name, '.');
-    snprintf(file, SP_PATH, "%.*s.%s", dot ? (int)(dot - name) : (int)strlen(name), name, format);
+    snprintf(file, FTH_PATH, "%.*s.%s", dot ? (int)(dot - name) : (int)strlen(name), name, format);
     return strcmp(format, "png") == 0 ? FTH_FILE_FIGURE
                                       : FTH_FILE_OUTPUT; /* the report shows PNG */
 }
@@ -195,18 +189,18 @@ fth_status sp_draw_saved(sp_drawing *d, fth_file_kind kind, const char *path, co
 static fth_status save_as(sp_drawing *d, fth_figure *fig, const char *name, int64_t format,
                           const char *title, fth_err *err)
 {
-    char path[SP_PATH], in[SP_PATH], file[SP_PATH];
+    char path[FTH_PATH], in[FTH_PATH], file[FTH_PATH];
     uint64_t bytes = 0;
     const fth_file_kind kind = sp_draw_format(d, name, format, file);
-    FTH_TRY(sp_path(path, SP_FIGURES, file, err));
-    FTH_TRY(sp_path(in, d->call->model_dir, path, err));
+    FTH_TRY(fth_path_join(path, SP_FIGURES, file, err));
+    FTH_TRY(fth_path_join(in, d->call->model_dir, path, err));
     if (d->planning) {
         FTH_TRY(fth_figure_plan(fig, in, &bytes, err));
         if (d->held + bytes > d->most) d->most = d->held + bytes;
         d->done++;
         return FTH_OK;
     }
-    FTH_TRY(make_folder(in, err));
+    FTH_TRY(make_folder(d->mem, in, err));
     FTH_TRY(fth_figure_save(fig, in, err));
     return sp_draw_saved(d, kind, in, name, title, err);
 }

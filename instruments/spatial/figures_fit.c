@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- a few genes, observed and fitted ---- */
 
@@ -127,12 +126,12 @@ static void find_ends(const sp_drawing *d, const page *w, double ends[2])
 
 static fth_status read_title(const sp_drawing *d, char text[128], fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_json *doc = NULL;
     snprintf(text, 128, "The model");
     if (d->planning) return FTH_OK;
-    FTH_TRY(sp_path(path, d->call->model_dir, SP_METRICS, err));
-    if (access(path, F_OK) != 0) return FTH_OK;
+    FTH_TRY(fth_path_join(path, d->call->model_dir, SP_METRICS, err));
+    if (!fth_path_exists(path)) return FTH_OK;
     FTH_TRY(fth_json_load(&doc, d->mem, path, err));
     const fth_json_value *v = fth_json_root(doc);
     const double mean = fth_json_get_real(fth_json_get(v, "poisson_deviance"), "mean", (double)NAN),

@@ -33,13 +33,13 @@ void sp_draw_top(const float *v, int64_t stride, int64_t count, bool largest, in
 
 fth_status sp_draw_group_loadings(sp_drawing *d, int64_t group, float *to, fth_err *err)
 {
-    char name[64], path[SP_PATH];
+    char name[64], path[FTH_PATH];
     const int64_t n = d->genes * d->factors;
     fth_source file;
     if (d->planning) return FTH_OK;
     snprintf(name, sizeof name, "loadings_group_%lld.npy", (long long)group);
-    FTH_TRY(sp_path(path, d->call->model_dir, name, err));
-    if (access(path, F_OK) != 0) { /* a group without cells has none of its own */
+    FTH_TRY(fth_path_join(path, d->call->model_dir, name, err));
+    if (!fth_path_exists(path)) { /* a group without cells has none of its own */
         memcpy(to, d->loadings, (size_t)n * sizeof *to);
         return FTH_OK;
     }
@@ -314,11 +314,11 @@ enum { NAMED = 150 /* genes that can have their names */ };
 static fth_status read_order(sp_drawing *d, const char *file, int64_t row, int64_t *order,
                              fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_source src;
     for (int64_t i = 0; i < d->genes; i++) order[i] = i;
-    FTH_TRY(sp_path(path, d->call->model_dir, file, err));
-    if (d->planning || access(path, F_OK) != 0) return FTH_OK;
+    FTH_TRY(fth_path_join(path, d->call->model_dir, file, err));
+    if (d->planning || !fth_path_exists(path)) return FTH_OK;
     FTH_TRY(fth_npy_open(&src, d->mem, path, err));
     fth_status s = FTH_OK;
     if (src.n_axes != 2 || src.dtype != FTH_I64 || row >= src.size[0] || src.size[1] != d->genes)

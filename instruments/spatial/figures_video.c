@@ -97,9 +97,9 @@ static fth_status plan_film(film *f, fth_err *err)
 
 static fth_status draw_film(film *f, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_animation *a = NULL;
-    FTH_TRY(sp_path(path, f->d->call->model_dir, "training_animation.gif", err));
+    FTH_TRY(fth_path_join(path, f->d->call->model_dir, "training_animation.gif", err));
     FTH_TRY(limit(f, err));
     FTH_TRY(fth_animation_create(
         &a, f->d->mem, path, &(fth_animation_options){.map = FTH_MAP_EMBER, .delay_ms = 100}, err));
@@ -141,7 +141,7 @@ static void all_cells(film *f)
 static fth_status open_film(film *f, fth_err *err)
 {
     sp_drawing *d = f->d;
-    char path[SP_PATH];
+    char path[FTH_PATH];
     FTH_TRY(sp_draw_open(d, SP_FRAMES, &f->frames, err));
     FTH_TRY(leave_out(f, err));
     if (f->frames.n_axes != 3 || f->frames.size[1] != d->cells || f->frames.size[2] != d->factors ||
@@ -149,8 +149,8 @@ static fth_status open_film(film *f, fth_err *err)
         return FTH_FAIL(err, FTH_E_FILE_SHAPE,
                         SP_FRAMES ": f32 [frame, cell=%lld, factor=%lld] was expected",
                         (long long)d->cells, (long long)d->factors);
-    FTH_TRY(sp_path(path, d->call->model_dir, SP_FRAME_ITERS, err));
-    if (access(path, F_OK) != 0) return FTH_OK;
+    FTH_TRY(fth_path_join(path, d->call->model_dir, SP_FRAME_ITERS, err));
+    if (!fth_path_exists(path)) return FTH_OK;
     FTH_TRY(fth_npy_open(&f->iters, d->mem, path, err));
     if (f->iters.n_axes == 1 && f->iters.dtype == FTH_I64 && f->iters.size[0] == f->frames.size[0])
         return FTH_OK;
@@ -161,11 +161,11 @@ static fth_status open_film(film *f, fth_err *err)
 static fth_status find_order(film *f, fth_err *err)
 {
     const int64_t n = f->d->factors;
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_json *doc = NULL;
     for (int64_t i = 0; i < n; i++) f->order[i] = i;
-    FTH_TRY(sp_path(path, f->d->call->model_dir, SP_METRICS, err));
-    if (f->d->planning || access(path, F_OK) != 0) return FTH_OK;
+    FTH_TRY(fth_path_join(path, f->d->call->model_dir, SP_METRICS, err));
+    if (f->d->planning || !fth_path_exists(path)) return FTH_OK;
     FTH_TRY(fth_json_load(&doc, f->d->mem, path, err));
     const fth_json_value *moran = fth_json_get(fth_json_root(doc), "moran_i"),
                          *list = fth_json_get(moran, "sorted_indices");

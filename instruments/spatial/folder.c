@@ -3,51 +3,8 @@
 #include "metadata.h"
 #include "preprocess.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-/* ---- folders ---- */
-
-/* A folder without folders in it, such as ours. */
-static void remove_folder(const char *dir)
-{
-    DIR *d = opendir(dir);
-    if (!d) return;
-    for (const struct dirent *e = readdir(d); e; e = readdir(d)) {
-        char path[SP_PATH];
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
-        if (sp_path(path, dir, e->d_name, NULL) == FTH_OK) unlink(path);
-    }
-    closedir(d);
-    rmdir(dir);
-}
-
-/* The names of an unfinished and of a replaced folder, beside it. */
-static fth_status beside(char path[SP_PATH], const char *dir, const char *ending, fth_err *err)
-{
-    if (snprintf(path, SP_PATH, "%s.%s", dir, ending) < SP_PATH) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_FILE_OPEN, "the path %.60s... is too long", dir);
-}
-
-static fth_status put_in_place(const char *made, const char *dir, fth_err *err)
-{
-    char old[SP_PATH];
-    FTH_TRY(beside(old, dir, "old", err));
-    remove_folder(old);
-    if (rename(dir, old) != 0 && errno != ENOENT)
-        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s cannot be replaced: %s", dir, strerror(errno));
-    if (rename(made, dir) != 0) {
-        const int why = errno;
-        (void)rename(old, dir);
-        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s cannot be made: %s", dir, strerror(why));
-    }
-    remove_folder(old);
-    return FTH_OK;
-}
 
 /* ---- arrays ---- */
 
@@ -210,17 +167,12 @@ static fth_status write_metadata(const sp_prepared *p, const fth_config *cfg, co
 {
     sp_display display;
     FTH_TRY(sp_display_find(&display, &p->source, err));
-    FILE *f = fopen(path, "w");
-    if (!f) {
-        sp_display_free(&display);
-        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s cannot be written: %s", path, strerror(errno));
-    }
-    fth_status s = put_metadata(p, cfg, &display, f, path, err);
+    fth_file_stream *f = NULL;
+    fth_status s = fth_file_stream_create(&f, p->source.mem, path, err);
+    if (s == FTH_OK) s = put_metadata(p, cfg, &display, fth_file_stream_file(f), path, err);
     sp_display_free(&display);
-    if (s == FTH_OK && fsync(fileno(f)) != 0)
-        s = FTH_FAIL(err, FTH_E_FILE_WRITE, "%s cannot be written: %s", path, strerror(errno));
-    if (fclose(f) != 0 && s == FTH_OK)
-        s = FTH_FAIL(err, FTH_E_FILE_WRITE, "%s cannot be written: %s", path, strerror(errno));
+    if (s == FTH_OK) return fth_file_stream_commit(f, err);
+    fth_file_stream_abandon(f);
     return s;
 }
 
@@ -228,34 +180,33 @@ static fth_status write_metadata(const sp_prepared *p, const fth_config *cfg, co
 
 static fth_status write_files(sp_prepared *p, const fth_config *cfg, const char *dir, fth_err *err)
 {
-    char path[SP_PATH];
-    FTH_TRY(sp_path(path, dir, SP_X, err));
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, dir, SP_X, err));
     FTH_TRY(write_places(p, path, err));
-    FTH_TRY(sp_path(path, dir, SP_C, err));
+    FTH_TRY(fth_path_join(path, dir, SP_C, err));
     FTH_TRY(write_groups(p, path, err));
-    FTH_TRY(sp_path(path, dir, SP_ROWS, err));
+    FTH_TRY(fth_path_join(path, dir, SP_ROWS, err));
     FTH_TRY(write_rows(p, path, err));
-    FTH_TRY(sp_path(path, dir, SP_Y, err));
+    FTH_TRY(fth_path_join(path, dir, SP_Y, err));
     FTH_TRY(sp_count_walk_write(&p->walk, &p->cells, p->entries, path, err));
-    FTH_TRY(sp_path(path, dir, SP_METADATA, err));
+    FTH_TRY(fth_path_join(path, dir, SP_METADATA, err));
     return write_metadata(p, cfg, path, err);
 }
 
 fth_status sp_folder_write(sp_prepared *p, const fth_stage_call *call, const char *dir,
                            fth_err *err)
 {
-    char made[SP_PATH];
-    FTH_TRY(beside(made, dir, "tmp", err));
-    remove_folder(made);
-    if (mkdir(made, 0777) != 0)
-        return FTH_FAIL(err, FTH_E_FILE_WRITE, "the folder %s cannot be made: %s", made,
-                        strerror(errno));
+    char made[FTH_PATH];
+    fth_mem *mem = p->source.mem;
+    FTH_TRY(fth_path_beside(made, dir, "tmp", err));
+    FTH_TRY(fth_folder_remove(mem, made, err));
+    FTH_TRY(fth_folder_make(mem, made, err));
     fth_status s = write_files(p, call->config, made, err);
     if (s == FTH_OK) {
         fth_stage_point(call, "before_outputs");
-        s = put_in_place(made, dir, err);
+        s = fth_folder_replace(mem, dir, made, err);
     }
-    if (s != FTH_OK) remove_folder(made);
+    if (s != FTH_OK) fth_folder_remove(NULL, made, NULL);
     return s;
 }
 
@@ -322,12 +273,12 @@ static void compare_source(diff *d, const sp_prepared *now, const fth_json_value
 fth_status sp_folder_compare(const sp_prepared *now, const fth_config *cfg, const char *dir,
                              char *text, size_t bytes, sp_folder_maker *maker, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_json *doc = NULL;
     diff d = {text, bytes, 0};
     text[0] = '\0';
     *maker = SP_MADE_ELSEWHERE;
-    FTH_TRY(sp_path(path, dir, SP_METADATA, err));
+    FTH_TRY(fth_path_join(path, dir, SP_METADATA, err));
     FTH_TRY(sp_metadata_member(&doc, now->source.mem, path, "fathom", err));
     const fth_json_value *old = fth_json_root(doc);
     if (!old)
@@ -351,6 +302,6 @@ fth_status sp_folder_compare(const sp_prepared *now, const fth_config *cfg, cons
 
 bool sp_folder_exists(const char *dir)
 {
-    char path[SP_PATH];
-    return sp_path(path, dir, SP_Y, NULL) == FTH_OK && access(path, F_OK) == 0;
+    char path[FTH_PATH];
+    return fth_path_join(path, dir, SP_Y, NULL) == FTH_OK && fth_path_exists(path);
 }

@@ -94,9 +94,9 @@ static fth_status write_order(lists *l, const char *name, bool by_group, fth_err
     const sp_analysis *a = l->a;
     const int64_t D = a->genes, L = a->factors, G = a->groups, rows = by_group ? G : L;
     const int64_t size[2] = {rows, D};
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_sink sink = {0};
-    FTH_TRY(sp_path(path, a->call->model_dir, name, err));
+    FTH_TRY(fth_path_join(path, a->call->model_dir, name, err));
     FTH_TRY(fth_npy_create(&sink, a->mem, path, FTH_I64, 2, size, err));
     fth_status s = FTH_OK;
     for (int64_t r = 0; s == FTH_OK && r < rows; r++) {
@@ -150,8 +150,8 @@ static void put_factor(fth_json_writer *w, const lists *l, int64_t k)
 static fth_status write_json(const lists *l, fth_err *err)
 {
     const sp_analysis *a = l->a;
-    char path[SP_PATH];
-    FTH_TRY(sp_path(path, a->call->model_dir, SP_ENRICHMENT, err));
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, a->call->model_dir, SP_ENRICHMENT, err));
     fth_json_writer w;
     fth_json_begin(&w, a->mem, true);
     w.nan = fth_stage_flag(a->call, "strict-json") ? FTH_JSON_NAN_NULL : FTH_JSON_NAN_NAME;

@@ -7,13 +7,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static bool has(const char *dir, const char *name)
 {
-    char path[SP_PATH];
-    return sp_path(path, dir, name, NULL) == FTH_OK && access(path, F_OK) == 0;
+    char path[FTH_PATH];
+    return fth_path_join(path, dir, name, NULL) == FTH_OK && fth_path_exists(path);
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -155,10 +153,10 @@ static fth_status print_json(fth_mem *mem, const char *dir, const char *name,
                              void (*print)(const fth_json_value *v, const sp_told *t),
                              const sp_told *t, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_json *doc = NULL;
     if (!has(dir, name)) return FTH_OK;
-    FTH_TRY(sp_path(path, dir, name, err));
+    FTH_TRY(fth_path_join(path, dir, name, err));
     FTH_TRY(fth_json_load(&doc, mem, path, err));
     print(fth_json_root(doc), t);
     char key[64];
@@ -229,9 +227,9 @@ static fth_status print_model(fth_mem *mem, const char *dir, const char *name, c
 static fth_status print_models(fth_mem *mem, const char *dir, const sp_told *t, int *n,
                                fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     for (int i = 0; i < SP_KIND_COUNT; i++) {
-        FTH_TRY(sp_path(path, dir, sp_kinds[i].name, err));
+        FTH_TRY(fth_path_join(path, dir, sp_kinds[i].name, err));
         if (!has(path, SP_CHECKPOINT) && !has(path, SP_FACTORS)) continue;
         FTH_TRY(print_model(mem, path, sp_kinds[i].name, t, err));
         ++*n;
@@ -241,7 +239,7 @@ static fth_status print_models(fth_mem *mem, const char *dir, const sp_told *t, 
 
 fth_status sp_info_results(fth_mem *mem, const char *dir, const sp_told *t, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     int n = 0;
     if (has(dir, SP_CHECKPOINT) || has(dir, SP_FACTORS)) {
         if (t->w) fth_json_open(t->w, "models", '[');
@@ -250,7 +248,7 @@ fth_status sp_info_results(fth_mem *mem, const char *dir, const sp_told *t, fth_
         return FTH_OK;
     }
     if (has(dir, SP_PREPROCESSED)) {
-        FTH_TRY(sp_path(path, dir, SP_PREPROCESSED, err));
+        FTH_TRY(fth_path_join(path, dir, SP_PREPROCESSED, err));
         FTH_TRY(sp_info_preprocessed(mem, path, t, err));
         n++;
     }
@@ -268,10 +266,10 @@ fth_status sp_info_results(fth_mem *mem, const char *dir, const sp_told *t, fth_
 
 static fth_status describe(fth_mem *mem, const char *path, fth_answer *a, fth_err *err)
 {
-    struct stat st;
-    if (stat(path, &st) != 0)
+    const fth_path_kind kind = fth_path_kind_of(path);
+    if (kind == FTH_PATH_ABSENT)
         return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: there is no such file or folder", path);
-    const bool folder = S_ISDIR(st.st_mode), data = folder && has(path, SP_X),
+    const bool folder = kind == FTH_PATH_FOLDER, data = folder && has(path, SP_X),
                model = ends_with(path, ".safetensors");
     fth_answer_file(a, FTH_FILE_INPUT, path, -1, "%s",
                     data     ? "a preprocessed dataset"

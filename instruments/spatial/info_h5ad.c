@@ -109,7 +109,7 @@ static fth_status print_counts(const sp_anndata *a, guess *g, const sp_told *t, 
     FTH_TRY(fth_h5_list(a->h5, "/layers", &layers, err));
     fth_status s = FTH_OK;
     for (int64_t i = 0; s == FTH_OK && i < fth_texts_count(layers); i++) {
-        char object[SP_PATH];
+        char object[FTH_PATH];
         const char *name = fth_texts_get(layers, i);
         snprintf(object, sizeof object, "/layers/%s", name);
         s = print_matrix(a, object, name, rank_of("raw_counts count counts", name) ? 4 : 1, g, t,
@@ -141,7 +141,7 @@ static fth_status print_obsm(const sp_anndata *a, guess *g, const sp_told *t, ft
     fprintf(t->out, "obsm\n");
     for (int64_t i = 0; i < fth_texts_count(keys); i++) {
         const char *key = fth_texts_get(keys, i);
-        char object[SP_PATH];
+        char object[FTH_PATH];
         fth_source s;
         snprintf(object, sizeof object, "/obsm/%s", key);
         const bool frame = kind == FTH_H5_GROUP && fth_h5_kind_of(a->h5, object) == FTH_H5_GROUP;
@@ -311,7 +311,7 @@ static void print_config(const char *path, const guess *g, const sp_told *t)
 static fth_status print_names(const sp_anndata *a, const char *group, const char *one,
                               const char *other, const char *title, const sp_told *t, fth_err *err)
 {
-    char object[SP_PATH];
+    char object[FTH_PATH];
     fth_texts *names = NULL;
     int used = 0;
     snprintf(object, sizeof object, "%s/%s", group, one);
@@ -345,7 +345,7 @@ static fth_status print_tenx(const sp_anndata *a, const char *group, const sp_to
 {
     sp_matrix m;
     fth_err why = {0};
-    char table[SP_PATH];
+    char table[FTH_PATH];
     FTH_TRY(sp_matrix_open_tenx(&m, a->mem, a->h5, a->path, group, err));
     const int good = judge(&m, &why);
     fprintf(t->out, "%s: a 10x file\ncounts\n", a->path);

@@ -165,7 +165,7 @@ static fth_status labels_of_codes(sp_labels *out, const sp_anndata *a, const sp_
 static fth_status child(const sp_column *c, const char *name, sp_column *out, fth_err *err)
 {
     out->field[0] = '\0';
-    if (snprintf(out->object, SP_PATH, "%.*s/%s", SP_PATH - 64, c->object, name) < SP_PATH)
+    if (snprintf(out->object, FTH_PATH, "%.*s/%s", FTH_PATH - 64, c->object, name) < FTH_PATH)
         return FTH_OK;
     return FTH_FAIL(err, FTH_E_FILE_KEY, "the name %.60s... is too long", c->object);
 }
@@ -183,7 +183,7 @@ static fth_status find_old_names(const sp_anndata *a, const sp_column *c, const 
     names->field[0] = '\0';
     *found = true;
     if (!c->field[0] && fth_h5_attr_exists(a->h5, c->object, "categories"))
-        return fth_h5_attr_reference(a->h5, c->object, "categories", names->object, SP_PATH, err);
+        return fth_h5_attr_reference(a->h5, c->object, "categories", names->object, FTH_PATH, err);
     snprintf(names->object, sizeof names->object, "/uns/%.200s_categories", column);
     *found = c->field[0] && is_there(a, names);
     return FTH_OK;

@@ -81,7 +81,7 @@ static fth_status find_file(sp_source *s, fth_err *err)
 
 static fth_status open_h5ad(sp_source *s, fth_err *err)
 {
-    char object[SP_PATH];
+    char object[FTH_PATH];
     const char *var = NULL, *what = given(s, "counts");
     FTH_TRY(sp_anndata_open(&s->h5ad, s->mem, s->path, err));
     FTH_TRY(sp_anndata_counts(&s->h5ad, what ? what : s->loader->counts, object, &var, err));

@@ -32,12 +32,12 @@ typedef struct sp_source {
     const fth_config *cfg;
     const fth_stage_call *call; /* for notices; NULL: none are given */
     const sp_loader *loader;
-    const char *path;    /* of the file or folder, from the config */
-    char where[SP_PATH]; /* "obsm 'spatial'": for messages about positions */
-    char obsm[256];      /* and where they are: "/obsm/spatial" */
-    char column[256];    /* of obs, with the cell types; "": they are from elsewhere */
-    const char *var;     /* frame of the genes */
-    sp_anndata h5ad;     /* empty for folders */
+    const char *path;     /* of the file or folder, from the config */
+    char where[FTH_PATH]; /* "obsm 'spatial'": for messages about positions */
+    char obsm[256];       /* and where they are: "/obsm/spatial" */
+    char column[256];     /* of obs, with the cell types; "": they are from elsewhere */
+    const char *var;      /* frame of the genes */
+    sp_anndata h5ad;      /* empty for folders */
     sp_matrix counts;
     /* by sp_source_load: */
     float *xy;                /* [cells of the file][2], as they are there */
@@ -72,7 +72,7 @@ fth_status sp_tenx_types(fth_h5 *h5, const char *group, fth_texts **out, fth_err
 /* "4 Gene Expression, 2 Antibody Capture": of those in `only`, NULL: of all. */
 void sp_tenx_tally(const fth_texts *types, const bool *only, char *text, size_t bytes);
 /* The table of positions beside the file, in its folder or in spatial/; false: there is none. */
-bool sp_tenx_table(const char *file, char path[SP_PATH]);
+bool sp_tenx_table(const char *file, char path[FTH_PATH]);
 fth_status sp_tenx_load(sp_source *s, fth_err *err);
 fth_status sp_arrays_open(sp_source *s, fth_err *err);
 fth_status sp_arrays_load(sp_source *s, fth_err *err);

@@ -43,7 +43,7 @@ static fth_status read_format(const sp_matrix *m, fth_h5 *h5, const char *object
 static fth_status open_part(fth_h5 *h5, const char *group, const char *part, fth_source *out,
                             fth_err *err)
 {
-    char name[SP_PATH];
+    char name[FTH_PATH];
     if (snprintf(name, sizeof name, "%s/%s", group, part) >= (int)sizeof name)
         return FTH_FAIL(err, FTH_E_FILE_KEY, "the name %.60s... is too long", group);
     return fth_h5_source(h5, name, out, err);

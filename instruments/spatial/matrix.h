@@ -17,7 +17,7 @@ typedef enum sp_layout { SP_LAYOUT_ROWS, SP_LAYOUT_COLUMNS, SP_LAYOUT_DENSE } sp
 
 typedef struct sp_matrix {
     fth_mem *mem;
-    char label[SP_PATH + SP_NAME]; /* "file, /X" */
+    char label[FTH_PATH + SP_NAME]; /* "file, /X" */
     sp_layout layout;
     int64_t rows, cols;
     int64_t entries; /* stored; a bound where it is dense */

@@ -134,8 +134,8 @@ static bool wants_nsf(const sp_analysis *a)
 
 static fth_status write_json(const sp_analysis *a, fth_err *err)
 {
-    char path[SP_PATH];
-    FTH_TRY(sp_path(path, a->call->model_dir, SP_METRICS, err));
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, a->call->model_dir, SP_METRICS, err));
     fth_json_writer w;
     fth_json_begin(&w, a->mem, true);
     w.nan = fth_stage_flag(a->call, "strict-json") ? FTH_JSON_NAN_NULL : FTH_JSON_NAN_NAME;
@@ -156,8 +156,8 @@ static fth_status write_json(const sp_analysis *a, fth_err *err)
 
 static fth_status write_csv(const sp_analysis *a, fth_err *err)
 {
-    char path[SP_PATH];
-    FTH_TRY(sp_path(path, a->call->model_dir, SP_MORAN, err));
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, a->call->model_dir, SP_MORAN, err));
     fth_lines t;
     fth_lines_begin(&t, a->mem);
     fth_lines_add(&t, "factor_idx,moran_i\n");

@@ -23,13 +23,13 @@ static fth_status add(sp_moments *s, int which, int p, const char *dir, fth_err 
 {
     sp_model *m = s->model;
     fth_tensor *like = m->param[p];
-    sp_scratch *f = &s->file[which][p];
+    fth_scratch **f = &s->file[which][p];
     int64_t size[FTH_MAX_AXES];
     for (int a = 0; a < fth_tensor_axes(like); a++) size[a] = fth_tensor_size(like, a);
-    FTH_TRY(
-        sp_scratch_open(f, dir, "moments", m->real, fth_tensor_axes(like), size, s->planning, err));
-    *(which ? &m->second_at[p] : &m->first_at[p]) = sp_scratch_source(f);
-    *(which ? &s->second_to[p] : &s->first_to[p]) = sp_scratch_sink(f);
+    FTH_TRY(fth_scratch_create(f, m->mem, s->planning ? NULL : dir, "moments", m->real,
+                               fth_tensor_axes(like), size, err));
+    *(which ? &m->second_at[p] : &m->first_at[p]) = fth_scratch_source(*f);
+    *(which ? &s->second_to[p] : &s->first_to[p]) = fth_scratch_sink(*f);
     return FTH_OK;
 }
 
@@ -42,7 +42,6 @@ fth_status sp_moments_open(sp_moments *s, sp_model *m, const char *dir, bool pla
 {
     *s = (sp_moments){.model = m, .open = true, .planning = planning};
     const int carries = fth_optim_carries((fth_optim_kind)m->set.optimizer);
-    for (int i = 0; i < 2 * SP_PARAMS; i++) s->file[i / SP_PARAMS][i % SP_PARAMS].fd = -1;
     for (int i = 0; i < 2 * SP_PARAMS; i++)
         if (moves(m, i % SP_PARAMS) && (carries >> (i / SP_PARAMS) & 1))
             s->bytes += fth_tensor_bytes(m->param[i % SP_PARAMS]);
@@ -84,7 +83,7 @@ void sp_moments_close(sp_moments *s)
 {
     if (!s->open) return;
     for (int i = 0; i < 2 * SP_PARAMS; i++)
-        sp_scratch_close(&s->file[i / SP_PARAMS][i % SP_PARAMS]);
+        fth_scratch_destroy(s->file[i / SP_PARAMS][i % SP_PARAMS]);
     for (int p = 0; p < SP_PARAMS; p++)
         s->model->first_at[p] = s->model->second_at[p] = (fth_source){0};
     *s = (sp_moments){0};

@@ -6,12 +6,11 @@
 #define SPATIAL_MOMENTS_H
 
 #include "model.h"
-#include "scratch.h"
 
 typedef struct sp_moments {
     sp_model *model;
     bool open, planning;
-    sp_scratch file[2][SP_PARAMS];
+    fth_scratch *file[2][SP_PARAMS];
     fth_sink first_to[SP_PARAMS], second_to[SP_PARAMS];
     uint64_t bytes;
 } sp_moments;

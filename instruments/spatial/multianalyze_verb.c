@@ -4,11 +4,9 @@
 #include "answer.h"
 #include "model.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 typedef struct request {
     const char *against; /* NULL: the second */
@@ -20,10 +18,10 @@ typedef struct request {
 
 static fth_status load_factors(sp_comparison *c, int i, const char *dir, fth_err *err)
 {
-    char in[SP_PATH], path[SP_PATH];
+    char in[FTH_PATH], path[FTH_PATH];
     fth_source file = {0};
-    FTH_TRY(sp_path(in, dir, c->model[i], err));
-    FTH_TRY(sp_path(path, in, SP_FACTORS, err));
+    FTH_TRY(fth_path_join(in, dir, c->model[i], err));
+    FTH_TRY(fth_path_join(path, in, SP_FACTORS, err));
     fth_status s = fth_npy_open(&file, c->mem, path, err);
     if (s != FTH_OK) {
         fth_err_hint(err, "analyze the model %s first: 'fathom spatial analyze -c CONFIG'",
@@ -45,13 +43,13 @@ static fth_status load_factors(sp_comparison *c, int i, const char *dir, fth_err
 /* Positions of the cells that the first model was trained on. */
 static fth_status load_places(sp_comparison *c, const char *dir, fth_err *err)
 {
-    char in[SP_PATH], path[SP_PATH];
+    char in[FTH_PATH], path[FTH_PATH];
     sp_data data;
     sp_settings set;
-    FTH_TRY(sp_path(path, dir, SP_PREPROCESSED, err));
+    FTH_TRY(fth_path_join(path, dir, SP_PREPROCESSED, err));
     FTH_TRY(sp_data_open(&data, c->mem, path, err));
-    fth_status s = sp_path(in, dir, c->model[0], err);
-    if (s == FTH_OK) s = sp_path(path, in, SP_CHECKPOINT, err);
+    fth_status s = fth_path_join(in, dir, c->model[0], err);
+    if (s == FTH_OK) s = fth_path_join(path, in, SP_CHECKPOINT, err);
     const int64_t cells = fth_tensor_size(c->F[0], 0);
     if (s == FTH_OK && data.rows != cells) s = sp_model_peek(&set, c->mem, path, err);
     if (s == FTH_OK && data.rows != cells)
@@ -97,9 +95,9 @@ static void print_pairs(const sp_comparison *c, FILE *out)
 static fth_status tell_inputs(fth_answer *a, const sp_comparison *c, const char *dir, fth_err *err)
 {
     for (int i = 0; i < c->n; i++) {
-        char in[SP_PATH];
+        char in[FTH_PATH];
         const int64_t size[2] = {fth_tensor_size(c->F[i], 0), fth_tensor_size(c->F[i], 1)};
-        FTH_TRY(sp_path(in, dir, c->model[i], err));
+        FTH_TRY(fth_path_join(in, dir, c->model[i], err));
         FTH_TRY(sp_answer_array(a, FTH_FILE_INPUT, in, SP_FACTORS, FTH_F32, 2, size, err));
     }
     return FTH_OK;
@@ -119,11 +117,11 @@ static fth_status tell_memory(fth_answer *a, const sp_comparison *c)
 static fth_status compare(sp_comparison *c, const fth_config *cfg, const request *r, fth_answer *a,
                           fth_err *err)
 {
-    char figures[SP_PATH];
+    char figures[FTH_PATH];
     const char *dir = fth_config_text(cfg, "output_dir");
     for (int i = 0; i < c->n; i++) FTH_TRY(load_factors(c, i, dir, err));
     FTH_TRY(load_places(c, dir, err));
-    FTH_TRY(sp_path(figures, dir, SP_FIGURES, err));
+    FTH_TRY(fth_path_join(figures, dir, SP_FIGURES, err));
     const char *to = r->dir ? r->dir : figures;
     FTH_TRY(tell_inputs(a, c, dir, err));
     if (a->plan) {
@@ -131,8 +129,7 @@ static fth_status compare(sp_comparison *c, const fth_config *cfg, const request
         return tell_memory(a, c);
     }
     FTH_TRY(sp_compare(c, r->pairs, err));
-    if (mkdir(to, 0777) != 0 && errno != EEXIST)
-        return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s could not be made: %s", to, strerror(errno));
+    FTH_TRY(fth_folder_make(c->mem, to, err));
     print_pairs(c, a->out);
     FTH_TRY(sp_comparison_write(c, to, a, err));
     if (a->json) sp_comparison_put(c, fth_answer_facts(a));

@@ -4,10 +4,10 @@
 #include <math.h>
 
 /* "DIR/<before><A>_vs_<B>...<after>" of models first to end - 1, skipping none. */
-static fth_status name_file(char path[SP_PATH], const char *dir, const char *before,
+static fth_status name_file(char path[FTH_PATH], const char *dir, const char *before,
                             const char *const *model, int n, const char *after, fth_err *err)
 {
-    char name[SP_PATH];
+    char name[FTH_PATH];
     size_t used = (size_t)snprintf(name, sizeof name, "%s", before);
     for (int i = 0; i < n && used < sizeof name; i++)
         used +=
@@ -15,7 +15,7 @@ static fth_status name_file(char path[SP_PATH], const char *dir, const char *bef
     if (used < sizeof name) used += (size_t)snprintf(name + used, sizeof name - used, "%s", after);
     if (used >= sizeof name)
         return FTH_FAIL(err, FTH_E_FILE_OPEN, "the names of the models are too long for a file");
-    return sp_path(path, dir, name, err);
+    return fth_path_join(path, dir, name, err);
 }
 
 /* ---- JSON ---- */
@@ -199,7 +199,7 @@ static void tell(fth_answer *a, fth_file_kind kind, const char *path)
 static fth_status write_distances(const sp_comparison *c, const char *dir, fth_answer *a,
                                   fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     for (int i = 0; i < c->n; i++)
         for (int j = i + 1; j < c->n; j++) {
             const char *const two[2] = {c->model[i], c->model[j]};
@@ -212,7 +212,7 @@ static fth_status write_distances(const sp_comparison *c, const char *dir, fth_a
 
 fth_status sp_comparison_write(const sp_comparison *c, const char *dir, fth_answer *a, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     const bool plan = a && a->plan;
     FTH_TRY(name_file(path, dir, "comparison_", c->model, c->n, ".json", err));
     if (!plan) FTH_TRY(write_json(c, path, err));

@@ -6,8 +6,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 const fth_flag sp_preprocess_flags[] = {
     FTH_STAGE_FORCE,
@@ -19,7 +17,7 @@ const fth_flag sp_preprocess_flags[] = {
 
 enum { INPUTS = 6, ROWS = 4 /* among the outputs */ };
 typedef struct inputs {
-    char path[INPUTS][SP_PATH];
+    char path[INPUTS][FTH_PATH];
     int n;
 } inputs;
 
@@ -28,10 +26,10 @@ static fth_status add_input(inputs *in, const char *dir, const char *name, bool 
 {
     char *path = in->path[in->n];
     if (dir)
-        FTH_TRY(sp_path(path, dir, name, err));
-    else if (snprintf(path, SP_PATH, "%s", name) >= SP_PATH)
+        FTH_TRY(fth_path_join(path, dir, name, err));
+    else if (snprintf(path, FTH_PATH, "%s", name) >= FTH_PATH)
         return FTH_FAIL(err, FTH_E_FILE_OPEN, "the path %.60s... is too long", name);
-    if (!optional || access(path, F_OK) == 0) in->n++;
+    if (!optional || fth_path_exists(path)) in->n++;
     return FTH_OK;
 }
 
@@ -61,15 +59,15 @@ fth_status sp_preprocess_files(const fth_stage_call *call, fth_file_list *list, 
     static const char *const outputs[] = {SP_PREPROCESSED "/" SP_X, SP_PREPROCESSED "/" SP_Y,
                                           SP_PREPROCESSED "/" SP_C, SP_PREPROCESSED "/" SP_METADATA,
                                           SP_PREPROCESSED "/" SP_ROWS};
-    char path[SP_PATH];
+    char path[FTH_PATH];
     inputs in;
     FTH_TRY(list_inputs(&in, call->config, err));
     for (int i = 0; i < in.n; i++)
         FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, in.path[i], NULL, err));
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
-        FTH_TRY(sp_path(path, call->output_dir, outputs[i], err));
+        FTH_TRY(fth_path_join(path, call->output_dir, outputs[i], err));
         /* a folder that is kept as it is may be one that others wrote */
-        if (i == ROWS && fth_stage_flag(call, "keep") && access(path, F_OK) != 0) continue;
+        if (i == ROWS && fth_stage_flag(call, "keep") && !fth_path_exists(path)) continue;
         FTH_TRY(fth_file_list_add(list, FTH_FILE_OUTPUT, path, NULL, err));
     }
     return FTH_OK;
@@ -86,8 +84,8 @@ enum {
 
 static uint64_t file_bytes(const char *path)
 {
-    struct stat st;
-    return stat(path, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
+    fth_path_info info;
+    return fth_path_stat(path, &info, NULL) == FTH_OK ? info.bytes : 0;
 }
 
 /* Everything but the counts and what they are read through. */
@@ -99,8 +97,8 @@ static uint64_t fixed_bytes(const sp_source *s)
         tables += 5 * file_bytes(fth_config_text(s->cfg, "preprocessing.labels_path")) + n * 9;
     if (s->loader->flags & SP_LOAD_TENX) tables += n * 512;
     if (s->loader->flags & SP_LOAD_ARRAYS) {
-        char path[SP_PATH];
-        if (sp_path(path, s->path, SP_METADATA, NULL) == FTH_OK) tables += file_bytes(path);
+        char path[FTH_PATH];
+        if (fth_path_join(path, s->path, SP_METADATA, NULL) == FTH_OK) tables += file_bytes(path);
     }
     if (s->loader->flags & SP_LOAD_ORDER) tables += n * (16 + 4 + 8);
     const uint64_t csc = s->counts.layout == SP_LAYOUT_COLUMNS ? n * 8 + (4 << 18) : 0;
@@ -295,7 +293,7 @@ static fth_status prepare(sp_prepared *p, const fth_stage_call *call, fth_err *e
 {
     const fth_config *cfg = call->config;
     sp_source *s = &p->source;
-    char label[2 * SP_PATH];
+    char label[2 * FTH_PATH];
     FTH_TRY(sp_source_open(s, fth_context_mem(call->context), cfg, call, err));
     const uint64_t spare = free_bytes(s);
     FTH_TRY(sp_source_load(s, err));
@@ -369,11 +367,11 @@ static fth_status look_at_folder(const sp_prepared *p, const fth_stage_call *cal
 
 fth_status sp_preprocess_run(const fth_stage_call *call, fth_err *err)
 {
-    char dir[SP_PATH];
+    char dir[FTH_PATH];
     sp_prepared p = {0};
     bool done = false;
     fth_mem *mem = fth_context_mem(call->context);
-    FTH_TRY(sp_path(dir, call->output_dir, SP_PREPROCESSED, err));
+    FTH_TRY(fth_path_join(dir, call->output_dir, SP_PREPROCESSED, err));
     if (fth_stage_flag(call, "keep") && sp_folder_exists(dir)) {
         fth_stage_say(call, "kept %s as it is", dir);
         return FTH_OK;

@@ -7,11 +7,8 @@
 
 #include "neighbours.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- groups of the new data, by name ---- */
 
@@ -120,12 +117,6 @@ static fth_status project_places(sp_project *p, fth_err *err)
 
 /* ---- the verb ---- */
 
-static fth_status make_folder(const char *dir, fth_err *err)
-{
-    if (mkdir(dir, 0777) == 0 || errno == EEXIST) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: %s", dir, strerror(errno));
-}
-
 static fth_status project(sp_project *p, bool least_squares, fth_err *err)
 {
     return p->model->set.spatial ? project_places(p, err)
@@ -134,13 +125,13 @@ static fth_status project(sp_project *p, bool least_squares, fth_err *err)
 
 static fth_status write_to(sp_project *p, const char *dir, bool least_squares, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     const int64_t size[2] = {p->data->size.cells, p->model->set.n_components};
-    FTH_TRY(make_folder(dir, err));
-    FTH_TRY(sp_path(path, dir, SP_FACTORS, err));
+    FTH_TRY(fth_folder_make(p->model->mem, dir, err));
+    FTH_TRY(fth_path_join(path, dir, SP_FACTORS, err));
     fth_status s = fth_npy_create(&p->factors, p->model->mem, path, FTH_F32, 2, size, err);
     if (s == FTH_OK && !least_squares) {
-        s = sp_path(path, dir, SP_SCALES, err);
+        s = fth_path_join(path, dir, SP_SCALES, err);
         if (s == FTH_OK) s = fth_npy_create(&p->scales, p->model->mem, path, FTH_F32, 2, size, err);
     }
     if (s == FTH_OK) s = project(p, least_squares, err);
@@ -152,20 +143,20 @@ static fth_status write_to(sp_project *p, const char *dir, bool least_squares, f
 /* The folder itself, or the preprocessed one in it. */
 static fth_status open_data(sp_data *d, fth_mem *mem, const char *dir, fth_err *err)
 {
-    char path[SP_PATH];
-    FTH_TRY(sp_path(path, dir, SP_PREPROCESSED "/" SP_X, err));
-    const bool inside = access(path, F_OK) == 0;
-    FTH_TRY(sp_path(path, dir, SP_PREPROCESSED, err));
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, dir, SP_PREPROCESSED "/" SP_X, err));
+    const bool inside = fth_path_exists(path);
+    FTH_TRY(fth_path_join(path, dir, SP_PREPROCESSED, err));
     return sp_data_open(d, mem, inside ? path : dir, err);
 }
 
 /* "DIR/projected" of the model's own folder. */
-static fth_status default_dir(char path[SP_PATH], const char *model, fth_err *err)
+static fth_status default_dir(char path[FTH_PATH], const char *model, fth_err *err)
 {
     const char *slash = strrchr(model, '/');
-    char dir[SP_PATH];
+    char dir[FTH_PATH];
     snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - model) : 1, slash ? model : ".");
-    return sp_path(path, dir, "projected", err);
+    return fth_path_join(path, dir, "projected", err);
 }
 
 static fth_status check_genes(const sp_model *m, const sp_data *d, fth_err *err)
@@ -235,7 +226,7 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
     fth_mem *mem = fth_context_mem(ctx);
     const char *model = value(user, "model"), *dir = value(user, "data"),
                *to = value(user, "output");
-    char path[SP_PATH];
+    char path[FTH_PATH];
     sp_model m = {0};
     sp_data d = {0};
     if (!model || !dir) {

@@ -8,15 +8,14 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* "DIR/NAME" beside the model. */
-static fth_status beside(char path[SP_PATH], const char *model, const char *name, fth_err *err)
+static fth_status beside(char path[FTH_PATH], const char *model, const char *name, fth_err *err)
 {
     const char *slash = strrchr(model, '/');
-    char dir[SP_PATH];
+    char dir[FTH_PATH];
     snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - model) : 1, slash ? model : ".");
-    return sp_path(path, dir, name, err);
+    return fth_path_join(path, dir, name, err);
 }
 
 /* Whether the list names every factor once. */
@@ -36,11 +35,11 @@ static bool take_list(const fth_json_value *list, int64_t *order, int64_t L)
 static fth_status from_analysis(const sp_model *m, const char *model, int64_t *order, bool *found,
                                 fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_json *doc = NULL;
     *found = false;
     FTH_TRY(beside(path, model, SP_METRICS, err));
-    if (access(path, F_OK) != 0) return FTH_OK;
+    if (!fth_path_exists(path)) return FTH_OK;
     FTH_TRY(fth_json_load(&doc, m->mem, path, err));
     const fth_json_value *v = fth_json_root(doc);
     if (fth_json_get_hash(fth_json_get(v, "fathom"), "model", 0) == m->identity)
@@ -73,7 +72,7 @@ static fth_status work_out(fth_context *ctx, sp_model *m, const sp_data *data, i
 static fth_status from_training(fth_context *ctx, sp_model *m, const char *model, int64_t *order,
                                 bool *found, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     sp_data data = {0};
     *found = false;
     FTH_TRY(beside(path, model, "../" SP_PREPROCESSED, err));

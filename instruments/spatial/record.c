@@ -4,27 +4,11 @@
  * a name and copied from there.
  */
 #include "replay.h"
-#include "scratch.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { IDX, IDY, EPS, SPOOLS };
 static const char *const spool_name[SPOOLS] = {"idx", "idy", "eps"};
-
-static fth_status open_spool(FILE **out, const char *dir, fth_err *err)
-{
-    char path[SP_PATH];
-    int fd = -1;
-    FTH_TRY(sp_scratch_file(&fd, path, dir, "record", err));
-    *out = fdopen(fd, "w+b");
-    if (*out) return FTH_OK;
-    const fth_status s = FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: %s", path, strerror(errno));
-    close(fd);
-    return s;
-}
 
 static fth_status copy_start(sp_record *r, const char *name, fth_tensor *t, fth_err *err)
 {
@@ -53,7 +37,8 @@ static fth_status open_all(sp_record *r, const sp_model *m, const char *dir, fth
     }
     FTH_TRY(copy_start(r, "nb_inference", m->nbr_inf, err));
     FTH_TRY(copy_start(r, "nb_for_kl", m->nbr_kl, err));
-    for (int i = 0; i < SPOOLS; i++) FTH_TRY(open_spool(&r->spool[i], dir, err));
+    for (int i = 0; i < SPOOLS; i++)
+        FTH_TRY(fth_file_open_scratch(&r->spool[i], r->mem, dir, "record", err));
     const int64_t size[3] = {m->set.E, m->set.n_components, r->cells};
     if (m->set.mode == SP_LOWER_BOUND) return FTH_OK;
     return fth_tensor_create(&r->eps, r->mem, "noise", FTH_F32, 3, size, err);
@@ -71,34 +56,37 @@ fth_status sp_record_open(sp_record *r, const sp_model *m, const char *path, con
 
 void sp_record_close(sp_record *r)
 {
-    for (int i = 0; i < SPOOLS; i++)
-        if (r->spool[i]) fclose(r->spool[i]);
+    for (int i = 0; i < SPOOLS; i++) fth_file_close(r->spool[i]);
     for (int i = 0; i < r->n_start; i++) fth_tensor_release(r->start[i]);
     fth_tensor_release(r->eps);
     *r = (sp_record){0};
 }
 
-static bool put_list(FILE *file, const int64_t *list, int64_t n)
+static fth_status put(fth_file *file, const void *data, uint64_t bytes, fth_err *err)
 {
-    bool ok = true;
-    for (int64_t i = 0; ok && i < n; i++) {
-        const int32_t v = (int32_t)(list ? list[i] : i);
-        ok = fwrite(&v, sizeof v, 1, file) == 1;
+    return fth_file_write(file, fth_file_bytes(file), bytes, data, "what is recorded", err);
+}
+
+static fth_status put_list(fth_file *file, const int64_t *list, int64_t n, fth_err *err)
+{
+    enum { PIECE = 2048 };
+    int32_t piece[PIECE];
+    for (int64_t i = 0; i < n;) {
+        uint64_t k = 0;
+        for (; k < PIECE && i < n; i++) piece[k++] = (int32_t)(list ? list[i] : i);
+        FTH_TRY(put(file, piece, k * sizeof *piece, err));
     }
-    return ok;
+    return FTH_OK;
 }
 
 fth_status sp_record_add(sp_record *r, const int64_t *cell, const int64_t *gene, fth_err *err)
 {
     if (!r->path[0]) return FTH_OK;
-    bool ok = put_list(r->spool[IDX], cell, r->cells) && put_list(r->spool[IDY], gene, r->genes);
-    if (ok && r->eps)
-        ok = fwrite(fth_tensor_data(r->eps), (size_t)fth_tensor_bytes(r->eps), 1, r->spool[EPS]) ==
-             1;
+    FTH_TRY(put_list(r->spool[IDX], cell, r->cells, err));
+    FTH_TRY(put_list(r->spool[IDY], gene, r->genes, err));
+    if (r->eps) FTH_TRY(put(r->spool[EPS], fth_tensor_data(r->eps), fth_tensor_bytes(r->eps), err));
     r->n++;
-    return ok ? FTH_OK
-              : FTH_FAIL(err, FTH_E_FILE_WRITE, "what is recorded could not be kept: %s",
-                         strerror(errno));
+    return FTH_OK;
 }
 
 static int list_items(const sp_record *r, fth_file_item item[SPOOLS + 8])
@@ -131,11 +119,9 @@ static fth_status copy_spool(const sp_record *r, int which, const fth_file_item 
     void *room = NULL;
     FTH_TRY(fth_mem_take(r->mem, FTH_MEM_ANY, row, "record", &room, err));
     fth_status s = FTH_OK;
-    rewind(r->spool[which]);
     for (int64_t i = 0; s == FTH_OK && i < r->n; i++) {
         const int64_t lo[4] = {i, 0, 0, 0}, n[4] = {1, item->size[1], item->size[2], item->size[3]};
-        if (fread(room, (size_t)row, 1, r->spool[which]) != 1)
-            s = FTH_FAIL(err, FTH_E_FILE_READ, "what was recorded cannot be read again");
+        s = fth_file_read(r->spool[which], (uint64_t)i * row, row, room, "what was recorded", err);
         if (s == FTH_OK) s = to->write(to->self, lo, n, room, err);
     }
     (void)fth_mem_release(r->mem, room, NULL);

@@ -86,12 +86,12 @@ static fth_status read_truth(recovery *r, const char *path, const char *key, fth
 /* Which cells were trained on, from the model and its data. */
 static fth_status read_rows(recovery *r, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     sp_model m = {0};
     sp_data d = {0};
-    FTH_TRY(sp_path(path, r->dir, SP_CHECKPOINT, err));
+    FTH_TRY(fth_path_join(path, r->dir, SP_CHECKPOINT, err));
     FTH_TRY(sp_model_read(&m, r->mem, path, NULL, true, false, err));
-    fth_status s = sp_path(path, r->dir, "../" SP_PREPROCESSED, err);
+    fth_status s = fth_path_join(path, r->dir, "../" SP_PREPROCESSED, err);
     if (s == FTH_OK) s = sp_data_open(&d, r->mem, path, err);
     if (s == FTH_OK && d.rows != r->cells)
         s = FTH_FAIL(err, FTH_E_FILE_SHAPE,
@@ -110,9 +110,9 @@ static fth_status read_rows(recovery *r, fth_err *err)
 
 static fth_status read_course(recovery *r, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_json *doc = NULL;
-    FTH_TRY(sp_path(path, r->dir, SP_TRAINING, err));
+    FTH_TRY(fth_path_join(path, r->dir, SP_TRAINING, err));
     FTH_TRY(fth_json_load(&doc, r->mem, path, err));
     const fth_json_value *v = fth_json_root(doc);
     fth_stage_result last;
@@ -178,10 +178,10 @@ static fth_status match(const recovery *r, const double *v, int64_t cells, int64
 
 static fth_status match_file(const recovery *r, const char *name, matched *out, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_source s = {0};
     double *v = NULL;
-    FTH_TRY(sp_path(path, r->dir, name, err));
+    FTH_TRY(fth_path_join(path, r->dir, name, err));
     FTH_TRY(fth_npy_open(&s, r->mem, path, err));
     fth_status st = check_shape(&s, path, 2, err);
     if (st == FTH_OK) st = read_matrix(r, &s, 0, &v, err);
@@ -228,12 +228,12 @@ static fth_status follow(const recovery *r, const fth_source *frames, const fth_
 /* Nothing when there are no frames. */
 static fth_status follow_frames(const recovery *r, course *c, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_source frames = {0}, at = {0};
-    FTH_TRY(sp_path(path, r->dir, SP_FRAMES, err));
+    FTH_TRY(fth_path_join(path, r->dir, SP_FRAMES, err));
     if (fth_npy_open(&frames, r->mem, path, NULL) != FTH_OK) return FTH_OK;
     fth_status s = check_shape(&frames, path, 3, err);
-    if (s == FTH_OK) s = sp_path(path, r->dir, SP_FRAME_ITERS, err);
+    if (s == FTH_OK) s = fth_path_join(path, r->dir, SP_FRAME_ITERS, err);
     if (s == FTH_OK) s = fth_npy_open(&at, r->mem, path, err);
     if (s == FTH_OK) s = follow(r, &frames, &at, c, err);
     fth_source_close(&frames);
@@ -243,9 +243,9 @@ static fth_status follow_frames(const recovery *r, course *c, fth_err *err)
 
 static fth_status draw(const recovery *r, const course *c, double final, fth_err *err)
 {
-    char path[SP_PATH], label[64];
+    char path[FTH_PATH], label[64];
     fth_figure *fig = NULL;
-    FTH_TRY(sp_path(path, r->dir, "recovery.png", err));
+    FTH_TRY(fth_path_join(path, r->dir, "recovery.png", err));
     FTH_TRY(fth_figure_create(&fig, r->mem, &(fth_figure_options){.title = "Known factors"}, err));
     fth_panel *p = fth_figure_panel(fig, 0);
     snprintf(label, sizeof label, "at the end: %.4f", final);
@@ -283,9 +283,9 @@ static void put_result(fth_json_writer *w, const recovery *r, const matched *m, 
 
 static fth_status write_json(const recovery *r, const matched *m, const course *c, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_json_writer w;
-    FTH_TRY(sp_path(path, r->dir, "recovery.json", err));
+    FTH_TRY(fth_path_join(path, r->dir, "recovery.json", err));
     fth_json_begin(&w, r->mem, true);
     fth_json_open(&w, NULL, '{');
     put_result(&w, r, m, c);
@@ -306,9 +306,9 @@ static fth_status tell_files(const recovery *r, const char *truth, bool draws, f
 /* --plan: the truth is read, which says how large the factors are; nothing is matched. */
 static fth_status plan(const recovery *r, const char *truth, fth_answer *a, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_source frames = {0};
-    FTH_TRY(sp_path(path, r->dir, SP_FRAMES, err));
+    FTH_TRY(fth_path_join(path, r->dir, SP_FRAMES, err));
     const bool draws = fth_npy_open(&frames, r->mem, path, NULL) == FTH_OK && frames.n_axes == 3 &&
                        frames.size[0] > 1;
     fth_source_close(&frames);

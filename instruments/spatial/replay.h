@@ -13,7 +13,7 @@
 typedef struct sp_replay {
     fth_mem *mem;
     fth_npz *npz; /* NULL: nothing is replayed */
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_source idx, idy, eps; /* `read` is NULL where the file has none */
     void *room;               /* a row of any of them, as it is stored */
 } sp_replay;
@@ -34,8 +34,8 @@ fth_status sp_replay_noise(sp_replay *r, int64_t i, fth_tensor *eps, fth_err *er
 
 typedef struct sp_record {
     fth_mem *mem;
-    char path[SP_PATH];   /* "": nothing is recorded */
-    FILE *spool[3];       /* idx, idy, eps of the iterations so far */
+    char path[FTH_PATH];  /* "": nothing is recorded */
+    fth_file *spool[3];   /* idx, idy, eps of the iterations so far */
     fth_tensor *start[8]; /* copies of what the run starts from */
     const char *name[8];
     int n_start;

@@ -7,12 +7,12 @@
 /* The folder: exact. */
 static fth_status of_folder(sp_sizes *out, fth_mem *mem, const char *dir, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     sp_metadata m;
     sp_matrix counts;
-    FTH_TRY(sp_path(path, dir, SP_METADATA, err));
+    FTH_TRY(fth_path_join(path, dir, SP_METADATA, err));
     FTH_TRY(sp_metadata_counts(&m, mem, path, err));
-    FTH_TRY(sp_path(path, dir, SP_Y, err));
+    FTH_TRY(fth_path_join(path, dir, SP_Y, err));
     FTH_TRY(sp_matrix_open_npz(&counts, mem, path, err));
     *out = (sp_sizes){
         .cells = counts.rows, .genes = counts.cols, .groups = m.groups, .entries = counts.entries};
@@ -53,9 +53,9 @@ static fth_status of_source(sp_sizes *out, const fth_stage_call *call, fth_err *
 
 fth_status sp_data_sizes(sp_sizes *out, const fth_stage_call *call, fth_err *err)
 {
-    char dir[SP_PATH];
+    char dir[FTH_PATH];
     *out = (sp_sizes){0};
-    FTH_TRY(sp_path(dir, call->output_dir, SP_PREPROCESSED, err));
+    FTH_TRY(fth_path_join(dir, call->output_dir, SP_PREPROCESSED, err));
     return sp_folder_exists(dir) ? of_folder(out, fth_context_mem(call->context), dir, err)
                                  : of_source(out, call, err);
 }

@@ -16,7 +16,7 @@
 
 #include <fathom/fathom.h>
 
-enum { SP_PATH = 4096, SP_NAME = 64 };
+enum { SP_NAME = 64 };
 
 /* ---- models ---- */
 
@@ -162,8 +162,6 @@ enum {
 
 /* ---- files ---- */
 
-/* "DIR/NAME" into `path`; FTH_E_FILE_OPEN when it is too long. */
-fth_status sp_path(char path[SP_PATH], const char *dir, const char *name, fth_err *err);
 #define SP_PREPROCESSED "preprocessed" /* folder in the output directory, with these */
 #define SP_X "X.npy"
 #define SP_Y "Y.npz"

@@ -13,12 +13,11 @@
 #include "svgp.h"
 
 #include "plans.h"
-#include "scratch.h"
 
 typedef struct svgp {
     bool cached;              /* A is made once; else in each step */
     fth_tensor *A;            /* real [cell induce]; NULL: on the file */
-    sp_scratch file;          /* the same, where there is no memory for it */
+    fth_scratch *file;        /* the same, where there is no memory for it */
     fth_tensor *c;            /* real [cell] */
     fth_batches *batch;       /* rows of A */
     fth_tensor *set_apart[2]; /* when planning: as much memory as inputs of steps take */
@@ -176,15 +175,16 @@ static fth_status compute(sp_prior *p, svgp *v, fth_err *err)
 {
     if (!v->cached || v->A) return compute_with(p, v, NULL, err);
     const int64_t size[2] = {p->model->set.cells, points(p->model)};
-    FTH_TRY(sp_scratch_open(&v->file, fth_context_scratch_dir(p->ctx), "projections",
-                            p->model->real, 2, size, p->planning, err));
-    fth_sink sink = sp_scratch_sink(&v->file);
+    const char *dir = p->planning ? NULL : fth_context_scratch_dir(p->ctx);
+    FTH_TRY(fth_scratch_create(&v->file, p->model->mem, dir, "projections", p->model->real, 2, size,
+                               err));
+    fth_sink sink = fth_scratch_sink(v->file);
     return compute_with(p, v, &sink, err);
 }
 
 static fth_status make_batches(sp_prior *p, svgp *v, fth_err *err)
 {
-    const fth_source base = v->A ? fth_tensor_source(v->A) : sp_scratch_source(&v->file);
+    const fth_source base = v->A ? fth_tensor_source(v->A) : fth_scratch_source(v->file);
     return fth_batches_create(&v->batch, p->model->mem, &base, p->model->set.batch_size, err);
 }
 
@@ -207,7 +207,7 @@ static void close_prior(sp_prior *p)
     svgp *v = p->self;
     if (!v) return;
     fth_batches_destroy(v->batch);
-    sp_scratch_close(&v->file);
+    fth_scratch_destroy(v->file);
     fth_tensor *const held[] = {v->A,       v->c,    v->set_apart[0], v->set_apart[1],
                                 v->inverse, v->Linv, v->Kinv,         v->diagonal};
     for (size_t i = 0; i < sizeof held / sizeof held[0]; i++) fth_tensor_release(held[i]);
@@ -227,7 +227,7 @@ static fth_status open_prior(sp_prior *p, fth_err *err)
     void *self = NULL;
     FTH_TRY(fth_mem_take(p->model->mem, FTH_MEM_META, sizeof(svgp), "svgp", &self, err));
     svgp *v = p->self = self;
-    *v = (svgp){.cached = pays(&p->model->set), .file = {.fd = -1}};
+    *v = (svgp){.cached = pays(&p->model->set)};
     fth_status s = place_constants(p, v, err);
     if (s == FTH_OK && v->cached) s = place_projection(p, v, err);
     if (s == FTH_OK) s = compute(p, v, err);

@@ -115,9 +115,10 @@ fth_status sp_sweep_expand(sp_sweep *s, const char *model, fth_err *err)
 
 static fth_json *load(fth_mem *mem, const char *dir, const char *model, const char *name)
 {
-    char in[SP_PATH], path[SP_PATH];
+    char in[FTH_PATH], path[FTH_PATH];
     fth_json *doc = NULL;
-    if (sp_path(in, dir, model, NULL) != FTH_OK || sp_path(path, in, name, NULL) != FTH_OK ||
+    if (fth_path_join(in, dir, model, NULL) != FTH_OK ||
+        fth_path_join(path, in, name, NULL) != FTH_OK ||
         fth_json_load(&doc, mem, path, NULL) != FTH_OK)
         return NULL;
     return doc;

@@ -7,9 +7,7 @@
 #include "answer.h"
 #include "sweep.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 extern const fth_instrument fth_instrument_spatial;
@@ -19,8 +17,8 @@ typedef struct request {
     fth_mem *mem;
     fth_answer *answer;
     const char *config;
-    char dir[SP_PATH]; /* of the sweep */
-    bool held;         /* the config says how many cells are held out */
+    char dir[FTH_PATH]; /* of the sweep */
+    bool held;          /* the config says how many cells are held out */
     sp_sweep *sweep;
     uint64_t most; /* planned for a stage */
 } request;
@@ -29,7 +27,7 @@ typedef struct request {
 
 static fth_status set(fth_config *cfg, const char *key, const char *value, fth_err *err)
 {
-    char text[SP_PATH + 128];
+    char text[FTH_PATH + 128];
     const int n = snprintf(text, sizeof text, "%s=%s", key, value);
     if (n < 0 || (size_t)n >= sizeof text)
         return FTH_FAIL(err, FTH_E_COMMAND, "the value of %s is too long", key);
@@ -64,10 +62,10 @@ static fth_status fill_config(fth_config *cfg, const request *r, int run, fth_er
 
 static fth_status write_config(const request *r, int run, fth_err *err)
 {
-    char name[SP_NAME * 2 + 16], path[SP_PATH];
+    char name[SP_NAME * 2 + 16], path[FTH_PATH];
     fth_config *cfg = NULL;
     snprintf(name, sizeof name, "%s.yaml", r->sweep->run[run].model);
-    FTH_TRY(sp_path(path, r->dir, name, err));
+    FTH_TRY(fth_path_join(path, r->dir, name, err));
     FTH_TRY(fth_config_create(&cfg, r->mem, err));
     fth_status s = fill_config(cfg, r, run, err);
     if (s == FTH_OK) s = fth_config_write(cfg, NULL, "one run of a sweep", path, err);
@@ -139,7 +137,7 @@ static const char stages[] = "preprocess train analyze";
 
 static fth_status run_all(request *r, const char *const *path, fth_err *err)
 {
-    char program[SP_PATH];
+    char program[FTH_PATH];
     const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
     if (n < 0) return FTH_FAIL(err, FTH_E_FILE_OPEN, "the program cannot find its own file");
     program[n] = '\0';
@@ -174,7 +172,7 @@ static fth_status run_all(request *r, const char *const *path, fth_err *err)
 enum { SETS = 5 + SP_SWEEP_KEYS };
 
 /* What fill_config sets, as texts for a job that has no file of its own. */
-static fth_status list_sets(const request *r, int run, char (*text)[SP_PATH + 128],
+static fth_status list_sets(const request *r, int run, char (*text)[FTH_PATH + 128],
                             const char *set_to[SETS], int *n, fth_err *err)
 {
     const sp_sweep *s = r->sweep;
@@ -224,7 +222,7 @@ static fth_status plan_stage(request *r, const fth_job *job, const fth_stage *st
 }
 
 /* The stages of one run; what all runs share is told with the first. */
-static fth_status plan_run(request *r, int run, char (*text)[SP_PATH + 128], fth_err *err)
+static fth_status plan_run(request *r, int run, char (*text)[FTH_PATH + 128], fth_err *err)
 {
     const char *set_to[SETS];
     fth_jobs *jobs = NULL;
@@ -269,7 +267,7 @@ static fth_status plan_sweep(request *r, fth_err *err)
 {
     void *block = NULL;
     FTH_TRY(tell_files(r, err));
-    FTH_TRY(fth_mem_take(r->mem, FTH_MEM_META, SETS * (SP_PATH + 128), "keys", &block, err));
+    FTH_TRY(fth_mem_take(r->mem, FTH_MEM_META, SETS * (FTH_PATH + 128), "keys", &block, err));
     if (r->answer->json)
         fth_json_open(fth_answer_facts(r->answer), "tasks", '[');
     else
@@ -293,15 +291,14 @@ static fth_status sweep(request *r, fth_err *err)
 {
     const char *path[SP_SWEEP_RUNS];
     void *block = NULL;
-    if (mkdir(r->dir, 0777) != 0 && errno != EEXIST)
-        return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s could not be made: %s", r->dir, strerror(errno));
-    FTH_TRY(fth_mem_take(r->mem, FTH_MEM_META, (uint64_t)r->sweep->n * SP_PATH, "configs", &block,
+    FTH_TRY(fth_folder_make(r->mem, r->dir, err));
+    FTH_TRY(fth_mem_take(r->mem, FTH_MEM_META, (uint64_t)r->sweep->n * FTH_PATH, "configs", &block,
                          err));
     fth_status s = FTH_OK;
     for (int i = 0; s == FTH_OK && i < r->sweep->n; i++) {
-        char name[SP_NAME * 2 + 16], *to = (char *)block + i * SP_PATH;
+        char name[SP_NAME * 2 + 16], *to = (char *)block + i * FTH_PATH;
         snprintf(name, sizeof name, "%s.yaml", r->sweep->run[i].model);
-        s = sp_path(to, r->dir, name, err);
+        s = fth_path_join(to, r->dir, name, err);
         if (s == FTH_OK) s = write_config(r, i, err);
         path[i] = to;
     }

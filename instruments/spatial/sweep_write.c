@@ -59,8 +59,8 @@ void sp_sweep_put(const sp_sweep *s, fth_json_writer *w)
 
 static fth_status write_json(const sp_sweep *s, fth_mem *mem, const char *dir, fth_err *err)
 {
-    char path[SP_PATH];
-    FTH_TRY(sp_path(path, dir, "sweep.json", err));
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, dir, "sweep.json", err));
     fth_json_writer w;
     fth_json_begin(&w, mem, true);
     fth_json_open(&w, NULL, '{');
@@ -71,8 +71,8 @@ static fth_status write_json(const sp_sweep *s, fth_mem *mem, const char *dir, f
 
 static fth_status write_csv(const sp_sweep *s, fth_mem *mem, const char *dir, fth_err *err)
 {
-    char path[SP_PATH];
-    FTH_TRY(sp_path(path, dir, "sweep.csv", err));
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, dir, "sweep.csv", err));
     fth_lines t;
     fth_lines_begin(&t, mem);
     fth_lines_add(&t, "model,");
@@ -144,10 +144,10 @@ static void add_lines(fth_panel *p, const sp_sweep *s, const lines *l)
 
 static fth_status draw(const sp_sweep *s, fth_mem *mem, const char *dir, fth_err *err)
 {
-    char path[SP_PATH], title[200];
+    char path[FTH_PATH], title[200];
     fth_figure *fig = NULL;
     void *block = NULL;
-    FTH_TRY(sp_path(path, dir, "sweep.png", err));
+    FTH_TRY(fth_path_join(path, dir, "sweep.png", err));
     FTH_TRY(fth_mem_take(mem, FTH_MEM_META, sizeof(lines), "sweep", &block, err));
     lines *l = block;
     fill_lines(l, s);

@@ -10,14 +10,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { PIXEL_ROW = 4, PIXEL_COLUMN = 5, FIELDS = 6 };
 
 fth_status sp_tenx_find(fth_h5 *h5, char group[256], bool *found, fth_err *err)
 {
     fth_texts *groups = NULL;
-    char name[SP_PATH];
+    char name[FTH_PATH];
     snprintf(group, 256, "/matrix");
     *found = fth_h5_kind_of(h5, "/matrix/indptr") == FTH_H5_DATASET;
     if (*found) return FTH_OK;
@@ -52,7 +51,7 @@ fth_status sp_tenx_open(sp_source *s, fth_err *err)
 static fth_status read_names(sp_source *s, const char *one, const char *other, int64_t n,
                              fth_texts **out, fth_err *err)
 {
-    char name[SP_PATH];
+    char name[FTH_PATH];
     snprintf(name, sizeof name, "%s/%s", s->obsm, one);
     if (other && fth_h5_kind_of(s->h5ad.h5, name) == FTH_H5_NONE)
         snprintf(name, sizeof name, "%s/%s", s->obsm, other);
@@ -67,7 +66,7 @@ static fth_status read_names(sp_source *s, const char *one, const char *other, i
 
 fth_status sp_tenx_types(fth_h5 *h5, const char *group, fth_texts **out, fth_err *err)
 {
-    char name[SP_PATH];
+    char name[FTH_PATH];
     *out = NULL;
     snprintf(name, sizeof name, "%s/features/feature_type", group);
     if (fth_h5_kind_of(h5, name) != FTH_H5_DATASET) return FTH_OK; /* version 2: genes only */
@@ -177,7 +176,7 @@ static fth_status choose_features(sp_source *s, fth_err *err)
 
 /* ---- positions ---- */
 
-bool sp_tenx_table(const char *file, char path[SP_PATH])
+bool sp_tenx_table(const char *file, char path[FTH_PATH])
 {
     static const char *const names[] = {"tissue_positions.csv", "tissue_positions_list.csv",
                                         "spatial/tissue_positions.csv",
@@ -185,16 +184,16 @@ bool sp_tenx_table(const char *file, char path[SP_PATH])
     const char *slash = strrchr(file, '/');
     const int dir = slash ? (int)(slash - file) + 1 : 0;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (snprintf(path, SP_PATH, "%.*s%s", dir, file, names[i]) < SP_PATH &&
-            access(path, R_OK) == 0)
+        if (snprintf(path, FTH_PATH, "%.*s%s", dir, file, names[i]) < FTH_PATH &&
+            fth_path_is_readable(path))
             return true;
     return false;
 }
 
-static fth_status find_table(const sp_source *s, char path[SP_PATH], fth_err *err)
+static fth_status find_table(const sp_source *s, char path[FTH_PATH], fth_err *err)
 {
     if (fth_config_has(s->cfg, "preprocessing.positions_path")) {
-        snprintf(path, SP_PATH, "%s", fth_config_text(s->cfg, "preprocessing.positions_path"));
+        snprintf(path, FTH_PATH, "%s", fth_config_text(s->cfg, "preprocessing.positions_path"));
         return FTH_OK;
     }
     if (sp_tenx_table(s->path, path)) return FTH_OK;
@@ -267,7 +266,7 @@ static fth_status read_table(sp_source *s, const char *path, fth_err *err)
 
 fth_status sp_tenx_load(sp_source *s, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     void *block = NULL;
     FTH_TRY(read_names(s, "features/name", "gene_names", s->counts.cols, &s->genes, err));
     FTH_TRY(choose_features(s, err));

@@ -3,10 +3,8 @@
 
 #include "export.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 sp_cov sp_toy_cov(const sp_toy *t)
@@ -63,10 +61,10 @@ fth_status sp_toy_write_group(const sp_toy *t, int64_t g, const char *path, fth_
 static fth_status write_array(const sp_toy *t, const char *dir, const char *name, fth_dtype dtype,
                               int n_axes, const int64_t *size, const void *data, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     const int64_t zero[2] = {0, 0};
     fth_sink sink = {0};
-    FTH_TRY(sp_path(path, dir, name, err));
+    FTH_TRY(fth_path_join(path, dir, name, err));
     FTH_TRY(fth_npy_create(&sink, t->mem, path, dtype, n_axes, size, err));
     fth_status s = sink.write(sink.self, zero, size, data, err);
     if (s == FTH_OK) s = sink.commit(sink.self, err);
@@ -114,9 +112,9 @@ static void put_options(fth_json_writer *w, const sp_toy *t)
 
 static fth_status write_metadata(const sp_toy *t, const char *dir, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_json_writer w;
-    FTH_TRY(sp_path(path, dir, SP_METADATA, err));
+    FTH_TRY(fth_path_join(path, dir, SP_METADATA, err));
     fth_json_begin(&w, t->mem, true);
     fth_json_open(&w, NULL, '{');
     fth_json_int(&w, "n_spots", t->cells);
@@ -140,9 +138,9 @@ static fth_status write_truth(const sp_toy *t, const char *dir, fth_err *err)
     FTH_TRY(
         write_array(t, dir, "ground_truth_loadings.npy", FTH_F32, 2, loadings, t->loading, err));
     for (int64_t g = 0; g < t->groups; g++) {
-        char name[64], path[SP_PATH];
+        char name[64], path[FTH_PATH];
         snprintf(name, sizeof name, "ground_truth_factors_group_%lld.npy", (long long)g);
-        FTH_TRY(sp_path(path, dir, name, err));
+        FTH_TRY(fth_path_join(path, dir, name, err));
         FTH_TRY(sp_toy_write_group(t, g, path, err));
     }
     return FTH_OK;
@@ -180,11 +178,10 @@ static fth_status write_h5ad(const sp_toy *t, const char *dir, const char *path,
 
 static fth_status write_all(sp_toy *t, const char *dir, const char *h5ad, fth_err *err)
 {
-    char path[SP_PATH];
-    FTH_TRY(sp_path(path, dir, SP_Y, err));
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, dir, SP_Y, err));
     /* Stages take a folder with counts for a whole one: those of another run go first. */
-    if (unlink(path) != 0 && errno != ENOENT)
-        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s cannot be replaced: %s", path, strerror(errno));
+    FTH_TRY(fth_path_remove(t->mem, path, err));
     FTH_TRY(sp_toy_place(t, err));
     FTH_TRY(sp_toy_draw(t, err));
     FTH_TRY(sp_toy_load(t, err));
@@ -218,9 +215,7 @@ static fth_status take(sp_toy *t, void **memory, fth_err *err)
 fth_status sp_toy_make(sp_toy *t, const char *dir, const char *h5ad, fth_err *err)
 {
     void *memory = NULL;
-    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
-        return FTH_FAIL(err, FTH_E_FILE_WRITE, "the folder %s cannot be made: %s", dir,
-                        strerror(errno));
+    FTH_TRY(fth_folder_make(t->mem, dir, err));
     FTH_TRY(take(t, &memory, err));
     const fth_status s = write_all(t, dir, h5ad, err);
     fth_tensor_release(t->projected);

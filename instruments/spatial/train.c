@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <unistd.h>
 
 const fth_flag sp_train_flags[] = {
     FTH_STAGE_FORCE,
@@ -29,8 +28,8 @@ static bool wants_video(const fth_stage_call *call)
 static fth_status add_output(const fth_stage_call *call, fth_file_list *list, const char *name,
                              fth_err *err)
 {
-    char path[SP_PATH];
-    FTH_TRY(sp_path(path, call->model_dir, name, err));
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, call->model_dir, name, err));
     return fth_file_list_add(list, FTH_FILE_OUTPUT, path, name, err);
 }
 
@@ -110,10 +109,10 @@ fth_status sp_train_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *
 
 static fth_status open_data(sp_train *t, fth_err *err)
 {
-    char dir[SP_PATH];
+    char dir[FTH_PATH];
     const fth_config *cfg = t->call->config;
     const double fraction = fth_config_real(cfg, "training.holdout_fraction");
-    FTH_TRY(sp_path(dir, t->call->output_dir, SP_PREPROCESSED, err));
+    FTH_TRY(fth_path_join(dir, t->call->output_dir, SP_PREPROCESSED, err));
     FTH_TRY(sp_data_open(&t->data, t->mem, dir, err));
     if (fraction > 0.0)
         FTH_TRY(sp_data_hold_out(&t->data, fraction,
@@ -165,7 +164,7 @@ fth_status sp_train_run(const fth_stage_call *call, fth_err *err)
 {
     sp_train t = begin(call);
     const fth_status s = train(&t, err);
-    if (s == FTH_OK && t.video.model) unlink(t.video.part);
+    if (s == FTH_OK && t.video.model) fth_path_remove(NULL, t.video.part, NULL);
     sp_train_close_step(&t);
     sp_video_close(&t.video);
     sp_record_close(&t.record);

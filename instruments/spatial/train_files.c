@@ -9,10 +9,10 @@
 
 static fth_status write_csv(const sp_train *t, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_lines lines;
     const double *elbo = fth_tensor_data(t->m.history);
-    FTH_TRY(sp_path(path, t->call->model_dir, SP_ELBO_CSV, err));
+    FTH_TRY(fth_path_join(path, t->call->model_dir, SP_ELBO_CSV, err));
     fth_lines_begin(&lines, t->mem);
     fth_lines_add(&lines, "iteration,elbo\n");
     for (int64_t i = 0; i < t->m.iterations; i++) {
@@ -25,10 +25,10 @@ static fth_status write_csv(const sp_train *t, fth_err *err)
 
 static fth_status write_npy(const sp_train *t, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_sink sink = {0};
     const int64_t lo = 0, n = t->m.iterations;
-    FTH_TRY(sp_path(path, t->call->model_dir, SP_ELBO_NPY, err));
+    FTH_TRY(fth_path_join(path, t->call->model_dir, SP_ELBO_NPY, err));
     FTH_TRY(fth_npy_create(&sink, t->mem, path, FTH_F64, 1, &n, err));
     fth_status s = sink.write(sink.self, &lo, &n, fth_tensor_data(t->m.history), err);
     if (s == FTH_OK) s = sink.commit(sink.self, err);
@@ -96,10 +96,10 @@ static void put_facts(fth_json_writer *w, const sp_train *t)
 
 static fth_status write_facts(const sp_train *t, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_json_writer w;
     const sp_model *m = &t->m;
-    FTH_TRY(sp_path(path, t->call->model_dir, SP_TRAINING, err));
+    FTH_TRY(fth_path_join(path, t->call->model_dir, SP_TRAINING, err));
     fth_json_begin(&w, t->mem, true);
     fth_json_open(&w, NULL, '{');
     fth_json_int(&w, "n_components", m->set.n_components);
@@ -122,12 +122,12 @@ static fth_status write_facts(const sp_train *t, fth_err *err)
 
 fth_status sp_train_write(sp_train *t, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     FTH_TRY(write_csv(t, err));
     FTH_TRY(write_npy(t, err));
     FTH_TRY(write_facts(t, err));
     if (!t->wants_video && t->first == 0) FTH_TRY(sp_video_forget(t->call, err));
     FTH_TRY(sp_video_save(&t->video, t->first, t->set.video_interval, err));
-    FTH_TRY(sp_path(path, t->call->model_dir, SP_CONFIG, err));
+    FTH_TRY(fth_path_join(path, t->call->model_dir, SP_CONFIG, err));
     return fth_config_write(t->call->config, sp_kinds[t->set.kind].name, NULL, path, err);
 }

@@ -13,7 +13,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define BEST "restarts.best.safetensors"
 #define BEST_BEFORE "restarts.best.prev.safetensors"
@@ -49,8 +48,9 @@ static float *loadings(const sp_train *t, int64_t i)
 
 static void remove_file(const sp_train *t, const char *name)
 {
-    char path[SP_PATH];
-    if (sp_path(path, t->call->model_dir, name, NULL) == FTH_OK) unlink(path);
+    char path[FTH_PATH];
+    if (fth_path_join(path, t->call->model_dir, name, NULL) == FTH_OK)
+        fth_path_remove(NULL, path, NULL);
 }
 
 /* Safety copies and what restarts leave to each other: a run that was interrupted ends with the
@@ -68,7 +68,7 @@ void sp_restarts_forget(const sp_train *t)
 static fth_status write_done(const sp_train *t, fth_err *err)
 {
     const sp_restarts *r = &t->restarts;
-    char path[SP_PATH], text[SP_RESTARTS * 26] = "";
+    char path[FTH_PATH], text[SP_RESTARTS * 26] = "";
     const int64_t zero[3] = {0, 0, 0}, size[3] = {r->done, t->set.genes, t->set.n_components};
     const fth_file_item item = {.name = "W",
                                 .dtype = FTH_F32,
@@ -79,7 +79,7 @@ static fth_status write_done(const sp_train *t, fth_err *err)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%a ", r->elbo[i]);
     const fth_file_meta meta = {"elbo", text};
     fth_safetensors_writer *w = NULL;
-    FTH_TRY(sp_path(path, t->call->model_dir, DONE, err));
+    FTH_TRY(fth_path_join(path, t->call->model_dir, DONE, err));
     FTH_TRY(fth_safetensors_create(&w, t->mem, path, &item, 1,
                                    &(fth_safetensors_options){.meta = &meta, .n_meta = 1}, err));
     fth_sink sink;
@@ -123,15 +123,15 @@ static void find_best(sp_restarts *r)
 
 fth_status sp_restarts_load(sp_train *t, int64_t n, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_safetensors *f = NULL;
     if (n == 0) return FTH_OK;
     if (t->restarts.n <= n)
         return FTH_FAIL(err, FTH_E_FILE_KEY, "restart %" PRId64 " of %" PRId64, n + 1,
                         t->restarts.n);
-    FTH_TRY(sp_path(path, t->call->model_dir, BEST, err));
-    if (access(path, F_OK) != 0) return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s is not there", path);
-    FTH_TRY(sp_path(path, t->call->model_dir, DONE, err));
+    FTH_TRY(fth_path_join(path, t->call->model_dir, BEST, err));
+    if (!fth_path_exists(path)) return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s is not there", path);
+    FTH_TRY(fth_path_join(path, t->call->model_dir, DONE, err));
     FTH_TRY(fth_safetensors_open(&f, t->mem, path, err));
     const fth_status s = take_done(t, f, n, err);
     fth_safetensors_close(f);
@@ -169,7 +169,7 @@ fth_status sp_restarts_add(sp_train *t, fth_err *err)
 {
     sp_restarts *r = &t->restarts;
     const int64_t i = t->set.restart;
-    char path[SP_PATH];
+    char path[FTH_PATH];
     if (r->n == 1) return FTH_OK;
     r->elbo[i] = last_tenth(t);
     r->done = i + 1;
@@ -178,12 +178,12 @@ fth_status sp_restarts_add(sp_train *t, fth_err *err)
     fth_stage_say(t->call, "restart %" PRId64 " of %" PRId64 ": ELBO = %.4f%s", i + 1, r->n,
                   r->elbo[i], r->best == i ? ", the best so far" : "");
     if (r->best == i) {
-        FTH_TRY(sp_path(path, t->call->model_dir, BEST, err));
+        FTH_TRY(fth_path_join(path, t->call->model_dir, BEST, err));
         FTH_TRY(sp_train_save_as(t, path, true, err));
         remove_file(t, BEST_BEFORE);
         FTH_TRY(sp_video_save(&t->video, t->first, t->set.video_interval, err));
     }
-    if (t->video.model) unlink(t->video.part);
+    if (t->video.model) fth_path_remove(NULL, t->video.part, NULL);
     sp_video_close(&t->video);
     return r->done < r->n ? write_done(t, err) : FTH_OK;
 }
@@ -250,9 +250,9 @@ static fth_status measure(sp_train *t, fth_err *err)
 fth_status sp_restarts_end(sp_train *t, fth_err *err)
 {
     sp_restarts *r = &t->restarts;
-    char path[SP_PATH];
+    char path[FTH_PATH];
     if (r->n == 1) return FTH_OK;
-    FTH_TRY(sp_path(path, t->call->model_dir, BEST, err));
+    FTH_TRY(fth_path_join(path, t->call->model_dir, BEST, err));
     t->set.restart = r->best;
     FTH_TRY(sp_train_read_again(t, path, err));
     FTH_TRY(measure(t, err));

@@ -13,7 +13,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { EXTRA = 8, TEXT = 160, DIFFERENCES = 900 };
 
@@ -40,8 +39,8 @@ static fth_status hash_inputs(const sp_train *t, char text[TEXT], fth_err *err)
 
 fth_status sp_train_save(sp_train *t, bool finished, fth_err *err)
 {
-    char path[SP_PATH];
-    FTH_TRY(sp_path(path, t->call->model_dir, SP_CHECKPOINT, err));
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, t->call->model_dir, SP_CHECKPOINT, err));
     return sp_train_save_as(t, path, finished, err);
 }
 
@@ -138,7 +137,7 @@ static bool lacks_memory(fth_status s)
 static fth_status look(const sp_train *t, const char *path, found *out, fth_err *err)
 {
     *out = (found){0};
-    if (access(path, F_OK) != 0) return FTH_OK;
+    if (!fth_path_exists(path)) return FTH_OK;
     fth_safetensors *f = NULL;
     fth_err why = {0};
     const fth_status opened = fth_safetensors_open(&f, t->mem, path, &why);
@@ -335,7 +334,7 @@ static void drop_model(sp_train *t)
 
 fth_status sp_train_start(sp_train *t, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     found old;
     const bool optimizer = fth_stage_flag(t->call, "resume-optimizer"),
                resume = optimizer || fth_stage_flag(t->call, "resume"),
@@ -343,7 +342,7 @@ fth_status sp_train_start(sp_train *t, fth_err *err)
     if (resume && !fth_stage_may_resume(t->call))
         return FTH_FAIL(err, FTH_E_COMMAND, "--resume and --force do not go together");
     drop_model(t);
-    FTH_TRY(sp_path(path, t->call->model_dir, SP_CHECKPOINT, err));
+    FTH_TRY(fth_path_join(path, t->call->model_dir, SP_CHECKPOINT, err));
     FTH_TRY(look(t, path, &old, err));
     if (resume && !old.there)
         fth_stage_say(t->call, "there is no checkpoint to resume from: starting from scratch");

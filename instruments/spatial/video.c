@@ -4,11 +4,8 @@
 #include "plans.h"
 #include "slots.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 #define PART ".video_frames.part"
 
@@ -17,25 +14,6 @@
 static uint64_t frame_bytes(const sp_video *v)
 {
     return 4 * (uint64_t)(v->model->set.cells * v->model->set.n_components);
-}
-
-static fth_status disk_failed(const sp_video *v, const char *doing, fth_err *err)
-{
-    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: %s: %s", v->part, doing, strerror(errno));
-}
-
-static fth_status move(const sp_video *v, void *data, uint64_t bytes, uint64_t at, bool write,
-                       fth_err *err)
-{
-    char *p = data;
-    while (bytes > 0) {
-        const ssize_t n = write ? pwrite(v->fd, p, (size_t)bytes, (off_t)at)
-                                : pread(v->fd, p, (size_t)bytes, (off_t)at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return disk_failed(v, write ? "writing a frame" : "reading a frame", err);
-        p += n, at += (uint64_t)n, bytes -= (uint64_t)n;
-    }
-    return FTH_OK;
 }
 
 static fth_status write_frame(void *self, const int64_t *lo, const int64_t *n, const void *src,
@@ -47,7 +25,7 @@ static fth_status write_frame(void *self, const int64_t *lo, const int64_t *n, c
     for (int64_t i = 0; i < n[0]; i++, from += 4 * n[1]) {
         const uint64_t at =
             (uint64_t)v->n * frame_bytes(v) + 4 * (uint64_t)((lo[0] + i) * L + lo[1]);
-        FTH_TRY(move(v, (void *)(uintptr_t)from, 4 * (uint64_t)n[1], at, true, err));
+        FTH_TRY(fth_file_write(v->file, at, 4 * (uint64_t)n[1], from, "a frame", err));
     }
     return FTH_OK;
 }
@@ -64,18 +42,15 @@ static fth_sink frame_sink(sp_video *v)
 
 static fth_status open_part(sp_video *v, int64_t kept, fth_err *err)
 {
-    FTH_TRY(sp_path(v->part, v->call->model_dir, PART, err));
-    v->fd = open(v->part, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (v->fd < 0) return disk_failed(v, "opening it", err);
-    const off_t end = lseek(v->fd, 0, SEEK_END);
+    FTH_TRY(fth_path_join(v->part, v->call->model_dir, PART, err));
+    FTH_TRY(fth_file_open_update(&v->file, v->model->mem, v->part, err));
+    const uint64_t end = fth_file_bytes(v->file);
     v->n = kept;
-    if (end < (off_t)((uint64_t)kept * frame_bytes(v))) {
-        v->n = end / (off_t)frame_bytes(v);
+    if (end < (uint64_t)kept * frame_bytes(v)) {
+        v->n = (int64_t)(end / frame_bytes(v));
         fth_stage_say(v->call, "%" PRId64 " frames of the animation are lost", kept - v->n);
     }
-    return ftruncate(v->fd, (off_t)((uint64_t)v->n * frame_bytes(v))) == 0
-               ? FTH_OK
-               : disk_failed(v, "cutting it", err);
+    return fth_file_resize(v->file, (uint64_t)v->n * frame_bytes(v), err);
 }
 
 /* ---- the graph ---- */
@@ -110,7 +85,7 @@ static fth_status build(sp_video *v, fth_context *ctx, const sp_data *data, fth_
 fth_status sp_video_open(sp_video *v, fth_context *ctx, const fth_stage_call *call, sp_model *m,
                          const sp_data *data, int64_t kept, fth_err *err)
 {
-    *v = (sp_video){.model = m, .call = call, .fd = -1};
+    *v = (sp_video){.model = m, .call = call};
     fth_status s = build(v, ctx, data, err);
     if (s == FTH_OK && data) s = open_part(v, kept, err);
     if (s != FTH_OK) sp_video_close(v);
@@ -122,7 +97,7 @@ void sp_video_close(sp_video *v)
     if (!v->model) return;
     fth_plan_destroy(v->plan);
     if (v->net.g) sp_net_destroy(&v->net);
-    if (v->fd >= 0) close(v->fd);
+    fth_file_close(v->file);
     *v = (sp_video){0};
 }
 
@@ -138,8 +113,7 @@ fth_status sp_video_add(sp_video *v, fth_err *err)
 
 fth_status sp_video_sync(sp_video *v, fth_err *err)
 {
-    if (!v->model || fdatasync(v->fd) == 0) return FTH_OK;
-    return disk_failed(v, "syncing it", err);
+    return v->model ? fth_file_sync(v->file, err) : FTH_OK;
 }
 
 /* ---- the end ---- */
@@ -153,16 +127,16 @@ typedef struct before {
 
 static void open_before(before *b, const sp_video *v, int64_t first)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_source iters = {0};
     fth_mem *mem = v->model->mem;
     const sp_settings *s = &v->model->set;
-    if (first == 0 || sp_path(path, v->call->model_dir, SP_FRAMES, NULL) != FTH_OK ||
+    if (first == 0 || fth_path_join(path, v->call->model_dir, SP_FRAMES, NULL) != FTH_OK ||
         fth_npy_open(&b->frames, mem, path, NULL) != FTH_OK)
         return;
     const bool fits = b->frames.dtype == FTH_F32 && b->frames.n_axes == 3 &&
                       b->frames.size[1] == s->cells && b->frames.size[2] == s->n_components;
-    if (fits && sp_path(path, v->call->model_dir, SP_FRAME_ITERS, NULL) == FTH_OK &&
+    if (fits && fth_path_join(path, v->call->model_dir, SP_FRAME_ITERS, NULL) == FTH_OK &&
         fth_npy_open(&iters, mem, path, NULL) == FTH_OK && iters.dtype == FTH_I64 &&
         iters.n_axes == 1 && iters.size[0] == b->frames.size[0] &&
         fth_source_load(&iters, mem, "frames before", &b->iters, NULL) == FTH_OK) {
@@ -187,9 +161,9 @@ static fth_status copy_frames(sp_video *v, const before *b, const fth_sink *to, 
             if (f < b->n)
                 st = b->frames.read(b->frames.self, lo, size, room, err);
             else
-                st =
-                    move(v, room, 4 * (uint64_t)(n * L),
-                         (uint64_t)(f - b->n) * frame_bytes(v) + 4 * (uint64_t)(i * L), false, err);
+                st = fth_file_read(v->file,
+                                   (uint64_t)(f - b->n) * frame_bytes(v) + 4 * (uint64_t)(i * L),
+                                   4 * (uint64_t)(n * L), room, "a frame", err);
             if (st == FTH_OK) st = to->write(to->self, lo, size, room, err);
         }
     (void)fth_mem_release(mem, room, NULL);
@@ -198,10 +172,10 @@ static fth_status copy_frames(sp_video *v, const before *b, const fth_sink *to, 
 
 static fth_status save_frames(sp_video *v, const before *b, fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_sink sink = {0};
     const int64_t size[3] = {b->n + v->n, v->model->set.cells, v->model->set.n_components};
-    FTH_TRY(sp_path(path, v->call->model_dir, SP_FRAMES, err));
+    FTH_TRY(fth_path_join(path, v->call->model_dir, SP_FRAMES, err));
     FTH_TRY(fth_npy_create(&sink, v->model->mem, path, FTH_F32, 3, size, err));
     fth_status s = copy_frames(v, b, &sink, err);
     if (s == FTH_OK) s = sink.commit(sink.self, err);
@@ -212,11 +186,11 @@ static fth_status save_frames(sp_video *v, const before *b, fth_err *err)
 static fth_status save_iters(sp_video *v, const before *b, int64_t first, int64_t interval,
                              fth_err *err)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_sink sink = {0};
     fth_tensor *t = NULL;
     const int64_t n = b->n + v->n;
-    FTH_TRY(sp_path(path, v->call->model_dir, SP_FRAME_ITERS, err));
+    FTH_TRY(fth_path_join(path, v->call->model_dir, SP_FRAME_ITERS, err));
     FTH_TRY(fth_tensor_create(&t, v->model->mem, "frames", FTH_I64, 1, &n, err));
     int64_t *at = fth_tensor_data(t);
     for (int64_t i = 0; i < n; i++)
@@ -245,10 +219,9 @@ fth_status sp_video_forget(const fth_stage_call *call, fth_err *err)
 {
     static const char *const name[] = {SP_FRAMES, SP_FRAME_ITERS};
     for (size_t i = 0; i < sizeof name / sizeof name[0]; i++) {
-        char path[SP_PATH];
-        FTH_TRY(sp_path(path, call->model_dir, name[i], err));
-        if (unlink(path) != 0 && errno != ENOENT)
-            return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: removing it: %s", path, strerror(errno));
+        char path[FTH_PATH];
+        FTH_TRY(fth_path_join(path, call->model_dir, name[i], err));
+        FTH_TRY(fth_path_remove(fth_context_mem(call->context), path, err));
     }
     return FTH_OK;
 }

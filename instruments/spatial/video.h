@@ -13,9 +13,9 @@ typedef struct sp_video {
     const fth_stage_call *call;
     sp_net net;
     fth_plan *plan;
-    int fd;
+    fth_file *file;
     int64_t n; /* frames of this cycle, in the file */
-    char part[SP_PATH];
+    char part[FTH_PATH];
     fth_run_report report;
 } sp_video;
 

@@ -12,7 +12,7 @@ static const char *const multi = "spatial: true, groups: true, prior: SVGP";
 
 static t_results tiny(const char *name)
 {
-    static char dir[SP_PATH];
+    static char dir[FTH_PATH];
     snprintf(dir, sizeof dir, "%s", t_temp_path(name));
     const t_results r = {.dir = dir,
                          .figures = "which: all",
@@ -52,7 +52,7 @@ static int64_t temporary(const char *dir)
 
 static void check_clean(const t_results *r)
 {
-    char path[SP_PATH + 64];
+    char path[FTH_PATH + 64];
     snprintf(path, sizeof path, "%s/%s", r->dir, r->model);
     EQ_I64(temporary(path), 0);
     snprintf(path, sizeof path, "%s/%s/" SP_FIGURES, r->dir, r->model);
@@ -61,7 +61,7 @@ static void check_clean(const t_results *r)
 
 static uint64_t hash_of(const t_results *r, const char *name)
 {
-    char path[SP_PATH + 64];
+    char path[FTH_PATH + 64];
     size_t bytes = 0;
     snprintf(path, sizeof path, "%s/%s/%s", r->dir, r->model, name);
     unsigned char *data = t_file_read(path, &bytes);

@@ -6,7 +6,7 @@
 
 static void read_counts(const sp_anndata *a, fth_mem *mem, const char *what)
 {
-    char object[SP_PATH];
+    char object[FTH_PATH];
     const char *var = NULL;
     sp_matrix m;
     sp_block b = {0};

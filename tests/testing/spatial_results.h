@@ -24,13 +24,13 @@ typedef struct t_results {
     const char *display;            /* member of metadata.json: "{\"unit\": ...}"; NULL: none */
 } t_results;
 
-static inline void t_results_path(const t_results *r, char path[SP_PATH], const char *folder,
+static inline void t_results_path(const t_results *r, char path[FTH_PATH], const char *folder,
                                   const char *name)
 {
     if (folder[0])
-        snprintf(path, SP_PATH, "%s/%s/%s", r->dir, folder, name);
+        snprintf(path, FTH_PATH, "%s/%s/%s", r->dir, folder, name);
     else
-        snprintf(path, SP_PATH, "%s/%s", r->dir, name);
+        snprintf(path, FTH_PATH, "%s/%s", r->dir, name);
 }
 
 /* Position of a cell; x to the right, y down. */
@@ -53,7 +53,7 @@ static inline void t_results_npy(const t_results *r, fth_mem *mem, const char *f
                                  const char *name, fth_dtype dtype, int n_axes, const int64_t *size,
                                  const void *data)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     const int64_t zero[4] = {0};
     fth_sink sink;
     t_results_path(r, path, folder, name);
@@ -65,7 +65,7 @@ static inline void t_results_npy(const t_results *r, fth_mem *mem, const char *f
 
 static inline void t_results_names(const t_results *r, fth_mem *mem)
 {
-    char path[SP_PATH], name[32];
+    char path[FTH_PATH], name[32];
     fth_json_writer w;
     fth_json_begin(&w, mem, true);
     fth_json_open(&w, NULL, '{');
@@ -111,7 +111,7 @@ static inline float t_results_count(int64_t cell, int64_t gene)
 
 static inline void t_results_counts(const t_results *r, fth_mem *mem)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_csr_writer *w = NULL;
     int64_t entries = 0;
     for (int64_t i = 0; i < r->cells; i++)
@@ -221,7 +221,7 @@ static inline void t_results_orders(const t_results *r, fth_mem *mem, const char
 static inline void t_results_make(const t_results *r)
 {
     fth_mem *mem = t_mem(1 << 28);
-    char path[SP_PATH], name[64];
+    char path[FTH_PATH], name[64];
     mkdir(r->dir, 0777);
     t_results_path(r, path, "", SP_PREPROCESSED);
     mkdir(path, 0777);
@@ -266,7 +266,7 @@ typedef struct t_stage {
     fth_context *ctx;
     fth_mem *mem; /* of the config */
     fth_config *cfg;
-    char model_dir[SP_PATH];
+    char model_dir[FTH_PATH];
     const char *flags[3];
     fth_stage_call call;
 } t_stage;

@@ -17,8 +17,8 @@
 static inline fth_status ss_folder_files(const fth_stage_call *call, fth_file_list *list,
                                          fth_err *err)
 {
-    char path[SP_PATH];
-    FTH_TRY(sp_path(path, call->output_dir, SP_PREPROCESSED "/" SP_Y, err));
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, call->output_dir, SP_PREPROCESSED "/" SP_Y, err));
     return fth_file_list_add(list, FTH_FILE_OUTPUT, path, "counts", err);
 }
 
@@ -32,8 +32,8 @@ static inline fth_status ss_folder_plan(const fth_stage_call *call, fth_stage_pl
 
 static inline fth_status ss_folder_run(const fth_stage_call *call, fth_err *err)
 {
-    char path[SP_PATH];
-    FTH_TRY(sp_path(path, call->output_dir, SP_PREPROCESSED, err));
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, call->output_dir, SP_PREPROCESSED, err));
     t_spatial_folder(path);
     return FTH_OK;
 }

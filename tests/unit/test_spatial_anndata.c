@@ -77,7 +77,7 @@ TEST(counts_in_every_layout)
         for (int64_t step = 1; step <= 13; step += 4) {
             fth_mem *mem = t_mem(1 << 26);
             sp_anndata a = open_file(mem, wanted[k].file);
-            char object[SP_PATH];
+            char object[FTH_PATH];
             const char *var = NULL;
             sp_matrix m;
             fth_texts *names = NULL;
@@ -223,7 +223,7 @@ TEST(what_is_not_there_is_named_and_what_is_listed)
     sp_anndata a = open_file(mem, FILES "csc.h5ad");
     float xy[2 * CELLS];
     bool frame;
-    char object[SP_PATH];
+    char object[FTH_PATH];
     const char *var;
     sp_labels l;
     fth_texts *names = NULL;
@@ -297,7 +297,7 @@ TEST(the_sample_is_the_golden_data)
     fth_err err = {0};
     golden_y = t_spatial_golden(mem, T_SPATIAL_GOLDEN "data.npz", "Y");
     for (int k = 0; k < 3; k++) {
-        char object[SP_PATH];
+        char object[FTH_PATH];
         const char *var;
         sp_matrix m;
         OKE(sp_anndata_counts(&a, what[k], object, &var, &err), &err);
@@ -329,7 +329,7 @@ static void check_public(const char *file, const char *what, int64_t rows, int64
 {
     fth_mem *mem = t_mem(1 << 28);
     sp_anndata a = open_file(mem, t_data_path(file));
-    char object[SP_PATH];
+    char object[FTH_PATH];
     const char *var;
     sp_matrix m;
     sp_block b;
@@ -403,7 +403,7 @@ TEST(labels_and_positions_of_public_files)
     NEAR(xy[5], 0.48652946, 1e-7);
     sp_anndata_close(&a);
     a = open_file(mem, t_data_path("spatial/anndata/v0.11.4.h5ad"));
-    char object[SP_PATH];
+    char object[FTH_PATH];
     const char *var;
     IS(sp_anndata_counts(&a, "X", object, &var, &err), FTH_E_FILE_KEY); /* it has no X */
     HAS(err.text, "v0.11.4.h5ad");

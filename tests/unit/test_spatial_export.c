@@ -380,7 +380,7 @@ TEST(lists_have_every_gene_once)
     sp_data data;
     fth_err err = {0};
     size_t bytes = 0;
-    char path[SP_PATH];
+    char path[FTH_PATH];
     const fth_mem_options opt = plain();
     open_subset(&s, SAMPLE, "lists");
     t_stage_open(&stage, &s.r, "spatial: true, prior: SVGP", &opt);

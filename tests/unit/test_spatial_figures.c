@@ -43,7 +43,7 @@ static fth_status draw(const t_results *r, const char *kind, const char *flag, f
 
 static bool exists(const t_results *r, const char *name)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     snprintf(path, sizeof path, "%s/%s/%s", r->dir, r->model, name);
     return access(path, F_OK) == 0;
 }
@@ -51,10 +51,10 @@ static bool exists(const t_results *r, const char *name)
 /* The same folder for every case of a model; drawn into afresh. */
 static t_results made(t_results r, const char *name)
 {
-    static char dir[8][SP_PATH];
+    static char dir[8][FTH_PATH];
     static int next;
     char *path = dir[next++ % 8];
-    snprintf(path, SP_PATH, "%s", t_temp_path(name));
+    snprintf(path, FTH_PATH, "%s", t_temp_path(name));
     r.dir = path;
     t_results_make(&r);
     return r;
@@ -95,7 +95,7 @@ enum { ALL = sizeof all / sizeof all[0] };
 
 static char *read_all(const t_results *r, const char *name, size_t *bytes)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     snprintf(path, sizeof path, "%s/%s/figures/%s", r->dir, r->model, name);
     return (char *)t_file_read(path, bytes);
 }
@@ -122,7 +122,7 @@ TEST(every_figure_is_drawn_twice_with_the_same_bytes)
 
 static int64_t files_in(const t_results *r, const char *folder)
 {
-    char path[SP_PATH];
+    char path[FTH_PATH];
     int64_t n = 0;
     snprintf(path, sizeof path, "%s/%s/%s", r->dir, r->model, folder);
     DIR *d = opendir(path);
@@ -238,7 +238,7 @@ TEST(the_film_follows_the_order_of_the_analysis)
     static const char metrics[] = "{\"moran_i\": {\"sorted_indices\": [2, 0, 1]}}";
     const t_results r = made(small, "film");
     const int64_t n = r.cells * r.factors, size[3] = {r.frames, r.cells, r.factors};
-    char path[SP_PATH];
+    char path[FTH_PATH];
     size_t bytes[2];
     OK(draw(&r, multi, "no-heatmap", NULL));
     char *plain_film = read_all(&r, "../training_animation.gif", &bytes[0]);
@@ -295,7 +295,7 @@ TEST(a_map_shows_each_cell_where_it_is)
     r.cells = 25, r.factors = 1, r.groups = 1, r.frames = 0, r.dpi = 150;
     r = made(r, "map");
     OK(draw(&r, "spatial: false", NULL, NULL));
-    char path[SP_PATH];
+    char path[FTH_PATH];
     snprintf(path, sizeof path, "%s/pnmf/figures/factors_spatial.png", r.dir);
     const t_picture p = t_png_read(path);
     const double reach = 9.0 / 2 * 150 / 72; /* few cells have the largest dots */
@@ -442,7 +442,7 @@ TEST(groups_have_the_colours_of_the_file)
     OK(draw(&r, multi, NULL, NULL));
     static const fth_colour want[3] = {0xff123456u, 0xfffedcbau, 0xff00aa00u};
     int64_t seen[3] = {0};
-    char path[SP_PATH];
+    char path[FTH_PATH];
     snprintf(path, sizeof path, "%s/%s/figures/points.png", r.dir, r.model);
     const t_picture p = t_png_read(path);
     for (int64_t y = 0; y < p.h; y++)
@@ -585,7 +585,7 @@ TEST(rows_are_made_when_they_are_read)
     const fth_mem_options opt = plain();
     t_stage s;
     fth_err err = {0};
-    char dir[SP_PATH];
+    char dir[FTH_PATH];
     t_stage_open(&s, &r, multi, &opt);
     sp_drawing d = {.call = &s.call,
                     .mem = fth_context_mem(s.ctx),
@@ -663,7 +663,7 @@ static void spoil(const t_results *r, const char *name, int64_t rows, int64_t co
 TEST(what_does_not_fit_is_named)
 {
     const t_results r = made(small, "broken");
-    char path[SP_PATH];
+    char path[FTH_PATH];
     fth_err err = {0};
     spoil(&r, SP_SCALES, r.cells, r.factors + 1);
     IS(draw(&r, multi, NULL, &err), FTH_E_FILE_SHAPE);

@@ -260,8 +260,8 @@ static void write_rows(fth_mem *mem, const char *dir, const int64_t *row_ptr, co
 {
     fth_err err = {0};
     fth_csr_writer *w = NULL;
-    char path[SP_PATH];
-    OKE(sp_path(path, dir, SP_Y, &err), &err);
+    char path[FTH_PATH];
+    OKE(fth_path_join(path, dir, SP_Y, &err), &err);
     OKE(fth_csr_create_npz(&w, mem, path, 4, 3, row_ptr[4], FTH_F32, &err), &err);
     OKE(fth_csr_append(w, 4, row_ptr, col, val, &err), &err);
     OKE(fth_csr_commit(w, &err), &err);
@@ -337,9 +337,9 @@ TEST(a_file_cut_short_is_told)
     bench b;
     sp_reader *r = NULL;
     sp_counts c;
-    char path[SP_PATH];
+    char path[FTH_PATH];
     bench_open(&b);
-    OKE(sp_path(path, b.data.dir, SP_Y, &err), &err);
+    OKE(fth_path_join(path, b.data.dir, SP_Y, &err), &err);
     OKE(sp_reader_create(&r, &b.data, N, D, 0, &err), &err);
     IS_TRUE(truncate(path, 4000) == 0);
     OKE(sp_reader_ask(r, NULL, NULL, &err), &err);
