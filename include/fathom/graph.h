@@ -73,6 +73,17 @@ FTH_API const char *fth_context_device(const fth_context *ctx); /* "cpu": what w
 /* Why that one, in words: "auto: this build has no CUDA backend". As long as the context. */
 FTH_API const char *fth_context_device_reason(const fth_context *ctx);
 FTH_API int fth_context_threads(const fth_context *ctx);
+/* Run fn(arg, i, worker) for i in [0, n) on the workers of the context and wait: for work on the
+ * host that is no graph of values, such as searching and sorting. worker < fth_context_threads;
+ * which worker takes which i is not fixed, so results must not depend on it. `name` stands in
+ * timelines. The context's progress function is asked as during a run; FTH_E_CANCELLED when it
+ * says no, and then some i were left out. A loop started inside a loop or an operation runs on the
+ * thread that starts it, as worker 0.
+ *
+ *   FTH_TRY(fth_context_loop(ctx, "neighbours", n, search_one, &search, err)); */
+FTH_API FTH_MUST_USE fth_status fth_context_loop(fth_context *ctx, const char *name, int64_t n,
+                                                 void (*fn)(void *arg, int64_t i, int worker),
+                                                 void *arg, fth_err *err);
 /* Where files that stand in for memory may lie; NULL: nowhere. As long as the context. */
 FTH_API const char *fth_context_scratch_dir(const fth_context *ctx);
 /* Where compiled kernels are kept; NULL: nowhere. As long as the context. */

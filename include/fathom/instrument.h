@@ -105,7 +105,40 @@ typedef struct fth_stage_plan {
     double seconds; /* 0: not known                                                        */
     bool bound;     /* sizes were only known as bounds                                     */
     char text[120]; /* one line for people: "cell<=73655, 9 chunks"; may be ""             */
+    /* What the stage takes beside each plan and beside the ledger: texts, open files. Set it
+     * before plans are added. */
+    uint64_t beside_bytes;
 } fth_stage_plan;
+
+/* Add to the prediction of a stage. What happens one after another shares memory: the largest
+ * counts, and seconds add up. The ledger of the context counts as it is at the call, so hold what
+ * the stage would hold then.
+ *
+ *   fth_status so_map_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show,
+ *                          fth_err *err)
+ *   {
+ *       fth_val map;
+ *       fth_graph *g = build_map(call, &map);
+ *       const fth_status s = fth_stage_plan_graph(call, out, g, &map, 1, 1, show, err);
+ *       fth_graph_destroy(g);
+ *       return s;
+ *   } */
+/* A plan of the engine that runs `runs` times; printed with `show`. Plan NULL: fth_plan_make
+ * failed, and the status is what it left in `err`. */
+FTH_API FTH_MUST_USE fth_status fth_stage_plan_add(const fth_stage_call *call, fth_stage_plan *out,
+                                                   const fth_plan *plan, double runs, FILE *show,
+                                                   fth_err *err);
+/* Plan the outputs of a graph and add that. */
+FTH_API FTH_MUST_USE fth_status fth_stage_plan_graph_(const fth_stage_call *call, fth_site site,
+                                                      fth_stage_plan *out, fth_graph *g,
+                                                      const fth_val *outs, int n_outs, double runs,
+                                                      FILE *show, fth_err *err);
+#define fth_stage_plan_graph(call, out, g, outs, n_outs, runs, show, err)                          \
+    fth_stage_plan_graph_((call), FTH_HERE, (out), (g), (outs), (n_outs), (runs), (show), (err))
+/* Bytes that the stage takes by itself while no plan runs, a figure that is drawn, a sort, with
+ * libraries (1u << FTH_LIB_...) at work. Returns the host's bytes at that time. */
+FTH_API uint64_t fth_stage_plan_hold(const fth_stage_call *call, fth_stage_plan *out,
+                                     uint64_t bytes, uint32_t libraries);
 
 /* ---- progress ---- */
 
@@ -129,6 +162,24 @@ FTH_API bool fth_stage_run_progress(void *call, const fth_progress *progress);
 FTH_API bool fth_stage_is_cancelled(const fth_stage_call *call);
 /* After each fth_run: its memory and time go into the record of the stage. */
 FTH_API void fth_stage_account(const fth_stage_call *call, const fth_run_report *report);
+/* fth_run with the progress of the stage, accounted for. `report` may be NULL. Call NULL: a plain
+ * fth_run. */
+FTH_API FTH_MUST_USE fth_status fth_stage_run(const fth_stage_call *call, fth_plan *plan,
+                                              const fth_sink *sinks, fth_run_report *report,
+                                              fth_err *err);
+/* Plan the outputs of a graph, run it into the sinks as above, and forget the plan: for what a
+ * stage computes once. */
+FTH_API FTH_MUST_USE fth_status fth_stage_compute_(const fth_stage_call *call, fth_site site,
+                                                   fth_graph *g, const fth_val *outs, int n_outs,
+                                                   const fth_sink *sinks, fth_err *err);
+#define fth_stage_compute(call, g, outs, n_outs, sinks, err)                                       \
+    fth_stage_compute_((call), FTH_HERE, (g), (outs), (n_outs), (sinks), (err))
+/* fth_context_loop on the workers of the stage that ends, as FTH_E_CANCELLED, when the user wants
+ * the stage to end. */
+FTH_API FTH_MUST_USE fth_status fth_stage_loop(const fth_stage_call *call, const char *name,
+                                               int64_t n,
+                                               void (*fn)(void *arg, int64_t i, int worker),
+                                               void *arg, fth_err *err);
 /* Seconds that so many runs of a plan may take on the context's workers, for plans that have to say
  * something before anything was measured: a worker is taken to do 2 Gflop/s and to move 4 GB/s. */
 FTH_API double fth_stage_guess(const fth_stage_call *call, const fth_plan *plan, double runs);

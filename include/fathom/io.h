@@ -19,7 +19,7 @@
 #ifndef FATHOM_IO_H
 #define FATHOM_IO_H
 
-#include <fathom/array.h>
+#include <fathom/graph.h>
 
 FTH_BEGIN_DECLS
 
@@ -34,6 +34,25 @@ FTH_API FTH_MUST_USE fth_status fth_source_load(const fth_source *source, fth_me
                                                 const char *label, fth_tensor **out, fth_err *err);
 /* Write a tensor of the sink's shape and dtype, and commit. */
 FTH_API FTH_MUST_USE fth_status fth_sink_store(const fth_sink *sink, fth_tensor *t, fth_err *err);
+/* The same for an array in memory that is no tensor: dense, of the sink's shape and dtype. */
+FTH_API FTH_MUST_USE fth_status fth_sink_put(const fth_sink *sink, const void *data, fth_err *err);
+/* Copy everything through a buffer of at most 256 KiB, less where the budget is tight, and commit.
+ * Shapes and dtypes are equal. `progress` (may be NULL) is asked after each piece; false:
+ * FTH_E_CANCELLED. On failure the sink is not committed; fth_sink_close abandons it.
+ *
+ *   FTH_TRY(fth_source_copy(&npy, &dataset, mem, NULL, NULL, err)); */
+FTH_API FTH_MUST_USE fth_status fth_source_copy(const fth_source *from, const fth_sink *to,
+                                                fth_mem *mem, fth_progress_fn *progress, void *user,
+                                                fth_err *err);
+
+/* ---- stand-ins: a shape without data, for plans that are made before their files exist ---- */
+
+/* Reading or writing one is FTH_E_INTERNAL: a plan was run that was made only to be looked at. */
+FTH_API fth_source fth_source_planned(fth_dtype dtype, int n_axes, const int64_t *size);
+FTH_API fth_sink fth_sink_planned(fth_dtype dtype, int n_axes, const int64_t *size);
+/* Reads as zeros; what is written is dropped. */
+FTH_API fth_source fth_source_zeros(fth_dtype dtype, int n_axes, const int64_t *size);
+FTH_API fth_sink fth_sink_discard(fth_dtype dtype, int n_axes, const int64_t *size);
 
 /* ---- NPY: one array ---- */
 
@@ -43,6 +62,12 @@ FTH_API FTH_MUST_USE fth_status fth_npy_open(fth_source *out, fth_mem *mem, cons
 FTH_API FTH_MUST_USE fth_status fth_npy_create(fth_sink *out, fth_mem *mem, const char *path,
                                                fth_dtype dtype, int n_axes, const int64_t *size,
                                                fth_err *err);
+/* A dense array in memory as a file, whole or not at all; a file as a new tensor. */
+FTH_API FTH_MUST_USE fth_status fth_npy_save(fth_mem *mem, const char *path, fth_dtype dtype,
+                                             int n_axes, const int64_t *size, const void *data,
+                                             fth_err *err);
+FTH_API FTH_MUST_USE fth_status fth_npy_load(fth_mem *mem, const char *path, const char *label,
+                                             fth_tensor **out, fth_err *err);
 
 /* ---- raw binary: elements in row-major order, somewhere in a file ---- */
 
@@ -139,6 +164,23 @@ FTH_API FTH_MUST_USE fth_status fth_safetensors_sink(fth_safetensors_writer *w, 
                                                      fth_sink *out, fth_err *err);
 FTH_API FTH_MUST_USE fth_status fth_safetensors_commit(fth_safetensors_writer *w, fth_err *err);
 FTH_API void fth_safetensors_abandon(fth_safetensors_writer *w);
+
+/* Tensors and metadata as one file, whole or not at all, and back:
+ *
+ *   const fth_file_tensor t[] = {{"weights", m->weights, "term"}, {"loss", m->loss, "step"}};
+ *   FTH_TRY(fth_safetensors_save(mem, path, t, 2, &(fth_safetensors_options){0}, err)); */
+typedef struct fth_file_tensor {
+    const char *name;
+    fth_tensor *tensor;
+    const char *axes; /* as of fth_file_item; NULL: none */
+} fth_file_tensor;
+FTH_API FTH_MUST_USE fth_status fth_safetensors_save(fth_mem *mem, const char *path,
+                                                     const fth_file_tensor *t, int64_t n,
+                                                     const fth_safetensors_options *opt,
+                                                     fth_err *err);
+/* Fill a tensor that is there; FTH_E_FILE_SHAPE when the file's has another dtype or shape. */
+FTH_API FTH_MUST_USE fth_status fth_safetensors_fill(fth_safetensors *f, const char *name,
+                                                     fth_tensor *to, fth_err *err);
 
 /* ---- a list of strings ---- */
 

@@ -62,6 +62,20 @@ typedef struct fth_plan_info {
     bool on_device;       /* peak and foreign bytes are of a device's own memory */
 } fth_plan_info;
 FTH_API void fth_plan_get_info(const fth_plan *plan, fth_plan_info *out);
+/* What the process takes while the plan runs, predicted from what it holds now. The kernel may back
+ * large blocks with pages of 2 MiB: that rounding counts as far as the budget of the context goes,
+ * and beyond it the exact bytes stand. */
+typedef struct fth_plan_needs {
+    uint64_t held_bytes;      /* the ledger now, and tensors of the plan that it does not know */
+    uint64_t arena_bytes;     /* data of the plan; 0 when they are on a device                 */
+    uint64_t rounding_bytes;  /* of both, to pages of 2 MiB                                    */
+    uint64_t allowance_bytes; /* of the libraries it uses                                      */
+    uint64_t staging_bytes;   /* for copies to and from a device                               */
+    uint64_t host_bytes;      /* the sum of these                                              */
+    uint64_t device_bytes;    /* arena and parameters on a device with memory of its own       */
+    uint64_t scratch_bytes;   /* file, not memory                                              */
+} fth_plan_needs;
+FTH_API void fth_plan_get_needs(const fth_plan *plan, fth_plan_needs *out);
 /* Passes, chunks, bytes by label, a lifetime chart, what bounds each step. */
 FTH_API fth_status fth_plan_print(const fth_plan *plan, FILE *file);
 FTH_API fth_status fth_plan_print_json(const fth_plan *plan, FILE *file);

@@ -78,12 +78,7 @@ static fth_status run_residuals(const fth_stage_call *call, const so_model *m, c
                            &cells, err));
     fth_val outs[NUMBERS + 1];
     fth_graph *g = build_residuals(call, m, data, outs);
-    fth_plan *p = fth_plan_make(g, outs, NUMBERS + 1, &(fth_limits){.sinks = sinks}, err);
-    fth_run_report report;
-    const fth_run_options opt = {fth_stage_run_progress, (void *)(uintptr_t)call};
-    fth_status s = p ? fth_run(p, sinks, &opt, &report, err) : err->status;
-    if (s == FTH_OK) fth_stage_account(call, &report);
-    fth_plan_destroy(p);
+    const fth_status s = fth_stage_compute(call, g, outs, NUMBERS + 1, sinks, err);
     fth_graph_destroy(g);
     fth_sink_close(&sinks[RESIDUALS]);
     return s == FTH_OK ? write_table(call, m, cells, v, err) : s;
@@ -122,12 +117,7 @@ static fth_status run_map(const fth_stage_call *call, const so_model *m, fth_err
     FTH_TRY(fth_npy_create(&sink, fth_context_mem(call->context), path, FTH_F32, 2, size, err));
     fth_val out;
     fth_graph *g = build_map(call, m, &out);
-    fth_plan *p = fth_plan_make(g, &out, 1, &(fth_limits){.sinks = &sink}, err);
-    fth_run_report report;
-    const fth_run_options opt = {fth_stage_run_progress, (void *)(uintptr_t)call};
-    const fth_status s = p ? fth_run(p, &sink, &opt, &report, err) : err->status;
-    if (s == FTH_OK) fth_stage_account(call, &report);
-    fth_plan_destroy(p);
+    const fth_status s = fth_stage_compute(call, g, &out, 1, &sink, err);
     fth_graph_destroy(g);
     fth_sink_close(&sink);
     return s;
@@ -148,16 +138,6 @@ fth_status so_analyze_files(const fth_stage_call *call, fth_file_list *list, fth
     return FTH_OK;
 }
 
-static fth_status count_plan(const fth_stage_call *call, fth_graph *g, const fth_val *outs, int n,
-                             fth_stage_plan *out, FILE *show, fth_err *err)
-{
-    fth_plan *p = fth_plan_make(g, outs, n, NULL, err);
-    const fth_status s = so_count_plan(out, call, p, 1, show, err);
-    fth_plan_destroy(p);
-    fth_graph_destroy(g);
-    return s;
-}
-
 fth_status so_analyze_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show,
                            fth_err *err)
 {
@@ -165,9 +145,12 @@ fth_status so_analyze_plan(const fth_stage_call *call, fth_stage_plan *out, FILE
     fth_val outs[NUMBERS + 1];
     const so_data data = so_data_planned(call->config);
     FTH_TRY(so_model_create(&m, fth_context_mem(call->context), call->config, err));
-    fth_status s =
-        count_plan(call, build_residuals(call, &m, &data, outs), outs, NUMBERS + 1, out, show, err);
-    if (s == FTH_OK) s = count_plan(call, build_map(call, &m, outs), outs, 1, out, show, err);
+    fth_graph *g = build_residuals(call, &m, &data, outs);
+    fth_status s = fth_stage_plan_graph(call, out, g, outs, NUMBERS + 1, 1, show, err);
+    fth_graph_destroy(g);
+    g = build_map(call, &m, outs);
+    if (s == FTH_OK) s = fth_stage_plan_graph(call, out, g, outs, 1, 1, show, err);
+    fth_graph_destroy(g);
     const long long side = fth_config_int(call->config, "analyze.side");
     snprintf(out->text, sizeof out->text, "cell=%lld, map %lldx%lld",
              (long long)data.soundings.size[0], side, side);

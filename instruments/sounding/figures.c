@@ -144,7 +144,7 @@ static fth_status plan_drawing(drawing *d, fth_err *err)
     FTH_TRY(fth_tensor_create(&d->loss, fth_context_mem(d->call->context), "loss", FTH_F64, 1,
                               &steps, err));
     memset(fth_tensor_data(d->loss), 0, (size_t)fth_tensor_bytes(d->loss));
-    d->map = so_planned_source(2, (int64_t[]){side, side});
+    d->map = fth_source_zeros(FTH_F32, 2, (int64_t[]){side, side});
     d->residuals = data.depths;
     d->size = fth_config_real(cfg, "survey.size");
     return FTH_OK;
@@ -178,14 +178,10 @@ fth_status so_figures_plan(const fth_stage_call *call, fth_stage_plan *out, FILE
     for (int i = 0; s == FTH_OK && i < FIGURES; i++) {
         uint64_t bytes = 0;
         s = draw(&d, &figures[i], &bytes, err);
-        if (bytes > out->host_bytes) out->host_bytes = bytes;
+        if (s == FTH_OK) (void)fth_stage_plan_hold(call, out, bytes, 1u << FTH_LIB_FATHOM);
         if (s == FTH_OK && show)
             fprintf(show, "%-14s %s\n", figures[i].name, fth_mem_format_size(bytes, a, sizeof a));
     }
-    if (s == FTH_OK)
-        out->host_bytes +=
-            fth_tensor_bytes(d.place) + fth_tensor_bytes(d.depth) + fth_tensor_bytes(d.loss) +
-            fth_library_allowance(1u << FTH_LIB_FATHOM, fth_context_threads(call->context));
     snprintf(out->text, sizeof out->text, "%d figures", (int)FIGURES);
     release(&d);
     return s;

@@ -205,8 +205,8 @@ fth_status so_fit_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *sh
     fth_status s = so_model_create(&f.model, fth_context_mem(call->context), call->config, err);
     if (s == FTH_OK) s = make_plan(&f, &data, err);
     if (s == FTH_OK)
-        s = so_count_plan(out, call, f.plan, (double)fth_config_int(call->config, "fit.iterations"),
-                          show, err);
+        s = fth_stage_plan_add(call, out, f.plan,
+                               (double)fth_config_int(call->config, "fit.iterations"), show, err);
     snprintf(out->text, sizeof out->text, "cell=%lld, term=%lld", (long long)data.soundings.size[0],
              (long long)f.model.terms);
     clear(&f);

@@ -104,22 +104,11 @@ fth_status so_model_write(const so_model *m, const char *path, const fth_file_me
     static const char *const name[FACTS] = {"step", "size_km", "offset_m", "scale_m"};
     for (int i = 0; i < FACTS; i++) meta[i] = (fth_file_meta){name[i], text[i]};
     for (int64_t i = 0; i < n_tie; i++) meta[FACTS + i] = tie[i];
-    fth_file_item item[TENSORS];
+    fth_file_tensor tensor[TENSORS] = {[SO_COLUMNS] = {"loss", m->loss, "iteration"}};
     for (int i = 0; i < SO_COLUMNS; i++)
-        item[i] = (fth_file_item){so_column[i], FTH_F32, 1, {m->terms}, "term"};
-    item[SO_COLUMNS] = (fth_file_item){"loss", FTH_F64, 1, {m->iterations}, "iteration"};
+        tensor[i] = (fth_file_tensor){so_column[i], m->column[i], "term"};
     const fth_safetensors_options opt = {.meta = meta, .n_meta = FACTS + n_tie};
-    fth_safetensors_writer *w;
-    FTH_TRY(fth_safetensors_create(&w, m->mem, path, item, TENSORS, &opt, err));
-    fth_status s = FTH_OK;
-    for (int i = 0; s == FTH_OK && i < TENSORS; i++) {
-        fth_sink sink;
-        s = fth_safetensors_sink(w, item[i].name, &sink, err);
-        if (s == FTH_OK) s = fth_sink_store(&sink, i < SO_COLUMNS ? m->column[i] : m->loss, err);
-    }
-    if (s == FTH_OK) return fth_safetensors_commit(w, err);
-    fth_safetensors_abandon(w);
-    return s;
+    return fth_safetensors_save(m->mem, path, tensor, TENSORS, &opt, err);
 }
 
 static double get_fact(const fth_safetensors *f, const char *key, bool *ok)
@@ -127,21 +116,6 @@ static double get_fact(const fth_safetensors *f, const char *key, bool *ok)
     double v = 0;
     if (!fth_real_parse(fth_safetensors_meta(f, key), &v)) *ok = false;
     return v;
-}
-
-static fth_status read_tensor(fth_safetensors *f, const char *name, fth_dtype dtype, int64_t n,
-                              fth_tensor *to, fth_err *err)
-{
-    fth_source source;
-    const int64_t lo = 0;
-    FTH_TRY(fth_safetensors_source(f, name, &source, err));
-    fth_status s = FTH_OK;
-    if (source.dtype != dtype || source.n_axes != 1 || source.size[0] != n)
-        s = FTH_FAIL(err, FTH_E_FILE_SHAPE, "tensor '%s' should have %" PRId64 " elements of %s",
-                     name, n, fth_dtype_name(dtype));
-    if (s == FTH_OK) s = source.read(source.self, &lo, &n, fth_tensor_data(to), err);
-    fth_source_close(&source);
-    return s;
 }
 
 /* The length of a tensor of one axis. */
@@ -168,8 +142,8 @@ static fth_status read_file(so_model *m, fth_safetensors *f, fth_err *err)
         return FTH_FAIL(err, FTH_E_FILE_KEY, "step, size_km, offset_m and scale_m are expected");
     FTH_TRY(make_tensors(m, err));
     for (int i = 0; i < SO_COLUMNS; i++)
-        FTH_TRY(read_tensor(f, so_column[i], FTH_F32, m->terms, m->column[i], err));
-    return read_tensor(f, "loss", FTH_F64, m->iterations, m->loss, err);
+        FTH_TRY(fth_safetensors_fill(f, so_column[i], m->column[i], err));
+    return fth_safetensors_fill(f, "loss", m->loss, err);
 }
 
 fth_status so_model_read(so_model *m, fth_mem *mem, const char *path, fth_err *err)

@@ -18,16 +18,6 @@ fth_status so_model_name(const fth_config *cfg, char *name, size_t bytes, fth_er
 #define SO_MAP "map.npy"
 #define SO_TABLE "table.csv"
 
-/* ---- plans ---- */
-
-/* A source of f32 that has one or two axes and no data yet: a stage is planned before its inputs
- * exist. */
-fth_source so_planned_source(int n_axes, const int64_t *size);
-/* Count one plan of the engine, run so often, into the plan of a stage, and print it when `show` is
- * given. Plans that run one after another share their memory: the largest counts. */
-fth_status so_count_plan(fth_stage_plan *out, const fth_stage_call *call, const fth_plan *plan,
-                         double runs, FILE *show, fth_err *err);
-
 /* ---- the surface: depth(u, v) = offset - scale * sum_k w_k phi_k(u, v) ----
  *
  * u and v run from -1 to 1 over the square, and
@@ -74,7 +64,7 @@ typedef struct so_data {
 } so_data;
 fth_status so_data_open(so_data *d, const fth_stage_call *call, fth_err *err);
 void so_data_close(so_data *d);
-/* The same shapes, for plans. */
+/* The same shapes, for plans; they read as zeros, so that figures can be planned too. */
 so_data so_data_planned(const fth_config *cfg);
 
 /* ---- stages ---- */

@@ -58,11 +58,9 @@ fth_status so_survey_plan(const fth_stage_call *call, fth_stage_plan *out, FILE 
 {
     fth_val outs[OUTPUTS];
     fth_graph *g = build(call, outs);
-    fth_plan *p = fth_plan_make(g, outs, OUTPUTS, NULL, err);
-    const fth_status s = so_count_plan(out, call, p, 1, show, err);
+    const fth_status s = fth_stage_plan_graph(call, out, g, outs, OUTPUTS, 1, show, err);
     snprintf(out->text, sizeof out->text, "cell=%lld",
              (long long)fth_config_int(call->config, "survey.cells"));
-    fth_plan_destroy(p);
     fth_graph_destroy(g);
     return s;
 }
@@ -73,12 +71,7 @@ static fth_status run_into(const fth_stage_call *call, fth_safetensors_writer *w
     for (int i = 0; i < OUTPUTS; i++) FTH_TRY(fth_safetensors_sink(w, names[i], &sinks[i], err));
     fth_val outs[OUTPUTS];
     fth_graph *g = build(call, outs);
-    fth_plan *p = fth_plan_make(g, outs, OUTPUTS, &(fth_limits){.sinks = sinks}, err);
-    fth_run_report report;
-    const fth_run_options opt = {fth_stage_run_progress, (void *)(uintptr_t)call};
-    const fth_status s = p ? fth_run(p, sinks, &opt, &report, err) : err->status;
-    if (s == FTH_OK) fth_stage_account(call, &report);
-    fth_plan_destroy(p);
+    const fth_status s = fth_stage_compute(call, g, outs, OUTPUTS, sinks, err);
     fth_graph_destroy(g);
     return s;
 }

@@ -330,3 +330,26 @@ fth_status fth_npy_create(fth_sink *out, fth_mem *mem, const char *path, fth_dty
     if (n_axes > 0) memcpy(layout.size, size, (size_t)n_axes * sizeof *size);
     return fth__dense_create(out, "npy", mem, path, &layout, head, err);
 }
+
+/* ---- an array at once ---- */
+
+fth_status fth_npy_save(fth_mem *mem, const char *path, fth_dtype dtype, int n_axes,
+                        const int64_t *size, const void *data, fth_err *err)
+{
+    fth_sink sink;
+    FTH_TRY(fth_npy_create(&sink, mem, path, dtype, n_axes, size, err));
+    const fth_status s = fth_sink_put(&sink, data, err);
+    fth_sink_close(&sink);
+    return s;
+}
+
+fth_status fth_npy_load(fth_mem *mem, const char *path, const char *label, fth_tensor **out,
+                        fth_err *err)
+{
+    fth_source source;
+    *out = NULL;
+    FTH_TRY(fth_npy_open(&source, mem, path, err));
+    const fth_status s = fth_source_load(&source, mem, label, out, err);
+    fth_source_close(&source);
+    return s;
+}

@@ -52,7 +52,14 @@ fth_status fth_sink_store(const fth_sink *sink, fth_tensor *t, fth_err *err)
             fth__shape_text(sink->dtype, sink->n_axes, sink->size, want, sizeof want),
             fth__shape_text(fth_tensor_dtype(t), fth_tensor_axes(t), size, have, sizeof have));
     }
+    return fth_sink_put(sink, fth_tensor_data(t), err);
+}
+
+fth_status fth_sink_put(const fth_sink *sink, const void *data, fth_err *err)
+{
+    if (!sink || !sink->write || !data)
+        return FTH_FAIL(err, FTH_E_USAGE, "nothing to store, or nowhere to put it");
     const int64_t lo[FTH_MAX_AXES] = {0};
-    FTH_TRY(sink->write(sink->self, lo, size, fth_tensor_data(t), err));
+    FTH_TRY(sink->write(sink->self, lo, sink->size, data, err));
     return sink->commit ? sink->commit(sink->self, err) : FTH_OK;
 }

@@ -95,17 +95,11 @@ void fth_answer_file(fth_answer *a, fth_file_kind kind, const char *path, int64_
 fth_status fth_answer_plan(fth_answer *a, const char *name, const fth_plan *plan, fth_err *err)
 {
     fth_plan_info info;
-    fth_mem_stats stats;
+    fth_plan_needs needs;
     fth_plan_get_info(plan, &info);
-    fth_mem_get_stats(a->mem, &stats); /* what the verb holds, the inputs of the plan among it */
-    const uint64_t held = stats.used_bytes > info.foreign_bytes && !info.on_device
-                              ? stats.used_bytes
-                              : info.foreign_bytes,
-                   bytes = info.peak_bytes + held,
-                   host = info.allowance_bytes + (info.on_device ? FTH_STAGING_BYTES : bytes),
-                   device = info.on_device ? bytes : 0;
-    if (host > a->most) a->most = host;
-    if (device > a->device_most) a->device_most = device;
+    fth_plan_get_needs(plan, &needs);
+    if (needs.host_bytes > a->most) a->most = needs.host_bytes;
+    if (needs.device_bytes > a->device_most) a->device_most = needs.device_bytes;
     if (!a->json) {
         fprintf(a->to, "%s\n", name);
         if (fth_plan_print(plan, a->to) == FTH_OK) return FTH_OK;
@@ -115,8 +109,8 @@ fth_status fth_answer_plan(fth_answer *a, const char *name, const fth_plan *plan
     fth_json_writer *w = &a->writer;
     fth_json_open(w, NULL, '{');
     fth_json_text(w, "name", name);
-    fth_json_u64(w, "planned_bytes", host);
-    fth_json_u64(w, "device_planned_bytes", device);
+    fth_json_u64(w, "planned_bytes", needs.host_bytes);
+    fth_json_u64(w, "device_planned_bytes", needs.device_bytes);
     fth_json_u64(w, "scratch_bytes", info.scratch_bytes);
     fth_json_int(w, "passes", info.passes);
     fth_json_int(w, "chunks", info.chunks);

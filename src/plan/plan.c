@@ -118,6 +118,7 @@ static void count_memory(fth_plan *p)
     fth_mem_stats stats;
     fth_mem_get_stats(p->pool, &stats);
     const uint64_t held = stats.used_bytes > known ? stats.used_bytes - known : 0;
+    p->unlisted = p->foreign - known;
     p->allow = fth__plan_allowance(p, p->limits.sinks);
     p->held = held + (p->apart ? 0 : p->allow.bytes); /* libraries of the host take the host's */
     p->room = stats.budget_bytes > p->held ? stats.budget_bytes - p->held : 0;

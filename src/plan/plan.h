@@ -164,6 +164,7 @@ struct fth_plan {
     int64_t late; /* items from here on run after the sinks are committed; they cannot fail */
 
     uint64_t peak, lower, foreign;
+    uint64_t unlisted;    /* of foreign: what the ledger does not count */
     fth__allowance allow; /* with the sinks known while planning */
     uint64_t held;        /* of the context's budget, not for this plan: held blocks, allowance */
     uint64_t faults;      /* offset of the complaints of kernels; at the end of the arena */
@@ -267,6 +268,9 @@ bool fth__plan_smaller_chunks(fth_plan *p, int depth);
 /* Per loop of a depth, the largest chunk that keeps what is alive in it within `room`, evened out.
  * Wants the smallest chunks of this depth set and measured, and that they fit. */
 fth_status fth__plan_largest_chunks(fth_plan *p, int depth, uint64_t room, fth_err *err);
+
+/* ---- needs.c: fth_plan_get_needs with `beside` bytes more that somebody else takes ---- */
+void fth__plan_needs(const fth_plan *p, uint64_t beside, fth_plan_needs *out);
 
 /* ---- allow.c: room for what other libraries take ---- */
 /* `sinks` are those it is planned or run with; NULL: not known. */

@@ -7,18 +7,13 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "mem/huge.h"
 #include "mem/inject.h"
 #include "run/device.h"
 #include "run/run.h"
 #include "trace/record.h"
 
 #include <string.h>
-
-static uint64_t huge_pages(uint64_t bytes)
-{
-    const uint64_t huge = (uint64_t)2 << 20;
-    return (bytes + huge - 1) / huge * huge;
-}
 
 static uint64_t touched(const fth_desc *d, const void *data)
 {
@@ -122,8 +117,8 @@ void fth__report_end(fth__runner *r, fth_run_report *out)
                    theirs = r->resident0 + (foreign > r->foreign0 ? foreign - r->foreign0 : 0);
     if (r->growth_known && peak > theirs) out->growth_bytes = peak - theirs;
     out->kept = out->ledger_bytes == out->planned_bytes &&
-                out->touched_bytes <= huge_pages(out->planned_bytes) &&
-                out->growth_bytes <= huge_pages(out->planned_bytes) + out->allowance_bytes;
+                out->touched_bytes <= fth__huge_up(out->planned_bytes) &&
+                out->growth_bytes <= fth__huge_up(out->planned_bytes) + out->allowance_bytes;
 }
 
 static void format_device(const fth_run_report *r, fth__text *t)
@@ -149,7 +144,7 @@ size_t fth_run_report_format(const fth_run_report *r, char *text, size_t bytes)
     char a[24], b[24], c[24];
     fth__text t;
     fth__text_init(&t, text, bytes);
-    const uint64_t pages = huge_pages(r->planned_bytes);
+    const uint64_t pages = fth__huge_up(r->planned_bytes);
     fth__text_add(&t, "ledger  %llu bytes, planned %llu%s\n", (unsigned long long)r->ledger_bytes,
                   (unsigned long long)r->planned_bytes,
                   r->ledger_bytes == r->planned_bytes ? "" : ": NOT AS PLANNED");

@@ -64,6 +64,14 @@ bool fth_team_cancelled(fth_team *t)
     return !fth__team_goes_on(t);
 }
 
+const fth_team *fth__team_around(const fth_team *t)
+{
+    const crew *c = t ? t->crew : NULL;
+    for (int i = 1; c && i <= c->started; i++)
+        if (pthread_equal(c->w[i].thread, pthread_self())) return c->team;
+    return NULL;
+}
+
 static void take_indices(crew *c, int index)
 {
     fth_team *t = c->team;

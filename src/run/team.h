@@ -19,6 +19,8 @@ fth_status fth__team_share(fth_team **out, fth_mem *mem, fth_team *other, bool (
                            void *user, fth_err *err);
 /* Ask now; false: it is called off. For the thread that runs loops alone. */
 bool fth__team_goes_on(fth_team *team);
+/* The team whose loop the calling thread helps with as a worker; NULL: it is none of them. */
+const fth_team *fth__team_around(const fth_team *team);
 /* For every thread: it was called off. */
 bool fth__team_off(const fth_team *team);
 
