@@ -28,7 +28,11 @@ TEST(the_level_is_what_the_system_lists)
     const bool v3 = listed("avx2") && listed("fma") && listed("bmi2"),
                v4 = v3 && listed("avx512bw") && listed("avx512dq") && listed("avx512vl") &&
                     listed("avx512cd");
-    EQ_I64(fth_isa_level(), v4 ? 4 : v3 ? 3 : 1);
+    const int most = v4 ? 4 : v3 ? 3 : 1;
+    if (t_slowed()) /* an emulator of the processor may have less */
+        IS_TRUE(fth_isa_level() <= most);
+    else
+        EQ_I64(fth_isa_level(), most);
 #else
     IS_TRUE(!listed("avx2"));
     EQ_I64(fth_isa_level(), 1);

@@ -11,6 +11,9 @@
  */
 #include "device.h"
 
+#define FTH_ISA_LEVEL 0 /* a vector is one number */
+#include <fathom/vector.h>
+
 namespace
 {
 #define dot plain_dot
@@ -86,25 +89,14 @@ __device__ inline float quotient(float a, float b)
     return __fdividef(a, b);
 }
 
-/* sin(pi x) / x by z = x^2, |x| <= 1/2: relative error 1.5e-16, in single 6e-9 before rounding. */
+/* sin(pi x) / x by z = x^2, |x| <= 1/2 */
 __device__ inline double sin_over(double z)
 {
-    double r = -0x1.62626402085bcp-16;
-    r = fma(r, z, 0x1.e89ce9fe9c96cp-12);
-    r = fma(r, z, -0x1.e30623c3280a5p-8);
-    r = fma(r, z, 0x1.50783249cf289p-4);
-    r = fma(r, z, -0x1.32d2cce17d329p-1);
-    r = fma(r, z, 0x1.466bc67751058p+1);
-    r = fma(r, z, -0x1.4abbce625bd5ep+2);
-    return fma(r, z, 0x1.921fb54442d18p+1);
+    return fth_f64v_sin_pi_over(z);
 }
 __device__ inline float sin_over(float z)
 {
-    float r = 0.07756038638625972712f;
-    r = fmaf(r, z, -0.598242126135190174f);
-    r = fmaf(r, z, 2.550069726297337291f);
-    r = fmaf(r, z, -5.167709684798134137f);
-    return fmaf(r, z, 3.141592636895443869f);
+    return fth_f32v_sin_pi_over(z);
 }
 __device__ inline float fma_(float a, float b, float c)
 {
