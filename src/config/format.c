@@ -41,7 +41,8 @@ static bool needs_escape(unsigned c)
            c == 0xffff;
 }
 
-/* In double quotes. */
+/* In double quotes, as YAML reads them. Not the writer of JSON: what it gives is hashed, so these
+ * bytes are part of every result there is. */
 static void put_quoted(out *o, const char *text)
 {
     put(o, "\"");
