@@ -54,6 +54,6 @@ install(EXPORT fathomTargets NAMESPACE fathom:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/fathomConfig.cmake.in fathomConfig.cmake
                               INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(fathomConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/fathomConfig.cmake
+install(FILES ${PROJECT_BINARY_DIR}/fathomConfig.cmake cmake/FathomKernels.cmake
               ${PROJECT_BINARY_DIR}/fathomConfigVersion.cmake
         DESTINATION ${package_dir})

@@ -1,31 +1,19 @@
-# fth_add_kernels(out name sources...) appends objects to the list `out`. Files named *_kernels.c, in
-# src/cpu and in the rooms of instruments, are compiled once per instruction set, with
-#   FTH_ISA        base, v3 or v4: to be glued to the names of functions
-#   FTH_ISA_LEVEL  1, 3 or 4: for #if
-# and everything else is told which sets exist, by FTH_HAVE_ISA_V3 and
-# FTH_HAVE_ISA_V4. Which one runs is decided when the program starts.
+# fth_add_kernels(out name sources...) appends objects to the list `out`: files named *_kernels.c, in
+# src/cpu and in the rooms of instruments, compiled once per instruction set as FathomKernels.cmake
+# says, with the flags of this build. All files of the build know which sets there are.
+include(${CMAKE_CURRENT_LIST_DIR}/FathomKernels.cmake)
+target_compile_definitions(fathom_flags INTERFACE ${FATHOM_ISA_DEFINITIONS})
+
 function(fth_add_kernels out name)
-    set(sources ${ARGN})
-    set(sets base)
-    if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
-        list(APPEND sets v3 v4)
-        target_compile_definitions(fathom_flags INTERFACE FTH_HAVE_ISA_V3=1 FTH_HAVE_ISA_V4=1)
-    endif()
-    set(level_base 1)
-    set(level_v3 3)
-    set(level_v4 4)
-    set(flags_base)
-    set(flags_v3 -march=x86-64-v3)
-    set(flags_v4 -march=x86-64-v4 -mprefer-vector-width=512)
-    if(NOT sources)
+    if(NOT ARGN)
         return()
     endif()
-    foreach(set IN LISTS sets)
-        add_library(${name}_${set} OBJECT ${sources})
+    foreach(set IN LISTS FATHOM_ISA_SETS)
+        add_library(${name}_${set} OBJECT ${ARGN})
         target_link_libraries(${name}_${set} PRIVATE fathom_flags fathom_dependencies)
         target_compile_definitions(${name}_${set} PRIVATE
-            FTH_ISA=${set} FTH_ISA_LEVEL=${level_${set}})
-        target_compile_options(${name}_${set} PRIVATE ${FTH_HOT_OPTIONS} ${flags_${set}})
+            FTH_ISA=${set} FTH_ISA_LEVEL=${FATHOM_ISA_LEVEL_${set}})
+        target_compile_options(${name}_${set} PRIVATE ${FTH_HOT_OPTIONS} ${FATHOM_ISA_FLAGS_${set}})
         # Frames that gcc 12 keeps to find uses after return lie at multiples of 32 bytes, and vectors
         # of 64 in them crash (gcc bug 110027).
         if(FTH_SANITIZE MATCHES "address" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
