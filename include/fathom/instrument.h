@@ -254,6 +254,19 @@ FTH_API bool fth_stage_flag(const fth_stage_call *call, const char *name);
 /* Its value: "" for a flag without one, NULL when it was not given. */
 FTH_API const char *fth_stage_flag_value(const fth_stage_call *call, const char *name);
 
+/* A file that a stage leaves. */
+typedef struct fth_stage_file {
+    const char *name, *title;
+    bool figure; /* shown in the report */
+} fth_stage_file;
+
+/* Declares the functions of a stage that a room offers: FTH_STAGE_FUNCTIONS(so_fit) is so_fit_plan
+ * and so_fit_run. */
+#define FTH_STAGE_FUNCTIONS(name)                                                                  \
+    fth_status name##_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show,            \
+                           fth_err *err);                                                          \
+    fth_status name##_run(const fth_stage_call *call, fth_err *err)
+
 struct fth_stage {
     const char *name;     /* "train": also the verb of the command line                           */
     const char *doing;    /* "training": in the live table                                        */
@@ -269,7 +282,9 @@ struct fth_stage {
     /* Partial results that a later start resumes from, "checkpoint"; NULL: none. Such a stage has
      * FTH_STAGE_FORCE among its flags and asks fth_stage_may_resume. */
     const char *keeps;
-    /* Files it reads and leaves, from the config alone. */
+    /* Files it always leaves, in model_dir: ends with a row that has no name; NULL: none. */
+    const fth_stage_file *leaves;
+    /* Further files it reads and leaves, from the config alone; NULL: none. */
     fth_status (*files)(const fth_stage_call *call, fth_file_list *list, fth_err *err);
     /* What it would take within the budget of the context; reads headers at most. With `show`,
      * also prints the plans of the engine there. FTH_E_NO_FIT: it does not fit. */

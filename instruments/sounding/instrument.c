@@ -1,6 +1,12 @@
 /* instrument.c - the instrument in one struct: this is what the program sees. */
 #include "sounding.h"
 
+static const fth_stage_file survey_files[] = {{SO_SOUNDINGS, "soundings", false}, {0}};
+static const fth_stage_file fit_files[] = {{SO_MODEL, "model", false}, {0}};
+static const fth_stage_file analyze_files[] = {{SO_RESIDUALS, "residuals", false},
+                                               {SO_MAP, "map", false},
+                                               {SO_TABLE, "statistics", false},
+                                               {0}};
 static const fth_flag fit_flags[] = {FTH_STAGE_FORCE, {0}};
 
 /* `keys` are what a stage depends on: nothing else makes it run again. */
@@ -11,7 +17,7 @@ static const fth_stage stages[] = {
      .keys = "seed survey",
      .after = "",
      .shared = true,
-     .files = so_survey_files,
+     .leaves = survey_files,
      .plan = so_survey_plan,
      .algorithm = 1,
      .run = so_survey_run},
@@ -23,7 +29,7 @@ static const fth_stage stages[] = {
      .figure = "loss",
      .flag = fit_flags,
      .keeps = "checkpoint",
-     .files = so_fit_files,
+     .leaves = fit_files,
      .plan = so_fit_plan,
      .algorithm = 1,
      .run = so_fit_run},
@@ -32,7 +38,7 @@ static const fth_stage stages[] = {
      .brief = "compare the surface with the soundings, and map it",
      .keys = "analyze",
      .after = "survey fit",
-     .files = so_analyze_files,
+     .leaves = analyze_files,
      .plan = so_analyze_plan,
      .algorithm = 1,
      .run = so_analyze_run},
@@ -41,7 +47,7 @@ static const fth_stage stages[] = {
      .brief = "draw soundings, map, loss and residuals",
      .keys = "figures survey.size",
      .after = "survey fit analyze",
-     .files = so_figures_files,
+     .leaves = so_figure_files,
      .plan = so_figures_plan,
      .algorithm = 1,
      .run = so_figures_run},
@@ -64,7 +70,7 @@ const fth_instrument fth_instrument_sounding = {
     .stage = stages,
     .n_stages = sizeof stages / sizeof stages[0],
     .variant = so_variants,
-    .n_variants = 3,
+    .n_variants = SO_VARIANTS,
     .verb = verbs,
     .n_verbs = sizeof verbs / sizeof verbs[0],
     .general = so_is_general,

@@ -85,6 +85,18 @@ fth_status fth_file_list_add(fth_file_list *list, fth_file_kind kind, const char
     return FTH_OK;
 }
 
+fth_status fth__stage_list_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
+{
+    const fth_stage *stage = call->stage;
+    for (const fth_stage_file *f = stage->leaves; f && f->name; f++) {
+        char path[FTH_PATH];
+        FTH_TRY(fth_path_join(path, call->model_dir, f->name, err));
+        FTH_TRY(fth_file_list_add(list, f->figure ? FTH_FILE_FIGURE : FTH_FILE_OUTPUT, path,
+                                  f->title, err));
+    }
+    return stage->files ? stage->files(call, list, err) : FTH_OK;
+}
+
 static int64_t mtime_of(const struct stat *st)
 {
     return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;

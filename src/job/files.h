@@ -30,4 +30,7 @@ bool fth__file_look(const char *path, uint64_t *bytes, int64_t *mtime_ns);
 fth_status fth__file_hash(fth_mem *mem, const char *path, bool whole, fth_task_file *out,
                           fth_err *err);
 
+/* What a stage reads and leaves: its rows, then its function. */
+fth_status fth__stage_list_files(const fth_stage_call *call, fth_file_list *list, fth_err *err);
+
 #endif

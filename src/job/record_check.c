@@ -187,7 +187,7 @@ static void compare_list(const fth__record *r, const fth_file_list *list, bool o
 static fth_status check_list(const fth__record *r, const fth_job *job, const fth_stage *stage,
                              bool only_inputs, fth__text *t, fth_err *err)
 {
-    if (!stage->files) return FTH_OK;
+    if (!stage->files && !stage->leaves) return FTH_OK;
     char model_dir[PATH_MAX];
     snprintf(model_dir, sizeof model_dir, "%s%s%s", job->output_dir, stage->shared ? "" : "/",
              stage->shared ? "" : job->model);
@@ -201,7 +201,7 @@ static fth_status check_list(const fth__record *r, const fth_job *job, const fth
                                  .attempt = ""};
     fth_file_list list;
     fth__file_list_init(&list, r->mem);
-    const fth_status s = stage->files(&call, &list, err);
+    const fth_status s = fth__stage_list_files(&call, &list, err);
     if (s == FTH_OK) compare_list(r, &list, only_inputs, t);
     fth__file_list_clear(&list);
     return s;

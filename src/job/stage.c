@@ -245,7 +245,7 @@ static fth_status add_inputs(fth__stage_link *link, fth_err *err)
 {
     const fth_stage *stage = link->opt->stage;
     const fth_instrument *instrument = link->opt->job->instrument;
-    if (stage->files) FTH_TRY(stage->files(&link->call, &link->list, err));
+    FTH_TRY(fth__stage_list_files(&link->call, &link->list, err));
     void *block = NULL;
     FTH_TRY(fth__heap_take(link->list.mem, instrument->n_stages + 1, sizeof *link->before, &block,
                            err));
@@ -479,7 +479,7 @@ fth_status fth_stage_execute(const fth_stage_options *opt, fth_stage_result *out
 static fth_status check_inputs(fth__stage_link *link, fth_err *err)
 {
     const fth_stage *stage = link->opt->stage;
-    const fth_status s = stage->files ? stage->files(&link->call, &link->list, NULL) : FTH_OK;
+    const fth_status s = fth__stage_list_files(&link->call, &link->list, NULL);
     if (s == FTH_E_NOMEM) return FTH_FAIL(err, s, "no memory for the files of '%s'", stage->name);
     for (int64_t i = 0; s == FTH_OK && i < link->list.n; i++) {
         const fth_task_file *f = &link->list.file[i];

@@ -1,5 +1,7 @@
 /* figures.c - what there is to see: four panels, each a figure of its own and all on one page. */
-#include "sounding.h"
+#include "../model/model.h"
+#include "../sounding.h"
+#include "../survey/soundings.h"
 
 #include <string.h>
 
@@ -13,18 +15,13 @@ typedef struct drawing {
     double size;
 } drawing;
 
-static const struct figure {
-    const char *name, *title;
-    fth_file_kind kind;
-    int first, n; /* panels */
-} figures[] = {
-    {"soundings.png", "soundings", FTH_FILE_FIGURE, SOUNDINGS, 1},
-    {"map.png", "fitted depth", FTH_FILE_FIGURE, MAP, 1},
-    {"loss.svg", "loss", FTH_FILE_FIGURE, LOSS, 1},
-    {"residuals.png", "residuals", FTH_FILE_FIGURE, RESIDUALS, 1},
-    {"page.pdf", "all of it on one page", FTH_FILE_OUTPUT, SOUNDINGS, PANELS},
-};
-enum { FIGURES = sizeof figures / sizeof figures[0] };
+const fth_stage_file so_figure_files[] = {{"soundings.png", "soundings", true},
+                                          {"map.png", "fitted depth", true},
+                                          {"loss.svg", "loss", true},
+                                          {"residuals.png", "residuals", true},
+                                          {"page.pdf", "all of it on one page", false},
+                                          {0}};
+enum { FIGURES = PANELS + 1 }; /* the last one has all panels */
 
 static void set_axes(fth_panel *p, const char *x, const char *y, fth_scale scale)
 {
@@ -75,18 +72,19 @@ static void add_panel(const drawing *d, fth_panel *p, int which)
 }
 
 /* Draw one figure, or with `bytes` only say what that would hold. */
-static fth_status draw(const drawing *d, const struct figure *f, uint64_t *bytes, fth_err *err)
+static fth_status draw(const drawing *d, int i, uint64_t *bytes, fth_err *err)
 {
     char path[FTH_PATH];
     fth_figure *fig = NULL;
-    FTH_TRY(fth_path_join(path, d->call->model_dir, f->name, err));
-    const fth_figure_options opt = {.panels = f->n,
-                                    .columns = f->n > 1 ? 2 : 1,
+    const bool page = i == PANELS;
+    FTH_TRY(fth_path_join(path, d->call->model_dir, so_figure_files[i].name, err));
+    const fth_figure_options opt = {.panels = page ? PANELS : 1,
+                                    .columns = page ? 2 : 1,
                                     .panel_width = 4.6,
                                     .panel_height = 3.8,
                                     .dpi = fth_config_real(d->call->config, "figures.dpi")};
     FTH_TRY(fth_figure_create(&fig, fth_context_mem(d->call->context), &opt, err));
-    for (int i = 0; i < f->n; i++) add_panel(d, fth_figure_panel(fig, i), f->first + i);
+    for (int p = 0; p < opt.panels; p++) add_panel(d, fth_figure_panel(fig, p), page ? p : i);
     const fth_status s =
         bytes ? fth_figure_plan(fig, path, bytes, err) : fth_figure_save(fig, path, err);
     fth_figure_destroy(fig);
@@ -159,16 +157,6 @@ static void release(drawing *d)
 
 /* ---- the stage ---- */
 
-fth_status so_figures_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
-{
-    char path[FTH_PATH];
-    for (int i = 0; i < FIGURES; i++) {
-        FTH_TRY(fth_path_join(path, call->model_dir, figures[i].name, err));
-        FTH_TRY(fth_file_list_add(list, figures[i].kind, path, figures[i].title, err));
-    }
-    return FTH_OK;
-}
-
 fth_status so_figures_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show,
                            fth_err *err)
 {
@@ -177,10 +165,11 @@ fth_status so_figures_plan(const fth_stage_call *call, fth_stage_plan *out, FILE
     fth_status s = plan_drawing(&d, err);
     for (int i = 0; s == FTH_OK && i < FIGURES; i++) {
         uint64_t bytes = 0;
-        s = draw(&d, &figures[i], &bytes, err);
+        s = draw(&d, i, &bytes, err);
         if (s == FTH_OK) (void)fth_stage_plan_hold(call, out, bytes, 1u << FTH_LIB_FATHOM);
         if (s == FTH_OK && show)
-            fprintf(show, "%-14s %s\n", figures[i].name, fth_mem_format_size(bytes, a, sizeof a));
+            fprintf(show, "%-14s %s\n", so_figure_files[i].name,
+                    fth_mem_format_size(bytes, a, sizeof a));
     }
     snprintf(out->text, sizeof out->text, "%d figures", (int)FIGURES);
     release(&d);
@@ -194,13 +183,14 @@ fth_status so_figures_run(const fth_stage_call *call, fth_err *err)
     fth_status s = open_drawing(&d, err);
     fth_stage_point(call, "before_outputs");
     for (int i = 0; s == FTH_OK && i < FIGURES; i++) {
-        s = draw(&d, &figures[i], NULL, err);
+        s = draw(&d, i, NULL, err);
         if (s == FTH_OK &&
-            !fth_stage_report(
-                call,
-                &(fth_stage_progress){.done = i + 1, .total = FIGURES, .what = figures[i].name}) &&
+            !fth_stage_report(call, &(fth_stage_progress){.done = i + 1,
+                                                          .total = FIGURES,
+                                                          .what = so_figure_files[i].name}) &&
             i + 1 < FIGURES)
-            s = FTH_FAIL(err, FTH_E_CANCELLED, "drawing was stopped after %s", figures[i].name);
+            s = FTH_FAIL(err, FTH_E_CANCELLED, "drawing was stopped after %s",
+                         so_figure_files[i].name);
     }
     fth_source_close(&d.map);
     fth_source_close(&d.residuals);

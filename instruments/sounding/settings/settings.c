@@ -1,7 +1,5 @@
-/* config.c - every setting of the instrument: one row with its type, range, default and unit. */
-#include "sounding.h"
-
-#include <string.h>
+/* settings.c - every setting of the instrument: one row with its type, range, default and unit. */
+#include "../sounding.h"
 
 static const fth_config_key keys[] = {
     FTH_INSTRUMENT_KEYS("7", "outputs/sounding"),
@@ -50,7 +48,7 @@ const fth_schema so_schema = {
     .n_keys = sizeof keys / sizeof keys[0],
 };
 
-const fth_variant so_variants[] = {
+const fth_variant so_variants[SO_VARIANTS] = {
     {.name = "plane", .set = {"model.basis=plane"}},
     {.name = "bowl", .set = {"model.basis=bowl"}},
     {.name = "waves", .set = {"model.basis=waves"}},

@@ -4,9 +4,10 @@
  * checkpoint holds all that is needed to go on, and what it was fitted with; so a fit that was
  * killed goes on where it was, and ends with the bytes of one that was not.
  */
-#include "sounding.h"
+#include "../model/model.h"
+#include "../sounding.h"
+#include "../survey/soundings.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -92,32 +93,26 @@ static void find_ties(ties *t, const fth_stage_call *call, const so_data *data)
     add_tie(t, "depths", fth_safetensors_meta(data->file, "xxh64.depths"));
 }
 
-/* The first difference of a checkpoint, in words; false: it fits. */
-static bool differs(const fth_safetensors *f, const ties *t, char *why, size_t bytes)
-{
-    for (int64_t i = 0; i < t->n; i++) {
-        const char *then = fth_safetensors_meta(f, t->meta[i].key);
-        if (then && strcmp(then, t->meta[i].value) == 0) continue;
-        snprintf(why, bytes, "%s was %s, is %s", t->meta[i].key, then ? then : "not given",
-                 t->meta[i].value);
-        return true;
-    }
-    return false;
-}
-
+/* Whether a checkpoint is one of this fit; says the first difference. */
 static bool fits(fit *f, const char *path, const ties *t)
 {
     fth_safetensors *file = NULL;
     fth_err err = {0};
-    char why[200];
+    bool same = true;
     if (fth_safetensors_open(&file, fth_context_mem(f->call->context), path, &err) != FTH_OK) {
         fth_stage_say(f->call, "starting over, the checkpoint cannot be read: %s", err.text);
         return false;
     }
-    const bool other = differs(file, t, why, sizeof why);
-    if (other) fth_stage_say(f->call, "starting over, the checkpoint is of another fit: %s", why);
+    for (int64_t i = 0; same && i < t->n; i++) {
+        const char *then = fth_safetensors_meta(file, t->meta[i].key);
+        same = then && strcmp(then, t->meta[i].value) == 0;
+        if (!same)
+            fth_stage_say(f->call,
+                          "starting over, the checkpoint is of another fit: %s was %s, is %s",
+                          t->meta[i].key, then ? then : "not given", t->meta[i].value);
+    }
     fth_safetensors_close(file);
-    return !other;
+    return same;
 }
 
 /* From the checkpoint where it fits, else from the beginning. */
@@ -189,13 +184,6 @@ static fth_status take_steps(fit *f, const char *path, const ties *t, fth_err *e
         }
     }
     return FTH_OK;
-}
-
-fth_status so_fit_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
-{
-    char path[FTH_PATH];
-    FTH_TRY(fth_path_join(path, call->model_dir, SO_MODEL, err));
-    return fth_file_list_add(list, FTH_FILE_OUTPUT, path, "model", err);
 }
 
 fth_status so_fit_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show, fth_err *err)

@@ -3,7 +3,7 @@
  * Every number is a function of (seed, stream, place), so the survey has the same bytes at any
  * budget and with any number of workers.
  */
-#include "sounding.h"
+#include "../sounding.h"
 
 enum { PLACES = 1, CENTRES, WIDTHS, HEIGHTS, NOISE }; /* streams */
 enum { OUTPUTS = 3 };
@@ -45,13 +45,6 @@ static fth_graph *build(const fth_stage_call *call, fth_val out[OUTPUTS])
     out[1] = fth_fma(noise, number(g, fth_config_real(cfg, "survey.noise")), truth);
     out[2] = truth;
     return g;
-}
-
-fth_status so_survey_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
-{
-    char path[FTH_PATH];
-    FTH_TRY(fth_path_join(path, call->output_dir, SO_SOUNDINGS, err));
-    return fth_file_list_add(list, FTH_FILE_OUTPUT, path, "soundings", err);
 }
 
 fth_status so_survey_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show, fth_err *err)

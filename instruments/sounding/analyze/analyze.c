@@ -3,7 +3,9 @@
  * The model is rebuilt from its own file. Both graphs stream: neither the residuals nor the map is
  * ever whole in memory.
  */
-#include "sounding.h"
+#include "../model/model.h"
+#include "../sounding.h"
+#include "../survey/soundings.h"
 
 #include <math.h>
 #include <string.h>
@@ -124,19 +126,6 @@ static fth_status run_map(const fth_stage_call *call, const so_model *m, fth_err
 }
 
 /* ---- the stage ---- */
-
-fth_status so_analyze_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
-{
-    static const struct {
-        const char *name, *title;
-    } file[] = {{SO_RESIDUALS, "residuals"}, {SO_MAP, "map"}, {SO_TABLE, "statistics"}};
-    char path[FTH_PATH];
-    for (size_t i = 0; i < sizeof file / sizeof file[0]; i++) {
-        FTH_TRY(fth_path_join(path, call->model_dir, file[i].name, err));
-        FTH_TRY(fth_file_list_add(list, FTH_FILE_OUTPUT, path, file[i].title, err));
-    }
-    return FTH_OK;
-}
 
 fth_status so_analyze_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show,
                            fth_err *err)

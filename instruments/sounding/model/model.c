@@ -1,5 +1,5 @@
 /* model.c - the surface: its table of terms, its graph, and the file that rebuilds it. */
-#include "sounding.h"
+#include "model.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,9 +17,11 @@ typedef struct term {
 
 enum { PLANE, BOWL, WAVES }; /* in the order of the choices */
 
-/* Calls for every term of a config, in order; with `out` NULL it only counts. */
-static int64_t list_terms(int basis, int64_t order, term *out)
+/* Terms of a config, in order; with `out` NULL it only counts. */
+static int64_t list_terms(const fth_config *cfg, term *out)
 {
+    const int basis = fth_config_choice(cfg, "model.basis");
+    const int64_t order = fth_config_int(cfg, "model.order");
     static const term polynomial[] = {{{0, 0}}, {{1, 0}}, {{0, 1}}, {{2, 0}}, {{1, 1}}, {{0, 2}}};
     int64_t n = 0;
     for (int k = 0; k < (basis == BOWL ? 6 : 3); k++, n++)
@@ -31,12 +33,6 @@ static int64_t list_terms(int basis, int64_t order, term *out)
                     out[n] = (term){{0, 0, 0.5f * (float)a, 0.5f * (float)b,
                                      sine ? -1.57079632679489662f : 0.0f}};
     return n;
-}
-
-int64_t so_term_count(const fth_config *cfg)
-{
-    return list_terms(fth_config_choice(cfg, "model.basis"), fth_config_int(cfg, "model.order"),
-                      NULL);
 }
 
 /* ---- memory ---- */
@@ -65,7 +61,7 @@ static fth_status fill_terms(so_model *m, const fth_config *cfg, fth_err *err)
     FTH_TRY(
         fth_mem_take(m->mem, FTH_MEM_ANY, (uint64_t)m->terms * sizeof(term), "terms", &block, err));
     const term *t = block;
-    list_terms(fth_config_choice(cfg, "model.basis"), fth_config_int(cfg, "model.order"), block);
+    list_terms(cfg, block);
     for (int i = 0; i < SO_W; i++) {
         float *to = fth_tensor_data(m->column[i]);
         for (int64_t k = 0; k < m->terms; k++) to[k] = t[k].v[i];
@@ -76,7 +72,7 @@ static fth_status fill_terms(so_model *m, const fth_config *cfg, fth_err *err)
 fth_status so_model_create(so_model *m, fth_mem *mem, const fth_config *cfg, fth_err *err)
 {
     *m = (so_model){.mem = mem,
-                    .terms = so_term_count(cfg),
+                    .terms = list_terms(cfg, NULL),
                     .iterations = fth_config_int(cfg, "fit.iterations"),
                     .size = fth_config_real(cfg, "survey.size"),
                     .offset = fth_config_real(cfg, "survey.depth"),

@@ -1,5 +1,7 @@
-/* common.c - soundings that the stages have in common. */
-#include "sounding.h"
+/* soundings.c - see soundings.h. */
+#include "soundings.h"
+
+#include "../sounding.h"
 
 so_data so_data_planned(const fth_config *cfg)
 {

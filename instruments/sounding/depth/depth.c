@@ -1,5 +1,6 @@
 /* depth.c - a further verb: the fitted depth at one place, asked of a model file. */
-#include "sounding.h"
+#include "../model/model.h"
+#include "../sounding.h"
 
 #include <math.h>
 #include <stdlib.h>
