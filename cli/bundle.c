@@ -6,11 +6,8 @@
  */
 #include "doctor.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -121,31 +118,21 @@ static bool put_all(FILE *tar, const cli_probes *p, const doctor_report *r)
 fth_status doctor_bundle(const cli_probes *p, const doctor_report *r, const char *path,
                          fth_err *err)
 {
-    char temp[4096];
-    const int n = snprintf(temp, sizeof temp, "%s.%ld.tmp", path, (long)getpid());
-    if (n < 0 || (size_t)n >= sizeof temp)
-        return FTH_FAIL(err, FTH_E_FILE_OPEN, "the path of the bundle has %zu characters",
-                        strlen(path));
-    struct stat st;
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) /* a rename would take its place */
+    const fth_path_kind kind = fth_path_kind_of(path);
+    if (kind != FTH_PATH_ABSENT && kind != FTH_PATH_FILE) /* a rename would take its place */
         return FTH_FAIL(err, FTH_E_FILE_WRITE, "bundle %s: something is there that is no file",
                         path);
-    const int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    FILE *tar = fd >= 0 ? fdopen(fd, "wb") : NULL;
-    if (!tar) {
-        const int why = errno;
-        if (fd >= 0) close(fd);
-        return FTH_FAIL(err, FTH_E_FILE_OPEN, "bundle %s: could not make %s: %s", path, temp,
-                        strerror(why));
-    }
-    errno = 0;
-    bool ok = put_all(tar, p, r) && fflush(tar) == 0 && fsync(fd) == 0;
-    int why = errno;
-    if (fclose(tar) != 0 && ok) ok = false, why = errno;
-    if (ok && rename(temp, path) != 0) ok = false, why = errno;
-    if (ok) return FTH_OK;
-    (void)unlink(temp);
-    FTH_FAIL(err, FTH_E_FILE_WRITE, "bundle %s: %s", path, strerror(why ? why : ENOMEM));
-    fth_err_hint(err, "choose a folder with space that may be written");
-    return FTH_E_FILE_WRITE;
+    fth_mem *mem = NULL;
+    fth_file_stream *tar = NULL;
+    FTH_TRY(fth_mem_create(&mem, NULL, err));
+    fth_status s = fth_file_stream_create(&tar, mem, path, err);
+    if (s == FTH_OK && !put_all(fth_file_stream_file(tar), p, r) &&
+        !ferror(fth_file_stream_file(tar))) {
+        s = FTH_FAIL(err, FTH_E_NOMEM, "bundle %s: no memory for its texts", path);
+        fth_file_stream_abandon(tar);
+    } else if (s == FTH_OK)
+        s = fth_file_stream_commit(tar, err);
+    if (s == FTH_E_FILE_WRITE) fth_err_hint(err, "choose a folder with space that may be written");
+    const fth_status end = fth_mem_destroy(mem, NULL);
+    return s != FTH_OK ? s : end;
 }

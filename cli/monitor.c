@@ -1,29 +1,8 @@
 /* monitor.c - --monitor SECONDS: cards and process are watched while a command computes. */
 #include "cli.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-/* The folder and those above it, where they are not there yet: a run makes its output_dir later. */
-static fth_status make_folders(const char *folder, fth_err *err)
-{
-    char path[PATH_MAX];
-    if ((size_t)snprintf(path, sizeof path, "%s", folder) >= sizeof path)
-        return FTH_FAIL(err, FTH_E_FILE_WRITE, "the path %.80s... has too many characters", folder);
-    for (char *s = path + 1;; s++) {
-        if (*s != '/' && *s != '\0') continue;
-        const char kept = *s;
-        *s = '\0';
-        if (mkdir(path, 0777) != 0 && errno != EEXIST)
-            return FTH_FAIL(err, FTH_E_FILE_WRITE, "the folder %s could not be made: %s", path,
-                            strerror(errno));
-        *s = kept;
-        if (kept == '\0') return FTH_OK;
-    }
-}
 
 fth_status cli_monitor_begin(cli_monitor *m, const cli_call *call, const char *folder, fth_err *err)
 {
@@ -31,7 +10,7 @@ fth_status cli_monitor_begin(cli_monitor *m, const cli_call *call, const char *f
     fth_mem_options opt;
     *m = (cli_monitor){0};
     if (!seconds) return FTH_OK;
-    FTH_TRY(make_folders(folder, err));
+    FTH_TRY(fth_folder_make_all(NULL, folder, err));
     fth_mem_options_default(&opt);
     FTH_TRY(fth_mem_create(&m->mem, &opt, err));
     const fth_monitor_options how = {

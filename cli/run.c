@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -137,15 +136,13 @@ static fth_status find_program(run *r, fth_err *err)
 /* A place that cannot be written is told before the work and not after it. */
 static fth_status check_given(const char *path, fth_err *err)
 {
-    struct stat st;
-    char folder[PATH_MAX];
-    snprintf(folder, sizeof folder, "%s", path);
-    char *slash = strrchr(folder, '/');
-    if (slash) slash[slash == folder] = '\0';
+    char folder[FTH_PATH];
+    FTH_TRY(fth_path_parent(folder, path, err));
+    const fth_path_kind kind = fth_path_kind_of(path);
     const char *why = NULL;
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        why = S_ISDIR(st.st_mode) ? "it is a folder" : "it is no file";
-    else if (access(slash ? folder : ".", W_OK) != 0)
+    if (kind != FTH_PATH_ABSENT && kind != FTH_PATH_FILE)
+        why = kind == FTH_PATH_FOLDER ? "it is a folder" : "it is no file";
+    else if (access(folder, W_OK) != 0)
         why = strerror(errno);
     if (!why) return FTH_OK;
     FTH_FAIL(err, FTH_E_FILE_WRITE, "--status %s cannot be written: %s", path, why);
@@ -157,7 +154,6 @@ static fth_status check_given(const char *path, fth_err *err)
 static fth_status find_status(run *r, fth_err *err)
 {
     const char *given = cli_get(r->call, "status");
-    struct stat st;
     int n = 0;
     if (given) {
         FTH_TRY(check_given(given, err));
@@ -165,7 +161,7 @@ static fth_status find_status(run *r, fth_err *err)
     } else {
         const char *folder = NULL;
         for (int i = 0; i < r->jobs.n_paths && !folder; i++)
-            if (stat(r->jobs.path[i], &st) == 0 && S_ISDIR(st.st_mode)) folder = r->jobs.path[i];
+            if (fth_path_kind_of(r->jobs.path[i]) == FTH_PATH_FOLDER) folder = r->jobs.path[i];
         if (folder)
             n = snprintf(r->status, sizeof r->status, "%s%srun_status.json", folder,
                          folder[strlen(folder) - 1] == '/' ? "" : "/");

@@ -11,11 +11,9 @@
 /* A folder that is not there is told before the work and not after it. */
 static fth_status check_folder(const char *path, fth_err *err)
 {
-    char folder[4096];
-    snprintf(folder, sizeof folder, "%s", path);
-    char *slash = strrchr(folder, '/');
-    if (slash) slash[slash == folder] = '\0';
-    if (access(slash ? folder : ".", W_OK) == 0) return FTH_OK;
+    char folder[FTH_PATH];
+    FTH_TRY(fth_path_parent(folder, path, err));
+    if (access(folder, W_OK) == 0) return FTH_OK;
     FTH_FAIL(err, FTH_E_FILE_OPEN, "trace %.300s cannot be written: %s", path, strerror(errno));
     fth_err_hint(err, "choose a folder that is there and may be written");
     return FTH_E_FILE_OPEN;

@@ -21,17 +21,17 @@ static fth_status cannot_make(const char *path, int why, fth_err *err)
     return FTH_E_FILE_WRITE;
 }
 
-static fth_status is_folder(const char *path, fth_err *err)
-{
-    if (fth_path_kind_of(path) == FTH_PATH_FOLDER) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: it exists and is not a folder", path);
-}
-
+/* What is there is asked before and after: another process may make the same one, and above a
+ * folder of ours there may be some that are not. */
 fth_status fth_folder_make(fth_mem *mem, const char *path, fth_err *err)
 {
+    if (fth_path_kind_of(path) == FTH_PATH_FOLDER) return FTH_OK;
     const int why = fth__disk_mkdir(mem, path);
     if (!why) return FTH_OK;
-    return why == EEXIST ? is_folder(path, err) : cannot_make(path, why, err);
+    const fth_path_kind kind = fth_path_kind_of(path);
+    if (kind == FTH_PATH_FOLDER) return FTH_OK;
+    if (kind == FTH_PATH_ABSENT) return cannot_make(path, why, err);
+    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s should be a folder, but is a file", path);
 }
 
 fth_status fth_folder_make_all(fth_mem *mem, const char *path, fth_err *err)
@@ -45,12 +45,10 @@ fth_status fth_folder_make_all(fth_mem *mem, const char *path, fth_err *err)
         if (part[i] != '/' && part[i] != '\0') continue;
         const char end = part[i];
         part[i] = '\0';
-        const int why = fth__disk_mkdir(mem, part);
-        /* It is asked afterwards: above a folder of ours there may be some that are not. */
-        if (why && fth_path_kind_of(part) == FTH_PATH_ABSENT) return cannot_make(part, why, err);
+        FTH_TRY(fth_folder_make(mem, part, err));
         part[i] = end;
     }
-    return is_folder(path, err);
+    return FTH_OK;
 }
 
 /* ---- list ---- */

@@ -19,7 +19,7 @@ static void shorten(char *path, const char *other)
 
 fth_status fth_jobs_status_path(const fth_jobs *jobs, char *path, size_t bytes, fth_err *err)
 {
-    char folder[FTH__PATH];
+    char folder[FTH_PATH];
     const fth_job *job = fth_jobs_get(jobs, 0);
     fth__str_copy(folder, sizeof folder, job ? job->output_dir : ".");
     for (int64_t i = 1; (job = fth_jobs_get(jobs, i)) != NULL; i++)

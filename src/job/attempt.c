@@ -114,7 +114,7 @@ int64_t fth__leftover_sweep(const char *dir, int64_t pid)
 
 int64_t fth__leftover_sweep_beside(const char *path)
 {
-    char folder[FTH__PATH];
+    char folder[FTH_PATH];
     fth__str_copy(folder, sizeof folder, path);
     char *slash = strrchr(folder, '/');
     if (slash) slash[slash == folder] = '\0';

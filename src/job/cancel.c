@@ -18,7 +18,7 @@ fth_status fth_task_cancel(fth_mem *mem, const fth_task *task, fth_err *err)
         fth_err_hint(err, "the next 'fathom run' finds out what became of it");
         return FTH_E_NO_JOB;
     }
-    char name[300], path[FTH__PATH], text[64];
+    char name[300], path[FTH_PATH], text[64];
     snprintf(name, sizeof name, "cancel.%s", task->id);
     if (!fth__fathom_path(path, task->output_dir, name))
         return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: the path is too long", task->output_dir);

@@ -121,7 +121,7 @@ static int64_t temp_owner(const char *name)
 
 static bool has_fathom(const char *path)
 {
-    char inside[FTH__PATH];
+    char inside[FTH_PATH];
     struct stat info;
     return fth__fathom_path(inside, path, "") && stat(inside, &info) == 0;
 }
@@ -133,11 +133,11 @@ static void clean_temps(cleaner *c, const char *path, int depth)
     DIR *d = opendir(path);
     const struct dirent *e;
     while (d && (e = readdir(d))) {
-        char inside[FTH__PATH];
+        char inside[FTH_PATH];
         struct stat info;
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
         const int n = snprintf(inside, sizeof inside, "%s/%s", path, e->d_name);
-        if (n >= FTH__PATH || lstat(inside, &info) != 0) continue;
+        if (n >= FTH_PATH || lstat(inside, &info) != 0) continue;
         if (S_ISDIR(info.st_mode)) {
             if (depth > 0 && !has_fathom(inside)) clean_temps(c, inside, depth - 1);
             continue;
@@ -167,7 +167,7 @@ static bool is_record(const char *name)
 
 static void clean_fathom(cleaner *c, const char *dir)
 {
-    char path[FTH__PATH], inside[FTH__PATH];
+    char path[FTH_PATH], inside[FTH_PATH];
     if (!fth__fathom_path(path, dir, "")) return;
     DIR *d = opendir(path);
     const struct dirent *e;
@@ -184,7 +184,7 @@ static void clean_fathom(cleaner *c, const char *dir)
 /* Whether a file really lies in the directory, links and dots resolved. */
 static bool lies_inside(const char *path, const char *dir)
 {
-    char folder[FTH__PATH], real[FTH__PATH];
+    char folder[FTH_PATH], real[FTH_PATH];
     const char *slash = strrchr(path, '/');
     const size_t n = slash ? (size_t)(slash - path) : 0, m = strlen(dir);
     if (n == 0 || n >= sizeof folder || strcmp(slash, "/..") == 0) return false;
@@ -197,9 +197,9 @@ static bool lies_inside(const char *path, const char *dir)
 /* Folders that became empty, up to the output directory. */
 static void remove_folders(const cleaner *c, const char *path, const char *dir)
 {
-    char folder[FTH__PATH];
+    char folder[FTH_PATH];
     const int n = snprintf(folder, sizeof folder, "%s", path);
-    if (c->dry || n >= FTH__PATH) return;
+    if (c->dry || n >= FTH_PATH) return;
     for (char *slash = strrchr(folder, '/'); slash && slash > folder;
          slash = strrchr(folder, '/')) {
         *slash = '\0';
@@ -218,11 +218,11 @@ static void remove_result(cleaner *c, const char *path, const char *dir)
  * file, and an attempt that was ended leaves. */
 static void remove_previous(cleaner *c, const fth_task_file *f, const char *dir)
 {
-    char path[FTH__PATH];
+    char path[FTH_PATH];
     const char *dot = strrchr(f->path, '.'), *slash = strrchr(f->path, '/');
     if (!dot || !slash || dot <= slash + 1) return;
     const int n = snprintf(path, sizeof path, "%.*s.prev%s", (int)(dot - f->path), f->path, dot);
-    if (n < FTH__PATH && (is_as_left(c, f, path) || is_half_done(&c->view->task[f->task], path)))
+    if (n < FTH_PATH && (is_as_left(c, f, path) || is_half_done(&c->view->task[f->task], path)))
         remove_result(c, path, dir);
 }
 
@@ -239,7 +239,7 @@ static void remove_output(cleaner *c, const fth_task_file *f, const char *dir)
 
 static void remove_results(cleaner *c, const fth_view *view, const char *dir)
 {
-    char status[FTH__PATH];
+    char status[FTH_PATH];
     for (int64_t i = 0; i < view->n_files; i++)
         if (view->file[i].kind != FTH_FILE_INPUT) remove_output(c, &view->file[i], dir);
     for (int64_t i = 0; i < view->n_tasks; i++) {
@@ -248,7 +248,7 @@ static void remove_results(cleaner *c, const fth_view *view, const char *dir)
             seen = seen || strcmp(view->task[k].log_path, view->task[i].log_path) == 0;
         if (!seen) remove_result(c, view->task[i].log_path, dir);
     }
-    if (snprintf(status, sizeof status, "%s/run_status.json", dir) < FTH__PATH)
+    if (snprintf(status, sizeof status, "%s/run_status.json", dir) < FTH_PATH)
         remove_file(c, status);
 }
 
@@ -259,7 +259,7 @@ static fth_status clean_dir(cleaner *c, const char *dir, fth_err *err)
     fth_view *view = NULL;
     fth__who me, other;
     fth__watch *watch = NULL;
-    char lock[FTH__PATH];
+    char lock[FTH_PATH];
     fth_status s = fth__view_create(&view, c->mem, dir, err);
     /* Without `all` no result goes, and a damaged ledger is no reason to leave the rest. */
     if (s == FTH_OK) s = fth__ledger_read(view, dir, c->all ? err : NULL);

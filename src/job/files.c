@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "io/file.h"
 #include "job/path.h"
+#include "mem/disk.h"
 #include "mem/heap.h"
 
 #include <errno.h>
@@ -117,14 +118,14 @@ static fth_status hash_pieces(const fth_file *f, uint64_t at, uint64_t bytes, vo
 {
     for (const uint64_t end = at + bytes; at < end;) {
         const uint64_t want = end - at < PIECE ? end - at : PIECE;
-        const ssize_t got = pread(f->fd, piece, (size_t)want, (off_t)at);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0)
-            return FTH__FILE_FAIL(err, FTH_E_FILE_READ, f->path, at, "%s", strerror(errno));
+        uint64_t got;
+        const int why = fth__disk_read(f->fd, at, want, piece, &got);
+        if (why) return FTH__FILE_FAIL(err, FTH_E_FILE_READ, f->path, at, "%s", strerror(why));
         if (got == 0) return FTH_OK;
-        if (f->bytes >= DROP_FROM) (void)posix_fadvise(f->fd, (off_t)at, got, POSIX_FADV_DONTNEED);
+        if (f->bytes >= DROP_FROM)
+            (void)posix_fadvise(f->fd, (off_t)at, (off_t)got, POSIX_FADV_DONTNEED);
         fth__hash_add(h, piece, (size_t)got);
-        at += (uint64_t)got;
+        at += got;
     }
     return FTH_OK;
 }

@@ -10,6 +10,8 @@
 
 #include "job/view.h"
 
+#include <fathom/files.h>
+
 /* Append a run to the ledger of `output_dir`, making .fathom and the ledger as needed. */
 fth_status fth__ledger_begin(const fth_view *run, const char *output_dir, const char *attempt,
                              fth_err *err);
@@ -80,8 +82,7 @@ fth_status fth__lock_clear(const char *output_dir, fth_err *err);
 
 /* ---- the folder of it all ---- */
 
-enum { FTH__PATH = 4096 };
-/* output_dir/.fathom/name, FTH__PATH bytes; false when it does not fit. */
+/* output_dir/.fathom/name, FTH_PATH bytes; false when it does not fit. */
 bool fth__fathom_path(char *path, const char *output_dir, const char *name);
 /* Make output_dir/.fathom with all folders above it. FTH_E_FILE_WRITE. */
 fth_status fth__fathom_make(const char *output_dir, fth_err *err);

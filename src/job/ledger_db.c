@@ -261,7 +261,7 @@ static bool make_uri(const char *path, char *uri, size_t bytes)
 
 static bool has_beside(const fth__db *db, const char *suffix)
 {
-    char path[FTH__PATH + 16];
+    char path[FTH_PATH + 16];
     struct stat info;
     snprintf(path, sizeof path, "%s%s", db->path, suffix);
     return stat(path, &info) == 0 && info.st_size > 0;
@@ -309,7 +309,7 @@ static int try_to_read(fth__db *db, const char *name, int flags)
 /* At rest, or where no files can be made, as it is; else with SQLite's locks. */
 static fth_status open_to_read(fth__db *db, fth_err *err)
 {
-    char uri[3 * FTH__PATH];
+    char uri[3 * FTH_PATH];
     int code = SQLITE_CANTOPEN;
     if (!db->still) {
         code = try_to_read(db, db->path, SQLITE_OPEN_READONLY);
@@ -340,7 +340,7 @@ static fth_status refuse_long(const fth__db *db, fth_err *err)
 static fth_status refuse_special(const fth__db *db, fth_err *err)
 {
     static const char *const suffix[] = {"", "-wal", "-shm", "-journal"};
-    char path[FTH__PATH + 16];
+    char path[FTH_PATH + 16];
     struct stat info;
     for (size_t i = 0; i < sizeof suffix / sizeof suffix[0]; i++) {
         snprintf(path, sizeof path, "%s%s", db->path, suffix[i]);

@@ -23,7 +23,7 @@ typedef struct fth__db {
     fth__db_mode mode;
     bool still; /* read without locks, since nobody seemed to write */
     int64_t changed_ns, bytes;
-    char path[FTH__PATH];
+    char path[FTH_PATH];
 } fth__db;
 
 /* FTH__DB_READ: db->db is NULL, and all is well, when there is no ledger. */

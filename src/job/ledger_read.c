@@ -62,7 +62,7 @@ static fth_status bad_row(const reader *r, const char *what, const char *value, 
 
 static fth_status read_column(reader *r, sqlite3_stmt *st, int i, fth_task *task)
 {
-    char path[2 * FTH__PATH];
+    char path[2 * FTH_PATH];
     const fth__column *c = &fth__task_column[i];
     const char *text = NULL;
     switch (c->kind) {
@@ -138,7 +138,7 @@ static int64_t find_task(const reader *r, const char *id)
 static fth_status file_row(reader *r, sqlite3_stmt *st)
 {
     static const char *const kinds[] = {"input", "output", "figure"};
-    char path[2 * FTH__PATH];
+    char path[2 * FTH_PATH];
     const int64_t task = find_task(r, text_of(st, 0));
     fth_task_file f = {.kind = FTH_FILE_KIND_COUNT};
     for (int i = 0; i < FTH_FILE_KIND_COUNT; i++)

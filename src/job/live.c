@@ -42,7 +42,7 @@ static void put_file(const char *path, const char *temp, const char *text, size_
 
 void fth__live_write(const fth_view *view, const char *output_dir)
 {
-    char path[FTH__PATH], temp[FTH__PATH];
+    char path[FTH_PATH], temp[FTH_PATH];
     int64_t running = 0;
     if (!fth__fathom_path(path, output_dir, "live.json")) return;
     if (!fth__fathom_path(temp, output_dir, "live.json.tmp")) return;
@@ -89,7 +89,7 @@ static void take_task(fth_view *view, fth_task *t, const fth_json_value *v)
 
 void fth__live_read(fth_view *view, const char *output_dir, int64_t first_task)
 {
-    char path[FTH__PATH];
+    char path[FTH_PATH];
     fth__who who;
     fth_json *doc = NULL;
     if (!fth__lock_read(output_dir, &who) || !fth__who_lives(&who)) return;

@@ -28,8 +28,8 @@ enum { WHO_BYTES = 512, WAIT_MS = 10000 };
 
 bool fth__fathom_path(char *path, const char *output_dir, const char *name)
 {
-    const int n = snprintf(path, FTH__PATH, "%s/.fathom%s%s", output_dir, *name ? "/" : "", name);
-    return n > 0 && n < FTH__PATH;
+    const int n = snprintf(path, FTH_PATH, "%s/.fathom%s%s", output_dir, *name ? "/" : "", name);
+    return n > 0 && n < FTH_PATH;
 }
 
 static fth_status too_long(const char *output_dir, fth_err *err)
@@ -39,36 +39,11 @@ static fth_status too_long(const char *output_dir, fth_err *err)
     return FTH_E_FILE_WRITE;
 }
 
-/* One folder; one that is there already is fine. */
-static fth_status make_folder(const char *path, fth_err *err)
-{
-    struct stat info;
-    if (mkdir(path, 0777) == 0) return FTH_OK;
-    const int why = errno;
-    if (stat(path, &info) == 0) {
-        if (S_ISDIR(info.st_mode)) return FTH_OK;
-        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s should be a folder, but is a file", path);
-    }
-    const fth_status s =
-        FTH_FAIL(err, FTH_E_FILE_WRITE, "the folder %s could not be made: %s", path, strerror(why));
-    if (why == EROFS || why == EACCES)
-        fth_err_hint(err, "choose an output_dir that may be written to");
-    return s;
-}
-
 fth_status fth__fathom_make(const char *output_dir, fth_err *err)
 {
-    char path[FTH__PATH];
+    char path[FTH_PATH];
     if (!fth__fathom_path(path, output_dir, "")) return too_long(output_dir, err);
-    struct stat info;
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) return FTH_OK;
-    for (char *s = path + 1; *s; s++) {
-        if (*s != '/') continue;
-        *s = '\0';
-        FTH_TRY(make_folder(path, err));
-        *s = '/';
-    }
-    return make_folder(path, err);
+    return fth_folder_make_all(NULL, path, err);
 }
 
 /* ---- deciding ---- */
@@ -91,7 +66,7 @@ static bool flock_works(int fd, int *why)
 /* Hold everybody else off for a moment. */
 static fth_status guard_take(guard *g, const char *output_dir, fth_err *err)
 {
-    char path[FTH__PATH];
+    char path[FTH_PATH];
     int why = 0;
     g->fd = -1;
     if (!fth__fathom_path(path, output_dir, "")) return too_long(output_dir, err);
@@ -123,7 +98,7 @@ static double seconds_of(const struct timespec *t)
 
 static found read_lock(const char *output_dir, fth__who *out)
 {
-    char path[FTH__PATH], text[WHO_BYTES];
+    char path[FTH_PATH], text[WHO_BYTES];
     if (!fth__fathom_path(path, output_dir, "lock")) return NOBODY;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return errno == ENOENT || errno == ENOTDIR ? NOBODY : GARBAGE;
@@ -208,7 +183,7 @@ static fth_status locked(const char *output_dir, const fth__who *by, fth_err *er
 static fth_status remove_dead(const char *output_dir, const char *fresh, const guard *g,
                               fth_err *err)
 {
-    char path[FTH__PATH];
+    char path[FTH_PATH];
     struct stat lock, info;
     fth__who other;
     const found now = read_lock(output_dir, &other);
@@ -254,7 +229,7 @@ static fth_status write_temp(const char *path, const fth__who *me, fth_err *err)
 /* The file under `temp` becomes the lock, unless there is one. */
 static fth_status publish(const char *temp, const char *output_dir, const guard *g, fth_err *err)
 {
-    char path[FTH__PATH];
+    char path[FTH_PATH];
     fth__who other;
     if (!fth__fathom_path(path, output_dir, "lock")) return too_long(output_dir, err);
     if (link(temp, path) == 0) return FTH_OK;
@@ -270,7 +245,7 @@ static fth_status publish(const char *temp, const char *output_dir, const guard 
 
 fth_status fth__lock_take(const char *output_dir, const fth__who *me, fth_err *err)
 {
-    char temp[FTH__PATH], name[80];
+    char temp[FTH_PATH], name[80];
     guard g;
     snprintf(name, sizeof name, "lock.%.48s.tmp", me->run);
     if (!fth__fathom_path(temp, output_dir, name)) return too_long(output_dir, err);
@@ -294,7 +269,7 @@ static bool is_mine(const fth__who *holder, const fth__who *me)
 
 bool fth__lock_beat(const char *output_dir, const fth__who *me)
 {
-    char path[FTH__PATH];
+    char path[FTH_PATH];
     fth__who holder;
     /* A lock that somebody removed, or a disk that does not answer, is no other holder. */
     if (read_lock(output_dir, &holder) != SOMEBODY) return true;
@@ -305,7 +280,7 @@ bool fth__lock_beat(const char *output_dir, const fth__who *me)
 
 void fth__lock_release(const char *output_dir, const fth__who *me)
 {
-    char path[FTH__PATH];
+    char path[FTH_PATH];
     fth__who holder;
     guard g;
     if (guard_take(&g, output_dir, NULL) != FTH_OK) return;

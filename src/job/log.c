@@ -4,6 +4,8 @@
 #include "mem/heap.h"
 #include "mem/inject.h"
 
+#include <fathom/files.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -48,24 +50,13 @@ static void put(fth__log *log, const char *data, size_t n)
     log->buffered += n;
 }
 
-/* The folder of `path`; that it exists is fine. */
-static fth_status make_folder(const char *path, fth_err *err)
-{
-    char folder[4096];
-    fth__str_copy(folder, sizeof folder, path);
-    char *slash = strrchr(folder, '/');
-    if (!slash || slash == folder) return FTH_OK;
-    *slash = '\0';
-    if (mkdir(folder, 0777) == 0 || errno == EEXIST) return FTH_OK;
-    return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: making the folder of the logs: %s", folder,
-                    strerror(errno));
-}
-
 fth_status fth__log_open(fth__log **out, fth_mem *mem, const char *path, uint64_t limit,
                          fth_err *err)
 {
+    char folder[FTH_PATH];
     *out = NULL;
-    FTH_TRY(make_folder(path, err));
+    FTH_TRY(fth_path_parent(folder, path, err));
+    FTH_TRY(fth_folder_make(mem, folder, err));
     fth__log *log = fth__heap_alloc(mem, sizeof *log);
     if (!log) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the log %s", path);
     log->mem = mem;

@@ -58,7 +58,7 @@ fth_status fth__runner_take(fth__runner *r, fth_err *err)
 /* Files of .fathom that no task of this run will want: old requests, locks that were never set. */
 static void tidy_folder(const char *dir)
 {
-    char path[FTH__PATH];
+    char path[FTH_PATH];
     if (!fth__fathom_path(path, dir, "")) return;
     DIR *folder = opendir(path);
     if (!folder) return;

@@ -75,7 +75,7 @@ static fth_status begin(fth__runner *r, const fth_jobs *jobs, const fth_runner_o
     FTH_TRY(fth__view_create(&r->view, r->mem, "", err));
     FTH_TRY(fth__view_create(&r->rest, r->mem, "", err));
     FTH_TRY(fth__graph_make(&r->graph, r->mem, jobs, r->view, err));
-    char root[FTH__PATH];
+    char root[FTH_PATH];
     FTH_TRY(fth_jobs_status_path(jobs, r->status_path, sizeof r->status_path, err));
     fth__str_copy(root, sizeof root, r->status_path);
     *strrchr(root, '/') = '\0';
@@ -157,7 +157,7 @@ static int64_t count_ready(const fth__runner *r)
 /* Whether somebody asked for the task to be left out. */
 static bool was_cancelled(const fth_task *task)
 {
-    char name[300], path[FTH__PATH];
+    char name[300], path[FTH_PATH];
     snprintf(name, sizeof name, "cancel.%s", task->id);
     return fth__fathom_path(path, task->output_dir, name) && unlink(path) == 0;
 }

@@ -144,9 +144,9 @@ static void put_stage(fth_json_writer *w, const fth_task *t)
 }
 
 /* "/data/outputs/liver/svgp": where the results are, and no other job's. */
-static const char *key_of(const fth_task *t, char key[2 * FTH__PATH])
+static const char *key_of(const fth_task *t, char key[2 * FTH_PATH])
 {
-    snprintf(key, 2 * FTH__PATH, "%s%s%s", t->output_dir, is_shared(t) ? "" : "/", t->model);
+    snprintf(key, 2 * FTH_PATH, "%s%s%s", t->output_dir, is_shared(t) ? "" : "/", t->model);
     return key;
 }
 
@@ -164,7 +164,7 @@ static double elapsed_of(const job_tasks *j)
 
 static void put_job(fth_json_writer *w, const job_tasks *j, bool over)
 {
-    char key[2 * FTH__PATH];
+    char key[2 * FTH_PATH];
     const char *error = "";
     const char *status = judge(j, over, &error);
     const fth_task *first = first_of(j);
@@ -278,9 +278,9 @@ static fth_status read_old(fth__status_file *f, fth_err *err)
     const fth_status s = fth_json_load(&old, f->mem, f->path, &why);
     if (s == FTH_E_NOMEM) return FTH_FAIL(err, s, "no memory to read %s", f->path);
     if (s == FTH_E_FILE_FORMAT) {
-        char aside[FTH__PATH];
+        char aside[FTH_PATH];
         const int n = snprintf(aside, sizeof aside, "%s.damaged", f->path);
-        if (n < FTH__PATH && rename(f->path, aside) != 0) f->inode = 0;
+        if (n < FTH_PATH && rename(f->path, aside) != 0) f->inode = 0;
     }
     fth_json_destroy(f->old);
     f->old = old;

@@ -37,7 +37,7 @@ static bool is_inside(const char *path, const char *folder)
 static bool is_folder(fth__walk *w, const struct dirent *e, size_t root, int depth)
 {
     struct stat info;
-    char target[FTH__PATH], first[FTH__PATH];
+    char target[FTH_PATH], first[FTH_PATH];
     if (e->d_type == DT_DIR) return true;
     if (e->d_type != DT_UNKNOWN && e->d_type != DT_LNK) return false;
     if (lstat(w->path, &info) != 0) return false;
@@ -58,7 +58,7 @@ static fth_status look_into_each(fth__walk *w, DIR *d, int depth)
 {
     const size_t end = strlen(w->path);
     const struct dirent *e;
-    char here[FTH__PATH];
+    char here[FTH_PATH];
     fth_status s = FTH_OK;
     memcpy(here, w->path, end + 1);
     while (s == FTH_OK && (e = readdir(d))) {
@@ -78,7 +78,7 @@ static fth_status look_into_each(fth__walk *w, DIR *d, int depth)
 /* Looks into w->path, which is as it was afterwards. */
 static fth_status look_into(fth__walk *w, int depth)
 {
-    char wanted[FTH__PATH], line[FTH__PATH + 80];
+    char wanted[FTH_PATH], line[FTH_PATH + 80];
     struct stat info;
     if (fth__fathom_path(wanted, w->path, w->name) && stat(wanted, &info) == 0)
         FTH_TRY(keep_dir(w));

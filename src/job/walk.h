@@ -20,7 +20,7 @@ typedef struct fth__walk {
     fth__text note; /* a line for everything that was skipped */
     fth_err *err;
     char note_text[2000];
-    char path[FTH__PATH]; /* canonical path of the first folder */
+    char path[FTH_PATH]; /* canonical path of the first folder */
 } fth__walk;
 
 /* FTH_E_FILE_OPEN when `dir` is no folder. What was made is freed by fth__walk_destroy, also after

@@ -237,6 +237,11 @@ static fth_status drop(fth_mem *mem, fth_err *err)
     return fth_path_remove(mem, path, err);
 }
 
+static fth_status name(fth_mem *mem, fth_err *err)
+{
+    return fth_path_rename(mem, path, path, err);
+}
+
 TEST(steps_in_place_say_where_they_failed)
 {
     static const struct {
@@ -246,6 +251,7 @@ TEST(steps_in_place_say_where_they_failed)
     } of[] = {{in_place, 4, 2, "place"},
               {append, 2, 0, "place"},
               {array, 4, 3, "scratch"},
+              {name, 1, 0, "place"},
               {drop, 1, 0, "place"}};
     path = t_temp_path("place");
     for (size_t k = 0; k < sizeof of / sizeof of[0]; k++)

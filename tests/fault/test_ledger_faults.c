@@ -19,7 +19,7 @@
 /* A run from its first line to its end, and what is made of it. */
 static fth_status whole_life(fth_mem *mem, const char *dir, fth_err *err)
 {
-    char path[FTH__PATH];
+    char path[FTH_PATH];
     fth_view *view = NULL, *back = NULL;
     fth_task *t = NULL;
     snprintf(path, sizeof path, "%s/run_status.json", dir);

@@ -37,7 +37,7 @@ static inline int64_t lb_task(fth_view *view, const char *dir, const char *job, 
                               const char *model, fth_state state)
 {
     fth_task *t = NULL;
-    char text[FTH__PATH + 100];
+    char text[FTH_PATH + 100];
     OK(fth__view_add_task(view, &t, NULL));
     OK(fth__view_set(view, &t->job, job, NULL));
     snprintf(text, sizeof text, *model ? "%s.%s" : "%s", stage, model);

@@ -31,11 +31,11 @@ static void see(void *user, const char *path, uint64_t bytes)
     strcat(s->names, " ");
 }
 
-static char root[FTH__PATH - 200];
+static char root[FTH_PATH - 200];
 
 static const char *in(const char *name)
 {
-    static char path[4][FTH__PATH];
+    static char path[4][FTH_PATH];
     static int next;
     next = (next + 1) % 4;
     snprintf(path[next], sizeof path[next], "%s/%s", root, name);
@@ -44,7 +44,7 @@ static const char *in(const char *name)
 
 static void put(const char *name)
 {
-    char path[FTH__PATH];
+    char path[FTH_PATH];
     snprintf(path, sizeof path, "%s", in(name));
     for (char *s = path + strlen(root) + 1; (s = strchr(s, '/')); s++) {
         *s = '\0';
@@ -84,7 +84,7 @@ static void make_mess(fth_mem *mem, const char *name)
 {
     char temp[100];
     snprintf(root, sizeof root, "%s", lb_dir(name));
-    char out[FTH__PATH];
+    char out[FTH_PATH];
     snprintf(out, sizeof out, "%s", in("out"));
     OK(fth__fathom_make(out, NULL));
     fth_view *view = lb_view(mem, out);
@@ -179,7 +179,7 @@ TEST(all_that_runs_made_goes_and_nothing_else)
 TEST(inputs_stay_wherever_they_lie)
 {
     fth_mem *mem = t_mem(1 << 24);
-    char out[FTH__PATH], temp[100];
+    char out[FTH_PATH], temp[100];
     snprintf(root, sizeof root, "%s", lb_dir("inputs"));
     snprintf(out, sizeof out, "%s", in("out"));
     OK(fth__fathom_make(out, NULL));
@@ -243,7 +243,7 @@ TEST(inputs_stay_wherever_they_lie)
 TEST(half_done_results_go_as_well)
 {
     fth_mem *mem = t_mem(1 << 24);
-    char out[FTH__PATH];
+    char out[FTH_PATH];
     snprintf(root, sizeof root, "%s", lb_dir("half"));
     snprintf(out, sizeof out, "%s", in("out"));
     OK(fth__fathom_make(out, NULL));

@@ -713,7 +713,7 @@ static fth_status provoke_NO_JOB(fth_err *err)
 static fth_status provoke_LEDGER(fth_err *err)
 {
     world w = make_world(1 << 20);
-    char path[FTH__PATH];
+    char path[FTH_PATH];
     OK(fth__fathom_make(t_temp_path("damaged"), NULL));
     IS_TRUE(fth__fathom_path(path, t_temp_path("damaged"), "ledger.sqlite"));
     FILE *f = fopen(path, "w");

@@ -91,6 +91,23 @@ TEST(what_a_path_leads_to)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+TEST(a_finished_file_gets_its_name)
+{
+    fth_mem *mem = t_mem(1 << 20);
+    fth_err err = {0};
+    const char *from = t_temp_path("made"), *to = t_temp_path("named");
+    t_file_write(from, "new", 3);
+    t_file_write(to, "old one", 7);
+    OK(fth_path_rename(mem, from, to, NULL));
+    holds(to, "new");
+    IS(fth_path_rename(mem, from, to, &err), FTH_E_FILE_WRITE);
+    HAS(err.text, to);
+    holds(to, "new");
+    EQ_I64(t_file_count(), 1);
+    remove(to);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 /* ---- folders ---- */
 
 TEST(folders_are_made_listed_and_removed)
@@ -123,7 +140,7 @@ TEST(folders_are_made_listed_and_removed)
     OK(fth_path_join(path, top, "a", NULL));
     fth_err_clear(&err);
     IS(fth_folder_make(mem, path, &err), FTH_E_FILE_WRITE);
-    HAS(err.text, "not a folder");
+    HAS(err.text, "should be a folder");
     OK(fth_path_join(path, top, "a/d", NULL));
     IS(fth_folder_make_all(mem, path, NULL), FTH_E_FILE_WRITE);
     /* a link is removed, what it leads to stays */

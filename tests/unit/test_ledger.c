@@ -99,7 +99,7 @@ TEST(history_and_files_are_kept_in_order)
 {
     fth_mem *mem = t_mem(1 << 24);
     const char *dir = lb_dir("order");
-    char inside[FTH__PATH];
+    char inside[FTH_PATH];
     fth_view *view = lb_view(mem, dir);
     const int64_t a = lb_task(view, dir, "job", "train", "svgp", FTH_STATE_PENDING);
     const int64_t b = lb_task(view, dir, "job", "figures", "svgp", FTH_STATE_PENDING);
@@ -163,7 +163,7 @@ TEST(history_and_files_are_kept_in_order)
 TEST(a_moved_folder_keeps_its_paths)
 {
     fth_mem *mem = t_mem(1 << 24);
-    char from[FTH__PATH], to[FTH__PATH], log[FTH__PATH + 20];
+    char from[FTH_PATH], to[FTH_PATH], log[FTH_PATH + 20];
     snprintf(from, sizeof from, "%s", lb_dir("from#1?x%20"));
     snprintf(to, sizeof to, "%s", t_temp_path("to"));
     fth_view *view = lb_view(mem, from);
@@ -183,7 +183,7 @@ TEST(a_moved_folder_keeps_its_paths)
 
 static int64_t count_in(const char *dir)
 {
-    char path[FTH__PATH];
+    char path[FTH_PATH];
     fth__fathom_path(path, dir, "");
     DIR *d = opendir(path);
     int64_t n = -2;
@@ -222,7 +222,7 @@ static int read_as_nobody(const char *dir)
     const pid_t pid = fork();
     if (pid == 0) {
         if (getuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) _exit(99);
-        char path[FTH__PATH];
+        char path[FTH_PATH];
         fth__fathom_path(path, dir, "probe");
         FILE *f = fopen(path, "w");
         if (f) _exit(98); /* it could be written after all */
@@ -249,7 +249,7 @@ TEST(a_read_only_folder_is_read)
 {
     fth_mem *mem = t_mem(1 << 24);
     const char *dir = lb_dir("frozen");
-    char path[FTH__PATH], shm[FTH__PATH + 8];
+    char path[FTH_PATH], shm[FTH_PATH + 8];
     fth_view *view = lb_view(mem, dir);
     lb_task(view, dir, "job", "train", "svgp", FTH_STATE_COMPLETED);
     lb_task(view, dir, "job", "figures", "svgp", FTH_STATE_COMPLETED);
@@ -345,7 +345,7 @@ static void both_say(fth_mem *mem, const char *dir, const char *part, const char
 TEST(what_is_no_ledger_is_refused)
 {
     fth_mem *mem = t_mem(1 << 24);
-    char path[FTH__PATH];
+    char path[FTH_PATH];
     const char *dir = lb_dir("wrong");
     ledger_path(path, dir);
     char junk[5000];
@@ -365,7 +365,7 @@ TEST(what_is_no_ledger_is_refused)
 TEST(a_newer_format_is_refused)
 {
     fth_mem *mem = t_mem(1 << 24);
-    char path[FTH__PATH];
+    char path[FTH_PATH];
     const char *dir = lb_dir("newer");
     fth_view *view = lb_view(mem, dir);
     lb_task(view, dir, "job", "train", "svgp", FTH_STATE_COMPLETED);
@@ -383,7 +383,7 @@ TEST(a_newer_format_is_refused)
 TEST(damage_is_found_and_never_crashes)
 {
     fth_mem *mem = t_mem(1 << 24);
-    char path[FTH__PATH];
+    char path[FTH_PATH];
     const char *dir = lb_dir("damaged");
     fth_view *view = lb_view(mem, dir);
     for (int i = 0; i < 40; i++) {
@@ -441,7 +441,7 @@ TEST(places_that_cannot_be_written)
     lb_task(view, dir, "job", "train", "svgp", FTH_STATE_COMPLETED);
     lb_write_all(view, dir);
     OK(fth__ledger_end(view, dir, NULL));
-    char path[FTH__PATH];
+    char path[FTH_PATH];
     ledger_path(path, dir);
     unlink(path);
     fth_err_clear(&err);
@@ -467,7 +467,7 @@ TEST(network_file_systems_are_known)
 TEST(a_thousand_ledgers_are_read_in_half_a_second)
 {
     fth_mem *mem = t_mem(1 << 26);
-    char root[FTH__PATH], dir[FTH__PATH + 16];
+    char root[FTH_PATH], dir[FTH_PATH + 16];
     snprintf(root, sizeof root, "%s", lb_dir("many"));
     snprintf(dir, sizeof dir, "%s/0", root);
     fth_view *view = lb_view(mem, dir);
@@ -475,7 +475,7 @@ TEST(a_thousand_ledgers_are_read_in_half_a_second)
     for (int i = 0; i < 4; i++) lb_task(view, dir, "job", stage[i], "m", FTH_STATE_COMPLETED);
     lb_write_all(view, dir);
     OK(fth__ledger_end(view, dir, NULL));
-    char path[FTH__PATH];
+    char path[FTH_PATH];
     ledger_path(path, dir);
     size_t bytes = 0;
     unsigned char *text = t_file_read(path, &bytes);

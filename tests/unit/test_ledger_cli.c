@@ -8,13 +8,13 @@
 #include <sys/wait.h>
 #include <time.h>
 
-static char root[FTH__PATH - 200], dir[FTH__PATH - 100];
+static char root[FTH_PATH - 200], dir[FTH_PATH - 100];
 
 /* Standard output and error of a line of shell in the root, and its exit code. "fathom" is the
  * program under test. */
 static int run(const char *line, char *text, size_t bytes)
 {
-    char shell[3 * FTH__PATH];
+    char shell[3 * FTH_PATH];
     const char *program = getenv("FATHOM_PROGRAM");
     if (!program) SKIP("FATHOM_PROGRAM is not set");
     snprintf(shell, sizeof shell, "cd '%s' && fathom() { '%s' \"$@\"; } && (%s) 2>&1", root,
@@ -38,7 +38,7 @@ static void says(const char *line, int code, const char *part)
 
 static void write_log(const char *path, const char *text)
 {
-    char folder[FTH__PATH];
+    char folder[FTH_PATH];
     snprintf(folder, sizeof folder, "%s", path);
     *strrchr(folder, '/') = '\0';
     mkdir(folder, 0777);
@@ -199,7 +199,7 @@ TEST(the_end_of_a_huge_log_is_found_at_once)
 {
     fth_mem *mem = t_mem(1 << 24);
     fth_view *view = make(mem, "huge");
-    char path[FTH__PATH], text[2000];
+    char path[FTH_PATH], text[2000];
     snprintf(path, sizeof path, "%s", view->task[1].log_path);
     const int fd = open(path, O_WRONLY);
     const char end[] = "\nlast but one\nlast";
@@ -262,7 +262,7 @@ TEST(clean_lists_asks_and_removes)
 {
     fth_mem *mem = t_mem(1 << 24);
     fth_view *view = make(mem, "clean");
-    char live[FTH__PATH], text[4000];
+    char live[FTH_PATH], text[4000];
     fth__fathom_path(live, dir, "live.json");
     t_file_write(live, "{}", 2);
     says("fathom clean out --dry-run", 0, "live.json\n1 file, 2 B");

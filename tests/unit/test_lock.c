@@ -167,7 +167,7 @@ TEST(the_holder_is_named_and_gives_back)
 /* Write a lock as `who` would. */
 static void plant(const char *dir, const fth__who *who)
 {
-    char path[FTH__PATH], text[512];
+    char path[FTH_PATH], text[512];
     OK(fth__fathom_make(dir, NULL));
     IS_TRUE(fth__fathom_path(path, dir, "lock"));
     const size_t n = fth__who_format(who, text, sizeof text);
@@ -198,7 +198,7 @@ TEST(dead_holders_are_replaced)
     plant(dir, &other);
     OK(fth__lock_clear(dir, NULL));
     IS_TRUE(!fth__lock_read(dir, &seen));
-    char path[FTH__PATH];
+    char path[FTH_PATH];
     fth__fathom_path(path, dir, "lock");
     t_file_write(path, "", 0); /* what a crash of the machine may leave */
     OK(fth__lock_take(dir, &me, NULL));
@@ -223,7 +223,7 @@ TEST(other_machines_are_believed)
 /* Set the time of a lock so many seconds back. */
 static void make_old(const char *dir, double seconds)
 {
-    char path[FTH__PATH];
+    char path[FTH_PATH];
     struct timespec now, times[2];
     IS_TRUE(fth__fathom_path(path, dir, "lock"));
     clock_gettime(CLOCK_REALTIME, &now);
@@ -540,7 +540,7 @@ TEST(deciding_waits_for_who_decides)
     dead.start++;
     strcpy(first.run, "first");
     plant(dir, &dead);
-    char folder[FTH__PATH];
+    char folder[FTH_PATH];
     IS_TRUE(fth__fathom_path(folder, dir, ""));
     int ready[2];
     IS_TRUE(pipe(ready) == 0);

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <time.h>
 
-static char path[FTH__PATH];
+static char path[FTH_PATH];
 
 static fth_view *start(fth_mem **mem, const char *name)
 {
@@ -391,7 +391,7 @@ TEST(progress_of_a_living_runner_is_seen)
     fth__lock_release(dir, &me);
     me.since -= 1000;
     OK(fth__lock_take(dir, &me, NULL));
-    char live[FTH__PATH];
+    char live[FTH_PATH];
     fth__fathom_path(live, dir, "live.json");
     t_file_write(live, "{\"pid\":", 7); /* nor one that is no JSON */
     fth__live_read(back, dir, 0);

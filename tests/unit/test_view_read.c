@@ -11,8 +11,8 @@
 /* Two jobs in a/b, one in c; returns the root. */
 static const char *make_tree(fth_mem *mem, const char *name)
 {
-    static char root[FTH__PATH - 100];
-    char dir[FTH__PATH];
+    static char root[FTH_PATH - 100];
+    char dir[FTH_PATH];
     snprintf(root, sizeof root, "%s", t_temp_path(name));
     const char *const place[] = {"c", "a/b"};
     for (int i = 0; i < 2; i++) {
@@ -46,7 +46,7 @@ TEST(all_ledgers_below_a_folder_are_read_in_order)
 {
     fth_mem *mem = t_mem(1 << 24);
     const char *root = make_tree(mem, "tree");
-    char link[FTH__PATH];
+    char link[FTH_PATH];
     snprintf(link, sizeof link, "%s/loop", root);
     IS_TRUE(symlink("..", link) == 0);
     fth_view *view = look(mem, root);
@@ -68,7 +68,7 @@ TEST(all_ledgers_below_a_folder_are_read_in_order)
 TEST(a_living_runner_is_named)
 {
     fth_mem *mem = t_mem(1 << 24);
-    char dir[FTH__PATH];
+    char dir[FTH_PATH];
     snprintf(dir, sizeof dir, "%s/a/b", make_tree(mem, "lives"));
     fth__who me;
     OK(fth__who_am_i(&me, NULL));
@@ -86,7 +86,7 @@ TEST(a_living_runner_is_named)
 TEST(what_cannot_be_read_is_noted)
 {
     fth_mem *mem = t_mem(1 << 24);
-    char path[FTH__PATH], c[FTH__PATH];
+    char path[FTH_PATH], c[FTH_PATH];
     const char *root = make_tree(mem, "noted");
     snprintf(path, sizeof path, "%s/a/b/.fathom/ledger.sqlite", root);
     t_file_write(path, "this is no database, but long enough to be taken for one ..........", 67);
@@ -167,7 +167,7 @@ TEST(names_as_people_type_them)
 TEST(a_view_of_a_thousand_directories_is_fast)
 {
     fth_mem *mem = t_mem(1 << 27);
-    char root[FTH__PATH - 100], dir[FTH__PATH], path[FTH__PATH];
+    char root[FTH_PATH - 100], dir[FTH_PATH], path[FTH_PATH];
     snprintf(root, sizeof root, "%s", t_temp_path("thousand"));
     snprintf(dir, sizeof dir, "%s/0", root);
     fth_view *view = lb_view(mem, dir);
@@ -217,12 +217,12 @@ static void set_time(const char *path, long seconds)
 }
 
 /* Preprocessed counts, a model of them, an analysis of the model, and a model of something else. */
-static fth_view *make_chain(fth_mem *mem, const char *dir, char path[3][FTH__PATH])
+static fth_view *make_chain(fth_mem *mem, const char *dir, char path[3][FTH_PATH])
 {
     static const char *const name[3] = {"counts", "model", "other"};
     fth_view *view = lb_view(mem, dir);
     for (int i = 0; i < 3; i++) {
-        snprintf(path[i], FTH__PATH, "%s/%s", dir, name[i]);
+        snprintf(path[i], FTH_PATH, "%s/%s", dir, name[i]);
         t_file_write(path[i], name[i], strlen(name[i]));
         set_time(path[i], 0);
     }
@@ -259,7 +259,7 @@ static const char *states(fth_mem *mem, const char *dir, char *reason)
 TEST(what_stands_on_changed_inputs_is_stale)
 {
     fth_mem *mem = t_mem(1 << 24);
-    char dir[FTH__PATH - 100], path[3][FTH__PATH], reason[200] = "";
+    char dir[FTH_PATH - 100], path[3][FTH_PATH], reason[200] = "";
     snprintf(dir, sizeof dir, "%s", lb_dir("chain"));
     fth_view_destroy(make_chain(mem, dir, path));
     EQ_STR(states(mem, dir, NULL), "cccc");
@@ -284,7 +284,7 @@ TEST(what_stands_on_a_failed_stage_is_stale)
 {
     static const fth_state left[] = {FTH_STATE_FAILED, FTH_STATE_INTERRUPTED, FTH_STATE_SKIPPED};
     fth_mem *mem = t_mem(1 << 24);
-    char dir[FTH__PATH - 100], path[3][FTH__PATH], source[FTH__PATH];
+    char dir[FTH_PATH - 100], path[3][FTH_PATH], source[FTH_PATH];
     snprintf(dir, sizeof dir, "%s", lb_dir("failed"));
     fth_view *view = make_chain(mem, dir, path);
     snprintf(source, sizeof source, "%s/source", dir);
@@ -308,7 +308,7 @@ TEST(what_stands_on_a_failed_stage_is_stale)
 TEST(a_file_that_its_maker_knows_is_not_read)
 {
     fth_mem *mem = t_mem(1 << 24);
-    char dir[FTH__PATH - 100], path[3][FTH__PATH];
+    char dir[FTH_PATH - 100], path[3][FTH_PATH];
     snprintf(dir, sizeof dir, "%s", lb_dir("maker"));
     fth_view_destroy(make_chain(mem, dir, path));
     fth_view *view = lb_view(mem, dir);
