@@ -16,17 +16,6 @@ static fth_status read_params(void *self, const int64_t *lo, const int64_t *n, v
     return FTH_OK;
 }
 
-/* In place of a table that is not there. */
-static fth_status read_zeros(void *self, const int64_t *lo, const int64_t *n, void *dst,
-                             fth_err *err)
-{
-    (void)self;
-    (void)lo;
-    (void)err;
-    memset(dst, 0, (size_t)(n[0] * n[1] * n[2]) * sizeof(double));
-    return FTH_OK;
-}
-
 static fth_source params_source(const br_experiment *e)
 {
     return (fth_source){.kind = "parameters",
@@ -40,8 +29,7 @@ static fth_source params_source(const br_experiment *e)
 static fth_source table_source(const br_experiment *e)
 {
     if (e->table) return fth_tensor_source(e->table);
-    return (fth_source){
-        .kind = "no table", .dtype = FTH_F64, .n_axes = 3, .size = {1, 1, 1}, .read = read_zeros};
+    return fth_source_zeros(FTH_F64, 3, (int64_t[]){1, 1, 1}); /* in place of a table */
 }
 
 br_inputs br_experiment_inputs(fth_graph *g, const br_experiment *e)

@@ -15,22 +15,11 @@ typedef struct tries {
     double chunk_ms[MOST], expected_ms[MOST];
 } tries;
 
-static fth_status write_nowhere(void *self, const int64_t *lo, const int64_t *n, const void *src,
-                                fth_err *err)
-{
-    (void)self, (void)lo, (void)n, (void)src, (void)err;
-    return FTH_OK;
-}
-
 static const double mib = 1024.0 * 1024.0;
 
 static fth_status try_plan(tries *t, fth_plan *p, const br_scene *s, fth_err *err)
 {
-    const fth_sink sink = {.kind = "none",
-                           .dtype = FTH_F32,
-                           .n_axes = 2,
-                           .size = {s->slow, s->fast},
-                           .write = write_nowhere};
+    const fth_sink sink = fth_sink_discard(FTH_F32, 2, (int64_t[]){s->slow, s->fast});
     fth_plan_info info;
     fth_run_report report;
     const int i = t->n;

@@ -105,27 +105,11 @@ void br_outputs_tell(const br_experiment *e, fth_answer *a)
 
 /* ---- sinks ---- */
 
-static fth_status write_nowhere(void *self, const int64_t *lo, const int64_t *n, const void *src,
-                                fth_err *err)
-{
-    (void)self, (void)lo, (void)n, (void)src, (void)err;
-    return FTH_OK;
-}
-
-static fth_sink nowhere(const fth_raw_layout *layout)
-{
-    return (fth_sink){.kind = "none",
-                      .dtype = layout->dtype,
-                      .n_axes = layout->n_axes,
-                      .size = {layout->size[0], layout->size[1]},
-                      .write = write_nowhere};
-}
-
 fth_status br_output_create(fth_sink *out, fth_mem *mem, const char *path,
                             const fth_raw_layout *layout, const void *header, fth_err *err)
 {
     if (br_output_is_file(path)) return fth_raw_create(out, mem, path, layout, header, err);
-    *out = nowhere(layout);
+    *out = fth_sink_discard(layout->dtype, layout->n_axes, layout->size);
     return FTH_OK;
 }
 
@@ -147,7 +131,7 @@ static fth_status open_pixels(br_files *f, const char *path, const fth_raw_layou
                               const char *header, fth_sink *own, fth_sink *out, fth_err *err)
 {
     const char *temp;
-    *out = nowhere(layout);
+    *out = fth_sink_discard(layout->dtype, layout->n_axes, layout->size);
     if (!br_output_is_file(path)) return FTH_OK;
     FTH_TRY(hidden_name(f, path, &temp, err));
     FTH_TRY(fth_raw_create(own, f->mem, temp, layout, header, err));

@@ -157,24 +157,6 @@ static fth_status make_part(const br_job *job, const br_experiment *e, br_passes
 
 /* ---- files of a frame ---- */
 
-static fth_status copy_rows(const br_job *job, const fth_source *from, const fth_sink *to,
-                            fth_err *err)
-{
-    void *row = NULL;
-    const int64_t size[2] = {1, from->size[1]};
-    FTH_TRY(fth_mem_take(mem_of(job), FTH_MEM_ANY,
-                         (uint64_t)(size[1] * fth_dtype_size(from->dtype)), "row", &row, err));
-    fth_status s = FTH_OK;
-    for (int64_t r = 0; s == FTH_OK && r < from->size[0]; r++) {
-        const int64_t lo[2] = {r, 0};
-        s = from->read(from->self, lo, size, row, err);
-        if (s == FTH_OK) s = to->write(to->self, lo, size, row, err);
-    }
-    if (s == FTH_OK && to->commit) s = to->commit(to->self, err);
-    const fth_status end = fth_mem_release(mem_of(job), row, err);
-    return s != FTH_OK ? s : end;
-}
-
 /* Pixels of the CBF, until they are packed; among the parts, with which it would be removed. */
 static fth_status raw_path(char path[FTH_PATH], const br_job *job, int64_t i, fth_err *err)
 {
@@ -238,7 +220,8 @@ static fth_status write_files(const br_job *job, const br_experiment *e, br_pass
     const br_pixel_sinks pixels = {
         .ints = sink[BR_INT], .pgm = sink[BR_PGM], .noise = sink[BR_NOISE], .cbf = sink[BR_CBF]};
     if (s == FTH_OK) s = br_passes_store(p, image, &pixels, st, err);
-    if (s == FTH_OK && job->wanted[BR_FLOAT]) s = copy_rows(job, &image, &sink[BR_FLOAT], err);
+    if (s == FTH_OK && job->wanted[BR_FLOAT])
+        s = fth_source_copy(&image, &sink[BR_FLOAT], mem_of(job), NULL, NULL, err);
     for (int k = 0; k < BR_FRAME_FILES; k++) fth_sink_close(&sink[k]);
     return s == FTH_OK ? pack_cbf(job, e, i, err) : s;
 }
@@ -336,12 +319,12 @@ fth_status br_job_set_apart(br_job *job, int files, bool library, fth_err *err)
     char text[24];
     fth_err own = {0};
     const int threads = fth_context_threads(job->call->context);
-    const uint64_t bytes = BESIDE + (uint64_t)files * chunk_bytes(job) +
+    const uint64_t bytes = BESIDE + (uint64_t)job->series.frames * sizeof(br_fact) +
+                           (uint64_t)files * chunk_bytes(job) +
                            (library ? fth_library_allowance(1u << FTH_LIB_HDF5, threads) : 0);
     br_job_use_apart(job);
     const fth_status s =
         fth_mem_take(mem_of(job), FTH_MEM_DIRECT, bytes, "for files", &job->apart, &own);
-    job->apart_bytes = bytes;
     if (s == FTH_OK) return FTH_OK;
     if (s != FTH_E_BUDGET) return FTH_FAIL(err, s, "%s", own.text);
     fth_mem_format_size(bytes, text, sizeof text);
@@ -357,62 +340,15 @@ void br_job_use_apart(br_job *job)
     job->apart = NULL;
 }
 
-/* What a plan takes of its own: its allowance is in `beside`, of which the largest counts. */
-static fth_status count_plan(const br_job *job, const fth_plan *plan, fth_stage_plan *out,
-                             uint64_t *beside, FILE *show, fth_err *err)
+static fth_status plan_store(const br_job *job, fth_stage_plan *out, FILE *show, fth_err *err)
 {
-    fth_plan_info info;
-    fth_mem_stats stats;
-    if (!plan) return err ? err->status : FTH_E_NO_FIT;
-    fth_mem_get_stats(mem_of(job), &stats);
-    fth_plan_get_info(plan, &info);
-    /* The kernel may back the arena with pages of 2 MiB, as far as the budget goes. */
-    const uint64_t huge = 2u << 20,
-                   all = info.foreign_bytes + info.allowance_bytes + stats.used_bytes,
-                   rounded = (info.peak_bytes + huge - 1) / huge * huge,
-                   bytes = info.foreign_bytes +
-                           (rounded + all <= stats.budget_bytes ? rounded : info.peak_bytes),
-                   host = info.on_device ? FTH_STAGING_BYTES : bytes,
-                   device = info.on_device ? info.foreign_bytes + info.peak_bytes : 0;
-    if (host > out->host_bytes) out->host_bytes = host;
-    if (device > out->device_bytes) out->device_bytes = device;
-    if (info.allowance_bytes > *beside) *beside = info.allowance_bytes;
-    if (info.scratch_bytes > out->scratch_bytes) out->scratch_bytes = info.scratch_bytes;
-    out->seconds += fth_stage_guess(job->call, plan, (double)job->series.frames);
-    return show ? fth_plan_print(plan, show) : FTH_OK;
-}
-
-static fth_status unread(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
-{
-    (void)self, (void)lo, (void)n, (void)dst;
-    return FTH_FAIL(err, FTH_E_INTERNAL, "a frame was read before it was rendered");
-}
-
-static fth_status unwritten(void *self, const int64_t *lo, const int64_t *n, const void *src,
-                            fth_err *err)
-{
-    (void)self, (void)lo, (void)n, (void)src;
-    return FTH_FAIL(err, FTH_E_INTERNAL, "a frame was written while it was only planned");
-}
-
-static fth_status plan_store(const br_job *job, fth_stage_plan *out, uint64_t *beside, FILE *show,
-                             fth_err *err)
-{
-    const br_scene *scene = &job->base.scene;
-    const fth_sink sink = {.kind = "hdf5",
-                           .dtype = job->series.dtype,
-                           .n_axes = 2,
-                           .size = {scene->slow, scene->fast},
-                           .write = unwritten};
-    const fth_source photons = {.kind = "planned",
-                                .dtype = FTH_F32,
-                                .n_axes = 2,
-                                .size = {scene->slow, scene->fast},
-                                .read = unread};
+    const int64_t size[2] = {job->base.scene.slow, job->base.scene.fast};
+    const fth_sink sink = fth_sink_planned(job->series.dtype, 2, size);
     fth_val v;
-    fth_graph *g = build(job, &job->base, photons, &v);
+    fth_graph *g = build(job, &job->base, fth_source_planned(FTH_F32, 2, size), &v);
     fth_plan *plan = fth_plan_make(g, &v, 1, &(fth_limits){.sinks = &sink}, err);
-    const fth_status s = count_plan(job, plan, out, beside, show, err);
+    const fth_status s =
+        fth_stage_plan_add(job->call, out, plan, (double)job->series.frames, show, err);
     fth_plan_destroy(plan);
     fth_graph_destroy(g);
     return s;
@@ -422,15 +358,13 @@ fth_status br_frame_plan(const br_job *job, fth_stage_plan *out, FILE *show, fth
 {
     br_passes *p = NULL;
     br_experiment e;
-    uint64_t beside = 0;
     FTH_TRY(br_job_frame(job, 0, &e, err));
     FTH_TRY(br_passes_create(&p, job->call->context, &e, wanted(job), err));
     fth_status s = FTH_OK;
     const fth_plan *plan;
     for (int i = 0; s == FTH_OK && i < br_passes_count(p); i++)
-        if ((plan = br_passes_plan(p, i))) s = count_plan(job, plan, out, &beside, show, err);
+        if ((plan = br_passes_plan(p, i)))
+            s = fth_stage_plan_add(job->call, out, plan, (double)job->series.frames, show, err);
     br_passes_destroy(p);
-    if (s == FTH_OK) s = plan_store(job, out, &beside, show, err);
-    out->host_bytes += beside + job->apart_bytes + (uint64_t)job->series.frames * sizeof(br_fact);
-    return s;
+    return s == FTH_OK ? plan_store(job, out, show, err) : s;
 }

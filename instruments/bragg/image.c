@@ -46,23 +46,6 @@ static fth_status find_latch(work *w, const fth_run_options *opt, fth_err *err)
     return c ? br_checkpoint_set_latch(c, w->latch, err) : FTH_OK;
 }
 
-/* Row by row from one to the other. */
-static fth_status copy(const br_experiment *e, const fth_source *from, const fth_sink *to,
-                       fth_err *err)
-{
-    const br_scene *s = &e->scene;
-    void *row = NULL;
-    FTH_TRY(fth_mem_take(e->mem, FTH_MEM_ANY, (uint64_t)s->fast * sizeof(float), "row", &row, err));
-    fth_status st = FTH_OK;
-    for (int64_t i = 0; st == FTH_OK && i < s->slow; i++) {
-        const int64_t lo[2] = {i, 0}, n[2] = {1, s->fast};
-        st = from->read(from->self, lo, n, row, err);
-        if (st == FTH_OK) st = to->write(to->self, lo, n, row, err);
-    }
-    (void)fth_mem_release(e->mem, row, NULL);
-    return st == FTH_OK ? to->commit(to->self, err) : st;
-}
-
 /* The rows that are still missing, then the image out of the checkpoint. */
 static fth_status render_rows(work *w, const fth_run_options *opt, fth_err *err)
 {
@@ -74,7 +57,7 @@ static fth_status render_rows(work *w, const fth_run_options *opt, fth_err *err)
     fth_source image;
     FTH_TRY(br_files_image(&w->files, w->e, &sink, err));
     FTH_TRY(br_checkpoint_image(c, &image, err));
-    fth_status s = copy(w->e, &image, &sink, err);
+    fth_status s = fth_source_copy(&image, &sink, w->e->mem, NULL, NULL, err);
     if (s == FTH_OK)
         s = br_passes_sum(w->passes, image, br_checkpoint_omega(c), br_checkpoint_outside(c),
                           &w->stats, err);

@@ -65,7 +65,6 @@ typedef struct br_job {
     uint64_t tie;  /* hash of what all frames have in common */
     br_fact *fact; /* of each frame */
     void *apart;   /* memory that plans leave to files and libraries */
-    uint64_t apart_bytes;
 } br_job;
 /* Resolve the config; nothing is hashed yet, and there are no facts. */
 fth_status br_job_open(br_job *job, const fth_stage_call *call, fth_err *err);

@@ -113,11 +113,9 @@ static void put(out *o, const char *name, fth_dtype dtype, int n_axes, const int
 {
     fth_sink sink;
     fth_h5_dataset want = {.name = name, .dtype = dtype, .n_axes = n_axes};
-    const int64_t zero[3] = {0};
     for (int a = 0; a < n_axes; a++) want.size[a] = size[a];
     if (o->status == FTH_OK) o->status = fth_h5_sink(o->w, &want, &sink, o->err);
-    if (o->status == FTH_OK) o->status = sink.write(sink.self, zero, want.size, v, o->err);
-    if (o->status == FTH_OK) o->status = sink.commit(sink.self, o->err);
+    if (o->status == FTH_OK) o->status = fth_sink_put(&sink, v, o->err);
 }
 
 static void put_text(out *o, const char *name, const char *text)

@@ -53,22 +53,12 @@ static void add_given(pass *p, fth_val v, const char *label, slot to)
     add(p, v, label, (fth_sink){0});
 }
 
-static fth_status unread(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
-{
-    (void)self, (void)lo, (void)n, (void)dst;
-    return FTH_FAIL(err, FTH_E_INTERNAL, "the float image was read before it was rendered");
-}
-
 static fth_val image_input(fth_graph *g, const br_scene *s)
 {
     fth_axis(g, "slow", s->slow);
     fth_axis(g, "fast", s->fast);
-    const fth_source planned = {.kind = "planned",
-                                .dtype = FTH_F32,
-                                .n_axes = 2,
-                                .size = {s->slow, s->fast},
-                                .read = unread};
-    return fth_input(g, "image", FTH_F32, "slow fast", planned);
+    return fth_input(g, "image", FTH_F32, "slow fast",
+                     fth_source_planned(FTH_F32, 2, (int64_t[]){s->slow, s->fast}));
 }
 
 static bool needs_latch(const br_scene *s)
@@ -131,9 +121,7 @@ static void build_render(br_passes *p)
 
 static fth_val rows_input(fth_graph *g, const char *name, fth_dtype dtype, const br_scene *s)
 {
-    const fth_source planned = {
-        .kind = "planned", .dtype = dtype, .n_axes = 1, .size = {s->slow}, .read = unread};
-    return fth_input(g, name, dtype, "slow", planned);
+    return fth_input(g, name, dtype, "slow", fth_source_planned(dtype, 1, &s->slow));
 }
 
 static void build_sums(br_passes *p)

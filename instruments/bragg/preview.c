@@ -79,19 +79,10 @@ fth_status br_preview_draw(const br_preview *p, const br_experiment *e, const ft
     return make(p, e, image, NULL, err);
 }
 
-static fth_status unread(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
-{
-    (void)self, (void)lo, (void)n, (void)dst;
-    return FTH_FAIL(err, FTH_E_INTERNAL, "a preview was planned with an image that is not there");
-}
-
 fth_status br_preview_check(const br_preview *p, const br_experiment *e, fth_err *err)
 {
-    const fth_source none = {.kind = "planned",
-                             .dtype = FTH_F32,
-                             .n_axes = 2,
-                             .size = {e->scene.slow, e->scene.fast},
-                             .read = unread};
+    const int64_t size[2] = {e->scene.slow, e->scene.fast};
+    const fth_source none = fth_source_planned(FTH_F32, 2, size);
     br_preview bounded = *p;
     bounded.low = 1; /* limits that are given need no look at the image */
     bounded.high = 10;

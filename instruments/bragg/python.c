@@ -178,15 +178,13 @@ static fth_status write_files(const fth_bragg *b, br_passes *p, fth_tensor *imag
                               br_statistics *st, fth_err *err)
 {
     const br_experiment *e = &b->e;
-    const int64_t first[2] = {0, 0}, size[2] = {e->scene.slow, e->scene.fast};
     fth_source source = fth_tensor_source(image);
     source.data = NULL; /* the passes were planned for a file */
     br_pixel_sinks sinks;
     if (e->out.float_file[0]) {
         fth_sink sink;
         FTH_TRY(br_files_image(f, e, &sink, err));
-        FTH_TRY(sink.write(sink.self, first, size, fth_tensor_data(image), err));
-        if (sink.commit) FTH_TRY(sink.commit(sink.self, err));
+        FTH_TRY(fth_sink_store(&sink, image, err));
     }
     FTH_TRY(br_passes_measure(p, source, st, err));
     FTH_TRY(br_files_pixels(f, e, st, &sinks, err));

@@ -51,29 +51,20 @@ static fth_status read_sheet(void *self, const int64_t *lo, const int64_t *n, vo
     return s->all->read(s->all->self, lo3, n3, dst, err);
 }
 
-static fth_status read_zeros(void *self, const int64_t *lo, const int64_t *n, void *dst,
-                             fth_err *err)
-{
-    const sheet *s = self;
-    (void)lo, (void)err;
-    memset(dst, 0, (size_t)(n[0] * n[1] * fth_dtype_size(s->source.dtype)));
-    return FTH_OK;
-}
-
 static void make_sheets(drawing *d, int64_t frames, int64_t slow, int64_t fast, fth_dtype dtype,
                         bool planned)
 {
     const int64_t most = fth_config_int(d->call->config, "figures.frames");
     d->sheets = frames < most ? frames : most;
-    for (int64_t i = 0; i < d->sheets; i++)
-        d->sheet[i] = (sheet){.all = &d->data,
-                              .frame = i,
-                              .source = {.kind = "frame",
-                                         .self = &d->sheet[i],
-                                         .dtype = dtype,
-                                         .n_axes = 2,
-                                         .size = {slow, fast},
-                                         .read = planned ? read_zeros : read_sheet}};
+    for (int64_t i = 0; i < d->sheets; i++) {
+        fth_source *source = &d->sheet[i].source;
+        d->sheet[i] = (sheet){.all = &d->data, .frame = i};
+        *source = fth_source_zeros(dtype, 2, (int64_t[]){slow, fast});
+        if (planned) continue;
+        source->kind = "frame";
+        source->self = &d->sheet[i];
+        source->read = read_sheet;
+    }
 }
 
 static fth_status get_number(drawing *d, const char *name, double *v, fth_err *err)
@@ -306,19 +297,16 @@ static fth_status plan_figures(drawing *d, const br_job *job, fth_stage_plan *ou
     FTH_TRY(zeros(d, 1, &l.size[0], &d->photons, err));
     FTH_TRY(zeros(d, 1, &l.size[0], &d->omega, err));
     FTH_TRY(zeros(d, 2, ring, &d->ring, err));
+    const uint64_t chunk = (uint64_t)(l.chunk[1] * l.chunk[2] * fth_dtype_size(l.dtype));
+    out->beside_bytes = l.gzip ? 3 * chunk : chunk; /* of the file, while it is open */
     for (int i = 0; i < FIGURES; i++) {
         uint64_t bytes = 0;
         FTH_TRY(draw(d, i, &bytes, err));
-        if (bytes > out->host_bytes) out->host_bytes = bytes;
+        (void)fth_stage_plan_hold(d->call, out, bytes, 1u << FTH_LIB_FATHOM | 1u << FTH_LIB_HDF5);
         if (show)
             fprintf(show, "%-14s %s\n", figures[i].name,
                     fth_mem_format_size(bytes, text, sizeof text));
     }
-    const uint64_t chunk = (uint64_t)(l.chunk[1] * l.chunk[2] * fth_dtype_size(l.dtype));
-    out->host_bytes += (l.gzip ? 3 * chunk : chunk) + fth_tensor_bytes(d->photons) +
-                       fth_tensor_bytes(d->omega) + fth_tensor_bytes(d->ring) +
-                       fth_library_allowance(1u << FTH_LIB_FATHOM | 1u << FTH_LIB_HDF5,
-                                             fth_context_threads(d->call->context));
     snprintf(out->text, sizeof out->text, "%d figures of %" PRId64 " frames", (int)FIGURES,
              job->series.frames);
     return FTH_OK;

@@ -112,17 +112,10 @@ static const fth_op op = {
     .run = run,
 };
 
-static fth_status unread(void *self, const int64_t *lo, const int64_t *n, void *dst, fth_err *err)
-{
-    (void)self, (void)lo, (void)n, (void)dst;
-    return FTH_FAIL(err, FTH_E_INTERNAL, "a smear was run that was only to be planned");
-}
-
 static fth_source source_of(fth_tensor *t, fth_dtype dtype, int64_t rows, int64_t columns)
 {
     if (t) return fth_tensor_source(t);
-    return (fth_source){
-        .kind = "planned", .dtype = dtype, .n_axes = 2, .size = {rows, columns}, .read = unread};
+    return fth_source_planned(dtype, 2, (int64_t[]){rows, columns});
 }
 
 fth_val br_psf_as_original(fth_val photons, const br_psf_plan *plan)
