@@ -20,49 +20,48 @@ const char *const sp_part_names[SP_PARTS] = {[SP_PART_OPEN] = "open",
 
 /* ---- what it takes ---- */
 
-typedef struct total {
-    uint64_t peak, allowance, scratch;
-    double seconds;
-} total;
-
-static fth_status count(total *t, const sp_analysis *a, const sp_pass *p, double runs, FILE *show)
-{
-    if (!p->plan) return FTH_OK;
-    fth_plan_info info;
-    fth_plan_get_info(p->plan, &info);
-    if (info.peak_bytes > t->peak) t->peak = info.peak_bytes;
-    if (info.allowance_bytes > t->allowance) t->allowance = info.allowance_bytes;
-    if (info.scratch_bytes > t->scratch) t->scratch = info.scratch_bytes;
-    t->seconds += fth_stage_guess(a->call, p->plan, runs);
-    return show ? fth_plan_print(p->plan, show) : FTH_OK;
-}
-
 /* What the stage takes outside of its passes: files that are opened, and all plans at once. */
 enum { OUTSIDE = 2 << 20 };
+
+/* Libraries keep what they took, so the largest allowance of all passes counts with each. */
+static uint64_t libraries_of(const sp_pass *p)
+{
+    fth_plan_info info = {0};
+    if (p->plan) fth_plan_get_info(p->plan, &info);
+    return info.allowance_bytes;
+}
+
+static uint64_t most_of_libraries(const sp_pass *const *pass, size_t n)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < n; i++)
+        if (libraries_of(pass[i]) > most) most = libraries_of(pass[i]);
+    return most;
+}
 
 static fth_status add_up(sp_analysis *a, fth_stage_plan *out, FILE *show, fth_err *err)
 {
     const sp_pass *pass[] = {&a->predict,        &a->predict_held, &a->groupwise,
                              &a->groupwise_held, &a->lu,           &a->sums_pass,
                              &a->mean_pass,      &a->fit,          &a->ratio};
-    total t = {0};
-    for (size_t i = 0; i < sizeof pass / sizeof *pass; i++)
-        FTH_TRY(count(&t, a, pass[i], pass[i] == &a->fit || pass[i] == &a->ratio ? 30 : 1, show));
+    const uint64_t libraries = most_of_libraries(pass, sizeof pass / sizeof *pass);
+    fth_stage_plan t = {0};
+    for (size_t i = 0; i < sizeof pass / sizeof *pass; i++) {
+        if (!pass[i]->plan) continue;
+        t.beside_bytes = OUTSIDE + libraries - libraries_of(pass[i]);
+        FTH_TRY(fth_stage_plan_add(a->call, &t, pass[i]->plan,
+                                   pass[i] == &a->fit || pass[i] == &a->ratio ? 30 : 1, show, err));
+    }
+    t.beside_bytes = OUTSIDE + libraries;
+    /* Moran's I is no graph: its neighbours are held while no pass runs. */
+    (void)fth_stage_plan_hold(a->call, &t, sp_moran_bytes(a->cells, fth_context_threads(a->ctx)),
+                              0);
     fth_mem_stats stats;
     fth_mem_get_stats(a->mem, &stats);
-    /* Moran's I is no graph: its neighbours are held while no pass runs. */
-    const uint64_t moran = sp_moran_bytes(a->cells, fth_context_threads(a->ctx));
-    const uint64_t held = stats.used_bytes + t.allowance + OUTSIDE, huge = 2u << 20;
-    const uint64_t most = t.peak > moran ? t.peak : moran;
-    const uint64_t rounded = (most + huge - 1) / huge * huge;
-    const uint64_t bytes = held + (held + rounded <= stats.budget_bytes ? rounded : most);
+    const uint64_t bytes = t.host_bytes;
     a->planned_bytes = bytes;
     a->guess_s = t.seconds;
-    if (out) {
-        out->host_bytes = bytes;
-        out->scratch_bytes = t.scratch;
-        out->seconds = t.seconds;
-    }
+    if (out) *out = t;
     if (bytes <= stats.budget_bytes) return FTH_OK;
     char need[24], allowed[24];
     const fth_status s =

@@ -1,8 +1,6 @@
 /* analyze_fit.c - passes over the counts: goodness of fit, loadings of groups, held-out cells. */
 #include "analyze.h"
 
-#include "plans.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -50,7 +48,7 @@ fth_source sp_both_source(sp_both *b, int64_t rows)
 /* Shapes of the counts, before there are any. */
 static fth_source shape_of(fth_dtype dtype, int64_t n)
 {
-    return sp_planned_source(dtype, 1, &n);
+    return fth_source_planned(dtype, 1, &n);
 }
 
 static void describe_input(sp_analysis *a)

@@ -52,15 +52,11 @@ static fth_status write_columns(const sp_analysis *a, const char *name, const ft
 static fth_status write_tensor(const sp_analysis *a, const char *name, fth_tensor *t, fth_err *err)
 {
     char path[FTH_PATH];
-    fth_sink sink = {0};
     int64_t size[FTH_MAX_AXES];
     FTH_TRY(path_of(path, a, name, err));
     for (int i = 0; i < fth_tensor_axes(t); i++) size[i] = fth_tensor_size(t, i);
-    FTH_TRY(
-        fth_npy_create(&sink, a->mem, path, fth_tensor_dtype(t), fth_tensor_axes(t), size, err));
-    const fth_status s = fth_sink_store(&sink, t, err);
-    fth_sink_close(&sink);
-    return s;
+    return fth_npy_save(a->mem, path, fth_tensor_dtype(t), fth_tensor_axes(t), size,
+                        fth_tensor_data(t), err);
 }
 
 /* ---- inducing points ---- */

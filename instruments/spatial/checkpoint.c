@@ -109,37 +109,11 @@ static void choose(items *list, const sp_model *m, const sp_slot *slot, bool mom
     }
 }
 
-/* Rows of the second axis, as many as fit into a piece. */
-fth_status sp_copy(fth_mem *mem, const fth_source *from, const fth_sink *to, fth_err *err)
-{
-    enum { PIECE = 1 << 20 };
-    int64_t row = fth_dtype_size(from->dtype), lo[FTH_MAX_AXES] = {0}, n[FTH_MAX_AXES];
-    for (int a = 0; a < from->n_axes; a++) n[a] = from->size[a];
-    for (int a = 2; a < from->n_axes; a++) row *= n[a];
-    const int64_t rows = row < PIECE ? PIECE / row : 1;
-    void *piece = NULL;
-    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)(rows * row), "copy", &piece, err));
-    fth_status s = FTH_OK;
-    n[0] = 1;
-    for (; s == FTH_OK && lo[0] < from->size[0]; lo[0]++)
-        for (lo[1] = 0; s == FTH_OK && lo[1] < from->size[1]; lo[1] += n[1]) {
-            n[1] = from->size[1] - lo[1] < rows ? from->size[1] - lo[1] : rows;
-            s = from->read(from->self, lo, n, piece, err);
-            if (s == FTH_OK) s = to->write(to->self, lo, n, piece, err);
-        }
-    (void)fth_mem_release(mem, piece, NULL);
-    return s;
-}
-
 static fth_status store(const sp_model *m, const sp_slot *slot, const fth_sink *sink, fth_err *err)
 {
     if (*slot->at && slot->use != SP_SLOT_HISTORY) return fth_sink_store(sink, *slot->at, err);
-    const int64_t lo = 0;
-    if (!*slot->at)
-        FTH_TRY(sp_copy(m->mem, slot->file, sink, err));
-    else
-        FTH_TRY(sink->write(sink->self, &lo, &m->iterations, fth_tensor_data(*slot->at), err));
-    return sink->commit ? sink->commit(sink->self, err) : FTH_OK;
+    if (!*slot->at) return fth_source_copy(slot->file, sink, m->mem, NULL, NULL, err);
+    return fth_sink_put(sink, fth_tensor_data(*slot->at), err); /* the iterations there are */
 }
 
 static fth_status write_file(const sp_model *m, const char *path, const facts *f, const items *list,

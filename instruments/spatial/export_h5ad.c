@@ -40,11 +40,9 @@ fth_status sp_h5ad_array(fth_h5_writer *w, const char *place, fth_dtype dtype, i
 fth_status sp_h5ad_put_array(fth_h5_writer *w, const char *place, fth_dtype dtype, int n_axes,
                              const int64_t *size, const void *data, fth_err *err)
 {
-    const int64_t zero[FTH_MAX_AXES] = {0};
     fth_sink sink;
     FTH_TRY(sp_h5ad_array(w, place, dtype, n_axes, size, &sink, err));
-    FTH_TRY(sink.write(sink.self, zero, size, data, err));
-    return sink.commit(sink.self, err);
+    return fth_sink_put(&sink, data, err);
 }
 
 fth_status sp_h5ad_put_number(fth_h5_writer *w, const char *place, fth_dtype dtype, const void *v,

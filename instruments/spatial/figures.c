@@ -274,12 +274,11 @@ fth_status sp_figures_plan(const fth_stage_call *call, fth_stage_plan *out, FILE
 {
     sp_drawing d = {.call = call, .mem = fth_context_mem(call->context)};
     char text[24];
+    uint64_t bytes = 0;
     fth_status s = plan_drawing(&d, err);
     if (s == FTH_OK) s = plan_all(&d, err);
     if (s == FTH_OK) {
-        out->host_bytes =
-            base_bytes(&d.data.size) + d.most +
-            fth_library_allowance(1u << FTH_LIB_FATHOM, fth_context_threads(call->context));
+        bytes = base_bytes(&d.data.size) + d.most;
         out->bound = d.data.size.bound;
         snprintf(out->text, sizeof out->text, "%lld figures of %lld cells", (long long)d.done,
                  (long long)d.cells);
@@ -287,7 +286,8 @@ fth_status sp_figures_plan(const fth_stage_call *call, fth_stage_plan *out, FILE
             fprintf(show, "%s; the largest takes %s\n", out->text,
                     fth_mem_format_size(d.most, text, sizeof text));
     }
-    close_drawing(&d);
+    close_drawing(&d); /* what it held is in base_bytes */
+    if (s == FTH_OK) (void)fth_stage_plan_hold(call, out, bytes, 1u << FTH_LIB_FATHOM);
     return s;
 }
 

@@ -10,25 +10,15 @@
 
 static fth_status write_places(const sp_prepared *p, const char *path, fth_err *err)
 {
-    const int64_t size[2] = {p->cells.n, 2}, zero[2] = {0, 0};
-    fth_sink sink = {0};
-    FTH_TRY(fth_npy_create(&sink, p->source.mem, path, FTH_F32, 2, size, err));
-    fth_status s = sink.write(sink.self, zero, size, p->cells.xy, err);
-    if (s == FTH_OK) s = sink.commit(sink.self, err);
-    fth_sink_close(&sink);
-    return s;
+    const int64_t size[2] = {p->cells.n, 2};
+    return fth_npy_save(p->source.mem, path, FTH_F32, 2, size, p->cells.xy, err);
 }
 
 /* Names may be there twice; with this, results find their way back to the file. */
 static fth_status write_rows(sp_prepared *p, const char *path, fth_err *err)
 {
-    fth_sink sink = {0};
     p->rows_hash = fth_hash_bytes(p->cells.row, (size_t)p->cells.n * sizeof *p->cells.row, 0);
-    FTH_TRY(fth_npy_create(&sink, p->source.mem, path, FTH_I64, 1, &p->cells.n, err));
-    fth_status s = sink.write(sink.self, (int64_t[1]){0}, &p->cells.n, p->cells.row, err);
-    if (s == FTH_OK) s = sink.commit(sink.self, err);
-    fth_sink_close(&sink);
-    return s;
+    return fth_npy_save(p->source.mem, path, FTH_I64, 1, &p->cells.n, p->cells.row, err);
 }
 
 static fth_status write_groups(const sp_prepared *p, const char *path, fth_err *err)

@@ -7,8 +7,6 @@
  */
 #include "kmeans.h"
 
-#include "workers.h"
-
 #include <math.h>
 #include <stdatomic.h>
 
@@ -302,7 +300,8 @@ fth_status sp_kmeans_run(float *centre, fth_context *ctx, const float *xy, int64
     s.tree = &tree;
     s.tolerance = TOLERANCE * mean_variance(&tree);
     fth_status status = prepare(&s, ctx, err);
-    if (status == FTH_OK) status = sp_workers_run(ctx, "k-means", s.opt.restarts, restart, &s, err);
+    if (status == FTH_OK)
+        status = fth_context_loop(ctx, "k-means", s.opt.restarts, restart, &s, err);
     if (status == FTH_OK) status = judge(&s, centre, inertia, err);
     fth_mem_release(fth_context_mem(ctx), s.memory, NULL);
     sp_tree_clear(&tree);

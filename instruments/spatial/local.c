@@ -6,8 +6,6 @@
  */
 #include "local.h"
 
-#include "plans.h"
-
 typedef struct lists {
     fth_tensor *ptr, *items;
 } lists;
@@ -77,14 +75,8 @@ static fth_status compute_weights(sp_prior *p, local *self, fth_err *err)
     const fth_limits limits = {.sinks = sink};
     fth_plan *plan = fth_plan_make(g, out, 2, &limits, err);
     fth_status s = plan ? FTH_OK : err->status;
-    if (plan) p->once_bytes = sp_held_while(p->model->mem, plan, NULL);
-    if (plan && !p->planning) {
-        const fth_run_options how = {fth_stage_run_progress,
-                                     (void *)(uintptr_t)(const void *)p->call};
-        fth_run_report report = {0};
-        s = fth_run(plan, sink, p->call ? &how : NULL, &report, err);
-        if (s == FTH_OK && p->call) fth_stage_account(p->call, &report);
-    }
+    if (plan) fth_plan_get_needs(plan, &p->once);
+    if (plan && !p->planning) s = fth_stage_run(p->call, plan, sink, NULL, err);
     fth_plan_destroy(plan);
     fth_graph_destroy(g);
     if (!p->planning) (void)fth_mem_trim(p->model->mem); /* no step needs as much */

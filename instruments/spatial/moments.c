@@ -72,7 +72,7 @@ fth_status sp_moments_load(sp_moments *s, const char *path, fth_err *err)
         if (st == FTH_OK && !same)
             st = FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: %s has not the shape of %s", path, name,
                           sp_param_name((sp_param)p));
-        if (st == FTH_OK) st = sp_copy(s->model->mem, &from, to, err);
+        if (st == FTH_OK) st = fth_source_copy(&from, to, s->model->mem, NULL, NULL, err);
         fth_source_close(&from);
     }
     fth_safetensors_close(f);

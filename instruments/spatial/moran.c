@@ -6,7 +6,6 @@
 #include "moran.h"
 #include "neighbours.h"
 #include "order.h"
-#include "workers.h"
 
 #include <math.h>
 #include <string.h>
@@ -79,7 +78,7 @@ static fth_status find_neighbours(const graph *g, fth_context *ctx, const float 
                          "nearest", &room, err);
     search of = {g, grid, xy, room};
     if (s == FTH_OK)
-        s = sp_workers_run(ctx, "moran", (g->n + PIECE - 1) / PIECE, search_piece, &of, err);
+        s = fth_context_loop(ctx, "moran", (g->n + PIECE - 1) / PIECE, search_piece, &of, err);
     fth_mem_release(mem, room, NULL);
     sp_grid_destroy(grid);
     return s;

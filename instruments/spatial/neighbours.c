@@ -6,7 +6,6 @@
  */
 #include "grid.h"
 #include "neighbours_drawn.h"
-#include "workers.h"
 
 enum { PIECE = 512 };
 
@@ -47,7 +46,7 @@ static fth_status search_all(job *j, fth_context *ctx, fth_mem *mem, fth_err *er
     FTH_TRY(
         fth_mem_take(mem, FTH_MEM_ANY, bytes, "neighbours being sorted", (void **)&j->room, err));
     const fth_status s =
-        sp_workers_run(ctx, "neighbours", (j->n + PIECE - 1) / PIECE, search, j, err);
+        fth_context_loop(ctx, "neighbours", (j->n + PIECE - 1) / PIECE, search, j, err);
     fth_mem_release(mem, j->room, NULL);
     return s;
 }

@@ -134,9 +134,7 @@ fth_status sp_preprocess_plan(const fth_stage_call *call, fth_stage_plan *out, F
     }
     const uint64_t opened = after.used_bytes - before.used_bytes;
     *out = (fth_stage_plan){.bound = true};
-    out->host_bytes = opened + fixed + block +
-                      fth_library_allowance(1u << FTH_LIB_FATHOM | 1u << FTH_LIB_HDF5,
-                                            fth_context_threads(call->context));
+    (void)fth_stage_plan_hold(call, out, fixed + block, 1u << FTH_LIB_FATHOM | 1u << FTH_LIB_HDF5);
     out->seconds = 1 + 3e-8 * (double)s.counts.entries * 3 + 2e-6 * (double)s.counts.rows;
     snprintf(out->text, sizeof out->text,
              "cell<=%" PRId64 ", gene<=%" PRId64 ", %" PRId64 " entries", s.counts.rows,

@@ -61,8 +61,7 @@ struct sp_prior {
     const fth_stage_call *call; /* for progress and accounts; NULL in tests */
     bool planning;
     uint64_t scratch_bytes; /* out of open: file in place of memory */
-    uint64_t once_bytes;    /* out of open: the most that is held while it computes */
-    uint64_t once_scratch;  /* and spilled meanwhile */
+    fth_plan_needs once;    /* out of open: what the process takes while it computes */
     void *self;
 };
 extern const sp_prior_ops sp_prior_pnmf, sp_prior_svgp, sp_prior_local;

@@ -33,7 +33,4 @@ void sp_model_slots(sp_model *m, sp_slot slot[SP_SLOTS]);
 int sp_slot_sizes(const sp_settings *s, const char *axes, int64_t size[FTH_MAX_AXES]);
 /* The tensor of a slot, its pages untouched. */
 fth_status sp_slot_create(sp_model *m, const sp_slot *slot, fth_err *err);
-/* From a source of two axes or more to a sink of the same shape, a piece at a time. */
-fth_status sp_copy(fth_mem *mem, const fth_source *from, const fth_sink *to, fth_err *err);
-
 #endif

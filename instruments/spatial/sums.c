@@ -76,10 +76,7 @@ void sp_pass_clear(sp_pass *p)
 
 fth_status sp_pass_run(sp_pass *p, const fth_stage_call *call, fth_err *err)
 {
-    const fth_run_options opt = {fth_stage_run_progress, (void *)(uintptr_t)call};
-    FTH_TRY(fth_run(p->plan, p->sink, call ? &opt : NULL, &p->report, err));
-    if (call) fth_stage_account(call, &p->report);
-    return FTH_OK;
+    return fth_stage_run(call, p->plan, p->sink, &p->report, err);
 }
 
 /* Entries with their factors stay in the caches when chunks are small. */

@@ -12,8 +12,6 @@
  */
 #include "svgp.h"
 
-#include "plans.h"
-
 typedef struct svgp {
     bool cached;              /* A is made once; else in each step */
     fth_tensor *A;            /* real [cell induce]; NULL: on the file */
@@ -106,8 +104,8 @@ static void want_constants(fth_graph *g, const sp_model *m, svgp *v, fth_val Lc,
 static fth_source places_of(const sp_prior *p, bool groups)
 {
     if (!p->planning) return fth_tensor_source(groups ? p->data->group : p->data->xy);
-    return groups ? sp_planned_source(FTH_I32, 1, (int64_t[]){p->model->set.cells})
-                  : sp_planned_source(FTH_F32, 2, (int64_t[]){p->model->set.cells, 2});
+    return groups ? fth_source_planned(FTH_I32, 1, (int64_t[]){p->model->set.cells})
+                  : fth_source_planned(FTH_F32, 2, (int64_t[]){p->model->set.cells, 2});
 }
 
 /* The graph of everything that is made once. */
@@ -143,16 +141,12 @@ static fth_status run_once(sp_prior *p, const wanted *w, fth_graph *g, fth_err *
     const fth_limits limits = {.sinks = w->sink};
     fth_plan *plan = fth_plan_make(g, w->val, w->n, &limits, err);
     if (!plan) return err ? err->status : FTH_E_NO_FIT;
-    p->once_bytes = sp_held_while(p->model->mem, plan, &p->once_scratch);
+    fth_plan_get_needs(plan, &p->once);
     if (p->planning) {
         fth_plan_destroy(plan);
         return FTH_OK;
     }
-    fth_run_report report = {0};
-    const fth_run_options opt = {.progress = p->call ? fth_stage_run_progress : NULL,
-                                 .user = (void *)(uintptr_t)p->call};
-    const fth_status s = fth_run(plan, w->sink, &opt, &report, err);
-    if (s == FTH_OK && p->call) fth_stage_account(p->call, &report);
+    const fth_status s = fth_stage_run(p->call, plan, w->sink, NULL, err);
     if (s == FTH_E_NUMERIC)
         fth_err_hint(err, "inducing points lie too close together for this kernel: raise "
                           "model.jitter, or ask for fewer of them");

@@ -5,8 +5,6 @@
  */
 #include "toy.h"
 
-#include "workers.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -127,7 +125,7 @@ static fth_status all_rows(rows *r, int64_t block, fth_csr_writer *w, int64_t *e
         const int64_t left = r->t->cells - r->from;
         r->n = left < block ? left : block;
         FTH_TRY(
-            sp_workers_run(r->t->ctx, "counts", (r->n + PIECE - 1) / PIECE, draw_piece, r, err));
+            fth_context_loop(r->t->ctx, "counts", (r->n + PIECE - 1) / PIECE, draw_piece, r, err));
         for (int64_t row = 0; row < r->n; row++) *entries += r->count[row];
         if (w) FTH_TRY(append(r, w, err));
     }

@@ -62,14 +62,8 @@ static fth_status write_array(const sp_toy *t, const char *dir, const char *name
                               int n_axes, const int64_t *size, const void *data, fth_err *err)
 {
     char path[FTH_PATH];
-    const int64_t zero[2] = {0, 0};
-    fth_sink sink = {0};
     FTH_TRY(fth_path_join(path, dir, name, err));
-    FTH_TRY(fth_npy_create(&sink, t->mem, path, dtype, n_axes, size, err));
-    fth_status s = sink.write(sink.self, zero, size, data, err);
-    if (s == FTH_OK) s = sink.commit(sink.self, err);
-    fth_sink_close(&sink);
-    return s;
+    return fth_npy_save(t->mem, path, dtype, n_axes, size, data, err);
 }
 
 static fth_status write_codes(const sp_toy *t, const char *dir, fth_err *err)

@@ -10,7 +10,6 @@
 #include "found.h"
 #include "neighbours.h"
 #include "toy.h"
-#include "workers.h"
 
 #include <math.h>
 #include <string.h>
@@ -200,7 +199,7 @@ static fth_status draw_step(field *f, fth_err *err)
     FTH_TRY(sp_grid_create(&grid, f->t->mem, f->at, f->n_drawn, err));
     f->grid = grid;
     const fth_status s =
-        sp_workers_run(f->t->ctx, "factors", (f->n_todo + PIECE - 1) / PIECE, draw_piece, f, err);
+        fth_context_loop(f->t->ctx, "factors", (f->n_todo + PIECE - 1) / PIECE, draw_piece, f, err);
     sp_grid_destroy(grid);
     f->grid = NULL;
     if (s == FTH_OK) remember(f);
@@ -305,8 +304,8 @@ static fth_status predict(as_group *a, const fth_sink *sink, int64_t block, fth_
     for (a->from = 0; a->from < t->cells; a->from += block) {
         const int64_t left = t->cells - a->from, n = left < block ? left : block;
         a->f.n_todo = n;
-        FTH_TRY(sp_workers_run(t->ctx, "factors of a group", (n + PIECE - 1) / PIECE, predict_piece,
-                               a, err));
+        FTH_TRY(fth_context_loop(t->ctx, "factors of a group", (n + PIECE - 1) / PIECE,
+                                 predict_piece, a, err));
         FTH_TRY(sink->write(sink->self, (int64_t[]){a->from, 0}, (int64_t[]){n, t->factors}, a->out,
                             err));
     }

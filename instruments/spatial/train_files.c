@@ -26,14 +26,9 @@ static fth_status write_csv(const sp_train *t, fth_err *err)
 static fth_status write_npy(const sp_train *t, fth_err *err)
 {
     char path[FTH_PATH];
-    fth_sink sink = {0};
-    const int64_t lo = 0, n = t->m.iterations;
+    const int64_t n = t->m.iterations;
     FTH_TRY(fth_path_join(path, t->call->model_dir, SP_ELBO_NPY, err));
-    FTH_TRY(fth_npy_create(&sink, t->mem, path, FTH_F64, 1, &n, err));
-    fth_status s = sink.write(sink.self, &lo, &n, fth_tensor_data(t->m.history), err);
-    if (s == FTH_OK) s = sink.commit(sink.self, err);
-    fth_sink_close(&sink);
-    return s;
+    return fth_npy_save(t->mem, path, FTH_F64, 1, &n, fth_tensor_data(t->m.history), err);
 }
 
 /* ---- training.json: no time, place or measured bytes, which the record has ---- */

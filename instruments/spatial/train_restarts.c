@@ -69,12 +69,11 @@ static fth_status write_done(const sp_train *t, fth_err *err)
 {
     const sp_restarts *r = &t->restarts;
     char path[FTH_PATH], text[SP_RESTARTS * 26] = "";
-    const int64_t zero[3] = {0, 0, 0}, size[3] = {r->done, t->set.genes, t->set.n_components};
     const fth_file_item item = {.name = "W",
                                 .dtype = FTH_F32,
                                 .axes = "restart gene factor",
                                 .n_axes = 3,
-                                .size = {size[0], size[1], size[2]}};
+                                .size = {r->done, t->set.genes, t->set.n_components}};
     for (int64_t i = 0; i < r->done; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%a ", r->elbo[i]);
     const fth_file_meta meta = {"elbo", text};
@@ -84,8 +83,7 @@ static fth_status write_done(const sp_train *t, fth_err *err)
                                    &(fth_safetensors_options){.meta = &meta, .n_meta = 1}, err));
     fth_sink sink;
     fth_status s = fth_safetensors_sink(w, "W", &sink, err);
-    if (s == FTH_OK) s = sink.write(sink.self, zero, size, loadings(t, 0), err);
-    if (s == FTH_OK && sink.commit) s = sink.commit(sink.self, err);
+    if (s == FTH_OK) s = fth_sink_put(&sink, loadings(t, 0), err);
     if (s == FTH_OK) return fth_safetensors_commit(w, err);
     fth_safetensors_abandon(w);
     return s;

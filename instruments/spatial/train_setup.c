@@ -5,7 +5,6 @@
  */
 #include "init.h"
 #include "neighbours.h"
-#include "plans.h"
 #include "train.h"
 
 #include <inttypes.h>
@@ -143,8 +142,8 @@ static fth_status plan_start(const sp_train *t, fth_stage_plan *out, fth_err *er
                    grid = t->set.spatial ? sp_grid_bytes(t->size.cells) : 0;
     fth_mem_stats now;
     fth_mem_get_stats(t->mem, &now);
-    out->host_bytes = now.used_bytes + (init > grid ? init : grid);
-    if (out->host_bytes <= now.budget_bytes) return FTH_OK;
+    if (fth_stage_plan_hold(t->call, out, init > grid ? init : grid, 0) <= now.budget_bytes)
+        return FTH_OK;
     char need[24], have[24];
     FTH_FAIL(err, FTH_E_NO_FIT, "start values take %s with the model beside them; %s are allowed",
              fth_mem_format_size(out->host_bytes, need, sizeof need),
@@ -165,28 +164,24 @@ static fth_status plan_once(sp_train *t, bool scratch, fth_stage_plan *out, FILE
                   .size = t->size,
                   .set = t->set,
                   .on_scratch = scratch};
-    uint64_t spilled = 0;
+    *out = (fth_stage_plan){0};
     fth_status s = sp_model_create(&p.m, t->mem, &t->set, FTH_F32, !scratch, err);
     if (s == FTH_OK && scratch)
         s = sp_moments_open(&p.moments, &p.m, fth_context_scratch_dir(t->ctx), true, err);
     if (s == FTH_OK) s = plan_data(&p, err);
     if (s == FTH_OK) s = plan_start(&p, out, err);
     if (s == FTH_OK) s = sp_train_open_step(&p, err);
-    if (s == FTH_OK) {
-        const uint64_t bytes = sp_held_while(p.mem, p.step.plan, &spilled);
-        if (bytes > out->host_bytes) out->host_bytes = bytes;
-        if (p.step.prior.once_bytes > out->host_bytes) out->host_bytes = p.step.prior.once_bytes;
-        out->seconds = fth_stage_guess(t->call, p.step.plan, (double)t->set.max_iter);
-        if (show) s = fth_plan_print(p.step.plan, show);
-    }
-    if (s == FTH_OK && t->wants_video) {
+    if (s == FTH_OK)
+        s = fth_stage_plan_add(t->call, out, p.step.plan, (double)t->set.max_iter, show, err);
+    if (s == FTH_OK && t->wants_video)
         s = sp_video_open(&p.video, t->ctx, t->call, &p.m, NULL, 0, err);
-        const uint64_t bytes = s == FTH_OK ? sp_held_while(p.mem, p.video.plan, &spilled) : 0;
-        if (bytes > out->host_bytes) out->host_bytes = bytes;
-        if (s == FTH_OK && show) s = fth_plan_print(p.video.plan, show);
-    }
-    if (p.step.prior.once_scratch > spilled) spilled = p.step.prior.once_scratch;
-    out->scratch_bytes = spilled + p.moments.bytes + p.step.prior.scratch_bytes;
+    if (s == FTH_OK && t->wants_video)
+        s = fth_stage_plan_add(t->call, out, p.video.plan, 0, show, err);
+    const fth_plan_needs *once = &p.step.prior.once;
+    if (once->host_bytes > out->host_bytes) out->host_bytes = once->host_bytes;
+    if (once->device_bytes > out->device_bytes) out->device_bytes = once->device_bytes;
+    if (once->scratch_bytes > out->scratch_bytes) out->scratch_bytes = once->scratch_bytes;
+    out->scratch_bytes += p.moments.bytes + p.step.prior.scratch_bytes;
     sp_video_close(&p.video);
     sp_train_close_step(&p);
     sp_moments_close(&p.moments);

@@ -1,7 +1,6 @@
 /* video.c - see video.h. */
 #include "video.h"
 
-#include "plans.h"
 #include "slots.h"
 
 #include <inttypes.h>
@@ -58,7 +57,7 @@ static fth_status open_part(sp_video *v, int64_t kept, fth_err *err)
 static fth_val place(sp_video *v, const char *name, fth_dtype dtype, const char *axes,
                      fth_tensor *t, int64_t cells, int64_t more)
 {
-    const fth_source none = sp_planned_source(dtype, more ? 2 : 1, (int64_t[]){cells, more});
+    const fth_source none = fth_source_planned(dtype, more ? 2 : 1, (int64_t[]){cells, more});
     return fth_input(v->net.g, name, dtype, axes, t ? fth_tensor_source(t) : none);
 }
 
@@ -187,7 +186,6 @@ static fth_status save_iters(sp_video *v, const before *b, int64_t first, int64_
                              fth_err *err)
 {
     char path[FTH_PATH];
-    fth_sink sink = {0};
     fth_tensor *t = NULL;
     const int64_t n = b->n + v->n;
     FTH_TRY(fth_path_join(path, v->call->model_dir, SP_FRAME_ITERS, err));
@@ -196,9 +194,7 @@ static fth_status save_iters(sp_video *v, const before *b, int64_t first, int64_
     for (int64_t i = 0; i < n; i++)
         at[i] = i < b->n ? ((const int64_t *)fth_tensor_data(b->iters))[i]
                          : (first / interval + 1 + i - b->n) * interval;
-    fth_status s = fth_npy_create(&sink, v->model->mem, path, FTH_I64, 1, &n, err);
-    if (s == FTH_OK) s = fth_sink_store(&sink, t, err);
-    fth_sink_close(&sink);
+    const fth_status s = fth_npy_save(v->model->mem, path, FTH_I64, 1, &n, at, err);
     fth_tensor_release(t);
     return s;
 }

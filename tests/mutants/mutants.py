@@ -678,7 +678,7 @@ MUTANTS = [
     ("doubles_go_unnoticed", "instruments/spatial/export_places.c",
      "if (slot[at] >= 0)", "if (slot[at] > m)", "unit/test_spatial_export"),
     ("cells_without_their_rows", "instruments/spatial/folder.c",
-     "(int64_t[1]){0}, &p->cells.n, p->cells.row, err)", "(int64_t[1]){0}, &p->cells.n, p->source.row + (p->cells.n > 1), err)",
+     "&p->cells.n, p->cells.row, err)", "&p->cells.n, p->source.row + (p->cells.n > 1), err)",
      "unit/test_spatial_preprocess"),
     ("last_word_is_the_first", "instruments/spatial/info_h5ad.c",
      "if (rank <= *best_rank || strlen(name) >= 128) return;", "if (strlen(name) >= 128) return;",
