@@ -2,6 +2,18 @@
 # src/cpu and in the rooms of instruments, compiled once per instruction set as FathomKernels.cmake
 # says, with the flags of this build. All files of the build know which sets there are.
 include(${CMAKE_CURRENT_LIST_DIR}/FathomKernels.cmake)
+# Sanitizers make kernels slow to compile, and the sets share their source: there base and the best
+# one of this machine are enough.
+if(FTH_SANITIZE AND EXISTS /proc/cpuinfo)
+    file(STRINGS /proc/cpuinfo features REGEX "^flags" LIMIT_COUNT 1)
+    set(spare v4)
+    if(features MATCHES " avx512vl ")
+        set(spare v3)
+    endif()
+    list(REMOVE_ITEM FATHOM_ISA_SETS ${spare})
+    string(TOUPPER ${spare} spare)
+    list(REMOVE_ITEM FATHOM_ISA_DEFINITIONS FTH_HAVE_ISA_${spare}=1)
+endif()
 target_compile_definitions(fathom_flags INTERFACE ${FATHOM_ISA_DEFINITIONS})
 
 function(fth_add_kernels out name)
