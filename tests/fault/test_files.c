@@ -109,6 +109,19 @@ TEST(old_content_survives_each_failed_step)
     fail_each(set, true, true, 5);
 }
 
+/* Of many failures behind the first, the first is reported: which byte, and why. */
+TEST(a_stream_reports_its_first_failure)
+{
+    fth_mem *mem = t_mem(1 << 20);
+    fth_err err = {0};
+    path = t_temp_path("first");
+    fth__mem_inject(mem, 0, 2); /* behind the creation */
+    IS(stream(mem, &err), FTH_E_FILE_WRITE);
+    HAS(err.text, "writing at byte 0: No space left");
+    EQ_I64(t_file_count(), 0);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 /* A set whose files are new: after a failure there are none. */
 TEST(a_set_of_new_files_leaves_none_behind)
 {

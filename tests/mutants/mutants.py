@@ -1196,9 +1196,8 @@ MUTANTS = [
     # ---- files: whole, together, in place ----
     ("rename_that_cannot_fail", "src/mem/disk.c",
      "return COUNTED(mem, rename(from, to));", "(void)mem;\n    return rename(from, to) == 0 ? 0 : errno;", "fault/test_files"),
-    ("short_write_taken_for_all", "src/mem/disk.c",
-     "        *done += (uint64_t)n;\n    }\n    return 0;\n}\n\nint fth__disk_append",
-     "        *done += (uint64_t)n / 2;\n    }\n    return 0;\n}\n\nint fth__disk_append", "unit/test_files"),
+    ("sync_that_cannot_fail", "src/mem/disk.c",
+     "return COUNTED(mem, fsync(fd));", "(void)mem;\n    return fsync(fd) == 0 ? 0 : errno;", "fault/test_files"),
     ("set_not_undone", "src/io/file_set.c",
      "for (int64_t i = set->n; s != FTH_OK && i-- > 0;) undo(&set->file[i]);", "(void)undo;", "fault/test_files"),
     ("old_file_of_a_set_not_kept", "src/io/file_set.c",
