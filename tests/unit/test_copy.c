@@ -126,11 +126,42 @@ TEST(a_copy_can_be_cancelled_or_fail_and_is_then_not_committed)
     to.dtype = FTH_I32;
     IS(fth_source_copy(&zeros, &to, mem, NULL, NULL, &err), FTH_E_USAGE);
     IS(fth_source_copy(NULL, &to, mem, NULL, NULL, &err), FTH_E_USAGE);
+    to.dtype = FTH_F32;
+    fth_source mute = zeros;
+    mute.read = NULL;
+    IS(fth_source_copy(&mute, &to, mem, NULL, NULL, &err), FTH_E_USAGE);
+    to.write = NULL;
+    IS(fth_source_copy(&zeros, &to, mem, NULL, NULL, &err), FTH_E_USAGE);
+    const fth_source number = fth_source_planned(FTH_F32, 0, NULL);
+    const fth_sink gone = fth_sink_discard(FTH_F32, 0, NULL);
+    IS(fth_source_copy(&number, &gone, mem, NULL, NULL, &err), FTH_E_INTERNAL);
     fth_tensor_release(b);
     fth__mem_inject(mem, 1, 0);
     const fth_sink away = fth_sink_discard(FTH_F32, 1, &n);
+    err = (fth_err){0};
     IS(fth_source_copy(&zeros, &away, mem, NULL, NULL, &err), FTH_E_NOMEM);
+    EQ_I64(err.status, FTH_E_NOMEM);
     fth__mem_inject(mem, 0, 0);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+static bool keep_last(void *user, const fth_progress *p)
+{
+    IS_TRUE(p->fraction > ((const fth_progress *)user)->fraction);
+    *(fth_progress *)user = *p;
+    return true;
+}
+
+TEST(a_copy_says_how_far_it_is)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    const int64_t n[2] = {3, 1 << 18};
+    const fth_source zeros = fth_source_zeros(FTH_F32, 2, n);
+    const fth_sink away = fth_sink_discard(FTH_F32, 2, n);
+    fth_progress last = {0};
+    OK(fth_source_copy(&zeros, &away, mem, keep_last, &last, NULL));
+    EQ_F64(last.fraction, 1);
+    EQ_F64(last.remaining_s, 0);
     OK(fth_mem_destroy(mem, NULL));
 }
 
@@ -235,6 +266,10 @@ TEST(tensors_and_facts_are_one_file)
     IS(fth_safetensors_fill(f, "weights", c, &err), FTH_E_FILE_SHAPE);
     HAS(err.text, "'weights'");
     IS(fth_safetensors_fill(f, "steps", a, &err), FTH_E_FILE_SHAPE);
+    fth_tensor *d;
+    OK(fth_tensor_create(&d, mem, "d", FTH_I32, 1, &three, NULL));
+    IS(fth_safetensors_fill(f, "weights", d, &err), FTH_E_FILE_SHAPE); /* as many bytes */
+    fth_tensor_release(d);
     IS(fth_safetensors_fill(f, "none", a, &err), FTH_E_FILE_KEY);
     fth_tensor_release(a);
     fth_tensor_release(b);

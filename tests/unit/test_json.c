@@ -485,4 +485,83 @@ TEST(no_memory_is_reported_at_the_end)
     }
 }
 
+static fth_status parse_only(const char *text, size_t bytes, fth_err *err)
+{
+    fth_mem *mem = t_mem(1 << 26);
+    fth_json *doc = NULL;
+    *err = (fth_err){0};
+    const fth_status s = fth_json_parse(&doc, mem, "text", text, bytes, err);
+    fth_json_destroy(doc);
+    OK(fth_mem_destroy(mem, NULL));
+    return s;
+}
+
+/* What is open, not what was; and not what stands in a text. */
+TEST(brackets_are_counted_while_they_are_open)
+{
+    fth_err err;
+    char text[400];
+    for (int n = 64; n <= 65; n++) {
+        memset(text, '[', (size_t)n);
+        memset(text + n, ']', (size_t)n);
+        IS(parse_only(text, (size_t)(2 * n), &err), n == 64 ? FTH_OK : FTH_E_FILE_FORMAT);
+    }
+    HAS(err.text, "more than 64 brackets");
+    size_t n = (size_t)snprintf(text, sizeof text, "[[]");
+    while (n < 300) n += (size_t)snprintf(text + n, sizeof text - n, ",[]");
+    text[n++] = ']';
+    OK(parse_only(text, n, &err));
+    memset(text, '[', sizeof text);
+    memcpy(text, "\"\\\"", 3); /* a quote within quotes */
+    text[100] = '"';
+    OK(parse_only(text, 101, &err));
+}
+
+TEST(numbers_that_do_not_fit_are_none)
+{
+    fth_mem *mem = t_mem(1 << 20);
+    fth_json *doc = parse(mem, "[1e300, \"18446744073709551615\", \"18446744073709551616\", "
+                               "9007199254740992.0, 9007199254740994.0]");
+    const fth_json_value *v = fth_json_root(doc);
+    EQ_I64(fth_json_get_int(fth_json_at(v, 0), NULL, 7), 7);
+    EQ_U64(fth_json_get_u64(fth_json_at(v, 1), NULL, 7), UINT64_MAX);
+    EQ_U64(fth_json_get_u64(fth_json_at(v, 2), NULL, 7), 7);
+    EQ_I64(fth_json_get_int(fth_json_at(v, 3), NULL, 7), 9007199254740992);
+    EQ_I64(fth_json_get_int(fth_json_at(v, 4), NULL, 7), 7);
+    fth_json_destroy(doc);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(so_many_brackets_can_be_written)
+{
+    for (int n = FTH_JSON_DEPTH; n <= FTH_JSON_DEPTH + 1; n++) {
+        fth_mem *mem = t_mem(1 << 20);
+        fth_json_writer w;
+        fth_json_begin(&w, mem, false);
+        for (int i = 0; i < n; i++) fth_json_open(&w, NULL, '[');
+        for (int i = 0; i < n; i++) fth_json_close(&w);
+        IS(fth_json_end(&w, NULL), n == FTH_JSON_DEPTH ? FTH_OK : FTH_E_INTERNAL);
+        fth_json_free(&w);
+        OK(fth_mem_destroy(mem, NULL));
+    }
+}
+
+TEST(a_text_has_bounds)
+{
+    enum { MEMBERS = 1000001, MOST = 64 << 20 };
+    fth_err err;
+    char *text = malloc(MOST + 1);
+    memset(text, ' ', MOST + 1);
+    text[0] = '0';
+    OK(parse_only(text, MOST, &err));
+    IS(parse_only(text, MOST + 1, &err), FTH_E_FILE_FORMAT);
+    HAS(err.text, "more than 64 MiB");
+    text[0] = '{'; /* keys are values too */
+    for (int i = 0; i < MEMBERS; i++) memcpy(text + 1 + 5 * (size_t)i, "\"\":0,", 5);
+    IS(parse_only(text, 1 + 5 * (size_t)MEMBERS, &err), FTH_E_FILE_FORMAT);
+    HAS(err.text, "two million values");
+    free(text);
+    IS(parse_only("NaN", 2, &err), FTH_E_FILE_FORMAT); /* the third is not part of it */
+}
+
 TEST_MAIN()

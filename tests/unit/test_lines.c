@@ -46,6 +46,18 @@ TEST(numbers_are_short_and_fields_are_quoted_where_needed)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+TEST(what_ends_a_line_is_quoted)
+{
+    fth_mem *mem = t_mem(1 << 20);
+    fth_lines t;
+    fth_lines_begin(&t, mem);
+    fth_lines_field(&t, "a\rb");
+    fth_lines_field(&t, "c\nd");
+    EQ_STR(t.data, "\"a\rb\"\"c\nd\"");
+    fth_lines_free(&t);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 TEST(an_empty_text_is_an_empty_file)
 {
     fth_mem *mem = t_mem(1 << 20);

@@ -167,4 +167,36 @@ TEST(no_memory_is_an_error)
     OK(fth_context_destroy(ctx, NULL));
 }
 
+typedef struct questions {
+    int64_t asked;
+    fth_progress last;
+} questions;
+
+static bool count_questions(void *user, const fth_progress *p)
+{
+    questions *q = user;
+    q->asked++;
+    q->last = *p;
+    return true;
+}
+
+static void sleep_some(void *arg, int64_t i, int worker)
+{
+    (void)arg, (void)i, (void)worker;
+    nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+}
+
+TEST(a_loop_asks_now_and_then_and_at_its_end)
+{
+    questions q = {0};
+    fth_context *ctx = context_of(1, count_questions, &q, NULL);
+    OK(fth_context_loop(ctx, "nothing", 0, sleep_some, NULL, NULL));
+    EQ_I64(q.asked, 0);
+    OK(fth_context_loop(ctx, "sleeping", 40, sleep_some, NULL, NULL));
+    LE_F64(q.asked, q.last.elapsed_s / 0.05 + 1);
+    EQ_F64(q.last.fraction, 1);
+    EQ_F64(q.last.remaining_s, 0);
+    OK(fth_context_destroy(ctx, NULL));
+}
+
 TEST_MAIN()

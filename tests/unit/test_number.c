@@ -1,6 +1,8 @@
 /* test_number.c - numbers as text: whole texts, edges of double, every locale. seconds: 1 */
 #include "testing/test.h"
 
+#include "text/number.h"
+
 #include <fathom/number.h>
 
 #include <locale.h>
@@ -93,6 +95,30 @@ TEST(what_is_written_reads_back)
     EQ_STR(fth_number_format(text, sizeof text, (double)INFINITY, 0), "inf");
     EQ_STR(fth_number_format(text, sizeof text, -(double)INFINITY, 0), "-inf");
     EQ_STR(fth_number_format(text, 4, 1.25, 0), "1.2"); /* cut, and terminated */
+}
+
+TEST(numbers_of_configs_at_their_edges)
+{
+    double real = 0;
+    int64_t v = 0;
+    EQ_I64(fth__number_real("01", &real), FTH__NUMBER_ZERO);
+    EQ_I64(fth__number_real("0", &real), FTH__NUMBER_OK);
+    EQ_I64(fth__number_int("9007199254740992.0", &v), FTH__NUMBER_OK);
+    EQ_I64(v, 9007199254740992);
+    EQ_I64(fth__number_int("9007199254740994.0", &v), FTH__NUMBER_HUGE);
+}
+
+TEST(intervals_at_their_edges)
+{
+    fth__interval i;
+    char text[64];
+    IS_TRUE(fth__interval_parse("[0,1]", &i)); /* the shortest */
+    IS_TRUE(fth__interval_parse("[ 0 , 2 )", &i));
+    IS_TRUE(i.high == 2 && fth__interval_has(&i, 0) && !fth__interval_has(&i, 2));
+    for (int n = 39; n <= 40; n++) { /* the longest bound, and one more */
+        snprintf(text, sizeof text, "[0.%0*d,1]", n - 2, 1);
+        IS_TRUE(fth__interval_parse(text, &i) == (n == 39));
+    }
 }
 
 TEST_MAIN()

@@ -118,11 +118,98 @@ TEST(lines_and_files_have_bounds)
         if (how > 0 && s == FTH_OK) s = fth_reader_rest(&b.r, "rest", &rest, &bytes, &b.err);
         IS(s, FTH_E_FILE_FORMAT);
         HAS(b.err.text, "text: expected at most 2");
+        if (how == 1) HAS(b.err.text, "found 3000"); /* known before any of it is read */
         end(&b);
     }
     o.max_bytes = 3000;
     b = start(put(text, sizeof text), &o);
     OKE(fth_reader_next(&b.r, &line, &b.err), &b.err);
+    end(&b);
+}
+
+TEST(a_file_is_read_twice_as_if_once)
+{
+    fth_reader_options o = {.max_bytes = 13};
+    bench b = start(PUT("\xef\xbb\xbfone # two"), &o);
+    fth_text_field f;
+    for (int i = 0; i < 2; i++) { /* the mark, the bound and the comment begin again */
+        OKE(fth_reader_word(&b.r, " ", '#', &f, &b.err), &b.err);
+        EQ_U64(f.n, 3);
+        SAME_BYTES(f.text, "one", 3);
+        OKE(fth_reader_word(&b.r, " ", '#', &f, &b.err), &b.err);
+        EQ_U64(f.n, 0);
+        OK(fth_reader_rewind(&b.r, NULL));
+    }
+    end(&b);
+    /* the smallest buffer still holds a word */
+    o = (fth_reader_options){.room = 4};
+    b = start(PUT("a long word"), &o);
+    OKE(fth_reader_word(&b.r, "", 0, &f, &b.err), &b.err);
+    EQ_U64(f.n, 11);
+    end(&b);
+}
+
+TEST(a_file_that_became_shorter_ends_there)
+{
+    char text[3000];
+    memset(text, 'x', sizeof text);
+    text[10] = '\n';
+    const fth_reader_options o = {.room = 1000};
+    const char *path = put(text, sizeof text);
+    bench b = start(path, &o);
+    fth_text_line line;
+    char *rest = NULL;
+    int64_t bytes = 0;
+    OKE(fth_reader_next(&b.r, &line, &b.err), &b.err);
+    EQ_I64(truncate(path, 100), 0);
+    OKE(fth_reader_rest(&b.r, "rest", &rest, &bytes, &b.err), &b.err);
+    EQ_I64(bytes, 989);
+    OK(fth_mem_release(b.mem, rest, NULL));
+    end(&b);
+}
+
+TEST(numbers_at_the_edges_of_scanf)
+{
+    char text[1200];
+    double v = 0;
+    bool found, digits;
+    static const char *const half[] = {"1e+ 7", "1E- 7", "0x1P 7", "0x1p+ 7"};
+    for (size_t i = 0; i < sizeof half / sizeof *half; i++) { /* an exponent without digits */
+        bench b = start(put(half[i], strlen(half[i])), NULL);
+        for (int k = 0; k < 2; k++) {
+            OKE(fth_reader_scan(&b.r, &v, &found, &digits, &b.err), &b.err);
+            IS_TRUE(found);
+            EQ_F64(v, k ? 7 : 1);
+        }
+        end(&b);
+    }
+    const fth_reader_options o = {.room = FTH_READER_NUMBER};
+    memset(text, ' ', sizeof text); /* more blanks than the buffer holds */
+    memcpy(text + 1000, "12345", 5);
+    bench b = start(put(text, 1005), &o);
+    OKE(fth_reader_scan(&b.r, &v, &found, &digits, &b.err), &b.err);
+    EQ_F64(v, 12345);
+    end(&b);
+    memset(text, '0', sizeof text);
+    for (int n = FTH_READER_NUMBER - 2; n < FTH_READER_NUMBER; n++) { /* the longest, one more */
+        b = start(put(text, (size_t)n), NULL);
+        IS(fth_reader_scan(&b.r, &v, &found, &digits, &b.err),
+           n == FTH_READER_NUMBER - 2 ? FTH_OK : FTH_E_FILE_FORMAT);
+        end(&b);
+    }
+}
+
+TEST(a_bad_field_is_shown_plainly)
+{
+    bench b = start(PUT("\x1b[31mx 2"), NULL);
+    fth_text_line line;
+    fth_text_field f;
+    double v;
+    OKE(fth_reader_next(&b.r, &line, &b.err), &b.err);
+    IS_TRUE(fth_text_field_next(&line, " ", &f));
+    IS(fth_reader_real(&b.r, &f, 0, 1, &v, &b.err), FTH_E_FILE_FORMAT);
+    HAS(b.err.text, "text:1:1: expected");
+    IS_TRUE(strchr(b.err.text, 0x1b) == NULL);
     end(&b);
 }
 
@@ -441,6 +528,9 @@ TEST(tables_have_rows_of_one_width)
     EQ_STR(fth_csv_get(&c, 1, 1), "1");
     EQ_STR(fth_csv_get(&c, 2, 1), "");
     fth_csv_free(&c);
+    fth_csv_free(&c);
+    OK(fth_csv_read(&c, mem, PUT("a,b\r"), NULL));
+    EQ_STR(fth_csv_get(&c, 0, 1), "b");
     fth_csv_free(&c);
     IS(fth_csv_read(&c, mem, PUT("a,b\n1\n"), &err), FTH_E_FILE_FORMAT);
     HAS(err.text, "text: row 2 has 1 fields, the first has 2");

@@ -2,6 +2,7 @@
  * seconds: 2 */
 #include "testing/test.h"
 
+#include "job/stage.h"
 #include "mem/inject.h"
 
 #include <fathom/fathom.h>
@@ -225,6 +226,55 @@ TEST(a_stage_loops_on_its_workers)
     atomic_int sum = 0;
     OK(fth_stage_loop(&call, "adding", 101, add, &sum, NULL));
     EQ_I64(sum, 5050);
+    OK(fth_context_destroy(ctx, NULL));
+}
+
+static bool stop(void *user)
+{
+    return *(const bool *)user;
+}
+
+TEST(a_stage_is_told_to_stop_and_told_of_runs)
+{
+    fth_context *ctx = context_of(64 * MiB);
+    bool stops = false;
+    const fth_stage_options opt = {.stop = stop, .user = &stops};
+    fth__stage_link link = {.opt = &opt, .sent_at = 1e300}; /* nothing is sent */
+    const fth_stage_call call = {.context = ctx, .link = &link};
+    EQ_I64(pthread_mutex_init(&link.lock, NULL), 0);
+    fth_graph *g = fth_graph_create(ctx);
+    fth_axis(g, "n", 5);
+    const fth_val out = fth_sum(fth_index(g, "n"), "n");
+    int64_t total = 0;
+    const fth_sink sink = fth_scalar_sink(FTH_I64, &total);
+    atomic_int sum = 0;
+    OK(fth_stage_compute(&call, g, &out, 1, &sink, NULL));
+    OK(fth_stage_loop(&call, "adding", 101, add, &sum, NULL));
+    EQ_I64(link.runs, 1);
+    stops = true;
+    IS(fth_stage_compute(&call, g, &out, 1, &sink, NULL), FTH_E_CANCELLED);
+    IS(fth_stage_loop(&call, "adding", 101, add, &sum, NULL), FTH_E_CANCELLED);
+    EQ_I64(link.runs, 1);
+    pthread_mutex_destroy(&link.lock);
+    fth_graph_destroy(g);
+    OK(fth_context_destroy(ctx, NULL));
+}
+
+TEST(a_plan_that_cannot_be_shown_is_an_error)
+{
+    fth_context *ctx = context_of(64 * MiB);
+    const fth_stage_call call = {.context = ctx};
+    fth_stage_plan plan = {0};
+    fth_err err = {0};
+    fth_val out;
+    fth_graph *g = build(ctx, 10, NULL, &out);
+    FILE *full = fopen("/dev/full", "w");
+    if (!full) SKIP("there is no /dev/full");
+    setvbuf(full, NULL, _IONBF, 0);
+    IS(fth_stage_plan_graph(&call, &plan, g, &out, 1, 1, full, &err), FTH_E_FILE_WRITE);
+    HAS(err.text, "the plan could not be written");
+    fclose(full);
+    fth_graph_destroy(g);
     OK(fth_context_destroy(ctx, NULL));
 }
 
