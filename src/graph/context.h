@@ -17,9 +17,9 @@ struct fth_context {
     fth_log log;
     int threads;
     char device[32];
-    char reason[128];      /* why that device */
-    char scratch_dir[512]; /* empty: never spill */
-    char cache_dir[512];   /* of compiled kernels; empty: none is kept */
+    char reason[128];       /* why that device */
+    char scratch_dir[4096]; /* empty: never spill */
+    char cache_dir[4096];   /* of compiled kernels; empty: none is kept */
     const fth_backend *backend;
     fth_device *gpu;               /* opened; NULL on the CPU */
     fth_mem *gpu_mem;              /* the ledger of its memory; NULL on the CPU */

@@ -143,6 +143,11 @@ static fth_status fill(fth_context *ctx, const fth_options *opt, fth_err *err)
     ctx->progress_user = opt->progress_user;
     FTH_TRY(fth__threads_check(opt->threads, err));
     ctx->threads = opt->threads > 0 ? opt->threads : usable_cores();
+    /* A part of a path is another folder. */
+    if (opt->scratch_dir && strlen(opt->scratch_dir) >= sizeof ctx->scratch_dir)
+        return FTH_FAIL(err, FTH_E_SCRATCH,
+                        "the path of the scratch directory has %zu bytes, at most %zu fit",
+                        strlen(opt->scratch_dir), sizeof ctx->scratch_dir - 1);
     fth__str_copy(ctx->scratch_dir, sizeof ctx->scratch_dir, opt->scratch_dir);
     fth__str_copy(ctx->cache_dir, sizeof ctx->cache_dir, opt->cache_dir);
     FTH_TRY(resolve_device(ctx, opt, err));

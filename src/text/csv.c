@@ -4,7 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* One field from *at on: unquoted in place, its end cut off. What ended it: ',', '\n' or 0. */
+/* One field from *at on: unquoted in place, its end cut off. What ended it: ',', '\n', 0, or '"'
+ * where a quote is never closed. */
 static char take_field(char *text, int64_t *at, int64_t bytes)
 {
     int64_t to = *at;
@@ -24,7 +25,7 @@ static char take_field(char *text, int64_t *at, int64_t bytes)
     }
     if (to > 0 && end != ',' && text[to - 1] == '\r') to--;
     text[to] = '\0';
-    return end;
+    return quoted ? '"' : end;
 }
 
 /* Fields and rows, at most; quotes only make them fewer. */
@@ -40,8 +41,14 @@ static fth_status cut(fth_csv *c, int64_t bytes, fth_err *err)
     int64_t fields = 0, in_row = 0;
     for (int64_t at = 0; at < bytes;) {
         const int64_t from = at;
+        const bool quoted = c->text[at] == '"';
         const char end = take_field(c->text, &at, bytes);
-        if (end != ',' && in_row == 0 && c->text[from] == '\0') continue; /* an empty line */
+        if (end == '"')
+            return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                            "%s: row %" PRId64 ": a quote is opened and never closed", c->path,
+                            c->rows + 1);
+        if (end != ',' && in_row == 0 && !quoted && c->text[from] == '\0')
+            continue; /* an empty line */
         c->field[fields++] = from;
         in_row++;
         if (end == ',' && at < bytes) continue;
@@ -62,6 +69,19 @@ static fth_status cut(fth_csv *c, int64_t bytes, fth_err *err)
                        : FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: the table is empty", c->path);
 }
 
+/* A zero byte would end its field early: no text has one. */
+static fth_status check_text(const fth_csv *c, int64_t bytes, fth_err *err)
+{
+    const char *zero = memchr(c->text, 0, (size_t)bytes);
+    if (!zero) return FTH_OK;
+    int64_t line = 1;
+    const char *start = c->text;
+    for (const char *p = c->text; p < zero; p++)
+        if (*p == '\n') line++, start = p + 1;
+    return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s:%" PRId64 ":%td: expected text, found a zero byte",
+                    c->path, line, zero - start + 1);
+}
+
 fth_status fth_csv_read(fth_csv *c, fth_mem *mem, const char *path, fth_err *err)
 {
     *c = (fth_csv){.mem = mem, .path = path};
@@ -71,6 +91,7 @@ fth_status fth_csv_read(fth_csv *c, fth_mem *mem, const char *path, fth_err *err
     fth_status s = fth_reader_open(&r, mem, path, NULL, err);
     if (s == FTH_OK) s = fth_reader_rest(&r, "text of a table", &c->text, &bytes, err);
     fth_reader_close(&r);
+    if (s == FTH_OK) s = check_text(c, bytes, err);
     if (s == FTH_OK)
         s = fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)count_fields(c->text, bytes) * sizeof(int64_t),
                          "fields of a table", &block, err);

@@ -180,4 +180,22 @@ TEST(a_quiet_log_stays_quiet)
     EQ_STR(n.text, "");
 }
 
+/* A path that is cut short would be another folder. */
+TEST(a_long_scratch_directory_is_kept_whole_or_refused)
+{
+    char dir[5000];
+    memset(dir, 'd', sizeof dir);
+    dir[0] = '/', dir[1000] = '\0';
+    fth_options opt;
+    fth_options_default(&opt);
+    opt.device = "cpu";
+    opt.scratch_dir = dir;
+    fth_context *ctx = NULL;
+    OK(fth_context_create(&ctx, &opt, NULL));
+    EQ_STR(fth_context_scratch_dir(ctx), dir);
+    OK(fth_context_destroy(ctx, NULL));
+    dir[1000] = 'd', dir[4999] = '\0';
+    IS(fth_context_create(&ctx, &opt, NULL), FTH_E_SCRATCH);
+}
+
 TEST_MAIN()

@@ -541,6 +541,26 @@ TEST(tables_have_rows_of_one_width)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+/* No row and no part of a field is lost without a word. */
+TEST(a_damaged_table_is_refused_and_a_quoted_nothing_is_a_row)
+{
+    fth_mem *mem = t_mem(1 << 20);
+    fth_csv c;
+    fth_err err = {0};
+    const char *path = t_temp_path("zero.csv");
+    t_file_write(path, "a,b\n1,x\0y\n", 11);
+    IS(fth_csv_read(&c, mem, path, &err), FTH_E_FILE_FORMAT);
+    HAS(err.text, "zero.csv:2:4: expected text, found a zero byte");
+    fth_err_clear(&err);
+    IS(fth_csv_read(&c, mem, PUT("name\n\"abc\ndef\n"), &err), FTH_E_FILE_FORMAT);
+    HAS(err.text, "row 2: a quote is opened and never closed");
+    OK(fth_csv_read(&c, mem, PUT("name\nA\n\"\"\nB\n"), NULL));
+    EQ_I64(c.rows, 4);
+    EQ_STR(fth_csv_get(&c, 2, 0), "");
+    fth_csv_free(&c);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 TEST(no_memory_is_an_error_at_every_step)
 {
     const char *path = PUT("a,b\n1,2\n");
