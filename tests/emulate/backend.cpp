@@ -1,6 +1,5 @@
 /* backend.cpp - the emulated device: a backend whose memory is the host's and whose lanes do
  * everything at once. Its kernels are those of the CUDA backend, found the same way. */
-#include "compiler.h"
 #include "cuda/device.h"
 
 #include <new>
@@ -171,8 +170,7 @@ static void *stream(fth_device *d, fth_lane lane)
 
 static void get_libraries(fth_device *, fth_device_info *out)
 {
-    snprintf(out->compiler, sizeof out->compiler, "%s",
-             fth_emulate_compiles() ? "C++ for the CPU" : "none under sanitizers");
+    snprintf(out->compiler, sizeof out->compiler, "C++ for the CPU");
 }
 
 static const fth_device_table table = {
