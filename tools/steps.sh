@@ -39,8 +39,7 @@ step() {
 run_tests() {
     local name=$1 build=$2
     shift 2
-    # One more than there are processors: many tests wait for a disk, a lock or a clock.
-    ctest --test-dir "$build" -j "$(($(nproc) + 1))" --output-on-failure --no-tests=ignore \
+    ctest --test-dir "$build" -j "$(nproc)" --output-on-failure --no-tests=ignore \
         --test-output-size-passed 1000000 --test-output-size-failed 1000000 \
         --output-junit "$PWD/$logs/$name.xml" "$@"
 }

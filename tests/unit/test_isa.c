@@ -48,11 +48,23 @@ static const int which_v3 = 3;
 static const int which_v4 = 4;
 #endif
 
+/* Builds with sanitizers leave one out. */
+static bool has_set(int level)
+{
+#ifdef FTH_HAVE_ISA_V3
+    if (level == 3) return true;
+#endif
+#ifdef FTH_HAVE_ISA_V4
+    if (level == 4) return true;
+#endif
+    return level == 1;
+}
+
 TEST(a_level_is_there_or_it_is_null)
 {
     for (int level = -1; level <= 6; level++) {
         const int *at = FTH_ISA_AT(which, level);
-        if ((level == 1 || level == 3 || level == 4) && level <= fth_isa_level())
+        if (has_set(level) && level <= fth_isa_level())
             EQ_I64(*at, level);
         else
             IS_TRUE(at == NULL);
