@@ -100,6 +100,7 @@ typedef struct fth_source {
      * it that stand in the ledger already, beyond their rows of libraries.def. */
     uint32_t libraries;
     uint64_t billed_bytes;
+    bool concurrent; /* several threads may read at once */
 } fth_source;
 
 /* Where results go. A run calls write for rectangles that cover the output once,
@@ -121,6 +122,7 @@ typedef struct fth_sink {
      * run with one path are an error, unless one `writer` makes the file of both. */
     const char *path;
     const void *writer;
+    bool concurrent; /* several threads may write at once, each a rectangle of its own */
 } fth_sink;
 
 FTH_API fth_source fth_tensor_source(fth_tensor *t); /* kept alive by the caller */

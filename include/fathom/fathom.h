@@ -8,6 +8,7 @@
 #include <fathom/config.h>
 #include <fathom/files.h>
 #include <fathom/graph.h>
+#include <fathom/images.h>
 #include <fathom/instrument.h>
 #include <fathom/io.h>
 #include <fathom/isa.h>

@@ -1,0 +1,96 @@
+/* images.c - image files of any format: the list of formats, and what all of them share. */
+#include "io/images.h"
+
+#include "io/file.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Asked in this order; the end has no row. */
+static const fth__images_format *const formats[] = {NULL};
+
+static fth_status look(fth__images_head *head, fth_mem *mem, const char *path, fth_err *err)
+{
+    *head = (fth__images_head){.path = path};
+    fth_path_info info;
+    FTH_TRY(fth_path_stat(path, &info, err));
+    if (info.kind == FTH_PATH_FOLDER) {
+        head->folder = true;
+        return FTH_OK;
+    }
+    fth_file *f = NULL;
+    FTH_TRY(fth_file_open(&f, mem, path, err));
+    head->n = fth_file_bytes(f) < sizeof head->bytes ? fth_file_bytes(f) : sizeof head->bytes;
+    const fth_status s = fth_file_read(f, 0, head->n, head->bytes, "its first bytes", err);
+    fth_file_close(f);
+    return s;
+}
+
+/* "ND2, TIFF, PNG": all formats there are. */
+static const char *list(char *text, size_t bytes)
+{
+    size_t n = 0;
+    text[0] = 0;
+    for (int i = 0; formats[i] && n < bytes; i++)
+        n += (size_t)snprintf(text + n, bytes - n, "%s%s", i ? ", " : "", formats[i]->name);
+    return text;
+}
+
+fth_status fth_images_open(fth_images **out, fth_mem *mem, const char *path,
+                           const fth_images_options *options, fth_err *err)
+{
+    static const fth_images_options none;
+    fth__images_head head;
+    char text[200];
+    *out = NULL;
+    FTH_TRY(look(&head, mem, path, err));
+    for (int i = 0; formats[i]; i++)
+        if (formats[i]->recognise(&head))
+            return formats[i]->open(out, mem, path, options ? options : &none, err);
+    return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s: no format of images that is known; these are: %s",
+                    path, list(text, sizeof text));
+}
+
+void fth_images_close(fth_images *images)
+{
+    if (images) images->format->close(images);
+}
+
+const fth_images_info *fth_images_get_info(const fth_images *images)
+{
+    return &images->info;
+}
+
+static bool is_within(const fth_images *images, fth_images_axis axis, int64_t i)
+{
+    return i >= 0 && i < images->info.size[axis];
+}
+
+const char *fth_images_channel(const fth_images *images, int64_t c)
+{
+    if (!is_within(images, FTH_IMAGES_C, c)) return NULL;
+    return images->format->channel ? images->format->channel(images, c) : "";
+}
+
+fth_images_position fth_images_get_position(const fth_images *images, int64_t p)
+{
+    if (is_within(images, FTH_IMAGES_P, p) && images->format->position)
+        return images->format->position(images, p);
+    return (fth_images_position){"", NAN, NAN, NAN};
+}
+
+fth_images_frame fth_images_get_frame(const fth_images *images, int64_t t, int64_t p, int64_t z)
+{
+    const bool there = is_within(images, FTH_IMAGES_T, t) && is_within(images, FTH_IMAGES_P, p) &&
+                       is_within(images, FTH_IMAGES_Z, z);
+    if (there && images->format->frame) return images->format->frame(images, t, p, z);
+    return (fth_images_frame){
+        .present = there, .time_ms = NAN, .x_um = NAN, .y_um = NAN, .z_um = NAN};
+}
+
+fth_status fth_images_source(fth_images *images, fth_source *out, fth_err *err)
+{
+    *out = (fth_source){0};
+    return images->format->source(images, out, err);
+}
