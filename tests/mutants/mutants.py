@@ -1407,4 +1407,15 @@ MUTANTS = [
     ("loop_has_always_time_left", "src/run/loop.c",
      "p.elapsed_s * ((double)l->n - done) / done",
      "p.elapsed_s * (double)l->n / done", "unit/test_loop"),
+    # ---- XML ----
+    ("xml_prefixed_attribute_wins", "src/text/xml.c",
+     "(name != attr[i]) != prefixed", "(name != attr[i]) == prefixed", "unit/test_xml"),
+    ("xml_own_entities_taken", "src/text/xml.c",
+     "XML_SetEntityDeclHandler(r->parser, refuse_entity);", "(void)refuse_entity;", "unit/test_xml"),
+    ("xml_any_depth", "src/text/xml.c",
+     "MOST_DEPTH = 64,", "MOST_DEPTH = 640,", "unit/test_xml"),
+    ("xml_last_child_lost", "src/text/xml.c",
+     "        parent->last = node;\n", "        if (!parent->last) parent->last = node;\n", "unit/test_xml"),
+    ("xml_text_of_a_child_in_its_parent", "src/text/xml.c",
+     "    r->text[r->depth].n = 0;\n", "", "unit/test_xml"),
 ]
