@@ -1,0 +1,244 @@
+/* tree.c - see tree.h. */
+#include "tree.h"
+
+#include "../plate/well.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- names ---- */
+
+/* Digits at the front of a text, at most `most` of them; -1: there are none. */
+static int64_t digits(const char *text, int most)
+{
+    int64_t v = 0;
+    int n = 0;
+    for (; n < most && text[n] >= '0' && text[n] <= '9'; n++) v = 10 * v + (text[n] - '0');
+    return n ? v : -1;
+}
+
+enum { MOST_DIGITS = 9 };
+
+int64_t fo_keyence_plane(const char *name)
+{
+    const char *last = strrchr(name, '_'), *before = last;
+    if (!last) return -1;
+    while (before > name && before[-1] != '_') before--;
+    /* "Z003": the field before the last, without its letter */
+    return before < last && digits(before, 1) < 0 ? digits(before + 1, MOST_DIGITS) : -1;
+}
+
+int64_t fo_keyence_tile(const char *name, const char *well_folder)
+{
+    const size_t n = strlen(well_folder);
+    const char *tag = n > 4 ? well_folder + n - 4 : well_folder;
+    const char *at = strstr(name, tag);
+    if (!at) return -1;
+    at += strlen(tag);
+    return *at ? digits(at + 1, 5) : -1;
+}
+
+int64_t fo_keyence_channel(const char *name)
+{
+    const char *at = strstr(name, "CH");
+    return at ? digits(at + 2, MOST_DIGITS) : -1;
+}
+
+/* ---- folders ---- */
+
+/* A walk: where it is, and what the folders above have said. */
+typedef struct walk {
+    fo_keyence_tree *tree;
+    const char *well_folder; /* its name */
+    fo_keyence_image at;
+} walk;
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static fth_status add_image(walk *w, const char *folder, const char *name, fth_err *err)
+{
+    fo_keyence_tree *tree = w->tree;
+    fo_keyence_image image = w->at;
+    char path[FTH_PATH];
+    FTH_TRY(fth_path_join(path, folder, name, err));
+    image.plane = fo_keyence_plane(name);
+    image.channel = fo_keyence_channel(name);
+    if (!tree->cytometer) image.tile = fo_keyence_tile(name, w->well_folder);
+    if (image.plane < 1)
+        return FTH_FAIL(
+            err, FTH_E_FILE_FORMAT,
+            "%s: no number of the plane before the last \"_\"; expected ..._Z003_CH1.tif", path);
+    if (image.tile < 0)
+        return FTH_FAIL(
+            err, FTH_E_FILE_FORMAT,
+            "%s: no number of the tile behind the name of the well folder \"%s\"; expected "
+            "..._XY01_00002_Z003_CH1.tif",
+            path, w->well_folder);
+    if (image.channel < 0) image.channel = 0;
+    if (tree->n == tree->capacity) {
+        const int64_t room = tree->capacity ? 2 * tree->capacity : 256;
+        void *larger = NULL;
+        FTH_TRY(fth_mem_take(tree->mem, FTH_MEM_META, (uint64_t)room * sizeof image,
+                             "Keyence images", &larger, err));
+        if (tree->n) memcpy(larger, tree->image, (size_t)tree->n * sizeof image);
+        if (tree->image) fth_mem_release(tree->mem, tree->image, NULL);
+        tree->image = larger;
+        tree->capacity = room;
+    }
+    image.path = fth_texts_count(tree->paths);
+    FTH_TRY(fth_texts_add(tree->paths, path, strlen(path), err));
+    tree->image[tree->n++] = image;
+    return FTH_OK;
+}
+
+static fth_status add_images(walk *w, const char *folder, fth_err *err)
+{
+    fth_texts *names = NULL;
+    FTH_TRY(fth_folder_list(&names, w->tree->mem, folder, err));
+    fth_status s = FTH_OK;
+    for (int64_t i = 0; s == FTH_OK && i < fth_texts_count(names); i++) {
+        const char *name = fth_texts_get(names, i);
+        if (strstr(name, "CH") && name[0] != '_' && name[0] != '.')
+            s = add_image(w, folder, name, err);
+    }
+    fth_texts_free(names);
+    return s;
+}
+
+/* Call `each` for the folders in `folder` whose names begin with `with`; *n says how many there
+ * are. */
+static fth_status each_folder(walk *w, const char *folder, const char *with, int64_t *n,
+                              fth_status (*each)(walk *w, const char *path, const char *name,
+                                                 int64_t i, fth_err *err),
+                              fth_err *err)
+{
+    fth_texts *names = NULL;
+    *n = 0;
+    FTH_TRY(fth_folder_list(&names, w->tree->mem, folder, err));
+    fth_status s = FTH_OK;
+    for (int64_t i = 0; s == FTH_OK && i < fth_texts_count(names); i++) {
+        const char *name = fth_texts_get(names, i);
+        char path[FTH_PATH];
+        if (!begins(name, with)) continue;
+        s = fth_path_join(path, folder, name, err);
+        if (s == FTH_OK && fth_path_kind_of(path) == FTH_PATH_FOLDER)
+            s = each(w, path, name, (*n)++, err);
+    }
+    fth_texts_free(names);
+    return s;
+}
+
+static fth_status add_time(walk *w, const char *path, const char *name, int64_t i, fth_err *err)
+{
+    (void)i;
+    w->at.t = digits(name + 1, MOST_DIGITS);
+    if (w->at.t < 0)
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                        "%s: no number behind the T of a time folder; expected T0001", path);
+    return add_images(w, path, err);
+}
+
+static fth_status add_times(walk *w, const char *path, fth_err *err)
+{
+    int64_t n;
+    w->at.t = 0;
+    FTH_TRY(each_folder(w, path, "T", &n, add_time, err));
+    return n ? FTH_OK : add_images(w, path, err);
+}
+
+static fth_status add_position(walk *w, const char *path, const char *name, int64_t i, fth_err *err)
+{
+    (void)name;
+    w->at.tile = i;
+    return add_times(w, path, err);
+}
+
+static fth_status find_well(walk *w, const char *folder, fth_err *err)
+{
+    fth_texts *names = NULL;
+    FTH_TRY(fth_folder_list(&names, w->tree->mem, folder, err));
+    const char *marker = NULL;
+    for (int64_t i = 0; !marker && i < fth_texts_count(names); i++)
+        if (fth_texts_get(names, i)[0] == '_') marker = fth_texts_get(names, i);
+    fth_status s = FTH_OK;
+    const size_t n = marker ? strlen(marker) : 0;
+    w->at.well = n > 3 ? fo_well_parse(marker + n - 3) : -1;
+    if (!marker)
+        s = FTH_FAIL(
+            err, FTH_E_FILE_FORMAT,
+            "%s: no entry whose name begins with \"_\" says which well it is; expected _A01",
+            folder);
+    else if (w->at.well < 0)
+        s = FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                     "%s/%s: the last three characters are no well; expected A01 to H12", folder,
+                     marker);
+    fth_texts_free(names);
+    return s;
+}
+
+static fth_status add_well(walk *w, const char *path, const char *name, int64_t i, fth_err *err)
+{
+    int64_t n;
+    (void)i;
+    w->well_folder = name;
+    w->at.tile = 0;
+    FTH_TRY(find_well(w, path, err));
+    FTH_TRY(each_folder(w, path, "P", &n, add_position, err));
+    return n ? FTH_OK : add_times(w, path, err);
+}
+
+/* ---- all ---- */
+
+static int by_place(const void *a, const void *b)
+{
+    const fo_keyence_image *x = a, *y = b;
+    const int64_t p[5] = {x->well, x->t, x->tile, x->channel, x->plane};
+    const int64_t q[5] = {y->well, y->t, y->tile, y->channel, y->plane};
+    for (int i = 0; i < 5; i++)
+        if (p[i] != q[i]) return p[i] < q[i] ? -1 : 1;
+    return 0;
+}
+
+static fth_status check(const fo_keyence_tree *tree, const char *folder, fth_err *err)
+{
+    if (tree->n == 0)
+        return FTH_FAIL(
+            err, FTH_E_FILE_KEY,
+            "%s: no images; expected files with CH in their names in folders XY* or W0*", folder);
+    for (int64_t i = 1; i < tree->n; i++)
+        if (by_place(&tree->image[i - 1], &tree->image[i]) == 0)
+            return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                            "%s and %s have the same well, time, tile and plane",
+                            fth_texts_get(tree->paths, tree->image[i - 1].path),
+                            fth_texts_get(tree->paths, tree->image[i].path));
+    return FTH_OK;
+}
+
+fth_status fo_keyence_tree_read(fo_keyence_tree *tree, fth_mem *mem, const char *folder,
+                                fth_err *err)
+{
+    walk w = {.tree = tree};
+    int64_t n = 0;
+    *tree = (fo_keyence_tree){.mem = mem};
+    fth_status s = fth_texts_create(&tree->paths, mem, err);
+    if (s == FTH_OK) s = each_folder(&w, folder, "XY", &n, add_well, err);
+    if (s == FTH_OK && n == 0) {
+        tree->cytometer = true;
+        s = each_folder(&w, folder, "W0", &n, add_well, err);
+    }
+    if (s == FTH_OK && tree->n) qsort(tree->image, (size_t)tree->n, sizeof *tree->image, by_place);
+    if (s == FTH_OK) s = check(tree, folder, err);
+    if (s != FTH_OK) fo_keyence_tree_free(tree);
+    return s;
+}
+
+void fo_keyence_tree_free(fo_keyence_tree *tree)
+{
+    if (tree->image) fth_mem_release(tree->mem, tree->image, NULL);
+    fth_texts_free(tree->paths);
+    *tree = (fo_keyence_tree){0};
+}
