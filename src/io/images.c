@@ -2,13 +2,14 @@
 #include "io/images.h"
 
 #include "io/file.h"
+#include "io/nd2.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 /* Asked in this order; the end has no row. */
-static const fth__images_format *const formats[] = {NULL};
+static const fth__images_format *const formats[] = {&fth__nd2_format, NULL};
 
 static fth_status look(fth__images_head *head, fth_mem *mem, const char *path, fth_err *err)
 {
@@ -77,7 +78,7 @@ fth_images_position fth_images_get_position(const fth_images *images, int64_t p)
 {
     if (is_within(images, FTH_IMAGES_P, p) && images->format->position)
         return images->format->position(images, p);
-    return (fth_images_position){"", NAN, NAN, NAN};
+    return (fth_images_position){"", (double)NAN, (double)NAN, (double)NAN};
 }
 
 fth_images_frame fth_images_get_frame(const fth_images *images, int64_t t, int64_t p, int64_t z)
@@ -85,8 +86,11 @@ fth_images_frame fth_images_get_frame(const fth_images *images, int64_t t, int64
     const bool there = is_within(images, FTH_IMAGES_T, t) && is_within(images, FTH_IMAGES_P, p) &&
                        is_within(images, FTH_IMAGES_Z, z);
     if (there && images->format->frame) return images->format->frame(images, t, p, z);
-    return (fth_images_frame){
-        .present = there, .time_ms = NAN, .x_um = NAN, .y_um = NAN, .z_um = NAN};
+    return (fth_images_frame){.present = there,
+                              .time_ms = (double)NAN,
+                              .x_um = (double)NAN,
+                              .y_um = (double)NAN,
+                              .z_um = (double)NAN};
 }
 
 fth_status fth_images_source(fth_images *images, fth_source *out, fth_err *err)
