@@ -1,4 +1,5 @@
 /* map_fit.c - the grid of a plate on the stage: fitted, and compared with what was mapped. */
+#include "../linear/solve.h"
 #include "map.h"
 
 #include <math.h>
@@ -7,55 +8,24 @@
 
 /* ---- fit ---- */
 
-/* Solve a x = b for three unknowns by elimination with pivots; false: the rows depend on each
- * other. `b` becomes the solution. Both right-hand sides share the elimination. */
-static bool solve3(double a[3][3], double b[2][3])
-{
-    for (int k = 0; k < 3; k++) {
-        int pivot = k;
-        for (int i = k + 1; i < 3; i++)
-            if (fabs(a[i][k]) > fabs(a[pivot][k])) pivot = i;
-        if (fabs(a[pivot][k]) < 1e-9) return false; /* indices of wells: sums of whole numbers */
-        for (int j = 0; j < 3; j++) {
-            const double t = a[k][j];
-            a[k][j] = a[pivot][j];
-            a[pivot][j] = t;
-        }
-        for (int r = 0; r < 2; r++) {
-            const double t = b[r][k];
-            b[r][k] = b[r][pivot];
-            b[r][pivot] = t;
-        }
-        for (int i = 0; i < 3; i++) {
-            if (i == k) continue;
-            const double f = a[i][k] / a[k][k];
-            for (int j = k; j < 3; j++) a[i][j] -= f * a[k][j];
-            for (int r = 0; r < 2; r++) b[r][i] -= f * b[r][k];
-        }
-    }
-    for (int k = 0; k < 3; k++)
-        for (int r = 0; r < 2; r++) b[r][k] /= a[k][k];
-    return true;
-}
-
 bool fo_map_fit(fo_stage_place place[FO_WELLS], const fo_stage_place known[FO_WELLS])
 {
-    double a[3][3] = {{0}}, b[2][3] = {{0}};
+    double a[9] = {0}, b[6] = {0}; /* three terms, two coordinates */
     for (int w = 0; w < FO_WELLS; w++) {
         if (isnan(known[w].x_um) || isnan(known[w].y_um)) continue;
         const double term[3] = {1, w % FO_COLUMNS,
                                 w / FO_COLUMNS}; /* neither the pitch nor its unit matters */
         for (int i = 0; i < 3; i++) {
-            for (int j = 0; j < 3; j++) a[i][j] += term[i] * term[j];
-            b[0][i] += term[i] * known[w].x_um;
-            b[1][i] += term[i] * known[w].y_um;
+            for (int j = 0; j < 3; j++) a[3 * i + j] += term[i] * term[j];
+            b[2 * i] += term[i] * known[w].x_um;
+            b[2 * i + 1] += term[i] * known[w].y_um;
         }
     }
-    if (!solve3(a, b)) return false;
+    if (!fo_solve(a, b, 3, 2)) return false;
     for (int w = 0; w < FO_WELLS; w++) {
         const double column = w % FO_COLUMNS, row = w / FO_COLUMNS;
-        place[w] = (fo_stage_place){b[0][0] + b[0][1] * column + b[0][2] * row,
-                                    b[1][0] + b[1][1] * column + b[1][2] * row};
+        place[w] =
+            (fo_stage_place){b[0] + b[2] * column + b[4] * row, b[1] + b[3] * column + b[5] * row};
     }
     return true;
 }

@@ -5,20 +5,9 @@
  */
 #include "times.h"
 
+#include "../linear/median.h"
+
 #include <math.h>
-#include <stdlib.h>
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *v, int64_t n)
-{
-    qsort(v, (size_t)n, sizeof *v, by_value);
-    return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
-}
 
 /* Intervals between known times, whatever lies between them. */
 static int64_t intervals(const double *seconds, int64_t n, double *out)
@@ -37,7 +26,7 @@ static void find_jumps(double *seconds, int64_t n, double *work, bool fix, fo_ti
     const int64_t count = intervals(seconds, n, work);
     if (count < 2) return;
     for (int64_t i = 0; i < count; i++) work[i] = fabs(work[i] - r->cycle_s);
-    const double deviation = median(work, count), cycle = r->cycle_s;
+    const double deviation = fo_median(work, count), cycle = r->cycle_s;
     double moved = 0, before = NAN; /* `before` is the last known time as the file has it */
     for (int64_t i = 0; i < n; i++) {
         if (isnan(seconds[i])) continue;
@@ -89,7 +78,7 @@ fo_times_report fo_times_complete(double *seconds, int64_t n, bool compat, bool 
 {
     fo_times_report r = {.cycle_s = FO_DEFAULT_CYCLE_S, .first_jump = -1};
     const int64_t count = intervals(seconds, n, work);
-    if (count > 0) r.cycle_s = median(work, count);
+    if (count > 0) r.cycle_s = fo_median(work, count);
     find_jumps(seconds, n, work, fix_jumps, &r);
     impute(seconds, n, compat, &r);
     for (int64_t i = 1; i < n; i++)

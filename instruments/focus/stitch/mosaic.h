@@ -1,0 +1,39 @@
+/* mosaic.h - tiles with places become one picture: brightness, drawing, canvas. */
+#ifndef FOCUS_STITCH_MOSAIC_H
+#define FOCUS_STITCH_MOSAIC_H
+
+#include "tiles.h"
+
+/* How a tile's values change: white * (v / white)^gamma, then gain * v + offset. */
+typedef struct fo_tone {
+    double gain, offset, gamma;
+} fo_tone;
+double fo_tone_of(const fo_tone *tone, double v, double white);
+
+/* One gain and offset per tile, by least squares over the overlaps; their means stay 1 and 0.
+ * `work`: 4 n (n + 1) reals for n tiles. */
+void fo_tones_match(fo_tone *tone, const fo_tiles *tiles, const fo_tile_place *place, double *work);
+/* As MorphSeq: from the middle tile on, each neighbour gets the gamma, in steps of 0.02 from 1,
+ * that brings its overlap within 2 % of what is there already. */
+void fo_tones_gamma(fo_tone *tone, const fo_tiles *tiles, const fo_tile_place *place, double white);
+
+typedef enum fo_blend {
+    FO_BLEND_NONE,  /* later tiles over earlier ones */
+    FO_BLEND_LINEAR /* a ramp across each overlap   */
+} fo_blend;
+
+/* Pixels that all tiles cover together. */
+void fo_mosaic_size(const fo_tiles *tiles, const fo_tile_place *place, int64_t *y, int64_t *x);
+/* Draw into `out` [y x] of fo_mosaic_size, values cut to [0, white] and to whole numbers where
+ * `whole`. `weight` has as many reals as `out`; may be NULL for FO_BLEND_NONE. */
+void fo_mosaic_draw(float *out, float *weight, const fo_tiles *tiles, const fo_tile_place *place,
+                    const fo_tone *tone, fo_blend blend, double white, bool whole);
+
+/* Cut from or pad with zeros around the middle of `in` [y x]: out [to_y to_x]. With `turn`, `in` is
+ * read as its transpose. */
+void fo_canvas_fit(float *out, int64_t to_y, int64_t to_x, const float *in, int64_t y, int64_t x,
+                   bool turn);
+/* The canvas of MorphSeq for 1, 2 or 3 tiles of this width; false: it has none for so many. */
+bool fo_canvas_size(int tiles, bool vertical, int64_t width_px, int64_t *y, int64_t *x);
+
+#endif
