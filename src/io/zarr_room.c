@@ -1,0 +1,100 @@
+/* zarr_room.c - the rooms that chunks pass through: as many as a part of the budget allows. */
+#include "base/checked.h"
+#include "io/zarr.h"
+
+#include <string.h>
+
+enum { SHARE = 16, ALIGN = 64, WINDOW = 256 << 10 };
+
+static uint64_t up(uint64_t bytes)
+{
+    return bytes > UINT64_MAX - ALIGN ? UINT64_MAX : (bytes + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static uint64_t add(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* Reading chunks that are not packed needs a window, packing needs a chunk and two places. */
+void fth__zarr_needs_add(fth__zarr_needs *all, const fth__zarr_meta *m, bool pack)
+{
+    const uint64_t bytes = fth__zarr_chunk_bytes(m);
+    const bool plain = m->codecs.n == 0;
+    fth__zarr_needs one = {.work = fth__codecs_room(&m->codecs, bytes, pack)};
+    one.chunk = plain && !pack ? fth__min_u64(bytes, WINDOW) : bytes;
+    if (!fth__zarr_is_straight(m)) one.chunk = bytes;
+    one.packed = plain ? 0 : fth__codecs_most(&m->codecs, bytes);
+    one.index = m->sharded ? fth__zarr_index_bytes(m) : 0;
+    all->chunk = fth__max_u64(all->chunk, one.chunk);
+    all->packed = fth__max_u64(all->packed, one.packed);
+    all->work = fth__max_u64(all->work, one.work);
+    all->index = fth__max_u64(all->index, one.index);
+}
+
+static void lay_out(fth__zarr_rooms *r, const fth__zarr_needs *needs)
+{
+    uint8_t *at = r->block;
+    for (int i = 0; i < r->n; i++) {
+        fth__zarr_room *room = &r->room[i];
+        room->chunk = at, at += up(needs->chunk);
+        room->one = at, at += up(needs->packed);
+        room->two = at, at += up(needs->packed);
+        room->index = at, at += up(needs->index);
+        room->work = at, at += up(needs->work);
+        room->work_bytes = needs->work;
+        room->chunk_bytes = needs->chunk;
+    }
+}
+
+fth_status fth__zarr_rooms_open(fth__zarr_rooms *r, fth_mem *mem, const fth__zarr_needs *needs,
+                                fth_err *err)
+{
+    fth_mem_stats now;
+    *r = (fth__zarr_rooms){.mem = mem};
+    fth_mem_get_stats(mem, &now);
+    uint64_t each = add(up(needs->chunk), up(needs->index));
+    each = add(each, add(up(needs->packed), up(needs->packed)));
+    each = add(each, up(needs->work));
+    const uint64_t fit = each > 0 ? now.budget_bytes / SHARE / each : FTH__ZARR_ROOMS;
+    r->n = (int)fth__max_u64(1, fth__min_u64(fit, FTH__ZARR_ROOMS));
+    r->free = r->n;
+    if (each > UINT64_MAX / FTH__ZARR_ROOMS)
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT, "chunks have more bytes than can be counted");
+    r->bytes = each * (uint64_t)r->n;
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, r->bytes, "zarr chunks", &r->block, err));
+    lay_out(r, needs);
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->freed, NULL);
+    return FTH_OK;
+}
+
+void fth__zarr_rooms_close(fth__zarr_rooms *r)
+{
+    if (!r->block) return;
+    (void)fth_mem_release(r->mem, r->block, NULL);
+    pthread_cond_destroy(&r->freed);
+    pthread_mutex_destroy(&r->lock);
+    *r = (fth__zarr_rooms){0};
+}
+
+fth__zarr_room *fth__zarr_room_take(fth__zarr_rooms *r)
+{
+    pthread_mutex_lock(&r->lock);
+    while (r->free == 0) pthread_cond_wait(&r->freed, &r->lock);
+    int i = 0;
+    while (r->room[i].busy) i++;
+    r->room[i].busy = true;
+    r->free--;
+    pthread_mutex_unlock(&r->lock);
+    return &r->room[i];
+}
+
+void fth__zarr_room_give(fth__zarr_rooms *r, fth__zarr_room *room)
+{
+    pthread_mutex_lock(&r->lock);
+    room->busy = false;
+    r->free++;
+    pthread_cond_signal(&r->freed);
+    pthread_mutex_unlock(&r->lock);
+}
