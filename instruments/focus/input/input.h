@@ -1,0 +1,88 @@
+/* input.h - files become a list of stacks, and one source of all their pixels.
+ *
+ *   files -> fo_file (open, its axes known) -> fo_stack (file, b, t, p, c) -> source [stack z y x]
+ *
+ * Files of one plane each are one stack in natural order; files of several planes hold stacks. What
+ * is wrong with any of them is found before a pixel is read, and told together. All stacks of an
+ * input have one size in y and x and one dtype; one with fewer planes than the deepest ends in
+ * planes that are not present.
+ *
+ * Ownership: fo_input_close ends everything, the source too. Threads: as fth_source.
+ */
+#ifndef FOCUS_INPUT_INPUT_H
+#define FOCUS_INPUT_INPUT_H
+
+#include "../settings/settings.h"
+
+#include <fathom/images.h>
+
+/* Axes of a file in the order b t p z c y x. */
+typedef enum fo_axis { FO_B, FO_T, FO_P, FO_Z, FO_C, FO_Y, FO_X, FO_AXES } fo_axis;
+
+typedef struct fo_file {
+    const char *path;
+    fth_images *images;    /* NULL: .npy and raw */
+    fth_source source;     /* while it is open */
+    int axis_of[FO_AXES];  /* axis of the source; -1: it has none */
+    int64_t size[FO_AXES]; /* 1 where it has none */
+    fth_dtype dtype;
+    int significant_bits;
+    bool is_images; /* `images` can be opened */
+    bool rgb;       /* its channels become one grey value */
+    double um_per_px, z_step_um;
+    int64_t channel; /* that is fused */
+} fo_file;
+
+typedef struct fo_stack {
+    int32_t file, b, t, p, c;
+    int32_t planes;  /* that the file has for it, after the selection */
+    int32_t present; /* of those */
+} fo_stack;
+
+typedef struct fo_input {
+    fth_mem *mem;
+    const fo_selection *selection;
+    bool of_planes; /* one stack, whose plane i is file i */
+    fth_texts *names;
+    fo_file *file;
+    int64_t n_files;
+    fo_stack *stack;
+    int64_t n_stacks;
+    uint8_t *present;              /* [stack][z] */
+    int64_t planes, rows, columns; /* z of the deepest, y, x */
+    int64_t first_plane;           /* number in the file of plane 0 */
+    int64_t file_planes;           /* of the deepest, before the selection */
+    int64_t size[FO_AXES];         /* largest of each axis of the result: b t p 1 c y x */
+    fth_dtype dtype;
+    int significant_bits;
+    double um_per_px, z_step_um; /* 0: not known */
+    int64_t missing_frames;
+    void *grey; /* buffer of one colour plane; NULL: none has colours */
+    bool keep_open;
+} fo_input;
+
+/* Open and check everything. FTH_E_FILE_FORMAT or FTH_E_COMMAND list all problems. */
+fth_status fo_input_open(fo_input *in, fth_mem *mem, const char *const *path, int n_paths,
+                         const fo_selection *selection, fth_err *err);
+void fo_input_close(fo_input *in); /* one that is all zero is allowed */
+/* Those of `chosen` alone, n of them, when it is not NULL: then it lives as long as
+ * the source. */
+typedef struct fo_input_view {
+    fo_input *input;
+    const int64_t *chosen;
+    int64_t n;
+    int64_t failed; /* stack of the input whose pixels could not be read; -1: none */
+} fo_input_view;
+fth_source fo_input_source(fo_input_view *view);
+/* "A01" or "p003" of a stack with positions; "" of one without. */
+const char *fo_input_well(const fo_input *in, const fo_stack *s);
+
+/* open.c: one file, its header read. */
+fth_status fo_file_open(fo_file *f, fth_mem *mem, const char *path, const fo_selection *selection,
+                        fth_err *err);
+void fo_file_close(fo_file *f);
+/* Its pixels, after its source was closed to save descriptors. */
+fth_status fo_file_reopen(const fo_file *f, fth_mem *mem, const fo_selection *selection,
+                          fth_source *out, fth_err *err);
+
+#endif

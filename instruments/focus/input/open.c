@@ -1,0 +1,121 @@
+/* open.c - one file of images, a .npy array or plain bytes, as seven named axes. */
+#include "input.h"
+
+#include "paths.h"
+
+#include <string.h>
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n > m && strcmp(text + n - m, end) == 0;
+}
+
+/* ---- what was opened ---- */
+
+static void set_axis(fo_file *f, fo_axis axis, int of)
+{
+    f->axis_of[axis] = of;
+    f->size[axis] = of >= 0 ? f->source.size[of] : 1;
+}
+
+static fth_status describe_array(fo_file *f, fth_err *err)
+{
+    static const int axes[5][FO_AXES] = {/* b, t, p, z, c, y, x */
+                                         [2] = {-1, -1, -1, -1, -1, 0, 1},
+                                         [3] = {-1, -1, -1, 0, -1, 1, 2},
+                                         [4] = {0, -1, -1, 1, -1, 2, 3}};
+    const int n = f->source.n_axes;
+    if (n < 2 || n > 4) {
+        FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: expected axes y x, z y x or b z y x, found %d axes",
+                 f->path, n);
+        fth_err_hint(err, "save the array with two, three or four axes");
+        return FTH_E_FILE_SHAPE;
+    }
+    for (int a = 0; a < FO_AXES; a++) set_axis(f, (fo_axis)a, axes[n][a]);
+    f->dtype = f->source.dtype;
+    f->significant_bits = (int)fth_dtype_size(f->dtype) * 8;
+    return FTH_OK;
+}
+
+static fth_status describe_images(fo_file *f)
+{
+    const fth_images_info *info = fth_images_get_info(f->images);
+    static const fo_axis order[FTH_IMAGES_AXES] = {FO_T, FO_P, FO_Z, FO_C, FO_Y, FO_X};
+    f->axis_of[FO_B] = -1;
+    f->size[FO_B] = 1;
+    for (int a = 0; a < FTH_IMAGES_AXES; a++) set_axis(f, order[a], a);
+    f->is_images = true;
+    f->dtype = info->dtype;
+    f->significant_bits =
+        info->significant_bits ? info->significant_bits : (int)fth_dtype_size(f->dtype) * 8;
+    f->rgb = info->rgb && info->size[FTH_IMAGES_C] >= 3;
+    f->um_per_px = info->um_per_px;
+    f->z_step_um = info->z_step_um;
+    return FTH_OK;
+}
+
+static fth_status check_pixels(const fo_file *f, fth_err *err)
+{
+    if (f->dtype != FTH_U8 && f->dtype != FTH_U16 && f->dtype != FTH_F32) {
+        FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: expected pixels of u8, u16 or f32, found %s", f->path,
+                 fth_dtype_name(f->dtype));
+        fth_err_hint(err, "convert the array first, as with .astype('float32')");
+        return FTH_E_FILE_SHAPE;
+    }
+    for (int a = 0; a < FO_AXES; a++)
+        if (f->size[a] < 1)
+            return FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: axis %c is empty", f->path, "btpzcyx"[a]);
+    return FTH_OK;
+}
+
+/* ---- opening ---- */
+
+static fth_status open_source(fo_file *f, fth_mem *mem, const fo_selection *selection, fth_err *err)
+{
+    if (selection->is_raw) return fth_raw_open(&f->source, mem, f->path, &selection->raw, err);
+    if (ends_with(f->path, ".npy")) return fth_npy_open(&f->source, mem, f->path, err);
+    FTH_TRY(fth_images_open(&f->images, mem, f->path, &selection->images, err));
+    return fth_images_source(f->images, &f->source, err);
+}
+
+fth_status fo_file_open(fo_file *f, fth_mem *mem, const char *path, const fo_selection *selection,
+                        fth_err *err)
+{
+    *f = (fo_file){.path = path};
+    fth_status s = FTH_OK;
+    if (fth_path_kind_of(path) == FTH_PATH_ABSENT)
+        s = FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: there is no such file", path);
+    if (s == FTH_OK) s = open_source(f, mem, selection, err);
+    if (s == FTH_OK) s = f->images ? describe_images(f) : describe_array(f, err);
+    if (s == FTH_OK) s = check_pixels(f, err);
+    if (selection->um_per_px > 0) f->um_per_px = selection->um_per_px;
+    if (selection->z_step_um > 0) f->z_step_um = selection->z_step_um;
+    if (s != FTH_OK) fo_file_close(f);
+    return s;
+}
+
+void fo_file_close(fo_file *f)
+{
+    fth_source_close(&f->source);
+    fth_images_close(f->images);
+    f->images = NULL;
+}
+
+fth_status fo_file_reopen(const fo_file *f, fth_mem *mem, const fo_selection *selection,
+                          fth_source *out, fth_err *err)
+{
+    fo_file again = {.path = f->path};
+    fth_status s = open_source(&again, mem, selection, err);
+    if (s == FTH_OK && (again.source.dtype != f->dtype ||
+                        memcmp(again.source.size, f->source.size,
+                               (size_t)again.source.n_axes * sizeof *f->source.size) != 0))
+        s = FTH_FAIL(err, FTH_E_FILE_SHAPE, "%s: the file has changed since it was opened",
+                     f->path);
+    fth_images_close(again.images);
+    if (s == FTH_OK)
+        *out = again.source;
+    else
+        fth_source_close(&again.source);
+    return s;
+}

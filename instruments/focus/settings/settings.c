@@ -1,0 +1,206 @@
+/* settings.c - from flags to a checked config, and from that to what is selected. */
+#include "settings.h"
+
+#include <string.h>
+
+/* ---- flags ---- */
+
+/* "focus.z_keep=3". A text is quoted: nothing in it means anything to YAML. */
+static fth_status set_one(fth_config *cfg, const fo_option *o, const char *value, fth_err *err)
+{
+    enum { ROOM = 8192 };
+    char quoted[ROOM], text[ROOM + 80];
+    if (!*value && o->type != FTH_CONFIG_BOOL)
+        return FTH_FAIL(err, FTH_E_COMMAND, "--%s has no value", o->flag);
+    if (o->type == FTH_CONFIG_TEXT || o->type == FTH_CONFIG_PATH || o->type == FTH_CONFIG_CHOICE) {
+        fth_json_writer w;
+        fth_json_begin_fixed(&w, quoted, sizeof quoted);
+        fth_json_text(&w, NULL, value);
+        if (fth_json_end(&w, NULL) != FTH_OK)
+            return FTH_FAIL(err, FTH_E_COMMAND, "--%s: the value is too long", o->flag);
+        value = quoted;
+    } else if (o->type == FTH_CONFIG_BOOL) {
+        value = "true";
+    }
+    snprintf(text, sizeof text, "%s=%.8191s", o->key, value);
+    if (fth_config_set(cfg, text, NULL) == FTH_OK) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_COMMAND, "--%s: '%.100s' is no value", o->flag, value);
+}
+
+static const char *flag_of(const char *key)
+{
+    for (const fo_option *o = fo_options; o->flag; o++)
+        if (strcmp(o->key, key) == 0) return o->flag;
+    return NULL;
+}
+
+/* "--method: expected one of ..., found 'logg'; did you mean 'log'?": all of them. */
+static fth_status tell_mistakes(const fth_config *cfg, fth_err *err)
+{
+    char text[FTH_ERR_TEXT - 64] = "";
+    size_t used = 0;
+    fth_config_mistake m;
+    int shown = 0, all = 0;
+    for (int64_t i = 0; fth_config_get_mistake(cfg, i, &m); i++) {
+        if (m.notice) continue;
+        all++;
+        char line[600];
+        const char *flag = flag_of(m.key);
+        int n =
+            snprintf(line, sizeof line, "\n  %s%s: %s%.200s", flag ? "--" : "", flag ? flag : m.key,
+                     m.kind == FTH_MISTAKE_CHECK ? "" : "expected ", m.expected);
+        if (m.found[0] && m.kind != FTH_MISTAKE_CHECK && n > 0 && (size_t)n < sizeof line)
+            n += snprintf(line + n, sizeof line - (size_t)n, ", found %.100s", m.found);
+        if (m.nearest && n > 0 && (size_t)n < sizeof line)
+            n += snprintf(line + n, sizeof line - (size_t)n, "; did you mean '%.60s'?", m.nearest);
+        if (used + strlen(line) >= sizeof text) continue;
+        memcpy(text + used, line, strlen(line) + 1);
+        used += strlen(line);
+        shown++;
+    }
+    FTH_FAIL(err, FTH_E_COMMAND, "%d mistake%s in the options:%s%s", all, all == 1 ? "" : "s", text,
+             shown < all ? "\n  and more" : "");
+    fth_err_hint(err, "'fathom config docs focus' describes every option");
+    return FTH_E_COMMAND;
+}
+
+fth_status fo_settings_from_flags(fth_config **out, fth_mem *mem, bool stack,
+                                  const char *(*value)(void *user, const char *flag), void *user,
+                                  fth_err *err)
+{
+    fth_config *cfg = NULL;
+    *out = NULL;
+    FTH_TRY(fth_config_create(&cfg, mem, err));
+    fth_status s = fth_config_set(cfg, "name=focus", err);
+    for (const fo_option *o = fo_options; s == FTH_OK && o->flag; o++) {
+        const char *text = (stack ? o->stack : o->plate) ? value(user, o->flag) : NULL;
+        if (text) s = set_one(cfg, o, text, err);
+    }
+    if (s == FTH_OK) {
+        fth_err found = {0};
+        s = fth_config_check(cfg, &fo_schema, NULL, &found);
+        if (s == FTH_E_CONFIG)
+            s = tell_mistakes(cfg, err);
+        else if (s != FTH_OK)
+            s = FTH_FAIL(err, s, "%s", found.text);
+    }
+    if (s == FTH_OK)
+        *out = cfg;
+    else
+        fth_config_destroy(cfg, NULL);
+    return s;
+}
+
+/* ---- what is selected ---- */
+
+static bool parse_part(const char **at, int64_t otherwise, int64_t *out)
+{
+    char digits[24];
+    const size_t n = strspn(*at, "0123456789");
+    if (n >= sizeof digits) return false;
+    memcpy(digits, *at, n);
+    digits[n] = '\0';
+    *out = otherwise;
+    *at += n;
+    return n == 0 || fth_int_parse(digits, out);
+}
+
+bool fo_range_parse(const char *text, fo_range *out)
+{
+    *out = (fo_range){0, -1, 1};
+    if (!parse_part(&text, 0, &out->first) || *text++ != ':') return false;
+    if (!parse_part(&text, -1, &out->end)) return false;
+    if (*text == ':') {
+        text++;
+        if (!parse_part(&text, 1, &out->step)) return false;
+    }
+    return *text == '\0' && out->step >= 1 && (out->end < 0 || out->end > out->first);
+}
+
+int64_t fo_range_count(const fo_range *r, int64_t size)
+{
+    const int64_t end = r->end < 0 ? size : r->end;
+    return end <= r->first ? 0 : (end - r->first - 1) / r->step + 1;
+}
+
+/* The next of the fields between commas; false: there is none. */
+static bool next_field(const char **at, char *field, size_t bytes)
+{
+    if (!*at) return false;
+    const size_t n = strcspn(*at, ",");
+    if (n >= bytes) return false;
+    memcpy(field, *at, n);
+    field[n] = '\0';
+    *at = (*at)[n] ? *at + n + 1 : NULL;
+    return true;
+}
+
+/* "17,2189,1152,u16[,4096]" */
+static bool parse_raw(const char *text, fth_raw_layout *out)
+{
+    static const struct {
+        const char *name;
+        fth_dtype dtype;
+    } dtypes[] = {{"u8", FTH_U8},    {"u16", FTH_U16},    {"f32", FTH_F32},
+                  {"uint8", FTH_U8}, {"uint16", FTH_U16}, {"float32", FTH_F32}};
+    char field[40];
+    int64_t offset = 0;
+    *out = (fth_raw_layout){.n_axes = 3};
+    for (int i = 0; i < 3; i++)
+        if (!next_field(&text, field, sizeof field) || !fth_int_parse(field, &out->size[i]) ||
+            out->size[i] < 1 || out->size[i] > INT32_MAX)
+            return false;
+    if (!next_field(&text, field, sizeof field)) return false;
+    size_t i = 0;
+    while (i < sizeof dtypes / sizeof dtypes[0] && strcmp(field, dtypes[i].name) != 0) i++;
+    if (i == sizeof dtypes / sizeof dtypes[0]) return false;
+    out->dtype = dtypes[i].dtype;
+    if (text && (!next_field(&text, field, sizeof field) || !fth_int_parse(field, &offset)))
+        return false;
+    out->offset = (uint64_t)offset;
+    return text == NULL && offset >= 0;
+}
+
+static const char *text_of(const fth_config *cfg, const char *key)
+{
+    return fth_config_has(cfg, key) ? fth_config_text(cfg, key) : "";
+}
+
+static double real_of(const fth_config *cfg, const char *key)
+{
+    return fth_config_has(cfg, key) ? fth_config_real(cfg, key) : 0;
+}
+
+static fth_status wrong(fth_err *err, const char *option, const char *expected, const char *found)
+{
+    return FTH_FAIL(err, FTH_E_COMMAND, "--%s: expected %s, found '%.100s'", option, expected,
+                    found);
+}
+
+fth_status fo_selection_read(const fth_config *cfg, fo_selection *out, fth_err *err)
+{
+    *out = (fo_selection){
+        .channel = text_of(cfg, "focus.channel"),
+        .channels = (fo_channels)fth_config_choice(cfg, "focus.channels"),
+        .wells = text_of(cfg, "focus.wells"),
+        .times = {0, -1, 1},
+        .planes = {0, -1, 1},
+        .z_keep = fth_config_has(cfg, "focus.z_keep") ? fth_config_int(cfg, "focus.z_keep") : 0,
+        .has_planes = fth_config_has(cfg, "focus.z_range"),
+        .z_step_um = real_of(cfg, "focus.z_step"),
+        .um_per_px = real_of(cfg, "focus.um_per_px"),
+        .is_raw = fth_config_has(cfg, "focus.raw"),
+        .images = {.search_bytes = (uint64_t)fth_config_int(cfg, "focus.nd2_search"),
+                   .rgb_is_bgr = fth_config_choice(cfg, "focus.rgb_order") == 1}};
+    const char *times = text_of(cfg, "focus.times"), *planes = text_of(cfg, "focus.z_range"),
+               *raw = text_of(cfg, "focus.raw");
+    if (*times && !fo_range_parse(times, &out->times))
+        return wrong(err, "times", "A:B or A:B:STEP with A below B", times);
+    if (out->has_planes && (!fo_range_parse(planes, &out->planes) || out->planes.step != 1))
+        return wrong(err, "z-range", "A:B with A below B", planes);
+    if (out->is_raw && !parse_raw(raw, &out->raw))
+        return wrong(err, "raw", "Z,Y,X,DTYPE[,OFFSET] with dtype u8, u16 or f32", raw);
+    if (out->has_planes && out->z_keep)
+        return FTH_FAIL(err, FTH_E_COMMAND, "--z-keep and --z-range both choose planes: give one");
+    return FTH_OK;
+}
