@@ -1,0 +1,193 @@
+/* test_focus_table.c - the plate's table from sheets and CSV, and the table of the images.
+ * seconds: 1 */
+#include "instruments/focus/plate/metadata.h"
+#include "mem/inject.h"
+#include "testing/files.h"
+
+#include <math.h>
+
+typedef struct bench {
+    fth_mem *mem;
+    fth_err err;
+    fo_plate plate;
+} bench;
+
+static bench start(void)
+{
+    return (bench){.mem = t_mem(1 << 22)};
+}
+
+static void end(bench *b)
+{
+    fo_plate_free(&b->plate);
+    OKE(fth_mem_destroy(b->mem, &b->err), &b->err);
+}
+
+static fth_status read_csv(bench *b, fo_layout layout, const char *text)
+{
+    const char *path = t_temp_path("plate.csv");
+    t_file_write(path, text, strlen(text));
+    fo_plate_free(&b->plate);
+    fth_err_clear(&b->err);
+    return fo_plate_read_csv(&b->plate, b->mem, layout, path, &b->err);
+}
+
+static void text_is(const char *path, const char *wanted)
+{
+    size_t n;
+    char *text = (char *)t_file_read(path, &n);
+    text[n] = 0;
+    EQ_STR(text, wanted);
+    free(text);
+}
+
+static const char small[] =
+    "temperature,well,genotype,medium,start_age_hpf,colour,series_number_map\n"
+    "28.5,A01,\"wik, ab\",E3,11,red,2\n"
+    "30,B12,wt,,24h,,1\n"
+    "30,C03,wt,E3,,,7\n";
+
+TEST(a_legacy_table_has_its_seven_columns)
+{
+    bench b = start();
+    OKE(read_csv(&b, FO_LAYOUT_LEGACY, small), &b.err);
+    const char *wanted[] = {"medium",        "genotype",         "chem_perturbation",
+                            "start_age_hpf", "embryos_per_well", "temperature",
+                            "pair"};
+    EQ_I64(b.plate.n_columns, 7);
+    for (int i = 0; i < 7; i++) EQ_STR(b.plate.column[i].name, wanted[i]);
+    EQ_STR(fo_plate_text(&b.plate, fo_plate_find(&b.plate, "genotype"), 0), "wik, ab");
+    EQ_STR(fo_plate_text(&b.plate, fo_plate_find(&b.plate, "start_age_hpf"), 23), "24h");
+    EQ_F64(fo_plate_find(&b.plate, "temperature")->number[0], 28.5);
+    EQ_STR(fo_plate_text(&b.plate, fo_plate_find(&b.plate, "pair"), 0), "");
+    IS_TRUE(b.plate.has_well[0] && b.plate.has_well[23]);
+    IS_TRUE(!b.plate.has_well[26] && !b.plate.has_well[1]); /* no age; no row */
+    IS_TRUE(b.plate.has_series);
+    EQ_F64(b.plate.series[23], 1);
+    IS_TRUE(isnan(b.plate.series[1]));
+    EQ_PTR(fo_plate_find(&b.plate, "colour"), NULL);
+    end(&b);
+}
+
+TEST(the_new_layout_takes_every_sheet_and_renames)
+{
+    bench b = start();
+    fo_plate_cell cell[FO_WELLS] = {{0}};
+    OKE(fo_plate_create(&b.plate, b.mem, &b.err), &b.err);
+    for (int w = 0; w < FO_WELLS; w++)
+        cell[w] = (fo_plate_cell){FO_CELL_TEXT, 0, w % 2 ? "nan" : "tri_1"};
+    OKE(fo_plate_add_sheet(&b.plate, FO_LAYOUT_V2, "chem_perturbation", cell, &b.err), &b.err);
+    for (int w = 0; w < FO_WELLS; w++)
+        cell[w] = (fo_plate_cell){w < 3 ? FO_CELL_NUMBER : FO_CELL_TEXT, 11, "none"};
+    OKE(fo_plate_add_sheet(&b.plate, FO_LAYOUT_V2, "start_age", cell, &b.err), &b.err);
+    for (int w = 0; w < FO_WELLS; w++)
+        cell[w] = (fo_plate_cell){w ? FO_CELL_NUMBER : FO_CELL_EMPTY, 28.5 + 1.5 * (w > 1), ""};
+    OKE(fo_plate_add_sheet(&b.plate, FO_LAYOUT_V2, "temp_c", cell, &b.err), &b.err);
+    for (int w = 0; w < FO_WELLS; w++) cell[w] = (fo_plate_cell){0};
+    OKE(fo_plate_add_sheet(&b.plate, FO_LAYOUT_V2, "notes", cell, &b.err), &b.err);
+    IS(fo_plate_add_sheet(&b.plate, FO_LAYOUT_V2, "temperature", cell, &b.err), FTH_E_FILE_FORMAT);
+    fth_err_clear(&b.err);
+    OKE(fo_plate_finish(&b.plate, FO_LAYOUT_V2, "book.xlsx", &b.err), &b.err);
+    char path[FTH_PATH];
+    snprintf(path, sizeof path, "%s", t_temp_path("v2.csv"));
+    OKE(fo_plate_save_v2(&b.plate, "20250912", path, &b.err), &b.err);
+    text_is(path, "well_index,experiment_id,treatment,start_age_hpf,temperature,notes,well_id\n"
+                  "A01,20250912,tri_1,11,,nan,20250912_A01\n"
+                  "A02,20250912,none,11,28.5,nan,20250912_A02\n"
+                  "A03,20250912,tri_1,11,30.0,nan,20250912_A03\n");
+    end(&b);
+}
+
+TEST(tables_with_mistakes_are_refused)
+{
+    const struct {
+        const char *text;
+        fth_status status;
+        const char *error;
+    } bad[] = {
+        {"a,b\n1,2\n", FTH_E_FILE_KEY, "no column \"well\""},
+        {"well,medium\nA01,E3\n", FTH_E_FILE_KEY,
+         "no sheet or column genotype, start_age_hpf, temperature;"},
+        {"well,medium\nA00,E3\n", FTH_E_FILE_FORMAT, "row 2: \"A00\" is no well"},
+        {"well,medium\nA01,E3\na1,E3\n", FTH_E_FILE_FORMAT, "row 3: well a1 stands in row 2 too"},
+        {"well,medium,medium\nA01,E3,E3\n", FTH_E_FILE_FORMAT, "called \"medium\""},
+    };
+    bench b = start();
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        IS(read_csv(&b, FO_LAYOUT_LEGACY, bad[i].text), bad[i].status);
+        HAS(b.err.text, bad[i].error);
+    }
+    IS(read_csv(&b, FO_LAYOUT_V2, "well,medium\nA01,E3\n"), FTH_E_FILE_KEY);
+    HAS(b.err.text, "no sheet or column start_age_hpf");
+    end(&b);
+}
+
+TEST(every_allocation_of_a_table_may_fail)
+{
+    bench b = start();
+    int64_t n = 1;
+    for (;; n++) {
+        const char *path = t_temp_path("plate.csv");
+        t_file_write(path, small, sizeof small - 1);
+        fth__mem_inject(b.mem, n, 0);
+        const fth_status s = fo_plate_read_csv(&b.plate, b.mem, FO_LAYOUT_LEGACY, path, &b.err);
+        fth__mem_inject(b.mem, 0, 0);
+        fo_plate_free(&b.plate);
+        if (s == FTH_OK) break;
+        IS(s, FTH_E_NOMEM);
+        fth_err_clear(&b.err);
+    }
+    IS_TRUE(n > 3);
+    end(&b);
+}
+
+TEST(images_get_a_row_each)
+{
+    bench b = start();
+    OKE(read_csv(&b, FO_LAYOUT_LEGACY, small), &b.err);
+    const fo_metadata_row row[] = {
+        {23, 1, 0, 100, "T0001"}, {23, 1, 1, 1900.25, "T0002"}, {0, 2, 0, 101.5, ""}};
+    fo_metadata m = {.experiment = "20250912",
+                     .height_px = 2189,
+                     .width_px = 1152,
+                     .height_um = 2189 * 3.25,
+                     .width_um = 1152 * 3.25,
+                     .channel = 0,
+                     .channel_name = "Brightfield",
+                     .objective = "Plan, 4x",
+                     .plate = &b.plate,
+                     .row = row,
+                     .n = 3};
+    char path[FTH_PATH];
+    snprintf(path, sizeof path, "%s", t_temp_path("metadata.csv"));
+    OKE(fo_metadata_check(&m, &b.err), &b.err);
+    OKE(fo_metadata_save(&m, b.mem, path, &b.err), &b.err);
+    text_is(path,
+            "well_id,well,nd2_series_num,microscope,time_int,Height (um),Width (um),Height "
+            "(px),Width (px),BF Channel,"
+            "Objective,Time "
+            "(s),experiment_date,medium,genotype,chem_perturbation,start_age_hpf,embryos_per_well,"
+            "temperature,pair,Time Rel (s)\n"
+            "20250912_B12,B12,1,YX1,0,7114.25,3744.0,2189,1152,0,\"Plan, "
+            "4x\",100.0,20250912,,wt,,24h,,30.0,,0.0\n"
+            "20250912_B12,B12,1,YX1,1,7114.25,3744.0,2189,1152,0,\"Plan, "
+            "4x\",1900.25,20250912,,wt,,24h,,30.0,,1800.25\n"
+            "20250912_A01,A01,2,YX1,0,7114.25,3744.0,2189,1152,0,\"Plan, "
+            "4x\",101.5,20250912,E3,\"wik, ab\",,11,,28.5,,1.5\n");
+    m.keyence = true;
+    m.n = 1;
+    OKE(fo_metadata_save(&m, b.mem, path, &b.err), &b.err);
+    text_is(path,
+            "well_id,Time (s),Objective,Channel,Width (px),Height (px),Width (um),Height "
+            "(um),well,time_string,time_int,"
+            "experiment_date,medium,genotype,chem_perturbation,start_age_hpf,embryos_per_well,"
+            "temperature,pair,Time Rel (s)\n"
+            "20250912_B12,100.0,\"Plan, "
+            "4x\",Brightfield,1152,2189,3744.0,7114.25,B12,T0001,0,20250912,,wt,,24h,,30.0,,0.0\n");
+    const fo_metadata_row unknown[] = {{26, 1, 0, 0, ""}, {0, 2, 0, 0, ""}, {1, 3, 0, 0, ""}};
+    m.row = unknown;
+    m.n = 3;
+    IS(fo_metadata_check(&m, &b.err), FTH_E_FILE_KEY);
+    HAS(b.err.text, "A02, C03;");
+    end(&b);
+}
