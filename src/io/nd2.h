@@ -11,6 +11,8 @@
 #include "io/file.h"
 #include "io/images.h"
 
+#include <fathom/nd2.h>
+
 enum {
     FTH__ND2_PAGE = 4096,       /* chunks start at multiples of it */
     FTH__ND2_HEAD = 16,         /* magic, bytes of the name, bytes of the data */
@@ -59,6 +61,8 @@ fth_status fth__nd2_map_load(fth__nd2_map *m, fth_file *f, uint64_t search, bool
                              fth__text *damage, fth_err *err);
 /* A map of all chunks that are found by going through the file. */
 fth_status fth__nd2_map_scan(fth__nd2_map *m, fth_file *f, fth_err *err);
+/* An entry more; the name has no '!'. */
+fth_status fth__nd2_map_add(fth__nd2_map *m, const char *name, fth__nd2_chunk chunk, fth_err *err);
 /* The entry at *at, which moves on; false at the end. */
 bool fth__nd2_map_next(const fth__nd2_map *m, uint64_t *at, fth__nd2_entry *out);
 void fth__nd2_map_clear(fth__nd2_map *m); /* also of a zeroed one */
@@ -113,6 +117,27 @@ char *fth__lv_text(fth__lv level, const char *path, fth_mem *mem);
  * back with fth__heap_free. FTH_E_FILE_FORMAT when there is no chunk at its place. */
 fth_status fth__lv_read(fth__lv *out, void **block, fth_file *f, const fth__nd2_chunk *chunk,
                         const char *name, fth_err *err);
+
+/* A tree that grows; the first failure is kept, and nothing is written after it. */
+typedef struct fth__lv_writer {
+    fth_mem *mem;
+    uint8_t *data; /* given back by fth__lv_writer_clear */
+    int64_t bytes, room;
+    int64_t start[12]; /* of the levels that are open */
+    int depth;
+    fth_status status;
+    fth_err *err;
+} fth__lv_writer;
+/* "" names an element of a list. */
+void fth__lv_open(fth__lv_writer *w, const char *name);
+void fth__lv_close(fth__lv_writer *w);
+void fth__lv_put_bool(fth__lv_writer *w, const char *name, bool v);
+void fth__lv_put_i32(fth__lv_writer *w, const char *name, int64_t v);
+void fth__lv_put_u32(fth__lv_writer *w, const char *name, int64_t v);
+void fth__lv_put_f64(fth__lv_writer *w, const char *name, double v);
+void fth__lv_put_text(fth__lv_writer *w, const char *name, const char *utf8);
+void fth__lv_put_ones(fth__lv_writer *w, const char *name, int64_t n); /* n bytes of 1 */
+void fth__lv_writer_clear(fth__lv_writer *w);
 
 /* ---- loops (nd2_loops.c) ---- */
 
@@ -194,5 +219,16 @@ void fth__nd2_release(fth__nd2 *nd2);
 fth_status fth__nd2_source(fth_images *images, fth_source *out, fth_err *err);
 
 extern const fth__images_format fth__nd2_format;
+
+/* ---- writing (nd2_write.c, nd2_write_meta.c) ---- */
+
+/* The tree of a part of the metadata: attributes, experiment, picture or text. */
+void fth__nd2_put_part(fth__lv_writer *w, fth__nd2_part part, const fth_nd2_options *options);
+/* Bytes of a row, its padding included. */
+uint64_t fth__nd2_row_bytes(const fth_nd2_options *options);
+/* As fth_nd2_write, with a head only for frames whose number is a multiple of `heads`, and the
+ * last: tests make maps of many frames without a page for each. */
+fth_status fth__nd2_write(fth_mem *mem, const char *path, const fth_nd2_options *options,
+                          fth_nd2_draw *draw, void *user, int64_t heads, fth_err *err);
 
 #endif

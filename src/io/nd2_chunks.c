@@ -80,7 +80,7 @@ static fth_status map_make(fth__nd2_map *m, uint64_t room, fth_err *err)
     return FTH_OK;
 }
 
-static fth_status map_add(fth__nd2_map *m, const char *name, fth__nd2_chunk chunk, fth_err *err)
+fth_status fth__nd2_map_add(fth__nd2_map *m, const char *name, fth__nd2_chunk chunk, fth_err *err)
 {
     const uint64_t n = strlen(name), need = m->bytes + n + 1 + 16;
     if (need > m->room) {
@@ -256,7 +256,7 @@ fth_status fth__nd2_map_scan(fth__nd2_map *m, fth_file *f, fth_err *err)
         uint64_t next = at + FTH__ND2_PAGE;
         s = fth__nd2_head_read(f, at, &head, &there, err);
         if (s == FTH_OK && there) {
-            if (at > 0) s = map_add(m, head.name, (fth__nd2_chunk){at, head.bytes}, err);
+            if (at > 0) s = fth__nd2_map_add(m, head.name, (fth__nd2_chunk){at, head.bytes}, err);
             if (s == FTH_OK) s = step(f, at, &head, &next, err);
         } else if (s == FTH_OK)
             s = next_magic(f, block, &next, err);
