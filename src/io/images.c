@@ -3,13 +3,16 @@
 
 #include "io/file.h"
 #include "io/nd2.h"
+#include "io/picture.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 /* Asked in this order; the end has no row. */
-static const fth__images_format *const formats[] = {&fth__nd2_format, NULL};
+static const fth__images_format *const formats[] = {
+    &fth__nd2_format, &fth__png_images, &fth__jpeg_images, &fth__pgm_images, NULL,
+};
 
 static fth_status look(fth__images_head *head, fth_mem *mem, const char *path, fth_err *err)
 {

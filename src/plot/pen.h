@@ -10,7 +10,7 @@
 
 #include <fathom/plot.h>
 
-#include "text/deflate.h"
+#include "text/png.h"
 
 #include <cairo.h>
 
@@ -33,7 +33,7 @@ typedef struct fth__pen {
     fth__stream *svg; /* not NULL: paths become SVG */
     fth__pdf *pdf;    /* not NULL: paths become PDF */
     int clips;        /* SVG: how many were made */
-    void *png_block;  /* SVG: fth__png_bytes, for pictures inside it */
+    void *png_block;  /* SVG: fth__figure_png_bytes, for pictures inside it */
 } fth__pen;
 
 /* Fill or stroke the path of pen->cr and forget it. */
@@ -112,17 +112,13 @@ bool fth__pdf_end(fth__pdf *p);
 
 /* ---- PNG (png.c) ---- */
 
-/* Rows of pixels, top to bottom, as the bytes of a PNG file. */
-typedef struct fth__png fth__png;
-uint64_t fth__png_bytes(int64_t width);
-/* `block` has fth__png_bytes; alpha: the pixels are transparent somewhere. dpi 0: not said. */
-fth__png *fth__png_begin(void *block, fth__put *put, void *to, int64_t width, int64_t height,
-                         bool alpha, double dpi);
-void fth__png_row(fth__png *png, const uint32_t *px);
-/* False when compression failed. */
-bool fth__png_end(fth__png *png);
-/* One chunk of a PNG file with its length, name and check sum. */
-void fth__png_chunk(fth__put *put, void *to, const char type[4], const void *data, uint32_t n);
+/* Rows of pixels, top to bottom, as the bytes of a PNG file; ended by fth__png_end. */
+uint64_t fth__figure_png_bytes(int64_t width);
+/* `block` has fth__figure_png_bytes; alpha: the pixels are transparent somewhere. dpi 0: not said.
+ */
+fth__png *fth__figure_png_begin(void *block, fth__put *put, void *to, int64_t width, int64_t height,
+                                bool alpha, double dpi);
+void fth__figure_png_row(fth__png *png, const uint32_t *px, int64_t width, bool alpha);
 /* The plain red, green and blue of a premultiplied pixel. */
 void fth__plain_colour(uint32_t px, uint8_t rgb[3]);
 

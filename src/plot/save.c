@@ -79,7 +79,7 @@ static sizes measure(const fth_figure *fig, format f)
             fth__max_i64(z.surface, (band_bottom(fig, r, &z) - band_top(fig, r, &z)) * z.width);
     z.work = up(FTH__PIECE * 8) * 4 + up(z.table) + up(z.mask) + 4 * up((uint64_t)z.widest * 8);
     z.packing = up(f == PDF ? fth__pdf_bytes(z.pictures, z.widest)
-                            : fth__png_bytes(f == PNG ? z.width : z.widest));
+                            : fth__figure_png_bytes(f == PNG ? z.width : z.widest));
     z.total = up((uint64_t)z.surface * 4) + z.work + z.packing + FTH__STREAM_BUFFER;
     return z;
 }
@@ -160,18 +160,25 @@ static fth_status draw_bands(job *j, fth__row_fn *row, void *user, fth_err *err)
     return s;
 }
 
-static void put_png_row(void *png, const uint32_t *px)
+typedef struct png_rows {
+    fth__png *png;
+    int64_t width;
+} png_rows;
+
+static void put_png_row(void *user, const uint32_t *px)
 {
-    fth__png_row(png, px);
+    const png_rows *r = user;
+    fth__figure_png_row(r->png, px, r->width, false);
 }
 
 static fth_status save_png(job *j, fth_err *err)
 {
     const sizes *z = j->z;
-    fth__png *png = fth__png_begin(j->packing, fth__stream_put, &j->out, z->width, z->height, false,
-                                   j->fig->dpi);
-    fth_status s = draw_bands(j, put_png_row, png, err);
-    const bool packed = fth__png_end(png);
+    png_rows rows = {.width = z->width};
+    rows.png = fth__figure_png_begin(j->packing, fth__stream_put, &j->out, z->width, z->height,
+                                     false, j->fig->dpi);
+    fth_status s = draw_bands(j, put_png_row, &rows, err);
+    const bool packed = fth__png_end(rows.png);
     if (s == FTH_OK && !packed)
         s = FTH_FAIL(err, FTH_E_LIBRARY, "zlib could not compress a figure");
     return s;

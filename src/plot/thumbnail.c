@@ -5,6 +5,7 @@
  */
 #include "plot/thumbnail.h"
 #include "base/checked.h"
+#include "io/png.h"
 #include "mem/heap.h"
 
 #include <string.h>
@@ -165,8 +166,8 @@ fth_status fth__thumbs_make(fth__thumbs *t, const char *path, uint64_t most, fth
     fth__png_reader *reader = NULL;
     *out = (fth__thumb){.png = t->png};
     FTH_TRY(fth__png_open(&reader, t->mem, path, err));
-    out->full_width = fth__png_width(reader);
-    out->full_height = fth__png_height(reader);
+    out->full_width = fth__png_get_head(reader)->width;
+    out->full_height = fth__png_get_head(reader)->height;
     fit(out->full_width, out->full_height, FTH__THUMB_SIDE, &out->width, &out->height);
     fth_status s = scale(t, file_row, reader, out->full_width, out->full_height, out->width,
                          out->height, t->rgb, err);

@@ -9,18 +9,6 @@
 
 #include <fathom/memory.h>
 
-/* ---- reading (png_read.c) ---- */
-
-typedef struct fth__png_reader fth__png_reader;
-/* Refused, with the place in the file: no PNG, damaged, interlaced, more than 65535 pixels in a
- * row or column or 100 million in all. */
-fth_status fth__png_open(fth__png_reader **out, fth_mem *mem, const char *path, fth_err *err);
-int64_t fth__png_width(const fth__png_reader *r);
-int64_t fth__png_height(const fth__png_reader *r);
-/* The next row as red, green, blue, on white where it is transparent; valid until the next one. */
-fth_status fth__png_read_row(fth__png_reader *r, const uint8_t **rgb, fth_err *err);
-void fth__png_close(fth__png_reader *r);
-
 /* ---- writing (palette.c) ---- */
 
 typedef struct fth__palette fth__palette;

@@ -173,8 +173,8 @@ void fth__svg_picture(fth__pen *pen, const uint32_t *px, int64_t w, int64_t h, c
     for (int i = 0; i < 4; i++) put_attribute(&words, name[i], box[i]);
     fth__words_print(&words, " preserveAspectRatio=\"none\" xlink:href=\"data:image/png;base64,");
     base64 b = {.out = s};
-    fth__png *png = fth__png_begin(pen->png_block, base64_put, &b, w, h, true, 0);
-    for (int64_t i = 0; i < h; i++) fth__png_row(png, px + i * w);
+    fth__png *png = fth__figure_png_begin(pen->png_block, base64_put, &b, w, h, true, 0);
+    for (int64_t i = 0; i < h; i++) fth__figure_png_row(png, px + i * w, w, true);
     if (!fth__png_end(png) && s->status == FTH_OK)
         s->status = FTH_FAIL(s->err, FTH_E_LIBRARY, "zlib could not compress a picture");
     if (b.n) base64_four(&b);

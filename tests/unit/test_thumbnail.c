@@ -4,6 +4,7 @@
  * seconds: 3 */
 #include "testing/files.h"
 
+#include "io/png.h"
 #include "plot/thumbnail.h"
 
 #include <cairo.h>
@@ -99,8 +100,8 @@ static void compare(fth_mem *mem, const char *path, int tolerance)
     EQ_I64((int64_t)cairo_surface_status(s), CAIRO_STATUS_SUCCESS);
     const int w = cairo_image_surface_get_width(s), h = cairo_image_surface_get_height(s);
     const bool alpha = cairo_image_surface_get_format(s) == CAIRO_FORMAT_ARGB32;
-    EQ_I64(fth__png_width(r), w);
-    EQ_I64(fth__png_height(r), h);
+    EQ_I64(fth__png_get_head(r)->width, w);
+    EQ_I64(fth__png_get_head(r)->height, h);
     for (int y = 0; y < h; y++) {
         const uint8_t *rgb = NULL;
         OKE(fth__png_read_row(r, &rgb, &err), &err);

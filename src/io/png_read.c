@@ -1,13 +1,13 @@
 /* png_read.c - the rows of a PNG file, one after the other, in memory of a known size.
  *
- * Written here for the same reason as png.c: zlib alone can be given all of its memory, and cairo
- * would want the whole picture. Nothing in the file is trusted: sizes are limited before anything
- * is taken for them, and every read is inside the file.
+ * Written here for the same reason as text/png.c: zlib alone can be given all of its memory, and
+ * cairo would want the whole picture. Nothing in the file is trusted: sizes are limited before
+ * anything is taken for them, and every read is inside the file.
  */
 #include "base/checked.h"
 #include "io/file.h"
+#include "io/png.h"
 #include "mem/heap.h"
-#include "plot/thumbnail.h"
 #include "text/deflate.h"
 
 #include <string.h>
@@ -18,6 +18,7 @@ enum { GREY = 0, RGB = 2, PALETTE = 3, GREY_ALPHA = 4, RGBA = 6 };
 struct fth__png_reader {
     fth_mem *mem;
     fth_file *file;
+    fth__png_head head;
     uint64_t at;         /* in the file */
     uint32_t chunk_left; /* bytes of the present IDAT that were not read yet */
     uint32_t width, height;
@@ -100,6 +101,15 @@ static fth_status read_alpha(fth__png_reader *r, uint32_t n, fth_err *err)
     return FTH_OK;
 }
 
+static fth_status read_density(fth__png_reader *r, uint32_t n, fth_err *err)
+{
+    uint8_t size[9];
+    if (n != sizeof size) return FTH_OK;
+    FTH_TRY(fth_file_read(r->file, r->at + 8, n, size, "the size of a pixel", err));
+    if (size[8] == 1) r->head.per_metre = get_u32(size);
+    return FTH_OK;
+}
+
 /* Move to the first IDAT, taking palettes on the way. */
 static fth_status find_data(fth__png_reader *r, fth_err *err)
 {
@@ -116,37 +126,60 @@ static fth_status find_data(fth__png_reader *r, fth_err *err)
         if (memcmp(h + 4, "IEND", 4) == 0) return BAD(r, err, "the PNG holds no picture");
         if (memcmp(h + 4, "PLTE", 4) == 0) FTH_TRY(read_palette(r, n, err));
         if (memcmp(h + 4, "tRNS", 4) == 0) FTH_TRY(read_alpha(r, n, err));
+        if (memcmp(h + 4, "pHYs", 4) == 0) FTH_TRY(read_density(r, n, err));
         r->at += 12 + (uint64_t)n;
     }
 }
 
-fth_status fth__png_open(fth__png_reader **out, fth_mem *mem, const char *path, fth_err *err)
+/* What the rows are to the caller. */
+static void fill_head(fth__png_reader *r)
+{
+    r->head.width = r->width;
+    r->head.height = r->height;
+    r->head.channels = r->kind == GREY || r->kind == GREY_ALPHA ? 1 : 3;
+    r->head.depth = r->depth == 16 ? 16 : 8;
+}
+
+static fth_status start(fth__png_reader *r, fth_err *err)
+{
+    FTH_TRY(read_header(r, err));
+    FTH_TRY(find_data(r, err));
+    fill_head(r);
+    FTH_TRY(fth__heap_take(
+        r->mem, (int64_t)(fth__inflate_bytes() + 2 * r->row_bytes + 3ull * r->width + BUFFER + 2),
+        1, (void **)&r->room, err));
+    r->buffer = r->room + fth__inflate_bytes();
+    r->now = r->buffer + BUFFER; /* one byte more than a row: the filter stands before it */
+    r->above = r->now + r->row_bytes + 1;
+    r->rgb = r->above + r->row_bytes + 1;
+    r->z = fth__inflate_begin(r->room, FTH__WRAP_ZLIB);
+    if (!r->z) return FTH_FAIL(err, FTH_E_NOMEM, "zlib cannot start reading %s", r->file->path);
+    return FTH_OK;
+}
+
+fth_status fth__png_open_file(fth__png_reader **out, fth_mem *mem, fth_file *file, fth_err *err)
 {
     *out = NULL;
     fth__png_reader *r = fth__heap_alloc(mem, sizeof *r);
-    if (!r) return FTH_FAIL(err, FTH_E_NOMEM, "no memory to read %s", path);
+    if (!r) return FTH_FAIL(err, FTH_E_NOMEM, "no memory to read %s", file->path);
     r->mem = mem;
-    fth_status s = fth_file_open(&r->file, mem, path, err);
-    if (s == FTH_OK) s = read_header(r, err);
-    if (s == FTH_OK) s = find_data(r, err);
+    r->file = fth__file_retain(file);
+    const fth_status s = start(r, err);
     if (s == FTH_OK)
-        s = fth__heap_take(
-            mem, (int64_t)(fth__inflate_bytes() + 2 * r->row_bytes + 3ull * r->width + BUFFER + 2),
-            1, (void **)&r->room, err);
-    if (s == FTH_OK) {
-        r->buffer = r->room + fth__inflate_bytes();
-        r->now = r->buffer + BUFFER; /* one byte more than a row: the filter stands before it */
-        r->above = r->now + r->row_bytes + 1;
-        r->rgb = r->above + r->row_bytes + 1;
-        r->z = fth__inflate_begin(r->room, FTH__WRAP_ZLIB);
-        if (!r->z) s = FTH_FAIL(err, FTH_E_NOMEM, "zlib cannot start reading %s", path);
-    }
-    if (s != FTH_OK) {
+        *out = r;
+    else
         fth__png_close(r);
-        return s;
-    }
-    *out = r;
-    return FTH_OK;
+    return s;
+}
+
+fth_status fth__png_open(fth__png_reader **out, fth_mem *mem, const char *path, fth_err *err)
+{
+    fth_file *file = NULL;
+    *out = NULL;
+    FTH_TRY(fth_file_open(&file, mem, path, err));
+    const fth_status s = fth__png_open_file(out, mem, file, err);
+    fth_file_close(file);
+    return s;
 }
 
 void fth__png_close(fth__png_reader *r)
@@ -158,14 +191,9 @@ void fth__png_close(fth__png_reader *r)
     fth__heap_free(r->mem, r);
 }
 
-int64_t fth__png_width(const fth__png_reader *r)
+const fth__png_head *fth__png_get_head(const fth__png_reader *r)
 {
-    return r->width;
-}
-
-int64_t fth__png_height(const fth__png_reader *r)
-{
-    return r->height;
+    return &r->head;
 }
 
 /* ---- rows ---- */
@@ -303,19 +331,50 @@ static void to_rgb(const fth__png_reader *r, const uint8_t *px, uint8_t *to)
     }
 }
 
-fth_status fth__png_read_row(fth__png_reader *r, const uint8_t **rgb, fth_err *err)
+/* Unpack and unfilter the next row into now + 1. */
+static fth_status next_row(fth__png_reader *r, fth_err *err)
 {
     FTH_TRY(unpack(r, err));
     const uint8_t *above = r->above + 1; /* zero before the first row */
     if (!unfilter(r, r->now[0], r->now + 1, above))
         return BAD(r, err, "row %lld has filter %d", (long long)r->row, r->now[0]);
+    return FTH_OK;
+}
+
+static void row_done(fth__png_reader *r)
+{
+    uint8_t *swap = r->above;
+    r->above = r->now, r->now = swap;
+    r->row++;
+}
+
+fth_status fth__png_read_row(fth__png_reader *r, const uint8_t **rgb, fth_err *err)
+{
+    FTH_TRY(next_row(r, err));
     *rgb = r->now + 1;
     if (r->kind != RGB || r->depth != 8) {
         to_rgb(r, r->now + 1, r->rgb);
         *rgb = r->rgb;
     }
-    uint8_t *swap = r->above;
-    r->above = r->now, r->now = swap;
-    r->row++;
+    row_done(r);
+    return FTH_OK;
+}
+
+fth_status fth__png_read_samples(fth__png_reader *r, void *row, fth_err *err)
+{
+    FTH_TRY(next_row(r, err));
+    const uint8_t *px = r->now + 1;
+    const uint64_t in = (uint64_t)r->channels, out = (uint64_t)r->head.channels;
+    uint8_t *to = row;
+    uint16_t *wide = row;
+    for (uint64_t i = 0; i < r->width; i++)
+        for (uint64_t k = 0; k < out; k++)
+            if (r->kind == PALETTE)
+                *to++ = r->palette[sample(r, px, i)][k];
+            else if (r->depth == 16)
+                *wide++ = (uint16_t)(px[2 * (i * in + k)] << 8 | px[2 * (i * in + k) + 1]);
+            else
+                *to++ = (uint8_t)sample(r, px, i * in + k);
+    row_done(r);
     return FTH_OK;
 }

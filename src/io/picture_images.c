@@ -1,0 +1,161 @@
+/* picture_images.c - a file of one picture as images of one frame.
+ *
+ * Each read walks down the rows of the file with a decoder of its own, so that several threads may
+ * read at once; rows above the rectangle are decoded and dropped.
+ */
+#include "array/rect.h"
+#include "io/dense.h"
+#include "io/picture.h"
+#include "mem/heap.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+typedef struct picture {
+    fth_images images; /* first: what the caller sees */
+    fth_mem *mem;
+    fth_file *file;
+    const fth__picture_rows *rows;
+    fth__picture_head head;
+    atomic_int refs;
+} picture;
+
+typedef struct picture_source {
+    fth__opened opened;
+    picture *p;
+} picture_source;
+
+static void release(picture *p)
+{
+    if (atomic_fetch_sub(&p->refs, 1) != 1) return;
+    fth_file_close(p->file);
+    fth__heap_free(p->mem, p);
+}
+
+static void fill_info(picture *p, const char *name)
+{
+    const fth__picture_head *h = &p->head;
+    p->images.info = (fth_images_info){
+        .format = name,
+        .axes = h->channels > 1 ? "cyx" : "yx",
+        .size = {1, 1, 1, h->channels, h->height, h->width},
+        .dtype = h->dtype,
+        .significant_bits = h->bits > 0 ? h->bits : (int)(8 * fth_dtype_size(h->dtype)),
+        .rgb = h->channels == 3,
+        .um_per_px = h->um_per_px,
+        .objective = "",
+        .description = "",
+        .frames_expected = 1,
+        .frames_present = 1,
+        .damage = "",
+    };
+}
+
+fth_status fth__picture_open(fth_images **out, const fth__images_format *format, const char *name,
+                             const fth__picture_rows *rows, fth_mem *mem, const char *path,
+                             fth_err *err)
+{
+    *out = NULL;
+    void *state = NULL;
+    picture *p = fth__heap_alloc(mem, sizeof *p);
+    if (!p) return FTH_FAIL(err, FTH_E_NOMEM, "%s: no memory to open it", path);
+    p->mem = mem;
+    p->rows = rows;
+    p->images.format = format;
+    atomic_store(&p->refs, 1);
+    fth_status s = fth_file_open(&p->file, mem, path, err);
+    if (s == FTH_OK) s = rows->begin(&state, mem, p->file, &p->head, err);
+    if (state) rows->end(state);
+    if (s == FTH_OK) {
+        fill_info(p, name);
+        s = fth__shape_check(p->head.dtype, FTH_IMAGES_AXES, p->images.info.size, NULL, NULL, err);
+    }
+    if (s == FTH_OK)
+        *out = &p->images;
+    else
+        release(p);
+    return s;
+}
+
+void fth__picture_close(fth_images *images)
+{
+    release((picture *)(void *)images);
+}
+
+/* ---- pixels ---- */
+
+/* Columns [lo, lo+n) of the channels of one row, each to its own plane. */
+static void spread(const picture *p, const char *row, const int64_t *lo, const int64_t *n,
+                   int64_t y, char *dst)
+{
+    const int64_t channels = p->head.channels, item = fth_dtype_size(p->head.dtype);
+    const int64_t width = n[FTH_IMAGES_X], plane = n[FTH_IMAGES_Y] * width;
+    for (int64_t c = 0; c < n[FTH_IMAGES_C]; c++) {
+        const char *from = row + (lo[FTH_IMAGES_X] * channels + lo[FTH_IMAGES_C] + c) * item;
+        char *to = dst + (c * plane + y * width) * item;
+        if (channels == 1)
+            memcpy(to, from, (size_t)(width * item));
+        else
+            for (int64_t x = 0; x < width; x++)
+                memcpy(to + x * item, from + x * channels * item, (size_t)item);
+    }
+}
+
+static fth_status read_rows(picture *p, void *state, char *row, const int64_t *lo, const int64_t *n,
+                            char *dst, fth_err *err)
+{
+    const int64_t end = lo[FTH_IMAGES_Y] + n[FTH_IMAGES_Y];
+    for (int64_t y = 0; y < end; y++) {
+        FTH_TRY(p->rows->row(state, row, err));
+        if (y >= lo[FTH_IMAGES_Y]) spread(p, row, lo, n, y - lo[FTH_IMAGES_Y], dst);
+    }
+    return FTH_OK;
+}
+
+static fth_status read_rect(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                            fth_err *err)
+{
+    picture *p = ((picture_source *)self)->p;
+    FTH_TRY(
+        fth__rect_check(p->images.info.format, FTH_IMAGES_AXES, p->images.info.size, lo, n, err));
+    if (fth__rect_count(FTH_IMAGES_AXES, n) == 0) return FTH_OK;
+    const int64_t row = p->head.width * p->head.channels * fth_dtype_size(p->head.dtype);
+    fth__picture_head head;
+    void *state = NULL, *buffer = NULL;
+    FTH_TRY(fth__heap_take(p->mem, row, 1, &buffer, err));
+    fth_status s = p->rows->begin(&state, p->mem, p->file, &head, err);
+    if (s == FTH_OK && (head.width != p->head.width || head.height != p->head.height ||
+                        head.channels != p->head.channels || head.dtype != p->head.dtype))
+        s = FTH_FAIL(err, FTH_E_FILE_READ, "%s: it has changed since it was opened", p->file->path);
+    if (s == FTH_OK) s = read_rows(p, state, buffer, lo, n, dst, err);
+    if (state) p->rows->end(state);
+    fth__heap_free(p->mem, buffer);
+    return s;
+}
+
+static void close_source(void *self)
+{
+    picture_source *s = self;
+    fth_mem *mem = s->p->mem;
+    release(s->p);
+    fth__heap_free(mem, s);
+}
+
+fth_status fth__picture_source(fth_images *images, fth_source *out, fth_err *err)
+{
+    picture *p = (picture *)(void *)images;
+    picture_source *s = fth__heap_alloc(p->mem, sizeof *s);
+    if (!s) return FTH_FAIL(err, FTH_E_NOMEM, "%s: no memory to read it", p->file->path);
+    s->opened.close = close_source;
+    s->p = p;
+    atomic_fetch_add(&p->refs, 1);
+    *out = (fth_source){.kind = images->info.format,
+                        .self = s,
+                        .dtype = images->info.dtype,
+                        .n_axes = FTH_IMAGES_AXES,
+                        .read = read_rect,
+                        .libraries = p->rows->libraries,
+                        .concurrent = true};
+    memcpy(out->size, images->info.size, sizeof images->info.size);
+    return FTH_OK;
+}
