@@ -1,0 +1,144 @@
+/* test_focus_figures.c - figures of a plate: what they read, that they are drawn, that bytes are as
+ * planned. seconds: 2 */
+#include "instruments/focus/figures/plate_figures.h"
+#include "testing/files.h"
+
+#include <math.h>
+
+typedef struct bench {
+    fth_mem *mem;
+    fth_err err;
+    fo_quality q;
+} bench;
+
+static fth_status read_text(bench *b, const char *text)
+{
+    const char *path = t_temp_path("metrics.csv");
+    t_file_write(path, text, strlen(text));
+    fo_quality_free(&b->q);
+    fth_err_clear(&b->err);
+    return fo_quality_read(&b->q, b->mem, path, &b->err);
+}
+
+static const char head[] = "name,well,t,c,n_total,n_sharp,n_stable,n_kept,peak_log,mean_log,best_z,"
+                           "min_corr,median_corr,lo,hi,saturated\n";
+
+/* A plate of some wells over 20 time points, whose focus drifts. */
+static void make_plate(bench *b)
+{
+    fth_lines t;
+    fth_lines_begin(&t, b->mem);
+    fth_lines_add(&t, "%s", head);
+    for (int w = 0; w < FO_WELLS; w += 5)
+        for (int i = 0; i < 20; i++) {
+            char name[FO_WELL_NAME];
+            fth_lines_add(&t, "x,%s,%d,0,17,17,17,17,%d,100,%d,0.9,0.95,1,2,0\n",
+                          fo_well_name(w, name), i, 1000 + 40 * w + i, 6 + i / 4 + w % 3);
+        }
+    OKE(fth_lines_save(&t, t_temp_path("plate.csv"), &b->err), &b->err);
+    OKE(fo_quality_read(&b->q, b->mem, t_temp_path("plate.csv"), &b->err), &b->err);
+}
+
+TEST(metrics_are_read_by_their_columns)
+{
+    bench b = {.mem = t_mem(1 << 22)};
+    char text[1000];
+    snprintf(text, sizeof text, "%s%s", head,
+             "a,A01,0,0,1,1,1,1,10.5,9,3,0.5,0.5,1,2,0\nb,p001,2,0,1,1,1,1,11,9,4,,0.5,1,2,0\nb,"
+             "A01,1,1,1,1,1,1,12,9,4,1,1,1,2,0\n");
+    OKE(read_text(&b, text), &b.err);
+    EQ_I64(b.q.n, 2); /* the other channel does not count */
+    EQ_I64(b.q.times, 3);
+    EQ_I64(b.q.row[0].well, 0);
+    EQ_F64(b.q.row[0].sharpness, 10.5);
+    EQ_I64(b.q.row[1].well, -1);
+    IS_TRUE(isnan(b.q.row[1].min_corr));
+    IS(read_text(&b, "name,well,t,c,peak_log\nx,A01,0,0,1\n"), FTH_E_FILE_KEY);
+    HAS(b.err.text, "no column \"best_z\"");
+    snprintf(text, sizeof text, "%sa,A01,0,0,1,1,1,1,ten,9,3,0.5,0.5,1,2,0\n", head);
+    IS(read_text(&b, text), FTH_E_FILE_FORMAT);
+    HAS(b.err.text, "row 2: peak_log is \"ten\"");
+    fth_err_clear(&b.err);
+    OKE(fth_mem_destroy(b.mem, &b.err), &b.err);
+}
+
+/* Planned bytes are enough, and just enough to matter: the file is drawn within them. */
+static void check_drawn(bench *b, fth_status (*draw)(bench *b, const char *path, uint64_t *bytes),
+                        const char *name)
+{
+    char path[FTH_PATH];
+    uint64_t bytes = 0;
+    fth_mem_stats before, after;
+    snprintf(path, sizeof path, "%s", t_temp_path(name));
+    OKE(draw(b, path, &bytes), &b->err);
+    IS_TRUE(!t_file_exists(path));
+    fth_mem_mark(b->mem);
+    fth_mem_get_stats(b->mem, &before);
+    OKE(draw(b, path, NULL), &b->err);
+    fth_mem_get_stats(b->mem, &after);
+    IS_TRUE(after.peak_bytes - before.used_bytes <= bytes);
+    size_t n;
+    unsigned char *file = t_file_read(path, &n);
+    IS_TRUE(n > 1000);
+    free(file);
+}
+
+static fth_status sharpness(bench *b, const char *path, uint64_t *bytes)
+{
+    return fo_draw_sharpness(&b->q, path, bytes, &b->err);
+}
+
+static fth_status focus(bench *b, const char *path, uint64_t *bytes)
+{
+    return fo_draw_focus(&b->q, path, bytes, &b->err);
+}
+
+static fth_status times(bench *b, const char *path, uint64_t *bytes)
+{
+    double seconds[20];
+    for (int i = 0; i < 20; i++) seconds[i] = 1800.0 * i + (i > 12 ? 9000 : 0);
+    return fo_draw_times(b->mem, seconds, 20, path, bytes, &b->err);
+}
+
+static fth_status sheet(bench *b, const char *path, uint64_t *bytes)
+{
+    const char *image[FO_WELLS] = {NULL};
+    image[0] = image[13] = image[95] = "tests/golden/focus/synth_T2P3Z5.nd2";
+    return fo_draw_sheet(b->mem, image, "20250912, last time point", path, bytes, &b->err);
+}
+
+TEST(figures_are_drawn_within_their_bytes)
+{
+    bench b = {.mem = t_mem(64 << 20)};
+    make_plate(&b);
+    check_drawn(&b, sharpness, "sharpness.png");
+    check_drawn(&b, focus, "focus.png");
+    check_drawn(&b, times, "times.svg");
+    check_drawn(&b, sheet, "sheet.png");
+    fo_quality_free(&b.q);
+    OKE(fth_mem_destroy(b.mem, &b.err), &b.err);
+}
+
+TEST(a_plate_without_numbers_is_drawn_too)
+{
+    bench b = {.mem = t_mem(64 << 20)};
+    OKE(read_text(&b, head), &b.err);
+    EQ_I64(b.q.n, 0);
+    check_drawn(&b, sharpness, "none.png");
+    check_drawn(&b, focus, "none2.png");
+    OKE(fo_draw_times(b.mem, NULL, 0, t_temp_path("none3.png"), NULL, &b.err), &b.err);
+    fo_quality_free(&b.q);
+    OKE(fth_mem_destroy(b.mem, &b.err), &b.err);
+}
+
+TEST(a_sheet_with_an_image_that_cannot_be_read_is_refused)
+{
+    bench b = {.mem = t_mem(64 << 20)};
+    const char *image[FO_WELLS] = {NULL};
+    image[3] = "tests/golden/focus/keyence_like_header.bin";
+    const fth_status s = fo_draw_sheet(b.mem, image, "", t_temp_path("bad.png"), NULL, &b.err);
+    EQ_I64(fth_status_get_info(s)->exit_code, 3);
+    HAS(b.err.text, "keyence_like_header.bin");
+    IS_TRUE(!t_file_exists(t_temp_path("bad.png")));
+    OKE(fth_mem_destroy(b.mem, NULL), NULL);
+}
