@@ -22,7 +22,6 @@ enum {
     ZIP64_CENTRAL = 28,
     PAD_FIELD = 0xd935,  /* "alignment" in the list of known fields */
     LONGEST_NAME = 1000, /* the reader takes as much */
-    DATE_1980 = 0x21,
     UTF8 = 0x800,
 };
 
@@ -144,7 +143,7 @@ fth_status fth_npz_sink(fth_npz_writer *w, const char *name, fth_sink *out, fth_
 
 /* ---- headers ---- */
 
-static uint64_t flags_of(const char *name)
+static int flags_of(const char *name)
 {
     for (; *name; name++)
         if ((unsigned char)*name >= 128) return UTF8;
@@ -156,17 +155,15 @@ static uint64_t at_most_32(uint64_t v)
     return v < FTH__ZIP_MAX32 ? v : FTH__ZIP_MAX32;
 }
 
-/* From "version needed" to the sizes: the same in both headers. */
 static unsigned char *put_facts(unsigned char *p, const fth__member *m, const slot *s, bool zip64)
 {
-    p = fth__zip_put(p, 2, zip64 ? 45 : 20);
-    p = fth__zip_put(p, 2, flags_of(m->name));
-    p = fth__zip_put(p, 2, FTH__ZIP_STORED);
-    p = fth__zip_put(p, 2, 0);
-    p = fth__zip_put(p, 2, DATE_1980);
-    p = fth__zip_put(p, 4, m->place.crc);
-    p = fth__zip_put(p, 4, zip64 && is_big(s) ? FTH__ZIP_MAX32 : s->bytes);
-    return fth__zip_put(p, 4, zip64 && is_big(s) ? FTH__ZIP_MAX32 : s->bytes);
+    const uint64_t bytes = zip64 && is_big(s) ? FTH__ZIP_MAX32 : s->bytes;
+    return fth__zip_put_facts(p, &(fth__zip_facts){.method = FTH__ZIP_STORED,
+                                                   .flags = flags_of(m->name),
+                                                   .zip64 = zip64,
+                                                   .crc = m->place.crc,
+                                                   .packed = bytes,
+                                                   .bytes = bytes});
 }
 
 static unsigned char *put_name(unsigned char *p, const fth__member *m)
@@ -229,32 +226,6 @@ static unsigned char *put_central(unsigned char *p, const fth__member *m, const 
     return far ? fth__zip_put(p, 8, s->header) : p;
 }
 
-static unsigned char *put_end(unsigned char *p, uint64_t n, uint64_t directory, uint64_t bytes)
-{
-    if (n >= 0xffff || directory >= FTH__ZIP_MAX32 || bytes >= FTH__ZIP_MAX32) {
-        p = fth__zip_put(p, 4, FTH__ZIP_SIG_END64);
-        p = fth__zip_put(p, 8, FTH__ZIP_END64 - 12);
-        p = fth__zip_put(p, 2, 45);
-        p = fth__zip_put(p, 2, 45);
-        p = fth__zip_put(p, 8, 0); /* both disks */
-        p = fth__zip_put(p, 8, n);
-        p = fth__zip_put(p, 8, n);
-        p = fth__zip_put(p, 8, bytes);
-        p = fth__zip_put(p, 8, directory);
-        p = fth__zip_put(p, 4, FTH__ZIP_SIG_LOCATOR64);
-        p = fth__zip_put(p, 4, 0);
-        p = fth__zip_put(p, 8, directory + bytes);
-        p = fth__zip_put(p, 4, 1);
-    }
-    p = fth__zip_put(p, 4, FTH__ZIP_SIG_END);
-    p = fth__zip_put(p, 4, 0);
-    p = fth__zip_put(p, 2, n < 0xffff ? n : 0xffff);
-    p = fth__zip_put(p, 2, n < 0xffff ? n : 0xffff);
-    p = fth__zip_put(p, 4, at_most_32(bytes));
-    p = fth__zip_put(p, 4, at_most_32(directory));
-    return fth__zip_put(p, 2, 0);
-}
-
 static fth_status write_directory(fth_npz_writer *w, fth_err *err)
 {
     fth__members *m = &w->members;
@@ -267,7 +238,7 @@ static fth_status write_directory(fth_npz_writer *w, fth_err *err)
     FTH_TRY(fth__heap_take(m->mem, 1, most, &block, err));
     unsigned char *start = block, *p = start;
     for (int64_t i = 0; i < m->n; i++) p = put_central(p, &m->member[i], &w->slot[i]);
-    p = put_end(p, (uint64_t)m->n, w->directory, (uint64_t)(p - start));
+    p = fth__zip_put_end(p, (uint64_t)m->n, w->directory, (uint64_t)(p - start));
     const fth_status s =
         fth__writer_write(&m->writer, w->directory, (uint64_t)(p - start), start, err);
     fth__heap_free(m->mem, block);

@@ -1,4 +1,4 @@
-/* io/zip.h - the directory of a zip file, and its members as bytes.
+/* io/zip.h - the directory of a zip file, and its members as bytes; and writing one.
  *
  * Reading goes through the central directory alone, so data descriptors do not
  * matter. Stored and deflated members, and zip64, are known; members that are
@@ -17,6 +17,7 @@ enum {
     FTH__ZIP_END64 = 56,
     FTH__ZIP_STORED = 0,
     FTH__ZIP_DEFLATED = 8,
+    FTH__ZIP_DATE_1980 = 0x21,
 };
 #define FTH__ZIP_SIG_LOCAL UINT32_C(0x04034b50)
 #define FTH__ZIP_SIG_CENTRAL UINT32_C(0x02014b50)
@@ -64,5 +65,33 @@ const fth__zip_entry *fth__zip_find(const fth__zip *z, const char *name); /* NUL
  * `label` names it in messages and stays the caller's; it must outlive the bytes. */
 fth_status fth__zip_member(const fth__zip *z, const fth__zip_entry *e, const char *label,
                            fth__bytes *out, fth_err *err);
+
+/* ---- writing ---- */
+
+/* From "version needed" to the sizes: the same in both headers. */
+typedef struct fth__zip_facts {
+    int method, flags;
+    bool zip64; /* a field with larger sizes follows */
+    uint32_t crc;
+    uint64_t packed, bytes;
+} fth__zip_facts;
+unsigned char *fth__zip_put_facts(unsigned char *p, const fth__zip_facts *f);
+/* The end records of a directory of n entries. */
+unsigned char *fth__zip_put_end(unsigned char *p, uint64_t n, uint64_t directory, uint64_t bytes);
+
+/* A small file, member after member, deflated. */
+typedef struct fth__zip_out {
+    fth_mem *mem;
+    fth__writer writer;
+    uint64_t at, n;
+    unsigned char *directory;
+    uint64_t used;
+    int64_t capacity;
+} fth__zip_out;
+fth_status fth__zip_create(fth__zip_out *z, fth_mem *mem, const char *path, fth_err *err);
+fth_status fth__zip_add(fth__zip_out *z, const char *name, const void *data, uint64_t bytes,
+                        fth_err *err);
+fth_status fth__zip_commit(fth__zip_out *z, fth_err *err); /* ends it either way */
+void fth__zip_abandon(fth__zip_out *z);                    /* does nothing after the end */
 
 #endif

@@ -1418,4 +1418,15 @@ MUTANTS = [
      "        parent->last = node;\n", "        if (!parent->last) parent->last = node;\n", "unit/test_xml"),
     ("xml_text_of_a_child_in_its_parent", "src/text/xml.c",
      "    r->text[r->depth].n = 0;\n", "", "unit/test_xml"),
+    # ---- Zarr and XLSX ----
+    ("crc32c_of_a_chunk_not_compared", "src/io/crc32c.c", "if (found != wanted)", "if (found != wanted && n == 0)", "unit/test_zarr"),
+    ("shard_index_sum_not_compared", "src/io/zarr_chunk.c", "if (found != wanted)", "if (found != wanted && n == 0)", "unit/test_zarr"),
+    ("hole_reads_as_zero", "src/io/zarr_read.c", "p->dst, r->step, r->m->fill, still)", "p->dst, r->step, still, still)", "unit/test_zarr"),
+    ("fortran_order_ignored", "src/io/zarr_meta.c", "order[0] == 'F' ? m->n_axes - 1 - a : a", "a", "unit/test_zarr"),
+    ("transpose_applied_backwards", "src/io/zarr_meta.c", "m->order[a] = before[from];", "m->order[from] = before[a];", "unit/test_zarr"),
+    ("chunk_of_another_size_taken", "src/io/codecs.c", "if (c->n > 0 && k->n_out == bytes) return FTH_OK;", "if (c->n > 0) return FTH_OK;", "unit/test_zarr"),
+    ("rooms_not_waited_for", "src/io/zarr_room.c", "r->room[i].busy = true;", "r->room[i].busy = false;", "unit/test_zarr"),
+    ("shared_string_past_the_end", "src/io/xlsx.c", "index >= r->book->n_shared", "index > r->book->n_shared", "unit/test_xlsx"),
+    ("rows_without_a_number_do_not_move_on", "src/io/xlsx.c", "int64_t number = row + 2,", "int64_t number = row + 1,", "unit/test_xlsx"),
+    ("rich_text_taken_from_its_run", "src/io/xlsx.c", 'run ? fth__xml_child(c, "t") : c', "c", "unit/test_xlsx"),
 ]
