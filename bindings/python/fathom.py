@@ -97,21 +97,23 @@ class SourceStruct(C.Structure):
     _c_name_ = "fth_source"
     _fields_ = [("kind", S), ("self", P), ("dtype", I), ("n_axes", I), ("size", L * MAX_AXES),
                 ("read", READ_FN), ("read_rows", READ_ROWS_FN), ("data", P),
-                ("libraries", C.c_uint32), ("billed_bytes", U)]
+                ("libraries", C.c_uint32), ("billed_bytes", U), ("concurrent", B),
+                ("part", L * MAX_AXES), ("thread_bytes", U)]
 
 
 class SinkStruct(C.Structure):
     _c_name_ = "fth_sink"
     _fields_ = [("kind", S), ("self", P), ("dtype", I), ("n_axes", I), ("size", L * MAX_AXES),
                 ("write", READ_FN), ("commit", COMMIT_FN), ("abandon", DROP_FN), ("data", P),
-                ("libraries", C.c_uint32), ("billed_bytes", U), ("path", S), ("writer", P)]
+                ("libraries", C.c_uint32), ("billed_bytes", U), ("path", S), ("writer", P),
+                ("concurrent", B), ("part", L * MAX_AXES), ("thread_bytes", U)]
 
 
 class Limits(C.Structure):
     _c_name_ = "fth_limits"
     _fields_ = [("memory_bytes", U), ("device_bytes", U), ("scratch_bytes", U), ("threads", I),
                 ("stream", S), ("sinks", C.POINTER(SinkStruct)), ("no_recompute", B),
-                ("no_spill", B), ("no_fuse", B)]
+                ("no_spill", B), ("no_fuse", B), ("io_threads", I), ("min_pieces", L)]
 
 
 class PlanInfo(C.Structure):
@@ -141,7 +143,8 @@ class RunReport(C.Structure):
                 ("growth_bytes", U), ("allowance_bytes", U), ("growth_known", B), ("kept", B),
                 ("seconds", D), ("io_seconds", D), ("compute_seconds", D),
                 ("read_bytes", U), ("written_bytes", U), ("on_device", B), ("device_seconds", D),
-                ("bound_by", S)]
+                ("bound_by", S), ("read_seconds", D), ("write_seconds", D), ("copy_seconds", D),
+                ("kernel_seconds", D), ("io_threads", I)]
 
 
 class Conv(C.Structure):

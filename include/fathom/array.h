@@ -4,7 +4,7 @@
  * that a kernel sees global indices. Sources and sinks are the only doors
  * between a run and the outside world; both speak in rectangles.
  *
- * Threads: a source or sink is used by one thread at a time.
+ * Threads: a run uses a source or sink from one thread, unless it says that several may.
  */
 #ifndef FATHOM_ARRAY_H
 #define FATHOM_ARRAY_H
@@ -101,6 +101,11 @@ typedef struct fth_source {
     uint32_t libraries;
     uint64_t billed_bytes;
     bool concurrent; /* several threads may read at once */
+    /* Where a concurrent source is best cut: along axis d its parts begin at multiples of part[d],
+     * so that what lies together in the file (a frame, a strip, a chunk) is decoded once. 0: at any
+     * element. Each thread that reads takes thread_bytes beside all of the above. */
+    int64_t part[FTH_MAX_AXES];
+    uint64_t thread_bytes;
 } fth_source;
 
 /* Where results go. A run calls write for rectangles that cover the output once,
@@ -122,7 +127,9 @@ typedef struct fth_sink {
      * run with one path are an error, unless one `writer` makes the file of both. */
     const char *path;
     const void *writer;
-    bool concurrent; /* several threads may write at once, each a rectangle of its own */
+    bool concurrent;            /* several threads may write at once, each a rectangle of its own */
+    int64_t part[FTH_MAX_AXES]; /* as in fth_source: an image that is encoded is written at once */
+    uint64_t thread_bytes;
 } fth_sink;
 
 FTH_API fth_source fth_tensor_source(fth_tensor *t); /* kept alive by the caller */

@@ -30,7 +30,14 @@ typedef struct fth_limits {
     bool no_recompute; /* rather keep than recompute where both fit */
     bool no_spill;     /* never use the scratch directory */
     bool no_fuse;      /* one step per operation, reference kernels: for tests and debugging */
+    int io_threads;    /* that read, decode, copy, encode and write beside the workers, where
+                          sources and sinks are concurrent; 0: as many as the context has workers */
+    /* Cut the first streaming axis into at least so many pieces even where everything would fit:
+     * the next is read while one is worked on and the one before is written. 0: as few as fit;
+     * FTH_PIECES_AUTO: as many as are worth it. What is computed does not change. */
+    int64_t min_pieces;
 } fth_limits;
+enum { FTH_PIECES_AUTO = -1 };
 
 typedef struct fth_plan fth_plan;
 
@@ -103,6 +110,11 @@ typedef struct fth_run_report {
     bool on_device;
     double device_seconds; /* kernels were queued or running */
     const char *bound_by;  /* "kernels", "reading and copying" or "launching"; NULL on the CPU */
+    /* How long each of these went on, by the clock on the wall: while at least one thread was in a
+     * source's read or in a sink's write, while the device copied, while kernels ran. They overlap,
+     * so their sum may be more than `seconds`. */
+    double read_seconds, write_seconds, copy_seconds, kernel_seconds;
+    int io_threads; /* most that read or wrote at once */
 } fth_run_report;
 
 /* Run the plan; sinks[i] takes outs[i] (sinks of assigns are ignored). On failure parameters are

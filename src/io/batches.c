@@ -129,7 +129,7 @@ fth_status fth_batches_create_(fth_batches **out, fth_mem *mem, fth_site site,
     b->rows = rows;
     b->reader = (fth_source){.kind = "batches", .self = b, .dtype = FTH_U8, .read = read_batch};
     fth_status s = take_memory(b, site, size, err);
-    if (s == FTH_OK) s = fth__io_create(&b->io, mem, NULL, NULL, err);
+    if (s == FTH_OK) s = fth__io_create(&b->io, mem, NULL, NULL, 1, err);
     if (s != FTH_OK)
         fth_batches_destroy(b);
     else

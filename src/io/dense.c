@@ -21,9 +21,14 @@ typedef struct dense {
     fth__bytes bytes;
     fth__layout l;
     const char *kind;
-    char *window;       /* taken when first needed */
-    uint64_t at, holds; /* what the window holds */
+    _Atomic(char *) spare; /* a window that nobody uses; taken when first needed */
 } dense;
+
+/* Part of the file, for one call: the file may be changed meanwhile. */
+typedef struct window {
+    char *data;
+    uint64_t at, holds;
+} window;
 
 /* ---- a part of a file ---- */
 
@@ -53,7 +58,7 @@ fth_status fth__bytes_of_file(fth__bytes *out, fth_file *f, uint64_t start, fth_
     FTH_TRY(fth__heap_take(f->mem, 1, sizeof(file_part), &block, err));
     file_part *p = block;
     *p = (file_part){f, start};
-    *out = (fth__bytes){p, part_read, part_close};
+    *out = (fth__bytes){p, part_read, part_close, true};
     return FTH_OK;
 }
 
@@ -73,24 +78,30 @@ void fth__swap_elements(fth_dtype dtype, int64_t count, void *elements)
         }
 }
 
-static bool has_window(dense *d)
+static bool take_window(dense *d, window *w)
 {
-    if (!d->window) d->window = fth__heap_alloc(d->mem, WINDOW);
-    return d->window != NULL;
+    *w = (window){.data = atomic_exchange(&d->spare, NULL)};
+    if (!w->data) w->data = fth__heap_alloc(d->mem, WINDOW);
+    return w->data != NULL;
+}
+
+static void give_window(dense *d, const window *w)
+{
+    if (w->data) fth__heap_free(d->mem, atomic_exchange(&d->spare, w->data));
 }
 
 /* Bytes at `offset` through the window, which is filled up to `end` at most. */
-static fth_status through_window(dense *d, uint64_t offset, uint64_t bytes, uint64_t end,
+static fth_status through_window(dense *d, window *w, uint64_t offset, uint64_t bytes, uint64_t end,
                                  const char **out, fth_err *err)
 {
-    if (offset < d->at || offset + bytes > d->at + d->holds) {
+    if (offset < w->at || offset + bytes > w->at + w->holds) {
         const uint64_t want = fth__max_u64(bytes, fth__min_u64(WINDOW, end - offset));
-        d->holds = 0;
-        FTH_TRY(d->bytes.read(d->bytes.self, offset, want, d->window, err));
-        d->at = offset;
-        d->holds = want;
+        w->holds = 0;
+        FTH_TRY(d->bytes.read(d->bytes.self, offset, want, w->data, err));
+        w->at = offset;
+        w->holds = want;
     }
-    *out = d->window + (offset - d->at);
+    *out = w->data + (offset - w->at);
     return FTH_OK;
 }
 
@@ -115,20 +126,20 @@ static fth_status read_forward(dense *d, const int64_t *lo, const int64_t *n, ch
     fth__runs r;
     fth__runs_start(&r, l->n_axes, l->size, lo, n);
     const uint64_t bytes = (uint64_t)r.length * item;
+    window w = {0};
     const bool gather =
-        r.left > 1 && bytes < SHORT_RUN && (uint64_t)r.gap * item < SHORT_RUN && has_window(d);
-    while (fth__runs_next(&r)) {
+        r.left > 1 && bytes < SHORT_RUN && (uint64_t)r.gap * item < SHORT_RUN && take_window(d, &w);
+    fth_status s = FTH_OK;
+    while (s == FTH_OK && fth__runs_next(&r)) {
         const uint64_t offset = l->offset + (uint64_t)r.start * item;
-        if (gather) {
-            const char *from = NULL;
-            FTH_TRY(through_window(d, offset, bytes, end, &from, err));
-            memcpy(dst, from, bytes);
-        } else {
-            FTH_TRY(d->bytes.read(d->bytes.self, offset, bytes, dst, err));
-        }
+        const char *from = NULL;
+        s = gather ? through_window(d, &w, offset, bytes, end, &from, err)
+                   : d->bytes.read(d->bytes.self, offset, bytes, dst, err);
+        if (s == FTH_OK && gather) memcpy(dst, from, bytes);
         dst += bytes;
     }
-    return FTH_OK;
+    give_window(d, &w);
+    return s;
 }
 
 /* Where the elements of a Fortran file go: axis 0 runs fastest. */
@@ -160,13 +171,11 @@ static void scatter_some(scatter *s, int64_t count, const char *src, char *dst)
     }
 }
 
-static fth_status read_fortran(dense *d, const int64_t *lo, const int64_t *n, char *dst,
-                               fth_err *err)
+static fth_status read_scattered(dense *d, window *w, const int64_t *lo, const int64_t *n,
+                                 char *dst, fth_err *err)
 {
     const fth__layout *l = &d->l;
     const int k = l->n_axes;
-    if (!has_window(d))
-        return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a window of %d bytes", (int)WINDOW);
     const uint64_t item = (uint64_t)fth_dtype_size(l->dtype);
     int64_t rsize[FTH_MAX_AXES], rlo[FTH_MAX_AXES], rn[FTH_MAX_AXES];
     scatter s = {.n_axes = k, .item = (int64_t)item};
@@ -189,11 +198,22 @@ static fth_status read_fortran(dense *d, const int64_t *lo, const int64_t *n, ch
             const uint64_t offset = l->offset + (uint64_t)(r.start + done) * item;
             const uint64_t bytes = (uint64_t)m * item;
             const char *from = NULL;
-            FTH_TRY(through_window(d, offset, bytes, near ? end : offset + bytes, &from, err));
+            FTH_TRY(through_window(d, w, offset, bytes, near ? end : offset + bytes, &from, err));
             scatter_some(&s, m, from, dst);
             done += m;
         }
     return FTH_OK;
+}
+
+static fth_status read_fortran(dense *d, const int64_t *lo, const int64_t *n, char *dst,
+                               fth_err *err)
+{
+    window w;
+    if (!take_window(d, &w))
+        return FTH_FAIL(err, FTH_E_NOMEM, "no memory for a window of %d bytes", (int)WINDOW);
+    const fth_status s = read_scattered(d, &w, lo, n, dst, err);
+    give_window(d, &w);
+    return s;
 }
 
 static fth_status dense_read(void *self, const int64_t *lo, const int64_t *n, void *dst,
@@ -204,7 +224,6 @@ static fth_status dense_read(void *self, const int64_t *lo, const int64_t *n, vo
     FTH_TRY(fth__rect_check(d->kind, l->n_axes, l->size, lo, n, err));
     const int64_t count = fth__rect_count(l->n_axes, n);
     if (count == 0) return FTH_OK;
-    d->holds = 0; /* the window never outlives a call: the file may be changed meanwhile */
     if (l->fortran && l->n_axes > 1)
         FTH_TRY(read_fortran(d, lo, n, dst, err));
     else
@@ -226,7 +245,7 @@ static void dense_close(void *self)
 {
     dense *d = self;
     d->bytes.close(d->bytes.self);
-    fth__heap_free(d->mem, d->window);
+    fth__heap_free(d->mem, d->spare);
     fth__heap_free(d->mem, d);
 }
 
@@ -244,7 +263,8 @@ fth_status fth__dense_open(fth_source *out, const char *kind, fth_mem *mem, cons
                         .dtype = layout->dtype,
                         .n_axes = layout->n_axes,
                         .read = dense_read,
-                        .read_rows = layout->n_axes > 0 ? dense_read_rows : NULL};
+                        .read_rows = layout->n_axes > 0 ? dense_read_rows : NULL,
+                        .concurrent = bytes->concurrent};
     memcpy(out->size, layout->size, sizeof out->size);
     return FTH_OK;
 }

@@ -27,6 +27,7 @@ typedef struct fth__bytes {
     void *self;
     fth_status (*read)(void *self, uint64_t offset, uint64_t bytes, void *dst, fth_err *err);
     void (*close)(void *self);
+    bool concurrent; /* several threads may read at once */
 } fth__bytes;
 /* [start, end of file) of a file, whose reference passes over on success. */
 fth_status fth__bytes_of_file(fth__bytes *out, fth_file *f, uint64_t start, fth_err *err);
@@ -61,7 +62,8 @@ typedef struct fth__place {
     int64_t size[FTH_MAX_AXES];
     uint64_t offset, bytes; /* in the file */
     bool swap;
-    int64_t count, written; /* elements */
+    int64_t count;           /* elements */
+    _Atomic int64_t written; /* of them; places without a checksum are for several threads */
     fth__sum_kind sum;
     uint64_t summed; /* bytes from the front that are in the checksum */
     uint32_t crc;

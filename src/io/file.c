@@ -13,9 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Reads of this size and more are dropped from the page cache piece by piece:
- * a stream larger than memory must not push other programs' pages out. */
-enum { DROP_FROM = 8 << 20 };
+/* A file that would fill half of the memory that is free is dropped from the page cache as it is
+ * read: a stream larger than memory must not push other programs' pages out. Others stay there, for
+ * who reads them again. */
+static const uint64_t stream_from = (uint64_t)1 << 30;
+enum { PIECE = 8 << 20 };
 
 fth_status fth__file_fail_(fth_err *err, fth_site site, fth_status status, const char *path,
                            uint64_t offset, const char *fmt, ...)
@@ -46,6 +48,7 @@ static fth_status open_fd(fth_file *f, const char *path, fth_err *err)
         return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: a regular file is needed, this is %s", path,
                         S_ISDIR(st.st_mode) ? "a folder" : "something else");
     f->bytes = (uint64_t)st.st_size;
+    f->stream = !f->writable && f->bytes >= stream_from && f->bytes > fth_mem_free_now() / 2;
     return FTH_OK;
 }
 
@@ -132,9 +135,8 @@ fth_status fth_file_read(fth_file *f, uint64_t offset, uint64_t bytes, void *dst
                               " bytes of %s should be here, but the file ends at byte %" PRIu64,
                               bytes, what, end);
     char *to = dst;
-    const bool drop = bytes >= DROP_FROM && !f->writable;
     while (bytes > 0) {
-        const uint64_t want = fth__min_u64(bytes, DROP_FROM);
+        const uint64_t want = fth__min_u64(bytes, PIECE);
         uint64_t got;
         const int why = fth__disk_read(f->fd, offset, want, to, &got);
         if (why)
@@ -143,7 +145,7 @@ fth_status fth_file_read(fth_file *f, uint64_t offset, uint64_t bytes, void *dst
         if (got < want)
             return FTH__FILE_FAIL(err, FTH_E_FILE_SHORT, f->path, offset + got,
                                   "the file was cut short while %s was read", what);
-        if (drop) (void)posix_fadvise(f->fd, (off_t)offset, (off_t)got, POSIX_FADV_DONTNEED);
+        if (f->stream) (void)posix_fadvise(f->fd, (off_t)offset, (off_t)got, POSIX_FADV_DONTNEED);
         to += got;
         offset += got;
         bytes -= got;

@@ -19,7 +19,8 @@ struct fth_file {
     fth_mem *mem;
     atomic_int refs;
     int fd;
-    bool writable;          /* large reads of others do not stay in the page cache */
+    bool writable;
+    bool stream;            /* what is read does not stay in the page cache */
     _Atomic uint64_t bytes; /* when it was opened, and what was added since */
     char *path;
 };

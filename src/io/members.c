@@ -115,10 +115,11 @@ fth_status fth__members_check(const fth__members *m, fth_err *err)
 {
     for (int64_t i = 0; i < m->n; i++)
         if (!m->member[i].done)
-            return FTH_FAIL(
-                err, FTH_E_STATE, "%s: '%s' was not committed (%lld of %lld elements were written)",
-                m->writer.path, m->member[i].name, (long long)m->member[i].place.written,
-                (long long)m->member[i].place.count);
+            return FTH_FAIL(err, FTH_E_STATE,
+                            "%s: '%s' was not committed (%lld of %lld elements were written)",
+                            m->writer.path, m->member[i].name,
+                            (long long)atomic_load(&m->member[i].place.written),
+                            (long long)m->member[i].place.count);
     if (m->abandoned)
         return FTH_FAIL(err, FTH_E_STATE, "%s: a sink of this file was abandoned", m->writer.path);
     return FTH_OK;

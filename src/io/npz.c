@@ -161,7 +161,7 @@ fth_status fth_npz_source(fth_npz *npz, const char *name, fth_source *out, fth_e
     FTH_TRY(open_array(npz, name, &a, err));
     fth__npy npy;
     fth__layout layout;
-    const fth__bytes bytes = {a, array_read, array_close};
+    const fth__bytes bytes = {.self = a, .read = array_read, .close = array_close};
     fth_status s = fth__npy_read(&npy, a->mem, &bytes, a->entry->bytes, a->label, err);
     if (s == FTH_OK) s = fth__npy_layout(&npy, a->entry->bytes, a->label, &layout, err);
     a->entry = NULL;
@@ -176,7 +176,7 @@ fth_status fth__npz_text(fth_npz *npz, const char *name, char *text, size_t byte
     array *a = NULL;
     FTH_TRY(open_array(npz, name, &a, err));
     fth__npy npy;
-    const fth__bytes in = {a, array_read, array_close};
+    const fth__bytes in = {.self = a, .read = array_read, .close = array_close};
     fth_status s = fth__npy_read(&npy, a->mem, &in, a->entry->bytes, a->label, err);
     const bool wide = npy.descr[0] == '<' && npy.descr[1] == 'U',
                narrow = strncmp(npy.descr, "|S", 2) == 0;

@@ -69,17 +69,9 @@ static fth_status put_swapped(fth__place *p, uint64_t within, uint64_t bytes, co
     return s;
 }
 
-fth_status fth__place_write(fth__place *p, const int64_t *lo, const int64_t *n, const void *src,
-                            fth_err *err)
+static fth_status put_rect(fth__place *p, const int64_t *lo, const int64_t *n, const void *src,
+                           fth_err *err)
 {
-    if (!p->writer->temp)
-        return FTH_FAIL(err, FTH_E_STATE, "a file was written to after it had ended");
-    FTH_TRY(fth__rect_check(p->writer->path, p->n_axes, p->size, lo, n, err));
-    const int64_t count = fth__rect_count(p->n_axes, n);
-    if (count > p->count - p->written)
-        return FTH_FAIL(err, FTH_E_STATE,
-                        "%s: an array of %" PRId64 " elements was written to %" PRId64 " times",
-                        p->writer->path, p->count, p->written + count);
     const uint64_t item = (uint64_t)fth_dtype_size(p->dtype);
     const char *from = src;
     fth__runs r;
@@ -89,8 +81,25 @@ fth_status fth__place_write(fth__place *p, const int64_t *lo, const int64_t *n, 
                         : put(p, within, bytes, from, err));
         from += bytes;
     }
-    p->written += count;
     return FTH_OK;
+}
+
+fth_status fth__place_write(fth__place *p, const int64_t *lo, const int64_t *n, const void *src,
+                            fth_err *err)
+{
+    if (!p->writer->temp)
+        return FTH_FAIL(err, FTH_E_STATE, "a file was written to after it had ended");
+    FTH_TRY(fth__rect_check(p->writer->path, p->n_axes, p->size, lo, n, err));
+    const int64_t count = fth__rect_count(p->n_axes, n),
+                  before = atomic_fetch_add(&p->written, count);
+    fth_status s = FTH_OK;
+    if (count > p->count - before)
+        s = FTH_FAIL(err, FTH_E_STATE,
+                     "%s: an array of %" PRId64 " elements was written to %" PRId64 " times",
+                     p->writer->path, p->count, before + count);
+    if (s == FTH_OK) s = put_rect(p, lo, n, src, err);
+    if (s != FTH_OK) atomic_fetch_sub(&p->written, count);
+    return s;
 }
 
 fth_status fth__place_finish(fth__place *p, fth_err *err)
@@ -100,7 +109,7 @@ fth_status fth__place_finish(fth__place *p, fth_err *err)
     if (p->written != p->count)
         return FTH_FAIL(err, FTH_E_STATE,
                         "%s: only %" PRId64 " of %" PRId64 " elements of an array were written",
-                        p->writer->path, p->written, p->count);
+                        p->writer->path, atomic_load(&p->written), p->count);
     if (p->sum == FTH__SUM_NONE || p->summed == p->bytes) return FTH_OK;
     void *piece = NULL;
     FTH_TRY(fth__heap_take(p->writer->mem, 1, PIECE, &piece, err));
@@ -187,7 +196,8 @@ fth_status fth__dense_create(fth_sink *out, const char *kind, fth_mem *mem, cons
                       .commit = whole_commit,
                       .abandon = whole_abandon,
                       .path = f->path,
-                      .writer = f};
+                      .writer = f,
+                      .concurrent = true};
     memcpy(out->size, layout->size, sizeof out->size);
     return FTH_OK;
 }

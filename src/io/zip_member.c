@@ -198,7 +198,8 @@ fth_status fth__zip_member(const fth__zip *z, const fth__zip_entry *e, const cha
             return FTH_FAIL(err, FTH_E_NOMEM, "no memory to open %s", label);
         }
     }
-    *out =
-        (fth__bytes){m, e->method == FTH__ZIP_STORED ? read_stored : read_deflated, close_member};
+    *out = (fth__bytes){.self = m,
+                        .read = e->method == FTH__ZIP_STORED ? read_stored : read_deflated,
+                        .close = close_member};
     return FTH_OK;
 }

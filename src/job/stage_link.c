@@ -192,6 +192,11 @@ void fth_stage_account(const fth_stage_call *call, const fth_run_report *r)
     m->io_seconds += r->io_seconds;
     m->compute_seconds += r->compute_seconds;
     m->device_seconds += r->device_seconds;
+    m->read_seconds += r->read_seconds;
+    m->write_seconds += r->write_seconds;
+    m->copy_seconds += r->copy_seconds;
+    m->kernel_seconds += r->kernel_seconds;
+    if (r->io_threads > m->io_threads) m->io_threads = r->io_threads;
     m->on_device |= r->on_device;
     if (r->bound_by) m->bound_by = r->bound_by;
     m->read_bytes += r->read_bytes;

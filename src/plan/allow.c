@@ -13,6 +13,30 @@ static bool uses(const fth_plan *p, uint32_t value)
     return p->is_read[value];
 }
 
+uint64_t fth__plan_allowance_of(const fth_plan *p, const fth__allowance *a, int library)
+{
+    const uint32_t bit = 1u << library;
+    if (!(a->libraries & bit)) return 0;
+    int threads = p->threads; /* those of a run have stacks of ours */
+    if (library == FTH_LIB_FATHOM) threads += a->io_threads - 1;
+    if ((a->by_files & bit) && a->io_threads > threads) threads = a->io_threads;
+    return fth_library_allowance(bit, threads);
+}
+
+/* What sources and sinks take in each thread that uses them. */
+static uint64_t by_threads(const fth_plan *p, const fth_sink *sinks, int threads)
+{
+    uint64_t bytes = 0;
+    for (int64_t i = 0; i < p->graph->n_inputs; i++) {
+        const fth__input *in = &p->graph->input[i];
+        if (uses(p, in->value))
+            bytes += in->source.thread_bytes * (uint64_t)(in->source.concurrent ? threads : 1);
+    }
+    for (int i = 0; sinks && i < p->n_outs; i++)
+        bytes += sinks[i].thread_bytes * (uint64_t)(sinks[i].concurrent ? threads : 1);
+    return bytes;
+}
+
 fth__allowance fth__plan_allowance(const fth_plan *p, const fth_sink *sinks)
 {
     fth__allowance a = {.libraries = 1u << FTH_LIB_FATHOM};
@@ -25,15 +49,18 @@ fth__allowance fth__plan_allowance(const fth_plan *p, const fth_sink *sinks)
     }
     for (int64_t i = 0; i < p->graph->n_inputs; i++) {
         const fth__input *in = &p->graph->input[i];
-        if (in->source.libraries == 0 || !uses(p, in->value)) continue;
-        a.libraries |= in->source.libraries;
+        if (!uses(p, in->value)) continue;
+        a.by_files |= in->source.libraries;
         a.billed += in->source.billed_bytes;
     }
     for (int i = 0; sinks && i < p->n_outs; i++) {
-        a.libraries |= sinks[i].libraries;
+        a.by_files |= sinks[i].libraries;
         a.billed += sinks[i].billed_bytes;
     }
-    a.bytes = fth_library_allowance(a.libraries, p->threads) + a.more;
+    a.io_threads = fth__plan_staging(p, sinks).threads;
+    a.libraries |= a.by_files;
+    a.bytes = a.more + by_threads(p, sinks, a.io_threads);
+    for (int i = 0; i < FTH_LIBRARY_COUNT; i++) a.bytes += fth__plan_allowance_of(p, &a, i);
     return a;
 }
 
@@ -43,7 +70,7 @@ void fth__plan_allowance_add(const fth_plan *p, fth__text *t)
     char size[24];
     for (int i = 0; i < FTH_LIBRARY_COUNT; i++) {
         if (!(p->allow.libraries & (1u << i))) continue;
-        const uint64_t bytes = fth_library_allowance(1u << i, p->threads);
+        const uint64_t bytes = fth__plan_allowance_of(p, &p->allow, i);
         fth__text_add(t, "%s%s %s", comma, fth_library_get_info((fth_library)i)->name,
                       fth_mem_format_size(bytes, size, sizeof size));
         comma = ", ";

@@ -154,6 +154,7 @@ static fth_status make(fth_plan *p, const fth_val *outs, int n_outs, fth_err *er
 {
     FTH_TRY(fth_graph_check(p->graph, err));
     FTH_TRY(fth__threads_check(p->limits.threads, err));
+    FTH_TRY(fth__threads_check(p->limits.io_threads, err));
     FTH_TRY(take_outputs(p, outs, n_outs, err));
     if (p->limits.stream && p->limits.stream[0] && fth_axis_find(p->graph, p->limits.stream) < 0)
         return FTH_FAIL(err, FTH_E_AXIS_NAME, "the streaming axis '%s' is not declared",
@@ -208,6 +209,7 @@ fth_plan *fth_plan_make_(fth_graph *g, fth_site site, const fth_val *outs, int n
     if (limits) p->limits = *limits;
     p->graph_nodes = g->n_nodes;
     p->threads = p->limits.threads > 0 ? p->limits.threads : g->ctx->threads;
+    p->io_threads = p->limits.io_threads > 0 ? p->limits.io_threads : p->threads;
     p->apart = g->ctx->gpu != NULL;
     p->pool = p->apart ? g->ctx->gpu_mem : g->mem;
     if (p->apart) p->threads = 1; /* its kernels spread their own work */

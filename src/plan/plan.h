@@ -123,6 +123,8 @@ typedef struct fth__allowance {
     uint64_t bytes;     /* their rows of libraries.def, and: */
     uint64_t more;      /* of the greediest step, beyond the rows */
     uint64_t billed;    /* by sources and sinks: in the ledger already, not in `bytes` */
+    uint32_t by_files;  /* of libraries: those that sources and sinks use, */
+    int io_threads;     /* in so many threads */
 } fth__allowance;
 
 struct fth_plan {
@@ -139,6 +141,7 @@ struct fth_plan {
     fth_limits limits;
     fth_site site;
     int threads;
+    int io_threads;       /* at most */
     uint64_t budget, key; /* key: identity of graph, sizes, limits and backend */
     int64_t graph_nodes;  /* when it was planned */
 
@@ -275,8 +278,18 @@ void fth__plan_needs(const fth_plan *p, uint64_t beside, fth_plan_needs *out);
 /* ---- allow.c: room for what other libraries take ---- */
 /* `sinks` are those it is planned or run with; NULL: not known. */
 fth__allowance fth__plan_allowance(const fth_plan *p, const fth_sink *sinks);
+/* The row of one library. */
+uint64_t fth__plan_allowance_of(const fth_plan *p, const fth__allowance *a, int library);
 /* "fathom 1.00 MiB, OpenBLAS 8.00 MiB": the rows of the allowance. */
 void fth__plan_allowance_add(const fth_plan *p, fth__text *t);
+
+/* ---- staging.c: threads that read and write, and their buffers on the way to a device ---- */
+typedef struct fth__staging {
+    int threads;         /* that sources and sinks have work for */
+    uint64_t part_bytes; /* of a buffer of all but the first */
+    uint64_t bytes;      /* of all buffers; 0 on the CPU */
+} fth__staging;
+fth__staging fth__plan_staging(const fth_plan *p, const fth_sink *sinks);
 
 /* ---- search.c: the ladder; refuse.c: the honest no ---- */
 fth_status fth__plan_search(fth_plan *p, fth_err *err);

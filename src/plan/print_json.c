@@ -34,7 +34,7 @@ static void put_allowance(fth_json_writer *w, const fth_plan *p)
     for (int i = 0; i < FTH_LIBRARY_COUNT; i++)
         if (p->allow.libraries & (1u << i))
             fth_json_u64(w, fth_library_get_info((fth_library)i)->name,
-                         fth_library_allowance(1u << i, p->threads));
+                         fth__plan_allowance_of(p, &p->allow, i));
     fth_json_u64(w, "more", p->allow.more);
     fth_json_close(w);
 }

@@ -1,4 +1,9 @@
-/* io.h - the thread that reads ahead and writes behind. */
+/* io.h - the threads that read ahead and write behind.
+ *
+ * The first serves sources and sinks that want one thread, in order. All of them share the jobs of
+ * those that are concurrent, part by part and the earliest first, so that a file is read while
+ * another is written.
+ */
 #ifndef FTH_RUN_IO_H
 #define FTH_RUN_IO_H
 
@@ -26,23 +31,38 @@ typedef struct fth__io_job {
     fth_site site;
 } fth__io_job;
 
-/* `stage`: the data of jobs are on its device; NULL: they are the host's. `trace` may be NULL. */
+/* `stage`: the data of jobs are on its device; NULL: they are the host's. `trace` may be NULL. At
+ * most `threads` are started, the others when there is something for them to do. */
 fth_status fth__io_create(fth__io **out, fth_mem *mem, struct fth__stage *stage, fth_trace *trace,
-                          fth_err *err);
+                          int threads, fth_err *err);
 /* Whoever waits, or waits for room, asks this now and then; false: it waits no longer, and the wait
  * is FTH_E_CANCELLED. */
 void fth__io_ask(fth__io *io, bool (*go_on)(void *user), void *user);
-/* Waits for the job in hand and drops the rest; nothing may be queued or waited for afterwards.
+/* Waits for the parts in hand and drops the rest; nothing may be queued or waited for afterwards.
  * NULL is allowed. */
 void fth__io_stop(fth__io *io);
 void fth__io_destroy(fth__io *io);
-/* Queue a job and return its ticket. Jobs run in order. */
+/* Queue a job and return its ticket. */
 int64_t fth__io_post(fth__io *io, const fth__io_job *job);
-/* Wait until a ticket (and all before it) is done; the first error of any of them. */
+/* Wait until a ticket and all before it are done; of their errors, that of the earliest job, and in
+ * it of the part that comes first in the data. */
 fth_status fth__io_wait(fth__io *io, int64_t ticket, fth_err *err);
 /* A source or sink failed with `s`: the error gets the name, the rectangle and the line. */
 fth_status fth__io_blame(const fth__io_job *job, fth_status s, fth_err *err);
-/* Seconds the thread was busy. */
-double fth__io_busy(const fth__io *io);
+
+/* Seconds on the wall in which at least one thread served a job, was in a source, in a sink; and
+ * the threads that were started. */
+typedef struct fth__io_times {
+    double busy, read, write;
+    int threads;
+} fth__io_times;
+fth__io_times fth__io_get_times(fth__io *io);
+
+/* Read or write a part of a job, on the clock: for whoever serves it. */
+struct fth__piece;
+fth_status fth__io_read(fth__io *io, const fth__io_job *job, const struct fth__piece *part,
+                        void *dst, fth_err *err);
+fth_status fth__io_write(fth__io *io, const fth__io_job *job, const struct fth__piece *part,
+                         const void *src, fth_err *err);
 
 #endif

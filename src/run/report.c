@@ -11,6 +11,7 @@
 #include "mem/inject.h"
 #include "run/device.h"
 #include "run/run.h"
+#include "run/stage.h"
 #include "trace/record.h"
 
 #include <string.h>
@@ -65,7 +66,8 @@ static const char *bound_by(const fth__runner *r, const fth_run_report *out)
 static void report_device(fth__runner *r, fth_run_report *out)
 {
     out->on_device = true;
-    out->device_seconds = fth__device_seconds(r);
+    out->device_seconds = out->kernel_seconds = fth__device_seconds(r);
+    if (r->stage) out->copy_seconds = fth__stage_seconds(r->stage);
     out->bound_by = bound_by(r, out);
     r->free0 = free_on_device(r->p);
 }
@@ -95,13 +97,18 @@ void fth__report_end(fth__runner *r, fth_run_report *out)
     const double seconds = fth__clock_seconds() - r->t_start; /* asking for pages takes time too */
     fth_mem_stats stats;
     fth_mem_get_stats(p->pool, &stats);
+    const fth__io_times io = fth__io_get_times(r->io);
     *out = (fth_run_report){
         .planned_bytes = p->peak,
         .ledger_bytes = stats.peak_bytes - r->used0,
         .touched_bytes =
             r->arena != r->nothing && !p->apart ? fth_mem_touched(r->arena, p->peak) : 0,
         .seconds = seconds,
-        .io_seconds = r->io ? fth__io_busy(r->io) : 0.0,
+        .io_seconds = io.busy,
+        .read_seconds = io.read,
+        .write_seconds = io.write,
+        .kernel_seconds = r->kernels,
+        .io_threads = io.threads,
         .read_bytes = r->read_bytes,
         .written_bytes = r->written_bytes,
         .growth_known = r->growth_known,

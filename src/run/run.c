@@ -359,6 +359,7 @@ static fth_status queue_steps(fth__runner *r, int64_t from, int64_t to)
 static fth_status run_steps(fth__runner *r, int64_t from, int64_t to)
 {
     const fth_plan *p = r->p;
+    const double t0 = fth__clock_seconds();
     double work = 0.0;
     for (int64_t i = from; i < to; i++) work += step_work(r, i);
     if (r->dev && p->item[from].loop < 0 && work < AHEAD_SECONDS) {
@@ -368,6 +369,7 @@ static fth_status run_steps(fth__runner *r, int64_t from, int64_t to)
         FTH_TRY(queue_steps(r, from, to));
     }
     r->done += work;
+    r->kernels += fth__clock_seconds() - t0;
     return r->dev && !p->ctx->trace ? fth__device_clock_stop(r, NULL) : FTH_OK;
 }
 
@@ -552,10 +554,15 @@ static fth_status run_all(fth__runner *r)
     fth_plan *p = r->p;
     FTH_TRY(find_team(r));
     FTH_TRY(fth__heap_take(p->mem, p->n_loops + 1, sizeof *r->spins, (void **)&r->spins, r->err));
-    struct fth__stage *stage = NULL;
-    if (p->apart) FTH_TRY(fth__stage_of(p->ctx, &stage, r->err));
+    const fth__staging need = fth__plan_staging(p, r->sinks);
+    int threads = need.threads;
+    if (p->apart) {
+        FTH_TRY(fth__stage_of(p->ctx, threads, need.part_bytes, &r->stage, r->err));
+        (void)fth__stage_seconds(r->stage);
+        if (threads > fth__stage_threads(r->stage)) threads = fth__stage_threads(r->stage);
+    }
     FTH_TRY(fth__device_begin(r));
-    FTH_TRY(fth__io_create(&r->io, p->mem, stage, p->ctx->trace, r->err));
+    FTH_TRY(fth__io_create(&r->io, p->mem, r->stage, p->ctx->trace, threads, r->err));
     fth__io_ask(r->io, go_on, r);
     FTH_TRY(fth__scratch_open(r));
     if (p->peak > 0) {

@@ -13,6 +13,7 @@ typedef struct fth__runner {
     int64_t turn[FTH__MAX_DEPTH]; /* chunk number of the loop around us, per depth */
     int64_t *spins; /* per loop: turns begun since the run began; parity picks the copy */
     fth__io *io;
+    struct fth__stage *stage;    /* NULL: data are the host's */
     int scratch;                 /* file descriptor; -1: none */
     fth_team *team;              /* the plan's workers, called off when the run is cancelled */
     fth_team *alone;             /* the same for kernels that get no workers */
@@ -25,7 +26,7 @@ typedef struct fth__runner {
     int64_t told_chunk; /* and the chunk */
     double queued;      /* on a device: work since the queue was waited for */
     double done, total; /* planned work */
-    double t_start, io_wait;
+    double t_start, io_wait, kernels;
     uint64_t read_bytes, written_bytes;
     uint64_t free0;                      /* on the device, while the arena was taken */
     uint64_t used0, resident0, foreign0; /* before the run: ledger, process, the caller's pages */

@@ -206,7 +206,7 @@ TEST(a_job_answers_for_itself_and_those_before)
 {
     fth_context *ctx = open_context();
     fth__io *io;
-    OK(fth__io_create(&io, fth_context_mem(ctx), NULL, NULL, NULL));
+    OK(fth__io_create(&io, fth_context_mem(ctx), NULL, NULL, 1, NULL));
     fate f = {.row = {1, -1, -1}};
     float cell;
     const fth_source src = {.self = &f, .read = read_column};
