@@ -1,9 +1,4 @@
-/* nd2.c - opening an ND2 file: signature, map, metadata, loops, and the place of every frame.
- *
- * Opening reads the map and five small chunks, never the heads of all frames: some are looked at,
- * to know whether the map can be believed. Where it cannot, or numbers of frames are left out, the
- * file is scanned once, and what that finds is taken where the map is wrong.
- */
+/* nd2.c - opening an ND2 file: signature, metadata, loops, and what is asked of it afterwards. */
 #include "io/nd2.h"
 
 #include "base/checked.h"
@@ -13,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SEARCH = 64 << 10, PROBES = 16 };
+enum { SEARCH = 64 << 10 };
 
 /* ---- what kind of file it is ---- */
 
@@ -54,114 +49,6 @@ static fth_status check_signature(fth__nd2 *nd2, fth__text *damage, fth_err *err
     return FTH_E_FILE_FEATURE;
 }
 
-/* ---- the index ---- */
-
-static void take_parts(fth__nd2 *nd2, const fth__nd2_map *map)
-{
-    fth__nd2_entry e;
-    memset(nd2->part, 0, sizeof nd2->part);
-    for (uint64_t at = 0; fth__nd2_map_next(map, &at, &e);)
-        for (int i = 0; i < FTH__ND2_PARTS && fth__nd2_frame_number(&e) < 0; i++) {
-            const char *name = fth__nd2_part_name((fth__nd2_part)i);
-            if (strlen(name) == e.name_bytes && memcmp(name, e.name, e.name_bytes) == 0)
-                nd2->part[i] = e.chunk;
-        }
-}
-
-/* Bytes that a frame's data must have. */
-static uint64_t frame_needs(const fth__nd2_meta *m)
-{
-    const uint64_t last = (uint64_t)(m->width * m->components) * (uint64_t)(m->bits / 8);
-    return FTH__ND2_PREFIX + (m->packed ? 1 : (uint64_t)(m->height - 1) * m->row_bytes + last);
-}
-
-/* Frames of a map, by number. Those that are cut, or behind the end of the file, are missing. */
-typedef struct frames {
-    fth__nd2_chunk *at;
-    int64_t n;
-    int64_t present, highest, cut, beyond; /* highest: number, -1 for none */
-} frames;
-
-static void take_frames(frames *f, const fth__nd2 *nd2, const fth__nd2_map *map)
-{
-    const uint64_t needs = frame_needs(&nd2->meta), size = nd2->file->bytes;
-    const uint64_t head = FTH__ND2_HEAD + FTH__ND2_FRAME_NAME;
-    memset(f->at, 0, (uint64_t)f->n * sizeof *f->at);
-    f->highest = -1;
-    fth__nd2_entry e;
-    for (uint64_t at = 0; fth__nd2_map_next(map, &at, &e);) {
-        const int64_t number = fth__nd2_frame_number(&e);
-        if (number < 0) continue;
-        f->beyond += number >= f->n;
-        if (number >= f->n) continue;
-        f->highest = fth__max_i64(f->highest, number);
-        const uint64_t bytes = e.chunk.bytes == FTH__ND2_UNKNOWN ? needs : e.chunk.bytes;
-        const bool whole = e.chunk.offset > 0 && e.chunk.offset < size && bytes >= needs &&
-                           bytes < size && e.chunk.offset + head + bytes <= size;
-        f->cut += !whole;
-        if (whole) f->at[number] = (fth__nd2_chunk){e.chunk.offset, bytes};
-    }
-    for (int64_t i = 0; i < f->n; i++) f->present += f->at[i].offset > 0;
-}
-
-static fth_status has_head(fth__nd2 *nd2, const frames *f, int64_t number, bool *good, fth_err *err)
-{
-    fth__nd2_head head;
-    char name[40];
-    snprintf(name, sizeof name, "ImageDataSeq|%" PRId64, number);
-    FTH_TRY(fth__nd2_head_read(nd2->file, f->at[number].offset, &head, good, err));
-    *good = *good && strcmp(head.name, name) == 0 &&
-            head.data + f->at[number].bytes <= nd2->file->bytes;
-    return FTH_OK;
-}
-
-/* Some frames stand where the map says? */
-static fth_status probe(fth__nd2 *nd2, const frames *f, bool *good, fth_err *err)
-{
-    const int64_t every = fth__max_i64(f->n / PROBES, 1);
-    *good = true;
-    for (int64_t i = 0; i < f->n && *good;
-         i = i < f->n - 1 ? fth__min_i64(i + every, f->n - 1) : f->n)
-        if (f->at[i].offset > 0) FTH_TRY(has_head(nd2, f, i, good, err));
-    return FTH_OK;
-}
-
-static fth_status make_frames(frames *f, fth__nd2 *nd2, fth_err *err)
-{
-    void *block = NULL;
-    *f = (frames){.n = nd2->n_frames};
-    uint64_t bytes = 0;
-    if (!fth__mul_u64((uint64_t)f->n, sizeof *f->at, &bytes)) bytes = UINT64_MAX / 2;
-    FTH_TRY(fth_mem_take(nd2->mem, FTH_MEM_ANY, bytes, "frames of an ND2 file", &block, err));
-    f->at = block;
-    return FTH_OK;
-}
-
-/* Take the frames that a scan found in the place of what the map says. */
-static fth_status merge(fth__nd2 *nd2, frames *f, const fth__nd2_map *scan, fth_err *err)
-{
-    frames found;
-    FTH_TRY(make_frames(&found, nd2, err));
-    take_frames(&found, nd2, scan);
-    fth_status s = FTH_OK;
-    f->present = 0;
-    f->cut = found.cut;
-    f->beyond = found.beyond;
-    for (int64_t i = 0; i < f->n && s == FTH_OK; i++) {
-        if (found.at[i].offset > 0 && found.at[i].offset != f->at[i].offset) {
-            f->at[i] = found.at[i];
-            f->at[i].bytes |= FTH__ND2_REPAIRED;
-        } else if (f->at[i].offset > 0 && found.at[i].offset == 0) {
-            bool good;
-            s = has_head(nd2, f, i, &good, err);
-            if (!good) f->at[i].offset = 0;
-        }
-        f->present += f->at[i].offset > 0;
-    }
-    (void)fth_mem_release(nd2->mem, found.at, NULL);
-    return s;
-}
-
 /* ---- metadata ---- */
 
 /* A tree that a file may lack; one that is damaged is left out with a word. */
@@ -183,38 +70,50 @@ static fth_status read_part(fth__nd2 *nd2, fth__nd2_part part, fth__lv *out, voi
     return FTH_OK;
 }
 
-static fth_status read_attributes(fth__nd2 *nd2, bool *readable, fth_err *err)
+static fth_status read_attributes(fth__nd2 *nd2, fth_err *err)
 {
     fth__lv root;
     void *block = NULL;
     const fth__nd2_chunk *chunk = &nd2->part[FTH__ND2_ATTRIBUTES];
-    *readable = false;
-    if (chunk->offset == 0)
-        return FTH_FAIL(err, FTH_E_FILE_SHORT,
-                        "%s: it has no chunk %s: it was cut off before it was finished",
-                        nd2->file->path, fth__nd2_part_name(FTH__ND2_ATTRIBUTES));
-    FTH_TRY(fth__lv_read(&root, &block, nd2->file, chunk, fth__nd2_part_name(FTH__ND2_ATTRIBUTES),
-                         err));
-    *readable = true;
+    const char *name = fth__nd2_part_name(FTH__ND2_ATTRIBUTES);
+    if (chunk->offset == 0) {
+        (void)FTH_FAIL(err, FTH_E_FILE_SHORT,
+                       "%s: there is no chunk %s in its %" PRIu64
+                       " bytes, so the size of a picture is not known: the file was cut off",
+                       nd2->file->path, name, nd2->file->bytes);
+        fth_err_hint(err, "copy the file again from the microscope");
+        return FTH_E_FILE_SHORT;
+    }
+    FTH_TRY(fth__lv_read(&root, &block, nd2->file, chunk, name, err));
     const fth_status s = fth__nd2_attributes_read(&nd2->meta, root, nd2->file->path, err);
+    fth__heap_free(nd2->mem, block);
+    return s;
+}
+
+/* Frames mean nothing without their loops: a file that has them must have them readable. */
+static fth_status read_loops(fth__nd2 *nd2, fth_err *err)
+{
+    fth__lv tree = {0};
+    void *block = NULL;
+    if (nd2->part[FTH__ND2_EXPERIMENT].offset > 0)
+        FTH_TRY(fth__lv_read(&tree, &block, nd2->file, &nd2->part[FTH__ND2_EXPERIMENT],
+                             fth__nd2_part_name(FTH__ND2_EXPERIMENT), err));
+    const fth_status s = fth__nd2_loops_read(
+        &nd2->loops, nd2->mem, fth__lv_level(tree, "SLxExperiment"), nd2->file->path, err);
     fth__heap_free(nd2->mem, block);
     return s;
 }
 
 static fth_status read_metadata(fth__nd2 *nd2, fth__text *damage, fth_err *err)
 {
-    fth__lv tree, text;
+    fth__lv picture, text;
     void *a = NULL, *b = NULL;
-    FTH_TRY(read_part(nd2, FTH__ND2_EXPERIMENT, &tree, &a, damage, err));
-    fth_status s = fth__nd2_loops_read(&nd2->loops, nd2->mem, fth__lv_level(tree, "SLxExperiment"),
-                                       nd2->file->path, err);
-    fth__heap_free(nd2->mem, a);
-    FTH_TRY(s);
-    a = NULL;
-    s = read_part(nd2, FTH__ND2_PICTURE, &tree, &a, damage, err);
+    FTH_TRY(read_attributes(nd2, err));
+    FTH_TRY(read_loops(nd2, err));
+    fth_status s = read_part(nd2, FTH__ND2_PICTURE, &picture, &a, damage, err);
     if (s == FTH_OK) s = read_part(nd2, FTH__ND2_TEXT, &text, &b, damage, err);
     if (s == FTH_OK)
-        s = fth__nd2_picture_read(&nd2->meta, fth__lv_level(tree, "SLxPictureMetadata"),
+        s = fth__nd2_picture_read(&nd2->meta, fth__lv_level(picture, "SLxPictureMetadata"),
                                   fth__lv_level(text, "SLxImageTextInfo"), err);
     fth__heap_free(nd2->mem, a);
     fth__heap_free(nd2->mem, b);
@@ -274,74 +173,23 @@ static void set_info(fth__nd2 *nd2)
 
 /* ---- open ---- */
 
-static fth_status scan(fth__nd2 *nd2, fth__nd2_map *map, bool *scanned, fth__text *damage,
-                       fth_err *err)
-{
-    fth__nd2_map_clear(map);
-    FTH_TRY(fth__nd2_map_scan(map, nd2->file, err));
-    *scanned = true;
-    fth__text_add(damage, "the file was scanned for its chunks; ");
-    return FTH_OK;
-}
-
-/* The frames of the map, mended by a scan where numbers are left out or frames are elsewhere. */
-static fth_status place_frames(fth__nd2 *nd2, fth__nd2_map *map, bool scanned, fth__text *damage,
-                               fth_err *err)
-{
-    frames f;
-    bool good = true;
-    FTH_TRY(make_frames(&f, nd2, err));
-    nd2->frame = f.at;
-    take_frames(&f, nd2, map);
-    if (!scanned) FTH_TRY(probe(nd2, &f, &good, err));
-    if (scanned) {
-        for (int64_t i = 0; i < f.n; i++)
-            if (f.at[i].offset > 0) f.at[i].bytes |= FTH__ND2_REPAIRED;
-    } else if (!good || f.present < f.highest + 1) {
-        FTH_TRY(scan(nd2, map, &scanned, damage, err));
-        FTH_TRY(merge(nd2, &f, map, err));
-    }
-    fth_images_info *info = &nd2->images.info;
-    info->frames_present = f.present;
-    for (int64_t i = 0; i < f.n; i++)
-        info->frames_repaired += f.at[i].offset > 0 && (f.at[i].bytes & FTH__ND2_REPAIRED);
-    if (f.cut > 0) fth__text_add(damage, "%" PRId64 " frames are cut off; ", f.cut);
-    if (f.beyond > 0)
-        fth__text_add(damage, "%" PRId64 " frames have numbers outside the loops; ", f.beyond);
-    if (f.present < f.n)
-        fth__text_add(damage, "%" PRId64 " of %" PRId64 " frames are missing; ", f.n - f.present,
-                      f.n);
-    return FTH_OK;
-}
-
 static fth_status fill_in(fth__nd2 *nd2, const fth_images_options *options, fth_err *err)
 {
-    const uint64_t search = options->search_bytes ? options->search_bytes : SEARCH;
     fth__text damage;
-    fth__nd2_map map = {0};
-    bool found = false, scanned = false, readable = false;
+    fth__nd2_maps m = {0};
     fth__text_init(&damage, nd2->damage, sizeof nd2->damage);
     FTH_TRY(check_signature(nd2, &damage, err));
-    fth_status s = fth__nd2_map_load(&map, nd2->file, search, &found, &damage, err);
-    if (s == FTH_OK && !found) s = scan(nd2, &map, &scanned, &damage, err);
-    if (s == FTH_OK) {
-        take_parts(nd2, &map);
-        s = read_attributes(nd2, &readable, err);
-        const bool broken = s == FTH_E_FILE_FORMAT || s == FTH_E_FILE_SHORT;
-        if (broken && !readable && !scanned) {
-            s = scan(nd2, &map, &scanned, &damage, err);
-            take_parts(nd2, &map);
-            if (s == FTH_OK) s = read_attributes(nd2, &readable, err);
-        }
-    }
+    fth_status s = fth__nd2_find_parts(
+        nd2, &m, options->search_bytes ? options->search_bytes : SEARCH, &damage, err);
     if (s == FTH_OK) s = read_metadata(nd2, &damage, err);
     if (s == FTH_OK) s = set_axes(nd2, &damage, err);
-    if (s == FTH_OK) s = place_frames(nd2, &map, scanned, &damage, err);
-    fth__nd2_map_clear(&map);
+    if (s == FTH_OK) s = fth__nd2_find_frames(nd2, &m, &damage, err);
+    fth__nd2_map_clear(&m.said);
+    fth__nd2_map_clear(&m.found);
     FTH_TRY(s);
     set_info(nd2);
     fth__text_mark_cut(&damage);
-    if (damage.used >= 2) nd2->damage[damage.used - 2] = 0; /* the last "; " */
+    if (damage.used >= 2 && !fth__text_is_cut(&damage)) nd2->damage[damage.used - 2] = 0;
     return FTH_OK;
 }
 

@@ -216,6 +216,18 @@ typedef struct fth__nd2 {
     char damage[1000];
 } fth__nd2;
 void fth__nd2_release(fth__nd2 *nd2);
+
+/* What the file says of its chunks, and what a scan found where that was not enough (nd2_index.c).
+ */
+typedef struct fth__nd2_maps {
+    fth__nd2_map said, found;
+    bool scanned;
+} fth__nd2_maps;
+/* Fill in `part`; what was wrong goes to `damage`. Maps are the caller's to clear. */
+fth_status fth__nd2_find_parts(fth__nd2 *nd2, fth__nd2_maps *m, uint64_t search, fth__text *damage,
+                               fth_err *err);
+/* Fill in `frame`, for n_frames that the metadata promise, and the counts of `info`. */
+fth_status fth__nd2_find_frames(fth__nd2 *nd2, fth__nd2_maps *m, fth__text *damage, fth_err *err);
 fth_status fth__nd2_source(fth_images *images, fth_source *out, fth_err *err);
 
 extern const fth__images_format fth__nd2_format;

@@ -102,9 +102,10 @@ fth_status fth__nd2_map_add(fth__nd2_map *m, const char *name, fth__nd2_chunk ch
 
 bool fth__nd2_map_next(const fth__nd2_map *m, uint64_t *at, fth__nd2_entry *out)
 {
+    if (*at >= m->bytes) return false;
     const char *name = m->text + *at;
     const uint64_t left = m->bytes - *at;
-    const char *end = left ? memchr(name, '!', left) : NULL;
+    const char *end = memchr(name, '!', left);
     if (!end) return false;
     const uint64_t n = (uint64_t)(end - name) + 1;
     if (left - n < 16 ||
