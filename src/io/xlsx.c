@@ -220,7 +220,7 @@ static fth_status take_cell(reader *r, sheet *s, const fth__xml_node *node, int6
     if (*row >= MOST_ROWS || *column >= MOST_COLUMNS || s->n >= MOST_CELLS)
         return FTH_FAIL(r->err, FTH_E_FILE_FEATURE, "%s: sheet '%s' has too many cells", r->path,
                         s->name);
-    cell c = {.row = (int32_t)*row, .column = (int32_t)*column, .number = NAN};
+    cell c = {.row = (int32_t)*row, .column = (int32_t)*column, .number = (double)NAN};
     FTH_TRY(take_value(r, s, node, &c));
     if (c.kind == FTH_CELL_EMPTY) return FTH_OK;
     FTH_TRY(fth__grow(r->book->mem, &s->cells, &s->capacity, s->n + 1, r->err));
@@ -389,7 +389,7 @@ void fth_xlsx_size(const fth_xlsx *book, int64_t i, int64_t *rows, int64_t *colu
 
 fth_cell fth_xlsx_get(const fth_xlsx *book, int64_t i, int64_t row, int64_t column)
 {
-    const fth_cell empty = {FTH_CELL_EMPTY, "", NAN};
+    const fth_cell empty = {FTH_CELL_EMPTY, "", (double)NAN};
     if (i < 0 || i >= book->n || row < 0 || row >= MOST_ROWS || column < 0 ||
         column >= MOST_COLUMNS || book->sheets[i].n == 0)
         return empty;

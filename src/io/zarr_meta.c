@@ -72,7 +72,8 @@ static bool take_special(const char *text, int bits, double *out, bool *as_bits,
     static const struct {
         const char *text;
         double value;
-    } special[] = {{"NaN", NAN}, {"Infinity", INFINITY}, {"-Infinity", -INFINITY}};
+    } special[] = {
+        {"NaN", (double)NAN}, {"Infinity", (double)INFINITY}, {"-Infinity", -(double)INFINITY}};
     for (int i = 0; i < 3; i++)
         if (strcmp(text, special[i].text) == 0) {
             *out = special[i].value;
@@ -92,7 +93,7 @@ static bool take_special(const char *text, int bits, double *out, bool *as_bits,
 
 static bool take_real(const fth_json_value *v, fth_dtype dtype, uint8_t *to)
 {
-    double value = fth_json_get_real(v, NULL, NAN);
+    double value = fth_json_get_real(v, NULL, (double)NAN);
     const char *text = fth_json_get_text(v, NULL, NULL);
     const size_t item = (size_t)fth_dtype_size(dtype);
     uint64_t raw = 0;

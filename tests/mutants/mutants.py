@@ -1429,4 +1429,9 @@ MUTANTS = [
     ("shared_string_past_the_end", "src/io/xlsx.c", "index >= r->book->n_shared", "index > r->book->n_shared", "unit/test_xlsx"),
     ("rows_without_a_number_do_not_move_on", "src/io/xlsx.c", "int64_t number = row + 2,", "int64_t number = row + 1,", "unit/test_xlsx"),
     ("rich_text_taken_from_its_run", "src/io/xlsx.c", 'run ? fth__xml_child(c, "t") : c', "c", "unit/test_xlsx"),
+    ("ngff_path_leaves_its_folder", "src/io/ngff.c", 'out = strncmp(p, "..", 2) == 0 && (p[2] == \'/\' || !p[2]);', "out = false;", "unit/test_ngff"),
+    ("ngff_unit_ignored", "src/io/ngff.c", "value[a] = scale[at] * unit[a];", "value[a] = scale[at];", "unit/test_ngff"),
+    ("ngff_shift_not_scaled", "src/io/ngff.c", "shift[at] * unit[a] : (double)NAN", "shift[at] : (double)NAN", "unit/test_ngff"),
+    ("ngff_positions_read_from_the_first", "src/io/ngff_images.c", "&v->g->field[lo[FTH_IMAGES_P] + p]", "&v->g->field[p]", "unit/test_ngff"),
+    ("ngff_single_fields_keep_their_number", "src/io/ngff.c", "if (s->g->n > fth_json_count(wells)) return FTH_OK;", "return FTH_OK;", "unit/test_ngff"),
 ]

@@ -72,19 +72,19 @@ TEST(every_kind_of_cell)
     EQ_PTR(fth_xlsx_name(b, 2), NULL);
     EQ_I64(fth_xlsx_find(b, "one"), 0);
     EQ_I64(fth_xlsx_find(b, "One"), -1);
-    is_cell(b, 0, 1, 1, FTH_CELL_TEXT, "plain", NAN);
-    is_cell(b, 0, 1, 2, FTH_CELL_TEXT, "rich text", NAN);
-    is_cell(b, 0, 1, 26, FTH_CELL_TEXT, "of a formula", NAN);
+    is_cell(b, 0, 1, 1, FTH_CELL_TEXT, "plain", (double)NAN);
+    is_cell(b, 0, 1, 2, FTH_CELL_TEXT, "rich text", (double)NAN);
+    is_cell(b, 0, 1, 26, FTH_CELL_TEXT, "of a formula", (double)NAN);
     is_cell(b, 0, 2, 0, FTH_CELL_NUMBER, "3.50", 3.5);
     is_cell(b, 0, 2, 1, FTH_CELL_NUMBER, "2", 2);
     is_cell(b, 0, 2, 2, FTH_CELL_BOOL, "TRUE", 1);
-    is_cell(b, 0, 2, 3, FTH_CELL_ERROR, "#N/A", NAN);
-    is_cell(b, 0, 2, 4, FTH_CELL_TEXT, "inline", NAN);
-    is_cell(b, 0, 2, 5, FTH_CELL_EMPTY, "", NAN);
-    is_cell(b, 0, 2, 6, FTH_CELL_TEXT, "", NAN);
-    is_cell(b, 0, 0, 0, FTH_CELL_EMPTY, "", NAN);
-    is_cell(b, 1, 1, 1, FTH_CELL_EMPTY, "", NAN);
-    is_cell(b, 9, -1, 1, FTH_CELL_EMPTY, "", NAN);
+    is_cell(b, 0, 2, 3, FTH_CELL_ERROR, "#N/A", (double)NAN);
+    is_cell(b, 0, 2, 4, FTH_CELL_TEXT, "inline", (double)NAN);
+    is_cell(b, 0, 2, 5, FTH_CELL_EMPTY, "", (double)NAN);
+    is_cell(b, 0, 2, 6, FTH_CELL_TEXT, "", (double)NAN);
+    is_cell(b, 0, 0, 0, FTH_CELL_EMPTY, "", (double)NAN);
+    is_cell(b, 1, 1, 1, FTH_CELL_EMPTY, "", (double)NAN);
+    is_cell(b, 9, -1, 1, FTH_CELL_EMPTY, "", (double)NAN);
     int64_t rows, columns;
     fth_xlsx_size(b, 0, &rows, &columns);
     EQ_I64(rows, 3);
@@ -154,8 +154,10 @@ TEST(an_entry_over_64_mib_is_refused)
 /* ---- writing ---- */
 
 static const fth_cell cells[2][3] = {
-    {{FTH_CELL_EMPTY, "", NAN}, {FTH_CELL_NUMBER, "", 1}, {FTH_CELL_TEXT, "a < b & \"c\"", NAN}},
-    {{FTH_CELL_TEXT, " A\tB\n", NAN}, {FTH_CELL_BOOL, "", 0}, {FTH_CELL_NUMBER, "", -0.1}}};
+    {{FTH_CELL_EMPTY, "", (double)NAN},
+     {FTH_CELL_NUMBER, "", 1},
+     {FTH_CELL_TEXT, "a < b & \"c\"", (double)NAN}},
+    {{FTH_CELL_TEXT, " A\tB\n", (double)NAN}, {FTH_CELL_BOOL, "", 0}, {FTH_CELL_NUMBER, "", -0.1}}};
 static const fth_xlsx_sheet sheets[2] = {{"plate & co", 2, 3, cells[0]}, {"empty", 0, 0, NULL}};
 
 TEST(what_is_written_is_read)
@@ -168,10 +170,10 @@ TEST(what_is_written_is_read)
     OKE(fth_xlsx_open(&b, mem, path, &err), &err);
     EQ_I64(fth_xlsx_count(b), 2);
     EQ_STR(fth_xlsx_name(b, 0), "plate & co");
-    is_cell(b, 0, 0, 0, FTH_CELL_EMPTY, "", NAN);
+    is_cell(b, 0, 0, 0, FTH_CELL_EMPTY, "", (double)NAN);
     is_cell(b, 0, 0, 1, FTH_CELL_NUMBER, "1", 1);
-    is_cell(b, 0, 0, 2, FTH_CELL_TEXT, "a < b & \"c\"", NAN);
-    is_cell(b, 0, 1, 0, FTH_CELL_TEXT, " A\tB\n", NAN);
+    is_cell(b, 0, 0, 2, FTH_CELL_TEXT, "a < b & \"c\"", (double)NAN);
+    is_cell(b, 0, 1, 0, FTH_CELL_TEXT, " A\tB\n", (double)NAN);
     is_cell(b, 0, 1, 1, FTH_CELL_BOOL, "FALSE", 0);
     is_cell(b, 0, 1, 2, FTH_CELL_NUMBER, "-0.1", -0.1);
     fth_xlsx_close(b);
