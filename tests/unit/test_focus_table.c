@@ -72,18 +72,18 @@ TEST(a_legacy_table_has_its_seven_columns)
 TEST(the_new_layout_takes_every_sheet_and_renames)
 {
     bench b = start();
-    fo_plate_cell cell[FO_WELLS] = {{0}};
+    fth_cell cell[FO_WELLS];
     OKE(fo_plate_create(&b.plate, b.mem, &b.err), &b.err);
     for (int w = 0; w < FO_WELLS; w++)
-        cell[w] = (fo_plate_cell){FO_CELL_TEXT, 0, w % 2 ? "nan" : "tri_1"};
+        cell[w] = (fth_cell){FTH_CELL_TEXT, w % 2 ? "nan" : "tri_1", NAN};
     OKE(fo_plate_add_sheet(&b.plate, FO_LAYOUT_V2, "chem_perturbation", cell, &b.err), &b.err);
     for (int w = 0; w < FO_WELLS; w++)
-        cell[w] = (fo_plate_cell){w < 3 ? FO_CELL_NUMBER : FO_CELL_TEXT, 11, "none"};
+        cell[w] = (fth_cell){w < 3 ? FTH_CELL_NUMBER : FTH_CELL_TEXT, "none", 11};
     OKE(fo_plate_add_sheet(&b.plate, FO_LAYOUT_V2, "start_age", cell, &b.err), &b.err);
     for (int w = 0; w < FO_WELLS; w++)
-        cell[w] = (fo_plate_cell){w ? FO_CELL_NUMBER : FO_CELL_EMPTY, 28.5 + 1.5 * (w > 1), ""};
+        cell[w] = (fth_cell){w ? FTH_CELL_NUMBER : FTH_CELL_EMPTY, "", 28.5 + 1.5 * (w > 1)};
     OKE(fo_plate_add_sheet(&b.plate, FO_LAYOUT_V2, "temp_c", cell, &b.err), &b.err);
-    for (int w = 0; w < FO_WELLS; w++) cell[w] = (fo_plate_cell){0};
+    for (int w = 0; w < FO_WELLS; w++) cell[w] = (fth_cell){FTH_CELL_EMPTY, "", NAN};
     OKE(fo_plate_add_sheet(&b.plate, FO_LAYOUT_V2, "notes", cell, &b.err), &b.err);
     IS(fo_plate_add_sheet(&b.plate, FO_LAYOUT_V2, "temperature", cell, &b.err), FTH_E_FILE_FORMAT);
     fth_err_clear(&b.err);
@@ -189,5 +189,79 @@ TEST(images_get_a_row_each)
     m.n = 3;
     IS(fo_metadata_check(&m, &b.err), FTH_E_FILE_KEY);
     HAS(b.err.text, "A02, C03;");
+    end(&b);
+}
+
+/* ---- workbooks ---- */
+
+static void same_files(const char *a, const char *b)
+{
+    size_t n, m;
+    char *x = (char *)t_file_read(a, &n), *y = (char *)t_file_read(b, &m);
+    x[n] = y[m] = 0;
+    EQ_STR(x, y);
+    free(x), free(y);
+}
+
+TEST(a_real_workbook_gives_the_tables_of_the_public_program)
+{
+    const char *data = getenv("FATHOM_DATA");
+    if (!data) SKIP("FATHOM_DATA is not set: no real workbook to read");
+    bench b = start();
+    char book[FTH_PATH], plate[FTH_PATH], series[FTH_PATH], out[FTH_PATH];
+    snprintf(book, sizeof book, "%s/focus/20250912_well_metadata.xlsx", data);
+    snprintf(plate, sizeof plate, "%s/focus/20250912_plate_metadata_expected.csv", data);
+    snprintf(series, sizeof series, "%s/focus/20250912_series_number_map_expected.csv", data);
+    snprintf(out, sizeof out, "%s", t_temp_path("out.csv"));
+    OKE(fo_plate_read(&b.plate, b.mem, FO_LAYOUT_V2, book, &b.err), &b.err);
+    OKE(fo_plate_save_v2(&b.plate, "20250912", out, &b.err), &b.err);
+    same_files(out, plate);
+    OKE(fo_series_save_v2(b.mem, book, out, &b.err), &b.err);
+    same_files(out, series);
+    fo_plate_free(&b.plate);
+    OKE(fo_plate_read(&b.plate, b.mem, FO_LAYOUT_LEGACY, book, &b.err), &b.err);
+    EQ_I64(b.plate.n_columns, 7);
+    EQ_F64(b.plate.series[1], 16);
+    EQ_F64(b.plate.series[95], 89);
+    EQ_STR(fo_plate_text(&b.plate, fo_plate_find(&b.plate, "start_age_hpf"), 5), "11");
+    end(&b);
+}
+
+TEST(a_template_is_a_plate_without_wells)
+{
+    bench b = start();
+    char path[FTH_PATH];
+    snprintf(path, sizeof path, "%s", t_temp_path("template.xlsx"));
+    OKE(fo_plate_save_template(b.mem, path, &b.err), &b.err);
+    OKE(fo_plate_read(&b.plate, b.mem, FO_LAYOUT_LEGACY, path, &b.err), &b.err);
+    EQ_I64(b.plate.n_columns, 7);
+    IS_TRUE(b.plate.has_series);
+    for (int w = 0; w < FO_WELLS; w++) {
+        IS_TRUE(!b.plate.has_well[w]);
+        IS_TRUE(isnan(b.plate.series[w]));
+    }
+    end(&b);
+}
+
+TEST(series_numbers_are_read_with_and_without_a_header)
+{
+    bench b = start();
+    char path[FTH_PATH];
+    snprintf(path, sizeof path, "%s", t_temp_path("series.xlsx"));
+    for (int header = 0; header < 2; header++) {
+        fth_cell cell[9 * 13], age[9 * 13];
+        for (int i = 0; i < 9 * 13; i++) cell[i] = age[i] = (fth_cell){FTH_CELL_NUMBER, "", 11};
+        for (int c = 1; c < 13; c++) age[c].number = c;
+        for (int r = 0; r < 9; r++)
+            for (int c = 1; c < 13; c++)
+                cell[r * 13 + c].number = header && r == 0 ? c : 100 * (r - header) + c + 4;
+        const fth_xlsx_sheet sheet[2] = {{"series_number_map", 8 + header, 13, cell},
+                                         {"start_age_hpf", 9, 13, age}};
+        OKE(fth_xlsx_save(b.mem, path, sheet, 2, &b.err), &b.err);
+        OKE(fo_plate_read(&b.plate, b.mem, FO_LAYOUT_V2, path, &b.err), &b.err);
+        EQ_F64(b.plate.series[0], 5);
+        EQ_F64(b.plate.series[95], 716);
+        fo_plate_free(&b.plate);
+    }
     end(&b);
 }

@@ -38,6 +38,11 @@ static const char *const renamed[][2] = {
 };
 static const char *const v2_numbers[] = {"temperature", "embryos_per_well", "tricane"};
 
+const char *fo_plate_legacy_column(int i)
+{
+    return i < LEGACY ? legacy[i].name : NULL;
+}
+
 fth_status fo_plate_create(fo_plate *plate, fth_mem *mem, fth_err *err)
 {
     void *columns = NULL;
@@ -106,14 +111,14 @@ static fth_status keep(fo_plate *plate, const char *text, int *number, fth_err *
     return fth_texts_add(plate->texts, text, strlen(text), err);
 }
 
-static fth_status fill_cell(fo_plate *plate, fo_plate_column *c, int well,
-                            const fo_plate_cell *cell, fth_err *err)
+static fth_status fill_cell(fo_plate *plate, fo_plate_column *c, int well, const fth_cell *cell,
+                            fth_err *err)
 {
     char text[FTH_NUMBER];
     c->text[well] = -1;
     c->number[well] = (double)NAN;
-    if (cell->kind == FO_CELL_EMPTY) return FTH_OK;
-    if (cell->kind == FO_CELL_NUMBER) {
+    if (cell->kind == FTH_CELL_EMPTY) return FTH_OK;
+    if (cell->kind == FTH_CELL_NUMBER) {
         c->number[well] = cell->number;
         return keep(plate, fth_number_format(text, sizeof text, cell->number, 0), &c->text[well],
                     err);
@@ -122,19 +127,19 @@ static fth_status fill_cell(fo_plate *plate, fo_plate_column *c, int well,
     return keep(plate, cell->text, &c->text[well], err);
 }
 
-static void take_series(fo_plate *plate, const fo_plate_cell *cell)
+static void take_series(fo_plate *plate, const fth_cell *cell)
 {
     plate->has_series = true;
     for (int w = 0; w < FO_WELLS; w++) {
         double v = cell[w].number;
-        const bool there = cell[w].kind == FO_CELL_NUMBER ||
-                           (cell[w].kind == FO_CELL_TEXT && fth_real_parse(cell[w].text, &v));
+        const bool there = cell[w].kind == FTH_CELL_NUMBER ||
+                           (cell[w].kind == FTH_CELL_TEXT && fth_real_parse(cell[w].text, &v));
         plate->series[w] = there ? v : (double)NAN;
     }
 }
 
 fth_status fo_plate_add_sheet(fo_plate *plate, fo_layout layout, const char *name,
-                              const fo_plate_cell cell[FO_WELLS], fth_err *err)
+                              const fth_cell cell[FO_WELLS], fth_err *err)
 {
     const known_column *known = find_legacy(name);
     if (strcmp(name, series_sheet) == 0) take_series(plate, cell);
@@ -252,12 +257,12 @@ static fth_status add_columns(fo_plate *plate, fo_layout layout, const fth_csv *
     if (wells < 0) return FTH_FAIL(err, FTH_E_FILE_KEY, "%s: no column \"well\"", csv->path);
     FTH_TRY(wells_of(csv, wells, row_of_well, err));
     for (int64_t c = 0; c < csv->width; c++) {
-        fo_plate_cell cell[FO_WELLS];
+        fth_cell cell[FO_WELLS];
         if (c == wells) continue;
         for (int w = 0; w < FO_WELLS; w++) {
             const char *text = row_of_well[w] < 0 ? "" : fth_csv_get(csv, row_of_well[w], c);
-            cell[w] = (fo_plate_cell){.kind = is_nothing(text) ? FO_CELL_EMPTY : FO_CELL_TEXT,
-                                      .text = text};
+            cell[w] =
+                (fth_cell){.kind = is_nothing(text) ? FTH_CELL_EMPTY : FTH_CELL_TEXT, .text = text};
         }
         FTH_TRY_CTX(fo_plate_add_sheet(plate, layout, fth_csv_get(csv, 0, c), cell, err), err, "%s",
                     csv->path);

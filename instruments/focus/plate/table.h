@@ -9,18 +9,14 @@
 
 #include "well.h"
 
+#include <fathom/xlsx.h>
+
 typedef enum fo_layout {
     FO_LAYOUT_LEGACY, /* seven columns, named as in the workbook */
     FO_LAYOUT_V2,     /* every sheet, some under another name    */
 } fo_layout;
 
 enum { FO_PLATE_COLUMNS = 64, FO_COLUMN_NAME = 64 };
-
-typedef struct fo_plate_cell {
-    enum { FO_CELL_EMPTY, FO_CELL_NUMBER, FO_CELL_TEXT } kind;
-    double number;
-    const char *text; /* "" unless it is one */
-} fo_plate_cell;
 
 typedef struct fo_plate_column {
     char name[FO_COLUMN_NAME];
@@ -44,7 +40,7 @@ void fo_plate_free(fo_plate *plate); /* an empty one is allowed */
 /* The cells of a sheet, by well. Sheets that the layout does not know are left out;
  * series_number_map goes to `series`. */
 fth_status fo_plate_add_sheet(fo_plate *plate, fo_layout layout, const char *name,
-                              const fo_plate_cell cell[FO_WELLS], fth_err *err);
+                              const fth_cell cell[FO_WELLS], fth_err *err);
 /* After the last sheet: adds legacy columns that had none, drops wells without a start_age_hpf.
  * `path` names the file in errors: FTH_E_FILE_KEY lists required columns that are missing. */
 fth_status fo_plate_finish(fo_plate *plate, fo_layout layout, const char *path, fth_err *err);
@@ -52,6 +48,9 @@ fth_status fo_plate_finish(fo_plate *plate, fo_layout layout, const char *path, 
  * column. */
 fth_status fo_plate_read_csv(fo_plate *plate, fth_mem *mem, fo_layout layout, const char *path,
                              fth_err *err);
+/* A workbook, B2:M9 of its sheets; by the ending .csv a CSV file. */
+fth_status fo_plate_read(fo_plate *plate, fth_mem *mem, fo_layout layout, const char *path,
+                         fth_err *err);
 const fo_plate_column *fo_plate_find(const fo_plate *plate, const char *name); /* NULL: none */
 /* "" where the cell is empty. Good until the next sheet is added. */
 const char *fo_plate_text(const fo_plate *plate, const fo_plate_column *column, int well);
@@ -65,5 +64,11 @@ void fo_plate_write_cell(fth_lines *lines, const fo_plate *plate, const fo_plate
 /* The table of the new layout: plate_metadata.csv. */
 fth_status fo_plate_save_v2(const fo_plate *plate, const char *experiment, const char *path,
                             fth_err *err);
+/* The sheet series_number_map of a workbook as pandas writes it; nothing when there is none. */
+fth_status fo_series_save_v2(fth_mem *mem, const char *workbook, const char *path, fth_err *err);
+/* An empty workbook to be filled in: all sheets of the legacy layout, and series_number_map. */
+fth_status fo_plate_save_template(fth_mem *mem, const char *path, fth_err *err);
+/* Names of the columns of the legacy layout, in its order; NULL past the last. */
+const char *fo_plate_legacy_column(int i);
 
 #endif
