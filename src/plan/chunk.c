@@ -51,6 +51,31 @@ static uint64_t alive_in(const fth_plan *p, const fth__sweep *l)
     return most;
 }
 
+/* Bytes that are read in the turns of a loop, all together. */
+static uint64_t read_in(const fth_plan *p, const fth__sweep *l)
+{
+    uint64_t bytes = 0;
+    for (int64_t i = 0; i < p->n_bufs; i++) {
+        const fth__buf *b = &p->buf[i];
+        if (b->kind == FTH__BUF_ARENA && b->input >= 0 && b->home >= 0 && &p->loop[b->home] == l)
+            bytes += (uint64_t)fth_desc_count(&b->desc) * (uint64_t)b->element;
+    }
+    return bytes;
+}
+
+/* Most blocks of a chunk, so that there are as many pieces as were asked for. By themselves they
+ * are as many as hide all but a few percent of the reading, and not so small that their turns cost
+ * more than that. */
+static int64_t most_blocks(const fth_plan *p, const fth__sweep *l)
+{
+    int64_t pieces = l->depth == 0 ? p->limits.min_pieces : 0;
+    if (pieces == FTH_PIECES_AUTO) {
+        const uint64_t worth = (uint64_t)(p->apart ? 64 : 8) << 20;
+        pieces = (int64_t)fth__min_u64(read_in(p, l) / worth, p->apart ? 16 : 32);
+    }
+    return fth__max_i64(blocks_of(l) / fth__max_i64(pieces, 1), 1);
+}
+
 fth_status fth__plan_measure(fth_plan *p, uint64_t *bytes, fth_err *err)
 {
     FTH_TRY(fth__plan_size(p, err));
@@ -91,9 +116,9 @@ static fth_status take_guesses(fth_plan *p, int depth, uint64_t room, bounds *b,
 static fth_status search_depth(fth_plan *p, int depth, uint64_t room, bounds *b, fth_err *err)
 {
     for (int64_t i = 0; i < p->n_loops; i++) {
-        const int64_t blocks = blocks_of(&p->loop[i]);
+        const int64_t most = most_blocks(p, &p->loop[i]);
         if (p->loop[i].depth != depth) continue;
-        b[i] = (bounds){.lo = 1, .hi = blocks + 1, .guess = blocks};
+        b[i] = (bounds){.lo = 1, .hi = most + 1, .guess = most};
         b[i].at_lo = alive_in(p, &p->loop[i]);
     }
     FTH_TRY(take_guesses(p, depth, room, b, err));

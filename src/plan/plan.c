@@ -155,6 +155,9 @@ static fth_status make(fth_plan *p, const fth_val *outs, int n_outs, fth_err *er
     FTH_TRY(fth_graph_check(p->graph, err));
     FTH_TRY(fth__threads_check(p->limits.threads, err));
     FTH_TRY(fth__threads_check(p->limits.io_threads, err));
+    if (p->limits.min_pieces < FTH_PIECES_AUTO)
+        return FTH_FAIL(err, FTH_E_USAGE, "min_pieces is %lld; it is 0, FTH_PIECES_AUTO or a count",
+                        (long long)p->limits.min_pieces);
     FTH_TRY(take_outputs(p, outs, n_outs, err));
     if (p->limits.stream && p->limits.stream[0] && fth_axis_find(p->graph, p->limits.stream) < 0)
         return FTH_FAIL(err, FTH_E_AXIS_NAME, "the streaming axis '%s' is not declared",

@@ -1,8 +1,8 @@
 /* search.c - the ladder from everything at once to a refusal.
  *
- * Rungs: everything at once; one streaming axis; two nested axes; then the same with blocks given
- * up between their uses. On each rung chunks are the largest whose bytes alive at once stay under
- * the budget, confirmed by a real layout.
+ * Rungs: everything at once, unless pieces are asked for; one streaming axis; two nested axes; then
+ * the same with blocks given up between their uses. On each rung chunks are the largest whose bytes
+ * alive at once stay under the budget, confirmed by a real layout.
  */
 #include "base/checked.h"
 #include "mem/heap.h"
@@ -54,6 +54,11 @@ static double cost_of(const fth_plan *p)
             if (!cut) bytes *= (double)p->loop[path[d]].n_chunks; /* read again in every turn */
         }
         cost += bytes * 1e-9;
+    }
+    for (int64_t i = 0; p->limits.min_pieces != 0 && i < p->n_bufs; i++) {
+        const fth__buf *b = &p->buf[i]; /* what is read or written while nothing is computed */
+        if (b->kind == FTH__BUF_ARENA && b->home < 0 && (b->input >= 0 || b->output >= 0))
+            cost += (double)b->bytes * 1e-9;
     }
     for (int64_t i = 0; i < p->n_loops; i++) {
         double turns = (double)p->loop[i].n_chunks;
@@ -329,8 +334,11 @@ static fth_status search_anew(search *s, choice *best, fth_err *err)
     fth_plan *p = s->p;
     const bool forced = p->limits.stream && p->limits.stream[0];
     const bool never = p->limits.stream && !p->limits.stream[0];
-    if (!forced) FTH_TRY(try_axes(s, best, err));
-    if (best->found) return FTH_OK; /* the schedule at hand is the plan */
+    if (p->limits.min_pieces != 0 && !never) FTH_TRY(try_all(s, 1, false, best, err));
+    if (!forced && !best->found) {
+        FTH_TRY(try_axes(s, best, err));
+        if (best->found) return FTH_OK; /* the schedule at hand is the plan */
+    }
     for (int relieved = 0; relieved < 2 && !best->found; relieved++)
         for (int depths = relieved && !forced ? 0 : 1; depths <= FTH__MAX_DEPTH && !best->found;
              depths++)
