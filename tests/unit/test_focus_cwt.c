@@ -11,14 +11,17 @@
 /* ---- the method in f64, with whole arrays ---- */
 
 typedef double complex number;
-static const number h[6] = {
-    CMPLX(-0.0662912607, -0.0855816496), CMPLX(0.1104854346, -0.0855816496),
-    CMPLX(0.6629126074, 0.1711632992),   CMPLX(0.6629126074, 0.1711632992),
-    CMPLX(0.1104854346, -0.0855816496),  CMPLX(-0.0662912607, -0.0855816496)};
+static number low(int j)
+{
+    static const double re[3] = {-0.0662912607, 0.1104854346, 0.6629126074};
+    static const double im[3] = {-0.0855816496, -0.0855816496, 0.1711632992};
+    const int k = j < 3 ? j : 5 - j;
+    return re[k] + im[k] * (number)I;
+}
 
 static number high(int j)
 {
-    return (j % 2 ? -1 : 1) * conj(h[5 - j]);
+    return (j % 2 ? -1 : 1) * conj(low(5 - j));
 }
 
 enum { LONGEST = 256 };
@@ -30,7 +33,7 @@ static void analyse(number *v, int64_t n, int64_t step)
     for (int64_t i = 0; i < n / 2; i++)
         for (int j = 0; j < 6; j++) {
             const number x = v[((2 * i + j - 3 + 8 * n) % n) * step];
-            out[i] += h[j] * x;
+            out[i] += low(j) * x;
             out[n / 2 + i] += high(j) * x;
         }
     for (int64_t i = 0; i < n; i++) v[i * step] = out[i];
@@ -42,7 +45,7 @@ static void synthesise(number *v, int64_t n, int64_t step)
     for (int64_t i = 0; i < n / 2; i++)
         for (int j = 0; j < 6; j++)
             out[(2 * i + j - 3 + 8 * n) % n] +=
-                conj(h[j]) * v[i * step] + conj(high(j)) * v[(n / 2 + i) * step];
+                conj(low(j)) * v[i * step] + conj(high(j)) * v[(n / 2 + i) * step];
     for (int64_t i = 0; i < n; i++) v[i * step] = out[i];
 }
 
@@ -358,15 +361,15 @@ TEST(a_transform_and_back_is_the_plane)
 TEST(filters_are_orthonormal)
 {
     for (int shift = -4; shift <= 4; shift += 2) {
-        number low = 0, low_high = 0, both = 0;
+        number lows = 0, low_high = 0, highs = 0;
         for (int j = 0; j < 6; j++) {
             if (j + shift < 0 || j + shift > 5) continue;
-            low += h[j] * conj(h[j + shift]);
-            both += high(j) * conj(high(j + shift));
-            low_high += h[j] * conj(high(j + shift));
+            lows += low(j) * conj(low(j + shift));
+            highs += high(j) * conj(high(j + shift));
+            low_high += low(j) * conj(high(j + shift));
         }
-        NEAR(cabs(low - (shift == 0)), 0, 1e-9);
-        NEAR(cabs(both - (shift == 0)), 0, 1e-9);
+        NEAR(cabs(lows - (shift == 0)), 0, 1e-9);
+        NEAR(cabs(highs - (shift == 0)), 0, 1e-9);
         NEAR(cabs(low_high), 0, 1e-9);
     }
 }
