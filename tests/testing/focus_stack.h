@@ -24,6 +24,7 @@ typedef struct t_limits {
     uint64_t memory; /* of the context; 0: 256 MiB */
     int threads;     /* 0: 1 */
     bool resident;   /* the stack is memory that can be used in place */
+    bool device;     /* on the backend of FATHOM_TEST_DEVICE, where there is one */
 } t_limits;
 
 static inline fth_status t_stack_read(void *self, const int64_t *lo, const int64_t *n, void *dst,
@@ -64,6 +65,11 @@ static inline void t_fuse(const t_stack *t, t_method *method, const fo_fusion *h
     fth_options_default(&opt);
     opt.threads = limit.threads ? limit.threads : 1;
     opt.mem.budget_bytes = limit.memory ? limit.memory : (uint64_t)256 << 20;
+    if (limit.device && getenv("FATHOM_TEST_DEVICE")) {
+        opt.device = "cuda";
+        opt.backend_path = getenv("FATHOM_TEST_DEVICE");
+        opt.device_memory_bytes = (uint64_t)64 << 20;
+    }
     OKE(fth_context_create(&ctx, &opt, &err), &err);
     fth_graph *g = fth_graph_create(ctx);
     static const char *const axis[4] = {"stack", "z", "y", "x"};

@@ -1,5 +1,6 @@
 /* test_focus_cwt.c - fusion by complex wavelets against golden arrays, a statement in f64, and
  * itself in other budgets. seconds: 3
+ * labels: gpu
  */
 #include "instruments/focus/ops/cwt.h"
 #include "instruments/focus/ops/nearest.h"
@@ -460,10 +461,13 @@ TEST(same_bytes_in_any_budget)
     for (int i = 0; i < S * Z * Y * X; i++) stack[i] = (uint16_t)t_random_i64(&r, 0, 65535);
     const t_stack t = {{S, Z, Y, X}, FTH_U16, stack, kept};
     const fo_fusion how = t_fusion(FO_CWT);
-    static const t_limits limits[] = {
-        {.threads = 2}, {.resident = true}, {.memory = 7 << 20}, {.memory = 7 << 20, .threads = 2}};
+    static const t_limits limits[] = {{.threads = 2},
+                                      {.resident = true},
+                                      {.memory = 7 << 20},
+                                      {.memory = 7 << 20, .threads = 2},
+                                      {.device = true}};
     t_fuse(&t, fo_cwt, &how, (t_limits){0}, want[0], want[1]);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         memset(got, 0, sizeof got);
         t_fuse(&t, fo_cwt, &how, limits[i], got[0], got[1]);
         SAME_BYTES(got, want, sizeof want);

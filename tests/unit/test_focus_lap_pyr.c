@@ -1,5 +1,6 @@
 /* test_focus_lap_pyr.c - fusion by a Laplacian pyramid against golden images, a statement in f64,
  * and itself in other budgets. seconds: 2
+ * labels: gpu
  */
 #include "instruments/focus/ops/lap_pyr.h"
 #include "testing/focus_stack.h"
@@ -276,9 +277,10 @@ TEST(same_bytes_in_any_budget)
     static const t_limits limits[] = {{.threads = 2},
                                       {.resident = true},
                                       {.memory = 6 << 20},
-                                      {.memory = 5600 << 10, .threads = 2}};
+                                      {.memory = 5600 << 10, .threads = 2},
+                                      {.device = true}};
     t_fuse(&t, fo_lap_pyr, &how, (t_limits){0}, want, NULL);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         memset(got, 0, sizeof got);
         t_fuse(&t, fo_lap_pyr, &how, limits[i], got, NULL);
         SAME_BYTES(got, want, sizeof want);
