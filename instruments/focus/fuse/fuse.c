@@ -83,11 +83,8 @@ static fo_picked by_method(fth_graph *g, fth_val stacks, const fo_fusion *how, c
     case FO_MIN: return (fo_picked){.value = extreme(g, stacks, out->kept, how->method == FO_MAX)};
     case FO_MEAN: return (fo_picked){.value = mean(g, stacks, out->kept)};
     case FO_BEST_PLANE: return best_plane(g, stacks, out);
-    case FO_LAP_PYR:
-    case FO_CWT:
-        return (fo_picked){.value = fth_poison_(g, FTH_HERE, FTH_E_GRAPH_ATTR,
-                                                "method %s is not there yet",
-                                                fo_method_names[how->method])};
+    case FO_LAP_PYR: return fo_lap_pyr(g, stacks, out->kept, how);
+    case FO_CWT: return fo_cwt(g, stacks, out->kept, how);
     case FO_LOG:
     case FO_LOG_SMOOTH:
     case FO_DEPTH:

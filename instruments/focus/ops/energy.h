@@ -90,6 +90,14 @@ typedef struct fo_energy_loops {
     void (*choose)(const fo_best *b, const float *most, bool last, const float *e, const float *v,
                    int32_t z, int64_t n);
     void (*skip)(const fo_best *b, int64_t n); /* a plane that is not there */
+    /* For 16 bits, any n: log_across of columns 1 to n-2; take with value and plane in one word;
+     * the end of the LoG of size 3 and that at once; and 16 times the sum of the LoG. */
+    void (*log_across_u16)(float *to, const uint16_t *row, int64_t n);
+    void (*take_u16)(float *best, uint32_t *packed, const float *e, const uint16_t *v, uint32_t z,
+                     int64_t n);
+    void (*log_take_u16)(float *best, uint32_t *packed, const float *const *rows, const uint16_t *v,
+                         uint32_t z, int64_t n);
+    int64_t (*log_sum)(const float *const *rows, int64_t n);
 } fo_energy_loops;
 FTH_ISA_DECLARE(const fo_energy_loops, fo_energy_loops);
 
@@ -124,6 +132,10 @@ void fo_rows_plane(fo_rows *r, const void *data, int64_t first, int64_t row_byte
 /* Energy of row y (with what fo_energy_reach says beside it in memory), smoothed, into to[n]. Rows
  * are asked for in increasing order. */
 void fo_rows_make(fo_rows *r, int64_t y, float *to);
+/* Whether rows are of the LoG of size 3 without smoothing; and then, instead of fo_rows_make: the
+ * sides of the row above y, the blurred row y, and the sides of the one below. */
+bool fo_rows_plain(const fo_rows *r);
+void fo_rows_near(fo_rows *r, int64_t y, const float *rows[3]);
 /* The values of row y as floats, to[n]. */
 void fo_rows_values(const fo_rows *r, int64_t y, float *to);
 /* Width rounded up to whole units. */

@@ -211,7 +211,51 @@ static void skip(const fo_best *b, int64_t n)
     }
 }
 
+/* ---- 16 bits ---- */
+
+static void log_across_u16(float *restrict to, const uint16_t *restrict row, int64_t n)
+{
+    for (int64_t x = 1; x < n - 1; x++) to[x] = (float)(row[x - 1] + row[x + 1] + 2 * row[x]);
+}
+
+static void take_u16(float *restrict best, uint32_t *restrict packed, const float *restrict e,
+                     const uint16_t *restrict v, uint32_t z, int64_t n)
+{
+    for (int64_t x = 0; x < n; x++) {
+        const bool more = e[x] > best[x];
+        best[x] = more ? e[x] : best[x];
+        packed[x] = more ? z << 16 | v[x] : packed[x];
+    }
+}
+
+static void log_take_u16(float *restrict best, uint32_t *restrict packed, const float *const *rows,
+                         const uint16_t *restrict v, uint32_t z, int64_t n)
+{
+    const float *restrict above = rows[0], *restrict row = rows[1], *restrict below = rows[2];
+    for (int64_t x = 0; x < n; x++) {
+        const float e = fabsf(2 * (above[x] + below[x]) - 8 * row[x]) * 0.0625f;
+        const bool more = e > best[x];
+        best[x] = more ? e : best[x];
+        packed[x] = more ? z << 16 | v[x] : packed[x];
+    }
+}
+
+static int64_t log_sum(const float *const *rows, int64_t n)
+{
+    const float *restrict above = rows[0], *restrict row = rows[1], *restrict below = rows[2];
+    int64_t sum = 0;
+    for (int64_t from = 0; from < n; from += 128) { /* 128 of at most 2^23 each: fits */
+        const int64_t end = from + 128 < n ? from + 128 : n;
+        int32_t part = 0;
+        for (int64_t x = from; x < end; x++)
+            part += (int32_t)fabsf(2 * (above[x] + below[x]) - 8 * row[x]);
+        sum += part;
+    }
+    return sum;
+}
+
 const fo_energy_loops FTH_ISA_NAME(fo_energy_loops) = {
-    widen_u8, widen_u16, across,       down,      log_across, log_down, log_sides,
-    log_end,  sum_abs,   sobel_across, sobel_end, modlap,     laplace,  moments_across,
-    variance, take,      take_all,     choose,    skip};
+    widen_u8,  widen_u16,      across,   down,         log_across, log_down,
+    log_sides, log_end,        sum_abs,  sobel_across, sobel_end,  modlap,
+    laplace,   moments_across, variance, take,         take_all,   choose,
+    skip,      log_across_u16, take_u16, log_take_u16, log_sum};

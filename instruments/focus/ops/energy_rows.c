@@ -186,11 +186,29 @@ static const float *moment_row(fo_rows *r, int64_t y)
     return row;
 }
 
+/* The same without floats of the values; columns at the border by hand. */
+static void log_across_u16(const fo_rows *r, int64_t y, float *row)
+{
+    const uint16_t *v = (const uint16_t *)(const void *)(r->data + (y - r->first) * r->row_bytes);
+    const int64_t n = r->width, ends[2] = {0, n - 1};
+    r->loop->log_across_u16(row, v, n);
+    for (int i = 0; i < 2; i++) {
+        const int64_t left = fo_border_at(ends[i] - 1, n, border_of(r)),
+                      right = fo_border_at(ends[i] + 1, n, border_of(r));
+        row[ends[i]] =
+            (float)((left < 0 ? 0 : v[left]) + (right < 0 ? 0 : v[right]) + 2 * v[ends[i]]);
+    }
+}
+
 static const float *gauss_row(fo_rows *r, int64_t y)
 {
     bool made;
     float *row = slot(r, MAIN, 1, y, &made);
     if (made) return row;
+    if (r->e->radius == 1 && r->dtype == FTH_U16) {
+        log_across_u16(r, y, row);
+        return row;
+    }
     load_line(r, y, r->e->radius);
     if (r->e->radius == 1)
         r->loop->log_across(row, r->line, r->n);
@@ -223,17 +241,29 @@ static const float *blurred_row(fo_rows *r, int64_t y)
 
 /* ---- rows of energy ---- */
 
+bool fo_rows_plain(const fo_rows *r)
+{
+    return r->e->kind == FO_ENERGY_LOG && r->e->radius == 1 && r->e->smooth == 0;
+}
+
+void fo_rows_near(fo_rows *r, int64_t y, const float *rows[3])
+{
+    around(r, y, 1, border_of(r), blurred_row, rows);
+    for (int i = 0; i < 3; i += 2) rows[i] = rows[i] == r->zero ? r->zero : rows[i] + r->step;
+}
+
 static void log_row(fo_rows *r, int64_t y, float *to)
 {
     const float *near[FO_MOST_K], *other[FO_MOST_K];
     const int radius = r->e->radius;
+    if (radius == 1) {
+        fo_rows_near(r, y, near);
+        r->loop->log_end(to, near[0], near[1], near[2], r->n);
+        return;
+    }
     around(r, y, radius, border_of(r), blurred_row, near);
     for (int i = 0; i <= 2 * radius; i++)
         other[i] = near[i] == r->zero ? r->zero : near[i] + r->step;
-    if (radius == 1) {
-        r->loop->log_end(to, other[0], near[1], other[2], r->n);
-        return;
-    }
     r->loop->down(to, near, r->e->binomial, radius, r->n);
     r->loop->down(r->line2, other, r->e->second, radius, r->n);
     r->loop->sum_abs(to, r->line2, r->n);

@@ -168,7 +168,7 @@ static fth_status nearest_infer(fth_node *node, fth_err *err)
     if (kept->n_axes != 2 || kept->dtype != FTH_U8 || depth->n_axes != 3 ||
         depth->dtype != FTH_F32 || depth->axis[0] != kept->axis[0])
         return FTH_FAIL(err, FTH_E_AXIS_MISMATCH,
-                        "focus_nearest: a mask u8 [stack z] and depths f32 [stack y x] are wanted");
+                        "focus_plane_at: a mask u8 [stack z] and depths f32 [stack y x] are wanted");
     node->n_out = 1;
     node->out[0] = *depth;
     node->out[0].dtype = FTH_U16;
@@ -200,7 +200,7 @@ static fth_status nearest_run(const fth_call *call)
 }
 
 static const fth_op nearest = {
-    .name = "focus_nearest",
+    .name = "focus_plane_at",
     .brief = "the plane nearest to a depth",
     .infer = nearest_infer,
     .relation = nearest_relation,

@@ -70,11 +70,15 @@ static void sums_f32(const float *e, const float *v, const float *next, int64_t 
     for (int i = 0; i < FO_SUMS; i++) sum[i] = sum_up(lane[i]);
 }
 
-static void row_sums(fth_dtype t, const float *e, const void *v, const void *next, int64_t n,
-                     void *sum)
+/* Sums of row y, whose values lie at v; e is a row to work in. */
+static void row_sums(fo_rows *rows, int64_t y, float *e, const void *v, const void *next, void *sum)
 {
     const fo_sums_loops *loop = FTH_ISA_BEST(fo_sums_loops);
+    const fth_dtype t = rows->dtype;
+    const int64_t n = rows->width;
+    const float *near[3];
     if (t == FTH_F32) {
+        fo_rows_make(rows, y, e);
         sums_f32(e, v, next, n, sum);
         return;
     }
@@ -82,7 +86,8 @@ static void row_sums(fth_dtype t, const float *e, const void *v, const void *nex
         loop->u8(v, next, n, sum);
     else
         loop->u16(v, next, n, sum);
-    ((int64_t *)sum)[FO_SUM_ENERGY] = loop->energy(e, n);
+    fo_rows_near(rows, y, near);
+    ((int64_t *)sum)[FO_SUM_ENERGY] = rows->loop->log_sum(near, n) / 2;
 }
 
 /* The next plane of the stack that exists; -1: none. */
@@ -117,9 +122,8 @@ static fth_status run(const fth_call *call)
                                i * out->stride[2];
                 memset(sum, 0, FO_SUMS * sizeof *sum); /* of doubles too */
                 if (!has) continue;
-                fo_rows_make(&rows, y, e);
-                row_sums(t, e, fo_stack_row(in, size, s, z, y),
-                         next < 0 ? NULL : fo_stack_row(in, size, s, next, y), width, sum);
+                row_sums(&rows, y, e, fo_stack_row(in, size, s, z, y),
+                         next < 0 ? NULL : fo_stack_row(in, size, s, next, y), sum);
             }
         }
     return FTH_OK;

@@ -21,10 +21,9 @@ typedef struct fo_sums_attr {
 } fo_sums_attr;
 
 typedef struct fo_sums_loops {
-    int64_t (*energy)(const float *e, int64_t n); /* sum of 8 e, which are integers */
     void (*u8)(const uint8_t *v, const uint8_t *next, int64_t n, int64_t *sum);
     void (*u16)(const uint16_t *v, const uint16_t *next, int64_t n, int64_t *sum);
-} fo_sums_loops; /* next NULL: no next plane; sum[FO_SUMS] */
+} fo_sums_loops; /* next NULL: no next plane; sum[FO_SUMS], but for the energy */
 FTH_ISA_DECLARE(const fo_sums_loops, fo_sums_loops);
 
 /* Which planes are sharp and stable, from what is known of them. Rules by number, in the order of

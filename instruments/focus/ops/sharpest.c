@@ -61,6 +61,17 @@ static int64_t per_row(const fo_sharpest_attr *a)
     return a->all ? ALL_STATE + 2 : PLAIN_STATE + 2;
 }
 
+/* Value and plane of 16 bits each lie in one word while planes go by; where those of a row are. */
+static bool is_packed(const fth_node *node)
+{
+    const fo_sharpest_attr *a = node->attr;
+    return node->in[0].dtype == FTH_U16 && !a->all;
+}
+static uint32_t *packed_of(const fo_best *b)
+{
+    return (uint32_t *)(void *)b->value;
+}
+
 static int64_t strip_rows(const fo_sharpest_attr *a, int64_t width, int64_t rows)
 {
     int64_t n = STRIP_BYTES / (per_row(a) * fo_rows_round(width) * (int64_t)sizeof(float));
@@ -122,6 +133,23 @@ static float *state_row(const strip *s, int64_t y)
     return (float *)(void *)((char *)t->data + (s->stack * t->stride[0] +
                                                 (y - s->call->out[0].origin[1]) * t->stride[1]) *
                                                    (int64_t)state(s->call->node));
+}
+
+static void unpack(const strip *s, const fo_best *b)
+{
+    const uint32_t *packed = packed_of(b);
+    for (int64_t x = 0; x < s->n; x++) {
+        const uint32_t p = packed[x];
+        b->index[x] = (int32_t)(p >> 16);
+        b->value[x] = (float)(p & 0xffff);
+    }
+}
+
+static void pack(const strip *s, const fo_best *b)
+{
+    uint32_t *packed = packed_of(b);
+    for (int64_t x = 0; x < s->n; x++)
+        packed[x] = (uint32_t)b->index[x] << 16 | (uint32_t)b->value[x];
 }
 
 static void start(const strip *s, const fo_best *b)
@@ -194,6 +222,21 @@ static void store(const strip *s, int64_t y, const fo_best *b)
     for (int64_t x = 0; second && x < width; x++) second[x] = second[x] > 0 ? second[x] : 0;
 }
 
+/* One row of 16 bit values, without what nobody asked for. */
+static void packed_row(strip *s, const fo_best *b, int64_t y, int64_t z, uint32_t global)
+{
+    const uint16_t *v =
+        (const uint16_t *)(const void *)fo_stack_row(&s->call->in[0], sizeof *v, s->stack, z, y);
+    const float *near[3];
+    if (fo_rows_plain(&s->rows)) {
+        fo_rows_near(&s->rows, y, near);
+        s->rows.loop->log_take_u16(b->energy, packed_of(b), near, v, global, s->rows.width);
+        return;
+    }
+    fo_rows_make(&s->rows, y, s->e);
+    s->rows.loop->take_u16(b->energy, packed_of(b), s->e, v, global, s->rows.width);
+}
+
 static void plane(strip *s, int64_t z, int64_t from, int64_t rows)
 {
     const fth_tile *in = &s->call->in[0];
@@ -211,6 +254,10 @@ static void plane(strip *s, int64_t z, int64_t from, int64_t rows)
                   in->stride[FO_Y] * size);
     for (int64_t i = 0; i < rows; i++) {
         const fo_best b = best_of(s, i);
+        if (is_packed(s->call->node)) {
+            packed_row(s, &b, from + i, z, (uint32_t)global);
+            continue;
+        }
         fo_rows_make(&s->rows, from + i, s->e);
         fo_rows_values(&s->rows, from + i, s->v);
         if (s->attr->choose != FO_CHOOSE_MOST) {
@@ -250,10 +297,12 @@ static fth_status run(const fth_call *call)
                 const fo_best b = best_of(&s, i);
                 start(&s, &b);
                 if (!call->first) load(&s, y + i, &b);
+                if (is_packed(node)) pack(&s, &b);
             }
             for (int64_t z = 0; z < in->extent[FO_Z]; z++) plane(&s, z, y, rows);
             for (int64_t i = 0; i < rows; i++) {
                 const fo_best b = best_of(&s, i);
+                if (is_packed(node)) unpack(&s, &b);
                 store(&s, y + i, &b);
             }
         }
