@@ -12,8 +12,13 @@
 
 /* Asked in this order; the end has no row. */
 static const fth__images_format *const formats[] = {
-    &fth__nd2_format, &fth__png_images,  &fth__jpeg_images,
-    &fth__pgm_images, &fth__images_zarr, NULL,
+    &fth__nd2_format,
+    &fth__png_images,
+    &fth__jpeg_images,
+    &fth__pgm_images,
+    &fth__tiff_images,
+    &fth__images_zarr,
+    NULL,
 };
 
 static fth_status look(fth__images_head *head, fth_mem *mem, const char *path, fth_err *err)

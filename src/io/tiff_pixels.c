@@ -1,0 +1,152 @@
+/* tiff_pixels.c - rectangles of a TIFF page: straight from the file, or strip by strip.
+ *
+ * Whole rows of pixels that are not packed go straight to where they belong. All else goes through
+ * a buffer: some rows, a strip or a tile.
+ */
+#include "base/checked.h"
+#include "io/dense.h"
+#include "io/tiff.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { C, Y, X };
+enum { BUFFER = 256 << 10, MOST_CHUNK = 256 << 20 };
+
+typedef struct wish {
+    fth__tiff *t;
+    const fth__tiff_page *p;
+    const int64_t *lo, *n;
+    uint64_t stride;
+    char *dst;
+    int64_t item;
+} wish;
+
+static void finish(const wish *w, void *px, int64_t count, bool swap)
+{
+    if (swap) fth__swap_elements(w->p->dtype, count, px);
+    if (!w->p->invert) return;
+    uint8_t *narrow = px;
+    uint16_t *wide = px;
+    if (w->p->dtype == FTH_U8)
+        for (int64_t i = 0; i < count; i++) narrow[i] = (uint8_t)~narrow[i];
+    else
+        for (int64_t i = 0; i < count; i++) wide[i] = (uint16_t)~wide[i];
+}
+
+/* Pixels [x, x+n) of row y, all of which are in the rectangle, of the channels in `row`: `step`
+ * samples side by side, the first of them channel c. */
+static void place(const wish *w, const char *row, int64_t step, int64_t c, int64_t y, int64_t x,
+                  int64_t n)
+{
+    const int64_t item = w->item, last = fth__min_i64(c + step, w->lo[C] + w->n[C]);
+    for (int64_t k = fth__max_i64(c, w->lo[C]); k < last; k++) {
+        char *to = w->dst + (uint64_t)(k - w->lo[C]) * w->stride +
+                   ((y - w->lo[Y]) * w->n[X] + x - w->lo[X]) * item;
+        const char *from = row + (k - c) * item;
+        if (step == 1)
+            memcpy(to, from, (size_t)(n * item));
+        else
+            for (int64_t i = 0; i < n; i++)
+                memcpy(to + i * item, from + i * step * item, (size_t)item);
+    }
+}
+
+/* ---- pixels that are not packed ---- */
+
+/* Rows of one plane of `step` samples that begins at `at`; channels from c. */
+static fth_status read_plain(const wish *w, uint64_t at, int64_t step, int64_t c, char *buffer,
+                             fth_err *err)
+{
+    const fth__tiff_page *p = w->p;
+    const uint64_t row = (uint64_t)(p->width * step * w->item);
+    at += (uint64_t)w->lo[Y] * row;
+    if (step == 1 && w->n[X] == p->width) {
+        char *to = w->dst + (uint64_t)(c - w->lo[C]) * w->stride;
+        FTH_TRY(fth_file_read(w->t->file, at, (uint64_t)w->n[Y] * row, to, "pixels", err));
+        finish(w, to, w->n[Y] * p->width, w->t->swap);
+        return FTH_OK;
+    }
+    const int64_t some = fth__max_i64(1, (int64_t)(BUFFER / row));
+    for (int64_t y = 0; y < w->n[Y]; y += some) {
+        const int64_t rows = fth__min_i64(some, w->n[Y] - y);
+        FTH_TRY(fth_file_read(w->t->file, at + (uint64_t)y * row, (uint64_t)rows * row, buffer,
+                              "pixels", err));
+        finish(w, buffer, rows * p->width * step, w->t->swap);
+        for (int64_t i = 0; i < rows; i++)
+            place(w, buffer + (uint64_t)i * row + w->lo[X] * step * w->item, step, c,
+                  w->lo[Y] + y + i, w->lo[X], w->n[X]);
+    }
+    return FTH_OK;
+}
+
+static fth_status read_contiguous(const wish *w, char *buffer, fth_err *err)
+{
+    const fth__tiff_page *p = w->p;
+    if (p->samples > 1 && !p->separate) return read_plain(w, p->data, p->samples, 0, buffer, err);
+    for (int64_t c = w->lo[C]; c < w->lo[C] + w->n[C]; c++)
+        FTH_TRY(read_plain(w, p->data + (uint64_t)c * fth__tiff_plane_bytes(p), 1, c, buffer, err));
+    return FTH_OK;
+}
+
+/* ---- strips and tiles ---- */
+
+/* Chunk (row, column) of the chunks of a plane; `c` is the channel of a plane of its own. */
+static fth_status read_chunk(const wish *w, int64_t row, int64_t column, int64_t c, int64_t step,
+                             char *buffer, fth_err *err)
+{
+    const fth__tiff_page *p = w->p;
+    const int64_t across = fth__ceil_div_i64(p->width, p->chunk_w),
+                  down = fth__ceil_div_i64(p->height, p->chunk_h);
+    const int64_t index = (c * down + row) * across + column;
+    const int64_t top = row * p->chunk_h, left = column * p->chunk_w;
+    const int64_t rows = p->tiled ? p->chunk_h : fth__min_i64(p->chunk_h, p->height - top);
+    const int64_t samples = rows * p->chunk_w * step;
+    FTH_TRY(
+        fth__libtiff_chunk(w->t->handles, p, index, buffer, (uint64_t)(samples * w->item), err));
+    finish(w, buffer, samples, false);
+    const int64_t y0 = fth__max_i64(top, w->lo[Y]),
+                  y1 = fth__min_i64(fth__min_i64(top + rows, p->height), w->lo[Y] + w->n[Y]);
+    const int64_t x0 = fth__max_i64(left, w->lo[X]),
+                  x1 = fth__min_i64(left + p->chunk_w, w->lo[X] + w->n[X]);
+    for (int64_t y = y0; y < y1; y++)
+        place(w, buffer + ((y - top) * p->chunk_w + x0 - left) * step * w->item, step, c, y, x0,
+              x1 - x0);
+    return FTH_OK;
+}
+
+static fth_status read_chunks(const wish *w, char *buffer, fth_err *err)
+{
+    const fth__tiff_page *p = w->p;
+    const int64_t step = p->separate ? 1 : p->samples;
+    const int64_t c0 = step == 1 ? w->lo[C] : 0, c1 = step == 1 ? w->lo[C] + w->n[C] : 1;
+    for (int64_t c = c0; c < c1; c++)
+        for (int64_t r = w->lo[Y] / p->chunk_h; r * p->chunk_h < w->lo[Y] + w->n[Y]; r++)
+            for (int64_t k = w->lo[X] / p->chunk_w; k * p->chunk_w < w->lo[X] + w->n[X]; k++)
+                FTH_TRY(read_chunk(w, r, k, c, step, buffer, err));
+    return FTH_OK;
+}
+
+fth_status fth__tiff_read(fth__tiff *t, const fth__tiff_page *p, const int64_t lo[3],
+                          const int64_t n[3], uint64_t stride, void *dst, fth_err *err)
+{
+    const wish w = {t, p, lo, n, stride, dst, fth_dtype_size(p->dtype)};
+    const uint64_t row = (uint64_t)(p->width * p->samples * w.item);
+    uint64_t bytes = fth__max_u64(row, BUFFER);
+    void *buffer = NULL;
+    if (n[C] == 0 || n[Y] == 0 || n[X] == 0) return FTH_OK;
+    if (!p->data) {
+        const uint64_t pixel = (uint64_t)((p->separate ? 1 : p->samples) * w.item);
+        if (!fth__mul_u64((uint64_t)p->chunk_w * pixel, (uint64_t)p->chunk_h, &bytes) ||
+            bytes > MOST_CHUNK)
+            return FTH__FILE_FAIL(err, FTH_E_FILE_FEATURE, t->file->path, p->ifd,
+                                  "a packed strip or tile of %" PRId64 " x %" PRId64
+                                  " pixels; at most 256 MiB are unpacked at once",
+                                  p->chunk_h, p->chunk_w);
+    }
+    const bool direct = p->data && (p->samples == 1 || p->separate) && n[X] == p->width;
+    if (!direct) FTH_TRY(fth_mem_take(t->mem, FTH_MEM_ANY, bytes, "rows of a TIFF", &buffer, err));
+    const fth_status s = p->data ? read_contiguous(&w, buffer, err) : read_chunks(&w, buffer, err);
+    if (buffer) (void)fth_mem_release(t->mem, buffer, NULL);
+    return s;
+}
