@@ -1,20 +1,21 @@
-/* fathom/zarr.h - Zarr arrays, versions 2 and 3.
+/* fathom/zarr.h - Zarr arrays, versions 2 and 3, and OME-NGFF images and plates made of them.
  *
  * An array is a folder of chunks. Opening reads its metadata alone; rectangles are read chunk by
- * chunk, those that are missing as the fill value. What is accepted and refused is in
- * docs/formats.md.
+ * chunk, those that are missing as the fill value. Images of OME-NGFF are read through
+ * fathom/images.h, like every other image. What is accepted and refused is in docs/formats.md.
  *
- *   fth_zarr *zarr;
- *   FTH_TRY(fth_zarr_open(&zarr, mem, path, err));
- *   s = fth_zarr_source(zarr, &source, err);
- *   fth_zarr_close(zarr);
+ *   fth_zarr *zarr;                                    fth_sink sink;
+ *   FTH_TRY(fth_zarr_open(&zarr, mem, path, err));     FTH_TRY(fth_zarr_create(&sink, mem, path,
+ *   s = fth_zarr_source(zarr, &source, err);                                   &array, err));
+ *   fth_zarr_close(zarr);                              s = fth_sink_put(&sink, data, err);
  *
- * Ownership: sources live on after their array is closed.
- * Threads:   sources may be read by several threads at once: each chunk that is
- *            being unpacked has a room of its own, which is taken when the source is
- *            made. There are as many as fit in a sixteenth of the memory budget, 1 to 8;
+ * Ownership: sources live on after their array is closed. Sinks of a plate end with it.
+ * Threads:   sources may be read, and sinks written, by several threads at once: each chunk that is
+ *            being packed or unpacked has a room of its own, which is taken when the source or sink
+ *            is made. There are as many as fit in a sixteenth of the memory budget, 1 to 8;
  *            further threads wait.
- * Failure:   the file of the chunk, what was expected, what was found.
+ * Failure:   the file of the chunk, what was expected, what was found. A folder appears whole or
+ *            not at all.
  */
 #ifndef FATHOM_ZARR_H
 #define FATHOM_ZARR_H
@@ -46,6 +47,35 @@ FTH_API const fth_zarr_info *fth_zarr_get_info(const fth_zarr *zarr);
 /* Attributes of the array; NULL: it has none. They live as long as it is open. */
 FTH_API const fth_json_value *fth_zarr_attributes(const fth_zarr *zarr);
 FTH_API FTH_MUST_USE fth_status fth_zarr_source(fth_zarr *zarr, fth_source *out, fth_err *err);
+
+/* ---- writing ---- */
+
+typedef enum fth_zarr_packing {
+    FTH_ZARR_ZSTD,  /* level 3 */
+    FTH_ZARR_GZIP,  /* level 6 */
+    FTH_ZARR_BLOSC, /* lz4, level 5, bytes shuffled */
+    FTH_ZARR_PLAIN
+} fth_zarr_packing;
+
+typedef struct fth_zarr_array {
+    int format; /* 2 or 3; 0: 3 */
+    fth_dtype dtype;
+    int n_axes;
+    int64_t size[FTH_MAX_AXES];
+    int64_t chunk[FTH_MAX_AXES]; /* cut to the size; 0: the whole axis */
+    /* Chunks along each axis that share a file (version 3); 0: 1; all 0 or 1: no shards. Where it
+     * reaches beyond the last chunk it is cut. */
+    int64_t per_shard[FTH_MAX_AXES];
+    fth_zarr_packing packing;
+    const char *axis[FTH_MAX_AXES]; /* names of dimensions (version 3); NULL: none */
+} fth_zarr_array;
+
+/* A sink that takes rectangles in any order. Chunks that come whole are packed at once; parts of
+ * chunks wait in files of the folder until the chunk is complete. Equal data give equal files,
+ * whatever the order and the number of threads. A folder of that name is replaced by the commit if
+ * it is a Zarr folder, else refused. */
+FTH_API FTH_MUST_USE fth_status fth_zarr_create(fth_sink *out, fth_mem *mem, const char *path,
+                                                const fth_zarr_array *array, fth_err *err);
 
 FTH_END_DECLS
 #endif /* FATHOM_ZARR_H */

@@ -118,4 +118,38 @@ fth_status fth__zarr_index_check(const fth__zarr_meta *m, const uint8_t *index, 
                                  const char *label, fth_err *err);
 void fth__zarr_index_get(const uint8_t *index, int64_t i, uint64_t *offset, uint64_t *bytes);
 
+/* ---- writing ---- */
+
+/* Description of an array to be written; FTH_E_USAGE names what makes no sense. */
+fth_status fth__zarr_meta_make(fth__zarr_meta *m, const fth_zarr_array *array, fth_err *err);
+/* Write zarr.json or .zarray into the folder. */
+fth_status fth__zarr_meta_save(const fth__zarr_meta *m, fth_mem *mem, const char *folder,
+                               fth_err *err);
+const char *fth__zarr_dtype_name(fth_dtype dtype, int format); /* "" where there is none */
+
+/* A folder under a hidden name beside its place, until the commit. */
+typedef struct fth__zarr_folder {
+    fth_mem *mem;
+    char path[FTH_PATH], temp[FTH_PATH];
+} fth__zarr_folder;
+fth_status fth__zarr_folder_open(fth__zarr_folder *f, fth_mem *mem, const char *path, fth_err *err);
+/* Sync it and give it its name; ends it either way. */
+fth_status fth__zarr_folder_commit(fth__zarr_folder *f, fth_err *err);
+void fth__zarr_folder_abandon(fth__zarr_folder *f); /* does nothing after the end */
+
+/* Chunks on their way into a folder. */
+typedef struct fth__zarr_out fth__zarr_out;
+/* Makes the folder, and writes the metadata. `rooms` belong to the caller. */
+fth_status fth__zarr_out_open(fth__zarr_out **out, fth_mem *mem, const char *folder,
+                              const fth__zarr_meta *m, fth__zarr_rooms *rooms, fth_err *err);
+/* Any number of threads, each with a rectangle of its own; the source is dense. */
+fth_status fth__zarr_out_write(fth__zarr_out *out, const int64_t *lo, const int64_t *n,
+                               const void *src, fth_err *err);
+/* FTH_E_STATE unless every element was written. */
+fth_status fth__zarr_out_check(const fth__zarr_out *out, fth_err *err);
+void fth__zarr_out_close(fth__zarr_out *out); /* NULL is allowed */
+
+/* Step an index through [first, last]; false after the last. */
+bool fth__zarr_next(int n_axes, const int64_t *first, const int64_t *last, int64_t *at);
+
 #endif

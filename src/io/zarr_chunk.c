@@ -58,6 +58,15 @@ fth_status fth__zarr_file_path(const fth__zarr_meta *m, const char *folder, cons
     return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: names of chunks in it are too long", folder);
 }
 
+bool fth__zarr_next(int n_axes, const int64_t *first, const int64_t *last, int64_t *at)
+{
+    for (int a = n_axes; a-- > 0;) {
+        if (++at[a] <= last[a]) return true;
+        at[a] = first[a];
+    }
+    return false;
+}
+
 /* ---- elements ---- */
 
 void fth__zarr_steps(int n_axes, const int64_t *n, uint64_t item, int64_t *step)

@@ -33,6 +33,13 @@ enum { NAMES = sizeof names / sizeof names[0] };
 #define LONGEST (INT64_C(1) << 56) /* so that a corner and an extent can be added */
 _Static_assert((int)FTH_DTYPE_COUNT == (int)NAMES, "every dtype has a row above");
 
+const char *fth__zarr_dtype_name(fth_dtype dtype, int format)
+{
+    for (int k = 0; k < NAMES; k++)
+        if (names[k].dtype == dtype) return format == 2 ? names[k].v2 : names[k].v3;
+    return "";
+}
+
 /* ---- numbers ---- */
 
 /* A list of at most 8 sizes; `least` is 0 for shapes and 1 for chunks. */

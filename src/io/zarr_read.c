@@ -212,16 +212,6 @@ static fth_status read_inner(const reading *r, int64_t inner, const int64_t *cor
     return FTH_OK;
 }
 
-/* Step an index through [first, last]; false after the last. */
-static bool next(int n_axes, const int64_t *first, const int64_t *last, int64_t *at)
-{
-    for (int a = n_axes; a-- > 0;) {
-        if (++at[a] <= last[a]) return true;
-        at[a] = first[a];
-    }
-    return false;
-}
-
 static fth_status read_file(const reading *r, const int64_t *index, fth_err *err)
 {
     const fth__zarr_meta *m = r->m;
@@ -244,7 +234,7 @@ static fth_status read_file(const reading *r, const int64_t *index, fth_err *err
             place[a] = corner[a] + at[a] * m->chunk[a];
         }
         FTH_TRY(read_inner(r, inner, place, err));
-    } while (next(m->n_axes, first, last, at));
+    } while (fth__zarr_next(m->n_axes, first, last, at));
     return FTH_OK;
 }
 
@@ -274,7 +264,7 @@ fth_status fth__zarr_read(const fth__zarr_meta *m, const char *folder, fth__zarr
         if (s == FTH_OK) s = read_file(&r, at, err);
         fth_file_close(r.file);
         r.file = NULL;
-    } while (s == FTH_OK && next(m->n_axes, first, last, at));
+    } while (s == FTH_OK && fth__zarr_next(m->n_axes, first, last, at));
     fth__zarr_room_give(rooms, r.room);
     return s;
 }

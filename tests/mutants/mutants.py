@@ -1434,6 +1434,11 @@ MUTANTS = [
     ("ngff_shift_not_scaled", "src/io/ngff.c", "shift[at] * unit[a] : (double)NAN", "shift[at] : (double)NAN", "unit/test_ngff"),
     ("ngff_positions_read_from_the_first", "src/io/ngff_images.c", "&v->g->field[lo[FTH_IMAGES_P] + p]", "&v->g->field[p]", "unit/test_ngff"),
     ("ngff_single_fields_keep_their_number", "src/io/ngff.c", "if (s->g->n > fth_json_count(wells)) return FTH_OK;", "return FTH_OK;", "unit/test_ngff"),
+    ("shard_left_in_the_order_of_arrival", "src/io/zarr_out.c", "if (c->elements > 0 && c->offset != end) return false;", "if (c->elements > 0 && c->offset > UINT64_MAX / 2 + end) return false;", "unit/test_zarr_write"),
+    ("edge_of_a_chunk_not_cleared", "src/io/zarr_out.c", "memset(room->chunk, 0, fth__zarr_chunk_bytes(&o->m));", "(void)0;", "unit/test_zarr_write"),
+    ("shard_never_complete_at_the_edge", "src/io/zarr_out.c", "fth__min_i64(left, m->file[a])", "m->file[a]", "unit/test_zarr_write"),
+    ("incomplete_array_committed", "src/io/zarr_out.c", "if (o->left == 0) return FTH_OK;", "return FTH_OK;", "unit/test_zarr_write"),
+    ("foreign_folder_replaced", "src/io/zarr_folder.c", "kind == FTH_PATH_FOLDER && fth__zarr_node_of(path) != FTH__ZARR_NONE", "kind == FTH_PATH_FOLDER", "unit/test_zarr_write"),
     # ---- pictures and TIFF ----
     ("jpeg_by_the_fast_transform", "src/io/jpeg.c",
      "    c->dct_method = JDCT_ISLOW;\n    set_density", "    c->dct_method = JDCT_IFAST;\n    set_density",
