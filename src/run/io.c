@@ -58,6 +58,7 @@ struct fth__io {
     int threads, started;
     slot *ring;
     int64_t n_posted, n_done; /* all before n_done are */
+    int64_t wanted;           /* somebody sleeps until so many are done */
     int64_t open;             /* the first that has parts to take is here or later */
     bool stop;
     bool (*go_on)(void *user); /* asked while waiting; NULL: nobody is */
@@ -261,7 +262,9 @@ static void finish(fth__io *io, const task *t)
     const int64_t before = io->n_done;
     while (io->n_done < io->n_posted && io->ring[io->n_done % FTH__IO_SLOTS].left == 0)
         io->n_done++;
-    if (io->n_done > before) pthread_cond_broadcast(&io->done);
+    if (io->n_done == before || io->n_done < io->wanted) return;
+    io->wanted = INT64_MAX;
+    pthread_cond_broadcast(&io->done);
 }
 
 static void *work(void *arg)
@@ -322,6 +325,7 @@ fth_status fth__io_create(fth__io **out, fth_mem *mem, struct fth__stage *stage,
     fth__io *io = fth__heap_alloc(mem, sizeof *io);
     if (!io) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the I/O queue");
     io->mem = mem;
+    io->wanted = INT64_MAX;
     io->stage = stage;
     io->trace = trace;
     io->threads = threads;
@@ -375,9 +379,10 @@ void fth__io_ask(fth__io *io, bool (*go_on)(void *user), void *user)
     io->user = user;
 }
 
-/* Wait until a job is done, or for a moment; false: wait no longer. */
-static bool wait_a_moment(fth__io *io)
+/* Wait until so many jobs are done, or for a moment; false: wait no longer. */
+static bool wait_a_moment(fth__io *io, int64_t jobs)
 {
+    if (jobs < io->wanted) io->wanted = jobs;
     if (!io->go_on) {
         pthread_cond_wait(&io->done, &io->lock);
         return true;
@@ -408,15 +413,16 @@ int64_t fth__io_post(fth__io *io, const fth__io_job *job)
 {
     pthread_mutex_lock(&io->lock);
     bool go_on = true;
-    while (go_on && io->n_posted - io->n_done >= FTH__IO_SLOTS) go_on = wait_a_moment(io);
+    while (go_on && io->n_posted - io->n_done >= FTH__IO_SLOTS)
+        go_on = wait_a_moment(io, io->n_posted - FTH__IO_SLOTS + 1);
     int64_t ticket = io->n_posted;
     if (go_on) { /* otherwise nobody will ask for it */
         fill_slot(io, &io->ring[io->n_posted % FTH__IO_SLOTS], job);
         ticket = ++io->n_posted;
         start_hands(io);
-        pthread_cond_broadcast(&io->posted);
     }
     pthread_mutex_unlock(&io->lock);
+    pthread_cond_broadcast(&io->posted); /* what it wakes does not meet the lock */
     return ticket;
 }
 
@@ -424,7 +430,7 @@ fth_status fth__io_wait(fth__io *io, int64_t ticket, fth_err *err)
 {
     pthread_mutex_lock(&io->lock);
     bool go_on = true;
-    while (go_on && io->n_done < ticket) go_on = wait_a_moment(io);
+    while (go_on && io->n_done < ticket) go_on = wait_a_moment(io, ticket);
     fth_status s = io->failed <= ticket ? io->status : FTH_OK;
     if (s != FTH_OK && err && err->status == FTH_OK) *err = io->err;
     pthread_mutex_unlock(&io->lock);

@@ -1,8 +1,9 @@
 /* team.c - workers that share out the indices of one loop at a time.
  *
  * Workers sleep until a loop is posted, take indices from a shared counter until none is left, and
- * sleep again. A second caller while a loop is going on runs its own loop alone: which worker takes
- * which index never changes a result.
+ * sleep again. A loop waits for the workers that joined it, not for those that had no time to wake
+ * up: most loops are shorter than that. A second caller while a loop is going on runs its own loop
+ * alone: which worker takes which index never changes a result.
  */
 #include "run/team.h"
 
@@ -29,7 +30,8 @@ struct crew {
     pthread_mutex_t busy, lock;
     pthread_cond_t post, done;
     uint64_t turn; /* number of loops posted */
-    int working;   /* workers that have not finished the current loop */
+    int working;   /* workers that have joined the current loop and not finished it */
+    bool open;     /* workers may join it */
     bool stop;
     int64_t n;
     atomic_int_fast64_t next;
@@ -90,13 +92,14 @@ static void *work(void *arg)
     uint64_t seen = 0;
     pthread_mutex_lock(&c->lock);
     for (;;) {
-        while (!c->stop && c->turn == seen) pthread_cond_wait(&c->post, &c->lock);
+        while (!c->stop && (!c->open || c->turn == seen)) pthread_cond_wait(&c->post, &c->lock);
         if (c->stop) break;
         seen = c->turn;
+        c->working++;
         pthread_mutex_unlock(&c->lock);
         take_indices(c, w->index);
         pthread_mutex_lock(&c->lock);
-        if (--c->working == 0) pthread_cond_signal(&c->done);
+        if (--c->working == 0 && !c->open) pthread_cond_signal(&c->done);
     }
     pthread_mutex_unlock(&c->lock);
     return NULL;
@@ -218,12 +221,16 @@ void fth_team_run(fth_team *t, int64_t n, void (*fn)(void *arg, int64_t i, int w
     c->fn = fn;
     c->arg = arg;
     atomic_store(&c->next, 0);
-    c->working = c->threads - 1;
+    c->open = true;
     c->turn++;
-    pthread_cond_broadcast(&c->post);
     pthread_mutex_unlock(&c->lock);
+    if (n == 2)
+        pthread_cond_signal(&c->post); /* one helper has all that is left */
+    else
+        pthread_cond_broadcast(&c->post);
     take_indices(c, 0);
     pthread_mutex_lock(&c->lock);
+    c->open = false;
     wait_for_others(c, t);
     pthread_mutex_unlock(&c->lock);
     pthread_mutex_unlock(&c->busy);

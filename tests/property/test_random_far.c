@@ -1,17 +1,18 @@
 /* test_random_far.c - random programs about parts of axes much longer than a chunk.
  * seconds: 15
  */
+#include "testing/full.h"
 #include "testing/random_check.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { GRAPHS = 40 };
+enum { GRAPHS = 40, FULL = 40 };
 #else
-enum { GRAPHS = 150 };
+enum { GRAPHS = 100, FULL = 150 };
 #endif
 
 TEST(random_graphs_of_far_parts)
 {
-    rg_check_far(1, GRAPHS);
+    rg_check_far(1, t_full() ? FULL : GRAPHS);
 }
 
 /* Found among ten thousand: workspace was asked of empty turns only; a refusal named more than the

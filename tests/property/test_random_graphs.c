@@ -1,20 +1,21 @@
-/* test_random_graphs.c - six hundred random programs keep every promise of the engine.
+/* test_random_graphs.c - random programs keep every promise of the engine.
  * seconds: 40
  *
  * long_random_graphs takes many thousand.
  */
+#include "testing/full.h"
 #include "testing/random_check.h"
 
 /* Sanitizers make each graph several times slower: a sample is enough to look for stray bytes. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { GRAPHS = 120 };
+enum { GRAPHS = 120, FULL = 120 };
 #else
-enum { GRAPHS = 600 };
+enum { GRAPHS = 300, FULL = 600 };
 #endif
 
 TEST(random_graphs)
 {
-    rg_check_many(1, GRAPHS);
+    rg_check_many(1, t_full() ? FULL : GRAPHS);
 }
 
 TEST_MAIN()

@@ -13,6 +13,7 @@
 
 typedef struct rg_stats {
     int64_t graphs, plans, runs;
+    int64_t many;    /* plans with many chunks: outside a full test, one in six is run */
     int64_t lacking; /* graphs with an operation that the device has no kernel for: not run */
     int64_t chunky;  /* graphs with three or more numbers of chunks */
     int64_t passes, nested, recomputed, spilled;
