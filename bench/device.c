@@ -3,10 +3,11 @@
 
 #include <string.h>
 
-static const char *const names[] = {"device_copy",       "device_chain",     "device_chain_eager",
-                                    "device_chain_copy", "device_sum",       "device_dot",
-                                    "device_batched",    "device_squares",   "device_lower",
-                                    "bragg_device_f64",  "bragg_device_f32", "bragg_device_small"};
+static const char *const names[] = {
+    "device_copy",          "device_chain",     "device_chain_eager", "device_chain_copy",
+    "device_sum",           "device_dot",       "device_batched",     "device_squares",
+    "device_lower",         "bragg_device_f64", "bragg_device_f32",   "bragg_device_small",
+    "focus_device_lap_pyr", "focus_device_cwt"};
 
 static double run_torch(void *arg)
 {
@@ -244,6 +245,7 @@ void bench_device(bench *b)
         bench_note(b, "device: %s, %d multiprocessors", d.info.name, d.info.multiprocessors);
         if (wants_any(b, "device_")) against_torch(&d);
         if (b->divide == 1) bench_bragg_device(b);
+        if (b->divide == 1) bench_focus_levels_device(b);
     } else {
         for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
             if (bench_wants(b, names[i])) bench_note(b, "SKIP %s: %s", names[i], err.text);
