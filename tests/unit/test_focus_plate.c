@@ -76,7 +76,7 @@ TEST(a_sheet_maps_series_to_wells)
     for (int w = 0; w < FO_WELLS; w++) EQ_I64(b.map.well[(int)series_of(w) - 1], w);
     b.sheet[0] = 97;           /* beyond the file */
     b.sheet[12] = b.sheet[24]; /* B01 comes first going down the column */
-    b.sheet[1] = NAN;
+    b.sheet[1] = (double)NAN;
     b.sheet[2] = 1.5;
     OKE(map(&b), &b.err);
     EQ_I64(b.map.out_of_range, 2);
@@ -109,7 +109,7 @@ TEST(a_position_between_wells_shows_none)
     start(&b);
     b.in.reference = b.reference;
     b.position[0].x_um += 4600; /* A01, away from all others */
-    b.position[3] = (fo_stage_place){NAN, NAN};
+    b.position[3] = (fo_stage_place){(double)NAN, (double)NAN};
     OKE(map(&b), &b.err);
     EQ_I64(b.map.rejected, 2);
     EQ_I64(b.map.well[0], -1);
@@ -142,7 +142,7 @@ TEST(a_grid_is_fitted_where_no_table_is_given)
     start(&b);
     b.in.method = FO_MAP_XY;
     for (int w = 0; w < FO_WELLS; w++)
-        if (w != 0 && w != 11 && w != 84) b.sheet[w] = NAN; /* three corners are enough */
+        if (w != 0 && w != 11 && w != 84) b.sheet[w] = (double)NAN; /* three corners are enough */
     OKE(map(&b), &b.err);
     EQ_I64(b.map.mapped, 96);
     EQ_I64(b.map.fitted, 1);
@@ -150,7 +150,7 @@ TEST(a_grid_is_fitted_where_no_table_is_given)
         EQ_I64(b.map.well[(int)series_of(w) - 1], w);
         NEAR(b.map.distance_um[w], 0, 1e-6);
     }
-    b.sheet[84] = NAN;
+    b.sheet[84] = (double)NAN;
     b.sheet[5] = series_of(5); /* all in one row */
     IS(map(&b), FTH_E_FILE_KEY);
     HAS(b.err.text, "--ref-xy");
@@ -169,7 +169,7 @@ TEST(methods_without_what_they_need_say_so)
     EQ_STR(fo_map_method_name(b.map.method), "implicit");
     EQ_I64(b.map.well[13], 13);
     b.in.sheet = b.sheet;
-    for (int w = 0; w < FO_WELLS; w++) b.sheet[w] = NAN;
+    for (int w = 0; w < FO_WELLS; w++) b.sheet[w] = (double)NAN;
     IS(map(&b), FTH_E_FILE_KEY);
     HAS(b.err.text, "none of 96 positions could be mapped");
     end(&b);
@@ -197,7 +197,7 @@ TEST(a_map_is_written_with_its_reasons)
     bench b;
     start(&b);
     b.in.n = 3;
-    for (int w = 0; w < FO_WELLS; w++) b.sheet[w] = NAN;
+    for (int w = 0; w < FO_WELLS; w++) b.sheet[w] = (double)NAN;
     b.sheet[0] = 1;
     b.sheet[3] = 3;
     OKE(map(&b), &b.err);
@@ -265,12 +265,13 @@ static void check_times(const double *given, const double *expected, int64_t n, 
 
 TEST(missing_times_are_filled_in)
 {
-    const double holes[] = {NAN, 100, 200, NAN, NAN, 530, NAN};
+    const double holes[] = {(double)NAN, 100, 200, (double)NAN, (double)NAN, 530, (double)NAN};
     /* intervals 100, 330: the median is 215 */
     check_times(holes, (double[]){-115, 100, 200, 310, 420, 530, 745}, 7, false);
     check_times(holes, (double[]){-115, 100, 200, 530, 745, 745, 745}, 7, true);
-    check_times((double[]){NAN, NAN, NAN}, (double[]){0, 1800, 3600}, 3, false);
-    check_times((double[]){NAN, 50, NAN}, (double[]){-1750, 50, 1850}, 3, false);
+    check_times((double[]){(double)NAN, (double)NAN, (double)NAN}, (double[]){0, 1800, 3600}, 3,
+                false);
+    check_times((double[]){(double)NAN, 50, (double)NAN}, (double[]){-1750, 50, 1850}, 3, false);
     check_times((double[]){10, 5, 30}, (double[]){10, 10, 30}, 3, false); /* never back */
     check_times((double[]){7}, (double[]){7}, 1, false);
 }

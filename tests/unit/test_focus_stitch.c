@@ -246,7 +246,7 @@ TEST(places_fit_all_edges)
     true_edges(edge);
     OKE(fo_place_tiles(place, &grid, edge, EDGES, 0.25, mem, &err), &err);
     check_places(place, 1e-9);
-    double least = INFINITY;
+    double least = (double)INFINITY;
     for (int i = 0; i < TILES; i++) least = fmin(least, fmin(place[i].y, place[i].x));
     EQ_F64(least, 0);
     EQ_F64(place[0].score, 0.8);

@@ -75,7 +75,7 @@ TEST(the_new_layout_takes_every_sheet_and_renames)
     fth_cell cell[FO_WELLS];
     OKE(fo_plate_create(&b.plate, b.mem, &b.err), &b.err);
     for (int w = 0; w < FO_WELLS; w++)
-        cell[w] = (fth_cell){FTH_CELL_TEXT, w % 2 ? "nan" : "tri_1", NAN};
+        cell[w] = (fth_cell){FTH_CELL_TEXT, w % 2 ? "nan" : "tri_1", (double)NAN};
     OKE(fo_plate_add_sheet(&b.plate, FO_LAYOUT_V2, "chem_perturbation", cell, &b.err), &b.err);
     for (int w = 0; w < FO_WELLS; w++)
         cell[w] = (fth_cell){w < 3 ? FTH_CELL_NUMBER : FTH_CELL_TEXT, "none", 11};
@@ -83,7 +83,7 @@ TEST(the_new_layout_takes_every_sheet_and_renames)
     for (int w = 0; w < FO_WELLS; w++)
         cell[w] = (fth_cell){w ? FTH_CELL_NUMBER : FTH_CELL_EMPTY, "", 28.5 + 1.5 * (w > 1)};
     OKE(fo_plate_add_sheet(&b.plate, FO_LAYOUT_V2, "temp_c", cell, &b.err), &b.err);
-    for (int w = 0; w < FO_WELLS; w++) cell[w] = (fth_cell){FTH_CELL_EMPTY, "", NAN};
+    for (int w = 0; w < FO_WELLS; w++) cell[w] = (fth_cell){FTH_CELL_EMPTY, "", (double)NAN};
     OKE(fo_plate_add_sheet(&b.plate, FO_LAYOUT_V2, "notes", cell, &b.err), &b.err);
     IS(fo_plate_add_sheet(&b.plate, FO_LAYOUT_V2, "temperature", cell, &b.err), FTH_E_FILE_FORMAT);
     fth_err_clear(&b.err);

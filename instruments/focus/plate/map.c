@@ -30,7 +30,7 @@ static fth_status FTH_PRINTF(3, 4) note(fo_map *map, fth_err *err, const char *f
 static int nearest(const fo_stage_place *reference, fo_stage_place p, double *distance)
 {
     int best = -1;
-    *distance = INFINITY;
+    *distance = (double)INFINITY;
     for (int w = 0; w < FO_WELLS; w++) {
         const double d = hypot(reference[w].x_um - p.x_um, reference[w].y_um - p.y_um);
         if (d < *distance) {
@@ -74,7 +74,8 @@ static void known_wells(const fo_map_input *in, fo_stage_place known[FO_WELLS])
     for (int w = 0; w < FO_WELLS; w++) {
         const double series = in->sheet ? in->sheet[w] : (double)NAN;
         const bool there = series >= 1 && series <= (double)in->n && series == floor(series);
-        known[w] = there ? in->position[(int64_t)series - 1] : (fo_stage_place){NAN, NAN};
+        known[w] =
+            there ? in->position[(int64_t)series - 1] : (fo_stage_place){(double)NAN, (double)NAN};
     }
 }
 
@@ -210,7 +211,7 @@ fth_status fo_map_make(fo_map *map, fth_mem *mem, const fo_map_input *in, fth_er
     if (s == FTH_OK) {
         for (int64_t i = 0; i < in->n; i++) {
             map->well[i] = -1;
-            map->distance_um[i] = NAN;
+            map->distance_um[i] = (double)NAN;
         }
         s = fill(map, in, err);
     }

@@ -49,7 +49,7 @@ fth_status fo_map_read_reference(fo_stage_place place[FO_WELLS], fth_mem *mem, c
                                  fth_err *err)
 {
     fth_csv csv;
-    for (int w = 0; w < FO_WELLS; w++) place[w] = (fo_stage_place){NAN, NAN};
+    for (int w = 0; w < FO_WELLS; w++) place[w] = (fo_stage_place){(double)NAN, (double)NAN};
     FTH_TRY(fth_csv_read(&csv, mem, path, err));
     const fth_status s = read_rows(place, &csv, err);
     fth_csv_free(&csv);
@@ -94,7 +94,7 @@ static void write_gaps(fth_json_writer *w, const fo_map *map)
 
 static void write_distances(fth_json_writer *w, const fo_map *map)
 {
-    double least = INFINITY, most = -INFINITY, sum = 0;
+    double least = (double)INFINITY, most = -(double)INFINITY, sum = 0;
     int64_t n = 0;
     for (int64_t i = 0; i < map->n; i++) {
         const double d = map->distance_um[i];

@@ -27,7 +27,7 @@ static void find_jumps(double *seconds, int64_t n, double *work, bool fix, fo_ti
     if (count < 2) return;
     for (int64_t i = 0; i < count; i++) work[i] = fabs(work[i] - r->cycle_s);
     const double deviation = fo_median(work, count), cycle = r->cycle_s;
-    double moved = 0, before = NAN; /* `before` is the last known time as the file has it */
+    double moved = 0, before = (double)NAN; /* `before` is the last known time as the file has it */
     for (int64_t i = 0; i < n; i++) {
         if (isnan(seconds[i])) continue;
         const double found = seconds[i], interval = found - before;
