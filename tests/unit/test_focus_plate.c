@@ -290,6 +290,9 @@ TEST(a_jump_of_the_clock_is_found_and_taken_out)
     NEAR(t[5], 503, 0);
     double steady[4] = {0, 100, 210, 500}; /* three times the cycle, but the cycle is not steady */
     EQ_I64(fo_times_complete(steady, 4, false, true, work).jumps, 1);
+    double uneven[7] = {0,   100, 300, 600,
+                        700, 900, 1400}; /* 2.5 cycles, as others are half of one */
+    EQ_I64(fo_times_complete(uneven, 7, false, true, work).jumps, 0);
     double slow[5] = {0, 100, 260, 400, 690};
     EQ_I64(fo_times_complete(slow, 5, false, true, work).jumps, 0);
 }
