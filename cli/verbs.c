@@ -72,6 +72,14 @@ static void add(const fth_instrument *in, const char *verb, const cli_command *m
     c->instrument = in;
 }
 
+/* Whether an instrument has a verb of its own where all others have the common one. */
+static bool has_verb(const fth_instrument *in, const char *name)
+{
+    for (int i = 0; i < in->n_verbs; i++)
+        if (strcmp(in->verb[i]->name, name) == 0) return true;
+    return false;
+}
+
 static void add_instrument(const fth_instrument *in)
 {
     static const char computes[] = "memory device-memory device threads seed plan json monitor "
@@ -102,15 +110,17 @@ static void add_instrument(const fth_instrument *in)
                            .stage = in->stage[i].flag,
                            .of_stage = &in->stage[i],
                            .run = cli_run_stage});
-    add(in, "plan",
-        &(cli_command){.args = "",
-                       .brief = "show what every stage would take, and write nothing",
-                       .doc = "Plans all stages of the jobs of a config within the memory allowed, "
-                              "from metadata alone. The exit code is 4 when one does not fit.",
-                       .example = "",
-                       .globals = "memory device-memory device threads seed json scratch log",
-                       .own = cli_plan_flags,
-                       .run = cli_run_plan});
+    if (!has_verb(in, "plan"))
+        add(in, "plan",
+            &(cli_command){
+                .args = "",
+                .brief = "show what every stage would take, and write nothing",
+                .doc = "Plans all stages of the jobs of a config within the memory allowed, "
+                       "from metadata alone. The exit code is 4 when one does not fit.",
+                .example = "",
+                .globals = "memory device-memory device threads seed json scratch log",
+                .own = cli_plan_flags,
+                .run = cli_run_plan});
     if (in->n_variants || in->expand)
         add(in, "generate",
             &(cli_command){.args = "",

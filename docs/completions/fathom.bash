@@ -1,7 +1,7 @@
 # Completion of fathom for bash. Made from cli/commands.c by make docs; do not edit.
 _fathom() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-    local first='' second='' words='' known="cancel config clean doctor help logs plan run report serve status version bragg sounding spatial" i
+    local first='' second='' words='' known="cancel config clean doctor help logs plan run report serve status version bragg focus sounding spatial" i
     COMPREPLY=()
     case $before in
     --dir)
@@ -164,6 +164,150 @@ _fathom() {
     --format)
         return
         ;;
+    --method)
+        return
+        ;;
+    --measure)
+        return
+        ;;
+    --filter-size)
+        return
+        ;;
+    --filter-um)
+        return
+        ;;
+    --sigma)
+        return
+        ;;
+    --border)
+        return
+        ;;
+    --levels)
+        return
+        ;;
+    --window)
+        return
+        ;;
+    --base)
+        return
+        ;;
+    --consistency)
+        return
+        ;;
+    --reassign)
+        return
+        ;;
+    --interp)
+        return
+        ;;
+    --halo)
+        return
+        ;;
+    --prefer)
+        return
+        ;;
+    --low)
+        return
+        ;;
+    --high)
+        return
+        ;;
+    --scale)
+        return
+        ;;
+    --polarity)
+        return
+        ;;
+    --reject)
+        return
+        ;;
+    --alpha)
+        return
+        ;;
+    --corr)
+        return
+        ;;
+    --compat-batch)
+        return
+        ;;
+    --channel)
+        return
+        ;;
+    --channels)
+        return
+        ;;
+    --z-keep)
+        return
+        ;;
+    --z-range)
+        return
+        ;;
+    --wells)
+        return
+        ;;
+    --times)
+        return
+        ;;
+    --z-step)
+        return
+        ;;
+    --um-per-px)
+        return
+        ;;
+    --rgb-order)
+        return
+        ;;
+    --nd2-search)
+        return
+        ;;
+    --image-format)
+        return
+        ;;
+    --raw)
+        return
+        ;;
+    --data-root)
+        mapfile -t COMPREPLY < <(compgen -d -- "$word")
+        return
+        ;;
+    --exp)
+        return
+        ;;
+    --microscope)
+        return
+        ;;
+    --layout)
+        return
+        ;;
+    --map)
+        return
+        ;;
+    --ref-xy)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
+    --overlap)
+        return
+        ;;
+    --blend)
+        return
+        ;;
+    --orientation)
+        return
+        ;;
+    --trace-stacks)
+        return
+        ;;
+    --run-dir)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
+    --planes)
+        return
+        ;;
+    --size)
+        return
+        ;;
     --replay)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
@@ -194,9 +338,6 @@ _fathom() {
         return
         ;;
     --lengthscale)
-        return
-        ;;
-    --alpha)
         return
         ;;
     --jitter)
@@ -269,6 +410,11 @@ _fathom() {
     'bragg noisify'*) words="--compat --quirk --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'bragg nonbragg'*) words="--compat --quirk --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'bragg draw'*) words="--compat --quirk --out --only --dpi --format --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'focus stack'*) words="--output --method --measure --filter-size --filter-um --sigma --border --levels --window --base --consistency --reassign --clamp --interp --halo --prefer --low --high --scale --polarity --reject --alpha --corr --compat --compat-batch --channel --channels --z-keep --z-range --wells --times --z-step --um-per-px --rgb-order --nd2-search --image-format --index-map --depth-map --confidence --metrics --raw --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'focus run'*) words="--data-root --exp --microscope --method --measure --filter-size --filter-um --sigma --border --levels --window --base --consistency --reassign --clamp --interp --halo --prefer --low --high --scale --polarity --reject --alpha --corr --compat --compat-batch --channel --channels --z-keep --z-range --wells --times --z-step --um-per-px --rgb-order --nd2-search --image-format --index-map --depth-map --confidence --metrics --overwrite --force-config --layout --metadata-only --map --ref-xy --allow-duplicate-wells --fix-time-jumps --stitch-z --overlap --blend --orientation --trace-stacks --run-dir --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'focus plan'*) words="--data-root --exp --microscope --method --measure --filter-size --filter-um --sigma --border --levels --window --base --consistency --reassign --clamp --interp --halo --prefer --low --high --scale --polarity --reject --alpha --corr --compat --compat-batch --channel --channels --z-keep --z-range --wells --times --z-step --um-per-px --rgb-order --nd2-search --image-format --index-map --depth-map --confidence --metrics --overwrite --force-config --layout --metadata-only --map --ref-xy --allow-duplicate-wells --fix-time-jumps --stitch-z --overlap --blend --orientation --trace-stacks --run-dir --memory --device-memory --device --threads --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'focus info'*) words="--crc --memory --device-memory --device --threads --json --trace --trace-kernels --monitor --scratch --log --help" ;;
+    'focus toy'*) words="--output --exp --microscope --wells --times --planes --size --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'sounding survey'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'sounding fit'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'sounding analyze'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
@@ -291,6 +437,7 @@ _fathom() {
     'spatial recovery'*) words="--truth --key --log-space --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --help" ;;
     'config '*) words="check docs" ;;
     'bragg '*) words="render figures plan generate refine noisify nonbragg draw --compat --quirk --precision --fdump --checkpoint --smv32 --cbf --preview --preview-scale --flags --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --scratch --log --quiet --help" ;;
+    'focus '*) words="stack run plan info toy" ;;
     'sounding '*) words="survey fit analyze figures plan generate depth" ;;
     'spatial '*) words="preprocess train analyze figures plan generate info toy export project multianalyze sweep recovery" ;;
     esac

@@ -357,6 +357,7 @@ class EveryCommand(unittest.TestCase):
             with open(os.path.join(d, name), "w") as file:
                 file.write(text)
         cls.must("spatial", "toy", "-o", d + "/toy", "--cells=100", "--genes=12", "--factors=2")
+        cls.must("focus", "toy", "-o", d + "/plate", "--wells=3", "--times=1", "--planes=3")
         cls.must("run", "preprocess", "train", "analyze", "-c", d + "/svgp.yaml", "-c", d + "/pnmf.yaml")
         cls.must("run", "survey", "fit", "analyze", "-c", d + "/sea.yaml")
         cls.must("run", "render", "-c", d + "/shots.yaml")
@@ -378,6 +379,8 @@ class EveryCommand(unittest.TestCase):
         of = {"spatial": "svgp.yaml", "bragg": "shots.yaml", "sounding": "sea.yaml"}
         all_of = {"spatial": "general/general.yaml", "bragg": "grid.yaml", "sounding": "seas.yaml"}
         truth = d + "/toy/ground_truth_factors.npy"
+        nd2 = d + "/plate/raw_image_data/YX1/20250101_toy/20250101_toy.nd2"
+        plate = ["--data-root", d + "/plate", "--exp=20250101_toy", "--microscope=YX1"]
         out = {("version",): [], ("doctor",): ["--threads=1"], ("status",): [d], ("plan",): ["-c", d + "/sea.yaml"],
                ("config", "check"): [d + "/sea.yaml"], ("run",): ["survey", "-c", d + "/sea.yaml"],
                ("bragg",): cell, ("bragg", "draw"): cell + ["--only=spots,radial"],
@@ -391,6 +394,8 @@ class EveryCommand(unittest.TestCase):
                ("spatial", "multianalyze"): ["-c", d + "/svgp.yaml", "svgp", "pnmf", "-o", "both"],
                ("spatial", "recovery"): [d + "/out/svgp", "--truth", truth],
                ("spatial", "sweep"): ["-c", d + "/pnmf.yaml", "--over", "model.n_components=1,2", "-o", "grid"],
+               ("focus", "toy"): ["--wells=2", "--times=1", "--planes=3"], ("focus", "info"): [nd2],
+               ("focus", "stack"): [nd2, "-o", "sharp"], ("focus", "run"): plate, ("focus", "plan"): plate,
                ("sounding", "depth"): [d + "/sea/waves/model.safetensors", "1", "2"]}
         for group, stages in self.STAGES.items():
             out.update({(group, stage): ["-c", f"{d}/{of[group]}"] for stage in stages})

@@ -148,8 +148,16 @@ TEST(a_flag_of_another_command_is_not_read)
     fth_mem *mem = t_mem(1 << 22);
     fth_config *cfg = NULL;
     fth_err err = {0};
-    OKE(fo_settings_from_flags(&cfg, mem, false, value_of, FLAGS("raw", "nonsense"), &err), &err);
+    IS(fo_settings_from_flags(&cfg, mem, false, value_of, FLAGS("raw", "nonsense"), &err),
+       FTH_E_COMMAND);
+    HAS(err.text, "--data-root is not given");
+    err = (fth_err){0};
+    OKE(fo_settings_from_flags(
+            &cfg, mem, false, value_of,
+            FLAGS("raw", "nonsense", "data-root", "d", "exp", "e", "microscope", "YX1"), &err),
+        &err);
     IS_TRUE(!fth_config_has(cfg, "focus.raw"));
+    EQ_STR(fth_config_text(cfg, "input.exp"), "e");
     OK(fth_config_destroy(cfg, NULL));
     OK(fth_mem_destroy(mem, NULL));
 }

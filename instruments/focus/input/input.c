@@ -73,6 +73,20 @@ static void check_kinds(fo_input *in, fo_problems *problems)
                                     stack->size[FO_Z]));
 }
 
+/* With --channels all, channel i of one file is channel i of all. */
+static void check_channels(fo_input *in, fo_problems *problems)
+{
+    const fo_file *a = &in->file[0];
+    if (in->selection->channels != FO_CHANNELS_ALL || a->rgb) return;
+    for (int64_t i = 1; i < in->n_files; i++)
+        if (in->file[i].size[FO_C] != a->size[FO_C] || in->file[i].channel != a->channel)
+            fo_problems_add(problems, true, "fuse them one by one, or take --channels each",
+                            "%.200s: expected %lld channels as in %.200s, found %lld",
+                            in->file[i].path, (long long)a->size[FO_C], a->path,
+                            (long long)in->file[i].size[FO_C]);
+    in->others = a->size[FO_C] - 1;
+}
+
 /* All files have the dtype and the size of the first. */
 static void check_shapes(fo_input *in, fo_problems *problems)
 {
@@ -269,7 +283,7 @@ static fth_status list_stacks(fo_input *in, fth_err *err)
     listing l = {.in = in, .count = true};
     const int32_t n = (int32_t)in->n_files;
     if (in->of_planes)
-        l.n = 1;
+        l.n = 1, widen(in, FO_C, in->others + 1);
     else
         for (int32_t i = 0; i < n; i++) FTH_TRY(look_into(&l, i, err));
     in->n_stacks = l.n;
@@ -291,6 +305,7 @@ static void check_files(fo_input *in, fo_problems *problems)
     int64_t deepest = 0;
     check_kinds(in, problems);
     check_shapes(in, problems);
+    check_channels(in, problems);
     for (int64_t i = 0; i < in->n_files; i++)
         if (in->file[i].size[FO_Z] > deepest) deepest = in->file[i].size[FO_Z];
     if (in->of_planes) {

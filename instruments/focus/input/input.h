@@ -57,7 +57,8 @@ typedef struct fo_input {
     int significant_bits;
     double um_per_px, z_step_um; /* 0: not known */
     int64_t missing_frames;
-    void *grey; /* buffer of one colour plane; NULL: none has colours */
+    int64_t others; /* channels that the chosen one decides for (--channels all) */
+    void *grey;     /* buffer of one colour plane; NULL: none has colours */
     bool keep_open;
 } fo_input;
 
@@ -71,6 +72,7 @@ typedef struct fo_input_view {
     fo_input *input;
     const int64_t *chosen;
     int64_t n;
+    int64_t other;  /* 0: the channel of each stack; n: its n-th other channel */
     int64_t failed; /* stack of the input whose pixels could not be read; -1: none */
 } fo_input_view;
 fth_source fo_input_source(fo_input_view *view);

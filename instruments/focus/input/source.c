@@ -101,7 +101,7 @@ static fth_status read_stack(fo_input *in, const fo_stack *s, int64_t z, int64_t
     for (int64_t i = 0; i < have; i++, dst += bytes) {
         const fo_file *f = &in->file[z + i + in->first_plane];
         fo_stack of_file = *s;
-        of_file.c = (int32_t)f->channel;
+        if (s->c == in->stack[0].c) of_file.c = (int32_t)f->channel;
         FTH_TRY(read_file(in, f, &of_file, 0, 1, w, dst, err));
     }
     return FTH_OK;
@@ -134,10 +134,11 @@ static fth_status read_view(void *self, const int64_t *lo, const int64_t *n, voi
     char *at = dst;
     for (int64_t i = lo[0]; i < lo[0] + n[0]; i++, at += n[1] * plane_bytes(in, &w)) {
         const int64_t number = view->chosen ? view->chosen[i] : i;
-        const fo_stack *stack = &in->stack[number];
-        fth_status s = read_stack(in, stack, lo[1], n[1], &w, at, err);
+        fo_stack stack = in->stack[number];
+        if (view->other > 0) stack.c = (int32_t)(view->other - (view->other <= stack.c));
+        fth_status s = read_stack(in, &stack, lo[1], n[1], &w, at, err);
         if (s == FTH_OK && in->dtype == FTH_F32)
-            s = check_finite(in, stack, lo[1], n[1], &w, (const float *)(const void *)at, err);
+            s = check_finite(in, &stack, lo[1], n[1], &w, (const float *)(const void *)at, err);
         if (s == FTH_OK) continue;
         view->failed = number;
         return s;

@@ -27,8 +27,17 @@ static fth_status set_one(fth_config *cfg, const fo_option *o, const char *value
     return FTH_FAIL(err, FTH_E_COMMAND, "--%s: '%.100s' is no value", o->flag, value);
 }
 
+/* Which experiment: flags of `run` and `plan`, and of nothing else. */
+static const fo_option places[] = {
+    {"data-root", "input.data_root", FTH_CONFIG_PATH, false, true},
+    {"exp", "input.exp", FTH_CONFIG_TEXT, false, true},
+    {"microscope", "input.microscope", FTH_CONFIG_CHOICE, false, true},
+    {0}};
+
 static const char *flag_of(const char *key)
 {
+    for (const fo_option *o = places; o->flag; o++)
+        if (strcmp(o->key, key) == 0) return o->flag;
     for (const fo_option *o = fo_options; o->flag; o++)
         if (strcmp(o->key, key) == 0) return o->flag;
     return NULL;
@@ -72,6 +81,14 @@ fth_status fo_settings_from_flags(fth_config **out, fth_mem *mem, bool stack,
     *out = NULL;
     FTH_TRY(fth_config_create(&cfg, mem, err));
     fth_status s = fth_config_set(cfg, "name=focus", err);
+    for (const fo_option *o = places; s == FTH_OK && !stack && o->flag; o++) {
+        const char *text = value(user, o->flag);
+        if (text) s = set_one(cfg, o, text, err);
+        if (!text && s == FTH_OK) {
+            s = FTH_FAIL(err, FTH_E_COMMAND, "--%s is not given", o->flag);
+            fth_err_hint(err, "write 'fathom focus run --data-root D --exp E --microscope YX1'");
+        }
+    }
     for (const fo_option *o = fo_options; s == FTH_OK && o->flag; o++) {
         const char *text = (stack ? o->stack : o->plate) ? value(user, o->flag) : NULL;
         if (text) s = set_one(cfg, o, text, err);

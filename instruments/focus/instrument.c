@@ -1,0 +1,13 @@
+/* instrument.c - the instrument in one struct: this is what the program sees. */
+#include "focus.h"
+
+static const fth_verb *const verbs[] = {&fo_verb_stack, &fo_verb_run, &fo_verb_plan, &fo_verb_info,
+                                        &fo_verb_toy};
+
+const fth_instrument fth_instrument_focus = {
+    .name = "focus",
+    .brief = "z-stacks of microscopes to images that are sharp everywhere",
+    .schema = &fo_schema,
+    .verb = verbs,
+    .n_verbs = sizeof verbs / sizeof verbs[0],
+};

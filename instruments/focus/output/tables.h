@@ -1,0 +1,39 @@
+/* tables.h - metrics.csv and planes.csv: the quality of stacks and of their planes. */
+#ifndef FOCUS_OUTPUT_TABLES_H
+#define FOCUS_OUTPUT_TABLES_H
+
+#include "../fuse/fuse.h"
+#include "../input/input.h"
+
+typedef enum fo_state { FO_WAITING, FO_DONE, FO_SKIPPED, FO_FAILED } fo_state;
+
+/* What a run found out about each stack. */
+typedef struct fo_results {
+    fth_mem *mem;
+    int64_t n, planes;
+    double *stats;       /* [stack][FO_STATS] */
+    double *mean_log;    /* [stack][z] */
+    double *corr_next;   /* [stack][z] */
+    uint8_t *kept;       /* [stack][z] */
+    uint8_t *state;      /* [stack]: fo_state */
+    uint8_t *known;      /* [stack]: its numbers are there */
+    fth_texts *failures; /* a line for each stack that failed */
+} fo_results;
+fth_status fo_results_create(fo_results *r, fth_mem *mem, int64_t n, int64_t planes, fth_err *err);
+void fo_results_free(fo_results *r); /* an empty one is allowed */
+int64_t fo_results_count(const fo_results *r, fo_state state);
+
+/* Names of the stacks in the tables. */
+typedef struct fo_labels {
+    void (*name)(void *user, int64_t stack, char *text, size_t bytes);
+    void (*well)(void *user, int64_t stack, char *text, size_t bytes);
+    void *user;
+} fo_labels;
+/* What tables that are there say about stacks in state FO_SKIPPED: those then need no measuring. */
+fth_status fo_tables_load(fo_results *r, const fo_input *in, const fo_labels *labels,
+                          const char *metrics, const char *planes, fth_err *err);
+/* Stacks whose numbers are known, in their order; no times, so equal runs give equal files. */
+fth_status fo_tables_save(const fo_results *r, const fo_input *in, const fo_labels *labels,
+                          const char *metrics, const char *planes, fth_err *err);
+
+#endif

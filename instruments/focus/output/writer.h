@@ -1,0 +1,43 @@
+/* writer.h - fused values arrive as rectangles of [stack y x] and leave as files of pictures.
+ *
+ * Each output of the graph has a sink here. A picture is put together in a buffer, converted on the
+ * way, and encoded and written by the thread that brings its last row: several threads, several
+ * pictures at once. All memory for that is taken when the writer is made, so a plan made after it
+ * counts it.
+ *
+ * Ownership: the sinks end with the writer. Threads: any number may write.
+ */
+#ifndef FOCUS_OUTPUT_WRITER_H
+#define FOCUS_OUTPUT_WRITER_H
+
+#include "format.h"
+
+#include <fathom/pictures.h>
+
+typedef struct fo_writer_options {
+    int64_t n_stacks, rows, columns;
+    double um_per_px;                /* 0: not known */
+    double depth_unit, depth_offset; /* of the depth map: (planes + offset) * unit */
+    int64_t first_plane;             /* added to indices */
+    int64_t planes;                  /* of the file: 256 and more need u16 */
+    fo_format format;
+    bool wanted[FO_OUT_KINDS];
+    int others;       /* images of other channels */
+    fth_dtype values; /* of the image as it arrives */
+    /* The file of a stack. */
+    fth_status (*path)(void *user, int64_t stack, fo_port port, char path[FTH_PATH], fth_err *err);
+    /* All files of a stack are there; may be NULL. From any thread, one at a time. */
+    void (*done)(void *user, int64_t stack);
+    void *user;
+} fo_writer_options;
+
+typedef struct fo_writer fo_writer;
+fth_status fo_writer_create(fo_writer **out, fth_context *ctx, const fo_writer_options *opt,
+                            fth_err *err);
+void fo_writer_destroy(fo_writer *w); /* NULL is allowed */
+/* Stack i of the sink is stack chosen[i]; NULL: stack i. `chosen` lives as long as the sink. */
+fth_sink fo_writer_sink(fo_writer *w, fo_port port, const int64_t *chosen, int64_t n);
+/* Seconds that threads spent in encoding and in writing. */
+void fo_writer_seconds(const fo_writer *w, double *encode, double *write);
+
+#endif

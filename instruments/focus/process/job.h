@@ -1,0 +1,51 @@
+/* job.h - one experiment of a plate, ready to be fused: files found, checked, mapped to wells.
+ *
+ * Everything that can be wrong is looked at before a pixel is read, and told at once.
+ */
+#ifndef FOCUS_PROCESS_JOB_H
+#define FOCUS_PROCESS_JOB_H
+
+#include "../experiment/experiment.h"
+#include "../input/input.h"
+#include "../output/format.h"
+#include "../plate/map.h"
+#include "../plate/metadata.h"
+#include "../plate/times.h"
+
+typedef struct fo_job {
+    fth_mem *mem;
+    const fth_config *cfg;
+    fo_experiment place; /* where everything is */
+    fo_selection selection;
+    char positions[4096]; /* those that are used, as numbers: "0,1,5" */
+    fo_input in;
+    fo_plate plate;
+    fo_map map;
+    fo_format format;
+    double *seconds; /* [t] of the file: when each time point was taken */
+    fo_times_report clock;
+    fth_texts *notes; /* what the user should know, a line each */
+} fo_job;
+
+/* `cfg` has input.data_root, input.exp and input.microscope. FTH_E_FILE_FORMAT or FTH_E_COMMAND
+ * list all problems. */
+fth_status fo_job_open(fo_job *e, fth_mem *mem, const fth_config *cfg, fth_err *err);
+void fo_job_close(fo_job *e); /* an empty one is allowed */
+
+/* Number of the well that a stack shows. */
+int fo_job_well(const fo_job *e, int64_t stack);
+/* "A01_t0003_ch00_stitch", or of the new layout "A01_BF_t0003". */
+void fo_job_stem(const fo_job *e, int64_t stack, char *stem, size_t bytes);
+fth_status fo_job_path(const fo_job *e, int64_t stack, fo_port port, char path[FTH_PATH],
+                       fth_err *err);
+/* EXP_metadata.csv, and series_well_mapping.csv and mapping_provenance.json of the run folder; or
+ * only whether they can be made: FTH_E_FILE_KEY lists wells without a row in the plate's table. */
+fth_status fo_job_tables(const fo_job *e, bool save, fth_err *err);
+int64_t fo_job_rows(const fo_job *e);
+/* "BF": a channel of a stack as names of the new layout have it. */
+void fo_job_channel(const fo_job *e, const fo_stack *s, fo_port port, char *word, size_t bytes);
+/* The tables of the new layout: scope_metadata.csv, and plate_metadata.csv and
+ * series_number_map.csv beside it. */
+fth_status fo_job_save_scope(const fo_job *e, const fo_metadata_row *row, int64_t n, fth_err *err);
+
+#endif

@@ -1,0 +1,123 @@
+/* names.c - names of the images of a plate, and its tables; see job.h. */
+#include "job.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* ---- names ---- */
+
+static int channel_of(const fo_stack *s, fo_port port)
+{
+    const int other = port - FO_OUT_KINDS;
+    return other < 0 ? s->c : other + (other >= s->c);
+}
+
+/* "BF" of "EYES - Dia": what the channels of different microscopes are called in the new layout. */
+static const char *plain_channel(const char *name)
+{
+    static const struct {
+        const char *part, *plain;
+    } rules[] = {{"dia", "BF"},      {"empty", "BF"}, {"brightfield", "BF"},
+                 {"bf", "BF"},       {"gfp", "GFP"},  {"rfp", "RFP"},
+                 {"mcherry", "RFP"}, {"cfp", "CFP"},  {"yfp", "YFP"}};
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (strcasestr(name, rules[i].part)) return rules[i].plain;
+    return name[0] ? name : "BF";
+}
+
+/* As a word of a file's name: slashes and blanks become underscores. */
+void fo_job_channel(const fo_job *e, const fo_stack *s, fo_port port, char *word, size_t bytes)
+{
+    const fth_images *images = e->in.file[0].images;
+    const char *name = images ? fth_images_channel(images, channel_of(s, port)) : "";
+    snprintf(word, bytes, "%s", plain_channel(name ? name : ""));
+    for (char *c = word; *c; c++)
+        if (*c == '/' || *c == ' ') *c = '_';
+}
+
+fth_status fo_job_path(const fo_job *e, int64_t stack, fo_port port, char path[FTH_PATH],
+                       fth_err *err)
+{
+    static const char *const endings[FO_OUT_KINDS] = {NULL, ".index.tif", ".depth.tif",
+                                                      ".confidence.tif"};
+    const fo_stack *s = &e->in.stack[stack];
+    const char *ending = endings[fo_port_kind(port)];
+    char channel[64], own[16];
+    fo_job_channel(e, s, port, channel, sizeof channel);
+    snprintf(own, sizeof own, ".%s", e->format.ending);
+    const fo_image_name name = {.well = fo_job_well(e, stack),
+                                .t = s->t,
+                                .c = channel_of(s, port),
+                                .channel = channel,
+                                .ending = ending ? ending : own};
+    return fo_experiment_image(&e->place, &name, path, err);
+}
+
+void fo_job_stem(const fo_job *e, int64_t stack, char *stem, size_t bytes)
+{
+    char path[FTH_PATH];
+    if (fo_job_path(e, stack, FO_OUT_IMAGE, path, NULL) != FTH_OK) path[0] = '\0';
+    snprintf(stem, bytes, "%s", fth_path_name(path));
+    char *dot = strrchr(stem, '.');
+    if (dot) *dot = '\0';
+}
+
+/* ---- tables ---- */
+
+/* One row for each well and time, whatever channels there are. */
+static bool has_row(const fo_job *e, int64_t i)
+{
+    return i == 0 || e->in.stack[i].p != e->in.stack[i - 1].p ||
+           e->in.stack[i].t != e->in.stack[i - 1].t;
+}
+
+int64_t fo_job_rows(const fo_job *e)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < e->in.n_stacks; i++) n += has_row(e, i);
+    return n;
+}
+
+static fth_status fill_rows(const fo_job *e, fo_metadata_row **out, int64_t *n, fth_err *err)
+{
+    *n = 0;
+    FTH_TRY(fth_mem_take(e->mem, FTH_MEM_POOL, (uint64_t)(e->in.n_stacks + 1) * sizeof **out,
+                         "rows", (void **)out, err));
+    for (int64_t i = 0; i < e->in.n_stacks; i++) {
+        const fo_stack *s = &e->in.stack[i];
+        if (!has_row(e, i)) continue;
+        (*out)[(*n)++] = (fo_metadata_row){.well = fo_job_well(e, i),
+                                           .series = s->p + 1,
+                                           .t = s->t,
+                                           .time_s = e->seconds[s->t],
+                                           .time_string = ""};
+    }
+    return FTH_OK;
+}
+
+fth_status fo_job_tables(const fo_job *e, bool save, fth_err *err)
+{
+    const fth_images_info *info = fth_images_get_info(e->in.file[0].images);
+    fo_metadata_row *row = NULL;
+    fo_metadata m = {.experiment = e->place.name,
+                     .height_px = e->in.rows,
+                     .width_px = e->in.columns,
+                     .height_um = (double)e->in.rows * e->in.um_per_px,
+                     .width_um = (double)e->in.columns * e->in.um_per_px,
+                     .channel = e->in.file[0].channel,
+                     .channel_name = "",
+                     .objective = info->objective ? info->objective : "",
+                     .plate = &e->plate};
+    char csv[FTH_PATH], json[FTH_PATH];
+    FTH_TRY(fill_rows(e, &row, &m.n, err));
+    m.row = row;
+    fth_status s = fo_metadata_check(&m, err);
+    if (s == FTH_OK && save)
+        s = e->place.layout == FO_LAYOUT_V2 ? fo_job_save_scope(e, row, m.n, err)
+                                            : fo_metadata_save(&m, e->mem, e->place.metadata, err);
+    if (s == FTH_OK && save) s = fth_path_join(csv, e->place.run, "series_well_mapping.csv", err);
+    if (s == FTH_OK && save) s = fth_path_join(json, e->place.run, "mapping_provenance.json", err);
+    if (s == FTH_OK && save) s = fo_map_save(&e->map, csv, json, err);
+    fth_mem_release(e->mem, row, NULL);
+    return s;
+}

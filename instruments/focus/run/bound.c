@@ -1,0 +1,65 @@
+/* bound.c - see bound.h. */
+#include "bound.h"
+
+#include <inttypes.h>
+
+typedef struct share {
+    const char *name;
+    double seconds;
+} share;
+
+enum { SHARES = 4 };
+
+/* Seconds that each part of the run was busy. They overlap; the largest is what bounds it. */
+static void find_shares(const fo_pipeline *p, share out[SHARES])
+{
+    const fth_run_report *r = &p->report;
+    const double files = p->encode_s + p->write_s;
+    const double reading = r->io_seconds > files ? r->io_seconds - files : 0;
+    out[0] = (share){"storage", reading + p->write_s};
+    out[1] = (share){"kernel", r->on_device ? r->device_seconds : r->compute_seconds};
+    out[2] = (share){"encode", p->encode_s};
+    const double known = out[0].seconds + out[1].seconds + out[2].seconds;
+    out[3] = (share){"other", r->seconds > known ? r->seconds - known : 0};
+}
+
+/* "storage 91 %, encode 4 %": largest first. */
+static void format_bound(const fo_pipeline *p, char *text, size_t bytes)
+{
+    share s[SHARES];
+    double sum = 0;
+    size_t used = 0;
+    find_shares(p, s);
+    for (int i = 0; i < SHARES; i++) sum += s[i].seconds;
+    for (int i = 1; i < SHARES; i++)
+        for (int k = i; k > 0 && s[k].seconds > s[k - 1].seconds; k--) {
+            const share now = s[k];
+            s[k] = s[k - 1];
+            s[k - 1] = now;
+        }
+    text[0] = '\0';
+    for (int i = 0; i < SHARES && used < bytes; i++)
+        used += (size_t)snprintf(text + used, bytes - used, "%s%s %.0f %%", i ? ", " : "",
+                                 s[i].name, sum > 0 ? 100 * s[i].seconds / sum : 0);
+}
+
+void fo_bound_print(const fo_pipeline *p, FILE *out)
+{
+    char text[1000];
+    if (p->plans == 0) return;
+    fth_run_report_format(&p->report, text, sizeof text);
+    fprintf(out, "%s", text);
+    format_bound(p, text, sizeof text);
+    fprintf(out, "bound: %s\n", text);
+}
+
+void fo_bound_add(const fo_pipeline *p, fth_json_writer *w)
+{
+    char text[200];
+    format_bound(p, text, sizeof text);
+    fth_json_text(w, "device", fth_context_device(p->ctx));
+    fth_json_text(w, "device_reason", fth_context_device_reason(p->ctx));
+    fth_json_text(w, "bound", text);
+    fth_json_u64(w, "planned_bytes", p->report.planned_bytes);
+    fth_json_u64(w, "peak_bytes", p->report.ledger_bytes);
+}

@@ -1,0 +1,44 @@
+/* pipeline.h - stacks are read, fused, encoded and written: one plan for all of them.
+ *
+ *   fo_input -> source [stack z y x] -> fo_fuse -> sinks of a fo_writer, and tables
+ *
+ * A stack that cannot be read is set apart and told at the end, and the others go on. With compat,
+ * stacks that are normalised together are a plan of their own.
+ */
+#ifndef FOCUS_RUN_PIPELINE_H
+#define FOCUS_RUN_PIPELINE_H
+
+#include "../output/tables.h"
+#include "../output/writer.h"
+
+typedef struct fo_pipeline {
+    fth_context *ctx;
+    fo_input *in;
+    fo_fusion how;            /* settled */
+    fo_writer_options writer; /* sizes, names and wanted files */
+    /* Stacks in state FO_WAITING are fused. With `tables`, the numbers of those in state FO_SKIPPED
+     * that are not known are found again, without an image. */
+    fo_results *results;
+    int64_t group;               /* stacks of one plan; 0: all */
+    bool tables;                 /* also mean_log, corr_next and kept */
+    bool no_measuring;           /* leave numbers that are not known as they are */
+    const fth_stage_call *stage; /* NULL: a command */
+    fth_status (*after)(void *user, fth_err *err); /* after each plan; NULL: nothing */
+    void *user;
+    /* What it took: */
+    fth_run_report report; /* sums of the times, largest bytes */
+    double encode_s, write_s;
+    int64_t plans;
+} fo_pipeline;
+
+/* Settings that depend on the data: checks `how`, and finds one scale for all stacks where it is
+ * asked for. */
+fth_status fo_pipeline_settle(fo_pipeline *p, fth_err *err);
+/* The plan of all that is to do, shown by `show`; nothing is read or written. */
+fth_status fo_pipeline_plan(fo_pipeline *p,
+                            fth_status (*show)(void *user, const fth_plan *plan, fth_err *err),
+                            void *user, fth_err *err);
+/* FTH_E_JOB_FAILED when stacks failed and others did not; all are listed in the results. */
+fth_status fo_pipeline_run(fo_pipeline *p, fth_err *err);
+
+#endif

@@ -1,0 +1,279 @@
+/* stack.c - see stack.h. Everything that can be wrong is looked at before the first pixel. */
+#include "stack.h"
+
+#include "../input/paths.h"
+#include "../input/problems.h"
+#include "../run/bound.h"
+#include "../run/pipeline.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+/* All that one call of the command holds. */
+typedef struct command {
+    fth_context *ctx;
+    fth_mem *mem;
+    fth_answer *a;
+    fth_config *cfg;
+    fo_selection selection;
+    fo_input in;
+    fo_names names;
+    fo_results results;
+    fo_pipeline pipeline;
+} command;
+
+/* ---- names ---- */
+
+static fth_status path_of(void *user, int64_t stack, fo_port port, char path[FTH_PATH],
+                          fth_err *err)
+{
+    return fo_names_path(user, stack, port, path, err);
+}
+
+static void name_of(void *user, int64_t stack, char *text, size_t bytes)
+{
+    const command *c = user;
+    fo_names_stem(&c->names, stack, FO_OUT_IMAGE, text, bytes);
+}
+
+static void well_of(void *user, int64_t stack, char *text, size_t bytes)
+{
+    const command *c = user;
+    snprintf(text, bytes, "%s", fo_input_well(&c->in, &c->in.stack[stack]));
+}
+
+/* ---- checks ---- */
+
+/* Whether the folder is there, or can be made, and may be written to. */
+static fth_status check_folder(const char *folder, bool must_exist, fth_err *err)
+{
+    char path[FTH_PATH], parent[FTH_PATH];
+    snprintf(path, sizeof path, "%s", folder);
+    if (fth_path_kind_of(path) == FTH_PATH_ABSENT && must_exist) {
+        FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: there is no such folder", path);
+        fth_err_hint(err, "make it first, or end OUT with a slash");
+        return FTH_E_FILE_WRITE;
+    }
+    while (fth_path_kind_of(path) == FTH_PATH_ABSENT) {
+        FTH_TRY(fth_path_parent(parent, path, err));
+        if (strcmp(parent, path) == 0) break;
+        snprintf(path, sizeof path, "%s", parent);
+    }
+    if (fth_path_kind_of(path) != FTH_PATH_FOLDER)
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: expected a folder, found a file", path);
+    if (!fth_path_is_writable(path))
+        return FTH_FAIL(err, FTH_E_FILE_WRITE, "%s: the folder may not be written to", path);
+    return FTH_OK;
+}
+
+/* An output that is an input would be gone before it is read. */
+static fth_status check_outputs(command *c, fth_err *err)
+{
+    char parent[FTH_PATH], path[FTH_PATH];
+    if (c->names.folder) {
+        FTH_TRY(check_folder(c->names.out, false, err));
+    } else {
+        FTH_TRY(fth_path_parent(parent, c->names.out, err));
+        FTH_TRY(check_folder(parent, true, err));
+        if (fth_path_kind_of(c->names.out) == FTH_PATH_FOLDER) {
+            FTH_FAIL(err, FTH_E_FILE_WRITE, "%s is a folder", c->names.out);
+            fth_err_hint(err, "end it with a slash to write into it");
+            return FTH_E_FILE_WRITE;
+        }
+    }
+    for (int64_t i = 0; i < c->in.n_stacks && i < c->in.n_files; i++) {
+        FTH_TRY(fo_names_path(&c->names, i, FO_OUT_IMAGE, path, err));
+        for (int64_t k = 0; k < c->in.n_files; k++) {
+            const fth_path_use use[] = {{FTH_FILE_INPUT, "IN", c->in.file[k].path},
+                                        {FTH_FILE_OUTPUT, "OUT", path}};
+            FTH_TRY(fth_paths_check(use, 2, c->mem, err));
+        }
+    }
+    return FTH_OK;
+}
+
+/* ---- setting up ---- */
+
+static const char *text_of(const fth_config *cfg, const char *key)
+{
+    return fth_config_has(cfg, key) ? fth_config_text(cfg, key) : "";
+}
+
+static fo_writer_options writer_options(command *c, const fo_format *format)
+{
+    const fth_config *cfg = c->cfg;
+    const fo_input *in = &c->in;
+    return (fo_writer_options){.n_stacks = in->n_stacks,
+                               .rows = in->rows,
+                               .columns = in->columns,
+                               .um_per_px = in->um_per_px,
+                               .depth_unit = in->z_step_um > 0 ? in->z_step_um : 1,
+                               .depth_offset = (double)in->first_plane,
+                               .first_plane = in->first_plane,
+                               .planes = in->file_planes,
+                               .format = *format,
+                               .wanted = {true, fth_config_bool(cfg, "focus.index_map"),
+                                          fth_config_bool(cfg, "focus.depth_map"),
+                                          fth_config_bool(cfg, "focus.confidence")},
+                               .others = (int)in->others,
+                               .path = path_of,
+                               .user = &c->names};
+}
+
+static fth_status set_up(command *c, int n_paths, const char *const *path, const char *out,
+                         fth_err *err)
+{
+    fo_format format;
+    FTH_TRY(fo_selection_read(c->cfg, &c->selection, err));
+    FTH_TRY(fo_format_choose(text_of(c->cfg, "focus.image_format"), out, "png", &format, err));
+    FTH_TRY(fo_input_open(&c->in, c->mem, path, n_paths, &c->selection, err));
+    const fo_pixels pixels = {c->in.um_per_px, c->in.significant_bits};
+    fo_fusion how;
+    FTH_TRY(fo_fusion_read(c->cfg, false, &pixels, &how, err));
+    fo_names_begin(&c->names, &c->in, out, &format);
+    FTH_TRY(check_outputs(c, err));
+    FTH_TRY(fo_results_create(&c->results, c->mem, c->in.n_stacks, c->in.planes, err));
+    c->pipeline = (fo_pipeline){.ctx = c->ctx,
+                                .in = &c->in,
+                                .how = how,
+                                .writer = writer_options(c, &format),
+                                .results = &c->results,
+                                .tables = fth_config_bool(c->cfg, "focus.metrics")};
+    if (how.compat == FO_COMPAT_YX1)
+        c->pipeline.group = fth_config_int(c->cfg, "focus.compat_batch");
+    return fo_pipeline_settle(&c->pipeline, err);
+}
+
+/* ---- doing it ---- */
+
+static fth_status show_plan(void *user, const fth_plan *plan, fth_err *err)
+{
+    return fth_answer_plan(user, "fuse", plan, err);
+}
+
+static fth_status tell_files(command *c, fth_err *err)
+{
+    enum { SHOWN = 100 };
+    char path[FTH_PATH];
+    for (int64_t i = 0; i < c->in.n_files && i < SHOWN; i++)
+        fth_answer_file(c->a, FTH_FILE_INPUT, c->in.file[i].path, -1, "%s",
+                        c->in.of_planes ? "a plane" : "stacks");
+    for (int64_t i = 0; i < c->in.n_stacks && i < SHOWN; i++) {
+        FTH_TRY(fo_names_path(&c->names, i, FO_OUT_IMAGE, path, err));
+        fth_answer_file(c->a, FTH_FILE_OUTPUT, path, -1, "%s y=%" PRId64 " x=%" PRId64,
+                        c->names.format.name, c->in.rows, c->in.columns);
+    }
+    return FTH_OK;
+}
+
+static fth_status save_tables(command *c, fth_err *err)
+{
+    char metrics[FTH_PATH], planes[FTH_PATH];
+    const fo_labels labels = {name_of, well_of, c};
+    if (!c->pipeline.tables) return FTH_OK;
+    FTH_TRY(fo_names_table(&c->names, "metrics.csv", metrics, err));
+    FTH_TRY(fo_names_table(&c->names, "planes.csv", planes, err));
+    return fo_tables_save(&c->results, &c->in, &labels, metrics, planes, err);
+}
+
+static void tell_result(command *c)
+{
+    const fo_results *r = &c->results;
+    const int64_t done = fo_results_count(r, FO_DONE), skipped = fo_results_count(r, FO_SKIPPED),
+                  failed = fo_results_count(r, FO_FAILED);
+    FILE *notes = c->a->notes;
+    fprintf(notes, "%s: %" PRId64 " image%s of %" PRId64 " planes, y=%" PRId64 " x=%" PRId64 " %s",
+            c->names.out, done, done == 1 ? "" : "s", c->in.planes, c->in.rows, c->in.columns,
+            fth_dtype_name(c->in.dtype));
+    fprintf(notes, ", by %s on %s\n", fo_method_names[c->pipeline.how.method],
+            fth_context_device(c->ctx));
+    if (skipped) fprintf(notes, "%" PRId64 " stacks have no planes and no image\n", skipped);
+    if (c->in.missing_frames)
+        fprintf(notes, "%" PRId64 " frames are missing in the files\n", c->in.missing_frames);
+    for (int64_t i = 0; i < fth_texts_count(r->failures); i++)
+        fprintf(notes, "failed: %s\n", fth_texts_get(r->failures, i));
+    fo_bound_print(&c->pipeline, notes);
+    if (!c->a->json) return;
+    fth_json_writer *w = fth_answer_facts(c->a);
+    fth_json_text(w, "output", c->names.out);
+    fth_json_open_row(w, "images", '{');
+    fth_json_int(w, "total", r->n);
+    fth_json_int(w, "done", done);
+    fth_json_int(w, "skipped", skipped);
+    fth_json_int(w, "failed", failed);
+    fth_json_close(w);
+    fo_bound_add(&c->pipeline, w);
+}
+
+static fth_status work(command *c, fth_err *err)
+{
+    FTH_TRY(tell_files(c, err));
+    if (c->a->plan) return fo_pipeline_plan(&c->pipeline, show_plan, c->a, err);
+    if (c->names.folder) FTH_TRY(fth_folder_make_all(c->mem, c->names.out, err));
+    fth_status s = fo_pipeline_run(&c->pipeline, err);
+    if (s != FTH_OK && s != FTH_E_JOB_FAILED) return s;
+    const fth_status saved = save_tables(c, s == FTH_OK ? err : NULL);
+    if (saved == FTH_OK) tell_result(c);
+    return s == FTH_OK ? saved : s;
+}
+
+static fth_status run(fth_context *ctx, int n_args, char *const *arg,
+                      const char *(*value)(void *user, const char *flag), void *user, FILE *out,
+                      fth_err *err)
+{
+    const char *output = value(user, "output");
+    if (n_args < 1 || !output) {
+        FTH_FAIL(err, FTH_E_COMMAND,
+                 n_args < 1 ? "no file to read is named" : "no output is named");
+        fth_err_hint(err, "write 'fathom focus stack IN... -o OUT'");
+        return FTH_E_COMMAND;
+    }
+    fth_err own = {0};
+    if (!err) err = &own;
+    fth_answer a;
+    FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
+    command c = {.ctx = ctx, .mem = fth_context_mem(ctx), .a = &a};
+    fth_status s = fo_settings_from_flags(&c.cfg, c.mem, true, value, user, err);
+    if (s == FTH_OK) s = set_up(&c, n_args, (const char *const *)arg, output, err);
+    if (s == FTH_OK) s = work(&c, err);
+    fo_results_free(&c.results);
+    fo_input_close(&c.in);
+    const fth_status closed = fth_config_destroy(c.cfg, s == FTH_OK ? err : NULL);
+    return fth_answer_end(&a, s == FTH_OK ? closed : s, err);
+}
+
+#define BOTH(...) __VA_ARGS__,
+#define STACK(...) __VA_ARGS__,
+#define PLATE(...)
+static const fth_flag flags[] = {{.name = "output",
+                                  .value = FTH_FLAG_PATH,
+                                  .letter = 'o',
+                                  .doc = "image to write; a folder for several, or with a slash"},
+#include "../settings/flags.inc"
+                                 {0}};
+
+const fth_verb fo_verb_stack = {
+    .name = "stack",
+    .args = "IN...",
+    .brief = "fuse z-stacks into images that are sharp everywhere",
+    .doc =
+        "Files of one plane each are one stack, in natural order (z2 before z10); files of several "
+        "planes are stacks by themselves: ND2, TIFF, OME-TIFF, ImageJ, Zarr, OME-NGFF, .npy (z y x "
+        "or b z y x), or plain bytes with --raw. A pattern in quotes stands for the files that "
+        "match "
+        "it.\n"
+        "\n"
+        "One stack goes to the file OUT. Several, or OUT with a slash at its end, go to "
+        "OUT/STEM[_p000][_t0000][_c00][_b0000].EXT. Maps and tables stand beside the image, with "
+        "its "
+        "stem: .index.tif, .depth.tif, .confidence.tif, .metrics.csv, .planes.csv; in a folder the "
+        "tables are metrics.csv and planes.csv.\n"
+        "\n"
+        "What is wrong with any file or option is told at once, before a pixel is read. A stack "
+        "that "
+        "cannot be read later is left out and told at the end, with exit code 1.",
+    .max_args = INT_MAX,
+    .flag = flags,
+    .heeds = "plan json quiet",
+    .run = run};

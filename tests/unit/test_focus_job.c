@@ -1,0 +1,313 @@
+/* test_focus_job.c - `fathom focus run` of a made-up plate: images, tables, resume and refusals.
+ *
+ * seconds: 4 */
+#include "instruments/focus/process/command.h"
+#include "instruments/focus/toy/toy.h"
+#include "testing/files.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOST = 24 };
+typedef struct words {
+    const char *flag[MOST], *value[MOST];
+    int n;
+} words;
+
+static const char *value_of(void *user, const char *flag)
+{
+    const words *w = user;
+    for (int i = 0; i < w->n; i++)
+        if (strcmp(w->flag[i], flag) == 0) return w->value[i];
+    return NULL;
+}
+
+typedef struct limits {
+    int threads;
+    int64_t fail_write;
+} limits;
+
+static char said[60000], root[1000];
+
+/* `run`, with "--flag=value" words behind those that name the plate. */
+static fth_status call_with(const limits *lim, const fth_verb *verb, const char *extra,
+                            fth_err *err)
+{
+    char text[2000];
+    words w = {{"data-root", "exp", "microscope"}, {root, "20250101_toy", "YX1"}, 3};
+    snprintf(text, sizeof text, "%s", extra);
+    for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) {
+        char *eq = strchr(word, '=');
+        if (eq) *eq = '\0';
+        int i = 0;
+        while (i < w.n && strcmp(w.flag[i], word + 2) != 0) i++;
+        w.flag[i] = word + 2;
+        w.value[i] = eq ? eq + 1 : "";
+        w.n += i == w.n;
+    }
+    fth_context *ctx = NULL;
+    fth_options opt;
+    char *out_text = NULL;
+    size_t bytes = 0;
+    fth_options_default(&opt);
+    opt.mem.budget_bytes = 1 << 27;
+    opt.mem.fail_write = lim->fail_write;
+    opt.threads = lim->threads ? lim->threads : 1;
+    OK(fth_context_create(&ctx, &opt, NULL));
+    FILE *out = open_memstream(&out_text, &bytes);
+    const fth_status s = verb->run(ctx, 0, NULL, value_of, &w, out, err);
+    fclose(out);
+    snprintf(said, sizeof said, "%s", out_text);
+    free(out_text);
+    OK(fth_context_destroy(ctx, NULL));
+    return s;
+}
+#define RUN(extra, err) call_with(&(limits){0}, &fo_verb_run, (extra), (err))
+
+static void shell(const char *fmt, ...) FTH_PRINTF(1, 2);
+static void shell(const char *fmt, ...)
+{
+    char line[3000], command[6000];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    snprintf(command, sizeof command, "cd '%s' && %s", root, line);
+    if (system(command) != 0) FAIL("%s", command);
+}
+
+static void make_plate(void)
+{
+    const fo_toy toy = {.dir = root,
+                        .exp = "20250101_toy",
+                        .wells = 4,
+                        .times = 2,
+                        .planes = 4,
+                        .rows = 40,
+                        .columns = 36,
+                        .seed = 3};
+    fth_mem *mem = t_mem(1 << 26);
+    fth_err err = {0};
+    snprintf(root, sizeof root, "%s/plate", t_temp_dir());
+    mkdir(root, 0777);
+    shell("rm -rf ./*");
+    OKE(fo_toy_make_yx1(&toy, mem, &err), &err);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+#define IMAGES "built_image_data/stitched_FF_images/20250101_toy"
+#define RUNS "built_image_data/focus_runs/20250101_toy"
+#define RAW "raw_image_data/YX1/20250101_toy"
+#define TABLE "metadata/well_metadata/20250101_toy_well_metadata.csv"
+
+static bool there(const char *name)
+{
+    char path[2000];
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    return t_file_exists(path);
+}
+
+static char *text_of(const char *name)
+{
+    char path[2000];
+    size_t n;
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    char *text = (char *)t_file_read(path, &n);
+    text[n] = '\0';
+    return text;
+}
+
+/* Hash of images and tables; run.json tells how it was, so it is left out. */
+static uint64_t hash_all(void)
+{
+    char command[3000], text[100] = "";
+    snprintf(
+        command, sizeof command,
+        "cd '%s' && find built_image_data metadata/built_metadata_files -type f ! -name run.json "
+        "| LC_ALL=C sort | xargs cat | cksum",
+        root);
+    FILE *p = popen(command, "r");
+    IS_TRUE(p && fgets(text, sizeof text, p) != NULL);
+    IS_TRUE(pclose(p) == 0);
+    return fth_hash_bytes(text, strlen(text), 0);
+}
+
+TEST(a_plate_becomes_images_and_tables)
+{
+    fth_err err = {0};
+    make_plate();
+    OKE(RUN("", &err), &err);
+    IS_TRUE(there(IMAGES "/A01_t0000_ch00_stitch.jpg") &&
+            there(IMAGES "/D01_t0001_ch00_stitch.jpg") && there(IMAGES "/.ff_complete"));
+    char *text = text_of(IMAGES "/.ff_complete");
+    EQ_STR(text, "rows=8\n");
+    free(text);
+    text = text_of(RUNS "/metrics.csv");
+    HAS(text, "\nA01_t0000_ch00_stitch,A01,0,0,4,");
+    HAS(text, "\nD01_t0001_ch00_stitch,D01,1,0,4,");
+    free(text);
+    text = text_of(RUNS "/run.json");
+    HAS(text, "\"images\": {\"total\":8,\"done\":8,\"skipped\":0,\"failed\":0}");
+    HAS(text, "\"device_reason\": ");
+    HAS(text, "\"bound\": \"");
+    HAS(text, "\"method\": \"log-smooth\"");
+    HAS(text, "\"missing_frames\": []");
+    free(text);
+    text = text_of("metadata/built_metadata_files/20250101_toy_metadata.csv");
+    HAS(text, "\n20250101_toy_A01,A01,1,YX1,0,129.388,116.4492,40,36,0,"); /* height from y */
+    free(text);
+    IS_TRUE(there(RUNS "/series_well_mapping.csv") && there(RUNS "/mapping_provenance.json"));
+    HAS(said, "bound: ");
+}
+
+TEST(it_goes_on_where_it_was_ended)
+{
+    fth_err err = {0};
+    make_plate();
+    OKE(RUN("", &err), &err);
+    const uint64_t whole = hash_all();
+    shell("rm " IMAGES "/B01* " IMAGES "/.ff_complete && : > " IMAGES
+          "/C01_t0000_ch00_stitch.jpg"); /* an empty image counts as none */
+    OKE(RUN("", &err), &err);
+    HAS(said, "3 images made, 5 were there");
+    EQ_U64(hash_all(), whole);
+    shell("rm -r " RUNS "/metrics.csv " RUNS "/planes.csv"); /* ended before they were written */
+    OKE(RUN("", &err), &err);
+    HAS(said, "0 images made, 8 were there");
+    EQ_U64(hash_all(), whole);
+    OKE(RUN("--overwrite", &err), &err);
+    HAS(said, "8 images made, 0 were there");
+    EQ_U64(hash_all(), whole);
+}
+
+/* A disk that fails at any write: what is there is whole, and a second run ends with the same. */
+TEST(every_write_may_fail)
+{
+    fth_err err = {0};
+    make_plate();
+    OKE(RUN("", &err), &err);
+    const uint64_t whole = hash_all();
+    for (int64_t n = 1; n < 1000; n += 3) {
+        err = (fth_err){0};
+        shell("rm -rf built_image_data metadata/built_metadata_files");
+        const fth_status s = call_with(&(limits){2, n}, &fo_verb_run, "", &err);
+        if (s == FTH_OK) return;
+        EQ_I64(fth_status_get_info(s)->exit_code, 3);
+        IS_TRUE(!there(IMAGES "/.ff_complete") || s == FTH_OK);
+        err = (fth_err){0};
+        OKE(RUN("", &err), &err);
+        EQ_U64(hash_all(), whole);
+    }
+    FAIL("it never succeeds");
+}
+
+TEST(other_settings_are_refused_and_listed)
+{
+    fth_err err = {0};
+    make_plate();
+    OKE(RUN("", &err), &err);
+    const uint64_t whole = hash_all();
+    IS(RUN("--method=log --sigma=3", &err), FTH_E_CONFIG);
+    HAS(err.text, "focus.method: \"log\"");
+    HAS(err.text, "focus.sigma: ");
+    EQ_U64(hash_all(), whole);
+    err = (fth_err){0};
+    OKE(RUN("--method=log --force-config", &err), &err);
+    HAS(said, "0 images made, 8 were there");
+    EQ_U64(hash_all(), whole);
+    OKE(RUN("--method=log --overwrite", &err), &err);
+    IS_TRUE(hash_all() != whole);
+    OKE(RUN("--method=log", &err), &err);
+}
+
+TEST(some_wells_and_times)
+{
+    fth_err err = {0};
+    make_plate();
+    OKE(RUN("--wells=B01,D01 --times=1:2 --index-map --image-format=png", &err), &err);
+    IS_TRUE(there(IMAGES "/B01_t0001_ch00_stitch.png") &&
+            there(IMAGES "/D01_t0001_ch00_stitch.index.tif"));
+    IS_TRUE(!there(IMAGES "/A01_t0001_ch00_stitch.png") &&
+            !there(IMAGES "/B01_t0000_ch00_stitch.png"));
+    IS(RUN("--wells=B01,H12,Q9", &err), FTH_E_COMMAND);
+    HAS(err.text, "no position shows well 'H12'");
+    HAS(err.text, "no well is called 'Q9'");
+}
+
+TEST(the_new_layout)
+{
+    fth_err err = {0};
+    make_plate();
+    OKE(RUN("--layout=v2", &err), &err);
+    IS_TRUE(there("built_image_data/20250101_toy/stitched_ff_images/A01/BF/A01_BF_t0001.tif"));
+    char *text = text_of("experiment_metadata/20250101_toy/scope_metadata.csv");
+    HAS(text, "\n20250101_toy,20250101_toy_B01,B01,20250101_toy_B01_BF_f0001,1,3.2347,36,40,4,1900,"
+              "2025-01-01T00:00:00Z,1900,YX1,BF,,1\n");
+    free(text);
+    IS_TRUE(there("experiment_metadata/20250101_toy/plate_metadata.csv") &&
+            there("experiment_metadata/20250101_toy/series_number_map.csv"));
+}
+
+TEST(metadata_alone)
+{
+    fth_err err = {0};
+    make_plate();
+    OKE(RUN("--metadata-only", &err), &err);
+    IS_TRUE(there("metadata/built_metadata_files/20250101_toy_metadata.csv"));
+    IS_TRUE(!there(IMAGES "/A01_t0000_ch00_stitch.jpg") && !there(IMAGES "/.ff_complete"));
+}
+
+TEST(compat_is_the_same_for_any_batch_of_ours)
+{
+    fth_err err = {0};
+    make_plate();
+    OKE(RUN("--compat=morphseq --compat-batch=3", &err), &err);
+    const uint64_t one = hash_all();
+    OKE(call_with(&(limits){3, 0}, &fo_verb_run, "--compat=morphseq --compat-batch=3 --overwrite",
+                  &err),
+        &err);
+    EQ_U64(hash_all(), one);
+    OKE(RUN("--compat=morphseq --compat-batch=1 --overwrite", &err), &err);
+    IS_TRUE(hash_all() != one); /* its accident: stacks of a batch share their range */
+}
+
+TEST(all_problems_are_told_and_nothing_is_written)
+{
+    fth_err err = {0};
+    make_plate();
+    shell("cp " RAW "/20250101_toy.nd2 " RAW "/second.nd2 && rm " TABLE);
+    IS(RUN("", &err), FTH_E_FILE_FORMAT);
+    HAS(err.text, "second.nd2");
+    HAS(err.text, "well_metadata");
+    IS_TRUE(!there(RUNS "/run.json"));
+    shell("test ! -e built_image_data");
+    err = (fth_err){0};
+    make_plate();
+    shell("rm " RAW "/20250101_toy.nd2");
+    IS(RUN("", &err), FTH_E_FILE_FORMAT);
+    err = (fth_err){0};
+    make_plate();
+    shell("sed -i 2d " TABLE); /* A01 has images and no row */
+    IS(RUN("--map=implicit", &err), FTH_E_FILE_FORMAT);
+    HAS(err.text, "A01");
+    err = (fth_err){0};
+    IS(RUN("--microscope=Zeiss", &err), FTH_E_COMMAND);
+    HAS(err.text, "--microscope: expected ");
+    err = (fth_err){0};
+    make_plate();
+    shell("printf 'not an nd2' > " RAW "/20250101_toy.nd2");
+    IS(RUN("", &err), FTH_E_FILE_FORMAT);
+    HAS(err.text, "20250101_toy.nd2");
+}
+
+TEST(a_plan_writes_nothing)
+{
+    fth_err err = {0};
+    make_plate();
+    OKE(call_with(&(limits){0}, &fo_verb_plan, "", &err), &err);
+    HAS(said, "wells   4 mapped by series_number_map");
+    HAS(said, "todo    8 images, 0 done");
+    shell("test ! -e built_image_data");
+}
+
+TEST_MAIN()
