@@ -119,6 +119,38 @@ static inline void t_fuse(const t_stack *t, t_method *method, const fo_fusion *h
     OKE(fth_context_destroy(ctx, &err), &err);
 }
 
+/* Whether the whole fusion of a stack of that size, images and numbers, can be planned within
+ * `memory` bytes; nothing is read. */
+static inline fth_status t_fuse_plan(const int64_t size[4], fth_dtype dtype, fo_method method,
+                                     uint64_t memory, fth_err *err)
+{
+    fth_options opt;
+    fth_err closed = {0};
+    fth_context *ctx = NULL;
+    fth_options_default(&opt);
+    opt.threads = 1;
+    opt.mem.budget_bytes = memory;
+    OKE(fth_context_create(&ctx, &opt, err), err);
+    fth_graph *g = fth_graph_create(ctx);
+    static const char *const axis[4] = {"stack", "z", "y", "x"};
+    for (int i = 0; i < 4; i++) fth_axis(g, axis[i], size[i]);
+    const fth_val stacks =
+        fth_input(g, "stacks", dtype, "stack z y x", fth_source_zeros(dtype, 4, size));
+    const fth_val present =
+        fth_input(g, "present", FTH_U8, "stack z", fth_source_zeros(FTH_U8, 2, size));
+    fo_fusion how = fo_fusion_default();
+    how.method = method;
+    OKE(fo_fusion_settle(&how, err), err);
+    const fo_fused f = fo_fuse(g, stacks, present, &how);
+    const fth_val out[3] = {f.image8, f.stats, f.index};
+    fth_plan *plan = fth_plan_make(g, out, fth_val_ok(f.index) ? 3 : 2, NULL, err);
+    const fth_status s = plan ? FTH_OK : err->status;
+    fth_plan_destroy(plan);
+    fth_graph_destroy(g);
+    OKE(fth_context_destroy(ctx, &closed), &closed);
+    return s;
+}
+
 /* A whole array of a file under tests/golden/focus; of an npz the member NAME (else NULL). */
 static inline void *t_golden(const char *file, const char *name, int64_t bytes)
 {

@@ -517,6 +517,37 @@ TEST(missing_planes_are_never_chosen)
     }
 }
 
+/* A texture of floats counts from 1e-6 of the largest coefficient (1000 * 2^4) on, of integers from
+ * 0.1 on. */
+TEST(what_is_small_counts_as_nothing)
+{
+    enum { Y = 64, X = 48 };
+    static float stack[2 * Y * X], image[Y * X];
+    static uint8_t bytes[2 * Y * X];
+    static const double amplitude[] = {0.5, 0.002};
+    fo_fusion how = t_fusion(FO_CWT);
+    how.consistency = 0;
+    how.no_reassign = true;
+    t_random r = t_random_make(8);
+    for (int k = 0; k < 2; k++) {
+        double most = 0;
+        for (int i = 0; i < Y * X; i++) {
+            stack[i] = 1000;
+            stack[Y * X + i] = (float)(1000 + amplitude[k] * (t_random_i64(&r, 0, 1) ? 1 : -1));
+        }
+        t_fuse(&(t_stack){{1, 2, Y, X}, FTH_F32, stack, NULL}, fo_cwt, &how, (t_limits){0}, image,
+               NULL);
+        for (int i = 0; i < Y * X; i++) most = fmax(most, fabs((double)image[i] - 1000));
+        if (k == 0) LE_F64(0.4 * amplitude[k], most);
+        if (k == 1) LE_F64(most, 0.6 * amplitude[k]);
+    }
+    for (int i = 0; i < Y * X; i++) bytes[i] = bytes[Y * X + i] = 7;
+    bytes[Y * X + 30 * X + 20] = 8; /* |c| of up to 0.4 beside it, of less farther away */
+    t_fuse(&(t_stack){{1, 2, Y, X}, FTH_U8, bytes, NULL}, fo_cwt, &how, (t_limits){0}, image, NULL);
+    NEAR(image[30 * X + 20], 8, 0.3);
+    NEAR(image[0], 7, 0.1);
+}
+
 /* Votes, by hand: two bands overrule the third, equal votes go to the smaller plane, the border
  * repeats, and what vanishes has no vote. */
 TEST(votes)
@@ -537,6 +568,17 @@ TEST(votes)
         SAME_BYTES(got, want[consistency], sizeof got);
     }
     t_graph_free(g);
+}
+
+/* Of a plate's stack, and of one with ten times as many planes: memory does not grow with them. */
+TEST(a_stack_of_a_plate_fits_in_64_MiB)
+{
+    fth_err err = {0};
+    OKE(t_fuse_plan((int64_t[]){1, 17, 2189, 1152}, FTH_U16, FO_CWT, (uint64_t)64 << 20, &err),
+        &err);
+    OKE(t_fuse_plan((int64_t[]){1, 170, 2189, 1152}, FTH_U16, FO_CWT, (uint64_t)64 << 20, &err),
+        &err);
+    IS(t_fuse_plan((int64_t[]){1, 17, 2189, 1152}, FTH_U16, FO_CWT, 16 << 20, &err), FTH_E_NO_FIT);
 }
 
 TEST(mistakes_are_told)

@@ -327,6 +327,18 @@ TEST(missing_planes_are_never_chosen)
     }
 }
 
+/* Of a plate's stack, and of one with ten times as many planes: memory does not grow with them. */
+TEST(a_stack_of_a_plate_fits_in_64_MiB)
+{
+    fth_err err = {0};
+    OKE(t_fuse_plan((int64_t[]){1, 17, 2189, 1152}, FTH_U16, FO_LAP_PYR, (uint64_t)64 << 20, &err),
+        &err);
+    OKE(t_fuse_plan((int64_t[]){1, 170, 2189, 1152}, FTH_U16, FO_LAP_PYR, (uint64_t)64 << 20, &err),
+        &err);
+    IS(t_fuse_plan((int64_t[]){1, 17, 2189, 1152}, FTH_U16, FO_LAP_PYR, 6 << 20, &err),
+       FTH_E_NO_FIT);
+}
+
 TEST(mistakes_are_told)
 {
     fth_graph *g = t_graph("stack=1 z=2 y=16 x=16 a=5");

@@ -28,7 +28,7 @@ FO_BOTH double fo_correlation(double aa, double bb, double ab)
     const double sa = sqrt(aa > 0 ? aa : 0) + 1e-8, sb = sqrt(bb > 0 ? bb : 0) + 1e-8;
     return ab / (sa * sb);
 }
-/* Correlation of two planes of n pixels with these sums. */
+/* Correlation of two neighbours of n pixels with these sums, the lower one first. */
 FO_BOTH double fo_sums_correlation(const void *sums_a, const void *sums_b, double n, bool integers)
 {
     if (integers) {
@@ -37,12 +37,12 @@ FO_BOTH double fo_sums_correlation(const void *sums_a, const void *sums_b, doubl
         return fo_correlation(
             fo_covariance_i64(m, a[FO_SUM_SQUARE], a[FO_SUM_VALUE], a[FO_SUM_VALUE]),
             fo_covariance_i64(m, b[FO_SUM_SQUARE], b[FO_SUM_VALUE], b[FO_SUM_VALUE]),
-            fo_covariance_i64(m, a[FO_SUM_NEXT], a[FO_SUM_VALUE], b[FO_SUM_VALUE]));
+            fo_covariance_i64(m, b[FO_SUM_BEFORE], a[FO_SUM_VALUE], b[FO_SUM_VALUE]));
     }
     const double *a = (const double *)sums_a, *b = (const double *)sums_b;
     return fo_correlation(fo_covariance_f64(n, a[FO_SUM_SQUARE], a[FO_SUM_VALUE], a[FO_SUM_VALUE]),
                           fo_covariance_f64(n, b[FO_SUM_SQUARE], b[FO_SUM_VALUE], b[FO_SUM_VALUE]),
-                          fo_covariance_f64(n, a[FO_SUM_NEXT], a[FO_SUM_VALUE], b[FO_SUM_VALUE]));
+                          fo_covariance_f64(n, b[FO_SUM_BEFORE], a[FO_SUM_VALUE], b[FO_SUM_VALUE]));
 }
 FO_BOTH double fo_sums_energy(const void *sums, double n, bool integers)
 {

@@ -1,7 +1,8 @@
 /* planes.c - the operation that adds up rows of planes.
  *
  * A row of sums for each row of each plane: pieces of an image can then be cut anywhere, and the
- * engine adds the rows up. Products need the next plane that exists, so z is not cut.
+ * engine adds the rows up. Products need the plane before, so pieces of z come in order, and the
+ * last plane of one that exists is carried to the next.
  */
 #include "planes.h"
 #include "stack.h"
@@ -28,9 +29,22 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
     *out = (fth_relation){.along = FTH_WHOLE, .out_dim = -1};
     if (dim == FO_STACK)
         *out = (fth_relation){.along = FTH_SAME, .out_dim = FO_STACK};
+    else if (dim == FO_Z)
+        *out = (fth_relation){.along = FTH_CARRY, .out_dim = FO_Z};
     else if (dim == FO_Y)
         *out = (fth_relation){
             .along = FTH_HALO, .out_dim = FO_Y, .mul = 1, .div = 1, .lo = reach, .hi = reach};
+}
+
+/* A row of the plane before, spread over the sums of the row, and after it whether there is one. */
+static uint64_t row_bytes(const fth_node *node)
+{
+    return ((uint64_t)node->in[0].size[FO_X] * (uint64_t)fth_dtype_size(node->in[0].dtype) + 7) /
+           8 * 8;
+}
+static uint64_t state(const fth_node *node)
+{
+    return (row_bytes(node) / 8 + 1 + FO_SUMS - 1) / FO_SUMS * 8;
 }
 
 static uint64_t scratch(const fth_call *call)
@@ -57,7 +71,7 @@ static double sum_up(const double *lane)
     return sum;
 }
 
-static void sums_f32(const float *e, const float *v, const float *next, int64_t n, double *sum)
+static void sums_f32(const float *e, const float *v, const float *before, int64_t n, double *sum)
 {
     double lane[FO_SUMS][LANES] = {{0}};
     for (int64_t x = 0; x < n; x++) {
@@ -65,13 +79,14 @@ static void sums_f32(const float *e, const float *v, const float *next, int64_t 
         lane[FO_SUM_ENERGY][x % LANES] += (double)e[x];
         lane[FO_SUM_VALUE][x % LANES] += value;
         lane[FO_SUM_SQUARE][x % LANES] += value * value;
-        if (next) lane[FO_SUM_NEXT][x % LANES] += value * (double)next[x];
+        if (before) lane[FO_SUM_BEFORE][x % LANES] += value * (double)before[x];
     }
     for (int i = 0; i < FO_SUMS; i++) sum[i] = sum_up(lane[i]);
 }
 
 /* Sums of row y, whose values lie at v; e is a row to work in. */
-static void row_sums(fo_rows *rows, int64_t y, float *e, const void *v, const void *next, void *sum)
+static void row_sums(fo_rows *rows, int64_t y, float *e, const void *v, const void *before,
+                     void *sum)
 {
     const fo_sums_loops *loop = FTH_ISA_BEST(fo_sums_loops);
     const fth_dtype t = rows->dtype;
@@ -79,23 +94,37 @@ static void row_sums(fo_rows *rows, int64_t y, float *e, const void *v, const vo
     const float *near[3];
     if (t == FTH_F32) {
         fo_rows_make(rows, y, e);
-        sums_f32(e, v, next, n, sum);
+        sums_f32(e, v, before, n, sum);
         return;
     }
     if (t == FTH_U8)
-        loop->u8(v, next, n, sum);
+        loop->u8(v, before, n, sum);
     else
-        loop->u16(v, next, n, sum);
+        loop->u16(v, before, n, sum);
     fo_rows_near(rows, y, near);
     ((int64_t *)sum)[FO_SUM_ENERGY] = rows->loop->log_sum(near, n) / 2;
 }
 
-/* The next plane of the stack that exists; -1: none. */
-static int64_t next_of(const fth_tile *present, int64_t s, int64_t z)
+/* The carried row of row i of stack s, both counted from the tile's first. */
+static char *carried(const fth_call *call, int64_t s, int64_t i)
 {
-    for (int64_t i = z + 1; i < present->extent[1]; i++)
-        if (fo_stack_has(present, s, i)) return i;
-    return -1;
+    const fth_tile *t = &call->state;
+    return (char *)t->data +
+           (s * t->stride[FO_STACK] + i * t->stride[FO_Y]) * (int64_t)state(call->node);
+}
+
+/* What the next piece begins with: plane z of this one, or nothing if there is none yet. */
+static void carry(const fth_call *call, int64_t s, int64_t z)
+{
+    const fth_tile *in = &call->in[0];
+    const uint64_t row = row_bytes(call->node);
+    const int64_t size = fth_dtype_size(call->node->in[0].dtype);
+    const uint64_t width = (uint64_t)call->node->in[0].size[FO_X] * (uint64_t)size;
+    for (int64_t i = 0; i < call->out[0].extent[FO_Y]; i++) {
+        char *to = carried(call, s, i);
+        if (z >= 0) memcpy(to, fo_stack_row(in, size, s, z, call->out[0].origin[FO_Y] + i), width);
+        if (z >= 0 || call->first) to[row] = z >= 0;
+    }
 }
 
 static fth_status run(const fth_call *call)
@@ -109,10 +138,10 @@ static fth_status run(const fth_call *call)
     fo_rows_init(&rows, &attr->energy, FTH_ISA_BEST(fo_energy_loops), t, node->in[0].size[FO_Y],
                  width, call->scratch);
     float *e = (float *)(void *)((char *)call->scratch + fo_rows_bytes(&attr->energy, width));
-    for (int64_t s = 0; s < out->extent[FO_STACK]; s++)
+    for (int64_t s = 0; s < out->extent[FO_STACK]; s++) {
+        int64_t before = -1; /* in this piece */
         for (int64_t z = 0; z < out->extent[FO_Z]; z++) {
             const bool has = width > 0 && fo_stack_has(&call->in[1], s, z);
-            const int64_t next = has ? next_of(&call->in[1], s, z) : -1;
             if (has)
                 fo_rows_plane(&rows, fo_stack_row(in, size, s, z, in->origin[FO_Y]),
                               in->origin[FO_Y], in->stride[FO_Y] * size);
@@ -122,18 +151,24 @@ static fth_status run(const fth_call *call)
                                i * out->stride[2];
                 memset(sum, 0, FO_SUMS * sizeof *sum); /* of doubles too */
                 if (!has) continue;
-                row_sums(&rows, y, e, fo_stack_row(in, size, s, z, y),
-                         next < 0 ? NULL : fo_stack_row(in, size, s, next, y), sum);
+                const char *other = before >= 0 ? fo_stack_row(in, size, s, before, y) : NULL;
+                if (before < 0 && !call->first && carried(call, s, i)[row_bytes(node)])
+                    other = carried(call, s, i);
+                row_sums(&rows, y, e, fo_stack_row(in, size, s, z, y), other, sum);
             }
+            if (has) before = z;
         }
+        if (!call->last) carry(call, s, before);
+    }
     return FTH_OK;
 }
 
 static const fth_op plane_sums = {
     .name = "focus_plane_sums",
-    .brief = "sums over rows of planes: sharpness, values, squares, products with the next plane",
+    .brief = "sums over rows of planes: sharpness, values, squares, products with the plane before",
     .infer = infer,
     .relation = relation,
+    .state = state,
     .scratch = scratch,
     .flops = flops,
     .run = run,

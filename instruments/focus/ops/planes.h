@@ -5,9 +5,9 @@
 #include "energy.h"
 
 /* Sums over a row of a plane, or over all of it: of the energy (integers: eight times), of the
- * values, their squares, and their products with the next plane that exists. Exact i64 for
+ * values, their squares, and their products with the plane before it that exists. Exact i64 for
  * integers, f64 for floats. */
-enum { FO_SUM_ENERGY, FO_SUM_VALUE, FO_SUM_SQUARE, FO_SUM_NEXT, FO_SUMS };
+enum { FO_SUM_ENERGY, FO_SUM_VALUE, FO_SUM_SQUARE, FO_SUM_BEFORE, FO_SUMS };
 
 /* [stack z y sum]: the LoG of size 3 with this border. `sum` names an axis of FO_SUMS elements. */
 fth_val fo_plane_sums_(fth_site site, fth_val stacks, fth_val present, fo_border border,
@@ -21,9 +21,9 @@ typedef struct fo_sums_attr {
 } fo_sums_attr;
 
 typedef struct fo_sums_loops {
-    void (*u8)(const uint8_t *v, const uint8_t *next, int64_t n, int64_t *sum);
-    void (*u16)(const uint16_t *v, const uint16_t *next, int64_t n, int64_t *sum);
-} fo_sums_loops; /* next NULL: no next plane; sum[FO_SUMS], but for the energy */
+    void (*u8)(const uint8_t *v, const uint8_t *before, int64_t n, int64_t *sum);
+    void (*u16)(const uint16_t *v, const uint16_t *before, int64_t n, int64_t *sum);
+} fo_sums_loops; /* before NULL: there is none; sum[FO_SUMS], but for the energy */
 FTH_ISA_DECLARE(const fo_sums_loops, fo_sums_loops);
 
 /* Which planes are sharp and stable, from what is known of them. Rules by number, in the order of

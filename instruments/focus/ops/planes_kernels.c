@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-static void u8(const uint8_t *v, const uint8_t *next, int64_t n, int64_t *sum)
+static void u8(const uint8_t *v, const uint8_t *before, int64_t n, int64_t *sum)
 {
-    const uint8_t *b = next ? next : v;
+    const uint8_t *b = before ? before : v;
     int64_t value = 0, square = 0, product = 0;
     for (int64_t from = 0; from < n; from += 4096) {
         uint32_t s = 0, q = 0, p = 0;
@@ -19,7 +19,7 @@ static void u8(const uint8_t *v, const uint8_t *next, int64_t n, int64_t *sum)
     }
     sum[FO_SUM_VALUE] = value;
     sum[FO_SUM_SQUARE] = square;
-    sum[FO_SUM_NEXT] = next ? product : 0;
+    sum[FO_SUM_BEFORE] = before ? product : 0;
 }
 
 #if defined(__SSE2__)
@@ -59,9 +59,9 @@ static int64_t add_lanes(words v)
     return sum;
 }
 
-static void u16(const uint16_t *v, const uint16_t *next, int64_t n, int64_t *sum)
+static void u16(const uint16_t *v, const uint16_t *before, int64_t n, int64_t *sum)
 {
-    const uint16_t *b = next ? next : v;
+    const uint16_t *b = before ? before : v;
     const words half = WORDS(set1_epi16)(-32768), one = WORDS(set1_epi32)(1),
                 ones = WORDS(set1_epi16)(1);
     words value = WORDS(set1_epi32)(0), other = value, square = value, product = value;
@@ -87,12 +87,12 @@ static void u16(const uint16_t *v, const uint16_t *next, int64_t n, int64_t *sum
     }
     sum[FO_SUM_VALUE] = s;
     sum[FO_SUM_SQUARE] = squares;
-    sum[FO_SUM_NEXT] = next ? products : 0;
+    sum[FO_SUM_BEFORE] = before ? products : 0;
 }
 #else
-static void u16(const uint16_t *v, const uint16_t *next, int64_t n, int64_t *sum)
+static void u16(const uint16_t *v, const uint16_t *before, int64_t n, int64_t *sum)
 {
-    const uint16_t *b = next ? next : v;
+    const uint16_t *b = before ? before : v;
     uint64_t value = 0, square = 0, product = 0;
     for (int64_t x = 0; x < n; x++) {
         value += v[x];
@@ -101,7 +101,7 @@ static void u16(const uint16_t *v, const uint16_t *next, int64_t n, int64_t *sum
     }
     sum[FO_SUM_VALUE] = (int64_t)value;
     sum[FO_SUM_SQUARE] = (int64_t)square;
-    sum[FO_SUM_NEXT] = next ? (int64_t)product : 0;
+    sum[FO_SUM_BEFORE] = before ? (int64_t)product : 0;
 }
 #endif
 
