@@ -77,5 +77,40 @@ typedef struct fth_zarr_array {
 FTH_API FTH_MUST_USE fth_status fth_zarr_create(fth_sink *out, fth_mem *mem, const char *path,
                                                 const fth_zarr_array *array, fth_err *err);
 
+/* ---- OME-NGFF, written ---- */
+
+/* An image with smaller copies of itself, each of half the size: means of 2 x 2 pixels, rounded
+ * half up, made time point by time point as these become complete. */
+typedef struct fth_ngff_image {
+    int version; /* 4: NGFF 0.4 on Zarr 2; 5: 0.5 on Zarr 3, a shard for each time point; 0: 5 */
+    fth_dtype dtype;       /* u8, u16 or f32 */
+    int64_t t, c, z, y, x; /* z 0: there is no axis z */
+    int64_t tile;          /* chunks of tile x tile pixels; 0: of whole planes */
+    int levels;            /* with the first; 0: 3; fewer where a side would have no two pixels */
+    fth_zarr_packing packing;
+    /* 0 where not known: */
+    double um_per_px, z_step_um, period_ms;
+    const char *name;           /* NULL: none */
+    const char *const *channel; /* names of c channels; NULL: none */
+} fth_ngff_image;
+
+/* A sink over t c y x, or t c z y x. */
+FTH_API FTH_MUST_USE fth_status fth_ngff_create(fth_sink *out, fth_mem *mem, const char *path,
+                                                const fth_ngff_image *image, fth_err *err);
+
+/* A plate of wells "A01", each with so many fields that are such images. */
+typedef struct fth_ngff_plate fth_ngff_plate;
+FTH_API FTH_MUST_USE fth_status fth_ngff_plate_create(fth_ngff_plate **out, fth_mem *mem,
+                                                      const char *path, const fth_ngff_image *image,
+                                                      const char *const *wells, int64_t n_wells,
+                                                      int64_t fields, fth_err *err);
+/* Valid until the plate ends. Wells may be written in any order, several at once. Its commit says
+ * that the field is complete; its abandon, that the plate never will be. */
+FTH_API FTH_MUST_USE fth_status fth_ngff_plate_sink(fth_ngff_plate *plate, int64_t well,
+                                                    int64_t field, fth_sink *out, fth_err *err);
+/* Refused unless every field was committed. Ends the plate either way. */
+FTH_API FTH_MUST_USE fth_status fth_ngff_plate_commit(fth_ngff_plate *plate, fth_err *err);
+FTH_API void fth_ngff_plate_abandon(fth_ngff_plate *plate); /* NULL is allowed */
+
 FTH_END_DECLS
 #endif /* FATHOM_ZARR_H */

@@ -136,6 +136,11 @@ fth_status fth__zarr_folder_open(fth__zarr_folder *f, fth_mem *mem, const char *
 /* Sync it and give it its name; ends it either way. */
 fth_status fth__zarr_folder_commit(fth__zarr_folder *f, fth_err *err);
 void fth__zarr_folder_abandon(fth__zarr_folder *f); /* does nothing after the end */
+/* A small file of such a folder, which is synced with it; the second ends and frees the writer. */
+fth_status fth__zarr_put(fth_mem *mem, const char *folder, const char *name, const void *data,
+                         uint64_t bytes, fth_err *err);
+fth_status fth__zarr_put_json(fth_json_writer *w, const char *folder, const char *name,
+                              fth_err *err);
 
 /* Chunks on their way into a folder. */
 typedef struct fth__zarr_out fth__zarr_out;

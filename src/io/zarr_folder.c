@@ -84,3 +84,24 @@ void fth__zarr_folder_abandon(fth__zarr_folder *f)
     if (f->mem) (void)fth_folder_remove(NULL, f->temp, NULL);
     f->mem = NULL; /* the path is still asked for */
 }
+
+fth_status fth__zarr_put(fth_mem *mem, const char *folder, const char *name, const void *data,
+                         uint64_t bytes, fth_err *err)
+{
+    char path[FTH_PATH];
+    fth_file *f = NULL;
+    FTH_TRY(fth_path_join(path, folder, name, err));
+    FTH_TRY(fth_file_open_update(&f, mem, path, err));
+    const fth_status s = fth_file_write(f, 0, bytes, data, "metadata", err);
+    fth_file_close(f);
+    return s;
+}
+
+fth_status fth__zarr_put_json(fth_json_writer *w, const char *folder, const char *name,
+                              fth_err *err)
+{
+    fth_status s = fth_json_end(w, err);
+    if (s == FTH_OK) s = fth__zarr_put(w->mem, folder, name, w->data, (uint64_t)w->used, err);
+    fth_json_free(w);
+    return s;
+}

@@ -212,9 +212,7 @@ static void put_v2(fth_json_writer *w, const fth__zarr_meta *m)
 fth_status fth__zarr_meta_save(const fth__zarr_meta *m, fth_mem *mem, const char *folder,
                                fth_err *err)
 {
-    char path[FTH_PATH];
     fth_json_writer w;
-    FTH_TRY(fth_path_join(path, folder, m->format == 3 ? "zarr.json" : ".zarray", err));
     fth_json_begin(&w, mem, true);
     fth_json_open(&w, NULL, '{');
     if (m->format == 3)
@@ -222,5 +220,5 @@ fth_status fth__zarr_meta_save(const fth__zarr_meta *m, fth_mem *mem, const char
     else
         put_v2(&w, m);
     fth_json_close(&w);
-    return fth_json_save(&w, path, err);
+    return fth__zarr_put_json(&w, folder, m->format == 3 ? "zarr.json" : ".zarray", err);
 }
