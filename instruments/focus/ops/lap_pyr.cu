@@ -1,7 +1,8 @@
 /* lap_pyr.cu - the Laplacian pyramid on a device.
  *
- * down and up have a thread for each pixel. select has a block for a patch of pixels: its threads
- * make the details of the patch and its surroundings once, plane by plane, in shared memory.
+ * down and up have a thread for each pixel. select has a block for a patch of pixels: plane by
+ * plane, its threads bring the coarse level around the patch to shared memory and make the details
+ * of the patch and its surroundings there, once.
  */
 #include <fathom/cuda.h>
 #include <fathom/fathom.h>
@@ -94,42 +95,82 @@ __device__ void best_close(const best &b)
     *(float *)b.out = b.value;
 }
 
+/* The coarse level around a patch; what lies outside of the tile is never used. */
+struct around {
+    int64_t row, column; /* coarse place of its first element */
+    int rows, columns;
+};
+__device__ void load_coarse(const job &j, const around &c, int64_t s, int64_t z, float *to)
+{
+    for (int i = (int)threadIdx.x; i < c.rows * c.columns; i += FO_THREADS) {
+        const int64_t y = fo_lap_coarse_at(c.row + i / c.columns, j.height);
+        const int64_t x = fo_lap_coarse_at(c.column + i % c.columns, j.width);
+        const bool there = y >= j.coarse.lo[FO_Y] && y < j.coarse.lo[FO_Y] + j.coarse.n[FO_Y];
+        to[i] =
+            there ? fo_sample<float>(fo_walk_row(&j.coarse, s, z, 0, 0, y), x * j.coarse.step[FO_X])
+                  : 0.0f;
+    }
+}
+
+/* up_at from there: `at` is the coarse element at or before the place. */
+__device__ float up_there(const float *at, int columns, bool odd_y, bool odd_x)
+{
+    float v[3];
+    for (int k = odd_x ? 1 : 0; k < 3; k++) {
+        const float *const here = at + k - 1;
+        v[k] = odd_y ? fo_lap_between_of(here[0], here[columns])
+                     : fo_lap_at_of(here[-columns], here[0], here[columns]);
+    }
+    return FO_LAP_UP * (odd_x ? fo_lap_between_of(v[1], v[2]) : fo_lap_at_of(v[0], v[1], v[2]));
+}
+
 template <typename T> __global__ void __launch_bounds__(FO_THREADS) select(job j)
 {
+    enum { MOST_X = PATCH_X / 2 + MAX_REACH + 4, MOST_Y = PATCH_Y / 2 + MAX_REACH + 4 };
     __shared__ float details[(PATCH_Y + 2 * MAX_REACH) * (PATCH_X + 2 * MAX_REACH)];
+    __shared__ float coarse[MOST_Y * MOST_X];
     const int r = (int)j.window / 2, wide = PATCH_X + 2 * r, high = PATCH_Y + 2 * r;
     const int64_t across = (j.width + PATCH_X - 1) / PATCH_X;
     const int64_t along = (j.out.n[FO_Y] + PATCH_Y - 1) / PATCH_Y;
+    const int64_t end = j.out.lo[FO_Y] + j.out.n[FO_Y];
     const int tx = (int)threadIdx.x % PATCH_X, ty = (int)threadIdx.x / PATCH_X;
     for (int64_t patch = blockIdx.x; patch < j.count; patch += gridDim.x) {
         const int64_t s = j.out.lo[FO_S] + patch / (across * along);
         const int64_t y0 = j.out.lo[FO_Y] + patch / across % along * PATCH_Y;
         const int64_t x0 = patch % across * PATCH_X, y = y0 + ty, x = x0 + tx;
-        const bool inside = y < j.out.lo[FO_Y] + j.out.n[FO_Y] && x < j.width;
+        const bool inside = y < end && x < j.width;
+        const around c = {(y0 - r - 1) / 2 - 2, (x0 - r - 1) / 2 - 2, PATCH_Y / 2 + r + 4,
+                          PATCH_X / 2 + r + 4};
         best b = {};
         if (inside) b = best_open(j, s, y, x);
         for (int64_t z = j.kept.lo[FO_Z]; z < j.kept.lo[FO_Z] + j.kept.n[FO_Z]; z++) {
             if (!*fo_walk_row(&j.kept, s, z, 0, 0, 0)) continue;
+            load_coarse(j, c, s, z, coarse);
+            __syncthreads();
             for (int i = (int)threadIdx.x; i < wide * high; i += FO_THREADS) {
-                const int64_t dy = y0 - r + i / wide, dx = x0 - r + i % wide;
-                if (dy < j.out.lo[FO_Y] + j.out.n[FO_Y] + r && dx < j.width + r)
-                    details[i] = detail_at<T>(j, s, z, dy, dx);
+                int64_t dy = y0 - r + i / wide, dx = x0 - r + i % wide;
+                if (dy >= end + r || dx >= j.width + r) continue;
+                dy = fo_border_at(dy, j.height, FO_BORDER_REFLECT101);
+                dx = fo_border_at(dx, j.width, FO_BORDER_REFLECT101);
+                const float *at =
+                    coarse + (int)(dy / 2 - c.row) * c.columns + (int)(dx / 2 - c.column);
+                details[i] =
+                    fo_sample<T>(fo_walk_row(&j.fine, s, z, 0, 0, dy), dx * j.fine.step[FO_X]) -
+                    up_there(at, c.columns, dy % 2, dx % 2);
             }
             __syncthreads();
-            if (inside) {
-                float energy = 0;
-                for (int k = 0; k <= 2 * r; k++) {
-                    const float *row = details + (ty + k) * wide + tx;
-                    float sum = row[0] * row[0];
-                    for (int m = 1; m <= 2 * r; m++) sum += row[m] * row[m];
-                    energy = k ? energy + sum : sum;
-                }
-                if (energy > b.energy)
-                    b.energy = energy, b.value = details[(ty + r) * wide + tx + r];
+            if (!inside) continue;
+            float energy = 0;
+            for (int k = 0; k <= 2 * r; k++) {
+                const float *row = details + (ty + k) * wide + tx;
+                float sum = row[0] * row[0];
+                for (int m = 1; m <= 2 * r; m++) sum += row[m] * row[m];
+                energy = k ? energy + sum : sum;
             }
-            __syncthreads();
+            if (energy > b.energy) b.energy = energy, b.value = details[(ty + r) * wide + tx + r];
         }
         if (inside) best_close(b);
+        __syncthreads(); /* the next patch writes where this one reads */
     }
 }
 
