@@ -102,9 +102,8 @@ static void row_u16(const uint16_t *v, int64_t n, uint32_t *a, uint32_t *b)
 
 static uint32_t key_at(const float *v)
 {
-    const float value = *v == 0 ? 0.0f : *v; /* -0 is 0 */
     uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
+    memcpy(&bits, v, sizeof bits);
     return fo_float_key(bits);
 }
 

@@ -7,6 +7,7 @@
 #ifndef FOCUS_OPS_COUNTS_H
 #define FOCUS_OPS_COUNTS_H
 
+#include "border.h"
 #include "stack.h"
 
 enum {
@@ -48,14 +49,11 @@ fth_val fo_range_(fth_site site, fth_val counts, fth_val upper, fth_val lower, d
 #define fo_range(counts, upper, lower, low, high, top)                                             \
     fo_range_(FTH_HERE, (counts), (upper), (lower), (low), (high), (top))
 
-/* Bits of a float in the order of floats, and back. */
-static inline uint32_t fo_float_key(uint32_t bits)
+/* Bits of a float in the order of floats; -0 is 0. */
+FO_BOTH uint32_t fo_float_key(uint32_t bits)
 {
+    if (bits == 0x80000000u) bits = 0;
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
-}
-static inline uint32_t fo_float_bits(uint32_t key)
-{
-    return key & 0x80000000u ? key & 0x7fffffffu : ~key;
 }
 
 #endif

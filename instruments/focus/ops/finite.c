@@ -24,12 +24,9 @@ static fth_status complain(const fth_call *call, int64_t s, int64_t z, int64_t y
                            float v)
 {
     const fth_tile *in = &call->in[0];
-    return FTH_FAIL(call->err, FTH_E_FILE_FORMAT,
-                    "%s (plane %lld) of stack %lld, at row %lld, column %lld; every value must be "
-                    "a finite number",
-                    isnan(v) ? "NaN" : "an infinity", (long long)(in->origin[FO_Z] + z),
-                    (long long)(in->origin[FO_STACK] + s), (long long)(in->origin[FO_Y] + y),
-                    (long long)(in->origin[FO_X] + x));
+    return FTH_FAIL(call->err, FTH_E_FILE_FORMAT, FO_NOT_FINITE, isnan(v) ? "NaN" : "an infinity",
+                    (long long)(in->origin[FO_Z] + z), (long long)(in->origin[FO_STACK] + s),
+                    (long long)(in->origin[FO_Y] + y), (long long)(in->origin[FO_X] + x));
 }
 
 /* Sums of differences are NaN exactly when some v - v is, which is 0 for finite v. */

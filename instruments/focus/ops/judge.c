@@ -2,8 +2,6 @@
 #include "judge_plane.h"
 #include "stack.h"
 
-#include <string.h>
-
 static void stack_same(const fth_node *node, int in, int dim, fth_relation *out)
 {
     (void)node, (void)in;
@@ -138,18 +136,7 @@ static fth_status summary_run(const fth_call *call)
                        .present_step = present->stride[1],
                        .planes = present->extent[1]};
         fo_judge_stack(&j, a, call->scratch);
-        const int level = fo_judge_level(&j, a);
-        int64_t n[3] = {0};
-        for (int64_t z = 0; z < j.planes; z++) {
-            n[0] += fo_judge_sharp(&j, a, z);
-            n[1] += fo_judge_stable(&j, a, z);
-            n[2] += fo_judge_keeps(&j, a, level, z);
-        }
-        const double all[FO_JUDGED] = {
-            (double)j.total, (double)n[0], (double)n[1],
-            (double)n[2],    j.peak,       j.total ? j.sum / (double)j.total : 0,
-            (double)j.best,  j.min_corr,   j.median_corr};
-        memcpy(out, all, sizeof all);
+        fo_judge_numbers(&j, a, out);
         for (int i = 0; i < FO_SUMMARY - FO_JUDGED; i++)
             out[FO_JUDGED + i] = ((const double *)call->in[3 + i].data)[s];
     }

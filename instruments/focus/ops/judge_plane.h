@@ -137,4 +137,25 @@ FO_BOTH bool fo_judge_keeps(const fo_judged *j, const fo_judge_attr *a, int leve
     return level == 2 || (fo_judge_sharp(j, a, z) && (level == 1 || fo_judge_stable(j, a, z)));
 }
 
+/* The first numbers of a stack, in the order of fo_stat: out[FO_JUDGED]. */
+FO_BOTH void fo_judge_numbers(const fo_judged *j, const fo_judge_attr *a, double *out)
+{
+    const int level = fo_judge_level(j, a);
+    int64_t sharp = 0, stable = 0, kept = 0;
+    for (int64_t z = 0; z < j->planes; z++) {
+        sharp += fo_judge_sharp(j, a, z);
+        stable += fo_judge_stable(j, a, z);
+        kept += fo_judge_keeps(j, a, level, z);
+    }
+    out[0] = (double)j->total;
+    out[1] = (double)sharp;
+    out[2] = (double)stable;
+    out[3] = (double)kept;
+    out[4] = j->peak;
+    out[5] = j->total ? j->sum / (double)j->total : 0;
+    out[6] = (double)j->best;
+    out[7] = j->min_corr;
+    out[8] = j->median_corr;
+}
+
 #endif

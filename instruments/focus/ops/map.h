@@ -9,6 +9,9 @@
 fth_val fo_map_(fth_site site, fth_val stacks, fth_val table);
 /* The stacks themselves, f32; a NaN or infinity in a plane that exists is an error that names the
  * plane. */
+/* What such an error says of "NaN" or "an infinity": plane, stack, row, column. */
+#define FO_NOT_FINITE                                                                              \
+    "%s (plane %lld) of stack %lld, at row %lld, column %lld; every value must be a finite number"
 fth_val fo_finite_(fth_site site, fth_val stacks, fth_val present);
 
 #endif

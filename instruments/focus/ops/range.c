@@ -1,12 +1,5 @@
-/* range.c - percentiles from counts: which values stand at the ranks, and between them.
- *
- * With N values sorted, h = (N-1) q/100 and k = floor(h), a percentile lies between the values of
- * rank k and k + 1, by the share g = h - k: from below when g < 1/2, else from above.
- */
-#include "counts.h"
-
-#include <math.h>
-#include <string.h>
+/* range.c - percentiles from counts: which values stand at the ranks, and between them. */
+#include "range_of.h"
 
 static int64_t total(const int64_t *counts, int64_t bins)
 {
@@ -28,22 +21,6 @@ static int64_t find(const int64_t *counts, int64_t bins, int64_t rank, int64_t *
     }
     *before = sum;
     return 0; /* no value at all */
-}
-
-static void ranks(int64_t n, double low, double high, int64_t *rank, double *share)
-{
-    const double q[2] = {low, high};
-    for (int i = 0; i < 2; i++) {
-        const double h = n > 0 ? (double)(n - 1) * q[i] / 100 : 0, k = floor(h);
-        rank[2 * i] = (int64_t)k;
-        rank[2 * i + 1] = (int64_t)k + 1 < n ? (int64_t)k + 1 : (int64_t)k;
-        share[i] = h - k;
-    }
-}
-
-static double between(double a, double b, double g)
-{
-    return g < 0.5 ? a + g * (b - a) : b - (1 - g) * (b - a);
 }
 
 /* ---- upper halves of floats ---- */
@@ -77,7 +54,7 @@ static fth_status upper_run(const fth_call *call)
         int64_t *out = (int64_t *)call->out[0].data + s * call->out[0].stride[0];
         int64_t rank[FO_RANKS], before;
         double share[2];
-        ranks(total(counts, FO_BINS), a->low, a->high, rank, share);
+        fo_ranks(total(counts, FO_BINS), a->low, a->high, rank, share);
         for (int r = 0; r < FO_RANKS; r++) out[r] = find(counts, FO_BINS, rank[r], &before);
     }
     return FTH_OK;
@@ -122,35 +99,26 @@ static double float_at(const int64_t *upper, const int64_t *lower, int64_t upper
 {
     int64_t before;
     const int64_t low = find(lower + r * FO_BINS, FO_BINS, rank - upper_before, &before);
-    const uint32_t bits = fo_float_bits((uint32_t)upper[r] << 16 | (uint32_t)low);
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return (double)value;
+    return fo_float_of(upper[r], low);
 }
 
 static void range_of(const fth_node *node, const int64_t *counts, const int64_t *upper,
                      const int64_t *lower, double *out)
 {
     const fo_range_attr *a = node->attr;
-    const int64_t bins = node->in[0].size[node->in[0].n_axes - 1], n = total(counts, bins);
-    int64_t rank[FO_RANKS], before, first, last, top = 0;
-    double share[2], value[FO_RANKS];
-    memset(out, 0, FO_RANGES * sizeof *out);
-    out[FO_RANGE_CONSTANT] = 1;
-    if (n == 0) return;
-    ranks(n, a->low, a->high, rank, share);
-    for (int r = 0; r < FO_RANKS; r++) {
-        const int64_t bin = find(counts, bins, rank[r], &before);
-        value[r] = upper ? float_at(upper, lower, before, r, rank[r]) : (double)bin;
+    const int64_t bins = node->in[0].size[node->in[0].n_axes - 1];
+    fo_ranked r = {.n = total(counts, bins), .floats = upper != NULL};
+    int64_t rank[FO_RANKS], before;
+    double share[2];
+    fo_ranks(r.n, a->low, a->high, rank, share);
+    for (int i = 0; i < FO_RANKS; i++) {
+        const int64_t bin = find(counts, bins, rank[i], &before);
+        r.value[i] = upper ? float_at(upper, lower, before, i, rank[i]) : (double)bin;
     }
-    out[FO_RANGE_LO] = between(value[0], value[1], share[0]);
-    out[FO_RANGE_HI] = between(value[2], value[3], share[1]);
-    first = find(counts, bins, 0, &before);
-    last = find(counts, bins, n - 1, &before);
-    for (int64_t i = a->top; !upper && i < bins; i++) top += counts[i];
-    out[FO_RANGE_SATURATED] = (double)top / (double)n;
-    out[FO_RANGE_CONSTANT] = upper ? first == last && value[0] == value[3] : first == last;
-    out[FO_RANGE_MAX] = upper ? value[3] : (double)last;
+    r.first = find(counts, bins, 0, &before);
+    r.last = find(counts, bins, r.n - 1, &before);
+    for (int64_t i = a->top; !upper && i < bins; i++) r.top += counts[i];
+    fo_range_of(&r, share, out);
 }
 
 static fth_status range_run(const fth_call *call)

@@ -1,0 +1,277 @@
+/* planes.cu - planes.c and judge.c on a device: a warp adds up a row of integers, eight threads one
+ * of floats in the order of the CPU; a thread judges a stack.
+ */
+#include <fathom/cuda.h>
+#include <fathom/fathom.h>
+#include <math.h>
+#include <string.h>
+
+namespace
+{
+#include "judge_plane.h"
+#include "stack.h"
+
+#include "log.cuh"
+
+enum { THREADS = 128, WARP = 32, LANES = 8, FLOAT_ROWS = THREADS / LANES, MOST_BLOCKS = 132 * 64 };
+
+struct rows {
+    stack_tile in;
+    const uint8_t *present;
+    int64_t has_step[2], stacks, planes, height, y0; /* of the output */
+    void *out;
+    int64_t step[3];
+    fo_border border;
+};
+
+__device__ inline int64_t next_plane(const rows &r, int64_t s, int64_t z)
+{
+    for (int64_t i = z + 1; i < r.planes; i++)
+        if (r.present[s * r.has_step[0] + i * r.has_step[1]]) return i;
+    return -1;
+}
+
+template <typename T>
+__device__ inline float energy_at(const plane_values<T> &v, int64_t y, int64_t x)
+{
+    const bool inside = x >= 2 && x + 2 < v.width && y >= 2 && y + 2 < v.height;
+    return inside ? log_inside(v, y, x) : log_at(v, y, x);
+}
+
+template <typename T> __global__ void __launch_bounds__(THREADS) sum_rows(rows r)
+{
+    const int64_t all = r.stacks * r.planes * r.height;
+    const int lane = (int)(threadIdx.x % WARP);
+    const int64_t step = (int64_t)gridDim.x * (THREADS / WARP);
+    for (int64_t i = (int64_t)blockIdx.x * (THREADS / WARP) + threadIdx.x / WARP; i < all;
+         i += step) {
+        const int64_t row = i % r.height, z = i / r.height % r.planes,
+                      s = i / (r.height * r.planes), y = r.y0 + row;
+        const bool has = r.present[s * r.has_step[0] + z * r.has_step[1]] != 0;
+        int64_t sum[FO_SUMS] = {0, 0, 0, 0};
+        if (has) {
+            const int64_t next = next_plane(r, s, z);
+            const plane_values<T> v = plane_of<T>(r.in, s, z, r.border);
+            const T *a = v.data + (y - v.first) * v.row,
+                    *b = a + (next < 0 ? 0 : next - z) * r.in.plane;
+            for (int64_t x = lane; x < r.in.width; x += WARP) {
+                const int64_t value = (int64_t)a[x];
+                sum[FO_SUM_ENERGY] += (int64_t)(energy_at(v, y, x) * 8);
+                sum[FO_SUM_VALUE] += value;
+                sum[FO_SUM_SQUARE] += value * value;
+                if (next >= 0) sum[FO_SUM_NEXT] += value * (int64_t)b[x];
+            }
+        }
+        for (int k = 0; k < FO_SUMS; k++) {
+            for (int by = WARP / 2; by > 0; by /= 2)
+                sum[k] += __shfl_xor_sync(0xffffffffu, sum[k], by);
+            if (lane == 0)
+                ((int64_t *)r.out)[s * r.step[0] + z * r.step[1] + row * r.step[2] + k] = sum[k];
+        }
+    }
+}
+
+__global__ void __launch_bounds__(THREADS) sum_float_rows(rows r)
+{
+    __shared__ double part[FLOAT_ROWS][FO_SUMS][LANES];
+    const int lane = (int)(threadIdx.x % LANES), mine = (int)(threadIdx.x / LANES);
+    const int64_t all = r.stacks * r.planes * r.height;
+    for (int64_t from = (int64_t)blockIdx.x * FLOAT_ROWS; from < all;
+         from += (int64_t)gridDim.x * FLOAT_ROWS) {
+        const int64_t i = from + mine, row = i % r.height, z = i / r.height % r.planes,
+                      s = i / (r.height * r.planes), y = r.y0 + row;
+        double sum[FO_SUMS] = {0, 0, 0, 0};
+        if (i < all && r.present[s * r.has_step[0] + z * r.has_step[1]]) {
+            const int64_t next = next_plane(r, s, z);
+            const plane_values<float> v = plane_of<float>(r.in, s, z, r.border);
+            const float *a = v.data + (y - v.first) * v.row,
+                        *b = a + (next < 0 ? 0 : next - z) * r.in.plane;
+            for (int64_t x = lane; x < r.in.width; x += LANES) {
+                const double value = (double)a[x];
+                sum[FO_SUM_ENERGY] += (double)energy_at(v, y, x);
+                sum[FO_SUM_VALUE] += value;
+                sum[FO_SUM_SQUARE] += value * value;
+                if (next >= 0) sum[FO_SUM_NEXT] += value * (double)b[x];
+            }
+        }
+        for (int k = 0; k < FO_SUMS; k++) part[mine][k][lane] = sum[k];
+        __syncthreads();
+        if (i < all && lane < FO_SUMS) {
+            double total = 0;
+            for (int k = 0; k < LANES; k++) total += part[mine][lane][k];
+            ((double *)r.out)[s * r.step[0] + z * r.step[1] + row * r.step[2] + lane] = total;
+        }
+        __syncthreads();
+    }
+}
+
+fth_status sums_run(const fth_call *call)
+{
+    const fth_node *node = call->node;
+    const fo_sums_attr *a = (const fo_sums_attr *)node->attr;
+    const fth_tile *out = &call->out[0];
+    const fth_dtype t = node->in[0].dtype;
+    rows r = {};
+    r.in = stack_of(call);
+    r.present = (const uint8_t *)call->in[1].data;
+    for (int i = 0; i < 2; i++) r.has_step[i] = call->in[1].stride[i];
+    r.stacks = out->extent[FO_STACK];
+    r.planes = out->extent[FO_Z];
+    r.height = out->extent[FO_Y];
+    r.y0 = out->origin[FO_Y];
+    r.out = out->data;
+    for (int i = 0; i < 3; i++) r.step[i] = out->stride[i];
+    r.border = (fo_border)a->energy.border;
+    const int64_t all = r.stacks * r.planes * r.height,
+                  at_once = t == FTH_F32 ? FLOAT_ROWS : THREADS / WARP,
+                  want = (all + at_once - 1) / at_once;
+    const unsigned blocks = (unsigned)(want < MOST_BLOCKS ? want : (int64_t)MOST_BLOCKS);
+    if (all == 0) return FTH_OK;
+    if (t == FTH_U8)
+        FTH_LAUNCH((sum_rows<uint8_t>), blocks, THREADS, fth_cuda_stream(call), r);
+    else if (t == FTH_U16)
+        FTH_LAUNCH((sum_rows<uint16_t>), blocks, THREADS, fth_cuda_stream(call), r);
+    else
+        FTH_LAUNCH(sum_float_rows, blocks, THREADS, fth_cuda_stream(call), r);
+    FTH_CUDA_LAUNCHED(call);
+    return FTH_OK;
+}
+
+/* ---- planes of a stack ---- */
+
+struct judging {
+    const char *sums;
+    const uint8_t *present;
+    uint8_t *kept;
+    double *mean, *corr, *work; /* outputs or NULL; work: 3 * planes for each stack */
+    int64_t sums_step[2], present_step[2], kept_step, mean_step, corr_step, stacks, planes;
+    fo_judge_attr attr;
+};
+
+__global__ void judge_stacks(judging j)
+{
+    const int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (s >= j.stacks) return;
+    double *mean = j.work + s * 3 * j.planes, *corr = mean + j.planes, *work = corr + j.planes;
+    const bool integers = j.attr.integers != 0;
+    int64_t before = -1;
+    for (int64_t z = 0; z < j.planes; z++) {
+        const char *at = j.sums + (s * j.sums_step[0] + z * j.sums_step[1]) * 8;
+        mean[z] = 0;
+        corr[z] = __longlong_as_double(0x7ff8000000000000LL);
+        if (!j.present[s * j.present_step[0] + z * j.present_step[1]]) continue;
+        mean[z] = fo_sums_energy(at, j.attr.pixels, integers);
+        if (before >= 0)
+            corr[before] = fo_sums_correlation(at - (z - before) * j.sums_step[1] * 8, at,
+                                               j.attr.pixels, integers);
+        before = z;
+    }
+    fo_judged d = {};
+    d.mean = mean;
+    d.corr = corr;
+    d.present = j.present + s * j.present_step[0];
+    d.mean_step = d.corr_step = 1;
+    d.present_step = j.present_step[1];
+    d.planes = j.planes;
+    fo_judge_stack(&d, &j.attr, work);
+    const int level = fo_judge_level(&d, &j.attr);
+    for (int64_t z = 0; z < j.planes; z++) {
+        if (j.kept) j.kept[s * j.kept_step + z] = fo_judge_keeps(&d, &j.attr, level, z);
+        if (j.mean) j.mean[s * j.mean_step + z] = mean[z];
+        if (j.corr) j.corr[s * j.corr_step + z] = corr[z];
+    }
+}
+
+uint64_t judge_scratch(const fth_call *call)
+{
+    return 3 * sizeof(double) * (uint64_t)(call->in[1].extent[0] * call->node->in[1].size[1]);
+}
+
+fth_status judge_run(const fth_call *call)
+{
+    judging j = {};
+    j.sums = (const char *)call->in[0].data;
+    j.present = (const uint8_t *)call->in[1].data;
+    j.kept = (uint8_t *)call->out[FO_JUDGE_KEPT].data;
+    j.mean = (double *)call->out[FO_JUDGE_MEAN].data;
+    j.corr = (double *)call->out[FO_JUDGE_CORR].data;
+    j.work = (double *)call->scratch;
+    for (int i = 0; i < 2; i++) {
+        j.sums_step[i] = call->in[0].stride[i];
+        j.present_step[i] = call->in[1].stride[i];
+    }
+    j.kept_step = call->out[FO_JUDGE_KEPT].stride[0];
+    j.mean_step = call->out[FO_JUDGE_MEAN].stride[0];
+    j.corr_step = call->out[FO_JUDGE_CORR].stride[0];
+    j.stacks = call->in[1].extent[0];
+    j.planes = call->in[1].extent[1];
+    j.attr = *(const fo_judge_attr *)call->node->attr;
+    if (j.stacks == 0) return FTH_OK;
+    FTH_LAUNCH(judge_stacks, fth_cuda_blocks(j.stacks, WARP), WARP, fth_cuda_stream(call), j);
+    FTH_CUDA_LAUNCHED(call);
+    return FTH_OK;
+}
+
+/* ---- numbers of a stack ---- */
+
+struct summing {
+    const double *mean, *corr, *range[FO_SUMMARY - FO_JUDGED];
+    const uint8_t *present;
+    double *out, *work;
+    int64_t mean_step[2], corr_step[2], present_step[2], out_step, stacks, planes;
+    fo_judge_attr attr;
+};
+
+__global__ void sum_stacks(summing j)
+{
+    const int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (s >= j.stacks) return;
+    fo_judged d = {};
+    d.mean = j.mean + s * j.mean_step[0];
+    d.corr = j.corr + s * j.corr_step[0];
+    d.present = j.present + s * j.present_step[0];
+    d.mean_step = j.mean_step[1];
+    d.corr_step = j.corr_step[1];
+    d.present_step = j.present_step[1];
+    d.planes = j.planes;
+    fo_judge_stack(&d, &j.attr, j.work + s * j.planes);
+    double *out = j.out + s * j.out_step;
+    fo_judge_numbers(&d, &j.attr, out);
+    for (int i = 0; i < FO_SUMMARY - FO_JUDGED; i++) out[FO_JUDGED + i] = j.range[i][s];
+}
+
+uint64_t summary_scratch(const fth_call *call)
+{
+    return sizeof(double) * (uint64_t)(call->in[0].extent[0] * call->node->in[0].size[1]);
+}
+
+fth_status summary_run(const fth_call *call)
+{
+    summing j = {};
+    j.mean = (const double *)call->in[0].data;
+    j.corr = (const double *)call->in[1].data;
+    j.present = (const uint8_t *)call->in[2].data;
+    for (int i = 0; i < FO_SUMMARY - FO_JUDGED; i++)
+        j.range[i] = (const double *)call->in[3 + i].data;
+    j.out = (double *)call->out[0].data;
+    j.work = (double *)call->scratch;
+    for (int i = 0; i < 2; i++) {
+        j.mean_step[i] = call->in[0].stride[i];
+        j.corr_step[i] = call->in[1].stride[i];
+        j.present_step[i] = call->in[2].stride[i];
+    }
+    j.out_step = call->out[0].stride[0];
+    j.stacks = call->out[0].extent[0];
+    j.planes = call->in[0].extent[1];
+    j.attr = *(const fo_judge_attr *)call->node->attr; /* the first member there */
+    if (j.stacks == 0) return FTH_OK;
+    FTH_LAUNCH(sum_stacks, fth_cuda_blocks(j.stacks, WARP), WARP, fth_cuda_stream(call), j);
+    FTH_CUDA_LAUNCHED(call);
+    return FTH_OK;
+}
+} // namespace
+
+FTH_CUDA_KERNEL(focus_plane_sums) = {.op = "focus_plane_sums", .run = sums_run};
+FTH_CUDA_KERNEL(focus_judge) = {.op = "focus_judge", .scratch = judge_scratch, .run = judge_run};
+FTH_CUDA_KERNEL(focus_summary) = {
+    .op = "focus_summary", .scratch = summary_scratch, .run = summary_run};
