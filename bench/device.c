@@ -245,7 +245,7 @@ void bench_device(bench *b)
         bench_note(b, "device: %s, %d multiprocessors", d.info.name, d.info.multiprocessors);
         if (wants_any(b, "device_")) against_torch(&d);
         if (b->divide == 1) bench_bragg_device(b);
-        if (b->divide == 1) bench_focus_levels_device(b);
+        bench_focus_levels_device(b);
     } else {
         for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
             if (bench_wants(b, names[i])) bench_note(b, "SKIP %s: %s", names[i], err.text);
