@@ -13,6 +13,7 @@
 #include "mem/heap.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
@@ -41,6 +42,7 @@ typedef struct reader {
     uint64_t frame_rows; /* bytes of all rows */
     uint64_t packed_bytes;
     bool plain; /* rows in the file are rows in memory */
+    bool drop;  /* memory cannot hold the file: what was read goes out of the page cache */
     pthread_mutex_t lock;
     pthread_cond_t freed;
     slot slot[MOST_SLOTS];
@@ -144,8 +146,10 @@ static fth_status find_rows(const reader *r, int64_t number, uint64_t *at, uint6
 }
 
 /* As many bytes as `parts` have, from one place of the file. */
-static fth_status read_parts(fth_file *f, uint64_t at, struct iovec *parts, int n, fth_err *err)
+static fth_status read_parts(const reader *r, uint64_t at, struct iovec *parts, int n, fth_err *err)
 {
+    const fth_file *f = r->nd2->file;
+    const uint64_t from = at;
     while (n > 0) {
         const ssize_t got = preadv(f->fd, parts, n, (off_t)at);
         if (got < 0 && errno == EINTR) continue;
@@ -161,6 +165,7 @@ static fth_status read_parts(fth_file *f, uint64_t at, struct iovec *parts, int 
             parts->iov_len -= left;
         }
     }
+    if (r->drop) (void)posix_fadvise(f->fd, (off_t)from, (off_t)(at - from), POSIX_FADV_DONTNEED);
     return FTH_OK;
 }
 
@@ -178,7 +183,7 @@ static fth_status flush(const reader *r, gather *g, fth_err *err)
 {
     const int n = g->n;
     g->n = 0;
-    return n ? read_parts(r->nd2->file, g->from, g->part, n, err) : FTH_OK;
+    return n ? read_parts(r, g->from, g->part, n, err) : FTH_OK;
 }
 
 static fth_status add(const reader *r, gather *g, uint64_t at, uint64_t bytes, void *to,
@@ -251,7 +256,7 @@ static fth_status read_window(reader *r, slot *s, const wish *w, uint64_t at, ft
         const uint64_t row = (uint64_t)(w->lo[FTH_IMAGES_Y] + y);
         const uint64_t bytes = (uint64_t)(rows - 1) * r->row_bytes + used;
         struct iovec part = {s->rows, bytes};
-        FTH_TRY(read_parts(r->nd2->file, at + row * r->row_bytes, &part, 1, err));
+        FTH_TRY(read_parts(r, at + row * r->row_bytes, &part, 1, err));
         copy_rows(r, w, s->rows, y, rows);
     }
     return FTH_OK;
@@ -261,7 +266,7 @@ static fth_status unpack(reader *r, slot *s, int64_t number, uint64_t at, uint64
                          fth_err *err)
 {
     struct iovec part = {s->packed, bytes};
-    FTH_TRY(read_parts(r->nd2->file, at, &part, 1, err));
+    FTH_TRY(read_parts(r, at, &part, 1, err));
     if (fth__unpacker_zlib(s->unpacker, s->packed, bytes, to, r->frame_rows)) return FTH_OK;
     return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, r->nd2->file->path, at,
                           "frame %" PRId64 ": %" PRIu64
@@ -365,6 +370,7 @@ fth_status fth__nd2_source(fth_images *images, fth_source *out, fth_err *err)
     r->nd2 = nd2;
     r->element = m->bits / 8;
     r->row_bytes = m->row_bytes;
+    r->drop = nd2->file->bytes > fth_mem_free_now() / 2;
     r->frame_rows = (uint64_t)m->height * m->row_bytes;
     r->plain = m->components == 1 && m->row_bytes == (uint64_t)(m->width * r->element);
     for (int64_t i = 0; m->packed && i < nd2->n_frames; i++)

@@ -432,6 +432,7 @@ TEST(writers)
         {.name = "npz write", .io = io_write_npz, .writes = true},
         {.name = "safetensors write", .io = io_write_safetensors, .writes = true},
         {.name = "hdf5 write", .io = io_write_h5, .writes = true},
+        {.name = "nd2 write", .io = io_write_nd2, .writes = true},
     };
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) check_job(&jobs[i]);
 }
@@ -444,6 +445,7 @@ TEST(readers)
         {.name = "npz and csr read", .io = io_read_npz},
         {.name = "safetensors read", .io = io_read_safetensors, .prepare = io_write_safetensors},
         {.name = "hdf5 read", .io = io_read_h5, .prepare = io_write_h5},
+        {.name = "nd2 read", .io = io_read_nd2},
     };
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) check_job(&jobs[i]);
 }

@@ -99,6 +99,15 @@ TEST(hdf5)
     remove(path);
 }
 
+TEST(nd2)
+{
+    const char *path = t_temp_path("f.nd2");
+    fail_each_write(io_write_nd2, path, 20);
+    fail_each_request(io_write_nd2, path);
+    fail_each_request(io_read_nd2, path);
+    remove(path);
+}
+
 /* With the previous file kept, each failure leaves a whole current file. */
 static fth_status write_keeping(fth_mem *mem, const char *path, fth_err *err)
 {
@@ -183,6 +192,7 @@ TEST(a_full_disk)
     fill_the_disk(io_write_npz, t_temp_path("full.npz"));
     fill_the_disk(io_write_safetensors, t_temp_path("full.safetensors"));
     fill_the_disk(io_write_h5, t_temp_path("full.h5"));
+    fill_the_disk(io_write_nd2, t_temp_path("full.nd2"));
 }
 
 TEST_MAIN()

@@ -3,6 +3,8 @@
 
 #include "testing/files.h"
 
+#include <fathom/nd2.h>
+
 #define FIRST(call)                                                                                \
     do {                                                                                           \
         s = (call);                                                                                \
@@ -205,5 +207,44 @@ done:
     fth_texts_free(t);
     fth_source_close(&a);
     fth_h5_close(h5);
+    return s;
+}
+
+/* ---- ND2 ---- */
+
+static fth_status draw(void *user, int64_t t, int64_t p, int64_t z, void *pixels, bool *present,
+                       fth_err *err)
+{
+    (void)user, (void)err;
+    memset(pixels, (int)(1 + t + z), 2 * 3 * 5 * sizeof(uint16_t));
+    *present = p == 0;
+    return FTH_OK;
+}
+
+fth_status io_write_nd2(fth_mem *mem, const char *path, fth_err *err)
+{
+    const fth_images_position at[2] = {{"A01", 1, 2, 3}, {"A02", 4, 5, 6}};
+    const fth_nd2_options o = {
+        .size = {1, 2, 2, 2, 3, 5}, .dtype = FTH_U16, .position = at, .packed = true};
+    return fth_nd2_write(mem, path, &o, draw, NULL, err);
+}
+
+/* Packed, with padded rows; and one with frames left out, which is scanned. */
+fth_status io_read_nd2(fth_mem *mem, const char *path, fth_err *err)
+{
+    static const char *const files[2] = {"tests/golden/focus/synth_T2P3Z5_zlib.nd2",
+                                         "tests/golden/focus/synth_T2P3Z5_missing.nd2"};
+    fth_status s = FTH_OK;
+    (void)path;
+    for (int i = 0; i < 2 && s == FTH_OK; i++) {
+        fth_images *images = NULL;
+        fth_source a = {0};
+        FIRST(fth_images_open(&images, mem, files[i], NULL, err));
+        FIRST(fth_images_source(images, &a, err));
+        FIRST(load(&a, mem, err));
+    done:
+        fth_source_close(&a);
+        fth_images_close(images);
+    }
     return s;
 }
