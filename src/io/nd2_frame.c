@@ -42,7 +42,6 @@ typedef struct reader {
     uint64_t frame_rows; /* bytes of all rows */
     uint64_t packed_bytes;
     bool plain; /* rows in the file are rows in memory */
-    bool drop;  /* memory cannot hold the file: what was read goes out of the page cache */
     pthread_mutex_t lock;
     pthread_cond_t freed;
     slot slot[MOST_SLOTS];
@@ -165,7 +164,7 @@ static fth_status read_parts(const reader *r, uint64_t at, struct iovec *parts, 
             parts->iov_len -= left;
         }
     }
-    if (r->drop) (void)posix_fadvise(f->fd, (off_t)from, (off_t)(at - from), POSIX_FADV_DONTNEED);
+    if (f->stream) (void)posix_fadvise(f->fd, (off_t)from, (off_t)(at - from), POSIX_FADV_DONTNEED);
     return FTH_OK;
 }
 
@@ -370,7 +369,6 @@ fth_status fth__nd2_source(fth_images *images, fth_source *out, fth_err *err)
     r->nd2 = nd2;
     r->element = m->bits / 8;
     r->row_bytes = m->row_bytes;
-    r->drop = nd2->file->bytes > fth_mem_free_now() / 2;
     r->frame_rows = (uint64_t)m->height * m->row_bytes;
     r->plain = m->components == 1 && m->row_bytes == (uint64_t)(m->width * r->element);
     for (int64_t i = 0; m->packed && i < nd2->n_frames; i++)

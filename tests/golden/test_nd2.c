@@ -147,6 +147,24 @@ TEST(two_channels_are_taken_apart)
     close_file(&o);
 }
 
+/* Where the attributes stand behind the frames, they go with the end of the file. */
+TEST(a_file_without_its_end_has_no_size)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    const char *path = t_temp_path("cut.nd2");
+    fth_images *images = NULL;
+    fth_err err = {0};
+    size_t bytes = 0;
+    unsigned char *file = t_file_read(FOCUS("synth_Z5C2.nd2"), &bytes);
+    t_file_write(path, file, 50000);
+    free(file);
+    IS(fth_images_open(&images, mem, path, NULL, &err), FTH_E_FILE_SHORT);
+    HAS(err.text, path);
+    HAS(err.text, "ImageAttributesLV!");
+    remove(path);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 TEST(a_file_of_a_microscope)
 {
     opened o = open_file(t_data_path("focus/cluster.nd2"), "cluster.nd2");

@@ -13,6 +13,8 @@ import sys
 import tempfile
 import unittest
 
+import packages
+
 PROGRAM = os.path.abspath(os.environ.get("FATHOM_PROGRAM") or "build/bin/fathom")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VENV = pathlib.Path(PROGRAM).parents[1] / "readers"
@@ -82,22 +84,6 @@ json.dump({"experiments": len(found), "frames": len(e.imageset), "size": panel.g
 
 def call(*words, **more):
     return subprocess.run([str(w) for w in words], capture_output=True, text=True, **more)
-
-
-def fetch():
-    """The packages, once; None, or why there are none."""
-    stamp = VENV / "packages.txt"
-    if stamp.is_file() and stamp.read_text() == "\n".join(PACKAGES):
-        return None
-    shutil.rmtree(VENV, ignore_errors=True)
-    made = call(sys.executable, "-m", "venv", VENV)
-    if made.returncode:
-        return "python3-venv is not installed"
-    got = call(VENV / "bin/pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES)
-    if got.returncode:
-        return f"the package index does not give them: {got.stderr.strip().splitlines()[-1][:200]}"
-    stamp.write_text("\n".join(PACKAGES))
-    return None
 
 
 class Readers(unittest.TestCase):
@@ -215,7 +201,7 @@ class Readers(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    why = fetch()
+    why = packages.fetch(VENV, PACKAGES)
     if why:
         print(f"SKIP: {why}")
         sys.exit(77)

@@ -197,9 +197,9 @@ static void entry_huge(bent *b)
     put_u64(entry_offset(b, "ImageDataSeq|5"), UINT64_MAX - 5);
     put_u64(entry_size(b, "ImageDataSeq|5"), UINT64_MAX - 6);
 }
-static void entry_size_offset(bent *b)
+static void entry_size_offset(bent *b) /* the last: as a size, it is behind the end */
 {
-    put_u64(entry_size(b, "ImageDataSeq|5"), get_u64(entry_offset(b, "ImageDataSeq|5")));
+    put_u64(entry_size(b, "ImageDataSeq|11"), get_u64(entry_offset(b, "ImageDataSeq|11")));
 }
 static void entry_size_small(bent *b)
 {
@@ -246,6 +246,12 @@ static void frame_length(bent *b)
 static void frame_length_no_map(bent *b)
 {
     frame_length(b);
+    cut_map(b);
+}
+static void frame_longer_no_map(bent *b) /* it would end among the pixels of the next */
+{
+    uint8_t *length = b->data + chunk_at(b, "ImageDataSeq|5") + 8;
+    put_u64(length, get_u64(length) + PAGE);
     cut_map(b);
 }
 static void frame_short_no_map(bent *b)
@@ -412,6 +418,7 @@ static const struct kind {
     {"head of a frame, no map", frame_head_no_map, FTH_OK, 11, 11, "1 of 12 frames"},
     {"length in a frame", frame_length, FTH_OK, 12, 0, NULL},
     {"length in a frame, no map", frame_length_no_map, FTH_OK, 11, 11, "1 frames are cut off"},
+    {"longer length, no map", frame_longer_no_map, FTH_OK, 12, 12, "was scanned"},
     {"short length, no map", frame_short_no_map, FTH_OK, 11, 11, "1 frames are cut off"},
     {"cut in the last frame", cut_in_last_frame, FTH_OK, 11, 11, "1 frames are cut off"},
     {"cut in frame 3", cut_in_frame_3, FTH_OK, 3, 3, "9 of 12 frames are missing"},
@@ -560,6 +567,15 @@ TEST(the_search_has_a_reach)
     EQ_I64(fth_images_get_info(images)->frames_repaired, 12);
     fth_images_close(images);
     OK(fth_images_open(&images, mem, path, &far, NULL));
+    EQ_I64(fth_images_get_info(images)->frames_repaired, 0);
+    fth_images_close(images);
+
+    /* Behind the place that the file tells, and farther than that from the end. */
+    b.bytes -= 100000;
+    put_u64(b.data + b.bytes - 8, map_at(&b) - 8);
+    t_file_write(path, b.data, b.bytes);
+    const fth_images_options little = {.search_bytes = 2000};
+    OK(fth_images_open(&images, mem, path, &little, NULL));
     EQ_I64(fth_images_get_info(images)->frames_repaired, 0);
     fth_images_close(images);
     free(b.data);

@@ -50,7 +50,7 @@ TEST(a_quarter_of_a_million_frames_open_in_100_ms)
 
 /* ---- threads ---- */
 
-enum { THREADS = 4, READS = 60 };
+enum { THREADS = 4, READS = 100 };
 
 typedef struct share {
     const fth_source *source;
@@ -92,7 +92,7 @@ static void *read_rectangles(void *user)
 static void check_threads(int64_t channels, int64_t width, bool packed, uint64_t budget)
 {
     const fth_nd2_options o = {
-        .size = {2, 2, 3, channels, 9, width}, .dtype = FTH_U16, .packed = packed};
+        .size = {2, 2, 2, channels, 48, width}, .dtype = FTH_U16, .packed = packed};
     const t_nd2_scene scene = {.o = &o};
     const char *path = t_temp_path("threads.nd2");
     fth_mem *mem = t_mem(budget);
@@ -121,16 +121,16 @@ static void check_threads(int64_t channels, int64_t width, bool packed, uint64_t
 
 TEST(threads_read_one_source_at_once)
 {
-    check_threads(1, 8, false, 1 << 24);
-    check_threads(2, 7, false, 1 << 24);
-    check_threads(1, 8, true, 1 << 24);
-    check_threads(2, 7, true, 1 << 24);
+    check_threads(1, 64, false, 1 << 24);
+    check_threads(2, 61, false, 1 << 24);
+    check_threads(1, 64, true, 1 << 24);
+    check_threads(2, 61, true, 1 << 24);
 }
 
 /* One slot is all that fits: threads take turns. */
 TEST(threads_wait_for_a_slot_where_memory_is_tight)
 {
-    check_threads(2, 7, false, 1 << 19);
+    check_threads(2, 61, false, 1 << 19);
 }
 
 TEST_MAIN()

@@ -163,6 +163,24 @@ TEST(metadata_come_back)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+/* Home is plane 1 of four, as far from the lowest as the writer says. */
+TEST(the_stage_of_a_stack_is_that_of_its_lowest_plane)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    const char *path = t_temp_path("home.nd2");
+    const fth_images_position at = {"A01", 1, 2, 100};
+    const fth_nd2_options o = {
+        .size = {1, 1, 4, 1, 4, 4}, .dtype = FTH_U16, .z_step_um = 5, .position = &at};
+    const t_nd2_scene scene = {.o = &o};
+    fth_images *images = round_trip(mem, path, &scene, NULL);
+    EQ_F64(fth_images_get_frame(images, 0, 0, 0).z_um, 95);
+    EQ_F64(fth_images_get_frame(images, 0, 0, 3).z_um, 95);
+    EQ_F64(fth_images_get_position(images, 0).z_um, 100);
+    fth_images_close(images);
+    remove(path);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 TEST(colour_pictures_say_so_and_can_be_turned_round)
 {
     fth_mem *mem = t_mem(1 << 24);
