@@ -297,7 +297,7 @@ static void only_magic(bent *b)
 }
 static void other_file(bent *b)
 {
-    memcpy(b->data, "II*\0", 4);
+    memcpy(b->data, "none", 4);
 }
 static void attributes_lost(bent *b)
 {
