@@ -1,5 +1,6 @@
 /* test_focus_fuse_ops.c - operations of the LoG family by themselves: the same bits however they
  * are cut, and what they compute against loops that say it plainly. seconds: 2
+ * labels: gpu
  */
 #include "instruments/focus/fuse/parts.h"
 #include "testing/op_harness.h"

@@ -167,8 +167,9 @@ static fth_status nearest_infer(fth_node *node, fth_err *err)
     const fth_desc *kept = &node->in[0], *depth = &node->in[1];
     if (kept->n_axes != 2 || kept->dtype != FTH_U8 || depth->n_axes != 3 ||
         depth->dtype != FTH_F32 || depth->axis[0] != kept->axis[0])
-        return FTH_FAIL(err, FTH_E_AXIS_MISMATCH,
-                        "focus_plane_at: a mask u8 [stack z] and depths f32 [stack y x] are wanted");
+        return FTH_FAIL(
+            err, FTH_E_AXIS_MISMATCH,
+            "focus_plane_at: a mask u8 [stack z] and depths f32 [stack y x] are wanted");
     node->n_out = 1;
     node->out[0] = *depth;
     node->out[0].dtype = FTH_U16;

@@ -36,15 +36,13 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
             .along = FTH_HALO, .out_dim = FO_Y, .mul = 1, .div = 1, .lo = reach, .hi = reach};
 }
 
-/* A row of the plane before, spread over the sums of the row, and after it whether there is one. */
 static uint64_t row_bytes(const fth_node *node)
 {
-    return ((uint64_t)node->in[0].size[FO_X] * (uint64_t)fth_dtype_size(node->in[0].dtype) + 7) /
-           8 * 8;
+    return fo_sums_row(node);
 }
 static uint64_t state(const fth_node *node)
 {
-    return (row_bytes(node) / 8 + 1 + FO_SUMS - 1) / FO_SUMS * 8;
+    return fo_sums_state(node);
 }
 
 static uint64_t scratch(const fth_call *call)

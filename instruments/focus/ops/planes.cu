@@ -22,13 +22,33 @@ struct rows {
     void *out;
     int64_t step[3];
     fo_border border;
+    char *state; /* a row of the plane before this piece, and whether there is one */
+    int64_t state_step[2], flag; /* bytes */
+    bool first;
 };
 
-__device__ inline int64_t next_plane(const rows &r, int64_t s, int64_t z)
+/* The last plane before z in this piece that exists; -1: none. */
+__device__ inline int64_t plane_before(const rows &r, int64_t s, int64_t z)
 {
-    for (int64_t i = z + 1; i < r.planes; i++)
+    for (int64_t i = z - 1; i >= 0; i--)
         if (r.present[s * r.has_step[0] + i * r.has_step[1]]) return i;
     return -1;
+}
+
+__device__ inline char *carried(const rows &r, int64_t s, int64_t row)
+{
+    return r.state + s * r.state_step[0] + row * r.state_step[1];
+}
+
+/* The row of the plane before that stands at `own` of plane z; NULL: there is none. */
+template <typename T>
+__device__ inline const T *row_before(const rows &r, int64_t s, int64_t z, int64_t row,
+                                      const T *own)
+{
+    const int64_t before = plane_before(r, s, z);
+    if (before >= 0) return own - (z - before) * r.in.plane;
+    if (r.first || !carried(r, s, row)[r.flag]) return NULL;
+    return (const T *)carried(r, s, row);
 }
 
 template <typename T>
@@ -50,16 +70,14 @@ template <typename T> __global__ void __launch_bounds__(THREADS) sum_rows(rows r
         const bool has = r.present[s * r.has_step[0] + z * r.has_step[1]] != 0;
         int64_t sum[FO_SUMS] = {0, 0, 0, 0};
         if (has) {
-            const int64_t next = next_plane(r, s, z);
             const plane_values<T> v = plane_of<T>(r.in, s, z, r.border);
-            const T *a = v.data + (y - v.first) * v.row,
-                    *b = a + (next < 0 ? 0 : next - z) * r.in.plane;
+            const T *a = v.data + (y - v.first) * v.row, *b = row_before(r, s, z, row, a);
             for (int64_t x = lane; x < r.in.width; x += WARP) {
                 const int64_t value = (int64_t)a[x];
                 sum[FO_SUM_ENERGY] += (int64_t)(energy_at(v, y, x) * 8);
                 sum[FO_SUM_VALUE] += value;
                 sum[FO_SUM_SQUARE] += value * value;
-                if (next >= 0) sum[FO_SUM_NEXT] += value * (int64_t)b[x];
+                if (b) sum[FO_SUM_BEFORE] += value * (int64_t)b[x];
             }
         }
         for (int k = 0; k < FO_SUMS; k++) {
@@ -82,16 +100,14 @@ __global__ void __launch_bounds__(THREADS) sum_float_rows(rows r)
                       s = i / (r.height * r.planes), y = r.y0 + row;
         double sum[FO_SUMS] = {0, 0, 0, 0};
         if (i < all && r.present[s * r.has_step[0] + z * r.has_step[1]]) {
-            const int64_t next = next_plane(r, s, z);
             const plane_values<float> v = plane_of<float>(r.in, s, z, r.border);
-            const float *a = v.data + (y - v.first) * v.row,
-                        *b = a + (next < 0 ? 0 : next - z) * r.in.plane;
+            const float *a = v.data + (y - v.first) * v.row, *b = row_before(r, s, z, row, a);
             for (int64_t x = lane; x < r.in.width; x += LANES) {
                 const double value = (double)a[x];
                 sum[FO_SUM_ENERGY] += (double)energy_at(v, y, x);
                 sum[FO_SUM_VALUE] += value;
                 sum[FO_SUM_SQUARE] += value * value;
-                if (next >= 0) sum[FO_SUM_NEXT] += value * (double)b[x];
+                if (b) sum[FO_SUM_BEFORE] += value * (double)b[x];
             }
         }
         for (int k = 0; k < FO_SUMS; k++) part[mine][k][lane] = sum[k];
@@ -103,6 +119,29 @@ __global__ void __launch_bounds__(THREADS) sum_float_rows(rows r)
         }
         __syncthreads();
     }
+}
+
+/* What the next piece begins with: the last plane of this one that exists. */
+template <typename T> __global__ void carry_rows(rows r)
+{
+    const int64_t all = r.stacks * r.height * r.in.width;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all;
+         i += (int64_t)gridDim.x * blockDim.x) {
+        const int64_t x = i % r.in.width, row = i / r.in.width % r.height,
+                      s = i / (r.in.width * r.height), z = plane_before(r, s, r.planes);
+        char *to = carried(r, s, row);
+        if (z >= 0)
+            ((T *)to)[x] = ((const T *)r.in.data)[s * r.in.stack + z * r.in.plane +
+                                                  (r.y0 + row - r.in.first) * r.in.row + x];
+        if (x == 0 && (z >= 0 || r.first)) to[r.flag] = z >= 0;
+    }
+}
+
+template <typename T> void carry(const fth_call *call, const rows &r)
+{
+    const int64_t all = r.stacks * r.height * r.in.width;
+    if (call->last || all == 0) return;
+    FTH_LAUNCH((carry_rows<T>), fth_cuda_blocks(all, THREADS), THREADS, fth_cuda_stream(call), r);
 }
 
 fth_status sums_run(const fth_call *call)
@@ -122,17 +161,31 @@ fth_status sums_run(const fth_call *call)
     r.out = out->data;
     for (int i = 0; i < 3; i++) r.step[i] = out->stride[i];
     r.border = (fo_border)a->energy.border;
+    const int64_t size = fth_dtype_size(t), state = (int64_t)fo_sums_state(node);
+    r.state = (char *)call->state.data;
+    r.state_step[0] = call->state.stride[FO_STACK] * state;
+    r.state_step[1] = call->state.stride[FO_Y] * state;
+    r.flag = (int64_t)fo_sums_row(node);
+    r.first = call->first;
     const int64_t all = r.stacks * r.planes * r.height,
                   at_once = t == FTH_F32 ? FLOAT_ROWS : THREADS / WARP,
                   want = (all + at_once - 1) / at_once;
     const unsigned blocks = (unsigned)(want < MOST_BLOCKS ? want : (int64_t)MOST_BLOCKS);
-    if (all == 0) return FTH_OK;
-    if (t == FTH_U8)
+    if (all == 0 && r.stacks * r.height == 0) return FTH_OK;
+    if (all == 0)
+        ; /* no plane here: only what is carried */
+    else if (t == FTH_U8)
         FTH_LAUNCH((sum_rows<uint8_t>), blocks, THREADS, fth_cuda_stream(call), r);
     else if (t == FTH_U16)
         FTH_LAUNCH((sum_rows<uint16_t>), blocks, THREADS, fth_cuda_stream(call), r);
     else
         FTH_LAUNCH(sum_float_rows, blocks, THREADS, fth_cuda_stream(call), r);
+    if (size == 1)
+        carry<uint8_t>(call, r);
+    else if (size == 2)
+        carry<uint16_t>(call, r);
+    else
+        carry<float>(call, r);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }

@@ -20,6 +20,18 @@ typedef struct fo_sums_attr {
     int32_t sum; /* axis id */
 } fo_sums_attr;
 
+/* State: a row of the plane before, spread over the sums of the row, and after it whether there is
+ * one. Bytes of the row, rounded up, and of the state of one sum. */
+static inline uint64_t fo_sums_row(const fth_node *node)
+{
+    return ((uint64_t)node->in[0].size[3] * (uint64_t)fth_dtype_size(node->in[0].dtype) + 7) / 8 *
+           8;
+}
+static inline uint64_t fo_sums_state(const fth_node *node)
+{
+    return (fo_sums_row(node) / 8 + 1 + FO_SUMS - 1) / FO_SUMS * 8;
+}
+
 typedef struct fo_sums_loops {
     void (*u8)(const uint8_t *v, const uint8_t *before, int64_t n, int64_t *sum);
     void (*u16)(const uint16_t *v, const uint16_t *before, int64_t n, int64_t *sum);
