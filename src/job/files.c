@@ -14,8 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PIECE = 256 << 10, DROP_FROM = 8 << 20 }; /* the piece is growth beside small plans */
-enum { END = 1 << 20 };                          /* of a file that is known by its ends */
+enum { PIECE = 256 << 10, END = 1 << 20 }; /* growth beside small plans; known of large files */
 static const uint64_t whole_up_to = (uint64_t)1 << 30;
 
 void fth__file_list_init(fth_file_list *list, fth_mem *mem)
@@ -122,8 +121,7 @@ static fth_status hash_pieces(const fth_file *f, uint64_t at, uint64_t bytes, vo
         const int why = fth__disk_read(f->fd, at, want, piece, &got);
         if (why) return FTH__FILE_FAIL(err, FTH_E_FILE_READ, f->path, at, "%s", strerror(why));
         if (got == 0) return FTH_OK;
-        if (f->bytes >= DROP_FROM)
-            (void)posix_fadvise(f->fd, (off_t)at, (off_t)got, POSIX_FADV_DONTNEED);
+        if (f->stream) (void)posix_fadvise(f->fd, (off_t)at, (off_t)got, POSIX_FADV_DONTNEED);
         fth__hash_add(h, piece, (size_t)got);
         at += got;
     }

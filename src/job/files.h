@@ -25,8 +25,7 @@ int64_t fth__file_list_find(const fth_file_list *list, const char *path);
 
 /* What the system says of a regular file; false: there is none. */
 bool fth__file_look(const char *path, uint64_t *bytes, int64_t *mtime_ns);
-/* The same, and xxh64 of its content; over 1 GiB of its ends alone, unless `whole`. Larger files do
- * not stay in the page cache. */
+/* The same, and xxh64 of its content; over 1 GiB of its ends alone, unless `whole`. */
 fth_status fth__file_hash(fth_mem *mem, const char *path, bool whole, fth_task_file *out,
                           fth_err *err);
 

@@ -339,7 +339,10 @@ fth_status fth__io_create(fth__io **out, fth_mem *mem, struct fth__stage *stage,
     pthread_condattr_destroy(&clock);
     fth_status s = fth__heap_take(mem, FTH__IO_SLOTS, sizeof *io->ring, (void **)&io->ring, err);
     if (s == FTH_OK) s = fth__heap_take(mem, threads, sizeof *io->hand, (void **)&io->hand, err);
-    if (s == FTH_OK && !start_hand(io))
+    pthread_mutex_lock(&io->lock);
+    const bool started = s == FTH_OK && start_hand(io);
+    pthread_mutex_unlock(&io->lock);
+    if (s == FTH_OK && !started)
         s = FTH_FAIL(err, FTH_E_THREAD, "the I/O thread could not be started");
     if (s != FTH_OK)
         fth__io_destroy(io);
