@@ -4,10 +4,10 @@
 #include <string.h>
 
 static const char *const names[] = {
-    "device_copy",          "device_chain",     "device_chain_eager", "device_chain_copy",
-    "device_sum",           "device_dot",       "device_batched",     "device_squares",
-    "device_lower",         "bragg_device_f64", "bragg_device_f32",   "bragg_device_small",
-    "focus_device_lap_pyr", "focus_device_cwt"};
+    "device_copy",  "device_chain",         "device_chain_eager", "device_chain_copy",
+    "device_sum",   "device_dot",           "device_batched",     "device_squares",
+    "device_lower", "bragg_device_f64",     "bragg_device_f32",   "bragg_device_small",
+    "device_read",  "focus_device_lap_pyr", "focus_device_cwt"};
 
 static double run_torch(void *arg)
 {
@@ -225,6 +225,7 @@ static void against_torch(device *d)
     device_products(d);
     device_densify(d);
     device_squares(d);
+    device_reading(d);
     if (d->torch) peer_python_stop(d->torch);
 }
 

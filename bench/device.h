@@ -49,5 +49,6 @@ void device_sums(device *d);
 void device_products(device *d);
 void device_squares(device *d);
 void device_densify(device *d);
+void device_reading(device *d);
 
 #endif

@@ -32,6 +32,7 @@ static void on_the_cpu(bench *b)
     bench_fft(b);
     bench_conv(b);
     bench_streaming(b);
+    bench_reading(b);
     bench_planning(b);
     bench_figures(b);
     bench_bragg(b);
