@@ -414,6 +414,8 @@ _fathom() {
     'focus run'*) words="--data-root --exp --microscope --method --measure --filter-size --filter-um --sigma --border --levels --window --base --consistency --reassign --clamp --interp --halo --prefer --low --high --scale --polarity --reject --alpha --corr --compat --compat-batch --channel --channels --z-keep --z-range --wells --times --z-step --um-per-px --rgb-order --nd2-search --image-format --index-map --depth-map --confidence --metrics --overwrite --force-config --layout --metadata-only --map --ref-xy --allow-duplicate-wells --fix-time-jumps --stitch-z --overlap --blend --orientation --trace-stacks --run-dir --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus plan'*) words="--data-root --exp --microscope --method --measure --filter-size --filter-um --sigma --border --levels --window --base --consistency --reassign --clamp --interp --halo --prefer --low --high --scale --polarity --reject --alpha --corr --compat --compat-batch --channel --channels --z-keep --z-range --wells --times --z-step --um-per-px --rgb-order --nd2-search --image-format --index-map --depth-map --confidence --metrics --overwrite --force-config --layout --metadata-only --map --ref-xy --allow-duplicate-wells --fix-time-jumps --stitch-z --overlap --blend --orientation --trace-stacks --run-dir --memory --device-memory --device --threads --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus info'*) words="--crc --memory --device-memory --device --threads --json --trace --trace-kernels --monitor --scratch --log --help" ;;
+    'focus sheet'*) words="--data-root --exp --output --layout --run-dir --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'focus init-plate'*) words="--output --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus toy'*) words="--output --exp --microscope --wells --times --planes --size --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'sounding survey'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'sounding fit'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
@@ -437,7 +439,7 @@ _fathom() {
     'spatial recovery'*) words="--truth --key --log-space --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --help" ;;
     'config '*) words="check docs" ;;
     'bragg '*) words="render figures plan generate refine noisify nonbragg draw --compat --quirk --precision --fdump --checkpoint --smv32 --cbf --preview --preview-scale --flags --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --scratch --log --quiet --help" ;;
-    'focus '*) words="stack run plan info toy" ;;
+    'focus '*) words="stack run plan info sheet init-plate toy" ;;
     'sounding '*) words="survey fit analyze figures plan generate depth" ;;
     'spatial '*) words="preprocess train analyze figures plan generate info toy export project multianalyze sweep recovery" ;;
     esac

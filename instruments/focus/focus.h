@@ -2,7 +2,9 @@
 #ifndef FOCUS_H
 #define FOCUS_H
 
+#include "figures/sheet_verb.h"
 #include "info/info.h"
+#include "plate/init_verb.h"
 #include "process/command.h"
 #include "settings/settings.h"
 #include "stack/stack.h"

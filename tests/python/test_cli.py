@@ -358,6 +358,8 @@ class EveryCommand(unittest.TestCase):
                 file.write(text)
         cls.must("spatial", "toy", "-o", d + "/toy", "--cells=100", "--genes=12", "--factors=2")
         cls.must("focus", "toy", "-o", d + "/plate", "--wells=3", "--times=1", "--planes=3")
+        cls.must("focus", "toy", "-o", d + "/seen", "--wells=1", "--times=1", "--planes=2")
+        cls.must("focus", "run", "--data-root", d + "/seen", "--exp=20250101_toy", "--microscope=YX1")
         cls.must("run", "preprocess", "train", "analyze", "-c", d + "/svgp.yaml", "-c", d + "/pnmf.yaml")
         cls.must("run", "survey", "fit", "analyze", "-c", d + "/sea.yaml")
         cls.must("run", "render", "-c", d + "/shots.yaml")
@@ -395,6 +397,8 @@ class EveryCommand(unittest.TestCase):
                ("spatial", "recovery"): [d + "/out/svgp", "--truth", truth],
                ("spatial", "sweep"): ["-c", d + "/pnmf.yaml", "--over", "model.n_components=1,2", "-o", "grid"],
                ("focus", "toy"): ["--wells=2", "--times=1", "--planes=3"], ("focus", "info"): [nd2],
+               ("focus", "sheet"): ["--data-root", d + "/seen", "--exp=20250101_toy", "-o", "sheet.png"],
+               ("focus", "init-plate"): ["-o", "plate.xlsx"],
                ("focus", "stack"): [nd2, "-o", "sharp"], ("focus", "run"): plate, ("focus", "plan"): plate,
                ("sounding", "depth"): [d + "/sea/waves/model.safetensors", "1", "2"]}
         for group, stages in self.STAGES.items():

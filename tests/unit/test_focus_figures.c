@@ -1,7 +1,10 @@
 /* test_focus_figures.c - figures of a plate: what they read, that they are drawn, that bytes are as
  * planned. seconds: 2 */
+#include "instruments/focus/figures/last_images.h"
 #include "instruments/focus/figures/plate_figures.h"
 #include "testing/files.h"
+
+#include <fathom/files.h>
 
 #include <math.h>
 
@@ -141,4 +144,46 @@ TEST(a_sheet_with_an_image_that_cannot_be_read_is_refused)
     HAS(b.err.text, "keyence_like_header.bin");
     IS_TRUE(!t_file_exists(t_temp_path("bad.png")));
     OKE(fth_mem_destroy(b.mem, NULL), NULL);
+}
+
+TEST(the_last_image_of_each_well_is_found)
+{
+    const struct {
+        const char *name;
+        int well;
+        int64_t t;
+    } names[] = {{"A01_t0012_ch00_stitch.jpg", 0, 12},
+                 {"H12_t0000_stitch.png", 95, 0},
+                 {"B02_BF_t0003.tif", 13, 3},
+                 {"A01_t0012_ch00_stitch.depth.tif", -1, 0},
+                 {"A01_t0012_ch00_stitch.txt", -1, 0},
+                 {"Z01_t0012.jpg", -1, 0},
+                 {"A01_stitch.jpg", -1, 0},
+                 {"A01.jpg", -1, 0}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        int well = -1;
+        int64_t t = 0;
+        const bool is = fo_image_name_parse(names[i].name, &well, &t);
+        if (is != (names[i].well >= 0)) FAIL("%s", names[i].name);
+        if (is) EQ_I64(well, names[i].well);
+        if (is) EQ_I64(t, names[i].t);
+    }
+    fth_mem *mem = t_mem(1 << 20);
+    fth_err err = {0};
+    const char *file[] = {"plate/A01_t0002_ch00_stitch.jpg", "plate/A01_t0010_ch00_stitch.jpg",
+                          "plate/A01_t0010_ch01_stitch.jpg", "plate/B02/BF/B02_BF_t0003.tif",
+                          "plate/.ff_complete"};
+    for (size_t i = 0; i < sizeof file / sizeof file[0]; i++) {
+        char parent[FTH_PATH];
+        OK(fth_path_parent(parent, t_temp_path(file[i]), NULL));
+        OK(fth_folder_make_all(mem, parent, NULL));
+        t_file_write(t_temp_path(file[i]), "", 0);
+    }
+    fo_last_images last;
+    OKE(fo_last_images_find(&last, mem, t_temp_path("plate"), &err), &err);
+    EQ_I64(last.wells, 2);
+    HAS(fth_texts_get(last.paths, last.path[0]), "A01_t0010_ch00_stitch.jpg");
+    HAS(fth_texts_get(last.paths, last.path[13]), "B02/BF/B02_BF_t0003.tif");
+    fo_last_images_free(&last);
+    OK(fth_mem_destroy(mem, NULL));
 }

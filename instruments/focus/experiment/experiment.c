@@ -196,22 +196,41 @@ static fth_status find_plate(fo_experiment *e, fth_mem *mem, fo_problems *proble
 
 /* ---- all ---- */
 
+static fth_status name_results(fo_experiment *e, const fo_experiment_options *opt, fth_err *err)
+{
+    snprintf(e->root, sizeof e->root, "%s", opt->root);
+    for (const place *p = opt->layout == FO_LAYOUT_V2 ? v2_places : legacy_places; p->format; p++)
+        FTH_TRY(under_root(e, p->format, (char *)e + p->member, err));
+    if (opt->run_dir && opt->run_dir[0]) snprintf(e->run, sizeof e->run, "%s", opt->run_dir);
+    return FTH_OK;
+}
+
+/* The root and the name: whether there is anything to look at. */
+static bool take_place(fo_experiment *e, const fo_experiment_options *opt, fo_problems *problems)
+{
+    if (!take_name(e, opt->name, problems)) return false;
+    if (fth_path_kind_of(opt->root) == FTH_PATH_FOLDER) return true;
+    fo_problems_add(problems, true, "check --data-root", "%s: no such folder", opt->root);
+    return false;
+}
+
 fth_status fo_experiment_find(fo_experiment *e, fth_mem *mem, const fo_experiment_options *opt,
                               fo_problems *problems, fth_texts *notes, fth_err *err)
 {
     *e = (fo_experiment){.layout = opt->layout};
     const bool known = find_microscope(e, opt->microscope, problems);
-    if (!take_name(e, opt->name, problems) || !known) return FTH_OK;
-    if (fth_path_kind_of(opt->root) != FTH_PATH_FOLDER) {
-        fo_problems_add(problems, true, "check --data-root", "%s: no such folder", opt->root);
-        return FTH_OK;
-    }
-    snprintf(e->root, sizeof e->root, "%s", opt->root);
-    for (const place *p = opt->layout == FO_LAYOUT_V2 ? v2_places : legacy_places; p->format; p++)
-        FTH_TRY(under_root(e, p->format, (char *)e + p->member, err));
-    if (opt->run_dir && opt->run_dir[0]) snprintf(e->run, sizeof e->run, "%s", opt->run_dir);
+    if (!take_place(e, opt, problems) || !known) return FTH_OK;
+    FTH_TRY(name_results(e, opt, err));
     FTH_TRY(find_raw(e, mem, problems, err));
     return find_plate(e, mem, problems, notes, err);
+}
+
+fth_status fo_experiment_results(fo_experiment *e, const fo_experiment_options *opt, fth_err *err)
+{
+    fo_problems problems = {0};
+    *e = (fo_experiment){.layout = opt->layout};
+    if (!take_place(e, opt, &problems)) return fo_problems_end(&problems, err);
+    return name_results(e, opt, err);
 }
 
 fth_status fo_experiment_image(const fo_experiment *e, const fo_image_name *name,

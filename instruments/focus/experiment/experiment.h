@@ -39,6 +39,10 @@ typedef struct fo_experiment_options {
 fth_status fo_experiment_find(fo_experiment *e, fth_mem *mem, const fo_experiment_options *opt,
                               fo_problems *problems, fth_texts *notes, fth_err *err);
 
+/* Only names the results, of an experiment that was run: `microscope` is not looked at.
+ * FTH_E_COMMAND for a name that is none, FTH_E_FILE_OPEN for a root that is not there. */
+fth_status fo_experiment_results(fo_experiment *e, const fo_experiment_options *opt, fth_err *err);
+
 /* The image of a well, in its folder: "A01_t0012_ch00_stitch.jpg"; v2: "A01/BF/A01_BF_t0012.tif".
  */
 typedef struct fo_image_name {
