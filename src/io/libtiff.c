@@ -1,9 +1,8 @@
 /* libtiff.c - strips and tiles unpacked: the one file that knows libtiff.
  *
  * A handle of libtiff serves one reader at a time, so there are as many as read at once; idle ones
- * wait for the next. libtiff reads through our file, says nothing to anybody but us, and is not
- * given more than 256 MiB for one block. Its memory comes from malloc: a strip, and the state of
- * the packing.
+ * wait for the next. libtiff reads through our file, into memory of ours, and says nothing to
+ * anybody but us. What it takes from malloc is the state of a packing, and its tables.
  */
 #include "io/tiff.h"
 #include "mem/heap.h"
@@ -15,7 +14,7 @@
 
 #include <tiffio.h>
 
-enum { MOST_BLOCK = 256 << 20, MOST_IDLE = 32 };
+enum { MOST_BLOCK = 64 << 20, MOST_IDLE = 32 };
 
 typedef struct handle {
     TIFF *tif;
@@ -205,13 +204,25 @@ static bool go_to(handle *h, const fth__tiff_page *p)
     return true;
 }
 
+/* Into our buffer, where the packed bytes fit; else libtiff's reason says that they do not. */
+static bool use_buffer(handle *h, int64_t chunk, void *packed, uint64_t room)
+{
+    const uint64_t bytes = TIFFGetStrileByteCount(h->tif, (uint32_t)chunk);
+    if (bytes > room)
+        snprintf(h->message, sizeof h->message,
+                 "it is packed in %" PRIu64 " bytes, at most %" PRIu64 " are expected", bytes,
+                 room);
+    return bytes <= room && TIFFReadBufferSetup(h->tif, packed, (tmsize_t)room);
+}
+
 fth_status fth__libtiff_chunk(fth__libtiff *l, const fth__tiff_page *p, int64_t chunk, void *to,
-                              uint64_t bytes, fth_err *err)
+                              uint64_t bytes, void *packed, uint64_t room, fth_err *err)
 {
     handle *h = NULL;
     FTH_TRY(take_handle(l, &h, err));
     tmsize_t got = -1;
-    if (go_to(h, p) && chunk < UINT32_MAX && !!TIFFIsTiled(h->tif) == p->tiled)
+    if (go_to(h, p) && chunk < UINT32_MAX && !!TIFFIsTiled(h->tif) == p->tiled &&
+        use_buffer(h, chunk, packed, room))
         got = p->tiled ? TIFFReadEncodedTile(h->tif, (uint32_t)chunk, to, (tmsize_t)bytes)
                        : TIFFReadEncodedStrip(h->tif, (uint32_t)chunk, to, (tmsize_t)bytes);
     fth_status s = FTH_OK;

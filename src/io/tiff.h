@@ -95,18 +95,23 @@ uint64_t fth__tiff_plane_bytes(const fth__tiff_page *p); /* of one channel */
 
 /* ---- pixels (tiff_pixels.c, libtiff.c) ---- */
 
+/* Bytes to work in: rows, or a strip and what it is packed in. UINT64_MAX: more than is unpacked
+ * at once. */
+uint64_t fth__tiff_room_bytes(const fth__tiff_page *p);
+/* Where a rectangle of a page is to be read without a room. */
+bool fth__tiff_is_direct(const fth__tiff_page *p, int64_t columns);
 /* A rectangle of a page, over its channels: lo and n of c, y, x. To dst[c][y][x], where a channel
- * has `stride` bytes. Several threads may read at once. */
+ * has `stride` bytes. `room` has fth__tiff_room_bytes. Several threads may read at once. */
 fth_status fth__tiff_read(fth__tiff *t, const fth__tiff_page *p, const int64_t lo[3],
-                          const int64_t n[3], uint64_t stride, void *dst, fth_err *err);
+                          const int64_t n[3], uint64_t stride, void *dst, void *room, fth_err *err);
 
 fth_status fth__libtiff_create(fth__libtiff **out, fth_mem *mem, fth_file *file, fth_err *err);
 void fth__libtiff_destroy(fth__libtiff *l); /* NULL is allowed */
 /* Can libtiff unpack this? */
 bool fth__libtiff_unpacks(int compression);
-/* The first `bytes` of a strip or tile, unpacked, in our byte order. */
+/* The first `bytes` of a strip or tile, unpacked, in our byte order. `packed` has `room` bytes. */
 fth_status fth__libtiff_chunk(fth__libtiff *l, const fth__tiff_page *p, int64_t chunk, void *to,
-                              uint64_t bytes, fth_err *err);
+                              uint64_t bytes, void *packed, uint64_t room, fth_err *err);
 
 /* ---- what pages mean (tiff_images.c, imagej.c, ome.c) ---- */
 

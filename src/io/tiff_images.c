@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "io/dense.h"
 #include "io/picture.h"
+#include "io/rooms.h"
 #include "io/tiff.h"
 #include "mem/heap.h"
 
@@ -29,6 +30,7 @@ typedef struct tiff_images {
 typedef struct tiff_source {
     fth__opened opened;
     tiff_images *i;
+    fth__rooms rooms;
 } tiff_source;
 
 /* ---- plans ---- */
@@ -245,10 +247,24 @@ static fth_images_frame frame(const fth_images *images, int64_t t, int64_t p, in
 
 /* ---- pixels ---- */
 
+static fth_status read_page(tiff_source *s, const fth__tiff_plane *at, const int64_t from[3],
+                            const int64_t count[3], uint64_t stride, char *dst, fth_err *err)
+{
+    fth__tiff *t = s->i->plan.file[at->file];
+    const fth__tiff_page *p = &t->page[at->page];
+    if (fth__tiff_is_direct(p, count[2]))
+        return fth__tiff_read(t, p, from, count, stride, dst, NULL, err);
+    void *room = fth__rooms_take(&s->rooms);
+    const fth_status status = fth__tiff_read(t, p, from, count, stride, dst, room, err);
+    fth__rooms_give(&s->rooms, room);
+    return status;
+}
+
 /* Channels of one frame, each from the page that has it. */
-static fth_status read_frame(tiff_images *i, int64_t frame_index, const int64_t *lo,
+static fth_status read_frame(tiff_source *s, int64_t frame_index, const int64_t *lo,
                              const int64_t *n, char *dst, fth_err *err)
 {
+    const tiff_images *i = s->i;
     const fth__tiff_plan *plan = &i->plan;
     const int64_t per = i->like->channels, end = lo[FTH_IMAGES_C] + n[FTH_IMAGES_C];
     const uint64_t stride =
@@ -261,8 +277,7 @@ static fth_status read_frame(tiff_images *i, int64_t frame_index, const int64_t 
         if (at->file < 0)
             memset(dst, 0, (uint64_t)some * stride);
         else
-            FTH_TRY(fth__tiff_read(plan->file[at->file], &plan->file[at->file]->page[at->page],
-                                   from, count, stride, dst, err));
+            FTH_TRY(read_page(s, at, from, count, stride, dst, err));
         dst += (uint64_t)some * stride;
         c += some;
     }
@@ -272,7 +287,8 @@ static fth_status read_frame(tiff_images *i, int64_t frame_index, const int64_t 
 static fth_status read_rect(void *self, const int64_t *lo, const int64_t *n, void *dst,
                             fth_err *err)
 {
-    tiff_images *i = ((tiff_source *)self)->i;
+    tiff_source *s = self;
+    const tiff_images *i = s->i;
     const fth__tiff_plan *plan = &i->plan;
     FTH_TRY(fth__rect_check("tiff", FTH_IMAGES_AXES, i->images.info.size, lo, n, err));
     if (fth__rect_count(FTH_IMAGES_AXES, n) == 0) return FTH_OK;
@@ -282,7 +298,7 @@ static fth_status read_rect(void *self, const int64_t *lo, const int64_t *n, voi
     for (int64_t t = lo[FTH_IMAGES_T]; t < lo[FTH_IMAGES_T] + n[FTH_IMAGES_T]; t++)
         for (int64_t p = lo[FTH_IMAGES_P]; p < lo[FTH_IMAGES_P] + n[FTH_IMAGES_P]; p++)
             for (int64_t z = lo[FTH_IMAGES_Z]; z < lo[FTH_IMAGES_Z] + n[FTH_IMAGES_Z]; z++) {
-                FTH_TRY(read_frame(i, (t * plan->p + p) * plan->z + z, lo, n, to, err));
+                FTH_TRY(read_frame(s, (t * plan->p + p) * plan->z + z, lo, n, to, err));
                 to += bytes;
             }
     return FTH_OK;
@@ -292,24 +308,53 @@ static void close_source(void *self)
 {
     tiff_source *s = self;
     fth_mem *mem = s->i->mem;
+    fth__rooms_close(&s->rooms);
     release(s->i);
     fth__heap_free(mem, s);
+}
+
+/* The largest room that a page needs. */
+static fth_status find_room(const tiff_images *i, uint64_t *bytes, fth_err *err)
+{
+    const fth__tiff_plan *plan = &i->plan;
+    const int64_t n = plan->t * plan->p * plan->z * plan->c;
+    *bytes = 0;
+    for (int64_t k = 0; k < n; k++) {
+        const fth__tiff_plane *at = &plan->plane[k];
+        if (at->file < 0) continue;
+        const fth__tiff_page *p = &plan->file[at->file]->page[at->page];
+        *bytes = fth__max_u64(*bytes, fth__tiff_room_bytes(p));
+        if (*bytes == UINT64_MAX)
+            return FTH__FILE_FAIL(err, FTH_E_FILE_FEATURE, plan->file[at->file]->file->path, p->ifd,
+                                  "a packed strip or tile of %" PRId64 " x %" PRId64
+                                  " pixels; at most 256 MiB are unpacked at once",
+                                  p->chunk_h, p->chunk_w);
+    }
+    return FTH_OK;
 }
 
 static fth_status source(fth_images *images, fth_source *out, fth_err *err)
 {
     tiff_images *i = (tiff_images *)(void *)images;
+    uint64_t bytes = 0;
     void *block = NULL;
+    FTH_TRY(find_room(i, &bytes, err));
     FTH_TRY(fth__heap_take(i->mem, 1, sizeof(tiff_source), &block, err));
     tiff_source *s = block;
     s->opened.close = close_source;
     s->i = i;
+    const fth_status status = fth__rooms_open(&s->rooms, i->mem, "strips of a TIFF", bytes, err);
+    if (status != FTH_OK) {
+        fth__heap_free(i->mem, s);
+        return status;
+    }
     atomic_fetch_add(&i->refs, 1);
     *out = (fth_source){.kind = images->info.format,
                         .self = s,
                         .dtype = images->info.dtype,
                         .n_axes = FTH_IMAGES_AXES,
                         .read = read_rect,
+                        .billed_bytes = s->rooms.bytes,
                         .concurrent = true};
     memcpy(out->size, images->info.size, sizeof images->info.size);
     return FTH_OK;

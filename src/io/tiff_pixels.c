@@ -20,6 +20,8 @@ typedef struct wish {
     uint64_t stride;
     char *dst;
     int64_t item;
+    char *packed; /* `room` bytes behind the buffer */
+    uint64_t room;
 } wish;
 
 static void finish(const wish *w, void *px, int64_t count, bool swap)
@@ -102,8 +104,8 @@ static fth_status read_chunk(const wish *w, int64_t row, int64_t column, int64_t
     const int64_t top = row * p->chunk_h, left = column * p->chunk_w;
     const int64_t rows = p->tiled ? p->chunk_h : fth__min_i64(p->chunk_h, p->height - top);
     const int64_t samples = rows * p->chunk_w * step;
-    FTH_TRY(
-        fth__libtiff_chunk(w->t->handles, p, index, buffer, (uint64_t)(samples * w->item), err));
+    FTH_TRY(fth__libtiff_chunk(w->t->handles, p, index, buffer, (uint64_t)(samples * w->item),
+                               w->packed, w->room, err));
     finish(w, buffer, samples, false);
     const int64_t y0 = fth__max_i64(top, w->lo[Y]),
                   y1 = fth__min_i64(fth__min_i64(top + rows, p->height), w->lo[Y] + w->n[Y]);
@@ -127,26 +129,51 @@ static fth_status read_chunks(const wish *w, char *buffer, fth_err *err)
     return FTH_OK;
 }
 
-fth_status fth__tiff_read(fth__tiff *t, const fth__tiff_page *p, const int64_t lo[3],
-                          const int64_t n[3], uint64_t stride, void *dst, fth_err *err)
+/* ---- rooms ---- */
+
+bool fth__tiff_is_direct(const fth__tiff_page *p, int64_t columns)
 {
-    const wish w = {t, p, lo, n, stride, dst, fth_dtype_size(p->dtype)};
-    const uint64_t row = (uint64_t)(p->width * p->samples * w.item);
-    uint64_t bytes = fth__max_u64(row, BUFFER);
-    void *buffer = NULL;
+    return p->data && (p->samples == 1 || p->separate) && columns == p->width;
+}
+
+/* Rows, or an unpacked strip, in whole units of 64. */
+static uint64_t buffer_bytes(const fth__tiff_page *p)
+{
+    const uint64_t item = (uint64_t)fth_dtype_size(p->dtype), samples = (uint64_t)p->samples;
+    const uint64_t step = p->separate ? 1 : samples;
+    uint64_t bytes = fth__max_u64((uint64_t)p->width * samples * item, BUFFER);
+    if (!p->data &&
+        (!fth__mul_u64((uint64_t)p->chunk_w * step * item, (uint64_t)p->chunk_h, &bytes) ||
+         bytes > MOST_CHUNK))
+        return UINT64_MAX;
+    return (bytes + 63) / 64 * 64;
+}
+
+/* What does not get smaller by packing gets larger, by LZW to 1.5 times as much. */
+static uint64_t packed_bytes(const fth__tiff_page *p)
+{
+    return p->data ? 0 : 2 * buffer_bytes(p) + (64 << 10);
+}
+
+uint64_t fth__tiff_room_bytes(const fth__tiff_page *p)
+{
+    const uint64_t bytes = buffer_bytes(p);
+    return bytes == UINT64_MAX ? bytes : bytes + packed_bytes(p);
+}
+
+fth_status fth__tiff_read(fth__tiff *t, const fth__tiff_page *p, const int64_t lo[3],
+                          const int64_t n[3], uint64_t stride, void *dst, void *room, fth_err *err)
+{
+    char *buffer = room;
+    const wish w = {.t = t,
+                    .p = p,
+                    .lo = lo,
+                    .n = n,
+                    .stride = stride,
+                    .dst = dst,
+                    .item = fth_dtype_size(p->dtype),
+                    .packed = buffer ? buffer + buffer_bytes(p) : NULL,
+                    .room = packed_bytes(p)};
     if (n[C] == 0 || n[Y] == 0 || n[X] == 0) return FTH_OK;
-    if (!p->data) {
-        const uint64_t pixel = (uint64_t)((p->separate ? 1 : p->samples) * w.item);
-        if (!fth__mul_u64((uint64_t)p->chunk_w * pixel, (uint64_t)p->chunk_h, &bytes) ||
-            bytes > MOST_CHUNK)
-            return FTH__FILE_FAIL(err, FTH_E_FILE_FEATURE, t->file->path, p->ifd,
-                                  "a packed strip or tile of %" PRId64 " x %" PRId64
-                                  " pixels; at most 256 MiB are unpacked at once",
-                                  p->chunk_h, p->chunk_w);
-    }
-    const bool direct = p->data && (p->samples == 1 || p->separate) && n[X] == p->width;
-    if (!direct) FTH_TRY(fth_mem_take(t->mem, FTH_MEM_ANY, bytes, "rows of a TIFF", &buffer, err));
-    const fth_status s = p->data ? read_contiguous(&w, buffer, err) : read_chunks(&w, buffer, err);
-    if (buffer) (void)fth_mem_release(t->mem, buffer, NULL);
-    return s;
+    return p->data ? read_contiguous(&w, buffer, err) : read_chunks(&w, buffer, err);
 }

@@ -183,6 +183,24 @@ TEST(progressive_colours_of_pillow)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+/* Pixels that libjpeg would guess are an error. */
+TEST(damaged_jpeg_is_refused)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    fth_err err = {0};
+    fth_picture p;
+    size_t n = 0;
+    unsigned char *d = t_file_read(JPEG("pillow_q75.jpg"), &n);
+    const char *path = t_temp_path("end.jpg");
+    memcpy(d + 2000, "\xff\xd9", 2); /* it says that it ends here */
+    t_file_write(path, d, n);
+    IS(fth_picture_load(mem, path, &p, &err), FTH_E_FILE_FORMAT);
+    HAS(err.text, "the JPEG is damaged");
+    OK(fth_mem_destroy(mem, NULL));
+    free(d);
+    remove(path);
+}
+
 /* ---- PGM by hand ---- */
 
 static void pgm(const char *text, size_t n, fth_status wanted, const char *found, int bits)

@@ -58,6 +58,7 @@ static const golden files[] = {
      0,
      0},
     {"strips.tif", "tiff", "zyx", {1, 1, 3, 1, 23, 17}, FTH_U16, 0x54f6f26b, false, 0, 0, 0, 0},
+    {"shuffled.tif", "tiff", "zyx", {1, 1, 3, 1, 23, 17}, FTH_U16, 0x54f6f26b, false, 0, 0, 0, 0},
     {"deflate_big.tif",
      "tiff",
      "zyx",
