@@ -388,5 +388,9 @@ fth_status fth__nd2_source(fth_images *images, fth_source *out, fth_err *err)
                         .read_rows = read_rows,
                         .concurrent = true};
     memcpy(out->size, images->info.size, sizeof images->info.size);
+    if (m->packed) { /* a frame is inflated as a whole */
+        out->part[FTH_IMAGES_C] = m->components;
+        out->part[FTH_IMAGES_Y] = m->height;
+    }
     return FTH_OK;
 }

@@ -130,6 +130,8 @@ static fth_status source(fth_images *images, fth_source *out, fth_err *err)
                         .billed_bytes = v->rooms.bytes,
                         .concurrent = true};
     memcpy(out->size, v->size, sizeof v->size);
+    for (int a = 0; a < FTH_IMAGES_AXES; a++) /* the fields of a plate are cut alike */
+        if (g->axis[a] >= 0 && g->n > 0) out->part[a] = g->field[0].meta.chunk[g->axis[a]];
     return FTH_OK;
 }
 

@@ -172,6 +172,7 @@ fth_sink fth__ngff_spec_sink(const fth__ngff_spec *s)
                      .billed_bytes = s->rooms.bytes + s->work_bytes,
                      .concurrent = true};
     memcpy(sink.size, m->size, sizeof sink.size);
+    memcpy(sink.part, m->file, sizeof sink.part);
     return sink;
 }
 

@@ -157,5 +157,7 @@ fth_status fth__picture_source(fth_images *images, fth_source *out, fth_err *err
                         .libraries = p->rows->libraries,
                         .concurrent = true};
     memcpy(out->size, images->info.size, sizeof images->info.size);
+    out->part[FTH_IMAGES_C] = out->size[FTH_IMAGES_C]; /* unpacked from its beginning */
+    out->part[FTH_IMAGES_Y] = out->size[FTH_IMAGES_Y];
     return FTH_OK;
 }

@@ -357,6 +357,10 @@ static fth_status source(fth_images *images, fth_source *out, fth_err *err)
                         .billed_bytes = s->rooms.bytes,
                         .concurrent = true};
     memcpy(out->size, images->info.size, sizeof images->info.size);
+    if (i->like->data == 0) { /* strips and tiles are unpacked as a whole */
+        out->part[FTH_IMAGES_C] = i->like->separate ? 0 : i->like->channels;
+        out->part[FTH_IMAGES_Y] = i->like->chunk_h;
+    }
     return FTH_OK;
 }
 

@@ -224,5 +224,6 @@ fth_status fth_zarr_source(fth_zarr *z, fth_source *out, fth_err *err)
                         .billed_bytes = o->rooms.bytes,
                         .concurrent = true};
     memcpy(out->size, m->size, sizeof out->size);
+    if (!fth__zarr_is_straight(m)) memcpy(out->part, m->chunk, sizeof out->part);
     return FTH_OK;
 }

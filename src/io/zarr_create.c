@@ -85,5 +85,6 @@ fth_status fth_zarr_create(fth_sink *out, fth_mem *mem, const char *path,
                       .path = c->folder.path,
                       .concurrent = true};
     memcpy(out->size, m.size, sizeof out->size);
+    memcpy(out->part, m.file, sizeof out->part);
     return FTH_OK;
 }

@@ -49,6 +49,7 @@ static fth_status open_files(fo_input *in, fo_problems *problems, fth_err *err)
         fo_file_close(&in->file[i]);
         in->file[i].source = (fth_source){.dtype = shape.dtype, .n_axes = shape.n_axes};
         memcpy(in->file[i].source.size, shape.size, sizeof shape.size);
+        memcpy(in->file[i].source.part, shape.part, sizeof shape.part);
     }
     return FTH_OK;
 }

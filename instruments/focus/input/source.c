@@ -161,6 +161,8 @@ fth_source fo_input_source(fo_input_view *view)
     for (int64_t i = 0; i < in->n_files; i++) {
         const fth_source *f = &in->file[i].source;
         out.libraries |= f->libraries;
+        if (f->n_axes > 1 && f->part[f->n_axes - 2] > out.part[2])
+            out.part[2] = f->part[f->n_axes - 2]; /* rows that are decoded together */
         if (in->keep_open && !f->concurrent) out.concurrent = false;
         if (f->billed_bytes > out.billed_bytes) out.billed_bytes = f->billed_bytes;
     }

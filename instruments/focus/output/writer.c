@@ -284,7 +284,8 @@ fth_sink fo_writer_sink(fo_writer *w, fo_port port, const int64_t *chosen, int64
                       .size = {n, w->opt.rows, w->opt.columns},
                       .write = write_rectangle,
                       .abandon = forget,
-                      .concurrent = true};
+                      .concurrent = true,
+                      .part = {1, w->opt.rows, w->opt.columns}};
 }
 
 /* ---- making one ---- */
