@@ -87,6 +87,17 @@ static fth_picture picture_of(const fo_writer_options *o, fo_kind kind, const vo
                          .um_per_px = o->um_per_px};
 }
 
+/* Of the largest picture that is put together. */
+static uint64_t pixel_bytes(const fo_writer_options *o)
+{
+    int64_t most = 1;
+    for (int kind = 0; kind < FO_OUT_KINDS; kind++) {
+        const int64_t each = fth_dtype_size(written_dtype(o, (fo_kind)kind));
+        if (o->wanted[kind] && each > most) most = each;
+    }
+    return (uint64_t)(o->rows * o->columns * most);
+}
+
 /* ---- conversion of one row ---- */
 
 static void convert_index(const fo_writer_options *o, const uint16_t *src, int64_t n, void *dst)
@@ -132,9 +143,10 @@ static void convert(const fo_writer_options *o, fo_kind kind, const void *src, i
 
 static fth_status take_buffer(fo_writer *w, fth_mem *from, fth_err *err)
 {
-    const uint64_t bytes = (uint64_t)(w->opt.rows * w->opt.columns) * sizeof(float);
+    const uint64_t bytes = pixel_bytes(&w->opt);
     void *pixels = NULL;
     FTH_TRY(fth_mem_take(from, FTH_MEM_DIRECT, bytes, "picture", &pixels, err));
+    memset(pixels, 0, bytes);
     w->buffer[w->n_buffers++] = (buffer){.pixels = pixels, .from = from};
     return FTH_OK;
 }
@@ -297,8 +309,8 @@ static int files_each(const fo_writer_options *o)
     return n;
 }
 
-/* What one buffer and its encoder take. */
-static uint64_t bytes_each(const fo_writer_options *o)
+/* What one encoder takes. */
+static uint64_t encoder_bytes(const fo_writer_options *o)
 {
     uint64_t most = 0;
     for (int kind = 0; kind < FO_OUT_KINDS; kind++) {
@@ -309,14 +321,28 @@ static uint64_t bytes_each(const fo_writer_options *o)
         if (bytes > most) most = bytes;
     }
     const uint64_t page = 1 << 16; /* blocks are rounded up */
-    return most + (uint64_t)(o->rows * o->columns) * sizeof(float) + 4 * page;
+    return most + 3 * page;
+}
+
+/* Pages that encoders will use are touched now: they count as held, not as growth of the run. */
+static fth_status warm_up(fo_writer *w, int n, uint64_t bytes, fth_err *err)
+{
+    void *block[MOST_BUFFERS] = {0};
+    fth_status s = FTH_OK;
+    for (int i = 0; s == FTH_OK && i < n; i++) {
+        s = fth_mem_take(w->workers, FTH_MEM_ANY, bytes, "encoder", &block[i], err);
+        if (s == FTH_OK) memset(block[i], 0, bytes);
+    }
+    for (int i = 0; i < n; i++) fth_mem_release(w->workers, block[i], NULL);
+    return s;
 }
 
 static fth_status make_buffers(fo_writer *w, fth_err *err)
 {
     fth_mem_stats stats;
     fth_mem_get_stats(w->mem, &stats);
-    const uint64_t each = bytes_each(&w->opt), share = stats.budget_bytes / 8;
+    const uint64_t encoder = encoder_bytes(&w->opt), page = 1 << 16,
+                   each = encoder + pixel_bytes(&w->opt) + page, share = stats.budget_bytes / 8;
     const int kinds = files_each(&w->opt);
     int n = fth_context_threads(w->ctx) + 1;
     if (n > MOST_BUFFERS / 2) n = MOST_BUFFERS / 2;
@@ -330,6 +356,7 @@ static fth_status make_buffers(fo_writer *w, fth_err *err)
     opt.budget_bytes = (uint64_t)n * each;
     FTH_TRY(fth_mem_create(&w->workers, &opt, err));
     while (w->n_buffers < n) FTH_TRY(take_buffer(w, w->workers, err));
+    FTH_TRY(warm_up(w, n, encoder - 2 * page, err));
     return FTH_OK;
 }
 
