@@ -8,6 +8,7 @@
 #include "process/command.h"
 #include "settings/settings.h"
 #include "stack/stack.h"
+#include "stages/stages.h"
 #include "toy/toy.h"
 
 #endif

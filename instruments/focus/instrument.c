@@ -9,6 +9,9 @@ const fth_instrument fth_instrument_focus = {
     .name = "focus",
     .brief = "z-stacks of microscopes to images that are sharp everywhere",
     .schema = &fo_schema,
+    .stage = fo_stages,
+    .n_stages = FO_STAGES,
+    .model = fo_model_name,
     .verb = verbs,
     .n_verbs = sizeof verbs / sizeof verbs[0],
 };

@@ -352,6 +352,8 @@ class EveryCommand(unittest.TestCase):
         texts["shots.yaml"] = f"instrument: bragg\nname: b\noutput_dir: {d}/shots\ncrystal: {{default_F: 10, " \
                               "cell: [40, 40, 40, 90, 90, 90], N: [3, 3, 3]}\nbeam: {lambda: 1}\n" \
                               "detector: {distance: 60, pixels: [16, 16], pixel: 0.6}\nfigures: {dpi: 40}\n"
+        texts["plate.yaml"] = f"instrument: focus\nname: p\noutput_dir: {d}/plates\n" \
+                              f"input: {{data_root: {d}/plate, exp: 20250101_toy, microscope: YX1}}\n"
         texts["water.stol"] = "0 2.57\n0.1 3\n0.5 7\n1 4\n"
         for name, text in texts.items():
             with open(os.path.join(d, name), "w") as file:
@@ -361,6 +363,7 @@ class EveryCommand(unittest.TestCase):
         cls.must("focus", "toy", "-o", d + "/seen", "--wells=1", "--times=1", "--planes=2")
         cls.must("focus", "run", "--data-root", d + "/seen", "--exp=20250101_toy", "--microscope=YX1")
         cls.must("run", "preprocess", "train", "analyze", "-c", d + "/svgp.yaml", "-c", d + "/pnmf.yaml")
+        cls.must("run", "index", "fuse", "-c", d + "/plate.yaml")
         cls.must("run", "survey", "fit", "analyze", "-c", d + "/sea.yaml")
         cls.must("run", "render", "-c", d + "/shots.yaml")
         cls.must("bragg", *cls.CELL.split(), "-floatfile", d + "/spots.bin", "-intfile", d + "/spots.img",
@@ -401,6 +404,7 @@ class EveryCommand(unittest.TestCase):
                ("focus", "init-plate"): ["-o", "plate.xlsx"],
                ("focus", "stack"): [nd2, "-o", "sharp"], ("focus", "run"): plate, ("focus", "plan"): plate,
                ("sounding", "depth"): [d + "/sea/waves/model.safetensors", "1", "2"]}
+        out.update({("focus", stage): ["-c", d + "/plate.yaml"] for stage in ("index", "fuse", "figures")})
         for group, stages in self.STAGES.items():
             out.update({(group, stage): ["-c", f"{d}/{of[group]}"] for stage in stages})
             out[group, "plan"] = ["-c", f"{d}/{of[group]}"]

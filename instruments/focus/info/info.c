@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { SHOWN = 24 };
+static const double unknown = (double)NAN;
 
 static const char axis_names[] = "btpzcyx";
 static const char *const json_names[FO_AXES] = {"b", "t", "p", "z", "c", "y", "x"};
@@ -31,7 +32,8 @@ static fth_images_frame frame_of(const fo_file *f, int64_t i)
     const int64_t z = i % f->size[FO_Z], p = i / f->size[FO_Z] % f->size[FO_P],
                   t = i / f->size[FO_Z] / f->size[FO_P];
     if (f->images) return fth_images_get_frame(f->images, t, p, z);
-    return (fth_images_frame){.present = true, .time_ms = NAN, .x_um = NAN, .y_um = NAN};
+    return (fth_images_frame){
+        .present = true, .time_ms = unknown, .x_um = unknown, .y_um = unknown};
 }
 
 static int64_t frame_count(const fo_file *f)
@@ -95,7 +97,7 @@ static void print_positions(const fo_file *f, FILE *out)
 /* The first and the last time of a position's first plane, and what lies between. */
 static void print_times(const fo_file *f, FILE *out)
 {
-    double first = NAN, last = NAN, longest = 0, before = NAN;
+    double first = unknown, last = unknown, longest = 0, before = unknown;
     int64_t gap = -1;
     for (int64_t t = 0; t < f->size[FO_T]; t++) {
         const double ms = fth_images_get_frame(f->images, t, 0, 0).time_ms;
@@ -125,8 +127,8 @@ static void add_axes(const fo_file *f, fth_json_writer *w)
     fth_json_close(w);
     fth_json_text(w, "dtype", fth_dtype_name(f->dtype));
     fth_json_int(w, "significant_bits", f->significant_bits);
-    fth_json_real(w, "um_per_px", f->um_per_px > 0 ? f->um_per_px : (double)NAN);
-    fth_json_real(w, "z_step_um", f->z_step_um > 0 ? f->z_step_um : (double)NAN);
+    fth_json_real(w, "um_per_px", f->um_per_px > 0 ? f->um_per_px : unknown);
+    fth_json_real(w, "z_step_um", f->z_step_um > 0 ? f->z_step_um : unknown);
     fth_json_open(w, "channels", '[');
     for (int64_t c = 0; c < f->size[FO_C]; c++) fth_json_text(w, NULL, channel_of(f, c));
     fth_json_close(w);

@@ -107,7 +107,7 @@ static fth_status add_outs(batch *b, const fo_fused *f, fo_writer *writer, fth_e
         if (!p->writer.wanted[k] || b->measure) continue;
         if (!fth_val_ok(kinds[k]) && fth_graph_check(b->g, NULL) == FTH_OK)
             return refuse_output(p, words[k].what, words[k].flag, err);
-        add_out(b, kinds[k], fo_writer_sink(writer, (fo_kind)k, b->chosen, b->n));
+        add_out(b, kinds[k], fo_writer_sink(writer, k, b->chosen, b->n));
     }
     add_table(b, 0, f->stats, r->stats, FO_STATS);
     if (!p->tables) return FTH_OK;

@@ -27,6 +27,13 @@ static const fth_config_key keys[] = {
     FTH_KEY(CHOICE, "input.microscope", "which wrote the experiment", .choices = "YX1 Keyence"),
     FTH_KEY(SECTION, "focus", "How stacks are fused, and what is written."),
 #include "options.def"
+    FTH_KEY(SECTION, "toy",
+            "A made-up plate that is written to input.data_root before it is read."),
+    FTH_KEY(INT, "toy.wells", "wells of it; without this key there is none", .range = "[1, 96]"),
+    FTH_KEY(INT, "toy.times", "time points", .value = "2", .range = "[1, 10000]"),
+    FTH_KEY(INT, "toy.planes", "planes of a stack", .value = "5", .range = "[1, 200]"),
+    FTH_KEY(INT, "toy.rows", "rows of a plane", .value = "64", .range = "[16, 8192]"),
+    FTH_KEY(INT, "toy.columns", "columns of a plane", .value = "48", .range = "[16, 8192]"),
 };
 
 #undef BOTH
@@ -44,10 +51,19 @@ static const fth_config_key keys[] = {
 /* What one row cannot say. */
 static void check(fth_config *cfg, void *user)
 {
+    static const char *const tree_keys[] = {"input.data_root", "input.exp", "input.microscope"};
     (void)user;
     const bool tree = fth_config_has(cfg, "input.data_root") || fth_config_has(cfg, "input.exp") ||
                       fth_config_has(cfg, "input.microscope");
     const bool files = fth_config_has(cfg, "input.files");
+    if (tree && !files)
+        for (int i = 0; i < 3; i++)
+            if (!fth_config_has(cfg, tree_keys[i]))
+                fth_config_complain(cfg, tree_keys[i], NULL,
+                                    "an experiment has data_root, exp and microscope");
+    if (fth_config_has(cfg, "toy.wells") && !tree)
+        fth_config_complain(cfg, "toy.wells", "set input.data_root, exp and microscope",
+                            "a made-up plate needs a place");
     if (tree && files)
         fth_config_complain(cfg, "input.files", "keep one of them",
                             "files and an experiment are both given");

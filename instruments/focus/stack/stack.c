@@ -14,8 +14,9 @@
 typedef struct command {
     fth_context *ctx;
     fth_mem *mem;
-    fth_answer *a;
-    fth_config *cfg;
+    fth_answer *a; /* NULL: a stage */
+    const fth_config *cfg;
+    const fth_stage_call *stage; /* NULL: a command */
     fo_selection selection;
     fo_input in;
     fo_names names;
@@ -139,7 +140,8 @@ static fth_status set_up(command *c, int n_paths, const char *const *path, const
                                 .how = how,
                                 .writer = writer_options(c, &format),
                                 .results = &c->results,
-                                .tables = fth_config_bool(c->cfg, "focus.metrics")};
+                                .tables = c->stage || fth_config_bool(c->cfg, "focus.metrics"),
+                                .stage = c->stage};
     if (how.compat == FO_COMPAT_YX1)
         c->pipeline.group = fth_config_int(c->cfg, "focus.compat_batch");
     return fo_pipeline_settle(&c->pipeline, err);
@@ -206,17 +208,67 @@ static void tell_result(command *c)
     fo_bound_add(&c->pipeline, w);
 }
 
+static void close_all(command *c)
+{
+    fo_results_free(&c->results);
+    if (c->in.mem) fo_input_close(&c->in);
+}
+
+/* Images, then tables. */
+static fth_status fuse(command *c, fth_err *err)
+{
+    if (c->names.folder) FTH_TRY(fth_folder_make_all(c->mem, c->names.out, err));
+    const fth_status s = fo_pipeline_run(&c->pipeline, err);
+    if (s != FTH_OK && s != FTH_E_JOB_FAILED) return s;
+    const fth_status saved = save_tables(c, s == FTH_OK ? err : NULL);
+    return s == FTH_OK ? saved : s;
+}
+
 static fth_status work(command *c, fth_err *err)
 {
     FTH_TRY(tell_files(c, err));
     if (c->a->plan) return fo_pipeline_plan(&c->pipeline, show_plan, c->a, err);
-    if (c->names.folder) FTH_TRY(fth_folder_make_all(c->mem, c->names.out, err));
-    fth_status s = fo_pipeline_run(&c->pipeline, err);
-    if (s != FTH_OK && s != FTH_E_JOB_FAILED) return s;
-    const fth_status saved = save_tables(c, s == FTH_OK ? err : NULL);
-    if (saved == FTH_OK) tell_result(c);
-    return s == FTH_OK ? saved : s;
+    const fth_status s = fuse(c, err);
+    if (s == FTH_OK || s == FTH_E_JOB_FAILED) tell_result(c);
+    return s;
 }
+
+/* ---- the stage of a config ---- */
+
+static fth_status add_to_stage(void *user, const fth_plan *plan, fth_err *err)
+{
+    const fo_stage_show *to = user;
+    return fth_stage_plan_add(to->call, to->out, plan, 1, to->show, err);
+}
+
+/* Images are outputs of the stage. */
+static fth_status list_images(const command *c, fth_err *err)
+{
+    char path[FTH_PATH];
+    for (int64_t i = 0; i < c->results.n; i++) {
+        if (c->results.state[i] != FO_DONE) continue;
+        FTH_TRY(fo_names_path(&c->names, i, FO_OUT_IMAGE, path, err));
+        FTH_TRY(fth_stage_wrote(c->stage, FTH_FILE_OUTPUT, path, NULL, err));
+    }
+    return FTH_OK;
+}
+
+fth_status fo_stack_stage(const fth_stage_call *call, const char *const *path, int n,
+                          const char *folder, fo_stage_show *plan, fth_err *err)
+{
+    command c = {.ctx = call->context,
+                 .mem = fth_context_mem(call->context),
+                 .cfg = call->config,
+                 .stage = call};
+    fth_status s = set_up(&c, n, path, folder, err);
+    if (s == FTH_OK)
+        s = plan ? fo_pipeline_plan(&c.pipeline, add_to_stage, plan, err) : fuse(&c, err);
+    if (s == FTH_OK && !plan) s = list_images(&c, err);
+    close_all(&c);
+    return s;
+}
+
+/* ---- the command ---- */
 
 static fth_status run(fth_context *ctx, int n_args, char *const *arg,
                       const char *(*value)(void *user, const char *flag), void *user, FILE *out,
@@ -234,12 +286,13 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
     fth_answer a;
     FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
     command c = {.ctx = ctx, .mem = fth_context_mem(ctx), .a = &a};
-    fth_status s = fo_settings_from_flags(&c.cfg, c.mem, true, value, user, err);
+    fth_config *cfg = NULL;
+    fth_status s = fo_settings_from_flags(&cfg, c.mem, true, value, user, err);
+    c.cfg = cfg;
     if (s == FTH_OK) s = set_up(&c, n_args, (const char *const *)arg, output, err);
     if (s == FTH_OK) s = work(&c, err);
-    fo_results_free(&c.results);
-    fo_input_close(&c.in);
-    const fth_status closed = fth_config_destroy(c.cfg, s == FTH_OK ? err : NULL);
+    close_all(&c);
+    const fth_status closed = fth_config_destroy(cfg, s == FTH_OK ? err : NULL);
     return fth_answer_end(&a, s == FTH_OK ? closed : s, err);
 }
 

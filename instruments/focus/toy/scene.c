@@ -93,8 +93,8 @@ static void make_texture(fo_scene *s, uint32_t *state, double age, float *out)
 
 void fo_scene_make(fo_scene *s, uint32_t seed, double age)
 {
-    uint32_t state = seed;
-    for (int i = 0; i < 8; i++) draw(&state); /* near seeds have near first numbers */
+    uint32_t state = seed * 2654435761u; /* near seeds lie far apart */
+    for (int i = 0; i < 8; i++) draw(&state);
     s->seed = state;
     make_texture(s, &state, age, s->blur);
     const double last = (double)(s->planes - 1), tilt = 0.3 * ((double)draw(&state) - 0.5);

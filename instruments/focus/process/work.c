@@ -1,0 +1,183 @@
+/* work.c - see work.h. */
+#include "work.h"
+
+#include "record.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Stacks between two savings of the tables: some seconds of work. */
+enum { BATCH = 512 };
+
+/* ---- names ---- */
+
+static fth_status path_of(void *user, int64_t stack, fo_port port, char path[FTH_PATH],
+                          fth_err *err)
+{
+    const fo_work *c = user;
+    char folder[FTH_PATH];
+    FTH_TRY(fo_job_path(&c->e, stack, port, path, err));
+    if (c->e.place.layout != FO_LAYOUT_V2) return FTH_OK;
+    FTH_TRY(fth_path_parent(folder, path, err));
+    return fth_folder_make_all(c->mem, folder, err);
+}
+
+static void name_of(void *user, int64_t stack, char *text, size_t bytes)
+{
+    const fo_work *c = user;
+    fo_job_stem(&c->e, stack, text, bytes);
+}
+
+static void well_of(void *user, int64_t stack, char *text, size_t bytes)
+{
+    const fo_work *c = user;
+    char name[FO_WELL_NAME];
+    snprintf(text, bytes, "%s", fo_well_name(fo_job_well(&c->e, stack), name));
+}
+
+/* ---- what is to do ---- */
+
+/* All files of a stack are there and are not empty. */
+static bool is_done(const fo_work *c, int64_t stack)
+{
+    for (fo_port port = 0; port < FO_OUT_KINDS + c->pipeline.writer.others; port++) {
+        char path[FTH_PATH];
+        fth_path_info info;
+        if (port < FO_OUT_KINDS && !c->pipeline.writer.wanted[port]) continue;
+        if (fo_job_path(&c->e, stack, port, path, NULL) != FTH_OK ||
+            fth_path_stat(path, &info, NULL) != FTH_OK || info.bytes == 0)
+            return false;
+    }
+    return true;
+}
+
+static void skip_done(fo_work *c)
+{
+    const bool all = c->overwrite;
+    const bool none = fth_config_bool(c->cfg, "focus.metadata_only");
+    for (int64_t i = 0; i < c->results.n; i++)
+        if (none || (!all && is_done(c, i))) c->results.state[i] = FO_SKIPPED;
+}
+
+static fth_status table_paths(const fo_work *c, char metrics[FTH_PATH], char planes[FTH_PATH],
+                              fth_err *err)
+{
+    FTH_TRY(fth_path_join(metrics, c->e.place.run, "metrics.csv", err));
+    return fth_path_join(planes, c->e.place.run, "planes.csv", err);
+}
+
+/* After every batch, so that one who resumes need not measure again. */
+static fth_status save_tables(void *user, fth_err *err)
+{
+    fo_work *c = user;
+    char metrics[FTH_PATH], planes[FTH_PATH];
+    const fo_labels labels = {name_of, well_of, c};
+    FTH_TRY(table_paths(c, metrics, planes, err));
+    return fo_tables_save(&c->results, &c->e.in, &labels, metrics, planes, err);
+}
+
+/* Rows of images that are there already. */
+static fth_status load_tables(fo_work *c, fth_err *err)
+{
+    char metrics[FTH_PATH], planes[FTH_PATH];
+    const fo_labels labels = {name_of, well_of, c};
+    FTH_TRY(table_paths(c, metrics, planes, err));
+    return fo_tables_load(&c->results, &c->e.in, &labels, metrics, planes, err);
+}
+
+static fo_writer_options writer_options(fo_work *c)
+{
+    const fo_input *in = &c->e.in;
+    return (fo_writer_options){.n_stacks = in->n_stacks,
+                               .rows = in->rows,
+                               .columns = in->columns,
+                               .um_per_px = in->um_per_px,
+                               .depth_unit = in->z_step_um > 0 ? in->z_step_um : 1,
+                               .depth_offset = (double)in->first_plane,
+                               .first_plane = in->first_plane,
+                               .planes = in->file_planes,
+                               .format = c->e.format,
+                               .wanted = {true, fth_config_bool(c->cfg, "focus.index_map"),
+                                          fth_config_bool(c->cfg, "focus.depth_map"),
+                                          fth_config_bool(c->cfg, "focus.confidence")},
+                               .others = (int)in->others,
+                               .path = path_of,
+                               .user = c};
+}
+
+static fth_status set_up(fo_work *c, fth_err *err)
+{
+    fo_fusion how;
+    FTH_TRY(fo_job_open(&c->e, c->mem, c->cfg, err));
+    const fo_input *in = &c->e.in;
+    const fo_pixels pixels = {in->um_per_px, in->significant_bits};
+    FTH_TRY(fo_fusion_read(c->cfg, true, &pixels, &how, err));
+    if (!c->overwrite && !c->force_config) FTH_TRY(fo_record_compare(&c->e, err));
+    FTH_TRY(fo_results_create(&c->results, c->mem, in->n_stacks, in->planes, err));
+    c->pipeline = (fo_pipeline){.ctx = c->ctx,
+                                .in = &c->e.in,
+                                .how = how,
+                                .writer = writer_options(c),
+                                .results = &c->results,
+                                .tables = true,
+                                .stage = c->stage,
+                                .group = BATCH,
+                                .after = save_tables,
+                                .user = c};
+    if (how.compat == FO_COMPAT_YX1)
+        c->pipeline.group = fth_config_int(c->cfg, "focus.compat_batch");
+    FTH_TRY(fo_pipeline_settle(&c->pipeline, err));
+    skip_done(c);
+    return FTH_OK;
+}
+
+/* ---- doing it ---- */
+
+/* The images are all there: others may look at the folder. */
+static fth_status save_marker(fo_work *c, fth_err *err)
+{
+    char path[FTH_PATH], text[40];
+    if (fth_config_bool(c->cfg, "focus.metadata_only")) return FTH_OK;
+    FTH_TRY(fth_path_join(path, c->e.place.images, ".ff_complete", err));
+    snprintf(text, sizeof text, "rows=%" PRId64 "\n", fo_job_rows(&c->e));
+    return fth_file_save(c->mem, path, text, strlen(text), err);
+}
+
+fth_status fo_work_run(fo_work *c, fth_err *err)
+{
+    const fo_results *r = &c->results;
+    char marker[FTH_PATH], built[FTH_PATH];
+    FTH_TRY(fth_folder_make_all(c->mem, c->e.place.run, err));
+    FTH_TRY(fth_path_parent(built, c->e.place.metadata, err));
+    FTH_TRY(fth_folder_make_all(c->mem, built, err));
+    FTH_TRY(fth_folder_make_all(c->mem, c->e.place.images, err));
+    FTH_TRY(fth_path_join(marker, c->e.place.images, ".ff_complete", err));
+    FTH_TRY(load_tables(c, err));
+    const bool any = fo_results_count(r, FO_WAITING) > 0;
+    if (any) FTH_TRY(fth_path_remove(c->mem, marker, err));
+    /* Who resumes after a kill has to know what made the images. */
+    FTH_TRY(fo_record_save(&c->e, r, NULL, c->ctx, err));
+    const fth_status s = fo_pipeline_run(&c->pipeline, err);
+    if (s != FTH_OK && s != FTH_E_JOB_FAILED) return s;
+    fth_err *told = s == FTH_OK ? err : NULL;
+    fth_status saved = save_tables(c, told);
+    if (saved == FTH_OK) saved = fo_job_tables(&c->e, true, told);
+    if (saved == FTH_OK)
+        saved = fo_record_save(&c->e, r, c->pipeline.plans ? &c->pipeline : NULL, c->ctx, told);
+    if (saved == FTH_OK && s == FTH_OK) saved = save_marker(c, told);
+    return s == FTH_OK ? saved : s;
+}
+
+fth_status fo_work_open(fo_work *c, fth_err *err)
+{
+    c->mem = fth_context_mem(c->ctx);
+    const fth_status s = set_up(c, err);
+    if (s != FTH_OK) fo_work_close(c);
+    return s;
+}
+
+void fo_work_close(fo_work *c)
+{
+    fo_results_free(&c->results);
+    fo_job_close(&c->e);
+}
