@@ -10,6 +10,7 @@
 
 #include <fathom/fathom.h>
 #include <fathom/io.h>
+#include <fathom/zarr.h>
 
 #include <inttypes.h>
 #include <sys/wait.h>
@@ -290,6 +291,47 @@ static fth_status from_to_hdf5(world *w, fth_err *err)
     return fth_h5_sink(w->writer, &table, &w->sink, err);
 }
 
+/* From chunks packed by blosc to others packed by zstd. */
+static fth_zarr_array chunks(fth_zarr_packing packing)
+{
+    return (fth_zarr_array){.dtype = FTH_F32,
+                            .n_axes = 2,
+                            .size = {8192, 1024},
+                            .chunk = {1024, 1024},
+                            .packing = packing};
+}
+
+static void write_chunks(const char *path)
+{
+    const int64_t lo[2] = {0}, n[2] = {8192, 1024};
+    const fth_zarr_array array = chunks(FTH_ZARR_BLOSC);
+    fth_source shape = {.n_axes = 2};
+    fth_mem *mem;
+    fth_sink sink;
+    float *v = malloc(sizeof *v * 8192 * 1024);
+    OK(fth_mem_create(&mem, NULL, NULL));
+    OK(read_f32(&shape, lo, n, v, NULL));
+    OK(fth_zarr_create(&sink, mem, path, &array, NULL));
+    OK(fth_sink_put(&sink, v, NULL));
+    fth_sink_close(&sink);
+    OK(fth_mem_destroy(mem, NULL));
+    free(v);
+}
+
+static fth_status from_to_zarr(world *w, fth_err *err)
+{
+    fth_mem *mem = fth_context_mem(w->ctx);
+    const fth_zarr_array array = chunks(FTH_ZARR_ZSTD);
+    fth_zarr *zarr;
+    fth_axis(w->g, "row", 8192);
+    fth_axis(w->g, "col", 1024);
+    FTH_TRY(fth_zarr_open(&zarr, mem, t_temp_path("in.zarr"), err));
+    FTH_TRY(fth_zarr_source(zarr, &w->source, err));
+    fth_zarr_close(zarr);
+    w->out = fth_exp(fth_input(w->g, "v", FTH_F32, "row col", w->source));
+    return fth_zarr_create(&w->sink, mem, t_temp_path("out.zarr"), &array, err);
+}
+
 /* ---- one process each ---- */
 
 static fth_status run_all(world *w, build_fn *build, uint64_t budget, finding *f)
@@ -399,6 +441,12 @@ TEST(hdf5)
 {
     write_table(t_temp_path("in.h5"));
     check("hdf5", from_to_hdf5, 96 * MiB);
+}
+
+TEST(zarr)
+{
+    write_chunks(t_temp_path("in.zarr"));
+    check("zarr", from_to_zarr, 128 * MiB);
 }
 
 TEST(all_rows_together_are_small)
