@@ -71,7 +71,7 @@ fth_status fth__zarr_load(fth__zarr_meta *m, fth_mem *mem, const char *folder, f
 
 /* What one thread needs to read or write a chunk; zero parts are not needed. */
 typedef struct fth__zarr_needs {
-    uint64_t chunk, packed, work, index;
+    uint64_t chunk, packed, again, work, index; /* `again`: where codecs follow each other */
 } fth__zarr_needs;
 void fth__zarr_needs_add(fth__zarr_needs *all, const fth__zarr_meta *m, bool pack);
 

@@ -16,7 +16,7 @@ static uint64_t add(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* Reading chunks that are not packed needs a window, packing needs a chunk and two places. */
+/* Reading chunks that are not packed needs a window, packing needs a chunk and a place. */
 void fth__zarr_needs_add(fth__zarr_needs *all, const fth__zarr_meta *m, bool pack)
 {
     const uint64_t bytes = fth__zarr_chunk_bytes(m);
@@ -25,9 +25,11 @@ void fth__zarr_needs_add(fth__zarr_needs *all, const fth__zarr_meta *m, bool pac
     one.chunk = plain && !pack ? fth__min_u64(bytes, WINDOW) : bytes;
     if (!fth__zarr_is_straight(m)) one.chunk = bytes;
     one.packed = plain ? 0 : fth__codecs_most(&m->codecs, bytes);
+    one.again = m->codecs.n > 1 ? one.packed : 0;
     one.index = m->sharded ? fth__zarr_index_bytes(m) : 0;
     all->chunk = fth__max_u64(all->chunk, one.chunk);
     all->packed = fth__max_u64(all->packed, one.packed);
+    all->again = fth__max_u64(all->again, one.again);
     all->work = fth__max_u64(all->work, one.work);
     all->index = fth__max_u64(all->index, one.index);
 }
@@ -39,7 +41,7 @@ static void lay_out(fth__zarr_rooms *r, const fth__zarr_needs *needs)
         fth__zarr_room *room = &r->room[i];
         room->chunk = at, at += up(needs->chunk);
         room->one = at, at += up(needs->packed);
-        room->two = at, at += up(needs->packed);
+        room->two = at, at += up(needs->again);
         room->index = at, at += up(needs->index);
         room->work = at, at += up(needs->work);
         room->work_bytes = needs->work;
@@ -54,7 +56,7 @@ fth_status fth__zarr_rooms_open(fth__zarr_rooms *r, fth_mem *mem, const fth__zar
     *r = (fth__zarr_rooms){.mem = mem};
     fth_mem_get_stats(mem, &now);
     uint64_t each = add(up(needs->chunk), up(needs->index));
-    each = add(each, add(up(needs->packed), up(needs->packed)));
+    each = add(each, add(up(needs->packed), up(needs->again)));
     each = add(each, up(needs->work));
     const uint64_t fit = each > 0 ? now.budget_bytes / SHARE / each : FTH__ZARR_ROOMS;
     r->n = (int)fth__max_u64(1, fth__min_u64(fit, FTH__ZARR_ROOMS));

@@ -156,6 +156,36 @@ TEST(a_plain_array_is_an_image)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+/* Names of dimensions decide where each is known: here the array has the positions. */
+TEST(dimensions_that_are_named)
+{
+    static const char meta[] =
+        "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[2,4,5],\"data_type\":\"uint8\","
+        "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[1,4,5]}},"
+        "\"chunk_key_encoding\":{\"name\":\"v2\",\"configuration\":{\"separator\":\"/\"}},"
+        "\"fill_value\":9,\"codecs\":[\"bytes\"],\"dimension_names\":[\"P\",\"y\",\"x\"]}";
+    fth_mem *mem = t_mem(8 << 20);
+    const char *folder = t_temp_path("named.zarr");
+    char path[FTH_PATH];
+    uint8_t v[40];
+    OK(fth_folder_make(NULL, folder, NULL));
+    OK(fth_path_join(path, folder, "zarr.json", NULL));
+    OK(fth_file_save(mem, path, meta, sizeof meta - 1, NULL));
+    OK(fth_path_join(path, folder, "1/0", NULL));
+    OK(fth_folder_make_all(NULL, path, NULL));
+    OK(fth_path_join(path, folder, "1/0/0", NULL));
+    OK(fth_file_save(mem, path, "abcdefghijklmnopqrst", 20, NULL));
+    opened o = open_path(mem, folder);
+    is_size(o.info, "pyx", 1, 2, 1, 1, 4, 5);
+    EQ_STR(fth_images_get_position(o.images, 1).name, "");
+    OK(o.source.read(o.source.self, (const int64_t[6]){0}, o.source.size, v, NULL));
+    EQ_I64(v[19], 9);
+    EQ_I64(v[20], 'a');
+    EQ_I64(v[39], 't');
+    close_all(&o);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 /* ---- made by hand: a group with these attributes, and an array [2 3] in "0" ---- */
 
 #define ARRAY                                                                                      \
@@ -236,6 +266,30 @@ TEST(what_is_wrong_is_named)
         HAS(err.text, list[i].says);
         EQ_PTR(images, NULL);
     }
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* Series of a converter: images 0, 1 ... of one folder. */
+TEST(series_are_positions)
+{
+    fth_mem *mem = t_mem(8 << 20);
+    static const char image[] = IMAGE("\"y\",\"x\"", "0", "");
+    const char *folder = make_group(mem, "{\"bioformats2raw.layout\":3}");
+    char path[FTH_PATH];
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%d/0", folder, i);
+        OK(fth_folder_make_all(NULL, path, NULL));
+        snprintf(path, sizeof path, "%s/%d/0/.zarray", folder, i);
+        OK(fth_file_save(mem, path, ARRAY, strlen(ARRAY), NULL));
+        snprintf(path, sizeof path, "%s/%d/.zarray", folder, i);
+        OK(fth_path_remove(NULL, path, NULL));
+        snprintf(path, sizeof path, "%s/%d/.zattrs", folder, i);
+        OK(fth_file_save(mem, path, image, sizeof image - 1, NULL));
+    }
+    opened o = open_path(mem, folder);
+    is_size(o.info, "pyx", 1, 2, 1, 1, 2, 3);
+    EQ_STR(fth_images_get_position(o.images, 1).name, "1");
+    close_all(&o);
     OK(fth_mem_destroy(mem, NULL));
 }
 

@@ -370,6 +370,51 @@ TEST(crc32c_has_its_known_value)
     EQ_U64(fth__crc32c(fth__crc32c(0, v, 100), v + 100, 200), fth__crc32c(0, v, 300));
 }
 
+/* A large chunk that is not packed: through a window, in halves where rows are short. */
+TEST(parts_of_large_plain_chunks)
+{
+    enum { ROWS = 600, COLUMNS = 700 };
+    static uint16_t all[ROWS * COLUMNS], part[ROWS * COLUMNS];
+    const int64_t list[][4] = {{0, 0, ROWS, COLUMNS}, {0, 100, ROWS, 10},   {3, 5, 590, 690},
+                               {599, 699, 1, 1},      {7, 0, 300, COLUMNS}, {0, 1, ROWS, 1}};
+    start();
+    const char *folder =
+        make_array("large", ".zarray",
+                   "{\"zarr_format\":2,\"shape\":[600,700],\"chunks\":[600,700],\"dtype\":\"<u2\","
+                   "\"fill_value\":0,\"order\":\"C\",\"filters\":null,\"compressor\":null}");
+    for (int64_t i = 0; i < ROWS * COLUMNS; i++) all[i] = (uint16_t)value(i);
+    add_chunk(folder, "0.0", all, sizeof all);
+    fth_source s = open_source(folder);
+    IS_TRUE(s.billed_bytes <= 8 * (256 << 10)); /* no room for a chunk is needed */
+    for (int k = 0; k < 6; k++) {
+        const int64_t *b = list[k], lo[2] = {b[0], b[1]}, n[2] = {b[2], b[3]};
+        OK(s.read(s.self, lo, n, part, NULL));
+        for (int64_t y = 0, i = 0; y < n[0]; y++)
+            for (int64_t x = 0; x < n[1]; x++, i++)
+                if (part[i] != all[(lo[0] + y) * COLUMNS + lo[1] + x])
+                    FAIL("box %d: row %d, column %d is wrong", k, (int)y, (int)x);
+    }
+    fth_source_close(&s);
+    stop();
+}
+
+TEST(a_chunk_that_cannot_be_opened_is_no_hole)
+{
+    uint16_t v[3];
+    const int64_t lo = 0, n = 3;
+    fth_err err = {0};
+    char path[FTH_PATH];
+    start();
+    const char *folder = make_array("folder", ".zarray", V2("<u2", "0", ""));
+    OK(fth_path_join(path, folder, "0", NULL));
+    OK(fth_folder_make(NULL, path, NULL)); /* a folder where a chunk should be */
+    fth_source s = open_source(folder);
+    IS(s.read(s.self, &lo, &n, v, &err), FTH_E_FILE_OPEN);
+    HAS(err.text, "a regular file is needed");
+    fth_source_close(&s);
+    stop();
+}
+
 /* ---- several threads ---- */
 
 typedef struct reader {
