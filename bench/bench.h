@@ -128,6 +128,8 @@ void bench_spatial_likelihood(bench *b);
 void bench_spatial(bench *b);
 void bench_spatial_local(bench *b);
 void bench_spatial_places(bench *b);
+void bench_focus(bench *b);
+void bench_focus_device(bench *b);
 void bench_focus_levels(bench *b);
 void bench_focus_levels_device(bench *b);
 

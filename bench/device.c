@@ -3,11 +3,23 @@
 
 #include <string.h>
 
-static const char *const names[] = {
-    "device_copy",  "device_chain",         "device_chain_eager", "device_chain_copy",
-    "device_sum",   "device_dot",           "device_batched",     "device_squares",
-    "device_lower", "bragg_device_f64",     "bragg_device_f32",   "bragg_device_small",
-    "device_read",  "focus_device_lap_pyr", "focus_device_cwt"};
+static const char *const names[] = {"device_copy",
+                                    "device_chain",
+                                    "device_chain_eager",
+                                    "device_chain_copy",
+                                    "device_sum",
+                                    "device_dot",
+                                    "device_batched",
+                                    "device_squares",
+                                    "device_lower",
+                                    "bragg_device_f64",
+                                    "bragg_device_f32",
+                                    "bragg_device_small",
+                                    "device_read",
+                                    "focus_device_lap_pyr",
+                                    "focus_device_cwt",
+                                    "focus_device_log",
+                                    "focus_device_log_smooth"};
 
 static double run_torch(void *arg)
 {
@@ -247,6 +259,7 @@ void bench_device(bench *b)
         if (wants_any(b, "device_")) against_torch(&d);
         if (b->divide == 1) bench_bragg_device(b);
         bench_focus_levels_device(b);
+        if (b->divide == 1) bench_focus_device(b);
     } else {
         for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
             if (bench_wants(b, names[i])) bench_note(b, "SKIP %s: %s", names[i], err.text);

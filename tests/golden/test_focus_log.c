@@ -264,4 +264,95 @@ TEST(quality)
     free(truth);
 }
 
+/* ---- the halo guard ---- */
+
+enum { HALO_Z = 9, HALO_N = 128, HALO_A = HALO_N * HALO_N };
+
+static void blur(double *v, double sigma)
+{
+    static double w[129], u[HALO_A];
+    const int r = (int)ceil(4 * sigma);
+    double total = 0;
+    if (sigma == 0) return;
+    for (int i = -r; i <= r; i++) total += w[i + r] = exp(-0.5 * i * i / (sigma * sigma));
+    for (int turn = 0; turn < 2; turn++) { /* along x, turned, twice */
+        for (int i = 0; i < HALO_A; i++) {
+            double sum = 0;
+            for (int k = -r; k <= r; k++)
+                sum +=
+                    w[k + r] *
+                    v[i / HALO_N * HALO_N + fo_border_at(i % HALO_N + k, HALO_N, FO_BORDER_MIRROR)];
+            u[i % HALO_N * HALO_N + i / HALO_N] = sum / total;
+        }
+        memcpy(v, u, sizeof u);
+    }
+}
+
+/* An opaque bright disc in focus at plane 1 over a texture in focus at plane 6; returns dB. */
+static double disc(fo_method method, bool guard, double contrast)
+{
+    static double ground[HALO_A], cover[HALO_A], light[HALO_A], truth[HALO_A], part[3][HALO_A];
+    static uint16_t v[HALO_Z * HALO_A];
+    uint32_t s = 12345;
+#define NEXT() ((double)((s = 1664525u * s + 1013904223u) >> 8) / 16777216.0)
+    for (int i = 0; i < HALO_A; i++) ground[i] = NEXT();
+    blur(ground, 0.8);
+    for (int i = 0; i < HALO_A; i++) {
+        const double r = hypot(i % HALO_N - HALO_N / 2, i / HALO_N - HALO_N / 2);
+        ground[i] = 8000 + contrast * (ground[i] - 0.5);
+        cover[i] = r < 24 ? 1 : r < 25 ? 25 - r : 0;
+        light[i] = cover[i] * (40000 + 8000 * (NEXT() - 0.5));
+        truth[i] = light[i] + (1 - cover[i]) * ground[i];
+    }
+    for (int z = 0; z < HALO_Z; z++) {
+        memcpy(part[0], ground, sizeof ground);
+        memcpy(part[1], cover, sizeof cover);
+        memcpy(part[2], light, sizeof light);
+        blur(part[0], 0.9 * abs(z - 6));
+        blur(part[1], 0.9 * abs(z - 1));
+        blur(part[2], 0.9 * abs(z - 1));
+        for (int i = 0; i < HALO_A; i++)
+            v[z * HALO_A + i] = (uint16_t)((part[2][i] + (1 - part[1][i]) * part[0][i]) *
+                                               (1 + 0.003 * (2 * NEXT() - 1)) +
+                                           0.5);
+    }
+    tf_job job = tf_job_of(method, FTH_U16, v, (fo_sizes){1, HALO_Z, HALO_N, HALO_N});
+    job.how.scale = FO_SCALE_NONE;
+    job.how.halo_guard = guard;
+    tf_result r = tf_run(&job);
+    double sum = 0;
+    for (int i = 0; i < HALO_A; i++) sum += pow(((uint16_t *)r.image)[i] - truth[i], 2);
+    tf_free(&r);
+    return 10 * log10(65535.0 * 65535.0 * HALO_A / sum);
+}
+
+TEST(halo_guard)
+{
+    for (int m = FO_LOG; m <= FO_LOG_SMOOTH; m++)
+        LE_F64(disc((fo_method)m, false, 6000) + 1.5, disc((fo_method)m, true, 6000));
+    LE_F64(disc(FO_LOG_SMOOTH, false, 2000) + 1.5, disc(FO_LOG_SMOOTH, true, 2000));
+    int64_t n; /* where there is no disc, next to nothing is lost */
+    uint16_t *in = stack("stack_u16.npy"), *truth = tf_golden("truth_u16.npy", NULL, FTH_U16, &n);
+    for (int m = FO_LOG; m <= FO_DEPTH; m++) {
+        double db[2];
+        for (int guard = 0; guard < 2; guard++) {
+            tf_job job = tf_job_of((fo_method)m, FTH_U16, in, one);
+            job.how.scale = FO_SCALE_NONE;
+            job.how.halo_guard = guard != 0;
+            tf_result r = tf_run(&job);
+            double sum = 0;
+            for (int i = 0; i < A; i++)
+                sum += pow((r.dtype == FTH_F32 ? (double)((float *)r.image)[i]
+                                               : (double)((uint16_t *)r.image)[i]) -
+                               truth[i],
+                           2);
+            db[guard] = -10 * log10(sum);
+            tf_free(&r);
+        }
+        LE_F64(db[0] - 0.3, db[1]);
+    }
+    free(in);
+    free(truth);
+}
+
 TEST_MAIN()

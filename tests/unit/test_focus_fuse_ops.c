@@ -160,6 +160,35 @@ TEST(instruction_sets)
     }
 }
 
+/* Sums of rows are exact on every set, for the smallest and largest values too. */
+TEST(exact_sums)
+{
+    enum { N = 200 };
+    t_random r = t_random_make(10);
+    static const uint16_t ends[4] = {0, 65535, 32768, 32767};
+    for (int i = 0; i < 64; i++) {
+        uint16_t a[N], b[N];
+        const int n = i < 16 ? N : (int)t_random_i64(&r, 0, N);
+        int64_t want[FO_SUMS] = {0};
+        for (int x = 0; x < n; x++) {
+            a[x] = i < 16 ? ends[i % 4] : (uint16_t)t_random_i64(&r, 0, 65535);
+            b[x] = i < 16 ? ends[i / 4] : (uint16_t)t_random_i64(&r, 0, 65535);
+            want[FO_SUM_VALUE] += a[x];
+            want[FO_SUM_SQUARE] += (int64_t)a[x] * a[x];
+            want[FO_SUM_BEFORE] += (int64_t)a[x] * b[x];
+        }
+        for (int level = 1; level <= 4; level++) {
+            const fo_sums_loops *l = FTH_ISA_AT(fo_sums_loops, level);
+            int64_t got[FO_SUMS] = {0};
+            if (!l) continue;
+            l->u16(a, b, n, got);
+            SAME_BYTES(got, want, sizeof want);
+            l->u16(a, NULL, n, got);
+            EQ_I64(got[FO_SUM_BEFORE], 0);
+        }
+    }
+}
+
 /* ---- counts and percentiles ---- */
 
 static int by_value(const void *a, const void *b)

@@ -116,4 +116,12 @@ __device__ inline float log_inside(const plane_values<T> &v, int64_t y, int64_t 
     return log_of(above, below, h[1].middle + h[3].middle + 2 * h[2].middle);
 }
 
+/* Whichever of the two it is. */
+template <typename T>
+__device__ inline float log_energy(const plane_values<T> &v, int64_t y, int64_t x)
+{
+    const bool inside = x >= 2 && x + 2 < v.width && y >= 2 && y + 2 < v.height;
+    return inside ? log_inside(v, y, x) : log_at(v, y, x);
+}
+
 #endif

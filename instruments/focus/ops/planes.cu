@@ -51,13 +51,6 @@ __device__ inline const T *row_before(const rows &r, int64_t s, int64_t z, int64
     return (const T *)carried(r, s, row);
 }
 
-template <typename T>
-__device__ inline float energy_at(const plane_values<T> &v, int64_t y, int64_t x)
-{
-    const bool inside = x >= 2 && x + 2 < v.width && y >= 2 && y + 2 < v.height;
-    return inside ? log_inside(v, y, x) : log_at(v, y, x);
-}
-
 template <typename T> __global__ void __launch_bounds__(THREADS) sum_rows(rows r)
 {
     const int64_t all = r.stacks * r.planes * r.height;
@@ -74,7 +67,7 @@ template <typename T> __global__ void __launch_bounds__(THREADS) sum_rows(rows r
             const T *a = v.data + (y - v.first) * v.row, *b = row_before(r, s, z, row, a);
             for (int64_t x = lane; x < r.in.width; x += WARP) {
                 const int64_t value = (int64_t)a[x];
-                sum[FO_SUM_ENERGY] += (int64_t)(energy_at(v, y, x) * 8);
+                sum[FO_SUM_ENERGY] += (int64_t)(log_energy(v, y, x) * 8);
                 sum[FO_SUM_VALUE] += value;
                 sum[FO_SUM_SQUARE] += value * value;
                 if (b) sum[FO_SUM_BEFORE] += value * (int64_t)b[x];
@@ -104,7 +97,7 @@ __global__ void __launch_bounds__(THREADS) sum_float_rows(rows r)
             const float *a = v.data + (y - v.first) * v.row, *b = row_before(r, s, z, row, a);
             for (int64_t x = lane; x < r.in.width; x += LANES) {
                 const double value = (double)a[x];
-                sum[FO_SUM_ENERGY] += (double)energy_at(v, y, x);
+                sum[FO_SUM_ENERGY] += (double)log_energy(v, y, x);
                 sum[FO_SUM_VALUE] += value;
                 sum[FO_SUM_SQUARE] += value * value;
                 if (b) sum[FO_SUM_BEFORE] += value * (double)b[x];

@@ -169,7 +169,7 @@ __global__ void energy_kernel(stack_tile in, int64_t s, int64_t z, int kind, fo_
         const int64_t y = PIXEL_Y(to), x = PIXEL_X(to);
         float e = 0;
         if (kind == FO_ENERGY_LOG)
-            e = log_at(v, y, x);
+            e = log_energy(v, y, x);
         else if (kind == FO_ENERGY_TENENGRAD) {
             float diff[3], sum[3];
             for (int i = 0; i < 3; i++) {
@@ -242,8 +242,11 @@ __global__ void across_kernel(buffer from, buffer to, weights w)
     EACH_PIXEL(to)
     {
         const int64_t y = PIXEL_Y(to), x = PIXEL_X(to);
-        float sum = from.at(y, x) * w.w[0];
-        for (int i = 1; i <= w.radius; i++)
+        const float *own = &from.at(y, x);
+        const bool inside = x >= w.radius && x + w.radius < to.width;
+        float sum = *own * w.w[0];
+        for (int i = 1; inside && i <= w.radius; i++) sum += (own[-i] + own[i]) * w.w[i];
+        for (int i = 1; !inside && i <= w.radius; i++)
             sum += (column_at(from, y, x - i, w.border) + column_at(from, y, x + i, w.border)) *
                    w.w[i];
         to.at(y, x) = sum;
@@ -252,8 +255,12 @@ __global__ void across_kernel(buffer from, buffer to, weights w)
 
 __device__ inline float down_at(const buffer &from, const weights &w, int64_t y, int64_t x)
 {
-    float sum = from.at(y, x) * w.w[0];
-    for (int i = 1; i <= w.radius; i++)
+    const float *own = &from.at(y, x);
+    const bool inside = y >= w.radius && y + w.radius < from.height;
+    float sum = *own * w.w[0];
+    for (int64_t i = 1; inside && i <= w.radius; i++)
+        sum += (own[-i * from.width] + own[i * from.width]) * w.w[i];
+    for (int i = 1; !inside && i <= w.radius; i++)
         sum += (row_at(from, y - i, x, w.border) + row_at(from, y + i, x, w.border)) * w.w[i];
     return sum;
 }

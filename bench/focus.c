@@ -1,0 +1,206 @@
+/* focus.c - fusion by the LoG family of one stack of a plate, 17 x 2189 x 1152 u16, with
+ * percentiles and metrics.
+ *
+ * Against bounds in seconds, with the share of what reading the stack once takes; for two threads
+ * against how a loop of multiply-adds in registers scales. On a device the stack is there already
+ * and results stay: seconds are the kernels'. */
+#include "bench.h"
+
+#include "instruments/focus/fuse/fuse.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PLANES = 17, ROWS = 2189, COLUMNS = 1152, AREA = ROWS * COLUMNS, TIMES = 9 };
+enum { VALUES = PLANES * AREA };
+static const char shape[] = "17x2189x1152 u16";
+
+typedef struct stack {
+    bench_program p;
+    const bench *b;
+    const struct stack *single; /* the same on one thread */
+    uint16_t *data;
+    uint8_t *present, *image;
+    double *stats;
+} stack;
+
+/* A texture whose sharp plane changes from place to place. */
+static void fill(stack *s)
+{
+    uint32_t seed = 12345;
+    s->data = bench_array((uint64_t)VALUES * 2);
+    s->present = bench_array(PLANES);
+    s->image = bench_array(AREA);
+    s->stats = bench_array(FO_STATS * sizeof(double));
+    memset(s->present, 1, PLANES);
+    for (int64_t i = 0; i < VALUES; i++) {
+        const int64_t sharp = i % COLUMNS * PLANES / COLUMNS, off = llabs(i / AREA - sharp);
+        seed = seed * 1664525 + 1013904223;
+        s->data[i] = (uint16_t)(2000 + i % COLUMNS + (seed >> 20) / (uint32_t)(1 + off));
+    }
+}
+
+static void axes(fth_graph *g)
+{
+    fth_axis(g, "stack", 1);
+    fth_axis(g, "z", PLANES);
+    fth_axis(g, "y", ROWS);
+    fth_axis(g, "x", COLUMNS);
+}
+
+static fo_fused fused(bench_program *p, fo_method method, fth_val stacks, fth_val present)
+{
+    fo_fusion how = fo_fusion_default();
+    how.method = method;
+    if (p->status == FTH_OK) p->status = fo_fusion_settle(&how, &p->err);
+    return fo_fuse(p->g, stacks, present, &how);
+}
+
+static void make(stack *s, fo_method method, int threads)
+{
+    fill(s);
+    bench_open(&s->p, threads);
+    axes(s->p.g);
+    const fth_val stacks = bench_input(&s->p, "stacks", FTH_U16, "stack z y x", s->data);
+    const fth_val present = bench_input(&s->p, "present", FTH_U8, "stack z", s->present);
+    const fo_fused f = fused(&s->p, method, stacks, present);
+    bench_output(&s->p, f.image8, s->image);
+    bench_output(&s->p, f.stats, s->stats);
+    bench_plan(&s->p, 0, true);
+}
+
+static void drop(stack *s)
+{
+    bench_close(&s->p);
+    free(s->data);
+    free(s->present);
+    free(s->image);
+    free(s->stats);
+}
+
+static void one(bench *b, const char *name, fo_method method, double bound, const char *what)
+{
+    double seconds[TIMES], least = 1e30;
+    stack s = {0};
+    if (!bench_wants(b, name)) return;
+    make(&s, method, 1);
+    for (int i = 0; i < TIMES; i++) {
+        seconds[i] = bench_go_timed(&s.p, b);
+        if (seconds[i] < least) least = seconds[i];
+    }
+    if (s.p.status == FTH_OK) {
+        bench_single(b, name, shape, seconds, TIMES, bound, what);
+        bench_note(b, "%s: reading the stack once takes %.1f %% of it", name,
+                   100 * 2e-9 * VALUES / bench_add_rate(b, 1) / least);
+    }
+    drop(&s);
+}
+
+/* ---- two threads ---- */
+
+static void run(void *arg)
+{
+    bench_go(&((stack *)arg)->p);
+}
+
+/* What two threads would take if the fusion scaled as registers do, all measured just now. */
+static double scaled_like_registers(void *arg)
+{
+    const stack *s = arg;
+    double start = bench_now(s->b, 1);
+    run((void *)(uintptr_t)s->single);
+    const double alone = bench_now(s->b, 1) - start;
+    start = bench_now(s->b, 1);
+    volatile double keep = peer_fma(2, 1);
+    const double one_thread = bench_now(s->b, 1) - start;
+    start = bench_now(s->b, 2);
+    keep = peer_fma(2, 2);
+    (void)keep;
+    return alone * (bench_now(s->b, 2) - start) / one_thread / 2;
+}
+
+static double difference(void *arg)
+{
+    const stack *s = arg;
+    return memcmp(s->image, s->single->image, AREA) != 0;
+}
+
+static void two(bench *b, const char *name, fo_method method)
+{
+    if (!bench_wants(b, name)) return;
+    stack single = {0}, s = {.b = b, .single = &single};
+    make(&single, method, 1);
+    make(&s, method, 2);
+    const bench_pair pair = {.name = name,
+                             .shape = shape,
+                             .threads = 2,
+                             .amount = 1e-9 * VALUES,
+                             .unit = "Gpixel/s",
+                             .ours = run,
+                             .peer = scaled_like_registers,
+                             .peer_name = "1 thread, scaled as FMA",
+                             .residual = difference,
+                             .bar = 0.95,
+                             .arg = &s,
+                             .planned = s.p.planned,
+                             .measured = s.p.measured};
+    if (s.p.status == FTH_OK && single.p.status == FTH_OK) bench_pairs(b, &pair);
+    drop(&s);
+    drop(&single);
+}
+
+void bench_focus(bench *b)
+{
+    one(b, "focus_log", FO_LOG, 0.12, "0.12 s");
+    one(b, "focus_log_smooth", FO_LOG_SMOOTH, 0.2, "0.2 s");
+    two(b, "focus_log_2", FO_LOG);
+    two(b, "focus_log_smooth_2", FO_LOG_SMOOTH);
+}
+
+/* ---- a device ---- */
+
+/* A block that stays on the device; `from` NULL: zeros. */
+static fth_val resident(bench_program *p, const char *name, fth_dtype dtype, const char *names,
+                        int n, const int64_t *size, const void *from)
+{
+    fth_tensor *t = NULL;
+    if (p->status == FTH_OK)
+        p->status = fth_tensor_create(&t, fth_context_mem(p->ctx), name, dtype, n, size, &p->err);
+    if (p->status != FTH_OK) return (fth_val){p->g, 0};
+    p->tensor[p->n_tensor++] = t;
+    if (from)
+        memcpy(fth_tensor_data(t), from, fth_tensor_bytes(t));
+    else
+        memset(fth_tensor_data(t), 0, fth_tensor_bytes(t));
+    return fth_param(p->g, name, names, t);
+}
+
+static void on_device(bench *b, const char *name, fo_method method, double bound, const char *what)
+{
+    static const int64_t size[4] = {1, PLANES, ROWS, COLUMNS}, flat[3] = {1, ROWS, COLUMNS},
+                         stat[2] = {1, FO_STATS};
+    double kernels[TIMES];
+    if (!bench_wants(b, name)) return;
+    stack s = {0};
+    fill(&s);
+    bench_open_within(&s.p, b, 0);
+    axes(s.p.g);
+    const fth_val stacks = resident(&s.p, "stacks", FTH_U16, "stack z y x", 4, size, s.data);
+    const fth_val present = resident(&s.p, "present", FTH_U8, "stack z", 2, size, s.present);
+    const fo_fused f = fused(&s.p, method, stacks, present);
+    bench_assign(&s.p, resident(&s.p, "image", FTH_U8, "stack y x", 3, flat, NULL), f.image8);
+    bench_assign(&s.p, resident(&s.p, "stats", FTH_F64, "stack fo_stat", 2, stat, NULL), f.stats);
+    bench_plan(&s.p, 0, false);
+    for (int i = 0; i < TIMES; i++) {
+        (void)bench_go_timed(&s.p, b);
+        kernels[i] = s.p.report.device_seconds;
+    }
+    if (s.p.status == FTH_OK) bench_single(b, name, shape, kernels, TIMES, bound, what);
+    drop(&s);
+}
+
+void bench_focus_device(bench *b)
+{
+    on_device(b, "focus_device_log", FO_LOG, 0.15e-3, "0.15 ms");
+    on_device(b, "focus_device_log_smooth", FO_LOG_SMOOTH, 0.35e-3, "0.35 ms");
+}
