@@ -56,6 +56,18 @@ static void place(const wish *w, const char *row, int64_t step, int64_t c, int64
 
 /* ---- pixels that are not packed ---- */
 
+/* To where they belong; what is to be changed is changed while it is near. */
+static fth_status read_straight(const wish *w, uint64_t at, uint64_t bytes, char *to, fth_err *err)
+{
+    const bool change = w->t->swap || w->p->invert;
+    for (uint64_t n; bytes > 0; at += n, to += n, bytes -= n) {
+        n = change ? fth__min_u64(bytes, BUFFER) : bytes;
+        FTH_TRY(fth_file_read(w->t->file, at, n, to, "pixels", err));
+        finish(w, to, (int64_t)n / w->item, w->t->swap);
+    }
+    return FTH_OK;
+}
+
 /* Rows of one plane of `step` samples that begins at `at`; channels from c. */
 static fth_status read_plain(const wish *w, uint64_t at, int64_t step, int64_t c, char *buffer,
                              fth_err *err)
@@ -65,9 +77,7 @@ static fth_status read_plain(const wish *w, uint64_t at, int64_t step, int64_t c
     at += (uint64_t)w->lo[Y] * row;
     if (step == 1 && w->n[X] == p->width) {
         char *to = w->dst + (uint64_t)(c - w->lo[C]) * w->stride;
-        FTH_TRY(fth_file_read(w->t->file, at, (uint64_t)w->n[Y] * row, to, "pixels", err));
-        finish(w, to, w->n[Y] * p->width, w->t->swap);
-        return FTH_OK;
+        return read_straight(w, at, (uint64_t)w->n[Y] * row, to, err);
     }
     const int64_t some = fth__max_i64(1, (int64_t)(BUFFER / row));
     for (int64_t y = 0; y < w->n[Y]; y += some) {
