@@ -2148,3 +2148,110 @@ class _Bragg:
 
 
 bragg = _Bragg()
+
+
+# ---- z-stacks: the instrument focus -------------------------------------------------------------
+
+class _FocusArray(C.Structure):
+    _fields_ = [("dtype", C.c_int32), ("n_axes", C.c_int32), ("size", L * 4), ("data", P)]
+
+
+_FOCUS = {
+    "fth_focus_open": (I, [C.POINTER(P), P, C.POINTER(S), I, C.POINTER(_FocusArray), C.POINTER(S), _PE]),
+    "fth_focus_destroy": (None, [P]),
+    "fth_focus_size": (None, [P, C.POINTER(L), C.POINTER(C.c_int32), C.POINTER(C.c_bool)]),
+    "fth_focus_run": (I, [P, P, P, P, P, P, _PE]),
+    "fth_focus_stat": (S, [I]),
+}
+
+
+class Focused:
+    """What became of z-stacks: `image`, `index` (plane of each pixel, counted from 0), `depth` (um, or
+    planes where the step is not known), `confidence`, each None where the method has none, and
+    `metrics`, a dict of numbers. Several stacks have one more axis in front, and lists of numbers."""
+
+    def __init__(self, image, index, depth, confidence, metrics):
+        self.image, self.index, self.depth = image, index, depth
+        self.confidence, self.metrics = confidence, metrics
+
+    def __repr__(self):
+        return f"Focused(image={self.image.dtype}{list(self.image.shape)})"
+
+
+class _Focus:
+    """Fuse z-stacks into images that are sharp everywhere:
+
+        sharp = fathom.focus(stack, method="log-smooth")
+        sharp = fathom.focus("plate.nd2", method="cwt", times="0:1", channel="BF")
+
+    A stack is an array z y x of uint8, uint16 or float32 (b z y x: several), or a path or list of paths.
+    Every option of `fathom focus stack` is a keyword, dashes as underscores; a switch is True. The image
+    is uint16, scaled; with scale="none" the fused values as they are. Memory, threads and device are as
+    in Context."""
+
+    def __init__(self):
+        self._functions = {}
+
+    def _call(self, name):
+        if name not in self._functions:
+            bragg.fth_bragg_param  # opens the library of the instruments
+            function = getattr(bragg._library, name)
+            function.restype, function.argtypes = _FOCUS[name]
+            self._functions[name] = function
+        return self._functions[name]
+
+    def _open(self, stack, context, options):
+        err, out, array, paths = Err(), P(), None, []
+        if isinstance(stack, (str, os.PathLike)):
+            paths = [os.fsencode(stack)]
+        elif isinstance(stack, (list, tuple)) and stack and isinstance(stack[0], (str, os.PathLike)):
+            paths = [os.fsencode(p) for p in stack]
+        else:
+            stack = np.ascontiguousarray(stack)
+            array = _FocusArray(_dtype_number(stack.dtype), stack.ndim, (L * 4)(*stack.shape[:4]),
+                                stack.ctypes.data)
+        words = []
+        for name, value in options.items():
+            text = _words(value)
+            if text is not None:
+                words += [name.replace("_", "-").encode(), b",".join(text)]
+        _check(self._call("fth_focus_open")(C.byref(out), context._p, (S * len(paths))(*paths), len(paths),
+                                            C.byref(array) if array else None,
+                                            (S * (len(words) + 1))(*words, None), C.byref(err)), err)
+        return out.value, stack
+
+    def _names(self):
+        names = []
+        while True:
+            name = self._call("fth_focus_stat")(len(names))
+            if name is None:
+                return names
+            names.append(_text(name))
+
+    def __call__(self, stack, context=None, memory=None, threads=0, device=None, **options):
+        if context is None:
+            context = Context(memory=memory, threads=threads, device=device)
+        p, kept = self._open(stack, context, options)
+        try:
+            size, dtype, has, err = (L * 4)(), C.c_int32(), (C.c_bool * 3)(), Err()
+            self._call("fth_focus_size")(p, size, C.byref(dtype), has)
+            n, shape, names = size[0], (size[0], size[2], size[3]), self._names()
+            image = np.empty(shape, _numpy_dtype(dtype.value))
+            maps = [np.empty(shape, t) if there else None
+                    for t, there in zip((np.uint16, np.float32, np.float32), has)]
+            stats = np.empty((n, len(names)))
+            with _signals:
+                status = self._call("fth_focus_run")(p, image.ctypes.data,
+                                                     *[None if m is None else m.ctypes.data for m in maps],
+                                                     stats.ctypes.data, C.byref(err))
+            _check(status, err)
+        finally:
+            self._call("fth_focus_destroy")(p)
+            del kept
+        if n == 1:
+            return Focused(image[0], *[None if m is None else m[0] for m in maps],
+                           dict(zip(names, stats[0].tolist())))
+        return Focused(image, *maps, {name: stats[:, i].tolist() for i, name in enumerate(names)})
+
+
+focus = _Focus()

@@ -362,6 +362,31 @@ fth_status fo_input_open(fo_input *in, fth_mem *mem, const char *const *path, in
     return s;
 }
 
+static fth_status open_array(fo_input *in, fth_dtype dtype, int n_axes, const int64_t *size,
+                             const void *data, fth_err *err)
+{
+    fo_problems problems = {0};
+    in->n_files = 1;
+    in->keep_open = true;
+    FTH_TRY(take(in->mem, 1, sizeof *in->file, "files", &in->file, err));
+    FTH_TRY(fo_file_wrap(in->file, dtype, n_axes, size, data, in->selection, err));
+    fo_channel_choose(in->file, in->selection->channel, &problems);
+    check_files(in, &problems);
+    FTH_TRY(fo_problems_end(&problems, err));
+    return list_stacks(in, err);
+}
+
+fth_status fo_input_open_array(fo_input *in, fth_mem *mem, fth_dtype dtype, int n_axes,
+                               const int64_t *size, const void *data, const fo_selection *selection,
+                               fth_err *err)
+{
+    *in = (fo_input){.mem = mem, .selection = selection};
+    for (int a = 0; a < FO_AXES; a++) in->size[a] = 1;
+    const fth_status s = open_array(in, dtype, n_axes, size, data, err);
+    if (s != FTH_OK) fo_input_close(in);
+    return s;
+}
+
 void fo_input_close(fo_input *in)
 {
     for (int64_t i = 0; in->file && i < in->n_files; i++)

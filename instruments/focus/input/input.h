@@ -28,6 +28,7 @@ typedef struct fo_file {
     fth_dtype dtype;
     int significant_bits;
     bool is_images; /* `images` can be opened */
+    bool is_memory; /* of the caller: there is nothing to close */
     bool rgb;       /* its channels become one grey value */
     double um_per_px, z_step_um;
     int64_t channel; /* that is fused */
@@ -65,6 +66,10 @@ typedef struct fo_input {
 /* Open and check everything. FTH_E_FILE_FORMAT or FTH_E_COMMAND list all problems. */
 fth_status fo_input_open(fo_input *in, fth_mem *mem, const char *const *path, int n_paths,
                          const fo_selection *selection, fth_err *err);
+/* The same of an array in memory, y x, z y x or b z y x, which outlives the input. */
+fth_status fo_input_open_array(fo_input *in, fth_mem *mem, fth_dtype dtype, int n_axes,
+                               const int64_t *size, const void *data, const fo_selection *selection,
+                               fth_err *err);
 void fo_input_close(fo_input *in); /* one that is all zero is allowed */
 /* Those of `chosen` alone, n of them, when it is not NULL: then it lives as long as
  * the source. */
@@ -79,6 +84,9 @@ fth_source fo_input_source(fo_input_view *view);
 /* "A01" or "p003" of a stack with positions; "" of one without. */
 const char *fo_input_well(const fo_input *in, const fo_stack *s);
 
+/* open.c: an array in memory, as a file that is called "array". */
+fth_status fo_file_wrap(fo_file *f, fth_dtype dtype, int n_axes, const int64_t *size,
+                        const void *data, const fo_selection *selection, fth_err *err);
 /* open.c: one file, its header read. */
 fth_status fo_file_open(fo_file *f, fth_mem *mem, const char *path, const fo_selection *selection,
                         fth_err *err);

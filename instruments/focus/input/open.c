@@ -95,9 +95,49 @@ fth_status fo_file_open(fo_file *f, fth_mem *mem, const char *path, const fo_sel
     return s;
 }
 
+static fth_status read_memory(void *self, const int64_t *lo, const int64_t *n, void *dst,
+                              fth_err *err)
+{
+    const fth_source *s = &((const fo_file *)self)->source;
+    const int64_t bytes = fth_dtype_size(s->dtype);
+    int64_t extent[4] = {1, 1, 1, 1}, from[4] = {0}, size[4] = {1, 1, 1, 1};
+    (void)err;
+    for (int a = 0; a < s->n_axes; a++) {
+        extent[4 - s->n_axes + a] = n[a];
+        from[4 - s->n_axes + a] = lo[a];
+        size[4 - s->n_axes + a] = s->size[a];
+    }
+    char *to = dst;
+    for (int64_t i = 0; i < extent[0] * extent[1] * extent[2]; i++, to += extent[3] * bytes) {
+        const int64_t b = from[0] + i / (extent[1] * extent[2]),
+                      z = from[1] + i / extent[2] % extent[1], y = from[2] + i % extent[2];
+        const int64_t at = ((b * size[1] + z) * size[2] + y) * size[3] + from[3];
+        memcpy(to, (const char *)s->data + at * bytes, (size_t)(extent[3] * bytes));
+    }
+    return FTH_OK;
+}
+
+fth_status fo_file_wrap(fo_file *f, fth_dtype dtype, int n_axes, const int64_t *size,
+                        const void *data, const fo_selection *selection, fth_err *err)
+{
+    *f = (fo_file){.path = "array", .is_memory = true};
+    f->source = (fth_source){.kind = "memory",
+                             .self = f,
+                             .dtype = dtype,
+                             .n_axes = n_axes,
+                             .read = read_memory,
+                             .data = (void *)(uintptr_t)data,
+                             .concurrent = true};
+    for (int a = 0; a < n_axes; a++) f->source.size[a] = size[a];
+    FTH_TRY(describe_array(f, err));
+    f->um_per_px = selection->um_per_px;
+    f->z_step_um = selection->z_step_um;
+    return check_pixels(f, err);
+}
+
 void fo_file_close(fo_file *f)
 {
-    fth_source_close(&f->source);
+    if (!f->is_memory) fth_source_close(&f->source);
     fth_images_close(f->images);
     f->images = NULL;
 }
