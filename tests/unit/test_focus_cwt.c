@@ -409,6 +409,7 @@ TEST(every_instruction_set_has_the_same_bits)
     t_random r = t_random_make(4);
     static float in[12][ROOM], want[4][ROOM], got[4][ROOM];
     static uint16_t votes[3][ROOM], plane[2][3][ROOM];
+    static uint8_t bytes[2][4][ROOM];
     const fo_cwt_loops *plain = FTH_ISA_AT(fo_cwt_loops, 1);
     const fo_nearest_loops *plain_nearest = FTH_ISA_AT(fo_nearest_loops, 1);
     const float *line[12];
@@ -428,27 +429,50 @@ TEST(every_instruction_set_has_the_same_bits)
                 float(*o)[ROOM] = k ? got : want;
                 memset(o, 0, sizeof want);
                 memcpy(plane[k], votes, sizeof votes);
+                for (int i = 0; i < 4 * ROOM; i++)
+                    bytes[k][i / ROOM][i % ROOM] = (uint8_t)votes[i / ROOM % 3][i % ROOM];
                 l->low(line, NULL, o[0], o[1], n);
-                l->best(o[2], plane[k][0], o[0], o[1], 3, 0.1f, n);
+                l->u16.best(o[2], plane[k][0], o[0], o[1], 3, 0.1f, n);
                 l->high(line, line + 6, o[0], o[1], n);
-                l->best(o[2], plane[k][1], o[0], o[1], 4, 0.1f, n);
+                l->u16.best(o[2], plane[k][1], o[0], o[1], 4, 0.1f, n);
                 l->even(line, line + 6, o[0], o[1], n);
-                l->take(o[0], o[1], plane[k][2], line[0], line[1], 1, n);
+                l->u16.take(o[0], o[1], plane[k][2], line[0], line[1], 1, n);
                 l->odd(line, line + 6, o[1], o[2], n);
                 l->weave(o[3], o[0], o[1], n);
                 l->deal(o[0], o[1], o[3], n);
-                l->agree((uint16_t *const[3]){plane[k][0], plane[k][1], plane[k][2]}, n);
-                l->majority(plane[k][0],
-                            (const uint16_t *const[3]){votes[0] + 1, votes[1] + 1, votes[2] + 1}, 0,
-                            n);
+                l->u16.agree((void *const[3]){plane[k][0], plane[k][1], plane[k][2]}, n);
+                l->u8.best(o[2], bytes[k][0], o[0], o[1], 3, 0.1f, n);
+                l->u8.agree((void *const[3]){bytes[k][0], bytes[k][1], bytes[k][2]}, n);
+                l->u8.majority(
+                    bytes[k][3],
+                    (const void *const[3]){bytes[k][0] + 1, bytes[k][1] + 1, bytes[k][2] + 1}, 7,
+                    n);
+                l->u8.take(o[0], o[1], bytes[k][3], line[2], line[3], 1, n);
+                l->u16.majority(plane[k][0],
+                                (const void *const[3]){votes[0] + 1, votes[1] + 1, votes[2] + 1}, 0,
+                                n);
                 o[3][0] = l->peak(line[0], line[1], n);
                 (k ? best_nearest : plain_nearest)
                     ->u16(plane[k][1], plane[k][2], o[2], votes[0], line[3], 9, n);
             }
             SAME_BYTES(got, want, sizeof want);
             SAME_BYTES(plane[0], plane[1], sizeof plane[0]);
+            SAME_BYTES(bytes[0], bytes[1], sizeof bytes[0]);
         }
     }
+}
+
+/* Names of more planes than a byte has: those behind the 254th can win. */
+TEST(more_planes_than_a_byte_names)
+{
+    enum { Z = 300, Y = 6, X = 10 };
+    static uint16_t stack[Z * Y * X], image[Y * X], index[Y * X];
+    for (int i = 0; i < Z * Y * X; i++)
+        stack[i] = i / (Y * X) == 290 ? (uint16_t)(i % 2 ? 60000 : 100) : 30000;
+    const fo_fusion how = t_fusion(FO_CWT);
+    t_fuse(&(t_stack){{1, Z, Y, X}, FTH_U16, stack, NULL}, fo_cwt, &how, (t_limits){0}, image,
+           index);
+    for (int i = 0; i < Y * X; i++) EQ_I64(index[i], 290);
 }
 
 /* Budgets, threads and pieces of z change no byte. */
@@ -557,6 +581,8 @@ TEST(votes)
     const uint16_t planes[3][4] = {{5, 2, N, N}, {5, 3, 7, N}, {1, 4, 7, N}};
     const int64_t first = 6;
     const fth_val v = t_input(g, "v", FTH_U16, "stack band y x", planes);
+    const uint8_t bytes[3][4] = {{5, 2, 255, 255}, {5, 3, 7, 255}, {1, 4, 7, 255}};
+    const fth_val b = t_input(g, "bytes", FTH_U8, "stack band y x", bytes);
     const fth_val f = t_input(g, "first", FTH_I64, "stack", &first);
     static const uint16_t want[3][3][4] = {{{5, 2, 6, 6}, {5, 3, 7, 6}, {1, 4, 7, 6}},
                                            {{5, 2, 7, 6}, {5, 3, 7, 6}, {5, 4, 7, 6}},
@@ -566,6 +592,9 @@ TEST(votes)
         uint16_t got[3][4];
         t_eval(fth_custom(g, &fo_cwt_vote_op, 2, ((fth_val[]){v, f}), &attr, sizeof attr), got);
         SAME_BYTES(got, want[consistency], sizeof got);
+        uint8_t small[3][4];
+        t_eval(fth_custom(g, &fo_cwt_vote_op, 2, ((fth_val[]){b, f}), &attr, sizeof attr), small);
+        for (int i = 0; i < 12; i++) EQ_I64(small[i / 4][i % 4], want[consistency][i / 4][i % 4]);
     }
     t_graph_free(g);
 }

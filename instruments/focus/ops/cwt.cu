@@ -14,6 +14,21 @@ namespace
 
 enum { TAPS = 6 };
 
+/* A name of a plane, u8 or u16, and no plane among them. */
+__device__ uint32_t name_at(const fo_walk &w, const char *row, int64_t x)
+{
+    const char *at = row + x * w.step[FO_X];
+    return w.dtype == FTH_U8 ? *(const uint8_t *)at : *(const uint16_t *)at;
+}
+__device__ void name_put(const fo_walk &w, char *row, int64_t x, uint32_t name)
+{
+    char *at = row + x * w.step[FO_X];
+    if (w.dtype == FTH_U8)
+        *(uint8_t *)at = (uint8_t)name;
+    else
+        *(uint16_t *)at = (uint16_t)name;
+}
+
 struct job {
     fo_walk in, kept, floor, out, state;
     fo_places places;
@@ -128,11 +143,11 @@ template <typename T> __global__ void select(job j)
         const window w = window_of(j, y, x);
         const float floor = *(const float *)fo_walk_row(&j.floor, s, 0, 0, 0, 0);
         float energy[FO_CWT_BANDS] = {0, 0, 0};
-        uint16_t plane[FO_CWT_BANDS] = {FO_CWT_NONE, FO_CWT_NONE, FO_CWT_NONE};
+        uint32_t plane[FO_CWT_BANDS] = {FO_CWT_NONE, FO_CWT_NONE, FO_CWT_NONE}; /* of u8 too */
         for (int b = 0; !j.first && b < j.bands; b++) {
             energy[b] =
                 fo_sample<float>(fo_walk_row(&j.state, s, 0, b, 0, y), x * j.state.step[FO_X]);
-            plane[b] = fo_put<uint16_t>(fo_walk_row(&j.out, s, 0, b, 0, y), x * j.out.step[FO_X]);
+            plane[b] = name_at(j.out, fo_walk_row(&j.out, s, 0, b, 0, y), x);
         }
         for (int64_t z = j.kept.lo[FO_Z]; z < j.kept.lo[FO_Z] + j.kept.n[FO_Z]; z++) {
             if (!*fo_walk_row(&j.kept, s, z, 0, 0, 0)) continue;
@@ -141,12 +156,12 @@ template <typename T> __global__ void select(job j)
             for (int b = 0; b < FO_CWT_BANDS; b++) {
                 if (b >= j.bands) break;
                 const float e = fo_cwt_energy(c[b], floor);
-                if (e > energy[b]) energy[b] = e, plane[b] = (uint16_t)z;
+                if (e > energy[b]) energy[b] = e, plane[b] = (uint32_t)z;
             }
         }
         for (int b = 0; b < j.bands; b++) {
             fo_put<float>(fo_walk_row(&j.state, s, 0, b, 0, y), x * j.state.step[FO_X]) = energy[b];
-            fo_put<uint16_t>(fo_walk_row(&j.out, s, 0, b, 0, y), x * j.out.step[FO_X]) = plane[b];
+            name_put(j.out, fo_walk_row(&j.out, s, 0, b, 0, y), x, plane[b]);
         }
     }
 }
@@ -162,8 +177,7 @@ template <typename T> __global__ void pick(job j)
         const window w = window_of(j, y, x);
         int64_t chosen[FO_CWT_BANDS] = {-1, -1, -1};
         for (int b = 0; b < j.bands; b++)
-            chosen[b] =
-                fo_put<uint16_t>(fo_walk_row(&j.state, s, 0, b, 0, y), x * j.state.step[FO_X]);
+            chosen[b] = name_at(j.state, fo_walk_row(&j.state, s, 0, b, 0, y), x);
         for (int b = 0; b < j.bands; b++) {
             const int64_t z = chosen[b];
             const bool here = z >= j.in.lo[FO_Z] && z < j.in.lo[FO_Z] + j.in.n[FO_Z];

@@ -13,8 +13,10 @@
 
 #include <fathom/isa.h>
 
-enum { FO_CWT_NONE = 65535 }; /* no plane: coefficients that count as zero in all of them */
-enum { FO_CWT_BANDS = 3 };    /* low-high, high-high, high-low in (y, x) */
+/* Planes are named by u8, by u16 where there are more than 254; the largest number is no plane: of
+ * coefficients that count as zero in all of them. */
+enum { FO_CWT_NONE8 = 255, FO_CWT_NONE = 65535 };
+enum { FO_CWT_BANDS = 3 }; /* low-high, high-high, high-low in (y, x) */
 
 /* Attributes of every operation but vote; what one does not use is 0. */
 typedef struct fo_cwt_attr {
@@ -32,19 +34,33 @@ typedef struct fo_cwt_vote_attr {
 
 /* level [stack z y x] or f32 [stack z part y x] -> f32 [stack z part y x], its low-low corner */
 extern const fth_op fo_cwt_low_op;
-/* level, kept u8 [stack z], floor f32 [stack] -> u16 [stack band y x]: where |c|^2 is largest;
- * below the floor it counts as 0, and 0 in every plane is FO_CWT_NONE */
+/* level, kept u8 [stack z], floor f32 [stack] -> planes [stack band y x]: where |c|^2 is largest;
+ * below the floor it counts as 0, and 0 in every plane is no plane */
 extern const fth_op fo_cwt_select_op;
-/* u16 [stack band y x], first i64 [stack] -> the same: who won the vote; `first` for none */
+/* planes [stack band y x], first i64 [stack] -> the same: who won the vote; `first` for none */
 extern const fth_op fo_cwt_vote_op;
-/* level, u16 [stack band y x] -> f32 [stack band part y x]: the coefficients of those planes */
+/* level, planes [stack band y x] -> f32 [stack band part y x]: their coefficients */
 extern const fth_op fo_cwt_pick_op;
 /* f32 [stack band=1 part y x] or [stack part y x], f32 [stack band part y x] -> one level up */
 extern const fth_op fo_cwt_build_op;
 /* level [stack z=1 ..] -> f32 [stack]: the largest |c|^2 of its details, of itself with `corner` */
 extern const fth_op fo_cwt_peak_op;
 
-/* Loops over columns, compiled once per instruction set. */
+/* Loops over columns, compiled once per instruction set; those over names of planes for each of
+ * their dtypes. */
+typedef struct fo_cwt_planes {
+    /* Keep the plane of the larger energy. */
+    void (*best)(float *energy, void *plane, const float *re, const float *im, int64_t z,
+                 float floor, int64_t n);
+    void (*take)(float *out_re, float *out_im, const void *plane, const float *re, const float *im,
+                 int64_t z, int64_t n);
+    /* Two of three that agree overrule the third. */
+    void (*agree)(void *const band[3], int64_t n);
+    /* Votes of rows[r][x-1], [x], [x+1]. */
+    void (*majority)(void *out, const void *const rows[3], int64_t first, int64_t n);
+    /* `first` for no plane. */
+    void (*settle)(void *out, const void *row, int64_t first, int64_t n);
+} fo_cwt_planes;
 typedef struct fo_cwt_loops {
     /* Six lines of samples (re, and im unless NULL) to low-pass or high-pass. */
     void (*low)(const float *const re[6], const float *const *im, float *out_re, float *out_im,
@@ -58,15 +74,7 @@ typedef struct fo_cwt_loops {
     void (*deal)(float *even, float *odd, const float *line, int64_t half);
     void (*weave)(float *line, const float *even, const float *odd, int64_t half);
     void (*widen)(float *out, const void *in, fth_dtype dtype, int64_t n);
-    /* Keep the plane of the larger energy. */
-    void (*best)(float *energy, uint16_t *plane, const float *re, const float *im, uint16_t z,
-                 float floor, int64_t n);
-    void (*take)(float *out_re, float *out_im, const uint16_t *plane, const float *re,
-                 const float *im, uint16_t z, int64_t n);
-    /* Two of three that agree overrule the third. */
-    void (*agree)(uint16_t *const band[3], int64_t n);
-    /* Votes of rows[r][x-1], [x], [x+1]. */
-    void (*majority)(uint16_t *out, const uint16_t *const rows[3], uint16_t first, int64_t n);
+    fo_cwt_planes u8, u16;
     float (*peak)(const float *re, const float *im, int64_t n);
 } fo_cwt_loops;
 FTH_ISA_DECLARE(const fo_cwt_loops, fo_cwt_loops);

@@ -14,7 +14,14 @@ struct poll {
     fo_walk in, first, out;
     fo_places places;
     int64_t count, rows, consistency;
+    uint32_t none;
 };
+
+__device__ uint32_t name_at(const fo_walk &w, const char *row, int64_t x)
+{
+    const char *at = row + x * w.step[FO_X];
+    return w.dtype == FTH_U8 ? *(const uint8_t *)at : *(const uint16_t *)at;
+}
 
 /* What band b says at a place near (y, x), after the bands have spoken to each other. */
 __device__ uint32_t voice(const poll &p, int64_t s, int64_t b, int64_t y, int64_t x)
@@ -24,9 +31,8 @@ __device__ uint32_t voice(const poll &p, int64_t s, int64_t b, int64_t y, int64_
     uint32_t v[FO_CWT_BANDS];
     const int64_t bands = p.consistency >= 1 ? p.in.n[FO_B] : 1;
     for (int64_t k = 0; k < bands; k++)
-        v[k] = fo_put<uint16_t>(fo_walk_row(&p.in, s, 0, (b + k) % p.in.n[FO_B], 0, y),
-                                x * p.in.step[FO_X]);
-    return bands == FO_CWT_BANDS && v[1] == v[2] && v[1] != FO_CWT_NONE ? v[1] : v[0];
+        v[k] = name_at(p.in, fo_walk_row(&p.in, s, 0, (b + k) % p.in.n[FO_B], 0, y), x);
+    return bands == FO_CWT_BANDS && v[1] == v[2] && v[1] != p.none ? v[1] : v[0];
 }
 
 __device__ uint32_t majority(const poll &p, int64_t s, int64_t b, int64_t y, int64_t x)
@@ -36,10 +42,10 @@ __device__ uint32_t majority(const poll &p, int64_t s, int64_t b, int64_t y, int
     for (int k = 0; k < 9; k++) {
         uint32_t votes = 0;
         for (int m = 0; m < 9; m++) votes += v[m] == v[k];
-        const uint32_t key = fo_cwt_vote_of(votes, v[k], FO_CWT_NONE);
+        const uint32_t key = fo_cwt_vote_of(votes, v[k], p.none);
         most = key > most ? key : most;
     }
-    return most ? FO_CWT_NONE - (most & 0xffff) : FO_CWT_NONE;
+    return most ? p.none - (most & 0xffff) : p.none;
 }
 
 __global__ void vote(poll p)
@@ -51,10 +57,13 @@ __global__ void vote(poll p)
         const int64_t s = p.out.lo[FO_S] + at[0], b = at[1], y = p.out.lo[FO_Y] + at[2];
         uint32_t plane =
             p.consistency >= 2 ? majority(p, s, b, y, at[3]) : voice(p, s, b, y, at[3]);
-        if (plane == FO_CWT_NONE)
+        if (plane == p.none)
             plane = (uint32_t) * (const int64_t *)fo_walk_row(&p.first, s, 0, 0, 0, 0);
-        fo_put<uint16_t>(fo_walk_row(&p.out, s, 0, b, 0, y), at[3] * p.out.step[FO_X]) =
-            (uint16_t)plane;
+        char *to = fo_walk_row(&p.out, s, 0, b, 0, y) + at[3] * p.out.step[FO_X];
+        if (p.out.dtype == FTH_U8)
+            *(uint8_t *)to = (uint8_t)plane;
+        else
+            *(uint16_t *)to = (uint16_t)plane;
     }
 }
 
@@ -66,6 +75,7 @@ fth_status run_vote(const fth_call *call)
     p.first = fo_walk_of(&call->node->in[1], &call->in[1], "s");
     p.out = fo_walk_of(d, &call->out[0], "sbyx");
     p.rows = d->size[2];
+    p.none = d->dtype == FTH_U8 ? FO_CWT_NONE8 : FO_CWT_NONE;
     p.consistency = ((const fo_cwt_vote_attr *)call->node->attr)->consistency;
     p.places = fo_places_of(p.out.n[FO_S], p.out.n[FO_B], p.out.n[FO_Y], p.out.n[FO_X]);
     p.count = fo_places_count(p.places);

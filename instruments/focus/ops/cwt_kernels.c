@@ -91,53 +91,17 @@ static void widen(float *restrict out, const void *restrict in, fth_dtype dtype,
         memcpy(out, in, (size_t)n * sizeof *out);
 }
 
-static void best(float *restrict energy, uint16_t *restrict plane, const float *restrict re,
-                 const float *restrict im, uint16_t z, float floor, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        const float e = fo_cwt_energy((fo_pair){re[i], im[i]}, floor), old = energy[i];
-        energy[i] = e > old ? e : old;
-        plane[i] = e > old ? z : plane[i];
-    }
-}
-
-static void take(float *restrict out_re, float *restrict out_im, const uint16_t *restrict plane,
-                 const float *restrict re, const float *restrict im, uint16_t z, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        out_re[i] = plane[i] == z ? re[i] : out_re[i];
-        out_im[i] = plane[i] == z ? im[i] : out_im[i];
-    }
-}
-
-static void agree(uint16_t *const band[3], int64_t n)
-{
-    uint16_t *restrict const a = band[0], *restrict const b = band[1], *restrict const c = band[2];
-    for (int64_t i = 0; i < n; i++) {
-        const uint16_t va = a[i], vb = b[i], vc = c[i];
-        a[i] = vb == vc && vb != FO_CWT_NONE ? vb : va;
-        b[i] = va == vc && va != FO_CWT_NONE ? va : vb;
-        c[i] = va == vb && va != FO_CWT_NONE ? va : vc;
-    }
-}
-
-static void majority(uint16_t *restrict out, const uint16_t *const rows[3], uint16_t first,
-                     int64_t n)
-{
-    const uint16_t *const r0 = rows[0], *const r1 = rows[1], *const r2 = rows[2];
-    for (int64_t i = 0; i < n; i++) {
-        const uint32_t v[9] = {r0[i - 1], r0[i],     r0[i + 1], r1[i - 1], r1[i],
-                               r1[i + 1], r2[i - 1], r2[i],     r2[i + 1]};
-        uint32_t most = 0;
-        for (int k = 0; k < 9; k++) {
-            uint32_t votes = 0;
-            for (int m = 0; m < 9; m++) votes += v[m] == v[k];
-            const uint32_t key = fo_cwt_vote_of(votes, v[k], FO_CWT_NONE);
-            most = key > most ? key : most;
-        }
-        out[i] = most ? (uint16_t)(FO_CWT_NONE - (most & 0xffff)) : first;
-    }
-}
+#define T uint8_t
+#define NONE FO_CWT_NONE8
+#define NAME(name) name##_u8
+#include "cwt_planes.inc"
+#undef T
+#undef NONE
+#undef NAME
+#define T uint16_t
+#define NONE FO_CWT_NONE
+#define NAME(name) name##_u16
+#include "cwt_planes.inc"
 
 static float peak(const float *re, const float *im, int64_t n)
 {
@@ -149,6 +113,10 @@ static float peak(const float *re, const float *im, int64_t n)
     return most;
 }
 
+#define PLANES(t)                                                                                  \
+    {                                                                                              \
+        best_##t, take_##t, agree_##t, majority_##t, settle_##t                                    \
+    }
 extern const fo_cwt_loops FTH_ISA_NAME(fo_cwt_loops);
-const fo_cwt_loops FTH_ISA_NAME(fo_cwt_loops) = {low,   high, even, odd,   deal,     weave,
-                                                 widen, best, take, agree, majority, peak};
+const fo_cwt_loops FTH_ISA_NAME(fo_cwt_loops) = {low,   high,  even,       odd,         deal,
+                                                 weave, widen, PLANES(u8), PLANES(u16), peak};

@@ -174,10 +174,10 @@ float *fo_cwt_open_f32(char *row, int64_t step, float *room, int64_t n)
     return room;
 }
 
-uint16_t *fo_cwt_open_u16(char *row, int64_t step, uint16_t *room, int64_t n)
+void *fo_cwt_open_planes(char *row, int64_t step, int64_t size, void *room, int64_t n)
 {
-    if (step == (int64_t)sizeof *room) return (uint16_t *)(void *)row;
-    for (int64_t i = 0; i < n; i++) memcpy(room + i, row + i * step, sizeof *room);
+    if (step == size) return row;
+    for (int64_t i = 0; i < n; i++) memcpy((char *)room + i * size, row + i * step, (size_t)size);
     return room;
 }
 
@@ -187,8 +187,19 @@ void fo_cwt_close_f32(char *row, int64_t step, const float *opened, int64_t n)
     for (int64_t i = 0; i < n; i++) memcpy(row + i * step, opened + i, sizeof *opened);
 }
 
-void fo_cwt_close_u16(char *row, int64_t step, const uint16_t *opened, int64_t n)
+void fo_cwt_close_planes(char *row, int64_t step, int64_t size, const void *opened, int64_t n)
 {
     if ((const char *)opened == row) return;
-    for (int64_t i = 0; i < n; i++) memcpy(row + i * step, opened + i, sizeof *opened);
+    for (int64_t i = 0; i < n; i++)
+        memcpy(row + i * step, (const char *)opened + i * size, (size_t)size);
+}
+
+const fo_cwt_planes *fo_cwt_planes_of(const fo_cwt_loops *loops, fth_dtype dtype)
+{
+    return dtype == FTH_U8 ? &loops->u8 : &loops->u16;
+}
+
+bool fo_cwt_names(fth_dtype dtype)
+{
+    return dtype == FTH_U8 || dtype == FTH_U16;
 }

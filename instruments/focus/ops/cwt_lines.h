@@ -40,10 +40,14 @@ void fo_cwt_read(const fo_cwt_loops *loops, float *out, const char *row, int64_t
                  fth_dtype dtype, int64_t n);
 /* A tile's row if its columns lie side by side, else `room`, filled from it. */
 float *fo_cwt_open_f32(char *row, int64_t step, float *room, int64_t n);
-uint16_t *fo_cwt_open_u16(char *row, int64_t step, uint16_t *room, int64_t n);
+void *fo_cwt_open_planes(char *row, int64_t step, int64_t size, void *room, int64_t n);
 /* What was opened goes back where it came from. */
 void fo_cwt_close_f32(char *row, int64_t step, const float *opened, int64_t n);
-void fo_cwt_close_u16(char *row, int64_t step, const uint16_t *opened, int64_t n);
+void fo_cwt_close_planes(char *row, int64_t step, int64_t size, const void *opened, int64_t n);
+
+/* Loops over planes that are named by this dtype; false of fo_cwt_names: not u8 or u16. */
+const fo_cwt_planes *fo_cwt_planes_of(const fo_cwt_loops *loops, fth_dtype dtype);
+bool fo_cwt_names(fth_dtype dtype);
 
 /* Shapes and messages that the operations share. */
 FTH_MUST_USE fth_status fo_cwt_check_level(const fth_node *node, fth_err *err);

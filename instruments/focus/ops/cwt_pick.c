@@ -10,9 +10,9 @@ static fth_status infer(fth_node *node, fth_err *err)
     const fth_desc *chosen = &node->in[1];
     char text[256];
     FTH_TRY(fo_cwt_check_level(node, err));
-    if (chosen->dtype != FTH_U16 || chosen->n_axes != 4)
-        return FTH_FAIL(err, FTH_E_DTYPE_OP, "%s: %s is not u16 [stack band y x]", node->op->name,
-                        fth_in_format(node, 1, text, sizeof text));
+    if (!fo_cwt_names(chosen->dtype) || chosen->n_axes != 4)
+        return FTH_FAIL(err, FTH_E_DTYPE_OP, "%s: %s is not u8 or u16 [stack band y x]",
+                        node->op->name, fth_in_format(node, 1, text, sizeof text));
     node->n_out = 1;
     node->out[0] = (fth_desc){
         .dtype = FTH_F32,
@@ -51,7 +51,8 @@ typedef struct place {
     fo_walk out, chosen;
     fo_cwt_lines lines;
     float *re, *im, *out_room; /* out_room: two rows */
-    uint16_t *plane_room;
+    void *plane_room;
+    const fo_cwt_planes *planes;
 } place;
 
 static void take(const place *p, int64_t b, int64_t i, const float *re, const float *im)
@@ -64,9 +65,10 @@ static void take(const place *p, int64_t b, int64_t i, const float *re, const fl
         row[k] = fo_walk_row(&p->out, l->s, 0, b, k, i);
         to[k] = fo_cwt_open_f32(row[k], step, p->out_room + k * n, n);
     }
-    const uint16_t *plane = fo_cwt_open_u16(fo_walk_row(&p->chosen, l->s, 0, b, 0, i),
-                                            p->chosen.step[FO_X], p->plane_room, n);
-    l->loops->take(to[0], to[1], plane, re, im, (uint16_t)l->z, n);
+    const void *plane =
+        fo_cwt_open_planes(fo_walk_row(&p->chosen, l->s, 0, b, 0, i), p->chosen.step[FO_X],
+                           fth_dtype_size(p->chosen.dtype), p->plane_room, n);
+    p->planes->take(to[0], to[1], plane, re, im, l->z, n);
     for (int k = 0; k < 2; k++) fo_cwt_close_f32(row[k], step, to[k], n);
 }
 
@@ -106,7 +108,8 @@ static fth_status run(const fth_call *call)
     p.re = work + fo_cwt_lines_floats(a->cols);
     p.im = p.re + a->cols;
     p.out_room = p.im + a->cols;
-    p.plane_room = (uint16_t *)(void *)(p.out_room + 2 * a->cols);
+    p.plane_room = p.out_room + 2 * a->cols;
+    p.planes = fo_cwt_planes_of(p.lines.loops, p.chosen.dtype);
     const int64_t end = p.out.lo[FO_Y] + p.out.n[FO_Y];
     for (int64_t s = p.out.lo[FO_S]; s < p.out.lo[FO_S] + p.out.n[FO_S]; s++)
         for (int64_t i = p.out.lo[FO_Y]; i < end; i += FO_CWT_BLOCK)

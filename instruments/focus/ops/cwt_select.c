@@ -59,7 +59,8 @@ typedef struct place {
     fo_walk out, state;
     fo_cwt_lines lines;
     float *re, *im, *energy_room;
-    uint16_t *plane_room;
+    void *plane_room;
+    const fo_cwt_planes *planes;
     float floor;
 } place;
 
@@ -67,9 +68,10 @@ static void begin_rows(const place *p, int64_t s, int64_t i)
 {
     for (int64_t b = 0; b < p->out.n[FO_B]; b++)
         for (int64_t x = 0; x < p->out.n[FO_X]; x++) {
-            const uint16_t none = FO_CWT_NONE;
+            const uint16_t none = FO_CWT_NONE; /* of u8 too */
             const float zero = 0;
-            memcpy(fo_walk_row(&p->out, s, 0, b, 0, i) + x * p->out.step[FO_X], &none, sizeof none);
+            memcpy(fo_walk_row(&p->out, s, 0, b, 0, i) + x * p->out.step[FO_X], &none,
+                   (size_t)fth_dtype_size(p->out.dtype));
             memcpy(fo_walk_row(&p->state, s, 0, b, 0, i) + x * p->state.step[FO_X], &zero,
                    sizeof zero);
         }
@@ -82,10 +84,11 @@ static void compare(const place *p, int64_t b, int64_t i, const float *re, const
     const int64_t n = p->out.n[FO_X], out_step = p->out.step[FO_X], e_step = p->state.step[FO_X];
     char *plane_row = fo_walk_row(&p->out, l->s, 0, b, 0, i);
     char *energy_row = fo_walk_row(&p->state, l->s, 0, b, 0, i);
-    uint16_t *plane = fo_cwt_open_u16(plane_row, out_step, p->plane_room, n);
+    const int64_t size = fth_dtype_size(p->out.dtype);
+    void *plane = fo_cwt_open_planes(plane_row, out_step, size, p->plane_room, n);
     float *energy = fo_cwt_open_f32(energy_row, e_step, p->energy_room, n);
-    l->loops->best(energy, plane, re, im, (uint16_t)l->z, p->floor, n);
-    fo_cwt_close_u16(plane_row, out_step, plane, n);
+    p->planes->best(energy, plane, re, im, l->z, p->floor, n);
+    fo_cwt_close_planes(plane_row, out_step, size, plane, n);
     fo_cwt_close_f32(energy_row, e_step, energy, n);
 }
 
@@ -118,7 +121,8 @@ static fth_status run(const fth_call *call)
     p.re = work + fo_cwt_lines_floats(a->cols);
     p.im = p.re + a->cols;
     p.energy_room = p.im + a->cols;
-    p.plane_room = (uint16_t *)(void *)(p.energy_room + a->cols);
+    p.plane_room = p.energy_room + a->cols;
+    p.planes = fo_cwt_planes_of(p.lines.loops, d->dtype);
     const int64_t end = p.out.lo[FO_Y] + p.out.n[FO_Y];
     for (int64_t s = p.out.lo[FO_S]; s < p.out.lo[FO_S] + p.out.n[FO_S]; s++) {
         memcpy(&p.floor, fo_walk_row(&floors, s, 0, 0, 0, 0), sizeof p.floor);

@@ -14,11 +14,11 @@ static fth_status infer(fth_node *node, fth_err *err)
 {
     char text[256];
     const fth_desc *d = &node->in[0];
-    if (d->dtype != FTH_U16 || d->n_axes != 4 || node->in[1].dtype != FTH_I64 ||
+    if (!fo_cwt_names(d->dtype) || d->n_axes != 4 || node->in[1].dtype != FTH_I64 ||
         node->in[1].n_axes != 1)
         return FTH_FAIL(
             err, FTH_E_DTYPE_OP,
-            "focus_cwt_vote: %s is not u16 [stack band y x], or the first plane not i64 "
+            "focus_cwt_vote: %s is not u8 or u16 [stack band y x], or the first plane not i64 "
             "[stack]",
             fth_in_format(node, 0, text, sizeof text));
     node->n_out = 1;
@@ -39,7 +39,8 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 static uint64_t scratch(const fth_call *call)
 {
     const fth_desc *d = &call->node->in[0];
-    return (uint64_t)((3 * d->size[1] + 1) * (d->size[3] + 2 * SIDE)) * sizeof(uint16_t);
+    return (uint64_t)((3 * d->size[1] + 1) * (d->size[3] + 2 * SIDE)) *
+           sizeof(uint16_t); /* u8: half */
 }
 
 static double flops(const fth_call *call)
@@ -49,48 +50,51 @@ static double flops(const fth_call *call)
 }
 
 typedef struct place {
-    const fo_cwt_loops *loops;
+    const fo_cwt_planes *planes;
     fo_walk in, out;
-    int64_t consistency, rows, n, len;
-    uint16_t *room; /* ring of three rows of each band, and one for results */
+    int64_t consistency, rows, n, size, len; /* columns; bytes of a name, of a line */
+    char *room; /* ring of three rows of each band, and one for results */
 } place;
 
-static uint16_t *line(const place *p, int64_t y, int64_t b)
+static char *line(const place *p, int64_t y, int64_t b)
 {
-    return p->room + ((y + 3) % 3 * p->in.n[FO_B] + b) * p->len + SIDE;
+    return p->room + ((y + 3) % 3 * p->in.n[FO_B] + b) * p->len + SIDE * p->size;
 }
 
 /* Row y of every band, with what the bands say to each other. */
 static void read_row(const place *p, int64_t s, int64_t y)
 {
     const int64_t at = y < 0 ? 0 : y < p->rows ? y : p->rows - 1;
+    const size_t size = (size_t)p->size;
     for (int64_t b = 0; b < p->in.n[FO_B]; b++) {
-        uint16_t *to = line(p, y, b);
-        const char *row = fo_walk_row(&p->in, s, 0, b, 0, at);
-        for (int64_t x = 0; x < p->n; x++) memcpy(to + x, row + x * p->in.step[FO_X], sizeof *to);
+        char *to = line(p, y, b), *row = fo_walk_row(&p->in, s, 0, b, 0, at);
+        if (p->in.step[FO_X] == p->size) /* else it was copied there */
+            memcpy(to, row, size * (size_t)p->n);
+        else
+            (void)fo_cwt_open_planes(row, p->in.step[FO_X], p->size, to, p->n);
     }
     if (p->consistency >= 1 && p->in.n[FO_B] == FO_CWT_BANDS)
-        p->loops->agree((uint16_t *const[3]){line(p, y, 0), line(p, y, 1), line(p, y, 2)}, p->n);
+        p->planes->agree((void *const[3]){line(p, y, 0), line(p, y, 1), line(p, y, 2)}, p->n);
     for (int64_t b = 0; b < p->in.n[FO_B]; b++) {
-        uint16_t *to = line(p, y, b);
-        to[-1] = to[0];
-        to[p->n] = to[p->n - 1];
+        char *to = line(p, y, b), *end = to + p->n * p->size;
+        memcpy(to - size, to, size);
+        memcpy(end, end - size, size);
     }
 }
 
-static void write_row(const place *p, int64_t s, int64_t y, uint16_t first)
+static void write_row(const place *p, int64_t s, int64_t y, int64_t first)
 {
-    uint16_t *result = p->room + 3 * p->in.n[FO_B] * p->len;
+    char *result = p->room + 3 * p->in.n[FO_B] * p->len;
     for (int64_t b = 0; b < p->in.n[FO_B]; b++) {
-        const uint16_t *const rows[3] = {line(p, y - 1, b), line(p, y, b), line(p, y + 1, b)};
+        const void *const rows[3] = {line(p, y - 1, b), line(p, y, b), line(p, y + 1, b)};
         char *row = fo_walk_row(&p->out, s, 0, b, 0, y);
         if (p->consistency >= 2)
-            p->loops->majority(result, rows, first, p->n);
+            p->planes->majority(result, rows, first, p->n);
         else
-            for (int64_t x = 0; x < p->n; x++)
-                result[x] = rows[1][x] == FO_CWT_NONE ? first : rows[1][x];
-        for (int64_t x = 0; x < p->n; x++)
-            memcpy(row + x * p->out.step[FO_X], result + x, sizeof *result);
+            p->planes->settle(result, rows[1], first, p->n);
+        for (int64_t x = 0; p->out.step[FO_X] != p->size && x < p->n; x++)
+            memcpy(row + x * p->out.step[FO_X], result + x * p->size, (size_t)p->size);
+        if (p->out.step[FO_X] == p->size) memcpy(row, result, (size_t)(p->n * p->size));
     }
 }
 
@@ -99,13 +103,15 @@ static fth_status run(const fth_call *call)
     const fo_cwt_vote_attr *a = call->node->attr;
     const fth_desc *d = &call->node->in[0];
     const fo_walk first = fo_walk_of(&call->node->in[1], &call->in[1], "s");
-    place p = {.loops = FTH_ISA_BEST(fo_cwt_loops),
+    const int64_t size = fth_dtype_size(d->dtype);
+    place p = {.planes = fo_cwt_planes_of(FTH_ISA_BEST(fo_cwt_loops), d->dtype),
                .in = fo_walk_of(d, &call->in[0], "sbyx"),
                .out = fo_walk_of(d, &call->out[0], "sbyx"),
                .consistency = a->consistency,
                .rows = d->size[2],
                .n = d->size[3],
-               .len = d->size[3] + 2 * SIDE,
+               .size = size,
+               .len = (d->size[3] + 2 * SIDE) * size,
                .room = call->scratch};
     const int64_t lo = p.out.lo[FO_Y], hi = lo + p.out.n[FO_Y];
     if (lo == hi || p.n == 0) return FTH_OK;
@@ -116,7 +122,7 @@ static fth_status run(const fth_call *call)
         read_row(&p, s, lo);
         for (int64_t y = lo; y < hi; y++) {
             read_row(&p, s, y + 1);
-            write_row(&p, s, y, (uint16_t)plane);
+            write_row(&p, s, y, plane);
         }
     }
     return FTH_OK;
