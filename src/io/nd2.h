@@ -59,8 +59,15 @@ typedef struct fth__nd2_entry {
  * false when there is none that is whole. What was wrong goes to `damage`. */
 fth_status fth__nd2_map_load(fth__nd2_map *m, fth_file *f, uint64_t search, bool *found,
                              fth__text *damage, fth_err *err);
-/* A map of all chunks that are found by going through the file. */
-fth_status fth__nd2_map_scan(fth__nd2_map *m, fth_file *f, fth_err *err);
+/* Frames that need not be looked for, by offset: each ends within the file. */
+typedef struct fth__nd2_known {
+    fth__nd2_chunk *frame;
+    int64_t n;
+} fth__nd2_known;
+/* A map of the chunks that are found by going through the file, less those that are known (NULL:
+ * none); a known frame is stepped over without a look. */
+fth_status fth__nd2_map_scan(fth__nd2_map *m, fth_file *f, const fth__nd2_known *known,
+                             fth_err *err);
 /* An entry more; the name has no '!'. */
 fth_status fth__nd2_map_add(fth__nd2_map *m, const char *name, fth__nd2_chunk chunk, fth_err *err);
 /* The entry at *at, which moves on; false at the end. */
@@ -222,6 +229,7 @@ void fth__nd2_release(fth__nd2 *nd2);
 typedef struct fth__nd2_maps {
     fth__nd2_map said, found;
     bool scanned;
+    bool trusted; /* frames of `said` were stepped over in the scan */
 } fth__nd2_maps;
 /* Fill in `part`; what was wrong goes to `damage`. Maps are the caller's to clear. */
 fth_status fth__nd2_find_parts(fth__nd2 *nd2, fth__nd2_maps *m, uint64_t search, fth__text *damage,

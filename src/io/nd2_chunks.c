@@ -228,41 +228,65 @@ static fth_status next_magic(fth_file *f, char *block, uint64_t *at, fth_err *er
     return FTH_OK;
 }
 
+/* Bytes to the end of the frame that is known to begin here; 0: none is. */
+static uint64_t known_frame(const fth__nd2_known *known, uint64_t at)
+{
+    int64_t low = 0, high = known ? known->n : 0;
+    while (low < high) {
+        const int64_t mid = low + (high - low) / 2;
+        if (known->frame[mid].offset == at)
+            return FTH__ND2_HEAD + FTH__ND2_FRAME_NAME + known->frame[mid].bytes;
+        if (known->frame[mid].offset < at)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return 0;
+}
+
 /* Where the chunk after this one starts, if its length can be believed; else the next page. */
-static fth_status step(fth_file *f, uint64_t at, const fth__nd2_head *head, uint64_t *next,
-                       fth_err *err)
+static fth_status step(fth_file *f, uint64_t at, const fth__nd2_head *head,
+                       const fth__nd2_known *known, uint64_t *next, fth_err *err)
 {
     uint64_t end = 0, page = 0;
     fth__nd2_head after;
-    bool there = false;
     *next = at + FTH__ND2_PAGE;
     if (!fth__add_u64(head->data, head->bytes, &end) || end > f->bytes ||
         !fth__round_up_u64(end, FTH__ND2_PAGE, &page))
         return FTH_OK;
-    if (page < f->bytes) FTH_TRY(fth__nd2_head_read(f, page, &after, &there, err));
-    if (there || page >= f->bytes) *next = page;
+    bool there = page >= f->bytes || known_frame(known, page) > 0;
+    if (!there) FTH_TRY(fth__nd2_head_read(f, page, &after, &there, err));
+    if (there) *next = page;
     return FTH_OK;
 }
 
-fth_status fth__nd2_map_scan(fth__nd2_map *m, fth_file *f, fth_err *err)
+/* One chunk, or the way to the next where none begins. */
+static fth_status scan_at(fth__nd2_map *m, fth_file *f, const fth__nd2_known *known, char *block,
+                          uint64_t at, uint64_t *next, fth_err *err)
+{
+    fth__nd2_head head;
+    bool there = false;
+    const uint64_t known_bytes = known_frame(known, at);
+    *next = at + FTH__ND2_PAGE;
+    if (known_bytes > 0)
+        return fth__round_up_u64(at + known_bytes, FTH__ND2_PAGE, next)
+                   ? FTH_OK
+                   : FTH_FAIL(err, FTH_E_INTERNAL, "a frame that was not checked");
+    FTH_TRY(fth__nd2_head_read(f, at, &head, &there, err));
+    if (!there) return next_magic(f, block, next, err);
+    if (at > 0) FTH_TRY(fth__nd2_map_add(m, head.name, (fth__nd2_chunk){at, head.bytes}, err));
+    return step(f, at, &head, known, next, err);
+}
+
+fth_status fth__nd2_map_scan(fth__nd2_map *m, fth_file *f, const fth__nd2_known *known,
+                             fth_err *err)
 {
     *m = (fth__nd2_map){.mem = f->mem};
     void *block = NULL;
     FTH_TRY(fth_mem_take(f->mem, FTH_MEM_ANY, BLOCK, "scan of an ND2 file", &block, err));
     fth_status s = FTH_OK;
-    uint64_t at = 0;
-    while (s == FTH_OK && at < f->bytes) {
-        fth__nd2_head head;
-        bool there = false;
-        uint64_t next = at + FTH__ND2_PAGE;
-        s = fth__nd2_head_read(f, at, &head, &there, err);
-        if (s == FTH_OK && there) {
-            if (at > 0) s = fth__nd2_map_add(m, head.name, (fth__nd2_chunk){at, head.bytes}, err);
-            if (s == FTH_OK) s = step(f, at, &head, &next, err);
-        } else if (s == FTH_OK)
-            s = next_magic(f, block, &next, err);
-        at = next;
-    }
+    for (uint64_t at = 0; s == FTH_OK && at < f->bytes;)
+        s = scan_at(m, f, known, block, at, &at, err);
     (void)fth_mem_release(f->mem, block, NULL);
     if (s != FTH_OK) fth__nd2_map_clear(m);
     return s;

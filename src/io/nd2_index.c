@@ -9,6 +9,7 @@
 #include "base/checked.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { PROBES = 16 };
@@ -123,11 +124,11 @@ static fth_status make_frames(frames *f, fth__nd2 *nd2, fth_err *err)
 }
 
 /* Take the frames that a scan found in the place of what the map says. */
-static fth_status merge(fth__nd2 *nd2, frames *f, const fth__nd2_map *scan, fth_err *err)
+static fth_status merge(fth__nd2 *nd2, frames *f, const fth__nd2_maps *m, fth_err *err)
 {
     frames found;
     FTH_TRY(make_frames(&found, nd2, err));
-    take_frames(&found, nd2, scan);
+    take_frames(&found, nd2, &m->found);
     fth_status s = FTH_OK;
     f->present = 0;
     f->cut = found.cut;
@@ -136,7 +137,7 @@ static fth_status merge(fth__nd2 *nd2, frames *f, const fth__nd2_map *scan, fth_
         if (found.at[i].offset > 0 && found.at[i].offset != f->at[i].offset) {
             f->at[i] = found.at[i];
             f->at[i].bytes |= FTH__ND2_REPAIRED;
-        } else if (f->at[i].offset > 0 && found.at[i].offset == 0) {
+        } else if (f->at[i].offset > 0 && found.at[i].offset == 0 && !m->trusted) {
             bool good;
             s = has_head(nd2, f, i, &good, err);
             if (!good) f->at[i].offset = 0;
@@ -149,12 +150,39 @@ static fth_status merge(fth__nd2 *nd2, frames *f, const fth__nd2_map *scan, fth_
 
 /* ---- both, with a scan where it is needed ---- */
 
-static fth_status scan(fth__nd2 *nd2, fth__nd2_maps *m, fth__text *damage, fth_err *err)
+static fth_status scan(fth__nd2 *nd2, fth__nd2_maps *m, const fth__nd2_known *known,
+                       fth__text *damage, fth_err *err)
 {
-    FTH_TRY(fth__nd2_map_scan(&m->found, nd2->file, err));
+    FTH_TRY(fth__nd2_map_scan(&m->found, nd2->file, known, err));
     m->scanned = true;
+    m->trusted = known != NULL;
     fth__text_add(damage, "the file was scanned for its chunks; ");
     return FTH_OK;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    const uint64_t x = ((const fth__nd2_chunk *)a)->offset, y = ((const fth__nd2_chunk *)b)->offset;
+    return (x > y) - (x < y);
+}
+
+/* For frames that a map left out, where those that it has are where it says: only the rest of the
+ * file is looked at, which in a file of many frames is a thousand times less. */
+static fth_status scan_rest(fth__nd2 *nd2, fth__nd2_maps *m, const frames *f, fth__text *damage,
+                            fth_err *err)
+{
+    frames copy;
+    const uint64_t needs = frame_needs(&nd2->meta);
+    FTH_TRY(make_frames(&copy, nd2, err));
+    fth__nd2_known known = {copy.at, 0};
+    for (int64_t i = 0; i < f->n; i++)
+        if (f->at[i].offset > 0)
+            known.frame[known.n++] =
+                (fth__nd2_chunk){f->at[i].offset, nd2->meta.packed ? f->at[i].bytes : needs};
+    if (known.n > 1) qsort(known.frame, (size_t)known.n, sizeof *known.frame, by_offset);
+    const fth_status s = scan(nd2, m, &known, damage, err);
+    (void)fth_mem_release(nd2->mem, copy.at, NULL);
+    return s;
 }
 
 fth_status fth__nd2_find_parts(fth__nd2 *nd2, fth__nd2_maps *m, uint64_t search, fth__text *damage,
@@ -164,7 +192,7 @@ fth_status fth__nd2_find_parts(fth__nd2 *nd2, fth__nd2_maps *m, uint64_t search,
     FTH_TRY(fth__nd2_map_load(&m->said, nd2->file, search, &good, damage, err));
     if (good) FTH_TRY(take_parts(nd2, &m->said, &good, err));
     if (good) return FTH_OK;
-    FTH_TRY(scan(nd2, m, damage, err));
+    FTH_TRY(scan(nd2, m, NULL, damage, err));
     return take_parts(nd2, &m->found, &good, err);
 }
 
@@ -177,8 +205,11 @@ fth_status fth__nd2_find_frames(fth__nd2 *nd2, fth__nd2_maps *m, fth__text *dama
     nd2->frame = f.at;
     take_frames(&f, nd2, &m->said);
     if (!m->scanned) FTH_TRY(probe(nd2, &f, &good, err));
-    if (!m->scanned && (!good || f.present < f.highest + 1)) FTH_TRY(scan(nd2, m, damage, err));
-    if (m->scanned) FTH_TRY(merge(nd2, &f, &m->found, err));
+    if (!good)
+        FTH_TRY(scan(nd2, m, NULL, damage, err));
+    else if (!m->scanned && f.present < f.highest + 1)
+        FTH_TRY(scan_rest(nd2, m, &f, damage, err));
+    if (m->scanned) FTH_TRY(merge(nd2, &f, m, err));
     fth_images_info *info = &nd2->images.info;
     info->frames_present = f.present;
     for (int64_t i = 0; i < f.n; i++)

@@ -48,6 +48,40 @@ TEST(a_quarter_of_a_million_frames_open_in_100_ms)
     check_opening(2640, 96, 1, 0.1);
 }
 
+static fth_status draw_but_one(void *user, int64_t t, int64_t p, int64_t z, void *pixels,
+                               bool *present, fth_err *err)
+{
+    int64_t *number = user;
+    (void)t, (void)p, (void)z, (void)pixels, (void)err;
+    *present = (*number)++ != 1000;
+    return FTH_OK;
+}
+
+/* A frame that the map leaves out is looked for between the others alone: they are not even there
+ * to be looked at. */
+TEST(a_frame_left_out_of_many_costs_no_look_at_all)
+{
+    const fth_nd2_options o = {.size = {57, 92, 17, 1, 2, 4}, .dtype = FTH_U16};
+    const int64_t n = 57 * 92 * 17;
+    const char *path = t_temp_path("gap.nd2");
+    fth_mem *mem = t_mem(1 << 28);
+    fth_images *images = NULL;
+    fth_err err = {0};
+    int64_t number = 0;
+    OKE(fth__nd2_write(mem, path, &o, draw_but_one, &number, n / 16, &err), &err);
+    const int64_t from = fth__clock_ns();
+    OKE(fth_images_open(&images, mem, path, NULL, &err), &err);
+    const double took = (double)(fth__clock_ns() - from) * 1e-9;
+    EQ_I64(fth_images_get_info(images)->frames_present, n - 1);
+    EQ_I64(fth_images_get_info(images)->frames_repaired, 0);
+    HAS(fth_images_get_info(images)->damage, "1 of 89148 frames are missing");
+    IS_TRUE(!fth_images_get_frame(images, 0, 58, 14).present); /* number 1000 */
+    if (!T_SANITIZED) LE_F64(took, 1);
+    fth_images_close(images);
+    remove(path);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 /* ---- threads ---- */
 
 enum { THREADS = 4, READS = 100 };
