@@ -451,6 +451,37 @@ TEST(not_finite)
     t_graph_free(g);
 }
 
+/* ---- whole fusions, node by node: with a device, each of them has its kernel there ---- */
+
+TEST(every_node_of_a_fusion)
+{
+    t_random r = t_random_make(11);
+    t_cuts(1);
+    for (int i = 0; i < FO_METHODS + 2; i++) {
+        fth_graph *g = t_graph("stack=2 z=4 y=19 x=23");
+        const fth_dtype t = i < FO_METHODS ? dtypes[i % 3] : FTH_U16;
+        const fth_val v = stacks(g, t, &r), m = mask(g, &r);
+        fo_fusion how = fo_fusion_default();
+        if (i < FO_METHODS)
+            how.method = (fo_method)i;
+        else
+            how.compat = i == FO_METHODS ? FO_COMPAT_YX1 : FO_COMPAT_KEYENCE;
+        if (how.method == FO_DEPTH) {
+            how.halo_guard = true;
+            how.prefer = FO_PREFER_FAR;
+            how.reject = FO_REJECT_HYBRID;
+        }
+        how.want_confidence = how.method == FO_LOG_SMOOTH;
+        OK(fo_fusion_settle(&how, NULL));
+        if (how.method == FO_LAP_PYR || how.method == FO_CWT) how.levels = 1;
+        const fo_fused f = fo_fuse(g, v, m, &how);
+        only(f.image8);
+        only(f.stats);
+        if (fth_val_ok(f.confidence)) only(f.confidence);
+        t_graph_free(g);
+    }
+}
+
 TEST(borders)
 {
     static const int64_t want[4][12] = {{0, 0, 0, 0, 0, 1, 2, 3, 3, 3, 3, 3},

@@ -98,6 +98,10 @@ typedef struct fo_energy_loops {
     void (*log_take_u16)(float *best, uint32_t *packed, const float *const *rows, const uint16_t *v,
                          uint32_t z, int64_t n);
     int64_t (*log_sum)(const float *const *rows, int64_t n);
+    /* Value and plane into one word (in the place of the value), and out of it. */
+    void (*pack)(const fo_best *b, int64_t n);
+    void (*unpack)(const fo_best *b, int64_t n);
+    void (*start)(const fo_best *b, int64_t n); /* no plane yet */
 } fo_energy_loops;
 FTH_ISA_DECLARE(const fo_energy_loops, fo_energy_loops);
 

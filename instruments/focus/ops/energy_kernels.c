@@ -254,8 +254,36 @@ static int64_t log_sum(const float *const *rows, int64_t n)
     return sum;
 }
 
+static void pack(const fo_best *b, int64_t n)
+{
+    uint32_t *packed = (uint32_t *)(void *)b->value;
+    for (int64_t x = 0; x < n; x++)
+        packed[x] = (uint32_t)b->index[x] << 16 | (uint32_t)(int32_t)b->value[x];
+}
+
+static void unpack(const fo_best *b, int64_t n)
+{
+    const uint32_t *packed = (const uint32_t *)(const void *)b->value;
+    int32_t *restrict index = b->index;
+    for (int64_t x = 0; x < n; x++) index[x] = (int32_t)(packed[x] >> 16);
+    for (int64_t x = 0; x < n; x++) {
+        const int32_t low = (int32_t)(packed[x] & 0xffff);
+        b->value[x] = (float)low;
+    }
+}
+
+static void start(const fo_best *b, int64_t n)
+{
+    float *restrict all[] = {b->second, b->left, b->right, b->previous};
+    for (int64_t x = 0; x < n; x++) b->energy[x] = FO_NO_PLANE;
+    memset(b->value, 0, (size_t)n * sizeof *b->value);
+    memset(b->index, 0, (size_t)n * sizeof *b->index);
+    for (int i = 0; b->second && i < 4; i++)
+        for (int64_t x = 0; x < n; x++) all[i][x] = FO_NO_PLANE;
+}
+
 const fo_energy_loops FTH_ISA_NAME(fo_energy_loops) = {
-    widen_u8,  widen_u16,      across,   down,         log_across, log_down,
-    log_sides, log_end,        sum_abs,  sobel_across, sobel_end,  modlap,
-    laplace,   moments_across, variance, take,         take_all,   choose,
-    skip,      log_across_u16, take_u16, log_take_u16, log_sum};
+    widen_u8,     widen_u16, across,       down,      log_across, log_down,       log_sides,
+    log_end,      sum_abs,   sobel_across, sobel_end, modlap,     laplace,        moments_across,
+    variance,     take,      take_all,     choose,    skip,       log_across_u16, take_u16,
+    log_take_u16, log_sum,   pack,         unpack,    start};

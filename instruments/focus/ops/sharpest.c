@@ -54,7 +54,7 @@ static uint64_t state(const fth_node *node)
 
 /* ---- workspace: rows of floats for a strip, two lines, and what the rows of energy need ---- */
 
-enum { STRIP_BYTES = 768 << 10, LEAST_STRIP = 16, MOST_STRIP = 128 };
+enum { STRIP_BYTES = 1280 << 10, LEAST_STRIP = 16, MOST_STRIP = 128 };
 
 static int64_t per_row(const fo_sharpest_attr *a)
 {
@@ -135,34 +135,6 @@ static float *state_row(const strip *s, int64_t y)
                                                    (int64_t)state(s->call->node));
 }
 
-static void unpack(const strip *s, const fo_best *b)
-{
-    const uint32_t *packed = packed_of(b);
-    for (int64_t x = 0; x < s->n; x++) {
-        const uint32_t p = packed[x];
-        b->index[x] = (int32_t)(p >> 16);
-        b->value[x] = (float)(p & 0xffff);
-    }
-}
-
-static void pack(const strip *s, const fo_best *b)
-{
-    uint32_t *packed = packed_of(b);
-    for (int64_t x = 0; x < s->n; x++)
-        packed[x] = (uint32_t)b->index[x] << 16 | (uint32_t)b->value[x];
-}
-
-static void start(const strip *s, const fo_best *b)
-{
-    for (int64_t x = 0; x < s->n; x++) {
-        b->energy[x] = FO_NO_PLANE;
-        b->value[x] = 0;
-        b->index[x] = 0;
-    }
-    for (int64_t x = 0; s->attr->all && x < s->n; x++)
-        b->second[x] = b->left[x] = b->right[x] = b->previous[x] = FO_NO_PLANE;
-}
-
 /* What the state keeps of a row, in its order. */
 static int kept(const strip *s, const fo_best *b, float **part)
 {
@@ -197,7 +169,7 @@ static void store_value(const strip *s, int64_t y, const fo_best *b)
     if (s->rows.dtype == FTH_U8)
         for (int64_t x = 0; x < width; x++) ((uint8_t *)value)[x] = (uint8_t)b->value[x];
     else if (s->rows.dtype == FTH_U16)
-        for (int64_t x = 0; x < width; x++) ((uint16_t *)value)[x] = (uint16_t)b->value[x];
+        for (int64_t x = 0; x < width; x++) ((uint16_t *)value)[x] = (uint16_t)(int32_t)b->value[x];
     else
         memcpy(value, b->value, (size_t)width * sizeof(float));
 }
@@ -295,14 +267,14 @@ static fth_status run(const fth_call *call)
             if (fth_team_cancelled(call->team)) return FTH_OK;
             for (int64_t i = 0; i < rows; i++) {
                 const fo_best b = best_of(&s, i);
-                start(&s, &b);
+                s.rows.loop->start(&b, s.n);
                 if (!call->first) load(&s, y + i, &b);
-                if (is_packed(node)) pack(&s, &b);
+                if (is_packed(node) && !call->first) s.rows.loop->pack(&b, s.n);
             }
             for (int64_t z = 0; z < in->extent[FO_Z]; z++) plane(&s, z, y, rows);
             for (int64_t i = 0; i < rows; i++) {
                 const fo_best b = best_of(&s, i);
-                if (is_packed(node)) unpack(&s, &b);
+                if (is_packed(node)) s.rows.loop->unpack(&b, s.n);
                 store(&s, y + i, &b);
             }
         }
