@@ -473,6 +473,27 @@ TEST(more_planes_than_a_byte_names)
     t_fuse(&(t_stack){{1, Z, Y, X}, FTH_U16, stack, NULL}, fo_cwt, &how, (t_limits){0}, image,
            index);
     for (int i = 0; i < Y * X; i++) EQ_I64(index[i], 290);
+    fth_graph *g = t_graph("stack=1 few=254 many=255 y=2 x=2 part=2 band=3 y1=1 x1=1");
+    const fo_cwt_attr attr = {.rows = 2,
+                              .cols = 2,
+                              .part = fth_axis_find(g, "part"),
+                              .band = fth_axis_find(g, "band"),
+                              .y = fth_axis_find(g, "y1"),
+                              .x = fth_axis_find(g, "x1")};
+    const float floor = 0;
+    const fth_val least = t_input(g, "floor", FTH_F32, "stack", &floor);
+    static const char *const z[] = {"few", "many"};
+    for (int i = 0; i < 2; i++) {
+        char axes[2][32];
+        snprintf(axes[0], sizeof axes[0], "stack %s y x", z[i]);
+        snprintf(axes[1], sizeof axes[1], "stack %s", z[i]);
+        const fth_val v = t_input(g, i ? "v1" : "v0", FTH_U16, axes[0], stack);
+        const fth_val kept = t_input(g, i ? "k1" : "k0", FTH_U8, axes[1], stack);
+        SHAPE(
+            fth_custom(g, &fo_cwt_select_op, 3, ((fth_val[]){v, kept, least}), &attr, sizeof attr),
+            i ? "u16 [stack=1 band=3 y1=1 x1=1]" : "u8 [stack=1 band=3 y1=1 x1=1]");
+    }
+    t_graph_free(g);
 }
 
 /* Budgets, threads and pieces of z change no byte. */

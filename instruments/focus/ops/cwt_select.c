@@ -21,7 +21,7 @@ static fth_status infer(fth_node *node, fth_err *err)
     const int64_t per = a->corner ? 1 : 2;
     node->n_out = 1;
     node->out[0] = (fth_desc){
-        .dtype = FTH_U16,
+        .dtype = in->size[1] < FO_CWT_NONE8 ? FTH_U8 : FTH_U16,
         .n_axes = 4,
         .axis = {in->axis[0], a->band, a->y, a->x},
         .size = {in->size[0], a->corner ? 1 : FO_CWT_BANDS, a->rows / per, a->cols / per}};
