@@ -19,14 +19,17 @@ static const char *flag_value_at(void *user, const char *flag, int i)
     return cli_get_at(user, flag, i);
 }
 
-typedef struct shown {
-    cli_bar bar;
-    bool caught;
-} shown;
-
-static bool on_progress(void *user, const fth_progress *progress)
+void cli_shown_begin(cli_shown *s, const cli_call *call)
 {
-    shown *s = user;
+    const char *no_colour = getenv("NO_COLOR");
+    const bool terminal = isatty(STDERR_FILENO) && !cli_get(call, "quiet");
+    *s = (cli_shown){.bar = {.out = stderr, .terminal = terminal}};
+    s->bar.colour = terminal && !(no_colour && *no_colour);
+}
+
+bool cli_shown_progress(void *user, const fth_progress *progress)
+{
+    cli_shown *s = user;
     if (!s->caught) cli_catch_signals();
     s->caught = true;
     cli_bar_share(&s->bar, progress);
@@ -36,7 +39,7 @@ static bool on_progress(void *user, const fth_progress *progress)
 
 static void hide_progress(void *user)
 {
-    shown *s = user;
+    cli_shown *s = user;
     cli_bar_clear(&s->bar);
     s->bar.terminal = false;
 }
@@ -60,10 +63,8 @@ static fth_status find_device(const cli_call *call, fth_options *opt, fth_err *e
 
 fth_status cli_run_direct(const cli_call *call, fth_err *err)
 {
-    const char *no_colour = getenv("NO_COLOR");
-    const bool terminal = isatty(STDERR_FILENO) && !cli_get(call, "quiet");
-    shown bar = {.bar = {.out = stderr, .terminal = terminal}};
-    bar.bar.colour = terminal && !(no_colour && *no_colour);
+    cli_shown bar;
+    cli_shown_begin(&bar, call);
     fth_options opt;
     fth_context *ctx = NULL;
     FTH_TRY(cli_context_options(call, fth_mem_free_now(), &opt, err));
@@ -79,7 +80,7 @@ fth_status cli_run_direct(const cli_call *call, fth_err *err)
                                     .by_link = call->link != NULL,
                                     .out = call->out,
                                     .notes = cli_get(call, "quiet") ? NULL : stderr,
-                                    .progress = on_progress,
+                                    .progress = cli_shown_progress,
                                     .progress_user = &bar,
                                     .hide_progress = hide_progress};
     const fth_status s = call->command->direct->run(&direct, err);

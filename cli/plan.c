@@ -151,6 +151,10 @@ fth_status cli_run_verb(const cli_call *call, fth_err *err)
     fth_options opt;
     fth_context *ctx = NULL;
     FTH_TRY(cli_context_options(call, fth_mem_free_now(), &opt, err));
+    cli_shown bar;
+    cli_shown_begin(&bar, call);
+    opt.progress = cli_shown_progress; /* of what the verb runs; Ctrl+C ends it with what is done */
+    opt.progress_user = &bar;
     if (!opt.device) opt.device = "auto";
     FTH_TRY(fth_instrument_check(call->command->instrument, err));
     FTH_TRY(fth_context_create(&ctx, &opt, err));
@@ -159,6 +163,7 @@ fth_status cli_run_verb(const cli_call *call, fth_err *err)
     if (s == FTH_OK) {
         s = call->command->verb->run(ctx, call->n_args, call->arg, flag_value,
                                      (void *)(uintptr_t)call, call->out, err);
+        cli_bar_clear(&bar.bar);
         s = cli_monitor_end(&monitor, call, s, err);
     }
     const fth_status closed = fth_context_destroy(ctx, s == FTH_OK ? err : NULL);

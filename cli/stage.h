@@ -36,6 +36,14 @@ void cli_bar_show(cli_bar *bar, const char *json);
 void cli_bar_share(cli_bar *bar, const fth_progress *progress);
 /* Take the bar off the terminal: something else is to be written. */
 void cli_bar_clear(cli_bar *bar);
+/* The bar of a command that computes (direct.c): begin it, and give it to the context or to a run.
+ * The first progress catches signals; after one the run is asked to end. */
+typedef struct cli_shown {
+    cli_bar bar;
+    bool caught;
+} cli_shown;
+void cli_shown_begin(cli_shown *s, const cli_call *call);
+bool cli_shown_progress(void *shown, const fth_progress *progress);
 /* A number of a line of progress; false: it has none of that name. */
 bool cli_progress_number(const char *json, const char *name, double *out);
 

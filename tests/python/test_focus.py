@@ -120,6 +120,22 @@ class Program(unittest.TestCase):
             with open(f"{d}/b/built_image_data/focus_runs/20250101_toy/metrics.csv") as f:
                 self.assertEqual(len(list(csv.DictReader(f))), 48)
 
+    def test_an_interrupted_run_ends_with_6_and_resumes(self):
+        with tempfile.TemporaryDirectory() as d:
+            program("focus", "toy", "-o", d, "--wells", 8, "--times", 12, "--size", "72x64")
+            words = [PROGRAM, "focus", "run", "--data-root", d, "--exp", "20250101_toy", "--microscope", "YX1",
+                     "--threads", "1", "--method", "depth"]
+            child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            images = pathlib.Path(d, "built_image_data/stitched_FF_images/20250101_toy")
+            while child.poll() is None and not list(images.glob("*.jpg")):
+                time.sleep(0.005)
+            child.send_signal(signal.SIGINT)
+            child.communicate()
+            self.assertIn(child.returncode, (0, 6))
+            self.assertEqual((images / ".ff_complete").exists(), child.returncode == 0)
+            self.assertEqual(subprocess.run(words, capture_output=True).returncode, 0)
+            self.assertEqual(len(list(images.glob("*.jpg"))), 96)
+
     def test_exit_codes(self):
         with tempfile.TemporaryDirectory() as d:
             source = GOLDEN / "stack_u16.npy"

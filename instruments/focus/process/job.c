@@ -237,6 +237,11 @@ static fth_status open_all(fo_job *e, fth_err *err)
 fth_status fo_job_open(fo_job *e, fth_mem *mem, const fth_config *cfg, fth_err *err)
 {
     *e = (fo_job){.mem = mem, .cfg = cfg};
+    if (fth_config_choice(cfg, "input.microscope") == 1) {
+        FTH_FAIL(err, FTH_E_FILE_FEATURE, "experiments of a Keyence are not fused as a whole yet");
+        fth_err_hint(err, "fuse the planes of a tile with 'fathom focus stack'");
+        return FTH_E_FILE_FEATURE;
+    }
     FTH_TRY(fth_texts_create(&e->notes, mem, err));
     const fth_status s = open_all(e, err);
     if (s != FTH_OK) fo_job_close(e);
