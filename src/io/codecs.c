@@ -26,8 +26,13 @@ static uint64_t deflate_room(const fth__codec *c, uint64_t bytes)
     return fth__deflate_bytes();
 }
 
+/* What the fast way does not take, zlib is asked about: it says why. */
 static fth_status inflate_all(fth__wrap wrap, fth__coding *k, fth_err *err)
 {
+    k->n_out = k->cap;
+    if (k->unpacker && k->exact &&
+        fth__unpacker_whole(k->unpacker, wrap == FTH__WRAP_GZIP, k->in, k->n_in, k->out, k->cap))
+        return FTH_OK;
     fth__inflate *z = fth__inflate_begin(k->room, wrap);
     if (!z) return FTH_FAIL(err, FTH_E_LIBRARY, "zlib does not start in the room it asked for");
     const uint8_t *in = k->in;
@@ -148,6 +153,13 @@ uint32_t fth__codecs_libraries(const fth__codecs *c)
     return all;
 }
 
+bool fth__codecs_deflate(const fth__codecs *c)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->codec[i].kind == FTH__CODEC_ZLIB || c->codec[i].kind == FTH__CODEC_GZIP) return true;
+    return false;
+}
+
 fth_status fth__codecs_unpack(const fth__codecs *c, fth__coding *k, uint8_t *in, uint8_t *other,
                               uint64_t bytes, fth_err *err)
 {
@@ -157,6 +169,7 @@ fth_status fth__codecs_unpack(const fth__codecs *c, fth__coding *k, uint8_t *in,
     for (int i = c->n; i-- > 0;) {
         k->out = i == 0 ? out : other;
         k->cap = i == 0 ? bytes : most;
+        k->exact = i == 0;
         FTH_TRY(fth__codec_get(c->codec[i].kind)->unpack(&c->codec[i], k, err));
         if (i == 0) break;
         other = in;

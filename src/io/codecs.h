@@ -10,6 +10,8 @@
 
 #include <fathom/memory.h>
 
+#include "io/inflate.h"
+
 typedef enum fth__codec_kind {
     FTH__CODEC_ZLIB,
     FTH__CODEC_GZIP,
@@ -34,6 +36,8 @@ typedef struct fth__coding {
     const char *label; /* the file, in messages */
     void *room;
     uint64_t room_bytes;
+    fth__unpacker *unpacker; /* of zlib and gzip, faster where the size is known; NULL: none */
+    bool exact;              /* `cap` bytes must come out */
     const uint8_t *in;
     uint64_t n_in;
     uint8_t *out;
@@ -67,6 +71,7 @@ typedef struct fth__codecs {
 uint64_t fth__codecs_most(const fth__codecs *c, uint64_t bytes);
 uint64_t fth__codecs_room(const fth__codecs *c, uint64_t bytes, bool pack);
 uint32_t fth__codecs_libraries(const fth__codecs *c);
+bool fth__codecs_deflate(const fth__codecs *c); /* zlib or gzip is among them */
 /* `in` to exactly `bytes` at `out`. Steps between go to and fro between `in` and `other`, which
  * both have fth__codecs_most bytes; `in` is lost. */
 fth_status fth__codecs_unpack(const fth__codecs *c, fth__coding *k, uint8_t *in, uint8_t *other,

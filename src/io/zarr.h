@@ -72,12 +72,14 @@ fth_status fth__zarr_load(fth__zarr_meta *m, fth_mem *mem, const char *folder, f
 /* What one thread needs to read or write a chunk; zero parts are not needed. */
 typedef struct fth__zarr_needs {
     uint64_t chunk, packed, again, work, index; /* `again`: where codecs follow each other */
+    bool deflate;                               /* something is unpacked by zlib or gzip */
 } fth__zarr_needs;
 void fth__zarr_needs_add(fth__zarr_needs *all, const fth__zarr_meta *m, bool pack);
 
 typedef struct fth__zarr_room {
     uint8_t *chunk, *one, *two, *work, *index;
     uint64_t chunk_bytes, work_bytes;
+    fth__unpacker *unpacker; /* NULL: not needed, or no memory for it */
     bool busy;
 } fth__zarr_room;
 enum { FTH__ZARR_ROOMS = 8 };

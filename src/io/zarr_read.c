@@ -133,6 +133,7 @@ static fth_status unpack(const reading *r, uint64_t at, uint64_t bytes, uint8_t 
                      .label = r->path,
                      .room = r->room->work,
                      .room_bytes = r->room->work_bytes,
+                     .unpacker = r->room->unpacker,
                      .n_in = bytes,
                      .out = to};
     return fth__codecs_unpack(c, &k, r->room->one, r->room->two, chunk, err);

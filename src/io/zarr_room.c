@@ -32,6 +32,7 @@ void fth__zarr_needs_add(fth__zarr_needs *all, const fth__zarr_meta *m, bool pac
     all->again = fth__max_u64(all->again, one.again);
     all->work = fth__max_u64(all->work, one.work);
     all->index = fth__max_u64(all->index, one.index);
+    all->deflate = all->deflate || (!pack && fth__codecs_deflate(&m->codecs));
 }
 
 static void lay_out(fth__zarr_rooms *r, const fth__zarr_needs *needs)
@@ -46,6 +47,7 @@ static void lay_out(fth__zarr_rooms *r, const fth__zarr_needs *needs)
         room->work = at, at += up(needs->work);
         room->work_bytes = needs->work;
         room->chunk_bytes = needs->chunk;
+        if (needs->deflate) room->unpacker = fth__unpacker_create();
     }
 }
 
@@ -75,6 +77,8 @@ void fth__zarr_rooms_close(fth__zarr_rooms *r)
 {
     if (!r->block) return;
     (void)fth_mem_release(r->mem, r->block, NULL);
+    for (int i = 0; i < r->n; i++)
+        if (r->room[i].unpacker) fth__unpacker_destroy(r->room[i].unpacker);
     pthread_cond_destroy(&r->freed);
     pthread_mutex_destroy(&r->lock);
     *r = (fth__zarr_rooms){0};
