@@ -441,11 +441,11 @@ TEST(readers)
 {
     static const job jobs[] = {
         {.name = "npy read", .io = io_read_npy},
+        {.name = "nd2 read", .io = io_read_nd2},
         {.name = "raw read", .io = io_read_raw, .prepare = io_write_raw},
         {.name = "npz and csr read", .io = io_read_npz},
         {.name = "safetensors read", .io = io_read_safetensors, .prepare = io_write_safetensors},
         {.name = "hdf5 read", .io = io_read_h5, .prepare = io_write_h5},
-        {.name = "nd2 read", .io = io_read_nd2},
     };
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) check_job(&jobs[i]);
 }
