@@ -450,6 +450,16 @@ TEST(readers)
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) check_job(&jobs[i]);
 }
 
+TEST(pictures)
+{
+    static const job jobs[] = {
+        {.name = "jpeg write", .io = io_write_jpeg, .writes = true},
+        {.name = "tiff write", .io = io_write_tiff, .writes = true},
+        {.name = "tiff and jpeg read", .io = io_read_pictures},
+    };
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) check_job(&jobs[i]);
+}
+
 TEST(operations)
 {
     static const job jobs[] = {{.name = "fft", .run = run_fft},

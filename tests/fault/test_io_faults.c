@@ -99,6 +99,18 @@ TEST(hdf5)
     remove(path);
 }
 
+TEST(tiff_and_jpeg)
+{
+    const char *path = t_temp_path("f.tif");
+    fail_each_write(io_write_tiff, path, 5);
+    fail_each_request(io_write_tiff, path);
+    remove(path);
+    fail_each_write(io_write_jpeg, path, 4);
+    fail_each_request(io_write_jpeg, path);
+    remove(path);
+    fail_each_request(io_read_pictures, path);
+}
+
 TEST(nd2)
 {
     const char *path = t_temp_path("f.nd2");

@@ -4,6 +4,8 @@
 #include "testing/files.h"
 
 #include <fathom/nd2.h>
+#include <fathom/pictures.h>
+#include <fathom/tiff.h>
 
 #define FIRST(call)                                                                                \
     do {                                                                                           \
@@ -229,14 +231,11 @@ fth_status io_write_nd2(fth_mem *mem, const char *path, fth_err *err)
     return fth_nd2_write(mem, path, &o, draw, NULL, err);
 }
 
-/* Packed, with padded rows; and one with frames left out, which is scanned. */
-fth_status io_read_nd2(fth_mem *mem, const char *path, fth_err *err)
+/* All pixels of each file. */
+static fth_status read_images(fth_mem *mem, const char *const *files, int n, fth_err *err)
 {
-    static const char *const files[2] = {"tests/golden/focus/synth_T2P3Z5_zlib.nd2",
-                                         "tests/golden/focus/synth_T2P3Z5_missing.nd2"};
     fth_status s = FTH_OK;
-    (void)path;
-    for (int i = 0; i < 2 && s == FTH_OK; i++) {
+    for (int i = 0; i < n && s == FTH_OK; i++) {
         fth_images *images = NULL;
         fth_source a = {0};
         FIRST(fth_images_open(&images, mem, files[i], NULL, err));
@@ -246,5 +245,44 @@ fth_status io_read_nd2(fth_mem *mem, const char *path, fth_err *err)
         fth_source_close(&a);
         fth_images_close(images);
     }
+    return s;
+}
+
+/* Packed, with padded rows; and one with frames left out, which is scanned. */
+fth_status io_read_nd2(fth_mem *mem, const char *path, fth_err *err)
+{
+    static const char *const files[2] = {"tests/golden/focus/synth_T2P3Z5_zlib.nd2",
+                                         "tests/golden/focus/synth_T2P3Z5_missing.nd2"};
+    (void)path;
+    return read_images(mem, files, 2, err);
+}
+
+fth_status io_read_pictures(fth_mem *mem, const char *path, fth_err *err)
+{
+    static const char *const files[] = {
+        "tests/golden/focus/tiff/lzw.tif",       "tests/golden/focus/tiff/jpeg_rgb.tif",
+        "tests/golden/focus/tiff/zstd.tif",      "tests/golden/focus/tiff/deflate.tif",
+        "tests/golden/focus/tiff/set_0.ome.tif", "tests/golden/focus/pillow_rgb.jpg"};
+    (void)path;
+    return read_images(mem, files, 6, err);
+}
+
+fth_status io_write_jpeg(fth_mem *mem, const char *path, fth_err *err)
+{
+    static const uint8_t px[40 * 30] = {1, 200, 3};
+    const fth_picture p = {FTH_U8, 40, 30, 1, px, 0};
+    return fth_picture_save(mem, path, &p, &(fth_picture_format){.kind = FTH_PICTURE_JPG}, err);
+}
+
+fth_status io_write_tiff(fth_mem *mem, const char *path, fth_err *err)
+{
+    const fth_tiff_stack stack = {
+        .flavour = FTH_TIFF_OME, .dtype = FTH_F32, .axes = "yx", .size = {6, 5}};
+    fth_sink k = {0};
+    fth_status s;
+    FIRST(fth_tiff_create(&k, mem, path, &stack, err));
+    FIRST(fth_sink_put(&k, numbers, err));
+done:
+    fth_sink_close(&k);
     return s;
 }
