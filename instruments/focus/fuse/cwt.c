@@ -116,7 +116,7 @@ static fth_val image_of(wavelets *w)
 {
     fth_val level[MAX_LEVELS + 1] = {w->stacks};
     shapes(w);
-    if (w->levels == 0) return fo_level_mean(fth_cast(w->stacks, FTH_F32), w->kept);
+    if (w->levels == 0) return fo_level_mean(w->stacks, w->kept);
     w->floor = floor_of(w);
     for (int i = 0; i < w->levels; i++) level[i + 1] = low(w, level[i], i);
     fth_val image = w->how->base == FO_BASE_MEAN ? fo_level_mean(level[w->levels], w->kept)

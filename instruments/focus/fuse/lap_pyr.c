@@ -57,7 +57,7 @@ fo_picked fo_lap_pyr(fth_graph *g, fth_val stacks, fth_val kept, const fo_fusion
     for (int i = 0; i < n; i++) level[i + 1] = down(level[i], i + 1);
     fth_val image = n > 0 && how->base == FO_BASE_MAX
                         ? chosen(&fo_lap_base_op, level[n - 1], level[n], kept, how->window)
-                        : fo_level_mean(fth_cast(level[n], FTH_F32), kept);
+                        : fo_level_mean(level[n], kept);
     for (int i = n - 1; i >= 0; i--) {
         const fth_val details =
             chosen(&fo_lap_select_op, level[i], level[i + 1], kept, how->window);

@@ -1,6 +1,8 @@
 /* levels.c - see levels.h. */
 #include "levels.h"
 
+#include "../ops/mean.h"
+
 #include <stdio.h>
 
 fth_axis_id fo_level_axis(fth_graph *g, const char *name, int level, int64_t size)
@@ -21,8 +23,6 @@ fth_axis_id fo_level_axis(fth_graph *g, const char *name, int level, int64_t siz
 fth_val fo_level_mean(fth_val planes, fth_val kept)
 {
     fth_graph *g = planes.graph;
-    const fth_val is_kept = fth_ne(kept, fth_const_i64(g, FTH_U8, 0));
-    const fth_val sum = fth_sum(fth_select(is_kept, planes, fth_const(g, FTH_F32, 0)), "z");
-    const fth_val n = fth_max(fth_count(is_kept, "z"), fth_const_i64(g, FTH_I64, 1));
-    return fth_div(sum, fth_cast(n, FTH_F32));
+    const fth_val n = fth_count(fth_ne(kept, fth_const_i64(g, FTH_U8, 0)), "z");
+    return fth_custom(g, &fo_mean_op, 3, ((fth_val[]){planes, kept, n}), NULL, 0);
 }

@@ -8,7 +8,7 @@
 /* The axis NAME followed by the level, of this size, declared where it is not yet; -1: a mistake
  * was recorded. */
 fth_axis_id fo_level_axis(fth_graph *g, const char *name, int level, int64_t size);
-/* The mean of f32 values over the planes that are kept. */
+/* The mean of values over the planes that are kept, f32. */
 fth_val fo_level_mean(fth_val planes, fth_val kept);
 
 #endif
