@@ -170,11 +170,11 @@ TEST(dimensions_that_are_named)
     uint8_t v[40];
     OK(fth_folder_make(NULL, folder, NULL));
     OK(fth_path_join(path, folder, "zarr.json", NULL));
-    OK(fth_file_save(mem, path, meta, sizeof meta - 1, NULL));
+    t_file_write(path, meta, sizeof meta - 1);
     OK(fth_path_join(path, folder, "1/0", NULL));
     OK(fth_folder_make_all(NULL, path, NULL));
     OK(fth_path_join(path, folder, "1/0/0", NULL));
-    OK(fth_file_save(mem, path, "abcdefghijklmnopqrst", 20, NULL));
+    t_file_write(path, "abcdefghijklmnopqrst", 20);
     opened o = open_path(mem, folder);
     is_size(o.info, "pyx", 1, 2, 1, 1, 4, 5);
     EQ_STR(fth_images_get_position(o.images, 1).name, "");
@@ -192,7 +192,7 @@ TEST(dimensions_that_are_named)
     "{\"zarr_format\":2,\"shape\":[2,3],\"chunks\":[2,3],\"dtype\":\"|u1\",\"fill_value\":5,"      \
     "\"order\":\"C\",\"filters\":null,\"compressor\":null}"
 
-static const char *make_group(fth_mem *mem, const char *attributes)
+static const char *make_group(const char *attributes)
 {
     const char *folder = t_temp_path("group.zarr");
     char path[FTH_PATH];
@@ -200,9 +200,9 @@ static const char *make_group(fth_mem *mem, const char *attributes)
     snprintf(path, sizeof path, "%s/0", folder);
     OK(fth_folder_make_all(NULL, path, NULL));
     snprintf(path, sizeof path, "%s/.zattrs", folder);
-    OK(fth_file_save(mem, path, attributes, strlen(attributes), NULL));
+    t_file_write(path, attributes, strlen(attributes));
     snprintf(path, sizeof path, "%s/0/.zarray", folder);
-    OK(fth_file_save(mem, path, ARRAY, strlen(ARRAY), NULL));
+    t_file_write(path, ARRAY, strlen(ARRAY));
     return folder;
 }
 
@@ -213,12 +213,12 @@ TEST(units_scales_and_places)
 {
     fth_mem *mem = t_mem(8 << 20);
     opened o = open_path(
-        mem, make_group(mem, IMAGE("{\"name\":\"y\",\"unit\":\"nanometer\"},"
-                                   "{\"name\":\"x\",\"unit\":\"nanometer\"}",
-                                   "0",
-                                   ",\"coordinateTransformations\":[{\"type\":\"scale\",\"scale\":"
-                                   "[500,250]},{\"type\":\"translation\",\"translation\":[1000,"
-                                   "2000]}]")));
+        mem, make_group(IMAGE("{\"name\":\"y\",\"unit\":\"nanometer\"},"
+                              "{\"name\":\"x\",\"unit\":\"nanometer\"}",
+                              "0",
+                              ",\"coordinateTransformations\":[{\"type\":\"scale\",\"scale\":"
+                              "[500,250]},{\"type\":\"translation\",\"translation\":[1000,"
+                              "2000]}]")));
     is_size(o.info, "yx", 1, 1, 1, 1, 2, 3);
     EQ_F64(o.info->um_per_px, 0.25);
     EQ_F64(fth_images_get_position(o.images, 0).x_um, 2);
@@ -228,7 +228,7 @@ TEST(units_scales_and_places)
     EQ_I64(v[5], 5);
     close_all(&o);
     /* names alone, as in 0.3: no unit, so nothing is known of sizes */
-    o = open_path(mem, make_group(mem, IMAGE("\"y\",\"x\"", "0", "")));
+    o = open_path(mem, make_group(IMAGE("\"y\",\"x\"", "0", "")));
     EQ_F64(o.info->um_per_px, 0);
     IS_TRUE(isnan(fth_images_get_position(o.images, 0).x_um));
     close_all(&o);
@@ -261,7 +261,7 @@ TEST(what_is_wrong_is_named)
     for (int i = 0; i < (int)(sizeof list / sizeof list[0]); i++) {
         fth_err err = {0};
         fth_images *images = NULL;
-        const char *folder = make_group(mem, list[i].attributes);
+        const char *folder = make_group(list[i].attributes);
         IS(fth_images_open(&images, mem, folder, NULL, &err), list[i].status);
         HAS(err.text, list[i].says);
         EQ_PTR(images, NULL);
@@ -274,17 +274,17 @@ TEST(series_are_positions)
 {
     fth_mem *mem = t_mem(8 << 20);
     static const char image[] = IMAGE("\"y\",\"x\"", "0", "");
-    const char *folder = make_group(mem, "{\"bioformats2raw.layout\":3}");
+    const char *folder = make_group("{\"bioformats2raw.layout\":3}");
     char path[FTH_PATH];
     for (int i = 0; i < 2; i++) {
         snprintf(path, sizeof path, "%s/%d/0", folder, i);
         OK(fth_folder_make_all(NULL, path, NULL));
         snprintf(path, sizeof path, "%s/%d/0/.zarray", folder, i);
-        OK(fth_file_save(mem, path, ARRAY, strlen(ARRAY), NULL));
+        t_file_write(path, ARRAY, strlen(ARRAY));
         snprintf(path, sizeof path, "%s/%d/.zarray", folder, i);
         OK(fth_path_remove(NULL, path, NULL));
         snprintf(path, sizeof path, "%s/%d/.zattrs", folder, i);
-        OK(fth_file_save(mem, path, image, sizeof image - 1, NULL));
+        t_file_write(path, image, sizeof image - 1);
     }
     opened o = open_path(mem, folder);
     is_size(o.info, "pyx", 1, 2, 1, 1, 2, 3);

@@ -158,7 +158,7 @@ static const char *make_array(const char *name, const char *meta, const char *te
     OK(fth_folder_remove(NULL, folder, NULL));
     OK(fth_folder_make(NULL, folder, NULL));
     OK(fth_path_join(path, folder, meta, NULL));
-    OK(fth_file_save(mem, path, text, strlen(text), NULL));
+    t_file_write(path, text, strlen(text));
     return folder;
 }
 
@@ -166,7 +166,7 @@ static void add_chunk(const char *folder, const char *name, const void *data, ui
 {
     char path[FTH_PATH];
     OK(fth_path_join(path, folder, name, NULL));
-    OK(fth_file_save(mem, path, data, bytes, NULL));
+    t_file_write(path, data, bytes);
 }
 
 #define V2(dtype, fill, more)                                                                      \
@@ -301,12 +301,12 @@ static const char *damaged(const char *name, const char *file, int64_t at, int64
     OK(fth_file_load(mem, from, 1 << 20, &data, &n, NULL));
     if (at < 0) at += (int64_t)n;
     if (cut < 0) data[at] ^= 0x41;
-    OK(fth_file_save(mem, path, data, cut < 0 ? n : (uint64_t)cut, NULL));
+    t_file_write(path, data, cut < 0 ? n : (uint64_t)cut);
     OK(fth_mem_release(mem, data, NULL));
     snprintf(from, sizeof from, GOLDEN "%s/%s", name, meta);
     OK(fth_file_load(mem, from, 1 << 20, &data, &n, NULL));
     OK(fth_path_join(path, folder, meta, NULL));
-    OK(fth_file_save(mem, path, data, n, NULL));
+    t_file_write(path, data, n);
     OK(fth_mem_release(mem, data, NULL));
     return folder;
 }
