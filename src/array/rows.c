@@ -38,6 +38,7 @@ fth_source fth_rows_source(fth_rows *rows)
     s.kind = "rows";
     s.self = rows;
     s.size[0] = rows->n;
+    s.part[0] = 0;
     s.read = rows->base.read || rows->base.read_rows ? read : NULL;
     s.read_rows = NULL;
     s.data = NULL;

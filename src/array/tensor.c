@@ -29,7 +29,7 @@ struct fth_tensor {
     void *user;
     fth__mirror_place place; /* of the mirror */
     void *mirror;            /* NULL: there is none */
-    newer newer;
+    _Atomic(newer) newer;    /* threads of a run read and write the memory at once */
 };
 
 /* A tensor without data yet. */
@@ -275,7 +275,8 @@ fth_source fth_tensor_source(fth_tensor *t)
                     .n_axes = t->n_axes,
                     .read = tensor_read,
                     .read_rows = tensor_read_rows,
-                    .data = t->data};
+                    .data = t->data,
+                    .concurrent = true};
     memcpy(s.size, t->size, sizeof s.size);
     return s;
 }
@@ -287,7 +288,8 @@ fth_sink fth_tensor_sink(fth_tensor *t)
                   .dtype = t->dtype,
                   .n_axes = t->n_axes,
                   .write = tensor_write,
-                  .data = t->data};
+                  .data = t->data,
+                  .concurrent = true};
     memcpy(s.size, t->size, sizeof s.size);
     return s;
 }

@@ -549,9 +549,27 @@ static fth_status find_team(fth__runner *r)
     return fth__team_share(&r->alone, p->mem, NULL, go_on, r, r->err);
 }
 
+/* Tensors are brought up to date by one thread: those that read and write them find them so. */
+static fth_status sync_tensors(const fth__runner *r)
+{
+    const fth_plan *p = r->p;
+    for (int64_t i = 0; i < p->n_bufs; i++) {
+        const fth__buf *b = &p->buf[i];
+        if (b->kind != FTH__BUF_ARENA || b->input < 0) continue;
+        fth_tensor *t = fth__source_tensor(&p->graph->input[b->input].source);
+        if (t) FTH_TRY(fth_tensor_sync(t, r->err));
+    }
+    for (int i = 0; i < p->n_outs; i++) {
+        fth_tensor *t = fth__plan_is_assign(p, i) ? NULL : fth__sink_tensor(&r->sinks[i]);
+        if (t) FTH_TRY(fth_tensor_sync(t, r->err));
+    }
+    return FTH_OK;
+}
+
 static fth_status run_all(fth__runner *r)
 {
     fth_plan *p = r->p;
+    FTH_TRY(sync_tensors(r));
     FTH_TRY(find_team(r));
     FTH_TRY(fth__heap_take(p->mem, p->n_loops + 1, sizeof *r->spins, (void **)&r->spins, r->err));
     const fth__staging need = fth__plan_staging(p, r->sinks);

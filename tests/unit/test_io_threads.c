@@ -352,6 +352,47 @@ TEST(cancelling_stops_all_of_them)
 
 /* ---- memory ---- */
 
+/* Arrays of the caller are copied to a device and back by several threads too. */
+TEST(arrays_are_copied_by_several)
+{
+    fth_options opt;
+    fth_options_default(&opt);
+    opt.threads = 4;
+    opt.device = "cuda";
+    opt.backend = &t_host_backend;
+    opt.device_memory_bytes = 256 << 20;
+    fth_context *ctx;
+    OK(fth_context_create(&ctx, &opt, NULL));
+    const int64_t size[] = {FRAMES, ROWS, COLS};
+    fth_tensor *from, *to;
+    OK(fth_tensor_create(&from, fth_context_mem(ctx), "from", FTH_U16, 3, size, NULL));
+    OK(fth_tensor_create(&to, fth_context_mem(ctx), "to", FTH_U16, 3, size, NULL));
+    uint16_t *at = fth_tensor_data(from);
+    for (int64_t f = 0; f < FRAMES; f++)
+        for (int64_t y = 0; y < ROWS; y++)
+            for (int64_t x = 0; x < COLS; x++) *at++ = pixel(f, y, x);
+    fth_graph *g = fth_graph_create(ctx);
+    fth_axis(g, "f", FRAMES);
+    fth_axis(g, "y", ROWS);
+    fth_axis(g, "x", COLS);
+    const fth_val x = fth_input(g, "x", FTH_U16, "f y x", fth_tensor_source(from));
+    const fth_val v = fth_add(x, fth_const(g, FTH_U16, 1));
+    const fth_sink sink = fth_tensor_sink(to);
+    fth_plan *p = fth_plan_make(g, &v, 1, (&(fth_limits){.sinks = &sink}), NULL);
+    fth_run_report report;
+    for (int rep = 0; rep < 2; rep++) {
+        memset(fth_tensor_data(to), 0, fth_tensor_bytes(to));
+        OK(fth_run(p, &sink, NULL, &report, NULL));
+        check_picture(fth_tensor_data(to));
+        EQ_I64(report.io_threads, 4);
+    }
+    fth_plan_destroy(p);
+    fth_graph_destroy(g);
+    fth_tensor_release(from);
+    fth_tensor_release(to);
+    OK(fth_context_destroy(ctx, NULL));
+}
+
 /* What each thread takes is set apart before the run. */
 TEST(what_threads_take_is_planned)
 {
