@@ -428,6 +428,34 @@ TEST(tables)
     t_graph_free(g);
 }
 
+TEST(images_of_values)
+{
+    t_random r = t_random_make(12);
+    t_cuts(3);
+    for (int i = 0; i < 6; i++) {
+        fth_graph *g = t_graph("stack=2 y=7 x=45");
+        const fth_dtype t = dtypes[i % 3];
+        const fth_val v = t_noise(g, "v", t, "stack y x", &r),
+                      lo = t_noise(g, "lo", FTH_F64, "stack", &r),
+                      hi = t_noise(g, "hi", FTH_F64, "stack", &r);
+        double *from = t_data(lo), *to = t_data(hi);
+        for (int s = 0; s < 2; s++) from[s] = fabs(from[s]) * 4, to[s] = from[s] + 9.7;
+        const fth_val both = fo_scale_(FTH_HERE, v, lo, hi, i > 2);
+        uint16_t *wide = eval(fth_out(both, 0));
+        uint8_t *narrow = eval(fth_out(both, 1));
+        for (int64_t k = 0; k < t_count(v); k++) {
+            const int s = (int)(k / (7 * 45));
+            const double share = (t_get(t, t_data(v), k) - from[s]) / (to[s] - from[s]);
+            const int64_t n = (int64_t)(fmin(fmax(share, 0), 1) * 65535);
+            EQ_I64(wide[k], i > 2 ? 65535 - n : n);
+            EQ_I64(narrow[k], wide[k] >> 8);
+        }
+        free(wide);
+        free(narrow);
+        t_graph_free(g);
+    }
+}
+
 TEST(not_finite)
 {
     t_random r = t_random_make(9);

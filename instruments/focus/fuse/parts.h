@@ -7,6 +7,7 @@
 #include "../ops/map.h"
 #include "../ops/pick.h"
 #include "../ops/planes.h"
+#include "../ops/scale.h"
 #include "../ops/sharpest.h"
 #include "fuse.h"
 

@@ -69,15 +69,12 @@ void fo_choose_range(fth_graph *g, fth_dtype t, const fo_fusion *how, fo_found *
 
 static void scale(fth_graph *g, fth_val values, const fo_fusion *how, fo_fused *out)
 {
-    const fth_val one = fth_const(g, FTH_F64, 1), zero = fth_const(g, FTH_F64, 0),
-                  full = fth_const(g, FTH_F64, 65535);
-    const fth_val hi = fth_select(fth_gt(out->hi, out->lo), out->hi, fth_add(out->lo, one));
-    const fth_val v = fth_div(fth_sub(fth_cast(values, FTH_F64), out->lo), fth_sub(hi, out->lo));
-    fth_val n = fth_floor(fth_mul(fth_min(fth_max(v, zero), one), full));
-    if (how->polarity == FO_POLARITY_INVERT) n = fth_sub(full, n);
-    out->hi = hi;
-    out->image = fth_cast(n, FTH_U16);
-    out->image8 = fth_cast(fth_floor(fth_mul(n, fth_const(g, FTH_F64, 1.0 / 256))), FTH_U8);
+    out->hi =
+        fth_select(fth_gt(out->hi, out->lo), out->hi, fth_add(out->lo, fth_const(g, FTH_F64, 1)));
+    const fth_val v =
+        fo_scale_(FTH_HERE, values, out->lo, out->hi, how->polarity == FO_POLARITY_INVERT);
+    out->image = fth_out(v, 0);
+    out->image8 = fth_out(v, 1);
 }
 
 void fo_finish(fth_graph *g, fth_val picked, const fo_found *found, const fo_fusion *how,

@@ -1,5 +1,5 @@
-/* images.cu - operations of pick.c, map.c, finite.c, depth.c and guard.c on a device: a thread for
- * each pixel. What a pixel is computed by is shared with the CPU.
+/* images.cu - operations of pick.c, scale.c, map.c, finite.c, depth.c and guard.c on a device: a
+ * thread for each pixel. What a pixel is computed by is shared with the CPU.
  */
 #include <fathom/cuda.h>
 #include <fathom/fathom.h>
@@ -11,6 +11,7 @@ namespace
 #include "guard_fill.h"
 #include "map.h"
 #include "pick.h"
+#include "scale.h"
 
 enum { THREADS = 256 };
 
@@ -143,6 +144,37 @@ fth_status nearest_run(const fth_call *call)
               out = box_of(&n->out[0], &call->out[0]);
     if (count_of(out) == 0) return FTH_OK;
     LAUNCH(nearest_pixels, count_of(out), call, kept, depth, out);
+    FTH_CUDA_LAUNCHED(call);
+    return FTH_OK;
+}
+
+/* ---- images ---- */
+
+template <typename T>
+__global__ void scale_pixels(box in, const double *lo, const double *hi, box wide, box narrow,
+                             int invert)
+{
+    EACH(i, wide.n[0] * wide.n[1] * wide.n[2])
+    {
+        const int64_t x = i % wide.n[2], y = i / wide.n[2] % wide.n[1],
+                      s = i / (wide.n[2] * wide.n[1]);
+        const int32_t n = fo_scaled_at((double)((const T *)in.data)[image_at(in, s, y, x)], lo[s],
+                                       hi[s] - lo[s], invert);
+        if (wide.data) ((uint16_t *)wide.data)[image_at(wide, s, y, x)] = (uint16_t)n;
+        if (narrow.data) ((uint8_t *)narrow.data)[image_at(narrow, s, y, x)] = (uint8_t)(n >> 8);
+    }
+}
+
+fth_status scale_run(const fth_call *call)
+{
+    const fth_node *n = call->node;
+    const box in = box_of(&n->in[0], &call->in[0]), wide = box_of(&n->out[0], &call->out[0]),
+              narrow = box_of(&n->out[1], &call->out[1]);
+    const int invert = (int)((const fo_scale_attr *)n->attr)->invert;
+    if (count_of(wide) == 0) return FTH_OK;
+    LAUNCH_SIZED(fth_dtype_size(n->in[0].dtype), scale_pixels, count_of(wide), call, in,
+                 (const double *)call->in[1].data, (const double *)call->in[2].data, wide, narrow,
+                 invert);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }
@@ -371,6 +403,7 @@ fth_status guard_run(const fth_call *call)
 FTH_CUDA_KERNEL(focus_pick) = {.op = "focus_pick", .run = pick_run};
 FTH_CUDA_KERNEL(focus_blend) = {.op = "focus_blend", .run = blend_run};
 FTH_CUDA_KERNEL(focus_plane_at) = {.op = "focus_plane_at", .run = nearest_run};
+FTH_CUDA_KERNEL(focus_scale) = {.op = "focus_scale", .run = scale_run};
 FTH_CUDA_KERNEL(focus_map) = {.op = "focus_map", .run = map_run};
 FTH_CUDA_KERNEL(focus_finite) = {
     .op = "focus_finite", .run = finite_run, .explain = finite_explain};
