@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- plan ---- */
 
@@ -136,12 +137,48 @@ fth_status cli_run_generate(const cli_call *call, fth_err *err)
 
 /* ---- further verbs ---- */
 
+/* Variables of MorphSeq that stand for flags which are not given. */
+static const struct {
+    const char *command, *flag, *variable;
+    bool is_switch; /* 1, true, yes and on count */
+} variables[] = {{"focus run", "data-root", "MORPHSEQ_DATA_ROOT", false},
+                 {"focus plan", "data-root", "MORPHSEQ_DATA_ROOT", false},
+                 {"focus run", "channel", "YX1_BF_CHANNEL_INDEX", false},
+                 {"focus plan", "channel", "YX1_BF_CHANNEL_INDEX", false},
+                 {"focus run", "compat-batch", "MSEQ_YX1_BATCH_SIZE", false},
+                 {"focus run", "overwrite", "MSEQ_OVERWRITE_BUILD01", true}};
+
+static bool is_yes(const char *text)
+{
+    static const char *const words[] = {"1", "true", "yes", "on"};
+    for (int i = 0; i < 4; i++)
+        if (strcasecmp(text, words[i]) == 0) return true;
+    return false;
+}
+
+static const char *from_variable(const cli_call *call, const char *flag)
+{
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        if (strcmp(variables[i].command, call->command->name) != 0 ||
+            strcmp(variables[i].flag, flag) != 0)
+            continue;
+        const char *text = getenv(variables[i].variable);
+        if (!text || !*text) return NULL;
+        if (variables[i].is_switch) return is_yes(text) ? "" : NULL;
+        return text;
+    }
+    return NULL;
+}
+
 /* "over#1" is the second value of a flag that may be given often. */
 static const char *flag_value(void *user, const char *flag)
 {
     char name[64];
     const char *number = strchr(flag, '#');
-    if (!number) return cli_get(user, flag);
+    if (!number) {
+        const char *typed = cli_get(user, flag);
+        return typed ? typed : from_variable(user, flag);
+    }
     snprintf(name, sizeof name, "%.*s", (int)(number - flag), flag);
     return cli_get_at(user, name, (int)strtol(number + 1, NULL, 10));
 }

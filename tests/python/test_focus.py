@@ -136,6 +136,22 @@ class Program(unittest.TestCase):
             self.assertEqual(subprocess.run(words, capture_output=True).returncode, 0)
             self.assertEqual(len(list(images.glob("*.jpg"))), 96)
 
+    def test_variables_of_morphseq(self):
+        with tempfile.TemporaryDirectory() as d:
+            program("focus", "toy", "-o", d, "--wells", 2, "--times", 1, "--planes", 2, "--size", "20x20")
+            words = [PROGRAM, "focus", "run", "--exp", "20250101_toy", "--microscope", "YX1", "--json"]
+
+            def images(**variables):
+                done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, **variables})
+                return json.loads(done.stdout)["images"] if done.returncode == 0 else done.returncode
+
+            root = {"MORPHSEQ_DATA_ROOT": d}
+            self.assertEqual(images(**root)["done"], 2)
+            self.assertEqual(images(**root, MSEQ_OVERWRITE_BUILD01="no")["skipped"], 2)
+            self.assertEqual(images(**root, MSEQ_OVERWRITE_BUILD01="Yes")["done"], 2)
+            self.assertEqual(images(**root, YX1_BF_CHANNEL_INDEX="3"), 2)
+            self.assertEqual(images(), 2)
+
     def test_exit_codes(self):
         with tempfile.TemporaryDirectory() as d:
             source = GOLDEN / "stack_u16.npy"

@@ -8,19 +8,21 @@ typedef struct share {
     double seconds;
 } share;
 
-enum { SHARES = 4 };
+enum { SHARES = 5 };
 
-/* Seconds that each part of the run was busy. They overlap; the largest is what bounds it. */
+/* How long each part went on. They overlap; the largest is what bounds the run. */
 static void find_shares(const fo_pipeline *p, share out[SHARES])
 {
     const fth_run_report *r = &p->report;
-    const double files = p->encode_s + p->write_s;
-    const double reading = r->io_seconds > files ? r->io_seconds - files : 0;
-    out[0] = (share){"storage", reading + p->write_s};
-    out[1] = (share){"kernel", r->on_device ? r->device_seconds : r->compute_seconds};
-    out[2] = (share){"encode", p->encode_s};
-    const double known = out[0].seconds + out[1].seconds + out[2].seconds;
-    out[3] = (share){"other", r->seconds > known ? r->seconds - known : 0};
+    const double pictures = p->encode_s + p->write_s; /* of all threads together */
+    const double encode = pictures > 0 ? r->write_seconds * p->encode_s / pictures : 0;
+    double known = 0;
+    out[0] = (share){"storage", r->read_seconds + r->write_seconds - encode};
+    out[1] = (share){"copy", r->copy_seconds};
+    out[2] = (share){"kernel", r->kernel_seconds};
+    out[3] = (share){"encode", encode};
+    for (int i = 0; i < SHARES - 1; i++) known += out[i].seconds;
+    out[4] = (share){"other", r->seconds > known ? r->seconds - known : 0};
 }
 
 /* "storage 91 %, encode 4 %": largest first. */

@@ -293,6 +293,10 @@ static void account(fo_pipeline *p, const fth_run_report *r)
     sum->io_seconds += before.io_seconds;
     sum->compute_seconds += before.compute_seconds;
     sum->device_seconds += before.device_seconds;
+    sum->read_seconds += before.read_seconds;
+    sum->write_seconds += before.write_seconds;
+    sum->copy_seconds += before.copy_seconds;
+    sum->kernel_seconds += before.kernel_seconds;
     sum->read_bytes += before.read_bytes;
     sum->written_bytes += before.written_bytes;
     sum->kept = r->kept && (p->plans == 0 || before.kept);
