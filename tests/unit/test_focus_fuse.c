@@ -357,6 +357,7 @@ TEST(constant_stack)
     tf_job job = tf_job_of(FO_LOG_SMOOTH, FTH_U16, v, n);
     job.how.significant_bits = 12;
     for (int invert = 0; invert < 2; invert++) {
+        job.how.method = invert ? FO_LOG_SMOOTH : FO_LOG;
         job.how.polarity = invert ? FO_POLARITY_INVERT : FO_POLARITY_KEEP;
         tf_result r = tf_run(&job);
         for (int i = 0; i < 64; i++) EQ_I64(((uint16_t *)r.image)[i], invert ? 65535 : 0);

@@ -81,16 +81,16 @@ TEST(neighbours_of_the_best)
     enum { Z = 6, Y = 5, X = 5, A = Y * X };
     static const int gain[Z] = {3, 9, 4, 7, 8, 2};
     static const uint8_t has[][Z] = {{1, 1, 1, 1, 1, 1}, {1, 0, 1, 1, 1, 1}, {1, 0, 1, 1, 1, 0},
-                                     {0, 1, 0, 0, 1, 0}, {0, 0, 0, 0, 0, 1}, {0, 0, 0, 0, 0, 0}};
-    static const int index[] = {1, 4, 4, 1, 5, 0}, before[] = {0, 3, 3, -1, -1, -1},
-                     after[] = {2, 5, -1, -1, -1, -1}, second[] = {4, 3, 3, 4, -1, -1},
-                     first[] = {1, 4, 4, 1, 5, 0}, last[] = {1, 4, 4, 1, 5, 0};
+                                     {0, 1, 0, 0, 1, 0}, {0, 0, 0, 0, 0, 1}, {1, 0, 0, 0, 1, 0},
+                                     {0, 0, 0, 0, 0, 0}};
+    static const int index[] = {1, 4, 4, 1, 5, 4, 0}, before[] = {0, 3, 3, -1, -1, -1, -1},
+                     after[] = {2, 5, -1, -1, -1, -1, -1}, second[] = {4, 3, 3, 4, -1, 0, -1};
     uint16_t v[Z * A];
     for (int z = 0; z < Z; z++)
         for (int i = 0; i < A; i++) v[z * A + i] = (uint16_t)(gain[z] * (i == 12 ? 100 : 10));
     const fo_energy e = fo_energy_of(FO_ENERGY_LOG, FO_BORDER_REPLICATE, 3, 0);
     t_cuts(4);
-    for (int c = 0; c < 6; c++) {
+    for (int c = 0; c < 7; c++) {
         fth_graph *g = t_graph("stack=1 z=6 y=5 x=5");
         const fth_val in = t_input(g, "v", FTH_U16, "stack z y x", v),
                       m = t_input(g, "m", FTH_U8, "stack z", has[c]), none = {0};
@@ -98,7 +98,7 @@ TEST(neighbours_of_the_best)
         void *out[FO_SHARPEST_OUTPUTS];
         for (int o = 0; o < FO_SHARPEST_OUTPUTS; o++) out[o] = eval(fth_out(best, o));
         EQ_I64(((uint16_t *)out[FO_SHARPEST_INDEX])[12], index[c]);
-        const bool any = c < 5;
+        const bool any = c < 6;
         EQ_I64(((uint16_t *)out[FO_SHARPEST_VALUE])[12], any ? 100 * gain[index[c]] : 0);
         const float *energy = out[FO_SHARPEST_ENERGY];
         const double per = any ? (double)energy[12] / gain[index[c]] : 0;
@@ -109,8 +109,8 @@ TEST(neighbours_of_the_best)
         const fth_val most = fth_out(best, FO_SHARPEST_ENERGY);
         uint16_t *near = eval(fth_out(fo_sharpest(in, m, most, FO_CHOOSE_FIRST, true, &e), 1)),
                  *far = eval(fth_out(fo_sharpest(in, m, most, FO_CHOOSE_LAST, true, &e), 1));
-        EQ_I64(near[12], first[c]); /* 8 is not within 10 % of 9 */
-        EQ_I64(far[12], last[c]);
+        EQ_I64(near[12], index[c]); /* 8 is not within 10 % of 9 */
+        EQ_I64(far[12], index[c]);
         free(near);
         free(far);
         for (int o = 0; o < FO_SHARPEST_OUTPUTS; o++) free(out[o]);
@@ -239,6 +239,22 @@ TEST(percentiles)
         free(constant);
         t_graph_free(g);
     }
+}
+
+TEST(zeros_of_both_signs_are_one_value)
+{
+    static const float v[6] = {0.0f, -0.0f, 0.0f, -0.0f, -0.0f, 0.0f};
+    static const uint8_t has[1] = {1};
+    fth_graph *g = t_graph("stack=1 z=1 y=2 x=3");
+    fo_fusion how = fo_fusion_default();
+    how.low = 0;
+    how.high = 100;
+    const fo_found f = fo_find_range(g, t_input(g, "v", FTH_F32, "stack z y x", v),
+                                     t_input(g, "m", FTH_U8, "stack z", has), &how);
+    double *constant = eval(f.constant);
+    EQ_F64(constant[0], 1);
+    free(constant);
+    t_graph_free(g);
 }
 
 /* ---- planes ---- */
@@ -398,6 +414,22 @@ TEST(guard_fills_what_is_dim)
             for (int64_t k = 0; k < a; k++) bright += energy[s * a + k] > 10;
             for (int64_t k = 0; bright > a / 4 && k < a; k++) EQ_F64(got[s * a + k], 3);
         }
+        free(got);
+        t_graph_free(g);
+    }
+}
+
+/* What outshines a pixel may stand in its row or in its column, up to 20 pixels away. */
+TEST(guard_looks_both_ways)
+{
+    for (int turned = 0; turned < 2; turned++) {
+        float depth[24], energy[24];
+        for (int i = 0; i < 24; i++) depth[i] = i == 0 ? 3 : 77, energy[i] = i == 0 ? 100 : 1;
+        fth_graph *g = t_graph(turned ? "stack=1 y=1 x=24" : "stack=1 y=24 x=1");
+        float *got = eval(fo_guard_(FTH_HERE, t_input(g, "d", FTH_F32, "stack y x", depth),
+                                    t_input(g, "e", FTH_F32, "stack y x", energy)));
+        EQ_F64(got[20], 3);
+        EQ_F64(got[21], 77);
         free(got);
         t_graph_free(g);
     }
