@@ -14,4 +14,5 @@ const fth_instrument fth_instrument_focus = {
     .model = fo_model_name,
     .verb = verbs,
     .n_verbs = sizeof verbs / sizeof verbs[0],
+    .gpu = true, /* every operation of ops/ has a kernel */
 };
