@@ -50,7 +50,7 @@ FTH_API fth_plan *fth_plan_make_(fth_graph *g, fth_site site, const fth_val *out
 FTH_API fth_status fth_plan_destroy_(fth_plan *plan, fth_site site);
 #define fth_plan_destroy(plan) fth_plan_destroy_((plan), FTH_HERE)
 
-/* Most that copies to and from a device take on the host. */
+/* What copies of one thread to and from a device take on the host, unless parts are larger. */
 enum { FTH_STAGING_BYTES = 16 << 20 };
 
 typedef struct fth_plan_info {

@@ -52,6 +52,8 @@ fth__staging fth__plan_staging(const fth_plan *p, const fth_sink *sinks)
     const uint64_t worth = p->apart ? WORTH_BYTES : LITTLE;
     fth__staging out = {.threads = s.shared >= worth ? p->io_threads : 1};
     out.part_bytes = fth__min_u64(s.part, LARGEST_PART);
-    if (p->apart) out.bytes = FTH_STAGING_BYTES + (uint64_t)(out.threads - 1) * 2 * out.part_bytes;
+    if (p->apart)
+        out.bytes = fth__max_u64(FTH_STAGING_BYTES, 2 * out.part_bytes) +
+                    (uint64_t)(out.threads - 1) * 2 * out.part_bytes;
     return out;
 }

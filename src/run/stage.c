@@ -85,10 +85,11 @@ static uint64_t room(const fth_mem *mem)
     return stats.budget_bytes > stats.used_bytes ? stats.budget_bytes - stats.used_bytes : 0;
 }
 
-/* A budget of the host that has no room for large buffers still has for small ones. */
-static uint64_t buffer_bytes(const fth_mem *mem)
+/* A budget of the host that has no room for large buffers still has for small ones. A part that
+ * is decoded at once should go into one. */
+static uint64_t buffer_bytes(const fth_mem *mem, uint64_t part_bytes)
 {
-    uint64_t bytes = most_bytes;
+    uint64_t bytes = fth__max_u64(most_bytes, part_bytes);
     while (bytes > least_bytes && 8 * bytes > room(mem)) bytes /= 2;
     return bytes;
 }
@@ -110,7 +111,7 @@ static fth_status make_stage(fth_context *ctx, int threads, uint64_t part_bytes,
     s->mem = ctx->mem;
     s->table = ctx->backend->device;
     s->device = ctx->gpu;
-    s->bytes = buffer_bytes(ctx->mem);
+    s->bytes = buffer_bytes(ctx->mem, part_bytes);
     s->part_bytes = part_bytes;
     s->cap_threads = threads;
     pthread_mutex_init(&s->lock, NULL);
