@@ -12,7 +12,7 @@ void fth__plan_needs(const fth_plan *p, uint64_t beside, fth_plan_needs *out)
     out->held_bytes = now.used_bytes + beside + (p->apart ? 0 : p->unlisted);
     out->arena_bytes = p->apart ? 0 : p->peak;
     out->allowance_bytes = p->allow.bytes;
-    out->staging_bytes = fth__plan_staging(p, p->limits.sinks).bytes;
+    out->staging_bytes = p->staging;
     out->device_bytes = p->apart ? p->peak + p->foreign : 0;
     out->scratch_bytes = fth__plan_scratch_bytes(p);
     out->host_bytes =

@@ -120,6 +120,7 @@ static void count_memory(fth_plan *p)
     const uint64_t held = stats.used_bytes > known ? stats.used_bytes - known : 0;
     p->unlisted = p->foreign - known;
     p->allow = fth__plan_allowance(p, p->limits.sinks);
+    p->staging = fth__plan_staging(p, p->limits.sinks).bytes;
     p->held = held + (p->apart ? 0 : p->allow.bytes); /* libraries of the host take the host's */
     p->room = stats.budget_bytes > p->held ? stats.budget_bytes - p->held : 0;
     const uint64_t limit = p->apart ? p->limits.device_bytes : p->limits.memory_bytes;

@@ -168,7 +168,8 @@ struct fth_plan {
 
     uint64_t peak, lower, foreign;
     uint64_t unlisted;    /* of foreign: what the ledger does not count */
-    fth__allowance allow; /* with the sinks known while planning */
+    fth__allowance allow; /* with the sinks known while planning, */
+    uint64_t staging;     /* and so are buffers on the way to a device: sinks may be gone later */
     uint64_t held;        /* of the context's budget, not for this plan: held blocks, allowance */
     uint64_t faults;      /* offset of the complaints of kernels; at the end of the arena */
     int64_t n_faults;     /* one per unit that may fail, on devices of their own */
