@@ -35,11 +35,13 @@ step() {
 }
 
 # run_tests NAME BUILD ARGUMENTS...: ctest with a machine-readable result beside
-# the log. A build without any test of the kind is not a failure of the kind.
+# the log. A build without any test of the kind is not a failure of the kind. Some tests
+# sleep for most of their time, so there are half as many more as processors.
 run_tests() {
-    local name=$1 build=$2
+    local name=$1 build=$2 processors
     shift 2
-    ctest --test-dir "$build" -j "$(nproc)" --output-on-failure --no-tests=ignore \
+    processors=$(nproc)
+    ctest --test-dir "$build" -j $((processors + (processors + 1) / 2)) --output-on-failure --no-tests=ignore \
         --test-output-size-passed 1000000 --test-output-size-failed 1000000 \
         --output-junit "$PWD/$logs/$name.xml" "$@"
 }

@@ -10,6 +10,7 @@
 #include "ops/elementwise.h"
 #include "ops/ops.h"
 #include "testing/files.h"
+#include "testing/full.h"
 #include "testing/op_device.h"
 
 #include <fathom/graph.h>
@@ -202,7 +203,7 @@ TEST(compiled_and_interpreted_are_the_same)
         SKIP("this device has no compiler");
     fth_context *ctx = keep_code(&s);
     /* every compilation takes seconds there, and its code is not sanitized */
-    const int step = T_SANITIZED ? 7 : t_slowed() ? 3 : 1;
+    const int step = !t_full() ? 13 : t_slowed() ? 3 : 1;
     for (int k = 0; k < 2 * SHAPES; k += step) {
         const shape *sh = &shapes[k % SHAPES];
         const fth_dtype t = k < SHAPES ? FTH_F32 : (fth_dtype)(k % FTH_DTYPE_COUNT);
