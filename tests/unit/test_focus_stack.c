@@ -425,6 +425,17 @@ TEST(a_stack_that_cannot_be_read_is_set_apart)
     HAS(err.text, "plane 2 has NaN");
     HAS(said, "failed: ");
     IS_TRUE(t_file_exists(at("out/good.png")) && !t_file_exists(at("out/bad.png")));
+    /* Those that were fused before it failed have their numbers too. */
+    OK(fth_npy_save(mem, at("another.npy"), FTH_F32, 3, (const int64_t[]){PLANES, SIDE, SIDE}, v[0],
+                    NULL));
+    IS(CALL(&err, "@/another.npy @/bad.npy @/good.npy -o @/three --metrics"), FTH_E_JOB_FAILED);
+    size_t bytes;
+    char *csv = (char *)t_file_read(at("three/metrics.csv"), &bytes);
+    csv[bytes] = '\0';
+    HAS(csv, "\nanother,,0,0,3,");
+    HAS(csv, "\ngood,,0,0,3,");
+    HAS_NOT(csv, "\nbad,");
+    free(csv);
     OK(fth_mem_destroy(mem, NULL));
     sweep();
 }

@@ -324,8 +324,9 @@ static fth_status run_batch(batch *b, fo_writer *writer, fth_err *err)
 /* Whether only the numbers of a stack are wanted. */
 static bool is_unmeasured(const fo_pipeline *p, int64_t i)
 {
-    return p->tables && p->results->state[i] == FO_SKIPPED && !p->results->known[i] &&
-           p->in->stack[i].present > 0 && !p->no_measuring;
+    const bool there = p->results->state[i] == FO_SKIPPED || p->results->state[i] == FO_DONE;
+    return p->tables && there && !p->results->known[i] && p->in->stack[i].present > 0 &&
+           !p->no_measuring;
 }
 
 /* The next stacks that are to do; how many. */

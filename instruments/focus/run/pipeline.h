@@ -16,8 +16,8 @@ typedef struct fo_pipeline {
     fo_input *in;
     fo_fusion how;            /* settled */
     fo_writer_options writer; /* sizes, names and wanted files */
-    /* Stacks in state FO_WAITING are fused. With `tables`, the numbers of those in state FO_SKIPPED
-     * that are not known are found again, without an image. */
+    /* Stacks in state FO_WAITING are fused. With `tables`, the numbers of those whose image is
+     * there and that are not known are found again, without an image. */
     fo_results *results;
     int64_t group;               /* stacks of one plan; 0: all */
     bool tables;                 /* also mean_log, corr_next and kept */
