@@ -17,13 +17,18 @@
 #include <fathom/lines.h>
 #include <fathom/memory.h>
 #include <fathom/monitor.h>
+#include <fathom/nd2.h>
 #include <fathom/number.h>
 #include <fathom/op.h>
 #include <fathom/ops.h>
 #include <fathom/optim.h>
+#include <fathom/pictures.h>
 #include <fathom/plan.h>
 #include <fathom/plot.h>
 #include <fathom/reader.h>
+#include <fathom/tiff.h>
 #include <fathom/trace.h>
+#include <fathom/xlsx.h>
+#include <fathom/zarr.h>
 
 #endif /* FATHOM_FATHOM_H */

@@ -101,10 +101,12 @@ static fth_status gzip_pack(const fth__codec *c, fth__coding *k, fth_err *err)
     return deflate_all(FTH__WRAP_GZIP, k, err);
 }
 
-const fth__codec_type fth__codec_zlib = {"zlib",       0,           deflate_most, inflate_room,
-                                         deflate_room, zlib_unpack, zlib_pack};
-const fth__codec_type fth__codec_gzip = {"gzip",       0,           deflate_most, inflate_room,
-                                         deflate_room, gzip_unpack, gzip_pack};
+const fth__codec_type fth__codec_zlib = {"zlib",       1u << FTH_LIB_DEFLATE, deflate_most,
+                                         inflate_room, deflate_room,          zlib_unpack,
+                                         zlib_pack};
+const fth__codec_type fth__codec_gzip = {"gzip",       1u << FTH_LIB_DEFLATE, deflate_most,
+                                         inflate_room, deflate_room,          gzip_unpack,
+                                         gzip_pack};
 
 /* ---- the list ---- */
 

@@ -386,6 +386,7 @@ fth_status fth__nd2_source(fth_images *images, fth_source *out, fth_err *err)
                         .n_axes = FTH_IMAGES_AXES,
                         .read = read_rect,
                         .read_rows = read_rows,
+                        .libraries = m->packed ? 1u << FTH_LIB_DEFLATE : 0,
                         .concurrent = true};
     memcpy(out->size, images->info.size, sizeof images->info.size);
     if (m->packed) { /* a frame is inflated as a whole */

@@ -313,17 +313,19 @@ static void close_source(void *self)
     fth__heap_free(mem, s);
 }
 
-/* The largest room that a page needs. */
-static fth_status find_room(const tiff_images *i, uint64_t *bytes, fth_err *err)
+/* The largest room that a page needs; *unpacks: libtiff has work to do. */
+static fth_status find_room(const tiff_images *i, uint64_t *bytes, bool *unpacks, fth_err *err)
 {
     const fth__tiff_plan *plan = &i->plan;
     const int64_t n = plan->t * plan->p * plan->z * plan->c;
     *bytes = 0;
+    *unpacks = false;
     for (int64_t k = 0; k < n; k++) {
         const fth__tiff_plane *at = &plan->plane[k];
         if (at->file < 0) continue;
         const fth__tiff_page *p = &plan->file[at->file]->page[at->page];
         *bytes = fth__max_u64(*bytes, fth__tiff_room_bytes(p));
+        *unpacks = *unpacks || !p->data;
         if (*bytes == UINT64_MAX)
             return FTH__FILE_FAIL(err, FTH_E_FILE_FEATURE, plan->file[at->file]->file->path, p->ifd,
                                   "a packed strip or tile of %" PRId64 " x %" PRId64
@@ -337,8 +339,9 @@ static fth_status source(fth_images *images, fth_source *out, fth_err *err)
 {
     tiff_images *i = (tiff_images *)(void *)images;
     uint64_t bytes = 0;
+    bool unpacks = false;
     void *block = NULL;
-    FTH_TRY(find_room(i, &bytes, err));
+    FTH_TRY(find_room(i, &bytes, &unpacks, err));
     FTH_TRY(fth__heap_take(i->mem, 1, sizeof(tiff_source), &block, err));
     tiff_source *s = block;
     s->opened.close = close_source;
@@ -354,6 +357,7 @@ static fth_status source(fth_images *images, fth_source *out, fth_err *err)
                         .dtype = images->info.dtype,
                         .n_axes = FTH_IMAGES_AXES,
                         .read = read_rect,
+                        .libraries = unpacks ? 1u << FTH_LIB_TIFF : 0,
                         .billed_bytes = s->rooms.bytes,
                         .concurrent = true};
     memcpy(out->size, images->info.size, sizeof images->info.size);

@@ -114,7 +114,7 @@ class Pipeline(Case):
         self.assertEqual(list(self.dir.rglob("*.tmp")), [])
 
     def test_budget_and_threads_change_nothing(self):
-        self.run_all("--memory", "5200K", "--threads", "1")
+        self.run_all("--memory", "5520K", "--threads", "1")
         self.same_bytes()
 
     def test_plan_keeps_to_the_budget(self):

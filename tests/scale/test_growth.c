@@ -9,7 +9,9 @@
 #include "mem/inject.h"
 
 #include <fathom/fathom.h>
+#include <fathom/images.h>
 #include <fathom/io.h>
+#include <fathom/pictures.h>
 #include <fathom/zarr.h>
 
 #include <inttypes.h>
@@ -332,6 +334,47 @@ static fth_status from_to_zarr(world *w, fth_err *err)
     return fth_zarr_create(&w->sink, mem, t_temp_path("out.zarr"), &array, err);
 }
 
+/* From a packed picture, strip by strip or row by row. */
+enum { SIDE = 4096 };
+
+static void write_picture(const char *path, const char *kind)
+{
+    fth_mem *mem;
+    fth_picture_format format;
+    OK(fth_mem_create(&mem, NULL, NULL));
+    OK(fth_picture_format_parse(kind, &format, NULL));
+    uint16_t *v = malloc(sizeof *v * SIDE * SIDE);
+    for (int64_t i = 0; i < (int64_t)SIDE * SIDE; i++) v[i] = (uint16_t)(i * 7919 % 65521);
+    const fth_picture p = {.dtype = fth_picture_kind_get_info(format.kind)->dtype,
+                           .height = SIDE,
+                           .width = SIDE,
+                           .channels = 1,
+                           .pixels = v};
+    OK(fth_picture_save(mem, path, &p, &format, NULL));
+    OK(fth_mem_destroy(mem, NULL));
+    free(v);
+}
+
+static fth_status from_picture(world *w, const char *path, fth_dtype t, fth_err *err)
+{
+    static const char *const axes[6] = {"t", "p", "z", "c", "y", "x"};
+    fth_images *images;
+    FTH_TRY(fth_images_open(&images, fth_context_mem(w->ctx), path, NULL, err));
+    FTH_TRY(fth_images_source(images, &w->source, err));
+    fth_images_close(images);
+    for (int i = 0; i < 6; i++) fth_axis(w->g, axes[i], i < 4 ? 1 : SIDE);
+    w->out = fth_sum(fth_cast(fth_input(w->g, "v", t, "t p z c y x", w->source), FTH_F32), "x");
+    return FTH_OK;
+}
+static fth_status from_tiff(world *w, fth_err *err)
+{
+    return from_picture(w, t_temp_path("in.tif"), FTH_U16, err);
+}
+static fth_status from_jpeg(world *w, fth_err *err)
+{
+    return from_picture(w, t_temp_path("in.jpg"), FTH_U8, err);
+}
+
 /* ---- one process each ---- */
 
 static fth_status run_all(world *w, build_fn *build, uint64_t budget, finding *f)
@@ -449,6 +492,20 @@ TEST(zarr)
     check("zarr", from_to_zarr, 128 * MiB);
 }
 
+TEST(libtiff)
+{
+    write_picture(t_temp_path("in.tif"), "tif16:deflate");
+    check("libtiff", from_tiff, 64 * MiB);
+    remove(t_temp_path("in.tif"));
+}
+
+TEST(libjpeg)
+{
+    write_picture(t_temp_path("in.jpg"), "jpg");
+    check("libjpeg", from_jpeg, 64 * MiB);
+    remove(t_temp_path("in.jpg"));
+}
+
 TEST(all_rows_together_are_small)
 {
     LE_F64(fth_library_allowance(UINT32_MAX, 2), 32 * MiB);
@@ -512,7 +569,7 @@ TEST(what_would_fit_counts_the_allowance)
         } else {
             IS_TRUE(p == NULL);
             IS(err.status, FTH_E_NO_FIT);
-            HAS(err.text, "set apart for libraries: fathom 4.31 MiB, OpenBLAS 8.50 MiB");
+            HAS(err.text, "set apart for libraries: fathom 4.62 MiB, OpenBLAS 8.50 MiB");
             HAS(err.hint, "would fit: mem.budget_bytes = ");
             const uint64_t enough = strtoull(strstr(err.hint, " = ") + 3, NULL, 10);
             if (turn == 2) EQ_U64(enough, budget + 1);
