@@ -130,8 +130,6 @@ void bench_spatial_local(bench *b);
 void bench_spatial_places(bench *b);
 void bench_focus(bench *b);
 void bench_focus_device(bench *b);
-void bench_focus_levels(bench *b);
-void bench_focus_levels_device(bench *b);
 
 void peer_add(const float *x, const float *y, float *z, int64_t n, int threads);
 /* Multiply-adds on registers, `gflop` of them on each thread; a number that depends on all. */

@@ -258,7 +258,6 @@ void bench_device(bench *b)
         bench_note(b, "device: %s, %d multiprocessors", d.info.name, d.info.multiprocessors);
         if (wants_any(b, "device_")) against_torch(&d);
         if (b->divide == 1) bench_bragg_device(b);
-        bench_focus_levels_device(b);
         if (b->divide == 1) bench_focus_device(b);
     } else {
         for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)

@@ -1,5 +1,4 @@
-/* focus.c - fusion by the LoG family of one stack of a plate, 17 x 2189 x 1152 u16, with
- * percentiles and metrics.
+/* focus.c - fusion of one stack of a plate, 17 x 2189 x 1152 u16, with percentiles and metrics.
  *
  * Against bounds in seconds, with the share of what reading the stack once takes; for two threads
  * against how a loop of multiply-adds in registers scales. On a device the stack is there already
@@ -153,8 +152,12 @@ void bench_focus(bench *b)
 {
     one(b, "focus_log", FO_LOG, 0.12, "0.12 s");
     one(b, "focus_log_smooth", FO_LOG_SMOOTH, 0.2, "0.2 s");
+    one(b, "focus_lap_pyr", FO_LAP_PYR, 0.6, "0.6 s");
+    one(b, "focus_cwt", FO_CWT, 2.5, "2.5 s");
     two(b, "focus_log_2", FO_LOG);
     two(b, "focus_log_smooth_2", FO_LOG_SMOOTH);
+    two(b, "focus_lap_pyr_2", FO_LAP_PYR);
+    two(b, "focus_cwt_2", FO_CWT);
 }
 
 /* ---- a device ---- */
@@ -203,4 +206,6 @@ void bench_focus_device(bench *b)
 {
     on_device(b, "focus_device_log", FO_LOG, 0.15e-3, "0.15 ms");
     on_device(b, "focus_device_log_smooth", FO_LOG_SMOOTH, 0.35e-3, "0.35 ms");
+    on_device(b, "focus_device_lap_pyr", FO_LAP_PYR, 1e-3, "1 ms");
+    on_device(b, "focus_device_cwt", FO_CWT, 3e-3, "3 ms");
 }

@@ -41,7 +41,6 @@ static void on_the_cpu(bench *b)
     bench_spatial_local(b);
     bench_spatial_places(b);
     bench_focus(b);
-    bench_focus_levels(b);
 }
 
 int main(int argc, char **argv)

@@ -11,16 +11,10 @@ enum { MOST_CONFIG = 1 << 16, END_BYTES = 1 << 20 };
 /* Keys that change nothing about an image. */
 static bool is_passing(const char *key)
 {
-    static const char *const keys[] = {"focus.overwrite",
-                                       "focus.force_config",
-                                       "focus.trace_stacks",
-                                       "focus.metadata_only",
-                                       "focus.run_dir",
-                                       "output_dir",
-                                       "name",
-                                       "paths",
-                                       "instrument",
-                                       "seed"};
+    static const char *const keys[] = {
+        "focus.overwrite", "focus.force_config", "focus.metadata_only",
+        "focus.run_dir",   "output_dir",         "name",
+        "paths",           "instrument",         "seed"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (strcmp(keys[i], key) == 0) return true;
     return false;
