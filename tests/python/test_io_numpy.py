@@ -29,13 +29,14 @@ COMMIT = C.CFUNCTYPE(C.c_int, C.c_void_p, C.c_void_p)
 class Source(C.Structure):
     _fields_ = [("kind", C.c_char_p), ("self", C.c_void_p), ("dtype", C.c_int), ("n_axes", C.c_int), ("size", SIZE),
                 ("read", READ), ("read_rows", C.c_void_p), ("data", C.c_void_p), ("libraries", C.c_uint32),
-                ("billed_bytes", C.c_uint64)]
+                ("billed_bytes", C.c_uint64), ("concurrent", C.c_bool), ("part", SIZE), ("thread_bytes", C.c_uint64)]
 
 
 class Sink(C.Structure):
     _fields_ = [("kind", C.c_char_p), ("self", C.c_void_p), ("dtype", C.c_int), ("n_axes", C.c_int), ("size", SIZE),
                 ("write", READ), ("commit", COMMIT), ("abandon", C.c_void_p), ("data", C.c_void_p),
-                ("libraries", C.c_uint32), ("billed_bytes", C.c_uint64), ("path", C.c_char_p), ("writer", C.c_void_p)]
+                ("libraries", C.c_uint32), ("billed_bytes", C.c_uint64), ("path", C.c_char_p), ("writer", C.c_void_p),
+                ("concurrent", C.c_bool), ("part", SIZE), ("thread_bytes", C.c_uint64)]
 
 
 class Site(C.Structure):

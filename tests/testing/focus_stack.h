@@ -3,6 +3,7 @@
 #define FATHOM_TESTING_FOCUS_STACK_H
 
 #include "instruments/focus/fuse/fuse.h"
+#include "testing/op_device.h"
 #include "testing/test.h"
 
 #include <fathom/io.h>
@@ -65,7 +66,7 @@ static inline void t_fuse(const t_stack *t, t_method *method, const fo_fusion *h
     fth_options_default(&opt);
     opt.threads = limit.threads ? limit.threads : 1;
     opt.mem.budget_bytes = limit.memory ? limit.memory : (uint64_t)256 << 20;
-    if (limit.device && getenv("FATHOM_TEST_DEVICE")) {
+    if (limit.device && t_device()) {
         opt.device = "cuda";
         opt.backend_path = getenv("FATHOM_TEST_DEVICE");
         opt.device_memory_bytes = (uint64_t)64 << 20;
