@@ -68,15 +68,13 @@ list(FILTER hot EXCLUDE REGEX "_kernels\\.c$")
 set_source_files_properties(${hot} PROPERTIES COMPILE_OPTIONS "${FTH_HOT_OPTIONS}")
 # Cases of tests run once, and there are many: compiling them takes longer than what they do. What
 # they compare with, which loops, is in tests/testing and optimised. Under a sanitizer, which makes
-# optimising slow, that holds for all code that does not compute.
+# optimising slow, that holds for all of the library that does not compute; instruments do.
 set(FTH_CASE_OPTIONS $<$<CONFIG:Release>:-O0 -U_FORTIFY_SOURCE>)
 if(FTH_SANITIZE AND NOT FTH_FUZZ)
     set(FTH_CASE_OPTIONS -O0)
     file(GLOB cold CONFIGURE_DEPENDS bench/*.c cli/*.c src/config/*.c src/io/*.c src/job/*.c src/plot/*.c
-         src/text/*.c src/trace/*.c instruments/*/*.c)
-    file(GLOB_RECURSE rooms CONFIGURE_DEPENDS instruments/*/*/*.c)
-    list(FILTER rooms EXCLUDE REGEX "/ops/|_kernels\\.c$")
-    set_source_files_properties(${cold} ${rooms} PROPERTIES COMPILE_OPTIONS -O0)
+         src/text/*.c src/trace/*.c)
+    set_source_files_properties(${cold} PROPERTIES COMPILE_OPTIONS -O0)
 endif()
 # Vectors of 64 bytes on the stack, as in cmake/Kernels.cmake.
 if(FTH_SANITIZE MATCHES "address" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
