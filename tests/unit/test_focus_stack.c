@@ -362,6 +362,7 @@ TEST(refusals)
         {STACK " -o @/a.png --z-range=0:8", FTH_E_COMMAND, "there are 7"},
         {STACK " -o @/a.png --times=0:2", FTH_E_COMMAND, "--times: 0 to 2 are wanted"},
         {STACK " -o @/a.png --wells=A01", FTH_E_COMMAND, "no position is called 'A01'"},
+        {STACK " -o @/a.pgm", FTH_E_COMMAND, "images are not written as pgm"},
         {STACK " -o @/a.png --image-format=bmp", FTH_E_COMMAND, "--image-format: expected png"},
         {STACK " -o @/a.png --image-format=png:3", FTH_E_COMMAND, "--image-format: expected png"},
         {STACK " -o @/a.jpg --image-format=jpg:0", FTH_E_COMMAND, "--image-format: expected png"},

@@ -3,6 +3,8 @@
 
 #include "../input/paths.h"
 
+#include <fathom/pictures.h>
+
 #include <string.h>
 #include <strings.h>
 
@@ -62,7 +64,16 @@ fth_status fo_format_choose(const char *wanted, const char *output, const char *
         return FTH_E_COMMAND;
     }
     const size_t n = strlen(output);
-    if (n > 0 && output[n - 1] != '/' && by_ending(output, out)) return FTH_OK;
+    const bool file = n > 0 && output[n - 1] != '/';
+    if (file && by_ending(output, out)) return FTH_OK;
+    fth_picture_format
+        other; /* a picture in all but its name would be read wrongly, or not at all */
+    if (file && fth_picture_format_of_path(output, &other, NULL) == FTH_OK)
+        return FTH_FAIL(
+            err, FTH_E_COMMAND,
+            "%.300s: images are not written as %s; the ending is .png, .jpg, .tif or .npy, "
+            "or give --image-format",
+            output, fth_picture_kind_get_info(other.kind)->name);
     return parse(standard, out)
                ? FTH_OK
                : FTH_FAIL(err, FTH_E_INTERNAL, "no format is called '%s'", standard);
