@@ -99,7 +99,8 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
                   .planes = 5,
                   .rows = 64,
                   .columns = 48,
-                  .seed = 1};
+                  .seed = 1,
+                  .ctx = ctx};
     FTH_TRY(get_all(&(flag_values){value, user, err}, &toy));
     if (strlen(toy.exp) > 150 || strchr(toy.exp, '/') || !toy.exp[0])
         return FTH_FAIL(err, FTH_E_COMMAND, "--exp: expected the name of a folder, found '%.60s'",
@@ -133,7 +134,8 @@ const fth_verb fo_verb_toy = {
         "the plate's table. Every well holds a textured body whose surface is tilted, so that no "
         "plane shows all of it sharply.\n"
         "\n"
-        "The same options and seed give the same bytes.",
+        "Frames of a plate of up to 32 MiB are packed; those of a larger one are plain, as "
+        "microscopes write them. The same options and seed give the same bytes.",
     .flag = flags,
     .heeds = "seed plan json quiet",
     .run = run};

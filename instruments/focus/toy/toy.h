@@ -10,6 +10,7 @@ extern const fth_verb fo_verb_toy;
 typedef struct fo_toy {
     const char *dir, *exp; /* tree of data, name of the experiment in it */
     int64_t wells, times, planes, rows, columns, seed;
+    fth_context *ctx; /* whose workers draw; NULL: the thread that asks */
 } fo_toy;
 /* Bytes of memory that making it takes. */
 uint64_t fo_toy_bytes(const fo_toy *toy);

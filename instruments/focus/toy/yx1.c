@@ -31,14 +31,22 @@ static fth_status draw(void *user, int64_t t, int64_t p, int64_t z, void *pixels
                        fth_err *err)
 {
     artist *a = user;
-    (void)present, (void)err;
+    (void)present;
     if (a->t != t || a->p != p)
-        fo_scene_make(&a->scene, (uint32_t)(a->toy->seed * 1000 + p),
-                      a->toy->times > 1 ? (double)t / (double)(a->toy->times - 1) : 0);
+        FTH_TRY(fo_scene_make_on(&a->scene, a->toy->ctx, (uint32_t)(a->toy->seed * 1000 + p),
+                                 a->toy->times > 1 ? (double)t / (double)(a->toy->times - 1) : 0,
+                                 err));
     a->t = t;
     a->p = p;
-    fo_scene_draw(&a->scene, z, pixels);
-    return FTH_OK;
+    return fo_scene_draw_on(&a->scene, a->toy->ctx, z, pixels, err);
+}
+
+/* A small plate is packed, to take little room; of a large one packing would take longer than all
+ * the rest, and microscopes do not pack either. */
+static bool is_small(const fo_toy *toy)
+{
+    const int64_t most = 32 << 20;
+    return toy->wells * toy->times * toy->planes <= most / (2 * toy->rows * toy->columns);
 }
 
 static fth_status write_nd2(const fo_toy *toy, fth_mem *mem, const char *path, fth_err *err)
@@ -55,7 +63,7 @@ static fth_status write_nd2(const fo_toy *toy, fth_mem *mem, const char *path, f
     const fth_nd2_options opt = {
         .size = {toy->times, toy->wells, toy->planes, 1, toy->rows, toy->columns},
         .dtype = FTH_U16,
-        .packed = true,
+        .packed = is_small(toy),
         .significant_bits = 12,
         .um_per_px = UM_PER_PX,
         .z_step_um = Z_STEP_UM,
@@ -90,8 +98,8 @@ static fth_status write_table(const fo_toy *toy, fth_mem *mem, const char *path,
 
 uint64_t fo_toy_bytes(const fo_toy *toy)
 {
-    const uint64_t picture = (uint64_t)(toy->rows * toy->columns);
-    return picture * sizeof(float) * (uint64_t)(toy->planes + 3) + 3 * picture * sizeof(uint16_t) +
+    return fo_scene_bytes(toy->rows, toy->columns, toy->planes) +
+           2 * (uint64_t)(toy->rows * toy->columns) * sizeof(uint16_t) +
            40 * (uint64_t)(toy->times * toy->wells * toy->planes) + (1 << 16);
 }
 
