@@ -296,6 +296,27 @@ _fathom() {
     --size)
         return
         ;;
+    --z)
+        return
+        ;;
+    --height)
+        return
+        ;;
+    --width)
+        return
+        ;;
+    --batch)
+        return
+        ;;
+    --iters)
+        return
+        ;;
+    --warmup)
+        return
+        ;;
+    --devices)
+        return
+        ;;
     --replay)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
@@ -408,6 +429,7 @@ _fathom() {
     'focus sheet'*) words="--data-root --exp --output --layout --run-dir --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus init-plate'*) words="--output --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus toy'*) words="--output --exp --microscope --wells --times --planes --size --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'focus bench'*) words="--z --height --width --batch --iters --warmup --filter-size --method --devices --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'sounding survey'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'sounding fit'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'sounding analyze'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
@@ -430,7 +452,7 @@ _fathom() {
     'spatial recovery'*) words="--truth --key --log-space --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --help" ;;
     'config '*) words="check docs" ;;
     'bragg '*) words="render figures plan generate refine noisify nonbragg draw --compat --quirk --precision --fdump --checkpoint --smv32 --cbf --preview --preview-scale --flags --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --scratch --log --quiet --help" ;;
-    'focus '*) words="index fuse figures stack run plan info sheet init-plate toy" ;;
+    'focus '*) words="index fuse figures stack run plan info sheet init-plate toy bench" ;;
     'sounding '*) words="survey fit analyze figures plan generate depth" ;;
     'spatial '*) words="preprocess train analyze figures plan generate info toy export project multianalyze sweep recovery" ;;
     esac

@@ -2,6 +2,7 @@
 #ifndef FOCUS_H
 #define FOCUS_H
 
+#include "bench/bench.h"
 #include "figures/sheet_verb.h"
 #include "info/info.h"
 #include "plate/init_verb.h"

@@ -1,0 +1,76 @@
+/* devices.c - see devices.h. */
+#include "devices.h"
+
+#include <fathom/backend.h>
+
+#include <string.h>
+
+static bool add(fo_devices *out, const char *name, size_t n)
+{
+    if (out->n == FO_MOST_DEVICES || n == 0 || n >= FO_DEVICE_NAME) return false;
+    memcpy(out->name[out->n], name, n);
+    out->name[out->n++][n] = '\0';
+    return true;
+}
+
+/* None where there is no backend, no driver, no device: then the CPU is all there is. */
+static void add_gpus(fo_devices *out)
+{
+    fth_backend_found found;
+    if (fth_backend_probe(NULL, &found, NULL) != FTH_OK) return;
+    const int n = found.backend->device ? found.backend->device->count(NULL) : 0;
+    for (int i = 0; i < n; i++) {
+        char name[FO_DEVICE_NAME];
+        const int length = snprintf(name, sizeof name, "%.8s:%d", found.backend->name, i);
+        if (!add(out, name, (size_t)length)) break;
+    }
+    fth_backend_forget(&found);
+}
+
+fth_status fo_devices_list(fo_devices *out, const char *list, fth_err *err)
+{
+    *out = (fo_devices){0};
+    if (!list) {
+        (void)add(out, "cpu", 3);
+        add_gpus(out);
+        return FTH_OK;
+    }
+    for (const char *at = list;; at++) {
+        const size_t n = strcspn(at, ",");
+        if (!add(out, at, n))
+            return FTH_FAIL(
+                err, FTH_E_COMMAND,
+                "--devices: expected names such as cpu,cuda:0, at most %d, found '%.60s'",
+                (int)FO_MOST_DEVICES, list);
+        at += n;
+        if (*at == '\0') return FTH_OK;
+    }
+}
+
+static void nothing(void *arg, int64_t i, int worker)
+{
+    (void)arg, (void)i, (void)worker;
+}
+
+/* Whether the user wants to go on is known to the other context alone. */
+static bool ask(void *user, const fth_progress *progress)
+{
+    (void)progress;
+    return fth_context_loop(user, "going on", 1, nothing, NULL, NULL) == FTH_OK;
+}
+
+fth_status fo_device_open(fth_context **out, fth_context *ctx, const char *device, fth_err *err)
+{
+    fth_options opt;
+    fth_mem_stats host;
+    fth_mem_get_stats(fth_context_mem(ctx), &host);
+    fth_options_default(&opt);
+    opt.mem.budget_bytes = host.budget_bytes;
+    opt.threads = fth_context_threads(ctx);
+    opt.device = device;
+    opt.cache_dir = fth_context_cache_dir(ctx);
+    opt.progress = ask;
+    opt.progress_user = ctx;
+    opt.front = FTH_FRONT_CLI;
+    return fth_context_create(out, &opt, err);
+}
