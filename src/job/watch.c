@@ -2,6 +2,7 @@
 #include "job/watch.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "mem/heap.h"
 
 #include <errno.h>
@@ -85,7 +86,7 @@ static int start_thread(fth__watch *w)
     pthread_cond_init(&w->wake, &attr);
     pthread_condattr_destroy(&attr);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    const int why = pthread_create(&w->thread, NULL, run, w);
+    const int why = fth__thread_start(&w->thread, run, w);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return why;
 }

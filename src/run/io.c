@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "base/thread.h"
 #include "mem/heap.h"
 #include "run/pieces.h"
 #include "run/stage.h"
@@ -303,7 +304,7 @@ static bool start_hand(fth__io *io)
     char name[32] = "files";
     if (io->started > 0) snprintf(name, sizeof name, "files %d", io->started + 1);
     *h = (hand){.io = io, .index = io->started, .track = fth_trace_track(io->trace, name)};
-    if (pthread_create(&h->thread, NULL, work, h) != 0) return false;
+    if (fth__thread_start(&h->thread, work, h) != 0) return false;
     io->started++;
     return true;
 }

@@ -7,6 +7,7 @@
  */
 #include "run/team.h"
 
+#include "base/thread.h"
 #include "mem/heap.h"
 
 #include <pthread.h>
@@ -110,7 +111,7 @@ static fth_status start(crew *c, fth_err *err)
     FTH_TRY(fth__heap_take(c->mem, c->threads, sizeof *c->w, (void **)&c->w, err));
     for (int i = 1; i < c->threads; i++) {
         c->w[i] = (worker){.crew = c, .index = i};
-        if (pthread_create(&c->w[i].thread, NULL, work, &c->w[i]) != 0)
+        if (fth__thread_start(&c->w[i].thread, work, &c->w[i]) != 0)
             return FTH_FAIL(err, FTH_E_THREAD, "worker %d of %d could not be started", i,
                             c->threads);
         c->started = i;

@@ -5,6 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/str.h"
+#include "base/thread.h"
 #include "mem/heap.h"
 #include "mem/inject.h"
 #include "trace/nvml.h"
@@ -257,7 +258,7 @@ static bool make_thread(fth_monitor *m)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const bool ok = pthread_create(&m->thread, NULL, watch, m) == 0;
+    const bool ok = fth__thread_start(&m->thread, watch, m) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return ok;
 }

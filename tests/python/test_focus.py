@@ -136,6 +136,19 @@ class Program(unittest.TestCase):
             self.assertEqual(subprocess.run(words, capture_output=True).returncode, 0)
             self.assertEqual(len(list(images.glob("*.jpg"))), 96)
 
+    def test_memory_stays_within_the_plan_with_any_number_of_threads(self):
+        with tempfile.TemporaryDirectory() as d:
+            program("focus", "toy", "-o", d, "--wells", 24, "--times", 1, "--planes", 5, "--size", "160x120")
+            images = set()
+            for threads, kind in ((1, "jpg"), (4, "jpg"), (16, "jpg"), (16, "tif")):
+                done = program("focus", "run", "--data-root", d, "--exp", "20250101_toy", "--microscope", "YX1",
+                               "--image-format", kind, "--threads", threads, "--overwrite")
+                self.assertRegex(done.stdout + done.stderr, "growth .* of at most")
+                self.assertNotIn("TOO MUCH", done.stdout + done.stderr)
+                made = sorted(pathlib.Path(d, "built_image_data").rglob("*_stitch.jpg"))
+                images.add((len(made), made[0].read_bytes()))
+            self.assertEqual(len(images), 1)
+
     def test_variables_of_morphseq(self):
         with tempfile.TemporaryDirectory() as d:
             program("focus", "toy", "-o", d, "--wells", 2, "--times", 1, "--planes", 2, "--size", "20x20")

@@ -377,11 +377,13 @@ static fth_status from_jpeg(world *w, fth_err *err)
 
 /* ---- one process each ---- */
 
+static int threads = 2;
+
 static fth_status run_all(world *w, build_fn *build, uint64_t budget, finding *f)
 {
     fth_options opt;
     fth_options_default(&opt);
-    opt.threads = 2;
+    opt.threads = threads;
     opt.mem.budget_bytes = budget;
     (void)fth__mem_process_peak_reset();
     const uint64_t before = fth__mem_process_bytes();
@@ -449,6 +451,13 @@ static void check(const char *name, build_fn *build, uint64_t budget)
 TEST(our_own_code)
 {
     check("plain", plain, 64 * MiB);
+}
+
+/* Stacks of the workers and of the threads for files are in the allowance. */
+TEST(many_threads)
+{
+    for (threads = 1; threads <= 16; threads *= 4) check("threads", plain, 64 * MiB);
+    threads = 2;
 }
 
 TEST(memory_of_the_caller_is_not_growth)

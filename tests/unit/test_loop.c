@@ -6,6 +6,7 @@
 
 #include <fathom/fathom.h>
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,34 @@ TEST(every_index_is_taken_once_by_a_worker_there_is)
         OK(fth_context_loop(ctx, "nothing", -3, count_one, NULL, NULL));
         OK(fth_context_destroy(ctx, NULL));
     }
+}
+
+static void find_stack(void *arg, int64_t i, int worker)
+{
+    atomic_uint_fast64_t *most = arg;
+    pthread_attr_t attr;
+    size_t bytes = SIZE_MAX;
+    (void)i;
+    if (worker == 0) { /* the caller, whose stack is not ours: leave some for others */
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        return;
+    }
+    if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+        (void)pthread_attr_getstacksize(&attr, &bytes);
+        pthread_attr_destroy(&attr);
+    }
+    if (bytes > *most) *most = bytes;
+}
+
+/* Where huge pages are on for everything, a larger one takes 2 MiB as soon as it is touched. */
+TEST(the_stack_of_a_worker_is_smaller_than_a_huge_page)
+{
+    fth_context *ctx = context_of(3, NULL, NULL, NULL);
+    atomic_uint_fast64_t most = 0;
+    OK(fth_context_loop(ctx, "stacks", 100, find_stack, &most, NULL));
+    IS_TRUE(most > 0);
+    LE_F64(most, (2 << 20) - 1);
+    OK(fth_context_destroy(ctx, NULL));
 }
 
 static void add_inner(void *arg, int64_t i, int worker)

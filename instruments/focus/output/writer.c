@@ -286,6 +286,13 @@ static void forget(void *self)
     pthread_mutex_unlock(&w->lock);
 }
 
+/* Libraries that encode the kind, for the plan to count. */
+static uint32_t libraries_of(const fo_writer_options *o, fo_kind kind)
+{
+    const bool jpeg = !as_npy(o, kind) && picture_format(o, kind).kind == FTH_PICTURE_JPG;
+    return jpeg ? 1u << FTH_LIB_JPEG : 0;
+}
+
 fth_sink fo_writer_sink(fo_writer *w, fo_port port, const int64_t *chosen, int64_t n)
 {
     w->outlet[port] = (outlet){w, port, chosen};
@@ -296,6 +303,7 @@ fth_sink fo_writer_sink(fo_writer *w, fo_port port, const int64_t *chosen, int64
                       .size = {n, w->opt.rows, w->opt.columns},
                       .write = write_rectangle,
                       .abandon = forget,
+                      .libraries = libraries_of(&w->opt, fo_port_kind(port)),
                       .concurrent = true,
                       .part = {1, w->opt.rows, w->opt.columns}};
 }
