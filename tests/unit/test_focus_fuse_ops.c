@@ -74,6 +74,22 @@ TEST(sharpest_is_cut_anywhere)
     }
 }
 
+/* Planes that 8 bits cannot name, which wait for the next piece beside their values. */
+TEST(many_planes_are_cut_anywhere)
+{
+    t_random r = t_random_make(12);
+    t_cuts(6);
+    const fo_energy e = fo_energy_of(FO_ENERGY_LOG, FO_BORDER_REPLICATE, 3, 0);
+    for (int i = 0; i < 3; i++) {
+        fth_graph *g = t_graph("stack=1 z=700 y=3 x=5");
+        const fth_val v = stacks(g, dtypes[i], &r), m = mask(g, &r), none = {0};
+        const fth_val best = fo_sharpest(v, m, none, FO_CHOOSE_MOST, false, &e);
+        only(fth_out(best, FO_SHARPEST_INDEX));
+        only(fth_out(best, FO_SHARPEST_VALUE));
+        t_graph_free(g);
+    }
+}
+
 /* What stands beside the best plane, from energies that are known: those of a stack whose planes
  * are one pattern times a number. */
 TEST(neighbours_of_the_best)
