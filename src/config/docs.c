@@ -43,7 +43,7 @@ static void add_row(fth__text *t, const fth_config_key *row)
     const size_t n = section_length(row->name);
     fth__text_add(t, "| `%s` | %s%s", row->name + n + (n > 0), row->list ? "list of " : "",
                   fth__type_name(row->type));
-    if (row->unit) fth__text_add(t, ", "), add_cell(t, row->unit);
+    if (row->unit && row->unit[0]) fth__text_add(t, ", "), add_cell(t, row->unit);
     fth__text_add(t, " | ");
     if (row->required)
         fth__text_add(t, "**required**");

@@ -34,7 +34,7 @@ void fth__schema_expects(fth__text *t, const fth_config_key *row)
                   row->list ? types[row->type].many : types[row->type].one);
     if (row->type == FTH_CONFIG_CHOICE) fth__text_add(t, " %s", row->choices);
     if (row->range) fth__text_add(t, " in %s", row->range);
-    if (row->unit) fth__text_add(t, ", in %s", row->unit);
+    if (row->unit && row->unit[0]) fth__text_add(t, ", in %s", row->unit);
 }
 
 /* ---- words ---- */

@@ -47,7 +47,7 @@ static bool measures(fo_method m)
 static fth_status settle_compat(fo_fusion *how, fth_err *err)
 {
     const bool keyence = how->compat == FO_COMPAT_KEYENCE;
-    const char *const name = keyence ? "keyence" : "yx1";
+    const char *const name = keyence ? "morphseq (Keyence)" : "morphseq";
     if (how->compat == FO_COMPAT_NONE) return FTH_OK;
     if (how->method != FO_METHOD_UNSET && how->method != FO_LOG)
         return REFUSE(err, "compat %s fuses by log, not by %s; leave out the method", name,
@@ -56,7 +56,7 @@ static fth_status settle_compat(fo_fusion *how, fth_err *err)
         return REFUSE(err, "compat %s has the border zero, not %s; leave out the border", name,
                       fo_border_names[how->border]);
     if (!keyence && how->k != 0 && how->k != 3)
-        return REFUSE(err, "compat yx1 has a kernel of 3, not %d; leave out the filter size",
+        return REFUSE(err, "compat morphseq has a kernel of 3, not %d; leave out the filter size",
                       how->k);
     if (how->scale != FO_SCALE_UNSET && how->scale != FO_SCALE_STACK)
         return REFUSE(err,
@@ -125,11 +125,10 @@ static fth_status check_numbers(const fo_fusion *how, fth_err *err)
     if (!(how->low >= 0 && how->low < how->high && how->high <= 100))
         return REFUSE(err, "percentiles %g and %g: 0 <= low < high <= 100 is wanted", how->low,
                       how->high);
-    const bool given = how->scale == FO_SCALE_FIXED || how->scale == FO_SCALE_EXPERIMENT;
-    if (given &&
+    if (how->scale == FO_SCALE_FIXED &&
         !(isfinite(how->scale_lo) && isfinite(how->scale_hi) && how->scale_lo < how->scale_hi))
-        return REFUSE(err, "scale %s from %g to %g: the first is less than the second",
-                      fo_scale_names[how->scale], how->scale_lo, how->scale_hi);
+        return REFUSE(err, "scale fixed from %g to %g: the first is less than the second",
+                      how->scale_lo, how->scale_hi);
     return FTH_OK;
 }
 

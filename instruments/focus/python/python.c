@@ -2,6 +2,7 @@
 #include "python.h"
 
 #include "../input/input.h"
+#include "../run/sample.h"
 
 #include <string.h>
 
@@ -74,7 +75,9 @@ static fth_status set_up(fth_focus *f, const char *const *path, int n_paths,
     f->how.want_depth = f->how.want_confidence =
         f->how.method == FO_LOG || f->how.method == FO_LOG_SMOOTH || f->how.method == FO_DEPTH;
     const fo_sizes sizes = {in->n_stacks, in->planes, in->rows, in->columns};
-    return fo_fusion_check(&f->how, &sizes, in->dtype, err);
+    FTH_TRY(fo_fusion_check(&f->how, &sizes, in->dtype, err));
+    return f->how.scale == FO_SCALE_EXPERIMENT ? fo_sample_scale(f->ctx, &f->in, &f->how, err)
+                                               : FTH_OK;
 }
 
 fth_status fth_focus_open(fth_focus **out, fth_context *ctx, const char *const *path, int n_paths,

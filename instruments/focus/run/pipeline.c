@@ -1,6 +1,8 @@
 /* pipeline.c - see pipeline.h. */
 #include "pipeline.h"
 
+#include "sample.h"
+
 #include <string.h>
 
 /* Planes that exist, of the stacks of a view. */
@@ -180,90 +182,6 @@ static fth_plan *plan_batch(batch *b, fth_err *err)
     return fth_plan_make(b->g, b->out, b->n_outs, &limits, err);
 }
 
-/* ---- one scale for all ---- */
-
-/* The planes of several stacks, one after the other, as one stack. */
-typedef struct sample {
-    fo_input_view view;
-    int64_t n;
-} sample;
-
-static fth_status read_sample(void *self, const int64_t *lo, const int64_t *n, void *dst,
-                              fth_err *err)
-{
-    sample *s = self;
-    const fth_source source = fo_input_source(&s->view);
-    const int64_t planes = s->view.input->planes;
-    const int64_t bytes = n[2] * n[3] * fth_dtype_size(source.dtype);
-    for (int64_t z = 0; z < n[1]; z++) {
-        const int64_t at = lo[1] + z;
-        const int64_t from[] = {at / planes, at % planes, lo[2], lo[3]},
-                      count[] = {1, 1, n[2], n[3]};
-        FTH_TRY(source.read(source.self, from, count, (char *)dst + z * bytes, err));
-    }
-    return FTH_OK;
-}
-
-static fth_status read_sample_mask(void *self, const int64_t *lo, const int64_t *n, void *dst,
-                                   fth_err *err)
-{
-    const sample *s = self;
-    const fo_input *in = s->view.input;
-    (void)err;
-    for (int64_t z = 0; z < n[1]; z++) {
-        const int64_t at = lo[1] + z;
-        ((uint8_t *)dst)[z] =
-            in->present[s->view.chosen[at / in->planes] * in->planes + at % in->planes];
-    }
-    return FTH_OK;
-}
-
-/* At most 16 stacks, evenly spaced: more do not change percentiles that people see. */
-static fth_status find_scale(fo_pipeline *p, fth_err *err)
-{
-    enum { MOST = 16 };
-    const fo_input *in = p->in;
-    int64_t chosen[MOST];
-    sample s = {.view = {.input = p->in, .chosen = chosen}};
-    s.n = in->n_stacks < MOST ? in->n_stacks : MOST;
-    while (s.n > 1 && s.n * in->planes > FO_MAX_PLANES) s.n--;
-    for (int64_t i = 0; i < s.n; i++) chosen[i] = i * in->n_stacks / s.n;
-    s.view.n = s.n;
-    fo_fusion how = p->how;
-    how.scale = FO_SCALE_STACK;
-    how.method = FO_MAX;
-    how.reject = FO_REJECT_NONE;
-    const int64_t size[] = {1, s.n * in->planes, in->rows, in->columns};
-    fth_source pixels = {.kind = "sample",
-                         .self = &s,
-                         .dtype = in->dtype,
-                         .n_axes = 4,
-                         .read = read_sample},
-               mask_of = {.kind = "planes",
-                          .self = &s,
-                          .dtype = FTH_U8,
-                          .n_axes = 2,
-                          .size = {1, size[1]},
-                          .read = read_sample_mask};
-    memcpy(pixels.size, size, sizeof size);
-    fth_graph *g = fth_graph_create(p->ctx);
-    fth_axis(g, "stack", 1);
-    fth_axis(g, "z", size[1]);
-    fth_axis(g, "y", size[2]);
-    fth_axis(g, "x", size[3]);
-    const fo_fused f = fo_fuse(g, fth_input(g, "stacks", in->dtype, "stack z y x", pixels),
-                               fth_input(g, "present", FTH_U8, "stack z", mask_of), &how);
-    const fth_val outs[] = {f.lo, f.hi};
-    const fth_sink sinks[] = {
-        {.kind = "lo", .dtype = FTH_F64, .n_axes = 1, .size = {1}, .data = &p->how.scale_lo},
-        {.kind = "hi", .dtype = FTH_F64, .n_axes = 1, .size = {1}, .data = &p->how.scale_hi}};
-    fth_plan *plan = fth_plan_make(g, outs, 2, &(fth_limits){.sinks = sinks}, err);
-    fth_status status = plan ? fth_run(plan, sinks, NULL, NULL, err) : err->status;
-    fth_plan_destroy(plan);
-    fth_graph_destroy(g);
-    return status;
-}
-
 fth_status fo_pipeline_settle(fo_pipeline *p, fth_err *err)
 {
     const fo_input *in = p->in;
@@ -439,11 +357,13 @@ fth_status fo_pipeline_run(fo_pipeline *p, fth_err *err)
     fo_writer *writer = NULL;
     int64_t *chosen = NULL;
     skip_empty(p);
-    if (p->how.scale == FO_SCALE_EXPERIMENT) FTH_TRY(find_scale(p, err));
     FTH_TRY(open_writer(p, &f, &writer, err));
     fth_status s =
         fth_mem_take(p->in->mem, FTH_MEM_POOL, (uint64_t)(p->results->n + 1) * sizeof *chosen,
                      "chosen", (void **)&chosen, err);
+    if (s == FTH_OK && p->how.scale == FO_SCALE_EXPERIMENT &&
+        (choose(p, false, chosen) > 0 || choose(p, true, chosen) > 0))
+        s = fo_sample_scale(p->ctx, p->in, &p->how, err);
     if (s == FTH_OK) s = run_all(p, writer, false, chosen, err);
     if (s == FTH_OK) s = run_all(p, writer, true, chosen, err);
     fo_writer_seconds(writer, &p->encode_s, &p->write_s);
