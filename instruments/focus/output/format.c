@@ -3,8 +3,6 @@
 
 #include "../input/paths.h"
 
-#include <fathom/pictures.h>
-
 #include <string.h>
 #include <strings.h>
 
@@ -49,31 +47,57 @@ static bool by_ending(const char *path, fo_format *out)
     return false;
 }
 
+bool fo_format_is_ending(const char *path)
+{
+    fo_format f;
+    return by_ending(path, &f);
+}
+
+/* Endings of pictures that are not written. */
+static const char *foreign(const char *path)
+{
+    static const char *const endings[] = {"pgm", "ppm", "pnm",  "gif", "bmp", "webp", "jp2",
+                                          "jxl", "svg", "heic", "tga", "exr", "hdr",  "pdf"};
+    const char *dot = strrchr(fth_path_name(path), '.');
+    for (size_t i = 0; dot && i < sizeof endings / sizeof endings[0]; i++)
+        if (strcasecmp(dot + 1, endings[i]) == 0) return endings[i];
+    return NULL;
+}
+
+static fth_status refuse(const char *wanted, fth_err *err)
+{
+    FTH_FAIL(err, FTH_E_COMMAND,
+             "--image-format: expected png, png16, jpg, jpg:Q with Q from 1 to 100, tif, tif16, "
+             "tif32 or npy, found '%.60s'",
+             wanted);
+    const int near = fth_word_nearest("png png16 jpg tif tif16 tif32 npy", wanted);
+    if (near >= 0) fth_err_hint(err, "did you mean '%s'?", formats[near].name);
+    return FTH_E_COMMAND;
+}
+
 fth_status fo_format_choose(const char *wanted, const char *output, const char *standard,
                             fo_format *out, fth_err *err)
 {
-    if (*wanted && parse(wanted, out)) return FTH_OK;
-    if (*wanted) {
-        FTH_FAIL(
-            err, FTH_E_COMMAND,
-            "--image-format: expected png, png16, jpg, jpg:Q with Q from 1 to 100, tif, tif16, "
-            "tif32 or npy, found '%.60s'",
-            wanted);
-        const int near = fth_word_nearest("png png16 jpg tif tif16 tif32 npy", wanted);
-        if (near >= 0) fth_err_hint(err, "did you mean '%s'?", formats[near].name);
-        return FTH_E_COMMAND;
-    }
     const size_t n = strlen(output);
     const bool file = n > 0 && output[n - 1] != '/';
-    if (file && by_ending(output, out)) return FTH_OK;
-    fth_picture_format
-        other; /* a picture in all but its name would be read wrongly, or not at all */
-    if (file && fth_picture_format_of_path(output, &other, NULL) == FTH_OK)
+    fo_format named;
+    const bool known = file && by_ending(output, &named);
+    if (*wanted && !parse(wanted, out)) return refuse(wanted, err);
+    if (*wanted && known && strcmp(named.ending, out->ending) != 0)
+        return FTH_FAIL(err, FTH_E_COMMAND,
+                        "%.300s: the ending says %s, and --image-format says %s", output,
+                        named.ending, out->name);
+    if (*wanted) return FTH_OK;
+    if (known) {
+        *out = named;
+        return FTH_OK;
+    }
+    if (file && foreign(output))
         return FTH_FAIL(
             err, FTH_E_COMMAND,
             "%.300s: images are not written as %s; the ending is .png, .jpg, .tif or .npy, "
             "or give --image-format",
-            output, fth_picture_kind_get_info(other.kind)->name);
+            output, foreign(output));
     return parse(standard, out)
                ? FTH_OK
                : FTH_FAIL(err, FTH_E_INTERNAL, "no format is called '%s'", standard);

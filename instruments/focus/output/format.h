@@ -25,9 +25,13 @@ typedef struct fo_format {
     int quality;        /* of jpg, else 0 */
 } fo_format;
 /* "jpg:90"; "" and an output without a known ending: `standard`. A folder has no ending.
- * FTH_E_COMMAND lists the formats. */
+ * FTH_E_COMMAND lists the formats; an ending that says something else is refused, because whoever
+ * goes by it reads the file wrongly or not at all. */
 fth_status fo_format_choose(const char *wanted, const char *output, const char *standard,
                             fo_format *out, fth_err *err);
+
+/* Whether a path ends as one of the formats does. */
+bool fo_format_is_ending(const char *path);
 
 /* Where the files of a command go: the file OUT, or OUT/STEM[_p000][_t0000][_c00][_b0000].EXT. */
 typedef struct fo_names {

@@ -3,6 +3,7 @@
 
 #include "../input/paths.h"
 #include "../input/problems.h"
+#include "../output/clash.h"
 #include "../run/bound.h"
 #include "../run/pipeline.h"
 
@@ -68,10 +69,17 @@ static fth_status check_folder(const char *folder, bool must_exist, fth_err *err
     return FTH_OK;
 }
 
-/* An output that is an input would be gone before it is read. */
-static fth_status check_outputs(command *c, fth_err *err)
+static fth_status check_outputs(const command *c, const char *out, fth_err *err)
 {
-    char parent[FTH_PATH], path[FTH_PATH];
+    char parent[FTH_PATH];
+    const bool slash = out[strlen(out) - 1] == '/';
+    if (c->names.folder && !slash && fo_format_is_ending(out) &&
+        fth_path_kind_of(out) != FTH_PATH_FOLDER) {
+        FTH_FAIL(err, FTH_E_COMMAND, "%s: there are %lld images, and that is the name of one", out,
+                 (long long)(c->in.n_stacks * (1 + c->in.others)));
+        fth_err_hint(err, "name a folder, or choose one stack with --wells and --times");
+        return FTH_E_COMMAND;
+    }
     if (c->names.folder) {
         FTH_TRY(check_folder(c->names.out, false, err));
     } else {
@@ -81,14 +89,6 @@ static fth_status check_outputs(command *c, fth_err *err)
             FTH_FAIL(err, FTH_E_FILE_WRITE, "%s is a folder", c->names.out);
             fth_err_hint(err, "end it with a slash to write into it");
             return FTH_E_FILE_WRITE;
-        }
-    }
-    for (int64_t i = 0; i < c->in.n_stacks && i < c->in.n_files; i++) {
-        FTH_TRY(fo_names_path(&c->names, i, FO_OUT_IMAGE, path, err));
-        for (int64_t k = 0; k < c->in.n_files; k++) {
-            const fth_path_use use[] = {{FTH_FILE_INPUT, "IN", c->in.file[k].path},
-                                        {FTH_FILE_OUTPUT, "OUT", path}};
-            FTH_TRY(fth_paths_check(use, 2, c->mem, err));
         }
     }
     return FTH_OK;
@@ -133,12 +133,14 @@ static fth_status set_up(command *c, int n_paths, const char *const *path, const
     fo_fusion how;
     FTH_TRY(fo_fusion_read(c->cfg, false, &pixels, &how, err));
     fo_names_begin(&c->names, &c->in, out, &format);
-    FTH_TRY(check_outputs(c, err));
+    FTH_TRY(check_outputs(c, out, err));
+    const fo_writer_options files = writer_options(c, &format);
+    FTH_TRY(fo_names_check(&c->names, files.wanted, c->mem, err));
     FTH_TRY(fo_results_create(&c->results, c->mem, c->in.n_stacks, c->in.planes, err));
     c->pipeline = (fo_pipeline){.ctx = c->ctx,
                                 .in = &c->in,
                                 .how = how,
-                                .writer = writer_options(c, &format),
+                                .writer = files,
                                 .results = &c->results,
                                 .tables = c->stage || fth_config_bool(c->cfg, "focus.metrics"),
                                 .stage = c->stage};
