@@ -6,6 +6,7 @@
 
 #include <fathom/images.h>
 #include <fathom/pictures.h>
+#include <fathom/tiff.h>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -238,6 +239,46 @@ TEST(values_as_they_are)
     sweep();
 }
 
+static int by_value(const void *a, const void *b)
+{
+    return *(const uint16_t *)a - *(const uint16_t *)b;
+}
+
+TEST(one_scale_for_all_stacks)
+{
+    enum { N = Z * Y * X };
+    static uint16_t both[2 * N], own[Y * X], fixed[Y * X];
+    double range[2];
+    fth_err err = {0};
+    sweep();
+    load_npy(STACK, FTH_U16, N, both);
+    load_npy("tests/golden/focus/stackB_u16.npy", FTH_U16, N, both + N);
+    qsort(both, 2 * N, sizeof *both, by_value);
+    for (int i = 0; i < 2; i++) {
+        const double at = (2 * N - 1) * (i ? 99.99 : 0.01) / 100;
+        const int k = (int)at;
+        range[i] = both[k] + (at - k) * (both[k + 1] - both[k]);
+    }
+    OKE(CALL(&err, STACK " tests/golden/focus/stackB_u16.npy -o @/own --scale=experiment "
+                         "--image-format=npy --method=log --metrics"),
+        &err);
+    OKE(CALL(&err,
+             STACK " tests/golden/focus/stackB_u16.npy -o @/fixed --scale=fixed:%.17g,%.17g "
+                   "--image-format=npy --method=log",
+             range[0], range[1]),
+        &err);
+    for (int i = 0; i < 2; i++) {
+        const char *const name = i ? "stackB_u16.npy" : "stack_u16.npy";
+        char path[100];
+        snprintf(path, sizeof path, "own/%s", name);
+        load_npy(at(path), FTH_U16, Y * X, own);
+        snprintf(path, sizeof path, "fixed/%s", name);
+        load_npy(at(path), FTH_U16, Y * X, fixed);
+        for (int j = 0; j < Y * X; j++) IS_TRUE(abs(own[j] - fixed[j]) <= 1);
+    }
+    sweep();
+}
+
 TEST(several_stacks_go_to_a_folder)
 {
     static const char *const names[] = {"synth_T2P3Z5_p000_t0000.png",
@@ -262,6 +303,37 @@ TEST(several_stacks_go_to_a_folder)
     OKE(CALL(&err, "tests/golden/focus/synth_Z5C2.nd2 -o @/out --channels=each"), &err);
     IS_TRUE(t_file_exists(at("out/synth_Z5C2_c00.png")) &&
             t_file_exists(at("out/synth_Z5C2_c01.png")));
+    sweep();
+}
+
+/* Nobody has to know which channel is brightfield when each is fused for itself. */
+TEST(channels_without_names_are_fused_each)
+{
+    enum { Z2 = 3, C2 = 2, S2 = 12, A2 = S2 * S2 };
+    static uint16_t pixels[Z2 * C2 * A2], image[A2];
+    fth_mem *mem = t_mem(1 << 24);
+    const fth_tiff_stack stack = {
+        .flavour = FTH_TIFF_IMAGEJ, .dtype = FTH_U16, .axes = "zcyx", .size = {Z2, C2, S2, S2}};
+    const int64_t lo[4] = {0}, n[4] = {Z2, C2, S2, S2};
+    fth_sink sink;
+    fth_err err = {0};
+    sweep();
+    for (int i = 0; i < Z2 * C2 * A2; i++) pixels[i] = (uint16_t)(1 + i / A2);
+    OKE(fth_tiff_create(&sink, mem, at("two.tif"), &stack, &err), &err);
+    OK(sink.write(sink.self, lo, n, pixels, NULL));
+    OK(sink.commit(sink.self, NULL));
+    fth_sink_close(&sink);
+    OK(fth_mem_destroy(mem, NULL));
+    IS(CALL(&err, "@/two.tif -o @/out --method=max"), FTH_E_COMMAND);
+    HAS(err.text, "none of the channels is known as brightfield: 0, 1");
+    HAS(err.hint, "--channels each");
+    OKE(CALL(&err, "@/two.tif -o @/out --channels=each --method=max --scale=none "
+                   "--image-format=npy"),
+        &err);
+    for (int c = 0; c < C2; c++) {
+        load_npy(at(c ? "out/two_c01.npy" : "out/two_c00.npy"), FTH_U16, A2, image);
+        for (int i = 0; i < A2; i++) EQ_I64(image[i], 1 + (Z2 - 1) * C2 + c);
+    }
     sweep();
 }
 
@@ -363,6 +435,12 @@ TEST(refusals)
         {STACK " -o @/a.png --times=0:2", FTH_E_COMMAND, "--times: 0 to 2 are wanted"},
         {STACK " -o @/a.png --wells=A01", FTH_E_COMMAND, "no position is called 'A01'"},
         {STACK " -o @/a.pgm", FTH_E_COMMAND, "images are not written as pgm"},
+        {STACK " -o @/a.gif", FTH_E_COMMAND, "images are not written as gif"},
+        {STACK " -o @/a.png --image-format=npy", FTH_E_COMMAND, "the ending says png, and"},
+        {STACK " -o @/a.png --sigma=33", FTH_E_COMMAND, "a number in (0, 32], in px, found '33'"},
+        {STACK " -o @/a.png --levels=13", FTH_E_COMMAND, "in [1, 12], found '13'"},
+        {ND2 " -o @/a.png", FTH_E_COMMAND,
+         "a.png: there are 6 images, and that is the name of one"},
         {STACK " -o @/a.png --image-format=bmp", FTH_E_COMMAND, "--image-format: expected png"},
         {STACK " -o @/a.png --image-format=png:3", FTH_E_COMMAND, "--image-format: expected png"},
         {STACK " -o @/a.jpg --image-format=jpg:0", FTH_E_COMMAND, "--image-format: expected png"},
@@ -387,6 +465,38 @@ TEST(refusals)
         HAS(err.text, t[i].text);
         EQ_I64(t_file_count(), 0);
     }
+}
+
+/* Images, maps and other channels: whatever its name, a file that is read is not written. */
+TEST(no_input_is_replaced)
+{
+    static const struct {
+        const char *input, *line;
+    } t[] = {{"a.index.npy", "@/a.index.npy -o @/a.npy"}, /* harmless: the map would be a tif */
+             {"a.index.tif", "@/a.index.tif -o @/a.png --index-map"},
+             {"b.depth.tif", "@/b.depth.tif -o @/b.png --depth-map"},
+             {"c.confidence.tif", "@/c.confidence.tif -o @/c.png --confidence"},
+             {"d.tif", "@/d.tif -o @/link.tif"},
+             {"stack_u16.tif", "tests/golden/focus/stackB_u16.npy @/stack_u16.tif -o @/ "
+                               "--image-format=tif"}};
+    fth_err err = {0};
+    for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
+        size_t before, after;
+        sweep();
+        unsigned char *was =
+            t_file_read(i == 0 ? STACK : "tests/golden/focus/stack_u16.tif", &before);
+        t_file_write(at(t[i].input), was, before);
+        if (i == 4) IS_TRUE(link(at("d.tif"), at("link.tif")) == 0);
+        const fth_status s = CALL(&err, "%s", t[i].line);
+        IS(s, i == 0 ? FTH_OK : FTH_E_FILE_WRITE);
+        if (i > 0) HAS(err.text, "it is read (IN), and would be replaced (OUT)");
+        unsigned char *is = t_file_read(at(t[i].input), &after);
+        EQ_U64(before, after);
+        SAME_BYTES(was, is, before);
+        free(was);
+        free(is);
+    }
+    sweep();
 }
 
 TEST(a_plan_writes_nothing_and_too_little_memory_is_refused)

@@ -44,9 +44,10 @@ static void refuse(const fo_file *f, const char *wanted, fo_problems *problems)
                         "%.200s: none of the channels is known as brightfield: %s", f->path, names);
 }
 
-void fo_channel_choose(fo_file *file, const char *wanted, fo_problems *problems)
+void fo_channel_choose(fo_file *file, const fo_selection *selection, fo_problems *problems)
 {
     static const char *const known[] = {"BF", "EYES - Dia", "Empty"};
+    const char *const wanted = selection->channel;
     int64_t number = 0;
     file->channel = 0;
     if (*wanted) {
@@ -60,5 +61,5 @@ void fo_channel_choose(fo_file *file, const char *wanted, fo_problems *problems)
     if (file->rgb || file->size[FO_C] == 1) return;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (find_name(file, known[i], &file->channel)) return;
-    refuse(file, "", problems);
+    if (selection->channels != FO_CHANNELS_EACH) refuse(file, "", problems);
 }

@@ -43,7 +43,7 @@ static fth_status open_files(fo_input *in, fo_problems *problems, fth_err *err)
             fo_problems_take(problems, &found);
             continue;
         }
-        fo_channel_choose(&in->file[i], in->selection->channel, problems);
+        fo_channel_choose(&in->file[i], in->selection, problems);
         if (in->keep_open) continue;
         const fth_source shape = in->file[i].source;
         fo_file_close(&in->file[i]);
@@ -370,7 +370,7 @@ static fth_status open_array(fo_input *in, fth_dtype dtype, int n_axes, const in
     in->keep_open = true;
     FTH_TRY(take(in->mem, 1, sizeof *in->file, "files", &in->file, err));
     FTH_TRY(fo_file_wrap(in->file, dtype, n_axes, size, data, in->selection, err));
-    fo_channel_choose(in->file, in->selection->channel, &problems);
+    fo_channel_choose(in->file, in->selection, &problems);
     check_files(in, &problems);
     FTH_TRY(fo_problems_end(&problems, err));
     return list_stacks(in, err);

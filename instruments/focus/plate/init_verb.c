@@ -3,6 +3,9 @@
 
 #include "table.h"
 
+#include <string.h>
+#include <strings.h>
+
 static fth_status answer(fth_answer *a, fth_mem *mem, const char *path, fth_err *err)
 {
     if (!a->plan) FTH_TRY(fo_plate_save_template(mem, path, err));
@@ -24,6 +27,10 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
     (void)n_args, (void)arg;
     if (!path)
         return FTH_FAIL(err, FTH_E_COMMAND, "init-plate needs -o FILE: EXP_well_metadata.xlsx");
+    const size_t n = strlen(path);
+    if (n < 5 || strcasecmp(path + n - 5, ".xlsx") != 0)
+        return FTH_FAIL(err, FTH_E_COMMAND, "%s: a workbook is written, and its name ends in .xlsx",
+                        path);
     if (fth_path_exists(path))
         return FTH_FAIL(err, FTH_E_COMMAND,
                         "%s is there already; a workbook that was filled in is not replaced", path);
