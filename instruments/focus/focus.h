@@ -3,6 +3,7 @@
 #define FOCUS_H
 
 #include "bench/bench.h"
+#include "convert/convert.h"
 #include "figures/sheet_verb.h"
 #include "info/info.h"
 #include "plate/init_verb.h"

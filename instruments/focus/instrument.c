@@ -3,7 +3,7 @@
 
 static const fth_verb *const verbs[] = {&fo_verb_stack, &fo_verb_run,   &fo_verb_plan,
                                         &fo_verb_info,  &fo_verb_sheet, &fo_verb_init_plate,
-                                        &fo_verb_toy,   &fo_verb_bench};
+                                        &fo_verb_toy,   &fo_verb_bench, &fo_verb_convert};
 
 const fth_instrument fth_instrument_focus = {
     .name = "focus",

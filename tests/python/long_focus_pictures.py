@@ -80,6 +80,18 @@ class Pictures(unittest.TestCase):
         found = tifffile.imread(fuse(self.folder, "a.tif", "--image-format", "tif16"))
         self.assertTrue((found == wide).all())
 
+    def test_tifffile_reads_what_is_converted(self):
+        need(self, "tifffile")
+        import tifffile
+        nd2 = GOLDEN / "synth_Z5C2.nd2"
+        path = pathlib.Path(self.folder) / "a.ome.tif"
+        subprocess.run([PROGRAM, "focus", "convert", nd2, "-o", path], check=True, stdout=subprocess.DEVNULL)
+        with tifffile.TiffFile(path) as file:
+            self.assertTrue(file.is_ome)
+            self.assertEqual((file.series[0].axes, file.series[0].shape), ("ZCYX", (5, 2, 48, 38)))
+            self.assertIn('PhysicalSizeX="1.5"', file.ome_metadata)
+            self.assertIn('PhysicalSizeZ="5"', file.ome_metadata)
+
 
 if __name__ == "__main__":
     unittest.main()

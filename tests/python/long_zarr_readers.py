@@ -1,6 +1,6 @@
 """Zarr arrays, OME-NGFF and workbooks as we write them, opened by zarr, ome-zarr-models and openpyxl; and arrays that
 zarr writes, read by us. The packages are fetched from the package index into a folder of the build; without an index
-there is nothing to try. FATHOM_LIBRARY names the shared library.
+there is nothing to try. FATHOM_LIBRARY names the shared library, FATHOM_PROGRAM the program.
 seconds: 120"""
 import ctypes as C
 import itertools
@@ -17,6 +17,7 @@ import packages
 
 SO = pathlib.Path(os.environ.get("FATHOM_LIBRARY") or "build/lib/libfathom.so").resolve()
 LIB = C.CDLL(str(SO))
+PROGRAM = os.path.abspath(os.environ.get("FATHOM_PROGRAM") or "build/bin/fathom")
 VENV = SO.parents[1] / "zarr_reader"
 PACKAGES = ["zarr==3.1.6", "numcodecs==0.16.6", "ome-zarr-models==1.7", "openpyxl==3.1.5"]
 U8, U16, F32 = 1, 2, 7
@@ -202,6 +203,33 @@ class Readers(unittest.TestCase):
             self.assertEqual([(w["path"], w["rowIndex"], w["columnIndex"]) for w in ome["plate"]["wells"]],
                              [("A/1", 0, 0), ("B/12", 1, 2), ("A/2", 0, 1)])
             self.assertEqual(field["values"], list(range(60, 120)))
+
+    def test_converted_plates_are_valid(self):
+        """An experiment, as `fathom focus convert` writes it: fused images and raw stacks."""
+        run = [PROGRAM, "focus"]
+        where = ["--data-root", self.dir + "/d", "--exp", "20250101_toy"]
+        yx1 = ["--microscope", "YX1"]
+        for words in (["toy", "-o", self.dir + "/d", "--wells", "3", "--times", "2", "--planes", "3"],
+                      ["run", *where, *yx1, "--image-format", "tif"]):
+            subprocess.run([*run, *words], check=True, stdout=subprocess.DEVNULL)
+        for version, packing in itertools.product(("0.4", "0.5"), ("none", "zstd", "blosc", "gzip")):
+            for name, words, shape in (("fused", [], [2, 1, 64, 48]), ("raw", ["--stacks", *yx1], [2, 1, 3, 64, 48])):
+                path = f"{self.dir}/{name}{version}{packing}.zarr"
+                subprocess.run([*run, "convert", *where, *words, "--ngff", version, "--compressor", packing, "-o", path],
+                               check=True, stdout=subprocess.DEVNULL)
+                group, well, *levels = self.python(READ, "g:" + path, f"g:{path}/C/1", *(f"a:{path}/C/1/0/{i}" for i in range(3)))
+                self.assertEqual((group["kind"], well["kind"]), ("HCS", "Well"))
+                ome = group["attributes"] if version == "0.4" else group["attributes"]["ome"]
+                self.assertEqual([w["path"] for w in ome["plate"]["wells"]], ["A/1", "B/1", "C/1"])
+                self.assertEqual(levels[0]["shape"], shape)
+                self.assertEqual([x["shape"][-2:] for x in levels], [[64, 48], [32, 24], [16, 12]])
+                self.assertEqual(levels[0]["dtype"], "uint8" if name == "fused" else "uint16")
+                if (version, packing) == ("0.4", "none"):
+                    wanted = getattr(self, "wanted", {})
+                    wanted[name] = levels
+                    self.wanted = wanted
+                self.assertEqual([x["values"] for x in levels], [x["values"] for x in self.wanted[name]])
+                self.assertGreater(max(levels[0]["values"]), min(levels[0]["values"]))
 
     def test_workbooks_are_opened(self):
         path = os.path.join(self.dir, "book.xlsx")

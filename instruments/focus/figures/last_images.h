@@ -2,7 +2,7 @@
 #ifndef FOCUS_FIGURES_LAST_IMAGES_H
 #define FOCUS_FIGURES_LAST_IMAGES_H
 
-#include "../plate/well.h"
+#include "../experiment/image_name.h"
 
 typedef struct fo_last_images {
     fth_texts *paths;
@@ -15,8 +15,5 @@ typedef struct fo_last_images {
  * several channels the first. Other files are passed over. */
 fth_status fo_last_images_find(fo_last_images *out, fth_mem *mem, const char *folder, fth_err *err);
 void fo_last_images_free(fo_last_images *images); /* an empty one is allowed */
-
-/* Well and time of a name; false: it is no name of an image. */
-bool fo_image_name_parse(const char *name, int *well, int64_t *t);
 
 #endif
