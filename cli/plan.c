@@ -140,13 +140,15 @@ fth_status cli_run_generate(const cli_call *call, fth_err *err)
 /* Variables of MorphSeq that stand for flags which are not given. */
 static const struct {
     const char *command, *flag, *variable;
-    bool is_switch; /* 1, true, yes and on count */
-} variables[] = {{"focus run", "data-root", "MORPHSEQ_DATA_ROOT", false},
-                 {"focus plan", "data-root", "MORPHSEQ_DATA_ROOT", false},
-                 {"focus run", "channel", "YX1_BF_CHANNEL_INDEX", false},
-                 {"focus plan", "channel", "YX1_BF_CHANNEL_INDEX", false},
-                 {"focus run", "compat-batch", "MSEQ_YX1_BATCH_SIZE", false},
-                 {"focus run", "overwrite", "MSEQ_OVERWRITE_BUILD01", true}};
+    enum { WORD, SWITCH, UNLESS } kind; /* SWITCH: 1, true, yes and on count; UNLESS: all others */
+} variables[] = {{"focus run", "data-root", "MORPHSEQ_DATA_ROOT", WORD},
+                 {"focus plan", "data-root", "MORPHSEQ_DATA_ROOT", WORD},
+                 {"focus run", "channel", "YX1_BF_CHANNEL_INDEX", WORD},
+                 {"focus plan", "channel", "YX1_BF_CHANNEL_INDEX", WORD},
+                 {"focus run", "compat-batch", "MSEQ_YX1_BATCH_SIZE", WORD},
+                 {"focus run", "overwrite", "MSEQ_OVERWRITE_BUILD01", SWITCH},
+                 {"focus run", "overwrite-stitch", "MSEQ_OVERWRITE_STITCH", SWITCH},
+                 {"focus run", "stitch-z", "MSEQ_SKIP_Z_STITCH", UNLESS}};
 
 static bool is_yes(const char *text)
 {
@@ -164,7 +166,8 @@ static const char *from_variable(const cli_call *call, const char *flag)
             continue;
         const char *text = getenv(variables[i].variable);
         if (!text || !*text) return NULL;
-        if (variables[i].is_switch) return is_yes(text) ? "" : NULL;
+        if (variables[i].kind != WORD)
+            return is_yes(text) == (variables[i].kind == SWITCH) ? "" : NULL;
         return text;
     }
     return NULL;

@@ -286,6 +286,15 @@ _fathom() {
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
+    --overlap)
+        return
+        ;;
+    --blend)
+        return
+        ;;
+    --orientation)
+        return
+        ;;
     --run-dir)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
@@ -430,10 +439,11 @@ _fathom() {
     'bragg draw'*) words="--compat --quirk --out --only --dpi --format --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus index'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus fuse'*) words="--config --set --lenient --verify --attempt --force --replace --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'focus stitch'*) words="--config --set --lenient --verify --attempt --force --replace --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus figures'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus stack'*) words="--output --method --measure --filter-size --filter-um --sigma --border --levels --window --base --consistency --reassign --clamp --interp --halo --prefer --low --high --scale --polarity --reject --alpha --corr --compat --compat-batch --channel --channels --z-keep --z-range --wells --times --z-step --um-per-px --rgb-order --nd2-search --image-format --index-map --depth-map --confidence --metrics --raw --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'focus run'*) words="--data-root --exp --microscope --method --measure --filter-size --filter-um --sigma --border --levels --window --base --consistency --reassign --clamp --interp --halo --prefer --low --high --scale --polarity --reject --alpha --corr --compat --compat-batch --channel --channels --z-keep --z-range --wells --times --z-step --um-per-px --rgb-order --nd2-search --image-format --index-map --depth-map --confidence --metrics --overwrite --force-config --layout --metadata-only --map --ref-xy --allow-duplicate-wells --fix-time-jumps --run-dir --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'focus plan'*) words="--data-root --exp --microscope --method --measure --filter-size --filter-um --sigma --border --levels --window --base --consistency --reassign --clamp --interp --halo --prefer --low --high --scale --polarity --reject --alpha --corr --compat --compat-batch --channel --channels --z-keep --z-range --wells --times --z-step --um-per-px --rgb-order --nd2-search --image-format --index-map --depth-map --confidence --metrics --overwrite --force-config --layout --metadata-only --map --ref-xy --allow-duplicate-wells --fix-time-jumps --run-dir --memory --device-memory --device --threads --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'focus run'*) words="--data-root --exp --microscope --method --measure --filter-size --filter-um --sigma --border --levels --window --base --consistency --reassign --clamp --interp --halo --prefer --low --high --scale --polarity --reject --alpha --corr --compat --compat-batch --channel --channels --z-keep --z-range --wells --times --z-step --um-per-px --rgb-order --nd2-search --image-format --index-map --depth-map --confidence --metrics --overwrite --force-config --layout --metadata-only --map --ref-xy --allow-duplicate-wells --fix-time-jumps --overlap --blend --orientation --stitch-z --overwrite-stitch --run-dir --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'focus plan'*) words="--data-root --exp --microscope --method --measure --filter-size --filter-um --sigma --border --levels --window --base --consistency --reassign --clamp --interp --halo --prefer --low --high --scale --polarity --reject --alpha --corr --compat --compat-batch --channel --channels --z-keep --z-range --wells --times --z-step --um-per-px --rgb-order --nd2-search --image-format --index-map --depth-map --confidence --metrics --overwrite --force-config --layout --metadata-only --map --ref-xy --allow-duplicate-wells --fix-time-jumps --overlap --blend --orientation --stitch-z --overwrite-stitch --run-dir --memory --device-memory --device --threads --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus info'*) words="--crc --memory --device-memory --device --threads --json --trace --trace-kernels --monitor --scratch --log --help" ;;
     'focus sheet'*) words="--data-root --exp --output --layout --run-dir --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus init-plate'*) words="--output --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
@@ -462,7 +472,7 @@ _fathom() {
     'spatial recovery'*) words="--truth --key --log-space --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --help" ;;
     'config '*) words="check docs" ;;
     'bragg '*) words="render figures plan generate refine noisify nonbragg draw --compat --quirk --precision --fdump --checkpoint --smv32 --cbf --preview --preview-scale --flags --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --scratch --log --quiet --help" ;;
-    'focus '*) words="index fuse figures stack run plan info sheet init-plate toy bench convert" ;;
+    'focus '*) words="index fuse stitch figures stack run plan info sheet init-plate toy bench convert" ;;
     'sounding '*) words="survey fit analyze figures plan generate depth" ;;
     'spatial '*) words="preprocess train analyze figures plan generate info toy export project multianalyze sweep recovery" ;;
     esac

@@ -363,7 +363,7 @@ class EveryCommand(unittest.TestCase):
         cls.must("focus", "toy", "-o", d + "/seen", "--wells=1", "--times=1", "--planes=2")
         cls.must("focus", "run", "--data-root", d + "/seen", "--exp=20250101_toy", "--microscope=YX1")
         cls.must("run", "preprocess", "train", "analyze", "-c", d + "/svgp.yaml", "-c", d + "/pnmf.yaml")
-        cls.must("run", "index", "fuse", "-c", d + "/plate.yaml")
+        cls.must("run", "index", "fuse", "stitch", "-c", d + "/plate.yaml")
         cls.must("run", "survey", "fit", "analyze", "-c", d + "/sea.yaml")
         cls.must("run", "render", "-c", d + "/shots.yaml")
         cls.must("bragg", *cls.CELL.split(), "-floatfile", d + "/spots.bin", "-intfile", d + "/spots.img",
@@ -406,7 +406,7 @@ class EveryCommand(unittest.TestCase):
                ("focus", "bench"): ["--z=3", "--height=24", "--width=20", "--iters=1", "--devices=cpu"],
                ("focus", "stack"): [nd2, "-o", "sharp"], ("focus", "run"): plate, ("focus", "plan"): plate,
                ("sounding", "depth"): [d + "/sea/waves/model.safetensors", "1", "2"]}
-        out.update({("focus", stage): ["-c", d + "/plate.yaml"] for stage in ("index", "fuse", "figures")})
+        out.update({("focus", stage): ["-c", d + "/plate.yaml"] for stage in ("index", "fuse", "stitch", "figures")})
         for group, stages in self.STAGES.items():
             out.update({(group, stage): ["-c", f"{d}/{of[group]}"] for stage in stages})
             out[group, "plan"] = ["-c", f"{d}/{of[group]}"]

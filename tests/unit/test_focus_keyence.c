@@ -136,7 +136,7 @@ static fth_status read_tree(bench *b)
 {
     fo_keyence_tree_free(&b->tree);
     fth_err_clear(&b->err);
-    return fo_keyence_tree_read(&b->tree, b->mem, b->root, &b->err);
+    return fo_keyence_tree_read(&b->tree, b->mem, b->root, NULL, &b->err);
 }
 
 static void end(bench *b)
@@ -202,11 +202,12 @@ TEST(a_cytometer_tree_is_read)
 TEST(trees_that_say_nothing_are_refused)
 {
     const struct {
-        const char *file[3];
+        const char *file[4];
         fth_status status;
         const char *error;
     } bad[] = {
-        {{"readme.txt"}, FTH_E_FILE_KEY, "no images; expected files with CH"},
+        {{"readme.txt"}, FTH_E_FILE_KEY, "no well folder; expected folders XY* or W0*"},
+        {{"XY01/_A01"}, FTH_E_FILE_KEY, "no images; expected files with CH"},
         {{"XY01/e_XY01_00001_Z001_CH1.tif"}, FTH_E_FILE_FORMAT, "says which well it is"},
         {{"XY01/_Q77", "XY01/e_XY01_00001_Z001_CH1.tif"},
          FTH_E_FILE_FORMAT,
@@ -219,12 +220,16 @@ TEST(trees_that_say_nothing_are_refused)
         {{"XY01/_A01", "XY01/e_XY01_00001_Z001_CH1.tif", "XY01/f_XY01_00001_Z001_CH1.tif"},
          FTH_E_FILE_FORMAT,
          "have the same well, time, tile and plane"},
+        {{"XY01/_A01", "XY01/e_XY01_00001_Z001_CH1.tif", "XY02/_A01",
+          "XY02/e_XY02_00001_Z001_CH1.tif"},
+         FTH_E_FILE_FORMAT,
+         "are of two folders with one well"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         char name[20];
         snprintf(name, sizeof name, "bad%zu", i);
         bench b = start(name);
-        for (int k = 0; k < 3 && bad[i].file[k]; k++) put(&b, bad[i].file[k]);
+        for (int k = 0; k < 4 && bad[i].file[k]; k++) put(&b, bad[i].file[k]);
         /* the third character of a plane that is none: "00001" is taken as one, its letter is a 0
          */
         const fth_status s = read_tree(&b);

@@ -145,8 +145,7 @@ TEST(images_get_a_row_each)
 {
     bench b = start();
     OKE(read_csv(&b, FO_LAYOUT_LEGACY, small), &b.err);
-    const fo_metadata_row row[] = {
-        {23, 1, 0, 100, "T0001"}, {23, 1, 1, 1900.25, "T0002"}, {0, 2, 0, 101.5, ""}};
+    const fo_metadata_row row[] = {{23, 1, 0, 100}, {23, 1, 1, 1900.25}, {0, 2, 0, 101.5}};
     fo_metadata m = {.experiment = "20250912",
                      .height_px = 2189,
                      .width_px = 1152,
@@ -183,8 +182,8 @@ TEST(images_get_a_row_each)
             "experiment_date,medium,genotype,chem_perturbation,start_age_hpf,embryos_per_well,"
             "temperature,pair,Time Rel (s)\n"
             "20250912_B12,100.0,\"Plan, "
-            "4x\",Brightfield,1152,2189,3744.0,7114.25,B12,T0001,0,20250912,,wt,,24h,,30.0,,0.0\n");
-    const fo_metadata_row unknown[] = {{26, 1, 0, 0, ""}, {0, 2, 0, 0, ""}, {1, 3, 0, 0, ""}};
+            "4x\",Brightfield,1152,2189,3744.0,7114.25,B12,T0000,0,20250912,,wt,,24h,,30.0,,0.0\n");
+    const fo_metadata_row unknown[] = {{26, 1, 0, 0}, {0, 2, 0, 0}, {1, 3, 0, 0}};
     m.row = unknown;
     m.n = 3;
     IS(fo_metadata_check(&m, &b.err), FTH_E_FILE_KEY);

@@ -17,6 +17,7 @@ typedef struct place {
 static const place legacy_places[] = {
     {AT(images), "built_image_data/stitched_FF_images/%s"},
     {AT(tiles), "built_image_data/Keyence/FF_images/%s"},
+    {AT(zstacks), "built_image_data/Keyence_stitched_z/%s"},
     {AT(metadata), "metadata/built_metadata_files/%s_metadata.csv"},
     {AT(run), "built_image_data/focus_runs/%s"},
     {0, NULL},
@@ -24,6 +25,7 @@ static const place legacy_places[] = {
 static const place v2_places[] = {
     {AT(images), "built_image_data/%s/stitched_ff_images"},
     {AT(tiles), "built_image_data/%s/ff_tiles"},
+    {AT(zstacks), "built_image_data/%s/stitched_z"},
     {AT(metadata), "experiment_metadata/%s/scope_metadata.csv"},
     {AT(run), "built_image_data/focus_runs/%s"},
     {0, NULL},

@@ -24,6 +24,7 @@ typedef struct fo_experiment {
     char plate[FTH_PATH];    /* workbook or CSV of the plate */
     char images[FTH_PATH];   /* folder of the images */
     char tiles[FTH_PATH];    /* Keyence: folder of the fused tiles */
+    char zstacks[FTH_PATH];  /* Keyence: folder of stitched z-stacks */
     char metadata[FTH_PATH]; /* table of the images */
     char run[FTH_PATH];      /* folder of run.json, tables, traces */
 } fo_experiment;

@@ -4,6 +4,7 @@
 #include "channel.h"
 #include "paths.h"
 #include "problems.h"
+#include "reopen.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -114,7 +115,7 @@ static void check_shapes(fo_input *in, fo_problems *problems)
 /* ---- what is selected ---- */
 
 /* first_plane and planes: those of `have` planes that are kept. */
-static void select_planes(fo_input *in, int64_t have, fo_problems *problems)
+void fo_input_select_planes(fo_input *in, int64_t have, fo_problems *problems)
 {
     const fo_selection *s = in->selection;
     int64_t first = 0, end = have;
@@ -313,12 +314,12 @@ static void check_files(fo_input *in, fo_problems *problems)
         qsort(in->file, (size_t)in->n_files, sizeof *in->file, by_nature);
         deepest = in->n_files;
     }
-    select_planes(in, deepest, problems);
+    fo_input_select_planes(in, deepest, problems);
     check_wells(in, problems);
     check_times(in, problems);
 }
 
-static fth_status take_grey(fo_input *in, fth_err *err)
+fth_status fo_input_take_grey(fo_input *in, fth_err *err)
 {
     bool colours = false;
     for (int64_t i = 0; i < in->n_files; i++) colours = colours || in->file[i].rgb;
@@ -343,7 +344,8 @@ static fth_status open_all(fo_input *in, const char *const *path, int n_paths, f
     FTH_TRY(fo_problems_end(&problems, err));
     check_files(in, &problems);
     FTH_TRY(fo_problems_end(&problems, err));
-    FTH_TRY(take_grey(in, err));
+    FTH_TRY(fo_input_take_grey(in, err));
+    if (!in->keep_open) FTH_TRY(fo_reopener_create(&in->reopener, in, err));
     return list_stacks(in, err);
 }
 
@@ -395,11 +397,13 @@ void fo_input_close(fo_input *in)
     fth_mem_release(in->mem, in->stack, NULL);
     fth_mem_release(in->mem, in->present, NULL);
     fth_mem_release(in->mem, in->grey, NULL);
+    fth_mem_release(in->mem, in->plane, NULL);
+    fo_reopener_destroy(in->reopener);
     fth_texts_free(in->names);
     *in = (fo_input){0};
 }
 
 const char *fo_input_well(const fo_input *in, const fo_stack *s)
 {
-    return in->of_planes ? "" : position_of(&in->file[s->file], s->p);
+    return in->of_planes || in->plane ? "" : position_of(&in->file[s->file], s->p);
 }

@@ -13,6 +13,7 @@
 #define FOCUS_INPUT_INPUT_H
 
 #include "../settings/settings.h"
+#include "problems.h"
 
 #include <fathom/images.h>
 
@@ -42,8 +43,12 @@ typedef struct fo_stack {
 
 typedef struct fo_input {
     fth_mem *mem;
+    struct fo_reopener *reopener; /* of files that are not kept open; NULL: all are */
     const fo_selection *selection;
     bool of_planes; /* one stack, whose plane i is file i */
+    /* Stacks of a grid: [stack][plane of the file] number of a name, -1: no file. They are all like
+     * file[0], the only one here. NULL: planes lie in their files. */
+    int32_t *plane;
     fth_texts *names;
     fo_file *file;
     int64_t n_files;
@@ -71,6 +76,23 @@ fth_status fo_input_open_array(fo_input *in, fth_mem *mem, fth_dtype dtype, int 
                                const int64_t *size, const void *data, const fo_selection *selection,
                                fth_err *err);
 void fo_input_close(fo_input *in); /* one that is all zero is allowed */
+
+/* Stacks whose planes are files of one picture each: tiles of a microscope that writes so. */
+typedef struct fo_grid {
+    fth_texts *paths;      /* become the input's, also when it fails */
+    const fo_stack *stack; /* b, t, p and c as the caller numbers them, `planes` of each */
+    int64_t n, planes;     /* stacks; planes of the deepest */
+    int32_t *plane;        /* [n][planes]; becomes the input's */
+} fo_grid;
+/* All files, to know them again. */
+typedef struct fo_grid_files {
+    int64_t n, newest_ns;
+    uint64_t bytes, hash; /* of names, sizes and times */
+} fo_grid_files;
+/* Looks at the head of every file. What is wrong goes to `problems`; the input is then closed. */
+fth_status fo_input_open_grid(fo_input *in, fth_mem *mem, const fo_grid *grid,
+                              const fo_selection *selection, fo_grid_files *files,
+                              fo_problems *problems, fth_err *err);
 /* Those of `chosen` alone, n of them, when it is not NULL: then it lives as long as
  * the source. */
 typedef struct fo_input_view {
@@ -78,6 +100,7 @@ typedef struct fo_input_view {
     const int64_t *chosen;
     int64_t n;
     int64_t other;  /* 0: the channel of each stack; n: its n-th other channel */
+    int64_t planes; /* 0: all; of stacks that have fewer: those */
     int64_t failed; /* stack of the input whose pixels could not be read; -1: none */
 } fo_input_view;
 fth_source fo_input_source(fo_input_view *view);
@@ -91,6 +114,10 @@ fth_status fo_file_wrap(fo_file *f, fth_dtype dtype, int n_axes, const int64_t *
 fth_status fo_file_open(fo_file *f, fth_mem *mem, const char *path, const fo_selection *selection,
                         fth_err *err);
 void fo_file_close(fo_file *f);
+/* input.c: first_plane and planes, those of `have` planes that are selected. */
+void fo_input_select_planes(fo_input *in, int64_t have, fo_problems *problems);
+/* source.c: the buffer of one colour plane, where a file has colours. */
+fth_status fo_input_take_grey(fo_input *in, fth_err *err);
 /* Its pixels, after its source was closed to save descriptors. */
 fth_status fo_file_reopen(const fo_file *f, fth_mem *mem, const fo_selection *selection,
                           fth_source *out, fth_err *err);

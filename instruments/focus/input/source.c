@@ -5,6 +5,8 @@
  */
 #include "input.h"
 
+#include "reopen.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -79,13 +81,30 @@ static fth_status read_file(fo_input *in, const fo_file *f, const fo_stack *s, i
     fth_source again = {0};
     const fth_source *source = &f->source;
     if (!in->keep_open) {
-        FTH_TRY(fo_file_reopen(f, in->mem, in->selection, &again, err));
+        FTH_TRY(fo_reopener_open(in->reopener, f, in->selection, &again, err));
         source = &again;
     }
     const fth_status status = f->rgb ? read_grey(in, f, source, s, z, n, w, dst, err)
                                      : read_planes(f, source, s, s->c, z, n, w, dst, err);
-    if (!in->keep_open) fth_source_close(&again);
+    if (!in->keep_open) fo_reopener_close(in->reopener, &again);
     return status;
+}
+
+/* The same of a grid: every plane is a file of its own, or there is none. */
+static fth_status read_grid(fo_input *in, int64_t number, int64_t z, int64_t n, const window *w,
+                            char *dst, fth_err *err)
+{
+    const int64_t bytes = plane_bytes(in, w);
+    const fo_stack first = {.c = (int32_t)in->file[0].channel};
+    for (int64_t i = 0; i < n; i++, dst += bytes) {
+        const int32_t name = in->plane[number * in->file_planes + z + i + in->first_plane];
+        fo_file f = in->file[0];
+        memset(dst, 0, (size_t)bytes);
+        if (name < 0) continue;
+        f.path = fth_texts_get(in->names, name);
+        FTH_TRY(read_file(in, &f, &first, 0, 1, w, dst, err));
+    }
+    return FTH_OK;
 }
 
 /* Planes [z, z + n) of a stack, counted from the first that is used. */
@@ -136,7 +155,8 @@ static fth_status read_view(void *self, const int64_t *lo, const int64_t *n, voi
         const int64_t number = view->chosen ? view->chosen[i] : i;
         fo_stack stack = in->stack[number];
         if (view->other > 0) stack.c = (int32_t)(view->other - (view->other <= stack.c));
-        fth_status s = read_stack(in, &stack, lo[1], n[1], &w, at, err);
+        fth_status s = in->plane ? read_grid(in, number, lo[1], n[1], &w, at, err)
+                                 : read_stack(in, &stack, lo[1], n[1], &w, at, err);
         if (s == FTH_OK && in->dtype == FTH_F32)
             s = check_finite(in, &stack, lo[1], n[1], &w, (const float *)(const void *)at, err);
         if (s == FTH_OK) continue;
@@ -150,14 +170,14 @@ fth_source fo_input_source(fo_input_view *view)
 {
     const fo_input *in = view->input;
     view->failed = -1;
-    fth_source out = {
-        .kind = "stacks",
-        .self = view,
-        .dtype = in->dtype,
-        .n_axes = 4,
-        .size = {view->chosen ? view->n : in->n_stacks, in->planes, in->rows, in->columns},
-        .read = read_view,
-        .concurrent = in->grey == NULL};
+    fth_source out = {.kind = "stacks",
+                      .self = view,
+                      .dtype = in->dtype,
+                      .n_axes = 4,
+                      .size = {view->chosen ? view->n : in->n_stacks,
+                               view->planes ? view->planes : in->planes, in->rows, in->columns},
+                      .read = read_view,
+                      .concurrent = in->grey == NULL};
     for (int64_t i = 0; i < in->n_files; i++) {
         const fth_source *f = &in->file[i].source;
         out.libraries |= f->libraries;
@@ -166,5 +186,6 @@ fth_source fo_input_source(fo_input_view *view)
         if (in->keep_open && !f->concurrent) out.concurrent = false;
         if (f->billed_bytes > out.billed_bytes) out.billed_bytes = f->billed_bytes;
     }
+    if (in->reopener) out.thread_bytes = fo_reopener_bytes(in->reopener);
     return out;
 }

@@ -52,7 +52,20 @@ typedef struct walk {
     fo_keyence_tree *tree;
     const char *well_folder; /* its name */
     fo_keyence_image at;
+    fo_problems *problems; /* NULL: the first mistake ends it */
 } walk;
+
+/* A mistake in a name is one of many, where they are collected. */
+static fth_status taken(walk *w, fth_status s, const fth_err *found, fth_err *err)
+{
+    if (s == FTH_OK) return FTH_OK;
+    if (w->problems && (s == FTH_E_FILE_FORMAT || s == FTH_E_FILE_KEY)) {
+        fo_problems_take(w->problems, found);
+        return FTH_OK;
+    }
+    if (err) *err = *found;
+    return s;
+}
 
 static bool begins(const char *text, const char *with)
 {
@@ -102,8 +115,9 @@ static fth_status add_images(walk *w, const char *folder, fth_err *err)
     fth_status s = FTH_OK;
     for (int64_t i = 0; s == FTH_OK && i < fth_texts_count(names); i++) {
         const char *name = fth_texts_get(names, i);
+        fth_err found = {0};
         if (strstr(name, "CH") && name[0] != '_' && name[0] != '.')
-            s = add_image(w, folder, name, err);
+            s = taken(w, add_image(w, folder, name, &found), &found, err);
     }
     fth_texts_free(names);
     return s;
@@ -124,9 +138,10 @@ static fth_status each_folder(walk *w, const char *folder, const char *with, int
         const char *name = fth_texts_get(names, i);
         char path[FTH_PATH];
         if (!begins(name, with)) continue;
+        fth_err found = {0};
         s = fth_path_join(path, folder, name, err);
         if (s == FTH_OK && fth_path_kind_of(path) == FTH_PATH_FOLDER)
-            s = each(w, path, name, (*n)++, err);
+            s = taken(w, each(w, path, name, (*n)++, &found), &found, err);
     }
     fth_texts_free(names);
     return s;
@@ -183,12 +198,19 @@ static fth_status find_well(walk *w, const char *folder, fth_err *err)
 static fth_status add_well(walk *w, const char *path, const char *name, int64_t i, fth_err *err)
 {
     int64_t n;
-    (void)i;
+    w->at.series = (int)i;
     w->well_folder = name;
     w->at.tile = 0;
+    const int64_t before = w->tree->n;
+    const int told = w->problems ? w->problems->n : 0;
     FTH_TRY(find_well(w, path, err));
     FTH_TRY(each_folder(w, path, "P", &n, add_position, err));
-    return n ? FTH_OK : add_times(w, path, err);
+    if (n == 0) FTH_TRY(add_times(w, path, err));
+    if (w->tree->n > before || (w->problems && w->problems->n > told)) return FTH_OK;
+    return FTH_FAIL(err, FTH_E_FILE_KEY,
+                    "%s: no images; expected files with CH in their names, in it or in its "
+                    "folders P* and T*",
+                    path);
 }
 
 /* ---- all ---- */
@@ -196,32 +218,57 @@ static fth_status add_well(walk *w, const char *path, const char *name, int64_t 
 static int by_place(const void *a, const void *b)
 {
     const fo_keyence_image *x = a, *y = b;
-    const int64_t p[5] = {x->well, x->t, x->tile, x->channel, x->plane};
-    const int64_t q[5] = {y->well, y->t, y->tile, y->channel, y->plane};
+    const int64_t p[5] = {x->series, x->t, x->tile, x->channel, x->plane};
+    const int64_t q[5] = {y->series, y->t, y->tile, y->channel, y->plane};
     for (int i = 0; i < 5; i++)
         if (p[i] != q[i]) return p[i] < q[i] ? -1 : 1;
     return 0;
 }
 
-static fth_status check(const fo_keyence_tree *tree, const char *folder, fth_err *err)
+/* Image i against the one before it, and its well against those before. */
+static fth_status check_image(const fo_keyence_tree *tree, int64_t i, int64_t first_of[FO_WELLS],
+                              fth_err *err)
 {
-    if (tree->n == 0)
-        return FTH_FAIL(
-            err, FTH_E_FILE_KEY,
-            "%s: no images; expected files with CH in their names in folders XY* or W0*", folder);
-    for (int64_t i = 1; i < tree->n; i++)
-        if (by_place(&tree->image[i - 1], &tree->image[i]) == 0)
-            return FTH_FAIL(err, FTH_E_FILE_FORMAT,
-                            "%s and %s have the same well, time, tile and plane",
-                            fth_texts_get(tree->paths, tree->image[i - 1].path),
-                            fth_texts_get(tree->paths, tree->image[i].path));
+    const fo_keyence_image *now = &tree->image[i];
+    const int64_t first = first_of[now->well];
+    const char *path = fth_texts_get(tree->paths, now->path);
+    if (i > 0 && by_place(now - 1, now) == 0)
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT,
+                        "%s and %s have the same well, time, tile and plane",
+                        fth_texts_get(tree->paths, now[-1].path), path);
+    if (first < 0)
+        first_of[now->well] = i;
+    else if (tree->image[first].series != now->series && now[-1].series != now->series)
+        return FTH_FAIL(err, FTH_E_FILE_FORMAT, "%s and %s are of two folders with one well",
+                        fth_texts_get(tree->paths, tree->image[first].path), path);
+    return FTH_OK;
+}
+
+static fth_status check(walk *w, const char *folder, int64_t folders, fth_err *err)
+{
+    const fo_keyence_tree *tree = w->tree;
+    int64_t first_of[FO_WELLS];
+    fth_err found = {0};
+    if (folders == 0)
+        return taken(
+            w,
+            FTH_FAIL(&found, FTH_E_FILE_KEY,
+                     "%s: no well folder; expected folders XY* or W0* with images in them, "
+                     "that is files with CH in their names",
+                     folder),
+            &found, err);
+    for (int i = 0; i < FO_WELLS; i++) first_of[i] = -1;
+    for (int64_t i = 0; i < tree->n; i++) {
+        fth_err wrong = {0};
+        FTH_TRY(taken(w, check_image(tree, i, first_of, &wrong), &wrong, err));
+    }
     return FTH_OK;
 }
 
 fth_status fo_keyence_tree_read(fo_keyence_tree *tree, fth_mem *mem, const char *folder,
-                                fth_err *err)
+                                fo_problems *problems, fth_err *err)
 {
-    walk w = {.tree = tree};
+    walk w = {.tree = tree, .problems = problems};
     int64_t n = 0;
     *tree = (fo_keyence_tree){.mem = mem};
     fth_status s = fth_texts_create(&tree->paths, mem, err);
@@ -231,7 +278,7 @@ fth_status fo_keyence_tree_read(fo_keyence_tree *tree, fth_mem *mem, const char 
         s = each_folder(&w, folder, "W0", &n, add_well, err);
     }
     if (s == FTH_OK && tree->n) qsort(tree->image, (size_t)tree->n, sizeof *tree->image, by_place);
-    if (s == FTH_OK) s = check(tree, folder, err);
+    if (s == FTH_OK) s = check(&w, folder, n, err);
     if (s != FTH_OK) fo_keyence_tree_free(tree);
     return s;
 }

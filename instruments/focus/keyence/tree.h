@@ -8,9 +8,10 @@
 #ifndef FOCUS_KEYENCE_TREE_H
 #define FOCUS_KEYENCE_TREE_H
 
-#include <fathom/fathom.h>
+#include "../input/problems.h"
 
 typedef struct fo_keyence_image {
+    int series;      /* number of the well folder, from 0 */
     int well;        /* as fo_well_parse */
     int64_t t, tile; /* tiles from 1 in the multi-point layout, from 0 by folder */
     int64_t plane;   /* from 1 */
@@ -21,15 +22,16 @@ typedef struct fo_keyence_image {
 typedef struct fo_keyence_tree {
     fth_mem *mem;
     fth_texts *paths;
-    fo_keyence_image *image; /* by well, t, tile, channel, plane */
+    fo_keyence_image *image; /* by series, t, tile, channel, plane */
     int64_t n, capacity;
     bool cytometer;
 } fo_keyence_tree;
 
 /* FTH_E_FILE_KEY when there are no wells or no images; FTH_E_FILE_FORMAT names a file or folder
- * whose name says nothing, and two images of one place. */
+ * whose name says nothing, and two images of one place, or two folders of one well. With `problems`
+ * each of these goes there and the rest is read; NULL: the first is the error. */
 fth_status fo_keyence_tree_read(fo_keyence_tree *tree, fth_mem *mem, const char *folder,
-                                fth_err *err);
+                                fo_problems *problems, fth_err *err);
 void fo_keyence_tree_free(fo_keyence_tree *tree); /* an empty one is allowed */
 
 /* Parts of names, for the reader and its tests; -1: the name has none. */

@@ -11,7 +11,8 @@
 
 const char *fo_map_method_name(fo_map_method method)
 {
-    static const char *const name[FO_MAP_METHODS] = {"auto", "xy", "series_number_map", "implicit"};
+    static const char *const name[FO_MAP_METHODS] = {"auto", "xy", "series_number_map", "implicit",
+                                                     "marker"};
     return name[method];
 }
 
@@ -197,26 +198,43 @@ static fth_status fill(fo_map *map, const fo_map_input *in, fth_err *err)
     return FTH_OK;
 }
 
+static fth_status prepare(fo_map *map, fth_mem *mem, int64_t positions, fth_err *err)
+{
+    const uint64_t n = (uint64_t)positions;
+    *map = (fo_map){.mem = mem, .n = positions};
+    FTH_TRY(fth_texts_create(&map->notes, mem, err));
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_META, n * sizeof *map->well, "wells of positions",
+                         (void **)&map->well, err));
+    FTH_TRY(fth_mem_take(mem, FTH_MEM_META, n * sizeof *map->distance_um, "distances to wells",
+                         (void **)&map->distance_um, err));
+    for (int64_t i = 0; i < positions; i++) {
+        map->well[i] = -1;
+        map->distance_um[i] = (double)NAN;
+    }
+    return FTH_OK;
+}
+
 fth_status fo_map_make(fo_map *map, fth_mem *mem, const fo_map_input *in, fth_err *err)
 {
-    *map = (fo_map){.mem = mem, .n = in->n};
-    const uint64_t n = (uint64_t)in->n;
-    fth_status s = fth_texts_create(&map->notes, mem, err);
-    if (s == FTH_OK)
-        s = fth_mem_take(mem, FTH_MEM_META, n * sizeof *map->well, "wells of positions",
-                         (void **)&map->well, err);
-    if (s == FTH_OK)
-        s = fth_mem_take(mem, FTH_MEM_META, n * sizeof *map->distance_um, "distances to wells",
-                         (void **)&map->distance_um, err);
-    if (s == FTH_OK) {
-        for (int64_t i = 0; i < in->n; i++) {
-            map->well[i] = -1;
-            map->distance_um[i] = (double)NAN;
-        }
-        s = fill(map, in, err);
-    }
+    fth_status s = prepare(map, mem, in->n, err);
+    if (s == FTH_OK) s = fill(map, in, err);
     if (s != FTH_OK) fo_map_free(map);
     return s;
+}
+
+fth_status fo_map_take(fo_map *map, fth_mem *mem, const int *well, int64_t n, fth_err *err)
+{
+    const fth_status s = prepare(map, mem, n, err);
+    if (s != FTH_OK) {
+        fo_map_free(map);
+        return s;
+    }
+    map->method = FO_MAP_MARKER;
+    for (int64_t i = 0; i < n; i++) {
+        map->well[i] = well[i];
+        map->mapped += well[i] >= 0;
+    }
+    return FTH_OK;
 }
 
 void fo_map_free(fo_map *map)

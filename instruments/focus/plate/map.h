@@ -15,6 +15,7 @@ typedef enum fo_map_method {
     FO_MAP_XY,
     FO_MAP_SHEET,
     FO_MAP_IMPLICIT,
+    FO_MAP_MARKER, /* the raw data say it themselves */
     FO_MAP_METHODS
 } fo_map_method;
 
@@ -46,6 +47,8 @@ typedef struct fo_map {
 /* FTH_E_FILE_KEY when no position could be mapped or what the method needs is missing;
  * FTH_E_FILE_FORMAT when two positions show one well. */
 fth_status fo_map_make(fo_map *map, fth_mem *mem, const fo_map_input *in, fth_err *err);
+/* Wells that the raw data name: well[i] of series i. */
+fth_status fo_map_take(fo_map *map, fth_mem *mem, const int *well, int64_t n, fth_err *err);
 void fo_map_free(fo_map *map); /* an empty one is allowed */
 
 /* "xy", "series_number_map", "implicit". */

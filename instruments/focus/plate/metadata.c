@@ -75,8 +75,7 @@ static void add_keyence(fth_lines *t, const fo_metadata *m, const fo_metadata_ro
     add_real(t, m->width_um);
     add_real(t, m->height_um);
     fth_lines_add(t, ",%s", well);
-    add_text(t, r->time_string);
-    fth_lines_add(t, ",%" PRId64, r->t);
+    fth_lines_add(t, ",T%04" PRId64 ",%" PRId64, r->t, r->t);
     add_text(t, m->experiment);
 }
 

@@ -10,7 +10,6 @@ typedef struct fo_metadata_row {
     int64_t series; /* from 1; YX1 */
     int64_t t;
     double time_s;
-    const char *time_string; /* "T0001"; Keyence */
 } fo_metadata_row;
 
 typedef struct fo_metadata {

@@ -32,9 +32,8 @@ static void tell_experiment(const command *c)
             in->missing_frames);
     fprintf(out, "wells   %" PRId64 " mapped by %s, %" PRId64 " rejected\n", e->map.mapped,
             fo_map_method_name(e->map.method), e->map.rejected);
-    fprintf(out, "todo    %" PRId64 " images, %" PRId64 " done\n",
-            fo_results_count(&c->w.results, FO_WAITING),
-            fo_results_count(&c->w.results, FO_SKIPPED));
+    fprintf(out, "todo    %" PRId64 " images, %" PRId64 " done\n", fo_work_count(&c->w, FO_WAITING),
+            fo_work_count(&c->w, FO_SKIPPED));
     fprintf(out, "device  %s (%s), method %s\n", fth_context_device(c->w.ctx),
             fth_context_device_reason(c->w.ctx), fo_method_names[c->w.pipeline.how.method]);
     for (int64_t i = 0; i < fth_texts_count(e->notes); i++)
@@ -43,7 +42,6 @@ static void tell_experiment(const command *c)
 
 static void tell_facts(const command *c)
 {
-    const fo_results *r = &c->w.results;
     if (!c->a->json) return;
     fth_json_writer *w = fth_answer_facts(c->a);
     fth_json_text(w, "exp", c->w.e.place.name);
@@ -51,11 +49,11 @@ static void tell_facts(const command *c)
     fth_json_text(w, "run_dir", c->w.e.place.run);
     fth_json_int(w, "wells", c->w.e.map.mapped);
     fth_json_open_row(w, "images", '{');
-    fth_json_int(w, "total", r->n);
-    fth_json_int(w, "todo", fo_results_count(r, FO_WAITING));
-    fth_json_int(w, "done", fo_results_count(r, FO_DONE));
-    fth_json_int(w, "skipped", fo_results_count(r, FO_SKIPPED));
-    fth_json_int(w, "failed", fo_results_count(r, FO_FAILED));
+    fth_json_int(w, "total", fo_work_total(&c->w));
+    fth_json_int(w, "todo", fo_work_count(&c->w, FO_WAITING));
+    fth_json_int(w, "done", fo_work_count(&c->w, FO_DONE));
+    fth_json_int(w, "skipped", fo_work_count(&c->w, FO_SKIPPED));
+    fth_json_int(w, "failed", fo_work_count(&c->w, FO_FAILED));
     fth_json_close(w);
 }
 
@@ -70,24 +68,45 @@ static fth_status plan_only(command *c, fth_err *err)
     fth_answer_file(c->a, FTH_FILE_INPUT, c->w.e.place.raw, -1, "stacks");
     fth_answer_file(c->a, FTH_FILE_INPUT, c->w.e.place.plate, -1, "plate");
     fth_answer_file(c->a, FTH_FILE_OUTPUT, c->w.e.place.images, -1, "%" PRId64 " images",
-                    fo_results_count(&c->w.results, FO_WAITING));
+                    fo_work_count(&c->w, FO_WAITING));
+    if (fo_job_is_tiled(&c->w.e)) {
+        uint64_t bytes = 0;
+        FTH_TRY(fo_mosaics_plan(&c->w.mosaics, &bytes, err));
+        fth_answer_memory(c->a, bytes, "tiles, canvas and aligner of each worker");
+    }
     FTH_TRY(fo_pipeline_plan(&c->w.pipeline, show_plan, c->a, err));
     tell_facts(c);
     return FTH_OK;
+}
+
+static void tell_failures(const command *c, const fth_texts *failures)
+{
+    for (int64_t i = 0; failures && i < fth_texts_count(failures); i++)
+        fprintf(c->a->notes, "failed  %s\n", fth_texts_get(failures, i));
 }
 
 static fth_status work(command *c, fth_err *err)
 {
     if (c->a->plan) return plan_only(c, err);
     tell_experiment(c);
-    const fth_status s = fo_work_run(&c->w, err);
+    fth_status s = fo_work_run(&c->w, err);
+    if (s == FTH_OK)
+        s = fo_work_stitch(&c->w, err);
+    else if (s == FTH_E_JOB_FAILED) { /* what is whole is put together all the same */
+        fth_err found = {0};
+        const fth_status after = fo_work_stitch(&c->w, &found);
+        if (after != FTH_OK && after != FTH_E_JOB_FAILED) {
+            *err = found;
+            return after;
+        }
+    }
     if (s != FTH_OK && s != FTH_E_JOB_FAILED) return s;
-    for (int64_t i = 0; i < fth_texts_count(c->w.results.failures); i++)
-        fprintf(c->a->notes, "failed  %s\n", fth_texts_get(c->w.results.failures, i));
-    fprintf(
-        c->a->notes, "%s: %" PRId64 " images made, %" PRId64 " were there, %" PRId64 " failed\n",
-        c->w.e.place.images, fo_results_count(&c->w.results, FO_DONE),
-        fo_results_count(&c->w.results, FO_SKIPPED), fo_results_count(&c->w.results, FO_FAILED));
+    tell_failures(c, c->w.results.failures);
+    tell_failures(c, c->w.mosaics.failures);
+    fprintf(c->a->notes,
+            "%s: %" PRId64 " images made, %" PRId64 " were there, %" PRId64 " failed\n",
+            c->w.e.place.images, fo_work_count(&c->w, FO_DONE), fo_work_count(&c->w, FO_SKIPPED),
+            fo_work_count(&c->w, FO_FAILED));
     fo_bound_print(&c->w.pipeline, c->a->notes);
     tell_facts(c);
     return s;
@@ -141,7 +160,7 @@ static const fth_flag flags[] = {
      .value = FTH_FLAG_DIR,
      .doc = "tree of data, with raw_image_data and metadata"},
     {.name = "exp", .value = FTH_FLAG_WORD, .doc = "name of the experiment"},
-    {.name = "microscope", .value = FTH_FLAG_WORD, .doc = "which wrote it: YX1"},
+    {.name = "microscope", .value = FTH_FLAG_WORD, .doc = "which wrote it: YX1 or Keyence"},
 #include "../settings/flags.inc"
     {0}};
 

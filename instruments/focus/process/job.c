@@ -94,7 +94,7 @@ static fth_status map_wells(fo_job *e, const fth_images *images, fo_problems *pr
     return FTH_OK;
 }
 
-static bool is_wanted(const char *list, int well)
+bool fo_job_wants(const char *list, int well)
 {
     if (!*list) return true;
     for (const char *at = list; *at;) {
@@ -108,8 +108,7 @@ static bool is_wanted(const char *list, int well)
     return false;
 }
 
-/* Every well of --wells has a position. */
-static void check_wanted(const fo_job *e, const char *list, fo_problems *problems)
+void fo_job_check_wells(const char *list, const int *of, int64_t n_of, fo_problems *problems)
 {
     for (const char *at = list; *at;) {
         char name[32];
@@ -117,8 +116,7 @@ static void check_wanted(const fo_job *e, const char *list, fo_problems *problem
         const size_t n = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)(n < 31 ? n : 31), at);
         const int well = fo_well_parse(name);
-        for (int64_t p = 0; p < e->map.n; p++)
-            found = found || (well >= 0 && e->map.well[p] == well);
+        for (int64_t p = 0; p < n_of; p++) found = found || (well >= 0 && of[p] == well);
         if (!found)
             fo_problems_add(problems, false, NULL, "--wells: %s '%s'",
                             well < 0 ? "no well is called" : "no position shows well", name);
@@ -132,9 +130,9 @@ static void choose_positions(fo_job *e, fo_problems *problems)
 {
     const char *wells = text_of(e->cfg, "focus.wells");
     size_t used = 0;
-    check_wanted(e, wells, problems);
+    fo_job_check_wells(wells, e->map.well, e->map.n, problems);
     for (int64_t p = 0; p < e->map.n && used < sizeof e->positions; p++)
-        if (e->map.well[p] >= 0 && is_wanted(wells, e->map.well[p]))
+        if (e->map.well[p] >= 0 && fo_job_wants(wells, e->map.well[p]))
             used += (size_t)snprintf(e->positions + used, sizeof e->positions - used, "%s%lld",
                                      used ? "," : "", (long long)p);
     e->selection.wells = e->positions;
@@ -169,6 +167,7 @@ static fth_status read_times(fo_job *e, const fth_images *images, fth_err *err)
 {
     const int64_t n = fth_images_get_info(images)->size[FTH_IMAGES_T];
     double *work = NULL;
+    e->n_times = n;
     FTH_TRY(fth_mem_take(e->mem, FTH_MEM_POOL, (uint64_t)n * sizeof(double), "times",
                          (void **)&e->seconds, err));
     FTH_TRY(fth_mem_take(e->mem, FTH_MEM_POOL, (uint64_t)n * sizeof(double), "work", (void **)&work,
@@ -207,6 +206,36 @@ static fth_status look_at_nd2(fo_job *e, fo_problems *problems, fth_err *err)
     return s;
 }
 
+/* Options that mean nothing to this microscope. */
+static void refuse_options(const fo_job *e, fo_problems *problems)
+{
+    static const struct {
+        const char *key, *flag;
+        bool tiled; /* is for a Keyence, and not for a stage */
+        const char *why;
+    } only[] = {
+        {"focus.overlap", "overlap", true, "an ND2 file has no tiles that overlap"},
+        {"focus.blend", "blend", true, "an ND2 file has no tiles that overlap"},
+        {"focus.orientation", "orientation", true, "an ND2 file has no tiles that overlap"},
+        {"focus.map", "map", false, "folders of a Keyence say which well they are"},
+        {"focus.ref_xy", "ref-xy", false, "folders of a Keyence say which well they are"},
+        {"focus.allow_duplicate_wells", "allow-duplicate-wells", false,
+         "a Keyence has one folder for each well"},
+        {"focus.fix_time_jumps", "fix-time-jumps", false, "images of a Keyence have the real time"},
+        {"focus.compat_batch", "compat-batch", false,
+         "tiles of a well are normalised together, and no others"}};
+    for (size_t i = 0; i < sizeof only / sizeof only[0]; i++)
+        if (only[i].tiled != fo_job_is_tiled(e) && fth_config_is_given(e->cfg, only[i].key))
+            fo_problems_add(problems, false, NULL, "--%s: %s", only[i].flag, only[i].why);
+    if (!fo_job_is_tiled(e)) return;
+    if (fth_config_choice(e->cfg, "focus.channels") != 0)
+        fo_problems_add(problems, false, NULL,
+                        "--channels: a Keyence is fused one channel at a time");
+    if (strcmp(fth_config_text(e->cfg, "focus.scale"), "none") == 0)
+        fo_problems_add(problems, false, NULL,
+                        "--scale none: images are put together from scaled tiles");
+}
+
 static fth_status open_all(fo_job *e, fth_err *err)
 {
     fo_problems problems = {0};
@@ -220,8 +249,12 @@ static fth_status open_all(fo_job *e, fth_err *err)
                              &e->format, err));
     FTH_TRY(find_places(e, &problems, err));
     read_plate(e, &problems);
-    FTH_TRY(look_at_nd2(e, &problems, err));
-    if (problems.n == 0 || !problems.data) {
+    refuse_options(e, &problems);
+    if (fo_job_is_tiled(e))
+        FTH_TRY(fo_job_look_at_tiles(e, &problems, err));
+    else
+        FTH_TRY(look_at_nd2(e, &problems, err));
+    if (!fo_job_is_tiled(e) && (problems.n == 0 || !problems.data)) {
         const char *path = e->place.raw;
         const fth_status s = e->positions[0]
                                  ? fo_input_open(&e->in, e->mem, &path, 1, &e->selection, &found)
@@ -237,11 +270,6 @@ static fth_status open_all(fo_job *e, fth_err *err)
 fth_status fo_job_open(fo_job *e, fth_mem *mem, const fth_config *cfg, fth_err *err)
 {
     *e = (fo_job){.mem = mem, .cfg = cfg};
-    if (fth_config_choice(cfg, "input.microscope") == 1) {
-        FTH_FAIL(err, FTH_E_FILE_FEATURE, "experiments of a Keyence are not fused as a whole yet");
-        fth_err_hint(err, "fuse the planes of a tile with 'fathom focus stack'");
-        return FTH_E_FILE_FEATURE;
-    }
     FTH_TRY(fth_texts_create(&e->notes, mem, err));
     const fth_status s = open_all(e, err);
     if (s != FTH_OK) fo_job_close(e);
@@ -255,8 +283,19 @@ void fo_job_close(fo_job *e)
     fo_map_free(&e->map);
     fo_plate_free(&e->plate);
     fth_mem_release(e->mem, e->seconds, NULL);
+    fo_keyence_plate_free(&e->keyence);
     fth_texts_free(e->notes);
     *e = (fo_job){0};
+}
+
+bool fo_job_is_tiled(const fo_job *e)
+{
+    return fth_config_choice(e->cfg, "input.microscope") == FO_KEYENCE;
+}
+
+double fo_job_time(const fo_job *e, int64_t stack)
+{
+    return fo_job_is_tiled(e) ? e->keyence.seconds[stack] : e->seconds[e->in.stack[stack].t];
 }
 
 int fo_job_well(const fo_job *e, int64_t stack)

@@ -7,6 +7,7 @@
 
 #include "../experiment/experiment.h"
 #include "../input/input.h"
+#include "../keyence/plate.h"
 #include "../output/format.h"
 #include "../plate/map.h"
 #include "../plate/metadata.h"
@@ -22,7 +23,11 @@ typedef struct fo_job {
     fo_plate plate;
     fo_map map;
     fo_format format;
-    double *seconds; /* [t] of the file: when each time point was taken */
+    double *seconds; /* [n_times]: when each time point was taken; ND2: of the file */
+    int64_t n_times;
+    bool vertical;            /* tiles of a well lie in a column */
+    fo_keyence_plate keyence; /* its stacks are those of `in`; empty for an ND2 file */
+    fo_grid_files files;      /* of a Keyence: all images */
     fo_times_report clock;
     fth_texts *notes; /* what the user should know, a line each */
 } fo_job;
@@ -32,16 +37,31 @@ typedef struct fo_job {
 fth_status fo_job_open(fo_job *e, fth_mem *mem, const fth_config *cfg, fth_err *err);
 void fo_job_close(fo_job *e); /* an empty one is allowed */
 
-/* Number of the well that a stack shows. */
+/* Of a Keyence: stacks are tiles, and images are put together from them. */
+bool fo_job_is_tiled(const fo_job *e);
+/* Whether A01 is in "A01,B03"; all are in "". */
+bool fo_job_wants(const char *list, int well);
+/* Every well of --wells is one of `well`, where -1 is none. */
+void fo_job_check_wells(const char *list, const int *well, int64_t n, fo_problems *problems);
+/* keyence.c: find, check and list the images of the experiment. */
+fth_status fo_job_look_at_tiles(fo_job *e, fo_problems *problems, fth_err *err);
+/* Number of the well that a stack shows, and when it was taken. */
 int fo_job_well(const fo_job *e, int64_t stack);
+double fo_job_time(const fo_job *e, int64_t stack);
 /* "A01_t0003_ch00_stitch", or of the new layout "A01_BF_t0003". */
 void fo_job_stem(const fo_job *e, int64_t stack, char *stem, size_t bytes);
 fth_status fo_job_path(const fo_job *e, int64_t stack, fo_port port, char path[FTH_PATH],
                        fth_err *err);
+/* Of a tiled experiment: the image of the well and time of a stack, and "A01_t0003". */
+fth_status fo_job_mosaic_path(const fo_job *e, int64_t stack, char path[FTH_PATH], fth_err *err);
+fth_status fo_job_zstack_path(const fo_job *e, int64_t stack, char path[FTH_PATH], fth_err *err);
+void fo_job_mosaic_name(const fo_job *e, int64_t stack, char *text, size_t bytes);
 /* EXP_metadata.csv, and series_well_mapping.csv and mapping_provenance.json of the run folder; or
  * only whether they can be made: FTH_E_FILE_KEY lists wells without a row in the plate's table. */
 fth_status fo_job_tables(const fo_job *e, bool save, fth_err *err);
 int64_t fo_job_rows(const fo_job *e);
+/* Whether a stack is the first of its well and time: rows of tables, and images, are of those. */
+bool fo_job_has_row(const fo_job *e, int64_t stack);
 /* "BF": a channel of a stack as names of the new layout have it. */
 void fo_job_channel(const fo_job *e, const fo_stack *s, fo_port port, char *word, size_t bytes);
 /* The tables of the new layout: scope_metadata.csv, and plate_metadata.csv and

@@ -17,8 +17,8 @@ static const char *plain_channel(const char *name)
 {
     static const struct {
         const char *part, *plain;
-    } rules[] = {{"dia", "BF"},      {"empty", "BF"}, {"brightfield", "BF"},
-                 {"bf", "BF"},       {"gfp", "GFP"},  {"rfp", "RFP"},
+    } rules[] = {{"dia", "BF"},      {"empty", "BF"}, {"brightfield", "BF"}, {"bf", "BF"},
+                 {"bright", "BF"},   {"phase", "BF"}, {"gfp", "GFP"},        {"rfp", "RFP"},
                  {"mcherry", "RFP"}, {"cfp", "CFP"},  {"yfp", "YFP"}};
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
         if (strcasestr(name, rules[i].part)) return rules[i].plain;
@@ -29,7 +29,9 @@ static const char *plain_channel(const char *name)
 void fo_job_channel(const fo_job *e, const fo_stack *s, fo_port port, char *word, size_t bytes)
 {
     const fth_images *images = e->in.file[0].images;
-    const char *name = images ? fth_images_channel(images, channel_of(s, port)) : "";
+    const char *name = fo_job_is_tiled(e) ? e->keyence.header.channel
+                       : images           ? fth_images_channel(images, channel_of(s, port))
+                                          : "";
     snprintf(word, bytes, "%s", plain_channel(name ? name : ""));
     for (char *c = word; *c; c++)
         if (*c == '/' || *c == ' ') *c = '_';
@@ -45,6 +47,9 @@ fth_status fo_job_path(const fo_job *e, int64_t stack, fo_port port, char path[F
     char channel[64], own[16];
     fo_job_channel(e, s, port, channel, sizeof channel);
     snprintf(own, sizeof own, ".%s", e->format.ending);
+    if (fo_job_is_tiled(e))
+        return fo_experiment_tile(&e->place, fo_job_well(e, stack), s->t, s->b,
+                                  ending ? ending : own, path, err);
     const fo_image_name name = {.well = fo_job_well(e, stack),
                                 .t = s->t,
                                 .c = channel_of(s, port),
@@ -56,16 +61,51 @@ fth_status fo_job_path(const fo_job *e, int64_t stack, fo_port port, char path[F
 void fo_job_stem(const fo_job *e, int64_t stack, char *stem, size_t bytes)
 {
     char path[FTH_PATH];
+    if (fo_job_is_tiled(e)) { /* the name of a tile is not its own without its folder */
+        char name[60];
+        fo_job_mosaic_name(e, stack, name, sizeof name);
+        snprintf(stem, bytes, "ff_%s/im_p%04d", name, (int)e->in.stack[stack].b);
+        return;
+    }
     if (fo_job_path(e, stack, FO_OUT_IMAGE, path, NULL) != FTH_OK) path[0] = '\0';
     snprintf(stem, bytes, "%s", fth_path_name(path));
     char *dot = strrchr(stem, '.');
     if (dot) *dot = '\0';
 }
 
+/* ---- mosaics ---- */
+
+void fo_job_mosaic_name(const fo_job *e, int64_t stack, char *text, size_t bytes)
+{
+    char well[FO_WELL_NAME];
+    snprintf(text, bytes, "%s_t%04d", fo_well_name(fo_job_well(e, stack), well),
+             (int)e->in.stack[stack].t);
+}
+
+fth_status fo_job_mosaic_path(const fo_job *e, int64_t stack, char path[FTH_PATH], fth_err *err)
+{
+    char channel[64], ending[16];
+    fo_job_channel(e, &e->in.stack[stack], FO_OUT_IMAGE, channel, sizeof channel);
+    snprintf(ending, sizeof ending, ".%s", e->format.ending);
+    const fo_image_name name = {.well = fo_job_well(e, stack),
+                                .t = e->in.stack[stack].t,
+                                .channel = channel,
+                                .ending = ending};
+    return fo_experiment_image(&e->place, &name, path, err);
+}
+
+fth_status fo_job_zstack_path(const fo_job *e, int64_t stack, char path[FTH_PATH], fth_err *err)
+{
+    char name[60], file[80];
+    fo_job_mosaic_name(e, stack, name, sizeof name);
+    snprintf(file, sizeof file, "%s_stack.tif", name);
+    return fth_path_join(path, e->place.zstacks, file, err);
+}
+
 /* ---- tables ---- */
 
-/* One row for each well and time, whatever channels there are. */
-static bool has_row(const fo_job *e, int64_t i)
+/* One row for each well and time, whatever channels and tiles there are. */
+bool fo_job_has_row(const fo_job *e, int64_t i)
 {
     return i == 0 || e->in.stack[i].p != e->in.stack[i - 1].p ||
            e->in.stack[i].t != e->in.stack[i - 1].t;
@@ -74,7 +114,7 @@ static bool has_row(const fo_job *e, int64_t i)
 int64_t fo_job_rows(const fo_job *e)
 {
     int64_t n = 0;
-    for (int64_t i = 0; i < e->in.n_stacks; i++) n += has_row(e, i);
+    for (int64_t i = 0; i < e->in.n_stacks; i++) n += fo_job_has_row(e, i);
     return n;
 }
 
@@ -85,28 +125,30 @@ static fth_status fill_rows(const fo_job *e, fo_metadata_row **out, int64_t *n, 
                          "rows", (void **)out, err));
     for (int64_t i = 0; i < e->in.n_stacks; i++) {
         const fo_stack *s = &e->in.stack[i];
-        if (!has_row(e, i)) continue;
-        (*out)[(*n)++] = (fo_metadata_row){.well = fo_job_well(e, i),
-                                           .series = s->p + 1,
-                                           .t = s->t,
-                                           .time_s = e->seconds[s->t],
-                                           .time_string = ""};
+        if (!fo_job_has_row(e, i)) continue;
+        (*out)[(*n)++] = (fo_metadata_row){
+            .well = fo_job_well(e, i), .series = s->p + 1, .t = s->t, .time_s = fo_job_time(e, i)};
     }
     return FTH_OK;
 }
 
 fth_status fo_job_tables(const fo_job *e, bool save, fth_err *err)
 {
-    const fth_images_info *info = fth_images_get_info(e->in.file[0].images);
+    const bool tiled = fo_job_is_tiled(e);
+    const fth_images_info *info = tiled ? NULL : fth_images_get_info(e->in.file[0].images);
+    const fo_keyence_header *h = &e->keyence.header;
     fo_metadata_row *row = NULL;
     fo_metadata m = {.experiment = e->place.name,
+                     .keyence = tiled,
                      .height_px = e->in.rows,
                      .width_px = e->in.columns,
-                     .height_um = (double)e->in.rows * e->in.um_per_px,
-                     .width_um = (double)e->in.columns * e->in.um_per_px,
+                     .height_um = tiled ? h->height_um : (double)e->in.rows * e->in.um_per_px,
+                     .width_um = tiled ? h->width_um : (double)e->in.columns * e->in.um_per_px,
                      .channel = e->in.file[0].channel,
-                     .channel_name = "",
-                     .objective = info->objective ? info->objective : "",
+                     .channel_name = tiled ? h->channel : "",
+                     .objective = tiled             ? h->objective
+                                  : info->objective ? info->objective
+                                                    : "",
                      .plate = &e->plate};
     char csv[FTH_PATH], json[FTH_PATH];
     FTH_TRY(fill_rows(e, &row, &m.n, err));

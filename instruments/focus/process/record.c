@@ -11,10 +11,17 @@ enum { MOST_CONFIG = 1 << 16, END_BYTES = 1 << 20 };
 /* Keys that change nothing about an image. */
 static bool is_passing(const char *key)
 {
-    static const char *const keys[] = {
-        "focus.overwrite", "focus.force_config", "focus.metadata_only",
-        "focus.run_dir",   "output_dir",         "name",
-        "paths",           "instrument",         "seed"};
+    static const char *const keys[] = {"focus.overwrite",
+                                       "focus.force_config",
+                                       "focus.metadata_only",
+                                       "focus.overwrite_stitch",
+                                       "focus.stitch_z",
+                                       "focus.run_dir",
+                                       "output_dir",
+                                       "name",
+                                       "paths",
+                                       "instrument",
+                                       "seed"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (strcmp(keys[i], key) == 0) return true;
     return false;
@@ -38,8 +45,18 @@ static void add_value(fth_json_writer *w, const fth_config *cfg, const fth_confi
     }
 }
 
-/* {"input": {...}, "focus": {...}}: what decides about the images. */
-static void add_config(fth_json_writer *w, const char *key, const fth_config *cfg)
+/* Keys that change the images and not the tiles, which is what they are made of. */
+static bool is_of_stitching(const char *key)
+{
+    static const char *const keys[] = {"focus.overlap", "focus.blend", "focus.orientation",
+                                       "focus.polarity"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (strcmp(keys[i], key) == 0) return true;
+    return false;
+}
+
+/* {"input": {...}, "focus": {...}}: what decides about the images; with `tiles`, about those. */
+static void add_config(fth_json_writer *w, const char *key, const fth_config *cfg, bool tiles)
 {
     static const char *const sections[] = {"input.", "focus."};
     fth_json_open(w, key, '{');
@@ -52,7 +69,7 @@ static void add_config(fth_json_writer *w, const char *key, const fth_config *cf
         for (int64_t i = 0; i < fo_schema.n_keys; i++) {
             const fth_config_key *k = &fo_schema.key[i];
             if (strncmp(k->name, sections[s], n) != 0 || is_passing(k->name) || k->list ||
-                !fth_config_has(cfg, k->name))
+                (tiles && is_of_stitching(k->name)) || !fth_config_has(cfg, k->name))
                 continue;
             add_value(w, cfg, k, k->name + n, 0);
         }
@@ -85,13 +102,23 @@ static fth_status compare(const fo_job *e, const char *path, const fth_json_valu
     fth_json_writer a, b;
     fth_config *was = NULL, *is = NULL;
     char text[FTH_ERR_TEXT - 200] = "";
+    const bool tiles = fo_job_is_tiled(e) && fth_config_bool(e->cfg, "focus.overwrite_stitch");
     fth_json_begin(&a, e->mem, false);
     fth_json_copy(&a, NULL, old);
     fth_json_begin(&b, e->mem, false);
-    add_config(&b, NULL, e->cfg);
+    add_config(&b, NULL, e->cfg, tiles);
     fth_status s = fth_json_end(&a, err);
     if (s == FTH_OK) s = fth_json_end(&b, err);
     if (s == FTH_OK) s = parse_config(&was, e->mem, path, &a, err);
+    if (s == FTH_OK && tiles) { /* what was recorded has all keys */
+        fth_json_free(&a);
+        fth_json_begin(&a, e->mem, false);
+        add_config(&a, NULL, was, tiles);
+        fth_config_destroy(was, NULL);
+        was = NULL;
+        s = fth_json_end(&a, err);
+        if (s == FTH_OK) s = parse_config(&was, e->mem, path, &a, err);
+    }
     if (s == FTH_OK) s = parse_config(&is, e->mem, "now", &b, err);
     if (s == FTH_OK && fth_config_compare(is, was, NULL, text, sizeof text) > 0) {
         s = FTH_FAIL(err, FTH_E_CONFIG,
@@ -164,46 +191,81 @@ static void add_missing(fth_json_writer *w, const fo_job *e)
             fth_json_open(w, NULL, '{');
             fth_json_text(w, "well", fo_well_name(fo_job_well(e, i), name));
             fth_json_int(w, "t", in->stack[i].t);
+            if (fo_job_is_tiled(e)) fth_json_int(w, "tile", in->stack[i].b);
             fth_json_int(w, "z", z + in->first_plane);
             fth_json_close(w);
         }
     fth_json_close(w);
 }
 
-static void add_images(fth_json_writer *w, const fo_results *r)
+static void add_counts(fth_json_writer *w, const char *key, int64_t total, int64_t done,
+                       int64_t skipped, int64_t failed)
 {
-    fth_json_open_row(w, "images", '{');
-    fth_json_int(w, "total", r->n);
-    fth_json_int(w, "done", fo_results_count(r, FO_DONE));
-    fth_json_int(w, "skipped", fo_results_count(r, FO_SKIPPED));
-    fth_json_int(w, "failed", fo_results_count(r, FO_FAILED) + fo_results_count(r, FO_WAITING));
-    fth_json_close(w);
-    fth_json_open(w, "failures", '[');
-    for (int64_t i = 0; i < fth_texts_count(r->failures); i++)
-        fth_json_text(w, NULL, fth_texts_get(r->failures, i));
+    fth_json_open_row(w, key, '{');
+    fth_json_int(w, "total", total);
+    fth_json_int(w, "done", done);
+    fth_json_int(w, "skipped", skipped);
+    fth_json_int(w, "failed", failed);
     fth_json_close(w);
 }
 
-fth_status fo_record_save(const fo_job *e, const fo_results *results, const fo_pipeline *pipeline,
-                          fth_context *ctx, fth_err *err)
+static void add_texts(fth_json_writer *w, const fth_texts *texts)
 {
+    for (int64_t i = 0; texts && i < fth_texts_count(texts); i++)
+        fth_json_text(w, NULL, fth_texts_get(texts, i));
+}
+
+static void add_images(fth_json_writer *w, const fo_work *work)
+{
+    const fo_results *r = &work->results;
+    add_counts(w, "images", fo_work_total(work), fo_work_count(work, FO_DONE),
+               fo_work_count(work, FO_SKIPPED),
+               fo_work_count(work, FO_FAILED) + fo_work_count(work, FO_WAITING));
+    if (fo_job_is_tiled(&work->e))
+        add_counts(w, "tiles", r->n, fo_results_count(r, FO_DONE), fo_results_count(r, FO_SKIPPED),
+                   fo_results_count(r, FO_FAILED) + fo_results_count(r, FO_WAITING));
+    fth_json_open(w, "failures", '[');
+    add_texts(w, r->failures);
+    add_texts(w, work->mosaics.failures);
+    fth_json_close(w);
+}
+
+/* Of a tree of images: all of them together. */
+static void add_tree(fth_json_writer *w, const fo_job *e)
+{
+    fth_json_open(w, NULL, '{');
+    fth_json_text(w, "path", e->place.raw);
+    fth_json_int(w, "files", e->files.n);
+    fth_json_u64(w, "bytes", e->files.bytes);
+    fth_json_int(w, "mtime_ns", e->files.newest_ns);
+    fth_json_hash(w, "names_sizes_times_xxh64", e->files.hash);
+    fth_json_close(w);
+}
+
+fth_status fo_record_save(const fo_work *work, fth_err *err)
+{
+    const fo_job *e = &work->e;
     char path[FTH_PATH];
     fth_json_writer w;
     FTH_TRY(fth_path_join(path, e->place.run, RECORD, err));
     fth_json_begin(&w, e->mem, true);
     fth_json_open(&w, NULL, '{');
     fth_json_text(&w, "version", fth_version());
-    add_images(&w, results);
-    if (pipeline) {
-        fo_bound_add(pipeline, &w);
+    add_images(&w, work);
+    if (work->pipeline.plans > 0 || work->pipeline.stitch_s > 0) {
+        fo_bound_add(&work->pipeline, &w);
     } else {
-        fth_json_text(&w, "device", fth_context_device(ctx));
-        fth_json_text(&w, "device_reason", fth_context_device_reason(ctx));
+        fth_json_text(&w, "device", fth_context_device(work->ctx));
+        fth_json_text(&w, "device_reason", fth_context_device_reason(work->ctx));
     }
-    fth_json_int(&w, "threads", fth_context_threads(ctx));
-    add_config(&w, "config", e->cfg);
+    fth_json_int(&w, "threads", fth_context_threads(work->ctx));
+    add_config(&w, "config", e->cfg, false);
     fth_json_open(&w, "inputs", '[');
-    fth_status s = add_input(&w, e->mem, e->place.raw, err);
+    fth_status s = FTH_OK;
+    if (fo_job_is_tiled(e))
+        add_tree(&w, e);
+    else
+        s = add_input(&w, e->mem, e->place.raw, err);
     if (s == FTH_OK) s = add_input(&w, e->mem, e->place.plate, err);
     fth_json_close(&w);
     add_missing(&w, e);

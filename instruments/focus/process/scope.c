@@ -1,4 +1,5 @@
 /* scope.c - tables of the new layout: how each image was taken, and the plate; see job.h. */
+#include "../mosaics/bench.h"
 #include "job.h"
 
 #include <inttypes.h>
@@ -28,9 +29,62 @@ static void add_date(fth_lines *t, double unix_seconds)
         year, month, day, rest / 3600, rest / 60 % 60, rest % 60);
 }
 
-static void add_row(fth_lines *t, const fo_job *e, const fo_metadata_row *r, const char *channel)
+/* What the file says about the whole experiment. */
+typedef struct scope {
+    const char *channel, *microscope;
+    double magnification, unix_seconds, first_s;
+} scope;
+
+/* The number before the x of "PlanApo 4x"; 0: there is none. */
+static double magnification_of(const char *objective)
 {
+    for (const char *at = objective; *at; at++) {
+        const char *end;
+        if (*at < '0' || *at > '9') continue;
+        const double v = fth_strtod(at, &end);
+        if (*end == 'x' || *end == 'X') return v;
+        at = end - 1;
+    }
+    return 0;
+}
+
+static scope scope_of(const fo_job *e, const char *channel)
+{
+    const double year_1 = 62135596800.0; /* seconds from its first day to 1970 */
+    scope s = {.channel = channel,
+               .microscope = fo_microscope_names[e->place.microscope],
+               .first_s = e->seconds[0]};
+    if (fo_job_is_tiled(e)) {
+        s.magnification = magnification_of(e->keyence.header.objective);
+        for (int64_t t = 0; t < e->n_times; t++)
+            if (e->seconds[t] < s.first_s) s.first_s = e->seconds[t];
+        s.unix_seconds = s.first_s - year_1;
+        return s;
+    }
     const fth_images_info *info = fth_images_get_info(e->in.file[0].images);
+    s.magnification = info->magnification;
+    s.unix_seconds = info->unix_seconds;
+    return s;
+}
+
+/* Pixels of an image. */
+static void size_of(const fo_job *e, const fo_metadata_row *r, int64_t *rows, int64_t *columns)
+{
+    *rows = e->in.rows;
+    *columns = e->in.columns;
+    if (!fo_job_is_tiled(e)) return;
+    const fo_mosaic_how how = {.y = e->in.rows,
+                               .x = e->in.columns,
+                               .vertical = e->vertical,
+                               .overlap = fth_config_real(e->cfg, "focus.overlap")};
+    fo_mosaic_canvas(&how, e->keyence.tiles[r->series - 1], rows, columns);
+}
+
+static void add_row(fth_lines *t, const fo_job *e, const fo_metadata_row *r, const scope *info)
+{
+    int64_t rows, columns;
+    size_of(e, r, &rows, &columns);
+    const char *channel = info->channel;
     const char *exp = e->place.name;
     char well[FO_WELL_NAME];
     fo_well_name(r->well, well);
@@ -38,13 +92,13 @@ static void add_row(fth_lines *t, const fo_job *e, const fo_metadata_row *r, con
     fth_lines_add(t, ",%s_%s,%s,%s_%s_%s_f%04" PRId64 ",%" PRId64, exp, well, well, exp, well,
                   channel, r->t, r->t);
     add_real(t, e->in.um_per_px);
-    fth_lines_add(t, ",%" PRId64 ",%" PRId64, e->in.columns, e->in.rows);
+    fth_lines_add(t, ",%" PRId64 ",%" PRId64, columns, rows);
     add_real(t, info->magnification);
     add_real(t, e->clock.cycle_s);
     add_date(t, info->unix_seconds);
     fth_lines_add(t, ",");
-    fth_lines_real(t, r->time_s - e->seconds[0]);
-    fth_lines_add(t, ",YX1,%s,,%" PRId64 "\n", channel, r->t);
+    fth_lines_real(t, r->time_s - info->first_s);
+    fth_lines_add(t, ",%s,%s,,%" PRId64 "\n", info->microscope, channel, r->t);
 }
 
 static fth_status save_series(const fo_job *e, const char *path, fth_err *err)
@@ -69,7 +123,8 @@ fth_status fo_job_save_scope(const fo_job *e, const fo_metadata_row *row, int64_
                       "image_width_px,image_height_px,objective_magnification,frame_interval_s,"
                       "absolute_start_time,experiment_time_s,microscope_id,channel,z_position,"
                       "frame_index\n");
-    for (int64_t i = 0; i < n; i++) add_row(&t, e, &row[i], channel);
+    const scope info = scope_of(e, channel);
+    for (int64_t i = 0; i < n; i++) add_row(&t, e, &row[i], &info);
     FTH_TRY(fth_lines_save(&t, e->place.metadata, err));
     FTH_TRY(fth_path_parent(folder, e->place.metadata, err));
     FTH_TRY(fth_path_join(path, folder, "plate_metadata.csv", err));

@@ -2,12 +2,13 @@
 #include "work.h"
 
 #include "record.h"
+#include "stitch.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 /* Stacks between two savings of the tables: some seconds of work. */
-enum { BATCH = 512 };
+enum { BATCH = 512, SMALL = 64 };
 
 /* ---- names ---- */
 
@@ -17,7 +18,7 @@ static fth_status path_of(void *user, int64_t stack, fo_port port, char path[FTH
     const fo_work *c = user;
     char folder[FTH_PATH];
     FTH_TRY(fo_job_path(&c->e, stack, port, path, err));
-    if (c->e.place.layout != FO_LAYOUT_V2) return FTH_OK;
+    if (c->e.place.layout != FO_LAYOUT_V2 && !fo_job_is_tiled(&c->e)) return FTH_OK;
     FTH_TRY(fth_path_parent(folder, path, err));
     return fth_folder_make_all(c->mem, folder, err);
 }
@@ -51,12 +52,27 @@ static bool is_done(const fo_work *c, int64_t stack)
     return true;
 }
 
+/* Tiles that are normalised together are made, or measured, together: where one of a place has
+ * `value`, all get it. */
+static void join_places(const fo_work *c, uint8_t *of, uint8_t value)
+{
+    for (int64_t i = 0; i < c->results.n;) {
+        int64_t end = i + 1;
+        bool any = of[i] == value;
+        for (; end < c->results.n && !fo_job_has_row(&c->e, end); end++)
+            any = any || of[end] == value;
+        for (; i < end; i++)
+            if (any) of[i] = value;
+    }
+}
+
 static void skip_done(fo_work *c)
 {
-    const bool all = c->overwrite;
+    const bool all = c->overwrite && !c->keep_tiles;
     const bool none = fth_config_bool(c->cfg, "focus.metadata_only");
     for (int64_t i = 0; i < c->results.n; i++)
         if (none || (!all && is_done(c, i))) c->results.state[i] = FO_SKIPPED;
+    if (c->pipeline.by_place) join_places(c, c->results.state, FO_WAITING);
 }
 
 static fth_status table_paths(const fo_work *c, char metrics[FTH_PATH], char planes[FTH_PATH],
@@ -66,14 +82,20 @@ static fth_status table_paths(const fo_work *c, char metrics[FTH_PATH], char pla
     return fth_path_join(planes, c->e.place.run, "planes.csv", err);
 }
 
-/* After every batch, so that one who resumes need not measure again. */
-static fth_status save_tables(void *user, fth_err *err)
+static fth_status save_tables(fo_work *c, fth_err *err)
 {
-    fo_work *c = user;
     char metrics[FTH_PATH], planes[FTH_PATH];
     const fo_labels labels = {name_of, well_of, c};
     FTH_TRY(table_paths(c, metrics, planes, err));
     return fo_tables_save(&c->results, &c->e.in, &labels, metrics, planes, err);
+}
+
+/* After every batch, so that one who resumes need not measure again; of small ones after many. */
+static fth_status after_plan(void *user, fth_err *err)
+{
+    fo_work *c = user;
+    const bool small = c->pipeline.by_place && c->pipeline.plans % SMALL != 0;
+    return small ? FTH_OK : save_tables(c, err);
 }
 
 /* Rows of images that are there already. */
@@ -82,7 +104,9 @@ static fth_status load_tables(fo_work *c, fth_err *err)
     char metrics[FTH_PATH], planes[FTH_PATH];
     const fo_labels labels = {name_of, well_of, c};
     FTH_TRY(table_paths(c, metrics, planes, err));
-    return fo_tables_load(&c->results, &c->e.in, &labels, metrics, planes, err);
+    FTH_TRY(fo_tables_load(&c->results, &c->e.in, &labels, metrics, planes, err));
+    if (c->pipeline.by_place) join_places(c, c->results.known, 0);
+    return FTH_OK;
 }
 
 static fo_writer_options writer_options(fo_work *c)
@@ -112,6 +136,7 @@ static fth_status set_up(fo_work *c, fth_err *err)
     const fo_input *in = &c->e.in;
     const fo_pixels pixels = {in->um_per_px, in->significant_bits};
     FTH_TRY(fo_fusion_read(c->cfg, true, &pixels, &how, err));
+    if (fo_job_is_tiled(&c->e)) how.polarity = FO_POLARITY_KEEP; /* that of their mosaic */
     if (!c->overwrite && !c->force_config) FTH_TRY(fo_record_compare(&c->e, err));
     FTH_TRY(fo_results_create(&c->results, c->mem, in->n_stacks, in->planes, err));
     c->pipeline = (fo_pipeline){.ctx = c->ctx,
@@ -122,19 +147,30 @@ static fth_status set_up(fo_work *c, fth_err *err)
                                 .tables = true,
                                 .stage = c->stage,
                                 .group = BATCH,
-                                .after = save_tables,
+                                .after = after_plan,
                                 .user = c};
+    c->pipeline.by_place = how.compat == FO_COMPAT_KEYENCE;
     if (how.compat == FO_COMPAT_YX1)
         c->pipeline.group = fth_config_int(c->cfg, "focus.compat_batch");
     FTH_TRY(fo_pipeline_settle(&c->pipeline, err));
     skip_done(c);
-    return FTH_OK;
+    return fo_work_open_mosaics(c, err);
+}
+
+int64_t fo_work_total(const fo_work *c)
+{
+    return fo_job_is_tiled(&c->e) ? c->mosaics.n : c->results.n;
+}
+
+int64_t fo_work_count(const fo_work *c, fo_state state)
+{
+    return fo_job_is_tiled(&c->e) ? fo_mosaics_count(&c->mosaics, state)
+                                  : fo_results_count(&c->results, state);
 }
 
 /* ---- doing it ---- */
 
-/* The images are all there: others may look at the folder. */
-static fth_status save_marker(fo_work *c, fth_err *err)
+fth_status fo_work_mark(fo_work *c, fth_err *err)
 {
     char path[FTH_PATH], text[40];
     if (fth_config_bool(c->cfg, "focus.metadata_only")) return FTH_OK;
@@ -156,15 +192,14 @@ fth_status fo_work_run(fo_work *c, fth_err *err)
     const bool any = fo_results_count(r, FO_WAITING) > 0;
     if (any) FTH_TRY(fth_path_remove(c->mem, marker, err));
     /* Who resumes after a kill has to know what made the images. */
-    FTH_TRY(fo_record_save(&c->e, r, NULL, c->ctx, err));
+    FTH_TRY(fo_record_save(c, err));
     const fth_status s = fo_pipeline_run(&c->pipeline, err);
     if (s != FTH_OK && s != FTH_E_JOB_FAILED) return s;
     fth_err *told = s == FTH_OK ? err : NULL;
     fth_status saved = save_tables(c, told);
     if (saved == FTH_OK) saved = fo_job_tables(&c->e, true, told);
-    if (saved == FTH_OK)
-        saved = fo_record_save(&c->e, r, c->pipeline.plans ? &c->pipeline : NULL, c->ctx, told);
-    if (saved == FTH_OK && s == FTH_OK) saved = save_marker(c, told);
+    if (saved == FTH_OK) saved = fo_record_save(c, told);
+    if (saved == FTH_OK && s == FTH_OK && !fo_job_is_tiled(&c->e)) saved = fo_work_mark(c, told);
     return s == FTH_OK ? saved : s;
 }
 
@@ -178,6 +213,7 @@ fth_status fo_work_open(fo_work *c, fth_err *err)
 
 void fo_work_close(fo_work *c)
 {
+    fo_work_close_mosaics(c);
     fo_results_free(&c->results);
     fo_job_close(&c->e);
 }

@@ -2,12 +2,14 @@
  *
  *   fo_work w = {.ctx = ctx, .cfg = cfg};
  *   FTH_TRY(fo_work_open(&w, err));            everything that can be wrong is looked at
- *   s = fo_work_run(&w, err);
+ *   s = fo_work_run(&w, err);                  stacks
+ *   s = fo_work_stitch(&w, err);               and, where these are tiles, images of them
  *   fo_work_close(&w);
  */
 #ifndef FOCUS_PROCESS_WORK_H
 #define FOCUS_PROCESS_WORK_H
 
+#include "../mosaics/mosaics.h"
 #include "../run/pipeline.h"
 #include "job.h"
 
@@ -16,16 +18,28 @@ typedef struct fo_work {
     const fth_config *cfg;
     const fth_stage_call *stage;  /* NULL: a command */
     bool overwrite, force_config; /* make all images again; keep those of other settings */
+    bool keep_tiles;              /* of those, tiles were made already */
     /* Of its own: */
     fth_mem *mem;
     fo_job e;
     fo_results results;
     fo_pipeline pipeline;
+    /* Of an experiment with tiles: */
+    fo_mosaics mosaics;
+    int64_t *first; /* [mosaic]: its first stack */
+    char master[FTH_PATH], places[FTH_PATH];
 } fo_work;
 
 fth_status fo_work_open(fo_work *w, fth_err *err);
 void fo_work_close(fo_work *w);
 /* FTH_E_JOB_FAILED: some stacks failed; the others are there, with tables and record. */
 fth_status fo_work_run(fo_work *w, fth_err *err);
+/* Nothing for an experiment without tiles. FTH_E_JOB_FAILED as above. */
+fth_status fo_work_stitch(fo_work *w, fth_err *err);
+/* Images: all of them, and those in a state. */
+int64_t fo_work_total(const fo_work *w);
+int64_t fo_work_count(const fo_work *w, fo_state state);
+/* stitch.c and work.c: all images are there, so others may look at the folder. */
+fth_status fo_work_mark(fo_work *w, fth_err *err);
 
 #endif

@@ -1,14 +1,14 @@
 /* bound.c - see bound.h. */
 #include "bound.h"
 
-#include <inttypes.h>
+#include <string.h>
 
 typedef struct share {
     const char *name;
     double seconds;
 } share;
 
-enum { SHARES = 5 };
+enum { SHARES = 6 };
 
 /* How long each part went on. They overlap; the largest is what bounds the run. */
 static void find_shares(const fo_pipeline *p, share out[SHARES])
@@ -21,8 +21,9 @@ static void find_shares(const fo_pipeline *p, share out[SHARES])
     out[1] = (share){"copy", r->copy_seconds};
     out[2] = (share){"kernel", r->kernel_seconds};
     out[3] = (share){"encode", encode};
+    out[4] = (share){"stitch", p->stitch_s};
     for (int i = 0; i < SHARES - 1; i++) known += out[i].seconds;
-    out[4] = (share){"other", r->seconds > known ? r->seconds - known : 0};
+    out[5] = (share){"other", r->seconds > known ? r->seconds - known : 0};
 }
 
 /* "storage 91 %, encode 4 %": largest first. */
@@ -41,14 +42,15 @@ static void format_bound(const fo_pipeline *p, char *text, size_t bytes)
         }
     text[0] = '\0';
     for (int i = 0; i < SHARES && used < bytes; i++)
-        used += (size_t)snprintf(text + used, bytes - used, "%s%s %.0f %%", i ? ", " : "",
-                                 s[i].name, sum > 0 ? 100 * s[i].seconds / sum : 0);
+        if (p->stitch_s > 0 || strcmp(s[i].name, "stitch") != 0) /* few have tiles */
+            used += (size_t)snprintf(text + used, bytes - used, "%s%s %.0f %%", used ? ", " : "",
+                                     s[i].name, sum > 0 ? 100 * s[i].seconds / sum : 0);
 }
 
 void fo_bound_print(const fo_pipeline *p, FILE *out)
 {
     char text[1000];
-    if (p->plans == 0) return;
+    if (p->plans == 0 && !(p->stitch_s > 0)) return;
     fth_run_report_format(&p->report, text, sizeof text);
     fprintf(out, "%s", text);
     format_bound(p, text, sizeof text);

@@ -24,7 +24,7 @@ enum { TABLES = 4, MOST_OUTS = FO_PORTS + TABLES };
 typedef struct batch {
     fo_pipeline *p;
     const int64_t *chosen;
-    int64_t n;
+    int64_t n, planes; /* planes: of the deepest, where places are plans of their own */
     fo_input_view view, other[FO_MOST_OTHERS];
     mask present;
     rows table[TABLES];
@@ -68,7 +68,8 @@ static void add_out(batch *b, fth_val v, fth_sink sink)
     b->sink[b->n_outs++] = sink;
 }
 
-static void add_table(batch *b, int i, fth_val v, void *to, int64_t columns)
+/* Rows of `columns` values, of which the first `used` are filled in. */
+static void add_table(batch *b, int i, fth_val v, void *to, int64_t columns, int64_t used)
 {
     const fth_dtype dtype = fth_val_dtype(v);
     b->table[i] = (rows){to, columns, fth_dtype_size(dtype), b->chosen};
@@ -77,7 +78,7 @@ static void add_table(batch *b, int i, fth_val v, void *to, int64_t columns)
                        .self = &b->table[i],
                        .dtype = dtype,
                        .n_axes = 2,
-                       .size = {b->n, columns},
+                       .size = {b->n, used},
                        .write = write_rows});
 }
 
@@ -111,11 +112,11 @@ static fth_status add_outs(batch *b, const fo_fused *f, fo_writer *writer, fth_e
             return refuse_output(p, words[k].what, words[k].flag, err);
         add_out(b, kinds[k], fo_writer_sink(writer, k, b->chosen, b->n));
     }
-    add_table(b, 0, f->stats, r->stats, FO_STATS);
+    add_table(b, 0, f->stats, r->stats, FO_STATS, FO_STATS);
     if (!p->tables) return FTH_OK;
-    add_table(b, 1, f->mean_log, r->mean_log, r->planes);
-    add_table(b, 2, f->corr_next, r->corr_next, r->planes);
-    add_table(b, 3, f->kept, r->kept, r->planes);
+    add_table(b, 1, f->mean_log, r->mean_log, r->planes, b->planes);
+    add_table(b, 2, f->corr_next, r->corr_next, r->planes, b->planes);
+    add_table(b, 3, f->kept, r->kept, r->planes, b->planes);
     return FTH_OK;
 }
 
@@ -144,11 +145,19 @@ static fth_status add_others(batch *b, fth_val index, fth_val present, fo_writer
 static fth_status build(batch *b, fo_writer *writer, fth_err *err)
 {
     const fo_input *in = b->p->in;
-    b->view = (fo_input_view){.input = b->p->in, .chosen = b->chosen, .n = b->n};
+    b->planes = in->planes;
+    if (b->p->by_place) { /* old plates counted planes that are zeros, and no more of them */
+        b->planes = 1;
+        for (int64_t i = 0; i < b->n; i++)
+            if (in->stack[b->chosen[i]].planes > b->planes)
+                b->planes = in->stack[b->chosen[i]].planes;
+    }
+    b->view =
+        (fo_input_view){.input = b->p->in, .chosen = b->chosen, .n = b->n, .planes = b->planes};
     b->present = (mask){in, b->chosen};
     b->g = fth_graph_create(b->p->ctx);
     fth_axis(b->g, "stack", b->n);
-    fth_axis(b->g, "z", in->planes);
+    fth_axis(b->g, "z", b->planes);
     fth_axis(b->g, "y", in->rows);
     fth_axis(b->g, "x", in->columns);
     const fth_val stacks =
@@ -157,7 +166,7 @@ static fth_status build(batch *b, fo_writer *writer, fth_err *err)
                                .self = &b->present,
                                .dtype = FTH_U8,
                                .n_axes = 2,
-                               .size = {b->n, in->planes},
+                               .size = {b->n, b->planes},
                                .read = read_mask};
     const fth_val present = fth_input(b->g, "present", FTH_U8, "stack z", planes);
     const fo_fused f = fo_fuse(b->g, stacks, present, &b->p->how);
@@ -247,12 +256,20 @@ static bool is_unmeasured(const fo_pipeline *p, int64_t i)
            !p->no_measuring;
 }
 
+static bool same_place(const fo_input *in, int64_t a, int64_t b)
+{
+    return in->stack[a].p == in->stack[b].p && in->stack[a].t == in->stack[b].t;
+}
+
 /* The next stacks that are to do; how many. */
 static int64_t choose(const fo_pipeline *p, bool measure, int64_t *chosen)
 {
     int64_t n = 0;
-    for (int64_t i = 0; i < p->results->n && (p->group == 0 || n < p->group); i++)
-        if (measure ? is_unmeasured(p, i) : p->results->state[i] == FO_WAITING) chosen[n++] = i;
+    for (int64_t i = 0; i < p->results->n && (p->group == 0 || n < p->group); i++) {
+        if (measure ? !is_unmeasured(p, i) : p->results->state[i] != FO_WAITING) continue;
+        if (p->by_place && n > 0 && !same_place(p->in, chosen[0], i)) break;
+        chosen[n++] = i;
+    }
     return n;
 }
 

@@ -20,6 +20,7 @@ typedef struct fo_pipeline {
      * there and that are not known are found again, without an image. */
     fo_results *results;
     int64_t group;               /* stacks of one plan; 0: all */
+    bool by_place;               /* those of one position and time are a plan of their own */
     bool tables;                 /* also mean_log, corr_next and kept */
     bool no_measuring;           /* leave numbers that are not known as they are */
     const fth_stage_call *stage; /* NULL: a command */
@@ -28,6 +29,7 @@ typedef struct fo_pipeline {
     /* What it took: */
     fth_run_report report; /* sums of the times, largest bytes */
     double encode_s, write_s;
+    double stitch_s; /* that putting tiles together took afterwards */
     int64_t plans;
 } fo_pipeline;
 

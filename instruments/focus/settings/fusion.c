@@ -47,6 +47,12 @@ static fth_status read_scale(const fth_config *cfg, fo_fusion *out, fth_err *err
 static fth_status read_filter(const fth_config *cfg, const fo_pixels *pixels, fo_fusion *out,
                               fth_err *err)
 {
+    const bool keyence =
+        fth_config_has(cfg, "input.microscope") && fth_config_choice(cfg, "input.microscope") == 1;
+    if (keyence && pixels->um_per_px > 0) { /* 3 um, as far as filters go */
+        out->k = fo_k_of_um(3.0, pixels->um_per_px);
+        if (out->k > FO_MAX_K) out->k = FO_MAX_K;
+    }
     if (fth_config_has(cfg, "focus.filter_size"))
         out->k = (int)fth_config_int(cfg, "focus.filter_size");
     if (!fth_config_has(cfg, "focus.filter_um")) return FTH_OK;

@@ -21,6 +21,12 @@ fth_status fo_draw_files(const fth_stage_call *call, fth_file_list *list, fth_er
     return FTH_OK;
 }
 
+static fth_status image_of(const fo_job *job, int64_t i, char path[FTH_PATH], fth_err *err)
+{
+    return fo_job_is_tiled(job) ? fo_job_mosaic_path(job, i, path, err)
+                                : fo_job_path(job, i, FO_OUT_IMAGE, path, err);
+}
+
 /* The image of the last time point of each well that has one. */
 static fth_status draw_sheet(const fo_job *job, const char *path, fth_err *err)
 {
@@ -30,14 +36,14 @@ static fth_status draw_sheet(const fo_job *job, const char *path, fth_err *err)
     char title[300], file[FTH_PATH];
     for (int w = 0; w < FO_WELLS; w++) of[w] = -1;
     for (int64_t i = 0; i < job->in.n_stacks; i++) {
-        FTH_TRY(fo_job_path(job, i, FO_OUT_IMAGE, file, err));
+        FTH_TRY(image_of(job, i, file, err));
         if (fth_path_exists(file)) of[fo_job_well(job, i)] = i;
     }
     FTH_TRY(fth_texts_create(&names, job->mem, err));
     fth_status s = FTH_OK;
     for (int w = 0; s == FTH_OK && w < FO_WELLS; w++) {
         if (of[w] < 0) continue;
-        s = fo_job_path(job, of[w], FO_OUT_IMAGE, file, err);
+        s = image_of(job, of[w], file, err);
         if (s == FTH_OK) s = fth_texts_add(names, file, strlen(file), err);
         of[w] = fth_texts_count(names) - 1;
         if (s != FTH_OK) of[w] = -1;
@@ -61,8 +67,7 @@ fth_status fo_draw_plate(const fth_stage_call *call, const fo_job *job, fth_err 
     if (s == FTH_OK) s = fo_draw_focus(&q, path[FOCUS], NULL, err);
     fo_quality_free(&q);
     if (s == FTH_OK)
-        s = fo_draw_times(job->mem, job->seconds, job->in.file[0].size[FO_T], path[TIMES], NULL,
-                          err);
+        s = fo_draw_times(job->mem, job->seconds, job->n_times, path[TIMES], NULL, err);
     if (s == FTH_OK) s = draw_sheet(job, path[SHEET], err);
     return s;
 }

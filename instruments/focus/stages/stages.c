@@ -9,6 +9,7 @@
 #include "../stack/stack.h"
 #include "../toy/toy.h"
 #include "draw.h"
+#include "stitch.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -39,6 +40,7 @@ static fo_toy toy_of(const fth_config *cfg)
                     .planes = fth_config_int(cfg, "toy.planes"),
                     .rows = fth_config_int(cfg, "toy.rows"),
                     .columns = fth_config_int(cfg, "toy.columns"),
+                    .keyence = fth_config_choice(cfg, "input.microscope") == FO_KEYENCE,
                     .seed = fth_config_int(cfg, "seed")};
 }
 
@@ -142,7 +144,7 @@ static fth_status index_run(const fth_stage_call *call, fth_err *err)
     fth_stage_report(call, &(fth_stage_progress){.total = 1, .what = "index"});
     if (is_toy(call->config)) {
         const fo_toy toy = toy_of(call->config);
-        FTH_TRY(fo_toy_make_yx1(&toy, mem, err));
+        FTH_TRY(fo_toy_make(&toy, mem, err));
     }
     if (n > 0) {
         fo_selection selection;
@@ -271,6 +273,29 @@ static fth_status fuse_run(const fth_stage_call *call, fth_err *err)
     return s;
 }
 
+/* ---- stitch ---- */
+
+static fth_status stitch_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *show,
+                              fth_err *err)
+{
+    const fth_config *cfg = call->config;
+    fo_experiment e = {0};
+    fo_work w = work_of(call);
+    (void)show;
+    w.force_config = true; /* what differs is told when it runs */
+    if (is_toy(cfg)) FTH_TRY(find(call, &e, err));
+    const bool made_up = is_toy(cfg) && (!e.raw[0] || !fth_path_exists(e.raw));
+    const fo_toy toy = made_up ? toy_of(cfg) : (fo_toy){0};
+    return fo_stitch_plan(call, out, is_files(cfg) ? NULL : &w, made_up ? &toy : NULL, err);
+}
+
+static fth_status stitch_run(const fth_stage_call *call, fth_err *err)
+{
+    fo_work w = work_of(call);
+    w.keep_tiles = true; /* made by the stage before */
+    return fo_stitch_run(call, is_files(call->config) ? NULL : &w, err);
+}
+
 /* ---- figures ---- */
 
 static fth_status figures_files(const fth_stage_call *call, fth_file_list *list, fth_err *err)
@@ -300,6 +325,7 @@ static fth_status figures_run(const fth_stage_call *call, fth_err *err)
 
 static const fth_stage_file index_leaves[] = {{INDEX, "what was found", false}, {0}};
 static const fth_stage_file fuse_leaves[] = {{IMAGES, "where the images are", false}, {0}};
+static const fth_stage_file stitch_leaves[] = {{FO_STITCHED, "what was put together", false}, {0}};
 static const fth_flag fuse_flags[] = {FTH_STAGE_FORCE, FTH_STAGE_REPLACE, {0}};
 
 const fth_stage fo_stages[FO_STAGES] = {
@@ -326,11 +352,22 @@ const fth_stage fo_stages[FO_STAGES] = {
      .leaves = fuse_leaves,
      .plan = fuse_plan,
      .run = fuse_run},
+    {.name = "stitch",
+     .doing = "stitching",
+     .brief = "put the tiles of each well together",
+     .keys = "input focus",
+     .after = "fuse",
+     .flag = fuse_flags,
+     .algorithm = 1,
+     .keeps = "images",
+     .leaves = stitch_leaves,
+     .plan = stitch_plan,
+     .run = stitch_run},
     {.name = "figures",
      .doing = "drawing",
      .brief = "draw the plate: contact sheet, sharpness, focus over time",
      .keys = "",
-     .after = "index fuse",
+     .after = "index fuse stitch",
      .algorithm = 1,
      .files = figures_files,
      .plan = figures_plan,

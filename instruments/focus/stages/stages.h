@@ -1,10 +1,10 @@
-/* stages.h - the stages of a config: index, fuse, figures. */
+/* stages.h - the stages of a config: index, fuse, stitch, figures. */
 #ifndef FOCUS_STAGES_STAGES_H
 #define FOCUS_STAGES_STAGES_H
 
 #include <fathom/instrument.h>
 
-enum { FO_STAGES = 3 };
+enum { FO_STAGES = 4 };
 extern const fth_stage fo_stages[FO_STAGES];
 /* The model of a config is its method. */
 fth_status fo_model_name(const fth_config *cfg, char *name, size_t bytes, fth_err *err);

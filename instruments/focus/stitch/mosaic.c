@@ -14,10 +14,11 @@ void fo_mosaic_size(const fo_tiles *t, const fo_tile_place *place, int64_t *y, i
     }
 }
 
+/* Old plates cut what a gamma made of a value; a gain that is 1 but for rounding changes none. */
 static double toned(const fo_tone *tone, double v, double white, bool whole)
 {
     v = fmin(white, fmax(0, fo_tone_of(tone, v, white)));
-    return whole ? floor(v) : v;
+    return whole ? floor(tone->gamma != 1 ? v : v + 0.5) : v;
 }
 
 /* How much a pixel counts: less towards the edges of its tile. Neighbours share one factor along
@@ -29,59 +30,71 @@ static double weight_of(const fo_tiles *t, int64_t y, int64_t x)
     return (double)wy * (double)wx;
 }
 
-static void draw_over(float *out, int64_t width, const fo_tiles *t, int i, const fo_tile_place *p,
-                      const fo_tone *tone, double white, bool whole)
+/* Rows or columns of a tile, from its corner in the window, that lie in the window. */
+static void visible(int64_t corner, int64_t size, int64_t window, int64_t *from, int64_t *end)
 {
-    for (int64_t y = 0; y < t->y; y++) {
-        float *to = out + ((int64_t)p->y + y) * width + (int64_t)p->x;
-        for (int64_t x = 0; x < t->x; x++)
-            to[x] = (float)toned(tone, (double)t->tile[i][y * t->x + x], white, whole);
-    }
+    *from = corner < 0 ? -corner : 0;
+    *end = corner + size > window ? window - corner : size;
 }
 
-static void draw_into(float *out, float *weight, int64_t width, const fo_tiles *t, int i,
-                      const fo_tile_place *p, const fo_tone *tone, double white)
+static void draw_tile(const fo_drawing *d, const fo_window *w, int i, float *out, float *weight)
 {
-    for (int64_t y = 0; y < t->y; y++) {
-        const int64_t at = ((int64_t)p->y + y) * width + (int64_t)p->x;
-        for (int64_t x = 0; x < t->x; x++) {
-            const double w = weight_of(t, y, x);
-            out[at + x] += (float)(w * toned(tone, (double)t->tile[i][y * t->x + x], white, false));
-            weight[at + x] += (float)w;
+    const fo_tiles *t = d->tiles;
+    const fo_tone *tone = &d->tone[i];
+    const int64_t cy = (int64_t)d->place[i].y - w->y, cx = (int64_t)d->place[i].x - w->x;
+    int64_t y0, y1, x0, x1;
+    visible(cy, t->y, w->rows, &y0, &y1);
+    visible(cx, t->x, w->columns, &x0, &x1);
+    for (int64_t y = y0; y < y1; y++)
+        for (int64_t x = x0; x < x1; x++) {
+            const int64_t at = (cy + y) * w->columns + cx + x;
+            const double v = (double)t->tile[i][y * t->x + x];
+            if (d->blend != FO_BLEND_LINEAR) {
+                out[at] = (float)toned(tone, v, d->white, d->whole);
+                continue;
+            }
+            const double share = weight_of(t, y, x);
+            out[at] += (float)(share * toned(tone, v, d->white, false));
+            weight[at] += (float)share;
         }
+}
+
+void fo_mosaic_draw_window(float *out, float *weight, const fo_window *w, const fo_drawing *d)
+{
+    const int64_t n = w->rows * w->columns;
+    memset(out, 0, (size_t)n * sizeof *out);
+    if (d->blend == FO_BLEND_LINEAR) memset(weight, 0, (size_t)n * sizeof *weight);
+    for (int i = 0; i < fo_tiles_count(d->tiles); i++)
+        if (d->tiles->tile[i]) draw_tile(d, w, i, out, weight);
+    if (d->blend != FO_BLEND_LINEAR) return;
+    for (int64_t k = 0; k < n; k++) {
+        const float v = weight[k] > 0 ? out[k] / weight[k] : 0;
+        out[k] = d->whole ? floorf(v + 0.5f) : v;
     }
 }
 
 void fo_mosaic_draw(float *out, float *weight, const fo_tiles *t, const fo_tile_place *place,
                     const fo_tone *tone, fo_blend blend, double white, bool whole)
 {
-    int64_t height, width;
-    fo_mosaic_size(t, place, &height, &width);
-    memset(out, 0, (size_t)(height * width) * sizeof *out);
-    if (blend == FO_BLEND_LINEAR) memset(weight, 0, (size_t)(height * width) * sizeof *weight);
-    for (int i = 0; i < fo_tiles_count(t); i++) {
-        if (!t->tile[i]) continue;
-        if (blend == FO_BLEND_LINEAR)
-            draw_into(out, weight, width, t, i, &place[i], &tone[i], white);
-        else
-            draw_over(out, width, t, i, &place[i], &tone[i], white, whole);
-    }
-    if (blend != FO_BLEND_LINEAR) return;
-    for (int64_t k = 0; k < height * width; k++) {
-        const float v = weight[k] > 0 ? out[k] / weight[k] : 0;
-        out[k] = whole ? floorf(v + 0.5f) : v;
-    }
+    const fo_drawing d = {t, place, tone, blend, white, whole};
+    fo_window w = {0};
+    fo_mosaic_size(t, place, &w.rows, &w.columns);
+    fo_mosaic_draw_window(out, weight, &w, &d);
 }
 
 /* ---- canvas ---- */
+
+int64_t fo_canvas_from(int64_t have, int64_t to)
+{
+    /* cut behind (have - to) / 2, or pad with (to - have) / 2 before: one rule for both */
+    return have > to ? (have - to) / 2 : -((to - have) / 2);
+}
 
 void fo_canvas_fit(float *out, int64_t to_y, int64_t to_x, const float *in, int64_t y, int64_t x,
                    bool turn)
 {
     const int64_t have_y = turn ? x : y, have_x = turn ? y : x;
-    /* cut behind (have - want) / 2, or pad with (want - have) / 2 before: one rule for both */
-    const int64_t from_y = have_y > to_y ? (have_y - to_y) / 2 : -((to_y - have_y) / 2);
-    const int64_t from_x = have_x > to_x ? (have_x - to_x) / 2 : -((to_x - have_x) / 2);
+    const int64_t from_y = fo_canvas_from(have_y, to_y), from_x = fo_canvas_from(have_x, to_x);
     for (int64_t i = 0; i < to_y; i++)
         for (int64_t j = 0; j < to_x; j++) {
             const int64_t r = i + from_y, c = j + from_x;

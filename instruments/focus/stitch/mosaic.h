@@ -10,7 +10,8 @@ typedef struct fo_tone {
 } fo_tone;
 double fo_tone_of(const fo_tone *tone, double v, double white);
 
-/* One gain and offset per tile, by least squares over the overlaps; their means stay 1 and 0.
+/* One gain and offset per tile, by least squares over the overlaps: gains whose logarithms have the
+ * mean 0, then offsets that keep the brightness of all tiles together.
  * `work`: 4 n (n + 1) reals for n tiles. */
 void fo_tones_match(fo_tone *tone, const fo_tiles *tiles, const fo_tile_place *place, double *work);
 /* As MorphSeq: from the middle tile on, each neighbour gets the gamma, in steps of 0.02 from 1,
@@ -29,6 +30,23 @@ void fo_mosaic_size(const fo_tiles *tiles, const fo_tile_place *place, int64_t *
 void fo_mosaic_draw(float *out, float *weight, const fo_tiles *tiles, const fo_tile_place *place,
                     const fo_tone *tone, fo_blend blend, double white, bool whole);
 
+/* The same of a part of the mosaic, or more than it: from (y, x) of it on. What no tile covers is
+ * 0. */
+typedef struct fo_drawing {
+    const fo_tiles *tiles;
+    const fo_tile_place *place;
+    const fo_tone *tone;
+    fo_blend blend;
+    double white;
+    bool whole;
+} fo_drawing;
+typedef struct fo_window {
+    int64_t y, x, rows, columns;
+} fo_window;
+void fo_mosaic_draw_window(float *out, float *weight, const fo_window *w, const fo_drawing *d);
+
+/* Where a canvas of `to` begins in `have`, both about one middle; below 0: it is padded. */
+int64_t fo_canvas_from(int64_t have, int64_t to);
 /* Cut from or pad with zeros around the middle of `in` [y x]: out [to_y to_x]. With `turn`, `in` is
  * read as its transpose. */
 void fo_canvas_fit(float *out, int64_t to_y, int64_t to_x, const float *in, int64_t y, int64_t x,

@@ -54,45 +54,93 @@ static sums sums_of(const fo_tiles *t, const float *a, const float *b, const ove
     return s;
 }
 
-/* Add to the normal equations of sum (g_i a + o_i - g_j b - o_j)^2 over an overlap. */
-static void add_pair(double *m, int64_t n2, int64_t i, int64_t j, const sums *s)
+/* A belief in the middle of all tiles, a millionth of what the overlaps weigh, settles what they
+ * leave open. */
+#define BELIEF 1e-6
+/* Overlaps that agree less say nothing about contrast. */
+#define LEAST_AGREEMENT 0.3
+
+/* Add to the normal equations of weight * (v_i - v_j - step)^2. */
+static void add_step(double *m, double *b, int64_t n, int64_t i, int64_t j, double weight,
+                     double step)
 {
-    const int64_t k[4] = {2 * i, 2 * i + 1, 2 * j, 2 * j + 1};
-    const double term[4][4] = {{s->aa, s->a, -s->ab, -s->a},
-                               {s->a, s->n, -s->b, -s->n},
-                               {-s->ab, -s->b, s->bb, s->b},
-                               {-s->a, -s->n, s->b, s->n}};
-    for (int r = 0; r < 4; r++)
-        for (int c = 0; c < 4; c++) m[k[r] * n2 + k[c]] += term[r][c];
+    m[i * n + i] += weight;
+    m[j * n + j] += weight;
+    m[i * n + j] -= weight;
+    m[j * n + i] -= weight;
+    b[i] += weight * step;
+    b[j] -= weight * step;
+}
+
+/* Solve for v that is near `middle` where nothing else is said; it stays as it was where there is
+ * no solution. */
+static bool solve_steps(double *m, double *b, int64_t n, double weight, const double *middle)
+{
+    for (int64_t i = 0; i < n; i++) {
+        m[i * n + i] += BELIEF * weight;
+        b[i] += BELIEF * weight * middle[i];
+    }
+    return fo_solve(m, b, n, 1);
+}
+
+/* Each pair of tiles that overlap, in turn: `add` takes what it says into the equations. */
+typedef struct matching {
+    const fo_tiles *t;
+    const fo_tile_place *place;
+    fo_tone *tone;
+    double *m, *b, weight, sum, count; /* sum and count of all values in overlaps */
+} matching;
+
+static void add_contrast(matching *k, int i, int j, const sums *s)
+{
+    const double va = s->aa - s->a * s->a / s->n, vb = s->bb - s->b * s->b / s->n;
+    const double shared = s->ab - s->a * s->b / s->n;
+    k->sum += s->a + s->b;
+    k->count += 2 * s->n;
+    if (!(va > 0 && vb > 0) || shared < LEAST_AGREEMENT * sqrt(va * vb)) return;
+    const double weight = s->n * shared * shared / (va * vb);
+    add_step(k->m, k->b, fo_tiles_count(k->t), i, j, weight, 0.5 * log(vb / va));
+    k->weight += weight;
+}
+
+static void add_brightness(matching *k, int i, int j, const sums *s)
+{
+    const double step = (k->tone[j].gain * s->b - k->tone[i].gain * s->a) / s->n;
+    add_step(k->m, k->b, fo_tiles_count(k->t), i, j, s->n, step);
+    k->weight += s->n;
+}
+
+static void each_pair(matching *k, void (*add)(matching *k, int i, int j, const sums *s))
+{
+    const fo_tiles *t = k->t;
+    const int n = fo_tiles_count(t);
+    memset(k->m, 0, (size_t)(n * n + n) * sizeof *k->m);
+    k->weight = 0;
+    for (int i = 0; i < n; i++)
+        for (int j = i + 1; j < n; j++) {
+            overlap o;
+            if (!t->tile[i] || !t->tile[j] || !overlap_of(t, &k->place[i], &k->place[j], &o))
+                continue;
+            const sums s = sums_of(t, t->tile[i], t->tile[j], &o);
+            add(k, i, j, &s);
+        }
 }
 
 void fo_tones_match(fo_tone *tone, const fo_tiles *t, const fo_tile_place *place, double *work)
 {
-    const int n = fo_tiles_count(t);
-    const int64_t n2 = 2 * (int64_t)n;
-    double *m = work, *b = work + n2 * n2, shared = 0, squares = 0;
-    memset(work, 0, (size_t)(n2 * n2 + n2) * sizeof *work);
-    for (int i = 0; i < n; i++) {
-        tone[i] = (fo_tone){1, 0, 1};
-        for (int j = i + 1; j < n; j++) {
-            overlap o;
-            if (!t->tile[i] || !t->tile[j] || !overlap_of(t, &place[i], &place[j], &o)) continue;
-            const sums s = sums_of(t, t->tile[i], t->tile[j], &o);
-            add_pair(m, n2, i, j, &s);
-            shared += s.n;
-            squares += s.aa + s.bb;
-        }
-    }
-    if (!(squares > 0)) return;
-    /* Brightness of all tiles together is free: a belief in 1 and 0, a thousandth of what the
-     * overlaps weigh, settles it and keeps gains of flat overlaps near 1. */
-    for (int64_t i = 0; i < n; i++) {
-        m[2 * i * n2 + 2 * i] += 1e-3 * squares / n;
-        b[2 * i] += 1e-3 * squares / n;
-        m[(2 * i + 1) * n2 + 2 * i + 1] += 1e-3 * shared / n;
-    }
-    if (!fo_solve(m, b, n2, 1)) return;
-    for (int i = 0; i < n; i++) tone[i] = (fo_tone){b[2 * i], b[2 * i + 1], 1};
+    const int64_t n = fo_tiles_count(t);
+    double *middle = work + n * n + n;
+    matching k = {.t = t, .place = place, .tone = tone, .m = work, .b = work + n * n};
+    for (int64_t i = 0; i < n; i++) tone[i] = (fo_tone){1, 0, 1}, middle[i] = 0;
+    /* contrast first, and then brightness: fitted together, noise would shrink all contrast */
+    each_pair(&k, add_contrast);
+    if (k.weight > 0 && solve_steps(k.m, k.b, n, k.weight, middle))
+        for (int64_t i = 0; i < n; i++) tone[i].gain = exp(k.b[i]);
+    const double mean = k.count > 0 ? k.sum / k.count : 0;
+    for (int64_t i = 0; i < n; i++) middle[i] = (1 - tone[i].gain) * mean;
+    each_pair(&k, add_brightness);
+    if (k.weight > 0 && solve_steps(k.m, k.b, n, k.weight, middle))
+        for (int64_t i = 0; i < n; i++) tone[i].offset = k.b[i];
 }
 
 /* ---- gamma ---- */

@@ -39,17 +39,25 @@ static fth_status get_size(const flag_values *f, fo_toy *toy)
                     "--size: expected YxX, each from %d to %d, found '%.60s'", LOW, HIGH, text);
 }
 
-static fth_status get_microscope(const flag_values *f)
+static fth_status get_microscope(const flag_values *f, fo_toy *toy)
 {
     const char *text = f->value(f->user, "microscope");
     if (!text || strcmp(text, "YX1") == 0) return FTH_OK;
-    FTH_FAIL(f->err, FTH_E_COMMAND, "--microscope: expected YX1, found '%.60s'", text);
+    toy->keyence = strcmp(text, "Keyence") == 0;
+    if (toy->keyence) { /* tiles as wide as they are, and some to overlap */
+        toy->rows = 96;
+        toy->columns = 128;
+        return FTH_OK;
+    }
+    FTH_FAIL(f->err, FTH_E_COMMAND, "--microscope: expected YX1 or Keyence, found '%.60s'", text);
+    const int near = fth_word_nearest("YX1 Keyence", text);
+    if (near >= 0) fth_err_hint(f->err, "did you mean '%s'?", near ? "Keyence" : "YX1");
     return FTH_E_COMMAND;
 }
 
 static fth_status get_all(const flag_values *f, fo_toy *toy)
 {
-    FTH_TRY(get_microscope(f));
+    FTH_TRY(get_microscope(f, toy));
     FTH_TRY(get_int(f, "wells", 1, FO_WELLS, &toy->wells));
     FTH_TRY(get_int(f, "times", 1, 10000, &toy->times));
     FTH_TRY(get_int(f, "planes", 1, 200, &toy->planes));
@@ -60,12 +68,16 @@ static fth_status get_all(const flag_values *f, fo_toy *toy)
 static fth_status answer(fth_answer *a, const fo_toy *toy, fth_mem *mem, fth_err *err)
 {
     char path[FTH_PATH], name[FTH_PATH];
-    snprintf(name, sizeof name, "raw_image_data/YX1/%.200s/%.200s.nd2", toy->exp, toy->exp);
+    if (toy->keyence)
+        snprintf(name, sizeof name, "raw_image_data/Keyence/%.200s", toy->exp);
+    else
+        snprintf(name, sizeof name, "raw_image_data/YX1/%.200s/%.200s.nd2", toy->exp, toy->exp);
     FTH_TRY(fth_path_join(path, toy->dir, name, err));
-    if (!a->plan) FTH_TRY(fo_toy_make_yx1(toy, mem, err));
+    if (!a->plan) FTH_TRY(fo_toy_make(toy, mem, err));
     fth_answer_file(a, FTH_FILE_OUTPUT, path, -1,
-                    "t=%" PRId64 " p=%" PRId64 " z=%" PRId64 " y=%" PRId64 " x=%" PRId64 " u16",
-                    toy->times, toy->wells, toy->planes, toy->rows, toy->columns);
+                    "t=%" PRId64 " p=%" PRId64 "%s z=%" PRId64 " y=%" PRId64 " x=%" PRId64 " %s",
+                    toy->times, toy->wells, toy->keyence ? " m=3" : "", toy->planes, toy->rows,
+                    toy->columns, toy->keyence ? "u8" : "u16");
     snprintf(name, sizeof name, "metadata/well_metadata/%.200s_well_metadata.csv", toy->exp);
     FTH_TRY(fth_path_join(path, toy->dir, name, err));
     fth_answer_file(a, FTH_FILE_OUTPUT, path, -1, "plate");
@@ -118,11 +130,15 @@ static const fth_flag flags[] = {
     {.name = "exp",
      .value = FTH_FLAG_WORD,
      .doc = "name of the experiment; 20250101_toy by itself"},
-    {.name = "microscope", .value = FTH_FLAG_WORD, .doc = "whose files to write: YX1"},
+    {.name = "microscope",
+     .value = FTH_FLAG_WORD,
+     .doc = "whose files to write: YX1 or Keyence; YX1 by itself"},
     {.name = "wells", .value = FTH_FLAG_COUNT, .doc = "wells, at most 96; 4 by itself"},
     {.name = "times", .value = FTH_FLAG_COUNT, .doc = "time points; 2 by itself"},
     {.name = "planes", .value = FTH_FLAG_COUNT, .doc = "planes of a stack; 5 by itself"},
-    {.name = "size", .value = FTH_FLAG_WORD, .doc = "rows and columns, YxX; 64x48 by itself"},
+    {.name = "size",
+     .value = FTH_FLAG_WORD,
+     .doc = "rows and columns, YxX; 64x48 by itself, 96x128 of a Keyence"},
     {0}};
 
 const fth_verb fo_verb_toy = {
@@ -132,7 +148,8 @@ const fth_verb fo_verb_toy = {
     .doc =
         "Writes a tree of data with one experiment: raw files as the microscope writes them, and "
         "the plate's table. Every well holds a textured body whose surface is tilted, so that no "
-        "plane shows all of it sharply.\n"
+        "plane shows all of it sharply. With --microscope Keyence each well has three tiles that "
+        "overlap.\n"
         "\n"
         "Frames of a plate of up to 32 MiB are packed; those of a larger one are plain, as "
         "microscopes write them. The same options and seed give the same bytes.",

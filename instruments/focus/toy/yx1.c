@@ -14,7 +14,7 @@
 #define PERIOD_MS 1.9e6
 
 /* Positions go down the first column of the plate, up the second, and so on. */
-static int well_of(int64_t p)
+int fo_toy_well(int64_t p)
 {
     const int column = (int)(p / FO_ROWS), along = (int)(p % FO_ROWS);
     const int row = column % 2 ? FO_ROWS - 1 - along : along;
@@ -55,7 +55,7 @@ static fth_status write_nd2(const fo_toy *toy, fth_mem *mem, const char *path, f
     fth_images_position position[FO_WELLS];
     char name[FO_WELLS][8];
     for (int64_t p = 0; p < toy->wells; p++) {
-        const int well = well_of(p), row = well / FO_COLUMNS, column = well % FO_COLUMNS;
+        const int well = fo_toy_well(p), row = well / FO_COLUMNS, column = well % FO_COLUMNS;
         snprintf(name[p], sizeof name[p], "P%03d", (int)p + 1);
         position[p] = (fth_images_position){name[p], 50000 - FO_WELL_PITCH_UM * column,
                                             -30000 + FO_WELL_PITCH_UM * row, 2000};
@@ -91,13 +91,14 @@ static fth_status write_table(const fo_toy *toy, fth_mem *mem, const char *path,
     fth_lines_add(&t, "well,medium,genotype,chem_perturbation,start_age_hpf,embryos_per_well,"
                       "temperature,pair,series_number_map\n");
     for (int64_t p = 0; p < toy->wells; p++)
-        fth_lines_add(&t, "%s,E3,%s,none,%d,1,28.5,%d,%d\n", fo_well_name(well_of(p), name),
+        fth_lines_add(&t, "%s,E3,%s,none,%d,1,28.5,%d,%d\n", fo_well_name(fo_toy_well(p), name),
                       genotypes[p % 3], 20 + (int)(p % 4), 1 + (int)(p / 2), (int)p + 1);
     return fth_lines_save(&t, path, err);
 }
 
 uint64_t fo_toy_bytes(const fo_toy *toy)
 {
+    if (toy->keyence) return fo_toy_keyence_bytes(toy);
     return fo_scene_bytes(toy->rows, toy->columns, toy->planes) +
            2 * (uint64_t)(toy->rows * toy->columns) * sizeof(uint16_t) +
            40 * (uint64_t)(toy->times * toy->wells * toy->planes) + (1 << 16);
@@ -112,6 +113,17 @@ fth_status fo_toy_make_yx1(const fo_toy *toy, fth_mem *mem, fth_err *err)
     snprintf(name, sizeof name, "%.200s.nd2", toy->exp);
     FTH_TRY(fth_path_join(path, folder, name, err));
     FTH_TRY(write_nd2(toy, mem, path, err));
+    return fo_toy_save_plate(toy, mem, err);
+}
+
+fth_status fo_toy_make(const fo_toy *toy, fth_mem *mem, fth_err *err)
+{
+    return toy->keyence ? fo_toy_make_keyence(toy, mem, err) : fo_toy_make_yx1(toy, mem, err);
+}
+
+fth_status fo_toy_save_plate(const fo_toy *toy, fth_mem *mem, fth_err *err)
+{
+    char folder[FTH_PATH], path[FTH_PATH], name[FTH_PATH];
     FTH_TRY(fth_path_join(folder, toy->dir, "metadata/well_metadata", err));
     FTH_TRY(fth_folder_make_all(mem, folder, err));
     snprintf(name, sizeof name, "%.200s_well_metadata.csv", toy->exp);

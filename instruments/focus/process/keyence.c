@@ -1,0 +1,130 @@
+/* keyence.c - an experiment of a Keyence: its tree becomes the stacks of a job; see job.h. */
+#include "job.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const char *text_of(const fth_config *cfg, const char *key)
+{
+    return fth_config_has(cfg, key) ? fth_config_text(cfg, key) : "";
+}
+
+static void check_times(const fo_keyence_tree *tree, const fo_range *r, fo_problems *problems)
+{
+    int64_t last = -1;
+    for (int64_t i = 0; i < tree->n; i++)
+        if (tree->image[i].t > last) last = tree->image[i].t;
+    if (r->first > last || r->end > last + 1)
+        fo_problems_add(problems, false, NULL,
+                        "--times: %" PRId64 " to %" PRId64
+                        " are wanted, and the last folder is T%04" PRId64,
+                        r->first, r->end < 0 ? last + 1 : r->end, last);
+}
+
+/* When each time point was taken, for the figures: of the first well that has it. */
+static fth_status collect_times(fo_job *e, fth_err *err)
+{
+    const fo_keyence_plate *p = &e->keyence;
+    int32_t last = -1;
+    for (int64_t i = 0; i < p->n; i++)
+        if (p->stack[i].t > last) last = p->stack[i].t;
+    const uint64_t bytes = (uint64_t)(last + 2) * sizeof(double);
+    double *work = NULL;
+    FTH_TRY(fth_mem_take(e->mem, FTH_MEM_POOL, bytes, "times", (void **)&e->seconds, err));
+    FTH_TRY(fth_mem_take(e->mem, FTH_MEM_POOL, bytes, "work", (void **)&work, err));
+    for (int32_t t = 0; t <= last; t++) {
+        double first = (double)NAN;
+        for (int64_t i = 0; i < p->n && isnan(first); i++)
+            if (p->stack[i].t == t) first = p->seconds[i];
+        if (!isnan(first)) e->seconds[e->n_times++] = first;
+    }
+    e->clock = fo_times_complete(e->seconds, e->n_times, false, false, work);
+    fth_mem_release(e->mem, work, NULL);
+    return FTH_OK;
+}
+
+/* The text of the microscope is what says how large pixels are. */
+static void take_size(fo_job *e, fo_problems *problems)
+{
+    const fo_keyence_header *h = &e->keyence.header;
+    if (e->selection.um_per_px <= 0) e->in.um_per_px = h->width_um / (double)h->width_px;
+    if (h->width_px != e->in.columns || h->height_px != e->in.rows)
+        fo_problems_add(problems, true, NULL,
+                        "%.300s: the text of the microscope says y=%" PRId64 " x=%" PRId64
+                        ", and the images have y=%" PRId64 " x=%" PRId64,
+                        e->in.file[0].path, h->height_px, h->width_px, e->in.rows, e->in.columns);
+}
+
+static fth_status open_stacks(fo_job *e, fo_keyence_tree *tree, fo_problems *problems, fth_err *err)
+{
+    fo_keyence_plate *p = &e->keyence;
+    if (p->n == 0) {
+        fo_problems_add(problems, true, NULL,
+                        "%.300s: no image of the wells and times that are wanted", e->place.raw);
+        return FTH_OK;
+    }
+    FTH_TRY(collect_times(e, err));
+    const fo_grid grid = {
+        .paths = tree->paths, .stack = p->stack, .n = p->n, .planes = p->planes, .plane = p->plane};
+    tree->paths = NULL;
+    p->plane = NULL;
+    FTH_TRY(fo_input_open_grid(&e->in, e->mem, &grid, &e->selection, &e->files, problems, err));
+    if (e->in.mem) take_size(e, problems);
+    return FTH_OK;
+}
+
+/* Wells with images that the plate's table does not describe, whatever else is wrong. */
+static void check_plate(const fo_job *e, fo_problems *problems)
+{
+    const fo_keyence_plate *p = &e->keyence;
+    fo_metadata_row row[FO_WELLS];
+    fo_metadata m = {.plate = &e->plate, .row = row};
+    fth_err found = {0};
+    if (!e->plate.mem) return; /* there is none, which is told */
+    for (int64_t s = 0; s < p->n_series; s++)
+        if (p->tiles[s] > 0) row[m.n++] = (fo_metadata_row){.well = p->well[s]};
+    if (fo_metadata_check(&m, &found) != FTH_OK) fo_problems_take(problems, &found);
+}
+
+/* Before 2024 tiles of a well were in a column, since then in a row. */
+static void choose_orientation(fo_job *e, fo_problems *problems)
+{
+    enum { AUTO, VERTICAL };
+    const int word = fth_config_choice(e->cfg, "focus.orientation");
+    const int year = fo_experiment_year(e->place.name);
+    bool several = false;
+    for (int s = 0; s < FO_WELLS; s++) several = several || e->keyence.tiles[s] > 1;
+    e->vertical = word == AUTO ? year < 2024 : word == VERTICAL;
+    if (word == AUTO && year == 0 && several)
+        fo_problems_add(problems, false, "give --orientation vertical or --orientation horizontal",
+                        "--orientation: the name \"%.100s\" has no year that says how tiles lie",
+                        e->place.name);
+}
+
+static fth_status list_tiles(fo_job *e, fo_keyence_tree *tree, fo_problems *problems, fth_err *err)
+{
+    const char *wells = text_of(e->cfg, "focus.wells");
+    bool chosen[FO_WELLS];
+    fo_keyence_wells(&e->keyence, tree);
+    fo_job_check_wells(wells, e->keyence.well, e->keyence.n_series, problems);
+    check_times(tree, &e->selection.times, problems);
+    for (int w = 0; w < FO_WELLS; w++) chosen[w] = fo_job_wants(wells, w);
+    const fo_keyence_choice choice = {
+        .channel = e->selection.channel, .times = e->selection.times, .well = chosen};
+    FTH_TRY(fo_keyence_plate_make(&e->keyence, e->mem, tree, &choice, problems, err));
+    FTH_TRY(fo_map_take(&e->map, e->mem, e->keyence.well, e->keyence.n_series, err));
+    check_plate(e, problems);
+    choose_orientation(e, problems);
+    return open_stacks(e, tree, problems, err);
+}
+
+fth_status fo_job_look_at_tiles(fo_job *e, fo_problems *problems, fth_err *err)
+{
+    fo_keyence_tree tree = {0};
+    if (!e->place.raw[0]) return FTH_OK;
+    FTH_TRY(fo_keyence_tree_read(&tree, e->mem, e->place.raw, problems, err));
+    const fth_status s = tree.n > 0 ? list_tiles(e, &tree, problems, err) : FTH_OK;
+    fo_keyence_tree_free(&tree);
+    return s;
+}
