@@ -31,7 +31,8 @@ fth_status fth__h5_fail_(fth_err *err, fth_site site, fth_status status, const c
 #define H5_FAIL(err, status, path, object, what)                                                   \
     fth__h5_fail_((err), FTH_HERE, (status), (path), (object), (what))
 
-/* File access without locks: they fail on many cluster file systems. */
+/* File access without locks, which fail on many cluster file systems, and closed for good; -1 on
+ * failure. */
 hid_t fth__h5_access(void);
 /* The type of our elements in memory, which is also the type we write; -1 on failure. */
 hid_t fth__h5_type(fth_dtype dtype);

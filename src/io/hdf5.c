@@ -242,8 +242,13 @@ static void register_lzf(void)
 hid_t fth__h5_access(void)
 {
     const hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
-    if (fapl >= 0) H5Pset_file_locking(fapl, false, true);
-    return fapl;
+    if (fapl < 0) return fapl;
+    H5Pset_file_locking(fapl, false, true);
+    /* Strong: a dataset that HDF5 had no memory to open counts as open for ever, and what it forgot
+     * after a failure must not keep the file open. */
+    if (H5Pset_fclose_degree(fapl, H5F_CLOSE_STRONG) >= 0) return fapl;
+    H5Pclose(fapl);
+    return -1;
 }
 
 static fth_status open_file(fth_h5 *h5, const char *path, fth_err *err)

@@ -70,9 +70,8 @@ static fth_status create_file(fth_h5_writer *w, const char *path, fth_err *err)
 {
     FTH_TRY(fth__writer_open(&w->writer, w->mem, path, err));
     const hid_t access = fth__h5_access(), create = H5Pcreate(H5P_FILE_CREATE);
-    /* Strong: what HDF5 itself forgot after a failure must not keep the file open. */
     const bool ok = access >= 0 && create >= 0 && H5Pset_obj_track_times(create, false) >= 0 &&
-                    H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 && !must_fail(w) &&
+                    !must_fail(w) &&
                     (w->file = H5Fcreate(w->writer.temp, H5F_ACC_TRUNC, create, access)) >= 0;
     const fth_status s = ok ? FTH_OK : failed(w, "/", "creating the file", err);
     if (create >= 0) H5Pclose(create);
@@ -102,8 +101,8 @@ static fth_status open_copy(fth_h5_writer *w, const char *source, const char *pa
     FTH_TRY(fth__writer_open(&w->writer, w->mem, path, err));
     FTH_TRY(copy_bytes(w, source, err));
     const hid_t access = fth__h5_access();
-    const bool ok = access >= 0 && H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 &&
-                    !must_fail(w) && (w->file = H5Fopen(w->writer.temp, H5F_ACC_RDWR, access)) >= 0;
+    const bool ok = access >= 0 && !must_fail(w) &&
+                    (w->file = H5Fopen(w->writer.temp, H5F_ACC_RDWR, access)) >= 0;
     const fth_status s =
         ok ? FTH_OK : H5_FAIL(err, FTH_E_FILE_FORMAT, source, "/", "opening a copy to add to it");
     if (access >= 0) H5Pclose(access);

@@ -201,6 +201,169 @@ TEST(damaged_jpeg_is_refused)
     remove(path);
 }
 
+/* Segments that are longer than what is read at once are passed over to the byte. */
+TEST(jpeg_behind_long_comments)
+{
+    enum { LONG = 60000, COMMENTS = 4 };
+    fth_mem *mem = t_mem(1 << 24);
+    fth_picture p;
+    size_t n = 0;
+    unsigned char *d = t_file_read(JPEG("pillow_q75.jpg"), &n);
+    const size_t jfif = 2 + 2 + (size_t)(d[4] << 8 | d[5]); /* behind its own segment */
+    unsigned char *more = calloc(1, n + COMMENTS * (LONG + 2));
+    memcpy(more, d, jfif);
+    more[13] = 1; /* pixels of an inch: 2540 */
+    more[14] = more[16] = 2540 >> 8;
+    more[15] = more[17] = 2540 & 255;
+    for (size_t i = 0; i < COMMENTS; i++) {
+        unsigned char *at = more + jfif + i * (LONG + 2);
+        for (size_t k = 0; k < LONG + 2; k += 2)
+            memcpy(at + k, "\xff\xd9", 2); /* an end, if read */
+        memcpy(at, "\xff\xfe", 2);
+        at[2] = LONG >> 8;
+        at[3] = LONG & 255;
+    }
+    memcpy(more + jfif + COMMENTS * (LONG + 2), d + jfif, n - jfif);
+    const char *path = t_temp_path("comments.jpg");
+    t_file_write(path, more, n + COMMENTS * (LONG + 2));
+    OK(fth_picture_load(mem, path, &p, NULL));
+    EQ_U64(fth__crc32(0, p.pixels, H * W), 0x45f15cea);
+    NEAR(p.um_per_px, 10, 1e-9);
+    fth_picture_free(mem, &p);
+    OK(fth_mem_destroy(mem, NULL));
+    free(d);
+    free(more);
+    remove(path);
+}
+
+/* ---- PNG by hand ---- */
+
+typedef struct png {
+    unsigned char data[4096];
+    size_t n;
+} png;
+
+static void png_chunk(png *f, const char *name, const void *data, size_t bytes)
+{
+    unsigned char *at = f->data + f->n;
+    const unsigned char length[4] = {0, 0, (unsigned char)(bytes >> 8), (unsigned char)bytes};
+    memcpy(at, length, 4);
+    memcpy(at + 4, name, 4);
+    if (bytes > 0) memcpy(at + 8, data, bytes);
+    const uint32_t sum = fth__crc32(0, at + 4, 4 + bytes);
+    for (int i = 0; i < 4; i++) at[8 + bytes + (size_t)i] = (unsigned char)(sum >> (24 - 8 * i));
+    f->n += 12 + bytes;
+}
+
+typedef struct packed {
+    unsigned char data[1024];
+    size_t n;
+} packed;
+
+static void pack_more(void *to, const void *bytes, uint64_t n)
+{
+    packed *p = to;
+    memcpy(p->data + p->n, bytes, n);
+    p->n += n;
+}
+
+/* Rows of 3 x 2 pixels without a filter, their stream in pieces with an empty one between. */
+static const char *png_make(int depth, int kind, int samples, const unsigned char *px,
+                            const unsigned char density[9])
+{
+    png f = {.n = 8};
+    packed z = {.n = 0};
+    memcpy(f.data, "\x89PNG\r\n\x1a\n", 8);
+    const unsigned char head[13] = {
+        0, 0, 0, 3, 0, 0, 0, 2, (unsigned char)depth, (unsigned char)kind, 0, 0, 0};
+    png_chunk(&f, "IHDR", head, 13);
+    if (density) png_chunk(&f, "pHYs", density, 9);
+    void *room = malloc(fth__deflate_bytes());
+    fth__deflate *d = fth__deflate_begin(room, FTH__WRAP_ZLIB, pack_more, &z);
+    const size_t row = (size_t)(3 * samples * depth / 8);
+    for (size_t y = 0; y < 2; y++) {
+        fth__deflate_add(d, "", 1);
+        fth__deflate_add(d, px + y * row, row);
+    }
+    IS_TRUE(fth__deflate_end(d));
+    free(room);
+    png_chunk(&f, "IDAT", z.data, 3);
+    png_chunk(&f, "IDAT", NULL, 0);
+    png_chunk(&f, "IDAT", z.data + 3, z.n - 3);
+    png_chunk(&f, "IEND", NULL, 0);
+    const char *path = t_temp_path("hand.png");
+    t_file_write(path, f.data, f.n);
+    return path;
+}
+
+/* What is transparent keeps its colours; alpha is left out. */
+TEST(png_with_alpha)
+{
+    static const struct {
+        int depth, kind, samples, channels;
+    } cases[] = {{8, 6, 4, 3}, {8, 4, 2, 1}, {16, 6, 4, 3}, {16, 4, 2, 1}, {8, 2, 3, 3}};
+    unsigned char px[48];
+    for (int i = 0; i < 48; i++) px[i] = (unsigned char)(5 * i + 1);
+    fth_mem *mem = t_mem(1 << 24);
+    for (int i = 0; i < 5; i++) {
+        const int n = cases[i].samples, c = cases[i].channels;
+        fth_picture p;
+        OK(fth_picture_load(mem, png_make(cases[i].depth, cases[i].kind, n, px, NULL), &p, NULL));
+        EQ_I64(p.channels, c);
+        EQ_I64(p.dtype, cases[i].depth == 16 ? FTH_U16 : FTH_U8);
+        for (int k = 0; k < 6 * c; k++) {
+            const int at = k / c * n + k % c;
+            if (cases[i].depth == 8)
+                EQ_I64(((const uint8_t *)p.pixels)[k], px[at]);
+            else
+                EQ_I64(((const uint16_t *)p.pixels)[k], px[2 * at] << 8 | px[2 * at + 1]);
+        }
+        fth_picture_free(mem, &p);
+    }
+    remove(t_temp_path("hand.png"));
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* Pixels of a metre are a size; a ratio, and what screens and printers have, are none. */
+TEST(png_says_how_large_a_pixel_is)
+{
+    static const struct {
+        unsigned char density[9];
+        double um;
+    } cases[] = {{{0, 1, 0x86, 0xa0, 0, 1, 0x86, 0xa0, 1}, 10}, /* 100000 */
+                 {{0, 1, 0x86, 0xa0, 0, 1, 0x86, 0xa0, 0}, 0},
+                 {{0, 0, 0x0b, 0x13, 0, 0, 0x0b, 0x13, 1}, 0}}; /* 72 of an inch */
+    const unsigned char px[6] = {1, 2, 3, 4, 5, 6};
+    fth_mem *mem = t_mem(1 << 24);
+    for (int i = 0; i < 3; i++) {
+        fth_picture p;
+        OK(fth_picture_load(mem, png_make(8, 0, 1, px, cases[i].density), &p, NULL));
+        NEAR(p.um_per_px, cases[i].um, 1e-9);
+        SAME_BYTES(p.pixels, px, 6);
+        fth_picture_free(mem, &p);
+    }
+    remove(t_temp_path("hand.png"));
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* Rectangles of some channels. */
+TEST(channels_of_a_picture)
+{
+    unsigned char px[18], wanted[18];
+    for (int i = 0; i < 18; i++) px[i] = (unsigned char)(9 * i);
+    for (int i = 0; i < 18; i++) wanted[i] = px[i % 6 * 3 + i / 6];
+    fth_mem *mem = t_mem(1 << 24);
+    fth_images *images = NULL;
+    fth_source source;
+    OK(fth_images_open(&images, mem, png_make(8, 2, 3, px, NULL), NULL, NULL));
+    OK(fth_images_source(images, &source, NULL));
+    t_source_check(&source, wanted, 9, 60);
+    fth_source_close(&source);
+    fth_images_close(images);
+    remove(t_temp_path("hand.png"));
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 /* ---- PGM by hand ---- */
 
 static void pgm(const char *text, size_t n, fth_status wanted, const char *found, int bits)

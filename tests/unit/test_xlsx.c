@@ -95,6 +95,22 @@ TEST(every_kind_of_cell)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+/* Programs may write cells and rows as they come. */
+TEST(cells_in_any_order)
+{
+    fth_mem *mem = t_mem(8 << 20);
+    fth_xlsx *b = NULL;
+    const char *path = make(mem, BOOK, RELATIONS, TEXTS,
+                            SHEET("<row r=\"5\"><c r=\"D5\"><v>54</v></c><c r=\"A5\"><v>51</v></c>"
+                                  "</row><row r=\"1\"><c r=\"C1\"><v>13</v></c><c r=\"B1\"><v>12"
+                                  "</v></c></row><row r=\"3\"><c r=\"E3\"><v>35</v></c></row>"));
+    OK(fth_xlsx_open(&b, mem, path, NULL));
+    static const int64_t at[5][3] = {{4, 3, 54}, {4, 0, 51}, {0, 2, 13}, {0, 1, 12}, {2, 4, 35}};
+    for (int i = 0; i < 5; i++) EQ_F64(fth_xlsx_get(b, 0, at[i][0], at[i][1]).number, at[i][2]);
+    fth_xlsx_close(b);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 TEST(what_is_wrong_is_named)
 {
     static const struct {
@@ -181,6 +197,23 @@ TEST(what_is_written_is_read)
     IS(fth_xlsx_save(mem, path, bad, 1, &err), FTH_E_USAGE);
     const fth_xlsx_sheet twice[] = {{"a", 0, 0, NULL}, {"a", 0, 0, NULL}};
     IS(fth_xlsx_save(mem, path, twice, 2, NULL), FTH_E_USAGE);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* Columns beyond Z and beyond AZ have the names that others look for. */
+TEST(many_columns_are_written)
+{
+    enum { COLUMNS = 800 };
+    static fth_cell row[COLUMNS];
+    fth_mem *mem = t_mem(8 << 20);
+    fth_xlsx *b = NULL;
+    const char *path = t_temp_path("wide.xlsx");
+    for (int i = 0; i < COLUMNS; i++) row[i] = (fth_cell){FTH_CELL_NUMBER, "", i};
+    const fth_xlsx_sheet wide = {"wide", 1, COLUMNS, row};
+    OK(fth_xlsx_save(mem, path, &wide, 1, NULL));
+    OK(fth_xlsx_open(&b, mem, path, NULL));
+    for (int i = 0; i < COLUMNS; i++) EQ_F64(fth_xlsx_get(b, 0, 0, i).number, i);
+    fth_xlsx_close(b);
     OK(fth_mem_destroy(mem, NULL));
 }
 
