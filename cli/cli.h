@@ -125,6 +125,15 @@ void cli_phase(const cli_call *call, const char *name, int64_t start);
 fth_status cli_context_options(const cli_call *call, uint64_t free_bytes, fth_options *opt,
                                fth_err *err);
 
+/* entry.c: with --log debug, which devices there are, which one is taken and why, or why none can
+ * be: to the log. The context may be NULL. */
+void cli_entry(const cli_call *call, fth_context *ctx);
+/* Whether log lines for developers are wanted: --log, else FATHOM_DEBUG, for focus also
+ * MSEQ_YX1_DEBUG. */
+bool cli_is_debug(const cli_call *call);
+/* Whether the value of a variable means yes: 1, true, yes, on, in any case of letters. */
+bool cli_is_yes(const char *text);
+
 /* monitor.c: --monitor, for commands that compute; the files go into `folder`, which is made. The
  * end writes one line to standard error, and returns `s`, or what went wrong. */
 typedef struct cli_monitor {

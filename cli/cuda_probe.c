@@ -26,7 +26,7 @@ typedef struct functions {
 #undef F
 } functions;
 
-enum { MODE = 20, MAJOR = 75, MINOR = 76 }; /* attributes */
+enum { UNITS = 16, MODE = 20, MAJOR = 75, MINOR = 76 }; /* attributes */
 
 #define ASK(f, name, ...) ((f)->name && (f)->name(__VA_ARGS__) == 0)
 
@@ -42,6 +42,7 @@ static void look_card(const functions *f, int i, doctor_cuda *out)
     if (ASK(f, memory, &bytes, card)) out->card[i].total_bytes = bytes;
     if (ASK(f, attribute, &major, MAJOR, card) && ASK(f, attribute, &minor, MINOR, card))
         out->card[i].capability = 10 * major + minor;
+    if (!ASK(f, attribute, &out->card[i].units, UNITS, card)) out->card[i].units = 0;
     const bool known =
         ASK(f, attribute, &mode, MODE, card) && mode >= 0 && mode < FTH_GPU_MODE_COUNT;
     out->card[i].mode = known ? (fth_gpu_mode)mode : FTH_GPU_MODE_UNKNOWN;

@@ -183,7 +183,7 @@ static int asked_card(const doctor_report *r)
 
 /* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.14  Thu Feb 22", and with the open module
  * "... Open Kernel Module for x86_64  580.159.03  Release Build". */
-static void look_cards(const cli_probes *p, doctor_report *r)
+static void look_cards(const cli_probes *p, doctor_report *r, bool open)
 {
     char text[512];
     if (p->read(p->user, "/proc/driver/nvidia/version", text, sizeof text)) {
@@ -196,7 +196,13 @@ static void look_cards(const cli_probes *p, doctor_report *r)
     p->gpus(p->user, &r->gpus);
     if (!r->cuda_driver[0])
         snprintf(r->cuda_driver, sizeof r->cuda_driver, "%.60s", r->gpus.driver);
-    p->backend(p->user, asked_card(r), &r->backend);
+    if (open) p->backend(p->user, asked_card(r), &r->backend);
+}
+
+void doctor_look_cards(const cli_probes *p, doctor_report *r, bool open)
+{
+    look_environment(p, r);
+    look_cards(p, r, open);
 }
 
 static void look_machine(const cli_call *call, const cli_probes *p, doctor_report *r)
@@ -204,7 +210,7 @@ static void look_machine(const cli_call *call, const cli_probes *p, doctor_repor
     char text[4096], value[64];
     look_environment(p, r);
     look_system(p, r);
-    look_cards(p, r);
+    look_cards(p, r, true);
     if (!p->read(p->user, "/proc/cpuinfo", text, sizeof text) ||
         !field(text, "model name", r->cpu, sizeof r->cpu))
         snprintf(r->cpu, sizeof r->cpu, "unknown model");

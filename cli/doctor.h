@@ -30,6 +30,7 @@ typedef struct doctor_cuda {
         char name[96], bus_id[32];
         uint64_t total_bytes;
         int capability; /* 90 is 9.0 */
+        int units;      /* multiprocessors; 0: not told */
         fth_gpu_mode mode;
     } card[FTH_GPUS];
 } doctor_cuda;
@@ -166,6 +167,9 @@ fth_status doctor_bundle(const cli_probes *p, const doctor_report *r, const char
 /* The card of NVML's list that is number i of CUDA's; NULL: not told. */
 const fth_gpu *doctor_gpu(const doctor_report *r, int i);
 
+/* Only what is said about graphics cards: r->asked is the device. Opens no card but `asked`, and
+ * that only with `open`. */
+void doctor_look_cards(const cli_probes *probes, doctor_report *r, bool open);
 /* Look and judge. The status is the one the command ends with. */
 fth_status doctor_examine(const cli_call *call, const cli_probes *probes, doctor_report *out,
                           fth_context **ctx, fth_err *err);

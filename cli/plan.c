@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* ---- plan ---- */
 
@@ -150,37 +149,48 @@ static const struct {
                  {"focus run", "overwrite-stitch", "MSEQ_OVERWRITE_STITCH", SWITCH},
                  {"focus run", "stitch-z", "MSEQ_SKIP_Z_STITCH", UNLESS}};
 
-static bool is_yes(const char *text)
-{
-    static const char *const words[] = {"1", "true", "yes", "on"};
-    for (int i = 0; i < 4; i++)
-        if (strcasecmp(text, words[i]) == 0) return true;
-    return false;
-}
-
-static const char *from_variable(const cli_call *call, const char *flag)
+/* The value that a variable gives a flag, and which variable; NULL: none does. */
+static const char *from_variable(const cli_call *call, const char *flag, const char **name)
 {
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
         if (strcmp(variables[i].command, call->command->name) != 0 ||
             strcmp(variables[i].flag, flag) != 0)
             continue;
         const char *text = getenv(variables[i].variable);
+        *name = variables[i].variable;
         if (!text || !*text) return NULL;
         if (variables[i].kind != WORD)
-            return is_yes(text) == (variables[i].kind == SWITCH) ? "" : NULL;
+            return cli_is_yes(text) == (variables[i].kind == SWITCH) ? "" : NULL;
         return text;
     }
     return NULL;
+}
+
+/* "channel?": who gave the flag its value; NULL: nobody did. */
+static const char *flag_source(const cli_call *call, const char *flag)
+{
+    static char text[80]; /* until the next question */
+    const char *variable = NULL;
+    if (cli_get(call, flag)) return "flag";
+    if (!from_variable(call, flag, &variable)) return NULL;
+    snprintf(text, sizeof text, "environment %s", variable);
+    return text;
 }
 
 /* "over#1" is the second value of a flag that may be given often. */
 static const char *flag_value(void *user, const char *flag)
 {
     char name[64];
+    const char *variable;
+    const size_t n = strlen(flag);
+    if (n > 0 && n < sizeof name && flag[n - 1] == '?') {
+        snprintf(name, sizeof name, "%.*s", (int)n - 1, flag);
+        return flag_source(user, name);
+    }
     const char *number = strchr(flag, '#');
     if (!number) {
         const char *typed = cli_get(user, flag);
-        return typed ? typed : from_variable(user, flag);
+        return typed ? typed : from_variable(user, flag, &variable);
     }
     snprintf(name, sizeof name, "%.*s", (int)(number - flag), flag);
     return cli_get_at(user, name, (int)strtol(number + 1, NULL, 10));
@@ -199,7 +209,9 @@ fth_status cli_run_verb(const cli_call *call, fth_err *err)
     FTH_TRY(fth_instrument_check(call->command->instrument, err));
     FTH_TRY(fth_context_create(&ctx, &opt, err));
     cli_monitor monitor = {0};
-    fth_status s = cli_get(call, "plan") ? FTH_OK : cli_monitor_begin(&monitor, call, ".", err);
+    cli_entry(call, ctx);
+    const bool watched = !cli_get(call, "plan") && !call->command->verb->monitors;
+    fth_status s = watched ? cli_monitor_begin(&monitor, call, ".", err) : FTH_OK;
     if (s == FTH_OK) {
         s = call->command->verb->run(ctx, call->n_args, call->arg, flag_value,
                                      (void *)(uintptr_t)call, call->out, err);

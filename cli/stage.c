@@ -264,6 +264,7 @@ static fth_status run_job(const cli_call *call, const fth_job *job, fth_err *err
                              .user = &t};
     FTH_TRY(cli_context_options(call, fth_mem_free_now(), &opt.engine, err));
     if (!opt.engine.scratch_dir) opt.engine.scratch_dir = job->output_dir;
+    cli_entry(call, NULL);
     return plan_or_run(call, &opt, &t, err);
 }
 

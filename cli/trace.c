@@ -133,7 +133,7 @@ fth_status cli_context_options(const cli_call *call, uint64_t free_bytes, fth_op
         FTH_TRY(fth_mem_parse_size(v, free_bytes, &opt->mem.budget_bytes, err));
     if ((v = cli_get(call, "device-memory"))) FTH_TRY(read_device_memory(v, opt, err));
     if ((v = cli_get(call, "threads"))) opt->threads = (int)strtol(v, NULL, 10);
-    if ((v = cli_get(call, "log"))) {
+    if ((v = cli_is_debug(call) ? "debug" : cli_get(call, "log"))) {
         static const char letters[] = "ewid";
         opt->log = (fth_log){.write = write_log, .user = stderr};
         opt->log.level = (fth_log_level)(strchr(letters, *v) - letters);

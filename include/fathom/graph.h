@@ -88,6 +88,13 @@ FTH_API FTH_MUST_USE fth_status fth_context_loop(fth_context *ctx, const char *n
 FTH_API const char *fth_context_scratch_dir(const fth_context *ctx);
 /* Where compiled kernels are kept; NULL: nowhere. As long as the context. */
 FTH_API const char *fth_context_cache_dir(const fth_context *ctx);
+/* Where lines for the log go; silent where the context has none. As long as the context. */
+FTH_API const fth_log *fth_context_log(const fth_context *ctx);
+/* The timeline that runs are recorded in; NULL: none. */
+FTH_API fth_trace *fth_context_trace(const fth_context *ctx);
+/* Record runs in this one from now on, NULL for none. Owned by the caller, who takes it out before
+ * it ends. Not while a run goes on. */
+FTH_API void fth_context_set_trace(fth_context *ctx, fth_trace *trace);
 
 /* NULL when there is no memory; every builder accepts NULL and gives poison. */
 FTH_API fth_graph *fth_graph_create_(fth_context *ctx, fth_site site);

@@ -96,6 +96,24 @@ FTH_API FTH_MUST_USE fth_status fth_paths_check(const fth_path_use *use, int n, 
 FTH_API FTH_MUST_USE fth_status fth_file_hash(fth_mem *mem, const char *path, uint64_t *hash,
                                               fth_err *err);
 
+/* ---- one process at a time in a folder ---- */
+
+/* Two processes that write to one folder would spoil each other's results. A claim is a small file,
+ * FOLDER/.fathom/lock, that says which process has the folder; a runner's lock on its output_dir is
+ * the same file. It gives a sign of life from a thread of its own, so that others, on other
+ * machines too, can tell a holder that died: his claim is taken over.
+ *
+ *   fth_claim *claim = NULL;
+ *   FTH_TRY(fth_folder_claim(&claim, mem, folder, err));
+ *   ... write ...
+ *   fth_folder_release(claim); */
+typedef struct fth_claim fth_claim;
+/* Makes the folder as needed. FTH_E_LOCKED says who has it, where and since when. What this process
+ * or the runner that started it has already is no one else's. */
+FTH_API FTH_MUST_USE fth_status fth_folder_claim(fth_claim **out, fth_mem *mem, const char *folder,
+                                                 fth_err *err);
+FTH_API void fth_folder_release(fth_claim *claim); /* NULL is allowed */
+
 /* ---- plans of a stage ---- */
 
 typedef struct fth_stage_plan {
@@ -326,8 +344,11 @@ typedef struct fth_verb {
     /* Which of --seed, --plan, --json and --quiet it heeds, "plan json"; the others are refused.
      * "": none. A verb that does not say cannot be registered. */
     const char *heeds;
+    /* It heeds --monitor as well: the files go to its run folder, not to the current one. */
+    bool monitors;
     /* `value` gives the value of a flag, "" where it has none, NULL when it was not given; "over#1"
-     * the second one of a flag that may be given often. */
+     * the second one of a flag that may be given often; "over?" where its value comes from, "flag"
+     * or "environment NAME". */
     fth_status (*run)(fth_context *ctx, int n_args, char *const *arg,
                       const char *(*value)(void *user, const char *flag), void *user, FILE *out,
                       fth_err *err);
@@ -406,6 +427,21 @@ typedef struct fth_direct {
     fth_status (*run)(const fth_direct_call *call, fth_err *err);
 } fth_direct;
 
+/* ---- data, as `fathom doctor` looks at them ---- */
+
+typedef enum fth_finding { FTH_FOUND_GOOD, FTH_FOUND_WARNING, FTH_FOUND_FAULT } fth_finding;
+typedef struct fth_examination {
+    fth_context *context; /* that a run would work with */
+    const char *data_root, *exp;
+    const char *microscope; /* "": find out */
+    /* How fast a file can be read, past the cache; 0: not known. */
+    double (*measure)(void *user, const char *path);
+    /* One sentence; `advice` is what to do about it, "" for what is good. */
+    void (*tell)(void *user, fth_finding finding, const char *about, const char *advice,
+                 const char *text);
+    void *user;
+} fth_examination;
+
 struct fth_instrument {
     const char *name, *brief;
     const fth_schema *schema;
@@ -427,6 +463,12 @@ struct fth_instrument {
     const char *device_key, *memory_key;
     /* Its operations have kernels for GPUs: where no device is asked for, a GPU may be taken. */
     bool gpu;
+    /* Folder i outside output_dir that the job of a checked config writes results to; false beyond
+     * the last. Two jobs that write to one folder collide. NULL: there are none. */
+    bool (*place)(const fth_config *cfg, int i, char *path, size_t bytes);
+    /* For `fathom doctor --data-root D --exp E`: look at an experiment and tell what is found, a
+     * finding each. NULL: it has no such trees of data. */
+    fth_status (*examine)(const fth_examination *about, fth_err *err);
 };
 
 /* Whether an instrument can be registered: its stages have names of their own, come after stages

@@ -77,6 +77,10 @@ FTH_API void fth_trace_get_stats(const fth_trace *trace, fth_trace_stats *out);
  * is written, synchronised and renamed. An older file stays until then. A name
  * that ends in ".gz" gives a packed file, which Perfetto opens as it is. */
 FTH_API FTH_MUST_USE fth_status fth_trace_write(fth_trace *trace, const char *path, fth_err *err);
+/* Of it only what happened, at least in part, from `start_ns` to `end_ns` (fth_trace_now). */
+FTH_API FTH_MUST_USE fth_status fth_trace_write_part(fth_trace *trace, const char *path,
+                                                     int64_t start_ns, int64_t end_ns,
+                                                     fth_err *err);
 /* The same JSON into memory; returns the length it needs, like snprintf. */
 FTH_API size_t fth_trace_format(fth_trace *trace, char *text, size_t bytes);
 

@@ -15,4 +15,5 @@ const fth_instrument fth_instrument_focus = {
     .verb = verbs,
     .n_verbs = sizeof verbs / sizeof verbs[0],
     .gpu = true, /* every operation of ops/ has a kernel */
+    .place = fo_place,
 };

@@ -1,7 +1,7 @@
 /* context.h - what every part of one process shares: memory, log, workers, device, timeline.
  *
  * The context is passed, never found: there are no globals. Fields are set once by
- * fth_context_create and only read afterwards.
+ * fth_context_create and only read afterwards; the timeline alone may be changed between runs.
  */
 #ifndef FTH_GRAPH_CONTEXT_H
 #define FTH_GRAPH_CONTEXT_H

@@ -9,6 +9,7 @@
 #include "job/jobs.h"
 #include "job/path.h"
 
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -17,6 +18,7 @@ typedef struct compare {
     fth__store texts;
     fth__index key, file, folder, model_dir; /* numbers are those of rows */
     fth__index ours;                         /* where `logs` and `.fathom` of all lie */
+    fth__index place;                        /* folders elsewhere that jobs write to */
 } compare;
 
 const char *fth__job_source(const fth__job_row *row, char *text, size_t bytes)
@@ -83,6 +85,24 @@ static fth_status check_ours(compare *c, int64_t i, fth_err *err)
     return FTH_OK;
 }
 
+/* Folders outside output_dir: images that go to the place of an experiment in a tree of data. */
+static fth_status check_places(compare *c, int64_t i, fth_err *err)
+{
+    const fth_job *job = &c->jobs->row[i].job;
+    char path[PATH_MAX];
+    for (int k = 0;
+         job->instrument->place && job->instrument->place(job->config, k, path, sizeof path); k++) {
+        fth__canonical canonical;
+        int64_t other = i;
+        FTH_TRY(fth__path_canonical(&c->texts, c->jobs->opt.cwd, path, &canonical, err));
+        FTH_TRY(fth__index_add(&c->place, canonical.path, &other, err));
+        if (other != i)
+            return collide(c, other, i, "keep one of them, or give each data of its own", err,
+                           "would both write to %s, whatever their output_dir", canonical.path);
+    }
+    return FTH_OK;
+}
+
 static fth_status add_row(compare *c, int64_t i, fth_err *err)
 {
     const fth_job *job = &c->jobs->row[i].job;
@@ -100,6 +120,7 @@ static fth_status add_row(compare *c, int64_t i, fth_err *err)
     if (file != i)
         return collide(c, file, i, "put one of the general configs into another folder", err,
                        "would both generate %s", job->config_path);
+    FTH_TRY(check_places(c, i, err));
     FTH_TRY(fth__index_add(&c->folder, job->output_dir, &other, err));
     if (other == i) FTH_TRY(check_ours(c, i, err));
     other = i;
@@ -256,13 +277,14 @@ static fth_status compare_all(compare *c, fth_err *err)
 fth_status fth__jobs_compare(const fth_jobs *jobs, fth_err *err)
 {
     compare c = {.jobs = jobs, .texts = {.mem = jobs->mem, .block = 65536}};
-    c.key.mem = c.file.mem = c.folder.mem = c.model_dir.mem = c.ours.mem = jobs->mem;
+    c.key.mem = c.file.mem = c.folder.mem = c.model_dir.mem = c.ours.mem = c.place.mem = jobs->mem;
     const fth_status s = compare_all(&c, err);
     fth__index_clear(&c.key);
     fth__index_clear(&c.file);
     fth__index_clear(&c.folder);
     fth__index_clear(&c.model_dir);
     fth__index_clear(&c.ours);
+    fth__index_clear(&c.place);
     fth__store_clear(&c.texts);
     return s;
 }

@@ -97,6 +97,7 @@ static fth_status begin(fth__stage_link *link, const fth_stage_options *opt, fth
 static fth_status end(fth__stage_link *link, fth_status s, fth_err *err)
 {
     if (!link->call.context) return s;
+    fth_folder_release(link->claim);
     fth__heap_free(link->list.mem, link->before);
     fth__file_list_clear(&link->list);
     pthread_mutex_destroy(&link->lock);
@@ -432,6 +433,8 @@ static fth_status plan_and_run(fth__stage_link *link, fth_err *err)
     const fth_stage *stage = link->opt->stage;
     FTH_TRY(make_plan(link, NULL, err));
     fth__stage_send_plan(link);
+    if (!link->call.attempt[0]) /* the runner that started it has the directory */
+        FTH_TRY(fth_folder_claim(&link->claim, link->list.mem, link->opt->job->output_dir, err));
     FTH_TRY(prepare(link, err));
     fth__stage_point(link, "stage_planned");
     FTH_TRY(fth__stage_log_start(&link->call, err));

@@ -33,6 +33,7 @@ typedef struct fth__stage_link {
     int64_t runs;
     fth_run_report most; /* the largest numbers of all runs; sums of times and bytes */
     uint64_t process_peak;
+    fth_claim *claim; /* of the output directory, where no runner has it */
 } fth__stage_link;
 
 void fth__stage_point(const fth__stage_link *link, const char *name);

@@ -134,6 +134,13 @@ static fth_status resolve_device(fth_context *ctx, const fth_options *opt, fth_e
     return FTH_E_DEVICE;
 }
 
+/* Who looks for kernels in the timeline finds this. */
+static void note_device(const fth_context *ctx)
+{
+    if (strcmp(ctx->device, "cpu") == 0)
+        fth__trace_note(ctx->trace, "no device activity: run on cpu");
+}
+
 static fth_status fill(fth_context *ctx, const fth_options *opt, fth_err *err)
 {
     ctx->log = opt->log;
@@ -155,10 +162,8 @@ static fth_status fill(fth_context *ctx, const fth_options *opt, fth_err *err)
     fth_log_line(&ctx->log, FTH_LOG_INFO, "device %s (%s), %d worker%s, OpenBLAS for %s%s",
                  ctx->device, ctx->reason, ctx->threads, ctx->threads == 1 ? "" : "s",
                  fth__cpu_blas_name(), fth__amx_there() ? ", AMX" : "");
-    if (strcmp(ctx->device, "cpu") == 0) /* who looks for kernels in the timeline finds this */
-        fth__trace_note(ctx->trace, "no device activity: run on cpu");
-    else if (ctx->trace && opt->trace_kernels)
-        fth__watch_begin(ctx);
+    note_device(ctx);
+    if (ctx->gpu && ctx->trace && opt->trace_kernels) fth__watch_begin(ctx);
     FTH_TRY(fth__plan_cache_create(&ctx->plans, ctx->mem, err));
     return fth__team_create(&ctx->team, ctx->mem, ctx->threads, err);
 }
@@ -321,6 +326,22 @@ int fth_context_threads(const fth_context *ctx)
 const char *fth_context_cache_dir(const fth_context *ctx)
 {
     return ctx->cache_dir[0] ? ctx->cache_dir : NULL;
+}
+
+const fth_log *fth_context_log(const fth_context *ctx)
+{
+    return &ctx->log;
+}
+
+fth_trace *fth_context_trace(const fth_context *ctx)
+{
+    return ctx->trace;
+}
+
+void fth_context_set_trace(fth_context *ctx, fth_trace *trace)
+{
+    ctx->trace = trace;
+    note_device(ctx);
 }
 
 const char *fth_context_scratch_dir(const fth_context *ctx)

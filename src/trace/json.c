@@ -157,8 +157,15 @@ static const fth__trace_record *event(const fth_trace *trace, uint64_t i)
     return &trace->ring[i % trace->capacity];
 }
 
+/* Spans last; all others are moments. */
+static bool is_inside(const fth__trace_record *r, fth__trace_window w)
+{
+    const int64_t end = r->kind == FTH__SPAN ? r->end_ns : r->start_ns;
+    return r->start_ns <= w.end_ns && end >= w.start_ns;
+}
+
 /* The first event of the file: as far back as the ring and the size allow. */
-static uint64_t first_that_fits(const fth_trace *trace)
+static uint64_t first_that_fits(const fth_trace *trace, fth__trace_window window)
 {
     enum { FRAME = 1024, PER_TRACK = 6 * FTH__TRACE_NAME + 96 };
     char buffer[EVENT_BYTES];
@@ -168,6 +175,10 @@ static uint64_t first_that_fits(const fth_trace *trace)
     for (int k = 0; k < trace->n_tracks; k++) room -= room < PER_TRACK ? room : PER_TRACK;
     uint64_t i = trace->recorded;
     while (i > oldest) {
+        if (!is_inside(event(trace, i - 1), window)) {
+            i--;
+            continue;
+        }
         const size_t n = put_event(buffer, event(trace, i - 1));
         if (n + 2 > room) break; /* ",\n" */
         room -= n + 2;
@@ -195,10 +206,10 @@ static bool send_head(const fth_trace *trace, uint64_t dropped, fth__trace_sink 
     return sink.put(sink.user, t.data, t.used);
 }
 
-bool fth__trace_to_json(const fth_trace *trace, fth__trace_sink sink)
+bool fth__trace_to_json(const fth_trace *trace, fth__trace_window window, fth__trace_sink sink)
 {
     char buffer[EVENT_BYTES];
-    const uint64_t first = first_that_fits(trace);
+    const uint64_t first = first_that_fits(trace, window);
     bool ok = send_head(trace, first, sink) &&
               send(sink, "", buffer, put_name(buffer, "process_name", 0, "fathom"));
     if (ok && trace->note[0])
@@ -212,6 +223,7 @@ bool fth__trace_to_json(const fth_trace *trace, fth__trace_sink sink)
     for (int k = 0; ok && k < trace->n_tracks; k++)
         ok = send(sink, ",\n", buffer, put_name(buffer, "thread_name", k + 1, trace->track[k]));
     for (uint64_t i = first; ok && i < trace->recorded; i++)
-        ok = send(sink, ",\n", buffer, put_event(buffer, event(trace, i)));
+        if (is_inside(event(trace, i), window))
+            ok = send(sink, ",\n", buffer, put_event(buffer, event(trace, i)));
     return ok && sink.put(sink.user, "\n]}\n", 4);
 }

@@ -47,8 +47,14 @@ typedef struct fth__trace_sink {
     void *user;
 } fth__trace_sink;
 
-/* The whole file into a sink; the lock is held. False when the sink said no. */
-bool fth__trace_to_json(const fth_trace *trace, fth__trace_sink sink);
+/* What of a trace is told: events that touch this time. */
+typedef struct fth__trace_window {
+    int64_t start_ns, end_ns;
+} fth__trace_window;
+#define FTH__TRACE_ALL ((fth__trace_window){INT64_MIN, INT64_MAX})
+
+/* The file into a sink; the lock is held. False when the sink said no. */
+bool fth__trace_to_json(const fth_trace *trace, fth__trace_window window, fth__trace_sink sink);
 
 /* An instant that is never dropped, now; a second one takes its place. */
 void fth__trace_note(fth_trace *trace, const char *name);

@@ -24,7 +24,7 @@ size_t fth_trace_format(fth_trace *trace, char *text, size_t bytes)
     fth__text_init(&t, text, bytes);
     if (!trace) return 0;
     pthread_mutex_lock(trace->lock);
-    (void)fth__trace_to_json(trace, (fth__trace_sink){put_text, &t});
+    (void)fth__trace_to_json(trace, FTH__TRACE_ALL, (fth__trace_sink){put_text, &t});
     pthread_mutex_unlock(trace->lock);
     return t.wanted;
 }
@@ -72,7 +72,7 @@ static void put_packed(void *user, const void *bytes, uint64_t n)
 }
 
 /* The events into an open file. */
-static bool write_events(fth_trace *trace, file *f, bool packed)
+static bool write_events(fth_trace *trace, fth__trace_window window, file *f, bool packed)
 {
     void *block = packed ? fth__heap_alloc(f->mem, fth__deflate_bytes()) : NULL;
     if (packed && !block) {
@@ -82,7 +82,7 @@ static bool write_events(fth_trace *trace, file *f, bool packed)
     fth__deflate *z = packed ? fth__deflate_begin(block, FTH__WRAP_GZIP, put_packed, f) : NULL;
     const fth__trace_sink sink = {packed ? put_plain : put_file, packed ? (void *)z : (void *)f};
     pthread_mutex_lock(trace->lock);
-    bool ok = fth__trace_to_json(trace, sink);
+    bool ok = fth__trace_to_json(trace, window, sink);
     pthread_mutex_unlock(trace->lock);
     if (packed) ok = fth__deflate_end(z) && ok && !f->error;
     fth__heap_free(f->mem, block);
@@ -95,7 +95,8 @@ static bool ends_in_gz(const char *path)
     return n >= 3 && strcmp(path + n - 3, ".gz") == 0;
 }
 
-fth_status fth_trace_write(fth_trace *trace, const char *path, fth_err *err)
+static fth_status write_window(fth_trace *trace, const char *path, fth__trace_window window,
+                               fth_err *err)
 {
     if (!trace || !path || !path[0])
         return FTH_FAIL(err, FTH_E_USAGE, "writing a trace needs a trace and a path");
@@ -115,7 +116,7 @@ fth_status fth_trace_write(fth_trace *trace, const char *path, fth_err *err)
     if (f.fd < 0)
         return FTH_FAIL(err, FTH_E_FILE_OPEN, "trace %s: could not make %s: %s", path, temporary,
                         strerror(errno));
-    bool ok = write_events(trace, &f, ends_in_gz(path)) && flush(&f);
+    bool ok = write_events(trace, window, &f, ends_in_gz(path)) && flush(&f);
     if (ok) ok = !(f.error = fth__disk_sync(f.mem, f.fd));
     if (close(f.fd) != 0 && ok) {
         f.error = errno;
@@ -129,4 +130,15 @@ fth_status fth_trace_write(fth_trace *trace, const char *path, fth_err *err)
     }
     (void)fth__disk_sync_folder(path); /* the data are complete either way */
     return FTH_OK;
+}
+
+fth_status fth_trace_write(fth_trace *trace, const char *path, fth_err *err)
+{
+    return write_window(trace, path, FTH__TRACE_ALL, err);
+}
+
+fth_status fth_trace_write_part(fth_trace *trace, const char *path, int64_t start_ns,
+                                int64_t end_ns, fth_err *err)
+{
+    return write_window(trace, path, (fth__trace_window){start_ns, end_ns}, err);
 }

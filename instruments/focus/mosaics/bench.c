@@ -336,6 +336,7 @@ fth_status fo_bench_save(fo_bench *b, const char *path, fth_err *err)
     uint64_t bytes = 0;
     fo_mosaic_canvas(&b->how, b->tiles, &y, &x);
     fill_picture(b, y, x);
+    fo_scalebar_draw(&b->how.scalebar, b->how.format.dtype, y, x, b->picture);
     const int64_t size[] = {y, x};
     if (is_npy(&b->how.format))
         return fth_npy_save(b->files, path, b->how.format.dtype, 2, size, b->picture, err);

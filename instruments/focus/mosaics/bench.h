@@ -8,6 +8,7 @@
 #define FOCUS_MOSAICS_BENCH_H
 
 #include "../output/format.h"
+#include "../output/scalebar.h"
 #include "../stitch/align.h"
 #include "../stitch/mosaic.h"
 
@@ -22,6 +23,7 @@ typedef struct fo_mosaic_how {
     bool invert;
     fo_format format;
     double um_per_px;
+    fo_scalebar scalebar;
 } fo_mosaic_how;
 /* Pixels of the picture of so many tiles. */
 void fo_mosaic_canvas(const fo_mosaic_how *how, int tiles, int64_t *y, int64_t *x);

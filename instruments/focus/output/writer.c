@@ -212,19 +212,24 @@ static void give_back(fo_writer *w, buffer *b, bool written)
 
 /* ---- writing ---- */
 
-static fth_status save_picture(fo_writer *w, fo_kind kind, const void *pixels, const char *path,
-                               fth_err *err)
+static fth_status save_picture(fo_writer *w, const buffer *b, const char *path, fth_err *err)
 {
-    const fth_picture picture = picture_of(&w->opt, kind, pixels);
+    const fo_kind kind = fo_port_kind(b->port);
+    const fth_picture picture = picture_of(&w->opt, kind, b->pixels);
     const fth_picture_format format = picture_format(&w->opt, kind);
     void *data = NULL;
     uint64_t bytes = 0;
+    const fo_turn encoding = fo_watch_begin(w->opt.watch, FO_ENCODE, b->stack);
     const double start = now();
-    FTH_TRY_CTX(fth_picture_encode(w->workers, &picture, &format, &data, &bytes, err), err,
-                "encoding %s", path);
+    const fth_status encoded =
+        fth_picture_encode(w->workers, &picture, &format, &data, &bytes, err);
     const double middle = now();
+    fo_watch_end(w->opt.watch, &encoding, bytes);
+    if (encoded != FTH_OK) return fth_err_note(err, FTH_HERE, encoded, "encoding %s", path);
+    const fo_turn writing = fo_watch_begin(w->opt.watch, FO_WRITE, b->stack);
     const fth_status s = fth_file_save(w->mem, path, data, bytes, err);
     const double end = now();
+    fo_watch_end(w->opt.watch, &writing, bytes);
     fth_mem_release(w->workers, data, NULL);
     pthread_mutex_lock(&w->lock);
     w->encode_s += middle - start;
@@ -238,9 +243,15 @@ static fth_status save(fo_writer *w, const buffer *b, fth_err *err)
     char path[FTH_PATH];
     const fo_kind kind = fo_port_kind(b->port);
     FTH_TRY(w->opt.path(w->opt.user, b->stack, b->port, path, err));
-    if (!as_npy(&w->opt, kind)) return save_picture(w, kind, b->pixels, path, err);
+    if (kind == FO_OUT_IMAGE)
+        fo_scalebar_draw(&w->opt.scalebar, written_dtype(&w->opt, kind), w->opt.rows,
+                         w->opt.columns, b->pixels);
+    if (!as_npy(&w->opt, kind)) return save_picture(w, b, path, err);
     const int64_t size[] = {w->opt.rows, w->opt.columns};
-    return fth_npy_save(w->mem, path, w->opt.values, 2, size, b->pixels, err);
+    const fo_turn writing = fo_watch_begin(w->opt.watch, FO_WRITE, b->stack);
+    const fth_status s = fth_npy_save(w->mem, path, w->opt.values, 2, size, b->pixels, err);
+    fo_watch_end(w->opt.watch, &writing, pixel_bytes(&w->opt));
+    return s;
 }
 
 /* One stack's part of a rectangle: rows and columns from lo[1], lo[2] on. */

@@ -10,13 +10,16 @@
 #ifndef FOCUS_OUTPUT_WRITER_H
 #define FOCUS_OUTPUT_WRITER_H
 
+#include "../watch/watch.h"
 #include "format.h"
+#include "scalebar.h"
 
 #include <fathom/pictures.h>
 
 typedef struct fo_writer_options {
     int64_t n_stacks, rows, columns;
     double um_per_px;                /* 0: not known */
+    fo_scalebar scalebar;            /* drawn into images, not into maps */
     double depth_unit, depth_offset; /* of the depth map: (planes + offset) * unit */
     int64_t first_plane;             /* added to indices */
     int64_t planes;                  /* of the file: 256 and more need u16 */
@@ -29,6 +32,7 @@ typedef struct fo_writer_options {
     /* All files of a stack are there; may be NULL. From any thread, one at a time. */
     void (*done)(void *user, int64_t stack);
     void *user;
+    fo_watch *watch; /* NULL: none */
 } fo_writer_options;
 
 typedef struct fo_writer fo_writer;

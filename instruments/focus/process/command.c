@@ -2,6 +2,7 @@
 #include "command.h"
 
 #include "../run/bound.h"
+#include "../run/outlook.h"
 #include "work.h"
 
 #include <inttypes.h>
@@ -10,32 +11,56 @@
 /* All that one call holds. */
 typedef struct command {
     fth_answer *a;
+    const char *(*value)(void *user, const char *flag);
+    void *user;
     fth_config *cfg;
     fo_work w;
 } command;
 
 /* ---- telling ---- */
 
-static void tell_experiment(const command *c)
+static void tell_input(const command *c)
 {
     const fo_job *e = &c->w.e;
     const fo_input *in = &e->in;
-    char bytes[24];
-    const uint64_t all =
-        (uint64_t)(in->n_stacks * in->planes * in->rows * in->columns * fth_dtype_size(in->dtype));
-    FILE *out = c->a->notes;
-    fprintf(out,
-            "input   %s: %" PRId64 " stacks of z=%" PRId64 " y=%" PRId64 " x=%" PRId64
-            " %s, %s, %" PRId64 " frames missing\n",
-            fth_path_name(e->place.raw), in->n_stacks, in->planes, in->rows, in->columns,
-            fth_dtype_name(in->dtype), fth_mem_format_size(all, bytes, sizeof bytes),
+    const int64_t frames = in->n_stacks * in->planes;
+    const double bytes =
+        (double)(frames * in->rows * in->columns) * (double)fth_dtype_size(in->dtype);
+    fprintf(c->a->notes,
+            "input   %s   t=%" PRId64 " p=%" PRId64 " z=%" PRId64 " c=%" PRId64 " y=%" PRId64
+            " x=%" PRId64 " %s   %.4g GB in %" PRId64 " frames (%" PRId64 " missing)\n",
+            fth_path_name(e->place.raw), in->size[FO_T], in->size[FO_P], in->planes, in->size[FO_C],
+            in->rows, in->columns, fth_dtype_name(in->dtype), 1e-9 * bytes, frames,
             in->missing_frames);
-    fprintf(out, "wells   %" PRId64 " mapped by %s, %" PRId64 " rejected\n", e->map.mapped,
-            fo_map_method_name(e->map.method), e->map.rejected);
+}
+
+static void tell_wells(const command *c)
+{
+    const fo_job *e = &c->w.e;
+    double most = -1;
+    char far[40] = "";
+    for (int64_t p = 0; p < e->map.n; p++)
+        if (e->map.well[p] >= 0 && e->map.distance_um[p] > most) most = e->map.distance_um[p];
+    if (most >= 0) snprintf(far, sizeof far, " (max %.0f um)", most);
+    fprintf(c->a->notes, "wells   %" PRId64 " mapped by %s%s, %" PRId64 " rejected; plate %s\n",
+            e->map.mapped, fo_map_method_name(e->map.method), far, e->map.rejected,
+            fth_path_name(e->place.plate));
+}
+
+static void tell_experiment(const command *c)
+{
+    const fo_job *e = &c->w.e;
+    const fo_fusion *how = &c->w.pipeline.how;
+    FILE *out = c->a->notes;
+    tell_input(c);
+    tell_wells(c);
     fprintf(out, "todo    %" PRId64 " images, %" PRId64 " done\n", fo_work_count(&c->w, FO_WAITING),
             fo_work_count(&c->w, FO_SKIPPED));
-    fprintf(out, "device  %s (%s), method %s\n", fth_context_device(c->w.ctx),
-            fth_context_device_reason(c->w.ctx), fo_method_names[c->w.pipeline.how.method]);
+    fprintf(out, "device  %s (%s)   method %s k=%d", fth_context_device(c->w.ctx),
+            fth_context_device_reason(c->w.ctx), fo_method_names[how->method], how->k);
+    if (how->method == FO_LOG_SMOOTH || how->method == FO_DEPTH)
+        fprintf(out, " sigma=%g", how->sigma);
+    fputc('\n', out);
     for (int64_t i = 0; i < fth_texts_count(e->notes); i++)
         fprintf(out, "note    %s\n", fth_texts_get(e->notes, i));
 }
@@ -57,9 +82,41 @@ static void tell_facts(const command *c)
     fth_json_close(w);
 }
 
+/* "3.1 of 4.0 GiB" */
+static void format_share(uint64_t bytes, const fth_mem *mem, char *text, size_t size)
+{
+    char a[24], b[24];
+    fth_mem_stats stats;
+    fth_mem_get_stats(mem, &stats);
+    snprintf(text, size, "%s of %s", fth_mem_format_size(bytes, a, sizeof a),
+             fth_mem_format_size(stats.budget_bytes, b, sizeof b));
+}
+
 static fth_status show_plan(void *user, const fth_plan *plan, fth_err *err)
 {
-    return fth_answer_plan(user, "fuse", plan, err);
+    const command *c = user;
+    fth_plan_needs needs;
+    fth_plan_info info;
+    char host[64], device[64] = "-";
+    fth_plan_get_needs(plan, &needs);
+    fth_plan_get_info(plan, &info);
+    format_share(needs.host_bytes, fth_context_mem(c->w.ctx), host, sizeof host);
+    if (fth_context_device_mem(c->w.ctx))
+        format_share(needs.device_bytes, fth_context_device_mem(c->w.ctx), device, sizeof device);
+    fprintf(c->a->notes, "memory  host %s, device %s, in %" PRId64 " pieces\n", host, device,
+            info.chunks);
+    return fth_answer_plan(c->a, "fuse", plan, err);
+}
+
+/* After the plan: it fits, so there is work to think of. */
+static void tell_time(const command *c)
+{
+    char text[300];
+    const int64_t images = fo_results_count(&c->w.results, FO_WAITING);
+    if (images == 0) return;
+    const fo_outlook o = fo_outlook_find(&c->w.pipeline, images, c->w.e.in.file[0].path, 0);
+    fo_outlook_format(&o, text, sizeof text);
+    fprintf(c->a->notes, "time    %s\n", text);
 }
 
 static fth_status plan_only(command *c, fth_err *err)
@@ -74,7 +131,8 @@ static fth_status plan_only(command *c, fth_err *err)
         FTH_TRY(fo_mosaics_plan(&c->w.mosaics, &bytes, err));
         fth_answer_memory(c->a, bytes, "tiles, canvas and aligner of each worker");
     }
-    FTH_TRY(fo_pipeline_plan(&c->w.pipeline, show_plan, c->a, err));
+    FTH_TRY(fo_pipeline_plan(&c->w.pipeline, show_plan, c, err));
+    tell_time(c);
     tell_facts(c);
     return FTH_OK;
 }
@@ -85,21 +143,57 @@ static void tell_failures(const command *c, const fth_texts *failures)
         fprintf(c->a->notes, "failed  %s\n", fth_texts_get(failures, i));
 }
 
+/* "flag" or "environment NAME" of a key. Keys without a dot are flags of the program. */
+static const char *source_of(void *user, const char *key)
+{
+    const command *c = user;
+    char question[64];
+    const char *flag = strchr(key, '.') ? fo_flag_of(key) : key;
+    if (!flag) return NULL;
+    snprintf(question, sizeof question, "%s?", flag);
+    return c->value(c->user, question);
+}
+
+/* What is whole is put together, also where stacks failed. */
+static fth_status fuse_and_stitch(command *c, fth_err *err)
+{
+    const fth_status s = fo_work_run(&c->w, err);
+    if (s == FTH_OK) return fo_work_stitch(&c->w, err);
+    if (s != FTH_E_JOB_FAILED) return s;
+    fth_err found = {0};
+    const fth_status after = fo_work_stitch(&c->w, &found);
+    if (after == FTH_OK || after == FTH_E_JOB_FAILED) return s;
+    *err = found;
+    return after;
+}
+
+/* With --monitor, cards and process are watched meanwhile, into the run folder. */
+static fth_status run_watched(command *c, fth_err *err)
+{
+    const char *seconds = c->value(c->user, "monitor");
+    fth_monitor *monitor = NULL;
+    fth_monitor_summary summary;
+    double period = 0;
+    char line[2048];
+    if (!seconds || !fth_real_parse(seconds, &period)) return fuse_and_stitch(c, err);
+    FTH_TRY(fth_folder_make_all(c->w.mem, c->w.e.place.run, err));
+    const fth_monitor_options opt = {.mem = c->w.mem,
+                                     .folder = c->w.e.place.run,
+                                     .period_s = period,
+                                     .trace = fth_context_trace(c->w.ctx)};
+    FTH_TRY(fth_monitor_start(&monitor, &opt, err));
+    const fth_status s = fuse_and_stitch(c, err);
+    const fth_status ended = fth_monitor_stop(monitor, &summary, s == FTH_OK ? err : NULL);
+    fth_monitor_format(&summary, line, sizeof line);
+    fprintf(c->a->notes, "monitor %s\n", line);
+    return s == FTH_OK ? ended : s;
+}
+
 static fth_status work(command *c, fth_err *err)
 {
     if (c->a->plan) return plan_only(c, err);
     tell_experiment(c);
-    fth_status s = fo_work_run(&c->w, err);
-    if (s == FTH_OK)
-        s = fo_work_stitch(&c->w, err);
-    else if (s == FTH_E_JOB_FAILED) { /* what is whole is put together all the same */
-        fth_err found = {0};
-        const fth_status after = fo_work_stitch(&c->w, &found);
-        if (after != FTH_OK && after != FTH_E_JOB_FAILED) {
-            *err = found;
-            return after;
-        }
-    }
+    const fth_status s = run_watched(c, err);
     if (s != FTH_OK && s != FTH_E_JOB_FAILED) return s;
     tell_failures(c, c->w.results.failures);
     tell_failures(c, c->w.mosaics.failures);
@@ -120,10 +214,12 @@ static fth_status run_with(fth_context *ctx, const char *(*value)(void *user, co
     if (!err) err = &own;
     FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
     a.plan = a.plan || plan;
-    command c = {.a = &a, .w = {.ctx = ctx}};
+    command c = {.a = &a, .value = value, .user = user, .w = {.ctx = ctx}};
     fth_status s = fo_settings_from_flags(&c.cfg, fth_context_mem(ctx), false, value, user, err);
     if (s == FTH_OK) {
         c.w.cfg = c.cfg;
+        c.w.source = source_of;
+        c.w.source_user = &c;
         c.w.overwrite = fth_config_bool(c.cfg, "focus.overwrite");
         c.w.force_config = fth_config_bool(c.cfg, "focus.force_config");
         s = fo_work_open(&c.w, err);
@@ -183,6 +279,7 @@ const fth_verb fo_verb_run = {
     .max_args = 0,
     .flag = flags,
     .heeds = "plan json quiet",
+    .monitors = true,
     .run = run};
 
 const fth_verb fo_verb_plan = {

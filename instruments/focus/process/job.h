@@ -30,6 +30,10 @@ typedef struct fo_job {
     fo_grid_files files;      /* of a Keyence: all images */
     fo_times_report clock;
     fth_texts *notes; /* what the user should know, a line each */
+    /* Who gave a key its value, "flag"; NULL: nobody. Set after it was opened, for the record;
+     * NULL: keys are those of a config. */
+    const char *(*source)(void *user, const char *key);
+    void *source_user;
 } fo_job;
 
 /* `cfg` has input.data_root, input.exp and input.microscope. FTH_E_FILE_FORMAT or FTH_E_COMMAND

@@ -17,6 +17,10 @@ static bool is_passing(const char *key)
                                        "focus.overwrite_stitch",
                                        "focus.stitch_z",
                                        "focus.run_dir",
+                                       "focus.require_gpu",
+                                       "focus.strict",
+                                       "focus.workers",
+                                       "focus.trace_stacks",
                                        "output_dir",
                                        "name",
                                        "paths",
@@ -72,6 +76,42 @@ static void add_config(fth_json_writer *w, const char *key, const fth_config *cf
                 (tiles && is_of_stitching(k->name)) || !fth_config_has(cfg, k->name))
                 continue;
             add_value(w, cfg, k, k->name + n, 0);
+        }
+        fth_json_close(w);
+    }
+    fth_json_close(w);
+}
+
+/* Who said so: "flag", "environment NAME", "config", "default"; NULL: it has no value. */
+static const char *source_of(const fo_job *e, const char *key)
+{
+    const char *by = e->source ? e->source(e->source_user, key) : NULL;
+    if (by) return by;
+    if (!fth_config_has(e->cfg, key)) return NULL;
+    return fth_config_is_given(e->cfg, key) ? "config" : "default";
+}
+
+/* {"program": {"device": "flag"}, "input": {...}, "focus": {"method": "default", ...}} */
+static void add_sources(fth_json_writer *w, const fo_job *e)
+{
+    static const char *const of_program[] = {"device", "memory", "device-memory", "threads"};
+    static const char *const sections[] = {"input.", "focus."};
+    fth_json_open(w, "config_sources", '{');
+    fth_json_open(w, "program", '{');
+    for (int i = 0; e->source && i < 4; i++) {
+        const char *by = e->source(e->source_user, of_program[i]);
+        fth_json_text(w, of_program[i], by ? by : "default");
+    }
+    fth_json_close(w);
+    for (int s = 0; s < 2; s++) {
+        const size_t n = strlen(sections[s]);
+        char section[16];
+        snprintf(section, sizeof section, "%.*s", (int)n - 1, sections[s]);
+        fth_json_open(w, section, '{');
+        for (int64_t i = 0; i < fo_schema.n_keys; i++) {
+            const char *key = fo_schema.key[i].name;
+            const char *by = strncmp(key, sections[s], n) == 0 ? source_of(e, key) : NULL;
+            if (by && fo_schema.key[i].type != FTH_CONFIG_SECTION) fth_json_text(w, key + n, by);
         }
         fth_json_close(w);
     }
@@ -219,11 +259,11 @@ static void add_images(fth_json_writer *w, const fo_work *work)
 {
     const fo_results *r = &work->results;
     add_counts(w, "images", fo_work_total(work), fo_work_count(work, FO_DONE),
-               fo_work_count(work, FO_SKIPPED),
-               fo_work_count(work, FO_FAILED) + fo_work_count(work, FO_WAITING));
+               fo_work_count(work, FO_SKIPPED), fo_work_count(work, FO_FAILED));
+    fth_json_int(w, "images_waiting", fo_work_count(work, FO_WAITING));
     if (fo_job_is_tiled(&work->e))
         add_counts(w, "tiles", r->n, fo_results_count(r, FO_DONE), fo_results_count(r, FO_SKIPPED),
-                   fo_results_count(r, FO_FAILED) + fo_results_count(r, FO_WAITING));
+                   fo_results_count(r, FO_FAILED));
     fth_json_open(w, "failures", '[');
     add_texts(w, r->failures);
     add_texts(w, work->mosaics.failures);
@@ -260,6 +300,7 @@ fth_status fo_record_save(const fo_work *work, fth_err *err)
     }
     fth_json_int(&w, "threads", fth_context_threads(work->ctx));
     add_config(&w, "config", e->cfg, false);
+    add_sources(&w, e);
     fth_json_open(&w, "inputs", '[');
     fth_status s = FTH_OK;
     if (fo_job_is_tiled(e))

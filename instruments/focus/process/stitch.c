@@ -93,7 +93,8 @@ static fo_mosaic_how how_of(const fo_work *w)
                            .invert = !fth_config_has(cfg, "focus.polarity") ||
                                      strcmp(fth_config_text(cfg, "focus.polarity"), "invert") == 0,
                            .format = w->e.format,
-                           .um_per_px = w->e.in.um_per_px};
+                           .um_per_px = w->e.in.um_per_px,
+                           .scalebar = fo_scalebar_of(cfg, w->e.in.um_per_px)};
 }
 
 static fth_status list_mosaics(fo_work *w, fth_err *err)
@@ -104,6 +105,18 @@ static fth_status list_mosaics(fo_work *w, fth_err *err)
     w->mosaics.n = 0;
     for (int64_t i = 0; i < in->n_stacks; i++)
         if (fo_job_has_row(&w->e, i)) w->first[w->mosaics.n++] = i;
+    return FTH_OK;
+}
+
+/* The bar fits into the picture of every number of tiles. */
+static fth_status check_bars(const fo_work *w, fth_err *err)
+{
+    const fo_mosaic_how how = how_of(w);
+    for (int64_t i = 0; how.scalebar.um > 0 && i < w->mosaics.n; i++) {
+        int64_t y, x;
+        fo_mosaic_canvas(&how, w->e.keyence.tiles[w->e.in.stack[w->first[i]].p], &y, &x);
+        FTH_TRY(fo_scalebar_check(&how.scalebar, y, x, err));
+    }
     return FTH_OK;
 }
 
@@ -131,6 +144,7 @@ fth_status fo_work_open_mosaics(fo_work *w, fth_err *err)
                      .again = w->overwrite || fth_config_bool(w->cfg, "focus.overwrite_stitch"),
                      .none = fth_config_bool(w->cfg, "focus.metadata_only")};
     FTH_TRY(list_mosaics(w, err));
+    FTH_TRY(check_bars(w, err));
     FTH_TRY(fo_mosaics_open(&w->mosaics, err));
     return fo_mosaics_plan(&w->mosaics, &bytes, err);
 }
@@ -162,6 +176,7 @@ fth_status fo_work_stitch(fo_work *w, fth_err *err)
 {
     char marker[FTH_PATH];
     if (!fo_job_is_tiled(&w->e)) return FTH_OK;
+    FTH_TRY(fo_work_claim(w, err));
     FTH_TRY(fth_path_join(marker, w->e.place.images, ".ff_complete", err));
     if (fo_mosaics_count(&w->mosaics, FO_WAITING) > 0)
         FTH_TRY(fth_path_remove(w->mem, marker, err));

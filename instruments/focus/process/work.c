@@ -1,6 +1,7 @@
 /* work.c - see work.h. */
 #include "work.h"
 
+#include "../run/tell.h"
 #include "record.h"
 #include "stitch.h"
 
@@ -36,6 +37,18 @@ static void well_of(void *user, int64_t stack, char *text, size_t bytes)
     snprintf(text, bytes, "%s", fo_well_name(fo_job_well(&c->e, stack), name));
 }
 
+/* "A01 t0012": in the log and in timelines. */
+static void log_name(void *user, int64_t stack, char *text, size_t bytes)
+{
+    const fo_work *c = user;
+    char name[FO_WELL_NAME];
+    const fo_stack *s = &c->e.in.stack[stack];
+    const int n =
+        snprintf(text, bytes, "%s t%04d", fo_well_name(fo_job_well(&c->e, stack), name), (int)s->t);
+    if (fo_job_is_tiled(&c->e) && n > 0 && (size_t)n < bytes)
+        snprintf(text + n, bytes - (size_t)n, " p%04d", (int)s->b);
+}
+
 /* ---- what is to do ---- */
 
 /* All files of a stack are there and are not empty. */
@@ -46,7 +59,8 @@ static bool is_done(const fo_work *c, int64_t stack)
         fth_path_info info;
         if (port < FO_OUT_KINDS && !c->pipeline.writer.wanted[port]) continue;
         if (fo_job_path(&c->e, stack, port, path, NULL) != FTH_OK ||
-            fth_path_stat(path, &info, NULL) != FTH_OK || info.bytes == 0)
+            fth_path_stat(path, &info, NULL) != FTH_OK || info.kind != FTH_PATH_FILE ||
+            info.bytes == 0)
             return false;
     }
     return true;
@@ -116,6 +130,10 @@ static fo_writer_options writer_options(fo_work *c)
                                .rows = in->rows,
                                .columns = in->columns,
                                .um_per_px = in->um_per_px,
+                               /* of tiles, their mosaic has it */
+                               .scalebar = fo_job_is_tiled(&c->e)
+                                               ? (fo_scalebar){0}
+                                               : fo_scalebar_of(c->cfg, in->um_per_px),
                                .depth_unit = in->z_step_um > 0 ? in->z_step_um : 1,
                                .depth_offset = (double)in->first_plane,
                                .first_plane = in->first_plane,
@@ -129,10 +147,20 @@ static fo_writer_options writer_options(fo_work *c)
                                .user = c};
 }
 
+/* Who debugs wants to see some. */
+static int64_t traces_of(const fo_work *c)
+{
+    if (fth_config_has(c->cfg, "focus.trace_stacks"))
+        return fth_config_int(c->cfg, "focus.trace_stacks");
+    return fo_is_debug(c->ctx) ? 3 : 0;
+}
+
 static fth_status set_up(fo_work *c, fth_err *err)
 {
     fo_fusion how;
     FTH_TRY(fo_job_open(&c->e, c->mem, c->cfg, err));
+    c->e.source = c->source;
+    c->e.source_user = c->source_user;
     const fo_input *in = &c->e.in;
     const fo_pixels pixels = {in->um_per_px, in->significant_bits};
     FTH_TRY(fo_fusion_read(c->cfg, true, &pixels, &how, err));
@@ -147,12 +175,16 @@ static fth_status set_up(fo_work *c, fth_err *err)
                                 .tables = true,
                                 .stage = c->stage,
                                 .group = BATCH,
+                                .traces = traces_of(c),
+                                .trace_dir = c->e.place.run,
+                                .name = log_name,
                                 .after = after_plan,
                                 .user = c};
     c->pipeline.by_place = how.compat == FO_COMPAT_KEYENCE;
     if (how.compat == FO_COMPAT_YX1)
         c->pipeline.group = fth_config_int(c->cfg, "focus.compat_batch");
     FTH_TRY(fo_pipeline_settle(&c->pipeline, err));
+    FTH_TRY(fo_pipeline_options(&c->pipeline, c->cfg, err));
     skip_done(c);
     return fo_work_open_mosaics(c, err);
 }
@@ -183,6 +215,7 @@ fth_status fo_work_run(fo_work *c, fth_err *err)
 {
     const fo_results *r = &c->results;
     char marker[FTH_PATH], built[FTH_PATH];
+    FTH_TRY(fo_work_claim(c, err));
     FTH_TRY(fth_folder_make_all(c->mem, c->e.place.run, err));
     FTH_TRY(fth_path_parent(built, c->e.place.metadata, err));
     FTH_TRY(fth_folder_make_all(c->mem, built, err));
@@ -203,6 +236,15 @@ fth_status fo_work_run(fo_work *c, fth_err *err)
     return s == FTH_OK ? saved : s;
 }
 
+fth_status fo_work_claim(fo_work *c, fth_err *err)
+{
+    if (c->claim) return FTH_OK;
+    const fth_status s = fth_folder_claim(&c->claim, c->mem, c->e.place.images, err);
+    if (s == FTH_E_LOCKED)
+        fth_err_hint(err, "wait until it ends: two runs of one experiment write the same images");
+    return s;
+}
+
 fth_status fo_work_open(fo_work *c, fth_err *err)
 {
     c->mem = fth_context_mem(c->ctx);
@@ -213,6 +255,8 @@ fth_status fo_work_open(fo_work *c, fth_err *err)
 
 void fo_work_close(fo_work *c)
 {
+    fth_folder_release(c->claim);
+    c->claim = NULL;
     fo_work_close_mosaics(c);
     fo_results_free(&c->results);
     fo_job_close(&c->e);

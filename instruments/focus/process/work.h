@@ -19,11 +19,14 @@ typedef struct fo_work {
     const fth_stage_call *stage;  /* NULL: a command */
     bool overwrite, force_config; /* make all images again; keep those of other settings */
     bool keep_tiles;              /* of those, tiles were made already */
+    const char *(*source)(void *user, const char *key); /* as in fo_job */
+    void *source_user;
     /* Of its own: */
     fth_mem *mem;
     fo_job e;
     fo_results results;
     fo_pipeline pipeline;
+    fth_claim *claim; /* on the folder of the images, once something is written */
     /* Of an experiment with tiles: */
     fo_mosaics mosaics;
     int64_t *first; /* [mosaic]: its first stack */
@@ -39,6 +42,8 @@ fth_status fo_work_stitch(fo_work *w, fth_err *err);
 /* Images: all of them, and those in a state. */
 int64_t fo_work_total(const fo_work *w);
 int64_t fo_work_count(const fo_work *w, fo_state state);
+/* stitch.c and work.c: no other process writes the images; until it is closed. FTH_E_LOCKED. */
+fth_status fo_work_claim(fo_work *w, fth_err *err);
 /* stitch.c and work.c: all images are there, so others may look at the folder. */
 fth_status fo_work_mark(fo_work *w, fth_err *err);
 

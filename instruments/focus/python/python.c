@@ -33,12 +33,12 @@ static fth_status check_names(const char *const *option, fth_err *err)
     char words[2000] = "";
     size_t used = 0;
     for (const fo_option *o = fo_options; o->flag && used < sizeof words; o++)
-        if (o->stack)
+        if (o->python)
             used += (size_t)snprintf(words + used, sizeof words - used, "%s%s", used ? " " : "",
                                      o->flag);
     for (; option && option[0]; option += 2) {
         const fo_option *o = fo_options;
-        while (o->flag && (!o->stack || strcmp(o->flag, option[0]) != 0)) o++;
+        while (o->flag && (!o->python || strcmp(o->flag, option[0]) != 0)) o++;
         if (o->flag) continue;
         FTH_FAIL(err, FTH_E_USAGE, "focus has no option '%.60s'", option[0]);
         const int near = fth_word_nearest(words, option[0]);

@@ -2,6 +2,7 @@
 #include "pipeline.h"
 
 #include "sample.h"
+#include "tell.h"
 
 #include <string.h>
 
@@ -16,6 +17,7 @@ typedef struct rows {
     void *to;
     int64_t columns, bytes; /* of an element */
     const int64_t *chosen;
+    fo_watch *watch;
 } rows;
 
 enum { TABLES = 4, MOST_OUTS = FO_PORTS + TABLES };
@@ -26,6 +28,7 @@ typedef struct batch {
     const int64_t *chosen;
     int64_t n, planes; /* planes: of the deepest, where places are plans of their own */
     fo_input_view view, other[FO_MOST_OTHERS];
+    fo_watched watched, other_watched[FO_MOST_OTHERS];
     mask present;
     rows table[TABLES];
     fth_graph *g;
@@ -54,9 +57,12 @@ static fth_status write_rows(void *self, const int64_t *lo, const int64_t *n, co
     const rows *r = self;
     const int64_t bytes = n[1] * r->bytes;
     (void)err;
-    for (int64_t i = 0; i < n[0]; i++)
-        memcpy((char *)r->to + (r->chosen[lo[0] + i] * r->columns + lo[1]) * r->bytes,
+    for (int64_t i = 0; i < n[0]; i++) {
+        const int64_t stack = r->chosen[lo[0] + i];
+        memcpy((char *)r->to + (stack * r->columns + lo[1]) * r->bytes,
                (const char *)src + i * bytes, (size_t)bytes);
+        fo_watch_arrive(r->watch, stack, n[1]);
+    }
     return FTH_OK;
 }
 
@@ -72,7 +78,8 @@ static void add_out(batch *b, fth_val v, fth_sink sink)
 static void add_table(batch *b, int i, fth_val v, void *to, int64_t columns, int64_t used)
 {
     const fth_dtype dtype = fth_val_dtype(v);
-    b->table[i] = (rows){to, columns, fth_dtype_size(dtype), b->chosen};
+    b->table[i] = (rows){to, columns, fth_dtype_size(dtype), b->chosen,
+                         b->measure ? NULL : fo_tell_watch(b->p->tell)};
     add_out(b, v,
             (fth_sink){.kind = "table",
                        .self = &b->table[i],
@@ -120,6 +127,12 @@ static fth_status add_outs(batch *b, const fo_fused *f, fo_writer *writer, fth_e
     return FTH_OK;
 }
 
+static fth_source source_of(batch *b, fo_input_view *view, fo_watched *watched)
+{
+    const fth_source source = fo_input_source(view);
+    return fo_watch_source(fo_tell_watch(b->p->tell), &source, b->chosen, watched);
+}
+
 /* The other channels, decided by the index of the chosen one. */
 static fth_status add_others(batch *b, fth_val index, fth_val present, fo_writer *writer,
                              fth_err *err)
@@ -132,8 +145,8 @@ static fth_status add_others(batch *b, fth_val index, fth_val present, fo_writer
         snprintf(name, sizeof name, "other %d", i + 1);
         b->other[i] =
             (fo_input_view){.input = b->p->in, .chosen = b->chosen, .n = b->n, .other = i + 1};
-        const fth_val stacks =
-            fth_input(b->g, name, in->dtype, "stack z y x", fo_input_source(&b->other[i]));
+        const fth_val stacks = fth_input(b->g, name, in->dtype, "stack z y x",
+                                         source_of(b, &b->other[i], &b->other_watched[i]));
         fo_fused f = {.image = fo_pick(b->g, stacks, index)};
         if (b->p->how.scale != FO_SCALE_NONE)
             f = fo_scaled(b->g, stacks, present, f.image, &b->p->how);
@@ -161,7 +174,7 @@ static fth_status build(batch *b, fo_writer *writer, fth_err *err)
     fth_axis(b->g, "y", in->rows);
     fth_axis(b->g, "x", in->columns);
     const fth_val stacks =
-        fth_input(b->g, "stacks", in->dtype, "stack z y x", fo_input_source(&b->view));
+        fth_input(b->g, "stacks", in->dtype, "stack z y x", source_of(b, &b->view, &b->watched));
     const fth_source planes = {.kind = "planes",
                                .self = &b->present,
                                .dtype = FTH_U8,
@@ -186,8 +199,11 @@ static int64_t failed_stack(const batch *b)
 /* The stack is what is streamed: pictures are then whole as early as possible. */
 static fth_plan *plan_batch(batch *b, fth_err *err)
 {
-    const fth_limits limits = {
-        .stream = b->n > 1 ? "stack" : NULL, .sinks = b->sink, .min_pieces = FTH_PIECES_AUTO};
+    const fo_workers *workers = &b->p->workers;
+    const fth_limits limits = {.stream = b->n > 1 ? "stack" : NULL,
+                               .sinks = b->sink,
+                               .io_threads = workers->read + workers->encode,
+                               .min_pieces = FTH_PIECES_AUTO};
     return fth_plan_make(b->g, b->out, b->n_outs, &limits, err);
 }
 
@@ -206,7 +222,10 @@ fth_status fo_pipeline_settle(fo_pipeline *p, fth_err *err)
     if (none && p->writer.values == FTH_F32 && strcmp(p->writer.format.name, "tif16") == 0)
         return FTH_FAIL(err, FTH_E_COMMAND,
                         "--scale none: the values are f32 and go into npy or tif32, not tif16");
-    return FTH_OK;
+    if (none && p->writer.scalebar.um > 0)
+        return FTH_FAIL(err, FTH_E_COMMAND,
+                        "--scalebar: values as they are (--scale none) have no white");
+    return fo_scalebar_check(&p->writer.scalebar, in->rows, in->columns, err);
 }
 
 /* ---- running ---- */
@@ -232,6 +251,13 @@ static void account(fo_pipeline *p, const fth_run_report *r)
     p->plans++;
 }
 
+static void tell_batch(const batch *b, const fth_plan *plan)
+{
+    fth_plan_info info;
+    fth_plan_get_info(plan, &info);
+    if (!b->measure) fo_tell_batch(b->p->tell, b->chosen, b->n, info.peak_bytes);
+}
+
 static fth_status run_batch(batch *b, fo_writer *writer, fth_err *err)
 {
     fth_status s = build(b, writer, err);
@@ -239,9 +265,11 @@ static fth_status run_batch(batch *b, fo_writer *writer, fth_err *err)
     if (s == FTH_OK && !plan) s = err->status;
     if (s == FTH_OK) {
         fth_run_report report = {0};
+        tell_batch(b, plan);
         s = b->p->stage ? fth_stage_run(b->p->stage, plan, b->sink, &report, err)
                         : fth_run(plan, b->sink, NULL, &report, err);
         account(b->p, &report);
+        if (s == FTH_OK && !b->measure) fo_tell_fused(b->p->tell, b->chosen, b->n, &report);
     }
     fth_plan_destroy(plan);
     fth_graph_destroy(b->g);
@@ -323,6 +351,7 @@ static void on_done(void *user, int64_t stack)
 {
     finish *f = user;
     f->p->results->state[stack] = FO_DONE;
+    fo_watch_arrive(fo_tell_watch(f->p->tell), stack, 1);
     if (f->done) f->done(f->user, stack);
 }
 
@@ -340,6 +369,7 @@ static fth_status open_writer(fo_pipeline *p, finish *f, fo_writer **out, fth_er
     opt.done = on_done;
     opt.path = path_of;
     opt.user = f;
+    opt.watch = fo_tell_watch(p->tell);
     return fo_writer_create(out, p->ctx, &opt, err);
 }
 
@@ -368,12 +398,32 @@ fth_status fo_pipeline_plan(fo_pipeline *p,
     return s;
 }
 
-fth_status fo_pipeline_run(fo_pipeline *p, fth_err *err)
+/* Some stacks failed, or the run was not as planned. */
+static fth_status judge(const fo_pipeline *p, fth_err *err)
+{
+    const fo_results *r = p->results;
+    const int64_t failed = fo_results_count(r, FO_FAILED);
+    if (failed > 0)
+        return FTH_FAIL(err, FTH_E_JOB_FAILED, "%lld of %lld stacks failed:\n  %s",
+                        (long long)failed, (long long)r->n, fth_texts_get(r->failures, 0));
+    if (p->plans == 0) return FTH_OK;
+    if (fth_context_device_mem(p->ctx) && !(p->report.device_seconds > 0)) {
+        FTH_FAIL(err, FTH_E_DEVICE, "%s was to do the work and did none",
+                 fth_context_device(p->ctx));
+        fth_err_hint(err, "run 'fathom doctor', and report this with what it shows");
+        return FTH_E_DEVICE;
+    }
+    if (!p->strict || p->report.kept) return FTH_OK;
+    FTH_FAIL(err, FTH_E_JOB_FAILED, "--strict: the run took more memory than planned");
+    fth_err_hint(err, "the images are whole; the lines on memory above say what was too much");
+    return FTH_E_JOB_FAILED;
+}
+
+static fth_status run_told(fo_pipeline *p, fth_err *err)
 {
     finish f;
     fo_writer *writer = NULL;
     int64_t *chosen = NULL;
-    skip_empty(p);
     FTH_TRY(open_writer(p, &f, &writer, err));
     fth_status s =
         fth_mem_take(p->in->mem, FTH_MEM_POOL, (uint64_t)(p->results->n + 1) * sizeof *chosen,
@@ -386,9 +436,14 @@ fth_status fo_pipeline_run(fo_pipeline *p, fth_err *err)
     fo_writer_seconds(writer, &p->encode_s, &p->write_s);
     fth_mem_release(p->in->mem, chosen, NULL);
     fo_writer_destroy(writer);
-    if (s == FTH_OK && fo_results_count(p->results, FO_FAILED) > 0)
-        s = FTH_FAIL(err, FTH_E_JOB_FAILED, "%lld of %lld stacks failed:\n  %s",
-                     (long long)fo_results_count(p->results, FO_FAILED), (long long)p->results->n,
-                     fth_texts_get(p->results->failures, 0));
+    return s == FTH_OK ? judge(p, err) : s;
+}
+
+fth_status fo_pipeline_run(fo_pipeline *p, fth_err *err)
+{
+    skip_empty(p);
+    FTH_TRY(fo_tell_begin(&p->tell, p, err));
+    const fth_status s = fo_tell_end(p->tell, run_told(p, err), err);
+    p->tell = NULL;
     return s;
 }

@@ -11,6 +11,8 @@
 #include "../output/tables.h"
 #include "../output/writer.h"
 
+typedef struct fo_tell fo_tell;
+
 typedef struct fo_pipeline {
     fth_context *ctx;
     fo_input *in;
@@ -24,6 +26,12 @@ typedef struct fo_pipeline {
     bool tables;                 /* also mean_log, corr_next and kept */
     bool no_measuring;           /* leave numbers that are not known as they are */
     const fth_stage_call *stage; /* NULL: a command */
+    fo_workers workers;          /* most threads that read and that encode */
+    int64_t traces;              /* stacks that get a timeline of their own, in `trace_dir` */
+    const char *trace_dir;
+    bool strict; /* a run that took more memory than planned has failed */
+    /* "A01 t0012": a stack in the log and in timelines; NULL: its number. */
+    void (*name)(void *user, int64_t stack, char *text, size_t bytes);
     fth_status (*after)(void *user, fth_err *err); /* after each plan; NULL: nothing */
     void *user;
     /* What it took: */
@@ -31,11 +39,16 @@ typedef struct fo_pipeline {
     double encode_s, write_s;
     double stitch_s; /* that putting tiles together took afterwards */
     int64_t plans;
+    fo_tell *tell; /* while it runs; NULL: nobody wants to know */
 } fo_pipeline;
 
 /* Settings that depend on the data: checks `how`, and finds one scale for all stacks where it is
  * asked for. */
 fth_status fo_pipeline_settle(fo_pipeline *p, fth_err *err);
+/* What a config says about how it is run: workers, strict, require_gpu. FTH_E_DEVICE: there is no
+ * GPU, and one is required. */
+fth_status fo_pipeline_options(fo_pipeline *p, const fth_config *cfg, fth_err *err);
+fo_scalebar fo_scalebar_of(const fth_config *cfg, double um_per_px);
 /* The plan of all that is to do, shown by `show`; nothing is read or written. */
 fth_status fo_pipeline_plan(fo_pipeline *p,
                             fth_status (*show)(void *user, const fth_plan *plan, fth_err *err),

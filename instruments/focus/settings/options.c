@@ -6,6 +6,7 @@
 #define BOTH(...) __VA_ARGS__,
 #define STACK(...) __VA_ARGS__,
 #define PLATE(...) __VA_ARGS__,
+#define COMMAND(...) __VA_ARGS__,
 #define CHOICE(flag, key, standard, words, doc)                                                    \
     FTH_KEY(CHOICE, "focus." key, doc, .choices = words, .value = standard)
 #define CHOICE_FREE(flag, key, words, doc) FTH_KEY(CHOICE, "focus." key, doc, .choices = words)
@@ -39,6 +40,7 @@ static const fth_config_key keys[] = {
 #undef BOTH
 #undef STACK
 #undef PLATE
+#undef COMMAND
 #undef CHOICE
 #undef CHOICE_FREE
 #undef NUMBER
@@ -93,9 +95,10 @@ const fth_schema fo_schema = {
 
 /* ---- options ---- */
 
-#define BOTH(...) {__VA_ARGS__, true, true},
-#define STACK(...) {__VA_ARGS__, true, false},
-#define PLATE(...) {__VA_ARGS__, false, true},
+#define BOTH(...) {__VA_ARGS__, true, true, true},
+#define STACK(...) {__VA_ARGS__, true, false, true},
+#define PLATE(...) {__VA_ARGS__, false, true, false},
+#define COMMAND(...) {__VA_ARGS__, true, true, false},
 #define CHOICE(flag, key, standard, words, doc) flag, "focus." key, FTH_CONFIG_CHOICE
 #define CHOICE_FREE(flag, key, words, doc) flag, "focus." key, FTH_CONFIG_CHOICE
 #define NUMBER(kind, flag, key, standard, limits, units, doc) flag, "focus." key, FTH_CONFIG_##kind

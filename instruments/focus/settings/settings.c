@@ -29,12 +29,12 @@ static fth_status set_one(fth_config *cfg, const fo_option *o, const char *value
 
 /* Which experiment: flags of `run` and `plan`, and of nothing else. */
 static const fo_option places[] = {
-    {"data-root", "input.data_root", FTH_CONFIG_PATH, false, true},
-    {"exp", "input.exp", FTH_CONFIG_TEXT, false, true},
-    {"microscope", "input.microscope", FTH_CONFIG_CHOICE, false, true},
+    {"data-root", "input.data_root", FTH_CONFIG_PATH, false, true, false},
+    {"exp", "input.exp", FTH_CONFIG_TEXT, false, true, false},
+    {"microscope", "input.microscope", FTH_CONFIG_CHOICE, false, true, false},
     {0}};
 
-static const char *flag_of(const char *key)
+const char *fo_flag_of(const char *key)
 {
     for (const fo_option *o = places; o->flag; o++)
         if (strcmp(o->key, key) == 0) return o->flag;
@@ -54,7 +54,7 @@ static fth_status tell_mistakes(const fth_config *cfg, fth_err *err)
         if (m.notice) continue;
         all++;
         char line[600];
-        const char *flag = flag_of(m.key);
+        const char *flag = fo_flag_of(m.key);
         int n =
             snprintf(line, sizeof line, "\n  %s%s: %s%.200s", flag ? "--" : "", flag ? flag : m.key,
                      m.kind == FTH_MISTAKE_CHECK ? "" : "expected ", m.expected);
@@ -192,6 +192,26 @@ static fth_status wrong(fth_err *err, const char *option, const char *expected, 
 {
     return FTH_FAIL(err, FTH_E_COMMAND, "--%s: expected %s, found '%.100s'", option, expected,
                     found);
+}
+
+fth_status fo_workers_read(const fth_config *cfg, fo_workers *out, fth_err *err)
+{
+    enum { MOST = 1024 };
+    const char *text = text_of(cfg, "focus.workers"), *at = text;
+    char field[16];
+    int64_t n[2] = {0, 0};
+    int k = 0;
+    *out = (fo_workers){0};
+    if (!*text) return FTH_OK;
+    bool good = true;
+    while (good && k < 2 && at) {
+        good = next_field(&at, field, sizeof field) && fth_int_parse(field, &n[k]) && n[k] >= 1 &&
+               n[k] <= MOST;
+        k += good;
+    }
+    if (!good || at) return wrong(err, "workers", "R,E with numbers from 1 to 1024", text);
+    *out = (fo_workers){(int)n[0], (int)n[k - 1]};
+    return FTH_OK;
 }
 
 fth_status fo_selection_read(const fth_config *cfg, fo_selection *out, fth_err *err)

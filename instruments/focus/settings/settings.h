@@ -18,8 +18,11 @@ typedef struct fo_option {
     const char *flag, *key; /* "z-keep", "focus.z_keep" */
     fth_config_type type;
     bool stack, plate; /* of `stack`; of `run` and `plan` */
+    bool python;       /* of fathom.focus */
 } fo_option;
 extern const fo_option fo_options[]; /* ends with a row that has no flag */
+/* The flag that stands for a key, "z-keep" for "focus.z_keep"; NULL: none. */
+const char *fo_flag_of(const char *key);
 
 /* Values A, A + step, ... below `end`; of a text A:B or A:B:STEP, either end left out. */
 typedef struct fo_range {
@@ -45,6 +48,13 @@ typedef struct fo_selection {
 } fo_selection;
 /* FTH_E_CONFIG lists every key with a mistake that a table cannot say. */
 fth_status fo_selection_read(const fth_config *cfg, fo_selection *out, fth_err *err);
+
+/* Most threads that read and that encode at once; 0: no limit of their own. */
+typedef struct fo_workers {
+    int read, encode;
+} fo_workers;
+/* "4" for both, "4,2" for each. */
+fth_status fo_workers_read(const fth_config *cfg, fo_workers *out, fth_err *err);
 
 /* How stacks are fused. `plate`: polarity and compat are those of a plate. The size of a filter in
  * um needs the size of a pixel, 0 where it is not known. Settled, not yet checked against the data.

@@ -109,6 +109,7 @@ static fo_writer_options writer_options(command *c, const fo_format *format)
                                .rows = in->rows,
                                .columns = in->columns,
                                .um_per_px = in->um_per_px,
+                               .scalebar = fo_scalebar_of(cfg, in->um_per_px),
                                .depth_unit = in->z_step_um > 0 ? in->z_step_um : 1,
                                .depth_offset = (double)in->first_plane,
                                .first_plane = in->first_plane,
@@ -143,10 +144,13 @@ static fth_status set_up(command *c, int n_paths, const char *const *path, const
                                 .writer = files,
                                 .results = &c->results,
                                 .tables = c->stage || fth_config_bool(c->cfg, "focus.metrics"),
-                                .stage = c->stage};
+                                .stage = c->stage,
+                                .name = name_of,
+                                .user = c};
     if (how.compat == FO_COMPAT_YX1)
         c->pipeline.group = fth_config_int(c->cfg, "focus.compat_batch");
-    return fo_pipeline_settle(&c->pipeline, err);
+    FTH_TRY(fo_pipeline_settle(&c->pipeline, err));
+    return fo_pipeline_options(&c->pipeline, c->cfg, err);
 }
 
 /* ---- doing it ---- */
@@ -230,6 +234,8 @@ static fth_status work(command *c, fth_err *err)
 {
     FTH_TRY(tell_files(c, err));
     if (c->a->plan) return fo_pipeline_plan(&c->pipeline, show_plan, c->a, err);
+    fprintf(c->a->notes, "device  %s (%s)\n", fth_context_device(c->ctx),
+            fth_context_device_reason(c->ctx));
     const fth_status s = fuse(c, err);
     if (s == FTH_OK || s == FTH_E_JOB_FAILED) tell_result(c);
     return s;

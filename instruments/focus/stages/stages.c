@@ -58,9 +58,8 @@ static fth_status files_of(const fth_config *cfg, const char **path, int *n, fth
     return FTH_OK;
 }
 
-static fth_status find(const fth_stage_call *call, fo_experiment *e, fth_err *err)
+static fth_status find(const fth_config *cfg, fo_experiment *e, fth_err *err)
 {
-    const fth_config *cfg = call->config;
     fth_mem *mem = NULL; /* files are asked for without a context */
     fth_texts *notes = NULL;
     fo_problems ignored = {0};
@@ -94,7 +93,7 @@ static fth_status index_files(const fth_stage_call *call, fth_file_list *list, f
         return FTH_OK;
     }
     if (is_toy(cfg) || !fth_config_has(cfg, "input.data_root")) return FTH_OK;
-    FTH_TRY(find(call, &e, err));
+    FTH_TRY(find(call->config, &e, err));
     if (e.raw[0]) FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, e.raw, "stacks", err));
     if (e.plate[0]) FTH_TRY(fth_file_list_add(list, FTH_FILE_INPUT, e.plate, "plate", err));
     return FTH_OK;
@@ -211,7 +210,7 @@ static fth_status fuse_plan(const fth_stage_call *call, fth_stage_plan *out, FIL
     FTH_TRY(images_folder(call, folder, err));
     if (n > 0) return fo_stack_stage(call, path, n, folder, &to, err);
     fo_experiment e = {0};
-    if (is_toy(call->config)) FTH_TRY(find(call, &e, err));
+    if (is_toy(call->config)) FTH_TRY(find(call->config, &e, err));
     if (is_toy(call->config) && (!e.raw[0] || !fth_path_exists(e.raw))) return plan_toy(&to, err);
     fo_work w = work_of(call);
     w.force_config = true; /* what differs is told when it runs */
@@ -264,6 +263,8 @@ static fth_status fuse_run(const fth_stage_call *call, fth_err *err)
     }
     fo_work w = work_of(call);
     FTH_TRY(fo_work_open(&w, err));
+    fth_stage_say(call, "device %s (%s)", fth_context_device(call->context),
+                  fth_context_device_reason(call->context));
     fth_status s = fo_work_run(&w, err);
     for (int64_t i = 0; i < fth_texts_count(w.results.failures); i++)
         fth_stage_say(call, "failed: %s", fth_texts_get(w.results.failures, i));
@@ -283,7 +284,7 @@ static fth_status stitch_plan(const fth_stage_call *call, fth_stage_plan *out, F
     fo_work w = work_of(call);
     (void)show;
     w.force_config = true; /* what differs is told when it runs */
-    if (is_toy(cfg)) FTH_TRY(find(call, &e, err));
+    if (is_toy(cfg)) FTH_TRY(find(cfg, &e, err));
     const bool made_up = is_toy(cfg) && (!e.raw[0] || !fth_path_exists(e.raw));
     const fo_toy toy = made_up ? toy_of(cfg) : (fo_toy){0};
     return fo_stitch_plan(call, out, is_files(cfg) ? NULL : &w, made_up ? &toy : NULL, err);
@@ -380,4 +381,14 @@ fth_status fo_model_name(const fth_config *cfg, char *name, size_t bytes, fth_er
     const bool compat = fth_config_choice(cfg, "focus.compat") == 1;
     snprintf(name, bytes, "%s", compat ? "morphseq" : fth_config_text(cfg, "focus.method"));
     return FTH_OK;
+}
+
+/* Images and tables of an experiment lie in its tree of data. */
+bool fo_place(const fth_config *cfg, int i, char *path, size_t bytes)
+{
+    fo_experiment e = {0};
+    if (i > 1 || is_files(cfg) || !fth_config_has(cfg, "input.data_root")) return false;
+    if (find(cfg, &e, NULL) != FTH_OK) return false; /* the stage will say why */
+    const int n = snprintf(path, bytes, "%s", i == 0 ? e.images : e.run);
+    return n > 0 && (size_t)n < bytes;
 }

@@ -1,0 +1,22 @@
+/* outlook.h - how long a run will take and what will bound it, from what this machine does with a
+ * little: some of the file is read, and a small made-up stack is fused and encoded. */
+#ifndef FOCUS_RUN_OUTLOOK_H
+#define FOCUS_RUN_OUTLOOK_H
+
+#include "pipeline.h"
+
+/* Seconds of all images that are to do; each overlaps with the others. 0: could not be measured. */
+typedef struct fo_outlook {
+    uint64_t bytes;   /* that will be read */
+    double read_rate; /* bytes per second; the cache may have helped */
+    double storage_s, kernel_s, encode_s;
+    int threads;       /* that encode */
+    const char *bound; /* "storage", "kernels" or "encoding": the longest */
+} fo_outlook;
+
+/* `raw` is the file of the stacks; "": its rate is `read_rate`. Nothing is written. */
+fo_outlook fo_outlook_find(const fo_pipeline *p, int64_t images, const char *raw, double read_rate);
+/* "storage 449.5 GB at 1.9 GB/s = 3.9 min <- bound; kernels 4 s; encoding 9 s on 8 threads" */
+void fo_outlook_format(const fo_outlook *o, char *text, size_t bytes);
+
+#endif
