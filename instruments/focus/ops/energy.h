@@ -64,14 +64,15 @@ typedef struct fo_best {
 typedef struct fo_energy_loops {
     void (*widen_u8)(float *to, const uint8_t *from, int64_t n); /* any n */
     void (*widen_u16)(float *to, const uint16_t *from, int64_t n);
-    /* Symmetric sums along a row, whose borders are filled, and over 2r+1 rows. */
+    /* Symmetric sums along a row, whose borders are filled; and over 2r+1 rows, for `count` rows
+     * one below the other that are written `step` apart. */
     void (*across)(float *to, const float *row, const float *w, int r, int64_t n);
-    void (*down)(float *to, const float *const *rows, const float *w, int r, int64_t n);
-    /* LoG of size 3: a[-1] + a[1] + 2 a; the same over rows; b[-1] + b[1]; |2 (d0 + d2) - 8 b|/16
-     */
+    void (*down)(float *to, int64_t step, int count, const float *const *rows, const float *w,
+                 int r, int64_t n);
+    /* LoG of size 3: a[-1] + a[1] + 2 a; the same over rows; and of three such rows the sum of
+     * the four corners, |2 corners - 8 middle|/16. */
     void (*log_across)(float *to, const float *row, int64_t n);
     void (*log_down)(float *to, const float *const *rows, int64_t n);
-    void (*log_sides)(float *to, const float *row, int64_t n);
     void (*log_end)(float *to, const float *above, const float *row, const float *below, int64_t n);
     void (*sum_abs)(float *to, const float *add, int64_t n); /* to = |to + add| */
     /* Sobel: differences and sums along a row; then squares over three rows of each. */
@@ -107,7 +108,10 @@ FTH_ISA_DECLARE(const fo_energy_loops, fo_energy_loops);
 
 /* ---- rows of one plane after the other, each made once ---- */
 
-enum { FO_RING_MOST = 2 * FO_MOST_SMOOTH + 1 };
+enum {
+    FO_ROWS_AT_ONCE = 4, /* rows of smoothed energy that are made together */
+    FO_RING_MOST = 2 * FO_MOST_SMOOTH + FO_ROWS_AT_ONCE
+};
 typedef struct fo_ring {
     float *row; /* of slot 0 */
     int32_t slots;
@@ -134,10 +138,12 @@ void fo_rows_init(fo_rows *r, const fo_energy *e, const fo_energy_loops *loop, f
 /* The next plane: row `first` of the image lies at data, rows are row_bytes apart. */
 void fo_rows_plane(fo_rows *r, const void *data, int64_t first, int64_t row_bytes);
 /* Energy of row y (with what fo_energy_reach says beside it in memory), smoothed, into to[n]. Rows
- * are asked for in increasing order. */
+ * are asked for in increasing order. fo_rows_make_some: of up to FO_ROWS_AT_ONCE rows, each
+ * behind the other. */
 void fo_rows_make(fo_rows *r, int64_t y, float *to);
+void fo_rows_make_some(fo_rows *r, int64_t y, int count, float *to);
 /* Whether rows are of the LoG of size 3 without smoothing; and then, instead of fo_rows_make: the
- * sides of the row above y, the blurred row y, and the sides of the one below. */
+ * blurred rows above y, of y, and below. */
 bool fo_rows_plain(const fo_rows *r);
 void fo_rows_near(fo_rows *r, int64_t y, const float *rows[3]);
 /* The values of row y as floats, to[n]. */

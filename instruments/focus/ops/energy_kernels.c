@@ -34,19 +34,27 @@ static void across(float *restrict to, const float *restrict row, const float *r
     }
 }
 
-static void down(float *restrict to, const float *const *rows, const float *restrict w, int r,
-                 int64_t n)
+/* One block of a row. */
+static inline void down_block(float *restrict to, const float *const *rows, const float *restrict w,
+                              int r, int64_t x)
 {
-    for (int64_t x = 0; x < n; x += BLOCK * W) {
-        V sum[BLOCK];
-        for (int j = 0; j < BLOCK; j++) sum[j] = fth_f32v_load(rows[r] + x + j * W) * w[0];
-        for (int i = 1; i <= r; i++) {
-            const float *a = rows[r - i] + x, *b = rows[r + i] + x;
-            for (int j = 0; j < BLOCK; j++)
-                sum[j] += (fth_f32v_load(a + j * W) + fth_f32v_load(b + j * W)) * w[i];
-        }
-        for (int j = 0; j < BLOCK; j++) fth_f32v_store(to + x + j * W, sum[j]);
+    V sum[BLOCK];
+    for (int j = 0; j < BLOCK; j++) sum[j] = fth_f32v_load(rows[r] + x + j * W) * w[0];
+    for (int i = 1; i <= r; i++) {
+        const float *a = rows[r - i] + x, *b = rows[r + i] + x;
+        for (int j = 0; j < BLOCK; j++)
+            sum[j] += (fth_f32v_load(a + j * W) + fth_f32v_load(b + j * W)) * w[i];
     }
+    for (int j = 0; j < BLOCK; j++) fth_f32v_store(to + x + j * W, sum[j]);
+}
+
+/* Rows that follow each other share all but one of theirs, which then come from the nearest cache.
+ */
+static void down(float *restrict to, int64_t step, int count, const float *const *rows,
+                 const float *restrict w, int r, int64_t n)
+{
+    for (int64_t x = 0; x < n; x += BLOCK * W)
+        for (int k = 0; k < count; k++) down_block(to + k * step, rows + k, w, r, x);
 }
 
 static void log_across(float *restrict to, const float *restrict row, int64_t n)
@@ -60,15 +68,16 @@ static void log_down(float *restrict to, const float *const *rows, int64_t n)
     for (int64_t x = 0; x < n; x++) to[x] = a[x] + c[x] + 2 * b[x];
 }
 
-static void log_sides(float *restrict to, const float *restrict row, int64_t n)
+/* The Laplacian of size 3 over blurred rows: 2 (a + c + g + i) - 8 e. */
+static inline float laplacian(const float *above, const float *row, const float *below, int64_t x)
 {
-    for (int64_t x = 0; x < n; x++) to[x] = row[x - 1] + row[x + 1];
+    return 2 * ((above[x - 1] + above[x + 1]) + (below[x - 1] + below[x + 1])) - 8 * row[x];
 }
 
 static void log_end(float *restrict to, const float *restrict above, const float *restrict row,
                     const float *restrict below, int64_t n)
 {
-    for (int64_t x = 0; x < n; x++) to[x] = fabsf(2 * (above[x] + below[x]) - 8 * row[x]) * 0.0625f;
+    for (int64_t x = 0; x < n; x++) to[x] = fabsf(laplacian(above, row, below, x)) * 0.0625f;
 }
 
 static void sum_abs(float *restrict to, const float *restrict add, int64_t n)
@@ -233,7 +242,7 @@ static void log_take_u16(float *restrict best, uint32_t *restrict packed, const 
 {
     const float *restrict above = rows[0], *restrict row = rows[1], *restrict below = rows[2];
     for (int64_t x = 0; x < n; x++) {
-        const float e = fabsf(2 * (above[x] + below[x]) - 8 * row[x]) * 0.0625f;
+        const float e = fabsf(laplacian(above, row, below, x)) * 0.0625f;
         const bool more = e > best[x];
         best[x] = more ? e : best[x];
         packed[x] = more ? z << 16 | v[x] : packed[x];
@@ -248,7 +257,7 @@ static int64_t log_sum(const float *const *rows, int64_t n)
         const int64_t end = from + 128 < n ? from + 128 : n;
         int32_t part = 0;
         for (int64_t x = from; x < end; x++)
-            part += (int32_t)fabsf(2 * (above[x] + below[x]) - 8 * row[x]);
+            part += (int32_t)fabsf(laplacian(above, row, below, x));
         sum += part;
     }
     return sum;
@@ -283,7 +292,7 @@ static void start(const fo_best *b, int64_t n)
 }
 
 const fo_energy_loops FTH_ISA_NAME(fo_energy_loops) = {
-    widen_u8,     widen_u16, across,       down,      log_across, log_down,       log_sides,
-    log_end,      sum_abs,   sobel_across, sobel_end, modlap,     laplace,        moments_across,
-    variance,     take,      take_all,     choose,    skip,       log_across_u16, take_u16,
-    log_take_u16, log_sum,   pack,         unpack,    start};
+    widen_u8, widen_u16,    across,    down,   log_across,     log_down,       log_end,
+    sum_abs,  sobel_across, sobel_end, modlap, laplace,        moments_across, variance,
+    take,     take_all,     choose,    skip,   log_across_u16, take_u16,       log_take_u16,
+    log_sum,  pack,         unpack,    start};

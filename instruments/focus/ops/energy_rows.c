@@ -32,13 +32,13 @@ static int64_t step_of(const fo_energy *e, int64_t width)
 }
 
 /* Slots of a ring, and rows of floats in each. The variance keeps two rows of doubles; the second
- * step of the LoG a blurred row and its sides (k = 3), or D and S of one. */
+ * step of the LoG a blurred row (k = 3), or D and S of one. */
 static int slots(const fo_energy *e, int ring, int *rows)
 {
     *rows = 1;
-    if (ring == SMOOTH) return e->smooth > 0 ? 2 * e->smooth + 1 : 0;
+    if (ring == SMOOTH) return e->smooth > 0 ? 2 * e->smooth + FO_ROWS_AT_ONCE : 0;
     if (ring == SECOND) {
-        *rows = 2;
+        *rows = e->radius == 1 ? 1 : 2;
         return e->kind == FO_ENERGY_LOG ? 2 * e->radius + 1 : 0;
     }
     if (e->kind == FO_ENERGY_VARIANCE) *rows = 4;
@@ -113,6 +113,12 @@ void fo_rows_values(const fo_rows *r, int64_t y, float *to)
 /* Columns outside the image, `reach` on each side. */
 static void extend(const fo_rows *r, float *row, int64_t reach, fo_border border)
 {
+    const int64_t again = border == FO_BORDER_MIRROR; /* the last column comes twice */
+    if (reach < r->width && (again || border == FO_BORDER_REFLECT101)) {
+        float *end = row + r->width - 1;
+        for (int64_t i = 1; i <= reach; i++) row[-i] = row[i - again], end[i] = end[again - i];
+        return;
+    }
     for (int64_t i = 1; i <= reach; i++) {
         const int64_t left = fo_border_at(-i, r->width, border),
                       right = fo_border_at(r->width - 1 + i, r->width, border);
@@ -186,11 +192,15 @@ static const float *moment_row(fo_rows *r, int64_t y)
     return row;
 }
 
-/* The same without floats of the values; columns at the border by hand. */
+/* The same without floats of the values; columns at the border by hand. Rows come from memory here
+ * for the first time, in runs that are too short for the processor to see them coming. */
+enum { LINE = 64, AHEAD = 6 };
 static void log_across_u16(const fo_rows *r, int64_t y, float *row)
 {
     const uint16_t *v = (const uint16_t *)(const void *)(r->data + (y - r->first) * r->row_bytes);
     const int64_t n = r->width, ends[2] = {0, n - 1};
+    for (int64_t at = 0; at < 2 * n; at += LINE)
+        __builtin_prefetch((const char *)v + AHEAD * r->row_bytes + at);
     r->loop->log_across_u16(row, v, n);
     for (int i = 0; i < 2; i++) {
         const int64_t left = fo_border_at(ends[i] - 1, n, border_of(r)),
@@ -223,16 +233,15 @@ static const float *blurred_row(fo_rows *r, int64_t y)
     const float *near[FO_MOST_K];
     const int radius = r->e->radius;
     bool made;
-    float *row = slot(r, SECOND, 2, y, &made);
+    float *row = slot(r, SECOND, radius == 1 ? 1 : 2, y, &made);
     if (made) return row;
     around(r, y, radius, border_of(r), gauss_row, near);
     if (radius == 1) {
         r->loop->log_down(row, near, r->n);
         extend(r, row, 1, border_of(r));
-        r->loop->log_sides(row + r->step, row, r->n);
         return row;
     }
-    r->loop->down(r->line, near, r->e->gauss, radius, r->n);
+    r->loop->down(r->line, 0, 1, near, r->e->gauss, radius, r->n);
     extend(r, r->line, radius, border_of(r));
     r->loop->across(row, r->line, r->e->second, radius, r->n);
     r->loop->across(row + r->step, r->line, r->e->binomial, radius, r->n);
@@ -249,7 +258,6 @@ bool fo_rows_plain(const fo_rows *r)
 void fo_rows_near(fo_rows *r, int64_t y, const float *rows[3])
 {
     around(r, y, 1, border_of(r), blurred_row, rows);
-    for (int i = 0; i < 3; i += 2) rows[i] = rows[i] == r->zero ? r->zero : rows[i] + r->step;
 }
 
 static void log_row(fo_rows *r, int64_t y, float *to)
@@ -264,8 +272,8 @@ static void log_row(fo_rows *r, int64_t y, float *to)
     around(r, y, radius, border_of(r), blurred_row, near);
     for (int i = 0; i <= 2 * radius; i++)
         other[i] = near[i] == r->zero ? r->zero : near[i] + r->step;
-    r->loop->down(to, near, r->e->binomial, radius, r->n);
-    r->loop->down(r->line2, other, r->e->second, radius, r->n);
+    r->loop->down(to, 0, 1, near, r->e->binomial, radius, r->n);
+    r->loop->down(r->line2, 0, 1, other, r->e->second, radius, r->n);
     r->loop->sum_abs(to, r->line2, r->n);
 }
 
@@ -322,13 +330,20 @@ static const float *smooth_row(fo_rows *r, int64_t y)
     return row;
 }
 
-void fo_rows_make(fo_rows *r, int64_t y, float *to)
+void fo_rows_make_some(fo_rows *r, int64_t y, int count, float *to)
 {
     const float *near[FO_RING_MOST];
-    if (r->e->smooth == 0) {
-        measure[r->e->kind](r, y, to);
+    const int radius = r->e->smooth;
+    if (radius == 0) {
+        for (int k = 0; k < count; k++) measure[r->e->kind](r, y + k, to + k * r->n);
         return;
     }
-    around(r, y, r->e->smooth, FO_BORDER_MIRROR, smooth_row, near);
-    r->loop->down(to, near, r->e->weight, r->e->smooth, r->n);
+    for (int i = -radius; i < radius + count; i++)
+        near[i + radius] = smooth_row(r, fo_border_at(y + i, r->height, FO_BORDER_MIRROR));
+    r->loop->down(to, r->n, count, near, r->e->weight, radius, r->n);
+}
+
+void fo_rows_make(fo_rows *r, int64_t y, float *to)
+{
+    fo_rows_make_some(r, y, 1, to);
 }

@@ -52,7 +52,7 @@ static uint64_t state(const fth_node *node)
     return sizeof(float) * (a->all ? ALL_STATE : PLAIN_STATE);
 }
 
-/* ---- workspace: rows of floats for a strip, two lines, and what the rows of energy need ---- */
+/* ---- workspace: rows of floats for a strip, some lines, and what the rows of energy need ---- */
 
 enum { STRIP_BYTES = 1280 << 10, LEAST_STRIP = 16, MOST_STRIP = 128 };
 
@@ -85,7 +85,8 @@ static uint64_t scratch(const fth_call *call)
     const int64_t width = call->node->in[0].size[FO_X],
                   rows = strip_rows(a, width, call->out[0].extent[1]);
     return fo_rows_bytes(&a->energy, width) +
-           sizeof(float) * (uint64_t)(fo_rows_round(width) * (rows * per_row(a) + 3));
+           sizeof(float) *
+               (uint64_t)(fo_rows_round(width) * (rows * per_row(a) + FO_ROWS_AT_ONCE + 2));
 }
 
 static double flops(const fth_call *call)
@@ -102,7 +103,7 @@ typedef struct strip {
     fo_rows rows;
     int64_t n;     /* floats of a row */
     float *all;    /* per_row() arrays for each row of the strip */
-    float *e, *v;  /* a row of energies and one of values */
+    float *e, *v;  /* some rows of energies, and one of values */
     int64_t stack; /* counted from the tile's first */
 } strip;
 
@@ -194,19 +195,27 @@ static void store(const strip *s, int64_t y, const fo_best *b)
     for (int64_t x = 0; second && x < width; x++) second[x] = second[x] > 0 ? second[x] : 0;
 }
 
-/* One row of 16 bit values, without what nobody asked for. */
-static void packed_row(strip *s, const fo_best *b, int64_t y, int64_t z, uint32_t global)
+/* Rows of 16 bit values, without what nobody asked for. */
+static void packed_plane(strip *s, int64_t z, int64_t from, int64_t rows)
 {
-    const uint16_t *v =
-        (const uint16_t *)(const void *)fo_stack_row(&s->call->in[0], sizeof *v, s->stack, z, y);
-    const float *near[3];
-    if (fo_rows_plain(&s->rows)) {
-        fo_rows_near(&s->rows, y, near);
-        s->rows.loop->log_take_u16(b->energy, packed_of(b), near, v, global, s->rows.width);
-        return;
+    const fo_energy_loops *loop = s->rows.loop;
+    const uint32_t global = (uint32_t)(s->call->in[0].origin[FO_Z] + z);
+    for (int64_t i = 0; i < rows; i++) {
+        const fo_best b = best_of(s, i);
+        const uint16_t *v = (const uint16_t *)(const void *)fo_stack_row(&s->call->in[0], sizeof *v,
+                                                                         s->stack, z, from + i);
+        const int64_t k = i % FO_ROWS_AT_ONCE, left = rows - i;
+        const float *near[3];
+        if (fo_rows_plain(&s->rows)) {
+            fo_rows_near(&s->rows, from + i, near);
+            loop->log_take_u16(b.energy, packed_of(&b), near, v, global, s->rows.width);
+            continue;
+        }
+        if (k == 0)
+            fo_rows_make_some(&s->rows, from + i,
+                              left < FO_ROWS_AT_ONCE ? (int)left : FO_ROWS_AT_ONCE, s->e);
+        loop->take_u16(b.energy, packed_of(&b), s->e + k * s->n, v, global, s->rows.width);
     }
-    fo_rows_make(&s->rows, y, s->e);
-    s->rows.loop->take_u16(b->energy, packed_of(b), s->e, v, global, s->rows.width);
 }
 
 static void plane(strip *s, int64_t z, int64_t from, int64_t rows)
@@ -224,12 +233,12 @@ static void plane(strip *s, int64_t z, int64_t from, int64_t rows)
     }
     fo_rows_plane(&s->rows, fo_stack_row(in, size, s->stack, z, in->origin[FO_Y]), in->origin[FO_Y],
                   in->stride[FO_Y] * size);
+    if (is_packed(s->call->node)) {
+        packed_plane(s, z, from, rows);
+        return;
+    }
     for (int64_t i = 0; i < rows; i++) {
         const fo_best b = best_of(s, i);
-        if (is_packed(s->call->node)) {
-            packed_row(s, &b, from + i, z, (uint32_t)global);
-            continue;
-        }
         fo_rows_make(&s->rows, from + i, s->e);
         fo_rows_values(&s->rows, from + i, s->v);
         if (s->attr->choose != FO_CHOOSE_MOST) {
@@ -259,7 +268,7 @@ static fth_status run(const fth_call *call)
                  node->in[0].size[FO_Y], width, work);
     s.all = (float *)(void *)(work + fo_rows_bytes(&s.attr->energy, width));
     s.e = s.all + step * per_row(s.attr) * s.n;
-    s.v = s.e + s.n;
+    s.v = s.e + FO_ROWS_AT_ONCE * s.n;
     const int64_t end = out->origin[1] + out->extent[1];
     for (s.stack = 0; s.stack < out->extent[0]; s.stack++)
         for (int64_t y = out->origin[1]; y < end; y += step) {
