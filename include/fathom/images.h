@@ -61,7 +61,8 @@ typedef struct fth_images_position {
 typedef struct fth_images_frame {
     bool present; /* false: pixels read as zero, and never win a fusion */
     bool repaired;
-    double time_ms;          /* since the acquisition began; NaN where not known */
+    double time_ms; /* since the acquisition began; by its period where no time is recorded,
+                     * NaN where neither is known */
     double x_um, y_um, z_um; /* of the stage, as recorded; NaN where not known */
 } fth_images_frame;
 

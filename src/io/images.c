@@ -95,12 +95,15 @@ fth_images_frame fth_images_get_frame(const fth_images *images, int64_t t, int64
 {
     const bool there = is_within(images, FTH_IMAGES_T, t) && is_within(images, FTH_IMAGES_P, p) &&
                        is_within(images, FTH_IMAGES_Z, z);
-    if (there && images->format->frame) return images->format->frame(images, t, p, z);
-    return (fth_images_frame){.present = there,
-                              .time_ms = (double)NAN,
-                              .x_um = (double)NAN,
-                              .y_um = (double)NAN,
-                              .z_um = (double)NAN};
+    fth_images_frame f = {.present = there,
+                          .time_ms = (double)NAN,
+                          .x_um = (double)NAN,
+                          .y_um = (double)NAN,
+                          .z_um = (double)NAN};
+    if (there && images->format->frame) f = images->format->frame(images, t, p, z);
+    const double period = fth_images_get_info(images)->period_ms;
+    if (there && isnan(f.time_ms) && period > 0) f.time_ms = (double)t * period;
+    return f;
 }
 
 fth_status fth_images_source(fth_images *images, fth_source *out, fth_err *err)

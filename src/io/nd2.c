@@ -265,7 +265,7 @@ static double get_listed(const fth__nd2 *nd2, fth__nd2_part part, int64_t i)
     return v;
 }
 
-static double get_time(const fth__nd2 *nd2, int64_t number, int64_t t)
+static double get_time(const fth__nd2 *nd2, int64_t number)
 {
     double v = get_listed(nd2, FTH__ND2_TIMES, number);
     const fth__nd2_chunk *chunk = &nd2->frame[number];
@@ -275,7 +275,6 @@ static double get_time(const fth__nd2 *nd2, int64_t number, int64_t t)
         fth__nd2_head_read(nd2->file, chunk->offset, &head, &there, NULL) == FTH_OK && there &&
         fth_file_read(nd2->file, head.data, 8, &v, "the time of a frame", NULL) != FTH_OK)
         v = (double)NAN;
-    if (isnan(v) && nd2->loops.period_ms > 0) v = (double)t * nd2->loops.period_ms;
     return v;
 }
 
@@ -292,7 +291,7 @@ static fth_images_frame get_frame(const fth_images *images, int64_t t, int64_t p
     return (fth_images_frame){.present = chunk->offset > 0,
                               .repaired =
                                   chunk->offset > 0 && (chunk->bytes & FTH__ND2_REPAIRED) != 0,
-                              .time_ms = get_time(nd2, number, t),
+                              .time_ms = get_time(nd2, number),
                               .x_um = isnan(x) ? at.x_um : x,
                               .y_um = isnan(y) ? at.y_um : y,
                               .z_um = isnan(up) ? at.z_um - low : up};

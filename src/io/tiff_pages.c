@@ -14,7 +14,7 @@
 
 enum { MOST_ENTRIES = 4096, MOST_SAMPLES = 64, MOST_SIDE = 1 << 28, MOST_TEXT = 64 << 20 };
 enum { WHITE_IS_ZERO = 0, BLACK_IS_ZERO = 1, RGB = 2, PALETTE = 3, YCBCR = 6 };
-enum { PACKED_JPEG = 7 };
+enum { PACKED_JPEG = 7, PACKED_BITS = 32773 };
 
 typedef struct entry {
     int tag, type;
@@ -24,7 +24,8 @@ typedef struct entry {
 
 /* The tags of a page that are understood, with what counts where they are not there. */
 typedef struct fields {
-    uint64_t subfile, width, height, bits, compression, photometric, samples, rows, planar, unit;
+    uint64_t subfile, width, height, bits, compression, predictor, photometric, samples, rows,
+        planar, unit;
     uint64_t tile_w, tile_h, format, alpha;
     entry strips, description, resolution;
     bool bits_differ;
@@ -85,7 +86,7 @@ static fth_status take_entry(const fth__tiff *t, const entry *e, fields *f, fth_
         {FTH__TIFF_PHOTOMETRIC, &f->photometric}, {FTH__TIFF_SAMPLES, &f->samples},
         {FTH__TIFF_ROWS_PER_STRIP, &f->rows},     {FTH__TIFF_PLANAR, &f->planar},
         {FTH__TIFF_RESOLUTION_UNIT, &f->unit},    {FTH__TIFF_TILE_WIDTH, &f->tile_w},
-        {FTH__TIFF_TILE_HEIGHT, &f->tile_h}};
+        {FTH__TIFF_TILE_HEIGHT, &f->tile_h},      {FTH__TIFF_PREDICTOR, &f->predictor}};
     for (size_t i = 0; i < sizeof single / sizeof single[0]; i++)
         if (single[i].tag == e->tag && e->count > 0) return value(t, e, 0, single[i].to, err);
     switch (e->tag) {
@@ -190,6 +191,8 @@ static fth_status settle_pixels(const fth__tiff *t, const fields *f, fth__tiff_p
                  (int)(f->compression & 0xffff));
         return refuse(t, p->ifd, err, what);
     }
+    if (f->compression == PACKED_BITS && f->predictor > 1) /* libtiff does not undo it */
+        return refuse(t, p->ifd, err, "differences packed by PackBits");
     p->rgb = (f->photometric == RGB || f->photometric == YCBCR) && f->samples >= 3;
     p->ycc = f->photometric == YCBCR;
     p->invert = f->photometric == WHITE_IS_ZERO;

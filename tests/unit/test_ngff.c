@@ -63,6 +63,7 @@ TEST(an_image_of_version_04)
     EQ_F64(o.info->um_per_px, 0.65);
     EQ_F64(o.info->z_step_um, 2.5);
     EQ_F64(o.info->period_ms, 30000);
+    EQ_F64(fth_images_get_frame(o.images, 1, 0, 0).time_ms, 30000);
     EQ_STR(fth_images_channel(o.images, 0), "BF");
     EQ_STR(fth_images_channel(o.images, 1), "GFP");
     EQ_PTR(fth_images_channel(o.images, 2), NULL);

@@ -370,6 +370,15 @@ TEST(ome_that_cannot_be)
     remove(t_temp_path("changed.ome.tif"));
 }
 
+/* Some writers do, and libtiff would give the differences as pixels. */
+TEST(differences_packed_by_packbits)
+{
+    refused(
+        CHANGED("lzw.tif", "\x03\x01\x03\0\x01\0\0\0\x05\0", "\x03\x01\x03\0\x01\0\0\0\x05\x80"),
+        FTH_E_FILE_FEATURE, "differences packed by PackBits");
+    remove(t_temp_path("changed.ome.tif"));
+}
+
 /* A chain of pages that comes back to the first. */
 TEST(pages_in_a_circle)
 {

@@ -56,7 +56,10 @@ static void check_meta(const fth_images *images, fth_tiff_flavour flavour)
     EQ_STR(info->axes, "tzcyx");
     EQ_F64(info->z_step_um, 25);
     EQ_F64(info->period_ms, 1900000);
-    if (flavour == FTH_TIFF_IMAGEJ) return;
+    if (flavour == FTH_TIFF_IMAGEJ) { /* which keeps no time of a plane, but a period */
+        EQ_F64(fth_images_get_frame(images, 1, 0, 2).time_ms, 1900000);
+        return;
+    }
     EQ_STR(fth_images_channel(images, 1), "<\"G&FP\">");
     EQ_STR(fth_images_get_position(images, 0).name, "A01 \xc2\xb5");
     EQ_F64(fth_images_get_frame(images, 1, 0, 2).time_ms, 1900250);
