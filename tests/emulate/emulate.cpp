@@ -3,13 +3,16 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <vector>
 
 #if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/common_interface_defs.h>
+#include <sanitizer/asan_interface.h>
+#define HAS_FAKE_STACKS() (__asan_get_current_fake_stack() != nullptr)
 #define SWITCH_START(keep, bottom, size) __sanitizer_start_switch_fiber(keep, bottom, size)
 #define SWITCH_END(keep, bottom, size) __sanitizer_finish_switch_fiber(keep, bottom, size)
 #else
+#define HAS_FAKE_STACKS() false
 #define SWITCH_START(keep, bottom, size) ((void)(keep), (void)(bottom), (void)(size))
 #define SWITCH_END(keep, bottom, size) ((void)(keep), (void)(bottom), (void)(size))
 #endif
@@ -74,23 +77,31 @@ dim3 blockDim, gridDim;
 namespace
 {
 
-enum { STACK = 256 << 10, WARP = 32, MOST = 1024 };
-enum state { WAITING_BLOCK, WAITING_WARP, READY, DONE };
+/* Stacks do not lie at the same place of their pages: the tops of all would compete for the same
+ * few lines of the cache. */
+enum { STACK = 128 << 10, STEP = STACK + 17 * 64, WARP = 32, MOST = 1024 };
+const size_t ALL_STACKS = size_t{MOST + 1} * STEP;
+const uint64_t UNTOUCHED = 0x5AFE5AFE5AFE5AFEu; /* at the far end of each */
 
 /* One thread of the block. */
 struct thread {
-    state is;
     emulate::meeting what;
     unsigned mask;
     uint64_t value, result;
-    int from, fiber;
-    bool yes;
+    int from;
+    int fiber; /* that runs it; -1: not begun */
+};
+
+/* Lanes of a warp, a bit each: those that can go on, wait for lanes, have ended; the others wait
+ * for the block. */
+struct warp {
+    unsigned all, ready, waiting, ended;
 };
 
 struct fiber {
     context place;
     char *stack;
-    int thread; /* that it runs now; -1: none */
+    int thread; /* that it runs now, or is to run */
     void *fake; /* the address sanitizer's */
 };
 
@@ -98,10 +109,15 @@ context home;
 void *home_fake;
 const void *home_bottom;
 size_t home_size;
+bool from_home, has_fake_stacks;
+char *stacks; /* of all fibers */
 std::vector<fiber *> fibers;
 std::vector<int> idle;
 thread threads[MOST];
-int n_threads, next_thread, now, votes, present, starting;
+warp warps[MOST / WARP];
+int n_threads, now, starting;
+int ended, at_block, yes_votes; /* threads of the block */
+int votes, present;             /* what the last barrier found */
 bool backwards, was_refused;
 uint64_t launches;
 void (*body)(void *);
@@ -117,146 +133,213 @@ void *arg;
 void be(int t)
 {
     now = t;
+    threadIdx.x = (unsigned)t;
+    if (blockDim.x == (unsigned)n_threads) return; /* spares a division */
     threadIdx.x = (unsigned)t % blockDim.x;
     threadIdx.y = (unsigned)t / blockDim.x % blockDim.y;
     threadIdx.z = (unsigned)t / blockDim.x / blockDim.y;
 }
 
-/* Leave a fiber for the scheduler. */
-void leave(fiber *f)
-{
-    SWITCH_START(&f->fake, home_bottom, home_size);
-    turn(&f->place, &home);
-    SWITCH_END(f->fake, &home_bottom, &home_size);
-}
-
-/* Runs threads that were not begun, one after another, for as long as none of them waits. */
-void work()
-{
-    const int self = starting;
-    fiber *f = fibers[(size_t)self];
-    SWITCH_END(nullptr, &home_bottom, &home_size);
-    for (;;) {
-        while (next_thread < n_threads) {
-            const int t = backwards ? n_threads - 1 - next_thread : next_thread;
-            next_thread++;
-            f->thread = t;
-            threads[t].fiber = self;
-            be(t);
-            body(arg);
-            threads[t].is = DONE;
-        }
-        f->thread = -1;
-        idle.push_back(self);
-        leave(f);
-    }
-}
-
-void resume(fiber *f)
-{
-    if (f->thread >= 0) be(f->thread);
-    SWITCH_START(&home_fake, f->stack, STACK);
-    turn(&home, &f->place);
-    SWITCH_END(home_fake, nullptr, nullptr);
-}
-
-fiber *fresh()
-{
-    if (idle.empty()) {
-        fiber *f = new fiber();
-        f->stack = static_cast<char *>(malloc(STACK));
-        f->thread = -1;
-        begin(&f->place, f->stack, STACK, work);
-        idle.push_back((int)fibers.size());
-        fibers.push_back(f);
-    }
-    starting = idle.back();
-    idle.pop_back();
-    return fibers[(size_t)starting];
-}
-
 /* ---- meetings ---- */
 
-/* The lanes of the warp of t that are in the mask and have not ended. */
-unsigned wanted(int t, unsigned mask)
+void find_outcomes(thread *lane, unsigned group, emulate::meeting what)
 {
-    unsigned there = 0;
-    for (int l = 0; l < WARP && t / WARP * WARP + l < n_threads; l++)
-        if (threads[t / WARP * WARP + l].is != DONE) there |= 1u << l;
-    return there & mask;
+    uint64_t voted = 0;
+    if (what == emulate::BALLOT)
+        for (unsigned g = group; g; g &= g - 1)
+            if (lane[__builtin_ctz(g)].value) voted |= g & -g;
+    for (unsigned g = group; g; g &= g - 1) {
+        thread &me = lane[__builtin_ctz(g)];
+        me.result = voted;
+        if (what == emulate::SHUFFLE)
+            me.result = group >> me.from & 1u ? lane[me.from].value : 0xA5A5A5A5A5A5A5A5u;
+        if (what == emulate::MATCH)
+            for (unsigned k = group; k; k &= k - 1)
+                if (lane[__builtin_ctz(k)].value == me.value) me.result |= k & -k;
+    }
 }
 
-uint64_t outcome(const thread *warp, unsigned group, int l)
-{
-    uint64_t lanes = 0;
-    const thread &me = warp[l];
-    if (me.what == emulate::SHUFFLE)
-        return group >> me.from & 1u ? warp[me.from].value : 0xA5A5A5A5A5A5A5A5u;
-    for (int k = 0; k < WARP; k++)
-        if (group >> k & 1u)
-            if (me.what == emulate::BALLOT ? warp[k].value != 0 : warp[k].value == me.value)
-                lanes |= uint64_t{1} << k;
-    return lanes;
-}
-
-/* Let the lanes that t waits for go on, if all of them are there. */
+/* Let the lanes that t waits for go on, if all of them that have not ended are there. */
 bool release_warp(int t)
 {
-    thread *warp = threads + t / WARP * WARP;
-    const unsigned group = wanted(t, threads[t].mask);
-    for (int l = 0; l < WARP; l++)
-        if (group >> l & 1u)
-            if (warp[l].is != WAITING_WARP || warp[l].mask != threads[t].mask ||
-                warp[l].what != threads[t].what)
-                return false;
-    for (int l = 0; l < WARP; l++)
-        if (group >> l & 1u) warp[l].result = outcome(warp, group, l);
-    for (int l = 0; l < WARP; l++)
-        if (group >> l & 1u) warp[l].is = READY;
+    warp &w = warps[t / WARP];
+    thread *const lane = threads + t / WARP * WARP;
+    const thread &me = threads[t];
+    const unsigned group = w.all & ~w.ended & me.mask;
+    if (group & ~w.waiting) return false;
+    for (unsigned g = group; g; g &= g - 1) {
+        const thread &other = lane[__builtin_ctz(g)];
+        if (other.mask != me.mask || other.what != me.what) return false;
+    }
+    find_outcomes(lane, group, me.what);
+    w.waiting &= ~group;
+    w.ready |= group;
     return true;
 }
 
 bool release_block()
 {
-    votes = present = 0;
-    for (int t = 0; t < n_threads; t++)
-        if (threads[t].is == WAITING_BLOCK) {
-            present++;
-            votes += threads[t].yes;
-        } else if (threads[t].is != DONE)
-            return false;
-    for (int t = 0; t < n_threads; t++)
-        if (threads[t].is == WAITING_BLOCK) threads[t].is = READY;
-    return present > 0;
+    if (at_block == 0 || at_block + ended < n_threads) return false;
+    votes = yes_votes;
+    present = at_block;
+    yes_votes = at_block = 0;
+    for (int w = 0; w * WARP < n_threads; w++) warps[w].ready = warps[w].all & ~warps[w].ended;
+    return true;
 }
 
-/* Everybody that can has gone on: who is let through? */
+/* Nobody can go on: lanes that waited for others that have ended since are let through, or the
+ * block. */
 bool release()
 {
     bool any = false;
     for (int t = 0; t < n_threads; t++)
-        if (threads[t].is == WAITING_WARP) any |= release_warp(t);
+        if (warps[t / WARP].waiting >> t % WARP & 1u) any |= release_warp(t);
     return any || release_block();
+}
+
+/* ---- who runs ---- */
+
+int pick_lane(int w)
+{
+    const unsigned ready = warps[w].ready;
+    return w * WARP + (backwards ? 31 - __builtin_clz(ready) : __builtin_ctz(ready));
+}
+
+/* The next thread, or -1 when all have ended. Those of the same warp come first, whose stacks are
+ * in the cache. */
+int pick()
+{
+    const int n_warps = (n_threads + WARP - 1) / WARP;
+    int t = -1;
+    if (warps[now / WARP].ready) t = pick_lane(now / WARP);
+    while (t < 0) {
+        for (int i = 0; i < n_warps && t < 0; i++) {
+            const int w = backwards ? n_warps - 1 - i : i;
+            if (warps[w].ready) t = pick_lane(w);
+        }
+        if (t < 0 && ended == n_threads) return -1;
+        if (t < 0 && !release()) stop("some threads wait for others that never come");
+    }
+    warps[t / WARP].ready &= ~(1u << t % WARP);
+    return t;
+}
+
+void work();
+
+/* A fiber that has nothing to run. */
+int fresh()
+{
+    if (idle.empty()) {
+        if (!stacks) {
+            void *all = mmap(nullptr, ALL_STACKS, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            if (all == MAP_FAILED) stop("there is no memory for stacks");
+            stacks = static_cast<char *>(all);
+        }
+        fiber *f = new fiber();
+        f->stack = stacks + fibers.size() * STEP;
+        *reinterpret_cast<uint64_t *>(f->stack) = UNTOUCHED;
+        begin(&f->place, f->stack, STACK, work);
+        idle.push_back((int)fibers.size());
+        fibers.push_back(f);
+    }
+    const int i = idle.back();
+    idle.pop_back();
+    return i;
+}
+
+/* The fiber of a thread, which has one from now on. */
+fiber *fiber_of(int t)
+{
+    if (threads[t].fiber < 0) threads[t].fiber = starting = fresh();
+    fiber *f = fibers[(size_t)threads[t].fiber];
+    f->thread = t;
+    return f;
+}
+
+/* Between fibers the address sanitizer is told only where it keeps stacks of its own; elsewhere it
+ * takes those of all fibers for one. */
+void arrive(void *fake)
+{
+    if (!from_home && !has_fake_stacks) return;
+    const void *bottom = nullptr;
+    size_t size = 0;
+    SWITCH_END(fake, &bottom, &size);
+    if (from_home) {
+        home_bottom = bottom;
+        home_size = size;
+        from_home = false;
+    }
+}
+
+void go(fiber *from, fiber *to)
+{
+    if (has_fake_stacks) SWITCH_START(&from->fake, to->stack, STACK);
+    turn(&from->place, &to->place);
+    arrive(from->fake);
+}
+
+/* Leave a fiber for the caller of the kernel. */
+void go_home(fiber *f)
+{
+    SWITCH_START(&f->fake, home_bottom, home_size);
+    turn(&f->place, &home);
+    arrive(f->fake);
+}
+
+/* Runs its thread, and then others that were not begun, for as long as none of them waits. */
+void work()
+{
+    const int self = starting;
+    fiber *f = fibers[(size_t)self];
+    arrive(nullptr);
+    for (;;) {
+        const int t = f->thread;
+        be(t);
+        body(arg);
+        warps[t / WARP].ended |= 1u << t % WARP;
+        ended++;
+        const int next = pick();
+        if (next >= 0 && threads[next].fiber < 0) {
+            threads[next].fiber = self;
+            f->thread = next;
+            continue;
+        }
+        idle.push_back(self);
+        if (next < 0)
+            go_home(f);
+        else
+            go(f, fiber_of(next));
+    }
+}
+
+/* The thread that runs waits for others; here again when it can go on. */
+void leave(int t)
+{
+    fiber *f = fibers[(size_t)threads[t].fiber];
+    const int next = pick();
+    if (next != t) go(f, fiber_of(next));
+    be(t);
 }
 
 void run_block()
 {
-    for (int t = 0; t < n_threads; t++)
-        threads[t] = thread{READY, emulate::SYNC, 0, 0, 0, 0, -1, 0};
-    next_thread = 0;
-    for (;;) {
-        while (next_thread < n_threads) resume(fresh());
-        bool waits = false;
-        for (int i = 0; i < n_threads; i++) {
-            const int t = backwards ? n_threads - 1 - i : i;
-            if (threads[t].is == READY) resume(fibers[(size_t)threads[t].fiber]);
-            waits |= threads[t].is != DONE;
-        }
-        if (!waits) return;
-        bool ready = false;
-        for (int t = 0; t < n_threads && !ready; t++) ready = threads[t].is == READY;
-        if (!ready && !release()) stop("some threads wait for others that never come");
+    for (int t = 0; t < n_threads; t++) threads[t].fiber = -1;
+    for (int t = 0; t < n_threads; t += WARP) {
+        const unsigned all = n_threads - t < WARP ? (1u << (n_threads - t)) - 1 : ~0u;
+        warps[t / WARP] = warp{all, all, 0, 0};
     }
+    ended = at_block = yes_votes = 0;
+    now = backwards ? n_threads - 1 : 0;
+    fiber *f = fiber_of(pick());
+    from_home = true;
+    has_fake_stacks = HAS_FAKE_STACKS();
+    if (has_fake_stacks)
+        SWITCH_START(&home_fake, f->stack, STACK);
+    else
+        SWITCH_START(&home_fake, stacks, ALL_STACKS);
+    turn(&home, &f->place);
+    SWITCH_END(home_fake, nullptr, nullptr);
 }
 
 } // namespace
@@ -267,11 +350,13 @@ namespace emulate
 void end()
 {
     for (fiber *f : fibers) {
-        free(f->stack);
+        if (*reinterpret_cast<uint64_t *>(f->stack) != UNTOUCHED) stop("a stack was too small");
         delete f;
     }
     fibers.clear();
     idle.clear();
+    if (stacks) munmap(stacks, ALL_STACKS);
+    stacks = nullptr;
 }
 
 bool refused()
@@ -288,15 +373,14 @@ int lane()
 
 unsigned lanes_there()
 {
-    return wanted(now, ~0u);
+    return warps[now / WARP].all & ~warps[now / WARP].ended;
 }
 
 int wait_block(bool yes, int *n)
 {
-    const int t = now;
-    threads[t].is = WAITING_BLOCK;
-    threads[t].yes = yes;
-    leave(fibers[(size_t)threads[t].fiber]);
+    at_block++;
+    yes_votes += yes;
+    leave(now);
     if (n) *n = present;
     return votes;
 }
@@ -306,12 +390,13 @@ uint64_t wait_warp(meeting what, unsigned mask, uint64_t value, int from)
     const int t = now;
     if (!(mask >> (t % WARP) & 1u)) stop("a lane is not in its own mask");
     thread &me = threads[t];
-    me.is = WAITING_WARP;
     me.what = what;
     me.mask = mask;
     me.value = value;
     me.from = from;
-    leave(fibers[(size_t)me.fiber]);
+    warps[t / WARP].waiting |= 1u << t % WARP;
+    release_warp(t);
+    leave(t);
     return me.result;
 }
 
@@ -322,6 +407,7 @@ void launch(dim3 blocks, dim3 per_block, void (*run)(void *), void *with)
     n_threads = (int)(per_block.x * per_block.y * per_block.z);
     body = run;
     arg = with;
+    threadIdx = uint3{};
     backwards = launches++ % 2 == 1;
     const uint64_t n = uint64_t{blocks.x} * blocks.y * blocks.z;
     if (n == 0 || blocks.y > 65535 || blocks.z > 65535 || blocks.x > 0x7fffffffu ||
