@@ -1,6 +1,7 @@
 /* test_cholesky.c - factors against the obvious loop, in every layout, in blocks, and refusals.
  * seconds: 10
  */
+#include "cpu/blas.h"
 #include "run/team.h"
 #include "testing/op_cut.h"
 
