@@ -55,7 +55,7 @@ static bool as_npy(const fo_writer_options *o, fo_kind kind)
 static fth_dtype written_dtype(const fo_writer_options *o, fo_kind kind)
 {
     if (kind == FO_OUT_IMAGE) return as_npy(o, kind) ? o->values : o->format.dtype;
-    if (kind == FO_OUT_INDEX) return o->planes > 256 ? FTH_U16 : FTH_U8;
+    if (kind == FO_OUT_INDEX) return o->planes >= 256 ? FTH_U16 : FTH_U8;
     return FTH_F32;
 }
 
