@@ -177,13 +177,20 @@ const cli_command cli_commands[] = {
             "\n\n"
             "With --path, also where the data lie: the file system, free space, how fast a file is "
             "read (of a folder, its largest) with and without O_DIRECT, and how long opening "
-            "takes. With --bundle, all of it and the facts behind it in one file for a bug "
+            "takes. With --data-root and --exp, whether an experiment could be run: its files, "
+            "missing "
+            "frames, gaps in time, the plate's table, what would be written, how long it would "
+            "take "
+            "and what would bound it. With --bundle, all of it and the facts behind it in one file "
+            "for a bug "
             "report: of the environment only the variables that doctor shows."
             "\n\n"
             "The exit code is 0 when the machine can run Fathom, also when notices are shown; 3 "
-            "when the path of --path cannot be read; 5 when the device asked for with --device "
+            "when the path of --path or the experiment cannot be read; 5 when the device asked for "
+            "with --device "
             "cannot be used; 70 when the self-test finds a difference.",
         .example = "fathom doctor\nfathom doctor --device cuda\nfathom doctor --path /data/scans\n"
+                   "fathom doctor --data-root /data --exp 20251020\n"
                    "fathom doctor --bundle report.tar\nfathom doctor --ops --json > report.json",
         .globals = "memory device threads json monitor scratch log",
         .own =
@@ -192,6 +199,13 @@ const cli_command cli_commands[] = {
                 {.name = "path",
                  .value = FTH_FLAG_PATH,
                  .doc = "also measure how fast files are read there"},
+                {.name = "data-root",
+                 .value = FTH_FLAG_DIR,
+                 .doc = "also look at an experiment of this tree of data"},
+                {.name = "exp", .value = FTH_FLAG_WORD, .doc = "its name"},
+                {.name = "microscope",
+                 .value = FTH_FLAG_WORD,
+                 .doc = "which wrote it: YX1 or Keyence; found out by itself"},
                 {.name = "bundle",
                  .value = FTH_FLAG_FILE,
                  .doc = "also write a tar file for a bug report; it holds no secrets"},

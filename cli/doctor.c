@@ -372,6 +372,7 @@ static fth_status show_support(const cli_call *call, const cli_probes *p, const 
 fth_status cli_run_doctor(const cli_call *call, fth_err *err)
 {
     static doctor_report report;
+    static doctor_data data;
     fth_context *ctx = NULL;
     const bool json = cli_get(call, "json"), ops = cli_get(call, "ops");
     const cli_probes *probes = call->probes ? call->probes : &cli_machine;
@@ -379,18 +380,21 @@ fth_status cli_run_doctor(const cli_call *call, fth_err *err)
     cli_monitor monitor;
     FTH_TRY(cli_monitor_begin(&monitor, call, ".", err));
     fth_status s = doctor_examine(call, probes, &report, &ctx, err);
-    s = cli_monitor_end(&monitor, call, s, err);
+    const fth_status looked = doctor_look_data(call, probes, &data, ctx, s == FTH_OK ? err : NULL);
+    s = cli_monitor_end(&monitor, call, both(s, looked), err);
     const int64_t start = cli_now(call);
     if (json) {
         fth_json_writer j;
         cli_json_begin(&j, call->out);
         fth_json_open(&j, NULL, '{');
         doctor_show_json(&j, &report);
+        doctor_show_data_json(&j, &data);
         if (ops && ctx) s = both(s, show_support(call, probes, &report, &j, err));
         fth_json_close(&j);
         s = both(s, fth_json_end(&j, s == FTH_OK ? err : NULL));
     } else {
         doctor_show(cli_screen(call), &report, call->colour);
+        doctor_show_data(call->out, &data);
         if (ops && ctx) s = both(s, show_support(call, probes, &report, NULL, err));
     }
     if (bundle) {

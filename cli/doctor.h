@@ -155,6 +155,22 @@ void doctor_look_backend(void *user, int index, doctor_backend *out);
 /* Whether files of that system come over a network. */
 bool doctor_is_remote(const char *file_system);
 
+/* doctor_data.c: --data-root and --exp. The status is what stands in the way of a run. */
+typedef struct doctor_finding {
+    fth_finding finding;
+    char about[24], text[1000], advice[400];
+} doctor_finding;
+enum { DOCTOR_FINDINGS = 24 };
+typedef struct doctor_data {
+    const char *root, *exp; /* NULL: not asked for */
+    int n;
+    doctor_finding finding[DOCTOR_FINDINGS];
+} doctor_data;
+fth_status doctor_look_data(const cli_call *call, const cli_probes *probes, doctor_data *data,
+                            fth_context *ctx, fth_err *err);
+void doctor_show_data(FILE *out, const doctor_data *d);
+void doctor_show_data_json(fth_json_writer *j, const doctor_data *d);
+
 /* storage.c: --path */
 bool doctor_look_storage(void *user, const char *path, doctor_storage *out);
 void doctor_judge_storage(doctor_report *r);

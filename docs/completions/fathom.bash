@@ -22,6 +22,16 @@ _fathom() {
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
+    --data-root)
+        mapfile -t COMPREPLY < <(compgen -d -- "$word")
+        return
+        ;;
+    --exp)
+        return
+        ;;
+    --microscope)
+        return
+        ;;
     --bundle)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
@@ -272,16 +282,6 @@ _fathom() {
     --raw)
         return
         ;;
-    --data-root)
-        mapfile -t COMPREPLY < <(compgen -d -- "$word")
-        return
-        ;;
-    --exp)
-        return
-        ;;
-    --microscope)
-        return
-        ;;
     --trace-stacks)
         return
         ;;
@@ -429,7 +429,7 @@ _fathom() {
     'config check'*) words="--config-name --set --lenient --json --trace --quiet --help" ;;
     'config docs'*) words="--trace --help" ;;
     'clean '*) words="--all --dry-run --yes --trace --quiet --help" ;;
-    'doctor '*) words="--ops --path --bundle --memory --device --threads --json --trace --monitor --scratch --log --help" ;;
+    'doctor '*) words="--ops --path --data-root --exp --microscope --bundle --memory --device --threads --json --trace --monitor --scratch --log --help" ;;
     'help '*) words="--trace --help $known" ;;
     'logs '*) words="--follow --dir --stage --all --lines --trace --help" ;;
     'plan '*) words="--config --set --lenient --memory --device --threads --seed --json --trace --scratch --log --help" ;;

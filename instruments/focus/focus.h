@@ -4,6 +4,7 @@
 
 #include "bench/bench.h"
 #include "convert/convert.h"
+#include "diagnose/examine.h"
 #include "figures/sheet_verb.h"
 #include "info/info.h"
 #include "plate/init_verb.h"

@@ -16,4 +16,5 @@ const fth_instrument fth_instrument_focus = {
     .n_verbs = sizeof verbs / sizeof verbs[0],
     .gpu = true, /* every operation of ops/ has a kernel */
     .place = fo_place,
+    .examine = fo_examine,
 };

@@ -197,6 +197,32 @@ class Told(Plate):
         self.assertIn("elsewhere", call("focus", "fuse", "-c", config, code=2).stderr)
 
 
+class Doctor(Plate):
+    def examine(self, *words, code=0):
+        said = call("doctor", "--json", "--data-root", self.root, "--exp", EXP, *words, code=code).stdout
+        return {f["about"]: f for f in json.loads(said)["data"]["findings"]}
+
+    def test_data_that_can_be_run(self):
+        found = self.examine()
+        self.assertEqual({k: v["finding"] for k, v in found.items() if k != "time"},
+                         dict.fromkeys(("input", "frames", "times", "plate", "outputs"), "ok"))
+        self.assertIn("t=2 p=3 z=3 y=40 x=56 u16", found["input"]["text"])
+        self.assertRegex(found["time"]["text"], r"storage .* GB at .* GB/s = .*kernels .*encoding .*on \d+ thread")
+        self.assertEqual(found["time"]["text"].count("<- bound"), 1)
+        self.assertFalse(self.images.exists())
+
+    def test_data_that_cannot(self):
+        raw = next((self.root / "raw_image_data/YX1" / EXP).glob("*.nd2"))
+        raw.write_bytes(raw.read_bytes()[:9000])
+        self.assertEqual(self.examine(code=3)["input"]["finding"], "FAIL")
+        call("doctor", "--data-root", self.root, code=2)
+
+    def test_tiles(self):
+        call("focus", "toy", "-o", self.root / "k", "--microscope", "Keyence", "--wells", 1, "--times", 1)
+        said = call("doctor", "--data-root", self.root / "k", "--exp", EXP).stdout
+        self.assertRegex(said, r"(?s)\[ok\]   input    \S+ of Keyence.*\[ok\]   outputs  1 images to make")
+
+
 class Defects(Plate):
     """Number n of the list of defects of MorphSeq's Build01."""
 
@@ -258,6 +284,12 @@ class Defects(Plate):
         self.run_it("--metadata-only")
         self.assertEqual(self.bytes_of_images(), {})
         self.assertTrue((self.root / f"metadata/built_metadata_files/{EXP}_metadata.csv").exists())
+
+    def test_10_metadata_alone_of_a_keyence(self):
+        call("focus", "toy", "-o", self.root / "k", "--microscope", "Keyence", "--wells", 1, "--times", 1)
+        call("focus", "run", "--data-root", self.root / "k", "--exp", EXP, "--microscope", "Keyence", "--metadata-only")
+        self.assertTrue((self.root / f"k/metadata/built_metadata_files/{EXP}_metadata.csv").exists())
+        self.assertEqual(list(self.root.glob("k/**/*_stitch.*")), [])
 
     def test_11_the_name_of_a_microscope_is_checked(self):
         done = call("focus", "run", "--data-root", self.root, "--exp", EXP, "--microscope", "YX2", code=2)

@@ -23,15 +23,16 @@ static void tell_input(const command *c)
 {
     const fo_job *e = &c->w.e;
     const fo_input *in = &e->in;
+    const bool tiled = fo_job_is_tiled(e);
     const int64_t frames = in->n_stacks * in->planes;
     const double bytes =
         (double)(frames * in->rows * in->columns) * (double)fth_dtype_size(in->dtype);
     fprintf(c->a->notes,
             "input   %s   t=%" PRId64 " p=%" PRId64 " z=%" PRId64 " c=%" PRId64 " y=%" PRId64
             " x=%" PRId64 " %s   %.4g GB in %" PRId64 " frames (%" PRId64 " missing)\n",
-            fth_path_name(e->place.raw), in->size[FO_T], in->size[FO_P], in->planes, in->size[FO_C],
-            in->rows, in->columns, fth_dtype_name(in->dtype), 1e-9 * bytes, frames,
-            in->missing_frames);
+            fth_path_name(e->place.raw), tiled ? e->n_times : in->size[FO_T],
+            tiled ? e->map.mapped : in->size[FO_P], in->planes, in->size[FO_C], in->rows,
+            in->columns, fth_dtype_name(in->dtype), 1e-9 * bytes, frames, in->missing_frames);
 }
 
 static void tell_wells(const command *c)
