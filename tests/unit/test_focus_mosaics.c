@@ -6,6 +6,7 @@
 #include "instruments/focus/toy/scene.h"
 #include "testing/focus_plate.h"
 
+#include <fathom/images.h>
 #include <fathom/pictures.h>
 
 #include <math.h>
@@ -41,11 +42,15 @@ static int check_places(const fo_toy *toy, const char *source)
     for (; *at; n++) {
         char well, word[20];
         int t, tile;
-        double y, x, score;
+        double y, x, score = 1;
         int64_t true_y, true_x, least = INT64_MAX;
-        EQ_I64(sscanf(at, "%c01,%d,%d,%lf,%lf,%lf,%19s", &well, &t, &tile, &y, &x, &score, word),
-               7);
-        for (int k = 0; k < 3; k++) {
+        if (toy->tiles == 1)
+            EQ_I64(sscanf(at, "%c01,%d,%d,%lf,%lf,,%19s", &well, &t, &tile, &y, &x, word), 6);
+        else
+            EQ_I64(
+                sscanf(at, "%c01,%d,%d,%lf,%lf,%lf,%19s", &well, &t, &tile, &y, &x, &score, word),
+                7);
+        for (int k = 0; k < (toy->tiles ? toy->tiles : 3); k++) {
             fo_toy_offset(&of, well - 'A', k, &true_y, &true_x);
             least = true_y < least ? true_y : least;
         }
@@ -230,6 +235,348 @@ TEST(an_image_is_the_truth_where_it_is_sharp)
         EQ_I64(((const uint8_t *)a.p.pixels)[i] + ((const uint8_t *)b.p.pixels)[i], 255);
     drop(&a);
     drop(&b);
+}
+
+/* ---- going on ---- */
+
+TEST(it_goes_on_where_it_was_ended)
+{
+    fth_err err = {0};
+    make(&usual);
+    OKE(RUN("", &err), &err);
+    const uint64_t whole = tp_hash(&plate);
+    /* ended while images were made: tiles and the usual places are there */
+    tp_shell(&plate, "rm " IMAGES "/B01* " IMAGES "/.ff_complete && : > " IMAGES
+                     "/A01_t0001_stitch.jpg && sed -i '/^B01/d' " RUNS "/stitch.csv");
+    OKE(RUN("", &err), &err);
+    HAS(plate.said, "3 images made, 1 were there");
+    EQ_U64(tp_hash(&plate), whole);
+    /* ended while tiles were made */
+    tp_shell(&plate,
+             "rm -r " IMAGES " " TILES "/ff_B01_t0001 " TILES "/ff_A01_t0002/im_p0001.jpg " TILES
+             "/master_params.json " RUNS "/stitch.csv " RUNS "/planes.csv");
+    OKE(RUN("", &err), &err);
+    HAS(plate.said, "4 images made, 0 were there");
+    EQ_U64(tp_hash(&plate), whole);
+    /* ended before places were written */
+    tp_shell(&plate, "rm " RUNS "/stitch.csv " TILES "/master_params.json");
+    OKE(RUN("", &err), &err);
+    HAS(plate.said, "0 images made, 4 were there");
+    EQ_U64(tp_hash(&plate), whole);
+    tp_shell(&plate, "printf 'well,t,tile,y,x,score,source\\nA01,1,0,-5,x,,aligned\\n' > " RUNS
+                     "/stitch.csv"); /* what makes no sense is found again */
+    OKE(RUN("", &err), &err);
+    EQ_U64(tp_hash(&plate), whole);
+    OKE(RUN("", &err), &err);
+    HAS(plate.said, "0 images made, 4 were there");
+    OKE(RUN("--overwrite", &err), &err);
+    HAS(plate.said, "4 images made, 0 were there");
+    EQ_U64(tp_hash(&plate), whole);
+}
+
+TEST(every_write_may_fail)
+{
+    fth_err err = {0};
+    make(&usual);
+    OKE(RUN("--stitch-z", &err), &err);
+    const uint64_t whole = tp_hash(&plate);
+    for (int64_t n = 1; n < 1000; n += 13) {
+        tp_shell(&plate, "rm -rf built_image_data metadata/built_metadata_files");
+        plate.threads = 2;
+        plate.fail_write = n;
+        const fth_status s = RUN("--stitch-z", &err);
+        plate.fail_write = 0;
+        plate.threads = 0;
+        if (s == FTH_OK) return;
+        EQ_I64(fth_status_get_info(s)->exit_code, 3);
+        IS_TRUE(!tp_there(&plate, IMAGES "/.ff_complete"));
+        OKE(RUN("--stitch-z", &err), &err);
+        EQ_U64(tp_hash(&plate), whole);
+    }
+    FAIL("it never succeeds");
+}
+
+TEST(any_budget_and_any_threads_give_the_same_bytes)
+{
+    fth_err err = {0};
+    make(&usual);
+    OKE(RUN("--stitch-z", &err), &err);
+    const uint64_t whole = tp_hash(&plate);
+    const struct {
+        int threads;
+        uint64_t memory;
+    } way[] = {{3, 1 << 27}, {1, 24 << 20}, {4, 24 << 20}};
+    for (size_t i = 0; i < sizeof way / sizeof way[0]; i++) {
+        tp_shell(&plate, "rm -rf built_image_data");
+        plate.threads = way[i].threads;
+        plate.memory = way[i].memory;
+        OKE(RUN("--stitch-z", &err), &err);
+        EQ_U64(tp_hash(&plate), whole);
+        IS_TRUE(!strstr(plate.said, "NOT AS PLANNED"));
+        char *text = tp_text(&plate, RUNS "/run.json"), *at = strstr(text, "\"planned_bytes\": ");
+        unsigned long long planned = 0, peak = 0;
+        EQ_I64(sscanf(at, "\"planned_bytes\": %llu,\n  \"peak_bytes\": %llu", &planned, &peak), 2);
+        EQ_U64(peak, planned);
+        IS_TRUE(planned <= way[i].memory);
+        free(text);
+    }
+    tp_shell(&plate, "rm -rf built_image_data");
+    plate.memory = 3 << 20;
+    const fth_status s = RUN("", &err);
+    EQ_I64(fth_status_get_info(s)->exit_code, 4);
+    HAS(err.hint, "--memory");
+    tp_shell(&plate, "test ! -e built_image_data");
+}
+
+TEST(other_settings_are_refused_and_listed)
+{
+    fth_err err = {0};
+    make(&usual);
+    OKE(RUN("", &err), &err);
+    const uint64_t whole = tp_hash(&plate);
+    IS(RUN("--overlap=0.3 --blend=none", &err), FTH_E_CONFIG);
+    HAS(err.text, "focus.overlap: ");
+    HAS(err.text, "focus.blend: ");
+    IS(RUN("--overlap=0.3 --method=log --overwrite-stitch", &err), FTH_E_CONFIG);
+    HAS(err.text, "focus.method: "); /* that is about tiles */
+    IS_TRUE(!strstr(err.text, "focus.overlap: "));
+    EQ_U64(tp_hash(&plate), whole);
+    OKE(RUN("--blend=none --overwrite-stitch", &err), &err);
+    IS_TRUE(tp_hash(&plate) != whole);
+    OKE(RUN("--overwrite-stitch", &err), &err);
+    EQ_U64(tp_hash(&plate), whole);
+}
+
+/* ---- tiles that cannot be aligned, more and fewer of them ---- */
+
+/* A picture of one value in the place of every plane of a tile: its header stays. */
+static void blank(const char *folder, int tile)
+{
+    tp_shell(&plate,
+             "for f in " RAW "/%s/toy_*_%05d_Z*.tif; do python3 -c \"import sys;p=sys.argv[1];"
+             "b=bytearray(open(p,'rb').read());n=72*96;k=b.find(b'<Data>');b[k-n:k]=bytes([100])*n;"
+             "open(p,'wb').write(b)\" $f; done",
+             folder, tile);
+}
+
+TEST(tiles_without_texture_lie_where_they_usually_do)
+{
+    fth_err err = {0};
+    fo_toy toy = usual;
+    toy.times = 4;
+    make(&toy);
+    blank("XY01/T0002", 2);
+    OKE(RUN("", &err), &err);
+    char *text = tp_text(&plate, RUNS "/stitch.csv"), *at = strstr(text, "\nA01,2,0,") + 1;
+    char *master = tp_text(&plate, TILES "/master_params.json");
+    for (int k = 0; k < 3; k++) {
+        char word[20];
+        double y, x, usual_y, usual_x;
+        EQ_I64(sscanf(at, "A01,2,%*d,%lf,%lf,,%19s", &y, &x, word), 3);
+        EQ_STR(word, "master");
+        char key[20];
+        snprintf(key, sizeof key, "\"%d\": [", k);
+        EQ_I64(sscanf(strstr(master, key) + strlen(key), "%lf,%lf", &usual_y, &usual_x), 2);
+        EQ_F64(y, usual_y);
+        EQ_F64(x, usual_x);
+        at = strchr(at, '\n') + 1;
+    }
+    free(master);
+    free(text);
+}
+
+TEST(one_two_and_five_tiles)
+{
+    static const struct {
+        int tiles;
+        int64_t height, width; /* of tiles of 96 px in a row */
+    } cases[] = {{1, 72, 96}, {2, 120, 94}, {5, 384, 72}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fth_err err = {0};
+        fo_toy toy = usual;
+        toy.tiles = cases[i].tiles;
+        toy.planes = 2;
+        make(&toy);
+        OKE(RUN("--image-format=png", &err), &err);
+        picture p = load(IMAGES "/B01_t0002_stitch.png");
+        EQ_I64(p.p.height, cases[i].height);
+        EQ_I64(p.p.width, cases[i].width);
+        drop(&p);
+        EQ_I64(check_places(&toy, "aligned"), 4 * cases[i].tiles);
+        EQ_I64(tp_there(&plate, TILES "/master_params.json"), cases[i].tiles > 1);
+    }
+}
+
+TEST(a_tile_that_one_time_lacks_is_a_hole)
+{
+    fth_err err = {0};
+    make(&usual);
+    tp_shell(&plate, "rm " RAW "/XY02/T0001/toy_XY02_00002_* " RAW
+                     "/XY01/T0001/toy_XY01_00001_Z002_CH1.tif");
+    OKE(RUN("", &err), &err);
+    IS_TRUE(tp_there(&plate, IMAGES "/B01_t0001_stitch.jpg") &&
+            !tp_there(&plate, TILES "/ff_B01_t0001/im_p0001.jpg"));
+    char *text = tp_text(&plate, RUNS "/stitch.csv");
+    IS_TRUE(strstr(text, "\nB01,1,0,") && !strstr(text, "\nB01,1,1,") &&
+            strstr(text, "\nB01,1,2,"));
+    free(text);
+    text = tp_text(&plate, RUNS "/run.json"); /* a plane that is missing is told, and never wins */
+    HAS(text, "{\"well\":\"A01\",\"t\":1,\"tile\":0,\"z\":1}");
+    free(text);
+    text = tp_text(&plate, RUNS "/metrics.csv");
+    HAS(text, "\nff_A01_t0001/im_p0000,A01,1,0,3,");
+    free(text);
+}
+
+TEST(tiles_in_a_column_before_2024)
+{
+    fth_err err = {0};
+    plate = (tp_plate){.exp = "20231207_old", .microscope = "Keyence"};
+    tp_make(&plate, "old", &usual);
+    OKE(RUN("--image-format=png", &err), &err);
+    picture p = load("built_image_data/stitched_FF_images/20231207_old/A01_t0001_stitch.png");
+    EQ_I64(p.p.height, 171); /* 1140 and 630 of 640 px */
+    EQ_I64(p.p.width, 94);
+    drop(&p);
+    char *text =
+        tp_text(&plate, "built_image_data/Keyence/FF_images/20231207_old/master_params.json");
+    HAS(text, "\"shape\": [3,1]");
+    free(text);
+    plate = (tp_plate){.exp = "someday", .microscope = "Keyence"};
+    tp_make(&plate, "someday", &usual);
+    IS(RUN("", &err), FTH_E_COMMAND);
+    HAS(err.text, "has no year");
+    HAS(err.hint, "--orientation vertical");
+    OKE(RUN("--orientation=horizontal", &err), &err);
+}
+
+TEST(the_new_layout)
+{
+    fth_err err = {0};
+    make(&usual);
+    OKE(RUN("--layout=v2", &err), &err);
+    IS_TRUE(
+        tp_there(&plate, "built_image_data/" EXP "/stitched_ff_images/A01/BF/A01_BF_t0001.tif"));
+    char *text = tp_text(&plate, "experiment_metadata/" EXP "/scope_metadata.csv");
+    HAS(text, "\n20250101_toy,20250101_toy_B01,B01,20250101_toy_B01_BF_f0002,2,3.77,72,171,4,1900,"
+              "2025-01-01T00:00:00Z,1907,Keyence,BF,,2\n");
+    free(text);
+}
+
+/* ---- planes put together ---- */
+
+TEST(planes_are_put_together_as_they_are)
+{
+    fth_err err = {0};
+    fo_toy toy = usual;
+    toy.tiles = 1;
+    make(&toy);
+    OKE(RUN("--stitch-z", &err), &err);
+    fth_mem *mem = t_mem(1 << 24);
+    fth_source stack;
+    fth_images *raw = NULL, *images = NULL;
+    OKE(fth_images_open(
+            &images, mem,
+            tp_path(&plate, "built_image_data/Keyence_stitched_z/" EXP "/B01_t0002_stack.tif"),
+            NULL, &err),
+        &err);
+    OK(fth_images_source(images, &stack, NULL));
+    const int64_t lo[6] = {0, 0, 2}, n[6] = {1, 1, 1, 1, 72, 96};
+    EQ_I64(stack.size[2], 4);
+    EQ_I64(stack.dtype, FTH_U8);
+    uint8_t a[72 * 96], b[72 * 96];
+    OK(stack.read(stack.self, lo, n, a, NULL));
+    fth_source_close(&stack);
+    fth_images_close(images);
+    OK(fth_images_open(&raw, mem, tp_path(&plate, RAW "/XY02/T0002/toy_XY02_00001_Z003_CH1.tif"),
+                       NULL, NULL));
+    OK(fth_images_source(raw, &stack, NULL));
+    const int64_t first[6] = {0};
+    OK(stack.read(stack.self, first, n, b, NULL));
+    fth_source_close(&stack);
+    fth_images_close(raw);
+    SAME_BYTES(a, b, sizeof a);
+    OK(fth_mem_destroy(mem, NULL));
+    /* later, the images stay */
+    tp_shell(&plate, "rm -r built_image_data/Keyence_stitched_z");
+    OKE(RUN("", &err), &err);
+    HAS(plate.said, "0 images made");
+    OKE(RUN("--stitch-z", &err), &err);
+    IS_TRUE(tp_there(&plate, "built_image_data/Keyence_stitched_z/" EXP "/A01_t0001_stack.tif"));
+}
+
+/* ---- refusals ---- */
+
+static void refused(const char *spoil, const char *extra, fth_status status, const char *const *has)
+{
+    fth_err err = {0};
+    make(&usual);
+    tp_shell(&plate, "%s", spoil);
+    const fth_status s = RUN(extra, &err);
+    if (s != status) FAIL("%s: status %d, %s", spoil, (int)s, err.text);
+    for (; *has; has++) HAS(err.text, *has);
+    tp_shell(&plate, "test ! -e built_image_data && test ! -e metadata/built_metadata_files");
+}
+#define REFUSED(spoil, extra, status, ...)                                                         \
+    refused(spoil, extra, status, (const char *const[]){__VA_ARGS__, NULL})
+
+TEST(all_problems_are_told_and_nothing_is_written)
+{
+    REFUSED("rm -r " RAW "/*", "", FTH_E_FILE_FORMAT,
+            "no well folder; expected folders XY* or W0*");
+    REFUSED("rm " RAW "/XY01/_A01 && rm " RAW "/XY02/T*/*", "", FTH_E_FILE_FORMAT,
+            "XY01: no entry whose name begins with \"_\"", "XY02: no images", "2 problems");
+    REFUSED("mv " RAW "/XY02/_B01 " RAW "/XY02/_A01", "", FTH_E_FILE_FORMAT,
+            "are of two folders with one well");
+    REFUSED("cd " RAW "/XY01/T0001 && mv toy_XY01_00001_Z001_CH1.tif toy_XY01_00001_CH1.tif && "
+            "head -c 500 toy_XY01_00002_Z001_CH1.tif > toy_XY01_00003_Z001_CH1.tif",
+            "", FTH_E_FILE_FORMAT, "no number of the plane", "toy_XY01_00003_Z001_CH1.tif");
+    /* a text that is gone, a file of another size and a well without a row, all at once */
+    REFUSED("for f in " RAW "/XY01/T0001/*_00001_*; do sed -i 's/LensName/LensGone/g' $f; done && "
+            "cp tests_nothing /dev/null 2>&1; cp \"$OLDPWD/tests/golden/focus/tiff/plain.tif\" " RAW
+            "/XY02/T0001/toy_XY02_00003_Z004_CH1.tif && sed -i '/^B01/d' " TABLE,
+            "", FTH_E_FILE_FORMAT, "no objective", "toy_XY02_00003_Z004_CH1.tif: expected ", "B01");
+    REFUSED("rm " TABLE, "", FTH_E_FILE_FORMAT, "no plate workbook");
+    REFUSED("true", "--wells=H12,Q9 --times=0:9", FTH_E_COMMAND, "no position shows well 'H12'",
+            "no well is called 'Q9'", "--times: 0 to 9 are wanted");
+    REFUSED("true", "--channel=4 --map=xy --channels=each --scale=none", FTH_E_COMMAND,
+            "no channel '4'; the channels are 1 'Brightfield'",
+            "--map: ", "--channels: ", "--scale none: ");
+    REFUSED("true", "--overlap=1.5 --blend=soft", FTH_E_COMMAND, "--overlap: ", "--blend: ");
+}
+
+TEST(some_wells_and_times)
+{
+    fth_err err = {0};
+    make(&usual);
+    OKE(RUN("--wells=B01 --times=2:3 --channel=CH1", &err), &err);
+    IS_TRUE(tp_there(&plate, IMAGES "/B01_t0002_stitch.jpg") &&
+            !tp_there(&plate, IMAGES "/B01_t0001_stitch.jpg") &&
+            !tp_there(&plate, IMAGES "/A01_t0002_stitch.jpg"));
+}
+
+TEST(a_tile_that_cannot_be_read_is_told_and_the_others_are_made)
+{
+    fth_err err = {0};
+    make(&usual);
+    OKE(RUN("", &err), &err);
+    tp_shell(&plate, "rm " IMAGES "/* " RUNS "/stitch.csv && printf 'no picture' > " TILES
+                     "/ff_A01_t0002/im_p0001.jpg");
+    IS(RUN("", &err), FTH_E_JOB_FAILED);
+    HAS(plate.said, "failed  A01_t0002: ");
+    HAS(plate.said, "3 images made, 0 were there, 1 failed");
+    IS_TRUE(!tp_there(&plate, IMAGES "/.ff_complete") &&
+            tp_there(&plate, IMAGES "/A01_t0001_stitch.jpg"));
+}
+
+TEST(a_plan_writes_nothing)
+{
+    fth_err err = {0};
+    make(&usual);
+    OKE(tp_call(&plate, &fo_verb_plan, "", &err), &err);
+    HAS(plate.said, "wells   2 mapped by marker");
+    HAS(plate.said, "todo    4 images, 0 done");
+    tp_shell(&plate, "test ! -e built_image_data");
 }
 
 TEST_MAIN()

@@ -31,6 +31,17 @@ void fo_problems_take(fo_problems *p, const fth_err *found)
     add_line(p, fth_status_get_info(found->status)->exit_code != 2, found->hint, line);
 }
 
+fth_status fo_problems_or(fo_problems *p, fth_status s, const fth_err *found, fth_err *err)
+{
+    if (s == FTH_OK) return FTH_OK;
+    if (s != FTH_E_NOMEM && s != FTH_E_BUDGET) {
+        fo_problems_take(p, found);
+        return FTH_OK;
+    }
+    if (err) *err = *found;
+    return s;
+}
+
 fth_status fo_problems_end(const fo_problems *p, fth_err *err)
 {
     if (p->n == 0) return FTH_OK;

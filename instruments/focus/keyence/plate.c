@@ -60,30 +60,34 @@ static int list_channels(const fo_keyence_tree *tree, const fo_keyence_image *fi
     return n;
 }
 
-/* The number of the channel that is fused; -1: a problem was told. */
-static int64_t choose_channel(fth_mem *mem, const fo_keyence_tree *tree, const char *wanted,
-                              fo_problems *problems)
+/* The number of the channel that is fused; it stays -1 when a problem was told. */
+static fth_status choose_channel(fth_mem *mem, const fo_keyence_tree *tree, const char *wanted,
+                                 int64_t *channel, fo_problems *problems, fth_err *err)
 {
     const fo_keyence_image *first[MOST_CHANNELS];
     char list[400] = "";
     const int n = list_channels(tree, first);
-    if (n == 1 && !*wanted) return first[0]->channel;
-    for (int k = 0; k < n; k++) {
+    *channel = n == 1 && !*wanted ? first[0]->channel : -1;
+    for (int k = 0; k < n && *channel < 0; k++) {
         fo_keyence_header h = {0};
         const char *path = fth_texts_get(tree->paths, first[k]->path);
-        if (fo_keyence_header_read(&h, mem, path, NULL) != FTH_OK) h.channel[0] = '\0';
-        if (is_wanted(wanted, first[k]->channel, h.channel)) return first[k]->channel;
+        const fth_status s = fo_keyence_header_read(&h, mem, path, err);
+        if (s == FTH_E_NOMEM || s == FTH_E_BUDGET) return s;
+        if (s != FTH_OK) h.channel[0] = '\0'; /* that it has none is told with the others */
+        if (s != FTH_OK && err) fth_err_clear(err);
+        if (is_wanted(wanted, first[k]->channel, h.channel)) *channel = first[k]->channel;
         const size_t used = strlen(list);
         snprintf(list + used, sizeof list - used, "%s%" PRId64 " '%s'", k ? ", " : "",
                  first[k]->channel, h.channel);
     }
+    if (*channel >= 0) return FTH_OK;
     if (*wanted)
         fo_problems_add(problems, false, NULL, "--channel: no channel '%.60s'; the channels are %s",
                         wanted, list);
     else
         fo_problems_add(problems, false, "choose one with --channel",
                         "none of the channels is known as brightfield: %s", list);
-    return -1;
+    return FTH_OK;
 }
 
 /* ---- stacks ---- */
@@ -163,7 +167,8 @@ static int32_t first_image(const fo_keyence_plate *p, int64_t i)
     return p->plane[i * p->planes + z];
 }
 
-static void read_texts(fo_keyence_plate *p, const fo_keyence_tree *tree, fo_problems *problems)
+static fth_status read_texts(fo_keyence_plate *p, const fo_keyence_tree *tree,
+                             fo_problems *problems, fth_err *err)
 {
     for (int64_t i = 0; i < p->n; i++) {
         fo_keyence_header h;
@@ -174,10 +179,9 @@ static void read_texts(fo_keyence_plate *p, const fo_keyence_tree *tree, fo_prob
         }
         const char *path = fth_texts_get(tree->paths, first_image(p, i));
         p->seconds[i] = (double)NAN;
-        if (fo_keyence_header_read(&h, p->mem, path, &found) != FTH_OK) {
-            fo_problems_take(problems, &found);
-            continue;
-        }
+        const fth_status s = fo_keyence_header_read(&h, p->mem, path, &found);
+        FTH_TRY(fo_problems_or(problems, s, &found, err));
+        if (s != FTH_OK) continue;
         p->seconds[i] = h.time_s;
         if (!p->header.width_px) p->header = h;
         if (h.width_px != p->header.width_px || h.width_um != p->header.width_um)
@@ -186,6 +190,7 @@ static void read_texts(fo_keyence_plate *p, const fo_keyence_tree *tree, fo_prob
                             "the first image, found %" PRId64 " px and %g um",
                             path, p->header.width_px, p->header.width_um, h.width_px, h.width_um);
     }
+    return FTH_OK;
 }
 
 fth_status fo_keyence_plate_make(fo_keyence_plate *plate, fth_mem *mem, const fo_keyence_tree *tree,
@@ -196,7 +201,7 @@ fth_status fo_keyence_plate_make(fo_keyence_plate *plate, fth_mem *mem, const fo
     listing l = {.plate = plate, .tree = tree, .choice = choice};
     fo_keyence_wells(plate, tree);
     plate->mem = mem;
-    l.channel = choose_channel(mem, tree, choice->channel, problems);
+    FTH_TRY(choose_channel(mem, tree, choice->channel, &l.channel, problems, err));
     if (l.channel < 0) return FTH_OK;
     find_tiles(&l);
     plate->n = list_stacks(&l, false);
@@ -216,8 +221,7 @@ fth_status fo_keyence_plate_make(fo_keyence_plate *plate, fth_mem *mem, const fo
     memset(plate->plane, -1, (size_t)(plate->n * plate->planes) * sizeof *plate->plane);
     list_stacks(&l, true);
     set_depths(plate);
-    read_texts(plate, tree, problems);
-    return FTH_OK;
+    return read_texts(plate, tree, problems, err);
 }
 
 void fo_keyence_plate_free(fo_keyence_plate *plate)

@@ -46,12 +46,12 @@ static void check_writable(const fo_job *e, fo_problems *problems)
 
 /* ---- wells ---- */
 
-static void read_plate(fo_job *e, fo_problems *problems)
+static fth_status read_plate(fo_job *e, fo_problems *problems, fth_err *err)
 {
-    fth_err err = {0};
-    if (e->place.plate[0] &&
-        fo_plate_read(&e->plate, e->mem, e->place.layout, e->place.plate, &err) != FTH_OK)
-        fo_problems_take(problems, &err);
+    fth_err found = {0};
+    if (!e->place.plate[0]) return FTH_OK;
+    const fth_status s = fo_plate_read(&e->plate, e->mem, e->place.layout, e->place.plate, &found);
+    return fo_problems_or(problems, s, &found, err);
 }
 
 /* Places of the stage at the first frame of each position. */
@@ -248,7 +248,7 @@ static fth_status open_all(fo_job *e, fth_err *err)
                                                                             : "jpg:90",
                              &e->format, err));
     FTH_TRY(find_places(e, &problems, err));
-    read_plate(e, &problems);
+    FTH_TRY(read_plate(e, &problems, err));
     refuse_options(e, &problems);
     if (fo_job_is_tiled(e))
         FTH_TRY(fo_job_look_at_tiles(e, &problems, err));
@@ -259,10 +259,10 @@ static fth_status open_all(fo_job *e, fth_err *err)
         const fth_status s = e->positions[0]
                                  ? fo_input_open(&e->in, e->mem, &path, 1, &e->selection, &found)
                                  : FTH_OK;
-        if (s != FTH_OK) fo_problems_take(&problems, &found);
+        FTH_TRY(fo_problems_or(&problems, s, &found, err));
     }
-    if (e->in.mem && problems.n == 0 && fo_job_tables(e, false, &found) != FTH_OK)
-        fo_problems_take(&problems, &found);
+    if (e->in.mem && problems.n == 0)
+        FTH_TRY(fo_problems_or(&problems, fo_job_tables(e, false, &found), &found, err));
     check_writable(e, &problems);
     return fo_problems_end(&problems, err);
 }

@@ -60,6 +60,7 @@ static fth_status open_stacks(fo_job *e, fo_keyence_tree *tree, fo_problems *pro
 {
     fo_keyence_plate *p = &e->keyence;
     if (p->n == 0) {
+        if (problems->n > 0) return FTH_OK; /* that is why */
         fo_problems_add(problems, true, NULL,
                         "%.300s: no image of the wells and times that are wanted", e->place.raw);
         return FTH_OK;
