@@ -459,6 +459,7 @@ _fathom() {
     'focus toy'*) words="--output --exp --microscope --wells --times --planes --size --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus bench'*) words="--z --height --width --batch --iters --warmup --filter-size --method --devices --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus convert'*) words="--output --data-root --exp --layout --stacks --microscope --map --ref-xy --ngff --compressor --tile --levels --wells --times --channels --um-per-px --z-step --overwrite --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'focus selftest'*) words="--devices --output --memory --device-memory --device --threads --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'sounding survey'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'sounding fit'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'sounding analyze'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
@@ -481,7 +482,7 @@ _fathom() {
     'spatial recovery'*) words="--truth --key --log-space --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --help" ;;
     'config '*) words="check docs" ;;
     'bragg '*) words="render figures plan generate refine noisify nonbragg draw --compat --quirk --precision --fdump --checkpoint --smv32 --cbf --preview --preview-scale --flags --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --scratch --log --quiet --help" ;;
-    'focus '*) words="index fuse stitch figures stack run plan info sheet init-plate toy bench convert" ;;
+    'focus '*) words="index fuse stitch figures stack run plan info sheet init-plate toy bench convert selftest" ;;
     'sounding '*) words="survey fit analyze figures plan generate depth" ;;
     'spatial '*) words="preprocess train analyze figures plan generate info toy export project multianalyze sweep recovery" ;;
     esac

@@ -9,6 +9,7 @@
 #include "info/info.h"
 #include "plate/init_verb.h"
 #include "process/command.h"
+#include "selftest/selftest.h"
 #include "settings/settings.h"
 #include "stack/stack.h"
 #include "stages/stages.h"

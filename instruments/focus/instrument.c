@@ -1,9 +1,9 @@
 /* instrument.c - the instrument in one struct: this is what the program sees. */
 #include "focus.h"
 
-static const fth_verb *const verbs[] = {&fo_verb_stack, &fo_verb_run,   &fo_verb_plan,
-                                        &fo_verb_info,  &fo_verb_sheet, &fo_verb_init_plate,
-                                        &fo_verb_toy,   &fo_verb_bench, &fo_verb_convert};
+static const fth_verb *const verbs[] = {
+    &fo_verb_stack,      &fo_verb_run, &fo_verb_plan,  &fo_verb_info,    &fo_verb_sheet,
+    &fo_verb_init_plate, &fo_verb_toy, &fo_verb_bench, &fo_verb_convert, &fo_verb_selftest};
 
 const fth_instrument fth_instrument_focus = {
     .name = "focus",

@@ -403,6 +403,7 @@ class EveryCommand(unittest.TestCase):
                ("focus", "sheet"): ["--data-root", d + "/seen", "--exp=20250101_toy", "-o", "sheet.png"],
                ("focus", "init-plate"): ["-o", "plate.xlsx"],
                ("focus", "convert"): ["--data-root", d + "/seen", "--exp=20250101_toy", "-o", "plate.zarr"],
+               ("focus", "selftest"): ["--devices=cpu"],
                ("focus", "bench"): ["--z=3", "--height=24", "--width=20", "--iters=1", "--devices=cpu"],
                ("focus", "stack"): [nd2, "-o", "sharp"], ("focus", "run"): plate, ("focus", "plan"): plate,
                ("sounding", "depth"): [d + "/sea/waves/model.safetensors", "1", "2"]}

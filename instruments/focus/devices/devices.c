@@ -17,8 +17,14 @@ static bool add(fo_devices *out, const char *name, size_t n)
 static void add_gpus(fo_devices *out)
 {
     fth_backend_found found;
-    if (fth_backend_probe(NULL, &found, NULL) != FTH_OK) return;
-    const int n = found.backend->device ? found.backend->device->count(NULL) : 0;
+    fth_err why = {0};
+    if (fth_backend_probe(NULL, &found, &why) != FTH_OK) {
+        snprintf(out->no_gpu, sizeof out->no_gpu, "%.199s", why.text);
+        return;
+    }
+    const int n = found.backend->device ? found.backend->device->count(&why) : 0;
+    if (n < 1)
+        snprintf(out->no_gpu, sizeof out->no_gpu, "%.199s", why.text[0] ? why.text : "no GPU");
     for (int i = 0; i < n; i++) {
         char name[FO_DEVICE_NAME];
         const int length = snprintf(name, sizeof name, "%.8s:%d", found.backend->name, i);
