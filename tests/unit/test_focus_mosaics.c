@@ -463,6 +463,104 @@ TEST(the_new_layout)
     free(text);
 }
 
+/* ---- other kinds of files and folders ---- */
+
+/* Hash of the images alone. */
+static uint64_t hash_images(void)
+{
+    char command[3000], text[100] = "";
+    snprintf(command, sizeof command, "cd '%s/" IMAGES "' && cat *_stitch.* | cksum", plate.root);
+    FILE *f = popen(command, "r");
+    IS_TRUE(f && fgets(text, sizeof text, f) != NULL);
+    IS_TRUE(pclose(f) == 0);
+    return fth_hash_bytes(text, strlen(text), 0);
+}
+
+/* A raw file again, as RGB or as 16 bits; its text stays behind it. */
+static void rewrite(const char *name, bool rgb)
+{
+    picture p = load(name);
+    size_t n;
+    const int64_t count = p.p.height * p.p.width;
+    unsigned char *old = t_file_read(tp_path(&plate, name), &n);
+    const char *text = memmem(old, n, "<Data>", 6);
+    uint8_t *colours = malloc((size_t)(3 * count));
+    uint16_t *wide = malloc((size_t)count * sizeof *wide);
+    for (int64_t i = 0; i < count; i++) {
+        const uint8_t v = ((const uint8_t *)p.p.pixels)[i];
+        for (int c = 0; c < 3; c++) colours[3 * i + c] = v;
+        wide[i] = (uint16_t)(v * 257);
+    }
+    fth_picture q = p.p;
+    q.pixels = rgb ? (const void *)colours : (const void *)wide;
+    q.channels = rgb ? 3 : 1;
+    q.dtype = rgb ? FTH_U8 : FTH_U16;
+    void *data = NULL;
+    uint64_t bytes = 0;
+    const fth_picture_format format = {.kind = rgb ? FTH_PICTURE_TIF : FTH_PICTURE_TIF16};
+    OK(fth_picture_encode(p.mem, &q, &format, &data, &bytes, NULL));
+    FILE *f = fopen(tp_path(&plate, name), "wb");
+    const size_t rest = n - (size_t)(text - (const char *)old);
+    IS_TRUE(fwrite(data, 1, bytes, f) == bytes && fwrite(text, 1, rest, f) == rest);
+    fclose(f);
+    fth_mem_release(p.mem, data, NULL);
+    free(wide);
+    free(colours);
+    free(old);
+    drop(&p);
+}
+
+static void rewrite_all(const fo_toy *toy, bool rgb)
+{
+    for (int t = 1; t <= toy->times; t++)
+        for (int tile = 1; tile <= 3; tile++)
+            for (int z = 1; z <= toy->planes; z++) {
+                char name[200];
+                snprintf(name, sizeof name, RAW "/XY01/T%04d/toy_XY01_%05d_Z%03d_CH1.tif", t, tile,
+                         z);
+                rewrite(name, rgb);
+            }
+}
+
+TEST(colours_become_grey_and_16_bits_are_read)
+{
+    fth_err err = {0};
+    fo_toy toy = usual;
+    toy.wells = 1;
+    toy.planes = 2;
+    make(&toy);
+    OKE(RUN("--scale=dtype", &err), &err);
+    const uint64_t grey = hash_images();
+    rewrite_all(&toy, true);
+    plate.threads = 2;
+    OKE(RUN("--scale=dtype --overwrite", &err), &err);
+    EQ_U64(hash_images(), grey);
+    make(&toy);
+    rewrite_all(&toy, false);
+    OKE(RUN("--scale=dtype", &err), &err); /* 257 v of 65535 is v of 255 */
+    EQ_U64(hash_images(), grey);
+    rewrite(RAW "/XY01/T0001/toy_XY01_00002_Z002_CH1.tif", true);
+    IS(RUN("--overwrite", &err), FTH_E_FILE_FORMAT);
+    HAS(err.text, "toy_XY01_00002_Z002_CH1.tif: expected y=72 x=96 u16 as in ");
+    HAS(err.text, "found y=72 x=96 u8 RGB");
+}
+
+TEST(folders_of_a_cytometer)
+{
+    fth_err err = {0};
+    make(&usual);
+    OKE(RUN("", &err), &err);
+    const uint64_t images = hash_images();
+    tp_shell(&plate,
+             "rm -r built_image_data && cd " RAW
+             " && for w in 1 2; do for t in 1 2; do for m in 1 2 3; do "
+             "d=W00$w/P0000$m/T000$t; mkdir -p $d; for f in "
+             "XY0$w/T000$t/*_0000${m}_*; do b=${f##*_0000${m}_}; mv $f $d/e_$b; done; done; "
+             "done; mv XY0$w/_* W00$w/; rm -r XY0$w; done");
+    OKE(RUN("", &err), &err);
+    EQ_U64(hash_images(), images);
+}
+
 /* ---- planes put together ---- */
 
 TEST(planes_are_put_together_as_they_are)

@@ -109,7 +109,7 @@ static fth_status furnish(fo_bench *b, fth_err *err)
     FTH_TRY(take(b, y * x, sizeof *b->canvas, "canvas", &b->canvas, err));
     if (how->blend == FO_BLEND_LINEAR)
         FTH_TRY(take(b, y * x, sizeof *b->weight, "weights", &b->weight, err));
-    FTH_TRY(take(b, most, sizeof(float), "picture", &b->picture, err));
+    FTH_TRY(take(b, most, (size_t)fth_dtype_size(how->format.dtype), "picture", &b->picture, err));
     FTH_TRY(take(b, 4 * n * (n + 1), sizeof *b->work, "matching", &b->work, err));
     FTH_TRY(take(b, n, sizeof *b->tone, "tones", &b->tone, err));
     FTH_TRY(take(b, n, sizeof *b->edge, "edges", &b->edge, err));

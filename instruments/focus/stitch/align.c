@@ -27,27 +27,54 @@ struct fo_aligner {
 
 /* ---- correlation of pixels ---- */
 
+/* Sums of every LANES-th column: additions that need not wait for each other. */
+enum { LANES = 8 };
+typedef struct lanes {
+    double a[LANES], b[LANES], aa[LANES], bb[LANES], ab[LANES];
+} lanes;
+
+static void add_row(lanes *s, const float *p, const float *q, int64_t n, double za, double zb)
+{
+    int64_t j = 0;
+    for (; j + LANES <= n; j += LANES)
+        for (int k = 0; k < LANES; k++) {
+            const double a = (double)p[j + k] - za, b = (double)q[j + k] - zb;
+            s->a[k] += a;
+            s->b[k] += b;
+            s->aa[k] += a * a;
+            s->bb[k] += b * b;
+            s->ab[k] += a * b;
+        }
+    for (int k = 0; j < n; j++, k++) {
+        const double a = (double)p[j] - za, b = (double)q[j] - zb;
+        s->a[k] += a;
+        s->b[k] += b;
+        s->aa[k] += a * a;
+        s->bb[k] += b * b;
+        s->ab[k] += a * b;
+    }
+}
+
 double fo_overlap_score(const float *first, const float *second, int64_t size_y, int64_t size_x,
                         int64_t y, int64_t x, int64_t *area)
 {
     const int64_t y0 = y > 0 ? y : 0, y1 = y > 0 ? size_y : size_y + y;
     const int64_t x0 = x > 0 ? x : 0, x1 = x > 0 ? size_x : size_x + x;
-    double sa = 0, sb = 0, saa = 0, sbb = 0, sab = 0;
     *area = y1 > y0 && x1 > x0 ? (y1 - y0) * (x1 - x0) : 0;
     if (*area == 0) return 0;
     /* about the first pixel, so that squares keep their digits */
     const double za = (double)first[y0 * size_x + x0],
                  zb = (double)second[(y0 - y) * size_x + x0 - x];
-    for (int64_t i = y0; i < y1; i++) {
-        const float *p = first + i * size_x + x0, *q = second + (i - y) * size_x + x0 - x;
-        for (int64_t j = 0; j < x1 - x0; j++) {
-            const double a = (double)p[j] - za, b = (double)q[j] - zb;
-            sa += a;
-            sb += b;
-            saa += a * a;
-            sbb += b * b;
-            sab += a * b;
-        }
+    lanes sum = {0};
+    for (int64_t i = y0; i < y1; i++)
+        add_row(&sum, first + i * size_x + x0, second + (i - y) * size_x + x0 - x, x1 - x0, za, zb);
+    double sa = 0, sb = 0, saa = 0, sbb = 0, sab = 0;
+    for (int k = 0; k < LANES; k++) {
+        sa += sum.a[k];
+        sb += sum.b[k];
+        saa += sum.aa[k];
+        sbb += sum.bb[k];
+        sab += sum.ab[k];
     }
     const double n = (double)*area;
     const double va = saa - sa * sa / n, vb = sbb - sb * sb / n;
