@@ -234,6 +234,128 @@ TEST(some_wells_and_times)
     HAS(err.text, "no well is called 'Q9'");
 }
 
+/* Wells and times are a choice, not a setting: a plate may be made in parts, in any order. */
+TEST(parts_make_the_whole)
+{
+    fth_err err = {0};
+    make_plate();
+    OKE(RUN("", &err), &err);
+    const uint64_t whole = hash_all();
+    shell("rm -r built_image_data metadata/built_metadata_files");
+    OKE(RUN("--wells=B01", &err), &err);
+    IS_TRUE(!there(IMAGES "/.ff_complete"));
+    OKE(RUN("--wells=A01,D01 --times=1:2", &err), &err);
+    IS_TRUE(!there(IMAGES "/.ff_complete"));
+    char *text = text_of("metadata/built_metadata_files/20250101_toy_metadata.csv");
+    HAS(text, "\n20250101_toy_A01,A01,1,YX1,1,");
+    HAS(text, "\n20250101_toy_B01,B01,2,YX1,0,"); /* of the first run */
+    HAS(text, "\n20250101_toy_B01,B01,2,YX1,1,");
+    HAS_NOT(text, "C01");
+    free(text);
+    OKE(RUN("", &err), &err);
+    HAS(said, "4 images made, 4 were there");
+    EQ_U64(hash_all(), whole);
+    shell("rm " IMAGES "/.ff_complete " IMAGES "/C01_t0001_ch00_stitch.jpg");
+    OKE(RUN("--wells=C01", &err), &err); /* with the last part, it is complete */
+    text = text_of(IMAGES "/.ff_complete");
+    EQ_STR(text, "rows=8\n");
+    free(text);
+    IS(RUN("--wells=C01 --scale=experiment", &err), FTH_E_CONFIG);
+    OKE(RUN("--scale=experiment --overwrite", &err), &err);
+    err = (fth_err){0};
+    IS(RUN("--scale=experiment --wells=C01", &err), FTH_E_CONFIG); /* its range is of all wells */
+    HAS(err.text, "focus.wells");
+}
+
+/* The table of the plate was wrong, and is corrected after a run. */
+TEST(wells_that_moved_are_made_again)
+{
+    fth_err err = {0};
+    make_plate();
+    OKE(RUN("--index-map", &err), &err);
+    const uint64_t first = hash_all();
+    shell("cp " TABLE " table.csv && sed -i 's/^A01\\(.*\\),1$/A01\\1,x/; "
+          "s/^B01\\(.*\\),2$/B01\\1,1/; s/x$/2/' " TABLE);
+    OKE(call_with(&(limits){0}, &fo_verb_plan, "--index-map", &err), &err);
+    HAS(said, "todo    4 images, 4 done");
+    EQ_U64(hash_all(), first);
+    IS(RUN("--index-map --metadata-only", &err), FTH_E_CONFIG);
+    HAS(err.text, "series");
+    EQ_U64(hash_all(), first);
+    err = (fth_err){0};
+    OKE(RUN("--index-map --wells=D01", &err), &err); /* nothing of the old A01 and B01 stays */
+    HAS(said, "A01 was series 1 and is series 2");
+    IS_TRUE(!there(IMAGES "/A01_t0000_ch00_stitch.jpg") &&
+            !there(IMAGES "/B01_t0001_ch00_stitch.index.tif") &&
+            there(IMAGES "/C01_t0001_ch00_stitch.index.tif") && !there(IMAGES "/.ff_complete"));
+    OKE(RUN("--index-map", &err), &err);
+    HAS(said, "4 images made, 4 were there");
+    const uint64_t second = hash_all();
+    IS_TRUE(second != first);
+    OKE(RUN("--index-map --overwrite", &err), &err);
+    EQ_U64(hash_all(), second);
+    shell("cp table.csv " TABLE " && rm table.csv");
+    OKE(RUN("--index-map", &err), &err);
+    EQ_U64(hash_all(), first);
+}
+
+/* Another file under the same name: its images are not those that are there. */
+TEST(another_raw_file_is_refused)
+{
+    fth_err err = {0};
+    make_plate();
+    OKE(RUN("", &err), &err);
+    const uint64_t whole = hash_all();
+    shell("cp " RAW "/20250101_toy.nd2 copy && touch copy && cp copy " RAW "/20250101_toy.nd2");
+    OKE(RUN("", &err), &err); /* a copy is the same file */
+    HAS(said, "0 images made, 8 were there");
+    shell("printf x >> " RAW "/20250101_toy.nd2");
+    IS(RUN("", &err), FTH_E_CONFIG);
+    HAS(err.text, "made of another file");
+    HAS(err.hint, "--overwrite");
+    shell("cp copy " RAW "/20250101_toy.nd2 && printf x | dd of=" RAW
+          "/20250101_toy.nd2 bs=1 seek=100 conv=notrunc 2>/dev/null");
+    err = (fth_err){0};
+    IS(RUN("", &err), FTH_E_CONFIG);
+    HAS(err.text, "has other bytes");
+    EQ_U64(hash_all(), whole);
+    shell("mv copy " RAW "/20250101_toy.nd2");
+    err = (fth_err){0};
+    OKE(RUN("", &err), &err);
+}
+
+/* run.json says what made the images, whatever was asked for since. */
+TEST(the_record_tells_what_made_the_images)
+{
+    fth_err err = {0};
+    make_plate();
+    OKE(RUN("", &err), &err);
+    OKE(RUN("--method=log --force-config", &err), &err); /* keeps all of them */
+    char *text = text_of(RUNS "/run.json");
+    HAS(text, "\"method\": \"log-smooth\"");
+    HAS(text, "\"mixed_settings\": false");
+    free(text);
+    OKE(RUN("", &err), &err);
+    IS(RUN("--method=log", &err), FTH_E_CONFIG);
+    shell("rm " IMAGES "/A01_t0000_ch00_stitch.jpg");
+    err = (fth_err){0};
+    OKE(RUN("--method=log --force-config", &err), &err); /* makes one */
+    text = text_of(RUNS "/run.json");
+    HAS(text, "\"mixed_settings\": true");
+    free(text);
+    IS(RUN("--method=log", &err), FTH_E_CONFIG);
+    HAS(err.text, "with several settings");
+    err = (fth_err){0};
+    OKE(RUN("--method=log --overwrite --wells=B01", &err), &err); /* others stay as they were */
+    IS(RUN("--method=log", &err), FTH_E_CONFIG);
+    err = (fth_err){0};
+    OKE(RUN("--method=log --overwrite", &err), &err);
+    OKE(RUN("--method=log", &err), &err);
+    make_plate();
+    OKE(RUN("--metadata-only", &err), &err);
+    OKE(RUN("--method=log", &err), &err); /* no image is there that had other settings */
+}
+
 TEST(the_new_layout)
 {
     fth_err err = {0};

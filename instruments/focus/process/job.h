@@ -56,6 +56,13 @@ double fo_job_time(const fo_job *e, int64_t stack);
 void fo_job_stem(const fo_job *e, int64_t stack, char *stem, size_t bytes);
 fth_status fo_job_path(const fo_job *e, int64_t stack, fo_port port, char path[FTH_PATH],
                        fth_err *err);
+/* The same of a position, time and channel that need not be chosen. */
+fth_status fo_job_path_of(const fo_job *e, const fo_stack *s, fo_port port, char path[FTH_PATH],
+                          fth_err *err);
+/* Whether images that were not chosen are there from earlier; and whether all of the experiment
+ * are, once those that were chosen are made. */
+bool fo_job_has_others(const fo_job *e);
+bool fo_job_is_whole(const fo_job *e);
 /* Of a tiled experiment: the image of the well and time of a stack, and "A01_t0003". */
 fth_status fo_job_mosaic_path(const fo_job *e, int64_t stack, char path[FTH_PATH], fth_err *err);
 fth_status fo_job_zstack_path(const fo_job *e, int64_t stack, char path[FTH_PATH], fth_err *err);

@@ -37,25 +37,30 @@ void fo_job_channel(const fo_job *e, const fo_stack *s, fo_port port, char *word
         if (*c == '/' || *c == ' ') *c = '_';
 }
 
-fth_status fo_job_path(const fo_job *e, int64_t stack, fo_port port, char path[FTH_PATH],
-                       fth_err *err)
+fth_status fo_job_path_of(const fo_job *e, const fo_stack *s, fo_port port, char path[FTH_PATH],
+                          fth_err *err)
 {
     static const char *const endings[FO_OUT_KINDS] = {NULL, ".index.tif", ".depth.tif",
                                                       ".confidence.tif"};
-    const fo_stack *s = &e->in.stack[stack];
+    const int well = e->map.well[s->p];
     const char *ending = endings[fo_port_kind(port)];
     char channel[64], own[16];
     fo_job_channel(e, s, port, channel, sizeof channel);
     snprintf(own, sizeof own, ".%s", e->format.ending);
     if (fo_job_is_tiled(e))
-        return fo_experiment_tile(&e->place, fo_job_well(e, stack), s->t, s->b,
-                                  ending ? ending : own, path, err);
-    const fo_image_name name = {.well = fo_job_well(e, stack),
+        return fo_experiment_tile(&e->place, well, s->t, s->b, ending ? ending : own, path, err);
+    const fo_image_name name = {.well = well,
                                 .t = s->t,
                                 .c = channel_of(s, port),
                                 .channel = channel,
                                 .ending = ending ? ending : own};
     return fo_experiment_image(&e->place, &name, path, err);
+}
+
+fth_status fo_job_path(const fo_job *e, int64_t stack, fo_port port, char path[FTH_PATH],
+                       fth_err *err)
+{
+    return fo_job_path_of(e, &e->in.stack[stack], port, path, err);
 }
 
 void fo_job_stem(const fo_job *e, int64_t stack, char *stem, size_t bytes)
@@ -111,24 +116,92 @@ bool fo_job_has_row(const fo_job *e, int64_t i)
            e->in.stack[i].t != e->in.stack[i - 1].t;
 }
 
-int64_t fo_job_rows(const fo_job *e)
+/* ---- what was not chosen ---- */
+
+/* All wells and times of the file are chosen. */
+static bool is_all(const fo_job *e)
+{
+    return fo_job_is_tiled(e) ||
+           (!fth_config_has(e->cfg, "focus.wells") && !fth_config_has(e->cfg, "focus.times"));
+}
+
+static bool is_chosen(const fo_job *e, int64_t p, int64_t t)
+{
+    for (int64_t i = 0; i < e->in.n_stacks; i++)
+        if (e->in.stack[i].p == p && e->in.stack[i].t == t) return true;
+    return false;
+}
+
+/* An image of an earlier run, which the table of the plate still describes. */
+static bool is_there(const fo_job *e, int64_t p, int64_t t)
+{
+    char path[FTH_PATH];
+    fth_path_info info;
+    const fo_stack s = {.p = (int32_t)p, .t = (int32_t)t, .c = e->in.stack[0].c};
+    return e->map.well[p] >= 0 && e->plate.has_well[e->map.well[p]] &&
+           fo_job_path_of(e, &s, FO_OUT_IMAGE, path, NULL) == FTH_OK &&
+           fth_path_stat(path, &info, NULL) == FTH_OK && info.bytes > 0;
+}
+
+bool fo_job_has_others(const fo_job *e)
+{
+    for (int64_t p = 0; p < e->map.n && !is_all(e); p++)
+        for (int64_t t = 0; t < e->n_times; t++)
+            if (is_there(e, p, t) && !is_chosen(e, p, t)) return true;
+    return false;
+}
+
+bool fo_job_is_whole(const fo_job *e)
+{
+    for (int64_t p = 0; p < e->map.n && !is_all(e); p++)
+        for (int64_t t = 0; t < e->n_times; t++)
+            if (e->map.well[p] >= 0 && !is_there(e, p, t)) return false;
+    return true;
+}
+
+/* ---- rows ---- */
+
+static int64_t count_chosen(const fo_job *e)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < e->in.n_stacks; i++) n += fo_job_has_row(e, i);
     return n;
 }
 
-static fth_status fill_rows(const fo_job *e, fo_metadata_row **out, int64_t *n, fth_err *err)
+int64_t fo_job_rows(const fo_job *e)
 {
-    *n = 0;
-    FTH_TRY(fth_mem_take(e->mem, FTH_MEM_POOL, (uint64_t)(e->in.n_stacks + 1) * sizeof **out,
-                         "rows", (void **)out, err));
+    int64_t n = count_chosen(e);
+    for (int64_t p = 0; p < e->map.n && !is_all(e); p++)
+        for (int64_t t = 0; t < e->n_times; t++) n += is_there(e, p, t) && !is_chosen(e, p, t);
+    return n;
+}
+
+static void fill_chosen(const fo_job *e, fo_metadata_row *row, int64_t *n)
+{
     for (int64_t i = 0; i < e->in.n_stacks; i++) {
         const fo_stack *s = &e->in.stack[i];
         if (!fo_job_has_row(e, i)) continue;
-        (*out)[(*n)++] = (fo_metadata_row){
+        row[(*n)++] = (fo_metadata_row){
             .well = fo_job_well(e, i), .series = s->p + 1, .t = s->t, .time_s = fo_job_time(e, i)};
     }
+}
+
+/* Rows of what was chosen, and of images that were made before: a table of all that are there. */
+static fth_status fill_rows(const fo_job *e, fo_metadata_row **out, int64_t *n, fth_err *err)
+{
+    *n = 0;
+    const int64_t all = is_all(e) ? e->in.n_stacks : e->map.n * e->n_times;
+    FTH_TRY(fth_mem_take(e->mem, FTH_MEM_POOL, (uint64_t)(all + 1) * sizeof **out, "rows",
+                         (void **)out, err));
+    if (is_all(e)) {
+        fill_chosen(e, *out, n);
+        return FTH_OK;
+    }
+    for (int64_t p = 0; p < e->map.n; p++)
+        for (int64_t t = 0; t < e->n_times; t++)
+            if (is_chosen(e, p, t) || is_there(e, p, t))
+                (*out)[(*n)++] = (fo_metadata_row){
+                    .well = e->map.well[p], .series = p + 1, .t = t, .time_s = e->seconds[t]};
     return FTH_OK;
 }
 

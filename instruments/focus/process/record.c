@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#define RECORD "run.json"
 enum { MOST_CONFIG = 1 << 16, END_BYTES = 1 << 20 };
 
 /* Keys that change nothing about an image. */
@@ -49,18 +48,8 @@ static void add_value(fth_json_writer *w, const fth_config *cfg, const fth_confi
     }
 }
 
-/* Keys that change the images and not the tiles, which is what they are made of. */
-static bool is_of_stitching(const char *key)
-{
-    static const char *const keys[] = {"focus.overlap", "focus.blend", "focus.orientation",
-                                       "focus.polarity"};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (strcmp(keys[i], key) == 0) return true;
-    return false;
-}
-
-/* {"input": {...}, "focus": {...}}: what decides about the images; with `tiles`, about those. */
-static void add_config(fth_json_writer *w, const char *key, const fth_config *cfg, bool tiles)
+void fo_record_add_config(fth_json_writer *w, const char *key, const fth_config *cfg,
+                          bool (*is_left_out)(const void *user, const char *key), const void *user)
 {
     static const char *const sections[] = {"input.", "focus."};
     fth_json_open(w, key, '{');
@@ -73,7 +62,7 @@ static void add_config(fth_json_writer *w, const char *key, const fth_config *cf
         for (int64_t i = 0; i < fo_schema.n_keys; i++) {
             const fth_config_key *k = &fo_schema.key[i];
             if (strncmp(k->name, sections[s], n) != 0 || is_passing(k->name) || k->list ||
-                (tiles && is_of_stitching(k->name)) || !fth_config_has(cfg, k->name))
+                (is_left_out && is_left_out(user, k->name)) || !fth_config_has(cfg, k->name))
                 continue;
             add_value(w, cfg, k, k->name + n, 0);
         }
@@ -118,77 +107,10 @@ static void add_sources(fth_json_writer *w, const fo_job *e)
     fth_json_close(w);
 }
 
-/* ---- comparing ---- */
-
-static fth_status parse_config(fth_config **out, fth_mem *mem, const char *name,
-                               const fth_json_writer *w, fth_err *err)
-{
-    fth_config *cfg = NULL;
-    FTH_TRY(fth_config_create(&cfg, mem, err));
-    fth_status s = fth_config_parse(cfg, name, w->data, (size_t)w->used, err);
-    if (s == FTH_OK)
-        s = fth_config_check(cfg, &fo_schema, &(fth_config_options){.lenient = true}, err);
-    if (s == FTH_OK)
-        *out = cfg;
-    else
-        fth_config_destroy(cfg, NULL);
-    return s;
-}
-
-/* Both as they would be recorded, so keys that do not count are in neither. */
-static fth_status compare(const fo_job *e, const char *path, const fth_json_value *old,
-                          fth_err *err)
-{
-    fth_json_writer a, b;
-    fth_config *was = NULL, *is = NULL;
-    char text[FTH_ERR_TEXT - 200] = "";
-    const bool tiles = fo_job_is_tiled(e) && fth_config_bool(e->cfg, "focus.overwrite_stitch");
-    fth_json_begin(&a, e->mem, false);
-    fth_json_copy(&a, NULL, old);
-    fth_json_begin(&b, e->mem, false);
-    add_config(&b, NULL, e->cfg, tiles);
-    fth_status s = fth_json_end(&a, err);
-    if (s == FTH_OK) s = fth_json_end(&b, err);
-    if (s == FTH_OK) s = parse_config(&was, e->mem, path, &a, err);
-    if (s == FTH_OK && tiles) { /* what was recorded has all keys */
-        fth_json_free(&a);
-        fth_json_begin(&a, e->mem, false);
-        add_config(&a, NULL, was, tiles);
-        fth_config_destroy(was, NULL);
-        was = NULL;
-        s = fth_json_end(&a, err);
-        if (s == FTH_OK) s = parse_config(&was, e->mem, path, &a, err);
-    }
-    if (s == FTH_OK) s = parse_config(&is, e->mem, "now", &b, err);
-    if (s == FTH_OK && fth_config_compare(is, was, NULL, text, sizeof text) > 0) {
-        s = FTH_FAIL(err, FTH_E_CONFIG,
-                     "the images that are there were made with other settings:\n%s", text);
-        fth_err_hint(err, "make them again with --overwrite, or keep them with --force-config");
-    }
-    fth_config_destroy(is, NULL);
-    fth_config_destroy(was, NULL);
-    fth_json_free(&b);
-    fth_json_free(&a);
-    return s;
-}
-
-fth_status fo_record_compare(const fo_job *e, fth_err *err)
-{
-    char path[FTH_PATH];
-    fth_json *doc = NULL;
-    FTH_TRY(fth_path_join(path, e->place.run, RECORD, err));
-    if (!fth_path_exists(path)) return FTH_OK;
-    FTH_TRY(fth_json_load(&doc, e->mem, path, err));
-    const fth_json_value *old = fth_json_get(fth_json_root(doc), "config");
-    const fth_status s = old ? compare(e, path, old, err) : FTH_OK;
-    fth_json_destroy(doc);
-    return s;
-}
-
 /* ---- writing ---- */
 
 /* Of the first and the last MiB: files of microscopes are too large to be read twice. */
-static fth_status hash_ends(fth_mem *mem, const char *path, uint64_t *hash, fth_err *err)
+fth_status fo_record_hash(fth_mem *mem, const char *path, uint64_t *hash, fth_err *err)
 {
     fth_file *f = NULL;
     void *block = NULL;
@@ -209,7 +131,7 @@ static fth_status add_input(fth_json_writer *w, fth_mem *mem, const char *path, 
     fth_path_info info;
     uint64_t hash = 0;
     FTH_TRY(fth_path_stat(path, &info, err));
-    FTH_TRY(hash_ends(mem, path, &hash, err));
+    FTH_TRY(fo_record_hash(mem, path, &hash, err));
     fth_json_open(w, NULL, '{');
     fth_json_text(w, "path", path);
     fth_json_u64(w, "bytes", info.bytes);
@@ -287,7 +209,7 @@ fth_status fo_record_save(const fo_work *work, fth_err *err)
     const fo_job *e = &work->e;
     char path[FTH_PATH];
     fth_json_writer w;
-    FTH_TRY(fth_path_join(path, e->place.run, RECORD, err));
+    FTH_TRY(fth_path_join(path, e->place.run, FO_RECORD, err));
     fth_json_begin(&w, e->mem, true);
     fth_json_open(&w, NULL, '{');
     fth_json_text(&w, "version", fth_version());
@@ -299,8 +221,10 @@ fth_status fo_record_save(const fo_work *work, fth_err *err)
         fth_json_text(&w, "device_reason", fth_context_device_reason(work->ctx));
     }
     fth_json_int(&w, "threads", fth_context_threads(work->ctx));
-    add_config(&w, "config", e->cfg, false);
+    fo_record_add_config(&w, "config", e->cfg, NULL, NULL);
+    fth_json_bool(&w, "mixed_settings", work->mixed);
     add_sources(&w, e);
+    if (!fo_job_is_tiled(e)) fo_before_add_wells(&w, &work->before, e);
     fth_json_open(&w, "inputs", '[');
     fth_status s = FTH_OK;
     if (fo_job_is_tiled(e))

@@ -4,10 +4,15 @@
 
 #include "work.h"
 
-/* FTH_E_CONFIG lists every setting that differs from those of the record in the run folder; no
- * record is no difference. */
-fth_status fo_record_compare(const fo_job *e, fth_err *err);
+#define FO_RECORD "run.json"
+
 /* Write it, as far as the work is. */
 fth_status fo_record_save(const fo_work *w, fth_err *err);
+
+/* {"input": {...}, "focus": {...}}: what decides about the images, less keys that are left out. */
+void fo_record_add_config(fth_json_writer *w, const char *key, const fth_config *cfg,
+                          bool (*is_left_out)(const void *user, const char *key), const void *user);
+/* Of the first and the last MiB of a file. */
+fth_status fo_record_hash(fth_mem *mem, const char *path, uint64_t *hash, fth_err *err);
 
 #endif

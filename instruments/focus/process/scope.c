@@ -3,6 +3,8 @@
 #include "job.h"
 
 #include <inttypes.h>
+#include <string.h>
+#include <strings.h>
 
 static void add_real(fth_lines *t, double v)
 {
@@ -130,5 +132,8 @@ fth_status fo_job_save_scope(const fo_job *e, const fo_metadata_row *row, int64_
     FTH_TRY(fth_path_join(path, folder, "plate_metadata.csv", err));
     FTH_TRY(fo_plate_save_v2(&e->plate, e->place.name, path, err));
     FTH_TRY(fth_path_join(path, folder, "series_number_map.csv", err));
+    const char *end = strrchr(e->place.plate, '.');
+    if (e->plate.has_series && end && strcasecmp(end, ".xlsx") == 0)
+        return fo_series_save_v2(e->mem, e->place.plate, path, err);
     return save_series(e, path, err);
 }

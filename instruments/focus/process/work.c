@@ -54,6 +54,7 @@ static void log_name(void *user, int64_t stack, char *text, size_t bytes)
 /* All files of a stack are there and are not empty. */
 static bool is_done(const fo_work *c, int64_t stack)
 {
+    if (c->before.has_moved[fo_job_well(&c->e, stack)]) return false;
     for (fo_port port = 0; port < FO_OUT_KINDS + c->pipeline.writer.others; port++) {
         char path[FTH_PATH];
         fth_path_info info;
@@ -155,6 +156,22 @@ static int64_t traces_of(const fo_work *c)
     return fo_is_debug(c->ctx) ? 3 : 0;
 }
 
+/* Images that are there are those that this run would make, or stay on demand. */
+static fth_status check_before(fo_work *c, fth_err *err)
+{
+    fo_before *b = &c->before;
+    FTH_TRY(fo_before_read(b, &c->e, err));
+    if (b->differs && !c->overwrite && !c->force_config) {
+        *err = b->why;
+        return b->why.status;
+    }
+    if (!b->any_moved || !fth_config_bool(c->cfg, "focus.metadata_only")) return FTH_OK;
+    FTH_FAIL(err, FTH_E_CONFIG, "wells show other series than their images: %s",
+             fth_texts_get(c->e.notes, fth_texts_count(c->e.notes) - 1));
+    fth_err_hint(err, "leave out --metadata-only");
+    return FTH_E_CONFIG;
+}
+
 static fth_status set_up(fo_work *c, fth_err *err)
 {
     fo_fusion how;
@@ -165,7 +182,7 @@ static fth_status set_up(fo_work *c, fth_err *err)
     const fo_pixels pixels = {in->um_per_px, in->significant_bits};
     FTH_TRY(fo_fusion_read(c->cfg, true, &pixels, &how, err));
     if (fo_job_is_tiled(&c->e)) how.polarity = FO_POLARITY_KEEP; /* that of their mosaic */
-    if (!c->overwrite && !c->force_config) FTH_TRY(fo_record_compare(&c->e, err));
+    FTH_TRY(check_before(c, err));
     FTH_TRY(fo_results_create(&c->results, c->mem, in->n_stacks, in->planes, err));
     c->pipeline = (fo_pipeline){.ctx = c->ctx,
                                 .in = &c->e.in,
@@ -186,6 +203,8 @@ static fth_status set_up(fo_work *c, fth_err *err)
     FTH_TRY(fo_pipeline_settle(&c->pipeline, err));
     FTH_TRY(fo_pipeline_options(&c->pipeline, c->cfg, err));
     skip_done(c);
+    const bool kept = fo_results_count(&c->results, FO_SKIPPED) > 0 || fo_job_has_others(&c->e);
+    c->mixed = c->before.differs && kept;
     return fo_work_open_mosaics(c, err);
 }
 
@@ -207,8 +226,18 @@ fth_status fo_work_mark(fo_work *c, fth_err *err)
     char path[FTH_PATH], text[40];
     if (fth_config_bool(c->cfg, "focus.metadata_only")) return FTH_OK;
     FTH_TRY(fth_path_join(path, c->e.place.images, ".ff_complete", err));
+    if (!fo_job_is_whole(&c->e)) return FTH_OK;
     snprintf(text, sizeof text, "rows=%" PRId64 "\n", fo_job_rows(&c->e));
     return fth_file_save(c->mem, path, text, strlen(text), err);
+}
+
+/* The record is of what made the images: nothing is to be told where nothing was made. */
+static fth_status save_record(const fo_work *c, fth_err *err)
+{
+    const fo_results *r = &c->results;
+    const bool none = fo_results_count(r, FO_SKIPPED) == r->n && !fo_job_is_tiled(&c->e);
+    const bool other = c->before.differs || fth_config_bool(c->cfg, "focus.metadata_only");
+    return none && other ? FTH_OK : fo_record_save(c, err);
 }
 
 fth_status fo_work_run(fo_work *c, fth_err *err)
@@ -222,16 +251,17 @@ fth_status fo_work_run(fo_work *c, fth_err *err)
     FTH_TRY(fth_folder_make_all(c->mem, c->e.place.images, err));
     FTH_TRY(fth_path_join(marker, c->e.place.images, ".ff_complete", err));
     FTH_TRY(load_tables(c, err));
-    const bool any = fo_results_count(r, FO_WAITING) > 0;
+    const bool any = fo_results_count(r, FO_WAITING) > 0 || c->before.any_moved;
     if (any) FTH_TRY(fth_path_remove(c->mem, marker, err));
+    FTH_TRY(fo_before_sweep(&c->before, &c->e, err));
     /* Who resumes after a kill has to know what made the images. */
-    FTH_TRY(fo_record_save(c, err));
+    FTH_TRY(save_record(c, err));
     const fth_status s = fo_pipeline_run(&c->pipeline, err);
     if (s != FTH_OK && s != FTH_E_JOB_FAILED) return s;
     fth_err *told = s == FTH_OK ? err : NULL;
     fth_status saved = save_tables(c, told);
     if (saved == FTH_OK) saved = fo_job_tables(&c->e, true, told);
-    if (saved == FTH_OK) saved = fo_record_save(c, told);
+    if (saved == FTH_OK) saved = save_record(c, told);
     if (saved == FTH_OK && s == FTH_OK && !fo_job_is_tiled(&c->e)) saved = fo_work_mark(c, told);
     return s == FTH_OK ? saved : s;
 }

@@ -11,7 +11,7 @@
 
 #include "../mosaics/mosaics.h"
 #include "../run/pipeline.h"
-#include "job.h"
+#include "before.h"
 
 typedef struct fo_work {
     fth_context *ctx;
@@ -24,6 +24,8 @@ typedef struct fo_work {
     /* Of its own: */
     fth_mem *mem;
     fo_job e;
+    fo_before before;
+    bool mixed; /* some images that are there were made with other settings, and stay */
     fo_results results;
     fo_pipeline pipeline;
     fth_claim *claim; /* on the folder of the images, once something is written */
