@@ -176,6 +176,25 @@ class Told(Plate):
         self.run_it("--image-format", "png", "--scalebar", 20, "--overwrite")
         self.assertTrue(all(plain[k] != v for k, v in self.bytes_of_images().items()))
 
+    def test_a_mosaic_has_one_bar_and_its_tiles_none(self):
+        def images(*words):
+            call("focus", "run", "--data-root", root, "--exp", EXP, "--microscope", "Keyence", "--image-format", "npy", *words)
+            found = {p.name: np.load(p) for p in root.glob("built_image_data/**/*.npy")}
+            return {k: v for k, v in found.items() if "stitch" in k}, {k: v for k, v in found.items() if "stitch" not in k}
+
+        root = self.root / "k"
+        call("focus", "toy", "-o", root, "--microscope", "Keyence", "--wells", 1, "--times", 1)
+        mosaic, tiles = images()
+        barred, same = images("--scalebar", 100, "--overwrite")
+        for k in tiles:
+            np.testing.assert_array_equal(tiles[k], same[k])
+        (a,), (b,) = mosaic.values(), barred.values()
+        changed = np.argwhere(a != b)
+        self.assertGreater(len(changed), 0)
+        self.assertTrue((changed.min(0) > np.array(a.shape) // 2).all())  # in the lower right
+        call("focus", "run", "--data-root", root, "--exp", EXP, "--microscope", "Keyence", "--scalebar", 99999,
+             "--overwrite", code=2)
+
     def test_two_configs_whose_images_meet_collide(self):
         for name, method in (("a", "log"), ("b", "max")):
             (self.root / f"{name}.yaml").write_text(

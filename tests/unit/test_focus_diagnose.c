@@ -7,6 +7,8 @@
 #include "instruments/focus/watch/watch.h"
 #include "testing/files.h"
 
+#include <fathom/nd2.h>
+
 #include "base/clock.h"
 #include "io/nd2.h"
 #include "job/ledger.h"
@@ -331,6 +333,33 @@ TEST(a_large_experiment_is_planned_within_a_second)
     HAS(said, "wells   92 mapped by series_number_map");
     HAS(said, "todo    5244 images, 0 done");
     if (!T_SANITIZED) LE_F64(best, 1.0);
+}
+
+/* Defect 9 of MorphSeq: with two channels it took the places of other positions. */
+TEST(defect_09_places_of_a_file_with_channels_are_those_of_its_positions)
+{
+    const fth_images_position at[] = {{.name = "one", .x_um = 1000, .y_um = 2000},
+                                      {.name = "two", .x_um = 1000, .y_um = 11000},
+                                      {.name = "three", .x_um = 1000, .y_um = 20000}};
+    static const char *const channels[] = {"BF", "GFP"};
+    const fth_nd2_options o = {.size = {1, 3, 4, 2, 80, 90},
+                               .dtype = FTH_U16,
+                               .um_per_px = 1,
+                               .channel = channels,
+                               .position = at};
+    static const char reference[] =
+        "well,x_um,y_um\nA01,1000,2000\nB01,1000,11000\nC01,1000,20040\n";
+    char path[2000], table[2000];
+    fth_mem *mem = t_mem(1 << 26);
+    fth_err err = {0};
+    make_plate();
+    snprintf(path, sizeof path, "%s/raw_image_data/YX1/20250101_toy/20250101_toy.nd2", root);
+    OKE(fth_nd2_write(mem, path, &o, NULL, NULL, &err), &err);
+    OK(fth_mem_destroy(mem, NULL));
+    snprintf(table, sizeof table, "%s/wells.csv", root);
+    t_file_write(table, reference, strlen(reference));
+    OKE(call_verb(&fo_verb_plan, FTH_LOG_INFO, &err, "ref-xy", table), &err);
+    HAS(said, "wells   3 mapped by xy (max 40 um), 0 rejected");
 }
 
 TEST(options_of_a_run_are_checked_before_work)

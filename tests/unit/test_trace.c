@@ -285,6 +285,40 @@ TEST(long_events_are_dropped_by_size_too)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+TEST(a_part_has_what_touches_it)
+{
+    fth_mem *mem = make_mem();
+    fth_trace *t = make(mem, least);
+    const char *path = t_temp_path("part.json");
+    const struct {
+        const char *name;
+        int64_t from, to;
+        bool inside;
+    } spans[] = {{"before", 0, 99, false}, {"into", 50, 100, true},    {"within", 120, 130, true},
+                 {"over", 10, 900, true},  {"out of", 200, 250, true}, {"after", 201, 300, false}};
+    for (size_t i = 0; i < sizeof spans / sizeof spans[0]; i++)
+        fth_trace_add_span(t, &(fth_trace_span){.name = spans[i].name,
+                                                .start_ns = spans[i].from,
+                                                .end_ns = spans[i].to});
+    fth_trace_add_instant(t, 0, "early", 99);
+    fth_trace_add_instant(t, 0, "late", 200);
+    OK(fth_trace_write_part(t, path, 100, 200, NULL));
+    json_error_t e;
+    json_t *root = json_load_file(path, 0, &e);
+    IS_TRUE(root != NULL);
+    char names[400] = "";
+    for (size_t i = 0; i < n_events(root); i++) {
+        strcat(names, text_of(event(root, i), "name"));
+        strcat(names, ";");
+    }
+    HAS(names, ";into;within;over;out of;late;");
+    IS_TRUE(!strstr(names, "before") && !strstr(names, "after") && !strstr(names, "early"));
+    json_decref(root);
+    remove(path);
+    fth_trace_destroy(t);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 TEST(without_a_trace_nothing_happens)
 {
     fth_trace_add_span(NULL, &(fth_trace_span){.name = "x"});
