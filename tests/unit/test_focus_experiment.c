@@ -76,6 +76,31 @@ TEST(a_yx1_experiment_is_found)
     end(&b);
 }
 
+/* What the system of a laptop leaves beside a file is no file; a workbook comes before a table. */
+TEST(which_of_several_files_is_taken)
+{
+    bench b;
+    start(&b, "several");
+    put(&b, "raw_image_data/YX1/20250912/a.nd2");
+    put(&b, "raw_image_data/YX1/20250912/._a.nd2");
+    put(&b, "metadata/well_metadata/20250912_well_metadata.csv");
+    put(&b, "metadata/well_metadata/20250912_well_metadata.xlsx");
+    find(&b);
+    EQ_I64(b.problems.n, 0);
+    HAS(b.e.raw, "/20250912/a.nd2");
+    HAS(b.e.plate, "20250912_well_metadata.xlsx");
+    end(&b);
+    start(&b, "similar"); /* only workbooks may have other names */
+    put(&b, "raw_image_data/YX1/20250912/a.nd2");
+    put(&b, "metadata/well_metadata/20250912_well_metadata_new.csv");
+    put(&b, "metadata/well_metadata/20250912_well_metadata_new.xlsx");
+    find(&b);
+    EQ_I64(b.problems.n, 0);
+    HAS(b.e.plate, "20250912_well_metadata_new.xlsx");
+    EQ_I64(fth_texts_count(b.notes), 1);
+    end(&b);
+}
+
 TEST(a_keyence_experiment_is_a_folder)
 {
     bench b;

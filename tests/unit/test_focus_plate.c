@@ -198,7 +198,7 @@ TEST(a_map_is_written_with_its_reasons)
     start(&b);
     b.in.n = 3;
     for (int w = 0; w < FO_WELLS; w++) b.sheet[w] = (double)NAN;
-    b.sheet[0] = 1;
+    b.sheet[1] = 1; /* A01 is before the first: no gap */
     b.sheet[3] = 3;
     OKE(map(&b), &b.err);
     char csv[FTH_PATH], json[FTH_PATH];
@@ -208,7 +208,7 @@ TEST(a_map_is_written_with_its_reasons)
     size_t n;
     char *text = (char *)t_file_read(csv, &n);
     text[n] = 0;
-    EQ_STR(text, "series_number,well_index,mapping_method\n1,A01,series_number_map\n3,A04,series_"
+    EQ_STR(text, "series_number,well_index,mapping_method\n1,A02,series_number_map\n3,A04,series_"
                  "number_map\n");
     free(text);
     fth_json *doc = NULL;
@@ -216,9 +216,51 @@ TEST(a_map_is_written_with_its_reasons)
     const fth_json_value *v = fth_json_root(doc);
     EQ_STR(fth_json_get_text(v, "method", ""), "series_number_map");
     EQ_I64(fth_json_get_int(v, "mapped", -1), 2);
-    EQ_I64(fth_json_count(fth_json_get(v, "gaps")), 2);
-    EQ_STR(fth_json_get_text(fth_json_at(fth_json_get(v, "gaps"), 0), NULL, ""), "A02");
+    EQ_I64(fth_json_count(fth_json_get(v, "gaps")), 1);
+    EQ_STR(fth_json_get_text(fth_json_at(fth_json_get(v, "gaps"), 0), NULL, ""), "A03");
     fth_json_destroy(doc);
+    end(&b);
+}
+
+/* Distances are those of positions that were taken. */
+TEST(distances_of_positions_that_were_taken)
+{
+    bench b;
+    start(&b);
+    b.in.method = FO_MAP_XY;
+    b.in.reference = b.reference;
+    b.in.n = 3;
+    for (int i = 0; i < 3; i++) b.position[i] = b.reference[i];
+    b.position[0].x_um += 30;
+    b.position[1].x_um += 10;
+    b.position[2].y_um -= 4600; /* beside the plate */
+    OKE(map(&b), &b.err);
+    EQ_I64(b.map.rejected, 1);
+    char csv[FTH_PATH], json[FTH_PATH];
+    snprintf(csv, sizeof csv, "%s", t_temp_path("far.csv"));
+    snprintf(json, sizeof json, "%s", t_temp_path("far.json"));
+    OKE(fo_map_save(&b.map, csv, json, &b.err), &b.err);
+    fth_json *doc = NULL;
+    OKE(fth_json_load(&doc, b.mem, json, &b.err), &b.err);
+    const fth_json_value *d = fth_json_get(fth_json_root(doc), "distance_um");
+    NEAR(fth_json_get_real(d, "min", 0), 10, 1e-9);
+    NEAR(fth_json_get_real(d, "max", 0), 30, 1e-9);
+    NEAR(fth_json_get_real(d, "mean", 0), 20, 1e-9);
+    fth_json_destroy(doc);
+    end(&b);
+}
+
+/* Rows and columns that stand a little aside are still rows and columns. */
+TEST(wells_of_an_uneven_stage_agree)
+{
+    bench b;
+    start(&b);
+    for (int i = 0; i < FO_WELLS; i++) {
+        b.position[i].x_um += 40 * (i * 7 % 11);
+        b.position[i].y_um += 40 * (i * 5 % 13);
+    }
+    OKE(map(&b), &b.err);
+    EQ_I64(fth_texts_count(b.map.notes), 0);
     end(&b);
 }
 
@@ -274,6 +316,8 @@ TEST(missing_times_are_filled_in)
     check_times((double[]){(double)NAN, 50, (double)NAN}, (double[]){-1750, 50, 1850}, 3, false);
     check_times((double[]){10, 5, 30}, (double[]){10, 10, 30}, 3, false); /* never back */
     check_times((double[]){7}, (double[]){7}, 1, false);
+    check_times((double[]){10, 20, (double)NAN, (double)NAN}, (double[]){10, 20, 30, 40}, 4, false);
+    check_times((double[]){(double)NAN, (double)NAN, 30, 40}, (double[]){10, 20, 30, 40}, 4, false);
 }
 
 TEST(a_jump_of_the_clock_is_found_and_taken_out)
@@ -288,6 +332,10 @@ TEST(a_jump_of_the_clock_is_found_and_taken_out)
     NEAR(t[2], 201, 0);
     NEAR(t[3], 302, 0);
     NEAR(t[5], 503, 0);
+    double twice[8] = {0, 100, 200, 2000, 2100, 2200, 9000, 9100}; /* two jumps add up */
+    r = fo_times_complete(twice, 8, false, true, work);
+    EQ_I64(r.jumps, 2);
+    for (int i = 0; i < 8; i++) NEAR(twice[i], 100 * i, 1e-9);
     double steady[4] = {0, 100, 210, 500}; /* three times the cycle, but the cycle is not steady */
     EQ_I64(fo_times_complete(steady, 4, false, true, work).jumps, 1);
     double uneven[7] = {0,   100, 300, 600,

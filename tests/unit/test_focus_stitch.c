@@ -159,6 +159,39 @@ TEST(shifts_up_to_twice_the_overlap_are_found)
     end(&b);
 }
 
+/* Shifts between pixels are found on the right side of the whole one. */
+TEST(parts_of_a_pixel_are_found)
+{
+    bench b = start();
+    enum { Y = 120, X = 120, STEP = 92, WAVES = 60 };
+    static const double part[] = {0.3, -0.3};
+    double wave[WAVES][3]; /* of many lengths, none below six pixels */
+    t_random r = t_random_make(11);
+    for (int i = 0; i < WAVES; i++)
+        for (int k = 0; k < 3; k++)
+            wave[i][k] = (t_random_f64(&r) - (k < 2 ? 0.5 : 0)) * (k < 2 ? 2 : 6.28);
+    for (int i = 0; i < 2; i++) {
+        float *tile[2] = {malloc(Y * X * sizeof(float)), malloc(Y * X * sizeof(float))};
+        for (int k = 0; k < 2; k++)
+            for (int j = 0; j < Y * X; j++) {
+                const double y = j / X + k * (STEP + part[i]), x = j % X + k * part[i];
+                double v = 128;
+                for (int w = 0; w < WAVES; w++)
+                    v += 5 * sin(wave[w][0] * y + wave[w][1] * x + wave[w][2]);
+                tile[k][j] = (float)v;
+            }
+        fo_aligner *a = NULL;
+        fo_edge e = {0};
+        OKE(fo_aligner_create(&a, b.ctx, Y, X, true, 0.25, &b.err), &b.err);
+        OKE(fo_aligner_run(a, tile[0], tile[1], &e, &b.err), &b.err);
+        NEAR(e.y, STEP + part[i], 0.1);
+        NEAR(e.x, part[i], 0.1);
+        fo_aligner_destroy(a);
+        for (int k = 0; k < 2; k++) free(tile[k]);
+    }
+    end(&b);
+}
+
 TEST(tiles_that_share_nothing_are_not_believed)
 {
     bench b = start();
@@ -372,7 +405,10 @@ TEST(a_linear_blend_is_a_ramp_and_keeps_equal_tiles)
     }
     fo_mosaic_draw(out, weight, &t, place, tone, FO_BLEND_NONE, 40, true);
     EQ_F64(out[6 * X], 10);
-    EQ_F64(out[7 * X], 40); /* later over earlier, cut to white */
+    EQ_F64(out[7 * X], 40);                       /* later over earlier, cut to white */
+    for (int i = 0; i < Y * X; i++) high[i] = 13; /* 11.5 becomes 12 */
+    fo_mosaic_draw(out, weight, &t, place, tone, FO_BLEND_LINEAR, 255, true);
+    EQ_F64(out[8 * X], 12);
     tile[1] = NULL;
     fo_mosaic_draw(out, weight, &t, place, tone, FO_BLEND_LINEAR, 255, true);
     EQ_F64(out[9 * X], 10);

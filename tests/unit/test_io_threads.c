@@ -49,6 +49,15 @@ static void check_cut(const fth__io_job *j, uint64_t aim, uint64_t most)
     EQ_U64(offset, fth__job_bytes(j));
 }
 
+/* A first part that is short says nothing about the others: none may exceed the room. */
+TEST(no_part_exceeds_the_room_behind_a_short_one)
+{
+    const fth_source s = {.dtype = FTH_U8, .n_axes = 1, .size = {100}, .part = {40}};
+    const fth__io_job j = {.source = &s, .lo = {30}, .n = {60}};
+    check_cut(&j, 10, 20);
+    check_cut(&j, 10, 0);
+}
+
 TEST(parts_cover_a_job_once_and_begin_where_the_source_wants)
 {
     t_random rnd = t_random_make(1);

@@ -228,6 +228,27 @@ TEST(units_scales_and_places)
     OK(o.source.read(o.source.self, (const int64_t[6]){0}, o.source.size, v, NULL));
     EQ_I64(v[5], 5);
     close_all(&o);
+    /* moved along y alone; and moved and scaled once more, as a whole */
+#define UM(name) "{\"name\":\"" name "\",\"unit\":\"micrometer\"}"
+#define SCALE(by) "{\"type\":\"scale\",\"scale\":[" by "]}"
+#define MOVE(by) "{\"type\":\"translation\",\"translation\":[" by "]}"
+    o = open_path(mem, make_group(IMAGE(
+                           UM("y") "," UM("x"), "0",
+                           ",\"coordinateTransformations\":[" SCALE("1,1") "," MOVE("7,0") "]")));
+    EQ_F64(fth_images_get_position(o.images, 0).x_um, 0);
+    EQ_F64(fth_images_get_position(o.images, 0).y_um, 7);
+    close_all(&o);
+    o = open_path(
+        mem,
+        make_group("{\"multiscales\":[{\"axes\":[" UM(
+            "y") "," UM("x") "],\"datasets\":[{\"path\":\"0\",\"coordinateTransformations\":"
+                             "[" SCALE("2,4") "," MOVE("10,20") "]}],\"coordinateTransformations\":"
+                                                                "[" SCALE("0.5,0.25") "," MOVE("1,"
+                                                                                               "2") "]}]}"));
+    EQ_F64(o.info->um_per_px, 1);
+    EQ_F64(fth_images_get_position(o.images, 0).x_um, 7);
+    EQ_F64(fth_images_get_position(o.images, 0).y_um, 6);
+    close_all(&o);
     /* names alone, as in 0.3: no unit, so nothing is known of sizes */
     o = open_path(mem, make_group(IMAGE("\"y\",\"x\"", "0", "")));
     EQ_F64(o.info->um_per_px, 0);
@@ -291,6 +312,16 @@ TEST(series_are_positions)
     is_size(o.info, "pyx", 1, 2, 1, 1, 2, 3);
     EQ_STR(fth_images_get_position(o.images, 1).name, "1");
     close_all(&o);
+    /* all of one shape, along every axis */
+    static const char other[] =
+        "{\"zarr_format\":2,\"shape\":[2,4],\"chunks\":[2,4],\"dtype\":\"|u1\",\"fill_value\":0,"
+        "\"order\":\"C\",\"filters\":null,\"compressor\":null}";
+    snprintf(path, sizeof path, "%s/1/0/.zarray", folder);
+    t_file_write(path, other, sizeof other - 1);
+    fth_err err = {0};
+    fth_images *images = NULL;
+    IS(fth_images_open(&images, mem, folder, NULL, &err), FTH_E_FILE_SHAPE);
+    HAS(err.text, "has another shape or dtype than");
     OK(fth_mem_destroy(mem, NULL));
 }
 

@@ -215,6 +215,55 @@ TEST(a_plate_well_by_well)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+/* Rows behind Z come last, and wells of one row share its number. */
+TEST(rows_and_columns_are_numbered)
+{
+    static const char *const wells[] = {"AA03", "B02", "B10", "A03", "Z02"};
+    static const char *const wanted[] = {"\"path\":\"AA/3\",\"rowIndex\":3,\"columnIndex\":1",
+                                         "\"path\":\"B/2\",\"rowIndex\":1,\"columnIndex\":0",
+                                         "\"path\":\"B/10\",\"rowIndex\":1,\"columnIndex\":2",
+                                         "\"path\":\"A/3\",\"rowIndex\":0,\"columnIndex\":1",
+                                         "\"path\":\"Z/2\",\"rowIndex\":2,\"columnIndex\":0"};
+    fth_mem *mem = t_mem(64 << 20);
+    const char *path = t_temp_path("rows.zarr");
+    const fth_ngff_image image = {.dtype = FTH_U8, .t = 1, .c = 1, .y = 2, .x = 2, .version = 4};
+    fth_ngff_plate *plate = NULL;
+    OK(fth_ngff_plate_create(&plate, mem, path, &image, wells, 5, 1, NULL));
+    for (int64_t i = 0; i < 5; i++) {
+        fth_sink s;
+        OK(fth_ngff_plate_sink(plate, i, 0, &s, NULL));
+        OK(fth_sink_put(&s, "abcd", NULL));
+        fth_sink_close(&s);
+    }
+    OK(fth_ngff_plate_commit(plate, NULL));
+    char file[FTH_PATH];
+    size_t n = 0;
+    snprintf(file, sizeof file, "%s/.zattrs", path);
+    char *text = (char *)t_file_read(file, &n);
+    text[n] = 0;
+    for (int i = 0; i < 5; i++) HAS(text, wanted[i]);
+    free(text);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* A column of pixels has no smaller copies: there is nothing to halve along x. */
+TEST(narrow_images_have_one_level)
+{
+    fth_mem *mem = t_mem(64 << 20);
+    const char *path = t_temp_path("narrow.zarr");
+    const fth_ngff_image image = {.dtype = FTH_U8, .t = 1, .c = 1, .y = 8, .x = 1};
+    fth_sink s;
+    OK(fth_ngff_create(&s, mem, path, &image, NULL));
+    OK(fth_sink_put(&s, "abcdefgh", NULL));
+    fth_sink_close(&s);
+    char level[FTH_PATH];
+    snprintf(level, sizeof level, "%s/0", path);
+    IS_TRUE(fth_path_exists(level));
+    snprintf(level, sizeof level, "%s/1", path);
+    IS_TRUE(!fth_path_exists(level));
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 TEST(a_plate_is_whole_or_not_at_all)
 {
     static const char *const wells[] = {"A01", "H12"};
@@ -233,6 +282,14 @@ TEST(a_plate_is_whole_or_not_at_all)
     fth_err_clear(&err);
     IS(fth_ngff_plate_commit(plate, &err), FTH_E_STATE);
     HAS(err.text, "field 0 of well H12 was not completed");
+    IS_TRUE(!fth_path_exists(path));
+    /* half a field, whatever becomes of the word that it is half */
+    OK(fth_ngff_plate_create(&plate, mem, path, &image, wells, 1, 1, NULL));
+    OK(fth_ngff_plate_sink(plate, 0, 0, &s, NULL));
+    OK(s.write(s.self, (int64_t[4]){0}, (int64_t[]){1, 1, 1, 2}, "ab", NULL));
+    IS(s.commit(s.self, NULL), FTH_E_STATE);
+    fth_sink_close(&s);
+    IS(fth_ngff_plate_commit(plate, NULL), FTH_E_STATE);
     IS_TRUE(!fth_path_exists(path));
     /* one that is given up */
     OK(fth_ngff_plate_create(&plate, mem, path, &image, wells, 1, 1, NULL));

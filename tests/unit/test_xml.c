@@ -123,6 +123,16 @@ TEST(limits_of_depth_and_length)
     char deep[65 * 3 + 1] = "";
     for (int i = 0; i < 65; i++) strcat(deep, "<a>");
     refused(deep, strlen(deep), "more than 64 elements");
+    char most[64 * 7 + 1] = "";
+    for (int i = 0; i < 64; i++) strcat(most, "<a>");
+    for (int i = 0; i < 64; i++) strcat(most, "</a>");
+    fth_mem *mem = t_mem(1 << 20);
+    fth__xml_free(parse(mem, most));
+    fth__xml *xml = parse(mem, "<a xmlns='x' xmlns:b='y' xmlnsa='z'/>"); /* the last is its own */
+    EQ_STR(fth__xml_attr(fth__xml_root(xml), "xmlnsa"), "z");
+    EQ_PTR(fth__xml_attr(fth__xml_root(xml), "xmlns"), NULL);
+    fth__xml_free(xml);
+    OK(fth_mem_destroy(mem, NULL));
     const uint64_t bytes = 3 << 20;
     char *tag = malloc(bytes);
     memset(tag, ' ', bytes);

@@ -8,6 +8,8 @@
 #include <fathom/zarr.h>
 
 #include <pthread.h>
+#include <unistd.h>
+#include <zlib.h>
 
 #undef GOLDEN
 #define GOLDEN "tests/golden/zarr/"
@@ -190,13 +192,16 @@ TEST(fill_values_of_every_kind)
                 {V2("|b1", "true", ""), b},
                 {V2("<i8", "-9007199254740993", ""), i64},
                 {V2("<c8", "[1.5, -2]", ""), c64},
-                {V2("<f4", "null", ""), f32 + 0}};
+                {V2("<f4", "null", ""), f32 + 0},
+                {V2("|b1", "1", ""), b}, /* as old programs write it */
+                {V2("<f4", "\"0x3fC00000\"", ""), f32}};
     start();
-    for (int i = 0; i < 7; i++) {
+    for (int i = 0; i < 9; i++) {
         const int64_t lo = 0, n = 3;
         fth_source s = open_source(make_array("fill", ".zarray", list[i].text));
         OK(s.read(s.self, &lo, &n, list[i].to, NULL));
         if (i == 1) IS_TRUE(f32[0] < -1e38f && f32[2] < -1e38f);
+        if (i == 6) EQ_F64(f32[2], 0);
         fth_source_close(&s);
     }
     IS_TRUE(f64[0] != f64[0] && f64[2] != f64[2]);
@@ -205,7 +210,7 @@ TEST(fill_values_of_every_kind)
     EQ_I64(i64[2], INT64_C(-9007199254740993));
     EQ_F64(c64[1].re, 1.5);
     EQ_F64(c64[1].im, -2);
-    EQ_F64(f32[2], 0);
+    EQ_F64(f32[2], 1.5);
     stop();
 }
 
@@ -257,6 +262,12 @@ TEST(what_is_not_known_is_refused_by_name)
         {"zarr.json",
          V3("uint16", "{\"name\":\"transpose\",\"configuration\":{\"order\":[1]}}," BYTES, ""),
          FTH_E_FILE_FORMAT, "names no axis"},
+        {"zarr.json",
+         V3("uint16",
+            "{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[1],"
+            "\"index_location\":\"middle\",\"codecs\":[" BYTES "]}}",
+            ""),
+         FTH_E_FILE_FORMAT, "'index_location' is 'middle'"},
         {"zarr.json", V3("uint16", BYTES, ",\"storage_transformers\":[{\"name\":\"x\"}]"),
          FTH_E_FILE_FEATURE, "storage transformers"},
         {"zarr.json", "{\"zarr_format\":3,\"node_type\":\"group\"}", FTH_E_FILE_FORMAT,
@@ -411,6 +422,73 @@ TEST(a_chunk_that_cannot_be_opened_is_no_hole)
     fth_source s = open_source(folder);
     IS(s.read(s.self, &lo, &n, v, &err), FTH_E_FILE_OPEN);
     HAS(err.text, "a regular file is needed");
+    fth_source_close(&s);
+    stop();
+}
+
+/* What cannot be looked at is no hole either. */
+TEST(a_chunk_behind_a_circle_of_links_is_no_hole)
+{
+    uint16_t v[3];
+    const int64_t lo = 0, n = 3;
+    char path[FTH_PATH];
+    start();
+    const char *folder = make_array("links", ".zarray", V2("<u2", "0", ""));
+    OK(fth_path_join(path, folder, "0", NULL));
+    IS_TRUE(symlink("0", path) == 0);
+    fth_source s = open_source(folder);
+    IS(s.read(s.self, &lo, &n, v, NULL), FTH_E_FILE_OPEN);
+    fth_source_close(&s);
+    stop();
+}
+
+/* Version 3 with the names of version 2, whose separator is a dot. */
+TEST(names_of_chunks_of_version_2)
+{
+    static const char text[] =
+        "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[2,2],\"data_type\":\"uint8\","
+        "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[1,2]}},"
+        "\"chunk_key_encoding\":{\"name\":\"v2\"},\"fill_value\":9,"
+        "\"codecs\":[{\"name\":\"bytes\"}]}";
+    uint8_t v[4];
+    start();
+    const char *folder = make_array("named", "zarr.json", text);
+    add_chunk(folder, "0.0", "\x01\x02", 2);
+    add_chunk(folder, "1.0", "\x03\x04", 2);
+    fth_source s = open_source(folder);
+    OK(s.read(s.self, (int64_t[]){0, 0}, s.size, v, NULL));
+    SAME_BYTES(v, "\x01\x02\x03\x04", 4);
+    fth_source_close(&s);
+    stop();
+}
+
+/* Packed numbers of the other byte order, wanted as whole chunks and as parts of them; and bytes
+ * behind the end of a stream, which nobody can explain. */
+TEST(packed_chunks_of_the_other_byte_order)
+{
+    unsigned char packed[200];
+    uLongf bytes = sizeof packed;
+    const unsigned char big[4] = {0x01, 0x02, 0x03, 0x04};
+    IS_TRUE(compress(packed, &bytes, big, 4) == Z_OK);
+    start();
+    const char *folder =
+        make_array("order", ".zarray",
+                   "{\"zarr_format\":2,\"shape\":[4],\"chunks\":[2],\"dtype\":\">u2\","
+                   "\"fill_value\":0,\"order\":\"C\",\"filters\":null,"
+                   "\"compressor\":{\"id\":\"zlib\",\"level\":1}}");
+    add_chunk(folder, "0", packed, bytes);
+    packed[bytes] = 7;
+    add_chunk(folder, "1", packed, bytes + 1);
+    fth_source s = open_source(folder);
+    uint16_t v[4];
+    fth_err err = {0};
+    OK(s.read(s.self, (int64_t[]){0}, (int64_t[]){2}, v, NULL));
+    EQ_I64(v[0], 0x0102);
+    EQ_I64(v[1], 0x0304);
+    OK(s.read(s.self, (int64_t[]){1}, (int64_t[]){1}, v, NULL));
+    EQ_I64(v[0], 0x0304);
+    IS(s.read(s.self, (int64_t[]){2}, (int64_t[]){2}, v, &err), FTH_E_FILE_FORMAT);
+    HAS(err.text, "bytes follow their end");
     fth_source_close(&s);
     stop();
 }
