@@ -2207,7 +2207,8 @@ class _Focus:
         elif isinstance(stack, (list, tuple)) and stack and isinstance(stack[0], (str, os.PathLike)):
             paths = [os.fsencode(p) for p in stack]
         else:
-            stack = np.ascontiguousarray(stack)
+            stack = np.asarray(stack)
+            stack = np.ascontiguousarray(stack, stack.dtype.newbyteorder("="))  # big-endian files
             array = _FocusArray(_dtype_number(stack.dtype), stack.ndim, (L * 4)(*stack.shape[:4]),
                                 stack.ctypes.data)
         words = []

@@ -64,6 +64,11 @@ class Binding(unittest.TestCase):
         self.assertEqual(set(np.unique(part.index)), {3, 4})
         self.assertTrue((part.depth >= 30).all() and (part.depth <= 40).all())
         self.assertTrue((one.confidence >= 1).all())
+        big = fathom.focus(stack().astype(">u2"))  # as tifffile gives those of big-endian files
+        np.testing.assert_array_equal(big.image, one.image)
+        shared = fathom.focus(np.stack([stack(), stack()[::-1]]), scale="experiment", method="max")
+        np.testing.assert_array_equal(shared.image[0], shared.image[1])
+        self.assertAlmostEqual(shared.metrics["hi"][0], np.percentile(np.stack([stack()] * 2), 99.99))
 
     def test_mistakes(self):
         with self.assertRaisesRegex(fathom.Error, "(?s)no option 'methot'.*did you mean 'method'"):

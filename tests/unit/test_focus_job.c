@@ -168,6 +168,8 @@ TEST(it_goes_on_where_it_was_ended)
     const uint64_t whole = hash_all();
     shell("rm " IMAGES "/B01* " IMAGES "/.ff_complete && : > " IMAGES
           "/C01_t0000_ch00_stitch.jpg"); /* an empty image counts as none */
+    shell("printf x > " IMAGES "/.B01_t0000_ch00_stitch.jpg.77-5f3a.tmp && printf x > " RUNS
+          "/.run.json.77-5f3a.tmp"); /* what a kill leaves */
     OKE(RUN("", &err), &err);
     HAS(said, "3 images made, 5 were there");
     EQ_U64(hash_all(), whole);
@@ -368,6 +370,9 @@ TEST(the_new_layout)
     free(text);
     IS_TRUE(there("experiment_metadata/20250101_toy/plate_metadata.csv") &&
             there("experiment_metadata/20250101_toy/series_number_map.csv"));
+    OKE(RUN("", &err), &err); /* images of the old layout are others: each has its record */
+    HAS(said, "8 images made, 0 were there");
+    IS_TRUE(there(RUNS "/run.json") && there(RUNS "/v2/run.json"));
 }
 
 TEST(metadata_alone)

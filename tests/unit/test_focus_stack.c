@@ -534,7 +534,8 @@ TEST(a_stack_that_cannot_be_read_is_set_apart)
     IS(CALL(&err, "@/bad.npy @/good.npy -o @/out --metrics"), FTH_E_JOB_FAILED);
     HAS(err.text, "1 of 2 stacks failed");
     HAS(err.text, "plane 2 has NaN");
-    HAS(said, "failed: ");
+    HAS(said, "failed: bad: ");
+    HAS_NOT(said, "input '");
     IS_TRUE(t_file_exists(at("out/good.png")) && !t_file_exists(at("out/bad.png")));
     /* Those that were fused before it failed have their numbers too. */
     OK(fth_npy_save(mem, at("another.npy"), FTH_F32, 3, (const int64_t[]){PLANES, SIDE, SIDE}, v[0],

@@ -27,7 +27,7 @@ static const place v2_places[] = {
     {AT(tiles), "built_image_data/%s/ff_tiles"},
     {AT(zstacks), "built_image_data/%s/stitched_z"},
     {AT(metadata), "experiment_metadata/%s/scope_metadata.csv"},
-    {AT(run), "built_image_data/focus_runs/%s"},
+    {AT(run), "built_image_data/focus_runs/%s/v2"},
     {0, NULL},
 };
 /* Folders of workbooks, the first one preferred. */

@@ -181,8 +181,33 @@ void fo_before_add_wells(fth_json_writer *w, const fo_before *b, const fo_job *e
     fth_json_close(w);
 }
 
+/* ".A01_t0000_ch00_stitch.jpg.1234-5f3a.tmp" */
+static bool is_remains(const char *name)
+{
+    const size_t n = strlen(name);
+    return n > 5 && name[0] == '.' && strcmp(name + n - 4, ".tmp") == 0;
+}
+
+/* Of runs that were killed while they wrote: the folder is claimed, so nobody writes them now. */
+static fth_status remove_remains(const fo_job *e, const char *folder, fth_err *err)
+{
+    fth_texts *names = NULL;
+    fth_status s = fth_folder_list(&names, e->mem, folder, err);
+    for (int64_t i = 0; s == FTH_OK && i < fth_texts_count(names); i++) {
+        char path[FTH_PATH];
+        if (!is_remains(fth_texts_get(names, i))) continue;
+        s = fth_path_join(path, folder, fth_texts_get(names, i), err);
+        if (s == FTH_OK && fth_path_kind_of(path) == FTH_PATH_FILE)
+            s = fth_path_remove(e->mem, path, err);
+    }
+    fth_texts_free(names);
+    return s;
+}
+
 fth_status fo_before_sweep(const fo_before *b, const fo_job *e, fth_err *err)
 {
+    FTH_TRY(remove_remains(e, e->place.images, err));
+    FTH_TRY(remove_remains(e, e->place.run, err));
     for (int64_t p = 0; p < e->map.n && b->any_moved; p++) {
         if (e->map.well[p] < 0 || !b->has_moved[e->map.well[p]]) continue;
         for (int64_t t = 0; t < e->n_times; t++)

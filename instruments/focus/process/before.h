@@ -20,7 +20,8 @@ typedef struct fo_before {
 
 /* Adds to the notes of the job which wells have moved. */
 fth_status fo_before_read(fo_before *b, fo_job *e, fth_err *err);
-/* Images and maps of wells that have moved: they are of another well. */
+/* Images and maps of wells that have moved, which are of another well, and what a run that was
+ * killed left half-written. */
 fth_status fo_before_sweep(const fo_before *b, const fo_job *e, fth_err *err);
 /* "wells": {"A01": 1, ...}: which series images are of. Wells that no position shows any more keep
  * what they had, for the case that they come back. */

@@ -308,6 +308,18 @@ static fth_status finish_batch(const batch *b, fth_err *err)
     return b->p->after ? b->p->after(b->p->user, err) : FTH_OK;
 }
 
+/* "A01 t0003: e.nd2, byte 73728: ...": which image there will not be, and why. What the engine says
+ * before it, of which input and chunk, nobody can use. */
+static fth_status add_failure(const fo_pipeline *p, int64_t stack, const char *text, fth_err *err)
+{
+    char line[FTH_ERR_TEXT], name[200] = "";
+    const char *end = strncmp(text, "input '", 7) == 0 ? strstr(text, "]: ") : NULL;
+    if (p->name) p->name(p->user, stack, name, sizeof name);
+    const int n = snprintf(line, sizeof line, "%s%s%.*s", name, name[0] ? ": " : "",
+                           FTH_ERR_TEXT - 300, end ? end + 3 : text);
+    return fth_texts_add(p->results->failures, line, (size_t)n, err);
+}
+
 static fth_status run_all(fo_pipeline *p, fo_writer *writer, bool measure, int64_t *chosen,
                           fth_err *err)
 {
@@ -327,7 +339,7 @@ static fth_status run_all(fo_pipeline *p, fo_writer *writer, bool measure, int64
             return s;
         }
         r->state[failed] = FO_FAILED; /* the others go on without it */
-        FTH_TRY(fth_texts_add(r->failures, found.text, strlen(found.text), err));
+        FTH_TRY(add_failure(p, failed, found.text, err));
     }
 }
 
