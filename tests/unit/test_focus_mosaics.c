@@ -246,6 +246,7 @@ TEST(it_goes_on_where_it_was_ended)
     OKE(RUN("", &err), &err);
     const uint64_t whole = tp_hash(&plate);
     /* ended while images were made: tiles and the usual places are there */
+    tp_shell(&plate, "printf x > " TILES "/ff_B01_t0001/.im_p0000.jpg.77-5f3a.tmp");
     tp_shell(&plate, "rm " IMAGES "/B01* " IMAGES "/.ff_complete && : > " IMAGES
                      "/A01_t0001_stitch.jpg && sed -i '/^B01/d' " RUNS "/stitch.csv");
     OKE(RUN("", &err), &err);
@@ -648,6 +649,7 @@ TEST(some_wells_and_times)
     fth_err err = {0};
     make(&usual);
     OKE(RUN("--wells=B01 --times=2:3 --channel=CH1", &err), &err);
+    IS_TRUE(!tp_there(&plate, IMAGES "/.ff_complete")); /* other wells are not there */
     IS_TRUE(tp_there(&plate, IMAGES "/B01_t0002_stitch.jpg") &&
             !tp_there(&plate, IMAGES "/B01_t0001_stitch.jpg") &&
             !tp_there(&plate, IMAGES "/A01_t0002_stitch.jpg"));

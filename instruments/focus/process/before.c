@@ -204,10 +204,25 @@ static fth_status remove_remains(const fo_job *e, const char *folder, fth_err *e
     return s;
 }
 
+/* Of all folders that are written to; tiles and the new layout have one for each well. */
+static fth_status sweep_folders(const fo_job *e, fth_err *err)
+{
+    char last[FTH_PATH] = "", path[FTH_PATH], folder[FTH_PATH];
+    FTH_TRY(remove_remains(e, e->place.run, err));
+    FTH_TRY(remove_remains(e, e->place.images, err));
+    for (int64_t i = 0; i < e->in.n_stacks; i++) {
+        FTH_TRY(fo_job_path(e, i, FO_OUT_IMAGE, path, err));
+        FTH_TRY(fth_path_parent(folder, path, err));
+        if (strcmp(folder, last) == 0 || strcmp(folder, e->place.images) == 0) continue;
+        snprintf(last, sizeof last, "%s", folder);
+        if (fth_path_exists(folder)) FTH_TRY(remove_remains(e, folder, err));
+    }
+    return FTH_OK;
+}
+
 fth_status fo_before_sweep(const fo_before *b, const fo_job *e, fth_err *err)
 {
-    FTH_TRY(remove_remains(e, e->place.images, err));
-    FTH_TRY(remove_remains(e, e->place.run, err));
+    FTH_TRY(sweep_folders(e, err));
     for (int64_t p = 0; p < e->map.n && b->any_moved; p++) {
         if (e->map.well[p] < 0 || !b->has_moved[e->map.well[p]]) continue;
         for (int64_t t = 0; t < e->n_times; t++)

@@ -118,11 +118,16 @@ bool fo_job_has_row(const fo_job *e, int64_t i)
 
 /* ---- what was not chosen ---- */
 
-/* All wells and times of the file are chosen. */
+/* All wells and times are chosen. */
+static bool is_everything(const fo_job *e)
+{
+    return !fth_config_has(e->cfg, "focus.wells") && !fth_config_has(e->cfg, "focus.times");
+}
+
+/* Mosaics are made of all that are chosen together, so there are no others. */
 static bool is_all(const fo_job *e)
 {
-    return fo_job_is_tiled(e) ||
-           (!fth_config_has(e->cfg, "focus.wells") && !fth_config_has(e->cfg, "focus.times"));
+    return fo_job_is_tiled(e) || is_everything(e);
 }
 
 static bool is_chosen(const fo_job *e, int64_t p, int64_t t)
@@ -153,6 +158,7 @@ bool fo_job_has_others(const fo_job *e)
 
 bool fo_job_is_whole(const fo_job *e)
 {
+    if (fo_job_is_tiled(e)) return is_everything(e);
     for (int64_t p = 0; p < e->map.n && !is_all(e); p++)
         for (int64_t t = 0; t < e->n_times; t++)
             if (e->map.well[p] >= 0 && !is_there(e, p, t)) return false;
