@@ -5,6 +5,7 @@
 #include "testing/files.h"
 
 #include <fathom/files.h>
+#include <fathom/pictures.h>
 
 #include <math.h>
 
@@ -186,4 +187,74 @@ TEST(the_last_image_of_each_well_is_found)
     HAS(fth_texts_get(last.paths, last.path[13]), "B02/BF/B02_BF_t0003.tif");
     fo_last_images_free(&last);
     OK(fth_mem_destroy(mem, NULL));
+}
+/* ---- shades of the contact sheet ---- */
+
+/* The box of all pixels of one shade of a drawn page, how many they are, and their mean place:
+ * letters have some of every shade. */
+typedef struct box {
+    int64_t y0, y1, x0, x1, n;
+    double y, x;
+} box;
+
+static box find_shade(const fth_picture *p, int shade)
+{
+    const uint8_t *v = p->pixels;
+    box b = {p->height, -1, p->width, -1, 0, 0, 0};
+    for (int64_t i = 0; i < p->height * p->width; i++) {
+        const uint8_t *px = v + i * p->channels;
+        if (px[0] != shade || px[p->channels - 1] != shade) continue;
+        const int64_t y = i / p->width, x = i % p->width;
+        if (y < b.y0) b.y0 = y;
+        if (y > b.y1) b.y1 = y;
+        if (x < b.x0) b.x0 = x;
+        if (x > b.x1) b.x1 = x;
+        b.y += (double)y;
+        b.x += (double)x;
+        b.n++;
+    }
+    b.y /= (double)b.n;
+    b.x /= (double)b.n;
+    return b;
+}
+
+/* Images of 8 and 16 bits have the shades of their means, in the place of their wells. */
+TEST(images_lie_at_their_wells)
+{
+    enum { N = 320, EMPTY = 236 };
+    static uint8_t eight[N * N];
+    static uint16_t sixteen[N * N];
+    bench b = {.mem = t_mem(1 << 27)};
+    char path[3][FTH_PATH];
+    const char *image[FO_WELLS] = {NULL};
+    for (int i = 0; i < N * N; i++) {
+        eight[i] = (uint8_t)(100 + (i / N + i) % 2); /* 100.5 becomes 101 */
+        sixteen[i] = 51400;                          /* 200 of 255 */
+    }
+    for (int i = 0; i < 2; i++) {
+        const fth_picture p = {i ? FTH_U16 : FTH_U8, N, N, 1, i ? (void *)sixteen : eight, 0};
+        snprintf(path[i], FTH_PATH, "%s/shade%d.tif", t_temp_dir(), i);
+        OK(fth_picture_save(b.mem, path[i], &p,
+                            &(fth_picture_format){.kind = i ? FTH_PICTURE_TIF16 : FTH_PICTURE_TIF},
+                            NULL));
+    }
+    image[2 * FO_COLUMNS + 4] = path[0]; /* C05 */
+    image[7 * FO_COLUMNS + 11] = path[1];
+    snprintf(path[2], FTH_PATH, "%s/shades.png", t_temp_dir());
+    OKE(fo_draw_sheet(b.mem, image, "shades", path[2], NULL, &b.err), &b.err);
+    fth_picture drawn;
+    OK(fth_picture_load(b.mem, path[2], &drawn, NULL));
+    const box all = find_shade(&drawn, EMPTY), c05 = find_shade(&drawn, 101),
+              h12 = find_shade(&drawn, 200);
+    const double cell_x = (double)(all.x1 - all.x0 + 1) / FO_COLUMNS,
+                 cell_y = (double)(all.y1 - all.y0 + 1) / FO_ROWS;
+    LE_F64(0.5 * cell_x * cell_y, c05.n);
+    LE_F64(0.5 * cell_x * cell_y, h12.n);
+    NEAR(c05.x, (double)all.x0 + 4.5 * cell_x, 0.2 * cell_x);
+    NEAR(c05.y, (double)all.y0 + 2.5 * cell_y, 0.2 * cell_y);
+    NEAR(h12.x, (double)all.x0 + 11.5 * cell_x, 0.2 * cell_x);
+    NEAR(h12.y, (double)all.y0 + 7.5 * cell_y, 0.2 * cell_y);
+    fth_picture_free(b.mem, &drawn);
+    for (int i = 0; i < 3; i++) remove(path[i]);
+    OK(fth_mem_destroy(b.mem, NULL));
 }

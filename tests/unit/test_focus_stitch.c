@@ -159,6 +159,33 @@ TEST(shifts_up_to_twice_the_overlap_are_found)
     end(&b);
 }
 
+/* Overlaps of any width, by plain sums. */
+TEST(scores_are_correlations)
+{
+    enum { Y = 9, X = 21 };
+    float a[Y * X], b[Y * X];
+    t_random r = t_random_make(12);
+    for (int i = 0; i < Y * X; i++) {
+        a[i] = (float)t_random_i64(&r, 0, 1000);
+        b[i] = a[i] / 2 + (float)t_random_i64(&r, 0, 300);
+    }
+    for (int64_t y = -3; y <= 3; y += 3)
+        for (int64_t x = -9; x <= 9; x++) {
+            double n = 0, sa = 0, sb = 0, saa = 0, sbb = 0, sab = 0;
+            for (int64_t i = 0; i < Y; i++)
+                for (int64_t k = 0; k < X; k++) {
+                    if (i - y < 0 || i - y >= Y || k - x < 0 || k - x >= X) continue;
+                    const double u = (double)a[i * X + k], v = (double)b[(i - y) * X + k - x];
+                    n++, sa += u, sb += v, saa += u * u, sbb += v * v, sab += u * v;
+                }
+            int64_t area;
+            const double wanted =
+                (sab - sa * sb / n) / sqrt((saa - sa * sa / n) * (sbb - sb * sb / n));
+            NEAR(fo_overlap_score(a, b, Y, X, y, x, &area), wanted, 1e-9);
+            EQ_F64(area, n);
+        }
+}
+
 /* Shifts between pixels are found on the right side of the whole one. */
 TEST(parts_of_a_pixel_are_found)
 {
@@ -386,6 +413,26 @@ TEST(exposures_are_matched_by_gain_and_offset)
     free(v);
 }
 
+/* Overlaps that do not agree at all say nothing about contrast, only about brightness. */
+TEST(noise_has_no_contrast_to_match)
+{
+    enum { Y = 40, X = 40, STEP = 20 };
+    static float low[Y * X], high[Y * X];
+    t_random r = t_random_make(13);
+    for (int i = 0; i < Y * X; i++) {
+        low[i] = (float)(100 + 3 * t_random_normal(&r));
+        high[i] = (float)(120 + 12 * t_random_normal(&r));
+    }
+    const float *tile[2] = {low, high};
+    const fo_tiles t = {.rows = 2, .columns = 1, .y = Y, .x = X, .tile = tile};
+    const fo_tile_place place[2] = {{.y = 0}, {.y = STEP}};
+    fo_tone tone[2];
+    double work[4 * 2 * 3];
+    fo_tones_match(tone, &t, place, work);
+    for (int i = 0; i < 2; i++) EQ_F64(tone[i].gain, 1);
+    NEAR(tone[0].offset - tone[1].offset, 20, 1.5);
+}
+
 TEST(a_linear_blend_is_a_ramp_and_keeps_equal_tiles)
 {
     enum { Y = 10, X = 6, STEP = 7 };
@@ -405,7 +452,11 @@ TEST(a_linear_blend_is_a_ramp_and_keeps_equal_tiles)
     }
     fo_mosaic_draw(out, weight, &t, place, tone, FO_BLEND_NONE, 40, true);
     EQ_F64(out[6 * X], 10);
-    EQ_F64(out[7 * X], 40);                       /* later over earlier, cut to white */
+    EQ_F64(out[7 * X], 40); /* later over earlier, cut to white */
+    const fo_tone almost[2] = {{1 - 1e-9, 0, 1}, {1, 0, 0.9999}}; /* of a gamma values are cut */
+    fo_mosaic_draw(out, weight, &t, place, almost, FO_BLEND_NONE, 255, true);
+    EQ_F64(out[6 * X], 10);
+    EQ_F64(out[7 * X], 50);
     for (int i = 0; i < Y * X; i++) high[i] = 13; /* 11.5 becomes 12 */
     fo_mosaic_draw(out, weight, &t, place, tone, FO_BLEND_LINEAR, 255, true);
     EQ_F64(out[8 * X], 12);
