@@ -275,6 +275,22 @@ TEST(it_goes_on_where_it_was_ended)
     EQ_U64(tp_hash(&plate), whole);
 }
 
+TEST(wells_that_were_others_are_made_again)
+{
+    fth_err err = {0};
+    make(&usual);
+    OKE(RUN("", &err), &err);
+    tp_shell(&plate, "mkdir was && cp " IMAGES "/* was && mv " RAW "/XY01/_A01 x && mv " RAW
+                     "/XY02/_B01 " RAW "/XY02/_A01 && mv x " RAW "/XY01/_B01");
+    OKE(RUN("", &err), &err);
+    HAS(plate.said, "A01 was series 1 and is series 2");
+    HAS(plate.said, "4 images made, 0 were there");
+    tp_shell(&plate, "cmp was/B01_t0002_stitch.jpg " IMAGES "/A01_t0002_stitch.jpg && cmp "
+                     "was/A01_t0001_stitch.jpg " IMAGES "/B01_t0001_stitch.jpg");
+    OKE(RUN("", &err), &err);
+    HAS(plate.said, "0 images made, 4 were there");
+}
+
 TEST(every_write_may_fail)
 {
     fth_err err = {0};

@@ -23,6 +23,7 @@ void fo_keyence_wells(fo_keyence_plate *plate, const fo_keyence_tree *tree)
         const fo_keyence_image *m = &tree->image[i];
         if (m->series >= FO_WELLS) continue; /* then two are of one well, which is told */
         plate->well[m->series] = m->well;
+        plate->folder[m->series] = m->folder > 0 ? m->folder : m->series + 1;
         if (m->series >= plate->n_series) plate->n_series = m->series + 1;
     }
 }

@@ -21,6 +21,7 @@ typedef struct fo_keyence_choice {
 typedef struct fo_keyence_plate {
     fth_mem *mem;
     int well[FO_WELLS], tiles[FO_WELLS]; /* of each folder; tiles: with holes */
+    int64_t folder[FO_WELLS];            /* the number in its name */
     int64_t n_series;
     fo_stack *stack; /* by series, t, tile */
     double *seconds; /* [stack]: of its well and time */

@@ -199,6 +199,7 @@ static fth_status add_well(walk *w, const char *path, const char *name, int64_t 
 {
     int64_t n;
     w->at.series = (int)i;
+    w->at.folder = digits(name + strcspn(name, "0123456789"), MOST_DIGITS);
     w->well_folder = name;
     w->at.tile = 0;
     const int64_t before = w->tree->n;

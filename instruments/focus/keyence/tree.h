@@ -11,7 +11,8 @@
 #include "../input/problems.h"
 
 typedef struct fo_keyence_image {
-    int series;      /* number of the well folder, from 0 */
+    int series;      /* of the well folder among those that are there, from 0 */
+    int64_t folder;  /* the number in its name: 3 of XY03 */
     int well;        /* as fo_well_parse */
     int64_t t, tile; /* tiles from 1 in the multi-point layout, from 0 by folder */
     int64_t plane;   /* from 1 */

@@ -145,10 +145,11 @@ static fth_status compare_file(fo_before *b, const fo_job *e, const fth_json_val
 
 /* ---- wells ---- */
 
+/* Of a Keyence the number in the folder's name: others may come before it. */
 static int64_t series_of(const fo_job *e, int well)
 {
     for (int64_t p = 0; p < e->map.n; p++)
-        if (e->map.well[p] == well) return p + 1;
+        if (e->map.well[p] == well) return fo_job_is_tiled(e) ? e->keyence.folder[p] : p + 1;
     return 0;
 }
 
@@ -210,6 +211,8 @@ static fth_status sweep_folders(const fo_job *e, fth_err *err)
     char last[FTH_PATH] = "", path[FTH_PATH], folder[FTH_PATH];
     FTH_TRY(remove_remains(e, e->place.run, err));
     FTH_TRY(remove_remains(e, e->place.images, err));
+    if (fth_path_exists(e->place.tiles)) FTH_TRY(remove_remains(e, e->place.tiles, err));
+    if (fth_path_exists(e->place.zstacks)) FTH_TRY(remove_remains(e, e->place.zstacks, err));
     for (int64_t i = 0; i < e->in.n_stacks; i++) {
         FTH_TRY(fo_job_path(e, i, FO_OUT_IMAGE, path, err));
         FTH_TRY(fth_path_parent(folder, path, err));
@@ -220,9 +223,28 @@ static fth_status sweep_folders(const fo_job *e, fth_err *err)
     return FTH_OK;
 }
 
+static fth_status sweep_tiles(const fo_before *b, const fo_job *e, fth_err *err)
+{
+    char path[FTH_PATH];
+    for (int64_t i = 0; i < e->in.n_stacks; i++) {
+        if (!b->has_moved[fo_job_well(e, i)]) continue;
+        for (fo_port port = 0; port < FO_OUT_KINDS; port++) {
+            FTH_TRY(fo_job_path(e, i, port, path, err));
+            FTH_TRY(fth_path_remove(e->mem, path, err));
+        }
+        FTH_TRY(fo_job_mosaic_path(e, i, path, err));
+        FTH_TRY(fth_path_remove(e->mem, path, err));
+        FTH_TRY(fo_job_zstack_path(e, i, path, err));
+        FTH_TRY(fth_path_remove(e->mem, path, err));
+    }
+    FTH_TRY(fth_path_join(path, e->place.run, "stitch.csv", err)); /* it has rows of those */
+    return fth_path_remove(e->mem, path, err);
+}
+
 fth_status fo_before_sweep(const fo_before *b, const fo_job *e, fth_err *err)
 {
     FTH_TRY(sweep_folders(e, err));
+    if (b->any_moved && fo_job_is_tiled(e)) return sweep_tiles(b, e, err);
     for (int64_t p = 0; p < e->map.n && b->any_moved; p++) {
         if (e->map.well[p] < 0 || !b->has_moved[e->map.well[p]]) continue;
         for (int64_t t = 0; t < e->n_times; t++)
@@ -245,8 +267,8 @@ static fth_status compare(fo_before *b, fo_job *e, const char *path, const fth_j
     const fth_json_value *config = fth_json_get(root, "config"),
                          *inputs = fth_json_get(root, "inputs");
     if (config) FTH_TRY(compare_settings(b, e, path, config, err));
-    if (fo_job_is_tiled(e)) return FTH_OK;
-    if (!b->differs && inputs) FTH_TRY(compare_file(b, e, fth_json_at(inputs, 0), err));
+    if (!b->differs && inputs && !fo_job_is_tiled(e))
+        FTH_TRY(compare_file(b, e, fth_json_at(inputs, 0), err));
     if (!b->differs && fth_json_get_bool(root, "mixed_settings", false)) {
         b->differs = true;
         FTH_FAIL(&b->why, FTH_E_CONFIG,

@@ -224,7 +224,7 @@ fth_status fo_record_save(const fo_work *work, fth_err *err)
     fo_record_add_config(&w, "config", e->cfg, NULL, NULL);
     fth_json_bool(&w, "mixed_settings", work->mixed);
     add_sources(&w, e);
-    if (!fo_job_is_tiled(e)) fo_before_add_wells(&w, &work->before, e);
+    fo_before_add_wells(&w, &work->before, e);
     fth_json_open(&w, "inputs", '[');
     fth_status s = FTH_OK;
     if (fo_job_is_tiled(e))

@@ -146,6 +146,9 @@ fth_status fo_work_open_mosaics(fo_work *w, fth_err *err)
     FTH_TRY(list_mosaics(w, err));
     FTH_TRY(check_bars(w, err));
     FTH_TRY(fo_mosaics_open(&w->mosaics, err));
+    for (int64_t i = 0; i < w->mosaics.n; i++) /* images of a well that was another one */
+        if (!w->mosaics.none && w->before.has_moved[fo_job_well(&w->e, w->first[i])])
+            w->mosaics.mosaic[i].state = FO_WAITING;
     return fo_mosaics_plan(&w->mosaics, &bytes, err);
 }
 
