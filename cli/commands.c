@@ -190,7 +190,6 @@ const cli_command cli_commands[] = {
             "with --device "
             "cannot be used; 70 when the self-test finds a difference.",
         .example = "fathom doctor\nfathom doctor --device cuda\nfathom doctor --path /data/scans\n"
-                   "fathom doctor --data-root /data --exp 20251020\n"
                    "fathom doctor --bundle report.tar\nfathom doctor --ops --json > report.json",
         .globals = "memory device threads json monitor scratch log",
         .own =

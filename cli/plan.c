@@ -145,9 +145,13 @@ static const struct {
                  {"focus run", "channel", "YX1_BF_CHANNEL_INDEX", WORD},
                  {"focus plan", "channel", "YX1_BF_CHANNEL_INDEX", WORD},
                  {"focus run", "compat-batch", "MSEQ_YX1_BATCH_SIZE", WORD},
+                 {"focus plan", "compat-batch", "MSEQ_YX1_BATCH_SIZE", WORD},
                  {"focus run", "overwrite", "MSEQ_OVERWRITE_BUILD01", SWITCH},
+                 {"focus plan", "overwrite", "MSEQ_OVERWRITE_BUILD01", SWITCH},
                  {"focus run", "overwrite-stitch", "MSEQ_OVERWRITE_STITCH", SWITCH},
-                 {"focus run", "stitch-z", "MSEQ_SKIP_Z_STITCH", UNLESS}};
+                 {"focus plan", "overwrite-stitch", "MSEQ_OVERWRITE_STITCH", SWITCH},
+                 {"focus run", "stitch-z", "MSEQ_SKIP_Z_STITCH", UNLESS},
+                 {"focus plan", "stitch-z", "MSEQ_SKIP_Z_STITCH", UNLESS}};
 
 /* The value that a variable gives a flag, and which variable; NULL: none does. */
 static const char *from_variable(const cli_call *call, const char *flag, const char **name)

@@ -136,6 +136,23 @@ class Told(Plate):
         sources = self.record()["config_sources"]
         self.assertEqual((sources["focus"]["method"], sources["focus"]["sigma"]), ("config", "default"))
 
+    def test_variables_hold_for_a_plan_too(self):
+        self.run_it()
+        plan = json.loads(self.run_it("--json", verb="plan", MSEQ_OVERWRITE_BUILD01="1").stdout)
+        self.assertEqual(plan["images"]["todo"], 6)
+        self.assertEqual(json.loads(self.run_it("--json", verb="plan").stdout)["images"]["todo"], 0)
+        self.assertEqual(plan["device"], self.record()["device"])
+
+    def test_a_stack_that_failed_has_a_name(self):
+        data = bytearray((GOLDEN / "synth_T2P3Z5_zlib.nd2").read_bytes())
+        at = data.index(b"ImageDataSeq|7!") + 4072 + 8  # frame 7 is z=2 of p=1, t=0: its packed pixels
+        data[at + 4:at + 12] = bytes(8)
+        raw = self.root / "damaged.nd2"
+        raw.write_bytes(data)
+        done = call("focus", "stack", raw, "-o", f"{self.root}/out/", code=1)
+        self.assertRegex(done.stdout, r"(?m)^failed: damaged_p001_t0000: .*frame 7")
+        self.assertEqual(len(list((self.root / "out").glob("*.png"))), 5)
+
     def test_images_that_wait_have_not_failed(self):
         path = self.images / f"B01_t0000_ch00_stitch.jpg"
         path.mkdir(parents=True)  # cannot be replaced: the run ends there

@@ -9,7 +9,6 @@
 
 #include <fathom/nd2.h>
 
-#include "base/clock.h"
 #include "io/nd2.h"
 #include "job/ledger.h"
 
@@ -18,6 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- scale bars ---- */
@@ -324,9 +324,9 @@ TEST(a_large_experiment_is_planned_within_a_second)
     make_large_plate();
     for (int i = 0; i < 3; i++) {
         fth_err err = {0};
-        const int64_t from = fth__clock_ns();
+        const clock_t from = clock(); /* of the process: others may keep the cores busy */
         OKE(call_verb(&fo_verb_plan, FTH_LOG_INFO, &err, NULL, NULL), &err);
-        const double took = (double)(fth__clock_ns() - from) * 1e-9;
+        const double took = (double)(clock() - from) / CLOCKS_PER_SEC;
         best = took < best ? took : best;
     }
     HAS(said, "t=57 p=92 z=17 c=1 y=2189 x=1152 u16   449.6 GB in 89148 frames (0 missing)");

@@ -73,6 +73,8 @@ static void tell_facts(const command *c)
     fth_json_text(w, "exp", c->w.e.place.name);
     fth_json_text(w, "images_dir", c->w.e.place.images);
     fth_json_text(w, "run_dir", c->w.e.place.run);
+    fth_json_text(w, "device", fth_context_device(c->w.ctx));
+    fth_json_text(w, "device_reason", fth_context_device_reason(c->w.ctx));
     fth_json_int(w, "wells", c->w.e.map.mapped);
     fth_json_open_row(w, "images", '{');
     fth_json_int(w, "total", fo_work_total(&c->w));
