@@ -39,6 +39,29 @@ static inline fth_status fth_cuda_fail(cudaError_t code, const char *what, fth_s
 #define FTH_LAUNCH(kernel, blocks, threads, stream, ...)                                           \
     kernel<<<(blocks), (threads), 0, (stream)>>>(__VA_ARGS__)
 #endif
+/* The same for a kernel with so many bytes of shared memory beside what it declares itself, which
+ * it gets by FTH_SHARED(type, name). */
+#ifndef FTH_LAUNCH_SHARED
+#define FTH_LAUNCH_SHARED(kernel, blocks, threads, bytes, stream, ...)                             \
+    do {                                                                                           \
+        (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,            \
+                                   (int)(bytes));                                                  \
+        kernel<<<(blocks), (threads), (size_t)(bytes), (stream)>>>(__VA_ARGS__);                   \
+    } while (0)
+#define FTH_SHARED(type, name)                                                                     \
+    extern __shared__ __align__(16) unsigned char fth_shared_[];                                   \
+    type *const name = (type *)fth_shared_
+#endif
+/* How many bytes that may be, on the device in use. */
+static inline int fth_cuda_most_shared(void)
+{
+    int device = 0, bytes = 0;
+    if (cudaGetDevice(&device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) !=
+            cudaSuccess)
+        return 48 << 10;
+    return bytes;
+}
 /* After a launch: was it queued? */
 #define FTH_CUDA_LAUNCHED(call)                                                                    \
     FTH_CUDA_TRY(cudaGetLastError(), (call)->node->op->name, (call)->err)

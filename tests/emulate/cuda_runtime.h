@@ -142,6 +142,17 @@ static inline cudaError_t cudaSetDevice(int)
 {
     return cudaSuccess;
 }
+static inline cudaError_t cudaGetDevice(int *device)
+{
+    *device = 0;
+    return cudaSuccess;
+}
+enum cudaDeviceAttr { cudaDevAttrMaxSharedMemoryPerBlockOptin = 97 };
+static inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr, int)
+{
+    *value = 227 << 10;
+    return cudaSuccess;
+}
 template <typename K> cudaError_t cudaFuncSetAttribute(K *, cudaFuncAttribute, int)
 {
     return cudaSuccess;
@@ -388,6 +399,23 @@ static inline unsigned __brev(unsigned v)
     unsigned o = 0;
     for (int i = 0; i < 32; i++) o |= (v >> i & 1u) << (31 - i);
     return o;
+}
+/* Bytes 0 to 3 are of a, 4 to 7 of b; a digit of `which` chooses each of the result. */
+static inline unsigned __byte_perm(unsigned a, unsigned b, unsigned which)
+{
+    const uint64_t both = (uint64_t)b << 32 | a;
+    unsigned o = 0;
+    for (int i = 0; i < 4; i++) o |= (unsigned)(both >> 8 * (which >> 4 * i & 7u) & 255u) << 8 * i;
+    return o;
+}
+/* Two halves of a times two bytes of b, and c. */
+static inline unsigned __dp2a_lo(unsigned a, unsigned b, unsigned c)
+{
+    return (a & 0xffffu) * (b & 255u) + (a >> 16) * (b >> 8 & 255u) + c;
+}
+static inline unsigned __dp2a_hi(unsigned a, unsigned b, unsigned c)
+{
+    return __dp2a_lo(a, b >> 16, c);
 }
 static inline unsigned __umulhi(unsigned a, unsigned b)
 {

@@ -54,5 +54,10 @@ template <typename F> void run(dim3 blocks, dim3 threads, F body)
 
 #define FTH_LAUNCH(kernel, blocks, threads, stream, ...)                                           \
     ((void)(stream), emulate::run(dim3(blocks), dim3(threads), [=] { kernel(__VA_ARGS__); }))
+#define FTH_LAUNCH_SHARED(kernel, blocks, threads, bytes, stream, ...)                             \
+    ((void)(bytes), FTH_LAUNCH(kernel, blocks, threads, stream, __VA_ARGS__))
+#define FTH_SHARED(type, name)                                                                     \
+    alignas(16) static unsigned char fth_shared_[227 << 10];                                       \
+    type *const name = (type *)fth_shared_
 
 #endif

@@ -90,6 +90,38 @@ TEST(many_planes_are_cut_anywhere)
     }
 }
 
+/* Images of several tiles and runs of a device, of widths that it can read in fours and others. */
+TEST(sharpest_of_large_images)
+{
+    static const char *const sizes[] = {"stack=1 z=3 y=150 x=160", "stack=2 z=2 y=17 x=141",
+                                        "stack=1 z=2 y=139 x=78", "stack=1 z=2 y=16 x=16"};
+    t_random r = t_random_make(17);
+    t_cuts(1);
+    for (int i = 0; i < 8; i++) {
+        fth_graph *g = t_graph(sizes[i % 4]);
+        const fo_energy e = fo_energy_of(FO_ENERGY_LOG, (fo_border)(i % 3), 3, i < 4 ? 2.0 : 0.0);
+        const fth_val v = stacks(g, i % 4 == 1 ? FTH_U8 : FTH_U16, &r), m = mask(g, &r), none = {0};
+        const fth_val best = fo_sharpest(v, m, none, FO_CHOOSE_MOST, false, &e);
+        for (int o = 0; o < FO_SHARPEST_SECOND; o++) only(fth_out(best, o));
+        t_graph_free(g);
+    }
+}
+
+/* More planes than a launch of a device looks at. */
+TEST(sharpest_of_many_planes)
+{
+    t_random r = t_random_make(18);
+    t_cuts(1);
+    for (int i = 0; i < 2; i++) {
+        fth_graph *g = t_graph("stack=1 z=260 y=16 x=20");
+        const fo_energy e = fo_energy_of(FO_ENERGY_LOG, FO_BORDER_REPLICATE, 3, i ? 2.0 : 0.0);
+        const fth_val v = stacks(g, FTH_U16, &r), m = mask(g, &r), none = {0};
+        const fth_val best = fo_sharpest(v, m, none, FO_CHOOSE_MOST, false, &e);
+        for (int o = 0; o < FO_SHARPEST_SECOND; o++) only(fth_out(best, o));
+        t_graph_free(g);
+    }
+}
+
 /* What stands beside the best plane, from energies that are known: those of a stack whose planes
  * are one pattern times a number. */
 TEST(neighbours_of_the_best)
@@ -202,6 +234,21 @@ TEST(exact_sums)
             l->u16(a, NULL, n, got);
             EQ_I64(got[FO_SUM_BEFORE], 0);
         }
+    }
+}
+
+/* Rows that are longer than what 32 bits can add up, of the largest values. */
+TEST(sums_of_long_rows)
+{
+    t_cuts(1);
+    for (int i = 0; i < 3; i++) {
+        fth_graph *g = t_graph("stack=1 z=2 y=6 x=8200");
+        t_random r = t_random_make(19);
+        const fth_val v = stacks(g, i == 2 ? FTH_U8 : FTH_U16, &r), m = mask(g, &r);
+        if (i == 0) memset(t_data(v), 255, (size_t)t_count(v) * 2);
+        memset(t_data(m), 1, 2);
+        only(fo_plane_sums(v, m, FO_BORDER_REPLICATE, fo_axis(g, "fo_sum", FO_SUMS)));
+        t_graph_free(g);
     }
 }
 

@@ -1,8 +1,8 @@
 /* counts.cu - counts.c and range.c on a device.
  *
- * A block counts in shared memory the values of a window that lies around the first it meets, and
- * the few others in global memory: stacks use a part of their 65536 values. Percentiles are found
- * by a block for each stack, from sums over runs of bins.
+ * A block counts in all of the shared memory that there is: a window of most of the 65536 values,
+ * around the first that it meets, or several tables of few values. What lies outside is counted in
+ * global memory. Percentiles are found by a block for each stack, from sums over runs of bins.
  */
 #include <fathom/cuda.h>
 #include <fathom/fathom.h>
@@ -13,7 +13,7 @@ namespace
 {
 #include "range_of.h"
 
-enum { THREADS = 256, WINDOW = 11264, BLOCKS = 132 * 4 };
+constexpr int THREADS = 1024, WARP = 32, BLOCKS = 132, LOWER_BLOCKS = 132 * 4, MOST_TABLES = 16;
 typedef unsigned long long count64;
 
 struct counting {
@@ -24,6 +24,9 @@ struct counting {
     int64_t step[3], has_step[2], upper_step, out_step;
     int64_t n[4], origin[4], size[4]; /* of the tile; of the whole */
     int64_t every, bins;
+    int64_t lines, length; /* runs of values without a gap, and values of each */
+    bool planes;           /* lines are planes, not rows */
+    uint32_t window, tables;
 };
 
 template <typename T> __device__ inline uint32_t bin_of(T v)
@@ -42,41 +45,103 @@ __global__ void clear_counts(int64_t *out, int64_t stacks, int64_t step, int64_t
         out[i / bins * step + i % bins] = 0;
 }
 
-/* Rows of stack s are shared out to the blocks. */
-template <typename T> __global__ void count_values(counting c, int64_t s)
-{
-    __shared__ uint32_t window[WINDOW];
-    __shared__ uint32_t base;
-    const int64_t rows = c.n[1] * c.n[2];
-    count64 *out = (count64 *)(c.out + s * c.out_step);
-    for (int i = (int)threadIdx.x; i < WINDOW; i += THREADS) window[i] = 0;
-    if (threadIdx.x == 0) {
-        const int64_t row = blockIdx.x < rows ? blockIdx.x : 0;
-        const uint32_t v = bin_of(((const T *)c.data)[s * c.step[0] + row / c.n[2] * c.step[1] +
-                                                      row % c.n[2] * c.step[2] + c.n[3] / 2]);
-        base = v > WINDOW / 2 ? v - WINDOW / 2 : 0;
+/* Where a block counts. */
+struct tally {
+    uint32_t *own; /* the table of this warp */
+    uint32_t base, window;
+    count64 *out;
+    __device__ inline void add(uint32_t bin) const
+    {
+        const uint32_t at = bin - base;
+        if (at < window)
+            atomicAdd(&own[at], 1u);
+        else
+            atomicAdd(&out[bin], (count64)1);
     }
-    __syncthreads();
-    for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
-        const int64_t z = row / c.n[2], y = row % c.n[2];
-        if (!c.present[s * c.has_step[0] + z * c.has_step[1]]) continue;
-        const T *v = (const T *)c.data + s * c.step[0] + z * c.step[1] + y * c.step[2];
+};
+
+template <typename T> __device__ inline const T *line_of(const counting &c, int64_t s, int64_t line)
+{
+    const T *data = (const T *)c.data + s * c.step[0];
+    if (c.planes) return data + line * c.step[1];
+    return data + line / c.n[2] * c.step[1] + line % c.n[2] * c.step[2];
+}
+__device__ inline bool line_there(const counting &c, int64_t s, int64_t line)
+{
+    const int64_t z = c.planes ? line : line / c.n[2];
+    return c.present[s * c.has_step[0] + z * c.has_step[1]] != 0;
+}
+
+/* 16 bytes at once, the next ones on their way. */
+template <typename T> __device__ void count_wide(const counting &c, int64_t s, const tally &t)
+{
+    enum { EACH = 16 / sizeof(T) };
+    union {
+        uint4 word;
+        T v[EACH];
+    } now, next = {};
+    const uint32_t per_line = (uint32_t)(c.length / EACH);
+    const int64_t all = c.lines * per_line, step = (int64_t)gridDim.x * THREADS;
+    bool has = false;
+    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x - step; i < all; i += step) {
+        const int64_t after = i + step;
+        const bool had = has;
+        now = next;
+        has = false;
+        if (after < all) {
+            const int64_t line = after / per_line, at = after - line * per_line;
+            has = line_there(c, s, line);
+            if (has) next.word = ((const uint4 *)line_of<T>(c, s, line))[at];
+        }
+        if (!had) continue;
+#pragma unroll
+        for (int k = 0; k < EACH; k++) t.add(bin_of(now.v[k]));
+    }
+}
+
+/* Every so manyth value. */
+template <typename T> __device__ void count_each(const counting &c, int64_t s, const tally &t)
+{
+    for (int64_t line = blockIdx.x; line < c.lines; line += gridDim.x) {
+        if (!line_there(c, s, line)) continue;
+        const T *v = line_of<T>(c, s, line);
+        const int64_t z = c.planes ? line : line / c.n[2], y = c.planes ? 0 : line % c.n[2];
         const int64_t before =
             (((c.origin[0] + s) * c.size[1] + c.origin[1] + z) * c.size[2] + c.origin[2] + y) *
                 c.size[3] +
             c.origin[3];
-        for (int64_t x = threadIdx.x; x < c.n[3]; x += THREADS) {
-            if (c.every > 1 && (before + x) % c.every != 0) continue;
-            const uint32_t bin = bin_of(v[x]), at = bin - base;
-            if (at < WINDOW)
-                atomicAdd(&window[at], 1u);
-            else
-                atomicAdd(&out[bin], (count64)1);
-        }
+        for (int64_t x = threadIdx.x; x < c.length; x += THREADS)
+            if (c.every == 1 || (before + x) % c.every == 0) t.add(bin_of(v[x]));
+    }
+}
+
+template <typename T, bool WIDE>
+__global__ void __launch_bounds__(THREADS, 1) count_values(counting c)
+{
+    FTH_SHARED(uint32_t, table);
+    __shared__ uint32_t base;
+    const int64_t s = blockIdx.y;
+    for (uint32_t i = threadIdx.x; i < c.window * c.tables; i += THREADS) table[i] = 0;
+    if (threadIdx.x == 0) {
+        const int64_t line = (int64_t)blockIdx.x < c.lines ? (int64_t)blockIdx.x : 0;
+        const uint32_t v = bin_of(line_of<T>(c, s, line)[c.length / 2]),
+                       most = (uint32_t)c.bins - c.window,
+                       from = v > c.window / 2 ? v - c.window / 2 : 0;
+        base = from < most ? from : most;
     }
     __syncthreads();
-    for (int i = (int)threadIdx.x; i < WINDOW; i += THREADS)
-        if (window[i]) atomicAdd(&out[base + (uint32_t)i], (count64)window[i]);
+    const tally t = {table + threadIdx.x / WARP % c.tables * c.window, base, c.window,
+                     (count64 *)(c.out + s * c.out_step)};
+    if (WIDE)
+        count_wide<T>(c, s, t);
+    else
+        count_each<T>(c, s, t);
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < c.window; i += THREADS) {
+        count64 n = 0;
+        for (uint32_t k = 0; k < c.tables; k++) n += table[k * c.window + i];
+        if (n) atomicAdd(&t.out[base + i], n);
+    }
 }
 
 /* Lower halves of the floats whose upper half is one of four. */
@@ -89,13 +154,34 @@ __global__ void count_lower(counting c, int64_t s)
         const int64_t z = row / c.n[2], y = row % c.n[2];
         if (!c.present[s * c.has_step[0] + z * c.has_step[1]]) continue;
         const float *v = (const float *)c.data + s * c.step[0] + z * c.step[1] + y * c.step[2];
-        for (int64_t x = threadIdx.x; x < c.n[3]; x += THREADS) {
+        for (int64_t x = threadIdx.x; x < c.n[3]; x += blockDim.x) {
             const uint32_t key = fo_float_key(__float_as_uint(v[x]));
             for (int r = 0; r < FO_RANKS; r++)
                 if (key >> 16 == (uint32_t)upper[r])
                     atomicAdd(&out[(uint32_t)r * FO_BINS + (key & 0xffff)], (count64)1);
         }
     }
+}
+
+template <typename T> void launch_counts(const fth_call *call, counting c)
+{
+    const int64_t element = (int64_t)sizeof(T), room = fth_cuda_most_shared() / 4 - 64;
+    c.planes = c.step[2] == c.n[3] && c.n[3] == c.size[3];
+    c.lines = c.planes ? c.n[1] : c.n[1] * c.n[2];
+    c.length = c.planes ? c.n[2] * c.n[3] : c.n[3];
+    c.window = (uint32_t)(c.bins < room ? c.bins : room);
+    c.tables = (uint32_t)(room / c.window < MOST_TABLES ? room / c.window : (int64_t)MOST_TABLES);
+    const bool wide = c.every == 1 && (uintptr_t)c.data % 16 == 0 && c.length * element % 16 == 0 &&
+                      c.step[0] * element % 16 == 0 && c.step[1] * element % 16 == 0 &&
+                      (c.planes || c.step[2] * element % 16 == 0);
+    const int64_t want = (c.lines * c.length + 16 * THREADS - 1) / (16 * THREADS);
+    const dim3 grid((unsigned)(want < BLOCKS ? want : (int64_t)BLOCKS), (unsigned)c.n[0]);
+    const int64_t bytes = 4 * (int64_t)c.window * c.tables;
+    const cudaStream_t stream = fth_cuda_stream(call);
+    if (wide)
+        FTH_LAUNCH_SHARED((count_values<T, true>), grid, THREADS, bytes, stream, c);
+    else
+        FTH_LAUNCH_SHARED((count_values<T, false>), grid, THREADS, bytes, stream, c);
 }
 
 fth_status counts_run(const fth_call *call)
@@ -125,17 +211,17 @@ fth_status counts_run(const fth_call *call)
         FTH_LAUNCH(clear_counts, fth_cuda_blocks(outs * c.bins, THREADS), THREADS, stream, c.out,
                    outs, c.out_step, c.bins);
     const int64_t rows = c.n[1] * c.n[2];
-    const unsigned blocks = (unsigned)(rows < BLOCKS ? rows : (int64_t)BLOCKS);
-    for (int64_t s = 0; s < c.n[0] && rows > 0 && c.n[3] > 0; s++) {
-        if (node->n_in == 3)
-            FTH_LAUNCH(count_lower, blocks, THREADS, stream, c, s);
-        else if (t == FTH_U8)
-            FTH_LAUNCH((count_values<uint8_t>), blocks, THREADS, stream, c, s);
-        else if (t == FTH_U16)
-            FTH_LAUNCH((count_values<uint16_t>), blocks, THREADS, stream, c, s);
-        else
-            FTH_LAUNCH((count_values<float>), blocks, THREADS, stream, c, s);
-    }
+    const unsigned blocks = (unsigned)(rows < LOWER_BLOCKS ? rows : (int64_t)LOWER_BLOCKS);
+    if (rows == 0 || c.n[3] == 0 || c.n[0] == 0)
+        ; /* nothing here */
+    else if (node->n_in == 3)
+        for (int64_t s = 0; s < c.n[0]; s++) FTH_LAUNCH(count_lower, blocks, 256, stream, c, s);
+    else if (t == FTH_U8)
+        launch_counts<uint8_t>(call, c);
+    else if (t == FTH_U16)
+        launch_counts<uint16_t>(call, c);
+    else
+        launch_counts<float>(call, c);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }
@@ -152,67 +238,105 @@ struct ranking {
     int64_t halves_step;
 };
 
-/* Sums over THREADS runs of bins, into sum[]; all threads of the block. */
-__device__ void sum_runs(const int64_t *counts, int64_t bins, int64_t *sum)
+/* Sums over runs of bins, and how many values lie before each run. All threads of the block. */
+constexpr int RUN = 64, RUNS = FO_BINS / RUN, PLACES = FO_RANKS + 2;
+static_assert(RUNS == THREADS, "a thread for each run");
+struct run_sums {
+    int64_t sum[RUNS], before[RUNS], warp[THREADS / WARP];
+};
+
+__device__ void sum_runs(const int64_t *counts, int64_t bins, run_sums *r)
 {
-    const int64_t run = (bins + THREADS - 1) / THREADS, from = threadIdx.x * run;
-    int64_t n = 0;
-    for (int64_t i = from; i < from + run && i < bins; i++) n += counts[i];
-    sum[threadIdx.x] = n;
+    const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
+    for (int run = warp; run < RUNS; run += THREADS / WARP) {
+        const int64_t i = (int64_t)run * RUN + 2 * lane;
+        int64_t n = i < bins ? counts[i] + counts[i + 1] : 0; /* an even number of bins */
+        for (int by = WARP / 2; by > 0; by /= 2) n += __shfl_xor_sync(~0u, n, by);
+        if (lane == 0) r->sum[run] = n;
+    }
+    __syncthreads();
+    const int64_t own = r->sum[threadIdx.x];
+    int64_t n = own;
+    for (int by = 1; by < WARP; by *= 2) {
+        const int64_t other = __shfl_up_sync(~0u, n, by);
+        if (lane >= by) n += other;
+    }
+    if (lane == WARP - 1) r->warp[warp] = n;
+    __syncthreads();
+    int64_t ahead = 0;
+    for (int k = 0; k < warp; k++) ahead += r->warp[k];
+    r->before[threadIdx.x] = ahead + n - own;
+    __syncthreads();
+}
+__device__ inline int64_t sum_all(const run_sums *r)
+{
+    return r->before[RUNS - 1] + r->sum[RUNS - 1];
+}
+
+/* The bins that values of these ranks lie in, n < THREADS / WARP of them, and how many values lie
+ * before those; 0 where there is no such value. All threads of the block. */
+__device__ void find_ranks(const int64_t *counts, int64_t bins, const run_sums *r,
+                           const int64_t *rank, int n, int64_t *place, int64_t *ahead)
+{
+    const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
+    const int64_t from = r->before[threadIdx.x], to = from + r->sum[threadIdx.x];
+    if (threadIdx.x < (unsigned)n) place[threadIdx.x] = -1, ahead[threadIdx.x] = 0;
+    __syncthreads();
+    for (int k = 0; k < n; k++)
+        if (from <= rank[k] && rank[k] < to) place[k] = threadIdx.x;
+    __syncthreads();
+    if (warp < n && place[warp] >= 0) {
+        const int64_t i = place[warp] * RUN + 2 * lane, low = i < bins ? counts[i] : 0,
+                      high = i < bins ? counts[i + 1] : 0;
+        int64_t sum = low + high;
+        for (int by = 1; by < WARP; by *= 2) {
+            const int64_t other = __shfl_up_sync(~0u, sum, by);
+            if (lane >= by) sum += other;
+        }
+        const int64_t here = r->before[place[warp]] + sum - low - high, wanted = rank[warp];
+        __syncwarp();
+        if (here <= wanted && wanted < here + low)
+            place[warp] = i, ahead[warp] = here;
+        else if (here + low <= wanted && wanted < here + low + high)
+            place[warp] = i + 1, ahead[warp] = here + low;
+    }
+    __syncthreads();
+    if (threadIdx.x < (unsigned)n && place[threadIdx.x] < 0) place[threadIdx.x] = 0;
     __syncthreads();
 }
 
-__device__ int64_t find_rank(const int64_t *counts, int64_t bins, const int64_t *sum, int64_t rank,
-                             int64_t *before)
+__global__ void __launch_bounds__(THREADS) find_upper(ranking r)
 {
-    const int64_t run = (bins + THREADS - 1) / THREADS;
-    int64_t n = 0;
-    int k = 0;
-    while (k < THREADS - 1 && n + sum[k] <= rank) n += sum[k++];
-    for (int64_t i = k * run; i < (k + 1) * run && i < bins; i++) {
-        *before = n;
-        if (n + counts[i] > rank) return i;
-        n += counts[i];
-    }
-    *before = n;
-    return 0;
-}
-
-__global__ void find_upper(ranking r)
-{
-    __shared__ int64_t sum[THREADS];
+    __shared__ run_sums sums;
+    __shared__ int64_t place[FO_RANKS], ahead[FO_RANKS];
     const int64_t s = blockIdx.x;
     const int64_t *counts = r.counts + s * r.step[0];
-    sum_runs(counts, r.bins, sum);
-    if (threadIdx.x >= FO_RANKS) return;
-    int64_t n = 0, rank[FO_RANKS], before;
+    int64_t rank[FO_RANKS];
     double share[2];
-    for (int i = 0; i < THREADS; i++) n += sum[i];
-    fo_ranks(n, r.attr.low, r.attr.high, rank, share);
-    r.halves[s * r.halves_step + threadIdx.x] =
-        find_rank(counts, r.bins, sum, rank[threadIdx.x], &before);
+    sum_runs(counts, r.bins, &sums);
+    fo_ranks(sum_all(&sums), r.attr.low, r.attr.high, rank, share);
+    find_ranks(counts, r.bins, &sums, rank, FO_RANKS, place, ahead);
+    if (threadIdx.x < FO_RANKS) r.halves[s * r.halves_step + threadIdx.x] = place[threadIdx.x];
 }
 
-__global__ void find_range(ranking r)
+__global__ void __launch_bounds__(THREADS) find_range(ranking r)
 {
-    __shared__ int64_t sum[THREADS], place[FO_RANKS + 2], ahead[FO_RANKS], top;
+    __shared__ run_sums sums;
+    __shared__ int64_t place[PLACES], ahead[PLACES], lower[1], before[1], top;
     __shared__ double value[FO_RANKS];
     const int64_t s = blockIdx.x;
     const int64_t *counts = r.counts + s * r.step[0];
     const int t = (int)threadIdx.x;
-    if (t == 0) top = 0;
-    sum_runs(counts, r.bins, sum);
-    int64_t n = 0, rank[FO_RANKS];
+    int64_t rank[PLACES];
     double share[2];
-    for (int i = 0; i < THREADS; i++) n += sum[i];
+    if (t == 0) top = 0;
+    sum_runs(counts, r.bins, &sums);
+    const int64_t n = sum_all(&sums);
     fo_ranks(n, r.attr.low, r.attr.high, rank, share);
-    if (t < FO_RANKS) {
-        place[t] = find_rank(counts, r.bins, sum, rank[t], &ahead[t]);
-        value[t] = (double)place[t];
-    } else if (t < FO_RANKS + 2) {
-        int64_t before;
-        place[t] = find_rank(counts, r.bins, sum, t == FO_RANKS ? 0 : n - 1, &before);
-    }
+    rank[FO_RANKS] = 0;
+    rank[FO_RANKS + 1] = n - 1;
+    find_ranks(counts, r.bins, &sums, rank, PLACES, place, ahead);
+    if (t < FO_RANKS) value[t] = (double)place[t];
     if (!r.upper) {
         int64_t some = 0;
         for (int64_t i = r.attr.top + t; i < r.bins; i += THREADS) some += counts[i];
@@ -220,14 +344,12 @@ __global__ void find_range(ranking r)
     }
     __syncthreads();
     for (int k = 0; r.upper && k < FO_RANKS; k++) {
-        const int64_t *lower = r.lower + s * r.step[2] + (int64_t)k * FO_BINS;
+        const int64_t *halves = r.lower + s * r.step[2] + (int64_t)k * FO_BINS,
+                      wanted = rank[k] - ahead[k];
+        sum_runs(halves, FO_BINS, &sums);
+        find_ranks(halves, FO_BINS, &sums, &wanted, 1, lower, before);
+        if (t == 0) value[k] = fo_float_of(r.upper[s * r.step[1] + k], lower[0]);
         __syncthreads();
-        sum_runs(lower, FO_BINS, sum);
-        if (t == 0) {
-            int64_t before;
-            value[k] = fo_float_of(r.upper[s * r.step[1] + k],
-                                   find_rank(lower, FO_BINS, sum, rank[k] - ahead[k], &before));
-        }
     }
     if (t != 0) return;
     fo_ranked found = {};

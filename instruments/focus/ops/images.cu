@@ -53,17 +53,27 @@ __device__ inline int64_t stack_at(const box &b, int64_t s, int64_t z, int64_t y
     return s * b.step[0] + z * b.step[1] + y * b.step[2] + x * b.step[3];
 }
 
+#define LAUNCH_ON(kernel, grid, call, ...)                                                         \
+    FTH_LAUNCH(kernel, (grid), THREADS, fth_cuda_stream(call), __VA_ARGS__)
 #define LAUNCH(kernel, n, call, ...)                                                               \
-    FTH_LAUNCH(kernel, fth_cuda_blocks((n), THREADS), THREADS, fth_cuda_stream(call), __VA_ARGS__)
-#define LAUNCH_SIZED(size, kernel, n, call, ...)                                                   \
+    LAUNCH_ON(kernel, fth_cuda_blocks((n), THREADS), call, __VA_ARGS__)
+#define LAUNCH_SIZED(size, kernel, grid, call, ...)                                                \
     do {                                                                                           \
         if ((size) == 1)                                                                           \
-            LAUNCH((kernel<uint8_t>), n, call, __VA_ARGS__);                                       \
+            LAUNCH_ON((kernel<uint8_t>), grid, call, __VA_ARGS__);                                 \
         else if ((size) == 2)                                                                      \
-            LAUNCH((kernel<uint16_t>), n, call, __VA_ARGS__);                                      \
+            LAUNCH_ON((kernel<uint16_t>), grid, call, __VA_ARGS__);                                \
         else                                                                                       \
-            LAUNCH((kernel<float>), n, call, __VA_ARGS__);                                         \
+            LAUNCH_ON((kernel<float>), grid, call, __VA_ARGS__);                                   \
     } while (0)
+
+/* Threads along x, rows of images along y. */
+dim3 grid_of_rows(const box &out)
+{
+    const int64_t rows = out.n[0] * out.n[1];
+    return dim3((unsigned)((out.n[2] + THREADS - 1) / THREADS),
+                (unsigned)(rows < 65535 ? rows : 65535));
+}
 
 /* ---- by plane ---- */
 
@@ -88,8 +98,8 @@ fth_status pick_run(const fth_call *call)
     const box in = box_of(&n->in[0], &call->in[0]), index = box_of(&n->in[1], &call->in[1]),
               out = box_of(&n->out[0], &call->out[0]);
     if (count_of(out) == 0) return FTH_OK;
-    LAUNCH_SIZED(fth_dtype_size(n->in[0].dtype), pick_pixels, count_of(out), call, in, index, out,
-                 call->first);
+    LAUNCH_SIZED(fth_dtype_size(n->in[0].dtype), pick_pixels,
+                 fth_cuda_blocks(count_of(out), THREADS), call, in, index, out, call->first);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }
@@ -119,8 +129,8 @@ fth_status blend_run(const fth_call *call)
     const box in = box_of(&n->in[0], &call->in[0]), kept = box_of(&n->in[1], &call->in[1]),
               depth = box_of(&n->in[2], &call->in[2]), out = box_of(&n->out[0], &call->out[0]);
     if (count_of(out) == 0) return FTH_OK;
-    LAUNCH_SIZED(fth_dtype_size(n->in[0].dtype), blend_pixels, count_of(out), call, in, kept, depth,
-                 out, call->first);
+    LAUNCH_SIZED(fth_dtype_size(n->in[0].dtype), blend_pixels,
+                 fth_cuda_blocks(count_of(out), THREADS), call, in, kept, depth, out, call->first);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }
@@ -150,14 +160,15 @@ fth_status nearest_run(const fth_call *call)
 
 /* ---- images ---- */
 
+/* Rows are shared out to the blocks along y. */
 template <typename T>
 __global__ void scale_pixels(box in, const double *lo, const double *hi, box wide, box narrow,
                              int invert)
 {
-    EACH(i, wide.n[0] * wide.n[1] * wide.n[2])
-    {
-        const int64_t x = i % wide.n[2], y = i / wide.n[2] % wide.n[1],
-                      s = i / (wide.n[2] * wide.n[1]);
+    const int64_t x = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (x >= wide.n[2]) return;
+    for (int64_t row = blockIdx.y; row < wide.n[0] * wide.n[1]; row += gridDim.y) {
+        const int64_t s = row / wide.n[1], y = row - s * wide.n[1];
         const int32_t n = fo_scaled_at((double)((const T *)in.data)[image_at(in, s, y, x)], lo[s],
                                        hi[s] - lo[s], invert);
         if (wide.data) ((uint16_t *)wide.data)[image_at(wide, s, y, x)] = (uint16_t)n;
@@ -172,7 +183,7 @@ fth_status scale_run(const fth_call *call)
               narrow = box_of(&n->out[1], &call->out[1]);
     const int invert = (int)((const fo_scale_attr *)n->attr)->invert;
     if (count_of(wide) == 0) return FTH_OK;
-    LAUNCH_SIZED(fth_dtype_size(n->in[0].dtype), scale_pixels, count_of(wide), call, in,
+    LAUNCH_SIZED(fth_dtype_size(n->in[0].dtype), scale_pixels, grid_of_rows(wide), call, in,
                  (const double *)call->in[1].data, (const double *)call->in[2].data, wide, narrow,
                  invert);
     FTH_CUDA_LAUNCHED(call);

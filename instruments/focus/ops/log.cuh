@@ -10,7 +10,7 @@
 struct stack_tile {
     const void *data;
     int64_t stack, plane, row; /* steps */
-    int64_t first;             /* row of the image at the tile's start */
+    int64_t first, rows;       /* of the image, that are there */
     int64_t height, width;     /* of the image */
     int64_t planes, z0;        /* of the tile */
 };
@@ -19,9 +19,9 @@ stack_tile stack_of(const fth_call *call)
 {
     const fth_tile *t = &call->in[0];
     const fth_desc *d = &call->node->in[0];
-    return stack_tile{t->data,       t->stride[0],    t->stride[1],
-                      t->stride[2],  t->origin[FO_Y], d->size[FO_Y],
-                      d->size[FO_X], t->extent[FO_Z], t->origin[FO_Z]};
+    return stack_tile{t->data,         t->stride[0],    t->stride[1],  t->stride[2],
+                      t->origin[FO_Y], t->extent[FO_Y], d->size[FO_Y], d->size[FO_X],
+                      t->extent[FO_Z], t->origin[FO_Z]};
 }
 
 template <typename T>

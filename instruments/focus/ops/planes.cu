@@ -1,5 +1,5 @@
-/* planes.cu - planes.c and judge.c on a device: a warp adds up a row of integers, eight threads one
- * of floats in the order of the CPU; a thread judges a stack.
+/* planes.cu - planes.c and judge.c on a device: warps add up rows of integers (plane_sums.cuh),
+ * eight threads a row of floats in the order of the CPU; a warp judges a stack.
  */
 #include <fathom/cuda.h>
 #include <fathom/fathom.h>
@@ -11,6 +11,7 @@ namespace
 #include "judge_plane.h"
 #include "stack.h"
 
+#include "columns.cuh"
 #include "log.cuh"
 
 enum { THREADS = 128, WARP = 32, LANES = 8, FLOAT_ROWS = THREADS / LANES, MOST_BLOCKS = 132 * 64 };
@@ -51,36 +52,7 @@ __device__ inline const T *row_before(const rows &r, int64_t s, int64_t z, int64
     return (const T *)carried(r, s, row);
 }
 
-template <typename T> __global__ void __launch_bounds__(THREADS) sum_rows(rows r)
-{
-    const int64_t all = r.stacks * r.planes * r.height;
-    const int lane = (int)(threadIdx.x % WARP);
-    const int64_t step = (int64_t)gridDim.x * (THREADS / WARP);
-    for (int64_t i = (int64_t)blockIdx.x * (THREADS / WARP) + threadIdx.x / WARP; i < all;
-         i += step) {
-        const int64_t row = i % r.height, z = i / r.height % r.planes,
-                      s = i / (r.height * r.planes), y = r.y0 + row;
-        const bool has = r.present[s * r.has_step[0] + z * r.has_step[1]] != 0;
-        int64_t sum[FO_SUMS] = {0, 0, 0, 0};
-        if (has) {
-            const plane_values<T> v = plane_of<T>(r.in, s, z, r.border);
-            const T *a = v.data + (y - v.first) * v.row, *b = row_before(r, s, z, row, a);
-            for (int64_t x = lane; x < r.in.width; x += WARP) {
-                const int64_t value = (int64_t)a[x];
-                sum[FO_SUM_ENERGY] += (int64_t)(log_energy(v, y, x) * 8);
-                sum[FO_SUM_VALUE] += value;
-                sum[FO_SUM_SQUARE] += value * value;
-                if (b) sum[FO_SUM_BEFORE] += value * (int64_t)b[x];
-            }
-        }
-        for (int k = 0; k < FO_SUMS; k++) {
-            for (int by = WARP / 2; by > 0; by /= 2)
-                sum[k] += __shfl_xor_sync(0xffffffffu, sum[k], by);
-            if (lane == 0)
-                ((int64_t *)r.out)[s * r.step[0] + z * r.step[1] + row * r.step[2] + k] = sum[k];
-        }
-    }
-}
+#include "plane_sums.cuh"
 
 __global__ void __launch_bounds__(THREADS) sum_float_rows(rows r)
 {
@@ -160,19 +132,15 @@ fth_status sums_run(const fth_call *call)
     r.state_step[1] = call->state.stride[FO_Y] * state;
     r.flag = (int64_t)fo_sums_row(node);
     r.first = call->first;
-    const int64_t all = r.stacks * r.planes * r.height,
-                  at_once = t == FTH_F32 ? FLOAT_ROWS : THREADS / WARP,
-                  want = (all + at_once - 1) / at_once;
+    const int64_t all = r.stacks * r.planes * r.height, want = (all + FLOAT_ROWS - 1) / FLOAT_ROWS;
     const unsigned blocks = (unsigned)(want < MOST_BLOCKS ? want : (int64_t)MOST_BLOCKS);
     if (all == 0 && r.stacks * r.height == 0) return FTH_OK;
     if (all == 0)
         ; /* no plane here: only what is carried */
-    else if (t == FTH_U8)
-        FTH_LAUNCH((sum_rows<uint8_t>), blocks, THREADS, fth_cuda_stream(call), r);
-    else if (t == FTH_U16)
-        FTH_LAUNCH((sum_rows<uint16_t>), blocks, THREADS, fth_cuda_stream(call), r);
-    else
+    else if (t == FTH_F32)
         FTH_LAUNCH(sum_float_rows, blocks, THREADS, fth_cuda_stream(call), r);
+    else
+        FO_FOR_INTEGERS(t, r.in, launch_sum_runs, call, r);
     if (size == 1)
         carry<uint8_t>(call, r);
     else if (size == 2)
@@ -194,34 +162,52 @@ struct judging {
     fo_judge_attr attr;
 };
 
-__global__ void judge_stacks(judging j)
+/* What is known of the planes of a stack, in fast memory where it fits: lanes bring it, the first
+ * one judges. */
+enum { FEW_PLANES = 128 };
+struct few_planes {
+    double mean[FEW_PLANES], corr[FEW_PLANES], work[FEW_PLANES];
+    uint8_t present[FEW_PLANES];
+};
+
+/* A warp for each stack. */
+__global__ void __launch_bounds__(WARP) judge_stacks(judging j)
 {
-    const int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (s >= j.stacks) return;
-    double *mean = j.work + s * 3 * j.planes, *corr = mean + j.planes, *work = corr + j.planes;
-    const bool integers = j.attr.integers != 0;
-    int64_t before = -1;
-    for (int64_t z = 0; z < j.planes; z++) {
+    __shared__ few_planes few;
+    __shared__ fo_judged d;
+    __shared__ int level;
+    const int64_t s = blockIdx.x;
+    const int lane = (int)threadIdx.x;
+    const bool fits = j.planes <= FEW_PLANES, integers = j.attr.integers != 0;
+    double *mean = fits ? few.mean : j.work + s * 3 * j.planes,
+           *corr = fits ? few.corr : mean + j.planes, *work = fits ? few.work : corr + j.planes;
+    const uint8_t *present = j.present + s * j.present_step[0];
+    for (int64_t z = lane; z < j.planes; z += WARP) {
         const char *at = j.sums + (s * j.sums_step[0] + z * j.sums_step[1]) * 8;
-        mean[z] = 0;
-        corr[z] = __longlong_as_double(0x7ff8000000000000LL);
-        if (!j.present[s * j.present_step[0] + z * j.present_step[1]]) continue;
-        mean[z] = fo_sums_energy(at, j.attr.pixels, integers);
-        if (before >= 0)
-            corr[before] = fo_sums_correlation(at - (z - before) * j.sums_step[1] * 8, at,
-                                               j.attr.pixels, integers);
-        before = z;
+        const bool has = present[z * j.present_step[1]] != 0;
+        int64_t after = z + 1;
+        while (after < j.planes && !present[after * j.present_step[1]]) after++;
+        mean[z] = has ? fo_sums_energy(at, j.attr.pixels, integers) : 0;
+        corr[z] = has && after < j.planes
+                      ? fo_sums_correlation(at, at + (after - z) * j.sums_step[1] * 8,
+                                            j.attr.pixels, integers)
+                      : __longlong_as_double(0x7ff8000000000000LL);
+        if (fits) few.present[z] = has;
     }
-    fo_judged d = {};
-    d.mean = mean;
-    d.corr = corr;
-    d.present = j.present + s * j.present_step[0];
-    d.mean_step = d.corr_step = 1;
-    d.present_step = j.present_step[1];
-    d.planes = j.planes;
-    fo_judge_stack(&d, &j.attr, work);
-    const int level = fo_judge_level(&d, &j.attr);
-    for (int64_t z = 0; z < j.planes; z++) {
+    __syncwarp();
+    if (lane == 0) {
+        d = fo_judged{};
+        d.mean = mean;
+        d.corr = corr;
+        d.present = fits ? few.present : present;
+        d.mean_step = d.corr_step = 1;
+        d.present_step = fits ? 1 : j.present_step[1];
+        d.planes = j.planes;
+        fo_judge_stack(&d, &j.attr, work);
+        level = fo_judge_level(&d, &j.attr);
+    }
+    __syncwarp();
+    for (int64_t z = lane; z < j.planes; z += WARP) {
         if (j.kept) j.kept[s * j.kept_step + z] = fo_judge_keeps(&d, &j.attr, level, z);
         if (j.mean) j.mean[s * j.mean_step + z] = mean[z];
         if (j.corr) j.corr[s * j.corr_step + z] = corr[z];
@@ -253,7 +239,7 @@ fth_status judge_run(const fth_call *call)
     j.planes = call->in[1].extent[1];
     j.attr = *(const fo_judge_attr *)call->node->attr;
     if (j.stacks == 0) return FTH_OK;
-    FTH_LAUNCH(judge_stacks, fth_cuda_blocks(j.stacks, WARP), WARP, fth_cuda_stream(call), j);
+    FTH_LAUNCH(judge_stacks, (unsigned)j.stacks, WARP, fth_cuda_stream(call), j);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }
@@ -268,10 +254,12 @@ struct summing {
     fo_judge_attr attr;
 };
 
-__global__ void sum_stacks(summing j)
+/* A warp for each stack. */
+__global__ void __launch_bounds__(WARP) sum_stacks(summing j)
 {
-    const int64_t s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (s >= j.stacks) return;
+    __shared__ few_planes few;
+    const int64_t s = blockIdx.x;
+    const bool fits = j.planes <= FEW_PLANES;
     fo_judged d = {};
     d.mean = j.mean + s * j.mean_step[0];
     d.corr = j.corr + s * j.corr_step[0];
@@ -280,7 +268,20 @@ __global__ void sum_stacks(summing j)
     d.corr_step = j.corr_step[1];
     d.present_step = j.present_step[1];
     d.planes = j.planes;
-    fo_judge_stack(&d, &j.attr, j.work + s * j.planes);
+    for (int64_t z = threadIdx.x; fits && z < j.planes; z += WARP) {
+        few.mean[z] = d.mean[z * d.mean_step];
+        few.corr[z] = d.corr[z * d.corr_step];
+        few.present[z] = d.present[z * d.present_step];
+    }
+    __syncwarp();
+    if (threadIdx.x != 0) return;
+    if (fits) {
+        d.mean = few.mean;
+        d.corr = few.corr;
+        d.present = few.present;
+        d.mean_step = d.corr_step = d.present_step = 1;
+    }
+    fo_judge_stack(&d, &j.attr, fits ? few.work : j.work + s * j.planes);
     double *out = j.out + s * j.out_step;
     fo_judge_numbers(&d, &j.attr, out);
     for (int i = 0; i < FO_SUMMARY - FO_JUDGED; i++) out[FO_JUDGED + i] = j.range[i][s];
@@ -311,7 +312,7 @@ fth_status summary_run(const fth_call *call)
     j.planes = call->in[0].extent[1];
     j.attr = *(const fo_judge_attr *)call->node->attr; /* the first member there */
     if (j.stacks == 0) return FTH_OK;
-    FTH_LAUNCH(sum_stacks, fth_cuda_blocks(j.stacks, WARP), WARP, fth_cuda_stream(call), j);
+    FTH_LAUNCH(sum_stacks, (unsigned)j.stacks, WARP, fth_cuda_stream(call), j);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }

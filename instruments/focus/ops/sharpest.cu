@@ -1,14 +1,15 @@
 /* sharpest.cu - sharpest.c on a device.
  *
- * The LoG of size 3 without smoothing is one kernel: a thread goes down a few rows of a column with
- * what it needs of the rows above in registers, plane by plane, and keeps the best of each row.
- * Everything else goes plane by plane through buffers in the workspace: values, energies, the two
- * steps of smoothing, and the comparison. Sums have the order of the loops of the CPU.
+ * The LoG of size 3 of integers is one kernel, alone (sharpest_log.cuh) and with smoothing by sigma
+ * 2 (sharpest_smooth.cuh). Everything else goes plane by plane through buffers in the workspace:
+ * values, energies, the two steps of smoothing, and the comparison. Sums have the order of the
+ * loops of the CPU.
  */
 #include <fathom/cuda.h>
 #include <fathom/fathom.h>
 #include <math.h>
 #include <string.h>
+#include <type_traits>
 
 namespace
 {
@@ -17,7 +18,7 @@ namespace
 
 #include "log.cuh"
 
-enum { THREADS = 128, ROWS = 8, MOST_GRID = 65535, BUFFERS = 4 };
+enum { THREADS = 128, BUFFERS = 4 };
 
 /* Where results and what is kept of each pixel lie. */
 struct result {
@@ -68,78 +69,9 @@ result result_of(const fth_call *call)
     return r;
 }
 
-/* ---- the LoG of size 3 ---- */
-
-/* Energies of ROWS rows of one column, away from all borders. */
-template <typename T>
-__device__ inline void log_column(const plane_values<T> &v, int64_t y, int64_t x, float *e)
-{
-    const T *row = v.data + (y - 2 - v.first) * v.row + x;
-    across3 h0 = across_at(row), h1 = across_at(row + v.row);
-    float sides[3] = {0, 0, 0}, middle[3] = {0, 0, 0};
-    row += 2 * v.row;
-#pragma unroll
-    for (int i = 0; i < ROWS + 2; i++, row += v.row) {
-        const across3 h2 = across_at(row);
-        sides[i % 3] = (h0.left + h2.left + 2 * h1.left) + (h0.right + h2.right + 2 * h1.right);
-        middle[i % 3] = h0.middle + h2.middle + 2 * h1.middle;
-        if (i >= 2) e[i - 2] = log_of(sides[(i - 2) % 3], sides[i % 3], middle[(i - 1) % 3]);
-        h0 = h1;
-        h1 = h2;
-    }
-}
-
-template <typename T>
-__global__ void __launch_bounds__(THREADS) log_kernel(stack_tile in, result r, fo_border border)
-{
-    const int64_t x = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    const int64_t runs = (r.rows + ROWS - 1) / ROWS;
-    if (x >= r.width) return;
-    for (int64_t run = blockIdx.y; run < runs * r.stacks; run += gridDim.y) {
-        const int64_t s = run / runs, from = run % runs * ROWS, y = r.y0 + from;
-        const int n = (int)(r.rows - from < ROWS ? r.rows - from : ROWS);
-        const bool inside =
-            x >= 2 && x + 2 < in.width && y >= 2 && y + ROWS + 2 <= in.height && n == ROWS;
-        float best[ROWS];
-        T value[ROWS];
-        uint16_t index[ROWS];
-#pragma unroll
-        for (int i = 0; i < ROWS; i++) {
-            best[i] = FO_NO_PLANE, value[i] = 0, index[i] = 0;
-            if (r.first || i >= n) continue;
-            best[i] = r.state[s * r.state_step[0] + (from + i) * r.state_step[1] + x];
-            if (r.value)
-                value[i] = ((T *)r.value)[s * r.value_step[0] + (from + i) * r.value_step[1] + x];
-            if (r.index) index[i] = r.index[s * r.index_step[0] + (from + i) * r.index_step[1] + x];
-        }
-        for (int64_t z = 0; z < in.planes; z++) {
-            if (!r.kept[s * r.kept_step[0] + z * r.kept_step[1]]) continue;
-            const plane_values<T> v = plane_of<T>(in, s, z, border);
-            float e[ROWS];
-            if (inside)
-                log_column(v, y, x, e);
-            else
-                for (int i = 0; i < n; i++) e[i] = log_at(v, y + i, x);
-#pragma unroll
-            for (int i = 0; i < ROWS; i++)
-                if (i < n && e[i] > best[i]) {
-                    best[i] = e[i];
-                    value[i] = v.data[(y + i - v.first) * v.row + x];
-                    index[i] = (uint16_t)(in.z0 + z);
-                }
-        }
-#pragma unroll
-        for (int i = 0; i < ROWS; i++) {
-            if (i >= n) continue;
-            const int64_t at = from + i;
-            if (!r.last) r.state[s * r.state_step[0] + at * r.state_step[1] + x] = best[i];
-            if (r.value) ((T *)r.value)[s * r.value_step[0] + at * r.value_step[1] + x] = value[i];
-            if (r.index) r.index[s * r.index_step[0] + at * r.index_step[1] + x] = index[i];
-            if (r.energy[0])
-                r.energy[0][s * r.energy_step[0][0] + at * r.energy_step[0][1] + x] = best[i];
-        }
-    }
-}
+#include "columns.cuh"
+#include "sharpest_log.cuh"
+#include "sharpest_smooth.cuh"
 
 /* ---- plane by plane: buffers of rows [y0, y0 + rows), each `width` floats ---- */
 
@@ -363,11 +295,14 @@ const fo_sharpest_attr *attr_of(const fth_call *call)
     return (const fo_sharpest_attr *)call->node->attr;
 }
 
+/* Whether the kernels for the LoG of size 3 can do it. */
 bool is_plain(const fth_call *call)
 {
     const fo_sharpest_attr *a = attr_of(call);
-    return a->energy.kind == FO_ENERGY_LOG && a->energy.radius == 1 && a->energy.smooth == 0 &&
-           !a->all;
+    const fth_desc *stack = &call->node->in[0];
+    return a->energy.kind == FO_ENERGY_LOG && a->energy.radius == 1 && !a->all &&
+           a->choose == FO_CHOOSE_MOST && stack->dtype != FTH_F32 &&
+           (a->energy.smooth == 0 || has_tiles(stack, &a->energy));
 }
 
 int buffers_of(const fo_energy *e)
@@ -441,26 +376,22 @@ template <typename T> fth_status by_planes(const fth_call *call)
     return FTH_OK;
 }
 
-template <typename T> fth_status run_as(const fth_call *call)
-{
-    const result r = result_of(call);
-    if (r.width == 0 || r.rows == 0 || r.stacks == 0) return FTH_OK;
-    if (!is_plain(call)) return by_planes<T>(call);
-    const int64_t runs = (r.rows + ROWS - 1) / ROWS * r.stacks;
-    const dim3 grid((unsigned)((r.width + THREADS - 1) / THREADS),
-                    (unsigned)(runs < MOST_GRID ? runs : (int64_t)MOST_GRID));
-    FTH_LAUNCH((log_kernel<T>), grid, THREADS, fth_cuda_stream(call), stack_of(call), r,
-               (fo_border)attr_of(call)->energy.border);
-    FTH_CUDA_LAUNCHED(call);
-    return FTH_OK;
-}
-
 fth_status run(const fth_call *call)
 {
     const fth_dtype t = call->node->in[0].dtype;
-    return t == FTH_U8    ? run_as<uint8_t>(call)
-           : t == FTH_U16 ? run_as<uint16_t>(call)
-                          : run_as<float>(call);
+    const fo_energy *e = &attr_of(call)->energy;
+    const result r = result_of(call);
+    if (r.width == 0 || r.rows == 0 || r.stacks == 0) return FTH_OK;
+    if (!is_plain(call))
+        return t == FTH_U8    ? by_planes<uint8_t>(call)
+               : t == FTH_U16 ? by_planes<uint16_t>(call)
+                              : by_planes<float>(call);
+    if (e->smooth == 0)
+        FO_FOR_INTEGERS(t, stack_of(call), launch_log_runs, call, (fo_border)e->border);
+    else
+        FO_FOR_INTEGERS(t, stack_of(call), launch_smooth_tiles, call, e);
+    FTH_CUDA_LAUNCHED(call);
+    return FTH_OK;
 }
 } // namespace
 
