@@ -535,12 +535,14 @@ TEST(images_of_values)
                       hi = t_noise(g, "hi", FTH_F64, "stack", &r);
         double *from = t_data(lo), *to = t_data(hi);
         for (int s = 0; s < 2; s++) from[s] = fabs(from[s]) * 4, to[s] = from[s] + 9.7;
+        if (i % 2) to[1] = from[1] - i / 2; /* counts as one more */
         const fth_val both = fo_scale_(FTH_HERE, v, lo, hi, i > 2);
         uint16_t *wide = eval(fth_out(both, 0));
         uint8_t *narrow = eval(fth_out(both, 1));
         for (int64_t k = 0; k < t_count(v); k++) {
             const int s = (int)(k / (7 * 45));
-            const double share = (t_get(t, t_data(v), k) - from[s]) / (to[s] - from[s]);
+            const double end = to[s] > from[s] ? to[s] : from[s] + 1;
+            const double share = (t_get(t, t_data(v), k) - from[s]) / (end - from[s]);
             const int64_t n = (int64_t)(fmin(fmax(share, 0), 1) * 65535);
             EQ_I64(wide[k], i > 2 ? 65535 - n : n);
             EQ_I64(narrow[k], wide[k] >> 8);

@@ -25,7 +25,8 @@ static void judge(fth_graph *g, fth_val stacks, fth_val present, const fo_found 
     const fth_val rows =
         fo_plane_sums(stacks, present, compat ? FO_BORDER_ZERO : FO_BORDER_REPLICATE,
                       fo_axis(g, "fo_sum", FO_SUMS));
-    const fth_val planes = fo_judge(fth_sum(rows, "y"), present, &rule);
+    const fth_val planes =
+        fo_judge(rule.integers ? fo_plane_totals(rows) : fth_sum(rows, "y"), present, &rule);
     out->kept = how->reject == FO_REJECT_NONE ? present : fth_out(planes, FO_JUDGE_KEPT);
     out->mean_log = fth_out(planes, FO_JUDGE_MEAN);
     out->corr_next = fth_out(planes, FO_JUDGE_CORR);

@@ -69,10 +69,10 @@ void fo_choose_range(fth_graph *g, fth_dtype t, const fo_fusion *how, fo_found *
 
 static void scale(fth_graph *g, fth_val values, const fo_fusion *how, fo_fused *out)
 {
-    out->hi =
-        fth_select(fth_gt(out->hi, out->lo), out->hi, fth_add(out->lo, fth_const(g, FTH_F64, 1)));
     const fth_val v =
         fo_scale_(FTH_HERE, values, out->lo, out->hi, how->polarity == FO_POLARITY_INVERT);
+    out->hi =
+        fth_select(fth_gt(out->hi, out->lo), out->hi, fth_add(out->lo, fth_const(g, FTH_F64, 1)));
     out->image = fth_out(v, 0);
     out->image8 = fth_out(v, 1);
 }

@@ -121,6 +121,57 @@ __device__ __forceinline__ void log_run(const stack_tile &in, const T *plane, in
 
 /* ---- the edge of an image ---- */
 
+/* Places that a blurred pixel is made of, and their shares; `own` is 0 where the pixel itself lies
+ * outside and stands for nothing. */
+struct taps {
+    int at[3];
+    float share[3], own;
+};
+__device__ inline int near_border(int i, int n, fo_border border)
+{
+    if (i >= 0 && i < n) return i;
+    if (border == FO_BORDER_ZERO) return -1;
+    if (border == FO_BORDER_REPLICATE || n == 1) return i < 0 ? 0 : n - 1;
+    return i < 0 ? -i : 2 * n - 2 - i; /* reflect101, one place outside */
+}
+__device__ inline taps taps_of(int i, int n, fo_border border)
+{
+    const int m = near_border(i, n, border), middle = m < 0 ? 0 : m;
+    const int before = near_border(middle - 1, n, border),
+              after = near_border(middle + 1, n, border);
+    return taps{{before < 0 ? 0 : before, middle, after < 0 ? 0 : after},
+                {before < 0 ? 0.0f : 1.0f, 2.0f, after < 0 ? 0.0f : 1.0f},
+                m < 0 ? 0.0f : 1.0f};
+}
+
+/* log_at of integers, whose sums are exact in any order: all samples are fetched at once. */
+template <typename T> __noinline__ __device__ float log_near(const plane_values<T> &v, int y, int x)
+{
+    taps down[3], across[3];
+#pragma unroll
+    for (int k = 0; k < 3; k++) {
+        down[k] = taps_of(y - 1 + k, (int)v.height, v.border);
+        across[k] = taps_of(x - 1 + k, (int)v.width, v.border);
+    }
+    float sum = 0;
+#pragma unroll
+    for (int k = 0; k < 9; k++) {
+        if ((k / 3 == 1) != (k % 3 == 1)) continue; /* the middle and the corners */
+        const taps &r = down[k / 3], &c = across[k % 3];
+        float blurred = 0;
+#pragma unroll
+        for (int i = 0; i < 3; i++) {
+            const T *row = v.data + ((int64_t)r.at[i] - v.first) * v.row;
+            const float h =
+                __fmaf_rn(c.share[0], (float)row[c.at[0]],
+                          __fmaf_rn(c.share[2], (float)row[c.at[2]], 2 * (float)row[c.at[1]]));
+            blurred = __fmaf_rn(r.share[i], h, blurred);
+        }
+        sum = __fmaf_rn(k == 4 ? -4.0f : r.own * c.own, blurred, sum);
+    }
+    return fabsf(sum) * 0.125f;
+}
+
 /* Pixels of rows [y0, y0 + rows) of one image that no run makes, one after the other: whole rows
  * along the upper and lower edge, then the ends of all others. */
 struct edge {

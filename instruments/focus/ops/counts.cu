@@ -248,11 +248,19 @@ struct run_sums {
 __device__ void sum_runs(const int64_t *counts, int64_t bins, run_sums *r)
 {
     const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
-    for (int run = warp; run < RUNS; run += THREADS / WARP) {
-        const int64_t i = (int64_t)run * RUN + 2 * lane;
-        int64_t n = i < bins ? counts[i] + counts[i + 1] : 0; /* an even number of bins */
-        for (int by = WARP / 2; by > 0; by /= 2) n += __shfl_xor_sync(~0u, n, by);
-        if (lane == 0) r->sum[run] = n;
+    constexpr int AT_ONCE = 8;
+    for (int run = warp; run < RUNS; run += AT_ONCE * THREADS / WARP) {
+        int64_t n[AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            const int64_t i = (int64_t)(run + k * (THREADS / WARP)) * RUN + 2 * lane;
+            n[k] = i < bins ? counts[i] + counts[i + 1] : 0; /* an even number of bins */
+        }
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            for (int by = WARP / 2; by > 0; by /= 2) n[k] += __shfl_xor_sync(~0u, n[k], by);
+            if (lane == 0) r->sum[run + k * (THREADS / WARP)] = n[k];
+        }
     }
     __syncthreads();
     const int64_t own = r->sum[threadIdx.x];

@@ -31,14 +31,22 @@ static inline int64_t fo_places_count(const fo_places &p)
 {
     return p.n[0] * p.n[1] * p.n[2] * p.n[3];
 }
-__device__ inline void fo_place_at(const fo_places &p, int64_t i, int64_t at[4])
+/* Divisions of 64 bits take many instructions: there are few places that need them. */
+template <typename I> __device__ inline void fo_place_by(const fo_places &p, I i, int64_t at[4])
 {
     for (int d = 3; d > 0; d--) {
-        const uint64_t n = (uint64_t)p.n[d], q = (uint64_t)i / n;
-        at[d] = (int64_t)((uint64_t)i - q * n);
-        i = (int64_t)q;
+        const I n = (I)p.n[d], q = i / n;
+        at[d] = (int64_t)(i - q * n);
+        i = q;
     }
-    at[0] = i;
+    at[0] = (int64_t)i;
+}
+__device__ inline void fo_place_at(const fo_places &p, int64_t i, int64_t at[4])
+{
+    if (i >> 31 == 0)
+        fo_place_by<uint32_t>(p, (uint32_t)i, at);
+    else
+        fo_place_by<uint64_t>(p, (uint64_t)i, at);
 }
 #define FO_EACH_PLACE(i, count)                                                                    \
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < (count);                  \

@@ -68,11 +68,10 @@ __device__ inline int64_t stack_at(const box &b, int64_t s, int64_t z, int64_t y
     } while (0)
 
 /* Threads along x, rows of images along y. */
-dim3 grid_of_rows(const box &out)
+dim3 grid_of_rows(const box &out, int64_t each)
 {
-    const int64_t rows = out.n[0] * out.n[1];
-    return dim3((unsigned)((out.n[2] + THREADS - 1) / THREADS),
-                (unsigned)(rows < 65535 ? rows : 65535));
+    const int64_t rows = out.n[0] * out.n[1], run = THREADS * each;
+    return dim3((unsigned)((out.n[2] + run - 1) / run), (unsigned)(rows < 65535 ? rows : 65535));
 }
 
 /* ---- by plane ---- */
@@ -160,19 +159,27 @@ fth_status nearest_run(const fth_call *call)
 
 /* ---- images ---- */
 
-/* Rows are shared out to the blocks along y. */
+/* Rows are shared out to the blocks along y; a thread has every THREADSth pixel of its run. */
+enum { SCALE_EACH = 4 };
 template <typename T>
 __global__ void scale_pixels(box in, const double *lo, const double *hi, box wide, box narrow,
                              int invert)
 {
-    const int64_t x = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (x >= wide.n[2]) return;
+    const int64_t from = (int64_t)blockIdx.x * THREADS * SCALE_EACH + threadIdx.x;
     for (int64_t row = blockIdx.y; row < wide.n[0] * wide.n[1]; row += gridDim.y) {
         const int64_t s = row / wide.n[1], y = row - s * wide.n[1];
-        const int32_t n = fo_scaled_at((double)((const T *)in.data)[image_at(in, s, y, x)], lo[s],
-                                       hi[s] - lo[s], invert);
-        if (wide.data) ((uint16_t *)wide.data)[image_at(wide, s, y, x)] = (uint16_t)n;
-        if (narrow.data) ((uint8_t *)narrow.data)[image_at(narrow, s, y, x)] = (uint8_t)(n >> 8);
+        const T *v = (const T *)in.data + image_at(in, s, y, 0);
+        uint16_t *to = (uint16_t *)wide.data + image_at(wide, s, y, 0);
+        uint8_t *upper = (uint8_t *)narrow.data + image_at(narrow, s, y, 0);
+        const double black = lo[s], range = fo_scale_range(black, hi[s]);
+#pragma unroll
+        for (int k = 0; k < SCALE_EACH; k++) {
+            const int64_t x = from + k * THREADS;
+            if (x >= wide.n[2]) break;
+            const int32_t n = fo_scaled_at((double)v[x], black, range, invert);
+            if (wide.data) to[x] = (uint16_t)n;
+            if (narrow.data) upper[x] = (uint8_t)(n >> 8);
+        }
     }
 }
 
@@ -183,9 +190,9 @@ fth_status scale_run(const fth_call *call)
               narrow = box_of(&n->out[1], &call->out[1]);
     const int invert = (int)((const fo_scale_attr *)n->attr)->invert;
     if (count_of(wide) == 0) return FTH_OK;
-    LAUNCH_SIZED(fth_dtype_size(n->in[0].dtype), scale_pixels, grid_of_rows(wide), call, in,
-                 (const double *)call->in[1].data, (const double *)call->in[2].data, wide, narrow,
-                 invert);
+    LAUNCH_SIZED(fth_dtype_size(n->in[0].dtype), scale_pixels, grid_of_rows(wide, SCALE_EACH), call,
+                 in, (const double *)call->in[1].data, (const double *)call->in[2].data, wide,
+                 narrow, invert);
     FTH_CUDA_LAUNCHED(call);
     return FTH_OK;
 }

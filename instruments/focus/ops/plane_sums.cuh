@@ -50,7 +50,7 @@ __device__ inline void add_pixel(const plane_values<T> &v, const T *a, const T *
                                  int64_t x, int64_t *sum)
 {
     const int64_t value = (int64_t)a[x];
-    sum[FO_SUM_ENERGY] += (int64_t)(log_at(v, y, x) * 8);
+    sum[FO_SUM_ENERGY] += (int64_t)(log_near(v, (int)y, (int)x) * 8);
     sum[FO_SUM_VALUE] += value;
     sum[FO_SUM_SQUARE] += value * value;
     if (b) sum[FO_SUM_BEFORE] += value * (int64_t)b[x];

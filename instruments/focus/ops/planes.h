@@ -32,6 +32,10 @@ static inline uint64_t fo_sums_state(const fth_node *node)
     return (fo_sums_row(node) / 8 + 1 + FO_SUMS - 1) / FO_SUMS * 8;
 }
 
+/* Sums over rows become those of planes, [stack z sum] i64: exact, so in any order. */
+fth_val fo_plane_totals_(fth_site site, fth_val rows);
+#define fo_plane_totals(rows) fo_plane_totals_(FTH_HERE, (rows))
+
 typedef struct fo_sums_loops {
     void (*u8)(const uint8_t *v, const uint8_t *before, int64_t n, int64_t *sum);
     void (*u16)(const uint16_t *v, const uint16_t *before, int64_t n, int64_t *sum);

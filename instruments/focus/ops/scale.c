@@ -47,7 +47,7 @@ static fth_status run(const fth_call *call)
     const int64_t n = wide->extent[2];
     for (int64_t s = 0; s < wide->extent[0]; s++) {
         const double lo = ((const double *)call->in[1].data)[s],
-                     range = ((const double *)call->in[2].data)[s] - lo;
+                     range = fo_scale_range(lo, ((const double *)call->in[2].data)[s]);
         for (int64_t y = 0; y < wide->extent[1]; y++) {
             const char *v = (const char *)in->data +
                             (s * in->stride[0] + y * in->stride[1]) * fth_dtype_size(t);

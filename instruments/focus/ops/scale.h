@@ -8,13 +8,18 @@
 #include <fathom/op.h>
 
 /* Output 0, u16 [stack y x]: trunc(clip((v - lo) / (hi - lo), 0, 1) * 65535), or 65535 less that;
- * output 1, u8: its upper bits. values u8, u16 or f32; lo and hi f64 [stack], lo < hi. */
+ * output 1, u8: its upper bits. values u8, u16 or f32; lo and hi f64 [stack]; hi <= lo counts as
+ * lo + 1. */
 fth_val fo_scale_(fth_site site, fth_val values, fth_val lo, fth_val hi, bool invert);
 
 typedef struct fo_scale_attr {
     int64_t invert;
 } fo_scale_attr;
 
+FO_BOTH double fo_scale_range(double lo, double hi)
+{
+    return hi > lo ? hi - lo : lo + 1 - lo;
+}
 FO_BOTH int32_t fo_scaled_at(double v, double lo, double range, int32_t invert)
 {
     double share = (v - lo) / range;

@@ -9,7 +9,6 @@
 #include <fathom/fathom.h>
 #include <math.h>
 #include <string.h>
-#include <type_traits>
 
 namespace
 {

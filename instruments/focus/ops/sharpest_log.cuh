@@ -74,7 +74,7 @@ template <typename T> __device__ void log_edge(const log_work &w, int64_t i)
     uint32_t best = word_before(r, s, y - r.y0, x);
     for (int z = 0; z < (int)w.in.planes; z++) {
         if (!r.kept[s * r.kept_step[0] + z * r.kept_step[1]]) continue;
-        const float e = log_at(plane_of<T>(w.in, s, z, w.border), y, x);
+        const float e = log_near(plane_of<T>(w.in, s, z, w.border), (int)y, (int)x);
         const uint32_t word = ((uint32_t)(e * 8) << PLANE_BITS) + (uint32_t)(BEFORE - 1 - z);
         best = word > best ? word : best;
     }

@@ -73,7 +73,7 @@ __device__ void tile_edge(const smooth_work &w, const tile_place &t, const plane
         const bool mine = y >= top && y < top + AROUND && x >= left && x < left + WIDE && y >= 0 &&
                           y < height && x >= 0 && x < width;
         const bool needed = y >= w.r.y0 - REACH && y < w.r.y0 + w.r.rows + REACH;
-        if (mine && needed) e[(y - top) * ENERGY_ROW + x - left] = log_at(v, y, x);
+        if (mine && needed) e[(y - top) * ENERGY_ROW + x - left] = log_near(v, y, x);
     }
     __syncthreads();
     for (int i = (int)threadIdx.x; i < AROUND * 2 * REACH; i += TILE_THREADS) {
