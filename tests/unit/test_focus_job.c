@@ -427,6 +427,30 @@ TEST(all_problems_are_told_and_nothing_is_written)
     HAS(err.text, "20250101_toy.nd2");
 }
 
+/* The microscope was stopped: stacks that have no frame are neither made nor there. */
+TEST(an_acquisition_that_was_ended_early)
+{
+    fth_err err = {0};
+    make_plate();
+    shell("cp " RAW
+          "/20250101_toy.nd2 whole && head -c $(($(stat -c %%s whole) * 7 / 10)) whole > " RAW
+          "/20250101_toy.nd2");
+    for (int i = 0; i < 2; i++) { /* the second time, too */
+        OKE(RUN("", &err), &err);
+        HAS(said, i ? "0 images made, 6 were there, 0 failed, 2 without frames"
+                    : "6 images made, 0 were there, 0 failed, 2 without frames");
+        HAS(said, i ? "todo    0 images, 6 done" : "todo    6 images, 0 done");
+        HAS(said, "note    D01: frames_available=1/2\n");
+        HAS_NOT(said, "A01: frames");
+    }
+    char *text = text_of(RUNS "/run.json");
+    HAS(text, "\"images_without_frames\": 2");
+    free(text);
+    shell("mv whole " RAW "/20250101_toy.nd2");
+    IS(RUN("", &err), FTH_E_CONFIG); /* stacks that lacked planes would stay as they are */
+    HAS(err.text, "made of another file");
+}
+
 TEST(a_plan_writes_nothing)
 {
     fth_err err = {0};

@@ -5,7 +5,13 @@
 #include "../fuse/fuse.h"
 #include "../input/input.h"
 
-typedef enum fo_state { FO_WAITING, FO_DONE, FO_SKIPPED, FO_FAILED } fo_state;
+typedef enum fo_state {
+    FO_WAITING,
+    FO_DONE,
+    FO_SKIPPED, /* its image is there */
+    FO_FAILED,
+    FO_EMPTY /* no frame of it exists, so there is no image */
+} fo_state;
 
 /* What a run found out about each stack. */
 typedef struct fo_results {

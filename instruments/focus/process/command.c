@@ -48,6 +48,22 @@ static void tell_wells(const command *c)
             fth_path_name(e->place.plate));
 }
 
+/* Acquisitions that were ended early: of each well, how many of its stacks have frames. */
+static void tell_coverage(const fo_work *w, FILE *out)
+{
+    const fo_input *in = &w->e.in;
+    char name[FO_WELL_NAME];
+    for (int64_t i = 0; i < in->n_stacks && !fo_job_is_tiled(&w->e);) {
+        const int64_t first = i;
+        int64_t empty = 0;
+        for (; i < in->n_stacks && in->stack[i].p == in->stack[first].p; i++)
+            empty += w->results.state[i] == FO_EMPTY;
+        if (empty > 0)
+            fprintf(out, "note    %s: frames_available=%" PRId64 "/%" PRId64 "\n",
+                    fo_well_name(fo_job_well(&w->e, first), name), i - first - empty, i - first);
+    }
+}
+
 static void tell_experiment(const command *c)
 {
     const fo_job *e = &c->w.e;
@@ -62,6 +78,7 @@ static void tell_experiment(const command *c)
     if (how->method == FO_LOG_SMOOTH || how->method == FO_DEPTH)
         fprintf(out, " sigma=%g", how->sigma);
     fputc('\n', out);
+    tell_coverage(&c->w, out);
     for (int64_t i = 0; i < fth_texts_count(e->notes); i++)
         fprintf(out, "note    %s\n", fth_texts_get(e->notes, i));
 }
@@ -200,10 +217,12 @@ static fth_status work(command *c, fth_err *err)
     if (s != FTH_OK && s != FTH_E_JOB_FAILED) return s;
     tell_failures(c, c->w.results.failures);
     tell_failures(c, c->w.mosaics.failures);
-    fprintf(c->a->notes,
-            "%s: %" PRId64 " images made, %" PRId64 " were there, %" PRId64 " failed\n",
+    fprintf(c->a->notes, "%s: %" PRId64 " images made, %" PRId64 " were there, %" PRId64 " failed",
             c->w.e.place.images, fo_work_count(&c->w, FO_DONE), fo_work_count(&c->w, FO_SKIPPED),
             fo_work_count(&c->w, FO_FAILED));
+    const int64_t empty = fo_work_count(&c->w, FO_EMPTY);
+    if (empty > 0) fprintf(c->a->notes, ", %" PRId64 " without frames", empty);
+    fputc('\n', c->a->notes);
     fo_bound_print(&c->w.pipeline, c->a->notes);
     tell_facts(c);
     return s;

@@ -183,6 +183,7 @@ static void add_images(fth_json_writer *w, const fo_work *work)
     add_counts(w, "images", fo_work_total(work), fo_work_count(work, FO_DONE),
                fo_work_count(work, FO_SKIPPED), fo_work_count(work, FO_FAILED));
     fth_json_int(w, "images_waiting", fo_work_count(work, FO_WAITING));
+    fth_json_int(w, "images_without_frames", fo_work_count(work, FO_EMPTY));
     if (fo_job_is_tiled(&work->e))
         add_counts(w, "tiles", r->n, fo_results_count(r, FO_DONE), fo_results_count(r, FO_SKIPPED),
                    fo_results_count(r, FO_FAILED));

@@ -86,7 +86,8 @@ static void skip_done(fo_work *c)
     const bool all = c->overwrite && !c->keep_tiles;
     const bool none = fth_config_bool(c->cfg, "focus.metadata_only");
     for (int64_t i = 0; i < c->results.n; i++)
-        if (none || (!all && is_done(c, i))) c->results.state[i] = FO_SKIPPED;
+        if (c->results.state[i] != FO_EMPTY && (none || (!all && is_done(c, i))))
+            c->results.state[i] = FO_SKIPPED;
     if (c->pipeline.by_place) join_places(c, c->results.state, FO_WAITING);
 }
 
@@ -235,7 +236,8 @@ fth_status fo_work_mark(fo_work *c, fth_err *err)
 static fth_status save_record(const fo_work *c, fth_err *err)
 {
     const fo_results *r = &c->results;
-    const bool none = fo_results_count(r, FO_SKIPPED) == r->n && !fo_job_is_tiled(&c->e);
+    const bool none = !fo_job_is_tiled(&c->e) && fo_results_count(r, FO_WAITING) == 0 &&
+                      fo_results_count(r, FO_DONE) == 0 && fo_results_count(r, FO_FAILED) == 0;
     const bool other = c->before.differs || fth_config_bool(c->cfg, "focus.metadata_only");
     return none && other ? FTH_OK : fo_record_save(c, err);
 }

@@ -207,11 +207,21 @@ static fth_plan *plan_batch(batch *b, fth_err *err)
     return fth_plan_make(b->g, b->out, b->n_outs, &limits, err);
 }
 
+/* Nothing exists of some stacks: there is no image of them. */
+static void skip_empty(fo_pipeline *p)
+{
+    for (int64_t i = 0; i < p->results->n; i++)
+        if (p->results->state[i] == FO_WAITING && p->in->stack[i].present == 0 &&
+            p->how.compat == FO_COMPAT_NONE)
+            p->results->state[i] = FO_EMPTY;
+}
+
 fth_status fo_pipeline_settle(fo_pipeline *p, fth_err *err)
 {
     const fo_input *in = p->in;
     const fo_sizes sizes = {in->n_stacks, in->planes, in->rows, in->columns};
     FTH_TRY(fo_fusion_check(&p->how, &sizes, in->dtype, err));
+    skip_empty(p);
     const bool none = p->how.scale == FO_SCALE_NONE;
     p->writer.values = none ? fo_fusion_dtype(&p->how, in->dtype)
                             : (p->writer.format.dtype == FTH_U8 ? FTH_U8 : FTH_U16);
@@ -343,15 +353,6 @@ static fth_status run_all(fo_pipeline *p, fo_writer *writer, bool measure, int64
     }
 }
 
-/* Nothing exists of some stacks: there is no image of them. */
-static void skip_empty(fo_pipeline *p)
-{
-    for (int64_t i = 0; i < p->results->n; i++)
-        if (p->results->state[i] == FO_WAITING && p->in->stack[i].present == 0 &&
-            p->how.compat == FO_COMPAT_NONE)
-            p->results->state[i] = FO_SKIPPED;
-}
-
 typedef struct finish {
     fo_pipeline *p;
     void (*done)(void *user, int64_t stack);
@@ -392,7 +393,6 @@ fth_status fo_pipeline_plan(fo_pipeline *p,
     finish f;
     fo_writer *writer = NULL;
     int64_t *chosen = NULL;
-    skip_empty(p);
     FTH_TRY(open_writer(p, &f, &writer, err));
     fth_status s =
         fth_mem_take(p->in->mem, FTH_MEM_POOL, (uint64_t)(p->results->n + 1) * sizeof *chosen,
@@ -453,7 +453,6 @@ static fth_status run_told(fo_pipeline *p, fth_err *err)
 
 fth_status fo_pipeline_run(fo_pipeline *p, fth_err *err)
 {
-    skip_empty(p);
     FTH_TRY(fo_tell_begin(&p->tell, p, err));
     const fth_status s = fo_tell_end(p->tell, run_told(p, err), err);
     p->tell = NULL;

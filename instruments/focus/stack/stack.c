@@ -188,7 +188,7 @@ static fth_status save_tables(command *c, fth_err *err)
 static void tell_result(command *c)
 {
     const fo_results *r = &c->results;
-    const int64_t done = fo_results_count(r, FO_DONE), skipped = fo_results_count(r, FO_SKIPPED),
+    const int64_t done = fo_results_count(r, FO_DONE), skipped = fo_results_count(r, FO_EMPTY),
                   failed = fo_results_count(r, FO_FAILED);
     FILE *notes = c->a->notes;
     fprintf(notes, "%s: %" PRId64 " image%s of %" PRId64 " planes, y=%" PRId64 " x=%" PRId64 " %s",
