@@ -1,10 +1,13 @@
 /* test_focus_selftest.c - the self-test passes here, and sees what is broken.
  *
- * seconds: 2 */
+ * seconds: 2
+ * labels: gpu */
 #include "instruments/focus/fuse/fuse.h"
 #include "instruments/focus/selftest/selftest.h"
 #include "mem/inject.h"
 #include "testing/files.h"
+#include "testing/host_device.h"
+#include "testing/op_device.h"
 
 enum { ROWS = 40 };
 
@@ -93,6 +96,35 @@ TEST(what_is_broken_is_seen)
     test_table(&t, &table[1], "cpu,tpu", 0, 0);
     IS(t.status, FTH_E_JOB_FAILED);
     HAS(t.said, "FAIL  tpu      the device: 'tpu' is not a device");
+}
+
+/* A card, its emulation, or a device made of the host: to the bit what the processor gives. */
+TEST(a_device_gives_the_same)
+{
+    static fo_test_scene scene;
+    fth_context *ctx = NULL;
+    fth_options opt;
+    fth_err err = {0};
+    char *text = NULL;
+    size_t bytes = 0;
+    fth_options_default(&opt);
+    opt.threads = 2;
+    opt.device = "cuda";
+    opt.backend_path = getenv("FATHOM_TEST_DEVICE");
+    if (!opt.backend_path)
+        opt.backend = &t_host_backend;
+    else if (!t_device())
+        return; /* there is no card: skipped */
+    OKE(fth_context_create(&ctx, &opt, &err), &err);
+    fo_checks c = {.out = open_memstream(&text, &bytes), .device = "cuda:0"};
+    fo_test_scene_draw(&scene);
+    OKE(fo_check_fusions(&c, ctx, &scene, fo_expected_table, &err), &err);
+    fclose(c.out);
+    if (c.failed > 0) FAIL("%s", text);
+    HAS(text, "ok    cuda:0   kernels ran");
+    IS_TRUE(c.n > 40);
+    free(text);
+    OK(fth_context_destroy(ctx, NULL));
 }
 
 /* Memory and disks that fail make checks fail, and leave nothing. */

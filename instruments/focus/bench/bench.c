@@ -33,7 +33,7 @@ static void fill(uint16_t *pixels, int64_t n, uint32_t state)
     }
 }
 
-static fth_graph *build(const bench *b, fth_context *ctx, uint16_t *pixels, uint8_t *present,
+static fth_graph *build(const bench *b, fth_context *ctx, fth_tensor *stacks, fth_tensor *present,
                         fth_val *image)
 {
     fth_graph *g = fth_graph_create(ctx);
@@ -41,13 +41,9 @@ static fth_graph *build(const bench *b, fth_context *ctx, uint16_t *pixels, uint
     fth_axis(g, "z", b->planes);
     fth_axis(g, "y", b->rows);
     fth_axis(g, "x", b->columns);
-    fth_source stacks =
-        fth_source_planned(FTH_U16, 4, (const int64_t[]){b->batch, b->planes, b->rows, b->columns});
-    fth_source planes = fth_source_planned(FTH_U8, 2, (const int64_t[]){b->batch, b->planes});
-    stacks.data = pixels;
-    planes.data = present;
-    const fo_fused f = fo_fuse(g, fth_input(g, "stacks", FTH_U16, "stack z y x", stacks),
-                               fth_input(g, "present", FTH_U8, "stack z", planes), &b->how);
+    const fo_fused f =
+        fo_fuse(g, fth_input(g, "stacks", FTH_U16, "stack z y x", fth_tensor_source(stacks)),
+                fth_input(g, "present", FTH_U8, "stack z", fth_tensor_source(present)), &b->how);
     *image = f.image8;
     return g;
 }
@@ -71,11 +67,11 @@ static fth_status iterate(const bench *b, fth_plan *plan, const fth_sink *sink, 
     return FTH_OK;
 }
 
-static fth_status measure(const bench *b, fth_context *ctx, uint16_t *pixels, uint8_t *present,
+static fth_status measure(const bench *b, fth_context *ctx, fth_tensor *stacks, fth_tensor *present,
                           fth_answer *a, timing *out, fth_err *err)
 {
     fth_val image;
-    fth_graph *g = build(b, ctx, pixels, present, &image);
+    fth_graph *g = build(b, ctx, stacks, present, &image);
     const fth_sink sink =
         fth_sink_discard(FTH_U8, 3, (const int64_t[]){b->batch, b->rows, b->columns});
     fth_plan *plan = fth_plan_make(g, &image, 1, &(fth_limits){.sinks = &sink}, err);
@@ -93,18 +89,19 @@ static fth_status with_stacks(const bench *b, fth_context *ctx, fth_answer *a, t
                               fth_err *err)
 {
     fth_mem *mem = fth_context_mem(ctx);
-    const int64_t n = b->batch * b->planes * b->rows * b->columns;
-    void *pixels = NULL, *present = NULL;
-    FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)n * 2, "stacks", &pixels, err));
-    fth_status s =
-        fth_mem_take(mem, FTH_MEM_ANY, (uint64_t)(b->batch * b->planes), "planes", &present, err);
+    const int64_t size[] = {b->batch, b->planes, b->rows, b->columns};
+    fth_tensor *stacks = NULL, *present = NULL;
+    fth_status s = fth_tensor_create(&stacks, mem, "stacks", FTH_U16, 4, size, err);
+    if (s == FTH_OK) s = fth_tensor_create(&present, mem, "planes", FTH_U8, 2, size, err);
     if (s == FTH_OK) {
-        memset(present, 1, (size_t)(b->batch * b->planes));
-        if (!a->plan) fill(pixels, n, (uint32_t)b->seed);
-        s = measure(b, ctx, pixels, present, a, out, err);
-        fth_mem_release(mem, present, NULL);
+        memset(fth_tensor_data(present), 1, (size_t)(b->batch * b->planes));
+        if (!a->plan)
+            fill(fth_tensor_data(stacks), b->batch * b->planes * b->rows * b->columns,
+                 (uint32_t)b->seed);
+        s = measure(b, ctx, stacks, present, a, out, err);
     }
-    fth_mem_release(mem, pixels, NULL);
+    fth_tensor_release(present);
+    fth_tensor_release(stacks);
     return s;
 }
 

@@ -13,7 +13,9 @@ const fo_expected fo_expected_table[] = {
     {0}};
 #undef FO_EXPECTED
 
-enum { STACKS = 3, OUTS = 6 };
+enum { STACKS = 3 };
+enum { IMAGE, LO, HI, INDEX, DEPTH, OUTS }; /* what comes of a fusion */
+enum { STACK = OUTS, PRESENT, ARRAYS };     /* and what it is made of */
 
 /* Stacks, and what comes of them. */
 typedef struct fusing {
@@ -87,57 +89,89 @@ static void draw(fusing *f, const fo_test_scene *scene)
 
 /* ---- a run ---- */
 
-static fth_sink sink_of(fth_val v, void *data)
+static void release(fth_tensor *t[ARRAYS])
 {
-    fth_sink sink = {.kind = "memory", .data = data, .dtype = fth_val_dtype(v)};
-    sink.n_axes = fth_val_axes(v);
-    for (int a = 0; a < sink.n_axes; a++) sink.size[a] = fth_val_size(v, a);
-    return sink;
+    for (int i = 0; i < ARRAYS; i++) fth_tensor_release(t[i]);
 }
 
-static fo_fused build(fusing *f, fth_graph *g)
+/* The arrays of a fusion, as devices read and write them. */
+static fth_status wrap(fusing *f, fth_tensor *t[ARRAYS], fth_err *err)
+{
+    const int64_t picture[] = {f->n, FO_SCENE_Y, FO_SCENE_X},
+                  stacks[] = {f->n, FO_SCENE_Z, FO_SCENE_Y, FO_SCENE_X};
+    const struct array {
+        const char *name;
+        fth_dtype dtype;
+        int n_axes;
+        const int64_t *size;
+        void *data;
+    } arrays[ARRAYS] = {
+        [IMAGE] = {"image", FTH_U16, 3, picture, f->image},
+        [LO] = {"lo", FTH_F64, 1, picture, f->lo},
+        [HI] = {"hi", FTH_F64, 1, picture, f->hi},
+        [INDEX] = {"index", FTH_U16, 3, picture, f->index},
+        [DEPTH] = {"depth", FTH_F32, 3, picture, f->depth},
+        [STACK] = {"stacks", f->dtype, 4, stacks, f->stacks},
+        [PRESENT] = {"present", FTH_U8, 2, stacks, f->present},
+    };
+    fth_mem *mem = fth_context_mem(f->ctx);
+    for (int i = 0; i < ARRAYS; i++) {
+        const struct array *a = &arrays[i];
+        FTH_TRY(fth_tensor_wrap(&t[i], mem, a->name, a->dtype, a->n_axes, a->size, a->data, err));
+    }
+    return FTH_OK;
+}
+
+static fo_fused build(const fusing *f, fth_graph *g, fth_tensor *const t[ARRAYS])
 {
     fth_axis(g, "stack", f->n);
     fth_axis(g, "z", FO_SCENE_Z);
     fth_axis(g, "y", FO_SCENE_Y);
     fth_axis(g, "x", FO_SCENE_X);
-    fth_source stacks = fth_source_planned(
-        f->dtype, 4, (const int64_t[]){f->n, FO_SCENE_Z, FO_SCENE_Y, FO_SCENE_X});
-    fth_source present = fth_source_planned(FTH_U8, 2, (const int64_t[]){f->n, FO_SCENE_Z});
-    stacks.data = f->stacks;
-    present.data = f->present;
-    return fo_fuse(g, fth_input(g, "stacks", f->dtype, "stack z y x", stacks),
-                   fth_input(g, "present", FTH_U8, "stack z", present), &f->how);
+    return fo_fuse(g, fth_input(g, "stacks", f->dtype, "stack z y x", fth_tensor_source(t[STACK])),
+                   fth_input(g, "present", FTH_U8, "stack z", fth_tensor_source(t[PRESENT])),
+                   &f->how);
+}
+
+static fth_status run(fusing *f, fth_graph *g, fth_tensor *const t[ARRAYS], int64_t pieces,
+                      fth_err *err)
+{
+    const fo_fused u = build(f, g, t);
+    const fth_val value[OUTS] = {u.image, u.lo, u.hi, u.index, u.depth};
+    fth_val out[OUTS];
+    fth_sink sink[OUTS];
+    int n = 0;
+    FTH_TRY(fth_graph_check(g, err));
+    f->has_index = fth_val_ok(u.index);
+    f->has_depth = f->how.want_depth;
+    for (int i = 0; i < OUTS; i++) {
+        if ((i == INDEX && !f->has_index) || (i == DEPTH && !f->has_depth)) continue;
+        out[n] = value[i];
+        sink[n++] = fth_tensor_sink(t[i]);
+    }
+    const fth_limits limits = {
+        .sinks = sink, .stream = pieces > 1 ? "stack" : NULL, .min_pieces = pieces};
+    fth_plan *plan = fth_plan_make(g, out, n, &limits, err);
+    if (!plan) return err->status;
+    fth_plan_info info;
+    fth_plan_get_info(plan, &info);
+    f->chunks = info.chunks;
+    const fth_status s = fth_run(plan, sink, NULL, &f->report, err);
+    fth_plan_destroy(plan);
+    return s;
 }
 
 /* With `pieces`, cut into as many. */
 static fth_status fuse(fusing *f, int64_t pieces, fth_err *err)
 {
-    fth_graph *g = fth_graph_create(f->ctx);
-    const fo_fused u = build(f, g);
-    const fth_val value[] = {u.image, u.lo, u.hi, u.index, u.depth};
-    void *const data[] = {f->image, f->lo, f->hi, f->index, f->depth};
-    fth_val out[OUTS];
-    fth_sink sink[OUTS];
-    int n = 0;
-    f->has_index = fth_val_ok(u.index);
-    f->has_depth = f->how.want_depth;
-    for (int i = 0; i < 3 + 2; i++) {
-        if ((i == 3 && !f->has_index) || (i == 4 && !f->has_depth)) continue;
-        out[n] = value[i];
-        sink[n++] = sink_of(value[i], data[i]);
+    fth_tensor *t[ARRAYS] = {NULL};
+    fth_status s = wrap(f, t, err);
+    if (s == FTH_OK) {
+        fth_graph *g = fth_graph_create(f->ctx);
+        s = run(f, g, t, pieces, err);
+        fth_graph_destroy(g);
     }
-    const fth_limits limits = {
-        .sinks = sink, .stream = pieces > 1 ? "stack" : NULL, .min_pieces = pieces};
-    fth_plan *plan = fth_plan_make(g, out, n, &limits, err);
-    fth_status s = plan ? fth_run(plan, sink, NULL, &f->report, err) : err->status;
-    if (plan) {
-        fth_plan_info info;
-        fth_plan_get_info(plan, &info);
-        f->chunks = info.chunks;
-    }
-    fth_plan_destroy(plan);
-    fth_graph_destroy(g);
+    release(t);
     return s;
 }
 
