@@ -32,6 +32,26 @@ static void end(bench *b)
     OKE(fth_context_destroy(b->ctx, &b->err), &b->err);
 }
 
+/* The whole mosaic. */
+static void draw_all(float *out, float *weight, const fo_tiles *t, const fo_tile_place *place,
+                     const fo_tone *tone, fo_blend blend, double white, bool whole)
+{
+    fo_window w = {0};
+    fo_mosaic_size(t, place, &w.rows, &w.columns);
+    fo_mosaic_draw(out, weight, &w, &(fo_drawing){t, place, tone, blend, white, whole});
+}
+
+/* One picture on a canvas about its middle. */
+static void fit(float *out, int64_t to_y, int64_t to_x, const float *in, int64_t y, int64_t x)
+{
+    const float *tile[1] = {in};
+    const fo_tiles t = {.rows = 1, .columns = 1, .y = y, .x = x, .tile = tile};
+    const fo_window w = {fo_canvas_from(y, to_y), fo_canvas_from(x, to_x), to_y, to_x};
+    fo_mosaic_draw(
+        out, NULL, &w,
+        &(fo_drawing){&t, &(fo_tile_place){0}, &(fo_tone){1, 0, 1}, FO_BLEND_NONE, 255, true});
+}
+
 /* A member of the golden file as reals, to be freed. */
 static float *golden(bench *b, const char *name, int64_t *y, int64_t *x)
 {
@@ -91,10 +111,10 @@ TEST(golden_tiles_are_aligned_drawn_and_cut)
     fo_tones_gamma(tone, &tiles, place, 255);
     NEAR(tone[0].gamma, 1.14, 1e-9);
     EQ_F64(tone[1].gamma, 1);
-    fo_mosaic_draw(out, NULL, &tiles, place, tone, FO_BLEND_NONE, 255, true);
+    draw_all(out, NULL, &tiles, place, tone, FO_BLEND_NONE, 255, true);
     for (int64_t i = 0; i < my * mx; i++) EQ_F64(out[i], wanted[i]);
     float *final = golden(&b, "final", &gy, &gx), *cut = malloc((size_t)(gy * gx) * sizeof *cut);
-    fo_canvas_fit(cut, gy, gx, out, my, mx, false);
+    fit(cut, gy, gx, out, my, mx);
     for (int64_t i = 0; i < gy * gx; i++) EQ_F64(255 - cut[i], final[i]);
     free(cut), free(final), free(out), free(wanted);
     for (int i = 0; i < 3; i++) free(tile[i]);
@@ -442,7 +462,7 @@ TEST(a_linear_blend_is_a_ramp_and_keeps_equal_tiles)
     const fo_tiles t = {.rows = 2, .columns = 1, .y = Y, .x = X, .tile = tile};
     const fo_tile_place place[2] = {{.y = 0}, {.y = STEP}};
     const fo_tone tone[2] = {{1, 0, 1}, {1, 0, 1}};
-    fo_mosaic_draw(out, weight, &t, place, tone, FO_BLEND_LINEAR, 255, false);
+    draw_all(out, weight, &t, place, tone, FO_BLEND_LINEAR, 255, false);
     for (int x = 0; x < X; x++) {
         EQ_F64(out[6 * X + x], 10);
         NEAR(out[7 * X + x], 20, 1e-5); /* three rows overlap: shares 1/4, 2/4, 3/4 */
@@ -450,35 +470,30 @@ TEST(a_linear_blend_is_a_ramp_and_keeps_equal_tiles)
         NEAR(out[9 * X + x], 40, 1e-5);
         EQ_F64(out[10 * X + x], 50);
     }
-    fo_mosaic_draw(out, weight, &t, place, tone, FO_BLEND_NONE, 40, true);
+    draw_all(out, weight, &t, place, tone, FO_BLEND_NONE, 40, true);
     EQ_F64(out[6 * X], 10);
     EQ_F64(out[7 * X], 40); /* later over earlier, cut to white */
     const fo_tone almost[2] = {{1 - 1e-9, 0, 1}, {1, 0, 0.9999}}; /* of a gamma values are cut */
-    fo_mosaic_draw(out, weight, &t, place, almost, FO_BLEND_NONE, 255, true);
+    draw_all(out, weight, &t, place, almost, FO_BLEND_NONE, 255, true);
     EQ_F64(out[6 * X], 10);
     EQ_F64(out[7 * X], 50);
     for (int i = 0; i < Y * X; i++) high[i] = 13; /* 11.5 becomes 12 */
-    fo_mosaic_draw(out, weight, &t, place, tone, FO_BLEND_LINEAR, 255, true);
+    draw_all(out, weight, &t, place, tone, FO_BLEND_LINEAR, 255, true);
     EQ_F64(out[8 * X], 12);
     tile[1] = NULL;
-    fo_mosaic_draw(out, weight, &t, place, tone, FO_BLEND_LINEAR, 255, true);
+    draw_all(out, weight, &t, place, tone, FO_BLEND_LINEAR, 255, true);
     EQ_F64(out[9 * X], 10);
     EQ_F64(out[10 * X], 0);
 }
 
 TEST(a_canvas_cuts_and_pads_around_the_middle)
 {
-    float in[5 * 6], out[7 * 3], turned[7 * 3];
+    float in[5 * 6], out[7 * 3];
     for (int i = 0; i < 30; i++) in[i] = (float)i;
-    fo_canvas_fit(out, 7, 3, in, 5, 6, false);
+    fit(out, 7, 3, in, 5, 6);
     const float wanted[21] = {0,  0,  0,  1,  2,  3,  7,  8, 9, 13, 14,
                               15, 19, 20, 21, 25, 26, 27, 0, 0, 0};
     for (int i = 0; i < 21; i++) EQ_F64(out[i], wanted[i]);
-    float t[6 * 5];
-    for (int i = 0; i < 5; i++)
-        for (int j = 0; j < 6; j++) t[j * 5 + i] = in[i * 6 + j];
-    fo_canvas_fit(turned, 7, 3, t, 6, 5, true);
-    for (int i = 0; i < 21; i++) EQ_F64(turned[i], wanted[i]);
     int64_t y, x;
     IS_TRUE(fo_canvas_size(3, true, 640, &y, &x));
     EQ_I64(y, 1140);

@@ -292,7 +292,7 @@ void fo_bench_draw(fo_bench *b, const fo_tile_place *place, double white)
     w.x = fo_canvas_from(have_x, w.columns);
     const fo_drawing d = {
         &tiles, b->spot, b->tone, b->how.blend, white > 0 ? white : white_of(&b->how.format), true};
-    fo_mosaic_draw_window(b->canvas, b->weight, &w, &d);
+    fo_mosaic_draw(b->canvas, b->weight, &w, &d);
 }
 
 /* Value (i, j) of the picture, upright. */

@@ -59,7 +59,7 @@ static void draw_tile(const fo_drawing *d, const fo_window *w, int i, float *out
         }
 }
 
-void fo_mosaic_draw_window(float *out, float *weight, const fo_window *w, const fo_drawing *d)
+void fo_mosaic_draw(float *out, float *weight, const fo_window *w, const fo_drawing *d)
 {
     const int64_t n = w->rows * w->columns;
     memset(out, 0, (size_t)n * sizeof *out);
@@ -73,34 +73,12 @@ void fo_mosaic_draw_window(float *out, float *weight, const fo_window *w, const 
     }
 }
 
-void fo_mosaic_draw(float *out, float *weight, const fo_tiles *t, const fo_tile_place *place,
-                    const fo_tone *tone, fo_blend blend, double white, bool whole)
-{
-    const fo_drawing d = {t, place, tone, blend, white, whole};
-    fo_window w = {0};
-    fo_mosaic_size(t, place, &w.rows, &w.columns);
-    fo_mosaic_draw_window(out, weight, &w, &d);
-}
-
 /* ---- canvas ---- */
 
 int64_t fo_canvas_from(int64_t have, int64_t to)
 {
     /* cut behind (have - to) / 2, or pad with (to - have) / 2 before: one rule for both */
     return have > to ? (have - to) / 2 : -((to - have) / 2);
-}
-
-void fo_canvas_fit(float *out, int64_t to_y, int64_t to_x, const float *in, int64_t y, int64_t x,
-                   bool turn)
-{
-    const int64_t have_y = turn ? x : y, have_x = turn ? y : x;
-    const int64_t from_y = fo_canvas_from(have_y, to_y), from_x = fo_canvas_from(have_x, to_x);
-    for (int64_t i = 0; i < to_y; i++)
-        for (int64_t j = 0; j < to_x; j++) {
-            const int64_t r = i + from_y, c = j + from_x;
-            const bool there = r >= 0 && r < have_y && c >= 0 && c < have_x;
-            out[i * to_x + j] = there ? in[turn ? c * x + r : r * x + c] : 0;
-        }
 }
 
 bool fo_canvas_size(int tiles, bool vertical, int64_t width_px, int64_t *y, int64_t *x)

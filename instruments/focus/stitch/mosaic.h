@@ -25,13 +25,7 @@ typedef enum fo_blend {
 
 /* Pixels that all tiles cover together. */
 void fo_mosaic_size(const fo_tiles *tiles, const fo_tile_place *place, int64_t *y, int64_t *x);
-/* Draw into `out` [y x] of fo_mosaic_size, values cut to [0, white] and to whole numbers where
- * `whole`. `weight` has as many reals as `out`; may be NULL for FO_BLEND_NONE. */
-void fo_mosaic_draw(float *out, float *weight, const fo_tiles *tiles, const fo_tile_place *place,
-                    const fo_tone *tone, fo_blend blend, double white, bool whole);
-
-/* The same of a part of the mosaic, or more than it: from (y, x) of it on. What no tile covers is
- * 0. */
+/* What is drawn, and how: values are cut to [0, white], and to whole numbers where `whole`. */
 typedef struct fo_drawing {
     const fo_tiles *tiles;
     const fo_tile_place *place;
@@ -40,17 +34,16 @@ typedef struct fo_drawing {
     double white;
     bool whole;
 } fo_drawing;
+/* A part of the mosaic, or more than it: from (y, x) of it on. */
 typedef struct fo_window {
     int64_t y, x, rows, columns;
 } fo_window;
-void fo_mosaic_draw_window(float *out, float *weight, const fo_window *w, const fo_drawing *d);
+/* Draw into `out` [rows columns]; what no tile covers is 0. `weight` has as many reals; may be NULL
+ * for FO_BLEND_NONE. */
+void fo_mosaic_draw(float *out, float *weight, const fo_window *w, const fo_drawing *d);
 
 /* Where a canvas of `to` begins in `have`, both about one middle; below 0: it is padded. */
 int64_t fo_canvas_from(int64_t have, int64_t to);
-/* Cut from or pad with zeros around the middle of `in` [y x]: out [to_y to_x]. With `turn`, `in` is
- * read as its transpose. */
-void fo_canvas_fit(float *out, int64_t to_y, int64_t to_x, const float *in, int64_t y, int64_t x,
-                   bool turn);
 /* The canvas of MorphSeq for 1, 2 or 3 tiles of this width; false: it has none for so many. */
 bool fo_canvas_size(int tiles, bool vertical, int64_t width_px, int64_t *y, int64_t *x);
 
