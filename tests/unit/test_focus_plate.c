@@ -132,7 +132,13 @@ TEST(two_positions_of_one_well_are_refused)
     b.in.allow_duplicates = true;
     OKE(map(&b), &b.err);
     EQ_I64(b.map.duplicates, 1);
-    EQ_I64(b.map.mapped, 96);
+    EQ_I64(b.map.mapped, 95); /* both would have the same images */
+    EQ_I64(b.map.well[7], -1);
+    b.position[6].x_um += 10;
+    OKE(map(&b), &b.err);
+    EQ_I64(b.map.well[6], -1);
+    EQ_I64(b.map.well[7], 6 * FO_COLUMNS);
+    HAS(fth_texts_get(b.map.notes, 0), "both mapped to well G01; series 8 is taken");
     end(&b);
 }
 

@@ -152,7 +152,8 @@ static fo_map_method choose(const fo_map_input *in)
     return in->sheet || !in->allow_implicit ? FO_MAP_SHEET : FO_MAP_IMPLICIT;
 }
 
-/* Two positions of one well. */
+/* Two positions of one well have the same names of images: the nearer one is taken, of equally near
+ * ones the first. */
 static fth_status check_duplicates(fo_map *map, const fo_map_input *in, fth_err *err)
 {
     int64_t first[FO_WELLS];
@@ -173,8 +174,13 @@ static fth_status check_duplicates(fo_map *map, const fo_map_input *in, fth_err 
                             " are both mapped to well %s; correct the map, or "
                             "give --allow-duplicate-wells",
                             *seen + 1, i + 1, name);
-        FTH_TRY(note(map, err, "series %" PRId64 " and %" PRId64 " are both mapped to well %s",
-                     *seen + 1, i + 1, name));
+        const bool nearer = map->distance_um[i] < map->distance_um[*seen];
+        FTH_TRY(note(map, err,
+                     "series %" PRId64 " and %" PRId64
+                     " are both mapped to well %s; series %" PRId64 " is taken",
+                     *seen + 1, i + 1, name, (nearer ? i : *seen) + 1));
+        map->well[nearer ? *seen : i] = -1;
+        if (nearer) *seen = i;
     }
     return FTH_OK;
 }

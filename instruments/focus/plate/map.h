@@ -29,7 +29,7 @@ typedef struct fo_map_input {
     const fo_stage_place *position;  /* [n] */
     const fo_stage_place *reference; /* [FO_WELLS], NaN where there is none; NULL: no table */
     const double *sheet;   /* [FO_WELLS] series numbers, from 1; NaN: empty; NULL: no sheet */
-    bool allow_duplicates; /* two positions may show one well */
+    bool allow_duplicates; /* of two positions that show one well, the nearer one is taken */
     bool allow_implicit;   /* AUTO may take it */
 } fo_map_input;
 
