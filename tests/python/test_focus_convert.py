@@ -126,6 +126,15 @@ class Fused(unittest.TestCase):
         done = program("convert", self.dir / "in", "-o", self.dir / "q.zarr", "--wells", "D04", code=3)
         self.assertIn("no images such as", done.stderr)
 
+    def test_names_without_a_channel(self):
+        """As stitched tiles of a Keyence are named; maps beside them are no images."""
+        pixels = np.arange(30, dtype=np.uint8).reshape(5, 6)
+        save_tiff(self.dir / "in" / "B07_t0003_stitch.tif", pixels)
+        save_tiff(self.dir / "in" / "B07_t0003_stitch.index.tif", pixels + 1)
+        program("convert", self.dir / "in", "-o", self.dir / "p.zarr", "--ngff", "0.4", "--compressor", "none")
+        np.testing.assert_array_equal(zarr2(self.dir / "p.zarr/B/7/0/0"), pixels[None, None])
+        self.assertNotIn("omero", json.loads((self.dir / "p.zarr/B/7/0/.zattrs").read_text()))
+
     def test_files_with_times(self):
         program("toy", "-o", self.dir / "d", "--wells", 2, "--times", 3, "--planes", 2)
         for layout in ("legacy", "v2"):

@@ -71,7 +71,8 @@ fth_status fo_device_open(fth_context **out, fth_context *ctx, const char *devic
     fth_mem_stats host;
     fth_mem_get_stats(fth_context_mem(ctx), &host);
     fth_options_default(&opt);
-    opt.mem.budget_bytes = host.budget_bytes;
+    opt.mem.budget_bytes =
+        host.budget_bytes - host.used_bytes; /* both stay within the one budget */
     opt.threads = fth_context_threads(ctx);
     opt.device = device;
     opt.cache_dir = fth_context_cache_dir(ctx);
