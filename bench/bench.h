@@ -15,6 +15,7 @@ typedef struct bench {
     const char *device;  /* cases of this device alone; NULL: those of the CPU */
     const char *backend; /* its shared object; NULL: found */
     int64_t divide;      /* sizes of the cases of a device, to try them without one */
+    int64_t stacks;      /* of the plate of focus_run */
     int pairs;
     bool json, cpu_clock;
     int lines, failed;
@@ -129,6 +130,7 @@ void bench_spatial(bench *b);
 void bench_spatial_local(bench *b);
 void bench_spatial_places(bench *b);
 void bench_focus(bench *b);
+void bench_focus_run(bench *b);
 void bench_focus_device(bench *b);
 
 void peer_add(const float *x, const float *y, float *z, int64_t n, int threads);

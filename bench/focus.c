@@ -1,37 +1,38 @@
 /* focus.c - fusion of one stack of a plate, 17 x 2189 x 1152 u16, with percentiles and metrics.
  *
  * Against bounds in seconds, with the share of what reading the stack once takes; for two threads
- * against how a loop of multiply-adds in registers scales. On a device the stack is there already
- * and results stay: seconds are the kernels'. */
-#include "bench.h"
-
-#include "instruments/focus/fuse/fuse.h"
+ * against how a loop of multiply-adds in registers scales; and against what people write with
+ * OpenCV, and with PyTorch and NumPy (peer_focus.py), where those are installed. On a device the
+ * stack is there already and results stay: seconds are the kernels'. */
+#include "focus.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLANES = 17, ROWS = 2189, COLUMNS = 1152, AREA = ROWS * COLUMNS, TIMES = 9 };
+enum {
+    PLANES = FOCUS_PLANES,
+    ROWS = FOCUS_ROWS,
+    COLUMNS = FOCUS_COLUMNS,
+    AREA = ROWS * COLUMNS,
+    TIMES = 9
+};
 enum { VALUES = PLANES * AREA };
 static const char shape[] = "17x2189x1152 u16";
+typedef focus_stack stack;
 
-typedef struct stack {
-    bench_program p;
-    const bench *b;
-    const struct stack *single; /* the same on one thread */
-    uint16_t *data;
-    uint8_t *present, *image;
-    double *stats;
-} stack;
-
-/* A texture whose sharp plane changes from place to place. */
-static void fill(stack *s)
+static void take_arrays(stack *s)
 {
-    uint32_t seed = 12345;
     s->data = bench_array((uint64_t)VALUES * 2);
     s->present = bench_array(PLANES);
     s->image = bench_array(AREA);
     s->stats = bench_array(FO_STATS * sizeof(double));
     memset(s->present, 1, PLANES);
+}
+
+/* A texture whose sharp plane changes from place to place. */
+static void fill(stack *s)
+{
+    uint32_t seed = 12345;
     for (int64_t i = 0; i < VALUES; i++) {
         const int64_t sharp = i % COLUMNS * PLANES / COLUMNS, off = llabs(i / AREA - sharp);
         seed = seed * 1664525 + 1013904223;
@@ -55,9 +56,9 @@ static fo_fused fused(bench_program *p, fo_method method, fth_val stacks, fth_va
     return fo_fuse(p->g, stacks, present, &how);
 }
 
-static void make(stack *s, fo_method method, int threads)
+void focus_stack_make(stack *s, fo_method method, int threads)
 {
-    fill(s);
+    take_arrays(s);
     bench_open(&s->p, threads);
     axes(s->p.g);
     const fth_val stacks = bench_input(&s->p, "stacks", FTH_U16, "stack z y x", s->data);
@@ -65,10 +66,21 @@ static void make(stack *s, fo_method method, int threads)
     const fo_fused f = fused(&s->p, method, stacks, present);
     bench_output(&s->p, f.image8, s->image);
     bench_output(&s->p, f.stats, s->stats);
+}
+
+void focus_stack_plan(stack *s)
+{
     bench_plan(&s->p, 0, true);
 }
 
-static void drop(stack *s)
+static void make(stack *s, fo_method method, int threads)
+{
+    focus_stack_make(s, method, threads);
+    fill(s);
+    focus_stack_plan(s);
+}
+
+void focus_stack_drop(stack *s)
 {
     bench_close(&s->p);
     free(s->data);
@@ -92,15 +104,56 @@ static void one(bench *b, const char *name, fo_method method, double bound, cons
         bench_note(b, "%s: reading the stack once takes %.1f %% of it", name,
                    100 * 2e-9 * VALUES / bench_add_rate(b, 1) / least);
     }
-    drop(&s);
+    focus_stack_drop(&s);
 }
-
-/* ---- two threads ---- */
 
 static void run(void *arg)
 {
     bench_go(&((stack *)arg)->p);
 }
+
+/* ---- as others write it ---- */
+
+static double run_python(void *arg)
+{
+    return peer_python_run(((stack *)arg)->python);
+}
+
+static void against(bench *b, const char *name, fo_method method, const char *way, const char *who,
+                    double bar)
+{
+    const char *why = NULL;
+    const char *const args[] = {way,    "1", b->cpu_clock ? "cpu" : "wall", "17", "2189",
+                                "1152", NULL};
+    if (!bench_wants(b, name)) return;
+    stack s = {.b = b};
+    s.python = peer_python_start(b->peers, "peer_focus.py", args, &why);
+    if (!s.python) {
+        bench_note(b, "SKIP %s: %s", name, why);
+        return;
+    }
+    make(&s, method, 1);
+    const bench_pair pair = {.name = name,
+                             .shape = shape,
+                             .threads = 1,
+                             .amount = 1e-9 * VALUES,
+                             .unit = "Gpixel/s",
+                             .limit = bench_add_rate(b, 1) / sizeof(uint16_t),
+                             .ours = run,
+                             .peer = run_python,
+                             .peer_name = who,
+                             .bar = bar,
+                             .pairs = 3, /* they take seconds */
+                             .turns = 1,
+                             .arg = &s,
+                             .planned = s.p.planned,
+                             .measured = s.p.measured};
+    if (s.p.status == FTH_OK) bench_pairs(b, &pair);
+    focus_stack_drop(&s);
+    peer_python_stop(s.python);
+}
+
+/* ---- two threads ---- */
 
 /* What two threads would take if the fusion scaled as registers do, all measured just now. */
 static double scaled_like_registers(void *arg)
@@ -144,8 +197,8 @@ static void two(bench *b, const char *name, fo_method method)
                              .planned = s.p.planned,
                              .measured = s.p.measured};
     if (s.p.status == FTH_OK && single.p.status == FTH_OK) bench_pairs(b, &pair);
-    drop(&s);
-    drop(&single);
+    focus_stack_drop(&s);
+    focus_stack_drop(&single);
 }
 
 void bench_focus(bench *b)
@@ -158,6 +211,9 @@ void bench_focus(bench *b)
     two(b, "focus_log_smooth_2", FO_LOG_SMOOTH);
     two(b, "focus_lap_pyr_2", FO_LAP_PYR);
     two(b, "focus_cwt_2", FO_CWT);
+    against(b, "focus_log_morphseq", FO_LOG, "morphseq", "PyTorch, NumPy", 30);
+    against(b, "focus_log_opencv", FO_LOG, "log", "OpenCV by hand", 5);
+    against(b, "focus_log_smooth_opencv", FO_LOG_SMOOTH, "log-smooth", "OpenCV by hand", 4);
 }
 
 /* ---- a device ---- */
@@ -185,6 +241,7 @@ static void on_device(bench *b, const char *name, fo_method method, double bound
     double kernels[TIMES];
     if (!bench_wants(b, name)) return;
     stack s = {0};
+    take_arrays(&s);
     fill(&s);
     bench_open_within(&s.p, b, 0);
     axes(s.p.g);
@@ -199,7 +256,7 @@ static void on_device(bench *b, const char *name, fo_method method, double bound
         kernels[i] = s.p.report.device_seconds;
     }
     if (s.p.status == FTH_OK) bench_single(b, name, shape, kernels, TIMES, bound, what);
-    drop(&s);
+    focus_stack_drop(&s);
 }
 
 void bench_focus_device(bench *b)

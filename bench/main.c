@@ -1,12 +1,13 @@
 /* main.c - fathom-bench: how fast, against whom, and with how much memory.
  *
  * usage: fathom-bench [--filter TEXT] [--json] [--pairs N] [--clock wall|cpu] [--peers DIR]
- *                     [--device NAME]
+ *                     [--stacks N] [--device NAME]
  *
  * One line per case: name, device, shape, seconds, rate, fraction of the measured limit, planned
  * and measured bytes, residual, then the peer and the ratio of its time to ours: median, lower
  * quartile, bar, verdict. Ours and the peer take turns, and the best of three turns counts for
- * each. Exit code 1 when a bar is missed. With --device only the cases of that device run;
+ * each. Exit code 1 when a bar is missed. --stacks is the size of the plate of focus_run: 8 by
+ * itself, 40 for the numbers in bench/results. With --device only the cases of that device run;
  * where it cannot be used they say why and are left out. Two more options let them be tried without
  * one: --backend FILE, and --divide N, which makes their sizes smaller.
  */
@@ -20,7 +21,7 @@ static int usage(const char *wrong)
     if (wrong) fprintf(stderr, "fathom-bench: unknown or incomplete argument '%s'\n", wrong);
     fprintf(wrong ? stderr : stdout,
             "usage: fathom-bench [--filter TEXT] [--json] [--pairs N] [--clock wall|cpu] "
-            "[--peers DIR] [--device NAME]\n");
+            "[--peers DIR] [--stacks N] [--device NAME]\n");
     return wrong ? 2 : 0;
 }
 
@@ -41,11 +42,12 @@ static void on_the_cpu(bench *b)
     bench_spatial_local(b);
     bench_spatial_places(b);
     bench_focus(b);
+    bench_focus_run(b);
 }
 
 int main(int argc, char **argv)
 {
-    bench b = {.pairs = 7, .peers = "bench", .divide = 1};
+    bench b = {.pairs = 7, .peers = "bench", .divide = 1, .stacks = 8};
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--json") == 0) {
@@ -67,6 +69,8 @@ int main(int argc, char **argv)
             b.device = value;
         else if (strcmp(argv[i], "--backend") == 0)
             b.backend = value;
+        else if (strcmp(argv[i], "--stacks") == 0 && atoll(value) >= 1 && atoll(value) <= 96)
+            b.stacks = atoll(value);
         else if (strcmp(argv[i], "--divide") == 0 && atoll(value) >= 1)
             b.divide = atoll(value);
         else
