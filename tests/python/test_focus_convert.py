@@ -1,5 +1,6 @@
 # test_focus_convert.py - fathom focus convert: fused plates and raw stacks as OME-NGFF and OME-TIFF, pixel by pixel.
 # seconds: 6
+import csv
 import json
 import os
 import pathlib
@@ -116,6 +117,18 @@ class Fused(unittest.TestCase):
                 np.testing.assert_array_equal(zarr2(self.dir / f"{i}b.zarr" / path), zarr2(self.dir / "0b.zarr" / path))
         self.assertTrue((self.dir / "0.zarr/A/1/0/0/c/1/0/0/0").is_file(), "a shard for each time point")
 
+    def test_channels_that_are_not_neighbours(self):
+        want = {}
+        for c in range(4):
+            want[c] = np.full((6, 5), 10 * c + 1, np.uint8)
+            save_tiff(self.dir / "in" / f"A01_t0000_ch{c:02}_stitch.tif", want[c])
+        program("convert", self.dir / "in", "-o", self.dir / "a.zarr")
+        for out, channels, chosen in (("b", "0,2,3", (0, 2, 3)), ("c", "ch03,ch01", (1, 3))):
+            program("convert", self.dir / "a.zarr", "-o", self.dir / f"{out}.zarr", "--channels", channels, "--ngff", "0.4",
+                    "--compressor", "none")
+            got = zarr2(self.dir / f"{out}.zarr/A/1/0/0")
+            np.testing.assert_array_equal(got[0], [want[c] for c in chosen])
+
     def test_selections(self):
         pictures = self.make(np.uint8)
         program("convert", self.dir / "in", "-o", self.dir / "p.zarr", "--ngff", "0.4", "--compressor", "none",
@@ -140,6 +153,14 @@ class Fused(unittest.TestCase):
         for layout in ("legacy", "v2"):
             where = ["--data-root", self.dir / "d", *TOY, "--layout", layout]
             program("run", *where, "--microscope", "YX1", "--image-format", "tif", "--overwrite")
+            table = next((self.dir / "d").glob(f"**/{'20250101_toy_metadata' if layout == 'legacy' else 'scope_metadata'}.csv"))
+            rows = list(csv.DictReader(table.read_text().splitlines()))
+            for row in rows:  # a clock that does not start at zero
+                for column in {"Time (s)", "experiment_time_s"} & row.keys():
+                    row[column] = float(row[column]) + 500
+            with table.open("w") as file:
+                writer = csv.DictWriter(file, rows[0])
+                writer.writeheader(), writer.writerows(rows)
             program("convert", *where, "-o", str(self.dir / layout) + "/")
             self.assertEqual(left_in(self.dir / layout), ["A01.ome.tif", "B01.ome.tif"])
             data = (self.dir / layout / "B01.ome.tif").read_bytes()
@@ -177,6 +198,10 @@ class Raw(unittest.TestCase):
             for t in range(2):
                 for z in range(5):
                     self.assertEqual(zlib.crc32(got[t, 0, z].tobytes()), want[(t * 3 + p) * 5 + z])
+        program("convert", GOLDEN / "synth_T2P3Z5.nd2", "-o", self.dir / "late.zarr", "--wells", "P2", "--times", "1:",
+                "--ngff", "0.4", "--compressor", "none")
+        late = zarr2(self.dir / "late.zarr/0")
+        self.assertEqual([zlib.crc32(late[0, 0, z].tobytes()) for z in range(5)], want[20:25])
 
     def test_channels_and_files(self):
         program("convert", GOLDEN / "synth_Z5C2.nd2", "-o", self.dir / "a.zarr", "--ngff", "0.4", "--compressor", "none")
