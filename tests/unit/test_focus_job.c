@@ -5,6 +5,8 @@
 #include "instruments/focus/toy/toy.h"
 #include "testing/files.h"
 
+#include <fathom/nd2.h>
+
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -373,6 +375,43 @@ TEST(the_new_layout)
     OKE(RUN("", &err), &err); /* images of the old layout are others: each has its record */
     HAS(said, "8 images made, 0 were there");
     IS_TRUE(there(RUNS "/run.json") && there(RUNS "/v2/run.json"));
+}
+
+static fth_status draw_channels(void *user, int64_t t, int64_t p, int64_t z, void *pixels,
+                                bool *present, fth_err *err)
+{
+    (void)user, (void)present, (void)err;
+    for (int i = 0; i < 3 * 400; i++)
+        ((uint16_t *)pixels)[i] = (uint16_t)(i * (7 + t + p + z) % (100 * (1 + i / 400)));
+    return FTH_OK;
+}
+
+/* Names that become one word: an image, and a row, of each all the same. */
+TEST(channels_of_one_name_have_images_of_their_own)
+{
+    static const char *const channels[] = {"EYES - Dia", "EYES - GFP", "Empty"};
+    static const char *const names[] = {"BF", "GFP", "BF_ch02"};
+    const fth_nd2_options o = {
+        .size = {2, 4, 3, 3, 20, 20}, .dtype = FTH_U16, .um_per_px = 1, .channel = channels};
+    char path[2200];
+    fth_mem *mem = t_mem(1 << 26);
+    fth_err err = {0};
+    make_plate();
+    snprintf(path, sizeof path, "%s/" RAW "/20250101_toy.nd2", root);
+    OKE(fth_nd2_write(mem, path, &o, draw_channels, NULL, &err), &err);
+    OK(fth_mem_destroy(mem, NULL));
+    OKE(RUN("--layout=v2 --channels=each", &err), &err);
+    char *text = text_of("experiment_metadata/20250101_toy/scope_metadata.csv");
+    for (int c = 0; c < 3; c++) {
+        snprintf(path, sizeof path,
+                 "built_image_data/20250101_toy/stitched_ff_images/B01/%s/"
+                 "B01_%s_t0001.tif",
+                 names[c], names[c]);
+        IS_TRUE(there(path));
+        snprintf(path, sizeof path, "B01_%s_f0001,1,", names[c]);
+        HAS(text, path);
+    }
+    free(text);
 }
 
 TEST(metadata_alone)

@@ -73,6 +73,8 @@ fth_status fo_job_tables(const fo_job *e, bool save, fth_err *err);
 int64_t fo_job_rows(const fo_job *e);
 /* Whether a stack is the first of its well and time: rows of tables, and images, are of those. */
 bool fo_job_has_row(const fo_job *e, int64_t stack);
+/* Otherwise each image is there once for every channel of the file. */
+bool fo_job_is_of_one_channel(const fo_job *e);
 /* "BF": a channel of a stack as names of the new layout have it. */
 void fo_job_channel(const fo_job *e, const fo_stack *s, fo_port port, char *word, size_t bytes);
 /* The tables of the new layout: scope_metadata.csv, and plate_metadata.csv and

@@ -26,15 +26,36 @@ static const char *plain_channel(const char *name)
 }
 
 /* As a word of a file's name: slashes and blanks become underscores. */
-void fo_job_channel(const fo_job *e, const fo_stack *s, fo_port port, char *word, size_t bytes)
+static void name_channel(const fo_job *e, int64_t channel, char *word, size_t bytes)
 {
     const fth_images *images = e->in.file[0].images;
     const char *name = fo_job_is_tiled(e) ? e->keyence.header.channel
-                       : images           ? fth_images_channel(images, channel_of(s, port))
+                       : images           ? fth_images_channel(images, channel)
                                           : "";
     snprintf(word, bytes, "%s", plain_channel(name ? name : ""));
     for (char *c = word; *c; c++)
         if (*c == '/' || *c == ' ') *c = '_';
+}
+
+bool fo_job_is_of_one_channel(const fo_job *e)
+{
+    return fo_job_is_tiled(e) || e->in.file[0].rgb || e->selection.channels == FO_CHANNELS_ONE;
+}
+
+/* Where several are fused, one that is called as another before it gets its number, too: their
+ * images have names of their own. */
+void fo_job_channel(const fo_job *e, const fo_stack *s, fo_port port, char *word, size_t bytes)
+{
+    const int own = channel_of(s, port);
+    name_channel(e, own, word, bytes);
+    for (int c = 0; c < own && !fo_job_is_of_one_channel(e); c++) {
+        char other[64];
+        name_channel(e, c, other, sizeof other);
+        if (strcmp(other, word) != 0) continue;
+        const size_t n = strlen(word);
+        snprintf(word + n, bytes - n, "_ch%02d", own);
+        return;
+    }
 }
 
 fth_status fo_job_path_of(const fo_job *e, const fo_stack *s, fo_port port, char path[FTH_PATH],

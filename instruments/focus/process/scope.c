@@ -117,16 +117,24 @@ static fth_status save_series(const fo_job *e, const char *path, fth_err *err)
 
 fth_status fo_job_save_scope(const fo_job *e, const fo_metadata_row *row, int64_t n, fth_err *err)
 {
-    char folder[FTH_PATH], path[FTH_PATH], channel[64];
+    char folder[FTH_PATH], path[FTH_PATH];
+    const bool one = fo_job_is_of_one_channel(e);
+    const int64_t first = one ? e->in.stack[0].c : 0,
+                  end_channel = one ? first + 1 : e->in.file[0].size[FO_C];
     fth_lines t;
-    fo_job_channel(e, &e->in.stack[0], FO_OUT_IMAGE, channel, sizeof channel);
     fth_lines_begin(&t, e->mem);
     fth_lines_add(&t, "experiment_id,well_id,well_index,image_id,time_int,micrometers_per_pixel,"
                       "image_width_px,image_height_px,objective_magnification,frame_interval_s,"
                       "absolute_start_time,experiment_time_s,microscope_id,channel,z_position,"
                       "frame_index\n");
-    const scope info = scope_of(e, channel);
-    for (int64_t i = 0; i < n; i++) add_row(&t, e, &row[i], &info);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t c = first; c < end_channel; c++) {
+            const fo_stack s = {.c = (int32_t)c};
+            char channel[64];
+            fo_job_channel(e, &s, FO_OUT_IMAGE, channel, sizeof channel);
+            const scope info = scope_of(e, channel);
+            add_row(&t, e, &row[i], &info);
+        }
     FTH_TRY(fth_lines_save(&t, e->place.metadata, err));
     FTH_TRY(fth_path_parent(folder, e->place.metadata, err));
     FTH_TRY(fth_path_join(path, folder, "plate_metadata.csv", err));
