@@ -62,10 +62,11 @@ static void show_card(const doctor_report *r, int i)
     const fth_gpu *g = doctor_gpu(r, i);
     if (r->api.card[i].units > 0) snprintf(units, sizeof units, " %d SM,", r->api.card[i].units);
     if (g) {
-        char left[32];
-        snprintf(more, sizeof more, ", %s free, PCIe gen%d x%d, UUID %s",
-                 fth_mem_format_size(g->free_bytes, left, sizeof left), g->pcie_generation,
-                 g->pcie_lanes, g->uuid);
+        char left[32], bus[32] = "";
+        if (g->pcie_generation)
+            snprintf(bus, sizeof bus, ", PCIe gen%d x%d", g->pcie_generation, g->pcie_lanes);
+        snprintf(more, sizeof more, ", %s free%s, UUID %s",
+                 fth_mem_format_size(g->free_bytes, left, sizeof left), bus, g->uuid);
     }
     line("GPU %d: %s, cc %d.%d,%s %s total%s", i, r->api.card[i].name,
          r->api.card[i].capability / 10, r->api.card[i].capability % 10, units,

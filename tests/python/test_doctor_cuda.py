@@ -239,5 +239,29 @@ class Monitor(unittest.TestCase):
         self.assertIn("--monitor takes whole seconds, from 1 to 86400", done.stderr)
 
 
+
+class Entry(unittest.TestCase):
+    """The block that a run begins with under --log debug has the reasons of doctor, in its order."""
+
+    def block(self, fake="", home=BESIDE, folder=FAKES, **environment):
+        done = subprocess.run([PROGRAM, "focus", "info", "tests/golden/focus/synth_Z5C2.nd2", "--log", "debug"],
+                              capture_output=True, text=True, timeout=60,
+                              env=environment_of(fake, home, folder, **environment))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stderr.splitlines()
+        first = lines.index("DEVICE DIAGNOSTICS - focus")
+        return "\n".join(lines[first:lines.index("=" * 60, first)])
+
+    def test_a_reason_for_each_fault(self):
+        with tempfile.TemporaryDirectory() as empty:
+            self.assertRegex(self.block(folder=empty), "(?s)CUDA available: no.*libcuda.so.1.*device count: 0")
+        for fake, text in (("init=999", "does not start: CUDA_ERROR_UNKNOWN"), ("seen=0 cards=0", "no card can be reached"),
+                           ("version=11020", "supports CUDA 11.2"), ("capability=75", "compute capability 7.5"),
+                           ("mode=2", "prohibited")):
+            self.assertRegex(self.block(fake), f"(?s)CUDA available: no.*{text}.*To do: ", fake)
+        self.assertRegex(self.block("init=100 cards=2", CUDA_VISIBLE_DEVICES=""), "(?s)CUDA available: no.*CUDA_VISIBLE_DEVICES: empty")
+        self.assertRegex(self.block("cards=2", home=ALONE), "(?s)CUDA available: no.*CUDA backend is missing")
+
+
 if __name__ == "__main__":
     unittest.main()
