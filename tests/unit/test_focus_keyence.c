@@ -1,6 +1,7 @@
 /* test_focus_keyence.c - folders and headers of a Keyence microscope.
  * seconds: 1 */
 #include "instruments/focus/keyence/header.h"
+#include "instruments/focus/keyence/plate.h"
 #include "instruments/focus/keyence/tree.h"
 #include "mem/inject.h"
 #include "testing/files.h"
@@ -254,4 +255,45 @@ TEST(every_allocation_may_fail)
     }
     IS_TRUE(n > 5);
     end(&b);
+}
+
+/* ---- tiles as stacks ---- */
+
+/* Tiles 3 and 4 at five times, of two planes; the second tile lacks one at the first time. */
+TEST(tiles_of_chosen_times_are_stacks)
+{
+    enum { TIMES = 5 };
+    fth_mem *mem = t_mem(1 << 20);
+    fo_keyence_image image[TIMES * 4];
+    fo_keyence_tree tree = {.mem = mem, .image = image};
+    OK(fth_texts_create(&tree.paths, mem, NULL));
+    OK(fth_texts_add(tree.paths, golden, sizeof golden - 1, NULL));
+    for (int t = 0; t < TIMES; t++)
+        for (int tile = 3; tile < 5; tile++)
+            for (int plane = 1; plane < 3; plane++)
+                if (t > 0 || tile == 3 || plane == 1)
+                    image[tree.n++] = (fo_keyence_image){
+                        .series = 2, .well = 7, .t = t, .tile = tile, .plane = plane, .channel = 1};
+    bool well[FO_WELLS] = {false};
+    well[7] = true;
+    const fo_keyence_choice choice = {.channel = "", .times = {0, 4, 2}, .well = well};
+    fo_keyence_plate p;
+    fo_problems problems = {0};
+    OK(fo_keyence_plate_make(&p, mem, &tree, &choice, &problems, NULL));
+    EQ_I64(problems.n, 0);
+    EQ_I64(p.n, 4); /* two tiles at times 0 and 2 */
+    EQ_I64(p.planes, 2);
+    EQ_I64(p.tiles[2], 2);
+    for (int i = 0; i < 4; i++) {
+        EQ_I64(p.stack[i].b, i % 2);
+        EQ_I64(p.stack[i].t, i / 2 * 2);
+        EQ_I64(p.stack[i].p, 2);
+        EQ_I64(p.stack[i].planes, 2); /* as deep as its neighbour */
+        EQ_I64(p.plane[2 * i], 0);
+        EQ_I64(p.plane[2 * i + 1], i == 1 ? -1 : 0);
+        NEAR(p.seconds[i], 63800000000.0, 0);
+    }
+    fo_keyence_plate_free(&p);
+    fth_texts_free(tree.paths);
+    OK(fth_mem_destroy(mem, NULL));
 }

@@ -255,6 +255,114 @@ TEST(rectangles_of_an_array)
     }
 }
 
+/* Planes that are files: those of the selection, all of one kind. */
+static fth_texts *grid_paths(fth_mem *mem, char name[4][1200])
+{
+    fth_texts *paths = NULL;
+    OK(fth_texts_create(&paths, mem, NULL));
+    for (int i = 0; i < 4; i++) { /* the last has colours */
+        uint8_t px[36];
+        memset(px, 50 * (i + 1), sizeof px);
+        const fth_picture p = {FTH_U8, 3, 4, i == 3 ? 3 : 1, px, 0};
+        snprintf(name[i], 1200, "%s/g%d.png", t_temp_dir(), i);
+        OK(fth_picture_save(mem, name[i], &p, &(fth_picture_format){.kind = FTH_PICTURE_PNG},
+                            NULL));
+        OK(fth_texts_add(paths, name[i], strlen(name[i]), NULL));
+    }
+    return paths;
+}
+
+static int32_t *grid_planes(fth_mem *mem, const int32_t *from, int n)
+{
+    void *block = NULL;
+    OK(fth_mem_take(mem, FTH_MEM_POOL, (uint64_t)n * sizeof *from, "planes", &block, NULL));
+    return memcpy(block, from, (size_t)n * sizeof *from);
+}
+
+TEST(stacks_of_a_grid)
+{
+    char name[4][1200];
+    fth_mem *mem = t_mem(1 << 24);
+    const fo_stack stack[2] = {{.planes = 3}, {.planes = 3}};
+    const int32_t plane[6] = {0, 1, 2, 2, 1, -1};
+    fo_grid grid = {grid_paths(mem, name), stack, 2, 3, grid_planes(mem, plane, 6)};
+    fo_grid_files files;
+    fo_problems problems = {0};
+    fo_input in;
+    const fo_selection from_1 = with_planes(1, -1);
+    OK(fo_input_open_grid(&in, mem, &grid, &from_1, &files, &problems, NULL));
+    EQ_I64(problems.n, 0);
+    EQ_I64(in.planes, 2);
+    static const uint8_t has[4] = {1, 1, 1, 0};
+    SAME_BYTES(in.present, has, 4);
+    EQ_I64(in.missing_frames, 1);
+    fo_input_view view = {.input = &in};
+    const fth_source s = fo_input_source(&view);
+    uint8_t got[48];
+    OK(s.read(s.self, (int64_t[4]){0}, s.size, got, NULL));
+    static const int shade[4] = {100, 150, 100, 0};
+    for (int i = 0; i < 48; i++) EQ_I64(got[i], shade[i / 12]);
+    /* a file that is gone is an error each time, and never a wait for what nobody gives back */
+    remove(name[1]);
+    for (int i = 0; i < 20; i++)
+        IS_TRUE(s.read(s.self, (int64_t[4]){0}, (int64_t[]){1, 1, 3, 4}, got, NULL) != FTH_OK);
+    fo_input_close(&in);
+
+    /* grey and colours do not mix */
+    const int32_t mixed[6] = {0, 3, 2, 2, 2, -1};
+    grid.paths = grid_paths(mem, name);
+    grid.plane = grid_planes(mem, mixed, 6);
+    OK(fo_input_open_grid(&in, mem, &grid, &everything, &files, &problems, NULL));
+    EQ_I64(problems.n, 1);
+    fth_err err = {0};
+    IS_TRUE(fo_problems_end(&problems, &err) != FTH_OK);
+    HAS(err.text, "found y=3 x=4 u8 RGB");
+    for (int i = 0; i < 4; i++) remove(name[i]);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* ---- names ---- */
+
+TEST(formats_with_a_quality)
+{
+    fo_format f;
+    OK(fo_format_choose("jpg:35", "", "png", &f, NULL));
+    EQ_I64(f.quality, 35);
+    OK(fo_format_choose("jpg", "", "png", &f, NULL));
+    EQ_I64(f.quality, 90);
+    IS(fo_format_choose("png:35", "", "png", &f, NULL), FTH_E_COMMAND);
+}
+
+/* Files of one name are numbered; other channels count around the chosen one. */
+TEST(names_of_files)
+{
+    fo_file file[2] = {{.path = "x/a.nd2"}, {.path = "y/a.nd2"}};
+    fo_stack stack[2] = {{.file = 0, .c = 1}, {.file = 1, .c = 1}};
+    fo_input in = {.file = file, .n_files = 2, .stack = stack, .n_stacks = 2};
+    for (int a = 0; a < FO_AXES; a++) in.size[a] = 1;
+    fo_names names;
+    fo_format png;
+    char stem[300];
+    OK(fo_format_choose("png", "", "png", &png, NULL));
+    fo_names_begin(&names, &in, "out", &png);
+    for (int i = 0; i < 2; i++) {
+        fo_names_stem(&names, i, FO_OUT_IMAGE, stem, sizeof stem);
+        EQ_STR(stem, i ? "a_b0001" : "a_b0000");
+    }
+    file[1].path = "y/b.nd2";
+    in.size[FO_C] = 3;
+    in.others = 2;
+    fo_names_begin(&names, &in, "out", &png);
+    static const struct {
+        fo_port port;
+        const char *stem;
+    } ports[] = {{FO_OUT_IMAGE, "b_c01"}, {FO_OUT_KINDS, "b_c00"}, {FO_OUT_KINDS + 1, "b_c02"}};
+    for (int i = 0; i < 3; i++) {
+        fo_names_stem(&names, 1, ports[i].port, stem, sizeof stem);
+        EQ_STR(stem, ports[i].stem);
+    }
+}
+
 /* ---- writer ---- */
 
 enum { ROWS = 4, COLUMNS = 6, AREA = ROWS * COLUMNS };

@@ -2,7 +2,7 @@
  *
  * seconds: 4 */
 #include "instruments/focus/stack/stack.h"
-#include "testing/files.h"
+#include "testing/nd2_made.h"
 
 #include <fathom/images.h>
 #include <fathom/pictures.h>
@@ -372,6 +372,53 @@ TEST(one_channel_decides_for_all)
     IS(CALL(&err, "tests/golden/focus/synth_Z5C2.nd2 -o @/no --channels=all --method=mean"),
        FTH_E_COMMAND);
     HAS(err.text, "method mean has no index");
+    sweep();
+}
+
+/* Every channel is scaled by its own values. */
+TEST(other_channels_have_their_own_scale)
+{
+    enum { Y2 = 48, X2 = 38 };
+    static uint16_t fused[Y2 * X2], raw[Y2 * X2];
+    fth_err err = {0};
+    sweep();
+    OKE(CALL(&err, "tests/golden/focus/synth_Z5C2.nd2 -o @/raw --channels=all --scale=none "
+                   "--image-format=npy"),
+        &err);
+    OKE(CALL(&err, "tests/golden/focus/synth_Z5C2.nd2 -o @/all --channels=all --image-format=npy"),
+        &err);
+    load_npy(at("raw/synth_Z5C2_c00.npy"), FTH_U16, Y2 * X2, raw);
+    load_npy(at("all/synth_Z5C2_c00.npy"), FTH_U16, Y2 * X2, fused);
+    int least = 65535, most = 0;
+    for (int i = 0; i < Y2 * X2; i++) {
+        least = fused[i] < least ? fused[i] : least;
+        most = fused[i] > most ? fused[i] : most;
+        if (raw[i] > raw[0]) IS_TRUE(fused[i] >= fused[0]);
+    }
+    LE_F64(least, 6000); /* percentiles are those of all planes */
+    LE_F64(60000, most);
+    sweep();
+}
+
+/* A stack of which nothing is there is left out, and the others keep their own missing planes. */
+TEST(missing_planes_behind_an_empty_stack)
+{
+    const fth_nd2_options o = {.size = {1, 3, 3, 1, 16, 16}, .dtype = FTH_U16};
+    const int64_t missing[] = {0, 1, 2, 4};
+    const t_nd2_scene scene = {&o, missing, 4};
+    fth_mem *mem = t_mem(1 << 24);
+    fth_err err = {0};
+    sweep();
+    OK(fth_nd2_write(mem, at("holes.nd2"), &o, t_nd2_draw, (void *)(uintptr_t)&scene, NULL));
+    OK(fth_mem_destroy(mem, NULL));
+    OKE(CALL(&err, "@/holes.nd2 -o @/out --metrics --image-format=png"), &err);
+    size_t bytes;
+    char *csv = (char *)t_file_read(at("out/metrics.csv"), &bytes);
+    csv[bytes] = '\0';
+    HAS(csv, "holes_p001,,0,0,2,");
+    HAS(csv, "holes_p002,,0,0,3,");
+    HAS_NOT(csv, "holes_p000");
+    free(csv);
     sweep();
 }
 
