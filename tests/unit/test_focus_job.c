@@ -1,6 +1,6 @@
 /* test_focus_job.c - `fathom focus run` of a made-up plate: images, tables, resume and refusals.
  *
- * seconds: 4 */
+ * seconds: 6 */
 #include "instruments/focus/process/command.h"
 #include "instruments/focus/toy/toy.h"
 #include "testing/files.h"
@@ -451,6 +451,12 @@ TEST(all_problems_are_told_and_nothing_is_written)
     make_plate();
     shell("rm " RAW "/20250101_toy.nd2");
     IS(RUN("", &err), FTH_E_FILE_FORMAT);
+    err = (fth_err){0};
+    make_plate();
+    shell("sed -i 's/^well,/wall,/' " TABLE); /* and that it maps no well follows from it */
+    IS(RUN("", &err), FTH_E_FILE_FORMAT);
+    HAS(err.text, "no column \"well\"");
+    HAS_NOT(err.text, "series_number_map");
     err = (fth_err){0};
     make_plate();
     shell("sed -i 2d " TABLE); /* A01 has images and no row */

@@ -87,7 +87,8 @@ static fth_status map_wells(fo_job *e, const fth_images *images, fo_problems *pr
                                  fth_config_bool(e->cfg, "focus.allow_duplicate_wells"),
                              .allow_implicit = e->place.layout == FO_LAYOUT_V2};
     if (s == FTH_OK) s = fo_map_make(&e->map, e->mem, &in, &found);
-    if (s != FTH_OK) fo_problems_take(problems, &found);
+    const bool follows = !e->plate.mem && !table; /* from a plate's table that cannot be read */
+    if (s != FTH_OK && !follows) fo_problems_take(problems, &found);
     fth_mem_release(e->mem, place, NULL);
     for (int64_t i = 0; s == FTH_OK && i < fth_texts_count(e->map.notes); i++)
         FTH_TRY(note(e, fth_texts_get(e->map.notes, i), err));
