@@ -625,6 +625,7 @@ TEST(tables_are_read_again)
     csv[bytes] = 0;
     EQ_STR(csv, "name,z,mean_log,corr_next,kept\n"
                 "s0,4,0.5,0.25,0\ns0,5,1.5,,1\ns1,4,1.5,0.25,1\ns2,4,2.5,0.25,0\ns2,5,3.5,,1\n");
+    free(csv);
 
     OK(fo_results_create(&b, mem, N, P, NULL));
     for (int i = 0; i < N; i++) b.state[i] = i == 1 ? FO_WAITING : FO_SKIPPED;
