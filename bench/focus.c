@@ -6,6 +6,7 @@
  * stack is there already and results stay: seconds are the kernels'. */
 #include "focus.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -234,6 +235,43 @@ static fth_val resident(bench_program *p, const char *name, fth_dtype dtype, con
     return fth_param(p->g, name, names, t);
 }
 
+/* The least seconds of PyTorch's kernels for the same work, of two ways to write it; 0: none. */
+static double torch_kernels(bench *b, const char *method)
+{
+    static const char *const ways[] = {"conv", "compile"}, *const none[] = {NULL};
+    const char *why = NULL;
+    double least = 0;
+    peer_python *torch = peer_python_start_any(b->peers, "peer_cuda.py", none, &why);
+    if (!torch) bench_note(b, "no PyTorch: %s", why);
+    for (int k = 0; torch && k < 2; k++) {
+        char line[64];
+        (void)snprintf(line, sizeof line, "focus %s %s", method, ways[k]);
+        if (peer_python_tell(torch, line) <= 0) continue;
+        double own = 0;
+        for (int i = 0; i < TIMES; i++) {
+            (void)peer_python_run(torch);
+            const double seconds = peer_python_kernels(torch);
+            if (own == 0 || seconds < own) own = seconds;
+        }
+        bench_note(b, "%s with PyTorch, %s: %.3f ms", method, ways[k], 1e3 * own);
+        if (least == 0 || own < least) least = own;
+    }
+    if (torch) peer_python_stop(torch);
+    return least;
+}
+
+/* Against a share of the best that PyTorch does, in the same run. */
+static void against_torch(bench *b, const char *name, const char *method, const double *kernels,
+                          double share)
+{
+    char full[64], what[64];
+    (void)snprintf(full, sizeof full, "%s_torch", name);
+    const double torch = torch_kernels(b, method);
+    if (torch <= 0) return;
+    (void)snprintf(what, sizeof what, "PyTorch's %.2f ms / %.0f", 1e3 * torch, share);
+    bench_single(b, full, shape, kernels, TIMES, torch / share, what);
+}
+
 static void on_device(bench *b, const char *name, fo_method method, double bound, const char *what)
 {
     static const int64_t size[4] = {1, PLANES, ROWS, COLUMNS}, flat[3] = {1, ROWS, COLUMNS},
@@ -256,6 +294,9 @@ static void on_device(bench *b, const char *name, fo_method method, double bound
         kernels[i] = s.p.report.device_seconds;
     }
     if (s.p.status == FTH_OK) bench_single(b, name, shape, kernels, TIMES, bound, what);
+    if (s.p.status == FTH_OK && method == FO_LOG) against_torch(b, name, "log", kernels, 5);
+    if (s.p.status == FTH_OK && method == FO_LOG_SMOOTH)
+        against_torch(b, name, "log-smooth", kernels, 5);
     focus_stack_drop(&s);
 }
 

@@ -83,7 +83,8 @@ template <typename T> __device__ void sum_edge_row(const sum_work &w, int64_t i)
     ((int64_t *)r.out)[s * r.step[0] + z * r.step[1] + row * r.step[2] + threadIdx.x] = all;
 }
 
-/* Chunks [from, to) of a run; all of the lanes' columns are there, or lanes have none. */
+/* Chunks [from, to) of a run. Nothing branches in it, so that rows are fetched ahead: rows after
+ * the last one, and the plane before where there is none, are replaced by others, for nobody. */
 template <typename T, bool QUADS>
 __device__ __forceinline__ void sum_chunks(const sum_work &w, const T *plane, const T *before,
                                            int64_t before_step, int y, int high, int from, int to,
@@ -93,10 +94,10 @@ __device__ __forceinline__ void sum_chunks(const sum_work &w, const T *plane, co
     for (int chunk = from; chunk < to; chunk++) {
         const int group = chunk * WARP + lane, x = EDGE + group * COLUMNS;
         if (group >= w.groups) continue;
+        const T *other = before + x;
         log_run<T, QUADS, SUM_ROWS>(w.r.in, plane + x - 2, y, [&](int n, const float *e, uint2 v) {
-            if (n >= high) return;
-            uint2 b = {};
-            if (before) b = middle_four<QUADS>(before + n * before_step + x);
+            const uint2 b = middle_four<QUADS>(other);
+            other += n + 1 < high ? before_step : 0;
 #pragma unroll
             for (int k = 0; k < COLUMNS; k++)
                 t[n].energy += __float_as_uint(e[k] + TWO_TO_23) - 0x4b000000u;
@@ -132,7 +133,7 @@ __global__ void __launch_bounds__(SUM_THREADS, SUM_BLOCKS) sum_runs(const sum_wo
     const int chunks = has ? (w.groups + WARP - 1) / WARP : 0;
     for (int from = 0; from < chunks; from += MOST_CHUNKS) {
         lane_sums t[SUM_ROWS] = {};
-        sum_chunks<T, QUADS>(w, plane, before, before_step, y, high, from,
+        sum_chunks<T, QUADS>(w, plane, before ? before : own, before_step, y, high, from,
                              from + MOST_CHUNKS < chunks ? from + MOST_CHUNKS : chunks, t);
 #pragma unroll
         for (int n = 0; n < SUM_ROWS; n++) {
@@ -143,7 +144,7 @@ __global__ void __launch_bounds__(SUM_THREADS, SUM_BLOCKS) sum_runs(const sum_wo
             total[FO_SUM_ENERGY] += energy;
             total[FO_SUM_VALUE] += value;
             total[FO_SUM_SQUARE] += square;
-            total[FO_SUM_BEFORE] += both;
+            total[FO_SUM_BEFORE] += before ? both : 0;
         }
     }
     /* The ends of the rows: four lanes a row, whose sums the first of them gets. */

@@ -12,8 +12,8 @@ constexpr int REACH = 8; /* of the smoothing that this is for: sigma 2 */
 constexpr int TILE = 64, AROUND = TILE + 2 * REACH;
 constexpr int WIDE = AROUND + 2 * EDGE, TO_LEFT = REACH + EDGE; /* runs stand as in the image */
 constexpr int TILE_THREADS = 256, TILE_BLOCKS = 3;
-constexpr int TILE_GROUPS = WIDE / COLUMNS; /* of runs of rows of energy: 21 x 12 threads */
-constexpr int TILE_RUN = 7;
+constexpr int TILE_GROUPS = WIDE / COLUMNS; /* of runs of rows of energy: 21 x 10 threads */
+constexpr int TILE_RUN = 8;
 constexpr int ACROSS = 8;                        /* pixels that a thread smooths along x, */
 constexpr int DOWN = TILE * TILE / TILE_THREADS; /* and along y */
 /* Floats of a row: pairs of 16 rows, one below the other, lie in different banks. */
@@ -39,20 +39,21 @@ __device__ inline int mirrored(int i, int n)
     return i < 0 ? -1 - i : i >= n ? 2 * n - 1 - i : i;
 }
 
-/* Energies in and around the tile, but for those that look beyond an edge. */
+/* Energies in and around the tile; those that look beyond an edge come to nothing. */
 template <typename T, bool QUADS>
 __device__ void tile_energies(const smooth_work &w, const tile_place &t, const T *plane, float *e)
 {
-    const int group = (int)threadIdx.x % TILE_GROUPS, run = (int)threadIdx.x / TILE_GROUPS;
-    const int x = t.x - TO_LEFT + group * COLUMNS, from = run * TILE_RUN, y = t.y - REACH + from;
-    const int height = (int)w.in.height, width = (int)w.in.width;
+    static_assert(AROUND % TILE_RUN == 0, "runs are whole");
+    const int group = (int)threadIdx.x % TILE_GROUPS,
+              from = (int)threadIdx.x / TILE_GROUPS * TILE_RUN;
+    const int x = t.x - TO_LEFT + group * COLUMNS;
     float *to = e + from * ENERGY_ROW + group * COLUMNS;
-    if (from >= AROUND || x < EDGE || x + COLUMNS + EDGE > width) return;
-    log_run<T, QUADS, TILE_RUN>(w.in, plane + x - 2, y, [&](int n, const float *v, uint2) {
-        if (from + n >= AROUND || (!t.whole && (y + n < EDGE || y + n >= height - EDGE))) return;
-        *(float2 *)(to + n * ENERGY_ROW) = make_float2(v[0] * EIGHTH, v[1] * EIGHTH);
-        *(float2 *)(to + n * ENERGY_ROW + 2) = make_float2(v[2] * EIGHTH, v[3] * EIGHTH);
-    });
+    if (from >= AROUND || x < EDGE || x + COLUMNS + EDGE > (int)w.in.width) return;
+    log_run<T, QUADS, TILE_RUN>(
+        w.in, plane + x - 2, t.y - REACH + from, [&](int n, const float *v, uint2) {
+            *(float2 *)(to + n * ENERGY_ROW) = make_float2(v[0] * EIGHTH, v[1] * EIGHTH);
+            *(float2 *)(to + n * ENERGY_ROW + 2) = make_float2(v[2] * EIGHTH, v[3] * EIGHTH);
+        });
 }
 
 /* What a tile at the edge has more: pixels along it, and the mirror image beyond. */
@@ -61,6 +62,7 @@ __device__ void tile_edge(const smooth_work &w, const tile_place &t, const plane
                           float *e)
 {
     constexpr int MOST = EDGE + COLUMNS - 1; /* columns after the last run */
+    __syncthreads();                         /* runs have written there */
     const int height = (int)w.in.height, width = (int)w.in.width;
     const int top = t.y - REACH, left = t.x - TO_LEFT,
               after = EDGE + (int)run_groups(width) * COLUMNS;

@@ -26,6 +26,7 @@ __global__ void __launch_bounds__(THREADS) add_rows(work w)
         const int wide = (int)(w.sums - from < THREADS ? w.sums - from : (int64_t)THREADS);
         const int high = THREADS / wide, t = (int)threadIdx.x, k = t % wide;
         int64_t sum = 0;
+#pragma unroll 8
         for (int64_t y = t / wide; t < high * wide && y < w.rows; y += high)
             sum += in[y * w.in_step[2] + from + k];
         part[t] = sum;
