@@ -238,13 +238,12 @@ TEST(units_scales_and_places)
     EQ_F64(fth_images_get_position(o.images, 0).x_um, 0);
     EQ_F64(fth_images_get_position(o.images, 0).y_um, 7);
     close_all(&o);
-    o = open_path(
-        mem,
-        make_group("{\"multiscales\":[{\"axes\":[" UM(
-            "y") "," UM("x") "],\"datasets\":[{\"path\":\"0\",\"coordinateTransformations\":"
-                             "[" SCALE("2,4") "," MOVE("10,20") "]}],\"coordinateTransformations\":"
-                                                                "[" SCALE("0.5,0.25") "," MOVE("1,"
-                                                                                               "2") "]}]}"));
+    o = open_path(mem, make_group("{\"multiscales\":[{\"axes\":[" UM("y") "," UM(
+                           "x") "],\"datasets\":[{\"path\":\"0\",\"coordinateTransformations\":"
+                                "[" SCALE("2,4") "," MOVE(
+                                    "10,20") "]}],\"coordinateTransformations\":"
+                                             "[" SCALE("0.5,0.25") "," MOVE("1,"
+                                                                            "2") "]}]}"));
     EQ_F64(o.info->um_per_px, 1);
     EQ_F64(fth_images_get_position(o.images, 0).x_um, 7);
     EQ_F64(fth_images_get_position(o.images, 0).y_um, 6);
