@@ -321,7 +321,7 @@ enum { WIDE = 500, HIGH = 600 };
 static uint16_t *noise(void)
 {
     uint16_t *v = malloc(WIDE * HIGH * sizeof *v);
-    for (int i = 0; i < WIDE * HIGH; i++) v[i] = (uint16_t)(i * 7919 + i / 977);
+    for (uint32_t i = 0; i < WIDE * HIGH; i++) v[i] = (uint16_t)(i * 7919 + i / 977);
     return v;
 }
 
