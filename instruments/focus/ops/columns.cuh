@@ -1,9 +1,9 @@
 /* columns.cuh - the LoG of size 3 of four columns of 8 or 16 bit values, down a run of rows.
  *
- * Included inside the unnamed namespace of a .cu file, after log.cuh. Every sum is an integer below
- * 2^24 in a float, exact in any order, so the sums along x and along y are made once and kept in
- * registers. The two pixels along each edge of an image have borders to look beyond: log_at makes
- * those, and a run leaves them out.
+ * Included inside the unnamed namespace of a .cu file, after fathom/cuda.h, energy.h and stack.h.
+ * Every sum is an integer below 2^24 in a float, exact in any order, so the sums along x and along
+ * y are made once and kept in registers. The two pixels along each edge of an image have borders to
+ * look beyond: a run leaves them out, and log_near makes them.
  */
 #ifndef FOCUS_OPS_COLUMNS_CUH
 #define FOCUS_OPS_COLUMNS_CUH
@@ -127,12 +127,13 @@ struct taps {
     int at[3];
     float share[3], own;
 };
+/* fo_border_at for a place at most one outside, which needs no division. */
 __device__ inline int near_border(int i, int n, fo_border border)
 {
     if (i >= 0 && i < n) return i;
     if (border == FO_BORDER_ZERO) return -1;
     if (border == FO_BORDER_REPLICATE || n == 1) return i < 0 ? 0 : n - 1;
-    return i < 0 ? -i : 2 * n - 2 - i; /* reflect101, one place outside */
+    return i < 0 ? -i : 2 * n - 2 - i; /* reflect101 */
 }
 __device__ inline taps taps_of(int i, int n, fo_border border)
 {

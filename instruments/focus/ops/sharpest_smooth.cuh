@@ -33,7 +33,7 @@ struct tile_place {
     bool whole; /* no pixel around it is at the edge or beyond */
 };
 
-/* Where a mirrored image has row or column i of n; n is larger than the reach. */
+/* fo_border_at of a mirrored image whose n is larger than the reach: no division is needed. */
 __device__ inline int mirrored(int i, int n)
 {
     return i < 0 ? -1 - i : i >= n ? 2 * n - 1 - i : i;
