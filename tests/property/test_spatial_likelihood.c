@@ -2,7 +2,6 @@
  * the same bits however it is cut, slopes by differences, and counts that nobody expects.
  * seconds: 10
  */
-#include "testing/op_harness.h"
 #include "testing/spatial_batch.h"
 
 enum { MOST_N = 900, MOST_D = 70, MOST_L = 20, MOST_E = 4 };
@@ -147,47 +146,6 @@ TEST(bits_do_not_depend_on_chunks_or_workers)
             same(&m, &cut, &whole);
         }
         unmake(&m);
-    }
-}
-
-/* Both operations by themselves, cut wherever their grid allows, with tiles in larger boxes. */
-TEST(operations_may_be_cut_on_their_grid)
-{
-    enum { N = 700, D = 9, F = 3, E = 2 };
-    t_random r = t_random_make(12);
-    static int64_t row_ptr[N + 1];
-    static int32_t gene[N * D];
-    static float value[N * D], phi[E * F * N], eps[E * F * N], W[D * F];
-    static double out[N * F];
-    int64_t n = 0;
-    for (int i = 0; i < N; i++) {
-        for (int32_t d = 0; d < D; d++)
-            if (t_random_f64(&r) < 0.2) {
-                gene[n] = d;
-                value[n++] = (float)t_random_i64(&r, 1, 9);
-            }
-        row_ptr[i + 1] = n;
-    }
-    for (int i = 0; i < E * F * N; i++) {
-        phi[i] = (float)exp(t_random_normal(&r));
-        eps[i] = (float)t_random_normal(&r);
-    }
-    for (int i = 0; i < D * F; i++) W[i] = (float)t_random_f64(&r);
-    for (int path = SP_PATH_SPARSE; path <= SP_PATH_DENSE; path++) {
-        fth_graph *g = t_graph("draw=2 factor=3 cellb=700 geneb=9 cellb1=701");
-        fth_axis(g, "entry", n);
-        const sp_poisson_in in = {.phi = t_input(g, "phi", FTH_F32, "draw factor cellb", phi),
-                                  .W = t_input(g, "W", FTH_F32, "geneb factor", W),
-                                  .row_ptr = t_input(g, "row_ptr", FTH_I64, "cellb1", row_ptr),
-                                  .gene = t_input(g, "gene", FTH_I32, "entry", gene),
-                                  .value = t_input(g, "value", FTH_F32, "entry", value),
-                                  .path = (sp_poisson_path)path};
-        t_eval(sp_poisson_genes_(FTH_HERE, &in, false), out);
-        t_eval(sp_poisson_genes_(FTH_HERE, &in, true), out);
-        t_eval(
-            sp_poisson_cells_(FTH_HERE, &in, t_input(g, "eps", FTH_F32, "draw factor cellb", eps)),
-            out);
-        t_graph_free(g);
     }
 }
 

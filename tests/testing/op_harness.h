@@ -37,6 +37,8 @@ void t_eval_f64(fth_val v, double *out);
 fth_status t_try(fth_val v, void *out, fth_err *err);
 /* From now on a NaN of the reference must be the same NaN, bit by bit, of every other kernel. */
 void t_same_nans(bool same);
+/* From now on a device must give the very numbers of the reference, whatever the operation. */
+void t_exact(bool exact);
 /* How many cuttings t_eval tries at every node; 8 unless set. */
 void t_cuts(int n);
 

@@ -9,6 +9,7 @@
 #define SPATIAL_OPS_POISSON_H
 
 #include "../spatial.h"
+#include "poisson_node.h"
 
 /* Which loops: by how many of the places of a batch hold a count, or one of them always. */
 typedef enum sp_poisson_path { SP_PATH_AUTO, SP_PATH_SPARSE, SP_PATH_DENSE } sp_poisson_path;
@@ -78,10 +79,6 @@ const sp_poisson_loops *sp_poisson_best(fth_dtype real);
 
 /* ---- what the two operations share ---- */
 
-enum { SP_IN_PHI, SP_IN_W, SP_IN_ROW_PTR, SP_IN_GENE, SP_IN_VALUE, SP_IN_EPS };
-typedef struct sp_poisson_attr {
-    int32_t path, update;
-} sp_poisson_attr;
 fth_status sp_poisson_check(const fth_node *node, fth_err *err);
 fth_val sp_poisson_add(fth_site site, const fth_op *op, const sp_poisson_in *in, fth_val eps,
                        bool update);

@@ -8,15 +8,11 @@
 
 #include <string.h>
 
-enum { LEAST = 256, MOST = 4096, BLOCKS = 64, AT_ONCE = 16 };
+enum { AT_ONCE = 16 };
 
-/* Cells of a block: a function of the size of the batch alone. */
 static int64_t block_of(const fth_node *node)
 {
-    const int64_t cells = node->in[SP_IN_PHI].size[sp_poisson_cell_dim(node)];
-    int64_t block = LEAST;
-    while (block < MOST && block * BLOCKS < cells) block *= 2;
-    return block;
+    return sp_poisson_block(node->in[SP_IN_PHI].size[sp_poisson_cell_dim(node)]);
 }
 
 static fth_status infer(fth_node *node, fth_err *err)
