@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/statfs.h>
-#include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -63,9 +62,9 @@ static uint64_t free_memory(void *user)
 static bool free_space(void *user, const char *folder, uint64_t *bytes)
 {
     (void)user;
-    struct statvfs v;
-    if (statvfs(folder, &v) != 0) return false;
-    *bytes = (uint64_t)v.f_bavail * v.f_frsize;
+    fth_path_disk_info disk;
+    if (!fth_path_exists(folder) || fth_path_disk(folder, &disk, NULL) != FTH_OK) return false;
+    *bytes = disk.free_bytes;
     return true;
 }
 

@@ -55,6 +55,13 @@ FTH_API bool fth_path_exists(const char *path);
 FTH_API bool fth_path_is_readable(const char *path);
 /* May it be written, or where there is nothing, made? */
 FTH_API bool fth_path_is_writable(const char *path);
+typedef struct fth_path_disk_info {
+    uint64_t free_bytes; /* that this user may still write */
+    uint64_t id;         /* tells file systems apart */
+} fth_path_disk_info;
+/* The file system of a path, or where there is nothing yet, of the nearest folder above it. */
+FTH_API FTH_MUST_USE fth_status fth_path_disk(const char *path, fth_path_disk_info *out,
+                                              fth_err *err);
 /* A finished file gets another name, and its folder is synced; what has that name is replaced. */
 FTH_API FTH_MUST_USE fth_status fth_path_rename(fth_mem *mem, const char *from, const char *to,
                                                 fth_err *err);

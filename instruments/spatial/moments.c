@@ -3,18 +3,15 @@
 
 #include "slots.h"
 
-#include <sys/statvfs.h>
-
 static fth_status check_room(const sp_moments *s, const char *dir, fth_err *err)
 {
-    struct statvfs disk;
-    if (statvfs(dir, &disk) != 0) return FTH_OK; /* making the files will say what is wrong */
-    const uint64_t free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
-    if (free_bytes >= s->bytes) return FTH_OK;
+    fth_path_disk_info disk;
+    if (fth_path_disk(dir, &disk, NULL) != FTH_OK) return FTH_OK; /* making the files will say it */
+    if (disk.free_bytes >= s->bytes) return FTH_OK;
     char need[24], have[24];
     FTH_FAIL(err, FTH_E_NO_FIT, "the moments of the optimiser take %s of %s, where %s are free",
              fth_mem_format_size(s->bytes, need, sizeof need), dir,
-             fth_mem_format_size(free_bytes, have, sizeof have));
+             fth_mem_format_size(disk.free_bytes, have, sizeof have));
     fth_err_hint(err, "give another folder with --scratch, or set training.moments: memory");
     return FTH_E_NO_FIT;
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 /* ---- names ---- */
@@ -94,6 +95,26 @@ bool fth_path_is_writable(const char *path)
     char folder[FTH_PATH];
     if (access(path, F_OK) == 0) return access(path, W_OK) == 0;
     return fth_path_parent(folder, path, NULL) == FTH_OK && access(folder, W_OK) == 0;
+}
+
+fth_status fth_path_disk(const char *path, fth_path_disk_info *out, fth_err *err)
+{
+    char at[FTH_PATH], above[FTH_PATH];
+    struct stat st;
+    struct statvfs fs;
+    *out = (fth_path_disk_info){0};
+    if (snprintf(at, sizeof at, "%s", path) >= FTH_PATH) return too_long(path, err);
+    while (stat(at, &st) != 0) {
+        if (errno != ENOENT || fth_path_parent(above, at, err) != FTH_OK || strcmp(at, above) == 0)
+            return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: %s", at, strerror(errno));
+        memcpy(at, above, sizeof at);
+    }
+    if (statvfs(at, &fs) != 0)
+        return FTH_FAIL(err, FTH_E_FILE_OPEN, "%s: its free space is not known: %s", at,
+                        strerror(errno));
+    *out = (fth_path_disk_info){.free_bytes = (uint64_t)fs.f_bavail * (uint64_t)fs.f_frsize,
+                                .id = (uint64_t)st.st_dev};
+    return FTH_OK;
 }
 
 fth_status fth_path_rename(fth_mem *mem, const char *from, const char *to, fth_err *err)

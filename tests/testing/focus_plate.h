@@ -34,18 +34,21 @@ static inline const char *tp_value(void *user, const char *flag)
     return NULL;
 }
 
-/* The verb, with "--flag=value" words behind those that name the experiment. */
-static inline fth_status tp_call(tp_plate *p, const fth_verb *verb, const char *extra, fth_err *err)
+/* "--flag=value" words; they are cut in place. */
+static inline void tp_add_words(tp_words *w, char *text)
 {
-    char text[2000];
-    tp_words w = {{"data-root", "exp", "microscope"}, {p->root, p->exp, p->microscope}, 3};
-    snprintf(text, sizeof text, "%s", extra);
     for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) {
         char *eq = strchr(word, '=');
         if (eq) *eq = '\0';
-        w.flag[w.n] = word + 2;
-        w.value[w.n++] = eq ? eq + 1 : "";
+        w->flag[w->n] = word + 2;
+        w->value[w->n++] = eq ? eq + 1 : "";
     }
+}
+
+/* The verb, with these words and at most one that is no flag. */
+static inline fth_status tp_run(tp_plate *p, const fth_verb *verb, char *arg, tp_words *w,
+                                fth_err *err)
+{
     fth_context *ctx = NULL;
     fth_options opt;
     char *out_text = NULL;
@@ -59,12 +62,22 @@ static inline fth_status tp_call(tp_plate *p, const fth_verb *verb, const char *
     const fth_status made = fth_context_create(&ctx, &opt, err);
     if (made != FTH_OK) return made; /* no memory for it */
     FILE *out = open_memstream(&out_text, &bytes);
-    const fth_status s = verb->run(ctx, 0, NULL, tp_value, &w, out, err);
+    const fth_status s = verb->run(ctx, arg != NULL, &arg, tp_value, w, out, err);
     fclose(out);
     snprintf(p->said, sizeof p->said, "%s", out_text);
     free(out_text);
     OK(fth_context_destroy(ctx, NULL));
     return s;
+}
+
+/* The verb, with words behind those that name the experiment. */
+static inline fth_status tp_call(tp_plate *p, const fth_verb *verb, const char *extra, fth_err *err)
+{
+    char text[2000];
+    tp_words w = {{"data-root", "exp", "microscope"}, {p->root, p->exp, p->microscope}, 3};
+    snprintf(text, sizeof text, "%s", extra);
+    tp_add_words(&w, text);
+    return tp_run(p, verb, NULL, &w, err);
 }
 
 static inline void tp_shell(const tp_plate *p, const char *fmt, ...) FTH_PRINTF(2, 3);

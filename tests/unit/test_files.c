@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -100,6 +101,28 @@ TEST(what_a_path_leads_to)
     OK(fth_path_remove(mem, file, NULL));
     IS(fth_path_remove(mem, t_temp_dir(), &err), FTH_E_FILE_WRITE);
     OK(fth_mem_destroy(mem, NULL));
+}
+
+TEST(the_disk_of_a_path_is_that_of_the_nearest_folder)
+{
+    fth_path_disk_info here, below, other;
+    struct statvfs fs;
+    struct stat st;
+    fth_err err = {0};
+    EQ_I64(statvfs(t_temp_dir(), &fs) | stat(t_temp_dir(), &st), 0);
+    OK(fth_path_disk(t_temp_dir(), &here, NULL));
+    EQ_U64(here.id, st.st_dev);
+    const uint64_t now = (uint64_t)fs.f_bavail * fs.f_frsize, near = 1 << 30; /* others write */
+    IS_TRUE(here.free_bytes < now + near && here.free_bytes + near > now);
+    OK(fth_path_disk(t_temp_path("no/such/folder"), &below, NULL));
+    EQ_U64(below.id, here.id);
+    OK(fth_path_disk("/proc/no/such", &other, NULL));
+    IS_TRUE(other.id != here.id);
+    const char *file = t_temp_path("plain");
+    t_file_write(file, "abc", 3);
+    IS(fth_path_disk(t_temp_path("plain/below"), &below, &err), FTH_E_FILE_OPEN);
+    HAS(err.text, "Not a directory");
+    remove(file);
 }
 
 /* What somebody finds who is not root, to whom everything is allowed. */

@@ -238,6 +238,23 @@ static fth_status check_output(const command *c, fth_err *err)
     return FTH_OK;
 }
 
+/* What is there stays until the new one is complete. */
+static fth_status check_room(command *c, fth_err *err)
+{
+    fo_room room = {0};
+    char path[FTH_PATH], beside[FTH_PATH];
+    FTH_TRY(fo_target_path(&c->series, &c->to, 0, path, err));
+    FTH_TRY(fth_path_beside(beside, path, "new", err));
+    FTH_TRY(fo_room_add(&room, beside, fo_target_amount(&c->series, &c->to), err));
+    fth_texts *notes = NULL;
+    FTH_TRY(fth_texts_create(&notes, c->series.mem, err));
+    const fth_status s = fo_room_check(&room, get(c, "ignore-space") != NULL, notes, err);
+    for (int64_t i = 0; s == FTH_OK && i < fth_texts_count(notes); i++)
+        fprintf(c->a->notes, "note    %s\n", fth_texts_get(notes, i));
+    fth_texts_free(notes);
+    return s;
+}
+
 /* ---- doing it ---- */
 
 static void tell_files(const command *c)
@@ -328,6 +345,7 @@ static fth_status work(command *c, int n_args, char *const *arg, fth_err *err)
     FTH_TRY(open_input(c, err));
     FTH_TRY(check_wells(c, err));
     FTH_TRY(check_output(c, err));
+    FTH_TRY(check_room(c, err));
     c->to.name = c->name;
     /* Asked once, Ctrl+C is heeded from here on: no temporary folder stays behind. */
     FTH_TRY(fth_context_loop(c->ctx, "convert", 1, nothing, NULL, err));
@@ -401,6 +419,7 @@ static const fth_flag flags[] = {
      .value = FTH_FLAG_WORD,
      .doc = "distance of planes in um, where the file does not say it or says it wrong"},
     {.name = "overwrite", .doc = "replace what is there"},
+    {.name = "ignore-space", .doc = "go on although the disk has likely too little room"},
     {0}};
 
 const fth_verb fo_verb_convert = {

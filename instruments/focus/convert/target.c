@@ -79,6 +79,45 @@ fth_status fo_target_path(const fo_series *s, const fo_target_options *opt, int6
     return fth_path_join(path, opt->path, file, err);
 }
 
+/* ---- how much ---- */
+
+/* A smaller copy has half of each side, rounded up: at most so many levels have pixels. */
+static int64_t pixels_of_levels(int64_t y, int64_t x, int levels)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < levels; i++, y = (y + 1) / 2, x = (x + 1) / 2) sum += y * x;
+    return sum;
+}
+
+/* Files and folders of a Zarr: a chunk, the folder of its row, and those of its t, c and z; of each
+ * level and well what describes them. */
+static int64_t entries_of(const fo_series *s, const fo_target_options *opt)
+{
+    const int64_t planes = s->wells * s->t * s->z * s->c, tile = opt->tile,
+                  chunks = tile > 0 ? ((s->y + tile - 1) / tile) * ((s->x + tile - 1) / tile) : 1;
+    return planes * opt->levels * (2 * chunks + 3) + s->wells * (4 * opt->levels + 6) + 16;
+}
+
+/* Planes with the noise of a camera keep most of their bits when they are packed: 0.6 of them is
+ * usual. */
+fo_amount fo_target_amount(const fo_series *s, const fo_target_options *opt)
+{
+    enum {
+        HEAD = 512,
+        BLOCK = 4096
+    }; /* of a page of a TIFF; what a file or folder does not fill */
+    const int64_t planes = s->wells * s->t * s->z * s->c, item = fth_dtype_size(s->dtype);
+    if (opt->kind != FO_TO_ZARR) {
+        const uint64_t all =
+            (uint64_t)(planes * (s->y * s->x * item + HEAD) + (s->wells + 1) * BLOCK);
+        return (fo_amount){all, all};
+    }
+    const uint64_t raw = (uint64_t)(planes * pixels_of_levels(s->y, s->x, opt->levels) * item),
+                   rest = (uint64_t)(entries_of(s, opt) * BLOCK);
+    if (opt->packing == FTH_ZARR_PLAIN) return (fo_amount){raw, raw + rest};
+    return (fo_amount){raw / 10 * 6, raw + raw / 100 + rest};
+}
+
 /* ---- opening ---- */
 
 /* Pointers to n texts; none where all are empty. */

@@ -6,6 +6,7 @@
 #ifndef FOCUS_CONVERT_TARGET_H
 #define FOCUS_CONVERT_TARGET_H
 
+#include "../output/room.h"
 #include "series.h"
 
 #include <fathom/tiff.h>
@@ -31,6 +32,9 @@ typedef struct fo_target_options {
 /* By the ending of the name: .zarr, .ome.tif, .ome.tiff; a slash, or a folder that is there, and is
  * no Zarr: a folder of files. FTH_E_COMMAND for any other. */
 fth_status fo_target_kind_of(const char *path, fo_target_kind *out, fth_err *err);
+
+/* Bytes of all that will be written. */
+fo_amount fo_target_amount(const fo_series *series, const fo_target_options *opt);
 
 typedef struct fo_target fo_target;
 fth_status fo_target_create(fo_target **out, const fo_series *series, const fo_target_options *opt,

@@ -84,6 +84,25 @@ int64_t fo_mosaics_count(const fo_mosaics *m, fo_state state)
     return n;
 }
 
+fth_status fo_mosaics_room(const fo_mosaics *m, fo_room *room, fth_err *err)
+{
+    const fo_format *f = &m->how.format;
+    char path[FTH_PATH];
+    for (int64_t i = 0; i < m->n; i++) {
+        int64_t y, x;
+        if (m->mosaic[i].state != FO_WAITING) continue;
+        fo_mosaic_canvas(&m->how, m->mosaic[i].tiles, &y, &x);
+        FTH_TRY(m->names.image(m->names.user, i, path, err));
+        FTH_TRY(fo_room_add(room, path, fo_amount_of_picture(f->name, f->quality, f->dtype, y * x),
+                            err));
+        if (!m->names.stack) continue;
+        FTH_TRY(m->names.stack(m->names.user, i, path, err));
+        const int64_t voxels = m->names.planes * y * x;
+        FTH_TRY(fo_room_add(room, path, fo_amount_of_picture("tif", 0, FTH_U8, voxels), err));
+    }
+    return FTH_OK;
+}
+
 /* ---- memory ---- */
 
 fth_status fo_mosaics_plan(fo_mosaics *m, uint64_t *bytes, fth_err *err)

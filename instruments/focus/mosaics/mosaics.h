@@ -12,6 +12,7 @@
 #ifndef FOCUS_MOSAICS_MOSAICS_H
 #define FOCUS_MOSAICS_MOSAICS_H
 
+#include "../output/room.h"
 #include "../output/tables.h"
 #include "bench.h"
 
@@ -71,6 +72,8 @@ void fo_mosaics_close(fo_mosaics *m); /* one that was not opened is allowed */
 int64_t fo_mosaics_count(const fo_mosaics *m, fo_state state);
 /* FTH_E_NO_FIT when not even one workbench fits the budget; *bytes of the ledger while it runs. */
 fth_status fo_mosaics_plan(fo_mosaics *m, uint64_t *bytes, fth_err *err);
+/* Files that are still to write go to `room`. */
+fth_status fo_mosaics_room(const fo_mosaics *m, fo_room *room, fth_err *err);
 /* FTH_E_JOB_FAILED when some tiles could not be read; the others are there. */
 fth_status fo_mosaics_run(fo_mosaics *m, fth_err *err);
 

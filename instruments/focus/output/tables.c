@@ -117,6 +117,13 @@ fth_status fo_tables_save(const fo_results *r, const fo_input *in, const fo_labe
     return fth_lines_save(&t, planes, err);
 }
 
+fo_amount fo_tables_amount(const fo_results *r)
+{
+    enum { STACK = 400, PLANE = 120 };
+    const uint64_t most = (uint64_t)(r->n * (STACK + PLANE * r->planes));
+    return (fo_amount){most / 2, most};
+}
+
 /* ---- reading them again ---- */
 
 static double number_of(const fth_csv *c, int64_t row, int64_t column)

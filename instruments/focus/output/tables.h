@@ -4,6 +4,7 @@
 
 #include "../fuse/fuse.h"
 #include "../input/input.h"
+#include "room.h"
 
 typedef enum fo_state {
     FO_WAITING,
@@ -35,6 +36,8 @@ typedef struct fo_labels {
     void (*well)(void *user, int64_t stack, char *text, size_t bytes);
     void *user;
 } fo_labels;
+/* Both tables together: rows of numbers with all their digits, or with half of them. */
+fo_amount fo_tables_amount(const fo_results *r);
 /* What tables that are there say about stacks in state FO_SKIPPED: those then need no measuring. */
 fth_status fo_tables_load(fo_results *r, const fo_input *in, const fo_labels *labels,
                           const char *metrics, const char *planes, fth_err *err);

@@ -98,6 +98,13 @@ static uint64_t pixel_bytes(const fo_writer_options *o)
     return (uint64_t)(o->rows * o->columns * most);
 }
 
+fo_amount fo_writer_amount(const fo_writer_options *o, fo_port port)
+{
+    const fo_kind kind = fo_port_kind(port);
+    return fo_amount_of_picture(kind == FO_OUT_IMAGE ? o->format.name : "tif", o->format.quality,
+                                written_dtype(o, kind), o->rows * o->columns);
+}
+
 /* ---- conversion of one row ---- */
 
 static void convert_index(const fo_writer_options *o, const uint16_t *src, int64_t n, void *dst)

@@ -12,6 +12,7 @@
 
 #include "../watch/watch.h"
 #include "format.h"
+#include "room.h"
 #include "scalebar.h"
 
 #include <fathom/pictures.h>
@@ -39,6 +40,8 @@ typedef struct fo_writer fo_writer;
 fth_status fo_writer_create(fo_writer **out, fth_context *ctx, const fo_writer_options *opt,
                             fth_err *err);
 void fo_writer_destroy(fo_writer *w); /* NULL is allowed */
+/* Bytes of a file of a stack, once `values` is known. */
+fo_amount fo_writer_amount(const fo_writer_options *opt, fo_port port);
 /* Stack i of the sink is stack chosen[i]; NULL: stack i. `chosen` lives as long as the sink. */
 fth_sink fo_writer_sink(fo_writer *w, fo_port port, const int64_t *chosen, int64_t n);
 /* Seconds that threads spent in encoding and in writing. */

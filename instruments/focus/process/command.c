@@ -69,6 +69,7 @@ static void tell_experiment(const command *c)
     const fo_job *e = &c->w.e;
     const fo_fusion *how = &c->w.pipeline.how;
     FILE *out = c->a->notes;
+    char room[64];
     tell_input(c);
     tell_wells(c);
     fprintf(out, "todo    %" PRId64 " images, %" PRId64 " done\n", fo_work_count(&c->w, FO_WAITING),
@@ -78,6 +79,8 @@ static void tell_experiment(const command *c)
     if (how->method == FO_LOG_SMOOTH || how->method == FO_DEPTH)
         fprintf(out, " sigma=%g", how->sigma);
     fputc('\n', out);
+    fo_room_format(&c->w.room, room, sizeof room);
+    fprintf(out, "disk    %s\n", room);
     tell_coverage(&c->w, out);
     for (int64_t i = 0; i < fth_texts_count(e->notes); i++)
         fprintf(out, "note    %s\n", fth_texts_get(e->notes, i));

@@ -18,6 +18,7 @@ static bool is_passing(const char *key)
                                        "focus.run_dir",
                                        "focus.require_gpu",
                                        "focus.strict",
+                                       "focus.ignore_space",
                                        "focus.workers",
                                        "focus.trace_stacks",
                                        "output_dir",

@@ -173,6 +173,25 @@ static fth_status check_before(fo_work *c, fth_err *err)
     return FTH_E_CONFIG;
 }
 
+/* ---- room on the disk ---- */
+
+static fth_status room_path(void *user, int64_t stack, fo_port port, char path[FTH_PATH],
+                            fth_err *err)
+{
+    return fo_job_path(user, stack, port, path, err); /* and makes no folder */
+}
+
+/* Before anything is written: images, mosaics and tables fit on their disks. */
+static fth_status check_room(fo_work *c, fth_err *err)
+{
+    char metrics[FTH_PATH], planes[FTH_PATH];
+    FTH_TRY(table_paths(c, metrics, planes, err));
+    FTH_TRY(fo_pipeline_room(&c->pipeline, &c->room, room_path, &c->e, err));
+    FTH_TRY(fo_mosaics_room(&c->mosaics, &c->room, err));
+    FTH_TRY(fo_room_add(&c->room, metrics, fo_tables_amount(&c->results), err));
+    return fo_room_check(&c->room, fth_config_bool(c->cfg, "focus.ignore_space"), c->e.notes, err);
+}
+
 static fth_status set_up(fo_work *c, fth_err *err)
 {
     fo_fusion how;
@@ -206,7 +225,8 @@ static fth_status set_up(fo_work *c, fth_err *err)
     skip_done(c);
     const bool kept = fo_results_count(&c->results, FO_SKIPPED) > 0 || fo_job_has_others(&c->e);
     c->mixed = c->before.differs && kept;
-    return fo_work_open_mosaics(c, err);
+    FTH_TRY(fo_work_open_mosaics(c, err));
+    return check_room(c, err);
 }
 
 int64_t fo_work_total(const fo_work *c)

@@ -28,6 +28,7 @@ typedef struct fo_work {
     bool mixed; /* some images that are there were made with other settings, and stay */
     fo_results results;
     fo_pipeline pipeline;
+    fo_room room;     /* what is still to write, and where */
     fth_claim *claim; /* on the folder of the images, once something is written */
     /* Of an experiment with tiles: */
     fo_mosaics mosaics;

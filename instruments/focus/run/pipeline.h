@@ -48,6 +48,11 @@ fth_status fo_pipeline_settle(fo_pipeline *p, fth_err *err);
 /* What a config says about how it is run: workers, strict, require_gpu. FTH_E_DEVICE: there is no
  * GPU, and one is required. */
 fth_status fo_pipeline_options(fo_pipeline *p, const fth_config *cfg, fth_err *err);
+/* Files that are still to write go to `room`; `path` is asked for their names. */
+fth_status fo_pipeline_room(const fo_pipeline *p, fo_room *room,
+                            fth_status (*path)(void *user, int64_t stack, fo_port port,
+                                               char path[FTH_PATH], fth_err *err),
+                            void *user, fth_err *err);
 fo_scalebar fo_scalebar_of(const fth_config *cfg, double um_per_px);
 /* The plan of all that is to do, shown by `show`; nothing is read or written. */
 fth_status fo_pipeline_plan(fo_pipeline *p,

@@ -23,6 +23,7 @@ typedef struct command {
     fo_names names;
     fo_results results;
     fo_pipeline pipeline;
+    fth_texts *notes; /* what the user should know */
 } command;
 
 /* ---- names ---- */
@@ -94,6 +95,20 @@ static fth_status check_outputs(const command *c, const char *out, fth_err *err)
     return FTH_OK;
 }
 
+/* Before a pixel is read: what will be written fits on the disk. */
+static fth_status check_room(command *c, fth_err *err)
+{
+    fo_room room = {0};
+    char path[FTH_PATH];
+    FTH_TRY(fth_texts_create(&c->notes, c->mem, err));
+    FTH_TRY(fo_pipeline_room(&c->pipeline, &room, path_of, &c->names, err));
+    if (c->pipeline.tables) {
+        FTH_TRY(fo_names_table(&c->names, "metrics.csv", path, err));
+        FTH_TRY(fo_room_add(&room, path, fo_tables_amount(&c->results), err));
+    }
+    return fo_room_check(&room, fth_config_bool(c->cfg, "focus.ignore_space"), c->notes, err);
+}
+
 /* ---- setting up ---- */
 
 static const char *text_of(const fth_config *cfg, const char *key)
@@ -150,7 +165,8 @@ static fth_status set_up(command *c, int n_paths, const char *const *path, const
     if (how.compat == FO_COMPAT_YX1)
         c->pipeline.group = fth_config_int(c->cfg, "focus.compat_batch");
     FTH_TRY(fo_pipeline_settle(&c->pipeline, err));
-    return fo_pipeline_options(&c->pipeline, c->cfg, err);
+    FTH_TRY(fo_pipeline_options(&c->pipeline, c->cfg, err));
+    return check_room(c, err);
 }
 
 /* ---- doing it ---- */
@@ -216,6 +232,7 @@ static void tell_result(command *c)
 
 static void close_all(command *c)
 {
+    fth_texts_free(c->notes);
     fo_results_free(&c->results);
     if (c->in.mem) fo_input_close(&c->in);
 }
@@ -233,6 +250,8 @@ static fth_status fuse(command *c, fth_err *err)
 static fth_status work(command *c, fth_err *err)
 {
     FTH_TRY(tell_files(c, err));
+    for (int64_t i = 0; i < fth_texts_count(c->notes); i++)
+        fprintf(c->a->notes, "note    %s\n", fth_texts_get(c->notes, i));
     if (c->a->plan) return fo_pipeline_plan(&c->pipeline, show_plan, c->a, err);
     fprintf(c->a->notes, "device  %s (%s)\n", fth_context_device(c->ctx),
             fth_context_device_reason(c->ctx));
