@@ -1,6 +1,6 @@
 /* test_spatial_local.c - random small local models: gradients against differences of the KL written
  * out, active clamps, doubles of positions, one neighbour, one column, more columns than
- * neighbours; vectors against plain loops; the operations in pieces. seconds: 5
+ * neighbours; vectors against plain loops; the operations in pieces. seconds: 5 labels: gpu
  */
 #include "instruments/spatial/local.h"
 #include "testing/op_harness.h"

@@ -1,5 +1,5 @@
 /* test_spatial_local_weights.c - conditional weights: vectors against plain loops, and the
- * operation. seconds: 2
+ * operation. seconds: 2 labels: gpu
  */
 #include "instruments/spatial/ops/local.h"
 #include "testing/op_harness.h"

@@ -9,15 +9,10 @@
 #define SPATIAL_OPS_LOCAL_H
 
 #include "../kernel.h"
+#include "local_node.h"
 
 /* ---- builders ---- */
 
-/* Everything a covariance depends on, as plain bytes. */
-typedef struct sp_local_cov {
-    double sigma, lengthscale, alpha, jitter;
-    int32_t kernel;
-    int32_t groups; /* G; 0: a model without groups */
-} sp_local_cov;
 sp_local_cov sp_local_cov_of(const sp_model *m);
 
 typedef struct sp_local_places {
@@ -47,11 +42,10 @@ typedef struct sp_local_batch {
     fth_val mu, Lam; /* real [factor cell] and [factor cell rank] */
     double jitter;
 } sp_local_batch;
-/* The divergence of each cell, and what its gradient is made of (spec 5.4). Outputs
- *   0  eq/cq [factor cellb rank], zero where cq was clamped   3  dj/cp [factor cellb]
- *   1  ep/cp [factor cellb rank]                              4  KL_j, f64 [factor cellb]
- *   2  h     [factor cellb nbr] */
-enum { SP_TERM_EQ, SP_TERM_EP, SP_TERM_H, SP_TERM_D, SP_TERM_KL };
+/* The divergence of each cell, and what its gradient is made of (spec 5.4). Outputs (SP_TERM_EQ and
+ * on) 0  eq/cq [factor cellb rank], zero where cq was clamped   3  dj/cp [factor cellb] 1  ep/cp
+ * [factor cellb rank]                              4  KL_j, f64 [factor cellb] 2  h     [factor
+ * cellb nbr] */
 fth_val sp_local_terms_(fth_site site, const sp_local_batch *b);
 #define sp_local_terms(b) sp_local_terms_(FTH_HERE, (b))
 /* f and s of the batch: mu, and the root of the clamped sum of squares of Lam; [factor cellb]. */

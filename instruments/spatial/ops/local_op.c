@@ -28,13 +28,3 @@ fth_status sp_local_real(const fth_node *node, fth_dtype real, fth_err *err)
     return FTH_FAIL(err, FTH_E_DTYPE_OP, "%s: expected f32 or f64, found %s", node->op->name,
                     fth_dtype_name(real));
 }
-
-fth_status sp_local_outside(const fth_call *call, const char *what, int64_t cell, int64_t index,
-                            int64_t size)
-{
-    const fth_status s =
-        FTH_FAIL(call->err, FTH_E_INDEX_RANGE, "%s: %s of cell %lld is %lld, but there are %lld",
-                 call->node->op->name, what, (long long)cell, (long long)index, (long long)size);
-    fth_err_origin(call->err, call->node->site);
-    return s;
-}

@@ -3,6 +3,7 @@
 #define SPATIAL_OPS_LOCAL_OP_H
 
 #include "local.h"
+#include "local_node.h"
 
 /* Input `in` has this dtype and that many axes; otherwise says what it has. */
 fth_status sp_local_need(const fth_node *node, int in, fth_dtype dtype, int n_axes, fth_err *err);
@@ -10,9 +11,6 @@ fth_status sp_local_need(const fth_node *node, int in, fth_dtype dtype, int n_ax
 fth_status sp_local_like(const fth_node *node, int in, int dim, int other, int other_dim,
                          fth_err *err);
 fth_status sp_local_real(const fth_node *node, fth_dtype real, fth_err *err);
-/* An index of the call lies outside its axis. */
-fth_status sp_local_outside(const fth_call *call, const char *what, int64_t cell, int64_t index,
-                            int64_t size);
 /* Element (i, j, k) of a tile, by global places. */
 static inline int64_t sp_at1(const fth_tile *t, int64_t i)
 {

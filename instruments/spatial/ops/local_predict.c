@@ -1,13 +1,8 @@
 /* local_predict.c - operations that predict at places from the weights of their neighbours. */
+#include "local_predict.h"
 #include "local_op.h"
 
 #include <math.h>
-
-enum { A, NBR, MU, MEANS_INPUTS, C = MEANS_INPUTS, LAM, INPUTS };
-
-typedef struct attr {
-    double jitter;
-} attr;
 
 /* Position of the cells in the weights: [cell nbr] or [group cell nbr]. */
 static int cells_of(const fth_node *node)
@@ -41,7 +36,8 @@ static fth_status check_indices(const fth_call *call)
     for (int64_t i = nbr->origin[0]; i < nbr->origin[0] + nbr->extent[0]; i++)
         for (int64_t k = 0; k < nbr->extent[1]; k++) {
             const int32_t at = ((const int32_t *)nbr->data)[sp_at2(nbr, i, k)];
-            if (at < 0 || at >= cells) return sp_local_outside(call, "a neighbour", i, at, cells);
+            if (at < 0 || at >= cells)
+                return sp_local_outside(call->node, "a neighbour", i, at, cells, call->err);
         }
     return FTH_OK;
 }

@@ -4,16 +4,12 @@
  * who comes first. Here every training cell gathers instead: the host lists who touches it, in the
  * order of the batch, and the sum is the same for any piece of the cells and any worker.
  */
+#include "local_scatter.h"
 #include "local_op.h"
 
 #include <string.h>
 
-enum { PTR, ITEMS, EQ, EP, H, D, A, GF, GS, LAM, INPUTS };
 enum { CELLS_PER_TASK = 512 };
-
-typedef struct attr {
-    double weight;
-} attr;
 
 void sp_local_touch_lists(int32_t *ptr, int32_t *items, int64_t cells, const int64_t *idx,
                           int64_t n, const int32_t *nbr, int64_t k)
@@ -166,10 +162,11 @@ static fth_status check_lists(const fth_call *call)
     const int64_t n = call->node->in[EQ].size[1] * (call->node->in[H].size[2] + 1);
     for (int64_t i = 0; i < ptr->extent[0]; i++)
         if (p[i] < 0 || p[i] > n || (i > 0 && p[i] < p[i - 1]))
-            return sp_local_outside(call, "the list", ptr->origin[0] + i, p[i], n);
+            return sp_local_outside(call->node, SP_THE_LIST, ptr->origin[0] + i, p[i], n,
+                                    call->err);
     for (int64_t i = p[0]; i < p[ptr->extent[0] - 1]; i++)
         if (item[i] < 0 || item[i] >= n)
-            return sp_local_outside(call, "an item of the lists", i, item[i], n);
+            return sp_local_outside(call->node, SP_AN_ITEM, i, item[i], n, call->err);
     return FTH_OK;
 }
 

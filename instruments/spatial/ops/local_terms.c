@@ -3,16 +3,12 @@
  *
  * Gradients in rows of neighbours are not added up here: cells collide there. See local_scatter.c.
  */
+#include "local_terms.h"
 #include "local_op.h"
 
 #include <math.h>
 
-enum { IDX, MU, LAM, NBR, A, CP, INPUTS };
-enum { MARGINAL_INPUTS = NBR, CELLS_PER_TASK = 16 };
-
-typedef struct attr {
-    double jitter;
-} attr;
+enum { CELLS_PER_TASK = 16 };
 
 static fth_status check_batch(const fth_node *node, fth_err *err)
 {
@@ -73,12 +69,13 @@ static fth_status check_indices(const fth_call *call)
     const int64_t cells = call->node->in[LAM].size[1];
     for (int64_t t = idx->origin[0]; t < idx->origin[0] + idx->extent[0]; t++) {
         const int64_t i = ((const int64_t *)idx->data)[sp_at1(idx, t)];
-        if (i < 0 || i >= cells) return sp_local_outside(call, "the place", t, i, cells);
+        if (i < 0 || i >= cells)
+            return sp_local_outside(call->node, "the place", t, i, cells, call->err);
         if (call->node->n_in <= NBR) continue;
         const int32_t *row = (const int32_t *)nbr->data + sp_at1(nbr, t);
         for (int64_t k = 0; k < nbr->extent[1]; k++)
             if (row[k] < 0 || row[k] >= cells)
-                return sp_local_outside(call, "a neighbour", t, row[k], cells);
+                return sp_local_outside(call->node, "a neighbour", t, row[k], cells, call->err);
     }
     return FTH_OK;
 }

@@ -2,19 +2,10 @@
  *
  * The neighbours' matrix is factored once for a cell and serves all groups it is asked about.
  */
+#include "local_weights.h"
 #include "local_op.h"
 
 #include <math.h>
-
-enum { NBR, AT, Z, GROUPS_Z, MORE };
-
-typedef struct attr {
-    sp_local_cov cov;
-    double lo;
-    int32_t real, every;     /* every: one set of weights for each group */
-    int32_t group, distance; /* inputs; -1: absent */
-    fth_axis_id axis, spare; /* of the groups, for `every` */
-} attr;
 
 sp_local_cov sp_local_cov_of(const sp_model *m)
 {
@@ -72,11 +63,6 @@ static void relation(const fth_node *node, int in, int dim, fth_relation *out)
     *out = (fth_relation){.along = FTH_WHOLE, .out_dim = -1};
     if (dim == 0 && (in == NBR || in == AT || in == a->group))
         *out = (fth_relation){.along = FTH_SAME, .out_dim = a->every ? 1 : 0};
-}
-
-static int64_t asked(const attr *a)
-{
-    return a->every ? a->cov.groups : 1;
 }
 
 static int64_t table_room(const attr *a)
@@ -141,28 +127,17 @@ static void prepare(work *w, const fth_call *call)
 
 static fth_status check(const work *w, const sp_local_cell *c, int64_t cell)
 {
-    const int64_t cells = w->call->node->in[Z].size[0], groups = w->a->cov.groups;
+    const fth_node *node = w->call->node;
+    const int64_t cells = node->in[Z].size[0], groups = w->a->cov.groups;
     for (int64_t i = 0; i < c->k; i++) {
-        if (c->nbr[i] < 0 || c->nbr[i] >= cells)
-            return sp_local_outside(w->call, "a neighbour", cell, c->nbr[i], cells);
-        if (groups > 0 && (c->groupsZ[c->nbr[i]] < 0 || c->groupsZ[c->nbr[i]] >= groups))
-            return sp_local_outside(w->call, "the group of a neighbour", cell,
-                                    c->groupsZ[c->nbr[i]], groups);
+        const int64_t n = c->nbr[i];
+        if (n < 0 || n >= cells) return wrong_cell(node, WRONG_NEIGHBOUR, cell, n, w->call->err);
+        if (groups > 0 && (c->groupsZ[n] < 0 || c->groupsZ[n] >= groups))
+            return wrong_cell(node, WRONG_GROUP_OF_NEIGHBOUR, cell, c->groupsZ[n], w->call->err);
     }
     if (groups > 0 && (c->group[0] < 0 || c->group[0] >= groups))
-        return sp_local_outside(w->call, "the group", cell, c->group[0], groups);
+        return wrong_cell(node, WRONG_GROUP, cell, c->group[0], w->call->err);
     return FTH_OK;
-}
-
-static fth_status not_definite(const fth_call *call, int64_t cell)
-{
-    const fth_status s =
-        FTH_FAIL(call->err, FTH_E_NUMERIC,
-                 "%s: the covariance of the neighbours of cell %lld is not positive definite",
-                 call->node->op->name, (long long)cell);
-    fth_err_hint(call->err, "raise model.jitter; cells at equal places need one above 0");
-    fth_err_origin(call->err, call->node->site);
-    return s;
 }
 
 static void store(const work *w, int64_t cell)
@@ -198,7 +173,8 @@ static fth_status run(const fth_call *call)
         if (a->group >= 0)
             c.group = (const int32_t *)call->in[a->group].data + sp_at1(&call->in[a->group], i);
         FTH_TRY(check(&w, &c, i));
-        if (!w.loop->weights(&c, w.room, w.weight, w.var)) return not_definite(call, i);
+        if (!w.loop->weights(&c, w.room, w.weight, w.var))
+            return not_definite(call->node, i, call->err);
         store(&w, i);
     }
     return FTH_OK;

@@ -1,0 +1,381 @@
+/* local_terms.cu - local_terms.c on a device: a thread block for each cell and factor.
+ *
+ * Rows of Lam of the neighbours and of the cell come to shared memory, some columns at a time;
+ * their products stay in registers, where they are factored (local.cuh). Nothing of a cell but its
+ * results goes back to memory.
+ */
+#include <fathom/cuda.h>
+#include <fathom/fathom.h>
+
+namespace
+{
+#include "local.cuh"
+#include "local_terms.h"
+
+constexpr int COLUMNS = 64;     /* of Lam in shared memory at a time: two for each lane */
+constexpr int ROWS_AT_ONCE = 4; /* rows a warp has on their way */
+constexpr int MARGINAL_THREADS = 256;
+
+template <typename T> struct work {
+    sp_matrix m;
+    sp_view<const int64_t> idx;
+    sp_view<const int32_t> nbr;
+    sp_view<const T> mu, lam, a, cp;
+    sp_view<T> eq, ep, h, d;
+    sp_view<double> kl;
+    int64_t first_factor, first_cell, n_cells, count, all;
+    int r, step; /* columns of Lam; doubles between rows in shared memory */
+    double jitter;
+    fth_fault *fault;
+};
+
+/* Shared memory, in this order. */
+struct desk {
+    double *lam; /* [SIDE][tile row][step]: row 4 i + u of the matrix at place (u, i) */
+    sp_shared shared;
+    double *a, *mu;  /* [k] */
+    double *eq, *ep; /* [r] */
+    double *by;      /* 1 / cq or 0, 1 / cp */
+    int64_t *row;    /* [k + 1]: rows of Lam */
+};
+
+/* An even number of doubles whose half is odd: then pairs of neighbouring rows lie in different
+ * banks. */
+int step_of(int64_t r)
+{
+    const int n = (int)((r < COLUMNS ? r : (int64_t)COLUMNS) + 1) / 2;
+    return 2 * (n | 1);
+}
+
+int64_t desk_bytes(const sp_matrix &m, int64_t r, int step)
+{
+    const int64_t doubles =
+        (int64_t)SIDE * m.rows * step + sp_shared_doubles(m) + 2 * m.k + 2 * r + 2;
+    return (int64_t)sizeof(double) * doubles + (int64_t)sizeof(int64_t) * (m.k + 1);
+}
+
+template <typename T> __device__ desk desk_of(const work<T> &w, double *room)
+{
+    desk d;
+    d.lam = room;
+    room += SIDE * w.m.rows * w.step;
+    d.shared = sp_shared_at(w.m, room);
+    d.a = room + sp_shared_doubles(w.m);
+    d.mu = d.a + w.m.k;
+    d.eq = d.mu + w.m.k;
+    d.ep = d.eq + w.r;
+    d.by = d.ep + w.r;
+    d.row = (int64_t *)(d.by + 2);
+    return d;
+}
+
+__device__ inline void complain(fth_fault *fault, int64_t t, int k, int what, int64_t found)
+{
+    fth_cuda_complain(fault, (uint64_t)t * (uint64_t)(k + 1) + (uint64_t)what, found, 0);
+}
+
+/* Which rows the cell needs; false in some thread: an index is wrong. */
+template <typename T>
+__device__ bool bring_rows(const work<T> &w, const desk &d, int64_t l, int64_t t)
+{
+    bool ok = true;
+    for (int i = (int)threadIdx.x; i <= w.m.k; i += (int)blockDim.x) {
+        const bool own = i == w.m.k;
+        const int64_t row = own ? *w.idx.at(t) : *w.nbr.at(t, i);
+        d.row[i] = row;
+        if (row < 0 || row >= w.all) {
+            complain(w.fault, t, w.m.k, own ? 0 : i + 1, row);
+            ok = false;
+        } else if (!own) {
+            d.a[i] = (double)*w.a.at(t, i);
+            d.mu[i] = (double)*w.mu.at(l, row);
+        }
+    }
+    return ok;
+}
+
+/* Columns [c0, c0 + n) of those rows to shared memory, zeros behind them. */
+template <typename T>
+__device__ void bring_columns(const work<T> &w, const desk &d, int64_t l, int c0, int n)
+{
+    const int lane = (int)threadIdx.x % 32, warps = (int)blockDim.x / 32, wide = (n + 1) / 2 * 2;
+    const int rows = SIDE * w.m.rows;
+    for (int from = (int)threadIdx.x / 32; from < rows; from += ROWS_AT_ONCE * warps) {
+        T x[ROWS_AT_ONCE][2];
+#pragma unroll
+        for (int j = 0; j < ROWS_AT_ONCE; j++) {
+            const int i = from + j * warps;
+            const T *row = i <= w.m.k ? w.lam.at(l, d.row[i], c0) : nullptr;
+            x[j][0] = row && lane < n ? row[lane] : (T)0;
+            x[j][1] = row && lane + 32 < n ? row[lane + 32] : (T)0;
+        }
+#pragma unroll
+        for (int j = 0; j < ROWS_AT_ONCE; j++) {
+            const int i = from + j * warps;
+            double *to = d.lam + (i % SIDE * w.m.rows + i / SIDE) * w.step;
+            if (i < rows && lane < wide) to[lane] = (double)x[j][0];
+            if (i < rows && lane + 32 < wide) to[lane + 32] = (double)x[j][1];
+        }
+    }
+}
+
+/* A tile of the products of those rows. */
+__device__ inline void multiply(const double *lam, int rows, int step, int n, int i, int j,
+                                double (&v)[SIDE][SIDE])
+{
+    const double *at_i = lam + i * step, *at_j = lam + j * step;
+#pragma unroll 2
+    for (int c = 0; c < n; c += 2) {
+        double2 x[SIDE], y[SIDE];
+#pragma unroll
+        for (int u = 0; u < SIDE; u++) {
+            x[u] = *(const double2 *)(at_i + u * rows * step + c);
+            y[u] = *(const double2 *)(at_j + u * rows * step + c);
+        }
+#pragma unroll
+        for (int u = 0; u < SIDE; u++)
+#pragma unroll
+            for (int s = 0; s < SIDE; s++)
+                v[u][s] = fma(x[u].y, y[s].y, fma(x[u].x, y[s].x, v[u][s]));
+    }
+}
+
+/* The matrix of the cell: products of rows, and the jitter. */
+template <typename T, int TILES>
+__device__ void make_matrix(const work<T> &w, const desk &d, int64_t l, sp_tiles<TILES> *t)
+{
+    sp_each_tile<TILES>([&](int n) {
+#pragma unroll
+        for (int u = 0; u < SIDE; u++)
+#pragma unroll
+            for (int s = 0; s < SIDE; s++)
+                t->v[n][u][s] = u == s && t->i[n] == t->j[n] ? w.jitter : 0.0;
+    });
+    for (int c0 = 0; c0 < w.r; c0 += COLUMNS) {
+        const int n = w.r - c0 < COLUMNS ? w.r - c0 : COLUMNS;
+        if (c0 > 0) __syncthreads(); /* the columns before were read */
+        bring_columns(w, d, l, c0, n);
+        __syncthreads();
+        sp_each_tile<TILES>([&](int q) {
+            if (t->j[q] >= 0) multiply(d.lam, w.m.rows, w.step, n, t->i[q], t->j[q], t->v[q]);
+        });
+    }
+}
+
+/* Row i of the matrix in column c: in shared memory where all columns are, else as it was. */
+template <typename T>
+__device__ inline double element(const work<T> &w, const desk &d, int64_t l, int i, int c)
+{
+    if (w.r <= COLUMNS) return d.lam[(i % SIDE * w.m.rows + i / SIDE) * w.step + c];
+    return (double)*w.lam.at(l, d.row[i], c);
+}
+
+/* eq = l - sum h row, ep = l - sum a row. */
+template <typename T> __device__ void residuals(const work<T> &w, const desk &d, int64_t l)
+{
+    for (int c = (int)threadIdx.x; c < w.r; c += (int)blockDim.x) {
+        double q = element(w, d, l, w.m.k, c), p = q;
+#pragma unroll 4
+        for (int i = 0; i < w.m.k; i++) {
+            const double x = element(w, d, l, i, c);
+            q = fma(-x, d.shared.x[i], q);
+            p = fma(-x, d.a[i], p);
+        }
+        d.eq[c] = q;
+        d.ep[c] = p;
+    }
+}
+
+/* By the first warp: the divergence, and what the residuals are multiplied by. */
+template <typename T>
+__device__ void conclude(const work<T> &w, const desk &d, int64_t l, int64_t t)
+{
+    const int lane = (int)threadIdx.x;
+    double am = 0, hh = 0, aa = 0, qq = 0, pp = 0;
+    for (int i = lane; i < w.m.k; i += 32) {
+        am = fma(d.a[i], d.mu[i], am);
+        hh = fma(d.shared.x[i], d.shared.x[i], hh);
+        aa = fma(d.a[i], d.a[i], aa);
+    }
+    for (int c = lane; c < w.r; c += 32) {
+        qq = fma(d.eq[c], d.eq[c], qq);
+        pp = fma(d.ep[c], d.ep[c], pp);
+    }
+    const double mean = (double)*w.mu.at(l, d.row[w.m.k]) - sp_warp_sum(am),
+                 cq = sp_warp_sum(qq) + w.jitter * sp_warp_sum(hh),
+                 trace = sp_warp_sum(pp) + w.jitter * sp_warp_sum(aa), cp = (double)*w.cp.at(t),
+                 safe = cq < 1e-6  ? 1e-6
+                        : cq > 100 ? 100
+                                   : cq;
+    if (lane > 0) return;
+    d.by[0] = cq < 1e-6 || cq > 100 ? 0 : 1 / cq;
+    d.by[1] = 1 / cp;
+    if (w.d.data) *w.d.at(l, t) = (T)(mean / cp);
+    if (w.kl.data) *w.kl.at(l, t) = 0.5 * (log(cp) - log(safe) - 1 + (mean * mean + trace) / cp);
+}
+
+template <typename T> __device__ void store(const work<T> &w, const desk &d, int64_t l, int64_t t)
+{
+    const int from = (int)threadIdx.x, by = (int)blockDim.x;
+    for (int c = from; w.eq.data && c < w.r; c += by) *w.eq.at(l, t, c) = (T)(d.eq[c] * d.by[0]);
+    for (int c = from; w.ep.data && c < w.r; c += by) *w.ep.at(l, t, c) = (T)(d.ep[c] * d.by[1]);
+    for (int i = from; w.h.data && i < w.m.k; i += by) *w.h.at(l, t, i) = (T)d.shared.x[i];
+}
+
+template <typename T, typename SIZE>
+__global__ void __launch_bounds__(SIZE::THREADS, SIZE::BLOCKS) terms(const work<T> w)
+{
+    FTH_SHARED(double, room);
+    const desk d = desk_of(w, room);
+    sp_tiles<SIZE::TILES> tiles;
+    sp_tiles_place(w.m, &tiles);
+    for (int64_t i = blockIdx.x; i < w.count; i += gridDim.x) {
+        const int64_t l = w.first_factor + i / w.n_cells, t = w.first_cell + i % w.n_cells;
+        if (!__syncthreads_and(bring_rows(w, d, l, t))) continue;
+        make_matrix(w, d, l, &tiles);
+        sp_factor(w.m, d.shared, &tiles); /* what is not definite becomes NaN */
+        sp_first_half(w.m, d.shared, tiles, 0);
+        sp_second_half(w.m, d.shared, tiles);
+        residuals(w, d, l);
+        __syncthreads();
+        if (threadIdx.x < 32) conclude(w, d, l, t);
+        __syncthreads();
+        store(w, d, l, t);
+        __syncthreads();
+    }
+}
+
+template <typename T, typename SIZE> void launch(const work<T> &w, cudaStream_t stream)
+{
+    const int64_t most = INT32_MAX;
+    FTH_LAUNCH_SHARED((terms<T, SIZE>), (unsigned)(w.count < most ? w.count : most),
+                      sp_matrix_threads(w.m, SIZE::THREADS), desk_bytes(w.m, w.r, w.step), stream,
+                      w);
+}
+
+template <typename T> fth_status run_as(const fth_call *call)
+{
+    const fth_node *node = call->node;
+    const fth_tile *out = &call->out[0];
+    work<T> w = {};
+    w.m = sp_matrix_of(node->in[NBR].size[1], 1);
+    w.idx = sp_view_in<int64_t>(call, IDX);
+    w.nbr = sp_view_in<int32_t>(call, NBR);
+    w.mu = sp_view_in<T>(call, MU);
+    w.lam = sp_view_in<T>(call, LAM);
+    w.a = sp_view_in<T>(call, A);
+    w.cp = sp_view_in<T>(call, CP);
+    w.eq = sp_view_out<T>(call, SP_TERM_EQ);
+    w.ep = sp_view_out<T>(call, SP_TERM_EP);
+    w.h = sp_view_out<T>(call, SP_TERM_H);
+    w.d = sp_view_out<T>(call, SP_TERM_D);
+    w.kl = sp_view_out<double>(call, SP_TERM_KL);
+    w.first_factor = out->origin[0];
+    w.first_cell = out->origin[1];
+    w.n_cells = out->extent[1];
+    w.count = out->extent[0] * out->extent[1];
+    w.all = node->in[LAM].size[1];
+    w.r = (int)node->in[LAM].size[2];
+    w.step = step_of(w.r);
+    w.jitter = ((const attr *)node->attr)->jitter;
+    w.fault = call->fault;
+    if (w.count == 0) return FTH_OK;
+    const cudaStream_t stream = fth_cuda_stream(call);
+    if (w.m.tiles <= sp_small::THREADS)
+        launch<T, sp_small>(w, stream);
+    else if (w.m.tiles <= sp_middle::THREADS)
+        launch<T, sp_middle>(w, stream);
+    else
+        launch<T, sp_large>(w, stream);
+    FTH_CUDA_LAUNCHED(call);
+    return FTH_OK;
+}
+
+bool supports(const fth_node *node)
+{
+    const int64_t k = node->in[NBR].size[1], r = node->in[LAM].size[2];
+    return sp_matrix_fits(k, 1) && r > 0 && r < INT32_MAX &&
+           desk_bytes(sp_matrix_of(k, 1), r, step_of(r)) <= fth_cuda_most_shared();
+}
+
+fth_status run(const fth_call *call)
+{
+    return call->node->in[LAM].dtype == FTH_F32 ? run_as<float>(call) : run_as<double>(call);
+}
+
+fth_status explain(const fth_node *node, const fth_fault *fault, fth_err *err)
+{
+    const int64_t each = node->n_in > NBR ? node->in[NBR].size[1] + 1 : 1,
+                  at = (int64_t)fault->where;
+    return sp_local_outside(node, at % each == 0 ? "the place" : "a neighbour", at / each,
+                            fault->value, node->in[LAM].size[1], err);
+}
+
+/* ---- marginals: a warp for each cell and factor ---- */
+
+template <typename T> struct margins {
+    sp_view<const int64_t> idx;
+    sp_view<const T> mu, lam;
+    sp_view<T> f, s;
+    int64_t first_factor, first_cell, n_cells, count, all, r;
+    fth_fault *fault;
+};
+
+template <typename T> __global__ void marginals(const margins<T> w)
+{
+    const int lane = (int)threadIdx.x % 32;
+    const int64_t step = (int64_t)gridDim.x * (MARGINAL_THREADS / 32);
+    for (int64_t n = ((int64_t)blockIdx.x * MARGINAL_THREADS + threadIdx.x) / 32; n < w.count;
+         n += step) {
+        const int64_t l = w.first_factor + n / w.n_cells, t = w.first_cell + n % w.n_cells,
+                      i = *w.idx.at(t);
+        if (i < 0 || i >= w.all) {
+            if (lane == 0) complain(w.fault, t, 0, 0, i);
+            continue;
+        }
+        if (w.f.data && lane == 0) *w.f.at(l, t) = *w.mu.at(l, i);
+        if (!w.s.data) continue;
+        double sum = 0;
+        for (int64_t c = lane; c < w.r; c += 32) {
+            const double x = (double)*w.lam.at(l, i, c);
+            sum = fma(x, x, sum);
+        }
+        sum = sp_warp_sum(sum);
+        if (lane == 0) *w.s.at(l, t) = (T)sqrt(sum < 1e-3 ? 1e-3 : sum > 100 ? 100 : sum);
+    }
+}
+
+template <typename T> fth_status marginals_as(const fth_call *call)
+{
+    const fth_tile *out = &call->out[0];
+    margins<T> w = {};
+    w.idx = sp_view_in<int64_t>(call, IDX);
+    w.mu = sp_view_in<T>(call, MU);
+    w.lam = sp_view_in<T>(call, LAM);
+    w.f = sp_view_out<T>(call, 0);
+    w.s = sp_view_out<T>(call, 1);
+    w.first_factor = out->origin[0];
+    w.first_cell = out->origin[1];
+    w.n_cells = out->extent[1];
+    w.count = out->extent[0] * out->extent[1];
+    w.all = call->node->in[LAM].size[1];
+    w.r = call->node->in[LAM].size[2];
+    w.fault = call->fault;
+    if (w.count == 0) return FTH_OK;
+    FTH_LAUNCH((marginals<T>), fth_cuda_blocks(w.count * 32, MARGINAL_THREADS), MARGINAL_THREADS,
+               fth_cuda_stream(call), w);
+    FTH_CUDA_LAUNCHED(call);
+    return FTH_OK;
+}
+
+fth_status run_marginals(const fth_call *call)
+{
+    return call->node->in[LAM].dtype == FTH_F32 ? marginals_as<float>(call)
+                                                : marginals_as<double>(call);
+}
+} // namespace
+
+FTH_CUDA_KERNEL(spatial_local_terms) = {
+    .op = "spatial_local_terms", .supports = supports, .run = run, .explain = explain};
+FTH_CUDA_KERNEL(spatial_local_marginals) = {
+    .op = "spatial_local_marginals", .run = run_marginals, .explain = explain};
