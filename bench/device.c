@@ -12,6 +12,9 @@ static const char *const names[] = {"device_copy",
                                     "device_batched",
                                     "device_squares",
                                     "device_lower",
+                                    "device_conv2d",
+                                    "device_conv2d_grad_input",
+                                    "device_conv2d_grad_weight",
                                     "bragg_device_f64",
                                     "bragg_device_f32",
                                     "bragg_device_small",
@@ -235,6 +238,7 @@ static void against_torch(device *d)
     device_chain(d);
     device_sums(d);
     device_products(d);
+    device_convolutions(d);
     device_densify(d);
     device_squares(d);
     device_reading(d);

@@ -52,6 +52,18 @@ def dot(batch, n):
     return lambda: torch.matmul(a, b, out=c)
 
 
+# A 3x3 convolution with zeros around, or one of its gradients alone.
+def conv(face, batch, channels, side):
+    batch, channels, side = int(batch), int(channels), int(side)
+    v, bar = rand(batch, channels, side, side), rand(batch, channels, side, side)
+    w = rand(channels, channels, 3, 3)
+    if face == "forward":
+        return lambda: torch.nn.functional.conv2d(v, w, padding=1)
+    mask = [face == "input", face == "weight", False]
+    rest = [None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, mask]
+    return lambda: torch.ops.aten.convolution_backward(bar, v, w, *rest)
+
+
 # W is there whole; products are made for so many cells at a time.
 def squares(cells, points, factors, chunk=10000):
     cells, points, factors = int(cells), int(points), int(factors)
@@ -164,6 +176,7 @@ makers = {
     "chain": chain,
     "sum": total,
     "dot": dot,
+    "conv": conv,
     "squares": squares,
     "densify": densify,
 }

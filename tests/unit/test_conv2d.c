@@ -1,5 +1,5 @@
 /* test_conv2d.c - convolutions and both gradients: against plain loops, cut anywhere, and adjoint
- * to each other. seconds: 10
+ * to each other. seconds: 20 labels: gpu
  */
 #include "ops/conv2d.h"
 #include "testing/op_cut.h"
@@ -125,6 +125,13 @@ TEST(every_layout_stride_and_padding)
         {"b c y x", "o c ky kx", 2, 0, 4, 4, 3, 3, 3, 4, 4, 1, 1, 1, 1},
         {"b c y x", "o c ky kx", 2, 2, 4, 4, 3, 3, 3, 0, 4, 1, 1, 1, 1},
         {"b c y x", "o c ky kx", 2, 2, 4, 4, 3, 1, 1, 6, 7, 3, 1, 2, 5},
+        /* channels innermost with a stride; more channels than one tile of a device */
+        {"b y x c", "o ky kx c", 2, 5, 7, 9, 6, 3, 3, 4, 5, 2, 1, 1, 1},
+        {"b c y x", "o c ky kx", 2, 37, 6, 12, 67, 3, 3, 6, 12, 1, 1, 1, 1},
+        {"b c y x", "o c ky kx", 2, 3, 5, 7, 35, 5, 5, 5, 7, 1, 1, 2, 2},
+        {"b y x c", "o ky kx c", 2, 40, 5, 6, 36, 3, 3, 5, 6, 1, 1, 1, 1},
+        {"b y x c", "o ky kx c", 66, 3, 3, 3, 2, 2, 2, 2, 2, 1, 1, 0, 0},
+        {"b c y x", "o c ky kx", 2, 34, 7, 9, 33, 3, 3, 4, 5, 2, 1, 1, 1},
     };
     for (size_t i = 0; i < sizeof setups / sizeof *setups; i++) {
         if (!t_slowed() || i % 2 == 0) check(&setups[i], FTH_F32);
