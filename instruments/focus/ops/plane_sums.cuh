@@ -9,7 +9,7 @@
 #ifndef FOCUS_OPS_PLANE_SUMS_CUH
 #define FOCUS_OPS_PLANE_SUMS_CUH
 
-constexpr int SUM_ROWS = 8, SUM_THREADS = 128, SUM_BLOCKS = 4, SUM_WARPS = SUM_THREADS / WARP,
+constexpr int SUM_ROWS = 8, SUM_THREADS = 128, SUM_BLOCKS = 3, SUM_WARPS = SUM_THREADS / WARP,
               ROW_LANES = WARP / SUM_ROWS;
 /* 32 bits hold the sums of so many chunks: 4 products of 16 and 8 bits each. */
 constexpr int MOST_CHUNKS = 32;

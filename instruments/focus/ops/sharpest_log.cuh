@@ -8,7 +8,7 @@
 #ifndef FOCUS_OPS_SHARPEST_LOG_CUH
 #define FOCUS_OPS_SHARPEST_LOG_CUH
 
-constexpr int RUN_ROWS = 8, RUN_THREADS = 128, RUN_BLOCKS = 4;
+constexpr int RUN_ROWS = 8, RUN_THREADS = 128, RUN_BLOCKS = 4, EDGE_LANES = 8;
 constexpr int PLANE_BITS = 9, BEFORE = (1 << PLANE_BITS) - 1; /* a plane before these */
 enum { MOST_PLANES = 254 };                                   /* that a launch looks at */
 constexpr float EIGHTH = 0.125f;
@@ -65,28 +65,35 @@ __device__ inline void put_best(const log_work &w, uint32_t word, int64_t s, int
                                           (r.y0 + at - w.in.first) * w.in.row + x];
 }
 
+/* Lanes side by side take planes in turn: a thread for all of them would be at it longer than the
+ * runs take. All threads of the block. */
 template <typename T> __device__ void log_edge(const log_work &w, int64_t i)
 {
     const int64_t own = w.edge_pixels / w.r.stacks, s = i / own;
+    const int lane = (int)threadIdx.x % EDGE_LANES;
+    const bool mine = i < w.edge_pixels;
     const result &r = w.r;
-    int64_t y, x;
-    edge_at(w.e, i % own, &y, &x);
-    uint32_t best = word_before(r, s, y - r.y0, x);
-    for (int z = 0; z < (int)w.in.planes; z++) {
+    int64_t y = 0, x = 0;
+    if (mine) edge_at(w.e, i % own, &y, &x);
+    uint32_t best = mine ? word_before(r, s, y - r.y0, x) : 0;
+    for (int z = lane; mine && z < (int)w.in.planes; z += EDGE_LANES) {
         if (!r.kept[s * r.kept_step[0] + z * r.kept_step[1]]) continue;
         const float e = log_near(plane_of<T>(w.in, s, z, w.border), (int)y, (int)x);
         const uint32_t word = ((uint32_t)(e * 8) << PLANE_BITS) + (uint32_t)(BEFORE - 1 - z);
         best = word > best ? word : best;
     }
-    put_best<T>(w, best, s, y - r.y0, x);
+    for (int by = EDGE_LANES / 2; by > 0; by /= 2) {
+        const uint32_t other = __shfl_xor_sync(~0u, best, by);
+        best = other > best ? other : best;
+    }
+    if (mine && lane == 0) put_best<T>(w, best, s, y - r.y0, x);
 }
 
 template <typename T, bool QUADS>
 __global__ void __launch_bounds__(RUN_THREADS, RUN_BLOCKS) log_runs(const log_work w)
 {
     if (blockIdx.x < w.edge_blocks) {
-        const int64_t i = (int64_t)blockIdx.x * RUN_THREADS + threadIdx.x;
-        if (i < w.edge_pixels) log_edge<T>(w, i);
+        log_edge<T>(w, ((int64_t)blockIdx.x * RUN_THREADS + threadIdx.x) / EDGE_LANES);
         return;
     }
     const uint32_t i = (uint32_t)(blockIdx.x - w.edge_blocks) * RUN_THREADS + threadIdx.x;
@@ -149,7 +156,7 @@ template <typename T, bool QUADS> void launch_log_runs(const fth_call *call, fo_
         w.border = border;
         w.e = edge_of(r.y0, r.rows, in.height, in.width);
         w.edge_pixels = edge_count(w.e) * r.stacks;
-        w.edge_blocks = (w.edge_pixels + RUN_THREADS - 1) / RUN_THREADS;
+        w.edge_blocks = (w.edge_pixels * EDGE_LANES + RUN_THREADS - 1) / RUN_THREADS;
         w.y0 = (int)(r.y0 + w.e.above);
         w.rows = (int)(r.rows - w.e.above - w.e.below);
         w.groups = (int)run_groups(in.width);
