@@ -6,10 +6,9 @@
  * call of a shape that depends on n alone, so the bits do not depend on who did what, nor on
  * whether there is a team.
  */
-#include "ops/cholesky.h"
-
 #include "base/checked.h"
 #include "cpu/blas.h"
+#include "ops/matrix.h"
 
 #include <string.h>
 

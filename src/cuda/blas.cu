@@ -318,7 +318,7 @@ fth_status fth__cuda_blas_run(fth_device *device, cudaStream_t stream, const fth
     static const struct {
         float f32[2];
         double f64[2];
-    } number[2] = {{{0, 0}, {0, 0}}, {{1, 0}, {1, 0}}};
+    } number[3] = {{{0, 0}, {0, 0}}, {{1, 0}, {1, 0}}, {{-1, 0}, {-1, 0}}};
     chosen one;
     problem p;
     if (!lookup(device, kind, &one))
@@ -326,7 +326,8 @@ fth_status fth__cuda_blas_run(fth_device *device, cudaStream_t stream, const fth
                         fth__cuda_blas_name(device));
     const blas *b = static_cast<const blas *>(device->slot[FTH__CUDA_BLAS].thing);
     const bool wide = is_wide(kind->dtype);
-    const void *alpha = wide ? (const void *)number[1].f64 : (const void *)number[1].f32,
+    const int sign = g->minus ? 2 : 1;
+    const void *alpha = wide ? (const void *)number[sign].f64 : (const void *)number[sign].f32,
                *beta = wide ? (const void *)number[g->add].f64 : (const void *)number[g->add].f32;
     int at = one.there[ALIGNED] && fth__cuda_gemm_aligned(kind, g) ? ALIGNED : ANYWHERE;
     cublasStatus_t s = CUBLAS_STATUS_INVALID_VALUE;

@@ -28,7 +28,8 @@ typedef struct fth__cuda_gemm {
     void *c;
     int64_t m, n, k, batch;
     int64_t ld_a, ld_b, ld_c, step_a, step_b, step_c;
-    bool add; /* to what c holds */
+    bool add;   /* to what c holds */
+    bool minus; /* the product is subtracted instead; only with add */
 } fth__cuda_gemm;
 
 /* Is all of it at multiples of 16 bytes? What runs a product of an aligned kind insists on it. */

@@ -102,9 +102,42 @@ static fth_status fill_info(fth_device *d, fth_err *err)
     return FTH_OK;
 }
 
+/* ---- devices that are open ---- */
+
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+static fth_device *newest;
+
+fth_device *fth__cuda_newest(void)
+{
+    pthread_mutex_lock(&open_lock);
+    fth_device *d = newest;
+    pthread_mutex_unlock(&open_lock);
+    return d;
+}
+
+static void add_open(fth_device *d)
+{
+    pthread_mutex_lock(&open_lock);
+    d->older = newest;
+    newest = d;
+    pthread_mutex_unlock(&open_lock);
+}
+
+static void remove_open(fth_device *d)
+{
+    pthread_mutex_lock(&open_lock);
+    for (fth_device **at = &newest; *at; at = &(*at)->older)
+        if (*at == d) {
+            *at = d->older;
+            break;
+        }
+    pthread_mutex_unlock(&open_lock);
+}
+
 static void close_device(fth_device *d)
 {
     if (!d) return;
+    remove_open(d);
     (void)cudaSetDevice(d->index);
     (void)cudaDeviceSynchronize();
     for (int i = 0; i < FTH__CUDA_SLOTS; i++)
@@ -136,10 +169,12 @@ static fth_status open_device(fth_device **out, int index, fth_err *err)
     d->index = index;
     pthread_mutex_init(&d->lock, NULL);
     const fth_status s = set_up(d, err);
-    if (s == FTH_OK)
+    if (s == FTH_OK) {
+        add_open(d);
         *out = d;
-    else
+    } else {
         close_device(d);
+    }
     return s;
 }
 

@@ -17,7 +17,7 @@
 
 /* Whoever keeps something for as long as the device is open (a handle, loaded modules) has a slot:
  * it is made on first use under the lock, and dropped when the device is closed. */
-enum fth__cuda_slot_id { FTH__CUDA_JIT, FTH__CUDA_BLAS, FTH__CUDA_SLOTS };
+enum fth__cuda_slot_id { FTH__CUDA_JIT, FTH__CUDA_BLAS, FTH__CUDA_SOLVER, FTH__CUDA_SLOTS };
 typedef struct fth__cuda_slot {
     void *thing;
     void (*drop)(void *thing);
@@ -32,7 +32,13 @@ struct fth_device {
     fth__cuda_slot slot[FTH__CUDA_SLOTS];
     void *memory;             /* memory.cu's own */
     fth_recording *recording; /* being made; NULL */
+    fth_device *older;        /* opened before this one; NULL */
 };
+
+/* ---- device.cu ---- */
+/* The device that was opened last; NULL: none is open. While a plan is made for a device there is
+ * one, and what depends on the machine alone can be asked for. */
+fth_device *fth__cuda_newest(void);
 
 /* ---- memory.cu ---- */
 void fth__cuda_get_memory(fth_device *device, fth_mem_system *out);

@@ -82,6 +82,13 @@ template <int K> struct fth__space {
         for (int i = 0; i < n; i++) c *= extent[i];
         return c;
     }
+    /* Where place z lies in each array, for work that the host queues place by place. */
+    void locate(int64_t z, int64_t *at) const
+    {
+        for (int k = 0; k < K; k++) at[k] = base[k];
+        for (int i = n - 1; i >= 0; z /= extent[i--])
+            for (int k = 0; k < K; k++) at[k] += z % extent[i] * step[i][k];
+    }
     void drop(int d)
     {
         n--;

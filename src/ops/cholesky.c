@@ -4,8 +4,7 @@
  * so. The cotangent of the operand is the Hermitian one: what symmetric changes of it do to the
  * loss.
  */
-#include "ops/cholesky.h"
-
+#include "ops/matrix.h"
 #include "ops/triangle.h"
 
 #include <math.h>

@@ -11,7 +11,7 @@
 #include <float.h>
 #include <math.h>
 
-enum { LARGEST = 64, SWEEPS = 60 };
+enum { SWEEPS = 60 };
 
 static fth_status infer(fth_node *node, fth_err *err)
 {
@@ -19,10 +19,10 @@ static fth_status infer(fth_node *node, fth_err *err)
     FTH_TRY(fth__need_square(node, 0, *attr, err));
     const fth_desc *a = &node->in[0];
     const int col = fth_desc_find(a, attr->col);
-    if (a->size[col] > LARGEST) {
+    if (a->size[col] > FTH__SMALL_MATRIX) {
         char text[FTH__SHAPE_TEXT];
         return FTH_FAIL(err, FTH_E_GRAPH_ATTR, "eigh: at most %d rows are possible, not %s",
-                        LARGEST, fth_in_format(node, 0, text, sizeof text));
+                        FTH__SMALL_MATRIX, fth_in_format(node, 0, text, sizeof text));
     }
     node->n_out = 2;
     node->out[0] = node->out[1] = *a;
@@ -175,6 +175,14 @@ static void store(const fth_call *call, const fth__batch *b, const fth_c128 *a, 
     }
 }
 
+fth_status fth__eigh_fail(const fth_call *call, const fth__batch *b)
+{
+    char which[160], text[FTH__SHAPE_TEXT];
+    fth__batch_text(b, call->node, 0, &call->in[0], which, sizeof which);
+    return FTH_FAIL(call->err, FTH_E_NUMERIC, "eigh: the matrix%s%s is not finite, in %s",
+                    which[0] ? " at " : "", which, fth_in_format(call->node, 0, text, sizeof text));
+}
+
 static fth_status run(const fth_call *call)
 {
     const fth_node *node = call->node;
@@ -195,13 +203,7 @@ static fth_status run(const fth_call *call)
                 a[i * n + j] = i == j ? (fth_c128){x.re, 0.0} : x;
                 a[j * n + i] = fth__cconj(a[i * n + j]);
             }
-        if (!diagonalise(a, v, n)) {
-            char which[160], text[FTH__SHAPE_TEXT];
-            fth__batch_text(&b, node, 0, &call->in[0], which, sizeof which);
-            return FTH_FAIL(call->err, FTH_E_NUMERIC, "eigh: the matrix%s%s is not finite, in %s",
-                            which[0] ? " at " : "", which,
-                            fth_in_format(node, 0, text, sizeof text));
-        }
+        if (!diagonalise(a, v, n)) return fth__eigh_fail(call, &b);
         sort(a, n, order);
         store(call, &b, a, v, order);
     }

@@ -7,19 +7,17 @@
 
 #include <math.h>
 
-enum { LARGEST = 64 };
-
 static fth_status infer(fth_node *node, fth_err *err)
 {
     const fth__matrix_attr *attr = node->attr;
     FTH_TRY(fth__need_square(node, 0, *attr, err));
     const fth_desc *a = &node->in[0];
     const int row = fth_desc_find(a, attr->row), col = fth_desc_find(a, attr->col);
-    if (a->size[row] > LARGEST) {
+    if (a->size[row] > FTH__SMALL_MATRIX) {
         char text[FTH__SHAPE_TEXT];
         const fth_status s =
             FTH_FAIL(err, FTH_E_GRAPH_ATTR, "inverse: at most %d rows are possible, not %s",
-                     LARGEST, fth_in_format(node, 0, text, sizeof text));
+                     FTH__SMALL_MATRIX, fth_in_format(node, 0, text, sizeof text));
         fth_err_hint(err, "solve with a Cholesky factor instead: fth_cholesky, fth_solve");
         return s;
     }
@@ -100,7 +98,7 @@ static bool invert(fth_c128 *m, int64_t *pivot, int64_t n, double *log_det)
     return true;
 }
 
-static fth_status fail(const fth_call *call, const fth__batch *b)
+fth_status fth__inverse_fail(const fth_call *call, const fth__batch *b)
 {
     char which[160], text[FTH__SHAPE_TEXT];
     fth__batch_text(b, call->node, 0, &call->in[0], which, sizeof which);
@@ -132,7 +130,7 @@ static fth_status run(const fth_call *call)
         for (int64_t i = 0; i < n; i++)
             for (int64_t j = 0; j < n; j++)
                 m[i * n + j] = fth__elem_get(t, a, i * b.s_row + j * b.s_col);
-        if (!invert(m, pivot, n, &log_det)) return fail(call, &b);
+        if (!invert(m, pivot, n, &log_det)) return fth__inverse_fail(call, &b);
         for (int64_t i = 0; i < n && out->data; i++)
             for (int64_t j = 0; j < n; j++)
                 fth__elem_put(t, (char *)out->data + b.loop.at[1] * size,

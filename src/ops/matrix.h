@@ -8,6 +8,10 @@
 #include "ops/build.h"
 #include "ops/loop.h"
 
+/* Rows of the largest matrix that inverse and eigh take, and that a device keeps in the shared
+ * memory of a group of threads. */
+enum { FTH__SMALL_MATRIX = 64 };
+
 typedef struct fth__matrix_attr {
     fth_axis_id row, col;
 } fth__matrix_attr;
@@ -34,6 +38,11 @@ void fth__batch_follow(fth__batch *b, int k, const fth_desc *of, const fth_desc 
 /* "factor=3 view=0", the global place of the current matrix; "" when there is one only. */
 const char *fth__batch_text(const fth__batch *b, const fth_node *node, int in, const fth_tile *t,
                             char *text, size_t bytes);
+
+/* FTH_E_NUMERIC for the current matrix of the walk. */
+fth_status fth__cholesky_fail(const fth_call *call, const fth__batch *b, int64_t order);
+fth_status fth__inverse_fail(const fth_call *call, const fth__batch *b);
+fth_status fth__eigh_fail(const fth_call *call, const fth__batch *b);
 
 /* A fresh axis of the size of `like` for a gradient of `node`; its name into `text`. */
 const char *fth__fresh_axis(const fth_node *node, const char *like, char *text, size_t bytes);

@@ -129,26 +129,35 @@ void fth__solve_loop(const fth_call *call, const fth__solve_shape *s, fth__loop 
     }
 }
 
+fth_status fth__solve_fail(const fth_node *node, const int64_t *at, int64_t element, fth_err *err)
+{
+    fth__solve_shape s;
+    fth__solve_shape_get(node, &s);
+    char where[160], text[FTH__SHAPE_TEXT];
+    fth__text t;
+    fth__text_init(&t, where, sizeof where);
+    for (int i = 0; i < node->in[1].n_axes; i++)
+        if (i != s.x && fth_desc_find(&node->in[0], node->in[1].axis[i]) >= 0)
+            fth__text_add(&t, " %s=%lld", fth__name_of(node, node->in[1].axis[i]),
+                          (long long)at[i]);
+    const fth_status st =
+        FTH_FAIL(err, FTH_E_NUMERIC, "solve: element %lld of the diagonal is zero%s%s in %s",
+                 (long long)element, where[0] ? " at" : "", where,
+                 fth_in_format(node, 0, text, sizeof text));
+    fth_err_hint(err, "the matrix has no inverse; check how it was made");
+    return st;
+}
+
 fth_status fth__solve_check(const fth_call *call, const fth__solve_shape *s, const void *a,
                             const fth__loop *l, const int *dim)
 {
-    const fth_node *node = call->node;
     const int64_t step = call->in[0].stride[s->row] + call->in[0].stride[s->col];
     for (int64_t i = 0; i < s->size; i++) {
-        const fth_c128 v = fth__elem_get(node->in[0].dtype, a, i * step);
+        const fth_c128 v = fth__elem_get(call->node->in[0].dtype, a, i * step);
         if (v.re != 0.0 || v.im != 0.0) continue;
-        char where[160], text[FTH__SHAPE_TEXT];
-        fth__text t;
-        fth__text_init(&t, where, sizeof where);
-        for (int k = 0; k < l->n; k++)
-            if (fth_desc_find(&node->in[0], node->in[1].axis[dim[k]]) >= 0)
-                fth__text_add(&t, " %s=%lld", fth__name_of(node, node->in[1].axis[dim[k]]),
-                              (long long)(call->in[1].origin[dim[k]] + l->index[k]));
-        const fth_status st = FTH_FAIL(
-            call->err, FTH_E_NUMERIC, "solve: element %lld of the diagonal is zero%s%s in %s",
-            (long long)i, where[0] ? " at" : "", where, fth_in_format(node, 0, text, sizeof text));
-        fth_err_hint(call->err, "the matrix has no inverse; check how it was made");
-        return st;
+        int64_t at[FTH_MAX_AXES] = {0};
+        for (int k = 0; k < l->n; k++) at[dim[k]] = call->in[1].origin[dim[k]] + l->index[k];
+        return fth__solve_fail(call->node, at, i, call->err);
     }
     return FTH_OK;
 }

@@ -21,6 +21,8 @@ typedef struct fth__solve_shape {
 void fth__solve_shape_get(const fth_node *node, fth__solve_shape *s);
 /* A walk over everything but x and n: arrays 0 a, 1 b, 2 out. */
 void fth__solve_loop(const fth_call *call, const fth__solve_shape *s, fth__loop *l, int *dim);
+/* FTH_E_NUMERIC for a zero on the diagonal of the matrix at this place of b. */
+fth_status fth__solve_fail(const fth_node *node, const int64_t *at, int64_t element, fth_err *err);
 /* FTH_E_NUMERIC when the diagonal of the matrix at `a` has a zero. */
 fth_status fth__solve_check(const fth_call *call, const fth__solve_shape *s, const void *a,
                             const fth__loop *l, const int *dim);

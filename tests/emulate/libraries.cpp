@@ -1,11 +1,13 @@
 /* libraries.cpp - libraries that the emulated device lacks: products are made by the kernels' own
  * loops. Only products of halves that lie at multiples of 16 bytes
  * have a stand-in, which insists on that and adds in an order of its own, so that a piece made by
- * anything else shows. */
+ * anything else shows. Factors of large matrices have one too, by columns and with a workspace. */
 #include "cuda/blas.h"
+#include "cuda/solver.h"
 
 extern "C" {
 #include "array/half.h"
+#include "ops/matrix.h"
 }
 
 bool fth__cuda_blas_knows(fth_device *, const fth__cuda_kind *kind)
@@ -66,4 +68,42 @@ fth_status fth__cuda_blas_run(fth_device *, cudaStream_t, const fth__cuda_kind *
 const char *fth__cuda_blas_name(fth_device *)
 {
     return "none on the emulated device";
+}
+
+/* ---- factors ---- */
+
+uint64_t fth__cuda_solver_bytes(fth_dtype dtype, int64_t n)
+{
+    return (uint64_t)(3 * n * fth_dtype_size(dtype));
+}
+
+/* Element (i, j) of the factor, i >= j, or its conjugate above the diagonal. */
+static int64_t place(const fth__cuda_factor *f, int64_t i, int64_t j)
+{
+    return f->upper ? i * f->ld + j : j * f->ld + i;
+}
+
+static fth_c128 element(const fth__cuda_factor *f, int64_t i, int64_t j)
+{
+    const fth_c128 v = fth__elem_get(f->dtype, f->a, place(f, i, j));
+    return f->upper ? fth__cconj(v) : v;
+}
+
+fth_status fth__cuda_solver_factor(fth_device *, cudaStream_t, const fth__cuda_factor *f, fth_err *)
+{
+    memset(f->work, 0x5a, fth__cuda_solver_bytes(f->dtype, f->n));
+    *f->info = 0;
+    for (int64_t j = 0; j < f->n; j++)
+        for (int64_t i = j; i < f->n; i++) {
+            fth_c128 v = element(f, i, j);
+            for (int64_t k = 0; k < j; k++)
+                v = fth__csub(v, fth__cmul(element(f, i, k), fth__cconj(element(f, j, k))));
+            if (i == j && v.re <= 0.0) { /* as LAPACK: NaN passes */
+                *f->info = (int)j + 1;
+                return FTH_OK;
+            }
+            v = i == j ? fth_c128{sqrt(v.re), 0.0} : fth__cdiv(v, element(f, j, j));
+            fth__elem_put(f->dtype, f->a, place(f, i, j), f->upper ? fth__cconj(v) : v);
+        }
+    return FTH_OK;
 }

@@ -1,5 +1,5 @@
 /* test_cholesky.c - factors against the obvious loop, in every layout, in blocks, and refusals.
- * seconds: 10
+ * seconds: 10 labels: gpu
  */
 #include "cpu/blas.h"
 #include "run/team.h"

@@ -1,5 +1,5 @@
 /* test_eigh.c - values ascend, vectors are orthonormal and put the matrix together again.
- * seconds: 5
+ * seconds: 5 labels: gpu
  */
 #include "testing/op_cut.h"
 

@@ -1,5 +1,5 @@
 /* test_inverse.c - inverses times their matrices are one, determinants, refusals.
- * seconds: 5
+ * seconds: 5 labels: gpu
  */
 #include "testing/op_cut.h"
 

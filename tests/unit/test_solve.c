@@ -1,5 +1,5 @@
 /* test_solve.c - triangular systems in every layout, both triangles, plain and adjoint.
- * seconds: 10
+ * seconds: 10 labels: gpu
  */
 #include "testing/op_cut.h"
 

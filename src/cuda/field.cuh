@@ -1,0 +1,137 @@
+/* field.cuh - f32, f64, c64 and c128 as numbers that matrices are solved with.
+ *
+ * Sums of products are chains of fma in the order they are written in, so an element has the same
+ * bits whichever thread makes it. Quotients are rounded as division rounds them.
+ */
+#ifndef FTH_CUDA_FIELD_CUH
+#define FTH_CUDA_FIELD_CUH
+
+#include "cuda/device.h"
+
+/* The real numbers of a dtype, how many elements make 16 bytes, and whether it is complex. */
+template <typename T> struct fth__field;
+#define FTH__FIELD(type, real_type, is_complex)                                                    \
+    template <> struct fth__field<type> {                                                          \
+        typedef real_type real;                                                                    \
+        static constexpr int wide = 16 / (int)sizeof(type);                                        \
+        static constexpr bool complex = is_complex;                                                \
+    };
+FTH__FIELD(float, float, false)
+FTH__FIELD(double, double, false)
+FTH__FIELD(fth_c64, float, true)
+FTH__FIELD(fth_c128, double, true)
+
+/* f<TYPE>(..) for a dtype of matrices. */
+#define FTH__EACH_FIELD(dtype, f, ...)                                                             \
+    switch (dtype) {                                                                               \
+    case FTH_F32: f<float>(__VA_ARGS__); break;                                                    \
+    case FTH_F64: f<double>(__VA_ARGS__); break;                                                   \
+    case FTH_C64: f<fth_c64>(__VA_ARGS__); break;                                                  \
+    default: f<fth_c128>(__VA_ARGS__); break;                                                      \
+    }
+
+/* Elements that are read from shared memory at once. */
+template <typename T> struct alignas(16) fth__wide {
+    T at[fth__field<T>::wide];
+};
+
+static __device__ __forceinline__ float fth__fma(float a, float b, float c)
+{
+    return fmaf(a, b, c);
+}
+static __device__ __forceinline__ double fth__fma(double a, double b, double c)
+{
+    return fma(a, b, c);
+}
+
+static __device__ __forceinline__ float fth__re(float v)
+{
+    return v;
+}
+static __device__ __forceinline__ double fth__re(double v)
+{
+    return v;
+}
+static __device__ __forceinline__ float fth__re(fth_c64 v)
+{
+    return v.re;
+}
+static __device__ __forceinline__ double fth__re(fth_c128 v)
+{
+    return v.re;
+}
+
+/* A real number as a number of the field. */
+template <typename T> static __device__ __forceinline__ T fth__real(typename fth__field<T>::real v)
+{
+    if constexpr (fth__field<T>::complex)
+        return T{v, 0};
+    else
+        return v;
+}
+
+template <typename T> static __device__ __forceinline__ T fth__conj_of(T v)
+{
+    if constexpr (fth__field<T>::complex)
+        return T{v.re, -v.im};
+    else
+        return v;
+}
+
+/* s - a b */
+template <typename T> static __device__ __forceinline__ T fth__minus(T s, T a, T b)
+{
+    if constexpr (fth__field<T>::complex)
+        return T{fth__fma(a.im, b.im, fth__fma(-a.re, b.re, s.re)),
+                 fth__fma(-a.im, b.re, fth__fma(-a.re, b.im, s.im))};
+    else
+        return fth__fma(-a, b, s);
+}
+
+template <typename T> static __device__ __forceinline__ bool fth__is_zero(T v)
+{
+    if constexpr (fth__field<T>::complex)
+        return v.re == 0 && v.im == 0;
+    else
+        return v == 0;
+}
+
+/* a / b; complex ones in f64, so that squares of f32 neither overflow nor vanish. */
+template <typename T> static __device__ __forceinline__ T fth__over(T a, T b)
+{
+    typedef typename fth__field<T>::real real;
+    if constexpr (!fth__field<T>::complex)
+        return a / b;
+    else {
+        if (b.im == 0) return T{a.re / b.re, a.im / b.re};
+        const double x = a.re, y = a.im, u = b.re, v = b.im, d = u * u + v * v;
+        return T{(real)((x * u + y * v) / d), (real)((y * u - x * v) / d)};
+    }
+}
+
+/* v / d for real d whose reciprocal is at hand: a product and one step that makes it right to
+ * rounding. */
+template <typename R> static __device__ __forceinline__ R fth__quotient_real(R v, R d, R reciprocal)
+{
+    const R q = v * reciprocal;
+    return fth__fma(fth__fma(-q, d, v), reciprocal, q);
+}
+template <typename T, typename R>
+static __device__ __forceinline__ T fth__quotient_of(T v, R d, R reciprocal)
+{
+    if constexpr (fth__field<T>::complex)
+        return T{fth__quotient_real(v.re, d, reciprocal), fth__quotient_real(v.im, d, reciprocal)};
+    else
+        return fth__quotient_real(v, d, reciprocal);
+}
+
+/* The value that a lane of the warp has. */
+template <typename T> static __device__ __forceinline__ T fth__from_lane(T v, int lane)
+{
+    if constexpr (fth__field<T>::complex)
+        return T{__shfl_sync(~0u, v.re, lane), __shfl_sync(~0u, v.im, lane)};
+    else
+        return __shfl_sync(~0u, v, lane);
+}
+
+#endif
