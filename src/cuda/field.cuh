@@ -30,6 +30,33 @@ FTH__FIELD(fth_c128, double, true)
     default: f<fth_c128>(__VA_ARGS__); break;                                                      \
     }
 
+/* The same numbers in f64, for what is computed in it whatever the dtype. */
+template <typename T> struct fth__full {
+    typedef double type;
+};
+template <> struct fth__full<fth_c64> {
+    typedef fth_c128 type;
+};
+template <> struct fth__full<fth_c128> {
+    typedef fth_c128 type;
+};
+static __device__ __forceinline__ double fth__to_full(float v)
+{
+    return (double)v;
+}
+static __device__ __forceinline__ double fth__to_full(double v)
+{
+    return v;
+}
+static __device__ __forceinline__ fth_c128 fth__to_full(fth_c64 v)
+{
+    return {(double)v.re, (double)v.im};
+}
+static __device__ __forceinline__ fth_c128 fth__to_full(fth_c128 v)
+{
+    return v;
+}
+
 /* Elements that are read from shared memory at once. */
 template <typename T> struct alignas(16) fth__wide {
     T at[fth__field<T>::wide];
@@ -86,6 +113,39 @@ template <typename T> static __device__ __forceinline__ T fth__minus(T s, T a, T
                  fth__fma(-a.im, b.re, fth__fma(-a.re, b.im, s.im))};
     else
         return fth__fma(-a, b, s);
+}
+
+/* a b, a - b and |a|^2, each operation rounded as the loops of the CPU round it. */
+template <typename T> static __device__ __forceinline__ T fth__times(T a, T b)
+{
+    if constexpr (fth__field<T>::complex)
+        return T{a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+    else
+        return a * b;
+}
+template <typename T> static __device__ __forceinline__ T fth__less(T a, T b)
+{
+    if constexpr (fth__field<T>::complex)
+        return T{a.re - b.re, a.im - b.im};
+    else
+        return a - b;
+}
+template <typename T> static __device__ __forceinline__ typename fth__field<T>::real fth__norm2(T v)
+{
+    if constexpr (fth__field<T>::complex)
+        return v.re * v.re + v.im * v.im;
+    else
+        return v * v;
+}
+/* A number of f64 in the dtype of an element. */
+template <typename T>
+static __device__ __forceinline__ T fth__from_full(typename fth__full<T>::type v)
+{
+    typedef typename fth__field<T>::real real;
+    if constexpr (fth__field<T>::complex)
+        return T{(real)v.re, (real)v.im};
+    else
+        return (real)v;
 }
 
 template <typename T> static __device__ __forceinline__ bool fth__is_zero(T v)

@@ -67,4 +67,28 @@ static __device__ __forceinline__ void fth__put(T *to, fth__steps s, const T *fr
         }
 }
 
+/* The same by rows and in f64, and back. */
+template <typename T>
+static __device__ void fth__bring_full(const T *from, fth__steps s, typename fth__full<T>::type *to,
+                                       int pitch, int n, int lane)
+{
+    const bool by_rows = s.col == 1;
+    for (int o = 0; o < n; o++)
+        for (int e = lane; e < n; e += 32) {
+            const int i = by_rows ? o : e, j = by_rows ? e : o;
+            to[i * pitch + j] = fth__to_full(from[i * s.row + j * s.col]);
+        }
+}
+template <typename T>
+static __device__ void fth__put_full(T *to, fth__steps s, const typename fth__full<T>::type *from,
+                                     int pitch, int n, int lane)
+{
+    const bool by_rows = s.col == 1;
+    for (int o = 0; o < n; o++)
+        for (int e = lane; e < n; e += 32) {
+            const int i = by_rows ? o : e, j = by_rows ? e : o;
+            to[i * s.row + j * s.col] = fth__from_full<T>(from[i * pitch + j]);
+        }
+}
+
 #endif
