@@ -85,7 +85,8 @@ fth_status sp_analysis_make_sums(sp_analysis *a, fth_err *err)
     if (a->held > 0) FTH_TRY(sp_sums_create(&a->mean_sums, a->mem, &a->in_mean, false, err));
     if (!sp_analysis_has_groups(a)) return FTH_OK;
     const int64_t slots = a->in.bins * a->genes, size[2] = {slots, a->factors};
-    FTH_TRY(sp_group_reserve(&a->group_result, a->mem, a->groups, a->genes, a->factors, err));
+    FTH_TRY(sp_group_reserve(&a->group_result, a->mem, a->groups, a->genes, a->factors,
+                             fth_context_threads(a->ctx), err));
     FTH_TRY(fth_tensor_create(&a->A, a->mem, "loadings A", FTH_F64, 2, size, err));
     FTH_TRY(fth_tensor_create(&a->B, a->mem, "loadings B", FTH_F64, 2, size, err));
     FTH_TRY(fth_tensor_create(&a->a, a->mem, "fit of A", FTH_F64, 1, &a->in.bins, err));
@@ -208,7 +209,8 @@ fth_status sp_analysis_group_loadings(sp_analysis *a, fth_err *err)
     if (!sp_analysis_has_groups(a)) return FTH_OK;
     double *FF = NULL;
     FTH_TRY(squares_of(&FF, a, err));
-    const sp_group_problem p = {.groups = a->groups,
+    const sp_group_problem p = {.ctx = a->ctx,
+                                .groups = a->groups,
                                 .genes = a->genes,
                                 .factors = a->factors,
                                 .cells = a->cells_of,

@@ -1,5 +1,8 @@
 /* group_loadings.c - multiplicative updates of small problems, one for each group of cells. */
 #include "group_loadings.h"
+#include "group_steps.h"
+
+#include <fathom/vector_wide.h>
 
 #include <math.h>
 #include <string.h>
@@ -9,6 +12,7 @@ enum { ITERATIONS = 1000, EACH = 8 /* first iterations that are all looked at */
 /* Where a group stands. After iteration `low` the rule did not hold; after `high` it did. */
 typedef struct track {
     int64_t at, low, high; /* at: iterations in its loadings; high: 0 while none is known */
+    int64_t to;            /* iterations it is to have next, at least `at` */
     bool done;
 } track;
 
@@ -20,15 +24,16 @@ typedef struct work {
     double *before, *saved; /* [group][gene][factor]: one iteration earlier; at `low` */
     double *a, *b;          /* [group] */
     double *nll;            /* [group] of the iteration before; Poisson rule */
-    double *row;            /* [factor] */
+    double *room;           /* of every worker: rows it is at */
     track *track;
 } work;
 
-static uint64_t bytes_of(int64_t groups, int64_t genes, int64_t factors)
+static uint64_t bytes_of(int64_t groups, int64_t genes, int64_t factors, int threads)
 {
     const uint64_t G = (uint64_t)groups;
-    return 3 * G * (uint64_t)(genes * factors) * sizeof(double) +
-           (G * 4 + (uint64_t)factors) * sizeof(double) + G * (sizeof(int64_t) + sizeof(track));
+    const uint64_t room = (uint64_t)(sp_group_steps_room(factors) * threads);
+    return 3 * G * (uint64_t)(genes * factors) * sizeof(double) + (G * 4 + room) * sizeof(double) +
+           G * (sizeof(int64_t) + sizeof(track));
 }
 
 /* ---- sums ---- */
@@ -59,29 +64,47 @@ static double sum_rates(const sp_group_problem *p, const double *W, const double
 
 /* ---- least squares ---- */
 
-/* One update of the loadings of a group. A gene without counts is zero after the first. */
-static void update(const work *w, int64_t g, double *W)
+enum { GENES = 64 }; /* of one worker at a time */
+
+int64_t sp_group_steps_room(int64_t factors)
 {
-    const int64_t L = w->p->factors;
-    const double *YF = w->p->YF + g * w->each, *FF = w->p->FF + g * L * L;
-    for (int64_t d = 0; d < w->p->genes; d++, W += L, YF += L) {
-        for (int64_t l = 0; l < L; l++) {
-            double below = 0;
-            for (int64_t k = 0; k < L; k++) below += W[k] * FF[l * L + k];
-            w->row[l] = W[l] * YF[l] / (below + 1e-8);
-        }
-        memcpy(W, w->row, (size_t)L * sizeof *W);
-    }
+    return 3 * FTH_F64W_LANES * factors;
 }
 
-static void advance(const work *w, int64_t g, int64_t to)
+const sp_group_loops *sp_group_loops_at(int level)
 {
-    track *t = &w->track[g];
-    double *W = w->r->W + g * w->each;
-    for (; t->at < to; t->at++) {
-        if (t->at + 1 == to) memcpy(w->before + g * w->each, W, (size_t)w->each * sizeof *W);
-        update(w, g, W);
-    }
+    return FTH_ISA_AT(sp_group, level);
+}
+
+/* Some genes of a group: as many iterations as the group is to make. */
+static void advance_some(void *arg, int64_t i, int worker)
+{
+    const work *w = arg;
+    const sp_group_problem *p = w->p;
+    const int64_t blocks = (p->genes + GENES - 1) / GENES, g = i / blocks,
+                  from = i % blocks * GENES, left = p->genes - from,
+                  at = g * w->each + from * p->factors;
+    const track *t = &w->track[g];
+    FTH_ISA_BEST(sp_group)->steps(&(sp_group_rows){.genes = left < GENES ? left : GENES,
+                                                   .factors = p->factors,
+                                                   .steps = t->to - t->at,
+                                                   .W = w->r->W + at,
+                                                   .before = w->before + at,
+                                                   .YF = p->YF + at,
+                                                   .FF = p->FF + g * p->factors * p->factors},
+                                  w->room + worker * sp_group_steps_room(p->factors));
+}
+
+/* Every group to the iteration it is to reach: a gene without counts is zero after the first. */
+static fth_status advance(const work *w, fth_err *err)
+{
+    const int64_t n = w->p->groups * ((w->p->genes + GENES - 1) / GENES);
+    for (int64_t i = 0; !w->p->ctx && i < n; i++) advance_some((void *)(uintptr_t)w, i, 0);
+    if (w->p->ctx)
+        FTH_TRY(fth_context_loop(w->p->ctx, "group loadings", n, advance_some, (void *)(uintptr_t)w,
+                                 err));
+    for (int64_t g = 0; g < w->p->groups; g++) w->track[g].at = w->track[g].to;
+    return FTH_OK;
 }
 
 static void go_back(const work *w, int64_t g)
@@ -102,23 +125,19 @@ static int64_t choose(const work *w, const track *t)
     return next > w->most ? w->most : next;
 }
 
-static bool start_probe(const work *w)
+/* Where every group goes next; false: all were done before. */
+static bool aim(const work *w)
 {
     bool any = false;
     for (int64_t g = 0; g < w->p->groups; g++) {
         track *t = &w->track[g];
-        const int64_t next = choose(w, t);
+        t->to = t->at;
         if (t->done) continue;
-        if (next == 0) {
-            const int64_t end = t->high > 0 ? t->high : t->low;
-            if (t->at > end) go_back(w, g);
-            advance(w, g, end);
-            t->done = true;
-            continue;
-        }
-        if (t->at > next) go_back(w, g);
-        advance(w, g, next);
-        any = true;
+        const int64_t next = choose(w, t);
+        t->to = next > 0 ? next : t->high > 0 ? t->high : t->low;
+        t->done = next == 0;
+        if (t->at > t->to) go_back(w, g);
+        any |= next > 0;
     }
     return any;
 }
@@ -145,11 +164,13 @@ static fth_status solve_squares(const work *w, fth_err *err)
 {
     /* The least there is to look at are two iterations; with one, take it unseen. */
     if (w->most < 2) {
-        for (int64_t g = 0; g < w->p->groups; g++)
-            if (!w->track[g].done) advance(w, g, w->most);
-        return FTH_OK;
+        for (int64_t g = 0; g < w->p->groups; g++) w->track[g].to = w->track[g].done ? 0 : w->most;
+        return advance(w, err);
     }
-    while (start_probe(w)) {
+    for (bool any = true; any;) {
+        any = aim(w);
+        FTH_TRY(advance(w, err));
+        if (!any) break;
         FTH_TRY(w->p->fit(w->p->user, w->before, w->r->W, w->a, w->b, err));
         w->r->passes++;
         end_probe(w);
@@ -218,11 +239,11 @@ static void measure(const work *w)
 }
 
 fth_status sp_group_reserve(sp_group_result *out, fth_mem *mem, int64_t groups, int64_t genes,
-                            int64_t factors, fth_err *err)
+                            int64_t factors, int threads, fth_err *err)
 {
     *out = (sp_group_result){.mem = mem};
-    return fth_mem_take(mem, FTH_MEM_ANY, bytes_of(groups, genes, factors), "group loadings",
-                        &out->block, err);
+    return fth_mem_take(mem, FTH_MEM_ANY, bytes_of(groups, genes, factors, threads),
+                        "group loadings", &out->block, err);
 }
 
 fth_status sp_group_solve(sp_group_result *out, const sp_group_problem *p, fth_err *err)
@@ -240,9 +261,9 @@ fth_status sp_group_solve(sp_group_result *out, const sp_group_problem *p, fth_e
     w.b = w.a + p->groups;
     w.nll = w.b + p->groups;
     out->error = w.nll + p->groups;
-    w.row = out->error + p->groups;
-    out->steps = (int64_t *)(void *)(w.row + p->factors);
+    out->steps = (int64_t *)(void *)(out->error + p->groups);
     w.track = (track *)(void *)(out->steps + p->groups);
+    w.room = (double *)(void *)(w.track + p->groups);
     start(&w);
     FTH_TRY(p->poisson ? solve_poisson(&w, err) : solve_squares(&w, err));
     measure(&w);

@@ -12,6 +12,7 @@
 #include "spatial.h"
 
 typedef struct sp_group_problem {
+    fth_context *ctx; /* whose workers iterate; NULL: the caller does */
     int64_t groups, genes, factors;
     const int64_t *cells; /* [group]; fewer than factors: the global loadings are taken */
     const double *YF;     /* [group][gene][factor] */
@@ -42,9 +43,9 @@ typedef struct sp_group_result {
     int64_t passes; /* over the counts */
 } sp_group_result;
 
-/* Memory for a result and the work on it; held until sp_group_clear. */
+/* Memory for a result and the work of so many workers on it; held until sp_group_clear. */
 fth_status sp_group_reserve(sp_group_result *out, fth_mem *mem, int64_t groups, int64_t genes,
-                            int64_t factors, fth_err *err);
+                            int64_t factors, int threads, fth_err *err);
 fth_status sp_group_solve(sp_group_result *out, const sp_group_problem *p, fth_err *err);
 void sp_group_clear(sp_group_result *r); /* an empty one is allowed */
 

@@ -1,5 +1,6 @@
 /* sums.c - graphs over cells and their stored counts that end in sums of bins. */
 #include "sums.h"
+#include "ops/poisson.h"
 
 #include <string.h>
 
@@ -21,6 +22,8 @@ typedef struct values {
     fth_val at;      /* f64 [entry factor]: F of the entry's cell */
     fth_val bin;     /* i32 [cell] */
     fth_val gene, y; /* i32 and f64 [entry] */
+    fth_val count;   /* y as it is stored: f32 */
+    fth_val row_ptr; /* i64 [cell1] */
     fth_val slot;    /* i64 [entry] */
 } values;
 
@@ -29,10 +32,21 @@ static fth_val number(fth_graph *g, double v)
     return fth_const(g, FTH_F64, v);
 }
 
+/* Only read, so it may be const. */
+static fth_source rows_source(const sp_sums_input *in)
+{
+    return (fth_source){.kind = "rows of counts",
+                        .dtype = FTH_I64,
+                        .n_axes = 1,
+                        .size = {in->cells + 1},
+                        .data = (void *)(uintptr_t)in->row_ptr};
+}
+
 static values begin(fth_context *ctx, const sp_sums_input *in)
 {
     fth_graph *g = fth_graph_create(ctx);
     fth_axis(g, "cell", in->cells);
+    fth_axis(g, "cell1", in->cells + 1);
     fth_axis(g, "factor", in->factors);
     fth_axis_like(g, "factor2", "factor");
     fth_axis(g, "gene", in->genes);
@@ -48,7 +62,9 @@ static values begin(fth_context *ctx, const sp_sums_input *in)
     v.at = fth_spread(v.F, "entry");
     v.bin = fth_input(g, "bin", FTH_I32, "cell", in->bin);
     v.gene = fth_input(g, "gene", FTH_I32, "entry", in->gene);
-    v.y = fth_cast(fth_input(g, "y", FTH_F32, "entry", in->value), FTH_F64);
+    v.count = fth_input(g, "y", FTH_F32, "entry", in->value);
+    v.y = fth_cast(v.count, FTH_F64);
+    v.row_ptr = fth_input(g, "row_ptr", FTH_I64, "cell1", rows_source(in));
     const fth_val first = fth_mul(fth_cast(v.bin, FTH_I64), fth_const_i64(g, FTH_I64, in->genes));
     v.slot = fth_add(fth_spread(first, "entry"), fth_cast(v.gene, FTH_I64));
     return v;
@@ -180,11 +196,17 @@ fth_status sp_sums_plan(sp_pass *pass, fth_context *ctx, const sp_sums_input *in
 
 /* ---- further passes ---- */
 
-/* y ln max(rate, 1e-8), by bin. */
-static fth_val fit(const values *v, fth_val rate_of_entry)
+/* y ln max(rate, 1e-8), by bin: what the likelihood has of a cell, without slopes. */
+static fth_val fit(const values *v, fth_val slot, fth_val loadings)
 {
-    const fth_val ln = fth_log(fth_max(rate_of_entry, number(v->g, 1e-8)));
-    return by_bin(v, fth_mul(v->y, ln));
+    const sp_poisson_in in = {.phi = fth_layout(v->F, "factor cell"),
+                              .W = loadings,
+                              .row_ptr = v->row_ptr,
+                              .gene = slot,
+                              .value = v->count,
+                              .path = SP_PATH_SPARSE};
+    const fth_val of_cell = sp_poisson_cells_(FTH_HERE, &in, (fth_val){v->g, 0});
+    return fth_scatter_add(of_cell, "cell", v->bin, "bin");
 }
 
 fth_status sp_fit_plan(sp_pass *pass, fth_context *ctx, const sp_sums_input *in, fth_tensor *A,
@@ -195,12 +217,13 @@ fth_status sp_fit_plan(sp_pass *pass, fth_context *ctx, const sp_sums_input *in,
     const values v = begin(ctx, in);
     *pass = (sp_pass){.g = v.g};
     const fth_val loadings = fth_input(v.g, "A", FTH_F64, "slot factor", fth_tensor_source(A));
-    const fth_val r = rate(&v, loadings, "slot", v.slot);
-    add(pass, outs, fit(&v, r), a);
+    const fth_val slot = fth_cast(v.slot, FTH_I32);
+    add(pass, outs, fit(&v, slot, loadings), a);
     if (B) {
         const fth_val other = fth_input(v.g, "B", FTH_F64, "slot factor", fth_tensor_source(B));
-        add(pass, outs, fit(&v, rate(&v, other, "slot", v.slot)), b);
+        add(pass, outs, fit(&v, slot, other), b);
     } else {
+        const fth_val r = rate(&v, loadings, "slot", v.slot);
         const fth_val q = fth_div(v.y, fth_max(r, number(v.g, 1e-8)));
         add(pass, outs, fth_scatter_add(fth_mul(v.at, q), "entry", v.slot, "slot"), QF);
     }

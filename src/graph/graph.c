@@ -10,6 +10,8 @@
 #include "base/str.h"
 #include "mem/heap.h"
 
+#include <fathom/ragged.h>
+
 #include <string.h>
 
 enum { LATER_ERRORS = FTH__GRAPH_ERRORS - 1 };
@@ -137,6 +139,13 @@ fth_axis_id fth_axis_find(const fth_graph *g, const char *name)
 const char *fth_axis_name(const fth_graph *g, fth_axis_id axis)
 {
     return g && axis >= 0 && axis < g->n_axes ? g->axis[axis]->name : "?";
+}
+
+const int64_t *fth_axis_row_ptr(const fth_graph *g, fth_axis_id entries, fth_axis_id *rows)
+{
+    if (!g || entries < 0 || entries >= g->n_axes || !g->axis[entries]->row_ptr) return NULL;
+    if (rows) *rows = g->axis[entries]->rows;
+    return g->axis[entries]->row_ptr;
 }
 
 int64_t fth_axis_size(const fth_graph *g, const char *name)

@@ -298,7 +298,8 @@ TEST(loadings_of_groups_end_as_with_dense_counts)
     const double *all = fth_tensor_data(s.FF);
     for (int g = 0; g < G; g++)
         for (int i = 0; i < L * L; i++) FF[g * L * L + i] = all[(i / L * BINS + g) * L + i % L];
-    sp_group_problem p = {.groups = G,
+    sp_group_problem p = {.ctx = b->ctx,
+                          .groups = G,
                           .genes = D,
                           .factors = L,
                           .cells = b->cells,
@@ -312,7 +313,7 @@ TEST(loadings_of_groups_end_as_with_dense_counts)
                           .ratio = look_once,
                           .user = &l};
     sp_group_result r;
-    OK(sp_group_reserve(&r, b->mem, G, D, L, NULL));
+    OK(sp_group_reserve(&r, b->mem, G, D, L, 2, NULL));
     OK(sp_group_solve(&r, &p, NULL));
     for (int g = 0; g < G; g++) EQ_I64(r.steps[g], steps[g]);
     p.poisson = true;

@@ -265,7 +265,7 @@ static void drop(cells *c)
 
 static void solve(sp_group_result *r, fth_mem *mem, const sp_group_problem *p)
 {
-    OK(sp_group_reserve(r, mem, G, D, L, NULL));
+    OK(sp_group_reserve(r, mem, G, D, L, 1, NULL));
     OK(sp_group_solve(r, p, NULL));
 }
 

@@ -24,7 +24,7 @@ typedef struct shape {
 
 static void *room(size_t n, size_t size)
 {
-    void *p = calloc(n + 1, size);
+    void *p = calloc(n + 4, size);
     if (!p) FAIL("no memory");
     return p;
 }
@@ -67,14 +67,19 @@ static double as_is(double x)
     return x;
 }
 
-static batch make(const shape *s, fth_dtype real, sp_poisson_path path, t_random *r)
+/* Entries are an axis with some room behind the last, or (`owned`) belong to the cells. */
+static batch make(const shape *s, fth_dtype real, sp_poisson_path path, bool owned, t_random *r)
 {
     batch b = {0};
     char axes[200];
     const int64_t n = draw_counts(&b, s, r);
-    snprintf(axes, sizeof axes, "draw=%d factor=%d cellb=%d geneb=%d cellb1=%d entry=%lld",
-             s->draws, s->factors, s->cells, s->genes, s->cells + 1, (long long)(n + 3));
+    snprintf(axes, sizeof axes, "draw=%d factor=%d cellb=%d geneb=%d cellb1=%d", s->draws,
+             s->factors, s->cells, s->genes, s->cells + 1);
     b.g = t_graph(axes);
+    if (owned)
+        fth_axis_ragged(b.g, "entry", "cellb", b.row_ptr);
+    else
+        fth_axis(b.g, "entry", n + 3);
     const char *draws = s->draws == 1 ? "factor cellb" : "draw factor cellb";
     b.in = (sp_poisson_in){.phi = drawn(&b, "phi", real, draws, r, exp),
                            .W = drawn(&b, "W", real, "geneb factor", r, loading),
@@ -114,13 +119,26 @@ TEST(operations_may_be_cut_on_their_grid)
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int k = 0; k < 4; k++) {
             batch b = make(&shapes[i], k & 1 ? FTH_F64 : FTH_F32,
-                           k & 2 ? SP_PATH_DENSE : SP_PATH_SPARSE, &r);
+                           k & 2 ? SP_PATH_DENSE : SP_PATH_SPARSE, false, &r);
             look(sp_poisson_genes_(FTH_HERE, &b.in, false));
             look(sp_poisson_genes_(FTH_HERE, &b.in, true));
             look(sp_poisson_cells_(FTH_HERE, &b.in, b.eps));
             look(sp_poisson_cells_(FTH_HERE, &b.in, (fth_val){b.g, 0}));
             unmake(&b);
         }
+}
+
+/* Counts that belong to cells come with them: a piece of the cells sees its own alone. */
+TEST(counts_of_a_ragged_axis)
+{
+    t_random r = t_random_make(14);
+    t_cuts(5);
+    for (int k = 0; k < 4; k++) {
+        batch b = make(&shapes[k], FTH_F64, k % 2 ? SP_PATH_AUTO : SP_PATH_SPARSE, true, &r);
+        look(sp_poisson_cells_(FTH_HERE, &b.in, b.eps));
+        look(sp_poisson_genes_(FTH_HERE, &b.in, false));
+        unmake(&b);
+    }
 }
 
 /* The device has the bits of the loops over stored counts: no function of a library is in them. */
@@ -132,7 +150,7 @@ TEST(a_device_gives_the_same_bits)
     t_cuts(1);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int k = 0; k < 2; k++) {
-            batch b = make(&shapes[i], k ? FTH_F64 : FTH_F32, SP_PATH_SPARSE, &r);
+            batch b = make(&shapes[i], k ? FTH_F64 : FTH_F32, SP_PATH_SPARSE, false, &r);
             look(sp_poisson_genes_(FTH_HERE, &b.in, k));
             if (shapes[i].draws < 3) look(sp_poisson_cells_(FTH_HERE, &b.in, b.eps));
             unmake(&b);

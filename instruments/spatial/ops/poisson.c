@@ -77,10 +77,10 @@ sp_poisson_piece sp_poisson_of(const fth_call *call)
     const sp_poisson_attr *attr = node->attr;
     const int cell = sp_poisson_cell_dim(node);
     const fth_tile *phi = &call->in[SP_IN_PHI], *rows = &call->in[SP_IN_ROW_PTR];
-    const int64_t *row_ptr = rows->data;
+    const int64_t *row_ptr = rows->data, first = call->in[SP_IN_GENE].origin[0];
     sp_poisson_piece p = {.row_ptr = row_ptr + phi->origin[cell],
-                          .gene = call->in[SP_IN_GENE].data,
-                          .value = call->in[SP_IN_VALUE].data,
+                          .gene = (const int32_t *)call->in[SP_IN_GENE].data - first,
+                          .value = (const float *)call->in[SP_IN_VALUE].data - first,
                           .W = call->in[SP_IN_W].data,
                           .w_step = call->in[SP_IN_W].stride[0],
                           .phi = phi->data,

@@ -41,8 +41,8 @@ template <typename T> sp_batch<T> sp_batch_of(const fth_call *call)
     const fth_tile *phi = &call->in[SP_IN_PHI];
     sp_batch<T> b = {};
     b.row_ptr = (const int64_t *)call->in[SP_IN_ROW_PTR].data + phi->origin[d->n_axes - 1];
-    b.gene = (const int32_t *)call->in[SP_IN_GENE].data;
-    b.value = (const float *)call->in[SP_IN_VALUE].data;
+    b.gene = (const int32_t *)call->in[SP_IN_GENE].data - call->in[SP_IN_GENE].origin[0];
+    b.value = (const float *)call->in[SP_IN_VALUE].data - call->in[SP_IN_VALUE].origin[0];
     b.W = (const T *)call->in[SP_IN_W].data;
     b.w_step = call->in[SP_IN_W].stride[0];
     b.phi = (const T *)phi->data;

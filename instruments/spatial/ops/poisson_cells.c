@@ -1,6 +1,8 @@
 /* poisson_cells.c - the likelihood of each cell of a batch, with its slopes in the factors. */
 #include "poisson.h"
 
+#include <fathom/ragged.h>
+
 static fth_status infer(fth_node *node, fth_err *err)
 {
     FTH_TRY(sp_poisson_check(node, err));
@@ -14,25 +16,40 @@ static fth_status infer(fth_node *node, fth_err *err)
     return FTH_OK;
 }
 
-/* A cell needs its own factors; the counts and W are there whole. */
+/* A cell needs its own factors. W is there whole, and so are the counts, unless they are declared
+ * to belong to the cells: then a cell needs its own. */
 static void relation(const fth_node *node, int in, int dim, fth_relation *out)
 {
+    fth_axis_id rows = -1;
     *out = (fth_relation){.along = FTH_WHOLE, .out_dim = -1};
+    if (in == SP_IN_GENE || in == SP_IN_VALUE) {
+        const int64_t *row_ptr = fth_axis_row_ptr(node->graph, node->in[in].axis[dim], &rows);
+        if (row_ptr && rows == node->out[0].axis[0])
+            *out = (fth_relation){.along = FTH_COLLECT,
+                                  .out_dim = 0,
+                                  .row_ptr = row_ptr,
+                                  .rows = node->out[0].size[0]};
+    }
     if ((in == SP_IN_PHI || in == SP_IN_EPS) && dim == sp_poisson_cell_dim(node))
         *out = (fth_relation){.along = FTH_SAME, .out_dim = 0};
 }
 
+static bool may_be_dense(const fth_node *node)
+{
+    return ((const sp_poisson_attr *)node->attr)->path != SP_PATH_SPARSE;
+}
+
 static uint64_t numbers(const fth_node *node)
 {
-    const int64_t genes = node->in[SP_IN_W].size[0], factors = node->in[SP_IN_W].size[1];
-    return (uint64_t)sp_poisson_work(genes, factors, sp_poisson_draws(node));
+    const int64_t genes = may_be_dense(node) ? node->in[SP_IN_W].size[0] : 0;
+    return (uint64_t)sp_poisson_work(genes, node->in[SP_IN_W].size[1], sp_poisson_draws(node));
 }
 
 static uint64_t scratch(const fth_call *call)
 {
     const fth_desc *W = &call->node->in[SP_IN_W];
-    return (numbers(call->node) + (uint64_t)sp_poisson_part(W->size[0], W->size[1])) *
-           (uint64_t)fth_dtype_size(W->dtype);
+    const int64_t turned = may_be_dense(call->node) ? sp_poisson_part(W->size[0], W->size[1]) : 0;
+    return (numbers(call->node) + (uint64_t)turned) * (uint64_t)fth_dtype_size(W->dtype);
 }
 
 static fth_status run(const fth_call *call)

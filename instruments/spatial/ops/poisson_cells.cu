@@ -72,7 +72,7 @@ template <typename T> struct sums {
 /* One count, for draws from e0 and factors from l0 on. */
 template <typename T>
 __device__ inline void add_count(const sp_batch<T> &b, int64_t i, const T *phi, int e0, int l0,
-                                 sums<T> *acc, double *ell)
+                                 bool slopes, sums<T> *acc, double *ell)
 {
     const T *row = b.W + b.gene[i] * b.w_step, y = (T)b.value[i];
     T w[FACTORS];
@@ -92,6 +92,7 @@ __device__ inline void add_count(const sp_batch<T> &b, int64_t i, const T *phi, 
         }
         const T least = rho < sp_floor_rate<T> ? sp_floor_rate<T> : rho, q = sp_quotient(y, rho);
         if (l0 == 0 && y > 0) *ell += (double)(y * log_of(least));
+        if (!slopes) continue;
 #pragma unroll
         for (int j = 0; j < FACTORS; j++) acc->by[e][j] += q * w[j];
     }
@@ -106,9 +107,11 @@ __device__ inline void slopes_of(const work<T> &k, int64_t cell, bool there, int
     const int64_t from = there ? b.row_ptr[cell] + lane : 0, to = there ? b.row_ptr[cell + 1] : 0;
     const T *phi = b.phi + (there ? cell * b.phi_cell : 0);
     const T *eps = k.ds ? k.eps + (there ? cell * k.eps_cell : 0) : nullptr;
+    const bool slopes = k.df || k.ds;
     for (int e0 = 0; e0 < b.draws; e0 += sums<T>::DRAWS) {
         sums<T> acc = {};
-        for (int64_t i = from; i < to; i += sp_lanes<T>) add_count(b, i, phi, e0, l0, &acc, ell);
+        for (int64_t i = from; i < to; i += sp_lanes<T>)
+            add_count(b, i, phi, e0, l0, slopes, &acc, ell);
 #pragma unroll
         for (int e = 0; e < sums<T>::DRAWS; e++) {
             if (e0 + e >= b.draws) break;
@@ -131,7 +134,7 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 3 : 2) by_cells(cons
     const bool there = cell < k.b.cells; /* all threads of a warp stay: they add across it */
     const double share = 1.0 / (double)k.b.draws;
     double ell = 0;
-    for (int l0 = 0; l0 < k.b.factors; l0 += FACTORS) {
+    for (int l0 = 0; l0 < k.b.factors && (l0 == 0 || k.df || k.ds); l0 += FACTORS) {
         T f[FACTORS] = {}, s[FACTORS] = {};
         slopes_of(k, cell, there, lane, l0, f, s, &ell);
 #pragma unroll

@@ -155,18 +155,20 @@ LANE desk desk_of(const sp_poisson_piece *p, void *work)
     return d;
 }
 
-/* One vector of counts: adds to the logarithms and to acc. */
+/* One vector of counts: adds to the logarithms, and to acc unless it is NULL. */
 LANE void add_tile(const sp_poisson_piece *p, const tile *t, const real *phi, real *acc, vd *sum)
 {
     for (int64_t e = 0; e < p->draws; e++) {
         const vr rho = rates(t, phi + e * p->factors, p->factors);
         const vr least = PICK(rho < floor_rate, (vr){0} + floor_rate, rho);
-        const vr term = (vr)((vi)(t->y * v_log(&least)) & (t->y > 0)), q = quotient(&t->y, &rho);
+        const vr term = (vr)((vi)(t->y * v_log(&least)) & (t->y > 0));
 #if FTH_VECTOR_REAL == 32
         *sum += __builtin_convertvector(term, vd);
 #else
         *sum += term;
 #endif
+        if (!acc) continue;
+        const vr q = quotient(&t->y, &rho);
         real *to = acc + e * p->factors * LANES;
         for (int64_t l = 0; l < p->factors; l++) {
             const vr more = v_load(to + l * LANES) + q * v_load(t->w + l * t->step);
@@ -175,15 +177,17 @@ LANE void add_tile(const sp_poisson_piece *p, const tile *t, const real *phi, re
     }
 }
 
-LANE double one_cell(const sp_poisson_piece *p, int64_t cell, const real *phi, const desk *d)
+LANE double one_cell(const sp_poisson_piece *p, int64_t cell, const real *phi, const desk *d,
+                     bool slopes)
 {
     vd sum = {0};
-    memset(d->acc, 0, sizeof(real) * LANES * (size_t)(p->draws * p->factors));
+    real *acc = slopes ? d->acc : NULL;
+    if (acc) memset(acc, 0, sizeof(real) * LANES * (size_t)(p->draws * p->factors));
     if (p->dense) {
         fill_row(p, cell, d->dense);
         for (int64_t g = 0; g < p->genes; g += LANES) {
             const tile t = tile_of_genes(p, g, d->dense);
-            add_tile(p, &t, phi, d->acc, &sum);
+            add_tile(p, &t, phi, acc, &sum);
         }
         clear_row(p, cell, d->dense);
     } else {
@@ -192,7 +196,7 @@ LANE double one_cell(const sp_poisson_piece *p, int64_t cell, const real *phi, c
             const int64_t tiles = fetch(p, i, end - i < most ? end - i : most, d->y, d->w);
             for (int64_t k = 0; k < tiles; k++) {
                 const tile t = tile_of_bunch(p, k, d->y, d->w);
-                add_tile(p, &t, phi, d->acc, &sum);
+                add_tile(p, &t, phi, acc, &sum);
             }
         }
     }
@@ -204,6 +208,7 @@ static void cells(const sp_poisson_piece *p, const sp_poisson_out *out, void *wo
     const desk d = desk_of(p, work);
     const int64_t L = p->factors, E = p->draws;
     const double share = 1.0 / (double)E;
+    const bool slopes = out->df || out->ds;
     for (int64_t first = 0; first < p->cells; first += SP_POISSON_GROUP) {
         const int64_t left = p->cells - first,
                       n = left < SP_POISSON_GROUP ? left : SP_POISSON_GROUP;
@@ -211,9 +216,9 @@ static void cells(const sp_poisson_piece *p, const sp_poisson_out *out, void *wo
         if (out->ds) turn_cells(d.eps, L, p->eps, p->eps_draw, p->eps_factor, p, first, n);
         for (int64_t c = 0; c < n; c++) {
             const real *phi = d.phi + c * E * L, *eps = d.eps + c * E * L;
-            const double ell = one_cell(p, first + c, phi, &d);
+            const double ell = one_cell(p, first + c, phi, &d, slopes);
             if (out->ell) out->ell[first + c] = share * ell;
-            for (int64_t l = 0; l < L; l++) {
+            for (int64_t l = 0; slopes && l < L; l++) {
                 vr f = {0}, s = {0};
                 for (int64_t e = 0; e < E; e++) {
                     const vr h = v_load(d.acc + (e * L + l) * LANES) * phi[e * L + l];
