@@ -10,6 +10,8 @@ static const char *const names[] = {"device_copy",
                                     "device_sum",
                                     "device_dot",
                                     "device_batched",
+                                    "device_fft2_64",
+                                    "device_fft2_512",
                                     "device_squares",
                                     "device_lower",
                                     "device_conv2d",
@@ -239,6 +241,7 @@ static void against_torch(device *d)
     device_sums(d);
     device_products(d);
     device_convolutions(d);
+    device_transforms(d);
     device_densify(d);
     device_squares(d);
     device_reading(d);

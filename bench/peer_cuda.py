@@ -64,6 +64,12 @@ def conv(face, batch, channels, side):
     return lambda: torch.ops.aten.convolution_backward(bar, v, w, *rest)
 
 
+# Not into an array that is there: PyTorch would copy the result.
+def fft2(images, n):
+    z = torch.view_as_complex(rand(int(images), int(n), int(n), 2))
+    return lambda: torch.fft.fft2(z)
+
+
 # W is there whole; products are made for so many cells at a time.
 def squares(cells, points, factors, chunk=10000):
     cells, points, factors = int(cells), int(points), int(factors)
@@ -177,6 +183,7 @@ makers = {
     "sum": total,
     "dot": dot,
     "conv": conv,
+    "fft2": fft2,
     "squares": squares,
     "densify": densify,
 }

@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "base/checked.h"
 #include "cpu/fftw.h"
+#include "ops/loop.h"
 
 #include <string.h>
 

@@ -7,6 +7,8 @@
  */
 #include "ops/fft.h"
 
+#include "ops/matrix.h"
+
 #include <math.h>
 #include <string.h>
 

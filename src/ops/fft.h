@@ -2,7 +2,7 @@
 #ifndef FTH_OPS_FFT_H
 #define FTH_OPS_FFT_H
 
-#include "ops/matrix.h"
+#include <fathom/op.h>
 
 typedef struct fth__fft_attr {
     int32_t kind; /* fth_fft_kind */

@@ -154,6 +154,19 @@ TEST(products)
     end(g);
 }
 
+TEST(transforms)
+{
+    static const fth_dtype t[] = {FTH_C64, FTH_C128};
+    fth_graph *g = begin("row=3 a=16 b=16 c=16 d=16 x=128 u=128 m=60 n=60");
+    for (int i = 0; i < 2; i++) {
+        look(fth_fft(noise(g, t[i], "row x"), "x", "u"));
+        look(fth_ifft(noise(g, t[i], "x row"), "x", "u"));
+        look(fth_fft(noise(g, t[i], "row m"), "m", "n"));
+        look(fth_fft(noise(g, t[i], "row a b"), "a b", "c d"));
+    }
+    end(g);
+}
+
 /* (x + y) * x and its sum, as one program. */
 static fth_val fused(fth_graph *g, fth_dtype dtype, const char *axes, const char *over)
 {
