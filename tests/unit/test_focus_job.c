@@ -271,6 +271,57 @@ TEST(parts_make_the_whole)
     HAS(err.text, "focus.wells");
 }
 
+/* The number of rows of metrics.csv, and of those that hold `name`. */
+static int rows_with(const char *name)
+{
+    char *text = text_of(RUNS "/metrics.csv");
+    int n = 0;
+    for (const char *at = strchr(text, '\n'); at && at[1]; at = strchr(at + 1, '\n'))
+        n += strncmp(at + 1, name, strlen(name)) == 0;
+    free(text);
+    return n;
+}
+
+/* Parts alone, in any order, leave the tables of one run; also where a table was lost on the way.
+ */
+TEST(parts_have_the_tables_of_the_whole)
+{
+    fth_err err = {0};
+    make_plate();
+    OKE(RUN("", &err), &err);
+    const uint64_t whole = hash_all();
+    for (int lost = 0; lost < 3; lost++) {
+        shell("rm -r built_image_data metadata/built_metadata_files");
+        OKE(RUN("--wells=D01", &err), &err);
+        OKE(RUN("--wells=B01,A01 --times=1:2", &err), &err);
+        EQ_I64(rows_with(""), 4);
+        if (lost == 1) shell("rm " RUNS "/planes.csv");
+        if (lost == 2) shell("sed -i /D01_t0001/d " RUNS "/metrics.csv");
+        OKE(RUN("--times=0:1", &err), &err);
+        EQ_I64(rows_with("D01"), 2);
+        OKE(RUN("--wells=C01", &err), &err);
+        EQ_U64(hash_all(), whole);
+        OKE(RUN("--wells=C01 --overwrite", &err), &err); /* its rows are found again in place */
+        EQ_U64(hash_all(), whole);
+    }
+}
+
+/* Of images that other settings made there are no rows, unless these are to stay. */
+TEST(rows_are_of_images_of_these_settings)
+{
+    fth_err err = {0};
+    make_plate();
+    OKE(RUN("", &err), &err);
+    OKE(RUN("--wells=A01 --method=max --overwrite", &err), &err);
+    EQ_I64(rows_with(""), 2);
+    EQ_I64(rows_with("A01"), 2);
+    make_plate();
+    OKE(RUN("", &err), &err);
+    shell("rm " IMAGES "/A01_t0000*");
+    OKE(RUN("--wells=A01 --method=max --force-config", &err), &err);
+    EQ_I64(rows_with(""), 8);
+}
+
 /* The table of the plate was wrong, and is corrected after a run. */
 TEST(wells_that_moved_are_made_again)
 {

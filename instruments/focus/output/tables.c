@@ -49,6 +49,17 @@ int64_t fo_results_count(const fo_results *r, fo_state state)
     return n;
 }
 
+void fo_results_copy(fo_results *to, int64_t i, const fo_results *from, int64_t k)
+{
+    const int64_t z = to->planes, row = z * (int64_t)sizeof(double);
+    memcpy(to->stats + i * FO_STATS, from->stats + k * FO_STATS, FO_STATS * sizeof(double));
+    memcpy(to->mean_log + i * z, from->mean_log + k * z, (size_t)row);
+    memcpy(to->corr_next + i * z, from->corr_next + k * z, (size_t)row);
+    memcpy(to->kept + i * z, from->kept + k * z, (size_t)z);
+    to->known[i] = from->known[k];
+    to->state[i] = from->state[k];
+}
+
 /* ---- tables ---- */
 
 /* ",1.5"; nothing behind the comma where there is no number. */

@@ -28,6 +28,8 @@ typedef struct fo_results {
 } fo_results;
 fth_status fo_results_create(fo_results *r, fth_mem *mem, int64_t n, int64_t planes, fth_err *err);
 void fo_results_free(fo_results *r); /* an empty one is allowed */
+/* All about one stack, of results with as many planes. */
+void fo_results_copy(fo_results *to, int64_t to_stack, const fo_results *from, int64_t from_stack);
 int64_t fo_results_count(const fo_results *r, fo_state state);
 
 /* Names of the stacks in the tables. */

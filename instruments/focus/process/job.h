@@ -54,11 +54,14 @@ int fo_job_well(const fo_job *e, int64_t stack);
 double fo_job_time(const fo_job *e, int64_t stack);
 /* "A01_t0003_ch00_stitch", or of the new layout "A01_BF_t0003". */
 void fo_job_stem(const fo_job *e, int64_t stack, char *stem, size_t bytes);
+void fo_job_stem_of(const fo_job *e, const fo_stack *s, char *stem, size_t bytes); /* no tile */
 fth_status fo_job_path(const fo_job *e, int64_t stack, fo_port port, char path[FTH_PATH],
                        fth_err *err);
 /* The same of a position, time and channel that need not be chosen. */
 fth_status fo_job_path_of(const fo_job *e, const fo_stack *s, fo_port port, char path[FTH_PATH],
                           fth_err *err);
+/* Whether only some wells or times of an ND2 file are chosen. */
+bool fo_job_is_part(const fo_job *e);
 /* Whether images that were not chosen are there from earlier; and whether all of the experiment
  * are, once those that were chosen are made. */
 bool fo_job_has_others(const fo_job *e);

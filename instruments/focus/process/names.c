@@ -86,14 +86,19 @@ fth_status fo_job_path(const fo_job *e, int64_t stack, fo_port port, char path[F
 
 void fo_job_stem(const fo_job *e, int64_t stack, char *stem, size_t bytes)
 {
-    char path[FTH_PATH];
     if (fo_job_is_tiled(e)) { /* the name of a tile is not its own without its folder */
         char name[60];
         fo_job_mosaic_name(e, stack, name, sizeof name);
         snprintf(stem, bytes, "ff_%s/im_p%04d", name, (int)e->in.stack[stack].b);
         return;
     }
-    if (fo_job_path(e, stack, FO_OUT_IMAGE, path, NULL) != FTH_OK) path[0] = '\0';
+    fo_job_stem_of(e, &e->in.stack[stack], stem, bytes);
+}
+
+void fo_job_stem_of(const fo_job *e, const fo_stack *s, char *stem, size_t bytes)
+{
+    char path[FTH_PATH];
+    if (fo_job_path_of(e, s, FO_OUT_IMAGE, path, NULL) != FTH_OK) path[0] = '\0';
     snprintf(stem, bytes, "%s", fth_path_name(path));
     char *dot = strrchr(stem, '.');
     if (dot) *dot = '\0';
@@ -149,6 +154,11 @@ static bool is_everything(const fo_job *e)
 static bool is_all(const fo_job *e)
 {
     return fo_job_is_tiled(e) || is_everything(e);
+}
+
+bool fo_job_is_part(const fo_job *e)
+{
+    return !is_all(e);
 }
 
 static bool is_chosen(const fo_job *e, int64_t p, int64_t t)

@@ -4,6 +4,7 @@
 #include "../run/tell.h"
 #include "record.h"
 #include "stitch.h"
+#include "whole.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -103,6 +104,7 @@ static fth_status save_tables(fo_work *c, fth_err *err)
     char metrics[FTH_PATH], planes[FTH_PATH];
     const fo_labels labels = {name_of, well_of, c};
     FTH_TRY(table_paths(c, metrics, planes, err));
+    if (c->whole.in.mem) return fo_whole_save(c, metrics, planes, err);
     return fo_tables_save(&c->results, &c->e.in, &labels, metrics, planes, err);
 }
 
@@ -120,6 +122,7 @@ static fth_status load_tables(fo_work *c, fth_err *err)
     char metrics[FTH_PATH], planes[FTH_PATH];
     const fo_labels labels = {name_of, well_of, c};
     FTH_TRY(table_paths(c, metrics, planes, err));
+    if (c->whole.in.mem) return fo_whole_load(c, metrics, planes, err);
     FTH_TRY(fo_tables_load(&c->results, &c->e.in, &labels, metrics, planes, err));
     if (c->pipeline.by_place) join_places(c, c->results.known, 0);
     return FTH_OK;
@@ -188,7 +191,8 @@ static fth_status check_room(fo_work *c, fth_err *err)
     FTH_TRY(table_paths(c, metrics, planes, err));
     FTH_TRY(fo_pipeline_room(&c->pipeline, &c->room, room_path, &c->e, err));
     FTH_TRY(fo_mosaics_room(&c->mosaics, &c->room, err));
-    FTH_TRY(fo_room_add(&c->room, metrics, fo_tables_amount(&c->results), err));
+    const fo_results *rows = c->whole.in.mem ? &c->whole.results : &c->results;
+    FTH_TRY(fo_room_add(&c->room, metrics, fo_tables_amount(rows), err));
     return fo_room_check(&c->room, fth_config_bool(c->cfg, "focus.ignore_space"), c->e.notes, err);
 }
 
@@ -226,6 +230,7 @@ static fth_status set_up(fo_work *c, fth_err *err)
     const bool kept = fo_results_count(&c->results, FO_SKIPPED) > 0 || fo_job_has_others(&c->e);
     c->mixed = c->before.differs && kept;
     FTH_TRY(fo_work_open_mosaics(c, err));
+    FTH_TRY(fo_whole_open(c, err));
     return check_room(c, err);
 }
 
@@ -272,14 +277,15 @@ fth_status fo_work_run(fo_work *c, fth_err *err)
     FTH_TRY(fth_folder_make_all(c->mem, built, err));
     FTH_TRY(fth_folder_make_all(c->mem, c->e.place.images, err));
     FTH_TRY(fth_path_join(marker, c->e.place.images, ".ff_complete", err));
-    FTH_TRY(load_tables(c, err));
     const bool any = fo_results_count(r, FO_WAITING) > 0 || c->before.any_moved;
     if (any) FTH_TRY(fth_path_remove(c->mem, marker, err));
     FTH_TRY(fo_before_sweep(&c->before, &c->e, err));
+    FTH_TRY(load_tables(c, err));
     /* Who resumes after a kill has to know what made the images. */
     FTH_TRY(save_record(c, err));
     const fth_status s = fo_pipeline_run(&c->pipeline, err);
     if (s != FTH_OK && s != FTH_E_JOB_FAILED) return s;
+    if (c->whole.in.mem) FTH_TRY(fo_whole_measure(c, err));
     fth_err *told = s == FTH_OK ? err : NULL;
     fth_status saved = save_tables(c, told);
     if (saved == FTH_OK) saved = fo_job_tables(&c->e, true, told);
@@ -310,6 +316,7 @@ void fo_work_close(fo_work *c)
     fth_folder_release(c->claim);
     c->claim = NULL;
     fo_work_close_mosaics(c);
+    fo_whole_close(c);
     fo_results_free(&c->results);
     fo_job_close(&c->e);
 }

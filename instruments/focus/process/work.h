@@ -13,6 +13,14 @@
 #include "../run/pipeline.h"
 #include "before.h"
 
+/* All stacks of the plate, where only some are chosen; see whole.h. */
+typedef struct fo_whole {
+    fo_selection selection;
+    char positions[4096];
+    fo_input in;
+    fo_results results;
+} fo_whole;
+
 typedef struct fo_work {
     fth_context *ctx;
     const fth_config *cfg;
@@ -27,6 +35,7 @@ typedef struct fo_work {
     fo_before before;
     bool mixed; /* some images that are there were made with other settings, and stay */
     fo_results results;
+    fo_whole whole; /* its input is closed where everything is chosen */
     fo_pipeline pipeline;
     fo_room room;     /* what is still to write, and where */
     fth_claim *claim; /* on the folder of the images, once something is written */
