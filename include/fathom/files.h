@@ -149,6 +149,20 @@ FTH_API FTH_MUST_USE fth_status fth_file_set_commit(fth_file_set *set, fth_err *
 /* Removes what was not committed. NULL is allowed. */
 FTH_API void fth_file_set_destroy(fth_file_set *set);
 
+/* ---- what killed processes leave behind ---- */
+
+/* Says that temporary files of this process in a folder are in use, until it is released or the
+ * process ends, however that is: a hidden file there that is locked. */
+typedef struct fth_hold fth_hold;
+FTH_API FTH_MUST_USE fth_status fth_hold_create(fth_hold **out, fth_mem *mem, const char *folder,
+                                                fth_err *err);
+FTH_API void fth_hold_release(fth_hold *hold); /* NULL is allowed */
+/* Remove temporary files and folders beside `path` that were made to become it and that no process
+ * needs any more, and say how many. Those of a process that holds the folder, on any machine, or
+ * that has the number in their name and lives here, stay. */
+FTH_API FTH_MUST_USE fth_status fth_remains_remove(fth_mem *mem, const char *path, int64_t *count,
+                                                   fth_err *err);
+
 /* ---- arrays on the disk, in the place of memory ---- */
 
 typedef struct fth_scratch fth_scratch;

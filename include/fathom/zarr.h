@@ -92,6 +92,8 @@ typedef struct fth_ngff_image {
     double um_per_px, z_step_um, period_ms;
     const char *name;           /* NULL: none */
     const char *const *channel; /* names of c channels; NULL: none */
+    /* For plans: sinks have the shape, and the memory is taken, but nothing is written. */
+    bool planned;
 } fth_ngff_image;
 
 /* A sink over t c y x, or t c z y x. */

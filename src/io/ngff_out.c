@@ -145,6 +145,7 @@ fth_status fth__ngff_spec_open(fth__ngff_spec *s, fth_mem *mem, const fth_ngff_i
     FTH_TRY(check(image, err));
     s->mem = mem;
     s->version = image->version ? image->version : 5;
+    s->planned = image->planned;
     pthread_mutex_init(&s->lock, NULL);
     const fth_status got = open_spec(s, image, err);
     if (got != FTH_OK) fth__ngff_spec_close(s);
@@ -203,14 +204,15 @@ fth_status fth__ngff_out_open(fth__ngff_out **out, fth__ngff_spec *s, const char
         for (int a = 1; a < m->n_axes; a++) o->left[t] *= m->size[a];
     }
     fth__str_copy(o->folder, sizeof o->folder, folder);
-    if (got == FTH_OK) got = fth_folder_make_all(s->mem, folder, err);
-    if (got == FTH_OK) got = fth__ngff_image_save(s, folder, err);
+    if (got == FTH_OK && !s->planned) got = fth_folder_make_all(s->mem, folder, err);
+    if (got == FTH_OK && !s->planned) got = fth__ngff_image_save(s, folder, err);
     for (int l = 0; got == FTH_OK && l < s->levels; l++) {
         char path[FTH_PATH], name[12];
         snprintf(name, sizeof name, "%d", l);
         got = fth_path_join(path, folder, name, err);
         if (got == FTH_OK)
-            got = fth__zarr_out_open(&o->level[l], s->mem, path, &s->level[l], &s->rooms, err);
+            got = fth__zarr_out_open(&o->level[l], s->mem, s->planned ? NULL : path, &s->level[l],
+                                     &s->rooms, err);
     }
     if (got != FTH_OK) {
         fth__ngff_out_close(o);
@@ -279,6 +281,8 @@ static fth_status make_levels(fth__ngff_out *o, int64_t t, fth_err *err)
 fth_status fth__ngff_out_write(fth__ngff_out *o, const int64_t *lo, const int64_t *n,
                                const void *src, fth_err *err)
 {
+    if (o->s->planned)
+        return FTH_FAIL(err, FTH_E_STATE, "an image that is only planned was written");
     FTH_TRY(fth__zarr_out_write(o->level[0], lo, n, src, err));
     int64_t each = 1;
     for (int a = 1; a < o->s->level[0].n_axes; a++) each *= n[a];

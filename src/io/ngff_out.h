@@ -13,6 +13,7 @@ enum { FTH__NGFF_LEVELS = 8 };
 typedef struct fth__ngff_spec {
     fth_mem *mem;
     int version; /* 4 or 5 */
+    bool planned;
     char axes[8];
     int levels;
     fth__zarr_meta level[FTH__NGFF_LEVELS];

@@ -64,7 +64,7 @@ fth_status fth_ngff_create(fth_sink *out, fth_mem *mem, const char *path,
     c->opened.close = close_image;
     c->mem = mem;
     fth_status s = fth__ngff_spec_open(&c->spec, mem, image, err);
-    if (s == FTH_OK) s = fth__zarr_folder_open(&c->folder, mem, path, err);
+    if (s == FTH_OK) s = fth__zarr_folder_open(&c->folder, mem, path, image->planned, err);
     if (s == FTH_OK) s = fth__ngff_out_open(&c->out, &c->spec, c->folder.temp, err);
     if (s != FTH_OK) {
         close_image(c);
@@ -256,9 +256,11 @@ fth_status fth_ngff_plate_create(fth_ngff_plate **out, fth_mem *mem, const char 
     pthread_mutex_init(&p->lock, NULL);
     fth_status s = take_wells(p, wells, err);
     if (s == FTH_OK) s = fth__ngff_spec_open(&p->spec, mem, image, err);
-    if (s == FTH_OK) s = fth__zarr_folder_open(&p->folder, mem, path, err);
-    if (s == FTH_OK) s = save_plate(p, p->well + n_wells, err);
-    for (int64_t i = 0; s == FTH_OK && i < n_wells; i++) s = save_well(p, &p->well[i], err);
+    if (s == FTH_OK) s = fth__zarr_folder_open(&p->folder, mem, path, image->planned, err);
+    const bool saved = !image || !image->planned;
+    if (s == FTH_OK && saved) s = save_plate(p, p->well + n_wells, err);
+    for (int64_t i = 0; s == FTH_OK && saved && i < n_wells; i++)
+        s = save_well(p, &p->well[i], err);
     if (s != FTH_OK) {
         fth_ngff_plate_abandon(p);
         return s;

@@ -134,7 +134,9 @@ typedef struct fth__zarr_folder {
     fth_mem *mem;
     char path[FTH_PATH], temp[FTH_PATH];
 } fth__zarr_folder;
-fth_status fth__zarr_folder_open(fth__zarr_folder *f, fth_mem *mem, const char *path, fth_err *err);
+/* `planned`: whether it could be made is looked at, and nothing is. */
+fth_status fth__zarr_folder_open(fth__zarr_folder *f, fth_mem *mem, const char *path, bool planned,
+                                 fth_err *err);
 /* Sync it and give it its name; ends it either way. */
 fth_status fth__zarr_folder_commit(fth__zarr_folder *f, fth_err *err);
 void fth__zarr_folder_abandon(fth__zarr_folder *f); /* does nothing after the end */
@@ -146,7 +148,9 @@ fth_status fth__zarr_put_json(fth_json_writer *w, const char *folder, const char
 
 /* Chunks on their way into a folder. */
 typedef struct fth__zarr_out fth__zarr_out;
-/* Makes the folder, and writes the metadata. `rooms` belong to the caller. */
+/* Makes the folder, and writes the metadata; NULL: neither, for plans. `rooms` belong to the
+ * caller.
+ */
 fth_status fth__zarr_out_open(fth__zarr_out **out, fth_mem *mem, const char *folder,
                               const fth__zarr_meta *m, fth__zarr_rooms *rooms, fth_err *err);
 /* Any number of threads, each with a rectangle of its own; the source is dense. */

@@ -53,7 +53,7 @@ static fth_status open_all(created *c, const char *path, const fth__zarr_meta *m
     fth__zarr_needs needs = {0};
     fth__zarr_needs_add(&needs, m, true);
     FTH_TRY(fth__zarr_rooms_open(&c->rooms, c->mem, &needs, err));
-    FTH_TRY(fth__zarr_folder_open(&c->folder, c->mem, path, err));
+    FTH_TRY(fth__zarr_folder_open(&c->folder, c->mem, path, false, err));
     return fth__zarr_out_open(&c->out, c->mem, c->folder.temp, m, &c->rooms, err);
 }
 

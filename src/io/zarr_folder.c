@@ -20,7 +20,8 @@ static fth_status check_place(const char *path, fth_err *err)
     return s;
 }
 
-fth_status fth__zarr_folder_open(fth__zarr_folder *f, fth_mem *mem, const char *path, fth_err *err)
+fth_status fth__zarr_folder_open(fth__zarr_folder *f, fth_mem *mem, const char *path, bool planned,
+                                 fth_err *err)
 {
     char parent[FTH_PATH];
     size_t n = path ? strlen(path) : 0;
@@ -31,6 +32,7 @@ fth_status fth__zarr_folder_open(fth__zarr_folder *f, fth_mem *mem, const char *
                         (int)FTH_PATH - 1);
     memcpy(f->path, path, n);
     FTH_TRY(check_place(f->path, err));
+    if (planned) return FTH_OK;
     FTH_TRY(fth_path_parent(parent, f->path, err));
     const int used = snprintf(f->temp, sizeof f->temp, "%s/.%s.%ld-%" PRIx64 ".tmp", parent,
                               fth_path_name(f->path), (long)getpid(), (uint64_t)fth__clock_ns());

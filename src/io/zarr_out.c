@@ -58,13 +58,14 @@ static fth_status count(fth__zarr_out *o, fth_err *err)
 fth_status fth__zarr_out_open(fth__zarr_out **out, fth_mem *mem, const char *folder,
                               const fth__zarr_meta *m, fth__zarr_rooms *rooms, fth_err *err)
 {
-    const size_t length = strlen(folder) + 1;
+    const char *place = folder ? folder : "a planned array";
+    const size_t length = strlen(place) + 1;
     void *block = NULL;
     *out = NULL;
     FTH_TRY(fth__heap_take(mem, 1, sizeof(fth__zarr_out) + length, &block, err));
     fth__zarr_out *o = block;
     *o = (fth__zarr_out){.mem = mem, .m = *m, .rooms = rooms};
-    memcpy(o->folder, folder, length);
+    memcpy(o->folder, place, length);
     pthread_mutex_init(&o->lock, NULL);
     fth_status s = count(o, err);
     if (s == FTH_OK)
@@ -75,9 +76,9 @@ fth_status fth__zarr_out_open(fth__zarr_out **out, fth_mem *mem, const char *fol
     }
     if (s == FTH_OK) {
         o->shard = block;
-        s = fth_folder_make_all(mem, folder, err);
+        if (folder) s = fth_folder_make_all(mem, folder, err);
     }
-    if (s == FTH_OK) s = fth__zarr_meta_save(m, mem, folder, err);
+    if (s == FTH_OK && folder) s = fth__zarr_meta_save(m, mem, folder, err);
     if (s != FTH_OK) {
         fth__zarr_out_close(o);
         return s;

@@ -306,6 +306,62 @@ class Mistakes(unittest.TestCase):
             self.assertEqual(run.wait(60), 6)
             self.assertEqual(left_in(d), ["d"])
 
+    def start(self, d, out):
+        """A copy that has begun to write under names that were not there."""
+        folder = os.path.join(d, out) if out.endswith("/") else d
+        before = os.listdir(folder) if os.path.isdir(folder) else []
+        run = subprocess.Popen([PROGRAM, "focus", "convert", "--data-root", "d", *TOY, "--stacks", "--microscope", "YX1",
+                                "-o", out, "--threads", "1", "--memory", "24M"],
+                               cwd=d, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        end = time.time() + 60
+        while run.poll() is None and time.time() < end:
+            names = os.listdir(folder) if os.path.isdir(folder) else []
+            if any(p.endswith((".tmp", ".part")) for p in set(names) - set(before)):
+                return run
+            time.sleep(0.002)
+        self.fail("it was too fast, or wrote nothing")
+
+    def test_what_a_killed_one_left_is_removed_by_the_next(self):
+        with tempfile.TemporaryDirectory() as d:
+            program("toy", "-o", "d", "--wells", 2, "--times", 4, "--planes", 6, "--size", "800x800", cwd=d)
+            words = ["convert", "--data-root", "d", *TOY, "--stacks", "--microscope", "YX1"]
+            for out in ("a.zarr", "f/"):
+                folder = os.path.join(d, out) if out.endswith("/") else d
+                run = self.start(d, out)
+                run.send_signal(signal.SIGKILL)
+                run.wait(60)
+                left = [p for p in os.listdir(folder) if p.endswith((".tmp", ".part"))]
+                self.assertTrue(left)
+                stopped = self.start(d, out)  # another one, which lives, and is slow
+                stopped.send_signal(signal.SIGSTOP)
+                try:
+                    self.assertFalse(set(left) & set(os.listdir(folder)))
+                    its = [p for p in os.listdir(folder) if p.endswith((".tmp", ".part"))]
+                    self.assertTrue(its)
+                    program(*words, "-o", out, cwd=d)
+                    self.assertLessEqual(set(its), set(os.listdir(folder)))
+                finally:
+                    stopped.send_signal(signal.SIGKILL)
+                    stopped.send_signal(signal.SIGCONT)
+                    stopped.wait(60)
+                program(*words, "-o", out, "--overwrite", cwd=d)
+                self.assertEqual([p for p in os.listdir(folder) if p.startswith(".")], [])
+            self.assertEqual(left_in(d), ["a.zarr", "d", "f"])
+            self.assertEqual(left_in(d + "/f"), ["A01.ome.tif", "B01.ome.tif"])
+
+    def test_a_plan_writes_nothing(self):
+        with tempfile.TemporaryDirectory() as d:
+            program("toy", "-o", "d", "--wells", 2, "--times", 1, "--planes", 3, "--size", "40x40", cwd=d)
+            os.mkdir(d + "/out")
+            os.mkdir(d + "/foreign.zarr")
+            words = ["convert", "--data-root", "d", *TOY, "--stacks", "--microscope", "YX1", "--plan"]
+            before = os.stat(d + "/out").st_mtime_ns  # of any name that comes or goes
+            for out in ("out/a.zarr", "out/a.zarr --wells A01", "out/new/", "out/b.ome.tif --wells A01"):
+                self.assertIn("plan on cpu", program(*words, "-o", *out.split(), cwd=d).stdout)
+                self.assertEqual(os.stat(d + "/out").st_mtime_ns, before, out)
+            said = program(*words, "-o", "foreign.zarr", "--overwrite", cwd=d, code=3).stderr
+            self.assertIn("no Zarr folder", said)
+
 
 if __name__ == "__main__":
     unittest.main()

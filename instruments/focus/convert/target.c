@@ -26,6 +26,7 @@ struct fo_target {
     const char **well;
     fth_ngff_plate *plate; /* NULL: an image alone, or TIFF */
     fth_file_set *files;   /* NULL: Zarr */
+    fth_hold *hold;        /* on the folder that temporary files are in */
     part *part;            /* [well] */
     bool made_folder;
     pthread_mutex_t lock;
@@ -151,7 +152,8 @@ static fth_ngff_image image_of(const fo_target *t)
                             .z_step_um = s->z_step_um,
                             .period_ms = s->period_s * 1000,
                             .name = t->opt.name,
-                            .channel = t->channel};
+                            .channel = t->channel,
+                            .planned = t->opt.only_plan};
 }
 
 static fth_status open_tiff(fo_target *t, int64_t well, fth_sink *out, fth_err *err)
@@ -200,19 +202,32 @@ static fth_status open_zarr(fo_target *t, fth_err *err)
         t->part[0].open = true;
         return FTH_OK;
     }
-    /* A plan needs its memory, not its folders. */
-    return fth_ngff_plate_create(&t->plate, t->mem, t->path, &image, t->well,
-                                 t->opt.only_plan ? 1 : s->wells, 1, err);
+    return fth_ngff_plate_create(&t->plate, t->mem, t->path, &image, t->well, s->wells, 1, err);
 }
 
 static fth_status open_files(fo_target *t, fth_err *err)
 {
     if (t->opt.only_plan) return FTH_OK;
+    return fth_file_set_create(&t->files, t->mem, err);
+}
+
+/* What killed ones left of the same is removed; what this one makes is its own until it ends. */
+static fth_status clean_up(fo_target *t, fth_err *err)
+{
+    char path[FTH_PATH], folder[FTH_PATH];
+    int64_t count;
+    if (t->opt.only_plan) return FTH_OK;
     if (t->opt.kind == FO_TO_FOLDER && !fth_path_exists(t->path)) {
         FTH_TRY(fth_folder_make_all(t->mem, t->path, err));
         t->made_folder = true;
     }
-    return fth_file_set_create(&t->files, t->mem, err);
+    for (int64_t w = 0; w < (t->opt.kind == FO_TO_FOLDER ? t->series->wells : 1); w++) {
+        FTH_TRY(fo_target_path(t->series, &t->opt, w, path, err));
+        FTH_TRY(fth_remains_remove(t->mem, path, &count, err));
+    }
+    while (strlen(path) > 1 && path[strlen(path) - 1] == '/') path[strlen(path) - 1] = '\0';
+    FTH_TRY(fth_path_parent(folder, path, err));
+    return fth_hold_create(&t->hold, t->mem, folder, err);
 }
 
 fth_status fo_target_create(fo_target **out, const fo_series *series, const fo_target_options *opt,
@@ -237,6 +252,7 @@ fth_status fo_target_create(fo_target **out, const fo_series *series, const fo_t
         s = point_to(mem, series->channel, &t->channel, err);
     }
     if (s == FTH_OK) s = point_to(mem, series->well, &t->well, err);
+    if (s == FTH_OK) s = clean_up(t, err);
     if (s == FTH_OK) s = opt->kind == FO_TO_ZARR ? open_zarr(t, err) : open_files(t, err);
     if (s == FTH_OK)
         *out = t;
@@ -252,6 +268,7 @@ void fo_target_destroy(fo_target *t)
         if (t->part[w].open) fth_sink_close(&t->part[w].sink);
     fth_ngff_plate_abandon(t->plate);
     fth_file_set_destroy(t->files);
+    fth_hold_release(t->hold);
     if (t->made_folder) (void)fth_folder_remove(NULL, t->path, NULL); /* not committed */
     fth_mem_release(t->mem, t->part, NULL);
     fth_mem_release(t->mem, t->well, NULL);
