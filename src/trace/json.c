@@ -11,6 +11,7 @@
 #include "base/str.h"
 
 #include <string.h>
+#include <unistd.h>
 
 enum {
     EVENT_BYTES = 2048
@@ -88,15 +89,34 @@ static void put_span(fth_json_writer *w, const fth__trace_record *r)
     fth_json_close(w);
 }
 
+/* ---- processes: the program, and each device ---- */
+
+/* Number of the device whose track it is, "cuda:0 stream 7"; -1: of the host. */
+static int device_of(const char *track)
+{
+    const char *at = strchr(track, ':');
+    if (strncmp(track, "cuda:", 5) != 0 || at[1] < '0' || at[1] > '9') return -1;
+    int n = 0;
+    for (at++; *at >= '0' && *at <= '9' && n < 1000; at++) n = 10 * n + (*at - '0');
+    return *at == '\0' || *at == ' ' ? n : -1;
+}
+
+/* As profilers of GPUs have it: a device is the process of its number. */
+static int64_t process_of(const fth_trace *trace, int track)
+{
+    const int device = track >= 0 && track < trace->n_tracks ? device_of(trace->track[track]) : -1;
+    return device >= 0 ? device : (int64_t)getpid();
+}
+
 /* The event into the buffer; its length. */
-static size_t put_event(char *buffer, const fth__trace_record *r)
+static size_t put_event(const fth_trace *trace, char *buffer, const fth__trace_record *r)
 {
     fth_json_writer w;
     begin_event(&w, buffer, r->name);
     w.digits = 17;
     fth_json_text(&w, "cat", r->category[0] ? r->category : "fathom");
     const bool on_track = r->kind == FTH__SPAN || r->kind == FTH__INSTANT;
-    fth_json_int(&w, "pid", 1);
+    fth_json_int(&w, "pid", on_track ? process_of(trace, r->track) : (int64_t)getpid());
     fth_json_int(&w, "tid", on_track ? r->track + 1 : 0);
     put_time(&w, "ts", r->start_ns);
     switch (r->kind) {
@@ -130,23 +150,23 @@ static size_t put_mark(char *buffer, const char *name, int64_t ns)
     begin_event(&w, buffer, name);
     fth_json_text(&w, "ph", "i");
     fth_json_text(&w, "s", "g");
-    fth_json_int(&w, "pid", 1);
+    fth_json_int(&w, "pid", (int64_t)getpid());
     fth_json_int(&w, "tid", 0);
     put_time(&w, "ts", ns);
     fth_json_close(&w);
     return (size_t)w.used;
 }
 
-/* How the process (tid 0) or a track is called. */
-static size_t put_name(char *buffer, const char *what, int tid, const char *name)
+/* How a process (tid 0) or a track is called: process_name, process_labels or thread_name. */
+static size_t put_name(char *buffer, const char *what, int64_t pid, int tid, const char *name)
 {
     fth_json_writer w;
     begin_event(&w, buffer, what);
     fth_json_text(&w, "ph", "M");
-    fth_json_int(&w, "pid", 1);
+    fth_json_int(&w, "pid", pid);
     fth_json_int(&w, "tid", tid);
     fth_json_open(&w, "args", '{');
-    fth_json_text(&w, "name", name);
+    fth_json_text(&w, strcmp(what, "process_labels") == 0 ? "labels" : "name", name);
     fth_json_close(&w);
     fth_json_close(&w);
     return (size_t)w.used;
@@ -167,19 +187,22 @@ static bool is_inside(const fth__trace_record *r, fth__trace_window w)
 /* The first event of the file: as far back as the ring and the size allow. */
 static uint64_t first_that_fits(const fth_trace *trace, fth__trace_window window)
 {
-    enum { FRAME = 1024, PER_TRACK = 6 * FTH__TRACE_NAME + 96 };
+    enum { FRAME = 1280, PER_TRACK = 6 * FTH__TRACE_NAME + 96, PER_DEVICE = 260 };
     char buffer[EVENT_BYTES];
     const uint64_t oldest =
         trace->recorded > trace->capacity ? trace->recorded - trace->capacity : 0;
     uint64_t room = trace->max_bytes - FRAME;
-    for (int k = 0; k < trace->n_tracks; k++) room -= room < PER_TRACK ? room : PER_TRACK;
+    for (int k = 0; k < trace->n_tracks; k++) {
+        const uint64_t names = PER_TRACK + (device_of(trace->track[k]) >= 0 ? PER_DEVICE : 0);
+        room -= room < names ? room : names;
+    }
     uint64_t i = trace->recorded;
     while (i > oldest) {
         if (!is_inside(event(trace, i - 1), window)) {
             i--;
             continue;
         }
-        const size_t n = put_event(buffer, event(trace, i - 1));
+        const size_t n = put_event(trace, buffer, event(trace, i - 1));
         if (n + 2 > room) break; /* ",\n" */
         room -= n + 2;
         i--;
@@ -206,12 +229,32 @@ static bool send_head(const fth_trace *trace, uint64_t dropped, fth__trace_sink 
     return sink.put(sink.user, t.data, t.used);
 }
 
+/* The program first; then devices, each where the first of its tracks is. */
+static bool send_processes(const fth_trace *trace, fth__trace_sink sink)
+{
+    char buffer[EVENT_BYTES];
+    const int64_t own = (int64_t)getpid();
+    bool ok = send(sink, "", buffer, put_name(buffer, "process_name", own, 0, "fathom")) &&
+              send(sink, ",\n", buffer, put_name(buffer, "process_labels", own, 0, "CPU"));
+    for (int k = 0; ok && k < trace->n_tracks; k++) {
+        const int device = device_of(trace->track[k]);
+        char name[24];
+        bool first = device >= 0;
+        for (int i = 0; i < k; i++) first = first && device_of(trace->track[i]) != device;
+        if (!first) continue;
+        snprintf(name, sizeof name, "cuda:%d", device);
+        ok = send(sink, ",\n", buffer, put_name(buffer, "process_name", device, 0, name));
+        snprintf(name, sizeof name, "GPU %d", device);
+        if (ok) ok = send(sink, ",\n", buffer, put_name(buffer, "process_labels", device, 0, name));
+    }
+    return ok;
+}
+
 bool fth__trace_to_json(const fth_trace *trace, fth__trace_window window, fth__trace_sink sink)
 {
     char buffer[EVENT_BYTES];
     const uint64_t first = first_that_fits(trace, window);
-    bool ok = send_head(trace, first, sink) &&
-              send(sink, "", buffer, put_name(buffer, "process_name", 0, "fathom"));
+    bool ok = send_head(trace, first, sink) && send_processes(trace, sink);
     if (ok && trace->note[0])
         ok = send(sink, ",\n", buffer, put_mark(buffer, trace->note, trace->note_ns));
     if (ok && first > 0 && first < trace->recorded) {
@@ -221,9 +264,10 @@ bool fth__trace_to_json(const fth_trace *trace, fth__trace_window window, fth__t
         ok = send(sink, ",\n", buffer, put_mark(buffer, name, event(trace, first)->start_ns));
     }
     for (int k = 0; ok && k < trace->n_tracks; k++)
-        ok = send(sink, ",\n", buffer, put_name(buffer, "thread_name", k + 1, trace->track[k]));
+        ok = send(sink, ",\n", buffer,
+                  put_name(buffer, "thread_name", process_of(trace, k), k + 1, trace->track[k]));
     for (uint64_t i = first; ok && i < trace->recorded; i++)
         if (is_inside(event(trace, i), window))
-            ok = send(sink, ",\n", buffer, put_event(buffer, event(trace, i)));
+            ok = send(sink, ",\n", buffer, put_event(trace, buffer, event(trace, i)));
     return ok && sink.put(sink.user, "\n]}\n", 4);
 }

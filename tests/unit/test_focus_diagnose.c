@@ -3,6 +3,7 @@
  * seconds: 4 */
 #include "instruments/focus/output/scalebar.h"
 #include "instruments/focus/process/command.h"
+#include "instruments/focus/run/outlook.h"
 #include "instruments/focus/toy/toy.h"
 #include "instruments/focus/watch/watch.h"
 #include "testing/files.h"
@@ -237,13 +238,21 @@ static int64_t check_trace(const char *name)
     OKE(fth_json_load(&doc, mem, path_of(name), &err), &err);
     const fth_json_value *events = fth_json_get(fth_json_root(doc), "traceEvents");
     int64_t n = 0;
-    bool noted = false, reads = false;
+    bool noted = false, reads = false, labelled = false;
+    double deepest = -1;
     for (const fth_json_value *e; (e = fth_json_at(events, n)); n++) {
         const char *label = fth_json_get_text(e, "name", "");
         noted |= strcmp(label, "no device activity: run on cpu") == 0;
         reads |= strncmp(label, "read ", 5) == 0;
+        labelled |= strcmp(label, "process_labels") == 0;
+        if (strncmp(label, "queue_depth ", 12) != 0) continue;
+        const double depth = fth_json_get_real(fth_json_get(e, "args"), "value", -1);
+        EQ_STR(fth_json_get_text(e, "ph", ""), "C");
+        IS_TRUE(depth >= 0 && depth <= 64);
+        deepest = depth > deepest ? depth : deepest;
     }
-    IS_TRUE(noted && reads);
+    IS_TRUE(noted && reads && labelled);
+    IS_TRUE(deepest >= 1);
     fth_json_destroy(doc);
     OK(fth_mem_destroy(mem, NULL));
     return n;
@@ -294,6 +303,31 @@ TEST(a_plan_tells_memory_time_and_what_bounds)
     HAS(said, "time    storage 0.0002592 GB at ");
     HAS(said, " <- bound");
     IS_TRUE(!t_file_exists(path_of(RUNS "run.json")));
+}
+
+/* Where there is a card, pixels have to get there; the longest of all bounds. */
+TEST(an_outlook_names_copies_where_there_is_a_card)
+{
+    fo_outlook o = {.bytes = 449500000000,
+                    .read_rate = 1.9e9,
+                    .storage_s = 236.6,
+                    .kernel_s = 4,
+                    .encode_s = 9,
+                    .threads = 8,
+                    .bound = "storage"};
+    char text[300];
+    fo_outlook_format(&o, text, sizeof text);
+    EQ_STR(text, "storage 449.5 GB at 1.9 GB/s = 3.9 min <- bound; kernels 4 s; encoding 9 s on 8 "
+                 "threads");
+    o.copy_bytes = o.bytes;
+    o.copy_s = 18;
+    fo_outlook_format(&o, text, sizeof text);
+    HAS(text, "<- bound; H2D 449.5 GB = 18 s; kernels 4 s;");
+    o.bound = "copies";
+    o.threads = 1;
+    fo_outlook_format(&o, text, sizeof text);
+    HAS(text, "3.9 min; H2D 449.5 GB = 18 s <- bound; kernels");
+    HAS(text, " on 1 thread");
 }
 
 /* 449.5 GB of frames that are holes, and a table of 92 wells. */

@@ -49,13 +49,14 @@ static json_t *parse(fth_trace *t, uint64_t max_bytes)
     return root;
 }
 
+/* All but the label of the process, which is the second; see processes_have_names_and_labels. */
 static size_t n_events(const json_t *root)
 {
-    return json_array_size(json_object_get(root, "traceEvents"));
+    return json_array_size(json_object_get(root, "traceEvents")) - 1;
 }
 static const json_t *event(const json_t *root, size_t i)
 {
-    return json_array_get(json_object_get(root, "traceEvents"), i);
+    return json_array_get(json_object_get(root, "traceEvents"), i > 0 ? i + 1 : 0);
 }
 static const char *text_of(const json_t *e, const char *key)
 {
@@ -121,6 +122,46 @@ TEST(a_span_carries_its_numbers)
     EQ_F64(number_of(a, "flops"), 6e6);
     EQ_F64(number_of(a, "GFLOP/s"), 3);
     EQ_STR(text_of(a, "at"), "model.c:42");
+    json_decref(root);
+    fth_trace_destroy(t);
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* The program and each device are processes: their rows lie together in a viewer. */
+TEST(processes_have_names_and_labels)
+{
+    static const char *const tracks[] = {"steps",  "cuda:0",  "cuda:0 stream 7", "cuda:12 stream 2",
+                                         "cuda:x", "cuda:1b", "cudart"};
+    const int64_t own = getpid(), process[] = {own, 0, 0, 12, own, own, own};
+    fth_mem *mem = make_mem();
+    fth_trace *t = make(mem, least);
+    for (int i = 0; i < 7; i++)
+        fth_trace_add_span(t, &(fth_trace_span){.name = "s",
+                                                .track = fth_trace_track(t, tracks[i]),
+                                                .start_ns = i,
+                                                .end_ns = i + 1});
+    fth_trace_add_counter(t, "depth", 3, 2);
+    json_t *root = parse(t, least);
+    const json_t *all = json_object_get(root, "traceEvents");
+    static const struct {
+        const char *what, *key, *text;
+        int device;
+    } names[] = {
+        {"process_name", "name", "fathom", -1},  {"process_labels", "labels", "CPU", -1},
+        {"process_name", "name", "cuda:0", 0},   {"process_labels", "labels", "GPU 0", 0},
+        {"process_name", "name", "cuda:12", 12}, {"process_labels", "labels", "GPU 12", 12}};
+    for (size_t i = 0; i < 6; i++) {
+        const json_t *e = json_array_get(all, i);
+        EQ_STR(text_of(e, "name"), names[i].what);
+        EQ_STR(text_of(args_of(e), names[i].key), names[i].text);
+        EQ_F64(number_of(e, "pid"), names[i].device < 0 ? (double)own : names[i].device);
+    }
+    for (size_t i = 0; i < 7; i++) { /* rows, and what is in them */
+        EQ_F64(number_of(json_array_get(all, 6 + i), "pid"), (double)process[i]);
+        EQ_F64(number_of(json_array_get(all, 13 + i), "pid"), (double)process[i]);
+        EQ_F64(number_of(json_array_get(all, 13 + i), "tid"), (double)i + 1);
+    }
+    EQ_F64(number_of(json_array_get(all, 20), "pid"), (double)own);
     json_decref(root);
     fth_trace_destroy(t);
     OK(fth_mem_destroy(mem, NULL));

@@ -68,8 +68,14 @@ static void fill(const small *s, fth_dtype dtype)
     }
 }
 
-/* Seconds of one stack; the second run counts, the first one finds caches and kernels cold. */
-static double run_twice(const fo_pipeline *p, const small *s, void *image)
+/* Seconds of one stack. */
+typedef struct speeds {
+    double kernel, copy;
+    bool on_device;
+} speeds;
+
+/* The second run counts: the first one finds caches and kernels cold. */
+static speeds run_twice(const fo_pipeline *p, const small *s, void *image)
 {
     const fo_input *in = p->in;
     uint8_t *present = (uint8_t *)image + s->rows * s->columns * 4; /* behind the image */
@@ -108,8 +114,9 @@ static double run_twice(const fo_pipeline *p, const small *s, void *image)
     for (int i = 0; ok && i < 2; i++) ok = fth_run(plan, sink, NULL, &report, NULL) == FTH_OK;
     fth_plan_destroy(plan);
     fth_graph_destroy(g);
-    if (!ok) return 0;
-    return report.on_device ? report.kernel_seconds : report.seconds;
+    if (!ok) return (speeds){0};
+    return report.on_device ? (speeds){report.kernel_seconds, report.copy_seconds, true}
+                            : (speeds){.kernel = report.seconds};
 }
 
 /* Seconds of a pixel. */
@@ -140,25 +147,29 @@ static double measure_encoder(const fo_pipeline *p, const small *s, uint16_t *im
 }
 
 /* Seconds of a stack on the device, and of a pixel in an encoder. */
-static void measure(const fo_pipeline *p, double *kernel, double *encode)
+static speeds measure(const fo_pipeline *p, double *encode)
 {
+    speeds found = {0};
     const fo_input *in = p->in;
     fth_mem *mem = in->mem;
     small s = small_of(in);
     void *image = NULL;
     const int64_t voxels = s.planes * s.rows * s.columns;
     const uint64_t bytes = (uint64_t)(s.rows * s.columns * 4 + s.planes);
-    *kernel = *encode = 0;
+    *encode = 0;
     if (fth_mem_take(mem, FTH_MEM_POOL, (uint64_t)(voxels * fth_dtype_size(in->dtype)), "trial",
                      &s.pixels, NULL) == FTH_OK &&
         fth_mem_take(mem, FTH_MEM_POOL, bytes, "trial", &image, NULL) == FTH_OK) {
         fill(&s, in->dtype);
-        *kernel = run_twice(p, &s, image) * (double)(in->planes * in->rows * in->columns) /
-                  (double)voxels;
+        const double ratio = (double)(in->planes * in->rows * in->columns) / (double)voxels;
+        found = run_twice(p, &s, image);
+        found.kernel *= ratio;
+        found.copy *= ratio;
         *encode = measure_encoder(p, &s, image);
     }
     fth_mem_release(mem, image, NULL);
     fth_mem_release(mem, s.pixels, NULL);
+    return found;
 }
 
 /* ---- all together ---- */
@@ -167,18 +178,23 @@ fo_outlook fo_outlook_find(const fo_pipeline *p, int64_t images, const char *raw
 {
     const fo_input *in = p->in;
     const double pixels = (double)(in->rows * in->columns);
-    double kernel, encode;
+    double encode;
     fo_outlook o = {.threads =
                         p->workers.encode > 0 ? p->workers.encode : fth_context_threads(p->ctx)};
     o.bytes = (uint64_t)(images * in->planes * in->rows * in->columns * fth_dtype_size(in->dtype));
     o.read_rate = raw[0] ? measure_file(in->mem, raw) : read_rate;
-    measure(p, &kernel, &encode);
+    const speeds stack = measure(p, &encode);
     o.storage_s = o.read_rate > 0 ? (double)o.bytes / o.read_rate : 0;
-    o.kernel_s = kernel * (double)images;
+    o.kernel_s = stack.kernel * (double)images;
+    o.copy_s = stack.copy * (double)images;
+    o.copy_bytes = stack.on_device ? o.bytes : 0;
     o.encode_s = encode * pixels * (double)images / o.threads;
-    o.bound = "storage";
-    if (o.kernel_s > o.storage_s) o.bound = "kernels";
-    if (o.encode_s > o.storage_s && o.encode_s > o.kernel_s) o.bound = "encoding";
+    const double seconds[] = {o.storage_s, o.copy_s, o.kernel_s, o.encode_s};
+    static const char *const names[] = {"storage", "copies", "kernels", "encoding"};
+    int longest = 0;
+    for (int i = 1; i < 4; i++)
+        if (seconds[i] > seconds[longest]) longest = i;
+    o.bound = names[longest];
     return o;
 }
 
@@ -196,14 +212,25 @@ static const char *format_time(double s, char text[24])
     return text;
 }
 
+/* "; kernels 4 s", with a mark where that is the longest. */
+static void add_part(const fo_outlook *o, const char *name, const char *what, double seconds,
+                     const char *more, char *text, size_t bytes)
+{
+    char time[24];
+    const size_t used = strlen(text);
+    snprintf(text + used, bytes - used, "; %s %s%s%s", what, format_time(seconds, time), more,
+             strcmp(o->bound, name) == 0 ? " <- bound" : "");
+}
+
 void fo_outlook_format(const fo_outlook *o, char *text, size_t bytes)
 {
-    static const char mark[] = " <- bound";
-    char a[24], b[24], c[24], rate[40] = "";
+    char time[24], rate[40] = "", what[40], threads[40];
     if (o->read_rate > 0) snprintf(rate, sizeof rate, " at %.2g GB/s", 1e-9 * o->read_rate);
-    snprintf(text, bytes, "storage %.4g GB%s = %s%s; kernels %s%s; encoding %s on %d thread%s%s",
-             1e-9 * (double)o->bytes, rate, format_time(o->storage_s, a),
-             o->bound[0] == 's' ? mark : "", format_time(o->kernel_s, b),
-             o->bound[0] == 'k' ? mark : "", format_time(o->encode_s, c), o->threads,
-             o->threads == 1 ? "" : "s", o->bound[0] == 'e' ? mark : "");
+    snprintf(text, bytes, "storage %.4g GB%s = %s%s", 1e-9 * (double)o->bytes, rate,
+             format_time(o->storage_s, time), strcmp(o->bound, "storage") == 0 ? " <- bound" : "");
+    snprintf(what, sizeof what, "H2D %.4g GB =", 1e-9 * (double)o->copy_bytes);
+    if (o->copy_bytes > 0) add_part(o, "copies", what, o->copy_s, "", text, bytes);
+    add_part(o, "kernels", "kernels", o->kernel_s, "", text, bytes);
+    snprintf(threads, sizeof threads, " on %d thread%s", o->threads, o->threads == 1 ? "" : "s");
+    add_part(o, "encoding", "encoding", o->encode_s, threads, text, bytes);
 }

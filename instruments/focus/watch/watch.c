@@ -12,7 +12,7 @@ struct fo_watch {
     fo_watch_options opt;
     pthread_mutex_t lock, telling;
     pthread_cond_t ended;
-    int busy[FO_PHASES];
+    int busy[FO_PHASES], waiting[FO_PHASES];
     uint64_t taken[FO_PHASES]; /* slots, a bit each */
     fo_stack_times *stack;
 };
@@ -67,13 +67,26 @@ static int take_slot(fo_watch *w, fo_phase phase)
     return slot;
 }
 
+/* Threads that do it or wait for their turn; under the lock. */
+static void count_queue(const fo_watch *w, fo_phase phase)
+{
+    char name[32];
+    if (!w->opt.trace) return;
+    snprintf(name, sizeof name, "queue_depth %s", phase_names[phase]);
+    fth_trace_add_counter(w->opt.trace, name, fth_trace_now(w->opt.trace),
+                          w->busy[phase] + w->waiting[phase]);
+}
+
 fo_turn fo_watch_begin(fo_watch *w, fo_phase phase, int64_t stack)
 {
     fo_turn turn = {.phase = phase, .stack = stack};
     if (!w) return turn;
     pthread_mutex_lock(&w->lock);
+    w->waiting[phase]++;
+    count_queue(w, phase);
     while (w->opt.most[phase] > 0 && w->busy[phase] >= w->opt.most[phase])
         pthread_cond_wait(&w->ended, &w->lock);
+    w->waiting[phase]--;
     w->busy[phase]++;
     turn.slot = take_slot(w, phase);
     pthread_mutex_unlock(&w->lock);
@@ -112,6 +125,7 @@ void fo_watch_end(fo_watch *w, const fo_turn *turn, uint64_t bytes)
     if (first || turn->start_ns < t->start_ns) t->start_ns = turn->start_ns;
     if (end_ns > t->end_ns) t->end_ns = end_ns;
     w->busy[turn->phase]--;
+    count_queue(w, turn->phase);
     w->taken[turn->phase] &= ~(UINT64_C(1) << turn->slot);
     pthread_cond_broadcast(&w->ended);
     pthread_mutex_unlock(&w->lock);
