@@ -327,8 +327,9 @@ TEST(the_sample_is_the_golden_data)
 static void check_public(const char *file, const char *what, int64_t rows, int64_t cols,
                          int64_t entries, double sum, const char *first_cell, const char *last_gene)
 {
+    const char *path = t_data_path(file); /* first: it may end the case */
     fth_mem *mem = t_mem(1 << 28);
-    sp_anndata a = open_file(mem, t_data_path(file));
+    sp_anndata a = open_file(mem, path);
     char object[FTH_PATH];
     const char *var;
     sp_matrix m;
@@ -378,12 +379,16 @@ TEST(public_files_of_every_version)
 
 TEST(labels_and_positions_of_public_files)
 {
+    /* first: each may end the case */
+    const char *old = t_data_path("spatial/anndata/v0.5.0.h5ad"),
+               *middle = t_data_path("spatial/anndata/v0.7.8.h5ad"),
+               *late = t_data_path("spatial/anndata/v0.11.4.h5ad");
     fth_mem *mem = t_mem(1 << 26);
     sp_labels l;
     fth_err err = {0};
     bool frame;
     float xy[1400];
-    sp_anndata a = open_file(mem, t_data_path("spatial/anndata/v0.5.0.h5ad"));
+    sp_anndata a = open_file(mem, old);
     OKE(sp_anndata_labels(&a, "/obs", "bulk_labels", 700, &l, &err), &err);
     static const int want[5] = {5, 9, 8, 0, 9};
     for (int i = 0; i < 5; i++) EQ_I64(l.code[i], want[i]);
@@ -393,7 +398,7 @@ TEST(labels_and_positions_of_public_files)
     NEAR(xy[2], -3.24869194, 1e-6);
     NEAR(xy[3], 7.99994913, 1e-6);
     sp_anndata_close(&a);
-    a = open_file(mem, t_data_path("spatial/anndata/v0.7.8.h5ad"));
+    a = open_file(mem, middle);
     OKE(sp_anndata_labels(&a, "/obs", "obs_cat", 30, &l, &err), &err);
     EQ_I64(fth_texts_count(l.names), 21);
     EQ_I64(l.code[0], 13);
@@ -402,7 +407,7 @@ TEST(labels_and_positions_of_public_files)
     OKE(sp_anndata_places(&a, "array", 30, (int64_t[2]){0, 1}, xy, &frame, &err), &err);
     NEAR(xy[5], 0.48652946, 1e-7);
     sp_anndata_close(&a);
-    a = open_file(mem, t_data_path("spatial/anndata/v0.11.4.h5ad"));
+    a = open_file(mem, late);
     char object[FTH_PATH];
     const char *var;
     IS(sp_anndata_counts(&a, "X", object, &var, &err), FTH_E_FILE_KEY); /* it has no X */

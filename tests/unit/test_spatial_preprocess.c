@@ -658,13 +658,13 @@ TEST(a_file_cut_short_is_refused)
 
 TEST(osmfish_has_4727_cells_of_28_groups)
 {
+    const char *path = t_data_path("spatial/osmfish.h5ad"); /* first: it may end the case */
     fth_mem *mem = t_mem(1 << 28);
     char config[6000];
     fth_stage_result result = {0};
     fth_err err = {0};
     snprintf(config, sizeof config,
-             "dataset: osmfish\npreprocessing:\n  path: %s\n  min_group_fraction: 0.01\n",
-             t_data_path("spatial/osmfish.h5ad"));
+             "dataset: osmfish\npreprocessing:\n  path: %s\n  min_group_fraction: 0.01\n", path);
     OKE(run_in("osmfish", config, NULL, 1 << 28, &result, &err), &err);
     sp_data d = opened(mem);
     EQ_I64(d.size.cells, 4727);
@@ -687,11 +687,11 @@ TEST(osmfish_has_4727_cells_of_28_groups)
 
 TEST(public_simulations)
 {
+    const char *path = t_data_path("spatial/nsf_S1.h5ad");
     fth_mem *mem = t_mem(1 << 28);
     char config[6000];
     snprintf(config, sizeof config,
-             "dataset: anndata\npreprocessing:\n  path: %s\n  counts: counts\n",
-             t_data_path("spatial/nsf_S1.h5ad"));
+             "dataset: anndata\npreprocessing:\n  path: %s\n  counts: counts\n", path);
     run("nsf", config);
     sp_data d = opened(mem);
     EQ_I64(d.size.cells, 1296);
