@@ -131,6 +131,27 @@ TEST(files_of_one_plane_are_one_stack_in_natural_order)
     OK(fth_mem_destroy(mem, NULL));
 }
 
+/* The advice is one that can be followed: to a type that images have. */
+TEST(numbers_of_other_types_are_refused_with_a_type_that_does)
+{
+    fth_mem *mem = t_mem(1 << 22);
+    fo_input in;
+    fth_err err = {0};
+    size_t n;
+    const char *path = save(mem, "i16.npy", 3, (const int64_t[]){2, Y, X});
+    unsigned char *bytes = t_file_read(path, &n);
+    char *descr = strstr((char *)bytes + 10, "<u2"); /* behind the magic, which holds a zero */
+    IS_TRUE(descr != NULL);
+    descr[1] = 'i';
+    t_file_write(path, bytes, n);
+    free(bytes);
+    IS(open_all(&in, mem, &everything, &err, 1, &path), FTH_E_FILE_FORMAT);
+    HAS(err.text, "'<i2'");
+    HAS(err.hint, "u8, u16 or f32");
+    HAS(err.hint, "float32");
+    OK(fth_mem_destroy(mem, NULL));
+}
+
 TEST(files_of_stacks_with_unequal_depths)
 {
     fth_mem *mem = t_mem(1 << 22);

@@ -71,10 +71,20 @@ static fth_status check_pixels(const fo_file *f, fth_err *err)
 
 /* ---- opening ---- */
 
+/* Types that no array of ours has, as i16, become one that images have. */
+static fth_status open_npy(fo_file *f, fth_mem *mem, fth_err *err)
+{
+    const fth_status s = fth_npy_open(&f->source, mem, f->path, err);
+    if (s == FTH_E_FILE_FEATURE)
+        fth_err_hint(err, "pixels are u8, u16 or f32: convert the array first, as with "
+                          ".astype('float32')");
+    return s;
+}
+
 static fth_status open_source(fo_file *f, fth_mem *mem, const fo_selection *selection, fth_err *err)
 {
     if (selection->is_raw) return fth_raw_open(&f->source, mem, f->path, &selection->raw, err);
-    if (ends_with(f->path, ".npy")) return fth_npy_open(&f->source, mem, f->path, err);
+    if (ends_with(f->path, ".npy")) return open_npy(f, mem, err);
     FTH_TRY(fth_images_open(&f->images, mem, f->path, &selection->images, err));
     return fth_images_source(f->images, &f->source, err);
 }
