@@ -275,6 +275,38 @@ TEST(it_goes_on_where_it_was_ended)
     EQ_U64(tp_hash(&plate), whole);
 }
 
+/* A plane that was taken again, under its old name and with its old size and time. */
+TEST(files_that_were_replaced_are_noticed)
+{
+    static const char plane[] = RAW "/XY01/T0001/toy_XY01_00002_Z002_CH1.tif";
+    static const char other[] = RAW "/XY01/T0002/toy_XY01_00002_Z002_CH1.tif";
+    static const char plan[] = "--plan";
+    fth_err err = {0};
+    make(&usual);
+    OKE(RUN("", &err), &err);
+    const uint64_t whole = tp_hash(&plate);
+    tp_shell(&plate, "cp %s copy.tif && touch copy.tif && mv copy.tif %s", plane, plane);
+    OKE(RUN(plan, &err), &err); /* a copy is the same file */
+    tp_shell(&plate, "cp -p %s kept.tif && cp %s %s && touch -r kept.tif %s", plane, other, plane,
+             plane);
+    IS(RUN(plan, &err), FTH_E_CONFIG);
+    HAS(err.text, "1 tiles that are there were made of other files");
+    HAS(err.text, "\n  ff_A01_t0001/im_p0001");
+    HAS(err.hint, "--overwrite");
+    OKE(RUN("--force-config", &err), &err);
+    EQ_U64(tp_hash(&plate), whole);
+    IS(RUN(plan, &err), FTH_E_CONFIG); /* of several files: that stays known */
+    tp_shell(&plate, "rm -r built_image_data");
+    OKE(RUN("", &err), &err);
+    IS_TRUE(tp_hash(&plate) != whole);
+    tp_shell(&plate,
+             "cp -p kept.tif %s && rm " TILES "/ff_A01_t0001/im_p0001.jpg " IMAGES
+             "/A01_t0001_stitch.jpg",
+             plane);
+    OKE(RUN("", &err), &err); /* what is not there may be made of other files */
+    OKE(RUN(plan, &err), &err);
+}
+
 TEST(wells_that_were_others_are_made_again)
 {
     fth_err err = {0};

@@ -398,6 +398,7 @@ void fo_input_close(fo_input *in)
     fth_mem_release(in->mem, in->present, NULL);
     fth_mem_release(in->mem, in->grey, NULL);
     fth_mem_release(in->mem, in->plane, NULL);
+    fth_mem_release(in->mem, in->identity, NULL);
     fo_reopener_destroy(in->reopener);
     fth_texts_free(in->names);
     *in = (fo_input){0};

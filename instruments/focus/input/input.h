@@ -50,6 +50,7 @@ typedef struct fo_input {
      * file[0], the only one here. NULL: planes lie in their files. */
     int32_t *plane;
     fth_texts *names;
+    uint64_t *identity; /* [stack] of a grid: names, sizes and ends of its files */
     fo_file *file;
     int64_t n_files;
     fo_stack *stack;

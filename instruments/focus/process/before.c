@@ -143,6 +143,36 @@ static fth_status compare_file(fo_before *b, const fo_job *e, const fth_json_val
     return FTH_OK;
 }
 
+static bool is_file(fth_status found, const char *path)
+{
+    fth_path_info info;
+    return found == FTH_OK && fth_path_stat(path, &info, NULL) == FTH_OK && info.bytes > 0;
+}
+
+/* Tiles that are there, and stay, of files that are others now. Files of tiles that were never made
+ * may change: that is how damaged ones are replaced. */
+static void compare_tiles(fo_before *b, const fo_job *e, const fth_json_value *old)
+{
+    enum { SHOWN = 5 };
+    char path[FTH_PATH], name[80], list[SHOWN * 90] = "";
+    int64_t n = 0;
+    for (int64_t i = 0; i < e->in.n_stacks; i++) {
+        fo_job_stem(e, i, name, sizeof name);
+        const uint64_t was = fth_json_get_hash(old, name, 0);
+        if (was == 0 || was == e->in.identity[i] || b->has_moved[fo_job_well(e, i)] ||
+            !is_file(fo_job_path(e, i, FO_OUT_IMAGE, path, NULL), path))
+            continue;
+        const size_t used = strlen(list);
+        if (n++ < SHOWN) snprintf(list + used, sizeof list - used, "\n  %s", name);
+    }
+    if (n == 0) return;
+    b->differs = true;
+    FTH_FAIL(&b->why, FTH_E_CONFIG,
+             "%" PRId64
+             " tiles that are there were made of other files than those below %.300s:%s%s",
+             n, e->place.raw, list, n > SHOWN ? "\n  ..." : "");
+}
+
 /* ---- wells ---- */
 
 /* Of a Keyence the number in the folder's name: others may come before it. */
@@ -274,7 +304,9 @@ static fth_status compare(fo_before *b, fo_job *e, const char *path, const fth_j
         FTH_FAIL(&b->why, FTH_E_CONFIG,
                  "the images that are there were made with several settings, or of several files");
     }
-    return compare_wells(b, e, fth_json_get(root, "wells"), err);
+    FTH_TRY(compare_wells(b, e, fth_json_get(root, "wells"), err));
+    if (!b->differs && fo_job_is_tiled(e)) compare_tiles(b, e, fth_json_get(root, FO_RECORD_TILES));
+    return FTH_OK;
 }
 
 fth_status fo_before_read(fo_before *b, fo_job *e, fth_err *err)

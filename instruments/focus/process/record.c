@@ -206,6 +206,18 @@ static void add_tree(fth_json_writer *w, const fo_job *e)
     fth_json_close(w);
 }
 
+/* Of each tile, to know its files again. */
+static void add_tile_files(fth_json_writer *w, const fo_job *e)
+{
+    fth_json_open(w, FO_RECORD_TILES, '{');
+    for (int64_t i = 0; i < e->in.n_stacks; i++) {
+        char name[80];
+        fo_job_stem(e, i, name, sizeof name);
+        fth_json_hash(w, name, e->in.identity[i]);
+    }
+    fth_json_close(w);
+}
+
 fth_status fo_record_save(const fo_work *work, fth_err *err)
 {
     const fo_job *e = &work->e;
@@ -235,6 +247,7 @@ fth_status fo_record_save(const fo_work *work, fth_err *err)
         s = add_input(&w, e->mem, e->place.raw, err);
     if (s == FTH_OK) s = add_input(&w, e->mem, e->place.plate, err);
     fth_json_close(&w);
+    if (fo_job_is_tiled(e)) add_tile_files(&w, e);
     add_missing(&w, e);
     fth_json_close(&w);
     if (s != FTH_OK) {

@@ -6,6 +6,9 @@
 
 #define FO_RECORD "run.json"
 
+/* {"ff_A01_t0001/im_p0000": "5f3a...", ...}: files that tiles are made of. */
+#define FO_RECORD_TILES "tile_files_xxh64"
+
 /* Write it, as far as the work is. */
 fth_status fo_record_save(const fo_work *w, fth_err *err);
 
