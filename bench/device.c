@@ -21,6 +21,10 @@ static const char *const names[] = {"device_copy",
                                     "bragg_device_f32",
                                     "bragg_device_small",
                                     "device_read",
+                                    "device_local_terms",
+                                    "device_local_gradient",
+                                    "device_local_weights",
+                                    "device_poisson",
                                     "focus_device_lap_pyr",
                                     "focus_device_cwt",
                                     "focus_device_log",
@@ -245,6 +249,7 @@ static void against_torch(device *d)
     device_densify(d);
     device_squares(d);
     device_reading(d);
+    device_spatial(d);
     if (d->torch) peer_python_stop(d->torch);
 }
 

@@ -52,5 +52,6 @@ void device_transforms(device *d);
 void device_squares(device *d);
 void device_densify(device *d);
 void device_reading(device *d);
+void device_spatial(device *d);
 
 #endif

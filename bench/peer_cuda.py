@@ -176,7 +176,48 @@ def focus(method, how, planes=17, rows=2189, columns=1152):
     return work
 
 
+# The terms of a batch of lcgp: rows of the neighbours gathered, batched products and Cholesky factors.
+def local_terms(cells, batch, factors, K, rank, jitter=1e-3):
+    cells, batch, factors, K, rank = int(cells), int(batch), int(factors), int(K), int(rank)
+    Lam, mu = 0.1 * torch.randn(factors, cells, rank, device=gpu), torch.randn(factors, cells, device=gpu)
+    idx = torch.arange(batch, device=gpu) * cells // batch
+    near = (idx[:, None] + torch.arange(1, K + 1, device=gpu)) % cells
+    a, cp, eye = 0.02 * rand(batch, K), 0.1 + rand(batch), jitter * torch.eye(K, device=gpu)
+
+    def work():
+        rows, own = Lam[:, near], Lam[:, idx]
+        factor = torch.linalg.cholesky(rows @ rows.mT + eye)
+        h = torch.cholesky_solve(rows @ own[..., None], factor)[..., 0]
+        eq = own - (h[..., None, :] @ rows)[..., 0, :]
+        ep = own - (a[:, None, :] @ rows)[..., 0, :]
+        d = mu[:, idx] - (a * mu[:, near]).sum(-1)
+        cq = ((eq * eq).sum(-1) + jitter * (h * h).sum(-1)).clamp(1e-6, 100)
+        trace = (ep * ep).sum(-1) + jitter * (a * a).sum(-1)
+        kl = 0.5 * (torch.log(cp) - torch.log(cq) - 1 + (d * d + trace) / cp)
+        return eq / cq[..., None], ep / cp[:, None], h, d / cp, kl
+
+    return work
+
+
+# The Poisson likelihood of a batch with all its slopes, counts dense.
+def poisson(cells, genes, factors, draws, density=0.03):
+    cells, genes, factors, draws = int(cells), int(genes), int(factors), int(draws)
+    Y, W = (rand(genes, cells) < density).float(), rand(genes, factors)
+    phi, eps = torch.exp(rand(draws, factors, cells)), torch.randn(draws, factors, cells, device=gpu)
+
+    def work():
+        rho = W @ phi
+        fit = (Y * torch.log(rho.clamp(min=1e-8))).sum(1).mean(0)
+        Q = Y / rho
+        slope = (W.mT @ Q) * phi
+        return fit, slope.mean(0), (slope * eps).mean(0), (Q @ phi.mT).sum(0)
+
+    return work
+
+
 makers = {
+    "local_terms": local_terms,
+    "poisson": poisson,
     "focus": focus,
     "copy": copy,
     "chain": chain,

@@ -141,8 +141,9 @@ static fth_val numbers(fth_graph *g, fth_dtype dtype, const char *axes, int n,
     return fth_select(inside, v, fth_const(g, dtype, 0.0));
 }
 
+/* Contents are those of `data`, random ones without it. */
 static fth_status fill_param(bench_program *p, fth_tensor *tensor, const char *axes, int n,
-                             const fth_axis_id *id, fth_triangle t)
+                             const fth_axis_id *id, fth_triangle t, fth_tensor *data)
 {
     fth_graph *g = fth_graph_create(p->ctx);
     fth_axis_id same[FTH_MAX_AXES];
@@ -150,7 +151,9 @@ static fth_status fill_param(bench_program *p, fth_tensor *tensor, const char *a
         fth_axis(g, fth_axis_name(p->g, id[i]), fth_axis_size(p->g, fth_axis_name(p->g, id[i])));
     fth_status s = fth_axes_parse(g, axes, &n, same, &p->err);
     if (s == FTH_OK) {
-        const fth_val v = numbers(g, fth_tensor_dtype(tensor), axes, n, same, t, p->n_tensor);
+        const fth_dtype dtype = fth_tensor_dtype(tensor);
+        const fth_val v = data ? fth_input(g, "given", dtype, axes, fth_tensor_source(data))
+                               : numbers(g, dtype, axes, n, same, t, p->n_tensor);
         const fth_val out = fth_assign(fth_param(g, "filled", axes, tensor), v);
         fth_plan *plan = fth_plan_make(g, &out, 1, (&(fth_limits){0}), &p->err);
         const fth_sink none = {0};
@@ -161,21 +164,37 @@ static fth_status fill_param(bench_program *p, fth_tensor *tensor, const char *a
     return s;
 }
 
-fth_val bench_param(bench_program *p, const char *name, fth_dtype dtype, const char *axes,
-                    fth_triangle t)
+static fth_val add_param(bench_program *p, const char *name, fth_dtype dtype, const char *axes,
+                         fth_triangle t, void *data)
 {
     int n = 0;
     fth_axis_id id[FTH_MAX_AXES];
     int64_t size[FTH_MAX_AXES];
-    fth_tensor *tensor = NULL;
+    fth_tensor *tensor = NULL, *given = NULL;
     if (p->status == FTH_OK) p->status = fth_axes_parse(p->g, axes, &n, id, &p->err);
     if (p->status != FTH_OK) return (fth_val){p->g, 0};
     for (int i = 0; i < n; i++) size[i] = fth_axis_size(p->g, fth_axis_name(p->g, id[i]));
     p->status = fth_tensor_create(&tensor, fth_context_mem(p->ctx), name, dtype, n, size, &p->err);
     if (p->status != FTH_OK) return (fth_val){p->g, 0};
     p->tensor[p->n_tensor++] = tensor;
-    p->status = fill_param(p, tensor, axes, n, id, t);
+    if (data)
+        p->status =
+            fth_tensor_wrap(&given, fth_context_mem(p->ctx), name, dtype, n, size, data, &p->err);
+    if (p->status == FTH_OK) p->status = fill_param(p, tensor, axes, n, id, t, given);
+    fth_tensor_release(given);
     return fth_param(p->g, name, axes, tensor);
+}
+
+fth_val bench_param(bench_program *p, const char *name, fth_dtype dtype, const char *axes,
+                    fth_triangle t)
+{
+    return add_param(p, name, dtype, axes, t, NULL);
+}
+
+fth_val bench_param_of(bench_program *p, const char *name, fth_dtype dtype, const char *axes,
+                       void *data)
+{
+    return add_param(p, name, dtype, axes, FTH_FULL, data);
 }
 
 void bench_assign(bench_program *p, fth_val param, fth_val v)
