@@ -233,6 +233,53 @@ TEST(stacks_and_copies_that_do_not_fit_are_refused)
     }
 }
 
+/* ---- memory ---- */
+
+/* However little there is, the number that would do is named, and does. */
+static void names_enough(const fth_verb *verb, char *file, const char *words)
+{
+    static const uint64_t budgets[] = {2 << 10, 20 << 10, 100 << 10, 400 << 10, 600 << 10, 2 << 20};
+    char text[2000];
+    fth_err err;
+    for (size_t i = 0; i < sizeof budgets / sizeof budgets[0]; i++) {
+        tp_words w = {0};
+        snprintf(text, sizeof text, "%s", words);
+        tp_add_words(&w, text);
+        plate.memory = budgets[i];
+        const fth_status s = tp_run(&plate, verb, file, &w, &err);
+        if (fth_status_get_info(s)->exit_code != 4)
+            FAIL("%s of %llu bytes: %s", verb->name, (unsigned long long)budgets[i], err.text);
+        const char *number = strstr(err.hint, "--memory ");
+        if (!number)
+            FAIL("%s of %llu bytes: %s", verb->name, (unsigned long long)budgets[i], err.hint);
+        char *end;
+        plate.memory = strtoull(number + 9, &end, 10);
+        if (*end == 'M') plate.memory <<= 20;
+        OKE(tp_run(&plate, verb, file, &w, &err), &err);
+    }
+    plate.memory = 0;
+}
+
+TEST(too_little_memory_is_told_with_a_number_that_does)
+{
+    static const char *const microscopes[] = {"YX1", "Keyence"};
+    char words[2000], file[1200];
+    for (int i = 0; i < 2; i++) {
+        make_plate(microscopes[i]);
+        snprintf(words, sizeof words,
+                 "--data-root=%s --exp=20250101_toy --microscope=%s --overwrite", plate.root,
+                 microscopes[i]);
+        names_enough(&fo_verb_plan, NULL, words);
+    }
+    make_plate("YX1");
+    snprintf(file, sizeof file, "%s/raw_image_data/YX1/20250101_toy/20250101_toy.nd2", plate.root);
+    snprintf(words, sizeof words, "--output=%s/out/", plate.root);
+    names_enough(&fo_verb_stack, file, words);
+    snprintf(words, sizeof words, "--output=%s/c.zarr --wells=P001 --overwrite", plate.root);
+    names_enough(&fo_verb_convert, file, words);
+    IS_TRUE(strstr(plate.said, "pictures are missing") == NULL);
+}
+
 /* The estimate of a copy is an upper bound: no file of it is larger than was said. */
 TEST(the_most_of_a_copy_is_not_exceeded)
 {

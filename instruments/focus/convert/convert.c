@@ -4,6 +4,7 @@
 #include "../devices/devices.h"
 #include "../experiment/experiment.h"
 #include "../input/paths.h"
+#include "../run/enough.h"
 #include "target.h"
 
 #include <inttypes.h>
@@ -23,6 +24,7 @@ typedef struct command {
     fo_target_options to;
     fo_series series;
     fth_run_report report;
+    bool quiet; /* nothing is told: it is only planned, to know how much memory would do */
 } command;
 
 static const char *get(const command *c, const char *flag)
@@ -94,7 +96,7 @@ static fth_status read_target(command *c, fth_err *err)
     c->to.packing = packings[packing];
     c->to.tile = tile;
     c->to.levels = (int)levels;
-    c->to.only_plan = c->a->plan;
+    c->to.only_plan = c->a->plan || c->quiet;
     c->overwrite = get(c, "overwrite") != NULL;
     return FTH_OK;
 }
@@ -249,7 +251,7 @@ static fth_status check_room(command *c, fth_err *err)
     fth_texts *notes = NULL;
     FTH_TRY(fth_texts_create(&notes, c->series.mem, err));
     const fth_status s = fo_room_check(&room, get(c, "ignore-space") != NULL, notes, err);
-    for (int64_t i = 0; s == FTH_OK && i < fth_texts_count(notes); i++)
+    for (int64_t i = 0; s == FTH_OK && !c->quiet && i < fth_texts_count(notes); i++)
         fprintf(c->a->notes, "note    %s\n", fth_texts_get(notes, i));
     fth_texts_free(notes);
     return s;
@@ -312,7 +314,7 @@ static fth_status copy(command *c, fth_context *ctx, const fth_sink *sink, fth_e
     const fth_val same = fth_max(pixels, pixels); /* a step: without one nothing is cut */
     fth_plan *plan = fth_plan_make(g, &same, 1, &limits, err);
     fth_status status = plan ? FTH_OK : err->status;
-    if (status == FTH_OK)
+    if (status == FTH_OK && !c->quiet)
         status = c->a->plan ? fth_answer_plan(c->a, "copy", plan, err)
                             : fth_run(plan, sink, NULL, &c->report, err);
     fth_plan_destroy(plan);
@@ -351,13 +353,29 @@ static fth_status work(command *c, int n_args, char *const *arg, fth_err *err)
     FTH_TRY(fth_context_loop(c->ctx, "convert", 1, nothing, NULL, err));
     FTH_TRY(fo_target_create(&target, &c->series, &c->to, err));
     const fth_sink sink = fo_target_sink(target);
-    if (c->a->plan) tell_files(c);
+    if (c->a->plan && !c->quiet) tell_files(c);
     const fth_status s = copy_on_cpu(c, &sink, err);
     fo_target_destroy(target);
-    if (s != FTH_OK || c->a->plan) return s;
+    if (s != FTH_OK || c->a->plan || c->quiet) return s;
     tell_files(c);
     tell_result(c);
     return FTH_OK;
+}
+
+/* What is asked again with more memory. */
+typedef struct words {
+    const command *c;
+    int n;
+    char *const *arg;
+} words;
+
+static fth_status try_it(void *user, fth_context *ctx, fth_err *err)
+{
+    const words *w = user;
+    command c = {.ctx = ctx, .a = w->c->a, .value = w->c->value, .user = w->c->user, .quiet = true};
+    const fth_status s = work(&c, w->n, w->arg, err);
+    fo_series_close(&c.series);
+    return s;
 }
 
 static fth_status run(fth_context *ctx, int n_args, char *const *arg, value_fn *value, void *user,
@@ -368,8 +386,10 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg, value_fn *
     if (!err) err = &own;
     FTH_TRY(fth_answer_begin(&a, ctx, value, user, out, err));
     command c = {.ctx = ctx, .a = &a, .value = value, .user = user};
-    const fth_status s = work(&c, n_args, arg, err);
+    fth_status s = work(&c, n_args, arg, err);
     fo_series_close(&c.series);
+    words again = {&c, n_args, arg};
+    s = fo_enough(ctx, s, try_it, &again, err);
     return fth_answer_end(&a, s, err);
 }
 

@@ -67,12 +67,23 @@ static bool ask(void *user, const fth_progress *progress)
 
 fth_status fo_device_open(fth_context **out, fth_context *ctx, const char *device, fth_err *err)
 {
-    fth_options opt;
     fth_mem_stats host;
     fth_mem_get_stats(fth_context_mem(ctx), &host);
+    const uint64_t left = host.budget_bytes - host.used_bytes; /* both stay within the one budget */
+    return fo_device_open_with(out, ctx, device, left, err);
+}
+
+fth_status fo_device_open_with(fth_context **out, fth_context *ctx, const char *device,
+                               uint64_t budget, fth_err *err)
+{
+    fth_options opt;
     fth_options_default(&opt);
-    opt.mem.budget_bytes =
-        host.budget_bytes - host.used_bytes; /* both stay within the one budget */
+    opt.mem.budget_bytes = budget;
+    if (fth_context_device_mem(ctx)) {
+        fth_mem_stats device_mem;
+        fth_mem_get_stats(fth_context_device_mem(ctx), &device_mem);
+        opt.device_memory_bytes = device_mem.budget_bytes;
+    }
     opt.threads = fth_context_threads(ctx);
     opt.device = device;
     opt.cache_dir = fth_context_cache_dir(ctx);

@@ -19,4 +19,8 @@ fth_status fo_devices_list(fo_devices *out, const char *list, fth_err *err);
  * asked whether to go on. */
 fth_status fo_device_open(fth_context **out, fth_context *ctx, const char *device, fth_err *err);
 
+/* The same with a budget of its own. */
+fth_status fo_device_open_with(fth_context **out, fth_context *ctx, const char *device,
+                               uint64_t budget, fth_err *err);
+
 #endif

@@ -2,6 +2,7 @@
 #include "command.h"
 
 #include "../run/bound.h"
+#include "../run/enough.h"
 #include "../run/outlook.h"
 #include "work.h"
 
@@ -231,6 +232,24 @@ static fth_status work(command *c, fth_err *err)
     return s;
 }
 
+static fth_status show_nothing(void *user, const fth_plan *plan, fth_err *err)
+{
+    (void)user, (void)plan, (void)err;
+    return FTH_OK;
+}
+
+/* The same with more memory, to know how much would do. */
+static fth_status try_it(void *user, fth_context *ctx, fth_err *err)
+{
+    const command *c = user;
+    fo_work w = {
+        .ctx = ctx, .cfg = c->cfg, .overwrite = c->w.overwrite, .force_config = c->w.force_config};
+    FTH_TRY(fo_work_open(&w, err));
+    const fth_status s = fo_pipeline_plan(&w.pipeline, show_nothing, NULL, err);
+    fo_work_close(&w);
+    return s;
+}
+
 static fth_status run_with(fth_context *ctx, const char *(*value)(void *user, const char *flag),
                            void *user, FILE *out, bool plan, fth_err *err)
 {
@@ -253,6 +272,7 @@ static fth_status run_with(fth_context *ctx, const char *(*value)(void *user, co
         s = work(&c, err);
         fo_work_close(&c.w);
     }
+    if (c.cfg) s = fo_enough(ctx, s, try_it, &c, err);
     const fth_status closed = fth_config_destroy(c.cfg, s == FTH_OK ? err : NULL);
     return fth_answer_end(&a, s == FTH_OK ? closed : s, err);
 }

@@ -88,8 +88,9 @@ static fth_status map_wells(fo_job *e, const fth_images *images, fo_problems *pr
                              .allow_implicit = e->place.layout == FO_LAYOUT_V2};
     if (s == FTH_OK) s = fo_map_make(&e->map, e->mem, &in, &found);
     const bool follows = !e->plate.mem && !table; /* from a plate's table that cannot be read */
-    if (s != FTH_OK && !follows) fo_problems_take(problems, &found);
+    const fth_status told = follows ? FTH_OK : fo_problems_or(problems, s, &found, err);
     fth_mem_release(e->mem, place, NULL);
+    if (told != FTH_OK) return told;
     for (int64_t i = 0; s == FTH_OK && i < fth_texts_count(e->map.notes); i++)
         FTH_TRY(note(e, fth_texts_get(e->map.notes, i), err));
     return FTH_OK;
@@ -194,11 +195,9 @@ static fth_status look_at_nd2(fo_job *e, fo_problems *problems, fth_err *err)
     fth_images *images = NULL;
     fth_err found = {0};
     if (!e->place.raw[0]) return FTH_OK;
-    if (fth_images_open(&images, e->mem, e->place.raw, &e->selection.images, &found) != FTH_OK) {
-        fo_problems_take(problems, &found);
-        return FTH_OK;
-    }
-    fth_status s = map_wells(e, images, problems, err);
+    fth_status s = fth_images_open(&images, e->mem, e->place.raw, &e->selection.images, &found);
+    if (s != FTH_OK) return fo_problems_or(problems, s, &found, err);
+    s = map_wells(e, images, problems, err);
     if (s == FTH_OK && e->map.well) {
         choose_positions(e, problems);
         s = read_times(e, images, err);
@@ -218,6 +217,7 @@ static void refuse_options(const fo_job *e, fo_problems *problems)
         {"focus.overlap", "overlap", true, "an ND2 file has no tiles that overlap"},
         {"focus.blend", "blend", true, "an ND2 file has no tiles that overlap"},
         {"focus.orientation", "orientation", true, "an ND2 file has no tiles that overlap"},
+        {"focus.grid", "grid", true, "an ND2 file has no tiles that overlap"},
         {"focus.map", "map", false, "folders of a Keyence say which well they are"},
         {"focus.ref_xy", "ref-xy", false, "folders of a Keyence say which well they are"},
         {"focus.allow_duplicate_wells", "allow-duplicate-wells", false,

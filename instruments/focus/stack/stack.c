@@ -5,6 +5,7 @@
 #include "../input/problems.h"
 #include "../output/clash.h"
 #include "../run/bound.h"
+#include "../run/enough.h"
 #include "../run/pipeline.h"
 
 #include <inttypes.h>
@@ -297,6 +298,30 @@ fth_status fo_stack_stage(const fth_stage_call *call, const char *const *path, i
 
 /* ---- the command ---- */
 
+/* What is asked again with more memory. */
+typedef struct words {
+    const fth_config *cfg;
+    int n;
+    const char *const *path;
+    const char *out;
+} words;
+
+static fth_status show_nothing(void *user, const fth_plan *plan, fth_err *err)
+{
+    (void)user, (void)plan, (void)err;
+    return FTH_OK;
+}
+
+static fth_status try_it(void *user, fth_context *ctx, fth_err *err)
+{
+    const words *w = user;
+    command c = {.ctx = ctx, .mem = fth_context_mem(ctx), .cfg = w->cfg};
+    fth_status s = set_up(&c, w->n, w->path, w->out, err);
+    if (s == FTH_OK) s = fo_pipeline_plan(&c.pipeline, show_nothing, NULL, err);
+    close_all(&c);
+    return s;
+}
+
 static fth_status run(fth_context *ctx, int n_args, char *const *arg,
                       const char *(*value)(void *user, const char *flag), void *user, FILE *out,
                       fth_err *err)
@@ -319,6 +344,8 @@ static fth_status run(fth_context *ctx, int n_args, char *const *arg,
     if (s == FTH_OK) s = set_up(&c, n_args, (const char *const *)arg, output, err);
     if (s == FTH_OK) s = work(&c, err);
     close_all(&c);
+    words again = {cfg, n_args, (const char *const *)arg, output};
+    if (cfg) s = fo_enough(ctx, s, try_it, &again, err);
     const fth_status closed = fth_config_destroy(cfg, s == FTH_OK ? err : NULL);
     return fth_answer_end(&a, s == FTH_OK ? closed : s, err);
 }
