@@ -43,7 +43,7 @@ static int check_places(const fo_toy *toy, const char *source)
         char well, word[20];
         int t, tile;
         double y, x, score = 1;
-        int64_t true_y, true_x, least = INT64_MAX;
+        int64_t true_y, true_x, least = INT64_MAX, left = INT64_MAX;
         if (toy->tiles == 1)
             EQ_I64(sscanf(at, "%c01,%d,%d,%lf,%lf,,%19s", &well, &t, &tile, &y, &x, word), 6);
         else
@@ -53,10 +53,11 @@ static int check_places(const fo_toy *toy, const char *source)
         for (int k = 0; k < (toy->tiles ? toy->tiles : 3); k++) {
             fo_toy_offset(&of, well - 'A', k, &true_y, &true_x);
             least = true_y < least ? true_y : least;
+            left = true_x < left ? true_x : left;
         }
         fo_toy_offset(&of, well - 'A', tile, &true_y, &true_x);
         NEAR(y, (double)(true_y - least), 0.5);
-        NEAR(x, (double)true_x, 0.5);
+        NEAR(x, (double)(true_x - left), 0.5);
         IS_TRUE(score > 0.9);
         EQ_STR(word, source);
         at = strchr(at, '\n') + 1;
@@ -454,6 +455,73 @@ TEST(one_two_and_five_tiles)
         EQ_I64(check_places(&toy, "aligned"), 4 * cases[i].tiles);
         EQ_I64(tp_there(&plate, TILES "/master_params.json"), cases[i].tiles > 1);
     }
+}
+
+/* Tiles in rows and columns, each a little off: all are found, and the picture is the scene. */
+TEST(tiles_in_a_grid)
+{
+    static const struct {
+        int tiles, columns;
+        const char *grid, *shape;
+        int64_t height, width; /* of tiles of 72 x 96 px */
+    } cases[] = {{4, 2, "2x2", "[2,2]", 126, 168}, {6, 3, "2x3", "[2,3]", 126, 240}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char words[60];
+        fth_err err = {0};
+        fo_toy toy = usual;
+        toy.tiles = cases[i].tiles;
+        toy.grid_columns = cases[i].columns;
+        toy.planes = 2;
+        make(&toy);
+        snprintf(words, sizeof words, "--image-format=png --grid=%s", cases[i].grid);
+        OKE(RUN(words, &err), &err);
+        picture p = load(IMAGES "/B01_t0002_stitch.png");
+        EQ_I64(p.p.height, cases[i].height);
+        EQ_I64(p.p.width, cases[i].width);
+        drop(&p);
+        EQ_I64(check_places(&toy, "aligned"), 4 * cases[i].tiles);
+        char *text = tp_text(&plate, TILES "/master_params.json");
+        HAS(text, cases[i].shape);
+        free(text);
+        const uint64_t whole = tp_hash(&plate);
+        plate.threads = 2;
+        OKE(RUN(words, &err), &err);
+        snprintf(words, sizeof words, "--image-format=png --grid=%s --overwrite", cases[i].grid);
+        OKE(RUN(words, &err), &err);
+        plate.threads = 0;
+        EQ_U64(tp_hash(&plate), whole);
+    }
+}
+
+/* The last row of a grid may be short, and a tile may be missing in the middle. */
+TEST(a_grid_with_holes)
+{
+    fth_err err = {0};
+    fo_toy toy = usual;
+    toy.tiles = 8;
+    toy.grid_columns = 3;
+    toy.planes = 1;
+    make(&toy);
+    tp_shell(&plate, "rm " RAW "/XY02/T0001/toy_XY02_00005_*");
+    OKE(RUN("--grid=3x3", &err), &err);
+    EQ_I64(check_places(&toy, "aligned"), 4 * 8 - 1);
+}
+
+TEST(a_grid_that_does_not_fit_is_refused)
+{
+    static const char *const wrong[] = {"--grid=2", "--grid=0x3", "--grid=2x", "--grid=33x1",
+                                        "--grid=axb"};
+    fth_err err = {0};
+    make(&usual);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        IS(RUN(wrong[i], &err), FTH_E_COMMAND);
+        HAS(err.text, "ROWSxCOLUMNS");
+    }
+    IS(RUN("--grid=1x2 --orientation=vertical", &err), FTH_E_COMMAND);
+    HAS(err.text, "has 3 tiles, and the grid 2");
+    HAS(err.text, "--grid says how tiles lie");
+    IS(RUN("--grid=1x3 --compat=morphseq", &err), FTH_E_COMMAND);
+    HAS(err.text, "in a line alone");
 }
 
 TEST(a_tile_that_one_time_lacks_is_a_hole)

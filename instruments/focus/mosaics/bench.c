@@ -14,9 +14,9 @@ struct fo_bench {
     fth_mem *files;   /* counts what is written */
     fth_context *ctx; /* its own: one thread of the processor */
     fth_mem *mem;
-    fo_aligner *aligner; /* NULL: mosaics have one tile */
-    float *pixels;       /* [most_tiles][y][x] */
-    const float **tile;  /* [most_tiles]; NULL: a hole */
+    fo_aligner *aligner[2]; /* side by side, one above the other; NULL: no tiles lie so */
+    float *pixels;          /* [most_tiles][y][x] */
+    const float **tile;     /* [most_tiles]; NULL: a hole */
     float *canvas, *weight;
     void *picture; /* the canvas as it is written; tiles as they are read */
     double *work;  /* of matching */
@@ -39,12 +39,33 @@ static double white_of(const fo_format *f)
     return f->dtype == FTH_U8 ? 255 : 65535;
 }
 
+fo_tiles fo_mosaic_grid(const fo_mosaic_how *how, int tiles)
+{
+    fo_tiles t = {.rows = how->vertical ? tiles : 1,
+                  .columns = how->vertical ? 1 : tiles,
+                  .y = how->y,
+                  .x = how->x};
+    if (how->rows > 0) t.rows = how->rows, t.columns = how->columns;
+    return t;
+}
+
+/* Pixels of so many tiles one behind the other that overlap as they should. */
+static int64_t span(int64_t side, int tiles, double overlap)
+{
+    return (int64_t)((double)side * (tiles - (tiles - 1) * overlap));
+}
+
 void fo_mosaic_canvas(const fo_mosaic_how *how, int tiles, int64_t *y, int64_t *x)
 {
+    if (how->rows > 0) {
+        *y = span(how->y, how->rows, how->overlap);
+        *x = span(how->x, how->columns, how->overlap);
+        return;
+    }
     if (fo_canvas_size(tiles, how->vertical, how->x, y, x)) return;
     /* others: as large as tiles that overlap as they should, and upright as those */
     const int64_t along = how->vertical ? how->y : how->x, across = how->vertical ? how->x : how->y;
-    *y = (int64_t)((double)along * (tiles - (tiles - 1) * how->overlap));
+    *y = span(along, tiles, how->overlap);
     *x = across;
 }
 
@@ -112,11 +133,14 @@ static fth_status furnish(fo_bench *b, fth_err *err)
     FTH_TRY(take(b, most, (size_t)fth_dtype_size(how->format.dtype), "picture", &b->picture, err));
     FTH_TRY(take(b, 4 * n * (n + 1), sizeof *b->work, "matching", &b->work, err));
     FTH_TRY(take(b, n, sizeof *b->tone, "tones", &b->tone, err));
-    FTH_TRY(take(b, n, sizeof *b->edge, "edges", &b->edge, err));
+    FTH_TRY(take(b, 2 * n, sizeof *b->edge, "edges", &b->edge, err));
     FTH_TRY(take(b, n, sizeof *b->spot, "spots", &b->spot, err));
-    if (n > 1)
-        FTH_TRY(fo_aligner_create(&b->aligner, b->ctx, how->y, how->x, how->vertical, how->overlap,
-                                  err));
+    const fo_tiles grid = fo_mosaic_grid(how, how->most_tiles);
+    const bool wanted[2] = {grid.columns > 1, grid.rows > 1};
+    for (int v = 0; v < 2; v++)
+        if (wanted[v])
+            FTH_TRY(fo_aligner_create(&b->aligner[v], b->ctx, how->y, how->x, v == 1, how->overlap,
+                                      err));
     return FTH_OK;
 }
 
@@ -144,7 +168,7 @@ fth_status fo_bench_create(fo_bench **out, const fo_mosaic_how *how, uint64_t by
 void fo_bench_destroy(fo_bench *b)
 {
     if (!b) return;
-    fo_aligner_destroy(b->aligner);
+    for (int v = 0; v < 2; v++) fo_aligner_destroy(b->aligner[v]);
     void *const block[] = {b->pixels, (void *)b->tile, b->canvas, b->weight, b->picture,
                            b->work,   b->tone,         b->edge,   b->spot};
     for (size_t i = 0; i < sizeof block / sizeof block[0]; i++)
@@ -164,9 +188,12 @@ fth_status fo_bench_bytes(const fo_mosaic_how *how, uint64_t *bytes, fth_err *er
     fth_status s = fo_bench_create(&b, how, (uint64_t)1 << 50, mem, err);
     if (s == FTH_OK) {
         fth_mem_get_stats(b->mem, &stats);
-        const uint64_t aligning = b->aligner ? fo_aligner_bytes(b->aligner) : 0,
-                       encoding = encoder_bytes(how);
-        *bytes = stats.used_bytes + (aligning > encoding ? aligning : encoding) + SPARE;
+        uint64_t most = encoder_bytes(how);
+        for (int v = 0; v < 2; v++) {
+            const uint64_t aligning = b->aligner[v] ? fo_aligner_bytes(b->aligner[v]) : 0;
+            if (aligning > most) most = aligning;
+        }
+        *bytes = stats.used_bytes + most + SPARE;
     }
     fo_bench_destroy(b);
     const fth_status closed = fth_mem_destroy(mem, s == FTH_OK ? err : NULL);
@@ -236,11 +263,9 @@ fth_status fo_bench_load(fo_bench *b, int tile, const char *path, fth_err *err)
 
 static fo_tiles tiles_of(const fo_bench *b)
 {
-    return (fo_tiles){.rows = b->how.vertical ? b->tiles : 1,
-                      .columns = b->how.vertical ? 1 : b->tiles,
-                      .y = b->how.y,
-                      .x = b->how.x,
-                      .tile = b->tile};
+    fo_tiles t = fo_mosaic_grid(&b->how, b->tiles);
+    t.tile = b->tile;
+    return t;
 }
 
 /* ---- one mosaic ---- */
@@ -249,12 +274,15 @@ fth_status fo_bench_align(fo_bench *b, fo_tile_place *place, fth_err *err)
 {
     const fo_tiles tiles = tiles_of(b);
     int n = 0;
-    for (int i = 0; i + 1 < b->tiles; i++) {
-        if (!b->tile[i] || !b->tile[i + 1]) continue;
-        b->edge[n] = (fo_edge){.from = i, .to = i + 1};
-        FTH_TRY(fo_aligner_run(b->aligner, b->tile[i], b->tile[i + 1], &b->edge[n], err));
-        n++;
-    }
+    for (int i = 0; i < b->tiles; i++) /* with the next of its row, and of its column */
+        for (int v = 0; v < 2; v++) {
+            const int k = i + (v == 1 ? tiles.columns : 1);
+            const bool next = v == 1 ? k < b->tiles : (i + 1) % tiles.columns != 0;
+            if (!next || !b->tile[i] || !b->tile[k]) continue;
+            b->edge[n] = (fo_edge){.from = i, .to = k};
+            FTH_TRY(fo_aligner_run(b->aligner[v], b->tile[i], b->tile[k], &b->edge[n], err));
+            n++;
+        }
     return fo_place_tiles(place, &tiles, b->edge, n, b->how.overlap, b->mem, err);
 }
 
@@ -279,10 +307,16 @@ void fo_bench_match(fo_bench *b, const fo_tile_place *place)
         fo_tones_match(b->tone, &tiles, b->spot, b->work);
 }
 
+/* Rows of tiles are drawn as columns, so that pictures of both stand upright. */
+static bool is_turned(const fo_bench *b)
+{
+    return !b->how.vertical && b->how.rows == 0 && b->tiles > 1;
+}
+
 void fo_bench_draw(fo_bench *b, const fo_tile_place *place, double white)
 {
     const fo_tiles tiles = tiles_of(b);
-    const bool turn = !b->how.vertical && b->tiles > 1;
+    const bool turn = is_turned(b);
     int64_t y, x, have_y, have_x;
     settle_spots(b, place);
     fo_mosaic_canvas(&b->how, b->tiles, &y, &x);
@@ -298,7 +332,7 @@ void fo_bench_draw(fo_bench *b, const fo_tile_place *place, double white)
 /* Value (i, j) of the picture, upright. */
 static float value_at(const fo_bench *b, int64_t y, int64_t x, int64_t i, int64_t j)
 {
-    const bool turn = !b->how.vertical && b->tiles > 1;
+    const bool turn = is_turned(b);
     return turn ? b->canvas[j * y + i] : b->canvas[i * x + j];
 }
 

@@ -14,10 +14,11 @@
 
 /* How mosaics of an experiment are made. */
 typedef struct fo_mosaic_how {
-    int64_t y, x;   /* pixels of a tile */
-    int most_tiles; /* of a mosaic */
-    bool vertical;  /* tiles lie in a column, else in a row */
-    double overlap; /* expected share */
+    int64_t y, x;      /* pixels of a tile */
+    int most_tiles;    /* of a mosaic */
+    bool vertical;     /* tiles lie in a column, else in a row */
+    int rows, columns; /* of a grid of tiles, row by row; 0: they lie in a line */
+    double overlap;    /* expected share */
     fo_blend blend;
     bool gamma; /* as MorphSeq: gamma, and fractions of places cut off */
     bool invert;
@@ -25,6 +26,8 @@ typedef struct fo_mosaic_how {
     double um_per_px;
     fo_scalebar scalebar;
 } fo_mosaic_how;
+/* How so many tiles lie; pixels are left out. */
+fo_tiles fo_mosaic_grid(const fo_mosaic_how *how, int tiles);
 /* Pixels of the picture of so many tiles. */
 void fo_mosaic_canvas(const fo_mosaic_how *how, int tiles, int64_t *y, int64_t *x);
 

@@ -101,10 +101,7 @@ fth_status fo_mosaics_load_places(fo_mosaics *m, fth_err *err)
 
 static fo_tiles grid_of(const fo_mosaics *m)
 {
-    return (fo_tiles){.rows = m->how.vertical ? m->how.most_tiles : 1,
-                      .columns = m->how.vertical ? 1 : m->how.most_tiles,
-                      .y = m->how.y,
-                      .x = m->how.x};
+    return fo_mosaic_grid(&m->how, m->how.most_tiles);
 }
 
 bool fo_mosaics_has_master(const fo_mosaics *m)
@@ -172,11 +169,22 @@ fth_status fo_mosaics_make_master(fo_mosaics *m, fth_err *err)
     return s;
 }
 
+/* Whether overlaps have said where all tiles lie, and that makes sense. */
+static bool is_believed(const fo_mosaics *m, int64_t i)
+{
+    const fo_mosaic *s = &m->mosaic[i];
+    const fo_tile_place *place = m->place + s->place;
+    if (m->how.rows == 0) return fo_places_in_line(place, s->tiles, m->how.vertical);
+    for (int k = 0; k < s->tiles; k++)
+        if (place[k].source != FO_PLACE_ALIGNED && is_there(m, i, k)) return false;
+    return true;
+}
+
 void fo_mosaics_settle(const fo_mosaics *m, int64_t i)
 {
     const fo_mosaic *s = &m->mosaic[i];
     fo_tile_place *place = m->place + s->place;
-    if (s->tiles == 1 || fo_places_in_line(place, s->tiles, m->how.vertical)) return;
+    if (s->tiles == 1 || is_believed(m, i)) return;
     if (s->tiles != m->how.most_tiles) return;
     for (int k = 0; k < s->tiles; k++)
         if (m->usual[k].source != FO_PLACE_MASTER) return; /* nobody knows better */

@@ -35,8 +35,8 @@ static bool is_no_setting(const void *user, const char *key)
                                          "focus.metrics",
                                          NULL};
     static const char *const choice[] = {"focus.wells", "focus.times", NULL};
-    static const char *const mosaics[] = {"focus.overlap", "focus.blend", "focus.orientation",
-                                          "focus.polarity", NULL};
+    static const char *const mosaics[] = {"focus.overlap", "focus.blend",    "focus.orientation",
+                                          "focus.grid",    "focus.polarity", NULL};
     const fo_job *e = user;
     if (is_one_of(key, places)) return true;
     if (is_one_of(key, choice)) return !is_together(e);

@@ -25,9 +25,10 @@ typedef struct fo_job {
     fo_format format;
     double *seconds; /* [n_times]: when each time point was taken; ND2: of the file */
     int64_t n_times;
-    bool vertical;            /* tiles of a well lie in a column */
-    fo_keyence_plate keyence; /* its stacks are those of `in`; empty for an ND2 file */
-    fo_grid_files files;      /* of a Keyence: all images */
+    bool vertical;               /* tiles of a well lie in a column */
+    int grid_rows, grid_columns; /* of tiles; 0: they lie in a line */
+    fo_keyence_plate keyence;    /* its stacks are those of `in`; empty for an ND2 file */
+    fo_grid_files files;         /* of a Keyence: all images */
     fo_times_report clock;
     fth_texts *notes; /* what the user should know, a line each */
     /* Who gave a key its value, "flag"; NULL: nobody. Set after it was opened, for the record;
@@ -43,6 +44,8 @@ void fo_job_close(fo_job *e); /* an empty one is allowed */
 
 /* Of a Keyence: stacks are tiles, and images are put together from them. */
 bool fo_job_is_tiled(const fo_job *e);
+/* Tiles of the mosaics of a series, with holes. */
+int fo_job_tiles(const fo_job *e, int64_t series);
 /* Whether A01 is in "A01,B03"; all are in "". */
 bool fo_job_wants(const char *list, int well);
 /* Every well of --wells is one of `well`, where -1 is none. */

@@ -97,10 +97,45 @@ static void choose_orientation(fo_job *e, fo_problems *problems)
     bool several = false;
     for (int s = 0; s < FO_WELLS; s++) several = several || e->keyence.tiles[s] > 1;
     e->vertical = word == AUTO ? year < 2024 : word == VERTICAL;
-    if (word == AUTO && year == 0 && several)
+    if (word == AUTO && year == 0 && several && e->grid_rows == 0)
         fo_problems_add(problems, false, "give --orientation vertical or --orientation horizontal",
                         "--orientation: the name \"%.100s\" has no year that says how tiles lie",
                         e->place.name);
+}
+
+int fo_job_tiles(const fo_job *e, int64_t series)
+{
+    const int own = e->keyence.tiles[series];
+    return e->grid_rows > 0 && own > 0 ? e->grid_rows * e->grid_columns : own;
+}
+
+/* "2x3"; every well has room for its tiles. */
+static void read_grid(fo_job *e, fo_problems *problems)
+{
+    enum { MOST = 32 }; /* 1024 tiles */
+    const char *text = text_of(e->cfg, "focus.grid"), *x = strchr(text, 'x');
+    char rows[8];
+    int64_t r = 0, c = 0;
+    if (!*text) return;
+    snprintf(rows, sizeof rows, "%.*s", x && x - text < 7 ? (int)(x - text) : 7, text);
+    if (!x || !fth_int_parse(rows, &r) || !fth_int_parse(x + 1, &c) || r < 1 || c < 1 || r > MOST ||
+        c > MOST) {
+        fo_problems_add(problems, false, NULL,
+                        "--grid: expected ROWSxCOLUMNS such as 2x3, at most %dx%d, found '%.40s'",
+                        (int)MOST, (int)MOST, text);
+        return;
+    }
+    e->grid_rows = (int)r;
+    e->grid_columns = (int)c;
+    for (int64_t s = 0; s < e->keyence.n_series; s++)
+        if (e->keyence.tiles[s] > r * c)
+            fo_problems_add(problems, false, NULL,
+                            "--grid %s: folder %" PRId64 " has %d tiles, and the grid %" PRId64,
+                            text, e->keyence.folder[s], e->keyence.tiles[s], r * c);
+    if (fth_config_is_given(e->cfg, "focus.orientation"))
+        fo_problems_add(problems, false, NULL, "--orientation: --grid says how tiles lie");
+    if (fth_config_choice(e->cfg, "focus.compat") == 1)
+        fo_problems_add(problems, false, NULL, "--grid: MorphSeq has tiles in a line alone");
 }
 
 static fth_status list_tiles(fo_job *e, fo_keyence_tree *tree, fo_problems *problems, fth_err *err)
@@ -116,6 +151,7 @@ static fth_status list_tiles(fo_job *e, fo_keyence_tree *tree, fo_problems *prob
     FTH_TRY(fo_keyence_plate_make(&e->keyence, e->mem, tree, &choice, problems, err));
     FTH_TRY(fo_map_take(&e->map, e->mem, e->keyence.well, e->keyence.n_series, err));
     check_plate(e, problems);
+    read_grid(e, problems);
     choose_orientation(e, problems);
     return open_stacks(e, tree, problems, err);
 }

@@ -78,8 +78,10 @@ static void size_of(const fo_job *e, const fo_metadata_row *r, int64_t *rows, in
     const fo_mosaic_how how = {.y = e->in.rows,
                                .x = e->in.columns,
                                .vertical = e->vertical,
+                               .rows = e->grid_rows,
+                               .columns = e->grid_columns,
                                .overlap = fth_config_real(e->cfg, "focus.overlap")};
-    fo_mosaic_canvas(&how, e->keyence.tiles[r->series - 1], rows, columns);
+    fo_mosaic_canvas(&how, fo_job_tiles(e, r->series - 1), rows, columns);
 }
 
 static void add_row(fth_lines *t, const fo_job *e, const fo_metadata_row *r, const scope *info)

@@ -11,7 +11,7 @@
 static int tiles_of(void *user, int64_t mosaic)
 {
     const fo_work *w = user;
-    return w->e.keyence.tiles[w->e.in.stack[w->first[mosaic]].p];
+    return fo_job_tiles(&w->e, w->e.in.stack[w->first[mosaic]].p);
 }
 
 /* The stack of a tile; -1: the mosaic has a hole there. */
@@ -85,6 +85,8 @@ static fo_mosaic_how how_of(const fo_work *w)
     return (fo_mosaic_how){.y = w->e.in.rows,
                            .x = w->e.in.columns,
                            .vertical = w->e.vertical,
+                           .rows = w->e.grid_rows,
+                           .columns = w->e.grid_columns,
                            .overlap = fth_config_real(cfg, "focus.overlap"),
                            .blend = fth_config_has(cfg, "focus.blend")
                                         ? (fo_blend)fth_config_choice(cfg, "focus.blend")
@@ -114,7 +116,7 @@ static fth_status check_bars(const fo_work *w, fth_err *err)
     const fo_mosaic_how how = how_of(w);
     for (int64_t i = 0; how.scalebar.um > 0 && i < w->mosaics.n; i++) {
         int64_t y, x;
-        fo_mosaic_canvas(&how, w->e.keyence.tiles[w->e.in.stack[w->first[i]].p], &y, &x);
+        fo_mosaic_canvas(&how, fo_job_tiles(&w->e, w->e.in.stack[w->first[i]].p), &y, &x);
         FTH_TRY(fo_scalebar_check(&how.scalebar, y, x, err));
     }
     return FTH_OK;

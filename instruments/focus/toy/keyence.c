@@ -38,8 +38,20 @@ static int64_t pick(const fo_toy *toy, int64_t well, int tile, int what, int64_t
     return (int64_t)(fth_hash_bytes(key, sizeof key, 17) % (uint64_t)n);
 }
 
+/* Step by step from the upper left, each a little off. */
+static void grid_offset(const fo_toy *toy, int64_t well, int tile, int64_t *y, int64_t *x)
+{
+    const int64_t r = tile / toy->grid_columns, c = tile % toy->grid_columns;
+    *y = r * (toy->rows - toy->rows / 4) + pick(toy, well, tile, 0, 2 * MOST_JITTER + 1);
+    *x = c * (toy->columns - toy->columns / 4) + pick(toy, well, tile, 1, 2 * MOST_JITTER + 1);
+}
+
 void fo_toy_offset(const fo_toy *toy, int64_t well, int tile, int64_t *y, int64_t *x)
 {
+    if (toy->grid_columns > 0) {
+        grid_offset(toy, well, tile, y, x);
+        return;
+    }
     const bool vertical = is_vertical(toy);
     const int64_t side = vertical ? toy->rows : toy->columns;
     int64_t along = 0;
@@ -53,7 +65,12 @@ void fo_toy_offset(const fo_toy *toy, int64_t well, int tile, int64_t *y, int64_
 /* The scene has room for all tiles, wherever jitter puts them. */
 void fo_toy_scene_size(const fo_toy *toy, int64_t *rows, int64_t *columns)
 {
-    const int n = tiles_of(toy);
+    const int n = tiles_of(toy), c = toy->grid_columns;
+    if (c > 0) {
+        *rows = toy->rows + ((n + c - 1) / c - 1) * (toy->rows - toy->rows / 4) + 2 * MOST_JITTER;
+        *columns = toy->columns + (c - 1) * (toy->columns - toy->columns / 4) + 2 * MOST_JITTER;
+        return;
+    }
     const bool vertical = is_vertical(toy);
     const int64_t side = vertical ? toy->rows : toy->columns,
                   span = side + (n - 1) * (side - side / 4 + MOST_JITTER);

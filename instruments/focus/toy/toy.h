@@ -12,6 +12,7 @@ typedef struct fo_toy {
     int64_t wells, times, planes, rows, columns, seed;
     bool keyence;     /* written by a Keyence, else as an ND2 file */
     int tiles;        /* of a well, Keyence; 0: three */
+    int grid_columns; /* of its tiles, row by row; 0: they lie in a line */
     fth_context *ctx; /* whose workers draw; NULL: the thread that asks */
 } fo_toy;
 /* Bytes of memory that making it takes. */
