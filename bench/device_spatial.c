@@ -1,15 +1,17 @@
 /* device_spatial.c - what a step of spatial's models does on a device besides products: terms of
- * the local models with K = R = 50, their gradient and weights, the Poisson likelihood of a batch;
- * 7000 cells by 2000 genes of 41,786 by 4018, ten factors.
+ * the local models with K = R = 50, their gradient and weights, the Poisson likelihood of a batch,
+ * 7000 cells by 2000 genes of 41,786 by 4018, ten factors; and the neighbours of 1.2 million cells.
  *
  * Local terms are counted in flop of f64, which they are computed in.
  */
 #include "device.h"
 
 #include "instruments/spatial/ops/local.h"
+#include "instruments/spatial/ops/nearest.h"
 #include "instruments/spatial/ops/poisson.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { GENES = 2000, FACTORS = 10, K = 50, RANK = 50, DRAWS = 3 };
 enum { PER_CELL = 60 }; /* stored counts of a cell: 3 % */
@@ -72,6 +74,17 @@ static fth_val scaled(bench_program *p, const char *name, const char *axes, int6
     bench_fill_f32(v, n, seed, lo, hi);
     const fth_val param = bench_param_of(p, name, FTH_F32, axes, v);
     free(v);
+    return param;
+}
+
+/* The same of memory that the ledger knows already. */
+static fth_val param_copy(bench_program *p, const char *name, fth_dtype dtype, const char *axes,
+                          const void *from, int64_t bytes)
+{
+    void *copy = bench_array((uint64_t)bytes);
+    memcpy(copy, from, (size_t)bytes);
+    const fth_val param = bench_param_of(p, name, dtype, axes, copy);
+    free(copy);
     return param;
 }
 
@@ -212,6 +225,53 @@ static void local_weights(device *d)
     lists_drop(&l);
 }
 
+/* Fifty neighbours of all cells of a large tissue; the CPU has 5 s for it. */
+static void nearest(device *d)
+{
+    if (!bench_wants(d->b, "device_nearest")) return;
+    bench_program p;
+    sp_grid *grid = NULL;
+    const int64_t n = device_size(d, 1200000);
+    float *xy = bench_array(8ull * (uint64_t)n);
+    bench_fill_f32(xy, 2 * n, 1, -100, 100);
+    bench_open_within(&p, d->b, 0);
+    if (p.status == FTH_OK) p.status = sp_grid_create(&grid, fth_context_mem(p.ctx), xy, n, &p.err);
+    if (p.status == FTH_OK) {
+        fth_axis(p.g, "square1", grid->squares.nx * grid->squares.ny + 1);
+        fth_axis(p.g, "cell", n);
+        fth_axis(p.g, "dim", 2);
+        fth_axis(p.g, "nbr", K);
+        const sp_nearest in = {.grid = grid,
+                               .start = param_copy(&p, "start", FTH_I32, "square1", grid->start,
+                                                   4 * (grid->squares.nx * grid->squares.ny + 1)),
+                               .id = param_copy(&p, "id", FTH_I32, "cell", grid->id, 4 * n),
+                               .places =
+                                   param_copy(&p, "places", FTH_F32, "cell dim", grid->at, 8 * n),
+                               .at = bench_param_of(&p, "at", FTH_F32, "cell dim", xy),
+                               .own = true};
+        const fth_val near = sp_nearest_(FTH_HERE, &in);
+        if (p.status == FTH_OK) {
+            int32_t *none = bench_array(4ull * (uint64_t)(n * K));
+            bench_assign(&p, bench_param_of(&p, "lists", FTH_I32, "cell nbr", none), near);
+            free(none);
+        }
+        bench_plan(&p, 0, false);
+    }
+    char shape[48];
+    snprintf(shape, sizeof shape, "%lld cells K50", (long long)n);
+    const device_task t = {.name = "device_nearest",
+                           .shape = shape,
+                           .p = &p,
+                           .amount = 1e-9 * (double)n,
+                           .unit = "Gcell/s",
+                           .peer_name = "100 ms",
+                           .bar = 1};
+    device_against(d, &t, 0.1);
+    sp_grid_destroy(grid);
+    device_close(d, &p);
+    free(xy);
+}
+
 /* ---- likelihood ---- */
 
 static sp_poisson_in open_counts(const device *d, bench_program *p, int64_t batch)
@@ -276,5 +336,6 @@ void device_spatial(device *d)
     local_terms(d);
     local_gradient(d);
     local_weights(d);
+    nearest(d);
     likelihood(d);
 }

@@ -10,9 +10,6 @@
 
 #include <math.h>
 
-/* A coordinate may lie this part of an edge outside of its square, by rounding. */
-static const double SLACK = 1e-6;
-
 /* ---- building ---- */
 
 static uint64_t squares_at_most(int64_t n)
@@ -46,29 +43,30 @@ static void shape(sp_grid *g, const double lo[2], const double hi[2])
     const double w = hi[0] - lo[0], h = hi[1] - lo[1], long_side = w > h ? w : h;
     const double n = g->n > 2 ? (double)g->n : 2;
     const double flat = 2 * long_side / n, even = sqrt(w * h * 2 / n);
-    g->x0 = lo[0];
-    g->y0 = lo[1];
-    g->edge = even > flat ? even : flat;
-    if (!(g->edge > 0)) g->edge = 1;
-    g->inv = 1 / g->edge;
-    if (!isfinite(g->inv)) { /* extents at the end of what numbers can hold */
-        g->edge = 1;
-        g->inv = 1;
+    g->squares.x0 = lo[0];
+    g->squares.y0 = lo[1];
+    g->squares.edge = even > flat ? even : flat;
+    if (!(g->squares.edge > 0)) g->squares.edge = 1;
+    g->squares.inv = 1 / g->squares.edge;
+    if (!isfinite(g->squares.inv)) { /* extents at the end of what numbers can hold */
+        g->squares.edge = 1;
+        g->squares.inv = 1;
     }
-    g->nx = (int64_t)(w * g->inv) + 1;
-    g->ny = (int64_t)(h * g->inv) + 1;
+    g->squares.nx = (int64_t)(w * g->squares.inv) + 1;
+    g->squares.ny = (int64_t)(h * g->squares.inv) + 1;
 }
 
 static int64_t square_of(const sp_grid *g, const float *xy)
 {
-    return sp_grid_index((double)xy[1], g->y0, g->inv, g->ny) * g->nx +
-           sp_grid_index((double)xy[0], g->x0, g->inv, g->nx);
+    return sp_grid_index((double)xy[1], g->squares.y0, g->squares.inv, g->squares.ny) *
+               g->squares.nx +
+           sp_grid_index((double)xy[0], g->squares.x0, g->squares.inv, g->squares.nx);
 }
 
 /* Counting: a place's number stays in order within its square. */
 static void fill(sp_grid *g, const float *xy)
 {
-    const int64_t squares = g->nx * g->ny;
+    const int64_t squares = g->squares.nx * g->squares.ny;
     for (int64_t s = 0; s <= squares; s++) g->start[s] = 0;
     for (int64_t i = 0; i < g->n; i++) g->start[square_of(g, xy + 2 * i) + 1]++;
     for (int64_t s = 0; s < squares; s++) g->start[s + 1] += g->start[s];
@@ -96,7 +94,7 @@ fth_status sp_grid_create(sp_grid **out, fth_mem *mem, const float *xy, int64_t 
     FTH_TRY(fth_mem_take(mem, FTH_MEM_ANY, sizeof *g, "grid", (void **)&g, err));
     *g = (sp_grid){.mem = mem, .n = n};
     shape(g, lo, hi);
-    const uint64_t squares = (uint64_t)(g->nx * g->ny);
+    const uint64_t squares = (uint64_t)(g->squares.nx * g->squares.ny);
     fth_status s = fth_mem_take(mem, FTH_MEM_ANY, sizeof *g->start * (squares + 1),
                                 "squares of the grid", (void **)&g->start, err);
     if (s == FTH_OK)
@@ -135,10 +133,10 @@ static void look(const sp_grid *g, int64_t row, int64_t from, int64_t to, const 
                  int32_t except, sp_found *f)
 {
     if (from < 0) from = 0;
-    if (to >= g->nx) to = g->nx - 1;
-    if (row < 0 || row >= g->ny || from > to) return;
-    const int32_t end = g->start[row * g->nx + to + 1];
-    for (int32_t i = g->start[row * g->nx + from]; i < end; i++) {
+    if (to >= g->squares.nx) to = g->squares.nx - 1;
+    if (row < 0 || row >= g->squares.ny || from > to) return;
+    const int32_t end = g->start[row * g->squares.nx + to + 1];
+    for (int32_t i = g->start[row * g->squares.nx + from]; i < end; i++) {
         const double dx = (double)g->at[i][0] - q[0], dy = (double)g->at[i][1] - q[1];
         const double d2 = dx * dx + dy * dy;
         if (f->n == f->k && d2 > f->v[0].d2) continue;
@@ -146,39 +144,28 @@ static void look(const sp_grid *g, int64_t row, int64_t from, int64_t to, const 
     }
 }
 
-/* How far at least everything outside of squares [c - r, c + r] of one axis is. */
-static double beyond(double x, double x0, double edge, int64_t c, int64_t r, int64_t n)
-{
-    double least = HUGE_VAL;
-    if (c - r > 0) least = x - (x0 + ((double)(c - r) + SLACK) * edge);
-    if (c + r < n - 1) {
-        const double right = x0 + ((double)(c + r + 1) - SLACK) * edge - x;
-        if (right < least) least = right;
-    }
-    return least > 0 ? least : 0;
-}
-
 void sp_grid_nearest(const sp_grid *g, const float xy[2], int64_t k, int64_t except, int32_t *out,
                      double *d2, void *room)
 {
     sp_found f = {.v = room, .k = k};
     const double q[2] = {(double)xy[0], (double)xy[1]};
-    const int64_t cx = sp_grid_index(q[0], g->x0, g->inv, g->nx);
-    const int64_t cy = sp_grid_index(q[1], g->y0, g->inv, g->ny);
+    const int64_t cx = sp_grid_index(q[0], g->squares.x0, g->squares.inv, g->squares.nx);
+    const int64_t cy = sp_grid_index(q[1], g->squares.y0, g->squares.inv, g->squares.ny);
     const int32_t not_this = except >= 0 ? (int32_t)except : -1;
     for (int64_t i = 0; i < k; i++) out[i] = -1;
     for (int64_t i = 0; d2 && i < k; i++) d2[i] = HUGE_VAL;
     if (k <= 0 || g->n == 0) return;
     for (int64_t r = 0;; r++) {
         look(g, cy - r, cx - r, cx + r, q, not_this, &f);
-        const int64_t top = cy - r + 1 > 0 ? cy - r + 1 : 0, end = cy + r < g->ny ? cy + r : g->ny;
+        const int64_t top = cy - r + 1 > 0 ? cy - r + 1 : 0,
+                      end = cy + r < g->squares.ny ? cy + r : g->squares.ny;
         for (int64_t y = top; r && y < end; y++) {
             look(g, y, cx - r, cx - r, q, not_this, &f);
             look(g, y, cx + r, cx + r, q, not_this, &f);
         }
         if (r) look(g, cy + r, cx - r, cx + r, q, not_this, &f);
-        const double x = beyond(q[0], g->x0, g->edge, cx, r, g->nx);
-        const double y = beyond(q[1], g->y0, g->edge, cy, r, g->ny);
+        const double x = sp_grid_beyond(q[0], g->squares.x0, g->squares.edge, cx, r, g->squares.nx);
+        const double y = sp_grid_beyond(q[1], g->squares.y0, g->squares.edge, cy, r, g->squares.ny);
         const double least = x < y ? x : y;
         if (isinf(least) || (f.n == k && least * least > f.v[0].d2)) break;
     }

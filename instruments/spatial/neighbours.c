@@ -2,16 +2,21 @@
  *
  * One search gives both kinds of lists: the nearest others of a cell are its conditional list, and
  * behind the cell itself its inference list. Cells are taken in the order of the grid, so that
- * searches one after the other walk over the same squares.
+ * searches one after the other walk over the same squares. A context with a device searches there
+ * (ops/nearest.h), but for lists that are drawn.
  */
 #include "grid.h"
 #include "neighbours_drawn.h"
+#include "ops/nearest.h"
+
+#include <string.h>
 
 enum { PIECE = 512 };
 
 typedef struct job {
     const sp_grid *grid;
     const float *at; /* places asked about; NULL: those of the grid themselves */
+    const float *xy; /* those of the grid, by number */
     int64_t n, k;
     int32_t *out;
     bool self;                 /* each list starts with its own place */
@@ -51,13 +56,71 @@ static fth_status search_all(job *j, fth_context *ctx, fth_mem *mem, fth_err *er
     return s;
 }
 
+/* ---- on a device ---- */
+
+/* An array of the host as an input of this name and these axes; it is only read. */
+static fth_val array_input(fth_graph *g, const char *name, fth_dtype dtype, const char *axes,
+                           int64_t rows, int64_t cols, const void *data)
+{
+    const fth_source s = {.kind = "memory",
+                          .dtype = dtype,
+                          .n_axes = cols > 0 ? 2 : 1,
+                          .size = {rows, cols},
+                          .data = (void *)(uintptr_t)data};
+    return fth_input(g, name, dtype, axes, s);
+}
+
+static fth_val build(fth_graph *g, const job *j)
+{
+    const sp_grid *grid = j->grid;
+    const int64_t squares = grid->squares.nx * grid->squares.ny;
+    fth_axis(g, "square1", squares + 1);
+    fth_axis(g, "cell", grid->n);
+    fth_axis(g, "dim", 2);
+    fth_axis(g, "query", j->n);
+    fth_axis(g, "nbr", j->k);
+    const sp_nearest in = {
+        .grid = grid,
+        .start = array_input(g, "start", FTH_I32, "square1", squares + 1, 0, grid->start),
+        .id = array_input(g, "id", FTH_I32, "cell", grid->n, 0, grid->id),
+        .places = array_input(g, "places", FTH_F32, "cell dim", grid->n, 2, grid->at),
+        .at = array_input(g, "at", FTH_F32, "query dim", j->n, 2, j->at ? j->at : j->xy),
+        .own = !j->at,
+        .self = j->self};
+    return sp_nearest_(FTH_HERE, &in);
+}
+
+static fth_status search_on_device(const job *j, fth_context *ctx, fth_err *err)
+{
+    fth_err why = {0}; /* a plan that is not made says so here alone */
+    const fth_sink sink = {
+        .kind = "memory", .dtype = FTH_I32, .n_axes = 2, .size = {j->n, j->k}, .data = j->out};
+    fth_graph *g = fth_graph_create(ctx);
+    if (!g) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the graph of neighbours");
+    const fth_val out = build(g, j);
+    fth_plan *plan = fth_plan_make(g, &out, 1, &(fth_limits){0}, &why);
+    const fth_status s = plan ? fth_run(plan, &sink, NULL, NULL, &why) : why.status;
+    fth_plan_destroy(plan);
+    fth_graph_destroy(g);
+    if (s != FTH_OK && err) *err = why;
+    return s;
+}
+
+static bool is_for_device(const job *j, const fth_context *ctx)
+{
+    return strcmp(fth_context_device(ctx), "cpu") != 0 && !j->drawing && j->k <= SP_NEAREST_MOST &&
+           j->n > 0 && j->k > 0;
+}
+
 static fth_status search_in(job *j, fth_context *ctx, fth_mem *mem, const float *xy, int64_t cells,
                             fth_err *err)
 {
     sp_grid *grid = NULL;
     FTH_TRY(sp_grid_create(&grid, mem, xy, cells, err));
     j->grid = grid;
-    const fth_status s = search_all(j, ctx, mem, err);
+    j->xy = xy;
+    const fth_status s =
+        is_for_device(j, ctx) ? search_on_device(j, ctx, err) : search_all(j, ctx, mem, err);
     sp_grid_destroy(grid);
     return s;
 }
