@@ -44,18 +44,29 @@ if(CCACHE)
 endif()
 message(STATUS "CUDA backend: nvcc ${CMAKE_CUDA_COMPILER_VERSION}, code ${FTH_CUDA_CODE}")
 file(GLOB_RECURSE cuda CONFIGURE_DEPENDS src/cuda/*.cu instruments/*.cu)
+# The matrix units have instructions of capability 9.0 alone, which only code for sm_90a may have. It
+# runs on no other chip, so that file is compiled for it apart, and its host asks for the capability.
+set(special ${PROJECT_SOURCE_DIR}/src/cuda/split_multiply.cu)
+list(REMOVE_ITEM cuda ${special})
+add_library(fathom_cuda_sm90a OBJECT ${special})
 add_library(fathom_cuda SHARED ${cuda})
-target_include_directories(fathom_cuda PRIVATE ${PROJECT_SOURCE_DIR}/include
-                           ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
-target_compile_definitions(fathom_cuda PRIVATE _GNU_SOURCE)
-# -fmad=false: a*b+c has two roundings, as on the CPU; fma is a written operation.
-target_compile_options(fathom_cuda PRIVATE -std=c++20 ${level} ${kernel_level} -fmad=false --expt-relaxed-constexpr
-    -Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers,-fno-math-errno,-ffp-contract=off
-    -Xcompiler=-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
-if(FTH_WERROR)
-    target_compile_options(fathom_cuda PRIVATE -Werror=all-warnings)
+foreach(target fathom_cuda fathom_cuda_sm90a)
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include
+                               ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+    # -fmad=false: a*b+c has two roundings, as on the CPU; fma is a written operation.
+    target_compile_options(${target} PRIVATE -std=c++20 ${level} ${kernel_level} -fmad=false --expt-relaxed-constexpr
+        -Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers,-fno-math-errno,-ffp-contract=off
+        -Xcompiler=-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+    if(FTH_WERROR)
+        target_compile_options(${target} PRIVATE -Werror=all-warnings)
+    endif()
+    set_target_properties(${target} PROPERTIES CUDA_SEPARABLE_COMPILATION OFF)
+endforeach()
+set_target_properties(fathom_cuda_sm90a PROPERTIES POSITION_INDEPENDENT_CODE ON CUDA_ARCHITECTURES 90a-real)
+if(FTH_CUDA_CODE STREQUAL "ptx")
+    set_target_properties(fathom_cuda_sm90a PROPERTIES CUDA_ARCHITECTURES 90a-virtual)
 endif()
-set_target_properties(fathom_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static
-    CUDA_SEPARABLE_COMPILATION OFF)
-target_link_libraries(fathom_cuda PRIVATE fathom fathom_static ${CMAKE_DL_LIBS})
+set_target_properties(fathom_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static)
+target_link_libraries(fathom_cuda PRIVATE fathom fathom_static fathom_cuda_sm90a ${CMAKE_DL_LIBS})
 target_link_options(fathom_cuda PRIVATE -Wl,--no-undefined -Wl,--exclude-libs,ALL)

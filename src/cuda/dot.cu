@@ -6,6 +6,7 @@
  */
 #include "cuda/device.h"
 #include "cuda/product.h"
+#include "cuda/split.h"
 
 extern "C" {
 #include "ops/loop.h"
@@ -167,6 +168,10 @@ static fth_status run_batch(const fth_call *call, const fth__dot_shape *s, const
     const int64_t extent = fth__tile_extent(&call->in[0], s->k.a),
                   origin = fth__tile_origin(&call->in[0], s->k.a);
     fth__cuda_product p = product_of(call, s, w);
+    if (fth__cuda_split_takes(call->node, s)) {
+        p.a = w->a, p.b = w->b, p.k = extent, p.add = origin > 0;
+        return fth__cuda_split_run(call, &p);
+    }
     for (int64_t k0 = 0; k0 < extent || (k0 == 0 && call->first); k0 += s->tile_k) {
         p.a = w->a + k0 * p.ak * size;
         p.b = w->b + k0 * p.bk * size;
@@ -208,10 +213,12 @@ static uint64_t scratch(const fth_call *call)
 {
     fth__dot_shape s;
     shape_of(call->node, &s);
-    if (!fth__cuda_product_aligned(&s, takes_matrix(&s))) return 0;
-    return fth__cuda_product_scratch(&s, fth__tile_extent(&call->out[0], s.m.out),
-                                     fth__tile_extent(&call->out[0], s.n.out),
-                                     fth__tile_extent(&call->in[0], s.k.a));
+    const int64_t m = fth__tile_extent(&call->out[0], s.m.out),
+                  n = fth__tile_extent(&call->out[0], s.n.out),
+                  k = fth__tile_extent(&call->in[0], s.k.a);
+    if (fth__cuda_split_takes(call->node, &s)) return fth__cuda_split_scratch(m, n, k);
+    return fth__cuda_product_aligned(&s, takes_matrix(&s)) ? fth__cuda_product_scratch(&s, m, n, k)
+                                                           : 0;
 }
 
 static fth_status prepare(const fth_node *node, fth_device *device, int64_t, fth_err *)

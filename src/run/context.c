@@ -14,6 +14,8 @@
 #include "run/watch.h"
 #include "trace/record.h"
 
+#include <fathom/products.h>
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
@@ -321,6 +323,15 @@ const char *fth_context_device_reason(const fth_context *ctx)
 int fth_context_threads(const fth_context *ctx)
 {
     return ctx->threads;
+}
+
+void fth_context_set_split_products(fth_context *ctx, bool on)
+{
+    ctx->split_products = on;
+}
+bool fth_context_split_products(const fth_context *ctx)
+{
+    return ctx->split_products;
 }
 
 const char *fth_context_cache_dir(const fth_context *ctx)

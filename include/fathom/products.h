@@ -1,0 +1,16 @@
+/* fathom/products.h - how matrix products of a device are made. */
+#ifndef FATHOM_PRODUCTS_H
+#define FATHOM_PRODUCTS_H
+
+#include <fathom/graph.h>
+
+FTH_BEGIN_DECLS
+
+/* Large products of f32 on the device's matrix units, each number as the sum of three bf16 (cards
+ * of capability 9.0; others go on as before): errors like those of f32, other bits than without.
+ * Off in a new context. Call it before anything is planned; the CPU has its own way. */
+FTH_API void fth_context_set_split_products(fth_context *ctx, bool on);
+FTH_API bool fth_context_split_products(const fth_context *ctx);
+
+FTH_END_DECLS
+#endif /* FATHOM_PRODUCTS_H */
