@@ -113,7 +113,7 @@ class Limits(C.Structure):
     _c_name_ = "fth_limits"
     _fields_ = [("memory_bytes", U), ("device_bytes", U), ("scratch_bytes", U), ("threads", I),
                 ("stream", S), ("sinks", C.POINTER(SinkStruct)), ("no_recompute", B),
-                ("no_spill", B), ("no_fuse", B), ("io_threads", I), ("min_pieces", L)]
+                ("no_spill", B), ("no_fuse", B), ("io_threads", I), ("min_pieces", L), ("keep", B)]
 
 
 class PlanInfo(C.Structure):

@@ -76,6 +76,8 @@ FTH_API fth_status fth_tensor_release_(fth_tensor *t, fth_site site);
  * what is then written is seen by the next run; so ask again after every run. NULL: the device did
  * not answer; fth_tensor_sync says why. */
 FTH_API void *fth_tensor_data(fth_tensor *t);
+/* The same for those who only read: what is on a device stays as new. */
+FTH_API const void *fth_tensor_view(fth_tensor *t);
 FTH_API fth_status fth_tensor_sync(fth_tensor *t, fth_err *err);
 FTH_API fth_dtype fth_tensor_dtype(const fth_tensor *t);
 FTH_API int fth_tensor_axes(const fth_tensor *t);

@@ -136,6 +136,10 @@ FTH_API FTH_MUST_USE fth_status fth_input_set(fth_graph *g, const char *name, ft
 /* A named persistent block that a run may change with fth_assign. */
 FTH_API fth_val fth_param_(fth_graph *g, fth_site site, const char *name, const char *axes,
                            fth_tensor *storage);
+/* Give a parameter other storage of the same dtype and sizes, for the next runs: the other of two
+ * buffers, filled while a run used the first. Its place on a device stays, and is filled anew. */
+FTH_API FTH_MUST_USE fth_status fth_param_set(fth_graph *g, const char *name, fth_tensor *storage,
+                                              fth_err *err);
 /* After every read of `param` in the plan, put `value` there. Planned as an output of the graph. */
 FTH_API fth_val fth_assign_(fth_site site, fth_val param, fth_val value);
 FTH_API fth_val fth_const_(fth_graph *g, fth_site site, fth_dtype dtype, double re, double im);

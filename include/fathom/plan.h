@@ -36,6 +36,9 @@ typedef struct fth_limits {
      * the next is read while one is worked on and the one before is written. 0: as few as fit;
      * FTH_PIECES_AUTO: as many as are worth it. What is computed does not change. */
     int64_t min_pieces;
+    /* On a device: what a run takes there is kept for the next one, until fth_plan_rest or the end
+     * of the plan. For loops of short runs, which would take longer to set up than to compute. */
+    bool keep;
 } fth_limits;
 enum { FTH_PIECES_AUTO = -1 };
 
@@ -49,6 +52,10 @@ FTH_API fth_plan *fth_plan_make_(fth_graph *g, fth_site site, const fth_val *out
 /* FTH_E_ORDER: it was destroyed before. */
 FTH_API fth_status fth_plan_destroy_(fth_plan *plan, fth_site site);
 #define fth_plan_destroy(plan) fth_plan_destroy_((plan), FTH_HERE)
+
+/* Give back what runs of a plan made with `keep` have kept; the next run takes it again. Before
+ * other plans run that were made without it being there. NULL is allowed. */
+FTH_API void fth_plan_rest(fth_plan *plan);
 
 /* What copies of one thread to and from a device take on the host, unless parts are larger. */
 enum { FTH_STAGING_BYTES = 16 << 20 };

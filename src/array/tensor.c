@@ -15,6 +15,11 @@
 
 typedef enum newer { HOST_NEWER, SAME, DEVICE_NEWER } newer;
 
+enum {
+    PIN_AFTER = 2,        /* copies after which memory is pinned: the host writes it ever again */
+    PIN_LEAST = 64 << 10, /* below this a driver has a buffer of its own, and nobody waits */
+};
+
 struct fth_tensor {
     fth__object object; /* outlives the data while a graph has it for an input */
     fth_mem *mem;
@@ -25,11 +30,14 @@ struct fth_tensor {
     uint64_t bytes;
     void *data;
     bool has_record; /* `data` is known to `mem` */
+    bool own;        /* `data` are pages of `mem` that nobody else has a part of */
     void (*drop)(void *user);
     void *user;
     fth__mirror_place place; /* of the mirror */
     void *mirror;            /* NULL: there is none */
-    _Atomic(newer) newer;    /* threads of a run read and write the memory at once */
+    int brought;             /* copies made there, no further than to PIN_AFTER */
+    bool pinned;
+    _Atomic(newer) newer; /* threads of a run read and write the memory at once */
 };
 
 /* A tensor without data yet. */
@@ -64,7 +72,7 @@ fth_status fth_tensor_create_(fth_tensor **out, fth_mem *mem, fth_site site, con
         fth__heap_free(mem, t);
         return s;
     }
-    t->has_record = true;
+    t->has_record = t->own = true;
     fth__object_begin(&t->object, mem, "tensor", site, fth__object_bury);
     fth__object_use(&t->object); /* by those who hold references */
     *out = t;
@@ -125,6 +133,7 @@ fth_status fth_tensor_release_(fth_tensor *t, fth_site site)
     if (drop_reference(t, &last) && !last) return FTH_OK;
     FTH_TRY(fth__object_end(&t->object, site, NULL)); /* fails when there was no reference */
     if (t->mirror) (void)fth_mem_release(t->place.mem, t->mirror, NULL);
+    if (t->pinned) t->place.table->unpin(t->place.device, t->data);
     if (t->has_record) (void)fth_mem_release(t->mem, t->data, NULL);
     if (t->drop) t->drop(t->user);
     fth__object_unuse(&t->object);
@@ -155,12 +164,15 @@ void *fth__tensor_mirror(const fth_tensor *t)
     return t ? t->mirror : NULL;
 }
 
-static fth_status take_mirror(fth_tensor *t, const fth__mirror_place *place, const char *label,
-                              fth_err *err)
+fth_status fth__tensor_place(fth_tensor *t, const fth__mirror_place *place, const char *label,
+                             fth_err *err)
 {
     if (t->mirror && t->place.mem == place->mem) return FTH_OK;
     FTH_TRY(fth_tensor_sync(t, err));
     if (t->mirror) FTH_TRY(fth_mem_release(t->place.mem, t->mirror, err));
+    if (t->pinned) t->place.table->unpin(t->place.device, t->data);
+    t->pinned = false;
+    t->brought = 0;
     t->mirror = NULL;
     t->newer = HOST_NEWER;
     FTH_TRY(fth_mem_take(place->mem, FTH_MEM_ANY, t->bytes, label, &t->mirror, err));
@@ -168,17 +180,40 @@ static fth_status take_mirror(fth_tensor *t, const fth__mirror_place *place, con
     return FTH_OK;
 }
 
-fth_status fth__tensor_to_device(fth_tensor *t, const fth__mirror_place *place, const char *label,
-                                 void **out, fth_err *err)
+/* A help that can be done without: copies from memory that is not pinned take longer. */
+static void pin_what_changes(fth_tensor *t)
 {
-    FTH_TRY(take_mirror(t, place, label, err));
-    if (t->newer == HOST_NEWER) {
-        FTH_TRY(
-            place->table->copy(place->device, FTH_LANE_COMPUTE, t->mirror, t->data, t->bytes, err));
-        FTH_TRY(place->table->drain(place->device, FTH_LANE_COMPUTE, err));
-        t->newer = SAME;
+    if (!t->own || t->bytes < PIN_LEAST || t->brought > PIN_AFTER) return;
+    if (t->brought++ < PIN_AFTER) return;
+    t->pinned = t->place.table->pin(t->place.device, t->data, t->bytes, NULL) == FTH_OK;
+}
+
+fth_status fth__tensor_bring(fth_tensor *t, fth_err *err)
+{
+    if (t->newer != HOST_NEWER) return FTH_OK;
+    pin_what_changes(t);
+    const fth__mirror_place *at = &t->place;
+    FTH_TRY(at->table->copy(at->device, FTH_LANE_COMPUTE, t->mirror, t->data, t->bytes, err));
+    t->newer = SAME;
+    return FTH_OK;
+}
+
+fth_status fth__tensor_hand_over(fth_tensor *from, fth_tensor *to, fth_err *err)
+{
+    if (!from->mirror || from == to) return FTH_OK;
+    FTH_TRY(fth_tensor_sync(from, err));
+    if (to->mirror) {
+        FTH_TRY(fth_tensor_sync(to, err));
+        FTH_TRY(fth_mem_release(to->place.mem, to->mirror, err));
     }
-    *out = t->mirror;
+    if (to->pinned && to->place.device != from->place.device) {
+        to->place.table->unpin(to->place.device, to->data);
+        to->pinned = false;
+    }
+    to->place = from->place;
+    to->mirror = from->mirror;
+    to->newer = HOST_NEWER;
+    from->mirror = NULL;
     return FTH_OK;
 }
 
@@ -203,6 +238,11 @@ void *fth_tensor_data(fth_tensor *t)
     if (fth_tensor_sync(t, NULL) != FTH_OK) return NULL;
     t->newer = HOST_NEWER; /* it may be changed */
     return t->data;
+}
+
+const void *fth_tensor_view(fth_tensor *t)
+{
+    return fth_tensor_sync(t, NULL) == FTH_OK ? t->data : NULL;
 }
 
 fth_dtype fth_tensor_dtype(const fth_tensor *t)

@@ -17,9 +17,15 @@ typedef struct fth__mirror_place {
 
 /* The block on the device; NULL: there is none. NULL is allowed. */
 void *fth__tensor_mirror(const fth_tensor *t);
-/* A block on the device that holds what the tensor holds; queued on COMPUTE. */
-fth_status fth__tensor_to_device(fth_tensor *t, const fth__mirror_place *place, const char *label,
-                                 void **out, fth_err *err);
+/* A block on the device, its contents still to be brought. */
+fth_status fth__tensor_place(fth_tensor *t, const fth__mirror_place *place, const char *label,
+                             fth_err *err);
+/* Queue on COMPUTE a copy of what the host has changed. The memory stays as it is until that is
+ * done. */
+fth_status fth__tensor_bring(fth_tensor *t, fth_err *err);
+/* The block on the device becomes that of another tensor of the same size, whose contents are to be
+ * brought. */
+fth_status fth__tensor_hand_over(fth_tensor *from, fth_tensor *to, fth_err *err);
 /* A run has put something else into the block on the device. */
 void fth__tensor_changed(fth_tensor *t);
 

@@ -209,6 +209,27 @@ fth_val fth_param_(fth_graph *g, fth_site site, const char *name, const char *ax
     return out;
 }
 
+fth_status fth_param_set(fth_graph *g, const char *name, fth_tensor *storage, fth_err *err)
+{
+    if (!storage) return FTH_FAIL(err, FTH_E_GRAPH_VALUE, "parameter '%s' has no storage", name);
+    for (int64_t i = 0; g && i < g->n_inputs; i++) {
+        fth__input *in = &g->input[i];
+        if (strcmp(in->name, name) != 0) continue;
+        if (!in->param)
+            return FTH_FAIL(err, FTH_E_USAGE, "'%s' is an input, not a parameter", name);
+        if (in->param == storage) return FTH_OK;
+        const fth_source source = fth_tensor_source(storage);
+        FTH_TRY(check_source(g, name, &in->desc, &source, err));
+        FTH_TRY(fth__tensor_check(storage, "this reads", err));
+        FTH_TRY(fth__tensor_hand_over(in->param, storage, err));
+        fth_tensor *before = in->param;
+        in->param = fth_tensor_retain(storage);
+        in->source = source;
+        return fth_tensor_release(before);
+    }
+    return FTH_FAIL(err, FTH_E_GRAPH_NAME, "the graph has no parameter '%s'", name);
+}
+
 fth_val fth_assign_(fth_site site, fth_val param, fth_val value)
 {
     fth_graph *g = param.graph;

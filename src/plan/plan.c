@@ -3,6 +3,7 @@
 
 #include "array/tensor.h"
 #include "mem/heap.h"
+#include "mem/inject.h"
 
 #include <string.h>
 
@@ -12,6 +13,7 @@ static void gone(fth__object *o)
     fth_mem *mem = p->mem;
     fth_graph *graph = p->graph;
     if (p->drop_tapes) p->drop_tapes(p);
+    fth_plan_rest(p);
     fth__plan_unschedule(p);
     for (int64_t i = 0; i < p->n_units; i++) {
         fth__heap_free(mem, p->unit[i].rel);
@@ -87,8 +89,11 @@ static fth_status take_outputs(fth_plan *p, const fth_val *outs, int n, fth_err 
 /* Count a block of the caller's; `known`: the part that the ledger counts already. */
 static void add_foreign(fth_plan *p, const fth_desc *d, const void *data, uint64_t *known)
 {
-    if (d->n_axes == 0) return;
-    const uint64_t bytes = (uint64_t)fth_desc_count(d) * (uint64_t)fth_dtype_size(d->dtype);
+    uint64_t bytes = (uint64_t)fth_desc_count(d) * (uint64_t)fth_dtype_size(d->dtype);
+    if (p->apart) /* each is a block of the device's ledger */
+        bytes = bytes > 0 ? fth__mem_cost(p->pool, FTH_MEM_ANY, bytes) : 0;
+    else if (d->n_axes == 0)
+        return;
     p->foreign += bytes;
     if (fth_mem_find(p->pool, data, &(fth_mem_block){0})) *known += bytes;
 }
@@ -223,6 +228,11 @@ fth_plan *fth_plan_make_(fth_graph *g, fth_site site, const fth_val *outs, int n
     if (err && !err->origin.file) fth_err_origin(err, site);
     (void)fth_plan_destroy(p);
     return NULL;
+}
+
+void fth_plan_rest(fth_plan *p)
+{
+    if (p && p->kept) p->drop_kept(p);
 }
 
 void fth_plan_get_info(const fth_plan *p, fth_plan_info *out)

@@ -138,6 +138,8 @@ struct fth_plan {
     int64_t runs;  /* that were begun */
     struct fth__tapes *tapes; /* recordings of its steps, made by runs; NULL */
     void (*drop_tapes)(struct fth_plan *p);
+    struct fth__kept *kept; /* by runs for the next one; NULL */
+    void (*drop_kept)(struct fth_plan *p);
     fth_limits limits;
     fth_site site;
     int threads;

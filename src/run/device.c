@@ -55,19 +55,32 @@ static fth_status load_kernels(fth_plan *p, fth_err *err)
     return FTH_OK;
 }
 
-/* Those that are read, in place or copied, and those that are assigned. */
-static fth_status bring_params(const fth_plan *p, fth_err *err)
+/* Parameter i of those that are read, in place or copied, and those that are assigned; NULL: it is
+ * something else. */
+static const fth__input *param_at(const fth_plan *p, int64_t i)
+{
+    const fth_node *n = i < p->n_bufs ? NULL : p->unit[i - p->n_bufs].node;
+    int input = n ? -1 : p->buf[i].input;
+    if (n && n->op == &fth__op_assign)
+        input = ((const fth__input_attr *)fth__val_node(n->in_val[0])->attr)->index;
+    return input >= 0 && p->graph->input[input].param ? &p->graph->input[input] : NULL;
+}
+
+static fth_status place_params(const fth_plan *p, fth_err *err)
 {
     const fth__mirror_place place = {p->ctx->backend->device, p->ctx->gpu, p->pool};
     for (int64_t i = 0; i < p->n_bufs + p->n_units; i++) {
-        const fth_node *n = i < p->n_bufs ? NULL : p->unit[i - p->n_bufs].node;
-        int input = n ? -1 : p->buf[i].input;
-        if (n && n->op == &fth__op_assign)
-            input = ((const fth__input_attr *)fth__val_node(n->in_val[0])->attr)->index;
-        if (input < 0 || !p->graph->input[input].param) continue;
-        const fth__input *in = &p->graph->input[input];
-        void *block;
-        FTH_TRY(fth__tensor_to_device(in->param, &place, in->name, &block, err));
+        const fth__input *in = param_at(p, i);
+        if (in) FTH_TRY(fth__tensor_place(in->param, &place, in->name, err));
+    }
+    return FTH_OK;
+}
+
+static fth_status bring_params(const fth_plan *p, fth_err *err)
+{
+    for (int64_t i = 0; i < p->n_bufs + p->n_units; i++) {
+        const fth__input *in = param_at(p, i);
+        if (in) FTH_TRY(fth__tensor_bring(in->param, err));
     }
     return FTH_OK;
 }
@@ -76,7 +89,7 @@ fth_status fth__device_prepare(fth_plan *p, fth_err *err)
 {
     if (!p->apart) return FTH_OK;
     FTH_TRY(load_kernels(p, err));
-    return bring_params(p, err);
+    return place_params(p, err);
 }
 
 static fth_status make_marks(fth__device_run *d, fth_err *err)
@@ -90,22 +103,35 @@ static fth_status make_marks(fth__device_run *d, fth_err *err)
     return d->table->mark_create(d->device, &d->start, err);
 }
 
-fth_status fth__device_begin(fth__runner *r)
+static fth_status make_run(fth__runner *r)
 {
     const fth_context *ctx = r->p->ctx;
-    if (!r->p->apart) return FTH_OK;
     r->dev = fth__heap_alloc(r->p->mem, sizeof *r->dev);
     if (!r->dev) return FTH_FAIL(r->err, FTH_E_NOMEM, "no memory for a run on %s", ctx->device);
+    r->dev->table = ctx->backend->device;
+    r->dev->device = ctx->gpu;
+    r->dev->track = fth_trace_track(ctx->trace, ctx->device);
+    return make_marks(r->dev, r->err);
+}
+
+/* When the device begins, by the clock of the timeline. */
+static fth_status start_clock(fth__runner *r)
+{
     fth__device_run *d = r->dev;
-    d->table = ctx->backend->device;
-    d->device = ctx->gpu;
-    d->track = fth_trace_track(ctx->trace, ctx->device);
-    FTH_TRY(make_marks(d, r->err));
     FTH_TRY(d->table->drain(d->device, FTH_LANE_COMPUTE, r->err));
     FTH_TRY(d->table->mark_set(d->device, FTH_LANE_COMPUTE, d->start, r->err));
     FTH_TRY(d->table->host_wait(d->device, d->start, r->err));
-    d->start_ns = fth_trace_now(ctx->trace);
+    d->start_ns = fth_trace_now(r->p->ctx->trace);
     return FTH_OK;
+}
+
+fth_status fth__device_begin(fth__runner *r)
+{
+    if (!r->p->apart) return FTH_OK;
+    if (!r->dev) FTH_TRY(make_run(r));
+    r->dev->seconds = 0.0;
+    if (r->p->ctx->trace) FTH_TRY(start_clock(r));
+    return bring_params(r->p, r->err);
 }
 
 fth_status fth__device_arena(fth__runner *r)
@@ -182,26 +208,40 @@ double fth__device_seconds(const fth__runner *r)
 
 /* ---- the end ---- */
 
-/* The complaint of the first unit that left one. */
+static fth_status explain(const fth__runner *r, const fth__unit *u, const fth_fault *f)
+{
+    const fth_status s = u->kernel->explain
+                             ? u->kernel->explain(u->node, f, r->err)
+                             : FTH_FAIL(r->err, FTH_E_NUMERIC, "%s refused the value %lld",
+                                        u->node->op->name, (long long)f->value);
+    if (r->err && !r->err->origin.file) fth_err_origin(r->err, u->node->site);
+    return fth_err_note(r->err, FTH_HERE, s, "in %s, element %llu", u->node->op->name,
+                        (unsigned long long)f->where);
+}
+
+/* The complaint of the first unit that left one; brought in pieces, so that a run of many short
+ * steps waits once. */
 static fth_status read_faults(fth__runner *r)
 {
+    enum { PIECE = 64 };
     const fth_plan *p = r->p;
-    fth__device_run *d = r->dev;
+    const fth__device_run *d = r->dev;
+    char piece[PIECE * FTH__ALIGN];
+    int64_t from = 0, to = 0; /* faults that are in the piece */
     for (int64_t i = 0; i < p->n_units; i++) {
-        const fth__unit *u = &p->unit[i];
-        if (u->fault < 0) continue;
+        const int64_t at = p->unit[i].fault;
+        if (at < 0) continue;
+        if (at < from || at >= to) {
+            from = at;
+            to = at + PIECE < p->n_faults ? at + PIECE : p->n_faults;
+            FTH_TRY(d->table->copy(d->device, FTH_LANE_COMPUTE, piece,
+                                   r->arena + p->faults + (uint64_t)from * FTH__ALIGN,
+                                   (uint64_t)(to - from) * FTH__ALIGN, r->err));
+            FTH_TRY(d->table->drain(d->device, FTH_LANE_COMPUTE, r->err));
+        }
         fth_fault f;
-        const char *from = r->arena + p->faults + (uint64_t)u->fault * FTH__ALIGN;
-        FTH_TRY(d->table->copy(d->device, FTH_LANE_COMPUTE, &f, from, sizeof f, r->err));
-        FTH_TRY(d->table->drain(d->device, FTH_LANE_COMPUTE, r->err));
-        if (f.where == UINT64_MAX) continue;
-        const fth_status s = u->kernel->explain
-                                 ? u->kernel->explain(u->node, &f, r->err)
-                                 : FTH_FAIL(r->err, FTH_E_NUMERIC, "%s refused the value %lld",
-                                            u->node->op->name, (long long)f.value);
-        if (r->err && !r->err->origin.file) fth_err_origin(r->err, u->node->site);
-        return fth_err_note(r->err, FTH_HERE, s, "in %s, element %llu", u->node->op->name,
-                            (unsigned long long)f.where);
+        memcpy(&f, piece + (at - from) * FTH__ALIGN, sizeof f);
+        if (f.where != UINT64_MAX) return explain(r, &p->unit[i], &f);
     }
     return FTH_OK;
 }
@@ -236,6 +276,11 @@ void fth__device_end(fth__runner *r)
     fth__device_run *d = r->dev;
     if (!d) return;
     for (int i = 0; i < FTH_LANE_COUNT; i++) (void)d->table->drain(d->device, (fth_lane)i, NULL);
+}
+
+void fth__device_drop(fth_plan *p, fth__device_run *d)
+{
+    if (!d) return;
     for (int i = 0; i < JOB_MARKS; i++) d->table->mark_destroy(d->device, d->job[i]);
     for (int i = 0; i < CLOCKS; i++) {
         d->table->mark_destroy(d->device, d->clock[i].from);
@@ -243,8 +288,7 @@ void fth__device_end(fth__runner *r)
     }
     for (int i = 0; i < 2; i++) d->table->mark_destroy(d->device, d->ahead[i]);
     d->table->mark_destroy(d->device, d->start);
-    fth__heap_free(r->p->mem, d);
-    r->dev = NULL;
+    fth__heap_free(p->mem, d);
 }
 
 /* ---- while it runs ---- */

@@ -12,9 +12,9 @@
 
 typedef struct fth__device_run fth__device_run;
 
-/* Load what kernels need, and bring parameters to the device: before anything is measured. */
+/* Load what kernels need, and take blocks for parameters: before anything is measured. */
 fth_status fth__device_prepare(fth_plan *p, fth_err *err);
-/* Sets r->dev. */
+/* Sets r->dev: that of an earlier run, or a new one. Parameters are on their way then. */
 fth_status fth__device_begin(fth__runner *r);
 /* The arena is there: no complaints yet. */
 fth_status fth__device_arena(fth__runner *r);
@@ -23,6 +23,7 @@ fth_status fth__device_settle(fth__runner *r);
 /* Parameters that were assigned are newer on the device now. */
 void fth__device_commit(fth__runner *r);
 void fth__device_end(fth__runner *r); /* waits for all lanes; NULL dev is allowed */
+void fth__device_drop(fth_plan *p, fth__device_run *d); /* NULL is allowed */
 
 /* A mark of everything queued so far, for the next job; NULL: the device failed, and settling will
  * say why. */

@@ -44,7 +44,7 @@ static uint64_t foreign_pages(const fth__runner *r)
 }
 
 /* What others could take, as the driver counts, and what we keep for later. */
-static uint64_t free_on_device(const fth_plan *p)
+uint64_t fth__report_free(const fth_plan *p)
 {
     fth_mem_system system;
     fth_mem_stats stats;
@@ -63,24 +63,33 @@ static const char *bound_by(const fth__runner *r, const fth_run_report *out)
                                                                     : "launching";
 }
 
+/* Drivers give memory in steps. */
+static bool is_kept(const fth_run_report *out)
+{
+    const uint64_t slack = (uint64_t)4 << 20;
+    return out->ledger_bytes == out->planned_bytes &&
+           out->growth_bytes <= out->planned_bytes + slack;
+}
+
 static void report_device(fth__runner *r, fth_run_report *out)
 {
     out->on_device = true;
     out->device_seconds = out->kernel_seconds = fth__device_seconds(r);
     if (r->stage) out->copy_seconds = fth__stage_seconds(r->stage);
     out->bound_by = bound_by(r, out);
-    r->free0 = free_on_device(r->p);
+    out->growth_bytes = r->grown;
+    out->kept = is_kept(out);
+    if (!r->p->limits.keep) r->free0 = fth__report_free(r->p); /* asking the driver takes a while */
 }
 
 /* The driver loads code when it is first used and keeps it: that belongs to the context. So the
  * growth of a run is what is free again after it. */
 void fth__report_released(const fth__runner *r, fth_run_report *out)
 {
-    const uint64_t now = free_on_device(r->p), slack = (uint64_t)4 << 20;
+    const uint64_t now = fth__report_free(r->p);
     out->growth_known = r->free0 > 0 && now > 0;
     if (out->growth_known && now > r->free0) out->growth_bytes = now - r->free0;
-    out->kept =
-        out->ledger_bytes == out->planned_bytes && out->growth_bytes <= out->planned_bytes + slack;
+    out->kept = is_kept(out);
 }
 
 void fth__report_begin(fth__runner *r)

@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "mem/heap.h"
 #include "run/device.h"
+#include "run/keep.h"
 #include "run/scratch.h"
 #include "run/stage.h"
 #include "run/tape.h"
@@ -566,6 +567,26 @@ static fth_status sync_tensors(const fth__runner *r)
     return FTH_OK;
 }
 
+/* A run whose data are all parameters reads and writes nothing: it needs no thread for that. */
+static bool uses_files(const fth__runner *r)
+{
+    const fth_plan *p = r->p;
+    if (!r->dev || p->ctx->trace || p->n_loops > 0) return true;
+    for (int64_t i = 0; i < p->n_items; i++) switch (p->item[i].kind) {
+        case FTH__READ:
+            if (!p->graph->input[p->buf[p->item[i].out[0]].input].param) return true;
+            break;
+        case FTH__WRITE:
+        case FTH__SPILL:
+        case FTH__RELOAD: return true;
+        case FTH__STEP:
+        case FTH__BEGIN:
+        case FTH__END:
+        case FTH__COMMIT: break;
+        }
+    return false;
+}
+
 static fth_status run_all(fth__runner *r)
 {
     fth_plan *p = r->p;
@@ -579,15 +600,14 @@ static fth_status run_all(fth__runner *r)
         (void)fth__stage_seconds(r->stage);
         if (threads > fth__stage_threads(r->stage)) threads = fth__stage_threads(r->stage);
     }
+    fth__keep_take(r);
     FTH_TRY(fth__device_begin(r));
-    FTH_TRY(fth__io_create(&r->io, p->mem, r->stage, p->ctx->trace, threads, r->err));
-    fth__io_ask(r->io, go_on, r);
-    FTH_TRY(fth__scratch_open(r));
-    if (p->peak > 0) {
-        void *arena;
-        FTH_TRY(fth_mem_take(p->pool, FTH_MEM_ANY, p->peak, "plan", &arena, r->err));
-        r->arena = arena;
+    if (uses_files(r)) {
+        FTH_TRY(fth__io_create(&r->io, p->mem, r->stage, p->ctx->trace, threads, r->err));
+        fth__io_ask(r->io, go_on, r);
     }
+    FTH_TRY(fth__scratch_open(r));
+    FTH_TRY(fth__keep_arena(r));
     FTH_TRY(fth__device_arena(r));
     for (int64_t i = 0; i < p->n_items; i++) r->total += item_work(&p->item[i]);
     FTH_TRY(run_items(r, 0, p->late));
@@ -632,7 +652,7 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     fth_mem_stats stats;
     fth_mem_mark(p->pool);
     fth_mem_get_stats(p->pool, &stats);
-    r.used0 = stats.used_bytes;
+    r.used0 = stats.used_bytes - fth__keep_bytes(p);
     if (report) fth__report_begin(&r);
     r.t_start = r.asked = fth__clock_seconds();
     r.track = fth_trace_track(p->ctx->trace, "steps");
@@ -650,8 +670,8 @@ fth_status fth_run(fth_plan *p, const fth_sink *sinks, const fth_run_options *op
     fth__team_destroy(r.team);
     fth__team_destroy(r.alone);
     fth__team_destroy(r.own_team);
-    if (r.arena != r.nothing) fth_mem_release(p->pool, r.arena, NULL);
-    if (report && p->apart) fth__report_released(&r, report);
+    fth__keep_leave(&r, s);
+    if (report && p->apart && !p->kept) fth__report_released(&r, report);
     fth__heap_free(p->mem, r.spins);
     return s;
 }

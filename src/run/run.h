@@ -28,7 +28,8 @@ typedef struct fth__runner {
     double done, total; /* planned work */
     double t_start, io_wait, kernels;
     uint64_t read_bytes, written_bytes;
-    uint64_t free0;                      /* on the device, while the arena was taken */
+    uint64_t free0; /* on the device, while the arena was taken */
+    uint64_t grown; /* there, by taking an arena that is kept, as its driver counts */
     uint64_t used0, resident0, foreign0; /* before the run: ledger, process, the caller's pages */
     bool growth_known;
     int track;
@@ -56,6 +57,8 @@ bool fth__plan_is_assign(const fth_plan *p, int out);
 /* ---- report.c: before the run, and at its end while the arena is still there ---- */
 void fth__report_begin(fth__runner *r);
 void fth__report_end(fth__runner *r, fth_run_report *out);
+/* Free on the device, as its driver counts, with what is cached for later; 0: it does not tell. */
+uint64_t fth__report_free(const fth_plan *p);
 /* On a device, when the arena was given back: what it really took is what came free. */
 void fth__report_released(const fth__runner *r, fth_run_report *out);
 
