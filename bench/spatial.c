@@ -201,7 +201,7 @@ static fth_status build_step(task *t, fth_err *err)
     l.eps = fth_normal(FTH_F32, "draw factor cellb", fth_const_i64(net->g, FTH_I64, 1), step,
                        SP_STREAM_NOISE);
     l.W = sp_loadings_rows(SP_MULTIPLICATIVE, net->param[SP_P_W], idy);
-    FTH_TRY(sp_likelihood_inputs(&l, net->g, &t->counts, err));
+    FTH_TRY(sp_likelihood_inputs(&l, net, &t->counts, err));
     FTH_TRY(sp_likelihood_cells(&l, &ell, &df, &ds, err));
     const fth_val a = fth_const(net->g, FTH_F32, -sp_weight_ell(&t->m.set));
     FTH_TRY(t->prior.ops->gradients(&t->prior, net, fth_mul(a, df), fth_mul(a, ds),

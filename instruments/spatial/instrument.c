@@ -71,4 +71,5 @@ const fth_instrument fth_instrument_spatial = {
     .model = sp_model_name,
     .device_key = "training.device",
     .memory_key = "training.memory_budget",
+    .gpu = true,
 };

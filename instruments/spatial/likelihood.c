@@ -7,29 +7,24 @@
 
 static const double floor_rate = 1e-8;
 
-static fth_source counts_source(const sp_counts *c, int i)
-{
-    return fth_tensor_source(i == 0 ? c->row_ptr : i == 1 ? c->gene : c->value);
-}
-
 static const char *const input_name[] = {"counts.row_ptr", "counts.gene", "counts.value"};
 
-fth_status sp_likelihood_inputs(sp_likelihood *l, fth_graph *g, const sp_counts *counts,
+fth_status sp_likelihood_inputs(sp_likelihood *l, const sp_net *net, const sp_counts *counts,
                                 fth_err *err)
 {
-    fth_axis(g, "cellb1", fth_tensor_size(counts->row_ptr, 0));
-    fth_axis(g, "entry", fth_tensor_size(counts->gene, 0));
-    l->row_ptr = fth_input(g, input_name[0], FTH_I64, "cellb1", counts_source(counts, 0));
-    l->gene = fth_input(g, input_name[1], FTH_I32, "entry", counts_source(counts, 1));
-    l->value = fth_input(g, input_name[2], FTH_F32, "entry", counts_source(counts, 2));
-    return fth_graph_check(g, err);
+    fth_axis(net->g, "cellb1", fth_tensor_size(counts->row_ptr, 0));
+    fth_axis(net->g, "entry", fth_tensor_size(counts->gene, 0));
+    l->row_ptr = sp_net_batch(net, input_name[0], "cellb1", counts->row_ptr);
+    l->gene = sp_net_batch(net, input_name[1], "entry", counts->gene);
+    l->value = sp_net_batch(net, input_name[2], "entry", counts->value);
+    return fth_graph_check(net->g, err);
 }
 
-fth_status sp_likelihood_set(fth_graph *g, const sp_counts *counts, fth_err *err)
+fth_status sp_likelihood_set(const sp_net *net, const sp_counts *counts, fth_err *err)
 {
-    for (int i = 0; i < 3; i++)
-        FTH_TRY(fth_input_set(g, input_name[i], counts_source(counts, i), err));
-    return FTH_OK;
+    FTH_TRY(sp_net_next(net, input_name[0], counts->row_ptr, err));
+    FTH_TRY(sp_net_next(net, input_name[1], counts->gene, err));
+    return sp_net_next(net, input_name[2], counts->value, err);
 }
 
 static fth_val number(const sp_likelihood *l, double x)

@@ -6,8 +6,8 @@
 #ifndef SPATIAL_LIKELIHOOD_H
 #define SPATIAL_LIKELIHOOD_H
 
-#include "model.h"
 #include "ops/poisson.h"
+#include "prior.h"
 
 /* Values of one batch in a graph. */
 typedef struct sp_likelihood {
@@ -25,11 +25,11 @@ typedef struct sp_likelihood {
     fth_val linear;   /* what stands with -c_l in the sum: exp(f + s^2/2), or the mean of phi */
     fth_val linear_s; /* its slope in s */
 } sp_likelihood;
-/* Inputs row_ptr, gene and value of a graph from a batch in memory; declares cellb1 and entry. */
-fth_status sp_likelihood_inputs(sp_likelihood *l, fth_graph *g, const sp_counts *counts,
+/* row_ptr, gene and value of a net from a batch in memory; declares cellb1 and entry. */
+fth_status sp_likelihood_inputs(sp_likelihood *l, const sp_net *net, const sp_counts *counts,
                                 fth_err *err);
 /* The next batch, in the same graph. */
-fth_status sp_likelihood_set(fth_graph *g, const sp_counts *counts, fth_err *err);
+fth_status sp_likelihood_set(const sp_net *net, const sp_counts *counts, fth_err *err);
 
 /* ell: f64 without axes, without the constant; df, ds: its slopes, real [factor cellb]. */
 fth_status sp_likelihood_cells(sp_likelihood *l, fth_val *ell, fth_val *df, fth_val *ds,

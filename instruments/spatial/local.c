@@ -114,11 +114,9 @@ static fth_status open_prior(sp_prior *p, fth_err *err)
 static fth_status marginals(sp_prior *p, sp_net *net, fth_val *f, fth_val *s, fth_err *err)
 {
     local *self = p->self;
-    const fth_val a = fth_input(net->g, "weights", net->real, "cell nbr",
-                                fth_tensor_source(self->a)),
-                  cp = fth_input(net->g, "cp", net->real, "cell", fth_tensor_source(self->cp)),
-                  nbr = fth_input(net->g, "nbr_kl", FTH_I32, "cell nbr",
-                                  fth_tensor_source(p->model->nbr_kl));
+    const fth_val a = sp_net_constant(net, "weights", "cell nbr", self->a),
+                  cp = sp_net_constant(net, "cp", "cell", self->cp),
+                  nbr = sp_net_constant(net, "nbr_kl", "cell nbr", p->model->nbr_kl);
     self->batch = (sp_local_batch){.idx = net->idx,
                                    .nbr = fth_gather(nbr, "cell", net->idx),
                                    .a = fth_gather(a, "cell", net->idx),
@@ -138,9 +136,8 @@ static fth_status gradients(sp_prior *p, sp_net *net, fth_val gf, fth_val gs, do
     const lists *now = &self->slot[0];
     fth_axis(net->g, "cell1", fth_tensor_size(now->ptr, 0));
     fth_axis(net->g, "touch", fth_tensor_size(now->items, 0));
-    const sp_local_touched t = {
-        .ptr = fth_input(net->g, "touch_ptr", FTH_I32, "cell1", fth_tensor_source(now->ptr)),
-        .items = fth_input(net->g, "touch", FTH_I32, "touch", fth_tensor_source(now->items))};
+    const sp_local_touched t = {.ptr = sp_net_batch(net, "touch_ptr", "cell1", now->ptr),
+                                .items = sp_net_batch(net, "touch", "touch", now->items)};
     const fth_val terms = sp_local_terms(&self->batch);
     *kl = fth_sum(fth_out(terms, SP_TERM_KL), "factor cellb");
     grad[SP_P_LAM] = fth_label(sp_local_scatter(&self->batch, terms, &t, gf, gs, b), "dLam");
@@ -157,7 +154,7 @@ static fth_status ask(sp_prior *p, const int64_t *cell, int64_t n, fth_err *err)
     if (n * (k + 1) != fth_tensor_size(to->items, 0))
         return FTH_FAIL(err, FTH_E_USAGE, "a batch of %lld cells, expected %lld", (long long)n,
                         (long long)p->model->set.batch_size);
-    const int32_t *nbr = fth_tensor_data(p->model->nbr_kl);
+    const int32_t *nbr = fth_tensor_view(p->model->nbr_kl);
     for (int64_t t = 0; t < n; t++) { /* what the lists are indexed with */
         if (cell[t] < 0 || cell[t] >= cells)
             return FTH_FAIL(err, FTH_E_INDEX_RANGE, "cell %lld of a batch, of %lld cells",
@@ -179,8 +176,8 @@ static fth_status take(sp_prior *p, sp_net *net, fth_err *err)
     local *self = p->self;
     if (self->asked == 0) return FTH_FAIL(err, FTH_E_STATE, "no batch was asked for");
     const lists *now = &self->slot[self->next];
-    FTH_TRY(fth_input_set(net->g, "touch_ptr", fth_tensor_source(now->ptr), err));
-    FTH_TRY(fth_input_set(net->g, "touch", fth_tensor_source(now->items), err));
+    FTH_TRY(sp_net_next(net, "touch_ptr", now->ptr, err));
+    FTH_TRY(sp_net_next(net, "touch", now->items, err));
     self->next = 1 - self->next;
     self->asked = 0;
     return FTH_OK;

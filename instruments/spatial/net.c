@@ -51,10 +51,31 @@ static void add_values(sp_net *net, bool training)
                                  fth_tensor_source(m->groupsZ));
 }
 
+fth_val sp_net_constant(const sp_net *net, const char *name, const char *axes, fth_tensor *t)
+{
+    return net->on_device && !net->streams
+               ? fth_param(net->g, name, axes, t)
+               : fth_input(net->g, name, fth_tensor_dtype(t), axes, fth_tensor_source(t));
+}
+
+fth_val sp_net_batch(const sp_net *net, const char *name, const char *axes, fth_tensor *t)
+{
+    return net->on_device
+               ? fth_param(net->g, name, axes, t)
+               : fth_input(net->g, name, fth_tensor_dtype(t), axes, fth_tensor_source(t));
+}
+
+fth_status sp_net_next(const sp_net *net, const char *name, fth_tensor *t, fth_err *err)
+{
+    return net->on_device ? fth_param_set(net->g, name, t, err)
+                          : fth_input_set(net->g, name, fth_tensor_source(t), err);
+}
+
 fth_status sp_net_create(sp_net *net, fth_context *ctx, sp_model *m, bool training, int64_t cells,
                          fth_err *err)
 {
-    *net = (sp_net){.ctx = ctx, .real = m->real, .model = m};
+    *net = (sp_net){
+        .ctx = ctx, .real = m->real, .model = m, .on_device = fth_context_device_mem(ctx) != NULL};
     net->g = fth_graph_create(ctx);
     if (!net->g) return FTH_FAIL(err, FTH_E_NOMEM, "no memory for the graph of a model");
     declare_axes(net->g, m, cells);

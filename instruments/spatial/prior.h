@@ -24,12 +24,21 @@ typedef struct sp_net {
     fth_val Z;            /* f32 [induce dim] */
     fth_val groupsZ;      /* i32 [induce] */
     fth_val idx;          /* i64 [cellb]: the batch, places in the training cells; of steps */
+    bool on_device;       /* of a device with memory of its own */
+    bool streams;         /* there: constants are read from the host in each run */
 } sp_net;
 /* `cells`: length of the axis cell; the training cells in a step, the places asked for in a
  * prediction (the axis of the training cells of a local model is then "induce"). */
 fth_status sp_net_create(sp_net *net, fth_context *ctx, sp_model *m, bool training, int64_t cells,
                          fth_err *err);
 void sp_net_destroy(sp_net *net);
+/* A tensor that no step changes: it stays on a device, unless the net streams. */
+fth_val sp_net_constant(const sp_net *net, const char *name, const char *axes, fth_tensor *t);
+/* One that every step has another of: on a device a parameter, whose block is filled before a run
+ * without a wait. */
+fth_val sp_net_batch(const sp_net *net, const char *name, const char *axes, fth_tensor *t);
+/* What the next run has in its place. */
+fth_status sp_net_next(const sp_net *net, const char *name, fth_tensor *t, fth_err *err);
 
 /* ---- training ---- */
 
@@ -60,6 +69,7 @@ struct sp_prior {
     const sp_data *data;        /* NULL when planning */
     const fth_stage_call *call; /* for progress and accounts; NULL in tests */
     bool planning;
+    bool resident;          /* on a device that has room for what does not change */
     uint64_t scratch_bytes; /* out of open: file in place of memory */
     fth_plan_needs once;    /* out of open: what the process takes while it computes */
     void *self;

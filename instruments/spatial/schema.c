@@ -190,6 +190,10 @@ static const fth_config_key keys[] = {
             .value = "false"),
     FTH_KEY(INT, "training.video_interval", "steps between frames", .value = "20",
             .range = "[1, inf)"),
+    FTH_KEY(INT, "training.log_every",
+            "on a GPU: steps between two looks at the objective, which stays there meanwhile; what "
+            "comes out is the same",
+            .value = "20", .range = "[1, 256]"),
     FTH_KEY(INT, "training.checkpoint_interval", "steps between checkpoints", .value = "1000",
             .range = "[1, inf)"),
     FTH_KEY(REAL, "training.holdout_fraction",

@@ -19,7 +19,7 @@ static fth_status make_indices(sp_step *st, fth_err *err)
     fth_axis(st->net.g, "geneb", s->y_batch_size);
     FTH_TRY(
         fth_tensor_create(&st->idx, mem, "cells of the batch", FTH_I64, 1, &s->batch_size, err));
-    st->net.idx = fth_input(st->net.g, "idx", FTH_I64, "cellb", fth_tensor_source(st->idx));
+    st->net.idx = sp_net_batch(&st->net, "idx", "cellb", st->idx);
     if (s->y_batch_size == s->genes) return FTH_OK;
     return fth_tensor_create(&st->idy, mem, "genes of the batch", FTH_I64, 1, &s->y_batch_size,
                              err);
@@ -27,7 +27,16 @@ static fth_status make_indices(sp_step *st, fth_err *err)
 
 static fth_val scalar(sp_step *st, const char *name, fth_dtype dtype, const void *value)
 {
-    return fth_input(st->net.g, name, dtype, "", fth_scalar_source(dtype, value));
+    if (!st->net.on_device)
+        return fth_input(st->net.g, name, dtype, "", fth_scalar_source(dtype, value));
+    sp_number *n = &st->number[st->n_numbers];
+    fth_err err = {0};
+    if (fth_tensor_create(&n->t, st->opt.model->mem, name, dtype, 0, NULL, &err) != FTH_OK)
+        return fth_poison_(st->net.g, FTH_HERE, err.status, "%s", err.text);
+    n->value = value;
+    n->bytes = (size_t)fth_dtype_size(dtype);
+    st->n_numbers++;
+    return fth_param(st->net.g, name, "", n->t);
 }
 
 static fth_val noise(sp_step *st)
@@ -40,8 +49,7 @@ static fth_val noise(sp_step *st)
         return fth_normal(st->net.real, "draw factor cellb",
                           fth_const_i64(g, FTH_I64, sp_draw_seed(s)),
                           scalar(st, "iteration", FTH_I64, &st->iteration), SP_STREAM_NOISE);
-    const fth_val eps =
-        fth_input(g, "eps", FTH_F32, "draw factor cellb", fth_tensor_source(st->opt.eps));
+    const fth_val eps = sp_net_batch(&st->net, "eps", "draw factor cellb", st->opt.eps);
     return st->net.real == FTH_F32 ? eps : fth_cast(eps, st->net.real);
 }
 
@@ -51,7 +59,13 @@ static void put(sp_step *st, fth_val value, fth_sink sink)
     st->sink[st->n_out++] = sink;
 }
 
-/* A moment is a parameter, or a file that is read and written in place: each element once. */
+/* Moments that are in memory are read from there and written back, where a device has no room. */
+static bool streams_moments(const sp_step *st)
+{
+    return st->net.on_device && st->opt.hold == SP_HOLD_LEAST;
+}
+
+/* A moment is a parameter, or an array that is read and written in place: each element once. */
 static fth_val moment(sp_step *st, int p, bool second)
 {
     sp_model *m = st->opt.model;
@@ -60,6 +74,11 @@ static fth_val moment(sp_step *st, int p, bool second)
     const char *axes = sp_param_axes(&m->set, (sp_param)p);
     char name[40];
     snprintf(name, sizeof name, "%s.%s", second ? "adam_v" : "adam_m", sp_param_name((sp_param)p));
+    if (t && streams_moments(st)) {
+        fth_source from = fth_tensor_source(t);
+        from.data = NULL; /* read piece by piece, as a file would be */
+        return fth_input(st->net.g, name, m->real, axes, from);
+    }
     if (t) return fth_param(st->net.g, name, axes, t);
     return file->read ? fth_input(st->net.g, name, m->real, axes, *file) : (fth_val){st->net.g, 0};
 }
@@ -67,7 +86,11 @@ static fth_val moment(sp_step *st, int p, bool second)
 static void keep(sp_step *st, fth_val old, fth_val next, fth_tensor *at, const fth_sink *file)
 {
     if (!fth_val_ok(next) || !fth_val_ok(old)) return;
-    if (at)
+    fth_sink back = at ? fth_tensor_sink(at) : (fth_sink){0};
+    back.data = NULL;
+    if (at && streams_moments(st))
+        put(st, next, back);
+    else if (at)
         put(st, fth_assign(old, next), (fth_sink){0});
     else
         put(st, next, *file);
@@ -104,7 +127,16 @@ static void update_loadings(sp_step *st, fth_val idy, fth_val ok)
     put(st, fth_assign(W, fth_select(ok, next, W)), (fth_sink){0});
 }
 
-static void put_numbers(sp_step *st, fth_val ell, fth_val kl)
+static void put_noise(sp_step *st)
+{
+    if (!st->opt.eps_to || !fth_val_ok(st->like.eps)) return;
+    const fth_val eps = st->like.eps;
+    put(st, st->net.real == FTH_F32 ? eps : fth_cast(eps, FTH_F32),
+        fth_tensor_sink(st->opt.eps_to));
+}
+
+/* To the host, after each run. What a step changes, it changes where this is true. */
+static fth_val put_numbers(sp_step *st, fth_val ell, fth_val kl)
 {
     const fth_val f = fth_all(fth_isfinite(st->like.f), "factor cellb"),
                   s = fth_all(fth_isfinite(st->like.s), "factor cellb");
@@ -112,12 +144,84 @@ static void put_numbers(sp_step *st, fth_val ell, fth_val kl)
     put(st, kl, fth_scalar_sink(FTH_F64, &st->kl));
     put(st, f, fth_scalar_sink(FTH_BOOL, &st->f_finite));
     put(st, s, fth_scalar_sink(FTH_BOOL, &st->s_finite));
-    if (st->opt.eps_to && fth_val_ok(st->like.eps)) {
-        const fth_val eps = st->like.eps;
-        put(st, st->net.real == FTH_F32 ? eps : fth_cast(eps, FTH_F32),
-            fth_tensor_sink(st->opt.eps_to));
-    }
+    return fth_and(fth_isfinite(ell), fth_isfinite(kl));
 }
+
+/* ---- the same on a device ---- */
+
+static fth_status make_course(sp_step *st, fth_err *err)
+{
+    sp_course *c = &st->course;
+    fth_mem *mem = st->opt.model->mem;
+    const int64_t n = st->opt.log_every;
+    FTH_TRY(fth_tensor_create(&c->ell, mem, "objective", FTH_F64, 1, &n, err));
+    FTH_TRY(fth_tensor_create(&c->kl, mem, "objective", FTH_F64, 1, &n, err));
+    FTH_TRY(fth_tensor_create(&c->f_finite, mem, "objective", FTH_BOOL, 0, NULL, err));
+    FTH_TRY(fth_tensor_create(&c->s_finite, mem, "objective", FTH_BOOL, 0, NULL, err));
+    FTH_TRY(fth_tensor_create(&c->goes_on, mem, "objective", FTH_BOOL, 0, NULL, err));
+    FTH_TRY(fth_tensor_create(&c->previous, mem, "objective", FTH_F64, 0, NULL, err));
+    fth_axis(st->net.g, "log", n);
+    if (st->opt.planning) return FTH_OK;
+    memset(fth_tensor_data(c->ell), 0, (size_t)fth_tensor_bytes(c->ell));
+    memset(fth_tensor_data(c->kl), 0, (size_t)fth_tensor_bytes(c->kl));
+    *(bool *)fth_tensor_data(c->f_finite) = *(bool *)fth_tensor_data(c->s_finite) = true;
+    *(bool *)fth_tensor_data(c->goes_on) = true;
+    *(double *)fth_tensor_data(c->previous) = st->opt.previous;
+    return FTH_OK;
+}
+
+/* The parameter, where the condition holds, becomes the value. */
+static void leave(sp_step *st, fth_val condition, fth_val value, fth_val param)
+{
+    put(st, fth_assign(param, fth_select(condition, value, param)), (fth_sink){0});
+}
+
+/* a (ell - constant) - b kl, as the host makes it (sp_step_look). */
+static fth_val objective(sp_step *st, fth_val ell, fth_val kl)
+{
+    fth_graph *g = st->net.g;
+    const sp_settings *set = &st->opt.model->set;
+    const fth_val counts = scalar(st, "constant", FTH_F64, &st->constant),
+                  fit = fth_mul(fth_const(g, FTH_F64, sp_weight_ell(set)), fth_sub(ell, counts));
+    return fth_sub(fit, fth_mul(fth_const(g, FTH_F64, sp_weight_kl(set)), kl));
+}
+
+static fth_val leave_numbers(sp_step *st, fth_val ell, fth_val kl)
+{
+    fth_graph *g = st->net.g;
+    const sp_course *c = &st->course;
+    const fth_val goes_on = fth_param(g, "goes on", "", c->goes_on),
+                  previous = fth_param(g, "previous", "", c->previous);
+    const fth_val here = fth_eq(fth_index(g, "log"), scalar(st, "slot", FTH_I64, &st->slot)),
+                  now = fth_and(here, goes_on);
+    leave(st, now, ell, fth_param(g, "log of ell", "log", c->ell));
+    leave(st, now, kl, fth_param(g, "log of kl", "log", c->kl));
+    leave(st, goes_on, fth_all(fth_isfinite(st->like.f), "factor cellb"),
+          fth_param(g, "f finite", "", c->f_finite));
+    leave(st, goes_on, fth_all(fth_isfinite(st->like.s), "factor cellb"),
+          fth_param(g, "s finite", "", c->s_finite));
+    const fth_val finite = fth_and(fth_isfinite(ell), fth_isfinite(kl)),
+                  ok = fth_and(finite, goes_on), elbo = objective(st, ell, kl);
+    leave(st, ok, elbo, previous);
+    if (st->opt.log_every <= 1) { /* the host decides */
+        put(st, fth_assign(goes_on, ok), (fth_sink){0});
+        return ok;
+    }
+    const fth_val change = fth_abs(fth_sub(elbo, previous)),
+                  tol = fth_const(g, FTH_F64, st->opt.model->set.tol);
+    put(st, fth_assign(goes_on, fth_and(ok, fth_not(fth_lt(change, tol)))), (fth_sink){0});
+    return ok;
+}
+
+static void drop_course(sp_step *st)
+{
+    const sp_course *c = &st->course;
+    fth_tensor *const held[] = {c->ell, c->kl, c->f_finite, c->s_finite, c->goes_on, c->previous};
+    for (size_t i = 0; i < sizeof held / sizeof held[0]; i++) fth_tensor_release(held[i]);
+    for (int i = 0; i < st->n_numbers; i++) fth_tensor_release(st->number[i].t);
+}
+
+/* ---- all of it ---- */
 
 static fth_status build(sp_step *st, fth_err *err)
 {
@@ -128,10 +232,8 @@ static fth_status build(sp_step *st, fth_err *err)
     sp_likelihood *l = &st->like;
     fth_val ell, df, ds, kl, grad[SP_PARAMS] = {{0}};
     FTH_TRY(make_indices(st, err));
-    FTH_TRY(sp_likelihood_inputs(l, net->g, &st->opt.counts, err));
-    const fth_val idy = st->idy
-                            ? fth_input(net->g, "idy", FTH_I64, "geneb", fth_tensor_source(st->idy))
-                            : (fth_val){net->g, 0};
+    FTH_TRY(sp_likelihood_inputs(l, net, &st->opt.counts, err));
+    const fth_val idy = st->idy ? sp_net_batch(net, "idy", "geneb", st->idy) : (fth_val){net->g, 0};
     FTH_TRY(st->prior.ops->marginals(&st->prior, net, &l->f, &l->s, err));
     l->mode = (sp_mode)set->mode;
     l->W = sp_loadings_rows(mode, net->param[SP_P_W], idy);
@@ -139,8 +241,8 @@ static fth_status build(sp_step *st, fth_err *err)
     FTH_TRY(sp_likelihood_cells(l, &ell, &df, &ds, err));
     FTH_TRY(st->prior.ops->gradients(&st->prior, net, weighted(st, df, -a), weighted(st, ds, -a), b,
                                      &kl, grad, err));
-    put_numbers(st, ell, kl);
-    const fth_val ok = fth_and(fth_isfinite(ell), fth_isfinite(kl));
+    const fth_val ok = net->on_device ? leave_numbers(st, ell, kl) : put_numbers(st, ell, kl);
+    put_noise(st);
     const bool moves_W = set->trainable_W && !st->opt.fixed_W;
     if (moves_W)
         grad[SP_P_W] = sp_loadings_gradient(mode, net->param[SP_P_W], idy,
@@ -166,18 +268,22 @@ static fth_status open_parts(sp_step *st, fth_err *err)
                            .model = o->model,
                            .data = o->data,
                            .call = o->call,
-                           .planning = o->planning};
+                           .planning = o->planning,
+                           .resident = fth_context_device_mem(o->ctx) && o->hold == SP_HOLD_ALL};
     FTH_TRY(st->prior.ops->open(&st->prior, err));
     FTH_TRY(sp_net_create(&st->net, o->ctx, o->model, true, o->model->set.cells, err));
+    st->net.streams = o->hold != SP_HOLD_ALL;
+    if (st->net.on_device) FTH_TRY(make_course(st, err));
     FTH_TRY(build(st, err));
-    const fth_limits limits = {.sinks = st->sink};
+    const fth_limits limits = {.sinks = st->sink, .keep = true};
     st->plan = fth_plan_make(st->net.g, st->out, st->n_out, &limits, err);
     return st->plan ? FTH_OK : err ? err->status : FTH_E_NO_FIT;
 }
 
 fth_status sp_step_open(sp_step *st, const sp_step_options *opt, fth_err *err)
 {
-    *st = (sp_step){.opt = *opt, .product = 1.0};
+    *st = (sp_step){.opt = *opt, .product = 1.0, .elbo = (double)NAN, .bound = (double)NAN};
+    st->opt.log_every = opt->log_every < 1 ? 1 : opt->log_every;
     const fth_status s = open_parts(st, err);
     if (s != FTH_OK) sp_step_close(st);
     return s;
@@ -188,6 +294,7 @@ void sp_step_close(sp_step *st)
     fth_plan_destroy(st->plan);
     if (st->net.g) sp_net_destroy(&st->net);
     if (st->prior.self) st->prior.ops->close(&st->prior);
+    drop_course(st);
     fth_tensor_release(st->idx);
     fth_tensor_release(st->idy);
     *st = (sp_step){0};
@@ -221,7 +328,7 @@ fth_status sp_step_take(sp_step *st, const int64_t *cell, const int64_t *gene,
     set_index(st->idx, cell);
     set_index(st->idy, gene);
     st->constant = counts->constant;
-    FTH_TRY(sp_likelihood_set(st->net.g, counts, err));
+    FTH_TRY(sp_likelihood_set(&st->net, counts, err));
     if (!cell && st->all_taken) return FTH_OK;
     st->all_taken = !cell;
     return st->prior.ops->take(&st->prior, &st->net, err);
@@ -252,17 +359,40 @@ static const char *find_culprit(const sp_step *st)
                                 : "KL, the divergence from the prior";
 }
 
-fth_status sp_step_run(sp_step *st, double rate, double beta1, int64_t iteration, fth_err *err)
+static fth_status queue(sp_step *st, fth_err *err)
+{
+    for (int i = 0; i < st->n_numbers; i++)
+        memcpy(fth_tensor_data(st->number[i].t), st->number[i].value, st->number[i].bytes);
+    return fth_run(st->plan, st->sink, NULL, &st->report, err);
+}
+
+/* From the device, where it is not here already. */
+static void read_course(sp_step *st, int64_t k)
+{
+    const sp_course *c = &st->course;
+    if (!st->net.on_device) return;
+    st->ell = ((const double *)fth_tensor_view(c->ell))[k];
+    st->kl = ((const double *)fth_tensor_view(c->kl))[k];
+    st->f_finite = *(const bool *)fth_tensor_view(c->f_finite);
+    st->s_finite = *(const bool *)fth_tensor_view(c->s_finite);
+}
+
+static fth_status sync_course(sp_step *st, fth_err *err)
+{
+    const sp_course *c = &st->course;
+    if (!st->net.on_device) return FTH_OK;
+    fth_tensor *const left[] = {c->ell, c->kl, c->f_finite, c->s_finite};
+    for (size_t i = 0; i < sizeof left / sizeof left[0]; i++)
+        FTH_TRY(fth_tensor_sync(left[i], err));
+    return FTH_OK;
+}
+
+fth_status sp_step_look(sp_step *st, int64_t k, fth_err *err)
 {
     sp_model *m = st->opt.model;
-    st->rate = rate;
-    st->beta1 = beta1;
-    st->iteration = iteration;
-    st->steps = m->optimizer_steps + 1;
-    const double before = st->product;
-    if (m->set.optimizer == SP_NADAM) st->product = fth_nadam_product(before, beta1, st->steps);
-    FTH_TRY(fth_run(st->plan, st->sink, NULL, &st->report, err));
-    const double ell = sp_weight_ell(&m->set) * (st->ell - st->constant);
+    FTH_TRY(sync_course(st, err));
+    read_course(st, k);
+    const double ell = sp_weight_ell(&m->set) * (st->ell - st->course.of[k].constant);
     const bool inducing = m->set.spatial && !m->set.local;
     st->elbo = ell - sp_weight_kl(&m->set) * st->kl;
     st->bound = ell - (inducing ? 1.0 : sp_weight_kl(&m->set)) * st->kl;
@@ -273,7 +403,32 @@ fth_status sp_step_run(sp_step *st, double rate, double beta1, int64_t iteration
     FTH_FAIL(err, FTH_E_NUMERIC,
              "the loss is not finite in iteration %" PRId64 ": %s is the first "
              "that is not",
-             iteration + 1, find_culprit(st));
-    fth_err_hint(err, "lower training.learning_rate, which was %g in this step", rate);
+             st->iteration - st->waiting + k + 2, find_culprit(st));
+    fth_err_hint(err, "lower training.learning_rate, which was %g in this step",
+                 st->course.of[k].rate);
     return FTH_E_NUMERIC;
+}
+
+void sp_step_looked(sp_step *st)
+{
+    st->waiting = 0;
+}
+
+fth_status sp_step_run(sp_step *st, double rate, double beta1, int64_t iteration, fth_err *err)
+{
+    const sp_model *m = st->opt.model;
+    st->rate = rate;
+    st->beta1 = beta1;
+    st->iteration = iteration;
+    st->slot = st->waiting;
+    st->steps = m->optimizer_steps + st->waiting + 1;
+    if (m->set.optimizer == SP_NADAM)
+        st->product = fth_nadam_product(st->product, beta1, st->steps);
+    FTH_TRY(queue(st, err));
+    st->course.of[st->waiting].rate = rate;
+    st->course.of[st->waiting++].constant = st->constant;
+    if (st->opt.log_every > 1) return FTH_OK;
+    const fth_status s = sp_step_look(st, 0, err);
+    sp_step_looked(st);
+    return s;
 }

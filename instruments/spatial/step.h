@@ -4,12 +4,25 @@
  *
  * What changes from step to step is an input: the batch, rate and momentum, the number of the
  * iteration that the noise is drawn by. A step whose loss is not finite changes nothing.
+ *
+ * On a device all of these are parameters, filled before a run, and so is what a run gives: nothing
+ * is read back. The objectives of the last `log_every` runs stand in a list there, and whether
+ * training goes on is decided there: once it has converged, or failed, runs change nothing, so what
+ * comes out does not depend on when the list is looked at.
  */
 #ifndef SPATIAL_STEP_H
 #define SPATIAL_STEP_H
 
 #include "likelihood.h"
 #include "prior.h"
+
+/* What stays on a device from step to step, beside the parameters. */
+typedef enum sp_hold {
+    SP_HOLD_ALL,
+    SP_HOLD_MOMENTS, /* what does not change is read from the host in each step */
+    SP_HOLD_LEAST,   /* and so are moments, which are written back */
+    SP_HOLDS
+} sp_hold;
 
 typedef struct sp_step_options {
     fth_context *ctx;
@@ -22,9 +35,27 @@ typedef struct sp_step_options {
     fth_tensor *eps;    /* f32 [draw factor cellb]: noise from outside; NULL: it is drawn */
     fth_tensor *eps_to; /* the same: gets the noise of every step; NULL: not wanted */
     const fth_sink *first_to, *second_to; /* [SP_PARAMS], where moments are in files; else NULL */
+    sp_hold hold;                         /* on a device */
+    int64_t log_every; /* runs between two looks; 0 and 1: sp_step_run looks; more: on a device */
+    double previous;   /* objective of the iteration before, where log_every is more; NaN: none */
 } sp_step_options;
 
-enum { SP_STEP_OUTPUTS = 5 + 3 * SP_PARAMS };
+enum { SP_STEP_OUTPUTS = 9 + 3 * SP_PARAMS, SP_STEP_NUMBERS = 8, SP_LOG_MOST = 256 };
+/* A number that a run reads: on a device a copy of it, a parameter. */
+typedef struct sp_number {
+    fth_tensor *t;
+    const void *value;
+    size_t bytes;
+} sp_number;
+/* What runs on a device leave there. */
+typedef struct sp_course {
+    fth_tensor *ell, *kl;            /* f64 [log] */
+    fth_tensor *f_finite, *s_finite; /* bool, of the last run that training went on in */
+    fth_tensor *goes_on, *previous;  /* bool; f64: objective of the last run */
+    struct {
+        double rate, constant;
+    } of[SP_LOG_MOST]; /* of the runs that wait */
+} sp_course;
 typedef struct sp_step {
     sp_step_options opt;
     sp_net net;
@@ -40,6 +71,11 @@ typedef struct sp_step {
     int64_t steps, iteration;
     bool all_asked, all_taken; /* the batch is all cells, and the prior has it already */
     double product;            /* NAdam's, of the steps done: to be set where a run goes on */
+    sp_number number[SP_STEP_NUMBERS];
+    int n_numbers;
+    sp_course course;
+    int64_t slot;    /* of the list: where the run's objective goes */
+    int64_t waiting; /* runs since the list was looked at */
     /* what a run gives */
     double ell, kl; /* ell without the constant */
     bool f_finite, s_finite;
@@ -61,5 +97,10 @@ fth_status sp_step_take(sp_step *st, const int64_t *cell, const int64_t *gene,
 /* One iteration; `iteration` counts over all runs, for the noise. FTH_E_NUMERIC when the loss is
  * not finite, naming the first tensor that is not: nothing has changed then. */
 fth_status sp_step_run(sp_step *st, double rate, double beta1, int64_t iteration, fth_err *err);
+/* The objective of run k of those that wait, counted from 0, in their order: elbo and bound, or
+ * FTH_E_NUMERIC as above. */
+fth_status sp_step_look(sp_step *st, int64_t k, fth_err *err);
+/* All that waited were looked at, or do not count because training was over before. */
+void sp_step_looked(sp_step *st);
 
 #endif

@@ -24,7 +24,7 @@ typedef struct svgp {
     fth_tensor *diagonal;     /* of Kinv, real [induce]; diagonal_only */
     double log_det;           /* sum of ln Lc_kk */
     /* of the step's graph */
-    fth_val a, Lu, variance, s;
+    fth_val a, Lu, variance, s, Kinv_in, Linv_in;
 } svgp;
 
 static bool is_whitened(const sp_model *m)
@@ -182,9 +182,16 @@ static fth_status make_batches(sp_prior *p, svgp *v, fth_err *err)
     return fth_batches_create(&v->batch, p->model->mem, &base, p->model->set.batch_size, err);
 }
 
+/* All of A is on the device, and a step takes the rows of its batch there. */
+static bool is_gathered(const sp_prior *p, const svgp *v)
+{
+    return p->resident && v->A;
+}
+
 /* When planning: memory in place of the batches, or of the data that a step would read. */
 static fth_status set_apart(sp_prior *p, svgp *v, fth_err *err)
 {
+    if (is_gathered(p, v)) return FTH_OK;
     sp_model *m = p->model;
     const int64_t rows[2] = {m->set.batch_size, points(m)}, xy[2] = {m->set.cells, 2};
     fth_tensor **t = v->set_apart;
@@ -226,7 +233,7 @@ static fth_status open_prior(sp_prior *p, fth_err *err)
     if (s == FTH_OK && v->cached) s = place_projection(p, v, err);
     if (s == FTH_OK) s = compute(p, v, err);
     if (s == FTH_OK && p->planning) s = set_apart(p, v, err);
-    if (s == FTH_OK && !p->planning && v->cached) s = make_batches(p, v, err);
+    if (s == FTH_OK && !p->planning && v->cached && !is_gathered(p, v)) s = make_batches(p, v, err);
     if (s != FTH_OK) close_prior(p);
     return s;
 }
@@ -251,22 +258,32 @@ static fth_status first_rows(sp_prior *p, svgp *v, fth_source *out, fth_err *err
     return s;
 }
 
-static fth_val constant(const sp_net *net, const char *name, const char *axes, fth_tensor *t)
-{
-    return fth_input(net->g, name, fth_tensor_dtype(t), axes, fth_tensor_source(t));
-}
-
 /* A [cellb induce] and c [cellb] from the positions of the batch. */
 static void project_batch(const sp_prior *p, svgp *v, sp_net *net, fth_val *c)
 {
-    const fth_val Linv = fth_mark(constant(net, "f64 Linv", "induce2 induce", v->inverse),
+    const fth_val Linv = fth_mark(sp_net_constant(net, "f64 Linv", "induce2 induce", v->inverse),
                                   FTH_LOWER, "induce2", "induce");
     fth_tensor *at = p->planning ? v->set_apart[0] : p->data->xy;
     fth_tensor *of = p->planning ? v->set_apart[1] : p->data->group;
-    const fth_val xy = fth_gather(constant(net, "xy", "cell dim", at), "cell", net->idx);
+    const fth_val xy = fth_gather(sp_net_constant(net, "xy", "cell dim", at), "cell", net->idx);
     fth_val gx = {0};
-    if (p->model->set.groups) gx = fth_gather(constant(net, "group", "cell", of), "cell", net->idx);
+    if (p->model->set.groups)
+        gx = fth_gather(sp_net_constant(net, "group", "cell", of), "cell", net->idx);
     sp_svgp_project(net->g, p->model, Linv, net->Z, net->groupsZ, xy, gx, "cellb", &v->a, c);
+}
+
+/* Rows of A that a step reads, [cellb induce]. */
+static fth_status rows_of_batch(sp_prior *p, svgp *v, const sp_net *net, fth_err *err)
+{
+    if (is_gathered(p, v)) {
+        const fth_val all = sp_net_constant(net, "A", "cell induce", v->A);
+        v->a = fth_label(fth_gather(all, "cell", net->idx), "A of the batch");
+        return FTH_OK;
+    }
+    fth_source rows = {0};
+    FTH_TRY(first_rows(p, v, &rows, err));
+    v->a = fth_input(net->g, "A", net->real, "cellb induce", rows);
+    return FTH_OK;
 }
 
 static fth_status marginals(sp_prior *p, sp_net *net, fth_val *f, fth_val *s, fth_err *err)
@@ -275,10 +292,8 @@ static fth_status marginals(sp_prior *p, sp_net *net, fth_val *f, fth_val *s, ft
     fth_val c;
     fth_axis_like(net->g, "induce3", "induce");
     if (v->cached) {
-        fth_source rows = {0};
-        FTH_TRY(first_rows(p, v, &rows, err));
-        v->a = fth_input(net->g, "A", net->real, "cellb induce", rows);
-        c = fth_gather(constant(net, "c", "cell", v->c), "cell", net->idx);
+        FTH_TRY(rows_of_batch(p, v, net, err));
+        c = fth_gather(sp_net_constant(net, "c", "cell", v->c), "cell", net->idx);
     } else
         project_batch(p, v, net, &c);
     v->Lu = sp_svgp_lu(net);
@@ -309,7 +324,7 @@ static fth_val slope_of_diagonal(const sp_prior *p, sp_net *net, fth_val g2v, do
 {
     const svgp *v = p->self;
     const fth_val weight = fth_const(net->g, net->real, b);
-    const fth_val kappa = v->diagonal ? constant(net, "kappa", "induce", v->diagonal)
+    const fth_val kappa = v->diagonal ? sp_net_constant(net, "kappa", "induce", v->diagonal)
                                       : fth_const(net->g, net->real, 1.0);
     const fth_val sum = fth_dot(g2v, fth_sqr(v->a), "cellb"); /* [factor induce] */
     *square = fth_sum(fth_cast(fth_mul(fth_sqr(v->Lu), kappa), FTH_F64), "factor induce");
@@ -333,12 +348,10 @@ static fth_val slope_of_lower(const sp_prior *p, sp_net *net, fth_val g2v, doubl
     const fth_val weight = fth_const(g, net->real, b);
     fth_val slope;
     if (v->Kinv) {
-        const fth_val Kinv = constant(net, "Kinv", "induce induce2", v->Kinv);
-        const fth_val Linv = fth_mark(constant(net, "Linv", "induce induce2", v->Linv), FTH_LOWER,
-                                      "induce", "induce2");
+        const fth_val Linv = fth_mark(v->Linv_in, FTH_LOWER, "induce", "induce2");
         *square = f64_sum_sqr(fth_dot(Linv, Lu3, "induce2"), "factor induce induce3");
-        slope = fth_dot_triangle(fth_add(middle, fth_mul(weight, Kinv)), Lu3, "induce2", FTH_LOWER,
-                                 "induce", "induce3");
+        slope = fth_dot_triangle(fth_add(middle, fth_mul(weight, v->Kinv_in)), Lu3, "induce2",
+                                 FTH_LOWER, "induce", "induce3");
         return fth_rename(slope, "induce3", "induce2");
     }
     *square = f64_sum_sqr(v->Lu, "factor induce induce2");
@@ -377,10 +390,8 @@ static fth_val slope_of_mu(const sp_prior *p, sp_net *net, fth_val gf, double b,
         return fth_add(data, fth_mul(weight, mu));
     }
     const fth_val mu2 = fth_rename(mu, "induce", "induce2");
-    const fth_val Kinv = constant(net, "Kinv of mu", "induce induce2", v->Kinv);
-    const fth_val Linv = constant(net, "Linv of mu", "induce induce2", v->Linv);
-    *square = f64_sum_sqr(fth_dot(Linv, mu2, "induce2"), "factor induce");
-    return fth_add(data, fth_mul(weight, fth_dot(Kinv, mu2, "induce2")));
+    *square = f64_sum_sqr(fth_dot(v->Linv_in, mu2, "induce2"), "factor induce");
+    return fth_add(data, fth_mul(weight, fth_dot(v->Kinv_in, mu2, "induce2")));
 }
 
 static fth_status gradients(sp_prior *p, sp_net *net, fth_val gf, fth_val gs, double b, fth_val *kl,
@@ -390,6 +401,10 @@ static fth_status gradients(sp_prior *p, sp_net *net, fth_val gf, fth_val gs, do
     const sp_model *m = p->model;
     const fth_val g2v = twice_gv(v, gs);
     fth_val spread, mean, logs;
+    if (v->Kinv) {
+        v->Kinv_in = sp_net_constant(net, "Kinv", "induce induce2", v->Kinv);
+        v->Linv_in = sp_net_constant(net, "Linv", "induce induce2", v->Linv);
+    }
     fth_val slope = m->set.diagonal_only ? slope_of_diagonal(p, net, g2v, b, &spread)
                                          : slope_of_lower(p, net, g2v, b, &spread);
     grad[SP_P_LU] = fth_label(slope_of_raw(net, v->Lu, slope, b, &logs), "dLu_raw");
@@ -406,14 +421,14 @@ static fth_status gradients(sp_prior *p, sp_net *net, fth_val gf, fth_val gs, do
 static fth_status ask(sp_prior *p, const int64_t *cell, int64_t n, fth_err *err)
 {
     svgp *v = p->self;
-    return v->cached ? fth_batches_ask(v->batch, cell, n, err) : FTH_OK;
+    return v->batch ? fth_batches_ask(v->batch, cell, n, err) : FTH_OK;
 }
 
 static fth_status take(sp_prior *p, sp_net *net, fth_err *err)
 {
     svgp *v = p->self;
     fth_source rows = {0};
-    if (!v->cached) return FTH_OK;
+    if (!v->batch) return FTH_OK;
     FTH_TRY(fth_batches_take(v->batch, &rows, err));
     return fth_input_set(net->g, "A", rows, err);
 }

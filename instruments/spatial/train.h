@@ -31,6 +31,8 @@ typedef struct sp_train {
     sp_model m;
     sp_moments moments; /* in files, when they are not in memory */
     bool on_scratch;
+    sp_hold hold;      /* on a device */
+    int64_t log_every; /* iterations between two looks at the objective */
     sp_reader *reader;
     sp_counts counts[2]; /* [0]: the batch in use; when planning both are stand-ins */
     void *set_apart[2];  /* when planning: memory of the reader and of the data */

@@ -34,9 +34,15 @@ static void find_rate(const sp_train *t, int64_t i, double *rate, double *moment
 
 /* ---- one iteration ---- */
 
+/* Iterations that were run, looked at or not. */
+static int64_t issued(const sp_train *t)
+{
+    return t->m.iterations + t->step.waiting;
+}
+
 static fth_status ask_ahead(sp_train *t, fth_err *err)
 {
-    FTH_TRY(sp_train_next(t, t->m.iterations + 1, err));
+    FTH_TRY(sp_train_next(t, issued(t) + 1, err));
     FTH_TRY(sp_reader_ask(t->reader, t->cell, t->gene, err));
     return sp_step_ask(&t->step, t->cell, err);
 }
@@ -61,6 +67,45 @@ static void note_result(sp_train *t)
     if (t->set.scheduler == SP_PLATEAU) fth_plateau_step(&t->plateau, elbo);
 }
 
+/* The runs since the last look, in their order; those after the one that converged did nothing. */
+static fth_status look(sp_train *t, fth_err *err)
+{
+    for (int64_t k = 0; k < t->step.waiting && !t->converged; k++) {
+        FTH_TRY(sp_step_look(&t->step, k, err));
+        note_result(t);
+    }
+    sp_step_looked(&t->step);
+    return FTH_OK;
+}
+
+/* Something is written, said or decided by the objective after step i of the cycle. */
+static bool is_wanted(const sp_train *t, int64_t i)
+{
+    const sp_settings *s = &t->set;
+    return t->step.waiting >= t->log_every || i + 1 == s->max_iter ||
+           (i + 1) % s->checkpoint_interval == 0 ||
+           (t->video.model && issued(t) % s->video_interval == 0) ||
+           (fth_config_bool(t->call->config, "training.verbose") && (i + 1) % 100 == 0);
+}
+
+static fth_status add_frame(sp_train *t, fth_err *err)
+{
+    if (!t->video.model || t->m.iterations % t->set.video_interval != 0) return FTH_OK;
+    fth_plan_rest(t->step.plan); /* frames were planned without it */
+    return sp_video_add(&t->video, err);
+}
+
+/* One run, and what is known after it. */
+static fth_status run_step(sp_train *t, int64_t i, double rate, double momentum, fth_err *err)
+{
+    FTH_TRY(sp_step_run(&t->step, rate, momentum, issued(t), err));
+    if (t->log_every <= 1)
+        note_result(t);
+    else if (is_wanted(t, i))
+        FTH_TRY(look(t, err));
+    return FTH_OK;
+}
+
 static fth_status take_step(sp_train *t, int64_t i, double *rate, fth_err *err)
 {
     double momentum;
@@ -68,13 +113,12 @@ static fth_status take_step(sp_train *t, int64_t i, double *rate, fth_err *err)
     find_rate(t, i, rate, &momentum);
     if (more) FTH_TRY(ask_ahead(t, err));
     if (t->eps) FTH_TRY(sp_replay_noise(&t->replay, i, t->eps, err));
-    FTH_TRY(sp_step_run(&t->step, *rate, momentum, t->m.iterations, err));
+    FTH_TRY(run_step(t, i, *rate, momentum, err));
     fth_stage_account(t->call, &t->step.report);
     const int64_t *cell = fth_tensor_data(t->step.idx),
                   *gene = t->step.idy ? fth_tensor_data(t->step.idy) : NULL;
     FTH_TRY(sp_record_add(&t->record, cell, gene, err));
-    note_result(t);
-    if (t->m.iterations % t->set.video_interval == 0) FTH_TRY(sp_video_add(&t->video, err));
+    if (t->step.waiting == 0) FTH_TRY(add_frame(t, err));
     return more ? take_over(t, err) : FTH_OK;
 }
 
@@ -120,7 +164,10 @@ fth_status sp_train_loop(sp_train *t, fth_err *err)
         fth_stage_point(t->call, "iteration");
         const bool go_on = report(t, i + 1, rate), last = t->converged || i + 1 == t->set.max_iter;
         if (last) break;
-        if (!go_on) return stopped(t, i + 1, err);
+        if (!go_on) {
+            const fth_status seen = look(t, err);
+            return seen == FTH_OK ? stopped(t, i + 1, err) : failed(t, seen);
+        }
         if ((i + 1) % every == 0) {
             FTH_TRY(sp_train_save(t, false, err));
             fth_stage_point(t->call, "after_checkpoint");

@@ -104,7 +104,10 @@ fth_status sp_train_open_step(sp_train *t, fth_err *err)
                                  .eps = t->eps,
                                  .eps_to = t->record.eps,
                                  .first_to = t->on_scratch ? t->moments.first_to : NULL,
-                                 .second_to = t->on_scratch ? t->moments.second_to : NULL};
+                                 .second_to = t->on_scratch ? t->moments.second_to : NULL,
+                                 .hold = t->hold,
+                                 .log_every = t->log_every,
+                                 .previous = t->previous};
     FTH_TRY(sp_step_open(&t->step, &opt, err));
     t->step.product = t->product;
     if (t->planning) return FTH_OK;
@@ -153,8 +156,8 @@ static fth_status plan_start(const sp_train *t, fth_stage_plan *out, fth_err *er
 }
 
 /* One way to hold the moments, planned and forgotten again. */
-static fth_status plan_once(sp_train *t, bool scratch, fth_stage_plan *out, FILE *show,
-                            fth_err *err)
+static fth_status plan_once(sp_train *t, bool scratch, sp_hold hold, fth_stage_plan *out,
+                            FILE *show, fth_err *err)
 {
     sp_train p = {.call = t->call,
                   .ctx = t->ctx,
@@ -163,7 +166,9 @@ static fth_status plan_once(sp_train *t, bool scratch, fth_stage_plan *out, FILE
                   .data = {.mem = t->data.mem}, /* held already, or not */
                   .size = t->size,
                   .set = t->set,
-                  .on_scratch = scratch};
+                  .on_scratch = scratch,
+                  .hold = hold,
+                  .log_every = t->log_every};
     *out = (fth_stage_plan){0};
     fth_status s = sp_model_create(&p.m, t->mem, &t->set, FTH_F32, !scratch, err);
     if (s == FTH_OK && scratch)
@@ -189,21 +194,52 @@ static fth_status plan_once(sp_train *t, bool scratch, fth_stage_plan *out, FILE
     return s;
 }
 
+static bool is_too_much(fth_status s)
+{
+    return s == FTH_E_NO_FIT || s == FTH_E_BUDGET;
+}
+
+/* On a device with as much there as it has room for. */
+static fth_status plan_held(sp_train *t, bool scratch, fth_stage_plan *out, FILE *show,
+                            fth_err *err)
+{
+    const sp_hold last = fth_context_device_mem(t->ctx) ? SP_HOLD_LEAST : SP_HOLD_ALL;
+    fth_status s = FTH_OK;
+    fth_err why = {0};
+    for (t->hold = SP_HOLD_ALL;; t->hold++) {
+        why = (fth_err){0};
+        s = plan_once(t, scratch, t->hold, out, show, &why);
+        if (!is_too_much(s) || t->hold == last) break;
+    }
+    if (s != FTH_OK && err) *err = why;
+    return s;
+}
+
+/* How often the objective is looked at: on the CPU it costs nothing, and what the next step is made
+ * of must be known. */
+static int64_t find_log_every(const sp_train *t)
+{
+    const bool every = !fth_context_device_mem(t->ctx) || t->set.scheduler == SP_PLATEAU ||
+                       t->set.optimizer == SP_NADAM;
+    return every ? 1 : fth_config_int(t->call->config, "training.log_every");
+}
+
 fth_status sp_train_plan_step(sp_train *t, fth_stage_plan *out, FILE *show, fth_err *err)
 {
     const int where = fth_config_choice(t->call->config, "training.moments");
     const bool dir = fth_context_scratch_dir(t->ctx) != NULL;
     t->on_scratch = where == MOMENTS_SCRATCH;
+    t->log_every = find_log_every(t);
     if (t->on_scratch && !dir) {
         FTH_FAIL(err, FTH_E_CONFIG, "training.moments is scratch, but there is no scratch folder");
         fth_err_hint(err, "name one with --scratch");
         return FTH_E_CONFIG;
     }
     fth_err first = {0};
-    const fth_status s = plan_once(t, t->on_scratch, out, show, &first);
-    if (where == MOMENTS_AUTO && dir && (s == FTH_E_NO_FIT || s == FTH_E_BUDGET)) {
+    const fth_status s = plan_held(t, t->on_scratch, out, show, &first);
+    if (where == MOMENTS_AUTO && dir && is_too_much(s)) {
         t->on_scratch = true;
-        return plan_once(t, true, out, show, err);
+        return plan_held(t, true, out, show, err);
     }
     if (s != FTH_OK && err) *err = first;
     return s;

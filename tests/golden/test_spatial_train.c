@@ -1,11 +1,17 @@
 /* test_spatial_train.c - twelve steps of every model, batches and noise given, against the golden
- * trajectories: Adam, one cycle, multiplicative loadings.
+ * trajectories: Adam, one cycle, multiplicative loadings. On a device (FATHOM_TEST_DEVICE) the
+ * same, and the CPU's numbers, and equal bytes whatever stays there and however rarely it is looked
+ * at.
  *
- * seconds: 5
+ * labels: gpu
+ * seconds: 60
  */
 #include "instruments/spatial/step.h"
 
+#include "testing/op_device.h"
 #include "testing/spatial_golden.h"
+
+#include <stdlib.h>
 
 enum { STEPS = 12, CELLS = 300, GENES = 24, FACTORS = 3, GROUPS = 4, BATCH = 120, GENE_BATCH = 16 };
 
@@ -121,9 +127,24 @@ static void fill_counts(const bench *b, sp_counts *c, const int64_t *idx, const 
     ptr[BATCH] = n;
 }
 
-static void set_up(bench *b, sp_kind kind, fth_dtype real)
+/* Of the device that is asked for, where there is one. */
+static fth_context *device_context(void)
 {
-    *b = (bench){.ctx = sg_context(2, 0, NULL)};
+    fth_context *ctx = NULL;
+    fth_err err = {0};
+    fth_options opt;
+    fth_options_default(&opt);
+    opt.threads = 2;
+    opt.backend_path = getenv("FATHOM_TEST_DEVICE");
+    opt.device = "cuda";
+    opt.mem.budget_bytes = opt.device_memory_bytes = (uint64_t)1 << 30;
+    OKE(fth_context_create(&ctx, &opt, &err), &err);
+    return ctx;
+}
+
+static void set_up_on(bench *b, fth_context *ctx, sp_kind kind, fth_dtype real)
+{
+    *b = (bench){.ctx = ctx};
     b->mem = fth_context_mem(b->ctx);
     snprintf(b->train, sizeof b->train, "train_%s", sp_kinds[kind].name);
     snprintf(b->start, sizeof b->start, "model_%s", sp_kinds[kind].name);
@@ -141,6 +162,11 @@ static void set_up(bench *b, sp_kind kind, fth_dtype real)
                         .xy = sg_load(b->mem, "data", "X", FTH_F32),
                         .group = sg_load(b->mem, "data", "C", FTH_I32),
                         .rows = CELLS};
+}
+
+static void set_up(bench *b, sp_kind kind, fth_dtype real)
+{
+    set_up_on(b, t_device() ? device_context() : sg_context(2, 0, NULL), kind, real);
 }
 
 static void tear_down(bench *b)
@@ -231,10 +257,10 @@ static int64_t moved(bool lazy)
         .ctx = b.ctx, .model = &b.m, .data = &b.data, .counts = c, .eps = b.noise};
     OKE(sp_step_open(&b.step, &opt, &b.err), &b.err);
     double was[CELLS], elbo[STEPS];
-    const double *mu = fth_tensor_data(b.m.param[SP_P_MU]);
     take_steps(&b, &c, 0, 1, elbo);
-    memcpy(was, mu, sizeof was);
+    memcpy(was, fth_tensor_data(b.m.param[SP_P_MU]), sizeof was);
     take_steps(&b, &c, 1, 2, elbo);
+    const double *mu = fth_tensor_data(b.m.param[SP_P_MU]);
     const int64_t *idx = (const int64_t *)fth_tensor_data(b.idx) + BATCH;
     const int32_t *nbr = fth_tensor_data(b.m.nbr_kl);
     bool touched[CELLS] = {false};
@@ -260,6 +286,160 @@ TEST(lazy_adam_moves_only_what_the_batch_touches)
 {
     const int64_t dense = moved(false), lazy = moved(true);
     IS_TRUE(lazy >= BATCH && lazy < dense);
+}
+
+/* ---- a device against the CPU, and against itself ---- */
+
+enum { KEPT = 3 * SP_PARAMS };
+/* Parameters and moments after all steps, one after another. */
+typedef struct ending {
+    double *v[KEPT];
+    int64_t n[KEPT];
+    double elbo[STEPS];
+} ending;
+
+static void keep_tensor(ending *e, int at, fth_tensor *t)
+{
+    if (!t) return;
+    const bool wide = fth_tensor_dtype(t) == FTH_F64;
+    e->n[at] = (int64_t)fth_tensor_bytes(t) / (wide ? 8 : 4);
+    e->v[at] = malloc(sizeof(double) * (size_t)e->n[at]);
+    const void *from = fth_tensor_view(t);
+    for (int64_t i = 0; i < e->n[at]; i++)
+        e->v[at][i] = wide ? ((const double *)from)[i] : (double)((const float *)from)[i];
+}
+
+static void forget(ending *e)
+{
+    for (int i = 0; i < KEPT; i++) free(e->v[i]);
+}
+
+/* All steps; objectives are looked at every `log_every`. */
+static void walk(bench *b, sp_counts *c, int64_t log_every, double elbo[STEPS])
+{
+    if (log_every <= 1) {
+        take_steps(b, c, 0, STEPS, elbo);
+        return;
+    }
+    double none[STEPS];
+    for (int64_t from = 0; from < STEPS; from += log_every) {
+        const int64_t to = from + log_every < STEPS ? from + log_every : STEPS;
+        take_steps(b, c, from, to, none);
+        EQ_I64(b->step.waiting, to - from);
+        for (int64_t t = from; t < to; t++) {
+            OKE(sp_step_look(&b->step, t - from, &b->err), &b->err);
+            elbo[t] = b->step.elbo;
+        }
+        sp_step_looked(&b->step);
+    }
+}
+
+static ending end_of(fth_context *ctx, sp_kind kind, fth_dtype real, sp_hold hold,
+                     int64_t log_every)
+{
+    bench b;
+    ending e = {0};
+    set_up_on(&b, ctx, kind, real);
+    sp_counts c = make_counts(&b);
+    const sp_step_options opt = {.ctx = b.ctx,
+                                 .model = &b.m,
+                                 .data = &b.data,
+                                 .counts = c,
+                                 .eps = b.noise,
+                                 .hold = hold,
+                                 .log_every = log_every,
+                                 .previous = (double)NAN};
+    OKE(sp_step_open(&b.step, &opt, &b.err), &b.err);
+    walk(&b, &c, log_every, e.elbo);
+    EQ_I64(b.m.optimizer_steps, STEPS);
+    for (int p = 0; p < SP_PARAMS; p++) {
+        keep_tensor(&e, p, b.m.param[p]);
+        keep_tensor(&e, SP_PARAMS + p, b.m.first[p]);
+        keep_tensor(&e, 2 * SP_PARAMS + p, b.m.second[p]);
+    }
+    fth_tensor_release(c.row_ptr);
+    fth_tensor_release(c.gene);
+    fth_tensor_release(c.value);
+    sp_step_close(&b.step);
+    tear_down(&b);
+    return e;
+}
+
+/* Differences as shares of the largest number of each tensor. */
+static void compare_ends(const ending *a, const ending *b, double most)
+{
+    for (int i = 0; i < KEPT; i++) {
+        double largest = 0.0, apart = 0.0;
+        EQ_I64(a->n[i], b->n[i]);
+        for (int64_t k = 0; k < a->n[i]; k++) {
+            largest = fmax(largest, fabs(a->v[i][k]));
+            apart = fmax(apart, fabs(a->v[i][k] - b->v[i][k]));
+        }
+        LE_F64(apart, most * largest);
+    }
+    for (int t = 0; t < STEPS; t++) LE_F64(fabs(a->elbo[t] / b->elbo[t] - 1.0), most);
+}
+
+static void device_and_cpu(sp_kind kind)
+{
+    if (!t_device()) SKIP("FATHOM_TEST_DEVICE names no backend");
+    for (int wide = 0; wide < 2; wide++) {
+        const fth_dtype real = wide ? FTH_F64 : FTH_F32;
+        ending cpu = end_of(sg_context(2, 0, NULL), kind, real, SP_HOLD_ALL, 1),
+               first = end_of(device_context(), kind, real, SP_HOLD_ALL, 1);
+        compare_ends(&cpu, &first, wide ? 1e-10 : 1e-5);
+        const bool all = !wide && !sp_kinds[kind].groups; /* groups change nothing of that */
+        for (int hold = 0; hold < (all ? SP_HOLDS : 1); hold++) {
+            ending other = end_of(device_context(), kind, real, (sp_hold)hold, 5);
+            compare_ends(&first, &other, 0.0);
+            forget(&other);
+        }
+        forget(&first);
+        forget(&cpu);
+    }
+}
+
+#define AGREES(name, kind)                                                                         \
+    TEST(name##_on_a_device_is_that_of_the_cpu)                                                    \
+    {                                                                                              \
+        device_and_cpu(kind);                                                                      \
+    }
+AGREES(pnmf, SP_PNMF)
+AGREES(svgp, SP_SVGP)
+AGREES(mggp_svgp, SP_MGGP_SVGP)
+AGREES(lcgp, SP_LCGP)
+AGREES(mggp_lcgp, SP_MGGP_LCGP)
+
+/* Runs behind one that has converged change nothing, whenever they are looked at. */
+TEST(a_device_stops_where_it_has_converged)
+{
+    if (!t_device()) SKIP("FATHOM_TEST_DEVICE names no backend");
+    bench b;
+    double none[STEPS];
+    set_up(&b, SP_PNMF, FTH_F64);
+    b.m.set.tol = 1e300; /* the second objective is as good as the first */
+    sp_counts c = make_counts(&b);
+    const sp_step_options opt = {.ctx = b.ctx,
+                                 .model = &b.m,
+                                 .data = &b.data,
+                                 .counts = c,
+                                 .eps = b.noise,
+                                 .log_every = STEPS,
+                                 .previous = (double)NAN};
+    OKE(sp_step_open(&b.step, &opt, &b.err), &b.err);
+    take_steps(&b, &c, 0, 2, none);
+    ending then = {0}, later = {0};
+    keep_tensor(&then, 0, b.m.param[SP_P_MEAN]);
+    take_steps(&b, &c, 2, 4, none);
+    keep_tensor(&later, 0, b.m.param[SP_P_MEAN]);
+    for (int64_t i = 0; i < then.n[0]; i++) EQ_F64(then.v[0][i], later.v[0][i]);
+    forget(&then);
+    forget(&later);
+    fth_tensor_release(c.row_ptr);
+    fth_tensor_release(c.gene);
+    fth_tensor_release(c.value);
+    sp_step_close(&b.step);
+    tear_down(&b);
 }
 
 TEST_MAIN()
