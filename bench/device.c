@@ -27,6 +27,10 @@ static const char *const names[] = {"device_copy",
                                     "device_local_weights",
                                     "device_nearest",
                                     "device_poisson",
+                                    "spatial_device_svgp",
+                                    "spatial_device_svgp_large",
+                                    "spatial_device_lcgp",
+                                    "spatial_device_analyze",
                                     "focus_device_lap_pyr",
                                     "focus_device_cwt",
                                     "focus_device_log",
@@ -273,6 +277,7 @@ void bench_device(bench *b)
         if (wants_any(b, "device_")) against_torch(&d);
         if (b->divide == 1) bench_bragg_device(b);
         if (b->divide == 1) bench_focus_device(b);
+        if (b->divide == 1) bench_spatial_device(b);
     } else {
         for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
             if (bench_wants(b, names[i])) bench_note(b, "SKIP %s: %s", names[i], err.text);

@@ -1,9 +1,10 @@
-# peer_spatial.py step|analyze THREADS wall|cpu CELLS GENES FACTORS POINTS BATCH GENE_BATCH
+# peer_spatial.py step|analyze THREADS wall|cpu CELLS GENES FACTORS POINTS BATCH GENE_BATCH [--device cuda]
 #
 # A step of training, or predictions at all cells, of the inducing-point factor model as they are
 # written with PyTorch: kernel matrix, its Cholesky factor and the whitening of Lu in each step,
 # dense rates of all genes and cells of the batch, automatic differentiation, Adam, f32. Once per
-# line of input; answers with seconds and with the bytes the process grew by at most.
+# line of input; answers with seconds and with the bytes the process grew by at most. On a device all
+# tensors are there, TF32 is off, seconds end when it is done, and the bytes are those of its memory.
 import os
 import resource
 import sys
@@ -24,6 +25,11 @@ import time  # noqa: E402
 import torch  # noqa: E402
 
 torch.set_num_threads(threads)
+device = sys.argv[11] if sys.argv[10:11] == ["--device"] else "cpu"
+on_card = device != "cpu"
+if on_card:
+    torch.set_default_device(device)
+    torch.backends.cuda.matmul.allow_tf32 = False
 torch.manual_seed(1)
 clock = time.process_time if clock_name == "cpu" else time.perf_counter
 jitter, length, draws = 1e-5, 8.0, 3
@@ -112,6 +118,10 @@ for _ in sys.stdin:
         step()
     else:
         analyze()
+    if on_card:
+        torch.cuda.synchronize()
+        print(clock() - start, torch.cuda.max_memory_allocated(), flush=True)
+        continue
     seconds = (clock() - start) / (threads if clock_name == "cpu" else 1)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(seconds, max(0, peak - before), flush=True)

@@ -1,4 +1,4 @@
-# peer_spatial_local.py CELLS BATCH FACTORS K RANK GENES THREADS wall|cpu - a step of lcgp with PyTorch, once per line of input.
+# peer_spatial_local.py CELLS BATCH FACTORS K RANK GENES THREADS wall|cpu [--device cuda] - a step of lcgp with PyTorch, once per line of input.
 #
 # The equations as tensor programs write them: rows of the neighbours gathered into [factor batch K rank], batched
 # products and Cholesky factors, dense counts of the batch, autograd, Adam over all parameters; f32.
@@ -21,6 +21,11 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 import torch  # noqa: E402
 
 torch.set_num_threads(threads)
+device = sys.argv[10] if sys.argv[9:10] == ["--device"] else "cpu"
+on_card = device != "cpu"
+if on_card:
+    torch.set_default_device(device)
+    torch.backends.cuda.matmul.allow_tf32 = False
 torch.manual_seed(1)
 jitter, ell, draws = 1e-5, 8.0, 3
 side = int(cells**0.5) + 1
@@ -78,5 +83,9 @@ for _ in sys.stdin:
     with torch.no_grad():
         top = ((Y / (rho + 1e-8)) @ phi.mT).mean(0)
         W[idy] = (W[idy] * top / (mean.sum(-1) + 1e-8)).clamp(min=1e-8)
+    if on_card:
+        torch.cuda.synchronize()
+        print(clock() - start, torch.cuda.max_memory_allocated(), flush=True)
+        continue
     seconds = clock() - start
     print(seconds / threads if by_cpu else seconds, flush=True)
