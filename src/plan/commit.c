@@ -1,8 +1,10 @@
 /* commit.c - parameters updated in place, at the end, when nothing can fail any more.
  *
  * An elementwise step whose results only go into parameters is moved behind everything else and
- * writes straight into the parameters' storage. Results that something reads afterwards, or whose
- * old values are still wanted, stay in the arena and are copied by their COMMIT.
+ * writes straight into the parameters' storage. So is any step of a device that reads parameters
+ * alone and cannot fail: a transform of an array that lies there is not copied. Results that
+ * something reads afterwards, or whose old values are still wanted, stay in the arena and are
+ * copied by their COMMIT.
  */
 #include "mem/heap.h"
 #include "plan/plan.h"
@@ -14,6 +16,47 @@ static uint64_t desc_bytes(const fth_desc *d)
     return (uint64_t)fth_desc_count(d) * (uint64_t)fth_dtype_size(d->dtype);
 }
 
+static bool is_elementwise(const fth_node *n)
+{
+    return n->op == &fth__op_fused && ((const fth__program *)n->attr)->tail_dim < 0;
+}
+
+static void make_whole(const fth_desc *d, fth_tile *t)
+{
+    int64_t stride = 1;
+    for (int i = d->n_axes - 1; i >= 0; i--) {
+        t->extent[i] = d->size[i];
+        t->stride[i] = stride;
+        stride *= d->size[i];
+    }
+}
+
+/* Workspace of the unit in one call. */
+static uint64_t whole_scratch(const fth__unit *u)
+{
+    const fth_node *n = u->node;
+    fth_call call = {.node = n, .first = true, .last = true, .threads = 1};
+    for (int k = 0; k < n->n_in; k++) make_whole(&n->in[k], &call.in[k]);
+    for (int o = 0; o < n->n_out; o++) make_whole(&n->out[o], &call.out[o]);
+    return fth__unit_scratch(u, &call);
+}
+
+/* An operation on a device that reads parameters alone and cannot fail. Uncut it takes no more
+ * workspace than its results would in the arena. The CPU's may fail: libraries allocate. */
+static bool is_direct(const fth_plan *p, const fth__unit *u)
+{
+    const fth_node *n = u->node;
+    if (!p->apart || !u->kernel || n->n_in == 0 || (n->op->flags & FTH_OP_MAY_FAIL)) return false;
+    for (int k = 0; k < n->n_in; k++) {
+        const fth_node *from = fth__val_node(n->in_val[k]);
+        if (p->unit_of[n->in_val[k].id] >= 0 || from->op != &fth__op_input) return false;
+        if (!p->graph->input[((const fth__input_attr *)from->attr)->index].param) return false;
+    }
+    uint64_t makes = 0;
+    for (int o = 0; o < n->n_out; o++) makes += desc_bytes(&n->out[o]);
+    return whole_scratch(u) <= makes;
+}
+
 /* An elementwise unit all of whose results are assigned, and whose computed operands (gradients)
  * take no more bytes than its results would: cut into pieces, its results would have to wait whole
  * in the arena until nothing can fail; left to the end, it works in place and only the operands
@@ -21,7 +64,7 @@ static uint64_t desc_bytes(const fth_desc *d)
 static bool is_update(const fth_plan *p, const fth__unit *u, const int *assigns, const int *readers)
 {
     const fth_node *n = u->node;
-    if (n->op != &fth__op_fused || ((const fth__program *)n->attr)->tail_dim >= 0) return false;
+    if (!is_elementwise(n) && !is_direct(p, u)) return false;
     uint64_t makes = 0, waits = 0;
     for (int o = 0; o < n->n_out; o++) {
         const uint32_t v = n->out_val[o].id;
@@ -88,12 +131,12 @@ static void find_items(const fth_plan *p, uses *u)
     }
 }
 
-/* A step outside loops, elementwise, that cannot fail and feeds COMMITs and nothing else. */
+/* A step outside loops that cannot fail and feeds COMMITs and nothing else. */
 static bool may_wait(const fth_plan *p, const uses *u, const fth__item *it)
 {
     if (it->kind != FTH__STEP || it->loop >= 0) return false;
     const fth_node *n = p->unit[it->unit].node;
-    if (n->op != &fth__op_fused || ((const fth__program *)n->attr)->tail_dim >= 0) return false;
+    if (!is_elementwise(n) && !is_direct(p, &p->unit[it->unit])) return false;
     bool feeds = false;
     for (int o = 0; o < n->n_out; o++) {
         if (u->by_others[it->out[o]] > 0) return false;
@@ -146,6 +189,7 @@ static bool safe_with_itself(const fth_plan *p, const fth__item *it, int out, in
     for (int k = 0; k < n->n_in; k++) {
         const fth__buf *b = &p->buf[fth__buf_storage(p, it->in[k])];
         if (b->kind != FTH__BUF_FOREIGN || b->input != input) continue;
+        if (!is_elementwise(n)) return false;
         if (n->in[k].n_axes != n->out[out].n_axes) return false;
         for (int d = 0; d < n->in[k].n_axes; d++)
             if (n->in[k].axis[d] != n->out[out].axis[d]) return false;

@@ -110,6 +110,56 @@ TEST(parameters_stay_on_the_device)
     EQ_U64(t_host_device_seen().mapped, 0);
 }
 
+/* A step that reads parameters alone writes straight into another one; not into one that it reads
+ * itself, nor into one that another step still reads. */
+TEST(results_go_straight_into_parameters)
+{
+    enum { ROWS = 40 };
+    static const struct {
+        const char *from, *and_from; /* of "x" and of "y", turned round; NULL: not assigned */
+        bool straight;
+    } cases[] = {{NULL, "x", true}, {"x", NULL, false}, {"y", "x", false}};
+    for (int i = 0; i < 3; i++) {
+        bench b;
+        fth_err err = {0};
+        fth_tensor *t[2];
+        fth_val v[2], outs[2];
+        const int64_t size[2] = {ROWS, N / ROWS};
+        int n = 0;
+        OKE(open_bench(&b, 0, &err), &err);
+        b.g = fth_graph_create(b.ctx);
+        fth_axis(b.g, "row", ROWS);
+        fth_axis(b.g, "col", N / ROWS);
+        for (int k = 0; k < 2; k++) {
+            const char *name = k ? "y" : "x";
+            OKE(fth_tensor_create(&t[k], fth_context_mem(b.ctx), name, FTH_F32, 2, size, &err),
+                &err);
+            for (int j = 0; j < N; j++) ((float *)fth_tensor_data(t[k]))[j] = (float)(k * N + j);
+            v[k] = fth_param(b.g, name, "row col", t[k]);
+        }
+        const char *const from[2] = {cases[i].from, cases[i].and_from};
+        for (int k = 0; k < 2; k++)
+            if (from[k]) outs[n++] = fth_assign(v[k], fth_flip(v[from[k][0] == 'y'], "row"));
+        const fth_sink none[2] = {{0}};
+        fth_plan *p = fth_plan_make(b.g, outs, n, &(fth_limits){.sinks = none}, &err);
+        if (!p) FAIL("%s", err.text);
+        fth_plan_info info;
+        fth_plan_get_info(p, &info);
+        EQ_I64(info.peak_bytes < N * sizeof(float), cases[i].straight);
+        OKE(fth_run(p, none, NULL, NULL, &err), &err);
+        for (int k = 0; k < 2; k++)
+            for (int j = 0; j < N; j++) {
+                const int turned = (ROWS - 1 - j / (N / ROWS)) * (N / ROWS) + j % (N / ROWS);
+                const int want = !from[k] ? k * N + j : (from[k][0] == 'y') * N + turned;
+                EQ_F64(((float *)fth_tensor_data(t[k]))[j], want);
+            }
+        fth_plan_destroy(p);
+        fth_graph_destroy(b.g);
+        for (int k = 0; k < 2; k++) fth_tensor_release(t[k]);
+        OK(fth_context_destroy(b.ctx, NULL));
+    }
+}
+
 /* What the host takes to queue a recording is not the device's time. */
 TEST(a_slow_host_is_no_slow_device)
 {
