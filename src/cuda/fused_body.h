@@ -21,6 +21,7 @@
  *   TAIL_SUPER    blocks are gathered in superblocks first
  *   TAIL_INSIDE   elements of a block, where every block lies inside one item; else 0
  *   TAIL_FREE     rows are long, and no order can change what they come to
+ *   TAIL_SMALL    sums of u8 and u16; 2: of the bytes of the first operand as they are
  * One kernel comes out: what a program does not need only takes time to compile.
  */
 #ifndef FTH_CUDA_FUSED_BODY_H
@@ -108,8 +109,94 @@ FTH__MATH char *fth__kept(const fth__ew_args &a, const place &p, int e)
     return o.data + (p.off[N_IN + 1] + e * o.step) * a.tail.state;
 }
 
+#define BY_FOUR (TAIL_SMALL == 2 && VEC % 4 == 0)
+#if BY_FOUR
+/* Four bytes of an item as one number. */
+FTH__MATH uint32_t fth__four(const batch &b, int k)
+{
+    uint32_t w;
+    memcpy(&w, b.a0 + 4 * k, sizeof w);
+    return w;
+}
+#endif
+
 #if !ROWS
 /* ---- the axis is not innermost: one thread per VEC neighbouring columns ---- */
+
+#if TAIL_SMALL
+/* Sums of so many small numbers that they fit few bits: in the halves of 32 for bytes, where one
+ * instruction adds two of them, else in 32. */
+struct tally {
+    enum { MOST = BY_FOUR ? 256 : 1 << 16 };
+    uint32_t sum[VEC];
+
+    FTH__METHOD void clear()
+    {
+#pragma unroll
+        for (int e = 0; e < VEC; e++) sum[e] = 0;
+    }
+    FTH__METHOD void add(const fth__ew_args &a, const batch &b)
+    {
+#if BY_FOUR
+#pragma unroll
+        for (int k = 0; k < VEC / 4; k++) {
+            const uint32_t w = fth__four(b, k);
+            sum[2 * k] += __byte_perm(w, 0, 0x4240);     /* bytes 0 and 2 */
+            sum[2 * k + 1] += __byte_perm(w, 0, 0x4341); /* 1 and 3 */
+        }
+        (void)a;
+#else
+#pragma unroll
+        for (int e = 0; e < VEC; e++) sum[e] += (uint32_t)fth__reduced(a, b, e);
+#endif
+    }
+    FTH__METHOD void give(wide (&acc)[VEC]) const
+    {
+#pragma unroll
+        for (int e = 0; e < VEC; e++) {
+            const uint32_t w = sum[BY_FOUR ? e / 4 * 2 + e % 2 : e];
+            acc[e] += (wide)(!BY_FOUR ? w : e % 4 < 2 ? w & 0xffffu : w >> 16);
+        }
+    }
+};
+
+/* Places `from` to `to` of the axis, for the columns at p, in any order. */
+FTH__MATH void fth__column(const fth__ew_args &a, const place &p, const batch &held, int64_t from,
+                           int64_t to, uint32_t, wide (&acc)[VEC], fth__total<wide> (&)[VEC])
+{
+    place at = p;
+#pragma unroll
+    for (int j = 0; j < N_IN; j++) at.off[j] += from * a.operand[j].along;
+#pragma unroll 1
+    for (int64_t i = from; i < to;) {
+        const int64_t end = to - i < tally::MOST ? to : i + tally::MOST;
+        tally some;
+        some.clear();
+#pragma unroll 1
+        for (; i + UNROLL <= end; i += UNROLL) {
+            batch b[UNROLL];
+#pragma unroll
+            for (int u = 0; u < UNROLL; u++) {
+                b[u].held(held);
+                fth__fetch(a, at, 0, b[u]);
+#pragma unroll
+                for (int j = 0; j < N_IN; j++) at.off[j] += a.operand[j].along;
+            }
+#pragma unroll
+            for (int u = 0; u < UNROLL; u++) some.add(a, b[u]);
+        }
+#pragma unroll 1
+        for (; i < end; i++) {
+            batch b = held;
+            fth__fetch(a, at, 0, b);
+#pragma unroll
+            for (int j = 0; j < N_IN; j++) at.off[j] += a.operand[j].along;
+            some.add(a, b);
+        }
+        some.give(acc);
+    }
+}
+#else
 
 /* An element joins the block that acc is in; blocks of one were joined with the start themselves.
  */
@@ -166,6 +253,7 @@ FTH__MATH void fth__column(const fth__ew_args &a, const place &p, const batch &h
         }
     }
 }
+#endif
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     fth_kernel(const __grid_constant__ fth__ew_args a)
@@ -212,7 +300,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         }
         if (TAIL_BRIEF)
             total[e].total = acc[e];
-        else if (!at_once || (t.n & last) != 0)
+        else if (TAIL_SMALL || !at_once || (t.n & last) != 0)
             total[e].add(TAIL_RED, t, acc[e], t.lo + t.n);
         total[e].end(t, fth__out(a, p, e), fth__kept(a, p, e));
     }
@@ -251,11 +339,46 @@ FTH__MATH task fth__task_of(const fth__ew_args &a, uint32_t k)
     return t;
 }
 
-/* Rows that are finished here: their blocks in order, or one by one where blocks are elements. */
+/* What a row is finished from: its elements, where blocks are single ones, or its blocks. */
+#if TAIL_BRIEF
+typedef value part_value;
+#else
+typedef wide part_value;
+#endif
+
+/* The next COUNT of them, of which `left` are there. All are read before the first is joined. */
+template <uint32_t COUNT>
+FTH__MATH wide fth__join_next(const fth__ew_args &a, const part_value *v, uint32_t left, wide total)
+{
+    wide x[COUNT];
+#if TAIL_BRIEF
+    if (!a.crossing) {
+#pragma unroll
+        for (uint32_t k = 0; k < COUNT; k += VEC) {
+            value few[VEC];
+            if (k < left) fth__read<value, VEC>(few, v + k);
+#pragma unroll
+            for (uint32_t e = 0; e < VEC; e++) x[k + e] = fth__widen<wide>(few[e]);
+        }
+    } else
+#endif
+#pragma unroll
+        for (uint32_t k = 0; k < COUNT; k++)
+            if (k < left) x[k] = fth__widen<wide>(v[k]);
+#pragma unroll
+    for (uint32_t k = 0; k < COUNT; k++)
+        if (k < left)
+            total = fth__join(TAIL_RED, total,
+                              TAIL_BRIEF ? fth__join(TAIL_RED, fth__start(), x[k]) : x[k]);
+    (void)a;
+    return total;
+}
+
+/* Rows that are finished here, in order. Few elements are not worth the steps of many. */
 FTH__MATH void fth__finish_rows(const fth__ew_args &a, const task &t, const value *shared,
                                 const wide *part)
 {
-    enum { AT_ONCE = TAIL_BRIEF && VEC > 8 ? VEC : 8 };
+    enum { MANY = TAIL_BRIEF && VEC > 8 ? VEC : 8, FEW = TAIL_BRIEF && VEC > 4 ? MANY : 4 };
 #pragma unroll 1
     for (uint32_t r = threadIdx.x; r < t.rows; r += THREADS) {
         place p;
@@ -270,29 +393,9 @@ FTH__MATH void fth__finish_rows(const fth__ew_args &a, const task &t, const valu
         const uint32_t n = (uint32_t)a.tail.segments;
 #endif
 #pragma unroll 1
-        for (uint32_t s = 0; s < n; s += AT_ONCE) {
-            wide x[AT_ONCE];
-#if TAIL_BRIEF
-            if (!a.crossing) {
-#pragma unroll
-                for (uint32_t k = 0; k < AT_ONCE; k += VEC) {
-                    value few[VEC];
-                    if (s + k < n) fth__read<value, VEC>(few, v + s + k);
-#pragma unroll
-                    for (uint32_t e = 0; e < VEC; e++) x[k + e] = fth__widen<wide>(few[e]);
-                }
-            } else
-#endif
-#pragma unroll
-                for (uint32_t k = 0; k < AT_ONCE; k++)
-                    if (s + k < n) x[k] = fth__widen<wide>(v[s + k]);
-#pragma unroll
-            for (uint32_t k = 0; k < AT_ONCE; k++)
-                if (s + k < n)
-                    total.total =
-                        fth__join(TAIL_RED, total.total,
-                                  TAIL_BRIEF ? fth__join(TAIL_RED, fth__start(), x[k]) : x[k]);
-        }
+        for (uint32_t s = 0; s < n; s += MANY)
+            total.total = n - s <= FEW ? fth__join_next<FEW>(a, v + s, n - s, total.total)
+                                       : fth__join_next<MANY>(a, v + s, n - s, total.total);
         total.end(a.tail, fth__out(a, p, 0), fth__kept(a, p, 0));
     }
     (void)shared, (void)part;
@@ -334,7 +437,7 @@ FTH__MATH void fth__take(const fth__ew_args &a, const task &t, uint32_t round, c
 template <class V> struct fth__narrow {
     typedef wide type;
 };
-#if TAIL_RED == 0
+#if TAIL_SMALL
 template <> struct fth__narrow<uint8_t> {
     typedef uint32_t type;
 };
@@ -354,6 +457,11 @@ FTH__MATH wide fth__join_items(const fth__ew_args &a, const task &t, uint32_t ro
 #pragma unroll
     for (int u = 0; u < UNROLL; u++) {
         if (first + (uint32_t)u * THREADS >= items) continue;
+#if BY_FOUR
+#pragma unroll
+        for (int k = 0; k < VEC / 4; k++) some = __dp4a(fth__four(b[u], k), 0x01010101u, some);
+        continue;
+#endif
 #pragma unroll
         for (int e = 0; e < VEC; e++)
             if (narrow)
@@ -392,11 +500,15 @@ FTH__MATH void fth__put_down(const fth__ew_args &a, const task &t, uint32_t roun
     for (int u = 0; u < UNROLL; u++) {
         const uint32_t i = (first + (uint32_t)u * THREADS) * VEC;
         if (first + (uint32_t)u * THREADS >= items) continue;
-        const uint32_t row = t.rows == 1 ? 0 : fth__divide(i, a.row_magic, a.row_shift);
-        uint32_t at = i - row * t.n, slot = row * a.pitch + at;
         value v[VEC];
 #pragma unroll
         for (int e = 0; e < VEC; e++) v[e] = fth__reduced(a, b[u], e);
+        if (a.pitch == t.n) { /* there is nothing between rows */
+            fth__lay<value, VEC>(shared + i, v);
+            continue;
+        }
+        const uint32_t row = t.rows == 1 ? 0 : fth__divide(i, a.row_magic, a.row_shift);
+        uint32_t at = i - row * t.n, slot = row * a.pitch + at;
         if (!a.crossing) {
             fth__lay<value, VEC>(shared + slot, v);
             continue;

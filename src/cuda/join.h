@@ -61,6 +61,16 @@ FTH__CALL bool fth__is_multiple(int64_t n, int64_t of)
 #define FTH__HAS_SUPER(t) ((t).has_super)
 #endif
 
+/* Results in memory. So is their dtype known: a call for every short row would take longer than the
+ * row. */
+#ifdef TAIL_TO
+#define FTH__LOAD_RESULT(t, at, v) fth__load_as(TAIL_TO, at, v)
+#define FTH__STORE_RESULT(t, at, v) fth__store_as(TAIL_TO, at, v)
+#else
+#define FTH__LOAD_RESULT(t, at, v) fth__load_wide((t).to, at, v)
+#define FTH__STORE_RESULT(t, at, v) fth__store_wide((t).to, at, v)
+#endif
+
 /* The running total of one output, and of the superblock it is in. */
 template <class W> struct fth__total {
     W total, super;
@@ -77,7 +87,7 @@ template <class W> struct fth__total {
         if (t.first) return;
         if (t.total_in_out) {
             W left; /* whose address is taken: totals stay in registers */
-            fth__load_wide(t.to, out, &left);
+            FTH__LOAD_RESULT(t, out, &left);
             total = left;
         } else {
             total = *(const W *)kept;
@@ -101,7 +111,7 @@ template <class W> struct fth__total {
     }
     FTH__METHOD void end(const fth__ew_tail &t, char *out, char *kept) const
     {
-        if (t.last || t.total_in_out) fth__store_wide(t.to, out, total);
+        if (t.last || t.total_in_out) FTH__STORE_RESULT(t, out, total);
         if (t.last) return;
         if (!t.total_in_out) *(W *)kept = total;
         if (FTH__HAS_SUPER(t)) *(W *)(kept + (t.total_in_out ? 0 : sizeof(W))) = super;

@@ -72,15 +72,16 @@ FTH__MATH float fth__odd_f32(double d)
     return (d != d || back == d) ? f : fth__from_bits_f32(bits | 1u);
 }
 
-/* Elements as wide numbers, by the number of their dtype (ops/identity.h). */
-FTH__CALL void fth__load_wide(int dtype, const char *p, double *v)
+/* Elements as wide numbers, by the number of their dtype (ops/identity.h), which the compiler knows
+ * here; fth__load_wide and fth__store_wide are for where it does not. */
+FTH__MATH void fth__load_as(int dtype, const char *p, double *v)
 {
     *v = dtype == FTH__D_F16    ? (double)fth__dev_f16_to_f32(*(const uint16_t *)p)
          : dtype == FTH__D_BF16 ? (double)fth__dev_bf16_to_f32(*(const uint16_t *)p)
          : dtype == FTH__D_F32  ? (double)*(const float *)p
                                 : *(const double *)p;
 }
-FTH__CALL void fth__load_wide(int dtype, const char *p, int64_t *v)
+FTH__MATH void fth__load_as(int dtype, const char *p, int64_t *v)
 {
     *v = dtype == FTH__D_BOOL  ? (int64_t)(*(const uint8_t *)p != 0)
          : dtype == FTH__D_U8  ? (int64_t) * (const uint8_t *)p
@@ -88,7 +89,7 @@ FTH__CALL void fth__load_wide(int dtype, const char *p, int64_t *v)
          : dtype == FTH__D_I32 ? (int64_t) * (const int32_t *)p
                                : *(const int64_t *)p;
 }
-FTH__CALL void fth__load_wide(int dtype, const char *p, fth_c128 *v)
+FTH__MATH void fth__load_as(int dtype, const char *p, fth_c128 *v)
 {
     if (dtype == FTH__D_C128) {
         *v = *(const fth_c128 *)p;
@@ -98,7 +99,7 @@ FTH__CALL void fth__load_wide(int dtype, const char *p, fth_c128 *v)
     *v = fth_c128{(double)c.re, (double)c.im};
 }
 /* The way back: NaN is chosen after the number became narrow, since a device has one of its own. */
-FTH__CALL void fth__store_wide(int dtype, char *p, double v)
+FTH__MATH void fth__store_as(int dtype, char *p, double v)
 {
     const bool odd = v != v;
     if (dtype == FTH__D_F16)
@@ -108,7 +109,7 @@ FTH__CALL void fth__store_wide(int dtype, char *p, double v)
     if (dtype == FTH__D_F32) *(float *)p = fth__one_nan_f32((float)v);
     if (dtype == FTH__D_F64) *(double *)p = fth__one_nan(v);
 }
-FTH__CALL void fth__store_wide(int dtype, char *p, int64_t v)
+FTH__MATH void fth__store_as(int dtype, char *p, int64_t v)
 {
     if (dtype == FTH__D_BOOL) *(uint8_t *)p = (uint8_t)(v != 0);
     if (dtype == FTH__D_U8) *(uint8_t *)p = (uint8_t)v;
@@ -116,10 +117,19 @@ FTH__CALL void fth__store_wide(int dtype, char *p, int64_t v)
     if (dtype == FTH__D_I32) *(int32_t *)p = (int32_t)v;
     if (dtype == FTH__D_I64) *(int64_t *)p = v;
 }
-FTH__CALL void fth__store_wide(int dtype, char *p, fth_c128 v)
+FTH__MATH void fth__store_as(int dtype, char *p, fth_c128 v)
 {
     if (dtype == FTH__D_C128) *(fth_c128 *)p = fth__one_nan_c128(v);
     if (dtype == FTH__D_C64) *(fth_c64 *)p = fth__one_nan_c64(fth_c64{(float)v.re, (float)v.im});
+}
+
+template <class W> FTH__CALL void fth__load_wide(int dtype, const char *p, W *v)
+{
+    fth__load_as(dtype, p, v);
+}
+template <class W> FTH__CALL void fth__store_wide(int dtype, char *p, W v)
+{
+    fth__store_as(dtype, p, v);
 }
 
 /* A result as it goes to memory: what was computed has the one NaN of array/nan.h. */

@@ -356,6 +356,14 @@ static void write_reduced(fth__text *t, const fth__program *p, const fth__ew_sha
     fth__text_add(t, "    return r%d;\n}\n", p->out_reg[0]);
 }
 
+/* Sums of small whole numbers: 1, and 2 where they are the bytes of the first operand. */
+static int smallness(const fth__program *p, const fth__ew_shape *s)
+{
+    const int reg = p->out_reg[0], from = p->reg_dtype[reg];
+    if (p->tail_red != FTH_RED_SUM || (from != FTH_U8 && from != FTH_U16)) return 0;
+    return from == FTH_U8 && reg == 0 && !is_one(s, 0) ? 2 : 1;
+}
+
 size_t fth__cuda_source(const fth__program *p, const fth__ew_shape *shape, bool vec, char *text,
                         size_t bytes)
 {
@@ -376,7 +384,8 @@ size_t fth__cuda_source(const fth__program *p, const fth__ew_shape *shape, bool 
                       shape->brief, shape->lanes, shape->block);
         fth__text_add(&t, "#define TAIL_INSIDE %d\n#define TAIL_FREE %d\n#define TAIL_SUPER %d\n",
                       vec ? shape->inside : 0, shape->free, shape->super);
-        fth__text_add(&t, "#define BLOCKS %d\n", shape->blocks);
+        fth__text_add(&t, "#define BLOCKS %d\n#define TAIL_SMALL %d\n", shape->blocks,
+                      smallness(p, shape));
     }
     fth__text_add(&t, "#include \"cuda/item.h\"\n");
     write_operations(&t, p);

@@ -417,6 +417,12 @@ static inline unsigned __dp2a_hi(unsigned a, unsigned b, unsigned c)
 {
     return __dp2a_lo(a, b >> 16, c);
 }
+/* Four bytes of a times four of b, and c. */
+static inline unsigned __dp4a(unsigned a, unsigned b, unsigned c)
+{
+    for (int i = 0; i < 4; i++) c += (a >> 8 * i & 255u) * (b >> 8 * i & 255u);
+    return c;
+}
 static inline unsigned __umulhi(unsigned a, unsigned b)
 {
     return (unsigned)((uint64_t)a * b >> 32);
