@@ -68,7 +68,9 @@ typedef struct sum_case {
     int torch_axis;                   /* -1: all */
 } sum_case;
 
-static void one_sum(device *d, const sum_case *s)
+/* One sum against a copy of the bytes it reads and writes. */
+static void sum_and_copy(device *d, const sum_case *s, const char *name, fth_dtype dtype,
+                         double bar, bool torch_too)
 {
     bench_program p;
     bench_open_within(&p, d->b, 0);
@@ -80,32 +82,62 @@ static void one_sum(device *d, const sum_case *s)
     fth_axis(p.g, "a", a);
     fth_axis(p.g, "b", b);
     fth_axis(p.g, "c", c);
-    const fth_val v = fth_sum(bench_param(&p, "v", FTH_F32, s->axes, FTH_FULL), s->summed);
+    const fth_val v = fth_sum(bench_param(&p, "v", dtype, s->axes, FTH_FULL), s->summed);
+    const fth_dtype to = dtype == FTH_U8 ? FTH_I64 : dtype;
     const int64_t left[] = {1, b * c, a * c, a * b}; /* by torch_axis + 1 */
     const int64_t kept = left[s->torch_axis + 1];
     float one = 0.0f; /* of all: a number for the host, as no parameter has no axes */
     if (s->left)
-        bench_assign(&p, bench_param(&p, "out", FTH_F32, s->left, FTH_FULL), v);
+        bench_assign(&p, bench_param(&p, "out", to, s->left, FTH_FULL), v);
     else
         bench_output(&p, v, &one);
     bench_plan(&p, 0, false);
     char line[96];
     snprintf(line, sizeof line, "sum %lld %lld %lld %d", (long long)a, (long long)b, (long long)c,
              s->torch_axis);
-    device_task t = {.name = "device_sum",
-                     .shape = s->shape,
-                     .p = &p,
-                     .amount = 4e-9 * (double)(a * b * c + kept),
-                     .unit = "GB/s",
-                     .limit = d->copy_rate,
-                     .peer_name = "copy",
-                     .bar = BAR};
+    device_task t = {
+        .name = name,
+        .shape = s->shape,
+        .p = &p,
+        .amount = 1e-9 * (double)(a * b * c * fth_dtype_size(dtype) + kept * fth_dtype_size(to)),
+        .unit = "GB/s",
+        .limit = d->copy_rate,
+        .peer_name = "copy",
+        .bar = bar};
     device_against(d, &t, t.amount / copies(d));
     t.peer = line;
     t.peer_name = "torch.sum";
     t.bar = 0;
-    (void)device_compare(d, &t);
+    if (torch_too) (void)device_compare(d, &t);
     device_close(d, &p);
+}
+
+/* Rows and columns of every kind, a GiB each: four fifths of a copy at least. */
+static void sums_of_any_shape(device *d)
+{
+    static const struct {
+        const char *name;
+        fth_dtype dtype;
+        sum_case sum;
+    } all[] = {
+        {"device_sums_rows_3", FTH_F32, {"89478485x3", 89478485, 1, 3, "a c", "c", "a", 2}},
+        {"device_sums_rows_16", FTH_F32, {"16Mi x 16", 16 << 20, 1, 16, "a c", "c", "a", 2}},
+        {"device_sums_rows_64", FTH_F32, {"4Mi x 64", 4 << 20, 1, 64, "a c", "c", "a", 2}},
+        {"device_sums_rows_100", FTH_F32, {"2684354x100", 2684354, 1, 100, "a c", "c", "a", 2}},
+        {"device_sums_rows_256", FTH_F32, {"1Mi x 256", 1 << 20, 1, 256, "a c", "c", "a", 2}},
+        {"device_sums_rows_500", FTH_F32, {"536870x500", 536870, 1, 500, "a c", "c", "a", 2}},
+        {"device_sums_rows_4001", FTH_F32, {"67092x4001", 67092, 1, 4001, "a c", "c", "a", 2}},
+        {"device_sums_f16", FTH_F16, {"32768x16384 f16", 32768, 1, 16384, "a c", "c", "a", 2}},
+        {"device_sums_f16_down",
+         FTH_F16,
+         {"16384x32768 f16, first axis", 16384, 1, 32768, "a c", "a", "c", 0}},
+        {"device_sums_u8", FTH_U8, {"65536x16384 u8", 65536, 1, 16384, "a c", "c", "a", 2}},
+        {"device_sums_u8_down",
+         FTH_U8,
+         {"32768x32768 u8, first axis", 32768, 1, 32768, "a c", "a", "c", 0}}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (bench_wants(d->b, all[i].name))
+            sum_and_copy(d, &all[i].sum, all[i].name, all[i].dtype, 0.8, false);
 }
 
 void device_sums(device *d)
@@ -115,6 +147,7 @@ void device_sums(device *d)
         {"16384^2, first axis", 16384, 1, 16384, "a c", "a", "c", 0},
         {"256Mi, all", 1 << 28, 1, 1, "a", "a", NULL, -1},
         {"4096x64x1024, middle", 4096, 64, 1024, "a b c", "b", "a c", 1}};
-    if (!bench_wants(d->b, "device_sum")) return;
-    for (int i = 0; i < 4; i++) one_sum(d, &cases[i]);
+    for (int i = 0; i < 4 && bench_wants(d->b, "device_sum"); i++)
+        sum_and_copy(d, &cases[i], "device_sum", FTH_F32, BAR, true);
+    sums_of_any_shape(d);
 }

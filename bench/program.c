@@ -133,7 +133,10 @@ static fth_val numbers(fth_graph *g, fth_dtype dtype, const char *axes, int n,
                        const fth_axis_id *id, fth_triangle t, int64_t stream)
 {
     const fth_val zero = fth_const_i64(g, FTH_I64, 0);
-    const fth_val v = fth_uniform(dtype, axes, zero, zero, stream);
+    const fth_dtype drawn = dtype == FTH_F64 ? FTH_F64 : FTH_F32;
+    fth_val v = fth_uniform(drawn, axes, zero, zero, stream);
+    if (fth_dtype_is_int(dtype)) v = fth_floor(fth_mul(v, fth_const(g, drawn, 200.0)));
+    if (drawn != dtype) v = fth_cast(v, dtype);
     if (t == FTH_FULL) return v;
     const char *row = fth_axis_name(g, id[n - 2]), *col = fth_axis_name(g, id[n - 1]);
     const fth_val inside =
