@@ -24,8 +24,12 @@ typedef struct row {
     double less[2]; /* dB that rounding gave the golden row, and its twin of measured values */
 } row;
 
-/* Where a coefficient vanishes in every plane, rounding chose one in the golden arrays. Here it
- * counts as 0 and names none, and one row is not quite reached. */
+/* Where a coefficient vanishes in every plane, rounding chose one in the golden arrays: 476 of 3 x
+ * 3584 at the finest level, along the mirrored borders. Here they count as 0 and name none, and one
+ * row is not quite reached. It is that rule alone: without it, in double, the same votes
+ * give 36.995 and 37.767 dB, with it 36.977 and 37.713. Other plain ways to treat those places (the
+ * plane of their other bands, of their neighbours) end between 36.973 and 36.984; naming plane
+ * 0, 36.21. */
 static const row rows[] = {
     {"log_argmax_zero", FO_LOG, .border = FO_BORDER_ZERO},
     {"log_argmax_reflect101", FO_LOG, .border = FO_BORDER_REFLECT101},

@@ -179,6 +179,34 @@ TEST(shifts_up_to_twice_the_overlap_are_found)
     end(&b);
 }
 
+/* Tiles that share nothing but a few bright rows, which fit by chance: of 64 rows that are
+ * expected, 16 have to be there. */
+TEST(a_sliver_that_fits_is_not_believed)
+{
+    enum { Y = 256, X = 64 };
+    static const int shared[] = {14, 18};
+    bench b = start();
+    t_random r = t_random_make(77);
+    float *tile[2] = {malloc(Y * X * sizeof(float)), malloc(Y * X * sizeof(float))};
+    for (int i = 0; i < 2; i++) {
+        const int64_t n = shared[i] * X;
+        int64_t area;
+        for (int k = 0; k < 2; k++) t_random_fill_f32(&r, tile[k], Y * X);
+        for (int64_t k = 0; k < n; k++) tile[1][k] *= 10;
+        memcpy(tile[0] + Y * X - n, tile[1], (size_t)n * sizeof(float));
+        NEAR(fo_overlap_score(tile[0], tile[1], Y, X, Y - shared[i], 0, &area), 1, 1e-6);
+        fo_aligner *a = NULL;
+        fo_edge e = {0};
+        OKE(fo_aligner_create(&a, b.ctx, Y, X, true, 0.25, &b.err), &b.err);
+        OKE(fo_aligner_run(a, tile[0], tile[1], &e, &b.err), &b.err);
+        EQ_I64(e.used, i == 1);
+        if (i == 1) NEAR(e.y, Y - shared[i], 0.1);
+        fo_aligner_destroy(a);
+    }
+    free(tile[0]), free(tile[1]);
+    end(&b);
+}
+
 /* Overlaps of any width, by plain sums. */
 TEST(scores_are_correlations)
 {

@@ -5,6 +5,7 @@
 #include "testing/files.h"
 #include "testing/test.h"
 
+#include <fathom/files.h>
 #include <fathom/images.h>
 
 #include <pthread.h>
@@ -354,6 +355,41 @@ TEST(every_request_and_every_write_may_fail)
             IS_TRUE(n < 100000);
         }
     }
+    OK(fth_mem_destroy(mem, NULL));
+}
+
+/* ---- plans ---- */
+
+/* Shape and memory of what would be written, and nothing on the disk. */
+TEST(what_is_planned_is_not_written)
+{
+    fth_mem *mem = t_mem(1 << 24);
+    fth_err err = {0};
+    fth_sink real, planned;
+    fth_ngff_plate *plate = NULL;
+    const char *const wells[] = {"A01", "B02"};
+    const char *path = t_temp_path("planned.zarr");
+    fth_ngff_image image = stack(5, 0);
+    fill();
+    OKE(fth_ngff_create(&real, mem, t_temp_path("real.zarr"), &image, &err), &err);
+    image.planned = true;
+    OKE(fth_ngff_create(&planned, mem, path, &image, &err), &err);
+    EQ_U64(planned.billed_bytes, real.billed_bytes);
+    EQ_U64(planned.libraries, real.libraries);
+    SAME_BYTES(planned.size, real.size, sizeof real.size);
+    const int64_t lo[FTH_MAX_AXES] = {0};
+    IS(planned.write(planned.self, lo, planned.size, values, &err), FTH_E_STATE);
+    fth_sink_close(&planned);
+    fth_sink_close(&real);
+    OKE(fth_ngff_plate_create(&plate, mem, path, &image, wells, 2, 1, &err), &err);
+    OKE(fth_ngff_plate_sink(plate, 1, 0, &planned, &err), &err);
+    fth_sink_close(&planned);
+    fth_ngff_plate_abandon(plate);
+    fth_texts *names = NULL;
+    OK(fth_folder_list(&names, mem, t_temp_dir(), NULL));
+    for (int64_t i = 0; i < fth_texts_count(names); i++)
+        if (strstr(fth_texts_get(names, i), "planned")) FAIL("%s", fth_texts_get(names, i));
+    fth_texts_free(names);
     OK(fth_mem_destroy(mem, NULL));
 }
 
