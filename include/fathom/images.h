@@ -66,11 +66,18 @@ typedef struct fth_images_frame {
     double x_um, y_um, z_um; /* of the stage, as recorded; NaN where not known */
 } fth_images_frame;
 
+/* How pixels get from a file into memory; all give the same. */
+typedef enum fth_read_mode {
+    FTH_READ_PREAD,
+    FTH_READ_MMAP,  /* through mapped pages, a window at a time */
+    FTH_READ_DIRECT /* past the page cache; not every file system lets us */
+} fth_read_mode;
 typedef struct fth_images_options {
     /* ND2: bytes around the place where the index should be that are searched for it before the
      * whole file is scanned; 0: 64 KiB. */
     uint64_t search_bytes;
-    bool rgb_is_bgr; /* ND2: colour pictures hold blue, green, red */
+    bool rgb_is_bgr;         /* ND2: colour pictures hold blue, green, red */
+    fth_read_mode read_mode; /* ND2 */
 } fth_images_options;
 
 typedef struct fth_images fth_images;

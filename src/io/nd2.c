@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SEARCH = 64 << 10 };
 
@@ -200,6 +201,7 @@ void fth__nd2_release(fth__nd2 *nd2)
     fth__nd2_loops_clear(&nd2->loops);
     fth__nd2_meta_clear(&nd2->meta);
     fth_file_close(nd2->file);
+    if (nd2->direct_fd >= 0) close(nd2->direct_fd);
     fth__heap_free(nd2->mem, nd2);
 }
 
@@ -218,9 +220,12 @@ static fth_status open_images(fth_images **out, fth_mem *mem, const char *path,
     nd2->images.format = &fth__nd2_format;
     nd2->mem = nd2->meta.mem = nd2->loops.mem = mem;
     nd2->swap_rgb = options->rgb_is_bgr;
+    nd2->read_mode = options->read_mode;
+    nd2->direct_fd = -1;
     for (int a = 0; a < FTH_IMAGES_AXES; a++) nd2->images.info.size[a] = 1;
     fth_status s = fth_file_open(&nd2->file, mem, path, err);
     if (s == FTH_OK) s = fill_in(nd2, options, err);
+    if (s == FTH_OK && options->read_mode == FTH_READ_DIRECT) s = fth__nd2_open_direct(nd2, err);
     if (s != FTH_OK) {
         fth__nd2_release(nd2);
         return s;

@@ -12,6 +12,7 @@
 #include "io/images.h"
 
 #include <fathom/nd2.h>
+#include <sys/uio.h>
 
 enum {
     FTH__ND2_PAGE = 4096,       /* chunks start at multiples of it */
@@ -219,6 +220,8 @@ typedef struct fth__nd2 {
     fth__nd2_loops loops;
     fth__nd2_meta meta;
     bool swap_rgb;
+    fth_read_mode read_mode;
+    int direct_fd; /* -1: none */
     char axes[8];
     char damage[1000];
 } fth__nd2;
@@ -236,6 +239,10 @@ fth_status fth__nd2_find_parts(fth__nd2 *nd2, fth__nd2_maps *m, uint64_t search,
                                fth_err *err);
 /* Fill in `frame`, for n_frames that the metadata promise, and the counts of `info`. */
 fth_status fth__nd2_find_frames(fth__nd2 *nd2, fth__nd2_maps *m, fth__text *damage, fth_err *err);
+/* nd2_read.c: as many bytes as `parts` have, from one place of the file; parts are used up. */
+fth_status fth__nd2_read(const fth__nd2 *nd2, uint64_t at, struct iovec *parts, int n,
+                         fth_err *err);
+fth_status fth__nd2_open_direct(fth__nd2 *nd2, fth_err *err);
 fth_status fth__nd2_source(fth_images *images, fth_source *out, fth_err *err);
 
 extern const fth__images_format fth__nd2_format;

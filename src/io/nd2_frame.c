@@ -144,30 +144,6 @@ static fth_status find_rows(const reader *r, int64_t number, uint64_t *at, uint6
     return FTH_E_FILE_FORMAT;
 }
 
-/* As many bytes as `parts` have, from one place of the file. */
-static fth_status read_parts(const reader *r, uint64_t at, struct iovec *parts, int n, fth_err *err)
-{
-    const fth_file *f = r->nd2->file;
-    const uint64_t from = at;
-    while (n > 0) {
-        const ssize_t got = preadv(f->fd, parts, n, (off_t)at);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0)
-            return FTH__FILE_FAIL(err, got < 0 ? FTH_E_FILE_READ : FTH_E_FILE_SHORT, f->path, at,
-                                  "reading frames: %s",
-                                  got < 0 ? strerror(errno) : "the file was cut short");
-        at += (uint64_t)got;
-        size_t left = (size_t)got;
-        for (; n > 0 && left >= parts->iov_len; parts++, n--) left -= parts->iov_len;
-        if (n > 0) {
-            parts->iov_base = (char *)parts->iov_base + left;
-            parts->iov_len -= left;
-        }
-    }
-    if (f->stream) (void)posix_fadvise(f->fd, (off_t)from, (off_t)(at - from), POSIX_FADV_DONTNEED);
-    return FTH_OK;
-}
-
 /* ---- plain rows: straight to their place ---- */
 
 /* Frames that follow each other in the file, gathered until one does not. */
@@ -182,7 +158,7 @@ static fth_status flush(const reader *r, gather *g, fth_err *err)
 {
     const int n = g->n;
     g->n = 0;
-    return n ? read_parts(r, g->from, g->part, n, err) : FTH_OK;
+    return n ? fth__nd2_read(r->nd2, g->from, g->part, n, err) : FTH_OK;
 }
 
 static fth_status add(const reader *r, gather *g, uint64_t at, uint64_t bytes, void *to,
@@ -255,7 +231,7 @@ static fth_status read_window(reader *r, slot *s, const wish *w, uint64_t at, ft
         const uint64_t row = (uint64_t)(w->lo[FTH_IMAGES_Y] + y);
         const uint64_t bytes = (uint64_t)(rows - 1) * r->row_bytes + used;
         struct iovec part = {s->rows, bytes};
-        FTH_TRY(read_parts(r, at + row * r->row_bytes, &part, 1, err));
+        FTH_TRY(fth__nd2_read(r->nd2, at + row * r->row_bytes, &part, 1, err));
         copy_rows(r, w, s->rows, y, rows);
     }
     return FTH_OK;
@@ -265,7 +241,7 @@ static fth_status unpack(reader *r, slot *s, int64_t number, uint64_t at, uint64
                          fth_err *err)
 {
     struct iovec part = {s->packed, bytes};
-    FTH_TRY(read_parts(r, at, &part, 1, err));
+    FTH_TRY(fth__nd2_read(r->nd2, at, &part, 1, err));
     if (fth__unpacker_zlib(s->unpacker, s->packed, bytes, to, r->frame_rows)) return FTH_OK;
     return FTH__FILE_FAIL(err, FTH_E_FILE_FORMAT, r->nd2->file->path, at,
                           "frame %" PRId64 ": %" PRIu64

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -55,6 +56,18 @@ int fth__disk_read(int fd, uint64_t offset, uint64_t bytes, void *dst, uint64_t 
         *done += (uint64_t)n;
     }
     return 0;
+}
+
+int fth__disk_map(int fd, uint64_t offset, uint64_t bytes, const void **out)
+{
+    void *const mapped = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, (off_t)offset);
+    *out = mapped == MAP_FAILED ? NULL : mapped;
+    return mapped == MAP_FAILED ? errno : 0;
+}
+
+void fth__disk_unmap(const void *mapped, uint64_t bytes)
+{
+    (void)munmap((void *)(uintptr_t)mapped, bytes);
 }
 
 int fth__disk_resize(fth_mem *mem, int fd, uint64_t bytes)

@@ -19,6 +19,7 @@ static bool is_passing(const char *key)
                                        "focus.require_gpu",
                                        "focus.strict",
                                        "focus.ignore_space",
+                                       "focus.read_mode",
                                        "focus.workers",
                                        "focus.trace_stacks",
                                        "output_dir",

@@ -228,7 +228,8 @@ fth_status fo_selection_read(const fth_config *cfg, fo_selection *out, fth_err *
         .um_per_px = real_of(cfg, "focus.um_per_px"),
         .is_raw = fth_config_has(cfg, "focus.raw"),
         .images = {.search_bytes = (uint64_t)fth_config_int(cfg, "focus.nd2_search"),
-                   .rgb_is_bgr = fth_config_choice(cfg, "focus.rgb_order") == 1}};
+                   .rgb_is_bgr = fth_config_choice(cfg, "focus.rgb_order") == 1,
+                   .read_mode = (fth_read_mode)fth_config_choice(cfg, "focus.read_mode")}};
     const char *times = text_of(cfg, "focus.times"), *planes = text_of(cfg, "focus.z_range"),
                *raw = text_of(cfg, "focus.raw");
     if (*times && !fo_range_parse(times, &out->times))
