@@ -270,6 +270,9 @@ _fathom() {
     --nd2-search)
         return
         ;;
+    --read-mode)
+        return
+        ;;
     --image-format)
         return
         ;;
@@ -302,6 +305,9 @@ _fathom() {
         return
         ;;
     --orientation)
+        return
+        ;;
+    --grid)
         return
         ;;
     --run-dir)
@@ -450,9 +456,9 @@ _fathom() {
     'focus fuse'*) words="--config --set --lenient --verify --attempt --force --replace --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus stitch'*) words="--config --set --lenient --verify --attempt --force --replace --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus figures'*) words="--config --set --lenient --verify --attempt --force --memory --device-memory --device --threads --seed --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'focus stack'*) words="--output --method --measure --filter-size --filter-um --sigma --border --levels --window --base --consistency --reassign --clamp --interp --halo --prefer --low --high --scale --polarity --reject --alpha --corr --compat --compat-batch --channel --channels --z-keep --z-range --wells --times --z-step --um-per-px --rgb-order --nd2-search --image-format --index-map --depth-map --confidence --metrics --scalebar --workers --require-gpu --strict --ignore-space --raw --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'focus run'*) words="--data-root --exp --microscope --method --measure --filter-size --filter-um --sigma --border --levels --window --base --consistency --reassign --clamp --interp --halo --prefer --low --high --scale --polarity --reject --alpha --corr --compat --compat-batch --channel --channels --z-keep --z-range --wells --times --z-step --um-per-px --rgb-order --nd2-search --image-format --index-map --depth-map --confidence --metrics --scalebar --workers --require-gpu --strict --ignore-space --trace-stacks --overwrite --force-config --layout --metadata-only --map --ref-xy --allow-duplicate-wells --fix-time-jumps --overlap --blend --orientation --stitch-z --overwrite-stitch --run-dir --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
-    'focus plan'*) words="--data-root --exp --microscope --method --measure --filter-size --filter-um --sigma --border --levels --window --base --consistency --reassign --clamp --interp --halo --prefer --low --high --scale --polarity --reject --alpha --corr --compat --compat-batch --channel --channels --z-keep --z-range --wells --times --z-step --um-per-px --rgb-order --nd2-search --image-format --index-map --depth-map --confidence --metrics --scalebar --workers --require-gpu --strict --ignore-space --trace-stacks --overwrite --force-config --layout --metadata-only --map --ref-xy --allow-duplicate-wells --fix-time-jumps --overlap --blend --orientation --stitch-z --overwrite-stitch --run-dir --memory --device-memory --device --threads --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'focus stack'*) words="--output --method --measure --filter-size --filter-um --sigma --border --levels --window --base --consistency --reassign --clamp --interp --halo --prefer --low --high --scale --polarity --reject --alpha --corr --compat --compat-batch --channel --channels --z-keep --z-range --wells --times --z-step --um-per-px --rgb-order --nd2-search --read-mode --image-format --index-map --depth-map --confidence --metrics --scalebar --workers --require-gpu --strict --ignore-space --raw --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'focus run'*) words="--data-root --exp --microscope --method --measure --filter-size --filter-um --sigma --border --levels --window --base --consistency --reassign --clamp --interp --halo --prefer --low --high --scale --polarity --reject --alpha --corr --compat --compat-batch --channel --channels --z-keep --z-range --wells --times --z-step --um-per-px --rgb-order --nd2-search --read-mode --image-format --index-map --depth-map --confidence --metrics --scalebar --workers --require-gpu --strict --ignore-space --trace-stacks --overwrite --force-config --layout --metadata-only --map --ref-xy --allow-duplicate-wells --fix-time-jumps --overlap --blend --orientation --grid --stitch-z --overwrite-stitch --run-dir --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
+    'focus plan'*) words="--data-root --exp --microscope --method --measure --filter-size --filter-um --sigma --border --levels --window --base --consistency --reassign --clamp --interp --halo --prefer --low --high --scale --polarity --reject --alpha --corr --compat --compat-batch --channel --channels --z-keep --z-range --wells --times --z-step --um-per-px --rgb-order --nd2-search --read-mode --image-format --index-map --depth-map --confidence --metrics --scalebar --workers --require-gpu --strict --ignore-space --trace-stacks --overwrite --force-config --layout --metadata-only --map --ref-xy --allow-duplicate-wells --fix-time-jumps --overlap --blend --orientation --grid --stitch-z --overwrite-stitch --run-dir --memory --device-memory --device --threads --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus info'*) words="--crc --memory --device-memory --device --threads --json --trace --trace-kernels --monitor --scratch --log --help" ;;
     'focus sheet'*) words="--data-root --exp --output --layout --run-dir --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;
     'focus init-plate'*) words="--output --memory --device-memory --device --threads --plan --json --trace --trace-kernels --monitor --scratch --log --quiet --help" ;;

@@ -240,6 +240,36 @@ class Raw(unittest.TestCase):
         self.assertEqual(left_in(self.dir), ["all.zarr", "d", "less.zarr"])
 
 
+class Tiles(unittest.TestCase):
+    def test_raw_stacks_of_a_keyence(self):
+        """Tiles are fields of their well; what is missing is black and told."""
+        with tempfile.TemporaryDirectory() as d:
+            program("toy", "-o", "d", "--microscope", "Keyence", "--wells", 2, "--times", 2, "--planes", 2,
+                    "--size", "24x40", cwd=d)
+            raw = pathlib.Path(d, "d/raw_image_data/Keyence/20250101_toy")
+            os.remove(raw / "XY02/T0002/toy_XY02_00003_Z001_CH1.tif")
+            words = ["convert", "--data-root", "d", *TOY, "--stacks", "--microscope", "Keyence"]
+            said = program(*words, "-o", "p.zarr", "--ngff", "0.4", "--compressor", "none", "--levels", 1, cwd=d).stdout
+            self.assertIn("p.zarr: 2 wells, t=2 c=1 z=2 y=24 x=40 u8", said)
+            self.assertIn("3 tiles of each are its fields", said)
+            self.assertIn("1 pictures are missing", said)
+            plate = json.loads(pathlib.Path(d, "p.zarr/.zattrs").read_text())["plate"]
+            self.assertEqual((plate["field_count"], [w["path"] for w in plate["wells"]]), (3, ["A/1", "B/1"]))
+            for well, folder in (("A/1", "XY01"), ("B/1", "XY02")):
+                for tile in range(3):
+                    pixels = zarr2(pathlib.Path(d, "p.zarr", well, str(tile), "0"))
+                    self.assertEqual(pixels.shape, (2, 1, 2, 24, 40))
+                    for t, z in np.ndindex(2, 2):
+                        file = raw / folder / f"T{t + 1:04}/toy_{folder}_{tile + 1:05}_Z{z + 1:03}_CH1.tif"
+                        want = fathom.focus(file, method="max", scale="none").image if file.exists() else 0
+                        self.assertTrue((pixels[t, 0, z] == want).all(), file)
+            program(*words, "-o", "f/", "--wells", "B01", "--times", "1:2", cwd=d)
+            self.assertEqual(left_in(d + "/f"), [f"B01_p000{i}.ome.tif" for i in range(3)])
+            info = json.loads(program("info", "f/B01_p0001.ome.tif", "--json", cwd=d).stdout)
+            self.assertEqual(info["sizes"], {"t": 1, "p": 1, "z": 2, "c": 1, "y": 24, "x": 40})
+            self.assertAlmostEqual(info["um_per_px"], 3.77, places=6)
+
+
 class Mistakes(unittest.TestCase):
     def test_all_are_told_before_anything_is_written(self):
         nd2 = GOLDEN / "synth_T2P3Z5.nd2"

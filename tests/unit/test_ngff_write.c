@@ -361,6 +361,15 @@ TEST(every_request_and_every_write_may_fail)
 /* ---- plans ---- */
 
 /* Shape and memory of what would be written, and nothing on the disk. */
+static void check_nothing_planned(fth_mem *mem)
+{
+    fth_texts *names = NULL;
+    OK(fth_folder_list(&names, mem, t_temp_dir(), NULL));
+    for (int64_t i = 0; i < fth_texts_count(names); i++)
+        if (strstr(fth_texts_get(names, i), "planned")) FAIL("%s", fth_texts_get(names, i));
+    fth_texts_free(names);
+}
+
 TEST(what_is_planned_is_not_written)
 {
     fth_mem *mem = t_mem(1 << 24);
@@ -379,17 +388,14 @@ TEST(what_is_planned_is_not_written)
     SAME_BYTES(planned.size, real.size, sizeof real.size);
     const int64_t lo[FTH_MAX_AXES] = {0};
     IS(planned.write(planned.self, lo, planned.size, values, &err), FTH_E_STATE);
+    check_nothing_planned(mem);
     fth_sink_close(&planned);
     fth_sink_close(&real);
     OKE(fth_ngff_plate_create(&plate, mem, path, &image, wells, 2, 1, &err), &err);
     OKE(fth_ngff_plate_sink(plate, 1, 0, &planned, &err), &err);
+    check_nothing_planned(mem);
     fth_sink_close(&planned);
     fth_ngff_plate_abandon(plate);
-    fth_texts *names = NULL;
-    OK(fth_folder_list(&names, mem, t_temp_dir(), NULL));
-    for (int64_t i = 0; i < fth_texts_count(names); i++)
-        if (strstr(fth_texts_get(names, i), "planned")) FAIL("%s", fth_texts_get(names, i));
-    fth_texts_free(names);
     OK(fth_mem_destroy(mem, NULL));
 }
 

@@ -130,9 +130,13 @@ static const char *place_value(void *user, const char *flag)
 {
     static const char *const ours[] = {"data-root", "exp", "microscope", "layout", "map", "ref-xy"};
     const command *c = user;
+    const char *microscope = get(c, "microscope");
     for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
         if (strcmp(ours[i], flag) == 0) return get(c, flag);
-    return NULL;
+    if (!microscope || strcmp(microscope, "Keyence") != 0) return NULL; /* chosen in the file */
+    if (strcmp(flag, "wells") == 0 || strcmp(flag, "times") == 0) return get(c, flag);
+    if (strcmp(flag, "channel") == 0) return get(c, "channels");
+    return strcmp(flag, "orientation") == 0 ? "horizontal" : NULL; /* tiles stay apart */
 }
 
 static fth_status open_stacks(command *c, fth_err *err)
@@ -270,8 +274,8 @@ static void tell_files(const command *c)
         fth_answer_file(c->a, FTH_FILE_OUTPUT, path, -1,
                         "wells=%" PRId64 " t=%" PRId64 " c=%" PRId64 " z=%" PRId64 " y=%" PRId64
                         " x=%" PRId64 " %s",
-                        c->to.kind == FO_TO_ZARR ? s->wells : 1, s->t, s->c, s->z, s->y, s->x,
-                        fth_dtype_name(s->dtype));
+                        c->to.kind == FO_TO_ZARR ? s->wells / s->fields : 1, s->t, s->c, s->z, s->y,
+                        s->x, fth_dtype_name(s->dtype));
     }
 }
 
@@ -283,15 +287,17 @@ static void tell_result(const command *c)
     fprintf(out,
             "%s: %" PRId64 " well%s, t=%" PRId64 " c=%" PRId64 " z=%" PRId64 " y=%" PRId64
             " x=%" PRId64 " %s\n",
-            c->to.path, s->wells, s->wells == 1 ? "" : "s", s->t, s->c, s->z, s->y, s->x,
-            fth_dtype_name(s->dtype));
+            c->to.path, s->wells / s->fields, s->wells == s->fields ? "" : "s", s->t, s->c, s->z,
+            s->y, s->x, fth_dtype_name(s->dtype));
+    if (s->fields > 1) fprintf(out, "%" PRId64 " tiles of each are its fields\n", s->fields);
     if (s->missing) fprintf(out, "%" PRId64 " pictures are missing and are black\n", s->missing);
     fth_run_report_format(&c->report, text, sizeof text);
     fprintf(out, "%s", text);
     if (!c->a->json) return;
     fth_json_writer *w = fth_answer_facts(c->a);
     fth_json_text(w, "output", c->to.path);
-    fth_json_int(w, "wells", s->wells);
+    fth_json_int(w, "wells", s->wells / s->fields);
+    fth_json_int(w, "fields", s->fields);
     fth_json_int(w, "times", s->t);
     fth_json_int(w, "channels", s->c);
     fth_json_int(w, "planes", s->z);
@@ -406,7 +412,7 @@ static const fth_flag flags[] = {
      .value = FTH_FLAG_WORD,
      .doc = "names of files and folders: legacy or v2; legacy by itself"},
     {.name = "stacks", .doc = "the raw stacks of the experiment in place of its fused images"},
-    {.name = "microscope", .value = FTH_FLAG_WORD, .doc = "of --stacks: YX1"},
+    {.name = "microscope", .value = FTH_FLAG_WORD, .doc = "of --stacks: YX1 or Keyence"},
     {.name = "map",
      .value = FTH_FLAG_WORD,
      .doc = "of --stacks: how positions become wells (auto xy sheet implicit); auto by itself"},
@@ -449,7 +455,8 @@ const fth_verb fo_verb_convert = {
     .doc = "IN is a folder of fused images as 'run' writes them, or a file of stacks: ND2, TIFF, "
            "OME-TIFF, ImageJ, Zarr, OME-NGFF. With --data-root and --exp the images of that "
            "experiment are taken, with the times and the size of a pixel from its table; with "
-           "--stacks and --microscope its raw stacks, their positions mapped to wells.\n"
+           "--stacks and --microscope its raw stacks, their positions mapped to wells; tiles of a "
+           "Keyence are fields of their well, or files OUT/A01_p0000.ome.tif.\n"
            "\n"
            "Wells become one plate, OUT.zarr, with smaller copies of each image; or files "
            "OUT/A01.ome.tif with the time of each picture. One well, or one position without a "

@@ -55,11 +55,12 @@ fth_status fo_series_prepare(fo_series *s, fth_err *err)
 
 void fo_series_finish(fo_series *s)
 {
+    if (s->fields < 1) s->fields = 1;
     s->is_plate = s->wells > 0;
-    for (int64_t i = 0; i < s->wells; i++) {
+    for (int64_t i = 0; i < s->wells; i += s->fields) {
         const int well = fo_well_parse(fth_texts_get(s->well, i));
         s->is_plate = s->is_plate && well >= 0;
-        for (int64_t k = 0; s->is_plate && k < i; k++)
+        for (int64_t k = 0; s->is_plate && k < i; k += s->fields)
             s->is_plate = fo_well_parse(fth_texts_get(s->well, k)) != well;
     }
     for (int64_t w = 0; w < s->wells && s->t > 1 && !(s->period_s > 0); w++) {

@@ -29,8 +29,9 @@ typedef struct fo_series {
     fth_mem *mem;
     char path[FTH_PATH]; /* of the file or the folder */
     int64_t wells, t, z, c, y, x;
-    bool has_z;    /* stacks: else z is 1, and no axis */
-    bool is_plate; /* every well has the name of one, and no two the same */
+    int64_t fields; /* of a well that follow each other in `wells`: tiles; 0: 1 */
+    bool has_z;     /* stacks: else z is 1, and no axis */
+    bool is_plate;  /* every well has the name of one, and no two the same but fields of it */
     fth_dtype dtype;
     double um_per_px, z_step_um, period_s; /* 0: not known */
     fth_texts *well;                       /* "A01", "p003" */
@@ -53,6 +54,9 @@ fth_status fo_series_open_folder(fo_series *s, fth_mem *mem, const char *folder,
  * `opt->positions` is not looked at. */
 fth_status fo_series_open_stacks(fo_series *s, fth_mem *mem, const fth_config *cfg,
                                  const fo_series_options *opt, fth_err *err);
+/* tiles.c: the same of a Keyence. */
+fth_status fo_series_open_tiles(fo_series *s, fth_mem *mem, const fth_config *cfg,
+                                const fo_series_options *opt, fth_err *err);
 void fo_series_close(fo_series *s); /* one that is all zero is allowed */
 
 /* Where a plane of the source stands. */

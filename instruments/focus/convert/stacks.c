@@ -22,12 +22,8 @@ fth_status fo_series_open_stacks(fo_series *s, fth_mem *mem, const fth_config *c
     fth_texts *names = NULL;
     char path[FTH_PATH] = "";
     *s = (fo_series){0};
-    if (fth_config_choice(cfg, "input.microscope") == FO_KEYENCE) {
-        FTH_FAIL(err, FTH_E_FILE_FEATURE,
-                 "--stacks: planes of a Keyence are files already, and are not converted");
-        fth_err_hint(err, "'fathom focus run --stitch-z' puts the planes of its tiles together");
-        return FTH_E_FILE_FEATURE;
-    }
+    if (fth_config_choice(cfg, "input.microscope") == FO_KEYENCE)
+        return fo_series_open_tiles(s, mem, cfg, opt, err);
     FTH_TRY(fth_texts_create(&names, mem, err));
     fth_status status = fo_job_open(&job, mem, cfg, err);
     if (status == FTH_OK) status = name_positions(&job, names, err);

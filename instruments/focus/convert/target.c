@@ -76,7 +76,10 @@ fth_status fo_target_path(const fo_series *s, const fo_target_options *opt, int6
         return FTH_OK;
     }
     file_word(fth_texts_get(s->well, well), word, sizeof word);
-    snprintf(file, sizeof file, "%s.ome.tif", word);
+    if (s->fields > 1)
+        snprintf(file, sizeof file, "%s_p%04d.ome.tif", word, (int)(well % s->fields));
+    else
+        snprintf(file, sizeof file, "%s.ome.tif", word);
     return fth_path_join(path, opt->path, file, err);
 }
 
@@ -188,7 +191,8 @@ static fth_status open_part(fo_target *t, int64_t well, fth_err *err)
     if (t->files)
         FTH_TRY(open_tiff(t, well, &p->sink, err));
     else if (t->plate)
-        FTH_TRY(fth_ngff_plate_sink(t->plate, well, 0, &p->sink, err));
+        FTH_TRY(fth_ngff_plate_sink(t->plate, well / t->series->fields, well % t->series->fields,
+                                    &p->sink, err));
     p->open = true;
     return FTH_OK;
 }
@@ -202,7 +206,10 @@ static fth_status open_zarr(fo_target *t, fth_err *err)
         t->part[0].open = true;
         return FTH_OK;
     }
-    return fth_ngff_plate_create(&t->plate, t->mem, t->path, &image, t->well, s->wells, 1, err);
+    const int64_t wells = s->wells / s->fields;
+    for (int64_t i = 0; i < wells; i++) t->well[i] = t->well[i * s->fields];
+    return fth_ngff_plate_create(&t->plate, t->mem, t->path, &image, t->well, wells, s->fields,
+                                 err);
 }
 
 static fth_status open_files(fo_target *t, fth_err *err)
