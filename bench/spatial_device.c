@@ -123,6 +123,7 @@ static fth_status open_model(card *c, const bench *b, const sp_settings *set, bo
     fth_options opt;
     fth_options_default(&opt);
     opt.device = b->device;
+    opt.backend_path = b->backend;
     FTH_TRY(fth_context_create(&c->ctx, &opt, &c->err));
     fth_mem *mem = fth_context_mem(c->ctx);
     FTH_TRY(sp_model_create(&c->m, mem, set, FTH_F32, moments, &c->err));

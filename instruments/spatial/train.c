@@ -96,9 +96,14 @@ fth_status sp_train_plan(const fth_stage_call *call, fth_stage_plan *out, FILE *
     if (s == FTH_OK) s = sp_train_plan_step(&t, out, show, err);
     out->bound = t.size.bound;
     const char *sign = t.size.bound ? "<=" : "=";
+    static const char *const held[SP_HOLDS] = {[SP_HOLD_ALL] = "",
+                                               [SP_HOLD_MOMENTS] = ", constants streamed",
+                                               [SP_HOLD_LEAST] =
+                                                   ", constants and moments streamed"};
     snprintf(out->text, sizeof out->text,
-             "cell%s%" PRId64 ", gene%s%" PRId64 ", factor=%" PRId64 "%s", sign, t.size.cells, sign,
-             t.size.genes, t.set.n_components, t.on_scratch ? ", moments in files" : "");
+             "cell%s%" PRId64 ", gene%s%" PRId64 ", factor=%" PRId64 "%s%s", sign, t.size.cells,
+             sign, t.size.genes, t.set.n_components, t.on_scratch ? ", moments in files" : "",
+             held[t.hold]);
     out->seconds *= (double)(t.restarts.n > 1 ? t.restarts.n : 1);
     sp_restarts_close(&t);
     sp_replay_close(&t.replay);

@@ -46,8 +46,13 @@ class Tissue(unittest.TestCase):
             os.symlink(os.path.realpath(library), home / os.path.basename(library))
         os.symlink(BACKEND, home / "libfathom_cuda.so")
         cls.environment = {**os.environ, "LD_LIBRARY_PATH": str(home), "XDG_CACHE_HOME": str(cls.folder / "cache")}
-        cls.fathom("spatial", "toy", "--cells", "200", "--genes", "40", "--factors", "3", "--groups", "3",
-                   "--lengthscale", "20", "--seed", "5", "-o", str(cls.folder / "toy"), "--device", "cpu")
+        toy = ("spatial", "toy", "--cells", "200", "--genes", "40", "--factors", "3", "--groups", "3",
+               "--lengthscale", "20", "--seed", "5", "-o", str(cls.folder / "toy"))
+        if os.path.basename(BACKEND) == "libfathom_cuda.so":
+            said = cls.fathom(*toy, "--device", "cuda", "--plan", code=None)
+            if "FTH-DEV-001" in said:
+                raise unittest.SkipTest("there is no card that can be used")
+        cls.fathom(*toy, "--device", "cpu")
         for name in ("cpu", "card"):
             place = cls.folder / name
             place.mkdir()
