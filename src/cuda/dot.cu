@@ -1,7 +1,8 @@
-/* dot.cu - named contraction on the device: one product per tile of k, added in order.
+/* dot.cu - named contraction on the device: one product per tile of k, added in order; of f16 and
+ * bf16 one per four tiles.
  *
- * Pieces of k end at multiples of the tile, so it does not matter where the planner cut it. Sums of
- * f16 and bf16 over several tiles are held in the state in f32 and rounded once, at the end. The
+ * Pieces of k end at multiples of that, so it does not matter where the planner cut it. Sums of
+ * f16 and bf16 over more than these are held in the state in f32 and rounded once, at the end. The
  * other axes of the product are a batch where they lie evenly, and loops around it elsewhere.
  */
 #include "cuda/device.h"
@@ -63,7 +64,7 @@ static void shape_of(const fth_node *node, fth__dot_shape *s)
 /* Sums of halves over several tiles live in the state. */
 static bool in_state(const fth__dot_shape *s)
 {
-    return s->acc != s->dtype && s->k.size > s->tile_k;
+    return s->acc != s->dtype && s->k.size > s->cut_k;
 }
 
 /* Can BLAS write where sums are held? */
@@ -172,11 +173,11 @@ static fth_status run_batch(const fth_call *call, const fth__dot_shape *s, const
         p.a = w->a, p.b = w->b, p.k = extent, p.add = origin > 0;
         return fth__cuda_split_run(call, &p);
     }
-    for (int64_t k0 = 0; k0 < extent || (k0 == 0 && call->first); k0 += s->tile_k) {
+    for (int64_t k0 = 0; k0 < extent || (k0 == 0 && call->first); k0 += s->cut_k) {
         p.a = w->a + k0 * p.ak * size;
         p.b = w->b + k0 * p.bk * size;
         p.k0 = origin + k0;
-        p.k = extent - k0 < s->tile_k ? extent - k0 : s->tile_k;
+        p.k = extent - k0 < s->cut_k ? extent - k0 : s->cut_k;
         p.add = p.k0 > 0;
         FTH_TRY(fth__cuda_product_run(call, s, &p));
     }

@@ -432,7 +432,7 @@ static rooms rooms_of(int64_t m, int64_t n, int64_t k)
 
 uint64_t fth__cuda_product_scratch(const fth__dot_shape *s, int64_t m, int64_t n, int64_t k)
 {
-    const rooms r = rooms_of(m, n, k < s->tile_k ? k : s->tile_k);
+    const rooms r = rooms_of(m, n, k < s->cut_k ? k : s->cut_k);
     return r.a + r.b + r.c;
 }
 

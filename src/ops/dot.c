@@ -249,6 +249,9 @@ void fth__dot_shape_get(const fth__dot_attr *attr, const fth_desc *a, const fth_
     s.side = attr->triangle == FTH_FULL ? FTH__DOT_FULL : side_of(product, s.m.out, s.n.out);
     if (keep < 0) widen_inner(a, b, &s);
     narrow_tiles(&s);
+    /* halves are summed in f32 beside the result: a device makes longer sums at once instead */
+    const bool plain = s.side_a == FTH__DOT_FULL && s.side_b == FTH__DOT_FULL;
+    s.cut_k = s.acc != a->dtype && plain && s.tile_k == FTH__PRODUCT_TILE ? 4 * s.tile_k : s.tile_k;
     *out = s;
 }
 
@@ -289,7 +292,7 @@ static int64_t grid(const fth_node *node, int in, int dim)
 {
     fth__dot_shape s;
     shape_of(node, &s);
-    if (in >= 0) return s.tile_k;
+    if (in >= 0) return s.cut_k;
     if (dim == s.m.out) return s.tile_m;
     return dim == s.n.out ? s.tile_n : 1;
 }

@@ -78,6 +78,7 @@ static const shapes layouts[] = {
     {"m=16 k=2056 n=1040", "k m", "n k", "k"},
     {"l=5 m=72 k=64 n=88", "l m k", "l k n", "k"},
     {"l=3 m=24 k=1032 n=40", "k l m", "l n k", "k"},
+    {"m=24 k=9000 n=32", "m k", "k n", "k"}, /* where halves are cut */
 };
 
 TEST(every_dtype_and_layout)
