@@ -5,7 +5,8 @@
 #include <fathom/products.h>
 #include <stdlib.h>
 
-static void one_product(device *d, const char *name, int64_t batch, int64_t n, bool split)
+static void one_product(device *d, const char *name, fth_dtype t, int64_t batch, int64_t n,
+                        bool split)
 {
     if (!bench_wants(d->b, name)) return;
     bench_program p;
@@ -19,33 +20,39 @@ static void one_product(device *d, const char *name, int64_t batch, int64_t n, b
         fth_axis(p.g, "k", n);
         const char *const axes[2] = {batch > 1 ? "batch i k" : "i k",
                                      batch > 1 ? "batch k j" : "k j"};
-        const fth_val a = bench_param(&p, "a", FTH_F32, axes[0], FTH_FULL);
-        const fth_val b = bench_param(&p, "b", FTH_F32, axes[1], FTH_FULL);
+        const fth_val a = bench_param(&p, "a", t, axes[0], FTH_FULL);
+        const fth_val b = bench_param(&p, "b", t, axes[1], FTH_FULL);
         /* Into a parameter: the product stays on the device, as the peer's does. */
-        const fth_val c = bench_param(&p, "c", FTH_F32, batch > 1 ? "batch i j" : "i j", FTH_FULL);
+        const fth_val c = bench_param(&p, "c", t, batch > 1 ? "batch i j" : "i j", FTH_FULL);
         bench_assign(&p, c, fth_dot(a, b, "k"));
         bench_plan(&p, 0, false);
     }
     char line[64], shape[32];
-    snprintf(line, sizeof line, "dot %lld %lld", (long long)batch, (long long)n);
-    snprintf(shape, sizeof shape, "%lld x %lld^3 f32", (long long)batch, (long long)n);
-    const device_task t = {.name = name,
-                           .shape = shape,
-                           .p = &p,
-                           .amount = 2e-12 * (double)(batch * n * n) * (double)n * 1e3,
-                           .unit = "Gflop/s",
-                           .peer = line,
-                           .peer_name = "PyTorch, no TF32",
-                           .bar = split ? 1.8 : 0.95}; /* 90 Tflop/s where PyTorch has 49 */
-    (void)device_compare(d, &t);
+    snprintf(line, sizeof line, "dot %lld %lld %s", (long long)batch, (long long)n,
+             fth_dtype_name(t));
+    snprintf(shape, sizeof shape, "%lld x %lld^3 %s", (long long)batch, (long long)n,
+             fth_dtype_name(t));
+    const device_task task = {.name = name,
+                              .shape = shape,
+                              .p = &p,
+                              .amount = 2e-12 * (double)(batch * n * n) * (double)n * 1e3,
+                              .unit = "Gflop/s",
+                              .peer = line,
+                              .peer_name = "PyTorch, no TF32",
+                              .bar = split          ? 1.8 /* 90 Tflop/s where PyTorch has 49 */
+                                     : t == FTH_F32 ? 0.95
+                                                    : 0.9};
+    (void)device_compare(d, &task);
     device_close(d, &p);
 }
 
 void device_products(device *d)
 {
-    one_product(d, "device_dot", 1, 4096, false);
-    one_product(d, "device_dot_split", 1, 4096, true);
-    one_product(d, "device_batched", 64, 512, false);
+    one_product(d, "device_dot", FTH_F32, 1, 4096, false);
+    one_product(d, "device_dot_split", FTH_F32, 1, 4096, true);
+    one_product(d, "device_dot_f16", FTH_F16, 1, 4096, false);
+    one_product(d, "device_dot_bf16", FTH_BF16, 1, 4096, false);
+    one_product(d, "device_batched", FTH_F32, 64, 512, false);
 }
 
 /* ---- sum(sqr(dot(W, Lu))) ---- */

@@ -44,8 +44,9 @@ def total(a, b, c, axis):
     return (lambda: v.sum()) if int(axis) < 0 else (lambda: v.sum(int(axis)))
 
 
-def dot(batch, n):
-    a, b = rand(int(batch), int(n), int(n)), rand(int(batch), int(n), int(n))
+def dot(batch, n, dtype):
+    to = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[dtype]
+    a, b = (rand(int(batch), int(n), int(n)).to(to) for _ in range(2))
     if int(batch) == 1:
         a, b = a[0], b[0]
     c = torch.matmul(a, b)
