@@ -61,6 +61,8 @@ fth_val bench_param(bench_program *p, const char *name, fth_dtype dtype, const c
 /* A parameter with the contents of an array of the host, which is not read later. */
 fth_val bench_param_of(bench_program *p, const char *name, fth_dtype dtype, const char *axes,
                        void *data);
+/* The same with a heavy diagonal of the last two axes: what Cholesky takes. */
+fth_val bench_definite(bench_program *p, const char *name, fth_dtype dtype, const char *axes);
 void bench_assign(bench_program *p, fth_val param, fth_val v);
 /* Plan (memory_bytes 0: no limit) and run once, filling planned and measured. */
 void bench_plan(bench_program *p, uint64_t memory_bytes, bool in_place);

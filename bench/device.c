@@ -26,6 +26,15 @@ static const char *const names[] = {"device_copy",
                                     "device_batched",
                                     "device_fft2_64",
                                     "device_fft2_512",
+                                    "device_cholesky_small",
+                                    "device_cholesky_3000_f32",
+                                    "device_cholesky_3000_f64",
+                                    "device_cholesky_8192_f32",
+                                    "device_cholesky_8192_f64",
+                                    "device_solve_3000_f32",
+                                    "device_solve_3000_f64",
+                                    "device_solve_8192_f32",
+                                    "device_solve_8192_f64",
                                     "device_squares",
                                     "device_lower",
                                     "device_conv2d",
@@ -265,6 +274,7 @@ static void against_torch(device *d)
     device_products(d);
     device_convolutions(d);
     device_transforms(d);
+    device_solvers(d);
     device_densify(d);
     device_squares(d);
     device_reading(d);

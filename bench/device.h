@@ -49,6 +49,7 @@ void device_sums(device *d);
 void device_products(device *d);
 void device_convolutions(device *d);
 void device_transforms(device *d);
+void device_solvers(device *d);
 void device_squares(device *d);
 void device_densify(device *d);
 void device_reading(device *d);

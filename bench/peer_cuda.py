@@ -71,6 +71,29 @@ def fft2(images, n):
     return lambda: torch.fft.fft2(z)
 
 
+def definite(*size, dtype):
+    a = torch.rand(*size, device=gpu, dtype=getattr(torch, dtype))
+    a.diagonal(dim1=-2, dim2=-1).fill_(size[-1])
+    return a
+
+
+# Factors of many small matrices, and the systems with them solved: both triangles.
+def small_systems(batch, n):
+    a, b = definite(int(batch), int(n), int(n), dtype="float32"), rand(int(batch), int(n), 1)
+    return lambda: torch.cholesky_solve(b, torch.linalg.cholesky(a))
+
+
+def cholesky(n, dtype):
+    a = definite(int(n), int(n), dtype=dtype)
+    return lambda: torch.linalg.cholesky(a)
+
+
+def solve(n, columns, dtype):
+    a = torch.tril(definite(int(n), int(n), dtype=dtype))
+    b = torch.rand(int(n), int(columns), device=gpu, dtype=a.dtype)
+    return lambda: torch.linalg.solve_triangular(a, b, upper=False)
+
+
 # W is there whole; products are made for so many cells at a time.
 def squares(cells, points, factors, chunk=10000):
     cells, points, factors = int(cells), int(points), int(factors)
@@ -226,6 +249,9 @@ makers = {
     "dot": dot,
     "conv": conv,
     "fft2": fft2,
+    "small_systems": small_systems,
+    "cholesky": cholesky,
+    "solve": solve,
     "squares": squares,
     "densify": densify,
 }

@@ -144,9 +144,27 @@ static fth_val numbers(fth_graph *g, fth_dtype dtype, const char *axes, int n,
     return fth_select(inside, v, fth_const(g, dtype, 0.0));
 }
 
-/* Contents are those of `data`, random ones without it. */
+/* The same with as much on the diagonal as there are rows: positive definite, and well conditioned
+ * as a triangle. */
+static fth_val definite(fth_graph *g, fth_dtype dtype, const char *axes, int n,
+                        const fth_axis_id *id, int64_t stream)
+{
+    const char *row = fth_axis_name(g, id[n - 2]), *col = fth_axis_name(g, id[n - 1]);
+    const fth_val on =
+        fth_eq(fth_expand(fth_index(g, col), row), fth_expand(fth_index(g, row), col));
+    const fth_val heavy = fth_const(g, dtype, (double)fth_axis_size(g, row));
+    return fth_select(on, heavy, numbers(g, dtype, axes, n, id, FTH_FULL, stream));
+}
+
+/* What a parameter holds: `data`, or random numbers without it. */
+typedef struct contents {
+    fth_triangle triangle;
+    bool definite;
+    void *data;
+} contents;
+
 static fth_status fill_param(bench_program *p, fth_tensor *tensor, const char *axes, int n,
-                             const fth_axis_id *id, fth_triangle t, fth_tensor *data)
+                             const fth_axis_id *id, const contents *c, fth_tensor *data)
 {
     fth_graph *g = fth_graph_create(p->ctx);
     fth_axis_id same[FTH_MAX_AXES];
@@ -156,7 +174,9 @@ static fth_status fill_param(bench_program *p, fth_tensor *tensor, const char *a
     if (s == FTH_OK) {
         const fth_dtype dtype = fth_tensor_dtype(tensor);
         const fth_val v = data ? fth_input(g, "given", dtype, axes, fth_tensor_source(data))
-                               : numbers(g, dtype, axes, n, same, t, p->n_tensor);
+                          : c->definite
+                              ? definite(g, dtype, axes, n, same, p->n_tensor)
+                              : numbers(g, dtype, axes, n, same, c->triangle, p->n_tensor);
         const fth_val out = fth_assign(fth_param(g, "filled", axes, tensor), v);
         fth_plan *plan = fth_plan_make(g, &out, 1, (&(fth_limits){0}), &p->err);
         const fth_sink none = {0};
@@ -168,7 +188,7 @@ static fth_status fill_param(bench_program *p, fth_tensor *tensor, const char *a
 }
 
 static fth_val add_param(bench_program *p, const char *name, fth_dtype dtype, const char *axes,
-                         fth_triangle t, void *data)
+                         const contents *c)
 {
     int n = 0;
     fth_axis_id id[FTH_MAX_AXES];
@@ -180,10 +200,10 @@ static fth_val add_param(bench_program *p, const char *name, fth_dtype dtype, co
     p->status = fth_tensor_create(&tensor, fth_context_mem(p->ctx), name, dtype, n, size, &p->err);
     if (p->status != FTH_OK) return (fth_val){p->g, 0};
     p->tensor[p->n_tensor++] = tensor;
-    if (data)
-        p->status =
-            fth_tensor_wrap(&given, fth_context_mem(p->ctx), name, dtype, n, size, data, &p->err);
-    if (p->status == FTH_OK) p->status = fill_param(p, tensor, axes, n, id, t, given);
+    if (c->data)
+        p->status = fth_tensor_wrap(&given, fth_context_mem(p->ctx), name, dtype, n, size, c->data,
+                                    &p->err);
+    if (p->status == FTH_OK) p->status = fill_param(p, tensor, axes, n, id, c, given);
     fth_tensor_release(given);
     return fth_param(p->g, name, axes, tensor);
 }
@@ -191,13 +211,21 @@ static fth_val add_param(bench_program *p, const char *name, fth_dtype dtype, co
 fth_val bench_param(bench_program *p, const char *name, fth_dtype dtype, const char *axes,
                     fth_triangle t)
 {
-    return add_param(p, name, dtype, axes, t, NULL);
+    const contents c = {.triangle = t};
+    return add_param(p, name, dtype, axes, &c);
 }
 
 fth_val bench_param_of(bench_program *p, const char *name, fth_dtype dtype, const char *axes,
                        void *data)
 {
-    return add_param(p, name, dtype, axes, FTH_FULL, data);
+    const contents c = {.data = data};
+    return add_param(p, name, dtype, axes, &c);
+}
+
+fth_val bench_definite(bench_program *p, const char *name, fth_dtype dtype, const char *axes)
+{
+    const contents c = {.definite = true};
+    return add_param(p, name, dtype, axes, &c);
 }
 
 void bench_assign(bench_program *p, fth_val param, fth_val v)

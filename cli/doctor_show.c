@@ -68,12 +68,12 @@ static void show_backend(FILE *out, const doctor_backend *b)
         cli_wrap(out, b->refusal, 15, 15);
         return;
     }
-    fprintf(out, "  %-12s %s for itself on cuda:%d, %s; %s; %s\n", "",
+    fprintf(out, "  %-12s %s for itself on cuda:%d, %s\n", "",
             b->card.context_bytes ? fth_mem_format_size(b->card.context_bytes, a, sizeof a)
                                   : "an unknown size",
             b->card.index,
-            b->card.address_ranges ? "pages of a reserved range" : "plain allocations",
-            b->card.compiler, b->card.products);
+            b->card.address_ranges ? "pages of a reserved range" : "plain allocations");
+    fprintf(out, "  %-12s %s; %s; %s\n", "", b->card.compiler, b->card.products, b->card.factors);
 }
 
 static void limit(FILE *out, const char *name, uint64_t value, bool bytes)
@@ -238,6 +238,7 @@ static void json_backend(fth_json_writer *j, const doctor_backend *b)
     fth_json_bool(j, "stream_pool", b->card.stream_pool);
     fth_json_text(j, "compiler", b->card.compiler);
     fth_json_text(j, "products", b->card.products);
+    fth_json_text(j, "factors", b->card.factors);
     fth_json_close(j);
 }
 

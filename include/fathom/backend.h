@@ -18,7 +18,7 @@
 
 FTH_BEGIN_DECLS
 
-enum { FTH_BACKEND_ABI = 5 };
+enum { FTH_BACKEND_ABI = 6 };
 
 typedef enum fth_lane {
     FTH_LANE_COMPUTE, /* kernels */
@@ -53,9 +53,11 @@ typedef struct fth_device_info {
     uint64_t l2_bytes;
     bool address_ranges; /* reserved ranges with pages of their own are there */
     bool stream_pool;    /* stream-ordered allocation is there */
-    /* These two by get_libraries alone. */
+    /* These by get_libraries alone. */
     char compiler[64]; /* of kernels at run time: "NVRTC 13.0", or why there is none */
     char products[64]; /* library of matrix products: "cuBLASLt 13.0.2", or why there is none */
+    char factors[64];  /* library of large Cholesky factors: "cuSOLVER 12.0.4", or why there is none
+                        */
 } fth_device_info;
 
 /* Where a ledger gets its memory from when it is not the host's. All functions take `self`. */
@@ -124,8 +126,8 @@ typedef struct fth_device_table {
     fth_status (*replay)(fth_device *device, fth_recording *recording, fth_mark **begun,
                          fth_err *err);
     void (*forget)(fth_device *device, fth_recording *recording);
-    /* Fill compiler and products of the info, by opening those libraries: it takes a while. NULL:
-     * there are none. */
+    /* Fill compiler, products and factors of the info, by opening those libraries: it takes a
+     * while. NULL: there are none. */
     void (*get_libraries)(fth_device *device, fth_device_info *out);
     /* Every kernel and copy from now on leaves an event in `memory` (the host's, which it has until
      * unwatch), until it is read or there is no room. NULL, as are the three below: cannot. An

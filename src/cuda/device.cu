@@ -190,6 +190,7 @@ static void get_libraries(fth_device *, fth_device_info *out)
 {
     fth__cuda_describe_compiler(out->compiler, sizeof out->compiler);
     fth__cuda_describe_products(out->products, sizeof out->products);
+    fth__cuda_describe_factors(out->factors, sizeof out->factors);
 }
 
 static fth_status pin(fth_device *, void *block, uint64_t bytes, fth_err *err)

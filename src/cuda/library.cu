@@ -55,6 +55,19 @@ void fth__cuda_describe_products(char *text, size_t bytes)
     dlclose(library);
 }
 
+void fth__cuda_describe_factors(char *text, size_t bytes)
+{
+    void *library = fth__cuda_library("cusolver", text, bytes);
+    if (!library) return;
+    int v = 0; /* 12004 is 12.0.4 */
+    auto *version = find<int(int *)>(library, "cusolverGetVersion");
+    if (version && version(&v) == 0 && v > 0)
+        snprintf(text, bytes, "cuSOLVER %d.%d.%d", v / 1000, v / 100 % 10, v % 100);
+    else
+        snprintf(text, bytes, "libcusolver does not tell its version");
+    dlclose(library);
+}
+
 /* ---- NVML ---- */
 
 typedef struct nvml_memory {

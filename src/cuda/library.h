@@ -12,9 +12,11 @@
 /* dlopen of "libNAME.so.13" or ".12" ("nvrtc", "cublasLt"): where the system looks, then where the
  * toolkit is put by default. NULL: `why` says it. */
 void *fth__cuda_library(const char *name, char *why, size_t bytes);
-/* "NVRTC 13.0" and "cuBLASLt 13.0.2", or why there is none: for fth_device_info. */
+/* "NVRTC 13.0", "cuBLASLt 13.0.2" and "cuSOLVER 12.0.4", or why there is none: for fth_device_info.
+ */
 void fth__cuda_describe_compiler(char *text, size_t bytes);
 void fth__cuda_describe_products(char *text, size_t bytes);
+void fth__cuda_describe_factors(char *text, size_t bytes);
 
 /* What the driver's library for counting (NVML) knows of a card; no context is needed. Starting it
  * takes a while, so it is started once for several questions. */

@@ -73,8 +73,11 @@ static solver *opened(fth_device *device)
     if (!slot->thing) {
         solver *s = new (std::nothrow) solver();
         if (!s) return NULL;
+        int before = device->index; /* of this thread; the handle is of the device that is set */
+        (void)cudaGetDevice(&before);
         (void)cudaSetDevice(device->index);
         (void)load(s);
+        (void)cudaSetDevice(before);
         slot->thing = s;
         slot->drop = drop;
     }

@@ -139,36 +139,57 @@ template <typename T> constexpr int leaf_of()
     return fth__field<T>::complex ? LEAF / 2 : LEAF;
 }
 
+/* The triangle by columns, with ones on the diagonal behind its last row; a thread has sixteen
+ * elements on their way. */
+template <typename T, int N>
+static __device__ __forceinline__ void bring_leaf(const args &p, const system_at<T> &s, T *m,
+                                                  bool complains)
+{
+    constexpr int AT_ONCE = 16;
+    const fth__triangle &t = p.t;
+    const bool rows_near = t.a_i == 1 || t.a_i == -1;
+    for (int e0 = (int)threadIdx.x; e0 < N * N; e0 += AT_ONCE * THREADS) {
+        T v[AT_ONCE];
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++) {
+            const int e = e0 + u * THREADS;
+            const int i = rows_near ? e % N : e / N, k = rows_near ? e / N : e % N;
+            v[u] = fth__real<T>(i == k);
+            if (k <= i && i < (int)t.n) v[u] = s.a[i * t.a_i + k * t.a_k];
+        }
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++) {
+            const int e = e0 + u * THREADS;
+            const int i = rows_near ? e % N : e / N, k = rows_near ? e / N : e % N;
+            if (complains && i == k && fth__is_zero(v[u])) complain(t, s.number, i);
+            m[k * (N + fth__field<T>::wide) + i] = t.conj ? fth__conj_of(v[u]) : v[u];
+        }
+    }
+}
+
 template <typename T> static __global__ void __launch_bounds__(THREADS) many(const args p)
 {
-    constexpr int N = leaf_of<T>(), W = fth__field<T>::wide;
-    FTH_SHARED(T, m); /* by columns; ones on the diagonal behind the last row */
+    constexpr int N = leaf_of<T>(), W = fth__field<T>::wide, PITCH = N + W;
+    FTH_SHARED(T, m);
     const fth__triangle &t = p.t;
     const int n = (int)t.n;
     for (int64_t item = blockIdx.x; item < p.chunks * p.w.count; item += gridDim.x) {
         const system_at<T> s = locate<T>(p, (uint32_t)(item / p.chunks));
         const int64_t j = item % p.chunks * THREADS + threadIdx.x;
-        const bool rows_near = t.a_i == 1 || t.a_i == -1;
-        for (int e = (int)threadIdx.x; e < N * N; e += THREADS) {
-            const int i = rows_near ? e % N : e / N, k = rows_near ? e / N : e % N;
-            T v = fth__real<T>(i == k);
-            if (k <= i && i < n) v = s.a[i * t.a_i + k * t.a_k];
-            if (i == k && fth__is_zero(v) && item % p.chunks == 0) complain(t, s.number, i);
-            m[k * N + i] = t.conj ? fth__conj_of(v) : v;
-        }
-        __syncthreads();
         T x[N];
 #pragma unroll
         for (int i = 0; i < N; i++) {
             x[i] = T{};
             if (i < n && j < t.m) x[i] = s.b[i * t.b_i + j * t.b_j];
         }
+        bring_leaf<T, N>(p, s, m, item % p.chunks == 0);
+        __syncthreads();
 #pragma unroll
         for (int k = 0; k < N; k++) {
-            x[k] = fth__over(x[k], m[k * N + k]);
+            x[k] = fth__over(x[k], m[k * PITCH + k]);
 #pragma unroll
             for (int g = (k + 1) / W; g < N / W; g++) {
-                const fth__wide<T> c = *(const fth__wide<T> *)(m + k * N + g * W);
+                const fth__wide<T> c = *(const fth__wide<T> *)(m + k * PITCH + g * W);
 #pragma unroll
                 for (int v = 0; v < W; v++)
                     if (g * W + v > k) x[g * W + v] = fth__minus(x[g * W + v], c.at[v], x[k]);
@@ -186,7 +207,7 @@ template <typename T> static void launch_many(const fth_call *call, args &p)
     constexpr int N = leaf_of<T>();
     p.chunks = (p.t.m + THREADS - 1) / THREADS;
     FTH_LAUNCH_SHARED(many<T>, fth_cuda_blocks(p.chunks * p.w.count * THREADS, THREADS), THREADS,
-                      N * N * (int64_t)sizeof(T), fth_cuda_stream(call), p);
+                      N * (N + fth__field<T>::wide) * (int64_t)sizeof(T), fth_cuda_stream(call), p);
 }
 
 /* ---- leaves and halves ---- */

@@ -167,6 +167,36 @@ TEST(transforms)
     end(g);
 }
 
+/* Positive definite, whatever the noise. */
+static fth_val definite(fth_graph *g, fth_dtype dtype, const char *axes)
+{
+    const fth_val v = noise(g, dtype, axes);
+    const fth_val on = fth_eq(fth_expand(fth_index(g, "j"), "i"), fth_index(g, "i"));
+    return fth_select(on, fth_const(g, dtype, 60.0), v);
+}
+
+TEST(solvers)
+{
+    static const fth_dtype t[] = {FTH_F32, FTH_C128};
+    static const int64_t n[] = {20, 50, 130};
+    for (int k = 0; k < 3; k++) {
+        char axes[64];
+        snprintf(axes, sizeof axes, "l=5 i=%lld j=%lld m=40 few=3", (long long)n[k],
+                 (long long)n[k]);
+        fth_graph *g = begin(axes);
+        for (int i = 0; i < 2; i++) {
+            const fth_val a = definite(g, t[i], "l i j"), l = fth_mark(a, FTH_LOWER, "i", "j");
+            look(fth_cholesky(a, "i", "j"));
+            look(fth_solve(l, noise(g, t[i], "l i m"), "i", "j"));
+            look(fth_solve_t(l, noise(g, t[i], "l j few"), "i", "j"));
+            if (n[k] > 64) continue;
+            look(fth_inverse(a, "i", "j"));
+            look(fth_eigh(a, "i", "j"));
+        }
+        end(g);
+    }
+}
+
 /* (x + y) * x and its sum, as one program. */
 static fth_val fused(fth_graph *g, fth_dtype dtype, const char *axes, const char *over)
 {

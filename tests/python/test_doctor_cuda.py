@@ -155,6 +155,7 @@ class Faults(unittest.TestCase):
         self.assertEqual((card["index"], card["name"], card["context_bytes"], card["compiler"]),
                          (0, "Fake Card", 321 << 20, "NVRTC 13.0"))
         self.assertIn("is not there", card["products"])
+        self.assertEqual(card["factors"], "cuSOLVER 12.0.4")
 
     def test_what_auto_takes(self):
         for fake, home, reason in [("", BESIDE, "auto: the fake card 0 is locked"),
@@ -198,8 +199,9 @@ class Faults(unittest.TestCase):
                       "               the fake card 0 is locked", done.stdout)
         done = subprocess.run([PROGRAM, "doctor", "--threads=1", "--device=cpu"],
                               capture_output=True, text=True, env=environment_of("open=1"))
-        self.assertIn("321.00 MiB for itself on cuda:0, pages of a reserved range; NVRTC 13.0; ",
-                      done.stdout)
+        self.assertIn("321.00 MiB for itself on cuda:0, pages of a reserved range\n"
+                      "               NVRTC 13.0; libcublasLt.so.13 or .12 is not there; cuSOLVER "
+                      "12.0.4\n", done.stdout)
 
 
 class Monitor(unittest.TestCase):

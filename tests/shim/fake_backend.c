@@ -57,6 +57,7 @@ static void get_libraries(fth_device *device, fth_device_info *out)
     (void)device;
     snprintf(out->compiler, sizeof out->compiler, "NVRTC 13.0");
     snprintf(out->products, sizeof out->products, "libcublasLt.so.13 or .12 is not there");
+    snprintf(out->factors, sizeof out->factors, "cuSOLVER 12.0.4");
 }
 
 static void *map(void *self, fth_how how, uint64_t bytes)

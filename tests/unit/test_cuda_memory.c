@@ -86,12 +86,12 @@ TEST(a_card_tells_of_itself)
     printf("%s, %d.%d, driver %d, %.1f of %.1f GiB free, context %.1f MiB\n", info.name, info.major,
            info.minor, info.driver, (double)info.free_bytes / 0x1p30,
            (double)info.total_bytes / 0x1p30, (double)info.context_bytes / 0x1p20);
-    printf("ranges %d, pool %d, %s, %s\n", info.address_ranges, info.stream_pool, info.compiler,
-           info.products);
+    printf("ranges %d, pool %d, %s, %s, %s\n", info.address_ranges, info.stream_pool, info.compiler,
+           info.products, info.factors);
     IS_TRUE(info.name[0] && info.major > 0 && info.multiprocessors > 0);
     IS_TRUE(info.total_bytes >= info.free_bytes && info.free_bytes > 0);
     IS_TRUE(info.context_bytes < info.total_bytes / 2);
-    IS_TRUE(info.compiler[0] && info.products[0]);
+    IS_TRUE(info.compiler[0] && info.products[0] && info.factors[0]);
     close_card(&c);
 }
 
