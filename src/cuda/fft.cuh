@@ -87,6 +87,7 @@ FTH__FFT_CALL fth__cx<T> fth__fft_get(const fth__fft_pass &p, fth__fft_form form
     else {
         const bool mirrored = 2 * e > p.n;
         v = ((const V *)p.from)[at + (mirrored ? p.n - e : e) * p.s_in];
+        /* these imaginary parts cannot show in a real line, unless they are NaN */
         v.y = e == 0 || 2 * e == p.n ? 0 : mirrored ? -v.y : v.y;
     }
     return fth__swapped(v, p.inverse);
