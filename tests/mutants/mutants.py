@@ -2291,7 +2291,7 @@ MUTANTS = [
      "budget = named > budget ? named : 2 * budget;", "budget = named > budget ? 0 : 2 * budget;",
      "unit/test_focus_room"),
     ("rows_of_other_parts_lost", "instruments/focus/process/whole.c",
-     "all->results.state[i] = is_kept(w, i) ? FO_SKIPPED : FO_EMPTY;", "all->results.state[i] = FO_EMPTY;",
+     "all->results.state[i] = is_kept(w, i) ? FO_SKIPPED : FO_EMPTY;", "all->results.state[i] = is_kept(w, i) ? FO_EMPTY : FO_EMPTY;",
      "unit/test_focus_job"),
     ("rows_of_other_settings_kept", "instruments/focus/process/whole.c",
      "return (!w->before.differs || w->force_config) &&", "return", "unit/test_focus_job"),

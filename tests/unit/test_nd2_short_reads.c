@@ -13,6 +13,7 @@
 
 static size_t most; /* bytes of one call; 0: as the system does */
 static int calls;
+static int64_t first_row; /* that is read: others do not begin with a page */
 
 /* In the place of the C library's; other tests of the program get that one. */
 ssize_t preadv(int fd, const struct iovec *parts, int n, off_t at)
@@ -43,7 +44,7 @@ static uint8_t *read_in(fth_read_mode mode, const char *path, uint64_t *bytes)
     fth_images *images = NULL;
     fth_source s;
     fth_err err = {0};
-    const int64_t lo[FTH_MAX_AXES] = {0};
+    int64_t lo[FTH_MAX_AXES] = {0}, size[FTH_MAX_AXES];
     const fth_status opened =
         fth_images_open(&images, mem, path, &(fth_images_options){.read_mode = mode}, &err);
     if (opened == FTH_E_FILE_FEATURE && mode == FTH_READ_DIRECT) {
@@ -53,10 +54,13 @@ static uint8_t *read_in(fth_read_mode mode, const char *path, uint64_t *bytes)
     }
     OKE(opened, &err);
     OKE(fth_images_source(images, &s, &err), &err);
+    memcpy(size, s.size, sizeof size);
+    lo[FTH_IMAGES_Y] = first_row;
+    size[FTH_IMAGES_Y] -= first_row;
     *bytes = (uint64_t)fth_dtype_size(s.dtype);
-    for (int a = 0; a < s.n_axes; a++) *bytes *= (uint64_t)s.size[a];
+    for (int a = 0; a < s.n_axes; a++) *bytes *= (uint64_t)size[a];
     uint8_t *data = malloc(*bytes);
-    OKE(s.read(s.self, lo, s.size, data, &err), &err);
+    OKE(s.read(s.self, lo, size, data, &err), &err);
     fth_source_close(&s);
     fth_images_close(images);
     OK(fth_mem_destroy(mem, NULL));
@@ -91,10 +95,11 @@ TEST(all_ways_of_reading_give_the_same)
 {
     static const char *const files[] = {"synth_T2P3Z5.nd2", "synth_T2P3Z5_zlib.nd2",
                                         "synth_T2P3Z5_missing.nd2", "synth_Z5C2.nd2"};
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 8; i++) {
         char path[100];
         uint64_t n, again;
-        snprintf(path, sizeof path, "tests/golden/focus/%s", files[i]);
+        first_row = i < 4 ? 0 : 3;
+        snprintf(path, sizeof path, "tests/golden/focus/%s", files[i % 4]);
         uint8_t *whole = read_all(path, &n);
         for (int mode = FTH_READ_MMAP; mode <= FTH_READ_DIRECT; mode++) {
             uint8_t *got = read_in((fth_read_mode)mode, path, &again);
@@ -105,6 +110,7 @@ TEST(all_ways_of_reading_give_the_same)
         }
         free(whole);
     }
+    first_row = 0;
 }
 
 /* Pages behind the end of a mapped file would end the process. */
