@@ -39,6 +39,7 @@ static fth_status compile(const std::string &text, const std::string &name, fth_
     if ((f && fclose(f) != 0) || !written)
         return FTH_FAIL(err, FTH_E_FILE_WRITE, "cannot write %s.cpp", name.c_str());
     const std::string command = "'" FTH_CXX "' -std=c++20 -O0 -fPIC -shared -w -D_GNU_SOURCE "
+                                "-D_GLIBCXX_BITS_SPECFUN_H=1 " /* as cmake/Cuda.cmake says */
                                 "-ffp-contract=off -fno-strict-aliasing -fno-math-errno "
                                 "-I'" FTH_ROOT "/tests/emulate' -I'" FTH_ROOT "/include' "
                                 "-I'" FTH_ROOT "/src' '" +
