@@ -83,6 +83,11 @@ bool t_device(void)
     return true;
 }
 
+bool t_device_only(void)
+{
+    return getenv("FTH_TEST_DEVICE_ONLY") && t_device();
+}
+
 static void count_missing(const fth_node *node)
 {
     const fth_desc *d = node->n_in ? &node->in[0] : &node->out[0];

@@ -20,6 +20,10 @@ typedef struct t_span {
 
 /* Was a device asked for? Opens it the first time; skips the case when there is none. */
 bool t_device(void);
+/* Is the device alone to be tried? What a case finds out on the CPU by itself (kernels there,
+ * cuttings of the reference, differences) was then tried by the same test without a device
+ * (FTH_TEST_DEVICE_ONLY). */
+bool t_device_only(void);
 /* The prepared kernel for this node; NULL: there is none, which is counted and told at the end. */
 const fth_kernel *t_device_find(const fth_node *node);
 /* Does the device have one? (Not counted.) */
