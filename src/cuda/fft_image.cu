@@ -24,7 +24,7 @@ template <int N> static constexpr int images_at_once = per_image<N> < 256 ? 256 
 template <int N> static constexpr int threads_of = per_image<N> *images_at_once<N>;
 /* Blocks that a multiprocessor has at once: 64 registers for eight f32 numbers, 128 for f64. */
 template <typename T, int N>
-static constexpr int resident = (sizeof(T) == 4 ? 1024 : 512) / threads_of<N>;
+[[maybe_unused]] static constexpr int resident = (sizeof(T) == 4 ? 1024 : 512) / threads_of<N>;
 
 template <typename T, int N>
 static __global__ __launch_bounds__(threads_of<N>,
