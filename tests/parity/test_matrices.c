@@ -254,6 +254,22 @@ TEST(no_solution)
     }
 }
 
+/* ---- eigenvectors ---- */
+
+/* All values are equal: they keep their order, and so do the vectors. */
+TEST(equal_values_keep_their_order)
+{
+    oc_bench b;
+    open_bench(&b, (places){40, 1, 1});
+    const fth_node *node = oc_node(&b, fth_eigh(oc_in(&b, "A", FTH_F64, "row col"), "row", "col"));
+    oc_case c = {.node = node,
+                 .in = {room(&node->in[0])},
+                 .out = {room(&node->out[0]), room(&node->out[1])}};
+    for (int64_t i = 0; i < 40; i++) t_put(FTH_F64, c.in[0], i * 41, 2.0, 0.0);
+    OKE(oc_run(&c), &c.err);
+    end(&b, &c);
+}
+
 /* ---- gradients: each node of them on the device ---- */
 
 /* w * |v|^2 over every axis, with w of its own for each element. */
