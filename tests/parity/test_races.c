@@ -197,6 +197,23 @@ TEST(solvers)
     }
 }
 
+/* Channels outermost and innermost, more than one tile and slice of each side. */
+TEST(convolutions)
+{
+    const fth_conv conv = {"y", "x", "y", "x", "c", "ky", "kx", 1, 1, 1, 1};
+    fth_graph *g = begin("b=2 c=37 o=67 y=6 x=12 ky=3 kx=3");
+    for (int i = 0; i < 2; i++) {
+        const fth_val v = noise(g, FTH_F32, i ? "b y x c" : "b c y x"),
+                      w = noise(g, FTH_F32, "o c ky kx"), r = fth_conv2d(v, w, &conv);
+        const fth_val wrt[2] = {v, w};
+        fth_val bar[2];
+        look(r);
+        OK(fth_grad(fth_sum(fth_sqr(r), "b o y x"), 2, wrt, bar));
+        for (int k = 0; k < 2; k++) look(bar[k]);
+    }
+    end(g);
+}
+
 /* (x + y) * x and its sum, as one program. */
 static fth_val fused(fth_graph *g, fth_dtype dtype, const char *axes, const char *over)
 {
