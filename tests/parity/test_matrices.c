@@ -168,10 +168,10 @@ static void hilbert(int64_t n, fth_dtype t, double lift, double eps)
 
 TEST(badly_conditioned_factors)
 {
-    hilbert(50, FTH_F32, 1e-5, FLT_EPSILON / 2);
-    hilbert(64, FTH_F32, 2e-5, FLT_EPSILON / 2);
+    hilbert(50, FTH_F32, 1e-5, (double)FLT_EPSILON / 2);
+    hilbert(64, FTH_F32, 2e-5, (double)FLT_EPSILON / 2);
     hilbert(50, FTH_F64, 1e-13, DBL_EPSILON / 2);
-    hilbert(130, FTH_F32, 1e-4, FLT_EPSILON / 2);
+    hilbert(130, FTH_F32, 1e-4, (double)FLT_EPSILON / 2);
 }
 
 /* ---- triangular systems ---- */

@@ -1,7 +1,8 @@
 /* test_nd2_short_reads.c - a read may give fewer bytes than it was asked for, or be interrupted:
  * network file systems do so. Frames are the same.
  *
- * The test is the system: its preadv gives a few bytes at a time. */
+ * The test is the system: its preadv gives a few bytes at a time.
+ * seconds: 10 */
 #include "testing/files.h"
 
 #include <fathom/images.h>

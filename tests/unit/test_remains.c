@@ -1,4 +1,5 @@
-/* test_remains.c - temporary files of killed processes go, and nothing else does. */
+/* test_remains.c - temporary files of killed processes go, and nothing else does.
+ * seconds: 10 */
 #include "testing/files.h"
 
 #include <fathom/files.h>
