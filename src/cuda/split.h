@@ -3,8 +3,9 @@
  * A float is the sum of three bf16 exactly: the nearest one, the nearest to what that leaves, and
  * the rest. Six of the nine products of parts are made, the small ones first; the other three are
  * below the last bit. The units add with truncation, so they sum 32 elements of k at
- * most, a *chunk*, and chunks are added in f32 in order. Chunks lie at fixed places of k: an
- * element is the same sum however m, n and k were cut.
+ * most, a *chunk*. Chunks are added in f32 in order, 32 of them to a *chain*, and chains in order
+ * to the result: one chain over a long k would lose more than the plain product does. Chunks and
+ * chains lie at fixed places of k: an element is the same sum however m, n and k were cut.
  *
  * A line (row of a, column of b) of a chunk whose numbers are very large or very small is scaled by
  * a power of two, which is taken back when the chunk is added, so that no part is lost. One with an
@@ -21,6 +22,8 @@
 static constexpr int FTH__SPLIT_LINES = 128, FTH__SPLIT_CHUNK = 32, FTH__SPLIT_PARTS = 3,
                      FTH__SPLIT_PART = FTH__SPLIT_LINES * FTH__SPLIT_CHUNK * 2,
                      FTH__SPLIT_BLOCK = FTH__SPLIT_PARTS * FTH__SPLIT_PART + FTH__SPLIT_LINES;
+/* Chunks of a chain: the 1024 elements of k that pieces of a product are cut at. */
+static constexpr int FTH__SPLIT_CHAIN = 1024 / FTH__SPLIT_CHUNK;
 /* Elements of k that are packed at a time: chunks of 128 blocks. */
 static constexpr int FTH__SPLIT_K = 4096;
 /* A line that is not finite. */

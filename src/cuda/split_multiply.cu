@@ -15,7 +15,7 @@ static constexpr int LINES = FTH__SPLIT_LINES, CHUNK = FTH__SPLIT_CHUNK, PART = 
                      BLOCK = FTH__SPLIT_BLOCK;
 static constexpr int ROOMS = 4, THREADS = 2 * 128, EACH = 64; /* elements of a thread */
 static constexpr int TOGETHER = 16; /* rows of tiles that run side by side share b in the cache */
-static constexpr int PRODUCTS = 6;
+static constexpr int PRODUCTS = 6, CHAIN = FTH__SPLIT_CHAIN;
 /* Part of a, and of b, in the order they are multiplied: small products first. */
 static __device__ constexpr int part_a(int q)
 {
@@ -85,22 +85,24 @@ static __device__ void add_scaled(const fth__split_job &p, const place &at, int 
     }
 }
 
-static __device__ void load(const fth__split_job &p, const place &at, float (&total)[EACH])
+/* Add the sums of a chain to what is there, or write them, and begin the next chain. */
+static __device__ void put(const fth__split_job &p, const place &at, bool add, float (&total)[EACH])
 {
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
         const int m = at.m0 + row_of(at, i), n = at.n0 + col_of(at, i);
-        total[i] = p.add && m < p.m && n < p.n ? p.c[m * p.cm + n * p.cn] : 0.0f;
+        if (m < p.m && n < p.n) {
+            float *c = p.c + m * p.cm + n * p.cn;
+            *c = add ? *c + total[i] : total[i];
+        }
+        total[i] = 0;
     }
 }
 
-static __device__ void store(const fth__split_job &p, const place &at, const float (&total)[EACH])
+/* Does a chain end with this chunk? */
+static __device__ inline bool is_last(int c, int chunks)
 {
-#pragma unroll
-    for (int i = 0; i < EACH; i++) {
-        const int m = at.m0 + row_of(at, i), n = at.n0 + col_of(at, i);
-        if (m < p.m && n < p.n) p.c[m * p.cm + n * p.cn] = total[i];
-    }
+    return (c + 1) % CHAIN == 0 || c + 1 == chunks;
 }
 
 #ifdef FTH_EMULATED
@@ -116,8 +118,7 @@ static void multiply(const fth__split_job p)
 {
     const place at = place_of(p);
     const int chunks = (p.k + CHUNK - 1) / CHUNK;
-    float total[EACH], sum[EACH];
-    load(p, at, total);
+    float total[EACH] = {}, sum[EACH];
     for (int c = 0; c < chunks; c++) {
         const char *a = p.a + ((int64_t)at.m0 / LINES * chunks + c) * BLOCK,
                    *b = p.b + ((int64_t)at.n0 / LINES * chunks + c) * BLOCK;
@@ -130,8 +131,8 @@ static void multiply(const fth__split_job p)
         }
         add_scaled(p, at, c * CHUNK, (const signed char *)a + FTH__SPLIT_PARTS * PART,
                    (const signed char *)b + FTH__SPLIT_PARTS * PART, sum, total);
+        if (is_last(c, chunks)) put(p, at, p.add || c >= CHAIN, total);
     }
-    store(p, at, total);
 }
 
 #else
@@ -270,8 +271,7 @@ struct tile {
     __device__ void run() const
     {
         const int lane = (int)threadIdx.x % 32, group = (int)threadIdx.x / 128;
-        float total[EACH], sum[EACH] = {};
-        load(p, at, total);
+        float total[EACH] = {}, sum[EACH] = {};
         for (int c = 0; c < ROOMS - 1 && threadIdx.x == 0; c++) fetch(c);
         for (int c = 0; c < chunks; c++) {
             const room &here = rooms[c % ROOMS];
@@ -292,8 +292,8 @@ struct tile {
             }
             __syncwarp();
             if (lane == 0) barrier_arrive(&empty[c % ROOMS]);
+            if (is_last(c, chunks)) put(p, at, p.add || c >= CHAIN, total);
         }
-        store(p, at, total);
     }
 };
 

@@ -136,7 +136,28 @@ static void take_output(stage *s, void *host, const void *from, uint64_t bytes)
     OKE(s->table->drain(s->device, FTH_LANE_COMPUTE, &s->err), &s->err);
 }
 
-static void compare(stage *s, const shape *sh, fth_dtype t, fth_red red, int more, int64_t most)
+/* Sums of whole numbers are exact. */
+static void check_sums(stage *s, const shape *sh, const fth_node *node, const void *from,
+                       const int64_t *sums)
+{
+    uint8_t *host = malloc(bytes_of(&node->in[0]));
+    int64_t after = 1, n = sh->size[sh->tail];
+    take_output(s, host, from, bytes_of(&node->in[0]));
+    for (int i = sh->tail + 1; i < sh->n_axes; i++) after *= sh->size[i];
+    for (int64_t o = 0; o < fth_desc_count(&node->out[0]); o++) {
+        int64_t sum = 0;
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t at = (o / after * n + i) * after + o % after;
+            sum += node->in[0].dtype == FTH_U8 ? host[at] : ((const uint16_t *)host)[at];
+        }
+        EQ_I64(sums[o], sum);
+    }
+    free(host);
+}
+
+/* `again`: the program was compiled for another shape, so nothing is interpreted. */
+static void compare(stage *s, const shape *sh, fth_dtype t, fth_red red, int more, int64_t most,
+                    bool again)
 {
     fth_node node;
     fth__program p;
@@ -166,15 +187,17 @@ static void compare(stage *s, const shape *sh, fth_dtype t, fth_red red, int mor
     take_output(s, first, call.out[0].data, bytes);
     const int64_t work = fth__worth_of(&p, fth_desc_count(&node.in[0]));
     EQ_I64(t_file_count(), kept_before); /* the first was interpreted */
-    for (int64_t done = 0; done <= FTH__WORTH_COMPILING && t_file_count() == kept_before;
+    for (int64_t done = 0; !again && done <= FTH__WORTH_COMPILING && t_file_count() == kept_before;
          done += work)
         OKE(kernel->run(&call), &s->err);
-    IS_TRUE(t_file_count() > kept_before);
+    IS_TRUE(again || t_file_count() > kept_before);
     OKE(s->table->fill(s->device, FTH_LANE_COMPUTE, call.out[0].data, 0xa5, bytes, &s->err),
         &s->err);
     OKE(kernel->run(&call), &s->err);
     take_output(s, last, call.out[0].data, bytes);
     SAME_BYTES(last, first, bytes);
+    if (more == PLAIN && node.out[0].dtype == FTH_I64)
+        check_sums(s, sh, &node, call.in[0].data, (const int64_t *)last);
     free(first);
     free(last);
     for (int i = 0; i < node.n_in; i++) give_back(s, call.in[i].data, bytes_of(&node.in[i]));
@@ -221,7 +244,7 @@ TEST(compiled_and_interpreted_are_the_same)
         const fth_dtype t = k < SHAPES ? FTH_F32 : (fth_dtype)(k % FTH_DTYPE_COUNT);
         fth_red red = (fth_red)(k % FTH_RED_LOGSUMEXP);
         if (k < SHAPES || fth__reduce_dtype(red, t) == FTH_DTYPE_COUNT) red = FTH_RED_SUM;
-        compare(&s, sh, t, red, k, 200);
+        compare(&s, sh, t, red, k, 200, false);
     }
     fth_graph_destroy(s.g);
     OK(fth_context_destroy(ctx, NULL));
@@ -246,8 +269,11 @@ TEST(sums_of_small_numbers)
     const int all = (int)(sizeof sums / sizeof *sums), n = !t_full()    ? 4
                                                            : t_slowed() ? all - 1
                                                                         : all;
-    for (int i = 0; i < n; i++)
-        compare(&s, &sums[i].shape, sums[i].t, FTH_RED_SUM, PLAIN, sums[i].most);
+    for (int i = 0; i < n; i++) {
+        bool again = false;
+        for (int k = 0; k < i; k++) again |= sums[k].t == sums[i].t && i > 1;
+        compare(&s, &sums[i].shape, sums[i].t, FTH_RED_SUM, PLAIN, sums[i].most, again);
+    }
     fth_graph_destroy(s.g);
     OK(fth_context_destroy(ctx, NULL));
 }
