@@ -80,7 +80,7 @@ class Image(C.Structure):
     _fields_ = [("version", C.c_int), ("dtype", C.c_int), ("t", C.c_int64), ("c", C.c_int64), ("z", C.c_int64),
                 ("y", C.c_int64), ("x", C.c_int64), ("tile", C.c_int64), ("levels", C.c_int), ("packing", C.c_int),
                 ("um_per_px", C.c_double), ("z_step_um", C.c_double), ("period_ms", C.c_double), ("name", C.c_char_p),
-                ("channel", C.POINTER(C.c_char_p))]
+                ("channel", C.POINTER(C.c_char_p)), ("planned", C.c_bool)]
 
 
 class Cell(C.Structure):
