@@ -53,7 +53,7 @@ static fth_status write_nd2(const fo_toy *toy, fth_mem *mem, const char *path, f
 {
     static const char *const channels[] = {"BF"};
     fth_images_position position[FO_WELLS];
-    char name[FO_WELLS][8];
+    char name[FO_WELLS][16];
     for (int64_t p = 0; p < toy->wells; p++) {
         const int well = fo_toy_well(p), row = well / FO_COLUMNS, column = well % FO_COLUMNS;
         snprintf(name[p], sizeof name[p], "P%03d", (int)p + 1);
