@@ -1,8 +1,9 @@
 /* solver.cu - cuSOLVER behind dlopen: one handle for each device, workspaces as it asked for them.
  *
- * The workspace of a size is asked for once in a process, for both triangles, and remembered: a
- * plan and its runs must find the same number. Where the table is full, or the library wants more
- * of the host than there is here, it is not used for that size.
+ * The workspace of a size is asked for once in a process, for both triangles, and remembered. Sizes
+ * that find no place in the table are asked for each time: which way a factor is made must not
+ * depend on what was planned before. Where the library wants more of the host than there is here,
+ * it is not used for that size.
  */
 #include "cuda/solver.h"
 
@@ -133,9 +134,13 @@ uint64_t fth__cuda_solver_bytes(fth_dtype dtype, int64_t n)
     int i = 0;
     while (i < n_sizes && (sizes[i].dtype != dtype || sizes[i].n != n)) i++;
     fth_device *device = fth__cuda_newest();
-    if (i == n_sizes && n_sizes < SIZES && device)
-        sizes[n_sizes++] = {dtype, n, ask(device, dtype, n)};
-    const uint64_t bytes = i < n_sizes ? sizes[i].bytes : 0;
+    uint64_t bytes = 0;
+    if (i < n_sizes)
+        bytes = sizes[i].bytes;
+    else if (device) {
+        bytes = ask(device, dtype, n);
+        if (n_sizes < SIZES) sizes[n_sizes++] = {dtype, n, bytes};
+    }
     pthread_mutex_unlock(&sizes_lock);
     return bytes;
 }
