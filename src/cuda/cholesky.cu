@@ -1,20 +1,21 @@
-/* cholesky.cu - lower factors: small matrices a warp each, large ones by halves or by cuSOLVER.
+/* cholesky.cu - lower factors: small matrices a warp each, larger ones by halves, blocks, cuSOLVER.
  *
  * A small matrix lies in shared memory by rows, and a lane has one row of it, or two. Panels of
  * eight columns are made in registers: the columns before them contribute one term after the other,
  * then each column is divided by its root and contributes to the rest of the panel. Larger ones are
  * halved: factor, solve the rows below, subtract their product, factor the rest. Each element is
- * the same chain of operations either way, so batches and blocks do not show in the bits. Single
- * matrices of more than 512 rows are cuSOLVER's where it is there.
+ * the same chain of operations either way, so batches and blocks do not show in the bits. Real ones
+ * of more than 512 rows are large.cu's, complex ones cuSOLVER's where it is there.
  */
+#include "cuda/large.h"
 #include "cuda/matrices.h"
 #include "cuda/solver.h"
 #include "cuda/triangle.h"
 #include "cuda/warp.cuh"
 
 static constexpr int SMALL = FTH__SMALL_MATRIX, THREADS = 256;
-static constexpr int64_t LIBRARY = 512; /* rows up to which halves are as fast */
-static constexpr uint64_t INFO = 64;    /* bytes of scratch for what cuSOLVER tells */
+static constexpr int64_t HALVES = 512; /* rows up to which they are as fast */
+static constexpr uint64_t INFO = 64;   /* bytes of scratch for what cuSOLVER tells */
 
 /* Matrices of one size: from `in`, or from the place of the result itself. */
 typedef struct args {
@@ -323,7 +324,7 @@ static fth_status factor_halves(const fth_call *call, const work *w, int64_t lo,
     return factor_halves(call, w, lo + half, n - half);
 }
 
-/* ---- cuSOLVER, a matrix at a time ---- */
+/* ---- large ones, a matrix at a time: by blocks, or by cuSOLVER ---- */
 
 static uint64_t round64(uint64_t bytes)
 {
@@ -336,39 +337,71 @@ static bool is_packed(const fth_desc *d)
     return d->row != d->n_axes - 1 && d->col != d->n_axes - 1;
 }
 
-static uint64_t library_bytes(const fth_desc *d)
+static bool by_blocks(const fth_desc *d)
+{
+    return d->size[d->row] > HALVES && !fth_dtype_is_complex(d->dtype);
+}
+
+/* Workspace beside a packed matrix; 0: matrices of this size are made by halves. */
+static uint64_t large_bytes(const fth_desc *d)
 {
     const int64_t n = d->size[d->row];
-    return n > LIBRARY ? fth__cuda_solver_bytes(d->dtype, n) : 0;
+    if (n <= HALVES) return 0;
+    if (by_blocks(d)) return round64(fth__large_bytes(d->dtype));
+    const uint64_t work = fth__cuda_solver_bytes(d->dtype, n);
+    return work > 0 ? INFO + round64(work) : 0;
 }
 
 static uint64_t scratch(const fth_call *call)
 {
     const fth_desc *d = &call->node->out[0];
-    const uint64_t work = library_bytes(d);
+    const uint64_t work = large_bytes(d);
     if (work == 0) return 0;
     const int64_t n = d->size[d->row];
-    const uint64_t packed = is_packed(d) ? (uint64_t)(n * n * fth_dtype_size(d->dtype)) : 0;
-    return INFO + round64(work) + round64(packed);
+    return work +
+           round64(is_packed(d) ? (uint64_t)(n * n * fth_dtype_size(d->dtype)) : (uint64_t)0);
+}
+
+static fth_status factor_by_library(const fth_call *call, const work *at)
+{
+    int *info = (int *)call->scratch;
+    fth__cuda_factor f = {};
+    f.dtype = at->dtype;
+    f.upper = at->p.o_col == 1; /* by columns, rows are columns */
+    f.n = at->p.n;
+    f.ld = f.upper ? at->p.o_row : at->p.o_col;
+    f.a = at->p.out;
+    f.work = (char *)call->scratch + INFO;
+    f.info = info;
+    FTH_TRY(fth__cuda_solver_factor(call->device, fth_cuda_stream(call), &f, call->err));
+    FTH__EACH_FIELD(at->dtype, launch_check, call, at->p, info)
+    return FTH_OK;
+}
+
+static fth__large large_of(const work *at)
+{
+    fth__large l = {};
+    l.dtype = at->dtype;
+    l.a = at->p.out;
+    l.row = at->p.o_row, l.col = at->p.o_col;
+    l.n = at->p.n;
+    l.where = (uint64_t)(at->p.base.at[FTH__MATRIX_NUMBER] * at->p.rows);
+    return l;
 }
 
 static fth_status factor_one(const fth_call *call, work *w, bool packed)
 {
-    int *info = (int *)call->scratch;
-    char *room = (char *)call->scratch + INFO + round64(library_bytes(&call->node->out[0]));
+    const fth_desc *d = &call->node->out[0];
+    char *room = (char *)call->scratch + large_bytes(d);
     work at = *w;
     if (packed) at.p.out = room, at.p.o_row = w->p.n, at.p.o_col = 1;
     FTH__EACH_FIELD(w->dtype, launch_copy, call, at.p)
-    fth__cuda_factor f = {};
-    f.dtype = w->dtype;
-    f.upper = at.p.o_col == 1; /* by columns, rows are columns */
-    f.n = w->p.n;
-    f.ld = f.upper ? at.p.o_row : at.p.o_col;
-    f.a = at.p.out;
-    f.work = (char *)call->scratch + INFO;
-    f.info = info;
-    FTH_TRY(fth__cuda_solver_factor(call->device, fth_cuda_stream(call), &f, call->err));
-    FTH__EACH_FIELD(w->dtype, launch_check, call, at.p, info)
+    if (by_blocks(d)) {
+        fth__large l = large_of(&at);
+        l.scratch = (char *)call->scratch;
+        FTH_TRY(fth__large_factor(call, &l));
+    } else
+        FTH_TRY(factor_by_library(call, &at));
     if (!packed) return FTH_OK;
     at.p.in = room, at.p.i_row = w->p.n, at.p.i_col = 1;
     at.p.out = w->p.out, at.p.o_row = w->p.o_row, at.p.o_col = w->p.o_col;
@@ -401,11 +434,22 @@ static fth_status run(const fth_call *call)
     work w = work_of(call);
     if (w.p.n == 0 || w.space.count() == 0) return FTH_OK;
     if (w.p.n <= SMALL) return factor_leaf(call, &w, 0, w.p.n);
-    if (library_bytes(&call->node->out[0]) > 0) return factor_each(call, &w);
+    if (large_bytes(&call->node->out[0]) > 0) return factor_each(call, &w);
     copy(call, &w);
     FTH_CUDA_LAUNCHED(call);
     move_in(&w);
     return factor_halves(call, &w, 0, w.p.n);
+}
+
+static fth_status prepare(const fth_node *node, fth_device *device, int64_t, fth_err *)
+{
+    const fth_desc *d = &node->out[0];
+    fth__large l = {};
+    l.dtype = d->dtype;
+    l.n = d->size[d->row];
+    l.col = is_packed(d) || d->col == d->n_axes - 1 ? 1 : 0;
+    if (by_blocks(d)) fth__large_prepare(device, &l);
+    return FTH_OK;
 }
 
 static fth_status explain(const fth_node *node, const fth_fault *fault, fth_err *err)
@@ -417,4 +461,5 @@ static fth_status explain(const fth_node *node, const fth_fault *fault, fth_err 
     return fth__cholesky_fail(&call, &b, where % n + 1);
 }
 
-FTH_CUDA_KERNEL(cholesky) = {.op = "cholesky", .scratch = scratch, .run = run, .explain = explain};
+FTH_CUDA_KERNEL(cholesky) = {
+    .op = "cholesky", .scratch = scratch, .run = run, .prepare = prepare, .explain = explain};

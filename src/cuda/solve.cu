@@ -39,6 +39,7 @@ static fth__triangle triangle_of(const fth_node *node, const fth__solve_shape *s
     t.first = back ? last : 0;
     t.step = sign;
     t.products = s->size > LARGE;
+    t.by_blocks = t.products && !fth_dtype_is_complex(t.dtype) && t.whole_m >= FTH__LEAST_SIDE;
     return t;
 }
 
@@ -93,6 +94,7 @@ static fth_status run(const fth_call *call)
     fth__triangle t = triangle_of(node, &s, &call->in[0], &call->in[1], &call->out[0]);
     fth__triangle_space w = space_of(call, &s);
     t.fault = call->fault;
+    t.blocks = (char *)call->scratch;
     if (t.n == 0 || t.m == 0 || w.count() == 0) return FTH_OK;
     if (!fth__triangle_is_leaf(&t)) {
         if (call->in[1].data != call->out[0].data) copy(call);
@@ -113,7 +115,8 @@ static void dense(const fth_desc *d, fth_tile *t)
     }
 }
 
-static fth_status prepare(const fth_node *node, fth_device *device, int64_t, fth_err *)
+/* As it would lie if nothing was cut. */
+static fth__triangle whole(const fth_node *node)
 {
     fth_tile a, b, out;
     fth__solve_shape s;
@@ -121,7 +124,18 @@ static fth_status prepare(const fth_node *node, fth_device *device, int64_t, fth
     dense(&node->in[0], &a);
     dense(&node->in[1], &b);
     dense(&node->out[0], &out);
-    const fth__triangle t = triangle_of(node, &s, &a, &b, &out);
+    return triangle_of(node, &s, &a, &b, &out);
+}
+
+static uint64_t scratch(const fth_call *call)
+{
+    const fth__triangle t = whole(call->node);
+    return fth__triangle_bytes(&t);
+}
+
+static fth_status prepare(const fth_node *node, fth_device *device, int64_t, fth_err *)
+{
+    const fth__triangle t = whole(node);
     if (t.n > 0 && t.m > 0) fth__triangle_prepare(device, &t);
     return FTH_OK;
 }
@@ -139,4 +153,5 @@ static fth_status explain(const fth_node *node, const fth_fault *fault, fth_err 
     return fth__solve_fail(node, at, (int64_t)fault->where % s.size, err);
 }
 
-FTH_CUDA_KERNEL(solve) = {.op = "solve", .run = run, .prepare = prepare, .explain = explain};
+FTH_CUDA_KERNEL(solve) = {
+    .op = "solve", .scratch = scratch, .run = run, .prepare = prepare, .explain = explain};

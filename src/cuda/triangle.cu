@@ -7,6 +7,7 @@
 #include "cuda/triangle.h"
 
 #include "cuda/blas.h"
+#include "cuda/block.h"
 #include "cuda/warp.cuh"
 
 extern "C" {
@@ -14,8 +15,7 @@ extern "C" {
 }
 
 static constexpr int LEAF = FTH__SMALL_MATRIX, THREADS = 64;
-static constexpr int64_t MANY = 32;       /* right-hand sides from which threads have one each */
-static constexpr int64_t LEAST_SIDE = 16; /* of products for cuBLASLt, as in product.cu */
+static constexpr int64_t MANY = 32; /* right-hand sides from which threads have one each */
 
 typedef struct args {
     fth__triangle t;
@@ -214,6 +214,7 @@ template <typename T> static void launch_many(const fth_call *call, args &p)
 
 static int64_t leaf_rows(const fth__triangle *t)
 {
+    if (t->by_blocks) return FTH__BLOCK;
     return fth_dtype_is_complex(t->dtype) && t->whole_m >= MANY ? LEAF / 2 : LEAF;
 }
 
@@ -256,6 +257,7 @@ static fth__triangle part_of(const fth__triangle *t, int64_t lo, int64_t n)
     o.x += lo * t->x_i * size;
     o.first += lo * t->step;
     o.n = n;
+    if (t->blocks) o.blocks += fth__blocks_bytes(t->dtype, lo);
     return o;
 }
 
@@ -271,8 +273,9 @@ static bool product_of(const fth__triangle *t, fth__cuda_kind *kind, fth__cuda_g
 {
     const int64_t half = half_of(t), rest = t->n - half, size = fth_dtype_size(t->dtype);
     const bool back = t->x_i < 0, x_cols = distance(t->x_i) == 1, a_cols = distance(t->a_i) == 1;
-    if (!t->products || (t->conj && fth_dtype_is_complex(t->dtype)) || t->whole_m < LEAST_SIDE ||
-        rest < LEAST_SIDE || (!x_cols && t->x_j != 1) || (!a_cols && distance(t->a_k) != 1))
+    if (!t->products || (t->conj && fth_dtype_is_complex(t->dtype)) ||
+        t->whole_m < FTH__LEAST_SIDE || rest < FTH__LEAST_SIDE || (!x_cols && t->x_j != 1) ||
+        (!a_cols && distance(t->a_k) != 1))
         return false;
     const char *a = t->a +
                     (half * t->a_i + (back ? (rest - 1) * t->a_i + (half - 1) * t->a_k : 0)) * size,
@@ -330,16 +333,47 @@ static fth_status contribute(const fth_call *call, const fth__triangle *t,
     return fth__update_run(call, t->dtype, &u, s);
 }
 
+static fth_status solve_halves(const fth_call *call, const fth__triangle *t,
+                               const fth__triangle_space *s)
+{
+    if (fth__triangle_is_leaf(t))
+        return t->by_blocks ? fth__block_solve(call, t, t->blocks) : solve_leaf(call, t, s);
+    const int64_t half = half_of(t);
+    const fth__triangle upper = part_of(t, 0, half), rest = part_of(t, half, t->n - half);
+    FTH_TRY(solve_halves(call, &upper, s));
+    FTH_TRY(contribute(call, t, s));
+    return solve_halves(call, &rest, s);
+}
+
+/* One system after the other: their blocks share the scratch. */
+static fth_status solve_each(const fth_call *call, const fth__triangle *t,
+                             const fth__triangle_space *s)
+{
+    const int64_t size = fth_dtype_size(t->dtype);
+    fth__triangle_space here;
+    for (int64_t z = 0; z < s->count(); z++) {
+        int64_t at[FTH__TRIANGLE_ARRAYS];
+        s->locate(z, at);
+        fth__triangle one = *t;
+        one.a += at[FTH__TRIANGLE_A] * size;
+        one.x += at[FTH__TRIANGLE_X] * size;
+        one.b = one.x;
+        FTH_TRY(fth__blocks_prepare(call, &one, at[FTH__TRIANGLE_NUMBER], t->blocks));
+        FTH_TRY(solve_halves(call, &one, &here));
+    }
+    return FTH_OK;
+}
+
 fth_status fth__triangle_solve(const fth_call *call, const fth__triangle *t,
                                const fth__triangle_space *s)
 {
     if (t->n == 0 || t->m == 0 || s->count() == 0) return FTH_OK;
-    if (fth__triangle_is_leaf(t)) return solve_leaf(call, t, s);
-    const int64_t half = half_of(t);
-    const fth__triangle upper = part_of(t, 0, half), rest = part_of(t, half, t->n - half);
-    FTH_TRY(fth__triangle_solve(call, &upper, s));
-    FTH_TRY(contribute(call, t, s));
-    return fth__triangle_solve(call, &rest, s);
+    return t->by_blocks ? solve_each(call, t, s) : solve_halves(call, t, s);
+}
+
+uint64_t fth__triangle_bytes(const fth__triangle *t)
+{
+    return t->by_blocks ? fth__blocks_bytes(t->dtype, t->n) : 0;
 }
 
 void fth__triangle_prepare(fth_device *device, const fth__triangle *t)

@@ -2,7 +2,7 @@
  *
  * Whatever the triangle, it is given as a lower one that is solved from its first row on: an upper
  * one, or the adjoint of a lower one, has steps that walk backwards. Leaves of at most 64 rows are
- * solved in shared memory and registers, one term of a row after the other; larger ones are halved,
+ * solved one term of a row after the other, or have 128 rows by block.h; larger ones are halved,
  * and what the first half contributes to the second is one product. Where halves begin depends on
  * the size alone. An element is the same chain of operations for every number of right-hand sides
  * and every place of its system in a batch, unless cuBLASLt makes the products (products.h).
@@ -22,6 +22,9 @@ enum {
 };
 typedef fth__space<FTH__TRIANGLE_ARRAYS> fth__triangle_space;
 
+/* Of products for cuBLASLt, as in product.cu. */
+static constexpr int64_t FTH__LEAST_SIDE = 16;
+
 typedef struct fth__triangle {
     fth_dtype dtype;
     const char *a, *b;          /* element (0, 0), and element 0 of the first right-hand side */
@@ -34,13 +37,17 @@ typedef struct fth__triangle {
     int64_t rows, first, step;  /* a complaint about row i: number * rows + first + step * i */
     int64_t whole_m;            /* right-hand sides of the whole operation */
     bool products;              /* cuBLASLt may make the products */
+    bool by_blocks;             /* leaves are those of block.h, */
+    char *blocks;               /* which lie here, prepared */
 } fth__triangle;
 
 /* Is it solved without halves? */
 bool fth__triangle_is_leaf(const fth__triangle *t);
-/* Queue a x = b for every place of the space. */
+/* Queue a x = b for every place of the space; by blocks, t->blocks is scratch. */
 fth_status fth__triangle_solve(const fth_call *call, const fth__triangle *t,
                                const fth__triangle_space *s);
+/* Bytes of scratch that it takes. */
+uint64_t fth__triangle_bytes(const fth__triangle *t);
 /* Choose the algorithms of its products now. */
 void fth__triangle_prepare(fth_device *device, const fth__triangle *t);
 

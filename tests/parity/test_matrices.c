@@ -114,10 +114,19 @@ TEST(factors_of_every_size)
     factor("row col l", (places){70, 3, 1}, FTH_C128, 0, NULL);
 }
 
-TEST(factors_of_the_library)
+/* By blocks: the last one full or not, more than one panel, more than one strip of columns. */
+TEST(factors_by_blocks)
 {
     factor("row col", (places){600, 1, 1}, FTH_F32, 0, NULL);
+    factor("row col", (places){640, 1, 1}, FTH_F64, 0, NULL);
     factor("l col row", (places){530, 2, 1}, FTH_F64, 0, NULL);
+    factor("row l col", (places){513, 2, 1}, FTH_F32, 0, NULL);
+    factor("col row", (places){1100, 1, 1}, FTH_F32, 0, NULL);
+    if (!getenv("FTH_TEST_SLOWED")) factor("row col", (places){1700, 1, 1}, FTH_F64, 0, NULL);
+}
+
+TEST(factors_of_the_library)
+{
     factor("col row", (places){520, 1, 1}, FTH_C128, 0, NULL);
     factor("row l col", (places){513, 2, 1}, FTH_C64, 0, NULL);
 }
@@ -172,6 +181,8 @@ TEST(badly_conditioned_factors)
     hilbert(64, FTH_F32, 2e-5, (double)FLT_EPSILON / 2);
     hilbert(50, FTH_F64, 1e-13, DBL_EPSILON / 2);
     hilbert(130, FTH_F32, 1e-4, (double)FLT_EPSILON / 2);
+    hilbert(530, FTH_F32, 1e-4, (double)FLT_EPSILON / 2);
+    hilbert(530, FTH_F64, 1e-12, DBL_EPSILON / 2);
 }
 
 /* ---- triangular systems ---- */
@@ -243,10 +254,54 @@ TEST(large_systems)
     solve((system_of){"col row", "row m", {580, 1, 1100}, FTH_UPPER, false}, FTH_F32, NULL);
 }
 
+/* The factor of Hilbert's matrix, lifted a little: whatever x is, l x is near b. */
+static void hilbert_system(int64_t n, fth_dtype t, double lift, double eps)
+{
+    oc_bench b;
+    open_bench(&b, (places){n, 1, 20});
+    const fth_val a = fth_mark(oc_in(&b, "A", t, "row col"), FTH_LOWER, "row", "col");
+    const fth_node *node = oc_node(&b, fth_solve(a, oc_in(&b, "b", t, "row m"), "row", "col"));
+    oc_case c = {.node = node,
+                 .kernel = t_device_find(node),
+                 .device = true,
+                 .in = {room(&node->in[0]), room(&node->in[1])},
+                 .out = {room(&node->out[0])}};
+    double *l = calloc((size_t)(n * n), sizeof *l);
+    IS_TRUE(l != NULL);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j <= i; j++) {
+            double sum = 1.0 / (double)(i + j + 1) + (i == j ? lift : 0.0);
+            for (int64_t k = 0; k < j; k++) sum -= l[i * n + k] * l[j * n + k];
+            l[i * n + j] = i == j ? sqrt(sum) : sum / l[j * n + j];
+            t_put(t, c.in[0], i * n + j, l[i * n + j], 0.0);
+        }
+    t_random r = t_random_make(5);
+    for (int64_t i = 0; i < n * 20; i++) t_put(t, c.in[1], i, t_random_normal(&r), 0.0);
+    OKE(oc_run(&c), &c.err);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < 20; j++) {
+            double sum = 0.0, size = 0.0;
+            for (int64_t k = 0; k <= i; k++) {
+                const double term = t_get(t, c.in[0], i * n + k) * t_get(t, c.out[0], k * 20 + j);
+                sum += term, size += fabs(term);
+            }
+            NEAR(sum, t_get(t, c.in[1], i * 20 + j), 32.0 * eps * size);
+        }
+    free(l);
+    end(&b, &c);
+}
+
+TEST(badly_conditioned_systems)
+{
+    hilbert_system(64, FTH_F32, 1e-5, (double)FLT_EPSILON);
+    hilbert_system(530, FTH_F32, 1e-5, (double)FLT_EPSILON);
+    hilbert_system(530, FTH_F64, 1e-13, DBL_EPSILON);
+}
+
 TEST(no_solution)
 {
-    static const int64_t n[] = {1, 33, 64, 130};
-    for (int i = 0; i < 4; i++) {
+    static const int64_t n[] = {1, 33, 64, 130, 530};
+    for (int i = 0; i < 5; i++) {
         const fault last = {2, n[i] - 1, 0.0}, middle = {1, n[i] / 2, 0.0};
         solve_ways("l row col", "l row", "l col", (places){n[i], 3, 1}, FTH_F32, &last);
         solve_ways("l row col", "l row m", "l col m", (places){n[i], 3, 40}, FTH_F64, &middle);
