@@ -9,8 +9,6 @@
 
 #include "cuda/field.cuh"
 
-#include <float.h>
-
 static constexpr int BLOCK = FTH__BLOCK, SUB = 32, SUBS = BLOCK / SUB;
 static constexpr int FACTOR_THREADS = 256, THREADS = 128;
 /* Right-hand sides that a block of threads has: few, until there are enough for every
@@ -290,24 +288,6 @@ fth_status fth__block_solve(const fth_call *call, const fth__triangle *t, const 
 
 /* ---- factors ---- */
 
-/* The root of d and one over it, both right to rounding or nearly so. */
-template <typename T> static __device__ __forceinline__ T root_of(T d, T start, T *reciprocal)
-{
-    const T q = d * start, off = fth__fma(-q, start, (T)1), half = (T)0.5 * off;
-    *reciprocal = fth__fma(start, half, start);
-    return fth__fma(q, half, q);
-}
-static __device__ __forceinline__ float root(float d, float *reciprocal)
-{
-    *reciprocal = 0;
-    return d > FLT_MAX ? d : root_of(d, rsqrtf(d), reciprocal);
-}
-static __device__ __forceinline__ double root(double d, double *reciprocal)
-{
-    *reciprocal = 0;
-    return d > DBL_MAX ? d : root_of(d, rsqrt(d), reciprocal);
-}
-
 /* The factor of the 32 rows at m by one warp, a row a lane; the minor that is not positive, or -1.
  */
 template <typename T> static __device__ int factor_rows(T *m, int lane)
@@ -320,7 +300,7 @@ template <typename T> static __device__ int factor_rows(T *m, int lane)
         const T d = fth__from_lane(v[c], c);
         if (!(d > 0)) return c;
         T reciprocal;
-        const T r = root(d, &reciprocal);
+        const T r = fth__root_of(d, &reciprocal);
         v[c] = lane == c ? r : v[c] * reciprocal;
 #pragma unroll
         for (int o = c + 1; o < SUB; o++) v[o] = fth__minus(v[o], v[c], fth__from_lane(v[c], o));

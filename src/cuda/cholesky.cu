@@ -49,82 +49,116 @@ template <typename T> static int pitch_of(int n)
     return (units | 1) * wide;
 }
 
-/* What columns before c0 take from the panel that begins there. */
-template <typename T, int H, int P>
-static __device__ void take_terms(const T *m, int n, int pitch, int c0, const int (&row)[H],
-                                  T (&v)[H][P])
-{
-    constexpr int W = fth__field<T>::wide;
-    for (int k = 0; k < c0; k += W) {
-        fth__wide<T> own[H];
+/* P columns from c0 on, of H rows a lane from `first` on: 32 apart, some of them behind the last.
+ */
+template <typename T, int H, int P> struct panel {
+    static constexpr int W = fth__field<T>::wide;
+    T v[H][P];
+    int n, pitch, c0, first, lane;
+
+    __device__ __forceinline__ T *row(T *m, int h) const
+    {
+        const int i = first + lane + 32 * h;
+        return m + (i < n ? i : n - 1) * pitch;
+    }
+    __device__ __forceinline__ void get(T *m)
+    {
 #pragma unroll
-        for (int h = 0; h < H; h++) own[h] = *(const fth__wide<T> *)(m + row[h] * pitch + k);
+        for (int h = 0; h < H; h++)
+#pragma unroll
+            for (int g = 0; g < P / W; g++) {
+                const fth__wide<T> w = *(const fth__wide<T> *)(row(m, h) + c0 + g * W);
+#pragma unroll
+                for (int e = 0; e < W; e++) v[h][g * W + e] = w.at[e];
+            }
+    }
+    __device__ __forceinline__ void put(T *m) const
+    {
+#pragma unroll
+        for (int h = 0; h < H; h++)
+#pragma unroll
+            for (int g = 0; g < P / W; g++) {
+                fth__wide<T> w;
+#pragma unroll
+                for (int e = 0; e < W; e++) w.at[e] = v[h][g * W + e];
+                if (first + lane + 32 * h < n) *(fth__wide<T> *)(row(m, h) + c0 + g * W) = w;
+            }
+    }
+    /* What the columns before them take. FULL: all P columns are there. */
+    template <bool FULL> __device__ __forceinline__ void take(T *m)
+    {
+        for (int k = 0; k < c0; k += W) {
+            fth__wide<T> own[H];
+#pragma unroll
+            for (int h = 0; h < H; h++) own[h] = *(const fth__wide<T> *)(row(m, h) + k);
+#pragma unroll
+            for (int q = 0; q < P; q++) {
+                if (!FULL && c0 + q >= n) continue;
+                const fth__wide<T> other = *(const fth__wide<T> *)(m + (c0 + q) * pitch + k);
+#pragma unroll
+                for (int w = 0; w < W; w++)
+#pragma unroll
+                    for (int h = 0; h < H; h++)
+                        v[h][q] = fth__minus(v[h][q], own[h].at[w], fth__conj_of(other.at[w]));
+            }
+        }
+    }
+    /* The columns by each other; the row of a minor that is not positive, or -1. */
+    __device__ __forceinline__ int factor()
+    {
+        typedef typename fth__field<T>::real real;
 #pragma unroll
         for (int q = 0; q < P; q++) {
-            const int c = c0 + q < n ? c0 + q : n - 1;
-            const fth__wide<T> other = *(const fth__wide<T> *)(m + c * pitch + k);
+            const int c = c0 + q;
+            if (c >= n) break;
+            const real d = fth__re(fth__from_lane(v[0][q], c - first));
+            if (!(d > 0)) return c;
+            real over;
+            const real root = fth__root_of(d, &over);
 #pragma unroll
-            for (int w = 0; w < W; w++)
+            for (int h = 0; h < H; h++)
+                v[h][q] = first + lane + 32 * h == c ? fth__real<T>(root)
+                                                     : fth__quotient_of(v[h][q], root, over);
 #pragma unroll
-                for (int h = 0; h < H; h++)
-                    v[h][q] = fth__minus(v[h][q], own[h].at[w], fth__conj_of(other.at[w]));
+            for (int o = q + 1; o < P; o++) {
+                const T l = fth__conj_of(fth__from_lane(v[0][q], c0 + o - first));
+#pragma unroll
+                for (int h = 0; h < H; h++) v[h][o] = fth__minus(v[h][o], v[h][q], l);
+            }
         }
+        return -1;
     }
-}
+};
 
-/* The columns of a panel by each other; the row of a minor that is not positive, or -1. */
-template <typename T, int H, int P>
-static __device__ int factor_panel(int n, int c0, int lane, T (&v)[H][P])
-{
-    typedef typename fth__field<T>::real real;
-#pragma unroll
-    for (int q = 0; q < P; q++) {
-        const int c = c0 + q;
-        if (c >= n) break;
-        const bool far = H > 1 && c0 >= 32;
-        const real d = fth__re(fth__from_lane(far ? v[H - 1][q] : v[0][q], c & 31));
-        if (!(d > 0)) return c;
-        const real root = sqrt(d), reciprocal = 1 / root;
-#pragma unroll
-        for (int h = 0; h < H; h++)
-            v[h][q] = lane + 32 * h == c ? fth__real<T>(root)
-                                         : fth__quotient_of(v[h][q], root, reciprocal);
-#pragma unroll
-        for (int o = q + 1; o < P; o++) {
-            const T l = fth__conj_of(fth__from_lane(far ? v[H - 1][q] : v[0][q], (c0 + o) & 31));
-#pragma unroll
-            for (int h = 0; h < H; h++) v[h][o] = fth__minus(v[h][o], v[h][q], l);
-        }
-    }
-    return -1;
-}
-
-/* -1, or the row of the minor that is not positive. */
-template <typename T, int H> static __device__ int factor(T *m, int n, int pitch, int lane)
+/* Columns [first, end), 32 of them at most, of the rows from `first` on: H a lane. */
+template <typename T, int H>
+static __device__ int factor_columns(T *m, int n, int pitch, int first, int end, int lane)
 {
     constexpr int P = panel_of<T>();
-    int row[H];
-#pragma unroll
-    for (int h = 0; h < H; h++) row[h] = lane + 32 * h < n ? lane + 32 * h : n - 1;
-    for (int c0 = 0; c0 < n; c0 += P) {
-        T v[H][P];
-#pragma unroll
-        for (int h = 0; h < H; h++)
-#pragma unroll
-            for (int q = 0; q < P; q++) v[h][q] = m[row[h] * pitch + c0 + q];
-        take_terms<T, H, P>(m, n, pitch, c0, row, v);
-        const int bad = factor_panel<T, H, P>(n, c0, lane, v);
+    for (int c0 = first; c0 < end; c0 += P) {
+        panel<T, H, P> p;
+        p.n = n, p.pitch = pitch, p.c0 = c0, p.first = first, p.lane = lane;
+        p.get(m);
+        if (c0 + P <= n)
+            p.template take<true>(m);
+        else
+            p.template take<false>(m);
+        const int bad = p.factor();
         if (bad >= 0) return bad;
         __syncwarp();
-#pragma unroll
-        for (int h = 0; h < H; h++)
-#pragma unroll
-            for (int q = 0; q < P; q++)
-                if (lane + 32 * h < n)
-                    m[row[h] * pitch + c0 + q] = c0 + q <= row[h] ? v[h][q] : T{};
+        p.put(m);
         __syncwarp();
     }
     return -1;
+}
+
+/* -1, or the row of the minor that is not positive. What is left above the diagonal means nothing.
+ */
+template <typename T, int H> static __device__ int factor(T *m, int n, int pitch, int lane)
+{
+    const int bad = factor_columns<T, H>(m, n, pitch, 0, n < 32 ? n : 32, lane);
+    if (H == 1 || bad >= 0) return bad;
+    return factor_columns<T, 1>(m, n, pitch, 32, n, lane);
 }
 
 template <typename T, int H>
@@ -137,15 +171,15 @@ static __global__ void __launch_bounds__(FTH__MOST_WARPS * 32) factor_small(cons
     for (uint32_t z = blockIdx.x * warps + (uint32_t)warp; z < p.w.count; z += gridDim.x * warps) {
         int64_t at[FTH__MATRIX_ARRAYS];
         fth__place_at(p.w, z, at);
-        fth__bring<T, H, true>((const T *)p.in + at[FTH__MATRIX_IN] + p.base.at[FTH__MATRIX_IN],
+        fth__bring_lower<T, H>((const T *)p.in + at[FTH__MATRIX_IN] + p.base.at[FTH__MATRIX_IN],
                                {p.i_row, p.i_col}, m, p.pitch, 1, n, lane);
         __syncwarp();
         const int bad = factor<T, H>(m, n, p.pitch, lane);
         if (bad >= 0 && lane == 0)
             complain(p, at[FTH__MATRIX_NUMBER] + p.base.at[FTH__MATRIX_NUMBER], bad);
         __syncwarp();
-        fth__put((T *)p.out + at[FTH__MATRIX_OUT] + p.base.at[FTH__MATRIX_OUT], {p.o_row, p.o_col},
-                 m, p.pitch, 1, n, lane);
+        fth__put_lower<T, H>((T *)p.out + at[FTH__MATRIX_OUT] + p.base.at[FTH__MATRIX_OUT],
+                             {p.o_row, p.o_col}, m, p.pitch, 1, n, lane);
         __syncwarp();
     }
 }
@@ -156,7 +190,7 @@ template <typename T> static void launch_small(const fth_call *call, args &p)
     p.pitch = pitch_of<T>(n);
     const int64_t bytes = (int64_t)n * p.pitch * (int64_t)sizeof(T);
     const int warps = fth__warps_of(bytes);
-    const unsigned blocks = fth_cuda_blocks((int64_t)p.w.count * 32, warps * 32);
+    const unsigned blocks = fth__warp_blocks(p.w.count, warps);
     const cudaStream_t stream = fth_cuda_stream(call);
     if (n <= 32)
         FTH_LAUNCH_SHARED((factor_small<T, 1>), blocks, warps * 32, warps * bytes, stream, p);

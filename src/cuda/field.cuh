@@ -8,6 +8,8 @@
 
 #include "cuda/device.h"
 
+#include <float.h>
+
 /* The real numbers of a dtype, how many elements make 16 bytes, and whether it is complex. */
 template <typename T> struct fth__field;
 #define FTH__FIELD(type, real_type, is_complex)                                                    \
@@ -183,6 +185,43 @@ static __device__ __forceinline__ T fth__quotient_of(T v, R d, R reciprocal)
         return T{fth__quotient_real(v.re, d, reciprocal), fth__quotient_real(v.im, d, reciprocal)};
     else
         return fth__quotient_real(v, d, reciprocal);
+}
+
+/* One over d, and v / d by it; of complex numbers plain quotients. The same bits as division, as
+ * long as no number on the way is too large or too small to be held; then it divides. */
+template <typename T> static __device__ __forceinline__ T fth__one_over(T d)
+{
+    if constexpr (fth__field<T>::complex)
+        return T{};
+    else
+        return 1 / d;
+}
+template <typename T> static __device__ __forceinline__ T fth__over_by(T v, T d, T reciprocal)
+{
+    if constexpr (fth__field<T>::complex)
+        return fth__over(v, d);
+    else {
+        const T q = fth__quotient_real(v, d, reciprocal);
+        return q == q ? q : v / d;
+    }
+}
+
+/* The root of a positive number and one over it, right to rounding or nearly so. */
+template <typename R> static __device__ __forceinline__ R fth__root_from(R d, R start, R *over)
+{
+    const R q = d * start, half = (R)0.5 * fth__fma(-q, start, (R)1);
+    *over = fth__fma(start, half, start);
+    return fth__fma(q, half, q);
+}
+static __device__ __forceinline__ float fth__root_of(float d, float *over)
+{
+    *over = 0;
+    return d > FLT_MAX ? d : fth__root_from(d, rsqrtf(d), over);
+}
+static __device__ __forceinline__ double fth__root_of(double d, double *over)
+{
+    *over = 0;
+    return d > DBL_MAX ? d : fth__root_from(d, rsqrt(d), over);
 }
 
 /* The value that a lane of the warp has. */

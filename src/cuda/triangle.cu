@@ -48,10 +48,39 @@ static __device__ void complain(const fth__triangle &t, int64_t number, int64_t 
 
 /* ---- few right-hand sides: rows in lanes ---- */
 
+/* Columns 32 G to 32 G + 31 of the triangle: each becomes known and is taken from the rows below.
+ * over: one over the diagonal, of each lane's rows. */
+template <int G, typename T, int H, int R>
+static __device__ __forceinline__ void eliminate(const T *m, int pitch, int n, bool conj, int lane,
+                                                 const T (&over)[H], T (&x)[H][R])
+{
+    const int end = n < 32 * (G + 1) ? n : 32 * (G + 1);
+#pragma unroll 4
+    for (int k = 32 * G; k < end; k++) {
+        const T d = conj ? fth__conj_of(m[k * pitch + k]) : m[k * pitch + k],
+                one = fth__from_lane(over[G], k - 32 * G);
+        T below[H];
+#pragma unroll
+        for (int h = G; h < H; h++) {
+            const int i = lane + 32 * h;
+            below[h] = m[k * pitch + (i < n ? i : n - 1)];
+            if (conj) below[h] = fth__conj_of(below[h]);
+        }
+#pragma unroll
+        for (int r = 0; r < R; r++) {
+            const T q = fth__over_by(fth__from_lane(x[G][r], k - 32 * G), d, one);
+            if (lane + 32 * G == k) x[G][r] = q;
+#pragma unroll
+            for (int h = G; h < H; h++)
+                if (lane + 32 * h > k) x[h][r] = fth__minus(x[h][r], below[h], q);
+        }
+    }
+}
+
 /* R right-hand sides from the one of number j on; each lane has rows lane and lane + 32. */
 template <typename T, int H, int R>
 static __device__ void substitute(const fth__triangle &t, const system_at<T> &s, const T *m,
-                                  int pitch, int64_t j, int lane)
+                                  int pitch, const T (&over)[H], int64_t j, int lane)
 {
     const int n = (int)t.n;
     T x[H][R];
@@ -63,27 +92,8 @@ static __device__ void substitute(const fth__triangle &t, const system_at<T> &s,
             x[h][r] = T{};
             if (i < n && j + r < t.m) x[h][r] = s.b[i * t.b_i + (j + r) * t.b_j];
         }
-    for (int k = 0; k < n; k++) {
-        const T d = t.conj ? fth__conj_of(m[k * pitch + k]) : m[k * pitch + k];
-        T below[H];
-#pragma unroll
-        for (int h = 0; h < H; h++) {
-            const int i = lane + 32 * h;
-            below[h] = m[k * pitch + (i < n ? i : n - 1)];
-            if (t.conj) below[h] = fth__conj_of(below[h]);
-        }
-#pragma unroll
-        for (int r = 0; r < R; r++) {
-            const T q =
-                fth__over(fth__from_lane(H > 1 && k >= 32 ? x[H - 1][r] : x[0][r], k & 31), d);
-#pragma unroll
-            for (int h = 0; h < H; h++) {
-                const int i = lane + 32 * h;
-                if (i == k) x[h][r] = q;
-                if (i > k) x[h][r] = fth__minus(x[h][r], below[h], q);
-            }
-        }
-    }
+    eliminate<0>(m, pitch, n, t.conj, lane, over, x);
+    if constexpr (H > 1) eliminate<1>(m, pitch, n, t.conj, lane, over, x);
 #pragma unroll
     for (int h = 0; h < H; h++)
 #pragma unroll
@@ -103,11 +113,17 @@ static __global__ void __launch_bounds__(FTH__MOST_WARPS * 32) few(const args p)
     T *m = room + warp * n * p.pitch;
     for (uint32_t z = blockIdx.x * warps + (uint32_t)warp; z < p.w.count; z += gridDim.x * warps) {
         const system_at<T> s = locate<T>(p, z);
-        fth__bring<T, H, true>(s.a, {t.a_i, t.a_k}, m, 1, p.pitch, n, lane); /* by columns */
+        fth__bring_lower<T, H>(s.a, {t.a_i, t.a_k}, m, 1, p.pitch, n, lane); /* by columns */
         __syncwarp();
-        for (int i = lane; i < n; i += 32)
-            if (fth__is_zero(m[i * p.pitch + i])) complain(t, s.number, i);
-        for (int64_t j = 0; j < t.m; j += R) substitute<T, H, R>(t, s, m, p.pitch, j, lane);
+        T over[H];
+#pragma unroll
+        for (int h = 0; h < H; h++) {
+            const int i = lane + 32 * h;
+            const T d = i < n ? m[i * p.pitch + i] : fth__real<T>(1);
+            if (fth__is_zero(d)) complain(t, s.number, i);
+            over[h] = fth__one_over(d);
+        }
+        for (int64_t j = 0; j < t.m; j += R) substitute<T, H, R>(t, s, m, p.pitch, over, j, lane);
         __syncwarp();
     }
 }
@@ -118,7 +134,7 @@ template <typename T> static void launch_few(const fth_call *call, args &p)
     p.pitch = n | 1; /* lanes that write a row find banks of their own */
     const int64_t bytes = (int64_t)n * p.pitch * (int64_t)sizeof(T);
     const int warps = fth__warps_of(bytes);
-    const unsigned blocks = fth_cuda_blocks((int64_t)p.w.count * 32, warps * 32);
+    const unsigned blocks = fth__warp_blocks(p.w.count, warps);
     const cudaStream_t stream = fth_cuda_stream(call);
     const bool one = p.t.m == 1;
     if (n <= 32 && one)
@@ -171,6 +187,7 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) many(con
 {
     constexpr int N = leaf_of<T>(), W = fth__field<T>::wide, PITCH = N + W;
     FTH_SHARED(T, m);
+    T *const over = m + N * PITCH; /* one over the diagonal */
     const fth__triangle &t = p.t;
     const int n = (int)t.n;
     for (int64_t item = blockIdx.x; item < p.chunks * p.w.count; item += gridDim.x) {
@@ -184,9 +201,11 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) many(con
         }
         bring_leaf<T, N>(p, s, m, item % p.chunks == 0);
         __syncthreads();
+        if (threadIdx.x < N) over[threadIdx.x] = fth__one_over(m[threadIdx.x * (PITCH + 1)]);
+        __syncthreads();
 #pragma unroll
         for (int k = 0; k < N; k++) {
-            x[k] = fth__over(x[k], m[k * PITCH + k]);
+            x[k] = fth__over_by(x[k], m[k * PITCH + k], over[k]);
 #pragma unroll
             for (int g = (k + 1) / W; g < N / W; g++) {
                 const fth__wide<T> c = *(const fth__wide<T> *)(m + k * PITCH + g * W);
@@ -207,7 +226,8 @@ template <typename T> static void launch_many(const fth_call *call, args &p)
     constexpr int N = leaf_of<T>();
     p.chunks = (p.t.m + THREADS - 1) / THREADS;
     FTH_LAUNCH_SHARED(many<T>, fth_cuda_blocks(p.chunks * p.w.count * THREADS, THREADS), THREADS,
-                      N * (N + fth__field<T>::wide) * (int64_t)sizeof(T), fth_cuda_stream(call), p);
+                      N * (N + fth__field<T>::wide + 1) * (int64_t)sizeof(T), fth_cuda_stream(call),
+                      p);
 }
 
 /* ---- leaves and halves ---- */

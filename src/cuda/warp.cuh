@@ -1,14 +1,15 @@
 /* warp.cuh - small matrices in shared memory, one for each warp: room for them, and the way there.
  *
- * Lanes go along what lies next to itself in memory, and a lane has sixteen elements on their way
- * before it writes the first, which keeps the memory busy with few warps.
+ * Lanes go along what lies next to itself in memory. A triangle is copied without passing through
+ * registers, all of it on its way at once, which keeps the memory busy with few warps.
  */
 #ifndef FTH_CUDA_WARP_CUH
 #define FTH_CUDA_WARP_CUH
 
+#include "cuda/async.cuh"
 #include "cuda/field.cuh"
 
-static constexpr int FTH__MOST_WARPS = 4, FTH__LINES = 8;
+static constexpr int FTH__MOST_WARPS = 4;
 /* Shared memory of a block, about: four of them on a multiprocessor. */
 static constexpr int64_t FTH__WARP_ROOM = 56 << 10;
 
@@ -19,51 +20,61 @@ static inline int fth__warps_of(int64_t bytes)
     return fit < 1 ? 1 : fit > FTH__MOST_WARPS ? FTH__MOST_WARPS : (int)fit;
 }
 
+/* Blocks for `count` matrices, each warp one or few of them: who is done makes room for others. */
+static inline unsigned fth__warp_blocks(uint32_t count, int warps)
+{
+    const uint32_t want = (count + (uint32_t)warps - 1) / (uint32_t)warps, most = 1u << 20;
+    return want < most ? want : most;
+}
+
 /* A square of elements: from row to row, and from column to column. */
 typedef struct fth__steps {
     int64_t row, col;
 } fth__steps;
 
-/* The matrix at `from`, or its lower triangle, into shared memory; H times 32 rows at most. */
-template <typename T, int H, bool LOWER>
-static __device__ __forceinline__ void fth__bring(const T *from, fth__steps s, T *to, int to_row,
-                                                  int to_col, int n, int lane)
+/* The lower triangle of the matrix at `from` into shared memory, which is there when all lanes have
+ * met again; what lies above it stays as it was. H times 32 rows at most. */
+template <typename T, int H>
+static __device__ __forceinline__ void fth__bring_lower(const T *from, fth__steps s, T *to,
+                                                        int to_row, int to_col, int n, int lane)
 {
     const bool by_rows = s.col == 1 || s.col == -1;
     const int64_t along = by_rows ? s.col : s.row, across = by_rows ? s.row : s.col;
     const int to_along = by_rows ? to_col : to_row, to_across = by_rows ? to_row : to_col;
-    for (int o = 0; o < n; o += FTH__LINES) {
-        T v[FTH__LINES][H];
+    from += lane * along;
+    to += lane * to_along;
+#pragma unroll 4
+    for (int line = 0; line < n; line++, from += across, to += to_across)
 #pragma unroll
-        for (int u = 0; u < FTH__LINES; u++)
-#pragma unroll
-            for (int h = 0; h < H; h++) {
-                const int e = lane + 32 * h, line = o + u;
-                const bool inside =
-                    e < n && line < n && (!LOWER || (by_rows ? e <= line : e >= line));
-                v[u][h] = T{};
-                if (inside) v[u][h] = from[e * along + line * across];
-            }
-#pragma unroll
-        for (int u = 0; u < FTH__LINES; u++)
-#pragma unroll
-            for (int h = 0; h < H; h++) {
-                const int e = lane + 32 * h, line = o + u;
-                if (e < n && line < n) to[e * to_along + line * to_across] = v[u][h];
-            }
-    }
+        for (int h = 0; h < H; h++) {
+            const int e = lane + 32 * h;
+            if (by_rows ? e <= line : e >= line && e < n)
+                fth__async_copy<(int)sizeof(T)>(to + 32 * h * to_along, from + 32 * h * along,
+                                                true);
+        }
+    fth__async_group();
+    fth__async_wait<0>();
 }
 
-/* And back, all of it. */
-template <typename T>
-static __device__ __forceinline__ void fth__put(T *to, fth__steps s, const T *from, int from_row,
-                                                int from_col, int n, int lane)
+/* And back, with zeros above the diagonal. */
+template <typename T, int H>
+static __device__ __forceinline__ void fth__put_lower(T *to, fth__steps s, const T *from,
+                                                      int from_row, int from_col, int n, int lane)
 {
     const bool by_rows = s.col == 1 || s.col == -1;
-    for (int o = 0; o < n; o++)
-        for (int e = lane; e < n; e += 32) {
-            const int i = by_rows ? o : e, j = by_rows ? e : o;
-            to[i * s.row + j * s.col] = from[i * from_row + j * from_col];
+    const int64_t along = by_rows ? s.col : s.row, across = by_rows ? s.row : s.col;
+    const int from_along = by_rows ? from_col : from_row,
+              from_across = by_rows ? from_row : from_col;
+    to += lane * along;
+    from += lane * from_along;
+#pragma unroll 4
+    for (int line = 0; line < n; line++, to += across, from += from_across)
+#pragma unroll
+        for (int h = 0; h < H; h++) {
+            const int e = lane + 32 * h;
+            T v = {};
+            if (by_rows ? e <= line : e >= line && e < n) v = from[32 * h * from_along];
+            if (e < n) to[32 * h * along] = v;
         }
 }
 

@@ -842,7 +842,7 @@ MUTANTS = [
     ("factor_takes_nan_for_positive", "src/cuda/cholesky.cu",
      "if (!(d > 0)) return c;", "if (d <= 0) return c;", "emulated/matrices"),
     ("second_rows_of_lanes_forgotten", "src/cuda/cholesky.cu",
-     "const bool far = H > 1 && c0 >= 32;", "const bool far = false;", "emulated/cholesky"),
+     "return factor_columns<T, 1>(m, n, pitch, 32, n, lane);", "return -1;", "emulated/cholesky"),
     ("minor_counted_in_its_leaf", "src/cuda/cholesky.cu",
      "w.p.n = n, w.p.first = lo;", "w.p.n = n;", "emulated/matrices"),
     ("library_factor_unchecked", "src/cuda/cholesky.cu",
