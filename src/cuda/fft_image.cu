@@ -82,85 +82,113 @@ struct counts {
     unsigned taken, rows_done[];
 };
 
-/* LINES lines of one image. The rows come from memory and stay in the cache; the columns come from
- * there, where other multiprocessors have put them, and leave it. */
-template <typename T, int N>
-static __device__ __forceinline__ void some_lines(const fth__fft_images &p, int64_t image,
-                                                  int first, bool columns, fth__cx<T> *shared)
-{
-    typedef fth__cx<T> V;
-    constexpr int EACH = N / 8;
-    const int id = (int)threadIdx.x, l = columns ? id % LINES : id / EACH,
-              t = columns ? id / LINES : id % EACH;
-    const fth__fft_room room = {columns ? l : l * fth__fft_padded(N), columns ? LINES : 1, true};
-    const fth__place at = fth__walk_at(p.image, image);
-    V *const to = (V *)p.to + at.at[1] + (first + l) * (columns ? p.col_out : p.row_out);
-    const int64_t step = columns ? p.row_out : p.col_out;
-    V v[8];
-    if (columns) {
-#pragma unroll
-        for (int i = 0; i < 8; i++) v[i] = __ldcg(to + (t + i * EACH) * step);
-    } else {
-        const V *const from = (const V *)p.from + at.at[0] + (first + l) * p.row_in;
-#pragma unroll
-        for (int i = 0; i < 8; i++)
-            v[i] = fth__swapped(__ldcs(from + (t + i * EACH) * p.col_in), p.inverse);
-    }
-    fth__fft_stages<N, 1>(v, shared + N, shared, room, t);
-#pragma unroll
-    for (int i = 0; i < 8; i++) {
-        V *const place = to + (t + i * EACH) * step;
-        if (columns)
-            __stcs(place, fth__fft_finished(v[i], p.inverse, p.scale));
-        else
-            __stcg(place, v[i]);
-    }
-}
-
-/* Image, place in it, rows or columns: what number k stands for. */
-struct share {
+/* What a block does next: some rows, some columns, nothing, or no more. It lies in shared memory,
+ * so that it takes no registers. */
+enum { ROWS, COLUMNS, NOTHING, END };
+template <typename V> struct turn {
+    const V *from; /* the first of these lines */
+    V *to;
     int64_t image;
-    int first;
-    bool columns;
+    int what;
 };
-template <int N> FTH__FFT_CALL share share_of(int64_t k, int64_t ahead)
+
+/* What number k stands for. */
+template <typename V, int N>
+FTH__FFT_CALL void turn_of(const fth__fft_images &p, int64_t k, int64_t ahead, turn<V> *o)
 {
     constexpr int SHARES = N / LINES;
     const int64_t step = k / (2 * SHARES);
     const int rest = (int)(k - step * 2 * SHARES);
     const bool columns = rest >= SHARES;
-    return share{columns ? step - ahead : step, (columns ? rest - SHARES : rest) * LINES, columns};
+    const int64_t image = columns ? step - ahead : step,
+                  first = (int64_t)(columns ? rest - SHARES : rest) * LINES;
+    const bool there = image >= 0 && image < p.image.count;
+    o->image = image;
+    o->what = there ? (columns ? COLUMNS : ROWS) : columns && image >= 0 ? END : NOTHING;
+    if (!there) return;
+    const fth__place at = fth__walk_at(p.image, image);
+    o->from = (const V *)p.from + at.at[0] + first * p.row_in;
+    o->to = (V *)p.to + at.at[1] + first * (columns ? p.col_out : p.row_out);
 }
 
-template <typename T, int N>
-static __global__ __launch_bounds__(N) void in_turns(const fth__fft_images p, const int64_t ahead,
-                                                     counts *count)
+/* LINES lines of one image. The rows come from memory and stay in the cache; the columns come from
+ * there, where other multiprocessors have put them, and leave it. */
+template <typename T, int N, bool COLS>
+static __device__ __forceinline__ void some_lines(const fth__fft_images &p,
+                                                  const turn<fth__cx<T>> *now, fth__cx<T> *shared)
 {
+    typedef fth__cx<T> V;
+    constexpr int EACH = N / 8;
+    V v[8];
+    const int id = fth__forgotten((int)threadIdx.x), l = COLS ? id % LINES : id / EACH,
+              t = COLS ? id / LINES : id % EACH;
+    if (COLS) {
+        const V *const to = now->to + l * p.col_out + t * p.row_out;
+#pragma unroll
+        for (int i = 0; i < 8; i++) v[i] = __ldcg(to + i * EACH * p.row_out);
+    } else {
+        const V *const from = now->from + l * p.row_in + t * p.col_in;
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            v[i] = fth__swapped(__ldcs(from + i * EACH * p.col_in), p.inverse);
+    }
+    const fth__fft_room room = {COLS ? l : l * fth__fft_padded(N), COLS ? LINES : 1, true};
+    fth__fft_stages<N, 1>(v, shared + N, shared, room, t);
+    const int64_t step = COLS ? p.row_out : p.col_out;
+    V *const to = now->to + l * (COLS ? p.col_out : p.row_out) + t * step;
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        if (COLS)
+            __stcs(to + i * EACH * step, fth__fft_finished(v[i], p.inverse, p.scale));
+        else
+            __stcg(to + i * EACH * step, v[i]);
+    }
+}
+
+/* Blocks that a multiprocessor has at once: with about 40 registers for eight f32 numbers and 80
+ * for f64 they hide each other's waiting. */
+template <typename T, int N>
+[[maybe_unused]] static constexpr int in_turn = (sizeof(T) == 8 ? 768
+                                                 : N > 128      ? 1536
+                                                                : 1280) /
+                                                N;
+
+/* The next number is asked for before the work on this one, and looked at after it. A block that
+ * waits for rows may hold one number more, but a higher one, so whoever has the lowest number that
+ * is not done never waits. */
+template <typename T, int N>
+static __global__ __launch_bounds__(N, (in_turn<T, N>)) void in_turns(const fth__fft_images p,
+                                                                      const int64_t ahead,
+                                                                      counts *count)
+{
+    typedef fth__cx<T> V;
     constexpr unsigned SHARES = N / LINES;
-    FTH_SHARED(fth__cx<T>, shared);
-    __shared__ unsigned mine;
+    FTH_SHARED(V, shared);
+    __shared__ turn<V> now;
     fth__fill_roots<T>(shared, N);
+    unsigned next = 0;
+    if (threadIdx.x == 0) next = atomicAdd(&count->taken, 1u);
     for (;;) {
-        if (threadIdx.x == 0) mine = atomicAdd(&count->taken, 1u);
-        __syncthreads();
-        const share s = share_of<N>((int64_t)mine, ahead);
-        __syncthreads(); /* before the next number is taken */
-        if (s.image >= p.image.count && s.columns) return;
-        if (s.image < 0 || s.image >= p.image.count) continue;
-        if (s.columns) {
-            const volatile unsigned *done = &count->rows_done[s.image];
-            if (threadIdx.x == 0) {
+        if (threadIdx.x == 0) {
+            turn_of<V, N>(p, (int64_t)next, ahead, &now);
+            next = atomicAdd(&count->taken, 1u);
+            if (now.what == COLUMNS) {
+                const volatile unsigned *done = &count->rows_done[now.image];
                 while (*done < SHARES) __nanosleep(64);
                 __threadfence();
             }
-            __syncthreads();
         }
-        some_lines<T, N>(p, s.image, s.first, s.columns, shared);
         __syncthreads();
-        if (!s.columns && threadIdx.x == 0) {
-            __threadfence();
-            atomicAdd(&count->rows_done[s.image], 1u);
-        }
+        const int what = now.what;
+        if (what == END) return;
+        if (what == COLUMNS)
+            some_lines<T, N, true>(p, &now, shared);
+        else if (what == ROWS)
+            some_lines<T, N, false>(p, &now, shared);
+        __syncthreads(); /* the lines are written, and all have seen what they were */
+        if (threadIdx.x > 0 || now.what != ROWS) continue;
+        __threadfence();
+        atomicAdd(&count->rows_done[now.image], 1u);
     }
 }
 
