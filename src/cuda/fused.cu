@@ -154,10 +154,14 @@ void fill_args(fth__ew_args *a, const walk *w, const fth__ew_program *e, int vec
     }
 }
 
+bool is_aligned(const walk *w, int j, int vec)
+{
+    return (uintptr_t)w->data[j] % (uint64_t)(vec * w->bytes[j] < 16 ? vec * w->bytes[j] : 16) == 0;
+}
+
 bool is_aligned(const walk *w, int j, int vec, bool with_along, int skip)
 {
-    bool good =
-        (uintptr_t)w->data[j] % (uint64_t)(vec * w->bytes[j] < 16 ? vec * w->bytes[j] : 16) == 0;
+    bool good = is_aligned(w, j, vec);
     for (int k = 0; k < w->n_axes; k++) good &= k == skip || w->stride[j][k] % vec == 0;
     return good && (!with_along || w->along[j] % vec == 0);
 }
@@ -364,9 +368,17 @@ bool rows_follow(const walk *w, int n_in)
 bool takes_items(const walk *w, const fth__ew_program *e)
 {
     const int vec = e->shape.vec;
-    if (w->n % vec == 0) return lies_well(w, e, false);
-    return e->shape.brief && rows_follow(w, e->p.n_in) && items_of(w) * w->n % vec == 0 &&
+    if (w->n % vec == 0 && !e->shape.tiny) return lies_well(w, e, false);
+    return e->shape.brief && rows_follow(w, e->p.n_in) && items_of(w) % vec == 0 &&
            lies_well(w, e, true);
+}
+
+/* Rows at the end of a launch that items, which go over the ends of rows, leave over. */
+int64_t rows_over(const walk *w, const fth__ew_program *e)
+{
+    const bool over = e->shape.brief && (e->shape.tiny || w->n % e->shape.vec != 0) &&
+                      rows_follow(w, e->p.n_in) && lies_well(w, e, true);
+    return over && items_of(w) > e->shape.vec ? items_of(w) % e->shape.vec : 0;
 }
 
 /* Elements of a brief row in shared memory: an odd number of the words that are read at once, so
@@ -465,12 +477,32 @@ fth_status run_ahead(const job *b, const fth__jit_code *code, fth__ew_args *a, u
     return FTH_OK;
 }
 
+/* Tiny rows: as many of a thread as an item has elements. */
+fth_status run_tiny(const job *b, const walk *w, const fth__jit_code *code, const tail_plan *t)
+{
+    const int out = b->e->p.n_in, vec = b->e->shape.vec;
+    fth__ew_args a;
+    fill_args(&a, w, b->e, 1);
+    fill_tail(&a, w, b->e, t, b->call);
+    a.flat = a.tail.first && a.tail.last && w->stride[out][0] == 1 && is_aligned(w, out, vec);
+    return launch(b, code, &a, blocks_for(a.count / (uint32_t)vec, THREADS), 1, 0);
+}
+
 fth_status run_rows(const job *b, const walk *w, tail_plan *t)
 {
+    const int64_t over = b->small ? 0 : rows_over(w, b->e);
+    if (over > 0) {
+        const walk most = part_of(w, 0, w->extent[0] - over),
+                   few = part_of(w, w->extent[0] - over, over);
+        const job interpreted = {b->call, b->e, true};
+        FTH_TRY(run_rows(b, &most, t));
+        return run_rows(&interpreted, &few, t);
+    }
     bool use = !b->small && takes_items(w, b->e);
     const fth__jit_code *code;
     FTH_TRY(code_for(b, w, use, &code));
     use = use && code;
+    if (use && b->e->shape.tiny) return run_tiny(b, w, code, t);
     if (code && b->e->shape.free) widen_blocks(t, w->n);
     fth__ew_args a;
     fill_args(&a, w, b->e, 1);
@@ -560,6 +592,7 @@ void fth__ew_program_init(fth__ew_program *e, const fth_node *node, const fth__e
     e->shape.super = e->order.has_super;
     if (e->shape.rows && !e->shape.brief && !e->shape.free)
         fth__ew_shape_rows(&e->shape, e->order.block, e->order.whole);
+    if (e->shape.brief) fth__ew_shape_brief(&e->shape, e->p.n_in, e->order.whole);
 }
 
 uint64_t fth__ew_scratch(const fth_call *call, const fth__ew_program *e)
@@ -589,17 +622,14 @@ static bool expects_vectors(const fth__ew_program *e)
     const fth__program *p = &e->p;
     const int vec = e->shape.vec, inner = e->shape.inner;
     if (inner < 0) return false;
-    int64_t outputs = 1, all = 1;
-    for (int k = 0; k < p->n_axes; k++) {
-        all *= p->size[k];
-        outputs *= k == p->tail_dim ? 1 : p->size[k];
-    }
+    int64_t outputs = 1;
+    for (int k = 0; k < p->n_axes; k++) outputs *= k == p->tail_dim ? 1 : p->size[k];
     if (has_tail(e) && !e->shape.rows) {
         const tail_plan t = plan_tail(e, p->size[p->tail_dim], outputs);
         return takes_vectors(&t, outputs, p->size[inner], vec);
     }
-    if (p->size[inner] % vec == 0) return true;
-    if (has_tail(e) && (!e->shape.brief || all % vec != 0)) return false;
+    if (p->size[inner] % vec == 0 && !e->shape.tiny) return true;
+    if (has_tail(e) && !e->shape.brief) return false;
     for (int i = 0; i < p->n_in; i++) /* dense operands of all axes are one long line */
         if (e->shape.where[i] != FTH__EW_HELD && e->shape.where[i] != FTH__EW_DENSE) return false;
     return true;

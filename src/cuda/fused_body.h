@@ -19,6 +19,7 @@
  *   TAIL_BRIEF    blocks are single elements, and are never cut
  *   TAIL_LANES    1 or 8;  TAIL_BLOCK  elements of a block, 64 for longer ones too
  *   TAIL_SUPER    blocks are gathered in superblocks first
+ *   TAIL_TINY     elements of a row that one thread reads; else 0
  *   TAIL_INSIDE   elements of a block, where every block lies inside one item; else 0
  *   TAIL_FREE     rows are long, and no order can change what they come to
  *   TAIL_SMALL    sums of u8 and u16; 2: of the bytes of the first operand as they are
@@ -90,6 +91,14 @@ FTH__MATH wide fth__start()
     wide v;
     fth__join_start(TAIL_RED, TAIL_TO, &v);
     return v;
+}
+
+/* A block of one element, joined with the start as every block is. Sums leave that out: no total is
+ * a negative zero, which it would change. */
+FTH__MATH wide fth__join_single(wide total, wide v)
+{
+    return fth__join(TAIL_RED, total,
+                     TAIL_RED == FTH__JOIN_SUM ? v : fth__join(TAIL_RED, fth__start(), v));
 }
 
 FTH__MATH char *fth__partial(const fth__ew_args &a, int64_t segment, uint32_t item)
@@ -203,7 +212,7 @@ FTH__MATH void fth__column(const fth__ew_args &a, const place &p, const batch &h
 FTH__MATH wide fth__joined(const fth__ew_args &a, const batch &b, int e, wide acc)
 {
     const wide v = fth__widen<wide>(fth__reduced(a, b, e));
-    return fth__join(TAIL_RED, acc, TAIL_BRIEF ? fth__join(TAIL_RED, fth__start(), v) : v);
+    return TAIL_BRIEF ? fth__join_single(acc, v) : fth__join(TAIL_RED, acc, v);
 }
 
 /* Places `from` to `to` of the axis, for the columns at p. All loads of a turn are under way before
@@ -306,6 +315,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     }
 }
 
+#elif TAIL_TINY
+#include "cuda/fused_tiny.h"
 #else
 /* ---- the axis is innermost ----
  *
@@ -368,8 +379,7 @@ FTH__MATH wide fth__join_next(const fth__ew_args &a, const part_value *v, uint32
 #pragma unroll
     for (uint32_t k = 0; k < COUNT; k++)
         if (k < left)
-            total = fth__join(TAIL_RED, total,
-                              TAIL_BRIEF ? fth__join(TAIL_RED, fth__start(), x[k]) : x[k]);
+            total = TAIL_BRIEF ? fth__join_single(total, x[k]) : fth__join(TAIL_RED, total, x[k]);
     (void)a;
     return total;
 }

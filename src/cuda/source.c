@@ -60,6 +60,7 @@ enum {
     LONG_ENOUGH = 800,
     LIGHT = 16,
     LONG_BLOCK = FTH__EW_LONG_BLOCK,
+    MOST_TINY = 4,    /* elements of a row whose threads have all of it */
     MOST_INSIDE = 32, /* bytes of an item with whole blocks */
     UNDER_WAY = 64,   /* bytes of a thread, of one operand, where all of them have some */
 };
@@ -184,6 +185,18 @@ void fth__ew_shape_rows(fth__ew_shape *s, int64_t block, int64_t whole)
     const int fit = UNDER_WAY / (s->vec * s->widest), most = most_items(s->streams, true);
     s->unroll = items_under_way(s->weight, s->vec, fit < 1 ? 1 : fit < most ? fit : most);
     if (s->weight <= LIGHT && s->streams <= 2) s->blocks = block >= 32 ? 6 : block >= 16 ? 5 : 4;
+}
+
+/* Rows of so few elements that threads which read whole ones still read most of every line they
+ * touch; and only operands that lie so, or are the same everywhere. */
+void fth__ew_shape_brief(fth__ew_shape *s, int n_in, int64_t whole)
+{
+    bool good = s->rows && whole >= 2 && whole <= MOST_TINY;
+    for (int i = 0; i < n_in; i++)
+        good &= s->where[i] == FTH__EW_HELD || s->where[i] == FTH__EW_DENSE;
+    if (!good) return;
+    s->tiny = (int)whole;
+    if (s->weight <= LIGHT && s->streams <= 2) s->blocks = 6;
 }
 
 /* ---- text ------------------------------------------------------------------------------ */
@@ -345,11 +358,11 @@ static void write_reduced(fth__text *t, const fth__program *p, const fth__ew_sha
 {
     const fth_dtype from = (fth_dtype)p->reg_dtype[p->out_reg[0]];
     const unsigned class = fth__dtype_class(from);
-    fth__text_add(t, "typedef %s wide;\ntypedef %s value;\n",
+    fth__text_add(t, "typedef %s wide;\ntypedef %s value;\ntypedef %s result;\n",
                   class == FTH__CLASS_REAL      ? "double"
                   : class == FTH__CLASS_COMPLEX ? "fth_c128"
                                                 : "int64_t",
-                  types[from].reg);
+                  types[from].reg, types[fth__reduce_dtype((fth_red)p->tail_red, from)].memory);
     fth__text_add(t, "FTH__MATH value fth__reduced(const fth__ew_args &a, const "
                      "batch &b, int e)\n{\n");
     write_registers(t, p, s);
@@ -384,8 +397,8 @@ size_t fth__cuda_source(const fth__program *p, const fth__ew_shape *shape, bool 
                       shape->brief, shape->lanes, shape->block);
         fth__text_add(&t, "#define TAIL_INSIDE %d\n#define TAIL_FREE %d\n#define TAIL_SUPER %d\n",
                       vec ? shape->inside : 0, shape->free, shape->super);
-        fth__text_add(&t, "#define BLOCKS %d\n#define TAIL_SMALL %d\n", shape->blocks,
-                      smallness(p, shape));
+        fth__text_add(&t, "#define BLOCKS %d\n#define TAIL_SMALL %d\n#define TAIL_TINY %d\n",
+                      shape->blocks, smallness(p, shape), vec ? shape->tiny : 0);
     }
     fth__text_add(&t, "#include \"cuda/item.h\"\n");
     write_operations(&t, p);

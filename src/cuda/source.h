@@ -25,6 +25,7 @@ typedef struct fth__ew_shape {
     int block;  /* elements of a block; 64 for longer ones too */
     bool super; /* blocks are gathered in superblocks first */
     int blocks; /* of threads that have to fit a multiprocessor */
+    int tiny;   /* elements of a row that a thread reads by itself, where rows follow; else 0 */
     int inside; /* elements of a block, where each lies inside one item of neighbours; else 0 */
     int widest, weight, streams; /* bytes of an element, instructions, operands that are read */
     int inner;                   /* axis of the space that items go along; -1: there is none */
@@ -34,6 +35,8 @@ typedef struct fth__ew_shape {
 void fth__ew_shape_of(const fth__program *p, const fth_desc *in, fth__ew_shape *out);
 /* Items of rows that add in blocks of this many of all the elements, in the shape's lanes. */
 void fth__ew_shape_rows(fth__ew_shape *shape, int64_t block, int64_t whole);
+/* Rows of so many elements that add one after the other. */
+void fth__ew_shape_brief(fth__ew_shape *shape, int n_in, int64_t whole);
 
 /* Writes the text of the kernel for items of neighbours (vec) or of single elements at any
  * distance; how many bytes it takes, terminator included (more than `bytes`: it was cut). */
