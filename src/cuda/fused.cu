@@ -25,11 +25,15 @@ enum {
     THREADS = FTH__EW_THREADS,
     SHARED = 44 << 10,    /* bytes of shared memory for blocks of threads, most */
     CHUNK = 32 << 10,     /* for the elements of a task */
+    READ = 128 << 10,     /* bytes that a task reads where they do not lie in shared memory: what
+                             finishing its rows takes, when nothing is read, is little then */
     MANY = 1 << 20,       /* outputs that keep every multiprocessor busy on their own */
     SOME = 48 << 10,      /* outputs that do when blocks are short */
     FEW_ROWS = 528,       /* rows that leave multiprocessors idle */
     LONG_ROW = 4096,      /* elements of a row worth being cut then */
-    MANY_TASKS = 8 << 10, /* tasks worth being done several in a row */
+    MANY_TASKS = 8 << 10, /* tasks worth being done several in a row, */
+    WAVES = 4,            /* so that this often all multiprocessors get new ones, */
+    SMS = 132,            /* of which there are so many */
     FREE_FROM = 4096,     /* elements of a row that are joined in any order, if nothing forbids */
     FREE_BLOCK = 64 << 10,
     AHEAD_FROM = 512,     /* blocks of a superblock worth being joined while others are read */
@@ -390,10 +394,12 @@ uint32_t pitch_of(const tail_plan *t, uint32_t length, int vec, bool crossing)
     return crossing ? length | 1u : ((length + unit - 1) / unit | 1u) * unit;
 }
 
-/* Rows of one task: as many as it takes, but every multiprocessor gets some. */
-uint32_t rows_of_task(int64_t rows, int64_t n, const tail_plan *t, uint64_t bytes, uint64_t room)
+/* Rows of one task, which reads so many bytes: as many as it takes, but every multiprocessor gets
+ * some. */
+uint32_t rows_of_task(int64_t rows, int64_t n, const tail_plan *t, uint64_t read, uint64_t bytes,
+                      uint64_t room)
 {
-    const int64_t items = (int64_t)(CHUNK / t->value) / (n > 0 ? n : 1);
+    const int64_t items = (int64_t)(read / t->value) / (n > 0 ? n : 1);
     const int64_t fit = (int64_t)(room / bytes), spread = rows / (2 * FEW_ROWS);
     int64_t each = items < fit ? items : fit;
     each = each < spread ? each : spread;
@@ -413,7 +419,7 @@ unsigned lay_rows(fth__ew_args *a, const walk *w, const fth__ew_program *e, cons
     a->pitch = pitch_of(t, a->seg_len, vec, a->crossing);
     const uint64_t values = brief ? a->pitch * t->value : 0;
     if (brief) {
-        a->rows = rows_of_task(rows, n, t, values, SHARED);
+        a->rows = rows_of_task(rows, n, t, CHUNK, values, SHARED);
         /* tasks begin with a whole item */
         if (a->crossing && a->rows > (uint32_t)vec) a->rows -= a->rows % (uint32_t)vec;
         if (a->crossing && a->rows % (uint32_t)vec != 0) a->rows = (uint32_t)vec;
@@ -423,7 +429,7 @@ unsigned lay_rows(fth__ew_args *a, const walk *w, const fth__ew_program *e, cons
     a->rounds = blocks_for((int64_t)a->rows * most / vec, THREADS * unroll);
     if (a->rounds < 1) a->rounds = 1;
     a->tasks = (uint32_t)(t->chunks > 1 ? rows * t->chunks : blocks_for(rows, a->rows));
-    a->loops = a->tasks >= MANY_TASKS ? 4 : 1;
+    a->loops = a->tasks < MANY_TASKS ? 1 : blocks_for(a->tasks, SMS * WAVES * e->shape.blocks);
     if (n > 0 && n < MOST_ITEMS) set_magic((uint32_t)n, &a->row_magic, &a->row_shift);
     a->part_at = (uint32_t)((values * a->rows + 15) / 16 * 16);
     return a->part_at + (unsigned)(brief ? 0 : (1 + THREADS / 32) * t->wide);
@@ -439,7 +445,7 @@ unsigned lay_lanes(fth__ew_args *a, const walk *w, const fth__ew_program *e, con
     a->units = blocks_for(n, unit);
     a->part_pitch = (uint32_t)(t->partial ? 0 : t->segments) | 1u;
     const uint64_t parts = a->part_pitch * t->wide;
-    if (!t->partial) a->rows = rows_of_task(rows, n, t, parts, PARTS);
+    if (!t->partial) a->rows = rows_of_task(rows, n, t, READ, parts, PARTS);
     a->tasks = (uint32_t)(t->partial ? rows * t->chunks : blocks_for(rows, a->rows));
     a->flat = a->rows == 1 || rows_follow(w, e->p.n_in);
     set_magic(a->units > 0 ? a->units : 1, &a->row_magic, &a->row_shift);
