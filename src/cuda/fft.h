@@ -6,6 +6,7 @@
  *
  *   fft_lines.cu  powers of two from 8 to 4096, eight numbers in the registers of a thread
  *   fft_any.cu    every other length: in shared memory where it fits, else through scratch
+ *   fft_chirp.cu  lengths with a prime factor above 127
  *   fft_image.cu  square images of a power of two, both axes at once
  */
 #ifndef FTH_CUDA_FFT_H
@@ -38,6 +39,15 @@ void fth__fft_lines(const fth__fft_pass *p, cudaStream_t stream);
 /* Scratch for `lines` lines of any other length. */
 uint64_t fth__fft_any_bytes(int64_t n, bool wide, int64_t lines);
 void fth__fft_any(const fth__fft_pass *p, void *scratch, cudaStream_t stream);
+/* Lengths with a large prime factor, which the two above leave to these. */
+bool fth__fft_is_chirp(int64_t n);
+uint64_t fth__fft_chirp_bytes(int64_t n, int64_t lines);
+void fth__fft_chirp(const fth__fft_pass *p, void *scratch, cudaStream_t stream);
+/* Roots 0 to n-1; and with them lines of n numbers of f64 that lie at x without gaps, by way of y:
+ * which of the two they lie at then. */
+void fth__fft_roots(double2 *roots, int64_t n, cudaStream_t stream);
+double2 *fth__fft_stages_run(const double2 *roots, int64_t n, int64_t lines, double2 *x, double2 *y,
+                             cudaStream_t stream);
 /* Zeros: the spectrum of no points. */
 void fth__fft_clear(const fth__fft_pass *p, cudaStream_t stream);
 

@@ -1,8 +1,9 @@
 /* fft_any.cu - transforms of every length that is no power of two between 8 and 4096.
  *
- * The length is a product of radices: 8, 4, 2, 3, 5, 7, then primes, whose sums are plain. Lines
- * that fit in shared memory pass through it in two copies, from stage to stage. Longer ones do the
- * same in scratch, one kernel for each stage, some lines at a time.
+ * The length is a product of radices: 8, 4, 2, 3, 5, 7, then primes, whose sums are plain; with a
+ * large one among them it is left to fft_chirp.cu. Lines that fit in shared memory pass through it
+ * in two copies, from stage to stage. Longer ones do the same in scratch, one kernel for each
+ * stage, some lines at a time.
  */
 #include "cuda/fft.cuh"
 
@@ -229,32 +230,46 @@ static int64_t lines_at_once(int64_t n, int64_t lines)
 
 uint64_t fth__fft_any_bytes(int64_t n, bool wide, int64_t lines)
 {
+    if (fth__fft_is_chirp(n)) return fth__fft_chirp_bytes(n, lines);
     if (is_short(n, wide)) return 0;
     return (uint64_t)(n * (2 * lines_at_once(n, lines) + 1) * number(wide));
+}
+
+template <typename T> static void launch_roots(fth__cx<T> *roots, int64_t n, cudaStream_t s)
+{
+    FTH_LAUNCH(make_roots<T>, fth_cuda_blocks(n, THREADS), THREADS, s, roots, n);
+}
+
+/* Where the lines lie after the last stage. */
+template <typename T>
+static fth__cx<T> *run_stages(const fth__cx<T> *roots, int64_t n, int64_t lines, fth__cx<T> *from,
+                              fth__cx<T> *to, cudaStream_t s)
+{
+    const radices r = radices_of(n);
+    const bundle<T, int64_t> b = {roots, n, lines, 1, n, true};
+    int64_t ns = 1;
+    for (int i = 0; i < r.count; ns *= r.radix[i++]) {
+        FTH_LAUNCH(long_stage<T>, fth_cuda_blocks(n * lines, THREADS), THREADS, s, b, from, to,
+                   r.radix[i], ns);
+        fth__cx<T> *const done = to;
+        to = from;
+        from = done;
+    }
+    return from;
 }
 
 template <typename T> static void run_long(const fth__fft_pass *p, void *scratch, cudaStream_t s)
 {
     typedef fth__cx<T> V;
     const int64_t n = p->n, most = lines_at_once(n, p->line.count);
-    const radices r = radices_of(n);
-    V *const roots = (V *)scratch;
-    FTH_LAUNCH(make_roots<T>, fth_cuda_blocks(n, THREADS), THREADS, s, roots, n);
+    V *const roots = (V *)scratch, *const x = roots + n;
+    launch_roots<T>(roots, n, s);
     for (int64_t first = 0; first < p->line.count; first += most) {
         const int64_t lines = p->line.count - first < most ? p->line.count - first : most;
         const unsigned blocks = fth_cuda_blocks(n * lines, THREADS);
-        const bundle<T, int64_t> b = {roots, n, lines, 1, n, true};
-        V *from = roots + n, *to = from + n * most;
-        FTH_LAUNCH(bring<T>, blocks, THREADS, s, *p, first, lines, from);
-        int64_t ns = 1;
-        for (int i = 0; i < r.count; i++) {
-            FTH_LAUNCH(long_stage<T>, blocks, THREADS, s, b, from, to, r.radix[i], ns);
-            ns *= r.radix[i];
-            V *const done = to;
-            to = from;
-            from = done;
-        }
-        FTH_LAUNCH(take<T>, blocks, THREADS, s, *p, first, lines, from);
+        FTH_LAUNCH(bring<T>, blocks, THREADS, s, *p, first, lines, x);
+        const V *const done = run_stages<T>(roots, n, lines, x, x + n * most, s);
+        FTH_LAUNCH(take<T>, blocks, THREADS, s, *p, first, lines, done);
     }
 }
 
@@ -269,10 +284,23 @@ template <typename T> static void run(const fth__fft_pass *p, void *scratch, cud
 void fth__fft_any(const fth__fft_pass *p, void *scratch, cudaStream_t stream)
 {
     if (p->line.count == 0) return;
-    if (p->wide)
+    if (fth__fft_is_chirp(p->n))
+        fth__fft_chirp(p, scratch, stream);
+    else if (p->wide)
         run<double>(p, scratch, stream);
     else
         run<float>(p, scratch, stream);
+}
+
+void fth__fft_roots(double2 *roots, int64_t n, cudaStream_t stream)
+{
+    launch_roots<double>(roots, n, stream);
+}
+
+double2 *fth__fft_stages_run(const double2 *roots, int64_t n, int64_t lines, double2 *x, double2 *y,
+                             cudaStream_t stream)
+{
+    return run_stages<double>(roots, n, lines, x, y, stream);
 }
 
 /* ---- no points at all ---- */

@@ -838,6 +838,10 @@ MUTANTS = [
      "        w.before = *(const W *)w.state;", "        w.before = a.none;", "emulated/ops_order"),
     ("device_scan_exclusive_is_inclusive", "src/cuda/scan.cu",
      "a.exclusive ? last : w->inside", "w->inside", "emulated/ops_order"),
+    ("chirp_of_half_its_turn", "src/cuda/fft_chirp.cu",
+     "j * j % (2 * n), 2 * n", "j * j % n, 2 * n", "emulated/transforms"),
+    ("lines_convolved_with_the_first", "src/cuda/fft_chirp.cu",
+     "const int64_t from = j < n ? j : m - j;", "const int64_t from = j;", "emulated/transforms"),
     # ---- CUDA kernels: solvers ----
     ("factor_takes_nan_for_positive", "src/cuda/cholesky.cu",
      "if (!(d > 0)) return c;", "if (d <= 0) return c;", "emulated/matrices"),

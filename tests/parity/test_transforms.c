@@ -71,6 +71,19 @@ TEST(lengths)
         for (int k = 0; k < 3; k++) check_kinds(in[k], false, 1, lengths[i], 5);
 }
 
+/* With prime factors that are not summed plainly, in shared memory and through scratch. */
+TEST(large_primes)
+{
+    static const int64_t lengths[] = {127, 131, 262, 509, 1031, 2053, 2100};
+    need_device();
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        for (int k = 0; k < 2; k++) check_kinds(k ? "x l" : "l x", false, 1, lengths[i], 5);
+    check("l x", false, 1, 4099, 3, FTH_FFT_FORWARD, false);
+    check("l x", false, 1, 4099, 3, FTH_FFT_INVERSE, true);
+    check_kinds("l y x", true, 131, 137, 2);
+    check("l x", false, 1, 131, 20000, FTH_FFT_FORWARD, false); /* more lines than at once */
+}
+
 TEST(many_lines)
 {
     static const int64_t lengths[] = {2, 8, 15, 64, 128};
