@@ -162,7 +162,8 @@ template <typename T, int H> static __device__ int factor(T *m, int n, int pitch
 }
 
 template <typename T, int H>
-static __global__ void __launch_bounds__(FTH__MOST_WARPS * 32) factor_small(const args p)
+static __global__ void __launch_bounds__(FTH__MOST_WARPS * 32, (FTH__WARP_BLOCKS<T, H>))
+    factor_small(const args p)
 {
     FTH_SHARED(T, room);
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, n = (int)p.n;

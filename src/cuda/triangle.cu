@@ -104,7 +104,8 @@ static __device__ void substitute(const fth__triangle &t, const system_at<T> &s,
 }
 
 template <typename T, int H, int R>
-static __global__ void __launch_bounds__(FTH__MOST_WARPS * 32) few(const args p)
+static __global__ void __launch_bounds__(FTH__MOST_WARPS * 32, (FTH__WARP_BLOCKS<T, H>))
+    few(const args p)
 {
     FTH_SHARED(T, room);
     const fth__triangle &t = p.t;
