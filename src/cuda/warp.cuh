@@ -11,11 +11,9 @@
 
 static constexpr int FTH__MOST_WARPS = 4;
 /* Blocks that a multiprocessor has at once, for kernels of matrices of 32 H rows: more find no room
- * for theirs, so that threads may have the registers of so few. */
+ * for theirs where matrices are large, so threads may have the registers of so few. */
 template <typename T, int H>
-[[maybe_unused]] static constexpr int FTH__WARP_BLOCKS = H == 1           ? 8
-                                                         : sizeof(T) == 4 ? 5
-                                                                          : 4;
+[[maybe_unused]] static constexpr int FTH__WARP_BLOCKS = H == 1 || sizeof(T) == 4 ? 5 : 4;
 /* Shared memory of a block, about: four of them on a multiprocessor. */
 static constexpr int64_t FTH__WARP_ROOM = 56 << 10;
 
